@@ -1,6 +1,6 @@
 // Stores uploads in the data directory by the SHA-256 of their content: files/<first two digits>/<hash>. When `put` resolves, content and
 // name are flushed, so that a row may reference the hash (rule TP-2). Never overwrites, never trusts an external name. In a cluster, the
-// bytes are kept elsewhere (`KeptElsewhere`), and the folder caches what this node has used.
+// bytes are in shared storage (`SharedBlobs`), and the folder caches what this node has used.
 import { existsSync, rmSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -13,9 +13,9 @@ const HASH = /^[0-9a-f]{64}$/;
 export type Blob = { readonly hash: string; readonly size: number };
 
 /** Shared storage that every node of a cluster can read. Never holds a whole file in memory. */
-export interface KeptElsewhere {
+export interface SharedBlobs {
   /** Stores the bytes of this file durably. */
-  keep(blob: Blob, path: string): Promise<void>;
+  store(blob: Blob, path: string): Promise<void>;
   /** Writes the bytes of the hash into a new file. Returns false when they do not exist. */
   copyTo(hash: string, path: string): Promise<boolean>;
   /** Returns the stored hashes, including partial ones that a crashed node left. */
@@ -28,20 +28,20 @@ export interface KeptElsewhere {
 export class Blobs {
   readonly #root: string;
   readonly #temporary: string;
-  readonly #elsewhere: KeptElsewhere | undefined;
+  readonly #sharedBlobs: SharedBlobs | undefined;
   readonly #isShared: boolean;
-  readonly #coming = new Map<string, Promise<void>>();
+  readonly #downloads = new Map<string, Promise<void>>();
   /** Hashes stored since the last sweep, and between the two sweeps before it. Their rows may not be committed yet. */
-  #recent = new Set<string>();
-  #older = new Set<string>();
+  #recentHashes = new Set<string>();
+  #olderHashes = new Set<string>();
   /** Hashes in shared storage that were unreferenced at the last sweep. Another node may have been about to reference them. */
-  #unnamed: ReadonlySet<string> = new Set();
+  #unreferenced: ReadonlySet<string> = new Set();
 
   /** `directory` is the data directory. `isShared`: other nodes use the shared storage at the same time. */
-  constructor(directory: string, elsewhere?: KeptElsewhere, isShared = false) {
+  constructor(directory: string, elsewhere?: SharedBlobs, isShared = false) {
     this.#root = join(directory, "files");
     this.#temporary = join(this.#root, "incoming");
-    this.#elsewhere = elsewhere;
+    this.#sharedBlobs = elsewhere;
     this.#isShared = isShared;
   }
 
@@ -59,7 +59,7 @@ export class Blobs {
       }
     }
     if (!isAlone) return;
-    await this.#elsewhere?.remove((await this.#elsewhere.list()).filter((hash) => !named.has(hash)));
+    await this.#sharedBlobs?.remove((await this.#sharedBlobs.list()).filter((hash) => !named.has(hash)));
   }
 
   /**
@@ -73,8 +73,8 @@ export class Blobs {
       const folder = join(this.#root, hash.slice(0, 2));
       await mkdir(folder, { recursive: true, mode: 0o700 });
       failpoint("in_upload");
-      this.#recent.add(hash);
-      await this.#elsewhere?.keep({ hash, size }, temporary);
+      this.#recentHashes.add(hash);
+      await this.#sharedBlobs?.store({ hash, size }, temporary);
       await rename(temporary, join(folder, hash));
       await flushDirectory(folder);
       await flushDirectory(this.#root);
@@ -89,41 +89,41 @@ export class Blobs {
 
   /** Deletes unreferenced files, except those stored since the sweep before the last. Calls `listNamed` once. */
   async sweep(listNamed: () => Promise<ReadonlySet<string>>): Promise<void> {
-    const spared = new Set([...this.#older, ...this.#recent]);
-    this.#older = this.#recent;
-    this.#recent = new Set();
+    const spared = new Set([...this.#olderHashes, ...this.#recentHashes]);
+    this.#olderHashes = this.#recentHashes;
+    this.#recentHashes = new Set();
     const named = await listNamed();
     for (const folder of await readdir(this.#root)) {
       if (!/^[0-9a-f]{2}$/.test(folder)) continue;
       for (const name of await readdir(join(this.#root, folder))) {
-        if (named.has(name) || spared.has(name) || this.#recent.has(name)) continue;
+        if (named.has(name) || spared.has(name) || this.#recentHashes.has(name)) continue;
         // Synchronous, so that an upload of the same bytes happens either before the check or after the deletion.
         rmSync(join(this.#root, folder, name), { force: true });
       }
     }
-    const kept = (await this.#elsewhere?.list()) ?? [];
-    const unnamed = kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recent.has(hash));
-    const gone = this.#isShared ? unnamed.filter((hash) => this.#unnamed.has(hash)) : unnamed;
-    this.#unnamed = new Set(unnamed);
-    await this.#elsewhere?.remove(gone);
-    await this.#elsewhere?.clean?.();
+    const kept = (await this.#sharedBlobs?.list()) ?? [];
+    const unnamed = kept.filter((hash) => !named.has(hash) && !spared.has(hash) && !this.#recentHashes.has(hash));
+    const gone = this.#isShared ? unnamed.filter((hash) => this.#unreferenced.has(hash)) : unnamed;
+    this.#unreferenced = new Set(unnamed);
+    await this.#sharedBlobs?.remove(gone);
+    await this.#sharedBlobs?.clean?.();
   }
 
   /** Returns the file with the bytes of this hash, which exists if a row references it. Fetches it first from shared storage. */
-  async pathOf(hash: string): Promise<string> {
+  async getPath(hash: string): Promise<string> {
     if (!HASH.test(hash)) throw new Error("not a hash");
     const path = join(this.#root, hash.slice(0, 2), hash);
-    if (!this.#elsewhere || existsSync(path)) return path;
-    let coming = this.#coming.get(hash);
+    if (!this.#sharedBlobs || existsSync(path)) return path;
+    let coming = this.#downloads.get(hash);
     if (!coming) {
-      coming = this.#fetch(this.#elsewhere, hash, path).finally(() => this.#coming.delete(hash));
-      this.#coming.set(hash, coming);
+      coming = this.#fetch(this.#sharedBlobs, hash, path).finally(() => this.#downloads.delete(hash));
+      this.#downloads.set(hash, coming);
     }
     await coming;
     return path;
   }
 
-  async #fetch(elsewhere: KeptElsewhere, hash: string, path: string): Promise<void> {
+  async #fetch(elsewhere: SharedBlobs, hash: string, path: string): Promise<void> {
     const temporary = join(this.#temporary, uuid());
     try {
       // If the bytes are missing, the reader finds no file, as on a single machine.

@@ -1,6 +1,6 @@
 // The ledger of lifecycle hooks: requests and decisions, read page by page. Rows are deleted by age and number, in slices.
 import { and, desc, lt, sql } from "drizzle-orm";
-import { build, given, givenOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { build, eqParam, eqParamOrAll, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { hook_dispatches } from "./schema/hook-dispatches.ts";
 
 export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
@@ -8,8 +8,8 @@ export type HookDispatchRow = typeof hook_dispatches.$inferSelect;
 export const insertHookDispatch = insertInto(hook_dispatches);
 
 const matching = and(
-  givenOrAll(hook_dispatches.event),
-  givenOrAll(hook_dispatches.result),
+  eqParamOrAll(hook_dispatches.event),
+  eqParamOrAll(hook_dispatches.result),
   lt(hook_dispatches.key, sql.placeholder("before")),
 );
 
@@ -28,23 +28,23 @@ export const listHookDispatchesOfChat = query(
   build
     .select()
     .from(hook_dispatches)
-    .where(and(given(hook_dispatches.chat_id), matching))
+    .where(and(eqParam(hook_dispatches.chat_id), matching))
     .orderBy(desc(hook_dispatches.key))
     .limit(sql.placeholder("limit")),
 );
 
 /** The position of a dispatch in the list: {id}. */
 export const findHookDispatch = query(
-  build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(given(hook_dispatches.id)),
+  build.select({ key: hook_dispatches.key }).from(hook_dispatches).where(eqParam(hook_dispatches.id)),
 );
 
 /** Deletes the contents of a deleted chat. */
-export const forgetHookContents = statement<{ chat_id: string }>(
-  build.update(hook_dispatches).set({ request: null, response: null }).where(given(hook_dispatches.chat_id)),
+export const clearHookContents = statement<{ chat_id: string }>(
+  build.update(hook_dispatches).set({ request: null, response: null }).where(eqParam(hook_dispatches.chat_id)),
 );
 
 /** Rows deleted per commit. */
-const SLICE = 500;
+const SLICE_ROWS = 500;
 
 /** A row that is older than `before`, or not among the newest `most`: {before, most}. */
 export const findOldHookDispatch = query(
@@ -62,6 +62,6 @@ export const deleteOldHookDispatches = ({ before, most }: { before: number; most
   touches: [],
   sql: `delete from hook_dispatches where key in (
     select key from hook_dispatches where created_at < ?1 or key <= (select max(key) from hook_dispatches) - ?2
-    order by key limit ${SLICE})`,
+    order by key limit ${SLICE_ROWS})`,
   rows: [[before, most]],
 });

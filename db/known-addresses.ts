@@ -1,10 +1,10 @@
 // Addresses from which users have signed in. Written with each sign-in.
 import { and, eq, sql } from "drizzle-orm";
-import { build, deleteBy, given, query, statement } from "./engine/sql.ts";
+import { build, deleteBy, eqParam, query, statement } from "./engine/sql.ts";
 import { known_addresses } from "./schema/known-addresses.ts";
 import { users } from "./schema/users.ts";
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 /** A row if the user with this email address has signed in from this address since `since`. */
 export const findKnownAddress = query(
@@ -14,10 +14,10 @@ export const findKnownAddress = query(
     .innerJoin(users, eq(users.id, known_addresses.user_id))
     .where(
       and(
-        sql`lower(${users.email}) = lower(${place("email")})`,
+        sql`lower(${users.email}) = lower(${param("email")})`,
         eq(users.deleted, false),
-        given(known_addresses.network),
-        sql`${known_addresses.last_used} > ${place("since")}`,
+        eqParam(known_addresses.network),
+        sql`${known_addresses.last_used} > ${param("since")}`,
       ),
     ),
 );
@@ -25,7 +25,7 @@ export const findKnownAddress = query(
 export const rememberAddress = statement<{ user_id: string; network: string; last_used: number }>(
   build
     .insert(known_addresses)
-    .values({ user_id: place("user_id"), network: place("network"), last_used: place("last_used") })
+    .values({ user_id: param("user_id"), network: param("network"), last_used: param("last_used") })
     .onConflictDoUpdate({
       target: [known_addresses.user_id, known_addresses.network],
       set: { last_used: sql`excluded.last_used` },
@@ -33,10 +33,10 @@ export const rememberAddress = statement<{ user_id: string; network: string; las
 );
 
 /** Deletes addresses beyond a user's newest 50, and those unused since a time. */
-export const forgetAddresses = statement<{ user_id: string; since: number }>(
+export const deleteOldAddresses = statement<{ user_id: string; since: number }>(
   build.delete(known_addresses).where(
-    sql`${known_addresses.user_id} = ${place("user_id")} and (${known_addresses.last_used} <= ${place("since")} or ${known_addresses.network} not in (
-      select newest.network from ${known_addresses} as newest where newest.user_id = ${place("user_id")} order by newest.last_used desc, newest.network limit 50))`,
+    sql`${known_addresses.user_id} = ${param("user_id")} and (${known_addresses.last_used} <= ${param("since")} or ${known_addresses.network} not in (
+      select newest.network from ${known_addresses} as newest where newest.user_id = ${param("user_id")} order by newest.last_used desc, newest.network limit 50))`,
   ),
 );
 

@@ -1,6 +1,6 @@
 // Finds the shard of an entity by its ID with one read by key. It never changes (src/base/parts.ts).
 import { eq, sql } from "drizzle-orm";
-import { build, given, query } from "./engine/sql.ts";
+import { build, eqParam, query } from "./engine/sql.ts";
 import type { Store } from "./engine/store.ts";
 import { agents } from "./schema/agents.ts";
 import { chats } from "./schema/chats.ts";
@@ -10,55 +10,63 @@ import { template_versions } from "./schema/templates.ts";
 import { trials } from "./schema/trials.ts";
 import { workspace_builds, workspaces } from "./schema/workspaces.ts";
 
-const part = { part: workspaces.part };
+const partColumn = { part: workspaces.part };
 
-const LOOKS = {
-  workspace: query(build.select(part).from(workspaces).where(given(workspaces.id))),
+const PART_QUERIES = {
+  workspace: query(build.select(partColumn).from(workspaces).where(eqParam(workspaces.id))),
   agent: query(
     build
-      .select(part)
+      .select(partColumn)
       .from(agents)
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
-      .where(given(agents.id)),
+      .where(eqParam(agents.id)),
   ),
   /** By the digest of an agent token, whether it is valid or not. */
   token: query(
     build
-      .select(part)
+      .select(partColumn)
       .from(agents)
       .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
       .where(eq(agents.token_hash, sql.placeholder("id"))),
   ),
   build: query(
     build
-      .select(part)
+      .select(partColumn)
       .from(workspace_builds)
       .innerJoin(workspaces, eq(workspaces.id, workspace_builds.workspace_id))
-      .where(given(workspace_builds.id)),
+      .where(eqParam(workspace_builds.id)),
   ),
   task: query(
-    build.select(part).from(tasks).innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id)).where(given(tasks.id)),
+    build
+      .select(partColumn)
+      .from(tasks)
+      .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id))
+      .where(eqParam(tasks.id)),
   ),
   trial: query(
     build
-      .select(part)
+      .select(partColumn)
       .from(trials)
       .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id))
-      .where(given(trials.id)),
+      .where(eqParam(trials.id)),
   ),
-  chat: query(build.select({ part: chats.part }).from(chats).where(given(chats.id))),
+  chat: query(build.select({ part: chats.part }).from(chats).where(eqParam(chats.id))),
   template_version: query(
-    build.select({ part: template_versions.part }).from(template_versions).where(given(template_versions.id)),
+    build.select({ part: template_versions.part }).from(template_versions).where(eqParam(template_versions.id)),
   ),
 } as const;
 
-const jobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(jobs).where(given(jobs.id)));
+const jobInput = query(build.select({ id: jobs.id, input: jobs.input }).from(jobs).where(eqParam(jobs.id)));
 
-export type Parted = keyof typeof LOOKS | "job";
+export type PartedKind = keyof typeof PART_QUERIES | "job";
 
 /** Returns the shard of an existing entity, or undefined. A job belongs to the shard of its build, its version or its dry run. */
-export const findPart = async (store: Pick<Store, "get">, kind: Parted, id: string): Promise<number | undefined> => {
-  if (kind !== "job") return (await store.get(LOOKS[kind]({ id })))?.part;
+export const findPart = async (
+  store: Pick<Store, "get">,
+  kind: PartedKind,
+  id: string,
+): Promise<number | undefined> => {
+  if (kind !== "job") return (await store.get(PART_QUERIES[kind]({ id })))?.part;
   const input = (await store.get(jobInput({ id })))?.input;
   if (input === undefined || input.part !== undefined) return input?.part;
   if (input.workspace_build_id !== undefined) return findPart(store, "build", input.workspace_build_id);

@@ -9,7 +9,7 @@ export const isAmongParts = (part: Column | SQL): SQL =>
   sql`${part} in (select cast(value as integer) from json_each(${sql.placeholder("parts")}))`;
 
 /** Combines a query for everything and one for some shards. A node with all shards runs the same query as a single server. */
-export const ofParts =
+export const forParts =
   <T>(all: (args: Record<never, never>) => T, some: (args: { parts: string }) => T) =>
   (parts: PartNumbers): T =>
     parts === undefined ? all({}) : some({ parts: JSON.stringify(parts) });

@@ -1,13 +1,13 @@
 // Second factors of users: the authenticator app and recovery codes. Each use is a guard, so that of concurrent requests with the same
 // code, one succeeds and the others are rejected as `stale`.
 import { and, count, lt, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, type Statement, statement } from "./engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, type Statement, statement } from "./engine/sql.ts";
 import { recovery_codes, totp_factors } from "./schema/second-factors.ts";
 import { deletePasskeysByUser } from "./users/passkeys.ts";
 
 export type TotpFactor = typeof totp_factors.$inferSelect;
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 export const findTotpFactor = findBy(totp_factors, totp_factors.user_id);
 
@@ -17,8 +17,8 @@ export const insertTotpFactor = insertInto(totp_factors);
 export const useTotpStep = statement<{ user_id: string; step: number }>(
   build
     .update(totp_factors)
-    .set({ last_step: place("step") as never })
-    .where(and(given(totp_factors.user_id), lt(totp_factors.last_step, place("step")))),
+    .set({ last_step: param("step") as never })
+    .where(and(eqParam(totp_factors.user_id), lt(totp_factors.last_step, param("step")))),
   { expect: 1 },
 );
 
@@ -30,14 +30,14 @@ export const removeTotpFactor = (user_id: string): Statement => ({ ...deleteTotp
 export const findRecoveryCode = findBy(recovery_codes, recovery_codes.user_id, recovery_codes.code_hash);
 
 export const countRecoveryCodes = query(
-  build.select({ count: count() }).from(recovery_codes).where(given(recovery_codes.user_id)),
+  build.select({ count: count() }).from(recovery_codes).where(eqParam(recovery_codes.user_id)),
 );
 
 export const insertRecoveryCodes = insertInto(recovery_codes);
 
 /** Consumes a recovery code. Rejected as `stale` when it was already used. */
 export const useRecoveryCode = statement<{ user_id: string; code_hash: string }>(
-  build.delete(recovery_codes).where(and(given(recovery_codes.user_id), given(recovery_codes.code_hash))),
+  build.delete(recovery_codes).where(and(eqParam(recovery_codes.user_id), eqParam(recovery_codes.code_hash))),
   { expect: 1 },
 );
 

@@ -18,7 +18,7 @@ const setOnce = statement<{ key: string; value: string }>(
 export const insertSetting = insertInto(settings);
 
 /** Sets or replaces a value. */
-export const putSetting = statement<{ key: string; value: string }>(
+export const upsertSetting = statement<{ key: string; value: string }>(
   build
     .insert(settings)
     .values({ key: sql.placeholder("key"), value: sql.placeholder("value") })
@@ -44,9 +44,9 @@ export const listSettings = query(
 export const deleteSetting = deleteBy(settings, settings.key);
 
 /** Returns the ID of this deployment, creating it on the first call. */
-export const deploymentId = async (store: Store): Promise<string> => {
+export const loadDeploymentId = async (store: Store): Promise<string> => {
   const found = await store.get(findSetting({ key: "deployment_id" }));
   if (found) return found.value;
   await store.commit([setOnce({ key: "deployment_id", value: uuid() })]);
-  return deploymentId(store);
+  return loadDeploymentId(store);
 };

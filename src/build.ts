@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { VERSION } from "#base/version.ts";
 import { IMAGE, makeImage } from "#db/engine/image.ts";
-import { billOfMaterials } from "./supply-chain.ts";
+import { toBillOfMaterials } from "./supply-chain.ts";
 import { buildWeb } from "./web/build.ts";
 import { PACK, pack, withTwins } from "./web/files.ts";
 
@@ -38,13 +38,14 @@ export const TARGETS = {
   // Client only: a server does not run there.
   "windows-amd64": "bun-windows-x64-baseline",
 } as const;
-export type System = keyof typeof TARGETS;
+export type TargetSystem = keyof typeof TARGETS;
 
 /** `slipway-windows-amd64.exe` */
-export const programName = (system: System): string => `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}`;
+export const getProgramName = (system: TargetSystem): string =>
+  `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}`;
 
 /** The result of a build. */
-export interface Built {
+export interface BuildResult {
   file: string;
   bytes: number;
 }
@@ -60,7 +61,7 @@ export interface BuildOptions {
 }
 
 /** Compiles the program and writes its bill of materials next to it (`<file>.cdx.json`). Throws with the bundler's messages if it fails. */
-export const build = async (options: BuildOptions = {}): Promise<Built> => {
+export const build = async (options: BuildOptions = {}): Promise<BuildResult> => {
   const outfile = resolve(ROOT, options.outfile ?? "dist/slipway");
   const workers = WORKERS.filter((file) => existsSync(join(ROOT, file)));
   const web = options.web ?? (await packWeb(dirname(outfile)));
@@ -80,7 +81,7 @@ export const build = async (options: BuildOptions = {}): Promise<Built> => {
     ...["--sourcemap=inline", "--entry-naming=[name].[ext]", "--asset-naming=[name].[ext]", `--outfile=${made}`],
     `--tsconfig-override=${join(ROOT, "src/build.tsconfig.json")}`,
     ...["--define", `SLIPWAY_BUILD_VERSION=${JSON.stringify(VERSION)}`],
-    ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await commit())}`],
+    ...["--define", `SLIPWAY_BUILD_COMMIT=${JSON.stringify(await readCommit())}`],
     ...["--define", `SLIPWAY_BUILD_RELEASE_KEY=${JSON.stringify(options.releaseKey ?? "")}`],
     ...(options.target ? [`--target=${options.target}`] : []),
     ...["src/main.ts", ...workers, web, image],
@@ -93,7 +94,7 @@ export const build = async (options: BuildOptions = {}): Promise<Built> => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  writeFileSync(`${outfile}.cdx.json`, `${JSON.stringify(billOfMaterials(), undefined, 2)}\n`);
+  writeFileSync(`${outfile}.cdx.json`, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
   return { file: outfile, bytes: statSync(outfile).size };
 };
 
@@ -110,7 +111,7 @@ export async function packWeb(folder: string): Promise<string> {
 }
 
 // The image is built from a copy without Git; there the commit is passed as an argument.
-async function commit(): Promise<string> {
+async function readCommit(): Promise<string> {
   const given = process.env.BUILD_COMMIT;
   if (given) return given;
   try {
@@ -126,9 +127,9 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: { target: { type: "string" }, outfile: { type: "string" }, targets: { type: "boolean" } },
   });
-  const systems = Object.keys(TARGETS) as System[];
+  const systems = Object.keys(TARGETS) as TargetSystem[];
   const wanted = values.targets
-    ? systems.map((system) => ({ target: TARGETS[system], outfile: `dist/${programName(system)}` }))
+    ? systems.map((system) => ({ target: TARGETS[system], outfile: `dist/${getProgramName(system)}` }))
     : [values];
   for (const one of wanted) {
     const { file, bytes } = await build(one);

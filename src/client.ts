@@ -21,35 +21,35 @@ export class ApiError extends Error {
 export type RequestOptions = { headers?: Record<string, string>; signal?: AbortSignal };
 
 /** The type of calls outside /api/v2 and of paths built at run time. */
-type Anything = Route<unknown, unknown, string>;
+type UntypedCall = Route<unknown, unknown, string>;
 
 /** The call of a literal path; `never` if the server has no such route. */
-type At<M extends Method, P extends string> = P extends `/api/v2${infer Below}` ? CallAt<M, Below> : Anything;
+type CallFor<M extends Method, P extends string> = P extends `/api/v2${infer Below}` ? CallAt<M, Below> : UntypedCall;
 
 /** A request body; accepts read-only data. */
-type Taken<T> = T extends Bytes
+type ReadonlyBody<T> = T extends Bytes
   ? T
   : T extends readonly (infer One)[]
-    ? readonly Taken<One>[]
+    ? readonly ReadonlyBody<One>[]
     : T extends object
-      ? { readonly [Member in keyof T]: Taken<T[Member]> }
+      ? { readonly [Member in keyof T]: ReadonlyBody<T[Member]> }
       : T;
 
 /** The arguments after the path of a call without a body. Nothing is accepted if the server has no such call. */
-type Asking<M extends Method, P extends string> = [At<M, P>] extends [never]
+type OptionArgs<M extends Method, P extends string> = [CallFor<M, P>] extends [never]
   ? [unknownPath: never]
   : [options?: RequestOptions];
 
 /** The arguments of a call with a body. */
-type Given<M extends Method, P extends string> = [At<M, P>] extends [never]
+type CallArguments<M extends Method, P extends string> = [CallFor<M, P>] extends [never]
   ? [unknownPath: never]
-  : undefined extends BodyOf<At<M, P>>
-    ? [body?: Taken<BodyOf<At<M, P>>>, options?: RequestOptions]
-    : [body: Taken<BodyOf<At<M, P>>>, options?: RequestOptions];
+  : undefined extends BodyOf<CallFor<M, P>>
+    ? [body?: ReadonlyBody<BodyOf<CallFor<M, P>>>, options?: RequestOptions]
+    : [body: ReadonlyBody<BodyOf<CallFor<M, P>>>, options?: RequestOptions];
 
-declare const none: unique symbol;
+declare const noArgument: unique symbol;
 /** Marks that no type argument was given. */
-type NoArgument = { readonly [none]: never };
+type NoArgument = { readonly [noArgument]: never };
 type PathFor<T> = [T] extends [NoArgument] ? never : string;
 
 export class Client {
@@ -67,14 +67,14 @@ export class Client {
 
   /** Signs in with a password, and a code from `askCode` if one is required. Returns a client for that user. */
   async signIn(email: string, password: string, askCode?: () => Promise<string>): Promise<Client> {
-    const begun = this.post("/api/v2/users/login", { email, password });
-    const { session_token } = await begun.catch(async (error) => {
+    const login = this.post("/api/v2/users/login", { email, password });
+    const { session_token } = await login.catch(async (error) => {
       const needed = error instanceof ApiError ? (error.body as LoginRefused).second_factor : undefined;
       if (!needed || !askCode) throw error;
       const body = { challenge: needed.challenge, code: await askCode() };
       return this.post("/api/v2/users/login/second-factor", body);
     });
-    return this.as(session_token);
+    return this.withToken(session_token);
   }
 
   /** The headers of every request. */
@@ -83,34 +83,34 @@ export class Client {
   }
 
   /** Returns a client for the same server with another token. */
-  as(token: string | undefined): Client {
+  withToken(token: string | undefined): Client {
     return new Client(this.url, token, this.extraHeaders);
   }
 
   // The type of a literal path is that of its route: a wrong path, member or body is a compile error. For a path built at run time, a type
   // argument gives the expected type: `get<Workspace>(path)`.
 
-  get<P extends string>(path: P, ...given: Asking<"GET", P>): Promise<AnswerOf<At<"GET", P>>>;
+  get<P extends string>(path: P, ...given: OptionArgs<"GET", P>): Promise<AnswerOf<CallFor<"GET", P>>>;
   get<T = NoArgument>(path: PathFor<T>, options?: RequestOptions): Promise<NoInfer<T>>;
   get(path: string, options?: RequestOptions): Promise<unknown> {
     return this.#json("GET", path, undefined, options);
   }
-  post<P extends string>(path: P, ...given: Given<"POST", P>): Promise<AnswerOf<At<"POST", P>>>;
+  post<P extends string>(path: P, ...given: CallArguments<"POST", P>): Promise<AnswerOf<CallFor<"POST", P>>>;
   post<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("POST", path, body, options);
   }
-  put<P extends string>(path: P, ...given: Given<"PUT", P>): Promise<AnswerOf<At<"PUT", P>>>;
+  put<P extends string>(path: P, ...given: CallArguments<"PUT", P>): Promise<AnswerOf<CallFor<"PUT", P>>>;
   put<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   put(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("PUT", path, body, options);
   }
-  patch<P extends string>(path: P, ...given: Given<"PATCH", P>): Promise<AnswerOf<At<"PATCH", P>>>;
+  patch<P extends string>(path: P, ...given: CallArguments<"PATCH", P>): Promise<AnswerOf<CallFor<"PATCH", P>>>;
   patch<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   patch(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("PATCH", path, body, options);
   }
-  delete<P extends string>(path: P, ...given: Given<"DELETE", P>): Promise<AnswerOf<At<"DELETE", P>>>;
+  delete<P extends string>(path: P, ...given: CallArguments<"DELETE", P>): Promise<AnswerOf<CallFor<"DELETE", P>>>;
   delete<T = NoArgument>(path: PathFor<T>, body?: unknown, options?: RequestOptions): Promise<NoInfer<T>>;
   delete(path: string, body?: unknown, options?: RequestOptions): Promise<unknown> {
     return this.#json("DELETE", path, body, options);

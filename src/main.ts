@@ -5,19 +5,19 @@ import { systemClock } from "#base/clock.ts";
 import { eraseVariables } from "#base/erase-variables.ts";
 import { configureLogging, log } from "#base/log.ts";
 import { UsageError } from "#base/usage-error.ts";
-import { visible } from "#base/visible-text.ts";
+import { escapeHidden } from "#base/visible-text.ts";
 import { type Globals, loadHeaders, readGlobals } from "./cli/globals.ts";
-import { wordIn } from "./cli/group.ts";
-import { programHelp, unknownVerb, verbHelp } from "./cli/help.ts";
+import { findSubVerb } from "./cli/group.ts";
+import { formatProgramHelp, formatUnknownVerb, formatVerbHelp } from "./cli/help.ts";
 import { Output, OutputGone } from "./cli/output.ts";
-import { onSignal } from "./cli/signals.ts";
-import { processStreams } from "./cli/streams.ts";
+import { createSignalListener } from "./cli/signals.ts";
+import { createProcessStreams } from "./cli/streams.ts";
 import { EXIT, type VerbInput } from "./cli/verb.ts";
 import { VERBS } from "./cli/verbs.ts";
 
-const STAYS_MS = 300;
+const LINGER_MS = 300;
 /** How long a stopping program waits for the reader of its output. */
-const FAREWELL_MS = 1_000;
+const STOP_TIMEOUT_MS = 1_000;
 
 const output = new Output(process.stdout);
 const errors = new Output(process.stderr, { mayDrop: true });
@@ -36,15 +36,15 @@ async function main(argv: readonly string[]): Promise<number> {
     const [name = "help", ...own] = rest;
     if (name === "help" || name === "--help" || name === "-h") return help(own[0], own.slice(1));
     const verb = VERBS.find((one) => one.name === (name === "--version" ? "version" : name));
-    if (!verb) return unknown(name);
+    if (!verb) return reportUnknown(name);
     // Arguments after `--` belong to another program.
     const ours = own.includes("--") ? own.slice(0, own.indexOf("--")) : own;
     if (ours.includes("--help") || ours.includes("-h")) return help(verb.name, ours);
-    said = [verb.name, wordIn(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
+    said = [verb.name, findSubVerb(verb.words ?? [], own)?.word.name].filter(Boolean).join(" ");
     const { run } = await verb.load();
     return await run(await verbInput(own, globals));
   } catch (error) {
-    return await failed(said, error);
+    return await reportFailure(said, error);
   }
 }
 
@@ -67,7 +67,7 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
       for (const name of names) delete process.env[name];
     },
     isTerminal: process.stderr.isTTY === true,
-    streams: processStreams(output, errors),
+    streams: createProcessStreams(output, errors),
     readFile: (path) => readFileSync(path, "utf8"),
     print,
     printError,
@@ -77,17 +77,17 @@ async function verbInput(argv: string[], globals: Globals): Promise<VerbInput> {
 function help(name: string | undefined, argv: readonly string[]): number {
   const isOfAll = name === "--all";
   const verb = VERBS.find((one) => one.name === name);
-  if (name !== undefined && !verb && !isOfAll) return unknown(name);
-  print(verb ? verbHelp(verb, argv) : programHelp(VERBS, isOfAll));
+  if (name !== undefined && !verb && !isOfAll) return reportUnknown(name);
+  print(verb ? formatVerbHelp(verb, argv) : formatProgramHelp(VERBS, isOfAll));
   return EXIT.ok;
 }
 
-function unknown(name: string): number {
-  printError(unknownVerb(VERBS, name));
+function reportUnknown(name: string): number {
+  printError(formatUnknownVerb(VERBS, name));
   return EXIT.usage;
 }
 
-async function failed(verb: string, error: unknown): Promise<number> {
+async function reportFailure(verb: string, error: unknown): Promise<number> {
   const call = `slipway ${verb}`.trimEnd();
   if (error instanceof UsageError) {
     const lines = error.problems.map((problem) => `  ${problem.name} (${problem.from}): ${problem.detail}`);
@@ -96,14 +96,14 @@ async function failed(verb: string, error: unknown): Promise<number> {
     return EXIT.usage;
   }
   if (stopping.signal.aborted) return EXIT.interrupted;
-  const { machineReason } = await import("./cli/reason.ts");
+  const { explainMachineError: machineReason } = await import("./cli/reason.ts");
   const reason = machineReason(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error));
   printError(`${call}: ${reason}\n`);
   return EXIT.failed;
 }
 
 function listenForSignals(): void {
-  const listener = onSignal(systemClock, {
+  const listener = createSignalListener(systemClock, {
     stop: (signal) => stopping.abort(new Error(`stopped by ${signal}`)),
     end: () => process.exit(EXIT.interrupted),
   });
@@ -114,26 +114,26 @@ function listenForSignals(): void {
 // The compiled program delays further JIT compilation at its start (src/build.ts), which suits short-lived verbs. A verb that is still
 // running now runs longer, so the normal policy is restored.
 function compileAsUsualLater(): void {
-  systemClock.after(STAYS_MS, () => Bun.unsafe.setJITPolicy(1));
+  systemClock.after(LINGER_MS, () => Bun.unsafe.setJITPolicy(1));
 }
 
 // After an uncaught error the state is unreliable. Acknowledged writes are on disk, so the process stops and is restarted.
 function listenForCrashes(): void {
   // The reader of the output may close it (`slipway help | head -1`), which must not stop a server. Output records the error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-  const crash = (error: unknown): void => {
+  const exitOnCrash = (error: unknown): void => {
     // Synchronous: nothing else may run in this process.
     const write = (text: string): void => void writeSync(process.stderr.fd, text);
     configureLogging({ level: "error", format: process.stderr.isTTY ? "text" : "json", write });
     log("process").error("stopped by an error that nobody handled", { error });
     process.exit(EXIT.failed);
   };
-  process.on("uncaughtException", crash);
-  process.on("unhandledRejection", crash);
+  process.on("uncaughtException", exitOnCrash);
+  process.on("unhandledRejection", exitOnCrash);
 }
 
 function print(text: string): void {
-  output.print(`${visible(text)}\n`);
+  output.print(`${escapeHidden(text)}\n`);
 }
 
 function printError(text: string): void {
@@ -142,10 +142,10 @@ function printError(text: string): void {
 
 /** Waits until all output is written, so that exiting does not truncate it. Returns the exit code. */
 async function flush(code: number): Promise<number> {
-  const flushed = Promise.all([output.flushed(), errors.flushed()]);
+  const flushed = Promise.all([output.flush(), errors.flush()]);
   const wasStopped = stopping.signal.aborted;
   const stopped = new Promise<void>((done) => {
-    if (wasStopped) systemClock.after(FAREWELL_MS, done);
+    if (wasStopped) systemClock.after(STOP_TIMEOUT_MS, done);
     else stopping.signal.addEventListener("abort", () => done(), { once: true });
   });
   await Promise.race([flushed, stopped]);
@@ -156,7 +156,7 @@ async function flush(code: number): Promise<number> {
   if (failure === undefined || isNoMatter) return code;
   if (!(failure instanceof OutputGone)) {
     printError(`slipway: standard output cannot be written: ${failure.message}\n`);
-    await errors.flushed();
+    await errors.flush();
   }
   return code || EXIT.failed;
 }

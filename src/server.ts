@@ -3,44 +3,44 @@
 
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
-import { accessUrl, allowedHosts } from "#base/config.ts";
+import { getAccessUrl, getAllowedHosts } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import "#schema/formats.ts";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { MISDIRECTED, readHere } from "#base/network/read-here.ts";
-import { pause, within } from "#base/retry.ts";
+import { MISDIRECTED, readLocally } from "#base/network/read-here.ts";
+import { finishesWithin, pause } from "#base/retry.ts";
 import { readTls, TlsError } from "#base/tls.ts";
 import { tracing } from "#base/trace.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import { AiGateway, isGatewayPath } from "./api/ai/gateway.ts";
 import { AppProxy } from "./api/applications/proxy.ts";
-import { onBehalf } from "./api/audit/origin.ts";
+import { runOnBehalf } from "./api/audit/origin.ts";
 import { alive } from "./api/health.ts";
 import { AgentTokens } from "./api/http/agent-tokens.ts";
 import { checkAnswer } from "./api/http/answers/answer-check.ts";
-import { ALWAYS_FITS, bodyLimit, tooLarge } from "./api/http/body/body.ts";
+import { getBodyLimit, MIN_BODY_LIMIT, tooLarge } from "./api/http/body/body.ts";
 import { refuseNulIn } from "./api/http/body/nul.ts";
 import { remember } from "./api/http/caller.ts";
-import { compressed } from "./api/http/encoding.ts";
+import { compress } from "./api/http/encoding.ts";
 import { errorResponse, getPath } from "./api/http/errors.ts";
 import { type AllowedHosts, checkHost, checkOrigin } from "./api/http/gate.ts";
 import { findCredential, identify } from "./api/http/identify.ts";
 import type { Operations } from "./api/http/operations.ts";
 import { type OthersCounts, RateLimits } from "./api/http/rate-limit.ts";
-import { findMadeId, getRequestId, tracedAnswer } from "./api/http/request-id.ts";
+import { findMadeId, getRequestId, runTraced } from "./api/http/request-id.ts";
 import { enforceScope } from "./api/http/scope-gate.ts";
 import { UserKeys } from "./api/http/user-keys.ts";
 import { registerFigures } from "./api/metrics/figures.ts";
 import { listenForScrapes } from "./api/metrics/listen.ts";
 import { countRequests, traceRequests } from "./api/metrics/requests.ts";
-import type { TakeNamed } from "./cluster/passed-on.ts";
+import type { TakeForwardedAddress } from "./cluster/passed-on.ts";
 import type { Context } from "./context/context.ts";
 import { DescriptorGuard } from "./context/descriptor-guard.ts";
 import { isAppPath } from "./domain/applications/names.ts";
 
 /** Grace period for requests on existing or nearly established connections. */
-const ON_ITS_WAY_MS = 250;
+const DRAIN_TIMEOUT_MS = 250;
 
 /**
  * Stops accepting connections: new ones are forwarded to the next node and wait for it. Requests on existing connections are still
@@ -55,7 +55,7 @@ const closeDoor = async (
   ctx.handingOver = true;
   ctx.handingOver = await standAside(server.port as number, ctx.encryption);
   if (!ctx.handingOver) return undefined;
-  await pause(clock, ON_ITS_WAY_MS);
+  await pause(clock, DRAIN_TIMEOUT_MS);
   return { clock, connections: server.stop() };
 };
 
@@ -67,14 +67,14 @@ export interface RunningServer {
   stop(reason: string): Promise<void>;
 }
 
-export interface ReadsServer {
+export interface ReadServer {
   readonly port: number;
   /** Gives running reads a moment to finish. */
   stop(): Promise<void>;
 }
 
 /** A node's reads must end before it becomes active; clients can retry them. */
-const LAST_READS_MS = 500;
+const READ_DRAIN_TIMEOUT_MS = 500;
 
 export type ServerOptions = {
   /** Connections without traffic are closed after this. Tests shorten it. */
@@ -83,20 +83,20 @@ export type ServerOptions = {
   checkAnswers?: boolean;
 };
 
-export type ReadsOptions = Pick<ServerOptions, "checkAnswers"> & {
+export type ReadServerOptions = Pick<ServerOptions, "checkAnswers"> & {
   /** Authenticates requests that this node forwards to itself; all others are refused. */
-  readonly takeNamed: TakeNamed;
+  readonly takeNamed: TakeForwardedAddress;
   readonly counts?: OthersCounts;
   /** Called before each request: learns of new writes, which decide whether cached responses are still valid. */
   ask(): Promise<void>;
 };
 
 /** The routes, and their declarations. */
-type Routed = { readonly app: Pick<AnyElysia, "fetch">; readonly operations: Operations };
+type RoutedApp = { readonly app: Pick<AnyElysia, "fetch">; readonly operations: Operations };
 
 type Handling = {
   /** Creates the routes once: with the first request for one of them, or when the rest of the start is complete. */
-  route(): Promise<Routed>;
+  route(): Promise<RoutedApp>;
   /** Handles a request that has passed the connection limit. */
   readonly handle: (request: Request) => Promise<Response>;
   /** Sets the accepted host names, once the address is known. */
@@ -106,12 +106,12 @@ type Handling = {
 /** Builds the handling of requests: gate, caller, limits, route. */
 const makeHandler = (
   ctx: Context,
-  takeNamed: TakeNamed | undefined,
-  options: Pick<ReadsOptions, "checkAnswers" | "counts">,
+  takeNamed: TakeForwardedAddress | undefined,
+  options: Pick<ReadServerOptions, "checkAnswers" | "counts">,
 ): Handling => {
-  let routed: Routed | undefined;
+  let routed: RoutedApp | undefined;
   const { promise: wanted, resolve: want } = Promise.withResolvers<void>();
-  const makeRoutes = async (): Promise<Routed> => {
+  const makeRoutes = async (): Promise<RoutedApp> => {
     const { collectOperations, createApp } = await import("./api/app.ts");
     const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
     const operations = collectOperations(app);
@@ -120,7 +120,7 @@ const makeHandler = (
   };
   // Created in the context of the start, whichever request triggers it, so that their background work belongs to no request.
   const routing = wanted.then(makeRoutes);
-  const route = (): Promise<Routed> => {
+  const route = (): Promise<RoutedApp> => {
     want();
     return routing;
   };
@@ -128,11 +128,11 @@ const makeHandler = (
   const answer = async (request: Request): Promise<Response> => {
     try {
       if (isLapsed(ctx) && !isProbe(request)) throw new AppError("overloaded", "This node is not the active one now.");
-      const appName = apps.nameOf(request);
-      if (appName) return await ctx.requests.run(request, () => apps.onHost(request, appName));
+      const appName = apps.findAppName(request);
+      if (appName) return await ctx.requests.run(request, () => apps.serveHost(request, appName));
       checkHost(request, hosts);
       if (isGatewayPath(getPath(request.url))) return await gateway.answer(request);
-      if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
+      if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.servePath(request));
       const credential = findCredential(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
       // A liveness probe does not wait until the routes are created.
@@ -146,10 +146,10 @@ const makeHandler = (
         rates?.count(request, identity, operations);
         remember(request, identity);
         const behalf = { addresses: ctx.addresses, operations };
-        const response = await onBehalf(request, identity, behalf, () => app.fetch(request));
+        const response = await runOnBehalf(request, identity, behalf, () => app.fetch(request));
         if (options.checkAnswers)
           await checkAnswer(request, response, { operations, mismatches: ctx.requests.mismatches });
-        return compressed(request, response);
+        return compress(request, response);
       });
     } catch (error) {
       return errorResponse(error, request);
@@ -167,15 +167,15 @@ const makeHandler = (
   };
   const apps = new AppProxy(ctx, who);
   const gateway = new AiGateway(ctx, who, ctx.metrics);
-  const rates = RateLimits.of(ctx, options.counts ?? ctx.membership?.active?.counts);
+  const rates = RateLimits.create(ctx, options.counts ?? ctx.membership?.active?.counts);
   const handle = async (request: Request): Promise<Response> => {
     const passedOnFor = takeNamed?.(request);
     // No work has started, so the standby node can pass the request to the next one.
     if (passedOnFor !== undefined && ctx.membership && (ctx.draining || isLapsed(ctx)))
       return await ctx.membership.elsewhere(request, ctx.encryption);
-    if (passedOnFor !== undefined) ctx.requests.passedOnFor(request, passedOnFor);
+    if (passedOnFor !== undefined) ctx.requests.setPeer(request, passedOnFor);
     const id = getRequestId(request);
-    const response = await (id !== undefined && tracing() ? tracedAnswer(request, id, answer) : answer(request));
+    const response = await (id !== undefined && tracing() ? runTraced(request, id, answer) : answer(request));
     const shown = id ?? findMadeId(request);
     if (shown !== undefined) response.headers.set("x-request-id", shown);
     // A standby node forwards only one request on each connection, so the client must not reuse it. During a handover, clients must
@@ -197,19 +197,19 @@ const makeHandler = (
 export const startServer = async (ctx: Context, options: ServerOptions = {}): Promise<RunningServer> => {
   const { host, port } = ctx.config.address;
   const tls = readTls(ctx.config, ctx.clock.now());
-  const short = tls && allowedHosts(ctx.config).find((name) => name.length < 3);
+  const short = tls && getAllowedHosts(ctx.config).find((name) => name.length < 3);
   if (short) throw new TlsError(`the host ${short} is too short for https: use a name of three characters or more`);
   const takeNamed = ctx.membership?.takerOfNames(ctx.encryption);
   const active = ctx.membership?.active;
   const { route, handle, allow } = makeHandler(ctx, active ? undefined : takeNamed, options);
-  const own = active && (await handlerOfParts(ctx, { handle, ...(await route()) }));
+  const own = active && (await toShardHandler(ctx, { handle, ...(await route()) }));
   const answer = countRequests(traceRequests(own?.handle ?? handle, isProbe), ctx.metrics);
   const heardPorts = tls && new Set<number>();
   const server: Server<never> = Bun.serve({
     hostname: active ? "127.0.0.1" : host.replace(/^\[|\]$/g, ""),
     port: active ? 0 : port,
     tls: tls && { cert: tls.cert, key: tls.key },
-    fetch: heardPorts ? remembering(heardPorts, answer) : answer,
+    fetch: heardPorts ? withResponseCache(heardPorts, answer) : answer,
     websocket: ctx.sockets.websocket as never,
     idleTimeout: options.idleTimeoutSeconds ?? 30,
     // During a takeover, the standby node's listener stays open until this one listens; forwarding to the next node starts before this one
@@ -222,7 +222,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       return errorResponse(error, new Request("http://localhost/"));
     },
   });
-  ctx.membership?.forwarder?.handOver();
+  ctx.membership?.forwarder?.handOffClients();
   ctx.cluster?.onLapse(() => {
     ctx.streams.endAll();
     ctx.sockets.closeAll("this node is not the active one now");
@@ -231,23 +231,23 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
   ctx.requests.attach(server);
   // With several active nodes another listener is in front, which counts its connections itself.
   const guarded = { server, port: server.port as number, heardPorts };
-  const guard = active ? undefined : DescriptorGuard.of({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
+  const guard = active ? undefined : DescriptorGuard.create({ ...guarded, busyPorts: () => ctx.requests.peerPorts() });
   const shownPort =
     active && own ? active.listen(server.port as number, ctx.encryption, own.partOf) : (server.port as number);
-  ctx.accessUrl = accessUrl(ctx.config, shownPort);
-  allow(allowedHosts(ctx.config));
+  ctx.accessUrl = getAccessUrl(ctx.config, shownPort);
+  allow(getAllowedHosts(ctx.config));
   const scrapes =
     ctx.metrics &&
     ctx.config.metrics_address &&
-    listenForScrapes(ctx.metrics, ctx.config.metrics_address, allowedHosts(ctx.config));
+    listenForScrapes(ctx.metrics, ctx.config.metrics_address, getAllowedHosts(ctx.config));
   if (ctx.metrics) registerFigures(ctx.metrics, ctx);
-  await ctx.started();
+  await ctx.onListening();
   await route();
-  active?.parts.onMoves({ adopt: (parts) => ctx.adopted(parts), leave: (parts) => ctx.leave(parts) });
+  active?.parts.onMoves({ adopt: (parts) => ctx.adoptParts(parts), releaseParts: (parts) => ctx.releaseParts(parts) });
 
   return {
     metrics: scrapes?.url,
-    url: listeningUrl(tls ? "https" : "http", host, shownPort),
+    url: toListeningUrl(tls ? "https" : "http", host, shownPort),
     async stop(reason) {
       const closed = ctx.membership && ctx.cluster && (await closeDoor(server, ctx, ctx.membership));
       ctx.draining = true;
@@ -261,7 +261,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
       await scrapes?.stop();
       guard?.[Symbol.dispose]();
       // Waits for responses that are still being sent.
-      if (closed) await within(closed.clock, LAST_ANSWERS_MS, closed.connections);
+      if (closed) await finishesWithin(closed.clock, ANSWER_DRAIN_TIMEOUT_MS, closed.connections);
       await server.stop(true);
     },
   };
@@ -270,7 +270,7 @@ export const startServer = async (ctx: Context, options: ServerOptions = {}): Pr
 type Answer = (request: Request) => Promise<Response> | Response;
 
 /** Records which connections have sent a request, by their remote port. */
-const remembering =
+const withResponseCache =
   (ports: Set<number>, answer: Answer) =>
   (request: Request, server: Pick<Server<never>, "requestIP">): ReturnType<Answer> => {
     const port = server.requestIP(request)?.port;
@@ -282,9 +282,9 @@ const remembering =
  * With several active nodes: rejects requests for other nodes' shards, so that they are sent there. `partOf` returns the shard of a
  * request; undefined if any node can handle it.
  */
-const handlerOfParts = async (
+const toShardHandler = async (
   ctx: Context,
-  { operations, handle }: Pick<Routed, "operations"> & Pick<Handling, "handle">,
+  { operations, handle }: Pick<RoutedApp, "operations"> & Pick<Handling, "handle">,
 ): Promise<Pick<Handling, "handle"> & { partOf(request: Request): Promise<number | undefined> }> => {
   const { membership, partIndex: index, encryption, store, clock, config } = ctx;
   if (!membership || !index) throw new Error("a node that has parts knows what is of them");
@@ -315,7 +315,7 @@ const handlerOfParts = async (
  * Serves reads on a node that is not the active one, on a local port. Requests that it cannot answer get 421, so that they are sent to the
  * active node. `ctx` comes from src/context/open-reads.ts.
  */
-export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOptions): ReadsServer => {
+export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadServerOptions): ReadServer => {
   const { route, handle, allow } = makeHandler(ctx, undefined, options);
   const tls = readTls(ctx.config, ctx.clock.now());
   const isForActive = async (request: Request): Promise<boolean> => {
@@ -331,8 +331,10 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
     async fetch(request) {
       const client = takeNamed(request);
       if (client === undefined) return new Response(null, { status: 403 });
-      ctx.requests.passedOnFor(request, client);
-      const read = (await isForActive(request)) ? undefined : await readHere(() => ask().then(() => handle(request)));
+      ctx.requests.setPeer(request, client);
+      const read = (await isForActive(request))
+        ? undefined
+        : await readLocally(() => ask().then(() => handle(request)));
       const isAnswer = read !== undefined && read.status < 500;
       if (!isAnswer) await read?.body?.cancel();
       const response = isAnswer ? read : new Response(null, { status: MISDIRECTED });
@@ -342,13 +344,13 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
   });
   ctx.sockets.attach(server as never);
   ctx.requests.attach(server);
-  ctx.accessUrl = accessUrl(ctx.config, ctx.config.address.port);
-  allow(allowedHosts(ctx.config));
+  ctx.accessUrl = getAccessUrl(ctx.config, ctx.config.address.port);
+  allow(getAllowedHosts(ctx.config));
   void route();
   return {
     port: server.port as number,
     async stop() {
-      await within(ctx.clock, LAST_READS_MS, ctx.requests.drain());
+      await finishesWithin(ctx.clock, READ_DRAIN_TIMEOUT_MS, ctx.requests.drain());
       ctx.sockets.closeAll("this node becomes the active one");
       await server.stop(true);
     },
@@ -356,7 +358,7 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
 };
 
 /** Time for responses that are still being sent when a node closes. */
-const LAST_ANSWERS_MS = 500;
+const ANSWER_DRAIN_TIMEOUT_MS = 500;
 
 /** True if this node of a cluster could not renew its lease: another one may be active. */
 const isLapsed = ({ cluster }: Context): boolean => cluster !== undefined && cluster.serves_ms <= 0;
@@ -369,7 +371,7 @@ const isProbe = (request: Request): boolean => {
 
 const isAskedAlive = ({ method, url }: Request): boolean => method === "GET" && getPath(url) === "/healthz";
 
-const listeningUrl = (scheme: string, host: string, port: number): URL =>
+const toListeningUrl = (scheme: string, host: string, port: number): URL =>
   new URL(`${scheme}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}/`);
 
 /** Rejects a body that exceeds its route's limit before reading any of it, including on routes that take no body. */
@@ -379,7 +381,7 @@ const checkDeclaredLength = ({ method, url, headers }: Request, operations: Oper
     throw new AppError("invalid", `A ${method} request has no body.`);
   }
   const length = Number(headers.get("content-length"));
-  if (length <= ALWAYS_FITS) return;
-  const limit = bodyLimit(operations.find(method, getPath(url))?.declared);
+  if (length <= MIN_BODY_LIMIT) return;
+  const limit = getBodyLimit(operations.find(method, getPath(url))?.declared);
   if (length > limit) throw tooLarge(limit);
 };

@@ -20,11 +20,11 @@ export type ShippedPackage = {
 };
 
 /** `[name@version, registry, {dependencies}, integrity]` by its position in the tree, such as `a` or `a/b`. */
-type Lock = { readonly packages: Readonly<Record<string, readonly [string, string, Needs, string]>> };
-type Needs = { readonly dependencies?: Record<string, string> };
+type Lock = { readonly packages: Readonly<Record<string, readonly [string, string, PackageDependencies, string]>> };
+type PackageDependencies = { readonly dependencies?: Record<string, string> };
 
 /** Returns the production dependencies of package.json and their dependencies, by name. Development dependencies are excluded. */
-export const shippedPackages = (root = ROOT): ShippedPackage[] => {
+export const listShippedPackages = (root = ROOT): ShippedPackage[] => {
   const found = new Map<string, ShippedPackage>();
   const packages = parseLock(root);
   const visit = (place: string): ShippedPackage[] => {
@@ -43,10 +43,10 @@ export const shippedPackages = (root = ROOT): ShippedPackage[] => {
     };
     // Added before its dependencies: two packages may depend on each other.
     found.set(place, one);
-    for (const name of Object.keys(dependencies)) needs.push(...visit(nearest(packages, place, name)));
+    for (const name of Object.keys(dependencies)) needs.push(...visit(findNearest(packages, place, name)));
     return [one];
   };
-  for (const name of directDependencies(root)) visit(name);
+  for (const name of listDirectDependencies(root)) visit(name);
   const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   // The same version may occur at several positions.
   const once = new Map([...found.values()].map((one) => [toPackageUrl(one), one]));
@@ -58,11 +58,11 @@ const parseLock = (root: string): Lock["packages"] => {
   return (JSON.parse(text.replace(/,(?=\s*[}\]])/g, "")) as Lock).packages;
 };
 
-const directDependencies = (root: string): string[] =>
+const listDirectDependencies = (root: string): string[] =>
   Object.keys((JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object }).dependencies);
 
 /** Resolves a dependency: below the package itself, otherwise below its parents, otherwise at the top. */
-const nearest = (packages: Lock["packages"], place: string, name: string): string => {
+const findNearest = (packages: Lock["packages"], place: string, name: string): string => {
   for (let above = place; above !== ""; above = above.slice(0, Math.max(0, above.lastIndexOf("/")))) {
     if (`${above}/${name}` in packages) return `${above}/${name}`;
   }
@@ -86,7 +86,7 @@ const findLicense = (root: string, place: string): string => {
 const toFolders = (place: string): string[] => place.match(/(?:@[^/]+\/)?[^/]+/g) ?? [place];
 
 /** Returns the expected content of THIRD_PARTY.md. */
-export const thirdParty = (packages = shippedPackages()): string =>
+export const formatThirdParty = (packages = listShippedPackages()): string =>
   [
     "# Third-party packages",
     "",
@@ -103,9 +103,9 @@ export const thirdParty = (packages = shippedPackages()): string =>
 const toPackageUrl = ({ name, version }: ShippedPackage): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
 /** Returns the bill of materials, CycloneDX 1.6. */
-export const billOfMaterials = (packages = shippedPackages()) => {
-  const direct = new Set(directDependencies(ROOT));
-  const component = (one: ShippedPackage) => ({
+export const toBillOfMaterials = (packages = listShippedPackages()) => {
+  const direct = new Set(listDirectDependencies(ROOT));
+  const toComponent = (one: ShippedPackage) => ({
     type: "library",
     "bom-ref": toPackageUrl(one),
     name: one.name,
@@ -120,7 +120,7 @@ export const billOfMaterials = (packages = shippedPackages()) => {
     specVersion: "1.6",
     version: 1,
     metadata: { component: { ...program, licenses: [{ license: { id: "Apache-2.0" } }] } },
-    components: packages.map(component),
+    components: packages.map(toComponent),
     dependencies: [
       { ref: "slipway", dependsOn: packages.filter(({ name }) => direct.has(name)).map(toPackageUrl) },
       ...packages.map((one) => ({ ref: toPackageUrl(one), dependsOn: one.needs.map(toPackageUrl) })),
@@ -128,4 +128,4 @@ export const billOfMaterials = (packages = shippedPackages()) => {
   };
 };
 
-if (import.meta.main) writeFileSync(join(ROOT, "THIRD_PARTY.md"), thirdParty());
+if (import.meta.main) writeFileSync(join(ROOT, "THIRD_PARTY.md"), formatThirdParty());

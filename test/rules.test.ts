@@ -2,20 +2,20 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { allRules, ruleFiles, rulesIn } from "./support/rules.ts";
+import { listAllRules, parseRules, readRuleFiles } from "./support/rules.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 /** Returns the IDs in brackets at the beginning of a test's title: `"[CF-1] ..."`, `"[CF-1][CF-2] ..."`. */
-const citedRules = (source: string): string[] =>
+const parseCitedRules = (source: string): string[] =>
   [...source.matchAll(/["'`]((?:\[[A-Z]{2,4}-\d+\]\s*)+)/g)].flatMap(
     ([, ids = ""]) => ids.match(/[A-Z]{2,4}-\d+/g) ?? [],
   );
 
-const rules = allRules();
+const rules = listAllRules();
 const defined = rules.map(({ id }) => id);
 const files = [...new Bun.Glob("**/{*.test,contract}.ts").scanSync({ cwd: HERE })];
-const cited = files.flatMap((file) => citedRules(readFileSync(HERE + file, "utf8")).map((id) => ({ id, file })));
+const cited = files.flatMap((file) => parseCitedRules(readFileSync(HERE + file, "utf8")).map((id) => ({ id, file })));
 
 test("[RP-4] every rule is cited by a test", () => {
   const ids = new Set(cited.map(({ id }) => id));
@@ -37,7 +37,7 @@ test("[RP-4] the rules of one prefix are in one file, and RULES.md lists every f
   }
   expect([...homes].filter(([, { size }]) => size > 1)).toEqual([]);
 
-  const index = ruleFiles().find(({ file }) => file === "RULES.md")?.text ?? "";
+  const index = readRuleFiles().find(({ file }) => file === "RULES.md")?.text ?? "";
   const listed = [...index.matchAll(/^\| \[(\S+)\]\(\1\) \| (.*) \|$/gm)].flatMap(([, file = "", areas = ""]) =>
     [...areas.matchAll(/`([A-Z]+)`/g)].map(([, prefix]) => `${prefix} ${file}`),
   );
@@ -46,11 +46,11 @@ test("[RP-4] the rules of one prefix are in one file, and RULES.md lists every f
 });
 
 test("[RP-4] the reading of both sides finds what it should", () => {
-  expect(rulesIn("| id | rule |\n|---|---|\n| AB-1 | x |\n|AB-12| see | AB-2 | |\ntext AB-3")).toEqual([
+  expect(parseRules("| id | rule |\n|---|---|\n| AB-1 | x |\n|AB-12| see | AB-2 | |\ntext AB-3")).toEqual([
     "AB-1",
     "AB-12",
   ]);
   // Concatenated, so that this file does not cite a nonexistent rule.
   const titles = `test("[${"AB"}-1][AB-2] does", () => 1); // [AB-3]`;
-  expect(citedRules(titles)).toEqual(["AB-1", "AB-2"]);
+  expect(parseCitedRules(titles)).toEqual(["AB-1", "AB-2"]);
 });

@@ -14,25 +14,25 @@ import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { missingNeeds } from "./support/needs.ts";
+import { listMissingNeeds } from "./support/needs.ts";
 import { measurePace, PACE_VARIABLE } from "./support/pace.ts";
-import { BINARY_ALONE, binaryFiles, sampleOf } from "./support/run/binary-sample.ts";
-import { changedFiles, reachedTests } from "./support/run/changed.ts";
-import { type Cost, costLine, costOf, slowestLines } from "./support/run/figures.ts";
-import { readJunit, skipReason, type TestCase } from "./support/run/junit.ts";
-import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
-import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
-import { outsideFiles } from "./support/run/outside.ts";
+import { BINARY_ONLY, listBinaryFiles, selectSample } from "./support/run/binary-sample.ts";
+import { findAffectedTests, listChangedFiles } from "./support/run/changed.ts";
+import { type Cost, formatCost, formatSlowest, measureCost } from "./support/run/figures.ts";
+import { findSkipReason, readJunit, type TestCase } from "./support/run/junit.ts";
+import { describeLocation, RUN_LEDGER, readNotedFolders } from "./support/run/ledger.ts";
+import { endLeftovers, findLeftovers, type Leftover, RUN_MARK } from "./support/run/leftovers.ts";
+import { listOutsideFiles } from "./support/run/outside.ts";
 import {
-  failedFiles,
-  judge,
+  formatReason,
+  formatUnsteady,
+  judgeRetries,
+  listFailedFiles,
   MAX_UNSTEADY,
-  reasonLines,
   type UnsteadyFile,
-  unsteadyLines,
 } from "./support/run/second-tries.ts";
-import { expectedFiles, withUnreported } from "./support/run/unreported.ts";
-import { tempPlace } from "./support/temp-place.ts";
+import { listExpectedFiles, withUnreported } from "./support/run/unreported.ts";
+import { chooseTempFolder } from "./support/temp-place.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BINARY = join(ROOT, "dist", "slipway");
@@ -40,7 +40,7 @@ const BINARY = join(ROOT, "dist", "slipway");
 const TIMINGS = "test/support/run/timings.json";
 const TEST_TIMEOUT_MS = 30_000;
 /** A daemon checks for its folder every 2 s, and then shuts down properly. */
-const NOTICE_MS = 15_000;
+const SHUTDOWN_GRACE_MS = 15_000;
 const ADVISORIES_MS = 30_000;
 const ADVISORY_LINES = 20;
 /** More broken files than this are no accident, and are not retried. */
@@ -49,7 +49,7 @@ const SECOND_TRIES = 8;
 const WORKERS = Math.min(4, availableParallelism() + 2);
 /** Processes for the steps next to the large one: with one process, they take equally long. */
 const BESIDE = 1;
-const TEMP = tempPlace();
+const TEMP = chooseTempFolder();
 /** One seed for all random tests, in both runs. */
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
@@ -100,7 +100,7 @@ const { values: options } = parseArgs({
   },
 });
 // Tests that access the server's internals have already run in-process.
-const OUTSIDE = await outsideFiles(ROOT, "test/api");
+const OUTSIDE = await listOutsideFiles(ROOT, "test/api");
 /** Every test file; the folder is that of bunfig.toml. */
 const TEST_FILES = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 
@@ -126,8 +126,8 @@ const STEPS: Step[] = [
     name: "binary",
     command: ["test"],
     tests: [
-      ...(options["all-binary"] ? OUTSIDE : sampleOf(OUTSIDE)),
-      ...binaryFiles(readdirSync(join(ROOT, "test/binary"))),
+      ...(options["all-binary"] ? OUTSIDE : selectSample(OUTSIDE)),
+      ...listBinaryFiles(readdirSync(join(ROOT, "test/binary"))),
     ],
     env: { SLIPWAY_TEST_BINARY: BINARY },
     needs: "build",
@@ -155,9 +155,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => in
 const pace = await measurePace();
 
 try {
-  const chosen = chosenSteps();
-  if (pace > 1) say(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
-  if (chosen.some(({ tests }) => tests)) for (const text of missingNeeds()) say(text);
+  const chosen = selectSteps();
+  if (pace > 1) printLine(`Limits of time are ${pace.toFixed(1)} times as long on this machine.`);
+  if (chosen.some(({ tests }) => tests)) for (const text of listMissingNeeds()) printLine(text);
   // Tests start when there is a binary for them. Checks of the source tree use the remaining time.
   const [build, checks] = [[ROUTES, ...chosen.filter(isBuild)], chosen.filter((step) => !step.tests && !isBuild(step))];
   await Promise.all(build.map(runCheck));
@@ -168,39 +168,43 @@ try {
   for (const step of trials) {
     // Servers and daemons as separate processes start with a third of the CPU time if they are compiled.
     if (isBuilt) step.env = { SLIPWAY_TEST_PROGRAM: BINARY, ...step.env };
-    if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ALONE;
+    if (isTriedBuilt && step.name === "unit") step.ignored = BINARY_ONLY;
   }
   const [unit, beside] = [trials.filter(isUnit), trials.filter((step) => !isUnit(step))];
-  await Promise.all([checking, runInTurn(unit, WORKERS), runInTurn(beside, unit.length > 0 ? BESIDE : WORKERS)]);
+  await Promise.all([
+    checking,
+    runSequentially(unit, WORKERS),
+    runSequentially(beside, unit.length > 0 ? BESIDE : WORKERS),
+  ]);
   await sweep();
   reportFlaky();
-  if (process.env.CI) await askAdvisories();
+  if (process.env.CI) await reportAdvisories();
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }
-say(["", ...summary, "", line(total)].join("\n"));
+printLine(["", ...summary, "", line(total)].join("\n"));
 process.exit(total.failed === 0 ? 0 : 1);
 
-function chosenSteps(): Step[] {
+function selectSteps(): Step[] {
   const names = options.only?.split(",") ?? (options.changed ? QUICK : undefined);
   const unknown = names?.filter((name) => !STEPS.some((step) => step.name === name)) ?? [];
   if (unknown.length > 0) {
-    say(`--only takes ${STEPS.map((step) => step.name).join(", ")}; got ${unknown.join(", ")}`);
+    printLine(`--only takes ${STEPS.map((step) => step.name).join(", ")}; got ${unknown.join(", ")}`);
     process.exit(2);
   }
   const chosen = STEPS.filter((step) => names?.includes(step.name) ?? true);
-  return options.changed ? chosen.map(onlyReached) : chosen;
+  return options.changed ? chosen.map(limitToReached) : chosen;
 }
 
 /** Restricts the step to tests that this branch's changes can affect. */
-function onlyReached(step: Step): Step {
+function limitToReached(step: Step): Step {
   if (!step.tests) return step;
   const sources = [...new Bun.Glob("{src,actors,db,test}/**/*.{ts,tsx}").scanSync({ cwd: ROOT })];
-  const changed = changedFiles(ROOT, options.since);
-  const reached = reachedTests(ROOT, sources, changed);
+  const changed = listChangedFiles(ROOT, options.since);
+  const reached = findAffectedTests(ROOT, sources, changed);
   const within =
     step.tests.length === 0 ? reached : reached.filter((file) => step.tests?.some((of) => file.startsWith(of)));
-  say(`${changed.length} files have changed since ${options.since}: ${within.length} test files can tell`);
+  printLine(`${changed.length} files have changed since ${options.since}: ${within.length} test files can tell`);
   return { ...step, tests: within.map((file) => `./${file}`) };
 }
 
@@ -212,10 +216,10 @@ async function runCheck(step: Step): Promise<void> {
   const [output, errors, code] = await Promise.all([
     new Response(child.stdout as ReadableStream).text(),
     new Response(child.stderr as ReadableStream).text(),
-    ended(child),
+    awaitExit(child),
   ]);
-  say(`\n== ${step.name}\n${output}${errors}`.trimEnd());
-  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, costOf(child, begun));
+  printLine(`\n== ${step.name}\n${output}${errors}`.trimEnd());
+  settle(step, { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }, measureCost(child, begun));
 }
 
 function isBuild({ name }: Step): boolean {
@@ -226,7 +230,7 @@ function isUnit({ name }: Step): boolean {
   return name === "unit";
 }
 
-async function runInTurn(steps: readonly Step[], workers: number): Promise<void> {
+async function runSequentially(steps: readonly Step[], workers: number): Promise<void> {
   for (const step of steps) {
     if (step.needs && broken.has(step.needs)) skipStep(step, step.needs);
     else await runStep(step, workers);
@@ -234,13 +238,13 @@ async function runInTurn(steps: readonly Step[], workers: number): Promise<void>
 }
 
 async function runStep(step: Step, workers: number): Promise<void> {
-  say(`\n== ${step.name}`);
+  printLine(`\n== ${step.name}`);
   const report = join(scratch, `${step.name}.xml`);
   const [code, cost] = await runTests(step, report, workers);
-  const expected = expectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
+  const expected = listExpectedFiles(TEST_FILES, { paths: step.tests ?? [], ignored: step.ignored ?? [] });
   const cases = withUnreported(casesIn(report), expected);
   settle(step, countTests(await steady(step, cases), code), cost);
-  summary.push(...slowestLines(cases, Number(options.slowest)));
+  summary.push(...formatSlowest(cases, Number(options.slowest)));
 }
 
 /** Counts the step and writes its summary line. */
@@ -249,11 +253,13 @@ function settle(step: Step, tally: Tally, cost: Cost): void {
   total.passed += tally.passed;
   total.failed += tally.failed;
   total.skipped += tally.skipped;
-  summary.push(`${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${line(tally)}  ${costLine(cost)}`);
+  summary.push(
+    `${tally.failed === 0 ? "ok    " : "FAILED"}  ${step.name.padEnd(8)} ${line(tally)}  ${formatCost(cost)}`,
+  );
 }
 
 /** Reports the registry's advisories about used packages as a warning: they must not fail a run without any change. */
-async function askAdvisories(): Promise<void> {
+async function reportAdvisories(): Promise<void> {
   const child = Bun.spawn([process.execPath, "audit"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
   const limit = setTimeout(() => child.kill(), ADVISORIES_MS);
   const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -280,10 +286,10 @@ async function runTests(step: Step, report: string, workers: number): Promise<[c
   const order = [`--timings=${TIMINGS}`, ...(options.record && step.name === "unit" ? ["--update-timings"] : [])];
   const together = workers > 1 ? [`--parallel=${workers}`, "--no-isolate", ...order] : [];
   const child = start([...step.command, ...together, ...without, ...flags, ...(step.tests ?? [])], step.env, "inherit");
-  return [await ended(child), costOf(child, begun)];
+  return [await awaitExit(child), measureCost(child, begun)];
 }
 
-async function ended(child: Bun.Subprocess): Promise<number> {
+async function awaitExit(child: Bun.Subprocess): Promise<number> {
   await child.exited;
   running.delete(child);
   return child.exitCode ?? 1;
@@ -321,19 +327,19 @@ function casesIn(report: string): TestCase[] {
 
 /** Returns the same tests, with the results of a second run if a few failed. */
 async function steady(step: Step, cases: TestCase[]): Promise<{ cases: readonly TestCase[]; mended: boolean }> {
-  const files = failedFiles(cases);
+  const files = listFailedFiles(cases);
   if (files.length === 0 || files.length > SECOND_TRIES) return { cases, mended: false };
-  say(`\n== ${step.name}, once more: ${files.join(", ")}`);
+  printLine(`\n== ${step.name}, once more: ${files.join(", ")}`);
   const report = join(scratch, `${step.name}-again.xml`);
   await runTests({ ...step, tests: files }, report, 1);
-  const judged = judge(cases, casesIn(report));
+  const judged = judgeRetries(cases, casesIn(report));
   unsteady.push(...judged.unsteady);
-  return { cases: judged.cases, mended: failedFiles(judged.cases).length === 0 };
+  return { cases: judged.cases, mended: listFailedFiles(judged.cases).length === 0 };
 }
 
 /** Lists flaky files at the end, where they are seen. A few do not block a release; each is a defect of the test or product to fix. */
 function reportFlaky(): void {
-  summary.push(...unsteady.flatMap((file) => unsteadyLines(file, SEED)));
+  summary.push(...unsteady.flatMap((file) => formatUnsteady(file, SEED)));
   if (unsteady.length <= MAX_UNSTEADY) return;
   total.failed += 1;
   summary.push(`FAILED  ${unsteady.length} unsteady files: more than ${MAX_UNSTEADY} are no accident`);
@@ -343,8 +349,8 @@ function reportFlaky(): void {
 function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {
-    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`, ...reasonLines(one));
-    if (one.outcome === "skipped") summary.push(`        skipped: ${one.file}: ${one.title} [${skipReason(one)}]`);
+    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`, ...formatReason(one));
+    if (one.outcome === "skipped") summary.push(`        skipped: ${one.file}: ${one.title} [${findSkipReason(one)}]`);
   }
   const failed = count("failed");
   return {
@@ -356,28 +362,28 @@ function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boo
 
 /** Fails the run for processes that have outlived their tests, and kills them. Daemons whose folder no longer exists get time to notice. */
 async function sweep(): Promise<void> {
-  const until = performance.now() + NOTICE_MS;
-  let found = left();
+  const until = performance.now() + SHUTDOWN_GRACE_MS;
+  let found = listLeftovers();
   while (found.length > 0 && performance.now() < until) {
     await Bun.sleep(200);
-    found = left();
+    found = listLeftovers();
   }
   endLeftovers(found);
   if (found.length === 0) return;
   total.failed += 1;
   const lines = found.map(
-    ({ pid, command, place }) => `        ${pid} ${command}${place ? `\n          of ${testAt(place)}` : ""}`,
+    ({ pid, command, place }) => `        ${pid} ${command}${place ? `\n          of ${describeLocation(place)}` : ""}`,
   );
   summary.push("FAILED  processes left behind:", ...lines);
 }
 
-function left(): Leftover[] {
-  return leftovers(mark, notedFolders(ledger));
+function listLeftovers(): Leftover[] {
+  return findLeftovers(mark, readNotedFolders(ledger));
 }
 
 function interrupt(): void {
   for (const child of running) child.kill("SIGTERM");
-  endLeftovers(left());
+  endLeftovers(listLeftovers());
   rmSync(scratch, { recursive: true, force: true });
   process.exit(130);
 }
@@ -386,6 +392,6 @@ function line({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-function say(text: string): void {
+function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }

@@ -1,7 +1,7 @@
 // The actor of one workspace agent: the only writer of its rows once the build has created them. Applies the agent's reports from both
 // edges, stores its log lines, and notifies watchers and followers after the commit. Rejects reports that break a rule.
 
-import { type Clock, rfc3339 } from "#base/clock.ts";
+import { type Clock, toRfc3339 } from "#base/clock.ts";
 import { invalidField, notFound } from "#base/errors.ts";
 import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
@@ -30,17 +30,17 @@ import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
 import { Batcher, type Waiting } from "./batcher.ts";
 import { applyReportedContext, type PushedContext } from "./context.ts";
-import { isRepeatedBatch, type LogBatch, shownLines, storedLines } from "./log-lines.ts";
-import { mergeResources, type ResourcesReport, resourceNotices } from "./resources.ts";
+import { isRepeatedBatch, type LogBatch, presentLines, toStoredLines } from "./log-lines.ts";
+import { buildResourceNotices, mergeResources, type ResourcesReport } from "./resources.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
 import {
   type AppRefusal,
   checkSubAgent,
-  dotfilesOfChild,
+  findChildDotfiles,
   type SubAgentInput,
-  subAgentApps,
-  subAgentRow,
+  toSubAgentApps,
+  toSubAgentRow,
 } from "./sub-agents.ts";
 
 export type AgentDeps = {
@@ -55,10 +55,10 @@ export type AgentDeps = {
 export type AppendOutcome = "stored" | "overflow";
 
 /** Maximum log sources of an agent: each is a row and stays in memory (rule LG-22). */
-const SOURCES = 1000;
+const MAX_SOURCES = 1000;
 
 /** Maximum lines in one commit of an agent, unless a single batch has more: a commit should block the event loop for less than 2 ms. */
-const GROUP_LINES = 1000;
+const MAX_GROUP_LINES = 1000;
 
 export class AgentActor extends Actor<AgentState> {
   readonly #deps: AgentDeps;
@@ -70,15 +70,15 @@ export class AgentActor extends Actor<AgentState> {
     this.#deps = deps;
   }
 
-  protected part({ agent }: AgentState): number {
+  protected toPart({ agent }: AgentState): number {
     return agent.part;
   }
 
-  protected override about({ agent }: AgentState): string {
+  protected override toAffectedWorkspace({ agent }: AgentState): string {
     return agent.workspace_id;
   }
 
-  protected override unconfirmed(_: AgentState | undefined, found: AgentState | undefined): void {
+  protected override onUnconfirmedCommit(_: AgentState | undefined, found: AgentState | undefined): void {
     const { topics } = this.#deps;
     topics.publish("agent_logs_missed", this.id, {});
     topics.publish("agent_metadata", this.id, {});
@@ -114,7 +114,7 @@ export class AgentActor extends Actor<AgentState> {
   appendLogs(batch: LogBatch): Promise<AppendOutcome> {
     this.#appends ??= new Batcher<LogBatch, AppendOutcome>({
       cost: ({ logs }) => logs.length,
-      most: GROUP_LINES,
+      most: MAX_GROUP_LINES,
       run: (take) => this.#appendTurn(take),
       idle: () => {
         this.#appends = undefined;
@@ -125,21 +125,21 @@ export class AgentActor extends Actor<AgentState> {
 
   /** Resolves when every earlier message has been stored and announced. */
   async settle(_: Record<string, never>): Promise<void> {
-    await this.#appends?.drained();
+    await this.#appends?.whenDrained();
     return this.handle((now) => ({ state: now, reply: undefined }));
   }
 
-  override async drained(): Promise<void> {
-    await this.#appends?.drained();
-    await super.drained();
+  override async whenDrained(): Promise<void> {
+    await this.#appends?.whenDrained();
+    await super.whenDrained();
   }
 
-  protected override mayLeave(): boolean {
+  protected override canUnload(): boolean {
     return this.#appends === undefined;
   }
 
   /** The current connection is kept in memory only, never in the store. */
-  protected override knowsMore({ connection }: AgentState): boolean {
+  protected override hasUnstoredState({ connection }: AgentState): boolean {
     return connection !== undefined;
   }
 
@@ -150,14 +150,14 @@ export class AgentActor extends Actor<AgentState> {
       await nextTurn();
       let next = now;
       const writes: Statement[] = [];
-      const after: (() => void)[] = [];
+      const announcements: (() => void)[] = [];
       const answers: (() => void)[] = [];
       for (const { item, resolve, reject } of take()) {
         try {
           const outcome = await this.#append(next, item);
           next = outcome.state;
           writes.push(...(outcome.writes ?? []));
-          if (outcome.after) after.push(outcome.after);
+          if (outcome.after) announcements.push(outcome.after);
           answers.push(() => resolve(outcome.reply));
         } catch (error) {
           answers.push(() => reject(error));
@@ -167,7 +167,7 @@ export class AgentActor extends Actor<AgentState> {
         state: next,
         writes,
         after: () => {
-          for (const announce of after) announce();
+          for (const announce of announcements) announce();
         },
         reply: () => {
           for (const answer of answers) answer();
@@ -189,7 +189,7 @@ export class AgentActor extends Actor<AgentState> {
     }
     if (isRepeatedBatch(known?.last_batch, batch_id)) return { state: now, reply: "stored" };
     if (agent.logs_overflowed) return { state: now, reply: "overflow" };
-    const { lines, bytes } = storedLines(logs, clock.now());
+    const { lines, bytes } = toStoredLines(logs, clock.now());
     const logs_length = agent.logs_length + bytes;
     if (logs_length > log_limit) return this.#overflow(now);
     const { sources, key, writes } = known
@@ -211,8 +211,8 @@ export class AgentActor extends Actor<AgentState> {
       writes: batch,
       after: () => {
         const { topics } = this.#deps;
-        if (topics.heard("agent_logs", this.id)) {
-          topics.publish("agent_logs", this.id, { logs: shownLines(lines, first, source_id) });
+        if (topics.hasListeners("agent_logs", this.id)) {
+          topics.publish("agent_logs", this.id, { logs: presentLines(lines, first, source_id) });
         }
         // An agent's first log lines change how its workspace is presented.
         if (agent.logs_length === 0 && bytes > 0) this.#announce(now);
@@ -231,7 +231,7 @@ export class AgentActor extends Actor<AgentState> {
         const writes = [updateLogSource({ key: known.key, display_name, icon })];
         return { state: now, writes, after: () => this.#announce(now), reply: undefined };
       }
-      if (now.sources.size >= SOURCES) throw invalidField("id", `An agent has at most ${SOURCES} log sources.`);
+      if (now.sources.size >= MAX_SOURCES) throw invalidField("id", `An agent has at most ${MAX_SOURCES} log sources.`);
       const { sources, writes } = await this.#newSource(now, id, source);
       return { state: { ...now, sources }, writes, after: () => this.#announce(now), reply: undefined };
     });
@@ -240,7 +240,7 @@ export class AgentActor extends Actor<AgentState> {
   /** Makes a connection the agent's current one and closes the previous one (topic `agent_connection`). */
   connected(args: Omit<Parameters<typeof state.connected>[1], "now">): Promise<void> {
     return this.handle((now) => {
-      const outcome = this.#outcome(state.connected(now, { ...args, now: this.#deps.clock.now() }));
+      const outcome = this.#toOutcome(state.connected(now, { ...args, now: this.#deps.clock.now() }));
       const { after } = outcome;
       return {
         ...outcome,
@@ -284,26 +284,26 @@ export class AgentActor extends Actor<AgentState> {
 
   reportMetadata(args: Omit<Parameters<typeof state.metadata>[1], "now">): Promise<void> {
     return this.handle((now) => ({
-      ...this.#outcome(state.metadata(now, { ...args, now: this.#deps.clock.now() })),
+      ...this.#toOutcome(state.metadata(now, { ...args, now: this.#deps.clock.now() })),
       after: () => this.#deps.topics.publish("agent_metadata", this.id, {}),
     }));
   }
 
   /** Stores disk and memory figures, and notifies the workspace's owner when either has run out. */
   reportResources(report: ResourcesReport): Promise<void> {
-    return this.#takeResources(() => report);
+    return this.#applyResources(() => report);
   }
 
   /** Records a container that was killed for exceeding its memory limit, which no daemon can report. Idempotent. */
   reportContainerKill(kill: ResourcesReport["memory_kills"][number]): Promise<void> {
     const isKnown = ({ memory_kills }: AgentResources): boolean =>
-      memory_kills.some((one) => one.process === kill.process && one.killed_at === rfc3339(kill.killed_at));
-    return this.#takeResources((before) =>
+      memory_kills.some((one) => one.process === kill.process && one.killed_at === toRfc3339(kill.killed_at));
+    return this.#applyResources((before) =>
       before && isKnown(before) ? undefined : { home: before?.home, memory: before?.memory, memory_kills: [kill] },
     );
   }
 
-  #takeResources(make: (before: AgentResources | null) => ResourcesReport | undefined): Promise<void> {
+  #applyResources(make: (before: AgentResources | null) => ResourcesReport | undefined): Promise<void> {
     return this.handle<void>(async (now) => {
       const { store, clock, topics } = this.#deps;
       const { agent } = now;
@@ -313,7 +313,7 @@ export class AgentActor extends Actor<AgentState> {
       const resources = mergeResources(agent.resources, report, at);
       const workspace = await store.get(findWorkspacePlace({ id: agent.workspace_id }));
       const hasOwner = workspace !== undefined && workspace.owner_id !== PREBUILDS_USER_ID;
-      const notices = hasOwner ? resourceNotices(workspace, agent.resources, resources, report, at) : [];
+      const notices = hasOwner ? buildResourceNotices(workspace, agent.resources, resources, report, at) : [];
       return {
         state: { ...now, agent: { ...agent, resources } },
         writes: [updateAgent(this.id, { resources }, { expect: 1 }), ...notices],
@@ -336,12 +336,12 @@ export class AgentActor extends Actor<AgentState> {
       const { store, clock, topics } = this.#deps;
       const at = { agent_id: this.id, workspace_id: now.agent.workspace_id, now: clock.now() };
       const { accepted, writes, turned } = await applyReportedContext(store, at, args);
-      const after = (): void => {
+      const announceDirty = (): void => {
         for (const { id, owner_id } of turned) {
           topics.publish("owner_chats", owner_id, { kind: "context_dirty", chat_id: id });
         }
       };
-      return { state: now, writes, after, reply: accepted };
+      return { state: now, writes, after: announceDirty, reply: accepted };
     });
   }
 
@@ -354,11 +354,11 @@ export class AgentActor extends Actor<AgentState> {
       checkSubAgent(args, await store.all(listAgentsOfBuild({ build_id: parent.build_id })), parent);
       const key = await store.reserve("agents", 1);
       const { id, token_hash } = args;
-      const apps = subAgentApps(args.apps, id, uuid);
+      const apps = toSubAgentApps(args.apps, id, uuid);
       const made = { id, key, token_hash, now: clock.now() };
       return {
         state: now,
-        writes: [subAgentRow(args, parent, made), ...(await this.#dotfilesFor(made)), ...apps.writes],
+        writes: [toSubAgentRow(args, parent, made), ...(await this.#findDotfiles(made)), ...apps.writes],
         after: () => this.#announce(now),
         reply: { refused: apps.refused },
       };
@@ -366,10 +366,10 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   /** Returns the rows that make a nested agent install the same dotfiles. */
-  async #dotfilesFor({ id: agent_id, now }: { id: string; now: number }): Promise<Statement[]> {
+  async #findDotfiles({ id: agent_id, now }: { id: string; now: number }): Promise<Statement[]> {
     const { store } = this.#deps;
     const script = (await store.all(listAgentScripts({ agent_id: this.id }))).find(({ is_dotfiles }) => is_dotfiles);
-    return script ? dotfilesOfChild(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid }) : [];
+    return script ? findChildDotfiles(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid }) : [];
   }
 
   /** Deletes a nested agent and everything that belongs to it. Rejects with 404 for any other agent. */
@@ -395,10 +395,10 @@ export class AgentActor extends Actor<AgentState> {
   }
 
   #report(decide: (now: AgentState) => Decision): Promise<void> {
-    return this.handle((now) => this.#outcome(decide(now)));
+    return this.handle((now) => this.#toOutcome(decide(now)));
   }
 
-  #outcome(decision: Decision): Outcome<AgentState, void> {
+  #toOutcome(decision: Decision): Outcome<AgentState, void> {
     return {
       state: decision.state,
       writes: decision.writes,

@@ -3,8 +3,8 @@
 // with many followers.
 
 import { AppError } from "#base/errors.ts";
-import { alsoFor, currentRequests, runAsPartOf, tracing } from "#base/trace.ts";
-import { MAILBOX_LIMIT } from "../runtime/mailbox.ts";
+import { addRequests, getCurrentRequests, runForRequests, tracing } from "#base/trace.ts";
+import { MAX_WAITING_MESSAGES } from "../runtime/mailbox.ts";
 
 export type Waiting<Item, Answer> = {
   readonly item: Item;
@@ -39,32 +39,32 @@ export class Batcher<Item, Answer> {
 
   /** Resolves once the item's group is committed. Rejects with 503 when a mailbox's worth of items already waits. */
   add(item: Item): Promise<Answer> {
-    if (this.#waiting.length >= MAILBOX_LIMIT) {
+    if (this.#waiting.length >= MAX_WAITING_MESSAGES) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: currentRequests() });
+    if (tracing()) this.#waiting.push({ item, resolve, reject, requests: getCurrentRequests() });
     else this.#waiting.push({ item, resolve, reject });
     // Keeps later items from being traced as part of the first item's request.
-    this.#draining ??= tracing() ? runAsPartOf([], () => this.#drain()) : this.#drain();
+    this.#draining ??= tracing() ? runForRequests([], () => this.#drain()) : this.#drain();
     return promise;
   }
 
   /** Resolves when every waiting item has been answered. */
-  async drained(): Promise<void> {
+  async whenDrained(): Promise<void> {
     await this.#draining;
   }
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       let group: Waiting<Item, Answer>[] | undefined;
-      const take = (): Waiting<Item, Answer>[] => {
-        group = this.#take();
-        for (const { requests } of group) if (requests) alsoFor(requests);
+      const takeGroup = (): Waiting<Item, Answer>[] => {
+        group = this.#takeGroup();
+        for (const { requests } of group) if (requests) addRequests(requests);
         return group;
       };
       try {
-        const answer = await this.#options.run(take);
+        const answer = await this.#options.run(takeGroup);
         answer();
       } catch (error) {
         // If the actor never began (it does not exist, or its mailbox is full), it has taken no items, so every waiting item is rejected.
@@ -75,7 +75,7 @@ export class Batcher<Item, Answer> {
     this.#options.idle();
   }
 
-  #take(): Waiting<Item, Answer>[] {
+  #takeGroup(): Waiting<Item, Answer>[] {
     let cost = 0;
     let count = 0;
     for (const { item } of this.#waiting) {

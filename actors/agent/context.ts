@@ -5,10 +5,10 @@ import { findAgent } from "#db/agents/agents.ts";
 import {
   dropSnapshots,
   findWorkspaceContext,
-  keepSnapshot,
+  insertSnapshot,
   listChatsTurned,
   markDirty,
-  putWorkspaceContext,
+  upsertWorkspaceContext,
 } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -22,33 +22,33 @@ export type PushedContext = {
   readonly resources: readonly StoredResource[];
 };
 
-export type TakenContext = {
+export type StoredContext = {
   readonly accepted: boolean;
   readonly writes: readonly Statement[];
   /** Chats whose dirty flag changed. */
   readonly turned: readonly { readonly id: string; readonly owner_id: string }[];
 };
 
-const REFUSED: TakenContext = { accepted: false, writes: [], turned: [] };
+const NOT_ACCEPTED: StoredContext = { accepted: false, writes: [], turned: [] };
 
 /** Stores a reported context. Rejects stale reports; accepts and discards those of nested agents. */
 export const applyReportedContext = async (
   store: Store,
   { agent_id, workspace_id, now }: { agent_id: string; workspace_id: string; now: number },
   { version, initial, error, resources }: PushedContext,
-): Promise<TakenContext> => {
+): Promise<StoredContext> => {
   const agent = await store.get(findAgent({ id: agent_id }));
-  if (!agent || agent.parent_id !== null) return { ...REFUSED, accepted: agent !== undefined };
+  if (!agent || agent.parent_id !== null) return { ...NOT_ACCEPTED, accepted: agent !== undefined };
   const before = await store.get(findWorkspaceContext({ workspace_id }));
-  if (before?.agent_id === agent_id && !initial && version <= before.version) return REFUSED;
+  if (before?.agent_id === agent_id && !initial && version <= before.version) return NOT_ACCEPTED;
   const snapshot = makeSnapshot(resources, error);
-  const put = putWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
+  const put = upsertWorkspaceContext({ workspace_id, agent_id, version, snapshot: snapshot.id, updated_at: now });
   if (before?.snapshot === snapshot.id) return { accepted: true, writes: [put], turned: [] };
   return {
     accepted: true,
     writes: [
       // Written even if the snapshot exists, because another holder may delete it before this commit.
-      keepSnapshot(snapshot),
+      insertSnapshot(snapshot),
       put,
       markDirty(workspace_id, snapshot.hash, now),
       dropSnapshots(),

@@ -1,7 +1,7 @@
 // Prepares a batch of log lines for storage: cleans, counts and binds them to columns in one pass (rules LG-1 to LG-5). This is the
 // product's hottest loop.
 
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { conflict, invalidField } from "#base/errors.ts";
 import type { PatchLogs } from "#schema/agents/agent-log.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
@@ -24,16 +24,16 @@ export const toBatchId = (key: string, digest: string): string => `${digest} ${k
 export const isRepeatedBatch = (last: string | null | undefined, batch_id: string | undefined): boolean => {
   if (batch_id === undefined || !last) return false;
   if (last === batch_id) return true;
-  const keyOf = (name: string): string | undefined => /^[0-9a-f]{64} (.*)$/s.exec(name)?.[1];
-  const key = keyOf(batch_id);
-  if (key === undefined || keyOf(last) !== key) return false;
-  throw conflict("This Idempotency-Key came with other lines before.");
+  const toKey = (name: string): string | undefined => /^[0-9a-f]{64} (.*)$/s.exec(name)?.[1];
+  const key = toKey(batch_id);
+  if (key === undefined || toKey(last) !== key) return false;
+  throw conflict("This Idempotency-Key was already used with different lines.");
 };
 
 export type StoredLine = { created_at: number; level: number; output: string };
 
-const NUMBERS: Readonly<Record<LogLevel, number>> = { trace: 0, debug: 1, info: 2, warn: 3, error: 4 };
-const INFO = NUMBERS.info;
+const LEVEL_NUMBERS: Readonly<Record<LogLevel, number>> = { trace: 0, debug: 1, info: 2, warn: 3, error: 4 };
+const DEFAULT_LEVEL = LEVEL_NUMBERS.info;
 
 /** Removes NUL and lone surrogates, which cannot be stored or sent. Keeps line breaks. */
 const clean = (output: string): string => {
@@ -45,7 +45,7 @@ const clean = (output: string): string => {
  * Returns the lines as they will be stored, and their size in UTF-8 bytes after cleaning (an empty line has size 1). Throws 400 naming the
  * first line whose `created_at` is not a date-time; in that case nothing is stored.
  */
-export const storedLines = (logs: readonly NewLine[], now: number): { lines: StoredLine[]; bytes: number } => {
+export const toStoredLines = (logs: readonly NewLine[], now: number): { lines: StoredLine[]; bytes: number } => {
   const lines: StoredLine[] = new Array(logs.length);
   let bytes = 0;
   // Lines of a batch often have the same time.
@@ -60,7 +60,7 @@ export const storedLines = (logs: readonly NewLine[], now: number): { lines: Sto
     const cleaned = clean(output);
     // Empty lines take a row too. Without a size they would bypass the limit (rule LG-22).
     bytes += Buffer.byteLength(cleaned) || 1;
-    lines[i] = { created_at: at, level: level === undefined ? INFO : NUMBERS[level], output: cleaned };
+    lines[i] = { created_at: at, level: level === undefined ? DEFAULT_LEVEL : LEVEL_NUMBERS[level], output: cleaned };
   }
   return { lines, bytes };
 };
@@ -72,13 +72,13 @@ const toTime = (given: string | number, now: number, index: number): number => {
 };
 
 /** Returns stored lines in the shape of the wire, with consecutive IDs from `first`. */
-export const shownLines = (lines: readonly StoredLine[], first: number, source_id: string): AgentLogLine[] => {
+export const presentLines = (lines: readonly StoredLine[], first: number, source_id: string): AgentLogLine[] => {
   let ms = Number.NaN;
   let created_at = "";
   return lines.map((line, i) => {
     if (line.created_at !== ms) {
       ms = line.created_at;
-      created_at = rfc3339(ms);
+      created_at = toRfc3339(ms);
     }
     return { id: first + i, created_at, level: LOG_LEVELS[line.level] as LogLevel, output: line.output, source_id };
   });

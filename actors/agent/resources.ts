@@ -1,7 +1,7 @@
 // An agent's disk and memory reports: the newest figures, the most recently killed processes, and the notifications for the owner. Pure.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { type Notice, notified } from "#db/notifications/notifications.ts";
+import { insertNotification, type Notice } from "#db/notifications/notifications.ts";
 import { type AgentResources, findSpaceLevel, MAX_MEMORY_KILLS, SPACE_LEVELS } from "#schema/agents/resources.ts";
 
 type Amounts = { readonly used_bytes: number; readonly total_bytes: number };
@@ -16,7 +16,7 @@ export type ResourcesReport = {
 export type ReportedWorkspace = { readonly id: string; readonly owner_id: string; readonly name: string };
 
 /** At most one notification about the same problem is sent per clock hour. */
-const QUIET_MS = 3_600_000;
+const NOTICE_INTERVAL_MS = 3_600_000;
 
 /** Merges a report into the current figures. Missing figures become unknown; killed processes are kept. */
 export const mergeResources = (
@@ -25,17 +25,17 @@ export const mergeResources = (
   now: number,
 ): AgentResources => {
   const level = home && findSpaceLevel({ used: home.used_bytes, total: home.total_bytes }, before?.home?.level);
-  const kills = memory_kills.map(({ process, killed_at }) => ({ process, killed_at: rfc3339(killed_at) })).reverse();
+  const kills = memory_kills.map(({ process, killed_at }) => ({ process, killed_at: toRfc3339(killed_at) })).reverse();
   return {
     ...(home && level ? { home: Object.assign({ level }, home) } : {}),
     ...(memory ? { memory } : {}),
     memory_kills: [...kills, ...(before?.memory_kills ?? [])].slice(0, MAX_MEMORY_KILLS),
-    reported_at: rfc3339(now),
+    reported_at: toRfc3339(now),
   };
 };
 
 /** Returns the notifications for the workspace's owner: a disk that is nearly or completely full, and processes that were killed. */
-export const resourceNotices = (
+export const buildResourceNotices = (
   workspace: ReportedWorkspace,
   before: AgentResources | null,
   { home }: AgentResources,
@@ -43,9 +43,9 @@ export const resourceNotices = (
   now: number,
 ): Statement[] => {
   const { id, owner_id: user_id, name } = workspace;
-  const hour = Math.floor(now / QUIET_MS);
+  const hour = Math.floor(now / NOTICE_INTERVAL_MS);
   const notice = (kind: Notice["kind"], dedupe: string, values: Notice["values"]): Statement =>
-    notified({
+    insertNotification({
       now,
       user_id,
       kind,

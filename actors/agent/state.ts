@@ -5,11 +5,11 @@ import { type AgentFacts, type AgentRow, type AgentStatsRow, saveAgentStats, upd
 import { insertAppStatus } from "#db/agents/app-statuses.ts";
 import { type AgentAppRow, updateAgentApp } from "#db/agents/apps.ts";
 import { type AgentMetadataRow, updateAgentMetadata } from "#db/agents/metadata.ts";
-import { type AgentScriptRow, keepScriptTiming, updateAgentScript } from "#db/agents/scripts.ts";
+import { type AgentScriptRow, replaceScriptTiming, updateAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Latency } from "#db/schema/agents.ts";
 import { type LifecycleState, SUBSYSTEMS } from "#schema/agents/agent.ts";
-import { asIcon, asLink } from "#schema/text.ts";
+import { toIcon, toLink } from "#schema/text.ts";
 import type { AppHealth, AppState } from "#schema/workspaces/app.ts";
 import { agentStatus } from "./status.ts";
 
@@ -32,7 +32,7 @@ export type Decision<Reply = void> = {
   readonly reply: Reply;
 };
 
-const unchanged = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => ({
+const keepState = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => ({
   state,
   writes: [],
   visible: false,
@@ -40,7 +40,7 @@ const unchanged = <Reply>(state: AgentState, reply: Reply): Decision<Reply> => (
 });
 
 /** Changes the agent's own row. A visible change updates `updated_at` (rule AG-23). */
-const changed = (state: AgentState, patch: Partial<AgentRow>, now: number, visible = true): Decision => ({
+const patchAgent = (state: AgentState, patch: Partial<AgentRow>, now: number, visible = true): Decision => ({
   state: { ...state, agent: { ...state.agent, ...patch } },
   writes: [updateAgent(state.agent.id, visible ? { ...patch, updated_at: now } : patch, { expect: 1 })],
   visible,
@@ -56,20 +56,20 @@ export const connected = (
   { connection_id, api_version, latency, now }: Sign & { api_version: string },
 ): Decision => {
   const { first_connected_at } = state.agent;
-  const patch = { first_connected_at: first_connected_at ?? now, ...alive({ latency, now }), api_version };
-  const { state: next, ...decision } = changed(state, patch, now);
+  const patch = { first_connected_at: first_connected_at ?? now, ...toHeartbeatPatch({ latency, now }), api_version };
+  const { state: next, ...decision } = patchAgent(state, patch, now);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
 /** Applies a heartbeat. Watchers are notified only when the agent was considered disconnected. Ignores a replaced connection. */
 export const heartbeat = (state: AgentState, { connection_id, latency, now }: Sign): Decision => {
-  if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
+  if (state.connection !== undefined && state.connection !== connection_id) return keepState(state, undefined);
   const visible = agentStatus(state.agent, now) !== "connected";
-  const { state: next, ...decision } = changed(state, alive({ latency, now }), now, visible);
+  const { state: next, ...decision } = patchAgent(state, toHeartbeatPatch({ latency, now }), now, visible);
   return { ...decision, state: { ...next, connection: connection_id } };
 };
 
-const alive = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
+const toHeartbeatPatch = ({ latency, now }: Pick<Sign, "latency" | "now">) => ({
   last_connected_at: now,
   disconnected_at: null,
   latency,
@@ -80,8 +80,8 @@ export const disconnected = (
   state: AgentState,
   { connection_id, now }: { connection_id: string; now: number },
 ): Decision => {
-  if (state.connection !== undefined && state.connection !== connection_id) return unchanged(state, undefined);
-  const { state: next, ...decision } = changed(state, { disconnected_at: now }, now);
+  if (state.connection !== undefined && state.connection !== connection_id) return keepState(state, undefined);
+  const { state: next, ...decision } = patchAgent(state, { disconnected_at: now }, now);
   return { ...decision, state: { ...next, connection: undefined } };
 };
 
@@ -101,14 +101,14 @@ export const lifecycle = (
 ): Decision => {
   const { agent } = state;
   const at = clampReportedTime(report.changed_at, report.now);
-  if (agent.lifecycle_changed_at !== null && at < agent.lifecycle_changed_at) return unchanged(state, undefined);
-  if (agent.lifecycle_changed_at === at && agent.lifecycle_state === report.state) return unchanged(state, undefined);
+  if (agent.lifecycle_changed_at !== null && at < agent.lifecycle_changed_at) return keepState(state, undefined);
+  if (agent.lifecycle_changed_at === at && agent.lifecycle_state === report.state) return keepState(state, undefined);
   const times = ((): Partial<AgentRow> => {
     if (report.state === "starting") return { started_at: at, ready_at: null };
     const started = ["ready", "start_timeout", "start_error"].includes(report.state);
     return started ? { started_at: agent.started_at ?? at, ready_at: at } : {};
   })();
-  return changed(state, { lifecycle_state: report.state, lifecycle_changed_at: at, ...times }, report.now);
+  return patchAgent(state, { lifecycle_state: report.state, lifecycle_changed_at: at, ...times }, report.now);
 };
 
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
@@ -135,7 +135,7 @@ export const startup = (
   }
   const { version, expanded_directory, api_version } = report;
   const patch = { version, expanded_directory, subsystems: [...new Set(report.subsystems)].sort() };
-  return changed(state, { ...patch, ...(api_version === undefined ? {} : { api_version }) }, report.now);
+  return patchAgent(state, { ...patch, ...(api_version === undefined ? {} : { api_version }) }, report.now);
 };
 
 /** Writes only changed health values of apps. Throws 400, without storing any, if an app is unknown or has no health check. */
@@ -153,7 +153,7 @@ export const appHealths = (
     if (app.health !== health) writes.set(id, health);
     else writes.delete(id);
   }
-  if (writes.size === 0) return unchanged(state, undefined);
+  if (writes.size === 0) return keepState(state, undefined);
   return {
     state: { ...state, apps: state.apps.map((app) => ({ ...app, health: healths.get(app.id) ?? app.health })) },
     writes: [...writes].map(([id, health]) => updateAgentApp(id, { health }, { expect: 1 })),
@@ -164,7 +164,7 @@ export const appHealths = (
 
 /** Replaces the agent's token after it has signed in with its cloud identity. The previous token is revoked. */
 export const signIn = (state: AgentState, { token_hash, now }: { token_hash: string; now: number }): Decision =>
-  state.agent.token_hash === token_hash ? unchanged(state, undefined) : changed(state, { token_hash }, now, false);
+  state.agent.token_hash === token_hash ? keepState(state, undefined) : patchAgent(state, { token_hash }, now, false);
 
 /** A status reported by an app. */
 export type AppReport = {
@@ -184,8 +184,8 @@ export const appStatus = (state: AgentState, report: { id: string; now: number }
   const app = state.apps.find(({ slug }) => slug === report.app_slug);
   if (!app) throw invalidField("app_slug", "is not the slug of an app of this agent");
   const { id, needs_user_attention, now: created_at } = report;
-  const icon = asIcon(report.icon);
-  const uri = asLink(report.uri);
+  const icon = toIcon(report.icon);
+  const uri = toLink(report.uri);
   const of = { agent_id: state.agent.id, app_id: app.id, workspace_id: state.agent.workspace_id };
   const message = printable(report.message);
   return {
@@ -206,7 +206,7 @@ const printable = (text: string): string =>
     .trim();
 
 /** Longer values and errors are truncated (facts/platform 2.2). */
-export const METADATA_BYTES = 2048;
+export const MAX_METADATA_BYTES = 2048;
 
 /**
  * Stores the newest metadata results, timestamped by the server. Ignores keys that the template does not define. Workspace watchers are not
@@ -219,18 +219,19 @@ export const metadata = (
   const known = new Set(state.metadata.map(({ key }) => key));
   const newest = new Map(results.filter(({ key }) => known.has(key)).map((result) => [result.key, result]));
   const rows = [...newest.values()].map(({ key, value, error }) => {
-    const kept = cut(value);
-    const tooLong = kept === value ? "" : `value of ${Buffer.byteLength(value)} bytes exceeded ${METADATA_BYTES} bytes`;
-    return { agent_id: state.agent.id, key, value: kept, error: cut(error || tooLong), collected_at: now };
+    const kept = truncateMetadata(value);
+    const tooLong =
+      kept === value ? "" : `value of ${Buffer.byteLength(value)} bytes exceeded ${MAX_METADATA_BYTES} bytes`;
+    return { agent_id: state.agent.id, key, value: kept, error: truncateMetadata(error || tooLong), collected_at: now };
   });
-  return { ...unchanged(state, undefined), writes: rows.length > 0 ? [updateAgentMetadata(rows)] : [] };
+  return { ...keepState(state, undefined), writes: rows.length > 0 ? [updateAgentMetadata(rows)] : [] };
 };
 
-const cut = (text: string): string => {
+const truncateMetadata = (text: string): string => {
   const bytes = Buffer.from(text);
-  if (bytes.length <= METADATA_BYTES) return text;
+  if (bytes.length <= MAX_METADATA_BYTES) return text;
   // Drops a character that was cut in the middle.
-  return new TextDecoder("utf-8").decode(bytes.subarray(0, METADATA_BYTES)).replace(/\uFFFD$/, "");
+  return new TextDecoder("utf-8").decode(bytes.subarray(0, MAX_METADATA_BYTES)).replace(/\uFFFD$/, "");
 };
 
 /** Stores one run of a script. Throws 400 for a script that this agent does not have. */
@@ -255,7 +256,7 @@ export const scriptCompleted = (
       scripts: state.scripts.map((script) => (script.id === run.script_id ? { ...script, status, exit_code } : script)),
     },
     writes: [
-      ...keepScriptTiming({ ...run, agent_id: state.agent.id }),
+      ...replaceScriptTiming({ ...run, agent_id: state.agent.id }),
       updateAgentScript(run.script_id, { status, exit_code }),
     ],
     visible: true,
@@ -265,6 +266,6 @@ export const scriptCompleted = (
 
 /** Stores the newest statistics. Workspace watchers are not notified. */
 export const stats = (state: AgentState, report: Omit<AgentStatsRow, "agent_id">): Decision => ({
-  ...unchanged(state, undefined),
+  ...keepState(state, undefined),
   writes: [saveAgentStats({ ...report, agent_id: state.agent.id })],
 });

@@ -5,7 +5,7 @@ import type { AgentStatus } from "#schema/agents/agent.ts";
 /** Maximum interval between two messages of a connected agent. */
 export const HEARTBEAT_MS = 15_000;
 /** An agent that is silent for this long is considered disconnected. */
-export const INACTIVE_MS = 30_000;
+export const INACTIVITY_TIMEOUT_MS = 30_000;
 
 type ConnectionFacts = Pick<
   AgentRow,
@@ -21,7 +21,7 @@ export const agentStatus = (agent: ConnectionFacts, now: number): AgentStatus =>
   }
   // Connecting clears the time of the disconnect, so equal times mean that the agent disconnected last.
   if (gone !== null && gone >= last) return "disconnected";
-  return now - last > INACTIVE_MS ? "disconnected" : "connected";
+  return now - last > INACTIVITY_TIMEOUT_MS ? "disconnected" : "connected";
 };
 
 const SHUTTING_DOWN = new Set(["shutting_down", "shutdown_timeout", "shutdown_error", "off"]);

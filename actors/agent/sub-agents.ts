@@ -7,7 +7,7 @@ import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertLogSource } from "#db/agents/log-sources.ts";
 import { type AgentScriptRow, insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { asIcon, asLine, asLink } from "#schema/text.ts";
+import { toIcon, toLine, toLink } from "#schema/text.ts";
 
 /** A validated request for a nested agent. */
 export type SubAgentInput = {
@@ -43,7 +43,7 @@ const MAX_APPS = 100;
 const MAX_TEXT = 4096;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/i;
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-const CONNECTION_TIMEOUT = 120;
+const CONNECTION_TIMEOUT_SECONDS = 120;
 
 /** Throws 400 for an invalid name or too many agents, and 409 when another agent of the build has the name. */
 export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
@@ -64,7 +64,7 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
 };
 
 /** Builds the child's row. */
-export const subAgentRow = (
+export const toSubAgentRow = (
   { name, directory, architecture, operating_system, display_apps }: SubAgentInput,
   parent: AgentRow,
   made: { id: string; key: number; token_hash: string; now: number },
@@ -79,7 +79,7 @@ export const subAgentRow = (
     parent_id: parent.id,
     api_key_scope: parent.api_key_scope,
     troubleshooting_url: parent.troubleshooting_url,
-    connection_timeout_seconds: CONNECTION_TIMEOUT,
+    connection_timeout_seconds: CONNECTION_TIMEOUT_SECONDS,
     name,
     directory,
     architecture,
@@ -92,7 +92,7 @@ export const subAgentRow = (
   });
 
 /** Builds the rows that make the child install its parent's dotfiles, because it has its own home. */
-export const dotfilesOfChild = (
+export const findChildDotfiles = (
   { display_name, script, timeout_seconds }: AgentScriptRow,
   { agent_id, key, now, uuid }: { agent_id: string; key: number; now: number; uuid: () => string },
 ): Statement[] => {
@@ -105,7 +105,7 @@ export const dotfilesOfChild = (
 };
 
 /** Builds the rows of the child's apps. Invalid apps are skipped one by one; the agent is created without them. */
-export const subAgentApps = (
+export const toSubAgentApps = (
   apps: readonly SubAgentApp[],
   agent_id: string,
   newId: () => string,
@@ -113,7 +113,7 @@ export const subAgentApps = (
   const refused: AppRefusal[] = [];
   const slugs = new Set<string>();
   const rows = apps.flatMap(({ order, healthcheck, ...app }, index) => {
-    const problem = appProblem(app, slugs);
+    const problem = findAppProblem(app, slugs);
     if (problem) {
       refused.push({ index, ...problem });
       return [];
@@ -125,9 +125,9 @@ export const subAgentApps = (
         id: newId(),
         agent_id,
         display_order: order,
-        display_name: asLine(app.display_name) || app.slug,
-        url: asLink(app.url),
-        icon: asIcon(app.icon),
+        display_name: toLine(app.display_name) || app.slug,
+        url: toLink(app.url),
+        icon: toIcon(app.icon),
         health: healthcheck.url === "" ? "disabled" : "initializing",
         healthcheck_url: healthcheck.url,
         healthcheck_interval: healthcheck.interval,
@@ -138,7 +138,7 @@ export const subAgentApps = (
   return { writes: rows.length === 0 ? [] : [insertAgentApp(rows)], refused };
 };
 
-const appProblem = (
+const findAppProblem = (
   app: Omit<SubAgentApp, "order" | "healthcheck">,
   taken: ReadonlySet<string>,
 ): Omit<AppRefusal, "index"> | undefined => {

@@ -8,16 +8,16 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { AuditEntry } from "#db/reports/audit/audit.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
-import { outsideTurn } from "../runtime/mailbox.ts";
-import { announce, announceAccessChange, announceAgain, announceListChanges, resume } from "./announce.ts";
+import { runOutsideMailbox } from "../runtime/mailbox.ts";
+import { announce, announceAccessChange, announceListChanges, announceReload, resume } from "./announce.ts";
 import { auditChatChanges, auditSharing } from "./audit.ts";
-import { decide, lateOutcome, toOutcome, withAnswer } from "./decide.ts";
+import { decide, toOutcome, toReportOutcome, withAnswer } from "./decide.ts";
 import type { ChatDeps } from "./deps.ts";
-import { type CheckedCommand, checkedCommand } from "./hooks/checked.ts";
+import { buildCheckedCommand, type CheckedCommand } from "./hooks/checked.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, CommandInput, CompactionRequest } from "./machine/decision.ts";
-import { rememberedRules } from "./machine/permissions.ts";
-import { modelAfter, withoutChoice } from "./machine/promoted.ts";
+import { addRememberedRules } from "./machine/permissions.ts";
+import { dropModelChoice, modelAfter } from "./machine/promoted.ts";
 import { transition } from "./machine/state.ts";
 import {
   type AnsweredPermissions,
@@ -25,31 +25,31 @@ import {
   type ChatSnapshot,
   type CreateChat,
   type Description,
-  type Edited,
   type EditMessage,
+  type EditResult,
   type FamilyMessages,
   isVisible,
-  type Late,
+  type LateResult,
   type RecordAgentSession,
-  type Reported,
+  type ReportResult,
   type Results,
   type SendMessage,
-  type Sent,
+  type SendResult,
   type StartedAttempt,
   type Step,
   type TurnReports,
   toPicture,
 } from "./messages.ts";
-import { chatNotices, hasNotice } from "./notices.ts";
-import { cleared, compacted } from "./steering.ts";
-import { created } from "./storage/created.ts";
-import { changedFamily } from "./storage/family.ts";
-import { type ForkChat, forked } from "./storage/fork.ts";
-import { purged } from "./storage/purge.ts";
+import { buildChatNotices, hasNotice } from "./notices.ts";
+import { clearContext, requestCompaction } from "./steering.ts";
+import { buildChat } from "./storage/created.ts";
+import { changeFamily } from "./storage/family.ts";
+import { type ForkChat, forkChat } from "./storage/fork.ts";
+import { purgeChat } from "./storage/purge.ts";
 import { readChat, readEdited } from "./storage/read.ts";
-import { patchWrites } from "./storage/writes.ts";
-import { type Spawned, type SpawnSubagent, spawnRefusal, toCreateSubagent } from "./subagents/create.ts";
-import { reportedStep, startedAttempt } from "./turn/attempt.ts";
+import { toPatchWrites } from "./storage/writes.ts";
+import { findSpawnRefusal, type SpawnResult, type SpawnSubagent, toCreateSubagent } from "./subagents/create.ts";
+import { startAttempt, storeStep } from "./turn/attempt.ts";
 
 export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMessages {
   readonly #deps: ChatDeps;
@@ -59,56 +59,56 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     this.#deps = deps;
   }
 
-  protected part({ part }: ChatState): number {
+  protected toPart({ part }: ChatState): number {
     return part;
   }
 
   protected async load(): Promise<ChatState | undefined> {
     const state = await readChat(this.#deps.store, this.id);
     // A turn may be due but not running: after a start, or after a commit that could not be confirmed.
-    if (state) outsideTurn(() => resume(this.#deps.effects, state));
+    if (state) runOutsideMailbox(() => resume(this.#deps.effects, state));
     return state;
   }
 
-  protected override unconfirmed(before: ChatState | undefined, found: ChatState | undefined): void {
-    if (found) announceAgain(this.#deps, before, found);
+  protected override onUnconfirmedCommit(before: ChatState | undefined, found: ChatState | undefined): void {
+    if (found) announceReload(this.#deps, before, found);
     else announceAccessChange(this.#deps.topics, this.id);
   }
 
-  protected override entries(
+  protected override buildEntries(
     before: ChatState | undefined,
     outcome: Outcome<ChatState, unknown>,
   ): readonly AuditEntry[] {
     return auditChatChanges(before, outcome, this.#deps.clock.now());
   }
 
-  protected override notices(
+  protected override buildNotices(
     before: ChatState | undefined,
     outcome: Outcome<ChatState, unknown>,
   ): readonly Statement[] {
-    return chatNotices(before, outcome, this.#deps.topics.heard("chat", this.id), this.#deps.clock.now());
+    return buildChatNotices(before, outcome, this.#deps.topics.hasListeners("chat", this.id), this.#deps.clock.now());
   }
 
-  protected override noticed(state: ChatState): void {
+  protected override onNoticesStored(state: ChatState): void {
     if (hasNotice(state)) this.#deps.topics.publish("notified", state.owner_id, {});
     this.#deps.topics.publish("inbox", state.owner_id, {});
   }
 
-  protected override mayLeave(): boolean {
+  protected override canUnload(): boolean {
     return !this.#deps.effects.holdsTurn(this.id);
   }
 
   /** Creates the chat with its first message and begins its turn. */
-  create(args: CreateChat): Promise<Sent> {
-    return this.handleCreate<Sent>(async () => {
-      const { inserted, state, writes, after } = await created(this.#deps, args);
+  create(args: CreateChat): Promise<SendResult> {
+    return this.handleCreate<SendResult>(async () => {
+      const { inserted, state, writes, after } = await buildChat(this.#deps, args);
       return { state, writes, after, reply: { queued: null, messages: inserted.filter(isVisible) } };
     });
   }
 
   /** Creates the chat as a copy of another one, which stays unchanged. Nothing runs until someone writes (rules FK-1 to FK-4). */
   fork(args: ForkChat): Promise<void> {
-    return this.handleCreate<void>(async () => ({ ...(await forked(this.#deps, this.id, args)), reply: undefined }));
+    return this.handleCreate<void>(async () => ({ ...(await forkChat(this.#deps, this.id, args)), reply: undefined }));
   }
 
   /**
@@ -117,7 +117,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    */
   check(asked: CheckedCommand): Promise<void> {
     return this.handle(async (state) => {
-      const command = await checkedCommand(this.#deps, state, asked);
+      const command = await buildCheckedCommand(this.#deps, state, asked);
       const decision = transition(state, { ...command, first_id: 0, now: this.#deps.clock.now() });
       if (decision.kind === "refused") throw decision.error;
       return { state, reply: undefined };
@@ -125,10 +125,10 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** Checks whether `spawn` would succeed now. */
-  maySpawn(input: SpawnSubagent): Promise<Spawned> {
-    return this.handle<Spawned>(async (state) => ({
+  maySpawn(input: SpawnSubagent): Promise<SpawnResult> {
+    return this.handle<SpawnResult>(async (state) => ({
       state,
-      reply: spawnRefusal(state, input, await this.#countChildren()) ?? "done",
+      reply: findSpawnRefusal(state, input, await this.#countChildren()) ?? "done",
     }));
   }
 
@@ -136,25 +136,25 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    * Creates a sub-chat of this root chat for a call that still needs a result, and begins its turn. Idempotent per call. Runs in the root's
    * mailbox, so that no sub-chat is created while the family is being archived or deleted (rule SB-3).
    */
-  spawn(input: SpawnSubagent): Promise<Spawned> {
-    return this.handle<Spawned>(async (state) => {
+  spawn(input: SpawnSubagent): Promise<SpawnResult> {
+    return this.handle<SpawnResult>(async (state) => {
       if (await this.#deps.store.get(findChat({ id: input.id }))) return { state, reply: "done" };
-      const refusal = spawnRefusal(state, input, await this.#countChildren());
+      const refusal = findSpawnRefusal(state, input, await this.#countChildren());
       if (refusal) return { state, reply: refusal };
-      const { writes, after } = await created(this.#deps, toCreateSubagent(state, input));
+      const { writes, after } = await buildChat(this.#deps, toCreateSubagent(state, input));
       return { state, writes, after, reply: "done" };
     });
   }
 
   /** Sends a user's message, or queues it while the chat is busy. Rejects with 409 or 429. */
-  send({ behavior, patch, request_key, ...said }: SendMessage): Promise<Sent> {
-    return this.#once(request_key, async (state) => {
+  send({ behavior, patch, request_key, ...said }: SendMessage): Promise<SendResult> {
+    return this.#handleOnce(request_key, async (state) => {
       const id = await this.#deps.store.reserve("queued_messages", 1);
       const message = { id, ...said, model_config_id: said.model_config_id ?? modelAfter(state) };
       const change = await decide(this.#deps, state, { type: "send", message, behavior });
       const queued = change.state.queue.find((one) => one.id === id) ?? null;
       const messages = queued ? [] : change.inserted.filter(isVisible);
-      const now = queued ? withoutChoice(patch) : patch;
+      const now = queued ? dropModelChoice(patch) : patch;
       return toOutcome(this.#deps, state, change, { queued, messages }, now, said.content);
     });
   }
@@ -162,7 +162,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   /**
    * Replaces a user's message and deletes everything after it. Rejects with 400 for another kind of message, 404 when it no longer exists.
    */
-  edit(args: EditMessage): Promise<Edited> {
+  edit(args: EditMessage): Promise<EditResult> {
     const { message_id, content, created_by, custom_prompt = null, model_config_id, patch } = args;
     return this.handle(async (state) => {
       const { target, last_assistant_id, deleted_ids } = await readEdited(this.#deps.store, state.key, message_id);
@@ -197,14 +197,14 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   /** Begins a turn that only compacts the history (rule CM-8). Rejects with 409. */
   compact(request: CompactionRequest): Promise<void> {
-    return this.handle((state) => compacted(this.#deps, state, request));
+    return this.handle((state) => requestCompaction(this.#deps, state, request));
   }
 
   /**
    * Clears the model's context: models get none of the earlier messages, while people still see all of them (rule CM-10). Rejects with 409.
    */
   clear(_: Record<string, never>): Promise<void> {
-    return this.handle((state) => cleared(this.#deps, state));
+    return this.handle((state) => clearContext(this.#deps, state));
   }
 
   /** Stops the turn, or cancels the calls that the client has not answered. Rejects with 409. */
@@ -214,7 +214,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   /** Stores the client's results of the awaited calls. Rejects with 400 or 409. */
   completeAction({ results, rows, request_key }: Results): Promise<null> {
-    return this.#once(request_key, async (state) => {
+    return this.#handleOnce(request_key, async (state) => {
       const change = await decide(this.#deps, state, { type: "complete_requires_action", results, rows });
       return toOutcome(this.#deps, state, change, null);
     });
@@ -227,7 +227,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
     return this.handle(async (state) => {
       const given = answers.map(({ tool_call_id, decision }) => ({ tool_call_id, isGranted: decision === "allow" }));
       const change = await decide(this.#deps, state, { type: "answer_permissions", answers: given });
-      const patch = rememberedRules(state, answers);
+      const patch = addRememberedRules(state, answers);
       const outcome = toOutcome(this.#deps, state, change, undefined, patch);
       // Must not overwrite rules that the root chat has changed since.
       const guard = patch.permissions === undefined ? [] : [guardPermissions(state)];
@@ -241,17 +241,17 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** Handles the timer for awaited results. */
-  deadlinePassed(_: Record<string, never>): Promise<Late> {
+  deadlinePassed(_: Record<string, never>): Promise<LateResult> {
     return this.#report({ type: "cancel_requires_action" });
   }
 
   /** Pauses before the next model call because of a budget, and asks whether to continue. */
-  pauseForBudget(args: Parameters<TurnReports["pauseForBudget"]>[0]): Promise<Late> {
+  pauseForBudget(args: Parameters<TurnReports["pauseForBudget"]>[0]): Promise<LateResult> {
     return this.#report({ type: "pause_for_budget", ...args });
   }
 
   /** Continues the turn after the budget it waits for was raised. */
-  budgetRaised({ budget_id }: { readonly budget_id: string }): Promise<Late> {
+  budgetRaised({ budget_id }: { readonly budget_id: string }): Promise<LateResult> {
     return this.#report({ type: "budget_raised", budget_id });
   }
 
@@ -261,7 +261,7 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    * changed since then and is not pinned (rule RT-1).
    */
   change(args: ChangeChat): Promise<void> {
-    return this.handle((state) => changedFamily(this.#deps, state, args));
+    return this.handle((state) => changeFamily(this.#deps, state, args));
   }
 
   /** Reloads the chat's row after its root has written it. */
@@ -286,8 +286,8 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
    * Deletes an archived root chat with its sub-chats and all their data. Returns `stale` when it is not archived, or was archived after
    * `before`. Uses small commits to avoid delaying others; after a crash the next message continues (rule RT-3).
    */
-  purge({ before }: { readonly before: number }): Promise<Late> {
-    return this.handle<Late>((state) => purged(this.#deps, state, before));
+  purge({ before }: { readonly before: number }): Promise<LateResult> {
+    return this.handle<LateResult>((state) => purgeChat(this.#deps, state, before));
   }
 
   /** Pins the workspace's current context in place of the earlier one. */
@@ -324,13 +324,13 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** Stores a generated title or summary. Returns `stale` when the history, or for a title the title, has changed since. */
-  describe({ patch, title, history_version }: Description): Promise<Late> {
-    return this.handle<Late>((state) => {
+  describe({ patch, title, history_version }: Description): Promise<LateResult> {
+    return this.handle<LateResult>((state) => {
       const isLate = patch.title === undefined ? state.history_version !== history_version : state.title !== title;
       if (isLate) return { state, reply: "stale" };
       const next = { ...state, ...patch };
       const after = () => announceListChanges(this.#deps.topics, state, next);
-      return { state: next, writes: patchWrites(state, patch), after, reply: "done" };
+      return { state: next, writes: toPatchWrites(state, patch), after, reply: "done" };
     });
   }
 
@@ -354,36 +354,36 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
 
   /** Begins a turn's attempt to call the model. */
   beginAttempt({ history_version }: { readonly history_version: number }): Promise<StartedAttempt | "stale"> {
-    return this.handle((state) => startedAttempt(this.#deps, state, history_version));
+    return this.handle((state) => startAttempt(this.#deps, state, history_version));
   }
 
   /** Records that the model call failed and will be retried. */
-  recordRetry(args: Parameters<TurnReports["recordRetry"]>[0]): Promise<Late> {
+  recordRetry(args: Parameters<TurnReports["recordRetry"]>[0]): Promise<LateResult> {
     return this.#report({ type: "record_retry", ...args });
   }
 
   /** Records that the model call failed permanently. Its partial output is kept. */
-  reportFailure(args: Parameters<TurnReports["reportFailure"]>[0]): Promise<Late> {
+  reportFailure(args: Parameters<TurnReports["reportFailure"]>[0]): Promise<LateResult> {
     return this.#report({ type: "finish_error", ...args });
   }
 
   /** Stores a finished step of the model: its messages and all consequences in one commit. */
-  reportStep(step: Step): Promise<Reported | "stale"> {
-    return this.handle((state) => reportedStep(this.#deps, state, step));
+  reportStep(step: Step): Promise<ReportResult | "stale"> {
+    return this.handle((state) => storeStep(this.#deps, state, step));
   }
 
   /** Records which session will know the chat, before a coding agent gets the new messages. */
-  recordAgentSession({ history_version, ...session }: RecordAgentSession): Promise<Late> {
-    return this.handle<Late>((state) => {
+  recordAgentSession({ history_version, ...session }: RecordAgentSession): Promise<LateResult> {
+    return this.handle<LateResult>((state) => {
       if (state.history_version !== history_version || state.status !== "running") return { state, reply: "stale" };
       const chosen = state.agent_session?.chosen;
       const patch = { agent_session: { ...session, ...(chosen === undefined ? {} : { chosen }) } };
-      return { state: { ...state, ...patch }, writes: patchWrites(state, patch), reply: "done" };
+      return { state: { ...state, ...patch }, writes: toPatchWrites(state, patch), reply: "done" };
     });
   }
 
   /** Stores the output of a turn that was stopped. */
-  finishInterruption(args: Parameters<TurnReports["finishInterruption"]>[0]): Promise<Late> {
+  finishInterruption(args: Parameters<TurnReports["finishInterruption"]>[0]): Promise<LateResult> {
     return this.#report({ type: "finish_interruption", ...args });
   }
 
@@ -395,15 +395,15 @@ export class ChatActor extends Actor<ChatState> implements TurnReports, FamilyMe
   }
 
   /** Handles a command of a turn or a timer. */
-  #report(input: CommandInput): Promise<Late> {
-    return this.handle<Late>((state) => lateOutcome(this.#deps, state, input));
+  #report(input: CommandInput): Promise<LateResult> {
+    return this.handle<LateResult>((state) => toReportOutcome(this.#deps, state, input));
   }
 
   /**
    * Handles a message and keeps its answer under the idempotency key. A retry gets the same answer without any effect. Rejects with 409 for
    * a different body.
    */
-  #once<Reply>(
+  #handleOnce<Reply>(
     request: RequestKey | undefined,
     decided: (state: ChatState) => Promise<Outcome<ChatState, Reply>>,
   ): Promise<Reply> {

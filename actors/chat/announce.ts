@@ -6,7 +6,7 @@ import type { ChatState } from "./machine/chat-state.ts";
 import type { Change } from "./machine/decision.ts";
 import { isVisible, toPicture } from "./messages.ts";
 import { toStateName } from "./names.ts";
-import { toPromptOf } from "./turn/offer.ts";
+import { toPromptScope } from "./turn/offer.ts";
 
 type Deps = { readonly topics: Topics<Events>; readonly effects: ChatEffects };
 
@@ -16,8 +16,8 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   if (messages.length > 0) effects.wordsAdded();
   topics.publish("chat", state.id, { ...toPicture(state), messages, reset: deleted_from !== null });
   if (state.status !== before.status) {
-    tellOwner(topics, state, "status_change");
-    if (state.status === "requires_action") tellOwner(topics, state, "action_required");
+    notifyOwner(topics, state, "status_change");
+    if (state.status === "requires_action") notifyOwner(topics, state, "action_required");
   }
   if (messages.some(({ role }) => role === "user")) effects.promptAdded(state);
   // A compacted history contains nothing worth a notification.
@@ -25,17 +25,17 @@ export const announce = ({ topics, effects }: Deps, before: ChatState, change: C
   if (isOver) effects.turnEnded(state, before.status === "interrupting");
   for (const effect of change.effects) {
     if (effect.do === "generate") startTurn(effects, state);
-    else effects.stopTurn({ ...state, about: toPromptOf(state) }, effect.history_version);
+    else effects.stopTurn({ ...state, about: toPromptScope(state) }, effect.history_version);
   }
 };
 
 /** Announces a state after a commit that could not be confirmed, so that every affected reader reloads it. The turn already continues. */
-export const announceAgain = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
+export const announceReload = ({ topics, effects }: Deps, before: ChatState | undefined, found: ChatState): void => {
   effects.wordsAdded();
   topics.publish("chat", found.id, { ...toPicture(found), messages: [], reset: true });
-  tellOwner(topics, found, before ? "status_change" : "created");
+  notifyOwner(topics, found, before ? "status_change" : "created");
   if (before) announceListChanges(topics, before, found);
-  if (found.status === "requires_action") tellOwner(topics, found, "action_required");
+  if (found.status === "requires_action") notifyOwner(topics, found, "action_required");
   announceAccessChange(topics, found.id);
   for (const kind of ["notified", "inbox"] as const) topics.publish(kind, found.owner_id, {});
 };
@@ -44,15 +44,15 @@ const isActive = ({ status }: ChatState): boolean => status === "running" || sta
 
 /** Announces changes that chat lists show in addition to the status. */
 export const announceListChanges = (topics: Topics<Events>, before: ChatState, now: ChatState): void => {
-  if (before.title !== now.title) tellOwner(topics, now, "title_change");
-  if (before.last_turn_summary !== now.last_turn_summary) tellOwner(topics, now, "summary_change");
+  if (before.title !== now.title) notifyOwner(topics, now, "title_change");
+  if (before.last_turn_summary !== now.last_turn_summary) notifyOwner(topics, now, "summary_change");
   if (before.permissions !== now.permissions || before.plan_mode !== now.plan_mode) {
-    tellOwner(topics, now, "status_change");
+    notifyOwner(topics, now, "status_change");
   }
-  if (before.summary !== now.summary) tellOwner(topics, now, "chat_summary_change");
+  if (before.summary !== now.summary) notifyOwner(topics, now, "chat_summary_change");
 };
 
-export const tellOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerChatKind): void => {
+export const notifyOwner = (topics: Topics<Events>, state: ChatState, kind: OwnerChatKind): void => {
   const calls = kind === "action_required" ? { pending_calls: state.pending_calls } : {};
   topics.publish("owner_chats", state.owner_id, { kind, chat_id: state.id, ...calls });
 };
@@ -65,7 +65,7 @@ export const announceAccessChange = (topics: Topics<Events>, chat_id: string): v
 export const resume = (effects: ChatEffects, state: ChatState): void => {
   const name = toStateName(state);
   if (name.startsWith("R")) startTurn(effects, state, true);
-  if (name.startsWith("I")) effects.stopTurn({ ...state, about: toPromptOf(state) }, state.history_version);
+  if (name.startsWith("I")) effects.stopTurn({ ...state, about: toPromptScope(state) }, state.history_version);
 };
 
 export const startTurn = (effects: ChatEffects, state: ChatState, goesOn = false): void =>

@@ -1,19 +1,19 @@
 // Audit log entries of a chat: that it was created, archived, renamed, shared or deleted, never its content (rules AU-1, AU-8). Pure except
 // for the list of shares, which is read. Used only by the chat actor.
-import { originNow } from "#base/origin.ts";
+import { getCurrentOrigin } from "#base/origin.ts";
 import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit, isAudited } from "#db/reports/audit/audit.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 
-const about = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
+const toEntryBase = ({ id, organization_id }: Pick<ChatState, "id" | "organization_id">, now: number) =>
   ({ now, resource_type: "chat", resource_id: id, target: id.slice(0, 8), organization_id }) as const;
 
 /** Returns the entry of a new chat. A sub-chat is created by its parent's turn, on behalf of the parent's owner. */
 export const auditChatCreated = (state: ChatState, now: number): Statement => {
-  const owner = originNow() === undefined ? { user_id: state.owner_id } : {};
-  return audited({ ...about(state, now), ...owner, action: "create", after: state });
+  const owner = getCurrentOrigin() === undefined ? { user_id: state.owner_id } : {};
+  return insertAudit({ ...toEntryBase(state, now), ...owner, action: "create", after: state });
 };
 
 /** Returns the entries for a change or deletion of an existing chat; none for a new chat, whose batch already has an entry. */
@@ -22,27 +22,29 @@ export const auditChatChanges = (
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
   now: number,
 ): readonly AuditEntry[] => {
-  if (gone) return [chatDeleted(state, now)];
-  if (!before) return NONE;
+  if (gone) return [auditChatDeleted(state, now)];
+  if (!before) return NO_ENTRIES;
   // Most messages change none of these fields. Titles that the server generates are not audited.
-  const watched = originNow() === undefined ? OWN : OWN_AND_TITLE;
-  if (watched.every((column) => before[column] === state[column])) return NONE;
-  return isAudited("chat", before, state) ? [{ ...about(state, now), action: "write", before, after: state }] : NONE;
+  const watched = getCurrentOrigin() === undefined ? AUDITED_FIELDS : AUDITED_FIELDS_AND_TITLE;
+  if (watched.every((column) => before[column] === state[column])) return NO_ENTRIES;
+  return isAudited("chat", before, state)
+    ? [{ ...toEntryBase(state, now), action: "write", before, after: state }]
+    : NO_ENTRIES;
 };
 
-const NONE: readonly AuditEntry[] = [];
-const OWN = ["archived", "labels", "permissions", "plan_mode", "workspace_id"] as const;
-const OWN_AND_TITLE = [...OWN, "title"] as const;
+const NO_ENTRIES: readonly AuditEntry[] = [];
+const AUDITED_FIELDS = ["archived", "labels", "permissions", "plan_mode", "workspace_id"] as const;
+const AUDITED_FIELDS_AND_TITLE = [...AUDITED_FIELDS, "title"] as const;
 
-export const chatDeleted = (state: ChatState, now: number): AuditEntry => ({
-  ...about(state, now),
+export const auditChatDeleted = (state: ChatState, now: number): AuditEntry => ({
+  ...toEntryBase(state, now),
   action: "delete",
   before: state,
 });
 
 /** Returns the entry for a summarized or cleared context, which changes none of the chat's audited columns. */
 export const auditContextChange = (state: ChatState, operation: "compact" | "clear", now: number): AuditEntry => ({
-  ...about(state, now),
+  ...toEntryBase(state, now),
   action: "write",
   before: state,
   after: state,
@@ -67,5 +69,5 @@ export const auditSharing = async (
     if (role === null) delete after[`${kind}_acl`][subject];
     else after[`${kind}_acl`][subject] = role;
   }
-  return audited({ ...about(state, now), action: "write", before, after });
+  return insertAudit({ ...toEntryBase(state, now), action: "write", before, after });
 };

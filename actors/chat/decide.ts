@@ -1,7 +1,7 @@
 // Common steps of the chat actor's messages: a decision by the table in machine/state.ts becomes one batch, and its consequences are
 // announced. Used by the actor and by messages implemented in their own files.
 import { conflict } from "#base/errors.ts";
-import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
+import { insertAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { announce } from "./announce.ts";
@@ -9,17 +9,17 @@ import { attachWrites } from "./attach.ts";
 import type { ChatDeps } from "./deps.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 import type { Change, Command, CommandInput, CommandType } from "./machine/decision.ts";
-import { promotedPatch } from "./machine/promoted.ts";
+import { toPromotionPatch } from "./machine/promoted.ts";
 import { numbersFor, transition } from "./machine/state.ts";
-import type { ChatPatch, Late } from "./messages.ts";
-import { buildWrites, patchWrites } from "./storage/writes.ts";
+import type { ChatPatch, LateResult } from "./messages.ts";
+import { buildWrites, toPatchWrites } from "./storage/writes.ts";
 
-type Decided = Change<ChatState> | "stale";
+type TurnDecision = Change<ChatState> | "stale";
 
 /** Decides a person's command. Throws if it is rejected, with 409 when it comes too late. */
 export const decide = async (deps: ChatDeps, state: ChatState, input: CommandInput): Promise<Change<ChatState>> => {
   const decided = await decideLate(deps, state, input);
-  if (decided === "stale") throw conflict("The chat has moved on.");
+  if (decided === "stale") throw conflict("The chat has changed. Reload it and try again.");
   return decided;
 };
 
@@ -28,7 +28,7 @@ export const decideLate = async (
   { store, clock }: ChatDeps,
   state: ChatState,
   input: CommandInput,
-): Promise<Decided> => {
+): Promise<TurnDecision> => {
   const count = numbersFor(state, input as { type: CommandType });
   const first_id = count === 0 ? 0 : await store.reserve("messages", count);
   const decision = transition(state, { ...input, first_id, now: clock.now() } as Command);
@@ -47,13 +47,13 @@ export const toOutcome = <Reply>(
 ): Outcome<ChatState, Reply> => {
   const { models, clock } = deps;
   const find = (id: string) => (models.resolve(id) ?? models.resolve(null))?.id;
-  const all = { ...promotedPatch(before, change, find), ...patch };
+  const all = { ...toPromotionPatch(before, change, find), ...patch };
   const patched = { ...change, state: { ...change.state, ...all } };
   return {
     state: patched.state,
     writes: [
       ...buildWrites(before, patched),
-      ...patchWrites(before, all),
+      ...toPatchWrites(before, all),
       ...attachWrites(before.key, content, clock.now()),
     ],
     after: () => announce(deps, before, patched),
@@ -62,13 +62,13 @@ export const toOutcome = <Reply>(
 };
 
 /** Returns the outcome of a report, which may be stale. */
-export const lateOutcome = async (
+export const toReportOutcome = async (
   deps: ChatDeps,
   state: ChatState,
   input: CommandInput,
-): Promise<Outcome<ChatState, Late>> => {
+): Promise<Outcome<ChatState, LateResult>> => {
   const decided = await decideLate(deps, state, input);
-  return decided === "stale" ? { state, reply: "stale" } : toOutcome<Late>(deps, state, decided, "done");
+  return decided === "stale" ? { state, reply: "stale" } : toOutcome<LateResult>(deps, state, decided, "done");
 };
 
 /** Stores the answer under the idempotency key, so that a retry gets the same answer (rule CH-40). */
@@ -79,5 +79,5 @@ export const withAnswer = <Reply>(
   outcome: Outcome<ChatState, Reply>,
 ): Outcome<ChatState, Reply> => ({
   ...outcome,
-  writes: [...(outcome.writes ?? []), ...keepAnswer(key, request, { answer: outcome.reply, now: clock.now() })],
+  writes: [...(outcome.writes ?? []), ...insertAnswer(key, request, { answer: outcome.reply, now: clock.now() })],
 });

@@ -3,7 +3,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { Asks } from "../runtime/directory.ts";
+import type { MessageSender } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
 import type { ChatEffects } from "./effects.ts";
 import type { FamilyMessages } from "./messages.ts";
@@ -17,5 +17,5 @@ export type ChatDeps = {
   /** How long to wait for a person's approval. */
   readonly approval_ms: number;
   /** Sub-chats that change with their root. */
-  readonly chats: () => Asks<FamilyMessages>;
+  readonly chats: () => MessageSender<FamilyMessages>;
 };

@@ -10,10 +10,10 @@ import type { PartBatch } from "./turn/stream-buffer.ts";
  * How a turn was begun. `goesOn`: it continues from another server, so its workspace may not be reconnected yet. `retry`: wait for this
  * time first, as a provider requested (rule CH-16).
  */
-export type Begun = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
+export type TurnStart = { readonly goesOn?: boolean; readonly retry?: RetryState | null };
 
 /** A chat with its calls that had no result when it was interrupted. */
-export type Interrupted = {
+export type InterruptedChat = {
   readonly id: string;
   readonly pending_calls: readonly PendingCall[];
   readonly about: PromptOf;
@@ -23,9 +23,9 @@ type StartedBy = "id" | "owner_id" | "part" | "coding_agent" | "parent_chat_id" 
 
 export interface ChatEffects {
   /** Begins the turn that is due on this history. A turn that runs on another history is obsolete and ends. */
-  startTurn(chat: Pick<ChatState, StartedBy>, begun: Begun): void;
+  startTurn(chat: Pick<ChatState, StartedBy>, begun: TurnStart): void;
   /** Stops the turn and reports its partial output for this version of the history. */
-  stopTurn(chat: Interrupted, history_version: number): void;
+  stopTurn(chat: InterruptedChat, history_version: number): void;
   /** Returns whether a turn of the chat is running, waiting or stopping. */
   holdsTurn(chat_id: string): boolean;
   /** Returns the output so far of the turn's current step. */

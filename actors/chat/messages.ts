@@ -14,7 +14,7 @@ import type {
   Message,
   NewMessage,
   PendingCall,
-  Queued,
+  QueueItem,
   RetryState,
   ToolResult,
 } from "./machine/decision.ts";
@@ -100,7 +100,7 @@ export type SendMessage = {
   readonly patch: ChatPatch;
 } & Repeatable;
 
-export type Sent = { readonly queued: Queued | null; readonly messages: readonly Message[] };
+export type SendResult = { readonly queued: QueueItem | null; readonly messages: readonly Message[] };
 
 export type EditMessage = {
   readonly message_id: number;
@@ -111,7 +111,7 @@ export type EditMessage = {
   readonly patch: ChatPatch;
 };
 
-export type Edited = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
+export type EditResult = { readonly deleted_ids: readonly number[]; readonly messages: readonly Message[] };
 
 /** The data that a turn needs for one model call. */
 export type StartedAttempt = {
@@ -169,7 +169,7 @@ export type Step = {
 );
 
 /** `goes_on`: the turn has more to do, even if the client's tools are due. */
-export type Reported = { readonly history_version: number; readonly goes_on: boolean };
+export type ReportResult = { readonly history_version: number; readonly goes_on: boolean };
 
 export type AnsweredPermissions = {
   readonly answers: readonly {
@@ -186,25 +186,25 @@ export type AnsweredPermissions = {
 export type Results = { readonly results: readonly ToolResult[]; readonly rows?: readonly NewMessage[] } & Repeatable;
 
 /** The result of a message that may be late: "stale" is a value, not an error. */
-export type Late = "done" | "stale";
+export type LateResult = "done" | "stale";
 
 type Report<T extends CommandInput["type"]> = Omit<Extract<CommandInput, { type: T }>, "type">;
 
 /** A turn's reports to its chat, with the history and attempt they belong to; "stale" once the turn is obsolete. */
 export interface TurnReports {
   beginAttempt(args: { readonly history_version: number }): Promise<StartedAttempt | "stale">;
-  recordRetry(args: Report<"record_retry">): Promise<Late>;
-  reportStep(args: Step): Promise<Reported | "stale">;
-  reportFailure(args: Report<"finish_error">): Promise<Late>;
-  recordAgentSession(args: RecordAgentSession): Promise<Late>;
-  pauseForBudget(args: Report<"pause_for_budget">): Promise<Late>;
-  budgetRaised(args: { readonly budget_id: string }): Promise<Late>;
-  finishInterruption(args: Report<"finish_interruption">): Promise<Late>;
+  recordRetry(args: Report<"record_retry">): Promise<LateResult>;
+  reportStep(args: Step): Promise<ReportResult | "stale">;
+  reportFailure(args: Report<"finish_error">): Promise<LateResult>;
+  recordAgentSession(args: RecordAgentSession): Promise<LateResult>;
+  pauseForBudget(args: Report<"pause_for_budget">): Promise<LateResult>;
+  budgetRaised(args: { readonly budget_id: string }): Promise<LateResult>;
+  finishInterruption(args: Report<"finish_interruption">): Promise<LateResult>;
 }
 
 /** Messages of the generator of titles and summaries. */
 export interface DescribedMessages {
-  describe(args: Description): Promise<Late>;
+  describe(args: Description): Promise<LateResult>;
 }
 
 /** Tells a sub-chat to reload its row after the root's actor has changed it. */
@@ -220,7 +220,7 @@ export type ChatPicture = {
   readonly retry_version: number;
   readonly generation_attempt: number;
   readonly status: string;
-  readonly queue: readonly Queued[];
+  readonly queue: readonly QueueItem[];
   readonly last_error: ChatError | null;
   readonly retry_state: RetryState | null;
   readonly pending_calls: ChatState["pending_calls"];

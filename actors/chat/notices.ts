@@ -1,7 +1,7 @@
 // Notifications for a chat's owner when a turn needs attention, finishes or fails. Only the newest notification of each chat is kept.
 // Sub-chats and chats with current followers produce none (rule NO-5). Pure; used only by the chat actor.
 import type { Statement } from "#db/engine/sql.ts";
-import { notified, retractNotice } from "#db/notifications/notifications.ts";
+import { insertNotification, retractNotice } from "#db/notifications/notifications.ts";
 import type { NoticeName } from "#schema/notifications/kinds.ts";
 import type { ChatState } from "./machine/chat-state.ts";
 
@@ -17,7 +17,7 @@ export const hasNotice = ({ status }: Pick<ChatState, "status">): boolean => KIN
 const isActive = (status: string): boolean => status === "running" || status === "interrupting";
 
 /** Returns the writes for the notification. Time in milliseconds since 1970. `gone`: the chat was deleted. */
-export const chatNotices = (
+export const buildChatNotices = (
   before: ChatState | undefined,
   { state, gone = false }: { readonly state: ChatState; readonly gone?: boolean },
   isFollowed: boolean,
@@ -35,5 +35,5 @@ export const chatNotices = (
   if (isFollowed) return [forget];
   const values = { chat: state.title || "A chat", error: state.last_error?.message ?? "" };
   const about = { now, user_id: state.owner_id, targets: [state.id], path: `/chats/${state.id}` };
-  return [forget, notified({ ...about, kind, values, dedupe })];
+  return [forget, insertNotification({ ...about, kind, values, dedupe })];
 };

@@ -9,10 +9,10 @@ import type { Directory } from "../runtime/directory.ts";
 import { resumeAll } from "../runtime/take-up.ts";
 import type { ChatActor } from "./actor.ts";
 
-type Parts = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
+type RecoveryDeps = { readonly store: Store; readonly chats: Directory<ChatActor>; readonly clock: Pick<Clock, "now"> };
 
 /** Resumes the chats of these shards, or of all if undefined. */
-export const recoverChats = async ({ store, chats, clock }: Parts, parts?: PartNumbers): Promise<void> => {
+export const recoverChats = async ({ store, chats, clock }: RecoveryDeps, parts?: PartNumbers): Promise<void> => {
   // The previous process did not end its recordings.
   const now = clock.now();
   if (parts === undefined) await store.commit([interruptOpenRuns(now)]);

@@ -12,13 +12,13 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
 import { McpPool } from "#src/mcp/pool.ts";
-import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 import type { HookService } from "../hooks/open.ts";
 import type { Chore } from "../runtime/chore.ts";
 import { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
-import type { Elsewhere } from "../runtime/far-asks.ts";
+import type { RemoteActors } from "../runtime/far-asks.ts";
 import { openEngines } from "./acp/engine.ts";
 import type { AgentEngineDeps } from "./acp/turn.ts";
 import { ChatActor } from "./actor.ts";
@@ -32,13 +32,13 @@ import { Titles } from "./background/titles.ts";
 import type { ChatEffects } from "./effects.ts";
 import { chatSkills, contextBlocks } from "./prompt/context-blocks.ts";
 import { modeBlocks } from "./prompt/mode-prompt.ts";
-import { ownBlocks } from "./prompt/system-prompt.ts";
+import { settingsBlocks } from "./prompt/system-prompt.ts";
 import { AgentBudgets } from "./spending/agent-budgets.ts";
 import type { ModelLedger } from "./spending/ledger.ts";
 import { ChatSubagents, type SubagentsOf } from "./subagents/subagents.ts";
 import type { TurnDeps } from "./turn/deps.ts";
 import { ChatMcp, type McpAccess } from "./turn/mcp.ts";
-import { toPromptOf } from "./turn/offer.ts";
+import { toPromptScope } from "./turn/offer.ts";
 import { Generations, type Slots } from "./turn/runner.ts";
 import { ChatWarnings } from "./turn/warnings.ts";
 
@@ -54,8 +54,8 @@ class ChatUpkeep implements Chore {
     for (const chore of this.#chores) chore.sweep();
   }
 
-  async idle(): Promise<void> {
-    await Promise.all(this.#chores.map((chore) => chore.idle()));
+  async whenIdle(): Promise<void> {
+    await Promise.all(this.#chores.map((chore) => chore.whenIdle()));
   }
 
   async stop(): Promise<void> {
@@ -80,7 +80,7 @@ type Deps = {
   readonly parts: Parts;
   readonly models: LanguageModels;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ServicesOf) => ToolServices;
+  readonly toolServices: (of: ToolServicesFor) => ToolServices;
   readonly blobs: Blobs;
   readonly slots: Slots;
   /** Whether to record the model calls of all chats. */
@@ -92,7 +92,7 @@ type Deps = {
   readonly asksTitles: boolean;
   readonly copy?: (<T>(args: T) => T) | undefined;
   /** Chats on other nodes; undefined on a single node. */
-  readonly elsewhere?: Elsewhere | undefined;
+  readonly elsewhere?: RemoteActors | undefined;
   /** Access to the organization's MCP servers. */
   readonly mcpAccess: McpAccess;
   readonly mcpFetch: Fetch;
@@ -137,7 +137,7 @@ export const openChats = ({
   const recorder = new Recorder({ store, clock, isForced: recordsAll });
   const subagents = (of: SubagentsOf) =>
     new ChatSubagents({ store, clock, topics, models, hooks, chats: () => chats }, of);
-  const blocks = [modeBlocks, ownBlocks, contextBlocks(store)];
+  const blocks = [modeBlocks, settingsBlocks, contextBlocks(store)];
   const compactions = { done: 0, failed: 0 };
   const turns: TurnDeps = {
     store,
@@ -157,11 +157,11 @@ export const openChats = ({
     recorder,
     chats: () => chats,
   };
-  const tellWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
+  const publishWaiting = (chat_id: string, isWaiting: boolean) => topics.publish("chat_waits", chat_id, { isWaiting });
   const attachments: Attachments = (id) => readAttachment({ store, blobs }, id);
   const budgets = new AgentBudgets({ store, ledger, topics });
   const engines = openEngines(Object.assign({}, turns, { budgets, modelTokens, attachments }));
-  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting, engines }), slots);
+  const generations = new Generations(Object.assign({}, turns, { parts, tellWaiting: publishWaiting, engines }), slots);
   const index = new SearchUpkeep(store);
   const titles = new Titles({ store, clock, models, recorder, asks: asksTitles, chats: () => chats });
   const diffs = new Diffs({ store, clock, topics, agentHttp, toolServices, accounts, outbound });
@@ -174,9 +174,9 @@ export const openChats = ({
         begun,
       ),
     stopTurn: (chat, history_version) => generations.interrupt(chat, history_version),
-    holdsTurn: (chat_id) => generations.holds(chat_id),
+    holdsTurn: (chat_id) => generations.hasTurn(chat_id),
     saidSoFar: (chat_id) => generations.buffer(chat_id),
-    chatCopied: (state, copied) => generations.copyFiles({ ...toPromptOf(state), chat_id: state.id }, copied),
+    chatCopied: (state, copied) => generations.copyFiles({ ...toPromptScope(state), chat_id: state.id }, copied),
     wordsAdded: () => index.note(),
     promptAdded: (state) => titles.promptAdded(state),
     turnEnded: (state, isInterrupted) => {

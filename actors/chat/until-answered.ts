@@ -5,23 +5,23 @@ import { toErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { retry } from "#base/retry.ts";
 
-const FIRST_MS = 250;
+const FIRST_RETRY_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
 /** Returns the answer, or `stale` once the signal is aborted or the chat no longer exists. */
-export const untilAnswered = async <T>(
+export const retryUntilAnswered = async <T>(
   clock: Clock,
   signal: AbortSignal,
   ask: () => Promise<T>,
 ): Promise<T | "stale"> => {
   const isOver = (error: unknown): boolean => signal.aborted || toErrorKind(error) === "not_found";
-  const again = (error: unknown, failures: number): number | undefined => {
+  const toRetryDelay = (error: unknown, failures: number): number | undefined => {
     if (isOver(error)) return undefined;
     log("chats").warn("a turn must say or read something again: {error}", { error });
-    return Math.min(FIRST_MS * 2 ** Math.min(failures - 1, 30), MAX_WAIT_MS);
+    return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 30), MAX_WAIT_MS);
   };
   try {
-    return await retry(clock, ask, again, signal);
+    return await retry(clock, ask, toRetryDelay, signal);
   } catch (error) {
     if (isOver(error)) return "stale";
     throw error;

@@ -13,7 +13,7 @@ import { readConnectionRetention } from "#db/connections/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type Chore, PeriodicChore } from "../runtime/chore.ts";
 
-const EVERY_MS = 60_000;
+const RUN_INTERVAL_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonly parts?: Parts };
@@ -21,16 +21,16 @@ type Deps = { readonly store: Store; readonly clock: Pick<Clock, "now">; readonl
 export const connectionUpkeep = ({ store, clock, parts }: Deps): Chore =>
   new PeriodicChore({
     clock,
-    every_ms: EVERY_MS,
+    every_ms: RUN_INTERVAL_MS,
     parts,
     work: async (now, isStopped) => {
-      await endGone(store, now);
+      await endOrphaned(store, now);
       await deleteOld(store, now, isStopped);
     },
     failed: (error) => log("connections").warn("the connection log was not kept in order: {error}", { error }),
   });
 
-const endGone = async (store: Store, now: number): Promise<void> => {
+const endOrphaned = async (store: Store, now: number): Promise<void> => {
   if (!(await store.get(findConnectionOfGone()))) return;
   const disconnect_reason = "the workspace's agent has gone";
   await store.commit([endConnectionsOfGone({ disconnect_time: now, disconnect_reason })], undefined, FIRST_PART);

@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { type PartNumbers, partOf } from "#base/parts.ts";
+import { type PartNumbers, toPart } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -14,21 +14,21 @@ import type { PlannedCopy } from "#db/schema/forks.ts";
 import { type ForkRow, findFork, listBuildsOfFork, listOpenForks, updateFork } from "#db/workspaces/forks.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { ChatActor } from "../chat/actor.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { Events } from "../runtime/events.ts";
-import { Looks } from "../runtime/looks.ts";
-import { outsideTurn } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/looks.ts";
+import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
-import { newRow } from "../workspace/new-row.ts";
+import { createWorkspaceRow } from "../workspace/new-row.ts";
 
 /** The kind and name of its timers. */
 export const FORK = "fork";
-export const GO_ON = "go_on";
+export const CONTINUE_TIMER = "go_on";
 
 /** Interval of checks without an event, in case one was missed. */
-const LOOK_MS = 30_000;
+const CHECK_INTERVAL_MS = 30_000;
 
 export type ForkKeeperDeps = {
   readonly store: Store;
@@ -43,11 +43,11 @@ export class ForkKeeper {
   /** The workspaces whose events concern a fork, by fork. */
   readonly #waiting = new Map<string, ReadonlySet<string>>();
   /** Forks whose workspaces and chats exist and that only wait for their files. */
-  readonly #made = new Set<string>();
+  readonly #created = new Set<string>();
   /** When the pending timers are due. */
   readonly #timers = new Map<string, number>();
-  readonly #looks = new Looks(
-    (id) => this.#lookOnce(id),
+  readonly #checks = new CheckQueue(
+    (id) => this.#checkOnce(id),
     (fork_id, error) => {
       log("forks").error("fork {fork_id} cannot be looked at: {error}", { fork_id, error });
       return "later";
@@ -56,21 +56,21 @@ export class ForkKeeper {
 
   constructor(deps: ForkKeeperDeps) {
     this.#deps = deps;
-    const heard = (workspace_id: string): void => {
+    const onWorkspaceEvent = (workspace_id: string): void => {
       for (const [fork_id, ids] of this.#waiting) {
-        if (ids.has(workspace_id)) outsideTurn(() => void this.#looks.look(fork_id));
+        if (ids.has(workspace_id)) runOutsideMailbox(() => void this.#checks.check(fork_id));
       }
     };
-    deps.topics.subscribeAll("workspace", heard);
-    deps.topics.subscribeAll("workspace_changed", heard);
+    deps.topics.subscribeAll("workspace", onWorkspaceEvent);
+    deps.topics.subscribeAll("workspace_changed", onWorkspaceEvent);
     deps.topics.subscribeAll("missed", () => {
-      for (const fork_id of this.#waiting.keys()) outsideTurn(() => void this.#looks.look(fork_id));
+      for (const fork_id of this.#waiting.keys()) runOutsideMailbox(() => void this.#checks.check(fork_id));
     });
   }
 
   /** Continues a fork whenever one of its workspaces changes. */
   wait(fork_id: string): void {
-    void this.#looks.look(fork_id);
+    void this.#checks.check(fork_id);
   }
 
   /** Continues open forks after a start, or after taking over these shards. */
@@ -79,28 +79,28 @@ export class ForkKeeper {
   }
 
   /** Stops working on forks, except those of the shards in `left`, which stay on this node. Resolves when no step is running. */
-  async leave(left: PartNumbers): Promise<void> {
-    for (const id of this.#waiting.keys()) this.#forget(id);
-    await this.#looks.settled();
+  async releaseAllExcept(left: PartNumbers): Promise<void> {
+    for (const id of this.#waiting.keys()) this.#untrack(id);
+    await this.#checks.whenSettled();
     await this.start(left);
   }
 
   stop(): Promise<void> {
-    return this.#looks.stop();
+    return this.#checks.stop();
   }
 
   /** Handles a due timer of a fork. */
-  due(id: string): Promise<void> {
-    return this.#looks.look(id);
+  onTimer(id: string): Promise<void> {
+    return this.#checks.check(id);
   }
 
-  #forget(id: string): void {
+  #untrack(id: string): void {
     this.#waiting.delete(id);
-    this.#made.delete(id);
+    this.#created.delete(id);
     this.#timers.delete(id);
   }
 
-  async #lookOnce(id: string): Promise<void> {
+  async #checkOnce(id: string): Promise<void> {
     const { store } = this.#deps;
     const fork = await store.get(findFork({ id }));
     const source = fork && (await store.get(findWorkspace({ id: fork.workspace_id })));
@@ -110,16 +110,16 @@ export class ForkKeeper {
     const snapshot = await store.get(findSnapshot({ id: fork.snapshot_id }));
     if (snapshot?.status === "creating") return;
     // The snapshot may be deleted because all copies have their files, and the server crashed before it stored that.
-    const isOver = fork.status === "creating" && (await this.#areFilled(fork, fork.problems));
+    const isOver = fork.status === "creating" && (await this.#haveFiles(fork, fork.problems));
     if (snapshot?.status !== "ready" && !isOver) {
       const words = snapshot?.error || "The snapshot that the workspaces were to begin with was deleted.";
       return this.#settle(fork, source, { status: "failed", error: words });
     }
     if (fork.status === "copying") await this.#write(fork, source, { status: "creating" });
-    const problems = this.#made.has(id) ? fork.problems : await this.#makeAll(fork, source);
+    const problems = this.#created.has(id) ? fork.problems : await this.#createAll(fork, source);
     if (problems !== fork.problems) await this.#write(fork, source, { problems });
-    this.#made.add(id);
-    if (!(await this.#areFilled(fork, problems))) return;
+    this.#created.add(id);
+    if (!(await this.#haveFiles(fork, problems))) return;
     failpoint("fork_filled");
     const isAllLost = fork.copies.every(({ workspace_id }) => problems[workspace_id] !== undefined);
     const error = isAllLost ? (Object.values(problems)[0] ?? "") : "";
@@ -131,12 +131,12 @@ export class ForkKeeper {
     const { store, clock } = this.#deps;
     const now = clock.now();
     if ((this.#timers.get(id) ?? 0) > now) return;
-    await store.commit([setTimer(FORK, id, GO_ON, now + LOOK_MS)], undefined, part);
-    this.#timers.set(id, now + LOOK_MS);
+    await store.commit([setTimer(FORK, id, CONTINUE_TIMER, now + CHECK_INTERVAL_MS)], undefined, part);
+    this.#timers.set(id, now + CHECK_INTERVAL_MS);
   }
 
   /** Creates the missing workspaces; returns the reasons why some cannot be created. */
-  async #makeAll(fork: ForkRow, source: WorkspaceRow): Promise<ForkRow["problems"]> {
+  async #createAll(fork: ForkRow, source: WorkspaceRow): Promise<ForkRow["problems"]> {
     const { store } = this.#deps;
     let { problems } = fork;
     const make = async (copy: PlannedCopy): Promise<void> => {
@@ -160,7 +160,7 @@ export class ForkKeeper {
       const { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms } = source;
       const kept = { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms };
       const settings = { ...kept, name, owner_id: fork.owner_id, task_id: null };
-      const workspace = newRow(settings, { id, latest_build_id: build.id, now: clock.now() });
+      const workspace = createWorkspaceRow(settings, { id, latest_build_id: build.id, now: clock.now() });
       workspaces.expect(id, workspace.part);
       return workspaces.ask(id, "create", { workspace, build: { ...build, restore } });
     };
@@ -182,7 +182,7 @@ export class ForkKeeper {
     const { store, chats: actors } = this.#deps;
     for (const { from_chat_id: source_id, chat_id, ...copy } of chats) {
       if (await store.get(findChatPlace({ id: chat_id }))) continue;
-      actors.expect(chat_id, partOf(owner_id));
+      actors.expect(chat_id, toPart(owner_id));
       await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
         // It was deleted concurrently.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
@@ -192,10 +192,10 @@ export class ForkKeeper {
   }
 
   /** Each copy has its files, was deleted, or failed. */
-  async #areFilled({ copies, snapshot_id }: ForkRow, problems: ForkRow["problems"]): Promise<boolean> {
+  async #haveFiles({ copies, snapshot_id }: ForkRow, problems: ForkRow["problems"]): Promise<boolean> {
     const builds = await this.#deps.store.all(listBuildsOfFork({ restored_snapshot_id: snapshot_id }));
     const done = new Set(
-      builds.flatMap((one) => (one.deleted || jobStatus(one) === "succeeded" ? [one.workspace_id] : [])),
+      builds.flatMap((one) => (one.deleted || toJobStatus(one) === "succeeded" ? [one.workspace_id] : [])),
     );
     return copies.every(({ workspace_id }) => done.has(workspace_id) || problems[workspace_id] !== undefined);
   }
@@ -219,7 +219,7 @@ export class ForkKeeper {
   }
 
   async #end(id: string, part: number | undefined): Promise<void> {
-    this.#forget(id);
-    await this.#deps.store.commit([clearTimer(FORK, id, GO_ON)], undefined, part);
+    this.#untrack(id);
+    await this.#deps.store.commit([clearTimer(FORK, id, CONTINUE_TIMER)], undefined, part);
   }
 }

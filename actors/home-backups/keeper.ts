@@ -6,11 +6,11 @@ import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { ownParts, type PartNumbers, type Parts } from "#base/parts.ts";
+import { getOwnParts, type PartNumbers, type Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, isMoved, type Store } from "#db/engine/store.ts";
-import { notified } from "#db/notifications/notifications.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { listOwners } from "#db/users/users.ts";
 import {
   deleteHomeBackup,
@@ -32,7 +32,7 @@ import {
 import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import type { HomeBackupStore } from "#src/home-backups/store.ts";
-import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -41,21 +41,21 @@ import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { Provisioners } from "../workspace/build-runner.ts";
 import { chooseOutdated } from "./retention.ts";
-import { NO_FIGURES, toFigures } from "./standing.ts";
+import { toFigures, ZERO_FIGURES } from "./standing.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** How often the newest backup of a workspace is verified. */
-const VERIFY_MS = 7 * DAY_MS;
+const VERIFY_INTERVAL_MS = 7 * DAY_MS;
 /** Each uses disk, network and CPU. */
 const MAX_CONCURRENT = 2;
-const LOOK_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 /** Operations that take longer are considered stuck. */
-const LIMIT_MS = DAY_MS;
-const TOO_SLOW = "It took longer than a day.";
+const OPERATION_TIMEOUT_MS = DAY_MS;
+const TIMED_OUT = "It took longer than a day.";
 
-export const NOT_SET_UP = "Home backups are not set up. Set home_backup_dir or home_backup_s3_bucket.";
+export const NOT_CONFIGURED = "Home backups are not set up. Set home_backup_dir or home_backup_s3_bucket.";
 
 export type HomeBackupDeps = {
   readonly store: Store;
@@ -69,8 +69,8 @@ export type HomeBackupDeps = {
 };
 
 /** An operation that may begin now. */
-type Due = Owned & { readonly begin: () => void | Promise<void> };
-type Owned = { readonly workspace_id: string; readonly owner_id: string; readonly part: number };
+type DueOperation = OwnedWorkspace & { readonly begin: () => void | Promise<void> };
+type OwnedWorkspace = { readonly workspace_id: string; readonly owner_id: string; readonly part: number };
 type Running = { readonly done: Promise<void>; readonly end: AbortController; readonly part: number };
 /** `later`: the operation cannot run now and is retried. */
 type Outcome = "done" | "later";
@@ -81,15 +81,15 @@ export class HomeBackupKeeper implements Chore {
   readonly #running = new Map<string, Running>();
   readonly #turns = new Turns();
   /** When to retry backups that could not be read or deleted. */
-  readonly #held = new Map<string, number>();
+  readonly #postponed = new Map<string, number>();
   #isStopped = false;
-  #isAsked = false;
-  #hasLooked = false;
-  #looking: Promise<void> | undefined;
+  #isRequested = false;
+  #hasChecked = false;
+  #checking: Promise<void> | undefined;
   #verifying: string | undefined;
   #countedAt = Number.NEGATIVE_INFINITY;
   /** Cached figures of all workspaces, at most a minute old; in a cluster, only the first node computes them. */
-  standing = NO_FIGURES;
+  standing = ZERO_FIGURES;
   readonly counts = { made: 0, failed: 0, verified: 0, damaged: 0 };
 
   constructor(deps: HomeBackupDeps) {
@@ -99,17 +99,17 @@ export class HomeBackupKeeper implements Chore {
   /** Called every few seconds, and when there is work. */
   sweep(): void {
     // Without a location, only rows of a removed location remain to be cleaned up.
-    if (this.#isStopped || (!this.#deps.backups && this.#hasLooked)) return;
-    this.#isAsked = true;
-    this.#looking ??= this.#lookUntilQuiet().finally(() => {
-      this.#looking = undefined;
-      if (this.#isAsked) this.sweep();
+    if (this.#isStopped || (!this.#deps.backups && this.#hasChecked)) return;
+    this.#isRequested = true;
+    this.#checking ??= this.#checkUntilQuiet().finally(() => {
+      this.#checking = undefined;
+      if (this.#isRequested) this.sweep();
     });
   }
 
-  async idle(): Promise<void> {
-    while (this.#looking || this.#running.size > 0) {
-      await this.#looking;
+  async whenIdle(): Promise<void> {
+    while (this.#checking || this.#running.size > 0) {
+      await this.#checking;
       await Promise.all([...this.#running.values()].map(({ done }) => done));
     }
   }
@@ -117,24 +117,24 @@ export class HomeBackupKeeper implements Chore {
   stop(): Promise<void> {
     this.#isStopped = true;
     for (const { end } of this.#running.values()) end.abort(new Error("the server is stopping"));
-    return this.idle();
+    return this.whenIdle();
   }
 
   /** Stops working on these shards. Resolves when no operation is running here. */
-  async leave(isLeaving: (part: number) => boolean): Promise<void> {
-    await this.#looking;
+  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+    await this.#checking;
     const leaving = [...this.#running.values()].filter(({ part }) => isLeaving(part));
     for (const { end } of leaving) end.abort(new Error("another node has the workspace now"));
     await Promise.all(leaving.map(({ done }) => done));
   }
 
   /** Creates a provisioner's copy of the files of a backup. Rejects with ProvisionError. */
-  async fetch(homes: Homes, place: SnapshotPlace, id: string, signal: AbortSignal): Promise<Captured> {
+  async fetch(homes: Homes, place: SnapshotPlace, id: string, signal: AbortSignal): Promise<CaptureResult> {
     const { backups, store } = this.#deps;
     const row = await store.get(findHomeBackup({ id }));
-    if (!backups) throw new ProvisionError(NOT_SET_UP);
+    if (!backups) throw new ProvisionError(NOT_CONFIGURED);
     if (!row) throw new ProvisionError("The backup was deleted.");
-    if (row.location !== backups.place.url) throw new ProvisionError(elsewhere(row, backups));
+    if (row.location !== backups.place.url) throw new ProvisionError(formatWrongLocation(row, backups));
     try {
       const manifest = await backups.find(row.workspace_id, id);
       return await homes.unpack(place, { volumes: manifest.volumes, stream: backups.read(manifest, signal) }, signal);
@@ -144,24 +144,24 @@ export class HomeBackupKeeper implements Chore {
     }
   }
 
-  async #lookUntilQuiet(): Promise<void> {
-    while (this.#isAsked && !this.#isStopped) {
-      this.#isAsked = false;
-      this.#hasLooked = true;
-      await this.#look().catch((error) => log("home-backups").warn("cannot look for what is due: {error}", { error }));
+  async #checkUntilQuiet(): Promise<void> {
+    while (this.#isRequested && !this.#isStopped) {
+      this.#isRequested = false;
+      this.#hasChecked = true;
+      await this.#check().catch((error) => log("home-backups").warn("cannot look for what is due: {error}", { error }));
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { store, parts, backups } = this.#deps;
-    const own = ownParts(parts);
+    const own = getOwnParts(parts);
     for (const { id, workspace_id } of await store.scan(listLeftSnapshots(own))) await this.#drop(workspace_id, id);
-    const open = (await store.scan(listOpenHomeBackups(own))).filter(({ id }) => !this.#isHeld(id));
+    const open = (await store.scan(listOpenHomeBackups(own))).filter(({ id }) => !this.#isPostponed(id));
     if (backups) await this.#beginDue(backups, open, own);
     else {
       for (const { id, part, status } of open) {
         if (status !== "creating") continue;
-        await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_SET_UP })], undefined, part);
+        await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_CONFIGURED })], undefined, part);
       }
     }
     if (parts.isFirst) await this.#count();
@@ -169,7 +169,7 @@ export class HomeBackupKeeper implements Chore {
 
   async #beginDue(
     backups: HomeBackupStore,
-    open: readonly (Owned & { readonly id: string })[],
+    open: readonly (OwnedWorkspace & { readonly id: string })[],
     own: PartNumbers,
   ): Promise<void> {
     const { store, clock, config } = this.#deps;
@@ -178,8 +178,8 @@ export class HomeBackupKeeper implements Chore {
       await store.commit([updateHomeBackup(id, { status: "deleting" })], undefined, part);
     }
     if (this.#running.size >= MAX_CONCURRENT) return;
-    const waiting: Due[] = open.map((row) =>
-      toDue(row, () => this.#begin(row, (signal) => this.#continue(backups, row.id, signal))),
+    const waiting: DueOperation[] = open.map((row) =>
+      toDue(row, () => this.#begin(row, (signal) => this.#resumeOperation(backups, row.id, signal))),
     );
     waiting.push(...(await this.#findUnverified(backups, own)), ...(await this.#findScheduled(backups, own)));
     for (const one of this.#turns.order(waiting)) {
@@ -189,12 +189,12 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** One at a time, ahead of new backups of the same person. */
-  async #findUnverified(backups: HomeBackupStore, own: PartNumbers): Promise<Due[]> {
+  async #findUnverified(backups: HomeBackupStore, own: PartNumbers): Promise<DueOperation[]> {
     if (this.#verifying !== undefined) return [];
-    const before = this.#deps.clock.now() - VERIFY_MS;
+    const before = this.#deps.clock.now() - VERIFY_INTERVAL_MS;
     const unverified = listUnverifiedHomeBackups({ location: backups.place.url, before }, own);
     const row = (await this.#deps.store.scan(unverified)).find(
-      ({ id, owner_id }) => !this.#isHeld(id) && !this.#turns.isBusy(owner_id),
+      ({ id, owner_id }) => !this.#isPostponed(id) && !this.#turns.isBusy(owner_id),
     );
     if (!row) return [];
     const begin = (): void => {
@@ -204,7 +204,7 @@ export class HomeBackupKeeper implements Chore {
     return [toDue(row, begin)];
   }
 
-  async #findScheduled(backups: HomeBackupStore, own: PartNumbers): Promise<Due[]> {
+  async #findScheduled(backups: HomeBackupStore, own: PartNumbers): Promise<DueOperation[]> {
     const { store, clock, config } = this.#deps;
     const { home_backup_interval: interval } = config;
     if (interval === undefined) return [];
@@ -219,8 +219,8 @@ export class HomeBackupKeeper implements Chore {
       });
   }
 
-  #isHeld(id: string): boolean {
-    return this.#deps.clock.now() < (this.#held.get(id) ?? 0);
+  #isPostponed(id: string): boolean {
+    return this.#deps.clock.now() < (this.#postponed.get(id) ?? 0);
   }
 
   async #count(): Promise<void> {
@@ -241,10 +241,10 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Stores a pending backup and begins it. */
-  async #start(backups: HomeBackupStore, place: Owned): Promise<void> {
+  async #start(backups: HomeBackupStore, place: OwnedWorkspace): Promise<void> {
     const { store, clock } = this.#deps;
     const { workspace_id, part } = place;
-    const row = newHomeBackup(workspace_id, backups.place.url, clock.now());
+    const row = toPendingBackup(workspace_id, backups.place.url, clock.now());
     try {
       await store.commit([insertHomeBackup(row)], undefined, part);
     } catch (error) {
@@ -252,15 +252,15 @@ export class HomeBackupKeeper implements Chore {
       if (error instanceof CommitError && error.reason === "constraint") return;
       throw error;
     }
-    this.#begin(place, (signal) => this.#continue(backups, row.id, signal));
+    this.#begin(place, (signal) => this.#resumeOperation(backups, row.id, signal));
   }
 
-  #begin(place: Owned, work: (signal: AbortSignal) => Promise<Outcome>): void {
+  #begin(place: OwnedWorkspace, work: (signal: AbortSignal) => Promise<Outcome>): void {
     const { workspace_id, part } = place;
     if (this.#isStopped) return;
     this.#turns.begin(place);
     const end = new AbortController();
-    const timer = this.#deps.clock.after(LIMIT_MS, () => end.abort(new HomeBackupError(TOO_SLOW)));
+    const timer = this.#deps.clock.after(OPERATION_TIMEOUT_MS, () => end.abort(new HomeBackupError(TIMED_OUT)));
     const done = work(end.signal)
       .catch((error): Outcome => {
         if (!end.signal.aborted && !isMoved(error))
@@ -276,24 +276,24 @@ export class HomeBackupKeeper implements Chore {
     this.#running.set(workspace_id, { done, end, part });
   }
 
-  async #continue(backups: HomeBackupStore, id: string, signal: AbortSignal): Promise<Outcome> {
+  async #resumeOperation(backups: HomeBackupStore, id: string, signal: AbortSignal): Promise<Outcome> {
     const row = await this.#deps.store.get(findHomeBackup({ id }));
     const home = row && (await this.#deps.store.get(findHome({ id: row.workspace_id })));
     if (!row || !home) return "done";
     if (row.status === "deleting") return this.#remove(backups, home, signal);
     if (row.status !== "creating") return "done";
-    if (!home.deleted) return this.#make(backups, row, home, signal);
+    if (!home.deleted) return this.#createBackup(backups, row, home, signal);
     await this.#write(home, [deleteHomeBackup(row.id)]);
     return "done";
   }
 
-  async #make(backups: HomeBackupStore, row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<Outcome> {
+  async #createBackup(backups: HomeBackupStore, row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<Outcome> {
     const location = backups.place.url;
     let base: HomeBackupRow | undefined;
     try {
-      const homes = this.#homesOf(home);
+      const homes = this.#requireHomes(home);
       // Checked before anything is paused.
-      await backups.engine();
+      await backups.chooseEngine();
       const snapshot = await this.#snapshot(row, home, signal);
       if (snapshot === "later") return "later";
       if (snapshot.status !== "ready") throw new ProvisionError(snapshot.error || "The snapshot was deleted.");
@@ -355,7 +355,7 @@ export class HomeBackupKeeper implements Chore {
       found = await find();
       if (!found) throw new ProvisionError("The snapshot was deleted.");
       if (found.status !== "creating") return found;
-      await pause(clock, LOOK_MS, signal);
+      await pause(clock, CHECK_INTERVAL_MS, signal);
       signal.throwIfAborted();
     }
   }
@@ -403,7 +403,7 @@ export class HomeBackupKeeper implements Chore {
       if (here.length > 0) await backups.remove(home.id, here, signal);
     } catch (error) {
       if (!(error instanceof HomeBackupError)) throw error;
-      for (const { id } of marked) this.#held.set(id, this.#deps.clock.now() + HOUR_MS);
+      for (const { id } of marked) this.#postponed.set(id, this.#deps.clock.now() + HOUR_MS);
       log("home-backups").warn("old backups of {workspace} cannot be removed yet: {error}", {
         workspace: home.name,
         error: error.message,
@@ -424,7 +424,7 @@ export class HomeBackupKeeper implements Chore {
       const home = row && (await store.get(findHome({ id: row.workspace_id })));
       return row?.status === "ready" && home ? await this.#readBack(backups, id, home, signal) : "done";
     } catch (error) {
-      this.#held.set(id, clock.now() + HOUR_MS);
+      this.#postponed.set(id, clock.now() + HOUR_MS);
       throw error;
     } finally {
       this.#verifying = undefined;
@@ -442,7 +442,7 @@ export class HomeBackupKeeper implements Chore {
     } catch (error) {
       if (signal.aborted || !(error instanceof HomeBackupError)) throw error;
       if (!error.isDamage) {
-        this.#held.set(id, clock.now() + HOUR_MS);
+        this.#postponed.set(id, clock.now() + HOUR_MS);
         log("home-backups").warn("a backup of {workspace} cannot be verified now: {error}", {
           workspace,
           error: error.message,
@@ -471,10 +471,10 @@ export class HomeBackupKeeper implements Chore {
       path: "/admin/backups",
       dedupe,
     } as const;
-    return (await store.all(listOwners({}))).map(({ id }) => notified({ ...about, user_id: id }));
+    return (await store.all(listOwners({}))).map(({ id }) => insertNotification({ ...about, user_id: id }));
   }
 
-  #homesOf({ provisioner, tags }: Home): Homes {
+  #requireHomes({ provisioner, tags }: Home): Homes {
     const homes = isForBuiltIn(tags) ? this.#deps.provisioners.get(provisioner)?.homes : undefined;
     if (homes) return homes;
     throw new ProvisionError("This server cannot read the files of the workspace.");
@@ -485,7 +485,7 @@ export class HomeBackupKeeper implements Chore {
   }
 }
 
-const toDue = ({ workspace_id, owner_id, part }: Owned, begin: Due["begin"]): Due => ({
+const toDue = ({ workspace_id, owner_id, part }: OwnedWorkspace, begin: DueOperation["begin"]): DueOperation => ({
   workspace_id,
   owner_id,
   part,
@@ -493,7 +493,7 @@ const toDue = ({ workspace_id, owner_id, part }: Owned, begin: Due["begin"]): Du
 });
 
 /** Returns the row of a pending backup. */
-export const newHomeBackup = (workspace_id: string, location: string, now: number): HomeBackupRow => ({
+export const toPendingBackup = (workspace_id: string, location: string, now: number): HomeBackupRow => ({
   id: uuid(),
   workspace_id,
   status: "creating",
@@ -506,7 +506,7 @@ export const newHomeBackup = (workspace_id: string, location: string, now: numbe
   verified_at: null,
 });
 
-const elsewhere = ({ location }: HomeBackupRow, { place }: HomeBackupStore): string =>
+const formatWrongLocation = ({ location }: HomeBackupRow, { place }: HomeBackupStore): string =>
   `The backup is stored in ${location}, but the server is configured to use ${place.url}.`;
 
 const toWords = (error: unknown): string => {

@@ -4,15 +4,15 @@ const DAY_MS = 86_400_000;
 /** 1 January 1970 was a Thursday. */
 const MONDAY_OFFSET_MS = 3 * DAY_MS;
 
-type Dated = { readonly id: string; readonly created_at: number; readonly isDamaged: boolean };
-type Keep = { readonly daily: number; readonly weekly: number };
+type DatedBackup = { readonly id: string; readonly created_at: number; readonly isDamaged: boolean };
+type KeepCounts = { readonly daily: number; readonly weekly: number };
 
 /** Returns the IDs of the backups to delete. Days and weeks are in UTC; the newest undamaged backup is always kept. */
-export const chooseOutdated = (backups: readonly Dated[], { daily, weekly }: Keep): string[] => {
+export const chooseOutdated = (backups: readonly DatedBackup[], { daily, weekly }: KeepCounts): string[] => {
   const sorted = backups.toSorted((a, b) => b.created_at - a.created_at);
   const intact = sorted.filter(({ isDamaged }) => !isDamaged);
   const kept = new Set<string>();
-  const keepNewestOf = (count: number, toPeriod: (at: number) => number): void => {
+  const keepNewestPerPeriod = (count: number, toPeriod: (at: number) => number): void => {
     const periods = new Set<number>();
     for (const { id, created_at } of intact) {
       const period = toPeriod(created_at);
@@ -22,8 +22,8 @@ export const chooseOutdated = (backups: readonly Dated[], { daily, weekly }: Kee
       kept.add(id);
     }
   };
-  keepNewestOf(Math.max(1, daily), (at) => Math.floor(at / DAY_MS));
-  keepNewestOf(weekly, (at) => Math.floor((at + MONDAY_OFFSET_MS) / (7 * DAY_MS)));
+  keepNewestPerPeriod(Math.max(1, daily), (at) => Math.floor(at / DAY_MS));
+  keepNewestPerPeriod(weekly, (at) => Math.floor((at + MONDAY_OFFSET_MS) / (7 * DAY_MS)));
   // A damaged backup may contain data that no other has, until there is a newer undamaged one.
   const newest = intact[0]?.created_at ?? 0;
   return sorted

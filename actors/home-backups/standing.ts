@@ -20,7 +20,7 @@ export const findProblem = (row: HomeStanding, interval: number | undefined, now
 
 type StandingFigures = { readonly bytes: number; readonly problems: number; readonly oldest_ms: number };
 
-export const NO_FIGURES: StandingFigures = { bytes: 0, problems: 0, oldest_ms: 0 };
+export const ZERO_FIGURES: StandingFigures = { bytes: 0, problems: 0, oldest_ms: 0 };
 
 /** `oldest_ms`: time of the oldest among the newest backups of existing workspaces; 0 without any. */
 export const toFigures = (

@@ -7,11 +7,11 @@ import { FIRST_PART, type Parts } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteOldHookDispatches, findOldHookDispatch, insertHookDispatch } from "#db/hook-dispatches.ts";
-import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
 import type { DispatchRecord } from "#src/hooks/hooks.ts";
 import type { Chore } from "../runtime/chore.ts";
 
-const EVERY_MS = 600_000;
+const RUN_INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 /** Maximum rows, regardless of age. */
 const MAX_ROWS = 1_000_000;
@@ -37,30 +37,30 @@ export class HookLedger implements Chore {
   /** Resolves when the entry is on disk. */
   async record(entry: DispatchRecord): Promise<void> {
     const { store } = this.#deps;
-    const audit = SILENT.has(entry.result) ? undefined : await this.#entry(entry);
+    const audit = UNAUDITED_RESULTS.has(entry.result) ? undefined : await this.#entry(entry);
     // The consumer's answer is stored even if the request fails.
-    const writes = [insertHookDispatch(entry), ...(audit ? [audited(audit)] : [])];
+    const writes = [insertHookDispatch(entry), ...(audit ? [insertAudit(audit)] : [])];
     await runOutsideRequest(() => store.commit(writes));
   }
 
   sweep(): void {
     const now = this.#deps.clock.now();
-    if (this.#rests || now - this.#last < EVERY_MS) return;
+    if (this.#shouldStop || now - this.#last < RUN_INTERVAL_MS) return;
     this.#last = now;
-    this.#running = this.#running.then(() => this.#letGo(now));
+    this.#running = this.#running.then(() => this.#deleteOld(now));
   }
 
-  async idle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.#running;
   }
 
   stop(): Promise<void> {
     this.#isStopped = true;
-    return this.idle();
+    return this.whenIdle();
   }
 
   /** In a cluster, only the first node deletes rows. */
-  get #rests(): boolean {
+  get #shouldStop(): boolean {
     return this.#isStopped || this.#deps.parts?.isFirst === false;
   }
 
@@ -88,21 +88,21 @@ export class HookLedger implements Chore {
     };
   }
 
-  async #letGo(now: number): Promise<void> {
+  async #deleteOld(now: number): Promise<void> {
     const { store, days } = this.#deps;
     try {
       const old = { before: now - days * DAY_MS, most: MAX_ROWS };
-      while (!this.#rests && (await store.get(findOldHookDispatch(old)))) {
+      while (!this.#shouldStop && (await store.get(findOldHookDispatch(old)))) {
         await store.commit([deleteOldHookDispatches(old)], undefined, FIRST_PART);
       }
     } catch (error) {
-      log("hooks").warn("old dispatches were not let go: {error}", { error });
+      log("hooks").warn("could not delete old hook dispatches: {error}", { error });
     }
   }
 }
 
 /** Results without an effect, which appear only in the ledger. */
-const SILENT: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);
+const UNAUDITED_RESULTS: ReadonlySet<string> = new Set(["none", "allow", "cancelled"]);
 
 /** Returns the status that a request would have been answered with. Dispatches in observe mode have no effect. */
 const toStatus = (result: DispatchRecord["result"], mode: DispatchRecord["mode"]): number => {

@@ -3,9 +3,9 @@ import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
-import { deploymentId } from "#db/settings.ts";
+import { loadDeploymentId } from "#db/settings.ts";
 import type { Consumer } from "#src/hooks/exchange.ts";
-import { type AsksWorkspace, type HookMode, Hooks } from "#src/hooks/hooks.ts";
+import { type HookMode, Hooks, type WorkspaceHooks } from "#src/hooks/hooks.ts";
 import type { Chore } from "../runtime/chore.ts";
 import { HookLedger } from "./ledger.ts";
 
@@ -15,7 +15,7 @@ type Deps = {
   readonly store: Store;
   readonly parts?: Parts;
   /** Hooks declared by workspaces, used only where the setting allows them. */
-  readonly workspaces: AsksWorkspace;
+  readonly workspaces: WorkspaceHooks;
 };
 
 export type HookService = {
@@ -31,15 +31,15 @@ export const openHooks = ({ config, clock, store, parts, workspaces }: Deps): Ho
     consumer: makeConsumer(config),
     mode: toMode(config),
     recordsContents: config.hook_ledger_contents,
-    issuer: () => deploymentId(store),
+    issuer: () => loadDeploymentId(store),
     record: (entry) => ledger.record(entry),
     workspaces: config.workspace_hooks ? workspaces : undefined,
   });
   const stop = async (): Promise<void> => {
-    await hooks.settled();
+    await hooks.drain();
     await ledger.stop();
   };
-  return { hooks, chore: { sweep: () => ledger.sweep(), idle: () => ledger.idle(), stop } };
+  return { hooks, chore: { sweep: () => ledger.sweep(), whenIdle: () => ledger.whenIdle(), stop } };
 };
 
 /** Returns undefined when no consumer is configured. */

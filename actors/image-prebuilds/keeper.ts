@@ -15,17 +15,17 @@ import {
 } from "#db/templates/repository-prebuilds.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
-import { Looks } from "../runtime/looks.ts";
-import { nextLook, withBuilt } from "./kept.ts";
+import { CheckQueue } from "../runtime/looks.ts";
+import { nextCheckTime, withBuilt } from "./kept.ts";
 
 /** The kind and name of its timers. */
 export const IMAGE_PREBUILD = "image_prebuild";
-export const LOOK = "look";
+export const IMAGE_CHECK_TIMER = "look";
 
 /** After a crash, an interrupted check is repeated after this time. */
-const CUT_SHORT_MS = 60_000;
+const INTERRUPTED_RETRY_MS = 60_000;
 /** Timeout of a build. */
-const BUILD_MS = 60 * 60_000;
+const BUILD_TIMEOUT_MS = 60 * 60_000;
 /** Maximum number of log lines, and of characters in each. */
 const MAX_LINES = 200;
 const MAX_LINE = 500;
@@ -50,9 +50,9 @@ export class ImagePrebuildKeeper {
   readonly #deps: ImagePrebuildDeps;
   /** When the next timer of each prebuild is due. */
   readonly #seen = new Map<string, number>();
-  readonly #looking = new Set<string>();
-  readonly #looks = new Looks(
-    (id) => this.#inTurn(() => this.#lookOnce(id)),
+  readonly #checking = new Set<string>();
+  readonly #checks = new CheckQueue(
+    (id) => this.#runSerially(() => this.#checkOnce(id)),
     (id, error) => {
       if (!this.#ended.signal.aborted)
         log("prebuilds").error("prebuild {id} cannot be looked at: {error}", { id, error });
@@ -60,55 +60,55 @@ export class ImagePrebuildKeeper {
     },
   );
   #ended = new AbortController();
-  #turn: Promise<void> = Promise.resolve();
+  #lastBuild: Promise<void> = Promise.resolve();
 
   constructor(deps: ImagePrebuildDeps) {
     this.#deps = deps;
   }
 
   /** Handles the timer that was due at `due`. Resolves when a crash would repeat the check, which continues in the background. */
-  async due(id: string, due?: number): Promise<void> {
+  async onTimer(id: string, due?: number): Promise<void> {
     const { store, clock } = this.#deps;
-    const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#looking.has(id);
-    const seen = clock.now() + CUT_SHORT_MS;
+    const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#checking.has(id);
+    const seen = clock.now() + INTERRUPTED_RETRY_MS;
     this.#seen.set(id, seen);
-    await store.commit([setTimer(IMAGE_PREBUILD, id, LOOK, seen)], undefined, FIRST_PART);
+    await store.commit([setTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, seen)], undefined, FIRST_PART);
     if (isUnderWay) return;
-    this.#looking.add(id);
-    void this.#looks.look(id).finally(() => this.#looking.delete(id));
+    this.#checking.add(id);
+    void this.#checks.check(id).finally(() => this.#checking.delete(id));
   }
 
   /** Continues interrupted builds after a start, or when this node becomes the first one, without waiting for timers. */
   async start(): Promise<void> {
     const rows = await this.#deps.store.all(listRepositoryPrebuilds());
-    for (const { prebuild } of rows) if (prebuild.status === "building") await this.due(prebuild.id);
+    for (const { prebuild } of rows) if (prebuild.status === "building") await this.onTimer(prebuild.id);
   }
 
   /** Stops all builds because another node is now the first one and continues them. */
-  async leave(): Promise<void> {
+  async abortBuilds(): Promise<void> {
     this.#ended.abort(new Error("another node builds from now on"));
-    await this.#looks.settled();
+    await this.#checks.whenSettled();
     this.#ended = new AbortController();
   }
 
   async stop(): Promise<void> {
     this.#ended.abort(new Error("the server stops"));
-    await this.#looks.stop();
+    await this.#checks.stop();
   }
 
   /** One at a time: image builds share the engine with people's workspaces. */
-  async #inTurn(look: () => Promise<void>): Promise<void> {
-    const before = this.#turn;
+  async #runSerially(look: () => Promise<void>): Promise<void> {
+    const before = this.#lastBuild;
     const work = before.then(look);
-    this.#turn = work.catch(() => {});
+    this.#lastBuild = work.catch(() => {});
     await work;
   }
 
-  async #lookOnce(id: string): Promise<void> {
+  async #checkOnce(id: string): Promise<void> {
     const { store, clock } = this.#deps;
     this.#ended.signal.throwIfAborted();
     const row = await store.get(findRepositoryPrebuild({ id }));
-    if (!row) return store.commit([clearTimer(IMAGE_PREBUILD, id, LOOK)], undefined, FIRST_PART);
+    if (!row) return store.commit([clearTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER)], undefined, FIRST_PART);
     await this.#write(row, { status: "building" });
     failpoint("prebuild_begun");
     const lines: string[] = [];
@@ -116,12 +116,18 @@ export class ImagePrebuildKeeper {
     this.#ended.signal.throwIfAborted();
     const now = clock.now();
     const tries = outcome.status === "ready" ? 0 : row.tries + 1;
-    const due = nextLook({ interval_hours: row.interval_hours, tries }, now);
-    const ended = { ...outcome, tries, log: lines.slice(-MAX_LINES).join("\n"), built_at: now, next_at: due ?? null };
+    const due = nextCheckTime({ interval_hours: row.interval_hours, tries }, now);
+    const ended = {
+      ...outcome,
+      tries,
+      log: lines.slice(-MAX_LINES).join("\n"),
+      built_at: now,
+      next_at: due ?? null,
+    };
     await store.commit(
       [
         updateRepositoryPrebuild(id, ended),
-        moveTimer(IMAGE_PREBUILD, id, LOOK, { due, seen: this.#seen.get(id) ?? now }),
+        moveTimer(IMAGE_PREBUILD, id, IMAGE_CHECK_TIMER, { due, seen: this.#seen.get(id) ?? now }),
       ],
       undefined,
       FIRST_PART,
@@ -131,8 +137,8 @@ export class ImagePrebuildKeeper {
   async #build(row: RepositoryPrebuildRow, lines: string[]): Promise<Partial<RepositoryPrebuildRow>> {
     const { clock, plan: read, build, remove } = this.#deps;
     const limit = new AbortController();
-    const late = new Error(`The build took longer than ${BUILD_MS / 60_000} minutes.`);
-    const timer = clock.after(BUILD_MS, () => limit.abort(late));
+    const late = new Error(`The build took longer than ${BUILD_TIMEOUT_MS / 60_000} minutes.`);
+    const timer = clock.after(BUILD_TIMEOUT_MS, () => limit.abort(late));
     const signal = AbortSignal.any([this.#ended.signal, limit.signal]);
     const report: Report = {
       log: (_level, _stage, line) => {

@@ -1,5 +1,5 @@
 // The log of a job: truncation at the limit, the rows to write, and the lines that followers see (rules JB-9 and JB-10).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { JobLogRow } from "#db/workspaces/jobs.ts";
 import { LOG_LEVELS, type LogLevel } from "#schema/log-level.ts";
 import { JOB_LOG_SOURCES, type JobLogSource } from "#schema/workspaces/job.ts";
@@ -7,9 +7,9 @@ import type { JobLogLine } from "../runtime/events.ts";
 import type { JobPatch, JobState } from "./state.ts";
 
 /** Maximum bytes of a job's output. The rest is dropped (facts/platform 2.1). */
-export const JOB_LOG_LIMIT = 1_048_576;
+export const MAX_JOB_LOG_BYTES = 1_048_576;
 /** Longer lines are truncated. */
-const LINE_LIMIT = 65_536;
+const MAX_LINE_CHARS = 65_536;
 
 export type NewLogLine = {
   readonly created_at: number;
@@ -36,7 +36,7 @@ export const appendLogs = (
   for (const line of lines) {
     const output = clean(line.output);
     const bytes = Buffer.byteLength(output);
-    if (length + bytes > JOB_LOG_LIMIT) {
+    if (length + bytes > MAX_JOB_LOG_BYTES) {
       overflowed = true;
       break;
     }
@@ -55,12 +55,12 @@ export const appendLogs = (
 };
 
 // Many programs treat NUL as the end of a text.
-const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, LINE_LIMIT);
+const clean = (output: string): string => output.toWellFormed().replaceAll("\0", "\uFFFD").slice(0, MAX_LINE_CHARS);
 
 /** Returns a stored line as callers and followers see it. */
 export const presentJobLog = (row: JobLogRow): JobLogLine => ({
   id: row.id,
-  created_at: rfc3339(row.created_at),
+  created_at: toRfc3339(row.created_at),
   log_source: JOB_LOG_SOURCES[row.source] ?? "provisioner",
   log_level: LOG_LEVELS[row.level] ?? "info",
   stage: row.stage,

@@ -5,25 +5,25 @@ import { retry } from "#base/retry.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 
 /** Long enough for an unavailable database to return, so that a job's result is not lost. */
-const PATIENCE_MS = 15 * 60_000;
+const RETRY_TIMEOUT_MS = 15 * 60_000;
 const RETRY_MS = 250;
 const MAX_RETRY_MS = 2_000;
 
 /** Returns whether the job was aborted because the server is stopping. It stays open on disk, and the next start resumes it. */
-export const stopped = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
+export const isServerStopping = (signal: AbortSignal): boolean => signal.reason instanceof ServerStopping;
 
 /** Retries until it is answered, for up to 15 minutes. Throws permanent errors immediately. */
 export const askWithRetries = <T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> => {
-  const until = clock.monotonic() + PATIENCE_MS;
+  const until = clock.monotonic() + RETRY_TIMEOUT_MS;
   return retry(clock, ask, (error, failures) =>
-    clock.monotonic() > until || stopped(signal) || !isRetryable(error)
+    clock.monotonic() > until || isServerStopping(signal) || !isRetryable(error)
       ? undefined
       : Math.min(MAX_RETRY_MS, failures * RETRY_MS),
   );
 };
 
 /** Ways to reach a job's owner: on this node only, or on any node. */
-type Ways<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
+type OwnerRoutes<T> = { readonly here: () => Promise<T>; readonly anywhere: () => Promise<T> };
 
 /**
  * Asks a job's owner to begin it, with retries. For the built-in worker, asks on this node only: if the job's shard moves, the job must not
@@ -33,17 +33,24 @@ export const beginWithRetries = <T>(
   clock: Clock,
   signal: AbortSignal,
   isBuiltIn: boolean,
-  { here, anywhere }: Ways<T>,
+  { here, anywhere }: OwnerRoutes<T>,
 ): Promise<T> =>
   askWithRetries(clock, signal, () => {
-    if (stopped(signal)) return Promise.reject(signal.reason);
+    if (isServerStopping(signal)) return Promise.reject(signal.reason);
     return isBuiltIn ? here() : anywhere();
   });
 
 /** Checks properties instead of classes, because errors from other nodes are not instances of this process's classes. */
 export const isRetryable = (error: unknown): boolean => {
   const { kind, reason } = error as { kind?: unknown; reason?: unknown };
-  return kind === "overloaded" || PASSING.has(String(reason));
+  return kind === "overloaded" || TEMPORARY_REASONS.has(String(reason));
 };
 
-const PASSING: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "full", "unknown", "stale"]);
+const TEMPORARY_REASONS: ReadonlySet<string> = new Set([
+  "overloaded",
+  "unreachable",
+  "moved",
+  "full",
+  "unknown",
+  "stale",
+]);

@@ -1,9 +1,9 @@
 // Deduplicates log lines: the sender repeats lines whose commit could not be confirmed, and stored lines are not stored twice.
 import type { Store } from "#db/engine/store.ts";
 import { listJobLogs } from "#db/workspaces/jobs.ts";
-import type { Said } from "./report.ts";
+import type { JobOutput } from "./report.ts";
 
-export class SaidOnce {
+export class OutputDeduplicator {
   readonly #store: Store;
   #last: { readonly id: string; readonly first_id: number } | undefined;
 
@@ -12,7 +12,10 @@ export class SaidOnce {
   }
 
   /** Returns the number of the first line, or "stored" when an earlier attempt has stored the lines. */
-  async numbersFor(job: { readonly key: number }, { id, logs }: Pick<Said, "id" | "logs">): Promise<number | "stored"> {
+  async numbersFor(
+    job: { readonly key: number },
+    { id, logs }: Pick<JobOutput, "id" | "logs">,
+  ): Promise<number | "stored"> {
     if (logs.length === 0) return 0;
     if (id !== undefined && id === this.#last?.id && (await this.#isStored(job.key, this.#last.first_id)))
       return "stored";

@@ -8,11 +8,11 @@ import { AppError, conflict, invalid, invalidField, notFound, type Validation } 
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART } from "#base/parts.ts";
-import { oneAtATime } from "#base/retry.ts";
+import { createSerialQueue } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { putGatewaySettings, readGatewaySettings } from "#db/models/gateway.ts";
+import { readGatewaySettings, upsertGatewaySettings } from "#db/models/gateway.ts";
 import {
   clearDefaultModel,
   insertModelConfig,
@@ -24,7 +24,7 @@ import {
   updateModelConfig,
   updateModelProvider,
 } from "#db/models/models.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ConfiguredModels } from "#src/llm/configured.ts";
@@ -64,7 +64,7 @@ type Everything = { readonly providers: ModelProviderRow[]; readonly models: Mod
 export class ModelSettings {
   readonly #deps: Deps;
   /** Serializes changes. */
-  readonly #next = oneAtATime();
+  readonly #serialize = createSerialQueue();
   /** A load that has not begun yet, shared by all callers until it does. */
   #loading: Promise<void> | undefined;
   /** The stored state since the first load; undefined while unknown. */
@@ -87,9 +87,9 @@ export class ModelSettings {
 
   /** Loads the stored providers and models. Called before the first turn. */
   load(): Promise<void> {
-    this.#loading ??= this.#next(() => {
+    this.#loading ??= this.#serialize(() => {
       this.#loading = undefined;
-      return this.#tell();
+      return this.#applyCatalog();
     });
     return this.#loading;
   }
@@ -102,11 +102,11 @@ export class ModelSettings {
   /** Rejects with 400 for a base URL that would not be called, 409 when a provider of this kind has the name. */
   async addProvider({ api_key, ...given }: NewProvider): Promise<ModelProviderRow> {
     await this.#checkReachable(given.base_url);
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const now = this.#deps.clock.now();
       const id = uuid();
       const row = { id, ...given, sealed_api_key: this.#seal(id, api_key), created_at: now, updated_at: now };
-      await this.#write([insertModelProvider(row), auditProvider(row, "create", { after: row }, now)], PROVIDER_TAKEN);
+      await this.#write([insertModelProvider(row), auditProvider(row, "create", { after: row }, now)], PROVIDER_EXISTS);
       return { ...row, deleted: false };
     });
   }
@@ -118,7 +118,7 @@ export class ModelSettings {
   async changeProvider(id: string, { api_key, ...patch }: ProviderPatch, heir?: string): Promise<ModelProviderRow> {
     const before = await this.#provider(id);
     if (patch.base_url !== undefined && patch.base_url !== before.base_url) await this.#checkReachable(patch.base_url);
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const row = await this.#provider(id);
       if (row.sealed_api_key !== "" && api_key === undefined && getOrigin(patch.base_url) !== getOrigin(row.base_url)) {
         if (patch.base_url !== undefined) {
@@ -141,7 +141,7 @@ export class ModelSettings {
             )
           : [];
       const statements = [updateModelProvider(id, changed, { expect: 1 }), ...promoted, entry];
-      await this.#write(statements, PROVIDER_TAKEN);
+      await this.#write(statements, PROVIDER_EXISTS);
       return { ...row, ...changed };
     });
   }
@@ -151,7 +151,7 @@ export class ModelSettings {
    * names.
    */
   async #checkReachable(base_url: string): Promise<void> {
-    const refused = await this.#deps.models.refusalOf(base_url);
+    const refused = await this.#deps.models.findUrlRefusal(base_url);
     if (refused !== undefined) throw invalidField("base_url", refused);
   }
 
@@ -162,7 +162,7 @@ export class ModelSettings {
 
   /** Deletes the provider with its models and API key. `heir` becomes the default model if the current one is deleted. Rejects with 404. */
   removeProvider(id: string, heir?: string): Promise<void> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const row = await this.#provider(id);
       const { models } = await this.list();
       const gone = models.filter((one) => one.provider_id === id);
@@ -180,14 +180,14 @@ export class ModelSettings {
 
   /** Rejects with 409 for a model that the provider already has, 412 when the provider is missing or disabled. */
   addModel(given: NewModel): Promise<ModelConfigRow> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       await this.#provider(given.provider_id, unusable, true);
       const now = this.#deps.clock.now();
       const row = { ...given, id: uuid(), created_at: now, updated_at: now, deleted: false };
       const entry = auditModel(row, "create", { after: row }, now);
       await this.#write(
         [...(row.is_default ? [clearDefaultModel({})] : []), insertModelConfig(row), entry],
-        MODEL_TAKEN,
+        MODEL_EXISTS,
       );
       return row;
     });
@@ -198,7 +198,7 @@ export class ModelSettings {
    * 412.
    */
   changeModel(id: string, patch: ModelPatch, heir?: string): Promise<ModelConfigRow> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
       if (!row) throw notFound();
@@ -215,7 +215,7 @@ export class ModelSettings {
       const becomes = patch.is_default === true && !row.is_default;
       const update = updateModelConfig(id, changed, { expect: 1 });
       const entry = auditModel(row, "write", { before: row, after: { ...row, ...changed } }, changed.updated_at);
-      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, ...promoted, entry], MODEL_TAKEN);
+      await this.#write([...(becomes ? [clearDefaultModel({})] : []), update, ...promoted, entry], MODEL_EXISTS);
       return { ...row, ...changed };
     });
   }
@@ -224,7 +224,7 @@ export class ModelSettings {
    * Omits features that the model's server has rejected from later requests (rule MO-61). Does nothing for a model that no longer exists.
    */
   addUnsupported(id: string, features: readonly ModelFeature[]): Promise<void> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
       const { unsupported = [] } = row?.model_config ?? {};
@@ -240,7 +240,7 @@ export class ModelSettings {
 
   /** If it was the default, `heir` becomes the default; without one none exists. Rejects with 404. */
   removeModel(id: string, heir?: string): Promise<void> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const { models } = await this.list();
       const row = models.find((one) => one.id === id);
       if (!row) throw notFound();
@@ -253,7 +253,7 @@ export class ModelSettings {
 
   /** Replaces the settings of the gateway. Rejects with 400 for a provider that does not exist. */
   changeGateway(after: GatewaySettings): Promise<void> {
-    return this.#next(async () => {
+    return this.#serialize(async () => {
       const { providers } = await this.list();
       const broken = after.names.flatMap(({ targets }, name): Validation[] =>
         targets.flatMap(({ provider_id }, target) =>
@@ -265,7 +265,10 @@ export class ModelSettings {
       if (broken.length > 0) throw invalid("Validation failed.", broken);
       const before = await readGatewaySettings(this.#deps.store);
       const about = { action: "write", resource_type: "chat_settings", target: "ai_gateway" } as const;
-      await this.#write([putGatewaySettings(after), audited({ ...about, now: this.#deps.clock.now(), before, after })]);
+      await this.#write([
+        upsertGatewaySettings(after),
+        insertAudit({ ...about, now: this.#deps.clock.now(), before, after }),
+      ]);
     });
   }
 
@@ -283,12 +286,12 @@ export class ModelSettings {
       if (error instanceof CommitError && error.reason === "constraint" && taken !== "") throw conflict(taken);
       throw error;
     }
-    await this.#tell();
+    await this.#applyCatalog();
     this.#deps.topics.publish("models_changed", "", {});
     await this.#deps.tellNodes?.();
   }
 
-  async #tell(): Promise<void> {
+  async #applyCatalog(): Promise<void> {
     // The next caller retries the load.
     this.#catalog = undefined;
     const catalog = await this.#readCatalog();
@@ -336,8 +339,8 @@ export class ModelSettings {
   }
 }
 
-const PROVIDER_TAKEN = "There is a provider of this kind and name already.";
-const MODEL_TAKEN = "The provider has this model already.";
+const PROVIDER_EXISTS = "There is a provider of this kind and name already.";
+const MODEL_EXISTS = "The provider has this model already.";
 
 const toKeyPlace = (id: string): string => `model_provider:${id}`;
 
@@ -354,7 +357,14 @@ const auditProvider = (
   rows: Rows,
   now: number,
 ): Statement =>
-  audited({ now, action, resource_type: "ai_provider", resource_id: id, target: display_name || provider, ...rows });
+  insertAudit({
+    now,
+    action,
+    resource_type: "ai_provider",
+    resource_id: id,
+    target: display_name || provider,
+    ...rows,
+  });
 
 const auditModel = (
   { id, display_name, model }: Pick<ModelConfigRow, "id" | "display_name" | "model">,
@@ -362,7 +372,7 @@ const auditModel = (
   rows: Rows,
   now: number,
 ): Statement =>
-  audited({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
+  insertAudit({ now, action, resource_type: "ai_model", resource_id: id, target: display_name || model, ...rows });
 
 /** Makes the model that has just answered the default when these are removed, unless it was deleted or disabled. */
 const promoteHeir = (

@@ -1,8 +1,8 @@
 // The push message of a chat that waits for approval, in addition to the notification's text: the calls as text, and the data to allow or
 // deny them without opening the page (rule NO-13). Pure.
-import { unmistakable } from "#base/visible-text.ts";
+import { escapeAllHidden } from "#base/visible-text.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
-import { commandIn, pathsIn } from "#src/tools/permission-mode.ts";
+import { getCommand, getPaths } from "#src/tools/permission-mode.ts";
 
 /** The answer that the browser sends. It names exactly these calls, so that an outdated answer is rejected. */
 export type PushedApproval = {
@@ -41,10 +41,10 @@ export const toApproval = ({
 const formatLine = ({ tool_name, args }: Call): string => {
   if (tool_name === "execute") {
     const { workdir } = (args ?? {}) as { workdir?: unknown };
-    return unmistakable(`Run: ${commandIn(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`);
+    return escapeAllHidden(`Run: ${getCommand(args)}${typeof workdir === "string" ? ` (in ${workdir})` : ""}`);
   }
-  const paths = pathsIn(args).filter((path) => typeof path === "string");
-  if (tool_name === "edit_files") return unmistakable(`Edit ${paths.join(", ")}`);
-  if (tool_name === "write_file") return unmistakable(`Write ${paths.join(", ")}`);
-  return unmistakable(`${tool_name}: ${JSON.stringify(args ?? {})}`);
+  const paths = getPaths(args).filter((path) => typeof path === "string");
+  if (tool_name === "edit_files") return escapeAllHidden(`Edit ${paths.join(", ")}`);
+  if (tool_name === "write_file") return escapeAllHidden(`Write ${paths.join(", ")}`);
+  return escapeAllHidden(`${tool_name}: ${JSON.stringify(args ?? {})}`);
 };

@@ -25,10 +25,10 @@ import {
   findOldNotification,
   findTooMany,
   listUndispatched,
+  MAX_UNDISPATCHED,
   markDispatched,
   type NotificationRow,
   trimNotifications,
-  UNDISPATCHED_AT_ONCE,
 } from "#db/notifications/notifications.ts";
 import { readMethods, readNotifierPaused } from "#db/notifications/settings.ts";
 import { findUser } from "#db/users/users.ts";
@@ -37,18 +37,18 @@ import type { Mailer } from "#src/notify/mail.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Events } from "../runtime/events.ts";
 import { pushTo } from "./push.ts";
-import { soonNotices } from "./soon.ts";
+import { buildSoonNotices } from "./soon.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 90;
+const RETENTION_DAYS = 90;
 /** Delays after each failed try. After the last one, the delivery is abandoned. */
-const PAUSES_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS];
+const RETRY_DELAYS_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 3 * 60 * MINUTE_MS];
 /** Maximum waiting deliveries. Further notifications only appear in the inbox. */
 const MAX_WAITING = 10_000;
-const AT_ONCE = 4;
+const MAX_CONCURRENT = 4;
 /** Chats announce their own inbox changes along with other changes of the chat. */
-const NOTICES_OF_CHATS: ReadonlySet<string> = new Set(
+const CHAT_NOTICES: ReadonlySet<string> = new Set(
   (["chat_needs_you", "chat_done", "chat_failed"] as const).map((name) => NOTICE_KINDS[name].id),
 );
 
@@ -67,7 +67,7 @@ export type NotifierDeps = {
 export class Notifier implements Chore {
   readonly #deps: NotifierDeps;
   #isStopped = false;
-  #isAsked = false;
+  #isRequested = false;
   #lastMinute: number;
   #running: Promise<void> | undefined;
 
@@ -80,11 +80,11 @@ export class Notifier implements Chore {
   /** Checks for new or due deliveries in the background. */
   wake(): void {
     if (this.#isResting) return;
-    this.#isAsked = true;
+    this.#isRequested = true;
     if (this.#running || this.#isStopped) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      if (this.#isAsked) this.wake();
+      if (this.#isRequested) this.wake();
     });
   }
 
@@ -93,44 +93,44 @@ export class Notifier implements Chore {
     this.wake();
   }
 
-  async idle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   stop(): Promise<void> {
     this.#isStopped = true;
-    return this.idle();
+    return this.whenIdle();
   }
 
   get #isResting(): boolean {
     return this.#deps.parts?.isFirst === false;
   }
 
-  get #goesOn(): boolean {
+  get #shouldContinue(): boolean {
     return !this.#isStopped && !this.#isResting;
   }
 
   async #run(): Promise<void> {
-    this.#isAsked = false;
+    this.#isRequested = false;
     try {
       const now = this.#deps.clock.now();
       if (now - this.#lastMinute >= MINUTE_MS) {
         this.#lastMinute = now;
-        await this.#eachMinute(now);
+        await this.#runEachMinute(now);
       }
-      while (this.#goesOn && (await this.#dispatch())) {}
-      while (this.#goesOn && (await this.#deliver())) {}
+      while (this.#shouldContinue && (await this.#dispatch())) {}
+      while (this.#shouldContinue && (await this.#deliver())) {}
     } catch (error) {
       log("notifications").warn("notices could not be sent: {error}", { error });
     }
   }
 
-  async #eachMinute(now: number): Promise<void> {
+  async #runEachMinute(now: number): Promise<void> {
     const { store } = this.#deps;
-    const soon = await soonNotices(store, now);
+    const soon = await buildSoonNotices(store, now);
     if (soon.length > 0) await store.commit(soon, undefined, FIRST_PART);
-    const before = now - KEPT_DAYS * DAY_MS;
-    while (this.#goesOn && (await store.get(findOldNotification({ before })))) {
+    const before = now - RETENTION_DAYS * DAY_MS;
+    while (this.#shouldContinue && (await store.get(findOldNotification({ before })))) {
       await store.commit([deleteOldNotifications(before)], undefined, FIRST_PART);
     }
   }
@@ -143,11 +143,11 @@ export class Notifier implements Chore {
     const now = clock.now();
     const people = [...new Set(rows.map(({ user_id }) => user_id))];
     const full = new Set<string>();
-    const look = async (user_id: string) => (await store.get(findTooMany({ user_id }))) && full.add(user_id);
+    const checkPerson = async (user_id: string) => (await store.get(findTooMany({ user_id }))) && full.add(user_id);
     const [methods, counted] = await Promise.all([
       readMethods(store),
       store.get(countDeliveries()),
-      ...people.map(look),
+      ...people.map(checkPerson),
     ] as const);
     const waiting = counted?.count ?? 0;
     const writes = [];
@@ -168,17 +168,17 @@ export class Notifier implements Chore {
       writes.push(markDispatched({ key: row.key, now }));
     }
     await store.commit([...writes, ...[...full].map(trimNotifications)], undefined, FIRST_PART);
-    const others = rows.filter(({ template_id }) => !NOTICES_OF_CHATS.has(template_id)).map(({ user_id }) => user_id);
+    const others = rows.filter(({ template_id }) => !CHAT_NOTICES.has(template_id)).map(({ user_id }) => user_id);
     for (const id of new Set([...full, ...others])) topics.publish("inbox", id, {});
-    return rows.length === UNDISPATCHED_AT_ONCE;
+    return rows.length === MAX_UNDISPATCHED;
   }
 
   /** Tries the due deliveries. Returns false when none is due. */
   async #deliver(): Promise<boolean> {
     const due = await this.#deps.store.all(listDueDeliveries({ now: this.#deps.clock.now() }));
     if (due.length > 0 && (await readNotifierPaused(this.#deps.store))) return false;
-    for (let i = 0; i < due.length && this.#goesOn; i += AT_ONCE) {
-      await Promise.all(due.slice(i, i + AT_ONCE).map((one) => this.#try(one)));
+    for (let i = 0; i < due.length && this.#shouldContinue; i += MAX_CONCURRENT) {
+      await Promise.all(due.slice(i, i + MAX_CONCURRENT).map((one) => this.#try(one)));
     }
     return due.length > 0;
   }
@@ -189,7 +189,7 @@ export class Notifier implements Chore {
       await this.#send(delivery);
       await store.commit([deleteDelivery(delivery.key)], undefined, FIRST_PART);
     } catch (error) {
-      const pause = PAUSES_MS[delivery.attempts];
+      const pause = RETRY_DELAYS_MS[delivery.attempts];
       const { method, attempts } = delivery;
       const reason = error instanceof Error ? error.message : "unknown";
       log("notifications").warn("a notice was not taken by {method}: {reason}", { method, reason, attempts });

@@ -6,14 +6,14 @@ import { findChat } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { SubscriptionRow } from "#db/notifications/deliveries.ts";
 import type { NotificationRow } from "#db/notifications/notifications.ts";
-import { vapidKeys } from "#db/notifications/settings.ts";
+import { loadVapidKeys } from "#db/notifications/settings.ts";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
-import { makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
+import { encryptPush, formatVapidHeader, makeVapidKeys } from "#src/notify/push.ts";
 import { toApproval } from "./approval.ts";
 
 const TTL_SECONDS = 86_400;
 /** The push service no longer knows the browser. */
-const GONE = new Set([404, 410]);
+const GONE_STATUSES = new Set([404, 410]);
 
 type Deps = {
   readonly store: Store;
@@ -23,10 +23,10 @@ type Deps = {
   readonly accessUrl: () => URL;
 };
 
-export type Subscribed = { readonly endpoint: string; readonly auth: string; readonly p256dh: string };
+export type PushSubscription = { readonly endpoint: string; readonly auth: string; readonly p256dh: string };
 
 /** Returns the encryption context of a browser's address. */
-export const sealedFor = (id: string): string => `webpush:${id}`;
+export const toSealContext = (id: string): string => `webpush:${id}`;
 
 /** Reads what the notification's chat currently waits for. */
 const loadQuestion = async (
@@ -44,8 +44,8 @@ export const pushTo = async (
   { id, sealed }: SubscriptionRow,
   notice: Pick<NotificationRow, "id" | "template_id" | "targets" | "title" | "content" | "icon" | "actions">,
 ): Promise<"taken" | "gone"> => {
-  const { endpoint, auth, p256dh } = JSON.parse(encryption.open(sealed, sealedFor(id))) as Subscribed;
-  const keys = await vapidKeys(store, encryption, makeVapidKeys);
+  const { endpoint, auth, p256dh } = JSON.parse(encryption.open(sealed, toSealContext(id))) as PushSubscription;
+  const keys = await loadVapidKeys(store, encryption, makeVapidKeys);
   const url = new URL(endpoint);
   const subject = accessUrl().protocol === "https:" ? accessUrl().origin : "mailto:slipway@localhost.invalid";
   const { id: notice_id, title, content, icon, actions } = notice;
@@ -58,14 +58,14 @@ export const pushTo = async (
   const answer = await outbound.fetch(url, {
     method: "POST",
     headers: {
-      authorization: vapidHeader(url, keys, subject, clock.now()),
+      authorization: formatVapidHeader(url, keys, subject, clock.now()),
       "content-encoding": "aes128gcm",
       "content-type": "application/octet-stream",
       ttl: String(TTL_SECONDS),
     },
-    body: sealPush(text, { auth, p256dh }),
+    body: encryptPush(text, { auth, p256dh }),
   });
-  if (GONE.has(answer.status)) return "gone";
+  if (GONE_STATUSES.has(answer.status)) return "gone";
   if (answer.status < 200 || answer.status > 299) throw new Error(`${url.host} answered ${answer.status}`);
   return "taken";
 };

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { FIRST_PART, partOf } from "#base/parts.ts";
+import { FIRST_PART, toPart } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -20,14 +20,14 @@ import {
 } from "#db/workspaces/prebuilds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID, resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
-import { presetId } from "#src/provisioners/presets.ts";
+import { toPresetId } from "#src/provisioners/presets.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { NewBuild } from "../workspace/decision.ts";
 import type { AutomaticBuilds } from "../workspace/effects.ts";
-import { MAX_FAILURES, type Prebuild, planSteps, type Wanted } from "./steps.ts";
+import { MAX_FAILURES, type Prebuild, planSteps, type WantedPrebuilds } from "./steps.ts";
 
 export type KeeperDeps = {
   readonly store: Store;
@@ -49,11 +49,11 @@ export type PrebuildProblem = {
 };
 
 /** Interval of checks without an event, in case one was missed. */
-const LOOK_MS = 5 * 60_000;
+const CHECK_INTERVAL_MS = 5 * 60_000;
 /** Delay after a failed creation: the cause, such as a setting or a quota, may be resolved by then. */
 const RETRY_MS = 30_000;
 /** An interrupted or failed check is repeated after this time. */
-const CUT_SHORT_MS = 10_000;
+const INTERRUPTED_RETRY_MS = 10_000;
 
 export class PrebuildKeeper {
   readonly #deps: KeeperDeps;
@@ -73,32 +73,32 @@ export class PrebuildKeeper {
   async reconcile(template_id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const again = now + LOOK_MS;
-    const cutShort = now + CUT_SHORT_MS;
+    const again = now + CHECK_INTERVAL_MS;
+    const cutShort = now + INTERRUPTED_RETRY_MS;
     // Written first, so that any event during the check moves the timer forward again.
     await store.commit([schedulePrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
     const template = await store.get(findTemplateEvenDeleted({ id: template_id }));
-    const wanted = template ? await this.#wanted(template, now) : NOTHING;
+    const wanted = template ? await this.#loadWanted(template, now) : NO_PRESETS;
     const existing = (await store.all(listPrebuilds({ template_id }))).map(toPrebuild);
     const { create, remove, next, given_up } = planSteps(wanted, existing, now);
-    const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, GIVEN_UP]));
+    const reasons = new Map<string | null, string>(given_up.map((preset_id) => [preset_id, ABANDONED]));
     if (await readPrebuildsPaused(store)) {
       for (const preset_id of create) reasons.set(preset_id, PAUSED);
-      this.#keep(template_id, template?.name ?? "", wanted, reasons);
+      this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
       await store.commit([postponePrebuildCheck(template_id, cutShort, again)], undefined, FIRST_PART);
       return;
     }
     const note = (preset_id: string | null, reason: string | undefined): void => {
       if (reason !== undefined) reasons.set(preset_id, reason);
     };
-    for (const one of remove) note(one.preset_id, await this.#tried(template_id, () => this.#remove(one)));
+    for (const one of remove) note(one.preset_id, await this.#tryStep(template_id, () => this.#remove(one)));
     let retry = false;
     for (const preset_id of create) {
-      const reason = template && (await this.#tried(template_id, () => this.#create(template, preset_id)));
+      const reason = template && (await this.#tryStep(template_id, () => this.#create(template, preset_id)));
       note(preset_id, reason);
       retry ||= reason !== undefined;
     }
-    this.#keep(template_id, template?.name ?? "", wanted, reasons);
+    this.#setProblems(template_id, template?.name ?? "", wanted, reasons);
     if (wanted.presets.length === 0 && existing.length === 0 && !wanted.waits) {
       await store.commit([clearPrebuildCheck(template_id, cutShort)], undefined, FIRST_PART);
       return;
@@ -108,34 +108,34 @@ export class PrebuildKeeper {
     await store.commit([postponePrebuildCheck(template_id, cutShort, again), ...sooner], undefined, FIRST_PART);
   }
 
-  #keep(
+  #setProblems(
     template_id: string,
     template_name: string,
-    { presets }: Named,
+    { presets }: NamedPresets,
     reasons: ReadonlyMap<string | null, string>,
   ): void {
     if (reasons.size === 0) {
       this.#problems.delete(template_id);
       return;
     }
-    const nameOf = (id: string | null): string => presets.find((one) => one.id === id)?.name ?? "";
+    const toPresetName = (id: string | null): string => presets.find((one) => one.id === id)?.name ?? "";
     const problems = [...reasons].map(([preset_id, reason]) => ({
       template_name,
       preset_id,
-      preset_name: nameOf(preset_id),
+      preset_name: toPresetName(preset_id),
       reason,
     }));
     this.#problems.set(template_id, problems);
   }
 
   /** A deprecated or deleted template, or an archived version, has no prebuilds. */
-  async #wanted(template: TemplateRow, now: number): Promise<Named & { waits: boolean }> {
-    if (template.deleted || template.deprecation_message !== "") return NOTHING;
+  async #loadWanted(template: TemplateRow, now: number): Promise<NamedPresets & { waits: boolean }> {
+    if (template.deleted || template.deprecation_message !== "") return NO_PRESETS;
     const version = await this.#deps.store.get(findTemplateVersion({ id: template.active_version_id }));
-    if (!version?.manifest || version.archived) return NOTHING;
+    if (!version?.manifest || version.archived) return NO_PRESETS;
     const { presets = [] } = JSON.parse(version.manifest) as Manifest;
     const all = presets.map((preset) => ({
-      id: presetId(version.id, preset.name),
+      id: toPresetId(version.id, preset.name),
       name: preset.name,
       ...resolvePrebuilds(preset, now),
     }));
@@ -157,7 +157,7 @@ export class PrebuildKeeper {
       name: `prebuild-${id.slice(0, 8)}`,
       owner_id: PREBUILDS_USER_ID,
       // The shard stays the same when the prebuild is claimed.
-      part: partOf(template.id),
+      part: toPart(template.id),
       template_id: template.id,
       organization_id: template.organization_id,
       automatic_updates: "never" as const,
@@ -196,7 +196,7 @@ export class PrebuildKeeper {
   }
 
   /** Returns why the step failed, without blocking the others. Returns undefined when it succeeded or became unnecessary. */
-  async #tried(template_id: string, step: () => Promise<void>): Promise<string | undefined> {
+  async #tryStep(template_id: string, step: () => Promise<void>): Promise<string | undefined> {
     try {
       await step();
       return undefined;
@@ -212,18 +212,26 @@ export class PrebuildKeeper {
 }
 
 /** Presets with their names. */
-type Named = {
+type NamedPresets = {
   readonly version_id: string;
-  readonly presets: readonly (Wanted["presets"][number] & { readonly name: string })[];
+  readonly presets: readonly (WantedPrebuilds["presets"][number] & { readonly name: string })[];
 };
 
-const GIVEN_UP = `${MAX_FAILURES} builds in a row failed. Prebuilding resumes with the template's next active version.`;
+const ABANDONED = `${MAX_FAILURES} builds in a row failed. Prebuilding resumes with the template's next active version.`;
 
 const PAUSED = "Prebuilt workspaces are paused.";
 
-const NOTHING = { version_id: "", presets: [], waits: false };
+const NO_PRESETS = { version_id: "", presets: [], waits: false };
 
 const toPrebuild = (row: PrebuildRow): Prebuild => {
   const { workspace_id, build_id, version_id, preset_id, transition, completed_at } = row;
-  return { workspace_id, build_id, version_id, preset_id, transition, status: jobStatus(row), ended_at: completed_at };
+  return {
+    workspace_id,
+    build_id,
+    version_id,
+    preset_id,
+    transition,
+    status: toJobStatus(row),
+    ended_at: completed_at,
+  };
 };

@@ -3,7 +3,7 @@
 import type { JobStatus } from "#schema/workspaces/job.ts";
 
 /** Presets that request none are omitted. A template that cannot create workspaces requests none. */
-export type Wanted = {
+export type WantedPrebuilds = {
   readonly version_id: string;
   readonly presets: readonly { readonly id: string; readonly instances: number; readonly ttl_ms: number }[];
 };
@@ -30,9 +30,9 @@ export type Steps = {
 };
 
 /** Maximum concurrent builds of a template, which limits the cost of a version that cannot be built. */
-export const AT_ONCE = 5;
+export const MAX_CONCURRENT = 5;
 /** Maximum prebuilds of a template, whatever its presets request. */
-export const MOST = 100;
+export const MAX_PREBUILDS = 100;
 /** After this many consecutive failures, the preset is given up until the template has another active version. */
 export const MAX_FAILURES = 3;
 const RETRY_MS = 60_000;
@@ -42,7 +42,7 @@ const DELETE_RETRY_MS = 10 * 60_000;
 export const pauseAfter = (failures: number): number => RETRY_MS * 2 ** (failures - 1);
 
 /** Returns the steps at `now`. Workspaces being built are left alone until their build has ended. */
-export const planSteps = (wanted: Wanted, existing: readonly Prebuild[], now: number): Steps => {
+export const planSteps = (wanted: WantedPrebuilds, existing: readonly Prebuild[], now: number): Steps => {
   const remove: Prebuild[] = [];
   const create: string[] = [];
   const times: number[] = [];
@@ -60,12 +60,12 @@ export const planSteps = (wanted: Wanted, existing: readonly Prebuild[], now: nu
     else kept.push(one);
   }
   let room = Math.min(
-    AT_ONCE - kept.filter((one) => isActive(one) && one.transition === "start").length,
-    MOST - kept.filter(({ transition }) => transition === "start").length,
+    MAX_CONCURRENT - kept.filter((one) => isActive(one) && one.transition === "start").length,
+    MAX_PREBUILDS - kept.filter(({ transition }) => transition === "start").length,
   );
   for (const preset of wanted.presets) {
     const own = kept.filter((one) => isWanted(one) && one.preset_id === preset.id && one.transition === "start");
-    const steps = stepsOfPreset(preset, own, now);
+    const steps = toPresetSteps(preset, own, now);
     remove.push(...steps.remove);
     if (steps.next !== undefined) times.push(steps.next);
     if (steps.isGivenUp) given_up.push(preset.id);
@@ -79,28 +79,28 @@ export const planSteps = (wanted: Wanted, existing: readonly Prebuild[], now: nu
 const isActive = ({ status }: Prebuild): boolean =>
   status === "pending" || status === "running" || status === "canceling";
 
-const stepsOfPreset = (
-  { instances, ttl_ms }: Wanted["presets"][number],
+const toPresetSteps = (
+  { instances, ttl_ms }: WantedPrebuilds["presets"][number],
   own: readonly Prebuild[],
   now: number,
 ): { missing: number; remove: Prebuild[]; next: number | undefined; isGivenUp?: true } => {
-  const endOf = ({ ended_at }: Prebuild): number => ended_at ?? now;
+  const toEnd = ({ ended_at }: Prebuild): number => ended_at ?? now;
   const building = own.filter(isActive);
-  const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => endOf(a) - endOf(b));
-  const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= endOf(one) + ttl_ms;
+  const good = own.filter(({ status }) => status === "succeeded").sort((a, b) => toEnd(a) - toEnd(b));
+  const isOld = (one: Prebuild): boolean => ttl_ms > 0 && now >= toEnd(one) + ttl_ms;
   const fresh = good.filter((one) => !isOld(one));
   // A failure counts until a later start succeeds. Its workspace is kept until then, so that a restart does not forget it.
-  const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(endOf));
+  const lastGood = Math.max(Number.NEGATIVE_INFINITY, ...good.map(toEnd));
   const ended = own.filter(({ status }) => status === "failed" || status === "canceled");
-  const failures = ended.filter((one) => endOf(one) > lastGood);
+  const failures = ended.filter((one) => toEnd(one) > lastGood);
   const surplus = Math.min(fresh.length, Math.max(0, fresh.length + building.length - instances));
   const remove = [...good.filter(isOld), ...fresh.slice(0, surplus), ...ended.filter((one) => !failures.includes(one))];
-  const expiry = ttl_ms > 0 && fresh.length > surplus ? endOf(fresh[surplus] as Prebuild) + ttl_ms : undefined;
+  const expiry = ttl_ms > 0 && fresh.length > surplus ? toEnd(fresh[surplus] as Prebuild) + ttl_ms : undefined;
   const missing = Math.max(0, instances - fresh.length - building.length);
   if (failures.length === 0 || missing === 0) return { missing, remove, next: expiry };
   if (failures.length >= MAX_FAILURES) return { missing: 0, remove, next: expiry, isGivenUp: true };
   // Creates one at a time until one succeeds.
-  const retry = Math.max(...failures.map(endOf)) + pauseAfter(failures.length);
+  const retry = Math.max(...failures.map(toEnd)) + pauseAfter(failures.length);
   if (now >= retry) return { missing: building.length > 0 ? 0 : 1, remove, next: expiry };
   return { missing: 0, remove, next: Math.min(retry, expiry ?? retry) };
 };

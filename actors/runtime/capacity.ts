@@ -12,7 +12,7 @@ export type Claimant = { readonly id: string; readonly owner_id: string };
 type Waiting = Claimant & { readonly run: () => void; patience?: Timer };
 
 /** After this long, an owner without any slot gets an extra one. */
-const PATIENCE_MS = 20_000;
+const EXTRA_SLOT_DELAY_MS = 20_000;
 
 export class Capacity {
   readonly #pools: Readonly<Record<Pool, SharedSlots>>;
@@ -51,7 +51,7 @@ class SharedSlots {
   readonly #clock: Clock;
   /** Slots that an owner holds, and the sequence number of the last one granted. Only for owners that hold or want one. */
   readonly #owners = new Map<string, { held: number; served: number }>();
-  #given = 0;
+  #grants = 0;
 
   constructor(slots: number, clock: Clock) {
     this.#free = slots;
@@ -74,19 +74,19 @@ class SharedSlots {
       if (at >= 0) this.waiting.splice(at, 1);
       else {
         this.#free += 1;
-        this.#of(owner_id).held -= 1;
+        this.#getOwner(owner_id).held -= 1;
       }
       this.#fill();
-      const isGone = this.#of(owner_id).held === 0 && !this.waiting.some((one) => one.owner_id === owner_id);
+      const isGone = this.#getOwner(owner_id).held === 0 && !this.waiting.some((one) => one.owner_id === owner_id);
       if (isGone) this.#owners.delete(owner_id);
     };
   }
 
   /** Returns whether another owner has none while this one has one, or would still have no more than this one after a change. */
   isOwed(owner_id: string): boolean {
-    const { held } = this.#of(owner_id);
+    const { held } = this.#getOwner(owner_id);
     return this.waiting.some((one) => {
-      const theirs = this.#of(one.owner_id).held;
+      const theirs = this.#getOwner(one.owner_id).held;
       return one.owner_id !== owner_id && held > 0 && (theirs === 0 || theirs + 1 < held);
     });
   }
@@ -94,36 +94,36 @@ class SharedSlots {
   #fill(): void {
     while (this.#free > 0 && this.waiting.length > 0) {
       const next = this.waiting.reduce((best, one) => (this.#isBefore(one, best) ? one : best));
-      this.#give(next);
+      this.#grant(next);
     }
   }
 
-  #give(next: Waiting): void {
+  #grant(next: Waiting): void {
     next.patience?.cancel();
     this.waiting.splice(this.waiting.indexOf(next), 1);
     this.#free -= 1;
-    const owner = this.#of(next.owner_id);
+    const owner = this.#getOwner(next.owner_id);
     owner.held += 1;
-    owner.served = ++this.#given;
+    owner.served = ++this.#grants;
     next.run();
   }
 
   /** Grants an extra slot to an owner who has waited long without any. There are never more extra slots than regular ones. */
   #grantOnTop(waiting: Waiting): void {
     if (!this.waiting.includes(waiting)) return;
-    waiting.patience = this.#clock.after(PATIENCE_MS, () => {
-      if (this.#of(waiting.owner_id).held === 0 && this.#free > -this.#slots) this.#give(waiting);
+    waiting.patience = this.#clock.after(EXTRA_SLOT_DELAY_MS, () => {
+      if (this.#getOwner(waiting.owner_id).held === 0 && this.#free > -this.#slots) this.#grant(waiting);
       else this.#grantOnTop(waiting);
     });
   }
 
   /** Returns true only for a strict order: requests of one owner keep their order of arrival. */
   #isBefore(one: Waiting, other: Waiting): boolean {
-    const [a, b] = [this.#of(one.owner_id), this.#of(other.owner_id)];
+    const [a, b] = [this.#getOwner(one.owner_id), this.#getOwner(other.owner_id)];
     return a.held === b.held ? a.served < b.served : a.held < b.held;
   }
 
-  #of(owner_id: string): { held: number; served: number } {
+  #getOwner(owner_id: string): { held: number; served: number } {
     return this.#owners.get(owner_id) ?? { held: 0, served: 0 };
   }
 }

@@ -6,7 +6,7 @@ export interface Chore {
   /** Checks for work and does it in the background. */
   sweep(): void;
   /** Resolves when the job is not running. */
-  idle(): Promise<void>;
+  whenIdle(): Promise<void>;
   /** Resolves when a running job has ended. No further run begins. */
   stop(): Promise<void>;
 }
@@ -38,12 +38,12 @@ export class PeriodicChore implements Chore {
   sweep(): void {
     const { clock, every_ms } = this.#deps;
     const now = clock.now();
-    if (this.#rests() || now - this.#last < every_ms) return;
+    if (this.#shouldStop() || now - this.#last < every_ms) return;
     this.#last = now;
     this.#running = this.#running.then(() => this.#run(now));
   }
 
-  idle(): Promise<void> {
+  whenIdle(): Promise<void> {
     return this.#running;
   }
 
@@ -52,13 +52,13 @@ export class PeriodicChore implements Chore {
     return this.#running;
   }
 
-  #rests(): boolean {
+  #shouldStop(): boolean {
     return this.#isStopped || this.#deps.parts?.isFirst === false;
   }
 
   async #run(now: number): Promise<void> {
     try {
-      await this.#deps.work(now, () => this.#rests());
+      await this.#deps.work(now, () => this.#shouldStop());
     } catch (error) {
       this.#deps.failed(error);
     }

@@ -2,13 +2,13 @@
 // actors, because a reference would outlive a passivation.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { requestNow } from "#base/network/request-part.ts";
+import { getCurrentRequest } from "#base/network/request-part.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Actor } from "./actor.ts";
-import { type Elsewhere, FarAsks } from "./far-asks.ts";
+import { type RemoteActors, RemoteSender } from "./far-asks.ts";
 
 /** An actor without messages for this long is dropped. */
-export const IDLE_MS = 60_000;
+export const IDLE_TIMEOUT_MS = 60_000;
 
 /** The messages of an actor: its public methods with one plain JSON argument. */
 export type Messages<A> = {
@@ -20,7 +20,7 @@ export type Messages<A> = {
 };
 
 /** Sends messages to actors: the part of a directory that other code depends on. */
-export interface Asks<M> {
+export interface MessageSender<M> {
   /** Sends a message and waits for its answer. Rejects with 503 while the server stops or the mailbox is full. */
   ask<K extends keyof Messages<M>>(
     id: string,
@@ -30,7 +30,7 @@ export interface Asks<M> {
 }
 
 /** Maximum actors examined per eviction. Actors that must stay are not examined each time. */
-const LOOKS = 4;
+const MAX_EXAMINED = 4;
 
 /** `placed`: when the entry was created or last examined. */
 type Entry<A> = { actor: A; used: number; placed: number };
@@ -39,27 +39,27 @@ export type DirectoryOptions = {
   /** Copies messages and replies in tests, to prove that they are plain data. */
   copy?: (<T>(args: T) => T) | undefined;
   /** Set if there are other nodes. */
-  elsewhere?: Elsewhere | undefined;
+  elsewhere?: RemoteActors | undefined;
   /** Above this number, each new actor evicts an idle one that was not used recently. Default: no eviction. */
   most?: number;
 };
 
 export class Directory<A extends Actor<unknown>> {
   readonly #entries = new Map<string, Entry<A>>();
-  readonly #make: (id: string) => A;
+  readonly #createActor: (id: string) => A;
   readonly #clock: Clock;
   readonly #copy: (<T>(message: T) => T) | undefined;
-  readonly #far: FarAsks | undefined;
-  readonly #most: number;
+  readonly #remote: RemoteSender | undefined;
+  readonly #maxActors: number;
   #stopping = false;
 
   constructor(make: (id: string) => A, clock: Clock, options: DirectoryOptions = {}) {
-    this.#make = make;
+    this.#createActor = make;
     this.#clock = clock;
     this.#copy = options.copy;
     const { elsewhere, most = Number.POSITIVE_INFINITY } = options;
-    this.#most = most;
-    this.#far = elsewhere && new FarAsks(elsewhere, clock, this);
+    this.#maxActors = most;
+    this.#remote = elsewhere && new RemoteSender(elsewhere, clock, this);
   }
 
   /**
@@ -71,14 +71,14 @@ export class Directory<A extends Actor<unknown>> {
     message: K,
     args: Messages<A>[K]["args"],
   ): Promise<Messages<A>[K]["reply"]> {
-    if (!this.#far) return this.askHere(id, message, args);
-    const reply = this.#far.ask(id, message, args) as Promise<Messages<A>[K]["reply"]>;
-    return requestNow()?.changing(reply, isMoved) ?? reply;
+    if (!this.#remote) return this.askHere(id, message, args);
+    const reply = this.#remote.ask(id, message, args) as Promise<Messages<A>[K]["reply"]>;
+    return getCurrentRequest()?.trackChange(reply, isMoved) ?? reply;
   }
 
   /** Announces the shard of an entity about to be created, which cannot be looked up yet. Does nothing on a single node. */
   expect(id: string, part: number): void {
-    this.#far?.expect(id, part);
+    this.#remote?.expect(id, part);
   }
 
   /** Sends a message to the actor in this process. The caller must know that it is here. */
@@ -91,8 +91,8 @@ export class Directory<A extends Actor<unknown>> {
     let entry = this.#entries.get(id);
     const now = this.#clock.monotonic();
     if (!entry) {
-      if (this.#entries.size >= this.#most) this.#makeRoom(now);
-      entry = { actor: this.#make(id), used: now, placed: now };
+      if (this.#entries.size >= this.#maxActors) this.#makeRoom(now);
+      entry = { actor: this.#createActor(id), used: now, placed: now };
       this.#entries.set(id, entry);
     }
     entry.used = now;
@@ -115,14 +115,14 @@ export class Directory<A extends Actor<unknown>> {
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [id, { actor, used }] of this.#entries) {
-      if (actor.quiet && now - used >= IDLE_MS) this.#drop(id, actor);
+      if (actor.canDrop && now - used >= IDLE_TIMEOUT_MS) this.#drop(id, actor);
     }
   }
 
   /** Rejects new messages. Resolves when all waiting ones have been answered. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all([...this.#entries.values()].map(({ actor }) => actor.drained()));
+    await Promise.all([...this.#entries.values()].map(({ actor }) => actor.whenDrained()));
     for (const [id, { actor }] of this.#entries) this.#drop(id, actor);
   }
 
@@ -130,17 +130,17 @@ export class Directory<A extends Actor<unknown>> {
    * Releases the actors of these shards, for which no messages arrive anymore. Resolves when all waiting messages have been answered.
    * Anything else that holds an actor must be ended first.
    */
-  async leave(isLeaving: (part: number) => boolean): Promise<void> {
-    await Promise.all([...this.#entries].map(([id, { actor }]) => this.#letGo(id, actor, isLeaving)));
+  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+    await Promise.all([...this.#entries].map(([id, { actor }]) => this.#release(id, actor, isLeaving)));
   }
 
   /** The shard may be known only after the first message was handled. */
-  async #letGo(id: string, actor: A, isLeaving: (part: number) => boolean): Promise<void> {
-    const stays = (): boolean => actor.ofPart !== undefined && !isLeaving(actor.ofPart);
+  async #release(id: string, actor: A, isLeaving: (part: number) => boolean): Promise<void> {
+    const stays = (): boolean => actor.currentPart !== undefined && !isLeaving(actor.currentPart);
     do {
       if (stays()) return;
-      await actor.drained();
-    } while (!actor.rests);
+      await actor.whenDrained();
+    } while (!actor.isIdle);
     if (stays()) return;
     if (this.#entries.get(id)?.actor === actor) this.#drop(id, actor);
   }
@@ -150,19 +150,19 @@ export class Directory<A extends Actor<unknown>> {
     let looks = 0;
     for (const [id, entry] of this.#entries) {
       const { actor, used, placed } = entry;
-      if (actor.spare && used <= placed) {
+      if (actor.canEvict && used <= placed) {
         this.#drop(id, actor);
         return;
       }
       entry.placed = now;
       this.#entries.delete(id);
       this.#entries.set(id, entry);
-      if (++looks === LOOKS) return;
+      if (++looks === MAX_EXAMINED) return;
     }
   }
 
   #drop(id: string, actor: A): void {
-    actor.letGo();
+    actor.onDropped();
     this.#entries.delete(id);
   }
 }

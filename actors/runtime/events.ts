@@ -59,14 +59,18 @@ export type Events = {
 };
 
 /** Events that are sent to every node of a cluster that serves streams: rare, and not needed later. */
-export const HEARD_EVERYWHERE = ["key_gone", "access_changed", "inbox"] as const satisfies readonly (keyof Events)[];
+export const EVENTS_FOR_ALL_NODES = [
+  "key_gone",
+  "access_changed",
+  "inbox",
+] as const satisfies readonly (keyof Events)[];
 
 /**
  * The same with several active nodes, each with its own actors. Events of chats, agent and job logs, and metadata stay on the node of their
  * shard: there are many of them, and no other node needs them.
  */
-export const HEARD_AMONG_ACTIVE = [
-  ...HEARD_EVERYWHERE,
+export const EVENTS_FOR_ACTIVE_NODES = [
+  ...EVENTS_FOR_ALL_NODES,
   ...(["owner_chats", "workspace", "workspace_changed", "shown_changed", "agent_gone"] as const),
   ...(["external_auth", "secrets_changed", "notified", "models_changed", "agent_refused"] as const),
 ] as const satisfies readonly (keyof Events)[];

@@ -1,8 +1,8 @@
 // Sends messages to actors that may be on other nodes, at whichever node has the actor now. While its shard moves, messages wait, and one
 // that was not begun is sent again. Messages of one sender to one actor keep their order.
 import type { Clock } from "#base/clock.ts";
-import { AppError, NotBegun } from "#base/errors.ts";
-import { whileWaitingForOthers } from "#base/network/request-part.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
+import { runWhileWaiting } from "#base/network/request-part.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
 
@@ -10,79 +10,79 @@ import { pause } from "#base/retry.ts";
 export type ActorPlace = "here" | "nobody" | OtherNode;
 
 /** Locates actors on other nodes and sends them messages. */
-export interface Elsewhere {
+export interface RemoteActors {
   /** Returns a promise only if the place must be looked up. Unknown actors are here. */
-  placeOf(id: string): ActorPlace | Promise<ActorPlace>;
-  /** Rejects with `NotBegun` when the message did not reach the actor and may be sent again. Sends before it returns. */
+  locate(id: string): ActorPlace | Promise<ActorPlace>;
+  /** Rejects with `NotStartedError` when the message did not reach the actor and may be sent again. Sends before it returns. */
   ask(node: OtherNode, id: string, message: string, args: unknown): Promise<unknown>;
   /** Announces the shard of an entity about to be created. */
   expect(id: string, part: number): void;
 }
 
 /** How long a message waits for an actor whose shard moves, and how often the place is looked up. */
-const MOVING_MS = 15_000;
-const LOOK_MS = 50;
+const MOVE_TIMEOUT_MS = 15_000;
+const RETRY_INTERVAL_MS = 50;
 /** Maximum messages of a directory that wait for a place. */
 const MAX_WAITING = 4_096;
 
-type Here = {
+type LocalActors = {
   askHere(id: string, message: string, args: unknown): Promise<unknown>;
   readonly isStopping: boolean;
 };
 
-export class FarAsks {
-  readonly #elsewhere: Elsewhere;
+export class RemoteSender {
+  readonly #remote: RemoteActors;
   readonly #clock: Clock;
-  readonly #here: Here;
+  readonly #local: LocalActors;
   /** By ID: resolves when the last message waiting for the actor's place has been sent. Later messages queue behind it. */
   readonly #sending = new Map<string, Promise<void>>();
   #waiting = 0;
 
-  constructor(elsewhere: Elsewhere, clock: Clock, here: Here) {
-    this.#elsewhere = elsewhere;
+  constructor(elsewhere: RemoteActors, clock: Clock, here: LocalActors) {
+    this.#remote = elsewhere;
     this.#clock = clock;
-    this.#here = here;
+    this.#local = here;
   }
 
   ask(id: string, message: string, args: unknown): Promise<unknown> {
-    const place = this.#sending.has(id) ? undefined : this.#elsewhere.placeOf(id);
-    if (place === "here") return this.#here.askHere(id, message, args);
-    return this.#askUntilBegun(place, id, (at) => {
-      if (at === "here") return this.#here.askHere(id, message, args);
-      if (at === "nobody") return Promise.reject(new NotBegun("No node has this resource now. Please retry."));
-      return this.#elsewhere.ask(at, id, message, args);
+    const place = this.#sending.has(id) ? undefined : this.#remote.locate(id);
+    if (place === "here") return this.#local.askHere(id, message, args);
+    return this.#sendUntilBegun(place, id, (at) => {
+      if (at === "here") return this.#local.askHere(id, message, args);
+      if (at === "nobody") return Promise.reject(new NotStartedError("No node has this resource now. Please retry."));
+      return this.#remote.ask(at, id, message, args);
     });
   }
 
   expect(id: string, part: number): void {
-    this.#elsewhere.expect(id, part);
+    this.#remote.expect(id, part);
   }
 
   /** Retries while the message was not begun, for as long as a shard may move. */
-  async #askUntilBegun(
+  async #sendUntilBegun(
     first: ActorPlace | Promise<ActorPlace> | undefined,
     id: string,
     send: (at: ActorPlace) => Promise<unknown>,
   ): Promise<unknown> {
-    const until = this.#clock.monotonic() + MOVING_MS;
+    const until = this.#clock.monotonic() + MOVE_TIMEOUT_MS;
     for (let place = first; ; place = undefined) {
       try {
         if (typeof place === "object" && !(place instanceof Promise)) return await send(place);
         // The sender's shard may move at the same time, so its node must not wait for this message.
-        const { reply } = await whileWaitingForOthers(() => this.#inTurn(place, id, until, send));
+        const { reply } = await runWhileWaiting(() => this.#sendInOrder(place, id, until, send));
         return await reply;
       } catch (error) {
-        if (!(error instanceof NotBegun)) throw error;
+        if (!(error instanceof NotStartedError)) throw error;
         // The sender may be an actor that has already started work, so its own message must not be sent again.
-        if (this.#here.isStopping || this.#clock.monotonic() >= until)
+        if (this.#local.isStopping || this.#clock.monotonic() >= until)
           throw new AppError("overloaded", error.message, { retry_after: 1 });
       }
-      await pause(this.#clock, LOOK_MS);
+      await pause(this.#clock, RETRY_INTERVAL_MS);
     }
   }
 
   /** Sends the message once the actor's place is known, after all earlier ones that waited for it. Does not wait for the reply. */
-  async #inTurn(
+  async #sendInOrder(
     first: ActorPlace | Promise<ActorPlace> | undefined,
     id: string,
     until: number,
@@ -95,10 +95,10 @@ export class FarAsks {
     this.#waiting += 1;
     try {
       await before;
-      let place = await (first ?? this.#elsewhere.placeOf(id));
-      while (place === "nobody" && !this.#here.isStopping && this.#clock.monotonic() < until) {
-        await pause(this.#clock, LOOK_MS);
-        place = await this.#elsewhere.placeOf(id);
+      let place = await (first ?? this.#remote.locate(id));
+      while (place === "nobody" && !this.#local.isStopping && this.#clock.monotonic() < until) {
+        await pause(this.#clock, RETRY_INTERVAL_MS);
+        place = await this.#remote.locate(id);
       }
       const reply = send(place);
       // Avoids an unhandled rejection. The error reaches the caller that awaits the reply.

@@ -4,7 +4,7 @@
 
 import { uuid } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
-import type { NamedJob, OtherQueues, PlaceInQueue, PresentWorker, QueueView, Tags } from "./other-queues.ts";
+import type { NamedJob, PresentWorker, QueuePosition, QueueView, RemoteQueues, Tags } from "./other-queues.ts";
 
 export type QueuedJob = NamedJob & {
   /**
@@ -22,7 +22,7 @@ export interface WorkerPool {
   readonly hasFree: boolean;
   workersFor(tags: Tags): readonly string[];
   /** Reserves a slot for the job until it is released. Returns undefined when no matching worker is free. */
-  take(job_id: string, tags: Tags): Worker | undefined;
+  reserveSlot(job_id: string, tags: Tags): Worker | undefined;
   release(job_id: string): void;
   onChange(listener: () => void): void;
   /** The connected workers. */
@@ -38,7 +38,7 @@ type Running = {
 
 const NO_PART = -1;
 /** Maximum queue positions that other nodes see. */
-const MAX_SHOWN = 5_000;
+const MAX_VISIBLE_POSITIONS = 5_000;
 
 /** Tags of the built-in worker. It takes only jobs without other requirements. */
 const WORKER_TAGS: Readonly<Record<string, string>> = { scope: "organization", owner: "" };
@@ -52,29 +52,29 @@ export class JobQueue {
   /** Jobs that no connected worker can take, unordered. */
   readonly #parked = new Map<string, QueuedJob>();
   readonly #running = new Map<string, Running>();
-  #builtIn = 0;
+  #usedSlots = 0;
   #stopped = false;
   readonly #listeners: ((isOwn: boolean) => void)[] = [];
   #workersVersion = 0;
-  readonly #others: OtherQueues | undefined;
+  readonly #remote: RemoteQueues | undefined;
 
   /**
    * `slots` and `worker_id` are those of the built-in worker; by default it gets a new ID at each start. `others`: the queues of other
    * nodes, if any.
    */
-  constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid(), others?: OtherQueues) {
+  constructor(slots: number, pool?: WorkerPool, worker_id: string = uuid(), others?: RemoteQueues) {
     this.worker = { id: worker_id, name: "built-in" };
     this.#slots = slots;
     this.#pool = pool;
-    this.#others = others;
+    this.#remote = others;
     others?.onChange((workers) => {
       if (workers) this.#workersVersion += 1;
-      this.#changed(false);
+      this.#notifyListeners(false);
     });
     pool?.onChange(() => {
       this.#workersVersion += 1;
       this.#sort();
-      this.#changed();
+      this.#notifyListeners();
     });
   }
 
@@ -99,25 +99,25 @@ export class JobQueue {
   submit(job: QueuedJob): void {
     if (this.isElsewhere(job.tags)) {
       const { run: _, ...named } = job;
-      this.#others?.submit(named);
+      this.#remote?.submit(named);
       return;
     }
     const running = this.#running.get(job.id);
     if (running) running.again = job;
     else {
-      this.#place(job);
+      this.#enqueue(job);
       this.#fill();
-      this.#changed();
+      this.#notifyListeners();
     }
   }
 
   /** Removes a waiting job, or aborts a running one, whose `run` reports the result. */
   cancel(id: string, reason: string): void {
-    this.#others?.cancel(id, reason);
+    this.#remote?.cancel(id, reason);
     const at = this.#waiting.findIndex((job) => job.id === id);
     if (at >= 0) {
       this.#waiting.splice(at, 1);
-      this.#changed();
+      this.#notifyListeners();
     }
     this.#parked.delete(id);
     const running = this.#running.get(id);
@@ -128,35 +128,35 @@ export class JobQueue {
   /** Returns the workers that could take a job with these tags. */
   workersFor(tags: Tags): readonly string[] {
     if (isForBuiltIn(tags)) return [this.worker.id];
-    return (this.isElsewhere(tags) ? this.#others : this.#pool)?.workersFor(tags) ?? [];
+    return (this.isElsewhere(tags) ? this.#remote : this.#pool)?.workersFor(tags) ?? [];
   }
 
   /** Returns whether jobs with these tags run on another node. */
   isElsewhere(tags: Tags = {}): boolean {
-    return this.#others?.takes(tags) ?? false;
+    return this.#remote?.accepts(tags) ?? false;
   }
 
   /**
    * Returns whether an open job is already queued. For a job of another node's workers, that node is asked, and the owner is notified if it
    * is not queued there.
    */
-  takesUp(job: Pick<NamedJob, "id" | "tags" | "of">): boolean {
-    if (this.holds(job.id)) return true;
+  ensureQueued(job: Pick<NamedJob, "id" | "tags" | "of">): boolean {
+    if (this.has(job.id)) return true;
     if (!this.isElsewhere(job.tags)) return false;
-    this.#others?.follow(job);
+    this.#remote?.follow(job);
     return true;
   }
 
   /** Returns whether the job runs or waits here, or was submitted to another node. */
-  holds(id: string): boolean {
-    return this.holdsHere(id) || (this.#others?.holds(id) ?? false);
+  has(id: string): boolean {
+    return this.hasLocally(id) || (this.#remote?.has(id) ?? false);
   }
 
   /**
    * Returns whether the job runs or waits here. Excludes a job that is ending because its shard moved, since it must begin again if the
    * shard returns.
    */
-  holdsHere(id: string): boolean {
+  hasLocally(id: string): boolean {
     const running = this.#running.get(id);
     const goesOn = running !== undefined && (running.again !== undefined || !isLeft(running.abort.signal));
     return goesOn || this.#parked.has(id) || this.#waiting.some((job) => job.id === id);
@@ -166,23 +166,23 @@ export class JobQueue {
    * Returns the position in the queue, counted from 1, and its length; 0 for a job that is not waiting or that no worker can take. In a
    * cluster, each node has its own built-in worker, while all nodes share the queue for other workers, so the two are counted separately.
    */
-  position(id: string): PlaceInQueue {
-    if (!this.#others) return placeIn(this.#waiting, id);
+  position(id: string): QueuePosition {
+    if (!this.#remote) return toQueuePosition(this.#waiting, id);
     const own = this.#waiting.find((job) => job.id === id);
-    if (own) return placeIn(this.#waitingFor(isForBuiltIn(own.tags)), id);
-    return this.#others.position(id) ?? { queue_position: 0, queue_size: this.#waiting.length };
+    if (own) return toQueuePosition(this.#listWaiting(isForBuiltIn(own.tags)), id);
+    return this.#remote.position(id) ?? { queue_position: 0, queue_size: this.#waiting.length };
   }
 
   /** The queue as other nodes see it, without a version. */
   get view(): Omit<QueueView, "version"> {
     const waiting = [true, false].map((builtIn) => {
-      const jobs = this.#waitingFor(builtIn);
-      return { ids: jobs.slice(0, MAX_SHOWN).map(({ id }) => id), size: jobs.length };
+      const jobs = this.#listWaiting(builtIn);
+      return { ids: jobs.slice(0, MAX_VISIBLE_POSITIONS).map(({ id }) => id), size: jobs.length };
     });
     return { waiting, workers: this.#pool?.present ?? [] };
   }
 
-  #waitingFor(builtIn: boolean): QueuedJob[] {
+  #listWaiting(builtIn: boolean): QueuedJob[] {
     return this.#waiting.filter(({ tags }) => isForBuiltIn(tags) === builtIn);
   }
 
@@ -197,22 +197,22 @@ export class JobQueue {
    * Stops the jobs of these shards, as at shutdown, because other nodes continue them. Jobs for connected workers belong to the first node,
    * regardless of their shard. Resolves when the affected runs have ended.
    */
-  async leave(isLeaving: (part: number) => boolean): Promise<void> {
-    const leaves = ({ part, tags }: NamedJob): boolean =>
+  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+    const isLeavingJob = ({ part, tags }: NamedJob): boolean =>
       isLeaving(isForBuiltIn(tags) ? (part ?? NO_PART) : FIRST_PART);
-    this.#others?.leave(isLeaving);
-    const out = [...this.#waiting, ...this.#parked.values()].filter(leaves);
+    this.#remote?.releaseParts(isLeaving);
+    const out = [...this.#waiting, ...this.#parked.values()].filter(isLeavingJob);
     for (const { id } of out) this.#drop(id);
-    const running = [...this.#running.values()].filter(({ job }) => leaves(job));
+    const running = [...this.#running.values()].filter(({ job }) => isLeavingJob(job));
     for (const one of running) {
       delete one.again;
       one.abort.abort(new ServerStopping());
     }
-    this.#changed();
+    this.#notifyListeners();
     await Promise.all(running.map(({ done }) => done));
     // The next first node runs this node's own jobs. Other nodes resubmit theirs after polling.
     for (const { run: _, ...job } of [...out, ...running.map(({ job }) => job)])
-      if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#others?.follow(job);
+      if (!isForBuiltIn(job.tags) && !isLeaving(job.part ?? NO_PART)) this.#remote?.follow(job);
   }
 
   #drop(id: string): void {
@@ -221,16 +221,16 @@ export class JobQueue {
     this.#parked.delete(id);
   }
 
-  #changed(isOwn = true): void {
+  #notifyListeners(isOwn = true): void {
     for (const listener of this.#listeners) listener(isOwn);
   }
 
-  #place(job: QueuedJob): void {
+  #enqueue(job: QueuedJob): void {
     if (this.workersFor(job.tags ?? {}).length === 0) {
       this.#parked.set(job.id, job);
       return;
     }
-    const at = this.#waiting.findIndex((other) => before(job, other));
+    const at = this.#waiting.findIndex((other) => comesBefore(job, other));
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, job);
   }
 
@@ -245,7 +245,7 @@ export class JobQueue {
     for (const job of [...this.#parked.values()]) {
       if (isLost(job)) continue;
       this.#parked.delete(job.id);
-      this.#place(job);
+      this.#enqueue(job);
     }
     this.#fill();
   }
@@ -253,7 +253,7 @@ export class JobQueue {
   #fill(): void {
     for (let i = 0; i < this.#waiting.length && !this.#stopped && this.#hasFree(); ) {
       const job = this.#waiting[i] as QueuedJob;
-      const worker = this.#take(job);
+      const worker = this.#takeWorker(job);
       if (worker) {
         this.#waiting.splice(i, 1);
         this.#start(job, worker);
@@ -262,36 +262,36 @@ export class JobQueue {
   }
 
   #hasFree(): boolean {
-    return this.#builtIn < this.#slots || this.#pool?.hasFree === true;
+    return this.#usedSlots < this.#slots || this.#pool?.hasFree === true;
   }
 
-  #take(job: QueuedJob): Worker | undefined {
-    if (!isForBuiltIn(job.tags)) return this.#pool?.take(job.id, job.tags ?? {});
-    return this.#builtIn < this.#slots ? this.worker : undefined;
+  #takeWorker(job: QueuedJob): Worker | undefined {
+    if (!isForBuiltIn(job.tags)) return this.#pool?.reserveSlot(job.id, job.tags ?? {});
+    return this.#usedSlots < this.#slots ? this.worker : undefined;
   }
 
   #start(job: QueuedJob, worker: Worker): void {
     const abort = new AbortController();
     const isBuiltIn = worker === this.worker;
     let hasSlot = isBuiltIn;
-    if (isBuiltIn) this.#builtIn += 1;
-    const leaveSlot = (): void => {
-      if (hasSlot) this.#builtIn -= 1;
+    if (isBuiltIn) this.#usedSlots += 1;
+    const releaseSlot = (): void => {
+      if (hasSlot) this.#usedSlots -= 1;
       hasSlot = false;
     };
     const yieldSlot = (): void => {
-      leaveSlot();
+      releaseSlot();
       this.#fill();
-      this.#changed();
+      this.#notifyListeners();
     };
     const done = job.run(abort.signal, worker, yieldSlot).finally(() => {
       const again = this.#running.get(job.id)?.again;
       this.#running.delete(job.id);
-      if (again) this.#place(again);
-      leaveSlot();
+      if (again) this.#enqueue(again);
+      releaseSlot();
       if (!isBuiltIn) this.#pool?.release(job.id);
       this.#fill();
-      this.#changed();
+      this.#notifyListeners();
     });
     this.#running.set(job.id, { abort, done, job });
   }
@@ -311,10 +311,10 @@ const isLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && reason 
 export const isForBuiltIn = (tags: Tags = {}): boolean =>
   Object.entries(tags).every(([key, value]) => WORKER_TAGS[key] === value);
 
-const placeIn = (jobs: readonly QueuedJob[], id: string): PlaceInQueue => ({
+const toQueuePosition = (jobs: readonly QueuedJob[], id: string): QueuePosition => ({
   queue_position: jobs.findIndex((job) => job.id === id) + 1,
   queue_size: jobs.length,
 });
 
-const before = (a: QueuedJob, b: QueuedJob): boolean =>
+const comesBefore = (a: QueuedJob, b: QueuedJob): boolean =>
   a.urgency === b.urgency ? a.created_at < b.created_at : a.urgency === "person";

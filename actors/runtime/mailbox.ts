@@ -4,12 +4,12 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import PQueue from "p-queue";
 import { AppError } from "#base/errors.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
-import { originNow, withOrigin } from "#base/origin.ts";
-import { carrySpan } from "#base/spans.ts";
-import { tracedMessage, tracing } from "#base/trace.ts";
+import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
+import { bindToSpan } from "#base/spans.ts";
+import { traceMessage, tracing } from "#base/trace.ts";
 
 /** Maximum messages that wait for one actor. More are answered "overloaded" (docs/spec/design.md 3, rule 6). */
-export const MAILBOX_LIMIT = 256;
+export const MAX_WAITING_MESSAGES = 256;
 
 /** Observes every message of every mailbox for metrics. Must be fast and must not throw. */
 type MailboxWatcher = { entered(): number; begun(at: number): void };
@@ -20,7 +20,7 @@ export const watchMailboxes = (next: MailboxWatcher | undefined): void => {
   watcher = next;
 };
 
-const turn = new AsyncLocalStorage<Mailbox | undefined>();
+const currentMailbox = new AsyncLocalStorage<Mailbox | undefined>();
 
 export class Mailbox {
   #queue: PQueue | undefined;
@@ -33,23 +33,23 @@ export class Mailbox {
 
   /** Runs the task after all earlier ones. Rejects with 503 when the mailbox is full. */
   run<T>(task: () => Promise<T>): Promise<T> {
-    if (turn.getStore() === this) {
+    if (currentMailbox.getStore() === this) {
       return Promise.reject(new Error("an actor may not ask itself inside its own turn: it would wait for ever"));
     }
     const queue = this.#queue ?? new PQueue({ concurrency: 1 });
     this.#queue = queue;
-    if (queue.size >= MAILBOX_LIMIT) {
+    if (queue.size >= MAX_WAITING_MESSAGES) {
       return Promise.reject(new AppError("overloaded", "Too many requests are waiting for this resource."));
     }
-    const work = carrySpan(tracing() ? tracedMessage(this.#owner, task) : task);
-    const origin = originNow();
+    const work = bindToSpan(tracing() ? traceMessage(this.#owner, task) : task);
+    const origin = getCurrentOrigin();
     const watching = watcher;
     const at = watching?.entered() ?? 0;
     return queue.add(async () => {
       watching?.begun(at);
       try {
         // The request's shard may differ from the actor's, and the caller that drains the queue may belong to a third.
-        return await runOutsideRequest(() => turn.run(this, () => withOrigin(origin, work)));
+        return await runOutsideRequest(() => currentMailbox.run(this, () => withOrigin(origin, work)));
       } finally {
         // Idle actors have no queue object: it takes a kilobyte, and creating one takes a microsecond.
         if (queue.size === 0) this.#queue = undefined;
@@ -58,12 +58,12 @@ export class Mailbox {
   }
 
   /** Whether nothing is running or waiting. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#queue === undefined;
   }
 
   /** Resolves when all waiting tasks have run. */
-  async drained(): Promise<void> {
+  async whenDrained(): Promise<void> {
     await this.#queue?.onIdle();
   }
 }
@@ -72,5 +72,5 @@ export class Mailbox {
  * Runs `work` outside of any message or request context: for effects, which may message the actor that started them and may outlive the
  * request.
  */
-export const outsideTurn = <T>(work: () => T): T =>
-  runOutsideRequest(() => withOrigin(undefined, () => turn.run(undefined, work)));
+export const runOutsideMailbox = <T>(work: () => T): T =>
+  runOutsideRequest(() => withOrigin(undefined, () => currentMailbox.run(undefined, work)));

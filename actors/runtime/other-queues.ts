@@ -26,7 +26,7 @@ export type NamedJob = {
 /** A worker, with what decides which jobs it may take. */
 export type PresentWorker = WorkerPlace & { readonly id: string };
 
-export type PlaceInQueue = { readonly queue_position: number; readonly queue_size: number };
+export type QueuePosition = { readonly queue_position: number; readonly queue_size: number };
 
 /** A queue as other nodes see it: the first jobs that wait for the built-in worker, and the first that wait for others, in order. */
 export type QueueView = {
@@ -36,19 +36,19 @@ export type QueueView = {
   readonly workers: readonly PresentWorker[];
 };
 
-export interface OtherQueues {
+export interface RemoteQueues {
   /** Returns whether jobs with these tags belong to the first node and this is another one. */
-  takes(tags: Tags): boolean;
+  accepts(tags: Tags): boolean;
   submit(job: NamedJob): void;
   /** Tracks a job that the first node may already have. Polling finds out, and notifies the owner if not. */
   follow(job: Pick<NamedJob, "id" | "part" | "of">): void;
   cancel(id: string, reason: string): void;
-  holds(id: string): boolean;
+  has(id: string): boolean;
   workersFor(tags: Tags): readonly string[];
   /** Returns the position of a job on another node. */
-  position(id: string): PlaceInQueue | undefined;
+  position(id: string): QueuePosition | undefined;
   /** Called when `position`, or with `workers` also `workersFor`, may have changed. */
   onChange(listener: (workers: boolean) => void): void;
   /** Drops the jobs of shards that moved to another node. */
-  leave(isLeaving: (part: number) => boolean): void;
+  releaseParts(isLeaving: (part: number) => boolean): void;
 }

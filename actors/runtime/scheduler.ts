@@ -2,13 +2,13 @@
 // until its actor has handled it (the actor clears it in the same batch), so a crash repeats it and never loses it.
 import type { Clock, Timer as Ticking } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, ownParts, type Parts } from "#base/parts.ts";
-import { dueTimersInParts } from "#db/due-timers.ts";
+import { ALL_PARTS, getOwnParts, type Parts } from "#base/parts.ts";
+import { listDueTimersInParts } from "#db/due-timers.ts";
 import type { Store } from "#db/engine/store.ts";
-import { TIMERS_AT_ONCE, type Timer } from "#db/engine/timers.ts";
+import { MAX_DUE_TIMERS, type Timer } from "#db/engine/timers.ts";
 
-const TICK_MS = 1_000;
-const SWEEP_MS = 10_000;
+const TICK_INTERVAL_MS = 1_000;
+const SWEEP_INTERVAL_MS = 10_000;
 /** Delay before a failed delivery is retried. */
 const RETRY_MS = 30_000;
 /** Maximum pages of timers delivered per tick, for example when a template change makes all of its workspaces due. */
@@ -23,7 +23,7 @@ export class Scheduler {
   readonly #sweep: () => void;
   readonly #parts: Parts;
   readonly #running = new Map<string, Promise<void>>();
-  readonly #held = new Map<string, number>();
+  readonly #retryAt = new Map<string, number>();
   #ticking: Ticking[] = [];
 
   /** `deliver` sends a due timer's message to its actor; `sweep` passivates idle actors. Only handles timers of the shards in `parts`. */
@@ -37,8 +37,8 @@ export class Scheduler {
 
   start(): void {
     this.#ticking = [
-      this.#clock.every(TICK_MS, () => void this.tick()),
-      this.#clock.every(SWEEP_MS, () => this.#sweep()),
+      this.#clock.every(TICK_INTERVAL_MS, () => void this.tick()),
+      this.#clock.every(SWEEP_INTERVAL_MS, () => this.#sweep()),
     ];
   }
 
@@ -49,13 +49,13 @@ export class Scheduler {
   /** Delivers all due timers. Resolves when they have been handled. */
   async tick(): Promise<void> {
     const now = this.#clock.now();
-    for (const [id, until] of this.#held) if (until <= now) this.#held.delete(id);
+    for (const [id, until] of this.#retryAt) if (until <= now) this.#retryAt.delete(id);
     try {
       for (let pages = 0; pages < MAX_PAGES; pages++) {
-        const due = await this.#store.all(dueTimersInParts(ownParts(this.#parts), now));
-        const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#held.has(id));
+        const due = await this.#store.all(listDueTimersInParts(getOwnParts(this.#parts), now));
+        const fresh = due.filter(({ id }) => !this.#running.has(id) && !this.#retryAt.has(id));
         await Promise.all(fresh.map((timer) => this.#fire(timer)));
-        if (due.length < TIMERS_AT_ONCE || fresh.length === 0) return;
+        if (due.length < MAX_DUE_TIMERS || fresh.length === 0) return;
       }
     } catch (error) {
       log("scheduler").error("cannot read due timers: {error}", { error });
@@ -63,21 +63,21 @@ export class Scheduler {
   }
 
   /** Resolves when all messages being delivered have been handled. */
-  async settled(): Promise<void> {
+  async whenSettled(): Promise<void> {
     await Promise.all(this.#running.values());
   }
 
   #fire(timer: Timer): Promise<void> {
-    const fired = this.#hand(timer).finally(() => this.#running.delete(timer.id));
+    const fired = this.#deliverTimer(timer).finally(() => this.#running.delete(timer.id));
     this.#running.set(timer.id, fired);
     return fired;
   }
 
-  async #hand(timer: Timer): Promise<void> {
+  async #deliverTimer(timer: Timer): Promise<void> {
     try {
       await this.#deliver(timer);
     } catch (error) {
-      this.#held.set(timer.id, this.#clock.now() + RETRY_MS);
+      this.#retryAt.set(timer.id, this.#clock.now() + RETRY_MS);
       log("scheduler").error("timer {id} failed: {error}", { id: timer.id, error });
     }
   }

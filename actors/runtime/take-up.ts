@@ -4,12 +4,12 @@ import { log } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 
 /** Some items failed, and were logged, but may succeed later. */
-export class NotAllResumed extends Error {
-  override readonly name = "NotAllTakenUp";
+export class ResumeIncompleteError extends Error {
+  override readonly name = "ResumeIncompleteError";
 }
 
 /**
- * Resumes each item. A failed one is logged and does not block the others. Throws `NotAllTakenUp` at the end if some may succeed later, so
+ * Resumes each item. A failed one is logged and does not block the others. Throws `ResumeIncompleteError` at the end if some may succeed later, so
  * that work from another node is not lost while the database is unavailable.
  */
 export const resumeAll = async <T>(
@@ -22,15 +22,15 @@ export const resumeAll = async <T>(
     try {
       await take(one);
     } catch (error) {
-      isLater ||= mayComeLater(error);
+      isLater ||= isTemporary(error);
       log("recovery").error("{name} cannot be taken up again: {error}", { name: name(one), error });
     }
   }
-  if (isLater) throw new NotAllResumed("not everything that was open could be taken up");
+  if (isLater) throw new ResumeIncompleteError("not everything that was open could be taken up");
 };
 
-const LATER: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);
+const TEMPORARY_REASONS: ReadonlySet<string> = new Set(["overloaded", "unreachable", "moved", "unknown"]);
 
-const mayComeLater = (error: unknown): boolean =>
-  (error instanceof CommitError && LATER.has(error.reason)) ||
+const isTemporary = (error: unknown): boolean =>
+  (error instanceof CommitError && TEMPORARY_REASONS.has(error.reason)) ||
   (error instanceof AppError && error.kind === "overloaded");

@@ -9,12 +9,12 @@ type Waiting = { readonly owner_id: string; readonly workspace_id: string };
 export class Turns {
   readonly #busy = new Set<string>();
   /** People and workspaces, most recently served last. */
-  readonly #served = new Map<string, number>();
+  readonly #lastServed = new Map<string, number>();
   #count = 0;
 
   /** Returns the items that may have a slot now, in order of priority. Ties keep the given order. */
   order<T extends Waiting>(waiting: readonly T[]): T[] {
-    const rank = (id: string): number => this.#served.get(id) ?? 0;
+    const rank = (id: string): number => this.#lastServed.get(id) ?? 0;
     return waiting
       .filter(({ owner_id }) => !this.#busy.has(owner_id))
       .toSorted((a, b) => rank(a.owner_id) - rank(b.owner_id) || rank(a.workspace_id) - rank(b.workspace_id));
@@ -28,12 +28,12 @@ export class Turns {
     this.#busy.add(owner_id);
     this.#count += 1;
     for (const id of [workspace_id, owner_id]) {
-      this.#served.delete(id);
-      this.#served.set(id, this.#count);
+      this.#lastServed.delete(id);
+      this.#lastServed.set(id, this.#count);
     }
-    for (const id of this.#served.keys()) {
-      if (this.#served.size <= MAX_REMEMBERED) break;
-      this.#served.delete(id);
+    for (const id of this.#lastServed.keys()) {
+      if (this.#lastServed.size <= MAX_REMEMBERED) break;
+      this.#lastServed.delete(id);
     }
   }
 

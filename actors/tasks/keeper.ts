@@ -9,19 +9,19 @@ import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import type { Events } from "../runtime/events.ts";
-import { Looks } from "../runtime/looks.ts";
-import { outsideTurn } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/looks.ts";
+import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 
 /** The kind and name of its timers. */
 export const TASK = "task";
-export const GIVE_PROMPT = "prompt";
-export const END_CHAT = "end";
+export const PROMPT_TIMER = "prompt";
+export const END_CHAT_TIMER = "end";
 
 /** Interval of checks without an event, in case one was missed. */
-const LOOK_MS = 30_000;
+const CHECK_INTERVAL_MS = 30_000;
 /** Errors that may resolve soon. */
-const PASSING: ReadonlySet<ErrorKind> = new Set([
+const TEMPORARY_KINDS: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
   ...(["conflict", "internal"] as const),
 ]);
@@ -42,8 +42,8 @@ export class TaskKeeper {
   readonly #deps: TaskKeeperDeps;
   /** Maps a workspace to its task with an undelivered prompt. */
   readonly #waiting = new Map<string, string>();
-  readonly #looks = new Looks(
-    (id) => this.#lookOnce(id),
+  readonly #checks = new CheckQueue(
+    (id) => this.#checkOnce(id),
     (task_id, error) => {
       // The prompt was changed concurrently.
       if (error instanceof CommitError && error.reason === "stale") return "again";
@@ -54,21 +54,21 @@ export class TaskKeeper {
 
   constructor(deps: TaskKeeperDeps) {
     this.#deps = deps;
-    const heard = (workspace_id: string): void => {
+    const onWorkspaceEvent = (workspace_id: string): void => {
       const task_id = this.#waiting.get(workspace_id);
-      if (task_id !== undefined) outsideTurn(() => void this.#looks.look(task_id));
+      if (task_id !== undefined) runOutsideMailbox(() => void this.#checks.check(task_id));
     };
-    deps.topics.subscribeAll("workspace", heard);
-    deps.topics.subscribeAll("workspace_changed", heard);
+    deps.topics.subscribeAll("workspace", onWorkspaceEvent);
+    deps.topics.subscribeAll("workspace_changed", onWorkspaceEvent);
     deps.topics.subscribeAll("missed", () => {
-      for (const workspace_id of this.#waiting.keys()) heard(workspace_id);
+      for (const workspace_id of this.#waiting.keys()) onWorkspaceEvent(workspace_id);
     });
   }
 
   /** Checks the task whenever its workspace changes. */
   wait({ task_id, workspace_id }: Waiting): void {
     this.#waiting.set(workspace_id, task_id);
-    void this.#looks.look(task_id);
+    void this.#checks.check(task_id);
   }
 
   /** Resumes waiting tasks after a start, or after taking over these shards. */
@@ -79,32 +79,32 @@ export class TaskKeeper {
   }
 
   /** Stops working on tasks, except those of the shards in `left`, which stay on this node. Resolves when no check is running. */
-  async leave(left: PartNumbers): Promise<void> {
+  async releaseAllExcept(left: PartNumbers): Promise<void> {
     this.#waiting.clear();
-    await this.#looks.settled();
+    await this.#checks.whenSettled();
     await this.start(left);
   }
 
   async stop(): Promise<void> {
-    await this.#looks.stop();
+    await this.#checks.stop();
   }
 
   /** Handles a due timer of a task. `chat_id` instead of the task's ID: its chat must be ended. */
-  async due(id: string, name: string): Promise<void> {
-    if (name === GIVE_PROMPT) return this.#looks.look(id);
+  async onTimer(id: string, name: string): Promise<void> {
+    if (name === PROMPT_TIMER) return this.#checks.check(id);
     await this.#deps.end(id);
-    await this.#deps.store.commit([clearTimer(TASK, id, END_CHAT)]);
+    await this.#deps.store.commit([clearTimer(TASK, id, END_CHAT_TIMER)]);
   }
 
-  async #lookOnce(task_id: string): Promise<void> {
+  async #checkOnce(task_id: string): Promise<void> {
     const { store, clock, begin } = this.#deps;
     const { task, part } = (await store.get(findTask({ id: task_id }))) ?? {};
-    const done = clearTimer(TASK, task_id, GIVE_PROMPT);
+    const done = clearTimer(TASK, task_id, PROMPT_TIMER);
     if (!task) return this.#settle(task_id, [done], undefined);
     this.#waiting.set(task.workspace_id, task_id);
     const now = clock.now();
     if (!(await isWorkspaceReady(store, task.workspace_id, now))) {
-      await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)], undefined, part);
+      await store.commit([setTimer(TASK, task_id, PROMPT_TIMER, now + CHECK_INTERVAL_MS)], undefined, part);
       return;
     }
     // May be set already after a crash, before the chat was created or the timer cleared.
@@ -116,23 +116,23 @@ export class TaskKeeper {
       await begin(task);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return this.#failed(task, error, part);
+      return this.#onFailure(task, error, part);
     }
     await this.#settle(task_id, [done], part);
   }
 
   /** Retries temporary errors. Any other error remains until someone resumes the task. */
-  async #failed(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
+  async #onFailure(task: TaskRow, { message, detail, kind }: AppError, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const problem = [message, detail].filter((words) => words !== "").join(" ");
     const noted = [updateTask(task.id, { problem, delivered_at: null, updated_at: clock.now() })];
-    if (PASSING.has(kind)) {
-      const later = setTimer(TASK, task.id, GIVE_PROMPT, clock.now() + LOOK_MS);
+    if (TEMPORARY_KINDS.has(kind)) {
+      const later = setTimer(TASK, task.id, PROMPT_TIMER, clock.now() + CHECK_INTERVAL_MS);
       await store.commit([...noted, later], undefined, part);
       return;
     }
     log("tasks").warn("task {task_id} does not get its prompt: {problem}", { task_id: task.id, problem });
-    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, GIVE_PROMPT)], part);
+    await this.#settle(task.id, [...noted, clearTimer(TASK, task.id, PROMPT_TIMER)], part);
   }
 
   async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {

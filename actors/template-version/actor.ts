@@ -2,7 +2,7 @@
 // the version, also goes through here, so that it cannot be archived at the same time (rules TP-13 to TP-18).
 import type { Clock } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
@@ -18,17 +18,17 @@ import {
 import type { JobRow } from "#db/workspaces/jobs.ts";
 import { findJob, insertJob } from "#db/workspaces/jobs.ts";
 import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
-import type { Said } from "../job/report.ts";
-import { SaidOnce } from "../job/said-once.ts";
-import { isOfRun, type OfRun, PENDING, reapDue } from "../job/state.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
+import type { JobOutput } from "../job/report.ts";
+import { OutputDeduplicator } from "../job/said-once.ts";
+import { type AttemptRef, isCurrentAttempt, PENDING, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
-import { templateActivated, templateMade, versionEntries } from "./audit.ts";
+import { auditTemplateActivated, auditTemplateCreated, buildVersionEntries } from "./audit.ts";
 import type { ImportFailure } from "./import.ts";
 import {
   ACTOR,
-  type Imported,
+  type ImportResult,
   REAP,
   transition,
   type VersionChange,
@@ -66,23 +66,23 @@ export type NewTemplate = Omit<
 
 /** The input for a worker; "stale" when the job no longer waits for one. */
 export type StartedImport =
-  | ({ readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string } & OfRun)
+  | ({ readonly file_id: string; readonly sealed_variable_values: string; readonly created_by: string } & AttemptRef)
   | "stale";
 
 /** The result of a report that may be late: "stale" is a value, not an error. */
-export type Late = "done" | "stale";
+export type LateResult = "done" | "stale";
 
 export class TemplateVersionActor extends Actor<VersionState> {
   readonly #deps: TemplateVersionDeps;
-  readonly #saidOnce: SaidOnce;
+  readonly #deduplicator: OutputDeduplicator;
 
   constructor(id: string, deps: TemplateVersionDeps) {
     super(id, deps.store);
     this.#deps = deps;
-    this.#saidOnce = new SaidOnce(deps.store);
+    this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
-  protected part({ version }: VersionState): number {
+  protected toPart({ version }: VersionState): number {
     return version.part;
   }
 
@@ -95,22 +95,22 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return { version, job };
   }
 
-  protected override unconfirmed(_: VersionState | undefined, found: VersionState | undefined): void {
+  protected override onUnconfirmedCommit(_: VersionState | undefined, found: VersionState | undefined): void {
     if (!found) return;
     const { job, version } = found;
     const { topics, imports } = this.#deps;
-    const status = jobStatus(job);
+    const status = toJobStatus(job);
     topics.publish("job", job.id, { logs: [], done: job.completed_at !== null });
     for (const id of [this.id, version.template_id]) if (id !== null) topics.publish("shown_changed", id, {});
     if (status === "pending") this.#submit(found);
     if (status === "canceling") imports.cancel(job.id);
   }
 
-  protected override entries(
+  protected override buildEntries(
     before: VersionState | undefined,
     { state }: Outcome<VersionState, unknown>,
   ): readonly AuditEntry[] {
-    return versionEntries(before, state, this.#now());
+    return buildVersionEntries(before, state, this.#now());
   }
 
   /**
@@ -126,7 +126,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
         ...rest,
         variable_values: {},
         id: this.id,
-        part: partOf(input.template_id ?? this.id),
+        part: toPart(input.template_id ?? this.id),
         job_id,
         archived: false,
         created_at: now,
@@ -143,7 +143,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
           this.#deps.imports.submit({ version_id: this.id, job_id, created_at: now, tags, part: version.part }),
         reply: undefined,
       };
-    }).catch(nameTaken);
+    }).catch(throwNameConflict);
   }
 
   /** Assigns the import to a worker. Returns "stale" when it no longer waits for one. */
@@ -153,64 +153,68 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const { attempts } = state.job;
       const reply = { file_id, sealed_variable_values, created_by, attempt: attempts + 1 };
       // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
-      const isUnheard = jobStatus(state.job) === "running" && state.job.worker_id === worker.id;
+      const isUnheard = toJobStatus(state.job) === "running" && state.job.worker_id === worker.id;
       if (isUnheard) return { state, reply: { ...reply, attempt: attempts } };
       return this.#settle<StartedImport>(state, { type: "start", now: this.#now(), worker }, reply, "stale");
     });
   }
 
   /** Stores log lines of the running import. */
-  say(said: Pick<Said, "id" | "logs"> & OfRun): Promise<Late> {
-    return this.handle<Late>(async (state) => {
+  say(said: Pick<JobOutput, "id" | "logs"> & AttemptRef): Promise<LateResult> {
+    return this.handle<LateResult>(async (state) => {
       const { logs, attempt } = said;
-      if (!isOfRun(state.job, said)) return { state, reply: "stale" };
-      const first_id = await this.#saidOnce.numbersFor(state.job, said);
+      if (!isCurrentAttempt(state.job, said)) return { state, reply: "stale" };
+      const first_id = await this.#deduplicator.numbersFor(state.job, said);
       if (first_id === "stored") return { state, reply: "done" };
-      return this.#late(state, { type: "say", now: this.#now(), attempt, first_id, logs });
+      return this.#settleReport(state, { type: "say", now: this.#now(), attempt, first_id, logs });
     });
   }
 
   /** Stores the result of a successful import. An import that was canceled by now stays canceled. */
-  imported(result: Imported & OfRun): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "imported", now: this.#now(), ...result }));
+  imported(result: ImportResult & AttemptRef): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "imported", now: this.#now(), ...result }));
   }
 
-  failJob(failure: ImportFailure & OfRun): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "failed", now: this.#now(), ...failure }));
+  failJob(failure: ImportFailure & AttemptRef): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "failed", now: this.#now(), ...failure }));
   }
 
   /** The import has ended because it was canceled. */
-  completeJob(run: OfRun): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "complete", now: this.#now(), ...run }));
+  completeJob(run: AttemptRef): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "complete", now: this.#now(), ...run }));
   }
 
   /** Heartbeat of the worker. */
-  touchJob(run: OfRun): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "touch", now: this.#now(), ...run }));
+  touchJob(run: AttemptRef): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "touch", now: this.#now(), ...run }));
   }
 
   /**
    * Resumes after a server restart, a move from another node (`moved`) or the loss of the worker (`lost` says how): a waiting job waits
    * again, a running one begins again.
    */
-  resume({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
+  resume({
+    lost,
+    moved,
+    attempt,
+  }: AttemptRef & { readonly lost?: string; readonly moved?: boolean }): Promise<LateResult> {
     return this.handle((state) => {
-      if (jobStatus(state.job) === "pending" && isOfRun(state.job, { attempt })) {
+      if (toJobStatus(state.job) === "pending" && isCurrentAttempt(state.job, { attempt })) {
         return { state, after: () => this.#submit(state), reply: "done" as const };
       }
-      return this.#late(state, { type: "requeue", now: this.#now(), lost, moved, attempt });
+      return this.#settleReport(state, { type: "requeue", now: this.#now(), lost, moved, attempt });
     });
   }
 
   /** Handles the timer of a job that has gone silent. */
-  reap(_: Record<string, never>): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "reap", now: this.#now() }));
+  reap(_: Record<string, never>): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "reap", now: this.#now() }));
   }
 
   /** Rejects with 412 when the import has ended or was already canceled. */
   cancel(_: Record<string, never>): Promise<void> {
     return this.handle((state) => {
-      const status = jobStatus(state.job);
+      const status = toJobStatus(state.job);
       if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
       if (status !== "pending" && status !== "running") {
         throw new AppError("precondition_failed", "The job has already ended.");
@@ -231,7 +235,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
         after: () => this.#deps.topics.publish("shown_changed", this.id, {}),
         reply: undefined,
       };
-    }).catch(nameTaken);
+    }).catch(throwNameConflict);
   }
 
   /** Hides the version from new builds, or shows it again. Rejects with 400 for a template's active version. */
@@ -260,7 +264,7 @@ export class TemplateVersionActor extends Actor<VersionState> {
       if (version.template_id !== null) {
         throw invalidField("template_version_id", "belongs to a template already");
       }
-      this.#usable(state, "template_version_id");
+      this.#requireUsable(state, "template_version_id");
       const now = this.#now();
       const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
@@ -268,24 +272,24 @@ export class TemplateVersionActor extends Actor<VersionState> {
       const made = { ...template, provisioner: provisioner ?? "", active_version_id: this.id, ...at };
       return this.#committing({ ...state, version: { ...version, template_id: template.id, updated_at: now } }, [
         insertTemplate(made),
-        templateMade(made, now),
+        auditTemplateCreated(made, now),
         adoptVersion({ id: this.id, template_id: template.id, updated_at: now }),
         schedulePrebuildCheck(template.id, now),
       ]);
-    }).catch(templateNameTaken);
+    }).catch(throwTemplateNameConflict);
   }
 
   /** Makes this the version of the template's new workspaces. Rejects with 400 when it is not usable or belongs to another template. */
   activate({ template_id }: { readonly template_id: string }): Promise<void> {
     return this.handle<void>(async (state) => {
       if (state.version.template_id !== template_id) throw invalidField("id", "is not a version of this template");
-      this.#usable(state, "id");
+      this.#requireUsable(state, "id");
       const row = await this.#deps.store.get(findTemplateVersion({ id: this.id }));
       const template = await this.#deps.store.get(findTemplate({ id: template_id }));
       const { provisioner } = JSON.parse(row?.manifest ?? "{}") as { provisioner?: string };
       const patch = { active_version_id: this.id, provisioner: provisioner ?? "", updated_at: this.#now() };
       const look = schedulePrebuildCheck(template_id, patch.updated_at);
-      const entries = template ? [templateActivated(template, patch)] : [];
+      const entries = template ? [auditTemplateActivated(template, patch)] : [];
       return {
         ...this.#committing(state, [updateTemplate(template_id, patch, { expect: 1 }), look, ...entries]),
         after: () => this.#deps.topics.publish("shown_changed", template_id, {}),
@@ -294,8 +298,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
   }
 
   /** Throws if no workspace can be created from the version. */
-  #usable({ version, job }: VersionState, field: string): void {
-    const status = jobStatus(job);
+  #requireUsable({ version, job }: VersionState, field: string): void {
+    const status = toJobStatus(job);
     if (status === "failed" || status === "canceled") {
       const detail = status === "failed" ? `its import failed: ${job.error}` : "its import was cancelled";
       throw invalidField(field, detail.slice(0, 500));
@@ -314,8 +318,8 @@ export class TemplateVersionActor extends Actor<VersionState> {
     return this.#deps.clock.now();
   }
 
-  #late(state: VersionState, command: VersionCommand): Outcome<VersionState, Late> {
-    return this.#settle<Late>(state, command, "done", "stale");
+  #settleReport(state: VersionState, command: VersionCommand): Outcome<VersionState, LateResult> {
+    return this.#settle<LateResult>(state, command, "done", "stale");
   }
 
   #settle<Reply>(
@@ -344,14 +348,14 @@ export class TemplateVersionActor extends Actor<VersionState> {
 const isConstraint = (error: unknown): error is CommitError =>
   error instanceof CommitError && error.reason === "constraint";
 
-const nameTaken = (error: unknown): never => {
+const throwNameConflict = (error: unknown): never => {
   if (!isConstraint(error)) throw error;
-  throw conflict("The template has a version of this name already.", [{ field: "name", detail: "must be unique" }]);
+  throw conflict("The template already has a version with this name.", [{ field: "name", detail: "must be unique" }]);
 };
 
-const templateNameTaken = (error: unknown): never => {
+const throwTemplateNameConflict = (error: unknown): never => {
   if (!isConstraint(error)) throw error;
-  throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+  throw conflict("A template with this name already exists.", [{ field: "name", detail: "must be unique" }]);
 };
 
 // Builds a new template version and the row of its import job. Used by the actor.

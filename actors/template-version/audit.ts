@@ -2,11 +2,11 @@
 // version. Values of variables are not logged.
 
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit, isAudited } from "#db/reports/audit/audit.ts";
 import type { VersionState } from "./state.ts";
 
 /** Returns the entries for a change; `before` is undefined for a new version. */
-export const versionEntries = (
+export const buildVersionEntries = (
   before: VersionState | undefined,
   { version, job }: VersionState,
   now: number,
@@ -21,19 +21,19 @@ export const versionEntries = (
 
 type Template = { readonly id: string; readonly name: string; readonly icon: string; readonly organization_id: string };
 
-const about = ({ id, name, icon, organization_id }: Template, now: number) =>
+const entryBase = ({ id, name, icon, organization_id }: Template, now: number) =>
   ({ now, resource_type: "template", resource_id: id, target: name, icon, organization_id }) as const;
 
-export const templateMade = (template: Template, now: number): Statement =>
-  audited({ ...about(template, now), action: "create", after: template });
+export const auditTemplateCreated = (template: Template, now: number): Statement =>
+  insertAudit({ ...entryBase(template, now), action: "create", after: template });
 
 /** Returns the entry for a new active version. */
-export const templateActivated = (
+export const auditTemplateActivated = (
   template: Template,
   patch: { readonly active_version_id: string; readonly updated_at: number },
 ): Statement =>
-  audited({
-    ...about(template, patch.updated_at),
+  insertAudit({
+    ...entryBase(template, patch.updated_at),
     action: "write",
     before: template,
     after: { ...template, ...patch },

@@ -9,16 +9,16 @@ import type { Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findJob, insertJob, insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import type { ManifestResource } from "#schema/templates/manifest.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { appendLogs, presentJobLog } from "../job/logs.ts";
-import type { Said } from "../job/report.ts";
-import { SaidOnce } from "../job/said-once.ts";
-import { isOfRun, type JobCommand, type OfRun, reapDue, transitionJob } from "../job/state.ts";
+import type { JobOutput } from "../job/report.ts";
+import { OutputDeduplicator } from "../job/said-once.ts";
+import { type AttemptRef, isCurrentAttempt, type JobCommand, reapDue, transitionJob } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
-import type { Late } from "./actor.ts";
-import { type NewDryRun, newDryRun, planDryRun, plannedIn } from "./dry-run-plan.ts";
+import type { LateResult } from "./actor.ts";
+import { createDryRunJob, type NewDryRun, planDryRun, presentPlan } from "./dry-run-plan.ts";
 import { REAP } from "./state.ts";
 
 export const DRY_RUN = "dry_run";
@@ -47,21 +47,21 @@ export type DryRunDeps = {
   readonly accessUrl: () => URL;
 };
 
-export type StartedDryRun = ({ readonly request: ProvisionRequest } & OfRun) | "stale";
+export type StartedDryRun = ({ readonly request: ProvisionRequest } & AttemptRef) | "stale";
 
 export class DryRunActor extends Actor<JobRow> {
   readonly #deps: DryRunDeps;
-  readonly #saidOnce: SaidOnce;
+  readonly #deduplicator: OutputDeduplicator;
 
   /** `id` is the job's. */
   constructor(id: string, deps: DryRunDeps) {
     super(id, deps.store);
     this.#deps = deps;
-    this.#saidOnce = new SaidOnce(deps.store);
+    this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
   /** Undefined for a job that an older version created. */
-  protected part({ input }: JobRow): number | undefined {
+  protected toPart({ input }: JobRow): number | undefined {
     return input.part;
   }
 
@@ -70,9 +70,9 @@ export class DryRunActor extends Actor<JobRow> {
     return job?.type === "template_version_dry_run" ? job : undefined;
   }
 
-  protected override unconfirmed(_: JobRow | undefined, job: JobRow | undefined): void {
+  protected override onUnconfirmedCommit(_: JobRow | undefined, job: JobRow | undefined): void {
     if (!job) return;
-    const status = jobStatus(job);
+    const status = toJobStatus(job);
     this.#deps.topics.publish("job", job.id, { logs: [], done: !isActive(job) });
     if (status === "pending") this.#submit(job);
     if (status === "canceling") this.#deps.runs.cancel(job.id);
@@ -82,7 +82,7 @@ export class DryRunActor extends Actor<JobRow> {
   create(input: NewDryRun): Promise<void> {
     return this.handleCreate(async () => {
       const { store } = this.#deps;
-      const job = newDryRun(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
+      const job = createDryRunJob(input, { id: this.id, key: await store.reserve("jobs", 1), now: this.#now() });
       return {
         state: job,
         writes: [insertJob(job), setTimer(DRY_RUN, this.id, REAP, reapDue(job))],
@@ -96,8 +96,8 @@ export class DryRunActor extends Actor<JobRow> {
   startJob({ worker }: { readonly worker: { id: string; name: string } }): Promise<StartedDryRun> {
     return this.handle<StartedDryRun>(async (job) => {
       // The commit of the first call could not be confirmed but is on disk. The worker that asks again has not got an answer yet.
-      const isUnheard = jobStatus(job) === "running" && job.worker_id === worker.id;
-      if (!isUnheard && jobStatus(job) !== "pending") return { state: job, reply: "stale" };
+      const isUnheard = toJobStatus(job) === "running" && job.worker_id === worker.id;
+      if (!isUnheard && toJobStatus(job) !== "pending") return { state: job, reply: "stale" };
       const request = await planDryRun(this.#deps, job, this.#deps.accessUrl().href);
       if (isUnheard) return { state: job, reply: { request, attempt: job.attempts } };
       const begun = { request, attempt: job.attempts + 1 };
@@ -106,10 +106,10 @@ export class DryRunActor extends Actor<JobRow> {
   }
 
   /** Stores log lines and timings of the running job. */
-  say({ attempt, id, logs, timings }: Said & OfRun): Promise<Late> {
-    return this.handle<Late>(async (job) => {
-      if (!isActive(job) || !isOfRun(job, { attempt })) return { state: job, reply: "stale" };
-      const first_id = await this.#saidOnce.numbersFor(job, { id, logs });
+  say({ attempt, id, logs, timings }: JobOutput & AttemptRef): Promise<LateResult> {
+    return this.handle<LateResult>(async (job) => {
+      if (!isActive(job) || !isCurrentAttempt(job, { attempt })) return { state: job, reply: "stale" };
+      const first_id = await this.#deduplicator.numbersFor(job, { id, logs });
       if (first_id === "stored") return { state: job, reply: "done" };
       const added = appendLogs(job, logs, first_id, this.#now());
       const rows = added?.rows ?? [];
@@ -123,48 +123,60 @@ export class DryRunActor extends Actor<JobRow> {
     });
   }
 
-  touchJob(run: OfRun): Promise<Late> {
-    return this.#late({ type: "touch", now: this.#now(), ...run });
+  touchJob(run: AttemptRef): Promise<LateResult> {
+    return this.#settleReport({ type: "touch", now: this.#now(), ...run });
   }
 
   /** Ends the job, as succeeded or canceled. `resources` are what a start would create, if its plan says so. */
-  completeJob({ resources, attempt }: OfRun & { readonly resources?: readonly ManifestResource[] }): Promise<Late> {
+  completeJob({
+    resources,
+    attempt,
+  }: AttemptRef & { readonly resources?: readonly ManifestResource[] }): Promise<LateResult> {
     return this.handle((job) => {
-      const planned = resources ? { input: { ...job.input, planned: plannedIn(job, resources) } } : {};
-      return this.#settle<Late>(job, { type: "complete", now: this.#now(), attempt }, "done", "stale", planned);
+      const planned = resources ? { input: { ...job.input, planned: presentPlan(job, resources) } } : {};
+      return this.#settle<LateResult>(job, { type: "complete", now: this.#now(), attempt }, "done", "stale", planned);
     });
   }
 
-  failJob(failure: OfRun & { readonly error: string; readonly error_code: string }): Promise<Late> {
-    return this.#late({ type: "fail", now: this.#now(), ...failure });
+  failJob(failure: AttemptRef & { readonly error: string; readonly error_code: string }): Promise<LateResult> {
+    return this.#settleReport({ type: "fail", now: this.#now(), ...failure });
   }
 
   /** Requeues a job without a worker: the worker was lost, the server has restarted, or another node ran it (`moved`). */
-  requeueJob({ lost, moved, attempt }: OfRun & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
-    return this.handle<Late>((job) => {
-      const waits = jobStatus(job) === "pending" && isOfRun(job, { attempt });
+  requeueJob({
+    lost,
+    moved,
+    attempt,
+  }: AttemptRef & { readonly lost?: string; readonly moved?: boolean }): Promise<LateResult> {
+    return this.handle<LateResult>((job) => {
+      const waits = toJobStatus(job) === "pending" && isCurrentAttempt(job, { attempt });
       if (waits) return { state: job, after: () => this.#submit(job), reply: "done" };
-      return this.#settle<Late>(job, { type: "requeue", now: this.#now(), lost, moved, attempt }, "done", "stale");
+      return this.#settle<LateResult>(
+        job,
+        { type: "requeue", now: this.#now(), lost, moved, attempt },
+        "done",
+        "stale",
+      );
     });
   }
 
   /** Handles the timer of a job that has gone silent. */
-  reap(_: Record<string, never>): Promise<Late> {
-    return this.#late({ type: "reap", now: this.#now() });
+  reap(_: Record<string, never>): Promise<LateResult> {
+    return this.#settleReport({ type: "reap", now: this.#now() });
   }
 
   /** Rejects with 412 when the job has ended or was already canceled. */
   cancel(_: Record<string, never>): Promise<void> {
     return this.handle((job) => {
-      const status = jobStatus(job);
+      const status = toJobStatus(job);
       if (status === "canceling") throw new AppError("precondition_failed", "The job is being cancelled already.");
       if (!isActive(job)) throw new AppError("precondition_failed", "The job has already ended.");
       return this.#settle(job, { type: "cancel", now: this.#now() }, undefined, undefined);
     });
   }
 
-  #late(command: JobCommand): Promise<Late> {
-    return this.handle((job) => this.#settle<Late>(job, command, "done", "stale"));
+  #settleReport(command: JobCommand): Promise<LateResult> {
+    return this.handle((job) => this.#settle<LateResult>(job, command, "done", "stale"));
   }
 
   #settle<Reply>(

@@ -1,7 +1,7 @@
 // A dry run's job and the request for its worker: the template rendered for a workspace that is never created. Used by its actor and by
 // code that shows what such a workspace would contain.
 
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
@@ -31,7 +31,10 @@ export type NewDryRun = {
 };
 
 /** Returns the job in the state `pending`. */
-export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key: number; now: number }): JobRow => ({
+export const createDryRunJob = (
+  input: NewDryRun,
+  { id, key, now }: { id: string; key: number; now: number },
+): JobRow => ({
   id,
   key,
   created_at: now,
@@ -53,9 +56,9 @@ export const newDryRun = (input: NewDryRun, { id, key, now }: { id: string; key:
 });
 
 /** Returns the planned resources as callers see them. They are stored with the job, without anything that could be secret. */
-export const plannedIn = (job: JobRow, resources: readonly ManifestResource[]): PlannedResource[] => {
+export const presentPlan = (job: JobRow, resources: readonly ManifestResource[]): PlannedResource[] => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...resources] };
-  return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
+  return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: toRfc3339(job.created_at) });
 };
 
 /**

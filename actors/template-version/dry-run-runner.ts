@@ -4,15 +4,15 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { describeTags } from "#src/provisioners/external/tags.ts";
 import {
-  type Made,
   ProvisionError,
+  type ProvisionedResources,
   type Provisioner,
   type ProvisionRequest,
-  WorkerLost,
+  WorkerLostError,
 } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
-import type { OfRun } from "../job/state.ts";
+import type { AttemptRef } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { DryRunActor, DryRuns, StartedDryRun } from "./dry-run-actor.ts";
@@ -32,7 +32,7 @@ const STAGE = "Planning";
 export class DryRunRunner implements DryRuns {
   readonly #deps: Deps;
   /** Jobs that did not complete and are being requeued. */
-  readonly #returned = new Set<string>();
+  readonly #requeued = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -42,12 +42,12 @@ export class DryRunRunner implements DryRuns {
   submit({ job_id, created_at, tags, part }: Parameters<DryRuns["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
-    if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (!isElsewhere && jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${describeTags(tags)} is connected; the dry run waits for one.`;
-      this.#makeReport(job_id, {}).say("provisioner_daemon", "info", "Waiting", words);
+      this.#makeReport(job_id, {}).addLines("provisioner_daemon", "info", "Waiting", words);
     }
-    const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#run(job_id, signal, worker);
+    const run = (signal: AbortSignal, worker: Worker): Promise<void> => this.#runJob(job_id, signal, worker);
     const of = { kind: "dry_run", id: job_id } as const;
     jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
   }
@@ -56,12 +56,12 @@ export class DryRunRunner implements DryRuns {
     this.#deps.jobs.cancel(job_id, "the dry run was cancelled");
   }
 
-  #makeReport(job_id: string, run: OfRun): JobReport {
+  #makeReport(job_id: string, run: AttemptRef): JobReport {
     return new JobReport(this.#deps.clock, (said) => this.#deps.dryRuns().ask(job_id, "say", { ...run, ...said }));
   }
 
   /** Runs a job from start to end. Never rejects. */
-  async #run(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
+  async #runJob(job_id: string, signal: AbortSignal, worker: Worker): Promise<void> {
     const runs = this.#deps.dryRuns();
     const { clock, jobs } = this.#deps;
     try {
@@ -71,7 +71,7 @@ export class DryRunRunner implements DryRuns {
       });
       if (started !== "stale") await this.#work(job_id, started, worker, signal);
     } catch (error) {
-      if (stopped(signal)) return;
+      if (isServerStopping(signal)) return;
       log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
       const failure = { error: "The dry run failed because of an internal error.", error_code: "" };
       await runs.ask(job_id, "failJob", failure).catch(() => {});
@@ -104,7 +104,11 @@ export class DryRunRunner implements DryRuns {
       const { provisioner: name } = request.manifest;
       const provisioner = this.#provisioner(request, worker);
       signal.throwIfAborted();
-      const planned: Made | undefined = await provisioner.plan?.(await this.#deps.equip(request), report, signal);
+      const planned: ProvisionedResources | undefined = await provisioner.plan?.(
+        await this.#deps.equip(request),
+        report,
+        signal,
+      );
       const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const people = agents.map((agent) => agent.name).join(", ");
@@ -112,20 +116,25 @@ export class DryRunRunner implements DryRuns {
       }
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
-      await report.settled();
+      await report.whenSettled();
       const made = { ...run, ...(planned ? { resources: planned.resources } : {}) };
       await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", made));
     } catch (error) {
-      if (stopped(signal)) return;
+      if (isServerStopping(signal)) return;
       if (signal.aborted) {
-        await report.settled();
+        await report.whenSettled();
         await askWithRetries(clock, signal, () => runs.ask(job_id, "completeJob", run));
-      } else if (error instanceof WorkerLost) {
-        report.say("provisioner_daemon", "warn", "Handing over", error.message);
-        await this.#giveBack(job_id, { ...run, lost: error.message }, report, signal);
+      } else if (error instanceof WorkerLostError) {
+        report.addLines("provisioner_daemon", "warn", "Handing over", error.message);
+        await this.#requeue(job_id, { ...run, lost: error.message }, report, signal);
       } else if (isRetryable(error)) {
-        report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The dry run starts again.");
-        await this.#giveBack(job_id, { ...run, moved: true }, report, signal);
+        report.addLines(
+          "provisioner_daemon",
+          "warn",
+          "Waiting",
+          "The database did not answer. The dry run starts again.",
+        );
+        await this.#requeue(job_id, { ...run, moved: true }, report, signal);
       } else await this.#fail(job_id, run, error, report, signal);
     } finally {
       alive.cancel();
@@ -133,28 +142,28 @@ export class DryRunRunner implements DryRuns {
   }
 
   /** Requeues the job for any worker. It fails after too many attempts. */
-  async #giveBack(
+  async #requeue(
     job_id: string,
-    why: OfRun & { readonly lost?: string; readonly moved?: boolean },
+    why: AttemptRef & { readonly lost?: string; readonly moved?: boolean },
     report: JobReport,
     signal: AbortSignal,
   ): Promise<void> {
-    await report.settled();
-    this.#returned.add(job_id);
+    await report.whenSettled();
+    this.#requeued.add(job_id);
     try {
-      const ask = () => this.#deps.dryRuns().ask(job_id, "requeueJob", why);
-      await askWithRetries(this.#deps.clock, signal, ask);
+      const requeue = () => this.#deps.dryRuns().ask(job_id, "requeueJob", why);
+      await askWithRetries(this.#deps.clock, signal, requeue);
     } finally {
-      this.#returned.delete(job_id);
+      this.#requeued.delete(job_id);
     }
   }
 
-  async #fail(job_id: string, run: OfRun, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
+  async #fail(job_id: string, run: AttemptRef, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
     const known = reason instanceof ProvisionError ? reason : undefined;
     if (!known) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
     const error = known?.message ?? "The dry run failed because of an internal error.";
-    report.say("provisioner_daemon", "error", "Failed", error);
-    await report.settled();
+    report.addLines("provisioner_daemon", "error", "Failed", error);
+    await report.whenSettled();
     const failure = { ...run, error, error_code: known?.code ?? "" };
     await askWithRetries(this.#deps.clock, signal, () => this.#deps.dryRuns().ask(job_id, "failJob", failure));
   }

@@ -10,18 +10,18 @@ import { openVariables, sealManifest } from "#db/templates/variables.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { describeTags } from "#src/provisioners/external/tags.ts";
-import { WorkerLost } from "#src/provisioners/provisioner.ts";
+import { WorkerLostError } from "#src/provisioners/provisioner.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
-import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
-import type { OfRun } from "../job/state.ts";
+import type { AttemptRef } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
 import type { Imports, StartedImport, TemplateVersionActor } from "./actor.ts";
 import { type ImportFailure, importTemplate } from "./import.ts";
 import { importTerraform, type TerraformImports } from "./import-terraform.ts";
-import type { Imported } from "./state.ts";
+import type { ImportResult } from "./state.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -37,15 +37,17 @@ type Deps = {
 const HEARTBEAT_MS = 60_000;
 
 /** Why an import is requeued: its worker was lost, or the database did not answer. */
-type GivenBack = { readonly lost: string; readonly moved?: never } | { readonly moved: true; readonly lost?: never };
+type RequeueReason =
+  | { readonly lost: string; readonly moved?: never }
+  | { readonly moved: true; readonly lost?: never };
 
-const isGivenBack = (outcome: Imported | ImportFailure | GivenBack): outcome is GivenBack =>
+const isRequeueReason = (outcome: ImportResult | ImportFailure | RequeueReason): outcome is RequeueReason =>
   "lost" in outcome || "moved" in outcome;
 
 export class ImportRunner implements Imports {
   readonly #deps: Deps;
   /** Jobs whose worker was lost, and that are being requeued. */
-  readonly #returned = new Set<string>();
+  readonly #requeued = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -55,13 +57,13 @@ export class ImportRunner implements Imports {
   submit({ version_id, job_id, created_at, tags, part }: Parameters<Imports["submit"]>[0]): void {
     const { jobs } = this.#deps;
     const isElsewhere = jobs.isElsewhere(tags);
-    if (!isElsewhere && jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
+    if (!isElsewhere && jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
     if (!isElsewhere && jobs.workersFor(tags).length === 0) {
       const words = `No worker with the tags ${describeTags(tags)} is connected; the import waits for one.`;
-      this.#makeReport(version_id, {}).say("provisioner_daemon", "info", "Waiting", words);
+      this.#makeReport(version_id, {}).addLines("provisioner_daemon", "info", "Waiting", words);
     }
     const run = (signal: AbortSignal, worker: Worker): Promise<void> =>
-      this.#run({ id: version_id, job_id, tags, worker }, signal);
+      this.#runImport({ id: version_id, job_id, tags, worker }, signal);
     const of = { kind: "import", id: version_id } as const;
     jobs.submit({ id: job_id, created_at, urgency: "person", tags, part, of, run });
   }
@@ -70,14 +72,14 @@ export class ImportRunner implements Imports {
     this.#deps.jobs.cancel(job_id, "the import was cancelled");
   }
 
-  #makeReport(id: string, run: OfRun): JobReport {
+  #makeReport(id: string, run: AttemptRef): JobReport {
     return new JobReport(this.#deps.clock, ({ id: said, logs }) =>
       this.#deps.versions().ask(id, "say", { ...run, id: said, logs }),
     );
   }
 
   /** Runs a job from start to end. Never rejects. */
-  async #run(job: Job, signal: AbortSignal): Promise<void> {
+  async #runImport(job: Job, signal: AbortSignal): Promise<void> {
     const { id, worker } = job;
     const versions = this.#deps.versions();
     try {
@@ -90,7 +92,8 @@ export class ImportRunner implements Imports {
       await this.#work(job, started, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or its timer ends it.
-      if (!stopped(signal)) log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
+      if (!isServerStopping(signal))
+        log("templates").error("the import of {id} cannot be reported: {error}", { id, error });
     }
   }
 
@@ -105,12 +108,12 @@ export class ImportRunner implements Imports {
       versions.ask(id, "touchJob", run).catch(() => {});
     });
     const found = await this.#outcome(job, started, report, signal).finally(() => alive.cancel());
-    const outcome = this.#sealed(id, started, found);
-    await report.settled();
-    if (stopped(signal)) return;
-    if (isGivenBack(outcome) && !signal.aborted) return this.#giveBack(job, run, outcome, signal);
+    const outcome = this.#sealSecrets(id, started, found);
+    await report.whenSettled();
+    if (isServerStopping(signal)) return;
+    if (isRequeueReason(outcome) && !signal.aborted) return this.#requeue(job, run, outcome, signal);
     await askWithRetries(clock, signal, () => {
-      if (signal.aborted || isGivenBack(outcome)) return versions.ask(id, "completeJob", run);
+      if (signal.aborted || isRequeueReason(outcome)) return versions.ask(id, "completeJob", run);
       return "error" in outcome
         ? versions.ask(id, "failJob", { ...outcome, ...run })
         : versions.ask(id, "imported", { ...outcome, ...run });
@@ -118,7 +121,11 @@ export class ImportRunner implements Imports {
   }
 
   /** Encrypts the secrets in the manifest. */
-  #sealed<T extends object>(id: string, { sealed_variable_values }: { sealed_variable_values: string }, outcome: T): T {
+  #sealSecrets<T extends object>(
+    id: string,
+    { sealed_variable_values }: { sealed_variable_values: string },
+    outcome: T,
+  ): T {
     if (!("manifest" in outcome) || typeof outcome.manifest !== "string") return outcome;
     const { encryption } = this.#deps;
     const values = openVariables(encryption, { id, sealed_variable_values });
@@ -132,14 +139,14 @@ export class ImportRunner implements Imports {
     { file_id, sealed_variable_values, created_by }: Exclude<StartedImport, "stale">,
     report: JobReport,
     signal: AbortSignal,
-  ): Promise<Imported | ImportFailure | GivenBack> {
+  ): Promise<ImportResult | ImportFailure | RequeueReason> {
     const { store, blobs, encryption, jobs } = this.#deps;
     try {
       const file = await store.get(findFile({ id: file_id }));
       if (!file) return { error: "The uploaded file was deleted.", error_code: "" };
       const values = openVariables(encryption, { id, sealed_variable_values });
-      const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
-      const source = await readTerraformSource(archive).catch(refusedArchive);
+      const archive = { path: await blobs.getPath(file.hash), mimetype: file.mimetype };
+      const source = await readTerraformSource(archive).catch(ignoreInvalidArchive);
       if (source) {
         const asked = { job_id, worker, tags, archive, source, values, created_by, report };
         return await importTerraform(asked, this.#deps.terraform, signal);
@@ -148,26 +155,26 @@ export class ImportRunner implements Imports {
       return { error: "Workers import only Terraform templates.", error_code: "" };
     } catch (error) {
       if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
-      if (error instanceof WorkerLost) return { lost: error.message };
+      if (error instanceof WorkerLostError) return { lost: error.message };
       if (isRetryable(error)) return { moved: true };
       log("templates").error("the import of {id} failed: {error}", { id, error });
-      report.say("provisioner_daemon", "error", "Failed", "The import failed because of an internal error.");
+      report.addLines("provisioner_daemon", "error", "Failed", "The import failed because of an internal error.");
       return { error: "The import failed because of an internal error.", error_code: "" };
     }
   }
 
   /** Requeues the import for another worker, or ends it after losing too many. */
-  async #giveBack({ id, job_id }: Job, run: OfRun, why: GivenBack, signal: AbortSignal): Promise<void> {
+  async #requeue({ id, job_id }: Job, run: AttemptRef, why: RequeueReason, signal: AbortSignal): Promise<void> {
     const report = this.#makeReport(id, run);
     if (why.lost === undefined)
-      report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The import starts again.");
-    else report.say("provisioner_daemon", "warn", "Handing over", why.lost);
-    await report.settled();
-    this.#returned.add(job_id);
+      report.addLines("provisioner_daemon", "warn", "Waiting", "The database did not answer. The import starts again.");
+    else report.addLines("provisioner_daemon", "warn", "Handing over", why.lost);
+    await report.whenSettled();
+    this.#requeued.add(job_id);
     try {
       await askWithRetries(this.#deps.clock, signal, () => this.#deps.versions().ask(id, "resume", { ...why, ...run }));
     } finally {
-      this.#returned.delete(job_id);
+      this.#requeued.delete(job_id);
     }
   }
 }
@@ -176,7 +183,7 @@ export class ImportRunner implements Imports {
 type Job = { readonly id: string; readonly job_id: string; readonly tags: Tags; readonly worker: Worker };
 
 /** Ignores an invalid archive here, because the regular import reports its problems. */
-const refusedArchive = (error: unknown): undefined => {
+const ignoreInvalidArchive = (error: unknown): undefined => {
   if (error instanceof ArchiveError) return undefined;
   throw error;
 };

@@ -2,20 +2,20 @@
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { getRequestedTags } from "#src/provisioners/external/tags.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
-import { ProvisionError, type Report, WorkerLost } from "#src/provisioners/provisioner.ts";
+import { ProvisionError, type Report, WorkerLostError } from "#src/provisioners/provisioner.ts";
 import type { ImportRequest, TerraformImport } from "#src/provisioners/terraform/import.ts";
-import { variableIn } from "#src/provisioners/terraform/manifest.ts";
+import { toVariable } from "#src/provisioners/terraform/manifest.ts";
 import type { TerraformSource } from "#src/provisioners/terraform/source.ts";
 import type { TemplateArchive } from "#src/provisioners/terraform/work.ts";
 import type { JobReport } from "../job/report.ts";
 import type { Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
 import type { ImportFailure } from "./import.ts";
-import type { Imported } from "./state.ts";
+import type { ImportResult } from "./state.ts";
 
 /** Dependencies of Terraform imports. */
 export type TerraformImports = {
-  /** Runs on the built-in worker, or on the worker that the queue assigned. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  /** Runs on the built-in worker, or on the worker that the queue assigned. Throws ProvisionError, WorkerLostError, or the signal's reason. */
   readonly run: (job: ImportJob, worker: Worker, signal: AbortSignal) => Promise<TerraformImport>;
   readonly accessUrl: () => URL;
   /** IDs of the external-auth providers of this deployment. */
@@ -28,7 +28,7 @@ export type ImportJob = { readonly request: ImportRequest; readonly source: Terr
 
 const STAGE = "Parsing template parameters";
 
-type Asked = {
+type TerraformImportInput = {
   readonly job_id: string;
   readonly worker: Worker;
   /** The tags required of the worker. Builds require the same. */
@@ -40,19 +40,19 @@ type Asked = {
   readonly report: JobReport;
 };
 
-/** Throws the signal's reason when canceled, and WorkerLost when the import must begin again. */
+/** Throws the signal's reason when canceled, and WorkerLostError when the import must begin again. */
 export const importTerraform = async (
-  { job_id, worker, tags, archive, source, values, created_by, report }: Asked,
+  { job_id, worker, tags, archive, source, values, created_by, report }: TerraformImportInput,
   terraform: TerraformImports | undefined,
   signal: AbortSignal,
-): Promise<Imported | ImportFailure> => {
+): Promise<ImportResult | ImportFailure> => {
   const fail = (reasons: readonly string[], error_code = ""): ImportFailure => {
     for (const reason of reasons) report.log("error", STAGE, reason);
     const [first = "The import failed."] = reasons;
     return { error: reasons.length > 1 ? `${first} (and ${reasons.length - 1} more, see the log)` : first, error_code };
   };
   if (!terraform) return fail(["This server does not support Terraform templates."]);
-  const variables = source.variables.map((one) => variableIn(one));
+  const variables = source.variables.map((one) => toVariable(one));
   const unknown = Object.keys(values).filter((name) => !variables.some((one) => one.name === name));
   if (unknown.length > 0) return fail(unknown.map((name) => `variable ${name}: the template has no such variable`));
   const { missing, invalid } = resolveVariables(variables, values);
@@ -80,7 +80,7 @@ export const importTerraform = async (
     return { manifest: JSON.stringify(kept), readme: source.readme };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof WorkerLost) throw error;
+    if (error instanceof WorkerLostError) throw error;
     if (!(error instanceof ProvisionError)) throw error;
     report.log("error", STAGE, error.message);
     return { error: error.message, error_code: error.code };

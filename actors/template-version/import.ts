@@ -1,10 +1,10 @@
 // The steps of an import: archive -> template.yaml -> checked manifest, reported in the job's log (rules TP-5 to TP-12, TP-15).
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
-import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
+import { formatProblem, parseManifest } from "#src/provisioners/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import { readTemplateSource, type TemplateSource } from "#src/provisioners/template-source.ts";
-import type { Imported } from "./state.ts";
+import type { ImportResult } from "./state.ts";
 
 type Log = { log(level: "info" | "error", stage: string, output: string): void };
 
@@ -20,7 +20,7 @@ export const importTemplate = async (
   mimetype: string,
   variableValues: Readonly<Record<string, string>>,
   log: Log,
-): Promise<Imported | ImportFailure> => {
+): Promise<ImportResult | ImportFailure> => {
   const fail = (stage: string, reasons: readonly string[], error_code = ""): ImportFailure => {
     for (const reason of reasons) log.log("error", stage, reason);
     const [first = "The import failed."] = reasons;
@@ -39,7 +39,7 @@ export const importTemplate = async (
   if (!manifest)
     return fail(
       CHECK,
-      problems.map((problem) => problemText(source.file, problem)),
+      problems.map((problem) => formatProblem(source.file, problem)),
     );
   const variables = resolveVariables(manifest.variables ?? [], variableValues);
   if (variables.invalid.length > 0) {

@@ -19,9 +19,9 @@ export const recoverBlobs = async (store: Store, blobs: Blobs, isAlone: boolean)
 };
 
 /** Jobs requested since the server listens are already queued and left alone. */
-type Held = Pick<JobQueue, "takesUp">;
+type QueuedJobs = Pick<JobQueue, "ensureQueued">;
 
-type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: Held };
+type Imports = { readonly store: Store; readonly versions: Directory<TemplateVersionActor>; readonly jobs: QueuedJobs };
 
 /** Resumes open imports of these shards, oldest first; undefined: of all. */
 export const recoverImports = async ({ store, versions, jobs }: Imports, parts?: PartNumbers): Promise<void> =>
@@ -29,12 +29,12 @@ export const recoverImports = async ({ store, versions, jobs }: Imports, parts?:
     await store.all(listOpenImports(parts)),
     ({ id }) => `the import of ${id}`,
     async ({ id, job_id, tags }) => {
-      if (!jobs.takesUp({ id: job_id, tags, of: { kind: "import", id } }))
+      if (!jobs.ensureQueued({ id: job_id, tags, of: { kind: "import", id } }))
         await versions.ask(id, "resume", { moved: parts !== undefined });
     },
   );
 
-type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: Held };
+type DryRuns = { readonly store: Store; readonly dryRuns: Directory<DryRunActor>; readonly jobs: QueuedJobs };
 
 /** Resumes open dry runs of these shards, oldest first; undefined: of all. */
 export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: PartNumbers): Promise<void> =>
@@ -42,7 +42,7 @@ export const recoverDryRuns = async ({ store, dryRuns, jobs }: DryRuns, parts?: 
     await store.all(listOpenDryRuns(parts)),
     ({ id }) => `dry run ${id}`,
     async ({ id, tags }) => {
-      if (!jobs.takesUp({ id, tags, of: { kind: "dry_run", id } }))
+      if (!jobs.ensureQueued({ id, tags, of: { kind: "dry_run", id } }))
         await dryRuns.ask(id, "requeueJob", { moved: parts !== undefined });
     },
   );

@@ -6,14 +6,14 @@ import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { manifestColumns, type TemplateVersionRow, updateTemplateVersion } from "#db/templates/versions.ts";
 import { insertJobLogs, type JobRow, updateJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { appendLogs, type NewLogLine, presentJobLog } from "../job/logs.ts";
 import {
-  isOfRun,
+  type AttemptRef,
+  isCurrentAttempt,
   type JobCommand,
   type JobPatch,
   type JobState,
-  type OfRun,
   reapDue,
   transitionJob,
 } from "../job/state.ts";
@@ -26,7 +26,7 @@ export type VersionState = {
 };
 
 /** The result of an import. `manifest` is JSON text. */
-export type Imported = { readonly manifest: string; readonly readme: string };
+export type ImportResult = { readonly manifest: string; readonly readme: string };
 
 export type VersionCommand =
   | JobCommand
@@ -35,8 +35,8 @@ export type VersionCommand =
       readonly now: number;
       readonly first_id: number;
       readonly logs: readonly NewLogLine[];
-    } & OfRun)
-  | ({ readonly type: "imported"; readonly now: number } & Imported & OfRun)
+    } & AttemptRef)
+  | ({ readonly type: "imported"; readonly now: number } & ImportResult & AttemptRef)
   /** `manifest` is set when only values of its variables are missing. */
   | ({
       readonly type: "failed";
@@ -44,7 +44,7 @@ export type VersionCommand =
       readonly error: string;
       readonly error_code: string;
       readonly manifest?: string;
-    } & OfRun);
+    } & AttemptRef);
 
 export type VersionChange = {
   readonly state: VersionState;
@@ -58,13 +58,13 @@ export const REAP = "reap";
 export const ACTOR = "template_version";
 
 export const transition = (state: VersionState, command: VersionCommand): VersionChange | "stale" => {
-  if (command.type === "say") return say(state, command);
+  if (command.type === "say") return appendOutput(state, command);
   if (command.type === "failed") return fail(state, command);
   if (command.type !== "imported") return move(state, transitionJob(state.job, command), command.type);
   const { now, attempt } = command;
   const patch = transitionJob(state.job, { type: "complete", now, attempt });
   const change = move(state, patch, "complete");
-  if (change === "stale" || jobStatus(change.state.job) !== "succeeded") return change;
+  if (change === "stale" || toJobStatus(change.state.job) !== "succeeded") return change;
   const { readme } = command;
   const planned = manifestColumns(JSON.parse(command.manifest) as Manifest);
   return {
@@ -103,8 +103,8 @@ const move = (state: VersionState, patch: JobPatch | undefined, type: JobCommand
   };
 };
 
-const say = (state: VersionState, command: VersionCommand & { type: "say" }): VersionChange | "stale" => {
-  if (!isActive(state.job) || !isOfRun(state.job, command)) return "stale";
+const appendOutput = (state: VersionState, command: VersionCommand & { type: "say" }): VersionChange | "stale" => {
+  if (!isActive(state.job) || !isCurrentAttempt(state.job, command)) return "stale";
   const added = appendLogs(state.job, command.logs, command.first_id, command.now);
   if (!added) return { state, writes: [] };
   const { rows, patch } = added;

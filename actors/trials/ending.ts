@@ -7,7 +7,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import type { ForkRow } from "#db/workspaces/forks.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { ChatActor } from "../chat/actor.ts";
 import { endChat } from "../chat/end-chat.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -72,7 +72,7 @@ const removeWorkspace = async (
     }
     return undefined;
   }
-  if (build.transition === "delete" && jobStatus(job) === "failed")
+  if (build.transition === "delete" && toJobStatus(job) === "failed")
     return `${workspace.name} could not be deleted: ${job.error}`;
   await remove(trial, workspace.id);
   return undefined;

@@ -11,43 +11,43 @@ import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import {
+  deleteTrials,
   findTrial,
-  forgetTrials,
   listOpenTrials,
-  putTrialDiff,
   type StoredWay,
   saveTrial,
   type TrialRow,
+  upsertTrialDiff,
 } from "#db/trials/trials.ts";
 import { findFork } from "#db/workspaces/forks.ts";
 import type { TrialDiff } from "#schema/chats/trial.ts";
-import { INTERRUPTED } from "#src/tools/tool.ts";
+import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
 import type { Events } from "../runtime/events.ts";
-import { Looks } from "../runtime/looks.ts";
-import { outsideTurn } from "../runtime/mailbox.ts";
+import { CheckQueue } from "../runtime/looks.ts";
+import { runOutsideMailbox } from "../runtime/mailbox.ts";
 import { type EndingDeps, endWay } from "./ending.ts";
-import { type KeepingDeps, lookAtKeep } from "./keeping.ts";
-import { lookAtWay, type RunningDeps } from "./running.ts";
+import { checkKeep, type KeepingDeps } from "./keeping.ts";
+import { checkRunningWay, type RunningDeps } from "./running.ts";
 import {
-  type Checked,
+  type CheckResult,
   countOpen,
+  isActiveWay,
   isEnding,
   isOver,
-  isUnderWay,
-  type Measured,
   type TrialEvent,
   transition,
+  type WayChanges,
 } from "./state.ts";
 
 /** The kind and name of its timers. */
 export const TRIAL = "trial";
-export const LOOK = "look";
+export const TRIAL_CHECK_TIMER = "look";
 
 /** Interval of checks without an event, in case one was missed; longer for a trial that waits for its owner. */
-const LOOK_MS = 30_000;
-const READY_MS = 10 * 60_000;
+const CHECK_INTERVAL_MS = 30_000;
+const READY_CHECK_INTERVAL_MS = 10 * 60_000;
 /** How often a conflicting write is retried. */
-const TRIES = 20;
+const MAX_TRIES = 20;
 
 export type TrialKeeperDeps = RunningDeps &
   KeepingDeps &
@@ -58,12 +58,12 @@ export type TrialKeeperDeps = RunningDeps &
       trial: TrialRow,
       way: StoredWay,
       signal: AbortSignal,
-    ) => Promise<Measured & { readonly folders: TrialDiff["folders"] }>;
+    ) => Promise<WayChanges & { readonly folders: TrialDiff["folders"] }>;
     /**
      * Runs the check of the way's last turn once, and resumes it after a crash. Also resolves if it cannot run. Stops the check if the signal fires
      * with `INTERRUPTED`, and otherwise leaves it running.
      */
-    readonly check: (trial: TrialRow, way: StoredWay, signal: AbortSignal) => Promise<Checked>;
+    readonly check: (trial: TrialRow, way: StoredWay, signal: AbortSignal) => Promise<CheckResult>;
   };
 
 export class TrialKeeper {
@@ -78,8 +78,8 @@ export class TrialKeeper {
   /** When the pending timers are due. */
   readonly #timers = new Map<string, number>();
   #isStopped = false;
-  readonly #looks = new Looks(
-    (id) => this.#lookOnce(id),
+  readonly #checks = new CheckQueue(
+    (id) => this.#checkOnce(id),
     (trial_id, error) => {
       log("trials").error("trial {trial_id} cannot be looked at: {error}", { trial_id, error });
       return "later";
@@ -88,26 +88,26 @@ export class TrialKeeper {
 
   constructor(deps: TrialKeeperDeps) {
     this.#deps = deps;
-    const heard = (about: string): void => {
+    const onEvent = (about: string): void => {
       for (const [trial_id, ids] of this.#waiting) {
-        if (ids.has(about)) outsideTurn(() => void this.#looks.look(trial_id));
+        if (ids.has(about)) runOutsideMailbox(() => void this.#checks.check(trial_id));
       }
     };
-    deps.topics.subscribeAll("workspace", heard);
-    deps.topics.subscribeAll("workspace_changed", heard);
+    deps.topics.subscribeAll("workspace", onEvent);
+    deps.topics.subscribeAll("workspace_changed", onEvent);
     deps.topics.subscribeAll("owner_chats", (_, { kind, chat_id }) => {
-      if (kind !== "trial_change") heard(chat_id);
+      if (kind !== "trial_change") onEvent(chat_id);
     });
     // A chat was deleted.
-    deps.topics.subscribeAll("access_changed", heard);
+    deps.topics.subscribeAll("access_changed", onEvent);
     deps.topics.subscribeAll("missed", () => {
-      for (const trial_id of this.#waiting.keys()) outsideTurn(() => void this.#looks.look(trial_id));
+      for (const trial_id of this.#waiting.keys()) runOutsideMailbox(() => void this.#checks.check(trial_id));
     });
   }
 
   /** Continues a trial whenever one of its workspaces or chats changes. */
   wait(trial_id: string): void {
-    void this.#looks.look(trial_id);
+    void this.#checks.check(trial_id);
   }
 
   /** Continues open trials after a start, or after taking over these shards. */
@@ -116,29 +116,29 @@ export class TrialKeeper {
   }
 
   /** Stops working on trials, except those of the shards in `left`, which stay on this node. Resolves when nothing is running. */
-  async leave(left: PartNumbers): Promise<void> {
-    for (const id of this.#waiting.keys()) this.#forget(id);
-    await this.#endExaminations(() => true, LEAVING);
-    await this.#looks.settled();
+  async releaseAllExcept(left: PartNumbers): Promise<void> {
+    for (const id of this.#waiting.keys()) this.#untrack(id);
+    await this.#endExaminations(() => true, SHARD_RELEASED);
+    await this.#checks.whenSettled();
     await this.start(left);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#endExaminations(() => true, LEAVING);
-    await this.#looks.stop();
+    await this.#endExaminations(() => true, SHARD_RELEASED);
+    await this.#checks.stop();
   }
 
   /** Handles a due timer of a trial. */
-  due(id: string): Promise<void> {
-    return this.#looks.look(id);
+  onTimer(id: string): Promise<void> {
+    return this.#checks.check(id);
   }
 
   /**
    * Decides on an event and commits it with the given statements. Returns "stale" if it comes too late. Rejects with 400 or 409 for invalid
    * requests.
    */
-  async tell(id: string, event: TrialEvent, writes: readonly Statement[] = []): Promise<"done" | "stale"> {
+  async applyEvent(id: string, event: TrialEvent, writes: readonly Statement[] = []): Promise<"done" | "stale"> {
     const { store, clock, topics } = this.#deps;
     for (let tries = 1; ; tries++) {
       const found = await store.get(findTrial({ id }));
@@ -152,7 +152,7 @@ export class TrialKeeper {
         await store.commit([saveTrial(next), ...writes], undefined, found.part);
       } catch (error) {
         // Lost a race: decides again on the new state.
-        if (error instanceof CommitError && error.reason === "stale" && tries < TRIES) continue;
+        if (error instanceof CommitError && error.reason === "stale" && tries < MAX_TRIES) continue;
         throw error;
       }
       topics.publish("owner_chats", next.owner_id, { kind: "trial_change", chat_id: next.chat_id });
@@ -161,12 +161,12 @@ export class TrialKeeper {
     }
   }
 
-  #forget(id: string): void {
+  #untrack(id: string): void {
     this.#waiting.delete(id);
     this.#timers.delete(id);
   }
 
-  async #lookOnce(id: string): Promise<void> {
+  async #checkOnce(id: string): Promise<void> {
     const { store } = this.#deps;
     const { trial, part } = (await store.get(findTrial({ id }))) ?? {};
     if (!trial || isOver(trial)) return this.#end(id, trial, part);
@@ -178,24 +178,24 @@ export class TrialKeeper {
     const isWaiting = trial.status === "running" || trial.status === "ready";
     // The owner was deleted or suspended.
     if (isWaiting && !(await store.get(findChatPlace({ id: chat_id })))) {
-      await this.tell(id, { type: "discard", now: this.#deps.clock.now() });
+      await this.applyEvent(id, { type: "discard", now: this.#deps.clock.now() });
       return;
     }
     if (keep && !keep.restored) {
-      const event = await lookAtKeep(this.#deps, trial, keep);
-      if (event) await this.tell(id, event);
+      const event = await checkKeep(this.#deps, trial, keep);
+      if (event) await this.applyEvent(id, event);
       if (event) return;
     }
-    await Promise.all(ways.map((way) => this.#lookAt(trial, way)));
+    await Promise.all(ways.map((way) => this.#checkWay(trial, way)));
   }
 
-  async #lookAt(trial: TrialRow, way: StoredWay): Promise<void> {
+  async #checkWay(trial: TrialRow, way: StoredWay): Promise<void> {
     if (way.gone) return;
     const fork = await this.#deps.store.get(findFork({ id: trial.fork_id }));
-    const look = isEnding(trial) ? endWay : lookAtWay;
+    const look = isEnding(trial) ? endWay : checkRunningWay;
     const event = await look(this.#deps, { trial, fork }, way);
-    const decided = event && (await this.tell(trial.id, event));
-    if (decided !== "done" && mayExamine(trial, way) && event?.type === "seen" && event.chat === "rests")
+    const decided = event && (await this.applyEvent(trial.id, event));
+    if (decided !== "done" && shouldExamine(trial, way) && event?.type === "seen" && event.chat === "rests")
       this.#examine(trial, way);
   }
 
@@ -203,9 +203,9 @@ export class TrialKeeper {
     const key = toKey(trial, way);
     if (this.#isStopped || this.#examinations.has(key)) return;
     const end = new AbortController();
-    const run = (): Promise<unknown> =>
+    const examine = (): Promise<unknown> =>
       way.measured ? this.#check(trial, way, end.signal) : this.#measure(trial, way, end.signal);
-    const done = run()
+    const done = examine()
       .catch((error) => {
         if (!end.signal.aborted) log("trials").error("way {key} cannot be examined: {error}", { key, error });
       })
@@ -217,8 +217,8 @@ export class TrialKeeper {
     const { number, turn } = way;
     const { folders, ...found } = await this.#deps.measure(trial, way, signal);
     if (signal.aborted) return;
-    const diff = putTrialDiff({ trial_id: trial.id, number, folders: [...folders] });
-    await this.tell(trial.id, { type: "measured", number, turn, ...found }, [diff]);
+    const diff = upsertTrialDiff({ trial_id: trial.id, number, folders: [...folders] });
+    await this.applyEvent(trial.id, { type: "measured", number, turn, ...found }, [diff]);
   }
 
   async #check(trial: TrialRow, way: StoredWay, signal: AbortSignal): Promise<void> {
@@ -228,13 +228,13 @@ export class TrialKeeper {
     const found = await checking;
     if (signal.aborted) return;
     failpoint("trial_checked");
-    await this.tell(trial.id, { type: "checked", number, turn, ...found });
+    await this.applyEvent(trial.id, { type: "checked", number, turn, ...found });
   }
 
   /** Stops checks that are no longer needed: of stopped ways, ways with a newer turn, and ways to be deleted. */
   #endOthers(trial: TrialRow): void {
-    const wanted = new Set(trial.ways.filter((way) => mayExamine(trial, way)).map((way) => toKey(trial, way)));
-    void this.#endExaminations((key, trial_id) => trial_id === trial.id && !wanted.has(key), INTERRUPTED);
+    const wanted = new Set(trial.ways.filter((way) => shouldExamine(trial, way)).map((way) => toKey(trial, way)));
+    void this.#endExaminations((key, trial_id) => trial_id === trial.id && !wanted.has(key), INTERRUPTED_REASON);
   }
 
   async #endExaminations(isMeant: (key: string, trial_id: string) => boolean, reason: Error): Promise<void> {
@@ -247,19 +247,19 @@ export class TrialKeeper {
   async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const due = now + (status === "ready" ? READY_MS : LOOK_MS);
+    const due = now + (status === "ready" ? READY_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS);
     const known = this.#timers.get(id) ?? 0;
     if (known > now && known <= due) return;
-    await store.commit([setTimer(TRIAL, id, LOOK, due)], undefined, part);
+    await store.commit([setTimer(TRIAL, id, TRIAL_CHECK_TIMER, due)], undefined, part);
     this.#timers.set(id, due);
   }
 
   async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
     const { store } = this.#deps;
-    this.#forget(id);
+    this.#untrack(id);
     const isForgotten = trial && !(await store.get(findChatPlace({ id: trial.chat_id })));
     await store.commit(
-      [clearTimer(TRIAL, id, LOOK), ...(isForgotten ? forgetTrials(trial.chat_id) : [])],
+      [clearTimer(TRIAL, id, TRIAL_CHECK_TIMER), ...(isForgotten ? deleteTrials(trial.chat_id) : [])],
       undefined,
       part,
     );
@@ -267,13 +267,13 @@ export class TrialKeeper {
 }
 
 /** The server is stopping, or another node continues. */
-const LEAVING = new AppError("overloaded", "The server is stopping.");
+const SHARD_RELEASED = new AppError("overloaded", "The server is stopping.");
 
 const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>
   `${id} ${number} ${turn} ${measured ? "check" : "changes"}`;
 
 /** Returns whether the turn has ended and its changes have not been determined since, or its check has not run. */
-const mayExamine = (trial: TrialRow, way: StoredWay): boolean => {
+const shouldExamine = (trial: TrialRow, way: StoredWay): boolean => {
   if (isEnding(trial) || way.gone || way.interrupts || way.message_id === null) return false;
-  return way.status === "checking" || (!way.measured && !isUnderWay(way));
+  return way.status === "checking" || (!way.measured && !isActiveWay(way));
 };

@@ -10,7 +10,7 @@ import { listBuildsOfFork } from "#db/workspaces/forks.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { ChatActor } from "../chat/actor.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
@@ -26,14 +26,14 @@ export type KeepingDeps = {
 };
 
 /** Returns the outcome for the kept way; undefined while it is in progress. */
-export const lookAtKeep = async (
+export const checkKeep = async (
   deps: KeepingDeps,
   trial: TrialRow,
   keep: StoredKeep,
 ): Promise<TrialEvent | undefined> => {
   const way = trial.ways.find(({ number }) => number === keep.number);
   if (!way) return undefined;
-  const failed = async (error: string): Promise<TrialEvent> => {
+  const failKeep = async (error: string): Promise<TrialEvent> => {
     await dropCopy(deps, way.workspace_id, keep.snapshot_id);
     return { type: "keep_failed", error };
   };
@@ -41,11 +41,11 @@ export const lookAtKeep = async (
   const build = builds.find(({ workspace_id }) => workspace_id === trial.workspace_id);
   if (!build) {
     const problem = await prepare(deps, trial, { ...keep, workspace_id: way.workspace_id });
-    return problem === undefined ? undefined : failed(problem);
+    return problem === undefined ? undefined : failKeep(problem);
   }
-  const status = jobStatus(build);
+  const status = toJobStatus(build);
   if (status === "failed" || status === "canceled")
-    return failed(build.error || "The build that restores its files was canceled.");
+    return failKeep(build.error || "The build that restores its files was canceled.");
   if (status !== "succeeded") return undefined;
   failpoint("trial_restored");
   await moveChat(deps, way.chat_id, trial.workspace_id);
@@ -60,7 +60,7 @@ const prepare = async (
   { number, snapshot_id, safety_id, workspace_id }: StoredKeep & { readonly workspace_id: string },
 ): Promise<string | undefined> => {
   try {
-    const copy = await copied(deps, workspace_id, {
+    const copy = await ensureCopied(deps, workspace_id, {
       id: snapshot_id,
       name: "",
       reason: "fork",
@@ -74,7 +74,7 @@ const prepare = async (
       reason: "manual",
       created_by: trial.owner_id,
     } as const;
-    const safety = await copied(deps, trial.workspace_id, about);
+    const safety = await ensureCopied(deps, trial.workspace_id, about);
     if (typeof safety === "string" || safety === undefined) return safety;
     await deps.restore(trial, copy);
     failpoint("trial_restoring");
@@ -86,13 +86,13 @@ const prepare = async (
   }
 };
 
-type Wanted = Pick<SnapshotRow, "id" | "name" | "reason" | "created_by">;
+type WantedSnapshot = Pick<SnapshotRow, "id" | "name" | "reason" | "created_by">;
 
 /** Returns the snapshot of the workspace when it is ready; undefined while it is being created; the reason if it failed. */
-const copied = async (
+const ensureCopied = async (
   { store, workspaces }: KeepingDeps,
   workspace_id: string,
-  wanted: Wanted,
+  wanted: WantedSnapshot,
 ): Promise<SnapshotRow | string | undefined> => {
   const known = await store.get(findSnapshot({ id: wanted.id }));
   if (known?.status === "ready") return known;

@@ -14,7 +14,7 @@ import { isWorkspaceReady } from "../workspace/readiness.ts";
 import type { TrialEvent } from "./state.ts";
 
 /** A state that may change soon. */
-const PASSING: ReadonlySet<ErrorKind> = new Set([
+const TEMPORARY_KINDS: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
   "internal",
 ]);
@@ -28,17 +28,17 @@ export type RunningDeps = {
 };
 
 /** Returns the outcome of the way; undefined if it is not known yet. */
-export const lookAtWay = async (
+export const checkRunningWay = async (
   deps: RunningDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
   way: StoredWay,
 ): Promise<TrialEvent | undefined> => {
   if (way.gone) return undefined;
-  if (way.message_id !== null) return lookAtChat(deps, way);
-  return way.status === "waiting" ? lookAtFork(deps, { trial, fork }, way) : undefined;
+  if (way.message_id !== null) return checkChat(deps, way);
+  return way.status === "waiting" ? checkFork(deps, { trial, fork }, way) : undefined;
 };
 
-const lookAtChat = async ({ store, clock, chats }: RunningDeps, way: StoredWay): Promise<TrialEvent | undefined> => {
+const checkChat = async ({ store, clock, chats }: RunningDeps, way: StoredWay): Promise<TrialEvent | undefined> => {
   const { number } = way;
   const now = clock.now();
   const chat = await store.get(findChat({ id: way.chat_id }));
@@ -52,7 +52,7 @@ const lookAtChat = async ({ store, clock, chats }: RunningDeps, way: StoredWay):
   return { type: "seen", number, chat: "rests", ...failed, now };
 };
 
-const lookAtFork = async (
+const checkFork = async (
   deps: RunningDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
   way: StoredWay,
@@ -60,16 +60,16 @@ const lookAtFork = async (
   const { store, clock, deliver } = deps;
   const { number, workspace_id, chat_id } = way;
   const now = clock.now();
-  const broken = (error: string): TrialEvent => ({ type: "broken", number, error, now });
+  const toBrokenEvent = (error: string): TrialEvent => ({ type: "broken", number, error, now });
   const problem = fork?.problems[workspace_id] ?? (fork?.status === "failed" ? fork.error : undefined);
-  if (problem !== undefined) return broken(problem);
+  if (problem !== undefined) return toBrokenEvent(problem);
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
   if (!workspace) return undefined;
-  if (workspace.deleted) return broken("Its workspace was deleted.");
+  if (workspace.deleted) return toBrokenEvent("Its workspace was deleted.");
   if (workspace.status === "failed" || workspace.status === "canceled")
-    return broken(await findBuildError(store, fork, way));
+    return toBrokenEvent(await findBuildError(store, fork, way));
   if (!(await store.get(findChatPlace({ id: chat_id })))) {
-    return fork?.status === "ready" ? broken("The chat was deleted before it was copied.") : undefined;
+    return fork?.status === "ready" ? toBrokenEvent("The chat was deleted before it was copied.") : undefined;
   }
   if (!(await isWorkspaceReady(store, workspace_id, now))) return undefined;
   try {
@@ -78,7 +78,7 @@ const lookAtFork = async (
     return { type: "delivered", number, message_id, now };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return PASSING.has(error.kind) ? undefined : broken(toWords(error));
+    return TEMPORARY_KINDS.has(error.kind) ? undefined : toBrokenEvent(toWords(error));
   }
 };
 

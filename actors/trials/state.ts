@@ -8,10 +8,10 @@ import type { TrialCheck, WayStatus } from "#schema/chats/trial.ts";
 export type TrialState = Pick<TrialRow, "status" | "error" | "check_command" | "ways" | "keep">;
 
 /** The changes of a way since its prompt, or why they are unknown. */
-export type Measured = Pick<StoredWay, "changes" | "changes_error">;
+export type WayChanges = Pick<StoredWay, "changes" | "changes_error">;
 
 /** The result of a check; null if it could not run. */
-export type Checked = { readonly check: TrialCheck | null; readonly error: string };
+export type CheckResult = { readonly check: TrialCheck | null; readonly error: string };
 
 export type TrialEvent =
   /** The chat of the way has the prompt. */
@@ -27,9 +27,9 @@ export type TrialEvent =
   /** The way cannot continue: its fork was not created, or its workspace or chat was deleted. */
   | { readonly type: "broken"; readonly number: number; readonly error: string; readonly now: number }
   /** Its turn has ended, and its changes are known. */
-  | ({ readonly type: "measured"; readonly number: number; readonly turn: number } & Measured)
+  | ({ readonly type: "measured"; readonly number: number; readonly turn: number } & WayChanges)
   /** Its check has ended, or could not run for the reason in `error`. */
-  | ({ readonly type: "checked"; readonly number: number; readonly turn: number } & Checked)
+  | ({ readonly type: "checked"; readonly number: number; readonly turn: number } & CheckResult)
   | { readonly type: "stop"; readonly now: number }
   | ({ readonly type: "keep"; readonly now: number } & Omit<StoredKeep, "restored">)
   | { readonly type: "keep_failed"; readonly error: string }
@@ -44,10 +44,10 @@ export type TrialDecision =
   | { readonly kind: "refused"; readonly error: AppError }
   | { readonly kind: "stale" };
 
-const UNDER_WAY: ReadonlySet<WayStatus> = new Set(["waiting", "working", "needs_you", "checking"]);
+const ACTIVE_STATUSES: ReadonlySet<WayStatus> = new Set(["waiting", "working", "needs_you", "checking"]);
 
 /** Returns whether the way is in progress. */
-export const isUnderWay = ({ status }: Pick<StoredWay, "status">): boolean => UNDER_WAY.has(status);
+export const isActiveWay = ({ status }: Pick<StoredWay, "status">): boolean => ACTIVE_STATUSES.has(status);
 
 /** Returns whether the trial is over. */
 export const isOver = ({ status }: Pick<TrialRow, "status">): boolean => status === "kept" || status === "discarded";
@@ -67,19 +67,21 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
   if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("This trial has already ended.")) : STALE;
   switch (event.type) {
     case "delivered":
-      return withWay(state, event.number, (way) => delivered(way, event));
+      return withWay(state, event.number, (way) => onDelivered(way, event));
     case "seen":
-      return withWay(state, event.number, (way) => seen(way, event));
+      return withWay(state, event.number, (way) => onChatSeen(way, event));
     case "broken":
-      return withWay(state, event.number, (way) => (isUnderWay(way) ? broken(way, event.error, event.now) : undefined));
+      return withWay(state, event.number, (way) =>
+        isActiveWay(way) ? onBroken(way, event.error, event.now) : undefined,
+      );
     case "measured":
-      return withWay(state, event.number, (way) => measured(way, event, state.check_command !== ""));
+      return withWay(state, event.number, (way) => onMeasured(way, event, state.check_command !== ""));
     case "checked":
-      return withWay(state, event.number, (way) => checked(way, event));
+      return withWay(state, event.number, (way) => onChecked(way, event));
     case "stop":
       return stop(state, event.now);
     case "keep":
-      return keep(state, event);
+      return keepWay(state, event);
     case "keep_failed":
       return state.status === "keeping" && state.keep?.restored === false
         ? change({ ...state, status: "ready", keep: null, error: event.error })
@@ -89,12 +91,12 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
         ? change({ ...state, keep: { ...state.keep, restored: true }, error: "" })
         : STALE;
     case "discard":
-      if (isEnding(state) || state.status === "keeping") return refuse(conflict(BEING_ENDED));
+      if (isEnding(state) || state.status === "keeping") return refuse(conflict(ALREADY_ENDING));
       return change({
         ...state,
         status: "discarding",
         error: "",
-        ways: state.ways.map((way) => halted(way, event.now)),
+        ways: state.ways.map((way) => stopWay(way, event.now)),
       });
     case "gone":
       if (!isEnding(state)) return STALE;
@@ -106,19 +108,19 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
 
 /** Decides on requests of people. */
 const REQUESTS = { stop: true, keep: true, discard: true } as const;
-const BEING_ENDED = "One of the ways is being kept, or all of them are being deleted.";
+const ALREADY_ENDING = "One of the ways is being kept, or all of them are being deleted.";
 
-const change = (state: TrialState): TrialDecision => ({ kind: "change", state: settled(state) });
+const change = (state: TrialState): TrialDecision => ({ kind: "change", state: withDerivedStatus(state) });
 
 /** Returns the trial with the status that follows from its ways. */
-const settled = (state: TrialState): TrialState => {
+const withDerivedStatus = (state: TrialState): TrialState => {
   const { status, ways } = state;
   if (isEnding(state)) {
     if (!ways.every(({ gone }) => gone)) return state;
     return { ...state, status: status === "keeping" ? "kept" : "discarded" };
   }
   if (status !== "running" && status !== "ready") return state;
-  return { ...state, status: ways.some(isUnderWay) ? "running" : "ready" };
+  return { ...state, status: ways.some(isActiveWay) ? "running" : "ready" };
 };
 
 const withWay = (
@@ -132,14 +134,17 @@ const withWay = (
   return change({ ...state, ways: state.ways.map((one) => (one === way ? next : one)) });
 };
 
-const delivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
+const onDelivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
   if (way.message_id !== null || way.gone) return undefined;
   const begun = { ...way, message_id, started_at: now, turn: 1 };
   // The owner stopped the way while the chat got its prompt.
   return way.status === "waiting" ? { ...begun, status: "working" as const } : { ...begun, interrupts: true };
 };
 
-const seen = (way: StoredWay, { chat, failed, now }: Extract<TrialEvent, { type: "seen" }>): StoredWay | undefined => {
+const onChatSeen = (
+  way: StoredWay,
+  { chat, failed, now }: Extract<TrialEvent, { type: "seen" }>,
+): StoredWay | undefined => {
   if (way.message_id === null || way.gone) return undefined;
   if (way.interrupts) return chat === "rests" ? { ...way, interrupts: false } : undefined;
   if (chat !== "rests") {
@@ -150,18 +155,18 @@ const seen = (way: StoredWay, { chat, failed, now }: Extract<TrialEvent, { type:
     return { ...way, status, turn: way.turn + 1, measured: false, check: null, error: "", ended_at: null };
   }
   if (way.status !== "working" && way.status !== "needs_you") return undefined;
-  if (failed !== undefined) return broken(way, failed, now);
+  if (failed !== undefined) return onBroken(way, failed, now);
   return { ...way, status: "checking", ended_at: now };
 };
 
-const broken = (way: StoredWay, error: string, now: number): StoredWay => ({
+const onBroken = (way: StoredWay, error: string, now: number): StoredWay => ({
   ...way,
   status: "error",
   error,
   ended_at: way.started_at === null ? null : (way.ended_at ?? now),
 });
 
-const measured = (
+const onMeasured = (
   way: StoredWay,
   { turn, changes, changes_error }: Extract<TrialEvent, { type: "measured" }>,
   isChecked: boolean,
@@ -171,7 +176,7 @@ const measured = (
   return way.status === "checking" && !isChecked ? { ...known, status: "finished" } : known;
 };
 
-const checked = (
+const onChecked = (
   way: StoredWay,
   { turn, check, error }: Extract<TrialEvent, { type: "checked" }>,
 ): StoredWay | undefined => {
@@ -181,8 +186,8 @@ const checked = (
 };
 
 /** Stops the way if it is in progress. */
-const halted = (way: StoredWay, now: number): StoredWay =>
-  isUnderWay(way)
+const stopWay = (way: StoredWay, now: number): StoredWay =>
+  isActiveWay(way)
     ? {
         ...way,
         status: "stopped",
@@ -192,25 +197,25 @@ const halted = (way: StoredWay, now: number): StoredWay =>
     : way;
 
 const stop = (state: TrialState, now: number): TrialDecision => {
-  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(BEING_ENDED));
-  if (!state.ways.some(isUnderWay)) return refuse(conflict("None of the ways is working."));
-  return change({ ...state, ways: state.ways.map((way) => halted(way, now)) });
+  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(ALREADY_ENDING));
+  if (!state.ways.some(isActiveWay)) return refuse(conflict("None of the ways is working."));
+  return change({ ...state, ways: state.ways.map((way) => stopWay(way, now)) });
 };
 
-const keep = (
+const keepWay = (
   state: TrialState,
   { number, snapshot_id, safety_id, now }: Extract<TrialEvent, { type: "keep" }>,
 ): TrialDecision => {
-  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(BEING_ENDED));
+  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(ALREADY_ENDING));
   const way = state.ways.find((one) => one.number === number);
   if (!way) return refuse(invalidField("way", `must be 1 to ${state.ways.length}`));
-  if (isUnderWay(way) || way.interrupts) {
+  if (isActiveWay(way) || way.interrupts) {
     return refuse(conflict(`Way ${number} is still working. Wait for it or stop it first.`));
   }
   if (way.message_id === null) {
     return refuse(conflict(`Way ${number} has not started, so there is nothing to keep.`));
   }
-  const others = state.ways.map((one) => (one === way ? one : halted(one, now)));
+  const others = state.ways.map((one) => (one === way ? one : stopWay(one, now)));
   const kept = { number, snapshot_id, safety_id, restored: false };
   return change({ ...state, status: "keeping", error: "", ways: others, keep: kept });
 };

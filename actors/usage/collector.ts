@@ -2,8 +2,8 @@
 // terminals, statistics of agents and reports of clients. Bounded.
 import { log } from "#base/log.ts";
 import type { Store } from "#db/engine/store.ts";
-import { ANY, BUCKET_MS } from "#db/reports/usage/block.ts";
-import { type AppName, appText, KEY_KINDS, type KeyKind } from "#db/reports/usage/keys.ts";
+import { ANY_APP, BUCKET_MS } from "#db/reports/usage/block.ts";
+import { type AppName, formatAppName, KEY_KINDS, type KeyKind } from "#db/reports/usage/keys.ts";
 import {
   addLatencies,
   addMinutes,
@@ -35,8 +35,8 @@ const MINUTE_MS = 60_000;
 /** Maximum subjects since the last write. More are written immediately. */
 const MAX_WAITING = 20_000;
 /** Maximum rows per commit, so that it does not block the event loop (docs/spec/design.md 4). */
-const ROWS = 250;
-const KEPT_KEYS = 100_000;
+const ROWS_PER_COMMIT = 250;
+const MAX_KEYS = 100_000;
 
 type Subject = Pick<Use, "workspace_id" | "user_id" | "agent_id" | "app"> & {
   /** Maps a bucket to the mask of its minutes. */
@@ -89,11 +89,11 @@ export class UsageCollector {
       await this.#write(subjects, latencies);
     } catch (error) {
       log("usage").warn("use was not written, it is tried again: {error}", { error });
-      this.#takeBack(subjects, latencies);
+      this.#restore(subjects, latencies);
     }
   }
 
-  #takeBack(subjects: readonly Subject[], latencies: readonly Latency[]): void {
+  #restore(subjects: readonly Subject[], latencies: readonly Latency[]): void {
     for (const { masks, ...subject } of subjects) {
       for (const [bucket, mask] of masks) {
         for (let bit = 0; bit < 30; bit++) {
@@ -105,7 +105,7 @@ export class UsageCollector {
   }
 
   async #write(subjects: readonly Subject[], latencies: readonly Latency[]): Promise<void> {
-    const places = await this.#places([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
+    const places = await this.#loadWorkspaces([...subjects, ...latencies].map(({ workspace_id }) => workspace_id));
     const names = await this.#appNames(subjects);
     const work = subjects.flatMap((subject) => {
       const place = places.get(subject.workspace_id);
@@ -137,7 +137,7 @@ export class UsageCollector {
     for (const one of work) {
       const [user, template] = [keys(KEY_KINDS.user, one.user), keys(KEY_KINDS.template, one.template)];
       for (const [bucket, mask] of one.masks) {
-        add({ bucket, user, template, app: ANY, mask });
+        add({ bucket, user, template, app: ANY_APP, mask });
         if (one.app !== undefined) add({ bucket, user, template, app: keys(KEY_KINDS.app, one.app), mask });
       }
     }
@@ -149,11 +149,11 @@ export class UsageCollector {
       template: keys(KEY_KINDS.template, template),
     }));
     // Writes in slices. Minutes that are written twice after a failure count only once.
-    for (const piece of pieces([...rows.values()])) await this.#store.commit(addMinutes(piece));
-    for (const piece of pieces(samples)) await this.#store.commit(addLatencies(piece));
+    for (const piece of chunkRows([...rows.values()])) await this.#store.commit(addMinutes(piece));
+    for (const piece of chunkRows(samples)) await this.#store.commit(addLatencies(piece));
   }
 
-  async #places(ids: readonly string[]): Promise<Map<string, { owner_id: string; template_id: string }>> {
+  async #loadWorkspaces(ids: readonly string[]): Promise<Map<string, { owner_id: string; template_id: string }>> {
     const rows = await this.#store.scan(listUsedWorkspaces({ ids: JSON.stringify([...new Set(ids)]) }));
     return new Map(rows.map((row) => [row.id, row]));
   }
@@ -161,23 +161,23 @@ export class UsageCollector {
   /** Returns the names of the apps in use. An app that no longer exists has none and only counts as usage of the workspace. */
   async #appNames(subjects: readonly Subject[]): Promise<Map<string, string>> {
     const names = new Map<string, string>();
-    for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, appText({ ...app, type: "builtin" }));
+    for (const app of BUILTIN_APPS) names.set(` ${app.slug}`, formatAppName({ ...app, type: "builtin" }));
     const agents = new Set(subjects.flatMap(({ agent_id, app }) => (agent_id && app ? [agent_id] : [])));
     if (agents.size === 0) return names;
     for (const row of await this.#store.scan(listUsedApps({ agent_ids: JSON.stringify([...agents]) }))) {
       const name: AppName = { slug: row.slug, display_name: row.display_name, icon: row.icon, type: "app" };
-      names.set(`${row.agent_id} ${row.slug}`, appText(name));
+      names.set(`${row.agent_id} ${row.slug}`, formatAppName(name));
     }
     return names;
   }
 
   async #loadKeys(names: readonly { kind: KeyKind; name: string }[]): Promise<(kind: KeyKind, name: string) => number> {
-    if (this.#keys.size > KEPT_KEYS) this.#keys.clear();
+    if (this.#keys.size > MAX_KEYS) this.#keys.clear();
     const missing = new Map(names.map((one) => [`${one.kind} ${one.name}`, one]));
     for (const key of missing.keys()) if (this.#keys.has(key)) missing.delete(key);
     if (missing.size > 0) {
       const made = [...missing.values()];
-      for (const piece of pieces(made)) await this.#store.commit([insertUsageKeys(piece)]);
+      for (const piece of chunkRows(made)) await this.#store.commit([insertUsageKeys(piece)]);
       for (const kind of Object.values(KEY_KINDS)) {
         const wanted = made.filter((one) => one.kind === kind).map(({ name }) => name);
         if (wanted.length === 0) continue;
@@ -203,6 +203,6 @@ const mark = (masks: Map<number, number>, minute: number): void => {
 const appKey = ({ agent_id, app }: Subject): string =>
   app === undefined ? "" : BUILTIN_APPS.some(({ slug }) => slug === app) ? ` ${app}` : `${agent_id ?? ""} ${app}`;
 
-function* pieces<T>(rows: readonly T[]): Generator<readonly T[]> {
-  for (let from = 0; from < rows.length; from += ROWS) yield rows.slice(from, from + ROWS);
+function* chunkRows<T>(rows: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < rows.length; from += ROWS_PER_COMMIT) yield rows.slice(from, from + ROWS_PER_COMMIT);
 }

@@ -6,10 +6,10 @@ import {
   BLOCK,
   type Block,
   computeMedian,
-  emptyBlock,
+  countBits,
+  createBlock,
   getMinutes,
-  MOST,
-  onesIn,
+  MAX_BUCKET_MINUTES,
   packDetail,
   packDigest,
   toRowId,
@@ -27,7 +27,7 @@ import {
 } from "#db/reports/usage/usage.ts";
 
 /** Maximum packed rows per commit, because each has several kilobytes. */
-const AT_ONCE = 25;
+const MAX_ROWS_PER_COMMIT = 25;
 
 type Waiting = { minutes: MinutesRow[]; latencies: LatencyRow[] };
 
@@ -35,19 +35,19 @@ type Waiting = { minutes: MinutesRow[]; latencies: LatencyRow[] };
 export const foldUsage = async (store: Store, bucket: number): Promise<void> => {
   for (;;) {
     const minutes = await store.scan(listMinutes({ bucket }));
-    const latencies = wholeBuckets(await store.scan(listLatencies({ bucket })));
+    const latencies = dropPartialBucket(await store.scan(listLatencies({ bucket })));
     if (minutes.length === 0 && latencies.length === 0) return;
     const waiting = new Map<number, Waiting>();
-    for (const row of minutes) waitingFor(waiting, row).minutes.push(row);
-    for (const row of latencies) waitingFor(waiting, row).latencies.push(row);
+    for (const row of minutes) getWaiting(waiting, row).minutes.push(row);
+    for (const row of latencies) getWaiting(waiting, row).latencies.push(row);
     const ids = [...waiting.keys()].sort((a, b) => a - b);
-    for (let from = 0; from < ids.length; from += AT_ONCE) {
-      await foldRows(store, ids.slice(from, from + AT_ONCE), waiting);
+    for (let from = 0; from < ids.length; from += MAX_ROWS_PER_COMMIT) {
+      await foldRows(store, ids.slice(from, from + MAX_ROWS_PER_COMMIT), waiting);
     }
   }
 };
 
-const waitingFor = (all: Map<number, Waiting>, row: { bucket: number; user: number; template: number }): Waiting => {
+const getWaiting = (all: Map<number, Waiting>, row: { bucket: number; user: number; template: number }): Waiting => {
   const id = toRowId(Math.floor(row.bucket / BLOCK), row.user, row.template);
   let one = all.get(id);
   if (!one) {
@@ -58,13 +58,13 @@ const waitingFor = (all: Map<number, Waiting>, row: { bucket: number; user: numb
 };
 
 /** A median needs all samples of its bucket. The last bucket of a full page may be incomplete, so it waits unless it is the only one. */
-const wholeBuckets = (rows: LatencyRow[]): LatencyRow[] => {
+const dropPartialBucket = (rows: LatencyRow[]): LatencyRow[] => {
   const last = rows.at(-1);
-  if (!last || rows.length < FULL) return rows;
+  if (!last || rows.length < PAGE_ROWS) return rows;
   const whole = rows.filter((row) => !isSame(row, last));
   return whole.length > 0 ? whole : rows;
 };
-const FULL = 4_000;
+const PAGE_ROWS = 4_000;
 
 const isSame = (a: LatencyRow, b: LatencyRow): boolean =>
   a.bucket === b.bucket && a.user === b.user && a.template === b.template;
@@ -73,7 +73,7 @@ const foldRows = async (store: Store, ids: readonly number[], waiting: Map<numbe
   const known = await store.scan(listDetails({ ids: JSON.stringify(ids) }));
   const details = new Map(known.map(({ id, detail }) => [id, unpackDetail(detail)]));
   const rows = ids.map((id) => {
-    const block = details.get(id) ?? emptyBlock();
+    const block = details.get(id) ?? createBlock();
     addTo(block, waiting.get(id) as Waiting);
     return { id, digest: packDigest(block), detail: packDetail(block) };
   });
@@ -93,7 +93,7 @@ export const addTo = (block: Block, { minutes, latencies }: Waiting): void => {
   for (const { bucket, app, mask } of minutes) {
     const counted = getMinutes(block, app);
     const at = bucket % BLOCK;
-    counted[at] = Math.min(MOST, (counted[at] as number) + onesIn(mask));
+    counted[at] = Math.min(MAX_BUCKET_MINUTES, (counted[at] as number) + countBits(mask));
   }
   for (const [at, samples] of Map.groupBy(latencies, ({ bucket }) => bucket % BLOCK)) {
     block.latency[at] ||= computeMedian(samples);

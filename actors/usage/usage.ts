@@ -12,8 +12,8 @@ import { usageReport } from "#db/reports/usage/usage.ts";
 import { UsageCollector, type Use } from "./collector.ts";
 import { foldUsage } from "./folding.ts";
 
-const FLUSH_MS = 60_000;
-const FOLD_MS = 300_000;
+const FLUSH_INTERVAL_MS = 60_000;
+const FOLD_INTERVAL_MS = 300_000;
 /** Maximum number of reports that wait or run. */
 const MAX_REPORTS = 32;
 
@@ -25,7 +25,7 @@ export type AgentReport = {
 };
 
 /** A report covers the minutes since the previous one. */
-const REPORT_MINUTES = 5;
+const REPORT_INTERVAL_MINUTES = 5;
 
 export class Usage {
   readonly #store: Store;
@@ -34,7 +34,7 @@ export class Usage {
   readonly #collector: UsageCollector;
   #ticking: Timer[] = [];
   #reports = 0;
-  #made: Promise<void> = Promise.resolve();
+  #report: Promise<void> = Promise.resolve();
   /** Serializes work, because rows must not be written while they are aggregated. */
   #last: Promise<void> = Promise.resolve();
   /** Asks other nodes to write their observations; does not wait for a node that does not respond. */
@@ -58,7 +58,7 @@ export class Usage {
     const at = this.#clock.now();
     const open = Object.entries(report.session_counts).filter(([, count]) => count > 0);
     if (report.connection_count <= 0 && open.length === 0) return;
-    const use = { workspace_id, agent_id, at, minutes: REPORT_MINUTES };
+    const use = { workspace_id, agent_id, at, minutes: REPORT_INTERVAL_MINUTES };
     if (open.length === 0) this.#collector.note(use);
     for (const [name] of open) this.#collector.note({ ...use, app: name.replaceAll("_", "-") });
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
@@ -76,12 +76,12 @@ export class Usage {
   async report(name: ReportName, args: ReportArgs): Promise<string> {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
     this.#reports += 1;
-    const made = this.#made.then(async () => {
+    const made = this.#report.then(async () => {
       await Promise.all([this.flush(), this.flushOthers()]);
       const [text = ""] = await this.#store.scan(usageReport(name, args));
       return text;
     });
-    this.#made = made.then(
+    this.#report = made.then(
       () => {},
       () => {},
     );
@@ -94,19 +94,19 @@ export class Usage {
 
   start(): void {
     this.#ticking = [
-      this.#clock.every(FLUSH_MS, () => void this.flush()),
-      this.#clock.every(FOLD_MS, () => void (this.#parts.isFirst && this.fold())),
+      this.#clock.every(FLUSH_INTERVAL_MS, () => void this.flush()),
+      this.#clock.every(FOLD_INTERVAL_MS, () => void (this.#parts.isFirst && this.fold())),
     ];
   }
 
   /** Resolves when all observations are on disk. */
   flush(): Promise<void> {
-    return this.#then(() => this.#collector.flush());
+    return this.#enqueue(() => this.#collector.flush());
   }
 
   /** Aggregates intervals that ended more than half an hour ago, because reports of agents cover some minutes back. */
   fold(): Promise<void> {
-    return this.#then(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
+    return this.#enqueue(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
   }
 
   /** Stops the timers and writes the remaining observations. */
@@ -115,7 +115,7 @@ export class Usage {
     await this.flush();
   }
 
-  #then(run: () => Promise<void>): Promise<void> {
+  #enqueue(run: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(run).catch((error) => {
       log("usage").warn("use could not be written or folded, it is tried again: {error}", { error });
     });

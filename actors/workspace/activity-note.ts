@@ -1,27 +1,27 @@
 // The record of changes to a workspace's deadline and of the server's automatic actions: who, when, from which deadline to which. Pure.
 import type { Statement } from "#db/engine/sql.ts";
-import { keepActivity } from "#db/workspaces/activity.ts";
+import { insertActivity } from "#db/workspaces/activity.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 /** Who or what changed the times of a workspace. */
-export type By = {
+export type Originator = {
   readonly kind: "user" | "agent" | "server";
   readonly id: string | null;
   readonly name: string;
 };
 
-export const SERVER: By = { kind: "server", id: null, name: "server" };
+export const SERVER: Originator = { kind: "server", id: null, name: "server" };
 
 /** Returns the statements that store one entry; `state` is the previous one. */
 export const note = (
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   at: number,
-  entry: { reason: ActivityReason; detail: string; by?: By; new_deadline: number | null },
+  entry: { reason: ActivityReason; detail: string; by?: Originator; new_deadline: number | null },
 ): Statement[] => {
   const { reason, detail, by = SERVER, new_deadline } = entry;
   const actor = { actor_kind: by.kind, actor_id: by.id, actor_name: by.name };
-  return keepActivity({
+  return insertActivity({
     workspace_id: workspace.id,
     at,
     reason,

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
-export const FLUSH_MS = 60_000;
+export const FLUSH_INTERVAL_MS = 60_000;
 
 export class Uses {
   readonly #write: (workspace_id: string) => Promise<unknown>;
@@ -22,12 +22,12 @@ export class Uses {
   }
 
   /** Returns whether the workspace was used since the last write. The caller must write it then. */
-  take(workspace_id: string): boolean {
+  takeUsed(workspace_id: string): boolean {
     return this.#used.delete(workspace_id);
   }
 
   start(clock: Clock): void {
-    this.#ticking = clock.every(FLUSH_MS, () => void this.flush());
+    this.#ticking = clock.every(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
   /** Resolves when everything collected is written, including by earlier calls. A failed write is repeated with the next use. */

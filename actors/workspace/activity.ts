@@ -1,11 +1,11 @@
 // Which activity counts as use of a workspace, and how it affects the deadline (facts/platform 2.7; rules TI-10 to TI-13). Pure. Passive
 // streams (an open page, a watcher) are never reported here.
 import type { Use } from "#schema/workspaces/schedule.ts";
-import { type By, note, SERVER } from "./activity-note.ts";
-import { bumpedDeadline } from "./deadline.ts";
+import { note, type Originator, SERVER } from "./activity-note.ts";
+import { bumpDeadline } from "./deadline.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 import type { ScheduleRules } from "./schedule-rules.ts";
-import { changed } from "./state.ts";
+import { toVisibleChange } from "./state.ts";
 
 /** A report of activity; `at` in milliseconds since 1970. */
 export type ActivityReport = {
@@ -18,7 +18,7 @@ export type ActivityReport = {
   /** vscode, jetbrains, reconnecting-pty or ssh. */
   readonly app_name?: string | undefined;
   /** The person who caused it, if known. */
-  readonly by?: By | undefined;
+  readonly by?: Originator | undefined;
 };
 
 /** Traffic of apps, and usage without an app name, count as use but do not move the deadline. */
@@ -26,11 +26,11 @@ export const movesDeadline = ({ reason, app_name }: ActivityReport): boolean =>
   reason === "usage" ? app_name !== undefined : reason !== "app_traffic";
 
 /** Prefix of entries about jobs. */
-const KEPT_BY = "Kept running by: ";
+const JOBS_PREFIX = "Kept running by: ";
 
 /** Returns the jobs that an entry names. */
-export const keptBy = (detail: string): string[] =>
-  detail.startsWith(KEPT_BY) ? detail.slice(KEPT_BY.length).split(", ") : [];
+export const parseJobs = (detail: string): string[] =>
+  detail.startsWith(JOBS_PREFIX) ? detail.slice(JOBS_PREFIX.length).split(", ") : [];
 
 /** Moves the deadline if the rules say so; otherwise `stale`. */
 export const recordActivity = (
@@ -39,15 +39,15 @@ export const recordActivity = (
   report: ActivityReport,
   now: number,
 ): Decision => {
-  const deadline = movesDeadline(report) ? bumpedDeadline(state, rules, Math.min(report.at, now)) : undefined;
+  const deadline = movesDeadline(report) ? bumpDeadline(state, rules, Math.min(report.at, now)) : undefined;
   if (deadline === undefined) return { kind: "stale" };
   const by = report.by ?? (report.agent_id ? { kind: "agent" as const, id: report.agent_id, name: "agent" } : SERVER);
-  const kept = note(state, now, { reason: "activity", detail: wordsFor(report), by, new_deadline: deadline });
-  return changed(state, { build: { deadline, updated_at: now } }, kept);
+  const kept = note(state, now, { reason: "activity", detail: describeActivity(report), by, new_deadline: deadline });
+  return toVisibleChange(state, { build: { deadline, updated_at: now } }, kept);
 };
 
-const wordsFor = ({ reason, app_name, detail }: ActivityReport): string => {
-  if (reason === "job") return `${KEPT_BY}${detail}`;
+const describeActivity = ({ reason, app_name, detail }: ActivityReport): string => {
+  if (reason === "job") return `${JOBS_PREFIX}${detail}`;
   if (reason === "usage") return `${app_name} is in use.`;
   return WORDS[reason];
 };
@@ -56,6 +56,6 @@ const WORDS: Record<Exclude<Use, "usage" | "job">, string> = {
   agent_stats: "Connections to the workspace are open.",
   terminal: "A terminal is open.",
   port_forward: "A port of the workspace is in use.",
-  app_status: "An app reported that it begins or ends to work.",
+  app_status: "An app reported that it started or finished work.",
   app_traffic: "An app was used.",
 };

@@ -15,37 +15,37 @@ import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
 import { listTrashByOwner } from "#db/workspaces/trash.ts";
 import { findWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { ShareLevel, UpsertPortShare } from "#schema/workspaces/port-share.ts";
-import { tagsHeard } from "#src/provisioners/external/tags.ts";
-import type { Captured } from "#src/provisioners/homes.ts";
-import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
-import type { Said } from "../job/report.ts";
-import { SaidOnce } from "../job/said-once.ts";
-import { isForJob, type OfRun, type RunOf, reapDue } from "../job/state.ts";
+import { unbindTagsFromWorker } from "#src/provisioners/external/tags.ts";
+import type { CaptureResult } from "#src/provisioners/homes.ts";
+import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { JobOutput } from "../job/report.ts";
+import { OutputDeduplicator } from "../job/said-once.ts";
+import { type AttemptRef, isCurrentRun, type JobRunRef, reapDue } from "../job/state.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Worker } from "../runtime/job-queue.ts";
 import type { ActivityReport } from "./activity.ts";
-import type { By } from "./activity-note.ts";
-import { auditExtension, auditState, workspaceEntries } from "./audit.ts";
-import { type Claim, claimed, isClaim } from "./claim.ts";
+import type { Originator } from "./activity-note.ts";
+import { auditExtension, auditState, buildWorkspaceEntries } from "./audit.ts";
+import { type Claim, isClaim, toClaimChange } from "./claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
 import { editWorkspace, type WorkspaceEdit } from "./edits.ts";
-import { workspaceNotices } from "./notices.ts";
-import { announceAgain, type Late, nameTaken, settled, toOutcome, withExtraWrites } from "./outcome.ts";
-import { planBuild, rowsOfMade } from "./plan.ts";
-import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shares.ts";
-import { quotaGuards } from "./quota.ts";
-import { extended, withAutostart, withTtl } from "./schedule-edits.ts";
+import { buildWorkspaceNotices } from "./notices.ts";
+import { announceReload, type LateResult, nameTaken, toOutcome, toSettledOutcome, withExtraWrites } from "./outcome.ts";
+import { buildCreatedRows, planBuild } from "./plan.ts";
+import { lowerPorts, type PortContext, sharePort, unsharePort } from "./port-shares.ts";
+import { buildQuotaGuards } from "./quota.ts";
+import { extendDeadline, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
 import { listMadeSnapshots, withSnapshotValue } from "./snapshot-module.ts";
-import { snapshotOnStop } from "./snapshot-policy.ts";
+import { planStopSnapshot } from "./snapshot-policy.ts";
 import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
-import { beginSnapshot, captured, dropped, dropSnapshot, notCaptured } from "./snapshots.ts";
+import { beginSnapshot, completeCapture, deleteRow, dropSnapshot, failCapture } from "./snapshots.ts";
 import { create, transition } from "./state.ts";
 import { runningAgents, type SetDormant, TimedDecisions } from "./timed.ts";
-import { EMPTY_TRASH, MAX_TRASHED, withoutTrash } from "./trash.ts";
+import { EMPTY_TRASH, MAX_TRASHED, restoreFromTrash } from "./trash.ts";
 
 /** Delay before a failed removal from the trash is retried. */
 const TRASH_RETRY_MS = 3_600_000;
@@ -54,38 +54,38 @@ type Decide<Reply> = (
   state: WorkspaceState,
 ) => Outcome<WorkspaceState, Reply> | Promise<Outcome<WorkspaceState, Reply>>;
 
-/** `next to`: rows of something that is created or ends with it, such as a task. */
-type Beside = { readonly beside?: readonly Statement[] };
-export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & Beside;
+/** `beside`: rows of something that is created or ends with it, such as a task. */
+type ExtraWrites = { readonly beside?: readonly Statement[] };
+export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & ExtraWrites;
 
 /** `by_keeper`: deleted by the keeper it was created for, which no longer needs it. */
 type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boolean };
 
 /** The input for a worker; "stale" when the job no longer waits for one. */
 export type StartedJob =
-  | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & OfRun)
+  | ({ readonly request: ProvisionRequest; readonly orphan: boolean; readonly verbose: boolean } & AttemptRef)
   | "stale";
 
 export class WorkspaceActor extends Actor<WorkspaceState> {
   readonly #deps: WorkspaceDeps;
   readonly #times: TimedDecisions;
-  readonly #saidOnce: SaidOnce;
+  readonly #deduplicator: OutputDeduplicator;
   /** A job whose start could not be confirmed, and the answer that its worker is waiting for. */
-  #unheard: { readonly job_id: string; readonly begun: StartedJob } | undefined;
+  #unconfirmedStart: { readonly job_id: string; readonly begun: StartedJob } | undefined;
 
   constructor(id: string, deps: WorkspaceDeps) {
     super(id, deps.store);
     this.#deps = deps;
     this.#times = new TimedDecisions(deps);
-    this.#saidOnce = new SaidOnce(deps.store);
+    this.#deduplicator = new OutputDeduplicator(deps.store);
   }
 
   /** Adds the timer and the derived columns to every change that affects them. */
   protected override handle<Reply>(decide: Decide<Reply>): Promise<Reply> {
-    return super.handle<Reply>(async (state) => this.#times.timed(state, await decide(state)));
+    return super.handle<Reply>(async (state) => this.#times.withTimers(state, await decide(state)));
   }
 
-  protected part({ workspace }: WorkspaceState): number {
+  protected toPart({ workspace }: WorkspaceState): number {
     return workspace.part;
   }
 
@@ -111,25 +111,25 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     };
   }
 
-  protected override unconfirmed(before: WorkspaceState | undefined, found: WorkspaceState | undefined): void {
-    if (found) announceAgain(this.#deps, before, found);
+  protected override onUnconfirmedCommit(before: WorkspaceState | undefined, found: WorkspaceState | undefined): void {
+    if (found) announceReload(this.#deps, before, found);
   }
 
-  protected override entries(
+  protected override buildEntries(
     before: WorkspaceState | undefined,
     { state }: Outcome<WorkspaceState, unknown>,
   ): readonly AuditEntry[] {
-    return workspaceEntries(before, state, this.#deps.clock.now());
+    return buildWorkspaceEntries(before, state, this.#deps.clock.now());
   }
 
-  protected override notices(
+  protected override buildNotices(
     before: WorkspaceState | undefined,
     { state }: Outcome<WorkspaceState, unknown>,
   ): readonly Statement[] {
-    return workspaceNotices(before, state, this.#deps.clock.now());
+    return buildWorkspaceNotices(before, state, this.#deps.clock.now());
   }
 
-  protected override noticed({ workspace }: WorkspaceState): void {
+  protected override onNoticesStored({ workspace }: WorkspaceState): void {
     this.#deps.topics.publish("notified", workspace.owner_id, {});
   }
 
@@ -138,7 +138,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.handleCreate(async () => {
       const first = await withSnapshotValue(this.#deps, this.id, build);
       const change = withExtraWrites(create(workspace, first, this.#deps.clock.now()), beside);
-      return this.#times.timed(undefined, toOutcome(this.#deps, change, undefined));
+      return this.#times.withTimers(undefined, toOutcome(this.#deps, change, undefined));
     }).catch(nameTaken);
   }
 
@@ -147,32 +147,32 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     build,
     after,
     beside = [],
-  }: { readonly build: NewBuild; readonly after: string } & Beside): Promise<void> {
+  }: { readonly build: NewBuild; readonly after: string } & ExtraWrites): Promise<void> {
     return this.handle(async (state) => {
       if (isActive(state.job)) throw conflict("Another build of the workspace is active.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
       const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
-      if (build.transition === "delete" && build.kept_ms === undefined) await this.#mustNotBeForked();
+      if (build.transition === "delete" && build.kept_ms === undefined) await this.#requireNotForked();
       const whole_build = await withSnapshotValue(this.#deps, this.id, build);
       const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build: whole_build });
       const whole = decision.kind === "change" ? withExtraWrites(decision, beside) : decision;
-      return settled(this.#deps, known, whole, undefined, undefined);
+      return toSettledOutcome(this.#deps, known, whole, undefined, undefined);
     });
   }
 
   /** Gives a prebuild to an owner; "stale" when it is not available. Rejects with 409 when the owner has a workspace of that name. */
-  claim({ beside = [], ...claim }: Claim & Beside): Promise<Late> {
-    return this.handle<Late>(async (state) => {
+  claim({ beside = [], ...claim }: Claim & ExtraWrites): Promise<LateResult> {
+    return this.handle<LateResult>(async (state) => {
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const agents = await store.all(listAgentsOfBuild({ build_id: state.build.id }));
-      const change = claimed({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
+      const change = toClaimChange({ ...state, agent_ids: agents.map(({ id }) => id) }, claim, now);
       if (!change) return { state, reply: "stale" };
       const kept = new Map(agents.flatMap(({ name, token_hash }) => (token_hash ? [[name, token_hash]] : [])));
       const known = { kept, parameters: claim.build.parameters };
       const { rows, agent_ids } = await planBuild(this.#deps, change.state, now, accessUrl().href, known);
       const next = { ...change, state: { ...change.state, agent_ids }, writes: [...change.writes, ...rows, ...beside] };
-      return settled<Late>(this.#deps, state, next, "done", "stale");
+      return toSettledOutcome<LateResult>(this.#deps, state, next, "done", "stale");
     }).catch(nameTaken);
   }
 
@@ -182,9 +182,9 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     const started = this.handle<StartedJob>(async (state) => {
       const { id, worker_id } = state.job;
       // The commit could not be confirmed but is on disk. Only this worker has the job.
-      const isUnheard = id === this.#unheard?.job_id && isActive(state.job) && worker_id === args.worker.id;
-      if (isUnheard && this.#unheard) return { state, reply: this.#unheard.begun };
-      if (id !== args.job_id || jobStatus(state.job) !== "pending") return { state, reply: "stale" };
+      const isUnheard = id === this.#unconfirmedStart?.job_id && isActive(state.job) && worker_id === args.worker.id;
+      if (isUnheard && this.#unconfirmedStart) return { state, reply: this.#unconfirmedStart.begun };
+      if (id !== args.job_id || toJobStatus(state.job) !== "pending") return { state, reply: "stale" };
       const { store, clock, accessUrl } = this.#deps;
       const now = clock.now();
       const { workspace, build } = state;
@@ -194,80 +194,89 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
         : {};
       const plan = await planBuild(this.#deps, state, now, accessUrl().href, made);
       const { request, agent_ids, daily_cost } = plan;
-      const rows = [...plan.rows, ...(await quotaGuards(store, state, daily_cost))];
+      const rows = [...plan.rows, ...(await buildQuotaGuards(store, state, daily_cost))];
       const decision = transition(state, { type: "start", now, ...args, rows, agent_ids, daily_cost });
       const attempt = state.job.attempts + 1;
       begun = { request, orphan: state.build.orphan, verbose: state.build.log_level === "debug", attempt };
-      return settled<StartedJob>(this.#deps, state, decision, begun, "stale");
+      return toSettledOutcome<StartedJob>(this.#deps, state, decision, begun, "stale");
     });
     return started.then(
       (reply) => {
-        this.#unheard = undefined;
+        this.#unconfirmedStart = undefined;
         return reply;
       },
       (error) => {
-        if (error instanceof CommitError && error.reason === "unknown") this.#unheard = { job_id: args.job_id, begun };
+        if (error instanceof CommitError && error.reason === "unknown")
+          this.#unconfirmedStart = { job_id: args.job_id, begun };
         throw error;
       },
     );
   }
 
   /** Stores log lines and timings of a running job. */
-  say({ job_id, attempt, id, logs, timings }: Said & RunOf): Promise<Late> {
-    return this.handle<Late>(async (state) => {
-      if (!isForJob(state.job, { job_id, attempt })) return { state, reply: "stale" };
-      const first_id = await this.#saidOnce.numbersFor(state.job, { id, logs });
+  say({ job_id, attempt, id, logs, timings }: JobOutput & JobRunRef): Promise<LateResult> {
+    return this.handle<LateResult>(async (state) => {
+      if (!isCurrentRun(state.job, { job_id, attempt })) return { state, reply: "stale" };
+      const first_id = await this.#deduplicator.numbersFor(state.job, { id, logs });
       if (first_id === "stored") return { state, reply: "done" };
-      return this.#late(state, { type: "say", now: this.#deps.clock.now(), job_id, attempt, first_id, logs, timings });
+      return this.#settleReport(state, {
+        type: "say",
+        now: this.#deps.clock.now(),
+        job_id,
+        attempt,
+        first_id,
+        logs,
+        timings,
+      });
     });
   }
 
   /** Sets the build's daily cost as determined by a provisioner that plans resources. Throws ProvisionError when it exceeds the quota. */
-  chargeJob({ daily_cost, ...run }: RunOf & { readonly daily_cost: number }): Promise<Late> {
+  chargeJob({ daily_cost, ...run }: JobRunRef & { readonly daily_cost: number }): Promise<LateResult> {
     return this.handle(async (state) => {
-      if (!isForJob(state.job, run)) return { state, reply: "stale" };
-      const guards = await quotaGuards(this.#deps.store, state, daily_cost);
-      return this.#late(state, { type: "charge", now: this.#deps.clock.now(), ...run, daily_cost, guards });
+      if (!isCurrentRun(state.job, run)) return { state, reply: "stale" };
+      const guards = await buildQuotaGuards(this.#deps.store, state, daily_cost);
+      return this.#settleReport(state, { type: "charge", now: this.#deps.clock.now(), ...run, daily_cost, guards });
     });
   }
 
   /** Heartbeat of the worker. */
-  touchJob(run: RunOf): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
+  touchJob(run: JobRunRef): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "touch", now: this.#deps.clock.now(), ...run }));
   }
 
   /** Completes the job; `state` is the input for the next build, `made` the resources known only after the build. */
   completeJob(
-    args: RunOf & {
+    args: JobRunRef & {
       readonly state: string | null;
       /** The build was canceled, and its remaining state is unknown. */
       readonly unheard?: boolean;
-      readonly made?: Made;
+      readonly made?: ProvisionedResources;
       readonly kept_bytes?: number;
     },
-  ): Promise<Late> {
+  ): Promise<LateResult> {
     return this.handle(async (state) => {
-      const isOurs = isForJob(state.job, args);
+      const isOurs = isCurrentRun(state.job, args);
       const now = this.#deps.clock.now();
-      const rows = args.made && isOurs ? await rowsOfMade(this.#deps, state, args.made, now) : undefined;
+      const rows = args.made && isOurs ? await buildCreatedRows(this.#deps, state, args.made, now) : undefined;
       const rules = await loadRules(this.#deps.store, state.workspace);
       const claimed = await isClaim(this.#deps.store, state.workspace, state.build);
       const { job_id, attempt, state: left, unheard = false } = args;
       const made = rows ? { made: rows } : {};
-      const snapshot = isOurs ? await snapshotOnStop(this.#deps.store, state) : {};
+      const snapshot = isOurs ? await planStopSnapshot(this.#deps.store, state) : {};
       const run = { job_id, attempt };
-      const crowded = isOurs && state.build.kept_ms !== null ? await this.#crowdedOut(state, now) : [];
+      const crowded = isOurs && state.build.kept_ms !== null ? await this.#trimTrash(state, now) : [];
       const isDeleted = isOurs && state.build.transition === "delete" && state.build.kept_ms === null;
       const made_snapshots = isDeleted ? await listMadeSnapshots(this.#deps.store, this.id) : [];
       const kept = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
       const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept, made_snapshots };
       const decision = transition(state, { type: "complete", now, ...end, rules, claimed });
-      return this.#decided(state, decision.kind === "change" ? withExtraWrites(decision, crowded) : decision);
+      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, crowded) : decision);
     });
   }
 
   /** Returns timers that remove the oldest workspaces from the owner's trash to make room for this one. */
-  async #crowdedOut({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
+  async #trimTrash({ workspace }: WorkspaceState, now: number): Promise<Statement[]> {
     const trashed = await this.#deps.store.all(listTrashByOwner({ owner_id: workspace.owner_id }));
     const over = trashed.slice(0, Math.max(0, trashed.length + 1 - MAX_TRASHED));
     return over.map(({ id }) => setTimer("workspace", id, EMPTY_TRASH, now));
@@ -275,13 +284,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** `left`: state that remains despite the failure, for the next build. */
   failJob(
-    args: RunOf & {
+    args: JobRunRef & {
       readonly error: string;
       readonly error_code: string;
       readonly left?: { readonly state: string | null };
     },
-  ): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "fail", now: this.#deps.clock.now(), ...args }));
+  ): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "fail", now: this.#deps.clock.now(), ...args }));
   }
 
   /**
@@ -297,12 +306,13 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const { build_id } = args;
       if (isActive(state.job)) throw conflict("A build of the workspace is active.");
       const isLatest = build_id === state.build.id;
-      if (isLatest && state.build.state !== args.before) throw conflict("The state has been replaced meanwhile.");
+      if (isLatest && state.build.state !== args.before)
+        throw conflict("The state has changed. Load it again and retry.");
       const patch = { state: args.state, updated_at: this.#deps.clock.now() };
       const pushed = [updateBuild(build_id, patch, { expect: 1 }), auditState(state, build_id, patch.updated_at)];
       if (!isLatest) return { state, writes: pushed, reply: undefined };
       // The caller that pushes a state knows what exists, so builds need not wait for a particular worker.
-      const tags = tagsHeard(state.tags);
+      const tags = unbindTagsFromWorker(state.tags);
       return {
         state: { ...state, tags, build: { ...state.build, ...patch } },
         writes: [...pushed, updateJob(state.job.id, { tags }, { expect: 1 })],
@@ -330,18 +340,18 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (isActive(state.job)) throw conflict("The workspace is just being removed from the trash.");
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
       const now = this.#deps.clock.now();
-      const out = withoutTrash(state, name, now);
+      const out = restoreFromTrash(state, name, now);
       const decision = transition(out.state, { type: "build", now, build });
-      if (decision.kind !== "change") return settled(this.#deps, state, decision, undefined, undefined);
+      if (decision.kind !== "change") return toSettledOutcome(this.#deps, state, decision, undefined, undefined);
       const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
       const alive = updateWorkspace(workspace.id, out.patch, { expect: 1 });
       const writes = [...guards, alive, ...out.writes, ...decision.writes];
-      return settled(this.#deps, state, { ...decision, writes }, undefined, undefined);
+      return toSettledOutcome(this.#deps, state, { ...decision, writes }, undefined, undefined);
     }).catch(nameTaken);
   }
 
   /** Handles the timer of the trash: deletes the remaining files, and retries later if that fails. */
-  emptyTrash(_: Record<string, never>): Promise<Late> {
+  emptyTrash(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
       const { workspace, build } = state;
       if (!workspace.deleted || workspace.trashed_until === null) {
@@ -353,12 +363,12 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const input = { transition: "delete", reason: "autodelete", initiator_id: workspace.owner_id } as const;
       const planned = await this.#deps.automatic.plan(workspace, build, { ...input, permanent: true });
       const decision = transition(state, { type: "build", now, build: planned });
-      return this.#decided(state, decision.kind === "change" ? withExtraWrites(decision, [again]) : decision);
+      return this.#settleDecision(state, decision.kind === "change" ? withExtraWrites(decision, [again]) : decision);
     });
   }
 
   /** Rejects deletion while forks still need the workspace's files. */
-  async #mustNotBeForked(): Promise<void> {
+  async #requireNotForked(): Promise<void> {
     if (await this.#isForked())
       throw conflict("The workspace is being forked. Try again when the forks have their files.");
   }
@@ -373,7 +383,7 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const known = await this.#deps.store.all(listSnapshots({ workspace_id: this.id }));
       const decision = beginSnapshot(state, snapshot, known, this.#deps.clock.now());
       const whole = decision.kind === "change" ? withExtraWrites(decision, rows) : decision;
-      return settled(this.#deps, state, whole, undefined, undefined);
+      return toSettledOutcome(this.#deps, state, whole, undefined, undefined);
     });
   }
 
@@ -383,9 +393,9 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     method,
     bytes,
     sealed_state = "",
-  }: Captured & { readonly snapshot_id: string; readonly sealed_state?: string }): Promise<Late> {
+  }: CaptureResult & { readonly snapshot_id: string; readonly sealed_state?: string }): Promise<LateResult> {
     const made = { method, bytes, sealed_state };
-    return this.#withSnapshot(snapshot_id, (state, row, now) => captured(state, row, made, now));
+    return this.#withSnapshot(snapshot_id, (state, row, now) => completeCapture(state, row, made, now));
   }
 
   /** The files could not be copied; `sealed_state` identifies what could not be deleted. */
@@ -397,15 +407,15 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     readonly snapshot_id: string;
     readonly error: string;
     readonly sealed_state?: string;
-  }): Promise<Late> {
-    return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, { error, sealed_state }, now));
+  }): Promise<LateResult> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => failCapture(state, row, { error, sealed_state }, now));
   }
 
   /**
    * Begins to delete a snapshot; "stale" when that is in progress. Rejects with 404, and with 409 while it is being created or restored, or
    * a fork or home backup needs it.
    */
-  deleteSnapshot({ snapshot_id, by_keeper = false }: DeleteSnapshot): Promise<Late> {
+  deleteSnapshot({ snapshot_id, by_keeper = false }: DeleteSnapshot): Promise<LateResult> {
     return this.#withSnapshot(snapshot_id, async (state, row, now) => {
       const restoring = (await this.#deps.store.all(listRestoring({ workspace_id: this.id }))).map(({ id }) => id);
       return dropSnapshot(state, row, { restoring, by_keeper, now });
@@ -413,17 +423,17 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** The files of a snapshot were deleted. */
-  snapshotDropped({ snapshot_id }: { readonly snapshot_id: string }): Promise<Late> {
-    return this.#withSnapshot(snapshot_id, (state, row, now) => dropped(state, row, now));
+  snapshotDropped({ snapshot_id }: { readonly snapshot_id: string }): Promise<LateResult> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => deleteRow(state, row, now));
   }
 
   #withSnapshot(
     id: string,
     decide: (state: WorkspaceState, row: SnapshotRow | undefined, now: number) => Decision | Promise<Decision>,
-  ): Promise<Late> {
+  ): Promise<LateResult> {
     return this.handle(async (state) => {
       const row = await this.#deps.store.get(findSnapshot({ id }));
-      return this.#decided(state, await decide(state, row, this.#deps.clock.now()));
+      return this.#settleDecision(state, await decide(state, row, this.#deps.clock.now()));
     });
   }
 
@@ -431,44 +441,46 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   cancelBuild(args: { readonly build_id: string; readonly expect_status?: "running" | "pending" }): Promise<void> {
     return this.handle((state) => {
       const { build_id, expect_status } = args;
-      const status = state.build.id === build_id ? jobStatus(state.job) : "succeeded";
+      const status = state.build.id === build_id ? toJobStatus(state.job) : "succeeded";
       if (expect_status !== undefined && status !== expect_status) {
         throw new AppError("precondition_failed", `The job is not ${expect_status}.`, { detail: `It is ${status}.` });
       }
       if (state.build.id !== build_id) throw new AppError("invalid", "The job has already ended.");
       const decision = transition(state, { type: "cancel", now: this.#deps.clock.now(), job_id: state.job.id });
-      return settled(this.#deps, state, decision, undefined, undefined);
+      return toSettledOutcome(this.#deps, state, decision, undefined, undefined);
     });
   }
 
   /** Sets or clears the owner's favorite mark; "stale" when unchanged. */
-  favor({ favorite }: { readonly favorite: boolean }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "favor", favorite }));
+  favor({ favorite }: { readonly favorite: boolean }): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "favor", favorite }));
   }
 
   /** Changes properties without a build; "stale" when unchanged. Rejects with 409 for a taken name, 410 for a deleted workspace. */
-  edit(edit: WorkspaceEdit): Promise<Late> {
-    return this.handle((state) => this.#decided(state, editWorkspace(state, edit, this.#deps.clock.now()))).catch(
-      nameTaken,
-    );
+  edit(edit: WorkspaceEdit): Promise<LateResult> {
+    return this.handle((state) =>
+      this.#settleDecision(state, editWorkspace(state, edit, this.#deps.clock.now())),
+    ).catch(nameTaken);
   }
 
   /** Shares a port or changes its share. Rejects with 400 as in facts/platform 3.5, 409 when the template changes at the same time. */
-  sharePort(share: UpsertPortShare): Promise<Late> {
-    return this.handle(async (state) => this.#decided(state, sharePort(state, share, await this.#ports(state))));
+  sharePort(share: UpsertPortShare): Promise<LateResult> {
+    return this.handle(async (state) => this.#settleDecision(state, sharePort(state, share, await this.#ports(state))));
   }
 
   /** Rejects with 404 when the port is not shared. */
-  unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<Late> {
-    return this.handle(async (state) => this.#decided(state, unsharePort(state, port, await this.#ports(state))));
+  unsharePort(port: { readonly agent_name: string; readonly port: number }): Promise<LateResult> {
+    return this.handle(async (state) =>
+      this.#settleDecision(state, unsharePort(state, port, await this.#ports(state))),
+    );
   }
 
   /** Applies a lower share level of the template. */
-  lowerPorts(_: Record<string, never>): Promise<Late> {
-    return this.handle(async (state) => this.#decided(state, lowerPorts(state, await this.#ports(state))));
+  lowerPorts(_: Record<string, never>): Promise<LateResult> {
+    return this.handle(async (state) => this.#settleDecision(state, lowerPorts(state, await this.#ports(state))));
   }
 
-  async #ports({ workspace, build }: WorkspaceState): Promise<KnownPorts> {
+  async #ports({ workspace, build }: WorkspaceState): Promise<PortContext> {
     const { store, clock } = this.#deps;
     const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
     const agents = await store.all(listAgentsOfBuild({ build_id: build.id }));
@@ -480,68 +492,68 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     };
   }
 
-  #decided(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, Late> {
-    return settled<Late>(this.#deps, state, decision, "done", "stale");
+  #settleDecision(state: WorkspaceState, decision: Decision): Outcome<WorkspaceState, LateResult> {
+    return toSettledOutcome<LateResult>(this.#deps, state, decision, "done", "stale");
   }
 
   /** Requeues or ends a job without a worker: the server has restarted, another node ran it (`moved`), or its worker was lost. */
-  requeueJob(args: RunOf & { readonly lost?: string; readonly moved?: boolean }): Promise<Late> {
-    return this.handle((state) => this.#late(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
+  requeueJob(args: JobRunRef & { readonly lost?: string; readonly moved?: boolean }): Promise<LateResult> {
+    return this.handle((state) => this.#settleReport(state, { type: "requeue", now: this.#deps.clock.now(), ...args }));
   }
 
   /** Handles the timer of rule JB-6: ends a silent job. */
-  reap(_: Record<string, never>): Promise<Late> {
+  reap(_: Record<string, never>): Promise<LateResult> {
     return this.handle(async (state) => {
       const now = this.#deps.clock.now();
       const due = isActive(state.job) && now >= reapDue(state.job);
       const first_id = due ? await this.#deps.store.reserve("job_logs", 5) : 0;
-      return this.#late(state, { type: "reap", now, first_id });
+      return this.#settleReport(state, { type: "reap", now, first_id });
     });
   }
 
-  #late(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, Late> {
-    return this.#decided(state, transition(state, command));
+  #settleReport(state: WorkspaceState, command: Parameters<typeof transition>[1]): Outcome<WorkspaceState, LateResult> {
+    return this.#settleDecision(state, transition(state, command));
   }
 
   /** Milliseconds in whole minutes; null disables autostop. Rejects with 400 when the template forbids it. "stale" when unchanged. */
-  setTtl(args: { readonly ttl_ms: number | null; readonly by: By }): Promise<Late> {
+  setTtl(args: { readonly ttl_ms: number | null; readonly by: Originator }): Promise<LateResult> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withTtl(now, rules, args, at)));
   }
 
   /** Null disables autostart. Rejects with 400 when the template forbids it. */
-  setAutostart({ schedule }: { readonly schedule: string | null }): Promise<Late> {
+  setAutostart({ schedule }: { readonly schedule: string | null }): Promise<LateResult> {
     return this.handle((state) => this.#times.edit(state, (now, rules, at) => withAutostart(now, rules, schedule, at)));
   }
 
   /** Moves the deadline; milliseconds since 1970. Rejects with 400 or 409 as in facts/platform 2.7. */
-  extend(args: { readonly deadline: number; readonly by: By }): Promise<Late> {
+  extend(args: { readonly deadline: number; readonly by: Originator }): Promise<LateResult> {
     return this.handle((state) =>
-      this.#times.edit(state, (now, _, at) => auditExtension(now, extended(now, args, at), at)),
+      this.#times.edit(state, (now, _, at) => auditExtension(now, extendDeadline(now, args, at), at)),
     );
   }
 
   /** Makes the workspace dormant, stopping it if needed, or wakes it. "stale" when unchanged. Rejects with 409 for a prebuild. */
-  setDormant(args: SetDormant): Promise<Late> {
+  setDormant(args: SetDormant): Promise<LateResult> {
     return this.handle((state) => this.#times.setDormant(state, args));
   }
 
   /** Records activity. Cheap: most reports write nothing. */
-  recordActivity(report: ActivityReport): Promise<Late> {
+  recordActivity(report: ActivityReport): Promise<LateResult> {
     return this.handle((state) => this.#times.recordActivity(state, report));
   }
 
   /** Writes the time of last use (actors/workspace/activity-uses.ts). */
-  noteUse(_: Record<string, never>): Promise<Late> {
+  noteUse(_: Record<string, never>): Promise<LateResult> {
     return this.handle((state) => this.#times.noteUse(state));
   }
 
   /** Handles a timer that was set by a change of the template. */
-  resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<Late> {
-    return super.handle((state) => this.#times.timed(state, this.#times.resetTimes(state, name), true));
+  resetTimes({ name }: { readonly name: "reset_used" | "reset_dormant" }): Promise<LateResult> {
+    return super.handle((state) => this.#times.withTimers(state, this.#times.resetTimes(state, name), true));
   }
 
   /** Handles the workspace's timer: performs the due action, and sets the timer again in any case. */
-  runSchedule(_: Record<string, never>): Promise<Late> {
-    return super.handle(async (state) => this.#times.timed(state, await this.#times.due(state), true));
+  runSchedule(_: Record<string, never>): Promise<LateResult> {
+    return super.handle(async (state) => this.#times.withTimers(state, await this.#times.runDue(state), true));
   }
 }

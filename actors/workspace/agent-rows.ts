@@ -2,7 +2,7 @@
 // tokens are returned once, for the worker; only their digests are stored.
 import type { Encryption } from "#base/encryption.ts";
 import { sha256 } from "#base/ids.ts";
-import { changeValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { mapValues, sealSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertLogSource } from "#db/agents/log-sources.ts";
@@ -12,9 +12,9 @@ import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
 import type { Manifest, ManifestAgent, ManifestResource, ManifestScript } from "#schema/templates/manifest.ts";
-import { asIcon, asLine, asLink } from "#schema/text.ts";
+import { toIcon, toLine, toLink } from "#schema/text.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
-import { dotfilesScript } from "./dotfiles.ts";
+import { toDotfilesScript } from "./dotfiles.ts";
 
 export type AgentRowsInput = {
   /** Rendered. */
@@ -42,7 +42,7 @@ export type AgentRowsInput = {
   readonly transition?: "start" | "stop";
 };
 
-export type MadeAgents = {
+export type CreatedAgents = {
   readonly rows: Statement[];
   readonly agents: { name: string; id: string; token: string }[];
   readonly daily_cost: number;
@@ -50,19 +50,19 @@ export type MadeAgents = {
 
 const DISPLAY_APPS = ["vscode", "web_terminal", "port_forwarding_helper", "ssh_helper"];
 /** Seconds (facts/platform 2.3). */
-const CONNECTION_TIMEOUT = 120;
+const CONNECTION_TIMEOUT_SECONDS = 120;
 /** Default timeout of metadata scripts in seconds. */
-const METADATA_TIMEOUT = 10;
+const METADATA_TIMEOUT_SECONDS = 10;
 
 /** Returns the rows. First deletes those of an earlier attempt of the same build, so that a build can begin again. */
-export const agentRows = (input: AgentRowsInput): MadeAgents => {
+export const buildAgentRows = (input: AgentRowsInput): CreatedAgents => {
   const keys = { agent: input.agent_key, source: input.source_key };
   const rows: Statement[] = [...deleteAgentsOfBuild(input.build_id), deleteResources(input.job_id)];
-  const agents: MadeAgents["agents"] = [];
+  const agents: CreatedAgents["agents"] = [];
   let order = 0;
   for (const resource of input.manifest.resources) {
     const id = input.uuid();
-    rows.push(resourceRow(id, resource, input));
+    rows.push(toResourceRow(id, resource, input));
     if (input.transition === "stop") continue;
     for (const agent of resource.agents ?? []) {
       const made = { name: agent.name, id: input.uuid(), token: (agent.token ?? input.uuid()).toLowerCase() };
@@ -72,32 +72,32 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
       const kept = input.kept?.get(agent.name);
       if (kept ?? agent.token) rows.push(releaseToken(kept ?? sha256(made.token)));
       const seal = sealSecretTexts(input.encryption, made.id, input.secrets);
-      rows.push(agentRow(agent, made, place, input, seal), ...belongings(agent, made.id, keys, input, seal));
+      rows.push(toAgentRow(agent, made, place, input, seal), ...toAgentItems(agent, made.id, keys, input, seal));
     }
   }
-  return { rows, agents, daily_cost: dailyCost(input.manifest) };
+  return { rows, agents, daily_cost: sumDailyCost(input.manifest) };
 };
 
 type AgentScript = ManifestScript & { readonly is_dotfiles?: boolean };
-type OfOwner = Pick<AgentRowsInput, "dotfiles" | "no_user_data">;
+type OwnerInput = Pick<AgentRowsInput, "dotfiles" | "no_user_data">;
 
 /** Returns the template's scripts, after the one that installs the owner's dotfiles if the agent may have them. */
 const listScripts = (
   { scripts = [], api_key_scope = "all" }: ManifestAgent,
-  { dotfiles, no_user_data }: OfOwner,
+  { dotfiles, no_user_data }: OwnerInput,
 ): readonly AgentScript[] =>
   dotfiles === undefined || no_user_data || api_key_scope === "no_user_data"
     ? scripts
-    : [Object.assign(dotfilesScript(dotfiles), { is_dotfiles: true }), ...scripts];
+    : [Object.assign(toDotfilesScript(dotfiles), { is_dotfiles: true }), ...scripts];
 
 /** Counts the scripts of all agents. Each needs a log source. */
-export const countScripts = ({ resources }: Manifest, ofOwner: OfOwner): number =>
+export const countScripts = ({ resources }: Manifest, ofOwner: OwnerInput): number =>
   resources.flatMap(({ agents }) => agents ?? []).reduce((sum, agent) => sum + listScripts(agent, ofOwner).length, 0);
 
-export const dailyCost = ({ resources }: Manifest): number =>
+export const sumDailyCost = ({ resources }: Manifest): number =>
   resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
 
-const resourceRow = (
+const toResourceRow = (
   id: string,
   resource: ManifestResource,
   { job_id, now, manifest, transition = "start" }: AgentRowsInput,
@@ -108,7 +108,7 @@ const resourceRow = (
     transition,
     type: resource.type ?? `${manifest.provisioner}_workspace`,
     name: resource.name,
-    icon: asIcon(resource.icon ?? ""),
+    icon: toIcon(resource.icon ?? ""),
     hide: resource.hide ?? false,
     daily_cost: resource.daily_cost ?? 0,
     metadata: (resource.metadata ?? []).map(({ key, value, sensitive = false }) => ({
@@ -120,7 +120,7 @@ const resourceRow = (
     created_at: now,
   });
 
-const agentRow = (
+const toAgentRow = (
   agent: ManifestAgent,
   { id, token }: { id: string; token: string },
   place: { resource_id: string; key: number; display_order: number },
@@ -139,10 +139,10 @@ const agentRow = (
     architecture: agent.arch ?? machine.arch,
     operating_system: agent.os ?? machine.os,
     directory: agent.directory ?? "",
-    environment_variables: changeValues(agent.env ?? {}, seal),
+    environment_variables: mapValues(agent.env ?? {}, seal),
     display_apps: agent.display_apps ?? DISPLAY_APPS,
-    connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT,
-    troubleshooting_url: asLink(agent.troubleshooting_url ?? ""),
+    connection_timeout_seconds: agent.connection_timeout ?? CONNECTION_TIMEOUT_SECONDS,
+    troubleshooting_url: toLink(agent.troubleshooting_url ?? ""),
     motd_file: agent.motd_file ?? "",
     devcontainers: (agent.devcontainers ?? []).map(({ name, workspace_folder, config_path = "" }) => ({
       id: uuid(),
@@ -155,7 +155,7 @@ const agentRow = (
   });
 
 /** Returns the scripts with a log source each, apps and metadata. */
-const belongings = (
+const toAgentItems = (
   agent: ManifestAgent,
   agent_id: string,
   keys: { source: number },
@@ -169,7 +169,7 @@ const belongings = (
     agent_id,
     id: uuid(),
     display_name: script.display_name,
-    icon: asIcon(script.icon ?? ""),
+    icon: toIcon(script.icon ?? ""),
     created_at: now,
   }));
   const scripts = declared.map((script, index) => ({
@@ -193,32 +193,32 @@ const belongings = (
     display_name: one.display_name ?? one.key,
     script: seal(one.script),
     interval: one.interval,
-    timeout: one.timeout ?? METADATA_TIMEOUT,
+    timeout: one.timeout ?? METADATA_TIMEOUT_SECONDS,
     display_order: index,
   }));
   return [
     ...(sources.length > 0 ? [insertLogSource(sources), insertAgentScript(scripts)] : []),
     // Some apps keep their IDs across builds, so those of earlier builds are deleted first.
     ...(agent.apps ?? []).flatMap((app) => (app.id === undefined ? [] : [releaseApp({ id: app.id, workspace_id })])),
-    ...(agent.apps?.length ? [insertAgentApp(appRows(agent.apps, agent_id, uuid))] : []),
+    ...(agent.apps?.length ? [insertAgentApp(toAppRows(agent.apps, agent_id, uuid))] : []),
     ...(metadata.length > 0 ? [insertAgentMetadata(metadata)] : []),
   ];
 };
 
-const appRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uuid: () => string) =>
+const toAppRows = (apps: NonNullable<ManifestAgent["apps"]>, agent_id: string, uuid: () => string) =>
   apps.map((app, index) => ({
     id: app.id ?? uuid(),
     agent_id,
     slug: app.slug,
-    display_name: asLine(app.display_name ?? app.slug),
+    display_name: toLine(app.display_name ?? app.slug),
     command: app.command ?? "",
     // The URL may contain values from users of the template.
-    url: asLink(app.url ?? ""),
+    url: toLink(app.url ?? ""),
     external: app.external ?? false,
     subdomain: app.subdomain ?? false,
     hidden: app.hidden ?? false,
-    group: asLine(app.group ?? ""),
-    icon: asIcon(app.icon ?? ""),
+    group: toLine(app.group ?? ""),
+    icon: toIcon(app.icon ?? ""),
     tooltip: app.tooltip ?? "",
     open_in: app.open_in ?? "slim-window",
     sharing_level: app.share ?? "owner",

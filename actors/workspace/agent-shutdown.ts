@@ -21,13 +21,13 @@ export type AgentShutdownDeps = {
 };
 
 /** Time that a daemon needs in addition to its scripts, to end their leftovers and deliver their output. */
-const AROUND_MS = 10_000;
+const SHUTDOWN_GRACE_MS = 10_000;
 /** Timeout of a stop script without its own (src/daemon/scripts/scripts.ts). */
-const SCRIPT_MS = 20_000;
+const DEFAULT_SCRIPT_TIMEOUT_MS = 20_000;
 /** Maximum time that stop scripts may delay a build, whatever their timeouts. */
 const MAX_SHUTDOWN_MS = 5 * 60_000;
 /** A daemon confirms a shutdown request immediately. */
-const ANSWER_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 const STAGE = "Shutting down";
 
 /** Resolves when every agent has disconnected or need not be waited for, or the signal aborts. Never rejects. */
@@ -40,29 +40,29 @@ export const shutDownAgents = async (
   const agents = await deps.store.all(listRunningAgents({ workspace_id }));
   // Nested agents end with their parents.
   const roots = agents.filter(({ parent_id }) => parent_id === null);
-  await Promise.all(roots.map((agent) => shutDown(deps, agent, report, signal)));
+  await Promise.all(roots.map((agent) => shutDownAgent(deps, agent, report, signal)));
 };
 
-const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report, signal: AbortSignal) => {
+const shutDownAgent = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report, signal: AbortSignal) => {
   const { clock, store, topics } = deps;
   if (agentStatus(agent, clock.now()) !== "connected") return;
   // A daemon that was asked before a server restart is reconnecting.
   if (!deps.dialer.isDaemon(agent.id) && agent.lifecycle_state !== "shutting_down") return;
   const started_at = clock.now();
   const gone = new AbortController();
-  const look = async (): Promise<void> => {
+  const checkDisconnected = async (): Promise<void> => {
     const now = await store.get(findAgent({ id: agent.id }));
     if (!now || agentStatus(now, clock.now()) !== "connected") gone.abort();
   };
   const unsubscribe = topics.subscribe("workspace_changed", agent.workspace_id, ({ agent_id }) => {
-    if (agent_id === agent.id) void look().catch(() => {});
+    if (agent_id === agent.id) void checkDisconnected().catch(() => {});
   });
   try {
     const bound = await loadLimit(store, agent.id);
     report.log("info", STAGE, `The agent ${agent.name} runs its stop scripts and ends.`);
-    if (!(await askToEnd(deps, agent.id, signal))) return;
-    await look();
-    const ended = await firedWithin(clock, bound, gone.signal, signal);
+    if (!(await requestExit(deps, agent.id, signal))) return;
+    await checkDisconnected();
+    const ended = await abortsWithin(clock, bound, gone.signal, signal);
     if (signal.aborted) return;
     if (!ended) report.log("warn", STAGE, `The agent ${agent.name} has not ended within ${bound / 1000} s.`);
     const timing = { action: "shutdown", resource: agent.name, source: "agent", stage: "apply" };
@@ -78,14 +78,17 @@ const shutDown = async (deps: AgentShutdownDeps, agent: AgentRow, report: Report
 const loadLimit = async (store: Store, agent_id: string): Promise<number> => {
   const scripts = await store.all(listAgentScripts({ agent_id }));
   const stops = scripts.filter(({ run_on_stop }) => run_on_stop);
-  const longest = Math.max(0, ...stops.map(({ timeout_seconds }) => timeout_seconds * 1000 || SCRIPT_MS));
-  return Math.min(MAX_SHUTDOWN_MS, longest) + AROUND_MS;
+  const longest = Math.max(
+    0,
+    ...stops.map(({ timeout_seconds }) => timeout_seconds * 1000 || DEFAULT_SCRIPT_TIMEOUT_MS),
+  );
+  return Math.min(MAX_SHUTDOWN_MS, longest) + SHUTDOWN_GRACE_MS;
 };
 
 /** Returns false when the daemon cannot be asked, so its provisioner must end it. */
-const askToEnd = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
+const requestExit = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: string, signal: AbortSignal) => {
   const late = new AbortController();
-  const timer = clock.after(ANSWER_MS, () => late.abort());
+  const timer = clock.after(ANSWER_TIMEOUT_MS, () => late.abort());
   try {
     const path = "/api/v0/shutdown";
     const asked = AbortSignal.any([late.signal, signal]);
@@ -101,16 +104,16 @@ const askToEnd = async ({ agentHttp, clock }: AgentShutdownDeps, agent_id: strin
 };
 
 /** Returns true when `fired` aborts first; false after `ms` milliseconds or when `cancel` aborts. */
-const firedWithin = (clock: Clock, ms: number, fired: AbortSignal, cancel: AbortSignal): Promise<boolean> =>
+const abortsWithin = (clock: Clock, ms: number, fired: AbortSignal, cancel: AbortSignal): Promise<boolean> =>
   new Promise((resolve) => {
-    const over = (): void => {
+    const finish = (): void => {
       timer.cancel();
-      fired.removeEventListener("abort", over);
-      cancel.removeEventListener("abort", over);
+      fired.removeEventListener("abort", finish);
+      cancel.removeEventListener("abort", finish);
       resolve(fired.aborted);
     };
-    const timer = clock.after(ms, over);
-    fired.addEventListener("abort", over);
-    cancel.addEventListener("abort", over);
-    if (fired.aborted || cancel.aborted) over();
+    const timer = clock.after(ms, finish);
+    fired.addEventListener("abort", finish);
+    cancel.addEventListener("abort", finish);
+    if (fired.aborted || cancel.aborted) finish();
   });

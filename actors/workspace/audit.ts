@@ -1,16 +1,16 @@
 // Audit log entries of a workspace and its builds, derived from the states before and after a message, so that none can be forgotten (rules
 // AU-1, AU-7). Pure; used only by the workspace actor.
 
-import { originNow } from "#base/origin.ts";
+import { getCurrentOrigin } from "#base/origin.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, audited, isAudited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit, isAudited } from "#db/reports/audit/audit.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
 
 /** Reasons of builds that the server starts automatically. */
 const AUTOMATIC = new Set(["autostart", "autostop", "task_auto_pause", "dormancy", "autodelete"]);
 
 /** Milliseconds since 1970. `before` is undefined for a new workspace. */
-export const workspaceEntries = (
+export const buildWorkspaceEntries = (
   before: WorkspaceState | undefined,
   after: WorkspaceState,
   now: number,
@@ -25,7 +25,7 @@ export const workspaceEntries = (
   const isChanged =
     was !== undefined && !ends && was !== workspace && isAudited("workspace", { ...was, ...derived }, workspace);
   if (was && !isNewBuild && !isCancelled && !ends && !isChanged) return [];
-  const asked = originNow() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
+  const asked = getCurrentOrigin() === undefined && !AUTOMATIC.has(build.reason) ? { user_id: build.initiator_id } : {};
   const place = { now, organization_id: workspace.organization_id, workspace_id: workspace.id };
   const about = { ...place, resource_type: "workspace", resource_id: workspace.id, target: workspace.name } as const;
   const ofBuild = {
@@ -55,7 +55,7 @@ export const workspaceEntries = (
 /** Logs a deadline change only if a person requested it, not if activity caused it. */
 export const auditExtension = ({ workspace, build }: WorkspaceState, decision: Decision, now: number): Decision => {
   if (decision.kind !== "change") return decision;
-  const entry = audited({
+  const entry = insertAudit({
     now,
     action: "write",
     resource_type: "workspace",
@@ -71,7 +71,7 @@ export const auditExtension = ({ workspace, build }: WorkspaceState, decision: D
 
 /** The state may contain secrets, so only the fact that it was replaced is logged. */
 export const auditState = ({ workspace }: WorkspaceState, build_id: string, now: number): Statement =>
-  audited({
+  insertAudit({
     now,
     action: "write",
     resource_type: "workspace_build",

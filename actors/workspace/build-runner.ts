@@ -4,29 +4,29 @@ import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { Pace } from "#base/pace.ts";
-import { beginSpan, currentSpan, errorType, inOwnSpan, inSpan } from "#base/spans.ts";
+import { TurnThrottle } from "#base/pace.ts";
+import { beginSpan, getCurrentSpan, getErrorType, runInDetachedSpan, runInNewSpan } from "#base/spans.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { describeTags } from "#src/provisioners/external/tags.ts";
 import type { BuildReport } from "#src/provisioners/provisioner.ts";
 import {
   ProvisionError,
-  type Provisioned,
   type Provisioner,
   type ProvisionRequest,
+  type ProvisionResult,
   type Report,
-  WorkerLost,
+  WorkerLostError,
 } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, beginWithRetries, isRetryable, stopped } from "../job/patience.ts";
+import { askWithRetries, beginWithRetries, isRetryable, isServerStopping } from "../job/patience.ts";
 import { JobReport } from "../job/report.ts";
-import type { RunOf } from "../job/state.ts";
+import type { JobRunRef } from "../job/state.ts";
 import type { Directory } from "../runtime/directory.ts";
 import type { JobQueue, Worker } from "../runtime/job-queue.ts";
 import type { Tags } from "../runtime/other-queues.ts";
 import type { StartedJob, WorkspaceActor } from "./actor.ts";
 import type { Builds, SubmittedBuild } from "./effects.ts";
-import type { Late } from "./outcome.ts";
+import type { LateResult } from "./outcome.ts";
 
 // The report of a build: the job's output, and the build's cost.
 class WorkspaceBuildReport extends JobReport implements BuildReport {
@@ -36,13 +36,13 @@ class WorkspaceBuildReport extends JobReport implements BuildReport {
     clock: Clock,
     workspaces: Directory<WorkspaceActor>,
     workspace_id: string,
-    run: RunOf,
+    run: JobRunRef,
     signal: AbortSignal,
     readonly yieldSlot: () => void,
   ) {
     super(clock, (said) => workspaces.ask(workspace_id, "say", { ...run, ...said }));
-    const ask = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
-    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => ask(daily_cost));
+    const sendReport = (daily_cost: number) => workspaces.ask(workspace_id, "chargeJob", { ...run, daily_cost });
+    this.#charge = (daily_cost) => askWithRetries(clock, signal, () => sendReport(daily_cost));
   }
 
   async charge(daily_cost: number): Promise<void> {
@@ -64,26 +64,26 @@ type Deps = {
   /** Adds the data that Terraform templates need to the request. Called outside of any mailbox. */
   readonly equip: (request: ProvisionRequest, signal: AbortSignal) => Promise<ProvisionRequest>;
   /** Shuts down the workspace's agents gracefully (agent-shutdown.ts). Never rejects. */
-  readonly shutDown: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
+  readonly shutDownAgents: (build: WorkedBuild, report: Report, signal: AbortSignal) => Promise<void>;
 };
 
 /** What remains after a build that did not succeed, and the worker that ran it. */
-type Kept = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
+type UnfinishedBuild = { readonly request: ProvisionRequest; readonly worker: Worker; readonly state: string | null };
 
 /** Explains to the owner why their variables are missing. */
-const WITHHELD =
-  "Someone who may not enter this workspace asked for it, so it gets no secrets, accounts or keys of its owner. Its agents get them after the owner starts it from its page or with `slipway start`.";
+const WITHHELD_NOTICE =
+  "This build was requested by someone without access to the workspace, so it gets none of the owner's secrets, accounts or keys. They are available after the owner starts it from its page or with `slipway start`.";
 const HEARTBEAT_MS = 60_000;
 
 /** A job that has its turn. */
-type Taken = { readonly job_id: string; readonly worker: Worker; readonly yieldSlot: () => void };
+type ClaimedJob = { readonly job_id: string; readonly worker: Worker; readonly yieldSlot: () => void };
 
 export class BuildRunner implements Builds {
   readonly #deps: Deps;
   /** Jobs whose worker was lost, and that are being requeued. */
-  readonly #returned = new Set<string>();
+  readonly #requeued = new Set<string>();
   /** Throttles queueing of many jobs. */
-  readonly #pace = new Pace();
+  readonly #throttle = new TurnThrottle();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -94,11 +94,11 @@ export class BuildRunner implements Builds {
     const { clock, jobs } = this.#deps;
     if (!jobs.isElsewhere(tags)) {
       // A job that is being requeued is still held by its previous run.
-      if (jobs.holds(job_id) && !this.#returned.delete(job_id)) return;
-      if (jobs.workersFor(tags).length === 0) this.#tellWaiting(workspace_id, job_id, tags);
+      if (jobs.has(job_id) && !this.#requeued.delete(job_id)) return;
+      if (jobs.workersFor(tags).length === 0) this.#reportWaiting(workspace_id, job_id, tags);
     }
     const began = clock.now();
-    const reason = currentSpan();
+    const reason = getCurrentSpan();
     jobs.submit({
       of: { kind: "build", id: workspace_id },
       id: job_id,
@@ -112,23 +112,23 @@ export class BuildRunner implements Builds {
           "slipway.job.id": job_id,
           "slipway.worker.built_in": worker.id === jobs.worker.id,
         };
-        return inOwnSpan(
+        return runInDetachedSpan(
           () => ({ name: "build", began, attributes }),
           reason,
           () => {
             beginSpan({ name: "queue", began })?.end();
-            return this.#run(workspace_id, { job_id, worker, yieldSlot }, signal);
+            return this.#runJob(workspace_id, { job_id, worker, yieldSlot }, signal);
           },
         );
       },
     });
   }
 
-  #tellWaiting(workspace_id: string, job_id: string, tags: Tags): void {
+  #reportWaiting(workspace_id: string, job_id: string, tags: Tags): void {
     const workspaces = this.#deps.workspaces();
     const report = new JobReport(this.#deps.clock, (said) => workspaces.ask(workspace_id, "say", { job_id, ...said }));
     const words = `No worker with the tags ${describeTags(tags)} is connected; the build waits for one.`;
-    report.say("provisioner_daemon", "info", "Waiting", words);
+    report.addLines("provisioner_daemon", "info", "Waiting", words);
   }
 
   cancel(job_id: string): void {
@@ -136,22 +136,22 @@ export class BuildRunner implements Builds {
   }
 
   /** One job from start to end; never rejects. */
-  async #run(workspace_id: string, taken: Taken, signal: AbortSignal): Promise<void> {
+  async #runJob(workspace_id: string, taken: ClaimedJob, signal: AbortSignal): Promise<void> {
     const { job_id, worker } = taken;
     try {
       const plan = () => this.#start(workspace_id, job_id, signal, worker);
-      const started = await inSpan(() => ({ name: "plan" }), plan);
+      const started = await runInNewSpan(() => ({ name: "plan" }), plan);
       if (started !== "stale") await this.#work({ ...started, ...taken }, workspace_id, signal);
     } catch (error) {
       // The job stays open on disk. The next start resumes it, or the reaper ends it.
-      if (!stopped(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
+      if (!isServerStopping(signal)) log("builds").error("job {job_id} cannot be reported: {error}", { job_id, error });
     }
   }
 
   async #start(workspace_id: string, job_id: string, signal: AbortSignal, worker: Worker): Promise<StartedJob> {
     const { clock, jobs } = this.#deps;
     const workspaces = this.#deps.workspaces();
-    await this.#pace.next();
+    await this.#throttle.next();
     try {
       return await beginWithRetries(clock, signal, worker.id === jobs.worker.id, {
         here: () => workspaces.askHere(workspace_id, "startJob", { job_id, worker }),
@@ -165,14 +165,14 @@ export class BuildRunner implements Builds {
   }
 
   async #work(
-    { request: asked, orphan, verbose, attempt, job_id, worker, yieldSlot }: Exclude<StartedJob, "stale"> & Taken,
+    { request: asked, orphan, verbose, attempt, job_id, worker, yieldSlot }: Exclude<StartedJob, "stale"> & ClaimedJob,
     workspace_id: string,
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, equip } = this.#deps;
     const run = { job_id, attempt };
     const workspaces = this.#deps.workspaces();
-    currentSpan()?.set({
+    getCurrentSpan()?.set({
       "slipway.build.transition": asked.transition,
       "slipway.build.number": asked.build_number,
       "slipway.provisioner": asked.manifest.provisioner,
@@ -187,59 +187,64 @@ export class BuildRunner implements Builds {
     });
     try {
       if (verbose)
-        for (const line of formatDetails(request)) report.say("provisioner_daemon", "debug", "Request", line);
+        for (const line of formatDetails(request)) report.addLines("provisioner_daemon", "debug", "Request", line);
       // Prebuilds have no owner yet.
       if (request.no_user_data && request.transition === "start" && request.owner.id !== PREBUILDS_USER_ID)
-        report.say("provisioner_daemon", "warn", "Starting", WITHHELD);
+        report.addLines("provisioner_daemon", "warn", "Starting", WITHHELD_NOTICE);
       signal.throwIfAborted();
       if (request.transition !== "start" && !orphan) {
-        const shutDown = () => this.#deps.shutDown({ workspace_id, job_id }, report, signal);
-        await inSpan(() => ({ name: "shut down agents" }), shutDown);
+        const shutDownAgents = () => this.#deps.shutDownAgents({ workspace_id, job_id }, report, signal);
+        await runInNewSpan(() => ({ name: "shut down agents" }), shutDownAgents);
       }
       signal.throwIfAborted();
-      if (orphan) this.#tellLeft(request, report);
+      if (orphan) this.#reportRemaining(request, report);
       else
-        request = await inSpan(
+        request = await runInNewSpan(
           () => ({ name: "equip" }),
           () => equip(request, signal),
         );
       // Forgetting resources needs no worker that could delete them.
-      const { state, made, kept_bytes }: Provisioned = orphan
+      const { state, made, kept_bytes }: ProvisionResult = orphan
         ? { state: null }
-        : await inSpan(
+        : await runInNewSpan(
             () => ({ name: "apply" }),
             () => this.#provisioner(request, worker).run(request, report, signal),
           );
       left = { state };
       failpoint("build_pushed");
-      await report.settled();
+      await report.whenSettled();
       const args = {
         ...run,
-        state: this.#sealed(request, state),
+        state: this.#seal(request, state),
         ...(made ? { made } : {}),
         ...(kept_bytes === undefined ? {} : { kept_bytes }),
       };
-      const ended = () => workspaces.ask(workspace_id, "completeJob", args);
-      this.#stored(request, worker, await askWithRetries(clock, signal, ended));
+      const complete = () => workspaces.ask(workspace_id, "completeJob", args);
+      this.#forgetState(request, worker, await askWithRetries(clock, signal, complete));
     } catch (error) {
-      if (stopped(signal)) return;
-      if (error instanceof WorkerLost && !signal.aborted) {
-        report.say("provisioner_daemon", "warn", "Handing over", error.message);
-        await report.settled();
-        await this.#giveBack(workspace_id, { ...run, lost: error.message }, signal);
+      if (isServerStopping(signal)) return;
+      if (error instanceof WorkerLostError && !signal.aborted) {
+        report.addLines("provisioner_daemon", "warn", "Handing over", error.message);
+        await report.whenSettled();
+        await this.#requeue(workspace_id, { ...run, lost: error.message }, signal);
         return;
       }
       if (isRetryable(error) && !signal.aborted) {
-        report.say("provisioner_daemon", "warn", "Waiting", "The database did not answer. The build starts again.");
-        await report.settled();
-        await this.#giveBack(workspace_id, { ...run, moved: true }, signal);
+        report.addLines(
+          "provisioner_daemon",
+          "warn",
+          "Waiting",
+          "The database did not answer. The build starts again.",
+        );
+        await report.whenSettled();
+        await this.#requeue(workspace_id, { ...run, moved: true }, signal);
         return;
       }
-      if (!signal.aborted) report.say("provisioner_daemon", "error", "Failed", wordsFor(error));
-      await report.settled();
+      if (!signal.aborted) report.addLines("provisioner_daemon", "error", "Failed", formatFailure(error));
+      await report.whenSettled();
       if (error instanceof ProvisionError) left ??= error.left;
       const kept = { request, worker, state: left ? left.state : request.state };
-      if (signal.aborted) await this.#canceled(run, kept, left === undefined, signal);
+      if (signal.aborted) await this.#completeCanceled(run, kept, left === undefined, signal);
       else await this.#fail(workspace_id, run, error, signal, left && kept);
     } finally {
       alive.cancel();
@@ -247,38 +252,38 @@ export class BuildRunner implements Builds {
   }
 
   /** Lists the resources that remain, because forgetting a workspace deletes none. */
-  #tellLeft({ manifest, state }: ProvisionRequest, report: JobReport): void {
-    const things = this.#deps.provisioners.get(manifest.provisioner)?.leaves?.(state) ?? [];
+  #reportRemaining({ manifest, state }: ProvisionRequest, report: JobReport): void {
+    const things = this.#deps.provisioners.get(manifest.provisioner)?.listRemaining?.(state) ?? [];
     for (const thing of things) {
-      report.say("provisioner_daemon", "warn", "Forgetting", `${thing} is not removed and nobody looks after it now.`);
+      report.addLines("provisioner_daemon", "warn", "Forgetting", `${thing} is not removed and is no longer managed.`);
     }
   }
 
-  #sealed({ workspace, manifest: { provisioner } }: ProvisionRequest, state: string | null): string | null {
+  #seal({ workspace, manifest: { provisioner } }: ProvisionRequest, state: string | null): string | null {
     return sealState(this.#deps.encryption, { workspace_id: workspace.id, provisioner }, state);
   }
 
   /** Lets the provisioner discard its copy of the state once it is on disk. A late report has stored nothing. */
-  #stored(request: ProvisionRequest, worker: Worker, answer: Late): void {
+  #forgetState(request: ProvisionRequest, worker: Worker, answer: LateResult): void {
     if (answer !== "done") return;
     failpoint("build_done");
-    this.#provisioner(request, worker).forget?.(request);
+    this.#provisioner(request, worker).releaseState?.(request);
   }
 
   /** Requeues the job for any worker and with new tokens. It fails after too many attempts. */
-  async #giveBack(
+  async #requeue(
     workspace_id: string,
     args: Parameters<WorkspaceActor["requeueJob"]>[0],
     signal: AbortSignal,
   ): Promise<void> {
     const { job_id } = args;
-    this.#returned.add(job_id);
+    this.#requeued.add(job_id);
     try {
       await askWithRetries(this.#deps.clock, signal, () =>
         this.#deps.workspaces().ask(workspace_id, "requeueJob", args),
       );
     } finally {
-      this.#returned.delete(job_id);
+      this.#requeued.delete(job_id);
     }
   }
 
@@ -290,25 +295,36 @@ export class BuildRunner implements Builds {
     throw new ProvisionError(`This server does not run workspaces of the kind "${name}".`);
   }
 
-  async #canceled(run: RunOf, { request, worker, state }: Kept, unheard: boolean, signal: AbortSignal): Promise<void> {
-    currentSpan()?.set({ "slipway.build.outcome": "canceled" });
-    const args = { ...run, state: this.#sealed(request, state), unheard };
-    const ask = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
-    const answer = await askWithRetries(this.#deps.clock, signal, ask);
+  async #completeCanceled(
+    run: JobRunRef,
+    { request, worker, state }: UnfinishedBuild,
+    unheard: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    getCurrentSpan()?.set({ "slipway.build.outcome": "canceled" });
+    const args = { ...run, state: this.#seal(request, state), unheard };
+    const sendReport = () => this.#deps.workspaces().ask(request.workspace.id, "completeJob", args);
+    const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
     // A worker that has not reported its state keeps it.
-    if (!unheard) this.#stored(request, worker, answer);
+    if (!unheard) this.#forgetState(request, worker, answer);
   }
 
-  async #fail(workspace_id: string, run: RunOf, error: unknown, signal: AbortSignal, left?: Kept): Promise<void> {
+  async #fail(
+    workspace_id: string,
+    run: JobRunRef,
+    error: unknown,
+    signal: AbortSignal,
+    left?: UnfinishedBuild,
+  ): Promise<void> {
     const { job_id } = run;
     const error_code = error instanceof ProvisionError ? error.code : "";
-    currentSpan()?.fail(error_code || errorType(error));
+    getCurrentSpan()?.fail(error_code || getErrorType(error));
     if (!(error instanceof ProvisionError)) log("builds").error("job {job_id} failed: {error}", { job_id, error });
-    const kept = left ? { left: { state: this.#sealed(left.request, left.state) } } : {};
-    const args = { ...run, error: wordsFor(error), error_code, ...kept };
-    const ask = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
-    const answer = await askWithRetries(this.#deps.clock, signal, ask);
-    if (left) this.#stored(left.request, left.worker, answer);
+    const kept = left ? { left: { state: this.#seal(left.request, left.state) } } : {};
+    const args = { ...run, error: formatFailure(error), error_code, ...kept };
+    const sendReport = () => this.#deps.workspaces().ask(workspace_id, "failJob", args);
+    const answer = await askWithRetries(this.#deps.clock, signal, sendReport);
+    if (left) this.#forgetState(left.request, left.worker, answer);
   }
 }
 
@@ -319,9 +335,9 @@ const formatDetails = ({ manifest, transition, build_number, parameters, state }
   `Resources: ${manifest.resources.map(({ name }) => name).join(", ")}.`,
   state === null
     ? "The build before has left no state."
-    : `The build before has left ${state.length} characters of state.`,
+    : `The previous build left ${state.length} characters of state.`,
 ];
 
 /** Only messages of provisioners are meant for people. */
-const wordsFor = (error: unknown): string =>
+const formatFailure = (error: unknown): string =>
   error instanceof ProvisionError ? error.message : "An internal error ended the build.";

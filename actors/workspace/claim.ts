@@ -5,7 +5,7 @@ import type { Store } from "#db/engine/store.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
-import { findBuildInitiator, takePrebuild } from "#db/workspaces/prebuilds.ts";
+import { claimPrebuildRow, findBuildInitiator } from "#db/workspaces/prebuilds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { isRunning } from "./deadline.ts";
@@ -23,7 +23,7 @@ export type Claim = Pick<
 };
 
 /** Returns the change of a claim, or undefined when the prebuild does not match or is no longer available. */
-export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
+export const toClaimChange = (state: WorkspaceState, { build, ...own }: Claim, now: number): Change | undefined => {
   const { workspace } = state;
   const isFree = isUnclaimed(workspace) && !workspace.deleted && !isDormant(workspace) && isRunning(state);
   if (!isFree || state.build.initiator_id !== PREBUILDS_USER_ID) return undefined;
@@ -37,19 +37,19 @@ export const claimed = (state: WorkspaceState, { build, ...own }: Claim, now: nu
   return {
     ...decision,
     // The new owner must still exist (rule ID-26).
-    writes: [guardUser({ id: owner_id }), takePrebuild({ id: workspace.id, owner_id, name }), ...decision.writes],
+    writes: [guardUser({ id: owner_id }), claimPrebuildRow({ id: workspace.id, owner_id, name }), ...decision.writes],
     // Template administrators could access the prebuild. Their open streams are checked again.
     events: [...decision.events, { topic: "access_changed" }],
   };
 };
 
-type Asked = Pick<BuildRow, "workspace_id" | "build_number" | "initiator_id" | "transition">;
+type ClaimCandidate = Pick<BuildRow, "workspace_id" | "build_number" | "initiator_id" | "transition">;
 
 /** Returns whether this build claimed a prebuild: the first build that the keeper did not request. */
 export const isClaim = async (
   store: Pick<Store, "get">,
   workspace: Pick<WorkspaceRow, "owner_id">,
-  { workspace_id, build_number, initiator_id, transition }: Asked,
+  { workspace_id, build_number, initiator_id, transition }: ClaimCandidate,
 ): Promise<boolean> => {
   if (isUnclaimed(workspace) || transition !== "start" || initiator_id === PREBUILDS_USER_ID) return false;
   if (build_number < 2) return false;

@@ -1,102 +1,106 @@
 // Deadlines of a running workspace: the first one, the latest that its template allows, extensions and activity (facts/platform 2.7). Pure:
 // every time is in milliseconds since 1970 and passed as an argument.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalidField } from "#base/errors.ts";
-import { nextTime, toDayNumber } from "#base/schedule/cron.ts";
+import { findNextTime, toDayNumber } from "#base/schedule/cron.ts";
 import type { BuildRow } from "#db/workspaces/builds.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { WorkspaceState } from "./decision.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
 const MINUTE = 60_000;
 /** Weeks of the autostop requirement are counted from this Monday, 2023-01-02, in days since 1970. */
-const FIRST_MONDAY = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE);
+const WEEK_EPOCH_DAYS = Date.UTC(2023, 0, 2) / (24 * 60 * MINUTE);
 /** Default quiet hours. */
 export const DEFAULT_QUIET_HOURS = "CRON_TZ=UTC 0 0 * * *";
 /** A required stop this soon after the start moves to the next required day, subject to the buffer. */
 export const LEEWAY_MS = 120 * MINUTE;
 export const BUFFER_MS = 15 * MINUTE;
 /** A requested deadline must be at least 30 minutes ahead. One minute is tolerated for slow clocks and networks. */
-const NEAREST_MS = 29 * MINUTE;
+const MIN_AHEAD_MS = 29 * MINUTE;
 /** Activity moves a deadline only after 5% of the bump has passed, rather than with every keystroke. */
-const UNUSED = 0.95;
+const BUMP_THRESHOLD = 0.95;
 
-type Timed = Pick<WorkspaceRow, "ttl_ms" | "autostart_schedule" | "owner_id">;
+type ScheduledWorkspace = Pick<WorkspaceRow, "ttl_ms" | "autostart_schedule" | "owner_id">;
 export type Deadlines = Pick<BuildRow, "deadline" | "max_deadline">;
 
 /** Returns how long the workspace runs after a start: the owner's choice if the template allows one; null means no limit. */
-export const effectiveTtl = (workspace: Timed, rules: ScheduleRules): number | null =>
+export const toEffectiveTtl = (workspace: ScheduledWorkspace, rules: ScheduleRules): number | null =>
   (rules.allow_user_autostop ? workspace.ttl_ms : rules.default_ttl_ms) || null;
 
 /** Returns the next autostart after `after` that the schedule and the template allow; undefined without autostart. */
-export const nextAutostart = (workspace: Timed, rules: ScheduleRules, after: number): number | undefined =>
+export const findNextAutostart = (
+  workspace: ScheduledWorkspace,
+  rules: ScheduleRules,
+  after: number,
+): number | undefined =>
   workspace.autostart_schedule === null || !rules.allow_user_autostart || isUnclaimed(workspace)
     ? undefined
-    : nextTime(workspace.autostart_schedule, after, rules.autostart_requirement_days);
+    : findNextTime(workspace.autostart_schedule, after, rules.autostart_requirement_days);
 
 /** Returns the deadlines of a start that succeeded at `ended` (rules TI-4 to TI-6). */
-export const firstDeadline = (workspace: Timed, rules: ScheduleRules, ended: number): Deadlines => {
+export const initialDeadlines = (workspace: ScheduledWorkspace, rules: ScheduleRules, ended: number): Deadlines => {
   if (isUnclaimed(workspace)) return { deadline: null, max_deadline: null };
-  const max_deadline = maxDeadline(rules, ended);
-  const ttl = effectiveTtl(workspace, rules);
+  const max_deadline = computeMaxDeadline(rules, ended);
+  const ttl = toEffectiveTtl(workspace, rules);
   if (ttl === null) return { deadline: max_deadline, max_deadline };
   return {
-    deadline: atMost(extendOverAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline),
+    deadline: capAt(extendOverAutostart(workspace, rules, ended, ended + ttl, ttl), max_deadline),
     max_deadline,
   };
 };
 
 /** If autostart would start the workspace again before then, it keeps running through the next autostart instead. */
 const extendOverAutostart = (
-  workspace: Timed,
+  workspace: ScheduledWorkspace,
   rules: ScheduleRules,
   now: number,
   wanted: number,
   ttl: number,
 ): number => {
-  const next = nextAutostart(workspace, rules, now);
+  const next = findNextAutostart(workspace, rules, now);
   return next !== undefined && wanted > next ? next + ttl : wanted;
 };
 
-const atMost = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
+const capAt = (wanted: number, max: number | null): number => (max === null ? wanted : Math.min(wanted, max));
 
 /**
  * Returns the first start of the owner's quiet hours far enough after `ended`, on a required day of a required week in the owner's time
  * zone (rules TI-6, TI-31); null when the template requires none.
  */
-export const maxDeadline = (rules: ScheduleRules, ended: number): number | null => {
+export const computeMaxDeadline = (rules: ScheduleRules, ended: number): number | null => {
   const { autostop_requirement_days: days, quiet_hours_schedule } = rules;
   const schedule = quiet_hours_schedule || DEFAULT_QUIET_HOURS;
   const weeks = Math.max(1, rules.autostop_requirement_weeks);
   // A required week occurs within this many weeks, and each has the same number of required days.
   let left = (weeks + 1) * days.length;
   // Subtracts a millisecond so that a time exactly at the leeway is included.
-  let at = nextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
+  let at = findNextTime(schedule, ended + LEEWAY_MS - BUFFER_MS - 1, days);
   for (; at !== undefined && left > 0; left -= 1) {
-    if (Math.floor((toDayNumber(schedule, at) - FIRST_MONDAY) / 7) % weeks === 0) return at;
-    at = nextTime(schedule, at, days);
+    if (Math.floor((toDayNumber(schedule, at) - WEEK_EPOCH_DAYS) / 7) % weeks === 0) return at;
+    at = findNextTime(schedule, at, days);
   }
   return null;
 };
 
 /** Returns whether the workspace's start succeeded. Only then does it have a deadline that can move. */
 export const isRunning = ({ build, job }: Pick<WorkspaceState, "build" | "job">): boolean =>
-  build.transition === "start" && jobStatus(job) === "succeeded";
+  build.transition === "start" && toJobStatus(job) === "succeeded";
 
 /** Returns the deadline after activity at `at`, or undefined when it stays (rules TI-10, TI-11). */
-export const bumpedDeadline = (
+export const bumpDeadline = (
   state: Pick<WorkspaceState, "workspace" | "build" | "job">,
   rules: ScheduleRules,
   at: number,
 ): number | undefined => {
   const { workspace, build } = state;
   const { deadline, max_deadline } = build;
-  const ttl = effectiveTtl(workspace, rules);
+  const ttl = toEffectiveTtl(workspace, rules);
   const bump = rules.activity_bump_ms;
   if (!isRunning(state) || isUnclaimed(workspace) || deadline === null || ttl === null || bump <= 0) return undefined;
-  if (deadline - at > bump * UNUSED) return undefined;
-  const wanted = atMost(extendOverAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
+  if (deadline - at > bump * BUMP_THRESHOLD) return undefined;
+  const wanted = capAt(extendOverAutostart(workspace, rules, at, at + bump, ttl), max_deadline);
   return wanted > deadline ? wanted : undefined;
 };
 
@@ -104,20 +108,20 @@ export const bumpedDeadline = (
  * Returns a running workspace's deadlines by the current rules of its template, or undefined when unchanged (rule TI-28). A required stop
  * that is past or within the leeway moves to two hours from now, so that people are not surprised.
  */
-export const renewedDeadlines = (
+export const renewDeadlines = (
   { workspace, build, job }: Pick<WorkspaceState, "workspace" | "build" | "job">,
   rules: ScheduleRules,
   now: number,
 ): Deadlines | undefined => {
   if (!isRunning({ build, job }) || isUnclaimed(workspace)) return undefined;
-  const wanted = maxDeadline(rules, job.completed_at ?? now);
+  const wanted = computeMaxDeadline(rules, job.completed_at ?? now);
   const soonest = now + LEEWAY_MS;
   const isSet = build.max_deadline !== null && build.max_deadline < soonest;
   const max_deadline = wanted === null || wanted >= soonest ? wanted : isSet ? build.max_deadline : soonest;
   if (max_deadline === build.max_deadline) return undefined;
-  const hasOwn = effectiveTtl(workspace, rules) !== null && build.deadline !== null;
+  const hasOwn = toEffectiveTtl(workspace, rules) !== null && build.deadline !== null;
   const own = hasOwn ? build.deadline : null;
-  return { deadline: own === null ? max_deadline : atMost(own, max_deadline), max_deadline };
+  return { deadline: own === null ? max_deadline : capAt(own, max_deadline), max_deadline };
 };
 
 /** Returns why the deadline cannot be set to this value, or undefined (facts/platform 2.7, table "Extend"). */
@@ -126,14 +130,14 @@ export const extendProblem = (
   wanted: number,
   now: number,
 ): AppError | undefined => {
-  if (isUnclaimed(workspace)) return conflict("The workspace is kept ready for somebody and has no deadline.");
+  if (isUnclaimed(workspace)) return conflict("A prebuilt workspace has no deadline until it is claimed.");
   if (build.transition !== "start") return conflict("The workspace is not running.");
   if (isActive(job)) return conflict("The workspace is still starting.");
-  if (!isRunning({ build, job })) return conflict("The last start of the workspace has not ended well.");
-  if (build.deadline === null) return conflict("The workspace has no deadline: it is stopped by hand.");
-  if (wanted < now + NEAREST_MS) return invalidField("deadline", "must be at least 30 minutes ahead");
+  if (!isRunning({ build, job })) return conflict("The last start of the workspace failed.");
+  if (build.deadline === null) return conflict("The workspace has no deadline because autostop is off.");
+  if (wanted < now + MIN_AHEAD_MS) return invalidField("deadline", "must be at least 30 minutes ahead");
   if (build.max_deadline !== null && wanted > build.max_deadline) {
-    const latest = rfc3339(build.max_deadline);
+    const latest = toRfc3339(build.max_deadline);
     return new AppError("invalid", "Cannot extend the workspace beyond its latest deadline.", {
       validations: [{ field: "deadline", detail: `must not be after ${latest}` }],
     });

@@ -7,8 +7,8 @@ import type { JobRow } from "#db/workspaces/jobs.ts";
 import type { ScheduleRules } from "#db/workspaces/schedule-rules.ts";
 import type { SnapshotRow } from "#db/workspaces/snapshots.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import type { Said } from "../job/report.ts";
-import type { JobState, OfRun } from "../job/state.ts";
+import type { JobOutput } from "../job/report.ts";
+import type { AttemptRef, JobState } from "../job/state.ts";
 import type { JobLogLine } from "../runtime/events.ts";
 
 export type WorkspaceState = {
@@ -41,7 +41,7 @@ export type SnapshotWork = {
 };
 
 /** The snapshot to create at the end of a stop, and older ones to delete for it. */
-export type OnStop = Omit<SnapshotWork, "home_backup_id"> & { readonly former: readonly SnapshotRow[] };
+export type StopSnapshot = Omit<SnapshotWork, "home_backup_id"> & { readonly former: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }
@@ -62,8 +62,9 @@ export type WorkspaceCommand =
       readonly daily_cost: number;
     }
   /** `first_id` is the first of the reserved numbers, one per line. */
-  | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & Said & OfRun)
-  | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & OfRun)
+  | ({ readonly type: "say"; readonly now: number; readonly job_id: string; readonly first_id: number } & JobOutput &
+      AttemptRef)
+  | ({ readonly type: "touch"; readonly now: number; readonly job_id: string } & AttemptRef)
   /** The build's daily cost; `guards` reject the batch when it exceeds the quota by then. */
   | ({
       readonly type: "charge";
@@ -71,7 +72,7 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly daily_cost: number;
       readonly guards: readonly Statement[];
-    } & OfRun)
+    } & AttemptRef)
   | { readonly type: "cancel"; readonly now: number; readonly job_id: string }
   /** `rules`: the template's rules for deadlines; absent if it has none. */
   | ({
@@ -93,10 +94,10 @@ export type WorkspaceCommand =
       /** For a delete: snapshots created by a module of the template, which must delete them. */
       readonly made_snapshots?: readonly SnapshotRow[];
       /** The snapshot required by the template's policy. */
-      readonly snapshot?: OnStop;
+      readonly snapshot?: StopSnapshot;
       /** Whether this build claimed a prebuild (rule PB-9). */
       readonly claimed?: boolean;
-    } & OfRun)
+    } & AttemptRef)
   | ({
       readonly type: "fail";
       readonly now: number;
@@ -105,7 +106,7 @@ export type WorkspaceCommand =
       readonly error_code: string;
       /** State that remains despite the failure; absent: unchanged. */
       readonly left?: { readonly state: string | null };
-    } & OfRun)
+    } & AttemptRef)
   /** The owner's favorite mark; `stale` when unchanged. */
   | { readonly type: "favor"; readonly favorite: boolean }
   | ({
@@ -114,7 +115,7 @@ export type WorkspaceCommand =
       readonly job_id: string;
       readonly lost?: string;
       readonly moved?: boolean;
-    } & OfRun)
+    } & AttemptRef)
   /** `first_id`: five reserved numbers for the log lines that give the reason. */
   | { readonly type: "reap"; readonly now: number; readonly first_id: number };
 

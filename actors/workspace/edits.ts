@@ -5,10 +5,10 @@ import type { Statement } from "#db/engine/sql.ts";
 import { guardSharing } from "#db/workspaces/sharing.ts";
 import type { Acl, WorkspaceRole } from "#schema/workspaces/acl.ts";
 import type { Decision, WorkspaceState } from "./decision.ts";
-import { changed } from "./state.ts";
+import { toVisibleChange } from "./state.ts";
 
 /** Maximum users and groups that a workspace is shared with. */
-const ACL_LIMIT = 500;
+const MAX_SHARES = 500;
 
 /** Maps an ID to its new role; an empty string removes it. */
 export type RoleChanges = Readonly<Record<string, WorkspaceRole | "">>;
@@ -30,16 +30,16 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
     case "rename":
       return edit.name === workspace.name
         ? STALE
-        : changed(state, { workspace: { name: edit.name, updated_at: now } }, []);
+        : toVisibleChange(state, { workspace: { name: edit.name, updated_at: now } }, []);
     case "follow":
       return edit.automatic_updates === workspace.automatic_updates
         ? STALE
-        : changed(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
+        : toVisibleChange(state, { workspace: { automatic_updates: edit.automatic_updates, updated_at: now } }, []);
     case "share":
       return withAcl(
         state,
-        merged(workspace.user_acl, edit.user_roles),
-        merged(workspace.group_acl, edit.group_roles),
+        mergeRoles(workspace.user_acl, edit.user_roles),
+        mergeRoles(workspace.group_acl, edit.group_roles),
         now,
         // Rejects the change if the organization disables sharing at the same time.
         [guardSharing({ organization_id: workspace.organization_id })],
@@ -53,7 +53,7 @@ export const editWorkspace = (state: WorkspaceState, edit: WorkspaceEdit, now: n
   }
 };
 
-const merged = (acl: Acl, changes: RoleChanges): Acl => {
+const mergeRoles = (acl: Acl, changes: RoleChanges): Acl => {
   const next: Record<string, WorkspaceRole> = { ...acl };
   for (const [id, role] of Object.entries(changes)) {
     if (role === "") delete next[id];
@@ -72,11 +72,11 @@ const withAcl = (
 ): Decision => {
   const { workspace } = state;
   if (isSame(user_acl, workspace.user_acl) && isSame(group_acl, workspace.group_acl)) return STALE;
-  if (Object.keys(user_acl).length + Object.keys(group_acl).length > ACL_LIMIT) {
-    const message = `A workspace can be shared with at most ${ACL_LIMIT} users and groups.`;
+  if (Object.keys(user_acl).length + Object.keys(group_acl).length > MAX_SHARES) {
+    const message = `A workspace can be shared with at most ${MAX_SHARES} users and groups.`;
     return { kind: "refused", error: new AppError("invalid", message) };
   }
-  const change = changed(state, { workspace: { user_acl, group_acl, updated_at: now } }, guards);
+  const change = toVisibleChange(state, { workspace: { user_acl, group_acl, updated_at: now } }, guards);
   return { ...change, events: [...change.events, { topic: "access_changed" }] };
 };
 

@@ -1,5 +1,5 @@
 // Builds the row of a new workspace. Used when a person creates one and when one is created as a fork.
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 
 type Settings = Pick<
@@ -15,13 +15,13 @@ type Settings = Pick<
 >;
 
 /** Returns a row without usage and shares. `latest_build_id` is its first build. */
-export const newRow = (
+export const createWorkspaceRow = (
   settings: Settings,
   { id, latest_build_id, now }: Pick<WorkspaceRow, "id" | "latest_build_id"> & { readonly now: number },
 ): WorkspaceRow => ({
   ...settings,
   id,
-  part: partOf(settings.owner_id),
+  part: toPart(settings.owner_id),
   favorite: false,
   created_at: now,
   updated_at: now,

@@ -1,16 +1,16 @@
 // Notifications for a workspace's owner, derived from the states before and after a message, so that none can be forgotten (rule NO-3).
 // Pure; used only by the workspace actor.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { type Notice, notified } from "#db/notifications/notifications.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { insertNotification, type Notice } from "#db/notifications/notifications.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 type Draft = Pick<Notice, "kind" | "values" | "dedupe"> & { readonly path?: string };
 
 /** Milliseconds since 1970. `before` is undefined for a new workspace. */
-export const workspaceNotices = (
+export const buildWorkspaceNotices = (
   before: WorkspaceState | undefined,
   { workspace, build, job }: WorkspaceState,
   now: number,
@@ -28,20 +28,20 @@ export const workspaceNotices = (
   }
   if (before.workspace.dormant_at === null && workspace.dormant_at !== null && build.reason === "dormancy") {
     const { deleting_at } = workspace;
-    const deletion = deleting_at === null ? "" : `It will be deleted at ${rfc3339(deleting_at).slice(0, 10)}.`;
+    const deletion = deleting_at === null ? "" : `It will be deleted at ${toRfc3339(deleting_at).slice(0, 10)}.`;
     drafts.push({
       kind: "workspace_dormant",
       values: { ...about, deletion },
       dedupe: `dormant:${workspace.id}:${workspace.dormant_at}`,
     });
   }
-  const reason = deletedBecause(build, workspace.owner_id);
+  const reason = describeDeletion(build, workspace.owner_id);
   if (!before.workspace.deleted && workspace.deleted && reason !== "") {
     const values = { ...about, reason };
     drafts.push({ kind: "workspace_deleted", values, dedupe: `deleted:${workspace.id}`, path: "/workspaces" });
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
-  return drafts.map((one) => notified({ ...common, ...one }));
+  return drafts.map((one) => insertNotification({ ...common, ...one }));
 };
 
 /** Returns whether a build that restores a snapshot has just succeeded. Its follow-up build begins in the same message. */
@@ -49,11 +49,11 @@ const hasRestored = (before: WorkspaceState, { build, job }: Pick<WorkspaceState
   if (before.build.restored_snapshot_id === null || before.job.completed_at !== null) return false;
   // A fork starts with files of another workspace, which is not a restore.
   if (before.build.restored_workspace_id !== before.workspace.id) return false;
-  return before.build.id === build.id ? jobStatus(job) === "succeeded" : before.build.followed_by?.id === build.id;
+  return before.build.id === build.id ? toJobStatus(job) === "succeeded" : before.build.followed_by?.id === build.id;
 };
 
 /** Returns why the workspace was deleted; empty when its owner did it. */
-const deletedBecause = ({ reason, initiator_id }: WorkspaceState["build"], owner_id: string): string => {
+const describeDeletion = ({ reason, initiator_id }: WorkspaceState["build"], owner_id: string): string => {
   if (reason === "autodelete") return "The server deleted it because it was dormant for too long.";
   return initiator_id === owner_id ? "" : "An administrator deleted it. The audit log says who did.";
 };

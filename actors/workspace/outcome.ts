@@ -2,7 +2,7 @@
 
 import { conflict } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import type { Urgency } from "../runtime/other-queues.ts";
@@ -12,7 +12,7 @@ import type { WorkspaceDeps } from "./deps.ts";
 type Deps = Pick<WorkspaceDeps, "topics" | "builds" | "snapshots">;
 
 /** The result of a message that may be late: "stale" is a value, not an error. */
-export type Late = "done" | "stale";
+export type LateResult = "done" | "stale";
 
 export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outcome<WorkspaceState, Reply> => ({
   state: change.state,
@@ -22,7 +22,7 @@ export const toOutcome = <Reply>(deps: Deps, change: Change, reply: Reply): Outc
 });
 
 /** Throws if the change is rejected; returns `stale` when nothing changes. */
-export const settled = <Reply>(
+export const toSettledOutcome = <Reply>(
   deps: Deps,
   state: WorkspaceState,
   decision: Decision,
@@ -63,7 +63,7 @@ const submit = (
   builds.submit({ workspace_id: id, job_id, created_at: job.created_at, tags, urgency: toUrgency(build), part });
 
 /** Makes all readers reload after a commit that could not be confirmed, and queues a pending job. */
-export const announceAgain = (
+export const announceReload = (
   { topics, builds, snapshots }: Deps,
   before: WorkspaceState | undefined,
   found: WorkspaceState,
@@ -77,7 +77,7 @@ export const announceAgain = (
   topics.publish("access_changed", id, {});
   topics.publish("workspace", id, { version, latest_build_id });
   topics.publish("notified", owner_id, {});
-  const status = jobStatus(job);
+  const status = toJobStatus(job);
   if (status === "canceling") builds.cancel(job.id);
   if (status === "pending") submit(builds, found, job.id);
   if (found.capturing) snapshots.capture({ workspace_id: id, owner_id, part, ...found.capturing });
@@ -97,5 +97,5 @@ export const withExtraWrites = (change: Change, beside: readonly Statement[]): C
 export const nameTaken = (error: unknown): never => {
   const constraint = (error as { constraint?: unknown }).constraint;
   if (constraint !== "workspaces_name") throw error;
-  throw conflict("A workspace of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+  throw conflict("A workspace with this name already exists.", [{ field: "name", detail: "must be unique" }]);
 };

@@ -15,9 +15,9 @@ import { openSnapshotValue } from "#db/workspaces/snapshot-state.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
-import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { ProvisionedResources, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
-import { agentRows, countScripts, dailyCost } from "./agent-rows.ts";
+import { buildAgentRows, countScripts, sumDailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 export type Plan = {
@@ -28,7 +28,7 @@ export type Plan = {
   readonly daily_cost: number;
 };
 
-type Known = {
+type PlanInput = {
   /** Values of a build that is not stored yet. */
   readonly parameters?: readonly { readonly name: string; readonly value: string }[];
   /** For a claim: digests of the tokens of running programs by agent name (rule PB-8). */
@@ -46,7 +46,7 @@ export const planBuild = async (
   { workspace, build }: WorkspaceState,
   now: number,
   access_url: string,
-  known: Known = {},
+  known: PlanInput = {},
 ): Promise<Plan> => {
   const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
   const owner = await store.get(findWorkspaceOwner({ id: workspace.owner_id }));
@@ -66,7 +66,7 @@ export const planBuild = async (
   const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
   const ofOwner = await loadOfOwner(store, workspace, build);
   const made = starts
-    ? agentRows({
+    ? buildAgentRows({
         ...(known.kept ? { kept: known.kept } : {}),
         manifest,
         now,
@@ -81,7 +81,7 @@ export const planBuild = async (
         secrets: listSecrets(source.variables ?? [], variables),
         ...ofOwner,
       })
-    : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
+    : { rows: [], agents, daily_cost: known.made ? sumDailyCost(manifest) : 0 };
   return {
     request: {
       job_id: build.job_id,
@@ -123,15 +123,15 @@ const readSnapshotValue = (
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));
 /** Returns the rows of resources that a provisioner created, if it knows its agents only then. */
-export const rowsOfMade = async (
+export const buildCreatedRows = async (
   { store, encryption }: PlanDeps,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
-  made: Made,
+  made: ProvisionedResources,
   now: number,
 ): Promise<Pick<Plan, "rows" | "agent_ids" | "daily_cost">> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
   const ofOwner = await loadOfOwner(store, workspace, build);
-  const { rows, agents } = agentRows({
+  const { rows, agents } = buildAgentRows({
     manifest,
     now,
     workspace_id: workspace.id,

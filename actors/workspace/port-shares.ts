@@ -2,15 +2,15 @@
 // template's maximum prevents a share from exceeding a maximum that is lowered at the same time.
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deletePortShare, guardShareLevel, type PortShareRow, savePortShare } from "#db/workspaces/port-shares.ts";
 import { isMoreOpen, type ShareLevel, type UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 
 /** Maximum port shares of a workspace. */
-const SHARES_LIMIT = 1_000;
+const MAX_SHARES = 1_000;
 
-export type KnownPorts = {
+export type PortContext = {
   /** The template's maximum. */
   readonly most: ShareLevel;
   /** Names of the latest build's agents. */
@@ -25,7 +25,7 @@ export type KnownPorts = {
 export const sharePort = (
   state: WorkspaceState,
   share: UpsertPortShare,
-  { most, agents, shares, now }: KnownPorts,
+  { most, agents, shares, now }: PortContext,
 ): Decision => {
   const refuse = (error: AppError): Decision => ({ kind: "refused", error });
   if (state.workspace.deleted) return refuse(conflict("The workspace has been deleted."));
@@ -35,8 +35,8 @@ export const sharePort = (
   if (!agents.includes(share.agent_name)) {
     return refuse(invalidField("agent_name", "the latest build has no agent of this name"));
   }
-  if (shares.length >= SHARES_LIMIT && !shares.some(isSamePort(share))) {
-    return refuse(new AppError("invalid", `A workspace can share at most ${SHARES_LIMIT} ports.`));
+  if (shares.length >= MAX_SHARES && !shares.some(isSamePort(share))) {
+    return refuse(new AppError("invalid", `A workspace can share at most ${MAX_SHARES} ports.`));
   }
   const { template_id, id } = state.workspace;
   const guard = guardShareLevel({ id: template_id, level: most });
@@ -48,7 +48,7 @@ export const sharePort = (
 export const unsharePort = (
   state: WorkspaceState,
   port: Pick<PortShareRow, "agent_name" | "port">,
-  { shares, now }: Pick<KnownPorts, "shares" | "now">,
+  { shares, now }: Pick<PortContext, "shares" | "now">,
 ): Decision => {
   const before = shares.find(isSamePort(port));
   if (!before) return { kind: "refused", error: notFound() };
@@ -60,7 +60,7 @@ export const unsharePort = (
 /** Lowers port shares above the template's maximum (rule SH-12). */
 export const lowerPorts = (
   state: WorkspaceState,
-  { most, shares, now }: Pick<KnownPorts, "most" | "shares" | "now">,
+  { most, shares, now }: Pick<PortContext, "most" | "shares" | "now">,
 ): Decision => {
   const above = shares.filter(({ share_level }) => isMoreOpen(share_level, most));
   // Apps of nested agents are capped when they are read. Their open streams are checked again.
@@ -80,7 +80,7 @@ const auditPort = (
   now: number,
 ): Statement => {
   const { agent_name = "", port = 0 } = after ?? before ?? {};
-  return audited({
+  return insertAudit({
     now,
     resource_type: "port_share",
     resource_id: workspace.id,

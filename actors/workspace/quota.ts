@@ -27,7 +27,7 @@ export const computeQuota = async (
  * Returns guards for a batch that sets the latest build's cost, so that two workspaces together cannot exceed the quota. Throws
  * ProvisionError with INSUFFICIENT_QUOTA.
  */
-export const quotaGuards = async (
+export const buildQuotaGuards = async (
   store: Reader,
   { workspace, build }: Pick<WorkspaceState, "workspace" | "build">,
   daily_cost: number,
@@ -37,7 +37,7 @@ export const quotaGuards = async (
   if (budget < 0) return [];
   const total = consumed - build.daily_cost + daily_cost;
   if (total > budget) {
-    const words = `The build would cost ${daily_cost} credits a day. With it the owner's workspaces cost ${total}, and ${budget} are allowed.`;
+    const words = `The build would cost ${daily_cost} credits a day. The owner's workspaces would then cost ${total}, and ${budget} are allowed.`;
     throw new ProvisionError(words, "INSUFFICIENT_QUOTA");
   }
   return [guardQuota({ workspace_id: workspace.id, daily_cost })];

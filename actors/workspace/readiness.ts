@@ -5,7 +5,7 @@ import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { agentStatus } from "../agent/status.ts";
 
 /** States of agents that have not finished their start scripts. */
-const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
+const STARTING_STATES: ReadonlySet<string> = new Set(["created", "starting"]);
 
 /** Returns whether the first agent is connected and has finished its start scripts, successfully or not. */
 export const isWorkspaceReady = async (
@@ -18,5 +18,5 @@ export const isWorkspaceReady = async (
   const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
   const agent = agents.find(({ parent_id }) => parent_id === null);
   if (!agent || agentStatus(agent, now) !== "connected") return false;
-  return !BEFORE_READY.has(agent.lifecycle_state);
+  return !STARTING_STATES.has(agent.lifecycle_state);
 };

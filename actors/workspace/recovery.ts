@@ -16,7 +16,7 @@ const PAGE = 1_000;
 type Builds = {
   readonly store: Store;
   readonly workspaces: Directory<WorkspaceActor>;
-  readonly jobs: Pick<JobQueue, "takesUp">;
+  readonly jobs: Pick<JobQueue, "ensureQueued">;
 };
 
 /**
@@ -29,7 +29,7 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
     open,
     ({ job_id }) => `build job ${job_id}`,
     async ({ workspace_id, job_id, tags }) => {
-      if (jobs.takesUp({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
+      if (jobs.ensureQueued({ id: job_id, tags, of: { kind: "build", id: workspace_id } })) return;
       await workspaces.ask(workspace_id, "requeueJob", { job_id, moved: parts !== undefined });
     },
   );

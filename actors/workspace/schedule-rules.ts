@@ -9,7 +9,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 export type { ScheduleRules };
 
 /** A template without limits or automation. */
-export const NO_RULES: ScheduleRules = {
+export const DEFAULT_RULES: ScheduleRules = {
   active_version_id: "",
   default_ttl_ms: 0,
   activity_bump_ms: 3_600_000,

@@ -1,13 +1,13 @@
 // Schedules the server's automatic actions on a workspace: stop, start, make dormant, delete (facts/platform 2.7, "Periodic runner"). Pure.
 // The actor keeps one timer for the earliest action and decides again when it fires (rules TI-14 to TI-24).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { toWeekday } from "#base/schedule/cron.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import type { ActivityReason } from "#schema/workspaces/schedule.ts";
-import { isRunning, nextAutostart } from "./deadline.ts";
+import { findNextAutostart, isRunning } from "./deadline.ts";
 import type { NewBuild, WorkspaceState } from "./decision.ts";
-import { deletingAt, isDormant, mayRun } from "./dormancy.ts";
+import { isDormant, mayBeRunning, toDeletionTime } from "./dormancy.ts";
 import { isUnclaimed, type ScheduleRules } from "./schedule-rules.ts";
 
 /** Delay after a failed delete before the next one. */
@@ -25,60 +25,60 @@ export type Action = {
   readonly why: string;
 };
 
-type Known = Pick<WorkspaceState, "workspace" | "build" | "job" | "capturing">;
+type ScheduledState = Pick<WorkspaceState, "workspace" | "build" | "job" | "capturing">;
 
 /** Returns all future automatic actions, in the order in which they are checked. Returns none during a build or a snapshot. */
-export const planActions = (state: Known, rules: ScheduleRules): Action[] => {
+export const planActions = (state: ScheduledState, rules: ScheduleRules): Action[] => {
   const { workspace, job, capturing } = state;
   if (workspace.deleted || capturing !== null || isActive(job) || isUnclaimed(workspace)) return [];
-  return [autostop, suspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
+  return [autostop, stopSuspended, autostart, failure, dormancy, autodelete].flatMap((one) => one(state, rules) ?? []);
 };
 
 /** Returns the first action that is due at `now`. */
-export const dueAction = (state: Known, rules: ScheduleRules, now: number): Action | undefined =>
+export const findDueAction = (state: ScheduledState, rules: ScheduleRules, now: number): Action | undefined =>
   planActions(state, rules).find(({ at }) => at <= now);
 
 /** Returns the earliest action. */
-export const nextAction = (state: Known, rules: ScheduleRules): Action | undefined => {
+export const findNextAction = (state: ScheduledState, rules: ScheduleRules): Action | undefined => {
   const [first, ...others] = planActions(state, rules);
   return first && others.reduce((best, one) => (one.at < best.at ? one : best), first);
 };
 
-type Rule = (state: Known, rules: ScheduleRules) => Action | undefined;
+type Rule = (state: ScheduledState, rules: ScheduleRules) => Action | undefined;
 
 const autostop: Rule = (state) => {
   const { workspace, build } = state;
   if (build.deadline === null || !isRunning(state) || isDormant(workspace)) return undefined;
-  const why = build.deadline === build.max_deadline ? "Its template requires a stop." : "Its deadline is reached.";
+  const why = build.deadline === build.max_deadline ? "Its template requires a stop." : "It reached its deadline.";
   const reason = workspace.task_id === null ? "autostop" : "task_auto_pause";
   return { kind: "autostop", what: "stop", reason, at: build.deadline, why };
 };
 
-const suspended: Rule = (state, rules) => {
-  if (rules.owner_status !== "suspended" || !mayRun(state) || isDormant(state.workspace)) return undefined;
-  if (jobStatus(state.job) === "failed") return undefined;
+const stopSuspended: Rule = (state, rules) => {
+  if (rules.owner_status !== "suspended" || !mayBeRunning(state) || isDormant(state.workspace)) return undefined;
+  if (toJobStatus(state.job) === "failed") return undefined;
   const at = state.job.completed_at ?? state.build.created_at;
   return { kind: "owner_suspended", what: "stop", reason: "autostop", at, why: "Its owner is suspended." };
 };
 
 const autostart: Rule = (state, rules) => {
   const { next_start_at } = state.workspace;
-  if (next_start_at === null || !mayAutostart(state, rules, next_start_at)) return undefined;
+  if (next_start_at === null || !canAutostart(state, rules, next_start_at)) return undefined;
   return { kind: "autostart", what: "start", reason: "autostart", at: next_start_at, why: "Its schedule starts it." };
 };
 
 /** Checks everything except the time itself. */
-const mayAutostart = ({ workspace, build, job }: Known, rules: ScheduleRules, at: number): boolean =>
+const canAutostart = ({ workspace, build, job }: ScheduledState, rules: ScheduleRules, at: number): boolean =>
   workspace.autostart_schedule !== null &&
   rules.allow_user_autostart &&
   rules.owner_status === "active" &&
   build.transition === "stop" &&
-  jobStatus(job) !== "failed" &&
+  toJobStatus(job) !== "failed" &&
   !isDormant(workspace) &&
   rules.autostart_requirement_days.includes(toWeekday(workspace.autostart_schedule, at));
 
 const failure: Rule = ({ build, job }, { failure_ttl_ms }) => {
-  if (failure_ttl_ms <= 0 || build.transition !== "start" || jobStatus(job) !== "failed") return undefined;
+  if (failure_ttl_ms <= 0 || build.transition !== "start" || toJobStatus(job) !== "failed") return undefined;
   const at = (job.completed_at ?? job.updated_at) + failure_ttl_ms;
   return { kind: "failure", what: "stop", reason: "autostop", at, why: "Its last start has failed." };
 };
@@ -87,40 +87,45 @@ const dormancy: Rule = (state, { time_til_dormant_ms }) => {
   const { workspace } = state;
   const asleep = { kind: "dormancy", reason: "dormancy" } as const;
   if (isDormant(workspace)) {
-    if (!mayRun(state)) return undefined;
+    if (!mayBeRunning(state)) return undefined;
     return { ...asleep, what: "stop", at: workspace.dormant_at ?? 0, why: "It is dormant." };
   }
   if (time_til_dormant_ms <= 0) return undefined;
   const at = workspace.last_used_at + time_til_dormant_ms;
-  const why = `It has not been used since ${rfc3339(workspace.last_used_at)}.`;
+  const why = `It has not been used since ${toRfc3339(workspace.last_used_at)}.`;
   return { ...asleep, what: "make_dormant", at, why };
 };
 
 const autodelete: Rule = ({ workspace, build, job }, rules) => {
-  const at = deletingAt(workspace, rules);
+  const at = toDeletionTime(workspace, rules);
   if (at === null) return undefined;
   const pause = build.transition === "delete" ? (job.completed_at ?? job.updated_at) + DELETE_PAUSE_MS : 0;
-  const why = `It has been dormant since ${rfc3339(workspace.dormant_at ?? 0)}.`;
+  const why = `It has been dormant since ${toRfc3339(workspace.dormant_at ?? 0)}.`;
   return { kind: "autodelete", what: "delete", reason: "autodelete", at: Math.max(at, pause), why };
 };
 
 /** Returns the derived columns that change. `before` is undefined for a new workspace. */
-export const derivedTimes = (
-  before: Known | undefined,
-  state: Known,
+export const deriveTimes = (
+  before: ScheduledState | undefined,
+  state: ScheduledState,
   rules: ScheduleRules,
   now: number,
 ): Partial<Pick<WorkspaceRow, "next_start_at" | "deleting_at">> => {
   const { workspace } = state;
-  const deleting_at = workspace.deleted ? null : deletingAt(workspace, rules);
-  const next_start_at = nextStart(before, state, rules, now);
+  const deleting_at = workspace.deleted ? null : toDeletionTime(workspace, rules);
+  const next_start_at = deriveNextStart(before, state, rules, now);
   return {
     ...(deleting_at === workspace.deleting_at ? {} : { deleting_at }),
     ...(next_start_at === workspace.next_start_at ? {} : { next_start_at }),
   };
 };
 
-const nextStart = (before: Known | undefined, state: Known, rules: ScheduleRules, now: number): number | null => {
+const deriveNextStart = (
+  before: ScheduledState | undefined,
+  state: ScheduledState,
+  rules: ScheduleRules,
+  now: number,
+): number | null => {
   const { workspace, build, job } = state;
   const { autostart_schedule } = workspace;
   if (workspace.deleted || isDormant(workspace) || autostart_schedule === null) return null;
@@ -128,15 +133,15 @@ const nextStart = (before: Known | undefined, state: Known, rules: ScheduleRules
   const kept = workspace.next_start_at;
   const isSame = before?.build.id === build.id && before.workspace.autostart_schedule === autostart_schedule;
   // The time passed while a build was active or the server was down, so the autostart is still due (facts/platform 2.7).
-  const isOwed = kept !== null && kept <= now && isSame && (isActive(job) || mayAutostart(state, rules, kept));
-  return isOwed ? kept : (nextAutostart(workspace, rules, now) ?? null);
+  const isOwed = kept !== null && kept <= now && isSame && (isActive(job) || canAutostart(state, rules, kept));
+  return isOwed ? kept : (findNextAutostart(workspace, rules, now) ?? null);
 };
 
 /** Returns whether anything has changed that the times are derived from. */
-export const touchesTimes = (before: Known | undefined, after: Known): boolean =>
+export const touchesTimes = (before: ScheduledState | undefined, after: ScheduledState): boolean =>
   before === undefined || facts(before) !== facts(after);
 
-const facts = ({ workspace, build, job, capturing }: Known): string =>
+const facts = ({ workspace, build, job, capturing }: ScheduledState): string =>
   [
     ...[workspace.autostart_schedule, workspace.ttl_ms, workspace.dormant_at, workspace.deleted, workspace.owner_id],
     ...[
@@ -151,7 +156,7 @@ const facts = ({ workspace, build, job, capturing }: Known): string =>
   ].join(" ");
 
 /** Returns when the workspace's timer is due: the earliest time at which there may be something to do; undefined for never. */
-export const nextLook = (state: Known, rules: ScheduleRules): number | undefined => {
+export const nextCheckTime = (state: ScheduledState, rules: ScheduleRules): number | undefined => {
   const { deleted, next_start_at } = state.workspace;
   const times = planActions(state, rules).map(({ at }) => at);
   // Also included if autostart is not allowed then, because the following time must be displayed.
@@ -160,7 +165,7 @@ export const nextLook = (state: Known, rules: ScheduleRules): number | undefined
 };
 
 /** Returns the transition of an action's build. Making a workspace dormant needs a build only if something may be running. */
-export const toTransition = (action: Action, state: Known): NewBuild["transition"] | undefined => {
-  if (action.what === "make_dormant") return mayRun(state) ? "stop" : undefined;
+export const toTransition = (action: Action, state: ScheduledState): NewBuild["transition"] | undefined => {
+  if (action.what === "make_dormant") return mayBeRunning(state) ? "stop" : undefined;
   return action.what;
 };

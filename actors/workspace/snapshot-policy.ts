@@ -6,13 +6,13 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { listRestoring, listSnapshots } from "#db/workspaces/snapshots.ts";
-import { MAX_SNAPSHOTS, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import { findSnapshotProblem, MAX_SNAPSHOTS } from "#schema/workspaces/snapshot.ts";
 import { isForBuiltIn } from "../runtime/job-queue.ts";
-import type { OnStop, WorkspaceState } from "./decision.ts";
-import { countKept, outdated } from "./snapshot-rows.ts";
+import type { StopSnapshot, WorkspaceState } from "./decision.ts";
+import { countKept, selectOutdated } from "./snapshot-rows.ts";
 
 /** Returns the snapshot to begin after this build; none for a restart, a restore, or a stop of a workspace that was not running. */
-export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promise<{ snapshot?: OnStop }> => {
+export const planStopSnapshot = async (store: Store, state: WorkspaceState): Promise<{ snapshot?: StopSnapshot }> => {
   const { workspace, build } = state;
   const isPlainStop = build.transition === "stop" && build.followed_by === null && build.restored_snapshot_id === null;
   if (!isPlainStop || state.agent_ids.length === 0 || !isForBuiltIn(state.tags)) return {};
@@ -20,10 +20,10 @@ export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promi
   const job = await store.get(findJob({ id: build.job_id }));
   const keep = template?.snapshots_on_stop ?? 0;
   const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
-  if (keep <= 0 || !job || !version || whyNoSnapshots(job.provisioner, version) !== undefined) return {};
+  if (keep <= 0 || !job || !version || findSnapshotProblem(job.provisioner, version) !== undefined) return {};
   const known = await store.all(listSnapshots({ workspace_id: workspace.id }));
   const restoring = (await store.all(listRestoring({ workspace_id: workspace.id }))).map(({ id }) => id);
-  const former = outdated(known, keep, restoring);
+  const former = selectOutdated(known, keep, restoring);
   const left = countKept(known) - former.length;
   if (left >= MAX_SNAPSHOTS) return {};
   return { snapshot: { snapshot_id: uuid(), provisioner: job.provisioner, former } };

@@ -1,17 +1,17 @@
 // Writes and effects when snapshots begin or end, with a table of status transitions. Pure; used by the decisions about snapshots
 // (snapshots.ts) and about the end of a stop (state.ts).
 import type { Statement } from "#db/engine/sql.ts";
-import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isPassing, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
-import type { Change, OnStop, SnapshotWork, WorkspaceEffect, WorkspaceState } from "./decision.ts";
+import type { Change, SnapshotWork, StopSnapshot, WorkspaceEffect, WorkspaceState } from "./decision.ts";
 
-export const BEING_COPIED = "A snapshot of the workspace is being created. Try again when it is ready.";
+export const SNAPSHOT_IN_PROGRESS = "A snapshot of the workspace is being created. Try again when it is ready.";
 
 export type Move = "captured" | "failed" | "delete" | "deleted";
 
 /** Status transitions. Missing entries change nothing. `gone`: the row is deleted. */
-const MOVES: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus | "gone">>>> = {
+const STATUS_TRANSITIONS: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus | "gone">>>> = {
   creating: { captured: "ready", failed: "failed" },
   ready: { delete: "deleting" },
   failed: { delete: "deleting" },
@@ -20,7 +20,7 @@ const MOVES: Readonly<Record<SnapshotStatus, Partial<Record<Move, SnapshotStatus
 };
 
 export const moveSnapshot = (status: SnapshotStatus, move: Move): SnapshotStatus | "gone" | undefined =>
-  MOVES[status][move];
+  STATUS_TRANSITIONS[status][move];
 
 export type NewSnapshot = {
   readonly id: string;
@@ -43,14 +43,14 @@ export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | nul
 };
 
 /** Additional writes and effects of a change. */
-type Part = Pick<Change, "writes" | "effects">;
+type ChangePart = Pick<Change, "writes" | "effects">;
 
 /** Begins a snapshot. */
-export const begun = (
+export const startSnapshot = (
   state: WorkspaceState,
   { id, home_backup_id = null, ...snapshot }: Omit<NewSnapshot, "home_backup_id"> & { home_backup_id?: string | null },
   now: number,
-): Part => {
+): ChangePart => {
   const { workspace } = state;
   const row: SnapshotRow = {
     ...snapshot,
@@ -72,7 +72,7 @@ export const begun = (
 };
 
 /** Deletes the snapshot's files, and then its row. */
-export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): Part => ({
+export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): ChangePart => ({
   writes: [
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
     ...auditSnapshot(state, row, "delete", now),
@@ -91,12 +91,12 @@ export const discard = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
 /** Combines the end of a stop and the beginning of its template's snapshot into one change. */
 export const withSnapshotOnStop = (
   change: Change,
-  { snapshot_id, provisioner, former }: OnStop,
+  { snapshot_id, provisioner, former }: StopSnapshot,
   now: number,
 ): Change => {
   const { owner_id } = change.state.workspace;
   const about = { id: snapshot_id, name: "", reason: "stop", created_by: owner_id, provisioner } as const;
-  const parts = [begun(change.state, about, now), ...former.map((row) => deleting(change.state, row, now))];
+  const parts = [startSnapshot(change.state, about, now), ...former.map((row) => deleting(change.state, row, now))];
   return {
     ...change,
     state: { ...change.state, capturing: { snapshot_id, provisioner, home_backup_id: null } },
@@ -106,7 +106,11 @@ export const withSnapshotOnStop = (
 };
 
 /** Returns the snapshots on stop to delete so that `keep` remain after adding one. */
-export const outdated = (known: readonly SnapshotRow[], keep: number, restoring: readonly string[]): SnapshotRow[] =>
+export const selectOutdated = (
+  known: readonly SnapshotRow[],
+  keep: number,
+  restoring: readonly string[],
+): SnapshotRow[] =>
   known
     .filter(({ reason, status }) => reason === "stop" && (status === "ready" || status === "failed"))
     .slice(Math.max(keep - 1, 0))
@@ -114,7 +118,7 @@ export const outdated = (known: readonly SnapshotRow[], keep: number, restoring:
 
 /** Snapshots for home backups are created and deleted every day, so only the backups are logged. */
 const auditSnapshot = (...about: Parameters<typeof describeSnapshot>): Statement[] =>
-  about[1].reason === "backup" ? [] : [audited(describeSnapshot(...about))];
+  about[1].reason === "backup" ? [] : [insertAudit(describeSnapshot(...about))];
 
 const describeSnapshot = (
   { workspace }: WorkspaceState,

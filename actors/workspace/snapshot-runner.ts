@@ -4,16 +4,16 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
-import { askWithRetries, stopped } from "../job/patience.ts";
+import { askWithRetries, isServerStopping } from "../job/patience.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
 import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots, SubmittedSnapshot } from "./effects.ts";
-import type { Late } from "./outcome.ts";
+import type { LateResult } from "./outcome.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -25,7 +25,7 @@ type Deps = {
     place: SnapshotPlace,
     home_backup_id: string,
     signal: AbortSignal,
-  ) => Promise<Captured>;
+  ) => Promise<CaptureResult>;
   readonly module: ModuleLoads;
 };
 
@@ -49,7 +49,7 @@ class PartlyMade extends ProvisionError {
 }
 
 /** Suffix of the error of a failed snapshot that could not be deleted. */
-const LEFT = "What was created of it could not be removed. Delete the snapshot to try again.";
+const LEFTOVER_HINT = "The partial copy could not be removed. Delete the snapshot to try again.";
 
 type Removal = "discard" | "clean";
 type Task = SubmittedSnapshot & {
@@ -74,7 +74,7 @@ export class SnapshotRunner implements Snapshots {
   readonly #waiting: Task[] = [];
   readonly #running = new Map<Task, Promise<void>>();
   /** Scheduled retries. */
-  readonly #later = new Map<Timer, SubmittedSnapshot>();
+  readonly #retries = new Map<Timer, SubmittedSnapshot>();
   readonly #turns = new Turns();
   #isStopped = false;
 
@@ -100,15 +100,15 @@ export class SnapshotRunner implements Snapshots {
   /** Stops running work. The next start repeats it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.leave(() => true);
+    await this.releaseParts(() => true);
   }
 
   /** Stops running work of these shards, which other nodes repeat. Resolves when none is running here. */
-  async leave(isLeaving: (part: number) => boolean): Promise<void> {
-    for (const [timer, { part }] of this.#later) {
+  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
+    for (const [timer, { part }] of this.#retries) {
       if (!isLeaving(part)) continue;
       timer.cancel();
-      this.#later.delete(timer);
+      this.#retries.delete(timer);
     }
     const staying = this.#waiting.filter(({ part }) => !isLeaving(part));
     this.#waiting.splice(0, this.#waiting.length, ...staying);
@@ -161,17 +161,17 @@ export class SnapshotRunner implements Snapshots {
       const made = await (home_backup_id === null
         ? homes.capture(place, signal)
         : fetch(homes, place, home_backup_id, signal));
-      await this.#tell(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
+      await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
     } catch (error) {
-      if (stopped(signal)) return;
+      if (isServerStopping(signal)) return;
       const words = error instanceof ProvisionError ? error.message : "An internal error ended the copy.";
       if (!(error instanceof ProvisionError))
         log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
       const left = error instanceof PartlyMade ? { sealed_state: error.sealed_state } : {};
       const failed = { snapshot_id, error: words, ...left };
-      const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
+      const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
       const module = this.#module(provisioner);
-      if (module && reply === "done") await module.forget(place);
+      if (module && reply === "done") await module.releaseState(place);
       // The cause of the failure may also have prevented the copy from being deleted and the workspace from being unpaused.
       if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
@@ -189,14 +189,14 @@ export class SnapshotRunner implements Snapshots {
     const state = await module.make(place, work, signal).catch(async (error) => {
       if (end.aborted || !(error instanceof ProvisionError)) throw error;
       const left = await removePart(module, place, { ...work, state: error.left?.state ?? null }, end);
-      throw left === null ? error : new PartlyMade(`${error.message} ${LEFT}`, seal(left));
+      throw left === null ? error : new PartlyMade(`${error.message} ${LEFTOVER_HINT}`, seal(left));
     });
     const made = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
-    const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotCaptured", made));
+    const reply = await this.#report(end, () => this.#ask(workspace_id, "snapshotCaptured", made));
     failpoint("module_stored");
     // Another node was faster, so its result is stored.
     if (reply === "stale" && work.state === null) await module.remove(place, { ...work, state }, end);
-    if (reply !== undefined) await module.forget(place);
+    if (reply !== undefined) await module.releaseState(place);
   }
 
   #remove(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
@@ -219,7 +219,7 @@ export class SnapshotRunner implements Snapshots {
     }
     if (kind === "clean") return;
     failpoint("snapshot_discarded");
-    await this.#tell(end, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
+    await this.#report(end, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
   }
 
   async #discardNow(kind: Removal, provisioner: string, place: SnapshotPlace, end: AbortSignal): Promise<void> {
@@ -230,16 +230,16 @@ export class SnapshotRunner implements Snapshots {
     const work = await this.#deps.module.loadMade(place);
     if (work) await module.remove(place, work, end);
     failpoint("module_removed");
-    await module.forget(place);
+    await module.releaseState(place);
   }
 
   #removeLater(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
     const delay = Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(failures, 10));
     const timer = this.#deps.clock.after(delay, () => {
-      this.#later.delete(timer);
+      this.#retries.delete(timer);
       this.#remove(kind, submitted, failures);
     });
-    this.#later.set(timer, submitted);
+    this.#retries.set(timer, submitted);
   }
 
   #module(provisioner: string): SnapshotModule | undefined {
@@ -249,17 +249,17 @@ export class SnapshotRunner implements Snapshots {
   #homes(provisioner: string): Homes {
     const homes = this.#deps.provisioners.get(provisioner)?.homes;
     if (homes) return homes;
-    throw new ProvisionError(`This server makes no snapshots of workspaces of the kind "${provisioner}".`);
+    throw new ProvisionError(`This server cannot create snapshots of workspaces of the kind "${provisioner}".`);
   }
 
   #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
 
   /** Reports to the workspace, with retries. Returns undefined if the report fails; the next start repeats the work. */
-  async #tell(end: AbortSignal, ask: () => Promise<Late>): Promise<Late | undefined> {
+  async #report(end: AbortSignal, ask: () => Promise<LateResult>): Promise<LateResult | undefined> {
     try {
       return await askWithRetries(this.#deps.clock, end, ask);
     } catch (error) {
-      if (!stopped(end)) log("snapshots").error("a result cannot be reported: {error}", { error });
+      if (!isServerStopping(end)) log("snapshots").error("a result cannot be reported: {error}", { error });
       return undefined;
     }
   }

@@ -6,15 +6,15 @@ import { isActive } from "#schema/workspaces/job.ts";
 import { isPassing, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import {
-  BEING_COPIED,
-  begun,
   countKept,
   deleting,
   type Move,
   moveSnapshot,
   type NewSnapshot,
+  SNAPSHOT_IN_PROGRESS,
+  startSnapshot,
 } from "./snapshot-rows.ts";
-import { changed } from "./state.ts";
+import { toVisibleChange } from "./state.ts";
 
 /** Begins a snapshot. Returns 409 during a build or another snapshot, or at the limit; 410 for a deleted workspace. */
 export const beginSnapshot = (
@@ -26,26 +26,26 @@ export const beginSnapshot = (
   const refuse = (error: AppError): Decision => ({ kind: "refused", error });
   if (state.workspace.deleted) return refuse(new AppError("gone", "The workspace has been deleted."));
   if (isActive(state.job)) return refuse(conflict("A build of the workspace is active. Try again when it has ended."));
-  if (state.capturing !== null) return refuse(conflict(BEING_COPIED));
+  if (state.capturing !== null) return refuse(conflict(SNAPSHOT_IN_PROGRESS));
   if (!isPassing(snapshot.reason) && countKept(known) >= MAX_SNAPSHOTS) {
     return refuse(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
   }
-  const { writes, effects } = begun(state, snapshot, now);
+  const { writes, effects } = startSnapshot(state, snapshot, now);
   const { id: snapshot_id, provisioner, home_backup_id = null } = snapshot;
   const capturing = { snapshot_id, provisioner, home_backup_id };
   return {
-    ...seen({ ...state, capturing }, writes, now),
+    ...touchWorkspace({ ...state, capturing }, writes, now),
     effects,
   };
 };
 
-const NEEDED: Partial<Record<SnapshotReason, string>> = {
-  fork: "Other workspaces still get their files from this snapshot. It is deleted when they have them.",
-  backup: "A backup of the workspace is still copied from this snapshot. It is deleted when that has ended.",
+const IN_USE_REASONS: Partial<Record<SnapshotReason, string>> = {
+  fork: "Other workspaces are still being created from this snapshot. It is deleted afterwards.",
+  backup: "A backup of the workspace is still being copied from this snapshot. It is deleted afterwards.",
 };
 
 /** Completes a snapshot after its files were copied; stale when that is no longer expected. */
-export const captured = (
+export const completeCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   made: Pick<SnapshotRow, "method" | "bytes" | "sealed_state">,
@@ -53,7 +53,7 @@ export const captured = (
 ): Decision => settle(state, row, "captured", { ...made, updated_at: now });
 
 /** Fails a snapshot whose files could not be copied. Nothing remains except what `sealed_state` identifies. */
-export const notCaptured = (
+export const failCapture = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   left: Pick<SnapshotRow, "error" | "sealed_state">,
@@ -68,7 +68,7 @@ const settle = (
 ): Decision => {
   const status = row && moveSnapshot(row.status, move);
   if (!row || (status !== "ready" && status !== "failed")) return { kind: "stale" };
-  return seen(
+  return touchWorkspace(
     { ...state, capturing: null },
     [updateSnapshot(row.id, { ...patch, status }, { expect: 1 })],
     patch.updated_at,
@@ -89,7 +89,7 @@ export const dropSnapshot = (
   }: { readonly restoring: readonly string[]; readonly by_keeper: boolean; readonly now: number },
 ): Decision => {
   if (row?.workspace_id !== state.workspace.id) return { kind: "refused", error: notFound() };
-  const needed = NEEDED[row.reason];
+  const needed = IN_USE_REASONS[row.reason];
   if (needed !== undefined && !by_keeper) return { kind: "refused", error: conflict(needed) };
   const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
   if (status === "deleting") return { kind: "stale" };
@@ -97,15 +97,15 @@ export const dropSnapshot = (
     return { kind: "refused", error: conflict(`The snapshot is ${status}. Try again when it is done.`) };
   }
   const { writes, effects } = deleting(state, row, now);
-  return { ...seen(state, writes, now), effects };
+  return { ...touchWorkspace(state, writes, now), effects };
 };
 
 /** Deletes the row after the files were deleted. */
-export const dropped = (state: WorkspaceState, row: SnapshotRow | undefined, now: number): Decision =>
+export const deleteRow = (state: WorkspaceState, row: SnapshotRow | undefined, now: number): Decision =>
   row && moveSnapshot(row.status, "deleted") === "gone"
-    ? seen(state, [deleteSnapshot(row.id)], now)
+    ? touchWorkspace(state, [deleteSnapshot(row.id)], now)
     : { kind: "stale" };
 
 /** Updates the workspace's time, which tells watchers to reload its snapshots. */
-const seen = (state: WorkspaceState, writes: Change["writes"], now: number): Change =>
-  changed(state, { workspace: { updated_at: Math.max(now, state.workspace.updated_at + 1) } }, writes);
+const touchWorkspace = (state: WorkspaceState, writes: Change["writes"], now: number): Change =>
+  toVisibleChange(state, { workspace: { updated_at: Math.max(now, state.workspace.updated_at + 1) } }, writes);

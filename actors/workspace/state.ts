@@ -10,11 +10,16 @@ import { insertJob, insertJobLogs, updateJob } from "#db/workspaces/jobs.ts";
 import { guardSnapshot } from "#db/workspaces/snapshots.ts";
 import { insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { buildStatus } from "#schema/workspaces/build.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
-import { bindTagsToWorker, tagsHeard, tagsUnheard, tagsWithPlace } from "#src/provisioners/external/tags.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
+import {
+  addPlaceTag,
+  bindTagsToWorker,
+  toUnreportedBuildTags,
+  unbindTagsFromWorker,
+} from "#src/provisioners/external/tags.ts";
 import { appendLogs, presentJobLog, reapLines } from "../job/logs.ts";
 import {
-  isOfRun,
+  isCurrentAttempt,
   type JobCommand,
   type JobPatch,
   type JobState,
@@ -24,7 +29,7 @@ import {
   transitionJob,
 } from "../job/state.ts";
 import { note } from "./activity-note.ts";
-import { firstDeadline } from "./deadline.ts";
+import { initialDeadlines } from "./deadline.ts";
 import type {
   Change,
   Decision,
@@ -34,9 +39,9 @@ import type {
   WorkspaceEvent,
   WorkspaceState,
 } from "./decision.ts";
-import { NO_RULES } from "./schedule-rules.ts";
-import { BEING_COPIED, discard, withSnapshotOnStop } from "./snapshot-rows.ts";
-import { deletion, emptiesTrash } from "./trash.ts";
+import { DEFAULT_RULES } from "./schedule-rules.ts";
+import { discard, SNAPSHOT_IN_PROGRESS, withSnapshotOnStop } from "./snapshot-rows.ts";
+import { deletion, isEmptyingTrash } from "./trash.ts";
 
 const STALE: Decision = { kind: "stale" };
 const reapTimer = (state: WorkspaceState): Statement =>
@@ -44,7 +49,7 @@ const reapTimer = (state: WorkspaceState): Statement =>
 
 /** Creates a workspace with its first build (rule WK-1). */
 export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
-  const { state, writes } = begin(workspace, first, 1, NOTHING, now);
+  const { state, writes } = begin(workspace, first, 1, EMPTY_STATE, now);
   const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
   return {
     kind: "change",
@@ -64,28 +69,36 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
     case "build":
       return newBuild(state, command.build, command.now);
     case "say":
-      return say(state, command);
+      return appendOutput(state, command);
     case "favor":
       if (command.favorite === state.workspace.favorite) return STALE;
-      return changed(state, { workspace: { favorite: command.favorite } }, []);
+      return toVisibleChange(state, { workspace: { favorite: command.favorite } }, []);
     case "start":
-      return moveJob(state, command, (patch) => started(state, command, patch));
+      return moveJob(state, command, (patch) => startJob(state, command, patch));
     case "touch":
-      return moveJob(state, command, (patch) => quietly(state, patch));
+      return moveJob(state, command, (patch) => toQuietChange(state, patch));
     case "charge":
-      if (!isActive(state.job) || !isOfRun(state.job, command)) return STALE;
-      return changed(state, { build: { daily_cost: command.daily_cost, updated_at: command.now } }, command.guards);
+      if (!isActive(state.job) || !isCurrentAttempt(state.job, command)) return STALE;
+      return toVisibleChange(
+        state,
+        { build: { daily_cost: command.daily_cost, updated_at: command.now } },
+        command.guards,
+      );
     case "complete":
       return moveJob(state, command, (patch) => {
-        const change = completed(state, patch, command);
-        return followed(command.unheard ? change : heard(change), command.now);
+        const change = completeBuild(state, patch, command);
+        return beginFollowUp(command.unheard ? change : releasePlace(change), command.now);
       });
     case "cancel":
       return cancel(state, command);
     case "fail":
       return moveJob(state, command, (patch) => {
-        const change = changed(state, { job: patch, build: { updated_at: patch.updated_at, ...command.left } }, []);
-        return command.left ? heard(change) : change;
+        const change = toVisibleChange(
+          state,
+          { job: patch, build: { updated_at: patch.updated_at, ...command.left } },
+          [],
+        );
+        return command.left ? releasePlace(change) : change;
       });
     case "requeue":
       return requeue(state, command);
@@ -95,9 +108,9 @@ export const transition = (state: WorkspaceState, command: WorkspaceCommand): De
 };
 
 /** Removes the restriction to one place: the build's state is known or given up, so any worker can run the next one. */
-const heard = (change: Change): Change => {
+const releasePlace = (change: Change): Change => {
   const { state } = change;
-  const tags = tagsHeard(state.tags);
+  const tags = unbindTagsFromWorker(state.tags);
   if (tags.place === state.tags.place) return change;
   return {
     ...change,
@@ -113,7 +126,7 @@ type Patches = {
 };
 
 /** Makes a change that watchers see, and increments the version in the same batch. */
-export const changed = (
+export const toVisibleChange = (
   state: WorkspaceState,
   patches: Patches,
   writes: readonly Statement[],
@@ -122,7 +135,7 @@ export const changed = (
   const version = state.workspace.version + 1;
   const build = { ...state.build, ...patches.build };
   const job = { ...state.job, ...patches.job };
-  const status = buildStatus(jobStatus(job), build.transition);
+  const status = buildStatus(toJobStatus(job), build.transition);
   const news = status === state.workspace.status ? {} : { status };
   const workspacePatch = { ...patches.workspace, ...news, version };
   const ended = isActive(state.job) && !isActive(job);
@@ -149,7 +162,7 @@ export const changed = (
     events: [
       { topic: "workspace", version, latest_build_id: next.build.id },
       ...(ended ? [{ topic: "job" as const, job_id: next.job.id, logs: [], done: true }] : []),
-      ...gone(signedOut),
+      ...toGoneEvents(signedOut),
       ...alsoEvents,
     ],
     effects: [],
@@ -159,11 +172,11 @@ export const changed = (
 /** Returns whether the build ends what a start build created. */
 const isEnding = ({ build }: WorkspaceState): boolean => build.transition !== "start";
 
-const gone = (agent_ids: readonly string[]): WorkspaceEvent[] =>
+const toGoneEvents = (agent_ids: readonly string[]): WorkspaceEvent[] =>
   agent_ids.map((agent_id) => ({ topic: "agent_gone", agent_id }));
 
 /** Makes a change that watchers do not see. */
-const quietly = (state: WorkspaceState, patch: JobPatch): Change => ({
+const toQuietChange = (state: WorkspaceState, patch: JobPatch): Change => ({
   kind: "change",
   state: { ...state, job: { ...state.job, ...patch } },
   writes: [updateJob(state.job.id, patch, { expect: 1 })],
@@ -177,39 +190,39 @@ const moveJob = (state: WorkspaceState, command: JobCommand, then: (patch: JobPa
 };
 
 /** Restricts the job to the worker's place, because unfinished work remains there and any retry needs access to it. */
-const started = (
+const startJob = (
   state: WorkspaceState,
   { worker, rows, agent_ids, daily_cost, now }: Extract<WorkspaceCommand, { type: "start" }>,
   patch: JobPatch,
 ): Decision => {
   const tags = bindTagsToWorker(state.tags, worker.places);
   const bound = tags === state.tags ? [] : [updateJob(state.job.id, { tags }, { expect: 1 })];
-  return changed(
+  return toVisibleChange(
     { ...state, tags, ...(isEnding(state) ? {} : { agent_ids }) },
     { job: patch, build: { daily_cost, updated_at: now } },
     [...bound, ...rows],
     // A restarted build has new agents. Those of the previous attempt become invalid.
-    isEnding(state) ? [] : gone(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
+    isEnding(state) ? [] : toGoneEvents(state.agent_ids.filter((agent_id) => !agent_ids.includes(agent_id))),
   );
 };
 
-const moved = (state: WorkspaceState, patch: JobPatch): Change =>
-  changed(state, { job: patch, build: { updated_at: patch.updated_at } }, []);
+const patchJob = (state: WorkspaceState, patch: JobPatch): Change =>
+  toVisibleChange(state, { job: patch, build: { updated_at: patch.updated_at } }, []);
 
 const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision => {
   const { workspace } = state;
   if (isActive(state.job)) return { kind: "refused", error: conflict("Another build of the workspace is active.") };
-  if (workspace.deleted && !emptiesTrash(workspace, build)) {
+  if (workspace.deleted && !isEmptyingTrash(workspace, build)) {
     return { kind: "refused", error: conflict("The workspace has been deleted.") };
   }
-  if (state.capturing !== null) return { kind: "refused", error: conflict(BEING_COPIED) };
+  if (state.capturing !== null) return { kind: "refused", error: conflict(SNAPSHOT_IN_PROGRESS) };
   const number = state.build.build_number + 1;
   // Starting a dormant workspace first wakes it (facts/platform 2.1).
   const awake =
     build.transition === "start" && workspace.dormant_at !== null
       ? { dormant_at: null, deleting_at: null, last_used_at: now }
       : {};
-  const unheard = build.orphan || build.told !== undefined ? {} : tagsUnheard(state.tags);
+  const unheard = build.orphan || build.told !== undefined ? {} : toUnreportedBuildTags(state.tags);
   const restore = build.restore ?? findOwedFiles(state, build);
   const asked = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
   const left = { ...state.build, state: build.told ?? state.build.state };
@@ -223,7 +236,7 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
     writes: [updateWorkspace(workspace.id, patch, { expect: 1 }), ...begun.writes],
     events: [
       { topic: "workspace", version, latest_build_id: build.id },
-      ...(build.transition === "start" ? gone(state.agent_ids) : []),
+      ...(build.transition === "start" ? toGoneEvents(state.agent_ids) : []),
     ],
     effects: [{ do: "submit", job_id: build.job_id }],
   };
@@ -232,14 +245,14 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
 /** Returns the snapshot that a fork still has to restore, because the build that should have restored it did not succeed. */
 const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
-  if (transition === "delete" || jobStatus(job) === "succeeded" || build.restores_once) return undefined;
+  if (transition === "delete" || toJobStatus(job) === "succeeded" || build.restores_once) return undefined;
   if (workspace_id === workspace.id) return undefined;
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 
 /** The state that the previous build left. */
-type Left = Pick<BuildRow, "state" | "sealed_snapshot_value">;
-const NOTHING: Left = { state: null, sealed_snapshot_value: "" };
+type LeftState = Pick<BuildRow, "state" | "sealed_snapshot_value">;
+const EMPTY_STATE: LeftState = { state: null, sealed_snapshot_value: "" };
 
 /** Begins a build as the latest one. If it fails, the state of the previous build remains. */
 const begin = (
@@ -259,10 +272,10 @@ const begin = (
     ...build
   }: NewBuild,
   build_number: number,
-  left: Left,
+  left: LeftState,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
-  const tags = tagsWithPlace(asked, left.state);
+  const tags = addPlaceTag(asked, left.state);
   const row: BuildRow = {
     ...build,
     job_id,
@@ -322,12 +335,12 @@ const begin = (
   };
 };
 
-const completed = (
+const completeBuild = (
   before: WorkspaceState,
   patch: JobPatch,
   {
     state: left,
-    rules = NO_RULES,
+    rules = DEFAULT_RULES,
     claimed = false,
     made,
     snapshot,
@@ -339,16 +352,20 @@ const completed = (
   const state = made && !isEnding(before) ? { ...before, agent_ids: made.agent_ids } : before;
   // A cancellation wins over a success reported after it (facts/platform 2.1).
   if (state.job.canceled_at !== null) {
-    return changed(before, { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } }, []);
+    return toVisibleChange(
+      before,
+      { job: patch, build: { updated_at: now, ...(left === null ? {} : { state: left }) } },
+      [],
+    );
   }
   const build = { updated_at: now, state: left, ...(made ? { daily_cost: made.daily_cost } : {}) };
   const rows = made?.rows ?? [];
   if (state.build.transition === "start") {
-    const times = firstDeadline(state.workspace, rules, now);
+    const times = initialDeadlines(state.workspace, rules, now);
     const why = { reason: "start", detail: "It has started.", new_deadline: times.deadline } as const;
     const kept = [...rows, ...(times.deadline === null ? [] : note(state, now, why))];
     const { owner_id } = state.workspace;
-    return changed(
+    return toVisibleChange(
       state,
       { job: patch, build: { ...build, ...times } },
       kept,
@@ -356,12 +373,12 @@ const completed = (
     );
   }
   if (state.build.transition === "stop") {
-    const change = changed(state, { job: patch, build }, rows);
+    const change = toVisibleChange(state, { job: patch, build }, rows);
     return snapshot ? withSnapshotOnStop(change, snapshot, now) : change;
   }
   const { writes, workspace } = deletion(state, { kept_bytes, made_snapshots }, now);
   return {
-    ...changed(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]),
+    ...toVisibleChange(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]),
     effects: made_snapshots.map(discard),
   };
 };
@@ -370,9 +387,9 @@ const completed = (
  * Combines the end of a build and the beginning of its follow-up into one change, so that neither a crash nor a closed page can come in
  * between. A failed or canceled build has no follow-up.
  */
-const followed = (change: Change, now: number): Change => {
+const beginFollowUp = (change: Change, now: number): Change => {
   const { build, job } = change.state;
-  if (build.followed_by === null || jobStatus(job) !== "succeeded") return change;
+  if (build.followed_by === null || toJobStatus(job) !== "succeeded") return change;
   const next = newBuild(change.state, build.followed_by, now);
   if (next.kind !== "change") return change;
   return {
@@ -385,14 +402,14 @@ const followed = (change: Change, now: number): Change => {
 };
 
 const cancel = (state: WorkspaceState, command: JobCommand): Decision => {
-  const status = jobStatus(state.job);
+  const status = toJobStatus(state.job);
   if (!isActive(state.job)) return refuse("invalid", "The job has already ended.");
   if (status === "canceling") return refuse("invalid", "The job has already been marked as canceled.");
   return moveJob(state, command, (patch) => {
-    const change = moved(state, patch);
+    const change = patchJob(state, patch);
     const ended = { ...change, effects: [{ do: "cancel" as const, job_id: state.job.id }] };
     // The state is no longer awaited from a particular worker.
-    return isActive(change.state.job) ? ended : heard(ended);
+    return isActive(change.state.job) ? ended : releasePlace(ended);
   });
 };
 
@@ -403,34 +420,40 @@ const refuse = (kind: "invalid", message: string): Decision => ({
 
 const requeue = (state: WorkspaceState, command: Extract<WorkspaceCommand, { type: "requeue" }>): Decision => {
   const again: WorkspaceEffect[] = [{ do: "submit", job_id: state.job.id }];
-  if (jobStatus(state.job) === "pending" && isOfRun(state.job, command))
+  if (toJobStatus(state.job) === "pending" && isCurrentAttempt(state.job, command))
     return { kind: "change", state, writes: [], events: [], effects: again };
   return moveJob(state, command, (patch) => {
-    const change = moved(state, patch);
+    const change = patchJob(state, patch);
     return isActive(change.state.job) ? { ...change, effects: again } : change;
   });
 };
 
 const reap = (state: WorkspaceState, now: number, firstId: number): Decision => {
-  if (!isActive(state.job)) return { ...quiet(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
+  if (!isActive(state.job))
+    return { ...unchanged(state), writes: [clearTimer("workspace", state.workspace.id, "reap")] };
   const patch = transitionJob(state.job, { type: "reap", now });
   // The job has sent a heartbeat since the timer was set.
-  if (!patch) return { ...quiet(state), writes: [reapTimer(state)] };
+  if (!patch) return { ...unchanged(state), writes: [reapTimer(state)] };
   const appended = appendLogs(state.job, reapLines(reapReason(state.job), now), firstId, now);
   const rows = appended?.rows ?? [];
-  const change = changed(
+  const change = toVisibleChange(
     state,
     { job: { ...appended?.patch, ...patch }, build: { updated_at: now } },
     rows.length > 0 ? [insertJobLogs(rows)] : [],
   );
-  const heard: WorkspaceEvent = { topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false };
-  return { ...change, events: [heard, ...change.events], effects: [{ do: "cancel", job_id: state.job.id }] };
+  const jobEvent: WorkspaceEvent = {
+    topic: "job",
+    job_id: state.job.id,
+    logs: rows.map(presentJobLog),
+    done: false,
+  };
+  return { ...change, events: [jobEvent, ...change.events], effects: [{ do: "cancel", job_id: state.job.id }] };
 };
 
-const quiet = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
+const unchanged = (state: WorkspaceState): Change => ({ kind: "change", state, writes: [], events: [], effects: [] });
 
-const say = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
-  if (!isActive(state.job) || !isOfRun(state.job, said)) return STALE;
+const appendOutput = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say" }>): Decision => {
+  if (!isActive(state.job) || !isCurrentAttempt(state.job, said)) return STALE;
   const appended = appendLogs(state.job, said.logs, said.first_id, said.now);
   const timings = said.timings.length > 0 ? [...state.timings, ...said.timings] : state.timings;
   if (!appended && timings === state.timings) return STALE;
@@ -438,17 +461,17 @@ const say = (state: WorkspaceState, said: Extract<WorkspaceCommand, { type: "say
   const patch = { ...heardAt, ...(timings === state.timings ? {} : { timings }) };
   const rows = appended?.rows ?? [];
   const next = { ...state, timings, job: { ...state.job, ...heardAt } };
-  const heard: WorkspaceEvent[] =
+  const jobEvents: WorkspaceEvent[] =
     rows.length > 0 ? [{ topic: "job", job_id: state.job.id, logs: rows.map(presentJobLog), done: false }] : [];
   const base: Change = {
     kind: "change",
     state: next,
     writes: [updateJob(state.job.id, patch, { expect: 1 }), ...(rows.length > 0 ? [insertJobLogs(rows)] : [])],
-    events: heard,
+    events: jobEvents,
     effects: [],
   };
   // Watchers see only that the log is full, not its lines.
   if (next.job.logs_overflowed === state.job.logs_overflowed) return base;
-  const seen = changed(next, {}, []);
-  return { ...seen, writes: [...seen.writes, ...base.writes], events: [...heard, ...seen.events] };
+  const seen = toVisibleChange(next, {}, []);
+  return { ...seen, writes: [...seen.writes, ...base.writes], events: [...jobEvents, ...seen.events] };
 };

@@ -10,20 +10,20 @@ import { schedulePrebuildCheck } from "#db/workspaces/prebuilds.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Outcome } from "../runtime/actor.ts";
 import { type ActivityReport, movesDeadline, recordActivity } from "./activity.ts";
-import { type By, note } from "./activity-note.ts";
-import { bumpedDeadline, nextAutostart, renewedDeadlines } from "./deadline.ts";
+import { note, type Originator } from "./activity-note.ts";
+import { bumpDeadline, findNextAutostart, renewDeadlines } from "./deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "./decision.ts";
 import type { WorkspaceDeps } from "./deps.ts";
-import { dormancyPatch, isDormant, mayRun } from "./dormancy.ts";
+import { isDormant, mayBeRunning, toDormancyPatch } from "./dormancy.ts";
 import type { BuildInput } from "./effects.ts";
-import { type Late, settled, toOutcome } from "./outcome.ts";
-import { type Action, derivedTimes, dueAction, nextLook, toTransition, touchesTimes } from "./schedule.ts";
+import { type LateResult, toOutcome, toSettledOutcome } from "./outcome.ts";
+import { type Action, deriveTimes, findDueAction, nextCheckTime, toTransition, touchesTimes } from "./schedule.ts";
 import { withBuild, withDormancy } from "./schedule-edits.ts";
 import { isUnclaimed, loadRules, type ScheduleRules } from "./schedule-rules.ts";
-import { changed } from "./state.ts";
+import { toVisibleChange } from "./state.ts";
 
-export type SetDormant = { readonly dormant: boolean; readonly by: By; readonly initiator_id: string };
-type Turn = Outcome<WorkspaceState, Late>;
+export type SetDormant = { readonly dormant: boolean; readonly by: Originator; readonly initiator_id: string };
+type Turn = Outcome<WorkspaceState, LateResult>;
 
 /** Each method returns the outcome of one message. */
 export class TimedDecisions {
@@ -39,15 +39,15 @@ export class TimedDecisions {
     decide: (state: WorkspaceState, rules: ScheduleRules, now: number) => Decision,
   ): Promise<Turn> {
     const rules = await loadRules(this.#deps.store, state.workspace);
-    return this.#settled(state, decide(state, rules, this.#deps.clock.now()));
+    return this.#settle(state, decide(state, rules, this.#deps.clock.now()));
   }
 
   async setDormant(state: WorkspaceState, args: SetDormant): Promise<Turn> {
-    const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayRun(state);
+    const needsStop = args.dormant && !isDormant(state.workspace) && !state.workspace.deleted && mayBeRunning(state);
     const input = { transition: "stop", reason: "dormancy", initiator_id: args.initiator_id } as const;
     const stop = needsStop ? await this.#plan(state, input) : undefined;
     const known = await this.#withAgents(state);
-    return this.#settled(state, withDormancy(known, { ...args, stop }, this.#deps.clock.now()));
+    return this.#settle(state, withDormancy(known, { ...args, stop }, this.#deps.clock.now()));
   }
 
   /** Records the usage, which is written within a minute, and moves the deadline if the rules of facts/platform 2.7 say so. */
@@ -56,13 +56,13 @@ export class TimedDecisions {
     this.#deps.uses.note(state.workspace.id);
     if (!movesDeadline(report) || state.build.deadline === null) return { state, reply: "stale" };
     const rules = await loadRules(this.#deps.store, state.workspace);
-    return this.#settled(state, recordActivity(state, rules, report, this.#deps.clock.now()));
+    return this.#settle(state, recordActivity(state, rules, report, this.#deps.clock.now()));
   }
 
   noteUse(state: WorkspaceState): Turn {
     const now = this.#deps.clock.now();
     if (state.workspace.deleted || now <= state.workspace.last_used_at) return { state, reply: "stale" };
-    return used(state, now);
+    return markUsed(state, now);
   }
 
   /** Sets the time of last use, or of becoming dormant, to now (facts/platform 2.6). */
@@ -74,48 +74,56 @@ export class TimedDecisions {
     const isMoot = deleted || (name === "reset_dormant" && dormant_at === null);
     return isMoot
       ? { state, writes: [done], reply: "stale" }
-      : toOutcome(this.#deps, changed(state, { workspace: patch }, [done]), "done");
+      : toOutcome(this.#deps, toVisibleChange(state, { workspace: patch }, [done]), "done");
   }
 
   /** Performs what is due. */
-  async due(loaded: WorkspaceState): Promise<Turn> {
+  async runDue(loaded: WorkspaceState): Promise<Turn> {
     const { store, clock, uses } = this.#deps;
     const now = clock.now();
     // A use that is not written yet prevents dormancy.
-    const fresh = uses.take(loaded.workspace.id) && !loaded.workspace.deleted ? used(loaded, now) : undefined;
+    const fresh = uses.takeUsed(loaded.workspace.id) && !loaded.workspace.deleted ? markUsed(loaded, now) : undefined;
     const rules = await loadRules(store, loaded.workspace);
-    const renewed = this.#renewed(fresh?.state ?? loaded, rules, now);
+    const renewed = this.#renewDeadlines(fresh?.state ?? loaded, rules, now);
     const state = renewed?.state ?? fresh?.state ?? loaded;
-    const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...both(fresh, renewed) };
-    const action = dueAction(state, rules, now);
+    const before: Turn = { state, reply: renewed || fresh ? "done" : "stale", ...combineTurns(fresh, renewed) };
+    const action = findDueAction(state, rules, now);
     if (!action) return before;
-    const kept = action.kind === "autostop" ? await this.#keptByChats(state, rules, now) : undefined;
-    if (kept) return { ...kept, ...both(before, kept) };
-    const outcome = await this.#act(await this.#withAgents(state), action, rules, now);
-    return { ...outcome, ...both(before, outcome) };
+    const kept = action.kind === "autostop" ? await this.#extendForChats(state, rules, now) : undefined;
+    if (kept) return { ...kept, ...combineTurns(before, kept) };
+    const outcome = await this.#runAction(await this.#withAgents(state), action, rules, now);
+    return { ...outcome, ...combineTurns(before, outcome) };
   }
 
   /** Moves the stop if the template or the owner's quiet hours have changed (rules TI-28, TI-31). */
-  #renewed(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
-    const times = renewedDeadlines(state, rules, now);
+  #renewDeadlines(state: WorkspaceState, rules: ScheduleRules, now: number): Turn | undefined {
+    const times = renewDeadlines(state, rules, now);
     if (!times) return undefined;
-    const detail = "The required stop is at another time now.";
+    const detail = "The time of the required stop has changed.";
     const isMoved = times.deadline !== state.build.deadline;
     const kept = isMoved ? note(state, now, { reason: "template", detail, new_deadline: times.deadline }) : [];
-    return toOutcome<Late>(this.#deps, changed(state, { build: { ...times, updated_at: now } }, kept), "done");
+    return toOutcome<LateResult>(
+      this.#deps,
+      toVisibleChange(state, { build: { ...times, updated_at: now } }, kept),
+      "done",
+    );
   }
 
   /** Extends the deadline if a chat is working in the workspace, as far as the template allows for activity (rule TI-32). */
-  async #keptByChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<Turn | undefined> {
-    const deadline = bumpedDeadline(state, rules, now);
+  async #extendForChats(state: WorkspaceState, rules: ScheduleRules, now: number): Promise<Turn | undefined> {
+    const deadline = bumpDeadline(state, rules, now);
     if (deadline === undefined) return undefined;
     const { count = 0 } = (await this.#deps.store.get(countWorkingChats({ workspace_id: state.workspace.id }))) ?? {};
     if (count === 0) return undefined;
     const kept = note(state, now, { reason: "activity", detail: "A chat is working.", new_deadline: deadline });
-    return toOutcome<Late>(this.#deps, changed(state, { build: { deadline, updated_at: now } }, kept), "done");
+    return toOutcome<LateResult>(
+      this.#deps,
+      toVisibleChange(state, { build: { deadline, updated_at: now } }, kept),
+      "done",
+    );
   }
 
-  async #act(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
+  async #runAction(state: WorkspaceState, action: Action, rules: ScheduleRules, now: number): Promise<Turn> {
     const kind = toTransition(action, state);
     const input = kind && { transition: kind, reason: action.reason, initiator_id: state.workspace.owner_id };
     let build: NewBuild | undefined;
@@ -125,10 +133,10 @@ export class TimedDecisions {
       if (action.kind !== "autostart" || !(error instanceof AppError)) throw error;
       const fields = error.validations.map(({ field, detail }) => `${field}: ${detail}`);
       const why = [error.message, error.detail, ...fields].filter((part) => part !== "").join(" ");
-      return this.#skipped(state, rules, why, now);
+      return this.#skipAutostart(state, rules, why, now);
     }
     if (action.kind === "autostart" && build && !this.#deps.automatic.hasWorker(build.tags)) {
-      return this.#skipped(state, rules, "No worker with the build's tags is connected.", now);
+      return this.#skipAutostart(state, rules, "No worker with the build's tags is connected.", now);
     }
     const { deadline } = state.build;
     const kept = note(state, now, {
@@ -136,23 +144,23 @@ export class TimedDecisions {
       detail: action.why,
       new_deadline: build ? null : deadline,
     });
-    const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};
-    return this.#settled(state, withBuild(state, patch, build, kept, now));
+    const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
+    return this.#settle(state, withBuild(state, patch, build, kept, now));
   }
 
   /** Skips an autostart that is not possible, instead of queueing it (facts/platform 2.7). */
-  #skipped(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
-    const next_start_at = nextAutostart(state.workspace, rules, now) ?? null;
+  #skipAutostart(state: WorkspaceState, rules: ScheduleRules, detail: string, now: number): Turn {
+    const next_start_at = findNextAutostart(state.workspace, rules, now) ?? null;
     const kept = note(state, now, { reason: "autostart_skipped", detail, new_deadline: state.build.deadline });
-    return toOutcome(this.#deps, changed(state, { workspace: { next_start_at } }, kept), "done");
+    return toOutcome(this.#deps, toVisibleChange(state, { workspace: { next_start_at } }, kept), "done");
   }
 
   #plan(state: WorkspaceState, input: BuildInput): Promise<NewBuild> {
     return this.#deps.automatic.plan(state.workspace, state.build, input);
   }
 
-  #settled(state: WorkspaceState, decision: Decision): Turn {
-    return settled<Late>(this.#deps, state, decision, "done", "stale");
+  #settle(state: WorkspaceState, decision: Decision): Turn {
+    return toSettledOutcome<LateResult>(this.#deps, state, decision, "done", "stale");
   }
 
   /** Agents may have been added since the build. A new build ends all of them. */
@@ -161,7 +169,7 @@ export class TimedDecisions {
   }
 
   /** Adds the derived columns and the timer to a message that affects them. */
-  async timed<Reply>(
+  async withTimers<Reply>(
     before: WorkspaceState | undefined,
     outcome: Outcome<WorkspaceState, Reply>,
     always = false,
@@ -173,7 +181,7 @@ export class TimedDecisions {
     // Read before the rules, because changing the rules also sets the timer.
     const seen = (await store.get(findActorTimer("workspace", id, "schedule")))?.due;
     const rules = await loadRules(store, state.workspace);
-    const patch = derivedTimes(before, state, rules, clock.now());
+    const patch = deriveTimes(before, state, rules, clock.now());
     const isNews = Object.keys(patch).length > 0;
     // Watchers are notified with the change itself, or here if it was not visible.
     const unheard = isNews && before?.workspace.version === state.workspace.version;
@@ -186,7 +194,7 @@ export class TimedDecisions {
       writes: [
         ...(outcome.writes ?? []),
         ...(isNews ? [updateWorkspace(workspace.id, { ...patch, version })] : []),
-        moveTimer("workspace", id, "schedule", { due: nextLook(next, rules), seen }),
+        moveTimer("workspace", id, "schedule", { due: nextCheckTime(next, rules), seen }),
         // The keeper of prebuilds checks whether there are enough (rule PB-1).
         ...(isKept(before, next) ? [schedulePrebuildCheck(workspace.template_id, clock.now())] : []),
       ],
@@ -207,7 +215,7 @@ const isKept = (before: WorkspaceState | undefined, after: WorkspaceState): bool
   isUnclaimed(after.workspace) || (before !== undefined && isUnclaimed(before.workspace));
 
 /** Combines the writes and announcements of two steps of one message. */
-const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
+const combineTurns = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "writes" | "after"> => ({
   writes: [...(first?.writes ?? []), ...(second?.writes ?? [])],
   after: () => {
     first?.after?.();
@@ -216,7 +224,7 @@ const both = (first: Turn | undefined, second: Turn | undefined): Pick<Turn, "wr
 });
 
 /** Does not notify watchers, which would otherwise be notified every minute. */
-const used = (state: WorkspaceState, now: number): Turn => ({
+const markUsed = (state: WorkspaceState, now: number): Turn => ({
   state: { ...state, workspace: { ...state.workspace, last_used_at: now } },
   writes: [updateWorkspace(state.workspace.id, { last_used_at: now })],
   reply: "done",

@@ -8,7 +8,7 @@ import { deleteFilesOfSnapshots, type SnapshotRow, updateSnapshot } from "#db/wo
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { NewBuild, WorkspaceCommand, WorkspaceState } from "./decision.ts";
 
-type Completed = Extract<WorkspaceCommand, { type: "complete" }>;
+type CompleteCommand = Extract<WorkspaceCommand, { type: "complete" }>;
 
 /** The timer of a workspace in the trash. Its files are deleted when it is due. */
 export const EMPTY_TRASH = "empty_trash";
@@ -16,7 +16,7 @@ export const EMPTY_TRASH = "empty_trash";
 export const MAX_TRASHED = 20;
 
 /** Returns whether the build deletes the remains of a workspace in the trash. */
-export const emptiesTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
+export const isEmptyingTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
 /** Keeps the rows of snapshots that a module of the template created until it has deleted them. */
@@ -26,7 +26,7 @@ const discarding = (made: readonly SnapshotRow[], now: number): Statement[] =>
 /** Returns the changes of a successful delete. Shares and keys are removed, whether the files are kept or not. */
 export const deletion = (
   { workspace, build }: WorkspaceState,
-  { kept_bytes, made_snapshots = [] }: Pick<Completed, "kept_bytes" | "made_snapshots">,
+  { kept_bytes, made_snapshots = [] }: Pick<CompleteCommand, "kept_bytes" | "made_snapshots">,
   now: number,
 ): { readonly workspace: Partial<WorkspaceRow>; readonly writes: readonly Statement[] } => {
   const { id } = workspace;
@@ -51,7 +51,7 @@ export const deletion = (
 };
 
 /** Returns the workspace restored from the trash, under a possibly different name. */
-export const withoutTrash = (
+export const restoreFromTrash = (
   state: WorkspaceState,
   name: string,
   now: number,

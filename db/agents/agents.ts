@@ -2,8 +2,8 @@
 import { asc, eq, sql } from "drizzle-orm";
 import {
   build,
+  eqParam,
   findBy,
-  given,
   insertInto,
   query,
   type RowOfQuery,
@@ -14,7 +14,7 @@ import {
 import { agent_stats, agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
-import { isOfStartBefore, isSignedIn, mayRun } from "./signed-in.ts";
+import { isEndingAgent, isOfStartBefore, isSignedIn } from "./signed-in.ts";
 
 export type AgentRow = typeof agents.$inferSelect;
 export type AgentStatsRow = typeof agent_stats.$inferSelect;
@@ -47,7 +47,7 @@ export const findAgentFacts = query(
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
-    .where(given(agents.id)),
+    .where(eqParam(agents.id)),
 );
 
 /** Columns that identify the agent. */
@@ -79,7 +79,7 @@ export const findAgentPlace = query(
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(users, eq(users.id, workspaces.owner_id))
-    .where(given(agents.id)),
+    .where(eqParam(agents.id)),
 );
 
 /** The agents of several resources in display order; `resource_ids` is a JSON array. */
@@ -93,7 +93,7 @@ export const listAgentsOfResources = query(
 
 /** The agents of one build in display order. */
 export const listAgentsOfBuild = query(
-  build.select().from(agents).where(given(agents.build_id)).orderBy(asc(agents.display_order), asc(agents.name)),
+  build.select().from(agents).where(eqParam(agents.build_id)).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
 /** The agents of the start build before this stop or delete build: {build_id}. */
@@ -103,7 +103,7 @@ export const listAgentsEndedBy = query(
 
 /** The agents of a workspace that may be running, and that a stop or delete build ends: {workspace_id}. */
 export const listRunningAgents = query(
-  build.select().from(agents).where(mayRun).orderBy(asc(agents.display_order), asc(agents.name)),
+  build.select().from(agents).where(isEndingAgent).orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
 /** `key` comes from the sequence `agents`. */
@@ -118,19 +118,19 @@ export const updateLogsLength = (id: string, logs_length: number): Statement => 
   expect: 1,
 });
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 /** Replaces an agent's newest statistics. */
 export const saveAgentStats = statement<AgentStatsRow>(
   build
     .insert(agent_stats)
     .values({
-      agent_id: place("agent_id"),
-      collected_at: place("collected_at"),
-      connection_count: place("connection_count"),
-      connection_median_latency_ms: place("connection_median_latency_ms"),
-      rx_bytes: place("rx_bytes"),
-      tx_bytes: place("tx_bytes"),
-      session_counts: place("session_counts") as never,
+      agent_id: param("agent_id"),
+      collected_at: param("collected_at"),
+      connection_count: param("connection_count"),
+      connection_median_latency_ms: param("connection_median_latency_ms"),
+      rx_bytes: param("rx_bytes"),
+      tx_bytes: param("tx_bytes"),
+      session_counts: param("session_counts") as never,
     })
     .onConflictDoUpdate({
       target: agent_stats.agent_id,

@@ -1,6 +1,6 @@
 // Finds named apps of a workspace with few reads, since every request to an app needs it. Read only.
 import { and, asc, desc, eq, sql } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { templates } from "../schema/templates.ts";
@@ -41,15 +41,15 @@ export const findNamedWorkspace = query(
     )
     .limit(1),
 );
-const named = findNamedWorkspace({ username: "", name: "" }).map;
-export type NamedWorkspace = ReturnType<typeof named>;
+const toNamedWorkspace = findNamedWorkspace({ username: "", name: "" }).map;
+export type NamedWorkspace = ReturnType<typeof toNamedWorkspace>;
 
 /** The agents of a build that can have apps: {build_id}. */
 export const listNamedAgents = query(
   build
     .select({ id: agents.id, name: agents.name, parent_id: agents.parent_id })
     .from(agents)
-    .where(given(agents.build_id))
+    .where(eqParam(agents.build_id))
     .orderBy(asc(agents.display_order), asc(agents.name)),
 );
 
@@ -58,7 +58,7 @@ export const findAgentApp = query(
   build
     .select()
     .from(agent_apps)
-    .where(and(given(agent_apps.agent_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
+    .where(and(eqParam(agent_apps.agent_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
     .limit(1),
 );
 
@@ -89,7 +89,7 @@ export const listKnownApps = query(
     .from(agents)
     .innerJoin(agent_apps, eq(agent_apps.agent_id, agents.id))
     .innerJoin(workspace_builds, eq(workspace_builds.id, agents.build_id))
-    .where(and(given(agents.workspace_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
+    .where(and(eqParam(agents.workspace_id), sql`lower(${agent_apps.slug}) = lower(${sql.placeholder("slug")})`))
     .orderBy(desc(workspace_builds.build_number))
     .limit(20),
 );

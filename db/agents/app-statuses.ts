@@ -1,6 +1,6 @@
 // Statuses that apps report, newest first. Written by the agent actor.
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { app_statuses } from "../schema/app-statuses.ts";
 
@@ -24,7 +24,7 @@ export const findNewestAppState = query(
     .select({ state: app_statuses.state })
     .from(app_statuses)
     .innerJoin(agent_apps, eq(agent_apps.id, app_statuses.app_id))
-    .where(and(given(app_statuses.agent_id), given(agent_apps.slug)))
+    .where(and(eqParam(app_statuses.agent_id), eqParam(agent_apps.slug)))
     .orderBy(desc(app_statuses.key))
     .limit(1),
 );
@@ -53,7 +53,7 @@ const wipe = statement<{ build_id: string }>(
   build
     .delete(app_statuses)
     .where(
-      sql`${app_statuses.agent_id} in ${build.select({ id: agents.id }).from(agents).where(given(agents.build_id))}`,
+      sql`${app_statuses.agent_id} in ${build.select({ id: agents.id }).from(agents).where(eqParam(agents.build_id))}`,
     ),
 );
 

@@ -1,6 +1,6 @@
 // Apps of agents. Inserted by the build; only their health changes later.
 import { asc, sql } from "drizzle-orm";
-import { build, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, updateBy } from "../engine/sql.ts";
 import { agent_apps } from "../schema/agents.ts";
 
 export type AgentAppRow = typeof agent_apps.$inferSelect;
@@ -10,7 +10,7 @@ export const listAgentApps = query(
   build
     .select()
     .from(agent_apps)
-    .where(given(agent_apps.agent_id))
+    .where(eqParam(agent_apps.agent_id))
     .orderBy(asc(agent_apps.display_order), asc(agent_apps.slug)),
 );
 

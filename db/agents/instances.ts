@@ -1,6 +1,6 @@
 // Finds agents by their cloud instance: signed-in agents without a parent (facts/platform 8.3).
 import { and, asc, eq, isNull, ne, sql } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { workspaces } from "../schema/workspaces.ts";
 import { isSignedIn } from "./signed-in.ts";
@@ -13,7 +13,7 @@ export const listAgentsOfInstance = query(
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .where(
       and(
-        given(agents.instance_id),
+        eqParam(agents.instance_id),
         // Required for SQLite to use the partial index.
         ne(agents.instance_id, sql`''`),
         isNull(agents.parent_id),

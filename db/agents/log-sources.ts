@@ -1,13 +1,13 @@
 // Log sources of agents. Log lines refer to them by their integer key.
 import { asc, sql } from "drizzle-orm";
-import { build, given, insertInto, query, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_log_sources } from "../schema/agents.ts";
 
 export type LogSourceRow = typeof agent_log_sources.$inferSelect;
 
 /** The sources of one agent, oldest first. */
 export const listLogSources = query(
-  build.select().from(agent_log_sources).where(given(agent_log_sources.agent_id)).orderBy(asc(agent_log_sources.key)),
+  build.select().from(agent_log_sources).where(eqParam(agent_log_sources.agent_id)).orderBy(asc(agent_log_sources.key)),
 );
 
 /** The sources of several agents; `agent_ids` is a JSON array. */
@@ -27,7 +27,7 @@ export const updateLogSource = statement<{ key: number; display_name: string; ic
   build
     .update(agent_log_sources)
     .set({ display_name: sql`${sql.placeholder("display_name")}`, icon: sql`${sql.placeholder("icon")}` })
-    .where(given(agent_log_sources.key)),
+    .where(eqParam(agent_log_sources.key)),
   { expect: 1 },
 );
 
@@ -36,6 +36,6 @@ export const noteBatch = statement<{ key: number; batch_id: string }>(
   build
     .update(agent_log_sources)
     .set({ last_batch: sql`${sql.placeholder("batch_id")}` })
-    .where(given(agent_log_sources.key)),
+    .where(eqParam(agent_log_sources.key)),
   { expect: 1 },
 );

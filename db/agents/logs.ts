@@ -1,7 +1,7 @@
 // Log lines of agents: the hot table. Rows are bound by hand, column by column, because binding takes most of a batch's time (PERFORMANCE
 // section 2b). Reads always use a cursor.
 import { and, asc, gt, lt, sql } from "drizzle-orm";
-import { build, given, query, type Statement, type Value } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, type Value } from "../engine/sql.ts";
 import { agent_logs } from "../schema/agents.ts";
 import { listTouches } from "../schema/touching.ts";
 
@@ -12,8 +12,8 @@ const insertSql = (lines: number): string =>
   `insert into agent_logs (id, agent, source, created_at, level, output) values ${Array(lines).fill("(?, ?, ?, ?, ?, ?)").join(", ")}`;
 
 /** Lines per execution of the statement: a third faster than single lines, and larger values do not help (test/bench). */
-const CHUNK = 25;
-const INSERT_CHUNK = insertSql(CHUNK);
+const CHUNK_ROWS = 25;
+const INSERT_CHUNK = insertSql(CHUNK_ROWS);
 const INSERT_ONE = insertSql(1);
 const LINES = listTouches(agent_logs);
 
@@ -26,13 +26,13 @@ export const insertAgentLogs = (
 ): Statement[] => {
   const chunks: Value[][] = [];
   const rest: Value[][] = [];
-  const whole = lines.length - (lines.length % CHUNK);
+  const whole = lines.length - (lines.length % CHUNK_ROWS);
   let values: Value[] = [];
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i] as (typeof lines)[number];
     if (i >= whole) rest.push([first + i, agent, source, line.created_at, line.level, line.output]);
     else {
-      if (i % CHUNK === 0) {
+      if (i % CHUNK_ROWS === 0) {
         values = [];
         chunks.push(values);
       }
@@ -58,7 +58,7 @@ export const listAgentLogs = query(
     .from(agent_logs)
     .where(
       and(
-        given(agent_logs.agent),
+        eqParam(agent_logs.agent),
         gt(agent_logs.id, sql.placeholder("after")),
         lt(agent_logs.id, sql.placeholder("before")),
       ),

@@ -1,6 +1,6 @@
 // Metadata of agents: what the template measures, and the newest results.
 import { asc, sql } from "drizzle-orm";
-import { build, given, insertInto, query, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, statement } from "../engine/sql.ts";
 import { agent_metadata } from "../schema/agents.ts";
 
 export type AgentMetadataRow = typeof agent_metadata.$inferSelect;
@@ -12,7 +12,7 @@ export const listAgentMetadata = query(
   build
     .select()
     .from(agent_metadata)
-    .where(given(agent_metadata.agent_id))
+    .where(eqParam(agent_metadata.agent_id))
     .orderBy(...order),
 );
 
@@ -27,7 +27,7 @@ export const listMetadataByAgents = query(
 
 export const insertAgentMetadata = insertInto(agent_metadata);
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 /** Stores the newest result of one key. */
 export const updateAgentMetadata = statement<{
   agent_id: string;
@@ -38,7 +38,7 @@ export const updateAgentMetadata = statement<{
 }>(
   build
     .update(agent_metadata)
-    .set({ value: sql`${place("value")}`, error: sql`${place("error")}`, collected_at: sql`${place("collected_at")}` })
-    .where(sql`${agent_metadata.agent_id} = ${place("agent_id")} and ${agent_metadata.key} = ${place("key")}`),
+    .set({ value: sql`${param("value")}`, error: sql`${param("error")}`, collected_at: sql`${param("collected_at")}` })
+    .where(sql`${agent_metadata.agent_id} = ${param("agent_id")} and ${agent_metadata.key} = ${param("key")}`),
   { expect: 1 },
 );

@@ -1,15 +1,15 @@
 // Deletes the agents that an attempt at a build has written. Used by the workspace actor when it begins the build again.
 import { inArray, sql } from "drizzle-orm";
-import { build, given, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, type Statement, statement } from "../engine/sql.ts";
 import { agent_apps, agent_log_sources, agent_metadata, agent_scripts, agents } from "../schema/agents.ts";
 import { deleteAppStatusesOfBuild } from "./app-statuses.ts";
 
-const ofBuild = build.select({ id: agents.id }).from(agents).where(given(agents.build_id));
+const agentIdsOfBuild = build.select({ id: agents.id }).from(agents).where(eqParam(agents.build_id));
 
-type OfBuild = { build_id: string };
+type BuildParams = { build_id: string };
 const wipe = [agent_apps, agent_log_sources, agent_metadata, agent_scripts]
-  .map((table) => statement<OfBuild>(build.delete(table).where(inArray(table.agent_id, ofBuild))))
-  .concat(statement<OfBuild>(build.delete(agents).where(given(agents.build_id))));
+  .map((table) => statement<BuildParams>(build.delete(table).where(inArray(table.agent_id, agentIdsOfBuild))))
+  .concat(statement<BuildParams>(build.delete(agents).where(eqParam(agents.build_id))));
 
 /** Deletes the agents of a build and all their rows. */
 export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
@@ -18,7 +18,7 @@ export const deleteAgentsOfBuild = (build_id: string): Statement[] => [
 ];
 
 const release = statement<{ token_hash: string }>(
-  build.update(agents).set({ token_hash: null }).where(given(agents.token_hash)),
+  build.update(agents).set({ token_hash: null }).where(eqParam(agents.token_hash)),
 );
 
 /** Removes the token from any agent that has it. */

@@ -1,6 +1,6 @@
 // Scripts of agents and their run times. Inserted by the build; the agent reports results.
 import { and, asc, lt, sql } from "drizzle-orm";
-import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { agent_script_timings, agent_scripts } from "../schema/agents.ts";
 
 export type AgentScriptRow = typeof agent_scripts.$inferSelect;
@@ -13,7 +13,7 @@ export const listAgentScripts = query(
   build
     .select()
     .from(agent_scripts)
-    .where(given(agent_scripts.agent_id))
+    .where(eqParam(agent_scripts.agent_id))
     .orderBy(...order),
 );
 
@@ -29,7 +29,7 @@ export const listScriptsByAgents = query(
 export const insertAgentScript = insertInto(agent_scripts);
 export const updateAgentScript = updateBy(agent_scripts, agent_scripts.id);
 
-const sameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeholder("stage")})`;
+const isSameStage = sql`(${sql.placeholder("stage")} = '' or stage = ${sql.placeholder("stage")})`;
 
 /**
  * The newest run of each script of several agents, oldest first: {agent_ids: a JSON array, stage: `start`, `stop`, `cron`, or empty for the
@@ -42,27 +42,27 @@ export const listScriptTimingsByAgents = query(
     .where(
       sql`${agent_script_timings.agent_id} in (select value from json_each(${sql.placeholder("agent_ids")}))
         and ${agent_script_timings.started_at} = (select max(n.started_at) from ${agent_script_timings} n
-          where n.script_id = ${agent_script_timings}.script_id and ${sameStage})`,
+          where n.script_id = ${agent_script_timings}.script_id and ${isSameStage})`,
     )
     .orderBy(asc(agent_script_timings.started_at), asc(agent_script_timings.script_id))
     .limit(10_000),
 );
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 const dropRunsBefore = statement<{ script_id: string; stage: string; started_at: number }>(
   build
     .delete(agent_script_timings)
     .where(
       and(
-        given(agent_script_timings.script_id),
-        given(agent_script_timings.stage),
-        lt(agent_script_timings.started_at, place("started_at")),
+        eqParam(agent_script_timings.script_id),
+        eqParam(agent_script_timings.stage),
+        lt(agent_script_timings.started_at, param("started_at")),
       ),
     ),
 );
 
 /** Stores this run and deletes earlier ones of the same stage, which nothing reads; cron scripts would have many. */
-export const keepScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
+export const replaceScriptTiming = (run: AgentScriptTimingRow): Statement[] => [
   dropRunsBefore({ script_id: run.script_id, stage: run.stage, started_at: run.started_at }),
   saveScriptTiming(run),
 ];
@@ -72,13 +72,13 @@ const saveScriptTiming = statement<AgentScriptTimingRow>(
   build
     .insert(agent_script_timings)
     .values({
-      script_id: place("script_id"),
-      agent_id: place("agent_id"),
-      started_at: place("started_at"),
-      ended_at: place("ended_at"),
-      exit_code: place("exit_code"),
-      stage: place("stage"),
-      status: place("status"),
+      script_id: param("script_id"),
+      agent_id: param("agent_id"),
+      started_at: param("started_at"),
+      ended_at: param("ended_at"),
+      exit_code: param("exit_code"),
+      stage: param("stage"),
+      status: param("status"),
     })
     .onConflictDoNothing(),
 );

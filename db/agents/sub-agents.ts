@@ -1,6 +1,6 @@
 // Nested agents, such as those of devcontainers: rows like any other, with a parent. Written by the parent's actor.
 import { asc, eq, sql } from "drizzle-orm";
-import { build, given, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import {
   agent_apps,
   agent_log_sources,
@@ -25,7 +25,7 @@ export const listSubAgents = query(
     .orderBy(asc(agents.name)),
 );
 
-type OfAgent = { agent_id: string };
+type AgentParams = { agent_id: string };
 const wipe = [
   app_statuses,
   agent_apps,
@@ -34,11 +34,11 @@ const wipe = [
   agent_scripts,
   agent_script_timings,
   agent_stats,
-].map((table) => statement<OfAgent>(build.delete(table).where(given(table.agent_id))));
+].map((table) => statement<AgentParams>(build.delete(table).where(eqParam(table.agent_id))));
 const wipeLogs = statement<{ key: number }>(
   build.delete(agent_logs).where(eq(agent_logs.agent, sql.placeholder("key"))),
 );
-const wipeAgent = statement<{ id: string }>(build.delete(agents).where(given(agents.id)));
+const wipeAgent = statement<{ id: string }>(build.delete(agents).where(eqParam(agents.id)));
 
 /** Deletes an agent and all its rows; `key` is its integer key. */
 export const deleteSubAgent = ({ id, key }: { id: string; key: number }): Statement[] => [

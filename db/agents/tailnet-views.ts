@@ -1,6 +1,6 @@
 // A user's workspaces as desktop clients see them (src/api/tailnet/workspace-updates.ts): only names and states.
 import { and, asc, eq, gt, sql } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 const columns = {
@@ -13,14 +13,16 @@ const columns = {
 };
 
 /** One workspace, including deleted ones: {id}. */
-export const findOwnedWorkspace = query(build.select(columns).from(workspaces).where(given(workspaces.id)));
+export const findOwnedWorkspace = query(build.select(columns).from(workspaces).where(eqParam(workspaces.id)));
 
 /** The IDs of an owner's workspaces in ascending order: {owner_id, after, limit}. */
 export const listOwnedWorkspaces = query(
   build
     .select({ id: workspaces.id })
     .from(workspaces)
-    .where(and(given(workspaces.owner_id), eq(workspaces.deleted, false), gt(workspaces.id, sql.placeholder("after"))))
+    .where(
+      and(eqParam(workspaces.owner_id), eq(workspaces.deleted, false), gt(workspaces.id, sql.placeholder("after"))),
+    )
     .orderBy(asc(workspaces.id))
     .limit(sql.placeholder("limit")),
 );

@@ -1,6 +1,6 @@
 // Authenticates a workspace agent. Its token is valid as long as the agent is signed in (facts/platform 8.2).
 import { and, desc, eq, isNotNull } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -18,7 +18,7 @@ export const findAgentByToken = query(
     })
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
-    .where(and(given(agents.token_hash), isSignedIn)),
+    .where(and(eqParam(agents.token_hash), isSignedIn)),
 );
 
 /** The workspace, the template and the owner of a signed-in agent: {id}. */
@@ -35,7 +35,7 @@ export const findSignedInAgent = query(
     .from(agents)
     .innerJoin(workspaces, eq(workspaces.id, agents.workspace_id))
     .innerJoin(users, eq(users.id, workspaces.owner_id))
-    .where(and(given(agents.id), eq(users.deleted, false), isSignedIn)),
+    .where(and(eqParam(agents.id), eq(users.deleted, false), isSignedIn)),
 );
 
 /** Digests of the tokens of a workspace's newest agents: {workspace_id}. */
@@ -43,7 +43,7 @@ export const listTokenHashes = query(
   build
     .select({ id: agents.id, token_hash: agents.token_hash })
     .from(agents)
-    .where(and(given(agents.workspace_id), isNotNull(agents.token_hash)))
+    .where(and(eqParam(agents.workspace_id), isNotNull(agents.token_hash)))
     .orderBy(desc(agents.key))
     .limit(50),
 );

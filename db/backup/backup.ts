@@ -3,18 +3,18 @@
 import { existsSync } from "node:fs";
 import { chmod, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type Clock, rfc3339 } from "#base/clock.ts";
+import { type Clock, toRfc3339 } from "#base/clock.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import { Flow, flushFolder, flushName, writeAll } from "./flow.ts";
 import {
   type BackedUp,
   BackupError,
-  backupName,
   DATABASE,
   KEY,
   MANIFEST,
   type Manifest,
   makeManifest,
+  toBackupName,
 } from "./manifest.ts";
 import { DatabaseCopy, finishCopy } from "./snapshot.ts";
 import { packTar } from "./tar.ts";
@@ -38,15 +38,15 @@ export type BackupOptions = {
 export type BackupMade = { path: string; bytes: number; manifest: Manifest };
 
 /** A file that the snapshot references was deleted concurrently. A newer snapshot will not reference it. */
-class GoneError extends BackupError {}
+class FileDeletedError extends BackupError {}
 
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 /** Creates a backup, which appears under its name once it is complete and flushed. Throws `BackupError`, or the disk's errors. */
 export const makeBackup = async (options: BackupOptions): Promise<BackupMade> => {
   const { target, clock } = options;
   const packed = target.endsWith(".tar");
-  const path = packed ? target : join(target, backupName(clock.now()));
+  const path = packed ? target : join(target, toBackupName(clock.now()));
   if (existsSync(path)) throw new BackupError(`${path} exists already`);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const part = join(dirname(path), `.${basename(path)}.part`);
@@ -95,7 +95,7 @@ const fill = async (part: string, options: BackupOptions, flow: Flow): Promise<M
     try {
       return await finish(part, options, flow, copy);
     } catch (error) {
-      if (!(error instanceof GoneError) || i + 1 === TRIES) throw error;
+      if (!(error instanceof FileDeletedError) || i + 1 === MAX_TRIES) throw error;
     }
   }
 };
@@ -109,15 +109,15 @@ const finish = async (
   await using pins = await Pins.make(data_dir, basename(part));
   const files: BackedUp[] = [];
   let created_at = "";
-  const { schema, hashes, homes } = await copy.take(flow, async (snapshot) => {
-    created_at = rfc3339(clock.now());
+  const { schema, hashes, homes } = await copy.copyCommitted(flow, async (snapshot) => {
+    created_at = toRfc3339(clock.now());
     // Once the files are pinned, the database log need not be held for copying them.
     for (const hash of snapshot.hashes) await pins.add(hash);
   });
   copied?.();
   finishCopy(join(part, DATABASE));
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
-  for (const hash of hashes) files.push(await copyUpload(pins.pathOf(hash), part, hash, flow));
+  for (const hash of hashes) files.push(await copyUpload(pins.toPath(hash), part, hash, flow));
   if (existsSync(join(data_dir, KEY))) files.push(await copyKey(data_dir, part, flow));
   const facts = { version: VERSION, commit: COMMIT, schema, created_at, files };
   const manifest = makeManifest(homes.length > 0 ? { ...facts, homes } : facts);
@@ -145,14 +145,14 @@ class Pins implements AsyncDisposable {
 
   async add(hash: string): Promise<void> {
     try {
-      await link(join(this.#data_dir, uploadPath(hash)), this.pathOf(hash));
+      await link(join(this.#data_dir, uploadPath(hash)), this.toPath(hash));
     } catch (error) {
       if ((error as { code?: unknown }).code !== "ENOENT") throw error;
-      throw new GoneError(`the uploaded file ${uploadPath(hash)} is missing`, { cause: error });
+      throw new FileDeletedError(`the uploaded file ${uploadPath(hash)} is missing`, { cause: error });
     }
   }
 
-  pathOf(hash: string): string {
+  toPath(hash: string): string {
     return join(this.#folder, hash);
   }
 

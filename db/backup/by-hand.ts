@@ -3,14 +3,14 @@
 import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Clock, rfc3339, type Timer } from "#base/clock.ts";
+import { type Clock, type Timer, toRfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ownProgram } from "#base/program.ts";
+import { getOwnCommand } from "#base/program.ts";
 import type { Backup, Backups, BackupWork } from "#schema/administration/backup.ts";
-import { backupsIn } from "./kept.ts";
-import { BackupError, DATABASE, readManifest, timeOfName } from "./manifest.ts";
+import { listBackups } from "./kept.ts";
+import { BackupError, DATABASE, parseBackupTime, readManifest } from "./manifest.ts";
 
-export type ByHandOptions = {
+export type ManualBackupOptions = {
   readonly clock: Clock;
   readonly data_dir: string;
   readonly folder: string;
@@ -24,23 +24,23 @@ export class BusyError extends Error {
   override readonly name = "BusyError";
 }
 
-const STEP_MS = 500;
+const PROGRESS_INTERVAL_MS = 500;
 /** Names of unfinished backups and checks. */
 const UNFINISHED = /^\.(slipway-.*\.part|check-.*)$/;
 
-type Checked = { readonly at: number; readonly problem: string };
+type Verification = { readonly at: number; readonly problem: string };
 
-export class BackupsByHand {
-  readonly #options: ByHandOptions;
+export class ManualBackups {
+  readonly #options: ManualBackupOptions;
   readonly #stopping = new AbortController();
-  readonly #checked = new Map<string, Checked>();
+  readonly #verifications = new Map<string, Verification>();
   readonly #listeners = new Set<() => void>();
   #work: BackupWork | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure = "";
   #timer: Timer | undefined;
 
-  constructor(options: ByHandOptions) {
+  constructor(options: ManualBackupOptions) {
     this.#options = options;
   }
 
@@ -53,14 +53,14 @@ export class BackupsByHand {
   /** Returns all backups and the running operation. */
   async list(): Promise<Backups> {
     const { folder, interval, keep, clock } = this.#options;
-    const names = (await backupsIn(folder, clock.now())).reverse();
+    const names = (await listBackups(folder, clock.now())).reverse();
     return {
       folder: resolve(folder),
       interval_ms: interval ?? null,
       keep,
       work: this.#work ?? null,
       failure: this.#failure,
-      backups: names.map((name) => this.#shown(name)),
+      backups: names.map((name) => this.#presentBackup(name)),
     };
   }
 
@@ -70,22 +70,23 @@ export class BackupsByHand {
     const settings = [`--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`];
     this.#begin({ kind: "make", name: "" }, async () => {
       const database = await stat(join(data_dir, DATABASE));
-      this.#far({ total_bytes: database.size });
-      await runVerb(["backup", resolve(folder), ...settings], this.#stopping.signal);
+      this.#updateProgress({ total_bytes: database.size });
+      await runCommand(["backup", resolve(folder), ...settings], this.#stopping.signal);
     });
   }
 
   /** Begins to verify a backup by reading all of it. Returns false when it does not exist. Throws BusyError. */
   async check(name: string): Promise<boolean> {
     const { folder, clock } = this.#options;
-    if (!(await backupsIn(folder, clock.now())).includes(name)) return false;
+    if (!(await listBackups(folder, clock.now())).includes(name)) return false;
     this.#begin({ kind: "check", name }, async () => {
-      this.#far({ total_bytes: this.#shown(name).bytes });
+      this.#updateProgress({ total_bytes: this.#presentBackup(name).bytes });
       try {
-        await runVerb(["restore", join(resolve(folder), name), "--check"], this.#stopping.signal);
-        this.#checked.set(name, { at: clock.now(), problem: "" });
+        await runCommand(["restore", join(resolve(folder), name), "--check"], this.#stopping.signal);
+        this.#verifications.set(name, { at: clock.now(), problem: "" });
       } catch (error) {
-        if (!this.#stopping.signal.aborted) this.#checked.set(name, { at: clock.now(), problem: formatError(error) });
+        if (!this.#stopping.signal.aborted)
+          this.#verifications.set(name, { at: clock.now(), problem: formatError(error) });
         throw error;
       }
     });
@@ -102,13 +103,16 @@ export class BackupsByHand {
     if (this.#work) throw new BusyError(`a backup is being ${this.#work.kind === "make" ? "made" : "checked"} already`);
     const { clock, folder } = this.#options;
     this.#failure = "";
-    this.#work = { ...what, started_at: rfc3339(clock.now()), bytes: 0, total_bytes: 0 };
-    this.#timer = clock.every(STEP_MS, () => void bytesUnder(folder).then((bytes) => this.#far({ bytes })));
-    this.#tell();
-    this.#running = this.#run(act);
+    this.#work = { ...what, started_at: toRfc3339(clock.now()), bytes: 0, total_bytes: 0 };
+    this.#timer = clock.every(
+      PROGRESS_INTERVAL_MS,
+      () => void measureFolder(folder).then((bytes) => this.#updateProgress({ bytes })),
+    );
+    this.#notifyListeners();
+    this.#running = this.#runWork(act);
   }
 
-  async #run(act: () => Promise<void>): Promise<void> {
+  async #runWork(act: () => Promise<void>): Promise<void> {
     try {
       await act();
     } catch (error) {
@@ -119,30 +123,30 @@ export class BackupsByHand {
     } finally {
       this.#timer?.cancel();
       this.#work = undefined;
-      this.#tell();
+      this.#notifyListeners();
     }
   }
 
-  #far(step: Partial<Pick<BackupWork, "bytes" | "total_bytes">>): void {
+  #updateProgress(step: Partial<Pick<BackupWork, "bytes" | "total_bytes">>): void {
     if (!this.#work) return;
     this.#work = { ...this.#work, ...step };
-    this.#tell();
+    this.#notifyListeners();
   }
 
-  #tell(): void {
+  #notifyListeners(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  #shown(name: string): Backup {
-    const checked = this.#checked.get(name);
-    const about = { name, checked_at: checked ? rfc3339(checked.at) : null };
+  #presentBackup(name: string): Backup {
+    const checked = this.#verifications.get(name);
+    const about = { name, checked_at: checked ? toRfc3339(checked.at) : null };
     try {
       const { created_at, files, version } = readManifest(join(this.#options.folder, name));
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
       return { ...about, created_at, bytes, files: files.length, version, problem: checked?.problem ?? "" };
     } catch (error) {
       if (!(error instanceof BackupError)) throw error;
-      const created_at = rfc3339(timeOfName(name));
+      const created_at = toRfc3339(parseBackupTime(name));
       return { ...about, created_at, bytes: 0, files: 0, version: "", problem: error.message };
     }
   }
@@ -151,7 +155,7 @@ export class BackupsByHand {
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the bytes of unfinished files in the folder, ignoring files that are deleted concurrently. */
-const bytesUnder = async (folder: string): Promise<number> => {
+const measureFolder = async (folder: string): Promise<number> => {
   if (!existsSync(folder)) return 0;
   let sum = 0;
   for (const name of (await readdir(folder)).filter((one) => UNFINISHED.test(one))) {
@@ -165,8 +169,13 @@ const bytesUnder = async (folder: string): Promise<number> => {
 };
 
 /** Runs a command of this program. Rejects with its output when it fails. */
-export const runVerb = async (argv: readonly string[], signal: AbortSignal): Promise<void> => {
-  const child = Bun.spawn([...ownProgram(), ...argv], { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: {} });
+export const runCommand = async (argv: readonly string[], signal: AbortSignal): Promise<void> => {
+  const child = Bun.spawn([...getOwnCommand(), ...argv], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    env: {},
+  });
   const stop = (): void => child.kill("SIGTERM");
   signal.addEventListener("abort", stop, { once: true });
   try {

@@ -28,14 +28,14 @@ export class Draft {
    * Makes the copy identical to the file, which must not change during the call, and flushes it. Reads the whole file, at full speed if
    * `hurried`, for when someone is blocked. Can be called repeatedly.
    */
-  async mend(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
+  async repair(from: FileHandle, flow: Flow, pace: { hurried?: boolean } = {}): Promise<void> {
     const write = flow.flushing(this.#file);
-    const put = async (piece: Uint8Array, at: number): Promise<void> => {
+    const writeIfChanged = async (piece: Uint8Array, at: number): Promise<void> => {
       if (await this.#has(piece, at)) return;
       await write(piece, at);
       await flow.pass(piece.byteLength);
     };
-    const bytes = await flow.look(from, put, pace);
+    const bytes = await flow.compare(from, writeIfChanged, pace);
     await this.#file.truncate(bytes);
     await this.#file.sync();
   }

@@ -13,17 +13,17 @@ export const PIECE_BYTES = 256 * 1024;
  */
 const FLUSH_BYTES = 8 * PIECE_BYTES;
 /** Cost of reading a byte relative to writing one. */
-const LOOK_SHARE = 1 / 8;
+const COMPARE_SHARE = 1 / 8;
 
-const ALL = Number.MAX_SAFE_INTEGER;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** `at` is relative to the start of the read. */
-type Use = (piece: Uint8Array, at: number) => Promise<void> | void;
+type HandlePiece = (piece: Uint8Array, at: number) => Promise<void> | void;
 
 /** A range of a file, and the cost of its bytes relative to written ones. */
-type Part = { start?: number; limit?: number; share?: number };
+type ReadRange = { start?: number; limit?: number; share?: number };
 
-export type Copied = { bytes: number; sha256: string };
+export type CopyResult = { bytes: number; sha256: string };
 
 export class Flow {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class Flow {
   readonly #signal: AbortSignal;
   readonly #buffer = new Uint8Array(PIECE_BYTES);
   #began: number;
-  #moved = 0;
+  #bytesMoved = 0;
   #total = 0;
   readonly #onProgress: ((bytes: number) => void) | undefined;
 
@@ -50,9 +50,9 @@ export class Flow {
   /** Waits until this many bytes fit the rate limit. Throws when aborted. */
   async pass(bytes: number): Promise<void> {
     this.#signal.throwIfAborted();
-    this.#moved += bytes;
+    this.#bytesMoved += bytes;
     if (this.#bytesPerMs === 0) return;
-    const ahead = this.#moved / this.#bytesPerMs - (this.#clock.monotonic() - this.#began);
+    const ahead = this.#bytesMoved / this.#bytesPerMs - (this.#clock.monotonic() - this.#began);
     if (ahead > 1) await pause(this.#clock, ahead);
     // Does not catch up after being slower than allowed, for example because of a busy disk.
     else if (ahead < -1000) this.#restart();
@@ -60,11 +60,15 @@ export class Flow {
 
   #restart(): void {
     this.#began = this.#clock.monotonic();
-    this.#moved = 0;
+    this.#bytesMoved = 0;
   }
 
   /** Calls `use` with each piece of an open file and returns the total bytes. The next piece overwrites the buffer. */
-  async read(from: FileHandle, use: Use, { start = 0, limit = ALL, share = 1 }: Part = {}): Promise<number> {
+  async read(
+    from: FileHandle,
+    use: HandlePiece,
+    { start = 0, limit = UNLIMITED, share = 1 }: ReadRange = {},
+  ): Promise<number> {
     let read = 0;
     while (read < limit) {
       const bytesRead = await readAt(from, this.#buffer.subarray(0, Math.min(PIECE_BYTES, limit - read)), start + read);
@@ -79,8 +83,8 @@ export class Flow {
   }
 
   /** Reads a whole file of which little or nothing is copied: faster than a copy, or with `hurried` at full speed. */
-  look(from: FileHandle, use: Use, { hurried = false } = {}): Promise<number> {
-    return this.read(from, use, { share: hurried ? 0 : LOOK_SHARE });
+  compare(from: FileHandle, use: HandlePiece, { hurried = false } = {}): Promise<number> {
+    return this.read(from, use, { share: hurried ? 0 : COMPARE_SHARE });
   }
 
   /** Returns a writer that flushes regularly. The caller must flush the rest at the end. */
@@ -96,7 +100,7 @@ export class Flow {
   }
 
   /** Copies an open file, or a range of it, to a new file of mode 0600, and flushes it. */
-  async copy(from: FileHandle, to: string, part: Part = {}): Promise<Copied> {
+  async copy(from: FileHandle, to: string, part: ReadRange = {}): Promise<CopyResult> {
     await using file = await open(to, "wx", 0o600);
     const hasher = new Bun.CryptoHasher("sha256");
     const write = this.flushing(file);
@@ -109,17 +113,17 @@ export class Flow {
     return { bytes, sha256: hasher.digest("hex") };
   }
 
-  async copyFile(from: string, to: string): Promise<Copied> {
+  async copyFile(from: string, to: string): Promise<CopyResult> {
     await using file = await open(from, "r");
     // Without `await`, the file would be closed first.
     return await this.copy(file, to);
   }
 
   /** Returns the size and checksum of a file. */
-  async hash(path: string): Promise<Copied> {
+  async hash(path: string): Promise<CopyResult> {
     await using file = await open(path, "r");
     const hasher = new Bun.CryptoHasher("sha256");
-    const bytes = await this.look(file, (piece) => void hasher.update(piece));
+    const bytes = await this.compare(file, (piece) => void hasher.update(piece));
     return { bytes, sha256: hasher.digest("hex") };
   }
 }

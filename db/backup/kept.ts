@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { BackupError, isBackupName, MANIFEST, readManifest, timeOfName } from "./manifest.ts";
+import { BackupError, isBackupName, MANIFEST, parseBackupTime, readManifest } from "./manifest.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -11,22 +11,22 @@ const DAY_MS = 86_400_000;
 const LEFTOVER = /^\.slipway-[\dTZ-]+\.part(\.tar|-pins)?$/;
 
 /** Returns the names of backups with a manifest, oldest first. Skips those dated after `now` because of a wrong clock. */
-export const backupsIn = async (folder: string, now: number): Promise<string[]> => {
+export const listBackups = async (folder: string, now: number): Promise<string[]> => {
   if (!existsSync(folder)) return [];
-  const names = (await readdir(folder)).filter((name) => isBackupName(name) && timeOfName(name) <= now);
+  const names = (await readdir(folder)).filter((name) => isBackupName(name) && parseBackupTime(name) <= now);
   return names.filter((name) => existsSync(join(folder, name, MANIFEST))).sort();
 };
 
 /** Returns when the newest backup with a readable manifest was created, in milliseconds since 1970. */
 export const findNewestBackup = async (folder: string, now: number): Promise<number | undefined> => {
-  const newest = (await backupsIn(folder, now)).findLast((name) => isReadable(join(folder, name)));
-  return newest === undefined ? undefined : timeOfName(newest);
+  const newest = (await listBackups(folder, now)).findLast((name) => isReadable(join(folder, name)));
+  return newest === undefined ? undefined : parseBackupTime(newest);
 };
 
 /** Deletes everything older than the newest `keep` readable backups. */
 export const removeOld = async (folder: string, keep: number, now: number): Promise<void> => {
   let kept = 0;
-  for (const name of (await backupsIn(folder, now)).reverse()) {
+  for (const name of (await listBackups(folder, now)).reverse()) {
     if (kept === keep) await rm(join(folder, name), { recursive: true, force: true });
     else if (isReadable(join(folder, name))) kept += 1;
   }

@@ -2,7 +2,7 @@
 // checksums; read by restore.ts, by scheduled backups and by people. Rejects unknown content.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 
 export const MANIFEST = "manifest.json";
 export const DATABASE = "slipway.db";
@@ -46,22 +46,24 @@ export const makeManifest = (facts: Omit<Manifest, "format">): Manifest => ({ fo
 
 /** Parses and checks a manifest. Throws `BackupError`. */
 export const parseManifest = (text: string, where: string): Manifest => {
-  const damaged = (what: string): BackupError => new BackupError(`${where} is damaged: ${what}`);
+  const damagedError = (what: string): BackupError => new BackupError(`${where} is damaged: ${what}`);
   let read: Partial<Manifest>;
   try {
     read = JSON.parse(text) as Partial<Manifest>;
   } catch {
-    throw damaged("its manifest is no JSON");
+    throw damagedError("its manifest is no JSON");
   }
-  if (typeof read !== "object" || read === null || typeof read.format !== "number") throw damaged("no known manifest");
+  if (typeof read !== "object" || read === null || typeof read.format !== "number")
+    throw damagedError("no known manifest");
   if (read.format > FORMAT) throw new BackupError(`${where} was made by a newer Slipway (${read.version})`);
   const { version, schema, created_at, files, commit = "", homes } = read;
   if (typeof version !== "string" || typeof schema?.version !== "number" || typeof created_at !== "string") {
-    throw damaged("its manifest is incomplete");
+    throw damagedError("its manifest is incomplete");
   }
-  if (!Array.isArray(files) || !files.every(isBackedUp)) throw damaged("its list of files is wrong");
-  if (!files.some(({ path }) => path === DATABASE)) throw damaged("it has no database");
-  if (homes !== undefined && !(Array.isArray(homes) && homes.every(isReference))) throw damaged("its homes are wrong");
+  if (!Array.isArray(files) || !files.every(isBackedUp)) throw damagedError("its list of files is wrong");
+  if (!files.some(({ path }) => path === DATABASE)) throw damagedError("it has no database");
+  if (homes !== undefined && !(Array.isArray(homes) && homes.every(isReference)))
+    throw damagedError("its homes are wrong");
   return { format: read.format, version, commit, schema, created_at, files, ...(homes ? { homes } : {}) };
 };
 
@@ -87,16 +89,16 @@ export const readManifest = (folder: string): Manifest => {
     text = readFileSync(join(folder, MANIFEST), "utf8");
   } catch (error) {
     if ((error as { code?: unknown }).code !== "ENOENT") throw error;
-    throw new BackupError(`${folder} is no backup: it has no ${MANIFEST}`);
+    throw new BackupError(`${folder} is not a backup: it has no ${MANIFEST}`);
   }
   return parseManifest(text, folder);
 };
 
 /** Returns the name of a backup of this moment. Names sort by time, oldest first. */
-export const backupName = (now: number): string => `slipway-${rfc3339(now).replace(/[:.]/g, "-")}`;
+export const toBackupName = (now: number): string => `slipway-${toRfc3339(now).replace(/[:.]/g, "-")}`;
 
 export const isBackupName = (name: string): boolean => /^slipway-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/.test(name);
 
 /** Returns when the backup of this name was created, in milliseconds since 1970. */
-export const timeOfName = (name: string): number =>
+export const parseBackupTime = (name: string): number =>
   Date.parse(name.slice("slipway-".length).replace(/T(\d\d)-(\d\d)-(\d\d)-/, "T$1:$2:$3."));

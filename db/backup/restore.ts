@@ -4,9 +4,9 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { newestVersion } from "../engine/migration.ts";
+import { toNewestVersion } from "../engine/migration.ts";
 import { MIGRATIONS } from "../engine/migrations.ts";
-import { type Copied, type Flow, flushFolder } from "./flow.ts";
+import { type CopyResult, type Flow, flushFolder } from "./flow.ts";
 import {
   BackupError,
   DATABASE,
@@ -21,13 +21,13 @@ import { checkDatabase } from "./snapshot.ts";
 import { tarEntries } from "./tar.ts";
 
 const STAGING = ".restore";
-const MANIFEST_LIMIT = 256 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 256 * 1024 * 1024;
 
 /** A backup of either form. */
 type Source = AsyncDisposable & {
   manifest: Manifest;
   /** Copies one of the manifest's files to a path. Throws `BackupError` when it is missing. */
-  copy(path: string, to: string): Promise<Copied>;
+  copy(path: string, to: string): Promise<CopyResult>;
 };
 
 /** Restores `backup` (a folder or a .tar file) into `data_dir`, which must be empty or missing. Throws `BackupError`. */
@@ -40,8 +40,8 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
   // Restored data is readable only by the server's user, however the folder was created.
   await chmod(data_dir, 0o700);
   try {
-    await copyChecked(source, backup, staging);
-    await moveIn(staging, data_dir);
+    await copyVerified(source, backup, staging);
+    await moveIntoPlace(staging, data_dir);
   } catch (error) {
     // Deletes the folders that were created for this restore, so that a mistyped path leaves none behind.
     if (made !== undefined) await rm(made, { recursive: true, force: true });
@@ -56,11 +56,11 @@ export const restoreBackup = async (backup: string, data_dir: string, flow: Flow
 export const verifyBackup = async (backup: string, scratch: string, flow: Flow): Promise<Manifest> => {
   await using source = await openBackup(backup, flow);
   refuseNewer(source.manifest, backup);
-  await copyChecked(source, backup, scratch);
+  await copyVerified(source, backup, scratch);
   return source.manifest;
 };
 
-const copyChecked = async ({ manifest, copy }: Source, backup: string, to: string): Promise<void> => {
+const copyVerified = async ({ manifest, copy }: Source, backup: string, to: string): Promise<void> => {
   for (const { path, bytes, sha256 } of manifest.files) {
     await mkdir(dirname(join(to, path)), { recursive: true, mode: 0o700 });
     const copied = await copy(path, join(to, path));
@@ -70,7 +70,7 @@ const copyChecked = async ({ manifest, copy }: Source, backup: string, to: strin
   checkDatabase(join(to, DATABASE));
 };
 
-const moveIn = async (staging: string, data_dir: string): Promise<void> => {
+const moveIntoPlace = async (staging: string, data_dir: string): Promise<void> => {
   const names = await readdir(staging);
   for (const name of [...names.filter((one) => one !== DATABASE), DATABASE]) {
     for (const folder of name === "files" ? await readdir(join(staging, name)) : []) {
@@ -84,15 +84,15 @@ const moveIn = async (staging: string, data_dir: string): Promise<void> => {
 };
 
 const refuseNewer = ({ schema, version }: Manifest, backup: string): void => {
-  if (schema.version <= newestVersion(MIGRATIONS)) return;
+  if (schema.version <= toNewestVersion(MIGRATIONS)) return;
   throw new BackupError(
-    `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${newestVersion(MIGRATIONS)})`,
+    `${backup} was made by a newer Slipway (${version}, schema ${schema.version}; this one knows ${toNewestVersion(MIGRATIONS)})`,
   );
 };
 
 const refuseFull = async (data_dir: string): Promise<void> => {
   if (!existsSync(data_dir)) return;
-  if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is no folder`);
+  if (!(await stat(data_dir)).isDirectory()) throw new BackupError(`${data_dir} is not a folder`);
   const names = await readdir(data_dir);
   // Deletes leftovers of an interrupted restore, which is safe because it began in an empty folder and would have moved the database last.
   const isHalf = names.includes(STAGING) && !names.includes(DATABASE);
@@ -125,7 +125,8 @@ const openTar = async (path: string, flow: Flow): Promise<Source> => {
   try {
     const entries = new Map((await tarEntries(file, path)).map((entry) => [entry.name, entry]));
     const first = entries.get(MANIFEST);
-    if (!first || first.size > MANIFEST_LIMIT) throw new BackupError(`${path} is no backup: it has no ${MANIFEST}`);
+    if (!first || first.size > MAX_MANIFEST_BYTES)
+      throw new BackupError(`${path} is not a backup: it has no ${MANIFEST}`);
     const { buffer } = await file.read(Buffer.alloc(first.size), 0, first.size, first.at);
     return {
       manifest: parseManifest(buffer.toString("utf8"), path),

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
-import { runVerb } from "./by-hand.ts";
+import { runCommand } from "./by-hand.ts";
 import { findNewestBackup, removeOld } from "./kept.ts";
 
 const RETRY_MS = 600_000;
@@ -40,11 +40,11 @@ export class ScheduledBackups {
   /** Starts the schedule. A backup that became due while no server was running is created immediately. */
   async start(): Promise<void> {
     const { interval } = this.#options;
-    if (interval !== undefined) this.#wait(await this.#due(interval));
+    if (interval !== undefined) this.#wait(await this.#msUntilNext(interval));
   }
 
   /** An unreadable folder must not stop the server: the backup reports it and is retried. */
-  async #due(interval: number): Promise<number> {
+  async #msUntilNext(interval: number): Promise<number> {
     const now = this.#options.clock.now();
     const newest = await findNewestBackup(this.#options.folder, now).catch(() => undefined);
     return newest === undefined ? 0 : Math.max(0, newest + interval - now);
@@ -62,11 +62,11 @@ export class ScheduledBackups {
     const next = Math.min(ms, MAX_WAIT_MS);
     this.#timer = this.#options.clock.after(next, () => {
       if (next < ms) this.#wait(ms - next);
-      else this.#running = this.#run();
+      else this.#running = this.#runScheduled();
     });
   }
 
-  async #run(): Promise<void> {
+  async #runScheduled(): Promise<void> {
     const {
       interval = RETRY_MS,
       clock,
@@ -92,18 +92,18 @@ export class ScheduledBackups {
 }
 
 /** Returns the default folder of backups. */
-export const backupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
+export const toBackupFolder = (config: Config): string => config.backup_dir ?? join(config.data_dir, "backups");
 
 /** Returns scheduled backups as configured. */
-export const scheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
+export const createScheduledBackups = (config: Config, clock: Clock): ScheduledBackups =>
   new ScheduledBackups({
     clock,
     data_dir: config.data_dir,
     interval: config.backup_interval,
-    folder: backupFolder(config),
+    folder: toBackupFolder(config),
     keep: config.backup_keep,
     rateMb: config.backup_rate_mb,
   });
 
 const runBackup = ({ data_dir, folder, rateMb }: ScheduleOptions, signal: AbortSignal): Promise<void> =>
-  runVerb(["backup", resolve(folder), `--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`], signal);
+  runCommand(["backup", resolve(folder), `--data-dir=${resolve(data_dir)}`, `--backup-rate-mb=${rateMb}`], signal);

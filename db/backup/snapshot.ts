@@ -12,18 +12,18 @@
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { Draft } from "./draft.ts";
 import type { Flow } from "./flow.ts";
 import { BackupError, type HomesReference } from "./manifest.ts";
 
 const HEADER_BYTES = 32;
-const TRIES = 10;
+const MAX_TRIES = 10;
 
 /** What was read in the snapshot's transaction. */
 export type Snapshot = { hashes: string[]; schema: { version: number; name: string }; homes: HomesReference[] };
 
-/** A copy of the database at `to`, incomplete until `take` has finished. */
+/** A copy of the database at `to`, incomplete until `copyCommitted` has finished. */
 export class DatabaseCopy implements AsyncDisposable {
   readonly #file: string;
   readonly #source: FileHandle;
@@ -44,7 +44,7 @@ export class DatabaseCopy implements AsyncDisposable {
     let draft: Draft | undefined;
     try {
       draft = await Draft.make(source, to, flow);
-      await draft.mend(source, flow);
+      await draft.repair(source, flow);
       return new DatabaseCopy(file, source, draft, to);
     } catch (error) {
       await draft?.close();
@@ -55,18 +55,18 @@ export class DatabaseCopy implements AsyncDisposable {
 
   /**
    * Makes the copy a committed state. Calls `pin` with the snapshot before copying, since files that it references may be deleted; if it
-   * throws, `take` can be called again. Throws `BackupError`.
+   * throws, `copyCommitted` can be called again. Throws `BackupError`.
    */
-  async take(flow: Flow, pin: (snapshot: Snapshot) => Promise<void>): Promise<Snapshot> {
+  async copyCommitted(flow: Flow, pin: (snapshot: Snapshot) => Promise<void>): Promise<Snapshot> {
     const db = new Database(this.#file, { readwrite: true, create: false });
     try {
       db.run("pragma busy_timeout=10000");
       db.run("begin");
-      const snapshot = look(db);
+      const snapshot = readSnapshot(db);
       await pin(snapshot);
       // Runs at full speed, because the log grows until it ends and is then checkpointed in one go, which slows a server down for seconds
       // at 50 MiB.
-      await this.#draft.mend(this.#source, flow, { hurried: true });
+      await this.#draft.repair(this.#source, flow, { hurried: true });
       await this.#copyLog(flow);
       return snapshot;
     } finally {
@@ -76,7 +76,7 @@ export class DatabaseCopy implements AsyncDisposable {
   }
 
   async #copyLog(flow: Flow): Promise<void> {
-    for (let i = 0; i < TRIES; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
+    for (let i = 0; i < MAX_TRIES; i++) if (await copyLog(`${this.#file}-wal`, flow, `${this.#to}-wal`)) return;
     throw new BackupError("the write-ahead log did not stand still");
   }
 
@@ -88,29 +88,29 @@ export class DatabaseCopy implements AsyncDisposable {
 }
 
 /** The first read starts the snapshot. */
-const look = (db: Database): Snapshot => {
+const readSnapshot = (db: Database): Snapshot => {
   const applied = db.query("select version, name from migrations order by version desc limit 1").get();
   if (applied === null) throw new BackupError("the database has not been set up yet");
   const hashes = db.query("select hash from files union select hash from chat_files").values();
   return {
     schema: applied as Snapshot["schema"],
     hashes: hashes.map(([hash]) => String(hash)),
-    homes: lookForHomes(db),
+    homes: listHomes(db),
   };
 };
 
-const HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
+const SELECT_HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
   from home_backups where status = 'ready' group by location order by location`;
 
 /** Returns none for a database older than home backups. */
-const lookForHomes = (db: Database): HomesReference[] => {
+const listHomes = (db: Database): HomesReference[] => {
   if (db.query("select 1 from sqlite_master where name = 'home_backups'").get() === null) return [];
-  const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(HOMES).all();
+  const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(SELECT_HOMES).all();
   return rows.map(({ location, workspaces, backups, newest }) => ({
     location,
     workspaces,
     backups,
-    newest: rfc3339(newest),
+    newest: toRfc3339(newest),
   }));
 };
 
@@ -135,7 +135,7 @@ export const finishCopy = (file: string): void => {
   const db = new Database(file, { readwrite: true, create: false });
   try {
     db.run("pragma journal_mode=delete");
-    checkWhole(db, file);
+    checkIntegrity(db, file);
   } finally {
     db.close();
   }
@@ -145,13 +145,13 @@ export const finishCopy = (file: string): void => {
 export const checkDatabase = (file: string): void => {
   const db = new Database(file, { readonly: true });
   try {
-    checkWhole(db, file);
+    checkIntegrity(db, file);
   } finally {
     db.close();
   }
 };
 
-const checkWhole = (db: Database, file: string): void => {
+const checkIntegrity = (db: Database, file: string): void => {
   let said: string;
   try {
     said = String(db.query("pragma quick_check(1)").values()[0]?.[0]);

@@ -6,7 +6,7 @@ import { type Flow, writeAll } from "./flow.ts";
 import { BackupError } from "./manifest.ts";
 
 const BLOCK = 512;
-const OCTAL_LIMIT = 8 ** 11;
+const MAX_OCTAL_SIZE = 8 ** 11;
 
 /** Writes these files of a folder into a new tar file and flushes it. */
 export const packTar = async (folder: string, names: readonly string[], to: string, flow: Flow): Promise<void> => {
@@ -33,7 +33,7 @@ const header = (name: string, size: number): Uint8Array => {
   block.write("0000600\0", 100, "latin1");
   block.write("0000000\0", 108, "latin1");
   block.write("0000000\0", 116, "latin1");
-  if (size < OCTAL_LIMIT) block.write(`${size.toString(8).padStart(11, "0")}\0`, 124, "latin1");
+  if (size < MAX_OCTAL_SIZE) block.write(`${size.toString(8).padStart(11, "0")}\0`, 124, "latin1");
   else {
     block[124] = 0x80;
     block.writeBigUInt64BE(BigInt(size), 128);

@@ -1,6 +1,6 @@
 // Configured budgets, and which of them apply to a model call.
 import { and, asc } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, type Query, query, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, type Query, query, updateBy } from "../engine/sql.ts";
 import { budgets } from "../schema/budgets.ts";
 
 export type BudgetRow = typeof budgets.$inferSelect;
@@ -27,14 +27,14 @@ export const findBudgetFor = query(
   build
     .select()
     .from(budgets)
-    .where(and(given(budgets.scope), given(budgets.scope_id), given(budgets.period), given(budgets.unit))),
+    .where(and(eqParam(budgets.scope), eqParam(budgets.scope_id), eqParam(budgets.period), eqParam(budgets.unit))),
 );
 
 export const insertBudget = insertInto(budgets);
 export const updateBudget = updateBy(budgets, budgets.id);
 export const deleteBudget = deleteBy(budgets, budgets.id);
 
-/** Returns the condition that budget `b` limits a call, whose `CallPlace` is given as four parameters in order. */
+/** Returns the condition that budget `b` limits a call, whose `CallContext` is given as four parameters in order. */
 export const limitsCall = ([user, organization, template, chat]: readonly [string, string, string, string]): string =>
   `(b.scope = 'everyone'
     or (b.scope = 'user' and b.scope_id = ${user})

@@ -44,10 +44,10 @@ const RESERVED: Readonly<Record<BudgetUnit, string>> = {
 const ledgerSum = ({ scope, unit }: Account): string =>
   `coalesce((select ${SPENT[unit]} from model_spend s
     where ${COUNTS[scope]("s")} and s.created_at >= ?2 and s.created_at < ?3), 0)`;
-const reservedSum = ({ scope, unit }: Account): string =>
+const selectReserved = ({ scope, unit }: Account): string =>
   `coalesce((select ${RESERVED[unit]} from model_reservations r where ${COUNTS[scope]("r")}), 0)`;
 
-const THIS = "budget_id = ?1 and begins_at = ?2 and ends_at = ?3";
+const IS_PERIOD = "budget_id = ?1 and begins_at = ?2 and ends_at = ?3";
 const toParams = ({ budget_id, begins_at, ends_at, unit, scope_id }: Account) =>
   [budget_id, begins_at, ends_at, unit, scope_id] as const;
 
@@ -57,7 +57,7 @@ export const openAccount = (account: Account): Statement => ({
   alone: "spending",
   sql: `insert into budget_periods (budget_id, begins_at, ends_at, unit, spent, extra)
     select cast(?1 as text), cast(?2 as bigint), cast(?3 as bigint), cast(?4 as text), ${ledgerSum(account)}, 0
-    where not exists (select 1 from budget_periods where ${THIS})`,
+    where not exists (select 1 from budget_periods where ${IS_PERIOD})`,
   rows: [[...toParams(account)]],
 });
 
@@ -66,8 +66,8 @@ export const guardAccount = (account: Account, limit: number): Statement => ({
   touches: [],
   alone: "spending",
   expect: 1,
-  sql: `update budget_periods set unit = ?4 where ${THIS}
-    and spent + ${reservedSum(account)} < cast(?6 as bigint) + extra`,
+  sql: `update budget_periods set unit = ?4 where ${IS_PERIOD}
+    and spent + ${selectReserved(account)} < cast(?6 as bigint) + extra`,
   rows: [[...toParams(account), limit]],
 });
 
@@ -80,9 +80,9 @@ export type AccountFigures = {
 
 /** Returns the usage of a budget, even if its period has no row yet. For `store.scan`. */
 export const readAccount = (account: Account): Query<AccountFigures> => ({
-  sql: `select coalesce((select spent from budget_periods where ${THIS}), ${ledgerSum(account)}),
-      ${reservedSum(account)}, (select extra from budget_periods where ${THIS}),
-      (select warned_at from budget_periods where ${THIS}), cast(?4 as text)`,
+  sql: `select coalesce((select spent from budget_periods where ${IS_PERIOD}), ${ledgerSum(account)}),
+      ${selectReserved(account)}, (select extra from budget_periods where ${IS_PERIOD}),
+      (select warned_at from budget_periods where ${IS_PERIOD}), cast(?4 as text)`,
   params: [...toParams(account)],
   map: ([spent, reserved, extra, warned_at]) => ({
     spent: Number(spent),
@@ -96,7 +96,7 @@ export const readAccount = (account: Account): Query<AccountFigures> => ({
 export const raiseAccount = (account: Account, amount: number): Statement => ({
   touches: [],
   expect: 1,
-  sql: `update budget_periods set extra = extra + cast(?4 as bigint), warned_at = null where ${THIS}`,
+  sql: `update budget_periods set extra = extra + cast(?4 as bigint), warned_at = null where ${IS_PERIOD}`,
   rows: [[account.budget_id, account.begins_at, account.ends_at, amount]],
 });
 
@@ -104,15 +104,15 @@ export const raiseAccount = (account: Account, amount: number): Statement => ({
 export const markWarned = (account: Account, now: number): Statement => ({
   touches: [],
   expect: 1,
-  sql: `update budget_periods set warned_at = cast(?4 as bigint) where ${THIS} and warned_at is null`,
+  sql: `update budget_periods set warned_at = cast(?4 as bigint) where ${IS_PERIOD} and warned_at is null`,
   rows: [[account.budget_id, account.begins_at, account.ends_at, now]],
 });
 
 /** The usage of one call. */
-export type Used = { readonly cost_micros: number; readonly tokens: number };
+export type CallUsage = { readonly cost_micros: number; readonly tokens: number };
 
 /** Adds a call to every open period that it counts for, in the batch of its ledger row. */
-export const addSpent = (place: CallPlace, { cost_micros, tokens }: Used, now: number): Statement => ({
+export const addSpent = (place: CallPlace, { cost_micros, tokens }: CallUsage, now: number): Statement => ({
   touches: [],
   alone: "spending",
   sql: `update budget_periods set spent = spent + case when unit = 'tokens' then cast(?5 as bigint) else cast(?6 as bigint) end

@@ -2,8 +2,8 @@
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import {
   build,
+  eqParam,
   findBy,
-  given,
   insertInto,
   query,
   type RowOfQuery,
@@ -11,7 +11,7 @@ import {
   statement,
   updateBy,
 } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
 
 export type ChatRow = typeof chats.$inferSelect;
@@ -37,10 +37,10 @@ export type ChatOutcome = RowOfQuery<typeof listChatOutcomes>;
 
 /** The session of a chat's coding agent: {id}. */
 export const findAgentSession = query(
-  build.select({ agent_session: chats.agent_session }).from(chats).where(given(chats.id)),
+  build.select({ agent_session: chats.agent_session }).from(chats).where(eqParam(chats.id)),
 );
 
-const placeColumns = {
+const placementColumns = {
   id: chats.id,
   key: chats.key,
   owner_id: chats.owner_id,
@@ -52,11 +52,11 @@ const placeColumns = {
 } as const;
 
 /** What decides who may see a chat: {id}. */
-export const findChatPlace = query(build.select(placeColumns).from(chats).where(given(chats.id)));
+export const findChatPlace = query(build.select(placementColumns).from(chats).where(eqParam(chats.id)));
 /** The same of several: {ids} is a JSON array. For `scan`. */
 export const listChatPlaces = query(
   build
-    .select(placeColumns)
+    .select(placementColumns)
     .from(chats)
     .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
@@ -80,14 +80,17 @@ const busyChats = (where: SQL | undefined) =>
   build.select({ id: chats.id, status: chats.status }).from(chats).where(where).orderBy(asc(chats.updated_at));
 
 /** Chats with a turn or interrupt that must be resumed at startup. */
-export const listBusyChats = ofParts(query(busyChats(isBusy)), query(busyChats(and(isBusy, isAmongParts(chats.part)))));
+export const listBusyChats = forParts(
+  query(busyChats(isBusy)),
+  query(busyChats(and(isBusy, isAmongParts(chats.part)))),
+);
 
 /** The number of chats working in a workspace: {workspace_id}. Excludes those that wait for a budget or a person. */
 export const countWorkingChats = query(
   build
     .select({ count: sql<number>`count(*)` })
     .from(chats)
-    .where(and(given(chats.workspace_id), isBusy, isNull(chats.budget_pause))),
+    .where(and(eqParam(chats.workspace_id), isBusy, isNull(chats.budget_pause))),
 );
 
 export const insertChat = insertInto(chats);
@@ -143,7 +146,7 @@ const save = statement<ExecutionColumns & { id: string; expected: number }>(
   build
     .update(chats)
     .set(Object.fromEntries(EXECUTION.map((name) => [name, sql.placeholder(name)])) as never)
-    .where(and(given(chats.id), eq(chats.snapshot_version, sql.placeholder("expected")))),
+    .where(and(eqParam(chats.id), eq(chats.snapshot_version, sql.placeholder("expected")))),
   { expect: 1 },
 );
 
@@ -159,7 +162,7 @@ const guardRules = statement<{ id: string; known: string | null }>(
   build
     .update(chats)
     .set({ permissions: sql`${chats.permissions}` })
-    .where(and(given(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
+    .where(and(eqParam(chats.id), sql`${chats.permissions} is not distinct from ${sql.placeholder("known")}`)),
   { expect: 1 },
 );
 /** Rejects with `stale` when the chat's permissions were changed concurrently. */
@@ -170,7 +173,7 @@ const read = statement<{ id: string }>(
   build
     .update(chats)
     .set({ read_cursor: sql`max(${chats.read_cursor}, ${chats.last_assistant_id})` })
-    .where(given(chats.id)),
+    .where(eqParam(chats.id)),
 );
 /** Marks everything so far as seen by the owner. */
 export const markChatRead = (id: string): Statement => read({ id });
@@ -181,9 +184,9 @@ const pinLast = statement<{ id: string; owner_id: string }>(
     .set({
       pin_order: sql`(select coalesce(max(p.pin_order), 0) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")})`,
     })
-    .where(and(given(chats.id), eq(chats.pin_order, 0))),
+    .where(and(eqParam(chats.id), eq(chats.pin_order, 0))),
 );
-const takePin = statement<{ id: string; owner_id: string }>(
+const removePin = statement<{ id: string; owner_id: string }>(
   build
     .update(chats)
     .set({ pin_order: sql`${chats.pin_order} - 1` })
@@ -191,7 +194,7 @@ const takePin = statement<{ id: string; owner_id: string }>(
       sql`${chats.owner_id} = ${sql.placeholder("owner_id")} and ${chats.pin_order} > (select nullif(p.pin_order, 0) from chats p where p.id = ${sql.placeholder("id")})`,
     ),
 );
-const dropPin = statement<{ id: string }>(build.update(chats).set({ pin_order: 0 }).where(given(chats.id)));
+const clearPin = statement<{ id: string }>(build.update(chats).set({ pin_order: 0 }).where(eqParam(chats.id)));
 const makeRoom = statement<{ owner_id: string; at: number }>(
   build
     .update(chats)
@@ -200,24 +203,24 @@ const makeRoom = statement<{ owner_id: string; at: number }>(
       sql`${chats.owner_id} = ${sql.placeholder("owner_id")} and ${chats.pin_order} >= ${sql.placeholder("at")} and ${chats.pin_order} > 0`,
     ),
 );
-const putPin = statement<{ id: string; owner_id: string; at: number }>(
+const insertPin = statement<{ id: string; owner_id: string; at: number }>(
   build
     .update(chats)
     .set({
       pin_order: sql`min(${sql.placeholder("at")}, (select count(*) + 1 from chats p where p.owner_id = ${sql.placeholder("owner_id")} and p.pin_order > 0))`,
     })
-    .where(given(chats.id)),
+    .where(eqParam(chats.id)),
 );
 
 /** Pins a chat after the owner's other pinned ones. Does nothing if it is already pinned. */
 export const pinChat = (id: string, owner_id: string): Statement[] => [pinLast({ id, owner_id })];
 
 /** Unpins a chat and closes the gap. */
-export const unpinChat = (id: string, owner_id: string): Statement[] => [takePin({ id, owner_id }), dropPin({ id })];
+export const unpinChat = (id: string, owner_id: string): Statement[] => [removePin({ id, owner_id }), clearPin({ id })];
 
 /** Moves a pinned chat to position `at`, counted from 1, or to the end if that is beyond it. */
 export const movePin = (id: string, owner_id: string, at: number): Statement[] => [
   ...unpinChat(id, owner_id),
   makeRoom({ owner_id, at }),
-  putPin({ id, owner_id, at }),
+  insertPin({ id, owner_id, at }),
 ];

@@ -1,7 +1,7 @@
 // Contexts of workspaces and chats: what an agent pushed last, what a chat has pinned, and since when the two differ (facts/chats 5.5,
 // rules CX-6 to CX-10). Decisions that depend on the newest value of another row are made in SQL, inside the batch.
 import { eq, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { chat_contexts, context_snapshots, workspace_contexts } from "../schema/context.ts";
 
 export type WorkspaceContextRow = typeof workspace_contexts.$inferSelect;
@@ -26,18 +26,18 @@ export const findChatContext = query(
     })
     .from(chat_contexts)
     .innerJoin(context_snapshots, eq(context_snapshots.id, chat_contexts.snapshot))
-    .where(given(chat_contexts.chat)),
+    .where(eqParam(chat_contexts.chat)),
 );
 
 const insert = insertInto(context_snapshots);
 /** Inserts the snapshot unless it exists. */
-export const keepSnapshot = (row: SnapshotRow): Statement => {
+export const insertSnapshot = (row: SnapshotRow): Statement => {
   const made = insert(row);
   return { ...made, sql: `${made.sql} on conflict do nothing` };
 };
 
 /** Stores the workspace's new context. */
-export const putWorkspaceContext = statement<WorkspaceContextRow>(
+export const upsertWorkspaceContext = statement<WorkspaceContextRow>(
   build
     .insert(workspace_contexts)
     .values({
@@ -73,8 +73,8 @@ export const dropSnapshots = (): Statement => ({
  * Returns the chats of the workspace whose dirty flag changes once its context has the digest `hash`. Only chats that have pinned
  * something.
  */
-export const listChatsTurned = (workspace_id: string, hash: string) => turned({ workspace_id, hash });
-const turned = query(
+export const listChatsTurned = (workspace_id: string, hash: string) => findTurned({ workspace_id, hash });
+const findTurned = query(
   build
     .select({ id: sql<string>`ch.id`.as("id"), owner_id: sql<string>`ch.owner_id`.as("owner_id") })
     .from(sql`chats ch join chat_contexts c on c.chat = ch.key join context_snapshots s on s.id = c.snapshot`)
@@ -96,7 +96,7 @@ export const markDirty = (workspace_id: string, hash: string, now: number): Stat
 });
 
 /**
- * That the owner of a chat `ch` may use a workspace `ws`, as mayUseWorkspace of src/domain/access.ts says: its owner, an owner of the deployment, and
+ * That the owner of a chat `ch` may use a workspace `ws`, as canUseWorkspace of src/domain/access.ts says: its owner, an owner of the deployment, and
  * members of its organization with whom it is shared.
  */
 const MAY_USE = `(ws.owner_id = ch.owner_id
@@ -129,7 +129,7 @@ export const repinContext = (chat: number, workspace_id: string | null, now: num
 ];
 
 /** Removes the chat's pinned context. */
-export const forgetChatContext = (chat: number): Statement[] => [
+export const deleteChatContext = (chat: number): Statement[] => [
   { touches: [], sql: "delete from chat_contexts where chat = ?1", rows: [[chat]] },
   dropSnapshots(),
 ];

@@ -1,19 +1,19 @@
 // Pull requests of chats: reads one, stores a host's answer, and provides the conditions for lists. Written only by
 // actors/chat/background/pull-requests.ts.
 import { eq, getTableColumns, or, type SQL, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, insertInto, query, type RowOfQuery, type Statement } from "../engine/sql.ts";
 import { clearTimer, setTimer } from "../engine/timers.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
-import { forgetPull, indexPull } from "./search.ts";
+import { indexPull, unindexPull } from "./search.ts";
 
 export type ChatDiffRow = typeof chat_diffs.$inferSelect;
 
 const { kept: _kept, failures: _failures, ...shown } = getTableColumns(chat_diffs);
 
 /** The columns that callers see. */
-export const shownDiff = shown;
-export type ShownDiff = Omit<ChatDiffRow, "kept" | "failures">;
+export const diffColumns = shown;
+export type ChatDiffView = Omit<ChatDiffRow, "kept" | "failures">;
 
 /** The chat and its pull request, if any: {id}. */
 export const findChatDiff = query(
@@ -30,24 +30,24 @@ export const findChatDiff = query(
     })
     .from(chats)
     .leftJoin(chat_diffs, eq(chat_diffs.chat, chats.key))
-    .where(given(chats.id)),
+    .where(eqParam(chats.id)),
 );
-export type FoundChatDiff = RowOfQuery<typeof findChatDiff>;
+export type ChatWithDiffRow = RowOfQuery<typeof findChatDiff>;
 
 const TIMER = "chat_diff";
 const drop = deleteBy(chat_diffs, chat_diffs.chat);
 const insert = insertInto(chat_diffs);
 
 /** Replaces the row and sets when the host is asked again; null: only on activity. */
-export const putChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
+export const replaceChatDiff = (chat_id: string, row: ChatDiffRow, due: number | null): Statement[] => [
   drop(row.chat),
   insert(row),
-  row.pr_number === null ? forgetPull(row.chat) : indexPull(row.chat, `${row.pr_number} ${row.pr_title}`),
-  askPullLater(chat_id, due),
+  row.pr_number === null ? unindexPull(row.chat) : indexPull(row.chat, `${row.pr_number} ${row.pr_title}`),
+  scheduleRefresh(chat_id, due),
 ];
 
 /** Moves the next request to the host. */
-export const askPullLater = (chat_id: string, due: number | null): Statement =>
+export const scheduleRefresh = (chat_id: string, due: number | null): Statement =>
   due === null ? clearTimer(TIMER, chat_id, "refresh") : setTimer(TIMER, chat_id, "refresh", due);
 
 export type PullFilter = {
@@ -60,20 +60,22 @@ export type PullFilter = {
 };
 
 /** Returns conditions on the table `chats` of a query. Strings must be in lower case. */
-export const pullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
-  statuses.length === 0 ? undefined : of(or(...statuses.map((one) => STATUS[one]))),
+export const buildPullConditions = ({ statuses, repo, title, number, url }: PullFilter): (SQL | undefined)[] => [
+  statuses.length === 0 ? undefined : hasDiffWhere(or(...statuses.map((one) => STATUS[one]))),
   repo === undefined
     ? undefined
-    : of(sql`(instr(lower(d.remote_origin), ${repo}) > 0 or instr(lower(d.url), ${repo}) > 0)`),
-  title === undefined ? undefined : of(sql`d.pr_number is not null and instr(lower(d.pr_title), ${title}) > 0`),
-  number === undefined ? undefined : of(sql`d.pr_number = ${number}`),
+    : hasDiffWhere(sql`(instr(lower(d.remote_origin), ${repo}) > 0 or instr(lower(d.url), ${repo}) > 0)`),
+  title === undefined
+    ? undefined
+    : hasDiffWhere(sql`d.pr_number is not null and instr(lower(d.pr_title), ${title}) > 0`),
+  number === undefined ? undefined : hasDiffWhere(sql`d.pr_number = ${number}`),
   url === undefined
     ? undefined
     : sql`exists (select 1 from chat_diffs d join chats f on f.key = d.chat
         where lower(d.url) = ${url} and (f.key = ${chats.key} or f.parent_chat_id = ${chats.id}))`,
 ];
 
-const of = (condition: SQL | undefined): SQL =>
+const hasDiffWhere = (condition: SQL | undefined): SQL =>
   sql`exists (select 1 from chat_diffs d where d.chat = ${chats.key} and ${condition})`;
 
 const STATUS = {

@@ -2,7 +2,7 @@
 // chat has referenced it. A chat keeps its newest fifty files.
 import { asc } from "drizzle-orm";
 import type { Blobs } from "../blobs.ts";
-import { build, findBy, given, insertInto, query, type Statement } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, type Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_files } from "../schema/chat-files.ts";
 import { chats } from "../schema/chats.ts";
@@ -10,17 +10,21 @@ import { chats } from "../schema/chats.ts";
 export type ChatFileRow = typeof chat_files.$inferSelect;
 
 /** Maximum files of a chat (facts/chats 3.4). */
-export const CHAT_FILES_LIMIT = 50;
+export const MAX_CHAT_FILES = 50;
 
 /** Parameters: {id}. */
 export const findChatFile = findBy(chat_files, chat_files.id);
 
 /** The ID of the chat with this key: {key}. */
-export const findChatIdByKey = query(build.select({ id: chats.id }).from(chats).where(given(chats.key)));
+export const findChatIdByKey = query(build.select({ id: chats.id }).from(chats).where(eqParam(chats.key)));
 
 /** The files of a chat, oldest first: {chat}. */
 export const listChatFiles = query(
-  build.select().from(chat_files).where(given(chat_files.chat)).orderBy(asc(chat_files.created_at), asc(chat_files.id)),
+  build
+    .select()
+    .from(chat_files)
+    .where(eqParam(chat_files.chat))
+    .orderBy(asc(chat_files.created_at), asc(chat_files.id)),
 );
 
 export const insertChatFile = insertInto(chat_files);
@@ -42,7 +46,7 @@ export const linkChatFiles = (chat: number, ids: readonly string[], now: number)
         {
           touches: [],
           sql: `delete from chat_files where chat = ?1 and id not in
-            (select id from chat_files where chat = ?1 order by linked_at desc, created_at desc, id limit ${CHAT_FILES_LIMIT})`,
+            (select id from chat_files where chat = ?1 order by linked_at desc, created_at desc, id limit ${MAX_CHAT_FILES})`,
           rows: [[chat]],
         },
       ];
@@ -62,5 +66,5 @@ export const readAttachment = async (
   const row = await store.get(findChatFile({ id }));
   if (!row) return undefined;
   const { name, media_type, hash } = row;
-  return { name, media_type, bytes: await Bun.file(await blobs.pathOf(hash)).bytes() };
+  return { name, media_type, bytes: await Bun.file(await blobs.getPath(hash)).bytes() };
 };

@@ -4,8 +4,8 @@ import { and, eq, isNull, or, type SQL, sql } from "drizzle-orm";
 import { type Query, textNow } from "../engine/sql.ts";
 import { chats } from "../schema/chats.ts";
 import type { ChatRow } from "./chats.ts";
-import { type PullFilter, pullConditions } from "./diffs.ts";
-import { firstHits, type Matching, matchingRoots, rootMatches } from "./search.ts";
+import { buildPullConditions, type PullFilter } from "./diffs.ts";
+import { type Matching, matchesRoot, matchingRoots, selectFirstHits } from "./search.ts";
 
 export type ChatFilter = {
   readonly owner_id: string;
@@ -41,7 +41,7 @@ export const searchAllHits = (filter: ChatFilter, search: Matching, page: ChatPa
   walk(filter, page, isHit(filter, search));
 
 /** Maximum hits for which every chat with a hit is examined. */
-const FEW_HITS = 2_000;
+const MAX_FEW_HITS = 2_000;
 
 /** Returns the same page of a search with few hits. Examines only the chats with hits. Returns a single null if there are many hits. */
 export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, offset, after }: ChatPage) => {
@@ -53,23 +53,23 @@ export const searchFewHits = (filter: ChatFilter, search: Matching, { limit, off
   const where = and(
     sql`${chats.key} in (select key from few union all select root.key from few
       join chats sub on sub.key = few.key join chats root on root.id = sub.parent_chat_id)`,
-    ...conditions(filter),
+    ...buildConditions(filter),
     isBehind,
-    after?.pin_order === 0 ? behind(after) : undefined,
+    after?.pin_order === 0 ? isAfterCursor(after) : undefined,
   );
-  return textNow<string | null>(sql`with hits (key) as materialized (${firstHits(search, FEW_HITS + 1)}),
-    few (key) as materialized (select distinct key from hits where (select count(*) from hits) <= ${sql.raw(String(FEW_HITS))}),
+  return textNow<string | null>(sql`with hits (key) as materialized (${selectFirstHits(search, MAX_FEW_HITS + 1)}),
+    few (key) as materialized (select distinct key from hits where (select count(*) from hits) <= ${sql.raw(String(MAX_FEW_HITS))}),
     found (id, place) as (
       select ${chats.id}, row_number() over (order by ${pin} = 0, ${pin}, ${moved} desc, ${chats.id} desc) from ${chats} not indexed where ${where})
     select id from (
-      select null as id, 0 as place where (select count(*) from hits) > ${sql.raw(String(FEW_HITS))}
+      select null as id, 0 as place where (select count(*) from hits) > ${sql.raw(String(MAX_FEW_HITS))}
       union all select id, place from (select id, place from found order by place limit ${limit} offset ${offset}) page
     ) answer order by place`);
 };
 
 /** Returns the number of hits of a search over all owners, at most `most`. */
 export const countHits = (search: Matching, most: number): Query<number> =>
-  textNow(sql`select count(*) from (${firstHits(search, most)}) hits`);
+  textNow(sql`select count(*) from (${selectFirstHits(search, most)}) hits`);
 
 /**
  * Returns the given root chats that match, in any order. Examines each chat separately, whatever else has hits. Materialized, because
@@ -78,15 +78,15 @@ export const countHits = (search: Matching, most: number): Query<number> =>
 export const listMatching = (ids: readonly string[], search: Matching): Query<string> =>
   textNow(sql`with asked (id, key) as materialized (
       select ${chats.id}, ${chats.key} from ${chats} where ${chats.id} in (select value from json_each(${JSON.stringify(ids)})))
-    select chats.id from asked chats where ${rootMatches(search)}`);
+    select chats.id from asked chats where ${matchesRoot(search)}`);
 
 /** Reads pinned chats separately, so that each half uses its own index. Reads only the entries of an index up to the end of the page. */
 const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL): Query<string> => {
   const last = Math.min(offset + limit, Number.MAX_SAFE_INTEGER);
   const unpinned = and(
-    ...conditions(filter),
+    ...buildConditions(filter),
     isUnpinned(filter),
-    after?.pin_order === 0 ? behind(after) : undefined,
+    after?.pin_order === 0 ? isAfterCursor(after) : undefined,
     hit,
   );
   const rest = sql`select id, pin, moved from (
@@ -96,14 +96,14 @@ const walk = (filter: ChatFilter, { limit, offset, after }: ChatPage, hit?: SQL)
     return textNow(sql`select id from (${rest}) page order by moved desc, id desc limit ${limit} offset ${offset}`);
   }
   const isNext = after ? sql`${chats.pin_order} > ${after.pin_order}` : undefined;
-  const own = conditions({ ...filter, shared_with: [] });
+  const own = buildConditions({ ...filter, shared_with: [] });
   const pinned = sql`select ${chats.id} as id, ${chats.pin_order} as pin, 0 as moved from ${chats}
     where ${and(...own, sql`${chats.pin_order} > 0`, isNext, hit)}`;
   return textNow(sql`select id from (${pinned} union all ${rest}) page
     order by pin = 0, pin, moved desc, id desc limit ${limit} offset ${offset}`);
 };
 
-const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
+const buildConditions = (filter: ChatFilter): (SQL | undefined)[] => {
   const { archived, has_unread, title, labels, pull } = filter;
   return [
     toSource(filter),
@@ -117,7 +117,7 @@ const conditions = (filter: ChatFilter): (SQL | undefined)[] => {
       ({ key, value }) =>
         sql`exists (select 1 from json_each(${chats.labels}) l where l.key = ${key} and l.value = ${value})`,
     ),
-    ...pullConditions(pull),
+    ...buildPullConditions(pull),
   ];
 };
 
@@ -140,9 +140,9 @@ const isHit = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => 
   // The plus sign keeps SQLite walking the list in order and looking each key up among the hits, never the other way round.
   const own = sql`+${chats.key} in (${matchingRoots(owner_id, search)})`;
   if (shared_with.length === 0) return own;
-  return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${rootMatches(search)} end`;
+  return sql`case when ${chats.owner_id} = ${owner_id} then ${own} else ${matchesRoot(search)} end`;
 };
 
 /** Matches rows that follow this one in the order of the list. */
-const behind = ({ updated_at, id }: Pick<ChatRow, "id" | "updated_at">): SQL =>
+const isAfterCursor = ({ updated_at, id }: Pick<ChatRow, "id" | "updated_at">): SQL =>
   sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;

@@ -16,20 +16,20 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { messages, queued_messages } from "../schema/chats.ts";
 
 export type MessageRow = typeof messages.$inferSelect;
 
 const chat = sql.placeholder("chat");
-const ofChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
-const forModel = and(ofChat, inArray(messages.visibility, ["model", "both"]));
-const forPeople = and(ofChat, inArray(messages.visibility, ["user", "both"]));
+const isInChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
+const isForModel = and(isInChat, inArray(messages.visibility, ["model", "both"]));
+const isForPeople = and(isInChat, inArray(messages.visibility, ["user", "both"]));
 
 /** What is read of messages for one page: it is parsed and sent while everyone else waits. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** The same for a model, which takes less than that. */
-const HISTORY_BYTES = 16 * 1024 * 1024;
+const MAX_HISTORY_BYTES = 16 * 1024 * 1024;
 
 const sized = {
   ...getTableColumns(messages),
@@ -39,7 +39,7 @@ const sized = {
 type Fit = { readonly order: "asc" | "desc"; readonly limit?: SQL; readonly most: number };
 
 /** The first of these messages that together have about so many bytes, at least one. Their sizes are known without reading them. */
-const fits = (rows: SQL | undefined, { order, limit = sql``, most }: Fit): SQL => {
+const fitsPage = (rows: SQL | undefined, { order, limit = sql``, most }: Fit): SQL => {
   const direction = sql.raw(order);
   return sql`${messages.id} in (select page.id from (select one.id, sum(one.bytes) over (order by one.id ${direction}) - one.bytes as ahead
     from (select ${messages.id} as id, octet_length(${messages.content}) as bytes from ${messages} where ${rows}
@@ -50,11 +50,15 @@ const isFull = (rows: readonly { readonly bytes: number }[], most: number): bool
   rows.reduce((sum, { bytes }) => sum + bytes, 0) >= most;
 
 /** Whether a page has ended for its bytes, so that there may be more messages. */
-export const isFullPage = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, PAGE_BYTES);
+export const isFullPage = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, MAX_PAGE_BYTES);
 
 const limit = sql`limit ${sql.placeholder("limit")}`;
-const between = and(forPeople, gt(messages.id, sql.placeholder("after")), lt(messages.id, sql.placeholder("before")));
-const atRevision = and(between, lte(messages.revision, sql.placeholder("revision")));
+const isBetween = and(
+  isForPeople,
+  gt(messages.id, sql.placeholder("after")),
+  lt(messages.id, sql.placeholder("before")),
+);
+const isAtRevision = and(isBetween, lte(messages.revision, sql.placeholder("revision")));
 
 /**
  * Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`, as far as they fit into a page:
@@ -64,7 +68,7 @@ export const listMessages = query(
   build
     .select(sized)
     .from(messages)
-    .where(fits(atRevision, { order: "asc", limit, most: PAGE_BYTES }))
+    .where(fitsPage(isAtRevision, { order: "asc", limit, most: MAX_PAGE_BYTES }))
     .orderBy(asc(messages.id)),
 );
 
@@ -73,7 +77,7 @@ export const listNewestMessages = query(
   build
     .select(sized)
     .from(messages)
-    .where(fits(between, { order: "desc", limit, most: PAGE_BYTES }))
+    .where(fitsPage(isBetween, { order: "desc", limit, most: MAX_PAGE_BYTES }))
     .orderBy(desc(messages.id)),
 );
 
@@ -85,7 +89,7 @@ export const findCustomPrompt = query(
   build
     .select({ custom_prompt: messages.custom_prompt })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "user")))
+    .where(and(isForPeople, eq(messages.role, "user")))
     .orderBy(desc(messages.id))
     .limit(1),
 );
@@ -97,24 +101,24 @@ export const findContextRow = query(
   build
     .select({ content: messages.content })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "system"), namesContext))
+    .where(and(isForPeople, eq(messages.role, "system"), namesContext))
     .orderBy(desc(messages.id))
     .limit(1),
 );
 
-const written = and(forPeople, eq(messages.role, "user"), gt(messages.id, sql.placeholder("after")));
+const isPromptAfter = and(isForPeople, eq(messages.role, "user"), gt(messages.id, sql.placeholder("after")));
 
 /** What people have written after this message, newest first, as far as it fits into a page: {chat, after, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
     .from(messages)
-    .where(and(fits(written, { order: "desc", most: PAGE_BYTES }), hasText))
+    .where(and(fitsPage(isPromptAfter, { order: "desc", most: MAX_PAGE_BYTES }), hasText))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );
 
-const since = and(forModel, gte(messages.id, sql.placeholder("from")));
+const since = and(isForModel, gte(messages.id, sql.placeholder("from")));
 
 /** What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time: {chat, from}. */
 export const listModelHistory = query(
@@ -124,26 +128,26 @@ export const listModelHistory = query(
     .where(
       and(
         since,
-        sql`(${messages.id} = ${sql.placeholder("from")} or ${fits(since, { order: "desc", most: HISTORY_BYTES })})`,
+        sql`(${messages.id} = ${sql.placeholder("from")} or ${fitsPage(since, { order: "desc", most: MAX_HISTORY_BYTES })})`,
       ),
     )
     .orderBy(asc(messages.id)),
 );
 
 /** Whether older messages were left out of what a model is given. */
-export const isCutHistory = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, HISTORY_BYTES);
+export const isCutHistory = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, MAX_HISTORY_BYTES);
 
-const upTo = and(ofChat, lte(messages.id, sql.placeholder("up_to")));
+const isUpTo = and(isInChat, lte(messages.id, sql.placeholder("up_to")));
 
 /** The history up to and including this message: {chat, up_to}. */
-export const listHistoryUpTo = query(build.select().from(messages).where(upTo).orderBy(asc(messages.id)));
+export const listHistoryUpTo = query(build.select().from(messages).where(isUpTo).orderBy(asc(messages.id)));
 
 /** How many bytes that is: {chat, up_to}. */
 export const weighHistoryUpTo = query(
   build
     .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
     .from(messages)
-    .where(upTo),
+    .where(isUpTo),
 );
 
 /** The newest row that replaces everything before it: {chat}. */
@@ -151,7 +155,7 @@ export const findMarker = query(
   build
     .select({ id: messages.id, replayed: messages.replayed })
     .from(messages)
-    .where(and(ofChat, isNotNull(messages.replayed)))
+    .where(and(isInChat, isNotNull(messages.replayed)))
     .orderBy(desc(messages.id))
     .limit(1),
 );
@@ -161,7 +165,7 @@ export const findClearing = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(ofChat, isNotNull(messages.replayed), sql`json_array_length(${messages.content}) = 0`))
+    .where(and(isInChat, isNotNull(messages.replayed), sql`json_array_length(${messages.content}) = 0`))
     .orderBy(desc(messages.id))
     .limit(1),
 );
@@ -171,7 +175,7 @@ export const findSaidAfter = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(forModel, gt(messages.id, sql.placeholder("after")), ne(messages.role, "system")))
+    .where(and(isForModel, gt(messages.id, sql.placeholder("after")), ne(messages.role, "system")))
     .limit(1),
 );
 
@@ -180,7 +184,7 @@ export const findAnswerAfter = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(forModel, gt(messages.id, sql.placeholder("after")), inArray(messages.role, ["assistant", "tool"])))
+    .where(and(isForModel, gt(messages.id, sql.placeholder("after")), inArray(messages.role, ["assistant", "tool"])))
     .limit(1),
 );
 
@@ -189,7 +193,7 @@ export const listSystemRows = query(
   build
     .select(sized)
     .from(messages)
-    .where(and(forModel, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
+    .where(and(isForModel, eq(messages.role, "system"), lt(messages.id, sql.placeholder("before"))))
     .orderBy(asc(messages.id)),
 );
 
@@ -198,7 +202,7 @@ export const listModelBefore = query(
   build
     .select(sized)
     .from(messages)
-    .where(and(forModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
+    .where(and(isForModel, isNull(messages.replayed), lt(messages.id, sql.placeholder("before"))))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );
@@ -208,7 +212,7 @@ export const findMessage = query(
   build
     .select()
     .from(messages)
-    .where(and(given(messages.id), eq(messages.chat, chat))),
+    .where(and(eqParam(messages.id), eq(messages.chat, chat))),
 );
 
 /** IDs of the messages that people can see, from `from` on: {chat, from}. */
@@ -216,7 +220,7 @@ export const listMessageIds = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(forPeople, gte(messages.id, sql.placeholder("from"))))
+    .where(and(isForPeople, gte(messages.id, sql.placeholder("from"))))
     .orderBy(asc(messages.id)),
 );
 
@@ -241,7 +245,7 @@ export const findAssistantBefore = query(
   build
     .select({ id: messages.id })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "assistant"), lt(messages.id, sql.placeholder("before"))))
+    .where(and(isForPeople, eq(messages.role, "assistant"), lt(messages.id, sql.placeholder("before"))))
     .orderBy(desc(messages.id))
     .limit(1),
 );
@@ -253,7 +257,7 @@ export const deleteMessagesFrom = statement<{ chat: number; from: number; revisi
   build
     .update(messages)
     .set({ deleted: true, revision: sql`${sql.placeholder("revision")}` })
-    .where(and(ofChat, gte(messages.id, sql.placeholder("from")))),
+    .where(and(isInChat, gte(messages.id, sql.placeholder("from")))),
 );
 
 /** Parameters: {chat}. In the order in which they will be sent. */

@@ -1,14 +1,14 @@
 // Finds chats past their retention period, and deletes a chat in slices (facts/chats 4.16).
 import { and, asc, lt, sql } from "drizzle-orm";
-import { build, given, query, type Statement } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
-import { forgetChatContext } from "./context.ts";
-import { forgetChat, forgetMessagesUpTo } from "./search.ts";
+import { deleteChatContext } from "./context.ts";
+import { unindexChat, unindexMessagesUpTo } from "./search.ts";
 
 /** Maximum chats per run. */
-const CHATS_AT_ONCE = 1_000;
+const MAX_CHATS_PER_RUN = 1_000;
 /** Messages deleted per commit, including their search index entries, which take about 10 us each. */
-const SLICE = 200;
+const SLICE_MESSAGES = 200;
 
 /**
  * Root chats that are not archived, pinned or active and have had no activity since {before}, including their sub-chats; longest inactive
@@ -26,7 +26,7 @@ export const listSilentChats = query(
           and (sub.updated_at >= ${sql.placeholder("before")} or sub.status in ('running', 'interrupting', 'requires_action')))`,
     )
     .orderBy(asc(chats.updated_at))
-    .limit(CHATS_AT_ONCE),
+    .limit(MAX_CHATS_PER_RUN),
 );
 
 /** Root chats archived before {before}. For `scan`. */
@@ -42,7 +42,7 @@ export const listForgottenChats = query(
       ),
     )
     .orderBy(asc(chats.updated_at))
-    .limit(CHATS_AT_ONCE),
+    .limit(MAX_CHATS_PER_RUN),
 );
 
 /** The last message of the next slice: {chat}. */
@@ -53,23 +53,23 @@ export const findSliceEnd = query(
       build
         .select({ id: messages.id })
         .from(messages)
-        .where(given(messages.chat))
+        .where(eqParam(messages.chat))
         .orderBy(asc(messages.id))
-        .limit(SLICE)
+        .limit(SLICE_MESSAGES)
         .as("slice"),
     )
     .having(sql`max(id) is not null`),
 );
 
 export const deleteMessageSlice = (chat: number, last: number): Statement[] => [
-  forgetMessagesUpTo(chat, last),
+  unindexMessagesUpTo(chat, last),
   { touches: [], sql: "delete from messages where chat = ?1 and id <= ?2", rows: [[chat, last]] },
 ];
 
 /** Deletes all other rows that reference the chat. File contents are deleted once no row references them. */
 export const deleteChatLeavings = (chat: number): Statement[] => [
-  ...forgetChat(chat),
-  ...forgetChatContext(chat),
+  ...unindexChat(chat),
+  ...deleteChatContext(chat),
   ...["queued_messages", "chat_requests", "chat_files", "chat_shares", "chat_runs", "chat_diffs"].map((table) => ({
     touches: [],
     sql: `delete from ${table} where chat = ?1`,

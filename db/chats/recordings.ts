@@ -1,6 +1,6 @@
 // Recorded prompts and answers of the gateway's calls, encrypted by src/domain/ai/recordings.ts.
 import { asc, eq, inArray, lt, sql } from "drizzle-orm";
-import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { model_recordings, model_spend } from "../schema/model-spend.ts";
 import { users } from "../schema/users.ts";
 
@@ -22,7 +22,7 @@ export const findRecording = query(
     .from(model_spend)
     .innerJoin(model_recordings, eq(model_recordings.id, model_spend.recording_id))
     .innerJoin(users, eq(users.id, model_recordings.user_id))
-    .where(given(model_spend.key)),
+    .where(eqParam(model_spend.key)),
 );
 
 export const deleteRecordingsByUser = deleteBy(model_recordings, model_recordings.user_id);

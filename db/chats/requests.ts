@@ -1,7 +1,7 @@
 // Stored answers for requests that may be retried after a dropped connection, written in the same batch as the effect.
 import { and, lt, sql } from "drizzle-orm";
 import { AppError } from "#base/errors.ts";
-import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_requests } from "../schema/chats.ts";
 
@@ -13,17 +13,17 @@ const findChatRequest = query(
   build
     .select({ answer: chat_requests.answer, digest: chat_requests.digest })
     .from(chat_requests)
-    .where(and(given(chat_requests.chat), given(chat_requests.key))),
+    .where(and(eqParam(chat_requests.chat), eqParam(chat_requests.key))),
 );
 
 const insert = insertInto(chat_requests);
-const forget = statement<{ chat: number; before: number }>(
+const deleteOldRequests = statement<{ chat: number; before: number }>(
   build
     .delete(chat_requests)
-    .where(and(given(chat_requests.chat), lt(chat_requests.created_at, sql.placeholder("before")))),
+    .where(and(eqParam(chat_requests.chat), lt(chat_requests.created_at, sql.placeholder("before")))),
 );
 
-const KEPT_MS = 86_400_000;
+const ANSWER_TTL_MS = 86_400_000;
 
 /** Returns the stored answer to this request, if any. Throws 409 when the key was used with different content. */
 export const findAnswer = async (
@@ -33,16 +33,19 @@ export const findAnswer = async (
 ): Promise<{ readonly answer: unknown } | undefined> => {
   const known = await store.get(findChatRequest({ chat, key }));
   if (known && known.digest !== "" && known.digest !== digest) {
-    throw new AppError("conflict", "This Idempotency-Key came with another body before.", {
-      detail: "Send the same request again, or this one with a key of its own.",
+    throw new AppError("conflict", "This Idempotency-Key was already used with a different body.", {
+      detail: "Resend the original request, or use a new key for this one.",
     });
   }
   return known;
 };
 
 /** Stores the answer, and deletes those older than a day. */
-export const keepAnswer = (
+export const insertAnswer = (
   chat: number,
   { key, digest }: RequestKey,
   { answer, now }: { answer: unknown; now: number },
-): Statement[] => [forget({ chat, before: now - KEPT_MS }), insert({ chat, key, digest, answer, created_at: now })];
+): Statement[] => [
+  deleteOldRequests({ chat, before: now - ANSWER_TTL_MS }),
+  insert({ chat, key, digest, answer, created_at: now }),
+];

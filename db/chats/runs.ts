@@ -1,6 +1,6 @@
 // Recorded model calls: the recorder's statements, and reads for debugging a chat (facts/chats 4.18).
 import { and, asc, desc, eq, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, type Statement, updateBy } from "../engine/sql.ts";
 import { chat_run_steps, chat_runs } from "../schema/chat-runs.ts";
 import { messages } from "../schema/chats.ts";
 
@@ -8,9 +8,9 @@ export type ChatRunRow = typeof chat_runs.$inferSelect;
 export type ChatRunStepRow = typeof chat_run_steps.$inferSelect;
 
 /** Maximum runs in one answer. */
-const RUNS_SHOWN = 100;
+const MAX_LISTED_RUNS = 100;
 /** Steps deleted per commit. */
-const SLICE = 100;
+const SLICE_ROWS = 100;
 
 export const insertRun = insertInto(chat_runs);
 export const updateRun = updateBy(chat_runs, chat_runs.key);
@@ -18,7 +18,7 @@ export const insertStep = insertInto(chat_run_steps);
 
 /** Newest first: {chat}. */
 export const listRuns = query(
-  build.select().from(chat_runs).where(given(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(RUNS_SHOWN),
+  build.select().from(chat_runs).where(eqParam(chat_runs.chat)).orderBy(desc(chat_runs.key)).limit(MAX_LISTED_RUNS),
 );
 
 /** Parameters: {id}. */
@@ -26,7 +26,7 @@ export const findRun = findBy(chat_runs, chat_runs.id);
 
 /** In order: {run}. */
 export const listSteps = query(
-  build.select().from(chat_run_steps).where(given(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
+  build.select().from(chat_run_steps).where(eqParam(chat_run_steps.run)).orderBy(asc(chat_run_steps.number)),
 );
 
 /** The newest message, and the newest one of a user: {chat}. For `scan`. */
@@ -37,7 +37,7 @@ export const findHistoryTips = query(
       user: sql<number | null>`max(case when ${messages.role} = 'user' then ${messages.id} end)`.as("user"),
     })
     .from(messages)
-    .where(and(given(messages.chat), eq(messages.deleted, false))),
+    .where(and(eqParam(messages.chat), eq(messages.deleted, false))),
 );
 
 /** Parameters: {chat}. */
@@ -46,14 +46,14 @@ export const findAnyStep = query(
     .select({ run: chat_run_steps.run })
     .from(chat_run_steps)
     .innerJoin(chat_runs, eq(chat_runs.key, chat_run_steps.run))
-    .where(given(chat_runs.chat))
+    .where(eqParam(chat_runs.chat))
     .limit(1),
 );
 
 export const deleteRunSlice = (chat: number): Statement => ({
   touches: [],
   sql: `delete from chat_run_steps where (run, number) in
-    (select s.run, s.number from chat_run_steps s join chat_runs r on r.key = s.run where r.chat = ?1 limit ${SLICE})`,
+    (select s.run, s.number from chat_run_steps s join chat_runs r on r.key = s.run where r.chat = ?1 limit ${SLICE_ROWS})`,
   rows: [[chat]],
 });
 
@@ -71,26 +71,26 @@ export const deleteOldRunSlice = (before: number): Statement[] => [
   {
     touches: [],
     sql: `delete from chat_run_steps where (run, number) in
-      (select s.run, s.number from chat_runs r join chat_run_steps s on s.run = r.key where r.started_at < ?1 limit ${SLICE})`,
+      (select s.run, s.number from chat_runs r join chat_run_steps s on s.run = r.key where r.started_at < ?1 limit ${SLICE_ROWS})`,
     rows: [[before]],
   },
   {
     touches: [],
     sql: `delete from chat_runs where key in (select r.key from chat_runs r where r.started_at < ?1
-      and not exists (select 1 from chat_run_steps s where s.run = r.key) limit ${SLICE})`,
+      and not exists (select 1 from chat_run_steps s where s.run = r.key) limit ${SLICE_ROWS})`,
     rows: [[before]],
   },
 ];
 
-const INTERRUPT =
+const INTERRUPT_OPEN_RUNS =
   "update chat_runs set status = 'interrupted', updated_at = ?1, finished_at = ?1 where status = 'in_progress'";
 
 /** Marks runs as interrupted that were open when the server stopped. */
-export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT, rows: [[now]] });
+export const interruptOpenRuns = (now: number): Statement => ({ touches: [], sql: INTERRUPT_OPEN_RUNS, rows: [[now]] });
 
 /** The same for chats of one shard. */
 export const interruptOpenRunsInPart = (part: number, now: number): Statement => ({
   touches: [],
-  sql: `${INTERRUPT} and chat in (select c.key from chats c where c.part = ?2)`,
+  sql: `${INTERRUPT_OPEN_RUNS} and chat in (select c.key from chats c where c.part = ?2)`,
   rows: [[now, part]],
 });

@@ -5,7 +5,7 @@ import { listStems, splitWords } from "#base/words.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 
-type Said = {
+type IndexedMessage = {
   readonly id: number;
   readonly role: string;
   readonly visibility: string;
@@ -13,13 +13,13 @@ type Said = {
 };
 
 /** Returns the text of people and models, without tool results and content that only the model sees. */
-const toSearchText = ({ role, visibility, content }: Said): string => {
+const toSearchText = ({ role, visibility, content }: IndexedMessage): string => {
   if (visibility === "model" || (role !== "user" && role !== "assistant")) return "";
   return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 };
 
 /** Indexes new messages of the chat with this key. */
-export const indexMessages = (chat: number, messages: readonly Said[]): Statement[] => {
+export const indexMessages = (chat: number, messages: readonly IndexedMessage[]): Statement[] => {
   const rows = messages.flatMap((message): Value[][] => {
     const stems = listStems(toSearchText(message));
     return stems.length === 0 ? [] : [[chat, message.id, stems.join(" ")]];
@@ -29,14 +29,14 @@ export const indexMessages = (chat: number, messages: readonly Said[]): Statemen
 };
 
 /** Removes a message and all later ones from the index. */
-export const forgetMessagesFrom = (chat: number, from: number): Statement => ({
+export const unindexMessagesFrom = (chat: number, from: number): Statement => ({
   touches: [],
   sql: "delete from message_search where rowid between (?1 << 32) | ?2 and (?1 << 32) | 4294967295",
   rows: [[chat, from]],
 });
 
 /** Removes messages up to and including this one after they were deleted permanently. */
-export const forgetMessagesUpTo = (chat: number, last: number): Statement => ({
+export const unindexMessagesUpTo = (chat: number, last: number): Statement => ({
   touches: [],
   sql: "delete from message_search where rowid between ?1 << 32 and (?1 << 32) | ?2",
   rows: [[chat, last]],
@@ -53,16 +53,16 @@ export const indexTitle = (chat: number, title: string): Statement => ({
 export const indexPull = (chat: number, text: string): Statement => indexTitle(-chat, text);
 
 /** Removes the pull request from the index. */
-export const forgetPull = (chat: number): Statement => ({
+export const unindexPull = (chat: number): Statement => ({
   touches: [],
   sql: "delete from title_search where rowid = ?1",
   rows: [[-chat]],
 });
 
 /** Removes everything about the chat from the index. */
-export const forgetChat = (chat: number): Statement[] => [
-  forgetMessagesFrom(chat, 0),
-  forgetPull(chat),
+export const unindexChat = (chat: number): Statement[] => [
+  unindexMessagesFrom(chat, 0),
+  unindexPull(chat),
   { touches: [], sql: "delete from title_search where rowid = ?1", rows: [[chat]] },
 ];
 
@@ -113,12 +113,12 @@ const toMatchExpression = (alternatives: readonly Alternative[], split: (text: s
  * Returns the condition that a root chat (its row in the query is named `chats`) matches, itself or through a sub-chat. Reads only that
  * chat's matches.
  */
-export const rootMatches = (matching: Matching): SQL => {
-  const sub = sql`exists (select 1 from chats sub where sub.parent_chat_id = chats.id and ${chatMatches(sql`sub.key`, matching)})`;
-  return sql`(${chatMatches(sql`chats.key`, matching)} or ${sub})`;
+export const matchesRoot = (matching: Matching): SQL => {
+  const sub = sql`exists (select 1 from chats sub where sub.parent_chat_id = chats.id and ${matchesChat(sql`sub.key`, matching)})`;
+  return sql`(${matchesChat(sql`chats.key`, matching)} or ${sub})`;
 };
 
-const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
+const matchesChat = (key: SQL, { messages, titles }: Matching): SQL => {
   const said = sql`exists (select 1 from message_search where message_search match ${messages}
     and rowid between (${key} << 32) and ((${key} << 32) | 4294967295))`;
   const named = sql`exists (select 1 from title_search where title_search match ${titles} and rowid in (${key}, -${key}))`;
@@ -127,7 +127,7 @@ const chatMatches = (key: SQL, { messages, titles }: Matching): SQL => {
 };
 
 /** The keys of chats that were hit, root chats and sub-chats of any owner, once for each hit; at most so many hits are read. */
-export const firstHits = (matching: Matching, most: number): SQL => {
+export const selectFirstHits = (matching: Matching, most: number): SQL => {
   const limit = sql.raw(String(most));
   const ways = listHits(matching).map((way) => sql`select key from (${way} limit ${limit}) hit`);
   return sql`${union(ways)} limit ${limit}`;

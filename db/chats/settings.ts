@@ -8,7 +8,7 @@ import type {
 } from "#schema/chats/model-override.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
-import { deleteSetting, findSetting, findSettings, listSettings, putSetting } from "../settings.ts";
+import { deleteSetting, findSetting, findSettings, listSettings, upsertSetting } from "../settings.ts";
 
 /** Settings of the deployment (facts/chats 4.15). */
 export type ChatSettings = {
@@ -51,35 +51,35 @@ export const USER_CHAT_DEFAULTS: Readonly<UserChatSettings> = {
 };
 
 export const readChatSetting = async <K extends keyof ChatSettings>(store: Store, name: K): Promise<ChatSettings[K]> =>
-  (await valueAt<ChatSettings[K]>(store, toKey(name))) ?? CHAT_DEFAULTS[name];
+  (await readValue<ChatSettings[K]>(store, toKey(name))) ?? CHAT_DEFAULTS[name];
 
-export const putChatSetting = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]): Statement =>
-  putSetting({ key: toKey(name), value: JSON.stringify(value) });
+export const upsertChatSetting = <K extends keyof ChatSettings>(name: K, value: ChatSettings[K]): Statement =>
+  upsertSetting({ key: toKey(name), value: JSON.stringify(value) });
 
 export const readUserChatSetting = async <K extends keyof UserChatSettings>(
   store: Store,
   user_id: string,
   name: K,
 ): Promise<UserChatSettings[K]> =>
-  (await valueAt<UserChatSettings[K]>(store, toKey(name, user_id))) ?? USER_CHAT_DEFAULTS[name];
+  (await readValue<UserChatSettings[K]>(store, toKey(name, user_id))) ?? USER_CHAT_DEFAULTS[name];
 
-export const putUserChatSetting = <K extends keyof UserChatSettings>(
+export const upsertUserChatSetting = <K extends keyof UserChatSettings>(
   user_id: string,
   name: K,
   value: UserChatSettings[K],
-): Statement => putSetting({ key: toKey(name, user_id), value: JSON.stringify(value) });
+): Statement => upsertSetting({ key: toKey(name, user_id), value: JSON.stringify(value) });
 
 /** The settings for a model call in a chat of this user. */
-export type CallSettings = Pick<ChatSettings, (typeof OF_CALLS)[number]> &
-  Pick<UserChatSettings, (typeof OWN_OF_CALLS)[number]>;
-const OF_CALLS = ["system_prompt", "plan_mode_instructions", "allow_debug_logging"] as const;
-const OWN_OF_CALLS = ["prompt", "debug_logging"] as const;
+export type CallSettings = Pick<ChatSettings, (typeof CALL_SETTINGS)[number]> &
+  Pick<UserChatSettings, (typeof USER_CALL_SETTINGS)[number]>;
+const CALL_SETTINGS = ["system_prompt", "plan_mode_instructions", "allow_debug_logging"] as const;
+const USER_CALL_SETTINGS = ["prompt", "debug_logging"] as const;
 
 /** Reads all of them in one query, because every call needs them. */
 export const readCallSettings = async (store: Pick<Store, "all">, user_id: string): Promise<CallSettings> => {
   const names = [
-    ...OF_CALLS.map((name) => [name, toKey(name)]),
-    ...OWN_OF_CALLS.map((name) => [name, toKey(name, user_id)]),
+    ...CALL_SETTINGS.map((name) => [name, toKey(name)]),
+    ...USER_CALL_SETTINGS.map((name) => [name, toKey(name, user_id)]),
   ];
   const keys = JSON.stringify(names.map(([, key]) => key));
   const found = new Map((await store.all(findSettings({ keys }))).map(({ key, value }) => [key, JSON.parse(value)]));
@@ -89,16 +89,16 @@ export const readCallSettings = async (store: Pick<Store, "all">, user_id: strin
 
 /** Returns by model ID the percentage of the context above which the user's chats are compacted. */
 export const readCompactionThresholds = async (store: Store, user_id: string): Promise<[string, number][]> => {
-  const from = thresholdKey(user_id, "");
+  const from = toThresholdKey(user_id, "");
   const rows = await store.all(listSettings({ from, to: `${from}~` }));
   return rows.map(({ key, value }) => [key.slice(from.length), JSON.parse(value) as number]);
 };
 
-export const putCompactionThreshold = (user_id: string, model_id: string, percent: number): Statement =>
-  putSetting({ key: thresholdKey(user_id, model_id), value: JSON.stringify(percent) });
+export const upsertCompactionThreshold = (user_id: string, model_id: string, percent: number): Statement =>
+  upsertSetting({ key: toThresholdKey(user_id, model_id), value: JSON.stringify(percent) });
 
 export const deleteCompactionThreshold = (user_id: string, model_id: string): Statement =>
-  deleteSetting(thresholdKey(user_id, model_id));
+  deleteSetting(toThresholdKey(user_id, model_id));
 
 /** A user's model for a purpose in an organization. */
 export type OverridePlace = {
@@ -109,10 +109,10 @@ export type OverridePlace = {
 export type SetOverride = Omit<ModelOverride, "context">;
 
 export const readModelOverride = (store: Store, place: OverridePlace): Promise<SetOverride | undefined> =>
-  valueAt<SetOverride>(store, overrideKey(place));
+  readValue<SetOverride>(store, toOverrideKey(place));
 
-export const putModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
-  putSetting({ key: overrideKey(place), value: JSON.stringify(set) });
+export const upsertModelOverride = (place: OverridePlace, set: SetOverride): Statement =>
+  upsertSetting({ key: toOverrideKey(place), value: JSON.stringify(set) });
 
 /** Returns an organization's model for a purpose. */
 export const readOrganizationModel = (
@@ -120,26 +120,26 @@ export const readOrganizationModel = (
   organization_id: string,
   context: OrganizationContext,
 ): Promise<Omit<OrganizationOverride, "context"> | undefined> =>
-  valueAt(store, organizationKey(organization_id, context));
+  readValue(store, toOrganizationKey(organization_id, context));
 
-export const putOrganizationModel = (
+export const upsertOrganizationModel = (
   organization_id: string,
   context: OrganizationContext,
   set: Omit<OrganizationOverride, "context">,
-): Statement => putSetting({ key: organizationKey(organization_id, context), value: JSON.stringify(set) });
+): Statement => upsertSetting({ key: toOrganizationKey(organization_id, context), value: JSON.stringify(set) });
 
-const organizationKey = (organization_id: string, context: OrganizationContext): string =>
+const toOrganizationKey = (organization_id: string, context: OrganizationContext): string =>
   `chats.organization_model.${organization_id}.${context}`;
 
-const overrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
+const toOverrideKey = ({ organization_id, user_id, context }: OverridePlace): string =>
   `chats.model_override.${organization_id}.${user_id}.${context}`;
 
-const thresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;
+const toThresholdKey = (user_id: string, model_id: string): string => `chats.compaction.${user_id}.${model_id}`;
 
 const toKey = (name: string, user_id?: string): string =>
   user_id === undefined ? `chats.${name}` : `chats.${name}.${user_id}`;
 
-const valueAt = async <T>(store: Store, key: string): Promise<T | undefined> => {
+const readValue = async <T>(store: Store, key: string): Promise<T | undefined> => {
   const row = await store.get(findSetting({ key }));
   return row && (JSON.parse(row.value) as T);
 };

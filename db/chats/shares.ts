@@ -1,7 +1,7 @@
 // Shares of chats, looked up by chat and by reader. Written by the chat actor; access to sub-chats is decided by their root (rules CS-1 to
 // CS-9).
 import { and, eq, sql } from "drizzle-orm";
-import { build, findBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, findBy, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { chat_shares } from "../schema/chat-shares.ts";
 import { chats } from "../schema/chats.ts";
@@ -15,7 +15,7 @@ export type ChatShareChange = Pick<ChatShareRow, "subject" | "kind"> & { readonl
 /** {chat}: the key of a root chat. */
 export const listChatShares = findBy(chat_shares, chat_shares.chat);
 
-const found = query(
+const findRoles = query(
   build
     .select({ role: chat_shares.role })
     .from(chat_shares)
@@ -35,7 +35,7 @@ export const isSharedWith = async (
   root: string,
   subjects: readonly string[],
 ): Promise<boolean> =>
-  subjects.length > 0 && (await store.get(found({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
+  subjects.length > 0 && (await store.get(findRoles({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
 
 /** Which of these root chats are shared with one of these people and groups: {roots, subjects}, JSON arrays. For `scan`. */
 export const listSharedWith = query(
@@ -51,7 +51,7 @@ export const listSharedWith = query(
     ),
 );
 
-const put = statement<{ chat: number; subject: string; kind: string; role: string }>(
+const upsertShare = statement<{ chat: number; subject: string; kind: string; role: string }>(
   build
     .insert(chat_shares)
     .values({
@@ -63,13 +63,13 @@ const put = statement<{ chat: number; subject: string; kind: string; role: strin
     .onConflictDoNothing(),
 );
 const drop = statement<{ chat: number; subject: string }>(
-  build.delete(chat_shares).where(and(given(chat_shares.chat), given(chat_shares.subject))),
+  build.delete(chat_shares).where(and(eqParam(chat_shares.chat), eqParam(chat_shares.subject))),
 );
-const clear = statement<{ chat: number }>(build.delete(chat_shares).where(given(chat_shares.chat)));
+const clear = statement<{ chat: number }>(build.delete(chat_shares).where(eqParam(chat_shares.chat)));
 
 export const changeChatShares = (chat: number, changes: readonly ChatShareChange[]): Statement[] =>
   changes.map(({ subject, kind, role }) =>
-    role === null ? drop({ chat, subject }) : put({ chat, subject, kind, role }),
+    role === null ? drop({ chat, subject }) : upsertShare({ chat, subject, kind, role }),
   );
 
 export const clearChatShares = (chat: number): Statement => clear({ chat });
@@ -80,7 +80,7 @@ const sharedIn = query(
     .selectDistinct({ id: chats.id })
     .from(chat_shares)
     .innerJoin(chats, eq(chats.key, chat_shares.chat))
-    .where(given(chats.organization_id))
+    .where(eqParam(chats.organization_id))
     .limit(10_000),
 );
 /** Returns chats of the organization that are shared with this person or group: {organization_id, subject}. For `scan`. */
@@ -89,21 +89,21 @@ export const listChatsSharedWith = query(
     .selectDistinct({ id: chats.id })
     .from(chat_shares)
     .innerJoin(chats, eq(chats.key, chat_shares.chat))
-    .where(and(given(chats.organization_id), given(chat_shares.subject)))
+    .where(and(eqParam(chats.organization_id), eqParam(chat_shares.subject)))
     .limit(10_000),
 );
-const allOrganizations = query(build.select({ id: organizations.id }).from(organizations));
+const listOrganizationIds = query(build.select({ id: organizations.id }).from(organizations));
 
 /** Returns chats that are shared although sharing is disabled; null checks all organizations. */
 export const listForbiddenShares = async (
   store: Pick<Store, "get" | "all" | "scan">,
   organization_id: string | null,
 ): Promise<string[]> => {
-  const places = organization_id === null ? await store.scan(allOrganizations()) : [{ id: organization_id }];
-  const found: string[] = [];
+  const places = organization_id === null ? await store.scan(listOrganizationIds()) : [{ id: organization_id }];
+  const chatIds: string[] = [];
   for (const { id } of places) {
     if (!(await store.get(findSharingOff({ organization_id: id })))) continue;
-    found.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
+    chatIds.push(...(await store.scan(sharedIn({ organization_id: id }))).map((chat) => chat.id));
   }
-  return found;
+  return chatIds;
 };

@@ -16,9 +16,9 @@ export type SpendFigures = Readonly<SpendSums>;
 const SUMS = `coalesce(sum(s.cost_micros), 0), count(*), count(*) - count(s.cost_micros), sum(s.input_tokens),
   sum(s.output_tokens), sum(s.cache_read_tokens), sum(s.cache_creation_tokens)`;
 const SLOT = "(s.created_at - ?1 + case when s.created_at >= ?4 then ?5 else 0 end) / ?3";
-const WITHIN = "s.created_at >= ?1 and s.created_at < ?2";
+const IN_RANGE = "s.created_at >= ?1 and s.created_at < ?2";
 
-const figures = (row: readonly (Value | undefined)[]): SpendFigures => {
+const toSpendFigures = (row: readonly (Value | undefined)[]): SpendFigures => {
   const [cost, requests, unpriced, input, output, read, creation] = row.map(Number);
   return {
     total_cost_micros: cost ?? 0,
@@ -36,13 +36,13 @@ type People = { readonly users: number; readonly chats: number };
 /** Sums with the number of people and root chats; `slot` counts intervals from `from` on. Empty intervals are omitted. */
 export const sumSpendByStretch = (of: SpendRange): Query<SpendFigures & People & { readonly slot: number }> => ({
   sql: `select ${SLOT}, count(distinct s.user_id), count(distinct s.root_chat_id), ${SUMS}
-    from model_spend s where ${WITHIN} group by 1 order by 1`,
+    from model_spend s where ${IN_RANGE} group by 1 order by 1`,
   params: [of.from, of.to, of.step, of.changed_at, of.forward],
   map: ([slot, users, chats, ...sums]) => ({
     slot: Number(slot),
     users: Number(users),
     chats: Number(chats),
-    ...figures(sums),
+    ...toSpendFigures(sums),
   }),
 });
 
@@ -51,24 +51,24 @@ export const sumAllSpend = ({ from, to }: SpendRange): Query<SpendFigures & Peop
   sql: `select count(distinct s.user_id), count(distinct s.root_chat_id), coalesce(sum(s.cost_micros), 0), count(*),
       count(*) - count(s.cost_micros), coalesce(sum(s.input_tokens), 0), coalesce(sum(s.output_tokens), 0),
       coalesce(sum(s.cache_read_tokens), 0), coalesce(sum(s.cache_creation_tokens), 0)
-    from model_spend s where ${WITHIN}`,
+    from model_spend s where ${IN_RANGE}`,
   params: [from, to],
-  map: ([users, chats, ...sums]) => ({ users: Number(users), chats: Number(chats), ...figures(sums) }),
+  map: ([users, chats, ...sums]) => ({ users: Number(users), chats: Number(chats), ...toSpendFigures(sums) }),
 });
 
-type OfModel = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
+type ModelRef = { readonly model_config_id: string; readonly model: string; readonly display_name: string };
 
 /** By model and interval. Deleted models keep their names. */
-export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & OfModel & { slot: number }> => ({
+export const sumSpendByModelAndStretch = (of: SpendRange): Query<SpendFigures & ModelRef & { slot: number }> => ({
   sql: `select ${SLOT}, s.model_config_id, coalesce(max(c.model), ''), coalesce(max(c.display_name), ''), ${SUMS}
     from model_spend s left join model_configs c on c.id = s.model_config_id
-    where ${WITHIN} group by 1, 2 order by 1, 2`,
+    where ${IN_RANGE} group by 1, 2 order by 1, 2`,
   params: [of.from, of.to, of.step, of.changed_at, of.forward],
   map: ([slot, id, model, display_name, ...sums]) => ({
     slot: Number(slot),
     model_config_id: String(id),
     model: String(model),
     display_name: String(display_name),
-    ...figures(sums),
+    ...toSpendFigures(sums),
   }),
 });

@@ -1,6 +1,6 @@
 // Usage and cost of chats' model calls: rows are added and summed, never changed. Sums over many rows are for `store.scan`.
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { build, given, type Query, query, queryNow } from "../engine/sql.ts";
+import { build, eqParam, type Query, query, queryNow } from "../engine/sql.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { model_spend } from "../schema/model-spend.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
@@ -35,7 +35,7 @@ export const findChatPayer = query(
     })
     .from(chats)
     .innerJoin(users, eq(users.id, chats.owner_id))
-    .where(and(given(chats.id), eq(users.deleted, false))),
+    .where(and(eqParam(chats.id), eq(users.deleted, false))),
 );
 
 /** Sums of costs and tokens. Calls without a price count as 0, and are counted separately. */
@@ -52,7 +52,7 @@ const sums = {
 };
 export type SpendSums = { [K in keyof typeof sums]: number };
 
-export const NOTHING_SPENT: SpendSums = {
+export const ZERO_SPEND: SpendSums = {
   total_cost_micros: 0,
   request_count: 0,
   unpriced_request_count: 0,
@@ -79,7 +79,7 @@ export const sumCost = query(
     .from(model_spend)
     .where(
       and(
-        given(model_spend.user_id),
+        eqParam(model_spend.user_id),
         gte(model_spend.created_at, sql.placeholder("from")),
         lt(model_spend.created_at, sql.placeholder("to")),
       ),
@@ -106,7 +106,7 @@ export const sumSpendByModel = (of: SpendOf) =>
       .where(matching(of))
       .groupBy(model_spend.model_config_id, model_configs.id, model_providers.id)
       .orderBy(desc(sql`total_cost_micros`), model_spend.model_config_id)
-      .limit(LONGEST),
+      .limit(MAX_ROWS),
   );
 
 /** One row per root chat, most expensive first. Deleted chats have no title. */
@@ -123,7 +123,7 @@ export const sumSpendByChat = (of: SpendOf) =>
       .where(matching(of))
       .groupBy(model_spend.root_chat_id, chats.key)
       .orderBy(desc(sql`total_cost_micros`), model_spend.root_chat_id)
-      .limit(LONGEST),
+      .limit(MAX_ROWS),
   );
 
 /** One row per month (UTC), oldest first. */
@@ -138,12 +138,12 @@ export const sumSpendByMonth = (of: SpendOf) =>
       .where(matching(of))
       .groupBy(sql`month`)
       .orderBy(sql`month`)
-      .limit(LONGEST),
+      .limit(MAX_ROWS),
   );
 
 type Everybody = { readonly from: number; readonly to: number; readonly search: string };
 
-const everybody = ({ from, to, search }: Everybody) =>
+const isInRange = ({ from, to, search }: Everybody) =>
   and(
     gte(model_spend.created_at, from),
     lt(model_spend.created_at, to),
@@ -166,7 +166,7 @@ export const sumSpendByUser = (of: Everybody, page: { readonly limit: number; re
       })
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
-      .where(everybody(of))
+      .where(isInRange(of))
       .groupBy(model_spend.user_id, users.id)
       .orderBy(desc(sql`total_cost_micros`), users.username)
       .limit(page.limit)
@@ -179,11 +179,11 @@ export const countSpenders = (of: Everybody): Query<{ count: number }> =>
       .select({ count: sql<number>`count(distinct ${model_spend.user_id})`.as("count") })
       .from(model_spend)
       .innerJoin(users, eq(users.id, model_spend.user_id))
-      .where(everybody(of)),
+      .where(isInRange(of)),
   );
 
 /** Sums over the calls of each turn; `turn` is the message that began it. */
-const ofTurns = {
+const turnColumns = {
   message_id: sql<number>`turn`.as("message_id"),
   cost_micros: sql<number | null>`sum(cost)`.as("cost_micros"),
   request_count: sql<number>`count(*)`.as("request_count"),
@@ -194,7 +194,7 @@ const ofTurns = {
 export const listTurnCosts = (of: { chat: number; limit: number }) =>
   queryNow(
     build
-      .select(ofTurns)
+      .select(turnColumns)
       .from(
         sql`(select cast(${messages.usage} ->> 'cost_micros' as bigint) as cost, ${messages.usage} as usage,
           max(case when ${messages.role} = 'user' and ${messages.visibility} <> 'model' then ${messages.id} end)
@@ -211,7 +211,7 @@ export const listTurnCosts = (of: { chat: number; limit: number }) =>
 export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: string; limit: number }) =>
   queryNow(
     build
-      .select(ofTurns)
+      .select(turnColumns)
       .from(
         sql`(select s.cost_micros as cost,
           (select max(m.id) from ${messages} m
@@ -225,4 +225,4 @@ export const listAgentTurnCosts = (of: { chat: number; chat_id: string; root: st
   );
 
 /** Maximum rows of a list. */
-const LONGEST = 1_000;
+const MAX_ROWS = 1_000;

@@ -6,7 +6,7 @@ import type { Store } from "../engine/store.ts";
 import { settings } from "../schema/core.ts";
 import { group_members } from "../schema/groups.ts";
 import { organization_members } from "../schema/users.ts";
-import { deleteSetting, findSetting, listSettings, putSetting } from "../settings.ts";
+import { deleteSetting, findSetting, listSettings, upsertSetting } from "../settings.ts";
 
 /** Micros; null: no limit. `updated_at` in milliseconds since 1970, null if never set. */
 export type UsageLimit = {
@@ -23,14 +23,15 @@ export type LimitOwner = "user" | "group";
 
 const toKey = (owner: LimitOwner, id: string): string => `${KEY}_${owner}:${id}`;
 /** As a literal in the statement. */
-const ofKind = (owner: LimitOwner) => sql.raw(`'${toKey(owner, "")}'`);
+const kindLiteral = (owner: LimitOwner) => sql.raw(`'${toKey(owner, "")}'`);
 
 export const readUsageLimit = async (store: Store): Promise<UsageLimit> => {
   const row = await store.get(findSetting({ key: KEY }));
   return row ? (JSON.parse(row.value) as UsageLimit) : DEFAULT;
 };
 
-export const putUsageLimit = (limit: UsageLimit): Statement => putSetting({ key: KEY, value: JSON.stringify(limit) });
+export const upsertUsageLimit = (limit: UsageLimit): Statement =>
+  upsertSetting({ key: KEY, value: JSON.stringify(limit) });
 
 /** Micros; undefined without an individual limit. */
 export const readLimit = async (store: Store, owner: LimitOwner, id: string): Promise<number | undefined> => {
@@ -44,9 +45,9 @@ const listLimitsOn = query(
     .select()
     .from(settings)
     .where(
-      sql`${settings.key} in (select ${sql.raw(`'${KEY}'`)} union all select ${ofKind("user")} || cast(${sql.placeholder("user_id")} as text)
-        union all select ${ofKind("group")} || organization_id from ${organization_members} where user_id = ${sql.placeholder("user_id")}
-        union all select ${ofKind("group")} || group_id from ${group_members} where user_id = ${sql.placeholder("user_id")})`,
+      sql`${settings.key} in (select ${sql.raw(`'${KEY}'`)} union all select ${kindLiteral("user")} || cast(${sql.placeholder("user_id")} as text)
+        union all select ${kindLiteral("group")} || organization_id from ${organization_members} where user_id = ${sql.placeholder("user_id")}
+        union all select ${kindLiteral("group")} || group_id from ${group_members} where user_id = ${sql.placeholder("user_id")})`,
     ),
 );
 
@@ -65,8 +66,8 @@ export const readLimitsOn = async (
   };
 };
 
-export const putLimit = (owner: LimitOwner, id: string, micros: number): Statement =>
-  putSetting({ key: toKey(owner, id), value: String(micros) });
+export const upsertLimit = (owner: LimitOwner, id: string, micros: number): Statement =>
+  upsertSetting({ key: toKey(owner, id), value: String(micros) });
 
 export const deleteLimit = (owner: LimitOwner, id: string): Statement => deleteSetting(toKey(owner, id));
 

@@ -1,15 +1,15 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
 import { aliasedTable, and, desc, eq, getTableColumns, inArray, notExists, or, type SQL, sql } from "drizzle-orm";
-import { build, given, type Query, query, queryNow } from "../engine/sql.ts";
+import { build, eqParam, type Query, query, queryNow } from "../engine/sql.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
 import { chat_contexts, context_snapshots } from "../schema/context.ts";
 import { users } from "../schema/users.ts";
 import type { ChatRow } from "./chats.ts";
-import { type ShownDiff, shownDiff } from "./diffs.ts";
+import { type ChatDiffView, diffColumns } from "./diffs.ts";
 
 export type ChatView = {
-  readonly chat: ShownChat;
+  readonly chat: ListedChat;
   readonly owner_username: string;
   readonly owner_name: string;
   /** Where the chat currently works: the newest build of its workspace, and the agent that tools use; null if none exists. */
@@ -20,7 +20,7 @@ export type ChatView = {
   /** The pinned context of the chat's workspace; null if none exists. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
   /** Null if the chat has pushed nothing. */
-  readonly diff: ShownDiff | null;
+  readonly diff: ChatDiffView | null;
 };
 
 const isShared = sql<boolean>`exists (select 1 from chat_shares s where s.chat = ${chats.key})
@@ -49,7 +49,7 @@ const {
 } = getTableColumns(chats);
 
 /** A chat without what lists don't read. */
-export type ShownChat = Pick<ChatRow, keyof typeof shownColumns>;
+export type ListedChat = Pick<ChatRow, keyof typeof shownColumns>;
 
 const select = () =>
   build
@@ -65,7 +65,7 @@ const select = () =>
         error: context_snapshots.error,
         dirty_since: chat_contexts.dirty_since,
       },
-      diff: shownDiff,
+      diff: diffColumns,
     })
     .from(chats)
     .innerJoin(users, eq(users.id, chats.owner_id))
@@ -75,8 +75,8 @@ const select = () =>
 
 const cast = (made: unknown): Query<ChatView> => made as Query<ChatView>;
 
-const byId = query(select().where(given(chats.id)));
-export const findChatView = (id: string): Query<ChatView> => cast(byId({ id }));
+const findViewById = query(select().where(eqParam(chats.id)));
+export const findChatView = (id: string): Query<ChatView> => cast(findViewById({ id }));
 
 const isListed = (column: typeof chats.id | typeof chats.parent_chat_id): SQL =>
   sql`${column} in (select value from json_each(${sql.placeholder("ids")}))`;

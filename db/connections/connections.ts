@@ -1,7 +1,7 @@
 // Writes of the connection log: the beginning and end of a connection, and the end of connections whose end was never reported. search.ts
 // reads it.
 import { and, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
-import { build, given, query, statement } from "../engine/sql.ts";
+import { build, eqParam, query, statement } from "../engine/sql.ts";
 import { agents } from "../schema/agents.ts";
 import { connection_logs } from "../schema/connections.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -11,28 +11,28 @@ export type ConnectionRow = typeof connection_logs.$inferSelect;
 /** What is known at the beginning. */
 export type NewConnectionRow = Omit<ConnectionRow, "key" | "disconnect_time" | "disconnect_reason">;
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 /** Records the beginning of a connection. Leaves an existing entry unchanged. */
 export const insertConnection = statement<NewConnectionRow>(
   build
     .insert(connection_logs)
     .values({
-      id: place("id"),
-      connect_time: place("connect_time"),
-      type: place("type"),
-      organization_id: place("organization_id"),
-      workspace_id: place("workspace_id"),
-      workspace_name: place("workspace_name"),
-      owner_id: place("owner_id"),
-      agent_id: place("agent_id"),
-      agent_name: place("agent_name"),
-      connection_id: place("connection_id"),
-      status_code: place("status_code"),
-      user_id: place("user_id"),
-      ip: place("ip"),
-      user_agent: place("user_agent"),
-      target: place("target"),
+      id: param("id"),
+      connect_time: param("connect_time"),
+      type: param("type"),
+      organization_id: param("organization_id"),
+      workspace_id: param("workspace_id"),
+      workspace_name: param("workspace_name"),
+      owner_id: param("owner_id"),
+      agent_id: param("agent_id"),
+      agent_name: param("agent_name"),
+      connection_id: param("connection_id"),
+      status_code: param("status_code"),
+      user_id: param("user_id"),
+      ip: param("ip"),
+      user_agent: param("user_agent"),
+      target: param("target"),
     } as never)
     .onConflictDoNothing(),
 );
@@ -41,8 +41,8 @@ type Ending = { readonly disconnect_time: number; readonly disconnect_reason: st
 
 const ending = {
   // Clocks differ, but a connection must not end before it began.
-  disconnect_time: sql`max(${place("disconnect_time")}, ${connection_logs.connect_time})`,
-  disconnect_reason: sql`${place("disconnect_reason")}`,
+  disconnect_time: sql`max(${param("disconnect_time")}, ${connection_logs.connect_time})`,
+  disconnect_reason: sql`${param("disconnect_reason")}`,
 };
 const isOpen = isNull(connection_logs.disconnect_time);
 
@@ -51,7 +51,7 @@ export const endConnection = statement<Ending & { id: string }>(
   build
     .update(connection_logs)
     .set(ending)
-    .where(and(given(connection_logs.id), isOpen)),
+    .where(and(eqParam(connection_logs.id), isOpen)),
 );
 
 /** The same by the agent's ID of the connection. */
@@ -60,8 +60,8 @@ export const endReportedConnection = statement<
 >(
   build
     .update(connection_logs)
-    .set({ ...ending, status_code: sql`${place("status_code")}` })
-    .where(and(given(connection_logs.agent_id), given(connection_logs.connection_id), isOpen)),
+    .set({ ...ending, status_code: sql`${param("status_code")}` })
+    .where(and(eqParam(connection_logs.agent_id), eqParam(connection_logs.connection_id), isOpen)),
 );
 
 /** Ends every connection of a server that no longer exists. */
@@ -81,8 +81,8 @@ export const endHeldConnectionsInPart = statement<Ending & { part: number; but: 
       and(
         isOpen,
         isNull(connection_logs.connection_id),
-        sql`${connection_logs.workspace_id} in (select w.id from workspaces w where w.part = ${place("part")})`,
-        sql`${connection_logs.id} not in (select value from json_each(${place("but")}))`,
+        sql`${connection_logs.workspace_id} in (select w.id from workspaces w where w.part = ${param("part")})`,
+        sql`${connection_logs.id} not in (select value from json_each(${param("but")}))`,
       ),
     ),
 );
@@ -92,7 +92,7 @@ export const endConnectionsAmong = statement<Ending & { ids: string }>(
   build
     .update(connection_logs)
     .set(ending)
-    .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${place("ids")}))`)),
+    .where(and(isOpen, sql`${connection_logs.id} in (select value from json_each(${param("ids")}))`)),
 );
 
 /** Ends connections that this agent reported before its restart. */
@@ -102,16 +102,16 @@ export const endConnectionsBefore = statement<Ending & { agent_id: string; befor
     .set(ending)
     .where(
       and(
-        given(connection_logs.agent_id),
+        eqParam(connection_logs.agent_id),
         isNotNull(connection_logs.connection_id),
-        lt(connection_logs.connect_time, place("before")),
+        lt(connection_logs.connect_time, param("before")),
         isOpen,
       ),
     ),
 );
 
 /** Open, to an agent whose build is no longer the latest of an existing workspace. */
-const ofGone = and(
+const isOrphaned = and(
   isOpen,
   notExists(
     build
@@ -125,11 +125,11 @@ const ofGone = and(
   ),
 );
 export const findConnectionOfGone = query(
-  build.select({ key: connection_logs.key }).from(connection_logs).where(ofGone).limit(1),
+  build.select({ key: connection_logs.key }).from(connection_logs).where(isOrphaned).limit(1),
 );
-export const endConnectionsOfGone = statement<Ending>(build.update(connection_logs).set(ending).where(ofGone));
+export const endConnectionsOfGone = statement<Ending>(build.update(connection_logs).set(ending).where(isOrphaned));
 
-const old = lt(connection_logs.connect_time, place("before"));
+const old = lt(connection_logs.connect_time, param("before"));
 
 /** {before}: an entry past its retention period. */
 export const findOldConnection = query(

@@ -3,15 +3,15 @@
 import { desc, eq, getTableColumns, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
-import { build, given, type Query, query, type RowOfQuery, type Value } from "../engine/sql.ts";
+import { build, eqParam, type Query, query, type RowOfQuery, type Value } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
-import { selectMemberships, shownOrganization } from "../reports/audit/search.ts";
+import { organizationColumns, selectMemberships } from "../reports/audit/search.ts";
 import { connection_logs } from "../schema/connections.ts";
 import { organizations, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 /** Maximum number to which matching entries are counted. */
-export const COUNT_CAP = 2_000;
+export const MAX_CONNECTION_COUNT = 2_000;
 
 /** Undefined members are ignored; an empty list matches nothing. */
 export type ConnectionFilter = {
@@ -37,32 +37,33 @@ export type ConnectionPage = {
   readonly cursor: ConnectionCursor | undefined;
 };
 
-type Part = { readonly sql: string; readonly params: readonly Value[] };
-const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
+type SqlCondition = { readonly sql: string; readonly params: readonly Value[] };
+const toCondition = (sql: string, ...params: Value[]): SqlCondition => ({ sql, params });
 
-const toConditions = (filter: ConnectionFilter): Part[] => {
-  const parts: Part[] = [];
-  const where = (text: string, ...params: Value[]): void => void parts.push(part(text, ...params));
-  const among = (column: string, values: readonly string[] | undefined): void => {
-    if (values) where(`c.${column} in (select value from json_each(?))`, JSON.stringify(values));
+const toConditions = (filter: ConnectionFilter): SqlCondition[] => {
+  const parts: SqlCondition[] = [];
+  const addCondition = (text: string, ...params: Value[]): void => void parts.push(toCondition(text, ...params));
+  const addAnyOf = (column: string, values: readonly string[] | undefined): void => {
+    if (values) addCondition(`c.${column} in (select value from json_each(?))`, JSON.stringify(values));
   };
-  if (filter.organization_id !== undefined) where("c.organization_id = ?", filter.organization_id);
-  if (filter.workspace_id !== undefined) where("c.workspace_id = ?", filter.workspace_id);
-  among("owner_id", filter.owner_ids);
-  among("user_id", filter.user_ids);
-  among("organization_id", filter.within);
-  if (filter.type !== undefined) where("c.type = ?", filter.type);
+  if (filter.organization_id !== undefined) addCondition("c.organization_id = ?", filter.organization_id);
+  if (filter.workspace_id !== undefined) addCondition("c.workspace_id = ?", filter.workspace_id);
+  addAnyOf("owner_id", filter.owner_ids);
+  addAnyOf("user_id", filter.user_ids);
+  addAnyOf("organization_id", filter.within);
+  if (filter.type !== undefined) addCondition("c.type = ?", filter.type);
   if (filter.connection_id !== undefined) {
-    where("(c.id = ? or c.connection_id = ?)", filter.connection_id, filter.connection_id);
+    addCondition("(c.id = ? or c.connection_id = ?)", filter.connection_id, filter.connection_id);
   }
-  if (filter.is_open !== undefined) where(`c.disconnect_time is ${filter.is_open ? "" : "not "}null`);
-  if (filter.from !== undefined) where("c.connect_time >= ?", filter.from);
-  if (filter.to !== undefined) where("c.connect_time <= ?", filter.to);
+  if (filter.is_open !== undefined) addCondition(`c.disconnect_time is ${filter.is_open ? "" : "not "}null`);
+  if (filter.from !== undefined) addCondition("c.connect_time >= ?", filter.from);
+  if (filter.to !== undefined) addCondition("c.connect_time <= ?", filter.to);
   return parts;
 };
 
-const joinConditions = (parts: readonly Part[]): string => ["true", ...parts.map((part) => part.sql)].join(" and ");
-const listParams = (parts: readonly Part[]): Value[] => parts.flatMap(({ params }) => params);
+const joinConditions = (parts: readonly SqlCondition[]): string =>
+  ["true", ...parts.map((part) => part.sql)].join(" and ");
+const listParams = (parts: readonly SqlCondition[]): Value[] => parts.flatMap(({ params }) => params);
 
 /** A key, or in the first row the number of entries on all pages. */
 type PageRow = { readonly key: number | null; readonly count: number };
@@ -70,9 +71,9 @@ type PageRow = { readonly key: number | null; readonly count: number };
 /** Uses one statement, so that page and count are consistent. */
 const selectPage = (filter: ConnectionFilter, { limit, offset, cursor }: ConnectionPage): Query<PageRow> => {
   const all = toConditions(filter);
-  const behind = cursor ? [part("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
+  const behind = cursor ? [toCondition("(c.connect_time, c.key) < (?, ?)", cursor.connect_time, cursor.key)] : [];
   const some = [...all, ...behind];
-  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${joinConditions(all)} limit ${COUNT_CAP + 1})) as count`;
+  const counted = `select null as key, (select count(*) from (select 1 from connection_logs c where ${joinConditions(all)} limit ${MAX_CONNECTION_COUNT + 1})) as count`;
   const page = `select key, 0 from (select c.key as key from connection_logs c where ${joinConditions(some)}
     order by c.connect_time desc, c.key desc limit ? offset ?)`;
   return {
@@ -91,7 +92,7 @@ const listShown = query(
       entry: getTableColumns(connection_logs),
       user: getTableColumns(users),
       memberships: selectMemberships(connection_logs.user_id),
-      organization: shownOrganization,
+      organization: organizationColumns,
       owner: { username: owners.username },
       workspace: { deleted: workspaces.deleted },
     })
@@ -104,14 +105,14 @@ const listShown = query(
     .orderBy(desc(connection_logs.connect_time), desc(connection_logs.key)),
 );
 
-export type ShownConnection = RowOfQuery<typeof listShown>;
+export type ListedConnection = RowOfQuery<typeof listShown>;
 
-/** Returns a page, newest first, and the number of matches; COUNT_CAP + 1 means more. */
+/** Returns a page, newest first, and the number of matches; MAX_CONNECTION_COUNT + 1 means more. */
 export const listConnections = async (
   store: Pick<Store, "scan">,
   filter: ConnectionFilter,
   page: ConnectionPage,
-): Promise<{ rows: ShownConnection[]; count: number }> => {
+): Promise<{ rows: ListedConnection[]; count: number }> => {
   const [first, ...rest] = await store.scan(selectPage(filter, page));
   const keys = rest.map(({ key }) => key);
   const rows = keys.length === 0 ? [] : await store.scan(listShown({ keys: JSON.stringify(keys) }));
@@ -123,5 +124,5 @@ export const findConnectionCursor = query(
   build
     .select({ connect_time: connection_logs.connect_time, key: connection_logs.key })
     .from(connection_logs)
-    .where(given(connection_logs.id)),
+    .where(eqParam(connection_logs.id)),
 );

@@ -2,16 +2,16 @@
 import type { ConnectionRetention } from "#schema/connections.ts";
 import type { Statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
-import { findSetting, putSetting } from "../settings.ts";
+import { findSetting, upsertSetting } from "../settings.ts";
 
 const KEY = "connections.retention";
 /** Connections are more frequent than changes, and become irrelevant sooner. */
-const AT_FIRST: ConnectionRetention = { days: 90 };
+const DEFAULT_RETENTION: ConnectionRetention = { days: 90 };
 
 export const readConnectionRetention = async (store: Pick<Store, "get">): Promise<ConnectionRetention> => {
   const row = await store.get(findSetting({ key: KEY }));
-  return row ? (JSON.parse(row.value) as ConnectionRetention) : AT_FIRST;
+  return row ? (JSON.parse(row.value) as ConnectionRetention) : DEFAULT_RETENTION;
 };
 
-export const putConnectionRetention = (retention: ConnectionRetention): Statement =>
-  putSetting({ key: KEY, value: JSON.stringify(retention) });
+export const upsertConnectionRetention = (retention: ConnectionRetention): Statement =>
+  upsertSetting({ key: KEY, value: JSON.stringify(retention) });

@@ -1,13 +1,13 @@
 // Keeps the write-ahead log short: triggers the checkpoint Worker after commits, and truncates the log itself when it exceeds a limit (only
 // then does the writer wait, and never for a reader). The Worker starts after enough commits.
 import type { Database } from "bun:sqlite";
-import { armedFailpoint } from "#base/failpoint.ts";
+import { getArmedFailpoint } from "#base/failpoint.ts";
 import { isDistrusted } from "./refusal.ts";
 
-const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
+const MAX_WAL_BYTES = 64 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 /** Groups after which the Worker starts, so that startup does not pay for it. Readers don't notice a log this short. */
-const WORKER_FROM = 64;
+const WORKER_START_COMMITS = 64;
 
 type Report = { log?: number; checkpointed?: number; error?: string; code?: string; closed?: true };
 
@@ -28,8 +28,8 @@ export class Checkpointer {
   readonly #options: CheckpointerOptions;
   #isReported = false;
   /** Truncation failed because a reader holds the log. */
-  #held = false;
-  #ended = false;
+  #isHeld = false;
+  #hasEnded = false;
   #closed: (() => void) | undefined;
 
   constructor(db: Database, options: CheckpointerOptions) {
@@ -38,9 +38,9 @@ export class Checkpointer {
   }
 
   /** Called after each committed group. At most one message to the Worker is pending. */
-  committed(): void {
+  onCommit(): void {
     this.#groups += 1;
-    if (this.#isReported || this.#ended || this.#groups < (this.#options.workerFrom ?? WORKER_FROM)) return;
+    if (this.#isReported || this.#hasEnded || this.#groups < (this.#options.workerFrom ?? WORKER_START_COMMITS)) return;
     this.#isReported = true;
     this.#worker ??= this.#start();
     this.#worker.postMessage({ committed: true });
@@ -49,14 +49,14 @@ export class Checkpointer {
   /** Stops the Worker and checkpoints the rest of the log. Without space for that, the log stays and is read at the next start. */
   async close(): Promise<void> {
     const worker = this.#worker;
-    if (worker && !this.#ended) {
+    if (worker && !this.#hasEnded) {
       await new Promise<void>((resolve) => {
         this.#closed = resolve;
         worker.ref();
         worker.postMessage({ close: true });
       });
     }
-    this.#ended = true;
+    this.#hasEnded = true;
     worker?.terminate();
     this.#tryTruncate();
   }
@@ -65,8 +65,8 @@ export class Checkpointer {
     const worker = new Worker(new URL("./checkpoint.worker.ts", import.meta.url).href);
     worker.unref();
     worker.onmessage = ({ data }: MessageEvent<Report>) => this.#report(data);
-    worker.onerror = (event) => this.#died(event.message);
-    worker.postMessage({ open: this.#options.file, failpoint: armedFailpoint() });
+    worker.onerror = (event) => this.#onWorkerDeath(event.message);
+    worker.postMessage({ open: this.#options.file, failpoint: getArmedFailpoint() });
     return worker;
   }
 
@@ -82,10 +82,10 @@ export class Checkpointer {
       return;
     }
     const { log = 0, checkpointed = 0 } = report;
-    if (log * PAGE_BYTES <= (this.#options.limitBytes ?? WAL_LIMIT_BYTES)) return;
+    if (log * PAGE_BYTES <= (this.#options.limitBytes ?? MAX_WAL_BYTES)) return;
     // While a reader, such as a backup, holds the log, each try would block the writer in vain, longer the larger the log is.
-    if (this.#held && checkpointed < log) return;
-    this.#held = checkpointed < log;
+    if (this.#isHeld && checkpointed < log) return;
+    this.#isHeld = checkpointed < log;
     this.#tryTruncate();
   }
 
@@ -109,8 +109,8 @@ export class Checkpointer {
     }
   }
 
-  #died(message: string): void {
-    this.#ended = true;
+  #onWorkerDeath(message: string): void {
+    this.#hasEnded = true;
     this.#closed?.();
     this.#options.fatal(new Error(`the checkpoint worker has died: ${message}`));
   }

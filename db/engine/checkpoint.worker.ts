@@ -7,19 +7,19 @@ declare const self: Worker;
 
 const INTERVAL_MS = 20;
 /** Pages of the log (4 KiB each) below which a checkpoint can wait: restarting the log costs the writer a synchronous flush. */
-const ENOUGH_PAGES = 1_000;
+const MIN_PAGES = 1_000;
 let db: Database | undefined;
-let due: ReturnType<typeof setTimeout> | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
 
 type Progress = { log: number; checkpointed: number };
-const ask = (mode: "noop" | "passive"): Progress =>
+const runCheckpoint = (mode: "noop" | "passive"): Progress =>
   (db?.query(`pragma wal_checkpoint(${mode})`).get() as Progress | undefined) ?? { log: 0, checkpointed: 0 };
 
 const checkpoint = (): void => {
-  due = undefined;
+  timer = undefined;
   try {
-    const before = ask("noop");
-    const { log, checkpointed } = before.log - before.checkpointed < ENOUGH_PAGES ? before : ask("passive");
+    const before = runCheckpoint("noop");
+    const { log, checkpointed } = before.log - before.checkpointed < MIN_PAGES ? before : runCheckpoint("passive");
     failpoint("in_checkpoint");
     self.postMessage({ log, checkpointed });
   } catch (error) {
@@ -37,10 +37,10 @@ self.onmessage = ({ data }: MessageEvent<Order>) => {
     db.run("pragma busy_timeout=1000");
     db.run("pragma synchronous=full");
   } else if (data.close) {
-    clearTimeout(due);
+    clearTimeout(timer);
     db?.close();
     self.postMessage({ closed: true });
   } else {
-    due ??= setTimeout(checkpoint, INTERVAL_MS);
+    timer ??= setTimeout(checkpoint, INTERVAL_MS);
   }
 };

@@ -1,12 +1,12 @@
 // The span of a batch on its way to disk: how long it waited for its group, and for its flush. Created only for work of a request, turn or
 // build, and only if a trace collector is configured.
-import { beginSpan, currentSpan, errorType, type Span } from "#base/spans.ts";
-import { stopwatch } from "#base/trace.ts";
+import { beginSpan, getCurrentSpan, getErrorType, type Span } from "#base/spans.ts";
+import { startStopwatch } from "#base/trace.ts";
 import type { Statement } from "./sql.ts";
 
 export class CommitSpan {
   readonly #span: Span;
-  readonly #waited = stopwatch();
+  readonly #waited = startStopwatch();
 
   private constructor(span: Span) {
     this.#span = span;
@@ -14,7 +14,7 @@ export class CommitSpan {
 
   /** Returns undefined when tracing is off, or when the parent work is over. */
   static begin(system: "sqlite" | "postgresql", batch: readonly Statement[], rows: number): CommitSpan | undefined {
-    if (currentSpan()?.isOver !== false) return undefined;
+    if (getCurrentSpan()?.isOver !== false) return undefined;
     const attributes = {
       "db.system.name": system,
       "db.operation.batch.size": batch.length,
@@ -30,11 +30,11 @@ export class CommitSpan {
   }
 
   /** Returns the same promise and ends the span with it. */
-  until(settled: Promise<void>): Promise<void> {
+  endWith(settled: Promise<void>): Promise<void> {
     settled.then(
       () => this.#span.end(),
       (error) => {
-        this.#span.fail((error as { reason?: string }).reason ?? errorType(error));
+        this.#span.fail((error as { reason?: string }).reason ?? getErrorType(error));
         this.#span.end();
       },
     );

@@ -1,23 +1,23 @@
 // Records in the trace log which requests each commit group belongs to. Used by the writer, only while tracing is on.
-import { currentRequests, stopwatch, traceStep, tracing } from "#base/trace.ts";
+import { getCurrentRequests, logTraceStep, startStopwatch, tracing } from "#base/trace.ts";
 
 export class CommitTrace<Batch extends object> {
   readonly #requests = new WeakMap<Batch, ReadonlySet<string>>();
 
   /** Remembers the requests that this batch belongs to. */
-  submitted(batch: Batch): void {
-    const requests = currentRequests();
+  onSubmit(batch: Batch): void {
+    const requests = getCurrentRequests();
     if (requests.size > 0) this.#requests.set(batch, requests);
   }
 
   /** Starts measuring a group. Returns undefined while tracing is off. */
   begin(): (() => number) | undefined {
-    return tracing() ? stopwatch() : undefined;
+    return tracing() ? startStopwatch() : undefined;
   }
 
   /** Logs a line for each request in a committed group: its number, its batches, and its duration. */
-  committed(batches: readonly Batch[], group: number, took_ms: number): void {
+  onCommit(batches: readonly Batch[], group: number, took_ms: number): void {
     const requests = new Set(batches.flatMap((batch) => [...(this.#requests.get(batch) ?? [])]));
-    traceStep("commit", requests, { group, batches: batches.length, took_ms });
+    logTraceStep("commit", requests, { group, batches: batches.length, took_ms });
   }
 }

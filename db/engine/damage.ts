@@ -13,7 +13,7 @@ export const NEXT_STEP =
 export type Damage = { readonly problems: readonly string[]; readonly tables: readonly string[] };
 
 /** Returns the first column of a query. */
-type Ask = (sql: string, ...params: string[]) => Promise<string[]>;
+type QueryColumn = (sql: string, ...params: string[]) => Promise<string[]>;
 
 const TABLES = "select name from sqlite_schema where type = 'table' and rootpage > 0";
 
@@ -21,12 +21,12 @@ const TABLES = "select name from sqlite_schema where type = 'table' and rootpage
  * Checks the whole database and returns the problems that SQLite reports; undefined if it is intact. If a damaged page stops the check,
  * checks the tables one by one. Throws if even their list is unreadable.
  */
-export const findDamage = async (ask: Ask): Promise<Damage | undefined> => {
-  const problems = await problemsIn(ask);
+export const findDamage = async (ask: QueryColumn): Promise<Damage | undefined> => {
+  const problems = await listProblems(ask);
   if (problems.length === 0) return undefined;
   const tables: string[] = [];
   for (const table of await ask(TABLES)) {
-    const own = await problemsIn(ask, table);
+    const own = await listProblems(ask, table);
     if (own.length > 0) tables.push(table);
     problems.push(...own.filter((line) => !problems.includes(line)).map((line) => `${table}: ${line}`));
   }
@@ -34,7 +34,7 @@ export const findDamage = async (ask: Ask): Promise<Damage | undefined> => {
 };
 
 /** SQLite returns a heading and several problems as one text. */
-const problemsIn = async (ask: Ask, table?: string): Promise<string[]> => {
+const listProblems = async (ask: QueryColumn, table?: string): Promise<string[]> => {
   try {
     const check = `select quick_check from pragma_quick_check${table === undefined ? "" : "(?)"}`;
     const answer = (await ask(check, ...(table === undefined ? [] : [table]))).flatMap((text) => text.split("\n"));

@@ -6,15 +6,15 @@ import { join } from "node:path";
 import { flush } from "#base/system/flush.ts";
 import { inspectDatabase } from "./inspect.ts";
 import { lockDirectory } from "./lock.ts";
-import { versionProblem } from "./migration.ts";
+import { findVersionProblem } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /** The newer program's database cannot be replaced, because no copy is usable by this program. */
-export class NoCopyError extends Error {
-  override readonly name = "NoCopyError";
+export class NoUsableCopyError extends Error {
+  override readonly name = "NoUsableCopyError";
 }
 
-export type WentBack = {
+export type RevertResult = {
   /** The copy that is now the database. */
   copy: string;
   /** Where the newer program's database is kept. */
@@ -23,16 +23,16 @@ export type WentBack = {
 
 /**
  * Replaces a database that is too new for this program with the newest usable copy of `backups/before-*.db`. Returns undefined if this
- * program can use the database as is. Throws LockedError while a server runs, NoCopyError without a copy.
+ * program can use the database as is. Throws LockedError while a server runs, NoUsableCopyError without a copy.
  */
-export const goBackToCopy = (directory: string): WentBack | undefined => {
+export const revertToCopy = (directory: string): RevertResult | undefined => {
   const { exists, problem } = inspectDatabase(directory);
   if (!exists || problem === undefined) return undefined;
   const lock = lockDirectory(directory);
   try {
-    const copy = usableCopy(directory);
+    const copy = findUsableCopy(directory);
     if (copy === undefined) {
-      throw new NoCopyError(
+      throw new NoUsableCopyError(
         `there is no copy of the database in ${join(directory, "backups")} that this program can use`,
       );
     }
@@ -42,7 +42,7 @@ export const goBackToCopy = (directory: string): WentBack | undefined => {
   }
 };
 
-const usableCopy = (directory: string): string | undefined => {
+const findUsableCopy = (directory: string): string | undefined => {
   const folder = join(directory, "backups");
   if (!existsSync(folder)) return undefined;
   const time = (name: string): string => name.slice(-"2026-01-01T00-00-00-000Z.db".length);
@@ -50,7 +50,7 @@ const usableCopy = (directory: string): string | undefined => {
   return names
     .sort((a, b) => (time(a) < time(b) ? 1 : -1))
     .map((name) => join(folder, name))
-    .find((path) => versionProblem(MIGRATIONS, readSchema(path)) === undefined);
+    .find((path) => findVersionProblem(MIGRATIONS, readSchema(path)) === undefined);
 };
 
 const readSchema = (path: string): number => {
@@ -62,14 +62,14 @@ const readSchema = (path: string): number => {
   }
 };
 
-const exchange = (directory: string, copy: string): WentBack => {
+const exchange = (directory: string, copy: string): RevertResult => {
   const file = join(directory, "slipway.db");
   const part = `${file}.back`;
   rmSync(part, { force: true });
   copyFileSync(copy, part);
   flush(part);
-  emptyLog(file);
-  const kept = keepAs(directory, file);
+  truncateLog(file);
+  const kept = linkAsNewer(directory, file);
   // A log belongs to its database and would damage the copy.
   for (const end of ["-wal", "-shm"]) if (existsSync(file + end)) renameSync(file + end, kept + end);
   renameSync(part, file);
@@ -78,7 +78,7 @@ const exchange = (directory: string, copy: string): WentBack => {
 };
 
 /** Checkpoints the log into the database. A damaged database keeps its log. */
-const emptyLog = (file: string): void => {
+const truncateLog = (file: string): void => {
   try {
     const db = new Database(file, { readwrite: true, create: false });
     try {
@@ -92,7 +92,7 @@ const emptyLog = (file: string): void => {
 };
 
 /** Gives the database a second name (a hard link), the first that is free. The first name stays until the copy replaces it. */
-const keepAs = (directory: string, file: string): string => {
+const linkAsNewer = (directory: string, file: string): string => {
   for (let i = 1; ; i++) {
     const kept = join(directory, `newer-${i}.db`);
     if (existsSync(kept)) continue;

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { flush } from "#base/system/flush.ts";
-import { migrate, NOT_YET } from "./migrate.ts";
-import { DATABASE, holdsDatabase } from "./moving.ts";
+import { IMAGE_TIME, migrate } from "./migrate.ts";
+import { DATABASE, hasDatabaseFile } from "./moving.ts";
 
 /** The name of the image in the executable. */
 export const IMAGE = "empty.db.zst";
@@ -20,7 +20,7 @@ export const makeImage = (): Uint8Array => {
     using db = new Database(file, { create: true });
     db.run("pragma journal_mode=wal");
     db.run("pragma foreign_keys=on");
-    migrate(db, { directory: folder, now: NOT_YET });
+    migrate(db, { directory: folder, now: IMAGE_TIME });
     // Removes pages that migrations left empty.
     db.run("vacuum");
     db.run("pragma wal_checkpoint(truncate)");
@@ -32,7 +32,7 @@ export const makeImage = (): Uint8Array => {
 
 /** Reads the image from the executable. Returns undefined when run from source, and where the directory has a database already. */
 export const readImage = async (directory: string): Promise<Uint8Array | undefined> => {
-  if (holdsDatabase(directory)) return undefined;
+  if (hasDatabaseFile(directory)) return undefined;
   const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(IMAGE));
   return embedded && new Uint8Array(await embedded.arrayBuffer());
 };
@@ -41,8 +41,8 @@ export const readImage = async (directory: string): Promise<Uint8Array | undefin
  * Atomically moves the image to the name of the database, flushed. Keeps an existing non-empty database, or one with a log or journal,
  * which would be mistaken for the image's own. The caller must hold the directory's lock.
  */
-export const placeImage = (directory: string, image: Uint8Array): void => {
-  if (holdsDatabase(directory)) return;
+export const installImage = (directory: string, image: Uint8Array): void => {
+  if (hasDatabaseFile(directory)) return;
   const file = join(directory, DATABASE);
   const part = `${file}.part`;
   // A leftover of a killed process.

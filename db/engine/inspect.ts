@@ -6,11 +6,11 @@ import type { Encryption } from "#base/encryption.ts";
 import { LockedError } from "#base/lock-file.ts";
 import { describeDamage, findDamage } from "./damage.ts";
 import { lockDirectory } from "./lock.ts";
-import { missingSteps, newestVersion, versionProblem } from "./migration.ts";
+import { findVersionProblem, listMissingMigrations, toNewestVersion } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { describeUndecryptable } from "./sealed.ts";
 
-export type Inspected = {
+export type DatabaseInspection = {
   exists: boolean;
   /** The schema's version, and the newest that this program knows. */
   schema: number;
@@ -25,9 +25,9 @@ export type Inspected = {
   wal_bytes: number;
 };
 
-export const inspectDatabase = (directory: string): Inspected => {
+export const inspectDatabase = (directory: string): DatabaseInspection => {
   const file = join(directory, "slipway.db");
-  const newest = newestVersion(MIGRATIONS);
+  const newest = toNewestVersion(MIGRATIONS);
   const bytes = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const sizes = { newest, database_bytes: bytes(file), wal_bytes: bytes(`${file}-wal`) };
   const fresh = { exists: false, schema: 0, missing: MIGRATIONS.map(({ name }) => name), migrated_at: 0, ...sizes };
@@ -39,13 +39,13 @@ export const inspectDatabase = (directory: string): Inspected => {
       .query("select coalesce(max(version), 0) as v, coalesce(max(applied_at), 0) as at from migrations")
       .get();
     const { v: schema, at: migrated_at } = row as { v: number; at: number };
-    const missing = missingSteps(MIGRATIONS, schema).map(({ name }) => name);
-    return { exists: true, schema, problem: versionProblem(MIGRATIONS, schema), missing, migrated_at, ...sizes };
+    const missing = listMissingMigrations(MIGRATIONS, schema).map(({ name }) => name);
+    return { exists: true, schema, problem: findVersionProblem(MIGRATIONS, schema), missing, migrated_at, ...sizes };
   });
 };
 
 /** Returns the damage that SQLite's quick check finds, as text; undefined for an intact database. Reads the whole file. */
-export const quickCheck = async (directory: string): Promise<string | undefined> => {
+export const runQuickCheck = async (directory: string): Promise<string | undefined> => {
   using db = openToLook(join(directory, "slipway.db"));
   try {
     const damage = await findDamage(async (sql, ...params) =>
@@ -74,7 +74,7 @@ export const describeUndecryptableSecrets = (directory: string, encryption?: Enc
   );
 
 /** Returns bytes and rows on disk by table and index, largest first. */
-export const tableSizes = (directory: string): { name: string; bytes: number }[] =>
+export const measureTables = (directory: string): { name: string; bytes: number }[] =>
   withDatabase(join(directory, "slipway.db"), (db) =>
     (
       db.query("select name, sum(pgsize) as bytes from dbstat group by name order by bytes desc").all() as {

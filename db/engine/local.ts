@@ -84,10 +84,10 @@ export class LocalStore implements Store {
       queueBytes,
       flush: () => this.#log.flush(),
       committed: () => {
-        this.#troubles.written();
-        this.#checkpointer.committed();
+        this.#troubles.onWritten();
+        this.#checkpointer.onCommit();
       },
-      refused: (error) => this.#troubles.refused(error),
+      refused: (error) => this.#troubles.onRefused(error),
     });
     this.#sequences = new Sequences(this);
   }
@@ -112,12 +112,12 @@ export class LocalStore implements Store {
     return this.#versions.audit;
   }
 
-  versionOf(workspace_id: string): number {
-    return this.#versions.of(workspace_id);
+  getVersion(workspace_id: string): number {
+    return this.#versions.getVersion(workspace_id);
   }
 
   commit(batch: readonly Statement[], about?: string): Promise<void> {
-    return this.#versions.around(batch, about, () => this.writer.submit(batch));
+    return this.#versions.withIncrement(batch, about, () => this.writer.submit(batch));
   }
 
   async get<T>(query: Query<T>): Promise<T | undefined> {
@@ -135,7 +135,7 @@ export class LocalStore implements Store {
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closing) throw new CommitError("closed", "the store is closing");
     const rows = await this.#readers.scan(query).catch((error: unknown) => {
-      throw isDamage(error) ? this.#troubles.damaged(error) : error;
+      throw isDamage(error) ? this.#troubles.onDamaged(error) : error;
     });
     await this.writer.flushing;
     return rows;
@@ -169,7 +169,7 @@ export class LocalStore implements Store {
     try {
       return this.#read(sql).values(...(params as never[]));
     } catch (error) {
-      throw isDamage(error) ? this.#troubles.damaged(error) : error;
+      throw isDamage(error) ? this.#troubles.onDamaged(error) : error;
     }
   }
 

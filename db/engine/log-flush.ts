@@ -5,7 +5,7 @@ import type { FlushOrder, FlushReport } from "./flush.worker.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 
 /** Flushes after which the Worker starts, so that startup does not pay for it. */
-const WORKER_FROM = 8;
+const WORKER_START_FLUSHES = 8;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./flush.worker.ts", import.meta.url).href));
 
@@ -34,9 +34,9 @@ export class LogFlush {
    */
   async flush(): Promise<void> {
     this.#flushes += 1;
-    if (this.#flushes === WORKER_FROM) this.#worker = this.#start();
+    if (this.#flushes === WORKER_START_FLUSHES) this.#worker = this.#start();
     if (!this.#worker || !this.#isReady) {
-      this.#flushHere();
+      this.#flushSync();
       return;
     }
     this.#waiting = Promise.withResolvers();
@@ -48,24 +48,24 @@ export class LogFlush {
 
   /** Must be called after the last flush has ended. */
   close(): void {
-    if (this.#worker && this.#isReady && !this.#waiting) workers.leave(this.#worker);
+    if (this.#worker && this.#isReady && !this.#waiting) workers.release(this.#worker);
     else this.#worker?.terminate();
     closeSync(this.#log);
   }
 
-  #flushHere(): void {
+  #flushSync(): void {
     try {
       fdatasyncSync(this.#log);
     } catch (error) {
-      throw failed((error as Error).message);
+      throw toFlushError((error as Error).message);
     }
   }
 
   #start(): Worker {
-    const worker = workers.take();
-    worker.onmessage = ({ data }: MessageEvent<FlushReport>) => this.#hear(data);
+    const worker = workers.acquire();
+    worker.onmessage = ({ data }: MessageEvent<FlushReport>) => this.#onReport(data);
     worker.onerror = ({ message }) => {
-      const error = failed(`the worker that flushes has died: ${message}`);
+      const error = toFlushError(`the worker that flushes has died: ${message}`);
       if (this.#waiting) this.#end(error);
       else this.#options.fatal(error);
     };
@@ -73,8 +73,8 @@ export class LogFlush {
     return worker;
   }
 
-  #hear(report: FlushReport): void {
-    if ("error" in report) this.#end(failed(report.error));
+  #onReport(report: FlushReport): void {
+    if ("error" in report) this.#end(toFlushError(report.error));
     else if (report.done === "ready") this.#isReady = true;
     // In a separate turn of the event loop: the caller may run the loop itself, as tests do, and an unfinished message of a Worker blocks
     // the next.
@@ -91,5 +91,5 @@ export class LogFlush {
 }
 
 /** Uses SQLite's message and code, since SQLite does its own flushes at other times. */
-const failed = (why: string): Error =>
+const toFlushError = (why: string): Error =>
   Object.assign(new Error("disk I/O error", { cause: why }), { code: "SQLITE_IOERR_FSYNC" });

@@ -3,16 +3,16 @@
 
 import type { Database } from "bun:sqlite";
 import { mkdirSync, renameSync, rmSync } from "node:fs";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { flush } from "#base/system/flush.ts";
 import { VERSION } from "#base/version.ts";
-import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "./migration.ts";
+import { DatabaseVersionError, findVersionProblem, listMissingMigrations, type Migration } from "./migration.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /** Time of an image's migrations (image.ts), until it becomes the database of a directory. */
-export const NOT_YET = 0;
+export const IMAGE_TIME = 0;
 
 /**
  * Migrates the database to the newest version. Before the first migration of a database with data, writes a consistent copy to
@@ -25,12 +25,12 @@ export const migrate = (
 ): string[] => {
   const migrations = options.migrations ?? MIGRATIONS;
   const current = currentVersion(db);
-  const problem = versionProblem(migrations, current);
+  const problem = findVersionProblem(migrations, current);
   if (problem) throw new DatabaseVersionError(problem);
-  db.run("update migrations set applied_at = ? where applied_at = ?", [options.now, NOT_YET]);
-  const missing = missingSteps(migrations, current);
+  db.run("update migrations set applied_at = ? where applied_at = ?", [options.now, IMAGE_TIME]);
+  const missing = listMissingMigrations(migrations, current);
   if (missing.length > 0 && current > 0) {
-    const copy = backUp(db, options.directory, options.now);
+    const copy = copyBeforeMigration(db, options.directory, options.now);
     log("db").info("the database was copied before the upgrade", { copy, schema: current });
   }
   for (const step of missing) {
@@ -73,9 +73,9 @@ const currentVersion = (db: Database): number => {
 };
 
 /** Returns the path of the copy. */
-const backUp = (db: Database, directory: string, now: number): string => {
+const copyBeforeMigration = (db: Database, directory: string, now: number): string => {
   mkdirSync(`${directory}/backups`, { recursive: true, mode: 0o700 });
-  const file = `${directory}/backups/before-${VERSION}-${rfc3339(now).replace(/[:.]/g, "-")}.db`;
+  const file = `${directory}/backups/before-${VERSION}-${toRfc3339(now).replace(/[:.]/g, "-")}.db`;
   rmSync(`${file}.part`, { force: true });
   db.query("vacuum into ?").run(`${file}.part`);
   flush(`${file}.part`);

@@ -13,19 +13,21 @@ export class DatabaseVersionError extends Error {
 }
 
 /** Numbers the files as migrations. The first takes an empty database to version `first`; each other one adds 1. */
-export const numbered = (first: number, files: readonly (readonly [name: string, sql: string])[]): Migration[] =>
-  files.map(([name, sql], index) => ({ name, sql, version: first + index }));
+export const numberMigrations = (
+  first: number,
+  files: readonly (readonly [name: string, sql: string])[],
+): Migration[] => files.map(([name, sql], index) => ({ name, sql, version: first + index }));
 
 /** Returns the version of a database after all migrations. */
-export const newestVersion = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
+export const toNewestVersion = (migrations: readonly Migration[]): number => migrations.at(-1)?.version ?? 0;
 
 /** Returns the migrations that a database of this version is missing, in order. Version 0 is an empty database. */
-export const missingSteps = (migrations: readonly Migration[], current: number): readonly Migration[] =>
+export const listMissingMigrations = (migrations: readonly Migration[], current: number): readonly Migration[] =>
   migrations.filter(({ version }) => version > current);
 
 /** Returns why this program cannot use a database of this version and what to do, or undefined if it can. */
-export const versionProblem = (migrations: readonly Migration[], current: number): string | undefined => {
-  const [oldest, newest] = [migrations[0]?.version ?? 0, newestVersion(migrations)];
+export const findVersionProblem = (migrations: readonly Migration[], current: number): string | undefined => {
+  const [oldest, newest] = [migrations[0]?.version ?? 0, toNewestVersion(migrations)];
   if (current > newest) {
     return (
       `this database was written by a newer Slipway (schema ${current}, this one knows ${newest}). ` +

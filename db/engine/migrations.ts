@@ -1,8 +1,8 @@
 // SQLite's migrations in order. The first creates the tables of release 0.2.0, the oldest version that upgrades directly.
 import { readStepFiles } from "../step-files.ts" with { type: "macro" };
-import { type Migration, numbered } from "./migration.ts";
+import { type Migration, numberMigrations } from "./migration.ts";
 
 /** The schema version of release 0.2.0, whose migrations were merged into one. */
 const RELEASE_0_2_0 = 21;
 
-export const MIGRATIONS: readonly Migration[] = numbered(RELEASE_0_2_0, readStepFiles("migrations"));
+export const MIGRATIONS: readonly Migration[] = numberMigrations(RELEASE_0_2_0, readStepFiles("migrations"));

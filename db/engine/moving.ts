@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdir, open, readdir, rename } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { keyFile } from "#base/encryption.ts";
+import { getKeyPath } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { lockDirectory } from "./lock.ts";
 import { UnsafeDatabaseError } from "./unsafe.ts";
@@ -13,19 +13,19 @@ const MOVING = ".moving";
 export const DATABASE = "slipway.db";
 
 /** Returns why only a move may use this data directory, or undefined if anything may. */
-export const unfinishedMove = (directory: string): string | undefined =>
-  existsSync(join(directory, MOVING)) && !holdsDatabase(directory)
+export const findUnfinishedMove = (directory: string): string | undefined =>
+  existsSync(join(directory, MOVING)) && !hasDatabaseFile(directory)
     ? `a move into ${directory} has not ended: run \`slipway migrate --to sqlite\` again, or remove ${join(directory, MOVING)}`
     : undefined;
 
 /** Throws UnsafeDatabaseError. */
 export const refuseUnfinishedMove = (directory: string): void => {
-  const problem = unfinishedMove(directory);
+  const problem = findUnfinishedMove(directory);
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
 /** Returns whether there is a database, or the log of one, which would be mistaken for a later database's own. */
-export const holdsDatabase = (directory: string): boolean =>
+export const hasDatabaseFile = (directory: string): boolean =>
   [DATABASE, `${DATABASE}-wal`, `${DATABASE}-journal`].some(
     (name) => (statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
   );
@@ -48,7 +48,7 @@ export class Moving implements Disposable {
     if (made !== undefined) await flushNames(resolve(directory), resolve(made));
     const moving = new Moving(directory, lockDirectory(directory));
     try {
-      if (holdsDatabase(directory)) throw new UnsafeDatabaseError(`${directory} holds a database already`);
+      if (hasDatabaseFile(directory)) throw new UnsafeDatabaseError(`${directory} holds a database already`);
       rmSync(moving.path, { recursive: true, force: true });
       mkdirSync(moving.path, { mode: 0o700 });
       return moving;
@@ -65,13 +65,14 @@ export class Moving implements Disposable {
       await mkdir(join(to, folder), { recursive: true, mode: 0o700 });
       // Moved one by one, because cached copies of a node may exist.
       for (const name of await readdir(join(from, folder)))
-        await giveName(join(from, folder, name), join(to, folder, name));
+        await renameWithFailpoint(join(from, folder, name), join(to, folder, name));
       await flush(join(to, folder));
     }
     if (existsSync(to)) await flush(to);
-    if (existsSync(keyFile(this.path))) await giveName(keyFile(this.path), keyFile(this.#directory));
+    if (existsSync(getKeyPath(this.path)))
+      await renameWithFailpoint(getKeyPath(this.path), getKeyPath(this.#directory));
     await flush(this.#directory);
-    await giveName(join(this.path, DATABASE), join(this.#directory, DATABASE));
+    await renameWithFailpoint(join(this.path, DATABASE), join(this.#directory, DATABASE));
     await flush(this.#directory);
     failpoint("move_name");
   }
@@ -86,7 +87,7 @@ export class Moving implements Disposable {
   }
 }
 
-const giveName = async (from: string, to: string): Promise<void> => {
+const renameWithFailpoint = async (from: string, to: string): Promise<void> => {
   failpoint("move_name");
   await rename(from, to);
 };

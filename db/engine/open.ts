@@ -2,7 +2,7 @@
 // data directory while no server runs.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync } from "node:fs";
-import { placeImage } from "./image.ts";
+import { installImage } from "./image.ts";
 import { lockDirectory } from "./lock.ts";
 import { migrate } from "./migrate.ts";
 import { refuseUnfinishedMove } from "./moving.ts";
@@ -33,7 +33,7 @@ export const openDatabase = (directory: string, options: OpenOptions): OpenDatab
   const lock = lockDirectory(directory);
   let db: Database | undefined;
   try {
-    if (options.image) placeImage(directory, options.image);
+    if (options.image) installImage(directory, options.image);
     db = new Database(file, { readwrite: true, create: false, strict: true });
     checkVersion(db);
     // Must come first, because the next pragma needs a lock that a closing connection may still hold.

@@ -2,7 +2,7 @@
 // Limited in rows; one query at a time.
 import { Database } from "bun:sqlite";
 import { auditReport } from "../reports/audit/find.ts";
-import { Deps } from "../reports/usage/parts.ts";
+import { PartCache } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
 import { makeRows } from "./rows.ts";
 import type { Query } from "./sql.ts";
@@ -23,7 +23,7 @@ type Order = {
 const CACHE_KB = 16 * 1024;
 
 let db: Database | undefined;
-let parts: Deps | undefined;
+let partCache: PartCache | undefined;
 let file = "";
 
 /** Opened at the first query, so that a failure is answered to that query instead of ending the Worker. */
@@ -39,7 +39,7 @@ const connection = (): Database => {
 
 /** Returns false while something is still using the connection. */
 const close = (): boolean => {
-  parts = undefined;
+  partCache = undefined;
   try {
     db?.close(true);
     db = undefined;
@@ -55,8 +55,8 @@ const runReport = async (name: ReportName, args: string): Promise<string> => {
   db.run("begin");
   try {
     if (name === "audit") return auditReport(db, JSON.parse(args));
-    parts ??= new Deps();
-    return await REPORTS[name](makeRows(db), JSON.parse(args), parts);
+    partCache ??= new PartCache();
+    return await REPORTS[name](makeRows(db), JSON.parse(args), partCache);
   } finally {
     db.run("commit");
   }

@@ -3,18 +3,18 @@
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
-import { personNow, Turns } from "./turns.ts";
+import { getCurrentUser, Turns } from "./turns.ts";
 
 /** The last one is started when two are busy. */
-const WORKERS = 3;
+const WORKER_COUNT = 3;
 /** Queries for each Worker. */
-const WAITING = 256;
-const ROWS = 50_000;
+const MAX_WAITING_PER_WORKER = 256;
+const MAX_ROWS = 50_000;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./reader.worker.ts", import.meta.url).href));
 
-type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
-type Reader = { worker: Worker | undefined; asked: Waiting | undefined };
+type PendingQuery = { resolve(rows: Value[][]): void; reject(error: Error): void };
+type Reader = { worker: Worker | undefined; asked: PendingQuery | undefined };
 type Answer = { rows?: Value[][]; error?: string; code?: string };
 
 export class Readers {
@@ -26,20 +26,20 @@ export class Readers {
 
   constructor(file: string, options: { workers?: number; rows?: number } = {}) {
     this.#file = file;
-    this.#rows = options.rows ?? ROWS;
-    const places = options.workers ?? WORKERS;
+    this.#rows = options.rows ?? MAX_ROWS;
+    const places = options.workers ?? WORKER_COUNT;
     this.#readers = Array.from({ length: places }, () => ({ worker: undefined, asked: undefined }));
-    this.#turns = new Turns({ places, ofOne: places - 1, limit: places * WAITING });
+    this.#turns = new Turns({ places, ofOne: places - 1, limit: places * MAX_WAITING_PER_WORKER });
   }
 
   /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closed) throw stopping();
-    const rows = await this.#turns.run(personNow(), () => this.#ask(query));
+    const rows = await this.#turns.run(getCurrentUser(), () => this.#runQuery(query));
     return rows.map(query.map);
   }
 
-  #ask({ sql, params, report }: Pick<Query<unknown>, "sql" | "params" | "report">): Promise<Value[][]> {
+  #runQuery({ sql, params, report }: Pick<Query<unknown>, "sql" | "params" | "report">): Promise<Value[][]> {
     // Where several are free, reports go to the last one, which keeps what they have read (usage-parts.ts), and all else to the first.
     const isFree = ({ asked }: Reader): boolean => asked === undefined;
     const chosen = report ? this.#readers.findLast(isFree) : this.#readers.find(isFree);
@@ -66,13 +66,13 @@ export class Readers {
       if (!worker) return Promise.resolve();
       reader.asked = undefined;
       asked?.reject(stopping());
-      return asked ? worker.terminate() : leaveWorker(worker);
+      return asked ? worker.terminate() : closeWorker(worker);
     });
     await Promise.all(ended);
   }
 
   #start(reader: Reader): Worker {
-    const worker = workers.take();
+    const worker = workers.acquire();
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
       const { asked } = reader;
       reader.asked = undefined;
@@ -80,13 +80,13 @@ export class Readers {
       if (data.rows) asked?.resolve(data.rows);
       else asked?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
     };
-    worker.onerror = (event) => this.#died(reader, event.message);
+    worker.onerror = (event) => this.#onWorkerDeath(reader, event.message);
     worker.postMessage({ open: this.#file });
     return worker;
   }
 
   /** A reader that died takes its query with it; the next one starts another Worker. */
-  #died(reader: Reader, message: string): void {
+  #onWorkerDeath(reader: Reader, message: string): void {
     const { worker, asked } = reader;
     reader.worker = undefined;
     reader.asked = undefined;
@@ -96,7 +96,7 @@ export class Readers {
 }
 
 /** Resolves when the Worker's connection is closed. Terminates a Worker that cannot close it or is dead. */
-const leaveWorker = (worker: Worker): Promise<void> =>
+const closeWorker = (worker: Worker): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
       worker.terminate();
@@ -104,7 +104,7 @@ const leaveWorker = (worker: Worker): Promise<void> =>
     };
     worker.onmessage = ({ data }: MessageEvent<{ closed: boolean }>) => {
       if (!data.closed) return end();
-      workers.leave(worker);
+      workers.release(worker);
       resolve();
     };
     worker.onerror = end;

@@ -12,7 +12,7 @@ export const isDistrusted = (error: unknown): boolean =>
 export const isDiskError = (error: unknown): boolean => getCode(error).startsWith("SQLITE_IOERR");
 
 /** Returns whether the whole transaction is lost, not just the failed batch. */
-export const endsGroup = (error: unknown): boolean =>
+export const failsWholeGroup = (error: unknown): boolean =>
   /^SQLITE_(FULL|IOERR|NOMEM|BUSY|INTERRUPT|CORRUPT|NOTADB|READONLY|CANTOPEN|PROTOCOL)/.test(getCode(error));
 
 /** Converts SQLite's error to a reason. */

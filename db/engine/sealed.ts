@@ -3,8 +3,8 @@
 import {
   type Encryption,
   EncryptionKeyError,
+  getKeyPath,
   hasKey,
-  keyFile,
   openEncryption,
   parseEncryptionKey,
 } from "#base/encryption.ts";
@@ -29,7 +29,7 @@ const SEALED = {
 /**
  * A handwritten statement, because every start runs it, and building it would take longer than running it. Counts in the order of `SEALED`.
  */
-const counted = (known: string): Query<number[]> => ({
+const countForeign = (known: string): Query<number[]> => ({
   sql: `select ${Object.values(SEALED)
     .map(([table, column]) => `(select count(*) from ${table} where ${column} <> '' and ${column} not like ?1)`)
     .join(", ")}`,
@@ -42,7 +42,7 @@ export const describeUndecryptable = async (
   encryption: Encryption | undefined,
   get: (asked: Query<number[]>) => Promise<number[] | undefined>,
 ): Promise<string | undefined> => {
-  const counts = (await get(counted(encryption ? `${encryption.prefix}%` : ""))) ?? [];
+  const counts = (await get(countForeign(encryption ? `${encryption.prefix}%` : ""))) ?? [];
   const found = Object.keys(SEALED).flatMap((what, i) => (counts[i] ? `${what} (${counts[i]})` : []));
   return found.length > 0 ? found.join(", ") : undefined;
 };
@@ -70,10 +70,10 @@ export const openKey = async (store: Store, place: KeyPlace): Promise<Encryption
 const openChecked = async (store: Store, { directory, digits, shared = false }: KeyPlace): Promise<Encryption> => {
   const get = (asked: Query<number[]>) => store.get(asked);
   const known = shared ? (await store.get(findSetting({ key: KEY_NAME })))?.value : undefined;
-  if (known !== undefined) return sharedKey({ directory, digits }, known);
+  if (known !== undefined) return loadSharedKey({ directory, digits }, known);
   if (digits === undefined && !hasKey(directory)) {
     const lost = await describeUndecryptable(undefined, get);
-    if (lost) throw new EncryptionKeyError(lostKey(directory, lost));
+    if (lost) throw new EncryptionKeyError(formatLostKey(directory, lost));
   }
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (shared) await store.commit([insertSetting({ key: KEY_NAME, value: encryption.prefix })]);
@@ -89,7 +89,7 @@ export const checkKeyForm = ({ directory, digits }: KeyPlace): void => {
 };
 
 /** Returns a node's key, which must match the cluster's fingerprint. Throws `EncryptionKeyError`. */
-export const sharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
+export const loadSharedKey = ({ directory, digits }: KeyPlace, fingerprint: string): Encryption => {
   if (digits === undefined && !hasKey(directory)) throw new EncryptionKeyError(MISSING_HERE);
   const encryption = digits === undefined ? openEncryption(directory) : parseEncryptionKey(digits);
   if (fingerprint !== encryption.prefix) throw new EncryptionKeyError(OTHER_NODES);
@@ -108,6 +108,6 @@ const OTHER_NODES =
 const WRONG_KEY =
   "encryption.key is not the one that some secrets were sealed with: put the right one back, or enter them again";
 
-const lostKey = (directory: string, lost: string): string =>
-  `${keyFile(directory)} is missing, and it opens what the database holds: ${lost}. Put it back from a backup; where it is lost for ` +
-  `good, \`openssl rand -hex 32 > ${keyFile(directory)}\` makes a new one, and these must be entered again`;
+const formatLostKey = (directory: string, lost: string): string =>
+  `${getKeyPath(directory)} is missing, and it opens what the database holds: ${lost}. Put it back from a backup; where it is lost for ` +
+  `good, \`openssl rand -hex 32 > ${getKeyPath(directory)}\` makes a new one, and these must be entered again`;

@@ -6,7 +6,7 @@ import { build, findBy, insertInto, type Statement, statement } from "./sql.ts";
 import { CommitError, type SequenceName, type Store } from "./store.ts";
 
 /** Numbers reserved at a time: at 400,000 log lines per second this is ten small writes per second. */
-const BLOCK = 40_000;
+const BLOCK_SIZE = 40_000;
 
 const findSequence = findBy(sequences, sequences.name);
 const begin = insertInto(sequences);
@@ -39,7 +39,7 @@ export class Sequences {
         block.next += count;
         return first;
       }
-      await this.#refill(name, Math.max(BLOCK, count));
+      await this.#refill(name, Math.max(BLOCK_SIZE, count));
     }
   }
 
@@ -47,7 +47,7 @@ export class Sequences {
    * Discards the rest of every block, so that later numbers exceed all that any node has used. For taking over actors from another node,
    * whose blocks may be above the current ones.
    */
-  giveUp(): void {
+  discardBlocks(): void {
     this.#blocks.clear();
     // Also discards pending blocks, which may have been reserved before the other node's.
     this.#refilling.clear();

@@ -53,13 +53,13 @@ export type Query<T> = {
 /** Builds SQL and never runs it: the callback is unreachable because nothing here is awaited. */
 export const build = drizzle(async () => ({ rows: [] }));
 
-/** The condition that the column equals the parameter of its name: `.where(given(agents.id))` takes {id}. */
-export const given = (column: AnySQLiteColumn): SQL => eq(column, sql.placeholder(column.name));
+/** The condition that the column equals the parameter of its name: `.where(eqParam(agents.id))` takes {id}. */
+export const eqParam = (column: AnySQLiteColumn): SQL => eq(column, sql.placeholder(column.name));
 
 /**
  * The condition that the column equals the parameter of its name, or that the parameter is null. The cast gives null a type in PostgreSQL.
  */
-export const givenOrAll = (column: AnySQLiteColumn): SQL =>
+export const eqParamOrAll = (column: AnySQLiteColumn): SQL =>
   sql`(cast(${sql.placeholder(column.name)} as text) is null or ${column} = ${sql.placeholder(column.name)})`;
 
 type Compilable = { toSQL(): { sql: string; params: unknown[] } };
@@ -69,11 +69,11 @@ type Bindings = Record<string, unknown>;
 
 const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
   params.map((param) => {
-    if (is(param, Placeholder)) return (values) => bound(values, param.name);
+    if (is(param, Placeholder)) return (values) => toBoundValue(values, param.name);
     if (is(param, Param) && is(param.value, Placeholder)) {
       const { name } = param.value;
       return (values) => {
-        const value = bound(values, name);
+        const value = toBoundValue(values, name);
         return value === null ? null : (param.encoder.mapToDriverValue(value) as Value);
       };
     }
@@ -83,18 +83,18 @@ const makeEncoders = (params: unknown[]): ((values: Bindings) => Value)[] =>
 /** Compiles on first use: the program has hundreds of queries and a start needs few of them (45 ms of 300, test/bench). */
 const lazily = <T extends { readonly text: string }>(make: () => T, alone?: Alone): (() => T) => {
   let made: T | undefined;
-  const compiled = (): T => {
+  const compileOnce = (): T => {
     made ??= make();
     return made;
   };
-  compiledTexts.push({ text: () => compiled().text, alone });
-  return compiled;
+  compiledTexts.push({ text: () => compileOnce().text, alone });
+  return compileOnce;
 };
 
 /** The texts of all statements and queries in the program, for tests that check each. */
 export const compiledTexts: { readonly text: () => string; readonly alone: Alone | undefined }[] = [];
 
-const bound = (values: Bindings, name: string): Value => {
+const toBoundValue = (values: Bindings, name: string): Value => {
   if (!(name in values)) throw new Error(`no value for placeholder "${name}"`);
   const value = values[name] ?? null;
   return typeof value === "boolean" ? Number(value) : (value as Value);
@@ -156,8 +156,8 @@ const compileInsert = <T extends SQLiteTable>(table: T): { text: string; encoder
     if (is(column.default, SQL)) throw new Error(`${column.name}: a default made by SQL is not supported`);
     const fallback = column.default ?? null;
     return (row: Bindings): Value => {
-      const given = row[name];
-      const value = given === undefined ? fallback : given;
+      const binding = row[name];
+      const value = binding === undefined ? fallback : binding;
       return value === null ? null : (column.mapToDriverValue(value) as Value);
     };
   });
@@ -169,12 +169,12 @@ export const updateBy = <T extends SQLiteTable>(
   table: T,
   key: AnySQLiteColumn,
 ): ((id: string | number, patch: Partial<T["$inferInsert"]>, options?: { expect?: number }) => Statement) => {
-  const compiled = new Map<string, (values: Bindings) => Statement>();
+  const boundByShape = new Map<string, (values: Bindings) => Statement>();
   return (id, patch, options = {}) => {
     const entries = Object.entries(patch).filter(([, value]) => value !== undefined);
     if (entries.length === 0) throw new Error(`empty update of ${getTableName(table)}`);
     const shape = entries.map(([name]) => name).join(",");
-    let bind = compiled.get(shape);
+    let bind = boundByShape.get(shape);
     if (!bind) {
       const set = Object.fromEntries(entries.map(([name]) => [name, sql.placeholder(`set_${name}`)]));
       bind = statement(
@@ -183,7 +183,7 @@ export const updateBy = <T extends SQLiteTable>(
           .set(set as never)
           .where(eq(key, sql.placeholder("key"))),
       );
-      compiled.set(shape, bind);
+      boundByShape.set(shape, bind);
     }
     const values: Bindings = { key: id };
     for (const [name, value] of entries) values[`set_${name}`] = value;
@@ -249,7 +249,7 @@ export const findBy = <T extends SQLiteTable>(
     build
       .select()
       .from(table as SQLiteTable)
-      .where(and(...columns.map(given))),
+      .where(and(...columns.map(eqParam))),
   );
 
 type Decode = ((value: unknown) => unknown) | undefined;
@@ -288,13 +288,13 @@ const makeMapper = <T>(fields: Record<string, unknown>): ((row: Value[]) => T) =
       const value = raw === null || !slot.decode ? raw : slot.decode(raw);
       if (!slot.group) out[slot.name] = value;
       else if (out[slot.group] !== null) (out[slot.group] as Bindings)[slot.name] = value;
-      else if (value !== null) out[slot.group] = { ...emptyGroup(slots, slot.group), [slot.name]: value };
+      else if (value !== null) out[slot.group] = { ...toNullGroup(slots, slot.group), [slot.name]: value };
     }
     return out as T;
   };
 };
 
-const emptyGroup = (slots: { group?: string; name: string }[], group: string): Bindings =>
+const toNullGroup = (slots: { group?: string; name: string }[], group: string): Bindings =>
   Object.fromEntries(slots.filter((slot) => slot.group === group).map((slot) => [slot.name, null]));
 
 const getColumns = (field: unknown): Record<string, unknown> =>

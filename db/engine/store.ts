@@ -82,24 +82,24 @@ export interface Store {
   /** The same for the identity of callers: keys, users and memberships. */
   readonly callersVersion?: number;
   /** With several writers: resolves when `callersVersion` covers everything committed before the call. */
-  askCallers?(): Promise<void>;
+  refreshCallersVersion?(): Promise<void>;
   /** The same for the audit log. */
   readonly auditVersion?: number;
   /** The same for one workspace. Not affected by writes of other workspaces' agents. */
-  versionOf?(workspace_id: string): number | undefined;
+  getVersion?(workspace_id: string): number | undefined;
   /** The same for several workspaces, in order, where versions must be requested. */
-  versionsOf?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
+  loadVersions?(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
    * Writes all statements or none, and resolves when they are flushed to disk. Throws `CommitError`. An empty batch resolves immediately.
-   * `about`: the workspace that all agent rows in the batch belong to, if known (for `versionOf`). `part`: the shard of the batch
+   * `about`: the workspace that all agent rows in the batch belong to, if known (for `getVersion`). `part`: the shard of the batch
    * (src/base/parts.ts), if any; a node that does not have the shard writes nothing. A batch without one belongs to the shard of the
    * current request (src/base/network/request-part.ts).
    */
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void>;
   /** Sends this event of a topic to the other nodes of a cluster, soon. */
-  tell?(kind: string, id: string, event: object): void;
+  broadcast?(kind: string, id: string, event: object): void;
   /** Subscribes to events of other nodes. `tell` is called without events when some may have been missed. */
-  hear?(tell: (words: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
+  onBroadcast?(tell: (words: readonly { kind: string; id: string; event: object }[] | undefined) => void): void;
   /** Returns the first row, read fresh on the main thread. Only for lookups by key (under 50 microseconds). */
   get<T>(query: Query<T>): Promise<T | undefined>;
   /** Returns a few rows by key, read fresh on the main thread. */

@@ -17,7 +17,7 @@ const insert = (due: SQL) =>
       due: sql.placeholder("due"),
     })
     .onConflictDoUpdate({ target: timers.id, set: { due } });
-const put = statement<Timer>(insert(sql`excluded.due`));
+const upsertTimer = statement<Timer>(insert(sql`excluded.due`));
 const drop = deleteBy(timers, timers.id);
 
 /** If the timer was changed since it was read, the earlier due time wins. */
@@ -31,20 +31,21 @@ const dropSeen = statement<{ id: string; seen: number }>(
 );
 const findTimer = findBy(timers, timers.id);
 
-const timerId = (actor: string, id: string, name: string): string => `${actor}/${id}/${name}`;
+const toTimerId = (actor: string, id: string, name: string): string => `${actor}/${id}/${name}`;
 
 /** Sets or moves the timer `name` of an actor; `due` in milliseconds since 1970. */
 export const setTimer = (actor: string, id: string, name: string, due: number): Statement =>
-  put({ id: timerId(actor, id, name), actor, actor_id: id, name, due });
+  upsertTimer({ id: toTimerId(actor, id, name), actor, actor_id: id, name, due });
 
 /** Removes the timer. Does nothing when it does not exist. */
-export const clearTimer = (actor: string, id: string, name: string): Statement => drop(timerId(actor, id, name));
+export const clearTimer = (actor: string, id: string, name: string): Statement => drop(toTimerId(actor, id, name));
 
 /** The timer `name` of an actor. */
-export const findActorTimer = (actor: string, id: string, name: string) => findTimer({ id: timerId(actor, id, name) });
+export const findActorTimer = (actor: string, id: string, name: string) =>
+  findTimer({ id: toTimerId(actor, id, name) });
 
 /** A time at which no timer is due. */
-const NEVER = -1;
+const NEVER_DUE = -1;
 
 /**
  * Sets a timer, or removes it if `due` is undefined, based on data read after the timer, which was due at `seen`. If it was set
@@ -54,41 +55,41 @@ export const moveTimer = (
   actor: string,
   id: string,
   name: string,
-  { due, seen = NEVER }: { due: number | undefined; seen: number | undefined },
+  { due, seen = NEVER_DUE }: { due: number | undefined; seen: number | undefined },
 ): Statement =>
   due === undefined
-    ? dropSeen({ id: timerId(actor, id, name), seen })
-    : move({ id: timerId(actor, id, name), actor, actor_id: id, name, due, seen });
+    ? dropSeen({ id: toTimerId(actor, id, name), seen })
+    : move({ id: toTimerId(actor, id, name), actor, actor_id: id, name, due, seen });
 
 /** Page size of due timers. */
-export const TIMERS_AT_ONCE = 100;
+export const MAX_DUE_TIMERS = 100;
 
-/** Timers due by `now`, oldest first, at most TIMERS_AT_ONCE. */
-export const dueTimers = query(
+/** Timers due by `now`, oldest first, at most MAX_DUE_TIMERS. */
+export const listDueTimers = query(
   build
     .select()
     .from(timers)
     .where(lte(timers.due, sql.placeholder("now")))
     .orderBy(asc(timers.due))
-    .limit(TIMERS_AT_ONCE),
+    .limit(MAX_DUE_TIMERS),
 );
 
-const OF_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
+const INSERT_FOR_WORKSPACES = `insert into timers (id, actor, actor_id, name, due)
   select 'workspace/' || id || '/' || ?1, 'workspace', id, ?1, ?2 from workspaces`;
 // Changes even a timer that is already due, because an actor may have read it and be about to move it.
-const SOONER =
+const ON_CONFLICT_EARLIEST =
   "on conflict (id) do update set due = case when timers.due > excluded.due then excluded.due else timers.due - 1 end";
 
 /** The same for every workspace of a template that is not deleted, in the batch that changes the template. */
 export const setTimersOfTemplate = (template_id: string, name: string, due: number): Statement => ({
   touches: [],
-  sql: `${OF_WORKSPACES} where template_id = ?3 and deleted = 0 ${SOONER}`,
+  sql: `${INSERT_FOR_WORKSPACES} where template_id = ?3 and deleted = 0 ${ON_CONFLICT_EARLIEST}`,
   rows: [[name, due, template_id]],
 });
 
 /** The same for every workspace of a user. */
 export const setTimersOfOwner = (owner_id: string, name: string, due: number): Statement => ({
   touches: [],
-  sql: `${OF_WORKSPACES} where owner_id = ?3 and deleted = 0 ${SOONER}`,
+  sql: `${INSERT_FOR_WORKSPACES} where owner_id = ?3 and deleted = 0 ${ON_CONFLICT_EARLIEST}`,
   rows: [[name, due, owner_id]],
 });

@@ -5,9 +5,9 @@ import { log } from "#base/log.ts";
 import { type Damage, describeDamage, NEXT_STEP } from "./damage.ts";
 import { CommitError, type Trouble } from "./store.ts";
 
-const LOG_AGAIN_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 /** How often a write to a full disk is retried. */
-const PROBE_MS = 5_000;
+const PROBE_INTERVAL_MS = 5_000;
 
 export type TroubleDeps = {
   /** Checks the database without blocking the event loop. */
@@ -36,18 +36,18 @@ export class TroubleWatch {
   }
 
   /** Records a rejected write. */
-  refused(error: CommitError): void {
+  onRefused(error: CommitError): void {
     if (error.reason !== "full") return;
     error.isReported = true;
     if (!this.#current) {
       this.#current = { kind: "full", since: systemClock.now() };
       this.#probeSoon();
     }
-    this.#logAgain("the disk is full: nothing is saved. Free space on the disk of the data directory");
+    this.#logThrottled("the disk is full: nothing is saved. Free space on the disk of the data directory");
   }
 
   /** Records a successful write. */
-  written(): void {
+  onWritten(): void {
     if (this.#current?.kind !== "full") return;
     log("db").info("the disk takes writes again", { refused: this.#count });
     this.#current = undefined;
@@ -56,14 +56,16 @@ export class TroubleWatch {
   }
 
   /** Records damage found by a read. Returns the error for its caller. */
-  damaged(cause: unknown): CommitError {
+  onDamaged(cause: unknown): CommitError {
     const error = new CommitError("damaged", "the database is damaged", { cause });
     error.isReported = true;
     if (this.#current?.kind !== "damaged") {
       this.#current = { kind: "damaged", since: systemClock.now() };
       void this.#findDamage();
     }
-    this.#logAgain(`the database is damaged. ${NEXT_STEP}`, { reason: cause instanceof Error ? cause.message : cause });
+    this.#logThrottled(`the database is damaged. ${NEXT_STEP}`, {
+      reason: cause instanceof Error ? cause.message : cause,
+    });
     return error;
   }
 
@@ -76,17 +78,17 @@ export class TroubleWatch {
   }
 
   #probeSoon(): void {
-    systemClock.after(PROBE_MS, () => {
+    systemClock.after(PROBE_INTERVAL_MS, () => {
       if (this.#isClosed || this.#current?.kind !== "full") return;
       // The result is recorded like that of any other write.
       this.#deps.probe().catch(() => this.#probeSoon());
     });
   }
 
-  #logAgain(message: string, properties: Record<string, unknown> = {}): void {
+  #logThrottled(message: string, properties: Record<string, unknown> = {}): void {
     this.#count++;
     const now = systemClock.monotonic();
-    if (now - this.#logged_at < LOG_AGAIN_MS) return;
+    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
     this.#logged_at = now;
     log("db").error(message, { ...properties, refused: this.#count });
   }

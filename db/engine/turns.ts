@@ -1,6 +1,6 @@
 // Shares the readers fairly: users take turns, and no user holds all slots, so that one user's expensive queries cannot block others.
 import { AppError } from "#base/errors.ts";
-import { originNow } from "#base/origin.ts";
+import { getCurrentOrigin } from "#base/origin.ts";
 
 type Waiting = { readonly begin: () => void; readonly refuse: (error: Error) => void };
 
@@ -8,28 +8,28 @@ type Waiting = { readonly begin: () => void; readonly refuse: (error: Error) => 
 const SERVER = "";
 
 /** All anonymous callers count as one user. */
-const STRANGERS = "strangers";
+const ANONYMOUS = "strangers";
 
 /** Returns the user whose request is being handled; undefined if the server works for itself. */
-export const personNow = (): string | undefined => {
-  const origin = originNow();
-  return origin && (origin().user_id ?? STRANGERS);
+export const getCurrentUser = (): string | undefined => {
+  const origin = getCurrentOrigin();
+  return origin && (origin().user_id ?? ANONYMOUS);
 };
 
 export class Turns {
-  readonly #places: number;
-  readonly #ofOne: number;
+  readonly #slots: number;
+  readonly #maxPerUser: number;
   readonly #limit: number;
   readonly #running = new Map<string, number>();
   /** By user, in the order of their next turns. */
   readonly #waiting = new Map<string, Waiting[]>();
-  #taken = 0;
+  #usedSlots = 0;
   #size = 0;
 
   /** `places`: maximum concurrent runs, `ofOne` for one user; `limit`: maximum runs that run or wait. */
   constructor({ places, ofOne, limit }: { places: number; ofOne: number; limit: number }) {
-    this.#places = places;
-    this.#ofOne = Math.max(1, ofOne);
+    this.#slots = places;
+    this.#maxPerUser = Math.max(1, ofOne);
     this.#limit = limit;
   }
 
@@ -53,7 +53,7 @@ export class Turns {
   }
 
   #turn(who: string): Promise<void> {
-    if (this.#taken + this.#size >= this.#limit) this.#makeRoom(who);
+    if (this.#usedSlots + this.#size >= this.#limit) this.#makeRoom(who);
     return new Promise((begin, refuse) => {
       const own = this.#waiting.get(who) ?? [];
       own.push({ begin, refuse });
@@ -68,24 +68,24 @@ export class Turns {
       (most, one) => (one[1].length > (most[1]?.length ?? 0) ? one : most),
       [],
     );
-    if (jobs.length <= (this.#waiting.get(who)?.length ?? 0) + 1) throw overloaded();
+    if (jobs.length <= (this.#waiting.get(who)?.length ?? 0) + 1) throw overloadedError();
     const last = jobs.pop();
     if (jobs.length === 0) this.#waiting.delete(crowd);
     this.#size -= 1;
-    last?.refuse(overloaded());
+    last?.refuse(overloadedError());
   }
 
   #hasPlace(who: string): boolean {
-    return this.#taken < this.#places && (who === SERVER || (this.#running.get(who) ?? 0) < this.#ofOne);
+    return this.#usedSlots < this.#slots && (who === SERVER || (this.#running.get(who) ?? 0) < this.#maxPerUser);
   }
 
   #begin(who: string): void {
-    this.#taken += 1;
+    this.#usedSlots += 1;
     this.#running.set(who, (this.#running.get(who) ?? 0) + 1);
   }
 
   #end(who: string): void {
-    this.#taken -= 1;
+    this.#usedSlots -= 1;
     const left = (this.#running.get(who) ?? 1) - 1;
     if (left === 0) this.#running.delete(who);
     else this.#running.set(who, left);
@@ -103,4 +103,4 @@ export class Turns {
   }
 }
 
-const overloaded = (): AppError => new AppError("overloaded", "Too many searches are running.");
+const overloadedError = (): AppError => new AppError("overloaded", "Too many searches are running.");

@@ -3,13 +3,13 @@ import type { Touch } from "../schema/touching.ts";
 import type { Statement } from "./sql.ts";
 
 /** Maximum workspaces whose agents' writes are counted separately. Beyond that, all counters start over. */
-const WORKSPACES = 50_000;
+const MAX_WORKSPACES = 50_000;
 
 /** What a statement without `touches` affects. */
-const ALL: readonly Touch[] = ["workspaces", "callers"];
+const ALL_TOUCHES: readonly Touch[] = ["workspaces", "callers"];
 
 /** Returns what a batch changes in lists of workspaces: all of them, the one that it is about, or nothing. */
-export const shownBy = (
+export const findShownChange = (
   touched: ReadonlySet<Touch>,
   about: string | undefined,
 ): "all" | { readonly id: string } | undefined => {
@@ -19,8 +19,8 @@ export const shownBy = (
 };
 
 /** Returns everything that these statements touch. */
-export const touchedBy = (batch: readonly Statement[]): ReadonlySet<Touch> =>
-  new Set(batch.flatMap(({ touches = ALL }) => touches));
+export const collectTouches = (batch: readonly Statement[]): ReadonlySet<Touch> =>
+  new Set(batch.flatMap(({ touches = ALL_TOUCHES }) => touches));
 
 export class Versions {
   /** Incremented by each batch that changes what lists of workspaces show. */
@@ -31,7 +31,7 @@ export class Versions {
   audit = 0;
   /** Writes that several workspaces may show, and writes of one workspace's agents by its ID. */
   #shared = 0;
-  readonly #ofAgents = new Map<string, number>();
+  readonly #byWorkspace = new Map<string, number>();
 
   /**
    * Incremented by writes that several workspaces may show, and thereby by changes of which workspaces are listed. Not by those of one
@@ -42,22 +42,26 @@ export class Versions {
   }
 
   /** Returns the version of one workspace's data. */
-  of(workspace_id: string): number {
-    return this.#shared + (this.#ofAgents.get(workspace_id) ?? 0);
+  getVersion(workspace_id: string): number {
+    return this.#shared + (this.#byWorkspace.get(workspace_id) ?? 0);
   }
 
   /**
    * Writes the batch and then increments the affected versions, even if the result of the write is unknown. `about` as in `Store.commit`.
    */
-  async around(batch: readonly Statement[], about: string | undefined, write: () => Promise<void>): Promise<void> {
-    const touched = touchedBy(batch);
+  async withIncrement(
+    batch: readonly Statement[],
+    about: string | undefined,
+    write: () => Promise<void>,
+  ): Promise<void> {
+    const touched = collectTouches(batch);
     if (touched.size === 0) return write();
     try {
       await write();
     } finally {
       if (touched.has("callers")) this.callers += 1;
       if (touched.has("audit")) this.audit += 1;
-      const changed = shownBy(touched, about);
+      const changed = findShownChange(touched, about);
       if (changed) {
         this.shown += 1;
         this.#raise(changed === "all" ? undefined : changed.id);
@@ -66,12 +70,15 @@ export class Versions {
   }
 
   #raise(workspace_id: string | undefined): void {
-    if (workspace_id !== undefined && (this.#ofAgents.size < WORKSPACES || this.#ofAgents.has(workspace_id))) {
-      this.#ofAgents.set(workspace_id, (this.#ofAgents.get(workspace_id) ?? 0) + 1);
+    if (
+      workspace_id !== undefined &&
+      (this.#byWorkspace.size < MAX_WORKSPACES || this.#byWorkspace.has(workspace_id))
+    ) {
+      this.#byWorkspace.set(workspace_id, (this.#byWorkspace.get(workspace_id) ?? 0) + 1);
       return;
     }
     // Exceeds every previous sum, even when the separate counters are dropped.
     this.#shared += workspace_id === undefined ? 1 : 2 ** 32;
-    if (workspace_id !== undefined) this.#ofAgents.clear();
+    if (workspace_id !== undefined) this.#byWorkspace.clear();
   }
 }

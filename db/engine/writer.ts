@@ -1,25 +1,25 @@
 // The single writer. Batches that arrive in one turn of the event loop, or during the previous flush, share one transaction and one flush.
 // Each has its own savepoint, so that a rejected batch does not affect the others (rules ST-1 to ST-6).
 import type { Database, Statement as Prepared } from "bun:sqlite";
-import { holdProcess, systemClock, type Timer } from "#base/clock.ts";
+import { keepProcessAlive, systemClock, type Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import { tracing } from "#base/trace.ts";
 import { CommitSpan } from "./commit-span.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
-import { endsGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
+import { failsWholeGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
 import { Settlements } from "./settlements.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
 /** Maximum rows of a group, so that one commit blocks the event loop for less than 2 ms (PERFORMANCE section 4). */
-const GROUP_ROWS = 500;
-const GROUP_BYTES = 256 * 1024;
+const MAX_GROUP_ROWS = 500;
+const MAX_GROUP_BYTES = 256 * 1024;
 
 /** Retry interval for a database that another program holds, and the default time after which waiting batches are rejected. */
-const ASK_AGAIN_MS = 20;
-const HELD_MS = 5_000;
+const LOCK_RETRY_MS = 20;
+const HELD_TIMEOUT_MS = 5_000;
 
 export type WriterOptions = {
   epoch: number;
@@ -53,7 +53,7 @@ export class Writer {
   /** Since when another program has held the database, on the monotonic clock. */
   #heldSince: number | undefined;
   /** Keeps the process alive. With only the clock's timers, a command could exit while it still waits. */
-  #holding: Timer | undefined;
+  #keepAlive: Timer | undefined;
   readonly #trace = new CommitTrace<Pending>();
   /** Groups and batches so far, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, rows: 0 };
@@ -76,12 +76,12 @@ export class Writer {
     const span = CommitSpan.begin("sqlite", batch, rows);
     const settled = new Promise<void>((resolve, reject) => {
       const pending = { batch, rows, bytes, span, resolve, reject };
-      if (tracing()) this.#trace.submitted(pending);
+      if (tracing()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
       this.#schedule();
     });
-    return span?.until(settled) ?? settled;
+    return span?.endWith(settled) ?? settled;
   }
 
   /**
@@ -96,7 +96,7 @@ export class Writer {
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     if (this.#busy) await new Promise<void>((resolve) => this.#drained.push(resolve));
-    await this.#settlements.drained();
+    await this.#settlements.whenDrained();
     for (const prepared of this.#prepared.values()) prepared.finalize();
     this.#prepared.clear();
   }
@@ -108,11 +108,11 @@ export class Writer {
   }
 
   #turn(): void {
-    if (!this.#mayBegin()) {
-      systemClock.after(ASK_AGAIN_MS, () => this.#turn());
+    if (!this.#tryBegin()) {
+      systemClock.after(LOCK_RETRY_MS, () => this.#turn());
       return;
     }
-    const group = this.#nextGroup();
+    const group = this.#takeGroup();
     const settle = group.length > 0 ? this.#write(group) : undefined;
     if (!settle) {
       this.#end();
@@ -143,34 +143,34 @@ export class Writer {
    * Opens the transaction. Returns false while another program, such as someone's SQLite shell, holds the database; nothing was tried, and
    * it is retried soon. Batches that have waited too long are rejected (rule ST-10).
    */
-  #mayBegin(): boolean {
+  #tryBegin(): boolean {
     try {
-      if (this.#queue.length > 0) this.#run("begin immediate");
+      if (this.#queue.length > 0) this.#execute("begin immediate");
       if (this.#heldSince !== undefined) log("db").info("the database is free again");
-      this.#isFree();
+      this.#onUnlocked();
       return true;
     } catch (error) {
       const refusal = toCommitError(error);
       if (refusal.reason !== "overloaded") {
-        this.#fail(this.#nextGroup(), error);
+        this.#fail(this.#takeGroup(), error);
         return true;
       }
       if (this.#heldSince === undefined) log("db").warn("another program holds the database; writes wait for it");
       this.#heldSince ??= systemClock.monotonic();
-      this.#holding ??= holdProcess();
-      if (systemClock.monotonic() - this.#heldSince < (this.#options.heldMs ?? HELD_MS)) return false;
+      this.#keepAlive ??= keepProcessAlive();
+      if (systemClock.monotonic() - this.#heldSince < (this.#options.heldMs ?? HELD_TIMEOUT_MS)) return false;
       log("db").error("another program still holds the database; the writes that waited are refused");
-      this.#isFree();
+      this.#onUnlocked();
       for (const pending of this.#queue.splice(0)) pending.reject(refusal);
       this.#queuedBytes = 0;
       return true;
     }
   }
 
-  #isFree(): void {
+  #onUnlocked(): void {
     this.#heldSince = undefined;
-    this.#holding?.cancel();
-    this.#holding = undefined;
+    this.#keepAlive?.cancel();
+    this.#keepAlive = undefined;
   }
 
   /** Commits the group. Returns a function that answers the callers once it is flushed; undefined when there is nothing to flush. */
@@ -191,7 +191,7 @@ export class Writer {
         }
       }
       failpoint("before_commit");
-      this.#run("commit");
+      this.#execute("commit");
       failpoint("after_commit");
     } catch (error) {
       this.#fail(group, error);
@@ -204,20 +204,20 @@ export class Writer {
         this.watch.now() - began,
         group.reduce((sum, { rows }) => sum + rows, 0),
       );
-      if (taking) this.#trace.committed(group, this.counts.groups, taking());
+      if (taking) this.#trace.onCommit(group, this.counts.groups, taking());
       this.#options.committed();
       this.#settlements.add(settled);
     };
   }
 
-  #nextGroup(): Pending[] {
+  #takeGroup(): Pending[] {
     let rows = 0;
     let bytes = 0;
     let count = 0;
     for (const pending of this.#queue) {
       rows += pending.rows;
       bytes += pending.bytes;
-      if (count > 0 && (rows > GROUP_ROWS || bytes > GROUP_BYTES)) break;
+      if (count > 0 && (rows > MAX_GROUP_ROWS || bytes > MAX_GROUP_BYTES)) break;
       count += 1;
       this.counts.rows += pending.rows;
       this.#queuedBytes -= pending.bytes;
@@ -248,16 +248,16 @@ export class Writer {
       }
       return undefined;
     } catch (error) {
-      if (endsGroup(error) || !this.#db.inTransaction) throw error;
+      if (failsWholeGroup(error) || !this.#db.inTransaction) throw error;
       return toCommitError(error);
     }
   }
 
   #applyInSavepoint(batch: readonly Statement[]): CommitError | undefined {
-    this.#run("savepoint batch");
+    this.#execute("savepoint batch");
     const refusal = this.#apply(batch);
-    if (refusal) this.#run("rollback to batch");
-    this.#run("release batch");
+    if (refusal) this.#execute("rollback to batch");
+    this.#execute("release batch");
     return refusal;
   }
 
@@ -285,7 +285,7 @@ export class Writer {
     this.#options.fatal(error instanceof Error ? error : new Error(String(error)));
   }
 
-  #run(sql: string): void {
+  #execute(sql: string): void {
     this.#prepare(sql).run();
   }
 

@@ -3,8 +3,8 @@ import { and, asc, sql } from "drizzle-orm";
 import {
   build,
   deleteBy,
+  eqParam,
   findBy,
-  given,
   insertInto,
   query,
   type Statement,
@@ -17,7 +17,7 @@ export type McpServerRow = typeof mcp_servers.$inferSelect;
 
 /** Ordered by slug: {organization_id}. */
 export const listMcpServers = query(
-  build.select().from(mcp_servers).where(given(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
+  build.select().from(mcp_servers).where(eqParam(mcp_servers.organization_id)).orderBy(asc(mcp_servers.slug)),
 );
 
 /** Parameters: {organization_id, id}. */
@@ -31,7 +31,7 @@ export const guardMcpServer = statement<Pick<McpServerRow, "id" | "version">>(
   build
     .update(mcp_servers)
     .set({ version: sql`${mcp_servers.version}` })
-    .where(and(given(mcp_servers.id), given(mcp_servers.version))),
+    .where(and(eqParam(mcp_servers.id), eqParam(mcp_servers.version))),
   { expect: 1 },
 );
 

@@ -1,6 +1,6 @@
 // Language model providers and their models. There are few, so lists are read completely.
 import { asc, eq } from "drizzle-orm";
-import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { model_configs, model_providers } from "../schema/models.ts";
 
 export type ModelProviderRow = typeof model_providers.$inferSelect;
@@ -26,7 +26,7 @@ export const listModelConfigs = query(
 
 /** Display name of the model, including deleted ones: {id}. */
 export const findModelName = query(
-  build.select({ display_name: model_configs.display_name }).from(model_configs).where(given(model_configs.id)),
+  build.select({ display_name: model_configs.display_name }).from(model_configs).where(eqParam(model_configs.id)),
 );
 
 export const insertModelProvider = insertInto(model_providers);

@@ -3,8 +3,8 @@ import { and, asc, count, eq, gt, lte, sql } from "drizzle-orm";
 import {
   build,
   deleteBy,
+  eqParam,
   findBy,
-  given,
   insertInto,
   query,
   type Statement,
@@ -48,7 +48,7 @@ export const listSubscriptions = query(
     .select({ id: webpush_subscriptions.id, endpoint_hash: webpush_subscriptions.endpoint_hash })
     .from(webpush_subscriptions)
     .innerJoin(api_keys, eq(api_keys.id, webpush_subscriptions.key_id))
-    .where(and(given(webpush_subscriptions.user_id), gt(api_keys.expires_at, sql.placeholder("now"))))
+    .where(and(eqParam(webpush_subscriptions.user_id), gt(api_keys.expires_at, sql.placeholder("now"))))
     .orderBy(asc(webpush_subscriptions.created_at)),
 );
 
@@ -58,22 +58,22 @@ export const findSubscription = query(
     .select({ subscription: webpush_subscriptions, session_until: api_keys.expires_at })
     .from(webpush_subscriptions)
     .innerJoin(api_keys, eq(api_keys.id, webpush_subscriptions.key_id))
-    .where(given(webpush_subscriptions.id)),
+    .where(eqParam(webpush_subscriptions.id)),
 );
 
 export const insertSubscription = insertInto(webpush_subscriptions);
 export const deleteSubscription = deleteBy(webpush_subscriptions, webpush_subscriptions.id);
 export const deleteSubscriptionsByUser = deleteBy(webpush_subscriptions, webpush_subscriptions.user_id);
 
-const bySubscription = and(given(webpush_subscriptions.user_id), given(webpush_subscriptions.endpoint_hash));
+const isSubscription = and(eqParam(webpush_subscriptions.user_id), eqParam(webpush_subscriptions.endpoint_hash));
 /** Parameters: {user_id, endpoint_hash}. */
-export const findSubscriptionAt = query(build.select().from(webpush_subscriptions).where(bySubscription));
+export const findSubscriptionAt = query(build.select().from(webpush_subscriptions).where(isSubscription));
 
 /** Parameters: {user_id}. */
 export const listPreferences = findBy(notification_preferences, notification_preferences.user_id);
 
 type Preference = typeof notification_preferences.$inferInsert;
-export const putPreference = statement<Preference>(
+export const upsertPreference = statement<Preference>(
   build
     .insert(notification_preferences)
     .values({

@@ -1,8 +1,8 @@
 // Notifications: written in the batch of the event, read by their owner, marked as read, and deleted after their retention period.
 import { and, count, desc, isNull, lt, sql } from "drizzle-orm";
 import { uuid } from "#base/ids.ts";
-import { filledIn, NOTICE_KINDS, type NoticeName } from "#schema/notifications/kinds.ts";
-import { build, deleteBy, findBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { fillPlaceholders, NOTICE_KINDS, type NoticeName } from "#schema/notifications/kinds.ts";
+import { build, deleteBy, eqParam, findBy, query, type Statement, statement } from "../engine/sql.ts";
 import { notifications } from "../schema/notifications.ts";
 
 export type NotificationRow = typeof notifications.$inferSelect;
@@ -22,36 +22,45 @@ export type Notice = {
   readonly dedupe: string;
 };
 
-const INSERT = `insert into notifications
+const INSERT_NOTIFICATION = `insert into notifications
   (id, user_id, template_id, targets, title, content, icon, actions, dedupe, created_at, read_at, dispatched_at)
   select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, null, null
   where not exists (select 1 from notification_preferences where user_id = ?2 and template_id = ?3 and disabled = 1)
   on conflict (user_id, dedupe) do nothing`;
 
 /** Returns the insert for the batch of the change. Writes nothing for a person who has muted the kind (rule NO-2). */
-export const notified = ({ now, user_id, kind, values, targets = [], icon = "", path, dedupe }: Notice): Statement => {
+export const insertNotification = ({
+  now,
+  user_id,
+  kind,
+  values,
+  targets = [],
+  icon = "",
+  path,
+  dedupe,
+}: Notice): Statement => {
   const { id, title, body, action } = NOTICE_KINDS[kind];
   const actions = JSON.stringify([{ label: action, url: path }]);
-  const words = [filledIn(title, values), filledIn(body, values)];
+  const words = [fillPlaceholders(title, values), fillPlaceholders(body, values)];
   return {
     touches: [],
-    sql: INSERT,
+    sql: INSERT_NOTIFICATION,
     rows: [[uuid(), user_id, id, JSON.stringify(targets), ...words, icon, actions, dedupe, now]],
   };
 };
 
 /** Retracts a notification, such as that a chat is waiting when it continues. */
 export const retractNotice = statement<{ user_id: string; dedupe: string }>(
-  build.delete(notifications).where(and(given(notifications.user_id), given(notifications.dedupe))),
+  build.delete(notifications).where(and(eqParam(notifications.user_id), eqParam(notifications.dedupe))),
 );
 
 /** Rows deleted per commit, and the maximum kept per person. */
-const SLICE = 500;
+const SLICE_ROWS = 500;
 export const MAX_KEPT = 1_000;
 
-const ofUser = given(notifications.user_id);
+const isOfUser = eqParam(notifications.user_id);
 const READ = sql`(${sql.placeholder("read")} = 'all' or (${notifications.read_at} is null) = (${sql.placeholder("read")} = 'unread'))`;
-const among = (column: typeof notifications.template_id, name: string) =>
+const isAnyOf = (column: typeof notifications.template_id, name: string) =>
   sql`(${sql.placeholder(name)} = '[]' or ${column} in (select value from json_each(${sql.placeholder(name)})))`;
 
 /** Newest first: {user_id, read, templates (JSON list, empty: all), before (key), limit}. */
@@ -61,9 +70,9 @@ export const listNotifications = query(
     .from(notifications)
     .where(
       and(
-        ofUser,
+        isOfUser,
         READ,
-        among(notifications.template_id, "templates"),
+        isAnyOf(notifications.template_id, "templates"),
         lt(notifications.key, sql.placeholder("before")),
       ),
     )
@@ -76,7 +85,7 @@ export const listNotificationsAfter = query(
   build
     .select()
     .from(notifications)
-    .where(and(ofUser, sql`${notifications.key} > ${sql.placeholder("after")}`))
+    .where(and(isOfUser, sql`${notifications.key} > ${sql.placeholder("after")}`))
     .orderBy(notifications.key)
     .limit(100),
 );
@@ -86,12 +95,17 @@ export const findNotification = query(
   build
     .select()
     .from(notifications)
-    .where(and(ofUser, given(notifications.id))),
+    .where(and(isOfUser, eqParam(notifications.id))),
 );
 
 /** {user_id}: the newest. */
 export const findNewestNotification = query(
-  build.select({ key: notifications.key }).from(notifications).where(ofUser).orderBy(desc(notifications.key)).limit(1),
+  build
+    .select({ key: notifications.key })
+    .from(notifications)
+    .where(isOfUser)
+    .orderBy(desc(notifications.key))
+    .limit(1),
 );
 
 /** Parameters: {user_id}. */
@@ -99,7 +113,7 @@ export const countUnread = query(
   build
     .select({ count: count().as("count") })
     .from(notifications)
-    .where(and(ofUser, isNull(notifications.read_at))),
+    .where(and(isOfUser, isNull(notifications.read_at))),
 );
 
 /** Rejected as `stale` when it does not exist: {user_id, id, read_at}. */
@@ -107,7 +121,7 @@ export const markNotification = statement<{ user_id: string; id: string; read_at
   build
     .update(notifications)
     .set({ read_at: sql`${sql.placeholder("read_at")}` })
-    .where(and(ofUser, given(notifications.id))),
+    .where(and(isOfUser, eqParam(notifications.id))),
   { expect: 1 },
 );
 
@@ -115,25 +129,25 @@ export const markAllNotifications = statement<{ user_id: string; read_at: number
   build
     .update(notifications)
     .set({ read_at: sql`${sql.placeholder("read_at")}` })
-    .where(and(ofUser, isNull(notifications.read_at))),
+    .where(and(isOfUser, isNull(notifications.read_at))),
 );
 
 /** Page size of notifications without deliveries, oldest first. */
-export const UNDISPATCHED_AT_ONCE = 100;
+export const MAX_UNDISPATCHED = 100;
 export const listUndispatched = query(
   build
     .select()
     .from(notifications)
     .where(isNull(notifications.dispatched_at))
     .orderBy(notifications.key)
-    .limit(UNDISPATCHED_AT_ONCE),
+    .limit(MAX_UNDISPATCHED),
 );
 
 export const markDispatched = statement<{ key: number; now: number }>(
   build
     .update(notifications)
     .set({ dispatched_at: sql`${sql.placeholder("now")}` })
-    .where(given(notifications.key)),
+    .where(eqParam(notifications.key)),
 );
 
 /** By ID, regardless of the owner: {id}. */
@@ -152,7 +166,7 @@ export const findOldNotification = query(
 
 export const deleteOldNotifications = (before: number): Statement => ({
   touches: [],
-  sql: `delete from notifications where key in (select key from notifications where created_at < ? order by key limit ${SLICE})`,
+  sql: `delete from notifications where key in (select key from notifications where created_at < ? order by key limit ${SLICE_ROWS})`,
   rows: [[before]],
 });
 
@@ -161,7 +175,7 @@ export const findTooMany = query(
   build
     .select({ key: notifications.key })
     .from(notifications)
-    .where(ofUser)
+    .where(isOfUser)
     .orderBy(desc(notifications.key))
     .limit(1)
     .offset(MAX_KEPT),

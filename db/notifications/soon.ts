@@ -3,9 +3,9 @@ import { and, eq, gt, isNull, lte, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
-const about = { id: workspaces.id, owner_id: workspaces.owner_id, name: workspaces.name };
+const workspaceColumns = { id: workspaces.id, owner_id: workspaces.owner_id, name: workspaces.name };
 /** Maximum rows per commit. The next minute handles the rest. */
-const MOST = 500;
+const MAX_ROWS = 500;
 
 /** The condition that no notification of this deadline exists, since the check runs every minute until then. */
 const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof workspace_builds.deadline) =>
@@ -15,7 +15,7 @@ const isUnannounced = (name: string, at: typeof workspaces.deleting_at | typeof 
 /** Running workspaces with a deadline in this range: {now, until}. */
 export const listStoppedSoon = query(
   build
-    .select({ ...about, deadline: workspace_builds.deadline })
+    .select({ ...workspaceColumns, deadline: workspace_builds.deadline })
     .from(workspace_builds)
     .innerJoin(workspaces, eq(workspaces.latest_build_id, workspace_builds.id))
     .where(
@@ -28,13 +28,13 @@ export const listStoppedSoon = query(
         isUnannounced("stops_soon", workspace_builds.deadline),
       ),
     )
-    .limit(MOST),
+    .limit(MAX_ROWS),
 );
 
 /** Dormant workspaces to be deleted in this range: {now, until}. */
 export const listDeletedSoon = query(
   build
-    .select({ ...about, deleting_at: workspaces.deleting_at })
+    .select({ ...workspaceColumns, deleting_at: workspaces.deleting_at })
     .from(workspaces)
     .where(
       and(
@@ -44,5 +44,5 @@ export const listDeletedSoon = query(
         isUnannounced("deleted_soon", workspaces.deleting_at),
       ),
     )
-    .limit(MOST),
+    .limit(MAX_ROWS),
 );

@@ -1,6 +1,6 @@
 // Applications that request access with OAuth 2, and their secrets.
 import { and, asc, count, eq, lt, notExists, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oauth2_app_secrets, oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
 
 export type OAuth2AppRow = typeof oauth2_apps.$inferSelect;
@@ -51,7 +51,7 @@ export const listOAuth2Secrets = query(
   build
     .select()
     .from(oauth2_app_secrets)
-    .where(given(oauth2_app_secrets.app_id))
+    .where(eqParam(oauth2_app_secrets.app_id))
     .orderBy(asc(oauth2_app_secrets.created_at), asc(oauth2_app_secrets.id)),
 );
 /** Parameters: {app_id, id}. */

@@ -1,6 +1,6 @@
 // Access that people granted to applications. A grant is deleted with its key.
 import { and, desc, eq, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, statement } from "../engine/sql.ts";
 import { oauth2_apps, oauth2_grants } from "../schema/oauth2.ts";
 import { api_keys } from "../schema/users.ts";
 
@@ -18,19 +18,23 @@ export const listGrants = query(
     .from(oauth2_grants)
     .innerJoin(oauth2_apps, eq(oauth2_apps.id, oauth2_grants.app_id))
     .innerJoin(api_keys, eq(api_keys.id, oauth2_grants.key_id))
-    .where(and(given(oauth2_grants.user_id), isNotNull(oauth2_grants.redeemed_at)))
+    .where(and(eqParam(oauth2_grants.user_id), isNotNull(oauth2_grants.redeemed_at)))
     .orderBy(desc(oauth2_grants.created_at), desc(oauth2_grants.key_id))
     .limit(200),
 );
 
 /** All grants of a user, including those whose code is not yet redeemed: {user_id}. */
 export const listGrantIds = query(
-  build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.user_id)).limit(1000),
+  build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(eqParam(oauth2_grants.user_id)).limit(1000),
 );
 
 /** Parameters: {app_id}. */
 export const listKeysOfApp = query(
-  build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)).limit(100_000),
+  build
+    .select({ key_id: oauth2_grants.key_id })
+    .from(oauth2_grants)
+    .where(eqParam(oauth2_grants.app_id))
+    .limit(100_000),
 );
 
 /** Exchanges a code for tokens, once. Rejected as `stale` the second time. */
@@ -50,7 +54,7 @@ export const redeemGrant = statement<{
       refresh_hash: sql.placeholder("refresh_hash") as never,
       refresh_expires_at: sql.placeholder("refresh_expires_at") as never,
     })
-    .where(and(given(oauth2_grants.key_id), isNull(oauth2_grants.redeemed_at))),
+    .where(and(eqParam(oauth2_grants.key_id), isNull(oauth2_grants.redeemed_at))),
   { expect: 1 },
 );
 
@@ -69,7 +73,7 @@ export const rotateGrant = statement<{
       refresh_hash: sql.placeholder("refresh_hash") as never,
       refresh_expires_at: sql.placeholder("refresh_expires_at") as never,
     })
-    .where(and(given(oauth2_grants.key_id), eq(oauth2_grants.refresh_hash, sql.placeholder("known_hash")))),
+    .where(and(eqParam(oauth2_grants.key_id), eq(oauth2_grants.refresh_hash, sql.placeholder("known_hash")))),
   { expect: 1 },
 );
 
@@ -80,7 +84,7 @@ export const deleteKeysOfApp = statement<{ app_id: string }>(
     .where(
       inArray(
         api_keys.id,
-        build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(given(oauth2_grants.app_id)),
+        build.select({ key_id: oauth2_grants.key_id }).from(oauth2_grants).where(eqParam(oauth2_grants.app_id)),
       ),
     ),
   { alone: "grants" },
@@ -96,7 +100,7 @@ export const deleteLapsedGrants = statement<{ user_id: string; now: number }>(
         .from(oauth2_grants)
         .where(
           and(
-            given(oauth2_grants.user_id),
+            eqParam(oauth2_grants.user_id),
             or(
               and(isNull(oauth2_grants.redeemed_at), lt(oauth2_grants.code_expires_at, sql.placeholder("now"))),
               lt(oauth2_grants.refresh_expires_at, sql.placeholder("now")),

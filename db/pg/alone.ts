@@ -1,7 +1,7 @@
 // The locks for groups whose guards read rows that another node may be writing. Pure.
 import { ALONE, type Alone } from "../engine/alone.ts";
 import type { Pending } from "../engine/pending.ts";
-import type { Sent } from "./bind.ts";
+import type { BoundText } from "./bind.ts";
 
 /** The first key of these advisory locks; the second is the number of the name. Not used by other locks. */
 const SPACE = 18;
@@ -11,7 +11,7 @@ const SPACE = 18;
  * statement needs one. Taken in the order of the names, so that groups cannot deadlock. The database releases them at the end of the
  * transaction.
  */
-export const makeLocks = (group: readonly Pending[]): Sent | undefined => {
+export const makeLocks = (group: readonly Pending[]): BoundText | undefined => {
   const names = new Set<Alone>();
   for (const { batch } of group) for (const { alone } of batch) if (alone !== undefined) names.add(alone);
   if (names.size === 0) return undefined;

@@ -1,11 +1,11 @@
 // Converts statements of a batch to PostgreSQL: texts and their parameters. Pure.
 import type { Statement, Value } from "../engine/sql.ts";
-import { storableValue } from "./stored-value.ts";
-import { tableConfigs } from "./tables.ts";
+import { toStorableValue } from "./stored-value.ts";
+import { listTableConfigs } from "./tables.ts";
 import { toPostgres } from "./text.ts";
 
 /** A text with its parameters, as sent over the connection. */
-export type Sent = { readonly text: string; readonly params: unknown[] };
+export type BoundText = { readonly text: string; readonly params: unknown[] };
 
 const texts = new Map<string, string>();
 
@@ -27,38 +27,38 @@ const toPostgresText = (sql: string, expect: number | undefined): string => {
 export const queryText = (sql: string): string => toPostgresText(sql, undefined);
 
 /** From this many rows on, one statement with an array per column is cheaper than one statement per row. */
-const MANY_ROWS = 8;
+const MIN_UNNEST_ROWS = 8;
 const PLAIN_INSERT = /^insert into "?(\w+)"? \(([^)]*)\) values \((?:\?, )*\?\)((?:, \((?:\?, )*\?\))*)$/;
 
 /** Returns what a statement sends: one text, or one per row. */
-export const toSent = (statement: Statement): Sent[] => {
+export const toSent = (statement: Statement): BoundText[] => {
   const { sql, rows, expect } = statement;
-  const inserted = expect === undefined ? insertedRows(statement) : undefined;
+  const inserted = expect === undefined ? extractInsertedRows(statement) : undefined;
   const whole =
-    inserted && inserted.rows.length >= MANY_ROWS
-      ? unnested(inserted.table, inserted.columns, inserted.rows)
+    inserted && inserted.rows.length >= MIN_UNNEST_ROWS
+      ? toUnnestInsert(inserted.table, inserted.columns, inserted.rows)
       : undefined;
   if (whole) return [whole];
   const text = toPostgresText(sql, expect);
-  return rows.map((row) => ({ text, params: row.map(storableValue) }));
+  return rows.map((row) => ({ text, params: row.map(toStorableValue) }));
 };
 
 type InsertedRows = { readonly table: string; readonly columns: string; readonly rows: readonly Value[][] };
 type PlainInsert = { readonly table: string; readonly columns: string; readonly width: number };
 
-const plainInserts = new Map<string, PlainInsert | null>();
+const plainInsertCache = new Map<string, PlainInsert | null>();
 const parsePlainInsert = (sql: string): PlainInsert | null => {
-  let found = plainInserts.get(sql);
+  let found = plainInsertCache.get(sql);
   if (found === undefined) {
     const [, table = "", columns = ""] = PLAIN_INSERT.exec(sql) ?? [];
     found = table === "" ? null : { table, columns, width: columns.split(",").length };
-    plainInserts.set(sql, found);
+    plainInsertCache.set(sql, found);
   }
   return found;
 };
 
 /** Returns the rows of a plain insert, however many each execution takes; undefined for other statements. */
-export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
+export const extractInsertedRows = ({ sql, rows }: Statement): InsertedRows | undefined => {
   const plain = parsePlainInsert(sql);
   if (!plain) return undefined;
   const { table, columns, width } = plain;
@@ -72,7 +72,7 @@ export const insertedRows = ({ sql, rows }: Statement): InsertedRows | undefined
 let types: Map<string, Map<string, string>> | undefined;
 const getColumnTypes = (table: string): ReadonlyMap<string, string> | undefined => {
   types ??= new Map(
-    tableConfigs().map(({ name, columns }) => [
+    listTableConfigs().map(({ name, columns }) => [
       name,
       new Map(columns.map((column) => [column.name, ARRAY_TYPES[column.getSQLType().toLowerCase()] ?? ""])),
     ]),
@@ -87,23 +87,27 @@ const ARRAY_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Returns one statement with an array per column; undefined for a table outside of db/schema. `names` are those of the insert. */
-export const unnested = (table: string, names: string, rows: readonly (readonly Value[])[]): Sent | undefined => {
+export const toUnnestInsert = (
+  table: string,
+  names: string,
+  rows: readonly (readonly Value[])[],
+): BoundText | undefined => {
   const known = getColumnTypes(table);
   if (!known) return undefined;
   const columns = names.split(",").map((name) => name.trim().replaceAll('"', ""));
   const casts = columns.map((name, i) => `$${i + 1}::${known.get(name)}`);
   return {
     text: `insert into "${table}" (${names}) select * from unnest(${casts.join(", ")})`,
-    params: columns.map((_, i) => arrayText(rows.map((row) => row[i] ?? null))),
+    params: columns.map((_, i) => formatArray(rows.map((row) => row[i] ?? null))),
   };
 };
 
 /** Formats an array in PostgreSQL's text form. */
-const arrayText = (values: readonly Value[]): string => `{${values.map(elementText).join(",")}}`;
+const formatArray = (values: readonly Value[]): string => `{${values.map(formatElement).join(",")}}`;
 
-const elementText = (value: Value): string => {
+const formatElement = (value: Value): string => {
   if (value === null) return "null";
-  if (typeof value === "string") return `"${String(storableValue(value)).replace(/[\\"]/g, "\\$&")}"`;
+  if (typeof value === "string") return `"${String(toStorableValue(value)).replace(/[\\"]/g, "\\$&")}"`;
   if (value instanceof Uint8Array) return `"\\\\x${Buffer.from(value).toString("hex")}"`;
   return String(value);
 };

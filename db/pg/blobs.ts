@@ -1,17 +1,17 @@
 // Stores uploads in the database in pieces of one MiB, so that every node has them and none holds a file in memory.
 import { open } from "node:fs/promises";
-import type { Blob, KeptElsewhere } from "../blobs.ts";
+import type { Blob, SharedBlobs } from "../blobs.ts";
 import type { Query, Statement, Value } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 /** Files deleted per commit. */
-const AT_ONCE = 100;
+const MAX_DELETES_PER_COMMIT = 100;
 
 const write = (sql: string, ...rows: Value[][]): Statement => ({ sql, rows, touches: [] });
 const read = <T>(sql: string, params: Value[], map: (row: Value[]) => T): Query<T> => ({ sql, params, map });
 
-export class DatabaseBlobs implements KeptElsewhere {
+export class DatabaseBlobs implements SharedBlobs {
   readonly #store: Pick<Store, "commit" | "all">;
 
   constructor(store: Pick<Store, "commit" | "all">) {
@@ -22,7 +22,7 @@ export class DatabaseBlobs implements KeptElsewhere {
    * Stores a file; its row in `blobs` is written last and makes it available. Rewrites existing files without checking: commits are
    * ordered, so a pending deletion of the same bytes comes first.
    */
-  async keep({ hash, size }: Blob, path: string): Promise<void> {
+  async store({ hash, size }: Blob, path: string): Promise<void> {
     await using file = await open(path, "r");
     for (let at = 0; at < size; at += CHUNK_BYTES) {
       const bytes = new Uint8Array(Math.min(CHUNK_BYTES, size - at));
@@ -61,8 +61,8 @@ export class DatabaseBlobs implements KeptElsewhere {
   }
 
   async remove(hashes: readonly string[]): Promise<void> {
-    for (let at = 0; at < hashes.length; at += AT_ONCE) {
-      const rows = hashes.slice(at, at + AT_ONCE).map((hash) => [hash]);
+    for (let at = 0; at < hashes.length; at += MAX_DELETES_PER_COMMIT) {
+      const rows = hashes.slice(at, at + MAX_DELETES_PER_COMMIT).map((hash) => [hash]);
       await this.#store.commit([
         write("delete from blobs where hash = ?", ...rows),
         write("delete from blob_chunks where hash = ?", ...rows),

@@ -2,7 +2,7 @@
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 
-const OLDEST = 150_000;
+const MIN_SERVER_VERSION = 150_000;
 
 /** Throws UnsafeDatabaseError. */
 export const checkDatabase = async (connection: ReservedSQL): Promise<void> => {
@@ -11,7 +11,7 @@ export const checkDatabase = async (connection: ReservedSQL): Promise<void> => {
     current_setting('full_page_writes') as full_page_writes, current_setting('server_encoding') as encoding,
     (select datcollate from pg_database where datname = current_database()) as collation`);
   const wrong = [
-    [found.version < OLDEST, "it is older than PostgreSQL 15"],
+    [found.version < MIN_SERVER_VERSION, "it is older than PostgreSQL 15"],
     [found.fsync === "off", "fsync is off: what is acknowledged would not be on disk"],
     [found.synchronous_commit === "off", "synchronous_commit is off: what is acknowledged would not be on disk"],
     [found.full_page_writes === "off", "full_page_writes is off: a crash could tear pages"],

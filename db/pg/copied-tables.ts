@@ -1,7 +1,7 @@
 // Which tables are copied between a data directory and PostgreSQL, in which order, and a checksum to compare both sides.
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import type { Value } from "../engine/sql.ts";
-import { numberedColumn, tableConfigs } from "./tables.ts";
+import { findIdentityColumn, listTableConfigs } from "./tables.ts";
 
 export type CopiedTable = {
   readonly name: string;
@@ -16,25 +16,27 @@ export class CopyError extends Error {
 }
 
 /** Tables about the database itself: its migrations, and which process may write. */
-const OWN = new Set(["epoch", "migrations"]);
+const EXCLUDED_TABLES = new Set(["epoch", "migrations"]);
 
 /** Triggers write to this table while users are copied, so it is copied after them, and the rows from triggers are deleted. */
 export const WRITTEN_BY_TRIGGERS = "user_status_changes";
 
 /** Returns the tables so that each comes after those it references. Rows of one table may reference each other. */
-export const copiedTables = (): CopiedTable[] => {
-  const configs = new Map(tableConfigs().flatMap((one) => (OWN.has(one.name) ? [] : [[one.name, one] as const])));
+export const listCopiedTables = (): CopiedTable[] => {
+  const configs = new Map(
+    listTableConfigs().flatMap((one) => (EXCLUDED_TABLES.has(one.name) ? [] : [[one.name, one] as const])),
+  );
   const ordered = new Map<string, CopiedTable>();
-  const place = (name: string, above: ReadonlySet<string>): void => {
+  const addTable = (name: string, above: ReadonlySet<string>): void => {
     const config = configs.get(name);
     if (!config || ordered.has(name) || above.has(name)) return;
     const next = new Set([...above, name]);
-    for (const key of config.foreignKeys) place(getTableConfig(key.reference().foreignTable).name, next);
-    if (name === WRITTEN_BY_TRIGGERS) place("users", next);
+    for (const key of config.foreignKeys) addTable(getTableConfig(key.reference().foreignTable).name, next);
+    if (name === WRITTEN_BY_TRIGGERS) addTable("users", next);
     const columns = config.columns.map((column) => column.name);
-    ordered.set(name, { name, columns, numbered: numberedColumn(config) });
+    ordered.set(name, { name, columns, numbered: findIdentityColumn(config) });
   };
-  for (const name of configs.keys()) place(name, new Set());
+  for (const name of configs.keys()) addTable(name, new Set());
   return [...ordered.values()];
 };
 
@@ -57,6 +59,6 @@ export class Checksum {
   }
 }
 
-export const quotedList = (columns: readonly string[]): string => columns.map((one) => `"${one}"`).join(", ");
+export const quoteList = (columns: readonly string[]): string => columns.map((one) => `"${one}"`).join(", ");
 export const insertText = ({ name, columns }: Pick<CopiedTable, "name" | "columns">): string =>
-  `insert into "${name}" (${quotedList(columns)}) values (${columns.map(() => "?").join(", ")})`;
+  `insert into "${name}" (${quoteList(columns)}) values (${columns.map(() => "?").join(", ")})`;

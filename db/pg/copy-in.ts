@@ -12,21 +12,21 @@ import {
   Checksum,
   type CopiedTable,
   CopyError,
-  copiedTables,
   insertText,
-  quotedList,
+  listCopiedTables,
+  quoteList,
   SEARCHES,
   WRITTEN_BY_TRIGGERS,
 } from "./copied-tables.ts";
-import { inPieces, readSearchWords, rowsOfTable } from "./copy-sqlite.ts";
+import { chunkRows, iterateTableRows, readSearchWords } from "./copy-sqlite.ts";
 import { isInUse } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { Primary } from "./primary.ts";
 import { openPgStore } from "./store.ts";
-import { storedValue } from "./stored-value.ts";
+import { toStoredValue } from "./stored-value.ts";
 import { checkUploads, openSharedBlobs } from "./uploads.ts";
 
-export type Copied = { readonly tables: number; readonly rows: number; readonly files: number };
+export type CopyCounts = { readonly tables: number; readonly rows: number; readonly files: number };
 
 export type CopyOptions = {
   readonly directory: string;
@@ -49,14 +49,14 @@ export const copyIntoPostgres = async ({
   bucket,
   signal,
   onTable = () => {},
-}: CopyOptions): Promise<Copied> => {
+}: CopyOptions): Promise<CopyCounts> => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 16, now });
   const primary = new Primary(url);
   try {
     const connection = await primary.writer();
     await checkDatabase(connection);
     await migratePostgres(connection, { now });
-    await refuseUsed(connection);
+    await requireUnused(connection);
     await checkUploads(bucket, url);
     const store = await openPgStore({ url, now, fatal: () => {} });
     let files = 0;
@@ -68,13 +68,13 @@ export const copyIntoPostgres = async ({
         .values()
         .map(([one]) => String(one))) {
         signal?.throwIfAborted();
-        const file = Bun.file(await blobs.pathOf(hash));
+        const file = Bun.file(await blobs.getPath(hash));
         if (!(await file.exists())) continue;
         const hasher = new Bun.CryptoHasher("sha256");
         for await (const bytes of file.stream()) hasher.update(bytes);
         if (hasher.digest("hex") !== hash)
           throw new CopyError(`the upload files/${hash.slice(0, 2)}/${hash} is damaged`);
-        await kept.keep({ hash, size: file.size }, file.name as string);
+        await kept.store({ hash, size: file.size }, file.name as string);
         files++;
       }
     } finally {
@@ -84,17 +84,17 @@ export const copyIntoPostgres = async ({
     await sql.unsafe("set idle_in_transaction_session_timeout = 0").simple();
     await sql.unsafe("begin");
     let rows = 0;
-    const tables = copiedTables();
+    const tables = listCopiedTables();
     try {
       await sql.unsafe("set constraints all deferred");
       for (const table of tables) {
         if (table.name === WRITTEN_BY_TRIGGERS) await sql.unsafe(`delete from ${table.name}`);
-        const count = await copyTable(sql, table, rowsOfTable(db, table), signal);
+        const count = await copyTable(sql, table, iterateTableRows(db, table), signal);
         rows += count;
         onTable(table.name, count);
       }
       for (const search of SEARCHES) {
-        for (const piece of inPieces(readSearchWords(db, search))) await insertWords(sql, search, piece);
+        for (const piece of chunkRows(readSearchWords(db, search))) await insertWords(sql, search, piece);
       }
       await sql.unsafe("commit");
     } catch (error) {
@@ -109,7 +109,7 @@ export const copyIntoPostgres = async ({
   }
 };
 
-const refuseUsed = async (sql: ReservedSQL): Promise<void> => {
+const requireUnused = async (sql: ReservedSQL): Promise<void> => {
   const [{ used }] = await sql.unsafe("select exists (select 1 from users) or exists (select 1 from settings) as used");
   if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
   if (used) throw new CopyError("this PostgreSQL database holds an installation already: name an empty one");
@@ -122,7 +122,7 @@ const copyTable = async (
   signal: AbortSignal | undefined,
 ): Promise<number> => {
   const [sent, arrived] = [new Checksum(), new Checksum()];
-  for (const piece of inPieces(rows)) {
+  for (const piece of chunkRows(rows)) {
     signal?.throwIfAborted();
     for (const row of piece) sent.add(row);
     const answers = toSent({ sql: insertText(table), rows: piece }).map(({ text, params }) =>
@@ -130,7 +130,7 @@ const copyTable = async (
     );
     await Promise.all(answers);
   }
-  for await (const row of rowsInPostgres(sql, table)) arrived.add(row);
+  for await (const row of iteratePostgresRows(sql, table)) arrived.add(row);
   if (sent.text !== arrived.text) {
     throw new CopyError(`the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`);
   }
@@ -143,11 +143,11 @@ const copyTable = async (
 };
 
 /** Yields all rows of a table in slices, within the transaction. */
-export async function* rowsInPostgres(sql: ReservedSQL, { name, columns }: CopiedTable): AsyncGenerator<Value[]> {
-  await sql.unsafe(`declare copied cursor for select ${quotedList(columns)} from "${name}"`);
+export async function* iteratePostgresRows(sql: ReservedSQL, { name, columns }: CopiedTable): AsyncGenerator<Value[]> {
+  await sql.unsafe(`declare copied cursor for select ${quoteList(columns)} from "${name}"`);
   for (;;) {
     const rows = (await sql.unsafe("fetch 500 from copied").values()) as unknown as unknown[][];
-    for (const row of rows) yield row.map(storedValue);
+    for (const row of rows) yield row.map(toStoredValue);
     if (rows.length === 0) break;
   }
   await sql.unsafe("close copied");

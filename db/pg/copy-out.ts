@@ -4,33 +4,33 @@ import type { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ReservedSQL } from "bun";
-import { hasKey, putKey } from "#base/encryption.ts";
+import { hasKey, writeKey } from "#base/encryption.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { finishCopy } from "../backup/snapshot.ts";
-import { Blobs, type KeptElsewhere } from "../blobs.ts";
-import { newestVersion } from "../engine/migration.ts";
-import { flush, holdsDatabase, Moving } from "../engine/moving.ts";
+import { Blobs, type SharedBlobs } from "../blobs.ts";
+import { toNewestVersion } from "../engine/migration.ts";
+import { flush, hasDatabaseFile, Moving } from "../engine/moving.ts";
 import { openDatabase } from "../engine/open.ts";
-import { KEY_NAME, sharedKey } from "../engine/sealed.ts";
+import { KEY_NAME, loadSharedKey } from "../engine/sealed.ts";
 import type { Value } from "../engine/sql.ts";
 import { listHashes } from "../templates/files.ts";
 import { checkDatabase } from "./checks.ts";
-import { Checksum, CopyError, copiedTables, SEARCHES } from "./copied-tables.ts";
-import { type Copied, type CopyOptions, rowsInPostgres } from "./copy-in.ts";
-import { emptyTable, insertRows, rowsOfTable } from "./copy-sqlite.ts";
+import { Checksum, CopyError, listCopiedTables, SEARCHES } from "./copied-tables.ts";
+import { type CopyCounts, type CopyOptions, iteratePostgresRows } from "./copy-in.ts";
+import { clearTable, insertRows, iterateTableRows } from "./copy-sqlite.ts";
 import { isInUse } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
-import { storedValue } from "./stored-value.ts";
+import { toStoredValue } from "./stored-value.ts";
 import { checkUploads, openSharedBlobs } from "./uploads.ts";
 
 /** `key`: the cluster's key in digits, stored next to the database if the directory has none. */
 type Options = CopyOptions & { readonly key?: string | undefined };
 
 /** Throws CopyError, EncryptionKeyError, LockedError, UnsafeDatabaseError. The PostgreSQL database stays unchanged. */
-export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
+export const copyIntoSqlite = async (options: Options): Promise<CopyCounts> => {
   const { directory, url, now, bucket, signal } = options;
-  if (holdsDatabase(directory)) {
+  if (hasDatabaseFile(directory)) {
     throw new CopyError(`${directory} holds a database already: name an empty folder with --data-dir`);
   }
   const key = hasKey(directory) ? undefined : options.key;
@@ -44,7 +44,7 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
     await checkUploads(bucket, url);
     using moving = await Moving.begin(directory);
     const { db, file, unlock } = openDatabase(moving.path, { cacheMb: 16, now });
-    let copied: Copied;
+    let copied: CopyCounts;
     try {
       const [tables, rows] = await copyRows(sql, db, options);
       copied = {
@@ -58,7 +58,7 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
     }
     finishCopy(file);
     await flush(file);
-    if (key !== undefined) putKey(moving.path, key);
+    if (key !== undefined) writeKey(moving.path, key);
     await moving.finish();
     return copied;
   } finally {
@@ -68,12 +68,12 @@ export const copyIntoSqlite = async (options: Options): Promise<Copied> => {
 
 const refuseUnfit = async (sql: ReservedSQL, key: { directory: string; digits: string | undefined }): Promise<void> => {
   const [{ version }] = await sql.unsafe("select max(version) as version from migrations");
-  if (Number(version) !== newestVersion(PG_MIGRATIONS)) {
+  if (Number(version) !== toNewestVersion(PG_MIGRATIONS)) {
     throw new CopyError("this PostgreSQL database is of another version: start a node of this version on it once");
   }
   if (await isInUse(sql)) throw new CopyError("a node runs on this PostgreSQL database: stop all of them first");
   const [known] = await sql.unsafe("select value from settings where key = $1", [KEY_NAME]);
-  if (known) sharedKey(key, known.value);
+  if (known) loadSharedKey(key, known.value);
 };
 
 /** Copies all rows in one transaction, and returns the numbers of tables and rows. */
@@ -85,17 +85,17 @@ const copyRows = async (
   db.run("pragma foreign_keys=off");
   db.run("begin");
   let rows = 0;
-  const tables = copiedTables();
+  const tables = listCopiedTables();
   for (const table of tables) {
     const [sent, arrived] = [new Checksum(), new Checksum()];
-    emptyTable(db, table.name);
-    for await (const row of rowsInPostgres(sql, table)) {
+    clearTable(db, table.name);
+    for await (const row of iteratePostgresRows(sql, table)) {
       signal?.throwIfAborted();
       failpoint("move_row");
       sent.add(row);
       insertRows(db, table, [row]);
     }
-    for (const row of rowsOfTable(db, table)) arrived.add(row);
+    for (const row of iterateTableRows(db, table)) arrived.add(row);
     if (sent.text !== arrived.text) {
       throw new CopyError(
         `the table ${table.name} has not arrived as it was sent: ${sent.text} became ${arrived.text}`,
@@ -124,7 +124,7 @@ const copyRows = async (
 /** Copies the uploads that the database references, compares and flushes them, and returns their number. */
 const copyUploads = async (
   db: Database,
-  kept: KeptElsewhere,
+  kept: SharedBlobs,
   directory: string,
   signal: AbortSignal | undefined,
 ): Promise<number> => {
@@ -133,7 +133,7 @@ const copyUploads = async (
   for (const [one] of db.query(listHashes().sql).values()) {
     signal?.throwIfAborted();
     const hash = String(one);
-    const path = await blobs.pathOf(hash);
+    const path = await blobs.getPath(hash);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     if (!(await kept.copyTo(hash, path))) continue;
     const hasher = new Bun.CryptoHasher("sha256");
@@ -148,10 +148,14 @@ const copyUploads = async (
 
 /** Returns a reader of uploads within the transaction. */
 const makeReads = (sql: ReservedSQL): Parameters<typeof openSharedBlobs>[0] => {
-  const all = async <T>(query: { sql: string; params: readonly Value[]; map: (row: Value[]) => T }): Promise<T[]> => {
+  const listRows = async <T>(query: {
+    sql: string;
+    params: readonly Value[];
+    map: (row: Value[]) => T;
+  }): Promise<T[]> => {
     const text = query.sql.replace("?", "$1").replace("?", "$2");
     const rows = (await sql.unsafe(text, query.params as never[]).values()) as unknown as unknown[][];
-    return rows.map((row) => query.map(row.map(storedValue)));
+    return rows.map((row) => query.map(row.map(toStoredValue)));
   };
-  return { commit: async () => {}, all } as never;
+  return { commit: async () => {}, all: listRows } as never;
 };

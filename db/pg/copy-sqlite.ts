@@ -1,7 +1,7 @@
 // The SQLite side of copying an installation: reads and writes rows of an unused data directory in slices.
 import type { Database } from "bun:sqlite";
 import type { Value } from "../engine/sql.ts";
-import { type CopiedTable, insertText, quotedList, type SEARCHES } from "./copied-tables.ts";
+import { type CopiedTable, insertText, quoteList, type SEARCHES } from "./copied-tables.ts";
 
 const PIECE_ROWS = 500;
 const PIECE_BYTES = 1024 * 1024;
@@ -10,7 +10,7 @@ const measureRow = (row: readonly (Value | bigint)[]): number =>
   row.reduce<number>((sum, one) => sum + (typeof one === "string" || one instanceof Uint8Array ? one.length : 8), 0);
 
 /** Groups rows into slices that are sent together. */
-export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
+export function* chunkRows<Row extends readonly (Value | bigint)[]>(rows: Iterable<Row>): Generator<Row[]> {
   let piece: Row[] = [];
   let bytes = 0;
   for (const row of rows) {
@@ -24,7 +24,7 @@ export function* inPieces<Row extends readonly (Value | bigint)[]>(rows: Iterabl
   if (piece.length > 0) yield piece;
 }
 
-export function* rowsOfTable(db: Database, { name, columns }: CopiedTable): Generator<Value[]> {
+export function* iterateTableRows(db: Database, { name, columns }: CopiedTable): Generator<Value[]> {
   const shown = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
   for (const row of db.query(`select ${shown} from "${name}"`).iterate()) {
     yield Object.values(row as Record<string, Value>);
@@ -65,4 +65,4 @@ export const insertRows = (
   for (const row of rows) statement.run(...(row as never[]));
 };
 
-export const emptyTable = (db: Database, name: string): void => void db.run(`delete from ${quotedList([name])}`);
+export const clearTable = (db: Database, name: string): void => void db.run(`delete from ${quoteList([name])}`);

@@ -2,15 +2,15 @@
 // primary that returns does not know that it was replaced.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 
-export const CONNECT_SECONDS = 2;
+export const CONNECT_TIMEOUT_SECONDS = 2;
 /** Timeout for a server's answer after it accepted the connection. */
-const ANSWER_MS = 2000;
+const ANSWER_TIMEOUT_MS = 2000;
 /** How long to wait for other servers that may also be primaries, once one has answered. */
-const OTHERS_MS = 250;
+const OTHER_HOSTS_TIMEOUT_MS = 250;
 
-export type FoundPrimary = {
+export type PrimaryConnection = {
   readonly host: string;
   readonly sql: SQL;
   readonly connection: ReservedSQL;
@@ -19,27 +19,27 @@ export type FoundPrimary = {
 };
 
 /** Asks all hosts in parallel, so that one that hangs does not delay the others. Without a primary, throws the error of one of them. */
-export const findPrimary = async (hosts: readonly string[]): Promise<FoundPrimary> => {
-  const answered: FoundPrimary[] = [];
-  let chosen: FoundPrimary | undefined;
+export const findPrimary = async (hosts: readonly string[]): Promise<PrimaryConnection> => {
+  const answered: PrimaryConnection[] = [];
+  let chosen: PrimaryConnection | undefined;
   const asked = hosts.map(async (host) => {
-    const found = await askHost(host);
-    if (chosen) giveUp(found.sql);
+    const found = await connectToPrimary(host);
+    if (chosen) closeQuietly(found.sql);
     else answered.push(found);
   });
   await Promise.any(asked).catch(({ errors }: AggregateError) => {
     throw errors[0];
   });
-  await within(systemClock, OTHERS_MS, Promise.allSettled(asked));
+  await finishesWithin(systemClock, OTHER_HOSTS_TIMEOUT_MS, Promise.allSettled(asked));
   const newest = answered.reduce((best, one) => (one.timeline > best.timeline ? one : best));
   chosen = newest;
-  for (const { sql } of answered) if (sql !== newest.sql) giveUp(sql);
+  for (const { sql } of answered) if (sql !== newest.sql) closeQuietly(sql);
   return newest;
 };
 
 /** Throws if the host is a standby or does not answer. */
-const askHost = async (host: string): Promise<FoundPrimary> => {
-  const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_SECONDS, idleTimeout: 0 });
+const connectToPrimary = async (host: string): Promise<PrimaryConnection> => {
+  const sql = new SQL(host, { max: 1, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS, idleTimeout: 0 });
   try {
     const connection = await sql.reserve();
     // A standby has no timeline that it writes to.
@@ -47,14 +47,14 @@ const askHost = async (host: string): Promise<FoundPrimary> => {
       "select case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline",
     );
     // A frozen server accepts connections without answering.
-    if (!(await within(systemClock, ANSWER_MS, asking))) throw new Error("it does not answer");
+    if (!(await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, asking))) throw new Error("it does not answer");
     const [row] = await asking;
     if (row.timeline === null) throw new Error("it is a standby");
     return { host, sql, connection, timeline: row.timeline };
   } catch (error) {
-    giveUp(sql);
+    closeQuietly(sql);
     throw error;
   }
 };
 
-const giveUp = (sql: SQL): void => void sql.close({ timeout: 0 }).catch(() => {});
+const closeQuietly = (sql: SQL): void => void sql.close({ timeout: 0 }).catch(() => {});

@@ -2,19 +2,19 @@
 // after all others: each statement costs node and database about as much as its row. Pure.
 import type { Pending } from "../engine/pending.ts";
 import type { Statement, Value } from "../engine/sql.ts";
-import { insertedRows, type Sent, toSent, unnested } from "./bind.ts";
+import { type BoundText, extractInsertedRows, toSent, toUnnestInsert } from "./bind.ts";
 
 /** The table whose rows are combined. Nothing references it, so its rows may come last. */
 const GATHERED = "agent_logs";
 /** Fewer rows are sent individually. */
-const FEWEST = 8;
+const MIN_GATHERED_ROWS = 8;
 
 /** `of`: the batch that fails with this statement; undefined for rows of several. */
-export type Outgoing = { readonly sent: Sent; readonly of?: Pending };
+export type Outgoing = { readonly sent: BoundText; readonly of?: Pending };
 
 /** `isGathered` false: keeps every statement in its place, so that an error identifies its batch. */
 export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): Outgoing[] => {
-  const lines = isGathered ? gatheredLines(group) : undefined;
+  const lines = isGathered ? gatherLines(group) : undefined;
   const outgoing: Outgoing[] = group.flatMap((of) =>
     of.batch
       .filter((statement) => !lines || !toInsertedRows(statement))
@@ -26,7 +26,7 @@ export const gatherOutgoing = (group: readonly Pending[], isGathered: boolean): 
 };
 
 /** Returns one statement for all lines of the group; undefined for few lines, or if another statement touches them. */
-const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
+const gatherLines = (group: readonly Pending[]): BoundText | undefined => {
   const rows: Value[][] = [];
   let columns: string | undefined;
   for (const { batch } of group) {
@@ -41,7 +41,9 @@ const gatheredLines = (group: readonly Pending[]): Sent | undefined => {
       for (const row of found.rows) rows.push(row);
     }
   }
-  return columns !== undefined && rows.length >= FEWEST ? unnested(GATHERED, columns, rows) : undefined;
+  return columns !== undefined && rows.length >= MIN_GATHERED_ROWS
+    ? toUnnestInsert(GATHERED, columns, rows)
+    : undefined;
 };
 
 /** A statement without `touches` touches everything. */
@@ -49,6 +51,6 @@ const touchesLines = ({ touches }: Statement): boolean => touches?.includes("lin
 
 const toInsertedRows = (statement: Statement) => {
   if (statement.expect !== undefined || !touchesLines(statement)) return undefined;
-  const found = insertedRows(statement);
+  const found = extractInsertedRows(statement);
   return found?.table === GATHERED ? found : undefined;
 };

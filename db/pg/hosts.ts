@@ -11,5 +11,4 @@ export const splitHosts = (url: string): string[] => {
 };
 
 /** Returns the URL without its password, for logs. */
-export const withoutPassword = (url: string): string =>
-  url.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, "$1:***@");
+export const redactPassword = (url: string): string => url.replace(/^(postgres(?:ql)?:\/\/[^:@/]*):[^@/]*@/, "$1:***@");

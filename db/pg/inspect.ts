@@ -1,22 +1,22 @@
 // Inspects a PostgreSQL database without changing it, for `slipway doctor`: whether it is usable, its schema version, and the active nodes.
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
-import { newestVersion, versionProblem } from "../engine/migration.ts";
+import { finishesWithin } from "#base/retry.ts";
+import { findVersionProblem, toNewestVersion } from "../engine/migration.ts";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { checkDatabase } from "./checks.ts";
-import { CONNECT_SECONDS } from "./find-primary.ts";
-import { splitHosts, withoutPassword } from "./hosts.ts";
-import { type ClusterView, viewCluster } from "./lease.ts";
+import { CONNECT_TIMEOUT_SECONDS } from "./find-primary.ts";
+import { redactPassword, splitHosts } from "./hosts.ts";
+import { type ClusterView, loadClusterView } from "./lease.ts";
 import { PG_MIGRATIONS } from "./migrations.ts";
-import { lookAtParts } from "./parts/table.ts";
+import { loadPartsTable } from "./parts/table.ts";
 import { Primary } from "./primary.ts";
-import { sqlState } from "./refusal.ts";
+import { getSqlState } from "./refusal.ts";
 
 /** Timeout for an answer of a primary, in milliseconds. */
-const WAIT_MS = 3000;
+const ANSWER_TIMEOUT_MS = 3000;
 
-export type FoundPostgres = {
+export type PostgresInspection = {
   /** Such as "15.13". */
   readonly server: string;
   /** The schema version; 0 before the first start. */
@@ -32,18 +32,18 @@ export type FoundPostgres = {
 };
 
 /** Throws UnsafeDatabaseError if the database must not be used, and CommitError (`unreachable`) when no primary answers. */
-export const inspectPostgres = async (url: string): Promise<FoundPostgres> => {
-  const primary = new Primary(url, { wait_ms: WAIT_MS });
+export const inspectPostgres = async (url: string): Promise<PostgresInspection> => {
+  const primary = new Primary(url, { wait_ms: ANSWER_TIMEOUT_MS });
   try {
     const connection = await primary.writer();
     await checkDatabase(connection);
     const [{ server }] = await connection.unsafe("select current_setting('server_version') as server");
     const schema = await readSchemaVersion(connection);
-    const newest = newestVersion(PG_MIGRATIONS);
-    const problem = versionProblem(PG_MIGRATIONS, schema);
-    const view = schema === 0 ? undefined : await viewCluster(connection, { isOlder: schema < newest });
+    const newest = toNewestVersion(PG_MIGRATIONS);
+    const problem = findVersionProblem(PG_MIGRATIONS, schema);
+    const view = schema === 0 ? undefined : await loadClusterView(connection, { isOlder: schema < newest });
     if (!view?.members.length) return { server, schema, newest, problem, view };
-    const { owners } = await lookAtParts(connection);
+    const { owners } = await loadPartsTable(connection);
     return {
       server,
       schema,
@@ -65,20 +65,20 @@ const REFUSED_ACCESS = /^(28|3D|42501)/;
  * unreachable host, waiting would not help.
  */
 export const checkAccess = async (url: string): Promise<void> => {
-  const answers = await Promise.all(splitHosts(url).map(askAccess));
+  const answers = await Promise.all(splitHosts(url).map(probeAccess));
   const refused = answers.find((answer) => answer instanceof Error);
   if (!refused || answers.includes("open")) return;
-  const message = `database_url: PostgreSQL at ${withoutPassword(url)} refuses the connection: ${refused.message}. Correct the user, password or database in it, or create them.`;
+  const message = `database_url: PostgreSQL at ${redactPassword(url)} refuses the connection: ${refused.message}. Correct the user, password or database in it, or create them.`;
   throw new UnsafeDatabaseError(message, { cause: refused });
 };
 
-const askAccess = async (host: string): Promise<"open" | "away" | Error> => {
-  const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_SECONDS });
+const probeAccess = async (host: string): Promise<"open" | "away" | Error> => {
+  const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_TIMEOUT_SECONDS });
   try {
     const asking = sql.unsafe("select 1");
-    return (await within(systemClock, WAIT_MS, asking)) ? "open" : "away";
+    return (await finishesWithin(systemClock, ANSWER_TIMEOUT_MS, asking)) ? "open" : "away";
   } catch (error) {
-    return error instanceof Error && REFUSED_ACCESS.test(sqlState(error)) ? error : "away";
+    return error instanceof Error && REFUSED_ACCESS.test(getSqlState(error)) ? error : "away";
   } finally {
     void sql.close({ timeout: 0 }).catch(() => {});
   }

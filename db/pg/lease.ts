@@ -2,7 +2,7 @@
 // lease, prevents older nodes from writing (PERFORMANCE section 3, points 2 and 12).
 import type { ReservedSQL } from "bun";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
-import { inTransaction, takeEverything } from "./parts/guard.ts";
+import { inTransaction, takeAllParts } from "./parts/guard.ts";
 import type { Teller } from "./told/tellers.ts";
 
 export type NodeRow = {
@@ -32,7 +32,7 @@ export type ClusterView = {
 };
 
 /** A node and data about the database. The node's columns are null if no node is listed. */
-type Seen = NodeRow & {
+type NodeViewRow = NodeRow & {
   readonly active: boolean;
   readonly member: boolean;
   readonly required: boolean;
@@ -42,18 +42,21 @@ type Seen = NodeRow & {
 };
 
 /** A node that is silent for this long is no longer listed. */
-const FORGOTTEN = "1 hour";
+const LISTED_FOR = "1 hour";
 
-export type Shown = Pick<NodeRow, "id" | "address" | "version">;
+export type NodeIdentity = Pick<NodeRow, "id" | "address" | "version">;
 
 /** Records a heartbeat; $1 to $3 are the node's ID, address and version. */
-export const SHOW = `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
+export const UPSERT_HEARTBEAT = `insert into nodes (id, address, version, seen_at) values ($1, $2, $3, clock_timestamp())
   on conflict (id) do update set address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`;
 
 /** Records a heartbeat, and returns what the active node has sent, if it reports that. */
-export const showNode = async (sql: ReservedSQL, { id, address, version }: Shown): Promise<Teller | undefined> => {
+export const sendHeartbeat = async (
+  sql: ReservedSQL,
+  { id, address, version }: NodeIdentity,
+): Promise<Teller | undefined> => {
   const [row] = await sql.unsafe(
-    `with shown as (${SHOW}) select told_by as epoch, told, expires_at::text as sign from lease
+    `with shown as (${UPSERT_HEARTBEAT}) select told_by as epoch, told, expires_at::text as sign from lease
      where id = 1 and expires_at > clock_timestamp() and told_by = (select value from epoch where id = 1)`,
     [id, address, version],
   );
@@ -61,7 +64,7 @@ export const showNode = async (sql: ReservedSQL, { id, address, version }: Shown
 };
 
 /** `isOlder`: the database's version supports only one active node. */
-export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): Promise<ClusterView> => {
+export const loadClusterView = async (sql: ReservedSQL, { isOlder = false } = {}): Promise<ClusterView> => {
   const leases = isOlder ? "(select '' as node, null::timestamptz as expires_at)" : "leases";
   // One round trip, because every heartbeat needs it.
   const found = (await sql.unsafe(
@@ -71,9 +74,9 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
        known as (select n.id, n.address, n.version, (extract(epoch from clock_timestamp() - n.seen_at) * 1000)::float8 as silent_ms,
          coalesce(l.expires_at > clock_timestamp(), false) as active, coalesce(m.expires_at > clock_timestamp(), false) as member
        from nodes n left join lease l on l.node = n.id left join ${leases} m on m.node = n.id
-       where n.seen_at > clock_timestamp() - interval '${FORGOTTEN}')
+       where n.seen_at > clock_timestamp() - interval '${LISTED_FOR}')
      select * from standbys left join known on true order by known.id`,
-  )) as [Seen, ...Seen[]];
+  )) as [NodeViewRow, ...NodeViewRow[]];
   const rows = found.filter(({ id }) => id !== null);
   const nodes = rows.map(({ id, address, version, silent_ms }) => ({ id, address, version, silent_ms }));
   const active = rows.findIndex((one) => one.active);
@@ -92,7 +95,7 @@ export const viewCluster = async (sql: ReservedSQL, { isOlder = false } = {}): P
  * The name that holds the lease while every node is active. It keeps any single node from taking the lease, even a node whose version
  * supports only one active node.
  */
-export const EVERY = "*";
+export const ALL_NODES = "*";
 
 /** Locks the lease until the end of the transaction. Other nodes that want it wait here, and then read what was committed before. */
 const lockLease = (sql: ReservedSQL): Promise<unknown> => sql.unsafe("select 1 from lease where id = 1 for update");
@@ -103,16 +106,16 @@ export const shareLease = async (sql: ReservedSQL, node: string): Promise<void> 
   const [{ holder, held }] = await sql.unsafe(
     "select node as holder, expires_at > clock_timestamp() as held from lease where id = 1",
   );
-  if (held && ![EVERY, node].includes(holder)) {
+  if (held && ![ALL_NODES, node].includes(holder)) {
     throw new UnsafeDatabaseError(
       `cluster_active is every here, but node ${holder} works on this database with cluster_active = one. Set it to one here, or stop that node first`,
     );
   }
-  await sql.unsafe("update lease set node = $1, expires_at = 'infinity' where id = 1", [EVERY]);
+  await sql.unsafe("update lease set node = $1, expires_at = 'infinity' where id = 1", [ALL_NODES]);
 };
 
 /** Throws UnsafeDatabaseError if other nodes are active. */
-export const checkAlone = ({ members }: ClusterView): void => {
+export const requireAlone = ({ members }: ClusterView): void => {
   if (members.length === 0) return;
   const names = members.map(({ id }) => id).join(", ");
   throw new UnsafeDatabaseError(
@@ -125,7 +128,7 @@ export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
   const [{ used }] = await sql.unsafe(
     `select exists (select 1 from lease where node <> $1 and expires_at > clock_timestamp())
        or exists (select 1 from leases where expires_at > clock_timestamp()) as used`,
-    [EVERY],
+    [ALL_NODES],
   );
   return used;
 };
@@ -134,17 +137,17 @@ export const isInUse = async (sql: ReservedSQL): Promise<boolean> => {
  * Returns the node's new epoch, or undefined while another node holds the lease. Waits for a running commit of the previous node; all its
  * later ones are rejected.
  */
-export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
+export const acquireLease = async (sql: ReservedSQL, node: string, ms: number): Promise<number | undefined> => {
   return await inTransaction(sql, async () => {
     // If two nodes try, the second waits here and then sees the first one's result.
     await lockLease(sql);
     const [free] = await sql.unsafe(
       `update lease set node = $1 where id = 1 and (node in ('', $1) or expires_at <= clock_timestamp()
          or (node = $2 and not exists (select 1 from leases where expires_at > clock_timestamp()))) returning id`,
-      [node, EVERY],
+      [node, ALL_NODES],
     );
     if (!free) return undefined;
-    const epoch = await takeEverything(sql, node);
+    const epoch = await takeAllParts(sql, node);
     // Extended last, because the previous steps may have waited.
     await sql.unsafe("update lease set expires_at = clock_timestamp() + $1 * interval '1 ms' where id = 1", [ms]);
     return epoch;
@@ -152,7 +155,7 @@ export const takeLease = async (sql: ReservedSQL, node: string, ms: number): Pro
 };
 
 /** A node's heartbeat data for renewing its lease. */
-export type Renewal = Shown & {
+export type Renewal = NodeIdentity & {
   readonly epoch: number;
   readonly lease_ms: number;
   /** How many notices it has sent; undefined if it sends none. */
@@ -168,7 +171,7 @@ export const renewLease = async (
     `with renewed as (update lease set expires_at = clock_timestamp() + $5 * interval '1 ms', told = coalesce($6::bigint, 0),
          told_by = case when $6::bigint is null then null else $4::bigint end
        where id = 1 and node = $1 and (select value from epoch where id = 1) = $4::bigint returning id),
-     shown as (${SHOW} returning id) select exists (select 1 from renewed) as renewed from shown`,
+     shown as (${UPSERT_HEARTBEAT} returning id) select exists (select 1 from renewed) as renewed from shown`,
     [id, address, version, epoch, lease_ms, told ?? null],
   );
   return renewed;
@@ -183,7 +186,7 @@ export const releaseLease = async (sql: ReservedSQL, node: string, epoch: number
 };
 
 /** Removes a node from the list that has left the cluster in an orderly shutdown. */
-export const forgetNode = async (sql: ReservedSQL, node: string): Promise<void> => {
+export const removeNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from nodes where id = $1", [node]);
 };
 

@@ -7,43 +7,43 @@ import { pause } from "#base/retry.ts";
 /** A backend process of the database, identified by its start time as well, because process IDs are reused. */
 type Backend = { readonly pid: number; readonly began: string };
 
-const LOOK_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 
-const WHO = "select pid, backend_start::text as began from pg_stat_get_activity(pg_backend_pid())";
+const SELECT_BACKEND = "select pid, backend_start::text as began from pg_stat_get_activity(pg_backend_pid())";
 /**
  * Terminates an idle backend, since something sent to it may still arrive. Does not terminate an active one: a commit that is canceled
  * while it waits for a standby still takes effect, although the standby lacks it.
  */
-const STILL = `select case when coalesce(state, '') not in ('active', 'fastpath function call') and state not like 'idle in transaction%'
+const TERMINATE_IF_IDLE = `select case when coalesce(state, '') not in ('active', 'fastpath function call') and state not like 'idle in transaction%'
     then pg_terminate_backend(pid) end
   from pg_stat_activity where pid = $1 and backend_start = $2::timestamptz and pid <> pg_backend_pid()`;
 
-export class LeftBehind {
-  readonly #left = new Set<Backend>();
+export class AbandonedConnections {
+  readonly #abandoned = new Set<Backend>();
   #current: Backend | undefined;
 
   /**
    * Returns a function to call when the connection comes into use. It is synchronous, so that the connection cannot be abandoned unseen.
    */
   async use(connection: ReservedSQL): Promise<() => void> {
-    const [backend] = await connection.unsafe(WHO);
+    const [backend] = await connection.unsafe(SELECT_BACKEND);
     return () => {
       this.#current = backend;
     };
   }
 
   /** Called when the connection was abandoned. */
-  leave(): void {
-    if (this.#current) this.#left.add(this.#current);
+  abandon(): void {
+    if (this.#current) this.#abandoned.add(this.#current);
     this.#current = undefined;
   }
 
   /** Resolves when all work on abandoned connections has ended, or waiting is no longer wanted. */
-  async settled(connection: ReservedSQL, isWanted: () => boolean): Promise<void> {
-    for (const backend of [...this.#left]) {
-      while (isWanted() && (await connection.unsafe(STILL, [backend.pid, backend.began])).length > 0)
-        await pause(systemClock, LOOK_MS);
-      if (isWanted()) this.#left.delete(backend);
+  async whenEnded(connection: ReservedSQL, isWanted: () => boolean): Promise<void> {
+    for (const backend of [...this.#abandoned]) {
+      while (isWanted() && (await connection.unsafe(TERMINATE_IF_IDLE, [backend.pid, backend.began])).length > 0)
+        await pause(systemClock, CHECK_INTERVAL_MS);
+      if (isWanted()) this.#abandoned.delete(backend);
     }
   }
 }

@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import { KEY_NAME } from "../engine/sealed.ts";
 import { CommitError } from "../engine/store.ts";
 import { checkDatabase } from "./checks.ts";
-import { type ClusterView, forgetNode, type Renewal, showNode, viewCluster } from "./lease.ts";
+import { type ClusterView, loadClusterView, type Renewal, removeNode, sendHeartbeat } from "./lease.ts";
 import { migratePostgres } from "./migrate.ts";
 import { describeChanges, type SeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
@@ -16,13 +16,13 @@ import { Listener } from "./told/listener.ts";
 import type { Teller } from "./told/tellers.ts";
 
 /** A node stops serving this long before its lease expires, so that everything it has sent precedes the next node's work. */
-const MARGIN_MS = 1000;
+const LEASE_MARGIN_MS = 1000;
 /** How long a node that is about to leave looks for a successor. */
-const LOOK_ANEW_MS = 500;
+const REFRESH_TIMEOUT_MS = 500;
 /** How often a node checks the other nodes. */
-export const LOOK_MS = 250;
+export const CHECK_INTERVAL_MS = 250;
 /** A node reads only from a database that has accepted one of its writes this recently. A former primary accepts none. */
-const CURRENT_MS = 1000;
+const CURRENT_TTL_MS = 1000;
 
 export type NodeRole = "active" | "spare";
 
@@ -41,7 +41,7 @@ export type NodeOptions = {
 };
 
 /** Connects, checks the database and migrates it. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
-export const connected = async <T>(
+export const withPrimary = async <T>(
   { url, clock }: NodeOptions,
   begin: (sql: ReservedSQL, primary: Primary) => Promise<T>,
 ): Promise<T> => {
@@ -58,7 +58,7 @@ export const connected = async <T>(
 };
 
 /** Rejects if the work takes longer than this. */
-export const soon = async <T>(clock: Clock, ms: number, work: () => Promise<T>): Promise<T> => {
+export const withTimeout = async <T>(clock: Clock, ms: number, work: () => Promise<T>): Promise<T> => {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = clock.after(ms, () => reject(new Error("no answer in time")));
   try {
@@ -95,7 +95,7 @@ export abstract class LivingNode {
   #hasAnswered = false;
   /** The last logged state. */
   #logged: SeenState | undefined;
-  readonly #onLapse: (() => void)[] = [];
+  readonly #lapseListeners: (() => void)[] = [];
 
   protected constructor(options: NodeOptions, primary: Primary) {
     this.id = options.id;
@@ -110,7 +110,7 @@ export abstract class LivingNode {
   /** Milliseconds between two heartbeats. */
   protected abstract get pause(): number;
   /** The node's periodic work. Throws if the database did not do it. */
-  protected abstract beat(sql: ReservedSQL): Promise<void>;
+  protected abstract runHeartbeat(sql: ReservedSQL): Promise<void>;
 
   /** The last seen view of the cluster. */
   get view(): ClusterView | undefined {
@@ -124,25 +124,27 @@ export abstract class LivingNode {
 
   /** Milliseconds for which this node may still serve; it may not if 0 or less. */
   get serves_ms(): number {
-    return this.isActive ? this.#held_until - MARGIN_MS - this.options.clock.monotonic() : 0;
+    return this.isActive ? this.#held_until - LEASE_MARGIN_MS - this.options.clock.monotonic() : 0;
   }
 
   /** Whether the database still accepts this node's writes, so that its data is current. */
   get isCurrent(): boolean {
-    return this.options.clock.monotonic() - this.#written_at < CURRENT_MS;
+    return this.options.clock.monotonic() - this.#written_at < CURRENT_TTL_MS;
   }
 
   /** Refreshes the list of living nodes, for a limited time, because a new node may not have been seen yet. */
-  async lookAnew(): Promise<void> {
+  async refreshView(): Promise<void> {
     const { clock } = this.options;
-    await soon(clock, LOOK_ANEW_MS, () => this.primary.writer().then((sql) => this.see(sql))).catch(() => {
-      // Falls back to the last view.
-    });
+    await withTimeout(clock, REFRESH_TIMEOUT_MS, () => this.primary.writer().then((sql) => this.loadView(sql))).catch(
+      () => {
+        // Falls back to the last view.
+      },
+    );
   }
 
   /** Calls the listener each time that this node, although active, may no longer serve. */
   onLapse(listener: () => void): void {
-    this.#onLapse.push(listener);
+    this.#lapseListeners.push(listener);
   }
 
   /** Returns the fingerprint of the nodes' shared key; undefined before the first one has started. */
@@ -164,33 +166,33 @@ export abstract class LivingNode {
 
   /** Registers the node and starts its heartbeats. */
   protected async begin(sql: ReservedSQL): Promise<void> {
-    await this.show(sql);
-    await this.see(sql);
+    await this.sendHeartbeat(sql);
+    await this.loadView(sql);
     this.logChanges();
-    this.plan(LOOK_MS);
+    this.scheduleHeartbeat(CHECK_INTERVAL_MS);
   }
 
   /** Schedules the next heartbeat. */
-  protected plan(ms: number): void {
+  protected scheduleHeartbeat(ms: number): void {
     this.#timer?.cancel();
     if (this.hasLeft) return;
     this.#timer = this.options.clock.after(ms, () => {
-      this.turn = this.turn.then(() => this.#beat()).finally(() => this.plan(this.pause));
+      this.turn = this.turn.then(() => this.#runBeat()).finally(() => this.scheduleHeartbeat(this.pause));
     });
   }
 
   /** Runs the work after a pending renewal, and then looks again. */
-  protected async inTurn(work: () => Promise<void>): Promise<void> {
+  protected async runSerially(work: () => Promise<void>): Promise<void> {
     this.turn = this.turn.then(work);
     await this.turn;
-    this.plan(0);
+    this.scheduleHeartbeat(0);
   }
 
-  async #beat(): Promise<void> {
+  async #runBeat(): Promise<void> {
     if (this.hasLeft) return;
     this.#hasAnswered = false;
     try {
-      await this.within((sql) => this.beat(sql));
+      await this.withWriter((sql) => this.runHeartbeat(sql));
       this.#isSilent = false;
       if (!this.isFollowed) this.logChanges();
     } catch (error) {
@@ -202,35 +204,35 @@ export abstract class LivingNode {
 
   /** Reconnects after a failure, possibly to another database. */
   protected reconnect(): void {
-    this.primary.lost();
+    this.primary.dropConnections();
     this.#reads?.reconnect();
     // The store's connections hang as well, and its waiting callers must be answered.
-    if (this.isActive && this.serves_ms <= 0) this.store?.giveUp();
+    if (this.isActive && this.serves_ms <= 0) this.store?.stopWaiting();
   }
 
   /** A hanging database must not delay the next try, so the connection is abandoned without canceling anything. */
-  protected within<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
+  protected withWriter<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
     const { clock, lease_ms } = this.options;
     const ms = Math.max(1000, lease_ms / 3);
-    return soon(clock, ms, () => this.primary.writer(ms).then(work));
+    return withTimeout(clock, ms, () => this.primary.writer(ms).then(work));
   }
 
   /**
    * Loads the view of the cluster. First in each heartbeat because it only reads: writes wait for a missing standby, and the reason must be
    * known by then.
    */
-  protected async see(sql: ReservedSQL): Promise<ClusterView> {
-    this.#view = await viewCluster(sql);
+  protected async loadView(sql: ReservedSQL): Promise<ClusterView> {
+    this.#view = await loadClusterView(sql);
     this.options.clock.correct?.(this.#view.now);
     this.#hasAnswered = true;
     return this.#view;
   }
 
   /** Sends a heartbeat, and returns what the active node has sent. */
-  protected async show(sql: ReservedSQL): Promise<Teller | undefined> {
+  protected async sendHeartbeat(sql: ReservedSQL): Promise<Teller | undefined> {
     const { id, version, clock } = this.options;
     const asked_at = clock.monotonic();
-    const teller = await showNode(sql, { id, address: id, version });
+    const teller = await sendHeartbeat(sql, { id, address: id, version });
     this.#written_at = asked_at;
     return teller;
   }
@@ -249,27 +251,27 @@ export abstract class LivingNode {
   }
 
   /** Records that the lease was acquired or renewed by a write that began at this time. */
-  protected hold(asked_at: number): void {
+  protected recordLease(asked_at: number): void {
     this.#written_at = asked_at;
     this.#held_until = asked_at + this.options.lease_ms;
     this.#wasServing = true;
-    this.#planLapse();
+    this.#scheduleLapse();
   }
 
-  #planLapse(): void {
+  #scheduleLapse(): void {
     this.#lapse?.cancel();
-    this.#lapse = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#noteLapse());
+    this.#lapse = this.options.clock.after(Math.max(0, this.serves_ms), () => this.#notifyLapse());
   }
 
   /** Handles a rejected lease: other nodes have taken over. */
-  protected follow(): void {
+  protected onLeaseLost(): void {
     this.#held_until = 0;
     this.isFollowed = true;
     this.options.fatal(new CommitError("closed", "another node has taken over"));
   }
 
   /** Prevents the lapse listeners from being called, because the node ends on purpose. */
-  protected endLapse(): void {
+  protected cancelLapse(): void {
     this.#lapse?.cancel();
   }
 
@@ -279,7 +281,7 @@ export abstract class LivingNode {
     this.#timer?.cancel();
     await this.turn;
     await this.listener.close();
-    await this.within((sql) => forgetNode(sql, this.id)).catch(() => {
+    await this.withWriter((sql) => removeNode(sql, this.id)).catch(() => {
       // The node just stays listed for an hour.
     });
     await this.primary.close();
@@ -294,15 +296,15 @@ export abstract class LivingNode {
     this.#logged = now;
   }
 
-  #noteLapse(): void {
+  #notifyLapse(): void {
     if (!this.isActive || !this.#wasServing) return;
     if (this.serves_ms > 0) {
       // A timer may fire a fraction of a millisecond early.
-      this.#planLapse();
+      this.#scheduleLapse();
       return;
     }
     this.#wasServing = false;
     this.logChanges();
-    for (const listener of this.#onLapse) listener();
+    for (const listener of this.#lapseListeners) listener();
   }
 }

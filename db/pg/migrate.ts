@@ -3,12 +3,17 @@
 import type { ReservedSQL } from "bun";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { DatabaseVersionError, type Migration, missingSteps, versionProblem } from "../engine/migration.ts";
+import {
+  DatabaseVersionError,
+  findVersionProblem,
+  listMissingMigrations,
+  type Migration,
+} from "../engine/migration.ts";
 import compat from "./compat.sql" with { type: "text" };
 import { PG_MIGRATIONS } from "./migrations.ts";
 
 /** An arbitrary number, unlikely to be used by other programs in the database. */
-const LOCK = 5_710_321_977;
+const MIGRATION_LOCK = 5_710_321_977;
 const BREAK = "--> statement-breakpoint";
 
 /** Returns the names of the applied migrations; `now` is in milliseconds since 1970. Throws DatabaseVersionError. */
@@ -16,19 +21,19 @@ export const migratePostgres = async (
   connection: ReservedSQL,
   { now, migrations = PG_MIGRATIONS }: { now: number; migrations?: readonly Migration[] },
 ): Promise<string[]> => {
-  await connection.unsafe(`select pg_advisory_lock(${LOCK})`);
+  await connection.unsafe(`select pg_advisory_lock(${MIGRATION_LOCK})`);
   try {
     await connection.unsafe(
       "create table if not exists migrations (version bigint primary key, name text not null, applied_at bigint not null)",
     );
     const [{ version }] = await connection.unsafe("select coalesce(max(version), 0) as version from migrations");
     const current = Number(version);
-    const problem = versionProblem(migrations, current);
+    const problem = findVersionProblem(migrations, current);
     if (problem) throw new DatabaseVersionError(problem);
-    const missing = missingSteps(migrations, current);
-    await inTransaction(connection, splitStatements(compat));
+    const missing = listMissingMigrations(migrations, current);
+    await runInTransaction(connection, splitStatements(compat));
     for (const step of missing) {
-      await inTransaction(connection, splitStatements(step.sql), async () => {
+      await runInTransaction(connection, splitStatements(step.sql), async () => {
         await connection.unsafe("insert into migrations (version, name, applied_at) values ($1, $2, $3)", [
           ...[step.version, step.name, now],
         ]);
@@ -41,13 +46,13 @@ export const migratePostgres = async (
     }
     return missing.map(({ name }) => name);
   } finally {
-    await connection.unsafe(`select pg_advisory_unlock(${LOCK})`);
+    await connection.unsafe(`select pg_advisory_unlock(${MIGRATION_LOCK})`);
   }
 };
 
 const splitStatements = (sql: string): string[] => sql.split(BREAK).filter((text) => text.trim() !== "");
 
-const inTransaction = async (
+const runInTransaction = async (
   connection: ReservedSQL,
   statements: readonly string[],
   last: () => Promise<void> = async () => {},

@@ -6,7 +6,7 @@ import { type ClusterView, isStandbyMissing } from "./lease.ts";
 /** The state, and the other node that holds the lease. */
 export type SeenState = NodeState & { readonly holder: string | undefined };
 
-type Seen = {
+type StateInput = {
   readonly isActive: boolean;
   readonly serves: boolean;
   readonly isSilent: boolean;
@@ -15,7 +15,7 @@ type Seen = {
   readonly view: ClusterView | undefined;
 };
 
-export const toSeenState = ({ isActive, serves, isSilent, leader, view }: Seen): SeenState => ({
+export const toSeenState = ({ isActive, serves, isSilent, leader, view }: StateInput): SeenState => ({
   node: isActive ? "active" : "spare",
   lease: isActive ? (serves ? "held" : "lapsed") : leader === undefined ? "free" : "elsewhere",
   database: isSilent ? "silent" : "answers",
@@ -36,14 +36,14 @@ export type Line = { readonly level: "info" | "warn" | "error"; readonly text: s
 export const describeChanges = (before: SeenState | undefined, after: SeenState): Line[] => {
   const database = before?.database ?? "answers";
   const lines = [
-    after.lease !== before?.lease || after.holder !== before.holder ? leaseLine(before, after) : undefined,
+    after.lease !== before?.lease || after.holder !== before.holder ? describeLease(before, after) : undefined,
     after.database !== database ? DATABASE[after.database] : undefined,
-    after.standby !== before?.standby ? standbyLine(before?.standby, after.standby) : undefined,
+    after.standby !== before?.standby ? describeStandby(before?.standby, after.standby) : undefined,
   ];
   return lines.filter((line) => line !== undefined);
 };
 
-const leaseLine = (before: SeenState | undefined, { lease }: SeenState): Line | undefined => {
+const describeLease = (before: SeenState | undefined, { lease }: SeenState): Line | undefined => {
   if (lease === "held") return { level: "info", text: "node {id} is active, epoch {epoch}" };
   if (lease === "lapsed") {
     return { level: "error", text: "node {id} could not renew its lease: it answers nobody until it can" };
@@ -57,7 +57,7 @@ const DATABASE: Readonly<Record<NodeState["database"], Line>> = {
   answers: { level: "info", text: "the database answers node {id} again" },
 };
 
-const standbyLine = (before: NodeState["standby"] | undefined, after: NodeState["standby"]): Line | undefined => {
+const describeStandby = (before: NodeState["standby"] | undefined, after: NodeState["standby"]): Line | undefined => {
   if (after === "missing") {
     return { level: "error", text: "no synchronous standby of the database is connected: writes wait until one is" };
   }

@@ -2,8 +2,8 @@
 import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import { CommitError } from "../engine/store.ts";
-import { type ClusterView, checkAlone, type NodeRow, releaseLease, renewLease, takeLease } from "./lease.ts";
-import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole } from "./living-node.ts";
+import { acquireLease, type ClusterView, type NodeRow, releaseLease, renewLease, requireAlone } from "./lease.ts";
+import { CHECK_INTERVAL_MS, LivingNode, type NodeOptions, type NodeRole, withPrimary } from "./living-node.ts";
 import { type SeenState, toSeenState } from "./node-state.ts";
 import { Primary } from "./primary.ts";
 import { PgStore } from "./store.ts";
@@ -15,9 +15,9 @@ export class ClusterNode extends LivingNode {
 
   /** Connects, checks and migrates the database, and registers the node. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
   static join(options: NodeOptions): Promise<ClusterNode> {
-    return connected(options, async (sql, primary) => {
+    return withPrimary(options, async (sql, primary) => {
       const node = new ClusterNode(options, primary);
-      checkAlone(await node.see(sql));
+      requireAlone(await node.loadView(sql));
       await node.begin(sql);
       return node;
     });
@@ -46,13 +46,13 @@ export class ClusterNode extends LivingNode {
    * Resolves when this node is active and its store may be opened. Rejects when the signal is aborted, and with UnsafeDatabaseError if it
    * can never be, because every node is active.
    */
-  async lead(signal?: AbortSignal): Promise<void> {
+  async whenActive(signal?: AbortSignal): Promise<void> {
     const waiting = Promise.withResolvers<void>();
     this.#waiting.push(waiting);
     const stop = (): void => waiting.reject(signal?.reason);
     signal?.addEventListener("abort", stop, { once: true });
     try {
-      this.plan(0);
+      this.scheduleHeartbeat(0);
       await waiting.promise;
     } finally {
       signal?.removeEventListener("abort", stop);
@@ -80,61 +80,61 @@ export class ClusterNode extends LivingNode {
   }
 
   /** Releases the lease permanently and becomes a standby. The store must be closed. */
-  async giveUp(): Promise<void> {
+  async releaseLease(): Promise<void> {
     if (!this.isActive) return;
-    this.endLapse();
+    this.cancelLapse();
     const release = async (): Promise<void> => {
-      await this.within((sql) => releaseLease(sql, this.id, this.#epoch)).catch((error) => {
+      await this.withWriter((sql) => releaseLease(sql, this.id, this.#epoch)).catch((error) => {
         log("cluster").warn("the lease could not be given up; the next node waits for its end: {error}", { error });
       });
       this.#role = "spare";
     };
-    await this.inTurn(release);
+    await this.runSerially(release);
   }
 
   /** Leaves the cluster, without the lease. The store must be closed. */
-  async leave(): Promise<void> {
+  async leaveCluster(): Promise<void> {
     if (this.hasLeft) return;
-    await this.giveUp();
+    await this.releaseLease();
     await this.end();
   }
 
   /** How often the lease is renewed or checked. */
   protected get pause(): number {
-    return this.isActive ? Math.min(1000, this.options.lease_ms / 6) : LOOK_MS;
+    return this.isActive ? Math.min(1000, this.options.lease_ms / 6) : CHECK_INTERVAL_MS;
   }
 
-  protected async beat(sql: ReservedSQL): Promise<void> {
-    const view = await this.see(sql);
+  protected async runHeartbeat(sql: ReservedSQL): Promise<void> {
+    const view = await this.loadView(sql);
     if (this.isActive) return await this.#renew(sql);
     await this.#try(sql, view);
-    const teller = await this.show(sql);
+    const teller = await this.sendHeartbeat(sql);
     // If a node does not report how many notices it has sent, some may be missed at any time.
     if (teller) this.listener.see([teller]);
   }
 
   async #renew(sql: ReservedSQL): Promise<void> {
     const asked_at = this.options.clock.monotonic();
-    if (await renewLease(sql, this.renewal)) return this.hold(asked_at);
+    if (await renewLease(sql, this.renewal)) return this.recordLease(asked_at);
     this.#role = "spare";
-    this.follow();
+    this.onLeaseLost();
   }
 
   async #try(sql: ReservedSQL, view: ClusterView): Promise<void> {
     if (this.#waiting.length === 0 || this.leader) return;
     try {
-      checkAlone(view);
+      requireAlone(view);
     } catch (error) {
       for (const { reject } of this.#waiting.splice(0)) reject(error);
       return;
     }
     const { clock, lease_ms } = this.options;
     const asked_at = clock.monotonic();
-    const epoch = await takeLease(sql, this.id, lease_ms);
+    const epoch = await acquireLease(sql, this.id, lease_ms);
     if (epoch === undefined) return;
     this.#epoch = epoch;
     this.#role = "active";
-    this.hold(asked_at);
+    this.recordLease(asked_at);
     for (const { resolve } of this.#waiting.splice(0)) resolve();
   }
 }

@@ -3,17 +3,17 @@
 import { type ReservedSQL, SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { pause, within } from "#base/retry.ts";
+import { finishesWithin, pause } from "#base/retry.ts";
 import { CommitError } from "../engine/store.ts";
-import { CONNECT_SECONDS, findPrimary } from "./find-primary.ts";
+import { CONNECT_TIMEOUT_SECONDS, findPrimary } from "./find-primary.ts";
 import { splitHosts } from "./hosts.ts";
-import { LeftBehind } from "./left-behind.ts";
+import { AbandonedConnections } from "./left-behind.ts";
 
 /** Milliseconds between two rounds over the hosts. */
-const AGAIN_MS = 100;
+const RETRY_INTERVAL_MS = 100;
 /** How long callers wait for the database before they are rejected. */
-export const WAIT_MS = 15_000;
-export const READERS = 4;
+export const DEFAULT_WAIT_MS = 15_000;
+export const MAX_READERS = 4;
 
 /**
  * Makes the database abort a transaction that is idle before its COMMIT, because that transaction locks the row that a takeover needs. Sets
@@ -38,17 +38,20 @@ export class Primary {
   #host = "";
   #closed = false;
   /** Incremented when a connection is abandoned. */
-  #given = 0;
-  readonly #left: LeftBehind | undefined;
+  #generation = 0;
+  readonly #abandoned: AbandonedConnections | undefined;
 
   /**
    * `url`: postgres://user:password@host:port[,host:port...]/database?options. `wait_ms`: how long to look for a primary. `inOrder`: waits
    * for work on abandoned connections to end before anything is read or written.
    */
-  constructor(url: string, { wait_ms = WAIT_MS, inOrder = false }: { wait_ms?: number; inOrder?: boolean } = {}) {
+  constructor(
+    url: string,
+    { wait_ms = DEFAULT_WAIT_MS, inOrder = false }: { wait_ms?: number; inOrder?: boolean } = {},
+  ) {
     this.#hosts = splitHosts(url);
     this.#wait_ms = wait_ms;
-    this.#left = inOrder ? new LeftBehind() : undefined;
+    this.#abandoned = inOrder ? new AbandonedConnections() : undefined;
   }
 
   /**
@@ -58,9 +61,9 @@ export class Primary {
   async writer(ms = this.#wait_ms): Promise<ReservedSQL> {
     if (this.#connection) return this.#connection;
     const { promise, resolve, reject } = Promise.withResolvers<ReservedSQL>();
-    const timer = systemClock.after(Math.max(0, ms), () => reject(noPrimary(this.#reason)));
+    const timer = systemClock.after(Math.max(0, ms), () => reject(toUnreachableError(this.#reason)));
     this.#waiting.add(reject);
-    this.#made().then(resolve, reject);
+    this.#getConnection().then(resolve, reject);
     try {
       return await promise;
     } finally {
@@ -83,10 +86,10 @@ export class Primary {
   }
 
   /** Drops the writer's connection and the read pool, unless `used` is neither of them any more. The next use connects again. */
-  lost(used?: SQL | ReservedSQL): void {
+  dropConnections(used?: SQL | ReservedSQL): void {
     if (used && used !== this.#readers && used !== this.#connection) return;
-    this.#given++;
-    this.#left?.leave();
+    this.#generation++;
+    this.#abandoned?.abandon();
     this.#writer = undefined;
     this.#connection = undefined;
     const old = [this.#sql, this.#readers];
@@ -96,9 +99,9 @@ export class Primary {
   }
 
   /** Abandons the connections and rejects everyone who waits for one; nothing of theirs was sent. */
-  giveUp(): void {
-    this.lost();
-    for (const refuse of this.#waiting) refuse(noPrimary(this.#reason));
+  abandon(): void {
+    this.dropConnections();
+    for (const refuse of this.#waiting) refuse(toUnreachableError(this.#reason));
   }
 
   async close(): Promise<void> {
@@ -109,9 +112,9 @@ export class Primary {
     await Promise.all([this.#sql?.close(), this.#readers?.close()]);
   }
 
-  #made(): Promise<ReservedSQL> {
+  #getConnection(): Promise<ReservedSQL> {
     if (this.#writer) return this.#writer;
-    const made = this.#connect(this.#given);
+    const made = this.#connect(this.#generation);
     this.#writer = made;
     made.catch(() => {
       if (this.#writer === made) this.#writer = undefined;
@@ -122,22 +125,22 @@ export class Primary {
   /** `given`: the number of abandoned connections when it was requested. If it has increased, the request is obsolete. */
   async #connect(given: number): Promise<ReservedSQL> {
     const until = systemClock.monotonic() + this.#wait_ms;
-    const left = (): number => until - systemClock.monotonic();
-    const isWanted = (): boolean => given === this.#given && !this.#closed;
-    while (left() > 0 && !this.#closed) {
-      if (!isWanted()) return this.#made();
+    const msLeft = (): number => until - systemClock.monotonic();
+    const isWanted = (): boolean => given === this.#generation && !this.#closed;
+    while (msLeft() > 0 && !this.#closed) {
+      if (!isWanted()) return this.#getConnection();
       try {
         const { host, sql, connection } = await findPrimary(this.#hosts);
         try {
           let use: (() => void) | undefined;
-          const ready = async (): Promise<void> => {
+          const prepareConnection = async (): Promise<void> => {
             await connection.unsafe(WRITER_SETTINGS).simple();
-            await this.#left?.settled(connection, () => isWanted() && left() > 0);
-            use = await this.#left?.use(connection);
+            await this.#abandoned?.whenEnded(connection, () => isWanted() && msLeft() > 0);
+            use = await this.#abandoned?.use(connection);
           };
-          const isReady = await within(systemClock, Math.max(0, left()), ready());
+          const isReady = await finishesWithin(systemClock, Math.max(0, msLeft()), prepareConnection());
           if (!isWanted()) throw new Error("it was given up");
-          if (!isReady || left() <= 0) throw new Error("what was sent before has not ended");
+          if (!isReady || msLeft() <= 0) throw new Error("what was sent before has not ended");
           use?.();
         } catch (error) {
           void sql.close({ timeout: 0 }).catch(() => {});
@@ -145,18 +148,18 @@ export class Primary {
         }
         this.#sql = sql;
         this.#host = host;
-        this.#readers = new SQL(host, { max: READERS, bigint: true, connectionTimeout: CONNECT_SECONDS });
+        this.#readers = new SQL(host, { max: MAX_READERS, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS });
         this.#connection = connection;
         return connection;
       } catch (error) {
         this.#reason = error;
       }
-      await pause(systemClock, AGAIN_MS);
+      await pause(systemClock, RETRY_INTERVAL_MS);
     }
     log("db").warn("no primary of PostgreSQL answers: {reason}", { reason: this.#reason });
-    throw noPrimary(this.#reason);
+    throw toUnreachableError(this.#reason);
   }
 }
 
-const noPrimary = (cause: unknown): CommitError =>
+const toUnreachableError = (cause: unknown): CommitError =>
   new CommitError("unreachable", "no primary of the database answers", { cause });

@@ -1,6 +1,13 @@
 // Translates a statement of a SQLite migration to PostgreSQL: prints the same table, column or index from db/schema. Data migrations must
 // be written by hand.
-import { formatColumn, formatForeignKeys, formatIdentity, formatIndices, formatTable, tableConfigs } from "./tables.ts";
+import {
+  formatColumn,
+  formatForeignKeys,
+  formatIdentity,
+  formatIndices,
+  formatTable,
+  listTableConfigs,
+} from "./tables.ts";
 
 /** New and removed tables, columns and indexes, in the form that Drizzle Kit writes. */
 const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
@@ -12,7 +19,7 @@ const FORMS: readonly [RegExp, (...names: string[]) => string[]][] = [
   [
     /^alter table `(\w+)` add `(\w+)`/i,
     (table = "", column = "") => [
-      `alter table "${table}" add column ${newColumn(table, column)}`,
+      `alter table "${table}" add column ${formatNewColumn(table, column)}`,
       ...formatKeys(table, column),
     ],
   ],
@@ -34,13 +41,13 @@ export const printStep = (sqlite: string): string[] => {
   throw new Error(`db/pg/print-step.ts cannot print this statement; write PostgreSQL's step by hand: ${statement}`);
 };
 
-const config = (table: string): ReturnType<typeof tableConfigs>[number] => {
-  const found = tableConfigs().find(({ name }) => name === table);
+const config = (table: string): ReturnType<typeof listTableConfigs>[number] => {
+  const found = listTableConfigs().find(({ name }) => name === table);
   if (!found) throw new Error(`db/schema has no table ${table}`);
   return found;
 };
 
-const newColumn = (table: string, column: string): string => {
+const formatNewColumn = (table: string, column: string): string => {
   const found = config(table).columns.find(({ name }) => name === column);
   if (!found) throw new Error(`db/schema has no column ${table}.${column}`);
   return formatColumn(found);

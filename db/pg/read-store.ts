@@ -1,12 +1,12 @@
 // The store of a node that answers reads and writes nothing, while another node is active. It hears of that node's writes a moment later,
-// which is enough for streams. For answers, it checks before each request (`ask`), and has versions only inside of requests.
-import { isReadHere } from "#base/network/read-here.ts";
+// which is enough for streams. For answers, it checks before each request (`refreshVersions`), and has versions only inside of requests.
+import { isLocalRead } from "#base/network/read-here.ts";
 import type { Store } from "../engine/store.ts";
 import type { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
 import type { Listener } from "./told/listener.ts";
-import type { Notice, Word } from "./told/notice.ts";
+import type { BroadcastEvent, Notice } from "./told/notice.ts";
 import { listCounts } from "./told/raised.ts";
 
 export class ReadStore extends PgReads implements Store {
@@ -18,7 +18,7 @@ export class ReadStore extends PgReads implements Store {
   readonly #versions: KnownVersions;
   readonly #listener: Listener | undefined;
   /** Unsubscribes from other nodes. */
-  #deaf: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   /** `refuse` throws the answer to a write. */
   constructor(primary: Primary, refuse: () => never, listener?: Listener) {
@@ -26,28 +26,28 @@ export class ReadStore extends PgReads implements Store {
     this.#refuse = refuse;
     this.#listener = listener;
     // Nothing else here uses the writer's connection.
-    this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.lost() });
+    this.#versions = new KnownVersions({ connection: () => primary.writer(), lost: () => primary.dropConnections() });
   }
 
   get shownVersion(): number | undefined {
-    return isReadHere() ? this.#versions.shown : undefined;
+    return isLocalRead() ? this.#versions.shown : undefined;
   }
 
   get listedVersion(): number | undefined {
-    return isReadHere() ? this.#versions.listed : undefined;
+    return isLocalRead() ? this.#versions.listed : undefined;
   }
 
   get callersVersion(): number | undefined {
-    return isReadHere() ? this.#versions.callers : undefined;
+    return isLocalRead() ? this.#versions.callers : undefined;
   }
 
   /** One version for all workspaces, because asking about one workspace's agents costs as much as reading it. */
-  versionOf(): number | undefined {
+  getVersion(): number | undefined {
     return this.shownVersion;
   }
 
   /** Returns the individual versions. */
-  async versionsOf(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+  async loadVersions(workspace_ids: readonly string[]): Promise<readonly (string | undefined)[]> {
     const listed = this.listedVersion;
     if (listed === undefined) return workspace_ids.map(() => undefined);
     const counts = new Map((await this.all(listCounts(workspace_ids))).map(({ id, version }) => [id, version]));
@@ -55,13 +55,13 @@ export class ReadStore extends PgReads implements Store {
   }
 
   /** Called for each request before it is answered, so that its versions cover everything committed before. */
-  ask(): Promise<void> {
-    return this.#versions.ask();
+  refreshVersions(): Promise<void> {
+    return this.#versions.refresh();
   }
 
   /** Subscribes to events of the active node. `tell` is called without events when some may have been missed. */
-  listen(tell: (words: readonly Word[] | undefined) => void): void {
-    this.#deaf = this.#listener?.hear(({ audit, words = [], all }: Notice) => {
+  listen(tell: (words: readonly BroadcastEvent[] | undefined) => void): void {
+    this.#unsubscribe = this.#listener?.subscribe(({ audit, words = [], all }: Notice) => {
       if (audit || all) this.auditVersion = (this.auditVersion ?? 0) + 1;
       if (all || words.length > 0) tell(all ? undefined : words);
     });
@@ -77,7 +77,7 @@ export class ReadStore extends PgReads implements Store {
 
   async close(): Promise<void> {
     this.endReads();
-    this.#deaf?.();
+    this.#unsubscribe?.();
     await this.primary.close();
   }
 }

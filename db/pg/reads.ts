@@ -1,18 +1,18 @@
 // Reads of a store on PostgreSQL: from the primary, so they see every commit that resolved.
 import type { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { Query } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
-import { personNow, Turns } from "../engine/turns.ts";
+import { getCurrentUser, Turns } from "../engine/turns.ts";
 import { queryText } from "./bind.ts";
-import { type Primary, READERS, WAIT_MS } from "./primary.ts";
+import { DEFAULT_WAIT_MS, MAX_READERS, type Primary } from "./primary.ts";
 import { isAnswer, toCommitError } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
-import { storableValue, storedValue } from "./stored-value.ts";
+import { toStorableValue, toStoredValue } from "./stored-value.ts";
 
 /** How often a read is retried after its connection failed. */
-const REPEATS = 2;
+const MAX_RETRIES = 2;
 
 /** Lists and reports that run or wait for their turn. */
 const MAX_SCANS = 512;
@@ -22,14 +22,14 @@ export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
   /** One person's lists and reports leave a connection to everyone else. */
-  readonly #turns = new Turns({ places: Number.POSITIVE_INFINITY, ofOne: READERS - 1, limit: MAX_SCANS });
+  readonly #turns = new Turns({ places: Number.POSITIVE_INFINITY, ofOne: MAX_READERS - 1, limit: MAX_SCANS });
   #isClosed = false;
   readonly #wait_ms: number;
   /** Monotonic time of the last successful read. */
   #answered_at = Number.NEGATIVE_INFINITY;
 
   /** `wait_ms`: how long a read waits for the database; reports may take longer. */
-  constructor(primary: Primary, wait_ms = WAIT_MS) {
+  constructor(primary: Primary, wait_ms = DEFAULT_WAIT_MS) {
     this.primary = primary;
     this.#wait_ms = wait_ms;
   }
@@ -40,17 +40,17 @@ export abstract class PgReads {
 
   async all<T>(query: Query<T>): Promise<T[]> {
     const rows = await this.#read((readers, until) =>
-      this.#soon(
+      this.#withTimeout(
         readers,
         until,
-        readers.unsafe(queryText(query.sql), query.params.map(storableValue) as never[]).values(),
+        readers.unsafe(queryText(query.sql), query.params.map(toStorableValue) as never[]).values(),
       ),
     );
-    return (rows as unknown as unknown[][]).map((row) => query.map(row.map(storedValue)));
+    return (rows as unknown as unknown[][]).map((row) => query.map(row.map(toStoredValue)));
   }
 
   async scan<T>(query: Query<T>): Promise<T[]> {
-    return this.#turns.run(personNow(), () => this.#scan(query));
+    return this.#turns.run(getCurrentUser(), () => this.#scan(query));
   }
 
   async #scan<T>(query: Query<T>): Promise<T[]> {
@@ -63,7 +63,7 @@ export abstract class PgReads {
 
   /** Closes all connections: pending operations become `unknown`, and later ones connect to the primary again. */
   reconnect(): void {
-    this.primary.lost();
+    this.primary.dropConnections();
   }
 
   /** Rejects later reads as `closed`. */
@@ -85,19 +85,19 @@ export abstract class PgReads {
       } catch (error) {
         if (isAnswer(error)) throw toCommitError(error);
         // After a second failure the host may be down, so another one must be found before anything is written.
-        if (repeats > 0) this.primary.lost(readers);
+        if (repeats > 0) this.primary.dropConnections(readers);
         // The outcome of a read is never unknown.
-        if (repeats >= REPEATS || systemClock.monotonic() >= until)
+        if (repeats >= MAX_RETRIES || systemClock.monotonic() >= until)
           throw new CommitError("unreachable", "the database does not answer", { cause: error });
       }
     }
   }
 
   /** Throws after the time limit. If no other read has succeeded since, closes the connections, as the machine may be down. */
-  async #soon<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
+  async #withTimeout<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
     const asked_at = systemClock.monotonic();
-    if (!(await within(systemClock, Math.max(0, until - asked_at), reading))) {
-      if (this.#answered_at < asked_at) this.primary.lost(readers);
+    if (!(await finishesWithin(systemClock, Math.max(0, until - asked_at), reading))) {
+      if (this.#answered_at < asked_at) this.primary.dropConnections(readers);
       throw new Error("no answer in time");
     }
     this.#answered_at = systemClock.monotonic();

@@ -11,40 +11,40 @@ type PostgresError = {
 };
 
 /** Returns the five characters of SQLSTATE; empty for other errors. */
-export const sqlState = (error: unknown): string => {
+export const getSqlState = (error: unknown): string => {
   const { errno, code } = (error ?? {}) as PostgresError;
   return [errno, code].map(String).find((text) => /^[0-9A-Z]{5}$/.test(text)) ?? "";
 };
 
 /** `idle_in_transaction_session_timeout`: the database rolled back a stalled transaction and closed its connection. Nothing was written. */
-const STOOD_STILL = "25P03";
+const IDLE_TRANSACTION_TIMEOUT = "25P03";
 
 /**
  * Returns whether the same group may succeed when it is sent again: after a deadlock, a serialization conflict, or a stall of this process.
  */
 export const isWorthRepeating = (error: unknown): boolean =>
-  /^40(001|P01)$/.test(sqlState(error)) || sqlState(error) === STOOD_STILL;
+  /^40(001|P01)$/.test(getSqlState(error)) || getSqlState(error) === IDLE_TRANSACTION_TIMEOUT;
 
 /**
  * Returns whether PostgreSQL rejected this statement and the connection remains usable. After any other error the connection is broken, and
  * it is unknown whether a COMMIT on it took effect.
  */
 export const isAnswer = (error: unknown): boolean => {
-  const state = sqlState(error);
+  const state = getSqlState(error);
   // Class 57: the server is shutting down or has ended this connection.
-  return state !== "" && state !== STOOD_STILL && !/^(08|57)/.test(state);
+  return state !== "" && state !== IDLE_TRANSACTION_TIMEOUT && !/^(08|57)/.test(state);
 };
 
 /** Returns the shards that belong to another node, from the error of a guard. */
-export const lostParts = (error: unknown): number[] => {
+export const parseLostParts = (error: unknown): number[] => {
   const { detail = "" } = (error ?? {}) as PostgresError;
-  return sqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
+  return getSqlState(error) === "SW003" ? detail.split(",").map(Number) : [];
 };
 
 /** Converts a PostgreSQL error to a CommitError. */
 export const toCommitError = (error: unknown): CommitError => {
   if (error instanceof CommitError) return error;
-  const state = sqlState(error);
+  const state = getSqlState(error);
   const { message = String(error) } = (error ?? {}) as PostgresError;
   if (state === "SW001") return new CommitError("stale", "the row has changed meanwhile", { cause: error });
   if (state === "SW002") return new CommitError("closed", "another node has taken over", { cause: error });

@@ -4,38 +4,38 @@ import type { ReservedSQL, SQL } from "bun";
 import PQueue from "p-queue";
 import type { Rows } from "../engine/rows.ts";
 import type { ReportName, Value } from "../engine/sql.ts";
-import { type AuditFound, type AuditSearch, COUNT_CAP } from "../reports/audit/find.ts";
+import { type AuditFound, type AuditSearch, MAX_AUDIT_COUNT } from "../reports/audit/find.ts";
 import { toConditions } from "../reports/audit/plan.ts";
-import { Deps } from "../reports/usage/parts.ts";
+import { PartCache } from "../reports/usage/parts.ts";
 import { REPORTS } from "../reports/usage/reports.ts";
 import { queryText } from "./bind.ts";
-import { storableValue, storedValue } from "./stored-value.ts";
+import { toStorableValue, toStoredValue } from "./stored-value.ts";
 
 /** Maximum concurrent reports; others wait. */
-const AT_ONCE = 2;
+const MAX_CONCURRENT = 2;
 
 export class PgReports {
-  readonly #parts = new Deps();
-  readonly #queue = new PQueue({ concurrency: AT_ONCE });
+  readonly #cache = new PartCache();
+  readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT });
 
   /** Returns the text of the report, read from one snapshot. */
   run(readers: SQL, name: ReportName, args: string): Promise<string> {
     return this.#queue.add(async () => {
       const connection = await readers.reserve();
       try {
-        return await this.#atOneMoment(connection, name, args);
+        return await this.#readSnapshot(connection, name, args);
       } finally {
         connection.release();
       }
     });
   }
 
-  async #atOneMoment(connection: ReservedSQL, name: ReportName, args: string): Promise<string> {
+  async #readSnapshot(connection: ReservedSQL, name: ReportName, args: string): Promise<string> {
     await connection.unsafe("begin isolation level repeatable read read only");
     try {
       const read = rowsIn(connection);
       if (name === "audit") return JSON.stringify(await findAuditIn(read, JSON.parse(args)));
-      return await REPORTS[name](read, JSON.parse(args), this.#parts);
+      return await REPORTS[name](read, JSON.parse(args), this.#cache);
     } finally {
       await connection.unsafe("rollback");
     }
@@ -45,28 +45,28 @@ export class PgReports {
 const rowsIn =
   (connection: ReservedSQL): Rows =>
   async (sql, params = []) => {
-    const rows = await connection.unsafe(queryText(sql), params.map(storableValue) as never[]).values();
-    return (rows as unknown as unknown[][]).map((row) => row.map(storedValue));
+    const rows = await connection.unsafe(queryText(sql), params.map(toStorableValue) as never[]).values();
+    return (rows as unknown as unknown[][]).map((row) => row.map(toStoredValue));
   };
 
 const findAuditIn = async (read: Rows, search: AuditSearch): Promise<AuditFound> => {
   const { filter, limit, offset = 0, cursor, counted = false } = search;
   const texts: string[] = ["true"];
   const params: Value[] = [];
-  const where = (text: string, ...values: readonly Value[]): void => {
+  const addCondition = (text: string, ...values: readonly Value[]): void => {
     texts.push(text);
     params.push(...values);
   };
   for (const { column, values } of toConditions(filter, [])) {
-    if (values.length === 0) where("false");
-    else where(`${column} in (${values.map(() => "?").join(", ")})`, ...values);
+    if (values.length === 0) addCondition("false");
+    else addCondition(`${column} in (${values.map(() => "?").join(", ")})`, ...values);
   }
-  if (filter.from !== undefined) where("time >= ?", filter.from);
-  if (filter.to !== undefined) where("time <= ?", filter.to);
-  const most = COUNT_CAP + 1;
+  if (filter.from !== undefined) addCondition("time >= ?", filter.from);
+  if (filter.to !== undefined) addCondition("time <= ?", filter.to);
+  const most = MAX_AUDIT_COUNT + 1;
   const all = `select 1 from audit_logs where ${texts.join(" and ")} limit ${most}`;
   const count = counted ? Number((await read(`select count(*) from (${all})`, params))[0]?.[0]) : 0;
-  if (cursor) where("(time, key) < (?, ?)", cursor.time, cursor.key);
+  if (cursor) addCondition("(time, key) < (?, ?)", cursor.time, cursor.key);
   const page = `select key from audit_logs where ${texts.join(" and ")} order by time desc, key desc limit ? offset ?`;
   const rows = await read(page, [...params, limit, offset]);
   return { keys: rows.map(([key]) => key as number), count };

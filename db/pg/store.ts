@@ -1,18 +1,18 @@
 // The store on PostgreSQL: one group-committing writer and a few readers. Reads go to the primary, so they see every commit that resolved.
-import { requestNow, runOutsideRequest } from "#base/network/request-part.ts";
+import { getCurrentRequest, runOutsideRequest } from "#base/network/request-part.ts";
 import { Sequences } from "../engine/sequences.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "../engine/store.ts";
 import { Versions } from "../engine/versions.ts";
 import { checkDatabase } from "./checks.ts";
 import { migratePostgres } from "./migrate.ts";
-import { inTransaction, makeGuard, takeEverything } from "./parts/guard.ts";
+import { inTransaction, makeGuard, takeAllParts } from "./parts/guard.ts";
 import { makePartsGuard } from "./parts/moves.ts";
 import { Primary } from "./primary.ts";
 import { PgReads } from "./reads.ts";
 import { KnownVersions } from "./told/known-versions.ts";
 import type { Listener } from "./told/listener.ts";
-import type { Notice, Word } from "./told/notice.ts";
+import type { BroadcastEvent, Notice } from "./told/notice.ts";
 import { PgWriter } from "./writer.ts";
 
 export type PgStoreOptions = {
@@ -30,13 +30,13 @@ export type PgStoreOptions = {
 };
 
 /** Whether other nodes write at the same time. Each batch then needs its shard, and their writes are known only through `listener`. */
-type Shared = { isShared?: boolean; listener?: Listener };
+type SharedOptions = { isShared?: boolean; listener?: Listener };
 
 /** Returns whether definitely nothing was written, which other errors leave open. */
-const isSurelyRefused = (error: unknown): boolean => error instanceof CommitError && error.reason !== "unknown";
+const wasNotWritten = (error: unknown): boolean => error instanceof CommitError && error.reason !== "unknown";
 
 /** Owns the shards when the store is not used by a cluster. */
-const NO_NODE = "";
+const UNCLUSTERED = "";
 
 /** Connects, checks and migrates the database, and increments its epoch. Throws UnsafeDatabaseError, DatabaseVersionError, CommitError. */
 export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => {
@@ -46,8 +46,8 @@ export const openPgStore = async (options: PgStoreOptions): Promise<PgStore> => 
     const connection = await primary.writer();
     await checkDatabase(connection);
     await migratePostgres(connection, options);
-    const epoch = await inTransaction(connection, () => takeEverything(connection, NO_NODE));
-    return new PgStore(primary, NO_NODE, epoch, options);
+    const epoch = await inTransaction(connection, () => takeAllParts(connection, UNCLUSTERED));
+    return new PgStore(primary, UNCLUSTERED, epoch, options);
   } catch (error) {
     await primary.close();
     throw error;
@@ -60,10 +60,10 @@ export class PgStore extends PgReads implements Store {
   readonly #sequences: Sequences;
   readonly #versions = new Versions();
   /** With several writing nodes: what is known about their writes and this node's. */
-  readonly #known: KnownVersions | undefined;
+  readonly #knownVersions: KnownVersions | undefined;
   readonly #listener: Listener | undefined;
   /** Unsubscribes from other nodes. */
-  #deaf: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -77,12 +77,12 @@ export class PgStore extends PgReads implements Store {
       tells,
       isShared = false,
       listener,
-    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "wait_ms" | "tells"> & Shared,
+    }: Pick<PgStoreOptions, "fatal" | "queueBytes" | "wait_ms" | "tells"> & SharedOptions,
   ) {
     super(primary, wait_ms);
     this.epoch = epoch;
     this.#listener = listener;
-    if (isShared) this.#known = new KnownVersions({ connection: () => primary.readers(), lost: () => {} });
+    if (isShared) this.#knownVersions = new KnownVersions({ connection: () => primary.readers(), lost: () => {} });
     this.writer = new PgWriter({
       primary,
       fatal,
@@ -99,37 +99,39 @@ export class PgStore extends PgReads implements Store {
   }
 
   get shownVersion(): number | undefined {
-    return this.#known ? undefined : this.#versions.shown;
+    return this.#knownVersions ? undefined : this.#versions.shown;
   }
 
   get listedVersion(): number | undefined {
-    return this.#known ? undefined : this.#versions.listed;
+    return this.#knownVersions ? undefined : this.#versions.listed;
   }
 
   get callersVersion(): number | undefined {
-    return this.#known ? this.#known.callers : this.#versions.callers;
+    return this.#knownVersions ? this.#knownVersions.callers : this.#versions.callers;
   }
 
-  versionOf(workspace_id: string): number | undefined {
-    return this.#known ? undefined : this.#versions.of(workspace_id);
+  getVersion(workspace_id: string): number | undefined {
+    return this.#knownVersions ? undefined : this.#versions.getVersion(workspace_id);
   }
 
-  async askCallers(): Promise<void> {
-    await this.#known?.ask();
+  async refreshCallersVersion(): Promise<void> {
+    await this.#knownVersions?.refresh();
   }
 
   commit(batch: readonly Statement[], about?: string, part?: number): Promise<void> {
-    const request = requestNow();
-    const work = this.#versions.around(batch, about, () => this.writer.submit(batch, part ?? request?.part, about));
-    return request?.changing(work, isSurelyRefused) ?? work;
+    const request = getCurrentRequest();
+    const work = this.#versions.withIncrement(batch, about, () =>
+      this.writer.submit(batch, part ?? request?.part, about),
+    );
+    return request?.trackChange(work, wasNotWritten) ?? work;
   }
 
-  tell(kind: string, id: string, event: object): void {
-    this.writer.tell({ kind, id, event });
+  broadcast(kind: string, id: string, event: object): void {
+    this.writer.broadcast({ kind, id, event });
   }
 
-  hear(tell: (words: readonly Word[] | undefined) => void): void {
-    this.#deaf = this.#listener?.hear(({ epoch, words = [], all }: Notice) => {
+  onBroadcast(tell: (words: readonly BroadcastEvent[] | undefined) => void): void {
+    this.#unsubscribe = this.#listener?.subscribe(({ epoch, words = [], all }: Notice) => {
       if (all) tell(undefined);
       else if (epoch !== this.epoch && words.length > 0) tell(words);
     });
@@ -141,20 +143,20 @@ export class PgStore extends PgReads implements Store {
   }
 
   /** Stops waiting for the database: unsent batches are rejected and never written; the result of a sent group is unknown. */
-  giveUp(): void {
-    this.writer.giveUp();
-    this.primary.giveUp();
+  stopWaiting(): void {
+    this.writer.stopWaiting();
+    this.primary.abandon();
   }
 
   /** Makes later numbers exceed those of all other nodes. Called before this node continues another node's actors. */
-  giveUpNumbers(): void {
-    this.#sequences.giveUp();
+  discardNumbers(): void {
+    this.#sequences.discardBlocks();
   }
 
   close(): Promise<void> {
     this.#closing ??= this.writer
       .stop()
-      .then(() => this.#deaf?.())
+      .then(() => this.#unsubscribe?.())
       .then(() => this.primary.close());
     this.endReads();
     return this.#closing;

@@ -2,7 +2,7 @@
 import type { Value } from "../engine/sql.ts";
 
 /** Returns numbers for integers, 0 and 1 for booleans. */
-export const storedValue = (value: unknown): Value => {
+export const toStoredValue = (value: unknown): Value => {
   if (typeof value === "bigint") return Number(value);
   if (typeof value === "boolean") return Number(value);
   return value as Value;
@@ -12,5 +12,5 @@ export const storedValue = (value: unknown): Value => {
  * Makes a value storable in PostgreSQL by removing NUL from text. User input with NUL is rejected earlier, but uncleaned output of machines
  * must not fail a commit.
  */
-export const storableValue = (value: Value): Value =>
+export const toStorableValue = (value: Value): Value =>
   typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;

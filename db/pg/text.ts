@@ -7,7 +7,7 @@ const PARAMETER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d+)?/g;
 /** Returns the same statement for PostgreSQL. */
 export const toPostgres = (sql: string): string => {
   if (isSearchUpkeep(sql)) return "select 1 where false";
-  let text = numbered(sql);
+  let text = numberParameters(sql);
   for (const [form, words] of FORMS) text = text.replace(form, words as string);
   return nameSubqueries(ignoring(searchInsert(text)));
 };
@@ -33,7 +33,7 @@ const FORMS: readonly (readonly [RegExp, string | ((...found: string[]) => strin
   [/\b(?:message|title)_search match (\$\d+)/g, "words @@ fts_query($1)"],
 ];
 
-const numbered = (sql: string): string => {
+const numberParameters = (sql: string): string => {
   let last = 0;
   return sql.replace(PARAMETER, (found, number?: string) => (found[0] === "?" ? `$${number ?? ++last}` : found));
 };
@@ -52,7 +52,7 @@ const searchInsert = (text: string): string =>
     ? `${text.replace("insert or replace", "insert").replace(/(\$\d+)\)$/, "to_tsvector('simple', $1))")} on conflict (rowid) do update set words = excluded.words`
     : text;
 
-const AFTER_SUBQUERY =
+const KEYWORD_AFTER_SUBQUERY =
   /^(where|group|order|limit|join|left|inner|cross|union|on|having|intersect|except|window|offset|returning|using|natural|full|right)\b/i;
 
 /** Before version 16, PostgreSQL requires a name for a subquery in `from`. */
@@ -62,16 +62,16 @@ const nameSubqueries = (sql: string): string => {
   for (let count = 0; ; count++) {
     const found = opening.exec(text);
     if (!found) return text;
-    const end = endOfBracket(text, found.index + found[0].length);
+    const end = findBracketEnd(text, found.index + found[0].length);
     const rest = text.slice(end).trimStart();
-    if (rest === "" || /^[),;]/.test(rest) || AFTER_SUBQUERY.test(rest)) {
+    if (rest === "" || /^[),;]/.test(rest) || KEYWORD_AFTER_SUBQUERY.test(rest)) {
       text = `${text.slice(0, end)} as subquery_${count}${text.slice(end)}`;
     }
   }
 };
 
 /** Returns the end of the bracket that opens at `from`. */
-const endOfBracket = (text: string, from: number): number => {
+const findBracketEnd = (text: string, from: number): number => {
   let depth = 1;
   let quote = "";
   let at = from;

@@ -2,12 +2,12 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { Bucket } from "#base/network/bucket.ts";
-import type { KeptElsewhere } from "../blobs.ts";
+import type { SharedBlobs } from "../blobs.ts";
 import type { Store } from "../engine/store.ts";
 import { UnsafeDatabaseError } from "../engine/unsafe.ts";
 import { DatabaseBlobs } from "./blobs.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
-import { keptObjects } from "./kept-objects.ts";
+import { listStoredObjects } from "./kept-objects.ts";
 
 type Settings = Pick<
   Config,
@@ -23,7 +23,7 @@ export const makeBucket = (config: Settings, clock: Clock): Bucket | undefined =
 };
 
 /** Returns the nodes' shared storage of uploads. */
-export const openSharedBlobs = (store: Pick<Store, "commit" | "all">, bucket: Bucket | undefined): KeptElsewhere =>
+export const openSharedBlobs = (store: Pick<Store, "commit" | "all">, bucket: Bucket | undefined): SharedBlobs =>
   bucket ? new BucketBlobs(store, bucket) : new DatabaseBlobs(store);
 
 /**
@@ -32,7 +32,7 @@ export const openSharedBlobs = (store: Pick<Store, "commit" | "all">, bucket: Bu
  */
 export const checkUploads = async (bucket: Bucket | undefined, url: string): Promise<void> => {
   await bucket?.check();
-  const problem = await describeBucketMismatch(bucket, await keptObjects(url));
+  const problem = await describeBucketMismatch(bucket, await listStoredObjects(url));
   if (problem !== undefined) throw new UnsafeDatabaseError(problem);
 };
 
@@ -43,7 +43,7 @@ export const describeBucketMismatch = async (
 ): Promise<string | undefined> => {
   if (kept.length === 0) return undefined;
   if (!bucket) return "uploads of this cluster are in object storage: set s3_bucket and what belongs to it";
-  const sizes = await Promise.all(kept.map((object) => bucket.sizeOf(object)));
+  const sizes = await Promise.all(kept.map((object) => bucket.getSize(object)));
   if (sizes.some((size) => size !== undefined)) return undefined;
   return `the bucket ${bucket.name} has none of the uploads of this cluster: it is another one, or has lost them`;
 };

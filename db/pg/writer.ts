@@ -12,36 +12,36 @@ import { Settlements } from "../engine/settlements.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { makeLocks } from "./alone.ts";
-import { type Sent, toSent } from "./bind.ts";
+import { type BoundText, toSent } from "./bind.ts";
 import { gatherOutgoing } from "./gather.ts";
-import { type Primary, WAIT_MS } from "./primary.ts";
-import { isAnswer, isWorthRepeating, lostParts, toCommitError } from "./refusal.ts";
-import { MAX_NOTIFICATIONS, makeNotice, sentNotices, type Word } from "./told/notice.ts";
-import { raisedBy } from "./told/raised.ts";
+import { DEFAULT_WAIT_MS, type Primary } from "./primary.ts";
+import { isAnswer, isWorthRepeating, parseLostParts, toCommitError } from "./refusal.ts";
+import { type BroadcastEvent, MAX_NOTIFICATIONS, makeNotice, toNotifications } from "./told/notice.ts";
+import { toCounterUpdate } from "./told/raised.ts";
 
-const GROUP_ROWS = 500;
-const QUEUE_BYTES = 64 * 1024 * 1024;
+const MAX_GROUP_ROWS = 500;
+const MAX_QUEUE_BYTES = 64 * 1024 * 1024;
 /** How often a group is retried after a conflict with another transaction. */
-const REPEATS = 5;
+const MAX_RETRIES = 5;
 /** Delay before events that could not be sent are retried. */
-const TELL_AGAIN_MS = 100;
+const REBROADCAST_DELAY_MS = 100;
 /** After this many rejections, the batches of a group are sent one by one, each in a savepoint: five times the cost, but bounded. */
-const REFUSALS_IN_ONE_GO = 2;
+const MAX_PIPELINE_REFUSALS = 2;
 
-type Refused = { readonly pending: Pending; readonly error: unknown };
+type RefusedBatch = { readonly pending: Pending; readonly error: unknown };
 
 /** `until`: on the monotonic clock. After it, an unsent batch is rejected, and the result of a sent one is unknown. */
-type Waiting = Pending & { readonly until: number };
+type WaitingBatch = Pending & { readonly until: number };
 
 /** A group on its way to the database. */
-type Sending = { readonly until: number; giveUp(error: CommitError): void };
+type Sending = { readonly until: number; stopWaiting(error: CommitError): void };
 
 export type WriterOptions = {
   readonly primary: Primary;
   /**
    * Returns the first statement of each transaction, for the sorted shards of its batches. It raises SW002 if another node has taken over.
    */
-  guard(parts: readonly number[]): Sent;
+  guard(parts: readonly number[]): BoundText;
   /** Maximum bytes of waiting batches before new ones are rejected as `overloaded`; default 64 MiB. */
   readonly queueBytes?: number | undefined;
   /** How long a batch waits for the database; default 15 s. */
@@ -54,18 +54,18 @@ export type WriterOptions = {
 
 export class PgWriter {
   readonly #options: WriterOptions;
-  #queue: Waiting[] = [];
+  #queue: WaitingBatch[] = [];
   #queuedBytes = 0;
   #sending: Sending | undefined;
   /** Fires when the oldest batch times out, or earlier if that one has completed since. */
-  #late: Timer | undefined;
+  #expiryTimer: Timer | undefined;
   /** Events to send to other nodes with the next group. */
-  #words: Word[] = [];
+  #words: BroadcastEvent[] = [];
   #running: Promise<void> | undefined;
   #stopped: CommitError | undefined;
   /** Number of notices sent, including those of the running transaction. */
-  #numbered = 0;
-  #telling: number | undefined;
+  #lastNumber = 0;
+  #broadcasting: number | undefined;
   /** Number of notices that are committed, or may be. */
   told = 0;
   readonly #trace = new CommitTrace<Pending>();
@@ -85,49 +85,49 @@ export class PgWriter {
     const filled = batch.filter(({ rows }) => rows.length > 0);
     if (filled.length === 0) return Promise.resolve();
     const { rows, bytes } = measureBatch(filled);
-    if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? QUEUE_BYTES)) {
+    if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > (this.#options.queueBytes ?? MAX_QUEUE_BYTES)) {
       return Promise.reject(new CommitError("overloaded", "too many writes are waiting"));
     }
     const span = CommitSpan.begin("postgresql", filled, rows);
     const settled = new Promise<void>((resolve, reject) => {
-      const pending = { batch: filled, rows, bytes, part, about, span, resolve, reject, until: this.#until() };
+      const pending = { batch: filled, rows, bytes, part, about, span, resolve, reject, until: this.#toDeadline() };
       this.#expireAt(pending.until);
-      if (tracing()) this.#trace.submitted(pending);
+      if (tracing()) this.#trace.onSubmit(pending);
       this.#queue.push(pending);
       this.#queuedBytes += bytes;
-      this.#running ??= this.#run();
+      this.#running ??= this.#runGroups();
     });
-    return span?.until(settled) ?? settled;
+    return span?.endWith(settled) ?? settled;
   }
 
   /** Sends an event to other nodes with the next group. Retries unless it was certainly sent, since duplicates are harmless. */
-  tell(word: Word): void {
+  broadcast(word: BroadcastEvent): void {
     if (this.#options.tellsAs === undefined || this.#stopped) return;
     // At the limit, the notice says "everything", which includes later events.
     if (this.#words.length < MAX_NOTIFICATIONS) this.#words.push(word);
-    this.#running ??= this.#run();
+    this.#running ??= this.#runGroups();
   }
 
-  async #tellAgain(words: readonly Word[]): Promise<void> {
-    await pause(systemClock, TELL_AGAIN_MS);
-    for (const word of words) this.tell(word);
+  async #rebroadcast(words: readonly BroadcastEvent[]): Promise<void> {
+    await pause(systemClock, REBROADCAST_DELAY_MS);
+    for (const word of words) this.broadcast(word);
   }
 
   /** Rejects new batches and resolves when the waiting ones are settled. */
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     await this.#running;
-    await this.#settlements.drained();
-    this.#late?.cancel();
+    await this.#settlements.whenDrained();
+    this.#expiryTimer?.cancel();
   }
 
   /** Stops waiting for the database: unsent batches are rejected and never written; sent ones become `unknown`. */
-  giveUp(): void {
+  stopWaiting(): void {
     this.#refuse(this.#queue.splice(0));
-    this.#giveUpSent();
+    this.#abandonSent();
   }
 
-  #refuse(batches: readonly Waiting[]): void {
+  #refuse(batches: readonly WaitingBatch[]): void {
     for (const { reject, bytes } of batches) {
       this.#queuedBytes -= bytes;
       reject(new CommitError("unreachable", "the database does not answer"));
@@ -135,31 +135,31 @@ export class PgWriter {
   }
 
   /** Answers the callers now. Nothing else is decided before the database has finished the group (rule PQ-17). */
-  #giveUpSent(): void {
-    this.#sending?.giveUp(new CommitError("unknown", "the database has not answered in time"));
+  #abandonSent(): void {
+    this.#sending?.stopWaiting(new CommitError("unknown", "the database has not answered in time"));
     this.#sending = undefined;
   }
 
   /** Returns the deadline of a new batch. */
-  #until(): number {
-    return systemClock.monotonic() + (this.#options.wait_ms ?? WAIT_MS);
+  #toDeadline(): number {
+    return systemClock.monotonic() + (this.#options.wait_ms ?? DEFAULT_WAIT_MS);
   }
 
   #expireAt(until: number): void {
-    this.#late ??= systemClock.after(Math.max(0, until - systemClock.monotonic()), () => this.#expire());
+    this.#expiryTimer ??= systemClock.after(Math.max(0, until - systemClock.monotonic()), () => this.#expire());
   }
 
   #expire(): void {
-    this.#late = undefined;
+    this.#expiryTimer = undefined;
     const now = systemClock.monotonic();
-    if (this.#sending && this.#sending.until <= now) this.#giveUpSent();
+    if (this.#sending && this.#sending.until <= now) this.#abandonSent();
     const first = this.#queue.findIndex(({ until }) => until > now);
     this.#refuse(this.#queue.splice(0, first < 0 ? this.#queue.length : first));
     const next = this.#sending?.until ?? this.#queue[0]?.until;
     if (next !== undefined) this.#expireAt(next);
   }
 
-  async #run(): Promise<void> {
+  async #runGroups(): Promise<void> {
     // Batches submitted in one turn of the event loop share a group.
     await nextTurn();
     while (this.#queue.length > 0 || this.#words.length > 0) {
@@ -171,15 +171,15 @@ export class PgWriter {
       const words = this.#words.splice(0);
       if (!isConnected) {
         this.#refuse(this.#queue.splice(0));
-        if (words.length > 0) void this.#tellAgain(words);
+        if (words.length > 0) void this.#rebroadcast(words);
         continue;
       }
-      const group = this.#take();
+      const group = this.#takeGroup();
       try {
         await this.#commit(group, words);
       } catch (error) {
         const refusal = toCommitError(error);
-        if (words.length > 0) void this.#tellAgain(words);
+        if (words.length > 0) void this.#rebroadcast(words);
         for (const { reject } of group) reject(refusal);
         if (refusal.reason === "closed" && !this.#stopped) this.#end(refusal);
       }
@@ -199,12 +199,12 @@ export class PgWriter {
     this.#options.fatal(refusal);
   }
 
-  #take(): Waiting[] {
+  #takeGroup(): WaitingBatch[] {
     let rows = 0;
     let count = 0;
     for (const pending of this.#queue) {
       rows += pending.rows;
-      if (count > 0 && rows > GROUP_ROWS) break;
+      if (count > 0 && rows > MAX_GROUP_ROWS) break;
       count++;
     }
     return this.#queue.splice(0, count);
@@ -214,8 +214,8 @@ export class PgWriter {
    * Commits the group without rejected batches. Those are answered only afterwards, so that the loser of a race reads what the winner has
    * written.
    */
-  async #commit(group: readonly Waiting[], words: readonly Word[]): Promise<void> {
-    const refused: Refused[] = [];
+  async #commit(group: readonly WaitingBatch[], words: readonly BroadcastEvent[]): Promise<void> {
+    const refused: RefusedBatch[] = [];
     const taking = this.#trace.begin();
     const began = this.watch?.now() ?? 0;
     for (const { span } of group) span?.sending(group.length);
@@ -223,39 +223,39 @@ export class PgWriter {
     let isGathered = true;
     for (let repeats = 0; left.length > 0 || words.length > 0; ) {
       // On failure, nothing of the group is written, even in a retry.
-      const connection = await this.#options.primary.writer(timeLeft(group));
-      let failed: Refused | "gathered" | undefined;
+      const connection = await this.#options.primary.writer(msLeft(group));
+      let failed: RefusedBatch | "gathered" | undefined;
       try {
-        if (refused.length >= REFUSALS_IN_ONE_GO) {
-          refused.push(...(await this.#sent(group, this.#carefully(connection, left, words))));
+        if (refused.length >= MAX_PIPELINE_REFUSALS) {
+          refused.push(...(await this.#awaitAnswer(group, this.#sendCarefully(connection, left, words))));
           break;
         }
-        failed = await this.#sent(group, this.#inOneGo(connection, left, words, isGathered));
+        failed = await this.#awaitAnswer(group, this.#sendPipeline(connection, left, words, isGathered));
       } catch (error) {
         if (!isAnswer(error)) {
-          this.#options.primary.lost(connection);
+          this.#options.primary.dropConnections(connection);
           this.#countNotices();
         }
-        this.#telling = undefined;
-        const lost = lostParts(error);
+        this.#broadcasting = undefined;
+        const lost = parseLostParts(error);
         const without = left.filter(({ part }) => part === undefined || !lost.includes(part));
         if (without.length < left.length) {
           for (const pending of left) if (!without.includes(pending)) refused.push({ pending, error });
           left = without;
           continue;
         }
-        if (!isWorthRepeating(error) || ++repeats > REPEATS) throw error;
+        if (!isWorthRepeating(error) || ++repeats > MAX_RETRIES) throw error;
         this.counts.repeats++;
         continue;
       }
       if (!failed) break;
-      this.#telling = undefined;
+      this.#broadcasting = undefined;
       if (failed === "gathered") {
         isGathered = false;
         continue;
       }
       const { pending: refusedOne } = failed;
-      if (isWorthRepeating(failed.error) && ++repeats <= REPEATS) {
+      if (isWorthRepeating(failed.error) && ++repeats <= MAX_RETRIES) {
         this.counts.repeats++;
         continue;
       }
@@ -270,7 +270,7 @@ export class PgWriter {
       this.watch.now() - began,
       group.reduce((sum, { rows }) => sum + rows, 0),
     );
-    if (taking) this.#trace.committed(group, this.counts.groups, taking());
+    if (taking) this.#trace.onCommit(group, this.counts.groups, taking());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
     this.#settlements.add(
       group.map((pending) =>
@@ -280,9 +280,9 @@ export class PgWriter {
   }
 
   /** Returns the result of the group, or throws `unknown` when its callers' deadline passes first. */
-  async #sent<T>([oldest]: readonly Waiting[], answer: Promise<T>): Promise<T> {
+  async #awaitAnswer<T>([oldest]: readonly WaitingBatch[], answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    this.#sending = { until: oldest?.until ?? this.#until(), giveUp: reject };
+    this.#sending = { until: oldest?.until ?? this.#toDeadline(), stopWaiting: reject };
     this.#expireAt(this.#sending.until);
     try {
       return await Promise.race([answer, promise]);
@@ -295,14 +295,14 @@ export class PgWriter {
    * Sends the group in one pipeline. Returns the rejected batch, in which case nothing was written, or "gathered" if combined rows were
    * rejected. Throws if the group as a whole failed.
    */
-  async #inOneGo(
+  async #sendPipeline(
     connection: ReservedSQL,
     group: readonly Pending[],
-    words: readonly Word[],
+    words: readonly BroadcastEvent[],
     isGathered: boolean,
-  ): Promise<Refused | "gathered" | undefined> {
+  ): Promise<RefusedBatch | "gathered" | undefined> {
     const sent: { readonly of?: Pending; readonly answer: Promise<{ command?: string }> }[] = [];
-    const send = ({ text, params }: Sent, of?: Pending) =>
+    const send = ({ text, params }: BoundText, of?: Pending) =>
       sent.push({
         ...(of ? { of } : {}),
         // Without parameters, uses the simple protocol, which needs no PREPARE round trip.
@@ -343,27 +343,31 @@ export class PgWriter {
   }
 
   /** Part of the transaction, so that other nodes are notified only when the rows are visible, and not at all if it fails. */
-  #makeNotifications(group: readonly Pending[], words: readonly Word[]): Sent[] {
+  #makeNotifications(group: readonly Pending[], words: readonly BroadcastEvent[]): BoundText[] {
     const { tellsAs } = this.#options;
     if (tellsAs === undefined) return [];
     const batches = group.map(({ batch }) => batch);
-    const raised = raisedBy(tellsAs, group);
+    const raised = toCounterUpdate(tellsAs, group);
     const notice = makeNotice(tellsAs.epoch, batches, words);
-    const notices = notice ? sentNotices(notice, this.#numbered) : [];
-    this.#numbered += notices.length;
-    this.#telling = notice && this.#numbered;
+    const notices = notice ? toNotifications(notice, this.#lastNumber) : [];
+    this.#lastNumber += notices.length;
+    this.#broadcasting = notice && this.#lastNumber;
     return [...(raised ? [raised] : []), ...notices];
   }
 
   /** Uses each number once. A number of a failed transaction is skipped, which receivers tolerate after the next one. */
   #countNotices(): void {
-    this.told = this.#telling ?? this.told;
-    this.#telling = undefined;
+    this.told = this.#broadcasting ?? this.told;
+    this.#broadcasting = undefined;
   }
 
   /** Runs one transaction with a savepoint per batch. Returns the rejected batches. */
-  async #carefully(connection: ReservedSQL, group: readonly Pending[], words: readonly Word[]): Promise<Refused[]> {
-    const refused: Refused[] = [];
+  async #sendCarefully(
+    connection: ReservedSQL,
+    group: readonly Pending[],
+    words: readonly BroadcastEvent[],
+  ): Promise<RefusedBatch[]> {
+    const refused: RefusedBatch[] = [];
     await connection.unsafe("begin");
     try {
       const guard = this.#options.guard(listParts(group));
@@ -386,7 +390,8 @@ export class PgWriter {
       failpoint("before_commit");
       checkCommitted((await connection.unsafe("commit")) as { command?: string });
     } catch (error) {
-      if (isAnswer(error)) await connection.unsafe("rollback").catch(() => this.#options.primary.lost(connection));
+      if (isAnswer(error))
+        await connection.unsafe("rollback").catch(() => this.#options.primary.dropConnections(connection));
       throw error;
     }
     return refused;
@@ -394,7 +399,7 @@ export class PgWriter {
 }
 
 /** Returns the milliseconds for which a group may still wait. A group without batches has only events, which are retried. */
-const timeLeft = (group: readonly Waiting[]): number | undefined =>
+const msLeft = (group: readonly WaitingBatch[]): number | undefined =>
   group[0] && group[0].until - systemClock.monotonic();
 
 /** Returns a group's shards without duplicates and sorted. All groups lock rows in the same order, so they cannot deadlock. */

@@ -6,27 +6,27 @@ const PAGE = 4096;
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
 /** Kinds of pages, and the offset of the first page's own kind. */
-const INTERIOR = 0x05;
-const LEAF = 0x0d;
+const INTERIOR_PAGE = 0x05;
+const LEAF_PAGE = 0x0d;
 /** Columns of `sqlite_schema`. */
 const SCHEMA_COLUMNS = 5;
 /** Offsets of a leaf's number of cells, and of their addresses. */
 const [COUNT_AT, CELLS_AT] = [3, 8];
 const KINDS: ReadonlySet<string> = new Set(["table", "index", "trigger", "view"]);
 
-export type Repaired = "nothing" | "header" | "header and list of tables";
+export type RepairResult = "nothing" | "header" | "header and list of tables";
 
 /** Repairs the first page of `file`, with the header of `model`, an intact database of the same program. */
-export const repairFirstPage = (file: string, model: string): Repaired => {
+export const repairFirstPage = (file: string, model: string): RepairResult => {
   const fd = openSync(file, "r+");
   try {
     const pages = Math.ceil(fstatSync(fd).size / PAGE);
     const first = readPage(fd, 1);
     const hasHeader = first.toString("latin1", 0, 16) === MAGIC && first.readUInt16BE(16) === PAGE;
     const hasTree =
-      first[HEADER_BYTES] === INTERIOR
+      first[HEADER_BYTES] === INTERIOR_PAGE
         ? findChildren(first).every((page) => page <= pages && findSchemaRows(readPage(fd, page)) !== undefined)
-        : first[HEADER_BYTES] === LEAF && first.readUInt16BE(103) > 0;
+        : first[HEADER_BYTES] === LEAF_PAGE && first.readUInt16BE(103) > 0;
     if (hasHeader && hasTree) {
       // SQLite reads nothing from a file that is shorter than its header says.
       ftruncateSync(fd, Math.max(pages, first.readUInt32BE(28)) * PAGE);
@@ -44,7 +44,7 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
     else
       writeTree(
         made,
-        findSchemaLeaves(fd, pages).flatMap((leaf) => keepTables(fd, leaf)),
+        findSchemaLeaves(fd, pages).flatMap((leaf) => keepOnlyTables(fd, leaf)),
       );
     writeSync(fd, made, 0, PAGE, 0);
     return hasTree ? "header" : "header and list of tables";
@@ -84,7 +84,7 @@ const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
  * Removes indexes, triggers and views from a leaf, and returns it, or nothing if no table remains. SQLite rejects the whole list if an
  * index names a missing table, and rows can be read without indexes.
  */
-const keepTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
+const keepOnlyTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
   const page = readPage(fd, leaf.page);
   const tables = (findSchemaRows(page) ?? []).filter(({ kind }) => kind === "table");
   const [first, last] = [tables[0], tables.at(-1)];
@@ -99,19 +99,19 @@ type SchemaRow = { readonly rowid: number; readonly kind: string; readonly at: n
 
 /** Returns the rows of a leaf if all of its cells are rows of `sqlite_schema`; undefined for any other page. */
 const findSchemaRows = (page: Buffer): SchemaRow[] | undefined => {
-  if (page[0] !== LEAF) return undefined;
+  if (page[0] !== LEAF_PAGE) return undefined;
   const cells = page.readUInt16BE(COUNT_AT);
   if (cells === 0 || CELLS_AT + 2 * cells > PAGE) return undefined;
   const rows: SchemaRow[] = [];
   for (let i = 0; i < cells; i++) {
-    const row = schemaRowAt(page, page.readUInt16BE(CELLS_AT + 2 * i));
+    const row = readSchemaRow(page, page.readUInt16BE(CELLS_AT + 2 * i));
     if (row === undefined) return undefined;
     rows.push(row);
   }
   return rows;
 };
 
-const schemaRowAt = (page: Buffer, at: number): SchemaRow | undefined => {
+const readSchemaRow = (page: Buffer, at: number): SchemaRow | undefined => {
   const read = new Varints(page, at);
   read.next();
   const rowid = read.next();
@@ -150,7 +150,7 @@ class Varints {
 const writeTree = (page: Buffer, leaves: readonly SchemaLeaf[]): void => {
   const inner = leaves.slice(0, -1);
   let content = PAGE;
-  page[HEADER_BYTES] = INTERIOR;
+  page[HEADER_BYTES] = INTERIOR_PAGE;
   page.writeUInt16BE(inner.length, HEADER_BYTES + 3);
   for (const [i, { page: child, last }] of inner.entries()) {
     const cell = Buffer.concat([Buffer.alloc(4), varint(last)]);

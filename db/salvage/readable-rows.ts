@@ -4,50 +4,50 @@ import type { Database, Statement } from "bun:sqlite";
 import { isDamage } from "../engine/damage.ts";
 import type { Value } from "../engine/sql.ts";
 
-const FIRST = 0;
-const LAST = Number.MAX_SAFE_INTEGER;
+const MIN_ROWID = 0;
+const MAX_ROWID = Number.MAX_SAFE_INTEGER;
 /** Maximum consecutive ranges without a readable row before the rest of a gap is given up. */
 const MAX_FRUITLESS = 512;
 
-export type TakeRow = (values: Value[]) => void;
+export type HandleRow = (values: Value[]) => void;
 
 /** Passes every readable row to `take`, and returns the number of remaining gaps. */
-export const takeReadableRows = (db: Database, table: string, columns: readonly string[], take: TakeRow): number =>
-  new Salvaging(db, table, columns, take).all();
+export const forEachReadableRow = (db: Database, table: string, columns: readonly string[], take: HandleRow): number =>
+  new RowSalvager(db, table, columns, take).readAll();
 
 type Range = { readonly from: number; readonly to: number };
 
-class Salvaging {
-  readonly #take: TakeRow;
+class RowSalvager {
+  readonly #handleRow: HandleRow;
   readonly #forwards: Statement;
   readonly #backwards: Statement;
-  #taken = 0;
+  #rowCount = 0;
 
-  constructor(db: Database, table: string, columns: readonly string[], take: TakeRow) {
-    this.#take = take;
+  constructor(db: Database, table: string, columns: readonly string[], take: HandleRow) {
+    this.#handleRow = take;
     const shown = columns.map((column, i) => `"${column}" as c${i}`).join(", ");
     const rows = `select rowid as n, ${shown} from "${table}" where rowid between ? and ? order by rowid`;
     this.#forwards = db.query(rows);
     this.#backwards = db.query(`${rows} desc`);
   }
 
-  all(): number {
-    const gap = this.#fromBothEnds({ from: FIRST, to: LAST });
+  readAll(): number {
+    const gap = this.#readFromBothEnds({ from: MIN_ROWID, to: MAX_ROWID });
     if (gap === undefined) return 0;
     let gaps = 0;
-    for (const range of widening(gap)) gaps += this.#halve(range);
+    for (const range of widening(gap)) gaps += this.#bisect(range);
     return gaps;
   }
 
   /** Breadth first, so that a large gap is sampled everywhere before any part of it is searched in detail. */
-  #halve(whole: Range): number {
+  #bisect(whole: Range): number {
     const waiting = [whole];
     let gaps = 0;
     let fruitless = 0;
     for (let range = waiting.shift(); range !== undefined && fruitless < MAX_FRUITLESS; range = waiting.shift()) {
-      const before = this.#taken;
-      const gap = this.#fromBothEnds(range);
-      fruitless = this.#taken > before ? 0 : fruitless + 1;
+      const before = this.#rowCount;
+      const gap = this.#readFromBothEnds(range);
+      fruitless = this.#rowCount > before ? 0 : fruitless + 1;
       if (gap === undefined) continue;
       if (gap.from === gap.to) gaps++;
       else {
@@ -59,7 +59,7 @@ class Salvaging {
   }
 
   /** Returns the unread range in between, or undefined if everything was read. */
-  #fromBothEnds({ from, to }: Range): Range | undefined {
+  #readFromBothEnds({ from, to }: Range): Range | undefined {
     const read = this.#read(this.#forwards, from, to);
     if (read === "all") return undefined;
     const start = read === undefined ? from : read + 1;
@@ -75,8 +75,8 @@ class Salvaging {
     try {
       for (const row of statement.iterate(from, to)) {
         const { n, ...values } = row as { n: number } & Record<string, Value>;
-        this.#take(Object.values(values));
-        this.#taken++;
+        this.#handleRow(Object.values(values));
+        this.#rowCount++;
         last = n;
       }
       return "all";

@@ -8,14 +8,14 @@ import { BackupError, DATABASE, KEY } from "../backup/manifest.ts";
 import { finishCopy } from "../backup/snapshot.ts";
 import { isDamage } from "../engine/damage.ts";
 import { lockDirectory } from "../engine/lock.ts";
-import { newestVersion } from "../engine/migration.ts";
+import { toNewestVersion } from "../engine/migration.ts";
 import { MIGRATIONS } from "../engine/migrations.ts";
 import { openDatabase } from "../engine/open.ts";
 import type { Value } from "../engine/sql.ts";
-import { type CopiedTable, copiedTables, insertText, SEARCHES } from "../pg/copied-tables.ts";
-import { emptyTable, insertRows, readSearchWords } from "../pg/copy-sqlite.ts";
-import { type Repaired, repairFirstPage } from "./first-page.ts";
-import { takeReadableRows } from "./readable-rows.ts";
+import { type CopiedTable, insertText, listCopiedTables, SEARCHES } from "../pg/copied-tables.ts";
+import { clearTable, insertRows, readSearchWords } from "../pg/copy-sqlite.ts";
+import { type RepairResult, repairFirstPage } from "./first-page.ts";
+import { forEachReadableRow } from "./readable-rows.ts";
 
 export type SalvagedTable = {
   readonly name: string;
@@ -26,8 +26,8 @@ export type SalvagedTable = {
   readonly left_out: number;
 };
 
-export type Salvaged = {
-  readonly repaired: Repaired;
+export type SalvageResult = {
+  readonly repaired: RepairResult;
   readonly tables: readonly SalvagedTable[];
   /** Whether search finds existing texts again, or only new ones. */
   readonly search: "whole" | "incomplete";
@@ -38,7 +38,7 @@ type Options = { readonly from: string; readonly into: string; readonly now: num
 const COPY = "damaged.db";
 
 /** Throws `BackupError` if there is nothing to salvage, or `into` is not empty; `LockedError` while a server runs. */
-export const salvage = async ({ from, into, now, signal }: Options): Promise<Salvaged> => {
+export const salvage = async ({ from, into, now, signal }: Options): Promise<SalvageResult> => {
   const source = join(from, DATABASE);
   if (!existsSync(source) || statSync(source).size === 0) throw new BackupError(`there is no database in ${from}`);
   if (existsSync(into) && (await readdir(into)).length > 0) {
@@ -53,7 +53,7 @@ export const salvage = async ({ from, into, now, signal }: Options): Promise<Sal
     copyFileSync(source, copy);
     if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${copy}-wal`);
     const { db, file, unlock } = openDatabase(into, { cacheMb: 16, now });
-    let salvaged: Salvaged;
+    let salvaged: SalvageResult;
     try {
       db.run("pragma wal_checkpoint(truncate)");
       const repaired = repairFirstPage(copy, file);
@@ -84,15 +84,15 @@ const openDamaged = (file: string): Database => {
   return db;
 };
 
-const copyAll = (damaged: Database, db: Database, signal: AbortSignal): Omit<Salvaged, "repaired"> => {
+const copyAll = (damaged: Database, db: Database, signal: AbortSignal): Omit<SalvageResult, "repaired"> => {
   refuseOtherVersion(damaged);
   db.run("pragma foreign_keys=off");
   db.run("begin");
-  const copied = copiedTables().map((table) => {
+  const copied = listCopiedTables().map((table) => {
     signal.throwIfAborted();
     return copyTable(damaged, db, table);
   });
-  const search = SEARCHES.every((name) => copyWords(damaged, db, name)) ? "whole" : "incomplete";
+  const search = SEARCHES.every((name) => copySearchIndex(damaged, db, name)) ? "whole" : "incomplete";
   const lost = removeDangling(db);
   db.run("commit");
   const tables = copied.map((one) => {
@@ -104,7 +104,7 @@ const copyAll = (damaged: Database, db: Database, signal: AbortSignal): Omit<Sal
 
 /** Rows of another version would not fit. An unreadable version is assumed to be this one. */
 const refuseOtherVersion = (damaged: Database): void => {
-  const newest = newestVersion(MIGRATIONS);
+  const newest = toNewestVersion(MIGRATIONS);
   let version = newest;
   try {
     const [row] = damaged.query("select max(version) from migrations").values();
@@ -122,7 +122,7 @@ const copyTable = (damaged: Database, db: Database, table: CopiedTable): Salvage
   const { name, columns } = table;
   const statement = db.query(insertText(table));
   let [rows, left_out] = [0, 0];
-  const take = (values: Value[]): void => {
+  const insertRow = (values: Value[]): void => {
     try {
       statement.run(...(values as never[]));
       rows++;
@@ -131,9 +131,9 @@ const copyTable = (damaged: Database, db: Database, table: CopiedTable): Salvage
       left_out++;
     }
   };
-  emptyTable(db, name);
+  clearTable(db, name);
   try {
-    const unreadable = takeReadableRows(damaged, name, columns, take);
+    const unreadable = forEachReadableRow(damaged, name, columns, insertRow);
     return { name, rows, unreadable, left_out };
   } catch (error) {
     if (!isDamage(error) && !/no such (table|column)/.test((error as Error).message)) throw error;
@@ -142,7 +142,7 @@ const copyTable = (damaged: Database, db: Database, table: CopiedTable): Salvage
 };
 
 /** Returns false if some words are unreadable. */
-const copyWords = (damaged: Database, db: Database, name: (typeof SEARCHES)[number]): boolean => {
+const copySearchIndex = (damaged: Database, db: Database, name: (typeof SEARCHES)[number]): boolean => {
   try {
     insertRows(db, { name, columns: ["rowid", "words"] }, readSearchWords(damaged, name));
     return true;

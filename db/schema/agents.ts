@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentResources } from "#schema/agents/resources.ts";
-import { agentTable, linesTable, quietTable } from "./touching.ts";
+import { agentTable, linesTable, uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type DeclaredDevcontainer = { id: string; name: string; workspace_folder: string; config_path: string };
@@ -192,7 +192,7 @@ export const agent_logs = linesTable(
 );
 
 /** The newest statistics of each agent, one row per agent. */
-export const agent_stats = quietTable("agent_stats", {
+export const agent_stats = uncachedTable("agent_stats", {
   agent_id: text().primaryKey(),
   collected_at: integer().notNull(),
   connection_count: integer().notNull(),

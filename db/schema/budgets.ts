@@ -2,9 +2,9 @@
 // periods with any call.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const budgets = quietTable(
+export const budgets = uncachedTable(
   "budgets",
   {
     id: text().primaryKey(),
@@ -25,7 +25,7 @@ export const budgets = quietTable(
  * The usage of a budget in one period. The period's first call creates the row from the ledger, and every later ledger row updates it in
  * the same batch. A person's spend limit is the budget `person:<user id>`.
  */
-export const budget_periods = quietTable(
+export const budget_periods = uncachedTable(
   "budget_periods",
   {
     budget_id: text().notNull(),

@@ -2,14 +2,14 @@
 // actors/chat/background/pull-requests.ts, outside of the chats' mailboxes; nothing in a chat depends on it.
 import { integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** A host's answers by request, each with the validator for a conditional request. */
-export type KeptAnswers = Readonly<
+export type StoredAnswers = Readonly<
   Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>
 >;
 
-export const chat_diffs = quietTable("chat_diffs", {
+export const chat_diffs = uncachedTable("chat_diffs", {
   chat: integer()
     .primaryKey()
     .references(() => chats.key),
@@ -37,7 +37,7 @@ export const chat_diffs = quietTable("chat_diffs", {
   approved: integer({ mode: "boolean" }).notNull().default(false),
   changes_requested: integer({ mode: "boolean" }).notNull().default(false),
   /** Cached answers for conditional requests to the host. */
-  kept: text({ mode: "json" }).$type<KeptAnswers>().notNull().default({}),
+  kept: text({ mode: "json" }).$type<StoredAnswers>().notNull().default({}),
   failures: integer().notNull().default(0),
   refreshed_at: integer(),
   stale_at: integer().notNull(),

@@ -3,9 +3,9 @@ import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const chat_files = quietTable(
+export const chat_files = uncachedTable(
   "chat_files",
   {
     id: text().primaryKey(),

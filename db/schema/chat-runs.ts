@@ -3,9 +3,9 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const chat_runs = quietTable(
+export const chat_runs = uncachedTable(
   "chat_runs",
   {
     key: integer().primaryKey(),
@@ -33,7 +33,7 @@ export const chat_runs = quietTable(
   ],
 );
 
-export const chat_run_steps = quietTable(
+export const chat_run_steps = uncachedTable(
   "chat_run_steps",
   {
     run: integer()

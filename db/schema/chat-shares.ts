@@ -2,9 +2,9 @@
 // chat actor.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { chats } from "./chats.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const chat_shares = quietTable(
+export const chat_shares = uncachedTable(
   "chat_shares",
   {
     chat: integer()

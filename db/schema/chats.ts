@@ -8,7 +8,7 @@ import type { ChatError } from "#schema/chats/chat-error.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** A tool that the client runs (facts/chats 3.5). */
 export type DynamicTool = { name: string; description: string; input_schema: unknown };
@@ -22,7 +22,7 @@ type PendingCallRow = {
   permission?: "asked" | "granted" | "refused";
 };
 
-export const chats = quietTable(
+export const chats = uncachedTable(
   "chats",
   {
     key: integer().primaryKey(),
@@ -107,7 +107,7 @@ export const chats = quietTable(
   ],
 );
 
-export const messages = quietTable(
+export const messages = uncachedTable(
   "messages",
   {
     id: integer().primaryKey(),
@@ -135,7 +135,7 @@ export const messages = quietTable(
   ],
 );
 
-export const queued_messages = quietTable(
+export const queued_messages = uncachedTable(
   "queued_messages",
   {
     id: integer().primaryKey(),
@@ -155,7 +155,7 @@ export const queued_messages = quietTable(
 );
 
 /** Answers to requests with an `Idempotency-Key`, kept for a day, so that a retry gets the same answer. */
-export const chat_requests = quietTable(
+export const chat_requests = uncachedTable(
   "chat_requests",
   {
     chat: integer()

@@ -3,9 +3,9 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { ConnectionType } from "#schema/connections.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const connection_logs = quietTable(
+export const connection_logs = uncachedTable(
   "connection_logs",
   {
     /** In commit order, which distinguishes connections of the same millisecond. */

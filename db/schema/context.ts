@@ -5,10 +5,10 @@ import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqli
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { chats } from "./chats.ts";
 import { userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
-export const context_snapshots = quietTable("context_snapshots", {
+export const context_snapshots = uncachedTable("context_snapshots", {
   /** SHA-256 of its whole content, hex. */
   id: text().primaryKey(),
   /** The same without MCP: a chat is dirty when this differs. */
@@ -37,7 +37,7 @@ export const workspace_contexts = sqliteTable(
 );
 
 /** The context that a chat has pinned. */
-export const chat_contexts = quietTable(
+export const chat_contexts = uncachedTable(
   "chat_contexts",
   {
     chat: integer()
@@ -54,7 +54,7 @@ export const chat_contexts = quietTable(
   (table) => [index("chat_contexts_snapshot").on(table.snapshot)],
 );
 
-export const user_skills = quietTable(
+export const user_skills = uncachedTable(
   "user_skills",
   {
     id: text().primaryKey(),

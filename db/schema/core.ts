@@ -1,15 +1,15 @@
 // Tables of the store itself: who may write (epoch), used numbers (sequences), due work (timers), and settings.
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** A single row. Incremented at each start; every group commit checks it (rule ST-5). */
 export const epoch = sqliteTable("epoch", { id: integer().primaryKey(), value: integer().notNull() });
 
 /** `next` is the first number not yet allocated to any process. */
-export const sequences = quietTable("sequences", { name: text().primaryKey(), next: integer().notNull() });
+export const sequences = uncachedTable("sequences", { name: text().primaryKey(), next: integer().notNull() });
 
 /** Scheduled messages to actors. Read only by the scheduler. */
-export const timers = quietTable(
+export const timers = uncachedTable(
   "timers",
   {
     /** `<actor>/<id>/<name>`: one timer per name and actor. */

@@ -1,9 +1,9 @@
 // Deploy keys of people: a key pair for one repository, used by their workspaces and the server.
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const deploy_keys = quietTable(
+export const deploy_keys = uncachedTable(
   "deploy_keys",
   {
     id: text().primaryKey(),

@@ -1,9 +1,9 @@
 // Accounts at external-auth providers that users linked, one row per user and provider. The providers themselves are a setting.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const external_auth_links = quietTable(
+export const external_auth_links = uncachedTable(
   "external_auth_links",
   {
     user_id: userId(),

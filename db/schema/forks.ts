@@ -3,7 +3,7 @@
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { ForkStatus } from "#schema/workspaces/fork.ts";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { type PlannedBuild, workspaces } from "./workspaces.ts";
 
 /** A chat of the source workspace up to a message, and the title of its copy. */
@@ -25,7 +25,7 @@ export type PlannedCopy = {
   readonly chats: readonly PlannedChat[];
 };
 
-export const workspace_forks = quietTable(
+export const workspace_forks = uncachedTable(
   "workspace_forks",
   {
     id: text().primaryKey(),

@@ -1,9 +1,9 @@
 // The key pair that a user's workspaces use for git servers, one row per user. Created on first use.
 import { integer, text } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const git_ssh_keys = quietTable("git_ssh_keys", {
+export const git_ssh_keys = uncachedTable("git_ssh_keys", {
   user_id: text()
     .primaryKey()
     .references(() => users.id),

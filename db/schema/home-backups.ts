@@ -3,10 +3,10 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { HomeBackupEngine, HomeBackupStatus } from "#schema/workspaces/home-backup.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
-export const home_backups = quietTable(
+export const home_backups = uncachedTable(
   "home_backups",
   {
     /** Also the ID of the temporary snapshot that it is copied from. */

@@ -2,9 +2,9 @@
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const invitations = quietTable(
+export const invitations = uncachedTable(
   "invitations",
   {
     id: text().primaryKey(),

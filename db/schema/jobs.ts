@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PlannedResource } from "#schema/templates/template-version.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 export const jobs = sqliteTable(
   "jobs",
@@ -52,7 +52,7 @@ export type JobInput = {
   planned?: PlannedResource[];
 };
 
-export const job_logs = quietTable(
+export const job_logs = uncachedTable(
   "job_logs",
   {
     id: integer().primaryKey(),

@@ -1,9 +1,9 @@
 // Addresses from which each user has signed in. Password guesses from elsewhere do not lock them out there.
 import { integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
-export const known_addresses = quietTable(
+export const known_addresses = uncachedTable(
   "known_addresses",
   {
     user_id: userId(),

@@ -1,7 +1,7 @@
 // The ledger of model calls: usage and cost of each, for chats and callers of the gateway. A row is written before the answer is complete
 // and never changed. References nothing: spending remains when the chat, the workspace or the model is deleted.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** The purpose of a call: the kinds of `chat_runs`, and calls through the gateway. */
 export type SpendKind = "chat_turn" | "title_generation" | "quickgen" | "compaction" | "gateway";
@@ -12,7 +12,7 @@ export type SpendKind = "chat_turn" | "title_generation" | "quickgen" | "compact
  */
 export type CallOutcome = "ok" | "failed" | "aborted" | "lost";
 
-export const model_spend = quietTable(
+export const model_spend = uncachedTable(
   "model_spend",
   {
     key: integer().primaryKey(),
@@ -60,7 +60,7 @@ export const model_spend = quietTable(
 );
 
 /** Prompts and answers of gateway calls, if an administrator enabled recording. Deleted by retention and with their user. */
-export const model_recordings = quietTable(
+export const model_recordings = uncachedTable(
   "model_recordings",
   {
     id: text().primaryKey(),
@@ -79,7 +79,7 @@ export const model_recordings = quietTable(
  * Reservations of running model calls: those of the gateway, and those of chats while a budget applies. Deleted in the batch that writes
  * the ledger row. The server that makes the call renews `alive_until`; a call that is not renewed is considered lost.
  */
-export const model_reservations = quietTable(
+export const model_reservations = uncachedTable(
   "model_reservations",
   {
     id: text().primaryKey(),

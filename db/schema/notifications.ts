@@ -3,12 +3,12 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { api_keys } from "./users.ts";
 
 export type NoticeAction = { label: string; url: string };
 
-export const notifications = quietTable(
+export const notifications = uncachedTable(
   "notifications",
   {
     /** In the order of writing. */
@@ -39,7 +39,7 @@ export const notifications = quietTable(
 );
 
 /** Pending deliveries. Deleted when delivered or given up. */
-export const notification_deliveries = quietTable(
+export const notification_deliveries = uncachedTable(
   "notification_deliveries",
   {
     key: integer().primaryKey(),
@@ -55,7 +55,7 @@ export const notification_deliveries = quietTable(
 );
 
 /** Push subscriptions of browsers. The address is a secret of the push service, the browser and the server, so it is encrypted. */
-export const webpush_subscriptions = quietTable(
+export const webpush_subscriptions = uncachedTable(
   "webpush_subscriptions",
   {
     id: text().primaryKey(),
@@ -74,7 +74,7 @@ export const webpush_subscriptions = quietTable(
   ],
 );
 
-export const notification_preferences = quietTable(
+export const notification_preferences = uncachedTable(
   "notification_preferences",
   {
     user_id: userId(),

@@ -1,10 +1,10 @@
 // Applications that may request access from people (OAuth 2), their secrets, and the grants they got.
 import { sql } from "drizzle-orm";
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { api_keys, users } from "./users.ts";
 
-export const oauth2_apps = quietTable(
+export const oauth2_apps = uncachedTable(
   "oauth2_apps",
   {
     /** The `client_id`. */
@@ -28,7 +28,7 @@ export const oauth2_apps = quietTable(
   ],
 );
 
-export const oauth2_app_secrets = quietTable(
+export const oauth2_app_secrets = uncachedTable(
   "oauth2_app_secrets",
   {
     id: text().primaryKey(),
@@ -45,7 +45,7 @@ export const oauth2_app_secrets = quietTable(
   (table) => [index("oauth2_app_secrets_app").on(table.app_id)],
 );
 
-export const oauth2_grants = quietTable(
+export const oauth2_grants = uncachedTable(
   "oauth2_grants",
   {
     /** The key of the grant. Deleting the key deletes the grant. */

@@ -1,10 +1,10 @@
 // Accounts at OpenID Connect providers that sign a user in, and the sessions of such sign-ins.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { api_keys } from "./users.ts";
 
-export const oidc_links = quietTable(
+export const oidc_links = uncachedTable(
   "oidc_links",
   {
     issuer: text().notNull(),
@@ -19,7 +19,7 @@ export const oidc_links = quietTable(
   (table) => [primaryKey({ columns: [table.issuer, table.subject] }), index("oidc_links_user").on(table.user_id)],
 );
 
-export const oidc_sessions = quietTable(
+export const oidc_sessions = uncachedTable(
   "oidc_sessions",
   {
     /** The key of the session. The row is deleted with it. */

@@ -3,12 +3,12 @@
 import { index, integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { RepositoryPrebuildStatus } from "#schema/templates/repository-prebuild.ts";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** The images of one commit, by their names in the engine. */
-export type KeptImages = { readonly commit: string; readonly names: readonly string[] };
+export type CommitImages = { readonly commit: string; readonly names: readonly string[] };
 
-export const repository_prebuilds = quietTable(
+export const repository_prebuilds = uncachedTable(
   "repository_prebuilds",
   {
     id: text().primaryKey(),
@@ -24,7 +24,7 @@ export const repository_prebuilds = quietTable(
     error: text().notNull().default(""),
     commit: text().notNull().default(""),
     /** The kept images, newest first. */
-    images: text({ mode: "json" }).$type<readonly KeptImages[]>().notNull().default([]),
+    images: text({ mode: "json" }).$type<readonly CommitImages[]>().notNull().default([]),
     log: text().notNull().default(""),
     /** Failures since the last success. */
     tries: integer().notNull().default(0),

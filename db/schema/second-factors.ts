@@ -1,7 +1,7 @@
 // Second factors: codes of an authenticator app, recovery codes for when it is lost, and passkeys.
 import { index, integer, primaryKey, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { userId } from "./columns.ts";
-import { callerTable, quietTable } from "./touching.ts";
+import { callerTable, uncachedTable } from "./touching.ts";
 import { users } from "./users.ts";
 
 export const totp_factors = callerTable("totp_factors", {
@@ -15,7 +15,7 @@ export const totp_factors = callerTable("totp_factors", {
   created_at: integer().notNull(),
 });
 
-export const recovery_codes = quietTable(
+export const recovery_codes = uncachedTable(
   "recovery_codes",
   {
     user_id: userId(),

@@ -2,10 +2,10 @@
 // provisioner stores the files.
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import type { SnapshotMethod, SnapshotReason } from "#schema/workspaces/snapshot.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
-export const workspace_snapshots = quietTable(
+export const workspace_snapshots = uncachedTable(
   "workspace_snapshots",
   {
     id: text().primaryKey(),

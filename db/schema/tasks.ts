@@ -1,14 +1,14 @@
 // Tasks: a workspace created for one prompt, and the chat that works on it. Inserted in the batch that creates the workspace.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 
 /** An agent's last messages, shown while the workspace is stopped. */
 export type TaskSnapshot = { readonly messages: readonly unknown[]; readonly at: number };
 
-export const tasks = quietTable(
+export const tasks = uncachedTable(
   "tasks",
   {
     id: text().primaryKey(),

@@ -1,5 +1,5 @@
 // Declares with each table which cached answers contain its rows. A statement touches what its table touches, and increments the store's
-// versions (`shownVersion`, `callersVersion`, `versionOf`).
+// versions (`shownVersion`, `callersVersion`, `getVersion`).
 import { type SQLiteTable, sqliteTable } from "drizzle-orm/sqlite-core";
 
 /**
@@ -20,7 +20,7 @@ export const tableTouching = (...touches: readonly Touch[]): typeof sqliteTable 
   }) as typeof sqliteTable;
 
 /** A table whose rows are in no cached answer. */
-export const quietTable = tableTouching();
+export const uncachedTable = tableTouching();
 /** A table whose rows belong to one agent. */
 export const agentTable = tableTouching("agents");
 /** A table of log lines. */

@@ -3,7 +3,7 @@
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { TrialChanges, TrialCheck, TrialDiff, TrialStatus, WayStatus } from "#schema/chats/trial.ts";
 import { organizationId, userId } from "./columns.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type StoredWay = {
@@ -42,7 +42,7 @@ export type StoredKeep = {
   readonly restored: boolean;
 };
 
-export const trials = quietTable(
+export const trials = uncachedTable(
   "trials",
   {
     id: text().primaryKey(),
@@ -75,7 +75,7 @@ export const trials = quietTable(
 );
 
 /** The diff of a way, stored separately because it is large and rarely read. */
-export const trial_diffs = quietTable(
+export const trial_diffs = uncachedTable(
   "trial_diffs",
   {
     trial_id: text().notNull(),

@@ -1,10 +1,10 @@
 // Usage data for the insights reports. Minutes are stored as masks of half-hour buckets (facts/platform 6.1). Finished buckets are
 // aggregated into one packed row per user, template and 32 days (db/reports/usage/block.ts). Written only by actors/usage/.
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 /** Integer keys of users, templates and apps. */
-export const usage_keys = quietTable(
+export const usage_keys = uncachedTable(
   "usage_keys",
   {
     key: integer().primaryKey(),
@@ -17,7 +17,7 @@ export const usage_keys = quietTable(
 );
 
 /** Minutes of buckets that are not aggregated yet. */
-export const usage_minutes = quietTable(
+export const usage_minutes = uncachedTable(
   "usage_minutes",
   {
     /** Half hours since 1970, UTC. */
@@ -33,7 +33,7 @@ export const usage_minutes = quietTable(
 );
 
 /** Reported latencies in buckets that are not aggregated yet. */
-export const usage_latencies = quietTable(
+export const usage_latencies = uncachedTable(
   "usage_latencies",
   {
     bucket: integer().notNull(),
@@ -47,20 +47,20 @@ export const usage_latencies = quietTable(
 );
 
 /** Data for reports over whole blocks; small, so that a year of many users can be read at a time. */
-export const usage_digests = quietTable("usage_digests", {
+export const usage_digests = uncachedTable("usage_digests", {
   /** Block, user and template in one number (db/reports/usage/block.ts), so that rows are stored in the order they are read. */
   id: integer().primaryKey(),
   digest: blob({ mode: "buffer" }).notNull(),
 });
 
 /** Every bucket of the block, for ranges that begin or end within it. */
-export const usage_details = quietTable("usage_details", {
+export const usage_details = uncachedTable("usage_details", {
   id: integer().primaryKey(),
   detail: blob({ mode: "buffer" }).notNull(),
 });
 
 /** Number of writes per block, which lets reports cache their data until it changes (db/reports/usage/parts.ts). */
-export const usage_blocks = quietTable("usage_blocks", {
+export const usage_blocks = uncachedTable("usage_blocks", {
   block: integer().primaryKey(),
   version: integer().notNull(),
 });

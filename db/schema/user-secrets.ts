@@ -1,10 +1,10 @@
 // Secrets of people, provided to their workspaces in environment variables or files. Values are encrypted.
 import { sql } from "drizzle-orm";
 import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 import { users } from "./users.ts";
 
-export const user_secrets = quietTable(
+export const user_secrets = uncachedTable(
   "user_secrets",
   {
     id: text().primaryKey(),

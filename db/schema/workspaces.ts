@@ -5,7 +5,7 @@ import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "driz
 import type { Acl } from "#schema/workspaces/acl.ts";
 import { organizationId, userId } from "./columns.ts";
 import { templates } from "./templates.ts";
-import { quietTable } from "./touching.ts";
+import { uncachedTable } from "./touching.ts";
 
 export const workspaces = sqliteTable(
   "workspaces",
@@ -180,7 +180,7 @@ export const workspace_resources = sqliteTable(
 );
 
 /** Why a workspace's deadline moved, or why the server acted on it automatically. Only the newest rows of each workspace are kept. */
-export const workspace_activity = quietTable(
+export const workspace_activity = uncachedTable(
   "workspace_activity",
   {
     id: integer().primaryKey(),

@@ -1,52 +1,52 @@
 // Tasks: a workspace created for one prompt, and the chat that works on it. Written by src/domain/tasks, in the workspace's batch if both
 // change, and by the keeper that delivers the prompt (actors/tasks/keeper.ts).
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, given, givenOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, eqParamOrAll, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { tasks } from "../schema/tasks.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
 export type TaskRow = typeof tasks.$inferSelect;
 
 /** A task is deleted with its workspace, regardless of who deletes that. */
-const lives = and(eq(tasks.deleted, false), eq(workspaces.deleted, false));
-const living = () =>
+const isLiving = and(eq(tasks.deleted, false), eq(workspaces.deleted, false));
+const selectLiving = () =>
   build
     .select({ task: tasks, part: workspaces.part })
     .from(tasks)
     .innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id));
 
 /** A task that is not deleted: {id}. */
-export const findTask = query(living().where(and(given(tasks.id), lives)));
+export const findTask = query(selectLiving().where(and(eqParam(tasks.id), isLiving)));
 
 /** Case-insensitive; the newest of several with this name: {owner_id, name}. */
 export const findTaskByName = query(
-  living()
-    .where(and(given(tasks.owner_id), sql`lower(${tasks.name}) = lower(${sql.placeholder("name")})`, lives))
+  selectLiving()
+    .where(and(eqParam(tasks.owner_id), sql`lower(${tasks.name}) = lower(${sql.placeholder("name")})`, isLiving))
     .orderBy(desc(tasks.created_at))
     .limit(1),
 );
 
 /** Newest first: {owner_id, organization_id, limit}; null matches all. For `scan`. */
 export const listTasks = query(
-  living()
-    .where(and(lives, givenOrAll(tasks.owner_id), givenOrAll(tasks.organization_id)))
+  selectLiving()
+    .where(and(isLiving, eqParamOrAll(tasks.owner_id), eqParamOrAll(tasks.organization_id)))
     .orderBy(desc(tasks.created_at), desc(tasks.id))
     .limit(sql.placeholder("limit")),
 );
 
 /** The task prompt that a workspace's template gets: {workspace_id}. */
 export const findTaskPrompt = query(
-  build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(given(tasks.workspace_id)),
+  build.select({ id: tasks.id, prompt: tasks.prompt }).from(tasks).where(eqParam(tasks.workspace_id)),
 );
 
-const isOpen = and(lives, sql`${tasks.delivered_at} is null`);
+const isOpen = and(isLiving, sql`${tasks.delivered_at} is null`);
 
 /** Tasks whose prompt is not delivered yet. */
-export const listOpenTasks = ofParts(
-  query(living().where(isOpen).limit(10_000)),
+export const listOpenTasks = forParts(
+  query(selectLiving().where(isOpen).limit(10_000)),
   query(
-    living()
+    selectLiving()
       .where(and(isOpen, isAmongParts(workspaces.part)))
       .limit(10_000),
   ),
@@ -60,7 +60,7 @@ export const beginDelivery = statement<{ id: string; known: number; delivered_at
   build
     .update(tasks)
     .set({ delivered_at: sql`${sql.placeholder("delivered_at")}`, problem: "" })
-    .where(and(given(tasks.id), eq(tasks.updated_at, sql.placeholder("known")), sql`${tasks.delivered_at} is null`)),
+    .where(and(eqParam(tasks.id), eq(tasks.updated_at, sql.placeholder("known")), sql`${tasks.delivered_at} is null`)),
   { expect: 1 },
 );
 
@@ -69,6 +69,6 @@ export const replacePrompt = statement<{ id: string; prompt: string; updated_at:
   build
     .update(tasks)
     .set({ prompt: sql`${sql.placeholder("prompt")}`, updated_at: sql`${sql.placeholder("updated_at")}` })
-    .where(and(given(tasks.id), eq(tasks.deleted, false), sql`${tasks.delivered_at} is null`)),
+    .where(and(eqParam(tasks.id), eq(tasks.deleted, false), sql`${tasks.delivered_at} is null`)),
   { expect: 1 },
 );

@@ -1,8 +1,8 @@
 // Dry runs of template versions: jobs that plan a workspace without creating it. The rows are those of db/workspaces/jobs.ts; written by
 // the dry-run actor.
 import { and, asc, eq, isNull, type SQL, sql } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 
 const isDryRun = eq(jobs.type, "template_version_dry_run");
@@ -12,16 +12,19 @@ const openDryRuns = (where: SQL | undefined) =>
   build.select({ id: jobs.id, tags: jobs.tags }).from(jobs).where(where).orderBy(asc(jobs.created_at));
 
 /** Older dry runs do not have it. */
-const part = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
+const dryRunPart = sql`coalesce(cast(${jobs.input} ->> 'part' as integer),
   (select v.part from template_versions v where v.id = ${jobs.input} ->> 'template_version_id'))`;
 
 /** Open dry runs, oldest first, resumed at startup. */
-export const listOpenDryRuns = ofParts(query(openDryRuns(isOpen)), query(openDryRuns(and(isOpen, isAmongParts(part)))));
+export const listOpenDryRuns = forParts(
+  query(openDryRuns(isOpen)),
+  query(openDryRuns(and(isOpen, isAmongParts(dryRunPart)))),
+);
 
 /** Number of a person's open dry runs: {initiator_id}. */
 export const countOpenDryRuns = query(
   build
     .select({ count: sql<number>`count(*)` })
     .from(jobs)
-    .where(and(isNull(jobs.completed_at), isDryRun, given(jobs.initiator_id))),
+    .where(and(isNull(jobs.completed_at), isDryRun, eqParam(jobs.initiator_id))),
 );

@@ -1,7 +1,7 @@
 // Uploaded files: one row for each content that a user has sent. The bytes are in the blob store (db/blobs.ts) under the row's hash.
 import { and, eq } from "drizzle-orm";
 import { union } from "drizzle-orm/sqlite-core";
-import { build, findBy, given, insertInto, query } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query } from "../engine/sql.ts";
 import { chat_files } from "../schema/chat-files.ts";
 import { files, template_versions, templates } from "../schema/templates.ts";
 
@@ -17,7 +17,7 @@ export const listOrganizationsOfFile = query(
   build
     .selectDistinct({ organization_id: template_versions.organization_id })
     .from(template_versions)
-    .where(given(template_versions.file_id)),
+    .where(eqParam(template_versions.file_id)),
 );
 
 /** Templates with a version created from it, and who may use them: {file_id}. */
@@ -30,7 +30,7 @@ export const listTemplatesOfFile = query(
     })
     .from(template_versions)
     .innerJoin(templates, eq(templates.id, template_versions.template_id))
-    .where(and(given(template_versions.file_id), eq(templates.deleted, false))),
+    .where(and(eqParam(template_versions.file_id), eq(templates.deleted, false))),
 );
 
 /** Hashes that any row references. */

@@ -1,13 +1,13 @@
 // Workers and their keys: written only by the HTTP edge, when a key is created or deleted and when a worker connects or disconnects.
 import { and, asc, desc, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
 import { provisioner_daemons, provisioner_keys } from "../schema/provisioners.ts";
 
 export type ProvisionerKeyRow = typeof provisioner_keys.$inferSelect;
 export type ProvisionerDaemonRow = typeof provisioner_daemons.$inferSelect;
 
 /** Maximum workers of a list. */
-const DAEMON_LIMIT = 1_000;
+const MAX_WORKERS = 1_000;
 
 export const findProvisionerKey = findBy(provisioner_keys, provisioner_keys.id);
 
@@ -21,7 +21,7 @@ export const findProvisionerKeyByName = query(
     .from(provisioner_keys)
     .where(
       and(
-        given(provisioner_keys.organization_id),
+        eqParam(provisioner_keys.organization_id),
         sql`lower(${provisioner_keys.name}) = lower(${sql.placeholder("name")})`,
       ),
     ),
@@ -32,7 +32,7 @@ export const listProvisionerKeys = query(
   build
     .select()
     .from(provisioner_keys)
-    .where(given(provisioner_keys.organization_id))
+    .where(eqParam(provisioner_keys.organization_id))
     .orderBy(asc(provisioner_keys.created_at), asc(provisioner_keys.id))
     .limit(1_000),
 );
@@ -47,7 +47,7 @@ export const findProvisionerDaemon = query(
     .from(provisioner_daemons)
     .where(
       and(
-        given(provisioner_daemons.organization_id),
+        eqParam(provisioner_daemons.organization_id),
         sql`lower(${provisioner_daemons.name}) = lower(${sql.placeholder("name")})`,
       ),
     ),
@@ -58,9 +58,9 @@ export const listProvisionerDaemons = query(
   build
     .select()
     .from(provisioner_daemons)
-    .where(given(provisioner_daemons.organization_id))
+    .where(eqParam(provisioner_daemons.organization_id))
     .orderBy(desc(provisioner_daemons.last_seen_at), asc(provisioner_daemons.id))
-    .limit(DAEMON_LIMIT),
+    .limit(MAX_WORKERS),
 );
 
 export const insertProvisionerDaemon = insertInto(provisioner_daemons);

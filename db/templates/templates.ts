@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Acl } from "#schema/workspaces/acl.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { organizations, users } from "../schema/users.ts";
@@ -17,7 +17,7 @@ export const findTemplate = query(
   build
     .select()
     .from(templates)
-    .where(and(given(templates.id), alive)),
+    .where(and(eqParam(templates.id), alive)),
 );
 
 /** The same, including deleted templates, for remains of their workspaces. */
@@ -29,7 +29,7 @@ export const findTemplateByName = query(
     .select()
     .from(templates)
     .where(
-      and(given(templates.organization_id), sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`, alive),
+      and(eqParam(templates.organization_id), sql`lower(${templates.name}) = lower(${sql.placeholder("name")})`, alive),
     ),
 );
 
@@ -38,7 +38,7 @@ const activeUsers = sql<number>`(select count(distinct ${workspaces.owner_id}) f
   where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0
   and ${workspaces.owner_id} <> ${PREBUILDS_USER_ID})`;
 
-const shown = {
+const viewColumns = {
   template: templates,
   organization: {
     name: organizations.name,
@@ -58,19 +58,19 @@ const shown = {
 /** A template with the related data of its answer: {id}. */
 export const findTemplateShown = query(
   build
-    .select(shown)
+    .select(viewColumns)
     .from(templates)
     .innerJoin(organizations, eq(organizations.id, templates.organization_id))
     .innerJoin(users, eq(users.id, templates.created_by))
-    .where(and(given(templates.id), alive)),
+    .where(and(eqParam(templates.id), alive)),
 );
-const shownTemplate = findTemplateShown({ id: "" }).map;
-export type ShownTemplate = ReturnType<typeof shownTemplate>;
+const toTemplateView = findTemplateShown({ id: "" }).map;
+export type TemplateView = ReturnType<typeof toTemplateView>;
 
 /** All templates by name. The caller must filter by access. */
 export const listTemplates = query(
   build
-    .select(shown)
+    .select(viewColumns)
     .from(templates)
     .innerJoin(organizations, eq(organizations.id, templates.organization_id))
     .innerJoin(users, eq(users.id, templates.created_by))
@@ -138,7 +138,7 @@ export const deleteTemplate = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        given(templates.id),
+        eqParam(templates.id),
         alive,
         sql`not exists (select 1 from ${workspaces} where ${workspaces.template_id} = ${templates.id} and ${workspaces.deleted} = 0)`,
       ),
@@ -151,7 +151,7 @@ export const guardTemplate = statement<{ id: string }>(
   build
     .update(templates)
     .set({ deleted: false })
-    .where(and(given(templates.id), alive)),
+    .where(and(eqParam(templates.id), alive)),
   { expect: 1, alone: "templates" },
 );
 
@@ -172,7 +172,7 @@ const writeAccess = statement<{
     })
     .where(
       and(
-        given(templates.id),
+        eqParam(templates.id),
         alive,
         sql`${templates.user_acl} = ${sql.param(sql.placeholder("user_before"), templates.user_acl)}`,
         sql`coalesce(${templates.group_acl}, '') = coalesce(${sql.param(sql.placeholder("group_before"), templates.group_acl)}, '')`,
@@ -192,7 +192,7 @@ export const listTemplatesByOrganization = query(
   build
     .select()
     .from(templates)
-    .where(and(given(templates.organization_id), alive))
+    .where(and(eqParam(templates.organization_id), alive))
     .limit(10_000),
 );
 
@@ -203,7 +203,7 @@ export const listTemplatesGivenTo = query(
     .from(templates)
     .where(
       and(
-        given(templates.organization_id),
+        eqParam(templates.organization_id),
         alive,
         sql`exists (select 1 from json_each(${templates.user_acl}) e where e.key = ${sql.placeholder("user_id")})`,
       ),

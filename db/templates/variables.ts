@@ -2,12 +2,12 @@
 // was read (rule TP-31), and everything about sensitive variables in its manifest (rule TP-37).
 import { and, gt, isNotNull, ne, sql } from "drizzle-orm";
 import type { Encryption } from "#base/encryption.ts";
-import { changeValues } from "#base/template-secrets.ts";
+import { mapValues } from "#base/template-secrets.ts";
 import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { build, query, type Statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { template_versions } from "../schema/templates.ts";
-import { findSetting, putSetting } from "../settings.ts";
+import { findSetting, upsertSetting } from "../settings.ts";
 
 type Values = Readonly<Record<string, string>>;
 
@@ -46,14 +46,14 @@ export const sealManifest = (
     .filter(({ sensitive }) => sensitive)
     .flatMap(({ name, default: given }) => [values[name] ?? "", String(given ?? "")])
     .filter((secret) => secret !== "");
-  const whenSecret = (text: string): string => (secrets.some((secret) => text.includes(secret)) ? seal(text) : text);
+  const sealIfSecret = (text: string): string => (secrets.some((secret) => text.includes(secret)) ? seal(text) : text);
   const isPlanned = manifest.provisioner === "terraform";
   return {
     ...manifest,
     ...(manifest.variables ? { variables: variables.map((one) => withSealedDefault(one, seal)) } : {}),
-    resources: isPlanned ? resources.map((one) => withSealedTexts(one, whenSecret)) : resources,
+    resources: isPlanned ? resources.map((one) => withSealedTexts(one, sealIfSecret)) : resources,
     ...(isPlanned && stop_resources
-      ? { stop_resources: stop_resources.map((one) => withSealedTexts(one, whenSecret)) }
+      ? { stop_resources: stop_resources.map((one) => withSealedTexts(one, sealIfSecret)) }
       : {}),
   };
 };
@@ -82,7 +82,7 @@ const withSealedTexts = (resource: ManifestResource, seal: (text: string) => str
     ? {
         agents: resource.agents.map((agent) => ({
           ...agent,
-          ...(agent.env ? { env: changeValues(agent.env, seal) } : {}),
+          ...(agent.env ? { env: mapValues(agent.env, seal) } : {}),
           ...(agent.scripts ? { scripts: agent.scripts.map((one) => ({ ...one, script: seal(one.script) })) } : {}),
           ...(agent.metadata ? { metadata: agent.metadata.map((one) => ({ ...one, script: seal(one.script) })) } : {}),
         })),
@@ -148,5 +148,5 @@ const sealManifests = async (store: Store, encryption: Encryption): Promise<void
     });
     await store.commit(changes);
   }
-  await store.commit([putSetting({ key: SEALED, value: "true" })]);
+  await store.commit([upsertSetting({ key: SEALED, value: "true" })]);
 };

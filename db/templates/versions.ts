@@ -1,8 +1,8 @@
 // Versions of templates. Written by the template-version actor; the row names the template.
 import { and, asc, desc, eq, getTableColumns, isNull, type SQL, sql } from "drizzle-orm";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
@@ -14,7 +14,7 @@ export const findTemplateVersion = findBy(template_versions, template_versions.i
 
 const { manifest: _manifest, ...light } = getTableColumns(template_versions);
 
-const shown = {
+const viewColumns = {
   version: light,
   creator: { id: users.id, username: users.username, name: users.name, avatar_url: users.avatar_url },
   job: jobs,
@@ -32,20 +32,20 @@ const shown = {
 
 const selectShown = () =>
   build
-    .select(shown)
+    .select(viewColumns)
     .from(template_versions)
     .innerJoin(users, eq(users.id, template_versions.created_by))
     .innerJoin(jobs, eq(jobs.id, template_versions.job_id))
     .leftJoin(templates, eq(templates.id, template_versions.template_id));
 
 /** A version with its job, its creator and its template, as in its answer: {id}. */
-export const findVersionShown = query(selectShown().where(given(template_versions.id)));
-const shownVersion = findVersionShown({ id: "" }).map;
-export type ShownVersion = ReturnType<typeof shownVersion>;
+export const findVersionShown = query(selectShown().where(eqParam(template_versions.id)));
+const toVersionView = findVersionShown({ id: "" }).map;
+export type VersionView = ReturnType<typeof toVersionView>;
 
 /** By name within a template: {template_id, name}. */
 export const findVersionByName = query(
-  selectShown().where(and(given(template_versions.template_id), given(template_versions.name))),
+  selectShown().where(and(eqParam(template_versions.template_id), eqParam(template_versions.name))),
 );
 
 /** The previous version of the same template: {template_id, id}. */
@@ -53,7 +53,7 @@ export const findVersionBefore = query(
   selectShown()
     .where(
       and(
-        given(template_versions.template_id),
+        eqParam(template_versions.template_id),
         sql`(${template_versions.created_at}, ${template_versions.id}) <
           (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("id")})`,
       ),
@@ -70,7 +70,7 @@ export const listVersionsByTemplate = query(
   selectShown()
     .where(
       and(
-        given(template_versions.template_id),
+        eqParam(template_versions.template_id),
         sql`(${template_versions.archived} = 0 or ${sql.placeholder("archived")} = 1)`,
         sql`(${sql.placeholder("after")} = '' or (${template_versions.created_at}, ${template_versions.id}) >
           (select v.created_at, v.id from template_versions v where v.id = ${sql.placeholder("after")}))`,
@@ -93,7 +93,7 @@ export const listUnusedVersions = query(
     .innerJoin(templates, eq(templates.id, template_versions.template_id))
     .where(
       and(
-        given(template_versions.template_id),
+        eqParam(template_versions.template_id),
         eq(template_versions.archived, false),
         sql`${template_versions.id} <> ${templates.active_version_id}`,
         sql`${jobs.completed_at} is not null`,
@@ -116,7 +116,7 @@ const openImports = (where: SQL | undefined) =>
     .orderBy(asc(jobs.created_at));
 
 /** Versions with an open import job, oldest first, resumed at startup. */
-export const listOpenImports = ofParts(
+export const listOpenImports = forParts(
   query(openImports(isOpenImport)),
   query(openImports(and(isOpenImport, isAmongParts(template_versions.part)))),
 );
@@ -142,6 +142,6 @@ export const adoptVersion = statement<{ id: string; template_id: string; updated
       template_id: sql.placeholder("template_id") as never,
       updated_at: sql.placeholder("updated_at") as never,
     })
-    .where(and(given(template_versions.id), isNull(template_versions.template_id))),
+    .where(and(eqParam(template_versions.id), isNull(template_versions.template_id))),
   { expect: 1 },
 );

@@ -2,8 +2,8 @@
 // is part of the fork's batch.
 import { and, desc, eq, max, notInArray, sql } from "drizzle-orm";
 import { MAX_OPEN_WAYS } from "#schema/chats/trial.ts";
-import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, findBy, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { messages } from "../schema/chats.ts";
 import { trial_diffs, trials } from "../schema/trials.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -18,14 +18,14 @@ const withPart = () =>
     .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
 /** Includes the shard that writes it: {id}. */
-export const findTrial = query(withPart().where(given(trials.id)));
+export const findTrial = query(withPart().where(eqParam(trials.id)));
 
 /** All trials of a chat, newest first: {chat_id, limit}. */
 export const listTrials = query(
   build
     .select()
     .from(trials)
-    .where(given(trials.chat_id))
+    .where(eqParam(trials.chat_id))
     .orderBy(desc(trials.created_at), desc(trials.id))
     .limit(sql.placeholder("limit")),
 );
@@ -37,14 +37,14 @@ export const listOpenTrialsOfChat = query(
   build
     .select({ id: trials.id })
     .from(trials)
-    .where(and(given(trials.chat_id), isOpen)),
+    .where(and(eqParam(trials.chat_id), isOpen)),
 );
 
 const open = () =>
   build.select({ id: trials.id }).from(trials).innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
 
 /** All open trials, resumed at startup. */
-export const listOpenTrials = ofParts(
+export const listOpenTrials = forParts(
   query(open().where(isOpen)),
   query(open().where(and(isOpen, isAmongParts(workspaces.part)))),
 );
@@ -65,7 +65,7 @@ const save = statement<
       updated_at: sql.placeholder("updated_at"),
       revision: sql`${trials.revision} + 1`,
     } as never)
-    .where(and(given(trials.id), eq(trials.revision, sql.placeholder("known")))),
+    .where(and(eqParam(trials.id), eq(trials.revision, sql.placeholder("known")))),
   { expect: 1 },
 );
 
@@ -88,7 +88,7 @@ export const guardOpenWays = statement<{ id: string; owner_id: string }>(
     .set({ revision: sql`${trials.revision}` })
     .where(
       and(
-        given(trials.id),
+        eqParam(trials.id),
         sql`(select coalesce(sum(t.open_ways), 0) from trials t where t.owner_id = ${sql.placeholder("owner_id")}) <= ${sql.raw(String(MAX_OPEN_WAYS))}`,
       ),
     ),
@@ -100,7 +100,7 @@ export const findLastMessage = query(
   build
     .select({ id: max(messages.id) })
     .from(messages)
-    .where(given(messages.chat)),
+    .where(eqParam(messages.chat)),
 );
 
 /** Number of a person's open ways: {owner_id}. */
@@ -108,10 +108,10 @@ export const countOpenWays = query(
   build
     .select({ count: sql<number>`coalesce(sum(${trials.open_ways}), 0)` })
     .from(trials)
-    .where(given(trials.owner_id)),
+    .where(eqParam(trials.owner_id)),
 );
 
-export const putTrialDiff = statement<typeof trial_diffs.$inferInsert>(
+export const upsertTrialDiff = statement<typeof trial_diffs.$inferInsert>(
   build
     .insert(trial_diffs)
     .values({
@@ -129,7 +129,7 @@ export const putTrialDiff = statement<typeof trial_diffs.$inferInsert>(
 export const findTrialDiff = findBy(trial_diffs, trial_diffs.trial_id, trial_diffs.number);
 
 /** Deletes the trials of a deleted chat. Open ones are deleted when their forks are. */
-export const forgetTrials = (chat_id: string): Statement[] =>
+export const deleteTrials = (chat_id: string): Statement[] =>
   [
     "delete from trial_diffs where trial_id in (select id from trials where chat_id = ?1 and status in ('kept', 'discarded'))",
     "delete from trials where chat_id = ?1 and status in ('kept', 'discarded')",

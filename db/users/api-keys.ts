@@ -1,6 +1,6 @@
 // API keys: sign-ins and tokens. Only the hash of a secret is stored (facts/platform 8.2).
 import { and, asc, desc, eq, exists, gt, ne, notInArray, or, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys, totp_factors } from "../schema/second-factors.ts";
 import { api_keys, users } from "../schema/users.ts";
 
@@ -39,7 +39,7 @@ export const findKeyWithUser = query(
     })
     .from(api_keys)
     .innerJoin(users, eq(users.id, api_keys.user_id))
-    .where(given(api_keys.id)),
+    .where(eqParam(api_keys.id)),
 );
 
 export const findKey = findBy(api_keys, api_keys.id);
@@ -48,7 +48,7 @@ export const findKeyByName = query(
   build
     .select()
     .from(api_keys)
-    .where(and(given(api_keys.user_id), eq(api_keys.token_name, sql.placeholder("name")))),
+    .where(and(eqParam(api_keys.user_id), eq(api_keys.token_name, sql.placeholder("name")))),
 );
 
 /** A user's tokens (not sign-ins) that expire after `now`, oldest first. 0 includes expired ones. */
@@ -57,7 +57,7 @@ export const listTokens = query(
     .select()
     .from(api_keys)
     .where(
-      and(given(api_keys.user_id), eq(api_keys.login_type, "token"), gt(api_keys.expires_at, sql.placeholder("now"))),
+      and(eqParam(api_keys.user_id), eq(api_keys.login_type, "token"), gt(api_keys.expires_at, sql.placeholder("now"))),
     )
     .orderBy(asc(api_keys.created_at), asc(api_keys.id))
     .limit(1000),
@@ -81,7 +81,7 @@ export const listKeyHashes = query(
   build
     .select({ id: api_keys.id, secret_hash: api_keys.secret_hash })
     .from(api_keys)
-    .where(given(api_keys.user_id))
+    .where(eqParam(api_keys.user_id))
     .orderBy(desc(api_keys.created_at))
     .limit(1000),
 );
@@ -107,7 +107,7 @@ export const touchKey = statement<{
       ip_address: sql.placeholder("ip_address") as never,
       user_agent: sql.placeholder("user_agent") as never,
     })
-    .where(and(given(api_keys.id), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
+    .where(and(eqParam(api_keys.id), eq(api_keys.expires_at, sql.placeholder("known_expires_at")))),
 );
 
 /** A guard: rejects the batch as `stale` when this key was revoked, so that it cannot create others. */
@@ -115,7 +115,7 @@ export const guardKey = statement<{ id: string; now: number }>(
   build
     .update(api_keys)
     .set({ id: sql`${api_keys.id}` })
-    .where(and(given(api_keys.id), gt(api_keys.expires_at, sql.placeholder("now")))),
+    .where(and(eqParam(api_keys.id), gt(api_keys.expires_at, sql.placeholder("now")))),
   { expect: 1 },
 );
 
@@ -130,19 +130,19 @@ export const listSessions = query(
   build
     .select()
     .from(api_keys)
-    .where(and(given(api_keys.user_id), isSession, gt(api_keys.expires_at, sql.placeholder("now"))))
+    .where(and(eqParam(api_keys.user_id), isSession, gt(api_keys.expires_at, sql.placeholder("now"))))
     .orderBy(desc(api_keys.last_used), asc(api_keys.id))
     .limit(1000),
 );
 
 /** Ends every sign-in of a user except `except`. Keeps tokens and grants of applications. */
 export const deleteSessionsByUser = statement<{ user_id: string; except: string }>(
-  build.delete(api_keys).where(and(given(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
+  build.delete(api_keys).where(and(eqParam(api_keys.user_id), isOfSignIn, ne(api_keys.id, sql.placeholder("except")))),
 );
 
 /** Revokes every key that is restricted to this workspace: {workspace_id}. */
 export const deleteKeysByWorkspace = statement<{ workspace_id: string }>(
-  build.delete(api_keys).where(given(api_keys.workspace_id)),
+  build.delete(api_keys).where(eqParam(api_keys.workspace_id)),
 );
 
 /** Revokes every key of a user except `except`, for example after a password change. */

@@ -1,13 +1,13 @@
 // Deploy keys of people. Written by src/domain/users/deploy-keys.ts; the insert itself checks the limit per person.
 import { and, asc, desc } from "drizzle-orm";
-import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { deploy_keys } from "../schema/deploy-keys.ts";
 
 export type DeployKeyRow = typeof deploy_keys.$inferSelect;
 
 /** Ordered by repository: {user_id}. */
 export const listDeployKeys = query(
-  build.select().from(deploy_keys).where(given(deploy_keys.user_id)).orderBy(asc(deploy_keys.repository)),
+  build.select().from(deploy_keys).where(eqParam(deploy_keys.user_id)).orderBy(asc(deploy_keys.repository)),
 );
 
 /** Parameters: {user_id, id}. */
@@ -15,7 +15,7 @@ export const findDeployKey = query(
   build
     .select()
     .from(deploy_keys)
-    .where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
+    .where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.id))),
 );
 
 /** By the repository's web URL: {user_id, repository}. */
@@ -23,7 +23,7 @@ export const findDeployKeyByRepository = query(
   build
     .select()
     .from(deploy_keys)
-    .where(and(given(deploy_keys.user_id), given(deploy_keys.repository))),
+    .where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.repository))),
 );
 
 /** By the repository as ssh requests it, on any port, newest first: {user_id, ssh_repository}. */
@@ -31,7 +31,7 @@ export const listDeployKeysBySsh = query(
   build
     .select()
     .from(deploy_keys)
-    .where(and(given(deploy_keys.user_id), given(deploy_keys.ssh_repository)))
+    .where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.ssh_repository)))
     .orderBy(desc(deploy_keys.created_at)),
 );
 
@@ -54,7 +54,7 @@ export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => (
 
 /** Rejected as `stale` when none exists. */
 export const deleteDeployKey = statement<{ user_id: string; id: string }>(
-  build.delete(deploy_keys).where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
+  build.delete(deploy_keys).where(and(eqParam(deploy_keys.user_id), eqParam(deploy_keys.id))),
   { expect: 1 },
 );
 

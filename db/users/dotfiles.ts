@@ -4,7 +4,7 @@ import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 /** The dotfiles to install in a workspace: {owner_id, template_id}. No row if the owner has none, or the template does not allow them. */
 export const findDotfilesToInstall = query(
@@ -15,6 +15,6 @@ export const findDotfilesToInstall = query(
       install_command: users.dotfiles_install_command,
     })
     .from(users)
-    .innerJoin(templates, and(eq(templates.id, place("template_id")), eq(templates.allow_dotfiles, true)))
-    .where(and(eq(users.id, place("owner_id")), ne(users.dotfiles_url, ""))),
+    .innerJoin(templates, and(eq(templates.id, param("template_id")), eq(templates.allow_dotfiles, true)))
+    .where(and(eq(users.id, param("owner_id")), ne(users.dotfiles_url, ""))),
 );

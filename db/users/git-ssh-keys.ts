@@ -7,13 +7,13 @@ export type GitSshKeyRow = typeof git_ssh_keys.$inferSelect;
 
 export const findGitSshKey = findBy(git_ssh_keys, git_ssh_keys.user_id);
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 const row = {
-  user_id: place("user_id"),
-  public_key: place("public_key"),
-  sealed_private_key: place("sealed_private_key"),
-  created_at: place("created_at"),
-  updated_at: place("updated_at"),
+  user_id: param("user_id"),
+  public_key: param("public_key"),
+  sealed_private_key: param("sealed_private_key"),
+  created_at: param("created_at"),
+  updated_at: param("updated_at"),
 };
 
 /** Does nothing when the user already has a pair. The loser of a race reads the winner's. */

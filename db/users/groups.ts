@@ -1,21 +1,21 @@
 // Groups of an organization and their members. The group of all members has no member rows, since it contains every member of the
 // organization.
 import { and, asc, count, eq, ne, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { organization_members, users } from "../schema/users.ts";
 
 export type GroupRow = typeof groups.$inferSelect;
 
 /** {id}. The group of all members is found only after one of its properties was set. */
-export const findGroup = query(build.select().from(groups).where(given(groups.id)));
+export const findGroup = query(build.select().from(groups).where(eqParam(groups.id)));
 
 /** Case-insensitive: {organization_id, name}. */
 export const findGroupByName = query(
   build
     .select()
     .from(groups)
-    .where(and(given(groups.organization_id), sql`lower(${groups.name}) = lower(${sql.placeholder("name")})`)),
+    .where(and(eqParam(groups.organization_id), sql`lower(${groups.name}) = lower(${sql.placeholder("name")})`)),
 );
 
 /** Ordered by name: {organization_id}. */
@@ -23,7 +23,7 @@ export const listGroupsByOrganization = query(
   build
     .select()
     .from(groups)
-    .where(given(groups.organization_id))
+    .where(eqParam(groups.organization_id))
     .orderBy(asc(sql`lower(${groups.name})`))
     .limit(1000),
 );
@@ -43,7 +43,7 @@ export const listGroupMembers = query(
     .select({ user: users })
     .from(group_members)
     .innerJoin(users, eq(users.id, group_members.user_id))
-    .where(and(given(group_members.group_id), eq(users.deleted, false)))
+    .where(and(eqParam(group_members.group_id), eq(users.deleted, false)))
     .orderBy(asc(sql`lower(${users.username})`))
     .limit(sql.placeholder("limit"))
     .offset(sql.placeholder("offset")),
@@ -55,12 +55,12 @@ export const countGroupMembers = query(
     .select({ count: count() })
     .from(group_members)
     .innerJoin(users, eq(users.id, group_members.user_id))
-    .where(and(given(group_members.group_id), eq(users.deleted, false))),
+    .where(and(eqParam(group_members.group_id), eq(users.deleted, false))),
 );
 
 /** IDs of all members: {group_id}. */
 export const listGroupMemberIds = query(
-  build.select({ user_id: group_members.user_id }).from(group_members).where(given(group_members.group_id)),
+  build.select({ user_id: group_members.user_id }).from(group_members).where(eqParam(group_members.group_id)),
 );
 
 export const insertGroup = insertInto(groups);
@@ -93,7 +93,7 @@ const guardMember = statement<Membership>(
   build
     .update(organization_members)
     .set({ updated_at: sql`updated_at` })
-    .where(and(given(organization_members.organization_id), given(organization_members.user_id))),
+    .where(and(eqParam(organization_members.organization_id), eqParam(organization_members.user_id))),
   { expect: 1 },
 );
 
@@ -102,8 +102,8 @@ export const addToGroup = (memberships: readonly Membership[]): Statement[] =>
   memberships.length === 0 ? [] : [guardMember(memberships), insertMember(memberships)];
 
 /** Removes a user. Does nothing if they are not in the group. */
-export const takeFromGroup = statement<{ readonly group_id: string; readonly user_id: string }>(
-  build.delete(group_members).where(and(given(group_members.group_id), given(group_members.user_id))),
+export const removeFromGroup = statement<{ readonly group_id: string; readonly user_id: string }>(
+  build.delete(group_members).where(and(eqParam(group_members.group_id), eqParam(group_members.user_id))),
 );
 
 /** The sum of a user's allowances from their groups in an organization, including the group of all members: {organization_id, user_id}. */
@@ -113,7 +113,7 @@ export const sumAllowance = query(
     .from(groups)
     .where(
       and(
-        given(groups.organization_id),
+        eqParam(groups.organization_id),
         sql`(${groups.id} = ${groups.organization_id} or ${groups.id} in (select group_id from group_members
           where user_id = ${sql.placeholder("user_id")}))`,
       ),
@@ -125,6 +125,6 @@ export const findAnyAllowance = query(
   build
     .select({ id: groups.id })
     .from(groups)
-    .where(and(given(groups.organization_id), ne(groups.quota_allowance, 0)))
+    .where(and(eqParam(groups.organization_id), ne(groups.quota_allowance, 0)))
     .limit(1),
 );

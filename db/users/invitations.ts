@@ -3,8 +3,8 @@ import { and, count, desc, eq, lt, sql } from "drizzle-orm";
 import {
   build,
   deleteBy,
+  eqParam,
   findBy,
-  given,
   insertInto,
   query,
   type Statement,
@@ -47,7 +47,7 @@ export const insertInvitation = insertInto(invitations);
 export const updateInvitation = updateBy(invitations, invitations.id);
 
 const drop = statement<{ id: string; token_hash: string }>(
-  build.delete(invitations).where(and(given(invitations.id), given(invitations.token_hash))),
+  build.delete(invitations).where(and(eqParam(invitations.id), eqParam(invitations.token_hash))),
   { expect: 1 },
 );
 

@@ -1,6 +1,6 @@
 // Membership of users in organizations.
 import { and, asc, count, desc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { group_members } from "../schema/groups.ts";
 import { organization_members, organizations, users } from "../schema/users.ts";
@@ -11,7 +11,7 @@ export const listMemberships = query(
   build
     .select({ organization_id: organization_members.organization_id, roles: organization_members.roles })
     .from(organization_members)
-    .where(given(organization_members.user_id)),
+    .where(eqParam(organization_members.user_id)),
 );
 
 /**
@@ -23,13 +23,13 @@ export const findHomeOrganization = query(
     .select({ id: organization_members.organization_id })
     .from(organization_members)
     .innerJoin(organizations, eq(organizations.id, organization_members.organization_id))
-    .where(and(given(organization_members.user_id), eq(organizations.deleted, false)))
+    .where(and(eqParam(organization_members.user_id), eq(organizations.deleted, false)))
     .orderBy(asc(organization_members.created_at), desc(organizations.is_default), asc(organizations.id))
     .limit(1),
 );
 
 const listGroupIds = query(
-  build.select({ id: group_members.group_id }).from(group_members).where(given(group_members.user_id)),
+  build.select({ id: group_members.group_id }).from(group_members).where(eqParam(group_members.user_id)),
 );
 
 /** A user's roles by organization, and IDs of their groups. The group of all members has its organization's ID. */
@@ -50,7 +50,7 @@ export const readMemberships = async (store: Pick<Store, "all">, user_id: string
   };
 };
 
-const ofMember = and(given(organization_members.organization_id), given(organization_members.user_id));
+const isMember = and(eqParam(organization_members.organization_id), eqParam(organization_members.user_id));
 
 /** Members of an organization with their users, by username. */
 export const listMembers = query(
@@ -58,7 +58,7 @@ export const listMembers = query(
     .select({ member: organization_members, user: users })
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
-    .where(and(given(organization_members.organization_id), eq(users.deleted, false)))
+    .where(and(eqParam(organization_members.organization_id), eq(users.deleted, false)))
     .orderBy(asc(sql`lower(${users.username})`))
     .limit(sql.placeholder("limit"))
     .offset(sql.placeholder("offset")),
@@ -70,7 +70,7 @@ export const findMemberWithUser = query(
     .select({ member: organization_members, user: users })
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
-    .where(and(ofMember, eq(users.deleted, false))),
+    .where(and(isMember, eq(users.deleted, false))),
 );
 
 export const countMembers = query(
@@ -78,7 +78,7 @@ export const countMembers = query(
     .select({ count: count() })
     .from(organization_members)
     .innerJoin(users, eq(users.id, organization_members.user_id))
-    .where(and(given(organization_members.organization_id), eq(users.deleted, false))),
+    .where(and(eqParam(organization_members.organization_id), eq(users.deleted, false))),
 );
 
 export const insertMember = insertInto(organization_members);
@@ -91,21 +91,21 @@ export const updateMember = statement<{
   build
     .update(organization_members)
     .set({ roles: sql.placeholder("roles") as never, updated_at: sql.placeholder("updated_at") as never })
-    .where(ofMember),
+    .where(isMember),
   { expect: 1 },
 );
 type Pair = { readonly organization_id: string; readonly user_id: string };
 
-const deleteMember = statement<Pair>(build.delete(organization_members).where(ofMember), { expect: 1 });
-const leaveGroups = statement<Pair>(
-  build.delete(group_members).where(and(given(group_members.user_id), given(group_members.organization_id))),
+const deleteMember = statement<Pair>(build.delete(organization_members).where(isMember), { expect: 1 });
+const removeFromGroups = statement<Pair>(
+  build.delete(group_members).where(and(eqParam(group_members.user_id), eqParam(group_members.organization_id))),
 );
 
 /**
  * Ends a membership, including the organization's groups (rule GR-3). Rejected as stale when none exists. The membership must come first: a
  * transaction that adds the member to a group holds its row until the group membership is visible.
  */
-export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), leaveGroups(pair)];
+export const endMembership = (pair: Pair): Statement[] => [deleteMember(pair), removeFromGroups(pair)];
 
 /** A guard: rejects the batch as `stale` when this is the person's only membership. */
 export const guardOtherMembership = statement<Pair>(
@@ -114,7 +114,7 @@ export const guardOtherMembership = statement<Pair>(
     .set({ updated_at: sql`${organization_members.updated_at}` })
     .where(
       and(
-        given(organization_members.user_id),
+        eqParam(organization_members.user_id),
         sql`${organization_members.organization_id} = (select min(other.organization_id) from organization_members other
           where other.user_id = ${sql.placeholder("user_id")} and other.organization_id <> ${sql.placeholder("organization_id")})`,
       ),

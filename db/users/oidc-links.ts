@@ -1,6 +1,6 @@
 // Accounts at OpenID Connect providers that sign users in.
 import { and, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, statement } from "../engine/sql.ts";
 import { oidc_links } from "../schema/oidc-links.ts";
 
 /** Parameters: {issuer, subject}. */
@@ -16,12 +16,12 @@ export const updateOidcLink = statement<{ issuer: string; subject: string; usern
   build
     .update(oidc_links)
     .set({ username: sql`${sql.placeholder("username")}`, name: sql`${sql.placeholder("name")}` })
-    .where(and(given(oidc_links.issuer), given(oidc_links.subject))),
+    .where(and(eqParam(oidc_links.issuer), eqParam(oidc_links.subject))),
 );
 
 /** A row when the user has a link at any issuer: {user_id}. */
 export const findAnyOidcLink = query(
-  build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(given(oidc_links.user_id)).limit(1),
+  build.select({ issuer: oidc_links.issuer }).from(oidc_links).where(eqParam(oidc_links.user_id)).limit(1),
 );
 
 /** A guard: rejects the batch as `stale` when the user was linked concurrently, also by another node. */
@@ -29,7 +29,7 @@ export const guardUnlinked = statement<{ user_id: string }>(
   build
     .update(oidc_links)
     .set({ subject: sql`${oidc_links.subject}` })
-    .where(given(oidc_links.user_id)),
+    .where(eqParam(oidc_links.user_id)),
   { expect: 0, alone: "links" },
 );
 

@@ -1,6 +1,6 @@
 // Data from the OpenID Connect provider about sessions that were started by signing in through it.
 import { and, asc, eq, gt, lt, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { oidc_sessions } from "../schema/oidc-links.ts";
 import { api_keys } from "../schema/users.ts";
 
@@ -31,10 +31,10 @@ export const listDueOidcSessions = query(
 );
 
 /** Claims a session for one check. Rejected as `stale` when another node has claimed it. */
-export const takeOidcSession = statement<{ key_id: string; known_checked_at: number; now: number }>(
+export const claimOidcSession = statement<{ key_id: string; known_checked_at: number; now: number }>(
   build
     .update(oidc_sessions)
     .set({ checked_at: sql.placeholder("now") as never })
-    .where(and(given(oidc_sessions.key_id), eq(oidc_sessions.checked_at, sql.placeholder("known_checked_at")))),
+    .where(and(eqParam(oidc_sessions.key_id), eq(oidc_sessions.checked_at, sql.placeholder("known_checked_at")))),
   { expect: 1 },
 );

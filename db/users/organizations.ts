@@ -1,6 +1,6 @@
 // Organizations.
 import { and, asc, eq, notExists, sql } from "drizzle-orm";
-import { build, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { organizations } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -13,7 +13,7 @@ export const findOrganization = query(
   build
     .select()
     .from(organizations)
-    .where(and(given(organizations.id), alive)),
+    .where(and(eqParam(organizations.id), alive)),
 );
 
 export const findOrganizationByName = query(
@@ -38,7 +38,7 @@ export const listOrganizations = query(
 export const insertOrganization = insertInto(organizations);
 export const updateOrganization = updateBy(organizations, organizations.id);
 
-const one = { one: sql`1` };
+const oneColumn = { one: sql`1` };
 
 /** Rejected as `stale` for the default organization and while it has templates or workspaces. */
 export const deleteOrganization = statement<{ id: string; now: number }>(
@@ -47,18 +47,18 @@ export const deleteOrganization = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        given(organizations.id),
+        eqParam(organizations.id),
         eq(organizations.is_default, false),
         alive,
         notExists(
           build
-            .select(one)
+            .select(oneColumn)
             .from(templates)
             .where(and(eq(templates.organization_id, organizations.id), eq(templates.deleted, false))),
         ),
         notExists(
           build
-            .select(one)
+            .select(oneColumn)
             .from(workspaces)
             .where(and(eq(workspaces.organization_id, organizations.id), eq(workspaces.deleted, false))),
         ),

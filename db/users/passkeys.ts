@@ -1,15 +1,15 @@
 // Passkeys of users. Each use is a guard on the counter, so that of concurrent uses of one passkey, only one succeeds.
 import { and, asc, eq, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { passkeys } from "../schema/second-factors.ts";
 
 export type Passkey = typeof passkeys.$inferSelect;
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 /** Oldest first: {user_id}. */
 export const listPasskeys = query(
-  build.select().from(passkeys).where(given(passkeys.user_id)).orderBy(asc(passkeys.created_at), asc(passkeys.id)),
+  build.select().from(passkeys).where(eqParam(passkeys.user_id)).orderBy(asc(passkeys.created_at), asc(passkeys.id)),
 );
 
 /** Parameters: {credential_id}. */
@@ -25,7 +25,7 @@ export const deletePasskeysByUser = deleteBy(passkeys, passkeys.user_id);
 export const usePasskey = statement<{ id: string; known_counter: number; counter: number; now: number }>(
   build
     .update(passkeys)
-    .set({ counter: place("counter") as never, last_used_at: place("now") as never })
-    .where(and(given(passkeys.id), eq(passkeys.counter, place("known_counter")))),
+    .set({ counter: param("counter") as never, last_used_at: param("now") as never })
+    .where(and(eqParam(passkeys.id), eq(passkeys.counter, param("known_counter")))),
   { expect: 1 },
 );

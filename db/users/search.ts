@@ -44,10 +44,10 @@ const matching = (filter: UserFilter): SQL | undefined =>
     filter.created_after === undefined ? undefined : gte(users.created_at, filter.created_after),
     filter.created_before === undefined ? undefined : lt(users.created_at, filter.created_before),
     filter.github_com_user_id === undefined ? undefined : eq(users.github_com_user_id, filter.github_com_user_id),
-    filter.visible && visibleTo(filter.visible),
+    filter.visible && isVisibleTo(filter.visible),
   );
 
-const visibleTo = ({ user_id, organizations }: NonNullable<UserFilter["visible"]>): SQL | undefined =>
+const isVisibleTo = ({ user_id, organizations }: NonNullable<UserFilter["visible"]>): SQL | undefined =>
   or(
     eq(users.id, user_id),
     organizations.length === 0

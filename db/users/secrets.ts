@@ -1,6 +1,6 @@
 // Secrets of people. Written by src/domain/users/secrets.ts; the insert itself checks the limit per person.
 import { and, asc, sql } from "drizzle-orm";
-import { build, deleteBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_secrets } from "../schema/user-secrets.ts";
 
 export type UserSecretRow = typeof user_secrets.$inferSelect;
@@ -10,7 +10,7 @@ export const listUserSecrets = query(
   build
     .select()
     .from(user_secrets)
-    .where(given(user_secrets.user_id))
+    .where(eqParam(user_secrets.user_id))
     .orderBy(asc(sql`lower(${user_secrets.name})`)),
 );
 
@@ -19,7 +19,7 @@ export const findUserSecret = query(
   build
     .select()
     .from(user_secrets)
-    .where(and(given(user_secrets.user_id), sql`lower(${user_secrets.name}) = lower(${sql.placeholder("name")})`)),
+    .where(and(eqParam(user_secrets.user_id), sql`lower(${user_secrets.name}) = lower(${sql.placeholder("name")})`)),
 );
 
 /** Rejected as `stale` when the person has `most` already, as `constraint` when a name, variable or file is taken. */
@@ -43,7 +43,7 @@ export const updateUserSecret = updateBy(user_secrets, user_secrets.id);
 
 /** Rejected as `stale` when none exists. */
 export const deleteUserSecret = statement<{ user_id: string; id: string }>(
-  build.delete(user_secrets).where(and(given(user_secrets.user_id), given(user_secrets.id))),
+  build.delete(user_secrets).where(and(eqParam(user_secrets.user_id), eqParam(user_secrets.id))),
   { expect: 1 },
 );
 

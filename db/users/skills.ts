@@ -1,13 +1,13 @@
 // Personal skills. Written by src/api/users/skills.ts; at most 100 per person, which the insert itself checks.
 import { and, asc } from "drizzle-orm";
-import { build, deleteBy, findBy, given, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import { user_skills } from "../schema/context.ts";
 
 export type UserSkillRow = typeof user_skills.$inferSelect;
 
 /** Ordered by name: {user_id}. */
 export const listUserSkills = query(
-  build.select().from(user_skills).where(given(user_skills.user_id)).orderBy(asc(user_skills.name)),
+  build.select().from(user_skills).where(eqParam(user_skills.user_id)).orderBy(asc(user_skills.name)),
 );
 
 /** Names and descriptions, ordered by name: {user_id}. */
@@ -15,7 +15,7 @@ export const listUserSkillNames = query(
   build
     .select({ name: user_skills.name, description: user_skills.description })
     .from(user_skills)
-    .where(given(user_skills.user_id))
+    .where(eqParam(user_skills.user_id))
     .orderBy(asc(user_skills.name)),
 );
 
@@ -36,7 +36,7 @@ export const updateUserSkill = updateBy(user_skills, user_skills.id);
 
 /** Rejected as `stale` when none exists. */
 export const deleteUserSkill = statement<{ user_id: string; id: string }>(
-  build.delete(user_skills).where(and(given(user_skills.user_id), given(user_skills.id))),
+  build.delete(user_skills).where(and(eqParam(user_skills.user_id), eqParam(user_skills.id))),
   { expect: 1 },
 );
 

@@ -1,7 +1,7 @@
 // Users. Names and addresses are compared case-insensitively.
 import { and, asc, eq, ne, notExists, type SQL, sql } from "drizzle-orm";
 import type { Alone } from "../engine/alone.ts";
-import { build, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { organization_members, users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -24,7 +24,7 @@ const guard = <Values extends { id: string }>(condition: SQL | undefined, option
     build
       .update(users)
       .set({ deleted: false })
-      .where(and(given(users.id), alive, condition)),
+      .where(and(eqParam(users.id), alive, condition)),
     { expect: 1, ...options },
   );
 
@@ -32,7 +32,7 @@ export const findUser = query(
   build
     .select()
     .from(users)
-    .where(and(given(users.id), alive)),
+    .where(and(eqParam(users.id), alive)),
 );
 
 /** Site owners who may sign in. */
@@ -102,14 +102,14 @@ const findSeat = query(
   build
     .select({ id: users.id })
     .from(users)
-    .where(and(given(users.id), eq(users.has_ai_seat, true))),
+    .where(and(eqParam(users.id), eq(users.has_ai_seat, true))),
 );
 
 /**
  * Returns the statements that give a user a seat with their first chat; none if they have one, since writing users invalidates all cached
  * callers.
  */
-export const takeSeat = async (store: Pick<Store, "get">, id: string): Promise<Statement[]> =>
+export const assignSeat = async (store: Pick<Store, "get">, id: string): Promise<Statement[]> =>
   (await store.get(findSeat({ id }))) ? [] : [updateUser(id, { has_ai_seat: true })];
 
 /** Records that the user was active. Reactivates a dormant account; a suspended one stays suspended. */
@@ -120,7 +120,7 @@ export const touchUser = statement<{ id: string; now: number }>(
       last_seen_at: sql.placeholder("now") as never,
       status: sql`case ${users.status} when 'dormant' then 'active' else ${users.status} end`,
     })
-    .where(given(users.id)),
+    .where(eqParam(users.id)),
 );
 
 /**
@@ -131,7 +131,7 @@ export const guardUser = statement<{ id: string }>(
   build
     .update(users)
     .set({ deleted: true })
-    .where(and(given(users.id), eq(users.deleted, true))),
+    .where(and(eqParam(users.id), eq(users.deleted, true))),
   { expect: 0, alone: "users", touches: [] },
 );
 
@@ -142,7 +142,7 @@ export const deleteUser = statement<{ id: string; now: number }>(
     .set({ deleted: true, updated_at: sql.placeholder("now") as never })
     .where(
       and(
-        given(users.id),
+        eqParam(users.id),
         alive,
         notExists(
           build
@@ -171,7 +171,7 @@ export const findOtherOwner = query(
  * A guard: rejects the batch as `stale` when the password was changed since this hash was compared. Comparing is slow, and the old password
  * must not sign anyone in after a change.
  */
-export const guardPassword = guard<{ id: string; password_hash: string }>(given(users.password_hash));
+export const guardPassword = guard<{ id: string; password_hash: string }>(eqParam(users.password_hash));
 
 /** A guard: rejects the batch as `stale` when this user was given a role of the site or of an organization. */
 export const guardWithoutRoles = guard<{ id: string }>(

@@ -1,6 +1,6 @@
 // Changes of a workspace's deadline and the server's automatic actions. Written by the workspace actor, read by its activity page.
 import { desc, sql } from "drizzle-orm";
-import { build, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, insertInto, query, type Statement, statement } from "../engine/sql.ts";
 import { workspace_activity } from "../schema/workspaces.ts";
 
 export type WorkspaceActivityRow = Omit<typeof workspace_activity.$inferSelect, "id">;
@@ -16,7 +16,7 @@ const prune = statement<{ workspace_id: string }>(
 );
 
 /** Adds an entry and deletes the oldest ones. */
-export const keepActivity = (row: WorkspaceActivityRow): Statement[] => [
+export const insertActivity = (row: WorkspaceActivityRow): Statement[] => [
   insert(row),
   prune({ workspace_id: row.workspace_id }),
 ];
@@ -26,7 +26,7 @@ export const listActivity = query(
   build
     .select()
     .from(workspace_activity)
-    .where(given(workspace_activity.workspace_id))
+    .where(eqParam(workspace_activity.workspace_id))
     .orderBy(desc(workspace_activity.id))
     .limit(MAX_ACTIVITIES),
 );

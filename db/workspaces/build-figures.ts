@@ -3,7 +3,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Query } from "../engine/sql.ts";
 
 /** Times in milliseconds, [from, to); `step` is the length of an interval; `templates` undefined: all. */
-export type FiguresOf = {
+export type FigureRange = {
   readonly from: number;
   readonly to: number;
   readonly step: number;
@@ -54,7 +54,7 @@ const toSql = (group: string): string => `
 /** Builds that started workspaces of people, excluding prebuilds. One row per group with any. */
 export const sumBuilds = (
   by: keyof typeof GROUPS,
-  { from, to, step, templates, changed_at, forward }: FiguresOf,
+  { from, to, step, templates, changed_at, forward }: FigureRange,
 ): Query<BuildFigures & { readonly slot: string }> => ({
   sql: toSql(GROUPS[by]),
   params: [

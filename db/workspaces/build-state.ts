@@ -7,12 +7,12 @@ const toSealContext = (workspace_id: string): string => `build_state:${workspace
 /** Provisioners whose states are encrypted. */
 const SEALED = new Set(["terraform", "external"]);
 
-type Sealed = { readonly place?: string; readonly sealed: string };
+type SealedState = { readonly place?: string; readonly sealed: string };
 
-const splitState = (text: string): Partial<Sealed> => {
+const splitState = (text: string): Partial<SealedState> => {
   if (!text.startsWith("{")) return {};
   try {
-    return JSON.parse(text) as Partial<Sealed>;
+    return JSON.parse(text) as Partial<SealedState>;
   } catch {
     return {};
   }
@@ -27,7 +27,7 @@ export const sealState = (
   if (state === null || !SEALED.has(provisioner)) return state;
   const { place } = splitState(state);
   const sealed = encryption.seal(Bun.gzipSync(state).toBase64(), toSealContext(workspace_id));
-  return JSON.stringify({ ...(typeof place === "string" ? { place } : {}), sealed } satisfies Sealed);
+  return JSON.stringify({ ...(typeof place === "string" ? { place } : {}), sealed } satisfies SealedState);
 };
 
 /** Decrypts an encrypted state, and returns any other unchanged. Throws `UnsealError`. */

@@ -1,7 +1,7 @@
 // Builds of workspaces: reads by key and number, and the statements of the workspace actor.
 import { and, asc, desc, eq, isNull, lt, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_build_parameters, workspace_builds, workspaces } from "../schema/workspaces.ts";
 
@@ -14,7 +14,7 @@ export const listBuildParameters = query(
   build
     .select({ name: workspace_build_parameters.name, value: workspace_build_parameters.value })
     .from(workspace_build_parameters)
-    .where(given(workspace_build_parameters.build_id))
+    .where(eqParam(workspace_build_parameters.build_id))
     .orderBy(asc(workspace_build_parameters.name)),
 );
 
@@ -26,7 +26,7 @@ const openBuilds = () =>
     .innerJoin(workspace_builds, eq(workspace_builds.job_id, jobs.id));
 
 /** Builds with an open job, oldest first, resumed at startup. */
-export const listOpenBuilds = ofParts(
+export const listOpenBuilds = forParts(
   query(openBuilds().where(isOpen).orderBy(asc(jobs.created_at))),
   query(
     openBuilds()
@@ -47,7 +47,7 @@ export const listRunning = query(
       and(
         eq(workspaces.deleted, false),
         eq(workspace_builds.transition, "start"),
-        given(jobs.provisioner),
+        eqParam(jobs.provisioner),
         eq(jobs.error, ""),
         isNull(jobs.canceled_at),
         sql`${jobs.completed_at} is not null`,
@@ -63,7 +63,7 @@ export const findBuildByNumber = query(
   build
     .select({ id: workspace_builds.id })
     .from(workspace_builds)
-    .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
+    .where(and(eqParam(workspace_builds.workspace_id), eqParam(workspace_builds.build_number))),
 );
 
 /** IDs of a page of builds with numbers below this one, newest first: {workspace_id, below, since, limit, offset}. */
@@ -73,7 +73,7 @@ export const listBuildIds = query(
     .from(workspace_builds)
     .where(
       and(
-        given(workspace_builds.workspace_id),
+        eqParam(workspace_builds.workspace_id),
         lt(workspace_builds.build_number, sql.placeholder("below")),
         sql`${workspace_builds.created_at} > ${sql.placeholder("since")}`,
       ),

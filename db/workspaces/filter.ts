@@ -48,14 +48,14 @@ export type WorkspaceFilter = {
 };
 
 /** A condition with the parameters of its question marks. */
-export type Part = { readonly sql: string; readonly params: readonly Value[] };
+export type SqlCondition = { readonly sql: string; readonly params: readonly Value[] };
 
-const part = (sql: string, ...params: Value[]): Part => ({ sql, params });
+const toCondition = (sql: string, ...params: Value[]): SqlCondition => ({ sql, params });
 const list = (values: readonly string[]): string => JSON.stringify(values);
-const AMONG = "in (select value from json_each(?))";
+const IN_LIST = "in (select value from json_each(?))";
 
-const agentStatus = ({ now, silence_ms }: WorkspaceFilter): Part =>
-  part(
+const agentStatus = ({ now, silence_ms }: WorkspaceFilter): SqlCondition =>
+  toCondition(
     `case
   when a.first_connected_at is null or a.last_connected_at is null then case
     when a.connection_timeout_seconds > 0 and ? - a.created_at > a.connection_timeout_seconds * 1000 then 'timeout'
@@ -68,21 +68,21 @@ const agentStatus = ({ now, silence_ms }: WorkspaceFilter): Part =>
     silence_ms,
   );
 
-const SHOWN_AGENTS = "from agents a where a.build_id = w.latest_build_id";
+const FROM_LATEST_AGENTS = "from agents a where a.build_id = w.latest_build_id";
 
 /** Only running workspaces have agents that are shown. */
-const hasUnhealthyAgent = (filter: WorkspaceFilter): Part => {
+const hasUnhealthyAgent = (filter: WorkspaceFilter): SqlCondition => {
   const status = agentStatus(filter);
-  return part(
-    `(+w.status = 'running' and exists (select 1 ${SHOWN_AGENTS} and a.parent_id is null and (a.lifecycle_state in
+  return toCondition(
+    `(+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and a.parent_id is null and (a.lifecycle_state in
     ('start_error', 'shutting_down', 'shutdown_timeout', 'shutdown_error', 'off')
     or ${status.sql} in ('timeout', 'disconnected'))))`,
     ...status.params,
   );
 };
 
-const ofVersion = (column: "has_ai_task" | "has_external_agent", yes: boolean): Part =>
-  part(
+const hasVersionFlag = (column: "has_ai_task" | "has_external_agent", yes: boolean): SqlCondition =>
+  toCondition(
     `(select v.${column} from workspace_builds b join template_versions v on v.id = b.template_version_id
   where b.id = w.latest_build_id) = ?`,
     yes ? 1 : 0,
@@ -92,24 +92,24 @@ const ofVersion = (column: "has_ai_task" | "has_external_agent", yes: boolean): 
 const isShared = (row: string): string => `(${row}.user_acl <> '{}' or ${row}.group_acl <> '{}')`;
 
 /** The group of all members has the organization's ID (rule SH-3). */
-const sharedWithGroup = (text: string): Part[] => {
+const isSharedWithGroup = (text: string): SqlCondition[] => {
   const [first = "", second] = text.toLowerCase().split("/");
   const name = second ?? first;
   return [
-    part(`${isShared("w")} and w.group_acl <> '{}'`),
+    toCondition(`${isShared("w")} and w.group_acl <> '{}'`),
     ...(second === undefined
       ? []
       : [
-          part(
+          toCondition(
             "w.organization_id in (select o.id from organizations o where lower(o.name) = ? or o.id = ?)",
             first,
             first,
           ),
         ]),
     ...(name === EVERYONE.toLowerCase()
-      ? [part("exists (select 1 from json_each(w.group_acl) e where e.key = w.organization_id)")]
+      ? [toCondition("exists (select 1 from json_each(w.group_acl) e where e.key = w.organization_id)")]
       : [
-          part(
+          toCondition(
             `exists (select 1 from json_each(w.group_acl) e where e.key = ? or e.key in
   (select g.id from groups g where g.organization_id = w.organization_id and lower(g.name) = ?))`,
             name,
@@ -119,8 +119,8 @@ const sharedWithGroup = (text: string): Part[] => {
   ];
 };
 
-const sharedWithUser = (who: string): Part =>
-  part(
+const isSharedWithUser = (who: string): SqlCondition =>
+  toCondition(
     `${isShared("w")} and exists (select 1 from json_each(w.user_acl) e
   join users su on su.id = e.key where su.deleted = 0 and (su.id = ? or lower(su.username) = lower(?)))`,
     who,
@@ -128,109 +128,111 @@ const sharedWithUser = (who: string): Part =>
   );
 
 /** The caller's own workspaces and those shared with them, using indexes. */
-const ownOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): Part =>
-  part(
+const isOwnOrShared = ({ user_id, member_of, groups }: Exclude<Scope, "all">): SqlCondition =>
+  toCondition(
     `w.id in (select own.id from workspaces own where own.owner_id = ? union all
-  select s.id from workspaces s where s.organization_id ${AMONG} and ${isShared("s")}
-  and (s.user_acl ->> ? is not null or exists (select 1 from json_each(s.group_acl) e where e.key ${AMONG})))`,
+  select s.id from workspaces s where s.organization_id ${IN_LIST} and ${isShared("s")}
+  and (s.user_acl ->> ? is not null or exists (select 1 from json_each(s.group_acl) e where e.key ${IN_LIST})))`,
     user_id,
     list(member_of),
     user_id,
     list(groups),
   );
 
-const both = (a: Part, b: Part): Part => part(`${a.sql} and ${b.sql}`, ...a.params, ...b.params);
+const andConditions = (a: SqlCondition, b: SqlCondition): SqlCondition =>
+  toCondition(`${a.sql} and ${b.sql}`, ...a.params, ...b.params);
 
 /** Returns what the caller may see as mutually exclusive conditions: everything in some organizations, and their other workspaces. */
-export const toScopes = ({ scope, ...filter }: WorkspaceFilter): Part[] => {
-  if (scope === "all") return [part("true")];
+export const toScopes = ({ scope, ...filter }: WorkspaceFilter): SqlCondition[] => {
+  if (scope === "all") return [toCondition("true")];
   const { organizations, only } = scope;
-  const own = only === undefined ? ownOrShared(scope) : both(ownOrShared(scope), part("w.id = ?", only));
+  const own =
+    only === undefined ? isOwnOrShared(scope) : andConditions(isOwnOrShared(scope), toCondition("w.id = ?", only));
   if (organizations.length === 0) return [own];
   const managed = list(organizations);
-  const else_ = part(
+  const else_ = toCondition(
     `${own.sql} and +w.organization_id not in (select value from json_each(?))`,
     ...own.params,
     managed,
   );
-  return [part(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${AMONG}`, managed), else_];
+  return [toCondition(`${isNarrow({ scope, ...filter }) ? "+" : ""}w.organization_id ${IN_LIST}`, managed), else_];
 };
 
 /** Returns the same as one condition. */
-export const toScope = (filter: WorkspaceFilter): Part => {
+export const toScope = (filter: WorkspaceFilter): SqlCondition => {
   const parts = toScopes(filter);
-  const [first = part("false")] = parts;
+  const [first = toCondition("false")] = parts;
   if (parts.length === 1) return first;
   // Used only as a filter; plain columns would tempt the planner to start with it.
   const seen = parts.map(({ sql }) => `(${sql.replace(/^w\.organization_id/, "+w.organization_id")})`);
-  return part(`(${seen.join(" or ")})`, ...parts.flatMap(({ params }) => params));
+  return toCondition(`(${seen.join(" or ")})`, ...parts.flatMap(({ params }) => params));
 };
 
 /** Returns whether few rows match, so that they should be found first. The status alone does not qualify. */
 export const isNarrow = (filter: WorkspaceFilter): boolean =>
   (filter.scope !== "all" && filter.scope.organizations.length === 0) ||
-  NARROW.some((key) => filter[key] !== undefined) ||
+  NARROW_FILTERS.some((key) => filter[key] !== undefined) ||
   filter.shared === true ||
   filter.dormant;
 
-const NARROW = [
+const NARROW_FILTERS = [
   ...(["ids", "owner_id", "owner", "template", "last_used_after", "last_used_before"] as const),
   ...(["shared_with_user", "shared_with_group"] as const),
 ];
 
 /** Returns all conditions except access; never empty. A unary plus keeps SQLite from starting with that column. */
-export const toConditions = (filter: WorkspaceFilter): Part[] => {
-  const given = <T>(value: T | undefined, make: (value: T) => Part | Part[]): Part[] =>
+export const toConditions = (filter: WorkspaceFilter): SqlCondition[] => {
+  const ifDefined = <T>(value: T | undefined, make: (value: T) => SqlCondition | SqlCondition[]): SqlCondition[] =>
     value === undefined ? [] : [make(value)].flat();
   const { status } = filter;
   return [
     // Deleted workspaces are listed only on request.
-    ...(status === "deleted" ? [] : [part("w.deleted = 0")]),
-    part(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
-    ...given(status, (text) => part(`${isNarrow(filter) ? "+" : ""}w.status = ?`, text)),
-    ...given(filter.ids, (ids) => part(`w.id ${AMONG}`, list(ids))),
-    ...given(filter.owner_id, (id) => part("w.owner_id = ?", id)),
-    ...given(filter.owner, (name) =>
-      part("w.owner_id in (select n.id from users n where lower(n.username) = lower(?))", name),
+    ...(status === "deleted" ? [] : [toCondition("w.deleted = 0")]),
+    toCondition(filter.dormant ? "w.dormant_at is not null" : "w.dormant_at is null"),
+    ...ifDefined(status, (text) => toCondition(`${isNarrow(filter) ? "+" : ""}w.status = ?`, text)),
+    ...ifDefined(filter.ids, (ids) => toCondition(`w.id ${IN_LIST}`, list(ids))),
+    ...ifDefined(filter.owner_id, (id) => toCondition("w.owner_id = ?", id)),
+    ...ifDefined(filter.owner, (name) =>
+      toCondition("w.owner_id in (select n.id from users n where lower(n.username) = lower(?))", name),
     ),
-    ...given(filter.template, (name) =>
-      part("w.template_id in (select t.id from templates t where lower(t.name) = lower(?))", name),
+    ...ifDefined(filter.template, (name) =>
+      toCondition("w.template_id in (select t.id from templates t where lower(t.name) = lower(?))", name),
     ),
-    ...given(filter.organization, (name) =>
-      part(
+    ...ifDefined(filter.organization, (name) =>
+      toCondition(
         "w.organization_id in (select o.id from organizations o where o.id = ? or lower(o.name) = lower(?))",
         name,
         name,
       ),
     ),
-    ...given(filter.name, (text) => part("instr(lower(w.name), lower(?)) > 0", text)),
-    ...given(filter.has_agent, (statuses) => {
+    ...ifDefined(filter.name, (text) => toCondition("instr(lower(w.name), lower(?)) > 0", text)),
+    ...ifDefined(filter.has_agent, (statuses) => {
       const of = agentStatus(filter);
-      const has = `+w.status = 'running' and exists (select 1 ${SHOWN_AGENTS} and ${of.sql} ${AMONG})`;
-      return part(has, ...of.params, list(statuses));
+      const has = `+w.status = 'running' and exists (select 1 ${FROM_LATEST_AGENTS} and ${of.sql} ${IN_LIST})`;
+      return toCondition(has, ...of.params, list(statuses));
     }),
-    ...given(filter.last_used_after, (at) => part("w.last_used_at > ?", at)),
-    ...given(filter.last_used_before, (at) => part("w.last_used_at < ?", at)),
-    ...given(filter.outdated, (yes) =>
-      part(
+    ...ifDefined(filter.last_used_after, (at) => toCondition("w.last_used_at > ?", at)),
+    ...ifDefined(filter.last_used_before, (at) => toCondition("w.last_used_at < ?", at)),
+    ...ifDefined(filter.outdated, (yes) =>
+      toCondition(
         `(select b.template_version_id from workspace_builds b where b.id = w.latest_build_id)
   ${yes ? "<>" : "="} (select t.active_version_id from templates t where t.id = w.template_id)`,
       ),
     ),
-    ...given(filter.has_ai_task, (yes) => ofVersion("has_ai_task", yes)),
-    ...given(filter.has_external_agent, (yes) => ofVersion("has_external_agent", yes)),
-    ...given(filter.healthy, (yes) => {
+    ...ifDefined(filter.has_ai_task, (yes) => hasVersionFlag("has_ai_task", yes)),
+    ...ifDefined(filter.has_external_agent, (yes) => hasVersionFlag("has_external_agent", yes)),
+    ...ifDefined(filter.healthy, (yes) => {
       const sick = hasUnhealthyAgent(filter);
-      return yes ? part(`not ${sick.sql}`, ...sick.params) : sick;
+      return yes ? toCondition(`not ${sick.sql}`, ...sick.params) : sick;
     }),
-    ...given(filter.shared, (yes) => part(yes ? isShared("w") : `not ${isShared("w")}`)),
-    ...given(filter.shared_with_user, sharedWithUser),
-    ...given(filter.shared_with_group, sharedWithGroup),
+    ...ifDefined(filter.shared, (yes) => toCondition(yes ? isShared("w") : `not ${isShared("w")}`)),
+    ...ifDefined(filter.shared_with_user, isSharedWithUser),
+    ...ifDefined(filter.shared_with_group, isSharedWithGroup),
     ...(filter.parameters ?? []).map(({ name, value }) => {
       const same = value === undefined ? "" : "and lower(p.value) = lower(?)";
       const has = `exists (select 1 from workspace_build_parameters p
   where p.build_id = w.latest_build_id and lower(p.name) = lower(?) ${same})`;
-      return part(has, name, ...(value === undefined ? [] : [value]));
+      return toCondition(has, name, ...(value === undefined ? [] : [value]));
     }),
   ];
 };

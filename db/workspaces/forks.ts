@@ -1,8 +1,8 @@
 // Forks of workspaces: their rows, and the progress of their copies. Written by the keeper of forks (actors/forks/keeper.ts), except the
 // first row, which is part of the snapshot's batch.
 import { and, desc, eq, inArray, isNull, max, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { chats, messages } from "../schema/chats.ts";
 import { workspace_forks } from "../schema/forks.ts";
 import { jobs } from "../schema/jobs.ts";
@@ -19,7 +19,7 @@ export const listForks = query(
   build
     .select()
     .from(workspace_forks)
-    .where(given(workspace_forks.workspace_id))
+    .where(eqParam(workspace_forks.workspace_id))
     .orderBy(desc(workspace_forks.created_at), desc(workspace_forks.id))
     .limit(sql.placeholder("limit")),
 );
@@ -29,13 +29,13 @@ export const listForksUnderWay = query(
   build
     .select({ id: workspace_forks.id })
     .from(workspace_forks)
-    .where(and(given(workspace_forks.workspace_id), isOpen)),
+    .where(and(eqParam(workspace_forks.workspace_id), isOpen)),
 );
 
 const open = () => build.select({ id: workspace_forks.id }).from(workspace_forks);
 
 /** Forks that are being created, resumed at startup. */
-export const listOpenForks = ofParts(
+export const listOpenForks = forParts(
   query(open().where(isOpen)),
   query(
     open()
@@ -60,7 +60,7 @@ export const listBuildsOfFork = query(
     .from(workspace_builds)
     .innerJoin(workspaces, eq(workspaces.id, workspace_builds.workspace_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
-    .where(given(workspace_builds.restored_snapshot_id)),
+    .where(eqParam(workspace_builds.restored_snapshot_id)),
 );
 
 /** An owner's chats in a workspace with their newest messages, most recently used first: {workspace_id, owner_id, limit}. */
@@ -70,7 +70,12 @@ export const listChatsToCopy = query(
     .from(chats)
     .innerJoin(messages, eq(messages.chat, chats.key))
     .where(
-      and(given(chats.workspace_id), given(chats.owner_id), eq(chats.archived, false), isNull(chats.parent_chat_id)),
+      and(
+        eqParam(chats.workspace_id),
+        eqParam(chats.owner_id),
+        eq(chats.archived, false),
+        isNull(chats.parent_chat_id),
+      ),
     )
     .groupBy(chats.id, chats.updated_at)
     .orderBy(desc(chats.updated_at))

@@ -2,8 +2,8 @@
 // (actors/home-backups/keeper.ts), except the first row of a requested one.
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, deleteBy, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts, withParts } from "../parts.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts, withParts } from "../parts.ts";
 import { home_backups } from "../schema/home-backups.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_snapshots } from "../schema/snapshots.ts";
@@ -20,7 +20,7 @@ export const listHomeBackups = query(
   build
     .select()
     .from(home_backups)
-    .where(given(home_backups.workspace_id))
+    .where(eqParam(home_backups.workspace_id))
     .orderBy(desc(home_backups.created_at), desc(home_backups.id)),
 );
 
@@ -32,7 +32,7 @@ export const listFetchedNow = query(
     .where(and(eq(workspace_snapshots.status, "creating"), sql`${workspace_snapshots.home_backup_id} is not null`)),
 );
 
-const places = () =>
+const selectHomes = () =>
   build
     .select({
       id: workspaces.id,
@@ -50,9 +50,9 @@ const places = () =>
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id));
 
 /** A workspace and the provisioner of its files: {id}. */
-export const findHome = query(places().where(given(workspaces.id)));
-const asHome = findHome({ id: "" }).map;
-export type Home = ReturnType<typeof asHome>;
+export const findHome = query(selectHomes().where(eqParam(workspaces.id)));
+const toHome = findHome({ id: "" }).map;
+export type Home = ReturnType<typeof toHome>;
 
 /** Columns that identify the backup and its owner. */
 const IDENTITY = {
@@ -72,12 +72,12 @@ const open = (more?: SQL) =>
       .orderBy(asc(home_backups.created_at)),
   );
 
-const ofOwnParts = isAmongParts(workspaces.part);
+const isInOwnParts = isAmongParts(workspaces.part);
 
 /** Backups that are being created or deleted, oldest first. They are retried until done. */
-export const listOpenHomeBackups = ofParts(open(), open(ofOwnParts));
+export const listOpenHomeBackups = forParts(open(), open(isInOwnParts));
 
-const left = (more?: SQL) =>
+const queryLeft = (more?: SQL) =>
   query(
     build
       .select({ id: workspace_snapshots.id, workspace_id: workspace_snapshots.workspace_id })
@@ -94,7 +94,7 @@ const left = (more?: SQL) =>
   );
 
 /** Snapshots from which no backup is being copied anymore. */
-export const listLeftSnapshots = ofParts(left(), left(ofOwnParts));
+export const listLeftSnapshots = forParts(queryLeft(), queryLeft(isInOwnParts));
 
 /** There is an up-to-date backup: created since then, or of a workspace that has not run since. */
 const isCurrent = sql`exists (
@@ -114,9 +114,9 @@ const isKept = and(
   eq(templates.home_backups, true),
 );
 
-const due = (more?: SQL) =>
+const queryDue = (more?: SQL) =>
   query(
-    places()
+    selectHomes()
       .innerJoin(templates, eq(templates.id, workspaces.template_id))
       .where(and(isKept, isNotNull(jobs.completed_at), sql`not ${isCurrent}`, sql`not ${isTried}`, more))
       .orderBy(asc(workspaces.created_at))
@@ -124,9 +124,9 @@ const due = (more?: SQL) =>
   );
 
 /** Workspaces that are due for a backup: {location, since, tried_since}. */
-export const listDueHomes = withParts(due(), due(ofOwnParts));
+export const listDueHomes = withParts(queryDue(), queryDue(isInOwnParts));
 
-const unverified = (more?: SQL) =>
+const queryUnverified = (more?: SQL) =>
   query(
     build
       .select(IDENTITY)
@@ -136,7 +136,7 @@ const unverified = (more?: SQL) =>
         and(
           eq(home_backups.status, "ready"),
           eq(home_backups.error, ""),
-          given(home_backups.location),
+          eqParam(home_backups.location),
           sql`coalesce(${home_backups.verified_at}, ${home_backups.created_at}) <= ${sql.placeholder("before")}`,
           sql`not exists (select 1 from ${home_backups} b where b.workspace_id = ${home_backups.workspace_id}
             and b.status = 'ready' and b.created_at > ${home_backups.created_at})`,
@@ -148,9 +148,9 @@ const unverified = (more?: SQL) =>
   );
 
 /** The newest backup of each workspace that was not verified since: {location, before}. */
-export const listUnverifiedHomeBackups = withParts(unverified(), unverified(ofOwnParts));
+export const listUnverifiedHomeBackups = withParts(queryUnverified(), queryUnverified(isInOwnParts));
 
-const abandoned = (more?: SQL) =>
+const queryAbandoned = (more?: SQL) =>
   query(
     build
       .select({ id: home_backups.id, part: workspaces.part })
@@ -169,7 +169,7 @@ const abandoned = (more?: SQL) =>
   );
 
 /** Backups of workspaces that were permanently deleted before: {before}. */
-export const listAbandonedHomeBackups = withParts(abandoned(), abandoned(ofOwnParts));
+export const listAbandonedHomeBackups = withParts(queryAbandoned(), queryAbandoned(isInOwnParts));
 
 const isReady = sql`${home_backups.status} = 'ready'`;
 
@@ -218,8 +218,8 @@ export const listHomesWithBackups = query(
     .groupBy(workspaces.id, workspaces.name, users.username, workspaces.deleted, workspaces.created_at, jobs.tags)
     .limit(10_000),
 );
-const asStanding = listHomesWithBackups({}).map;
-export type HomeStanding = ReturnType<typeof asStanding>;
+const toStanding = listHomesWithBackups({}).map;
+export type HomeStanding = ReturnType<typeof toStanding>;
 
 /** Rejects the batch as `constraint` when one is already being created. */
 export const insertHomeBackup = insertInto(home_backups);

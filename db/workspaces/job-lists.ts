@@ -1,6 +1,6 @@
 // Provisioner jobs of an organization for lists, newest first, with what they are about.
 import { and, desc, eq, sql } from "drizzle-orm";
-import { build, given, query, type RowOfQuery } from "../engine/sql.ts";
+import { build, eqParam, query, type RowOfQuery } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
@@ -30,7 +30,7 @@ export const listJobsByOrganization = query(
   selectJobs()
     .where(
       and(
-        given(jobs.organization_id),
+        eqParam(jobs.organization_id),
         sql`(${sql.placeholder("initiator")} = '' or ${jobs.initiator_id} = ${sql.placeholder("initiator")})`,
       ),
     )
@@ -39,5 +39,5 @@ export const listJobsByOrganization = query(
 );
 
 /** Parameters: {organization_id, id}. */
-export const findJobInOrganization = query(selectJobs().where(and(given(jobs.organization_id), given(jobs.id))));
+export const findJobInOrganization = query(selectJobs().where(and(eqParam(jobs.organization_id), eqParam(jobs.id))));
 export type ListedJob = RowOfQuery<typeof findJobInOrganization>;

@@ -1,7 +1,7 @@
 // Provisioner jobs and their logs: template imports and workspace builds. Rows are written only by the job's owner (the workspace or
 // template-version actor); reads are by key, except the list of open jobs at startup.
 import { and, asc, desc, gt, lt, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
 import { job_logs, jobs } from "../schema/jobs.ts";
 
 export type JobRow = typeof jobs.$inferSelect;
@@ -21,7 +21,7 @@ export const updateJob = updateBy(jobs, jobs.id);
 export const insertJobLogs = insertInto(job_logs);
 
 const page = and(
-  given(job_logs.job),
+  eqParam(job_logs.job),
   gt(job_logs.id, sql.placeholder("after")),
   lt(job_logs.id, sql.placeholder("before")),
 );
@@ -36,7 +36,7 @@ export const findLastJobLog = query(
   build
     .select({ output: job_logs.output })
     .from(job_logs)
-    .where(given(job_logs.job))
+    .where(eqParam(job_logs.job))
     .orderBy(desc(job_logs.id))
     .limit(1),
 );

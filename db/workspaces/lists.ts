@@ -3,22 +3,22 @@
 // a page of a long list cheap: people by name, then the workspaces of each by name.
 
 import type { Query } from "../engine/sql.ts";
-import { isNarrow, type Part, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
+import { isNarrow, type SqlCondition, toConditions, toScope, toScopes, type WorkspaceFilter } from "./filter.ts";
 
 /** At most `limit` rows; `favorites_of` is the viewer. With `after`: those with greater IDs, in the order of IDs. */
-export type Wanted = { readonly favorites_of: string; readonly limit: number; readonly after?: string | undefined };
+export type PageInput = { readonly favorites_of: string; readonly limit: number; readonly after?: string | undefined };
 
 type Rank = "favorites" | "running" | "others";
 
 /** Statuses that most workspaces have. */
-const COMMON = ["running", "stopped"];
+const COMMON_STATUSES = ["running", "stopped"];
 
 /** A part of a name this long matches few workspaces. Their index contains all names. */
 const isName = ({ name = "", status }: WorkspaceFilter): boolean => name.length >= 3 && status === undefined;
 
 /** Few matches are found first and then sorted. Otherwise, iterates over people by name until the page is full. */
 const isFew = (filter: WorkspaceFilter): boolean =>
-  isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON.includes(filter.status));
+  isNarrow(filter) || isName(filter) || (filter.status !== undefined && !COMMON_STATUSES.includes(filter.status));
 
 /** A row of a page: an ID, or in the first row the number of workspaces on all pages. */
 type PageRow = { readonly id: string | null; readonly count: number };
@@ -27,12 +27,12 @@ type PageRow = { readonly id: string | null; readonly count: number };
  * Returns the number of matches, and the IDs of the first `limit` of them: the viewer's favorites, running ones, and the rest, each by
  * owner and name; or those after a cursor. A single statement, so that a workspace whose rank changes concurrently appears exactly once.
  */
-export const pageOfWorkspaces = (filter: WorkspaceFilter, wanted: Wanted): Query<PageRow> => {
+export const listWorkspacePage = (filter: WorkspaceFilter, wanted: PageInput): Query<PageRow> => {
   const { after } = wanted;
   const found =
     after === undefined
-      ? listRanks(filter).map((rank) => rankedIds(filter, rank, wanted))
-      : [idsAfter(filter, after, wanted.limit)];
+      ? listRanks(filter).map((rank) => selectRankedIds(filter, rank, wanted))
+      : [selectIdsAfter(filter, after, wanted.limit)];
   const parts = [count(filter), ...found];
   return {
     sql: `${parts.map(({ sql }) => sql).join("\nunion all ")}\nlimit ?`,
@@ -47,11 +47,11 @@ const listRanks = ({ status }: WorkspaceFilter): readonly Rank[] => {
   return status === "running" ? ["favorites", "running"] : ["favorites", "others"];
 };
 
-const IS_AFTER = "w.id > ?";
+const AFTER_ID = "w.id > ?";
 
 /** Ordered by ID, which never changes, so that each workspace is on exactly one page even if its status changes. */
-const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part => {
-  const parts: Part[] = [...toConditions(filter), toScope(filter), { sql: IS_AFTER, params: [after] }];
+const selectIdsAfter = (filter: WorkspaceFilter, after: string, limit: number): SqlCondition => {
+  const parts: SqlCondition[] = [...toConditions(filter), toScope(filter), { sql: AFTER_ID, params: [after] }];
   return {
     sql: `select id, 0 from (select w.id from workspaces w ${chooseIndex(filter)}
       where ${parts.map((part) => part.sql).join(" and ")} order by w.id limit ?)`,
@@ -59,11 +59,11 @@ const idsAfter = (filter: WorkspaceFilter, after: string, limit: number): Part =
   };
 };
 
-const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part => {
+const selectRankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: PageInput): SqlCondition => {
   const isMarked = rank === "favorites";
   const mine = `${isMarked ? "" : "not "}(${isMarked ? "" : "+"}w.owner_id = ? and w.favorite = 1)`;
   const byName = !isMarked && !isFew(filter);
-  const parts: Part[] = [
+  const parts: SqlCondition[] = [
     ...toConditions(filter),
     toScope(filter),
     { sql: mine, params: [wanted.favorites_of] },
@@ -81,7 +81,7 @@ const rankedIds = (filter: WorkspaceFilter, rank: Rank, wanted: Wanted): Part =>
   };
 };
 
-const selectRank = (rank: Rank, byName: boolean): Part => ({
+const selectRank = (rank: Rank, byName: boolean): SqlCondition => ({
   sql: `${byName ? "" : "+"}w.status ${rank === "running" ? "=" : "<>"} 'running'`,
   params: [],
 });
@@ -95,7 +95,7 @@ const chooseIndex = (filter: WorkspaceFilter): string => {
   return isName(filter) && !isNarrow(filter) ? "indexed by workspaces_alive" : "";
 };
 
-const count = (filter: WorkspaceFilter): Part => {
+const count = (filter: WorkspaceFilter): SqlCondition => {
   const all = toConditions(filter);
   const whole = !isNarrow(filter) && filter.status === undefined && filter.scope === "all";
   const index = whole ? "indexed by workspaces_alive" : chooseIndex(filter);

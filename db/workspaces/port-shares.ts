@@ -2,7 +2,7 @@
 // current maximum, even before a lowered one has reached every workspace (rule SH-12).
 import { and, asc, eq, exists, or, type SQL, sql } from "drizzle-orm";
 import { SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { build, deleteBy, findBy, given, query, statement } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, findBy, query, statement } from "../engine/sql.ts";
 import { agent_apps, agents } from "../schema/agents.ts";
 import { port_shares } from "../schema/port-shares.ts";
 import { templates } from "../schema/templates.ts";
@@ -33,7 +33,7 @@ export const listPortShares = query(
     .from(port_shares)
     .innerJoin(workspaces, eq(workspaces.id, port_shares.workspace_id))
     .innerJoin(templates, eq(templates.id, workspaces.template_id))
-    .where(given(port_shares.workspace_id))
+    .where(eqParam(port_shares.workspace_id))
     .orderBy(asc(port_shares.port), asc(port_shares.agent_name)),
 );
 
@@ -73,18 +73,18 @@ export const listWorkspacesAboveLevel = query(
     .limit(10_000),
 );
 
-const place = sql.placeholder;
+const param = sql.placeholder;
 
 /** Inserts a share, or replaces that of the same agent and port. */
 export const savePortShare = statement<PortShareRow>(
   build
     .insert(port_shares)
     .values({
-      workspace_id: place("workspace_id"),
-      agent_name: place("agent_name"),
-      port: place("port"),
-      protocol: place("protocol"),
-      share_level: place("share_level"),
+      workspace_id: param("workspace_id"),
+      agent_name: param("agent_name"),
+      port: param("port"),
+      protocol: param("protocol"),
+      share_level: param("share_level"),
     })
     .onConflictDoUpdate({
       target: [port_shares.workspace_id, port_shares.agent_name, port_shares.port],
@@ -95,7 +95,7 @@ export const savePortShare = statement<PortShareRow>(
 export const deletePortShare = statement<Pick<PortShareRow, "workspace_id" | "agent_name" | "port">>(
   build
     .delete(port_shares)
-    .where(and(given(port_shares.workspace_id), given(port_shares.agent_name), given(port_shares.port))),
+    .where(and(eqParam(port_shares.workspace_id), eqParam(port_shares.agent_name), eqParam(port_shares.port))),
 );
 
 /** Deletes all shares of a deleted workspace. */
@@ -106,6 +106,6 @@ export const guardShareLevel = statement<{ id: string; level: ShareLevel }>(
   build
     .update(templates)
     .set({ max_port_share_level: sql`${templates.max_port_share_level}` })
-    .where(and(given(templates.id), eq(templates.max_port_share_level, place("level")))),
+    .where(and(eqParam(templates.id), eq(templates.max_port_share_level, param("level")))),
   { expect: 1 },
 );

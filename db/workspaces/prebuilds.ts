@@ -1,13 +1,13 @@
 // Prebuilds: those of a template, those that can be claimed, and when a template's prebuilds are checked.
 import { and, asc, eq, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, given, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, query, type RowOfQuery, type Statement, statement } from "../engine/sql.ts";
 import type { Store } from "../engine/store.ts";
 import { setTimer } from "../engine/timers.ts";
 import { agents } from "../schema/agents.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
-import { findSetting, putSetting } from "../settings.ts";
+import { findSetting, upsertSetting } from "../settings.ts";
 
 // A literal instead of a parameter, because the index of names by owner contains only workspaces that are not deleted.
 const unclaimed = and(eq(workspaces.owner_id, PREBUILDS_USER_ID), sql`${workspaces.deleted} = 0`);
@@ -29,7 +29,7 @@ export const listPrebuilds = query(
     .from(workspaces)
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
-    .where(and(unclaimed, given(workspaces.template_id)))
+    .where(and(unclaimed, eqParam(workspaces.template_id)))
     .orderBy(asc(workspaces.created_at), asc(workspaces.id)),
 );
 export type PrebuildRow = RowOfQuery<typeof listPrebuilds>;
@@ -64,15 +64,15 @@ export const findBuildInitiator = query(
   build
     .select({ initiator_id: workspace_builds.initiator_id })
     .from(workspace_builds)
-    .where(and(given(workspace_builds.workspace_id), given(workspace_builds.build_number))),
+    .where(and(eqParam(workspace_builds.workspace_id), eqParam(workspace_builds.build_number))),
 );
 
 /** Assigns a prebuild to an owner. Rejected as stale when it is no longer unclaimed (rule PB-7). */
-export const takePrebuild = statement<{ id: string; owner_id: string; name: string }>(
+export const claimPrebuildRow = statement<{ id: string; owner_id: string; name: string }>(
   build
     .update(workspaces)
     .set({ owner_id: sql.placeholder("owner_id") as never, name: sql.placeholder("name") as never })
-    .where(and(given(workspaces.id), unclaimed)),
+    .where(and(eqParam(workspaces.id), unclaimed)),
   { expect: 1 },
 );
 
@@ -95,7 +95,8 @@ const PAUSED = "prebuilds_paused";
 export const readPrebuildsPaused = async (store: Pick<Store, "get">): Promise<boolean> =>
   (await store.get(findSetting({ key: PAUSED })))?.value === "true";
 
-export const putPrebuildsPaused = (paused: boolean): Statement => putSetting({ key: PAUSED, value: String(paused) });
+export const upsertPrebuildsPaused = (paused: boolean): Statement =>
+  upsertSetting({ key: PAUSED, value: String(paused) });
 
 /** The same, unless an earlier check is scheduled. */
 export const schedulePrebuildCheckBy = (template_id: string, due: number): Statement => ({

@@ -1,6 +1,6 @@
 // The daily cost of a user's workspaces in an organization, and the guard that keeps a build within their groups' allowances.
 import { and, eq, sql } from "drizzle-orm";
-import { build, given, query, statement } from "../engine/sql.ts";
+import { build, eqParam, query, statement } from "../engine/sql.ts";
 import { group_members, groups } from "../schema/groups.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
 
@@ -10,7 +10,7 @@ export const sumDailyCost = query(
     .select({ consumed: sql<number>`coalesce(sum(${workspace_builds.daily_cost}), 0)` })
     .from(workspaces)
     .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
-    .where(and(given(workspaces.owner_id), given(workspaces.organization_id), eq(workspaces.deleted, false))),
+    .where(and(eqParam(workspaces.owner_id), eqParam(workspaces.organization_id), eq(workspaces.deleted, false))),
 );
 
 const others = sql`(select coalesce(sum(b.daily_cost), 0) from ${workspaces} w join ${workspace_builds} b on b.id = w.latest_build_id

@@ -1,6 +1,6 @@
 // Resources created by builds. Rows are written when a build starts and shown once it has succeeded.
 import { asc, sql } from "drizzle-orm";
-import { build, deleteBy, given, insertInto, query } from "../engine/sql.ts";
+import { build, deleteBy, eqParam, insertInto, query } from "../engine/sql.ts";
 import { workspace_resources } from "../schema/workspaces.ts";
 
 // By the lowest position among its agents, then by name (facts/platform 2.5); resources without an agent come last.
@@ -16,7 +16,7 @@ export const listResources = query(
   build
     .select()
     .from(workspace_resources)
-    .where(given(workspace_resources.job_id))
+    .where(eqParam(workspace_resources.job_id))
     .orderBy(...order),
 );
 

@@ -27,7 +27,7 @@ export const findScheduleRules = query(
     .innerJoin(users, eq(users.id, sql.placeholder("owner_id")))
     .where(eq(templates.id, sql.placeholder("template_id"))),
 );
-const mapped = findScheduleRules({ template_id: "", owner_id: "" }).map;
+const toScheduleRules = findScheduleRules({ template_id: "", owner_id: "" }).map;
 
 /** Plain data: a template's schedule settings with status and quiet hours of the workspace's owner. */
-export type ScheduleRules = Readonly<ReturnType<typeof mapped>>;
+export type ScheduleRules = Readonly<ReturnType<typeof toScheduleRules>>;

@@ -1,7 +1,7 @@
 // Organizations in which workspaces may not be shared: enabled unless a row disables it. Guards batches of the workspace actor; nothing
 // here changes a workspace.
 import { and, eq, sql } from "drizzle-orm";
-import { build, given, query, type Statement, statement } from "../engine/sql.ts";
+import { build, eqParam, query, type Statement, statement } from "../engine/sql.ts";
 import { settings } from "../schema/core.ts";
 import { organizations } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -17,18 +17,18 @@ export const findSharingOff = query(
     .where(and(eq(organizations.id, sql.placeholder("organization_id")), isOff)),
 );
 
-const put = statement<{ key: string }>(
+const disableSharing = statement<{ key: string }>(
   build
     .insert(settings)
     .values({ key: sql.placeholder("key"), value: "true" })
     .onConflictDoNothing(),
   { alone: "sharing" },
 );
-const drop = statement<{ key: string }>(build.delete(settings).where(given(settings.key)));
+const drop = statement<{ key: string }>(build.delete(settings).where(eqParam(settings.key)));
 
 /** Enables or disables sharing. Idempotent. */
 export const setSharingOff = (organization_id: string, off: boolean): Statement =>
-  (off ? put : drop)({ key: PREFIX + organization_id });
+  (off ? disableSharing : drop)({ key: PREFIX + organization_id });
 
 /** A guard: rejects the batch as stale when sharing is disabled: {organization_id}. */
 export const guardSharing = statement<{ organization_id: string }>(
@@ -52,7 +52,7 @@ export const listWorkspacesSharedWith = query(
     .from(workspaces)
     .where(
       and(
-        given(workspaces.organization_id),
+        eqParam(workspaces.organization_id),
         eq(workspaces.deleted, false),
         // Must match the definition of the index `workspaces_shared` word for word.
         sql`(${workspaces.user_acl} <> '{}' or ${workspaces.group_acl} <> '{}')`,

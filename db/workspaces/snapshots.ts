@@ -1,7 +1,7 @@
 // Snapshots of workspaces: their rows, and the builds that restore them.
 import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
-import { build, deleteBy, findBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
-import { isAmongParts, ofParts } from "../parts.ts";
+import { build, deleteBy, eqParam, findBy, insertInto, query, statement, updateBy } from "../engine/sql.ts";
+import { forParts, isAmongParts } from "../parts.ts";
 import { jobs } from "../schema/jobs.ts";
 import { workspace_snapshots } from "../schema/snapshots.ts";
 import { workspace_builds, workspaces } from "../schema/workspaces.ts";
@@ -15,7 +15,7 @@ export const listSnapshots = query(
   build
     .select()
     .from(workspace_snapshots)
-    .where(given(workspace_snapshots.workspace_id))
+    .where(eqParam(workspace_snapshots.workspace_id))
     .orderBy(desc(workspace_snapshots.created_at), desc(workspace_snapshots.id)),
 );
 
@@ -26,7 +26,7 @@ export const listRestoring = query(
     .from(workspace_snapshots)
     .innerJoin(workspace_builds, eq(workspace_builds.restored_snapshot_id, workspace_snapshots.id))
     .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
-    .where(and(given(workspace_snapshots.workspace_id), isNull(jobs.completed_at))),
+    .where(and(eqParam(workspace_snapshots.workspace_id), isNull(jobs.completed_at))),
 );
 
 const open = () =>
@@ -45,7 +45,7 @@ const open = () =>
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "failed"]);
 
 /** Snapshots that are being created or deleted, or that failed and may have left files, oldest first; resumed at startup. */
-export const listOpenSnapshots = ofParts(
+export const listOpenSnapshots = forParts(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(
     open()
@@ -59,7 +59,7 @@ export const guardSnapshot = statement<{ id: string }>(
   build
     .update(workspace_snapshots)
     .set({ status: sql`${workspace_snapshots.status}` })
-    .where(and(given(workspace_snapshots.id), eq(workspace_snapshots.status, "ready"))),
+    .where(and(eqParam(workspace_snapshots.id), eq(workspace_snapshots.status, "ready"))),
   { expect: 1 },
 );
 
@@ -73,5 +73,5 @@ export const deleteSnapshot = deleteBy(workspace_snapshots, workspace_snapshots.
 export const deleteFilesOfSnapshots = statement<{ workspace_id: string }>(
   build
     .delete(workspace_snapshots)
-    .where(and(given(workspace_snapshots.workspace_id), eq(workspace_snapshots.sealed_state, ""))),
+    .where(and(eqParam(workspace_snapshots.workspace_id), eq(workspace_snapshots.sealed_state, ""))),
 );

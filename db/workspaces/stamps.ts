@@ -41,11 +41,11 @@ const SQL = `select w.id, w.owner_id, w.organization_id, w.deleted, w.user_acl, 
   join users u on u.id = w.owner_id
   join organizations o on o.id = w.organization_id`;
 
-const ONE = `${SQL} where w.id = ?`;
-const SEVERAL = `${SQL} where w.id in (select value from json_each(?))`;
+const SELECT_ONE = `${SQL} where w.id = ?`;
+const SELECT_SEVERAL = `${SQL} where w.id in (select value from json_each(?))`;
 
-const NOBODY: Acl = {};
-const parseAcl = (value: Value | undefined): Acl => (value === "{}" ? NOBODY : (JSON.parse(value as string) as Acl));
+const EMPTY_ACL: Acl = {};
+const parseAcl = (value: Value | undefined): Acl => (value === "{}" ? EMPTY_ACL : (JSON.parse(value as string) as Acl));
 
 const map = (row: Value[]): WorkspaceStamp => ({
   id: row[0] as string,
@@ -57,11 +57,11 @@ const map = (row: Value[]): WorkspaceStamp => ({
   stamp: `${row[6]} ${row[7]} ${row[8]} ${row[9] ?? ""}`,
 });
 
-export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: ONE, params: [id], map });
+export const findWorkspaceStamp = (id: string): Query<WorkspaceStamp> => ({ sql: SELECT_ONE, params: [id], map });
 
 /** The same for several workspaces, unordered. For `scan`. */
 export const listWorkspaceStamps = (ids: readonly string[]): Query<WorkspaceStamp> => ({
-  sql: SEVERAL,
+  sql: SELECT_SEVERAL,
   params: [JSON.stringify(ids)],
   map,
 });

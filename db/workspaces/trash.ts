@@ -1,6 +1,6 @@
 // Deleted workspaces whose files are in the trash.
 import { and, asc, desc, eq, isNotNull, sql } from "drizzle-orm";
-import { build, given, query } from "../engine/sql.ts";
+import { build, eqParam, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
@@ -36,6 +36,6 @@ export const listTrashByOwner = query(
   build
     .select({ id: workspaces.id })
     .from(workspaces)
-    .where(and(given(workspaces.owner_id), eq(workspaces.deleted, true), isNotNull(workspaces.trashed_until)))
+    .where(and(eqParam(workspaces.owner_id), eq(workspaces.deleted, true), isNotNull(workspaces.trashed_until)))
     .orderBy(asc(workspaces.trashed_until), asc(workspaces.id)),
 );

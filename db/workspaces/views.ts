@@ -2,7 +2,7 @@
 // src/api/workspaces and src/api/builds; resources and agents are read separately by the build's job.
 import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import { build, given, query, type RowOf } from "../engine/sql.ts";
+import { build, eqParam, query, type RowOf } from "../engine/sql.ts";
 import { jobs } from "../schema/jobs.ts";
 import { template_versions, templates } from "../schema/templates.ts";
 import { organizations, users } from "../schema/users.ts";
@@ -87,7 +87,7 @@ export const isLatest = eq(workspace_builds.id, workspaces.latest_build_id);
 export type WorkspaceView = RowOf<ReturnType<typeof selectViews>>;
 
 /** A workspace with its latest build: {id}. */
-export const findWorkspaceView = query(selectViews(isLatest).where(given(workspaces.id)));
+export const findWorkspaceView = query(selectViews(isLatest).where(eqParam(workspaces.id)));
 
 /** Several workspaces with their latest builds, unordered: {ids}, a JSON array. For `scan`. */
 export const listWorkspaceViews = query(
@@ -97,7 +97,7 @@ export const listWorkspaceViews = query(
 const isOwn = eq(workspace_builds.workspace_id, workspaces.id);
 
 /** A build with its workspace: {id} is the build's. */
-export const findBuildView = query(selectViews(isOwn).where(given(workspace_builds.id)));
+export const findBuildView = query(selectViews(isOwn).where(eqParam(workspace_builds.id)));
 
 /** Several builds of one workspace, unordered: {workspace_id, build_ids}, a JSON array. */
 export const listBuildViews = query(

@@ -1,7 +1,7 @@
 // Workspaces: reads by key and by owner and name, and the statements of the workspace actor. Complete views for callers are in
 // db/workspaces/views.ts, lists and searches in db/workspaces/lists.ts.
 import { and, desc, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { build, eqParam, findBy, insertInto, query, updateBy } from "../engine/sql.ts";
 import { users } from "../schema/users.ts";
 import { workspaces } from "../schema/workspaces.ts";
 
@@ -26,10 +26,10 @@ export const findWorkspacePlace = query(
       version: workspaces.version,
     })
     .from(workspaces)
-    .where(given(workspaces.id)),
+    .where(eqParam(workspaces.id)),
 );
-const place = findWorkspacePlace({ id: "" }).map;
-export type WorkspacePlace = ReturnType<typeof place>;
+const toWorkspacePlace = findWorkspacePlace({ id: "" }).map;
+export type WorkspacePlace = ReturnType<typeof toWorkspacePlace>;
 
 /**
  * The ID of an owner's workspace by name, case-insensitive: {owner_id, name}. Prefers a workspace that is not deleted, then the one deleted
@@ -39,14 +39,14 @@ export const findWorkspaceByName = query(
   build
     .select({ id: workspaces.id, deleted: workspaces.deleted })
     .from(workspaces)
-    .where(and(given(workspaces.owner_id), sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`))
+    .where(and(eqParam(workspaces.owner_id), sql`lower(${workspaces.name}) = lower(${sql.placeholder("name")})`))
     .orderBy(workspaces.deleted, desc(workspaces.updated_at))
     .limit(1),
 );
 
 /** The owner's data for a build: {id}; includes deleted users. */
 export const findWorkspaceOwner = query(
-  build.select({ id: users.id, username: users.username, email: users.email }).from(users).where(given(users.id)),
+  build.select({ id: users.id, username: users.username, email: users.email }).from(users).where(eqParam(users.id)),
 );
 
 export const insertWorkspace = insertInto(workspaces);

@@ -14,7 +14,7 @@ export type AgentToolCall = {
   readonly raw_output: unknown;
 };
 
-const NEW: Omit<AgentToolCall, "id"> = {
+const EMPTY_CALL: Omit<AgentToolCall, "id"> = {
   title: "",
   kind: "other",
   status: "pending",
@@ -29,7 +29,7 @@ const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
 /** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead the person who approves it, so none are kept. */
 const MAX_ENTRIES = 500;
-const LEFT_OUT = { left_out: "This is too large to be shown." };
+const TOO_LARGE_NOTICE = { left_out: "This is too large to be shown." };
 
 /** True if a value from the agent is small enough to show, compare and store. */
 const isShowable = (value: unknown): boolean => {
@@ -55,14 +55,14 @@ export const isShowableUpdate = ({ rawInput, content, locations }: ToolCallUpdat
 
 const isShort = (list: readonly unknown[] | null | undefined): boolean => (list?.length ?? 0) <= MAX_ENTRIES;
 
-const kept = (value: unknown): unknown => (isShowable(value) ? value : LEFT_OUT);
+const keepIfShowable = (value: unknown): unknown => (isShowable(value) ? value : TOO_LARGE_NOTICE);
 
 /** Returns the call after an update. Fields that the update omits are unchanged. */
 export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
-  const before = known ?? { id: update.toolCallId, ...NEW };
+  const before = known ?? { id: update.toolCallId, ...EMPTY_CALL };
   if (!isShort(update.content) || !isShort(update.locations)) {
     const { content: _, locations: __, ...rest } = update;
-    return applyUpdate({ ...before, content: [], paths: [] }, { ...rest, rawInput: LEFT_OUT });
+    return applyUpdate({ ...before, content: [], paths: [] }, { ...rest, rawInput: TOO_LARGE_NOTICE });
   }
   return {
     id: before.id,
@@ -71,19 +71,23 @@ export const applyUpdate = (known: AgentToolCall | undefined, update: ToolCallUp
     status: update.status ?? before.status,
     content: update.content ?? before.content,
     paths: update.locations?.map(({ path }) => path) ?? before.paths,
-    raw_input: isEmpty(update.rawInput) ? before.raw_input : kept(update.rawInput),
+    raw_input: isEmpty(update.rawInput) ? before.raw_input : keepIfShowable(update.rawInput),
     raw_output:
-      update.rawOutput === undefined || update.rawOutput === null ? before.raw_output : kept(update.rawOutput),
+      update.rawOutput === undefined || update.rawOutput === null
+        ? before.raw_output
+        : keepIfShowable(update.rawOutput),
   };
 };
 
 /** Returns an update that changes the paths of an edit's files. */
 export const moveFiles = (call: AgentToolCall, paths: ReadonlyMap<string, string>): ToolCallUpdate => {
-  const moved = (path: string): string => paths.get(path) ?? path;
+  const movePath = (path: string): string => paths.get(path) ?? path;
   return {
     toolCallId: call.id,
-    content: call.content.map((one) => (one.type === "diff" ? Object.assign({}, one, { path: moved(one.path) }) : one)),
-    locations: namedFiles(call).map((path) => ({ path: moved(path) })),
+    content: call.content.map((one) =>
+      one.type === "diff" ? Object.assign({}, one, { path: movePath(one.path) }) : one,
+    ),
+    locations: listEditedFiles(call).map((path) => ({ path: movePath(path) })),
   };
 };
 
@@ -99,17 +103,17 @@ export type ChatTool = { readonly tool_name: string; readonly args: Readonly<Rec
 /** Returns the chat's tool and arguments for the call. */
 export const toChatTool = (call: AgentToolCall): ChatTool => {
   const { kind, title } = call;
-  const changes = diffsOf(call);
+  const changes = listDiffs(call);
   // A call of kind execute is a command, whatever else the agent attaches.
-  if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return editOf(call, changes);
-  if (kind === "execute") return { tool_name: "execute", args: commandOf(call) };
-  const path = pathOf(call);
+  if (kind === "edit" || (changes.length > 0 && kind !== "execute")) return toEditTool(call, changes);
+  if (kind === "execute") return { tool_name: "execute", args: parseCommand(call) };
+  const path = findPath(call);
   if (kind === "read" && path !== undefined) return { tool_name: "read_file", args: { path } };
-  return { tool_name: `agent_${kind}`, args: { title, ...objectOf(call.raw_input) } };
+  return { tool_name: `agent_${kind}`, args: { title, ...toObject(call.raw_input) } };
 };
 
 /** Returns the call's output so far, as text. `readTerminal` returns the output of a terminal that the call shows. */
-export const outputOf = (
+export const readOutput = (
   { content, raw_output }: AgentToolCall,
   readTerminal: (id: string) => string | undefined,
 ): string => {
@@ -118,9 +122,9 @@ export const outputOf = (
     return one.type === "content" && one.content.type === "text" ? [one.content.text] : [];
   });
   if (texts.length > 0) return texts.join("\n");
-  const { output, stdout, formatted_output } = objectOf(raw_output);
-  const said = [formatted_output, output, stdout].find((one) => typeof one === "string" && one !== "");
-  if (typeof said === "string") return said;
+  const { output, stdout, formatted_output } = toObject(raw_output);
+  const printedText = [formatted_output, output, stdout].find((one) => typeof one === "string" && one !== "");
+  if (typeof printedText === "string") return printedText;
   return typeof raw_output === "string" ? raw_output : "";
 };
 
@@ -132,19 +136,19 @@ export const toResult = (
   const is_error = call.status === "failed";
   const { tool_name } = toChatTool(call);
   if (is_error) return { result: { error: output === "" ? "The call failed." : output }, is_error };
-  if (tool_name === "execute") return { result: { output, ...exitOf(call) }, is_error };
+  if (tool_name === "execute") return { result: { output, ...parseExit(call) }, is_error };
   const ok = tool_name === "edit_files" || tool_name === "write_file" ? { ok: true } : {};
   return { result: { ...ok, ...(output === "" ? {} : { output }) }, is_error };
 };
 
 type Change = { readonly path: string; readonly old_text: string; readonly new_text: string };
 
-const diffsOf = ({ content }: AgentToolCall): Change[] =>
+const listDiffs = ({ content }: AgentToolCall): Change[] =>
   content.flatMap((one) =>
     one.type === "diff" ? [{ path: one.path, old_text: one.oldText ?? "", new_text: one.newText }] : [],
   );
 
-const editOf = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
+const toEditTool = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
   const [first] = changes;
   if (first && changes.length === 1 && first.old_text === "") {
     return { tool_name: "write_file", args: { path: first.path, content: first.new_text } };
@@ -157,16 +161,16 @@ const editOf = (call: AgentToolCall, changes: readonly Change[]): ChatTool => {
     }));
     return { tool_name: "edit_files", args: { files } };
   }
-  const files = namedFiles(call).map((path) => ({ path, edits: [] }));
+  const files = listEditedFiles(call).map((path) => ({ path, edits: [] }));
   return { tool_name: "edit_files", args: { files, title: call.title } };
 };
 
 /** Returns the files of an edit that includes no changes. */
-const namedFiles = (call: AgentToolCall): readonly string[] =>
-  call.paths.length > 0 ? call.paths : [pathOf(call)].flatMap((path) => (path === undefined ? [] : [path]));
+const listEditedFiles = (call: AgentToolCall): readonly string[] =>
+  call.paths.length > 0 ? call.paths : [findPath(call)].flatMap((path) => (path === undefined ? [] : [path]));
 
-const pathOf = ({ raw_input, paths }: AgentToolCall): string | undefined => {
-  const { path, file_path, filePath, abs_path, absolute_path } = objectOf(raw_input);
+const findPath = ({ raw_input, paths }: AgentToolCall): string | undefined => {
+  const { path, file_path, filePath, abs_path, absolute_path } = toObject(raw_input);
   const named = [file_path, filePath, abs_path, absolute_path, path].find((one) => typeof one === "string");
   return typeof named === "string" ? named : paths[0];
 };
@@ -174,14 +178,14 @@ const pathOf = ({ raw_input, paths }: AgentToolCall): string | undefined => {
 const SHELL_FLAG = /^-[a-z]*c$/;
 
 /** Agents that send no arguments put the command into the title. */
-const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
-  const { command, cmd, cwd, workdir } = objectOf(raw_input);
-  const given = command ?? cmd;
+const parseCommand = ({ raw_input, title }: AgentToolCall): Readonly<Record<string, unknown>> => {
+  const { command, cmd, cwd, workdir } = toObject(raw_input);
+  const commandValue = command ?? cmd;
   const folder = [workdir, cwd].find((one) => typeof one === "string");
   const place = folder === undefined ? {} : { workdir: folder };
-  if (typeof given === "string") return { command: given, ...place };
-  if (Array.isArray(given)) {
-    const words = given.map(String);
+  if (typeof commandValue === "string") return { command: commandValue, ...place };
+  if (Array.isArray(commandValue)) {
+    const words = commandValue.map(String);
     const [, flag = "", script] = words;
     const isShell = words.length === 3 && SHELL_FLAG.test(flag) && script !== undefined;
     return { command: isShell ? script : quoteWords(words), ...place };
@@ -190,18 +194,18 @@ const commandOf = ({ raw_input, title }: AgentToolCall): Readonly<Record<string,
 };
 
 /** Quotes the words as a shell command line. */
-export const quoteWords = (words: readonly string[]): string => words.map(quoted).join(" ");
+export const quoteWords = (words: readonly string[]): string => words.map(quoteWord).join(" ");
 
-const quoted = (word: string): string =>
+const quoteWord = (word: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
-const exitOf = ({ raw_output }: AgentToolCall): Readonly<Record<string, unknown>> => {
-  const { exit_code, exitCode, metadata } = objectOf(raw_output);
-  const code = [exit_code, exitCode, objectOf(metadata).exit].find((one) => typeof one === "number");
+const parseExit = ({ raw_output }: AgentToolCall): Readonly<Record<string, unknown>> => {
+  const { exit_code, exitCode, metadata } = toObject(raw_output);
+  const code = [exit_code, exitCode, toObject(metadata).exit].find((one) => typeof one === "number");
   return typeof code === "number" ? { success: code === 0, exit_code: code } : { success: true };
 };
 
-const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+const toObject = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 
 const isEmpty = (value: unknown): boolean =>

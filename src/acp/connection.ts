@@ -18,7 +18,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { readOptions, type SessionOption, withConfig, withCurrent } from "./options.ts";
+import { applyConfig, readOptions, type SessionOption, selectChoice } from "./options.ts";
 import type { ProgramStdio } from "./stdio.ts";
 
 export type {
@@ -52,23 +52,23 @@ export type AgentRequests = {
 };
 
 /** The URL and the token of the agent's MCP server. */
-export type McpPlace = { readonly url: string; readonly token: string };
+export type McpEndpoint = { readonly url: string; readonly token: string };
 
 export type SessionInfo = { readonly session_id: string; readonly options: readonly SessionOption[] };
 
 /** The content that a prompt may contain in addition to text. */
-export type PromptAbilities = { readonly images: boolean; readonly documents: boolean };
+export type PromptCapabilities = { readonly images: boolean; readonly documents: boolean };
 
 /** Name of Slipway's MCP server, with which agents prefix its tools. */
 const MCP_SERVER = "slipway";
 
 /** Long enough for a cold start on a busy machine. */
-const ANSWER_MS = 180_000;
+const ANSWER_TIMEOUT_MS = 180_000;
 
 /** Maximum size of a message from the agent. A larger one closes the connection. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
-const TOO_LONG = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
+const TOO_LONG_MESSAGE = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
 
 export class AcpConnection {
   readonly #connection: ClientConnection;
@@ -118,7 +118,7 @@ export class AcpConnection {
     const limits = { maxMessageBytes: MAX_MESSAGE_BYTES };
     const connection = app.connect(ndJsonStream(stdio.writable, stdio.readable, limits));
     void stdio.ended.then((reason) => connection.close(new Error(reason)));
-    const info = await inTime(
+    const info = await withAnswerTimeout(
       clock,
       connection.agent.request("initialize", {
         protocolVersion: PROTOCOL_VERSION,
@@ -133,12 +133,12 @@ export class AcpConnection {
       );
     }
     if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
-      await inTime(clock, connection.agent.request("authenticate", { methodId: auth_method }));
+      await withAnswerTimeout(clock, connection.agent.request("authenticate", { methodId: auth_method }));
     }
     const opened = new AcpConnection(connection, stdio, clock, info);
     connection.signal.addEventListener("abort", () => {
       const { reason } = connection.signal;
-      if (reason instanceof Error && reason.name === "MessageTooLargeError") opened.#excess = TOO_LONG;
+      if (reason instanceof Error && reason.name === "MessageTooLargeError") opened.#excess = TOO_LONG_MESSAGE;
     });
     return opened;
   }
@@ -148,7 +148,7 @@ export class AcpConnection {
     return this.#info.agentCapabilities?.loadSession === true;
   }
 
-  get promptAbilities(): PromptAbilities {
+  get promptAbilities(): PromptCapabilities {
     const { image, embeddedContext } = this.#info.agentCapabilities?.promptCapabilities ?? {};
     return { images: image === true, documents: embeddedContext === true };
   }
@@ -158,21 +158,27 @@ export class AcpConnection {
     return this.#info.agentCapabilities?.mcpCapabilities?.http === true;
   }
 
-  async newSession(cwd: string, mcp: McpPlace | undefined): Promise<SessionInfo> {
+  async newSession(cwd: string, mcp: McpEndpoint | undefined): Promise<SessionInfo> {
     const mcpServers = this.#servers(mcp);
-    const made = await inTime(this.#clock, this.#connection.agent.request("session/new", { cwd, mcpServers }));
-    return { session_id: made.sessionId, options: readOptions(made.modes, made.configOptions) };
+    const createdSession = await withAnswerTimeout(
+      this.#clock,
+      this.#connection.agent.request("session/new", { cwd, mcpServers }),
+    );
+    return {
+      session_id: createdSession.sessionId,
+      options: readOptions(createdSession.modes, createdSession.configOptions),
+    };
   }
 
   /** The agent replays the session as updates before this resolves. */
-  async loadSession(session_id: string, cwd: string, mcp: McpPlace | undefined): Promise<SessionInfo> {
+  async loadSession(session_id: string, cwd: string, mcp: McpEndpoint | undefined): Promise<SessionInfo> {
     const asked = { sessionId: session_id, cwd, mcpServers: this.#servers(mcp) };
-    const answer: unknown = await inTime(this.#clock, this.#connection.agent.request("session/load", asked));
+    const answer: unknown = await withAnswerTimeout(this.#clock, this.#connection.agent.request("session/load", asked));
     const loaded = (answer ?? {}) as LoadSessionResponse;
     return { session_id, options: readOptions(loaded.modes, loaded.configOptions) };
   }
 
-  #servers(mcp: McpPlace | undefined): McpServer[] {
+  #servers(mcp: McpEndpoint | undefined): McpServer[] {
     if (mcp === undefined || !this.canReachMcp) return [];
     const headers = [{ name: "authorization", value: `Bearer ${mcp.token}` }];
     return [{ type: "http", name: MCP_SERVER, url: mcp.url, headers }];
@@ -187,13 +193,13 @@ export class AcpConnection {
   ): Promise<readonly SessionOption[]> {
     const { agent } = this.#connection;
     if (via === "mode") {
-      await inTime(this.#clock, agent.request("session/set_mode", { sessionId: session_id, modeId: value }));
-      return withCurrent(options, id, value);
+      await withAnswerTimeout(this.#clock, agent.request("session/set_mode", { sessionId: session_id, modeId: value }));
+      return selectChoice(options, id, value);
     }
     const asked: SetSessionConfigOptionRequest = { sessionId: session_id, configId: id, value };
-    const answer: unknown = await inTime(this.#clock, agent.request("session/set_config_option", asked));
+    const answer: unknown = await withAnswerTimeout(this.#clock, agent.request("session/set_config_option", asked));
     const { configOptions } = (answer ?? {}) as Partial<SetSessionConfigOptionResponse>;
-    return withConfig(withCurrent(options, id, value), configOptions);
+    return applyConfig(selectChoice(options, id, value), configOptions);
   }
 
   /** Resolves at the end of the agent's turn, without a timeout. */
@@ -220,13 +226,13 @@ export class AcpConnection {
   }
 }
 
-const inTime = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
+const withAnswerTimeout = async <T>(clock: Clock, answer: Promise<T>): Promise<T> => {
   const over = new AbortController();
   try {
     return await Promise.race([
       answer,
-      pause(clock, ANSWER_MS, over.signal).then((): T => {
-        throw new Error(`The agent did not answer within ${ANSWER_MS / 1_000} seconds.`);
+      pause(clock, ANSWER_TIMEOUT_MS, over.signal).then((): T => {
+        throw new Error(`The agent did not answer within ${ANSWER_TIMEOUT_MS / 1_000} seconds.`);
       }),
     ]);
   } finally {

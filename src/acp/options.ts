@@ -28,14 +28,14 @@ export const readOptions = (
     name: "Mode",
     category: MODE,
     via: "mode",
-    current: cutId(modes.currentModeId),
+    current: truncateId(modes.currentModeId),
     choices: toChoices(modes.availableModes),
   };
   return [mode, ...others.filter((one) => !isModeOption(one))].slice(0, MAX_OPTIONS);
 };
 
 /** Returns the options after a configuration change by the agent. Modes in the older form are kept. An empty update changes nothing. */
-export const withConfig = (
+export const applyConfig = (
   known: readonly SessionOption[],
   config: readonly SessionConfigOption[] | null | undefined,
 ): readonly SessionOption[] => {
@@ -46,8 +46,8 @@ export const withConfig = (
 };
 
 /** Returns the options with another current choice for one of them. */
-export const withCurrent = (known: readonly SessionOption[], id: string, current: string): SessionOption[] =>
-  known.map((one) => (one.id === id ? { ...one, current: cutId(current) } : one));
+export const selectChoice = (known: readonly SessionOption[], id: string, current: string): SessionOption[] =>
+  known.map((one) => (one.id === id ? { ...one, current: truncateId(current) } : one));
 
 /** Converts the options to the API's form. */
 export const toAgentOptions = (options: readonly SessionOption[]): AgentOption[] =>
@@ -59,22 +59,26 @@ const selectIn = (option: SessionConfigOption): SessionOption[] => {
   return [
     {
       id: option.id,
-      name: cut(option.name),
-      category: cut(option.category ?? ""),
+      name: truncateText(option.name),
+      category: truncateText(option.category ?? ""),
       via: "config",
-      current: cutId(option.currentValue),
+      current: truncateId(option.currentValue),
       choices: toChoices(choices.map(({ value, name, description }) => ({ id: value, name, description }))),
     },
   ];
 };
 
-type Offered = { readonly id: string; readonly name: string; readonly description?: string | null | undefined };
+type OfferedChoice = { readonly id: string; readonly name: string; readonly description?: string | null | undefined };
 
-const toChoices = (all: readonly Offered[]): AgentOption["choices"] =>
+const toChoices = (all: readonly OfferedChoice[]): AgentOption["choices"] =>
   all
     .filter(({ id }) => id.length <= MAX_CHOICE_ID)
     .slice(0, MAX_CHOICES)
-    .map(({ id, name, description }) => ({ id, name: cut(name), description: cut(description ?? "") }));
+    .map(({ id, name, description }) => ({
+      id,
+      name: truncateText(name),
+      description: truncateText(description ?? ""),
+    }));
 
-const cut = (text: string): string => text.slice(0, MAX_WORDS);
-const cutId = (id: string): string => id.slice(0, MAX_CHOICE_ID);
+const truncateText = (text: string): string => text.slice(0, MAX_WORDS);
+const truncateId = (id: string): string => id.slice(0, MAX_CHOICE_ID);

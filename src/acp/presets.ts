@@ -3,7 +3,7 @@
 import type { CodingAgent, CodingAgentInput } from "#schema/ai/coding-agents.ts";
 
 /** Installs npm packages unless the workspace's image already has the program. */
-const npmScript = (program: string, packages: string): string =>
+const toNpmScript = (program: string, packages: string): string =>
   `command -v ${program} >/dev/null 2>&1 && exit 0
 command -v npm >/dev/null 2>&1 || { echo "Install Node.js with npm in the workspace's image, or ${program} itself."; exit 1; }
 npm install --prefix "$SLIPWAY_INSTALL_DIR" --no-audit --no-fund --save-exact ${packages}
@@ -40,7 +40,7 @@ export const PRESETS: readonly CodingAgent[] = [
     command: "claude-agent-acp",
     arguments: [],
     variables: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
-    install_script: npmScript("claude-agent-acp", "@agentclientprotocol/claude-agent-acp@0.49.0"),
+    install_script: toNpmScript("claude-agent-acp", "@agentclientprotocol/claude-agent-acp@0.49.0"),
     dialect: "anthropic",
     auth_method: "",
     mode: "",
@@ -62,7 +62,7 @@ export const PRESETS: readonly CodingAgent[] = [
       ...["-c", 'sandbox_mode="danger-full-access"'],
     ],
     variables: {},
-    install_script: npmScript("codex-acp", "@zed-industries/codex-acp@0.16.0"),
+    install_script: toNpmScript("codex-acp", "@zed-industries/codex-acp@0.16.0"),
     dialect: "openai",
     auth_method: "",
     mode: "",
@@ -81,7 +81,7 @@ export const PRESETS: readonly CodingAgent[] = [
       OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
       OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
     },
-    install_script: npmScript("opencode", "opencode-ai@1.18.33"),
+    install_script: toNpmScript("opencode", "opencode-ai@1.18.33"),
     dialect: "openai",
     auth_method: "",
     mode: "",
@@ -95,7 +95,7 @@ export const PRESETS: readonly CodingAgent[] = [
     arguments: ["--acp"],
     // In an untrusted folder it ignores all MCP servers, including ours.
     variables: { GEMINI_CLI_NO_RELAUNCH: "1", GEMINI_CLI_TRUST_WORKSPACE: "true" },
-    install_script: npmScript("gemini", "@google/gemini-cli@0.61.0"),
+    install_script: toNpmScript("gemini", "@google/gemini-cli@0.61.0"),
     dialect: "google",
     auth_method: "gemini-api-key",
     mode: "",
@@ -105,22 +105,22 @@ export const PRESETS: readonly CodingAgent[] = [
   }),
 ];
 
-const presetNamed = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
+const findPreset = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
 
 /**
  * Returns the agent of this name: as stored by administrators, otherwise the preset. A changed preset keeps its locations of instructions and
  * skills, unless others were set.
  */
 export const resolveProfile = (name: string, stored: CodingAgent | undefined): CodingAgent | undefined => {
-  const preset = presetNamed(name);
+  const preset = findPreset(name);
   if (!stored || !preset) return stored ?? preset;
   const { instructions_file = "", skills_folder = "", own_instructions = [] } = preset;
   return Object.assign({ instructions_file, skills_folder, own_instructions }, stored);
 };
 
 /** Returns the presets and the administrators' agents, by name. */
-export const withPresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
-  const kept = new Map(stored.map((agent) => [agent.name, agent]));
+export const mergePresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
+  const agentsByName = new Map(stored.map((agent) => [agent.name, agent]));
   const names = new Set([...PRESETS, ...stored].map(({ name }) => name));
-  return [...names].flatMap((name) => resolveProfile(name, kept.get(name)) ?? []);
+  return [...names].flatMap((name) => resolveProfile(name, agentsByName.get(name)) ?? []);
 };

@@ -33,7 +33,7 @@ class LineCost {
 }
 
 /** Sends a request to the daemon. Rejects with a message if the workspace is unreachable. */
-export type AskDaemon = <T>(call: {
+export type CallDaemon = <T>(call: {
   readonly path: string;
   readonly method: "GET" | "POST";
   readonly signal?: AbortSignal;
@@ -44,33 +44,33 @@ export type AskDaemon = <T>(call: {
 }) => Promise<T>;
 
 /** The environment of the running program. `mcp_url` is missing if the daemon is too old to have an MCP server. */
-type Started = { readonly directory: string; readonly mcp_url?: string | undefined };
+type StartInfo = { readonly directory: string; readonly mcp_url?: string | undefined };
 
 /** Answers the program's JSON-RPC requests as its MCP server. Never rejects. */
 type AnswerMcp = (message: string) => Promise<string>;
 
-const WAIT_MS = 25_000;
+const LONG_POLL_MS = 25_000;
 /** Maximum number of bytes processed at once, so that other work gets its turn. */
 const PIECE_BYTES = 64 * 1024;
 /** Output is read in batches, since programs write word by word. */
-const PACE_MS = 20;
+const POLL_INTERVAL_MS = 20;
 
 export class ProgramStdio {
-  readonly #ask: AskDaemon;
+  readonly #callDaemon: CallDaemon;
   readonly #clock: Clock;
   readonly #path: string;
   readonly #over = new AbortController();
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
   readonly #answerMcp: AnswerMcp;
-  readonly #started = Promise.withResolvers<Started>();
+  readonly #started = Promise.withResolvers<StartInfo>();
   readonly #ended = Promise.withResolvers<string>();
   readonly #counter = new LineCost();
   #sent = 0;
   #excess: string | undefined;
 
-  private constructor(ask: AskDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
-    this.#ask = ask;
+  private constructor(ask: CallDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
+    this.#callDaemon = ask;
     this.#answerMcp = answerMcp;
     this.#clock = clock;
     this.#path = `/coding-agents/${id}`;
@@ -87,7 +87,7 @@ export class ProgramStdio {
 
   /** Starts the program; `started` resolves when it runs. Rejects if the workspace is unreachable, or once the signal fires. */
   static async start(
-    ask: AskDaemon,
+    ask: CallDaemon,
     clock: Clock,
     json: StartAgentProgram,
     answerMcp: AnswerMcp,
@@ -98,7 +98,7 @@ export class ProgramStdio {
   }
 
   /** Resolves with the program's working folder once it runs. Rejects if it could not be installed or started. */
-  get started(): Promise<Started> {
+  get started(): Promise<StartInfo> {
     return this.#started.promise;
   }
 
@@ -115,7 +115,7 @@ export class ProgramStdio {
   /** Kills the program and its child processes. Does not wait: an unreachable workspace has no such program. */
   end(): void {
     this.#over.abort();
-    void this.#ask({ method: "POST", path: `${this.#path}/end`, json: {}, ends: true }).catch(() => {});
+    void this.#callDaemon({ method: "POST", path: `${this.#path}/end`, json: {}, ends: true }).catch(() => {});
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -126,8 +126,8 @@ export class ProgramStdio {
     let heard = 0;
     try {
       while (!signal.aborted) {
-        const path = `${this.#path}/output?after=${after}&state=${state}&heard=${heard}&wait_ms=${WAIT_MS}`;
-        const answer = await this.#ask<AgentProgramOutput>({ method: "GET", path, patient: true, signal });
+        const path = `${this.#path}/output?after=${after}&state=${state}&heard=${heard}&wait_ms=${LONG_POLL_MS}`;
+        const answer = await this.#callDaemon<AgentProgramOutput>({ method: "GET", path, patient: true, signal });
         if (answer.state === "running") this.#started.resolve(answer);
         after = answer.next;
         state = answer.state;
@@ -145,8 +145,8 @@ export class ProgramStdio {
           await restAfter(this.#clock, began, signal);
         }
         if (signal.aborted) break;
-        if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
-        if (answer.output !== "") await pause(this.#clock, PACE_MS, signal);
+        if (answer.state === "ended" && answer.output === "") return this.#finish(controller, describeExit(answer));
+        if (answer.output !== "") await pause(this.#clock, POLL_INTERVAL_MS, signal);
       }
       this.#finish(controller, "The agent was stopped.");
     } catch (error) {
@@ -160,7 +160,7 @@ export class ProgramStdio {
     const body = new TextEncoder().encode(await this.#answerMcp(message));
     const path = `${this.#path}/answer?number=${number}`;
     // A program that has ended does not wait for an answer.
-    await this.#ask({ method: "POST", path, body, patient: true, signal: this.#over.signal }).catch(() => {});
+    await this.#callDaemon({ method: "POST", path, body, patient: true, signal: this.#over.signal }).catch(() => {});
   }
 
   #finish(controller: ReadableStreamDefaultController<Uint8Array>, reason: string): void {
@@ -172,12 +172,12 @@ export class ProgramStdio {
   async #write(bytes: Uint8Array): Promise<void> {
     const path = `${this.#path}/input?at=${this.#sent}`;
     this.#sent += bytes.byteLength;
-    await this.#ask({ method: "POST", path, body: bytes, patient: true, signal: this.#over.signal });
+    await this.#callDaemon({ method: "POST", path, body: bytes, patient: true, signal: this.#over.signal });
   }
 }
 
-const reasonOf = ({ exit_code, error_output }: AgentProgramOutput): string => {
-  const said = error_output.trim();
-  if (exit_code === null) return said === "" ? "The agent could not be started." : said;
-  return `The agent exited with code ${exit_code}.${said === "" ? "" : `\n${said}`}`;
+const describeExit = ({ exit_code, error_output }: AgentProgramOutput): string => {
+  const errorText = error_output.trim();
+  if (exit_code === null) return errorText === "" ? "The agent could not be started." : errorText;
+  return `The agent exited with code ${exit_code}.${errorText === "" ? "" : `\n${errorText}`}`;
 };

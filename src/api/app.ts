@@ -8,7 +8,7 @@ import { readAppearance } from "#domain/deployment/appearance.ts";
 import { BEGINNING, DOORS } from "#src/web/app/shell/first-data.ts";
 import { applyBranding, type Face } from "#src/web/face.ts";
 import { loadWeb } from "#src/web/load.ts";
-import { MOVED, PAGES, ROOTS } from "#src/web/pages.ts";
+import { PAGES, REDIRECTS, ROOT_FILES } from "#src/web/pages.ts";
 import { agentProgramFiles } from "./agents/programs.ts";
 import { type Attempt, rememberBody } from "./audit/refused.ts";
 import { chatDesktop } from "./chats/desktop.ts";
@@ -23,10 +23,10 @@ import { isCompat, type UserCaller } from "./http/caller.ts";
 import { swaggerPage } from "./http/document/swagger.ts";
 import { errorResponse, getPath } from "./http/errors.ts";
 import { preloadInitialData } from "./http/first-answers.ts";
-import { Operations, variablesIn } from "./http/operations.ts";
-import { onceLoaded, webPages } from "./http/pages.ts";
+import { Operations, parseVariables } from "./http/operations.ts";
+import { loadOnce, webPages } from "./http/pages.ts";
 import { addRoutes, routes } from "./http/routes.ts";
-import type { Tell } from "./http/streamed-page.ts";
+import type { LoadInitialData } from "./http/streamed-page.ts";
 import { api } from "./index.ts";
 import { rememberRoute } from "./metrics/requests.ts";
 import { oauth2Protocol } from "./oauth2/protocol.ts";
@@ -37,7 +37,7 @@ import { pageLinks } from "./workspaces/page-links.ts";
 type AppContext = ApiContext & { readonly metrics: Metrics | undefined };
 
 /** What the browser loads. When run from source, it is built once for all servers of a process. */
-const web = onceLoaded(loadWeb);
+const web = loadOnce(loadWeb);
 
 const operationsByApp = new WeakMap<AnyElysia, Operations>();
 
@@ -52,7 +52,7 @@ export const collectOperations = (app: AnyElysia): Operations => {
 const findAttempt = (operations: Operations, { method, url }: Request): Attempt | undefined => {
   const found = operations.find(method, getPath(url));
   const target = found?.declared.audit;
-  return target && { target, params: variablesIn(found, getPath(url)) };
+  return target && { target, params: parseVariables(found, getPath(url)) };
 };
 
 /** Creates the Elysia app with all routes; it does not listen. `count` counts the requests of a page and throws when there are too many. */
@@ -67,7 +67,7 @@ export const createApp = (
   const base: AnyElysia = new Elysia({ normalize: true, handler: { standardHostname } })
     .headers(COMMON_HEADERS)
     .onError(({ error, request, code, route, set }) => {
-      if (code === "NOT_FOUND") return noRoute(request, error);
+      if (code === "NOT_FOUND") return respondUnrouted(request, error);
       if (isMismatch(error)) {
         set.status = operations.status(request.method, getPath(request.url), isCompat(request)) ?? 200;
         return ctx.requests.mismatches.answer(error, { request, route, status: set.status });
@@ -78,38 +78,38 @@ export const createApp = (
     })
     .use(rememberRoute(ctx.metrics))
     .onParse(async ({ request, route }) => {
-      const declared = operations.declared(request.method, route);
+      const declared = operations.findOptions(request.method, route);
       const body = await readBody(request, declared);
-      if (body === NO_BODY) return bodies.ofNothing(request.method, route);
+      if (body === NO_BODY) return bodies.readEmpty(request.method, route);
       bodies.read(request.method, route, body);
       if (declared?.audit?.needsBody) rememberBody(request, body);
       return body;
     });
-  const face = async (): Promise<Face> => {
+  const loadFace = async (): Promise<Face> => {
     const { application_name, logo_url } = await readAppearance(ctx);
     return { name: application_name, logo: logo_url };
   };
-  const tellFirst = preloadInitialData({
+  const preloadPage = preloadInitialData({
     ctx,
     beginning: BEGINNING,
     count,
     ask: async (request) => app.fetch(request),
   });
   /** Preloads data into a page, except for sign-in pages, whose visitors are not signed in. */
-  const first = (request: Request): Tell | undefined =>
-    getPath(request.url) in DOORS ? undefined : tellFirst(request);
-  const all = documented(ctx)
+  const preload = (request: Request): LoadInitialData | undefined =>
+    getPath(request.url) in DOORS ? undefined : preloadPage(request);
+  const all = documentedRoutes(ctx)
     .use(experimentalChats(ctx))
     .use(experimentalSkills(ctx))
     .use(oauth2Protocol(ctx))
-    .use(swaggerPage(() => addRoutes(new Elysia(), documented(ctx)), web))
+    .use(swaggerPage(() => addRoutes(new Elysia(), documentedRoutes(ctx)), web))
     .use(pageLinks(ctx))
-    .use(webPages({ pages: PAGES, roots: ROOTS, moved: MOVED }, web, applyBranding(face), first));
+    .use(webPages({ pages: PAGES, roots: ROOT_FILES, moved: REDIRECTS }, web, applyBranding(loadFace), preload));
   const app: AnyElysia = addRoutes(base, all, withValidators);
   const operations = collectOperations(app);
   const bodies = new BodyReaders(app.routes);
-  const noRoute = (request: Request, error: unknown): Response => {
-    const methods = operations.methods(getPath(request.url)).join(", ");
+  const respondUnrouted = (request: Request, error: unknown): Response => {
+    const methods = operations.listMethods(getPath(request.url)).join(", ");
     if (methods === "") return errorResponse(error, request);
     const refusal = new AppError("method_not_allowed", "Method not allowed.", {
       detail: `This route takes ${methods}.`,
@@ -120,5 +120,5 @@ export const createApp = (
 };
 
 /** All routes that the OpenAPI document describes. */
-const documented = (ctx: AppContext): AnyElysia =>
+const documentedRoutes = (ctx: AppContext): AnyElysia =>
   routes().use(health(ctx)).use(agentProgramFiles(ctx)).use(derp(ctx)).use(api(ctx)).use(chatDesktop(ctx));

@@ -1,8 +1,8 @@
 // Version and identity of this server, read by clients before sign-in.
 import { t } from "elysia";
 import { WIRE_VERSION } from "#base/version.ts";
-import { vapidKeys } from "#db/notifications/settings.ts";
-import { deploymentId } from "#db/settings.ts";
+import { loadVapidKeys } from "#db/notifications/settings.ts";
+import { loadDeploymentId } from "#db/settings.ts";
 import { named } from "#schema/named.ts";
 import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
@@ -40,8 +40,8 @@ export const buildinfo = (ctx: ApiContext) =>
       agent_api_version: "2.10",
       provisioner_api_version: "1.0",
       upgrade_message: "",
-      deployment_id: await deploymentId(ctx.store),
-      webpush_public_key: (await vapidKeys(ctx.store, ctx.encryption, makeVapidKeys)).public_key,
+      deployment_id: await loadDeploymentId(ctx.store),
+      webpush_public_key: (await loadVapidKeys(ctx.store, ctx.encryption, makeVapidKeys)).public_key,
       telemetry: false,
     }),
     {

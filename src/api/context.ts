@@ -2,7 +2,7 @@
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import type { DomainContext } from "#domain/context.ts";
-import type { RefusedChanges } from "./audit/refused.ts";
+import type { RejectedChanges } from "./audit/refused.ts";
 import type { Addresses } from "./http/address.ts";
 import type { OpenStreams } from "./http/open-streams.ts";
 import type { Requests } from "./http/requests.ts";
@@ -18,5 +18,5 @@ export interface ApiContext extends DomainContext {
   /** Why presets have fewer prebuilt workspaces ready than configured. */
   readonly prebuilds: Pick<PrebuildKeeper, "problems">;
   /** Records rejected changes in the audit log. */
-  readonly refused: RefusedChanges;
+  readonly refused: RejectedChanges;
 }

@@ -3,13 +3,13 @@
 import { t } from "elysia";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { PieceCount } from "#base/network/body-pieces.ts";
-import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
+import { PieceCounter } from "#base/network/body-pieces.ts";
+import { canUpload, fileAt, remember } from "#domain/templates/uploads.ts";
 import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates/file.ts";
 import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
-import { tooLarge, tooManyPieces, UPLOAD_LIMIT } from "./http/body/body.ts";
+import { MAX_UPLOAD_BYTES, tooLarge, tooManyChunks } from "./http/body/body.ts";
 import { callers, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
@@ -33,8 +33,8 @@ export const files = (ctx: ApiContext) =>
           tags,
           operationId: "uploadFile",
           summary: "Upload a file",
-          description: `A tar or zip archive with a template.yaml, at most ${UPLOAD_LIMIT} bytes. Uploading the same content again as the same user returns the same id with 200.`,
-          limit: UPLOAD_LIMIT,
+          description: `A tar or zip archive with a template.yaml, at most ${MAX_UPLOAD_BYTES} bytes. Uploading the same content again as the same user returns the same id with 200.`,
+          limit: MAX_UPLOAD_BYTES,
           reads: "stream",
           rate: "upload",
           accepts: [...ARCHIVE_TYPES],
@@ -66,11 +66,11 @@ const upload = async (
   caller: UserCaller,
   request: Request,
 ): Promise<{ id: string; isNew: boolean }> => {
-  if (!(await mayUpload(ctx.store, caller))) {
+  if (!(await canUpload(ctx.store, caller))) {
     throw forbidden("Only template administrators can upload files.");
   }
   const mimetype = archiveType(request.headers.get("content-type"));
-  const blob = await ctx.blobs.put(bounded(request, UPLOAD_LIMIT));
+  const blob = await ctx.blobs.put(limitBody(request, MAX_UPLOAD_BYTES));
   if (blob.size === 0) throw new AppError("invalid", "The request body is empty.");
   return remember(ctx.store, {
     id: uuid(),
@@ -92,14 +92,14 @@ const archiveType = (header: string | null): ArchiveType => {
 };
 
 /** Yields the body as it arrives. Rejects with 413 as soon as it is known to exceed the limit. */
-export async function* bounded(request: Request, limit: number): AsyncGenerator<Uint8Array> {
+export async function* limitBody(request: Request, limit: number): AsyncGenerator<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
-  const count = new PieceCount();
+  const count = new PieceCounter();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge(limit);
-    if (count.take(chunk)) throw tooManyPieces();
+    if (count.add(chunk)) throw tooManyChunks();
     yield chunk;
   }
 }
@@ -107,11 +107,11 @@ export async function* bounded(request: Request, limit: number): AsyncGenerator<
 const download = async (ctx: ApiContext, caller: UserCaller, id: string, format: string | undefined) => {
   if (format !== undefined && format !== "" && format !== "zip") throw invalidField("format", "must be zip or absent");
   const file = await fileAt(ctx.store, id, caller);
-  const path = await ctx.blobs.pathOf(file.hash);
+  const path = await ctx.blobs.getPath(file.hash);
   const convert = format === "zip" && file.mimetype === "application/x-tar";
   const type = convert ? "application/zip" : file.mimetype;
   const extension = type === "application/zip" ? "zip" : "tar";
-  return new Response(convert ? await streamZip(path).catch(notConvertible) : Bun.file(path), {
+  return new Response(convert ? await streamZip(path).catch(rethrowArchiveError) : Bun.file(path), {
     headers: {
       "content-type": type,
       // Never rendered by a browser, regardless of its content.
@@ -122,7 +122,7 @@ const download = async (ctx: ApiContext, caller: UserCaller, id: string, format:
   });
 };
 
-const notConvertible = (error: unknown): never => {
+const rethrowArchiveError = (error: unknown): never => {
   if (!(error instanceof ArchiveError)) throw error;
   throw new AppError("invalid", "The file cannot be converted.", { detail: error.message });
 };

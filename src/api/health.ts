@@ -1,6 +1,6 @@
 // Health checks for monitoring: liveness and readiness.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { NEXT_STEP } from "#db/engine/damage.ts";
 import { type NodeState, Readiness } from "#schema/readiness.ts";
@@ -32,10 +32,10 @@ export const health = (ctx: ApiContext) =>
     .get(
       "/readyz",
       ({ status }) => {
-        const why = ctx.draining ? "The server is stopping." : (whyNotServing(ctx) ?? findTrouble(ctx));
+        const why = ctx.draining ? "The server is stopping." : (explainNotServing(ctx) ?? findTrouble(ctx));
         const state = nodeState(ctx);
         return why === undefined
-          ? status(200, { message: readyMessage(state), ...state })
+          ? status(200, { message: formatReady(state), ...state })
           : status(503, { message: why, ...state });
       },
       {
@@ -54,14 +54,14 @@ export const health = (ctx: ApiContext) =>
     );
 
 /** Returns why a cluster node is not ready; undefined without a cluster. */
-const whyNotServing = ({ cluster }: ApiContext): string | undefined =>
+const explainNotServing = ({ cluster }: ApiContext): string | undefined =>
   cluster && cluster.serves_ms <= 0 ? LAPSED[cluster.state.standby === "missing" ? "missing" : "other"] : undefined;
 
 /** Returns why the database is not ready. */
 const findTrouble = ({ store }: ApiContext): string | undefined => {
   const { trouble } = store;
   if (trouble === undefined) return undefined;
-  const since = `since ${rfc3339(trouble.since)}`;
+  const since = `since ${toRfc3339(trouble.since)}`;
   if (trouble.kind === "full") return `The disk has been full ${since}: nothing is saved. Free space on it.`;
   const where = trouble.tables?.length ? ` (${trouble.tables.join(", ")})` : "";
   return `The database has been damaged ${since}${where}. ${NEXT_STEP}`;
@@ -80,5 +80,5 @@ const nodeState = ({ cluster }: ApiContext): Partial<NodeState> => {
   return shown;
 };
 
-const readyMessage = ({ standby }: Partial<NodeState>): string =>
+const formatReady = ({ standby }: Partial<NodeState>): string =>
   standby === "missing" ? "Ready, but writes wait: no synchronous standby of the database is connected." : "Ready.";

@@ -26,7 +26,7 @@ export class OidcError extends Error {
 export type Checks = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
 /** The result of a sign-in: the claims, and the tokens that maintain and end the session. */
-export type Completed = {
+export type SignInResult = {
   readonly claims: Claims;
   readonly id_token: string;
   /** Undefined if the provider issues none. */
@@ -41,11 +41,11 @@ type Library = typeof import("openid-client");
 
 export const SCOPES: readonly string[] = ["openid", "email", "profile"];
 /** The provider's metadata is reloaded after this. */
-const FRESH_MS = 3_600_000;
+const METADATA_TTL_MS = 3_600_000;
 const TIMEOUT_S = 10;
 
 /** Returns the provider's display name. */
-export const providerName = ({ id, display_name = id }: Pick<OidcSetting, "id" | "display_name">): string =>
+export const getProviderName = ({ id, display_name = id }: Pick<OidcSetting, "id" | "display_name">): string =>
   display_name;
 
 export class OidcClient {
@@ -61,12 +61,12 @@ export class OidcClient {
   }
 
   get name(): string {
-    return providerName(this.setting);
+    return getProviderName(this.setting);
   }
 
   /** Returns the URL for the browser, and the values to check when it returns. Throws OidcError. */
   async begin(redirect_uri: string): Promise<{ url: URL; checks: Checks }> {
-    return this.#asking(async (library, config) => {
+    return this.#withErrors(async (library, config) => {
       const verifier = library.randomPKCECodeVerifier();
       const checks = { state: library.randomState(), nonce: library.randomNonce(), verifier };
       const url = library.buildAuthorizationUrl(config, {
@@ -82,8 +82,8 @@ export class OidcClient {
   }
 
   /** Returns the result for `callback`, the redirect URI with its query. Throws OidcError. */
-  async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<Completed> {
-    return this.#asking(async (library, config) => {
+  async complete(callback: URL, { state, nonce, verifier }: Checks): Promise<SignInResult> {
+    return this.#withErrors(async (library, config) => {
       const tokens = await library.authorizationCodeGrant(config, callback, {
         expectedState: state,
         expectedNonce: nonce,
@@ -91,7 +91,7 @@ export class OidcClient {
         idTokenExpected: true,
       });
       const { id_token = "", refresh_token, access_token } = tokens;
-      const claims = await this.#allClaims(library, config, access_token, tokens.claims() as IDToken);
+      const claims = await this.#loadClaims(library, config, access_token, tokens.claims() as IDToken);
       return { claims, id_token, refresh_token };
     });
   }
@@ -100,18 +100,18 @@ export class OidcClient {
    * Checks whether the session of this refresh token is still valid, and returns the provider's current data. The claims contain only `sub`
    * if the provider returns no others. Throws OidcError; its code is `invalid_grant` when the session has ended.
    */
-  async refresh({ refresh_token, subject }: { refresh_token: string; subject: string }): Promise<Completed> {
-    return this.#asking(async (library, config) => {
+  async refresh({ refresh_token, subject }: { refresh_token: string; subject: string }): Promise<SignInResult> {
+    return this.#withErrors(async (library, config) => {
       const tokens = await library.refreshTokenGrant(config, refresh_token);
       const { id_token = "", access_token } = tokens;
-      const claims = await this.#allClaims(library, config, access_token, tokens.claims() ?? { sub: subject });
+      const claims = await this.#loadClaims(library, config, access_token, tokens.claims() ?? { sub: subject });
       return { claims, id_token, refresh_token: tokens.refresh_token ?? refresh_token };
     });
   }
 
   /** Returns the URL that ends the session at the provider and redirects back; undefined if the provider has none. */
-  async endSession(id_token: string, back: URL): Promise<URL | undefined> {
-    return this.#asking(async (library, config) => {
+  async toEndSessionUrl(id_token: string, back: URL): Promise<URL | undefined> {
+    return this.#withErrors(async (library, config) => {
       if (!config.serverMetadata().end_session_endpoint) return undefined;
       const parameters = new URLSearchParams({ post_logout_redirect_uri: back.href });
       if (id_token !== "") parameters.set("id_token_hint", id_token);
@@ -120,23 +120,23 @@ export class OidcClient {
   }
 
   /** Most providers return the email address and groups only from the userinfo endpoint. */
-  async #allClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
+  async #loadClaims(library: Library, config: Configuration, access_token: string, claims: Claims): Promise<Claims> {
     if (!config.serverMetadata().userinfo_endpoint) return claims;
     const more = await library.fetchUserInfo(config, access_token, claims.sub);
     return { ...more, ...claims };
   }
 
-  async #asking<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {
+  async #withErrors<T>(work: (library: Library, config: Configuration) => Promise<T>): Promise<T> {
     // Loaded with the first sign-in, so that it does not delay the start.
     const library = await import("openid-client");
     try {
-      return await work(library, await this.#configuration(library));
+      return await work(library, await this.#loadConfiguration(library));
     } catch (error) {
-      throw this.#inWords(library, error);
+      throw this.#toOidcError(library, error);
     }
   }
 
-  #configuration(library: Library): Promise<Configuration> {
+  #loadConfiguration(library: Library): Promise<Configuration> {
     const now = this.#clock.monotonic();
     if (this.#known && now < this.#known.until) return this.#known.config;
     const { issuer, client_id, client_secret } = this.setting;
@@ -153,7 +153,7 @@ export class OidcClient {
         execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
-    const known = { config, until: now + FRESH_MS };
+    const known = { config, until: now + METADATA_TTL_MS };
     this.#known = known;
     config.catch(() => {
       // The next sign-in retries.
@@ -174,15 +174,21 @@ export class OidcClient {
       } as RequestInit),
     );
 
-  #inWords(library: Library, error: unknown): OidcError {
+  #toOidcError(library: Library, error: unknown): OidcError {
     if (error instanceof OidcError) return error;
     const cause = findRootCause(error);
     if (error instanceof library.AuthorizationResponseError) {
-      const said = error.error === "access_denied" ? "You denied access." : `It responded with ${codeIn(error.error)}.`;
+      const said =
+        error.error === "access_denied" ? "You denied access." : `It responded with ${toErrorCode(error.error)}.`;
       return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
     }
     if (error instanceof library.ResponseBodyError && error.status < 500) {
-      return new OidcError("denied", `${this.name} rejected the request (${codeIn(error.error)}).`, error, error.error);
+      return new OidcError(
+        "denied",
+        `${this.name} rejected the request (${toErrorCode(error.error)}).`,
+        error,
+        error.error,
+      );
     }
     if (cause instanceof JsonProblem)
       return new OidcError("invalid", `The response of ${this.name} ${cause.message}`, cause);
@@ -199,7 +205,8 @@ const findRootCause = (error: unknown): unknown =>
     : error;
 
 /** Accepts only protocol error codes, not arbitrary text from a provider. */
-const codeIn = (word: unknown): string => (typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error");
+const toErrorCode = (word: unknown): string =>
+  typeof word === "string" && /^[\w.-]{1,64}$/.test(word) ? word : "an error";
 
 /** An answer. Those with the groups of a person are the largest. */
 const MAX_ANSWER_BYTES = 1024 * 1024;

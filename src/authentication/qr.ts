@@ -2,4 +2,4 @@
 import { renderSVG } from "uqr";
 
 /** Black on white regardless of the theme: scanners need the contrast. */
-export const qrSvg = (text: string): string => renderSVG(text, { pixelSize: 4, border: 4 });
+export const renderQrCode = (text: string): string => renderSVG(text, { pixelSize: 4, border: 4 });

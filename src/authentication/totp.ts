@@ -10,7 +10,7 @@ export const SECRET_BYTES = 20;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /** Encodes as RFC 4648 without padding, the form in which apps accept a typed secret. */
-export const base32 = (bytes: Uint8Array): string => {
+export const encodeBase32 = (bytes: Uint8Array): string => {
   let text = "";
   let [bits, value] = [0, 0];
   for (const byte of bytes) {
@@ -35,7 +35,7 @@ export const fromBase32 = (text: string): Uint8Array => {
 };
 
 /** Returns the 30-second step of a time (milliseconds since 1970). */
-export const stepAt = (now: number): number => Math.floor(now / STEP_MS);
+export const toStep = (now: number): number => Math.floor(now / STEP_MS);
 
 /** Returns the code of a step. `secret` is base32. */
 export const computeCode = (secret: string, step: number): string => {
@@ -50,7 +50,7 @@ export const computeCode = (secret: string, step: number): string => {
 /** Returns the step of this code: the current, previous or next one, to allow for clock differences. Undefined if the code is wrong. */
 export const findStep = (secret: string, code: string, now: number): number | undefined => {
   if (!/^\d{6}$/.test(code)) return undefined;
-  const present = stepAt(now);
+  const present = toStep(now);
   const given = Buffer.from(code);
   return [present, present - 1, present + 1].find((step) =>
     timingSafeEqual(Buffer.from(computeCode(secret, step)), given),
@@ -58,7 +58,7 @@ export const findStep = (secret: string, code: string, now: number): number | un
 };
 
 /** Returns the content of the QR code for enrollment. `account` distinguishes several accounts in one app. */
-export const otpauthUri = (secret: string, { issuer, account }: { issuer: string; account: string }): string =>
+export const formatOtpauthUri = (secret: string, { issuer, account }: { issuer: string; account: string }): string =>
   `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(account)}?${[
     `secret=${secret}`,
     `issuer=${encodeURIComponent(issuer)}`,

@@ -18,7 +18,7 @@ export type StoredPasskey = {
 export type Party = { readonly id: string; readonly origin: string };
 
 /** The options for a browser, and the challenge that its response must contain. */
-export type Asked = { readonly options: Record<string, unknown>; readonly challenge: string };
+export type CeremonyOptions = { readonly options: Record<string, unknown>; readonly challenge: string };
 
 /** Returns undefined for IP addresses, and without HTTPS except on localhost, because browsers support no passkeys there. */
 export const toParty = ({ hostname, origin, protocol }: URL): Party | undefined => {
@@ -30,13 +30,17 @@ const toTransports = (names: readonly string[]): AuthenticatorTransport[] => [
   ...(names as readonly AuthenticatorTransport[]),
 ];
 
-const allowed = (known: readonly StoredPasskey[]) =>
+const toCredentialDescriptors = (known: readonly StoredPasskey[]) =>
   known.map(({ credential_id, transports }) => ({ id: credential_id, transports: toTransports(transports) }));
 
-type Holder = { readonly id: string; readonly email: string; readonly name: string };
+type PasskeyUser = { readonly id: string; readonly email: string; readonly name: string };
 
 /** Creates the options for registering a discoverable passkey, on a device that has none of these. */
-export const askToRegister = async (party: Party, user: Holder, known: readonly StoredPasskey[]): Promise<Asked> => {
+export const createRegistrationOptions = async (
+  party: Party,
+  user: PasskeyUser,
+  known: readonly StoredPasskey[],
+): Promise<CeremonyOptions> => {
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   const options = await generateRegistrationOptions({
     rpName: "Slipway",
@@ -45,14 +49,14 @@ export const askToRegister = async (party: Party, user: Holder, known: readonly 
     userID: new TextEncoder().encode(user.id),
     userName: user.email,
     userDisplayName: user.name || user.email,
-    excludeCredentials: allowed(known),
+    excludeCredentials: toCredentialDescriptors(known),
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
   });
   return { options: { ...options }, challenge: options.challenge };
 };
 
 /** Returns the new passkey; undefined if the response is invalid. */
-export const registered = async (
+export const verifyRegistration = async (
   party: Party,
   challenge: string,
   response: unknown,
@@ -82,18 +86,21 @@ export const registered = async (
 };
 
 /** Creates the options for signing in with one of these passkeys, or with any passkey for this server. */
-export const askToProve = async (party: Party, known: readonly StoredPasskey[] = []): Promise<Asked> => {
+export const createAuthenticationOptions = async (
+  party: Party,
+  known: readonly StoredPasskey[] = [],
+): Promise<CeremonyOptions> => {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     userVerification: "required",
-    allowCredentials: allowed(known),
+    allowCredentials: toCredentialDescriptors(known),
   });
   return { options: { ...options }, challenge: options.challenge };
 };
 
 /** Returns the passkey's new counter; undefined if the response is invalid. */
-export const proved = async (
+export const verifyAuthentication = async (
   party: Party,
   challenge: string,
   response: unknown,

@@ -80,14 +80,14 @@ export class EndingClock implements Clock, Disposable {
 export const NEVER = "0001-01-01T00:00:00Z";
 
 /** Formats a time as RFC 3339 in UTC with milliseconds, like every time in a response (facts/platform 3.1). */
-export const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+export const toRfc3339 = (ms: number): string => new Date(ms).toISOString();
 
 /** Formats a time as RFC 3339, or returns undefined for one that has not happened, so that the response omits it. */
-export const rfc3339OrAbsent = (ms: number | null | undefined): string | undefined =>
-  ms === null || ms === undefined ? undefined : rfc3339(ms);
+export const toOptionalRfc3339 = (ms: number | null | undefined): string | undefined =>
+  ms === null || ms === undefined ? undefined : toRfc3339(ms);
 
 /** Keeps the process alive until canceled, which the clock's timers do not. For programs that only wait for others. */
-export const holdProcess = (): Timer => {
+export const keepProcessAlive = (): Timer => {
   const timer = setInterval(() => {}, 2 ** 30);
   return { cancel: () => clearInterval(timer) };
 };

@@ -3,10 +3,10 @@
 import { isIPv4 } from "node:net";
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
-import { settingsTable } from "./config/describe.ts";
-import { registryIsWhole } from "./config/docker-settings.ts";
+import { formatSettingsTable } from "./config/describe.ts";
+import { checkRegistry } from "./config/docker-settings.ts";
 import { address as addressKind } from "./config/kinds.ts";
-import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
+import { type Input, type LoadedSettings, loadSettings } from "./config/resolve.ts";
 import { listSecretVariables, listVariables } from "./config/secret-files.ts";
 import { toFlag, toVariableName } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
@@ -15,7 +15,7 @@ import { parseRecoveryKey } from "./recovery-key.ts";
 import { type Problem, UsageError } from "./usage-error.ts";
 
 export type { Config, DaemonConfig, Input };
-export type LoadedConfig = Loaded<typeof SERVER_SETTINGS>;
+export type LoadedConfig = LoadedSettings<typeof SERVER_SETTINGS>;
 
 /** Test switches are not settings, whatever their names (see base/failpoint.ts and test/support). */
 const findTestVariables = (env: Input["env"]): string[] =>
@@ -42,13 +42,13 @@ export const loadConfig = (input: Input): LoadedConfig =>
       // A server can be started inside a workspace, where the daemon's variables are set.
       otherVariables: [...findTestVariables(input.env), ...DAEMON_VARIABLES, ...CLIENT_VARIABLES, ...WORKER_VARIABLES],
       together: (config) => [
-        ...firstUserIsWhole(config),
-        ...tlsIsWhole(config),
-        ...hookIsWhole(config),
-        ...clusterIsWhole(config),
-        ...storageIsWhole(config),
-        ...homeBackupsAreWhole(config),
-        ...registryIsWhole(config),
+        ...checkFirstUser(config),
+        ...checkTls(config),
+        ...checkHook(config),
+        ...checkCluster(config),
+        ...checkStorage(config),
+        ...checkHomeBackups(config),
+        ...checkRegistry(config),
       ],
     },
     input,
@@ -60,18 +60,21 @@ export type DaemonSettings = Omit<DaemonConfig, "url" | "token"> & { url: URL; t
 /** Loads the daemon's settings; the token is read from the token file unless given directly. Throws UsageError. */
 export const loadDaemonConfig = (input: Input): DaemonSettings => {
   const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
-  const { url, token = secretIn("token_file", config.token_file, input) } = config;
-  if (url === undefined) throw missingForDaemon("url", "the server's access URL is required");
+  const { url, token = readSecret("token_file", config.token_file, input) } = config;
+  if (url === undefined) throw toDaemonMissingError("url", "the server's access URL is required");
   const auth = input.env.CODER_AGENT_AUTH;
   if (token === undefined && auth && auth !== "token") {
-    throw missingForDaemon("token", `signing in by ${auth} needs the cloud's own agent; this one signs in by token`);
+    throw toDaemonMissingError(
+      "token",
+      `signing in by ${auth} needs the cloud's own agent; this one signs in by token`,
+    );
   }
-  if (token === undefined) throw missingForDaemon("token", "the agent's token is required, or --token-file");
+  if (token === undefined) throw toDaemonMissingError("token", "the agent's token is required, or --token-file");
   return { ...config, url, token };
 };
 
 /** The session that the command line stores after sign-in. */
-type KeptSession = { url: string; token: string };
+type StoredSession = { url: string; token: string };
 
 /**
  * Loads the server's URL and the token for client commands. Precedence: flag, environment, stored session. The session's token is used only
@@ -81,7 +84,7 @@ type KeptSession = { url: string; token: string };
 export const loadClientConfig = (
   { env, readFile }: Omit<Input, "argv">,
   flags: { url?: string; token?: string },
-  session?: KeptSession,
+  session?: StoredSession,
 ): ClientConfig => {
   const argv = Object.entries(flags).flatMap(([key, value]) =>
     value === undefined ? [] : [`${toFlag(key)}=${value}`],
@@ -99,16 +102,16 @@ export type WorkerSettings = Omit<WorkerConfig, "url" | "key"> & { url: URL; key
 
 /** Loads the settings of the `provisioner` command; the key is read from the key file unless given directly. Throws UsageError. */
 export const loadWorkerConfig = (input: Input): WorkerSettings => {
-  const together = (config: WorkerConfig) => registryIsWhole(config, WORKER_ENV_PREFIX);
-  const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], together };
+  const checkWorker = (config: WorkerConfig) => checkRegistry(config, WORKER_ENV_PREFIX);
+  const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], together: checkWorker };
   const { config } = loadSettings(rules, input);
-  const { url, key = secretIn("key_file", config.key_file, input) } = config;
-  const missing = (name: string, detail: string): UsageError =>
+  const { url, key = readSecret("key_file", config.key_file, input) } = config;
+  const toMissingError = (name: string, detail: string): UsageError =>
     new UsageError([
       { name: `${toFlag(name)} or ${toVariableName(name, WORKER_ENV_PREFIX)}`, from: "not given", detail },
     ]);
-  if (url === undefined) throw missing("url", "the server's access URL is required");
-  if (key === undefined) throw missing("key", "a provisioner key is required, or --key-file");
+  if (url === undefined) throw toMissingError("url", "the server's access URL is required");
+  if (key === undefined) throw toMissingError("key", "a provisioner key is required, or --key-file");
   const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
   if (isPlain && config.provisioners.includes("terraform") && !config.insecure) {
     const detail = "Terraform states and secrets would be sent unencrypted: use an https URL, or pass --insecure";
@@ -117,10 +120,10 @@ export const loadWorkerConfig = (input: Input): WorkerSettings => {
   return { ...config, url, key };
 };
 
-const missingForDaemon = (key: string, detail: string): UsageError =>
+const toDaemonMissingError = (key: string, detail: string): UsageError =>
   new UsageError([{ name: `${toFlag(key)} or ${toVariableName(key, DAEMON_ENV_PREFIX)}`, from: "not given", detail }]);
 
-function secretIn(setting: string, file: string | undefined, input: Input): string | undefined {
+function readSecret(setting: string, file: string | undefined, input: Input): string | undefined {
   if (file === undefined) return undefined;
   try {
     return input.readFile(file).trim() || undefined;
@@ -131,7 +134,7 @@ function secretIn(setting: string, file: string | undefined, input: Input): stri
 }
 
 /** Returns the URL of the server: the setting, or the bound address. `port` is the actual port. */
-export const accessUrl = (config: Config, port: number): URL => {
+export const getAccessUrl = (config: Config, port: number): URL => {
   if (config.access_url !== undefined) return config.access_url;
   // A wildcard address cannot be connected to, so its loopback equivalent is used.
   const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[config.address.host] ?? config.address.host;
@@ -140,16 +143,17 @@ export const accessUrl = (config: Config, port: number): URL => {
 };
 
 /** Returns the allowed Host header names: lower case, without port, IPv6 in brackets. */
-export const allowedHosts = (config: Config): readonly string[] => {
+export const getAllowedHosts = (config: Config): readonly string[] => {
   if (config.allowed_hosts !== undefined) return config.allowed_hosts;
   const bound = config.address.host.includes(":") ? `[${config.address.host}]` : config.address.host;
   const access = config.access_url?.hostname;
-  const container = config.docker_access_url?.hostname ?? (access && !isLoopback(access) ? access : HOST_OF_CONTAINERS);
+  const container =
+    config.docker_access_url?.hostname ?? (access && !isLoopback(access) ? access : CONTAINER_HOST_NAME);
   return [...new Set(["localhost", "127.0.0.1", "[::1]", bound, ...(access ? [access] : []), container])];
 };
 
 /** The hostname of the host machine inside containers. */
-const HOST_OF_CONTAINERS = "host.docker.internal";
+const CONTAINER_HOST_NAME = "host.docker.internal";
 
 /** Returns whether a name or address means this machine; IPv6 with or without brackets. */
 export const isLoopback = (host: string): boolean =>
@@ -158,10 +162,10 @@ export const isLoopback = (host: string): boolean =>
 /**
  * Returns the URL at which containers reach the server: the setting, or the access URL with a hostname that also works inside containers.
  */
-export const containerAccessUrl = (setting: URL | undefined, access: URL): URL => {
+export const getContainerAccessUrl = (setting: URL | undefined, access: URL): URL => {
   if (setting) return setting;
   const url = new URL(access);
-  if (isLoopback(url.hostname)) url.hostname = HOST_OF_CONTAINERS;
+  if (isLoopback(url.hostname)) url.hostname = CONTAINER_HOST_NAME;
   return url;
 };
 
@@ -187,7 +191,7 @@ export const listensOnLoopback = (config: Config): boolean => isLoopback(config.
 export const listSharedUseSettings = (config: Config): string[] => {
   const { access_url, wildcard_access_url: wildcard, trusted_proxies, allowed_hosts = [] } = config;
   const apps = wildcard?.replace(/^\*\./, "").replace(/:\d+$/, "");
-  const names = allowed_hosts.filter((host) => !isLoopback(host) && host !== HOST_OF_CONTAINERS);
+  const names = allowed_hosts.filter((host) => !isLoopback(host) && host !== CONTAINER_HOST_NAME);
   return [
     ...(listensOnLoopback(config) ? [] : [`address is ${addressKind.print(config.address)}`]),
     ...(access_url === undefined || isLoopback(access_url.hostname) ? [] : [`access_url is ${access_url.origin}`]),
@@ -203,7 +207,7 @@ export const listSharedUseSettings = (config: Config): string[] => {
  */
 export const isUsedOnlyLocally = (config: Config): boolean => listSharedUseSettings(config).length === 0;
 
-function firstUserIsWhole(config: Config): Problem[] {
+function checkFirstUser(config: Config): Problem[] {
   const keys = ["admin_email", "admin_username", "admin_password"] as const;
   const missing = keys.filter((key) => config[key] === undefined);
   if (missing.length === 0 || missing.length === keys.length) return [];
@@ -214,14 +218,14 @@ function firstUserIsWhole(config: Config): Problem[] {
   }));
 }
 
-function tlsIsWhole({ tls_cert_file, tls_key_file }: Config): Problem[] {
+function checkTls({ tls_cert_file, tls_key_file }: Config): Problem[] {
   if ((tls_cert_file === undefined) === (tls_key_file === undefined)) return [];
   const name = toVariableName(tls_cert_file === undefined ? "tls_cert_file" : "tls_key_file");
   return [{ name, from: "not given", detail: "https needs both tls_cert_file and tls_key_file, or none of them" }];
 }
 
 /** Rejects partial settings: someone who sets one of them believes that uploads are stored there. */
-function storageIsWhole(config: Config): Problem[] {
+function checkStorage(config: Config): Problem[] {
   const keys = ["s3_bucket", "s3_access_key", "s3_secret_key"] as const;
   const given = [...keys, "s3_endpoint" as const].filter((key) => config[key] !== undefined);
   const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
@@ -233,37 +237,41 @@ function storageIsWhole(config: Config): Problem[] {
 }
 
 /** Rejects partial settings: someone who sets one of them believes that homes are backed up. */
-function homeBackupsAreWhole(config: Config): Problem[] {
+function checkHomeBackups(config: Config): Problem[] {
   const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
   const given = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
   const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
   const detail = `home backups in object storage need all of ${keys.join(", ")}`;
   const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
-  const wrong = (key: string, from: string, why: string): unknown =>
+  const addProblem = (key: string, from: string, why: string): unknown =>
     found.push({ name: toVariableName(key), from, detail: why });
   const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;
   if (home_backup_dir !== undefined && given.length > 0) {
-    wrong(
+    addProblem(
       "home_backup_dir",
       "alongside home_backup_s3_bucket",
       "home backups go to a folder or to a bucket: set only one",
     );
   }
   if (home_backup_dir !== undefined && config.database_url !== undefined) {
-    wrong("home_backup_dir", "alongside database_url", "nodes have folders of their own: set home_backup_s3_bucket");
+    addProblem(
+      "home_backup_dir",
+      "alongside database_url",
+      "nodes have folders of their own: set home_backup_s3_bucket",
+    );
   }
   if (home_backup_interval !== undefined && home_backup_dir === undefined && given.length === 0) {
-    wrong("home_backup_interval", "alone", "it needs home_backup_dir or home_backup_s3_bucket");
+    addProblem("home_backup_interval", "alone", "it needs home_backup_dir or home_backup_s3_bucket");
   }
   if (home_backup_recovery_key !== undefined && parseRecoveryKey(home_backup_recovery_key) === undefined) {
-    wrong(
+    addProblem(
       "home_backup_recovery_key",
       "given",
       "a recovery key has 32 hexadecimal digits, as `slipway home-backups key` prints it",
     );
   }
   if (home_backup_engine === "archive" && config.home_backup_restic !== undefined) {
-    wrong(
+    addProblem(
       "home_backup_restic",
       "alongside home_backup_engine",
       "the engine archive does not use restic: remove one of the two",
@@ -272,7 +280,7 @@ function homeBackupsAreWhole(config: Config): Problem[] {
   return found;
 }
 
-function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {
+function checkHook({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {
   const needed = hook_url !== undefined || hook_previous_secret !== undefined;
   if (!needed || hook_secret !== undefined) return [];
   const detail = "hooks are signed: hook_url and hook_previous_secret need hook_secret";
@@ -280,9 +288,9 @@ function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): P
 }
 
 /** Returns the part of docs/configuration.md that lists all settings. */
-export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);
+export const formatSettingsMarkdown = (): string => formatSettingsTable(SERVER_SETTINGS);
 
-function clusterIsWhole({ database_url, backup_interval }: Config): Problem[] {
+function checkCluster({ database_url, backup_interval }: Config): Problem[] {
   if (database_url === undefined || backup_interval === undefined) return [];
   const detail = "backup_interval backs up a data directory; remove it and back up PostgreSQL with its own tools";
   return [{ name: toVariableName("backup_interval"), from: "alongside database_url", detail }];

@@ -4,7 +4,7 @@ import { HIDDEN } from "./hidden-characters.ts";
 export const MAX_EMAIL_LENGTH = 254;
 
 /** Includes joiners, because an address that differs only in them looks identical. The other characters end an address in a mail header. */
-const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
+const EXCLUDED_CHARACTERS = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
 
 /**
  * Dots of other scripts that are treated as dots in hostnames. A trailing one changes nothing either, so it would create a second form of
@@ -12,9 +12,9 @@ const OUTSIDE = `\\s${HIDDEN}\\u200c\\u200d\\ufe00-\\ufe0f@<>()\\[\\]\\\\,;:"`;
  */
 const OTHER_DOTS = "\\u3002\\uff0e\\uff61";
 
-export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}${OTHER_DOTS}]*[^${OUTSIDE}${OTHER_DOTS}.]$`;
+export const EMAIL_PATTERN = `^[^${EXCLUDED_CHARACTERS}]+@[^${EXCLUDED_CHARACTERS}${OTHER_DOTS}]*[^${EXCLUDED_CHARACTERS}${OTHER_DOTS}.]$`;
 
-export const EMAIL_MISTAKE =
+export const EMAIL_PROBLEM =
   "must be an email address such as ada@example.com, without control characters, invisible characters, bidirectional marks, or a trailing dot";
 
 const pattern = new RegExp(EMAIL_PATTERN);
@@ -37,4 +37,4 @@ export const normalizeEmail = (text: string): string =>
     .normalize("NFKC");
 
 /** Returns a key that is equal for all spellings of an address. */
-export const emailKey = (text: string): string => normalizeEmail(text).toLowerCase();
+export const toEmailKey = (text: string): string => normalizeEmail(text).toLowerCase();

@@ -23,7 +23,7 @@ const TAG_BYTES = 16;
 const VERSION = "v1";
 
 /** Returns a random nonce for a single encryption. */
-export const newNonce = (): Uint8Array<ArrayBuffer> => new Uint8Array(randomBytes(NONCE_BYTES));
+export const generateNonce = (): Uint8Array<ArrayBuffer> => new Uint8Array(randomBytes(NONCE_BYTES));
 
 /** Thrown when a value cannot be decrypted; the message gives the reason and contains no secret. */
 export class UnsealError extends Error {
@@ -52,7 +52,7 @@ export class Encryption {
    */
   seal(secret: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#bound(context));
+    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(this.#toAssociatedData(context));
     const sealed = Buffer.concat([nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()]);
     return `${this.prefix}${sealed.toString("base64url")}`;
   }
@@ -70,7 +70,7 @@ export class Encryption {
     const bytes = Buffer.from(body, "base64url");
     if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new UnsealError("the sealed value is cut off");
     const decipher = createDecipheriv(ALGORITHM, this.#key, bytes.subarray(0, NONCE_BYTES))
-      .setAAD(this.#bound(context))
+      .setAAD(this.#toAssociatedData(context))
       .setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
       const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
@@ -87,19 +87,19 @@ export class Encryption {
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
-  #bound(context: string): Buffer {
+  #toAssociatedData(context: string): Buffer {
     return Buffer.from(`${VERSION}\0${context}`);
   }
 }
 
-export const keyFile = (directory: string): string => join(directory, "encryption.key");
+export const getKeyPath = (directory: string): string => join(directory, "encryption.key");
 
-export const hasKey = (directory: string): boolean => existsSync(keyFile(directory));
+export const hasKey = (directory: string): boolean => existsSync(getKeyPath(directory));
 
 /** Opens the key of a data directory. Creates one if none exists, readable only by the server's user. Throws `EncryptionKeyError`. */
 export const openEncryption = (directory: string): Encryption => {
-  const file = keyFile(directory);
-  const text = readIfThere(file);
+  const file = getKeyPath(directory);
+  const text = readIfExists(file);
   if (text === undefined) return new Encryption(makeKey(directory, file));
   if (!/^[0-9a-f]{64}\s*$/.test(text))
     throw new EncryptionKeyError(`${file} is damaged: it must contain 64 hexadecimal digits`);
@@ -116,7 +116,7 @@ export const parseEncryptionKey = (digits: string): Encryption => {
   return new Encryption(Buffer.from(digits.trim(), "hex"));
 };
 
-const readIfThere = (file: string): string | undefined => {
+const readIfExists = (file: string): string | undefined => {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
@@ -126,9 +126,9 @@ const readIfThere = (file: string): string | undefined => {
 };
 
 /** Writes a given key to the data directory. Throws `EncryptionKeyError`. */
-export const putKey = (directory: string, digits: string): void => {
+export const writeKey = (directory: string, digits: string): void => {
   parseEncryptionKey(digits);
-  makeKey(directory, keyFile(directory), Buffer.from(digits.trim(), "hex"));
+  makeKey(directory, getKeyPath(directory), Buffer.from(digits.trim(), "hex"));
 };
 
 /** Flushes the file and its directory entry before the key is used, because losing the key would lose every encrypted value. */

@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
 const ENV_START = 50;
 const ENV_END = 51;
 /** The first field after the name in parentheses. */
-const FIRST = 3;
+const FIRST_FIELD = 3;
 
 /**
  * Overwrites these variables with zeros, name and value, in the memory of this process. Takes less than a millisecond. Returns false where
@@ -16,7 +16,7 @@ export const eraseVariables = (names: readonly string[]): boolean => {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const [start, end] = [Number(fields[ENV_START - FIRST]), Number(fields[ENV_END - FIRST])];
+    const [start, end] = [Number(fields[ENV_START - FIRST_FIELD]), Number(fields[ENV_END - FIRST_FIELD])];
     if (!(start > 0 && end > start)) return false;
     const memory = openSync("/proc/self/mem", "r+");
     try {

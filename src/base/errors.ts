@@ -88,7 +88,7 @@ export const conflict = (message: string, validations: readonly Validation[] = [
   new AppError("conflict", message, { validations });
 
 /** A 503 for work that was not started, because its owner could not be reached or has changed. The request can be retried elsewhere. */
-export class NotBegun extends AppError {
+export class NotStartedError extends AppError {
   constructor(message: string) {
     super("overloaded", message, { retry_after: 1 });
   }

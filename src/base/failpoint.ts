@@ -83,7 +83,7 @@ export const UPGRADE_FAILPOINTS = [
 /** Points where a cluster node stops (SIGSTOP) with a commit half sent, until the test resumes it. */
 export const STOPPOINTS = ["after_guard"] as const;
 
-const ALL = [
+const ALL_FAILPOINTS = [
   ...FAILPOINTS,
   ...BUILD_FAILPOINTS,
   ...MOVE_FAILPOINTS,
@@ -97,7 +97,7 @@ const ALL = [
   ...STOPPOINTS,
 ] as const;
 
-export type Failpoint = (typeof ALL)[number];
+export type Failpoint = (typeof ALL_FAILPOINTS)[number];
 
 let armed: Failpoint | undefined;
 let remaining = 0;
@@ -105,14 +105,14 @@ let remaining = 0;
 /** Arms `name[:n]`: the process kills itself the n-th time (default 1) it reaches the point. Throws for an unknown name. */
 export const armFailpoint = (text: string): void => {
   const [name, count] = text.split(":");
-  const found = ALL.find((point) => point === name);
-  if (!found) throw new Error(`unknown failpoint ${name}; known: ${ALL.join(", ")}`);
+  const found = ALL_FAILPOINTS.find((point) => point === name);
+  if (!found) throw new Error(`unknown failpoint ${name}; known: ${ALL_FAILPOINTS.join(", ")}`);
   armed = found;
   remaining = Number(count ?? 1);
 };
 
 /** Returns the armed point in the format of `armFailpoint`, for a Worker that must arm the same one. */
-export const armedFailpoint = (): string | undefined => armed && `${armed}:${remaining}`;
+export const getArmedFailpoint = (): string | undefined => armed && `${armed}:${remaining}`;
 
 /** Returns whether this point is armed, for points that are reached only by waiting. */
 export const isArmed = (name: Failpoint): boolean => armed === name;

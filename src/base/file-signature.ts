@@ -9,18 +9,18 @@ const SIGNATURES: readonly (readonly [type: string, fits: (head: string) => bool
   ["application/zip", (head) => head.startsWith("PK\u0003\u0004") || head.startsWith("PK\u0005\u0006")],
   ["application/gzip", (head) => head.startsWith("\u001f\u008b")],
 ];
-const LONGEST = 16;
+const MAX_SIGNATURE_BYTES = 16;
 /** Control characters that occur in text: whitespace, line ends, escape sequences. */
-const IN_TEXT = new Set([8, 9, 10, 11, 12, 13, 27]);
+const TEXT_CONTROLS = new Set([8, 9, 10, 11, 12, 13, 27]);
 
 /** For unknown content. */
 export const ANY_TYPE = "application/octet-stream";
 /** Number of leading bytes used to decide whether a file is text. */
-export const LOOKED_AT = 8_192;
+export const TEXT_SAMPLE_BYTES = 8_192;
 
 /** Returns the media type of a known signature; undefined for text and everything else. */
 export const detectSignature = (bytes: Uint8Array): string | undefined => {
-  const head = String.fromCharCode(...bytes.subarray(0, LONGEST));
+  const head = String.fromCharCode(...bytes.subarray(0, MAX_SIGNATURE_BYTES));
   return SIGNATURES.find(([, fits]) => fits(head))?.[0];
 };
 
@@ -29,10 +29,10 @@ export const detectSignature = (bytes: Uint8Array): string | undefined => {
  * control characters.
  */
 export const detectBinaryType = (head: Uint8Array): string | undefined => {
-  const looked = head.subarray(0, LOOKED_AT);
+  const looked = head.subarray(0, TEXT_SAMPLE_BYTES);
   const signed = detectSignature(looked);
   if (signed !== undefined) return signed;
-  const hasControl = looked.some((byte) => byte < 32 && !IN_TEXT.has(byte));
+  const hasControl = looked.some((byte) => byte < 32 && !TEXT_CONTROLS.has(byte));
   return looked.includes(0) || (hasControl && !isUtf8(looked)) ? ANY_TYPE : undefined;
 };
 

@@ -23,21 +23,21 @@ export const keySecret = customAlphabet(ALPHANUMERIC, 22);
 export const linkToken = customAlphabet(ALPHANUMERIC, 43);
 
 /** Returns random bytes for keys and nonces. */
-export const secretBytes = (count: number): Uint8Array => new Uint8Array(randomBytes(count));
+export const generateBytes = (count: number): Uint8Array => new Uint8Array(randomBytes(count));
 
 /** Returns the SHA-256 of a secret in hex, the only form in which secrets are stored. */
 export const sha256 = (secret: string | Uint8Array): string =>
   new Bun.CryptoHasher("sha256").update(secret).digest("hex");
 
 /** Compares two hex digests in constant time. */
-export const sameDigest = (a: string, b: string): boolean => {
+export const isSameDigest = (a: string, b: string): boolean => {
   const x = Buffer.from(a, "hex");
   const y = Buffer.from(b, "hex");
   return x.length === y.length && x.length > 0 && timingSafeEqual(x, y);
 };
 
 /** Returns the 16 raw bytes of a UUID, as used in the agent protocol (facts/wire 1.5). */
-export const uuidBytes = (id: string): Uint8Array => new Uint8Array(Buffer.from(id.replaceAll("-", ""), "hex"));
+export const uuidToBytes = (id: string): Uint8Array => new Uint8Array(Buffer.from(id.replaceAll("-", ""), "hex"));
 
 /** Returns the canonical text of 16 raw bytes. Throws unless there are exactly 16. */
 export const uuidFromBytes = (bytes: Uint8Array): string => {
@@ -47,7 +47,7 @@ export const uuidFromBytes = (bytes: Uint8Array): string => {
 };
 
 /** Returns a version 8 UUID derived from a text: always the same, and it does not reveal the text. */
-export const uuidFor = (text: string): string => {
+export const deriveUuid = (text: string): string => {
   const bytes = Buffer.from(sha256(text), "hex").subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -1,4 +1,4 @@
 // Metrics with labels.
 
 /** A metric with one number per combination of labels. */
-export type Labelled = readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+export type LabeledValues = readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];

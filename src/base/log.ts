@@ -2,7 +2,7 @@
 // before that, nothing is written. Never log a token, password, key, request body or workspace log line: this module cannot recognize
 // secrets.
 import { configureSync, getLogger, type Logger, type LogLevel, type LogRecord, resetSync } from "@logtape/logtape";
-import { rfc3339 } from "./clock.ts";
+import { toRfc3339 } from "./clock.ts";
 import { recentLog } from "./recent-log.ts";
 
 export type { Logger };
@@ -30,12 +30,12 @@ export const TRACE_AREA = "trace";
 let traceWanted = false;
 
 /** Returns whether the area `trace` is at level debug or lower. One comparison, because hot paths call it. */
-export const wantsTrace = (): boolean => traceWanted;
+export const isTraceEnabled = (): boolean => traceWanted;
 
 /** Sets levels, format and target for the whole process, replacing earlier settings. */
 export const configureLogging = ({ level, format, write }: LogOptions): void => {
   const { level: general, areas } = typeof level === "string" ? { level, areas: {} } : level;
-  const formatted = format === "json" ? jsonLine : textLine;
+  const formatted = format === "json" ? formatJsonLine : formatTextLine;
   const own = Object.entries(areas);
   const traceLevel = own.find(([area]) => area === TRACE_AREA)?.[1] ?? general;
   traceWanted = traceLevel === "debug" || traceLevel === "trace";
@@ -45,14 +45,14 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
       out: (record) => {
         if (isReported(record.properties.error)) return;
         write(formatted(record));
-        remember(record);
+        keepRecentLine(record);
       },
     },
     loggers: [
-      { category: [ROOT], lowestLevel: nameOfTheirs(general), sinks: ["out"] },
+      { category: [ROOT], lowestLevel: toLogLevel(general), sinks: ["out"] },
       ...own.map(([area, its]) => ({
         category: [ROOT, area],
-        lowestLevel: nameOfTheirs(its),
+        lowestLevel: toLogLevel(its),
         sinks: ["out" as const],
         parentSinks: "override" as const,
       })),
@@ -62,7 +62,7 @@ export const configureLogging = ({ level, format, write }: LogOptions): void => 
   });
 };
 
-const nameOfTheirs = (level: Level): LogLevel => (level === "warn" ? "warning" : level);
+const toLogLevel = (level: Level): LogLevel => (level === "warn" ? "warning" : level);
 
 /** Disables the log and resets its target. */
 export const resetLogging = (): void => {
@@ -74,53 +74,53 @@ export const resetLogging = (): void => {
 const isReported = (error: unknown): boolean =>
   error instanceof Error && (("isReported" in error && error.isReported === true) || isReported(error.cause));
 
-const remember = (record: LogRecord): void =>
+const keepRecentLine = (record: LogRecord): void =>
   recentLog.add({
     at: record.timestamp,
-    level: levelName(record),
+    level: getLevelName(record),
     area: getCategory(record),
-    text: plain(said(record) + formatFields(record)),
+    text: replaceControlCharacters(formatMessage(record) + formatFields(record)),
   });
 
-function jsonLine(record: LogRecord): string {
+function formatJsonLine(record: LogRecord): string {
   const head = {
-    time: rfc3339(record.timestamp),
-    level: levelName(record),
+    time: toRfc3339(record.timestamp),
+    level: getLevelName(record),
     area: getCategory(record),
-    message: said(record),
+    message: formatMessage(record),
   };
   // Slipway's fields last, so that a property named `level` does not replace the level.
-  return `${JSON.stringify({ ...record.properties, ...head }, jsonValue)}\n`;
+  return `${JSON.stringify({ ...record.properties, ...head }, toJsonValue)}\n`;
 }
 
-function textLine(record: LogRecord): string {
-  const head = `${rfc3339(record.timestamp)} ${levelName(record).toUpperCase().padEnd(5)} ${getCategory(record)}: ${said(record)}`;
-  return `${plain(head + formatFields(record))}\n`;
+function formatTextLine(record: LogRecord): string {
+  const head = `${toRfc3339(record.timestamp)} ${getLevelName(record).toUpperCase().padEnd(5)} ${getCategory(record)}: ${formatMessage(record)}`;
+  return `${replaceControlCharacters(head + formatFields(record))}\n`;
 }
 
 const formatFields = (record: LogRecord): string =>
   Object.entries(record.properties)
-    .map(([key, value]) => ` ${key}=${textValue(value)}`)
+    .map(([key, value]) => ` ${key}=${formatValue(value)}`)
     .join("");
 
 /** Control characters come from outside (names, paths, other programs' errors) and must not move the terminal's cursor. */
-const plain = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
+const replaceControlCharacters = (text: string): string => text.replace(/(?![\n\t])\p{Cc}/gu, "\ufffd");
 
-const levelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
+const getLevelName = (record: LogRecord): string => (record.level === "warning" ? "warn" : record.level);
 
 const getCategory = (record: LogRecord): string =>
   (record.category[0] === ROOT ? record.category.slice(1) : record.category).join(".");
 
-const said = (record: LogRecord): string =>
-  record.message.map((part, index) => (index % 2 === 0 ? String(part) : textValue(part))).join("");
+const formatMessage = (record: LogRecord): string =>
+  record.message.map((part, index) => (index % 2 === 0 ? String(part) : formatValue(part))).join("");
 
-function textValue(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === "string") return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
   if (value instanceof Error) return value.stack ?? String(value);
-  return JSON.stringify(value, jsonValue) ?? String(value);
+  return JSON.stringify(value, toJsonValue) ?? String(value);
 }
 
-function jsonValue(_key: string, value: unknown): unknown {
+function toJsonValue(_key: string, value: unknown): unknown {
   if (value instanceof Error) {
     return {
       name: value.name,

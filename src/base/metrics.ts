@@ -4,7 +4,7 @@
 import { Counter, Gauge, type Metric, Registry } from "prom-client";
 import { Buckets, type HistogramValue } from "./buckets.ts";
 import type { Clock } from "./clock.ts";
-import type { Labelled } from "./labelled.ts";
+import type { LabeledValues } from "./labelled.ts";
 
 export class Metrics {
   readonly registry = new Registry();
@@ -29,7 +29,7 @@ export class Metrics {
   }
 
   /** Registers a value that goes up and down, read on each scrape. */
-  gauge(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
+  gauge(name: string, help: string, read: () => number | LabeledValues, labelNames: string[] = []): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -43,7 +43,7 @@ export class Metrics {
   }
 
   /** Registers a value that only goes up. */
-  counter(name: string, help: string, read: () => number | Labelled, labelNames: string[] = []): void {
+  counter(name: string, help: string, read: () => number | LabeledValues, labelNames: string[] = []): void {
     const counter: Counter = new Counter({
       name,
       help,
@@ -78,4 +78,5 @@ export class Metrics {
   }
 }
 
-const toRows = (read: number | Labelled): Labelled => (typeof read === "number" ? [{ labels: {}, value: read }] : read);
+const toRows = (read: number | LabeledValues): LabeledValues =>
+  typeof read === "number" ? [{ labels: {}, value: read }] : read;

@@ -7,8 +7,8 @@ const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 const SPKI = Buffer.from("302a300506032b6570032100", "hex");
-const COMMENT = "untrusted comment: ";
-const TRUSTED = "trusted comment: ";
+const UNTRUSTED_COMMENT = "untrusted comment: ";
+const TRUSTED_COMMENT = "trusted comment: ";
 
 export class SignatureError extends Error {
   override readonly name = "SignatureError";
@@ -21,11 +21,11 @@ export type SigningKey = { readonly id: Buffer; readonly seed: Buffer; readonly 
 
 /** Returns the public key of a line such as `RWQ...`, or of a whole `.pub` file. Throws SignatureError. */
 export const parsePublicKey = (text: string): PublicKey => {
-  const bytes = Buffer.from(lastLine(text), "base64");
+  const bytes = Buffer.from(getLastLine(text), "base64");
   if (bytes.length !== 2 + KEY_ID_BYTES + KEY_BYTES || bytes.toString("latin1", 0, 2) !== "Ed") {
     throw new SignatureError("expected a public key of minisign: 56 characters that begin with RW");
   }
-  return { id: bytes.toString("hex", 2, 10), key: publicKeyOf(bytes.subarray(10)) };
+  return { id: bytes.toString("hex", 2, 10), key: toKeyObject(bytes.subarray(10)) };
 };
 
 /** Returns the line that `parsePublicKey` reads. */
@@ -33,7 +33,7 @@ export const printPublicKey = ({ id, publicKey }: SigningKey): string =>
   Buffer.concat([Buffer.from("Ed"), id, publicKey]).toString("base64");
 
 /** Returns the BLAKE2b-512 of a file, which is what gets signed. */
-export const digestOf = async (path: string): Promise<Buffer> => {
+export const digestFile = async (path: string): Promise<Buffer> => {
   const hasher = new Bun.CryptoHasher("blake2b512");
   for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
   return hasher.digest() as Buffer;
@@ -45,9 +45,9 @@ export const signDigest = (digest: Uint8Array, comment: string, signer: SigningK
   const signature = sign(null, digest, key);
   const whole = sign(null, Buffer.concat([signature, Buffer.from(comment)]), key);
   return [
-    `${COMMENT}verify with the public key ${printPublicKey(signer)}`,
+    `${UNTRUSTED_COMMENT}verify with the public key ${printPublicKey(signer)}`,
     Buffer.concat([Buffer.from("ED"), signer.id, signature]).toString("base64"),
-    TRUSTED + comment,
+    TRUSTED_COMMENT + comment,
     whole.toString("base64"),
     "",
   ].join("\n");
@@ -60,16 +60,16 @@ export const signDigest = (digest: Uint8Array, comment: string, signer: SigningK
 export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly PublicKey[]): string => {
   const [, line = "", trusted = "", last = ""] = text.split(/\r?\n/);
   const bytes = Buffer.from(line, "base64");
-  if (bytes.length !== 2 + KEY_ID_BYTES + SIGNATURE_BYTES || !trusted.startsWith(TRUSTED)) {
+  if (bytes.length !== 2 + KEY_ID_BYTES + SIGNATURE_BYTES || !trusted.startsWith(TRUSTED_COMMENT)) {
     throw new SignatureError("the signature is not in minisign's format");
   }
   if (bytes.toString("latin1", 0, 2) !== "ED")
     throw new SignatureError("the signature is of a kind that is not supported");
   const id = bytes.toString("hex", 2, 10);
   const signer = keys.find((one) => one.id === id);
-  if (!signer) throw new SignatureError(`the signature is of key ${shownId(id)}, which is not trusted here`);
+  if (!signer) throw new SignatureError(`the signature is of key ${formatKeyId(id)}, which is not trusted here`);
   const signature = bytes.subarray(10);
-  const comment = trusted.slice(TRUSTED.length);
+  const comment = trusted.slice(TRUSTED_COMMENT.length);
   const isOfFile = verify(null, digest, signer.key, signature);
   const isOfComment = verify(
     null,
@@ -82,15 +82,15 @@ export const verifyDigest = (digest: Uint8Array, text: string, keys: readonly Pu
 };
 
 /** Returns the public key of a seed. */
-export const publicBytesOf = (seed: Uint8Array): Buffer => {
+export const derivePublicKey = (seed: Uint8Array): Buffer => {
   const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
   return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(SPKI.length);
 };
 
-const publicKeyOf = (bytes: Uint8Array): KeyObject =>
+const toKeyObject = (bytes: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: "der", type: "spki" });
 
 /** Minisign displays IDs with the last byte first. */
-const shownId = (id: string): string => Buffer.from(id, "hex").reverse().toString("hex").toUpperCase();
+const formatKeyId = (id: string): string => Buffer.from(id, "hex").reverse().toString("hex").toUpperCase();
 
-const lastLine = (text: string): string => text.trim().split(/\r?\n/).at(-1)?.trim() ?? "";
+const getLastLine = (text: string): string => text.trim().split(/\r?\n/).at(-1)?.trim() ?? "";

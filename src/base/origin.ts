@@ -26,7 +26,7 @@ export const withOrigin = <T>(origin: OriginOf | undefined, work: () => T): T =>
   origins.getStore() === origin ? work() : origins.run(origin, work);
 
 /** Returns the current origin, to pass it to work that continues elsewhere, such as in a mailbox. */
-export const originNow = (): OriginOf | undefined => origins.getStore();
+export const getCurrentOrigin = (): OriginOf | undefined => origins.getStore();
 
 /** Returns an origin that is computed on first use. */
 export const lazyOrigin = (make: () => Origin): OriginOf => {

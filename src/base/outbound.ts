@@ -6,8 +6,8 @@ import { isIP } from "node:net";
 import type { Clock } from "./clock.ts";
 import { classifyAddress } from "./network/address-place.ts";
 import { describeNetworkError } from "./network/failure-words.ts";
-import { NetworkList, NOT_PUBLIC } from "./network/networks.ts";
-import { onActiveNode } from "./network/read-here.ts";
+import { NetworkList, NON_PUBLIC_NETWORKS } from "./network/networks.ts";
+import { requireActiveNode } from "./network/read-here.ts";
 import { markSideEffect } from "./network/request-part.ts";
 
 /** Thrown when there is no usable response. `refused`: never sent. `failed`: no connection, a timeout, or a response that is too large. */
@@ -55,7 +55,7 @@ const systemResolve: Resolve = async (name) => (await lookup(name, { all: true }
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1_048_576;
 /** DNS timeout in milliseconds for checks that send no request. */
-const LOOKUP_MS = 3_000;
+const LOOKUP_TIMEOUT_MS = 3_000;
 
 export class Outbound {
   readonly #options: OutboundOptions;
@@ -69,7 +69,7 @@ export class Outbound {
   /** Sends the request and reads the whole response. Throws OutboundError; its message names the host, never the query. */
   async fetch(url: URL, request: OutboundRequest = {}): Promise<OutboundAnswer> {
     // Its result may be available only once, such as a token for a code.
-    onActiveNode();
+    requireActiveNode();
     markSideEffect();
     const { clock, timeout_ms = TIMEOUT_MS } = this.#options;
     checkScheme(url);
@@ -77,7 +77,7 @@ export class Outbound {
     const limit = clock.after(timeout_ms, () => late.abort());
     const signal = AbortSignal.any([late.signal, ...(request.signal ? [request.signal] : [])]);
     try {
-      const address = await Promise.race([this.resolveAddress(url), ended(signal)]);
+      const address = await Promise.race([this.resolveAddress(url), rejectOnAbort(signal)]);
       return await this.#send(url, address, request, signal);
     } catch (error) {
       if (error instanceof OutboundError) throw error;
@@ -93,15 +93,15 @@ export class Outbound {
    * time, and the body fails after `max_bytes`. Throws OutboundError.
    */
   async open(url: URL, init: RequestInit = {}): Promise<Response> {
-    onActiveNode();
+    requireActiveNode();
     markSideEffect();
     const { max_bytes = MAX_BYTES } = this.#options;
     checkScheme(url);
     try {
       const address = await this.resolveAddress(url);
       const headers = Object.fromEntries(new Headers(init.headers));
-      const response = await fetch(...requestTo(url, address, { ...init, headers }));
-      const body = response.body?.pipeThrough(bounded(url, max_bytes)) ?? null;
+      const response = await fetch(...toFetchArguments(url, address, { ...init, headers }));
+      const body = response.body?.pipeThrough(limitBytes(url, max_bytes)) ?? null;
       const { status, statusText } = response;
       return new Response(body, { status, statusText, headers: response.headers });
     } catch (error) {
@@ -114,12 +114,14 @@ export class Outbound {
    * Returns why a request to this URL would currently be rejected; undefined if it would be sent or its name does not resolve now. For
    * callers that store the URL for later.
    */
-  async refusalOf(url: URL): Promise<string | undefined> {
+  async findRefusal(url: URL): Promise<string | undefined> {
     const late = new AbortController();
-    const limit = this.#options.clock.after(LOOKUP_MS, () => late.abort(new OutboundError("failed", "no answer")));
+    const limit = this.#options.clock.after(LOOKUP_TIMEOUT_MS, () =>
+      late.abort(new OutboundError("failed", "no answer")),
+    );
     try {
       checkScheme(url);
-      await Promise.race([this.resolveAddress(url), ended(late.signal)]);
+      await Promise.race([this.resolveAddress(url), rejectOnAbort(late.signal)]);
       return undefined;
     } catch (error) {
       return error instanceof OutboundError && error.reason === "refused" ? error.message : undefined;
@@ -137,7 +139,7 @@ export class Outbound {
     const addresses = isIP(host) ? [host] : await (this.#options.resolve ?? systemResolve)(host);
     const [first] = addresses;
     if (first === undefined) throw new OutboundError("failed", `${host} has no address.`);
-    const bad = addresses.find((address) => !this.#mayCall(address));
+    const bad = addresses.find((address) => !this.#canCall(address));
     if (bad === undefined) return first;
     throw new OutboundError(
       "refused",
@@ -146,14 +148,14 @@ export class Outbound {
     );
   }
 
-  #mayCall(address: string): boolean {
+  #canCall(address: string): boolean {
     if (isIP(address) === 0) return false;
-    if (!NOT_PUBLIC.has(address) || this.#allowed.has(address)) return true;
+    if (!NON_PUBLIC_NETWORKS.has(address) || this.#allowed.has(address)) return true;
     return this.#options.reaches_private === true && classifyAddress(address) === "private";
   }
 
   async #send(url: URL, address: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
-    const response = await fetch(...requestTo(url, address, { ...request, signal }));
+    const response = await fetch(...toFetchArguments(url, address, { ...request, signal }));
     return { status: response.status, headers: response.headers, text: await this.#read(url, response) };
   }
 
@@ -176,7 +178,7 @@ const checkScheme = (url: URL): void => {
 };
 
 /** Returns the arguments of `fetch` that connect to exactly this address. */
-const requestTo = (
+const toFetchArguments = (
   url: URL,
   address: string,
   { headers, ...request }: Omit<RequestInit, "headers"> & { readonly headers?: OutboundRequest["headers"] },
@@ -196,7 +198,7 @@ const requestTo = (
   return [target, init as RequestInit];
 };
 
-const bounded = (url: URL, max_bytes: number) => {
+const limitBytes = (url: URL, max_bytes: number) => {
   let size = 0;
   return new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -207,5 +209,5 @@ const bounded = (url: URL, max_bytes: number) => {
   });
 };
 
-const ended = (signal: AbortSignal): Promise<never> =>
+const rejectOnAbort = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));

@@ -1,27 +1,27 @@
 // Spreads a burst of work over turns of the event loop: one caller proceeds per turn, so that other requests, reads and pings are served in
 // between. Used where hundreds of equal tasks of a millisecond each can arrive together.
-export class Pace {
+export class TurnThrottle {
   readonly #waiting: (() => void)[] = [];
   /** True when a caller has proceeded in this turn. */
-  #taken = false;
+  #isTurnTaken = false;
 
   /** Resolves immediately for the first caller in this turn of the event loop, and for one more per turn after that. */
   next(): Promise<void> {
-    if (!this.#taken) {
-      this.#taken = true;
-      setImmediate(() => this.#turn());
+    if (!this.#isTurnTaken) {
+      this.#isTurnTaken = true;
+      setImmediate(() => this.#startTurn());
       return Promise.resolve();
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  #turn(): void {
+  #startTurn(): void {
     const next = this.#waiting.shift();
     if (!next) {
-      this.#taken = false;
+      this.#isTurnTaken = false;
       return;
     }
-    setImmediate(() => this.#turn());
+    setImmediate(() => this.#startTurn());
     next();
   }
 }

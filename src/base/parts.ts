@@ -8,7 +8,7 @@ export const PARTS = 256;
  * Returns the part of an ID, which is always the same. It is stored when a resource is created and not recomputed later: a prebuild changes
  * its owner but keeps its part. SQL computes the same in the migrations that added the columns.
  */
-export const partOf = (id: string): number => {
+export const toPart = (id: string): number => {
   let value = 0;
   for (const character of id) value = (value * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
   return value % PARTS;
@@ -34,7 +34,7 @@ export interface Parts {
 }
 
 /** Returns all other nodes that own parts. */
-export const otherNodes = (parts: Parts): OtherNode[] => {
+export const listOtherNodes = (parts: Parts): OtherNode[] => {
   const nodes = new Map<string, OtherNode>();
   for (let part = 0; part < PARTS; part++) {
     const node = parts.nodeOf(part);
@@ -56,7 +56,7 @@ export type PartNumbers = readonly number[] | undefined;
 export const selectParts = (parts: readonly number[]): PartNumbers => (parts.length === PARTS ? undefined : parts);
 
 /** Returns the parts this node owns now. */
-export const ownParts = (parts: Parts): PartNumbers =>
+export const getOwnParts = (parts: Parts): PartNumbers =>
   parts === ALL_PARTS
     ? undefined
     : selectParts(Array.from({ length: PARTS }, (_, part) => part).filter((part) => parts.has(part)));

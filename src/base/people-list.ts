@@ -1,6 +1,6 @@
 // Parses a pasted list of people: addresses separated by commas, semicolons or lines, `Ada Lovelace <ada@example.com>`, and CSV with a name
 // and an address per line. Pure; shared by the page and the command line.
-import { emailKey, isEmailAddress } from "./email-address.ts";
+import { isEmailAddress, toEmailKey } from "./email-address.ts";
 
 export type ListedPerson = { readonly email: string; readonly name: string };
 export type PeopleList = {
@@ -19,7 +19,7 @@ const splitCells = (line: string): string[] =>
     .map(([all, quoted, rest]) => (quoted === undefined ? all : `${quoted.replaceAll('""', '"')}${rest ?? ""}`).trim())
     .filter((cell) => cell !== "");
 
-const personIn = (cell: string): ListedPerson | undefined => {
+const parsePerson = (cell: string): ListedPerson | undefined => {
   const [, name = "", inside] = /^([^<>]*)<([^<>\s]+)>$/.exec(cell) ?? [];
   const email = (inside ?? cell).replace(/^mailto:/i, "");
   return isEmailAddress(email) ? { email, name: name.trim().slice(0, MAX_NAME) } : undefined;
@@ -27,12 +27,12 @@ const personIn = (cell: string): ListedPerson | undefined => {
 
 const readLine = (line: string): readonly ListedPerson[] => {
   const cells = splitCells(line);
-  const people = cells.flatMap((cell) => personIn(cell) ?? []);
+  const people = cells.flatMap((cell) => parsePerson(cell) ?? []);
   const [only] = people;
   // Addresses separated by whitespace.
-  if (!only && !line.includes("<")) return line.split(/[\s,;]+/).flatMap((word) => personIn(word) ?? []);
+  if (!only && !line.includes("<")) return line.split(/[\s,;]+/).flatMap((word) => parsePerson(word) ?? []);
   if (people.length !== 1 || !only || only.name !== "") return people;
-  const name = cells.filter((cell) => !personIn(cell)).join(" ");
+  const name = cells.filter((cell) => !parsePerson(cell)).join(" ");
   return [{ email: only.email, name: name.slice(0, MAX_NAME) }];
 };
 
@@ -46,7 +46,7 @@ export const readPeople = (text: string): PeopleList => {
   const unreadable: string[] = [];
   for (const [index, line] of lines.entries()) {
     const people = readLine(line);
-    for (const one of people) if (!found.has(emailKey(one.email))) found.set(emailKey(one.email), one);
+    for (const one of people) if (!found.has(toEmailKey(one.email))) found.set(toEmailKey(one.email), one);
     const isHeading = index === 0 && lines.length > 1 && /mail/i.test(line);
     if (people.length === 0 && !isHeading) unreadable.push(line);
   }

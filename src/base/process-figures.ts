@@ -2,14 +2,14 @@
 // collections blocked the event loop for 20 ms on each scrape.
 import { existsSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { Labelled } from "./labelled.ts";
+import type { LabeledValues } from "./labelled.ts";
 import type { Metrics } from "./metrics.ts";
 import { countOpenFiles } from "./system/open-files.ts";
 
 const QUANTILES = [50, 90, 99];
-const DESCRIPTORS = "/proc/self/fd";
+const DESCRIPTORS_PATH = "/proc/self/fd";
 
-export const presentProcess = (metrics: Metrics): void => {
+export const registerProcessMetrics = (metrics: Metrics): void => {
   const started = metrics.clock.now() / 1000;
   const cpu = (): number => {
     const { user, system } = process.cpuUsage();
@@ -18,13 +18,13 @@ export const presentProcess = (metrics: Metrics): void => {
   metrics.counter("process_cpu_seconds_total", "Processor time of the process.", cpu);
   metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   metrics.gauge("process_start_time_seconds", "When the server was started, seconds since 1970.", () => started);
-  if (existsSync(DESCRIPTORS)) {
+  if (existsSync(DESCRIPTORS_PATH)) {
     metrics.gauge("process_open_fds", "Open file descriptors.", () => countOpenFiles());
   }
   // Samples 20 times a second, because 100 times would take 5 ms of CPU time per second.
   const delay = monitorEventLoopDelay({ resolution: 50 });
   delay.enable();
-  const seconds = (): Labelled => {
+  const seconds = (): LabeledValues => {
     const rows = QUANTILES.map((q) => ({ labels: { quantile: `${q / 100}` }, value: delay.percentile(q) / 1e9 }));
     const all = [...rows, { labels: { quantile: "1" }, value: delay.max / 1e9 }];
     delay.reset();

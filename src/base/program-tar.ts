@@ -4,7 +4,7 @@
 export const PROGRAM_PATH = "/opt/slipway/slipway";
 
 /** Returns a tar with one file, as a stream because the program has a hundred megabytes. `path` is the target path. */
-export const tarWith = (file: string, path: string): ReadableStream<Uint8Array> => {
+export const createTar = (file: string, path: string): ReadableStream<Uint8Array> => {
   const source = Bun.file(file);
   const { size } = source;
   const parts = (async function* (): AsyncGenerator<Uint8Array> {
@@ -29,18 +29,18 @@ const toStream = (parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array>
   });
 
 /** Returns a tar without entries. */
-export const emptyTar = (): ReadableStream<Uint8Array> => new Blob([tarEnd()]).stream();
+export const createEmptyTar = (): ReadableStream<Uint8Array> => new Blob([createTarEnd()]).stream();
 
 /** Returns one file entry, for a tar assembled from parts. */
-export const tarEntry = (name: string, bytes: Uint8Array): Uint8Array =>
+export const createTarEntry = (name: string, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([header(name, bytes.length), bytes, new Uint8Array((512 - (bytes.length % 512)) % 512)]);
 
 /** Returns one folder entry with its owner. */
-export const tarFolder = (name: string, owner: Owner): Uint8Array =>
+export const createTarFolder = (name: string, owner: Owner): Uint8Array =>
   header(`${name.replace(/^\/|\/$/g, "")}/`, 0, owner);
 
 /** Returns the end marker of an assembled tar. */
-export const tarEnd = (): Uint8Array => new Uint8Array(1024);
+export const createTarEnd = (): Uint8Array => new Uint8Array(1024);
 
 /** Concatenates streams. */
 export const joinStreams = (parts: readonly (Uint8Array | ReadableStream<Uint8Array>)[]): ReadableStream<Uint8Array> =>
@@ -57,18 +57,18 @@ type Owner = { readonly uid: number; readonly gid: number };
 
 const header = (name: string, size: number, owner?: Owner): Uint8Array => {
   const block = new Uint8Array(512);
-  const put = (at: number, text: string): void => void block.set(new TextEncoder().encode(text), at);
+  const writeText = (at: number, text: string): void => void block.set(new TextEncoder().encode(text), at);
   const octal = (at: number, width: number, value: number): void =>
-    put(at, `${value.toString(8).padStart(width - 1, "0")}\0`);
-  put(0, name);
+    writeText(at, `${value.toString(8).padStart(width - 1, "0")}\0`);
+  writeText(0, name);
   octal(100, 8, 0o755);
   octal(108, 8, owner?.uid ?? 0);
   octal(116, 8, owner?.gid ?? 0);
   octal(124, 12, size);
   octal(136, 12, 0);
-  put(148, "        ");
-  put(156, owner ? "5" : "0");
-  put(257, "ustar\0" + "00");
+  writeText(148, "        ");
+  writeText(156, owner ? "5" : "0");
+  writeText(257, "ustar\0" + "00");
   octal(
     148,
     7,

@@ -18,20 +18,22 @@ export class SearchQuery {
   /** The words without a key, joined by spaces, in lower case. */
   readonly free: string;
   readonly #terms: readonly Term[];
-  readonly #asked = new Set<string>();
+  readonly #readKeys = new Set<string>();
   readonly #problems: Validation[] = [];
 
   constructor(text: string) {
-    const { words, closed } = split(text.toLowerCase());
-    if (!closed) this.refuse("q", "A quote is not closed.");
+    const { words, closed } = splitQuery(text.toLowerCase());
+    if (!closed) this.addProblem("q", "A quote is not closed.");
     const terms: Term[] = [];
     const free: string[] = [];
     for (const word of words) {
       const colon = word.colons[0];
       if (colon === undefined) free.push(word.text);
-      else if (colon === 0) this.refuse("q", `"${word.text}" begins with a colon.`);
-      else if (colon === word.text.length - 1 && !word.isQuoted) this.refuse("q", `"${word.text}" ends with a colon.`);
-      else if (colon === word.text.length - 1) this.refuse(word.text.slice(0, -1), "There is nothing to search for.");
+      else if (colon === 0) this.addProblem("q", `"${word.text}" begins with a colon.`);
+      else if (colon === word.text.length - 1 && !word.isQuoted)
+        this.addProblem("q", `"${word.text}" ends with a colon.`);
+      else if (colon === word.text.length - 1)
+        this.addProblem(word.text.slice(0, -1), "There is nothing to search for.");
       else {
         const hasColon = word.colons.length > 1;
         terms.push({ key: word.text.slice(0, colon), value: word.text.slice(colon + 1), hasColon });
@@ -43,7 +45,7 @@ export class SearchQuery {
 
   /** Returns whether the search has the key, with any value. */
   has(key: string): boolean {
-    return this.#of(key).length > 0;
+    return this.#listTerms(key).length > 0;
   }
 
   /** Returns the single value of a key; undefined if absent or empty. */
@@ -54,7 +56,7 @@ export class SearchQuery {
 
   /** Returns all values of a key that can be repeated or contain a comma-separated list. */
   list(key: string): string[] {
-    const terms = this.#of(key).filter((term) => !this.#colonProblem(term));
+    const terms = this.#listTerms(key).filter((term) => !this.#colonProblem(term));
     return terms.flatMap((term) => term.value.split(",").map((one) => one.trim())).filter((one) => one !== "");
   }
 
@@ -62,33 +64,33 @@ export class SearchQuery {
   choices<T extends string>(key: string, allowed: readonly T[]): T[] {
     return this.list(key).filter((value): value is T => {
       const isKnown = (allowed as readonly string[]).includes(value);
-      if (!isKnown) this.refuse(key, `"${value}" is not one of ${allowed.join(", ")}.`);
+      if (!isKnown) this.addProblem(key, `"${value}" is not one of ${allowed.join(", ")}.`);
       return isKnown;
     });
   }
 
   /** Returns one value of `allowed`. */
   choice<T extends string>(key: string, allowed: readonly T[]): T | undefined {
-    return this.#one(key, this.choices(key, allowed));
+    return this.#requireOne(key, this.choices(key, allowed));
   }
 
   uuid(key: string): string | undefined {
-    return this.#one(key, this.uuids(key));
+    return this.#requireOne(key, this.uuids(key));
   }
 
   flag(key: string): boolean | undefined {
     const value = this.text(key);
     if (value === undefined) return undefined;
-    if (!TRUE.includes(value) && !FALSE.includes(value)) this.refuse(key, `"${value}" is not true or false.`);
+    if (!TRUE.includes(value) && !FALSE.includes(value)) this.addProblem(key, `"${value}" is not true or false.`);
     return TRUE.includes(value);
   }
 
   /** Returns a non-negative integer. */
-  whole(key: string): number | undefined {
+  integer(key: string): number | undefined {
     const value = this.text(key);
     if (value === undefined) return undefined;
     if (/^\d{1,15}$/.test(value)) return Number(value);
-    this.refuse(key, `"${value}" is not a whole number.`);
+    this.addProblem(key, `"${value}" is not a whole number.`);
     return undefined;
   }
 
@@ -98,14 +100,14 @@ export class SearchQuery {
     if (term === undefined) return undefined;
     const at = TIME.test(term.value) ? Date.parse(term.value.toUpperCase()) : Number.NaN;
     if (!Number.isNaN(at)) return at;
-    this.refuse(key, `"${term.value}" is not a time such as 2026-01-31T12:00:00Z.`);
+    this.addProblem(key, `"${term.value}" is not a time such as 2026-01-31T12:00:00Z.`);
     return undefined;
   }
 
   /** Returns a list of UUIDs. */
   uuids(key: string): string[] {
     return this.list(key).filter((value) => {
-      if (!isUuid(value)) this.refuse(key, `"${value}" is not a UUID.`);
+      if (!isUuid(value)) this.addProblem(key, `"${value}" is not a UUID.`);
       return isUuid(value);
     });
   }
@@ -113,54 +115,54 @@ export class SearchQuery {
   /** Returns the free text as `name` or `owner/name`. */
   ownerAndName(): { owner?: string; name?: string } {
     const parts = this.free.split("/");
-    if (parts.length > 2) this.refuse("q", "The free text has more than one slash; write owner/name.");
+    if (parts.length > 2) this.addProblem("q", "The free text has more than one slash; write owner/name.");
     const [first = "", second] = parts;
     const pair = second === undefined ? { name: first } : { owner: first, name: second };
     return Object.fromEntries(Object.entries(pair).filter(([, value]) => value !== ""));
   }
 
   /** Records a mistake; callers use it for mistakes only they can detect, such as an unknown name. */
-  refuse(key: string, detail: string): void {
+  addProblem(key: string, detail: string): void {
     this.#problems.push({ field: key, detail });
   }
 
   /** Throws 400 with one validation per mistake, including keys that were never read. */
-  end(message: string): void {
-    const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#asked.has(key));
-    const known = [...this.#asked].join(", ");
-    for (const key of new Set(unknown)) this.refuse(key, `This key is unknown. Known keys are ${known}.`);
+  requireValid(message: string): void {
+    const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#readKeys.has(key));
+    const known = [...this.#readKeys].join(", ");
+    for (const key of new Set(unknown)) this.addProblem(key, `This key is unknown. Known keys are ${known}.`);
     if (this.#problems.length > 0) throw invalid(message, this.#problems);
   }
 
-  #of(key: string): readonly Term[] {
-    this.#asked.add(key);
+  #listTerms(key: string): readonly Term[] {
+    this.#readKeys.add(key);
     return this.#terms.filter((term) => term.key === key);
   }
 
   #single(key: string): readonly Term[] {
-    const terms = this.#of(key);
-    if (terms.length > 1) this.refuse(key, "This key can be given only once.");
+    const terms = this.#listTerms(key);
+    if (terms.length > 1) this.addProblem(key, "This key can be given only once.");
     return terms;
   }
 
   /** Rejects several values instead of using the first, which would return results the caller did not ask for. */
-  #one<T>(key: string, values: readonly T[]): T | undefined {
-    if (this.#single(key).length === 1 && values.length > 1) this.refuse(key, "This key takes one value.");
+  #requireOne<T>(key: string, values: readonly T[]): T | undefined {
+    if (this.#single(key).length === 1 && values.length > 1) this.addProblem(key, "This key takes one value.");
     return values[0];
   }
 
   #colonProblem(term: Term): boolean {
-    if (term.hasColon) this.refuse(term.key, "The value has a colon; put it into double quotes.");
+    if (term.hasColon) this.addProblem(term.key, "The value has a colon; put it into double quotes.");
     return term.hasColon;
   }
 }
 
 /** A word without its quotes; `\"` between them stands for a quote. `colons` are the positions of colons outside quotes. */
-type Word = { text: string; colons: number[]; isQuoted: boolean };
+type QueryWord = { text: string; colons: number[]; isQuoted: boolean };
 
-const split = (text: string): { words: Word[]; closed: boolean } => {
-  const words: Word[] = [];
-  let word: Word | undefined;
+const splitQuery = (text: string): { words: QueryWord[]; closed: boolean } => {
+  const words: QueryWord[] = [];
+  let word: QueryWord | undefined;
   let inQuotes = false;
   let isEscaped = false;
   for (const char of text) {

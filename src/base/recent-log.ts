@@ -1,6 +1,6 @@
 // Keeps the last lines of this process's log in memory for administrators in the browser. Bounded in lines and bytes. Secrets and personal
 // data are removed when a line is read (./redact.ts), not when it is written, because most lines are never read.
-import { redacted } from "./redact.ts";
+import { redact } from "./redact.ts";
 
 export type RecentLine = {
   /** Incremented with each line since the process started. */
@@ -14,7 +14,7 @@ export type RecentLine = {
 
 const MAX_LINES = 2_000;
 const MAX_CHARACTERS = 2 * 1024 * 1024;
-const LONGEST = 4_096;
+const MAX_LINE_LENGTH = 4_096;
 
 export class RecentLog {
   readonly #lines: RecentLine[] = [];
@@ -26,7 +26,7 @@ export class RecentLog {
 
   add(line: Omit<RecentLine, "id">): void {
     this.#last += 1;
-    const text = line.text.length > LONGEST ? `${line.text.slice(0, LONGEST)}…` : line.text;
+    const text = line.text.length > MAX_LINE_LENGTH ? `${line.text.slice(0, MAX_LINE_LENGTH)}…` : line.text;
     this.#lines.push({ ...line, id: this.#last, text });
     this.#characters += text.length;
     while (this.#lines.length > MAX_LINES || this.#characters > MAX_CHARACTERS) {
@@ -36,7 +36,7 @@ export class RecentLog {
   }
 
   /** Returns lines with a higher ID without secrets, oldest first, limited to the newest `most`. */
-  after(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
+  listAfter(id: number, most: number, fits: (line: RecentLine) => boolean = () => true): RecentLine[] {
     const found = this.#lines.filter((line) => line.id > id && fits(line)).slice(-most);
     return found.map((line) => this.#show(line));
   }
@@ -44,7 +44,7 @@ export class RecentLog {
   #show(line: RecentLine): RecentLine {
     const known = this.#shown.get(line);
     if (known) return known;
-    const shown = { ...line, text: redacted(line.text) };
+    const shown = { ...line, text: redact(line.text) };
     this.#shown.set(line, shown);
     return shown;
   }
@@ -55,7 +55,7 @@ export class RecentLog {
   }
 
   /** Calls the listener when there are new lines. The listener must not log or throw. */
-  onMore(listener: () => void): () => void {
+  onLines(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }

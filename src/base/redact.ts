@@ -25,4 +25,4 @@ const RULES: readonly [RegExp, string][] = [
   [/[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}/g, "(email)"],
 ];
 
-export const redacted = (text: string): string => RULES.reduce((so_far, [what, by]) => so_far.replace(what, by), text);
+export const redact = (text: string): string => RULES.reduce((so_far, [what, by]) => so_far.replace(what, by), text);

@@ -27,14 +27,14 @@ const isFile = (one: Partial<Release["files"][number]> | null): boolean =>
   typeof one?.name === "string" && typeof one.size === "number" && typeof one.sha256 === "string";
 
 /** Returns the file name of the program for a system, such as `slipway-linux-amd64.gz`. */
-export const releasedName = (system: string): string =>
+export const toReleaseFileName = (system: string): string =>
   `slipway-${system}${system.startsWith("windows") ? ".exe" : ""}.gz`;
 
 /** Returns the trusted comment of a file's signature, which binds it to its name and version. */
-export const signedAs = (version: string, name: string): string => `slipway ${version} ${name}`;
+export const formatTrustedComment = (version: string, name: string): string => `slipway ${version} ${name}`;
 
 /** Parses a trusted comment; undefined if it is not from a release. */
-export const readSignedAs = (comment: string): { version: string; name: string } | undefined => {
+export const parseTrustedComment = (comment: string): { version: string; name: string } | undefined => {
   const [, version, name] = /^slipway (\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?) (\S+)$/.exec(comment) ?? [];
   return version === undefined || name === undefined ? undefined : { version, name };
 };

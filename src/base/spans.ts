@@ -57,7 +57,7 @@ export const setTracer = (next: Tracer | undefined): void => {
 export const isTraced = (): boolean => tracer !== undefined;
 
 /** Returns the span of the current work. */
-export const currentSpan = (): Span | undefined => (tracer ? current.getStore() : undefined);
+export const getCurrentSpan = (): Span | undefined => (tracer ? current.getStore() : undefined);
 
 /** Starts a span, which its caller must end; undefined when tracing is disabled. */
 export const beginSpan = (options: SpanOptions): Span | undefined =>
@@ -67,7 +67,7 @@ export const beginSpan = (options: SpanOptions): Span | undefined =>
  * Runs work that outlasts its cause, such as a build, in a span that ends with it. The span belongs to the trace of the request that caused
  * it; any other cause, such as the previous turn, is only linked, so that traces do not grow without limit.
  */
-export const inOwnSpan = async <T>(
+export const runInDetachedSpan = async <T>(
   options: () => SpanOptions,
   reason: Span | undefined,
   work: () => Promise<T>,
@@ -86,10 +86,10 @@ export const inOwnSpan = async <T>(
 export const adoptSpan = (headers: TraceHeaders): Span | undefined => tracer?.adopt(headers);
 
 /** Runs `work` as part of the span. */
-export const withinSpan = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work());
+export const runInSpan = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work());
 
 /** Runs `work` in a new span that ends with it and is marked as failed when it throws. */
-export const inSpan = async <T>(
+export const runInNewSpan = async <T>(
   options: () => SpanOptions,
   work: (span: Span | undefined) => Promise<T>,
 ): Promise<T> => {
@@ -98,7 +98,7 @@ export const inSpan = async <T>(
   try {
     return await current.run(span, () => work(span));
   } catch (error) {
-    span.fail(errorType(error));
+    span.fail(getErrorType(error));
     throw error;
   } finally {
     span.end();
@@ -106,13 +106,13 @@ export const inSpan = async <T>(
 };
 
 /** Binds work to the current span, wherever it is called from. */
-export const carrySpan = <T>(work: () => T): (() => T) => {
-  const span = currentSpan();
+export const bindToSpan = <T>(work: () => T): (() => T) => {
+  const span = getCurrentSpan();
   return span ? () => current.run(span, work) : work;
 };
 
 /** Returns an error's name in a span: its kind if it has one. */
-export const errorType = (error: unknown): string => {
+export const getErrorType = (error: unknown): string => {
   if (!(error instanceof Error)) return "unknown";
   const { kind } = error as { kind?: unknown };
   return typeof kind === "string" ? kind : error.name;

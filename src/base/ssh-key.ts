@@ -22,7 +22,7 @@ export const makeSshKeyPair = (): SshKeyPair => {
   // Two equal numbers show a reader that decryption succeeded. This key is not encrypted, so any number will do.
   const check = createHash("sha256").update(seed).digest().subarray(0, 4);
   const comment = field("");
-  const secret = padded(Buffer.concat([check, check, publicBlob, field(Buffer.concat([seed, point])), comment]));
+  const secret = pad(Buffer.concat([check, check, publicBlob, field(Buffer.concat([seed, point])), comment]));
   const magic = Buffer.from("openssh-key-v1\0");
   // Cipher, key derivation and its options: the server encrypts the whole file instead.
   const open = [field("none"), field("none"), field("")];
@@ -45,7 +45,7 @@ const field = (value: string | Buffer): Buffer => {
   return Buffer.concat([uint32(bytes.length), bytes]);
 };
 
-const padded = (bytes: Buffer): Buffer => {
+const pad = (bytes: Buffer): Buffer => {
   const missing = (BLOCK - (bytes.length % BLOCK)) % BLOCK;
   return Buffer.concat([bytes, Buffer.from(Array.from({ length: missing }, (_, i) => i + 1))]);
 };

@@ -11,24 +11,26 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map(
     .map((pair) => pair.split(":") as [string, string]),
 );
 /** Words that stay unchanged after a plural's s has been removed. */
-const KEPT = new Set("inning outing canning herring earring proceed exceed succeed".split(" "));
+const UNCHANGED_WORDS = new Set("inning outing canning herring earring proceed exceed succeed".split(" "));
 /** Prefixes after which the first region starts, although the rule would have it start earlier. */
 const BEGINNING = /^(gener|commun|arsen)/;
 
 /** Parses suffix rules `ending>replacement`, longest first. */
-const endings = (text: string): readonly (readonly [string, string])[] =>
+const parseSuffixRules = (text: string): readonly (readonly [string, string])[] =>
   text
     .split(" ")
     .map((pair) => pair.split(">") as [string, string])
     .sort(([a], [b]) => b.length - a.length);
 
-const SECOND = endings(
+const SECOND = parseSuffixRules(
   "tional>tion enci>ence anci>ance abli>able entli>ent izer>ize ization>ize ational>ate ation>ate ator>ate alism>al aliti>al alli>al fulness>ful ousli>ous ousness>ous iveness>ive iviti>ive biliti>ble bli>ble ogi>og fulli>ful lessli>less li>",
 );
-const THIRD = endings("tional>tion ational>ate alize>al icate>ic iciti>ic ical>ic ful> ness> ative>");
-const FOURTH = endings("al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ism> ate> iti> ous> ive> ize> ion>");
+const THIRD = parseSuffixRules("tional>tion ational>ate alize>al icate>ic iciti>ic ical>ic ful> ness> ative>");
+const FOURTH = parseSuffixRules(
+  "al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ism> ate> iti> ous> ive> ize> ion>",
+);
 /** Suffixes that are removed only after certain letters. */
-const BEHIND: Readonly<Record<string, RegExp>> = { ogi: /l$/, li: /[cdeghkmnrt]$/, ion: /[st]$/ };
+const CONDITIONAL_SUFFIXES: Readonly<Record<string, RegExp>> = { ogi: /l$/, li: /[cdeghkmnrt]$/, ion: /[st]$/ };
 
 /** Returns the stem of one word; words with letters other than a to z stay unchanged. */
 export const stemWord = (word: string): string => {
@@ -37,34 +39,34 @@ export const stemWord = (word: string): string => {
   if (known) return known;
   // Marks a consonant y as Y.
   const marked = word.replace(/^y/, "Y").replace(/([aeiouy])y/g, "$1Y");
-  const r1 = BEGINNING.exec(marked)?.[0].length ?? regionFrom(marked, 0);
-  const r2 = regionFrom(marked, r1);
-  const singular = withoutPlural(marked);
-  if (KEPT.has(singular)) return singular;
-  const plain = withoutTense(singular, r1).replace(/(?<=.[^aeiouy])[yY]$/, "i");
-  const second = shortened(plain, SECOND, () => r1);
-  const third = shortened(second, THIRD, (ending) => (ending === "ative" ? r2 : r1));
-  return withoutFinal(
-    shortened(third, FOURTH, () => r2),
+  const r1 = BEGINNING.exec(marked)?.[0].length ?? findRegion(marked, 0);
+  const r2 = findRegion(marked, r1);
+  const singular = stripPlural(marked);
+  if (UNCHANGED_WORDS.has(singular)) return singular;
+  const plain = stripTense(singular, r1).replace(/(?<=.[^aeiouy])[yY]$/, "i");
+  const second = applySuffixRules(plain, SECOND, () => r1);
+  const third = applySuffixRules(second, THIRD, (ending) => (ending === "ative" ? r2 : r1));
+  return stripFinalLetter(
+    applySuffixRules(third, FOURTH, () => r2),
     r1,
     r2,
   ).toLowerCase();
 };
 
 /** Returns the position after the first consonant that follows a vowel, searching from `start`. */
-const regionFrom = (word: string, start: number): number => {
+const findRegion = (word: string, start: number): number => {
   const match = /[aeiouy][^aeiouy]/.exec(word.slice(start));
   return match ? start + match.index + 2 : word.length;
 };
 
-const withoutPlural = (word: string): string => {
+const stripPlural = (word: string): string => {
   if (word.endsWith("sses")) return word.slice(0, -2);
   if (/ie[ds]$/.test(word)) return word.slice(0, word.length > 4 ? -2 : -1);
   if (/(us|ss)$/.test(word) || !word.endsWith("s")) return word;
   return /[aeiouy].+s$/.test(word) ? word.slice(0, -1) : word;
 };
 
-const withoutTense = (word: string, r1: number): string => {
+const stripTense = (word: string, r1: number): string => {
   const agreed = /eed(ly)?$/.exec(word);
   if (agreed) return agreed.index >= r1 ? `${word.slice(0, agreed.index)}ee` : word;
   const ended = /(ed|ing)(ly)?$/.exec(word);
@@ -77,7 +79,7 @@ const withoutTense = (word: string, r1: number): string => {
 };
 
 /** Applies the longest matching suffix, which is replaced if it lies in its region and after the right letters. */
-const shortened = (
+const applySuffixRules = (
   word: string,
   rules: readonly (readonly [string, string])[],
   regionOf: (ending: string) => number,
@@ -86,11 +88,11 @@ const shortened = (
   if (!found) return word;
   const [ending, becomes] = found;
   const rest = word.slice(0, -ending.length);
-  if (rest.length < regionOf(ending) || BEHIND[ending]?.test(rest) === false) return word;
+  if (rest.length < regionOf(ending) || CONDITIONAL_SUFFIXES[ending]?.test(rest) === false) return word;
   return rest + becomes;
 };
 
-const withoutFinal = (word: string, r1: number, r2: number): string => {
+const stripFinalLetter = (word: string, r1: number, r2: number): string => {
   const rest = word.slice(0, -1);
   if (word.endsWith("e")) {
     const goes = rest.length >= r2 || (rest.length >= r1 && !SHORT_SYLLABLE.test(rest));

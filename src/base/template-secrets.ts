@@ -26,5 +26,5 @@ export const openSecretTexts = (encryption: Encryption, agent_id: string): TextC
 };
 
 /** Applies `change` to all values and keeps the names. */
-export const changeValues = (values: Readonly<Record<string, string>>, change: TextChange): Record<string, string> =>
+export const mapValues = (values: Readonly<Record<string, string>>, change: TextChange): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));

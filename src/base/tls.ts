@@ -1,7 +1,7 @@
 // Loads the server's certificate and key from files and validates them, so that mistakes are reported at startup.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { rfc3339 } from "./clock.ts";
+import { toRfc3339 } from "./clock.ts";
 import type { Config } from "./config.ts";
 
 /** Thrown for an unusable certificate or key; the message gives the reason and contains nothing of the key. */
@@ -16,17 +16,17 @@ export const readTls = ({ tls_cert_file, tls_key_file }: Config, now: number): T
   if (tls_cert_file === undefined || tls_key_file === undefined) return undefined;
   const cert = read("tls_cert_file", tls_cert_file);
   const key = read("tls_key_file", tls_key_file);
-  const certificate = made(
+  const certificate = withTlsError(
     `tls_cert_file: ${tls_cert_file} holds no certificate in PEM form`,
     () => new X509Certificate(cert),
   );
-  const secret = made(`tls_key_file: ${tls_key_file} holds no private key in PEM form without a password`, () =>
+  const secret = withTlsError(`tls_key_file: ${tls_key_file} holds no private key in PEM form without a password`, () =>
     createPrivateKey(key),
   );
   if (!certificate.checkPrivateKey(secret))
     throw new TlsError(`the key in ${tls_key_file} is not that of ${tls_cert_file}`);
   const expires_at = Date.parse(certificate.validTo);
-  if (expires_at < now) throw new TlsError(`the certificate in ${tls_cert_file} has expired: ${rfc3339(expires_at)}`);
+  if (expires_at < now) throw new TlsError(`the certificate in ${tls_cert_file} has expired: ${toRfc3339(expires_at)}`);
   return { cert, key, expires_at };
 };
 
@@ -38,7 +38,7 @@ const read = (setting: string, path: string): string => {
   }
 };
 
-const made = <T>(otherwise: string, make: () => T): T => {
+const withTlsError = <T>(otherwise: string, make: () => T): T => {
   try {
     return make();
   } catch {

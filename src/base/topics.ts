@@ -34,7 +34,7 @@ export class Topics<Events extends Record<string, unknown>> {
   }
 
   /** Returns whether the topic has listeners, so that a publisher can skip creating the event. */
-  heard<K extends keyof Events & string>(kind: K, id: string): boolean {
+  hasListeners<K extends keyof Events & string>(kind: K, id: string): boolean {
     return this.#listeners.has(`${kind}:${id}`);
   }
 

@@ -2,29 +2,29 @@
 // debug). Controlled only by the log level; when off, which is the default, callers check `tracing()`, one comparison, and do nothing else.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { systemClock } from "./clock.ts";
-import { log, TRACE_AREA, wantsTrace } from "./log.ts";
+import { isTraceEnabled, log, TRACE_AREA } from "./log.ts";
 
 const current = new AsyncLocalStorage<Set<string>>();
 const trace = log(TRACE_AREA);
 const NO_REQUESTS: ReadonlySet<string> = new Set();
 
 /** Returns whether tracing is on. Check before creating anything for a trace line. */
-export const tracing = wantsTrace;
+export const tracing = isTraceEnabled;
 
 /** Runs `work` for exactly these requests. */
-export const runAsPartOf = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
+export const runForRequests = <T>(requests: Iterable<string>, work: () => T): T => current.run(new Set(requests), work);
 
 /** Returns the requests the current work is done for; none while tracing is off. */
-export const currentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NO_REQUESTS;
+export const getCurrentRequests = (): ReadonlySet<string> => (tracing() && current.getStore()) || NO_REQUESTS;
 
 /** Adds requests to the current work, when messages of several requests are handled together. */
-export const alsoFor = (requests: Iterable<string>): void => {
+export const addRequests = (requests: Iterable<string>): void => {
   const store = current.getStore();
   if (store) for (const request of requests) store.add(request);
 };
 
 /** Logs a step of these requests, one line each: constants of the code, IDs and numbers. Never request data. */
-export const traceStep = (
+export const logTraceStep = (
   step: "request" | "message" | "commit",
   requests: Iterable<string>,
   facts: Record<string, unknown>,
@@ -33,7 +33,7 @@ export const traceStep = (
 };
 
 /** Starts a timer; each call returns the milliseconds since then with two decimals. */
-export const stopwatch = (): (() => number) => {
+export const startStopwatch = (): (() => number) => {
   const began = systemClock.monotonic();
   return () => Math.round((systemClock.monotonic() - began) * 100) / 100;
 };
@@ -42,17 +42,17 @@ export const stopwatch = (): (() => number) => {
  * Wraps an actor's message so that it runs for the requests that sent it and logs a trace step, because the mailbox may be processed on
  * behalf of others.
  */
-export const tracedMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
-  const asked = currentRequests();
-  const waiting = stopwatch();
+export const traceMessage = <T>(actor: string, task: () => Promise<T>): (() => Promise<T>) => {
+  const asked = getCurrentRequests();
+  const waiting = startStopwatch();
   return () =>
-    runAsPartOf(asked, async () => {
+    runForRequests(asked, async () => {
       const waited_ms = waiting();
-      const taking = stopwatch();
+      const taking = startStopwatch();
       try {
         return await task();
       } finally {
-        traceStep("message", currentRequests(), { actor, waited_ms, took_ms: taking() });
+        logTraceStep("message", getCurrentRequests(), { actor, waited_ms, took_ms: taking() });
       }
     });
 };

@@ -7,10 +7,10 @@ const code = (char: string): string => `\\u${char.charCodeAt(0).toString(16).pad
  * Returns text with escapes such as `\u202e` in place of characters that move the cursor or reorder letters; newlines and tabs stay. JSON
  * keeps its meaning, because these escapes are valid in JSON.
  */
-export const visible = (text: string): string =>
+export const escapeHidden = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is shown as codes
   text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, code);
 
 /** Like `visible`, and also escapes zero-width characters and turns tabs into spaces. For text that a person makes a decision about. */
-export const unmistakable = (text: string): string =>
-  visible(text.replaceAll("\t", "    ")).replaceAll(/[\u200b-\u200d\u2060-\u2065\ufeff]/g, code);
+export const escapeAllHidden = (text: string): string =>
+  escapeHidden(text.replaceAll("\t", "    ")).replaceAll(/[\u200b-\u200d\u2060-\u2065\ufeff]/g, code);

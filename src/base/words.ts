@@ -13,18 +13,18 @@ const STOP_WORDS = new Set(
   ).split(" "),
 );
 /** Maximum words that one message adds to the index, so that a write stays short. */
-const WORDS_LIMIT = 10_000;
+const MAX_INDEX_WORDS = 10_000;
 /** Longer words, such as encoded data, are truncated. */
-const WORD_LENGTH = 128;
-const STEMS_KEPT = 50_000;
+const MAX_WORD_LENGTH = 128;
+const MAX_CACHED_STEMS = 50_000;
 
 const stems = new Map<string, string>();
 
 /** Caches stems, because a chat uses the same few thousand words repeatedly. */
-const stemmed = (word: string): string => {
+const stemCached = (word: string): string => {
   let stem = stems.get(word);
   if (stem === undefined) {
-    if (stems.size >= STEMS_KEPT) stems.clear();
+    if (stems.size >= MAX_CACHED_STEMS) stems.clear();
     stem = stemWord(word);
     stems.set(word, stem);
   }
@@ -39,13 +39,13 @@ export const splitWords = (text: string, limit = Number.POSITIVE_INFINITY): stri
     .toLowerCase()
     .matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {
     if (words.length >= limit) break;
-    words.push(word.slice(0, WORD_LENGTH));
+    words.push(word.slice(0, MAX_WORD_LENGTH));
   }
   return words;
 };
 
 /** Returns the stems of the words that are not stop words, in order; only the first ones of a long text. */
 export const listStems = (text: string): string[] =>
-  splitWords(text, WORDS_LIMIT)
+  splitWords(text, MAX_INDEX_WORDS)
     .filter((word) => !STOP_WORDS.has(word))
-    .map(stemmed);
+    .map(stemCached);

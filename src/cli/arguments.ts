@@ -1,13 +1,13 @@
 // Parses the arguments of client commands: words and options in any order, and `--` before arguments for other programs. Rejects unknown
 // options with a suggestion.
-import { didYouMean } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/nearest.ts";
 import { toFlag } from "#base/config/setting.ts";
 import { usageError } from "#base/usage-error.ts";
 
 /** The server's address and token as flags; every client command accepts them. */
 const CONNECTION = ["url", "token"] as const;
 /** The values of `--output`; `--json` is short for the first. */
-const OUTPUTS = ["json", "table"] as const;
+const OUTPUT_FORMATS = ["json", "table"] as const;
 
 export type Shape<Values extends string, Lists extends string, Switches extends string> = {
   /** Options with one value. */
@@ -64,7 +64,7 @@ export const readArguments = <
       continue;
     }
     if (!valued.includes(name) && !listed.includes(name)) {
-      throw usageError(flag, `unknown option.${didYouMean(flag, [...valued, ...listed, ...switches].map(toFlag))}`);
+      throw usageError(flag, `unknown option.${suggestName(flag, [...valued, ...listed, ...switches].map(toFlag))}`);
     }
     const given = equals < 0 ? ours[++i] : argument.slice(equals + 1);
     if (given === undefined || given === "") throw usageError(flag, "expected a value");
@@ -80,12 +80,12 @@ export const readArguments = <
 };
 
 /** Throws UsageError if there are any words. */
-export const noWords = ([more]: readonly string[]): void => {
+export const requireNoWords = ([more]: readonly string[]): void => {
   if (more !== undefined) throw usageError(more, "unexpected argument");
 };
 
 /** Parses `name=value` pairs into the API's form. Throws UsageError for an invalid pair. */
-export const pairs = (flag: string, given: readonly string[]): { name: string; value: string }[] =>
+export const parsePairs = (flag: string, given: readonly string[]): { name: string; value: string }[] =>
   given.map((pair) => {
     const equals = pair.indexOf("=");
     if (equals < 1) throw usageError(flag, `expected NAME=VALUE, got ${JSON.stringify(pair)}`);
@@ -94,7 +94,8 @@ export const pairs = (flag: string, given: readonly string[]): { name: string; v
 
 /** Throws UsageError for an unknown output, or one that contradicts `--json`. */
 const isJson = (output: string, json: boolean): boolean => {
-  if (!OUTPUTS.some((one) => one === output)) throw usageError("--output", `expected ${OUTPUTS.join(" or ")}`);
+  if (!OUTPUT_FORMATS.some((one) => one === output))
+    throw usageError("--output", `expected ${OUTPUT_FORMATS.join(" or ")}`);
   if (json && output !== "json") throw usageError("--output", "not with --json");
   return output === "json";
 };

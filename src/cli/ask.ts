@@ -3,13 +3,13 @@ import { VerbFailure } from "./failure.ts";
 import type { Streams } from "./streams.ts";
 
 /** The user pressed Ctrl-C or Ctrl-D instead of answering. */
-export class Declined extends VerbFailure {}
+export class PromptDeclined extends VerbFailure {}
 
-const RETURN = ["\r", "\n"];
-const INTERRUPT = "\u0003";
+const RETURN_KEYS = ["\r", "\n"];
+const CTRL_C = "\u0003";
 const END = "\u0004";
-const ERASE = ["\u007f", "\b"];
-const KILL = "\u0015";
+const ERASE_KEYS = ["\u007f", "\b"];
+const CTRL_U = "\u0015";
 
 export class Asker implements AsyncDisposable {
   readonly #streams: Streams;
@@ -26,9 +26,9 @@ export class Asker implements AsyncDisposable {
   }
 
   /** Reads one line, with the terminal's line editing. */
-  async line(question: string): Promise<string> {
+  async promptLine(question: string): Promise<string> {
     this.#show(question);
-    while (!this.#typed.includes("\n")) await this.#more();
+    while (!this.#typed.includes("\n")) await this.#readMore();
     const at = this.#typed.indexOf("\n");
     const line = this.#typed.slice(0, at);
     this.#typed = this.#typed.slice(at + 1);
@@ -36,21 +36,21 @@ export class Asker implements AsyncDisposable {
   }
 
   /** Reads one line without echo. */
-  async secret(question: string): Promise<string> {
+  async promptSecret(question: string): Promise<string> {
     using _raw = this.#streams.raw();
     this.#show(question);
     let secret = "";
     for (;;) {
-      if (this.#typed === "") await this.#more();
+      if (this.#typed === "") await this.#readMore();
       const [key = ""] = this.#typed;
       this.#typed = this.#typed.slice(key.length);
-      if (RETURN.includes(key)) break;
-      if (key === INTERRUPT || (key === END && secret === "")) {
+      if (RETURN_KEYS.includes(key)) break;
+      if (key === CTRL_C || (key === END && secret === "")) {
         this.#show("\r\n");
-        throw new Declined("stopped");
+        throw new PromptDeclined("stopped");
       }
-      if (ERASE.includes(key)) secret = secret.slice(0, -1);
-      else if (key === KILL) secret = "";
+      if (ERASE_KEYS.includes(key)) secret = secret.slice(0, -1);
+      else if (key === CTRL_U) secret = "";
       else if (key >= " ") secret += key;
     }
     this.#show("\r\n");
@@ -61,15 +61,15 @@ export class Asker implements AsyncDisposable {
     await this.#keys.return?.();
   }
 
-  async #more(): Promise<void> {
+  async #readMore(): Promise<void> {
     const { value, done } = await this.#keys.next();
-    if (done) throw new Declined("nothing was typed");
+    if (done) throw new PromptDeclined("nothing was typed");
     this.#typed += this.#decoder.decode(value, { stream: true });
   }
 }
 
 /** Reads all of standard input as text, without the final newline. */
-export const allInput = async (streams: Streams): Promise<string> => {
+export const readAllInput = async (streams: Streams): Promise<string> => {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of streams.input()) text += decoder.decode(chunk, { stream: true });

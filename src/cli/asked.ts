@@ -3,7 +3,7 @@ import { UsageError, usageError } from "#base/usage-error.ts";
 import { Asker } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
 import { getStreams } from "./streams.ts";
-import { plain } from "./text.ts";
+import { toPlainLine } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
 
 /** Maximum number of choices shown with a question; more would hide it. */
@@ -16,7 +16,7 @@ export const canAsk = ({ streams }: Pick<VerbInput, "streams">): boolean => stre
  * Returns the only word of a command, or undefined if it is missing and can be prompted for. Throws UsageError if it is missing and no
  * prompt is possible, or if there are more words.
  */
-export const oneWord = (
+export const takeOneWord = (
   input: Pick<VerbInput, "streams">,
   words: readonly string[],
   expected: string,
@@ -36,10 +36,10 @@ export const promptIfMissing = async (
 ): Promise<string> => {
   if (word !== undefined) return word;
   const known = await choices().catch(() => []);
-  const list = known.slice(0, MAX_SHOWN_CHOICES).map(plain).join(", ");
+  const list = known.slice(0, MAX_SHOWN_CHOICES).map(toPlainLine).join(", ");
   const more = known.length > MAX_SHOWN_CHOICES ? ", ..." : "";
   await using asker = new Asker(getStreams(input), input.printError);
-  const answer = await asker.line(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
+  const answer = await asker.promptLine(known.length > 0 ? `${question} (${list}${more}): ` : `${question}: `);
   if (answer === "") throw new VerbFailure("nothing was typed");
   return answer;
 };
@@ -49,20 +49,20 @@ export const promptIfMissing = async (
  */
 export const confirmByName = async (input: VerbInput, name: string, what: string): Promise<void> => {
   await using asker = new Asker(getStreams(input), input.printError);
-  const typed = await asker.line(`${what} Type its name: `);
+  const typed = await asker.promptLine(`${what} Type its name: `);
   if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
 };
 
 /** Throws UsageError without `--yes` if there is no terminal for a confirmation. `what` as in "nothing was deleted". */
-export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
+export const requireConfirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
   if (yes || canAsk(input)) return;
   const sentence = `nothing was ${what}: without a terminal, pass --yes to confirm`;
   throw new UsageError([{ name: "--yes", from: "command line", detail: "is missing" }], sentence);
 };
 
 /** Asks for confirmation. Throws VerbFailure for any answer except yes. */
-export const mustAgree = async (input: VerbInput, question: string): Promise<void> => {
+export const requireConfirmation = async (input: VerbInput, question: string): Promise<void> => {
   await using asker = new Asker(getStreams(input), input.printError);
-  const answer = await asker.line(`${question} (yes/no): `);
+  const answer = await asker.promptLine(`${question} (yes/no): `);
   if (!/^y(es)?$/i.test(answer)) throw new VerbFailure("nothing was changed");
 };

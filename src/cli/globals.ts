@@ -1,6 +1,6 @@
 // Global options before the command: configuration, server, headers. Programs that start this one, such as editor plug-ins, use them
 // (docs/editors.md).
-import { didYouMean } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { VerbInput } from "./verb.ts";
 
@@ -15,7 +15,7 @@ export type Globals = {
   isVerbose: boolean;
 };
 
-const VALUED = ["--global-config", "--url", "--token", "--header", "--header-command"];
+const VALUE_FLAGS = ["--global-config", "--url", "--token", "--header", "--header-command"];
 const SWITCHES = ["--verbose", "-v"];
 
 /** Parses the global flags at the beginning of the arguments. Throws UsageError. */
@@ -29,13 +29,13 @@ export const readGlobals = (argv: readonly string[]): { globals: Globals; rest: 
     const equals = argument.indexOf("=");
     const flag = equals < 0 ? argument : argument.slice(0, equals);
     if (SWITCHES.includes(argument)) isVerbose = true;
-    else if (VALUED.includes(flag)) {
+    else if (VALUE_FLAGS.includes(flag)) {
       const value = equals < 0 ? argv[++at] : argument.slice(equals + 1);
       if (value === undefined || value === "") throw usageError(flag, "expected a value");
       if (flag === "--header") headers.push(value);
       else given.set(flag, value);
     } else if (isOfProgram(argument) || !argument.startsWith("-")) break;
-    else throw usageError(flag, `unknown option.${didYouMean(flag, [...VALUED, ...SWITCHES])}`);
+    else throw usageError(flag, `unknown option.${suggestName(flag, [...VALUE_FLAGS, ...SWITCHES])}`);
   }
   const [configFolder, url, token, headerCommand] = ["--global-config", "--url", "--token", "--header-command"].map(
     (flag) => given.get(flag),
@@ -58,11 +58,11 @@ const isOfProgram = (argument: string): boolean => ["--help", "-h", "--version"]
 export const loadHeaders = async ({ headers, headerCommand, url }: Globals, env: VerbInput["env"]) => {
   const printed =
     headerCommand === undefined ? [] : await runHeaderCommand(headerCommand, { ...env, CODER_URL: url ?? "" });
-  const flags = headers.map((line) => headerIn("--header", line));
-  return Object.fromEntries([...flags, ...printed.map((line) => headerIn("--header-command", line))]);
+  const flags = headers.map((line) => parseHeader("--header", line));
+  return Object.fromEntries([...flags, ...printed.map((line) => parseHeader("--header-command", line))]);
 };
 
-const headerIn = (flag: string, line: string): readonly [name: string, value: string] => {
+const parseHeader = (flag: string, line: string): readonly [name: string, value: string] => {
   const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)=([^\r\n\0]*)$/.exec(line) ?? [];
   // The line may hold a secret and is not shown.
   if (name === undefined || value === undefined) throw usageError(flag, "expected NAME=VALUE");

@@ -1,5 +1,5 @@
 // Commands with subcommands: each subcommand has a file, which is loaded on demand.
-import { didYouMean } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/nearest.ts";
 import { type UsageError, usageError } from "#base/usage-error.ts";
 import type { RunVerb, SubVerb, Verb } from "./verb.ts";
 
@@ -18,11 +18,11 @@ export const group = ({ name, area, help, details, words, otherwise }: Group): V
   usage: otherwise?.usage ?? `${words.map((word) => word.name).join("|")} ...`,
   ...(otherwise ? { isCalledAlone: true } : {}),
   ...(details ? { details } : {}),
-  load: async () => ({ run: handOn(name, words, otherwise) }),
+  load: async () => ({ run: createDispatcher(name, words, otherwise) }),
 });
 
 /** Returns the subcommand that the arguments begin with, which may be two words such as `apps list`, and the remaining arguments. */
-export const wordIn = (
+export const findSubVerb = (
   words: readonly SubVerb[],
   argv: readonly string[],
 ): { readonly word: SubVerb; readonly rest: readonly string[] } | undefined => {
@@ -35,23 +35,23 @@ export const wordIn = (
 };
 
 /** Throws UsageError for an unknown subcommand. */
-const handOn =
+const createDispatcher =
   (verb: string, words: readonly SubVerb[], otherwise: Group["otherwise"]): RunVerb =>
   async (input) => {
-    const found = wordIn(words, input.argv);
-    if (!found && !(otherwise && startsWithOne(input.argv))) throw unknownWord(verb, words, input.argv);
+    const found = findSubVerb(words, input.argv);
+    if (!found && !(otherwise && isSingleWord(input.argv))) throw toUnknownVerbError(verb, words, input.argv);
     const { run } = await (found?.word ?? (otherwise as SubVerb)).load();
     return run({ ...input, argv: found?.rest ?? input.argv });
   };
 
-/** True if two arguments follow one another: an unknown subcommand and its argument. */
-const startsWithOne = (argv: readonly string[]): boolean =>
+/** Returns false for two words in a row, which would be an unknown subcommand and its argument. */
+const isSingleWord = (argv: readonly string[]): boolean =>
   argv.slice(0, 2).some((word) => word.startsWith("-")) || argv.length < 2;
 
-const unknownWord = (verb: string, words: readonly SubVerb[], argv: readonly string[]): UsageError => {
+const toUnknownVerbError = (verb: string, words: readonly SubVerb[], argv: readonly string[]): UsageError => {
   const [first = ""] = argv;
   const below = words.filter(({ name }) => name.startsWith(`${first} `));
   const names = (below.length > 0 ? below : words).map(({ name }) => name);
   const given = argv.slice(0, below.length > 0 ? 2 : 1).join(" ");
-  return usageError(given || verb, `expected one of ${names.join(", ")}.${didYouMean(given, names)}`);
+  return usageError(given || verb, `expected one of ${names.join(", ")}.${suggestName(given, names)}`);
 };

@@ -1,6 +1,6 @@
 // Help texts, generated from the table of verbs: by purpose, examples first.
-import { didYouMean } from "#base/config/nearest.ts";
-import { wordIn } from "./group.ts";
+import { suggestName } from "#base/config/nearest.ts";
+import { findSubVerb } from "./group.ts";
 import { AREAS, type Area, type SubVerb, type Verb } from "./verb.ts";
 
 const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
@@ -12,7 +12,7 @@ const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
 ];
 
 /** Names from similar programs or earlier versions, and the equivalent command. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+const ALIASES: Readonly<Record<string, string>> = {
   list: "`slipway ls`",
   delete: "`slipway rm`",
   remove: "`slipway rm`",
@@ -32,12 +32,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 };
 
 /** Lists the commands by purpose; internal ones only with `all`. */
-export const programHelp = (verbs: readonly Verb[], all = false): string => {
+export const formatProgramHelp = (verbs: readonly Verb[], all = false): string => {
   const areas = (Object.keys(AREAS) as Area[]).filter((area) => all || area !== "plumbing");
   const shown = verbs.filter(({ area }) => areas.includes(area));
   const width = Math.max(...shown.map(({ name }) => name.length));
   const column = Math.max(...EXAMPLES.map(([line]) => line.length));
-  const section = (area: Area): string[] => [
+  const formatSection = (area: Area): string[] => [
     `${AREAS[area]}:`,
     ...shown.filter((verb) => verb.area === area).map(({ name, help }) => `  ${name.padEnd(width)}  ${help}`),
     "",
@@ -50,7 +50,7 @@ export const programHelp = (verbs: readonly Verb[], all = false): string => {
     "",
     "Usage: slipway COMMAND [arguments]",
     "",
-    ...areas.flatMap(section),
+    ...areas.flatMap(formatSection),
     all
       ? "`slipway COMMAND --help` explains a command."
       : "`slipway COMMAND --help` explains a command. `slipway help --all` also lists internal commands.",
@@ -58,10 +58,10 @@ export const programHelp = (verbs: readonly Verb[], all = false): string => {
 };
 
 /** Returns the help of one verb, or of the subcommand that `argv` begins with. */
-export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
-  const word = wordIn(verb.words ?? [], argv)?.word;
-  const words = word ? [] : (verb.words ?? []).map(described);
-  const usage = word ? called(word) : verb.usage;
+export const formatVerbHelp = (verb: Verb, argv: readonly string[] = []): string => {
+  const word = findSubVerb(verb.words ?? [], argv)?.word;
+  const words = word ? [] : (verb.words ?? []).map(formatEntry);
+  const usage = word ? formatUsage(word) : verb.usage;
   return [
     `Usage: slipway ${verb.name} ${usage}`,
     "",
@@ -72,15 +72,15 @@ export const verbHelp = (verb: Verb, argv: readonly string[] = []): string => {
 };
 
 /** Returns the error for an unknown command, with the closest match. */
-export const unknownVerb = (verbs: readonly Verb[], name: string): string => {
-  const elsewhere = ELSEWHERE[name];
+export const formatUnknownVerb = (verbs: readonly Verb[], name: string): string => {
+  const elsewhere = ALIASES[name];
   const within = verbs.filter(({ words }) => words?.some((word) => word.name === name)).map((verb) => verb.name);
   const hint =
     elsewhere !== undefined
       ? ` Use ${elsewhere}.`
       : within.length > 0
         ? ` Did you mean ${within.map((verb) => `\`slipway ${verb} ${name}\``).join(", or ")}?`
-        : didYouMean(
+        : suggestName(
             name,
             verbs.map((verb) => verb.name),
           );
@@ -88,6 +88,6 @@ export const unknownVerb = (verbs: readonly Verb[], name: string): string => {
 };
 
 /** Returns a subcommand with its arguments, as typed after its command. */
-export const called = ({ name, usage }: Pick<SubVerb, "name" | "usage">): string => `${name} ${usage}`.trimEnd();
+export const formatUsage = ({ name, usage }: Pick<SubVerb, "name" | "usage">): string => `${name} ${usage}`.trimEnd();
 
-const described = (word: SubVerb): string => `  ${called(word)}\n      ${word.help}`;
+const formatEntry = (word: SubVerb): string => `  ${formatUsage(word)}\n      ${word.help}`;

@@ -1,7 +1,7 @@
 // Extracts a command's own options (`--user NAME`, `--json`) from the arguments; the rest are settings.
 import { usageError } from "#base/usage-error.ts";
 
-export type Taken<Names extends string> = {
+export type TakenOptions<Names extends string> = {
   /** The arguments before the first flag, such as `create alice`. */
   words: readonly string[];
   options: Partial<Record<Names, string>>;
@@ -13,7 +13,7 @@ export type Taken<Names extends string> = {
 export const takeOptions = <const Names extends string>(
   argv: readonly string[],
   names: readonly Names[],
-): Taken<Names> => {
+): TakenOptions<Names> => {
   const first = argv.findIndex((argument) => argument.startsWith("-"));
   const words = first < 0 ? argv : argv.slice(0, first);
   const options: Partial<Record<Names, string>> = {};
@@ -34,13 +34,13 @@ export const takeOptions = <const Names extends string>(
 };
 
 /** Throws UsageError for an option that `what` does not use, because the user expects it to have an effect. */
-export const refuseOthers = (options: object, what: string, taken: readonly string[]): void => {
+export const rejectOthers = (options: object, what: string, taken: readonly string[]): void => {
   const other = Object.keys(options).find((name) => !taken.includes(name));
   if (other !== undefined) throw usageError(`--${other}`, `\`${what}\` does not accept it`);
 };
 
 /** Returns the only word of a command. Throws UsageError with `expected` if none exists or more than one. */
-export const onlyWord = (words: readonly string[], expected: string): string => {
+export const requireOneWord = (words: readonly string[], expected: string): string => {
   const [word, more] = words;
   if (word === undefined) throw usageError("argument", `expected ${expected}`);
   if (more !== undefined) throw usageError(more, "unexpected argument");
@@ -48,9 +48,9 @@ export const onlyWord = (words: readonly string[], expected: string): string => 
 };
 
 /** Formats rows as a table with aligned columns. */
-export const asTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+export const formatTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const all = [head, ...rows];
   const widths = head.map((_, i) => Math.max(...all.map((row) => Bun.stringWidth(row[i] ?? ""))));
-  const cell = (text: string, i: number): string => text + " ".repeat((widths[i] ?? 0) - Bun.stringWidth(text));
-  return all.map((row) => row.map(cell).join("  ").trimEnd()).join("\n");
+  const padCell = (text: string, i: number): string => text + " ".repeat((widths[i] ?? 0) - Bun.stringWidth(text));
+  return all.map((row) => row.map(padCell).join("  ").trimEnd()).join("\n");
 };

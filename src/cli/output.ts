@@ -39,8 +39,8 @@ export class Output {
     this.#waiting += length;
     return new Promise((resolve, reject) => {
       this.#sink.write(data, (error) => {
-        if (error) this.#failure ??= isGone(error) ? new OutputGone("the output was closed") : error;
-        this.#taken(length);
+        if (error) this.#failure ??= isClosedPipe(error) ? new OutputGone("the output was closed") : error;
+        this.#onWritten(length);
         if (error) reject(this.#failure);
         else resolve();
       });
@@ -59,11 +59,11 @@ export class Output {
   }
 
   /** Resolves when all pending writes have succeeded or failed. */
-  async flushed(): Promise<void> {
+  async flush(): Promise<void> {
     if (this.#waiting > 0) await new Promise<void>((done) => this.#onIdle.push(done));
   }
 
-  #taken(length: number): void {
+  #onWritten(length: number): void {
     this.#waiting -= length;
     if (this.#waiting > 0) return;
     const dropped = this.#dropped;
@@ -73,5 +73,5 @@ export class Output {
   }
 }
 
-const isGone = (error: Error): boolean =>
+const isClosedPipe = (error: Error): boolean =>
   "code" in error && ["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED"].includes(String(error.code));

@@ -7,7 +7,7 @@ import type { VerbInput } from "./verb.ts";
 export type Password = { password: string; made: boolean };
 
 /** Throws UsageError if the file cannot be read. */
-export const passwordFrom = (file: string | undefined, { readFile }: VerbInput): Password => {
+export const readPassword = (file: string | undefined, { readFile }: VerbInput): Password => {
   if (file === undefined) return { password: keySecret(), made: true };
   const password = read(file, readFile).replace(/\r?\n$/, "");
   // Such a password could not be typed into the sign-in page.

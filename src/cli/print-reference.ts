@@ -2,12 +2,16 @@
 // CV-14).
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { settingsMarkdown } from "#base/config.ts";
+import { formatSettingsMarkdown } from "#base/config.ts";
 import { alertRules, alertTable, dashboardJson } from "#src/api/metrics/print-monitoring.ts";
 import { REFERENCE } from "./reference.ts";
 
 const PAGES = ["docs/cli.md", "docs/configuration.md", "docs/monitoring.md"];
-const BLOCKS: Readonly<Record<string, () => string>> = { settings: settingsMarkdown, alerts: alertTable, ...REFERENCE };
+const BLOCKS: Readonly<Record<string, () => string>> = {
+  settings: formatSettingsMarkdown,
+  alerts: alertTable,
+  ...REFERENCE,
+};
 const FILES = { "grafana-dashboard.json": dashboardJson, "alerts.yaml": alertRules };
 const MONITORING = new URL("../../deploy/monitoring/", import.meta.url);
 

@@ -1,7 +1,7 @@
 // Shows progress while a command waits: on a terminal a spinner with the log above it, in a pipe plain lines. Everything goes to standard
 // error, so that standard output contains only the result (rule CV-5).
 import type { Timer } from "#base/clock.ts";
-import { plain } from "./text.ts";
+import { toPlainLine } from "./text.ts";
 import type { VerbInput } from "./verb.ts";
 
 const FRAMES = [..."⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"];
@@ -12,7 +12,7 @@ type Input = Pick<VerbInput, "printError" | "isTerminal" | "clock" | "env" | "st
 export class Progress implements Disposable {
   readonly #input: Input;
   readonly #moves: boolean;
-  readonly #begun: number;
+  readonly #startedAt: number;
   #timer: Timer | undefined;
   #text = "";
   #detail = "";
@@ -22,11 +22,11 @@ export class Progress implements Disposable {
   constructor(input: Input) {
     this.#input = input;
     this.#moves = input.isTerminal && input.env.TERM !== "dumb";
-    this.#begun = input.clock.monotonic();
+    this.#startedAt = input.clock.monotonic();
   }
 
   /** Sets what the command waits for, in a few words. */
-  status(text: string): void {
+  setStatus(text: string): void {
     if (text === this.#text) return;
     this.#text = text;
     this.#detail = "";
@@ -38,15 +38,15 @@ export class Progress implements Disposable {
   }
 
   /** Sets the progress; shown only on a terminal, with the next update. */
-  far(detail: string): void {
+  setDetail(detail: string): void {
     this.#detail = detail;
   }
 
   /** Prints a log line under its stage. */
-  line(text: string, stage = ""): void {
-    const head = stage !== "" && stage !== this.#stage ? `== ${plain(stage)}\n` : "";
+  printLine(text: string, stage = ""): void {
+    const head = stage !== "" && stage !== this.#stage ? `== ${toPlainLine(stage)}\n` : "";
     this.#stage = stage;
-    this.#above(`${head}${plain(text)}\n`);
+    this.#printAbove(`${head}${toPlainLine(text)}\n`);
   }
 
   /** Removes the spinner. */
@@ -57,13 +57,13 @@ export class Progress implements Disposable {
     this.#text = "";
   }
 
-  #above(text: string): void {
+  #printAbove(text: string): void {
     this.#input.printError(this.#timer ? `\r\u001b[K${text}` : text);
     if (this.#timer) this.#draw();
   }
 
   #draw(): void {
-    const seconds = Math.floor((this.#input.clock.monotonic() - this.#begun) / 1000);
+    const seconds = Math.floor((this.#input.clock.monotonic() - this.#startedAt) / 1000);
     const width = (this.#input.streams?.size()?.width ?? 80) - 1;
     const text = `${FRAMES[this.#frame++ % FRAMES.length]} ${this.#text}${this.#detail && `, ${this.#detail}`}${seconds > 0 ? ` (${seconds} s)` : ""}`;
     this.#input.printError(`\r\u001b[K${Bun.sliceAnsi ? Bun.sliceAnsi(text, 0, width) : text.slice(0, width)}`);

@@ -12,30 +12,30 @@ import { UnsafeDatabaseError } from "#db/engine/unsafe.ts";
 import { MetricsAddressError } from "#src/api/metrics/listen.ts";
 
 /** Returns why `serve` cannot start; undefined for a bug. */
-export function reasonForPeople(error: unknown, config: Config): string | undefined {
+export function explainReason(error: unknown, config: Config): string | undefined {
   const code = getCode(error);
   const at = address.print(config.address);
   if (code === "EADDRINUSE") return `${at} is in use by another program; choose another with --address`;
   if (code === "EADDRNOTAVAIL") return `${at} is not an address of this machine; choose another with --address`;
-  const reason = machineReason(error);
-  const isOfFolder = FILES.has(code) || refusedByDatabase(error) !== undefined;
+  const reason = explainMachineError(error);
+  const isOfFolder = FILE_ERRORS.has(code) || findDatabaseError(error) !== undefined;
   return reason && isOfFolder ? `${reason} (data directory ${config.data_dir})` : reason;
 }
 
 /** Explains an error of the disk, a file or the database; undefined for a bug, which keeps its stack. */
-export const machineReason = (error: unknown): string | undefined => {
+export const explainMachineError = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
-  if (IN_WORDS.some((kind) => error instanceof kind) || FILES.has(getCode(error))) return error.message;
+  if (EXPLAINED_ERRORS.some((kind) => error instanceof kind) || FILE_ERRORS.has(getCode(error))) return error.message;
   // An unreachable database has no more specific error.
   if (error instanceof CommitError && (error.reason === "overloaded" || error.reason === "unreachable"))
     return error.message;
-  const refused = refusedByDatabase(error);
+  const refused = findDatabaseError(error);
   if (refused === undefined) return undefined;
   const next = isDamage(refused) ? `. ${NEXT_STEP}` : "";
   return `the database cannot be used: ${refused.message}${next}`;
 };
 
-const IN_WORDS = [
+const EXPLAINED_ERRORS = [
   TlsError,
   EncryptionKeyError,
   LockedError,
@@ -44,13 +44,13 @@ const IN_WORDS = [
   BucketError,
   MetricsAddressError,
 ];
-const FILES = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));
+const FILE_ERRORS = new Set("EACCES EPERM EROFS ENOENT EEXIST ENOSPC EDQUOT ENOTDIR EISDIR".split(" "));
 
 const getCode = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 /** Returns SQLite's error about the disk or the file, which is the cause of a failed write. */
-const refusedByDatabase = (error: unknown): Error | undefined => {
+const findDatabaseError = (error: unknown): Error | undefined => {
   if (!(error instanceof Error)) return undefined;
   const ours = "code" in error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|CORRUPT|NOTADB)/.test(String(error.code));
-  return ours ? error : refusedByDatabase(error.cause);
+  return ours ? error : findDatabaseError(error.cause);
 };

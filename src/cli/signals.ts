@@ -5,7 +5,7 @@ import type { Clock } from "#base/clock.ts";
 const SAME_SIGNAL_MS = 300;
 
 /** Returns the listener for SIGINT and SIGTERM. `stop` is called once; `end` if the user insists. */
-export const onSignal = (
+export const createSignalListener = (
   clock: Clock,
   act: { stop(signal: string): void; end(): void },
 ): ((signal: string) => void) => {

@@ -33,7 +33,7 @@ export const getStreams = ({ streams }: { streams?: Streams }): Streams => {
 };
 
 /** Creates the process's streams. `output` and `errors` are shared with all other output of the program. */
-export const processStreams = (output: Output, errors: Output): Streams => ({
+export const createProcessStreams = (output: Output, errors: Output): Streams => ({
   // Evaluated lazily: opening standard input has side effects.
   get inputIsTerminal() {
     return process.stdin.isTTY === true;

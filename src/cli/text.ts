@@ -1,12 +1,12 @@
 // Sanitizes foreign text for the terminal: it must not move the cursor, query the terminal, or spoof other text.
-import { visible } from "#base/visible-text.ts";
+import { escapeHidden } from "#base/visible-text.ts";
 
 /** Returns one line without control characters and escape sequences. */
-export const plain = (text: string): string => several(text).replaceAll("\n", " ");
+export const toPlainLine = (text: string): string => toPlainLines(text).replaceAll("\n", " ");
 
 /** Keeps several lines. Characters that change the direction of text are shown as codes. */
-export const several = (text: string): string =>
-  visible(
+export const toPlainLines = (text: string): string =>
+  escapeHidden(
     Bun.stripANSI(text)
       .replaceAll(/\r\n?/g, "\n")
       .replaceAll("\t", "    ")
@@ -15,7 +15,7 @@ export const several = (text: string): string =>
   );
 
 /** Formats `3 hours ago`, `in 5 minutes` or `now`. `at` is RFC 3339. */
-export const relative = (at: string, now: number): string => {
+export const formatRelative = (at: string, now: number): string => {
   const seconds = Math.round((Date.parse(at) - now) / 1000);
   const size = Math.abs(seconds);
   if (size < 5) return "now";
@@ -32,7 +32,7 @@ export const relative = (at: string, now: number): string => {
 };
 
 /** Formats `12 KiB`, `3.4 MiB`, `23.6 GiB`. */
-export const size = (bytes: number): string =>
+export const formatSize = (bytes: number): string =>
   bytes < 1024 ** 2
     ? `${Math.ceil(bytes / 1024)} KiB`
     : bytes < 1024 ** 3
@@ -40,7 +40,7 @@ export const size = (bytes: number): string =>
       : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 /** Formats `8 hours`, `1 hour 30 minutes`. */
-export const span = (ms: number): string => {
+export const formatSpan = (ms: number): string => {
   const minutes = Math.round(ms / 60_000);
   const parts: [number, string][] = [
     [Math.floor(minutes / 1440), "day"],

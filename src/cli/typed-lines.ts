@@ -5,7 +5,7 @@ import { pause } from "#base/retry.ts";
 import type { Streams } from "./streams.ts";
 
 /** Input that was already read from the terminal but not delivered arrives within this time. */
-const PASSED_ON_MS = 30;
+const DELIVERY_DELAY_MS = 30;
 
 export class TypedLines {
   readonly #streams: Streams;
@@ -28,7 +28,7 @@ export class TypedLines {
     this.#streams.forget();
     // Not earlier: a background program that reads from a terminal is stopped.
     if (!this.#isReading) void this.#read();
-    else await pause(this.#clock, PASSED_ON_MS);
+    else await pause(this.#clock, DELIVERY_DELAY_MS);
     if (withdrawn.aborted) return undefined;
     this.#typed = "";
     this.#show(question);
@@ -37,7 +37,7 @@ export class TypedLines {
     try {
       while (!withdrawn.aborted) {
         const end = this.#typed.indexOf("\n");
-        if (end >= 0) return this.#take(end);
+        if (end >= 0) return this.#takeLine(end);
         if (this.#isOver) return undefined;
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -49,7 +49,7 @@ export class TypedLines {
     }
   }
 
-  #take(end: number): string {
+  #takeLine(end: number): string {
     const line = this.#typed.slice(0, end);
     this.#typed = this.#typed.slice(end + 1);
     return line.trim();

@@ -1,13 +1,13 @@
 // Reports unknown names, with the closest match.
-import { didYouMean } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/nearest.ts";
 import { VerbFailure } from "./failure.ts";
-import { plain } from "./text.ts";
+import { toPlainLine } from "./text.ts";
 
 /**
  * Returns an error such as `there is no workspace dvv. Did you mean dev? ...`. `names` are searched if available; `list` is the command
  * that shows them.
  */
-export const unknownName = async (
+export const toUnknownNameError = async (
   what: string,
   name: string,
   names: () => readonly string[] | Promise<readonly string[]>,
@@ -15,6 +15,6 @@ export const unknownName = async (
 ): Promise<VerbFailure> => {
   const known = await Promise.resolve(names()).catch(() => []);
   return new VerbFailure(
-    `there is no ${what} ${plain(name)}.${plain(didYouMean(name, known))} \`${list}\` lists them.`,
+    `there is no ${what} ${toPlainLine(name)}.${toPlainLine(suggestName(name, known))} \`${list}\` lists them.`,
   );
 };

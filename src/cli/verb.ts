@@ -36,7 +36,16 @@ export interface VerbInput extends Input {
 export type RunVerb = (input: VerbInput) => Promise<number>;
 
 /** What the first argument of a verb names, for completion. */
-export type Named = "workspace" | "template" | "task" | "chat" | "user" | "group" | "token" | "secret" | "application";
+export type NameKind =
+  | "workspace"
+  | "template"
+  | "task"
+  | "chat"
+  | "user"
+  | "group"
+  | "token"
+  | "secret"
+  | "application";
 
 /** A subcommand, such as `list` of `slipway users list`. */
 export interface SubVerb {
@@ -46,7 +55,7 @@ export interface SubVerb {
   usage: string;
   /** A short description. */
   help: string;
-  names?: Named;
+  names?: NameKind;
   load(): Promise<{ run: RunVerb }>;
 }
 
@@ -75,7 +84,7 @@ export interface Verb {
   words?: readonly SubVerb[];
   /** The verb also works without a subcommand, as `help` and `usage` say. */
   isCalledAlone?: true;
-  names?: Named;
+  names?: NameKind;
   load(): Promise<{ run: RunVerb }>;
 }
 

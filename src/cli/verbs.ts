@@ -13,7 +13,7 @@ import { OFFLINE } from "./verbs/offline.ts";
 import { PREBUILDS } from "./verbs/prebuilds.ts";
 import { REPOSITORIES } from "./verbs/repositories.ts";
 import { SECRETS } from "./verbs/secrets.ts";
-import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
+import { OPERATING, RUNNING, VERSION, WITHIN, WORKSPACE_VERBS } from "./verbs/server.ts";
 import { SHORTCUTS } from "./verbs/shortcuts.ts";
 import { TASKS } from "./verbs/tasks.ts";
 import { TEMPLATES } from "./verbs/templates.ts";
@@ -49,7 +49,7 @@ export const VERBS: readonly Verb[] = [
   ],
   ...NETWORK,
   ...WITHIN,
-  ...INSIDE,
+  ...WORKSPACE_VERBS,
   ...OPERATING,
   OFFLINE,
   {
@@ -57,7 +57,7 @@ export const VERBS: readonly Verb[] = [
     area: "start",
     help: "Print the completion script of a shell.",
     usage: "bash|zsh|fish",
-    load: async () => ({ run: (await import("./completion/scripts.ts")).completionVerb(VERBS) }),
+    load: async () => ({ run: (await import("./completion/scripts.ts")).createCompletionVerb(VERBS) }),
   },
   VERSION,
 ];

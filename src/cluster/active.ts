@@ -3,10 +3,10 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
-import { pause, within } from "#base/retry.ts";
+import { finishesWithin, pause } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, loadSharedKey } from "#db/engine/sealed.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
@@ -14,21 +14,21 @@ import { Forwarder } from "./forwarder.ts";
 import {
   forwardingTimeMs,
   type JoinOptions,
-  KEY_LOOK_MS,
+  KEY_CHECK_INTERVAL_MS,
   type Membership,
-  ownHosts,
+  makeHostCheck,
   presentNodeState,
   type StandingBy,
   toNodeName,
 } from "./membership.ts";
 import { NodeLinks } from "./node-link.ts";
-import { elsewhere, nodeToken, takerOfNames } from "./passed-on.ts";
+import { decline, deriveNodeToken, takerOfNames } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { SharedCounts } from "./shared-counts.ts";
 import { requireMutualTrust, requireSameProtocol } from "./unknown-nodes.ts";
 
 /** Time to finish answering other nodes during shutdown. */
-const ANSWERS_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 type Options = Omit<JoinOptions, "standsBy"> & {
   /** Starts the read-only server that runs next to the parts of this node. */
@@ -67,7 +67,7 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
   try {
     await checkKey(node, config, clock, signal);
   } catch (error) {
-    await node.leave();
+    await node.leaveCluster();
     throw error;
   }
   let forwarder: Forwarder | undefined;
@@ -83,17 +83,17 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       parts: node,
       links(encryption) {
         const certificate = tls && parseCertificate(tls.cert);
-        links ??= new NodeLinks({ clock, id: node.id, token: nodeToken(encryption), certificate });
+        links ??= new NodeLinks({ clock, id: node.id, token: deriveNodeToken(encryption), certificate });
         counts ??= new SharedCounts({ clock, parts: node, links });
         const nodes = links;
-        node.onlyWhereReached((other) => nodes.reaches(other));
+        node.requireReachable((other) => nodes.reaches(other));
         return links;
       },
       get counts() {
         return counts;
       },
       listen(server, encryption, partOf) {
-        reads = beside?.({ node, encryption, counts, takeNamed: takerOfNames(nodeToken(encryption)) });
+        reads = beside?.({ node, encryption, counts, takeNamed: takerOfNames(deriveNodeToken(encryption)) });
         const { host, port } = config.address;
         forwarder = new Forwarder({
           hostname: host.replace(/^\[|\]$/g, ""),
@@ -101,8 +101,8 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
           tls,
           clock,
           max_connections: config.max_connections,
-          isOurs: ownHosts(config),
-          token: nodeToken(encryption),
+          isOurs: makeHostCheck(config),
+          token: deriveNodeToken(encryption),
           onNode: links && ((socket, from) => (links as NodeLinks).accept(socket, from)),
           reads: () => (reads && node.isCurrent ? { hostname: "127.0.0.1", port: reads.port } : undefined),
           parts: {
@@ -117,12 +117,12 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
         return forwarder.port;
       },
     },
-    takerOfNames: (key) => takerOfNames(nodeToken(key)),
-    elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
+    takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
+    elsewhere: (request, key, part) => decline(request, deriveNodeToken(key), clock, part),
     async standAside() {
       // Parts that arrived now would belong to a server that is stopping.
       void node.rest();
-      await node.lookAnew();
+      await node.refreshView();
       if (!node.hasNext) return false;
       until = clock.monotonic() + forwardingTimeMs(config);
       return true;
@@ -131,13 +131,13 @@ export const joinActive = async ({ config, clock, signal, beside, ...options }: 
       counts?.stop();
       await reads?.[Symbol.asyncDispose]();
       // Finishes answering the other nodes' calls to this node's actors.
-      if (links) await within(clock, ANSWERS_MS, links.leave());
-      await node.giveUp();
+      if (links) await finishesWithin(clock, ANSWER_TIMEOUT_MS, links.drain());
+      await node.handOverAll();
       // Clients that waited for this node's parts or still connect here are forwarded to the nodes that own the parts now.
-      if (until > 0) await forwarder?.leave(until);
+      if (until > 0) await forwarder?.drain(until);
       forwarder?.end();
       links?.close();
-      await node.leave();
+      await node.leaveCluster();
     },
   };
 };
@@ -152,8 +152,8 @@ const checkKey = async (
   for (;;) {
     signal?.throwIfAborted();
     const fingerprint = await node.keyFingerprint();
-    if (fingerprint !== undefined) return void sharedKey({ directory, digits }, fingerprint);
+    if (fingerprint !== undefined) return void loadSharedKey({ directory, digits }, fingerprint);
     if (node.isFirst) return;
-    await pause(clock, KEY_LOOK_MS);
+    await pause(clock, KEY_CHECK_INTERVAL_MS);
   }
 };

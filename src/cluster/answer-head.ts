@@ -2,8 +2,8 @@
 // asks the next node. Pure.
 
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
-import { MAX_HEAD_BYTES, plainAnswer } from "./head.ts";
-import { NOT_ACTIVE, toDeclineMark } from "./passed-on.ts";
+import { MAX_HEAD_BYTES, toPlainResponse } from "./head.ts";
+import { NOT_ACTIVE_MESSAGE, toDeclineMark } from "./passed-on.ts";
 
 const STATUS = Buffer.from("HTTP/1.1 503 ");
 const END = Buffer.from("\r\n\r\n");
@@ -29,14 +29,14 @@ export const readAnswer = (bytes: Buffer, token: string): Answer | undefined => 
 };
 
 /** Returns the part that such a response names; the owner of that part must be asked. */
-export const partNamedIn = (bytes: Buffer): number | undefined => {
+export const parseNamedPart = (bytes: Buffer): number | undefined => {
   const [, part] = new RegExp(`\\r\\n${PART_HEADER}: (\\d{1,3})\\r\\n`, "i").exec(bytes.toString("latin1")) ?? [];
   return part === undefined ? undefined : Number(part);
 };
 
 /** Returns the response to a node that assumes this one is active, or owns this part. */
 export const formatDecline = (token: string, part?: number): Buffer =>
-  plainAnswer("503 Service Unavailable", { message: NOT_ACTIVE }, [
+  toPlainResponse("503 Service Unavailable", { message: NOT_ACTIVE_MESSAGE }, [
     `${NODE_HEADER}: ${toDeclineMark(token)}`,
     ...(part === undefined ? [] : [`${PART_HEADER}: ${part}`]),
   ]);

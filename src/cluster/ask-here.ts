@@ -4,14 +4,14 @@ import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
 import { MISDIRECTED } from "#base/network/read-here.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodeListener, type NodePlace } from "./connect.ts";
 
 const BEGINNING = Buffer.from(`HTTP/1.1 ${MISDIRECTED} `);
 /** Interval of the check whether a response that has not started may still come. */
-const LOOK_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 
-export type HereOptions = {
+export type LocalReadOptions = {
   readonly clock: Clock;
   /** Returns where this node serves reads; undefined while it serves none. */
   place(): NodePlace | undefined;
@@ -20,13 +20,13 @@ export type HereOptions = {
 };
 
 /** `begun`: this node responds, and the rest arrives on this connection. */
-export type HereListener = NodeListener & { begun(socket: Socket): void };
+export type LocalReadListener = NodeListener & { begun(socket: Socket): void };
 
 /** Returns true when this node responds; false means that the listener received nothing and another node must be asked. */
-export const askHere = async (
-  { clock, place, certificate }: HereOptions,
+export const answerLocally = async (
+  { clock, place, certificate }: LocalReadOptions,
   request: Buffer,
-  listener: HereListener,
+  listener: LocalReadListener,
 ): Promise<boolean> => {
   const at = place();
   if (!at) return false;
@@ -57,7 +57,7 @@ export const askHere = async (
   if (!socket) return false;
   // A head is small; a socket that does not take it immediately is failing.
   if (socket.write(request) < request.length) decide(false);
-  while (!(await within(clock, LOOK_MS, decided))) if (!place()) decide(false);
+  while (!(await finishesWithin(clock, CHECK_INTERVAL_MS, decided))) if (!place()) decide(false);
   if (!isHere) socket.end();
   return isHere === true;
 };

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 
 /** Machines with synchronized clocks differ by less. */
-const WRONG_MS = 1_000;
+const MIN_CORRECTION_MS = 1_000;
 
 export class DatabaseClock implements Clock {
   readonly #own: Clock;
@@ -32,10 +32,10 @@ export class DatabaseClock implements Clock {
 
   /** Corrects the clock with the database's time; milliseconds since 1970. */
   correct(database_now: number): void {
-    if (Math.abs(database_now - this.now()) < WRONG_MS) return;
+    if (Math.abs(database_now - this.now()) < MIN_CORRECTION_MS) return;
     // Whole milliseconds, because the database's time is more precise than the rows it stores.
     const offset = Math.round(database_now - this.#own.now());
-    this.#offset = Math.abs(offset) < WRONG_MS ? 0 : offset;
+    this.#offset = Math.abs(offset) < MIN_CORRECTION_MS ? 0 : offset;
     const seconds = Math.round(-offset / 1000);
     log("cluster").warn("this machine's clock is {seconds} s ahead of the database's, which is used", { seconds });
   }

@@ -10,33 +10,33 @@ import { pause } from "#base/retry.ts";
 import { directToSecondListener, stopAccepting } from "#base/system/same-port.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { formatDecline } from "./answer-head.ts";
-import { askActive, type OtherPlace } from "./ask-active.ts";
-import { askHere } from "./ask-here.ts";
+import { forwardToActive, type WatchedPlace } from "./ask-active.ts";
+import { answerLocally } from "./ask-here.ts";
 import { KEEP_ALIVE_MS, type NodeListener, type NodePlace, parsePlace } from "./connect.ts";
-import { GoneNodes } from "./gone-nodes.ts";
-import { ALIVE, GO_ON, type Head, MAX_HEAD_BYTES, plainAnswer, readHead } from "./head.ts";
-import { EARLY_BYTES, Link } from "./link.ts";
-import { LINK_PATH, linkFrom } from "./node-head.ts";
+import { GoneNodeWatcher } from "./gone-nodes.ts";
+import { CONTINUE_RESPONSE, HEALTHY_RESPONSE, type Head, MAX_HEAD_BYTES, readHead, toPlainResponse } from "./head.ts";
+import { Link, MAX_BUFFERED_BYTES } from "./link.ts";
+import { LINK_PATH, parseLinkSender } from "./node-head.ts";
 import type { WireSocket } from "./node-wire.ts";
 import { isAskedByNode, parseForwardedAddress } from "./passed-on.ts";
 import { parseCertificate } from "./peer.ts";
 import { readinessOfSpare } from "./readiness.ts";
 
-const REPLACED = "The server was just replaced: send it again.";
-const STOPPING = "This node is stopping.";
-const TOO_MANY = "The server has too many open requests.";
+const SERVER_REPLACED = "The server was just replaced. Send the request again.";
+const NODE_STOPPING = "This node is stopping.";
+const TOO_MANY_REQUESTS = "The server has too many open requests.";
 /** Timeout for a client's first head. */
-const HEAD_MS = 10_000;
+const HEAD_TIMEOUT_MS = 10_000;
 /** Connections beyond `max_connections` whose heads are read because they may be health checks, and the timeout for that. */
-const PROBES = 32;
-const PROBE_HEAD_MS = 2_000;
+const MAX_PROBES = 32;
+const PROBE_HEAD_TIMEOUT_MS = 2_000;
 /** Grace period for connections that are on their way to a listener about to close. */
-const ON_ITS_WAY_MS = 250;
+const LISTENER_GRACE_MS = 250;
 /** How often a leaving node checks whether it is still needed, and how long no new client must have connected. */
-const LOOK_MS = 50;
-const QUIET_MS = 1_000;
+const CHECK_INTERVAL_MS = 50;
+const QUIET_PERIOD_MS = 1_000;
 /** How long to wait for a client that has closed its side after its request. */
-const ENDED_MS = 1_000;
+const HALF_CLOSE_TIMEOUT_MS = 1_000;
 
 export type ForwarderOptions = ListenerOptions & (ActivePlaces | { readonly parts: PartPlaces });
 
@@ -91,20 +91,20 @@ export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #links = new Set<Link>();
   /** The links beyond `max_connections`. */
-  readonly #beyond = new Set<Link>();
+  readonly #excessLinks = new Set<Link>();
   readonly #listener: TCPSocketListener<Link>;
   readonly #certificate: X509Certificate | undefined;
   readonly #digest: string;
-  readonly #goneNodes: GoneNodes;
-  #isNext = false;
-  #isLeaving = false;
+  readonly #goneNodes: GoneNodeWatcher;
+  #hasHandedOff = false;
+  #isDraining = false;
   /** Monotonic time of the last client whose request was forwarded. */
-  #came_at = Number.NEGATIVE_INFINITY;
+  #last_client_at = Number.NEGATIVE_INFINITY;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#digest = sha256(options.token);
-    this.#goneNodes = new GoneNodes(options.clock);
+    this.#goneNodes = new GoneNodeWatcher(options.clock);
     this.#certificate = options.tls && parseCertificate(options.tls.cert);
     const { hostname, port, tls } = options;
     // Bun's types lack that a TCP listener can share its port.
@@ -114,9 +114,9 @@ export class Forwarder {
       ...(tls ? { tls: { cert: tls.cert, key: tls.key } } : {}),
       socket: {
         open: (socket) => this.#open(socket),
-        data: (socket, bytes) => this.#fromClient(socket.data, bytes),
+        data: (socket, bytes) => this.#onClientData(socket.data, bytes),
         drain: ({ data }) => (data?.taker ? data.taker.drain?.() : data?.drain("client")),
-        end: ({ data }) => (data?.taker ? data.taker.ended() : data && this.#hearEnd(data)),
+        end: ({ data }) => (data?.taker ? data.taker.ended() : data && this.#onClientEnd(data)),
         close: ({ data }) => (data?.taker ? data.taker.ended() : data?.close()),
         error: ({ data }) => (data?.taker ? data.taker.failed() : data?.close()),
       },
@@ -136,29 +136,30 @@ export class Forwarder {
    * Called when this node starts to listen itself and gets new clients. Clients on their way here or waiting for a node are forwarded to
    * it; connections forwarded to the previous node are cut off a moment later.
    */
-  handOver(): void {
-    this.#isNext = true;
+  handOffClients(): void {
+    this.#hasHandedOff = true;
     const end = (): void => void this.#listener.stop();
-    if (directToSecondListener(this.#descriptor)) this.#options.clock.after(ON_ITS_WAY_MS, end);
+    if (directToSecondListener(this.#descriptor)) this.#options.clock.after(LISTENER_GRACE_MS, end);
     else end();
   }
 
   /** Starts next to this node's own server, which is handing over: new clients are forwarded to the next node. */
-  takeOver(): void {
+  acceptClients(): void {
     directToSecondListener(this.#descriptor);
-    this.#isLeaving = true;
+    this.#isDraining = true;
   }
 
   /** Forwards until only streams are open and no new client has come for some time; until `until` at the latest. */
-  async leave(until: number): Promise<void> {
+  async drain(until: number): Promise<void> {
     const { clock } = this.#options;
-    this.#isLeaving = true;
-    const isQuiet = (): boolean => this.#isDone && clock.monotonic() - this.#came_at > QUIET_MS;
-    while (clock.monotonic() < until && !isQuiet()) await pause(clock, LOOK_MS);
-    if (stopAccepting(this.#descriptor)) await pause(clock, LOOK_MS);
+    this.#isDraining = true;
+    const isQuiet = (): boolean => this.#isDone && clock.monotonic() - this.#last_client_at > QUIET_PERIOD_MS;
+    while (clock.monotonic() < until && !isQuiet()) await pause(clock, CHECK_INTERVAL_MS);
+    if (stopAccepting(this.#descriptor)) await pause(clock, CHECK_INTERVAL_MS);
     this.#listener.stop();
-    for (const link of this.#links) if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", STOPPING);
-    while (clock.monotonic() < until && !this.#isDone) await pause(clock, LOOK_MS);
+    for (const link of this.#links)
+      if (!link.server.socket) this.#refuse(link, "503 Service Unavailable", NODE_STOPPING);
+    while (clock.monotonic() < until && !this.#isDone) await pause(clock, CHECK_INTERVAL_MS);
     this.end();
   }
 
@@ -181,27 +182,27 @@ export class Forwarder {
     const { clock, max_connections } = this.#options;
     const link = new Link(clock, () => {
       this.#links.delete(link);
-      this.#beyond.delete(link);
+      this.#excessLinks.delete(link);
     });
     socket.data = link;
     link.client.socket = socket;
     this.#links.add(link);
     const isBeyond = this.#links.size > max_connections;
-    if (isBeyond && this.#beyond.size >= PROBES) {
-      this.#refuse(link, "503 Service Unavailable", TOO_MANY);
+    if (isBeyond && this.#excessLinks.size >= MAX_PROBES) {
+      this.#refuse(link, "503 Service Unavailable", TOO_MANY_REQUESTS);
       return;
     }
-    if (isBeyond) this.#beyond.add(link);
-    link.timer = clock.after(isBeyond ? PROBE_HEAD_MS : HEAD_MS, () => link.close());
+    if (isBeyond) this.#excessLinks.add(link);
+    link.timer = clock.after(isBeyond ? PROBE_HEAD_TIMEOUT_MS : HEAD_TIMEOUT_MS, () => link.close());
   }
 
-  #fromClient(link: Link, bytes: Buffer): void {
+  #onClientData(link: Link, bytes: Buffer): void {
     if (link.taker) {
       link.taker.data(bytes);
       return;
     }
     if (link.isAnswered) return;
-    link.hear(bytes);
+    link.onClientData(bytes);
     if (!link.isPassing) this.#begin(link, link.kept ?? bytes);
   }
 
@@ -210,7 +211,7 @@ export class Forwarder {
     const head = readHead(early);
     if (head === undefined) return;
     link.timer?.cancel();
-    if (head === "wrong" || early.length > EARLY_BYTES + MAX_HEAD_BYTES) {
+    if (head === "wrong" || early.length > MAX_BUFFERED_BYTES + MAX_HEAD_BYTES) {
       this.#refuse(link, "400 Bad Request", "This is no request that can be passed on.");
       return;
     }
@@ -219,18 +220,18 @@ export class Forwarder {
     const asksHealth =
       head.method === "GET" && head.path === "/healthz" && (parts !== undefined || !head.hasHost || isOurs(head.host));
     const asksReady = head.method === "GET" && head.path === "/readyz";
-    if (this.#beyond.has(link) && !asksHealth && !asksReady) {
-      this.#refuse(link, "503 Service Unavailable", TOO_MANY);
+    if (this.#excessLinks.has(link) && !asksHealth && !asksReady) {
+      this.#refuse(link, "503 Service Unavailable", TOO_MANY_REQUESTS);
       return;
     }
     const named = parseForwardedAddress(head.passedOnBy ?? null, this.#digest);
-    const from = onNode && head.path === LINK_PATH ? linkFrom(head.passedOnBy, this.#digest) : undefined;
+    const from = onNode && head.path === LINK_PATH ? parseLinkSender(head.passedOnBy, this.#digest) : undefined;
     if (from !== undefined && onNode) {
-      link.give((socket) => onNode(socket, from), early.subarray(head.end));
+      link.handSocketTo((socket) => onNode(socket, from), early.subarray(head.end));
       return;
     }
     if (asksHealth) this.#answerHealth(link, head, early);
-    else if (named !== undefined && parts) void this.#passIn(link, head, named, early);
+    else if (named !== undefined && parts) void this.#forwardIncoming(link, head, named, early);
     // A node assumes that this one is active. It must ask the next node, because a forwarded request is not forwarded again.
     else if (named !== undefined) link.answer(formatDecline(token));
     // A spare that assumes this node is active gets the same answer when it asks for readiness. Everyone else is a client.
@@ -238,8 +239,8 @@ export class Forwarder {
       this.#refuse(link, "503 Service Unavailable", "This node is not the active one.");
     else if (asksReady) this.#answerWhetherReady(link, head, early);
     else {
-      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
-      if (head.waits) link.write("client", GO_ON);
+      this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
+      if (head.waits) link.write("client", CONTINUE_RESPONSE);
       void this.#pass(link, head, early.length === head.end);
     }
   }
@@ -250,11 +251,11 @@ export class Forwarder {
    */
   #answerHealth(link: Link, head: Head, early: Buffer): void {
     const here = this.#options.parts?.here();
-    if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request names one host.");
+    if (!head.hasHost) this.#refuse(link, "400 Bad Request", "A request must have exactly one Host header.");
     else if (here) {
-      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
-      void this.#passHere(link, here, ALIVE);
-    } else link.answer(ALIVE);
+      this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
+      void this.#forwardLocally(link, here, HEALTHY_RESPONSE);
+    } else link.answer(HEALTHY_RESPONSE);
   }
 
   /** Lets this node's own server answer if it has parts. A spare is as ready as the active node. */
@@ -264,19 +265,22 @@ export class Forwarder {
       void this.#answerReadiness(link, head.host, options.leader());
       return;
     }
-    const stopping = plainAnswer("503 Service Unavailable", { message: STOPPING, ...options.state() });
+    const stopping = toPlainResponse("503 Service Unavailable", { message: NODE_STOPPING, ...options.state() });
     const here = options.parts.here();
     if (here) {
-      this.#take(link, head, link.client.socket?.remoteAddress ?? "", early);
-      void this.#passHere(link, here, stopping);
+      this.#prepareLink(link, head, link.client.socket?.remoteAddress ?? "", early);
+      void this.#forwardLocally(link, here, stopping);
     } else link.answer(stopping);
   }
 
   /** Forwards to this node's own server only. `otherwise` is the response when the server accepts nothing. */
-  async #passHere(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
+  async #forwardLocally(link: Link, here: NodePlace, otherwise: Buffer): Promise<void> {
     const { clock, token } = this.#options;
     const elsewhere = (): undefined => undefined;
-    const asked = await askActive({ clock, token, certificate: this.#certificate, place: () => here, elsewhere }, link);
+    const asked = await forwardToActive(
+      { clock, token, certificate: this.#certificate, place: () => here, elsewhere },
+      link,
+    );
     if (asked !== "begun" && asked !== "closed") link.answer(otherwise);
   }
 
@@ -284,12 +288,13 @@ export class Forwarder {
    * Delays the end of a client's input: a server drops a request whose client closes its side before the response. A half-closed client
    * cannot be distinguished from one that has disconnected, so a client that waits longer, such as a long poll, is treated as disconnected.
    */
-  #hearEnd(link: Link): void {
-    if (link.hearEnd()) this.#options.clock.after(ENDED_MS, () => !link.isOver && link.ended("server"));
+  #onClientEnd(link: Link): void {
+    if (link.onClientEnd())
+      this.#options.clock.after(HALF_CLOSE_TIMEOUT_MS, () => !link.isOver && link.endSide("server"));
   }
 
-  #take(link: Link, head: Head, address: string, early: Buffer): void {
-    this.#came_at = this.#options.clock.monotonic();
+  #prepareLink(link: Link, head: Head, address: string, early: Buffer): void {
+    this.#last_client_at = this.#options.clock.monotonic();
     link.isPassing = true;
     link.isStream = head.isUpgrade;
     link.isWhole = head.isRead && !head.isUpgrade;
@@ -297,8 +302,8 @@ export class Forwarder {
   }
 
   /** Handles a request that another node forwarded, or declines it. */
-  async #passIn(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
-    this.#take(link, head, address, early);
+  async #forwardIncoming(link: Link, head: Head, address: string, early: Buffer): Promise<void> {
+    this.#prepareLink(link, head, address, early);
     // The forwarding node has already waited for its client.
     link.isWhole = false;
     link.client.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
@@ -309,18 +314,19 @@ export class Forwarder {
     };
     const place = () => parts?.here();
     const asked = place()
-      ? await askActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
+      ? await forwardToActive({ clock, token, certificate: this.#certificate, place, elsewhere }, link)
       : "elsewhere";
     if (asked === "elsewhere" || asked === "none") link.answer(formatDecline(token, named));
-    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
+    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
   /** Returns the next place to ask: this node first, then the owner of the named part. */
-  #route(named?: number): { place(): OtherPlace | undefined; elsewhere?(part: number | undefined): boolean } {
+  #route(named?: number): { place(): WatchedPlace | undefined; elsewhere?(part: number | undefined): boolean } {
     const options = this.#options;
-    if (!options.parts) return { place: () => (this.#isNext ? parsePlace(options.own()) : this.#leader(options)) };
+    if (!options.parts)
+      return { place: () => (this.#hasHandedOff ? parsePlace(options.own()) : this.#leader(options)) };
     const { parts } = options;
-    const other = (part: number): OtherPlace | undefined => {
+    const findOtherPlace = (part: number): WatchedPlace | undefined => {
       const address = parts.placeOf(part);
       const place = parsePlace(address);
       const life = address && parts.lifeAt(address);
@@ -330,8 +336,8 @@ export class Forwarder {
       place: () => {
         const here = parts.here();
         // While the part is unknown, this node is asked; otherwise its owner.
-        if (named === undefined) return here ?? other(FIRST_PART);
-        return here && parts.has(named) ? here : other(named);
+        if (named === undefined) return here ?? findOtherPlace(FIRST_PART);
+        return here && parts.has(named) ? here : findOtherPlace(named);
       },
       elsewhere: (part) => {
         const isNews = part !== undefined && part !== named;
@@ -342,36 +348,36 @@ export class Forwarder {
   }
 
   /** Returns the active node; another node replaces it when it becomes active. */
-  #leader({ leader }: ActivePlaces): OtherPlace | undefined {
+  #leader({ leader }: ActivePlaces): WatchedPlace | undefined {
     const address = leader();
     const place = parsePlace(address);
-    return place && { ...place, isGone: () => this.#isNext || ![address, undefined].includes(leader()) };
+    return place && { ...place, isGone: () => this.#hasHandedOff || ![address, undefined].includes(leader()) };
   }
 
   /** Forwards to this node itself if it serves reads and can answer; otherwise to the active node. */
   async #pass(link: Link, head: Head, isWhole: boolean): Promise<void> {
     const { clock, reads, token } = this.#options;
     const certificate = this.#certificate;
-    const part = head.isRead && !head.isUpgrade ? undefined : await this.#partOf(head);
+    const part = head.isRead && !head.isUpgrade ? undefined : await this.#findPart(head);
     if (head.isRead && isWhole && part === undefined && reads && link.kept) {
-      const place = () => (this.#isNext || this.#isLeaving ? undefined : reads());
-      const isAnswered = await askHere({ clock, place, certificate }, link.kept, {
+      const place = () => (this.#hasHandedOff || this.#isDraining ? undefined : reads());
+      const isAnswered = await answerLocally({ clock, place, certificate }, link.kept, {
         data: (bytes) => link.write("client", bytes),
         drain: () => link.drain("server"),
-        ended: () => link.ended("client"),
+        ended: () => link.endSide("client"),
         failed: () => link.close(),
         begun: (socket) => link.begin(socket),
       });
       if (isAnswered) return;
     }
-    const route = this.#route(part ?? (await this.#partOf(head)));
+    const route = this.#route(part ?? (await this.#findPart(head)));
     const goneNodes = this.#goneNodes;
-    const asked = await askActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
+    const asked = await forwardToActive({ clock, token, certificate, goneNodes, isRead: head.isRead, ...route }, link);
     if (asked === "none") this.#refuse(link, "503 Service Unavailable", "No node of the cluster is active.");
-    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", REPLACED);
+    if (asked === "lost") this.#refuse(link, "503 Service Unavailable", SERVER_REPLACED);
   }
 
-  async #partOf(head: Head): Promise<number | undefined> {
+  async #findPart(head: Head): Promise<number | undefined> {
     const { parts } = this.#options;
     const request = parts?.partOf && head.request();
     return request && (await parts?.partOf?.(request).catch(() => undefined));
@@ -381,17 +387,17 @@ export class Forwarder {
   async #answerReadiness(link: Link, host: string, active: string | undefined): Promise<void> {
     link.isPassing = true;
     const { clock, state, token } = this.#options;
-    if (this.#isLeaving) {
-      link.answer(plainAnswer("503 Service Unavailable", { message: STOPPING, ...state() }));
+    if (this.#isDraining) {
+      link.answer(toPlainResponse("503 Service Unavailable", { message: NODE_STOPPING, ...state() }));
       return;
     }
     const { isReady, message } = await readinessOfSpare({ clock, token, active, certificate: this.#certificate, host });
     if (link.isOver) return;
-    link.answer(plainAnswer(isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() }));
+    link.answer(toPlainResponse(isReady ? "200 OK" : "503 Service Unavailable", { message, ...state() }));
   }
 
-  #refuse(link: Link, status: Parameters<typeof plainAnswer>[0], message: string): void {
-    this.#beyond.delete(link);
-    link.answer(plainAnswer(status, { message }));
+  #refuse(link: Link, status: Parameters<typeof toPlainResponse>[0], message: string): void {
+    this.#excessLinks.delete(link);
+    link.answer(toPlainResponse(status, { message }));
   }
 }

@@ -41,21 +41,21 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
   // Folded lines and embedded line ends are parsed differently by different programs.
   if (method === undefined || path === undefined || lines.some((line) => !/^[^\s:]+:[^\r\n\0]*$/.test(line)))
     return "wrong";
-  const named = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
-  const hosts = named("host");
-  const isUpgrade = named("upgrade").length > 0;
-  const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => named(name).length > 0);
+  const findLines = (name: string) => lines.filter((line) => line.slice(0, line.indexOf(":")).toLowerCase() === name);
+  const hosts = findLines("host");
+  const isUpgrade = findLines("upgrade").length > 0;
+  const hasBody = ["content-length", "transfer-encoding", "expect"].some((name) => findLines(name).length > 0);
   return {
     method,
     path,
     host: hosts[0]?.slice("host:".length).trim() ?? "",
     hasHost: hosts.length === 1,
-    passedOnBy: named(NODE_HEADER)[0]
+    passedOnBy: findLines(NODE_HEADER)[0]
       ?.slice(NODE_HEADER.length + 1)
       .trim(),
     isUpgrade,
     isRead: (method === "GET" || method === "HEAD") && !hasBody,
-    waits: minor === "1" && named("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
+    waits: minor === "1" && findLines("expect").some((line) => /^expect: *100-continue *$/i.test(line)),
     end: at + END.length,
     request() {
       try {
@@ -84,10 +84,10 @@ export const readHead = (bytes: Buffer): Head | "wrong" | undefined => {
 const COMMON = Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`);
 
 /** Tells a client to send its body. */
-export const GO_ON: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
+export const CONTINUE_RESPONSE: Buffer = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 /** The server's response to `/healthz`. */
-export const ALIVE: Buffer = Buffer.from(
+export const HEALTHY_RESPONSE: Buffer = Buffer.from(
   [
     ...["HTTP/1.1 200 OK", "content-type: text/plain; charset=utf-8", "content-length: 2"],
     ...[...COMMON, "connection: close", "", "OK"],
@@ -95,7 +95,7 @@ export const ALIVE: Buffer = Buffer.from(
 );
 
 /** Returns a complete response from the spare itself; `more` are additional header lines. */
-export const plainAnswer = (
+export const toPlainResponse = (
   status: "200 OK" | "400 Bad Request" | "500 Internal Server Error" | "503 Service Unavailable",
   said: { readonly message: string },
   more: readonly string[] = [],

@@ -4,11 +4,11 @@ import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 
 /** How long a client may take to notice the end. */
-const END_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 5_000;
 /** Maximum bytes buffered until a node has started. */
-export const EARLY_BYTES = 1024 * 1024;
+export const MAX_BUFFERED_BYTES = 1024 * 1024;
 
-type Side = {
+type LinkSide = {
   socket:
     | Pick<Socket, "write" | "pause" | "resume" | "shutdown" | "end" | "terminate" | "setKeepAlive" | "remoteAddress">
     | undefined;
@@ -19,8 +19,8 @@ type Side = {
 };
 
 export class Link {
-  readonly client: Side = { socket: undefined, waiting: [], ending: false };
-  readonly server: Side = { socket: undefined, waiting: [], ending: false };
+  readonly client: LinkSide = { socket: undefined, waiting: [], ending: false };
+  readonly server: LinkSide = { socket: undefined, waiting: [], ending: false };
   /** The client's data that a node, or the next one, must receive; undefined once a node has started or the limit is exceeded. */
   kept: Buffer | undefined = Buffer.alloc(0);
   timer: Timer | undefined;
@@ -34,16 +34,16 @@ export class Link {
   #hasEnded = false;
   /** Whether reading from a client that sends a lot is paused until a node has started. */
   mayHold = true;
-  #isHeld = false;
+  #isClientPaused = false;
   /** Whatever the client still sends is read and dropped, because closing on unread data would cut off the response. */
   isAnswered = false;
   readonly #clock: Clock;
-  readonly #closed: () => void;
+  readonly #onClosed: () => void;
   #isOver = false;
 
   constructor(clock: Clock, closed: () => void) {
     this.#clock = clock;
-    this.#closed = closed;
+    this.#onClosed = closed;
   }
 
   get isOver(): boolean {
@@ -51,9 +51,9 @@ export class Link {
   }
 
   /** Takes data from the client. It is buffered until a node has started, or has had the time to. */
-  hear(bytes: Buffer): void {
+  onClientData(bytes: Buffer): void {
     if (this.kept) this.kept = Buffer.concat([this.kept, bytes]);
-    if (this.kept && this.kept.length > EARLY_BYTES) this.#hold();
+    if (this.kept && this.kept.length > MAX_BUFFERED_BYTES) this.#pauseClient();
     if (this.server.socket) this.write("server", bytes);
   }
 
@@ -62,11 +62,11 @@ export class Link {
     this.server.socket = socket;
     this.mayHold = mayHold;
     const kept = this.kept ?? Buffer.alloc(0);
-    this.#isHeld = false;
-    if (kept.length > EARLY_BYTES) this.#hold();
-    this.readOn();
+    this.#isClientPaused = false;
+    if (kept.length > MAX_BUFFERED_BYTES) this.#pauseClient();
+    this.resumeClient();
     this.write("server", kept);
-    if (this.server.ending) this.ended("server");
+    if (this.server.ending) this.endSide("server");
   }
 
   /** Connects the client to this node, which has started to respond. If the link is already over, closes the socket. */
@@ -84,32 +84,32 @@ export class Link {
   /** Leaves a node that has started nothing. */
   disconnect(): void {
     this.server.socket?.end();
-    this.#forgetServer();
+    this.#clearServer();
   }
 
   /** Cuts the connection to a node that has disappeared, without sending an end. */
-  cutOff(): void {
+  terminateServer(): void {
     this.server.socket?.terminate();
-    this.#forgetServer();
+    this.#clearServer();
   }
 
-  #forgetServer(): void {
+  #clearServer(): void {
     this.server.socket = undefined;
     this.server.waiting = [];
     this.mayHold = true;
   }
 
   /** Resumes reading from the client regardless of the node: nothing more, or nothing at all, is buffered for another node. */
-  letGo(isBegun: boolean): void {
+  stopBuffering(isBegun: boolean): void {
     this.mayHold = false;
-    if (isBegun || this.#isHeld) this.kept = undefined;
-    this.#isHeld = false;
-    if (this.server.waiting.length === 0) this.readOn();
+    if (isBegun || this.#isClientPaused) this.kept = undefined;
+    this.#isClientPaused = false;
+    if (this.server.waiting.length === 0) this.resumeClient();
   }
 
-  #hold(): void {
+  #pauseClient(): void {
     if (this.mayHold) {
-      this.#isHeld = true;
+      this.#isClientPaused = true;
       this.client.socket?.pause();
     } else this.kept = undefined;
   }
@@ -137,33 +137,33 @@ export class Link {
     }
     if (side.ending) side.socket?.shutdown();
     else if (which === "client") this.server.socket?.resume();
-    else this.readOn();
+    else this.resumeClient();
   }
 
   /** Resumes reading from the client unless a node must start first. */
-  readOn(): void {
-    if (!this.#isHeld) this.client.socket?.resume();
+  resumeClient(): void {
+    if (!this.#isClientPaused) this.client.socket?.resume();
   }
 
   /**
    * Called when the client has ended its side. Returns true if it may only have half-closed after a complete request and is waiting for the
    * response.
    */
-  hearEnd(): boolean {
+  onClientEnd(): boolean {
     this.#hasEnded = true;
     if (this.isWhole && !this.isAnswered && !this.isStream) return true;
-    this.ended("server");
+    this.endSide("server");
     return false;
   }
 
   /** Marks the response as a stream, which continues until either side ends it. */
-  streams(): void {
+  markStream(): void {
     this.isStream = true;
-    if (this.#hasEnded) this.ended("server");
+    if (this.#hasEnded) this.endSide("server");
   }
 
   /** Called when one side has ended: the other is ended after the queued data. */
-  ended(tell: "client" | "server"): void {
+  endSide(tell: "client" | "server"): void {
     const side = this[tell];
     side.ending = true;
     if (side.socket && side.waiting.length === 0) side.socket.shutdown();
@@ -174,20 +174,20 @@ export class Link {
   answer(bytes: Buffer): void {
     this.isPassing = true;
     this.isAnswered = true;
-    this.#isHeld = false;
+    this.#isClientPaused = false;
     this.kept = undefined;
     this.client.socket?.resume();
     this.write("client", bytes);
-    this.ended("client");
+    this.endSide("client");
   }
 
   /** Hands the client's socket to another listener; `rest` is data that was already received. */
-  give(to: (socket: Socket) => NodeListener, rest: Buffer): void {
+  handSocketTo(to: (socket: Socket) => NodeListener, rest: Buffer): void {
     this.timer?.cancel();
     this.#isOver = true;
     this.kept = undefined;
     this.taker = to(this.client.socket as Socket);
-    this.#closed();
+    this.#onClosed();
     if (rest.length > 0) this.taker.data(rest);
   }
 
@@ -197,17 +197,17 @@ export class Link {
     this.timer?.cancel();
     this.client.socket?.end();
     this.server.socket?.end();
-    this.#closed();
+    this.#onClosed();
   }
 
   /** The client closes when it notices the end; otherwise it is closed after a timeout. Unread data is given time to be read. */
   #closeSoon(): void {
     if (this.isAnswered && this.client.waiting.length === 0 && this.server.ending) this.close();
     this.timer?.cancel();
-    const look = (): void => {
+    const checkDrained = (): void => {
       if (this.client.waiting.length === 0) this.close();
-      else this.timer = this.#clock.after(END_MS, look);
+      else this.timer = this.#clock.after(CLOSE_TIMEOUT_MS, checkDrained);
     };
-    this.timer = this.#clock.after(END_MS, look);
+    this.timer = this.#clock.after(CLOSE_TIMEOUT_MS, checkDrained);
   }
 }

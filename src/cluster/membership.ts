@@ -2,15 +2,15 @@
 import { hostname } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { address } from "#base/config/kinds.ts";
-import { allowedHosts, type Config } from "#base/config.ts";
+import { type Config, getAllowedHosts } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { keyId } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { hostName } from "#base/network/host-name.ts";
-import { within } from "#base/retry.ts";
+import { parseHostName } from "#base/network/host-name.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
-import { checkKeyForm, sharedKey } from "#db/engine/sealed.ts";
+import { checkKeyForm, loadSharedKey } from "#db/engine/sealed.ts";
 import { checkAccess } from "#db/pg/inspect.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { ClusterNode } from "#db/pg/node.ts";
@@ -19,15 +19,15 @@ import { checkUploads, makeBucket } from "#db/pg/uploads.ts";
 import type { NodeState } from "#schema/readiness.ts";
 import { Forwarder, type PartPlaces } from "./forwarder.ts";
 import type { NodeLinks } from "./node-link.ts";
-import { elsewhere, nodeToken, type TakeNamed, takerOfNames } from "./passed-on.ts";
+import { decline, deriveNodeToken, type TakeForwardedAddress, takerOfNames } from "./passed-on.ts";
 import type { SharedCounts } from "./shared-counts.ts";
 import { requireSameProtocol } from "./unknown-nodes.ts";
 
 /** A node without an active one next to it becomes active within this time. */
-const AT_ONCE_MS = 1000;
+const FIRST_NODE_TIMEOUT_MS = 1000;
 /** How often the first start of a cluster checks for the key that another node stores. */
-export const KEY_LOOK_MS = 250;
-const LAST_STEPS_MS = 500;
+export const KEY_CHECK_INTERVAL_MS = 250;
+const SHUTDOWN_RESERVE_MS = 500;
 
 export type Membership = {
   /** The clock by which nodes wait for each other. */
@@ -38,7 +38,7 @@ export type Membership = {
   /** Listens until this node does so as the active one; undefined if there was no node to forward to. */
   readonly forwarder: Forwarder | undefined;
   /** Returns a reader for what other nodes say about requests they forward. */
-  takerOfNames(encryption: Encryption): TakeNamed;
+  takerOfNames(encryption: Encryption): TakeForwardedAddress;
   /** Returns the response to other nodes once this node is not active. */
   elsewhere(request: Request, encryption: Encryption, part?: number): Promise<Response>;
   /** Starts to hand over: new connections to this port are forwarded to the next node and wait for it. Returns false if none exists. */
@@ -68,7 +68,7 @@ export type JoinOptions = {
   fatal(error: Error): void;
   readonly signal?: AbortSignal | undefined;
   /** Called when this node stands by. Whatever it returns is disposed before the node becomes active. */
-  standsBy?(as: StandingBy): Beside | undefined;
+  standsBy?(as: StandingBy): SpareServices | undefined;
 };
 
 export type StandingBy = {
@@ -76,11 +76,11 @@ export type StandingBy = {
   readonly port: number;
   readonly node: ClusterNode;
   readonly encryption: Encryption;
-  readonly takeNamed: TakeNamed;
+  readonly takeNamed: TakeForwardedAddress;
 };
 
 /** What a spare does in addition to forwarding. */
-export type Beside = AsyncDisposable & {
+export type SpareServices = AsyncDisposable & {
   /** The local port at which the node serves reads; undefined until then, and if it serves none. */
   readonly reads?: number | undefined;
 };
@@ -117,8 +117,8 @@ export const joinCluster = async ({
       tls: readTls(config, clock.now()),
       clock,
       max_connections: config.max_connections,
-      isOurs: ownHosts(config),
-      token: nodeToken(encryption),
+      isOurs: makeHostCheck(config),
+      token: deriveNodeToken(encryption),
       leader: () => node.leader?.address,
       own: () => address.print(own),
       reads: () =>
@@ -129,15 +129,15 @@ export const joinCluster = async ({
     return made;
   };
   let forwarder: Forwarder | undefined;
-  let beside: Beside | undefined;
+  let beside: SpareServices | undefined;
   try {
-    const led = node.lead(signal);
+    const led = node.whenActive(signal);
     // Reported below, or not at all if something else fails first.
     led.catch(() => {});
-    const encryption = await sharedEncryption(node, config, clock, led);
-    if (encryption && (node.leader || !(await within(clock, AT_ONCE_MS, led)))) {
+    const encryption = await loadSharedEncryption(node, config, clock, led);
+    if (encryption && (node.leader || !(await finishesWithin(clock, FIRST_NODE_TIMEOUT_MS, led)))) {
       forwarder = listen(port, encryption);
-      const takeNamed = takerOfNames(nodeToken(encryption));
+      const takeNamed = takerOfNames(deriveNodeToken(encryption));
       beside = standsBy?.({ port: forwarder.port, node, encryption, takeNamed });
     }
     await led;
@@ -145,10 +145,10 @@ export const joinCluster = async ({
   } catch (error) {
     await Promise.all([
       beside?.[Symbol.asyncDispose](),
-      signal?.aborted && forwarder?.leave(clock.monotonic() + forwardingTimeMs(config)),
+      signal?.aborted && forwarder?.drain(clock.monotonic() + forwardingTimeMs(config)),
     ]);
     forwarder?.end();
-    await node.leave();
+    await node.leaveCluster();
     throw error;
   }
   let aside: Forwarder | undefined;
@@ -157,39 +157,40 @@ export const joinCluster = async ({
     clock,
     node,
     forwarder,
-    takerOfNames: (key) => takerOfNames(nodeToken(key)),
-    elsewhere: (request, key, part) => elsewhere(request, nodeToken(key), clock, part),
+    takerOfNames: (key) => takerOfNames(deriveNodeToken(key)),
+    elsewhere: (request, key, part) => decline(request, deriveNodeToken(key), clock, part),
     async standAside(port, encryption) {
-      await node.lookAnew();
+      await node.refreshView();
       if (!node.hasNext) return false;
       until = clock.monotonic() + forwardingTimeMs(config);
       aside = listen(port, encryption);
-      aside.takeOver();
+      aside.acceptClients();
       return true;
     },
     async leave() {
       forwarder?.end();
-      await node.giveUp();
-      await aside?.leave(until);
-      await node.leave();
+      await node.releaseLease();
+      await aside?.drain(until);
+      await node.leaveCluster();
     },
   };
 };
 
 /** Judges Host headers as this node's server does. */
-export const ownHosts = (config: Config): ((host: string) => boolean) => {
-  const names = new Set(allowedHosts(config).map((name) => name.toLowerCase()));
-  return (host) => names.has(hostName(host) ?? "");
+export const makeHostCheck = (config: Config): ((host: string) => boolean) => {
+  const names = new Set(getAllowedHosts(config).map((name) => name.toLowerCase()));
+  return (host) => names.has(parseHostName(host) ?? "");
 };
 
 /** Returns the part of the shutdown timeout available before the last steps. */
-export const forwardingTimeMs = ({ shutdown_timeout }: Config): number => Math.max(0, shutdown_timeout - LAST_STEPS_MS);
+export const forwardingTimeMs = ({ shutdown_timeout }: Config): number =>
+  Math.max(0, shutdown_timeout - SHUTDOWN_RESERVE_MS);
 
 /**
  * Returns the nodes' key after comparing it with the cluster's, so that a wrong key is reported now and not when this node must take over.
  * Returns undefined when this node became active before any key was stored: then it is the first one. Throws EncryptionKeyError.
  */
-const sharedEncryption = async (
+const loadSharedEncryption = async (
   node: ClusterNode,
   { data_dir: directory, encryption_key: digits }: Config,
   clock: Clock,
@@ -197,9 +198,9 @@ const sharedEncryption = async (
 ): Promise<Encryption | undefined> => {
   for (;;) {
     const fingerprint = await node.keyFingerprint();
-    if (fingerprint !== undefined) return sharedKey({ directory, digits }, fingerprint);
+    if (fingerprint !== undefined) return loadSharedKey({ directory, digits }, fingerprint);
     // When nodes start together for the first time, the active one may not have stored its key yet.
-    if (await within(clock, KEY_LOOK_MS, led)) return undefined;
+    if (await finishesWithin(clock, KEY_CHECK_INTERVAL_MS, led)) return undefined;
   }
 };
 

@@ -1,10 +1,10 @@
 // The answering side of a link: runs another node's calls concurrently, as if they were made here.
 import type { Clock } from "#base/clock.ts";
-import { AppError, NotBegun } from "#base/errors.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
 import type { NodeListener } from "./connect.ts";
 import { MAX_CONCURRENT_CALLS } from "./node-asking.ts";
-import { doCall, fitting } from "./node-calls.ts";
-import { errorText } from "./node-errors.ts";
+import { doCall, requireFrameSize } from "./node-calls.ts";
+import { formatWireError } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { NodeWire, type WireSocket } from "./node-wire.ts";
 
@@ -21,11 +21,11 @@ export type AnsweringOptions = {
   over(): void;
 };
 
-export class Answering {
+export class NodeServer {
   readonly #options: AnsweringOptions;
   readonly #wire: NodeWire;
-  #underWay = 0;
-  #isLeaving = false;
+  #running = 0;
+  #isStopping = false;
 
   constructor(options: AnsweringOptions) {
     const { clock, socket, over } = options;
@@ -39,8 +39,8 @@ export class Answering {
   }
 
   /** Starts no new calls. The other side then sends none, and closes once its calls are answered. */
-  leave(): void {
-    this.#isLeaving = true;
+  stopAccepting(): void {
+    this.#isStopping = true;
     this.#wire.send(KIND.leaving, 0);
   }
 
@@ -54,22 +54,22 @@ export class Answering {
   }
 
   async #answer(id: number, asked: string): Promise<void> {
-    this.#underWay += 1;
+    this.#running += 1;
     try {
-      const reply = await doCall(asked, (service, args) => this.#run(service, args));
-      this.#wire.send(KIND.answer, id, reply === undefined ? "" : fitting(JSON.stringify(reply)));
+      const reply = await doCall(asked, (service, args) => this.#runCall(service, args));
+      this.#wire.send(KIND.answer, id, reply === undefined ? "" : requireFrameSize(JSON.stringify(reply)));
     } catch (error) {
-      this.#wire.send(KIND.failure, id, errorText(error, "a call"));
+      this.#wire.send(KIND.failure, id, formatWireError(error, "a call"));
     }
-    this.#underWay -= 1;
+    this.#running -= 1;
   }
 
-  async #run(name: string, args: unknown): Promise<unknown> {
-    if (this.#isLeaving) throw new NotBegun("The node is stopping.");
-    if (this.#underWay > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
+  async #runCall(name: string, args: unknown): Promise<unknown> {
+    if (this.#isStopping) throw new NotStartedError("The node is stopping.");
+    if (this.#running > MAX_CONCURRENT_CALLS) throw new AppError("overloaded", "The node has too much under way.");
     const service = this.#options.service(name);
     // The service is registered later, or this node runs another version.
-    if (!service) throw new NotBegun("The node does not do this.");
+    if (!service) throw new NotStartedError("The node does not do this.");
     return service(args, this.#options.from);
   }
 }

@@ -1,11 +1,11 @@
 // The calling side of a link: a connection to one other node, opened by the first call. Calls that are waiting or only partly sent when the
 // connection breaks were not started and fail accordingly; the outcome of sent calls is unknown.
 import type { Socket } from "bun";
-import { AppError, NotBegun } from "#base/errors.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { callText } from "./node-calls.ts";
-import { errorFrom } from "./node-errors.ts";
+import { parseWireError } from "./node-errors.ts";
 import { type Frame, KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
 import { MAX_BUFFERED_BYTES, NodeWire } from "./node-wire.ts";
@@ -21,16 +21,16 @@ export type AskingEvents = {
   closed(): void;
 };
 
-export class Asking {
+export class NodeClient {
   readonly #options: LinkOptions;
   readonly #node: OtherNode;
   readonly #events: AskingEvents;
   readonly #calls = new Map<number, Waiting>();
   /** Bodies of calls waiting for the connection. */
-  #early: Map<number, string> | undefined = new Map();
-  #earlySize = 0;
+  #buffered: Map<number, string> | undefined = new Map();
+  #bufferedSize = 0;
   #wire: NodeWire | undefined;
-  #last = 0;
+  #lastId = 0;
   #isOver = false;
 
   constructor(options: LinkOptions, node: OtherNode, events: AskingEvents) {
@@ -43,22 +43,22 @@ export class Asking {
   /** Sends the call before it returns, so that calls arrive in the order they are made. */
   async call(service: string, args: unknown): Promise<unknown> {
     const body = callText(service, args);
-    if (this.#calls.size >= MAX_CONCURRENT_CALLS || this.#wire?.isFull || this.#earlySize > MAX_BUFFERED_BYTES)
+    if (this.#calls.size >= MAX_CONCURRENT_CALLS || this.#wire?.isFull || this.#bufferedSize > MAX_BUFFERED_BYTES)
       throw new AppError("overloaded", "Too much waits for another node.");
-    this.#last = (this.#last + 1) % 2 ** 32;
-    const id = this.#last;
+    this.#lastId = (this.#lastId + 1) % 2 ** 32;
+    const id = this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#calls.set(id, { resolve, reject });
-    if (this.#early) {
-      this.#early.set(id, body);
-      this.#earlySize += body.length;
+    if (this.#buffered) {
+      this.#buffered.set(id, body);
+      this.#bufferedSize += body.length;
     } else this.#wire?.send(KIND.call, id, body);
     return promise;
   }
 
   /** Accepts no new calls, and closes once all are answered. */
   end(): void {
-    this.#leave();
+    this.#stopAccepting();
     if (this.#calls.size === 0) this.close();
   }
 
@@ -81,9 +81,9 @@ export class Asking {
     };
     const wire = new NodeWire(clock, socket, events);
     this.#wire = wire;
-    const early = this.#early ?? new Map();
-    this.#early = undefined;
-    this.#earlySize = 0;
+    const early = this.#buffered ?? new Map();
+    this.#buffered = undefined;
+    this.#bufferedSize = 0;
     for (const [id, body] of early) wire.send(KIND.call, id, body);
     // No caller is waiting any more.
     if (this.#isOver && this.#calls.size === 0) wire.close();
@@ -100,24 +100,24 @@ export class Asking {
     this.#calls.delete(id);
     const text = body.toString();
     if (kind === KIND.answer) call.resolve(text === "" ? undefined : JSON.parse(text));
-    else call.reject(errorFrom(text, this.#node.id));
+    else call.reject(parseWireError(text, this.#node.id));
     if (this.#isOver && this.#calls.size === 0) this.close();
   }
 
   /** Accepts no new calls. */
-  #leave(): void {
+  #stopAccepting(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#events.left();
   }
 
   #fail(unsent: ReadonlySet<number>): void {
-    this.#leave();
+    this.#stopAccepting();
     this.#events.closed();
     const { id: name } = this.#node;
     for (const [id, { reject }] of this.#calls) {
       this.#calls.delete(id);
-      if (unsent.has(id)) reject(new NotBegun(`Node ${name} cannot be reached.`));
+      if (unsent.has(id)) reject(new NotStartedError(`Node ${name} cannot be reached.`));
       else reject(new CommitError("unknown", `the connection to node ${name} broke before it answered`));
     }
   }

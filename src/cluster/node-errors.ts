@@ -1,13 +1,13 @@
 // Transfers errors between nodes. Errors that callers distinguish arrive as what they were. All others become internal errors, whose text
 // stays in the log of the node where they happened.
-import { AppError, NotBegun } from "#base/errors.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Refusal } from "#db/engine/store.ts";
 import { WireError, type WireFailure } from "#src/wire/index.ts";
 
 type Member = "message" | "kind" | "detail" | "validations" | "retry_after" | "reason" | "members";
 
-type Said =
+type ErrorMessage =
   | { readonly type: "wire"; readonly message: string; readonly failure: WireFailure }
   | { readonly type: "not_begun"; readonly message: string }
   | { readonly type: "commit"; readonly message: string; readonly reason: Refusal; readonly constraint: string }
@@ -15,11 +15,11 @@ type Said =
   | { readonly type: "internal" };
 
 /** Returns the error as text for the wire; `doing` is used in the log for errors that callers do not know. */
-export const errorText = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
+export const formatWireError = (error: unknown, doing: string): string => JSON.stringify(toMessage(error, doing));
 
-const toMessage = (error: unknown, doing: string): Said => {
+const toMessage = (error: unknown, doing: string): ErrorMessage => {
   if (error instanceof WireError) return { type: "wire", message: error.message, failure: error.failure };
-  if (error instanceof NotBegun) return { type: "not_begun", message: error.message };
+  if (error instanceof NotStartedError) return { type: "not_begun", message: error.message };
   if (error instanceof CommitError) {
     const { message, reason, constraint } = error;
     return { type: "commit", message, reason, constraint };
@@ -33,10 +33,10 @@ const toMessage = (error: unknown, doing: string): Said => {
 };
 
 /** Returns the error sent by another node. */
-export const errorFrom = (text: string, node: string): Error => {
-  const said = JSON.parse(text) as Said;
+export const parseWireError = (text: string, node: string): Error => {
+  const said = JSON.parse(text) as ErrorMessage;
   if (said.type === "wire") return new WireError(said.failure, said.message);
-  if (said.type === "not_begun") return new NotBegun(said.message);
+  if (said.type === "not_begun") return new NotStartedError(said.message);
   if (said.type === "commit") return new CommitError(said.reason, said.message, { constraint: said.constraint });
   if (said.type === "internal") return new Error(`node ${node} failed; its log says why`);
   const { kind, message, detail, validations, members, retry_after, reason } = said;

@@ -2,7 +2,7 @@
 
 /** Maximum bytes of one frame. The largest message is a chat's, which is smaller. */
 export const MAX_FRAME_BYTES = 32 * 1024 * 1024;
-const HEAD = 9;
+const HEAD_BYTES = 9;
 
 /** These numbers are part of the wire format and must never be reused. */
 export const KIND = {
@@ -27,42 +27,42 @@ export const kindIn = (bytes: Buffer): number | undefined => bytes[4];
 /** Encodes one frame. It must not be longer than `MAX_FRAME_BYTES`. */
 export const toFrame = (kind: Kind, id: number, body: Uint8Array | string = ""): Buffer => {
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-  const bytes = Buffer.allocUnsafe(HEAD + length);
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + length);
   bytes.writeUInt32BE(length, 0);
   bytes[4] = kind;
   bytes.writeUInt32BE(id, 5);
-  if (typeof body === "string") bytes.write(body, HEAD);
-  else bytes.set(body, HEAD);
+  if (typeof body === "string") bytes.write(body, HEAD_BYTES);
+  else bytes.set(body, HEAD_BYTES);
   return bytes;
 };
 
 /** Reassembles frames from arbitrary chunks. Buffers at most one incomplete frame. */
 export class FrameReader {
-  #kept: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #size = 0;
   /** Bytes that must be buffered before anything new can be parsed. */
-  #need = HEAD;
+  #needed = HEAD_BYTES;
 
   /** Returns the frames that are now complete, or "wrong" for invalid data. Their bodies are valid until the next call. */
-  take(bytes: Buffer): Frame[] | "wrong" {
+  readFrames(bytes: Buffer): Frame[] | "wrong" {
     this.#size += bytes.length;
-    if (this.#size < this.#need) {
-      this.#kept.push(Buffer.from(bytes));
+    if (this.#size < this.#needed) {
+      this.#chunks.push(Buffer.from(bytes));
       return [];
     }
-    let rest = this.#kept.length === 0 ? bytes : Buffer.concat([...this.#kept, bytes]);
+    let rest = this.#chunks.length === 0 ? bytes : Buffer.concat([...this.#chunks, bytes]);
     const frames: Frame[] = [];
-    this.#need = HEAD;
-    while (rest.length >= HEAD) {
+    this.#needed = HEAD_BYTES;
+    while (rest.length >= HEAD_BYTES) {
       const length = rest.readUInt32BE(0);
       if (length > MAX_FRAME_BYTES) return "wrong";
-      this.#need = HEAD + length;
-      if (rest.length < this.#need) break;
-      frames.push({ kind: rest[4] as number, id: rest.readUInt32BE(5), body: rest.subarray(HEAD, this.#need) });
-      rest = rest.subarray(this.#need);
-      this.#need = HEAD;
+      this.#needed = HEAD_BYTES + length;
+      if (rest.length < this.#needed) break;
+      frames.push({ kind: rest[4] as number, id: rest.readUInt32BE(5), body: rest.subarray(HEAD_BYTES, this.#needed) });
+      rest = rest.subarray(this.#needed);
+      this.#needed = HEAD_BYTES;
     }
-    this.#kept = rest.length === 0 ? [] : [Buffer.from(rest)];
+    this.#chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
     this.#size = rest.length;
     return frames;
   }

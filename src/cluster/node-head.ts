@@ -1,5 +1,5 @@
 // The handshake of a link between nodes: a request that only a node can make to another node's listener, and the response. Pure.
-import { sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { MAX_HEAD_BYTES } from "./head.ts";
 
@@ -10,7 +10,7 @@ const PROTOCOL = "slipway-nodes";
 /** The node name that follows the token. */
 const NAME = /^(\S{1,200}) node=(\S{1,200})$/;
 
-export const linkRequest = (address: string, token: string, id: string): Buffer =>
+export const formatLinkRequest = (address: string, token: string, id: string): Buffer =>
   Buffer.from(
     [
       `GET ${LINK_PATH} HTTP/1.1`,
@@ -23,12 +23,12 @@ export const linkRequest = (address: string, token: string, id: string): Buffer 
   );
 
 /** Returns the name of the node that asks for a link, from the nodes' header; undefined for everyone else. */
-export const linkFrom = (value: string | undefined, digest: string): string | undefined => {
+export const parseLinkSender = (value: string | undefined, digest: string): string | undefined => {
   const [, given, id] = NAME.exec(value ?? "") ?? [];
-  return given !== undefined && id !== undefined && sameDigest(sha256(given), digest) ? named(id) : undefined;
+  return given !== undefined && id !== undefined && isSameDigest(sha256(given), digest) ? decodeId(id) : undefined;
 };
 
-const named = (id: string): string | undefined => {
+const decodeId = (id: string): string | undefined => {
   try {
     return decodeURIComponent(id);
   } catch {

@@ -1,12 +1,12 @@
 // Links of a node to the others: one connection for its own calls to each, opened when first needed, and one for each one's calls to it
 // (docs/spec/cluster-nodes.md). Calls are plain data, run concurrently, and arrive in the order they are made. Each byte stream has its own
 // connection.
-import { NotBegun } from "#base/errors.ts";
+import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
 import type { Duplex } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
-import { Answering, type NodeService } from "./node-answering.ts";
-import { Asking } from "./node-asking.ts";
+import { NodeServer, type NodeService } from "./node-answering.ts";
+import { NodeClient } from "./node-asking.ts";
 import { KIND, kindIn } from "./node-frames.ts";
 import { linkOpened } from "./node-head.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
@@ -19,13 +19,13 @@ export class NodeLinks {
   readonly #services = new Map<string, NodeService>();
   readonly #streamServices = new Map<string, StreamService>();
   /** By address: a node that returns elsewhere is a different one. */
-  readonly #asking = new Map<string, Asking>();
+  readonly #clients = new Map<string, NodeClient>();
   /** Includes links that accept no new calls. */
-  readonly #connected = new Set<Asking>();
-  readonly #answering = new Set<Answering>();
+  readonly #connected = new Set<NodeClient>();
+  readonly #servers = new Set<NodeServer>();
   /** Incoming and outgoing streams. */
   readonly #streams = new Set<Duplex>();
-  readonly #gone = Promise.withResolvers<void>();
+  readonly #drained = Promise.withResolvers<void>();
   #isClosed = false;
 
   constructor(options: LinkOptions) {
@@ -43,106 +43,108 @@ export class NodeLinks {
   }
 
   /**
-   * Calls another node. Rejects with what its service throws; with `NotBegun` when it could not be reached, with `CommitError` "unknown"
+   * Calls another node. Rejects with what its service throws; with `NotStartedError` when it could not be reached, with `CommitError` "unknown"
    * when the connection broke before the response, and with AppError "overloaded" when too many calls are waiting.
    */
   call(node: OtherNode, service: string, args: unknown): Promise<unknown> {
-    const known = this.#asking.get(node.address);
+    const known = this.#clients.get(node.address);
     if (known) return known.call(service, args);
-    if (this.#isClosed) return Promise.reject(new NotBegun("The node is stopping."));
-    const asking: Asking = new Asking(this.#options, node, {
-      left: () => this.#asking.delete(node.address),
+    if (this.#isClosed) return Promise.reject(new NotStartedError("The node is stopping."));
+    const asking: NodeClient = new NodeClient(this.#options, node, {
+      left: () => this.#clients.delete(node.address),
       closed: () => this.#connected.delete(asking),
     });
-    this.#asking.set(node.address, asking);
+    this.#clients.set(node.address, asking);
     this.#connected.add(asking);
     return asking.call(service, args);
   }
 
   /**
    * Opens a byte stream to a service registered with `serveStreams`; the caller must end it. Rejects with what the service throws, with
-   * `NotBegun` when the node could not be reached, and with WireError when the connection broke.
+   * `NotStartedError` when the node could not be reached, and with WireError when the connection broke.
    */
   async open(node: OtherNode, service: string, args: unknown): Promise<Duplex> {
-    if (this.#isClosed) throw new NotBegun("The node is stopping.");
-    return this.#kept(await openStream(this.#options, node, service, args));
+    if (this.#isClosed) throw new NotStartedError("The node is stopping.");
+    return this.#trackStream(await openStream(this.#options, node, service, args));
   }
 
   /** Returns whether a node at this address accepts this one as a node. */
   async reaches({ address }: OtherNode): Promise<boolean> {
-    const nothing = (): void => {};
+    const noop = (): void => {};
     return await openLink(this.#options, address, (socket) => {
       socket.end();
-      return { data: nothing, ended: nothing, failed: nothing };
+      return { data: noop, ended: noop, failed: noop };
     });
   }
 
   /** Accepts a link that node `from` asked for on this socket after presenting the nodes' token. Returns the listener for the socket. */
   accept(socket: WireSocket, from: string): NodeListener {
-    return new Accepted(socket, (isStream) => (isStream ? this.#stream(socket, from) : this.#answer(socket, from)));
+    return new AcceptedConnection(socket, (isStream) =>
+      isStream ? this.#stream(socket, from) : this.#answer(socket, from),
+    );
   }
 
   /** Makes and starts no new calls. Resolves when other nodes' calls are answered and they have been notified. Streams continue. */
-  async leave(): Promise<void> {
+  async drain(): Promise<void> {
     this.#isClosed = true;
     for (const one of this.#connected) one.end();
-    for (const one of this.#answering) one.leave();
-    this.#look();
-    await this.#gone.promise;
+    for (const one of this.#servers) one.stopAccepting();
+    this.#checkDrained();
+    await this.#drained.promise;
   }
 
   /** Cuts all links. */
   close(): void {
     this.#isClosed = true;
     for (const one of this.#connected) one.close();
-    for (const one of this.#answering) one.close();
+    for (const one of this.#servers) one.close();
     for (const one of this.#streams) one.reset("The node has stopped.");
   }
 
   #answer(socket: WireSocket, from: string): NodeListener {
     const { clock } = this.#options;
-    const answering: Answering = new Answering({
+    const answering: NodeServer = new NodeServer({
       clock,
       socket,
       from,
       service: (name) => this.#services.get(name),
       over: () => {
-        this.#answering.delete(answering);
-        if (this.#isClosed) this.#look();
+        this.#servers.delete(answering);
+        if (this.#isClosed) this.#checkDrained();
       },
     });
-    this.#answering.add(answering);
-    if (this.#isClosed) answering.leave();
+    this.#servers.add(answering);
+    if (this.#isClosed) answering.stopAccepting();
     return answering.listener;
   }
 
   #stream(socket: WireSocket, from: string): NodeStream {
-    return this.#kept(
+    return this.#trackStream(
       answerStream(this.#options.clock, socket, (name, args, stream) => {
         const service = this.#streamServices.get(name);
-        if (!service || this.#isClosed) throw new NotBegun("The node does not do this.");
+        if (!service || this.#isClosed) throw new NotStartedError("The node does not do this.");
         return service(args, stream, from);
       }),
     );
   }
 
-  #kept<S extends Duplex>(stream: S): S {
+  #trackStream<S extends Duplex>(stream: S): S {
     this.#streams.add(stream);
     void stream.closed.then(() => this.#streams.delete(stream));
     return stream;
   }
 
-  #look(): void {
-    if (this.#answering.size === 0) this.#gone.resolve();
+  #checkDrained(): void {
+    if (this.#servers.size === 0) this.#drained.resolve();
   }
 }
 
 /** A connection opened by another node, until its first frame tells its purpose. */
-class Accepted implements NodeListener {
+class AcceptedConnection implements NodeListener {
   readonly #socket: WireSocket;
   readonly #begin: (isStream: boolean) => NodeListener;
-  #beginning = Buffer.alloc(0);
-  #taker: NodeListener | undefined;
+  #received = Buffer.alloc(0);
+  #listener: NodeListener | undefined;
 
   /** `begin` returns the listener for everything from the first frame on. */
   constructor(socket: WireSocket, begin: (isStream: boolean) => NodeListener) {
@@ -152,27 +154,27 @@ class Accepted implements NodeListener {
   }
 
   data(bytes: Buffer): void {
-    if (this.#taker) {
-      this.#taker.data(bytes);
+    if (this.#listener) {
+      this.#listener.data(bytes);
       return;
     }
-    this.#beginning = Buffer.concat([this.#beginning, bytes]);
-    const kind = kindIn(this.#beginning);
+    this.#received = Buffer.concat([this.#received, bytes]);
+    const kind = kindIn(this.#received);
     if (kind === undefined) return;
-    this.#taker = this.#begin(kind === KIND.open);
-    this.#taker.data(this.#beginning);
+    this.#listener = this.#begin(kind === KIND.open);
+    this.#listener.data(this.#received);
   }
 
   drain(): void {
-    this.#taker?.drain?.();
+    this.#listener?.drain?.();
   }
 
   ended(): void {
-    if (this.#taker) this.#taker.ended();
+    if (this.#listener) this.#listener.ended();
     else this.#socket.end();
   }
 
   failed(): void {
-    this.#taker?.failed();
+    this.#listener?.failed();
   }
 }

@@ -2,12 +2,12 @@
 import type { X509Certificate } from "node:crypto";
 import type { Socket } from "bun";
 import type { Clock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodeListener, parsePlace } from "./connect.ts";
-import { linkRequest, opensLink } from "./node-head.ts";
+import { formatLinkRequest, opensLink } from "./node-head.ts";
 
 /** Connect timeout. */
-const OPEN_MS = 3_000;
+const OPEN_TIMEOUT_MS = 3_000;
 
 export type LinkOptions = {
   readonly clock: Clock;
@@ -49,11 +49,11 @@ export const openLink = async (
   });
   const opened = socket.then(async (one) => {
     made = one;
-    const head = linkRequest(address, token, id);
+    const head = formatLinkRequest(address, token, id);
     // A head is small; a socket that does not take it immediately is failing.
     if (one?.write(head) === head.length) await answered;
   });
-  await within(clock, OPEN_MS, opened);
+  await finishesWithin(clock, OPEN_TIMEOUT_MS, opened);
   if (taker) return true;
   isLate = true;
   void socket.then((one) => one?.terminate());

@@ -4,17 +4,17 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { ChunkQueue, type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
-import { ALIVE_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
+import { HEARTBEAT_INTERVAL_MS, MAX_MISSED, type WireSocket } from "./node-wire.ts";
 
 /** Bytes waiting for `read` before the other side is paused. */
 const MAX_UNREAD_BYTES = 256 * 1024;
 /** Maximum bytes of one frame. */
-const PIECE = 64 * 1024;
+const MAX_FRAME_BYTES = 64 * 1024;
 
 export class NodeStream implements Duplex, NodeListener {
   readonly closed: Promise<WireError | undefined>;
   readonly #socket: WireSocket;
-  readonly #heard: (frame: Frame) => void;
+  readonly #onControl: (frame: Frame) => void;
   readonly #settled = Promise.withResolvers<WireError | undefined>();
   readonly #reader = new FrameReader();
   readonly #unread = new ChunkQueue();
@@ -23,7 +23,7 @@ export class NodeStream implements Duplex, NodeListener {
   /** Data the socket has not accepted yet. */
   #unsent: Buffer | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #silent = 0;
+  #missedHeartbeats = 0;
   #isPaused = false;
   #hasEnded = false;
   #peerHasEnded = false;
@@ -34,14 +34,14 @@ export class NodeStream implements Duplex, NodeListener {
   /** `heard` receives frames other than data: the opening request or the response to it. */
   constructor(clock: Clock, socket: WireSocket, heard: (frame: Frame) => void) {
     this.#socket = socket;
-    this.#heard = heard;
+    this.#onControl = heard;
     this.closed = this.#settled.promise;
-    this.#timer = clock.every(ALIVE_MS, () => this.#tick());
+    this.#timer = clock.every(HEARTBEAT_INTERVAL_MS, () => this.#tick());
   }
 
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {
-      const chunk = this.#unread.take();
+      const chunk = this.#unread.shift();
       if (chunk) {
         this.#readOn();
         return chunk;
@@ -53,20 +53,21 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   /** Sends a control frame after the data written so far. */
-  say(kind: Kind, text: string): Promise<void> {
-    return this.#inTurn(() => this.#say(kind, Buffer.from(text)));
+  sendControl(kind: Kind, text: string): Promise<void> {
+    return this.#runSerially(() => this.#sendFrame(kind, Buffer.from(text)));
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.#inTurn(async () => {
-      for (let at = 0; at < bytes.length; at += PIECE) await this.#say(KIND.data, bytes.subarray(at, at + PIECE));
+    return this.#runSerially(async () => {
+      for (let at = 0; at < bytes.length; at += MAX_FRAME_BYTES)
+        await this.#sendFrame(KIND.data, bytes.subarray(at, at + MAX_FRAME_BYTES));
     });
   }
 
   async end(): Promise<void> {
     if (this.#hasEnded || this.#failure) return;
     this.#hasEnded = true;
-    await this.#inTurn(() => this.#say(KIND.end)).catch(() => {});
+    await this.#runSerially(() => this.#sendFrame(KIND.end)).catch(() => {});
   }
 
   reset(reason = "The connection was reset."): void {
@@ -74,38 +75,38 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   data(bytes: Buffer): void {
-    this.#silent = 0;
+    this.#missedHeartbeats = 0;
     if (this.#isOver) return;
-    const frames = this.#reader.take(bytes);
+    const frames = this.#reader.readFrames(bytes);
     if (frames === "wrong") {
       this.#fail(new WireError("protocol", "The other node does not speak as nodes do."));
       return;
     }
     for (const frame of frames) {
-      if (frame.kind === KIND.data) this.#unread.put(new Uint8Array(frame.body));
-      else if (frame.kind === KIND.end) this.#endedByPeer();
+      if (frame.kind === KIND.data) this.#unread.push(new Uint8Array(frame.body));
+      else if (frame.kind === KIND.end) this.#onPeerEnd();
       else if (frame.kind === KIND.acknowledged) this.#isAcknowledged = true;
-      else if (frame.kind !== KIND.alive) this.#heard(frame);
+      else if (frame.kind !== KIND.alive) this.#onControl(frame);
     }
     if (this.#unread.unread > MAX_UNREAD_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       this.#socket.pause();
     }
-    this.#changed.ring();
-    if (this.#peerHasEnded && this.#isAcknowledged) this.#over(undefined);
+    this.#changed.wake();
+    if (this.#peerHasEnded && this.#isAcknowledged) this.#finish(undefined);
   }
 
   drain(): void {
-    this.#silent = 0;
+    this.#missedHeartbeats = 0;
     if (this.#unsent) {
       const taken = Math.max(0, this.#socket.write(this.#unsent));
       this.#unsent = taken < this.#unsent.length ? this.#unsent.subarray(taken) : undefined;
     }
-    if (!this.#unsent) this.#changed.ring();
+    if (!this.#unsent) this.#changed.wake();
   }
 
   ended(): void {
-    if (this.#hasEnded && this.#peerHasEnded) this.#over(undefined);
+    if (this.#hasEnded && this.#peerHasEnded) this.#finish(undefined);
     else this.#fail(new WireError("closed", "The connection to the other node broke."));
   }
 
@@ -118,14 +119,14 @@ export class NodeStream implements Duplex, NodeListener {
   }
 
   /** Runs calls one after another, however many are made concurrently. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #runSerially(work: () => Promise<void>): Promise<void> {
     const mine = this.#writing.then(work);
     this.#writing = mine.catch(() => {});
     return mine;
   }
 
   /** Resolves when the socket has accepted the frame. */
-  async #say(kind: Kind, body: Uint8Array = new Uint8Array(0)): Promise<void> {
+  async #sendFrame(kind: Kind, body: Uint8Array = new Uint8Array(0)): Promise<void> {
     if (!this.#isOver) this.#send(toFrame(kind, 0, body));
     while (this.#unsent && !this.#isOver) await this.#changed.wait();
     if (this.#isOver) throw this.#failure ?? new WireError("closed", "The connection is closed.");
@@ -144,35 +145,35 @@ export class NodeStream implements Duplex, NodeListener {
 
   #tick(): void {
     // While paused, heartbeats are not read either.
-    if (this.#isPaused) this.#silent = 0;
-    if (this.#silent >= MAX_MISSED) {
+    if (this.#isPaused) this.#missedHeartbeats = 0;
+    if (this.#missedHeartbeats >= MAX_MISSED) {
       this.#fail(new WireError("timeout", "The other node does not answer."));
       return;
     }
-    this.#silent += 1;
+    this.#missedHeartbeats += 1;
     if (!this.#unsent) this.#send(toFrame(KIND.alive, 0));
   }
 
   /** The side that has ended closes only after the other has acknowledged it, because closing with unread data would drop it. */
-  #endedByPeer(): void {
+  #onPeerEnd(): void {
     this.#peerHasEnded = true;
-    void this.#inTurn(() => this.#say(KIND.acknowledged)).catch(() => {});
+    void this.#runSerially(() => this.#sendFrame(KIND.acknowledged)).catch(() => {});
   }
 
   #fail(failure: WireError): void {
     if (this.#isOver) return;
     this.#failure = failure;
     this.#unread.clear();
-    this.#over(failure);
+    this.#finish(failure);
   }
 
-  #over(failure: WireError | undefined): void {
+  #finish(failure: WireError | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#timer.cancel();
     if (failure) this.#socket.terminate();
     else this.#socket.end();
-    this.#changed.ring();
+    this.#changed.wake();
     this.#settled.resolve(failure);
   }
 }

@@ -1,10 +1,10 @@
 // Opens streams between two nodes, on either side.
 import type { Clock } from "#base/clock.ts";
-import { NotBegun } from "#base/errors.ts";
+import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode } from "#base/parts.ts";
 import type { Duplex } from "#src/wire/index.ts";
 import { callText, doCall } from "./node-calls.ts";
-import { errorFrom, errorText } from "./node-errors.ts";
+import { formatWireError, parseWireError } from "./node-errors.ts";
 import { KIND } from "./node-frames.ts";
 import { type LinkOptions, openLink } from "./node-open.ts";
 import { NodeStream } from "./node-stream.ts";
@@ -29,15 +29,15 @@ export const openStream = async (
   const isOpen = await openLink(options, node.address, (socket) => {
     made.stream = new NodeStream(options.clock, socket, ({ kind, body }) => {
       if (kind === KIND.answer) resolve();
-      if (kind === KIND.failure) reject(errorFrom(body.toString(), node.id));
+      if (kind === KIND.failure) reject(parseWireError(body.toString(), node.id));
     });
     return made.stream;
   });
   const { stream } = made;
-  if (!isOpen || !stream) throw new NotBegun(`Node ${node.id} cannot be reached.`);
+  if (!isOpen || !stream) throw new NotStartedError(`Node ${node.id} cannot be reached.`);
   void stream.closed.then((failure) => (failure ? reject(failure) : resolve()));
   try {
-    await stream.say(KIND.open, text);
+    await stream.sendControl(KIND.open, text);
     await answered;
     return stream;
   } catch (error) {
@@ -55,9 +55,9 @@ export const answerStream = (
   const answer = async (asked: string): Promise<void> => {
     try {
       await doCall(asked, (service, args) => run(service, args, stream));
-      await stream.say(KIND.answer, "");
+      await stream.sendControl(KIND.answer, "");
     } catch (error) {
-      await stream.say(KIND.failure, errorText(error, "a stream")).catch(() => {});
+      await stream.sendControl(KIND.failure, formatWireError(error, "a stream")).catch(() => {});
       await stream.end();
     }
   };

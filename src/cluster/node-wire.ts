@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import type { NodeListener } from "./connect.ts";
 import { type Frame, FrameReader, KIND, type Kind, toFrame } from "./node-frames.ts";
 
-export const ALIVE_MS = 1_000;
+export const HEARTBEAT_INTERVAL_MS = 1_000;
 /** Counted in ticks of this process, so that a process that was stopped itself does not give up its connections. */
 export const MAX_MISSED = 3;
 /** The same limit while reading is paused because the peer does not accept responses. */
@@ -13,7 +13,7 @@ const MAX_STALLED = 30;
 /** Maximum bytes waiting for the other side, in addition to one frame; beyond it, nothing new is started. */
 export const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** Limit for responses; beyond it, no more calls are read. */
-const HIGH = 1024 * 1024;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 export type WireSocket = Pick<Socket, "write" | "pause" | "resume" | "end" | "terminate">;
 
@@ -32,14 +32,14 @@ export class NodeWire implements NodeListener {
   readonly #timer: Timer;
   readonly #waiting: { id: number; bytes: Buffer }[] = [];
   #size = 0;
-  #silent = 0;
+  #missedHeartbeats = 0;
   #isPaused = false;
   #isOver = false;
 
   constructor(clock: Clock, socket: WireSocket, events: WireEvents) {
     this.#socket = socket;
     this.#events = events;
-    this.#timer = clock.every(ALIVE_MS, () => this.#tick());
+    this.#timer = clock.every(HEARTBEAT_INTERVAL_MS, () => this.#tick());
   }
 
   get isOver(): boolean {
@@ -58,22 +58,22 @@ export class NodeWire implements NodeListener {
     if (taken === bytes.length) return;
     this.#waiting.push({ id, bytes: bytes.subarray(taken) });
     this.#size += bytes.length - taken;
-    if (this.#events.answers && this.#size > HIGH && !this.#isPaused) {
+    if (this.#events.answers && this.#size > MAX_RESPONSE_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       this.#socket.pause();
     }
   }
 
   data(bytes: Buffer): void {
-    this.#silent = 0;
+    this.#missedHeartbeats = 0;
     if (this.#isOver) return;
-    const frames = this.#reader.take(bytes);
+    const frames = this.#reader.readFrames(bytes);
     if (frames === "wrong") this.close();
     else for (const frame of frames) if (!this.#isOver && frame.kind !== KIND.alive) this.#events.frame(frame);
   }
 
   drain(): void {
-    this.#silent = 0;
+    this.#missedHeartbeats = 0;
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
       const taken = this.#write(next.bytes);
       this.#size -= taken;
@@ -112,11 +112,11 @@ export class NodeWire implements NodeListener {
   }
 
   #tick(): void {
-    if (this.#silent >= (this.#isPaused ? MAX_STALLED : MAX_MISSED)) {
+    if (this.#missedHeartbeats >= (this.#isPaused ? MAX_STALLED : MAX_MISSED)) {
       this.close();
       return;
     }
-    this.#silent += 1;
+    this.#missedHeartbeats += 1;
     if (this.#size === 0) this.send(KIND.alive, 0);
   }
 }

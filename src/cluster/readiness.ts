@@ -2,16 +2,16 @@
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { connectToNode, type NodePlace, parsePlace } from "./connect.ts";
 import { formatReadinessHeader } from "./passed-on.ts";
 
-const ANSWER_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 64 * 1024;
 
 export type Readiness = { readonly isReady: boolean; readonly message: string };
 
-export type Asked = {
+export type ReadinessRequest = {
   readonly clock: Clock;
   /** The nodes' token. */
   readonly token: string;
@@ -23,20 +23,26 @@ export type Asked = {
   readonly host: string;
 };
 
-export const readinessOfSpare = async ({ clock, token, active, certificate, host }: Asked): Promise<Readiness> => {
+export const readinessOfSpare = async ({
+  clock,
+  token,
+  active,
+  certificate,
+  host,
+}: ReadinessRequest): Promise<Readiness> => {
   const place = parsePlace(active);
   if (!place) return { isReady: false, message: "No node of the cluster is active." };
-  const answer = ask(place, certificate, host, token);
-  if (!(await within(clock, ANSWER_MS, answer.said))) answer.giveUp();
+  const answer = requestReadiness(place, certificate, host, token);
+  if (!(await finishesWithin(clock, ANSWER_TIMEOUT_MS, answer.said))) answer.giveUp();
   const { status, message } = readAnswer(await answer.said);
   if (status === undefined) return { isReady: false, message: "The active node does not answer this one." };
   return status === 200
-    ? { isReady: true, message: "Ready: this node passes on to the active one." }
+    ? { isReady: true, message: "Ready: this node forwards to the active one." }
     : { isReady: false, message: `The active node is not ready: ${message}` };
 };
 
 /** Returns the active node's raw response to `GET /readyz`; empty if none exists. */
-const ask = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
+const requestReadiness = (place: NodePlace, certificate: X509Certificate | undefined, host: string, token: string) => {
   const { promise: said, resolve } = Promise.withResolvers<string>();
   let text = "";
   let isOver = false;

@@ -1,11 +1,11 @@
 // Rate limits across all nodes: each node sends its counts for the current minute to the others once a second, and decisions use the sum of
 // its own and the received counts. Within one second, several nodes may each allow the rest of a limit [CP-69].
 import type { Clock, Timer } from "#base/clock.ts";
-import { otherNodes, type Parts } from "#base/parts.ts";
+import { listOtherNodes, type Parts } from "#base/parts.ts";
 import type { NodeLinks } from "./node-link.ts";
 
 const SERVICE = "counts";
-const SAY_MS = 1_000;
+const SEND_INTERVAL_MS = 1_000;
 /** Maximum keys of one counter that are sent, the largest ones, because the smallest counts matter least for a limit. */
 const MAX_KEYS = 2_000;
 const MINUTE_MS = 60_000;
@@ -18,12 +18,12 @@ export interface Counting {
   readonly left_ms: number;
 }
 
-type Said = readonly {
+type SentCounts = readonly {
   readonly kind: string;
   readonly left_ms: number;
   readonly counts: readonly (readonly [string, number])[];
 }[];
-type Heard = { readonly kind: string; readonly until: number; readonly counts: ReadonlyMap<string, number> };
+type ReceivedCounts = { readonly kind: string; readonly until: number; readonly counts: ReadonlyMap<string, number> };
 
 type Deps = {
   readonly clock: Clock;
@@ -34,19 +34,19 @@ type Deps = {
 export class SharedCounts {
   readonly #deps: Deps;
   readonly #own: { readonly kind: string; readonly counting: Counting }[] = [];
-  readonly #heard = new Map<string, readonly Heard[]>();
-  readonly #underWay = new Set<string>();
-  readonly #saying: Timer;
+  readonly #received = new Map<string, readonly ReceivedCounts[]>();
+  readonly #sending = new Set<string>();
+  readonly #sendTimer: Timer;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    deps.links.serve(SERVICE, async (said, from) => this.#hear(from, said as Said));
-    this.#saying = deps.clock.every(SAY_MS, () => this.#say());
+    deps.links.serve(SERVICE, async (said, from) => this.#onCounts(from, said as SentCounts));
+    this.#sendTimer = deps.clock.every(SEND_INTERVAL_MS, () => this.#sendCounts());
   }
 
   /** Stops sending. */
   stop(): void {
-    this.#saying.cancel();
+    this.#sendTimer.cancel();
   }
 
   /** Shares a counter with the other nodes. Returns a function that returns the count of a key in all other counters of this name. */
@@ -59,41 +59,41 @@ export class SharedCounts {
       for (const one of this.#own)
         if (one.kind === kind && one.counting !== counting && one.counting.left_ms > 0)
           sum += one.counting.counts.get(key) ?? 0;
-      for (const all of this.#heard.values())
+      for (const all of this.#received.values())
         for (const one of all) if (one.kind === kind && one.until > now) sum += one.counts.get(key) ?? 0;
       return sum;
     };
   }
 
-  #hear(from: string, said: Said): void {
+  #onCounts(from: string, said: SentCounts): void {
     const now = this.#deps.clock.monotonic();
     const heard = said.map(({ kind, left_ms, counts }) => ({
       kind,
       until: now + Math.min(left_ms, MINUTE_MS),
       counts: new Map(counts.slice(0, MAX_KEYS)),
     }));
-    this.#heard.set(from, heard);
+    this.#received.set(from, heard);
   }
 
-  #say(): void {
+  #sendCounts(): void {
     const { parts, links } = this.#deps;
-    const said: Said = this.#own
+    const said: SentCounts = this.#own
       .filter(({ counting }) => counting.counts.size > 0 && counting.left_ms > 0)
-      .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: largest(counts) }));
-    const others = otherNodes(parts);
-    for (const id of [...this.#heard.keys()]) if (!others.some((node) => node.id === id)) this.#heard.delete(id);
+      .map(({ kind, counting: { counts, left_ms } }) => ({ kind, left_ms, counts: selectLargest(counts) }));
+    const others = listOtherNodes(parts);
+    for (const id of [...this.#received.keys()]) if (!others.some((node) => node.id === id)) this.#received.delete(id);
     if (said.length === 0) return;
     for (const node of others) {
       // A slow node gets the next total, because counts are absolute and not increments.
-      if (this.#underWay.has(node.id)) continue;
-      this.#underWay.add(node.id);
+      if (this.#sending.has(node.id)) continue;
+      this.#sending.add(node.id);
       links
         .call(node, SERVICE, said)
         .catch(() => {})
-        .finally(() => this.#underWay.delete(node.id));
+        .finally(() => this.#sending.delete(node.id));
     }
   }
 }
 
-const largest = (counts: ReadonlyMap<string, number>): (readonly [string, number])[] =>
+const selectLargest = (counts: ReadonlyMap<string, number>): (readonly [string, number])[] =>
   counts.size <= MAX_KEYS ? [...counts] : [...counts].sort(([, a], [, b]) => b - a).slice(0, MAX_KEYS);

@@ -10,16 +10,16 @@ import { type NodePlace, parsePlace } from "./connect.ts";
 import { isGivenByAuthority, isNode, parseCertificate } from "./peer.ts";
 
 /** A node that does not respond in time is skipped, because it may be dead. */
-const ANSWER_MS = 3_000;
+const ANSWER_TIMEOUT_MS = 3_000;
 
-type Shown = { readonly certificate: X509Certificate; readonly isTrusted: boolean };
-type Own = Pick<Tls, "cert" | "key">;
+type PresentedCertificate = { readonly certificate: X509Certificate; readonly isTrusted: boolean };
+type OwnCertificate = Pick<Tls, "cert" | "key">;
 type Cluster = { readonly url: string; readonly id: string; readonly clock: Clock };
 
 /** Throws `TlsError` if a living node uses TLS and this one does not, or the other way around. `id`: the name of this node. */
-export const requireSameProtocol = async (own: Own | undefined, cluster: Cluster): Promise<void> => {
-  const others = await livingBeside(cluster);
-  const spoken = await Promise.all(others.map((place) => spokenAt(place, cluster.clock)));
+export const requireSameProtocol = async (own: OwnCertificate | undefined, cluster: Cluster): Promise<void> => {
+  const others = await listOtherNodes(cluster);
+  const spoken = await Promise.all(others.map((place) => detectProtocol(place, cluster.clock)));
   const unlike = others.filter((_, n) => spoken[n] === (own ? "plain" : "tls"));
   if (unlike.length === 0) return;
   const [here, there] = own ? ["TLS", "plain HTTP"] : ["plain HTTP", "TLS"];
@@ -29,13 +29,13 @@ export const requireSameProtocol = async (own: Own | undefined, cluster: Cluster
 };
 
 /** Throws `TlsError` if a living node and this one do not accept each other's certificates. */
-export const requireMutualTrust = async (own: Own, cluster: Cluster): Promise<void> => {
+export const requireMutualTrust = async (own: OwnCertificate, cluster: Cluster): Promise<void> => {
   const { clock } = cluster;
-  const others = await livingBeside(cluster);
+  const others = await listOtherNodes(cluster);
   if (others.length === 0) return;
   const certificate = parseCertificate(own.cert);
-  const isTrusted = (await shownByItself(own, clock))?.isTrusted === true;
-  const shown = await Promise.all(others.map((place) => shownAt(place, clock)));
+  const isTrusted = (await presentToItself(own, clock))?.isTrusted === true;
+  const shown = await Promise.all(others.map((place) => readCertificate(place, clock)));
   const strange = others.filter((_, n) => {
     const peer = shown[n];
     return (
@@ -50,7 +50,7 @@ export const requireMutualTrust = async (own: Own, cluster: Cluster): Promise<vo
 };
 
 /** Returns the addresses of the other working nodes: the active one, or all of them. */
-const livingBeside = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
+const listOtherNodes = async ({ url, id }: Cluster): Promise<NodePlace[]> => {
   const found = await inspectPostgres(url).then(
     ({ view }) => [...(view?.members ?? []), ...(view?.active ? [view.active] : [])],
     (error: unknown) => {
@@ -66,28 +66,28 @@ const formatNames = (places: readonly NodePlace[]): string =>
   places.map(({ hostname, port }) => `${hostname} port ${port}`).join(", ");
 
 /** Presents this node's certificate to itself, the only way to find out whether a trusted authority issued it. */
-const shownByItself = async (tls: Own, clock: Clock): Promise<Shown | undefined> => {
+const presentToItself = async (tls: OwnCertificate, clock: Clock): Promise<PresentedCertificate | undefined> => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, tls, socket: { data: () => {} } });
   try {
-    return await shownAt({ hostname: "127.0.0.1", port: listener.port }, clock);
+    return await readCertificate({ hostname: "127.0.0.1", port: listener.port }, clock);
   } finally {
     listener.stop(true);
   }
 };
 
 /** Returns the protocol spoken there, TLS or plain, whichever gets a response first; undefined if no node responds. */
-const spokenAt = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
+const detectProtocol = async (place: NodePlace, clock: Clock): Promise<"tls" | "plain" | undefined> => {
   const { promise, resolve } = Promise.withResolvers<"tls" | "plain" | undefined>();
   const looks = [
-    shownAt(place, clock).then((shown) => shown && resolve("tls")),
+    readCertificate(place, clock).then((shown) => shown && resolve("tls")),
     isPlainAt(place, clock).then((isPlain) => isPlain && resolve("plain")),
   ];
   void Promise.all(looks).then(() => resolve(undefined));
   return promise;
 };
 
-const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
-  waitForAnswer<Shown>(place, clock, (tell) => ({
+const readCertificate = (place: NodePlace, clock: Clock): Promise<PresentedCertificate | undefined> =>
+  connectAndWait<PresentedCertificate>(place, clock, (tell) => ({
     tls: { rejectUnauthorized: false },
     handshake(socket, _, problem) {
       const certificate = socket.getPeerX509Certificate();
@@ -97,7 +97,7 @@ const shownAt = (place: NodePlace, clock: Clock): Promise<Shown | undefined> =>
 
 /** Any response means HTTP. */
 const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
-  (await waitForAnswer<true>(place, clock, (tell) => ({
+  (await connectAndWait<true>(place, clock, (tell) => ({
     open: (socket) => void socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
     data: (_, bytes) => tell(bytes.subarray(0, 5).toString("latin1") === "HTTP/" || undefined),
   }))) === true;
@@ -105,23 +105,23 @@ const isPlainAt = async (place: NodePlace, clock: Clock): Promise<boolean> =>
 type Asking = Bun.SocketHandler & { readonly tls?: { readonly rejectUnauthorized: false } };
 
 /** Returns what a connection receives in time; undefined if it is closed or stays silent. */
-const waitForAnswer = async <T>(
+const connectAndWait = async <T>(
   { hostname, port }: NodePlace,
   clock: Clock,
   ask: (tell: (found: T | undefined) => void) => Asking,
 ): Promise<T | undefined> => {
   const { promise, resolve } = Promise.withResolvers<T | undefined>();
-  const nothing = (): void => resolve(undefined);
+  const resolveEmpty = (): void => resolve(undefined);
   const { tls, ...handlers } = ask(resolve);
   const connected = Bun.connect({
     hostname,
     port,
     ...(tls ? { tls } : {}),
-    socket: { data: () => {}, close: nothing, error: nothing, ...handlers },
+    socket: { data: () => {}, close: resolveEmpty, error: resolveEmpty, ...handlers },
   });
-  connected.catch(nothing);
+  connected.catch(resolveEmpty);
   const over = new AbortController();
-  const found = await Promise.race([promise, pause(clock, ANSWER_MS, over.signal).then(() => undefined)]);
+  const found = await Promise.race([promise, pause(clock, ANSWER_TIMEOUT_MS, over.signal).then(() => undefined)]);
   over.abort();
   void connected.then((socket) => socket.end()).catch(() => {});
   return found;

@@ -13,7 +13,7 @@ import { ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Events } from "#actors/runtime/events.ts";
-import type { FarJobs } from "#actors/runtime/far-jobs.ts";
+import type { RemoteJobs } from "#actors/runtime/far-jobs.ts";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { TaskKeeper } from "#actors/tasks/keeper.ts";
@@ -29,28 +29,28 @@ import { Outbound } from "#base/outbound.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import type { Telemetry } from "#base/spans.ts";
 import { Topics } from "#base/topics.ts";
-import { BackupsByHand } from "#db/backup/by-hand.ts";
-import { backupFolder, type ScheduledBackups, scheduledBackups } from "#db/backup/schedule.ts";
-import { Blobs, type KeptElsewhere } from "#db/blobs.ts";
+import { ManualBackups } from "#db/backup/by-hand.ts";
+import { createScheduledBackups, type ScheduledBackups, toBackupFolder } from "#db/backup/schedule.ts";
+import { Blobs, type SharedBlobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { findUser } from "#db/users/users.ts";
 import { noteContainerKill } from "#domain/agents/container-kills.ts";
-import { chatToken } from "#domain/ai/chat-token.ts";
-import { workspaceToken } from "#domain/ai/workspace-token.ts";
+import { makeChatToken } from "#domain/ai/chat-token.ts";
+import { makeWorkspaceToken } from "#domain/ai/workspace-token.ts";
 import { deleteObsoleteStates } from "#domain/builds/kept.ts";
 import { addTerraformWork } from "#domain/builds/terraform-work.ts";
 import { ChatToolServices } from "#domain/chats/tool-services.ts";
 import { ConnectionLogger } from "#domain/connections/log.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Health } from "#domain/health/health.ts";
-import { mcpAccess } from "#domain/mcp/access.ts";
+import { makeMcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
-import { imagePrebuilding } from "#domain/repositories/prebuilds.ts";
+import { toImagePrebuildDeps } from "#domain/repositories/prebuilds.ts";
 import { Repositories } from "#domain/repositories/repositories.ts";
-import { taskChats } from "#domain/tasks/begin.ts";
+import { makeTaskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { trialWork } from "#domain/trials/work.ts";
@@ -59,8 +59,8 @@ import { findKeyForRepository, openDeployKey } from "#domain/users/deploy-keys.t
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
-import { deleteObsoleteModules, moduleLoads } from "#domain/workspaces/snapshot-module.ts";
-import { RefusedChanges } from "#src/api/audit/refused.ts";
+import { deleteObsoleteModules, makeModuleLoads } from "#domain/workspaces/snapshot-module.ts";
+import { RejectedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import { Addresses } from "#src/api/http/address.ts";
 import { OpenStreams } from "#src/api/http/open-streams.ts";
@@ -75,11 +75,18 @@ import { Mailer } from "#src/notify/mail.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
-import type { ServicesOf } from "#src/tools/services.ts";
+import type { ToolServicesFor } from "#src/tools/services.ts";
 import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
-import { adopt, deliver, endForbidden, leave, prepareFirst, recoverActors } from "./lifecycle.ts";
-import { answerOthers, farActors, farJobs, farRefreshes, receiveFromOtherNodes, tellOthers } from "./nodes.ts";
-import type { Opened } from "./open-store.ts";
+import { adoptParts, deliver, endForbidden, prepareFirst, recoverActors, releaseParts } from "./lifecycle.ts";
+import {
+  answerOthers,
+  broadcastEvents,
+  createRemoteActors,
+  createRemoteJobs,
+  createRemoteRefresh,
+  receiveFromOtherNodes,
+} from "./nodes.ts";
+import type { OpenedStore } from "./open-store.ts";
 
 /** Maximum bytes of a response about a pull request. */
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
@@ -93,7 +100,7 @@ export type ContextOptions = {
   fatal?: (error: Error) => void;
   store?: Store;
   /** External storage of uploads. */
-  elsewhere?: KeptElsewhere | undefined;
+  elsewhere?: SharedBlobs | undefined;
   /** The parts of this node and of others; default: there is no other node. */
   parts?: Parts | undefined;
   /** The cluster membership, already joined. */
@@ -113,7 +120,7 @@ export type ContextOptions = {
 };
 
 /** Metrics and traces, if enabled. */
-type Observed = { readonly metrics: Metrics | undefined; readonly telemetry: Telemetry | undefined };
+type Observability = { readonly metrics: Metrics | undefined; readonly telemetry: Telemetry | undefined };
 
 /** Maximum bytes of one response of an MCP server. */
 const MAX_MCP_BYTES = 16 * 1024 * 1024;
@@ -167,7 +174,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Calls the consumer of lifecycle hooks. */
   readonly hooks: ReturnType<typeof openHooks>["hooks"];
   /** Records rejected changes in the audit log. */
-  readonly refused: RefusedChanges;
+  readonly refused: RejectedChanges;
   readonly models: LanguageModels;
   readonly modelSettings: ReturnType<typeof openModels>["modelSettings"];
   readonly modelFetch: ReturnType<typeof openModels>["modelFetch"];
@@ -188,7 +195,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly oidc: OidcProviders;
   readonly jobs: JobQueue;
   /** Jobs of other nodes. */
-  readonly otherJobs: FarJobs | undefined;
+  readonly otherJobs: RemoteJobs | undefined;
   readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly prebuilds: Workspaces["prebuilds"];
@@ -196,7 +203,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
   /** Backups that an administrator starts. */
-  readonly backupsByHand: BackupsByHand;
+  readonly backupsByHand: ManualBackups;
   readonly usage: Usage;
   /** Creates the built-in templates once their requirements are available. */
   readonly readyTemplates: ReadyTemplates;
@@ -213,7 +220,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** This node accepts no more connections, because another one is about to become active. */
   handingOver = false;
 
-  constructor(options: ContextOptions, opened: Opened, encryption: Encryption, seen: Observed) {
+  constructor(options: ContextOptions, opened: OpenedStore, encryption: Encryption, seen: Observability) {
     const { store, membership, elsewhere: kept } = opened;
     const { metrics, telemetry } = seen;
     const { config, parts = membership?.active?.parts ?? ALL_PARTS } = options;
@@ -223,9 +230,9 @@ export class Context implements ApiContext, AsyncDisposable {
     const copy = options.copyMessages;
     const links = membership?.active?.links(encryption);
     const far = links && { parts, links, index: new PartIndex(store) };
-    const elsewhere: Base["elsewhere"] = (kind) => far && farActors(far, kind);
+    const findRemote: Base["elsewhere"] = (kind) => far && createRemoteActors(far, kind);
     const accessUrl = (): URL => this.accessUrl;
-    const base: Base = { config, clock, store, parts, topics, encryption, copy, far, elsewhere, accessUrl };
+    const base: Base = { config, clock, store, parts, topics, encryption, copy, far, elsewhere: findRemote, accessUrl };
     this.partIndex = far?.index;
     this.config = config;
     this.sources = options.sources;
@@ -236,12 +243,12 @@ export class Context implements ApiContext, AsyncDisposable {
     this.metrics = metrics;
     this.telemetry = telemetry;
     // Events that end or update streams are also sent to the other nodes.
-    tellOthers(this);
+    broadcastEvents(this);
     this.usage = new Usage({ store, clock, parts });
     this.sockets = new Sockets(clock, max_connections, parts, config.app_message_mb * 1024 * 1024);
     this.streams = new OpenStreams(clock, max_connections, parts);
     this.requests = new Requests(clock, max_connections);
-    this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.peerOf(request));
+    this.addresses = new Addresses(config.trusted_proxies, (request) => this.requests.getPeer(request));
     this.accounts = new Accounts({ store, clock, encryption, hashCost: options.hashCost });
     const agents = openAgents(base);
     this.dialer = agents.dialer;
@@ -251,18 +258,18 @@ export class Context implements ApiContext, AsyncDisposable {
     this.membership = membership;
     this.cluster = membership?.node;
     this.blobs = new Blobs(config.data_dir, kept, parts !== ALL_PARTS);
-    this.backups = scheduledBackups(config, clock);
+    this.backups = createScheduledBackups(config, clock);
     const { data_dir, backup_interval: interval, backup_keep: keep, backup_rate_mb: rateMb } = config;
-    this.backupsByHand = new BackupsByHand({ clock, data_dir, folder: backupFolder(config), interval, keep, rateMb });
+    this.backupsByHand = new ManualBackups({ clock, data_dir, folder: toBackupFolder(config), interval, keep, rateMb });
     this.workers = new Workers(clock);
     // All nodes of a cluster report the same ID.
     const worker_id = kept && encryption.deriveUuid("built-in worker");
     this.otherJobs =
-      far && farJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
+      far && createRemoteJobs(far, clock, { queue: () => this.jobs, work: () => ({ ...workspaces, ...templates }) });
     this.jobs = new JobQueue(config.provisioner_slots, this.workers, worker_id, this.otherJobs);
     const repositories: RepositorySources = {
       open: (plan, owner_id, signal) => this.repositories.open(plan, owner_id, signal),
-      feature: (id, owner_id, signal) => this.repositories.feature(id, owner_id, signal),
+      loadFeature: (id, owner_id, signal) => this.repositories.loadFeature(id, owner_id, signal),
     };
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
@@ -280,7 +287,7 @@ export class Context implements ApiContext, AsyncDisposable {
       jobs,
       provisioners,
       equip,
-      module: moduleLoads(this),
+      module: makeModuleLoads(this),
       building: this,
       environment,
     });
@@ -311,7 +318,7 @@ export class Context implements ApiContext, AsyncDisposable {
       topics,
       providers: config.external_auth.map(toProvider),
       client,
-      elsewhere: far && farRefreshes(far, clock),
+      elsewhere: far && createRemoteRefresh(far, clock),
     });
     // Any member can enter these URLs, and a member who does not own the deployment must not reach private addresses of this machine.
     const repositoryOutbound = (more = {}) =>
@@ -341,7 +348,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.ledger = ledger;
     this.ledgerUpkeep = ledgerUpkeep({ ledger, clock, parts });
     this.recordingRetention = new RecordingRetention({ store, clock, parts });
-    const toolServices = (of: ServicesOf) => new ChatToolServices(this, of);
+    const toolServices = (of: ToolServicesFor) => new ChatToolServices(this, of);
     const recordsContents = config.hook_ledger_contents;
     const declared = new WorkspaceHooks({ store, clock, agentHttp: this.agentHttp, toolServices, recordsContents });
     const hookService = openHooks({ config, clock, store, parts, workspaces: declared });
@@ -360,10 +367,10 @@ export class Context implements ApiContext, AsyncDisposable {
       asksTitles: config.chat_titles,
       ledger,
       modelTokens: (of) => ({
-        of_workspace: workspaceToken(encryption, of.agent_id),
-        of_chat: chatToken(encryption, of),
+        of_workspace: makeWorkspaceToken(encryption, of.agent_id),
+        of_chat: makeChatToken(encryption, of),
       }),
-      mcpAccess: mcpAccess(this),
+      mcpAccess: makeMcpAccess(this),
       hookService,
       approvalMs: config.approval_timeout,
       mcpLimits: { silence_ms: config.mcp_silence_timeout, total_ms: config.mcp_call_timeout },
@@ -371,11 +378,11 @@ export class Context implements ApiContext, AsyncDisposable {
       accounts: this.links,
       outbound: new Outbound({ clock, allowed, max_bytes: MAX_DIFF_BYTES }),
       copy,
-      elsewhere: elsewhere("chat"),
+      elsewhere: findRemote("chat"),
     });
     this.chats = chats;
-    this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
-    this.imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...imagePrebuilding(this) });
+    this.tasks = new TaskKeeper({ store, clock, topics, ...makeTaskChats(this) });
+    this.imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...toImagePrebuildDeps(this) });
     this.forks = new ForkKeeper({ store, clock, topics, workspaces: this.workspaces, chats });
     this.trials = new TrialKeeper({ store, clock, topics, workspaces: this.workspaces, chats, ...trialWork(this) });
     this.generations = generations;
@@ -387,7 +394,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.oidcRechecks = oidcRechecks(this, parts);
     this.connections = new ConnectionLogger({ store, clock, parts });
     this.connectionUpkeep = connectionUpkeep({ store, clock, parts });
-    this.refused = new RefusedChanges({ store, clock });
+    this.refused = new RejectedChanges({ store, clock });
     if (far) answerOthers(far, this);
     this.scheduler = new Scheduler(
       store,
@@ -423,7 +430,7 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /** Called once the server listens and its URL is known: resumes interrupted work, and gives a fresh install its template. */
-  async started(): Promise<void> {
+  async onListening(): Promise<void> {
     void deleteObsoleteStates(this);
     void deleteObsoleteModules(this);
     // With several nodes, each one learns which parts it owns.
@@ -441,8 +448,8 @@ export class Context implements ApiContext, AsyncDisposable {
   }
 
   /** Takes over parts: work that their last node left continues here. Rejects when the database does not respond. */
-  adopted(parts: readonly number[]): Promise<void> {
-    return adopt(this, parts);
+  adoptParts(parts: readonly number[]): Promise<void> {
+    return adoptParts(this, parts);
   }
 
   /**
@@ -450,8 +457,8 @@ export class Context implements ApiContext, AsyncDisposable {
    * buffered data is written. Resolves when nothing of them is left here or the timeout has passed; after that, the database rejects their
    * writes.
    */
-  leave(parts: readonly number[]): Promise<void> {
-    return leave(this, parts);
+  releaseParts(parts: readonly number[]): Promise<void> {
+    return releaseParts(this, parts);
   }
 
   /** Rejects new messages and waits until every pending one is answered and on disk. */
@@ -484,7 +491,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.connectionUpkeep.stop();
     await this.connections.stop();
     await this.notifier.stop();
-    await this.refused.settled();
+    await this.refused.flush();
     await this.versions.stop();
     await this.dryRuns.stop();
     await this.workspaces.stop();

@@ -6,14 +6,14 @@ import { systemClock, type Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { countOpenFiles, getReserve, MAX_RESERVE, openFilesLimit } from "#base/system/open-files.ts";
 import { resumeAccepting, stopAccepting } from "#base/system/same-port.ts";
-import { endConnection, setBacklog, type TcpConnection, tcpSocketsOn } from "#base/system/tcp-sockets.ts";
+import { findTcpSockets, setBacklog, shutDownConnection, type TcpConnection } from "#base/system/tcp-sockets.ts";
 
 /** How often descriptors are counted: rarely while there is room, often when there is little. */
-const CALM_MS = 200;
-const CLOSE_MS = 20;
+const CALM_INTERVAL_MS = 200;
+const CLOSE_INTERVAL_MS = 20;
 /** The system's own limit, used by a server that may open many files. */
 const BACKLOG = 512;
-const LOG_AGAIN_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 
 export type DescriptorGuardDeps = {
   readonly server: Pick<Server<unknown>, "closeIdleConnections">;
@@ -31,8 +31,8 @@ export class DescriptorGuard implements Disposable {
   readonly #limit: number;
   readonly #reserve: number;
   readonly #listener: number;
-  #held: number[] = [];
-  #isShut = false;
+  #reserved: number[] = [];
+  #isStopped = false;
   #timer: Timer | undefined;
   #logged_at = Number.NEGATIVE_INFINITY;
   #closed = 0;
@@ -48,9 +48,9 @@ export class DescriptorGuard implements Disposable {
   }
 
   /** Returns undefined when the system does not report how many files are open, or to whom they belong. */
-  static of(deps: DescriptorGuardDeps): DescriptorGuard | undefined {
+  static create(deps: DescriptorGuardDeps): DescriptorGuard | undefined {
     const limit = openFilesLimit();
-    const { listener } = tcpSocketsOn(deps.port);
+    const { listener } = findTcpSockets(deps.port);
     return limit === undefined || listener === undefined ? undefined : new DescriptorGuard(deps, limit, listener);
   }
 
@@ -60,23 +60,23 @@ export class DescriptorGuard implements Disposable {
   }
 
   #tick(): void {
-    const room = this.#room();
-    if (!this.#isShut && room <= this.#reserve / 4) this.#shut();
-    if (this.#isShut) this.#makeRoom();
-    const isClose = this.#isShut || room < 8 * this.#reserve;
+    const room = this.#countFree();
+    if (!this.#isStopped && room <= this.#reserve / 4) this.#stopAccepting();
+    if (this.#isStopped) this.#makeRoom();
+    const isClose = this.#isStopped || room < 8 * this.#reserve;
     if (!isClose) this.#release();
-    else if (!this.#isShut) this.#hold();
+    else if (!this.#isStopped) this.#reserveDescriptors();
     // Uses the system clock, because connections arrive in real time even when tests replace the clock.
-    this.#timer = systemClock.after(isClose ? CLOSE_MS : CALM_MS, () => this.#tick());
+    this.#timer = systemClock.after(isClose ? CLOSE_INTERVAL_MS : CALM_INTERVAL_MS, () => this.#tick());
   }
 
   /** Returns the number of descriptors that connections can still use. */
-  #room(): number {
-    return this.#limit - this.#reserve - (countOpenFiles() - this.#held.length);
+  #countFree(): number {
+    return this.#limit - this.#reserve - (countOpenFiles() - this.#reserved.length);
   }
 
-  #shut(): void {
-    this.#isShut = true;
+  #stopAccepting(): void {
+    this.#isStopped = true;
     stopAccepting(this.#listener);
     this.#release();
   }
@@ -84,33 +84,33 @@ export class DescriptorGuard implements Disposable {
   /** Accepts connections again once half of the reserve is free in addition to the reserve itself. */
   #makeRoom(): void {
     const wanted = this.#reserve / 2;
-    if (this.#room() < wanted) this.#closed += this.#deps.server.closeIdleConnections();
-    if (this.#room() < wanted) this.#closed += this.#endUnheard();
-    this.#tell();
-    if (this.#room() < wanted) return;
-    this.#isShut = false;
+    if (this.#countFree() < wanted) this.#closed += this.#deps.server.closeIdleConnections();
+    if (this.#countFree() < wanted) this.#closed += this.#closeSilent();
+    this.#logThrottled();
+    if (this.#countFree() < wanted) return;
+    this.#isStopped = false;
     resumeAccepting(this.#listener);
   }
 
   /** Shuts down connections without a request and returns their number; the runtime closes them in its next turn. */
-  #endUnheard(): number {
+  #closeSilent(): number {
     const { port, busyPorts, heardPorts } = this.#deps;
-    const { connections } = tcpSocketsOn(port);
+    const { connections } = findTcpSockets(port);
     const busy = busyPorts();
-    forgetOthers(heardPorts, connections);
+    forgetClosed(heardPorts, connections);
     const isUnheard = ({ peerPort, hasAnswered }: TcpConnection): boolean =>
       !busy.has(peerPort) && !(heardPorts ? heardPorts.has(peerPort) : hasAnswered);
     const ended = connections
       .filter(isUnheard)
       .sort((a, b) => b.idleMs - a.idleMs)
       .slice(0, Math.max(this.#reserve, Math.ceil(connections.length / 2)));
-    for (const connection of ended) endConnection(connection);
+    for (const connection of ended) shutDownConnection(connection);
     return ended.length;
   }
 
-  #tell(): void {
+  #logThrottled(): void {
     const now = systemClock.monotonic();
-    if (now - this.#logged_at < LOG_AGAIN_MS) return;
+    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
     log("server").error(
       "file descriptors run out: new connections wait, and those without a request are closed. Raise LimitNOFILE of the service or `ulimit -n`",
       { limit: this.#limit, connections_closed: this.#closed },
@@ -120,21 +120,21 @@ export class DescriptorGuard implements Disposable {
   }
 
   /** Occupies the reserve, so that connections cannot use it. */
-  #hold(): void {
+  #reserveDescriptors(): void {
     try {
-      while (this.#held.length < this.#reserve) this.#held.push(openSync("/dev/null", "r"));
+      while (this.#reserved.length < this.#reserve) this.#reserved.push(openSync("/dev/null", "r"));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
     }
   }
 
   #release(): void {
-    for (const descriptor of this.#held.splice(0)) closeSync(descriptor);
+    for (const descriptor of this.#reserved.splice(0)) closeSync(descriptor);
   }
 }
 
 /** Forgets closed connections, whose ports may be reused. */
-const forgetOthers = (heard: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
+const forgetClosed = (heard: Set<number> | undefined, connections: readonly TcpConnection[]): void => {
   const open = new Set(connections.map(({ peerPort }) => peerPort));
   for (const port of heard ?? []) if (!open.has(port)) heard?.delete(port);
 };

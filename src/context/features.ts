@@ -9,7 +9,7 @@ import { ModelSettings } from "#actors/models/model-settings.ts";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { Directory } from "#actors/runtime/directory.ts";
 import type { Events } from "#actors/runtime/events.ts";
-import type { Elsewhere } from "#actors/runtime/far-asks.ts";
+import type { RemoteActors } from "#actors/runtime/far-asks.ts";
 import type { JobQueue } from "#actors/runtime/job-queue.ts";
 import { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
@@ -22,13 +22,13 @@ import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
 import { type ModuleLoads, SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import type { Clock } from "#base/clock.ts";
-import { imageRegistry } from "#base/config/docker-settings.ts";
-import { type Config, containerAccessUrl, findContainerAccessProblem, isUsedOnlyLocally } from "#base/config.ts";
+import { toImageRegistry } from "#base/config/docker-settings.ts";
+import { type Config, findContainerAccessProblem, getContainerAccessUrl, isUsedOnlyLocally } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { markSideEffect, whileWaitingForOthers } from "#base/network/request-part.ts";
-import { otherNodes, type Parts } from "#base/parts.ts";
-import { within } from "#base/retry.ts";
+import { markSideEffect, runWhileWaiting } from "#base/network/request-part.ts";
+import { listOtherNodes, type Parts } from "#base/parts.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { isTraced } from "#base/spans.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
@@ -36,15 +36,15 @@ import { readAttachment } from "#db/chats/files.ts";
 import type { Store } from "#db/engine/store.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { automaticBuilds } from "#domain/builds/automatic.ts";
-import { whyNoLocal } from "#domain/builds/local-rule.ts";
+import { explainNoLocal } from "#domain/builds/local-rule.ts";
 import type { BuildDeps } from "#domain/builds/new-build.ts";
-import { firstPrebuild } from "#domain/builds/prebuilds.ts";
+import { planFirstPrebuild } from "#domain/builds/prebuilds.ts";
 import { Network } from "#domain/tailnet/network.ts";
-import { tracedModels } from "#src/api/metrics/model-spans.ts";
-import { countedModels } from "#src/api/metrics/models.ts";
+import { traceModels } from "#src/api/metrics/model-spans.ts";
+import { countModels } from "#src/api/metrics/models.ts";
 import { deriveRecoveryKey, HomeBackupStore } from "#src/home-backups/store.ts";
 import { ConfiguredModels } from "#src/llm/configured.ts";
-import { guardedFetch } from "#src/llm/fetch.ts";
+import { createGuardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
@@ -57,13 +57,13 @@ import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { AgentHttp } from "#src/wire/index.ts";
 import {
   type ActorKind,
-  type Far,
-  type FarAgents,
-  farDialer,
-  joinCoordinators,
-  joinRelays,
+  connectCoordinators,
+  connectRelays,
+  createRemoteDialer,
+  type NodeDeps,
+  type RemoteAgentDeps,
   shareNetwork,
-  shutDownByOwner,
+  shutDownOnOwner,
 } from "./nodes.ts";
 
 export type Base = {
@@ -75,9 +75,9 @@ export type Base = {
   /** The parts this node owns; all of them on a single server. */
   readonly parts: Parts;
   /** The other nodes; undefined if none exist. */
-  readonly far: (Far & FarAgents) | undefined;
+  readonly far: (NodeDeps & RemoteAgentDeps) | undefined;
   /** Returns the remote actors of a kind; undefined if there are no other nodes. */
-  readonly elsewhere: (kind: ActorKind) => Elsewhere | undefined;
+  readonly elsewhere: (kind: ActorKind) => RemoteActors | undefined;
   /** Returns the URL where people and workspaces reach the server; known once it listens. */
   readonly accessUrl: () => URL;
   /** Copies messages to actors; tests only. */
@@ -87,28 +87,28 @@ export type Base = {
 // Workspace agents and access to them: their actors, streams and requests into workspaces, the private network.
 
 /** Maximum idle agents kept in memory: loading one takes a tenth of a millisecond, keeping it a kilobyte or more. */
-const RESTING_AGENTS = 1_000;
+const MAX_IDLE_AGENTS = 1_000;
 
 type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
 
 export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: AgentNeeds) => {
   const tailnet = new Network({ store, clock, topics });
-  if (far) joinRelays(far, clock, tailnet.relay);
-  if (far) joinCoordinators(far, clock, tailnet.coordinator);
+  if (far) connectRelays(far, clock, tailnet.relay);
+  if (far) connectCoordinators(far, clock, tailnet.coordinator);
   if (far) shareNetwork(far, clock, tailnet);
   const dialer = new AgentsDialer({ store, clock, topics, tailnet });
   const deps = { store, clock, topics, log_limit: config.agent_log_limit };
   return {
     dialer,
-    agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock, {
+    agentHttp: new AgentHttp(far ? createRemoteDialer(far, dialer) : dialer, clock, {
       begin: markSideEffect,
-      wait: whileWaitingForOthers,
+      wait: runWhileWaiting,
     }),
     tailnet,
     agents: new Directory((id) => new AgentActor(id, deps), clock, {
       copy,
       elsewhere: elsewhere("agent"),
-      most: RESTING_AGENTS,
+      most: MAX_IDLE_AGENTS,
     }),
   };
 };
@@ -135,12 +135,12 @@ export const makeProvisioners = (
   const docker = new DockerProvisioner({
     host: config.docker_host,
     clock,
-    accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
+    accessUrl: () => getContainerAccessUrl(config.docker_access_url, accessUrl()),
     program: config.agent_binary,
     cutOff: findContainerAccessProblem(config),
     repositories,
     repositoryImages: config.repository_images_mb * 1024 * 1024,
-    registry: imageRegistry(config),
+    registry: toImageRegistry(config),
   });
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({
@@ -151,7 +151,7 @@ export const makeProvisioners = (
     command: daemon,
     orphanTimeout: config.local_daemon_orphan_timeout,
     user: config.local_workspace_user,
-    refusal: whyNoLocal(config),
+    refusal: explainNoLocal(config),
   });
   const terraform = new TerraformProvisioner({
     root: join(config.data_dir, "terraform"),
@@ -195,7 +195,7 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
     encryption,
     equip,
     workspaces: () => workspaces,
-    shutDown: shutDownByOwner(
+    shutDownAgents: shutDownOnOwner(
       parts.far,
       clock,
       () => workspaces,
@@ -219,7 +219,7 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
     copy,
     elsewhere: elsewhere("workspace"),
   });
-  const firstBuild = firstPrebuild(building);
+  const firstBuild = planFirstPrebuild(building);
   const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
   return { workspaces, uses, prebuilds, builds, snapshots, homeBackups, homeBackupStore: backups };
 };
@@ -268,7 +268,7 @@ const MODELS = "models";
  * A node that does not confirm by then learns of the change with the next event it receives, and reloads everything after a period without
  * events.
  */
-const LOADED_MS = 2_000;
+const RELOAD_TIMEOUT_MS = 2_000;
 
 export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: ModelNeeds) => {
   const hosts = config.model_hosts ?? [];
@@ -279,17 +279,17 @@ export const openModels = ({ config, clock, store, encryption, topics, blobs, me
     attachments: (id) => readAttachment({ store, blobs }, id),
   });
   const asked = models ?? configured;
-  const counted = metrics ? countedModels(asked, metrics) : asked;
-  const traced = isTraced() ? tracedModels(counted) : counted;
-  const tellNodes = far && (() => tellModels(far, clock));
+  const counted = metrics ? countModels(asked, metrics) : asked;
+  const traced = isTraced() ? traceModels(counted) : counted;
+  const tellNodes = far && (() => reloadModelsElsewhere(far, clock));
   const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
   far?.links.serve(MODELS, () => modelSettings.load());
-  const modelFetch = guardedFetch(mayReach);
+  const modelFetch = createGuardedFetch(mayReach);
   const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
   return { models: new MeteredModels({ store, ledger, models: traced }), modelSettings, modelFetch, ledger };
 };
 
-const tellModels = async ({ parts, links }: Far, clock: Clock): Promise<void> => {
-  const loads = otherNodes(parts).map((node) => links.call(node, MODELS, {}));
-  await within(clock, LOADED_MS, Promise.allSettled(loads));
+const reloadModelsElsewhere = async ({ parts, links }: NodeDeps, clock: Clock): Promise<void> => {
+  const loads = listOtherNodes(parts).map((node) => links.call(node, MODELS, {}));
+  await finishesWithin(clock, RELOAD_TIMEOUT_MS, Promise.allSettled(loads));
 };

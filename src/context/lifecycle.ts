@@ -6,7 +6,7 @@ import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
 import { IMAGE_PREBUILD, type ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
-import { NotAllResumed } from "#actors/runtime/take-up.ts";
+import { ResumeIncompleteError } from "#actors/runtime/take-up.ts";
 import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
@@ -18,8 +18,8 @@ import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import type { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import { log } from "#base/log.ts";
-import { ALL_PARTS, FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
-import { within } from "#base/retry.ts";
+import { ALL_PARTS, FIRST_PART, getOwnParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
@@ -40,12 +40,12 @@ type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups" | "trials"> & {
   readonly scheduler: Scheduler;
   readonly uses: Uses;
   readonly snapshots: SnapshotRunner;
-  readonly actors: readonly { leave(isLeaving: (part: number) => boolean): Promise<unknown> }[];
-  readonly chores: readonly { idle(): Promise<unknown> }[];
+  readonly actors: readonly { releaseParts(isLeaving: (part: number) => boolean): Promise<unknown> }[];
+  readonly chores: readonly { whenIdle(): Promise<unknown> }[];
 };
 
 /** Maximum time a part has no owner while its work ends. */
-const LEAVE_MS = 3_000;
+const RELEASE_TIMEOUT_MS = 3_000;
 
 /** Prepares cluster-wide singletons before requests are answered. Called each time a node becomes the first one. */
 export const prepareFirst = async ({
@@ -72,12 +72,12 @@ export const endForbidden = async (ctx: Owning): Promise<void> => {
 
 /** Resumes interrupted work; undefined means of all parts. */
 export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<void> => {
-  let later: NotAllResumed | undefined;
+  let later: ResumeIncompleteError | undefined;
   for (const recover of [recoverImports, recoverDryRuns, recoverBuilds, recoverSnapshots, recoverChats]) {
     try {
       await recover(ctx, parts);
     } catch (error) {
-      if (!(error instanceof NotAllResumed)) throw error;
+      if (!(error instanceof ResumeIncompleteError)) throw error;
       later = error;
     }
   }
@@ -93,7 +93,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
 };
 
 /** Takes over newly acquired parts. */
-export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
+export const adoptParts = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
   const isFirst = parts.includes(FIRST_PART);
   if (isFirst) await prepareFirst(ctx);
   await ctx.connections.recoverParts(parts);
@@ -105,7 +105,7 @@ export const adopt = async (ctx: Owning, parts: readonly number[]): Promise<void
 };
 
 /** Ends the work of parts that are about to be handed off. */
-export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
+export const releaseParts = async (ctx: Owning, parts: readonly number[]): Promise<void> => {
   const leaving = new Set(parts);
   const isLeaving = (part: number): boolean => leaving.has(part);
   const close = (): void => {
@@ -113,39 +113,39 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
     ctx.sockets.closeParts(isLeaving);
   };
   close();
-  await within(ctx.clock, LEAVE_MS, end(ctx, isLeaving));
+  await finishesWithin(ctx.clock, RELEASE_TIMEOUT_MS, endWork(ctx, isLeaving));
   // Closes what was opened by requests that were already in progress.
   close();
 };
 
-const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
-  const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
+const endWork = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
+  const work = () => Promise.all([ctx.generations.releaseParts(isLeaving), ctx.jobs.releaseParts(isLeaving)]);
   // Recorded activity still reaches the workspaces on their nodes.
   void ctx.uses.flush();
   const isFirst = isLeaving(FIRST_PART);
-  if (isFirst) await Promise.all([ctx.readyTemplates.stop(), ctx.imagePrebuilds.leave()]);
+  if (isFirst) await Promise.all([ctx.readyTemplates.stop(), ctx.imagePrebuilds.abortBuilds()]);
   const ended = work();
   if (isFirst) ctx.workers.closeAll("another node has the workers now");
   await Promise.all([
     // Writes after this are rejected by the database once another node owns the parts.
-    ctx.requests.left(isLeaving),
+    ctx.requests.waitUntilLeft(isLeaving),
     ended,
-    ...ctx.actors.map((one) => one.leave(isLeaving)),
-    ctx.tasks.leave(ownParts(ctx.parts)),
-    ctx.forks.leave(ownParts(ctx.parts)),
-    ctx.homeBackups.leave(isLeaving),
-    ctx.snapshots.leave(isLeaving),
-    ctx.trials.leave(ownParts(ctx.parts)),
+    ...ctx.actors.map((one) => one.releaseParts(isLeaving)),
+    ctx.tasks.releaseAllExcept(getOwnParts(ctx.parts)),
+    ctx.forks.releaseAllExcept(getOwnParts(ctx.parts)),
+    ctx.homeBackups.releaseParts(isLeaving),
+    ctx.snapshots.releaseParts(isLeaving),
+    ctx.trials.releaseAllExcept(getOwnParts(ctx.parts)),
     ctx.usage.flush(),
   ]);
   // Messages that were waiting may have started something.
   await work();
   if (!isFirst) return;
   // These are idle by now; the next node starts them.
-  await Promise.all([...ctx.chores.map((one) => one.idle()), ctx.scheduler.settled()]);
+  await Promise.all([...ctx.chores.map((one) => one.whenIdle()), ctx.scheduler.whenSettled()]);
 };
 
-type Timed = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
+type TimerTargets = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
   readonly prebuilds: PrebuildKeeper;
   readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly tasks: TaskKeeper;
@@ -153,21 +153,21 @@ type Timed = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "w
   readonly trials: TrialKeeper;
 };
 
-export const deliver = async (parts: Timed, timer: Timer): Promise<void> => {
+export const deliver = async (parts: TimerTargets, timer: Timer): Promise<void> => {
   const { actor, actor_id, name } = timer;
   if (actor === "chat") await parts.chats.ask(actor_id, "deadlinePassed", {});
-  if (actor === "chat_diff") await parts.diffs.due(actor_id);
+  if (actor === "chat_diff") await parts.diffs.onTimer(actor_id);
   if (actor === "template_version") await parts.versions.ask(actor_id, "reap", {});
   if (actor === DRY_RUN) await parts.dryRuns.ask(actor_id, "reap", {});
-  if (actor === "workspace") await tellWorkspace(parts, timer);
-  if (actor === TASK) await parts.tasks.due(actor_id, name);
-  if (actor === FORK) await parts.forks.due(actor_id);
-  if (actor === IMAGE_PREBUILD) await parts.imagePrebuilds.due(actor_id, timer.due);
-  if (actor === TRIAL) await parts.trials.due(actor_id);
+  if (actor === "workspace") await deliverToWorkspace(parts, timer);
+  if (actor === TASK) await parts.tasks.onTimer(actor_id, name);
+  if (actor === FORK) await parts.forks.onTimer(actor_id);
+  if (actor === IMAGE_PREBUILD) await parts.imagePrebuilds.onTimer(actor_id, timer.due);
+  if (actor === TRIAL) await parts.trials.onTimer(actor_id);
   if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
 };
 
-const tellWorkspace = async ({ workspaces }: Timed, { actor_id, name }: Timer): Promise<void> => {
+const deliverToWorkspace = async ({ workspaces }: TimerTargets, { actor_id, name }: Timer): Promise<void> => {
   if (name === "reap") await workspaces.ask(actor_id, "reap", {});
   if (name === EMPTY_TRASH) await workspaces.ask(actor_id, "emptyTrash", {});
   if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});

@@ -7,15 +7,15 @@ import type { Tags } from "#actors/runtime/other-queues.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
-import { afterReading, isReadHere, passOn } from "#base/network/read-here.ts";
+import { isLocalRead, leaveLocalRead, passToActiveNode } from "#base/network/read-here.ts";
 import { NO_PARTS } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import type { ReadStore } from "#db/pg/read-store.ts";
-import type { RefusedChanges } from "#src/api/audit/refused.ts";
+import type { RejectedChanges } from "#src/api/audit/refused.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
-import { type HeardKind, hearing, isHeard, listSharedEventKinds } from "./nodes.ts";
+import { hearing, isSharedEvent, listSharedEventKinds, type SharedEventKind } from "./nodes.ts";
 
 /** Members that are the same on every node; this node has no parts. */
 const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);
@@ -35,21 +35,21 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
   });
   const reads: Context = Object.create(context);
   const own: Readonly<Record<string, object>> = {
-    jobs: queueHere(context.jobs),
-    refused: NOTHING_REFUSED,
-    topics: topicsHere(context.topics, listSharedEventKinds(config)),
+    jobs: createReadQueue(context.jobs),
+    refused: NO_REFUSALS,
+    topics: createReadTopics(context.topics, listSharedEventKinds(config)),
     // Only upgrade requests that declare it are served here (src/server.ts).
-    sockets: { upgrade: (...given) => afterReading(() => context.sockets.upgrade(...given)) } satisfies Pick<
+    sockets: { upgrade: (...given) => leaveLocalRead(() => context.sockets.upgrade(...given)) } satisfies Pick<
       Sockets,
       "upgrade"
     >,
   };
   for (const [name, value] of Object.entries(context)) {
     if (HERE.has(name) || typeof value !== "object" || value === null || value instanceof URL) continue;
-    Object.defineProperty(reads, name, { value: elsewhere(value, own[name]), enumerable: true });
+    Object.defineProperty(reads, name, { value: forwardWhenUsed(value, own[name]), enumerable: true });
   }
   // Some settings and their sources differ between nodes; the active node's are shown.
-  Object.defineProperty(reads, "sources", { value: elsewhere({}), enumerable: true });
+  Object.defineProperty(reads, "sources", { value: forwardWhenUsed({}), enumerable: true });
   // Actors and pages use the same value.
   Object.defineProperty(reads, "accessUrl", {
     get: () => context.accessUrl,
@@ -61,16 +61,19 @@ export const openReads = ({ config, clock, store, encryption }: Options): Contex
 };
 
 /** What is known about the job queue without it: the built-in worker takes jobs with no special tags. */
-const queueHere = ({ worker }: JobQueue) => ({
+const createReadQueue = ({ worker }: JobQueue) => ({
   worker,
   workersVersion: 0,
-  workersFor: (tags: Tags): readonly string[] => (isForBuiltIn(tags) ? [worker.id] : passOn()),
+  workersFor: (tags: Tags): readonly string[] => (isForBuiltIn(tags) ? [worker.id] : passToActiveNode()),
 });
 
 /** Events that the active node sends are also published here. */
-const topicsHere = (topics: Topics<Events>, heard: readonly HeardKind[]): Pick<Topics<Events>, "subscribe"> => ({
+const createReadTopics = (
+  topics: Topics<Events>,
+  heard: readonly SharedEventKind[],
+): Pick<Topics<Events>, "subscribe"> => ({
   subscribe: (kind, id, listener) =>
-    isReadHere() && !isHeard(heard, kind) ? passOn() : topics.subscribe(kind, id, listener),
+    isLocalRead() && !isSharedEvent(heard, kind) ? passToActiveNode() : topics.subscribe(kind, id, listener),
 });
 
 /** Delivers the active nodes' events to the streams of this node until the store is closed. */
@@ -78,9 +81,9 @@ export const followActiveNode = (store: ReadStore, ctx: Pick<Context, "topics" |
   store.listen(hearing(ctx.topics, listSharedEventKinds(ctx.config)));
 
 /** Rejected reads are not recorded; any other rejection needs an audit entry, which the active node writes. */
-const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {
+const NO_REFUSALS: Pick<RejectedChanges, "note"> = {
   note(_request, _status, attemptOf) {
-    if (attemptOf()) passOn();
+    if (attemptOf()) passToActiveNode();
   },
 };
 
@@ -88,20 +91,20 @@ const NOTHING_REFUSED: Pick<RefusedChanges, "note"> = {
  * Behaves normally while the routes are created, but forwards every request that uses it. `own` stays available. Methods are called on the
  * object itself, because a proxy cannot access private members.
  */
-const elsewhere = <T extends object>(thing: T, own: object = {}): T =>
+const forwardWhenUsed = <T extends object>(thing: T, own: object = {}): T =>
   new Proxy(thing, {
     get(target, key) {
       if (Object.hasOwn(own, key)) return Reflect.get(own, key);
-      if (isReadHere()) passOn();
+      if (isLocalRead()) passToActiveNode();
       const value: unknown = Reflect.get(target, key, target);
-      if (typeof value === "function") return calledOn(target, value);
-      return typeof value === "object" && value !== null ? elsewhere(value) : value;
+      if (typeof value === "function") return callOrForward(target, value);
+      return typeof value === "object" && value !== null ? forwardWhenUsed(value) : value;
     },
-    has: (target, key) => (isReadHere() ? passOn() : Reflect.has(target, key)),
-    ownKeys: (target) => (isReadHere() ? passOn() : Reflect.ownKeys(target)),
+    has: (target, key) => (isLocalRead() ? passToActiveNode() : Reflect.has(target, key)),
+    ownKeys: (target) => (isLocalRead() ? passToActiveNode() : Reflect.ownKeys(target)),
   });
 
-const calledOn =
+const callOrForward =
   (target: object, run: CallableFunction) =>
   (...given: unknown[]): unknown =>
-    isReadHere() ? passOn() : Reflect.apply(run as never, target, given);
+    isLocalRead() ? passToActiveNode() : Reflect.apply(run as never, target, given);

@@ -2,18 +2,18 @@
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { log } from "#base/log.ts";
-import type { KeptElsewhere } from "#db/blobs.ts";
+import type { SharedBlobs } from "#db/blobs.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
 import { readImage } from "#db/engine/image.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { JoinOptions, Membership } from "#src/cluster/membership.ts";
 
-export type Opened = {
+export type OpenedStore = {
   readonly store: Store;
   /** Only in a cluster. */
   readonly membership?: Membership | undefined;
-  readonly elsewhere?: KeptElsewhere | undefined;
+  readonly elsewhere?: SharedBlobs | undefined;
 };
 
 type Options = {
@@ -25,7 +25,7 @@ type Options = {
 };
 
 /** Opens and migrates the database. `fatal` is called when data can no longer be written safely and the process must stop. */
-export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<Opened> => {
+export const openStore = async ({ config, clock, fatal, membership }: Options): Promise<OpenedStore> => {
   const stop = (error: Error): void => {
     const next = isDamage(error) ? `. The database is damaged. ${NEXT_STEP}` : "";
     log("db").fatal(`the data can no longer be written safely; stopping${next}`, { error });

@@ -28,7 +28,7 @@ export const openContext = async (options: ContextOptions): Promise<Context> => 
 };
 
 const openMetrics = async (clock: Clock): Promise<Metrics> => {
-  const [{ Metrics }, { presentProcess }] = await Promise.all([
+  const [{ Metrics }, { registerProcessMetrics: presentProcess }] = await Promise.all([
     import("#base/metrics.ts"),
     import("#base/process-figures.ts"),
   ]);

@@ -3,8 +3,8 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { AppHealth, type WorkspaceApp, WorkspaceApp_Health } from "#src/wire/gen/agent_pb.ts";
 import type { Connection } from "./connection/connection.ts";
-import { Latest } from "./latest.ts";
-import { durationMs } from "./times.ts";
+import { LatestReporter } from "./latest.ts";
+import { toDurationMs } from "./times.ts";
 
 export type AppsOptions = {
   connection: Pick<Connection, "ask">;
@@ -17,7 +17,7 @@ export type AppsOptions = {
 /** Watches until the signal fires. Skips apps without a health check. */
 export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): void => {
   const { connection, clock, signal } = options;
-  const latest = new Latest<{ id: Uint8Array; health: AppHealth }>({
+  const latest = new LatestReporter<{ id: Uint8Array; health: AppHealth }>({
     connection,
     clock,
     what: "app health",
@@ -25,11 +25,11 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
     send: (updates) => (api, abort) => api.batchUpdateAppHealths({ updates: [...updates] }, abort),
   });
   const watch = async (app: WorkspaceApp, url: string): Promise<void> => {
-    const interval = Math.max(1_000, durationMs(app.healthcheck?.interval));
+    const interval = Math.max(1_000, toDurationMs(app.healthcheck?.interval));
     const threshold = Math.max(1, app.healthcheck?.threshold ?? 1);
     let health: AppHealth | undefined;
     for (let failures = 0; !signal.aborted; ) {
-      const isUp = await answers(url, interval, options);
+      const isUp = await isHealthy(url, interval, options);
       if (signal.aborted) return;
       const isAwaited = health === undefined && options.isStarting();
       failures = isUp || isAwaited ? 0 : failures + 1;
@@ -37,7 +37,7 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
       const now = isUp ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
       if (now !== undefined && now !== health) {
         health = now;
-        latest.put(app.slug, { id: app.id, health });
+        latest.report(app.slug, { id: app.id, health });
       }
       await pause(clock, interval, signal);
     }
@@ -49,11 +49,11 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
 };
 
 /** Returns true if the app answers within `limit_ms` without a server error. */
-const answers = async (url: string, limit_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
-  const late = new AbortController();
-  const timer = clock.after(limit_ms, () => late.abort());
+const isHealthy = async (url: string, limit_ms: number, { clock, signal }: AppsOptions): Promise<boolean> => {
+  const timeout = new AbortController();
+  const timer = clock.after(limit_ms, () => timeout.abort());
   try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.any([late.signal, signal]) });
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.any([timeout.signal, signal]) });
     await response.body?.cancel();
     return response.status < 500;
   } catch {

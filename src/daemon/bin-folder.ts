@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { log } from "#base/log.ts";
 import { quoteForShell } from "./git/helpers.ts";
-import { ownProgram } from "./own-program.ts";
+import { getOwnCommand } from "./own-program.ts";
 
 /** The PATH to assume on a system that sets none. */
-const USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const NAMES = ["slipway", "coder"];
 
 export type BinFolder = Disposable & {
@@ -21,7 +21,7 @@ export type BinFolder = Disposable & {
 };
 
 /** Creates the folder. Never throws: a workspace with a full temp folder works without one. */
-export const createBinFolder = (program: readonly string[] = ownProgram()): BinFolder => {
+export const createBinFolder = (program: readonly string[] = getOwnCommand()): BinFolder => {
   try {
     const folder = mkdtempSync(join(tmpdir(), "slipway-bin-"));
     const bin = join(folder, "bin");
@@ -32,13 +32,13 @@ export const createBinFolder = (program: readonly string[] = ownProgram()): BinF
     for (const name of NAMES) writeFileSync(join(bin, name), text, { mode: 0o755 });
     return {
       env: { CODER_SCRIPT_BIN_DIR: bin },
-      pathWith: (path = USUAL) => `${path}${delimiter}${bin}`,
+      pathWith: (path = DEFAULT_PATH) => `${path}${delimiter}${bin}`,
       envOf: (name) => makeVariables(folder, name),
       [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
     };
   } catch (error) {
     log("daemon").error("programs of the workspace will not find this one: {error}", { error });
-    return { env: {}, pathWith: (path = USUAL) => path, envOf: () => ({}), [Symbol.dispose]: () => {} };
+    return { env: {}, pathWith: (path = DEFAULT_PATH) => path, envOf: () => ({}), [Symbol.dispose]: () => {} };
   }
 };
 

@@ -17,7 +17,7 @@ import { log } from "#base/log.ts";
 import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import type { Environment } from "./environment.ts";
 
-const configFor = (
+const toCodexConfig = (
   base_url: string,
 ): string => `# Written by Slipway: Codex calls the models of this workspace without a sign-in.
 # Slipway no longer touches this file once you change it.
@@ -33,7 +33,7 @@ wire_api = "responses"
 /** Returns true if Slipway wrote this text, for any address. */
 const isOurs = (text: string): boolean => {
   const base_url = /^base_url = "([^"\\]*)"$/m.exec(text)?.[1];
-  return base_url !== undefined && text === configFor(base_url);
+  return base_url !== undefined && text === toCodexConfig(base_url);
 };
 
 /**
@@ -47,7 +47,7 @@ export const writeCodexConfig = (variables: Environment): void => {
   try {
     const found = readOwn(path);
     if (found === "another's") return;
-    if (isOffered) replace(path, configFor(OPENAI_BASE_URL), found);
+    if (isOffered) replace(path, toCodexConfig(OPENAI_BASE_URL), found);
     else if (found !== undefined) unlinkSync(path);
   } catch (error) {
     log("daemon").warn("the configuration of Codex in {path} cannot be written: {error}", { path, error });

@@ -1,22 +1,22 @@
 // The program inside a workspace (`slipway agent`): connects, reads from the manifest what to run, runs it, reports, and shuts down in
 // order. The work itself is in the other files of this folder.
 import { mkdirSync } from "node:fs";
-import { type Clock, holdProcess } from "#base/clock.ts";
+import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { type Random, systemRandom } from "#base/random.ts";
-import { aborted, coalesced, pause, within } from "#base/retry.ts";
+import { coalesce, finishesWithin, pause, waitForAbort } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import { PREBUILDS_USERNAME } from "#schema/workspaces/prebuilds.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { AgentSession } from "./connection/agent-session.ts";
-import { type AgentApi, Connection, Stopped } from "./connection/connection.ts";
+import { type AgentApi, Connection, DaemonStopped } from "./connection/connection.ts";
 import { awaitClaim } from "./connection/reinit.ts";
 import { Reports } from "./connection/reports.ts";
 import { resolveFolder } from "./environment.ts";
-import { type OrphanOptions, orphaned } from "./orphan.ts";
+import { type OrphanOptions, waitUntilOrphaned } from "./orphan.ts";
 import { Lifecycle } from "./scripts/lifecycle.ts";
 import { Logs } from "./scripts/logs.ts";
-import { withoutToken } from "./token-file.ts";
+import { omitToken } from "./token-file.ts";
 
 export type DaemonOptions = {
   /** The server's access URL. */
@@ -33,9 +33,9 @@ export type DaemonOptions = {
 };
 
 /** How long a daemon that has shut down at the server's request waits for its process to be ended from outside. */
-const LINGER_MS = 5 * 60_000;
+const UNWANTED_GRACE_MS = 5 * 60_000;
 /** How long to wait at shutdown for pending reports to be delivered. */
-const FLUSH_MS = 3_000;
+const FLUSH_TIMEOUT_MS = 3_000;
 
 /**
  * Runs until the signal fires, or until five minutes after the server has asked the daemon to end. Resolves when everything it started has
@@ -43,14 +43,14 @@ const FLUSH_MS = 3_000;
  */
 export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const { url, token, clock, random = systemRandom, orphan } = options;
-  const env = withoutToken(options.env);
-  const asked = new AbortController();
+  const env = omitToken(options.env);
+  const endRequested = new AbortController();
   const unwanted = new AbortController();
-  const gone = new AbortController();
-  const over = new AbortController();
+  const filesGone = new AbortController();
+  const finished = new AbortController();
   const stopped = AbortSignal.any([options.signal, unwanted.signal]);
-  const signal = AbortSignal.any([stopped, asked.signal]);
-  const held = holdProcess();
+  const signal = AbortSignal.any([stopped, endRequested.signal]);
+  const processHold = keepProcessAlive();
   let work: AgentSession | undefined;
   const connection = new Connection({
     url,
@@ -60,17 +60,17 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
     ending: signal,
     greet: async (api, abort) => {
       const manifest = await api.getManifest({}, abort);
-      await introduce(api, manifest, env, abort);
+      await reportStartup(api, manifest, env, abort);
       // The daemon runs its first manifest; a new build starts a new daemon. A claim is the exception: it creates a new agent, and nothing
       // is reported for that agent until the daemon starts over.
       if (work) {
-        if (work.isOf(manifest)) {
+        if (work.isForAgent(manifest)) {
           work.renewSecrets(manifest);
-          lifecycle.repeat();
+          lifecycle.resend();
         }
       } else if (!signal.aborted) {
         work = begin(manifest);
-        if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = begunAnew(work);
+        if (manifest.ownerUsername === PREBUILDS_USERNAME) claim = restartWhenClaimed(work);
       }
     },
   });
@@ -86,29 +86,29 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
       logs,
       reports,
       lifecycle,
-      shutDown: () => asked.abort(),
+      shutDown: () => endRequested.abort(),
       renewSecrets,
     });
-  const renewSecrets = coalesced(async () => {
+  const renewSecrets = coalesce(async () => {
     try {
       const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));
-      if (work?.isOf(manifest)) work.renewSecrets(manifest);
+      if (work?.isForAgent(manifest)) work.renewSecrets(manifest);
     } catch (error) {
-      if (!(error instanceof Stopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
+      if (!(error instanceof DaemonStopped)) log("daemon").error("the secrets cannot be asked for: {error}", { error });
     }
   });
   /** Starts over as the new agent once the workspace is claimed: the current session ends without its stop scripts. */
-  const begunAnew = async (first: AgentSession): Promise<void> => {
+  const restartWhenClaimed = async (first: AgentSession): Promise<void> => {
     if (!(await awaitClaim({ url, token, clock, random, signal }))) return;
-    log("daemon").info("the workspace has an owner now, beginning anew");
+    log("daemon").info("the workspace has an owner now, restarting as its agent");
     try {
       const manifest = await connection.ask((api, abort) => api.getManifest({}, abort));
-      if (first.isOf(manifest)) return;
-      await first.leave();
-      await connection.ask((api, abort) => introduce(api, manifest, env, abort));
+      if (first.isForAgent(manifest)) return;
+      await first.abandon();
+      await connection.ask((api, abort) => reportStartup(api, manifest, env, abort));
       if (!signal.aborted) work = begin(manifest);
     } catch (error) {
-      if (!(error instanceof Stopped)) log("daemon").error("cannot begin anew: {error}", { error });
+      if (!(error instanceof DaemonStopped)) log("daemon").error("cannot begin anew: {error}", { error });
     }
   };
   let claim: Promise<void> = Promise.resolve();
@@ -117,39 +117,39 @@ export const runDaemon = async (options: DaemonOptions): Promise<void> => {
   const lifecycle = new Lifecycle({ reports, clock });
   if (orphan) {
     const isConnected = (): boolean => connection.isOpen;
-    void orphaned(orphan, { clock, signal: over.signal, isConnected }).then((orphaned) => {
+    void waitUntilOrphaned(orphan, { clock, signal: finished.signal, isConnected }).then((orphaned) => {
       if (!orphaned) return;
       log("daemon").warn("ending, because {reason}", { reason: orphaned.reason });
-      if (orphaned.isGone) gone.abort();
+      if (orphaned.isGone) filesGone.abort();
       unwanted.abort();
     });
   }
   const running = connection.run();
   try {
-    await aborted(signal);
+    await waitForAbort(signal);
     log("daemon").info("stopping");
     // Finish a claim in progress first, unless the server delays it.
-    await within(clock, FLUSH_MS, claim);
+    await finishesWithin(clock, FLUSH_TIMEOUT_MS, claim);
     if (!work) return;
-    await work.end(gone.signal);
+    await work.end(filesGone.signal);
     let delivered = false;
     const flushed = Promise.all([logs.flush(), reports.flush()]).then(() => {
       delivered = true;
     });
-    await within(clock, FLUSH_MS, Promise.race([flushed, connection.refused]));
+    await finishesWithin(clock, FLUSH_TIMEOUT_MS, Promise.race([flushed, connection.refused]));
     if (!delivered) log("daemon").warn("stopped before everything was delivered to the server");
   } finally {
     connection.stop();
     await running;
     // A container engine would restart a process that exits before its container is stopped.
-    if (asked.signal.aborted) await pause(clock, LINGER_MS, stopped);
-    over.abort();
-    held.cancel();
+    if (endRequested.signal.aborted) await pause(clock, UNWANTED_GRACE_MS, stopped);
+    finished.abort();
+    processHold.cancel();
   }
 };
 
 /** Reports this daemon's version and folder. Creates the folder so that the reported path exists. */
-const introduce = async (
+const reportStartup = async (
   api: AgentApi,
   manifest: Manifest,
   env: DaemonOptions["env"],

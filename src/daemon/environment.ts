@@ -12,11 +12,11 @@ export type Environment = Readonly<Record<string, string>>;
 /** The agent's ID, in the environment of every process that its daemon starts. Distinguishes them from other processes. */
 export const AGENT_MARK = "SLIPWAY_WORKSPACE_AGENT_ID";
 
-type Given = Readonly<Record<string, string | undefined>>;
+type ProcessEnv = Readonly<Record<string, string | undefined>>;
 
 /** `$NAME` and `${NAME}` in the template's values expand to the daemon's own variables; unknown names are left unchanged. */
-export const scriptEnvironment = (options: {
-  env: Given;
+export const buildScriptEnvironment = (options: {
+  env: ProcessEnv;
   manifest: Manifest;
   url: URL;
   /** Points to the file with the agent's token. */
@@ -30,25 +30,25 @@ export const scriptEnvironment = (options: {
   const { env, manifest, url, token, git, secrets, bin } = options;
   const own = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const set = Object.entries(manifest.environmentVariables).map(([name, value]) => [name, expand(value, env)]);
-  const given = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
+  const combined = { ...Object.fromEntries(own), ...Object.fromEntries(set), ...secrets };
   return {
     HOME: homedir(),
     ...(manifest.vsCodePortProxyUri ? { VSCODE_PROXY_URI: manifest.vsCodePortProxyUri } : {}),
     ...git,
-    ...given,
-    PATH: bin.pathWith(given.PATH),
+    ...combined,
+    PATH: bin.pathWith(combined.PATH),
     // Editors that scripts start use it for their terminals, and a daemon started by a service has none.
-    SHELL: findShell(given),
+    SHELL: findShell(combined),
     ...bin.env,
     ...token,
-    ...whoAndWhere(manifest, url, "SLIPWAY"),
-    ...whoAndWhere(manifest, url, "CODER"),
+    ...identityVariables(manifest, url, "SLIPWAY"),
+    ...identityVariables(manifest, url, "CODER"),
     [AGENT_MARK]: toId(manifest.agentId),
   };
 };
 
 /** Under our own names, and under those that scripts of existing templates read. */
-const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
+const identityVariables = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"): Environment => ({
   [prefix]: "true",
   [`${prefix}_WORKSPACE_NAME`]: manifest.workspaceName,
   [`${prefix}_WORKSPACE_ID`]: toId(manifest.workspaceId),
@@ -61,21 +61,21 @@ const whoAndWhere = (manifest: Manifest, url: URL, prefix: "SLIPWAY" | "CODER"):
  * Resolves a folder of the template to an absolute path: expands `~` and variables, relative to the home folder; empty means the home
  * folder.
  */
-export const resolveFolder = (text: string, env: Given): string => resolvePlace(text, env, env.HOME || homedir());
+export const resolveFolder = (text: string, env: ProcessEnv): string => resolvePlace(text, env, env.HOME || homedir());
 
 /** Resolves a path relative to `base`. */
-export const resolvePlace = (text: string, env: Given, base: string): string => {
+export const resolvePlace = (text: string, env: ProcessEnv, base: string): string => {
   const home = env.HOME || homedir();
   const expanded = expand(text === "~" || text.startsWith("~/") ? home + text.slice(1) : text, env);
   return isAbsolute(expanded) ? expanded : join(base, expanded);
 };
 
 /** Returns the folder for state that must survive a restart of the daemon, outside of the user's files. */
-export const stateFolder = ({ XDG_STATE_HOME, HOME }: Given): string =>
+export const resolveStateFolder = ({ XDG_STATE_HOME, HOME }: ProcessEnv): string =>
   join(XDG_STATE_HOME || join(HOME || homedir(), ".local", "state"), "slipway");
 
 /** Expands `$NAME` and `${NAME}`; unknown names are left unchanged. */
-export const expand = (text: string, env: Given): string =>
+export const expand = (text: string, env: ProcessEnv): string =>
   text.replace(
     /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
     (whole, braced?: string, bare?: string) => env[braced ?? bare ?? ""] ?? whole,

@@ -21,7 +21,7 @@ export class Jobs {
   }
 
   /** Returns the jobs that were active since the last call, busiest first; none for the first call. `elapsed_ms` is the time since that call. */
-  take(elapsed_ms: number): Job[] {
+  takeActive(elapsed_ms: number): Job[] {
     const groups = new Map<number, Process[]>();
     for (const one of this.#read()) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
     const used = new Map([...groups].map(([group, all]) => [group, sumUse(all)]));
@@ -30,30 +30,30 @@ export class Jobs {
     if (!before || elapsed_ms <= 0) return [];
     return [...groups]
       .map(([group, all]) => ({
-        command: formatCommand(leaderOf(group, all).argv),
-        load: loadOf(used.get(group) ?? NO_USE, before.get(group) ?? NO_USE, elapsed_ms),
+        command: formatCommand(findLeader(group, all).argv),
+        load: computeLoad(used.get(group) ?? ZERO_USE, before.get(group) ?? ZERO_USE, elapsed_ms),
       }))
       .filter(({ command, load }) => command !== "" && load >= MIN_LOAD)
       .sort((a, b) => b.load - a.load);
   }
 }
 
-const NO_USE: Use = { cpu_ms: 0, moved_bytes: 0 };
+const ZERO_USE: Use = { cpu_ms: 0, moved_bytes: 0 };
 
 const sumUse = (all: readonly Use[]): Use =>
   all.reduce(
     (sum, { cpu_ms, moved_bytes }) => ({ cpu_ms: sum.cpu_ms + cpu_ms, moved_bytes: sum.moved_bytes + moved_bytes }),
-    NO_USE,
+    ZERO_USE,
   );
 
 /** The CPU share of a group. A group that moves data is active, regardless of its CPU share. */
-const loadOf = (now: Use, before: Use, elapsed_ms: number): number => {
+const computeLoad = (now: Use, before: Use, elapsed_ms: number): number => {
   const load = (now.cpu_ms - before.cpu_ms) / elapsed_ms;
   const isMoving = (now.moved_bytes - before.moved_bytes) * 1_000 >= MIN_BYTES_PER_SECOND * elapsed_ms;
   return isMoving ? Math.max(load, MIN_LOAD) : load;
 };
 
-const leaderOf = (group: number, all: readonly Process[]): Process =>
+const findLeader = (group: number, all: readonly Process[]): Process =>
   all.find(({ pid }) => pid === group) ?? (all.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0] as Process);
 
 const MAX_WORDS = 3;

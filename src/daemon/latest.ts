@@ -3,9 +3,9 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { type Call, type Connection, Stopped } from "./connection/connection.ts";
+import { type Call, type Connection, DaemonStopped } from "./connection/connection.ts";
 
-export type LatestOptions<T> = {
+export type LatestReporterOptions<T> = {
   connection: Pick<Connection, "ask">;
   clock: Clock;
   /** A name for the daemon's log. */
@@ -15,16 +15,16 @@ export type LatestOptions<T> = {
   send(values: readonly T[]): Call<unknown>;
 };
 
-export class Latest<T> {
-  readonly #options: LatestOptions<T>;
+export class LatestReporter<T> {
+  readonly #options: LatestReporterOptions<T>;
   readonly #values = new Map<string, T>();
   #sending = false;
 
-  constructor(options: LatestOptions<T>) {
+  constructor(options: LatestReporterOptions<T>) {
     this.#options = options;
   }
 
-  put(key: string, value: T): void {
+  report(key: string, value: T): void {
     this.#values.set(key, value);
     if (!this.#sending) void this.#send();
   }
@@ -40,7 +40,7 @@ export class Latest<T> {
       try {
         await connection.ask(send(values));
       } catch (error) {
-        if (error instanceof Stopped) return;
+        if (error instanceof DaemonStopped) return;
         log("daemon").warn("the server refused {what}: {error}", { what, error });
       }
       await pause(clock, gap_ms);

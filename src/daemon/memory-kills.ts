@@ -3,7 +3,7 @@
 // processes are recorded while memory is scarce. Linux only; elsewhere nothing is found.
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { formatCommand } from "./jobs.ts";
-import { type Process, quietly, readProc, readProcesses, readResident } from "./own-processes.ts";
+import { type Process, readProc, readProcesses, readResident, tryOr } from "./own-processes.ts";
 
 export type Memory = { readonly used: number; readonly total: number };
 
@@ -20,14 +20,14 @@ export type MemoryReading = {
  * From this share of the workspace's own limit, processes are recorded. A machine has many more processes, so the higher share below
  * applies.
  */
-const SCARCE = 0.5;
-const SCARCE_ON_MACHINE = 0.9;
+const SCARCE_SHARE = 0.5;
+const MACHINE_SCARCE_SHARE = 0.9;
 /** Version 1 represents "no limit" as a huge number. */
-const NO_LIMIT = 2 ** 60;
+const UNLIMITED_BYTES = 2 ** 60;
 /** Maximum number of kills reported per check. */
 const MAX_KILLS = 5;
 
-type Known = { readonly pid: number; readonly name: string; readonly bytes: number };
+type KnownProcess = { readonly pid: number; readonly name: string; readonly bytes: number };
 
 export type MemoryKillsOptions = {
   readonly agent_id: string;
@@ -40,7 +40,7 @@ export type MemoryKillsOptions = {
 export class MemoryKills {
   readonly #options: Required<MemoryKillsOptions>;
   #kills: number | undefined;
-  #known: readonly Known[] = [];
+  #known: readonly KnownProcess[] = [];
   #memory: Memory | undefined;
 
   constructor({
@@ -62,7 +62,7 @@ export class MemoryKills {
    * Returns the names of processes killed since the last call, at most five; empty for a process that was never seen. Returns none on the
    * first call.
    */
-  take(): string[] {
+  takeKilled(): string[] {
     const { read, processes, resident, log } = this.#options;
     const found = read();
     this.#memory = found?.memory;
@@ -70,7 +70,8 @@ export class MemoryKills {
     const { memory, isOwn, kills } = found;
     const ended = this.#kills === undefined ? 0 : Math.max(0, kills - this.#kills);
     this.#kills = kills;
-    const isScarce = memory !== undefined && memory.used >= (isOwn ? SCARCE : SCARCE_ON_MACHINE) * memory.total;
+    const isScarce =
+      memory !== undefined && memory.used >= (isOwn ? SCARCE_SHARE : MACHINE_SCARCE_SHARE) * memory.total;
     if (ended === 0 && !isScarce) {
       this.#known = [];
       return [];
@@ -80,11 +81,11 @@ export class MemoryKills {
     this.#known = now.map(({ pid, argv }) => ({ pid, name: formatCommand(argv), bytes: resident(pid) }));
     if (ended === 0) return [];
     const alive = new Set(now.filter(({ argv }) => argv.length > 0).map(({ pid }) => pid));
-    const gone = before.filter(({ pid }) => !alive.has(pid)).sort((a, b) => b.bytes - a.bytes);
-    if (isOwn) return Array.from({ length: Math.min(ended, MAX_KILLS) }, (_, n) => gone[n]?.name ?? "");
+    const endedProcesses = before.filter(({ pid }) => !alive.has(pid)).sort((a, b) => b.bytes - a.bytes);
+    if (isOwn) return Array.from({ length: Math.min(ended, MAX_KILLS) }, (_, n) => endedProcesses[n]?.name ?? "");
     // The killed process may belong to another workspace on the machine.
     const named = new Set(log());
-    return gone
+    return endedProcesses
       .filter(({ pid }) => named.size === 0 || named.has(pid))
       .slice(0, Math.min(ended, MAX_KILLS))
       .map(({ name }) => name);
@@ -111,7 +112,7 @@ export const readMemory = (read: (file: string) => string = readProc): MemoryRea
     const files = numberAfter("total_inactive_file", stat) ?? numberAfter("inactive_file", stat) ?? 0;
     // The page cache is reclaimable, so it does not count as used.
     if (total !== undefined) return { memory: { used: Math.max(0, all - files), total }, isOwn: true, kills: count };
-    return { memory: ofMachine(read), isOwn: false, kills: count };
+    return { memory: readMachineMemory(read), isOwn: false, kills: count };
   }
   return undefined;
 };
@@ -123,12 +124,12 @@ const numberAfter = (word: string, text: string): number | undefined => {
 
 const toLimit = (text: string): number | undefined => {
   const limit = Number(text.trim() || Number.NaN);
-  return limit > 0 && limit < NO_LIMIT ? limit : undefined;
+  return limit > 0 && limit < UNLIMITED_BYTES ? limit : undefined;
 };
 
 const KIB = 1024;
 
-const ofMachine = (read: (file: string) => string): Memory | undefined => {
+const readMachineMemory = (read: (file: string) => string): Memory | undefined => {
   const text = read("/proc/meminfo");
   const [total, free] = ["MemTotal", "MemAvailable"].map((word) =>
     Number(new RegExp(`^${word}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]),
@@ -142,13 +143,13 @@ const MAX_RECORDS = 20_000;
 
 /** Returns the processes that the kernel's log reports as killed for memory; none if this user cannot read it, as in most containers. */
 export const readKernelLog = (): number[] =>
-  quietly(() => {
+  tryOr(() => {
     const file = openSync("/dev/kmsg", constants.O_RDONLY | constants.O_NONBLOCK);
     const record = Buffer.alloc(RECORD_BYTES);
     const pids: number[] = [];
     // The end of the log is reported as an error: reading on would block.
-    const next = (): number => quietly(() => readSync(file, record), 0);
-    for (let read = next(), count = 0; read > 0 && count < MAX_RECORDS; read = next(), count++) {
+    const readRecord = (): number => tryOr(() => readSync(file, record), 0);
+    for (let read = readRecord(), count = 0; read > 0 && count < MAX_RECORDS; read = readRecord(), count++) {
       const [, pid] = / Killed process (\d+) \(/.exec(record.toString("latin1", 0, read)) ?? [];
       if (pid !== undefined) pids.push(Number(pid));
     }

@@ -14,26 +14,26 @@ export type OrphanOptions = {
 export type OrphanDeps = { readonly clock: Clock; readonly signal: AbortSignal; readonly isConnected: () => boolean };
 
 /** `isGone`: the workspace's files no longer exist, so nothing can be saved there. */
-export type Orphaned = { readonly reason: string; readonly isGone: boolean };
+export type OrphanReason = { readonly reason: string; readonly isGone: boolean };
 
-const LOOK_MS = 2_000;
-const MISSING = "none";
+const POLL_INTERVAL_MS = 2_000;
+const MISSING_IDENTITY = "none";
 
 /** Resolves with the reason to end, or with undefined when the signal fires. */
-export const orphaned = async (
+export const waitUntilOrphaned = async (
   { paths, timeout }: OrphanOptions,
   { clock, signal, isConnected }: OrphanDeps,
-): Promise<Orphaned | undefined> => {
+): Promise<OrphanReason | undefined> => {
   const known = new Map(paths.map((path) => [path, readIdentity(path)]));
   let heard_at = clock.monotonic();
   while (!signal.aborted) {
     // A file that was missing before the first check also counts as missing, because nothing would change later.
-    const gone = paths.find((path) => known.get(path) === MISSING || readIdentity(path) !== known.get(path));
+    const gone = paths.find((path) => known.get(path) === MISSING_IDENTITY || readIdentity(path) !== known.get(path));
     if (gone !== undefined) return { reason: `${gone} is gone`, isGone: true };
     if (isConnected()) heard_at = clock.monotonic();
     else if (timeout !== undefined && clock.monotonic() - heard_at >= timeout)
       return { reason: "the server has been away too long", isGone: false };
-    await pause(clock, Math.min(LOOK_MS, timeout ?? LOOK_MS), signal);
+    await pause(clock, Math.min(POLL_INTERVAL_MS, timeout ?? POLL_INTERVAL_MS), signal);
   }
   return undefined;
 };
@@ -41,6 +41,6 @@ export const orphaned = async (
 /** A recreated folder of the same name is a different one; a token file may be replaced. */
 const readIdentity = (path: string): string => {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat) return MISSING;
+  if (!stat) return MISSING_IDENTITY;
   return stat.isDirectory() ? `folder ${stat.ino}` : "file";
 };

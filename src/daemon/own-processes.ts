@@ -3,12 +3,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { AGENT_MARK } from "./environment.ts";
 
-const MARK = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
+const AGENT_MARK_PATTERN = new RegExp(`(?:^|\\0)${AGENT_MARK}=([^\\0]*)`);
 /** Deeper than any real process tree. */
 const MAX_DEPTH = 64;
 
 /** Returns the result of `look`, or `otherwise` if it throws: processes may end while they are inspected. */
-export const quietly = <T>(look: () => T, otherwise: T): T => {
+export const tryOr = <T>(look: () => T, otherwise: T): T => {
   try {
     return look();
   } catch {
@@ -16,13 +16,14 @@ export const quietly = <T>(look: () => T, otherwise: T): T => {
   }
 };
 /** Returns the text of a file of /proc; empty if it cannot be read. */
-export const readProc = (file: string): string => quietly(() => readFileSync(file, "latin1"), "");
+export const readProc = (file: string): string => tryOr(() => readFileSync(file, "latin1"), "");
 
 /** Returns the agent whose daemon started the process; undefined if none exists, or if the process belongs to another user. */
-export const findAgent = (pid: number): string | undefined => MARK.exec(readProc(`/proc/${pid}/environ`))?.[1];
+export const findAgent = (pid: number): string | undefined =>
+  AGENT_MARK_PATTERN.exec(readProc(`/proc/${pid}/environ`))?.[1];
 
 /** Returns the fields of /proc/PID/stat after the name, which is in parentheses and may contain anything. The first is the state. */
-const statOf = (pid: number): string[] => {
+const readStatFields = (pid: number): string[] => {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 };
@@ -31,7 +32,7 @@ const statOf = (pid: number): string[] => {
 export const isBelow = (pid: number, ancestor: number): boolean => {
   for (let at = pid, depth = 0; at > 1 && depth < MAX_DEPTH; depth++) {
     if (at === ancestor) return true;
-    at = Number(statOf(at)[1] ?? 0);
+    at = Number(readStatFields(at)[1] ?? 0);
   }
   return false;
 };
@@ -57,10 +58,10 @@ export type OwnUse = {
 export const readOwnUse = (agent_id: string): OwnUse | undefined => {
   const cpu_ms = new Map<number, number>();
   let memory_bytes = 0;
-  for (const name of quietly(() => readdirSync("/proc"), [])) {
+  for (const name of tryOr(() => readdirSync("/proc"), [])) {
     if (!/^\d+$/.test(name) || findAgent(Number(name)) !== agent_id) continue;
     const pid = Number(name);
-    const fields = statOf(pid);
+    const fields = readStatFields(pid);
     cpu_ms.set(pid, (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS);
     memory_bytes += readResident(pid);
   }
@@ -79,10 +80,10 @@ export type Process = {
 
 /** Returns the processes of the agent except its daemon, with their usage. */
 export const readProcesses = (agent_id: string): Process[] =>
-  quietly(() => readdirSync("/proc"), [])
+  tryOr(() => readdirSync("/proc"), [])
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && findAgent(Number(name)) === agent_id)
     .map((name) => {
-      const fields = statOf(Number(name));
+      const fields = readStatFields(Number(name));
       // utime, stime, and the same of waited-for children: these include the short-lived processes of a build.
       const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
       const argv = readProc(`/proc/${name}/cmdline`)

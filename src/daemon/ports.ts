@@ -2,7 +2,7 @@
 // 5.7, rules PT-1 to PT-3). Reads /proc; without it, the list is empty.
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
-import { findAgent, isBelow, quietly, readProc } from "./own-processes.ts";
+import { findAgent, isBelow, readProc, tryOr } from "./own-processes.ts";
 
 export type PortsOptions = {
   /** Ports that are never listed: those of the agent's own apps, and the server's if it is on this machine. */
@@ -15,7 +15,7 @@ export type PortsOptions = {
 /** The program that holds a socket. */
 type Holder = { readonly name: string; readonly is_own: boolean };
 
-const FIRST = 9;
+const MIN_PORT = 9;
 // biome-ignore format: a table
 const COMMON_SERVICES = new Set([
   20, 21, 22, 23, 25, 53, 110, 143, 179, 389, 465, 587, 636, 989, 990, 993, 995, 3306, 3389, 5432, 27017, 27018, 27019, 28017,
@@ -61,7 +61,7 @@ export class ListeningPorts {
   }
 
   #isShown(port: number): boolean {
-    return port >= FIRST && !COMMON_SERVICES.has(port) && !this.#options.hidden.has(port);
+    return port >= MIN_PORT && !COMMON_SERVICES.has(port) && !this.#options.hidden.has(port);
   }
 }
 
@@ -81,15 +81,15 @@ export const parseListeners = (table: string): Listener[] =>
 /** Yields the processes of the user that hold these sockets; a socket may have several. */
 function* findOwners(sockets: ReadonlySet<string>, uid: number): Generator<{ pid: number; inode: string }> {
   if (sockets.size === 0) return;
-  for (const name of names("/proc")) {
+  for (const name of findProcessNames("/proc")) {
     if (!/^\d+$/.test(name) || readOwner(`/proc/${name}`) !== uid) continue;
-    for (const fd of names(`/proc/${name}/fd`)) {
-      const inode = /^socket:\[(\d+)\]$/.exec(target(`/proc/${name}/fd/${fd}`))?.[1];
+    for (const fd of findProcessNames(`/proc/${name}/fd`)) {
+      const inode = /^socket:\[(\d+)\]$/.exec(toPortTarget(`/proc/${name}/fd/${fd}`))?.[1];
       if (inode !== undefined && sockets.has(inode)) yield { pid: Number(name), inode };
     }
   }
 }
 
-const names = (folder: string): string[] => quietly(() => readdirSync(folder), []);
-const target = (link: string): string => quietly(() => readlinkSync(link), "");
-const readOwner = (path: string): number => quietly(() => statSync(path).uid, -1);
+const findProcessNames = (folder: string): string[] => tryOr(() => readdirSync(folder), []);
+const toPortTarget = (link: string): string => tryOr(() => readlinkSync(link), "");
+const readOwner = (path: string): number => tryOr(() => statSync(path).uid, -1);

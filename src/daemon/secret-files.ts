@@ -16,15 +16,15 @@ import {
 import { basename, dirname, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { isOwnFolder, makeMemoryFolder, memoryFolder } from "#base/secrets/memory-folder.ts";
+import { getMemoryFolder, isOwnFolder, makeMemoryFolder } from "#base/secrets/memory-folder.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { type Environment, resolvePlace, stateFolder, toId } from "./environment.ts";
+import { type Environment, resolvePlace, resolveStateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
 
 type Secrets = Pick<Manifest, "secrets">;
 
 /** Secrets that are not valid text can only be files. */
-export const secretVariables = ({ secrets }: Secrets): Environment => {
+export const listSecretVariables = ({ secrets }: Secrets): Environment => {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const variables: Record<string, string> = {};
   for (const { envName, value } of secrets) {
@@ -38,7 +38,7 @@ export const secretVariables = ({ secrets }: Secrets): Environment => {
   return variables;
 };
 
-type Given = Readonly<Record<string, string | undefined>>;
+type ProcessEnv = Readonly<Record<string, string | undefined>>;
 
 /**
  * Updates the secret files to match the manifest. Writes each file atomically, and removes files that a daemon of this workspace has
@@ -47,26 +47,27 @@ type Given = Readonly<Record<string, string | undefined>>;
  */
 export const writeSecretFiles = (
   { secrets, workspaceId }: Secrets & Pick<Manifest, "workspaceId">,
-  env: Given,
+  env: ProcessEnv,
   { isStart = true }: { isStart?: boolean } = {},
 ): void => {
   const id = toId(workspaceId);
-  const memory = memoryFolder(id);
-  const record = new SecretRecord(stateFolder(env), id, memory);
-  const wanted = new Map(
+  const memory = getMemoryFolder(id);
+  const record = new SecretRecord(resolveStateFolder(env), id, memory);
+  const wantedFiles = new Map(
     secrets
       .filter(({ filePath }) => filePath !== "")
       .map(({ filePath, value }) => [resolvePlace(filePath, env, "/"), value]),
   );
-  for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path, placeIn(memory, path));
-  const hasMemory = id !== "" && (wanted.size > 0 ? makeMemoryFolder(memory) : isOwnFolder(memory));
-  const due = [...wanted].filter(([path, value]) => isStart || !record.isWritten(path, value));
+  for (const path of record.paths)
+    if (!wantedFiles.has(path)) removeSecretFile(record, path, toMemoryPath(memory, path));
+  const hasMemory = id !== "" && (wantedFiles.size > 0 ? makeMemoryFolder(memory) : isOwnFolder(memory));
+  const due = [...wantedFiles].filter(([path, value]) => isStart || !record.isWritten(path, value));
   for (const [path, value] of due) record.begin(path, value);
   record.save(hasMemory);
-  if (wanted.size === 0) removeEmpty(memory);
+  if (wantedFiles.size === 0) removeEmpty(memory);
   for (const [path, value] of due) {
     try {
-      if (hasMemory) writeLinked(path, placeIn(memory, path), value);
+      if (hasMemory) writeLinked(path, toMemoryPath(memory, path), value);
       else writeWhole(path, value);
       record.end(path, value);
     } catch (error) {
@@ -83,10 +84,10 @@ const removeEmpty = (folder: string): void => {
   } catch {}
 };
 
-const placeIn = (memory: string, path: string): string => join(memory, sha256(path).slice(0, 32));
+const toMemoryPath = (memory: string, path: string): string => join(memory, sha256(path).slice(0, 32));
 
 /** Removes a file that is unchanged since it was written. A file that a person has changed is kept as an ordinary file of the workspace. */
-const takeBack = (record: SecretRecord, path: string, place: string): void => {
+const removeSecretFile = (record: SecretRecord, path: string, place: string): void => {
   try {
     const found = lstatSync(path);
     const isLinked = found.isSymbolicLink() && readlinkSync(path) === place;
@@ -108,7 +109,7 @@ const takeBack = (record: SecretRecord, path: string, place: string): void => {
       return;
     }
   }
-  record.forget(path);
+  record.remove(path);
 };
 
 /** Returns undefined if the file is missing: content in memory disappears when a daemon is killed. */
@@ -126,7 +127,7 @@ const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
   writeWhole(place, bytes);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === place) return;
   try {
-    putInPlace(path, (file) => symlinkSync(place, file));
+    moveIntoPlace(path, (file) => symlinkSync(place, file));
   } catch (error) {
     rmSync(place, { force: true });
     throw error;
@@ -135,18 +136,18 @@ const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
 
 /** Replaces the file, even if it is a link. */
 const writeWhole = (path: string, bytes: Uint8Array): void =>
-  putInPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
+  moveIntoPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
 
 /** Creates the file next to its destination first, in a folder that no other user can open. */
-const putInPlace = (path: string, make: (file: string) => void): void => {
+const moveIntoPlace = (path: string, make: (file: string) => void): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const beside = mkdtempSync(join(folder, ".slipway-secret-"));
+  const stagingFolder = mkdtempSync(join(folder, ".slipway-secret-"));
   try {
-    const file = join(beside, basename(path));
+    const file = join(stagingFolder, basename(path));
     make(file);
     renameSync(file, path);
   } finally {
-    rmSync(beside, { recursive: true, force: true });
+    rmSync(stagingFolder, { recursive: true, force: true });
   }
 };

@@ -16,7 +16,7 @@ const Content = t.Object({
   /** Digests of the content: two while one replaces the other, none if they are in memory. */
   digests: t.Array(t.String()),
 });
-const Kept = t.Object({ files: t.Record(t.String(), Content) });
+const StoredRecord = t.Object({ files: t.Record(t.String(), Content) });
 type Content = Static<typeof Content>;
 
 const computeDigest = (salt: string, bytes: Uint8Array): string =>
@@ -60,13 +60,13 @@ export class SecretRecord {
     this.#files.set(path, { salt, digests: [...digests, computeDigest(salt, bytes)] });
   }
 
-  /** Call after writing: the old content no longer counts as ours. */
+  /** Called after writing: the old content is no longer treated as written by the daemon. */
   end(path: string, bytes: Uint8Array): void {
     const known = this.#files.get(path);
     if (known) this.#files.set(path, { ...known, digests: [computeDigest(known.salt, bytes)] });
   }
 
-  forget(path: string): void {
+  remove(path: string): void {
     this.#files.delete(path);
   }
 
@@ -87,9 +87,9 @@ const writeKept = (path: string, files: ReadonlyMap<string, Content>): void => {
       return;
     }
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const beside = `${path}.${process.pid}`;
-    writeFileSync(beside, JSON.stringify({ files: Object.fromEntries(files) }), { mode: 0o600 });
-    renameSync(beside, path);
+    const temporaryFile = `${path}.${process.pid}`;
+    writeFileSync(temporaryFile, JSON.stringify({ files: Object.fromEntries(files) }), { mode: 0o600 });
+    renameSync(temporaryFile, path);
   } catch (error) {
     log("daemon").error("which files hold secrets cannot be noted in {path}: {error}", { path, error });
   }
@@ -97,8 +97,8 @@ const writeKept = (path: string, files: ReadonlyMap<string, Content>): void => {
 
 const readKept = (path: string): Record<string, Content> => {
   try {
-    const kept: unknown = JSON.parse(readFileSync(path, "utf8"));
-    return Value.Check(Kept, kept) ? kept.files : {};
+    const stored: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return Value.Check(StoredRecord, stored) ? stored.files : {};
   } catch {
     return {};
   }

@@ -5,30 +5,30 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { findSpaceLevel, type SpaceLevel } from "#schema/agents/resources.ts";
-import { type Connection, Stopped } from "./connection/connection.ts";
+import { type Connection, DaemonStopped } from "./connection/connection.ts";
 import type { Memory } from "./memory-kills.ts";
 import { type Logs, OWN_SOURCE } from "./scripts/logs.ts";
-import { timestamp } from "./times.ts";
+import { toTimestamp } from "./times.ts";
 
 export type SpaceOptions = {
   readonly connection: Pick<Connection, "ask">;
-  readonly logs: Pick<Logs, "source">;
+  readonly logs: Pick<Logs, "getSource">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly home: string;
   /** Names of processes killed for memory since the last call, and memory at that time. */
-  readonly kills: { take(): string[]; readonly memory: Memory | undefined };
+  readonly kills: { takeKilled(): string[]; readonly memory: Memory | undefined };
 };
 
 type Volume = { readonly used: number; readonly total: number };
 type Kill = { readonly process: string; readonly at: number };
 
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Disk space is read on every other check. */
-const SPACE_LOOKS = 2;
+const SPACE_CHECK_EVERY = 2;
 /** Minimum time between reports of changed amounts. */
-const REPORT_MS = 60_000;
-const CHANGE = 0.01;
+const REPORT_INTERVAL_MS = 60_000;
+const MIN_CHANGE = 0.01;
 /** Maximum number of kills kept while the server is unreachable; only the newest are reported. */
 const MAX_KILLS = 20;
 
@@ -43,20 +43,20 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
     | undefined;
   let isReporting = false;
   for (let looks = 0; !signal.aborted; looks++) {
-    for (const process of kills.take()) {
+    for (const process of kills.takeKilled()) {
       killed.push({ process, at: clock.now() });
-      say(options, `Out of memory: the kernel killed ${process || "a process"}.`);
+      warnOwner(options, `Out of memory: the kernel killed ${process || "a process"}.`);
     }
     killed.splice(0, killed.length - MAX_KILLS);
-    if (looks % SPACE_LOOKS === 0) space = await readSpace(home);
+    if (looks % SPACE_CHECK_EVERY === 0) space = await readSpace(home);
     const now: SpaceLevel = space ? findSpaceLevel(space, level) : "ok";
-    if (now === "full" && level !== "full") say(options, `The disk of ${home} is full: free some space.`);
+    if (now === "full" && level !== "full") warnOwner(options, `The disk of ${home} is full: free some space.`);
     const { memory } = kills;
     const isDue =
       killed.length > 0 ||
       now !== level ||
       reported === undefined ||
-      (clock.monotonic() - reported.at >= REPORT_MS &&
+      (clock.monotonic() - reported.at >= REPORT_INTERVAL_MS &&
         (isOther(space, reported.space) || isOther(memory, reported.memory)));
     level = now;
     if (isDue && !isReporting && (space || memory)) {
@@ -66,12 +66,12 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
         isReporting = false;
       });
     }
-    await pause(clock, LOOK_MS, signal);
+    await pause(clock, POLL_INTERVAL_MS, signal);
   }
 };
 
 const isOther = (a: Volume | undefined, b: Volume | undefined): boolean =>
-  a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= CHANGE * (a?.total ?? 0);
+  a?.total !== b?.total || Math.abs((a?.used ?? 0) - (b?.used ?? 0)) >= MIN_CHANGE * (a?.total ?? 0);
 
 /** Returns used and total space, excluding space reserved for root; undefined if the folder cannot be read. */
 const readSpace = async (home: string): Promise<Volume | undefined> => {
@@ -84,9 +84,9 @@ const readSpace = async (home: string): Promise<Volume | undefined> => {
   }
 };
 
-const say = ({ logs, clock }: SpaceOptions, output: string): void => {
+const warnOwner = ({ logs, clock }: SpaceOptions, output: string): void => {
   log("daemon").warn("{output}", { output });
-  logs.source(OWN_SOURCE).add({ at: clock.now(), level: "error", output });
+  logs.getSource(OWN_SOURCE).add({ at: clock.now(), level: "error", output });
 };
 
 const report = async (
@@ -95,14 +95,15 @@ const report = async (
 ): Promise<void> => {
   const toAmounts = ({ used, total }: Volume) => ({ used: BigInt(used), total: BigInt(total) });
   const datapoint = {
-    collectedAt: timestamp(clock.now()),
+    collectedAt: toTimestamp(clock.now()),
     ...(memory ? { memory: toAmounts(memory) } : {}),
     volumes: space ? [Object.assign(toAmounts(space), { volume: home })] : [],
-    memoryKills: killed.map(({ process, at }) => ({ process, killedAt: timestamp(at) })),
+    memoryKills: killed.map(({ process, at }) => ({ process, killedAt: toTimestamp(at) })),
   };
   try {
     await connection.ask((api, abort) => api.pushResourcesMonitoringUsage({ datapoints: [datapoint] }, abort));
   } catch (error) {
-    if (!(error instanceof Stopped)) log("daemon").warn("the server takes no figures of space: {error}", { error });
+    if (!(error instanceof DaemonStopped))
+      log("daemon").warn("the server takes no figures of space: {error}", { error });
   }
 };

@@ -9,7 +9,7 @@ import { log } from "#base/log.ts";
 export type TokenFile = Disposable & { readonly env: Readonly<Record<string, string>> };
 
 /** Never throws: a workspace with a full temp folder works without the file, but git has no linked accounts there. */
-export const tokenFile = (token: string): TokenFile => {
+export const parseTokenFile = (token: string): TokenFile => {
   try {
     const folder = mkdtempSync(join(tmpdir(), "slipway-token-"));
     const file = join(folder, "token");
@@ -24,9 +24,11 @@ export const tokenFile = (token: string): TokenFile => {
   }
 };
 
-const OWN = new Set(["SLIPWAY_AGENT", "CODER_AGENT"].flatMap((one) => [`${one}_TOKEN`, `${one}_TOKEN_FILE`]));
+const TOKEN_VARIABLES = new Set(
+  ["SLIPWAY_AGENT", "CODER_AGENT"].flatMap((one) => [`${one}_TOKEN`, `${one}_TOKEN_FILE`]),
+);
 
 /** Returns the environment without the token, and without the token file that is for the daemon only. */
-export const withoutToken = <E extends Readonly<Record<string, string | undefined>>>(env: E): E => {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !OWN.has(name))) as unknown as E;
+export const omitToken = <E extends Readonly<Record<string, string | undefined>>>(env: E): E => {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !TOKEN_VARIABLES.has(name))) as unknown as E;
 };

@@ -1,7 +1,7 @@
 // Cuts output only between characters. Used wherever it is sent on as text.
 
 /** Returns the bytes without an incomplete UTF-8 character at the end. Bytes that are not UTF-8 are unchanged. */
-export const wholeCharacters = (bytes: Uint8Array): Uint8Array => {
+export const trimPartialCharacter = (bytes: Uint8Array): Uint8Array => {
   for (let back = 1; back <= Math.min(3, bytes.byteLength); back += 1) {
     const byte = bytes[bytes.byteLength - back] as number;
     if ((byte & 0xc0) === 0x80) continue;

@@ -22,43 +22,43 @@ const isMember = (caller: UserCaller, organization: string): boolean => organiza
  * Returns whether a person may start workspaces, use models and spend in an organization, which requires membership. Viewing, stopping and
  * deleting their own resources does not.
  */
-export const mayWorkIn = (person: Pick<UserCaller, "organizations">, organization: string): boolean =>
+export const canWorkIn = (person: Pick<UserCaller, "organizations">, organization: string): boolean =>
   organization in person.organizations;
 
 /** Members see their organizations; site-wide readers see all of them. */
-export const maySeeOrganization = (caller: UserCaller, organization: string): boolean =>
+export const canSeeOrganization = (caller: UserCaller, organization: string): boolean =>
   isMember(caller, organization) || hasSiteRole(caller, "owner", "auditor", "user-admin", "template-admin");
 
 /** Only site owners create and delete organizations. */
-export const mayCreateOrganizations = (caller: UserCaller): boolean => isOwner(caller);
+export const canCreateOrganizations = (caller: UserCaller): boolean => isOwner(caller);
 
-export const mayUpdateOrganization = (caller: UserCaller, organization: string): boolean =>
+export const canUpdateOrganization = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
 
 /** Allows reading the whole list of members; everyone else sees only their own entry. */
-export const mayReadMembers = (caller: UserCaller, organization: string): boolean =>
-  mayReadAllUsers(caller) || hasOrganizationRole(caller, organization, ...MEMBER_READERS);
+export const canReadMembers = (caller: UserCaller, organization: string): boolean =>
+  canReadAllUsers(caller) || hasOrganizationRole(caller, organization, ...MEMBER_READERS);
 
 const MEMBER_READERS = ["organization-admin", "organization-user-admin", "organization-auditor"];
 
 /** Allows adding and removing members. */
-export const mayManageMembers = (caller: UserCaller, organization: string): boolean =>
+export const canManageMembers = (caller: UserCaller, organization: string): boolean =>
   hasSiteRole(caller, "user-admin") ||
   hasOrganizationRole(caller, organization, "organization-admin", "organization-user-admin");
 
 /** Allows assigning and removing roles in an organization. */
-export const mayGiveOrganizationRoles = (caller: UserCaller, organization: string): boolean =>
+export const canGiveOrganizationRoles = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
 
 // Groups.
 
 /** Members see the groups of their organization, so that they can share with them. */
-export const maySeeGroups = (caller: UserCaller, organization: string): boolean =>
-  maySeeOrganization(caller, organization);
+export const canSeeGroups = (caller: UserCaller, organization: string): boolean =>
+  canSeeOrganization(caller, organization);
 
 /** Allows creating, changing and deleting groups, and changing their members. */
-export const mayManageGroups = (caller: UserCaller, organization: string): boolean =>
-  mayManageMembers(caller, organization);
+export const canManageGroups = (caller: UserCaller, organization: string): boolean =>
+  canManageMembers(caller, organization);
 
 // Users.
 
@@ -69,41 +69,41 @@ export type UserTarget = {
   readonly organizations: Readonly<Record<string, readonly string[]>>;
 };
 
-export const mayReadAllUsers = (caller: UserCaller): boolean =>
+export const canReadAllUsers = (caller: UserCaller): boolean =>
   hasSiteRole(caller, "owner", "user-admin", "auditor", "template-admin");
 
 /** Allows oneself, site-wide readers, and administrators and auditors of an organization the user is a member of. */
-export const maySeeUser = (caller: UserCaller, target: Pick<UserTarget, "id" | "organizations">): boolean =>
+export const canSeeUser = (caller: UserCaller, target: Pick<UserTarget, "id" | "organizations">): boolean =>
   caller.user_id === target.id ||
-  mayReadAllUsers(caller) ||
-  Object.keys(target.organizations).some((organization) => mayReadMembers(caller, organization));
+  canReadAllUsers(caller) ||
+  Object.keys(target.organizations).some((organization) => canReadMembers(caller, organization));
 
-export const mayCreateUsers = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "user-admin");
+export const canCreateUsers = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "user-admin");
 
 /** Allows changing the profile, suspending and deleting. A user-admin cannot manage an owner. */
-export const mayManageUser = (caller: UserCaller, target: Pick<UserTarget, "roles">): boolean =>
+export const canManageUser = (caller: UserCaller, target: Pick<UserTarget, "roles">): boolean =>
   isOwner(caller) || (hasSiteRole(caller, "user-admin") && !target.roles.includes("owner"));
 
 /** Also allows editing one's own profile. */
-export const mayEditProfile = (caller: UserCaller, target: UserTarget): boolean =>
-  caller.user_id === target.id || mayManageUser(caller, target);
+export const canEditProfile = (caller: UserCaller, target: UserTarget): boolean =>
+  caller.user_id === target.id || canManageUser(caller, target);
 
 /**
  * Setting another user's password gives access to their account. A user-admin may do so only for users without any role, or they could gain
  * roles they cannot assign.
  */
-export const mayResetPassword = (caller: UserCaller, target: UserTarget): boolean =>
+export const canResetPassword = (caller: UserCaller, target: UserTarget): boolean =>
   isOwner(caller) ||
   (hasSiteRole(caller, "user-admin") &&
     target.roles.length === 0 &&
     Object.values(target.organizations).every((roles) => roles.length === 0));
 
 /** Another user's keys give access to their account, so only owners may manage them. */
-export const mayManageKeys = (caller: UserCaller, userId: string): boolean =>
+export const canManageKeys = (caller: UserCaller, userId: string): boolean =>
   caller.user_id === userId || isOwner(caller);
 
 /** Only owners assign site roles; a user-admin creates members (facts/platform 3.8). */
-export const mayGiveSiteRoles = (caller: UserCaller): boolean => isOwner(caller);
+export const canGiveSiteRoles = (caller: UserCaller): boolean => isOwner(caller);
 
 // Workspaces.
 
@@ -120,13 +120,13 @@ export type WorkspaceTarget = {
  * Returns the role in which the workspace is shared with the caller. Users who are not members of its organization have none, whatever was
  * shared before. The group of all members has the organization's ID (rule SH-3).
  */
-export const sharedRole = (caller: UserCaller, workspace: WorkspaceTarget): WorkspaceRole | undefined => {
+export const getSharedRole = (caller: UserCaller, workspace: WorkspaceTarget): WorkspaceRole | undefined => {
   const { organization_id, user_acl, group_acl } = workspace;
-  return isMember(caller, organization_id) ? roleIn(caller, user_acl, group_acl) : undefined;
+  return isMember(caller, organization_id) ? findRole(caller, user_acl, group_acl) : undefined;
 };
 
 /** Returns the highest role granted to the caller or one of their groups. */
-const roleIn = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRole | undefined => {
+const findRole = (caller: UserCaller, user_acl: Acl, group_acl: Acl): WorkspaceRole | undefined => {
   const given = [user_acl[caller.user_id], ...caller.groups.map((id) => group_acl[id])];
   return given.includes("admin") ? "admin" : given.find((role) => role !== undefined);
 };
@@ -135,75 +135,76 @@ const isOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean => works
 
 /** An owner who was removed from the organization may only view, stop and delete the workspace. */
 const worksInOwn = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isOwn(caller, workspace) && mayWorkIn(caller, workspace.organization_id);
+  isOwn(caller, workspace) && canWorkIn(caller, workspace.organization_id);
 
 /**
- * Returns whether the caller's key covers the workspace: a key created for one workspace opens no other, whatever its user may do (rule
+ * Returns whether the caller's key covers the workspace: a key created for one workspace gives access to no other (rule
  * ID-28).
  */
-export const isCovered = ({ only_workspace }: UserCaller, { id }: Pick<WorkspaceTarget, "id">): boolean =>
+export const isCoveredByKey = ({ only_workspace }: UserCaller, { id }: Pick<WorkspaceTarget, "id">): boolean =>
   only_workspace === undefined || only_workspace === id;
 
-const looksAfterTemplates = (caller: UserCaller, organization: string): boolean =>
+const administersTemplates = (caller: UserCaller, organization: string): boolean =>
   hasSiteRole(caller, "template-admin") ||
   hasOrganizationRole(caller, organization, "organization-admin", "organization-template-admin");
 
-export const maySeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) &&
+export const canSeeWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) &&
   (isOwn(caller, workspace) ||
-    sharedRole(caller, workspace) !== undefined ||
-    looksAfterTemplates(caller, workspace.organization_id));
+    getSharedRole(caller, workspace) !== undefined ||
+    administersTemplates(caller, workspace.organization_id));
 
 /** Allows changing name, TTL, schedule and dormancy. Not for an owner who was removed from the organization (`worksInOwn`). */
-export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) &&
+export const canUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) &&
   (worksInOwn(caller, workspace) ||
-    sharedRole(caller, workspace) === "admin" ||
-    looksAfterTemplates(caller, workspace.organization_id));
+    getSharedRole(caller, workspace) === "admin" ||
+    administersTemplates(caller, workspace.organization_id));
 
 /** Following a template's new versions trusts them with everything the owner has, so only users who may enter the workspace decide it. */
-export const mayFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  mayChangeInside(caller, workspace);
+export const canFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  canChangeInside(caller, workspace);
 
 /** Allows restoring and removing copies of its files, which requires permission to enter the workspace, because of what is in them. */
-export const mayReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  mayChangeInside(caller, workspace);
+export const canReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  canChangeInside(caller, workspace);
 
-const mayChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  mayUpdateWorkspace(caller, workspace) && mayUseWorkspace(caller, workspace);
+const canChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  canUpdateWorkspace(caller, workspace) && canUseWorkspace(caller, workspace);
 
 /** Allows stopping, and everything that makes a workspace do less. Starts also require that the owner is a member (rule WK-34). */
-export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  mayUpdateWorkspace(caller, workspace) || (isCovered(caller, workspace) && isOwn(caller, workspace));
+export const canStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  canUpdateWorkspace(caller, workspace) || (isCoveredByKey(caller, workspace) && isOwn(caller, workspace));
 
 /** Allows terminal, ports, containers and files, for users who work in the workspace and site owners. */
-export const mayUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) &&
-  (worksInOwn(caller, workspace) || sharedRole(caller, workspace) !== undefined || isOwner(caller));
+export const canUseWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) &&
+  (worksInOwn(caller, workspace) || getSharedRole(caller, workspace) !== undefined || isOwner(caller));
 
-export const mayDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) && (isOwn(caller, workspace) || looksAfterTemplates(caller, workspace.organization_id));
+export const canDeleteWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) &&
+  (isOwn(caller, workspace) || administersTemplates(caller, workspace.organization_id));
 
 /**
  * Allows sharing the workspace. Not for administrators of templates or the organization: they may see and update workspaces but not enter
  * them, and sharing one with themselves would let them in.
  */
-export const mayShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) && (worksInOwn(caller, workspace) || isOwner(caller));
+export const canShareWorkspace = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) && (worksInOwn(caller, workspace) || isOwner(caller));
 
 /** Favorites are personal, even for site owners. */
-export const mayFavorite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
-  isCovered(caller, workspace) && isOwn(caller, workspace);
+export const canFavorite = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  isCoveredByKey(caller, workspace) && isOwn(caller, workspace);
 
 /** Allows choosing any member as the owner of a new workspace (facts/platform 3.4). */
-export const mayCreateWorkspacesForAll = (caller: UserCaller, organization: string): boolean =>
+export const canCreateWorkspacesForAll = (caller: UserCaller, organization: string): boolean =>
   hasOrganizationRole(caller, organization, "organization-admin");
 
 /**
  * Allows members for themselves and administrators of the organization for others, unless the creation ban applies to the caller
  * (facts/platform 3.2). Site owners are always allowed.
  */
-export const mayCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
+export const canCreateWorkspaceFor = (caller: UserCaller, organization: string, userId: string): boolean => {
   if (isOwner(caller)) return true;
   const roles = caller.organizations[organization];
   if (!roles || roles.includes("organization-workspace-creation-ban")) return false;
@@ -220,39 +221,39 @@ export type TemplateTarget = {
 };
 
 /** Returns what the template's own list allows the caller (rules TA-1, TA-2): `use`, or also to change it (`admin`). */
-const templateRole = (caller: UserCaller, { organization_id, user_acl, group_acl }: TemplateTarget) =>
-  isMember(caller, organization_id) ? roleIn(caller, user_acl, group_acl ?? { [organization_id]: "use" }) : undefined;
+const getTemplateRole = (caller: UserCaller, { organization_id, user_acl, group_acl }: TemplateTarget) =>
+  isMember(caller, organization_id) ? findRole(caller, user_acl, group_acl ?? { [organization_id]: "use" }) : undefined;
 
 /** Allows creating workspaces from it. */
-export const mayUseTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
-  looksAfterTemplates(caller, template.organization_id) || templateRole(caller, template) !== undefined;
+export const canUseTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  administersTemplates(caller, template.organization_id) || getTemplateRole(caller, template) !== undefined;
 
 /** Allows seeing it and its versions. */
-export const mayReadTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
-  hasSiteRole(caller, "auditor") || mayUseTemplate(caller, template);
+export const canReadTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  hasSiteRole(caller, "auditor") || canUseTemplate(caller, template);
 
 /** Allows changing it, its versions and its access list. */
-export const mayManageTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
-  looksAfterTemplates(caller, template.organization_id) || templateRole(caller, template) === "admin";
+export const canManageTemplate = (caller: UserCaller, template: TemplateTarget): boolean =>
+  administersTemplates(caller, template.organization_id) || getTemplateRole(caller, template) === "admin";
 
 /** Allows seeing imported versions that belong to no template yet. */
-export const mayReadTemplates = (caller: UserCaller, organization: string): boolean =>
+export const canReadTemplates = (caller: UserCaller, organization: string): boolean =>
   isMember(caller, organization) || hasSiteRole(caller, "owner", "template-admin", "auditor");
 
 /** Allows creating, changing and deleting all templates and versions of an organization, and uploading files for them. */
-export const mayManageTemplates = (caller: UserCaller, organization: string): boolean =>
-  looksAfterTemplates(caller, organization);
+export const canManageTemplates = (caller: UserCaller, organization: string): boolean =>
+  administersTemplates(caller, organization);
 
 // Reports.
 
 /** Without an organization: entries of the whole deployment. */
-export const mayReadAudit = (caller: UserCaller, organization?: string): boolean =>
+export const canReadAudit = (caller: UserCaller, organization?: string): boolean =>
   hasSiteRole(caller, "owner", "auditor") ||
   (organization !== undefined &&
     hasOrganizationRole(caller, organization, "organization-admin", "organization-auditor"));
 
 /** Allows viewing the use of an organization's templates; without an organization, of all templates. */
-export const mayViewInsights = (caller: UserCaller, organization?: string): boolean =>
+export const canViewInsights = (caller: UserCaller, organization?: string): boolean =>
   hasSiteRole(caller, "owner", "template-admin", "auditor") ||
   (organization !== undefined &&
     hasOrganizationRole(
@@ -264,10 +265,10 @@ export const mayViewInsights = (caller: UserCaller, organization?: string): bool
     ));
 
 /** Allows reading the deployment's configuration, health and load. */
-export const mayReadDeployment = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "auditor");
+export const canReadDeployment = (caller: UserCaller): boolean => hasSiteRole(caller, "owner", "auditor");
 
 /** Allows changing the announcements and which health warnings are dismissed. */
-export const mayChangeDeployment = (caller: UserCaller): boolean => isOwner(caller);
+export const canChangeDeployment = (caller: UserCaller): boolean => isOwner(caller);
 
 // Models.
 
@@ -284,24 +285,24 @@ export type ChatTarget = { readonly owner_id: string };
  * Allows changing title, labels, archive state and queue, and interrupting. Chats are private to their owner; site owners can view and stop
  * them.
  */
-export const mayUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
+export const canUpdateChat = (caller: UserCaller, chat: ChatTarget): boolean =>
   chat.owner_id === caller.user_id || isOwner(caller);
 
 /** Returns the IDs a chat of this organization can be shared with for the caller to read it; empty for non-members, as for workspaces. */
-export const readsChatsAs = (caller: UserCaller, organization: string): readonly string[] =>
+export const listReaderIds = (caller: UserCaller, organization: string): readonly string[] =>
   isMember(caller, organization) ? [caller.user_id, ...caller.groups] : [];
 
 /** Allows sharing a chat for reading: its owner and site owners. */
-export const mayShareChat = (caller: UserCaller, chat: ChatTarget): boolean => mayUpdateChat(caller, chat);
+export const canShareChat = (caller: UserCaller, chat: ChatTarget): boolean => canUpdateChat(caller, chat);
 
 /** Allows sending, editing, promoting and answering. These run with the owner's credentials, so only the owner may (facts/chats 4.1). */
-export const mayDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;
+export const canDriveChat = (caller: UserCaller, chat: ChatTarget): boolean => chat.owner_id === caller.user_id;
 
 /** Allows changing the system prompt of all chats and their retention. */
-export const mayConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
+export const canConfigureChats = (caller: UserCaller): boolean => isOwner(caller);
 
 /** Allows reading recorded prompts and answers of all users. */
-export const mayReadRecordings = (caller: UserCaller): boolean => isOwner(caller);
+export const canReadRecordings = (caller: UserCaller): boolean => isOwner(caller);
 
 /** A budget in an access check: its scope and organization, and a chat's owner; empty strings if none exists. */
 export type BudgetTarget = {
@@ -311,9 +312,9 @@ export type BudgetTarget = {
 };
 
 /** Allows setting, raising and removing a budget: site owners, administrators of the organization, and the owner of a chat. */
-export const mayManageBudget = (caller: UserCaller, { scope, organization_id, owner_id }: BudgetTarget): boolean =>
+export const canManageBudget = (caller: UserCaller, { scope, organization_id, owner_id }: BudgetTarget): boolean =>
   isOwner(caller) ||
-  (organization_id !== "" && scope !== "chat" && mayUpdateOrganization(caller, organization_id)) ||
+  (organization_id !== "" && scope !== "chat" && canUpdateOrganization(caller, organization_id)) ||
   (scope === "chat" && owner_id === caller.user_id);
 
 /** Returns whether a budget applies to the caller's own calls, so that they can see it. */
@@ -326,7 +327,7 @@ export const isLimitedBy = (
   return scope === "everyone" || (scope === "organization" && isMember(caller, scope_id));
 };
 
-export const mayCreateChat = (caller: UserCaller, organization: string): boolean => mayWorkIn(caller, organization);
+export const canCreateChat = (caller: UserCaller, organization: string): boolean => canWorkIn(caller, organization);
 
 // The server itself.
 

@@ -28,7 +28,7 @@ import type { Encryption } from "#base/encryption.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
-import type { BackupsByHand } from "#db/backup/by-hand.ts";
+import type { ManualBackups } from "#db/backup/by-hand.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { AgentsDialer } from "#domain/agents/dialer.ts";
@@ -57,7 +57,7 @@ export interface DomainContext {
   /** The deployment's health. */
   readonly health: Health;
   /** Backups that an administrator starts. */
-  readonly backupsByHand: BackupsByHand;
+  readonly backupsByHand: ManualBackups;
   readonly clock: Clock;
   readonly store: Store;
   readonly topics: Topics<Events>;
@@ -85,7 +85,7 @@ export interface DomainContext {
   /** Storage of home backups; undefined if not configured. */
   readonly homeBackupStore: HomeBackupStore | undefined;
   /** Runs trials to completion. */
-  readonly trials: Pick<TrialKeeper, "wait" | "tell">;
+  readonly trials: Pick<TrialKeeper, "wait" | "applyEvent">;
   /** Sends tasks their prompts. */
   readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;
@@ -101,7 +101,7 @@ export interface DomainContext {
   /** Reservations and usage of model calls. */
   readonly ledger: ModelLedger;
   /** Deletes recordings of model calls by age and size. */
-  readonly recordingRetention: Pick<RecordingRetention, "added">;
+  readonly recordingRetention: Pick<RecordingRetention, "onStored">;
   readonly blobs: Blobs;
   /** Encrypts secrets that must be readable again. */
   readonly encryption: Encryption;

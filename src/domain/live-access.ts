@@ -16,7 +16,7 @@ export type Access = {
   readonly lost: string;
 };
 
-/** Returns the access to see (`maySeeWorkspace`) or use (`mayUseWorkspace`) a workspace. */
+/** Returns the access to see (`canSeeWorkspace`) or use (`canUseWorkspace`) a workspace. */
 export const workspaceAccess = (
   { store }: Pick<DomainContext, "store">,
   workspace_id: string,

@@ -12,7 +12,7 @@ export class RepositoryError extends Error {
   }
 }
 
-export const tooManyFiles = (): RepositoryError =>
+export const tooManyFilesError = (): RepositoryError =>
   new RepositoryError("too_large", "The repository has too many files to be read here.");
 
 /** What git has said as it failed. */
@@ -48,7 +48,7 @@ const MAX_WORDS = 4_096;
 const MIB = 1024 * 1024;
 
 /** A credential helper, which reads user and password from its environment. */
-const HELPER = '!f() { echo "username=$SLIPWAY_GIT_USER"; echo "password=$SLIPWAY_GIT_PASSWORD"; }; f';
+const CREDENTIAL_HELPER = '!f() { echo "username=$SLIPWAY_GIT_USER"; echo "password=$SLIPWAY_GIT_PASSWORD"; }; f';
 
 export class BoundedGit {
   readonly #options: BoundedGitOptions;
@@ -56,20 +56,20 @@ export class BoundedGit {
 
   constructor(options: BoundedGitOptions) {
     this.#options = options;
-    this.#env = environmentOf(options);
+    this.#env = buildEnvironment(options);
   }
 
   /** Returns git's output. Rejects with GitFailure, with RepositoryError if the output is too large, or with the signal's reason. */
-  async text(args: readonly string[], max = MAX_ANSWER): Promise<string> {
+  async readOutput(args: readonly string[], max = MAX_ANSWER): Promise<string> {
     const { max_bytes, signal } = this.#options;
     const child = this.#start(args);
     const [out, words] = await Promise.all([
-      collected(child.stdout, max, () => endGroup(child.pid)),
-      collected(child.stderr, MAX_WORDS),
+      collectOutput(child.stdout, max, () => endGroup(child.pid)),
+      collectOutput(child.stderr, MAX_WORDS),
     ]);
     const code = await child.exited;
     signal.throwIfAborted();
-    if (out.isOver) throw tooManyFiles();
+    if (out.isOver) throw tooManyFilesError();
     if (code === 0) return out.text;
     if (child.signalCode === "SIGXFSZ" || /file size limit exceeded|file too large|signal 25/i.test(words.text)) {
       const size = `${Math.floor(max_bytes / MIB)} MiB`;
@@ -79,7 +79,7 @@ export class BoundedGit {
   }
 
   /** Streams git's output. */
-  stream(args: readonly string[]): ReadableStream<Uint8Array> {
+  streamOutput(args: readonly string[]): ReadableStream<Uint8Array> {
     const child = this.#start(args);
     void new Response(child.stderr).text().catch(() => {});
     return child.stdout;
@@ -106,7 +106,14 @@ export class BoundedGit {
   }
 }
 
-const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGitOptions): Record<string, string> => {
+const buildEnvironment = ({
+  env,
+  folder,
+  url,
+  address,
+  credential,
+  ssh,
+}: BoundedGitOptions): Record<string, string> => {
   const { hostname, port, protocol } = new URL(url);
   const name = hostname.replace(/^\[|\]$/g, "");
   const place = isIP(address) === 6 ? `[${address}]` : address;
@@ -116,7 +123,7 @@ const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGi
     ["core.attributesFile", "/dev/null"],
     ["protocol.version", "2"],
     ["gc.auto", "0"],
-    ["credential.helper", credential ? HELPER : ""],
+    ["credential.helper", credential ? CREDENTIAL_HELPER : ""],
   ];
   if (isIP(name) === 0) {
     settings.push(["http.curloptResolve", `${name}:${port || (protocol === "https:" ? 443 : 80)}:${place}`]);
@@ -131,7 +138,7 @@ const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGi
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ALLOW_PROTOCOL: ssh ? "ssh" : "http:https",
-    ...(ssh ? { GIT_SSH_VARIANT: "ssh", GIT_SSH_COMMAND: sshCommand(url, address, ssh) } : {}),
+    ...(ssh ? { GIT_SSH_VARIANT: "ssh", GIT_SSH_COMMAND: buildSshCommand(url, address, ssh) } : {}),
     SLIPWAY_GIT_USER: credential?.username ?? "",
     SLIPWAY_GIT_PASSWORD: credential?.password ?? "",
     ...Object.fromEntries(authorities.flatMap(([name, value]) => (value ? [[name, value]] : []))),
@@ -142,20 +149,20 @@ const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGi
 };
 
 /** Offers only this key and connects only to this address. The host's key is stored under its name at the first connection. */
-const sshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
+const buildSshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
   const { hostname, port } = new URL(url);
-  const path = (text: string): string => text.replaceAll("%", "%%");
+  const toFolderPath = (text: string): string => text.replaceAll("%", "%%");
   const settings = {
     HostName: address,
     // In ssh's own format for hosts with a non-default port.
     HostKeyAlias: port === "" || port === "22" ? hostname : `[${hostname}]:${port}`,
     CheckHostIP: "no",
-    IdentityFile: path(key_file),
+    IdentityFile: toFolderPath(key_file),
     IdentitiesOnly: "yes",
     IdentityAgent: "none",
     BatchMode: "yes",
     ConnectTimeout: "15",
-    UserKnownHostsFile: path(known_hosts),
+    UserKnownHostsFile: toFolderPath(known_hosts),
     StrictHostKeyChecking: "accept-new",
     UpdateHostKeys: "no",
   };
@@ -174,7 +181,7 @@ const endGroup = (pid: number): void => {
 };
 
 /** Returns the first `max` bytes of a stream, and reads it to the end. */
-const collected = async (
+const collectOutput = async (
   stream: ReadableStream<Uint8Array>,
   max: number,
   over: () => void = () => {},

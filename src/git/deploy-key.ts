@@ -3,13 +3,13 @@
 import type { ProviderType } from "#base/config/external-auth-settings.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 
-export type DeployPlace = {
+export type DeployKeyLocation = {
   /** The web URL of the repository, as in a plan. */
   readonly url: string;
   readonly ssh_url: string;
 };
 
-const SCP = /^(?:([\w.-]+)@)?(\w[\w.-]*):(?!\/\/)(\S+)$/;
+const SCP_ADDRESS = /^(?:([\w.-]+)@)?(\w[\w.-]*):(?!\/\/)(\S+)$/;
 /** Accepts only user and host names that ssh cannot mistake for options. */
 const SSH_URL = /^ssh:\/\/\w[\w.-]*@\w[\w.-]*(?::\d{1,5})?\/[\w.~/-]+$/;
 
@@ -17,7 +17,7 @@ const SSH_URL = /^ssh:\/\/\w[\w.-]*@\w[\w.-]*(?::\d{1,5})?\/[\w.~/-]+$/;
  * Returns the web and SSH URLs for a pasted link; undefined if it is not a repository. An SSH link is used as the SSH URL; for others, the
  * default port is assumed.
  */
-export const findDeployPlace = (link: string): DeployPlace | undefined => {
+export const findDeployPlace = (link: string): DeployKeyLocation | undefined => {
   const text = link.trim();
   const address = parseRepositoryAddress(text);
   if (!address) return undefined;
@@ -26,14 +26,14 @@ export const findDeployPlace = (link: string): DeployPlace | undefined => {
 };
 
 const toSshUrl = (text: string, url: string): string => {
-  const scp = SCP.exec(text);
+  const scp = SCP_ADDRESS.exec(text);
   if (scp) {
     const [, user = "git", host = "", path = ""] = scp;
     return `ssh://${user}@${host.toLowerCase()}/${path.replace(/^\/+/, "")}`;
   }
-  const given = new URL(text);
-  if (given.protocol === "ssh:") {
-    return `ssh://${given.username || "git"}@${given.host.toLowerCase()}/${given.pathname.replace(/^\/+/, "")}`;
+  const parsedUrl = new URL(text);
+  if (parsedUrl.protocol === "ssh:") {
+    return `ssh://${parsedUrl.username || "git"}@${parsedUrl.host.toLowerCase()}/${parsedUrl.pathname.replace(/^\/+/, "")}`;
   }
   const { hostname, pathname } = new URL(url);
   const path = pathname.slice(1).replace(/\.git$/, "");
@@ -51,14 +51,14 @@ export const toRepositoryName = (address: string): string => {
 };
 
 /** Returns the host's page for adding deploy keys; undefined if the kind of host is unknown. */
-export const deploySettingsUrl = (url: string, type: ProviderType | undefined): string | undefined => {
+export const toDeploySettingsUrl = (url: string, type: ProviderType | undefined): string | undefined => {
   const { origin, hostname, pathname } = new URL(url);
   const path = pathname.replace(/\/+$/, "").replace(/\.git$/, "");
-  const page = PAGES[type && type in PAGES ? type : (kindOf(hostname) ?? "")];
+  const page = SETTINGS_PAGES[type && type in SETTINGS_PAGES ? type : (guessHostKind(hostname) ?? "")];
   return page && `${origin}${page(path)}`;
 };
 
-const PAGES: Readonly<Record<string, (path: string) => string>> = {
+const SETTINGS_PAGES: Readonly<Record<string, (path: string) => string>> = {
   github: (path) => `${path}/settings/keys/new`,
   gitlab: (path) => `${path}/-/settings/repository#js-deploy-keys-settings`,
   gitea: (path) => `${path}/settings/keys`,
@@ -66,7 +66,7 @@ const PAGES: Readonly<Record<string, (path: string) => string>> = {
 };
 
 /** Guesses the kind of host from its name. */
-const kindOf = (hostname: string): string | undefined => {
+const guessHostKind = (hostname: string): string | undefined => {
   if (hostname === "bitbucket.org") return "bitbucket-cloud";
   if (/(?:^|\.)(?:codeberg\.org|gitea|forgejo)(?:\.|$)/.test(hostname)) return "gitea";
   return ["github", "gitlab"].find((name) => hostname.split(".").includes(name));

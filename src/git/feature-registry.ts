@@ -11,7 +11,7 @@ const MAX_MANIFEST = 256 * 1024;
 export const MAX_FEATURE_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 
-type Asked = { readonly token: string | undefined; readonly signal: AbortSignal };
+type RegistryRequest = { readonly token: string | undefined; readonly signal: AbortSignal };
 
 export class FeatureRegistry {
   readonly #outbound: Outbound;
@@ -23,14 +23,14 @@ export class FeatureRegistry {
 
   /** Returns the tar of a feature such as `ghcr.io/devcontainers/features/node:1`. Rejects with an Error that has a message for users. */
   async fetch(id: string, signal: AbortSignal): Promise<Uint8Array> {
-    const { base, path, version } = placeOf(id);
+    const { base, path, version } = parseReference(id);
     try {
       const url = new URL(`${base}/v2/${path}/manifests/${version}`);
       const first = await this.#get(url, { token: undefined, signal });
-      const token = first.status === 401 ? await this.#token(first, signal) : undefined;
+      const token = first.status === 401 ? await this.#fetchToken(first, signal) : undefined;
       const answer = token === undefined ? first : await this.#get(url, { token, signal });
       if (!answer.ok) throw new Error(`${url.host} answered with status ${answer.status}`);
-      const digest = digestIn(await readJson(answer, { maxBytes: MAX_MANIFEST }));
+      const digest = findDigest(await readJson(answer, { maxBytes: MAX_MANIFEST }));
       const blob = await this.#get(new URL(`${base}/v2/${path}/blobs/${digest}`), { token, signal });
       if (!blob.ok) throw new Error(`${url.host} answered with status ${blob.status}`);
       const bytes = await readBytes(blob, MAX_FEATURE_BYTES);
@@ -45,7 +45,7 @@ export class FeatureRegistry {
   }
 
   /** Follows redirects, and sends a token only to the registry. */
-  async #get(url: URL, { token, signal }: Asked): Promise<Response> {
+  async #get(url: URL, { token, signal }: RegistryRequest): Promise<Response> {
     let at = url;
     for (let left = MAX_REDIRECTS; ; left--) {
       const isOwn = at.host === url.host;
@@ -63,7 +63,7 @@ export class FeatureRegistry {
     }
   }
 
-  async #token(refused: Response, signal: AbortSignal): Promise<string> {
+  async #fetchToken(refused: Response, signal: AbortSignal): Promise<string> {
     void refused.body?.cancel().catch(() => {});
     const header = refused.headers.get("www-authenticate") ?? "";
     const parts = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
@@ -83,7 +83,7 @@ export class FeatureRegistry {
 }
 
 /** Parses `host/path:tag` or `host/path@digest`. Registries on localhost are called without TLS, as container engines do. */
-const placeOf = (id: string): { base: string; path: string; version: string } => {
+const parseReference = (id: string): { base: string; path: string; version: string } => {
   const [, host = "", path = "", tag, digest] =
     /^([\w.-]+(?::\d+)?)\/([\w./-]+?)(?::([\w][\w.-]{0,127})|@(sha256:[a-f0-9]{64}))?$/.exec(id) ?? [];
   if (host === "" || path.split("/").some((part) => part === "" || part === "." || part === "..")) {
@@ -94,7 +94,7 @@ const placeOf = (id: string): { base: string; path: string; version: string } =>
   return { base: `${isHere ? "http" : "https"}://${host}`, path, version: digest ?? tag ?? "latest" };
 };
 
-const digestIn = (manifest: unknown): string => {
+const findDigest = (manifest: unknown): string => {
   const { layers } = (manifest ?? {}) as { layers?: { digest?: unknown }[] };
   const digest = Array.isArray(layers) ? layers[0]?.digest : undefined;
   if (typeof digest !== "string" || !/^sha256:[a-f0-9]{64}$/.test(digest))

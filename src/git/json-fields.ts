@@ -1,13 +1,13 @@
 // Reads fields of untrusted JSON: the value if it has the expected type, otherwise an empty one. Pure.
 
-export const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
+export const getObject = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 
 export const listIn = (value: unknown): readonly Readonly<Record<string, unknown>>[] =>
-  Array.isArray(value) ? value.slice(0, 1_000).map(objectIn) : [];
+  Array.isArray(value) ? value.slice(0, 1_000).map(getObject) : [];
 
 /** At most 1,024 characters. */
-export const textIn = (value: unknown): string => (typeof value === "string" ? value.slice(0, 1_024) : "");
+export const getText = (value: unknown): string => (typeof value === "string" ? value.slice(0, 1_024) : "");
 
 /** Returns an integer of at least 0; also parses text ("1000+" is 1000). */
 export const countIn = (value: unknown): number => {
@@ -16,7 +16,7 @@ export const countIn = (value: unknown): number => {
 };
 
 /** Returns a web URL, or an empty string. */
-export const addressIn = (value: unknown): string => {
-  const text = textIn(value);
+export const getUrl = (value: unknown): string => {
+  const text = getText(value);
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : "";
 };

@@ -49,7 +49,7 @@ export type Validity = {
   readonly account_id?: number | undefined;
 };
 
-const CODE = /^[\w.:-]{1,64}$/;
+const ERROR_CODE = /^[\w.:-]{1,64}$/;
 const MAX_TOKEN = 16_384;
 const MAX_EXTRA = 16_384;
 const MAX_LIFE_S = 10 * 365 * 86_400;
@@ -80,7 +80,7 @@ export class OAuthClient {
 
   /** Exchanges the callback's code for tokens. */
   exchange(provider: Provider, options: { code: string; redirect: URL; verifier: string }): Promise<Tokens> {
-    return this.#tokens(provider, {
+    return this.#requestTokens(provider, {
       grant_type: "authorization_code",
       code: options.code,
       redirect_uri: options.redirect.href,
@@ -90,8 +90,8 @@ export class OAuthClient {
 
   /** Keeps the old refresh token if the provider does not rotate it. */
   async refresh(provider: Provider, refresh_token: string): Promise<Tokens> {
-    const made = await this.#tokens(provider, { grant_type: "refresh_token", refresh_token });
-    return made.refresh_token === "" ? { ...made, refresh_token } : made;
+    const refreshed = await this.#requestTokens(provider, { grant_type: "refresh_token", refresh_token });
+    return refreshed.refresh_token === "" ? { ...refreshed, refresh_token } : refreshed;
   }
 
   async startDevice(provider: Provider): Promise<DeviceCode> {
@@ -101,19 +101,19 @@ export class OAuthClient {
     const { device_code, user_code, verification_uri, verification_url, expires_in, interval } = parseFields(answer);
     const page = String(verification_uri ?? verification_url ?? "");
     const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
-    if (!isToken(device_code) || !isToken(user_code) || user_code.length > 64 || !isPage) throw nonsense();
+    if (!isToken(device_code) || !isToken(user_code) || user_code.length > 64 || !isPage) throw invalidResponse();
     return {
       device_code,
       user_code,
       verification_uri: new URL(page).href,
-      expires_in: seconds(expires_in) ?? 900,
-      interval: Math.min(seconds(interval) ?? 5, 60),
+      expires_in: parseSeconds(expires_in) ?? 900,
+      interval: Math.min(parseSeconds(interval) ?? 5, 60),
     };
   }
 
   /** Returns tokens once the user has agreed; until then throws `denied` with the code authorization_pending or slow_down. */
   pollDevice(provider: Provider, device_code: string): Promise<Tokens> {
-    return this.#tokens(provider, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code });
+    return this.#requestTokens(provider, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code });
   }
 
   async validate(provider: Provider, access_token: string): Promise<Validity> {
@@ -121,7 +121,7 @@ export class OAuthClient {
     const headers = { accept: "application/json", authorization: `Bearer ${access_token}` };
     const answer = await this.#send(provider.validate_url, { headers }).catch(() => undefined);
     if (answer?.status === 200) {
-      return { state: "valid", account: accountIn(answer), account_id: idIn(answer) };
+      return { state: "valid", account: parseAccount(answer), account_id: parseId(answer) };
     }
     const isLimited = answer?.headers.get("x-ratelimit-remaining") === "0";
     const isRefused = answer?.status === 401 || (answer?.status === 403 && !isLimited);
@@ -144,7 +144,7 @@ export class OAuthClient {
             },
             body: JSON.stringify({ access_token }),
           }
-        : formRequest({ token: access_token, token_type_hint: "access_token", ...secretIn(provider) }, provider);
+        : toFormRequest({ token: access_token, token_type_hint: "access_token", ...parseSecret(provider) }, provider);
     const { status } = await this.#send(url, request);
     // 404: the token no longer exists.
     if (status >= 200 && status < 300) return;
@@ -152,21 +152,26 @@ export class OAuthClient {
     throw new ProviderError("unavailable", `The provider answered ${status}.`);
   }
 
-  async #tokens(provider: Provider, fields: Record<string, string>): Promise<Tokens> {
-    const answer = await this.#post(provider.token_url, { ...fields, ...secretIn(provider) }, provider);
+  async #requestTokens(provider: Provider, fields: Record<string, string>): Promise<Tokens> {
+    const answer = await this.#post(provider.token_url, { ...fields, ...parseSecret(provider) }, provider);
     const { access_token, refresh_token = "", token_type: _, expires_in, ...token_extra } = parseFields(answer);
-    if (!isToken(access_token) || (refresh_token !== "" && !isToken(refresh_token))) throw nonsense();
+    if (!isToken(access_token) || (refresh_token !== "" && !isToken(refresh_token))) throw invalidResponse();
     const isSmall = JSON.stringify(token_extra).length <= MAX_EXTRA;
-    return { access_token, refresh_token, expires_in: seconds(expires_in), token_extra: isSmall ? token_extra : {} };
+    return {
+      access_token,
+      refresh_token,
+      expires_in: parseSeconds(expires_in),
+      token_extra: isSmall ? token_extra : {},
+    };
   }
 
   /**
    * Posts a form and parses the JSON response. A refusal is `denied` with the provider's code, whatever the status (GitHub returns 200).
    */
   async #post(url: URL, fields: Record<string, string>, provider?: Provider): Promise<OutboundAnswer> {
-    const answer = await this.#send(url, formRequest(fields, provider));
+    const answer = await this.#send(url, toFormRequest(fields, provider));
     const { error } = parseFieldsLoosely(answer);
-    if (typeof error === "string" && CODE.test(error) && answer.status < 500) {
+    if (typeof error === "string" && ERROR_CODE.test(error) && answer.status < 500) {
       throw new ProviderError("denied", `The provider refused (${error}).`, error);
     }
     if (answer.status === 200 || answer.status === 201) return answer;
@@ -184,13 +189,13 @@ export class OAuthClient {
   }
 }
 
-const nonsense = (): ProviderError => new ProviderError("unavailable", "The provider's response is not valid.");
+const invalidResponse = (): ProviderError => new ProviderError("unavailable", "The provider's response is not valid.");
 
 const isToken = (value: unknown): value is string =>
   typeof value === "string" && value.length <= MAX_TOKEN && /^[\x21-\x7e]+$/.test(value);
 
 /** Parses a positive number of seconds, also from text; otherwise undefined. */
-const seconds = (value: unknown): number | undefined => {
+const parseSeconds = (value: unknown): number | undefined => {
   const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN;
   return number > 0 && number <= MAX_LIFE_S ? number : undefined;
 };
@@ -205,11 +210,11 @@ const parseFieldsLoosely = ({ text, headers }: OutboundAnswer): Record<string, u
 
 const parseFields = (answer: OutboundAnswer): Record<string, unknown> => {
   const fields = parseFieldsLoosely(answer);
-  if (Object.keys(fields).length === 0) throw nonsense();
+  if (Object.keys(fields).length === 0) throw invalidResponse();
   return fields;
 };
 
-const secretIn = ({ credentials, client_id, client_secret }: Provider): Record<string, string> => {
+const parseSecret = ({ credentials, client_id, client_secret }: Provider): Record<string, string> => {
   if (client_secret === "") return { client_id };
   return credentials === "body" ? { client_id, client_secret } : {};
 };
@@ -220,7 +225,7 @@ const toBasicAuth = ({ client_id, client_secret }: Provider): string => {
   return `Basic ${Buffer.from(encoded.join(":")).toString("base64")}`;
 };
 
-const formRequest = (fields: Record<string, string>, provider?: Provider): OutboundRequest => ({
+const toFormRequest = (fields: Record<string, string>, provider?: Provider): OutboundRequest => ({
   method: "POST",
   headers: {
     accept: "application/json",
@@ -232,21 +237,21 @@ const formRequest = (fields: Record<string, string>, provider?: Provider): Outbo
   body: new URLSearchParams(fields).toString(),
 });
 
-const idIn = (answer: OutboundAnswer): number | undefined => {
+const parseId = (answer: OutboundAnswer): number | undefined => {
   const { id } = parseFieldsLoosely(answer);
   return Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : undefined;
 };
 
-const accountIn = (answer: OutboundAnswer): Account | undefined => {
+const parseAccount = (answer: OutboundAnswer): Account | undefined => {
   const fields = parseFieldsLoosely(answer);
-  const text = (...names: string[]): string => {
+  const toText = (...names: string[]): string => {
     const found = names.map((name) => fields[name]).find((value) => typeof value === "string" && value !== "");
     return typeof found === "string" ? found.slice(0, 256) : "";
   };
-  const login = text("login", "username", "preferred_username", "nickname");
-  const page = text("html_url", "web_url", "profile");
+  const login = toText("login", "username", "preferred_username", "nickname");
+  const page = toText("html_url", "web_url", "profile");
   const isPage = URL.canParse(page) && /^https?:$/.test(new URL(page).protocol);
   return login === ""
     ? undefined
-    : { login, name: text("name", "full_name", "display_name"), profile_url: isPage ? page : "" };
+    : { login, name: toText("name", "full_name", "display_name"), profile_url: isPage ? page : "" };
 };

@@ -28,7 +28,7 @@ export type Provider = {
   readonly credentials: "body" | "header";
 };
 
-type Known = {
+type ProviderDefaults = {
   readonly name: string;
   readonly base: string;
   readonly auth?: string;
@@ -41,7 +41,7 @@ type Known = {
 };
 
 // Paths below the service's address, or full URLs, from the services' documentation.
-const KNOWN: Readonly<Record<ProviderType, Known>> = {
+const PROVIDER_DEFAULTS: Readonly<Record<ProviderType, ProviderDefaults>> = {
   github: {
     name: "GitHub",
     base: "https://github.com",
@@ -94,27 +94,27 @@ const KNOWN: Readonly<Record<ProviderType, Known>> = {
 
 /** Completes the settings with the type's defaults. */
 export const toProvider = (given: ProviderSetting): Provider => {
-  const known = KNOWN[given.type];
+  const known = PROVIDER_DEFAULTS[given.type];
   const base = (given.base_url ?? known.base).replace(/\/+$/, "");
-  const url = (own: string | undefined, path: string | undefined): URL | undefined => {
+  const joinUrl = (own: string | undefined, path: string | undefined): URL | undefined => {
     if (own !== undefined) return new URL(own);
     if (path === undefined) return undefined;
     return new URL(path.startsWith("/") ? base + path : path);
   };
-  const token_url = url(given.token_url, known.token);
+  const token_url = joinUrl(given.token_url, known.token);
   if (!token_url) throw new Error(`the external-auth provider ${given.id} has no token_url`);
-  const github = given.type === "github" ? githubApi(given, base) : undefined;
+  const github = given.type === "github" ? toGithubApi(given, base) : undefined;
   return {
     id: given.id,
     type: given.type,
     base_url: base,
     client_id: given.client_id,
     client_secret: given.client_secret ?? "",
-    auth_url: url(given.auth_url, known.auth),
+    auth_url: joinUrl(given.auth_url, known.auth),
     token_url,
-    validate_url: url(given.validate_url, github ? `${github}/user` : known.validate),
-    revocation: findRevocation(given, github, url(given.revoke_url, known.revoke)),
-    device_code_url: url(given.device_code_url, known.device),
+    validate_url: joinUrl(given.validate_url, github ? `${github}/user` : known.validate),
+    revocation: findRevocation(given, github, joinUrl(given.revoke_url, known.revoke)),
+    device_code_url: joinUrl(given.device_code_url, known.device),
     scopes: given.scopes ?? known.scopes,
     pattern: findPattern(given, base),
     display_name: given.display_name ?? (known.name || given.id),
@@ -125,7 +125,7 @@ export const toProvider = (given: ProviderSetting): Provider => {
   };
 };
 
-const githubApi = ({ base_url }: ProviderSetting, base: string): string =>
+const toGithubApi = ({ base_url }: ProviderSetting, base: string): string =>
   base_url === undefined || base === "https://github.com" ? "https://api.github.com" : `${base}/api/v3`;
 
 const findRevocation = (
@@ -149,7 +149,7 @@ const findPattern = ({ regex }: ProviderSetting, base: string): RegExp | undefin
 };
 
 /** Returns the credentials that git sends to the host (facts/platform 3.6). */
-export const gitCredential = (type: ProviderType, token: string): { username: string; password: string } => {
+export const toGitCredential = (type: ProviderType, token: string): { username: string; password: string } => {
   if (type === "gitlab") return { username: "oauth2", password: token };
   if (type.startsWith("bitbucket")) return { username: "x-token-auth", password: token };
   return { username: token, password: "" };

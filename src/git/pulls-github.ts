@@ -1,11 +1,11 @@
 // Pull requests of GitHub and GitHub Enterprise, via the REST API (rules PR-2, PR-3).
-import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
+import { countIn, getObject, getText, getUrl, listIn } from "./json-fields.ts";
 import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
-const DIFF = "application/vnd.github.diff";
+const DIFF_MEDIA_TYPE = "application/vnd.github.diff";
 
-export const githubPulls = (http: PullHttp, project: string): Pulls => {
+export const createGithubPulls = (http: PullHttp, project: string): Pulls => {
   const repo = `/repos/${project}`;
   const [owner = ""] = project.split("/");
   return {
@@ -23,28 +23,28 @@ export const githubPulls = (http: PullHttp, project: string): Pulls => {
       );
     },
     async read(number) {
-      const pull = await http.get("pull", `${repo}/pulls/${number}`, pullIn);
+      const pull = await http.get("pull", `${repo}/pulls/${number}`, parsePull);
       const verdict = await http.get("reviews", `${repo}/pulls/${number}/reviews?per_page=100`, (json) =>
-        verdictIn(json, pull.author_login),
+        parseVerdict(json, pull.author_login),
       );
       const { asked, ...shown } = pull;
       const { reviewers, ...reviewed } = verdict;
       return { ...shown, ...reviewed, reviewer_count: new Set([...asked, ...reviewers]).size };
     },
-    diff: (number) => http.text(`${repo}/pulls/${number}`, DIFF),
+    diff: (number) => http.text(`${repo}/pulls/${number}`, DIFF_MEDIA_TYPE),
     async branchDiff(branch) {
-      const base = await http.get("project", repo, (json) => textIn(objectIn(json).default_branch));
+      const base = await http.get("project", repo, (json) => getText(getObject(json).default_branch));
       if (base === "") throw new PullError("failed", "The git host names no default branch.");
-      return http.text(`${repo}/compare/${encodeURIComponent(base)}...${encodeURIComponent(branch)}`, DIFF);
+      return http.text(`${repo}/compare/${encodeURIComponent(base)}...${encodeURIComponent(branch)}`, DIFF_MEDIA_TYPE);
     },
   };
 };
 
-const pullIn = (
+const parsePull = (
   json: unknown,
 ): Omit<Pull, "reviewer_count" | "approved" | "changes_requested"> & { asked: string[] } => {
-  const pull = objectIn(json);
-  const author = objectIn(pull.user);
+  const pull = getObject(json);
+  const author = getObject(pull.user);
   const isMerged = pull.merged === true || typeof pull.merged_at === "string";
   const pr_number = countIn(pull.number);
   if (pr_number === 0) throw new PullError("failed", "The git host's response is not a pull request.");
@@ -52,26 +52,26 @@ const pullIn = (
     pr_number,
     pr_state: isMerged ? "merged" : pull.state === "closed" ? "closed" : "open",
     pr_draft: pull.draft === true,
-    pr_title: textIn(pull.title),
-    url: addressIn(pull.html_url),
-    author_login: textIn(author.login),
-    author_avatar_url: addressIn(author.avatar_url),
-    base_branch: textIn(objectIn(pull.base).ref),
-    head_branch: textIn(objectIn(pull.head).ref),
+    pr_title: getText(pull.title),
+    url: getUrl(pull.html_url),
+    author_login: getText(author.login),
+    author_avatar_url: getUrl(author.avatar_url),
+    base_branch: getText(getObject(pull.base).ref),
+    head_branch: getText(getObject(pull.head).ref),
     additions: countIn(pull.additions),
     deletions: countIn(pull.deletions),
     changed_files: countIn(pull.changed_files),
     commits: countIn(pull.commits),
-    asked: listIn(pull.requested_reviewers).map(({ login }) => textIn(login)),
+    asked: listIn(pull.requested_reviewers).map(({ login }) => getText(login)),
   };
 };
 
 /** Each reviewer's latest verdict counts; a plain comment does not change it. */
-const verdictIn = (json: unknown, author: string) => {
+const parseVerdict = (json: unknown, author: string) => {
   const last = new Map<string, string>();
   const reviewers = new Set<string>();
   for (const { user, state } of listIn(json)) {
-    const login = textIn(objectIn(user).login);
+    const login = getText(getObject(user).login);
     if (login === "" || login === author) continue;
     reviewers.add(login);
     if (state === "APPROVED" || state === "CHANGES_REQUESTED" || state === "DISMISSED") last.set(login, state);

@@ -1,23 +1,23 @@
 // Merge requests of GitLab, via the REST API, presented as pull requests (rules PR-2, PR-3). GitLab does not count lines, so they are
 // counted in the first pages of the diff.
-import { addressIn, countIn, listIn, objectIn, textIn } from "./json-fields.ts";
+import { countIn, getObject, getText, getUrl, listIn } from "./json-fields.ts";
 import type { Pull, Pulls } from "./pull.ts";
 import { PullError, type PullHttp } from "./pulls-http.ts";
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 /** Files beyond these pages are neither counted nor shown. */
 const MAX_PAGES = 3;
 
 type Change = { readonly old_path: string; readonly new_path: string; readonly diff: string };
 
-export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
+export const createGitlabPulls = (http: PullHttp, project: string): Pulls => {
   const place = `/projects/${encodeURIComponent(project)}`;
-  const changesOf = async (at: string): Promise<Change[]> => {
+  const listChanges = async (at: string): Promise<Change[]> => {
     const all: Change[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
-      const some = changesIn(await http.json(`${at}/diffs?per_page=${PAGE}&page=${page}`));
+      const some = parseChanges(await http.json(`${at}/diffs?per_page=${PAGE_SIZE}&page=${page}`));
       all.push(...some);
-      if (some.length < PAGE) break;
+      if (some.length < PAGE_SIZE) break;
     }
     return all;
   };
@@ -30,17 +30,19 @@ export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
       const at = `${place}/merge_requests/${number}`;
       const { asked, ...pull } = await http.get("pull", at, mergeRequestIn);
       const approvers = await http.get("approvals", `${at}/approvals`, (json) =>
-        listIn(objectIn(json).approved_by).map(({ user }) => textIn(objectIn(user).username)),
+        listIn(getObject(json).approved_by).map(({ user }) => getText(getObject(user).username)),
       );
       const refusers = await http.get("reviewers", `${at}/reviewers`, (json) =>
         listIn(json).flatMap(({ user, state }) =>
-          state === "requested_changes" ? [textIn(objectIn(user).username)] : [],
+          state === "requested_changes" ? [getText(getObject(user).username)] : [],
         ),
       );
-      const commits = await http.get("commits", `${at}/commits?per_page=${PAGE}`, (json, headers) =>
+      const commits = await http.get("commits", `${at}/commits?per_page=${PAGE_SIZE}`, (json, headers) =>
         Math.max(countIn(headers.get("x-total") ?? ""), listIn(json).length),
       );
-      const lines = await http.get("lines", `${at}/diffs?per_page=${PAGE}&page=1`, (json) => linesIn(changesIn(json)));
+      const lines = await http.get("lines", `${at}/diffs?per_page=${PAGE_SIZE}&page=1`, (json) =>
+        countLines(parseChanges(json)),
+      );
       const changes_requested = refusers.length > 0;
       return {
         ...pull,
@@ -51,44 +53,44 @@ export const gitlabPulls = (http: PullHttp, project: string): Pulls => {
         changes_requested,
       };
     },
-    diff: async (number) => formatDiff(await changesOf(`${place}/merge_requests/${number}`)),
+    diff: async (number) => formatDiff(await listChanges(`${place}/merge_requests/${number}`)),
     async branchDiff(branch) {
-      const from = await http.get("project", place, (json) => textIn(objectIn(json).default_branch));
+      const from = await http.get("project", place, (json) => getText(getObject(json).default_branch));
       if (from === "") throw new PullError("failed", "The git host names no default branch.");
       const query = new URLSearchParams({ from, to: branch });
       const json = await http.json(`${place}/repository/compare?${query}`);
-      return formatDiff(changesIn(objectIn(json).diffs));
+      return formatDiff(parseChanges(getObject(json).diffs));
     },
   };
 };
 
 const mergeRequestIn = (json: unknown) => {
-  const request = objectIn(json);
-  const author = objectIn(request.author);
+  const request = getObject(json);
+  const author = getObject(request.author);
   const pr_number = countIn(request.iid);
   if (pr_number === 0) throw new PullError("failed", "The git host's response is not a merge request.");
   return {
     pr_number,
     pr_state: request.state === "merged" ? "merged" : request.state === "closed" ? "closed" : "open",
     pr_draft: request.draft === true || request.work_in_progress === true,
-    pr_title: textIn(request.title),
-    url: addressIn(request.web_url),
-    author_login: textIn(author.username),
-    author_avatar_url: addressIn(author.avatar_url),
-    base_branch: textIn(request.target_branch),
-    head_branch: textIn(request.source_branch),
+    pr_title: getText(request.title),
+    url: getUrl(request.web_url),
+    author_login: getText(author.username),
+    author_avatar_url: getUrl(author.avatar_url),
+    base_branch: getText(request.target_branch),
+    head_branch: getText(request.source_branch),
     changed_files: countIn(request.changes_count),
-    asked: listIn(request.reviewers).map(({ username }) => textIn(username)),
+    asked: listIn(request.reviewers).map(({ username }) => getText(username)),
   } satisfies Partial<Pull> & { asked: string[] };
 };
 
-const changesIn = (json: unknown): Change[] =>
-  (Array.isArray(json) ? json : []).slice(0, PAGE * MAX_PAGES).map((one) => {
-    const { old_path, new_path, diff } = objectIn(one);
-    return { old_path: textIn(old_path), new_path: textIn(new_path), diff: typeof diff === "string" ? diff : "" };
+const parseChanges = (json: unknown): Change[] =>
+  (Array.isArray(json) ? json : []).slice(0, PAGE_SIZE * MAX_PAGES).map((one) => {
+    const { old_path, new_path, diff } = getObject(one);
+    return { old_path: getText(old_path), new_path: getText(new_path), diff: typeof diff === "string" ? diff : "" };
   });
 
-const linesIn = (changes: readonly Change[]): { additions: number; deletions: number } => {
+const countLines = (changes: readonly Change[]): { additions: number; deletions: number } => {
   let [additions, deletions] = [0, 0];
   for (const { diff } of changes) {
     additions += diff.match(/^\+/gm)?.length ?? 0;

@@ -18,7 +18,9 @@ export class PullError extends Error {
   }
 }
 
-export type Kept = Readonly<Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>>;
+export type CachedResponses = Readonly<
+  Record<string, { readonly path: string; readonly etag: string; readonly value: unknown }>
+>;
 
 export type PullHttpOptions = {
   readonly outbound: Outbound;
@@ -27,14 +29,14 @@ export type PullHttpOptions = {
   readonly api: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Cached responses. */
-  readonly kept?: Kept;
+  readonly kept?: CachedResponses;
   readonly signal?: AbortSignal;
   /** Called when the host's rate limit blocks requests until then. */
   readonly rest: (until: number) => void;
 };
 
 /** Default wait if a host's rate limit response has no time. */
-const LIMITED_MS = 60_000;
+const DEFAULT_RATE_LIMIT_MS = 60_000;
 const MAX_RATE_LIMIT_MS = 24 * 3_600_000;
 
 export class PullHttp {
@@ -46,7 +48,7 @@ export class PullHttp {
   }
 
   /** Returns the responses worth caching. */
-  get kept(): Kept {
+  get kept(): CachedResponses {
     return this.#kept;
   }
 
@@ -54,7 +56,7 @@ export class PullHttp {
   async get<T>(name: string, path: string, read: (json: unknown, headers: Headers) => T): Promise<T> {
     const known = this.#options.kept?.[name];
     const etag = known?.path === path ? known.etag : "";
-    const answer = await this.#ask(path, { accept: this.#options.headers.accept ?? "application/json", etag });
+    const answer = await this.#request(path, { accept: this.#options.headers.accept ?? "application/json", etag });
     if (answer.status === 304 && known) {
       this.#kept[name] = known;
       return known.value as T;
@@ -72,10 +74,10 @@ export class PullHttp {
 
   /** Returns the raw body. */
   async text(path: string, accept: string): Promise<string> {
-    return (await this.#ask(path, { accept, etag: "" })).text;
+    return (await this.#request(path, { accept, etag: "" })).text;
   }
 
-  async #ask(path: string, { accept, etag }: { accept: string; etag: string }): Promise<OutboundAnswer> {
+  async #request(path: string, { accept, etag }: { accept: string; etag: string }): Promise<OutboundAnswer> {
     const { outbound, api, headers, signal, rest } = this.#options;
     const condition: Record<string, string> = etag === "" ? {} : { "if-none-match": etag };
     let answer: OutboundAnswer;
@@ -90,7 +92,7 @@ export class PullHttp {
     }
     const now = this.#options.clock.now();
     if (answer.status === 200 || (answer.status === 304 && etag !== "")) {
-      if (numberIn(answer, REMAINING) === 0) rest(findResetTime(answer, now));
+      if (numberIn(answer, REMAINING_HEADERS) === 0) rest(findResetTime(answer, now));
       return answer;
     }
     const refusal = toPullError(answer, now);
@@ -107,12 +109,13 @@ const readAnswer = (text: string): unknown => {
   }
 };
 
-const REMAINING = ["x-ratelimit-remaining", "ratelimit-remaining"];
-const RESET = ["x-ratelimit-reset", "ratelimit-reset"];
+const REMAINING_HEADERS = ["x-ratelimit-remaining", "ratelimit-remaining"];
+const RESET_HEADERS = ["x-ratelimit-reset", "ratelimit-reset"];
 
 const toPullError = (answer: OutboundAnswer, now: number): PullError => {
   const { status, text } = answer;
-  const isSpent = numberIn(answer, REMAINING) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
+  const isSpent =
+    numberIn(answer, REMAINING_HEADERS) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
   if (status === 429 || (status === 403 && isSpent)) {
     return new PullError("limited", `The git host's rate limit is exceeded (${status}).`, findResetTime(answer, now));
   }
@@ -126,7 +129,7 @@ const findResetTime = (answer: OutboundAnswer, now: number): number => {
   const after = answer.headers.get("retry-after");
   const seconds = numberIn(answer, ["retry-after"]);
   const date = after === null ? Number.NaN : Date.parse(after);
-  const reset = numberIn(answer, RESET);
+  const reset = numberIn(answer, RESET_HEADERS);
   const until =
     seconds !== undefined
       ? now + seconds * 1_000
@@ -134,7 +137,7 @@ const findResetTime = (answer: OutboundAnswer, now: number): number => {
         ? date
         : reset !== undefined
           ? reset * 1_000
-          : now + LIMITED_MS;
+          : now + DEFAULT_RATE_LIMIT_MS;
   return Math.min(Math.max(until, now + 1_000), now + MAX_RATE_LIMIT_MS);
 };
 

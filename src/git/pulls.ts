@@ -3,8 +3,8 @@
 
 import type { Provider } from "./provider.ts";
 import type { Pulls } from "./pull.ts";
-import { githubPulls } from "./pulls-github.ts";
-import { gitlabPulls } from "./pulls-gitlab.ts";
+import { createGithubPulls } from "./pulls-github.ts";
+import { createGitlabPulls } from "./pulls-gitlab.ts";
 import type { PullHttp } from "./pulls-http.ts";
 
 type Kind = {
@@ -22,12 +22,12 @@ const KINDS: Partial<Record<Provider["type"], Kind>> = {
       "x-github-api-version": "2022-11-28",
       authorization: `Bearer ${token}`,
     }),
-    pulls: githubPulls,
+    pulls: createGithubPulls,
   },
   gitlab: {
     api: (base) => `${base}/api/v4`,
     headers: (token) => ({ accept: "application/json", authorization: `Bearer ${token}` }),
-    pulls: gitlabPulls,
+    pulls: createGitlabPulls,
   },
 };
 

@@ -3,20 +3,25 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 /** GitLab sends the secret itself in this header; all others sign the body. */
-const TOKEN = "x-gitlab-token";
+const TOKEN_HEADER = "x-gitlab-token";
 /** SHA-256 in hex; Bitbucket and GitHub add the prefix `sha256=`. */
-const SIGNATURES = ["x-hub-signature-256", "x-gitea-signature", "x-forgejo-signature", "x-hub-signature"] as const;
+const SIGNATURE_HEADERS = [
+  "x-hub-signature-256",
+  "x-gitea-signature",
+  "x-forgejo-signature",
+  "x-hub-signature",
+] as const;
 /** Headers with the event's name; Gitea also sends GitHub's. */
-const EVENTS = ["x-github-event", "x-gitea-event", "x-forgejo-event", "x-gitlab-event", "x-event-key"] as const;
-const PUSHES = new Set(["push", "push hook", "repo:push", "repo:refs_changed"]);
+const EVENT_HEADERS = ["x-github-event", "x-gitea-event", "x-forgejo-event", "x-gitlab-event", "x-event-key"] as const;
+const PUSH_EVENTS = new Set(["push", "push hook", "repo:push", "repo:refs_changed"]);
 
 type Headers = { get(name: string): string | null };
 
 /** True if the sender knows the secret. */
 export const isSigned = (headers: Headers, body: Uint8Array, secret: string): boolean => {
-  const token = headers.get(TOKEN);
+  const token = headers.get(TOKEN_HEADER);
   if (token !== null) return isEqual(token, secret);
-  const signature = SIGNATURES.map((name) => headers.get(name)).find((value) => value !== null);
+  const signature = SIGNATURE_HEADERS.map((name) => headers.get(name)).find((value) => value !== null);
   if (signature === undefined || signature === null) return false;
   const digest = createHmac("sha256", secret).update(body).digest("hex");
   return isEqual(signature.replace(/^sha256=/, "").toLowerCase(), digest);
@@ -24,8 +29,8 @@ export const isSigned = (headers: Headers, body: Uint8Array, secret: string): bo
 
 /** True for push events, and for events without a name. */
 export const isPush = (headers: Headers): boolean => {
-  const event = EVENTS.map((name) => headers.get(name)).find((value) => value !== null);
-  return event === undefined || event === null || PUSHES.has(event.toLowerCase());
+  const event = EVENT_HEADERS.map((name) => headers.get(name)).find((value) => value !== null);
+  return event === undefined || event === null || PUSH_EVENTS.has(event.toLowerCase());
 };
 
 const isEqual = (given: string, wanted: string): boolean => {

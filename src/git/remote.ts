@@ -9,15 +9,15 @@ const NAME = /^[\w.][\w.-]*$/;
 export const parseRemote = (address: string): Remote | undefined => {
   if (address.length > 2_048) return undefined;
   const scp = SCP.exec(address);
-  if (scp) return checked(scp[1] ?? "", scp[2] ?? "");
+  if (scp) return toRemote(scp[1] ?? "", scp[2] ?? "");
   if (!URL.canParse(address)) return undefined;
   const url = new URL(address);
   if (!/^(?:https?|ssh|git):$/.test(url.protocol)) return undefined;
   // The port of a web address is part of the host. The SSH port is unrelated to the web address.
-  return checked(url.protocol.startsWith("http") ? url.host : url.hostname, url.pathname);
+  return toRemote(url.protocol.startsWith("http") ? url.host : url.hostname, url.pathname);
 };
 
-const checked = (host: string, path: string): Remote | undefined => {
+const toRemote = (host: string, path: string): Remote | undefined => {
   const parts = path
     .replace(/^\/+|\/+$/g, "")
     .replace(/\.git$/, "")

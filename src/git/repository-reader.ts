@@ -3,8 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
-import type { RefToTry } from "#base/links/repository-address.ts";
-import { onActiveNode } from "#base/network/read-here.ts";
+import type { CandidateRef } from "#base/links/repository-address.ts";
+import { requireActiveNode } from "#base/network/read-here.ts";
 import { markSideEffect } from "#base/network/request-part.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
 import {
@@ -13,7 +13,7 @@ import {
   GitFailure,
   RepositoryError,
   type SshAccess,
-  tooManyFiles,
+  tooManyFilesError,
 } from "./bounded-git.ts";
 
 export type ReaderOptions = {
@@ -32,10 +32,10 @@ export type ReaderOptions = {
 /** The SSH URL of a repository, and the private key for it. */
 export type DeployKeyAccess = { readonly ssh_url: string; readonly private_key: string };
 
-export type Wanted = {
+export type OpenRequest = {
   readonly url: string;
   /** Tried in this order; the first existing one is used. */
-  readonly refs: readonly RefToTry[];
+  readonly refs: readonly CandidateRef[];
   readonly credential?: GitCredential | undefined;
   /** Reads over SSH with this key instead. */
   readonly deploy_key?: DeployKeyAccess | undefined;
@@ -47,11 +47,11 @@ export type Wanted = {
 const TIMEOUT_MS = 25_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTING = 24 * 1024 * 1024;
-/** Each name becomes a text that is looked at several times, while everyone else waits: about 0.3 s for so many. */
+/** Maximum number of files. Processing their names blocks the event loop, for about 0.3 s at this limit. */
 const MAX_FILES = 200_000;
 const MAX_REDIRECTS = 3;
 const KNOWN_HOSTS = "known_hosts";
-const NO_SSH =
+const NO_SSH_MESSAGE =
   "The server cannot read repositories with deploy keys: the OpenSSH client is not installed on its machine.";
 const QUERY = "/info/refs?service=git-upload-pack";
 
@@ -64,37 +64,37 @@ export class RepositoryReader {
   }
 
   /** Opens the repository at the first existing reference. Rejects with RepositoryError, or the signal's reason. */
-  async open({ url, refs, credential, deploy_key, signal, isWhole = false }: Wanted): Promise<OpenRepository> {
+  async open({ url, refs, credential, deploy_key, signal, isWhole = false }: OpenRequest): Promise<OpenRepository> {
     const git = Bun.which("git");
     if (!git)
       throw new RepositoryError("no_git", "The server cannot read repositories: git is not installed on its machine.");
-    if (deploy_key && !Bun.which("ssh")) throw new RepositoryError("no_git", NO_SSH);
+    if (deploy_key && !Bun.which("ssh")) throw new RepositoryError("no_git", NO_SSH_MESSAGE);
     if (deploy_key) {
       // `outbound` checks this for HTTP requests, but SSH does not use it.
-      onActiveNode();
+      requireActiveNode();
       markSideEffect();
     }
     const { clock, root, env = {}, timeout_ms = TIMEOUT_MS, max_bytes = MAX_BYTES } = this.#options;
-    const late = new AbortController();
+    const timeout = new AbortController();
     const host = new URL(url).host;
     const limit = clock.after(timeout_ms, () =>
-      late.abort(new RepositoryError("unreachable", `${host} took longer than ${timeout_ms / 1000} seconds.`)),
+      timeout.abort(new RepositoryError("unreachable", `${host} took longer than ${timeout_ms / 1000} seconds.`)),
     );
-    const stop = AbortSignal.any([late.signal, ...(signal ? [signal] : [])]);
+    const stop = AbortSignal.any([timeout.signal, ...(signal ? [signal] : [])]);
     let folder: string | undefined;
     try {
-      const found = deploy_key ? url : await this.#probe(url, credential, stop);
+      const found = deploy_key ? url : await this.#probeHost(url, credential, stop);
       const remote = deploy_key?.ssh_url ?? found;
-      const address = await this.#addressOf(remote);
+      const address = await this.#resolveAddress(remote);
       folder = this.#makeFolder(root);
       const shown = new URL(found).host === host ? credential : undefined;
       const ssh = deploy_key && this.#prepareSsh(folder, deploy_key);
-      const given = { git, env, folder, url: remote, address, credential: shown, ssh, max_bytes, signal: stop };
-      const run = new BoundedGit(given);
-      const ref = await fetched(run, remote, refs, isWhole);
-      const commit = (await run.text(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
-      const listing = await run.text(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
-      if (countNames(listing) > MAX_FILES) throw tooManyFiles();
+      const gitOptions = { git, env, folder, url: remote, address, credential: shown, ssh, max_bytes, signal: stop };
+      const run = new BoundedGit(gitOptions);
+      const ref = await fetchFirstRef(run, remote, refs, isWhole);
+      const commit = (await run.readOutput(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
+      const listing = await run.readOutput(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
+      if (countNames(listing) > MAX_FILES) throw tooManyFilesError();
       const files = listing.split("\0").filter((path) => path !== "");
       return new OpenRepository(run, { url: found, ref, commit, files }, { folder, limit });
     } catch (error) {
@@ -121,15 +121,15 @@ export class RepositoryReader {
   }
 
   /** Requests the repository from the host, follows a moved repository, and explains refusals in plain words. */
-  async #probe(url: string, credential: GitCredential | undefined, signal: AbortSignal): Promise<string> {
+  async #probeHost(url: string, credential: GitCredential | undefined, signal: AbortSignal): Promise<string> {
     let at = url;
     for (let redirects = 0; ; redirects++) {
       const target = new URL(at + QUERY);
       const { host } = target;
       const isSameHost = host === new URL(url).host;
-      const answer = await this.#ask(target, isSameHost ? credential : undefined, signal);
+      const answer = await this.#request(target, isSameHost ? credential : undefined, signal);
       void answer.body?.cancel().catch(() => {});
-      const moved = movedTo(answer, target);
+      const moved = parseRedirect(answer, target);
       if (moved === undefined) {
         checkAnswer(answer, { host, url: at, hasCredential: credential !== undefined });
         return at;
@@ -139,8 +139,8 @@ export class RepositoryReader {
     }
   }
 
-  async #ask(target: URL, credential: GitCredential | undefined, signal: AbortSignal): Promise<Response> {
-    const headers = { "git-protocol": "version=2", "user-agent": "git/2.0 (slipway)", ...authorization(credential) };
+  async #request(target: URL, credential: GitCredential | undefined, signal: AbortSignal): Promise<Response> {
+    const headers = { "git-protocol": "version=2", "user-agent": "git/2.0 (slipway)", ...toAuthorization(credential) };
     try {
       return await this.#options.outbound.open(target, { headers, signal });
     } catch (error) {
@@ -151,7 +151,7 @@ export class RepositoryReader {
     }
   }
 
-  async #addressOf(url: string): Promise<string> {
+  async #resolveAddress(url: string): Promise<string> {
     try {
       return await this.#options.outbound.resolveAddress(new URL(url));
     } catch (error) {
@@ -161,13 +161,13 @@ export class RepositoryReader {
   }
 }
 
-const authorization = (credential: GitCredential | undefined): Record<string, string> =>
+const toAuthorization = (credential: GitCredential | undefined): Record<string, string> =>
   credential === undefined
     ? {}
     : { authorization: `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString("base64")}` };
 
 /** Returns the redirect's target as a repository URL; undefined for any other response. */
-const movedTo = (answer: Response, from: URL): string | undefined => {
+const parseRedirect = (answer: Response, from: URL): string | undefined => {
   const location = answer.headers.get("location");
   if (answer.status < 301 || answer.status > 308 || answer.status === 304 || location === null) return undefined;
   const to = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
@@ -182,9 +182,9 @@ const movedTo = (answer: Response, from: URL): string | undefined => {
   return `${to.origin}${to.pathname.slice(0, -"/info/refs".length)}`;
 };
 
-type Asked = { readonly host: string; readonly url: string; readonly hasCredential: boolean };
+type RepositoryAccess = { readonly host: string; readonly url: string; readonly hasCredential: boolean };
 
-const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }: Asked): void => {
+const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }: RepositoryAccess): void => {
   const what = new URL(url).pathname.replace(/^\//, "");
   if (status === 401 || status === 403 || status === 404) {
     throw new RepositoryError(
@@ -199,37 +199,37 @@ const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }
   throw new RepositoryError("missing", `${host} does not serve a Git repository at ${what}.`);
 };
 
-const fetched = async (
+const fetchFirstRef = async (
   run: BoundedGit,
   url: string,
-  refs: readonly RefToTry[],
+  refs: readonly CandidateRef[],
   isWhole: boolean,
-): Promise<RefToTry> => {
-  await run.text(["init", "-q", "--bare", "--template=", "."]);
-  await run.text(["config", "remote.origin.url", url]);
+): Promise<CandidateRef> => {
+  await run.readOutput(["init", "-q", "--bare", "--template=", "."]);
+  await run.readOutput(["config", "remote.origin.url", url]);
   const { host } = new URL(url);
   const filter = isWhole ? [] : ["--filter=blob:none"];
   for (const ref of refs) {
     try {
-      await run.text(["fetch", "-q", "--depth=1", "--no-tags", ...filter, "origin", ref.ref]);
+      await run.readOutput(["fetch", "-q", "--depth=1", "--no-tags", ...filter, "origin", ref.ref]);
       return ref;
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (!/couldn't find remote ref|not our ref|no such remote ref|upload-pack: not our ref/i.test(error.message)) {
-        throw sshProblem(url, error.message) ?? unreadable(host, lastLine(error.message));
+        throw toSshError(url, error.message) ?? unreadableError(host, lastErrorLine(error.message));
       }
     }
   }
   const [first] = refs;
-  const what = first?.kind === "default" ? "is empty" : `has no ${nameOf(first)}`;
+  const what = first?.kind === "default" ? "is empty" : `has no ${describeRef(first)}`;
   throw new RepositoryError("missing", `The repository at ${host} ${what}.`);
 };
 
-const unreadable = (host: string, reason: string): RepositoryError =>
+const unreadableError = (host: string, reason: string): RepositoryError =>
   new RepositoryError("unreachable", `Git could not read the repository from ${host}: ${reason}`);
 
 /** Explains an SSH error in plain words; undefined for web URLs. */
-const sshProblem = (url: string, words: string): RepositoryError | undefined => {
+const toSshError = (url: string, words: string): RepositoryError | undefined => {
   const { protocol, host, pathname } = new URL(url);
   if (protocol !== "ssh:") return undefined;
   const what = pathname.replace(/^\/+|\.git$/g, "");
@@ -243,16 +243,16 @@ const sshProblem = (url: string, words: string): RepositoryError | undefined => 
   }
   // Git's message after the SSH error is always the same.
   const [first = ""] = words.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("Warning:"));
-  return unreadable(host, lastLine(first.replace(/^ssh: /, "").trim()));
+  return unreadableError(host, lastErrorLine(first.replace(/^ssh: /, "").trim()));
 };
 
-const nameOf = (ref: RefToTry | undefined): string => {
+const describeRef = (ref: CandidateRef | undefined): string => {
   if (ref?.kind === "pull_request") return `pull request ${/\d+/.exec(ref.ref)?.[0]} that Git can fetch`;
   if (ref?.kind === "commit") return `commit ${ref.ref}`;
   return `branch or tag ${ref?.ref.replace(/^refs\/(?:heads|tags)\//, "")}`;
 };
 
-const lastLine = (words: string): string =>
+const lastErrorLine = (words: string): string =>
   (words.split("\n").findLast((line) => line.trim() !== "") ?? "no reason given")
     .replace(/^(?:fatal|error): /, "")
     .slice(0, 300);
@@ -263,9 +263,9 @@ const countNames = (listing: string): number => {
   return count;
 };
 
-type Found = {
+type FetchedRepository = {
   readonly url: string;
-  readonly ref: RefToTry;
+  readonly ref: CandidateRef;
   readonly commit: string;
   readonly files: readonly string[];
 };
@@ -274,13 +274,17 @@ type Found = {
 export class OpenRepository implements Disposable {
   /** The final URL, after redirects by the host. */
   readonly url: string;
-  readonly ref: RefToTry;
+  readonly ref: CandidateRef;
   readonly commit: string;
   readonly files: readonly string[];
   readonly #git: BoundedGit;
   readonly #place: { readonly folder: string; readonly limit: Timer };
 
-  constructor(git: BoundedGit, { url, ref, commit, files }: Found, place: { folder: string; limit: Timer }) {
+  constructor(
+    git: BoundedGit,
+    { url, ref, commit, files }: FetchedRepository,
+    place: { folder: string; limit: Timer },
+  ) {
     this.#git = git;
     this.url = url;
     this.ref = ref;
@@ -293,13 +297,13 @@ export class OpenRepository implements Disposable {
   async read(path: string): Promise<string | undefined> {
     if (!this.files.includes(path)) return undefined;
     try {
-      const text = await this.#git.text(["cat-file", "blob", `${this.commit}:${path}`]);
+      const text = await this.#git.readOutput(["cat-file", "blob", `${this.commit}:${path}`]);
       return text.includes("\0") ? undefined : text;
     } catch (error) {
       if (error instanceof RepositoryError && error.kind === "too_large") return undefined;
       if (!(error instanceof GitFailure)) throw error;
-      const words = `${new URL(this.url).host} did not send the file ${path}: ${lastLine(error.message)}`;
-      throw new RepositoryError("unreachable", words, { cause: error });
+      const errorText = `${new URL(this.url).host} did not send the file ${path}: ${lastErrorLine(error.message)}`;
+      throw new RepositoryError("unreachable", errorText, { cause: error });
     }
   }
 
@@ -309,13 +313,13 @@ export class OpenRepository implements Disposable {
     const { folder } = this.#place;
     mkdirSync(join(folder, "info"), { recursive: true });
     writeFileSync(join(folder, "info", "attributes"), "* -export-ignore -export-subst\n");
-    return this.#git.stream(["archive", "--format=tar", tree]);
+    return this.#git.streamOutput(["archive", "--format=tar", tree]);
   }
 
   /** Returns the Git object ID of a file or folder; undefined if it is missing. */
-  async idOf(path: string): Promise<string | undefined> {
+  async getObjectId(path: string): Promise<string | undefined> {
     try {
-      const id = await this.#git.text(["rev-parse", "--verify", "-q", `${this.commit}:${path}`]);
+      const id = await this.#git.readOutput(["rev-parse", "--verify", "-q", `${this.commit}:${path}`]);
       return id.trim() || undefined;
     } catch (error) {
       if (error instanceof GitFailure) return undefined;

@@ -2,7 +2,7 @@
 // that the previous one does not have.
 import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
-import type { Place } from "./place.ts";
+import type { BackupStorage } from "./place.ts";
 
 // Splits a stream into content-defined chunks: an insertion or removal changes only the chunks around it, so that the next backup stores only these.
 
@@ -11,10 +11,13 @@ const MIN_CHUNK_BYTES = 512 * 1024;
 /** The window of the rolling hash in bytes, one for each of its bits. */
 const WINDOW_BYTES = 32;
 /** A boundary requires this many zero bits: on average one per MiB. */
-const SHIFT = 32 - 20;
+const BOUNDARY_SHIFT = 32 - 20;
 
 /** `gear` has 256 random numbers, the same for all backups that share chunks. */
-async function* cut(stream: AsyncIterable<Uint8Array>, gear: Int32Array): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* splitChunks(
+  stream: AsyncIterable<Uint8Array>,
+  gear: Int32Array,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const buffer = new Uint8Array(MAX_CHUNK_BYTES);
   let length = 0;
   let hash = 0;
@@ -28,7 +31,7 @@ async function* cut(stream: AsyncIterable<Uint8Array>, gear: Int32Array): AsyncG
       while (at < end && !isCut) {
         hash = ((hash << 1) + (gear[bytes[at] as number] as number)) | 0;
         at += 1;
-        isCut = at >= earliest && hash >>> SHIFT === 0;
+        isCut = at >= earliest && hash >>> BOUNDARY_SHIFT === 0;
       }
       buffer.set(bytes.subarray(from, at), length);
       length += at - from;
@@ -43,17 +46,17 @@ async function* cut(stream: AsyncIterable<Uint8Array>, gear: Int32Array): AsyncG
 }
 
 /** Maximum number of chunks in transfer, each of at most 4 MiB. */
-const AT_ONCE = 4;
+const MAX_TRANSFERS = 4;
 /** A chunk without a reference may belong to a backup that another node has just started. */
 const MIN_AGE_MS = 24 * 3_600_000;
 
 const toName = (workspace_id: string, chunk: string): string => `${workspace_id}/chunks/${chunk.slice(0, 2)}/${chunk}`;
 
 export class Archives {
-  readonly #place: Place;
+  readonly #place: BackupStorage;
   readonly #keys: Keys;
 
-  constructor(place: Place, keys: Keys) {
+  constructor(place: BackupStorage, keys: Keys) {
     this.#place = place;
     this.#keys = keys;
   }
@@ -76,7 +79,7 @@ export class Archives {
       added_bytes += sealed.length;
     };
     try {
-      for await (const bytes of cut(stream, this.#keys.gear)) {
+      for await (const bytes of splitChunks(stream, this.#keys.gear)) {
         const chunk = await this.#keys.name(bytes);
         chunks.push(chunk);
         if (stored.has(chunk)) continue;
@@ -87,7 +90,7 @@ export class Archives {
           })
           .finally(() => sending.delete(one));
         sending.add(one);
-        if (sending.size >= AT_ONCE) await Promise.race(sending);
+        if (sending.size >= MAX_TRANSFERS) await Promise.race(sending);
         if (failure) break;
       }
     } finally {
@@ -102,7 +105,7 @@ export class Archives {
     const coming: Promise<Uint8Array>[] = [];
     let next = 0;
     const fetchMore = (): void => {
-      while (coming.length < AT_ONCE && next < chunks.length) {
+      while (coming.length < MAX_TRANSFERS && next < chunks.length) {
         const one = this.#get(workspace_id, chunks[next++] as string);
         // Awaited later, or never if another one fails first.
         one.catch(() => {});

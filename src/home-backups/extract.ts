@@ -2,27 +2,27 @@
 import { existsSync, readdirSync } from "node:fs";
 import { chmod, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { feed } from "#base/system/child-streams.ts";
+import { writeToChild } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
 
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
 const TAR = process.platform === "linux" ? ["tar", "--numeric-owner", "--sparse", "--xattrs"] : ["tar"];
 
-const PRIVATE = 0o700;
+const PRIVATE_MODE = 0o700;
 /** Set-user-ID and set-group-ID. */
-const RUNS_AS_OWNER = 0o6000;
+const SETUID_BITS = 0o6000;
 
 /**
  * Deletes devices and clears setuid and setgid bits: a container's root created them, and on this machine they would belong to the real
  * root. Does not follow links.
  */
-const disarm = async (folder: string): Promise<void> => {
+const removeDangerousFiles = async (folder: string): Promise<void> => {
   for (const { name } of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, name);
     const found = await lstat(path);
     if (found.isBlockDevice() || found.isCharacterDevice()) await rm(path);
-    else if (found.isDirectory()) await disarm(path);
-    else if (found.isFile() && (found.mode & RUNS_AS_OWNER) !== 0) await chmod(path, found.mode & 0o1777);
+    else if (found.isDirectory()) await removeDangerousFiles(path);
+    else if (found.isFile() && (found.mode & SETUID_BITS) !== 0) await chmod(path, found.mode & 0o1777);
   }
 };
 
@@ -32,7 +32,7 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
   if (existsSync(to) && readdirSync(to).length > 0) throw new HomeBackupError(`${to} is not empty.`);
   const part = `${to}.part`;
   await rm(part, { recursive: true, force: true });
-  await mkdir(part, { recursive: true, mode: PRIVATE });
+  await mkdir(part, { recursive: true, mode: PRIVATE_MODE });
   try {
     const child = Bun.spawn([...TAR, "-C", part, "-xpf", "-"], {
       env: ENV,
@@ -41,15 +41,15 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
       stderr: "pipe",
     });
     const words = new Response(child.stderr).text();
-    await feed(child, stream);
+    await writeToChild(child, stream);
     const code = await child.exited;
     if (code !== 0) {
       const why = (await words).trim().split("\n").at(-1)?.replace(/\.$/, "") || `exit status ${code}`;
       throw new HomeBackupError(`The files could not be unpacked: ${why}.`);
     }
-    await disarm(part);
+    await removeDangerousFiles(part);
     // The original modes could expose files that the workspace had protected.
-    await chmod(part, PRIVATE);
+    await chmod(part, PRIVATE_MODE);
     if (existsSync(to)) await rmdir(to);
     await rename(part, to);
   } catch (error) {

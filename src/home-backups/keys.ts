@@ -2,7 +2,7 @@
 import { hkdfSync } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
-import { NONCE_BYTES, newNonce } from "#base/encryption.ts";
+import { generateNonce, NONCE_BYTES } from "#base/encryption.ts";
 import { HomeBackupError } from "./error.ts";
 
 const SALT = "slipway home backups";
@@ -28,31 +28,34 @@ export type Keys = {
 
 /** `recovery_key` as returned by parseRecoveryKey. */
 export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
-  const derive = (use: string, length: number): ArrayBuffer => hkdfSync("sha256", recovery_key, SALT, use, length);
-  const aes = await crypto.subtle.importKey("raw", derive("seal", KEY_BYTES), "AES-GCM", false, ["encrypt", "decrypt"]);
+  const deriveKey = (use: string, length: number): ArrayBuffer => hkdfSync("sha256", recovery_key, SALT, use, length);
+  const aes = await crypto.subtle.importKey("raw", deriveKey("seal", KEY_BYTES), "AES-GCM", false, [
+    "encrypt",
+    "decrypt",
+  ]);
   const hmac = { name: "HMAC", hash: "SHA-256" };
-  const mac = await crypto.subtle.importKey("raw", derive("name", KEY_BYTES), hmac, false, ["sign"]);
-  const bound = (nonce: Uint8Array<ArrayBuffer>, place: string) => ({
+  const mac = await crypto.subtle.importKey("raw", deriveKey("name", KEY_BYTES), hmac, false, ["sign"]);
+  const toParameters = (nonce: Uint8Array<ArrayBuffer>, place: string) => ({
     name: "AES-GCM",
     iv: nonce,
     additionalData: new TextEncoder().encode(place),
   });
   return {
     password: recovery_key,
-    gear: new Int32Array(derive("cut", 1024)),
+    gear: new Int32Array(deriveKey("cut", 1024)),
     name: async (bytes) => Buffer.from(await crypto.subtle.sign("HMAC", mac, bytes)).toString("hex"),
     seal: async (bytes, place) => {
-      const nonce = newNonce();
+      const nonce = generateNonce();
       const packed = new Uint8Array(await compress(bytes, LEVEL));
       return new Uint8Array(
-        Buffer.concat([nonce, new Uint8Array(await crypto.subtle.encrypt(bound(nonce, place), aes, packed))]),
+        Buffer.concat([nonce, new Uint8Array(await crypto.subtle.encrypt(toParameters(nonce, place), aes, packed))]),
       );
     },
     open: async (sealed, place, max) => {
       try {
         const nonce = new Uint8Array(sealed.subarray(0, NONCE_BYTES));
         const packed = await crypto.subtle.decrypt(
-          bound(nonce, place),
+          toParameters(nonce, place),
           aes,
           new Uint8Array(sealed.subarray(NONCE_BYTES)),
         );

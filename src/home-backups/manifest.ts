@@ -3,7 +3,7 @@ import { isUuid } from "#base/ids.ts";
 import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
 import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
-import type { Place } from "./place.ts";
+import type { BackupStorage } from "./place.ts";
 
 const FORMAT = 1;
 /** Maximum size of a manifest, enough for the chunk names of several terabytes. */
@@ -39,7 +39,7 @@ export type Manifest = HomeFacts & {
 const toFolder = (workspace_id: string): string => `${workspace_id}/backups/`;
 
 /** Makes the backup visible. */
-export const writeManifest = async (place: Place, keys: Keys, manifest: Manifest): Promise<void> => {
+export const writeManifest = async (place: BackupStorage, keys: Keys, manifest: Manifest): Promise<void> => {
   const name = toFolder(manifest.workspace_id) + manifest.id;
   const text = JSON.stringify(Object.assign({ format: FORMAT }, manifest));
   await place.put(name, await keys.seal(new TextEncoder().encode(text), name));
@@ -47,7 +47,7 @@ export const writeManifest = async (place: Place, keys: Keys, manifest: Manifest
 
 /** Returns the manifest; undefined if it is missing. Throws HomeBackupError. */
 export const readManifest = async (
-  place: Place,
+  place: BackupStorage,
   keys: Keys,
   workspace_id: string,
   id: string,
@@ -63,11 +63,11 @@ export const readManifest = async (
   return manifest;
 };
 
-export const removeManifest = (place: Place, workspace_id: string, id: string): Promise<void> =>
+export const removeManifest = (place: BackupStorage, workspace_id: string, id: string): Promise<void> =>
   place.remove(toFolder(workspace_id) + id);
 
 /** Returns the IDs of a workspace's backups. */
-export const listIds = async (place: Place, workspace_id: string): Promise<string[]> => {
+export const listIds = async (place: BackupStorage, workspace_id: string): Promise<string[]> => {
   const ids: string[] = [];
   for await (const { name } of place.list(toFolder(workspace_id))) {
     const id = name.slice(toFolder(workspace_id).length);
@@ -77,7 +77,7 @@ export const listIds = async (place: Place, workspace_id: string): Promise<strin
 };
 
 /** Returns the workspaces that have backups. */
-export const listWorkspaces = async (place: Place): Promise<string[]> => {
+export const listWorkspaces = async (place: BackupStorage): Promise<string[]> => {
   const found = new Set<string>();
   for await (const { name } of place.list("")) {
     const [workspace_id = "", kind] = name.split("/");

@@ -9,17 +9,17 @@ import { Bucket } from "#base/network/bucket.ts";
 import { BucketError } from "#base/network/bucket-error.ts";
 import { HomeBackupError } from "./error.ts";
 
-type PlacedObject = { readonly name: string; readonly modified_at: number };
+type StoredObject = { readonly name: string; readonly modified_at: number };
 
 /** Every call throws HomeBackupError, with messages for operators. */
-export interface Place {
+export interface BackupStorage {
   /** Such as `s3://bucket/slipway-homes/` on Amazon: identifies the location, even after the settings change. */
   readonly url: string;
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Returns undefined if it is missing. Throws for more than `max` bytes. */
   get(name: string, max: number): Promise<Uint8Array | undefined>;
   /** Lists everything in a folder, whose name ends with a slash. */
-  list(folder: string): AsyncIterable<PlacedObject>;
+  list(folder: string): AsyncIterable<StoredObject>;
   /** No error if it is missing. */
   remove(name: string): Promise<void>;
   /** Writes, reads and deletes a test object. */
@@ -40,21 +40,21 @@ type Settings = Pick<
 >;
 
 /** Returns the configured location; undefined if none exists. */
-export const openPlace = (settings: Settings, clock: Clock): Place | undefined => {
+export const openPlace = (settings: Settings, clock: Clock): BackupStorage | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
-  if (home_backup_dir !== undefined) return new FolderPlace(resolve(home_backup_dir));
+  if (home_backup_dir !== undefined) return new FolderStorage(resolve(home_backup_dir));
   const { home_backup_s3_access_key: access_key, home_backup_s3_secret_key: secret_key } = settings;
   if (bucket === undefined || access_key === undefined || secret_key === undefined) return undefined;
   const { home_backup_s3_endpoint, home_backup_s3_region: region, home_backup_s3_prefix: prefix } = settings;
-  return new BucketPlace(
+  return new BucketStorage(
     { endpoint: home_backup_s3_endpoint?.origin, region, bucket, prefix, access_key, secret_key },
     clock,
   );
 };
 
-class FolderPlace implements Place {
+class FolderStorage implements BackupStorage {
   readonly url: string;
-  readonly restic: Place["restic"];
+  readonly restic: BackupStorage["restic"];
   readonly #folder: string;
 
   constructor(folder: string) {
@@ -64,7 +64,7 @@ class FolderPlace implements Place {
   }
 
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.#trying(async () => {
+    return this.#withErrors(async () => {
       const path = join(this.#folder, name);
       const part = join(dirname(path), `.${uuid()}.part`);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -82,31 +82,32 @@ class FolderPlace implements Place {
   }
 
   get(name: string, max: number): Promise<Uint8Array | undefined> {
-    return this.#trying(async () => {
+    return this.#withErrors(async () => {
       const path = join(this.#folder, name);
-      const found = await stat(path).catch(missing);
+      const found = await stat(path).catch(toUndefinedIfMissing);
       if (!found) return undefined;
       if (found.size > max) throw new HomeBackupError(`${path} is larger than a backup's.`, { isDamage: true });
-      return readFile(path).catch(missing);
+      return readFile(path).catch(toUndefinedIfMissing);
     });
   }
 
-  async *list(folder: string): AsyncGenerator<PlacedObject> {
-    const entries: Dirent[] = await this.#trying(
-      async () => (await readdir(join(this.#folder, folder), { withFileTypes: true }).catch(missing)) ?? [],
+  async *list(folder: string): AsyncGenerator<StoredObject> {
+    const entries: Dirent[] = await this.#withErrors(
+      async () =>
+        (await readdir(join(this.#folder, folder), { withFileTypes: true }).catch(toUndefinedIfMissing)) ?? [],
     );
     for (const entry of entries) {
       const name = `${folder}${entry.name}`;
       if (entry.isDirectory()) yield* this.list(`${name}/`);
       else {
-        const found = await this.#trying(() => stat(join(this.#folder, name)).catch(missing));
+        const found = await this.#withErrors(() => stat(join(this.#folder, name)).catch(toUndefinedIfMissing));
         if (found) yield { name, modified_at: found.mtimeMs };
       }
     }
   }
 
   remove(name: string): Promise<void> {
-    return this.#trying(async () => {
+    return this.#withErrors(async () => {
       const path = join(this.#folder, name);
       await rm(path, { force: true });
       // Also deletes folders that have become empty.
@@ -128,7 +129,7 @@ class FolderPlace implements Place {
     await this.remove(name);
   }
 
-  async #trying<T>(work: () => Promise<T>): Promise<T> {
+  async #withErrors<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
@@ -140,7 +141,7 @@ class FolderPlace implements Place {
   }
 }
 
-const missing = (error: unknown): undefined => {
+const toUndefinedIfMissing = (error: unknown): undefined => {
   if ((error as { code?: unknown }).code !== "ENOENT") throw error;
 };
 
@@ -151,9 +152,9 @@ const flush = async (folder: string): Promise<void> => {
 
 type BucketSettings = ConstructorParameters<typeof Bucket>[0];
 
-class BucketPlace implements Place {
+class BucketStorage implements BackupStorage {
   readonly url: string;
-  readonly restic: Place["restic"];
+  readonly restic: BackupStorage["restic"];
   readonly #bucket: Bucket;
   readonly #prefix: string;
 
@@ -170,33 +171,33 @@ class BucketPlace implements Place {
   }
 
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    return named(this.#bucket.putBytes(this.#prefix + name, bytes));
+    return withSettingNames(this.#bucket.putBytes(this.#prefix + name, bytes));
   }
 
   get(name: string, max: number): Promise<Uint8Array | undefined> {
-    return named(this.#bucket.getBytes(this.#prefix + name, max));
+    return withSettingNames(this.#bucket.getBytes(this.#prefix + name, max));
   }
 
-  async *list(folder: string): AsyncGenerator<PlacedObject> {
+  async *list(folder: string): AsyncGenerator<StoredObject> {
     const objects = this.#bucket.list(this.#prefix + folder);
     for (;;) {
-      const next = await named(objects.next());
+      const next = await withSettingNames(objects.next());
       if (next.done) return;
       yield { name: next.value.name.slice(this.#prefix.length), modified_at: next.value.modified_at };
     }
   }
 
   remove(name: string): Promise<void> {
-    return named(this.#bucket.remove(this.#prefix + name));
+    return withSettingNames(this.#bucket.remove(this.#prefix + name));
   }
 
   check(): Promise<void> {
-    return named(this.#bucket.check());
+    return withSettingNames(this.#bucket.check());
   }
 }
 
 /** Returns the storage's own error, with the names of its settings. */
-const named = async <T>(work: Promise<T>): Promise<T> => {
+const withSettingNames = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work;
   } catch (error) {

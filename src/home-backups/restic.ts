@@ -1,12 +1,12 @@
 // Backups with restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets are passed to restic only
 // through its environment.
 
-import { drain, feed } from "#base/system/child-streams.ts";
+import { drain, writeToChild } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
-import type { Place } from "./place.ts";
+import type { BackupStorage } from "./place.ts";
 
 /** The version in Debian 12. */
-const OLDEST = [0, 14] as const;
+const MIN_VERSION = [0, 14] as const;
 const FILE = "home.tar";
 const MAX_WORDS = 64 * 1024;
 
@@ -20,19 +20,19 @@ export const checkRestic = async (program: string): Promise<string> => {
   const [, version = ""] = /^restic (\d+\.\d+\.\d+)/.exec(words) ?? [];
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (version === "") throw new HomeBackupError(`${program} does not say that it is restic.`);
-  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-    throw new HomeBackupError(`restic ${version} is too old. Install version ${OLDEST.join(".")} or newer.`);
+  if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
+    throw new HomeBackupError(`restic ${version} is too old. Install version ${MIN_VERSION.join(".")} or newer.`);
   }
   return version;
 };
 
 export class Restic {
   readonly #program: string;
-  readonly #place: Place;
+  readonly #place: BackupStorage;
   readonly #password: string;
   readonly #path: string;
 
-  constructor(program: string, place: Place, password: string, path: string) {
+  constructor(program: string, place: BackupStorage, password: string, path: string) {
     this.#program = program;
     this.#place = place;
     this.#password = password;
@@ -51,8 +51,8 @@ export class Restic {
     const child = this.#spawn(workspace_id, ["backup", "--json", "--quiet", ...stdin], signal);
     const output = readEnd(child.stdout);
     const words = readEnd(child.stderr);
-    await feed(child, stream);
-    await this.#ended(child, words, signal);
+    await writeToChild(child, stream);
+    await this.#waitForExit(child, words, signal);
     for (const line of (await output).split("\n")) {
       if (!line.includes('"summary"')) continue;
       const { snapshot_id, data_added } = JSON.parse(line) as { snapshot_id: string; data_added: number };
@@ -66,7 +66,7 @@ export class Restic {
     const child = this.#spawn(workspace_id, ["dump", "--no-lock", restic_snapshot, FILE], signal);
     const words = readEnd(child.stderr);
     yield* drain(child);
-    await this.#ended(child, words, signal, { isDamage: true });
+    await this.#waitForExit(child, words, signal, { isDamage: true });
   }
 
   /** Deletes the snapshots that are not listed, and data that no snapshot uses. */
@@ -97,11 +97,11 @@ export class Restic {
     const child = this.#spawn(workspace_id, argv, signal);
     child.stdin.end();
     const [output, words] = [new Response(child.stdout).text(), readEnd(child.stderr)];
-    await this.#ended(child, words, signal);
+    await this.#waitForExit(child, words, signal);
     return output;
   }
 
-  async #ended(
+  async #waitForExit(
     child: ReturnType<typeof spawn>,
     words: Promise<string>,
     signal: AbortSignal,
@@ -112,7 +112,7 @@ export class Restic {
     signal.throwIfAborted();
     if (code === 0) return;
     const isRefused = /wrong password|no key found/i.test(said);
-    const why = isRefused ? "the repository was encrypted with another recovery key" : lastLine(said);
+    const why = isRefused ? "the repository was encrypted with another recovery key" : getLastLine(said);
     throw new HomeBackupError(`restic failed: ${why || `exit status ${code}`}.`, {
       isDamage: isDamage && !isRefused && isBroken(said),
     });
@@ -165,4 +165,4 @@ const isBroken = (words: string): boolean =>
     words,
   );
 
-const lastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
+const getLastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

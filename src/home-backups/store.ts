@@ -20,7 +20,7 @@ import {
   removeManifest,
   writeManifest,
 } from "./manifest.ts";
-import { openPlace, type Place } from "./place.ts";
+import { type BackupStorage, openPlace } from "./place.ts";
 import { checkRestic, findRestic, Restic } from "./restic.ts";
 
 export type { Manifest };
@@ -46,7 +46,7 @@ type NewBackup = HomeFacts & {
 };
 
 export class HomeBackupStore {
-  readonly place: Place;
+  readonly place: BackupStorage;
   readonly #clock: Clock;
   readonly #keys: Promise<Keys>;
   readonly #engine: Config["home_backup_engine"];
@@ -54,7 +54,7 @@ export class HomeBackupStore {
   readonly #path: string;
   readonly #bytesPerMs: number;
 
-  private constructor(place: Place, recovery_key: string, { config, clock, path = "" }: StoreDeps) {
+  private constructor(place: BackupStorage, recovery_key: string, { config, clock, path = "" }: StoreDeps) {
     this.place = place;
     this.#clock = clock;
     this.#keys = deriveKeys(recovery_key);
@@ -72,7 +72,7 @@ export class HomeBackupStore {
   }
 
   /** Returns the engine of the next backup. Throws HomeBackupError if the configured one is not available. */
-  async engine(): Promise<HomeBackupEngine> {
+  async chooseEngine(): Promise<HomeBackupEngine> {
     if (this.#engine === "archive") return "archive";
     if (this.#restic !== undefined) {
       await checkRestic(this.#restic);
@@ -85,20 +85,20 @@ export class HomeBackupStore {
   /** Stores a backup that builds on `base`, the previous one. It exists completely when this resolves. */
   async write({ stream, ...facts }: NewBackup, base: string | undefined, signal: AbortSignal): Promise<Manifest> {
     const keys = await this.#keys;
-    const engine = await this.engine();
+    const engine = await this.chooseEngine();
     const { workspace_id, id } = facts;
-    const passed = this.#measured(stream, signal);
+    const passed = this.#measure(stream, signal);
     const stored =
       engine === "restic"
         ? await (await this.#openRestic()).write(workspace_id, id, passed.stream, signal)
         : await new Archives(this.place, keys).write(
             workspace_id,
             passed.stream,
-            await this.#chunksOf(workspace_id, base),
+            await this.#loadChunks(workspace_id, base),
           );
     failpoint("home_backup_stored");
     const manifest: Manifest = Object.assign({}, facts, stored, {
-      engine,
+      engine: engine,
       bytes: passed.bytes(),
       sha256: passed.sha256(),
     });
@@ -122,7 +122,7 @@ export class HomeBackupStore {
       restic_snapshot !== undefined
         ? (await this.#openRestic()).read(workspace_id, restic_snapshot, signal)
         : new Archives(this.place, await this.#keys).read(workspace_id, chunks ?? []);
-    const passed = this.#measured(stream, signal);
+    const passed = this.#measure(stream, signal);
     yield* passed.stream;
     if (passed.bytes() !== bytes || passed.sha256() !== sha256) {
       throw new HomeBackupError("The stored files don't match the backup's checksum.", {
@@ -172,7 +172,7 @@ export class HomeBackupStore {
     return found.sort((a, b) => b.created_at - a.created_at);
   }
 
-  async #chunksOf(workspace_id: string, base: string | undefined): Promise<readonly string[]> {
+  async #loadChunks(workspace_id: string, base: string | undefined): Promise<readonly string[]> {
     const found = base === undefined ? undefined : await readManifest(this.place, await this.#keys, workspace_id, base);
     return found?.chunks ?? [];
   }
@@ -187,16 +187,16 @@ export class HomeBackupStore {
   }
 
   /** Returns the same stream, limited to the configured rate and counted. */
-  #measured(stream: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+  #measure(stream: AsyncIterable<Uint8Array>, signal: AbortSignal) {
     const seen = { hasher: new Bun.CryptoHasher("sha256"), bytes: 0 };
     return {
-      stream: this.#pass(stream, seen, signal),
+      stream: this.#limitAndCount(stream, seen, signal),
       bytes: () => seen.bytes,
       sha256: () => seen.hasher.digest("hex"),
     };
   }
 
-  async *#pass(
+  async *#limitAndCount(
     stream: AsyncIterable<Uint8Array>,
     seen: { readonly hasher: Bun.CryptoHasher; bytes: number },
     signal: AbortSignal,

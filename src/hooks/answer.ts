@@ -1,16 +1,23 @@
 // Reads a consumer's answer: strictly, because what is misread here would be allowed. Pure. Throws `AnswerProblem`; nothing is ever cut to
 // fit or left out.
 import { JsonProblem, parseJson } from "#base/json/read.ts";
-import { AnswerProblem, CAPS, type HookAnswer, type HookEvent, NOTHING, type Permission } from "./protocol.ts";
-import { repeatedKey } from "./strict-json.ts";
+import {
+  AnswerProblem,
+  type HookAnswer,
+  type HookEvent,
+  MAX_BYTES_BY_MEMBER,
+  NO_DECISION,
+  type Permission,
+} from "./protocol.ts";
+import { findRepeatedKey } from "./strict-json.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** Parses the response. An empty body or object has no effect. */
 export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => {
-  if (bytes.length === 0) return NOTHING;
-  const members = objectIn(bytes);
-  only(members, ["permission", "model_context", "user_message"], "the answer");
+  if (bytes.length === 0) return NO_DECISION;
+  const members = parseObject(bytes);
+  requireOnly(members, ["permission", "model_context", "user_message"], "the answer");
   return {
     ...("permission" in members ? { permission: parsePermission(event, members.permission) } : {}),
     ...("model_context" in members ? { model_context: readText(members, "model_context") } : {}),
@@ -18,11 +25,11 @@ export const parseAnswer = (event: HookEvent, bytes: Uint8Array): HookAnswer => 
   };
 };
 
-const objectIn = (bytes: Uint8Array): Members => {
+const parseObject = (bytes: Uint8Array): Members => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const value = parseJson(text);
-    const twice = repeatedKey(text);
+    const twice = findRepeatedKey(text);
     if (twice !== undefined) throw new AnswerProblem("an object has a key twice");
     if (isObject(value)) return value;
   } catch (error) {
@@ -38,7 +45,7 @@ const parsePermission = (event: HookEvent, value: unknown): Permission => {
     throw new AnswerProblem("there is nothing to permit on this event");
   }
   if (!isObject(value)) throw new AnswerProblem("permission is not an object");
-  only(value, ["decision", "reason", "input_override"], "permission");
+  requireOnly(value, ["decision", "reason", "input_override"], "permission");
   const reason = "reason" in value ? { reason: readText(value, "reason") } : {};
   const hasOverride = "input_override" in value;
   if (value.decision === "deny") {
@@ -52,11 +59,11 @@ const parsePermission = (event: HookEvent, value: unknown): Permission => {
 
 const parseOverride = (event: HookEvent, { input_override: value }: Members): Readonly<Record<string, unknown>> => {
   if (!isObject(value)) throw new AnswerProblem("input_override is not an object");
-  if (Buffer.byteLength(JSON.stringify(value)) > CAPS.input_override) {
+  if (Buffer.byteLength(JSON.stringify(value)) > MAX_BYTES_BY_MEMBER.input_override) {
     throw new AnswerProblem("input_override is too long");
   }
   if (event === "pre_tool_use") return value;
-  only(value, ["prompt"], "input_override");
+  requireOnly(value, ["prompt"], "input_override");
   const { prompt } = value as { prompt?: unknown };
   if (typeof prompt !== "string" || prompt.trim() === "") throw new AnswerProblem("input_override has no prompt");
   return value;
@@ -65,11 +72,11 @@ const parseOverride = (event: HookEvent, { input_override: value }: Members): Re
 const readText = (members: Members, name: "reason" | "model_context" | "user_message"): string => {
   const value = members[name];
   if (typeof value !== "string") throw new AnswerProblem(`${name} is not a string`);
-  if (Buffer.byteLength(value) > CAPS[name]) throw new AnswerProblem(`${name} is too long`);
+  if (Buffer.byteLength(value) > MAX_BYTES_BY_MEMBER[name]) throw new AnswerProblem(`${name} is too long`);
   return value;
 };
 
-const only = (members: Members, allowed: readonly string[], what: string): void => {
+const requireOnly = (members: Members, allowed: readonly string[], what: string): void => {
   if (!Object.keys(members).every((name) => allowed.includes(name))) {
     throw new AnswerProblem(`${what} has an unknown member`);
   }

@@ -46,16 +46,16 @@ export const encodeBody = ({ event, meta, data, tool_input }: HookRequest, dispa
   return new TextEncoder().encode(text);
 };
 
-type Sent = { readonly request: HookRequest; readonly dispatch_id: string; readonly body: Uint8Array };
+type SentRequest = { readonly request: HookRequest; readonly dispatch_id: string; readonly body: Uint8Array };
 
 /** Throws `ExchangeError`, or the reason of `signal`. `issuer` is the deployment's ID. */
-export const exchange = async (
+export const sendHookRequest = async (
   { clock, consumer, issuer }: { readonly clock: Clock; readonly consumer: Consumer; readonly issuer: string },
-  { request: { event, meta, accepts = () => true }, dispatch_id, body }: Sent,
+  { request: { event, meta, accepts = () => true }, dispatch_id, body }: SentRequest,
   signal?: AbortSignal,
 ): Promise<Exchange> => {
   markSideEffect();
-  const { checkSignature, signed } = await import("./sign.ts");
+  const { checkSignature, signRequest: signed } = await import("./sign.ts");
   const { url, secrets, timeout_ms } = consumer;
   const dispatch: Dispatch = { dispatch_id, event, subject: `slipway:chat:${meta.chat_id}`, audience: url };
   const token = await signed(secrets[0] ?? "", dispatch, { issuer, body, now: clock.now() });
@@ -71,7 +71,7 @@ export const exchange = async (
   const timer = clock.after(timeout_ms, () => late.abort());
   const ends = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
   try {
-    const response = await connected(url, { method: "POST", headers, body, redirect: "manual", signal: ends }, ends);
+    const response = await connect(url, { method: "POST", headers, body, redirect: "manual", signal: ends }, ends);
     const bytes = await readBytes(response);
     if (!response.ok) throw new ExchangeError("http_error", `the consumer answered ${response.status}`);
     const proof = { issuer, body: bytes, now: clock.now() };
@@ -94,7 +94,7 @@ export const exchange = async (
 };
 
 /** Returns the response's head. Retries if the connection fails earlier. */
-const connected = async (url: string, init: RequestInit, ends: AbortSignal): Promise<Response> => {
+const connect = async (url: string, init: RequestInit, ends: AbortSignal): Promise<Response> => {
   // The signature covers the bytes as received, so a compressed response must not be decompressed. Bun's types lack this option.
   const raw = { ...init, decompress: false } as RequestInit;
   try {

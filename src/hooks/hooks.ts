@@ -3,9 +3,9 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { type Consumer, ExchangeError, encodeBody, exchange } from "./exchange.ts";
-import { merged, replaced } from "./merge.ts";
-import { type PlaceLimits, Places, type Pool } from "./places.ts";
+import { type Consumer, ExchangeError, encodeBody, sendHookRequest } from "./exchange.ts";
+import { applyOverride, mergeAnswers } from "./merge.ts";
+import { type Pool, type SlotLimits, Slots } from "./places.ts";
 import {
   type FailureClass,
   type HookAnswer,
@@ -13,7 +13,7 @@ import {
   type HookEvent,
   HookFailure,
   type HookRequest,
-  NOTHING,
+  NO_DECISION,
   toDecision,
 } from "./protocol.ts";
 
@@ -53,14 +53,14 @@ export type HooksDeps = {
   /** Resolves when it is on disk. */
   readonly record: (entry: DispatchRecord) => Promise<void>;
   readonly recordsContents: boolean;
-  readonly places?: PlaceLimits;
+  readonly places?: SlotLimits;
   /** Hooks that workspaces declare; undefined unless an administrator allows them. */
-  readonly workspaces?: AsksWorkspace | undefined;
+  readonly workspaces?: WorkspaceHooks | undefined;
 };
 
 /** Returns the decisions of the hooks in the chat's workspace. `keep` writes the ledger. */
-export interface AsksWorkspace {
-  ask(
+export interface WorkspaceHooks {
+  decide(
     request: HookRequest,
     keep: (entry: DispatchRecord) => Promise<void>,
     signal: AbortSignal | undefined,
@@ -69,14 +69,14 @@ export interface AsksWorkspace {
 
 export class Hooks {
   readonly #deps: HooksDeps;
-  readonly #places: Places;
+  readonly #places: Slots;
   readonly #open = new Set<Promise<unknown>>();
   /** Number of dispatches since the start, by `event result`. */
   readonly counts = new Map<string, number>();
 
   constructor(deps: HooksDeps) {
     this.#deps = deps;
-    this.#places = new Places(deps.clock, deps.places);
+    this.#places = new Slots(deps.clock, deps.places);
   }
 
   get mode(): HookMode {
@@ -103,24 +103,24 @@ export class Hooks {
    * only observes is ignored. Throws `HookFailure` if there is no valid response, and the reason of `signal` once the caller has stopped
    * waiting. A retry is a new dispatch.
    */
-  async ask(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
+  async decide(request: HookRequest, signal?: AbortSignal): Promise<HookAnswer> {
     const { workspaces } = this.#deps;
     const first = workspaces
-      ? await this.#counted(workspaces.ask(request, (entry) => this.keep(entry), signal))
-      : NOTHING;
+      ? await this.#track(workspaces.decide(request, (entry) => this.record(entry), signal))
+      : NO_DECISION;
     if (first.permission?.decision === "deny") return first;
-    return merged(first, await this.#askConsumer(replaced(request, first), signal));
+    return mergeAnswers(first, await this.#askConsumer(applyOverride(request, first), signal));
   }
 
   async #askConsumer(request: HookRequest, signal: AbortSignal | undefined): Promise<HookAnswer> {
-    if (this.mode === "off") return NOTHING;
-    const dispatch = this.#counted(this.#dispatch(request, signal));
+    if (this.mode === "off") return NO_DECISION;
+    const dispatch = this.#track(this.#dispatch(request, signal));
     if (this.mode === "enforce") return dispatch;
     dispatch.catch(() => {});
-    return NOTHING;
+    return NO_DECISION;
   }
 
-  #counted<T>(dispatch: Promise<T>): Promise<T> {
+  #track<T>(dispatch: Promise<T>): Promise<T> {
     this.#open.add(dispatch);
     const done = () => this.#open.delete(dispatch);
     dispatch.then(done, done);
@@ -128,12 +128,12 @@ export class Hooks {
   }
 
   /** Resolves when all running dispatches have ended, which takes no longer than the timeout of one. */
-  async settled(): Promise<void> {
+  async drain(): Promise<void> {
     await Promise.allSettled(this.#open);
   }
 
   /** Records a decision that was made elsewhere. Throws `HookFailure` if it cannot be stored. */
-  async keep(entry: DispatchRecord): Promise<void> {
+  async record(entry: DispatchRecord): Promise<void> {
     const { event, result, id } = entry;
     const key = `${event} ${result}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
@@ -153,7 +153,7 @@ export class Hooks {
     const begun = clock.monotonic();
     const body = encodeBody(request, dispatch_id);
     const end = (result: DispatchRecord["result"], answer: Uint8Array | null): Promise<void> =>
-      this.keep({
+      this.record({
         id: dispatch_id,
         event,
         chat_id: meta.chat_id,
@@ -186,14 +186,14 @@ export class Hooks {
     }
   }
 
-  async #exchange(sent: Parameters<typeof exchange>[1], signal?: AbortSignal) {
+  async #exchange(sent: Parameters<typeof sendHookRequest>[1], signal?: AbortSignal) {
     const { clock, consumer, issuer } = this.#deps;
     if (!consumer) throw new ExchangeError("connection_failed", "no consumer is configured");
     const pool: Pool = sent.request.event === "user_prompt_submit" ? "prompt" : "turn";
-    const free = await this.#places.take(pool);
+    const free = await this.#places.acquire(pool);
     if (!free) throw new ExchangeError("over_capacity", "too many dispatches at once");
     try {
-      return await exchange({ clock, consumer, issuer: await issuer() }, sent, signal);
+      return await sendHookRequest({ clock, consumer, issuer: await issuer() }, sent, signal);
     } finally {
       free();
     }
@@ -201,9 +201,9 @@ export class Hooks {
 }
 
 /** Maximum size of a request or response in the ledger. */
-const KEPT_BYTES = 65_536;
+const MAX_RECORDED_BYTES = 65_536;
 
 const decodeText = (bytes: Uint8Array): string => {
-  const text = new TextDecoder().decode(bytes.subarray(0, KEPT_BYTES));
-  return bytes.length > KEPT_BYTES ? `${text}… (${bytes.length} bytes)` : text;
+  const text = new TextDecoder().decode(bytes.subarray(0, MAX_RECORDED_BYTES));
+  return bytes.length > MAX_RECORDED_BYTES ? `${text}… (${bytes.length} bytes)` : text;
 };

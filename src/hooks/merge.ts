@@ -2,7 +2,7 @@
 import type { HookAnswer, HookRequest } from "./protocol.ts";
 
 /** Returns the request with the input from a response. */
-export const replaced = (request: HookRequest, { permission }: HookAnswer): HookRequest => {
+export const applyOverride = (request: HookRequest, { permission }: HookAnswer): HookRequest => {
   const override = permission?.decision === "allow" ? permission.input_override : undefined;
   if (!override) return request;
   if (request.event === "pre_tool_use") return { ...request, tool_input: JSON.stringify(override) };
@@ -13,12 +13,12 @@ export const replaced = (request: HookRequest, { permission }: HookAnswer): Hook
 };
 
 /** Combines two responses. The later permission wins if there is one; texts are joined in order. */
-export const merged = (first: HookAnswer, then: HookAnswer): HookAnswer => {
+export const mergeAnswers = (first: HookAnswer, then: HookAnswer): HookAnswer => {
   const permission =
-    then.permission && changes(then.permission) ? then.permission : (first.permission ?? then.permission);
+    then.permission && hasChanges(then.permission) ? then.permission : (first.permission ?? then.permission);
   const denial = then.denial ?? first.denial;
-  const model_context = joined(first.model_context, then.model_context);
-  const user_message = joined(first.user_message, then.user_message);
+  const model_context = joinTexts(first.model_context, then.model_context);
+  const user_message = joinTexts(first.user_message, then.user_message);
   return {
     ...(permission ? { permission } : {}),
     ...(denial === undefined ? {} : { denial }),
@@ -27,10 +27,10 @@ export const merged = (first: HookAnswer, then: HookAnswer): HookAnswer => {
   };
 };
 
-const changes = (permission: NonNullable<HookAnswer["permission"]>): boolean =>
+const hasChanges = (permission: NonNullable<HookAnswer["permission"]>): boolean =>
   permission.decision === "deny" || permission.input_override !== undefined;
 
-const joined = (...words: readonly (string | undefined)[]): string | undefined => {
+const joinTexts = (...words: readonly (string | undefined)[]): string | undefined => {
   const said = words.filter((one) => one !== undefined && one !== "");
   return said.length === 0 ? undefined : said.join("\n\n");
 };

@@ -3,34 +3,34 @@
 import type { Clock } from "#base/clock.ts";
 
 export type Pool = "prompt" | "turn";
-export type PlaceLimits = { readonly all: number; readonly prompts: number; readonly wait_ms: number };
+export type SlotLimits = { readonly all: number; readonly prompts: number; readonly wait_ms: number };
 
 /** Maximum number of concurrent dispatches, and the wait for a slot (facts/agents A33). */
-export const PLACES: PlaceLimits = { all: 256, prompts: 192, wait_ms: 250 };
+export const DEFAULT_LIMITS: SlotLimits = { all: 256, prompts: 192, wait_ms: 250 };
 
-type Waiter = { readonly pool: Pool; readonly take: () => void };
+type Waiter = { readonly pool: Pool; readonly acquire: () => void };
 
-export class Places {
+export class Slots {
   readonly #clock: Clock;
-  readonly #limits: PlaceLimits;
-  readonly #taken: Record<Pool, number> = { prompt: 0, turn: 0 };
+  readonly #limits: SlotLimits;
+  readonly #used: Record<Pool, number> = { prompt: 0, turn: 0 };
   readonly #waiters = new Set<Waiter>();
 
-  constructor(clock: Clock, limits: PlaceLimits = PLACES) {
+  constructor(clock: Clock, limits: SlotLimits = DEFAULT_LIMITS) {
     this.#clock = clock;
     this.#limits = limits;
   }
 
   /** Returns a function that releases the slot; undefined if none became free in time. */
-  take(pool: Pool): Promise<(() => void) | undefined> {
-    if (this.#isFree(pool)) return Promise.resolve(this.#taker(pool));
+  acquire(pool: Pool): Promise<(() => void) | undefined> {
+    if (this.#isFree(pool)) return Promise.resolve(this.#reserve(pool));
     return new Promise((resolve) => {
       const waiter: Waiter = {
         pool,
-        take: () => {
+        acquire: () => {
           this.#waiters.delete(waiter);
           timer.cancel();
-          resolve(this.#taker(pool));
+          resolve(this.#reserve(pool));
         },
       };
       const timer = this.#clock.after(this.#limits.wait_ms, () => {
@@ -42,21 +42,21 @@ export class Places {
   }
 
   get size(): number {
-    return this.#taken.prompt + this.#taken.turn;
+    return this.#used.prompt + this.#used.turn;
   }
 
   #isFree(pool: Pool): boolean {
-    return this.size < this.#limits.all && (pool === "turn" || this.#taken.prompt < this.#limits.prompts);
+    return this.size < this.#limits.all && (pool === "turn" || this.#used.prompt < this.#limits.prompts);
   }
 
-  #taker(pool: Pool): () => void {
-    this.#taken[pool] += 1;
+  #reserve(pool: Pool): () => void {
+    this.#used[pool] += 1;
     let isTaken = true;
     return () => {
       if (!isTaken) return;
       isTaken = false;
-      this.#taken[pool] -= 1;
-      for (const waiter of [...this.#waiters]) if (this.#isFree(waiter.pool)) waiter.take();
+      this.#used[pool] -= 1;
+      for (const waiter of [...this.#waiters]) if (this.#isFree(waiter.pool)) waiter.acquire();
     };
   }
 }

@@ -14,7 +14,12 @@ export const SIGNATURE_HEADER = "service-hook-signature";
 export const EVENT_HEADER = "service-hook-event";
 
 /** Maximum sizes of response members in UTF-8 bytes. Longer ones are rejected, never truncated. */
-export const CAPS = { reason: 4_096, input_override: 262_144, model_context: 16_384, user_message: 16_384 } as const;
+export const MAX_BYTES_BY_MEMBER = {
+  reason: 4_096,
+  input_override: 262_144,
+  model_context: 16_384,
+  user_message: 16_384,
+} as const;
 
 /** The reasons why a dispatch failed. */
 export const FAILURES = [
@@ -78,7 +83,7 @@ export type HookAnswer = {
   readonly denial?: string;
 };
 
-export const NOTHING: HookAnswer = {};
+export const NO_DECISION: HookAnswer = {};
 
 /** A failed dispatch. Contains nothing of the consumer's address or response. */
 export class HookFailure extends Error {

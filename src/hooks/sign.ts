@@ -15,12 +15,12 @@ export type Dispatch = {
 
 /** Validity of a token in seconds, and the tolerance for clock differences. */
 const LIFETIME_S = 120;
-const BACKDATED_S = 30;
+const BACKDATE_S = 30;
 
 const toKey = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 
 /** `issuer` identifies the signer; `now` in milliseconds since 1970. */
-export const signed = (
+export const signRequest = (
   secret: string,
   { dispatch_id, event, subject, audience }: Dispatch,
   { issuer, body, now }: { readonly issuer: string; readonly body: Uint8Array; readonly now: number },
@@ -33,7 +33,7 @@ export const signed = (
     .setAudience(audience)
     .setJti(dispatch_id)
     .setIssuedAt(iat)
-    .setNotBefore(iat - BACKDATED_S)
+    .setNotBefore(iat - BACKDATE_S)
     .setExpirationTime(iat + LIFETIME_S)
     .sign(toKey(secret));
 };
@@ -55,7 +55,7 @@ export const checkSignature = async (
     typeof iss === "string" &&
     iss !== "" &&
     iss !== issuer &&
-    (iat ?? Number.POSITIVE_INFINITY) <= now / 1000 + BACKDATED_S &&
+    (iat ?? Number.POSITIVE_INFINITY) <= now / 1000 + BACKDATE_S &&
     claims.body_sha256 === sha256(body);
   if (!ok) throw new AnswerProblem("the signature is for something else");
 };

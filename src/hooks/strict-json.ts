@@ -2,7 +2,7 @@
 // policy could see one path while another is opened. Pure.
 
 /** Returns the first duplicate key of any object in the JSON text; undefined if none exists. The text must be valid JSON. */
-export const repeatedKey = (text: string): string | undefined => {
+export const findRepeatedKey = (text: string): string | undefined => {
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const letter = text[at];
@@ -10,7 +10,7 @@ export const repeatedKey = (text: string): string | undefined => {
     else if (letter === "[") open.push(undefined);
     else if (letter === "}" || letter === "]") open.pop();
     else if (letter === '"') {
-      const end = endOfString(text, at);
+      const end = findStringEnd(text, at);
       const keys = open.at(-1);
       if (keys && isKey(text, end)) {
         const key = JSON.parse(text.slice(at, end)) as string;
@@ -24,7 +24,7 @@ export const repeatedKey = (text: string): string | undefined => {
 };
 
 /** Returns the position after the closing quote of the string at `from`. */
-const endOfString = (text: string, from: number): number => {
+const findStringEnd = (text: string, from: number): number => {
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
   return at + 1;
@@ -43,16 +43,16 @@ type Schema = {
 };
 
 /** Returns a key that differs from one in the schema only in letter case; undefined if none exists. */
-export const miscasedKey = (schema: unknown, value: unknown): string | undefined => {
+export const findMiscasedKey = (schema: unknown, value: unknown): string | undefined => {
   if (typeof schema !== "object" || schema === null || typeof value !== "object" || value === null) return undefined;
   const { properties = {}, items, anyOf = [] } = schema as Schema;
-  if (Array.isArray(value)) return findFirst(value.map((one) => () => miscasedKey(items, one)));
+  if (Array.isArray(value)) return findFirst(value.map((one) => () => findMiscasedKey(items, one)));
   const known = new Map(Object.keys(properties).map((name) => [name.toLowerCase(), name]));
   const keys = Object.keys(value);
   const wrong = keys.find((key) => (known.get(key.toLowerCase()) ?? key) !== key);
   if (wrong !== undefined) return wrong;
-  const inner = keys.map((key) => () => miscasedKey(properties[key], (value as Record<string, unknown>)[key]));
-  return findFirst([...inner, ...anyOf.map((one) => () => miscasedKey(one, value))]);
+  const inner = keys.map((key) => () => findMiscasedKey(properties[key], (value as Record<string, unknown>)[key]));
+  return findFirst([...inner, ...anyOf.map((one) => () => findMiscasedKey(one, value))]);
 };
 
 const findFirst = (all: readonly (() => string | undefined)[]): string | undefined => {

@@ -3,7 +3,7 @@
 
 import { verify } from "node:crypto";
 import { parseJson } from "#base/json/read.ts";
-import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
+import { decodeBase64, getText, IdentityError, type IdentityFiles, isTimely } from "./identity.ts";
 
 /** Returns the instance ID in the document. `now` is in milliseconds since 1970. Throws `IdentityError`. */
 export const verifyAwsIdentity = (
@@ -11,18 +11,18 @@ export const verifyAwsIdentity = (
   { document, signature }: { document: string; signature: string },
   now: number,
 ): string => {
-  const bytes = base64Of(signature);
+  const bytes = decodeBase64(signature);
   const signed = Buffer.from(document);
-  const trusted = files.regions.all().filter((certificate) => isTimely(certificate, now));
+  const trusted = files.regions.list().filter((certificate) => isTimely(certificate, now));
   if (trusted.length === 0) throw new IdentityError("this server trusts no certificate of that cloud");
   const isGood = trusted.some(
     ({ publicKey }) => publicKey.asymmetricKeyType === "rsa" && verify("RSA-SHA256", signed, publicKey, bytes),
   );
   if (!isGood) throw new IdentityError("no trusted certificate has signed the document");
-  return textIn(parsed(document), "instanceId");
+  return getText(parseDocument(document), "instanceId");
 };
 
-const parsed = (document: string): unknown => {
+const parseDocument = (document: string): unknown => {
   try {
     return parseJson(document);
   } catch {

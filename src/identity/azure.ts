@@ -5,9 +5,9 @@ import { X509Certificate } from "node:crypto";
 import { fromBER } from "asn1js";
 import { Certificate, ContentInfo, CryptoEngine, SignedData } from "pkijs";
 import { parseJson } from "#base/json/read.ts";
-import { base64Of, IdentityError, type IdentityFiles, isTimely, textIn } from "./identity.ts";
+import { decodeBase64, getText, IdentityError, type IdentityFiles, isTimely } from "./identity.ts";
 
-const NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
+const SIGNER_NAMES = ["metadata.azure.com", "metadata.azure.us", "metadata.azure.cn", "metadata.microsoftazure.de"];
 const COMMON_NAME = "2.5.4.3";
 const SIGNED_DATA = "1.2.840.113549.1.7.2";
 /** SHA-256, SHA-384, SHA-512. */
@@ -20,7 +20,7 @@ const engine = new CryptoEngine({ name: "platform", crypto: globalThis.crypto })
 
 /** Returns the virtual machine's ID in the message. `now` is in milliseconds since 1970. Throws `IdentityError`. */
 export const verifyAzureIdentity = async (files: IdentityFiles, signature: string, now: number): Promise<string> => {
-  const message = readMessage(base64Of(signature));
+  const message = readMessage(decodeBase64(signature));
   const content = message.encapContentInfo.eContent?.getValue();
   const [signer] = message.signerInfos;
   if (!content || !signer || message.signerInfos.length !== 1) {
@@ -32,14 +32,14 @@ export const verifyAzureIdentity = async (files: IdentityFiles, signature: strin
   const enclosed = (message.certificates ?? []).filter((one) => one instanceof Certificate).map(toNode);
   // A real message contains two or three; an untrusted one must not make the search long.
   if (enclosed.length > MAX_CERTIFICATES) throw new IdentityError("the message encloses too many certificates");
-  const roots = files.roots.all();
-  const others = [...enclosed, ...files.intermediates.all()];
-  if (!leadsToRoot(toNode(certificate), { roots, others }, now)) {
+  const roots = files.roots.list();
+  const others = [...enclosed, ...files.intermediates.list()];
+  if (!hasTrustedChain(toNode(certificate), { roots, others }, now)) {
     throw new IdentityError("the signer does not lead to a trusted root");
   }
-  const document = parsed(Buffer.from(content).toString("utf8"));
+  const document = parseDocument(Buffer.from(content).toString("utf8"));
   if (parseExpiry(document) < now) throw new IdentityError("the document is past its time");
-  return textIn(document, "vmId");
+  return getText(document, "vmId");
 };
 
 const readMessage = (bytes: Buffer): SignedData => {
@@ -70,13 +70,13 @@ const isCloud = ({ subject }: Certificate): boolean => {
   const [name, ...more] = subject.typesAndValues.filter(({ type }) => type === COMMON_NAME);
   if (!name || more.length > 0) return false;
   const text = String(name.value.valueBlock.value).toLowerCase();
-  return NAMES.some((one) => text === one || text.endsWith(`.${one}`));
+  return SIGNER_NAMES.some((one) => text === one || text.endsWith(`.${one}`));
 };
 
 const toNode = (certificate: Certificate): X509Certificate =>
   new X509Certificate(Buffer.from(certificate.toSchema(true).toBER()));
 
-const parsed = (text: string): unknown => {
+const parseDocument = (text: string): unknown => {
   try {
     return parseJson(text);
   } catch {
@@ -87,7 +87,7 @@ const parsed = (text: string): unknown => {
 /** Parses `timeStamp.expiresOn`, such as `11/28/26 06:30:37 -0000`, as milliseconds since 1970; Infinity if the document has none. */
 const parseExpiry = (document: unknown): number => {
   if (typeof document !== "object" || document === null || !("timeStamp" in document)) return Number.POSITIVE_INFINITY;
-  const text = textIn(document, "timeStamp", "expiresOn");
+  const text = getText(document, "timeStamp", "expiresOn");
   const match = /^(\d\d)\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/.exec(text);
   const [, month, day, year, time, hours, minutes] = match ?? [];
   const at = Date.parse(`20${year}-${month}-${day}T${time}${hours === "-00" ? "+00" : hours}:${minutes}`);
@@ -99,19 +99,19 @@ const parseExpiry = (document: unknown): number => {
 const MAX_CHAIN = 6;
 
 /** True if `leaf` is within its validity period and has a chain to one of the roots, through valid certificates that may sign others. */
-const leadsToRoot = (
+const hasTrustedChain = (
   leaf: X509Certificate,
   { roots, others }: { roots: readonly X509Certificate[]; others: readonly X509Certificate[] },
   now: number,
 ): boolean => {
   const seen = new Set<string>();
-  const climb = (certificate: X509Certificate, depth: number): boolean => {
+  const isTrusted = (certificate: X509Certificate, depth: number): boolean => {
     if (depth > MAX_CHAIN || seen.has(certificate.fingerprint256) || !isTimely(certificate, now)) return false;
     seen.add(certificate.fingerprint256);
     if (roots.some((root) => isTimely(root, now) && isSignedBy(certificate, root))) return true;
-    return others.some((other) => isSignedBy(certificate, other) && climb(other, depth + 1));
+    return others.some((other) => isSignedBy(certificate, other) && isTrusted(other, depth + 1));
   };
-  return climb(leaf, 0);
+  return isTrusted(leaf, 0);
 };
 
 const isSignedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>

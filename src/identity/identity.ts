@@ -12,7 +12,7 @@ export class IdentityError extends Error {
 }
 
 /** Files are reloaded after this, since clouds rotate their keys while a server runs. */
-const FRESH_MS = 60_000;
+const CACHE_TTL_MS = 60_000;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
@@ -26,11 +26,11 @@ export class IdentityFiles {
   readonly keySets: Folder<unknown>;
 
   constructor(directory: string | undefined, clock: Clock) {
-    const at = (folder: string) => (directory === undefined ? undefined : join(directory, folder));
-    this.regions = new Folder(at("a"), ".pem", certificatesIn, clock);
-    this.roots = new Folder(at("b/roots"), ".pem", certificatesIn, clock);
-    this.intermediates = new Folder(at("b/intermediates"), ".pem", certificatesIn, clock);
-    this.keySets = new Folder<unknown>(at("c"), ".json", (text) => [JSON.parse(text)], clock);
+    const toFolder = (folder: string) => (directory === undefined ? undefined : join(directory, folder));
+    this.regions = new Folder(toFolder("a"), ".pem", parseCertificates, clock);
+    this.roots = new Folder(toFolder("b/roots"), ".pem", parseCertificates, clock);
+    this.intermediates = new Folder(toFolder("b/intermediates"), ".pem", parseCertificates, clock);
+    this.keySets = new Folder<unknown>(toFolder("c"), ".json", (text) => [JSON.parse(text)], clock);
   }
 }
 
@@ -49,12 +49,12 @@ class Folder<T> {
     this.#clock = clock;
   }
 
-  all(): readonly T[] {
+  list(): readonly T[] {
     const now = this.#clock.monotonic();
     if (this.#known && this.#known.until > now) return this.#known.values;
-    const files = this.#path === undefined ? [] : filesIn(this.#path, this.#suffix);
+    const files = this.#path === undefined ? [] : listFiles(this.#path, this.#suffix);
     const values = files.flatMap((file) => this.#read(file));
-    this.#known = { until: now + FRESH_MS, values };
+    this.#known = { until: now + CACHE_TTL_MS, values };
     return values;
   }
 
@@ -68,10 +68,10 @@ class Folder<T> {
   }
 }
 
-const certificatesIn = (text: string): X509Certificate[] =>
+const parseCertificates = (text: string): X509Certificate[] =>
   (text.match(PEM) ?? []).map((block) => new X509Certificate(block));
 
-const filesIn = (folder: string, suffix: string): string[] => {
+const listFiles = (folder: string, suffix: string): string[] => {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(suffix));
     return names.sort().map((name) => join(folder, name));
@@ -86,7 +86,7 @@ export const isTimely = ({ validFrom, validTo }: X509Certificate, now: number): 
   Date.parse(validFrom) <= now && now <= Date.parse(validTo);
 
 /** Returns a text member of a parsed document. Throws `IdentityError` if it is missing. */
-export const textIn = (document: unknown, ...path: string[]): string => {
+export const getText = (document: unknown, ...path: string[]): string => {
   let value = document;
   for (const name of path) {
     value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
@@ -96,7 +96,7 @@ export const textIn = (document: unknown, ...path: string[]): string => {
 };
 
 /** Decodes strict base64; line breaks are allowed. Throws `IdentityError`. */
-export const base64Of = (text: string): Buffer => {
+export const decodeBase64 = (text: string): Buffer => {
   const plain = text.replace(/\s+/g, "");
   if (plain === "" || !/^[A-Za-z0-9+/]+={0,2}$/.test(plain)) throw new IdentityError("the signature is not base64");
   return Buffer.from(plain, "base64");

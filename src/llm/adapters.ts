@@ -9,7 +9,7 @@ import { normalizeChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
 
-type Input = {
+type AdapterInput = {
   /** Empty for the provider's default address. */
   readonly base_url: string;
   readonly key: string;
@@ -21,28 +21,28 @@ type Input = {
 };
 
 /** True for kinds that refuse every call without a key, so that none is made. A self-hosted server may need none. */
-export const needsKey = (kind: ProviderKind): boolean => kind !== "openai-compat" && kind !== "demo";
+export const requiresKey = (kind: ProviderKind): boolean => kind !== "openai-compat" && kind !== "demo";
 
 /** True for kinds without a default address. */
-export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
+export const requiresBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
 
 /** What a request may contain, and the bypass for text of its response, if any. */
-type Form = { readonly streamOptions: boolean; readonly bypass?: Bypass | undefined };
+type AdapterForm = { readonly streamOptions: boolean; readonly bypass?: Bypass | undefined };
 
 /** A provider's model, for one request. */
-export type Adapter = { readonly model: (form: Form) => LanguageModelV4 };
+export type Adapter = { readonly model: (form: AdapterForm) => LanguageModelV4 };
 
 /** Returns a bypass; undefined for kinds whose package reads everything. */
-export const bypassFor = (kind: ProviderKind): Bypass | undefined =>
+export const createBypass = (kind: ProviderKind): Bypass | undefined =>
   kind === "openai-compat" ? new Bypass() : undefined;
 
 /** Throws for `demo`, which has no adapter. */
-export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
+export const loadAdapter = async (kind: ProviderKind, input: AdapterInput): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = countedFetch(input.clock, input.fetch) as typeof globalThis.fetch;
-  const chatFetch = ({ streamOptions, bypass }: Form) => {
+  const createChatFetch = ({ streamOptions, bypass }: AdapterForm) => {
     const sound = normalizeChunks(input.fetch, bypass);
-    return (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;
+    return (streamOptions ? sound : omitStreamOptions(sound)) as typeof globalThis.fetch;
   };
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
@@ -54,7 +54,7 @@ export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Ada
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
       if (useResponses) return { model: () => createOpenAI(common).responses(model) };
-      return { model: (form) => createOpenAI({ ...common, fetch: chatFetch(form) }).chat(model) };
+      return { model: (form) => createOpenAI({ ...common, fetch: createChatFetch(form) }).chat(model) };
     }
     case "google": {
       const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
@@ -64,7 +64,7 @@ export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Ada
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const credentials = apiKey === "" ? {} : { apiKey };
       const of = { name: "openaiCompatible", baseURL: base_url, includeUsage: true, convertUsage, ...credentials };
-      return { model: (form) => createOpenAICompatible({ ...of, fetch: chatFetch(form) })(model) };
+      return { model: (form) => createOpenAICompatible({ ...of, fetch: createChatFetch(form) })(model) };
     }
     case "demo":
       throw new Error("the demo model is built in");
@@ -72,7 +72,7 @@ export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Ada
 };
 
 /** The packages always request usage at the end of a stream, which some servers refuse. */
-const withoutStreamOptions =
+const omitStreamOptions =
   (fetch: GuardedFetch): GuardedFetch =>
   (input, init) => {
     if (typeof init?.body !== "string") return fetch(input, init);

@@ -4,10 +4,10 @@ import { sha256 } from "#base/ids.ts";
 import { parseArguments } from "./arguments.ts";
 import { toFinish } from "./finish-reasons.ts";
 import { MAX_CALL_TOKENS, type ModelEvent, type ModelUsage, type ProviderMetadata } from "./model.ts";
-import { keptWith, shownResult } from "./provider-tools.ts";
+import { addStoredExecution, toReadableResult } from "./provider-tools.ts";
 import type { RequestTools } from "./request/tools.ts";
 
-type Of = {
+type AnswerContext = {
   readonly provider: string;
   readonly context_limit: number;
   /** The tools of the request: the model knows tools and arguments by other names. */
@@ -16,15 +16,15 @@ type Of = {
 
 /** Reads one response. Throws errors that the provider reports in it. */
 export class AnswerEvents {
-  readonly #of: Of;
+  readonly #context: AnswerContext;
   readonly #open = new Map<string, string>();
 
-  constructor(of: Of) {
-    this.#of = of;
+  constructor(of: AnswerContext) {
+    this.#context = of;
   }
 
   *read(part: LanguageModelV4StreamPart): Iterable<ModelEvent> {
-    const { provider, context_limit, tools } = this.#of;
+    const { provider, context_limit, tools } = this.#context;
     const metadata = toMetadata(part);
     switch (part.type) {
       case "text-delta":
@@ -42,14 +42,14 @@ export class AnswerEvents {
       case "reasoning-end":
         return yield { type: "reasoning", delta: "", ends: true, ...metadata };
       case "tool-input-start":
-        if (!part.providerExecuted) this.#open.set(part.id, tools.ownNameOf(part.toolName));
+        if (!part.providerExecuted) this.#open.set(part.id, tools.getOwnName(part.toolName));
         return;
       case "tool-input-delta":
         // Calls that the provider runs itself are shown when they are complete.
         if (!this.#open.has(part.id)) return;
         return yield {
           type: "tool_call_delta",
-          id: soundId(part.id),
+          id: normalizeId(part.id),
           name: this.#open.get(part.id) ?? "",
           delta: part.delta,
         };
@@ -57,9 +57,16 @@ export class AnswerEvents {
         return yield this.#toCall(part);
       case "tool-result": {
         const { toolName: name, result, isError: is_error = false } = part;
-        const id = soundId(part.toolCallId);
-        const kept = keptWith(metadata.metadata, { provider, result });
-        return yield { type: "tool_result", id, name, result: shownResult(result), is_error, metadata: kept };
+        const id = normalizeId(part.toolCallId);
+        const storedMetadata = addStoredExecution(metadata.metadata, { provider, result });
+        return yield {
+          type: "tool_result",
+          id,
+          name,
+          result: toReadableResult(result),
+          is_error,
+          metadata: storedMetadata,
+        };
       }
       case "source":
         if (part.sourceType === "url")
@@ -74,18 +81,25 @@ export class AnswerEvents {
   }
 
   #toCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ModelEvent {
-    const { provider, tools } = this.#of;
+    const { provider, tools } = this.#context;
     const { metadata } = toMetadata(part);
     const { toolName, input } = part;
-    const id = soundId(part.toolCallId);
-    const said = parseArguments(input);
+    const id = normalizeId(part.toolCallId);
+    const parsedArgs = parseArguments(input);
     if (part.providerExecuted) {
-      const kept = keptWith(metadata, { provider });
-      return { type: "tool_call", id, name: toolName, args: said, provider_executed: true, metadata: kept };
+      const storedMetadata = addStoredExecution(metadata, { provider });
+      return {
+        type: "tool_call",
+        id,
+        name: toolName,
+        args: parsedArgs,
+        provider_executed: true,
+        metadata: storedMetadata,
+      };
     }
-    const args = tools.ownArgsOf(toolName, said);
-    const call = { type: "tool_call", id, name: tools.ownNameOf(toolName), args } as const;
-    const own = args === said ? input : JSON.stringify(args);
+    const args = tools.toOwnArgs(toolName, parsedArgs);
+    const call = { type: "tool_call", id, name: tools.getOwnName(toolName), args } as const;
+    const own = args === parsedArgs ? input : JSON.stringify(args);
     return metadata ? { ...call, input: own, metadata } : { ...call, input: own };
   }
 }
@@ -95,7 +109,7 @@ const MAX_ID_LENGTH = 256;
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** Returns a valid ID for the call: one that is too long or contains control characters is replaced deterministically. */
-const soundId = (id: string): string =>
+const normalizeId = (id: string): string =>
   id.length > MAX_ID_LENGTH || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
 
 const toMetadata = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
@@ -107,7 +121,7 @@ type Usage = Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"];
 
 const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): ModelUsage => {
   const counted = {
-    input_tokens: uncached(inputTokens),
+    input_tokens: countUncached(inputTokens),
     output_tokens: outputTokens.total,
     reasoning_tokens: outputTokens.reasoning,
     total_tokens:
@@ -124,5 +138,5 @@ const toUsage = ({ inputTokens, outputTokens }: Usage, context_limit: number): M
 };
 
 /** Clients add the cached tokens themselves (facts/chats 5.6). */
-const uncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Usage["inputTokens"]) =>
+const countUncached = ({ total, noCache, cacheRead = 0, cacheWrite = 0 }: Usage["inputTokens"]) =>
   noCache ?? (total === undefined ? undefined : Math.max(0, total - cacheRead - cacheWrite));

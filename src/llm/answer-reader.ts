@@ -5,14 +5,14 @@ import type { Bypass } from "./bypass.ts";
 import type { ModelEvent } from "./model.ts";
 
 type Read = { readonly part: LanguageModelV4StreamPart | undefined } | { readonly error: unknown };
-type Words = { readonly words: readonly ModelEvent[] };
+type WordEvents = { readonly words: readonly ModelEvent[] };
 
 /** One instance per response. */
 export class AnswerReader {
   readonly #parts: { read(): Promise<{ readonly value?: LanguageModelV4StreamPart | undefined }> };
   readonly #bypass: Bypass | undefined;
   /** The package has been asked for its next part. */
-  #isAsked = false;
+  #isRequested = false;
   #read: Read | undefined;
 
   constructor(stream: ReadableStream<LanguageModelV4StreamPart>, bypass: Bypass | undefined) {
@@ -21,39 +21,39 @@ export class AnswerReader {
   }
 
   /** Throws the package's errors, and when no more data arrives. */
-  async next(): Promise<LanguageModelV4StreamPart | Words> {
+  async next(): Promise<LanguageModelV4StreamPart | WordEvents> {
     const bypass = this.#bypass;
     for (;;) {
       // Bypassed text was sent before anything that the package may have read by now.
-      const words = bypass?.drain() ?? [];
-      if (words.length > 0) return { words };
+      const textEvents = bypass?.drain() ?? [];
+      if (textEvents.length > 0) return { words: textEvents };
       const read = this.#read;
       if (read) {
         this.#read = undefined;
-        this.#isAsked = false;
-        return partIn(read);
+        this.#isRequested = false;
+        return requirePart(read);
       }
-      if (!this.#isAsked && !bypass?.isOpen) return partIn({ part: (await this.#parts.read()).value });
-      this.#ask();
-      await bypass?.news();
+      if (!this.#isRequested && !bypass?.isOpen) return requirePart({ part: (await this.#parts.read()).value });
+      this.#requestPart();
+      await bypass?.waitForEvents();
     }
   }
 
-  #ask(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    const done = (read: Read): void => {
+  #requestPart(): void {
+    if (this.#isRequested) return;
+    this.#isRequested = true;
+    const onRead = (read: Read): void => {
       this.#read = read;
       this.#bypass?.wake();
     };
     this.#parts.read().then(
-      ({ value }) => done({ part: value }),
-      (error: unknown) => done({ error }),
+      ({ value }) => onRead({ part: value }),
+      (error: unknown) => onRead({ error }),
     );
   }
 }
 
-const partIn = (read: Read): LanguageModelV4StreamPart => {
+const requirePart = (read: Read): LanguageModelV4StreamPart => {
   if ("error" in read) throw read.error;
   if (read.part === undefined) throw new Error("The stream ended early.");
   return read.part;

@@ -1,13 +1,20 @@
 // Normalizes the events of servers with Anthropic's protocol for its package: gateways and open models omit members and whole events (rule
 // MO-44). Used by adapters.ts.
 import type { GuardedFetch } from "./fetch.ts";
-import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
+import {
+  createNormalizingFetch,
+  isMembers,
+  type LineReader,
+  type Members,
+  parseMembers,
+  toEventStream,
+} from "./sound-stream.ts";
 
 /** Returns a fetch whose responses the package can read. */
 export const normalizeEvents = (fetch: GuardedFetch): GuardedFetch =>
-  soundFetch(fetch, {
+  createNormalizingFetch(fetch, {
     reader: () => new EventReader(),
-    streamOfWhole: (response) => asEventStream(response, toEvents),
+    toStream: (response) => toEventStream(response, toEvents),
   });
 
 /** Reads one stream, line by line. */
@@ -22,34 +29,34 @@ class EventReader implements LineReader {
 
   /** Returns the normalized line, preceded by events that the server omitted. */
   read(line: string): string {
-    const event = membersIn(line.slice("data:".length));
+    const event = parseMembers(line.slice("data:".length));
     if (event === undefined) return line;
-    return this.events(event)
+    return this.expandEvent(event)
       .map((one) => `data: ${JSON.stringify(one)}`)
       .join("\n\n");
   }
 
   /** Returns the event, preceded by the events that the server left out. */
-  events(event: Members): readonly Members[] {
+  expandEvent(event: Members): readonly Members[] {
     switch (event.type) {
       case "message_start":
-        return this.#hasBegun ? NOTHING : [this.#begin(isMembers(event.message) ? event.message : {})];
+        return this.#hasBegun ? PING_EVENTS : [this.#begin(isMembers(event.message) ? event.message : {})];
       case "content_block_start":
-        return [...this.#opening(), ...this.#start(event)];
+        return [...this.#openBlock(), ...this.#start(event)];
       case "content_block_delta":
-        return this.#delta(event);
+        return this.#toDelta(event);
       case "content_block_stop": {
         const [index = this.#last] = typeof event.index === "number" ? [event.index] : [];
-        return this.#open.delete(index) ? [{ ...event, index }] : NOTHING;
+        return this.#open.delete(index) ? [{ ...event, index }] : PING_EVENTS;
       }
       case "message_delta": {
         const delta = isMembers(event.delta) ? event.delta : {};
         this.#hasEnd ||= typeof delta.stop_reason === "string";
-        const sound = { ...event, delta, usage: soundUsage(event.usage, "output_tokens") };
-        return [...this.#opening(), ...this.#closing(), sound];
+        const sound = { ...event, delta, usage: normalizeUsage(event.usage, "output_tokens") };
+        return [...this.#openBlock(), ...this.#closeBlock(), sound];
       }
       case "message_stop":
-        return [...this.#opening(), ...this.#closing(), ...(this.#hasEnd ? [] : [this.#end()]), event];
+        return [...this.#openBlock(), ...this.#closeBlock(), ...(this.#hasEnd ? [] : [this.#end()]), event];
       default:
         return [event];
     }
@@ -58,14 +65,14 @@ class EventReader implements LineReader {
   #begin(message: Members): Members {
     this.#hasBegun = true;
     if (typeof message.id === "string") this.#id = message.id;
-    return { type: "message_start", message: { ...message, usage: soundUsage(message.usage, "input_tokens") } };
+    return { type: "message_start", message: { ...message, usage: normalizeUsage(message.usage, "input_tokens") } };
   }
 
-  #opening(): readonly Members[] {
+  #openBlock(): readonly Members[] {
     return this.#hasBegun ? [] : [this.#begin({})];
   }
 
-  #closing(): readonly Members[] {
+  #closeBlock(): readonly Members[] {
     const open = [...this.#open.keys()];
     this.#open.clear();
     return open.map((index) => ({ type: "content_block_stop", index }));
@@ -82,32 +89,32 @@ class EventReader implements LineReader {
     this.#next = Math.max(this.#next, index + 1);
     this.#open.set(index, String(block.type));
     this.#hasCalls ||= block.type === "tool_use";
-    return [...ended, { ...event, index, content_block: soundBlock(block, `${this.#id}_${index}`) }];
+    return [...ended, { ...event, index, content_block: normalizeBlock(block, `${this.#id}_${index}`) }];
   }
 
   /** A delta for a block that has not started opens one of its kind; arguments without a call are dropped. */
-  #delta(event: Members): readonly Members[] {
+  #toDelta(event: Members): readonly Members[] {
     const delta = isMembers(event.delta) ? event.delta : {};
     const piece = PIECES[String(delta.type)];
-    if (piece === undefined) return [...this.#opening(), event];
+    if (piece === undefined) return [...this.#openBlock(), event];
     const index = typeof event.index === "number" ? event.index : this.#last;
     const isOpen = this.#open.get(index)?.endsWith(piece.block) === true;
-    const said = { ...delta, [piece.member]: typeof delta[piece.member] === "string" ? delta[piece.member] : "" };
-    if (isOpen) return [{ ...event, index, delta: said }];
-    if (piece.block === "tool_use") return NOTHING;
+    const textBlock = { ...delta, [piece.member]: typeof delta[piece.member] === "string" ? delta[piece.member] : "" };
+    if (isOpen) return [{ ...event, index, delta: textBlock }];
+    if (piece.block === "tool_use") return PING_EVENTS;
     const content_block = { type: piece.block, [piece.member]: "" };
-    const begun = [...this.#opening(), ...this.#start({ type: "content_block_start", content_block })];
-    return [...begun, { ...event, index: this.#last, delta: said }];
+    const openedEvents = [...this.#openBlock(), ...this.#start({ type: "content_block_start", content_block })];
+    return [...openedEvents, { ...event, index: this.#last, delta: textBlock }];
   }
 
   #end(): Members {
     const stop_reason = this.#hasCalls ? "tool_use" : "end_turn";
-    return { type: "message_delta", delta: { stop_reason }, usage: soundUsage(undefined, "output_tokens") };
+    return { type: "message_delta", delta: { stop_reason }, usage: normalizeUsage(undefined, "output_tokens") };
   }
 }
 
 /** An event without effect. */
-const NOTHING: readonly Members[] = [{ type: "ping" }];
+const PING_EVENTS: readonly Members[] = [{ type: "ping" }];
 
 /** The kind of block that a delta belongs to, and the member that it extends. */
 const PIECES: Readonly<Record<string, { readonly block: string; readonly member: string }>> = {
@@ -117,7 +124,7 @@ const PIECES: Readonly<Record<string, { readonly block: string; readonly member:
 };
 
 /** Drops invalid counts; the one that the package requires defaults to 0. */
-const soundUsage = (usage: unknown, needed: string): Members => {
+const normalizeUsage = (usage: unknown, needed: string): Members => {
   const given = isMembers(usage) ? Object.entries(usage) : [];
   const counted = given.flatMap(([name, value]): [string, unknown][] => {
     if (!name.endsWith("_tokens")) return [[name, value]];
@@ -127,13 +134,13 @@ const soundUsage = (usage: unknown, needed: string): Members => {
   return { [needed]: 0, ...Object.fromEntries(counted) };
 };
 
-const soundBlock = (block: Members, id: string): Members => {
+const normalizeBlock = (block: Members, id: string): Members => {
   switch (block.type) {
     case "text":
     case "thinking":
       return { ...block, [block.type]: typeof block[block.type] === "string" ? block[block.type] : "" };
     case "tool_use": {
-      const input = typeof block.input === "string" ? membersIn(block.input) : block.input;
+      const input = typeof block.input === "string" ? parseMembers(block.input) : block.input;
       const own = typeof block.id === "string" && block.id !== "" ? block.id : id;
       return { ...block, id: own, input: isMembers(input) ? input : {} };
     }
@@ -167,6 +174,6 @@ const toEvents = (whole: Members): readonly Members[] | undefined => {
   const end = { type: "message_delta", delta: { stop_reason: stop_reason ?? "end_turn", stop_sequence }, usage };
   const reader = new EventReader();
   return [{ type: "message_start", message: { ...message, usage } }, ...blocks, end, { type: "message_stop" }].flatMap(
-    (event) => reader.events(event),
+    (event) => reader.expandEvent(event),
   );
 };

@@ -8,14 +8,14 @@ import { parseJson } from "#base/json/read.ts";
  */
 export const parseArguments = (text: string): unknown => {
   if (text.trim() === "") return {};
-  const once = parsed(text);
+  const once = tryParseJson(text);
   // Some models encode their JSON twice.
-  const inside = typeof once?.value === "string" ? parsed(once.value) : undefined;
-  const whole = typeof inside?.value === "object" && inside.value !== null ? inside : once;
-  return whole === undefined ? { input: text } : whole.value;
+  const nested = typeof once?.value === "string" ? tryParseJson(once.value) : undefined;
+  const parsedObject = typeof nested?.value === "object" && nested.value !== null ? nested : once;
+  return parsedObject === undefined ? { input: text } : parsedObject.value;
 };
 
-const parsed = (text: string): { value: unknown } | undefined => {
+const tryParseJson = (text: string): { value: unknown } | undefined => {
   try {
     return { value: parseJson(text) };
   } catch {

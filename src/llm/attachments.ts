@@ -6,4 +6,4 @@ export type Attachment = { readonly name: string; readonly media_type: string; r
 /** Returns undefined if the file no longer exists. */
 export type Attachments = (file_id: string) => Promise<Attachment | undefined>;
 
-export const noAttachments: Attachments = async () => undefined;
+export const loadNoAttachment: Attachments = async () => undefined;

@@ -8,7 +8,7 @@ const MAX_BROKEN_CHUNKS = 5;
 
 /** One instance per response. */
 export class BrokenChunks {
-  #passedOver = 0;
+  #skippedCount = 0;
   readonly #open = new Set<string>();
   #calls = 0;
 
@@ -23,29 +23,29 @@ export class BrokenChunks {
     }
     if (
       part.type === "finish" &&
-      this.#passedOver > 0 &&
+      this.#skippedCount > 0 &&
       part.finishReason.unified === "tool-calls" &&
       this.#calls === 0
     ) {
-      throw lost("The calls of the answer could not be read.");
+      throw toLostError("The calls of the answer could not be read.");
     }
     if (part.type !== "error") return false;
     const { error } = part;
     if (TypeValidationError.isInstance(error)) {
-      const said = errorIn(error.value);
-      if (said !== undefined) throw said;
+      const reportedError = findError(error.value);
+      if (reportedError !== undefined) throw reportedError;
     } else if (!JSONParseError.isInstance(error)) return false;
-    this.#passedOver += 1;
-    if (this.#open.size > 0) throw lost("A part of a call could not be read.");
-    if (this.#passedOver > MAX_BROKEN_CHUNKS) throw lost("Many parts of the answer could not be read.");
+    this.#skippedCount += 1;
+    if (this.#open.size > 0) throw toLostError("A part of a call could not be read.");
+    if (this.#skippedCount > MAX_BROKEN_CHUNKS) throw toLostError("Many parts of the answer could not be read.");
     return true;
   }
 }
 
-const lost = (words: string): ModelError => new ModelError("timeout", words, { reason: "broke_off" });
+const toLostError = (words: string): ModelError => new ModelError("timeout", words, { reason: "broke_off" });
 
 /** Servers have various forms of errors in the middle of a stream; undefined if none exists. */
-const errorIn = (value: unknown): unknown => {
+const findError = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return undefined;
   const { error, object, message, choices } = value as Record<string, unknown>;
   if (error !== undefined && error !== null) return error;

@@ -2,31 +2,31 @@
 // although most contain only a few words. The beginning of a stream is read here. From the first chunk of another kind on, such as a call,
 // the package reads everything, so that the order is preserved (rule MO-66). Written by chat-chunks.ts, read by stream.ts.
 import type { ModelEvent } from "./model.ts";
-import { isMembers, type Members, membersIn } from "./sound-stream.ts";
+import { isMembers, type Members, parseMembers } from "./sound-stream.ts";
 
 /** Backpressure: maximum number of unread characters before reading of the response pauses. */
 const MAX_WAITING = 256 * 1024;
 
-type Said = { readonly type: "text" | "reasoning"; delta: string; readonly ends?: true };
+type TextDelta = { readonly type: "text" | "reasoning"; delta: string; readonly ends?: true };
 
 /** One instance per request. */
 export class Bypass {
-  #events: Said[] = [];
+  #events: TextDelta[] = [];
   #waiting = 0;
   #isOpen = true;
-  #thinks = false;
+  #isReasoning = false;
   #wake: () => void = () => {};
   #isRead: () => void = () => {};
 
   /** Takes a chunk's content. "package": the package must read it, and all following chunks whose order matters. */
-  take(data: string): "words" | "nothing" | "package" {
+  readChunk(data: string): "words" | "nothing" | "package" {
     if (!this.#isOpen) return "package";
-    const chunk = membersIn(data);
-    if (chunk !== undefined && saysNothing(chunk)) return "package";
-    const words = chunk && wordsIn(chunk);
+    const chunk = parseMembers(data);
+    if (chunk !== undefined && isEmptyChunk(chunk)) return "package";
+    const words = chunk && readWords(chunk);
     this.#isOpen = words !== undefined;
     if (words === undefined) {
-      if (this.#thinks && chunk && callsOnly(chunk)) this.#push({ type: "reasoning", delta: "", ends: true });
+      if (this.#isReasoning && chunk && hasOnlyCalls(chunk)) this.#push({ type: "reasoning", delta: "", ends: true });
       return "package";
     }
     const { reasoning, text } = words;
@@ -42,7 +42,7 @@ export class Bypass {
 
   /** Returns the text since the last call, joined. */
   drain(): readonly ModelEvent[] {
-    if (this.#events.length === 0) return NOTHING;
+    if (this.#events.length === 0) return NO_EVENTS;
     const events = this.#events;
     this.#events = [];
     this.#waiting = 0;
@@ -51,7 +51,7 @@ export class Bypass {
   }
 
   /** Resolves when there is new text, or when `wake` is called. */
-  news(): Promise<void> {
+  waitForEvents(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
       if (this.#events.length > 0) resolve();
@@ -63,37 +63,37 @@ export class Bypass {
   }
 
   /** Resolves when the reader has caught up; undefined if it already has. */
-  room(): Promise<void> | undefined {
+  waitForRoom(): Promise<void> | undefined {
     if (this.#waiting <= MAX_WAITING) return undefined;
     return new Promise((resolve) => {
       this.#isRead = resolve;
     });
   }
 
-  #add(type: Said["type"], delta: string): void {
-    this.#thinks = type === "reasoning";
+  #add(type: TextDelta["type"], delta: string): void {
+    this.#isReasoning = type === "reasoning";
     this.#waiting += delta.length;
     const last = this.#events.at(-1);
     if (last?.type === type) last.delta += delta;
     else this.#push({ type, delta });
   }
 
-  #push(event: Said): void {
+  #push(event: TextDelta): void {
     this.#events.push(event);
     this.#wake();
   }
 }
 
-const NOTHING: readonly ModelEvent[] = [];
+const NO_EVENTS: readonly ModelEvent[] = [];
 
-type Words = { readonly reasoning: string; readonly text: string };
+type ChunkWords = { readonly reasoning: string; readonly text: string };
 
 /** True for a chunk with only usage or nothing at all; usage is read at the end. */
-const saysNothing = ({ choices, error }: Members): boolean =>
+const isEmptyChunk = ({ choices, error }: Members): boolean =>
   error === undefined && Array.isArray(choices) && choices.length === 0;
 
 /** Returns a chunk's text as the package would; undefined if it contains anything else, or anything unusual. */
-const wordsIn = (chunk: Members): Words | undefined => {
+const readWords = (chunk: Members): ChunkWords | undefined => {
   const { choices, usage } = chunk;
   if ("error" in chunk || !isAbsent(usage) || !Array.isArray(choices) || choices.length !== 1) return undefined;
   const [choice] = choices as unknown[];
@@ -106,7 +106,7 @@ const wordsIn = (chunk: Members): Words | undefined => {
 };
 
 /** A chunk with calls ends an open reasoning block. */
-const callsOnly = ({ choices }: Members): boolean => {
+const hasOnlyCalls = ({ choices }: Members): boolean => {
   const [choice] = Array.isArray(choices) ? (choices as unknown[]) : [];
   if (!isMembers(choice) || !isMembers(choice.delta)) return false;
   const { tool_calls, reasoning_content, reasoning } = choice.delta;

@@ -4,13 +4,15 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 
 /** The provider allows four marks. Two in the history let the next call find the end of this one. */
-const NEWEST = 2;
+const MAX_NEWEST_MARKS = 2;
 const MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
 /** Returns the prompt unchanged for providers without marks. */
-export const withCacheMarks = (kind: ProviderKind, prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
+export const addCacheMarks = (kind: ProviderKind, prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
   if (kind !== "anthropic") return prompt;
-  const ends = prompt.flatMap(({ role }, index) => (role === "user" || role === "tool" ? [index] : [])).slice(-NEWEST);
+  const ends = prompt
+    .flatMap(({ role }, index) => (role === "user" || role === "tool" ? [index] : []))
+    .slice(-MAX_NEWEST_MARKS);
   const system = prompt.findLastIndex(({ role }) => role === "system");
   return prompt.map((message, index): LanguageModelV4Message => {
     if (index !== system && !ends.includes(index)) return message;

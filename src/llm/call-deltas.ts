@@ -31,10 +31,10 @@ export class CallDeltas {
     const isOpen = given !== undefined && this.#known.has(given);
     if (nameIn(call) === "" && this.#last !== undefined) return isOpen ? given : this.#last;
     // A new ID and name under the index of another call start another call.
-    return given === undefined || (isOpen && hasId(call)) ? this.#next() : given;
+    return given === undefined || (isOpen && hasId(call)) ? this.#nextIndex() : given;
   }
 
-  #next(): number {
+  #nextIndex(): number {
     return this.#known.size === 0 ? 0 : Math.max(...this.#known) + 1;
   }
 }

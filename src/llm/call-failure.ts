@@ -3,13 +3,13 @@
 import { classify, findReason, retryAfter } from "./classify.ts";
 import type { ConfiguredProvider } from "./configured-model.ts";
 import { ModelError } from "./model.ts";
-import { saidOnce } from "./said.ts";
-import { withoutSecrets } from "./secrets.ts";
+import { removeRepetitions } from "./said.ts";
+import { maskSecrets } from "./secrets.ts";
 
-type Of = { readonly provider: ConfiguredProvider; readonly key: string; readonly now: () => number };
+type CallContext = { readonly provider: ConfiguredProvider; readonly key: string; readonly now: () => number };
 
 /** Returns the part of a failure that callers may see. */
-export const toModelError = (error: unknown, { provider, key, now }: Of): ModelError => {
+export const toModelError = (error: unknown, { provider, key, now }: CallContext): ModelError => {
   if (error instanceof ModelError) return error;
   // The packages wrap what reading a response throws.
   if (error instanceof Error && error.cause instanceof ModelError) return error.cause;
@@ -17,7 +17,7 @@ export const toModelError = (error: unknown, { provider, key, now }: Of): ModelE
   const ended_early = /without a finish reason/.test(words);
   const signal = { status, text: words, ended_early };
   const { kind, retryable } = classify(signal);
-  return new ModelError(kind, withoutSecrets(detail, key), {
+  return new ModelError(kind, maskSecrets(detail, key), {
     retryable,
     provider: provider.provider,
     display_name: provider.display_name,
@@ -27,7 +27,7 @@ export const toModelError = (error: unknown, { provider, key, now }: Of): ModelE
   });
 };
 
-type Thrown = {
+type ThrownFields = {
   message?: unknown;
   code?: unknown;
   type?: unknown;
@@ -42,16 +42,22 @@ type Thrown = {
  * `detail` contains each message once, for users.
  */
 export const findSignals = (error: unknown) => {
-  const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as Thrown;
+  const thrown = (typeof error === "object" && error !== null ? error : { message: String(error) }) as ThrownFields;
   const isPlain = !(error instanceof Error) && typeof error === "object";
-  const cause = thrown.cause as Thrown | undefined;
-  const said = [thrown.message, thrown.responseBody, isPlain ? JSON.stringify(error) : "", thrown.code, cause?.code];
-  const texts = [...new Set(said)].filter((one): one is string => typeof one === "string" && one !== "");
+  const cause = thrown.cause as ThrownFields | undefined;
+  const errorTexts = [
+    thrown.message,
+    thrown.responseBody,
+    isPlain ? JSON.stringify(error) : "",
+    thrown.code,
+    cause?.code,
+  ];
+  const texts = [...new Set(errorTexts)].filter((one): one is string => typeof one === "string" && one !== "");
   const code = [thrown.statusCode, thrown.code].find((one) => typeof one === "number" && one >= 300 && one < 600);
   return {
     status: code as number | undefined,
     headers: thrown.responseHeaders,
     words: texts.join(" "),
-    detail: saidOnce(texts),
+    detail: removeRepetitions(texts),
   };
 };

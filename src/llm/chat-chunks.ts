@@ -3,17 +3,24 @@
 import type { Bypass } from "./bypass.ts";
 import { CallDeltas } from "./call-deltas.ts";
 import type { GuardedFetch } from "./fetch.ts";
-import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
+import {
+  createNormalizingFetch,
+  isMembers,
+  type LineReader,
+  type Members,
+  parseMembers,
+  toEventStream,
+} from "./sound-stream.ts";
 
 /** Returns a fetch whose responses the package can read, without the text that bypasses it. */
 export const normalizeChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFetch =>
-  soundFetch(fetch, {
+  createNormalizingFetch(fetch, {
     reader: () => new ChunkReader(bypass),
-    streamOfWhole: (response) => asEventStream(response, toEvents),
+    toStream: (response) => toEventStream(response, toEvents),
   });
 
 /** Only chunks that match one of these are parsed. Quotes inside texts are escaped, so they do not match. */
-const ODD =
+const NONSTANDARD_MEMBER =
   /"finish_reason"\s*:\s*[^n"\s]|"arguments"\s*:\s*\{|"(prompt|completion|total)_tokens"\s*:\s*"|"\w+_tokens_details"\s*:\s*[^n{\s]|"error"\s*:\s*"|"tool_calls"\s*:\s*\[\s*\{/;
 const FINISH = /"finish_reason"\s*:\s*"/;
 const SAYS = /"(content|reasoning_content|reasoning)"\s*:\s*"[^"]/;
@@ -23,7 +30,7 @@ const CALLS = /"tool_calls"\s*:\s*\[\s*\{/;
 /** Reads one stream, line by line. */
 class ChunkReader implements LineReader {
   #hasFinish = false;
-  #speaks = false;
+  #hasText = false;
   #calls = false;
   #isCounted = false;
   readonly #deltas = new CallDeltas();
@@ -36,38 +43,38 @@ class ChunkReader implements LineReader {
   /** Returns the normalized line. An end without a finish reason gets the default one. */
   read(line: string): string {
     const data = line.slice("data:".length).trim();
-    const taken = this.#bypass?.take(data);
-    if (taken === "words") this.#speaks = true;
+    const taken = this.#bypass?.readChunk(data);
+    if (taken === "words") this.#hasText = true;
     if (taken === "words" || taken === "nothing") return "";
     if (data === "[DONE]") {
-      const missing = this.#ending();
+      const missing = this.#makeEnding();
       return missing === "" ? line : `${missing}\n\n${line}`;
     }
-    const made = ODD.test(data) ? sound(data, this.#deltas) : data;
-    this.#hasFinish ||= FINISH.test(made);
-    this.#speaks ||= SAYS.test(made);
-    this.#calls ||= CALLS.test(made);
-    this.#isCounted ||= COUNTED.test(made);
-    return made === data ? line : `data: ${made}`;
+    const normalized = NONSTANDARD_MEMBER.test(data) ? normalizeChunk(data, this.#deltas) : data;
+    this.#hasFinish ||= FINISH.test(normalized);
+    this.#hasText ||= SAYS.test(normalized);
+    this.#calls ||= CALLS.test(normalized);
+    this.#isCounted ||= COUNTED.test(normalized);
+    return normalized === data ? line : `data: ${normalized}`;
   }
 
   /** A server that has sent the usage has finished, even without an end marker; any other stream has broken off. */
   end(): string {
-    return this.#isCounted ? this.#ending() : "";
+    return this.#isCounted ? this.#makeEnding() : "";
   }
 
-  room(): Promise<void> | undefined {
-    return this.#bypass?.room();
+  waitForRoom(): Promise<void> | undefined {
+    return this.#bypass?.waitForRoom();
   }
 
-  #ending(): string {
-    if (this.#hasFinish || !(this.#speaks || this.#calls)) return "";
+  #makeEnding(): string {
+    if (this.#hasFinish || !(this.#hasText || this.#calls)) return "";
     this.#hasFinish = true;
-    return `data: ${ending(this.#calls ? "tool_calls" : "stop")}`;
+    return `data: ${formatEnding(this.#calls ? "tool_calls" : "stop")}`;
   }
 }
 
-const ending = (finish_reason: string): string =>
+const formatEnding = (finish_reason: string): string =>
   JSON.stringify({
     id: "end",
     object: "chat.completion.chunk",
@@ -77,11 +84,11 @@ const ending = (finish_reason: string): string =>
   });
 
 /** Normalizes or drops nonstandard members of the chunk; returns text that is not a JSON object unchanged. */
-const sound = (data: string, deltas: CallDeltas): string => {
-  const chunk = membersIn(data);
+const normalizeChunk = (data: string, deltas: CallDeltas): string => {
+  const chunk = parseMembers(data);
   if (chunk === undefined) return data;
   if (typeof chunk.error === "string") chunk.error = { message: chunk.error };
-  if ("usage" in chunk) chunk.usage = isMembers(chunk.usage) ? soundUsage(chunk.usage) : null;
+  if ("usage" in chunk) chunk.usage = isMembers(chunk.usage) ? normalizeUsage(chunk.usage) : null;
   for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
     if (!isMembers(choice)) continue;
     const { finish_reason, delta } = choice;
@@ -93,7 +100,7 @@ const sound = (data: string, deltas: CallDeltas): string => {
 };
 
 /** Converts counts given as text, and drops details that are not objects. */
-const soundUsage = (usage: Members): Members =>
+const normalizeUsage = (usage: Members): Members =>
   Object.fromEntries(
     Object.entries(usage).flatMap(([name, value]): [string, unknown][] => {
       if (name.endsWith("_details")) return isMembers(value) ? [[name, value]] : [];

@@ -32,7 +32,7 @@ type Rule = Verdict & {
 };
 
 /** Messages of providers when a prompt exceeds the model's context or an account's limit per request. */
-const TOO_LONG = new RegExp(
+const TOO_LONG_PATTERN = new RegExp(
   [
     "context[-_ ](length|window|size|limit|shift is disabled)",
     "exceed_context|length of the (input|messages)|reduce your message size",
@@ -57,57 +57,57 @@ export const RULES: readonly Rule[] = [
   {
     name: "cancelled",
     words: /interrupted by (shutdown|cancel)|context cancell?ed|request (was |has been )?cancell?ed/,
-    ...no("generic"),
+    ...permanently("generic"),
   },
-  { name: "continuity", words: /continuity (diagnostic|check|error)/, ...no("generic") },
-  { name: "ended early", words: /stream (ended|closed) (early|before|without)/, ...yes("timeout") },
+  { name: "continuity", words: /continuity (diagnostic|check|error)/, ...permanently("generic") },
+  { name: "ended early", words: /stream (ended|closed) (early|before|without)/, ...retryably("timeout") },
   {
     name: "unknown response id",
     words: /previous[_ ]response.{0,120}not[_ ]found|item with id.{0,120}not found/,
-    ...yes("generic"),
+    ...retryably("generic"),
   },
   // A filter that sends an error instead of a finish reason.
-  { name: "filtered", words: FILTERED, ...no("content_filter") },
+  { name: "filtered", words: FILTERED, ...permanently("content_filter") },
   // Before rate limits: a request larger than the tokens per minute never succeeds.
-  { name: "too long", statuses: [413], words: TOO_LONG, ...no("config") },
-  { name: "overloaded", statuses: [529], words: /overloaded/, ...yes("overloaded") },
+  { name: "too long", statuses: [413], words: TOO_LONG_PATTERN, ...permanently("config") },
+  { name: "overloaded", statuses: [529], words: /overloaded/, ...retryably("overloaded") },
   {
     name: "quota",
     statuses: [402],
     words: /quota|billing|payment|credit balance|budget.{0,40}exceeded|exceeded.{0,40}budget/,
-    ...no("usage_limit"),
+    ...permanently("usage_limit"),
   },
   {
     name: "key",
     statuses: [401],
     words: /unauthori[sz]ed|invalid.{0,12}api[-_ ]?key|api[-_ ]?key.{0,24}(not valid|invalid|expired)|authentication/,
-    ...no("auth"),
+    ...permanently("auth"),
   },
-  { name: "forbidden", statuses: [403], words: /\bforbidden\b|permission[_ ](denied|error)/, ...no("auth") },
-  { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests|throttl/, ...yes("rate_limit") },
-  { name: "disabled", words: /provider[-_ ](is[-_ ])?disabled/, ...no("provider_disabled") },
+  { name: "forbidden", statuses: [403], words: /\bforbidden\b|permission[_ ](denied|error)/, ...permanently("auth") },
+  { name: "rate", statuses: [429], words: /rate[-_ ]?limit|too many requests|throttl/, ...retryably("rate_limit") },
+  { name: "disabled", words: /provider[-_ ](is[-_ ])?disabled/, ...permanently("provider_disabled") },
   {
     name: "gone",
     statuses: [408, 502, 503, 504],
     words:
       /deadline|timed? ?out|\beof\b|econnreset|econnrefused|epipe|e(host|net)unreach|enotfound|eai_again|getaddrinfo|connection (was )?(reset|refused|closed)|connection ?(closed|refused)|socket (connection )?(was )?closed|broken pipe|goaway|unable to connect/,
-    ...yes("timeout"),
+    ...retryably("timeout"),
   },
   {
     name: "model",
     words:
       /(invalid|unsupported|unknown)[-_ ]model|model.{0,120}(not[-_ ]found|not found|does not exist|not supported|unsupported)/,
-    ...no("config"),
+    ...permanently("config"),
   },
-  { name: "server", statuses: [500], words: /(internal|server)[-_ ](server[-_ ])?error/, ...yes("generic") },
-  { name: "conflict", statuses: [409, 425, 499], ...yes("timeout") },
-  { name: "unavailable", statuses: { from: 501, to: 599 }, ...yes("timeout") },
+  { name: "server", statuses: [500], words: /(internal|server)[-_ ](server[-_ ])?error/, ...retryably("generic") },
+  { name: "conflict", statuses: [409, 425, 499], ...retryably("timeout") },
+  { name: "unavailable", statuses: { from: 501, to: 599 }, ...retryably("timeout") },
 ];
 
-function yes(kind: ChatErrorKind): Verdict {
+function retryably(kind: ChatErrorKind): Verdict {
   return { kind, retryable: true };
 }
-function no(kind: ChatErrorKind): Verdict {
+function permanently(kind: ChatErrorKind): Verdict {
   return { kind, retryable: false };
 }
 
@@ -119,7 +119,7 @@ export const classify = ({ status, text, ended_early = false }: FailureSignal): 
   const rule = RULES.find(
     ({ statuses, words: pattern }) => hasStatus(statuses, status) || (pattern?.test(words) ?? false),
   );
-  return rule ? { kind: rule.kind, retryable: rule.retryable } : no("generic");
+  return rule ? { kind: rule.kind, retryable: rule.retryable } : permanently("generic");
 };
 
 const hasStatus = (statuses: Rule["statuses"], status: number | undefined): boolean => {
@@ -130,25 +130,25 @@ const hasStatus = (statuses: Rule["statuses"], status: number | undefined): bool
 /** Returns a further detail of the failure; undefined if none exists. */
 export const findReason = ({ status, text, ended_early = false }: FailureSignal): FailureReason | undefined => {
   const { kind } = classify({ status, text, ended_early });
-  if (kind === "config") return status === 413 || TOO_LONG.test(text) ? "too_long" : undefined;
+  if (kind === "config") return status === 413 || TOO_LONG_PATTERN.test(text) ? "too_long" : undefined;
   if (kind !== "timeout" || status !== undefined) return undefined;
   if (/enotfound|eai_again|getaddrinfo/i.test(text)) return "unknown_host";
   if (/econnrefused|connection ?refused|unable to connect|e(host|net)unreach/i.test(text)) return "unreachable";
-  return ended_early || BROKE_OFF.test(text) ? "broke_off" : undefined;
+  return ended_early || BROKEN_STREAM.test(text) ? "broke_off" : undefined;
 };
 
-const BROKE_OFF =
+const BROKEN_STREAM =
   /stream (ended|closed)|\beof\b|econnreset|epipe|connection (was )?(reset|closed)|connection ?closed|socket (connection )?(was )?closed|broken pipe|goaway/i;
 
 /** Later dates are treated as mistakes. */
-const LATEST_MS = 366 * 86_400_000;
+const MAX_RETRY_AFTER_MS = 366 * 86_400_000;
 
 /** Returns milliseconds from the response's headers: `retry-after-ms`, or `retry-after` in seconds or as a date; at most a year. */
 export const retryAfter = (headers: Readonly<Record<string, string>> | undefined, now: number): number => {
   const exact = Number(headers?.["retry-after-ms"]);
-  if (exact > 0) return Math.min(exact, LATEST_MS);
+  if (exact > 0) return Math.min(exact, MAX_RETRY_AFTER_MS);
   const text = headers?.["retry-after"]?.trim() ?? "";
   const seconds = Number(text);
   const wait = text === "" ? 0 : Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
-  return wait > 0 ? Math.min(wait, LATEST_MS) : 0;
+  return wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : 0;
 };

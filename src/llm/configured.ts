@@ -5,43 +5,43 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
-import { type Adapter, loadAdapter, needsKey } from "./adapters.ts";
-import { type Attachments, noAttachments } from "./attachments.ts";
-import { chatModel } from "./chat-model.ts";
+import { type Adapter, loadAdapter, requiresKey } from "./adapters.ts";
+import { type Attachments, loadNoAttachment } from "./attachments.ts";
+import { resolveChatModel } from "./chat-model.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "./configured-model.ts";
 import { DEMO, DemoModels } from "./demo.ts";
-import { findRefusal, type GuardedFetch, guardedFetch, type MayReach } from "./fetch.ts";
+import { createGuardedFetch, findRefusal, type GuardedFetch, type ReachableAddresses } from "./fetch.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelInfo, type ModelRequest } from "./model.ts";
 import { findPrice } from "./prices.ts";
-import { usesResponses } from "./request/request.ts";
+import { shouldUseResponses } from "./request/request.ts";
 import { streamModel } from "./stream.ts";
 
 type Deps = {
   readonly clock: Clock;
   /** The private addresses that base URLs may use. */
-  readonly mayReach: MayReach;
+  readonly mayReach: ReachableAddresses;
   /** Loads attached files of messages. */
   readonly attachments?: Attachments;
 };
 
-type Found = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
+type ConfiguredEntry = { readonly config: ConfiguredModel; readonly provider: ConfiguredProvider };
 
 export class ConfiguredModels implements LanguageModels {
   readonly #deps: Deps;
   readonly #demo: DemoModels;
   readonly #fetch: GuardedFetch;
-  #found = new Map<string, Found>();
+  #entries = new Map<string, ConfiguredEntry>();
   #adapters = new Map<string, Promise<Adapter>>();
   #onRefused: (model_id: string, features: readonly ModelFeature[]) => void = () => {};
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#demo = new DemoModels(deps.clock);
-    this.#fetch = guardedFetch(deps.mayReach);
+    this.#fetch = createGuardedFetch(deps.mayReach);
   }
 
   /** Returns why this base URL is not allowed; undefined if it is. */
-  async refusalOf(base_url: string): Promise<string | undefined> {
+  async findUrlRefusal(base_url: string): Promise<string | undefined> {
     const { clock, mayReach: may } = this.#deps;
     return base_url === "" ? undefined : findRefusal(new URL(base_url), { clock, may });
   }
@@ -49,11 +49,11 @@ export class ConfiguredModels implements LanguageModels {
   /** Replaces all providers and models; models without a provider are ignored. Running calls continue unchanged. */
   replace(providers: readonly ConfiguredProvider[], models: readonly ConfiguredModel[]): void {
     const byId = new Map(providers.map((one) => [one.id, one]));
-    const found = models.flatMap((config): Found[] => {
+    const found = models.flatMap((config): ConfiguredEntry[] => {
       const provider = byId.get(config.provider_id);
       return provider ? [{ config, provider }] : [];
     });
-    this.#found = new Map(found.map((one) => [one.config.id, one]));
+    this.#entries = new Map(found.map((one) => [one.config.id, one]));
     this.#adapters = new Map();
   }
 
@@ -70,8 +70,8 @@ export class ConfiguredModels implements LanguageModels {
   }
 
   resolve(id: string | null): ModelInfo | undefined {
-    if (this.#found.size === 0) return id === null || id === DEMO.id ? DEMO : undefined;
-    const found = id === null ? this.#usableDefault() : this.#found.get(id);
+    if (this.#entries.size === 0) return id === null || id === DEMO.id ? DEMO : undefined;
+    const found = id === null ? this.#findUsableDefault() : this.#entries.get(id);
     if (!found || findProblem(found)) return undefined;
     const { config, provider } = found;
     // The demo model cannot summarize.
@@ -81,37 +81,38 @@ export class ConfiguredModels implements LanguageModels {
     return { id: config.id, ...named, display_name, model: config.model, context_limit, compression_threshold };
   }
 
-  side(id: string): ModelInfo | undefined {
-    const model = chatModel(this, id);
+  resolveSideModel(id: string): ModelInfo | undefined {
+    const model = resolveChatModel(this, id);
     return model?.provider === DEMO.provider ? undefined : model;
   }
 
-  price(id: string): ModelPrice | undefined {
-    const found = this.#found.get(id);
+  findModelPrice(id: string): ModelPrice | undefined {
+    const found = this.#entries.get(id);
     return found && findPrice(found.provider.provider, found.config.model, found.config.model_config.cost);
   }
 
   stream(request: ModelRequest): AsyncIterable<ModelEvent> {
-    const found = this.#found.get(request.model_id);
-    if (this.#found.size === 0 && request.model_id === DEMO.id) return this.#demo.stream(request);
-    if (!found) throw request.model_id === DEMO.id ? this.#whyNone() : new ModelError("config", "", { reason: "gone" });
+    const found = this.#entries.get(request.model_id);
+    if (this.#entries.size === 0 && request.model_id === DEMO.id) return this.#demo.stream(request);
+    if (!found)
+      throw request.model_id === DEMO.id ? this.#explainMissing() : new ModelError("config", "", { reason: "gone" });
     const problem = findProblem(found);
     if (problem) throw problem;
     if (found.provider.provider === "demo") return this.#demo.stream(request);
-    const { clock, attachments = noAttachments } = this.#deps;
+    const { clock, attachments = loadNoAttachment } = this.#deps;
     const key = toKey(found.provider);
-    const adapter = this.#adapter(found, key);
+    const adapter = this.#loadAdapter(found, key);
     const onRefused = (features: readonly ModelFeature[]): void => this.#onRefused(found.config.id, features);
     return streamModel({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
   }
 
-  #adapter({ config, provider }: Found, key: string): Promise<Adapter> {
+  #loadAdapter({ config, provider }: ConfiguredEntry, key: string): Promise<Adapter> {
     const known = this.#adapters.get(config.id);
     if (known) return known;
     const { base_url } = provider;
     const { model } = config;
-    const useResponses = usesResponses(config);
-    const made = loadAdapter(provider.provider, {
+    const useResponses = shouldUseResponses(config);
+    const loadingAdapter = loadAdapter(provider.provider, {
       base_url,
       key,
       model,
@@ -119,26 +120,26 @@ export class ConfiguredModels implements LanguageModels {
       fetch: this.#fetch,
       clock: this.#deps.clock,
     });
-    this.#adapters.set(config.id, made);
-    return made;
+    this.#adapters.set(config.id, loadingAdapter);
+    return loadingAdapter;
   }
 
   /** Returns the default model, or the first available one if the default is not. */
-  #usableDefault(): Found | undefined {
-    const all = [...this.#found.values()];
+  #findUsableDefault(): ConfiguredEntry | undefined {
+    const all = [...this.#entries.values()];
     const usable = all.filter((found) => findProblem(found) === undefined);
     return usable.find(({ config }) => config.is_default) ?? usable[0];
   }
 
   /** Explains why a chat has no model: the problem of the default one. */
-  #whyNone(): ModelError {
-    const found = [...this.#found.values()].find(({ config }) => config.is_default);
+  #explainMissing(): ModelError {
+    const found = [...this.#entries.values()].find(({ config }) => config.is_default);
     return (found && findProblem(found)) ?? new ModelError("config", "There is no usable model.");
   }
 }
 
 /** Returns why a model is not available; undefined if it is. */
-const findProblem = ({ config, provider }: Found): ModelError | undefined => {
+const findProblem = ({ config, provider }: ConfiguredEntry): ModelError | undefined => {
   const { provider: kind, display_name } = provider;
   const named = { provider: kind, display_name };
   if (!provider.enabled) return new ModelError("provider_disabled", "", named);
@@ -146,7 +147,7 @@ const findProblem = ({ config, provider }: Found): ModelError | undefined => {
     const detail = `The model ${config.display_name} is disabled.`;
     return new ModelError("provider_disabled", detail, { ...named, reason: "model_disabled" });
   }
-  return needsKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
+  return requiresKey(kind) && !provider.has_api_key ? new ModelError("missing_key", "", named) : undefined;
 };
 
 const toKey = (provider: ConfiguredProvider): string => {

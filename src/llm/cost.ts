@@ -14,11 +14,11 @@ export const computeCost = (usage: ModelUsage, price: ModelCost | undefined): nu
   const { input, output, cache_read = input, cache_write = input } = price;
   const { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_creation_tokens = 0 } = usage;
   const sum =
-    product(input_tokens, input) +
-    product(output_tokens, output) +
-    product(cache_read_tokens, cache_read) +
-    product(cache_creation_tokens, cache_write);
+    computeTokenCost(input_tokens, input) +
+    computeTokenCost(output_tokens, output) +
+    computeTokenCost(cache_read_tokens, cache_read) +
+    computeTokenCost(cache_creation_tokens, cache_write);
   return Number((sum + TOKENS / 2n) / TOKENS);
 };
 
-const product = (tokens: number, price: number): bigint => BigInt(Math.trunc(tokens)) * BigInt(price);
+const computeTokenCost = (tokens: number, price: number): bigint => BigInt(Math.trunc(tokens)) * BigInt(price);

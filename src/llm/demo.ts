@@ -12,8 +12,8 @@ export const DEMO: ModelInfo = {
   display_name: "Demo model",
 };
 
-const WORD_MS = 12;
-const SLOW_WORD_MS = 250;
+const WORD_DELAY_MS = 12;
+const SLOW_WORD_DELAY_MS = 250;
 export const DEMO_CONTEXT_LIMIT = 32_000;
 const STATUS: { readonly [K in ChatErrorKind]?: number } = {
   rate_limit: 429,
@@ -34,7 +34,7 @@ export class DemoModels implements LanguageModels {
   }
 
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
-    const prompt = lastWords(request);
+    const prompt = getLastMessage(request);
     let out = 0;
     for await (const event of this.#answer(request, prompt)) {
       if (event.type === "text" || event.type === "reasoning") out += 1;
@@ -48,32 +48,32 @@ export class DemoModels implements LanguageModels {
     const directive = results ? undefined : parseDirective(prompt);
     const { word = "", rest = "" } = directive ?? {};
     const task = parseDirective(prompt);
-    const call = task?.word === "agent" ? agentCall(task.rest, request) : undefined;
+    const call = task?.word === "agent" ? parseAgentCall(task.rest, request) : undefined;
     if (call) {
       yield call;
       return yield { type: "finish", reason: "tool_calls" };
     }
-    if (word === "fail") failAs(rest, request.attempt);
+    if (word === "fail") throwNamedError(rest, request.attempt);
     if (word === "think") {
-      yield* this.#words("reasoning", rest, WORD_MS, request);
-      yield* this.#words("text", "That is what I have thought about.", WORD_MS, request);
+      yield* this.#streamWords("reasoning", rest, WORD_DELAY_MS, request);
+      yield* this.#streamWords("text", "That is what I have thought about.", WORD_DELAY_MS, request);
       return yield { type: "finish", reason: "stop" };
     }
     if (word === "hang") {
-      yield* this.#words("text", rest, 0, request);
-      return await gone(request.signal);
+      yield* this.#streamWords("text", rest, 0, request);
+      return await waitForAbort(request.signal);
     }
     if (word === "refuse") return yield { type: "finish", reason: "content_filter" };
-    if (word === "break") return yield* this.#words("text", rest || "This answer breaks off", 0, request);
+    if (word === "break") return yield* this.#streamWords("text", rest || "This answer breaks off", 0, request);
     if (word === "tool") return yield* this.#call(rest, request);
-    if (word === "run") return yield* this.#run(rest, request);
+    if (word === "run") return yield* this.#runCommand(rest, request);
     const slow = word === "slow";
-    const text = results ? aboutResults(request) : slow || word === "say" ? rest : introduction(prompt);
-    yield* this.#words("text", text, slow ? SLOW_WORD_MS : WORD_MS, request);
+    const text = results ? summarizeResults(request) : slow || word === "say" ? rest : formatIntroduction(prompt);
+    yield* this.#streamWords("text", text, slow ? SLOW_WORD_DELAY_MS : WORD_DELAY_MS, request);
     yield { type: "finish", reason: "stop" };
   }
 
-  async *#words(type: "text" | "reasoning", text: string, ms: number, { signal }: ModelRequest) {
+  async *#streamWords(type: "text" | "reasoning", text: string, ms: number, { signal }: ModelRequest) {
     for (const delta of text.match(/\s*\S+/g) ?? []) {
       signal.throwIfAborted();
       yield { type, delta } as const;
@@ -82,11 +82,11 @@ export class DemoModels implements LanguageModels {
   }
 
   /** `run: <shell command>` runs in the chat's workspace. */
-  async *#run(command: string, request: ModelRequest): AsyncIterable<ModelEvent> {
+  async *#runCommand(command: string, request: ModelRequest): AsyncIterable<ModelEvent> {
     const { messages, tools } = request;
     const canRun = command !== "" && tools.some(({ name }) => name === "execute");
     if (!canRun) {
-      yield* this.#words("text", command === "" ? NO_COMMAND : NO_WORKSPACE, WORD_MS, request);
+      yield* this.#streamWords("text", command === "" ? NO_COMMAND_TEXT : NO_WORKSPACE_TEXT, WORD_DELAY_MS, request);
       return yield { type: "finish", reason: "stop" };
     }
     const args = { command, model_intent: "Run what was asked for", timeout: "10m" };
@@ -96,7 +96,10 @@ export class DemoModels implements LanguageModels {
 
   /** `tool: name {json}` calls a tool, once for each such line. */
   async *#call(first: string, { messages, tools }: ModelRequest): AsyncIterable<ModelEvent> {
-    const calls = [first.split("\n")[0] ?? "", ...lastWords({ messages }).split("\n").slice(1).flatMap(toolLine)];
+    const calls = [
+      first.split("\n")[0] ?? "",
+      ...getLastMessage({ messages }).split("\n").slice(1).flatMap(formatToolCall),
+    ];
     for (const [index, call] of calls.entries()) {
       const [, name = "", args = ""] = /^(\S+)\s*([\s\S]*)$/.exec(call) ?? [];
       if (!tools.some((tool) => tool.name === name)) {
@@ -106,20 +109,20 @@ export class DemoModels implements LanguageModels {
       const id = `demo-${messages.length}-${index + 1}`;
       const text = args.trim() || "{}";
       yield { type: "tool_call_delta", id, name, delta: text };
-      yield { type: "tool_call", id, name, args: parsed(text) };
+      yield { type: "tool_call", id, name, args: parseArguments(text) };
     }
     yield { type: "finish", reason: "tool_calls" };
   }
 }
 
-const toolLine = (line: string): string[] => {
+const formatToolCall = (line: string): string[] => {
   const directive = parseDirective(line);
   return directive?.word === "tool" ? [directive.rest] : [];
 };
 
-const NO_WORKSPACE =
+const NO_WORKSPACE_TEXT =
   "I can run commands only in a workspace, and this chat is not bound to one. Choose a workspace for the chat, then say it again.";
-const NO_COMMAND = 'Say what to run, such as "run: ls -la".';
+const NO_COMMAND_TEXT = 'Say what to run, such as "run: ls -la".';
 
 const DIRECTIVE = /^\s*(fail|think|hang|refuse|break|tool|run|agent|slow|say):[ \t]*([\s\S]*)$/i;
 
@@ -129,7 +132,7 @@ const parseDirective = (text: string): { word: string; rest: string } | undefine
 };
 
 /** `fail: kind [times] [retry after, in seconds]`; without times it always fails. */
-const failAs = (rest: string, attempt: number): void => {
+const throwNamedError = (rest: string, attempt: number): void => {
   const [word = "", times, after] = rest.split(/\s+/);
   const kind = CHAT_ERROR_KINDS.find((one) => one === word) ?? "generic";
   if (times !== undefined && attempt > Number(times)) return;
@@ -140,29 +143,29 @@ const failAs = (rest: string, attempt: number): void => {
   });
 };
 
-const gone = (signal: AbortSignal): Promise<never> =>
+const waitForAbort = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
-    const leave = () => reject(signal.reason);
-    if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave, { once: true });
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
   });
 
-const lastWords = ({ messages }: Pick<ModelRequest, "messages">): string =>
+const getLastMessage = ({ messages }: Pick<ModelRequest, "messages">): string =>
   (messages.findLast(({ role }) => role === "user")?.content ?? [])
     .flatMap(({ type, text }) => (type === "text" && text ? [text] : []))
     .join("\n");
 
-const introduction = (prompt: string): string =>
+const formatIntroduction = (prompt: string): string =>
   `This is the built-in demo, not a real model. You wrote: "${
     prompt.length > 400 ? `${prompt.slice(0, 400)}…` : prompt
   }". An administrator can add a model provider. Until then, "run: command" runs a shell command in the chat's workspace, "agent: task" gives a task to a sub-agent and reports its answer, and "say: words", "slow: words", "think: words" and "tool: name {json}" show what a chat can do.`;
 
-const aboutResults = ({ messages }: ModelRequest): string => {
+const summarizeResults = ({ messages }: ModelRequest): string => {
   const answered = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const results = answered.flatMap(({ content }) => content).filter(({ type }) => type === "tool-result");
   const ran = results.find(({ tool_name }) => tool_name === "execute");
-  if (results.length === 1 && ran) return aboutRun(ran.result);
-  const report = agentWords({ messages });
+  if (results.length === 1 && ran) return summarizeRun(ran.result);
+  const report = summarizeAgents({ messages });
   if (report !== undefined) return report;
   const words = results.map(
     ({ tool_name, result, is_error }) =>
@@ -172,13 +175,13 @@ const aboutResults = ({ messages }: ModelRequest): string => {
 };
 
 /** Summarizes the result of a command. */
-const aboutRun = (result: unknown): string => {
+const summarizeRun = (result: unknown): string => {
   const { output = "", error, exit_code } = (result ?? {}) as { output?: string; error?: string; exit_code?: number };
   const end = error ?? (exit_code === 0 ? "Command succeeded." : `Command failed with exit code ${exit_code}.`);
   return output === "" ? `${end} It printed nothing.` : `\`\`\`\n${output.trimEnd()}\n\`\`\`\n\n${end}`;
 };
 
-const parsed = (text: string): unknown => {
+const parseArguments = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -200,9 +203,9 @@ type Call = Extract<ModelEvent, { type: "tool_call" }>;
  * Returns the next call for `agent: <task>`, which starts a sub-chat with this task: the first call starts the agent, the second waits for
  * it. Undefined if there is no further call.
  */
-const agentCall = (task: string, { messages, tools }: ModelRequest): Call | undefined => {
+const parseAgentCall = (task: string, { messages, tools }: ModelRequest): Call | undefined => {
   const id = `demo-${messages.length}-1`;
-  const started = resultsIn(messages).find(({ tool_name }) => tool_name === "spawn_agent")?.result;
+  const started = listResults(messages).find(({ tool_name }) => tool_name === "spawn_agent")?.result;
   const chat_id = (started as { chat_id?: string } | undefined)?.chat_id;
   if (chat_id !== undefined) return { type: "tool_call", id, name: "wait_agent", args: { chat_id } };
   const canStart = task !== "" && messages.at(-1)?.role !== "tool" && tools.some(({ name }) => name === "spawn_agent");
@@ -210,8 +213,8 @@ const agentCall = (task: string, { messages, tools }: ModelRequest): Call | unde
 };
 
 /** Returns the agent's result; undefined if the last step was not an agent call. */
-const agentWords = ({ messages }: Pick<ModelRequest, "messages">): string | undefined => {
-  const [answer, ...more] = resultsIn(messages);
+const summarizeAgents = ({ messages }: Pick<ModelRequest, "messages">): string | undefined => {
+  const [answer, ...more] = listResults(messages);
   if (answer?.tool_name !== "wait_agent" || answer.is_error || more.length > 0) return undefined;
   const { report = "", last_error, timed_out } = answer.result as Report;
   if (timed_out) return "The agent is still working.";
@@ -221,7 +224,7 @@ const agentWords = ({ messages }: Pick<ModelRequest, "messages">): string | unde
 type Report = { report?: string; last_error?: string; timed_out?: boolean };
 
 /** Returns the results of the last step. */
-const resultsIn = (messages: ModelRequest["messages"]): MessagePart[] =>
+const listResults = (messages: ModelRequest["messages"]): MessagePart[] =>
   messages
     .slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
     .flatMap(({ content }) => content.filter(({ type }) => type === "tool-result"));

@@ -1,11 +1,11 @@
 // Converts a failed model call to an error for callers: a fixed sentence for each kind about the provider, never the provider's text as the
 // message (facts/chats 5.7).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { ChatError, ChatErrorKind } from "#schema/chats/chat-error.ts";
 import type { FailureReason } from "./classify.ts";
 import { ModelError } from "./model.ts";
 
-const DETAIL_LIMIT = 500;
+const MAX_DETAIL_CHARS = 500;
 /** If a provider requests a longer wait, the turn ends, so that no one waits unknowingly (rule MO-11). */
 export const MAX_WAIT_MS = 300_000;
 
@@ -53,25 +53,25 @@ type Provider = { readonly provider: string; readonly provider_name?: string };
 /** Converts any thrown value to a chat error; unknown ones are `generic` and expose no internals. `now` is in milliseconds since 1970. */
 export const toChatError = (error: unknown, { provider, provider_name = "" }: Provider, now: number): ChatError => {
   if (!(error instanceof ModelError)) {
-    return { kind: "generic", message: sentence(MESSAGES.generic, provider_name || provider), retryable: false };
+    return { kind: "generic", message: toSentence(MESSAGES.generic, provider_name || provider), retryable: false };
   }
   const { retryable, status_code, retry_after_ms } = error;
   const by = error.provider || provider;
   const isLongWait = retryable && retry_after_ms > MAX_WAIT_MS;
   const kind = isLongWait ? "rate_limit" : error.kind;
-  const words = error.reason ? REASONS[error.reason] : MESSAGES[kind];
-  const message = sentence(isLongWait ? MESSAGES.rate_limit : words, error.display_name || provider_name || by);
+  const messageText = error.reason ? REASONS[error.reason] : MESSAGES[kind];
+  const message = toSentence(isLongWait ? MESSAGES.rate_limit : messageText, error.display_name || provider_name || by);
   return {
     kind,
-    message: isLongWait ? `${message} It asks to retry after ${rfc3339(now + retry_after_ms)}.` : message,
-    ...(error.message ? { detail: [...error.message].slice(0, DETAIL_LIMIT).join("") } : {}),
+    message: isLongWait ? `${message} It asks to retry after ${toRfc3339(now + retry_after_ms)}.` : message,
+    ...(error.message ? { detail: [...error.message].slice(0, MAX_DETAIL_CHARS).join("") } : {}),
     ...(by ? { provider: by } : {}),
     retryable,
     ...(status_code ? { status_code } : {}),
   };
 };
 
-const sentence = (words: Sentence, provider: string): string => {
+const toSentence = (words: Sentence, provider: string): string => {
   const text = words(provider ? `the model provider ${provider}` : "the model provider");
   return text.charAt(0).toUpperCase() + text.slice(1);
 };

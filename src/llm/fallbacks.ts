@@ -6,14 +6,14 @@ import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { PromptForm } from "./prompt.ts";
 
 /** The form of a request to a model. */
-export type Manner = Pick<PromptForm, "pictures" | "documents" | "thoughts" | "signatures"> & {
+export type RequestForm = Pick<PromptForm, "pictures" | "documents" | "thoughts" | "signatures"> & {
   readonly unsupported: ReadonlySet<ModelFeature>;
 };
 
-type Asked = { readonly useResponses: boolean; readonly unsupported: readonly ModelFeature[] };
+type ModelCapabilities = { readonly useResponses: boolean; readonly unsupported: readonly ModelFeature[] };
 
 /** Returns the first form of a request, from the features that the API accepts and the model is known not to support. */
-export const initialManner = (kind: ProviderKind, { useResponses, unsupported }: Asked): Manner => {
+export const toInitialForm = (kind: ProviderKind, { useResponses, unsupported }: ModelCapabilities): RequestForm => {
   const isChatApi = kind === "openai-compat" || (kind === "openai" && !useResponses);
   const thoughts = kind === "openai-compat" ? "tools" : isChatApi ? "none" : "signed";
   const lacks = new Set(unsupported);
@@ -36,17 +36,17 @@ export type Refusal = {
 };
 /** `isForGood`: the model will never accept it. `feature`: the limitation that is stored in the model's settings. */
 export type Fallback = {
-  readonly change: Partial<Manner>;
+  readonly change: Partial<RequestForm>;
   readonly isForGood: boolean;
   readonly feature?: ModelFeature;
 };
 
-const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 404, 405, 413, 415, 422, 500, 501]);
-const LACKS =
+const REFUSAL_STATUSES: ReadonlySet<number | undefined> = new Set([400, 404, 405, 413, 415, 422, 500, 501]);
+const LACKS_SUPPORT =
   /not support|unsupported|no support|multi-?modal|text[- ]only|unknown (variant|part|type)|expected .{0,3}text|mmproj|not (accept|allow)|invalid (content|part|type|value)/i;
 
 /** Phrases with which servers reject a feature. */
-const WORDS: readonly (readonly [ModelFeature, RegExp])[] = [
+const FEATURE_PATTERNS: readonly (readonly [ModelFeature, RegExp])[] = [
   ["stream_options", /stream_options|include_usage/i],
   ["tool_streaming", /eager_input_streaming|fine-grained-tool-streaming/i],
   ["parallel_tool_calls", /parallel[_ -]?tool/i],
@@ -73,27 +73,27 @@ const WORDS: readonly (readonly [ModelFeature, RegExp])[] = [
 ];
 
 /** Returns how to retry after this rejection; undefined if it was about something else. */
-export const fallbackFor = (manner: Manner, refusal: Refusal): Fallback | undefined => {
+export const findFallback = (manner: RequestForm, refusal: Refusal): Fallback | undefined => {
   const { status, words, sent } = refusal;
-  if (!REFUSALS.has(status)) return undefined;
-  const again = withThoughts(manner, refusal) ?? withoutFiles(manner, refusal);
-  if (again) return again;
+  if (!REFUSAL_STATUSES.has(status)) return undefined;
+  const fallback = findReasoningFallback(manner, refusal) ?? findFileFallback(manner, refusal);
+  if (fallback) return fallback;
   // The history contains incomplete thinking blocks. This request omits thinking; the next may use it again.
   if (sent.has("reasoning_effort") && /thinking.{0,20}block|expected .?thinking/i.test(words)) {
     return { change: { unsupported: new Set([...manner.unsupported, "reasoning_effort"]) }, isForGood: false };
   }
-  const found = WORDS.find(([feature, pattern]) => sent.has(feature) && pattern.test(words));
-  return found && without(manner, found[0]);
+  const found = FEATURE_PATTERNS.find(([feature, pattern]) => sent.has(feature) && pattern.test(words));
+  return found && dropFeature(manner, found[0]);
 };
 
-const without = (manner: Manner, feature: ModelFeature, change: Partial<Manner> = {}): Fallback => ({
+const dropFeature = (manner: RequestForm, feature: ModelFeature, change: Partial<RequestForm> = {}): Fallback => ({
   change: { ...change, unsupported: new Set([...manner.unsupported, feature]) },
   isForGood: true,
   feature,
 });
 
 /** Handles thinking blocks that the server requires unchanged or not at all, and blocks signed by another model. */
-const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | undefined => {
+const findReasoningFallback = (manner: RequestForm, { status, words }: Refusal): Fallback | undefined => {
   if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
     const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);
     const isOwed = !isRefused && /missing|must be|passed back|required/i.test(words);
@@ -105,23 +105,23 @@ const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | un
   return isForeign && manner.signatures ? { change: { signatures: false }, isForGood: false } : undefined;
 };
 
-const withoutFiles = (manner: Manner, { words, prompt }: Refusal): Fallback | undefined => {
-  const types = mediaTypes(prompt);
-  const isForGood = LACKS.test(words);
+const findFileFallback = (manner: RequestForm, { words, prompt }: Refusal): Fallback | undefined => {
+  const types = listMediaTypes(prompt);
+  const isForGood = LACKS_SUPPORT.test(words);
   if (types.some(isDocument) && /\bfile\b|file_data|pdf|document/i.test(words) && !/image/i.test(words)) {
     const change = { documents: false };
-    return isForGood ? without(manner, "documents", change) : { change, isForGood };
+    return isForGood ? dropFeature(manner, "documents", change) : { change, isForGood };
   }
   if (types.length > 0 && /image|picture|vision|multi-?modal|mmproj|media|content (part|type)/i.test(words)) {
     const change = { pictures: "none", documents: false } as const;
-    return isForGood ? without(manner, "images", change) : { change, isForGood };
+    return isForGood ? dropFeature(manner, "images", change) : { change, isForGood };
   }
   return undefined;
 };
 
 const isDocument = (media_type: string): boolean => !media_type.startsWith("image/");
 
-const mediaTypes = (prompt: LanguageModelV4Prompt): string[] =>
+const listMediaTypes = (prompt: LanguageModelV4Prompt): string[] =>
   prompt.flatMap(({ role, content }) =>
     role === "user" || role === "tool"
       ? content.flatMap((part) => {

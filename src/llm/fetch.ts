@@ -5,13 +5,13 @@ import { isIP } from "node:net";
 import type { Clock } from "#base/clock.ts";
 import { classifyAddress } from "#base/network/address-place.ts";
 import { markSideEffect } from "#base/network/request-part.ts";
-import { currentSpan } from "#base/spans.ts";
+import { getCurrentSpan } from "#base/spans.ts";
 import { ModelError } from "./model.ts";
 
 export type GuardedFetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** The addresses beyond the public internet that may be reached. */
-export type MayReach = {
+export type ReachableAddresses = {
   /** Allows loopback and private networks; set if only users of this machine use the server. */
   readonly private: boolean;
   /** Hosts that may have any address, as written in base URLs. */
@@ -25,23 +25,23 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 const resolveByDns: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /** Returns a fetch for provider packages. Throws `ModelError` of the kind `config` for forbidden addresses. */
-export const guardedFetch =
-  (may: MayReach, resolve: Resolve = resolveByDns): GuardedFetch =>
+export const createGuardedFetch =
+  (may: ReachableAddresses, resolve: Resolve = resolveByDns): GuardedFetch =>
   async (input, init = {}) => {
     markSideEffect();
     const url = new URL(input instanceof Request ? input.url : input);
     const headers = new Headers(init.headers);
-    const target = await checkedUrl(url, may, resolve);
+    const target = await resolveAllowedUrl(url, may, resolve);
     if (target.host !== url.host) headers.set("host", url.host);
     if (may.continuesTrace)
-      for (const [name, value] of Object.entries(currentSpan()?.headers ?? {})) headers.set(name, value);
+      for (const [name, value] of Object.entries(getCurrentSpan()?.headers ?? {})) headers.set(name, value);
     // Bun closes connections that are silent for five minutes; the turn has its own timeout.
     const options = { ...init, headers, redirect: "manual", timeout: false } as RequestInit;
     return fetch(target, options);
   };
 
 /** Timeout of a lookup that is only a check. */
-const LOOKUP_MS = 3_000;
+const LOOKUP_TIMEOUT_MS = 3_000;
 
 /**
  * Returns why requests to this URL are not allowed; undefined if they are, or if its name does not resolve now, which may change. For
@@ -49,26 +49,31 @@ const LOOKUP_MS = 3_000;
  */
 export const findRefusal = async (
   url: URL,
-  { clock, may, resolve = resolveByDns }: { readonly clock: Clock; readonly may: MayReach; readonly resolve?: Resolve },
+  {
+    clock,
+    may,
+    resolve = resolveByDns,
+  }: { readonly clock: Clock; readonly may: ReachableAddresses; readonly resolve?: Resolve },
 ): Promise<string | undefined> => {
-  const late = Promise.withResolvers<undefined>();
-  const limit = clock.after(LOOKUP_MS, () => late.resolve(undefined));
-  const looked = checkedUrl(url, may, resolve).then(
+  const timeout = Promise.withResolvers<undefined>();
+  const limit = clock.after(LOOKUP_TIMEOUT_MS, () => timeout.resolve(undefined));
+  const looked = resolveAllowedUrl(url, may, resolve).then(
     () => undefined,
     (error) => (error instanceof ModelError ? error.message : undefined),
   );
-  return Promise.race([looked, late.promise]).finally(() => limit.cancel());
+  return Promise.race([looked, timeout.promise]).finally(() => limit.cancel());
 };
 
-const checkedUrl = async (url: URL, may: MayReach, resolve: Resolve): Promise<URL> => {
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(`${url.protocol} is not http or https`);
+const resolveAllowedUrl = async (url: URL, may: ReachableAddresses, resolve: Resolve): Promise<URL> => {
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw toConfigError(`${url.protocol} is not http or https`);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = isIP(host) ? [host] : await resolve(host);
   const isNamed = may.hosts.some((one) => one.replace(/^\[|\]$/g, "").toLowerCase() === host.toLowerCase());
   for (const address of isNamed ? [] : addresses) {
     const place = classifyAddress(address);
     if (place === "never" || (place === "private" && !may.private)) {
-      throw refused(`${host} is not a public address. To allow it, add it to the setting model_hosts`);
+      throw toConfigError(`${host} is not a public address. To allow it, add it to the setting model_hosts`);
     }
   }
   // With TLS the certificate authenticates the server; without it the name could resolve differently by now.
@@ -79,4 +84,5 @@ const checkedUrl = async (url: URL, may: MayReach, resolve: Resolve): Promise<UR
   return target;
 };
 
-const refused = (detail: string): ModelError => new ModelError("config", `The base URL cannot be used: ${detail}.`);
+const toConfigError = (detail: string): ModelError =>
+  new ModelError("config", `The base URL cannot be used: ${detail}.`);

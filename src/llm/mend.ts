@@ -3,7 +3,7 @@
 // clear, nothing is changed and the call is refused (rule TO-7). Pure; used by turns.
 
 import { tryParseJson } from "#base/json/read.ts";
-import { formatNote, withNote } from "./call-notes.ts";
+import { addNote, formatNote } from "./call-notes.ts";
 import type { ModelEvent, ToolDefinition } from "./model.ts";
 
 type Schema = {
@@ -16,14 +16,14 @@ type Schema = {
 };
 type Members = Record<string, unknown>;
 
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /** Returns the event with its arguments repaired, and a note if anything was changed. */
 export const repairCall = (event: ModelEvent, tools: readonly ToolDefinition[]): ModelEvent => {
   if (event.type !== "tool_call" || event.provider_executed) return event;
   const schema = tools.find(({ name }) => name === event.name)?.input_schema;
   const { args, notes } = repairArgs(schema, event.args);
-  return notes.length === 0 ? event : { ...event, args, metadata: withNote(event.metadata, formatNote(notes)) };
+  return notes.length === 0 ? event : { ...event, args, metadata: addNote(event.metadata, formatNote(notes)) };
 };
 
 /** Returns arguments that fit this JSON schema better, and a sentence for each change. */
@@ -33,8 +33,8 @@ export const repairArgs = (
 ): { readonly args: unknown; readonly notes: readonly string[] } => {
   const notes: string[] = [];
   if (typeof schema !== "object" || schema === null || isCutOff(schema as Schema, args)) return { args, notes };
-  const made = fitted(schema as Schema, args, "", notes, 0);
-  return notes.length === 0 ? { args, notes } : { args: made, notes };
+  const repaired = repairValue(schema as Schema, args, "", notes, 0);
+  return notes.length === 0 ? { args, notes } : { args: repaired, notes };
 };
 
 /** True for the form in which arguments.ts returns invalid JSON. */
@@ -62,19 +62,22 @@ const hasType = (type: string, value: unknown): boolean => {
   }
 };
 
-const fitted = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
-  if (depth > DEEPEST) return value;
+const repairValue = (schema: Schema, value: unknown, path: string, notes: string[], depth: number): unknown => {
+  if (depth > MAX_DEPTH) return value;
   if (schema.anyOf) return repairForOne(schema.anyOf, value, path, notes, depth);
   const types = listTypes(schema);
   const isRight = types.length === 0 || types.some((type) => hasType(type, value));
-  const made = isRight ? value : types.map((type) => converted(type, schema, value)).find((one) => one !== undefined);
-  if (made === undefined) return value;
-  if (!isRight) notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${getTypeName(made)}.`);
-  if (Array.isArray(made) && schema.items) {
+  const repaired = isRight
+    ? value
+    : types.map((type) => convertTo(type, schema, value)).find((one) => one !== undefined);
+  if (repaired === undefined) return value;
+  if (!isRight)
+    notes.push(`${path === "" ? "The arguments were" : `"${path}" was`} taken as ${getTypeName(repaired)}.`);
+  if (Array.isArray(repaired) && schema.items) {
     const { items } = schema;
-    return made.map((one, at) => fitted(items, one, `${path}.${at}`, notes, depth + 1));
+    return repaired.map((one, at) => repairValue(items, one, `${path}.${at}`, notes, depth + 1));
   }
-  return isObject(made) && schema.properties ? members(schema, made, path, notes, depth) : made;
+  return isObject(repaired) && schema.properties ? getMembers(schema, repaired, path, notes, depth) : repaired;
 };
 
 /** Returns the value unchanged if it fits one of the schemas; otherwise repaired for the only one that it can be made to fit. */
@@ -89,12 +92,12 @@ const repairForOne = (
   const [only] =
     right.length > 0
       ? right
-      : all.filter((one) => listTypes(one).some((type) => converted(type, one, value) !== undefined));
-  return only && (right.length === 1 || right.length === 0) ? fitted(only, value, path, notes, depth + 1) : value;
+      : all.filter((one) => listTypes(one).some((type) => convertTo(type, one, value) !== undefined));
+  return only && (right.length === 1 || right.length === 0) ? repairValue(only, value, path, notes, depth + 1) : value;
 };
 
 /** Converts the value to this type; undefined if the conversion is not clear. */
-const converted = (type: string, { items }: Schema, value: unknown): unknown => {
+const convertTo = (type: string, { items }: Schema, value: unknown): unknown => {
   const text = typeof value === "string" ? value.trim() : undefined;
   switch (type) {
     case "string":
@@ -107,7 +110,7 @@ const converted = (type: string, { items }: Schema, value: unknown): unknown => 
       return text !== undefined && /^(true|false)$/i.test(text) ? text.toLowerCase() === "true" : undefined;
     case "object":
     case "array": {
-      const inside = text === undefined ? undefined : parsed(text);
+      const inside = text === undefined ? undefined : parseNested(text);
       if (inside !== undefined && hasType(type, inside)) return inside;
       const isOne = type === "array" && items !== undefined && listTypes(items).some((one) => hasType(one, value));
       return isOne ? [value] : undefined;
@@ -117,35 +120,35 @@ const converted = (type: string, { items }: Schema, value: unknown): unknown => 
   }
 };
 
-const parsed = (text: string): unknown => (/^[[{]/.test(text) ? tryParseJson(text) : undefined);
+const parseNested = (text: string): unknown => (/^[[{]/.test(text) ? tryParseJson(text) : undefined);
 
-const members = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
+const getMembers = (schema: Schema, value: Members, path: string, notes: string[], depth: number): Members => {
   const { properties = {}, required = [], additionalProperties } = schema;
-  const below = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  const toPath = (name: string): string => (path === "" ? name : `${path}.${name}`);
   // A required member is missing: an unknown member may be a misspelling of it.
   const isWhole = required.every((name) => name in value);
-  const made: Members = {};
+  const repaired: Members = {};
   for (const [name, one] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (known === undefined) {
       if (additionalProperties === false && isWhole && !isMeant(name, properties))
-        notes.push(`"${below(name)}" is unknown and was ignored.`);
-      else made[name] = one;
-    } else if (one === null && !required.includes(name) && !takesNull(known)) {
-      notes.push(`"${below(name)}" was null and was left out.`);
-    } else made[name] = fitted(known, one, below(name), notes, depth + 1);
+        notes.push(`"${toPath(name)}" is unknown and was ignored.`);
+      else repaired[name] = one;
+    } else if (one === null && !required.includes(name) && !acceptsNull(known)) {
+      notes.push(`"${toPath(name)}" was null and was left out.`);
+    } else repaired[name] = repairValue(known, one, toPath(name), notes, depth + 1);
   }
-  return made;
+  return repaired;
 };
 
 /** True for a known name in another spelling; two names for one member are ambiguous. */
 const isMeant = (name: string, properties: Readonly<Record<string, Schema>>): boolean =>
-  Object.keys(properties).some((known) => plain(known) === plain(name));
+  Object.keys(properties).some((known) => normalizeName(known) === normalizeName(name));
 
-const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
+const normalizeName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
 
-const takesNull = (schema: Schema): boolean =>
-  listTypes(schema).includes("null") || listTypes(schema).length === 0 || (schema.anyOf ?? []).some(takesNull);
+const acceptsNull = (schema: Schema): boolean =>
+  listTypes(schema).includes("null") || listTypes(schema).length === 0 || (schema.anyOf ?? []).some(acceptsNull);
 
 const getTypeName = (value: unknown): string => {
   if (Array.isArray(value)) return "a list";

@@ -6,10 +6,10 @@ import type { GuardedFetch } from "./fetch.ts";
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_MODELS = 1_000;
 
-type Asked = { readonly provider: ProviderKind; readonly base_url: string; readonly key: string };
+type ListRequest = { readonly provider: ProviderKind; readonly base_url: string; readonly key: string };
 
 /** The provider refuses or is unreachable. The message is for users and contains no key. */
-export class ListProblem extends Error {}
+export class ModelListError extends Error {}
 
 /** The list endpoint of each kind, and how it receives the key. */
 const LISTS: Readonly<
@@ -33,31 +33,31 @@ const LISTS: Readonly<
   },
 };
 
-/** Returns the names, sorted; empty if the server has no such endpoint. Throws `ListProblem`, and the signal's reason. */
-export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: AbortSignal): Promise<string[]> => {
+/** Returns the names, sorted; empty if the server has no such endpoint. Throws `ModelListError`, and the signal's reason. */
+export const listModels = async (fetch: GuardedFetch, asked: ListRequest, signal: AbortSignal): Promise<string[]> => {
   if (asked.provider === "demo") return ["demo"];
   const { at, path, headers } = LISTS[asked.provider];
   const url = `${asked.base_url || at}${path}`;
   const response = await fetch(url, { headers: headers(asked.key), signal }).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw new ListProblem(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
+    throw new ModelListError(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
   });
-  if (response.status === 401 || response.status === 403) throw new ListProblem("The provider rejected the key.");
+  if (response.status === 401 || response.status === 403) throw new ModelListError("The provider rejected the key.");
   // A self-hosted server may support chats and have no list.
   if (response.status === 404 || response.status === 405) return [];
-  if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);
-  const names = await namesIn(response);
+  if (!response.ok) throw new ModelListError(`${url} answered ${response.status}.`);
+  const names = await listNames(response);
   return names.slice(0, MAX_MODELS).sort();
 };
 
-type Listed = { readonly id?: unknown; readonly name?: unknown };
+type ListedModel = { readonly id?: unknown; readonly name?: unknown };
 
 /** Parses `{"data": [{"id"}]}`, or Google's `{"models": [{"name": "models/..."}]}`. */
-const namesIn = async (response: Response): Promise<string[]> => {
+const listNames = async (response: Response): Promise<string[]> => {
   try {
     const { data, models } = (await readJson(response, { maxBytes: MAX_BYTES })) as {
-      data?: Listed[];
-      models?: Listed[];
+      data?: ListedModel[];
+      models?: ListedModel[];
     };
     return (data ?? models ?? []).flatMap(({ id, name }) => {
       const found = id ?? name;

@@ -111,9 +111,9 @@ export interface LanguageModels {
   /** Returns the model with this ID; undefined if it is not available. Null means the default model. */
   resolve(id: string | null): ModelInfo | undefined;
   /** Returns the model for secondary calls of a chat with this model, such as its title; undefined if none should be used. */
-  side?(id: string): ModelInfo | undefined;
+  resolveSideModel?(id: string): ModelInfo | undefined;
   /** Returns the current price of a model; undefined if unknown. */
-  price?(id: string): ModelCost | undefined;
+  findModelPrice?(id: string): ModelCost | undefined;
 }
 
 export type ModelInfo = {

@@ -12,12 +12,12 @@ const MAX_BYTES = 3_932_160;
 /** Larger images are not decoded. */
 const MAX_PIXELS = 100_000_000;
 const QUALITY = 85;
-const KEPT = 16;
+const MAX_CACHED = 16;
 
 /** `note`: what the model must know about the image. */
-export type Shown = { readonly file: Attachment; readonly note?: string };
+export type ScaledPicture = { readonly file: Attachment; readonly note?: string };
 
-const byId = new Map<string, Promise<Shown>>();
+const cachedPictures = new Map<string, Promise<ScaledPicture>>();
 
 export const isPicture = (media_type: string): boolean => media_type.startsWith("image/");
 
@@ -25,32 +25,32 @@ export const isPicture = (media_type: string): boolean => media_type.startsWith(
  * Returns the file unchanged if it is small enough or not a readable image; then the provider decides. `id` is permanent, so results are
  * cached.
  */
-export const fitted = async (id: string, file: Attachment): Promise<Shown> => {
+export const scaleToFit = async (id: string, file: Attachment): Promise<ScaledPicture> => {
   if (!isPicture(file.media_type)) return { file };
-  const known = byId.get(id);
+  const known = cachedPictures.get(id);
   if (known) return known;
-  const made = scaledDown(file).catch((error): Shown => {
+  const scaling = scaleDown(file).catch((error): ScaledPicture => {
     log("chats").debug("the picture {name} was not scaled: {error}", { name: file.name, error });
     return { file };
   });
   // Only scaled images are cached.
-  if ((await made).note === undefined) return made;
-  byId.set(id, made);
-  const [oldest = ""] = byId.keys();
-  if (byId.size > KEPT) byId.delete(oldest);
-  return made;
+  if ((await scaling).note === undefined) return scaling;
+  cachedPictures.set(id, scaling);
+  const [oldest = ""] = cachedPictures.keys();
+  if (cachedPictures.size > MAX_CACHED) cachedPictures.delete(oldest);
+  return scaling;
 };
 
-const scaledDown = async (file: Attachment): Promise<Shown> => {
-  const image = () => new Bun.Image(file.bytes, { maxPixels: MAX_PIXELS });
-  const { width, height } = await image().metadata();
+const scaleDown = async (file: Attachment): Promise<ScaledPicture> => {
+  const openImage = () => new Bun.Image(file.bytes, { maxPixels: MAX_PIXELS });
+  const { width, height } = await openImage().metadata();
   const longest = Math.max(width, height);
   if (longest <= MAX_SIDE && file.bytes.byteLength <= MAX_BYTES) return { file };
   const side = Math.min(longest, SCALED_SIDE);
-  const smaller = () => image().resize(side, side, { fit: "inside", withoutEnlargement: true });
-  const png = file.media_type === "image/png" ? await smaller().png().bytes() : undefined;
+  const resizeImage = () => openImage().resize(side, side, { fit: "inside", withoutEnlargement: true });
+  const png = file.media_type === "image/png" ? await resizeImage().png().bytes() : undefined;
   const isPng = png !== undefined && png.byteLength <= MAX_BYTES;
-  const bytes = isPng ? png : await smaller().jpeg({ quality: QUALITY }).bytes();
+  const bytes = isPng ? png : await resizeImage().jpeg({ quality: QUALITY }).bytes();
   const now = await new Bun.Image(bytes).metadata();
   return {
     file: { ...file, media_type: isPng ? "image/png" : "image/jpeg", bytes },

@@ -9,47 +9,47 @@ export const PRICES_AS_OF = "2025-12-01";
 
 /** Input, output, cache read, cache write. If a cache price is missing, cached tokens cost as much as input. */
 type Dollars = readonly [input: number, output: number, read: number, write?: number];
-type Listed = readonly [name: RegExp, dollars: Dollars];
+type ListPrice = readonly [name: RegExp, dollars: Dollars];
 
 /** Matches a model's name with the dates and aliases under which it is served. */
-const named = (name: string): RegExp => new RegExp(`^${name}(-latest|-\\d{8}|-\\d{4}-\\d{2}-\\d{2})?$`);
+const toNamePattern = (name: string): RegExp => new RegExp(`^${name}(-latest|-\\d{8}|-\\d{4}-\\d{2}-\\d{2})?$`);
 
-const LISTS: Partial<Record<ProviderKind, readonly Listed[]>> = {
+const PRICE_LISTS: Partial<Record<ProviderKind, readonly ListPrice[]>> = {
   // https://docs.claude.com/en/docs/about-claude/pricing: cache writes are those with a lifetime of five minutes.
   anthropic: [
-    [named("claude-opus-4-5"), [5, 25, 0.5, 6.25]],
-    [named("claude-opus-4(-0|-1)?"), [15, 75, 1.5, 18.75]],
-    [named("claude-sonnet-4(-0|-5)?"), [3, 15, 0.3, 3.75]],
-    [named("claude-3-[57]-sonnet"), [3, 15, 0.3, 3.75]],
-    [named("claude-haiku-4-5"), [1, 5, 0.1, 1.25]],
-    [named("claude-3-5-haiku"), [0.8, 4, 0.08, 1]],
+    [toNamePattern("claude-opus-4-5"), [5, 25, 0.5, 6.25]],
+    [toNamePattern("claude-opus-4(-0|-1)?"), [15, 75, 1.5, 18.75]],
+    [toNamePattern("claude-sonnet-4(-0|-5)?"), [3, 15, 0.3, 3.75]],
+    [toNamePattern("claude-3-[57]-sonnet"), [3, 15, 0.3, 3.75]],
+    [toNamePattern("claude-haiku-4-5"), [1, 5, 0.1, 1.25]],
+    [toNamePattern("claude-3-5-haiku"), [0.8, 4, 0.08, 1]],
   ],
   // https://platform.openai.com/docs/pricing: the standard tier.
   openai: [
-    [named("gpt-5(\\.1)?(-codex|-chat)?"), [1.25, 10, 0.125]],
-    [named("gpt-5-mini"), [0.25, 2, 0.025]],
-    [named("gpt-5-nano"), [0.05, 0.4, 0.005]],
-    [named("gpt-4\\.1"), [2, 8, 0.5]],
-    [named("gpt-4\\.1-mini"), [0.4, 1.6, 0.1]],
-    [named("gpt-4\\.1-nano"), [0.1, 0.4, 0.025]],
-    [named("gpt-4o-mini"), [0.15, 0.6, 0.075]],
-    [named("o3"), [2, 8, 0.5]],
-    [named("o4-mini"), [1.1, 4.4, 0.275]],
+    [toNamePattern("gpt-5(\\.1)?(-codex|-chat)?"), [1.25, 10, 0.125]],
+    [toNamePattern("gpt-5-mini"), [0.25, 2, 0.025]],
+    [toNamePattern("gpt-5-nano"), [0.05, 0.4, 0.005]],
+    [toNamePattern("gpt-4\\.1"), [2, 8, 0.5]],
+    [toNamePattern("gpt-4\\.1-mini"), [0.4, 1.6, 0.1]],
+    [toNamePattern("gpt-4\\.1-nano"), [0.1, 0.4, 0.025]],
+    [toNamePattern("gpt-4o-mini"), [0.15, 0.6, 0.075]],
+    [toNamePattern("o3"), [2, 8, 0.5]],
+    [toNamePattern("o4-mini"), [1.1, 4.4, 0.275]],
   ],
 };
 
-const micros = (dollars: number): number => Math.round(dollars * 1_000_000);
+const toMicros = (dollars: number): number => Math.round(dollars * 1_000_000);
 
 /** Returns the list price of a model; undefined if it is not listed. */
 export const listPrice = (provider: ProviderKind, model: string): ModelPrice | undefined => {
-  const found = LISTS[provider]?.find(([name]) => name.test(model))?.[1];
+  const found = PRICE_LISTS[provider]?.find(([name]) => name.test(model))?.[1];
   if (!found) return undefined;
   const [input, output, read, write] = found;
   const prices: ModelCost = {
-    input: micros(input),
-    output: micros(output),
-    cache_read: micros(read),
-    ...(write === undefined ? {} : { cache_write: micros(write) }),
+    input: toMicros(input),
+    output: toMicros(output),
+    cache_read: toMicros(read),
+    ...(write === undefined ? {} : { cache_write: toMicros(write) }),
   };
   return { ...prices, source: "list", as_of: PRICES_AS_OF };
 };

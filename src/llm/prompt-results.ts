@@ -4,7 +4,7 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachments } from "./attachments.ts";
 import type { PromptMessage } from "./model.ts";
-import { fitted, isPicture, type Shown } from "./pictures.ts";
+import { isPicture, type ScaledPicture, scaleToFit } from "./pictures.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];
@@ -17,7 +17,7 @@ type Json = Extract<Output, { type: "json" }>["value"];
 const MAX_IMAGES = 8;
 
 /** Returns the file IDs that our own tools put into a result. */
-const filesIn = ({ is_media, result }: MessagePart): string[] => {
+const listFileIds = ({ is_media, result }: MessagePart): string[] => {
   if (!is_media) return [];
   const { image, files } = (result ?? {}) as { image?: unknown; files?: unknown };
   const all = [image, ...(Array.isArray(files) ? files : [])] as ({ file_id?: unknown } | null | undefined)[];
@@ -25,16 +25,16 @@ const filesIn = ({ is_media, result }: MessagePart): string[] => {
 };
 
 /** Returns the newest files in a history's results, by result. */
-export const newestFiles = (messages: readonly PromptMessage[]): ReadonlyMap<MessagePart, readonly string[]> => {
+export const findNewestFiles = (messages: readonly PromptMessage[]): ReadonlyMap<MessagePart, readonly string[]> => {
   const all = messages
     .filter(({ role }) => role === "tool")
-    .flatMap(({ content }) => content.flatMap((part) => filesIn(part).map((id) => ({ part, id }))))
+    .flatMap(({ content }) => content.flatMap((part) => listFileIds(part).map((id) => ({ part, id }))))
     .slice(-MAX_IMAGES);
   return new Map(all.map(({ part }) => [part, all.filter((one) => one.part === part).map(({ id }) => id)]));
 };
 
 /** A result with the files that are shown. */
-type Answer = { readonly part: ResultPart; readonly shown: readonly Shown[] };
+type Answer = { readonly part: ResultPart; readonly shown: readonly ScaledPicture[] };
 
 export const loadAnswers = async (
   content: readonly MessagePart[],
@@ -44,10 +44,10 @@ export const loadAnswers = async (
   const answers: Answer[] = [];
   for (const one of content) {
     if (one.type !== "tool-result") continue;
-    const shown: Shown[] = [];
+    const shown: ScaledPicture[] = [];
     for (const id of newest.get(one) ?? []) {
       const file = await attachments(id);
-      if (file) shown.push(await fitted(id, file));
+      if (file) shown.push(await scaleToFit(id, file));
     }
     answers.push({ part: toPart(one), shown });
   }
@@ -69,33 +69,33 @@ export type Pictures = "inside" | "behind" | "none";
 type Form = { readonly pictures: Pictures; readonly documents: boolean };
 
 /** True if a file of this type can be sent. */
-export const takes = ({ pictures, documents }: Form, media_type: string): boolean =>
+export const acceptsType = ({ pictures, documents }: Form, media_type: string): boolean =>
   isPicture(media_type) ? pictures !== "none" : documents;
 
 /** Adds the results of one step to the prompt in one message, directly followed by their images. */
 export const addAnswers = (prompt: LanguageModelV4Prompt, all: readonly Answer[], form: Form): void => {
   const answers = all.map(({ part, shown }): Answer & { isLess: boolean } => {
-    const taken = shown.filter(({ file }) => takes(form, file.media_type));
+    const taken = shown.filter(({ file }) => acceptsType(form, file.media_type));
     return { part, shown: taken, isLess: taken.length < shown.length };
   });
   const isInside = form.pictures === "inside";
   const content = answers.map(({ part, shown, isLess }): ToolPart => {
-    if (shown.length > 0 && isInside) return withFiles(part, shown);
-    return isLess ? withWords(part, [UNSEEN]) : part;
+    if (shown.length > 0 && isInside) return toFileParts(part, shown);
+    return isLess ? toWordParts(part, [UNSEEN_NOTE]) : part;
   });
-  const behind = isInside ? [] : answers.flatMap(toAttachedParts);
+  const attachedParts = isInside ? [] : answers.flatMap(toAttachedParts);
   const last = prompt.at(-1);
   const before = last?.role === "user" ? prompt.at(-2) : last;
   // Results of one step arrive in separate messages; images of earlier results follow after all of them.
   if (before?.role === "tool" && (last === before || isOurs.has(last as Role<"user">))) {
     before.content.push(...content);
-    if (behind.length === 0) return;
-    if (last?.role === "user") last.content.push(...behind);
-    else pushBehind(prompt, behind);
+    if (attachedParts.length === 0) return;
+    if (last?.role === "user") last.content.push(...attachedParts);
+    else pushBehind(prompt, attachedParts);
     return;
   }
   prompt.push({ role: "tool", content });
-  if (behind.length > 0) pushBehind(prompt, behind);
+  if (attachedParts.length > 0) pushBehind(prompt, attachedParts);
 };
 
 /** Messages that contain only images of results. */
@@ -124,7 +124,7 @@ const toAttachedParts = ({ part, shown }: Answer): UserPart[] =>
   ]);
 
 /** Returns the result as text, with its files. */
-const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
+const toFileParts = (part: ResultPart, shown: readonly ScaledPicture[]): ToolPart => ({
   ...part,
   output: {
     type: "content",
@@ -143,11 +143,11 @@ const withFiles = (part: ResultPart, shown: readonly Shown[]): ToolPart => ({
   },
 });
 
-const withWords = (part: ResultPart, words: readonly string[]): ToolPart => ({
+const toWordParts = (part: ResultPart, words: readonly string[]): ToolPart => ({
   ...part,
   output: { type: "text", value: [formatResult(part), ...words].join("\n") },
 });
 
 const formatResult = ({ output }: ResultPart): string => JSON.stringify("value" in output ? output.value : null);
 
-export const UNSEEN = "[The picture or document is not shown: this model takes only text.]";
+export const UNSEEN_NOTE = "[The picture or document is not shown: this model takes only text.]";

@@ -4,20 +4,20 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Attachments } from "./attachments.ts";
-import { withoutNote } from "./call-notes.ts";
+import { removeNote } from "./call-notes.ts";
 import type { PromptMessage } from "./model.ts";
-import { fitted } from "./pictures.ts";
+import { scaleToFit } from "./pictures.ts";
 import {
+  acceptsType,
   addAnswers,
   addUser,
+  findNewestFiles,
   loadAnswers,
-  newestFiles,
   type Output,
   type Pictures,
-  takes,
-  UNSEEN,
+  UNSEEN_NOTE,
 } from "./prompt-results.ts";
-import { keptFor } from "./provider-tools.ts";
+import { findStoredExecution } from "./provider-tools.ts";
 
 type Role<R extends LanguageModelV4Message["role"]> = Extract<LanguageModelV4Message, { role: R }>;
 type UserPart = Role<"user">["content"][number];
@@ -52,15 +52,15 @@ export const buildPrompt = async (
 ): Promise<LanguageModelV4Prompt> => {
   const form = { ...PLAIN, ...options };
   const prompt: LanguageModelV4Prompt = [];
-  const newest = newestFiles(messages);
-  const thinking = form.thoughts.endsWith("tools") ? withCalls(messages) : undefined;
-  const executed = executedCalls(messages);
+  const newest = findNewestFiles(messages);
+  const thinking = form.thoughts.endsWith("tools") ? describeCalls(messages) : undefined;
+  const executed = findExecutedCalls(messages);
   for (const message of messages) {
     const { role, content } = message;
     if (role === "system") prompt.push({ role, content: content.flatMap(toTexts).join("\n") });
-    else if (role === "user") addUser(prompt, await userParts(content, attachments, form));
+    else if (role === "user") addUser(prompt, await toUserParts(content, attachments, form));
     else if (role === "assistant") {
-      const parts = assistantParts(content, form, executed);
+      const parts = toAssistantParts(content, form, executed);
       const thoughts = thinking?.has(message) ? toThoughts(content, form) : [];
       const isSigned = form.thoughts === "signed" && form.signatures;
       prompt.push({ role, content: isSigned ? parts : [...thoughts, ...parts.filter(isNoThought)] });
@@ -70,7 +70,7 @@ export const buildPrompt = async (
 };
 
 /** Returns the model's messages of every turn with tool calls: between one user message and the next. */
-const withCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
+const describeCalls = (messages: readonly PromptMessage[]): ReadonlySet<PromptMessage> => {
   const found = new Set<PromptMessage>();
   let turn: PromptMessage[] = [];
   const close = (): void => {
@@ -98,30 +98,30 @@ const toThoughts = (content: readonly MessagePart[], { thoughts }: PromptForm): 
   return isOwed ? [{ type: "reasoning", text: "." }] : [];
 };
 
-const userParts = async (
+const toUserParts = async (
   content: readonly MessagePart[],
   attachments: Attachments,
   form: PromptForm,
 ): Promise<UserPart[]> => {
   const parts: UserPart[] = [];
   for (const part of content) {
-    if (part.type === "file") parts.push(...(await fileParts(part, attachments, form)));
+    if (part.type === "file") parts.push(...(await toFileParts(part, attachments, form)));
     else parts.push(...toTexts(part).map((text) => ({ type: "text" as const, text })));
   }
   return parts;
 };
 
-const fileParts = async (part: MessagePart, attachments: Attachments, form: PromptForm): Promise<UserPart[]> => {
+const toFileParts = async (part: MessagePart, attachments: Attachments, form: PromptForm): Promise<UserPart[]> => {
   const { file_id = "", name = "attachment" } = part;
   const text = (words: string): UserPart => ({ type: "text", text: words });
   const file = await attachments(file_id);
   if (!file) return [text(`[The attachment "${name}" is no longer there.]`)];
   const { media_type, bytes } = file;
   if (media_type.startsWith("text/") || media_type === "application/json") {
-    return [text(fenced(file.name, new TextDecoder().decode(bytes)))];
+    return [text(formatFile(file.name, new TextDecoder().decode(bytes)))];
   }
-  if (!takes(form, media_type)) return [text(`${file.name}: ${UNSEEN}`)];
-  const shown = await fitted(file_id, file);
+  if (!acceptsType(form, media_type)) return [text(`${file.name}: ${UNSEEN_NOTE}`)];
+  const shown = await scaleToFit(file_id, file);
   const data = { type: "data" as const, data: shown.file.bytes };
   return [
     { type: "file", filename: file.name, mediaType: shown.file.media_type, data },
@@ -137,7 +137,7 @@ const toTexts = (part: MessagePart): string[] => {
       return part.text ? [part.text] : [];
     case "file-reference": {
       const { file_name = "", start_line, end_line, content = "" } = part;
-      return [fenced(start_line ? `${file_name}:${start_line}-${end_line ?? start_line}` : file_name, content)];
+      return [formatFile(start_line ? `${file_name}:${start_line}-${end_line ?? start_line}` : file_name, content)];
     }
     case "context-file":
       return part.content ? [part.content] : [];
@@ -147,33 +147,33 @@ const toTexts = (part: MessagePart): string[] => {
 };
 
 /** Formats a file as part of a text. */
-export const fenced = (name: string, content: string): string =>
+export const formatFile = (name: string, content: string): string =>
   `<file name=${JSON.stringify(name)}>\n${content}\n</file>`;
 
 /** Returns calls that a provider runs itself and that have their result, or will get it when the provider continues a paused response. */
-const executedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {
-  const idsIn = (content: readonly MessagePart[], type: MessagePart["type"]) =>
+const findExecutedCalls = (messages: readonly PromptMessage[]): ReadonlySet<string | undefined> => {
+  const listIds = (content: readonly MessagePart[], type: MessagePart["type"]) =>
     content.flatMap((part) => (part.type === type && part.provider_executed ? [part.tool_call_id] : []));
   const last = messages.at(-1);
   return new Set([
-    ...messages.flatMap(({ content }) => idsIn(content, "tool-result")),
-    ...(last?.role === "assistant" ? idsIn(last.content, "tool-call") : []),
+    ...messages.flatMap(({ content }) => listIds(content, "tool-result")),
+    ...(last?.role === "assistant" ? listIds(last.content, "tool-call") : []),
   ]);
 };
 
-const assistantParts = (
+const toAssistantParts = (
   content: readonly MessagePart[],
   { kind, signatures }: PromptForm,
   executed: ReadonlySet<string | undefined>,
 ): AssistantPart[] =>
   content.flatMap((part) => {
-    if (part.provider_executed) return executed.has(part.tool_call_id) ? executedPart(part, kind) : [];
-    return assistantPart(part, kind, signatures);
+    if (part.provider_executed) return executed.has(part.tool_call_id) ? toExecutedPart(part, kind) : [];
+    return toAssistantPart(part, kind, signatures);
   });
 
 /** Returns a provider-executed call or its result, for the kind of provider that ran it. */
-const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
-  const kept = keptFor(kind, part.provider_metadata);
+const toExecutedPart = (part: MessagePart, kind: string): AssistantPart[] => {
+  const kept = findStoredExecution(kind, part.provider_metadata);
   if (!kept) return [];
   const { tool_call_id: toolCallId = "", tool_name: toolName = "", args = {}, is_error } = part;
   const providerOptions = kept.options as Metadata;
@@ -184,8 +184,8 @@ const executedPart = (part: MessagePart, kind: string): AssistantPart[] => {
   return [{ type: "tool-result", toolCallId, toolName, output, providerOptions }];
 };
 
-const assistantPart = (part: MessagePart, kind: string, signatures: boolean): AssistantPart[] => {
-  const own = signatures && part.provider_metadata ? withoutNote(part.provider_metadata) : undefined;
+const toAssistantPart = (part: MessagePart, kind: string, signatures: boolean): AssistantPart[] => {
+  const own = signatures && part.provider_metadata ? removeNote(part.provider_metadata) : undefined;
   const options = own && Object.keys(own).length > 0 ? { providerOptions: own as Metadata } : {};
   switch (part.type) {
     case "text":

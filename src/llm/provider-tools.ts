@@ -8,12 +8,12 @@ type Tools = NonNullable<LanguageModelV4CallOptions["tools"]>;
 type Options = Readonly<Record<string, unknown>>;
 
 /** Options of a model that are not sent to the provider. */
-const OURS: ReadonlySet<string> = new Set([
+const OWN_OPTIONS: ReadonlySet<string> = new Set([
   ...["use_responses_api", "web_search_enabled", "allowed_domains", "blocked_domains"],
 ]);
 
-export const withoutOurs = (options: Options): Options =>
-  Object.fromEntries(Object.entries(options).filter(([name]) => !OURS.has(name)));
+export const omitOwnOptions = (options: Options): Options =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !OWN_OPTIONS.has(name)));
 
 const toList = (value: unknown): string[] | undefined => {
   const words = Array.isArray(value) ? value.filter((one): one is string => typeof one === "string" && one !== "") : [];
@@ -24,7 +24,7 @@ const toList = (value: unknown): string[] | undefined => {
 const TAKES_BOTH = /gemini-([3-9]|\d\d)/i;
 
 /** Returns the tools to offer; empty if the kind has none or the model's options enable none. */
-export const providerTools = (
+export const toProviderTools = (
   kind: ProviderKind,
   options: Options = {},
   { model, hasTools }: { readonly model: string; readonly hasTools: boolean },
@@ -50,28 +50,31 @@ export const providerTools = (
 };
 
 /** Stored with a provider-executed call: the kind of provider, and its complete result. */
-type Kept = { readonly provider: string; readonly result?: unknown };
+type StoredExecution = { readonly provider: string; readonly result?: unknown };
 const KEY = "slipway";
 
-export const keptWith = (metadata: ProviderMetadata | undefined, kept: Kept): ProviderMetadata => ({
+export const addStoredExecution = (
+  metadata: ProviderMetadata | undefined,
+  kept: StoredExecution,
+): ProviderMetadata => ({
   ...metadata,
   [KEY]: kept,
 });
 
 /** Returns the data to send back to this kind of provider; undefined if another one ran the call. */
-export const keptFor = (
+export const findStoredExecution = (
   kind: string,
   metadata: ProviderMetadata | undefined,
 ): { readonly options: ProviderMetadata; readonly result: unknown } | undefined => {
   const { [KEY]: kept, ...options } = metadata ?? {};
-  const { provider, result } = (kept ?? {}) as Partial<Kept>;
+  const { provider, result } = (kept ?? {}) as Partial<StoredExecution>;
   return provider === kind ? { options, result } : undefined;
 };
 
 /** Returns a result for users, without data that only the provider can read. */
-export const shownResult = (value: unknown): unknown => {
+export const toReadableResult = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(shownResult);
+  if (Array.isArray(value)) return value.map(toReadableResult);
   const readable = Object.entries(value).filter(([name]) => !/^encrypted/i.test(name));
-  return Object.fromEntries(readable.map(([name, one]) => [name, shownResult(one)]));
+  return Object.fromEntries(readable.map(([name, one]) => [name, toReadableResult(one)]));
 };

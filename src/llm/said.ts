@@ -3,35 +3,35 @@
 import { parseJson } from "#base/json/read.ts";
 
 /** Returns the texts without the ones that repeat an earlier one or wrap it in JSON; a code follows its sentence. */
-export const saidOnce = (texts: readonly string[]): string => {
-  const said: string[] = [];
+export const removeRepetitions = (texts: readonly string[]): string => {
+  const unique: string[] = [];
   for (const text of texts) {
     for (const one of parsePlain(text)) {
-      if (!said.some((before) => before.toLowerCase().includes(one.toLowerCase()))) said.push(one);
+      if (!unique.some((before) => before.toLowerCase().includes(one.toLowerCase()))) unique.push(one);
     }
   }
-  return said.join(" ");
+  return unique.join(" ");
 };
 
 /** Returns the sentence and the code of an error in JSON; any other text unchanged. */
 const parsePlain = (text: string): readonly string[] => {
-  const error = errorIn(text);
+  const error = findError(text);
   const message = error?.message;
   if (typeof message !== "string" || message === "") return [text];
   const code = [error?.code, error?.type].find((one) => typeof one === "string" && one !== "");
   return [...parsePlain(message), ...(code === undefined ? [] : [`(${code})`])];
 };
 
-type Said = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };
+type ErrorFields = { readonly message?: unknown; readonly code?: unknown; readonly type?: unknown };
 
 /** Parses `{"error": {"message": ...}}` or `{"message": ...}`, also inside an array of one. */
-const errorIn = (text: string): Said | undefined => {
+const findError = (text: string): ErrorFields | undefined => {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
     const value = parseJson(text);
     const outer = (Array.isArray(value) ? value[0] : value) as { error?: unknown } | null;
     const inner = typeof outer?.error === "object" && outer.error !== null ? outer.error : outer;
-    return typeof inner === "object" && inner !== null ? (inner as Said) : undefined;
+    return typeof inner === "object" && inner !== null ? (inner as ErrorFields) : undefined;
   } catch {
     return undefined;
   }

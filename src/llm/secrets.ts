@@ -1,13 +1,13 @@
 // Removes secrets from a provider's message before anyone sees it: the key itself, and anything that looks like one. Pure.
 
-const LIKE_A_KEY = /\b(?:sk|pk|rk|xai|gsk|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}/g;
-const BEARER = /\b(bearer|basic|x-api-key:?)\s+[^\s"',;]{6,}/gi;
+const KEY_PATTERN = /\b(?:sk|pk|rk|xai|gsk|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}/g;
+const BEARER_PATTERN = /\b(bearer|basic|x-api-key:?)\s+[^\s"',;]{6,}/gi;
 const HIDDEN = "[hidden]";
 /** What is shorter could be a word in another case. */
 const MIN_ANY_FORM = 8;
 
 /** Matches a text in either case, also where JSON writes some of its characters as escapes, and an address as `%2D`. */
-const inAnyForm = (secret: string): RegExp => {
+const toAnyEncoding = (secret: string): RegExp => {
   const units = Array.from({ length: secret.length }, (_, n) => secret.charAt(n));
   const either = units.map((unit) => {
     const code = unit.charCodeAt(0).toString(16).padStart(4, "0");
@@ -18,8 +18,8 @@ const inAnyForm = (secret: string): RegExp => {
 };
 
 /** Returns the text without `secret` and anything that looks like an API key. */
-export const withoutSecrets = (text: string, secret: string): string => {
+export const maskSecrets = (text: string, secret: string): string => {
   const plain = secret.length >= 4 ? text.replaceAll(secret, HIDDEN) : text;
-  const without = secret.length >= MIN_ANY_FORM ? plain.replace(inAnyForm(secret), HIDDEN) : plain;
-  return without.replace(BEARER, `$1 ${HIDDEN}`).replace(LIKE_A_KEY, HIDDEN);
+  const without = secret.length >= MIN_ANY_FORM ? plain.replace(toAnyEncoding(secret), HIDDEN) : plain;
+  return without.replace(BEARER_PATTERN, `$1 ${HIDDEN}`).replace(KEY_PATTERN, HIDDEN);
 };

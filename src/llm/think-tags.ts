@@ -9,7 +9,7 @@ const PAIRS: ReadonlyMap<string, string> = new Map([
 ]);
 const OPENING = [...PAIRS.keys()];
 /** Closes reasoning whose opening tag was part of the prompt. */
-const ORPHAN = "</think>";
+const ORPHAN_CLOSING = "</think>";
 
 /** One instance per response. Only the start of a response can be reasoning: a tag later in the text stays text. */
 export class ThinkTags {
@@ -18,7 +18,7 @@ export class ThinkTags {
   /** The tag that ends the reasoning. */
   #closing: string | undefined;
   /** Non-blank text was emitted. */
-  #hasSpoken = false;
+  #hasEmitted = false;
   /** A closing tag without an opening one is text from now on. */
   #isSettled = false;
   /** The text so far; only its end and whether it is within code matter. */
@@ -34,15 +34,15 @@ export class ThinkTags {
     }
     this.#held += event.delta;
     while (this.#held !== "") {
-      const more = this.#closing === undefined ? this.#asText() : this.#asThought(this.#closing);
+      const more = this.#closing === undefined ? this.#readText() : this.#readThought(this.#closing);
       if (more === undefined) return;
       yield* more;
     }
   }
 
   /** Returns undefined while more text is needed to decide. */
-  #asText(): ModelEvent[] | undefined {
-    if (!this.#hasSpoken) {
+  #readText(): ModelEvent[] | undefined {
+    if (!this.#hasEmitted) {
       const trimmed = this.#held.trimStart();
       const opening = OPENING.find((tag) => trimmed.startsWith(tag));
       if (opening) {
@@ -51,28 +51,28 @@ export class ThinkTags {
         return [];
       }
       if (OPENING.some((tag) => tag.startsWith(trimmed))) return undefined;
-      this.#hasSpoken = true;
+      this.#hasEmitted = true;
       if (this.#isSettled) this.#held = trimmed;
     }
-    if (this.#isSettled) return [said("text", this.#taken(this.#held.length))];
-    const at = this.#held.indexOf(ORPHAN);
-    if (at < 0) return this.#upToTag(ORPHAN, "text");
-    const before = this.#taken(at);
+    if (this.#isSettled) return [toDelta("text", this.#takeHeld(this.#held.length))];
+    const at = this.#held.indexOf(ORPHAN_CLOSING);
+    if (at < 0) return this.#emitBeforeTag(ORPHAN_CLOSING, "text");
+    const before = this.#takeHeld(at);
     this.#before += before;
     if (!isOnItsOwn(this.#before)) {
       this.#isSettled = true;
-      return before === "" ? [] : [said("text", before)];
+      return before === "" ? [] : [toDelta("text", before)];
     }
-    this.#held = this.#held.slice(ORPHAN.length).trimStart();
+    this.#held = this.#held.slice(ORPHAN_CLOSING.length).trimStart();
     this.#isSettled = true;
-    this.#hasSpoken = false;
-    return [...(before === "" ? [] : [said("text", before)]), { type: "text_was_reasoning" }];
+    this.#hasEmitted = false;
+    return [...(before === "" ? [] : [toDelta("text", before)]), { type: "text_was_reasoning" }];
   }
 
-  #asThought(closing: string): ModelEvent[] | undefined {
+  #readThought(closing: string): ModelEvent[] | undefined {
     const at = this.#held.indexOf(closing);
-    if (at < 0) return this.#upToTag(closing, "reasoning");
-    const before = this.#taken(at);
+    if (at < 0) return this.#emitBeforeTag(closing, "reasoning");
+    const before = this.#takeHeld(at);
     this.#held = this.#held.slice(closing.length).trimStart();
     this.#closing = undefined;
     this.#isSettled = true;
@@ -80,23 +80,24 @@ export class ThinkTags {
   }
 
   /** Emits everything except a possible start of the tag. */
-  #upToTag(tag: string, type: "text" | "reasoning"): ModelEvent[] | undefined {
-    let kept = Math.min(tag.length - 1, this.#held.length);
-    while (kept > 0 && !tag.startsWith(this.#held.slice(-kept))) kept -= 1;
-    const words = this.#taken(this.#held.length - kept);
-    if (type === "text") this.#before += words;
-    return words === "" ? undefined : [said(type, words)];
+  #emitBeforeTag(tag: string, type: "text" | "reasoning"): ModelEvent[] | undefined {
+    let heldBack = Math.min(tag.length - 1, this.#held.length);
+    while (heldBack > 0 && !tag.startsWith(this.#held.slice(-heldBack))) heldBack -= 1;
+    const emittedText = this.#takeHeld(this.#held.length - heldBack);
+    if (type === "text") this.#before += emittedText;
+    return emittedText === "" ? undefined : [toDelta(type, emittedText)];
   }
 
-  #taken(length: number): string {
-    const words = this.#held.slice(0, length);
+  #takeHeld(length: number): string {
+    const emittedText = this.#held.slice(0, length);
     this.#held = this.#held.slice(length);
-    return words;
+    return emittedText;
   }
 
   *#flush(isEnd: boolean): Iterable<ModelEvent> {
-    const words = this.#taken(this.#held.length);
-    if (words.trim() !== "" || (words !== "" && !isEnd)) yield said(this.#closing ? "reasoning" : "text", words);
+    const emittedText = this.#takeHeld(this.#held.length);
+    if (emittedText.trim() !== "" || (emittedText !== "" && !isEnd))
+      yield toDelta(this.#closing ? "reasoning" : "text", emittedText);
   }
 }
 
@@ -104,4 +105,4 @@ export class ThinkTags {
 const isOnItsOwn = (before: string): boolean =>
   (before === "" || before.endsWith("\n")) && before.split("```").length % 2 === 1;
 
-const said = (type: "text" | "reasoning", delta: string): ModelEvent => ({ type, delta });
+const toDelta = (type: "text" | "reasoning", delta: string): ModelEvent => ({ type, delta });

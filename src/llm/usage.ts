@@ -17,10 +17,10 @@ export const convertUsage = (usage: ServerUsage | null | undefined): LanguageMod
   const { prompt_cache_hit_tokens: hit } = (usage ?? {}) as { prompt_cache_hit_tokens?: Count };
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? hit ?? undefined;
   const reasoning = usage?.completion_tokens_details?.reasoning_tokens ?? undefined;
-  const rest = (all: number | undefined, part = 0) => (all === undefined ? undefined : Math.max(0, all - part));
+  const getRest = (all: number | undefined, part = 0) => (all === undefined ? undefined : Math.max(0, all - part));
   return {
-    inputTokens: { total: input, noCache: rest(input, cached), cacheRead: cached, cacheWrite: undefined },
-    outputTokens: { total: output, text: rest(output, reasoning), reasoning },
+    inputTokens: { total: input, noCache: getRest(input, cached), cacheRead: cached, cacheWrite: undefined },
+    outputTokens: { total: output, text: getRest(output, reasoning), reasoning },
   };
 };
 
@@ -28,7 +28,7 @@ export const convertUsage = (usage: ServerUsage | null | undefined): LanguageMod
  * Returns the tokens of the whole prompt, from the total if there is one: messages of older versions included cached tokens in
  * `input_tokens`.
  */
-export const promptTokens = ({
+export const countPromptTokens = ({
   total_tokens,
   input_tokens = 0,
   output_tokens = 0,

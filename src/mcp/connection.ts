@@ -4,18 +4,18 @@
 import type { Client, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { inSpan } from "#base/spans.ts";
+import { runInNewSpan } from "#base/spans.ts";
 import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { type McpAnswer, toAnswer } from "./content.ts";
 import { McpError, toMcpError } from "./failure.ts";
-import { type Hide, hidesNothing } from "./hidden.ts";
+import { type Hide, hideNothing } from "./hidden.ts";
 import { listTools } from "./tool-list.ts";
 
 /** Timeout of connecting, in milliseconds (facts/chats 5.5). */
 export const CONNECT_MS = 30_000;
 /** Maximum time that a step of a turn waits for a changed list. */
-const RELIST_MS = 3_000;
+const RELOAD_TIMEOUT_MS = 3_000;
 /** After this many consecutive calls without an answer, the connection is considered broken. */
 const MAX_SILENT_CALLS = 2;
 
@@ -25,7 +25,7 @@ export type CallLimits = { readonly silence_ms: number; readonly total_ms: numbe
 export type OpenOptions = {
   readonly signal?: AbortSignal;
   readonly connect_ms?: number;
-  /** The server's list of tools has changed; `freshTools` returns the new one. */
+  /** The server's list of tools has changed; `getTools` returns the new one. */
   readonly onToolsChanged?: () => void;
   /** Removes secrets from the server's messages. */
   readonly hide?: Hide;
@@ -63,19 +63,19 @@ export class McpConnection {
   static async open(
     clock: Clock,
     makeTransport: () => Promise<Transport> | Transport,
-    { signal, connect_ms = CONNECT_MS, onToolsChanged, hide = hidesNothing }: OpenOptions = {},
+    { signal, connect_ms = CONNECT_MS, onToolsChanged, hide = hideNothing }: OpenOptions = {},
   ): Promise<McpConnection> {
-    const late = new AbortController();
-    const limit = clock.after(connect_ms, () => late.abort());
-    const ended = signal ? AbortSignal.any([late.signal, signal]) : late.signal;
+    const connectTimeout = new AbortController();
+    const limit = clock.after(connect_ms, () => connectTimeout.abort());
+    const ended = signal ? AbortSignal.any([connectTimeout.signal, signal]) : connectTimeout.signal;
     const times = { timeout: connect_ms, signal: ended };
     let client: Client | undefined;
     let transport: Transport | undefined;
     try {
       client = await makeClient();
       transport = await makeTransport();
-      await before(ended, client.connect(transport, times));
-      const tools = hide(await before(ended, listTools(client, times)));
+      await raceAbort(ended, client.connect(transport, times));
+      const tools = hide(await raceAbort(ended, listTools(client, times)));
       const connection = new McpConnection({ clock, hide }, client, transport, tools);
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         connection.#isStale = true;
@@ -83,7 +83,7 @@ export class McpConnection {
       });
       return connection;
     } catch (error) {
-      const failure = late.signal.aborted
+      const failure = connectTimeout.signal.aborted
         ? new McpError(`did not answer within ${connect_ms / 1_000} s`)
         : toMcpError(error, await waitForReason(clock, transport), { hide });
       void client?.close().catch(() => {});
@@ -103,18 +103,18 @@ export class McpConnection {
   }
 
   /** Returns the tools, reloaded if the server has reported a change. */
-  async freshTools(): Promise<readonly StoredTool[]> {
+  async getTools(): Promise<readonly StoredTool[]> {
     if (this.#isStale) {
       this.#isStale = false;
-      this.#relisted = this.#relist();
+      this.#relisted = this.#reloadTools();
     }
     await this.#relisted;
     return this.#tools;
   }
 
-  async #relist(): Promise<void> {
+  async #reloadTools(): Promise<void> {
     try {
-      this.#tools = this.#hide(await listTools(this.#client, { timeout: RELIST_MS }));
+      this.#tools = this.#hide(await listTools(this.#client, { timeout: RELOAD_TIMEOUT_MS }));
     } catch {
       // The next call reloads it.
       this.#isStale = true;
@@ -134,7 +134,7 @@ export class McpConnection {
     limits: CallLimits,
   ): Promise<McpAnswer> {
     const attributes = { "mcp.method.name": "tools/call", "gen_ai.tool.name": name, "rpc.system": "jsonrpc" };
-    return inSpan(
+    return runInNewSpan(
       () => ({ name: `tools/call ${name}`, kind: "client", attributes }),
       () => this.#call(name, args, signal, limits),
     );
@@ -151,7 +151,7 @@ export class McpConnection {
     this.#running += 1;
     const began = this.#clock.monotonic();
     try {
-      const asked = this.#client.callTool(
+      const callRequest = this.#client.callTool(
         { name, arguments: { ...args } },
         {
           signal,
@@ -161,25 +161,25 @@ export class McpConnection {
           // Requests progress notifications.
           onprogress: () => {},
           onRequestStreamEnd: () =>
-            void this.#clock.after(STREAM_END_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
+            void this.#clock.after(STREAM_END_TIMEOUT_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
         },
       );
-      const answer = toAnswer(this.#hide(await before(signal, Promise.race([asked, brokenOff.promise]))));
+      const answer = toAnswer(this.#hide(await raceAbort(signal, Promise.race([callRequest, brokenOff.promise]))));
       this.#silent = 0;
       return answer;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const took = this.#clock.monotonic() - began;
-      throw await this.#failed(error, took >= total_ms ? total_ms : silence_ms);
+      throw await this.#toFailure(error, took >= total_ms ? total_ms : silence_ms);
     } finally {
       this.#running -= 1;
       // Delayed, because closing drops unsent data, and the server should receive the cancellation.
-      if (!this.#isOpen && this.#running === 0) this.#clock.after(FAREWELL_MS, () => void this.close());
+      if (!this.#isOpen && this.#running === 0) this.#clock.after(CLOSE_TIMEOUT_MS, () => void this.close());
     }
   }
 
   /** A connection whose calls fail is not considered open, whatever its transport reports. */
-  async #failed(error: unknown, limit_ms: number): Promise<McpError> {
+  async #toFailure(error: unknown, limit_ms: number): Promise<McpError> {
     const had = this.#transport.sessionId !== undefined;
     const how = { hadSession: had, limit_ms, hide: this.#hide };
     const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), how);
@@ -195,9 +195,9 @@ export class McpConnection {
 }
 
 /** How long a failed connection stays open for its last notification. */
-const FAREWELL_MS = 250;
+const CLOSE_TIMEOUT_MS = 250;
 /** The answer may still arrive after its stream ends. */
-const STREAM_END_MS = 100;
+const STREAM_END_TIMEOUT_MS = 100;
 const BROKEN_OFF = "the connection broke off before it answered";
 
 const makeClient = async (): Promise<Client> => {
@@ -208,7 +208,7 @@ const makeClient = async (): Promise<Client> => {
     // Opens the stream of changes if the newer protocol requires one.
     {
       capabilities: {},
-      jsonSchemaValidator: TRUSTING,
+      jsonSchemaValidator: TRUST_ALL,
       listChanged: { tools: { autoRefresh: false, onChanged: () => {} } },
     },
   );
@@ -229,23 +229,23 @@ const METHOD_NOT_FOUND = -32_601;
 type Ending = { readonly reason?: () => Promise<string | undefined> };
 
 /** A program that is about to end gets a moment to report why. */
-const REASON_MS = 1_000;
+const REASON_TIMEOUT_MS = 1_000;
 
 const waitForReason = async (clock: Clock, transport: (Transport & Ending) | undefined): Promise<string | undefined> =>
-  transport?.reason && Promise.race([transport.reason(), pause(clock, REASON_MS).then(() => undefined)]);
+  transport?.reason && Promise.race([transport.reason(), pause(clock, REASON_TIMEOUT_MS).then(() => undefined)]);
 
-const TRUSTING: jsonSchemaValidator = {
+const TRUST_ALL: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
 /** Resolves with the work, or rejects with the signal's reason: some transports notice a signal late, and callers do not wait for them. */
-export const before = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
+export const raceAbort = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>();
-  const leave = (): void => reject(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
+  const onAbort = (): void => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
   work.catch(() => {});
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", leave));
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", onAbort));
 };

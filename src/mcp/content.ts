@@ -11,7 +11,13 @@ export type McpAnswer = {
 };
 
 /** File types that models can be shown. */
-export const SHOWN_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+export const SUPPORTED_FILE_TYPES: readonly string[] = [
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+  "application/pdf",
+];
 const MAX_FILES = 8;
 /** Maximum number of base64 characters for all files of a result. */
 const MAX_DATA_BYTES = 10_485_760;
@@ -44,7 +50,7 @@ export const toAnswer = (answer: {
     .slice(0, MAX_TEXT_LENGTH);
   const is_error = answer.isError === true;
   const { structuredContent } = answer;
-  const files = filesIn(answer.content ?? []);
+  const files = listFiles(answer.content ?? []);
   // Servers repeat structured content as text, for clients that support only text.
   const structured = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
@@ -57,12 +63,13 @@ export const toAnswer = (answer: {
   };
 };
 
-const filesIn = (content: readonly unknown[]): McpFile[] => {
+const listFiles = (content: readonly unknown[]): McpFile[] => {
   const files: McpFile[] = [];
   let left = MAX_DATA_BYTES;
   for (const { type, data, mimeType, resource } of content as Block[]) {
     const [bytes, media_type] = type === "resource" ? [resource?.blob, resource?.mimeType] : [data, mimeType];
-    if (typeof bytes !== "string" || typeof media_type !== "string" || !SHOWN_TYPES.includes(media_type)) continue;
+    if (typeof bytes !== "string" || typeof media_type !== "string" || !SUPPORTED_FILE_TYPES.includes(media_type))
+      continue;
     left -= bytes.length;
     if (left < 0 || files.length === MAX_FILES) break;
     files.push({ media_type, data: bytes });

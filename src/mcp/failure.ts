@@ -1,7 +1,7 @@
 // Converts an error of the client package: a message for users, and whether the connection is still usable (rules MC-4, MC-11). Pure.
 
 import { parseJson } from "#base/json/read.ts";
-import { type Hide, hidesNothing } from "./hidden.ts";
+import { type Hide, hideNothing } from "./hidden.ts";
 
 /**
  * `lost`: the server has forgotten the session, and the call did not run. `broken`: the server is unreachable over this connection.
@@ -30,7 +30,7 @@ const LOST_STATUSES: readonly unknown[] = [404, 410];
 const LOST_WORDS =
   /\bsession\b.{0,60}\b(not found|expired|invalid|unknown|missing|terminated|closed|not exist|required|gone)\b|\b(no|not|invalid|unknown|expired|missing|bad|without)\b.{0,30}\bsession\b|\bnot (yet )?initialized\b/i;
 
-type How = {
+type FailureContext = {
   /** Removes secrets from the message. */
   readonly hide?: Hide;
   /** The server had started a session. */
@@ -40,27 +40,27 @@ type How = {
 };
 
 /** `reason`: why a program has ended, if it has. */
-export const toMcpError = (error: unknown, reason: string | undefined, how: How = {}): McpError => {
+export const toMcpError = (error: unknown, reason: string | undefined, how: FailureContext = {}): McpError => {
   // Before it is shortened: part of a secret would remain visible.
-  const say = (words: string): string => short((how.hide ?? hidesNothing)(words));
-  if (reason !== undefined) return new McpError(say(reason));
+  const toSafeText = (words: string): string => shorten((how.hide ?? hideNothing)(words));
+  if (reason !== undefined) return new McpError(toSafeText(reason));
   if (error instanceof McpError) return error;
   const { status, text } = answerIn(error);
   const code = getCode(error);
   const message = error instanceof Error ? error.message : String(error);
   if (status !== undefined) {
     const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_WORDS.test(text));
-    const words = text === "" ? `it answered ${status}` : `it answered ${status}: ${text}`;
-    return new McpError(say(words), { kind: isLost ? "lost" : "broken", status });
+    const answerText = text === "" ? `it answered ${status}` : `it answered ${status}: ${text}`;
+    return new McpError(toSafeText(answerText), { kind: isLost ? "lost" : "broken", status });
   }
   if (code === "REQUEST_TIMEOUT" && how.limit_ms !== undefined) {
     return new McpError(`it did not answer within ${how.limit_ms / 1_000} s`, { kind: "silent" });
   }
   if (typeof code === "number") {
     const isLost = how.hadSession === true && LOST_WORDS.test(message);
-    return new McpError(say(message), { kind: isLost ? "lost" : "refused" });
+    return new McpError(toSafeText(message), { kind: isLost ? "lost" : "refused" });
   }
-  return new McpError(say(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
+  return new McpError(toSafeText(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
 };
 
 /** The runtime's network errors, with messages for users. */
@@ -75,7 +75,7 @@ const getCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
 
 /** Returns one line without URLs, which may contain a secret. */
-const short = (text: string): string =>
+const shorten = (text: string): string =>
   text
     .replace(/(https?:\/\/[^\s?#"']+)[?#][^\s"']*/g, "$1")
     .replace(/\s+/g, " ")
@@ -90,11 +90,11 @@ const answerIn = (error: unknown): { status: number | undefined; text: string } 
     readonly text?: unknown;
   };
   if (typeof status !== "number") return { status: undefined, text: "" };
-  return { status, text: typeof text === "string" ? messageIn(text.trim()) : "" };
+  return { status, text: typeof text === "string" ? findMessage(text.trim()) : "" };
 };
 
 /** Returns the message of an error in JSON, or the text unless it is a web page. */
-const messageIn = (text: string): string => {
+const findMessage = (text: string): string => {
   if (text.startsWith("<")) return "";
   try {
     const { message, error } = parseJson(text) as { readonly message?: unknown; readonly error?: unknown };

@@ -7,26 +7,26 @@ export type Hide = <T>(value: T) => T;
 
 const HIDDEN = "[hidden]";
 /** Shorter secrets could match by accident. */
-const LEAST = 8;
+const MIN_SECRET_CHARS = 8;
 
-export const hidesNothing: Hide = (value) => value;
+export const hideNothing: Hide = (value) => value;
 
 /** `headers`: those sent to the server. */
 export const hideHeaders = (headers: Readonly<Record<string, string>>): Hide => {
   const secrets = Object.values(headers).flatMap(toParts);
-  const spellings = [...new Set(secrets.filter(({ length }) => length >= LEAST).flatMap(listEncodings))]
-    .filter(({ length }) => length >= LEAST)
+  const spellings = [...new Set(secrets.filter(({ length }) => length >= MIN_SECRET_CHARS).flatMap(listEncodings))]
+    .filter(({ length }) => length >= MIN_SECRET_CHARS)
     .sort((a, b) => b.length - a.length);
-  if (spellings.length === 0) return hidesNothing;
-  const inText = (text: string): string =>
+  if (spellings.length === 0) return hideNothing;
+  const hideInText = (text: string): string =>
     spellings.reduce((hidden, one) => (hidden.includes(one) ? hidden.replaceAll(one, HIDDEN) : hidden), text);
-  const deep = (value: unknown): unknown => {
-    if (typeof value === "string") return inText(value);
-    if (Array.isArray(value)) return value.map(deep);
+  const hideDeep = (value: unknown): unknown => {
+    if (typeof value === "string") return hideInText(value);
+    if (Array.isArray(value)) return value.map(hideDeep);
     if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [inText(name), deep(inner)]));
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [hideInText(name), hideDeep(inner)]));
   };
-  return <T>(value: T): T => deep(value) as T;
+  return <T>(value: T): T => hideDeep(value) as T;
 };
 
 /** Returns the value, the part after its scheme, and the password of Basic. */

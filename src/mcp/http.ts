@@ -8,7 +8,7 @@ import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
 
-export type HttpWay = {
+export type HttpTarget = {
   readonly url: URL;
   /** `sse`: the older protocol, with a stream and a URL for messages. */
   readonly kind: "http" | "sse";
@@ -23,19 +23,19 @@ const OTHER_REASONS: readonly number[] = [401, 402, 403, 407, 408, 425, 429, 451
  * Connects to the server. If it refuses the first message with a 4xx, the older protocol is tried, as the specification requires. Throws
  * McpError.
  */
-export const openHttp = async (clock: Clock, way: HttpWay, options: OpenOptions = {}): Promise<McpConnection> => {
+export const openHttp = async (clock: Clock, way: HttpTarget, options: OpenOptions = {}): Promise<McpConnection> => {
   try {
-    return await McpConnection.open(clock, () => httpTransport(clock, way), options);
+    return await McpConnection.open(clock, () => createHttpTransport(clock, way), options);
   } catch (error) {
-    if (way.kind === "sse" || !(error instanceof McpError) || !mayBeOlder(error)) throw error;
-    const older: HttpWay = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
-    return McpConnection.open(clock, () => httpTransport(clock, older), options).catch(() => {
+    if (way.kind === "sse" || !(error instanceof McpError) || !isPossiblyOlder(error)) throw error;
+    const older: HttpTarget = { url: way.url, kind: "sse", headers: way.headers, fetch: way.fetch };
+    return McpConnection.open(clock, () => createHttpTransport(clock, older), options).catch(() => {
       throw error;
     });
   }
 };
 
-const mayBeOlder = ({ status = 0 }: McpError): boolean =>
+const isPossiblyOlder = ({ status = 0 }: McpError): boolean =>
   status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
 
 /** Images and documents are large, and 16 MiB of small values would be five million. */
@@ -51,12 +51,15 @@ export const countedFetch =
     });
 
 /** Redirects stay at the same origin or fail, so headers never reach another. */
-const httpTransport = async (clock: Clock, { url, kind, headers, fetch: open }: HttpWay): Promise<Transport> => {
+const createHttpTransport = async (
+  clock: Clock,
+  { url, kind, headers, fetch: open }: HttpTarget,
+): Promise<Transport> => {
   const fetch = countedFetch(clock, open);
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
-  if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });
-  const older = new SSEClientTransport(url, { requestInit, fetch: watching(fetch, () => void older.close()) });
+  if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributeErrors(fetch) });
+  const older = new SSEClientTransport(url, { requestInit, fetch: watchSession(fetch, () => void older.close()) });
   return older;
 };
 
@@ -64,7 +67,7 @@ const httpTransport = async (clock: Clock, { url, kind, headers, fetch: open }: 
  * In the older protocol the stream is the session. When it ends, the package opens another one, while messages to the old URL get no
  * answer: the connection is ended with its stream instead.
  */
-const watching =
+const watchSession =
   (fetch: Fetch, onEnd: () => void): Fetch =>
   async (url, init) => {
     const response = await fetch(url, init);
@@ -76,31 +79,31 @@ const watching =
   };
 
 /** Adds the request's ID to an error that lacks it (common for expired sessions); otherwise the call would wait for its timeout. */
-const attributing =
+const attributeErrors =
   (fetch: Fetch): Fetch =>
   async (url, init) => {
     const response = await fetch(url, init);
-    const id = init?.method === "POST" ? idIn(init.body) : undefined;
+    const id = init?.method === "POST" ? getRequestId(init.body) : undefined;
     const isJson = response.headers.get("content-type")?.includes("application/json");
     if (id === undefined || !response.ok || !isJson) return response;
     const text = await response.text();
     const { status } = response;
-    const headers = { "content-type": "application/json", ...sessionIn(response) };
-    return new Response(attributed(text, id), { status, headers });
+    const headers = { "content-type": "application/json", ...getSession(response) };
+    return new Response(attributeError(text, id), { status, headers });
   };
 
-const sessionIn = ({ headers }: Response): Record<string, string> => {
+const getSession = ({ headers }: Response): Record<string, string> => {
   const session = headers.get("mcp-session-id");
   return session === null ? {} : { "mcp-session-id": session };
 };
 
-const idIn = (body: unknown): unknown => {
+const getRequestId = (body: unknown): unknown => {
   if (typeof body !== "string") return undefined;
   const { id, method } = JSON.parse(body) as { readonly id?: unknown; readonly method?: unknown };
   return typeof method === "string" ? id : undefined;
 };
 
-const attributed = (text: string, id: unknown): string => {
+const attributeError = (text: string, id: unknown): string => {
   try {
     const answer = parseJson(text) as { readonly error?: unknown; readonly id?: unknown };
     const isStray = typeof answer.error === "object" && answer.error !== null && answer.id !== id;

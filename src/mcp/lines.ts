@@ -26,7 +26,7 @@ export class LineTransport implements Transport {
   #hasFailed = false;
   readonly #over = Promise.withResolvers<string | undefined>();
 
-  /** `start` starts the program; its output goes to `push`, its end to `ended`. */
+  /** `start` starts the program; its output goes to `push`, its end to `onProgramEnd`. */
   constructor(start: (transport: LineTransport) => Promise<Program> | Program) {
     this.#start = start;
   }
@@ -74,7 +74,7 @@ export class LineTransport implements Transport {
   }
 
   /** `reason`: a message with the program's last output. */
-  ended(reason?: string): void {
+  onProgramEnd(reason?: string): void {
     this.#over.resolve(reason);
     this.#finish();
   }

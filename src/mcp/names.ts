@@ -2,13 +2,15 @@
 // (facts/chats 5.5, rule MC-2). Pure.
 import { sha256 } from "#base/ids.ts";
 
-const LONGEST = 64;
+const MAX_NAME_CHARS = 64;
 
 /** Returns at most 64 of A-Z, a-z, 0-9, _ and -; a shortened name ends in six digits of its digest. */
-export const offeredName = (server: string, tool: string): string => {
-  const whole = `${server}__${tool}`;
-  const plain = whole.replace(/[^A-Za-z0-9_-]/g, "_");
-  return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST - 7)}_${sha256(whole).slice(0, 6)}`;
+export const toOfferedName = (server: string, tool: string): string => {
+  const fullName = `${server}__${tool}`;
+  const plain = fullName.replace(/[^A-Za-z0-9_-]/g, "_");
+  return plain.length <= MAX_NAME_CHARS
+    ? plain
+    : `${plain.slice(0, MAX_NAME_CHARS - 7)}_${sha256(fullName).slice(0, 6)}`;
 };
 
 /** True if the lists allow a tool: an empty allowlist allows all, and the denylist takes precedence. */

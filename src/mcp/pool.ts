@@ -1,7 +1,7 @@
 // A pool of connections to MCP servers, shared by turns: opened on demand, kept while used, closed after five idle minutes. A failed server
 // is retried with exponential backoff, so that turns do not wait for it repeatedly (rules MC-4, MC-5).
 import type { Clock } from "#base/clock.ts";
-import { before, type CallLimits, type McpConnection } from "./connection.ts";
+import { type CallLimits, type McpConnection, raceAbort } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
 import type { Fetch } from "./fetch.ts";
@@ -30,16 +30,16 @@ type Entry = {
   is_late: boolean;
 };
 
-const MOST = 500;
+const MAX_CONNECTIONS = 500;
 const IDLE_MS = 5 * 60_000;
 /** Initial and maximum backoff after a failure. It doubles with every failure. */
 const MIN_BACKOFF_MS = 30_000;
 const MAX_BACKOFF_MS = 10 * 60_000;
 /** How long a step of a turn waits for a server, and for one that failed before. A late server is available to the next step. */
-const CONNECT_WAIT_MS = 3_000;
+const CONNECT_PATIENCE_MS = 3_000;
 const RECONNECT_WAIT_MS = 2_000;
 
-const backoffAfter = (failures: number): number =>
+const computeBackoff = (failures: number): number =>
   Math.min(MIN_BACKOFF_MS * 2 ** Math.max(0, failures - 1), MAX_BACKOFF_MS);
 
 export class McpPool {
@@ -59,13 +59,13 @@ export class McpPool {
     const now = this.#clock.monotonic();
     let entry = this.#entries.get(target.key);
     const isGone = entry?.connection?.isOpen === false;
-    const isForgiven = entry !== undefined && isFailed(entry) && !isLeftAlone(entry, now);
+    const isForgiven = entry !== undefined && isFailed(entry) && !isBackingOff(entry, now);
     if (!entry || isGone || isForgiven) entry = this.#open(target, entry?.failures ?? 0);
     entry.used_at = now;
     this.#entries.delete(target.key);
     this.#entries.set(target.key, entry);
     const [oldest = ""] = this.#entries.keys();
-    if (this.#entries.size > MOST) this.#drop(oldest);
+    if (this.#entries.size > MAX_CONNECTIONS) this.#drop(oldest);
     return entry.opened;
   }
 
@@ -74,7 +74,7 @@ export class McpPool {
    * the next step. Throws McpError, or the signal's reason.
    */
   connectInTime(target: McpTarget, signal: AbortSignal): Promise<McpConnection> {
-    return withNextToken(
+    return retryWithNextToken(
       async () => target,
       async (to) => this.#connectInTime(await to(), signal),
     );
@@ -86,14 +86,14 @@ export class McpPool {
     if (!entry || entry.connection || isFailed(entry)) return opened;
     opened.catch(() => {});
     if (entry.is_late) throw new McpError("it has not answered yet.");
-    const patience_ms = entry.failures > 0 ? RECONNECT_WAIT_MS : CONNECT_WAIT_MS;
-    const over = Promise.withResolvers<never>();
+    const patience_ms = entry.failures > 0 ? RECONNECT_WAIT_MS : CONNECT_PATIENCE_MS;
+    const patienceOver = Promise.withResolvers<never>();
     const limit = this.#clock.after(patience_ms, () => {
       entry.is_late = true;
-      over.reject(new McpError(`it did not answer within ${patience_ms / 1_000} s.`));
+      patienceOver.reject(new McpError(`it did not answer within ${patience_ms / 1_000} s.`));
     });
     try {
-      return await before(signal, Promise.race([opened, over.promise]));
+      return await raceAbort(signal, Promise.race([opened, patienceOver.promise]));
     } finally {
       limit.cancel();
     }
@@ -111,7 +111,7 @@ export class McpPool {
         async () => this.connect(await to()),
         (connection) => connection.call(tool, args, signal, limits),
       );
-    return withNextToken(target, call);
+    return retryWithNextToken(target, call);
   }
 
   #open({ url, kind, headers }: McpTarget, failures: number): Entry {
@@ -137,12 +137,12 @@ export class McpPool {
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const [key, entry] of this.#entries) {
-      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * backoffAfter(entry.failures)) : IDLE_MS;
+      const kept_ms = isFailed(entry) ? Math.max(IDLE_MS, 2 * computeBackoff(entry.failures)) : IDLE_MS;
       if (now - entry.used_at > kept_ms) this.#drop(key);
     }
   }
 
-  idle(): Promise<void> {
+  whenIdle(): Promise<void> {
     return Promise.resolve();
   }
 
@@ -161,7 +161,7 @@ export class McpPool {
 const UNAUTHORIZED = 401;
 
 /** Runs the work, and retries with a new token if the server refuses this one. */
-const withNextToken = async <T>(
+const retryWithNextToken = async <T>(
   target: () => Promise<McpTarget>,
   work: (target: () => Promise<McpTarget>) => Promise<T>,
 ): Promise<T> => {
@@ -177,5 +177,5 @@ const withNextToken = async <T>(
 };
 
 const isFailed = ({ failed_at }: Entry): boolean => failed_at !== undefined;
-const isLeftAlone = ({ failed_at = 0, failures }: Entry, now: number): boolean =>
-  now - failed_at <= backoffAfter(failures);
+const isBackingOff = ({ failed_at = 0, failures }: Entry, now: number): boolean =>
+  now - failed_at <= computeBackoff(failures);

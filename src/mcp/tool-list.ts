@@ -18,8 +18,8 @@ export const listTools = async (client: Client, options: Options): Promise<reado
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES && tools.size < MAX_TOOLS; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
-    const { tools: listed, nextCursor } = await client.request({ method: "tools/list", params }, ANYTHING, options);
-    for (const tool of Array.isArray(listed) ? listed.flatMap(toolIn) : []) {
+    const { tools: listed, nextCursor } = await client.request({ method: "tools/list", params }, ANY_OBJECT, options);
+    for (const tool of Array.isArray(listed) ? listed.flatMap(toStoredTool) : []) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
     }
     if (typeof nextCursor !== "string" || cursors.has(nextCursor)) break;
@@ -34,7 +34,7 @@ const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The package's own schema would reject the whole list because of one tool. */
-const ANYTHING: StandardSchemaV1<unknown, Members> = {
+const ANY_OBJECT: StandardSchemaV1<unknown, Members> = {
   "~standard": {
     version: 1,
     vendor: "slipway",
@@ -42,11 +42,11 @@ const ANYTHING: StandardSchemaV1<unknown, Members> = {
   },
 };
 
-const toolIn = (listed: unknown): StoredTool[] => {
+const toStoredTool = (listed: unknown): StoredTool[] => {
   const { name, description, inputSchema } = isMembers(listed) ? listed : {};
   if (typeof name !== "string" || name === "" || JSON.stringify(inputSchema ?? {}).length > MAX_SCHEMA) return [];
-  const words = typeof description === "string" ? description.slice(0, MAX_DESCRIPTION) : "";
-  if (!isMembers(inputSchema)) return [{ name, description: words, input_schema: inputSchema ?? {} }];
+  const shortDescription = typeof description === "string" ? description.slice(0, MAX_DESCRIPTION) : "";
+  if (!isMembers(inputSchema)) return [{ name, description: shortDescription, input_schema: inputSchema ?? {} }];
   const { $schema: _, ...input_schema } = inputSchema;
-  return [{ name, description: words, input_schema }];
+  return [{ name, description: shortDescription, input_schema }];
 };

@@ -4,7 +4,7 @@ import type { Config } from "#base/config.ts";
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string; readonly id: string };
 
 /** Timeout in milliseconds for connecting, for the greeting, and for inactivity. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 export class Mailer {
   readonly #config: Config;
@@ -29,9 +29,9 @@ export class Mailer {
       secure: tls === "tls",
       requireTLS: tls === "starttls",
       ignoreTLS: tls === "none",
-      connectionTimeout: PATIENCE_MS,
-      greetingTimeout: PATIENCE_MS,
-      socketTimeout: PATIENCE_MS,
+      connectionTimeout: TIMEOUT_MS,
+      greetingTimeout: TIMEOUT_MS,
+      socketTimeout: TIMEOUT_MS,
       disableFileAccess: true,
       disableUrlAccess: true,
       ...(smtp_username === undefined ? {} : { auth: { user: smtp_username, pass: smtp_password ?? "" } }),

@@ -1,7 +1,7 @@
 // Web push: encrypts a message for one browser (RFC 8291, `aes128gcm` of RFC 8188) and signs the request to its push service (VAPID, RFC
 // 8292). Pure except for random bytes; the caller sends the request.
 import { createCipheriv, createECDH, createPrivateKey, generateKeyPairSync, hkdfSync, sign } from "node:crypto";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 
 /** The browser's keys, base64url. */
 export type PushKeys = { readonly p256dh: string; readonly auth: string };
@@ -11,7 +11,7 @@ export type VapidKeys = { readonly public_key: string; readonly private_key: str
 const CURVE = "prime256v1";
 const SALT_BYTES = 16;
 const RECORD_BYTES = 4_096;
-const TOKEN_SECONDS = 12 * 3_600;
+const TOKEN_TTL_S = 12 * 3_600;
 
 export const makeVapidKeys = (): VapidKeys => {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: CURVE });
@@ -21,7 +21,7 @@ export const makeVapidKeys = (): VapidKeys => {
 };
 
 /** True if a message can be encrypted for these keys. */
-export const arePushKeys = ({ p256dh, auth }: PushKeys): boolean => {
+export const isPushKeys = ({ p256dh, auth }: PushKeys): boolean => {
   try {
     const ecdh = createECDH(CURVE);
     ecdh.generateKeys();
@@ -36,18 +36,18 @@ export const arePushKeys = ({ p256dh, auth }: PushKeys): boolean => {
 type Chance = { readonly salt: Uint8Array; readonly private_key: Uint8Array };
 
 /** Returns the body for the push service. Throws if the keys are invalid. */
-export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chance): Uint8Array<ArrayBuffer> => {
+export const encryptPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chance): Uint8Array<ArrayBuffer> => {
   const ecdh = createECDH(CURVE);
   if (chance) ecdh.setPrivateKey(chance.private_key);
   else ecdh.generateKeys();
   const ours = ecdh.getPublicKey();
   const theirs = Buffer.from(p256dh, "base64url");
   const shared = ecdh.computeSecret(theirs);
-  const salt = chance?.salt ?? secretBytes(SALT_BYTES);
+  const salt = chance?.salt ?? generateBytes(SALT_BYTES);
   const info = Buffer.concat([Buffer.from("WebPush: info\0"), theirs, ours]);
-  const secret = derived(shared, Buffer.from(auth, "base64url"), info, 32);
-  const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
-  const nonce = derived(secret, salt, "Content-Encoding: nonce\0", 12);
+  const secret = deriveBytes(shared, Buffer.from(auth, "base64url"), info, 32);
+  const key = deriveBytes(secret, salt, "Content-Encoding: aes128gcm\0", 16);
+  const nonce = deriveBytes(secret, salt, "Content-Encoding: nonce\0", 12);
   const cipher = createCipheriv("aes-128-gcm", key, nonce);
   // 2 marks the last record.
   const sealed = Buffer.concat([
@@ -61,17 +61,17 @@ export const sealPush = (text: string, { p256dh, auth }: PushKeys, chance?: Chan
   return new Uint8Array(Buffer.concat([salt, size, Buffer.of(ours.length), ours, sealed]));
 };
 
-const derived = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
+const deriveBytes = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
   Buffer.from(hkdfSync("sha256", secret, salt, info, length));
 
 /** Returns the header that identifies the server to the push service. `now` is in milliseconds, `subject` an https or mailto URL. */
-export const vapidHeader = (
+export const formatVapidHeader = (
   endpoint: URL,
   { public_key, private_key }: VapidKeys,
   subject: string,
   now: number,
 ): string => {
-  const claims = { aud: endpoint.origin, exp: Math.floor(now / 1_000) + TOKEN_SECONDS, sub: subject };
+  const claims = { aud: endpoint.origin, exp: Math.floor(now / 1_000) + TOKEN_TTL_S, sub: subject };
   const head = [{ typ: "JWT", alg: "ES256" }, claims].map((one) =>
     Buffer.from(JSON.stringify(one)).toString("base64url"),
   );

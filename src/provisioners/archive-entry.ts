@@ -1,8 +1,8 @@
 // Shared parts of the archive readers: entries, safe names, and the limit on unpacked size.
 
-const ENTRY_LIMIT = 10_000;
+const MAX_ENTRIES = 10_000;
 /** Maximum bytes of all entries together. */
-const INFLATED_LIMIT = 512 * 1024 * 1024;
+const MAX_INFLATED_BYTES = 512 * 1024 * 1024;
 
 /** An archive was rejected; the message is readable for users. */
 export class ArchiveError extends Error {
@@ -25,7 +25,7 @@ export type ArchiveEntry = {
 export type Source = { readonly size: number; read(offset: number, length: number): Promise<Uint8Array> };
 
 /** Returns the normalized name, or undefined for the root folder. Throws for a name that points outside. */
-export const safeName = (raw: string): string | undefined => {
+export const toSafeName = (raw: string): string | undefined => {
   if (raw.length > 1024) throw new ArchiveError("a name in the archive is too long");
   const shown = JSON.stringify(raw.slice(0, 80));
   if (/\p{Cc}/u.test(raw)) throw new ArchiveError(`the name ${shown} in the archive holds control characters`);
@@ -38,13 +38,14 @@ export const safeName = (raw: string): string | undefined => {
 };
 
 /** Returns a function that adds up claimed sizes and throws above the limit. */
-export const counter = (): ((size: number) => void) => {
+export const createCounter = (): ((size: number) => void) => {
   let entries = 0;
   let bytes = 0;
   return (size) => {
     entries += 1;
     bytes += size;
-    if (entries > ENTRY_LIMIT) throw new ArchiveError(`the archive has more than ${ENTRY_LIMIT} entries`);
-    if (bytes > INFLATED_LIMIT) throw new ArchiveError(`the archive unpacks to more than ${INFLATED_LIMIT} bytes`);
+    if (entries > MAX_ENTRIES) throw new ArchiveError(`the archive has more than ${MAX_ENTRIES} entries`);
+    if (bytes > MAX_INFLATED_BYTES)
+      throw new ArchiveError(`the archive unpacks to more than ${MAX_INFLATED_BYTES} bytes`);
   };
 };

@@ -1,15 +1,15 @@
 // Reads the headers of a tar archive (ustar, GNU long names, pax paths and sizes). Skips links and devices. Used by archive.ts.
-import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
+import { type ArchiveEntry, ArchiveError, createCounter, type Source, toSafeName } from "./archive-entry.ts";
 
 const BLOCK = 512;
 /** Maximum bytes of a long name or a pax header. */
-const EXTRA_LIMIT = 64 * 1024;
+const MAX_EXTRA_BYTES = 64 * 1024;
 
 const decoder = new TextDecoder("utf-8");
 
 export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
   const entries: ArchiveEntry[] = [];
-  const count = counter();
+  const count = createCounter();
   let next: { path?: string; size?: number } = {};
   let offset = 0;
   for (;;) {
@@ -24,21 +24,21 @@ export const readTar = async (source: Source): Promise<ArchiveEntry[]> => {
     offset = start + Math.ceil(size / BLOCK) * BLOCK;
     count(size);
     if (kind === "L" || kind === "x") {
-      if (size > EXTRA_LIMIT) throw new ArchiveError("a header of the tar archive is too long");
+      if (size > MAX_EXTRA_BYTES) throw new ArchiveError("a header of the tar archive is too long");
       const extra = await source.read(start, size);
-      next = { ...next, ...(kind === "L" ? { path: textAt(extra, 0, extra.length) } : parsePax(extra)) };
+      next = { ...next, ...(kind === "L" ? { path: readText(extra, 0, extra.length) } : parsePax(extra)) };
       continue;
     }
     if (kind === "g" || kind === "K") continue;
-    const name = safeName(next.path ?? readName(header));
+    const name = toSafeName(next.path ?? readName(header));
     next = {};
     const isFile = kind === "0" || kind === "\0" || kind === "7";
-    if (isFile && name !== undefined) entries.push(entryAt(source, name, start, size, numberAt(header, 100, 8)));
+    if (isFile && name !== undefined) entries.push(readEntry(source, name, start, size, numberAt(header, 100, 8)));
   }
   return entries;
 };
 
-const entryAt = (source: Source, name: string, offset: number, size: number, mode: number): ArchiveEntry => ({
+const readEntry = (source: Source, name: string, offset: number, size: number, mode: number): ArchiveEntry => ({
   name,
   size,
   mode: mode & 0o777,
@@ -49,16 +49,16 @@ const entryAt = (source: Source, name: string, offset: number, size: number, mod
   },
 });
 
-const textAt = (bytes: Uint8Array, at: number, length: number): string => {
+const readText = (bytes: Uint8Array, at: number, length: number): string => {
   const field = bytes.subarray(at, at + length);
   const end = field.indexOf(0);
   return decoder.decode(end < 0 ? field : field.subarray(0, end));
 };
 
 const readName = (header: Uint8Array): string => {
-  const name = textAt(header, 0, 100);
-  const isUstar = textAt(header, 257, 6) === "ustar";
-  const prefix = isUstar ? textAt(header, 345, 155) : "";
+  const name = readText(header, 0, 100);
+  const isUstar = readText(header, 257, 6) === "ustar";
+  const prefix = isUstar ? readText(header, 345, 155) : "";
   return prefix === "" ? name : `${prefix}/${name}`;
 };
 
@@ -70,7 +70,7 @@ const numberAt = (bytes: Uint8Array, at: number, length: number): number => {
     if (!Number.isSafeInteger(value)) throw new ArchiveError("the tar archive is damaged");
     return value;
   }
-  const text = textAt(bytes, at, length).trim();
+  const text = readText(bytes, at, length).trim();
   if (!/^[0-7]*$/.test(text)) throw new ArchiveError("the tar archive is damaged");
   return text === "" ? 0 : Number.parseInt(text, 8);
 };

@@ -1,30 +1,30 @@
 // Reads the directory of a zip archive and inflates single entries, never beyond the requested size, regardless of their headers. Rejects
 // encrypted and zip64 archives. Used by archive.ts.
 import { crc32, inflateRawSync } from "node:zlib";
-import { type ArchiveEntry, ArchiveError, counter, type Source, safeName } from "./archive-entry.ts";
+import { type ArchiveEntry, ArchiveError, createCounter, type Source, toSafeName } from "./archive-entry.ts";
 
 const END = 0x06054b50;
 const DIRECTORY = 0x02014b50;
 const LOCAL = 0x04034b50;
 /** The size of the end record and the longest comment after it. */
 const END_REACH = 22 + 65_535;
-const DIRECTORY_LIMIT = 8 * 1024 * 1024;
+const MAX_DIRECTORY_BYTES = 8 * 1024 * 1024;
 /** Deflate compresses at most 1032 to 1, so an entry that claims a higher ratio is invalid. */
-const RATIO_LIMIT = 1_100;
+const MAX_RATIO = 1_100;
 
-const damaged = (): ArchiveError => new ArchiveError("the zip archive is damaged");
+const damagedError = (): ArchiveError => new ArchiveError("the zip archive is damaged");
 
 export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
   const directory = await readDirectory(source);
   const view = new DataView(directory.bytes.buffer, directory.bytes.byteOffset, directory.bytes.byteLength);
   const entries: ArchiveEntry[] = [];
-  const count = counter();
+  const count = createCounter();
   let at = 0;
   for (let i = 0; i < directory.count; i++) {
-    if (at + 46 > view.byteLength || view.getUint32(at, true) !== DIRECTORY) throw damaged();
+    if (at + 46 > view.byteLength || view.getUint32(at, true) !== DIRECTORY) throw damagedError();
     const nameLength = view.getUint16(at + 28, true);
     const end = at + 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    if (end > view.byteLength) throw damaged();
+    if (end > view.byteLength) throw damagedError();
     const raw = new TextDecoder().decode(directory.bytes.subarray(at + 46, at + 46 + nameLength));
     const record: Header = {
       flags: view.getUint16(at + 8, true),
@@ -37,7 +37,7 @@ export const readZip = async (source: Source): Promise<ArchiveEntry[]> => {
       unix: view.getUint8(at + 5) === 3,
     };
     count(record.size);
-    const name = safeName(raw);
+    const name = toSafeName(raw);
     if (name !== undefined && !raw.endsWith("/") && isRegular(record)) entries.push(toEntry(source, name, record));
     at = end;
   }
@@ -74,8 +74,8 @@ const readDirectory = async (source: Source): Promise<{ bytes: Uint8Array; count
     const length = view.getUint32(at + 12, true);
     const offset = view.getUint32(at + 16, true);
     if (count === 0xffff || offset === 0xffffffff) throw new ArchiveError("zip64 archives are not supported");
-    if (offset + length > start + at) throw damaged();
-    if (length > DIRECTORY_LIMIT) throw new ArchiveError("the directory of the zip archive is too long");
+    if (offset + length > start + at) throw damagedError();
+    if (length > MAX_DIRECTORY_BYTES) throw new ArchiveError("the directory of the zip archive is too long");
     return { bytes: await source.read(offset, length), count };
   }
   throw new ArchiveError("the file is not a zip archive");
@@ -85,8 +85,8 @@ const toEntry = (source: Source, name: string, record: Header): ArchiveEntry => 
   const { flags, method, packed, size } = record;
   if ((flags & 1) !== 0) throw new ArchiveError(`${name} is encrypted`);
   if (method !== 0 && method !== 8) throw new ArchiveError(`${name} is compressed in a way that is not supported`);
-  if (method === 0 && packed !== size) throw damaged();
-  if (size > packed * RATIO_LIMIT + 1024) throw new ArchiveError(`${name} claims to unpack to more than it can`);
+  if (method === 0 && packed !== size) throw damagedError();
+  if (size > packed * MAX_RATIO + 1024) throw new ArchiveError(`${name} claims to unpack to more than it can`);
   const mode = record.unix ? (record.attributes >>> 16) & 0o777 : 0o644;
   return {
     name,
@@ -96,12 +96,12 @@ const toEntry = (source: Source, name: string, record: Header): ArchiveEntry => 
       if (size > limit) throw new ArchiveError(`${name} is larger than ${limit} bytes`);
       const head = await source.read(record.offset, 30);
       const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
-      if (head.length < 30 || view.getUint32(0, true) !== LOCAL) throw damaged();
+      if (head.length < 30 || view.getUint32(0, true) !== LOCAL) throw damagedError();
       const start = record.offset + 30 + view.getUint16(26, true) + view.getUint16(28, true);
       const data = await source.read(start, packed);
-      if (data.length !== packed) throw damaged();
+      if (data.length !== packed) throw damagedError();
       const content = method === 0 ? data : inflate(data, size, name);
-      if (content.length !== size || crc32(content) !== record.crc) throw damaged();
+      if (content.length !== size || crc32(content) !== record.crc) throw damagedError();
       return content;
     },
   };

@@ -5,7 +5,7 @@ import type { ManifestCondition, ManifestParameter } from "#schema/templates/man
 type Values = Readonly<Record<string, string>>;
 
 /** Returns true if every named parameter has one of the wanted values. A parameter without a value matches none. */
-const holds = (condition: ManifestCondition | undefined, values: Values): boolean =>
+const isMet = (condition: ManifestCondition | undefined, values: Values): boolean =>
   Object.entries(condition ?? {}).every(([name, wanted]) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     return [wanted].flat().some((one) => String(one) === value);
@@ -14,9 +14,9 @@ const holds = (condition: ManifestCondition | undefined, values: Values): boolea
 /** Returns the parameter as it applies to the values above it; undefined if it is not shown. */
 export const applyConditions = (parameter: ManifestParameter, values: Values): ManifestParameter | undefined => {
   const { when, defaults, options, ...rest } = parameter;
-  if (!holds(when, values)) return undefined;
-  const fallback = defaults?.find((one) => holds(one.when, values))?.value ?? rest.default;
-  const offered = options?.filter((option) => holds(option.when, values));
+  if (!isMet(when, values)) return undefined;
+  const fallback = defaults?.find((one) => isMet(one.when, values))?.value ?? rest.default;
+  const offered = options?.filter((option) => isMet(option.when, values));
   const isOffered =
     !offered || parameter.type === "list(string)" || offered.some(({ value }) => value === String(fallback));
   const { default: _, ...bare } = rest;

@@ -5,9 +5,9 @@ import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts"
 import type { Diagnostic, DynamicParameter, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { applyConditions } from "./conditions.ts";
 import { checkValue, formatDefault, getFormType, getType } from "./parameters.ts";
-import { sharingEffort } from "./pattern.ts";
+import { withSharedEffort } from "./pattern.ts";
 
-const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
+const toFault = (summary: string, detail: string, code = ""): Diagnostic => ({
   severity: "error",
   summary,
   detail,
@@ -16,9 +16,12 @@ const fault = (summary: string, detail: string, code = ""): Diagnostic => ({
 
 /** `inputs` by parameter name; what is left out takes its default. */
 export const evaluate = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> =>
-  sharingEffort(() => evaluated(manifest, inputs));
+  withSharedEffort(() => evaluateManifest(manifest, inputs));
 
-const evaluated = (manifest: Manifest, inputs: Readonly<Record<string, string>>): Omit<DynamicParameters, "id"> => {
+const evaluateManifest = (
+  manifest: Manifest,
+  inputs: Readonly<Record<string, string>>,
+): Omit<DynamicParameters, "id"> => {
   const values: Record<string, string> = {};
   const parameters: DynamicParameter[] = [];
   for (const whole of manifest.parameters ?? []) {
@@ -28,9 +31,9 @@ const evaluated = (manifest: Manifest, inputs: Readonly<Record<string, string>>)
     const reason = value === undefined ? undefined : checkValue(parameter, value);
     const diagnostics =
       value === undefined
-        ? [fault("A value is required.", `The parameter ${whole.name} has no default.`, "required")]
+        ? [toFault("A value is required.", `The parameter ${whole.name} has no default.`, "required")]
         : reason
-          ? [fault("The value is not valid.", reason)]
+          ? [toFault("The value is not valid.", reason)]
           : [];
     if (value !== undefined && !reason) values[whole.name] = value;
     parameters.push(show(parameter, parameters.length, value, diagnostics));
@@ -38,7 +41,7 @@ const evaluated = (manifest: Manifest, inputs: Readonly<Record<string, string>>)
   const known = new Set((manifest.parameters ?? []).map(({ name }) => name));
   const unknown = Object.keys(inputs).filter((name) => !known.has(name));
   return {
-    diagnostics: unknown.map((name) => fault("There is no such parameter.", name)),
+    diagnostics: unknown.map((name) => toFault("There is no such parameter.", name)),
     parameters,
   };
 };

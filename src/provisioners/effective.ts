@@ -2,5 +2,5 @@
 import type { Manifest } from "#schema/templates/manifest.ts";
 
 /** Returns `local`, `docker` or `echo`; undefined for an external one that does not name any. */
-export const effectiveProvisioner = (manifest: Pick<Manifest, "provisioner" | "external">): string | undefined =>
+export const resolveProvisioner = (manifest: Pick<Manifest, "provisioner" | "external">): string | undefined =>
   manifest.provisioner === "external" ? manifest.external?.provisioner : manifest.provisioner;

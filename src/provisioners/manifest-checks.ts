@@ -1,6 +1,6 @@
 // Checks that the schema of a manifest cannot express: names that must differ, placeholders that must exist, defaults and presets that must
 // pass validation, patterns and cron expressions that must compile, keys that belong to one provisioner (rules TP-10 to TP-12).
-import { isZone, scriptCronProblem } from "#base/schedule/cron.ts";
+import { findScriptCronProblem, isZone } from "#base/schedule/cron.ts";
 import type {
   Manifest,
   ManifestAgent,
@@ -10,12 +10,12 @@ import type {
 } from "#schema/templates/manifest.ts";
 import { REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import { isUnsafeLink } from "#schema/text.ts";
-import { effectiveProvisioner } from "./effective.ts";
+import { resolveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 import { checkProvisioner } from "./manifest-provisioner.ts";
 import { checkValue, formatDefault, getType } from "./parameters.ts";
-import { compilePattern, sharingEffort } from "./pattern.ts";
-import { environmentName, knownNames, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
+import { compilePattern, withSharedEffort } from "./pattern.ts";
+import { listKnownNames, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
 
 const FORM_TYPES: Record<string, readonly string[]> = {
   string: ["input", "textarea", "dropdown", "radio", REPOSITORY_FORM],
@@ -25,7 +25,7 @@ const FORM_TYPES: Record<string, readonly string[]> = {
 };
 
 /** Everything wrong with a manifest that fits the schema; empty when it can be built from. */
-export const checkManifest = (manifest: Manifest): Finding[] => sharingEffort(() => findAll(manifest));
+export const checkManifest = (manifest: Manifest): Finding[] => withSharedEffort(() => findAll(manifest));
 
 const findAll = (manifest: Manifest): Finding[] => [
   ...checkParameters(manifest),
@@ -38,7 +38,10 @@ const findAll = (manifest: Manifest): Finding[] => [
 ];
 
 /** Returns a finding for each entry whose key occurred before. */
-const repeated = (pointers: readonly { pointer: string; key: string; shown: string }[], what: string): Finding[] => {
+const findRepeated = (
+  pointers: readonly { pointer: string; key: string; shown: string }[],
+  what: string,
+): Finding[] => {
   const seen = new Set<string>();
   return pointers.flatMap(({ pointer, key, shown }) => {
     if (seen.has(key)) return [{ pointer, reason: `there is another ${what} named ${shown}` }];
@@ -47,13 +50,13 @@ const repeated = (pointers: readonly { pointer: string; key: string; shown: stri
   });
 };
 
-const namesIn = (list: readonly { name: string }[] | undefined, at: string, key: (name: string) => string) =>
+const listNames = (list: readonly { name: string }[] | undefined, at: string, key: (name: string) => string) =>
   (list ?? []).map(({ name }, i) => ({ pointer: `${at}/${i}/name`, key: key(name), shown: name }));
 
 const checkParameters = ({ parameters = [] }: Manifest): Finding[] => [
   // Two names that differ only in case or hyphens would share one environment variable.
-  ...repeated(
-    namesIn(parameters, "/parameters", (name) => environmentName(`parameters.${name}`)),
+  ...findRepeated(
+    listNames(parameters, "/parameters", (name) => toEnvironmentName(`parameters.${name}`)),
     "parameter",
   ),
   ...parameters.flatMap((parameter, i) => checkParameter(parameter, `/parameters/${i}`)),
@@ -68,7 +71,7 @@ const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => 
     find("/form_type", `a parameter of type ${type} takes ${FORM_TYPES[type]?.join(", ")}`);
   }
   if (validation?.regex !== undefined) {
-    const reason = patternMistake(validation.regex);
+    const reason = findPatternMistake(validation.regex);
     if (type !== "string") find("/validation/regex", "is only for parameters of type string");
     else if (reason) find("/validation/regex", reason);
   }
@@ -91,13 +94,13 @@ const checkParameter = (parameter: ManifestParameter, at: string): Finding[] => 
     const reason = checkValue({ ...parameter, options: undefined }, option.value);
     if (reason && type !== "list(string)") find(`/options/${i}/value`, reason);
   }
-  const given = formatDefault(parameter);
-  const reason = given === undefined ? undefined : checkValue(parameter, given);
+  const defaultValue = formatDefault(parameter);
+  const reason = defaultValue === undefined ? undefined : checkValue(parameter, defaultValue);
   if (reason) find("/default", reason);
   return findings;
 };
 
-const patternMistake = (source: string): string | undefined => {
+const findPatternMistake = (source: string): string | undefined => {
   try {
     compilePattern(source);
     return undefined;
@@ -107,13 +110,14 @@ const patternMistake = (source: string): string | undefined => {
 };
 
 const checkVariables = ({ variables = [] }: Manifest): Finding[] => [
-  ...repeated(
-    namesIn(variables, "/variables", (name) => environmentName(`variables.${name}`)),
+  ...findRepeated(
+    listNames(variables, "/variables", (name) => toEnvironmentName(`variables.${name}`)),
     "variable",
   ),
   ...variables.flatMap((variable, i) => {
-    const given = formatDefault(variable);
-    const reason = given === undefined ? undefined : checkValue({ name: variable.name, type: variable.type }, given);
+    const defaultValue = formatDefault(variable);
+    const reason =
+      defaultValue === undefined ? undefined : checkValue({ name: variable.name, type: variable.type }, defaultValue);
     return reason ? [{ pointer: `/variables/${i}/default`, reason }] : [];
   }),
 ];
@@ -122,8 +126,8 @@ const checkPresets = ({ presets = [], parameters = [] }: Manifest): Finding[] =>
   const byName = new Map(parameters.map((parameter) => [parameter.name, parameter]));
   const defaults = presets.flatMap((preset, i) => (preset.default ? [i] : []));
   return [
-    ...repeated(
-      namesIn(presets, "/presets", (name) => name),
+    ...findRepeated(
+      listNames(presets, "/presets", (name) => name),
       "preset",
     ),
     ...defaults
@@ -146,7 +150,7 @@ const checkSchedule = ({ prebuilds }: ManifestPreset, at: string): Finding[] => 
   return [
     ...(isZone(schedule.timezone) ? [] : [{ pointer: `${at}/timezone`, reason: "is not a known time zone" }]),
     ...schedule.entries.flatMap(({ cron }, i) =>
-      cron.trim().split(/\s+/).length === 5 && cron.startsWith("* ") && scriptCronProblem(cron) === undefined
+      cron.trim().split(/\s+/).length === 5 && cron.startsWith("* ") && findScriptCronProblem(cron) === undefined
         ? []
         : [{ pointer: `${at}/entries/${i}/cron`, reason: "must be hours and days such as * 8-17 * * 1-5" }],
     ),
@@ -159,12 +163,12 @@ const checkResources = (manifest: Manifest): Finding[] => {
     (resource.agents ?? []).map((agent, a) => ({ agent, at: `/resources/${r}/agents/${a}` })),
   );
   return [
-    ...repeated(
-      namesIn(resources, "/resources", (name) => name),
+    ...findRepeated(
+      listNames(resources, "/resources", (name) => name),
       "resource",
     ),
     ...resources.flatMap((resource, r) =>
-      repeated(
+      findRepeated(
         (resource.metadata ?? []).map(({ key }, i) => ({
           pointer: `/resources/${r}/metadata/${i}/key`,
           key,
@@ -173,7 +177,7 @@ const checkResources = (manifest: Manifest): Finding[] => {
         "metadata entry",
       ),
     ),
-    ...repeated(
+    ...findRepeated(
       agents.map(({ agent, at }) => ({ pointer: `${at}/name`, key: agent.name.toLowerCase(), shown: agent.name })),
       "agent",
     ),
@@ -192,21 +196,21 @@ const checkRepository = ({ parameters = [] }: Manifest, { repository }: Manifest
 
 const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Finding[] => [
   ...checkRepository(manifest, agent, at),
-  ...(agent.token !== undefined && effectiveProvisioner(manifest) !== "echo"
+  ...(agent.token !== undefined && resolveProvisioner(manifest) !== "echo"
     ? [{ pointer: `${at}/token`, reason: "is only for the provisioner echo" }]
     : []),
   ...Object.keys(agent.env ?? {})
     .filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     .map((name) => ({ pointer: `${at}/env/${name}`, reason: "is not a name of an environment variable" })),
-  ...repeated(
+  ...findRepeated(
     (agent.metadata ?? []).map(({ key }, i) => ({ pointer: `${at}/metadata/${i}/key`, key, shown: key })),
     "metadata entry",
   ),
-  ...repeated(
+  ...findRepeated(
     (agent.apps ?? []).map(({ slug }, i) => ({ pointer: `${at}/apps/${i}/slug`, key: slug, shown: slug })),
     "app",
   ),
-  ...repeated(
+  ...findRepeated(
     (agent.devcontainers ?? []).map(({ name }, i) => ({
       pointer: `${at}/devcontainers/${i}/name`,
       key: name.toLowerCase(),
@@ -216,7 +220,7 @@ const checkAgent = (manifest: Manifest, agent: ManifestAgent, at: string): Findi
   ),
   ...(agent.apps ?? []).flatMap((app, i) => checkApp(app, `${at}/apps/${i}`)),
   ...(agent.scripts ?? []).flatMap((script, i) => {
-    const reason = script.cron === undefined ? undefined : scriptCronProblem(script.cron);
+    const reason = script.cron === undefined ? undefined : findScriptCronProblem(script.cron);
     return reason === undefined ? [] : [{ pointer: `${at}/scripts/${i}/cron`, reason }];
   }),
 ];
@@ -235,7 +239,7 @@ const checkApp = (app: NonNullable<ManifestAgent["apps"]>[number], at: string): 
 };
 
 const checkPlaceholders = (manifest: Manifest): Finding[] => {
-  const known = knownNames(manifest);
+  const known = listKnownNames(manifest);
   const findings: Finding[] = [];
   const walk = (value: unknown, pointer: string): void => {
     if (typeof value === "string") {
@@ -258,15 +262,17 @@ const checkPlaceholders = (manifest: Manifest): Finding[] => {
 // must pass their parameter's validation (rule DY-4).
 const checkConditions = ({ parameters = [] }: Manifest): Finding[] =>
   parameters.flatMap((parameter, i) => {
-    const above = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
+    const precedingParameters = new Map(parameters.slice(0, i).map((one) => [one.name, one]));
     const at = `/parameters/${i}`;
     return [
-      ...checkOne(parameter.when, above, `${at}/when`),
-      ...(parameter.options ?? []).flatMap(({ when }, n) => checkOne(when, above, `${at}/options/${n}/when`)),
+      ...checkOne(parameter.when, precedingParameters, `${at}/when`),
+      ...(parameter.options ?? []).flatMap(({ when }, n) =>
+        checkOne(when, precedingParameters, `${at}/options/${n}/when`),
+      ),
       ...(parameter.defaults ?? []).flatMap(({ when, value }, n) => {
         const reason = checkValue(parameter, String(value));
         return [
-          ...checkOne(when, above, `${at}/defaults/${n}/when`),
+          ...checkOne(when, precedingParameters, `${at}/defaults/${n}/when`),
           ...(reason ? [{ pointer: `${at}/defaults/${n}/value`, reason }] : []),
         ];
       }),

@@ -1,7 +1,7 @@
 // Checks the keys of a manifest that belong to one provisioner, and each provisioner's requirements (rules PV-1, PV-9, TP-12).
 import type { Manifest, ManifestContainer } from "#schema/templates/manifest.ts";
 import { findNetworkProblem } from "./docker/network-name.ts";
-import { effectiveProvisioner } from "./effective.ts";
+import { resolveProvisioner } from "./effective.ts";
 import type { Finding } from "./finding.ts";
 
 /** Tags set by the server: a worker's required provisioner, organization and place. */
@@ -9,11 +9,11 @@ const RESERVED_TAGS: readonly string[] = ["provisioner", "organization", "place"
 
 export const checkProvisioner = (manifest: Manifest): Finding[] => [
   ...checkExternal(manifest),
-  ...(manifest.echo && effectiveProvisioner(manifest) !== "echo"
+  ...(manifest.echo && resolveProvisioner(manifest) !== "echo"
     ? [{ pointer: "/echo", reason: "is only for the provisioner echo" }]
     : []),
-  ...(effectiveProvisioner(manifest) === "local" ? checkOneAgent(manifest) : []),
-  ...(effectiveProvisioner(manifest) === "docker" ? checkContainers(manifest) : checkNoContainers(manifest)),
+  ...(resolveProvisioner(manifest) === "local" ? checkOneAgent(manifest) : []),
+  ...(resolveProvisioner(manifest) === "docker" ? checkContainers(manifest) : checkNoContainers(manifest)),
 ];
 
 const checkExternal = ({ provisioner, external, tags = {} }: Manifest): Finding[] => {

@@ -9,7 +9,7 @@ import { Manifest } from "#schema/templates/manifest.ts";
 import type { Finding } from "./finding.ts";
 import { checkManifest } from "./manifest-checks.ts";
 import { parseYaml, YamlError } from "./yaml.ts";
-import { yamlLines } from "./yaml-lines.ts";
+import { mapYamlLines } from "./yaml-lines.ts";
 
 /** One problem: `path` with dots (`resources.0.name`, empty for the whole file), `line` starts at 1. */
 export type Problem = { readonly line: number; readonly path: string; readonly reason: string };
@@ -19,7 +19,7 @@ export type ParsedManifest =
   | { readonly manifest: undefined; readonly problems: readonly Problem[] };
 
 /** Maximum number of problems reported. */
-const PROBLEM_LIMIT = 20;
+const MAX_PROBLEMS = 20;
 
 if (!FormatRegistry.Has("uuid")) FormatRegistry.Set("uuid", isUuid);
 
@@ -30,9 +30,9 @@ export const parseManifest = (text: string): ParsedManifest => {
     value = parseYaml(text);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    return failed([{ line: error.line, path: "", reason: error.message }]);
+    return toFailed([{ line: error.line, path: "", reason: error.message }]);
   }
-  const lines = yamlLines(text);
+  const lines = mapYamlLines(text);
   const findings: Finding[] = lines.duplicates.map(({ pointer }) => ({ pointer, reason: "is given twice" }));
   const duplicateLines = new Map(lines.duplicates.map(({ pointer, line }) => [pointer, line]));
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -41,26 +41,26 @@ export const parseManifest = (text: string): ParsedManifest => {
     findings.push(...checkManifest(value));
     if (findings.length === 0) return { manifest: value, problems: [] };
   } else {
-    findings.push(...schemaFindings(value));
+    findings.push(...listSchemaFindings(value));
   }
-  const problems = findings.slice(0, PROBLEM_LIMIT).map(({ pointer, reason }) => ({
+  const problems = findings.slice(0, MAX_PROBLEMS).map(({ pointer, reason }) => ({
     line: (reason === "is given twice" ? duplicateLines.get(pointer) : undefined) ?? lines.lineOf(pointer),
     path: pointer.slice(1).replaceAll("/", ".").replaceAll("~1", "/").replaceAll("~0", "~"),
     reason,
   }));
-  return failed(problems.sort((a, b) => a.line - b.line));
+  return toFailed(problems.sort((a, b) => a.line - b.line));
 };
 
 /** `template.yaml line 7: resources.0.name: must be ...` */
-export const problemText = (file: string, { line, path, reason }: Problem): string =>
+export const formatProblem = (file: string, { line, path, reason }: Problem): string =>
   `${file} line ${line}: ${path === "" ? reason : `${path}: ${reason}`}`;
 
-const failed = (problems: readonly Problem[]): ParsedManifest => ({ manifest: undefined, problems });
+const toFailed = (problems: readonly Problem[]): ParsedManifest => ({ manifest: undefined, problems });
 
-const schemaFindings = (value: object): Finding[] => {
+const listSchemaFindings = (value: object): Finding[] => {
   const findings = new Map<string, string>();
   for (const error of Value.Errors(Manifest, value)) {
-    if (findings.size >= PROBLEM_LIMIT) break;
+    if (findings.size >= MAX_PROBLEMS) break;
     if (!findings.has(error.path)) findings.set(error.path, describe(error));
   }
   return [...findings].map(([pointer, reason]) => ({ pointer, reason }));
@@ -86,18 +86,18 @@ const describe = (error: ValueError): string => {
     case ValueErrorType.ArrayMinItems:
       return "must have at least one entry";
     default:
-      return `must be ${expected(schema)}`;
+      return `must be ${describeExpected(schema)}`;
   }
 };
 
 /** Describes what a schema accepts. */
-const expected = (schema: TSchema): string => {
+const describeExpected = (schema: TSchema): string => {
   if (Array.isArray(schema.anyOf)) {
     const members = schema.anyOf as TSchema[];
     const constants = members.every((member) => "const" in member);
     return constants
       ? `one of ${members.map((member) => member.const).join(", ")}`
-      : members.map(expected).join(" or ");
+      : members.map(describeExpected).join(" or ");
   }
   const words: Record<string, string> = {
     string: "text",

@@ -5,18 +5,18 @@ import { AppError, type Validation } from "#base/errors.ts";
 import { tryParseJson } from "#base/json/read.ts";
 import type { Manifest, ManifestParameter, ManifestPreset, ManifestVariable } from "#schema/templates/manifest.ts";
 import { applyConditions } from "./conditions.ts";
-import { fitsPattern, sharingEffort } from "./pattern.ts";
+import { matchesPattern, withSharedEffort } from "./pattern.ts";
 
 /** Maximum characters of a value. */
-const VALUE_LIMIT = 65_536;
+const MAX_VALUE_CHARS = 65_536;
 /** Maximum characters of a value with a pattern. */
-const PATTERN_VALUE_LIMIT = 4_096;
-const LIST_LIMIT = 256;
+const MAX_PATTERN_VALUE_CHARS = 4_096;
+const MAX_LIST_ITEMS = 256;
 /** Maximum characters of a number. */
-const NUMBER_LIMIT = 32;
+const MAX_NUMBER_CHARS = 32;
 /** Maximum number of options named in an error, and characters of each. */
-const OPTIONS_SHOWN = 20;
-const SHOWN_LIMIT = 80;
+const MAX_OPTIONS_SHOWN = 20;
+const MAX_SHOWN_CHARS = 80;
 
 /** Returns the type of a parameter or variable; `string` by default. */
 export const getType = (parameter: { type?: ManifestParameter["type"] }): NonNullable<ManifestParameter["type"]> =>
@@ -37,7 +37,7 @@ export const getFormType = (parameter: ManifestParameter): string => {
 
 /** Returns why the text is not a valid value; undefined if it is. `previous` is the value of the previous build. */
 export const checkValue = (parameter: ManifestParameter, value: string, previous?: string): string | undefined => {
-  if (value.length > VALUE_LIMIT) return `must be at most ${VALUE_LIMIT} characters long`;
+  if (value.length > MAX_VALUE_CHARS) return `must be at most ${MAX_VALUE_CHARS} characters long`;
   if (value.includes("\0")) return "must not contain NUL";
   const wrongType = checkType(parameter, value);
   if (wrongType) return wrongType;
@@ -50,7 +50,7 @@ const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** Number rules apply to 64-bit integers, as in the Terraform provider (facts/terraform 4.7). */
 const parseWhole = (value: string | undefined): bigint | undefined => {
-  if (value === undefined || value.length > NUMBER_LIMIT || !WHOLE.test(value)) return undefined;
+  if (value === undefined || value.length > MAX_NUMBER_CHARS || !WHOLE.test(value)) return undefined;
   const number = BigInt(value);
   return number >= LEAST && number <= MOST ? number : undefined;
 };
@@ -58,13 +58,13 @@ const parseWhole = (value: string | undefined): bigint | undefined => {
 const checkType = (parameter: ManifestParameter, value: string): string | undefined => {
   switch (getType(parameter)) {
     case "number":
-      if (value.length > NUMBER_LIMIT) return `must be a number of at most ${NUMBER_LIMIT} characters`;
+      if (value.length > MAX_NUMBER_CHARS) return `must be a number of at most ${MAX_NUMBER_CHARS} characters`;
       if (!NUMBER.test(value)) return "must be a number in digits, such as 5 or -0.5";
       return parameter.validation && parseWhole(value) === undefined ? "must be a whole number" : undefined;
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
     case "list(string)":
-      return parseList(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} strings`;
+      return parseList(value) ? undefined : `must be a JSON list of at most ${MAX_LIST_ITEMS} strings`;
     case "string":
       return undefined;
   }
@@ -72,8 +72,8 @@ const checkType = (parameter: ManifestParameter, value: string): string | undefi
 
 const parseList = (value: string): string[] | undefined => {
   const list = tryParseJson(value);
-  const good = Array.isArray(list) && list.length <= LIST_LIMIT && list.every((one) => typeof one === "string");
-  return good ? (list as string[]) : undefined;
+  const isValid = Array.isArray(list) && list.length <= MAX_LIST_ITEMS && list.every((one) => typeof one === "string");
+  return isValid ? (list as string[]) : undefined;
 };
 
 const checkOptions = (parameter: ManifestParameter, value: string): string | undefined => {
@@ -82,14 +82,14 @@ const checkOptions = (parameter: ManifestParameter, value: string): string | und
   // An option may itself be a list, in which case one of several lists is chosen.
   const isOne = getType(parameter) !== "list(string)" || allowed.has(value);
   const chosen = isOne ? [value] : (parseList(value) ?? []);
-  return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${shortList([...allowed])}`;
+  return chosen.every((one) => allowed.has(one)) ? undefined : `must be one of ${formatShortList([...allowed])}`;
 };
 
 /** Returns the first texts and the number of the remaining ones. */
-const shortList = (texts: readonly string[]): string => {
+const formatShortList = (texts: readonly string[]): string => {
   const shown = texts
-    .slice(0, OPTIONS_SHOWN)
-    .map((one) => (one.length > SHOWN_LIMIT ? `${one.slice(0, SHOWN_LIMIT)}…` : one));
+    .slice(0, MAX_OPTIONS_SHOWN)
+    .map((one) => (one.length > MAX_SHOWN_CHARS ? `${one.slice(0, MAX_SHOWN_CHARS)}…` : one));
   const more = texts.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 };
@@ -98,9 +98,9 @@ const checkValidation = (parameter: ManifestParameter, value: string, previous?:
   const { validation } = parameter;
   if (!validation) return undefined;
   if (validation.regex !== undefined) {
-    if (value.length > PATTERN_VALUE_LIMIT) return `must be at most ${PATTERN_VALUE_LIMIT} characters long`;
+    if (value.length > MAX_PATTERN_VALUE_CHARS) return `must be at most ${MAX_PATTERN_VALUE_CHARS} characters long`;
     // A template of Terraform with a pattern that cannot be read here has been planned, which checks it.
-    const isMatch = fitsPattern(validation.regex, value);
+    const isMatch = matchesPattern(validation.regex, value);
     if (isMatch === undefined) return `can't be compared with ${validation.regex}: that takes too long`;
     if (!isMatch) return validation.error ?? `must match ${validation.regex}`;
   }
@@ -136,7 +136,8 @@ export type ParameterInput = {
  * Returns all values of a build, by parameter name. A value that is not given is taken from the previous build (unless ephemeral), else
  * from the default. Throws 400 with one validation entry for each unknown, missing, repeated, immutable or invalid value.
  */
-export const resolveParameters = (input: ParameterInput): Record<string, string> => sharingEffort(() => resolve(input));
+export const resolveParameters = (input: ParameterInput): Record<string, string> =>
+  withSharedEffort(() => resolve(input));
 
 const resolve = ({ manifest, given, previous, preset }: ParameterInput): Record<string, string> => {
   const parameters = manifest.parameters ?? [];
@@ -172,7 +173,7 @@ const resolve = ({ manifest, given, previous, preset }: ParameterInput): Record<
 };
 
 /** Returns the values of the parameters that the next build reuses. */
-export const keptParameters = (manifest: Manifest, values: Readonly<Record<string, string>>): ParameterValue[] =>
+export const listReusedParameters = (manifest: Manifest, values: Readonly<Record<string, string>>): ParameterValue[] =>
   (manifest.parameters ?? [])
     .filter(({ name, ephemeral }) => !ephemeral && Object.hasOwn(values, name))
     .map(({ name }) => ({ name, value: values[name] as string }));

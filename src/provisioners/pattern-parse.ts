@@ -2,9 +2,9 @@
 // and their opposites, \b, anchors, all non-lookaround groups, alternation, and * + ? {m,n} greedy or lazy.
 import type { Step } from "./pattern-step.ts";
 
-const STEP_LIMIT = 5_000;
-const SOURCE_LIMIT = 1_000;
-const GROUP_LIMIT = 50;
+const MAX_STEPS = 5_000;
+const MAX_SOURCE_CHARS = 1_000;
+const MAX_DEPTH = 50;
 
 type Test = (code: number) => boolean;
 type Node =
@@ -14,12 +14,12 @@ type Node =
   | { kind: "choice"; options: Node[] }
   | { kind: "repeat"; part: Node; min: number; max: number };
 
-const between = (from: string, to: string): Test => {
+const inRange = (from: string, to: string): Test => {
   const low = from.charCodeAt(0);
   const high = to.charCodeAt(0);
   return (code) => code >= low && code <= high;
 };
-const any =
+const anyOf =
   (...tests: Test[]): Test =>
   (code) =>
     tests.some((test) => test(code));
@@ -27,42 +27,49 @@ const not =
   (test: Test): Test =>
   (code) =>
     !test(code);
-const isOneOf = (text: string): Test => {
+const oneOf = (text: string): Test => {
   const codes = new Set(Array.from(text, (char) => char.codePointAt(0)));
   return (code) => codes.has(code);
 };
 
-const digit = between("0", "9");
-const word = any(digit, between("a", "z"), between("A", "Z"), isOneOf("_"));
-const space = isOneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
-const CLASSES: Record<string, Test> = { d: digit, D: not(digit), w: word, W: not(word), s: space, S: not(space) };
-const lower = between("a", "z");
-const upper = between("A", "Z");
-const alpha = any(lower, upper);
+const digit = inRange("0", "9");
+const isWordCode = anyOf(digit, inRange("a", "z"), inRange("A", "Z"), oneOf("_"));
+const space = oneOf(" \t\n\r\v\f\u00a0\ufeff\u2028\u2029");
+const CLASSES: Record<string, Test> = {
+  d: digit,
+  D: not(digit),
+  w: isWordCode,
+  W: not(isWordCode),
+  s: space,
+  S: not(space),
+};
+const lower = inRange("a", "z");
+const upper = inRange("A", "Z");
+const alpha = anyOf(lower, upper);
 /** Named classes in a set, as in [[:alpha:]]. */
 const NAMED: Record<string, Test> = {
   alpha,
   lower,
   upper,
   digit,
-  word,
-  alnum: any(alpha, digit),
+  word: isWordCode,
+  alnum: anyOf(alpha, digit),
   ascii: (code) => code < 128,
-  blank: isOneOf(" \t"),
+  blank: oneOf(" \t"),
   cntrl: (code) => code < 32 || code === 127,
-  graph: between("!", "~"),
-  print: between(" ", "~"),
-  punct: (code) => between("!", "~")(code) && !any(alpha, digit)(code),
-  space: isOneOf(" \t\n\r\v\f"),
-  xdigit: any(digit, between("a", "f"), between("A", "F")),
+  graph: inRange("!", "~"),
+  print: inRange(" ", "~"),
+  punct: (code) => inRange("!", "~")(code) && !anyOf(alpha, digit)(code),
+  space: oneOf(" \t\n\r\v\f"),
+  xdigit: anyOf(digit, inRange("a", "f"), inRange("A", "F")),
 };
 const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", 0: "\0" };
 
 export const parsePattern = (source: string): Step[] => {
-  if (source.length > SOURCE_LIMIT) throw new SyntaxError(`is longer than ${SOURCE_LIMIT} characters`);
-  const node = new Reader(Array.from(source)).whole();
+  if (source.length > MAX_SOURCE_CHARS) throw new SyntaxError(`is longer than ${MAX_SOURCE_CHARS} characters`);
+  const node = new Reader(Array.from(source)).parseWhole();
   const steps: Step[] = [];
-  emit(node, steps);
+  emitNode(node, steps);
   push(steps, { op: "match" });
   return steps;
 };
@@ -76,43 +83,43 @@ class Reader {
     this.#text = text;
   }
 
-  whole(): Node {
-    const node = this.#choice();
+  parseWhole(): Node {
+    const node = this.#parseChoice();
     if (this.#at < this.#text.length) throw new SyntaxError("has a ) without (");
     return node;
   }
 
-  #choice(): Node {
-    const options = [this.#sequence()];
-    while (this.#take("|")) options.push(this.#sequence());
+  #parseChoice(): Node {
+    const options = [this.#parseSequence()];
+    while (this.#consume("|")) options.push(this.#parseSequence());
     return options.length === 1 ? (options[0] as Node) : { kind: "choice", options };
   }
 
-  #sequence(): Node {
+  #parseSequence(): Node {
     const parts: Node[] = [];
     for (;;) {
       const char = this.#text[this.#at];
       if (char === undefined || char === "|" || char === ")") return { kind: "sequence", parts };
-      parts.push(this.#repeated());
+      parts.push(this.#parseRepeated());
     }
   }
 
-  #repeated(): Node {
-    let part = this.#one();
-    const times = this.#times();
+  #parseRepeated(): Node {
+    let part = this.#parseAtom();
+    const times = this.#parseQuantifier();
     if (!times) return part;
     if (part.kind === "assert") throw new SyntaxError("repeats something that has no length");
     part = { kind: "repeat", part, ...times };
     // Whether a quantifier is lazy or greedy does not affect whether it matches.
-    this.#take("?");
-    if (this.#times()) throw new SyntaxError("has nothing to repeat");
+    this.#consume("?");
+    if (this.#parseQuantifier()) throw new SyntaxError("has nothing to repeat");
     return part;
   }
 
-  #times(): { min: number; max: number } | undefined {
-    if (this.#take("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
-    if (this.#take("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
-    if (this.#take("?")) return { min: 0, max: 1 };
+  #parseQuantifier(): { min: number; max: number } | undefined {
+    if (this.#consume("*")) return { min: 0, max: Number.POSITIVE_INFINITY };
+    if (this.#consume("+")) return { min: 1, max: Number.POSITIVE_INFINITY };
+    if (this.#consume("?")) return { min: 0, max: 1 };
     const match = /^\{(\d{1,4})(?:(,)(\d{1,4})?)?\}/.exec(this.#text.slice(this.#at, this.#at + 12).join(""));
     if (!match) return undefined;
     this.#at += match[0].length;
@@ -122,29 +129,29 @@ class Reader {
     return { min, max };
   }
 
-  #one(): Node {
+  #parseAtom(): Node {
     const char = this.#text[this.#at++] as string;
     if (char === "(") return this.#group();
     if (char === "[") return { kind: "test", test: this.#set() };
     if (char === "^") return { kind: "assert", assert: "start" };
     if (char === "$") return { kind: "assert", assert: "end" };
-    if (char === ".") return { kind: "test", test: not(isOneOf("\n\r\u2028\u2029")) };
+    if (char === ".") return { kind: "test", test: not(oneOf("\n\r\u2028\u2029")) };
     if (char === "\\") return this.#escape();
     if (char === "*" || char === "+" || char === "?") throw new SyntaxError("has nothing to repeat");
-    return { kind: "test", test: isOneOf(char) };
+    return { kind: "test", test: oneOf(char) };
   }
 
   #group(): Node {
     this.#depth += 1;
-    if (this.#depth > GROUP_LIMIT) throw new SyntaxError("is nested too deeply");
-    if (this.#take("?")) {
+    if (this.#depth > MAX_DEPTH) throw new SyntaxError("is nested too deeply");
+    if (this.#consume("?")) {
       const rest = this.#text.slice(this.#at, this.#at + 40).join("");
       const grouping = /^(?::|P?<[A-Za-z]\w*>)/.exec(rest);
       if (!grouping) throw new SyntaxError("uses (?, which is supported only as (?:...) and (?<name>...)");
       this.#at += grouping[0].length;
     }
-    const node = this.#choice();
-    if (!this.#take(")")) throw new SyntaxError("has a ( without )");
+    const node = this.#parseChoice();
+    if (!this.#consume(")")) throw new SyntaxError("has a ( without )");
     this.#depth -= 1;
     return node;
   }
@@ -155,17 +162,17 @@ class Reader {
     if (char === "B") return { kind: "assert", assert: "not_word" };
     if (char === "A") return { kind: "assert", assert: "start" };
     if (char === "z") return { kind: "assert", assert: "end" };
-    return { kind: "test", test: this.#escaped(char) };
+    return { kind: "test", test: this.#parseEscape(char) };
   }
 
-  #escaped(char: string | undefined): Test {
+  #parseEscape(char: string | undefined): Test {
     if (char === undefined) throw new SyntaxError("ends with \\");
     const known = CLASSES[char];
     if (known) return known;
-    return isOneOf(this.#literal(char));
+    return oneOf(this.#parseLiteral(char));
   }
 
-  #literal(char: string): string {
+  #parseLiteral(char: string): string {
     const control = CONTROLS[char];
     if (control !== undefined) return control;
     if (char === "x" || char === "u") {
@@ -180,30 +187,30 @@ class Reader {
   }
 
   #set(): Test {
-    const negated = this.#take("^");
+    const negated = this.#consume("^");
     const tests: Test[] = [];
     for (let first = true; ; first = false) {
       const char = this.#text[this.#at++];
       if (char === undefined) throw new SyntaxError("has a [ without ]");
       if (char === "]" && !first) break;
       if (char === "]") return negated ? () => true : () => false;
-      const low = this.#member(char);
+      const low = this.#parseMember(char);
       if (typeof low !== "string") tests.push(low);
       else if (this.#text[this.#at] === "-" && (this.#text[this.#at + 1] ?? "]") !== "]") {
         this.#at += 1;
-        const high = this.#member(this.#text[this.#at++] as string);
+        const high = this.#parseMember(this.#text[this.#at++] as string);
         if (typeof high !== "string") throw new SyntaxError("has a range in [] that ends with a class");
         const from = low.codePointAt(0) as number;
         const to = high.codePointAt(0) as number;
         if (to < from) throw new SyntaxError("has a range out of order in []");
         tests.push((code) => code >= from && code <= to);
-      } else tests.push(isOneOf(low));
+      } else tests.push(oneOf(low));
     }
-    return negated ? not(any(...tests)) : any(...tests);
+    return negated ? not(anyOf(...tests)) : anyOf(...tests);
   }
 
   /** Parses one character of a set, or a class such as \d or [:alpha:]. */
-  #member(char: string): string | Test {
+  #parseMember(char: string): string | Test {
     const named = char === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#at, this.#at + 14).join("")) : null;
     if (named) {
       const known = NAMED[named[2] ?? ""];
@@ -215,10 +222,10 @@ class Reader {
     const next = this.#text[this.#at++];
     if (next === undefined) throw new SyntaxError("ends with \\");
     if (next === "b") return "\b";
-    return CLASSES[next] ?? this.#literal(next);
+    return CLASSES[next] ?? this.#parseLiteral(next);
   }
 
-  #take(char: string): boolean {
+  #consume(char: string): boolean {
     if (this.#text[this.#at] !== char) return false;
     this.#at += 1;
     return true;
@@ -226,11 +233,11 @@ class Reader {
 }
 
 const push = (steps: Step[], step: Step): number => {
-  if (steps.length >= STEP_LIMIT) throw new SyntaxError("is too large when its repetitions are written out");
+  if (steps.length >= MAX_STEPS) throw new SyntaxError("is too large when its repetitions are written out");
   return steps.push(step) - 1;
 };
 
-const emit = (node: Node, steps: Step[]): void => {
+const emitNode = (node: Node, steps: Step[]): void => {
   switch (node.kind) {
     case "test":
       push(steps, { op: "char", test: node.test });
@@ -239,7 +246,7 @@ const emit = (node: Node, steps: Step[]): void => {
       push(steps, { op: "assert", kind: node.assert });
       return;
     case "sequence":
-      for (const part of node.parts) emit(part, steps);
+      for (const part of node.parts) emitNode(part, steps);
       return;
     case "choice":
       emitChoice(node.options, steps);
@@ -253,11 +260,11 @@ const emitChoice = (options: readonly Node[], steps: Step[]): void => {
   const ends: number[] = [];
   for (const [i, option] of options.entries()) {
     if (i === options.length - 1) {
-      emit(option, steps);
+      emitNode(option, steps);
       break;
     }
     const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
-    emit(option, steps);
+    emitNode(option, steps);
     ends.push(push(steps, { op: "jump", to: 0 }));
     steps[split] = { op: "split", a: split + 1, b: steps.length };
   }
@@ -267,13 +274,13 @@ const emitChoice = (options: readonly Node[], steps: Step[]): void => {
 const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
   const before = steps.length;
   for (let i = 0; i < node.min; i++) {
-    emit(node.part, steps);
+    emitNode(node.part, steps);
     // Repeating an empty expression adds no steps.
     if (steps.length === before) return;
   }
   if (node.max === Number.POSITIVE_INFINITY) {
     const split = push(steps, { op: "split", a: steps.length + 1, b: 0 });
-    emit(node.part, steps);
+    emitNode(node.part, steps);
     push(steps, { op: "jump", to: split });
     steps[split] = { op: "split", a: split + 1, b: steps.length };
     return;
@@ -281,7 +288,7 @@ const emitRepeat = (node: Node & { kind: "repeat" }, steps: Step[]): void => {
   const splits: number[] = [];
   for (let i = node.min; i < node.max; i++) {
     splits.push(push(steps, { op: "split", a: steps.length + 1, b: 0 }));
-    emit(node.part, steps);
+    emitNode(node.part, steps);
   }
   for (const split of splits) steps[split] = { op: "split", a: split + 1, b: steps.length };
 };

@@ -27,7 +27,7 @@ export const parseSinglePlaceholder = (text: string): string | undefined =>
   /^\s*\{\{([^{}]*)\}\}\s*$/.exec(text)?.[1]?.trim();
 
 /** Returns every name that this manifest's texts may use. */
-export const knownNames = (manifest: Manifest): Set<string> =>
+export const listKnownNames = (manifest: Manifest): Set<string> =>
   new Set([
     ...BUILT_IN,
     ...(manifest.parameters ?? []).map(({ name }) => `parameters.${name}`),
@@ -35,7 +35,7 @@ export const knownNames = (manifest: Manifest): Set<string> =>
   ]);
 
 /** Returns the environment variable that passes a value to scripts: `parameters.my-name` is SLIPWAY_PARAM_MY_NAME. */
-export const environmentName = (name: string): string => {
+export const toEnvironmentName = (name: string): string => {
   const [kind = "", ...rest] = name.split(".");
   const word = rest
     .join("_")

@@ -10,10 +10,10 @@ import type {
 } from "#schema/templates/template-version.ts";
 import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { formatDefault, getFormType, getType } from "./parameters.ts";
-import { presetId } from "./presets.ts";
+import { toPresetId } from "./presets.ts";
 
 /** Returns the ID (a UUID of version 8) of something that has only a name within a version. */
-const plannedId = (version_id: string, ...names: readonly string[]): string => {
+const toPlannedId = (version_id: string, ...names: readonly string[]): string => {
   const hex = sha256([version_id, ...names].join("\0"));
   const [a, b, c, d, e] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(13, 16), hex.slice(17, 20), hex.slice(20, 32)];
   return `${a}-${b}-8${c}-8${d}-${e}`;
@@ -21,7 +21,7 @@ const plannedId = (version_id: string, ...names: readonly string[]): string => {
 
 export const presentPresets = (manifest: Manifest, version_id: string): Preset[] =>
   (manifest.presets ?? []).map((preset) => ({
-    id: presetId(version_id, preset.name),
+    id: toPresetId(version_id, preset.name),
     name: preset.name,
     description: preset.description ?? "",
     icon: preset.icon ?? "",
@@ -39,7 +39,7 @@ const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
     name: parameter.name,
     display_name: parameter.display_name ?? "",
     description: parameter.description ?? "",
-    description_plaintext: plainText(parameter.description ?? ""),
+    description_plaintext: stripMarkdown(parameter.description ?? ""),
     type: getType(parameter),
     form_type: getFormType(parameter),
     mutable: parameter.mutable ?? false,
@@ -62,7 +62,7 @@ const presentParameter = (parameter: ManifestParameter): TemplateParameter => {
 };
 
 /** Strips the most common Markdown syntax. */
-const plainText = (markdown: string): string =>
+const stripMarkdown = (markdown: string): string =>
   markdown
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/^ {0,3}#{1,6} +/gm, "")
@@ -91,11 +91,11 @@ export const presentPlannedResources = (
   manifest: Manifest,
   version: { readonly id: string; readonly job_id: string; readonly created_at: string },
 ): PlannedResource[] => [
-  ...plannedIn(manifest, manifest.resources, "start", version),
-  ...plannedIn(manifest, manifest.stop_resources ?? [], "stop", version),
+  ...listPlanned(manifest, manifest.resources, "start", version),
+  ...listPlanned(manifest, manifest.stop_resources ?? [], "stop", version),
 ];
 
-const plannedIn = (
+const listPlanned = (
   manifest: Manifest,
   resources: readonly ManifestResource[],
   transition: "start" | "stop",
@@ -105,7 +105,7 @@ const plannedIn = (
     const { job_id, created_at } = version;
     // Names are unique only in a template.yaml.
     const place = manifest.provisioner === "terraform" ? [transition, String(i)] : [];
-    const id = plannedId(version.id, "resource", resource.name, ...place);
+    const id = toPlannedId(version.id, "resource", resource.name, ...place);
     return {
       id,
       created_at,
@@ -122,7 +122,7 @@ const plannedIn = (
         sensitive,
       })),
       agents: (resource.agents ?? []).map((agent) => ({
-        id: plannedId(version.id, "agent", agent.name, ...place),
+        id: toPlannedId(version.id, "agent", agent.name, ...place),
         resource_id: id,
         name: agent.name,
         created_at,
@@ -133,13 +133,13 @@ const plannedIn = (
         architecture: agent.arch ?? "",
         directory: agent.directory ?? "",
         apps: (agent.apps ?? []).map((app) => ({
-          id: plannedId(version.id, "app", agent.name, app.slug, ...place),
+          id: toPlannedId(version.id, "app", agent.name, app.slug, ...place),
           slug: app.slug,
           display_name: app.display_name ?? app.slug,
           icon: app.icon ?? "",
         })),
         scripts: (agent.scripts ?? []).map((script, i) => ({
-          id: plannedId(version.id, "script", agent.name, String(i), ...place),
+          id: toPlannedId(version.id, "script", agent.name, String(i), ...place),
           display_name: script.display_name,
         })),
       })),

@@ -47,14 +47,14 @@ export type ProvisionRequest = {
 /**
  * The state left by a build and, from provisioners that know it only afterwards, the resources it created, with the tokens of their agents.
  */
-export type Provisioned = {
+export type ProvisionResult = {
   readonly state: string | null;
-  readonly made?: Made;
+  readonly made?: ProvisionedResources;
   /** Size of the files that a delete has kept. */
   readonly kept_bytes?: number;
 };
 
-export type Made = {
+export type ProvisionedResources = {
   readonly resources: readonly ManifestResource[];
   readonly daily_cost: number;
   /** Agent texts that contain one of these are stored encrypted. */
@@ -62,7 +62,7 @@ export type Made = {
 };
 
 /** Identifies a state stored where it was created. `serial` grows within a `lineage`, which shows whether another state is as new. */
-export type KeptBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
+export type RetainedBuild = { readonly workspace_id: string; readonly lineage: string; readonly serial: number };
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
@@ -71,7 +71,7 @@ export interface Report {
   log(level: LogLevel, stage: string, output: string): void;
   /** Records a finished step for the build timings; times in milliseconds since 1970. */
   timing(timing: JobTiming): void;
-  /** Lets another build take this one's slot: what follows takes long, and places of its own bound it. */
+  /** Releases this build's slot before a long step that has its own limit. */
   yieldSlot?(): void;
 }
 
@@ -95,11 +95,11 @@ export class ProvisionError extends Error {
 }
 
 /** Planning a template's parameters failed for a reason outside of the template and its values, so it can be retried. */
-export class PlanBroken extends ProvisionError {}
+export class PlanBrokenError extends ProvisionError {}
 
 /** The worker running a build was lost: the build returns to the queue. */
-export class WorkerLost extends Error {
-  override readonly name = "WorkerLost";
+export class WorkerLostError extends Error {
+  override readonly name = "WorkerLostError";
   constructor(reason: string, worker = "that had taken it") {
     super(`The worker ${worker} was lost: ${reason}.`);
   }
@@ -147,9 +147,9 @@ export interface SnapshotModule {
   /** Removes the copy. Rejects with ProvisionError, whose `left` is the state then. */
   remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void>;
   /** Removes the state stored on this machine, once it is stored in the database or empty. */
-  forget(place: SnapshotPlace): Promise<void>;
+  releaseState(place: SnapshotPlace): Promise<void>;
   /** Returns the snapshots with state on this machine, and the state; undefined if it cannot be read. */
-  kept(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
+  listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
 }
 
 export interface Provisioner {
@@ -164,32 +164,32 @@ export interface Provisioner {
    * Runs one build and resolves with the state to store. Must be idempotent: after a crash of the server, the same build runs again with
    * new tokens. Rejects with ProvisionError, which may contain the remaining state, or with the signal's reason if canceled.
    */
-  run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned>;
+  run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult>;
   /** Tells the provisioner that the result of `run` is stored, so that it can delete its own copy. Not called if storing failed. */
-  forget?(request: ProvisionRequest): void;
+  releaseState?(request: ProvisionRequest): void;
   /**
    * Returns the builds whose result it still stores because it, or the process that stores results, died before confirming them; without
    * running builds. Results that are empty are deleted automatically.
    */
-  kept?(): Promise<readonly KeptBuild[]>;
+  listRetained?(): Promise<readonly RetainedBuild[]>;
   /** Deletes the listed results, which are stored now, unless they have changed since. */
-  drop?(stored: readonly KeptBuild[]): Promise<void>;
+  dropRetained?(stored: readonly RetainedBuild[]): Promise<void>;
   /** Returns the names of the resources in a state, for people who are about to discard it. */
-  leaves?(state: string | null): string[];
+  listRemaining?(state: string | null): string[];
   /**
    * Checks whether a start would succeed, without creating anything: for dry runs. The request has no agents and no existing workspace.
    * Returns what the start would create, or undefined if the manifest already says so. Rejects like `run`. Absent if a successful import is
    * all there is to check.
    */
-  plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made | undefined>;
+  plan?(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources | undefined>;
   /** Returns what is missing on the machine, as a message; undefined if nothing is. Absent if it has no requirements. Never rejects. */
-  lacks?(): Promise<string | undefined>;
+  findProblem?(): Promise<string | undefined>;
   /** Called once before the server accepts requests, to repair what an earlier server process has left. */
   prepare?(): Promise<void>;
   /** Called once at startup with the workspaces that should be running, so that dead ones can be restarted or given up. */
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
   /** Returns the number of the next attempt, from 1, while the agent's process is dead and being restarted; undefined otherwise. */
-  restarting?(workspace_id: string): number | undefined;
+  getRestartAttempt?(workspace_id: string): number | undefined;
   /**
    * Calls `killed` for each container that ended for memory, until `stop`, possibly twice for the same one. Absent if its workspaces have
    * no containers.

@@ -3,8 +3,8 @@
 // Only a text that consists of a single placeholder is replaced by the value, because then the value is the script (rule TP-20).
 import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
-import { environmentName, fillIn, listPlaceholders, parseSinglePlaceholder } from "./placeholders.ts";
-import { withRepositories } from "./repository/place.ts";
+import { fillIn, listPlaceholders, parseSinglePlaceholder, toEnvironmentName } from "./placeholders.ts";
+import { addRepositories } from "./repository/place.ts";
 
 export type RenderValues = {
   /** All parameters of the build (see resolveParameters). */
@@ -20,16 +20,18 @@ export type RenderValues = {
  * the variables and built-in names that its scripts use. Values that the template sets in `env` take precedence.
  */
 export const renderManifest = (manifest: Manifest, values: RenderValues): Manifest => {
-  const fill = (name: string): string => lookUp(name, values);
-  const shown = { ...values, parameters: withLinks(manifest, values.parameters) };
+  const fillPlaceholder = (name: string): string => findValue(name, values);
+  const shown = { ...values, parameters: addLinks(manifest, values.parameters) };
   return {
     ...manifest,
-    resources: manifest.resources.map((one) => withRepositories(renderResource(one, { values: shown, fill }))),
+    resources: manifest.resources.map((one) =>
+      addRepositories(renderResource(one, { values: shown, fill: fillPlaceholder })),
+    ),
   };
 };
 
 /** The workspace's programs get a repository's link instead of its plan. */
-const withLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
+const addLinks = ({ parameters = [] }: Manifest, values: RenderValues["parameters"]): RenderValues["parameters"] => {
   const forms = new Map(parameters.map(({ name, form_type }) => [name, form_type]));
   const entries = Object.entries(values).map(([name, value]) =>
     forms.get(name) === REPOSITORY_FORM ? [name, parsePlan(value)?.url ?? value] : [name, value],
@@ -40,15 +42,15 @@ const withLinks = ({ parameters = [] }: Manifest, values: RenderValues["paramete
 type ValueOf = (name: string) => string;
 
 // Below the ephemeral port range of operating systems.
-const FIRST_PORT = 20_000;
-const PORTS = 10_000;
+const MIN_PORT = 20_000;
+const PORT_COUNT = 10_000;
 
 /** Returns a stable port for a workspace's own server, so that several workspaces can listen on one machine. */
-const portOf = (workspace_id: string): string =>
-  String(FIRST_PORT + (Number.parseInt(workspace_id.replaceAll("-", "").slice(-8), 16) % PORTS));
+const toStablePort = (workspace_id: string): string =>
+  String(MIN_PORT + (Number.parseInt(workspace_id.replaceAll("-", "").slice(-8), 16) % PORT_COUNT));
 
-const lookUp = (name: string, values: RenderValues): string => {
-  if (name === "workspace.port") return portOf(values.workspace.id);
+const findValue = (name: string, values: RenderValues): string => {
+  if (name === "workspace.port") return toStablePort(values.workspace.id);
   const dot = name.indexOf(".");
   const kind = name.slice(0, dot);
   const key = name.slice(dot + 1);
@@ -64,15 +66,15 @@ const lookUp = (name: string, values: RenderValues): string => {
 type Texts = { readonly values: RenderValues; readonly fill: ValueOf };
 
 const renderResource = (resource: ManifestResource, texts: Texts): ManifestResource => ({
-  ...fillAll({ ...resource, agents: undefined }, texts.fill),
+  ...fillDeep({ ...resource, agents: undefined }, texts.fill),
   ...(resource.agents ? { agents: resource.agents.map((agent) => renderAgent(agent, texts)) } : {}),
 });
 
 const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAgent => {
-  const reference = referenceOn(agent.os ?? "linux");
-  const shell = (text: string): string => {
+  const reference = toReference(agent.os ?? "linux");
+  const fillForShell = (text: string): string => {
     const only = parseSinglePlaceholder(text);
-    return only === undefined ? fillIn(text, (name) => reference(environmentName(name))) : fill(only);
+    return only === undefined ? fillIn(text, (name) => reference(toEnvironmentName(name))) : fill(only);
   };
   const used = [
     ...(agent.scripts ?? []).map(({ script }) => script),
@@ -80,37 +82,37 @@ const renderAgent = (agent: ManifestAgent, { values, fill }: Texts): ManifestAge
     ...(agent.apps ?? []).map(({ command }) => command ?? ""),
   ].flatMap(listPlaceholders);
   const names = new Set([...Object.keys(values.parameters).map((name) => `parameters.${name}`), ...used]);
-  const env = Object.fromEntries([...names].map((name) => [environmentName(name), lookUp(name, values)]));
+  const env = Object.fromEntries([...names].map((name) => [toEnvironmentName(name), findValue(name, values)]));
   const { scripts, metadata, apps, ...rest } = agent;
-  const filled = fillAll(rest, fill);
+  const filled = fillDeep(rest, fill);
   return {
     ...filled,
     env: { ...env, ...filled.env },
     ...(scripts && {
-      scripts: scripts.map(({ script, ...one }) => ({ ...fillAll(one, fill), script: shell(script) })),
+      scripts: scripts.map(({ script, ...one }) => ({ ...fillDeep(one, fill), script: fillForShell(script) })),
     }),
     ...(metadata && {
-      metadata: metadata.map(({ script, ...one }) => ({ ...fillAll(one, fill), script: shell(script) })),
+      metadata: metadata.map(({ script, ...one }) => ({ ...fillDeep(one, fill), script: fillForShell(script) })),
     }),
     ...(apps && {
       apps: apps.map(({ command, ...one }) => ({
-        ...fillAll(one, fill),
-        ...(command === undefined ? {} : { command: shell(command) }),
+        ...fillDeep(one, fill),
+        ...(command === undefined ? {} : { command: fillForShell(command) }),
       })),
     }),
   };
 };
 
-const referenceOn =
+const toReference =
   (os: string) =>
   (variable: string): string =>
     os === "windows" ? `\${env:${variable}}` : `\${${variable}}`;
 
 /** Fills in every text of a plain value; keys are unchanged. Undefined members are dropped. */
-const fillAll = <T>(value: T, fill: ValueOf): T => {
+const fillDeep = <T>(value: T, fill: ValueOf): T => {
   if (typeof value === "string") return fillIn(value, fill) as T;
-  if (Array.isArray(value)) return value.map((one) => fillAll(one, fill)) as T;
+  if (Array.isArray(value)) return value.map((one) => fillDeep(one, fill)) as T;
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, fillAll(inner as unknown, fill)])) as T;
+  return Object.fromEntries(entries.map(([key, inner]) => [key, fillDeep(inner as unknown, fill)])) as T;
 };

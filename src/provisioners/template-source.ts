@@ -2,10 +2,10 @@
 // to it. Used by the import job.
 import { withArchive } from "./archive.ts";
 import { type ArchiveEntry, ArchiveError } from "./archive-entry.ts";
-import { YAML_LIMIT } from "./yaml.ts";
+import { MAX_YAML_BYTES } from "./yaml.ts";
 
 const MANIFEST_NAMES = ["template.yaml", "template.yml"];
-const README_LIMIT = 1024 * 1024;
+const MAX_README_BYTES = 1024 * 1024;
 
 export type TemplateSource = { readonly file: string; readonly manifest: string; readonly readme: string };
 
@@ -13,17 +13,17 @@ export type TemplateSource = { readonly file: string; readonly manifest: string;
 export const readTemplateSource = (path: string, mimetype: string): Promise<TemplateSource> =>
   withArchive(path, mimetype, async ({ entries }) => {
     const folder = findTopFolder(entries);
-    const at = (name: string): ArchiveEntry | undefined =>
+    const findInFolder = (name: string): ArchiveEntry | undefined =>
       entries.find((entry) => entry.name.toLowerCase() === folder.toLowerCase() + name);
-    const found = MANIFEST_NAMES.map(at).filter((entry) => entry !== undefined);
+    const found = MANIFEST_NAMES.map(findInFolder).filter((entry) => entry !== undefined);
     const [entry] = found;
     if (!entry) throw new ArchiveError("there is no template.yaml at the top of the archive, and no *.tf");
     if (found.length > 1) throw new ArchiveError("there are both a template.yaml and a template.yml");
-    const readme = at("readme.md");
+    const readme = findInFolder("readme.md");
     return {
       file: entry.name.slice(folder.length),
-      manifest: text(await entry.read(YAML_LIMIT), entry.name),
-      readme: readme ? new TextDecoder().decode(await readme.read(README_LIMIT)) : "",
+      manifest: text(await entry.read(MAX_YAML_BYTES), entry.name),
+      readme: readme ? new TextDecoder().decode(await readme.read(MAX_README_BYTES)) : "",
     };
   });
 

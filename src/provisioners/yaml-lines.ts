@@ -17,7 +17,7 @@ const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"[\]{},|>%@`][^#]*?)\s*:(?
 const BLOCK_TEXT = /^(?:[&!]\S*\s+)*[|>][-+0-9]*(?:\s+#.*)?$/;
 
 /** Parses the structure of the text. */
-export const yamlLines = (text: string): YamlLines => {
+export const mapYamlLines = (text: string): YamlLines => {
   const walk = new Walk();
   text.split(/\r?\n/).forEach((line, at) => {
     walk.line(line, at + 1);
@@ -54,49 +54,49 @@ class Walk {
       return;
     }
     if (content === "" || content.startsWith("#") || /^(?:---|\.\.\.|%)/.test(raw)) return;
-    this.#place(content.trimEnd(), indent, line);
+    this.#addLine(content.trimEnd(), indent, line);
   }
 
-  #place(content: string, column: number, line: number): void {
+  #addLine(content: string, column: number, line: number): void {
     const match = KEY.exec(content);
-    if (content === "-" || content.startsWith("- ")) this.#item(content, column, line);
-    else if (match) this.#entry(unquote(match[1] as string), match[2] ?? "", column, line);
-    else this.#value(content, this.#stack.at(-1)?.indent ?? -1);
+    if (content === "-" || content.startsWith("- ")) this.#addItem(content, column, line);
+    else if (match) this.#addEntry(unquote(match[1] as string), match[2] ?? "", column, line);
+    else this.#addValue(content, this.#stack.at(-1)?.indent ?? -1);
   }
 
-  #item(content: string, column: number, line: number): void {
-    this.#leave(column);
+  #addItem(content: string, column: number, line: number): void {
+    this.#leaveTo(column);
     let top = this.#stack.at(-1);
     if (top?.kind !== "seq" || top.indent !== column) {
-      top = { kind: "seq", indent: column, pointer: pointerIn(top), index: -1 };
+      top = { kind: "seq", indent: column, pointer: findPointer(top), index: -1 };
       this.#stack.push(top);
     }
     top.index += 1;
-    this.#note(`${top.pointer}/${top.index}`, line);
+    this.#recordLine(`${top.pointer}/${top.index}`, line);
     const rest = content.slice(1).trimStart();
     if (rest === "" || rest.startsWith("#")) return;
     if (BLOCK_TEXT.test(rest)) this.#textIndent = column;
-    else this.#place(rest, column + content.length - rest.length, line);
+    else this.#addLine(rest, column + content.length - rest.length, line);
   }
 
-  #entry(key: string, value: string, column: number, line: number): void {
-    this.#leave(column);
+  #addEntry(key: string, value: string, column: number, line: number): void {
+    this.#leaveTo(column);
     // A sequence may have the same indentation as its key; the next key ends it.
     if (this.#stack.at(-1)?.kind === "seq" && this.#stack.at(-1)?.indent === column) this.#stack.pop();
     let top = this.#stack.at(-1);
     if (top?.kind !== "map" || top.indent !== column) {
-      top = { kind: "map", indent: column, pointer: pointerIn(top), key: "", keys: new Set() };
+      top = { kind: "map", indent: column, pointer: findPointer(top), key: "", keys: new Set() };
       this.#stack.push(top);
     }
     top.key = key;
-    const pointer = pointerIn(top);
+    const pointer = findPointer(top);
     if (top.keys.has(key) && key !== "<<") this.duplicates.push({ pointer, line });
     top.keys.add(key);
-    this.#note(pointer, line);
-    this.#value(value, column);
+    this.#recordLine(pointer, line);
+    this.#addValue(value, column);
   }
 
-  #value(value: string, indent: number): void {
+  #addValue(value: string, indent: number): void {
     if (BLOCK_TEXT.test(value)) this.#textIndent = indent;
     else if (/^(?:[&!]\S*\s+)*["'[{]/.test(value)) this.#readFlow(value);
   }
@@ -117,16 +117,16 @@ class Walk {
     }
   }
 
-  #leave(column: number): void {
+  #leaveTo(column: number): void {
     while ((this.#stack.at(-1)?.indent ?? -1) > column) this.#stack.pop();
   }
 
-  #note(pointer: string, line: number): void {
+  #recordLine(pointer: string, line: number): void {
     if (!this.lines.has(pointer)) this.lines.set(pointer, line);
   }
 }
 
-const pointerIn = (top: Container | undefined): string => {
+const findPointer = (top: Container | undefined): string => {
   if (!top) return "";
   return `${top.pointer}/${top.kind === "map" ? escapeKey(top.key) : top.index}`;
 };

@@ -2,11 +2,11 @@
 // positions, so the line is found by parsing ever shorter prefixes, within a budget.
 
 /** Maximum bytes of a YAML text. */
-export const YAML_LIMIT = 512 * 1024;
+export const MAX_YAML_BYTES = 512 * 1024;
 /** Maximum number of values and characters after aliases are expanded, which bounds the cost of processing the document. */
-const NODE_LIMIT = 100_000;
-const TEXT_LIMIT = 4 * 1024 * 1024;
-const DEPTH_LIMIT = 64;
+const MAX_NODES = 100_000;
+const MAX_TEXT_CHARS = 4 * 1024 * 1024;
+const MAX_DEPTH = 64;
 /** Maximum characters parsed again to find the line of an error. */
 const SEARCH_BUDGET = 2 * 1024 * 1024;
 
@@ -21,12 +21,12 @@ export class YamlError extends Error {
 
 /** Returns the document's value. Throws YamlError. */
 export const parseYaml = (text: string): unknown => {
-  if (text.length > YAML_LIMIT) throw new YamlError(1, `is larger than ${YAML_LIMIT} bytes`);
+  if (text.length > MAX_YAML_BYTES) throw new YamlError(1, `is larger than ${MAX_YAML_BYTES} bytes`);
   let value: unknown;
   try {
     value = Bun.YAML.parse(text);
   } catch (error) {
-    throw new YamlError(isCostly(error) ? 1 : lineOfMistake(text), `is not valid YAML: ${formatReason(error)}`);
+    throw new YamlError(isCostly(error) ? 1 : findMistakeLine(text), `is not valid YAML: ${formatReason(error)}`);
   }
   checkSize(value);
   return value;
@@ -42,7 +42,7 @@ const formatReason = (error: unknown): string => {
   return message.replace(/^YAML Parse error: /, "").replace(/^./, (first) => first.toLowerCase());
 };
 
-const parses = (lines: readonly string[], count: number): boolean | "costly" => {
+const canParse = (lines: readonly string[], count: number): boolean | "costly" => {
   try {
     Bun.YAML.parse(lines.slice(0, count).join("\n"));
     return true;
@@ -52,36 +52,36 @@ const parses = (lines: readonly string[], count: number): boolean | "costly" => 
 };
 
 /** Lines before and after a position that are also tried, because a multi-line flow value parses only as a whole. */
-const NEAR = 8;
+const SEARCH_STEPS = 8;
 
 /** Returns the line after the longest prefix that parses. */
-const lineOfMistake = (text: string): number => {
+const findMistakeLine = (text: string): number => {
   const lines = text.split("\n");
-  let good = 0;
+  let validLength = 0;
   let bad = lines.length;
   let budget = SEARCH_BUDGET;
-  const tryAt = (count: number): boolean => {
+  const tryPrefix = (count: number): boolean => {
     budget -= (text.length * count) / lines.length;
-    const found = budget > 0 && parses(lines, count);
+    const found = budget > 0 && canParse(lines, count);
     if (found === "costly") budget = 0;
     return found === true;
   };
-  while (bad - good > 1 && budget > 0) {
-    const middle = (good + bad) >> 1;
-    const later = range(middle, Math.min(bad, middle + NEAR)).find(tryAt);
-    if (later !== undefined) good = later;
+  while (bad - validLength > 1 && budget > 0) {
+    const middle = (validLength + bad) >> 1;
+    const later = listRange(middle, Math.min(bad, middle + SEARCH_STEPS)).find(tryPrefix);
+    if (later !== undefined) validLength = later;
     else {
-      const before = range(Math.max(good + 1, middle - NEAR), middle)
+      const before = listRange(Math.max(validLength + 1, middle - SEARCH_STEPS), middle)
         .reverse()
-        .find(tryAt);
-      if (before !== undefined) good = before;
-      bad = before === undefined ? Math.max(good + 1, middle - NEAR) : before + 1;
+        .find(tryPrefix);
+      if (before !== undefined) validLength = before;
+      bad = before === undefined ? Math.max(validLength + 1, middle - SEARCH_STEPS) : before + 1;
     }
   }
-  return Math.min(good + 1, lines.length);
+  return Math.min(validLength + 1, lines.length);
 };
 
-const range = (from: number, to: number): number[] =>
+const listRange = (from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
 
 const checkSize = (root: unknown): void => {
@@ -89,9 +89,9 @@ const checkSize = (root: unknown): void => {
   let characters = 0;
   const walk = (value: unknown, depth: number): void => {
     nodes += 1;
-    if (depth > DEPTH_LIMIT) throw new YamlError(1, "is nested too deeply");
+    if (depth > MAX_DEPTH) throw new YamlError(1, "is nested too deeply");
     if (typeof value === "string") characters += value.length;
-    if (nodes > NODE_LIMIT || characters > TEXT_LIMIT) throw new YamlError(1, "unfolds to too much data");
+    if (nodes > MAX_NODES || characters > MAX_TEXT_CHARS) throw new YamlError(1, "unfolds to too much data");
     if (typeof value !== "object" || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
       characters += key.length;

@@ -2,11 +2,13 @@
 // container engine. Content and configuration are the same as in Dockerfile.
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { System } from "#src/build.ts";
-import type { Made } from "./made.ts";
-import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./tools.ts";
+import type { TargetSystem } from "#src/build.ts";
+import type { ReleaseInputs } from "./made.ts";
+import { gzipFile, hashFile, packFolder, runTool, UnavailableError } from "./tools.ts";
 
-const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
+const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<
+  Record<TargetSystem, string>
+>;
 type Machine = (typeof MACHINES)[keyof typeof MACHINES];
 
 /** Same as in Dockerfile: certificates, and the programs that workspaces of the template `local` need. */
@@ -52,25 +54,28 @@ type Layer = Blob & { diffId: string };
 export type Bases = Partial<Record<Machine, string>>;
 
 /** Builds `slipway-<version>-image.tar`. Returns its path. Throws UnavailableError without mmdebstrap or a list of Debian repositories. */
-export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> => {
+export const makeImage = async (made: ReleaseInputs, bases: Bases = {}): Promise<string> => {
   const layout = join(made.scratch, "image");
   mkdirSync(join(layout, "blobs/sha256"), { recursive: true });
   const manifests: object[] = [];
   const loadable: object[] = [];
   for (const [system, architecture] of Object.entries(MACHINES)) {
-    const program = made.programs[system as System];
+    const program = made.programs[system as TargetSystem];
     if (program === undefined) continue;
-    const base = bases[architecture] ?? (await debianBase(made, architecture));
-    const layers = [await addLayer(layout, base), await addLayer(layout, await ownFiles(made, program, architecture))];
-    const config = await addJson(layout, MEDIA.config, imageConfig(made, architecture, layers));
+    const base = bases[architecture] ?? (await buildDebianBase(made, architecture));
+    const layers = [
+      await addLayer(layout, base),
+      await addLayer(layout, await packOwnFiles(made, program, architecture)),
+    ];
+    const config = await addJson(layout, MEDIA.config, toImageConfig(made, architecture, layers));
     const parts = layers.map(({ diffId: _, ...blob }) => blob);
     const manifest = { schemaVersion: 2, mediaType: MEDIA.manifest, config, layers: parts };
     const blob = await addJson(layout, MEDIA.manifest, manifest);
-    manifests.push({ ...platformed(blob, architecture) });
+    manifests.push({ ...withPlatform(blob, architecture) });
     loadable.push({
-      Config: blobPath(config),
-      RepoTags: imageTags(made, loadable.length),
-      Layers: layers.map(blobPath),
+      Config: toBlobPath(config),
+      RepoTags: listImageTags(made, loadable.length),
+      Layers: layers.map(toBlobPath),
     });
   }
   if (manifests.length === 0) throw new UnavailableError("no Linux program was built");
@@ -85,17 +90,18 @@ export const makeImage = async (made: Made, bases: Bases = {}): Promise<string> 
   return file;
 };
 
-const platformed = (blob: Blob, architecture: Machine) => ({
+const withPlatform = (blob: Blob, architecture: Machine) => ({
   mediaType: blob.mediaType,
   digest: blob.digest,
   size: blob.size,
   platform: { architecture, os: "linux" },
 });
 
-const imageTags = ({ version }: Made, before: number): string[] => (before === 0 ? [`slipway:${version}`] : []);
+const listImageTags = ({ version }: ReleaseInputs, before: number): string[] =>
+  before === 0 ? [`slipway:${version}`] : [];
 
 /** Unpacks Debian's packages with mmdebstrap. Their scripts do not run, so the architecture may differ from this machine's. */
-const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine): Promise<string> => {
+const buildDebianBase = async ({ scratch, epoch, env }: ReleaseInputs, architecture: Machine): Promise<string> => {
   if (!existsSync(SOURCES)) throw new UnavailableError(`there is no ${SOURCES}`);
   const [, suite] = /^Suites: (\S+)/m.exec(await Bun.file(SOURCES).text()) ?? [];
   if (suite === undefined) throw new UnavailableError(`${SOURCES} names no suite`);
@@ -116,16 +122,16 @@ const debianBase = async ({ scratch, epoch, env }: Made, architecture: Machine):
 };
 
 /** Packs the program, its user and its data folder. */
-const ownFiles = async (made: Made, program: string, architecture: Machine): Promise<string> => {
+const packOwnFiles = async (made: ReleaseInputs, program: string, architecture: Machine): Promise<string> => {
   const folder = join(made.scratch, `own-${architecture}`);
-  const put = (path: string, content: string): void => {
+  const addFile = (path: string, content: string): void => {
     mkdirSync(join(folder, path, ".."), { recursive: true });
     writeFileSync(join(folder, path), content);
   };
-  put("etc/passwd", `${ACCOUNTS.passwd.join("\n")}\n`);
-  put("etc/group", `${ACCOUNTS.group.join("\n")}\n`);
-  put("usr/local/lib/slipway/installed-by", "image\n");
-  put("usr/share/doc/slipway/LICENSE", await Bun.file(join(made.root, "LICENSE")).text());
+  addFile("etc/passwd", `${ACCOUNTS.passwd.join("\n")}\n`);
+  addFile("etc/group", `${ACCOUNTS.group.join("\n")}\n`);
+  addFile("usr/local/lib/slipway/installed-by", "image\n");
+  addFile("usr/share/doc/slipway/LICENSE", await Bun.file(join(made.root, "LICENSE")).text());
   copyFileSync(program, join(folder, "usr/local/lib/slipway/slipway"));
   mkdirSync(join(folder, "usr/local/bin"), { recursive: true });
   await runTool(["ln", "-s", "../lib/slipway/slipway", join(folder, "usr/local/bin/slipway")]);
@@ -143,7 +149,7 @@ const ownFiles = async (made: Made, program: string, architecture: Machine): Pro
   return tar;
 };
 
-const imageConfig = ({ version, epoch }: Made, architecture: Machine, layers: readonly Layer[]) => ({
+const toImageConfig = ({ version, epoch }: ReleaseInputs, architecture: Machine, layers: readonly Layer[]) => ({
   created: new Date(epoch * 1000).toISOString(),
   architecture,
   os: "linux",
@@ -191,12 +197,12 @@ const addJson = async (layout: string, mediaType: string, content: object): Prom
 };
 
 const addBlob = async (layout: string, part: string, mediaType: string): Promise<Blob> => {
-  const sha256 = await sha256Of(part);
+  const sha256 = await hashFile(part);
   const { size } = statSync(part);
   renameSync(part, join(layout, "blobs/sha256", sha256));
   return { mediaType, digest: `sha256:${sha256}`, size };
 };
 
-const blobPath = ({ digest }: Blob): string => `blobs/${digest.replace(":", "/")}`;
+const toBlobPath = ({ digest }: Blob): string => `blobs/${digest.replace(":", "/")}`;
 
 const writeJson = (path: string, content: object): void => writeFileSync(path, JSON.stringify(content));

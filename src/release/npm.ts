@@ -1,13 +1,13 @@
 // Builds the npm packages: `slipway`, which selects the program for the machine, and one package with the program for each system.
 import { chmodSync, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { programName, type System } from "#src/build.ts";
-import type { Made } from "./made.ts";
+import { getProgramName, type TargetSystem } from "#src/build.ts";
+import type { ReleaseInputs } from "./made.ts";
 import { gzipFile, packFolder } from "./tools.ts";
 
 type Platform = { readonly os: string; readonly cpu: string; readonly libc?: string };
 
-const PLATFORMS: Readonly<Record<System, Platform>> = {
+const PLATFORMS: Readonly<Record<TargetSystem, Platform>> = {
   "linux-amd64": { os: "linux", cpu: "x64", libc: "glibc" },
   "linux-arm64": { os: "linux", cpu: "arm64", libc: "glibc" },
   "linux-musl-amd64": { os: "linux", cpu: "x64", libc: "musl" },
@@ -18,27 +18,27 @@ const PLATFORMS: Readonly<Record<System, Platform>> = {
 };
 
 /** Builds the archives for `npm publish`. Returns their paths. */
-export const makeNpmPackages = async (made: Made): Promise<string[]> => {
-  const systems = Object.keys(made.programs) as System[];
+export const makeNpmPackages = async (made: ReleaseInputs): Promise<string[]> => {
+  const systems = Object.keys(made.programs) as TargetSystem[];
   const files: string[] = [];
   for (const system of systems) files.push(await packSystem(made, system));
   files.push(await packLauncher(made, systems));
   return files;
 };
 
-const platformSuffix = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
+const toPlatformSuffix = ({ os, cpu, libc }: Platform): string => `${os}-${cpu}${libc === "musl" ? "-musl" : ""}`;
 
-const packSystem = (made: Made, system: System): Promise<string> => {
+const packSystem = (made: ReleaseInputs, system: TargetSystem): Promise<string> => {
   const platform = PLATFORMS[system];
-  const suffix = platformSuffix(platform);
+  const suffix = toPlatformSuffix(platform);
   const { os, cpu, libc } = platform;
   return packForNpm(made, `slipway-${suffix}`, (folder) => {
     mkdirSync(join(folder, "bin"));
-    const file = join(folder, "bin", programName(system).replace(system, "").replace("-", ""));
+    const file = join(folder, "bin", getProgramName(system).replace(system, "").replace("-", ""));
     linkSync(made.programs[system] as string, file);
     writeFileSync(join(folder, "bin", "installed-by"), "npm\n");
     return {
-      ...aboutPackage(made, `@slipway/${suffix}`, `The program of slipway for ${suffix}.`),
+      ...describePackage(made, `@slipway/${suffix}`, `The program of slipway for ${suffix}.`),
       os: [os],
       cpu: [cpu],
       ...(libc === undefined ? {} : { libc: [libc] }),
@@ -46,23 +46,23 @@ const packSystem = (made: Made, system: System): Promise<string> => {
   });
 };
 
-const packLauncher = (made: Made, systems: readonly System[]): Promise<string> =>
+const packLauncher = (made: ReleaseInputs, systems: readonly TargetSystem[]): Promise<string> =>
   packForNpm(made, "slipway", (folder) => {
     for (const name of ["slipway.mjs", "README.md"])
       copyFileSync(join(made.root, "deploy/npm", name), join(folder, name));
     chmodSync(join(folder, "slipway.mjs"), 0o755);
     const description = "Self-hosted control plane for remote development workspaces and AI coding-agent chats.";
     return {
-      ...aboutPackage(made, "slipway", description),
+      ...describePackage(made, "slipway", description),
       bin: { slipway: "slipway.mjs" },
       engines: { node: ">=20" },
       optionalDependencies: Object.fromEntries(
-        systems.map((system) => [`@slipway/${platformSuffix(PLATFORMS[system])}`, made.version]),
+        systems.map((system) => [`@slipway/${toPlatformSuffix(PLATFORMS[system])}`, made.version]),
       ),
     };
   });
 
-const aboutPackage = ({ version }: Made, name: string, description: string) => ({
+const describePackage = ({ version }: ReleaseInputs, name: string, description: string) => ({
   name,
   version,
   description,
@@ -71,7 +71,7 @@ const aboutPackage = ({ version }: Made, name: string, description: string) => (
 
 /** Packs `package/`, with the files that `fill` creates and its package.json, as `npm/<name>-<version>.tgz`. */
 export const packForNpm = async (
-  made: Made,
+  made: ReleaseInputs,
   name: string,
   fill: (folder: string) => object | Promise<object>,
 ): Promise<string> => {

@@ -1,12 +1,14 @@
 // Builds the Debian and RPM packages with nfpm: the program, a unit that runs it as a separate user, and a settings file.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { System } from "#src/build.ts";
-import type { Made } from "./made.ts";
+import type { TargetSystem } from "#src/build.ts";
+import type { ReleaseInputs } from "./made.ts";
 import { runTool } from "./tools.ts";
 
 /** Systems with packages, and nfpm's names for their architectures. */
-const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<Record<System, string>>;
+const MACHINES = { "linux-amd64": "amd64", "linux-arm64": "arm64" } as const satisfies Partial<
+  Record<TargetSystem, string>
+>;
 const KINDS = ["deb", "rpm"] as const;
 
 export type PackageOptions = {
@@ -16,7 +18,7 @@ export type PackageOptions = {
 
 /** Builds a `.deb` and an `.rpm` for each Linux program with glibc. Returns their paths. Throws UnavailableError without nfpm. */
 export const makePackages = async (
-  made: Made,
+  made: ReleaseInputs,
   unit: string,
   { kinds = KINDS, compression = "zstd" }: PackageOptions = {},
 ): Promise<string[]> => {
@@ -26,16 +28,16 @@ export const makePackages = async (
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "slipway.service"), unit);
   for (const [system, arch] of Object.entries(MACHINES)) {
-    const program = made.programs[system as System];
+    const program = made.programs[system as TargetSystem];
     if (program === undefined) continue;
     for (const kind of kinds) {
       writeFileSync(join(folder, `installed-by-${kind}`), `${kind}\n`);
       const config = join(folder, `${kind}-${arch}.json`);
       writeFileSync(
         config,
-        JSON.stringify(packageConfig({ root, folder, program, version, kind, arch, epoch, compression })),
+        JSON.stringify(toPackageConfig({ root, folder, program, version, kind, arch, epoch, compression })),
       );
-      const target = join(out, fileName(kind, version, arch));
+      const target = join(out, toFileName(kind, version, arch));
       await runTool(["nfpm", "package", "--config", config, "--packager", kind, "--target", target], {
         env: { ...env, SOURCE_DATE_EPOCH: String(epoch) },
       });
@@ -45,12 +47,12 @@ export const makePackages = async (
   return files;
 };
 
-const fileName = (kind: (typeof KINDS)[number], version: string, arch: "amd64" | "arm64"): string =>
+const toFileName = (kind: (typeof KINDS)[number], version: string, arch: "amd64" | "arm64"): string =>
   kind === "deb"
     ? `slipway_${version}_${arch}.deb`
     : `slipway-${version}-1.${{ amd64: "x86_64", arm64: "aarch64" }[arch]}.rpm`;
 
-type Described = {
+type PackageDescription = {
   root: string;
   folder: string;
   program: string;
@@ -62,7 +64,7 @@ type Described = {
 };
 
 /** nfpm reads YAML, of which JSON is a subset. */
-const packageConfig = ({ root, folder, program, version, kind, arch, epoch, compression }: Described) => {
+const toPackageConfig = ({ root, folder, program, version, kind, arch, epoch, compression }: PackageDescription) => {
   const mtime = new Date(epoch * 1000).toISOString();
   const scripts = join(root, "deploy/packages");
   return {

@@ -5,34 +5,34 @@ import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { digestOf, parsePublicKey, printPublicKey, type SigningKey, signDigest } from "#base/minisign.ts";
-import { RELEASE_FILE, type Release, releasedName, signedAs } from "#base/release.ts";
+import { digestFile, parsePublicKey, printPublicKey, type SigningKey, signDigest } from "#base/minisign.ts";
+import { formatTrustedComment, RELEASE_FILE, type Release, toReleaseFileName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
-import { build, packWeb, programName, type System, TARGETS } from "#src/build.ts";
-import { billOfMaterials } from "#src/supply-chain.ts";
+import { build, getProgramName, packWeb, TARGETS, type TargetSystem } from "#src/build.ts";
+import { toBillOfMaterials } from "#src/supply-chain.ts";
 import { readDocument } from "./clients/document.ts";
 import { makePythonClient } from "./clients/python.ts";
 import { makeTypeScriptClient } from "./clients/typescript.ts";
 import { type Bases, makeImage } from "./image.ts";
-import type { Made } from "./made.ts";
+import type { ReleaseInputs } from "./made.ts";
 import { makeNpmPackages } from "./npm.ts";
 import { makePackages } from "./packages.ts";
 import { openSigningKey } from "./signing-key.ts";
-import { gzipFile, packFolder, runTool, sha256Of, UnavailableError } from "./tools.ts";
+import { gzipFile, hashFile, packFolder, runTool, UnavailableError } from "./tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PARTS = ["programs", "packages", "npm", "clients", "image", "chart", "scripts"] as const;
-export type Part = (typeof PARTS)[number];
+export type ReleasePart = (typeof PARTS)[number];
 /** Parts that do not contain the program. */
-const WITHOUT_PROGRAMS: readonly Part[] = ["clients", "chart"];
+const PARTS_WITHOUT_PROGRAM: readonly ReleasePart[] = ["clients", "chart"];
 
 export type ReleaseOptions = {
   out: string;
   version: string;
   /** The parts to build; all by default. A part that is named here must succeed. */
-  only?: readonly Part[] | undefined;
+  only?: readonly ReleasePart[] | undefined;
   /** The systems that must succeed. */
-  targets?: readonly System[] | undefined;
+  targets?: readonly TargetSystem[] | undefined;
   /** Undefined for an unsigned release. */
   key: SigningKey | undefined;
   /** Additional keys that the programs trust, as minisign prints them. */
@@ -41,38 +41,43 @@ export type ReleaseOptions = {
   epoch: number;
   env: Readonly<Record<string, string | undefined>>;
   /** Existing programs to use instead of building them. */
-  programs?: Made["programs"] | undefined;
+  programs?: ReleaseInputs["programs"] | undefined;
   bases?: Bases | undefined;
-  say(line: string): void;
+  printLine(line: string): void;
 };
 
 /** Builds a release in `out`, which is emptied first. Returns true if everything that was requested by name was built. */
 export const makeRelease = async (options: ReleaseOptions): Promise<boolean> => {
-  const { out, version, epoch, env, url, key, say } = options;
+  const { out, version, epoch, env, url, key, printLine: say } = options;
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(dirname(out), ".release-"));
   const publicKey = key === undefined ? "" : printPublicKey(key);
   let isComplete = true;
-  const missing = (what: string, isAskedFor: boolean, error: unknown): void => {
+  const reportMissing = (what: string, isAskedFor: boolean, error: unknown): void => {
     if (isAskedFor) isComplete = false;
     say(`${isAskedFor ? "failed" : "left out"}: ${what}: ${error instanceof Error ? error.message : String(error)}`);
   };
   try {
     const about = { root: ROOT, out, scratch, version, epoch, env, publicKey, url };
-    const needsPrograms = options.only?.some((part) => !WITHOUT_PROGRAMS.includes(part)) ?? true;
+    const needsPrograms = options.only?.some((part) => !PARTS_WITHOUT_PROGRAM.includes(part)) ?? true;
     const none = needsPrograms ? undefined : {};
     const programs =
       options.programs ??
       none ??
-      (await buildPrograms(options, join(out, ".."), [publicKey, ...(options.trust ?? [])].join(" ").trim(), missing));
-    const made: Made = { ...about, programs };
+      (await buildPrograms(
+        options,
+        join(out, ".."),
+        [publicKey, ...(options.trust ?? [])].join(" ").trim(),
+        reportMissing,
+      ));
+    const made: ReleaseInputs = { ...about, programs };
     for (const part of PARTS.filter((one) => options.only?.includes(one) ?? true)) {
       try {
-        for (const file of await MAKERS[part](made, options)) say(relative(out, file));
+        for (const file of await BUILDERS[part](made, options)) say(relative(out, file));
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
-        missing(part, options.only !== undefined, error);
+        reportMissing(part, options.only !== undefined, error);
       }
     }
     await describeRelease(made, key);
@@ -90,11 +95,11 @@ const buildPrograms = async (
   folder: string,
   releaseKey: string,
   missing: Missing,
-): Promise<Made["programs"]> => {
+): Promise<ReleaseInputs["programs"]> => {
   const web = await packWeb(folder);
-  const programs: Partial<Record<System, string>> = {};
-  for (const system of targets ?? (Object.keys(TARGETS) as System[])) {
-    const outfile = join(folder, programName(system));
+  const programs: Partial<Record<TargetSystem, string>> = {};
+  for (const system of targets ?? (Object.keys(TARGETS) as TargetSystem[])) {
+    const outfile = join(folder, getProgramName(system));
     try {
       await build({ outfile, target: TARGETS[system], web, releaseKey });
       programs[system] = outfile;
@@ -107,16 +112,16 @@ const buildPrograms = async (
   return programs;
 };
 
-const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Promise<string[]>>> = {
+const BUILDERS: Readonly<Record<ReleasePart, (made: ReleaseInputs, options: ReleaseOptions) => Promise<string[]>>> = {
   async programs(made) {
     const files: string[] = [];
     for (const [system, program] of Object.entries(made.programs)) {
-      const file = join(made.out, releasedName(system));
+      const file = join(made.out, toReleaseFileName(system));
       await gzipFile(program, file);
       files.push(file);
     }
     const bom = join(made.out, `slipway-${made.version}.cdx.json`);
-    writeFileSync(bom, `${JSON.stringify(billOfMaterials(), undefined, 2)}\n`);
+    writeFileSync(bom, `${JSON.stringify(toBillOfMaterials(), undefined, 2)}\n`);
     return [...files, bom];
   },
   async packages(made) {
@@ -152,7 +157,7 @@ const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Pro
   async scripts(made) {
     const install = join(made.out, "install.sh");
     const script = readFileSync(join(ROOT, "deploy/install.sh"), "utf8");
-    writeFileSync(install, filled(script, { URL: made.url ?? "", PUBLIC_KEY: made.publicKey }), { mode: 0o755 });
+    writeFileSync(install, fillTemplate(script, { URL: made.url ?? "", PUBLIC_KEY: made.publicKey }), { mode: 0o755 });
     if (made.url === undefined) return [install];
     const formula = join(made.out, "slipway.rb");
     const template = readFileSync(join(ROOT, "deploy/homebrew/slipway.rb"), "utf8");
@@ -160,23 +165,23 @@ const MAKERS: Readonly<Record<Part, (made: Made, options: ReleaseOptions) => Pro
     for (const [, name = ""] of template.matchAll(/@SHA256:([^@]+)@/g)) {
       const file = join(made.out, name);
       if (!(await Bun.file(file).exists())) throw new UnavailableError(`the formula of Homebrew needs ${name}`);
-      values[`SHA256:${name}`] = await sha256Of(file);
+      values[`SHA256:${name}`] = await hashFile(file);
     }
-    writeFileSync(formula, filled(template, values));
+    writeFileSync(formula, fillTemplate(template, values));
     return [install, formula];
   },
 };
 
-const filled = (template: string, values: Readonly<Record<string, string>>): string =>
+const fillTemplate = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/@([A-Z0-9_]+(?::[^@\s]+)?)@/g, (whole, name: string) => values[name] ?? whole);
 
 /** Writes the description of the release, the digests, and a signature for each file. */
-const describeRelease = async ({ out, version }: Made, key: SigningKey | undefined): Promise<void> => {
+const describeRelease = async ({ out, version }: ReleaseInputs, key: SigningKey | undefined): Promise<void> => {
   const names = [...new Bun.Glob("**/*").scanSync({ cwd: out })].sort();
   const files: Release["files"][number][] = [];
   for (const name of names) {
     const path = join(out, name);
-    files.push({ name, size: Bun.file(path).size, sha256: await sha256Of(path) });
+    files.push({ name, size: Bun.file(path).size, sha256: await hashFile(path) });
   }
   const release: Release = { version, files };
   writeFileSync(join(out, RELEASE_FILE), `${JSON.stringify(release, undefined, 2)}\n`);
@@ -188,32 +193,32 @@ const describeRelease = async ({ out, version }: Made, key: SigningKey | undefin
   );
   for (const name of [...names, RELEASE_FILE, "SHA256SUMS"]) {
     const path = join(out, name);
-    writeFileSync(`${path}.minisig`, signDigest(await digestOf(path), signedAs(version, name), key));
+    writeFileSync(`${path}.minisig`, signDigest(await digestFile(path), formatTrustedComment(version, name), key));
   }
 };
 
 /** Returns the time of the last commit, so that the same source gives the same archives. */
-const commitTime = async (): Promise<number> =>
+const readCommitTime = async (): Promise<number> =>
   Number((await runTool(["git", "log", "-1", "--format=%ct"], { cwd: ROOT })).trim());
 
-const isPart = (name: string): name is Part => (PARTS as readonly string[]).includes(name);
-const isSystem = (name: string): name is System => name in TARGETS;
+const isPart = (name: string): name is ReleasePart => (PARTS as readonly string[]).includes(name);
+const isSystem = (name: string): name is TargetSystem => name in TARGETS;
 
-const parseParts = (text: string): Part[] => {
+const parseParts = (text: string): ReleasePart[] => {
   const names = text.split(",");
   const wrong = names.find((name) => !isPart(name));
   if (wrong !== undefined) throw new Error(`--only: "${wrong}" is none of ${PARTS.join(", ")}`);
   return names.filter(isPart);
 };
 
-const parseSystems = (names: readonly string[]): System[] => {
+const parseSystems = (names: readonly string[]): TargetSystem[] => {
   const wrong = names.find((name) => !isSystem(name));
   if (wrong !== undefined) throw new Error(`--target: "${wrong}" is none of ${Object.keys(TARGETS).join(", ")}`);
   return names.filter(isSystem);
 };
 
 /** Returns the key line of a `.pub` file. Throws SignatureError if it is invalid. */
-const trustedKey = (text: string): string => {
+const getKeyLine = (text: string): string => {
   parsePublicKey(text);
   return text.trim().split("\n").at(-1)?.trim() ?? "";
 };
@@ -240,8 +245,8 @@ const main = async (
   const opened = values.unsigned ? undefined : openSigningKey(file, env.SLIPWAY_RELEASE_KEY_PASSWORD);
   if (opened?.isNew)
     say(`Made the key ${file}. Keep it, and keep it secret: programs of this release trust no other one.`);
-  const trust = values.trust.map((path) => trustedKey(readFileSync(path, "utf8")));
-  const epoch = env.SOURCE_DATE_EPOCH === undefined ? await commitTime() : Number(env.SOURCE_DATE_EPOCH);
+  const trust = values.trust.map((path) => getKeyLine(readFileSync(path, "utf8")));
+  const epoch = env.SOURCE_DATE_EPOCH === undefined ? await readCommitTime() : Number(env.SOURCE_DATE_EPOCH);
   const out = resolve(values.out);
   const url = values.url?.replace(/\/+$/, "");
   const isComplete = await makeRelease({
@@ -254,16 +259,16 @@ const main = async (
     url,
     epoch,
     env,
-    say,
+    printLine: say,
   });
   say(`${out}: Slipway ${VERSION}, ${opened ? `signed with ${printPublicKey(opened.key)}` : "not signed"}`);
   return isComplete ? 0 : 1;
 };
 
 if (import.meta.main) {
-  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
   try {
-    process.exitCode = await main(process.env, say);
+    process.exitCode = await main(process.env, printLine);
   } catch (error) {
     process.stderr.write(`release: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;

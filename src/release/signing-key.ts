@@ -3,14 +3,14 @@
 import { generateKeyPairSync, scryptSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { printPublicKey, publicBytesOf, SignatureError, type SigningKey } from "#base/minisign.ts";
+import { derivePublicKey, printPublicKey, SignatureError, type SigningKey } from "#base/minisign.ts";
 
 const ID_BYTES = 8;
 const SEED_BYTES = 32;
 /** Offsets of the file's parts: algorithms, salt, password limits, then the encrypted part. */
-const AT = { kdf: 2, salt: 6, operations: 38, memory: 46, hidden: 54 } as const;
+const OFFSETS = { kdf: 2, salt: 6, operations: 38, memory: 46, hidden: 54 } as const;
 const SECRET_BYTES = 158;
-const HIDDEN_BYTES = SECRET_BYTES - AT.hidden;
+const HIDDEN_BYTES = SECRET_BYTES - OFFSETS.hidden;
 const PLAIN = "\0\0";
 const SCRYPT_BLOCK = 8;
 
@@ -21,9 +21,11 @@ export const readSigningKey = (text: string, password: string | undefined): Sign
     throw new SignatureError("expected a secret key of minisign");
   }
   const hidden =
-    bytes.toString("latin1", AT.kdf, AT.kdf + 2) === PLAIN ? bytes.subarray(AT.hidden) : shown(bytes, password);
+    bytes.toString("latin1", OFFSETS.kdf, OFFSETS.kdf + 2) === PLAIN
+      ? bytes.subarray(OFFSETS.hidden)
+      : decryptKey(bytes, password);
   const [id, seed] = [hidden.subarray(0, ID_BYTES), hidden.subarray(ID_BYTES, ID_BYTES + SEED_BYTES)];
-  const publicKey = publicBytesOf(seed);
+  const publicKey = derivePublicKey(seed);
   if (!publicKey.equals(hidden.subarray(ID_BYTES + SEED_BYTES, ID_BYTES + 2 * SEED_BYTES))) {
     throw new SignatureError("the password of the release key is wrong, or the key is damaged");
   }
@@ -33,7 +35,7 @@ export const readSigningKey = (text: string, password: string | undefined): Sign
 /** Reads the key from this file; generates it if missing, together with the public key next to it. */
 export const openSigningKey = (file: string, password: string | undefined): { key: SigningKey; isNew: boolean } => {
   if (existsSync(file)) return { key: readSigningKey(readFileSync(file, "utf8"), password), isNew: false };
-  const key = newSigningKey();
+  const key = generateSigningKey();
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, printSigningKey(key), { mode: 0o600, flag: "wx" });
   writeFileSync(`${file}.pub`, `untrusted comment: minisign public key of releases\n${printPublicKey(key)}\n`);
@@ -41,40 +43,40 @@ export const openSigningKey = (file: string, password: string | undefined): { ke
 };
 
 /** Generates a key. */
-export const newSigningKey = (): SigningKey => {
+export const generateSigningKey = (): SigningKey => {
   const { privateKey } = generateKeyPairSync("ed25519");
   const seed = Buffer.from(privateKey.export({ format: "jwk" }).d as string, "base64url");
-  const publicKey = publicBytesOf(seed);
+  const publicKey = derivePublicKey(seed);
   const id = (new Bun.CryptoHasher("blake2b256").update(publicKey).digest() as Buffer).subarray(0, ID_BYTES);
   return { id, seed, publicKey };
 };
 
 const printSigningKey = ({ id, seed, publicKey }: SigningKey): string => {
-  const head = Buffer.alloc(AT.hidden);
+  const head = Buffer.alloc(OFFSETS.hidden);
   head.write(`Ed${PLAIN}B2`, "latin1");
   const hidden = Buffer.concat([id, seed, publicKey]);
   const checksum = new Bun.CryptoHasher("blake2b256").update("Ed").update(hidden).digest() as Buffer;
   return `untrusted comment: minisign secret key of releases\n${Buffer.concat([head, hidden, checksum]).toString("base64")}\n`;
 };
 
-const shown = (bytes: Buffer, password: string | undefined): Buffer => {
+const decryptKey = (bytes: Buffer, password: string | undefined): Buffer => {
   if (password === undefined)
     throw new SignatureError("the release key has a password: set SLIPWAY_RELEASE_KEY_PASSWORD");
-  const { cost, parallel } = scryptCost(
-    Number(bytes.readBigUInt64LE(AT.operations)),
-    Number(bytes.readBigUInt64LE(AT.memory)),
+  const { cost, parallel } = toScryptCost(
+    Number(bytes.readBigUInt64LE(OFFSETS.operations)),
+    Number(bytes.readBigUInt64LE(OFFSETS.memory)),
   );
-  const pad = scryptSync(password, bytes.subarray(AT.salt, AT.operations), HIDDEN_BYTES, {
+  const pad = scryptSync(password, bytes.subarray(OFFSETS.salt, OFFSETS.operations), HIDDEN_BYTES, {
     N: cost,
     r: SCRYPT_BLOCK,
     p: parallel,
     maxmem: 2 * 128 * cost * SCRYPT_BLOCK,
   });
-  return Buffer.from(bytes.subarray(AT.hidden).map((byte, i) => byte ^ (pad[i] as number)));
+  return Buffer.from(bytes.subarray(OFFSETS.hidden).map((byte, i) => byte ^ (pad[i] as number)));
 };
 
 /** Converts limits for operations and memory like libsodium. */
-const scryptCost = (operations: number, memory: number): { cost: number; parallel: number } => {
+const toScryptCost = (operations: number, memory: number): { cost: number; parallel: number } => {
   const limit = Math.max(operations, 32_768);
   const isByOperations = limit < memory / 32;
   const largest = isByOperations ? limit / (SCRYPT_BLOCK * 4) : memory / (SCRYPT_BLOCK * 128);

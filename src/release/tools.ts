@@ -59,7 +59,7 @@ export const gzipFile = async (from: string, to: string): Promise<string> => {
 };
 
 /** Returns the SHA-256 of a file, in hexadecimal. */
-export const sha256Of = async (path: string): Promise<string> => {
+export const hashFile = async (path: string): Promise<string> => {
   const hasher = new Bun.CryptoHasher("sha256");
   for await (const chunk of Bun.file(path).stream()) hasher.update(chunk);
   return hasher.digest("hex");

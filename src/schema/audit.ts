@@ -59,7 +59,7 @@ export const AuditLog = namedObject("AuditLog", {
   time: Time("When it happened."),
   organization_id: Uuid("Zero for what belongs to no organization."),
   organization: t.Optional(LoggedOrganization),
-  user: t.Union([User, t.Null()], { description: "Null for the server itself, and for strangers." }),
+  user: t.Union([User, t.Null()], { description: "Null for the server itself, and for anonymous clients." }),
   action: oneOf(AUDIT_ACTIONS, "What was done."),
   resource_type: oneOf(RESOURCE_TYPES, "To what kind of thing."),
   resource_id: Uuid("Zero for what has none."),
@@ -84,14 +84,14 @@ export type AuditLog = Static<typeof AuditLog>;
 export const AuditLogs = namedObject("AuditLogs", {
   audit_logs: t.Array(AuditLog),
   count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
-  count_cap: t.Integer({ description: "As far as is counted." }),
+  count_cap: t.Integer({ description: "Up to the limit of the count." }),
 });
 
 /** Retention period of entries in days; 0 means forever. */
 export const AuditRetention = namedObject("AuditRetention", {
-  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Of everything that is not named below." }),
+  days: t.Integer({ minimum: 0, maximum: 36_500, description: "Retention of all entries that are not listed below." }),
   sign_in_days: t.Union([t.Integer({ minimum: 0, maximum: 36_500 }), t.Null()], {
-    description: "Of signing in and out; null: as everything else.",
+    description: "Retention of sign-ins and sign-outs; null: the general retention.",
   }),
   kinds: t.Record(t.String(), t.Integer({ minimum: 0, maximum: 36_500 }), {
     description: "By resource_type, such as `workspace_build`.",

@@ -15,10 +15,10 @@ type Walk<Node, Path extends string> = Path extends `${infer Head}/${infer Rest}
   ? Walk<Step<Node, Head>, Rest>
   : Step<Node, Path>;
 
-type WithoutQuery<Path extends string> = Path extends `${infer Before}?${string}` ? Before : Path;
+type StripQuery<Path extends string> = Path extends `${infer Before}?${string}` ? Before : Path;
 
 type At<M extends Method, Path extends string> =
-  Walk<Routes, WithoutQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
+  Walk<Routes, StripQuery<Path>> extends infer Node ? (M extends keyof Node ? Node[M] : never) : never;
 
 /** The call of this method and path below /api/v2, such as `/workspaces/${string}`; never if none exists. */
 export type CallAt<M extends Method, Path extends string> = Path extends `/${infer Below}` ? At<M, Below> : never;

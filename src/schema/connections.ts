@@ -41,7 +41,7 @@ export const ConnectionLog = namedObject("ConnectionLog", {
   type: oneOf(CONNECTION_TYPES, "How."),
   organization: LoggedOrganization,
   workspace_id: Uuid("The workspace."),
-  workspace_name: t.String({ description: "Its name at that time." }),
+  workspace_name: t.String({ description: "Its name at the time." }),
   workspace_deleted: t.Boolean({ description: "Whether the workspace has since been deleted." }),
   workspace_owner_id: Uuid("Owner of the workspace."),
   workspace_owner_username: t.String(),
@@ -51,7 +51,7 @@ export const ConnectionLog = namedObject("ConnectionLog", {
     description: "Of the client; of the private network when its own is not known.",
   }),
   user: MaybeUser,
-  user_agent: t.String({ description: "What the client calls itself; empty when it is not known." }),
+  user_agent: t.String({ description: "The client's name; empty if unknown." }),
   target: t.String({ description: "The app's slug, the port, or the name of an editor." }),
   web_info: t.Optional(ConnectionWebInfo),
   ssh_info: t.Optional(ConnectionSshInfo),
@@ -61,7 +61,7 @@ export type ConnectionLog = Static<typeof ConnectionLog>;
 export const ConnectionLogs = namedObject("ConnectionLogs", {
   connection_logs: t.Array(ConnectionLog),
   count: t.Integer({ description: "All that match; one above `count_cap` means more than that." }),
-  count_cap: t.Integer({ description: "As far as is counted." }),
+  count_cap: t.Integer({ description: "Up to the limit of the count." }),
 });
 
 /** Retention period of entries in days; 0 means forever. */

@@ -7,12 +7,12 @@ const ErrorFrame = namedObject("ErrorFrame", { type: t.Literal("error"), data: G
 const PingFrame = namedObject("PingFrame", { type: t.Literal("ping"), data: t.Null() });
 
 /** Returns the messages of a WebSocket that sends `data`: data, errors, and periodic heartbeats. */
-export const framed = <T extends TSchema>(name: string, data: T) =>
+export const eventFrames = <T extends TSchema>(name: string, data: T) =>
   named(
     `${name}Frame`,
     t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame, PingFrame]),
   );
 
 /** Like `framed` without heartbeats, for streams whose clients do not accept them. */
-export const framedWithoutPing = <T extends TSchema>(name: string, data: T) =>
+export const eventFramesWithoutPing = <T extends TSchema>(name: string, data: T) =>
   named(`${name}Frame`, t.Union([named(`${name}DataFrame`, t.Object({ type: t.Literal("data"), data })), ErrorFrame]));

@@ -10,12 +10,12 @@ export const Generic = namedObject("Generic", {
         "Which of several reasons it is, for programs: hook_denied, hook_dispatch_failed, usage_limit, revoked (the key has been ended; it has not merely expired).",
     }),
   ),
-  detail: t.Optional(t.String({ description: "More about the cause, when there is more to say." })),
+  detail: t.Optional(t.String({ description: "Further details about the cause, if any." })),
   validations: t.Optional(
     t.Array(
       namedObject("Validation", {
         field: t.String({ description: "JSON or query name of the field." }),
-        detail: t.String({ description: "The rule it breaks." }),
+        detail: t.String({ description: "The rule that it violates." }),
       }),
     ),
   ),

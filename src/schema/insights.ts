@@ -9,10 +9,10 @@ export const Daus = namedObject("DailyUsers", {
   entries: t.Array(
     t.Object({
       amount: t.Integer({ description: "Distinct users." }),
-      date: t.String({ format: "date", description: "The day, in the offset asked for." }),
+      date: t.String({ format: "date", description: "The day, in the requested time zone offset." }),
     }),
   ),
-  tz_hour_offset: t.Number({ description: "The offset asked for; whole hours, or quarters of them." }),
+  tz_hour_offset: t.Number({ description: "The requested time zone offset, in hours or quarter hours." }),
 });
 
 const AppUsage = namedObject("AppUsage", {
@@ -21,7 +21,7 @@ const AppUsage = namedObject("AppUsage", {
   seconds: t.Integer(),
   slug: t.String(),
   template_ids: ids,
-  times_used: t.Integer({ description: "How often it was begun: half hours in a row are one time." }),
+  times_used: t.Integer({ description: "The number of uses: consecutive half hours count once." }),
   type: t.String({ description: "builtin or app." }),
 });
 
@@ -67,7 +67,7 @@ const person = {
   user_id: uuid(),
   username: t.String(),
 };
-const ofUsers = <T extends Parameters<typeof t.Object>[0]>(fields: T) =>
+const userReport = <T extends Parameters<typeof t.Object>[0]>(fields: T) =>
   t.Object({
     report: t.Object({
       end_time: time(),
@@ -77,11 +77,11 @@ const ofUsers = <T extends Parameters<typeof t.Object>[0]>(fields: T) =>
     }),
   });
 
-export const UserActivity = named("UserActivity", ofUsers({ seconds: t.Integer() }));
+export const UserActivity = named("UserActivity", userReport({ seconds: t.Integer() }));
 
 export const UserLatency = named(
   "UserLatency",
-  ofUsers({
+  userReport({
     latency_ms: t.Object({
       p50: t.Number({ description: "Milliseconds; -1 when nothing was measured." }),
       p95: t.Number(),
@@ -98,7 +98,7 @@ export const UserStatusCounts = namedObject("UserStatusCounts", {
 });
 
 const buildFigures = {
-  builds: t.Integer({ description: "Builds that started a workspace and have ended, however they did." }),
+  builds: t.Integer({ description: "Completed builds that started a workspace, including failed ones." }),
   failed: t.Integer(),
   canceled: t.Integer(),
   p50_ms: t.Union([t.Integer(), t.Null()], {
@@ -127,8 +127,8 @@ export const BuildInsights = namedObject("BuildInsights", {
 export type BuildInsights = Static<typeof BuildInsights>;
 
 const spendFigures = {
-  total_cost_micros: t.Integer({ description: "Millionths of a US dollar, of the calls with a price." }),
-  request_count: t.Integer({ description: "Model calls that reported what they used." }),
+  total_cost_micros: t.Integer({ description: "Millionths of a US dollar; only calls with a price." }),
+  request_count: t.Integer({ description: "Model calls that reported their usage." }),
   unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
   input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
@@ -158,7 +158,7 @@ export const ChatInsights = namedObject("ChatInsights", {
           { description: "One for each interval of the report." },
         ),
       }),
-      { description: "Those with most tokens first." },
+      { description: "By number of tokens, highest first." },
     ),
   }),
 });

@@ -4,16 +4,16 @@ import { type ObjectOptions, type TObject, type TProperties, type TSchema, Type 
 /** The schema keyword with the name. */
 export const NAME = "x-name";
 
-const taken = new Map<string, TSchema>();
+const registered = new Map<string, TSchema>();
 
 /**
  * Gives a shape its unique name. It becomes a component of the OpenAPI document that all uses reference. A copy with its own description or
  * optionality (`t.Optional`, `{ ...shape, description }`) keeps the name; one with other properties must not.
  */
 export const named = <T extends TSchema>(name: string, schema: T): T => {
-  if (taken.has(name)) throw new Error(`two shapes are named ${name}`);
+  if (registered.has(name)) throw new Error(`two shapes are named ${name}`);
   const own = { ...schema, [NAME]: name };
-  taken.set(name, own);
+  registered.set(name, own);
   return own;
 };
 
@@ -22,4 +22,4 @@ export const namedObject = <P extends TProperties>(name: string, members: P, opt
   named(name, t.Object(members, options));
 
 /** All named shapes in their original form. */
-export const namedShapes: ReadonlyMap<string, TSchema> = taken;
+export const namedShapes: ReadonlyMap<string, TSchema> = registered;

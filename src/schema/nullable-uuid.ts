@@ -8,7 +8,7 @@ export const NullableUuid = t.Union(
   [
     namedObject("OptionalUuid", {
       uuid: t.String({ format: "uuid" }),
-      valid: t.Boolean({ description: "False means there is none." }),
+      valid: t.Boolean({ description: "False: none." }),
     }),
     t.String({ format: "uuid" }),
     t.Null(),

@@ -23,7 +23,7 @@ export const Readiness = namedObject("Readiness", {
   standby: t.Optional(Standby),
   parts: t.Optional(
     t.Integer({
-      description: "How many of the 256 parts of the deployment this node has, where every node is active.",
+      description: "How many of the 256 shards this node owns, if every node is active.",
     }),
   ),
 });

@@ -8,28 +8,28 @@ const HIDDEN_IN_LINES = HIDDEN.replace("\\u0000-\\u001f", "\\u0000-\\u0008\\u000
 
 type Options = Pick<StringOptions, "minLength" | "maxLength" | "description">;
 
-const NO_HIDDEN = "must not contain control characters, invisible characters or bidirectional marks";
+const HIDDEN_PROBLEM = "must not contain control characters, invisible characters or bidirectional marks";
 
 /** A name or title. */
 export const lineText = (options: Options = {}): TString =>
-  t.String({ ...options, pattern: `^[^${HIDDEN}]*$`, error: NO_HIDDEN });
+  t.String({ ...options, pattern: `^[^${HIDDEN}]*$`, error: HIDDEN_PROBLEM });
 
 /** Text of several lines, such as a version's message: also allows line ends and tabs. */
 export const linesText = (options: Options = {}): TString =>
-  t.String({ ...options, pattern: `^[^${HIDDEN_IN_LINES}]*$`, error: NO_HIDDEN });
+  t.String({ ...options, pattern: `^[^${HIDDEN_IN_LINES}]*$`, error: HIDDEN_PROBLEM });
 
 /** Like `lineText`, without surrounding whitespace; can be empty. */
 export const trimmedText = (options: Options = {}): TString =>
   t.String({
     ...options,
     pattern: `^$|^[^\\s${HIDDEN}]([^${HIDDEN}]*[^\\s${HIDDEN}])?$`,
-    error: `must not begin or end with a blank, and ${NO_HIDDEN}`,
+    error: `must not begin or end with a blank, and ${HIDDEN_PROBLEM}`,
   });
 
-const hidden = new RegExp(`[${HIDDEN}]+`, "g");
+const hiddenPattern = new RegExp(`[${HIDDEN}]+`, "g");
 
 /** Returns the text as one line, for names from models and agents, which cannot be asked to correct them. */
-export const asLine = (text: string): string => text.replace(hidden, " ").trim();
+export const toLine = (text: string): string => text.replace(hiddenPattern, " ").trim();
 
 // A host without credentials, which viewers of the image would send.
 const HOST = "(?:[^\\s\"'<>\\\\@/?#\\[\\]]+|\\[[0-9a-fA-F:.]+\\](?::\\d+)?)";
@@ -54,7 +54,7 @@ export const templatedIcon = (options: Options = {}): TString =>
   t.String({ ...options, pattern: `${ICON}|^(?:(?:${PLACES})?\\{\\{[^\\s"'<>\\\\]|\\{\\{).*$` });
 
 /** Returns the icon, or an empty text if it is not valid: for values from agents. */
-export const asIcon = (text: string): string => (icon.test(text) ? text : "");
+export const toIcon = (text: string): string => (icon.test(text) ? text : "");
 
 /** URLs that a page would run as code, in any spelling: browsers ignore control characters and whitespace before and inside a scheme. */
 const SCRIPT = /^(?:javascript|data|vbscript|blob|filesystem)\s*:/i;
@@ -62,7 +62,7 @@ const SCRIPT = /^(?:javascript|data|vbscript|blob|filesystem)\s*:/i;
 /** Returns whether a URL is code, or looks like a different URL. */
 export const isUnsafeLink = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what browsers skip
-  SCRIPT.test(text.replace(/[\u0000-\u0020]+/g, "")) || asLine(text) !== text.trim();
+  SCRIPT.test(text.replace(/[\u0000-\u0020]+/g, "")) || toLine(text) !== text.trim();
 
 /** Returns the URL, or an empty text if it is unsafe: for values from templates and agents. Other schemes belong to some program. */
-export const asLink = (text: string): string => (isUnsafeLink(text) ? "" : text);
+export const toLink = (text: string): string => (isUnsafeLink(text) ? "" : text);

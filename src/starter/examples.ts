@@ -33,7 +33,7 @@ import kubernetesReadme from "./terraform-kubernetes/README.md" with { type: "te
 
 // Derives the container variant of an example template: the same parameters, scripts and apps, in an image for development. Pure.
 
-const container = (image: string): string => `    type: docker_container
+const formatContainer = (image: string): string => `    type: docker_container
     docker:
       image: ${image}
       env: { LANG: C.UTF-8 }
@@ -44,11 +44,11 @@ const PROVISIONER = /^provisioner: local$/m;
 const TYPE = /^ {4}type: local_process\n/m;
 
 /** Throws if the manifest does not have the expected layout. */
-const inContainer = (manifest: string, image: string): string => {
+const toContainerManifest = (manifest: string, image: string): string => {
   for (const line of [PROVISIONER, TYPE]) {
     if (!line.test(manifest)) throw new Error(`the template has no line ${line.source}`);
   }
-  return manifest.replace(PROVISIONER, "provisioner: docker").replace(TYPE, container(image));
+  return manifest.replace(PROVISIONER, "provisioner: docker").replace(TYPE, formatContainer(image));
 };
 
 /** The templates that a new installation creates; each name is also its example_id and its provisioner. */
@@ -73,7 +73,7 @@ export const makeArchive = (files: Readonly<Record<string, string>>): Uint8Array
     mtime: new Date(1980, 0, 1),
   });
 
-type About = Pick<Example, "display_name" | "description" | "icon">;
+type ExampleInfo = Pick<Example, "display_name" | "description" | "icon">;
 
 /** The files of one folder: its README and its template.yaml or main.tf. */
 type Sources = { readonly readme: string; readonly manifest: string };
@@ -83,8 +83,8 @@ const DEBIAN = "mcr.microsoft.com/devcontainers/base:2.1.13-trixie";
 /** The same with Python. */
 const DEBIAN_WITH_PYTHON = "mcr.microsoft.com/devcontainers/python:3.13-bookworm";
 
-const example = (
-  about: About,
+const createExample = (
+  about: ExampleInfo,
   kind: string,
   provisioner: Example["provisioner"],
   { readme, manifest }: Sources,
@@ -96,22 +96,27 @@ const example = (
 };
 
 /** Two variants: processes on the server's machine, and a container. */
-const inBoth = (id: string, about: About, { readme, manifest }: Sources, image = DEBIAN): [string, Example][] => [
-  [id, example(about, id, "local", { readme, manifest })],
+const createVariants = (
+  id: string,
+  about: ExampleInfo,
+  { readme, manifest }: Sources,
+  image = DEBIAN,
+): [string, Example][] => [
+  [id, createExample(about, id, "local", { readme, manifest })],
   [
     `${id}-docker`,
-    example(
+    createExample(
       { display_name: `${about.display_name} in Docker`, description: about.description, icon: about.icon },
       id,
       "docker",
-      { readme, manifest: inContainer(manifest, image) },
+      { readme, manifest: toContainerManifest(manifest, image) },
     ),
   ],
 ];
 
 /** By example_id, in display order. The archives are zip files. */
 export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
-  ...inBoth(
+  ...createVariants(
     "code-server",
     {
       display_name: "VS Code",
@@ -120,7 +125,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     },
     { readme: codeServerReadme, manifest: codeServerManifest },
   ),
-  ...inBoth(
+  ...createVariants(
     "jupyterlab",
     {
       display_name: "JupyterLab",
@@ -130,7 +135,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     { readme: jupyterlabReadme, manifest: jupyterlabManifest },
     DEBIAN_WITH_PYTHON,
   ),
-  ...inBoth(
+  ...createVariants(
     "node",
     {
       display_name: "Node.js",
@@ -139,7 +144,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     },
     { readme: nodeReadme, manifest: nodeManifest },
   ),
-  ...inBoth(
+  ...createVariants(
     "python",
     {
       display_name: "Python",
@@ -149,7 +154,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     { readme: pythonReadme, manifest: pythonManifest },
     DEBIAN_WITH_PYTHON,
   ),
-  ...inBoth(
+  ...createVariants(
     "go",
     {
       display_name: "Go",
@@ -158,7 +163,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
     },
     { readme: goReadme, manifest: goManifest },
   ),
-  ...inBoth(
+  ...createVariants(
     "rust",
     {
       display_name: "Rust",
@@ -169,7 +174,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ),
   [
     "devcontainer",
-    example(
+    createExample(
       {
         display_name: "Dev container",
         description: "A repository in the container that its devcontainer.json describes.",
@@ -182,7 +187,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     LOCAL,
-    example(
+    createExample(
       {
         display_name: "Local",
         description: "A process on the server's own machine, in a folder of its own.",
@@ -195,7 +200,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     DOCKER,
-    example(
+    createExample(
       {
         display_name: "Docker",
         description: "A Debian container with git and a home that is kept while it is stopped.",
@@ -206,7 +211,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
       { readme: dockerReadme, manifest: dockerManifest },
     ),
   ],
-  ...inBoth(
+  ...createVariants(
     "blank",
     {
       display_name: "Blank",
@@ -217,7 +222,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ),
   [
     "terraform-docker",
-    example(
+    createExample(
       {
         display_name: "Docker with Terraform",
         description: "A container and a volume for its home, made by Terraform.",
@@ -230,7 +235,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     "terraform-kubernetes",
-    example(
+    createExample(
       {
         display_name: "Kubernetes",
         description: "A pod with its home on a persistent volume.",
@@ -243,7 +248,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     "terraform-aws",
-    example(
+    createExample(
       {
         display_name: "AWS EC2",
         description: "A virtual machine of AWS, stopped while nobody works.",
@@ -256,7 +261,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     "terraform-google",
-    example(
+    createExample(
       {
         display_name: "Google Cloud",
         description: "A virtual machine of Google Cloud with a disk that stays.",
@@ -269,7 +274,7 @@ export const EXAMPLES: ReadonlyMap<string, Example> = new Map([
   ],
   [
     "terraform-hetzner",
-    example(
+    createExample(
       {
         display_name: "Hetzner Cloud",
         description: "A virtual machine of Hetzner Cloud, removed while nobody works; homes stay.",

@@ -4,24 +4,27 @@
 const PREFIXES = ["fd7a115ca1e0", "fd60627aa42b"] as const;
 
 /** Returns the addresses this agent may have, as canonical text. */
-export const agentAddresses = (agent_id: string): readonly string[] =>
+export const listAgentAddresses = (agent_id: string): readonly string[] =>
   PREFIXES.map((prefix) => {
     const hex = prefix + agent_id.replaceAll("-", "").slice(12);
-    return canonical((hex.match(/.{4}/g) ?? []).join(":")) as string;
+    return normalizeAddress((hex.match(/.{4}/g) ?? []).join(":")) as string;
   });
 
 /** Returns the canonical address of a prefix that contains exactly one IPv6 address; undefined for any other text. */
-export const singleAddress = (prefix: string): string | undefined => {
+export const parseSingleAddress = (prefix: string): string | undefined => {
   const [address = "", bits, ...rest] = prefix.split("/");
-  return bits === "128" && rest.length === 0 ? canonical(address) : undefined;
+  return bits === "128" && rest.length === 0 ? normalizeAddress(address) : undefined;
 };
 
 /** Formats an address from its 16 bytes. */
 export const formatAddress = (address: Uint8Array): string =>
-  (canonical((Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":")) ?? "").replace(/^\[|\]$/g, "");
+  (normalizeAddress((Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":")) ?? "").replace(
+    /^\[|\]$/g,
+    "",
+  );
 
 /** Returns the canonical text of an IPv6 address. */
-const canonical = (address: string): string | undefined => {
+const normalizeAddress = (address: string): string | undefined => {
   if (!/^[0-9a-f:.]{2,45}$/i.test(address) || !address.includes(":")) return undefined;
   const url = `http://[${address}]/`;
   return URL.canParse(url) ? new URL(url).hostname : undefined;

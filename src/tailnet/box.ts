@@ -2,7 +2,7 @@
 // a box proves that a client has the private key of its public key (facts/wire 3.2). Rejects keys that yield no shared secret. [TL-1]
 import { createPrivateKey, createPublicKey, diffieHellman } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 
 export const KEY_BYTES = 32;
 export const NONCE_BYTES = 24;
@@ -12,7 +12,7 @@ const PRIVATE_HEAD = Buffer.from("302e020100300506032b656e04220420", "hex");
 const PUBLIC_HEAD = Buffer.from("302a300506032b656e032100", "hex");
 
 /** "expand 32-byte k", as words. */
-const SIGMA = words(new TextEncoder().encode("expand 32-byte k"));
+const SIGMA = toWords(new TextEncoder().encode("expand 32-byte k"));
 
 export interface KeyPair {
   readonly secret: Uint8Array;
@@ -20,34 +20,37 @@ export interface KeyPair {
 }
 
 /** Returns a new key pair, or the one of these 32 secret bytes. */
-export const keyPair = (secret: Uint8Array = secretBytes(KEY_BYTES)): KeyPair => {
-  const pem = createPrivateKey(privateKey(secret)).export({ format: "pem", type: "pkcs8" });
+export const createKeyPair = (secret: Uint8Array = generateBytes(KEY_BYTES)): KeyPair => {
+  const pem = createPrivateKey(toPrivateKey(secret)).export({ format: "pem", type: "pkcs8" });
   const der = createPublicKey(pem).export({ format: "der", type: "spki" });
   return { secret, public: new Uint8Array(der.subarray(PUBLIC_HEAD.length)) };
 };
 
 /** X25519: returns the shared point of two keys, 32 bytes; undefined for a public key that yields no secret. */
-export const agree = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
+export const computeSharedPoint = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
   try {
     const publicKey = createPublicKey({ key: Buffer.concat([PUBLIC_HEAD, peer]), format: "der", type: "spki" });
-    return diffieHellman({ privateKey: createPrivateKey(privateKey(secret)), publicKey });
+    return diffieHellman({ privateKey: createPrivateKey(toPrivateKey(secret)), publicKey });
   } catch {
     return undefined;
   }
 };
 
 /** Returns the shared key of two keys for `seal` and `open`, 32 bytes; undefined for a public key that yields no secret. */
-export const sharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
-  const point = agree(secret, peer);
+export const deriveSharedKey = (secret: Uint8Array, peer: Uint8Array): Uint8Array | undefined => {
+  const point = computeSharedPoint(secret, peer);
   if (!point) return undefined;
   const out = new Uint32Array(KEY_BYTES / 4);
-  hsalsa(SIGMA, words(point), new Uint32Array(4), out);
+  hsalsa(SIGMA, toWords(point), new Uint32Array(4), out);
   return new Uint8Array(out.buffer);
 };
 
 /** Returns the nonce and the box, as in frames. */
-export const seal = (shared: Uint8Array, plain: Uint8Array, nonce: Uint8Array = secretBytes(NONCE_BYTES)): Uint8Array =>
-  Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
+export const seal = (
+  shared: Uint8Array,
+  plain: Uint8Array,
+  nonce: Uint8Array = generateBytes(NONCE_BYTES),
+): Uint8Array => Buffer.concat([nonce, xsalsa20poly1305(shared, nonce).encrypt(plain)]);
 
 /** Decrypts a nonce and box; undefined if it was modified or encrypted with other keys. */
 export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undefined => {
@@ -59,10 +62,10 @@ export const open = (shared: Uint8Array, sealed: Uint8Array): Uint8Array | undef
   }
 };
 
-const privateKey = (secret: Uint8Array) =>
+const toPrivateKey = (secret: Uint8Array) =>
   ({ key: Buffer.concat([PRIVATE_HEAD, secret]), format: "der", type: "pkcs8" }) as const;
 
 /** Returns bytes as little-endian words; a copy, so that alignment does not matter. */
-function words(bytes: Uint8Array): Uint32Array {
+function toWords(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(bytes).buffer);
 }

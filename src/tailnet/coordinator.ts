@@ -6,42 +6,42 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
-import { singleAddress } from "./addresses.ts";
+import { parseSingleAddress } from "./addresses.ts";
 import { Peer, type PeerHolder, type PeerOptions, type Response } from "./peer.ts";
 
 /** Maximum number of tunnels per peer; a user's client has one for each workspace agent. */
 const MAX_TUNNELS = 4096;
 
 /** How long peers keep a partner that lost its connection to the coordinator (facts/wire 2.2), since the server may only have restarted. */
-export const LOST_MS = 15 * 60_000;
+export const LOST_TTL_MS = 15 * 60_000;
 
-const NO_PEERS: ReadonlySet<string> = new Set();
+const NO_IDS: ReadonlySet<string> = new Set();
 
-export type ShownPeer = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
+export type PeerSummary = { id: string; addresses: string[]; preferred_derp: number; tunnels_to: string[] };
 
 /** The coordinators of other servers that share the network: each knows the agents connected to it. */
-export interface OtherCoordinators {
+export interface RemoteCoordinators {
   /** A peer has joined here, possibly replacing an older stream of the same peer. */
-  joined(peer: Peer, before: Peer | undefined): void;
-  nodeChanged(peer: Peer): void;
+  onJoin(peer: Peer, before: Peer | undefined): void;
+  onNodeChange(peer: Peer): void;
   addTunnel(peer: Peer, agent_id: string): void;
   removeTunnel(peer: Peer, agent_id: string): void;
-  leave(peer: Peer, isLost: boolean): void;
+  removePeer(peer: Peer, isLost: boolean): void;
   /** The access of a lost client to this agent, or to all, was revoked. */
   revoke(client_id: string, agent_id: string | undefined): void;
-  forget(client_id: string): void;
+  releaseLost(client_id: string): void;
 }
 
 export class Coordinator {
   readonly #peers = new Map<string, Peer>();
   /** Tunnels by source, and by destination. */
-  readonly #from = new Map<string, Set<string>>();
-  readonly #to = new Map<string, Set<string>>();
+  readonly #tunnelsFrom = new Map<string, Set<string>>();
+  readonly #tunnelsTo = new Map<string, Set<string>>();
   /** Lost peers, and the partners that still keep them. */
   readonly #lost = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(id: string) => void>();
   /** Set once, if there are other servers. */
-  others: OtherCoordinators | undefined;
+  others: RemoteCoordinators | undefined;
 
   /** Adds a new stream of this peer. An existing stream of the peer is ended; its tunnels are kept. */
   join(options: PeerOptions): Peer {
@@ -49,8 +49,8 @@ export class Coordinator {
     const before = this.#peers.get(peer.id);
     this.#peers.set(peer.id, peer);
     this.#lost.delete(peer.id);
-    before?.overwrite();
-    this.others?.joined(peer, before);
+    before?.replace();
+    this.others?.onJoin(peer, before);
     peer.show(this.#iteratePartners(peer.id));
     return peer;
   }
@@ -58,37 +58,37 @@ export class Coordinator {
   /** Returns the number of peers and tunnels, without those of other nodes. */
   get counts(): { peers: number; tunnels: number } {
     let [peers, tunnels] = [this.#peers.size, 0];
-    for (const ids of this.#from.values()) tunnels += ids.size;
+    for (const ids of this.#tunnelsFrom.values()) tunnels += ids.size;
     for (const { id, isGuest } of this.#peers.values()) {
       if (!isGuest) continue;
       peers -= 1;
-      tunnels -= this.#from.get(id)?.size ?? 0;
+      tunnels -= this.#tunnelsFrom.get(id)?.size ?? 0;
     }
     return { peers, tunnels };
   }
 
   /** Lists the peers and their tunnels, for administrators. */
-  shown(most: number): ShownPeer[] {
+  listPeers(most: number): PeerSummary[] {
     const own = [...this.#peers.values()].filter(({ isGuest }) => !isGuest);
     return own.slice(0, most).map(({ id, known }) => ({
       id,
       addresses: known?.node.addresses ?? [],
       preferred_derp: known?.node.preferredDerp ?? 0,
-      tunnels_to: [...(this.#from.get(id) ?? NO_PEERS)],
+      tunnels_to: [...(this.#tunnelsFrom.get(id) ?? NO_IDS)],
     }));
   }
 
   /** Returns the last node that this peer sent; undefined if it is not connected or has sent none. */
-  nodeOf(id: string): Node | undefined {
+  getNode(id: string): Node | undefined {
     return this.#peers.get(id)?.known?.node;
   }
 
   /** Returns the holder of the partner with this address; undefined if none or several partners claim it. */
-  holderAt(id: string, address: string): PeerHolder | undefined {
-    const wanted = singleAddress(`${address}/128`);
+  findHolder(id: string, address: string): PeerHolder | undefined {
+    const wanted = parseSingleAddress(`${address}/128`);
     if (wanted === undefined) return undefined;
     const found = [...this.#iteratePartners(id)].filter(({ known }) =>
-      known?.node.addresses.some((one) => singleAddress(one) === wanted),
+      known?.node.addresses.some((one) => parseSingleAddress(one) === wanted),
     );
     return found.length === 1 ? found[0]?.holder : undefined;
   }
@@ -99,20 +99,20 @@ export class Coordinator {
     return () => this.#listeners.delete(listener);
   }
 
-  nodeChanged(peer: Peer): void {
+  onNodeChange(peer: Peer): void {
     if (this.#peers.get(peer.id) !== peer) return;
     for (const tell of this.#listeners) tell(peer.id);
-    this.others?.nodeChanged(peer);
+    this.others?.onNodeChange(peer);
     for (const partner of this.#iteratePartners(peer.id)) partner.show([peer]);
   }
 
   /** Returns an error if there are too many tunnels. The other end need not be connected yet. */
   addTunnel(peer: Peer, id: string): string | undefined {
-    const mine = this.#from.get(peer.id);
+    const mine = this.#tunnelsFrom.get(peer.id);
     if (mine?.has(id)) return undefined;
     if (mine && mine.size >= MAX_TUNNELS) return `more than ${MAX_TUNNELS} tunnels`;
-    addTo(this.#from, peer.id, id);
-    addTo(this.#to, id, peer.id);
+    addTo(this.#tunnelsFrom, peer.id, id);
+    addTo(this.#tunnelsTo, id, peer.id);
     this.others?.addTunnel(peer, id);
     const other = this.#peers.get(id);
     if (!other) return undefined;
@@ -122,8 +122,8 @@ export class Coordinator {
   }
 
   removeTunnel(peer: Peer, id: string): void {
-    if (!this.#from.get(peer.id)?.has(id)) return;
-    this.#forget(peer.id, id);
+    if (!this.#tunnelsFrom.get(peer.id)?.has(id)) return;
+    this.#deleteTunnel(peer.id, id);
     this.others?.removeTunnel(peer, id);
     // If the other peer has a tunnel in the opposite direction, they still see each other.
     if (this.#areConnected(peer.id, id)) return;
@@ -132,15 +132,15 @@ export class Coordinator {
   }
 
   /** Forwards the agent's message; returns false if the two share no tunnel or the other is not connected. */
-  tellReady(agent: Peer, id: string): boolean {
+  forwardReady(agent: Peer, id: string): boolean {
     const other = this.#peers.get(id);
     if (!other || !this.#areConnected(agent.id, id)) return false;
-    other.ready(agent.id);
+    other.sendReady(agent.id);
     return true;
   }
 
   /** Removes a peer whose stream has ended: notifies its partners and removes the tunnels it had opened. */
-  leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
+  removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void {
     if (this.#peers.get(peer.id) !== peer) return;
     this.#peers.delete(peer.id);
     const reason = kind === Kind.LOST ? "the peer's connection was lost" : "the peer has disconnected";
@@ -151,8 +151,8 @@ export class Coordinator {
         partners.filter((one) => one.shown.has(peer.id)).map(({ id }) => id),
       );
     for (const partner of partners) partner.hide(peer.id, kind, reason);
-    this.others?.leave(peer, kind === Kind.LOST);
-    for (const id of [...(this.#from.get(peer.id) ?? NO_PEERS)]) this.#forget(peer.id, id);
+    this.others?.removePeer(peer, kind === Kind.LOST);
+    for (const id of [...(this.#tunnelsFrom.get(peer.id) ?? NO_IDS)]) this.#deleteTunnel(peer.id, id);
   }
 
   /** True while partners may keep this peer although its connection was lost. */
@@ -165,14 +165,14 @@ export class Coordinator {
     const keepers = this.#lost.get(id) ?? [];
     this.others?.revoke(id, partner_id);
     for (const keeper of keepers) {
-      if (partner_id === undefined || keeper === partner_id) this.#peers.get(keeper)?.tellRevoked(id);
+      if (partner_id === undefined || keeper === partner_id) this.#peers.get(keeper)?.sendRevoked(id);
     }
   }
 
   /** Its partners no longer keep it. */
-  forgetLost(id: string): void {
+  releaseLost(id: string): void {
     this.#lost.delete(id);
-    this.others?.forget(id);
+    this.others?.releaseLost(id);
   }
 
   /** Serves one Coordinate stream: yields the responses for the peer. Calls `joined` first. */
@@ -184,34 +184,34 @@ export class Coordinator {
   ): AsyncGenerator<Response, void, undefined> {
     const peer = this.join(options);
     joined?.(peer);
-    signal.addEventListener("abort", () => peer.lost());
+    signal.addEventListener("abort", () => peer.onStreamLost());
     void peer.serve(requests);
     try {
       yield* peer.responses();
     } finally {
-      peer.lost();
+      peer.onStreamLost();
     }
   }
 
   *#iteratePartners(id: string): Generator<Peer> {
-    const out = this.#from.get(id) ?? NO_PEERS;
+    const out = this.#tunnelsFrom.get(id) ?? NO_IDS;
     for (const one of out) {
       const peer = this.#peers.get(one);
       if (peer) yield peer;
     }
-    for (const one of this.#to.get(id) ?? NO_PEERS) {
+    for (const one of this.#tunnelsTo.get(id) ?? NO_IDS) {
       const peer = out.has(one) ? undefined : this.#peers.get(one);
       if (peer) yield peer;
     }
   }
 
   #areConnected(a: string, b: string): boolean {
-    return (this.#from.get(a)?.has(b) ?? false) || (this.#from.get(b)?.has(a) ?? false);
+    return (this.#tunnelsFrom.get(a)?.has(b) ?? false) || (this.#tunnelsFrom.get(b)?.has(a) ?? false);
   }
 
-  #forget(source: string, destination: string): void {
-    removeFrom(this.#from, source, destination);
-    removeFrom(this.#to, destination, source);
+  #deleteTunnel(source: string, destination: string): void {
+    removeFrom(this.#tunnelsFrom, source, destination);
+    removeFrom(this.#tunnelsTo, destination, source);
   }
 }
 

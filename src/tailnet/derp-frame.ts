@@ -29,14 +29,14 @@ export const MAX_CLIENT_INFO = 256 * 1024;
 export const MAX_FRAME = 32 + MAX_PACKET;
 
 /** `DERP` and a key emoji, in UTF-8. */
-export const MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94, 0x91);
+export const DERP_MAGIC = Uint8Array.of(0x44, 0x45, 0x52, 0x50, 0xf0, 0x9f, 0x94, 0x91);
 /** The reasons why a peer no longer exists. */
-export const GONE = { disconnected: 0, not_here: 1 } as const;
+export const PEER_GONE_REASON = { disconnected: 0, not_here: 1 } as const;
 
 /** The prefix of discovery packets, which have a separate queue. */
-const DISCOVERY = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
+const DISCO_MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
 
-export const isDiscovery = (packet: Uint8Array): boolean => DISCOVERY.every((byte, i) => packet[i] === byte);
+export const isDiscovery = (packet: Uint8Array): boolean => DISCO_MAGIC.every((byte, i) => packet[i] === byte);
 
 /** Returns a new frame with these parts. */
 export const encodeFrame = (type: number, ...parts: readonly Uint8Array[]): Uint8Array => {
@@ -84,28 +84,28 @@ const getLimit = (type: number): number => (type === FRAME.client_info ? MAX_CLI
 export class FrameReader {
   #rest: Uint8Array | undefined;
   /** Number of valid bytes in `#rest`, which may be longer to hold the frame once its length is known. */
-  #held = 0;
+  #heldBytes = 0;
 
   /** Yields the frames that are now complete. Throws FrameError at the first invalid one. */
   *push(chunk: Uint8Array): Generator<Frame> {
     let at = 0;
-    while (at < chunk.byteLength || this.#held > 0) {
-      if (this.#held > 0) {
-        const taken = this.#fill(chunk.subarray(at));
+    while (at < chunk.byteLength || this.#heldBytes > 0) {
+      if (this.#heldBytes > 0) {
+        const taken = this.#appendToFrame(chunk.subarray(at));
         at += taken;
-        const frame = wholeFrame(this.#rest as Uint8Array, 0, this.#held);
+        const frame = parseWholeFrame(this.#rest as Uint8Array, 0, this.#heldBytes);
         if (frame === undefined) {
           if (at >= chunk.byteLength) return;
           continue;
         }
-        this.#held = 0;
+        this.#heldBytes = 0;
         this.#rest = undefined;
         yield frame;
         continue;
       }
-      const frame = wholeFrame(chunk, at, chunk.byteLength);
+      const frame = parseWholeFrame(chunk, at, chunk.byteLength);
       if (frame === undefined) {
-        this.#fill(chunk.subarray(at));
+        this.#appendToFrame(chunk.subarray(at));
         return;
       }
       at += HEADER_BYTES + frame.payload.byteLength;
@@ -114,31 +114,31 @@ export class FrameReader {
   }
 
   /** Takes bytes up to the end of the header or, after it, of the frame. Returns how many were taken. */
-  #fill(bytes: Uint8Array): number {
-    let taken = this.#take(bytes, HEADER_BYTES);
-    if (this.#held < HEADER_BYTES) return taken;
+  #appendToFrame(bytes: Uint8Array): number {
+    let taken = this.#append(bytes, HEADER_BYTES);
+    if (this.#heldBytes < HEADER_BYTES) return taken;
     const header = this.#rest as Uint8Array;
-    taken += this.#take(bytes.subarray(taken), HEADER_BYTES + readLength(header, 0));
+    taken += this.#append(bytes.subarray(taken), HEADER_BYTES + readLength(header, 0));
     return taken;
   }
 
-  #take(bytes: Uint8Array, upTo: number): number {
-    const taken = Math.min(bytes.byteLength, upTo - this.#held);
+  #append(bytes: Uint8Array, upTo: number): number {
+    const taken = Math.min(bytes.byteLength, upTo - this.#heldBytes);
     if (taken <= 0) return 0;
     const room = this.#rest?.byteLength ?? 0;
-    if (room < this.#held + taken) {
+    if (room < this.#heldBytes + taken) {
       // Grows with the received bytes, so that a length alone allocates nothing.
-      const bigger = new Uint8Array(Math.min(upTo, Math.max(this.#held + taken, room * 2)));
-      if (this.#rest) bigger.set(this.#rest.subarray(0, this.#held));
+      const bigger = new Uint8Array(Math.min(upTo, Math.max(this.#heldBytes + taken, room * 2)));
+      if (this.#rest) bigger.set(this.#rest.subarray(0, this.#heldBytes));
       this.#rest = bigger;
     }
-    (this.#rest as Uint8Array).set(bytes.subarray(0, taken), this.#held);
-    this.#held += taken;
+    (this.#rest as Uint8Array).set(bytes.subarray(0, taken), this.#heldBytes);
+    this.#heldBytes += taken;
     return taken;
   }
 }
 
-const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefined => {
+const parseWholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefined => {
   if (end - at < HEADER_BYTES) return undefined;
   const length = readLength(bytes, at);
   const from = at + HEADER_BYTES;
@@ -148,8 +148,8 @@ const wholeFrame = (bytes: Uint8Array, at: number, end: number): Frame | undefin
 /** Reads the length in the header at `at`. Throws FrameError if it exceeds the limit of the frame's type. */
 const readLength = (bytes: Uint8Array, at: number): number => {
   const type = bytes[at] as number;
-  const byte = (place: number): number => bytes[at + place] as number;
-  const length = ((byte(1) << 24) | (byte(2) << 16) | (byte(3) << 8) | byte(4)) >>> 0;
+  const readByte = (place: number): number => bytes[at + place] as number;
+  const length = ((readByte(1) << 24) | (readByte(2) << 16) | (readByte(3) << 8) | readByte(4)) >>> 0;
   if (length > getLimit(type)) throw new FrameError(`a frame of ${length} bytes is too large`, true);
   return length;
 };

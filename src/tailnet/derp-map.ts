@@ -7,16 +7,16 @@ const REGION_CODE = "coder";
 const REGION_NAME = "Coder Embedded Relay";
 const NODE_NAME = `${RELAY_REGION}b`;
 /** 0 would mean the default port; this server has no STUN. */
-const NO_STUN = -1;
+const STUN_DISABLED = -1;
 
 /** Sent to everyone with the map: all traffic goes through this relay, over WebSockets. */
 export const RELAY_ONLY = { derp_force_websockets: true, disable_direct_connections: true } as const;
 
 /** Returns the region's name; a region that is not in our map is shown by its number. */
-export const regionName = (region: number): string => (region === RELAY_REGION ? REGION_NAME : `Unnamed ${region}`);
+export const getRegionName = (region: number): string => (region === RELAY_REGION ? REGION_NAME : `Unnamed ${region}`);
 
 /** Returns the map for peers. `home_params` is required: an agent reads it without a check (facts/wire 1.5, trap 1). */
-export const derpMap = (accessUrl: URL): DerpMapInit => ({
+export const buildDerpMap = (accessUrl: URL): DerpMapInit => ({
   homeParams: { regionScore: {} },
   regions: {
     [RELAY_REGION]: {
@@ -31,7 +31,7 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
           regionId: BigInt(RELAY_REGION),
           hostName: getHost(accessUrl),
           derpPort: getPort(accessUrl),
-          stunPort: NO_STUN,
+          stunPort: STUN_DISABLED,
           forceHttp: isPlain(accessUrl),
         },
       ],
@@ -40,7 +40,7 @@ export const derpMap = (accessUrl: URL): DerpMapInit => ({
 });
 
 /** Returns the map as JSON, with the specification's names. */
-export const derpMapJson = (accessUrl: URL) => ({
+export const buildDerpMapJson = (accessUrl: URL) => ({
   homeParams: { regionScore: {} },
   omitDefaultRegions: true,
   regions: {
@@ -63,7 +63,7 @@ export const derpMapJson = (accessUrl: URL) => ({
           name: NODE_NAME,
           regionID: RELAY_REGION,
           stunonly: false,
-          stunport: NO_STUN,
+          stunport: STUN_DISABLED,
           stuntestIP: "",
         },
       ],

@@ -4,10 +4,10 @@
 import { HEADER_BYTES, MAX_FRAME, writeHead } from "./derp-frame.ts";
 
 /** A batch of this size is sent immediately. */
-export const JOIN_BYTES = 64 * 1024;
+export const FLUSH_BYTES = 64 * 1024;
 /** Most batches contain a few small frames; others need the full size and one more frame. */
 const SMALL_BYTES = 4 * 1024;
-const LARGE_BYTES = JOIN_BYTES + HEADER_BYTES + MAX_FRAME;
+const LARGE_BYTES = FLUSH_BYTES + HEADER_BYTES + MAX_FRAME;
 const MAX_SPARE = 4;
 
 export type FrameBatchOptions = {
@@ -17,14 +17,14 @@ export type FrameBatchOptions = {
   endOfTurn?(run: () => void): void;
 };
 
-const NONE = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 /** Buffers for reuse. */
-const spare: Uint8Array[] = [];
+const spareBuffers: Uint8Array[] = [];
 
 export class FrameBatch {
   readonly #send: FrameBatchOptions["send"];
   readonly #endOfTurn: (run: () => void) => void;
-  #buffer: Uint8Array = NONE;
+  #buffer: Uint8Array = NO_BYTES;
   #bytes = 0;
   #isDue = false;
 
@@ -35,24 +35,24 @@ export class FrameBatch {
 
   /** Adds a frame, which is sent at the end of the turn, or now if the batch is full. */
   add(frame: Uint8Array): void {
-    const at = this.#room(frame.byteLength);
+    const at = this.#reserve(frame.byteLength);
     this.#buffer.set(frame, at);
-    this.#leave();
+    this.#scheduleFlush();
   }
 
   /** Adds a frame of a key and a packet, built in place. */
-  put(type: number, key: Uint8Array, packet: Uint8Array): void {
+  addPacket(type: number, key: Uint8Array, packet: Uint8Array): void {
     const length = key.byteLength + packet.byteLength;
-    const at = this.#room(HEADER_BYTES + length);
+    const at = this.#reserve(HEADER_BYTES + length);
     writeHead(this.#buffer, at, type, length);
     this.#buffer.set(key, at + HEADER_BYTES);
     this.#buffer.set(packet, at + HEADER_BYTES + key.byteLength);
-    this.#leave();
+    this.#scheduleFlush();
   }
 
   /** Sends a frame immediately, after the batched ones. */
   addNow(frame: Uint8Array): void {
-    const at = this.#room(frame.byteLength);
+    const at = this.#reserve(frame.byteLength);
     this.#buffer.set(frame, at);
     this.flush();
   }
@@ -63,12 +63,12 @@ export class FrameBatch {
     if (bytes === 0) return;
     this.clear();
     this.#send(buffer.subarray(0, bytes));
-    if (buffer.byteLength === LARGE_BYTES && spare.length < MAX_SPARE) spare.push(buffer);
+    if (buffer.byteLength === LARGE_BYTES && spareBuffers.length < MAX_SPARE) spareBuffers.push(buffer);
   }
 
   /** Discards the batch. */
   clear(): void {
-    this.#buffer = NONE;
+    this.#buffer = NO_BYTES;
     this.#bytes = 0;
   }
 
@@ -78,18 +78,18 @@ export class FrameBatch {
   }
 
   /** Returns the position for the next frame. */
-  #room(length: number): number {
+  #reserve(length: number): number {
     const at = this.#bytes;
     this.#bytes = at + length;
     if (this.#bytes <= this.#buffer.byteLength) return at;
-    const bigger = memory(this.#bytes);
+    const bigger = allocate(this.#bytes);
     bigger.set(this.#buffer.subarray(0, at));
     this.#buffer = bigger;
     return at;
   }
 
-  #leave(): void {
-    if (this.#bytes >= JOIN_BYTES) this.flush();
+  #scheduleFlush(): void {
+    if (this.#bytes >= FLUSH_BYTES) this.flush();
     else if (!this.#isDue) {
       this.#isDue = true;
       this.#endOfTurn(() => {
@@ -100,7 +100,7 @@ export class FrameBatch {
   }
 }
 
-const memory = (bytes: number): Uint8Array => {
+const allocate = (bytes: number): Uint8Array => {
   if (bytes <= SMALL_BYTES) return new Uint8Array(SMALL_BYTES);
-  return bytes <= LARGE_BYTES ? (spare.pop() ?? new Uint8Array(LARGE_BYTES)) : new Uint8Array(bytes);
+  return bytes <= LARGE_BYTES ? (spareBuffers.pop() ?? new Uint8Array(LARGE_BYTES)) : new Uint8Array(bytes);
 };

@@ -8,7 +8,7 @@ const MAX_BYTES = 2 * 1024 * 1024;
 
 class Ring {
   #frames: Uint8Array[] = [];
-  #first = 0;
+  #head = 0;
   #bytes = 0;
 
   /** Returns how many frames were dropped to make room. */
@@ -16,7 +16,7 @@ class Ring {
     this.#frames.push(frame);
     this.#bytes += frame.byteLength;
     let dropped = 0;
-    while (this.#frames.length - this.#first > MAX_PACKETS || this.#bytes > MAX_BYTES) {
+    while (this.#frames.length - this.#head > MAX_PACKETS || this.#bytes > MAX_BYTES) {
       this.take();
       dropped += 1;
     }
@@ -24,14 +24,14 @@ class Ring {
   }
 
   take(): Uint8Array | undefined {
-    const frame = this.#frames[this.#first];
+    const frame = this.#frames[this.#head];
     if (frame === undefined) return undefined;
-    this.#frames[this.#first] = EMPTY;
-    this.#first += 1;
+    this.#frames[this.#head] = EMPTY;
+    this.#head += 1;
     this.#bytes -= frame.byteLength;
-    if (this.#first >= MAX_PACKETS) {
-      this.#frames = this.#frames.slice(this.#first);
-      this.#first = 0;
+    if (this.#head >= MAX_PACKETS) {
+      this.#frames = this.#frames.slice(this.#head);
+      this.#head = 0;
     }
     return frame;
   }

@@ -1,7 +1,7 @@
 // The rules for a peer's requests to the coordinator (facts/wire 2.2, "Authorisation per request"). A violation ends the peer's stream with
 // the reason in an error response. [TL-11] [TL-12]
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
-import { agentAddresses, singleAddress } from "./addresses.ts";
+import { listAgentAddresses, parseSingleAddress } from "./addresses.ts";
 
 export interface PeerRules {
   /** Returns the reason why this node is not allowed; undefined if it is. */
@@ -13,8 +13,8 @@ export interface PeerRules {
 }
 
 /** An agent sends its node with its own addresses, and opens no tunnels. */
-export const agentRules = (agent_id: string): PeerRules => {
-  const own = agentAddresses(agent_id);
+export const createAgentRules = (agent_id: string): PeerRules => {
+  const own = listAgentAddresses(agent_id);
   return {
     mayBeReady: true,
     refuseNode: (node) => refusePrefixes(node, (address) => own.includes(address)),
@@ -23,7 +23,7 @@ export const agentRules = (agent_id: string): PeerRules => {
 };
 
 /** A client has any single addresses, and opens tunnels that `refuseTunnel` allows. */
-export const clientRules = (refuseTunnel: PeerRules["refuseTunnel"]): PeerRules => ({
+export const createClientRules = (refuseTunnel: PeerRules["refuseTunnel"]): PeerRules => ({
   mayBeReady: false,
   refuseNode: (node) => refusePrefixes(node, () => true),
   refuseTunnel,
@@ -31,7 +31,7 @@ export const clientRules = (refuseTunnel: PeerRules["refuseTunnel"]): PeerRules 
 
 const refusePrefixes = ({ addresses, allowedIps }: Node, isOwn: (address: string) => boolean): string | undefined => {
   for (const prefix of [...addresses, ...allowedIps]) {
-    const address = singleAddress(prefix);
+    const address = parseSingleAddress(prefix);
     if (address === undefined) return `invalid address bits, expected 128: ${prefix.slice(0, 64)}`;
     if (!isOwn(address)) return `invalid node address: ${prefix.slice(0, 64)}`;
   }

@@ -1,7 +1,7 @@
 // One Coordinate stream: a peer that sends its node and requests tunnels. Handles its requests in order and checks them against its rules;
 // changes of other peers reach it through its queue. [TL-8] .. [TL-14]
 import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import {
   type CoordinateRequest,
   type CoordinateResponse,
@@ -26,8 +26,8 @@ const MAX_NODE = 64 * 1024;
 /** Cost of an update in addition to its node. */
 const UPDATE_BYTES = 64;
 
-export const TOO_SLOW = "the peer does not read what it is sent";
-export const OVERWRITTEN = "peer ID overwritten by new connection";
+export const TOO_SLOW_REASON = "the peer does not read what it is sent";
+export const OVERWRITTEN_REASON = "peer ID overwritten by new connection";
 
 /** A node and its bytes, for comparison. */
 export type KnownNode = { readonly node: Node; readonly bytes: Uint8Array };
@@ -40,11 +40,11 @@ export type PeerOptions = {
   rules: PeerRules;
   /** Undefined for agents, and for the server itself. */
   holder?: PeerHolder;
-  /** The caller keeps watching the peer's access after it is lost, and then calls `closeTunnel` or `Coordinator.forgetLost`. */
+  /** The caller keeps watching the peer's access after it is lost, and then calls `closeTunnel` or `Coordinator.releaseLost`. */
   isWatched?: boolean;
   /** The server's own peer: its tunnels lead only to agents of this node. */
   staysHere?: boolean;
-  /** A client connected to another node (`OtherCoordinators`), which counts it. */
+  /** A client connected to another node (`RemoteCoordinators`), which counts it. */
   isGuest?: boolean;
   /** Called with each node that the peer sends. */
   changed?(node: Node): void;
@@ -54,13 +54,13 @@ export type PeerOptions = {
 
 /** The coordinator's interface for its peers. */
 export interface PeerHub {
-  nodeChanged(peer: Peer): void;
+  onNodeChange(peer: Peer): void;
   /** Returns the reason if the tunnel is refused. */
   addTunnel(peer: Peer, id: string): string | undefined;
   removeTunnel(peer: Peer, id: string): void;
   /** Returns false if no one is waiting for it. */
-  tellReady(agent: Peer, id: string): boolean;
-  leave(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
+  forwardReady(agent: Peer, id: string): boolean;
+  removePeer(peer: Peer, kind: Kind.LOST | Kind.DISCONNECTED): void;
   revoke(id: string, partner_id?: string): void;
 }
 
@@ -73,7 +73,7 @@ export class Peer {
   readonly #coordinator: PeerHub;
   readonly #options: PeerOptions;
   readonly #queue = new ResponseQueue<Response>();
-  #over = false;
+  #isEnded = false;
 
   constructor(coordinator: PeerHub, options: PeerOptions) {
     this.id = options.id;
@@ -108,23 +108,23 @@ export class Peer {
       for await (const request of requests) {
         const refusal = await this.#handle(request);
         if (refusal !== undefined) this.#end(Kind.LOST, refusal);
-        if (this.#over) return;
+        if (this.#isEnded) return;
       }
     } catch {
       // The caller has disconnected or sent an invalid request, which its own call reports.
     }
-    this.lost();
+    this.onStreamLost();
   }
 
   /** The stream has ended without a disconnect message. Idempotent. */
-  lost(): void {
+  onStreamLost(): void {
     this.#end(Kind.LOST);
   }
 
   /** Another stream with the same ID has replaced this one and has taken over its tunnels. */
-  overwrite(): void {
-    this.#over = true;
-    this.#queue.close({ error: OVERWRITTEN });
+  replace(): void {
+    this.#isEnded = true;
+    this.#queue.close({ error: OVERWRITTEN_REASON });
   }
 
   /**
@@ -132,7 +132,7 @@ export class Peer {
    * the other one still keeps it.
    */
   closeTunnel(id: string): void {
-    if (this.#over) this.#coordinator.revoke(this.id, id);
+    if (this.#isEnded) this.#coordinator.revoke(this.id, id);
     else this.#coordinator.removeTunnel(this, id);
   }
 
@@ -145,7 +145,7 @@ export class Peer {
       const before = this.shown.get(id);
       if (before && Buffer.compare(before.bytes, known.bytes) === 0) continue;
       this.shown.set(id, known);
-      updates.push({ id: uuidBytes(id), kind: Kind.NODE, node: known.node });
+      updates.push({ id: uuidToBytes(id), kind: Kind.NODE, node: known.node });
       bytes += known.bytes.byteLength + UPDATE_BYTES;
     }
     if (updates.length > 0) this.send({ peerUpdates: updates }, bytes);
@@ -154,24 +154,24 @@ export class Peer {
   /** Reports that a partner no longer exists; does nothing if it never knew the partner. */
   hide(id: string, kind: Kind.LOST | Kind.DISCONNECTED, reason: string): void {
     if (!this.shown.delete(id)) return;
-    this.send({ peerUpdates: [{ id: uuidBytes(id), kind, reason }] }, UPDATE_BYTES);
+    this.send({ peerUpdates: [{ id: uuidToBytes(id), kind, reason }] }, UPDATE_BYTES);
   }
 
   /** Reports that a lost peer, with which it may still have a tunnel, has lost its access. */
-  tellRevoked(id: string): void {
-    const update = { id: uuidBytes(id), kind: Kind.DISCONNECTED, reason: "access has ended" };
+  sendRevoked(id: string): void {
+    const update = { id: uuidToBytes(id), kind: Kind.DISCONNECTED, reason: "access has ended" };
     this.send({ peerUpdates: [update] }, UPDATE_BYTES);
   }
 
   /** Reports that the agent with this ID has set up this peer and waits for its handshake. */
-  ready(agent_id: string): void {
-    this.send({ peerUpdates: [{ id: uuidBytes(agent_id), kind: Kind.READY_FOR_HANDSHAKE }] }, UPDATE_BYTES);
+  sendReady(agent_id: string): void {
+    this.send({ peerUpdates: [{ id: uuidToBytes(agent_id), kind: Kind.READY_FOR_HANDSHAKE }] }, UPDATE_BYTES);
   }
 
   send(response: Response, bytes: number): void {
-    if (this.#over || this.#queue.put(response, bytes)) return;
-    this.#end(Kind.LOST, TOO_SLOW);
-    this.#options.dropped?.(TOO_SLOW);
+    if (this.#isEnded || this.#queue.put(response, bytes)) return;
+    this.#end(Kind.LOST, TOO_SLOW_REASON);
+    this.#options.dropped?.(TOO_SLOW_REASON);
   }
 
   /**
@@ -189,16 +189,16 @@ export class Peer {
       if (bytes.byteLength > MAX_NODE) return `a node of ${bytes.byteLength} bytes is too large`;
       // A copy: the received node may be a view of the whole request.
       this.known = { node: fromBinary(NodeSchema, bytes), bytes };
-      this.#coordinator.nodeChanged(this);
+      this.#coordinator.onNodeChange(this);
       this.#options.changed?.(node);
     }
     if (addTunnel) {
       const id = parseId(addTunnel.id);
       if (id === undefined) return "a tunnel to no valid id";
       const refusal =
-        (await rules.refuseTunnel(id)) ?? (this.#over ? undefined : this.#coordinator.addTunnel(this, id));
+        (await rules.refuseTunnel(id)) ?? (this.#isEnded ? undefined : this.#coordinator.addTunnel(this, id));
       if (refusal !== undefined) return refusal;
-      if (this.#over) return undefined;
+      if (this.#isEnded) return undefined;
     }
     if (removeTunnel) {
       const id = parseId(removeTunnel.id);
@@ -210,19 +210,19 @@ export class Peer {
       return undefined;
     }
     if (readyForHandshake.length > 0 && !rules.mayBeReady) return "only agents send ready_for_handshake";
-    for (const { id: raw } of readyForHandshake) this.#readyFor(parseId(raw));
+    for (const { id: raw } of readyForHandshake) this.#forwardReady(parseId(raw));
     return undefined;
   }
 
-  #readyFor(id: string | undefined): void {
-    if (id !== undefined && this.#coordinator.tellReady(this, id)) return;
+  #forwardReady(id: string | undefined): void {
+    if (id !== undefined && this.#coordinator.forwardReady(this, id)) return;
     this.send({ error: `ready for handshake error: you do not share a tunnel with ${id ?? "that id"}` }, UPDATE_BYTES);
   }
 
   #end(kind: Kind.LOST | Kind.DISCONNECTED, error?: string): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#coordinator.leave(this, kind);
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#coordinator.removePeer(this, kind);
     this.#queue.close(error === undefined ? undefined : { error });
   }
 }

@@ -3,8 +3,17 @@
 
 import type { Clock, Timer } from "#base/clock.ts";
 import { tryParseJson } from "#base/json/read.ts";
-import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "./box.ts";
-import { encodeFrame, FRAME, type Frame, FrameError, FrameReader, GONE, isDiscovery, MAGIC } from "./derp-frame.ts";
+import { deriveSharedKey, KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal } from "./box.ts";
+import {
+  DERP_MAGIC,
+  encodeFrame,
+  FRAME,
+  type Frame,
+  FrameError,
+  FrameReader,
+  isDiscovery,
+  PEER_GONE_REASON,
+} from "./derp-frame.ts";
 import { FrameBatch } from "./frame-batch.ts";
 import { PacketQueue } from "./packet-queue.ts";
 
@@ -18,15 +27,15 @@ export interface RelaySocket {
 }
 
 const CLOSE = { protocol: 1002, unsupported: 1003, policy: 1008, tooBig: 1009 } as const;
-const INTRODUCE_MS = 10_000;
+const INTRODUCTION_TIMEOUT_MS = 10_000;
 const SERVER_INFO = new TextEncoder().encode(JSON.stringify({ version: 2 }));
 /** Maximum number of receivers that are notified when the client disconnects; the oldest are dropped. */
 const MAX_SENT_TO = 1024;
 /** Maximum number of "not here" replies per second; further ones would tell the sender nothing new. */
 const MAX_NOT_HERE = 32;
-const NOT_HERE_MS = 1_000;
+const NOT_HERE_WINDOW_MS = 1_000;
 
-const MESH: ReadonlySet<number> = new Set([
+const MESH_FRAMES: ReadonlySet<number> = new Set([
   FRAME.peer_present,
   FRAME.forward_packet,
   FRAME.watch_connections,
@@ -38,8 +47,8 @@ export interface RelayHub {
   readonly clock: Clock;
   readonly key: KeyPair;
   register(client: RelayClient): void;
-  spoke(client: RelayClient): void;
-  leave(client: RelayClient): void;
+  markActive(client: RelayClient): void;
+  unregister(client: RelayClient): void;
   /** Returns false if no client has this address. */
   deliver(from: RelayClient, address: string, packet: Uint8Array): boolean;
 }
@@ -57,7 +66,7 @@ export class RelayClient {
   readonly #batch = new FrameBatch({ send: (bytes) => this.#transmit(bytes) });
   readonly #introduction: Timer;
   #full = false;
-  #over = false;
+  #isEnded = false;
   #notHere = { since: 0, count: 0 };
   /** The receiver of its last packet, who usually also receives the next. */
   #latest = { key: new Uint8Array(0), address: "" };
@@ -65,27 +74,27 @@ export class RelayClient {
   constructor(relay: RelayHub, socket: RelaySocket) {
     this.#relay = relay;
     this.#socket = socket;
-    this.#introduction = relay.clock.after(INTRODUCE_MS, () =>
-      this.#refuse(CLOSE.policy, "no introduction within 10 seconds"),
+    this.#introduction = relay.clock.after(INTRODUCTION_TIMEOUT_MS, () =>
+      this.#closeWith(CLOSE.policy, "no introduction within 10 seconds"),
     );
-    this.#batch.addNow(encodeFrame(FRAME.server_key, MAGIC, relay.key.public));
+    this.#batch.addNow(encodeFrame(FRAME.server_key, DERP_MAGIC, relay.key.public));
   }
 
   /** Takes a message; message boundaries have no meaning. */
   push(message: string | Uint8Array): void {
-    if (this.#over) return;
+    if (this.#isEnded) return;
     if (typeof message === "string") {
-      this.#refuse(CLOSE.unsupported, "only binary messages are allowed here");
+      this.#closeWith(CLOSE.unsupported, "only binary messages are allowed here");
       return;
     }
     try {
       for (const frame of this.#reader.push(message)) {
-        this.#take(frame);
-        if (this.#over) return;
+        this.#handleFrame(frame);
+        if (this.#isEnded) return;
       }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#refuse(error.tooBig ? CLOSE.tooBig : CLOSE.protocol, error.message);
+      this.#closeWith(error.tooBig ? CLOSE.tooBig : CLOSE.protocol, error.message);
     }
   }
 
@@ -97,24 +106,24 @@ export class RelayClient {
 
   /** The socket has disconnected. */
   end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     this.#batch.clear();
     this.#introduction.cancel();
-    this.#relay.leave(this);
+    this.#relay.unregister(this);
   }
 
   /** Sends a short reply of the relay, ahead of packets. */
-  tell(frame: Uint8Array): void {
-    if (this.#over) return;
+  sendControl(frame: Uint8Array): void {
+    if (this.#isEnded) return;
     if (this.#full) this.#queue.put("control", frame);
     else this.#batch.add(frame);
   }
 
   /** Takes a packet from another client. */
   receive(from: Uint8Array, packet: Uint8Array): void {
-    if (this.#over) return;
-    if (!this.#full) this.#batch.put(FRAME.receive_packet, from, packet);
+    if (this.#isEnded) return;
+    if (!this.#full) this.#batch.addPacket(FRAME.receive_packet, from, packet);
     else this.#queue.put(isDiscovery(packet) ? "discovery" : "packet", encodeFrame(FRAME.receive_packet, from, packet));
   }
 
@@ -123,29 +132,29 @@ export class RelayClient {
     return { bytes: this.#queue.bytes + this.#batch.bytes, dropped: this.#queue.dropped };
   }
 
-  #take({ type, payload }: Frame): void {
-    if (this.address === "") this.#introduce(type, payload);
+  #handleFrame({ type, payload }: Frame): void {
+    if (this.address === "") this.#handleIntroduction(type, payload);
     else if (type === FRAME.send_packet) this.#forward(payload);
     else if (type === FRAME.ping) this.#answerPing(payload);
     else if (type === FRAME.client_info) throw new FrameError("introduced twice");
-    else if (MESH.has(type)) this.#refuse(CLOSE.policy, "this relay has no mesh");
+    else if (MESH_FRAMES.has(type)) this.#closeWith(CLOSE.policy, "this relay has no mesh");
     // Other frames are statistics or unknown and are skipped (facts/wire 3.2).
   }
 
   #answerPing(payload: Uint8Array): void {
     if (payload.byteLength !== 8) throw new FrameError("a ping has 8 bytes");
-    this.#relay.spoke(this);
-    this.tell(encodeFrame(FRAME.pong, payload));
+    this.#relay.markActive(this);
+    this.sendControl(encodeFrame(FRAME.pong, payload));
   }
 
-  #introduce(type: number, payload: Uint8Array): void {
+  #handleIntroduction(type: number, payload: Uint8Array): void {
     if (type !== FRAME.client_info) throw new FrameError("the first frame must introduce the client");
     if (payload.byteLength < KEY_BYTES + NONCE_BYTES) throw new FrameError("the introduction is cut off");
     const key = payload.slice(0, KEY_BYTES);
-    const shared = sharedKey(this.#relay.key.secret, key);
+    const shared = deriveSharedKey(this.#relay.key.secret, key);
     const info = shared && open(shared, payload.subarray(KEY_BYTES));
     if (!shared || !info) {
-      this.#refuse(CLOSE.policy, "the introduction does not prove the key");
+      this.#closeWith(CLOSE.policy, "the introduction does not prove the key");
       return;
     }
     if (!isClientInfo(info)) throw new FrameError("the introduction makes no sense");
@@ -158,15 +167,17 @@ export class RelayClient {
 
   #forward(payload: Uint8Array): void {
     if (payload.byteLength < KEY_BYTES) throw new FrameError("a packet without a whole address");
-    const address = this.#addressIn(payload);
-    this.#relay.spoke(this);
-    if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) this.#remember(address);
-    else if (this.#mayTellNotHere()) {
-      this.tell(encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(GONE.not_here)));
+    const address = this.#readAddress(payload);
+    this.#relay.markActive(this);
+    if (this.#relay.deliver(this, address, payload.subarray(KEY_BYTES))) this.#rememberReceiver(address);
+    else if (this.#canSendNotHere()) {
+      this.sendControl(
+        encodeFrame(FRAME.peer_gone, payload.subarray(0, KEY_BYTES), Uint8Array.of(PEER_GONE_REASON.not_here)),
+      );
     }
   }
 
-  #addressIn(payload: Uint8Array): string {
+  #readAddress(payload: Uint8Array): string {
     const { key } = this.#latest;
     let left = key.byteLength;
     while (left > 0 && key[left - 1] === payload[left - 1]) left -= 1;
@@ -178,7 +189,7 @@ export class RelayClient {
     return this.#latest.address;
   }
 
-  #remember(address: string): void {
+  #rememberReceiver(address: string): void {
     if (this.sentTo.has(address)) return;
     this.sentTo.add(address);
     if (this.sentTo.size <= MAX_SENT_TO) return;
@@ -188,16 +199,16 @@ export class RelayClient {
     }
   }
 
-  #mayTellNotHere(): boolean {
+  #canSendNotHere(): boolean {
     const now = this.#relay.clock.monotonic();
-    if (now - this.#notHere.since >= NOT_HERE_MS) this.#notHere = { since: now, count: 0 };
+    if (now - this.#notHere.since >= NOT_HERE_WINDOW_MS) this.#notHere = { since: now, count: 0 };
     this.#notHere.count += 1;
     return this.#notHere.count <= MAX_NOT_HERE;
   }
 
   /** Sends queued frames, joined, until the socket is full. */
   #flush(): void {
-    while (!this.#full && !this.#over) {
+    while (!this.#full && !this.#isEnded) {
       const frame = this.#queue.take();
       if (frame === undefined) break;
       this.#batch.add(frame);
@@ -209,7 +220,7 @@ export class RelayClient {
     if (this.#socket.transmit(bytes) < 0) this.#full = true;
   }
 
-  #refuse(code: number, reason: string): void {
+  #closeWith(code: number, reason: string): void {
     // It should still receive what was sent to it before.
     this.#batch.flush();
     this.end();

@@ -1,8 +1,8 @@
 // The embedded relay: a packet switch that addresses peers by public key. It sees only ciphertext and requires no token; a client proves
 // that it has the private key (facts/wire 3). One relay, no mesh. Used by src/api/tailnet/derp.ts. [TL-3] .. [TL-6]
 import type { Clock } from "#base/clock.ts";
-import { type KeyPair, keyPair } from "./box.ts";
-import { encodeFrame, FRAME, GONE } from "./derp-frame.ts";
+import { createKeyPair, type KeyPair } from "./box.ts";
+import { encodeFrame, FRAME, PEER_GONE_REASON } from "./derp-frame.ts";
 import { RelayClient, type RelaySocket } from "./relay-client.ts";
 
 /** Clients disconnect from a relay that is silent for 120 s. */
@@ -17,14 +17,14 @@ export interface RelayMember {
   /** Addresses it has sent packets to; they are notified when it leaves. */
   readonly sentTo: ReadonlySet<string>;
   /** Sends a short reply of the relay itself. */
-  tell(frame: Uint8Array): void;
+  sendControl(frame: Uint8Array): void;
   /** Takes a packet of another member. It may be a view of the received bytes: copy it to keep it. */
   receive(from: Uint8Array, packet: Uint8Array): void;
 }
 
 /** The relays of other servers that share the network. */
-export interface OtherRelays {
-  joined(): void;
+export interface RemoteRelays {
+  onJoined(): void;
   pass(from: Uint8Array, address: string, packet: Uint8Array): boolean;
 }
 
@@ -35,13 +35,13 @@ export class Relay {
   /** Connections by key in hex, ordered by last activity; the last one receives the packets. */
   readonly #clients = new Map<string, RelayMember[]>();
   /** Set once, if there are other servers. */
-  others: OtherRelays | undefined;
+  others: RemoteRelays | undefined;
 
-  constructor(clock: Clock, key: KeyPair = keyPair()) {
+  constructor(clock: Clock, key: KeyPair = createKeyPair()) {
     this.clock = clock;
     this.key = key;
     clock.every(KEEP_ALIVE_MS, () => {
-      for (const clients of this.#clients.values()) for (const one of clients) one.tell(KEEP_ALIVE);
+      for (const clients of this.#clients.values()) for (const one of clients) one.sendControl(KEEP_ALIVE);
     });
   }
 
@@ -62,11 +62,11 @@ export class Relay {
     const others = this.#clients.get(client.address);
     if (others) others.push(client);
     else this.#clients.set(client.address, [client]);
-    this.others?.joined();
+    this.others?.onJoined();
   }
 
   /** Marks the client as active: of several with its key, it now receives the packets. */
-  spoke(client: RelayMember): void {
+  markActive(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     if (!ofKey || ofKey.length < 2 || ofKey.at(-1) === client) return;
     ofKey.splice(ofKey.indexOf(client), 1);
@@ -74,15 +74,15 @@ export class Relay {
   }
 
   /** Removes a client and notifies its receivers, unless its key has another connection. */
-  leave(client: RelayMember): void {
+  unregister(client: RelayMember): void {
     const ofKey = this.#clients.get(client.address);
     const at = ofKey?.indexOf(client) ?? -1;
     if (!ofKey || at < 0) return;
     ofKey.splice(at, 1);
     if (ofKey.length > 0) return;
     this.#clients.delete(client.address);
-    const gone = encodeFrame(FRAME.peer_gone, client.key, Uint8Array.of(GONE.disconnected));
-    for (const address of client.sentTo) this.#clients.get(address)?.at(-1)?.tell(gone);
+    const peerGoneFrame = encodeFrame(FRAME.peer_gone, client.key, Uint8Array.of(PEER_GONE_REASON.disconnected));
+    for (const address of client.sentTo) this.#clients.get(address)?.at(-1)?.sendControl(peerGoneFrame);
   }
 
   /** All keys, in hex. */
@@ -92,11 +92,11 @@ export class Relay {
 
   /** Delivers a packet. Returns false if no local client has that key, and no other server is known to have it. */
   deliver({ key }: Pick<RelayMember, "key">, address: string, packet: Uint8Array): boolean {
-    return this.hand(key, address, packet) || (this.others?.pass(key, address, packet) ?? false);
+    return this.deliverLocal(key, address, packet) || (this.others?.pass(key, address, packet) ?? false);
   }
 
   /** Delivers a packet to a local client only. */
-  hand(from: Uint8Array, address: string, packet: Uint8Array): boolean {
+  deliverLocal(from: Uint8Array, address: string, packet: Uint8Array): boolean {
     const to = this.#clients.get(address)?.at(-1);
     to?.receive(from, packet);
     return to !== undefined;

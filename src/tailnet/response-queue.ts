@@ -11,14 +11,14 @@ export class ResponseQueue<T> {
   readonly #changed = new Wakeup();
   #waiting: { item: T; bytes: number }[] = [];
   #bytes = 0;
-  #over = false;
+  #isClosed = false;
 
   /** Returns false if there is no room; the queue is then emptied and closed. */
   put(item: T, bytes: number): boolean {
-    if (this.#over) return true;
+    if (this.#isClosed) return true;
     this.#waiting.push({ item, bytes });
     this.#bytes += bytes;
-    this.#changed.ring();
+    this.#changed.wake();
     if (this.#waiting.length <= MAX_RESPONSES && this.#bytes <= MAX_BYTES) return true;
     this.#waiting = [];
     return false;
@@ -26,10 +26,10 @@ export class ResponseQueue<T> {
 
   /** Closes the queue; `last` is still sent after the queued items. */
   close(last?: T): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     if (last !== undefined) this.#waiting.push({ item: last, bytes: 0 });
-    this.#over = true;
-    this.#changed.ring();
+    this.#isClosed = true;
+    this.#changed.wake();
   }
 
   /** Yields the items in order until the queue is closed. */
@@ -39,7 +39,7 @@ export class ResponseQueue<T> {
       if (next) {
         this.#bytes -= next.bytes;
         yield next.item;
-      } else if (this.#over) return;
+      } else if (this.#isClosed) return;
       else await this.#changed.wait();
     }
   }

@@ -9,8 +9,8 @@ import type { SpanCounts } from "#base/spans.ts";
 const MAX_WAITING = 2_048;
 /** Spans per export: serializing them takes about a millisecond. */
 const BATCH = 256;
-const SEND_AFTER_MS = 1_000;
-const LOG_AGAIN_MS = 60_000;
+const SEND_DELAY_MS = 1_000;
+const LOG_INTERVAL_MS = 60_000;
 
 export class CountedSpans implements SpanProcessor {
   readonly counts: SpanCounts = { exported: 0, buffer_full: 0, export_failed: 0 };
@@ -28,7 +28,7 @@ export class CountedSpans implements SpanProcessor {
       exporter: {
         export: (spans, done) =>
           exporter.export(spans, (result) => {
-            this.#sent(spans.length, result);
+            this.#onExported(spans.length, result);
             // Otherwise the processor would write to OpenTelemetry's own log, which is not read.
             done({ code: ExportResultCode.SUCCESS });
           }),
@@ -36,7 +36,7 @@ export class CountedSpans implements SpanProcessor {
       },
       maxQueueSize: MAX_WAITING,
       maxExportBatchSize: BATCH,
-      scheduledDelayMillis: SEND_AFTER_MS,
+      scheduledDelayMillis: SEND_DELAY_MS,
     });
   }
 
@@ -59,7 +59,7 @@ export class CountedSpans implements SpanProcessor {
     return this.#processor.shutdown();
   }
 
-  #sent(count: number, { code, error }: ExportResult): void {
+  #onExported(count: number, { code, error }: ExportResult): void {
     this.#waiting -= count;
     if (code === ExportResultCode.SUCCESS) {
       this.counts.exported += count;
@@ -70,7 +70,7 @@ export class CountedSpans implements SpanProcessor {
     this.counts.export_failed += count;
     this.#isFailing = true;
     const now = this.#clock.monotonic();
-    if (now - this.#logged_at < LOG_AGAIN_MS) return;
+    if (now - this.#logged_at < LOG_INTERVAL_MS) return;
     this.#logged_at = now;
     log("server").warn("the collector does not take spans: {reason}", {
       collector: this.#endpoint,

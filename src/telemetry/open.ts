@@ -5,7 +5,7 @@ import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@o
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { uuid } from "#base/ids.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { setTracer, type Telemetry } from "#base/spans.ts";
 import { VERSION } from "#base/version.ts";
 import { CountedSpans } from "./exporter.ts";
@@ -43,7 +43,7 @@ export const openTelemetry = (endpoint: URL, config: TraceConfig, clock: Clock):
     counts: spans.counts,
     async [Symbol.asyncDispose]() {
       setTracer(undefined);
-      await within(
+      await finishesWithin(
         clock,
         LAST_SPANS_MS,
         provider.shutdown().catch(() => {}),

@@ -2,13 +2,13 @@
 // message: the chosen label or `Other: ...`, with numbered lines for several questions.
 import { Type as t } from "@sinclair/typebox";
 import description from "./ask-user-question.txt" with { type: "text" };
-import { tool } from "./tool.ts";
+import { defineTool } from "./tool.ts";
 
-const QUESTIONS = 10;
-const text = (maxLength: number, words: string) =>
+const MAX_QUESTIONS = 10;
+const toTextSchema = (maxLength: number, words: string) =>
   t.String({ minLength: 1, maxLength, pattern: "\\S", description: words });
 
-export const askUserQuestion = tool({
+export const askUserQuestion = defineTool({
   name: "ask_user_question",
   description,
   changes_nothing: true,
@@ -19,13 +19,13 @@ export const askUserQuestion = tool({
       questions: t.Array(
         t.Object(
           {
-            header: text(100, "What it is about, in a word or two."),
-            question: text(2_000, "The question, whole."),
+            header: toTextSchema(100, "What it is about, in a word or two."),
+            question: toTextSchema(2_000, "The question, whole."),
             options: t.Array(
               t.Object(
                 {
-                  label: text(200, "The answer, in a few words."),
-                  description: text(2_000, "What it would mean."),
+                  label: toTextSchema(200, "The answer, in a few words."),
+                  description: toTextSchema(2_000, "What it would mean."),
                 },
                 { additionalProperties: false },
               ),
@@ -34,7 +34,7 @@ export const askUserQuestion = tool({
           },
           { additionalProperties: false },
         ),
-        { minItems: 1, maxItems: QUESTIONS },
+        { minItems: 1, maxItems: MAX_QUESTIONS },
       ),
     },
     { additionalProperties: false },

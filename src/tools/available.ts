@@ -8,13 +8,20 @@ export type ChatMode = (typeof CHAT_MODES)[number];
  * `plan_file`: only on the chat's plan file. `read_only`: programs it runs cannot write any other file. `explore_only`: only to start
  * sub-chats of type `explore`. `approved`: only tools that are marked as such.
  */
-export type Use = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
-type Place = "anywhere" | "workspace";
+export type ToolUse = "yes" | "no" | "plan_file" | "read_only" | "explore_only" | "approved";
+type ToolPlace = "anywhere" | "workspace";
 /** Where a tool works, and what each kind of chat may do with it. */
-export type Row = readonly [place: Place, root: Use, plan: Use, general: Use, explore: Use, computer: Use];
+export type UseRow = readonly [
+  place: ToolPlace,
+  root: ToolUse,
+  plan: ToolUse,
+  general: ToolUse,
+  explore: ToolUse,
+  computer: ToolUse,
+];
 
 /** What decides about a chat's tools. */
-export type ToolsOf = {
+export type ChatToolContext = {
   readonly mode: ChatMode;
   readonly has_workspace: boolean;
   /** The file that can be written in plan mode. */

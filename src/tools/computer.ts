@@ -3,9 +3,9 @@
 import { Type as t } from "@sinclair/typebox";
 import { DESKTOP_FIELDS, type DesktopPicture } from "#schema/agents/desktop-action.ts";
 import description from "./computer.txt" with { type: "text" };
-import { ToolError, tool } from "./tool.ts";
+import { defineTool, ToolError } from "./tool.ts";
 
-export const computer = tool({
+export const computer = defineTool({
   name: "computer",
   description,
   input_schema: t.Object(DESKTOP_FIELDS, { additionalProperties: false }),

@@ -5,11 +5,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Returns at most `limit` bytes of UTF-8, not counting the mark. `lost`: bytes that were already omitted from the middle. */
-export const cutMiddle = (text: string, limit: number, lost = 0): { text: string; truncated: boolean } => {
+export const truncateMiddle = (text: string, limit: number, lost = 0): { text: string; truncated: boolean } => {
   const bytes = encoder.encode(text);
   if (bytes.byteLength <= limit && lost === 0) return { text, truncated: false };
-  const head = boundaryBefore(bytes, Math.min(bytes.byteLength, Math.floor((limit * 2) / 3)));
-  const tail = boundaryAfter(bytes, Math.max(head, bytes.byteLength - (limit - head)));
+  const head = findBoundaryBefore(bytes, Math.min(bytes.byteLength, Math.floor((limit * 2) / 3)));
+  const tail = findBoundaryAfter(bytes, Math.max(head, bytes.byteLength - (limit - head)));
   const left = tail - head + lost;
   const mark = `\n[... ${left} bytes left out ...]\n`;
   return {
@@ -20,20 +20,20 @@ export const cutMiddle = (text: string, limit: number, lost = 0): { text: string
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
-const boundaryBefore = (bytes: Uint8Array, at: number): number => {
+const findBoundaryBefore = (bytes: Uint8Array, at: number): number => {
   let index = at;
   while (index > 0 && isContinuation(bytes[index])) index -= 1;
   return index;
 };
 
-const boundaryAfter = (bytes: Uint8Array, at: number): number => {
+const findBoundaryAfter = (bytes: Uint8Array, at: number): number => {
   let index = at;
   while (isContinuation(bytes[index])) index += 1;
   return index;
 };
 
-/** Collects output of any length in bounded memory, for `cutMiddle`. */
-export class Gathered {
+/** Collects output of any length in bounded memory, for `truncateMiddle`. */
+export class HeadTailBuffer {
   readonly #limit: number;
   #head = "";
   #tail = "";
@@ -49,29 +49,29 @@ export class Gathered {
     this.#head += text.slice(0, room);
     this.#tail += text.slice(room);
     if (this.#tail.length <= 4 * this.#limit) return;
-    const from = wholeFrom(this.#tail, this.#tail.length - this.#limit);
+    const from = toCharacterStart(this.#tail, this.#tail.length - this.#limit);
     this.#lost += encoder.encode(this.#tail.slice(0, from)).byteLength;
     this.#tail = this.#tail.slice(from);
   }
 
   /** Records that `bytes` are missing at this point. */
-  miss(bytes: number): void {
+  addLost(bytes: number): void {
     this.#lost += bytes;
   }
 
   get result(): { text: string; truncated: boolean } {
-    return cutMiddle(this.#head + this.#tail, this.#limit, this.#lost);
+    return truncateMiddle(this.#head + this.#tail, this.#limit, this.#lost);
   }
 }
 
 /** Does not split a surrogate pair. */
-const wholeFrom = (text: string, at: number): number => {
+const toCharacterStart = (text: string, at: number): number => {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : at;
 };
 
 /** Returns the result with its longest texts shortened until its JSON has about `limit` bytes. */
-export const cutResult = (result: ToolResult, limit: number): ToolResult => {
+export const truncateResult = (result: ToolResult, limit: number): ToolResult => {
   let cut: Record<string, unknown> = { ...result };
   for (;;) {
     const size = encoder.encode(JSON.stringify(cut)).byteLength;
@@ -79,18 +79,18 @@ export const cutResult = (result: ToolResult, limit: number): ToolResult => {
     const longest = Object.entries(cut)
       .filter((entry): entry is [string, string] => typeof entry[1] === "string")
       .sort(([, a], [, b]) => b.length - a.length)[0];
-    if (!longest || longest[1].length < 256) return withoutLists(cut, limit);
+    if (!longest || longest[1].length < 256) return toTruncatedJson(cut, limit);
     const [name, text] = longest;
     // Quotes and line breaks take two bytes in JSON, so the excess is removed proportionally.
     const length = encoder.encode(text).byteLength;
     const share = encoder.encode(JSON.stringify(text)).byteLength / length;
     const target = Math.max(128, Math.floor(length - (size - limit) / share) - 128);
-    cut = { ...cut, [name]: cutMiddle(text, Math.min(target, length - 128)).text, truncated: true };
+    cut = { ...cut, [name]: truncateMiddle(text, Math.min(target, length - 128)).text, truncated: true };
   }
 };
 
 /** Values other than texts cannot be shortened in the middle, so their JSON is. */
-const withoutLists = (result: ToolResult, limit: number): ToolResult => ({
+const toTruncatedJson = (result: ToolResult, limit: number): ToolResult => ({
   truncated: true,
-  json: cutMiddle(JSON.stringify(result), Math.floor(limit / 2)).text,
+  json: truncateMiddle(JSON.stringify(result), Math.floor(limit / 2)).text,
 });

@@ -5,12 +5,12 @@ import { ToolError } from "./tool.ts";
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** A number without a unit. */
-const BARE = /^\d+(\.\d+)?$/;
+const UNITLESS = /^\d+(\.\d+)?$/;
 
 /** Returns a note for the result if a duration had no unit; empty if it had one or the unit does not matter. */
-export const unitNote = (name: string, text: string | undefined): ToolResult => {
+export const makeUnitNote = (name: string, text: string | undefined): ToolResult => {
   const plain = text?.trim() ?? "";
-  return BARE.test(plain) && Number(plain) !== 0
+  return UNITLESS.test(plain) && Number(plain) !== 0
     ? { [`${name}_note`]: `"${name}" has no unit: ${plain} was taken as ${plain} seconds.` }
     : {};
 };
@@ -19,7 +19,7 @@ export const unitNote = (name: string, text: string | undefined): ToolResult => 
 export const parseDuration = (text: string | undefined, otherwise_ms: number, limit_ms: number): number => {
   if (text === undefined || text.trim() === "") return otherwise_ms;
   const plain = text.trim().toLowerCase();
-  if (BARE.test(plain)) return Math.min(Math.round(Number(plain) * 1_000), limit_ms);
+  if (UNITLESS.test(plain)) return Math.min(Math.round(Number(plain) * 1_000), limit_ms);
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(plain)) {
     throw new ToolError(`"${text.slice(0, 40)}" is no duration: write it as "10s", "2m" or "1h30m".`);
   }

@@ -6,7 +6,7 @@ import { listEncodings } from "#base/secrets/spellings.ts";
 import type { ToolResult } from "./result.ts";
 
 /** The known secrets: texts, or only digests (SHA-256, hex). */
-export type KnownSecrets = {
+export type ChatSecrets = {
   readonly texts: readonly string[];
   /** Digests of agent tokens, which are UUIDs. */
   readonly agent_tokens: ReadonlySet<string>;
@@ -17,7 +17,7 @@ export type KnownSecrets = {
 export const HIDDEN = "[hidden]";
 
 /** Shorter secrets could match by accident. */
-const LEAST = 8;
+const MIN_SECRET_CHARS = 8;
 /** Maximum number of secrets, and of characters of each, to limit the cost of a call. */
 const MAX_TEXTS = 200;
 const MAX_LENGTH = 16_384;
@@ -25,23 +25,23 @@ const MAX_LENGTH = 16_384;
 const MAX_ENCODED = 1_024;
 /** Maximum number of texts including all encodings. */
 const MAX_SPELLINGS = 4_000;
-const KEY_ID = 10;
-const KEY_SECRET = 22;
-const KEY = KEY_ID + 1 + KEY_SECRET;
+const KEY_ID_CHARS = 10;
+const KEY_SECRET_CHARS = 22;
+const KEY_CHARS = KEY_ID_CHARS + 1 + KEY_SECRET_CHARS;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi;
 const UUID_LENGTH = 36;
 
 export class SecretMask {
   readonly #texts: readonly string[];
-  readonly #secrets: KnownSecrets;
+  readonly #secrets: ChatSecrets;
 
-  constructor(secrets: KnownSecrets) {
+  constructor(secrets: ChatSecrets) {
     this.#secrets = secrets;
-    const long = secrets.texts.filter(({ length }) => length >= LEAST && length <= MAX_LENGTH);
+    const long = secrets.texts.filter(({ length }) => length >= MIN_SECRET_CHARS && length <= MAX_LENGTH);
     // A secret may contain another, so the longer one is replaced first.
     const plain = [...new Set(long)].sort((a, b) => b.length - a.length).slice(0, MAX_TEXTS);
     const encoded = plain.filter(({ length }) => length <= MAX_ENCODED).flatMap(listEncodings);
-    const all = new Set([...plain, ...encoded.filter(({ length }) => length >= LEAST)]);
+    const all = new Set([...plain, ...encoded.filter(({ length }) => length >= MIN_SECRET_CHARS)]);
     this.#texts = [...all].slice(0, MAX_SPELLINGS).sort((a, b) => b.length - a.length);
   }
 
@@ -49,12 +49,12 @@ export class SecretMask {
   text(text: string): string {
     let hidden = text;
     for (const secret of this.#texts) if (hidden.includes(secret)) hidden = hidden.replaceAll(secret, HIDDEN);
-    return this.#withoutKeys(this.#withoutAgentTokens(hidden));
+    return this.#maskKeys(this.#maskAgentTokens(hidden));
   }
 
   /** Replaces secrets in all texts of a result, including member names. */
   result<T extends ToolResult>(result: T): T {
-    return this.#deep(result) as T;
+    return this.#maskDeep(result) as T;
   }
 
   /** Returns a mask for streamed text, in which a secret may be split at any point. */
@@ -63,7 +63,7 @@ export class SecretMask {
   }
 
   /** Returns the position from which the text could be the start of a longer secret; its length if none exists. */
-  openFrom(text: string): number {
+  findOpenStart(text: string): number {
     let from = text.length;
     const longest = this.#texts[0]?.length ?? 0;
     for (let at = Math.max(0, text.length - longest + 1); at < text.length; at++) {
@@ -74,34 +74,34 @@ export class SecretMask {
       }
     }
     for (let at = Math.max(0, text.length - UUID_LENGTH + 1); at < from; at++) {
-      if (this.#mayBeToken(text.slice(at)) || this.#mayBeKey(text.slice(at))) return at;
+      if (this.#couldBeToken(text.slice(at)) || this.#couldBeKey(text.slice(at))) return at;
     }
     return from;
   }
 
-  #withoutAgentTokens(text: string): string {
+  #maskAgentTokens(text: string): string {
     const { agent_tokens } = this.#secrets;
     if (agent_tokens.size === 0) return text;
     return text.replace(UUID, (found) => (agent_tokens.has(sha256(found.toLowerCase())) ? HIDDEN : found));
   }
 
-  #withoutKeys(text: string): string {
+  #maskKeys(text: string): string {
     const { keys } = this.#secrets;
     if (keys.size === 0) return text;
     const parts: string[] = [];
     let done = 0;
     for (let dash = text.indexOf("-"); dash >= 0; dash = text.indexOf("-", dash + 1)) {
-      const from = dash - KEY_ID;
+      const from = dash - KEY_ID_CHARS;
       if (from < done) continue;
       const hash = keys.get(text.slice(from, dash));
-      if (hash === undefined || sha256(text.slice(dash + 1, from + KEY)) !== hash) continue;
+      if (hash === undefined || sha256(text.slice(dash + 1, from + KEY_CHARS)) !== hash) continue;
       parts.push(text.slice(done, from), HIDDEN);
-      done = from + KEY;
+      done = from + KEY_CHARS;
     }
     return done === 0 ? text : parts.join("") + text.slice(done);
   }
 
-  #mayBeToken(tail: string): boolean {
+  #couldBeToken(tail: string): boolean {
     if (this.#secrets.agent_tokens.size === 0 || tail.length >= UUID_LENGTH) return false;
     for (let i = 0; i < tail.length; i++) {
       const isDash = i === 8 || i === 13 || i === 18 || i === 23;
@@ -110,19 +110,19 @@ export class SecretMask {
     return true;
   }
 
-  #mayBeKey(tail: string): boolean {
-    if (tail.length >= KEY) return false;
-    const id = tail.slice(0, KEY_ID);
-    if (tail.length > KEY_ID) return tail[KEY_ID] === "-" && this.#secrets.keys.has(id) && !/\s/.test(tail);
+  #couldBeKey(tail: string): boolean {
+    if (tail.length >= KEY_CHARS) return false;
+    const id = tail.slice(0, KEY_ID_CHARS);
+    if (tail.length > KEY_ID_CHARS) return tail[KEY_ID_CHARS] === "-" && this.#secrets.keys.has(id) && !/\s/.test(tail);
     for (const known of this.#secrets.keys.keys()) if (known.startsWith(id)) return true;
     return false;
   }
 
-  #deep(value: unknown): unknown {
+  #maskDeep(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
-    if (Array.isArray(value)) return value.map((one) => this.#deep(one));
+    if (Array.isArray(value)) return value.map((one) => this.#maskDeep(one));
     if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.#deep(one)]));
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.text(name), this.#maskDeep(one)]));
   }
 }
 
@@ -138,7 +138,7 @@ export class MaskedStream {
   /** Returns the text that can be shown by now. */
   push(piece: string): string {
     const text = this.#mask.text(this.#held + piece);
-    const from = this.#mask.openFrom(text);
+    const from = this.#mask.findOpenStart(text);
     this.#held = text.slice(from);
     return text.slice(0, from);
   }

@@ -1,14 +1,14 @@
 // Permission modes: what a chat may do without asking if no rule matches. A mode is stored as `permissions.default` and `plan_mode`, so
 // rules, plan mode and sub-chats work the same with and without it (rules PE-11 to PE-13). Pure.
 import type { ChatPermissions, PermissionAction, PermissionMode } from "#schema/chats/chat-permissions.ts";
-import type { Use } from "./available.ts";
+import type { ToolUse } from "./available.ts";
 import { findWriteReason } from "./processes/read-only-commands.ts";
 
-const EDITS: ReadonlySet<string> = new Set(["write_file", "edit_files"]);
+const EDIT_TOOLS: ReadonlySet<string> = new Set(["write_file", "edit_files"]);
 
-export const isEdit = (tool_name: string): boolean => EDITS.has(tool_name);
+export const isEdit = (tool_name: string): boolean => EDIT_TOOLS.has(tool_name);
 
-type Stored = { readonly permissions: ChatPermissions | null; readonly plan_mode: "plan" | null };
+type StoredMode = { readonly permissions: ChatPermissions | null; readonly plan_mode: "plan" | null };
 type Default = ChatPermissions["default"];
 
 const DEFAULTS: Readonly<Record<Exclude<PermissionMode, "plan">, Default>> = {
@@ -18,14 +18,14 @@ const DEFAULTS: Readonly<Record<Exclude<PermissionMode, "plan">, Default>> = {
 };
 
 /** Returns the mode of a chat. Permissions that are stricter than any mode count as `ask`. */
-export const toPermissionMode = ({ permissions, plan_mode }: Stored): PermissionMode => {
+export const toPermissionMode = ({ permissions, plan_mode }: StoredMode): PermissionMode => {
   if (plan_mode !== null) return "plan";
   const fallback = permissions?.default ?? "allow";
   return fallback === "allow" || fallback === "accept_edits" ? fallback : "ask";
 };
 
 /** Returns the stored form of a mode. Rules are kept, and for the mode `ask` a stricter default is kept too. */
-export const withPermissionMode = (mode: PermissionMode, now: Stored): Stored => {
+export const applyPermissionMode = (mode: PermissionMode, now: StoredMode): StoredMode => {
   if (mode === "plan") return { permissions: now.permissions, plan_mode: "plan" };
   const base = { permissions: now.permissions, plan_mode: null };
   if (toPermissionMode(base) === mode) return base;
@@ -33,43 +33,43 @@ export const withPermissionMode = (mode: PermissionMode, now: Stored): Stored =>
 };
 
 /** Returns the permissions with approval required for changes, unless they are already stricter. */
-export const askingPermissions = (permissions: ChatPermissions | null): ChatPermissions =>
+export const requireAsking = (permissions: ChatPermissions | null): ChatPermissions =>
   permissions !== null && toPermissionMode({ permissions, plan_mode: null }) === "ask"
     ? permissions
     : { default: "ask_changes", rules: permissions?.rules ?? [] };
 
-export type CallPlace = {
+export type CallContext = {
   /** The table's entry for the tool in this chat (available.ts). */
-  readonly use: Use;
+  readonly use: ToolUse;
   /** The agent's folder, if known. */
   readonly folder: string | undefined;
 };
 
 /** What happens to a call that no rule names. Every tool asks that does not declare `changes_nothing`, also of a client or an MCP server. */
-export const defaultAction = (
+export const findDefaultAction = (
   fallback: Default,
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
-  { use, folder }: CallPlace,
+  { use, folder }: CallContext,
   changes_nothing: boolean,
 ): PermissionAction => {
   if (fallback === "allow" || fallback === "ask" || fallback === "deny") return fallback;
   if (changes_nothing) return "allow";
   // Where a chat only looks around, its plan is all it writes, and what it runs is held back besides.
   if (use === "plan_file") return "allow";
-  if (use === "read_only") return findWriteReason(commandIn(args)) === undefined ? "allow" : "ask";
-  const accepts = fallback === "accept_edits" && EDITS.has(tool_name);
-  const paths = pathsIn(args);
+  if (use === "read_only") return findWriteReason(getCommand(args)) === undefined ? "allow" : "ask";
+  const accepts = fallback === "accept_edits" && EDIT_TOOLS.has(tool_name);
+  const paths = getPaths(args);
   return accepts && paths.length > 0 && paths.every((path) => isPlainPath(path, folder)) ? "allow" : "ask";
 };
 
 /** Returns the shell text of `execute`; empty for anything else. */
-export const commandIn = (args: unknown): string => {
+export const getCommand = (args: unknown): string => {
   const command = typeof args === "object" && args !== null && "command" in args ? args.command : "";
   return typeof command === "string" ? command : "";
 };
 
 /** Returns the files that an edit names. */
-export const pathsIn = (args: unknown): readonly unknown[] => {
+export const getPaths = (args: unknown): readonly unknown[] => {
   const { path, files } = (typeof args === "object" && args !== null ? args : {}) as {
     path?: unknown;
     files?: unknown;

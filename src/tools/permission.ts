@@ -1,44 +1,45 @@
 // Applies a chat's rules: decides whether a tool runs, requires approval, or is denied (rules PE-1 to PE-4). Pure. A command matches a rule
 // only if each of its simple commands is understood and matched; text that cannot be parsed requires approval.
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
-import { type CallPlace, commandIn, defaultAction, isEdit } from "./permission-mode.ts";
-import { plainCommands, type Words } from "./processes/plain-commands.ts";
-import { writingArgument, writingArguments } from "./processes/writing-arguments.ts";
-import { changesNothing } from "./registry.ts";
+import { type CallContext, findDefaultAction, getCommand, isEdit } from "./permission-mode.ts";
+import { type CommandWords, parsePlainCommands } from "./processes/plain-commands.ts";
+import { findWritingArgument, findWritingArguments } from "./processes/writing-arguments.ts";
+import { isSideEffectFree } from "./registry.ts";
 
-const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
-const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
-  actions.reduce((one, other) => (WEIGHT[other] > WEIGHT[one] ? other : one), "allow");
+const STRICTNESS: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
+const findStrictest = (actions: readonly PermissionAction[]): PermissionAction =>
+  actions.reduce((one, other) => (STRICTNESS[other] > STRICTNESS[one] ? other : one), "allow");
 
 /** Programs that run other programs, which must not bypass rules about those. */
-const RUNNERS = new Set(
+const RUNNER_PROGRAMS = new Set(
   (
     "sh bash dash zsh ksh fish env sudo doas su nice nohup timeout time xargs parallel find command builtin exec eval source . trap alias " +
     "setsid stdbuf watch strace ssh busybox script flock chroot unshare nsenter ionice taskset awk perl python python3 node ruby"
   ).split(" "),
 );
 
-const ANYWHERE: CallPlace = { use: "yes", folder: undefined };
+const UNRESTRICTED: CallContext = { use: "yes", folder: undefined };
 
 /** Without rules everything is allowed. */
-export const permissionFor = (
+export const decidePermission = (
   permissions: ChatPermissions | null,
   call: { readonly tool_name: string; readonly args: unknown },
-  place: CallPlace = ANYWHERE,
+  place: CallContext = UNRESTRICTED,
 ): PermissionAction => {
   if (permissions === null) return "allow";
   const { tool_name, args } = call;
-  const rules = permissions.rules.filter(({ tool }) => namesTool(tool, tool_name));
-  const fallback = defaultAction(permissions.default, call, place, changesNothing(tool_name));
-  const whole = rules.find(({ command }) => command === undefined)?.action ?? fallback;
+  const rules = permissions.rules.filter(({ tool }) => matchesTool(tool, tool_name));
+  const fallback = findDefaultAction(permissions.default, call, place, isSideEffectFree(tool_name));
+  const toolRule = rules.find(({ command }) => command === undefined)?.action ?? fallback;
   const about = rules.filter(({ command }) => command !== undefined);
-  if (about.length === 0) return whole;
+  if (about.length === 0) return toolRule;
   // Nothing less strict if it is uncertain what runs.
-  const doubt = about.some(({ action }) => action !== "allow") ? strictest([whole, "ask"]) : whole;
-  const commands = plainCommands(commandIn(args));
+  const doubt = about.some(({ action }) => action !== "allow") ? findStrictest([toolRule, "ask"]) : toolRule;
+  const commands = parsePlainCommands(getCommand(args));
   if (commands === undefined) return doubt;
-  const otherwise = (words: Words) => (isRunner(words) || writes(words) !== undefined ? doubt : fallback);
-  return strictest(commands.map((words) => decideByRules(rules, words) ?? otherwise(words)));
+  const decideWithoutRule = (words: CommandWords) =>
+    isRunner(words) || findWriteArgument(words) !== undefined ? doubt : fallback;
+  return findStrictest(commands.map((words) => decideByRules(rules, words) ?? decideWithoutRule(words)));
 };
 
 /** True for an edit that runs without approval only because the chat's mode accepts edits. */
@@ -48,45 +49,49 @@ export const isAcceptedByMode = (
 ): boolean =>
   permissions?.default === "accept_edits" &&
   isEdit(call.tool_name) &&
-  permissionFor({ default: "ask", rules: permissions.rules }, call) !== "allow";
+  decidePermission({ default: "ask", rules: permissions.rules }, call) !== "allow";
 
 /** Returns the action of the first matching rule; undefined if none matches, or if the match is unreliable. */
-const decideByRules = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
-  const found = rules.find((rule) => rule.command === undefined || begins(words, rule.command, rule));
+const decideByRules = (rules: readonly PermissionRule[], words: CommandWords): PermissionAction | undefined => {
+  const found = rules.find((rule) => rule.command === undefined || matchesCommand(words, rule.command, rule));
   if (found?.action !== "allow") return found?.action;
   const isVague = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
   return isVague ? undefined : "allow";
 };
 
 /** Denying and asking rules match a program under any path; allowing rules only as written. */
-const begins = (
-  words: Words,
+const matchesCommand = (
+  words: CommandWords,
   command: string,
   { action, exact }: Pick<PermissionRule, "action" | "exact">,
 ): boolean => {
-  const wanted = plainCommands(command)?.[0] ?? [];
-  if (exact && wanted.length !== words.length) return false;
+  const ruleWords = parsePlainCommands(command)?.[0] ?? [];
+  if (exact && ruleWords.length !== words.length) return false;
   const [program = "", ...rest] = words;
-  const names = action === "allow" ? [program] : [program, baseName(program)];
-  return wanted.length > 0 && wanted.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word));
+  const names = action === "allow" ? [program] : [program, getBaseName(program)];
+  return (
+    ruleWords.length > 0 && ruleWords.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word))
+  );
 };
 
 /** True if an argument makes the program write files or run others, and the allowing rule does not contain that argument. */
-const isBeyond = ([program = "", ...args]: Words, command: string): boolean => {
-  const named = plainCommands(command)?.[0] ?? [];
-  return writingArguments(baseName(program), args).some((argument) => !named.includes(argument));
+const isBeyond = ([program = "", ...args]: CommandWords, command: string): boolean => {
+  const named = parsePlainCommands(command)?.[0] ?? [];
+  return findWritingArguments(getBaseName(program), args).some((argument) => !named.includes(argument));
 };
 
-const writes = ([program = "", ...args]: Words): string | undefined => writingArgument(baseName(program), args);
+const findWriteArgument = ([program = "", ...args]: CommandWords): string | undefined =>
+  findWritingArgument(getBaseName(program), args);
 
-const isRunner = ([program = ""]: Words): boolean => RUNNERS.has(baseName(program));
-const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+const isRunner = ([program = ""]: CommandWords): boolean => RUNNER_PROGRAMS.has(getBaseName(program));
+const getBaseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-const namesTool = (pattern: string, name: string): boolean =>
+const matchesTool = (pattern: string, name: string): boolean =>
   pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 
 /** True for text that a rule can match: one plain command. */
-export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
+export const isCommandPrefix = (text: string): boolean =>
+  parsePlainCommands(text)?.length === 1 && !/[;|&\n]/.test(text);
 
 /**
  * Returns the rules that store an answer: one for the tool, or one for each command in the text. A command's rule matches commands with the
@@ -101,20 +106,20 @@ export const makeRules = (
 ): readonly PermissionRule[] => {
   if (tool_name !== "execute") return [{ tool: tool_name, action }];
   if (command !== undefined) return [{ tool: tool_name, command, action }];
-  const commands = plainCommands(commandIn(args)) ?? [];
+  const commands = parsePlainCommands(getCommand(args)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
-  if (action === "allow" && commands.some(takesProgram)) return [];
+  if (action === "allow" && commands.some(readsProgramFromInput)) return [];
   const kept = new Map(
     commands.map((words) => {
-      const exact = action === "allow" && isWhole(words);
-      return [keptWords(words, exact).map(quoted).join(" "), exact];
+      const exact = action === "allow" && needsExactRule(words);
+      return [toRuleWords(words, exact).map(quoteWord).join(" "), exact];
     }),
   );
   return [...kept].map(([one, exact]) => ({ tool: tool_name, command: one, action, ...(exact ? { exact } : {}) }));
 };
 
 /** Programs whose further arguments are other targets, or another program. */
-const WHOLE = new Set(
+const EXACT_ONLY_PROGRAMS = new Set(
   (
     "rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall make docker podman nerdctl kubectl " +
     "npx bunx pnpx uvx pipx"
@@ -123,30 +128,30 @@ const WHOLE = new Set(
 const INTERPRETERS = new Set("sh bash dash zsh ksh fish perl python python3 node ruby".split(" "));
 const PACKAGE_RUNNERS = new Set("npm pnpm yarn bun".split(" "));
 /** Programs that read commands or arguments from their input. */
-const FED = new Set("xargs parallel ssh su".split(" "));
+const STDIN_RUNNERS = new Set("xargs parallel ssh su".split(" "));
 
-const isWhole = (words: Words): boolean => {
+const needsExactRule = (words: CommandWords): boolean => {
   const [program = "", first = "-"] = words;
-  if (writes(words) !== undefined || WHOLE.has(baseName(program))) return true;
+  if (findWriteArgument(words) !== undefined || EXACT_ONLY_PROGRAMS.has(getBaseName(program))) return true;
   // An interpreter's script is a program itself, whatever its arguments.
-  return isRunner(words) && !(INTERPRETERS.has(baseName(program)) && !first.startsWith("-"));
+  return isRunner(words) && !(INTERPRETERS.has(getBaseName(program)) && !first.startsWith("-"));
 };
 
-const keptWords = (words: Words, exact: boolean): Words => {
+const toRuleWords = (words: CommandWords, exact: boolean): CommandWords => {
   const [program = "", first] = words;
   if (exact || first?.startsWith("-")) return words;
-  return words.slice(0, PACKAGE_RUNNERS.has(baseName(program)) && first === "run" ? 3 : 2);
+  return words.slice(0, PACKAGE_RUNNERS.has(getBaseName(program)) && first === "run" ? 3 : 2);
 };
 
 /** True if the program to run is in the command's input instead of its arguments: a rule about the arguments would allow anything. */
-const takesProgram = (words: Words): boolean => {
+const readsProgramFromInput = (words: CommandWords): boolean => {
   if (!isRunner(words)) return false;
-  const names = words.map(baseName);
-  if (names.some((name) => FED.has(name))) return true;
+  const names = words.map(getBaseName);
+  if (names.some((name) => STDIN_RUNNERS.has(name))) return true;
   const last = names.findLastIndex((name) => INTERPRETERS.has(name));
   const rest = words.slice(Math.max(last, 0) + 1);
   if (rest.some((word) => word === "-" || /^-[a-z]*s$/.test(word))) return true;
   return !rest.some((word) => /^[^-\d][^=]*$/.test(word));
 };
 
-const quoted = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);
+const quoteWord = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

@@ -2,13 +2,13 @@
 // workspace.
 import type { EditedFiles, PreviewFiles } from "#schema/agents/agent-files.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
-import { commandIn } from "./permission-mode.ts";
-import { commandTexts } from "./processes/parsed-commands.ts";
-import { type ToolAgent, ToolError, WorkspaceAway } from "./tool.ts";
+import { getCommand } from "./permission-mode.ts";
+import { listCommandTexts } from "./processes/parsed-commands.ts";
+import { type ToolAgent, ToolError, WorkspaceUnreachableError } from "./tool.ts";
 
 export type CallPreview = Pick<ChatApproval, "files" | "command" | "problem">;
 
-type Previewed = {
+type PreviewedCall = {
   readonly tool_name: string;
   readonly args: unknown;
 };
@@ -19,15 +19,15 @@ const MAX_DIFF_BYTES = 262_144;
 /** Returns the preview. `folder` is the agent's; empty if unknown. Rejects only with the signal's reason. */
 export const previewCall = async (
   agent: Pick<ToolAgent, "call">,
-  call: Previewed,
+  call: PreviewedCall,
   folder: string,
   signal: AbortSignal,
 ): Promise<CallPreview> => {
   if (call.tool_name === "execute") return { command: previewCommand(call.args, folder) };
-  const edit = editIn(call);
+  const edit = toPreviewFiles(call);
   if (edit === undefined) return {};
   try {
-    return { files: cutDiffs(await previewEdit(agent, edit, signal)) };
+    return { files: truncateDiffs(await previewEdit(agent, edit, signal)) };
   } catch (error) {
     if (error instanceof ToolError) return { problem: error.message };
     throw error;
@@ -35,9 +35,9 @@ export const previewCall = async (
 };
 
 /** Returns the edit of a call in the daemon's format; undefined for other tools. */
-export const editIn = ({ tool_name, args }: Previewed): PreviewFiles | undefined => {
-  const given = (args ?? {}) as { path: string; content: string; files: PreviewFiles["files"] };
-  const { path, content, files } = given;
+export const toPreviewFiles = ({ tool_name, args }: PreviewedCall): PreviewFiles | undefined => {
+  const parsedArgs = (args ?? {}) as { path: string; content: string; files: PreviewFiles["files"] };
+  const { path, content, files } = parsedArgs;
   if (tool_name === "write_file") return { write: { path, content } };
   return tool_name === "edit_files" ? { files } : undefined;
 };
@@ -53,11 +53,13 @@ export const previewEdit = async (
     return files;
   } catch (error) {
     const isOlder = error instanceof ToolError && error.message.startsWith("Route not found.");
-    throw isOlder ? new WorkspaceAway("The workspace runs an older agent, which shows no diff. Restart it.") : error;
+    throw isOlder
+      ? new WorkspaceUnreachableError("The workspace runs an older agent, which shows no diff. Restart it.")
+      : error;
   }
 };
 
-const cutDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
+const truncateDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
   let left = MAX_DIFF_BYTES;
   return files.map(({ path, diff, is_new = false }) => {
     const shown = diff.slice(0, left);
@@ -67,15 +69,15 @@ const cutDiffs = (files: EditedFiles["files"]): ChatApproval["files"] => {
 };
 
 const previewCommand = (args: unknown, folder: string): ChatApproval["command"] => {
-  const given = (args ?? {}) as { workdir?: unknown; run_in_background?: unknown };
-  const workdir = typeof given.workdir === "string" ? given.workdir : "";
-  const text = commandIn(args);
+  const parsedArgs = (args ?? {}) as { workdir?: unknown; run_in_background?: unknown };
+  const workdir = typeof parsedArgs.workdir === "string" ? parsedArgs.workdir : "";
+  const text = getCommand(args);
   const isAbsolute = workdir.startsWith("/") || workdir.startsWith("~");
   const below = [folder.replace(/\/+$/, ""), workdir.replace(/^\.\//, "")].filter((part) => part !== "").join("/");
   return {
     text,
     folder: isAbsolute ? workdir : below,
-    parts: commandTexts(text),
-    in_background: given.run_in_background === true,
+    parts: listCommandTexts(text),
+    in_background: parsedArgs.run_in_background === true,
   };
 };

@@ -3,14 +3,14 @@
 import { Type as t } from "@sinclair/typebox";
 import type { FileLines } from "#schema/agents/agent-files.ts";
 import description from "./propose-plan.txt" with { type: "text" };
-import { ToolError, tool } from "./tool.ts";
+import { defineTool, ToolError } from "./tool.ts";
 
 const MAX_BYTES = 32_768;
 /** There cannot be more lines than bytes. */
-const ALL_LINES = String(MAX_BYTES + 1);
+const LINE_LIMIT = String(MAX_BYTES + 1);
 const media_type = "text/markdown";
 
-export const proposePlan = tool({
+export const proposePlan = defineTool({
   name: "propose_plan",
   description,
   changes_nothing: true,
@@ -21,7 +21,7 @@ export const proposePlan = tool({
   ),
   async run({ agent, services }, { path }, signal) {
     if (!path.toLowerCase().endsWith(".md")) throw new ToolError("The plan must be a file that ends in .md.");
-    const query = new URLSearchParams({ path, offset: "1", limit: ALL_LINES });
+    const query = new URLSearchParams({ path, offset: "1", limit: LINE_LIMIT });
     const read = await agent.call<FileLines>({ method: "GET", path: `/read-file-lines?${query}`, signal });
     if (read.media_type !== undefined) throw new ToolError(`The plan must be text; this is ${read.media_type}.`);
     const bytes = new TextEncoder().encode(read.content);
@@ -30,7 +30,7 @@ export const proposePlan = tool({
     }
     if (read.content.trim() === "") throw new ToolError("The plan is empty: write it first.");
     const name = path.slice(path.lastIndexOf("/") + 1);
-    const file_id = await services.keepFile({ name, media_type, bytes });
+    const file_id = await services.storeFile({ name, media_type, bytes });
     return { ok: true, path, kind: "plan", file_id, media_type };
   },
 });

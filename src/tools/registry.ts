@@ -1,7 +1,7 @@
 // The tools there are, and which of them a chat has.
 import type { TSchema } from "@sinclair/typebox";
 import { askUserQuestion } from "./ask-user-question.ts";
-import { CHAT_MODES, type Row, type ToolsOf, type Use } from "./available.ts";
+import { CHAT_MODES, type ChatToolContext, type ToolUse, type UseRow } from "./available.ts";
 import { computer } from "./computer.ts";
 import { attachFile } from "./files/attach-file.ts";
 import { editFiles } from "./files/edit-files.ts";
@@ -31,7 +31,7 @@ import { stopWorkspace } from "./workspaces/stop-workspace.ts";
  * Every tool, and which chats have it: enforced where tools are offered and again where one is called, so that no prompt, no old history and
  * no compaction gives more (rules SB-2, PM-2).
  */
-const TOOLS: readonly (readonly [tool: Tool, ...Row])[] = [
+const TOOLS: readonly (readonly [tool: Tool, ...UseRow])[] = [
   // tool, needs, root, plan, general, explore, computer_use
   [readFile, "workspace", "yes", "yes", "yes", "yes", "yes"],
   [writeFile, "workspace", "yes", "plan_file", "yes", "no", "yes"],
@@ -60,7 +60,7 @@ const TOOLS: readonly (readonly [tool: Tool, ...Row])[] = [
 ];
 
 /** The same for what is no tool of ours, by its kind. */
-const KINDS: Readonly<Record<string, Row>> = {
+const KINDS: Readonly<Record<string, UseRow>> = {
   workspace_mcp: ["workspace", "yes", "no", "yes", "no", "yes"],
   external_mcp: ["anywhere", "yes", "approved", "yes", "yes", "yes"],
   provider: ["anywhere", "yes", "no", "yes", "no", "yes"],
@@ -68,24 +68,25 @@ const KINDS: Readonly<Record<string, Row>> = {
 };
 
 const BY_NAME: ReadonlyMap<string, Tool> = new Map(TOOLS.map(([one]) => [one.name, one]));
-const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
+const ROWS_BY_NAME: ReadonlyMap<string, UseRow> = new Map<string, UseRow>([
   ...TOOLS.map(([{ name }, ...row]) => [name, row] as const),
   ...Object.entries(KINDS),
 ]);
 
-/** What the table says of a tool, or of a kind of tools, in such a chat; a name it does not know is never to be used. */
-export const lookUpUse = (name: string, { mode, has_workspace }: ToolsOf): Use => {
-  const row = ROWS.get(name);
+/** Returns how a chat of this kind may use a tool or a kind of tools; `no` for unknown names. */
+export const findToolUse = (name: string, { mode, has_workspace }: ChatToolContext): ToolUse => {
+  const row = ROWS_BY_NAME.get(name);
   if (!row || (row[0] === "workspace" && !has_workspace)) return "no";
-  return row[1 + CHAT_MODES.indexOf(mode)] as Use;
+  return row[1 + CHAT_MODES.indexOf(mode)] as ToolUse;
 };
 
 /** True for a tool of ours that works in a workspace. */
-export const worksInWorkspace = (name: string): boolean => BY_NAME.has(name) && ROWS.get(name)?.[0] === "workspace";
+export const worksInWorkspace = (name: string): boolean =>
+  BY_NAME.has(name) && ROWS_BY_NAME.get(name)?.[0] === "workspace";
 
 /** Why a call with these arguments may not run though the tool is there; undefined when it may. `args` fit the tool's schema. */
-export const findLimit = (name: string, args: unknown, of: ToolsOf): string | undefined => {
-  const use = lookUpUse(name, of);
+export const explainLimit = (name: string, args: unknown, of: ChatToolContext): string | undefined => {
+  const use = findToolUse(name, of);
   const { path, files = [], type } = args as { path?: string; files?: { path: string }[]; type?: string };
   if (use === "plan_file") {
     const paths = [...(path === undefined ? [] : [path]), ...files.map((file) => file.path)];
@@ -99,26 +100,26 @@ export const findLimit = (name: string, args: unknown, of: ToolsOf): string | un
   return undefined;
 };
 
-export type { ToolsOf };
+export type { ChatToolContext };
 
 /** True for a tool that runs on the server; a client's tool of the same name is ignored. */
 export const isServerTool = (name: string): boolean => BY_NAME.has(name);
 
 /** Returns the names of all server tools. */
-export const serverToolNames = (): string[] => [...BY_NAME.keys()];
+export const listServerToolNames = (): string[] => [...BY_NAME.keys()];
 
 /** True for a tool that ends the turn, so that the user replies next. */
-export const endsTurn = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
+export const isTurnEnding = (name: string): boolean => BY_NAME.get(name)?.ends_turn === true;
 
 /** True for a tool that changes no file of the workspace. */
-export const onlyReads = (name: string): boolean => BY_NAME.get(name)?.only_reads === true;
+export const isReadOnlyTool = (name: string): boolean => BY_NAME.get(name)?.only_reads === true;
 
 /** True for a tool that runs without approval, since it changes nothing outside of the chat. */
-export const changesNothing = (name: string): boolean => BY_NAME.get(name)?.changes_nothing === true;
+export const isSideEffectFree = (name: string): boolean => BY_NAME.get(name)?.changes_nothing === true;
 
 /** True for a tool whose result is a picture. */
-export const givesImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
+export const returnsImage = (name: string): boolean => BY_NAME.get(name)?.gives_image === true;
 
 /** Returns the tools of such a chat, in a stable order. */
-export const toolsFor = (of: ToolsOf): readonly Tool<TSchema>[] =>
-  TOOLS.flatMap(([one]) => (lookUpUse(one.name, of) === "no" ? [] : [one]));
+export const listTools = (of: ChatToolContext): readonly Tool<TSchema>[] =>
+  TOOLS.flatMap(([one]) => (findToolUse(one.name, of) === "no" ? [] : [one]));

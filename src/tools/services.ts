@@ -1,6 +1,6 @@
 // The server's interface for tools, on behalf of the chat's owner: templates and the chat's workspace. Implemented at the HTTP edge, where
 // access is checked; the rules are the same as for the owner's own requests.
-import type { KnownSecrets } from "./mask.ts";
+import type { ChatSecrets } from "./mask.ts";
 import type { ToolResult } from "./result.ts";
 
 export type WorkspaceInput = {
@@ -12,11 +12,11 @@ export type WorkspaceInput = {
 
 export interface ToolServices {
   /** True if the owner has access to the chat's workspace now: sharing can be revoked and users suspended. */
-  mayUseWorkspace(): Promise<boolean>;
+  canUseWorkspace(): Promise<boolean>;
   /** Returns the secrets that no result may contain. */
-  knownSecrets(): Promise<KnownSecrets>;
+  loadSecrets(): Promise<ChatSecrets>;
   /** True if the owner may start chats in the chat's organization now. */
-  mayBeginChats(): Promise<boolean>;
+  canStartChats(): Promise<boolean>;
   /** `page` starts at 1. */
   listTemplates(query: string, page: number): Promise<ToolResult>;
   readTemplate(id: string): Promise<ToolResult>;
@@ -27,9 +27,9 @@ export interface ToolServices {
   wakeWorkspace(signal: AbortSignal): Promise<void>;
   stopWorkspace(signal: AbortSignal): Promise<ToolResult>;
   /** Returns one sentence for the model that explains how to reconnect a disconnected agent. */
-  wayBack(): Promise<string>;
+  describeRestore(): Promise<string>;
   /** Stores bytes as a file of the chat and returns its ID; idempotent per call. */
-  keepFile(file: KeptFile): Promise<string>;
+  storeFile(file: StoredFile): Promise<string>;
   /** Same for bytes of any type that users may upload; 400 for others. */
   attachFile(
     name: string,
@@ -39,7 +39,7 @@ export interface ToolServices {
 }
 
 /** `number` counts the files of one call, starting at 0, the default. */
-export type KeptFile = {
+export type StoredFile = {
   readonly name: string;
   readonly media_type: string;
   readonly bytes: Uint8Array;
@@ -47,7 +47,7 @@ export type KeptFile = {
 };
 
 /** The owner, location and call of a request. */
-export type ServicesOf = {
+export type ToolServicesFor = {
   readonly chat_id: string;
   readonly owner_id: string;
   readonly organization_id: string;

@@ -1,7 +1,7 @@
 // Limits the results of one step together: a model may make hundreds of calls in one answer, and every result is held, stored and sent to
 // the model together. Pure.
-import { cutResult } from "./cut.ts";
-import { resultLimit, type ToolAnswer } from "./run.ts";
+import { truncateResult } from "./cut.ts";
+import { computeResultLimit, type ToolAnswer } from "./run.ts";
 
 /** How many results of full size fit into one step. Eight exceed the context of every model. */
 const FULL_RESULTS = 8;
@@ -16,7 +16,7 @@ export class StepBudget {
 
   /** `context_limit`: the model's context in tokens; 0 if unknown. */
   constructor(context_limit: number) {
-    this.#limit = FULL_RESULTS * resultLimit(context_limit);
+    this.#limit = FULL_RESULTS * computeResultLimit(context_limit);
     this.#left = this.#limit;
   }
 
@@ -29,7 +29,7 @@ export class StepBudget {
 
   /** Returns the answer, shortened to the bytes that are left, and subtracts its own. */
   fit(answer: ToolAnswer): ToolAnswer {
-    const result = cutResult(answer.result, Math.max(this.#left, MIN_RESULT_BYTES));
+    const result = truncateResult(answer.result, Math.max(this.#left, MIN_RESULT_BYTES));
     this.#left -= encoder.encode(JSON.stringify(result)).byteLength;
     return { result, is_error: answer.is_error };
   }

@@ -65,13 +65,13 @@ export interface Tool<S extends TSchema = TSchema> {
   readonly gives_image?: true;
   /**
    * Returns the result. Throws `ToolError` for errors that the model can fix. When `signal` fires, the result is no longer needed; if its
-   * reason is `INTERRUPTED`, running programs must be ended too.
+   * reason is `INTERRUPTED_REASON`, running programs must be ended too.
    */
   run(context: ToolContext, args: Static<S>, signal: AbortSignal): Promise<ToolResult>;
 }
 
 /** Defines a tool whose arguments are typed by its schema. */
-export const tool = <S extends TSchema>(definition: Tool<S>): Tool => definition as unknown as Tool;
+export const defineTool = <S extends TSchema>(definition: Tool<S>): Tool => definition as unknown as Tool;
 
 /** An error with a message for the model. `more` is added to the result. */
 export class ToolError extends Error {
@@ -85,10 +85,10 @@ export class ToolError extends Error {
 }
 
 /** The workspace is unreachable although it should run. */
-export class WorkspaceAway extends ToolError {}
+export class WorkspaceUnreachableError extends ToolError {}
 
 /** The workspace is not running. */
-export class WorkspaceStopped extends ToolError {}
+export class WorkspaceStoppedError extends ToolError {}
 
 /** The user wants the turn to end, so programs it has started are ended too. A stopping server leaves programs running. */
-export const INTERRUPTED = new Error("the turn was interrupted");
+export const INTERRUPTED_REASON = new Error("the turn was interrupted");

@@ -6,24 +6,24 @@ import { basename, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { ICONS } from "./app/icons.ts";
 import { docsPages } from "./docs.ts";
-import { earlyScript, importedBy } from "./early.ts";
+import { buildEarlyScript, listImports } from "./early.ts";
 import type { WebFile } from "./files.ts";
 import { terminalFonts } from "./fonts.ts";
 import { hashesOfInline, installable, loadPictures, type Pictures, PREFIX, text } from "./installable.ts";
 import { buildLogos } from "./logos.ts";
 import { PAGES } from "./pages.ts";
-import { plainPage } from "./plain-page.ts";
+import { buildPlainPage } from "./plain-page.ts";
 
 const HERE = import.meta.dirname;
 /** Pages that belong to the app's build. */
-const OF_THE_APP = new Set(["app.html", "offline.html"]);
+const APP_PAGES = new Set(["app.html", "offline.html"]);
 const SWAGGER = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
 /** Builds all files as they are served, before compression. Throws with the bundler's messages if the build fails. */
 export const buildWeb = async (): Promise<WebFile[]> => {
   const parts = await Promise.all([
     app(),
-    ...[...new Set(Object.values(PAGES))].filter((page) => !OF_THE_APP.has(page)).map(plainPage),
+    ...[...new Set(Object.values(PAGES))].filter((page) => !APP_PAGES.has(page)).map(buildPlainPage),
     swagger(),
   ]);
   const byName = new Map(parts.flat().map((file) => [file.name, file]));
@@ -31,7 +31,7 @@ export const buildWeb = async (): Promise<WebFile[]> => {
 };
 
 /** Returns a file name with a hash of the content, so that it can be cached forever. */
-const hashed = (stem: string, extension: string, words: string): string =>
+const toHashedName = (stem: string, extension: string, words: string): string =>
   `${stem}-${sha256(words).slice(0, 10)}.${extension}`;
 
 const app = async (): Promise<WebFile[]> => {
@@ -63,10 +63,10 @@ const app = async (): Promise<WebFile[]> => {
   const main = scripts.find(({ kind }) => kind === "entry-point");
   if (!main) throw new Error("the web app has no entry");
   const sheet = await styles("app/styles");
-  const css = hashed("app", "css", sheet);
+  const css = toHashedName("app", "css", sheet);
   const pictures = await loadPictures("app/pictures");
-  const chunks = importedBy(main, scripts).map(({ name }) => name);
-  const html = await shell({ main: main.name, css, chunks, pictures, early: await earlyScript(main, scripts) });
+  const chunks = listImports(main, scripts).map(({ name }) => name);
+  const html = await shell({ main: main.name, css, chunks, pictures, early: await buildEarlyScript(main, scripts) });
   return [
     {
       name: "app.html",

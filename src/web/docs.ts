@@ -37,8 +37,8 @@ export const docsPages = async (): Promise<{ pages: DocsPage[]; files: WebFile[]
       return { page, file: { name: file, type: "text/markdown", body: new TextEncoder().encode(text) } };
     }),
   );
-  const first = ({ name }: DocsPage): number => (name === "README" ? 0 : 1);
-  found.sort((a, b) => first(a.page) - first(b.page) || a.page.title.localeCompare(b.page.title));
+  const rankPage = ({ name }: DocsPage): number => (name === "README" ? 0 : 1);
+  found.sort((a, b) => rankPage(a.page) - rankPage(b.page) || a.page.title.localeCompare(b.page.title));
   return { pages: found.map(({ page }) => page), files: found.map(({ file }) => file) };
 };
 

@@ -1,13 +1,13 @@
 // Builds the script in the head of the app's page (app/early.ts) with its data: the files of each page, and its first requests.
 import { join } from "node:path";
 import { DOORS, FIRST_DATA, FIRST_FILES, SESSION, STREAMS } from "./app/shell/first-data.ts";
-import { HERE, PATHS } from "./app/shell/places.ts";
+import { EAGER_PATH, PATHS } from "./app/shell/places.ts";
 import { PREFIX } from "./installable.ts";
 
 export type Script = { readonly name: string; readonly kind: string; readonly body: string };
 
 /** Returns the chunks that a script imports statically. The page names them, so that they are fetched in parallel. */
-export const importedBy = (script: Script, all: readonly Script[]): Script[] => {
+export const listImports = (script: Script, all: readonly Script[]): Script[] => {
   const found = new Set<Script>();
   const follow = ({ body }: Script): void => {
     for (const one of all) {
@@ -21,18 +21,18 @@ export const importedBy = (script: Script, all: readonly Script[]): Script[] => 
   return [...found];
 };
 
-/** Matches the bundler's output for `later(() => import("..."))`, as the value of a path or of a name that paths share. */
-const LATER = /(?:"(\/[^"]*)":|([\w$]+)=)[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
-const SHARED = /"(\/[^"]*)":([\w$]+)[,}]/g;
+/** Matches the bundler's output for `lazyPage(() => import("..."))`, as the value of a path or of a name that paths share. */
+const LAZY_PAGE_PATTERN = /(?:"(\/[^"]*)":|([\w$]+)=)[\w$]+\(\(\)=>(?:\([\w$]+\("[^"]*"\),)?import\("([^"]+)"\)/g;
+const SHARED_PAGE_PATTERN = /"(\/[^"]*)":([\w$]+)[,}]/g;
 
 /** Returns the chunk of each page, from the dynamic imports of the entry. */
 const pageChunks = (main: Script, all: readonly Script[]): ReadonlyMap<string, Script> => {
-  const found = new Map<string, Script>([[HERE, main]]);
-  for (const [, path, name, address] of main.body.matchAll(LATER)) {
+  const found = new Map<string, Script>([[EAGER_PATH, main]]);
+  for (const [, path, name, address] of main.body.matchAll(LAZY_PAGE_PATTERN)) {
     const chunk = all.find((one) => PREFIX + one.name === address);
     if (chunk) found.set(path ?? name ?? "", chunk);
   }
-  const shared = [...main.body.matchAll(SHARED)].flatMap(([, path = "", name = ""]) => {
+  const shared = [...main.body.matchAll(SHARED_PAGE_PATTERN)].flatMap(([, path = "", name = ""]) => {
     const chunk = found.get(name);
     return chunk ? [[path, chunk] as const] : [];
   });
@@ -50,32 +50,32 @@ const alsoNeeded = (path: string, all: readonly Script[]): Script[] =>
   });
 
 /** Sorts paths with fewer variables first. */
-const byVariables = (a: string, b: string): number => a.split(":").length - b.split(":").length;
+const compareVariables = (a: string, b: string): number => a.split(":").length - b.split(":").length;
 
 /** Returns the script to embed in the page. `main` is the app's entry, which the page references itself. */
-export const earlyScript = async (main: Script, all: readonly Script[]): Promise<string> => {
+export const buildEarlyScript = async (main: Script, all: readonly Script[]): Promise<string> => {
   const chunks = pageChunks(main, all);
-  const known = new Set([main, ...importedBy(main, all)]);
+  const known = new Set([main, ...listImports(main, all)]);
   const addresses: string[] = [];
-  const numberOf = ({ name }: Script): number => {
+  const toIndex = ({ name }: Script): number => {
     const at = addresses.indexOf(PREFIX + name);
     return at >= 0 ? at : addresses.push(PREFIX + name) - 1;
   };
   /** `/account/tokens` is a page of the route `/account/:tab`. */
-  const chunkOf = (path: string): Script | undefined => {
+  const findChunk = (path: string): Script | undefined => {
     const parts = path.split("/");
-    const fits = (route: string): boolean => {
+    const matchesRoute = (route: string): boolean => {
       const names = route.split("/");
       return names.length === parts.length && names.every((name, at) => name === parts[at] || name.startsWith(":"));
     };
-    return chunks.get([...chunks.keys()].filter(fits).sort(byVariables)[0] ?? "");
+    return chunks.get([...chunks.keys()].filter(matchesRoute).sort(compareVariables)[0] ?? "");
   };
-  const pages = [...new Set([...chunks.keys(), ...Object.keys(FIRST_DATA)])].sort(byVariables).map((path) => {
-    const chunk = chunkOf(path);
+  const pages = [...new Set([...chunks.keys(), ...Object.keys(FIRST_DATA)])].sort(compareVariables).map((path) => {
+    const chunk = findChunk(path);
     if (!chunk) throw new Error(`there is no page ${path} to ask data for`);
-    const own = [chunk, ...alsoNeeded(path, all)].flatMap((one) => [one, ...importedBy(one, all)]);
+    const own = [chunk, ...alsoNeeded(path, all)].flatMap((one) => [one, ...listImports(one, all)]);
     const files = [...new Set(own)].filter((one) => !known.has(one));
-    return [path, files.map(numberOf), FIRST_DATA[path] ?? []];
+    return [path, files.map(toIndex), FIRST_DATA[path] ?? []];
   });
   const { outputs } = await Bun.build({
     entrypoints: [join(import.meta.dirname, "app/early.ts")],

@@ -10,16 +10,16 @@ export type Face = {
 
 /** The name in the built files, which is replaced. */
 const NAME = "Slipway";
-const KEPT = 30;
+const MAX_CACHED = 30;
 
-const escaped = (text: string): string =>
+const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replaceAll("$", "&#36;");
 
 const page = (html: string, { name, logo }: Face): string =>
   html
-    .replaceAll(/Slipway(?=<\/(?:title|h1|a)>)/g, escaped(name))
-    .replace(`name="application-name" content="${NAME}"`, `name="application-name" content="${escaped(name)}"`)
-    .replace('name="application-logo" content=""', `name="application-logo" content="${escaped(logo)}"`);
+    .replaceAll(/Slipway(?=<\/(?:title|h1|a)>)/g, escapeHtml(name))
+    .replace(`name="application-name" content="${NAME}"`, `name="application-name" content="${escapeHtml(name)}"`)
+    .replace('name="application-logo" content=""', `name="application-logo" content="${escapeHtml(logo)}"`);
 
 const manifest = (json: string, { name }: Face): string =>
   JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
@@ -46,7 +46,7 @@ export const applyBranding = (read: () => Promise<Face>): ((file: ServedFile) =>
       const { etag: _etag, twins: _twins, ...rest } = file;
       const worn: WebFile = { ...rest, body, pictures: parseOrigin(face.logo) };
       known = withTwins(worn, "fast");
-      if (made.size >= KEPT) made.clear();
+      if (made.size >= MAX_CACHED) made.clear();
       made.set(key, known);
     }
     return known;

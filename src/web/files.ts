@@ -31,7 +31,7 @@ export type ServedFile = WebFile & {
 /** Compression level: `best` takes seconds and is for the build, `fast` is for running from source. */
 export type Effort = "best" | "fast";
 
-const own = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+const copyBytes = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
 
 const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promise<Uint8Array>> = {
   br: (body, effort) =>
@@ -46,7 +46,7 @@ const compressors: Record<Encoding, (body: Uint8Array, effort: Effort) => Promis
 
 export const withTwins = async (file: WebFile, effort: Effort): Promise<ServedFile> => {
   const made = await Promise.all(
-    ENCODINGS.map(async (encoding) => [encoding, own(await compressors[encoding](file.body, effort))] as const),
+    ENCODINGS.map(async (encoding) => [encoding, copyBytes(await compressors[encoding](file.body, effort))] as const),
   );
   const twins = Object.fromEntries(made.filter(([, bytes]) => bytes.length < file.body.length));
   return { ...file, twins, etag: `"${sha256(file.body).slice(0, 20)}"` };
@@ -74,15 +74,15 @@ export const unpack = (bytes: Uint8Array<ArrayBuffer>): ServedFile[] => {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   const heads = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head[];
   let at = 4 + length;
-  const take = (size: number): Uint8Array<ArrayBuffer> => {
+  const readBytes = (size: number): Uint8Array<ArrayBuffer> => {
     at += size;
     return bytes.subarray(at - size, at);
   };
   return heads.map(({ size, twins, ...rest }) => {
-    const body = take(size);
+    const body = readBytes(size);
     const of = ENCODINGS.flatMap((encoding) => {
       const size = twins[encoding];
-      return size === undefined ? [] : [[encoding, take(size)] as const];
+      return size === undefined ? [] : [[encoding, readBytes(size)] as const];
     });
     return { ...rest, body, twins: Object.fromEntries(of) };
   });

@@ -11,7 +11,7 @@ export type FontAddresses = Readonly<Record<string, Readonly<Record<(typeof WEIG
 
 export const terminalFonts = async (): Promise<{ addresses: FontAddresses; files: WebFile[] }> => {
   const files: WebFile[] = [];
-  const of = async (font: string, weight: string): Promise<string> => {
+  const addFont = async (font: string, weight: string): Promise<string> => {
     const path = `@fontsource/${font}/files/${font}-latin-${weight}-normal.woff2`;
     const body = await Bun.file(Bun.resolveSync(path, import.meta.dirname)).bytes();
     const name = `${font}-${weight}-${sha256(body).slice(0, 10)}.woff2`;
@@ -19,6 +19,6 @@ export const terminalFonts = async (): Promise<{ addresses: FontAddresses; files
     return PREFIX + name;
   };
   const addresses: Record<string, Record<(typeof WEIGHTS)[number], string>> = {};
-  for (const font of FONTS) addresses[font] = { 400: await of(font, "400"), 700: await of(font, "700") };
+  for (const font of FONTS) addresses[font] = { 400: await addFont(font, "400"), 700: await addFont(font, "700") };
   return { addresses, files };
 };

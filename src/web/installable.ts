@@ -35,16 +35,16 @@ export const loadPictures = async (folder: string): Promise<Pictures> => {
       return { name, file: { name: name.replace(/\.(\w+)$/, `-${hash}.$1`), type, body } };
     }),
   );
-  const named = (name: string): WebFile => {
+  const getPicture = (name: string): WebFile => {
     const found = made.find((one) => one.name === name);
     if (!found) throw new Error(`there is no picture ${name} in ${folder}`);
     return found.file;
   };
   return {
     files: made.map(({ file }) => file),
-    address: (name) => PREFIX + named(name).name,
+    address: (name) => PREFIX + getPicture(name).name,
     inline(name) {
-      const { type, body } = named(name);
+      const { type, body } = getPicture(name);
       return `data:${type};base64,${Buffer.from(body).toString("base64")}`;
     },
   };

@@ -43,13 +43,13 @@ export const PAGES: Readonly<Record<string, string>> = {
 };
 
 /** Files at the root, next to the pages: those for installing the app and for offline use. */
-export const ROOTS: Readonly<Record<string, string>> = {
+export const ROOT_FILES: Readonly<Record<string, string>> = {
   "/sw.js": "sw.js",
   "/manifest.webmanifest": "manifest.webmanifest",
 };
 
 /** Former paths of pages, which clients and users may still use; the browser is redirected to the current ones. */
-export const MOVED: Readonly<Record<string, string>> = {
+export const REDIRECTS: Readonly<Record<string, string>> = {
   "/settings/tokens": "/account/tokens",
   "/settings/security": "/account/security",
 };

@@ -4,11 +4,11 @@ import type { WebFile } from "./files.ts";
 import { PREFIX, text } from "./installable.ts";
 
 const HERE = import.meta.dirname;
-const FRAME = "plain-page.html";
+const FRAME_FILE = "plain-page.html";
 
 /** Returns the complete page: in the frame, with the script of its name. Throws if the file does not begin with its title. */
-const framed = async (page: string): Promise<string> => {
-  const [frame, own] = await Promise.all([FRAME, page].map((name) => Bun.file(join(HERE, name)).text()));
+const wrapInFrame = async (page: string): Promise<string> => {
+  const [frame, own] = await Promise.all([FRAME_FILE, page].map((name) => Bun.file(join(HERE, name)).text()));
   const [, title, main] = /^(<title>[^<]+<\/title>)\n([\s\S]+)$/.exec(own ?? "") ?? [];
   if (!frame || !title || !main) throw new Error(`${page} must begin with its title`);
   const script = `<script type="module" src="./browser/${basename(page, ".html")}.ts"></script>`;
@@ -19,7 +19,7 @@ const framed = async (page: string): Promise<string> => {
 };
 
 /** Returns a page of src/web with its script and its style sheet. */
-export const plainPage = async (page: string): Promise<WebFile[]> => {
+export const buildPlainPage = async (page: string): Promise<WebFile[]> => {
   const { outputs } = await Bun.build({
     entrypoints: [join(HERE, page)],
     publicPath: PREFIX,
@@ -28,7 +28,7 @@ export const plainPage = async (page: string): Promise<WebFile[]> => {
       {
         name: "frame",
         setup: (build) =>
-          void build.onLoad({ filter: /\.html$/ }, async () => ({ contents: await framed(page), loader: "html" })),
+          void build.onLoad({ filter: /\.html$/ }, async () => ({ contents: await wrapInFrame(page), loader: "html" })),
       },
     ],
   });

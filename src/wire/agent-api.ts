@@ -3,7 +3,7 @@
 import { type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import type { Opener } from "./drpc/client.ts";
 import { Agent, type Manifest, ManifestSchema } from "./gen/agent_pb.ts";
-import { type Client, clientFor, type Handlers } from "./service.ts";
+import { type Client, createClient, type Handlers } from "./service.ts";
 
 export { Agent };
 export type AgentHandlers = Handlers<typeof Agent>;
@@ -14,10 +14,10 @@ export type ManifestInit = MessageInitShape<typeof ManifestSchema>;
 export const AGENT_API_VERSION = "2.10";
 
 /** `agentClient(session).getManifest({})` */
-export const agentClient = (session: Opener): Client<typeof Agent> => clientFor(Agent, session);
+export const createAgentClient = (session: Opener): Client<typeof Agent> => createClient(Agent, session);
 
 /** Returns a manifest as JSON for display: names of variables and secrets without their values. */
-export const manifestWithoutSecrets = (manifest: Manifest): Record<string, unknown> => ({
+export const omitManifestSecrets = (manifest: Manifest): Record<string, unknown> => ({
   ...(toJson(ManifestSchema, manifest) as JsonObject),
   environmentVariables: Object.fromEntries(Object.keys(manifest.environmentVariables).map((name) => [name, ""])),
   secrets: manifest.secrets.map(({ envName, filePath }) => ({ envName, filePath })),

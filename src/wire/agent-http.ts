@@ -5,7 +5,7 @@ import { AGENT_PORT, type AgentDialer } from "./agent-dialer.ts";
 import { HttpConnection, type HttpRequest, type HttpResponse, type Upgrade } from "./http-connection.ts";
 import { WireError } from "./wire-error.ts";
 
-const IDLE_MS = 30_000;
+const IDLE_TIMEOUT_MS = 30_000;
 const MAX_IDLE = 4;
 
 export type AgentRequest = Omit<HttpRequest, "body"> & {
@@ -25,17 +25,17 @@ export type RequestHooks = {
   wait<T>(request: () => Promise<T>): Promise<T>;
 };
 
-const NO_HOOKS: RequestHooks = { begin: () => {}, wait: (request) => request() };
+const NOOP_HOOKS: RequestHooks = { begin: () => {}, wait: (request) => request() };
 
-type Idle = { connection: HttpConnection; timer: Timer };
+type IdleConnection = { connection: HttpConnection; timer: Timer };
 
 export class AgentHttp {
   readonly #dialer: AgentDialer;
   readonly #clock: Clock;
   readonly #hooks: RequestHooks;
-  readonly #idle = new Map<string, Idle[]>();
+  readonly #idle = new Map<string, IdleConnection[]>();
 
-  constructor(dialer: AgentDialer, clock: Clock, hooks = NO_HOOKS) {
+  constructor(dialer: AgentDialer, clock: Clock, hooks = NOOP_HOOKS) {
     this.#dialer = dialer;
     this.#clock = clock;
     this.#hooks = hooks;
@@ -51,20 +51,22 @@ export class AgentHttp {
   }
 
   async #request(agent_id: string, request: AgentRequest): Promise<HttpResponse> {
-    const asked = prepared(request);
+    const httpRequest = toHttpRequest(request);
     const target = toTarget(agent_id, request);
     // A request that is not idempotent does not use an idle connection, which may be dead; the agent's own API keeps them open.
-    const isSafe = target.port === AGENT_PORT.http || (asked.body === undefined && SAFE.has(asked.method));
-    const known = isSafe ? this.#take(target.key) : undefined;
-    const connection = known ?? (await this.#dial(target, asked.signal));
+    const isSafe =
+      target.port === AGENT_PORT.http || (httpRequest.body === undefined && SAFE_METHODS.has(httpRequest.method));
+    const known = isSafe ? this.#takeIdle(target.key) : undefined;
+    const connection = known ?? (await this.#dial(target, httpRequest.signal));
     try {
-      return this.#watched(target.key, connection, await connection.request(asked));
+      return this.#reuseAfterRead(target.key, connection, await connection.request(httpRequest));
     } catch (error) {
       // An idle connection may have died unnoticed. Safe requests are retried on a new one.
-      const again = known && SAFE.has(asked.method) && !asked.signal?.aborted && isGone(error);
-      if (!again) throw error;
-      const fresh = await this.#dial(target, asked.signal);
-      return this.#watched(target.key, fresh, await fresh.request(asked));
+      const canRetry =
+        known && SAFE_METHODS.has(httpRequest.method) && !httpRequest.signal?.aborted && isStaleConnection(error);
+      if (!canRetry) throw error;
+      const fresh = await this.#dial(target, httpRequest.signal);
+      return this.#reuseAfterRead(target.key, fresh, await fresh.request(httpRequest));
     }
   }
 
@@ -72,14 +74,14 @@ export class AgentHttp {
   async upgrade(agent_id: string, request: AgentRequest): Promise<Upgrade> {
     this.#hooks.begin();
     const connection = await this.#dial(toTarget(agent_id, request), request.signal);
-    return connection.upgrade(prepared(request));
+    return connection.upgrade(toHttpRequest(request));
   }
 
   async #dial({ agent_id, port, tls }: Target, signal: AbortSignal | undefined): Promise<HttpConnection> {
     return new HttpConnection(await this.#dialer.dial(agent_id, port, signal, { tls }));
   }
 
-  #take(key: string): HttpConnection | undefined {
+  #takeIdle(key: string): HttpConnection | undefined {
     const idle = this.#idle.get(key);
     const found = idle?.pop();
     if (idle?.length === 0) this.#idle.delete(key);
@@ -88,20 +90,20 @@ export class AgentHttp {
   }
 
   /** Returns the response; when its body has been read completely, the connection becomes idle again. */
-  #watched(key: string, connection: HttpConnection, response: HttpResponse): HttpResponse {
-    if (connection.reusable) this.#keep(key, connection);
-    else response.whenRead(() => this.#keep(key, connection));
+  #reuseAfterRead(key: string, connection: HttpConnection, response: HttpResponse): HttpResponse {
+    if (connection.reusable) this.#addIdle(key, connection);
+    else response.onRead(() => this.#addIdle(key, connection));
     return response;
   }
 
-  #keep(key: string, connection: HttpConnection): void {
+  #addIdle(key: string, connection: HttpConnection): void {
     if (!connection.reusable) return;
     const idle = this.#idle.get(key) ?? [];
     if (idle.length >= MAX_IDLE) {
       connection.close();
       return;
     }
-    const drop = (): void => {
+    const closeIdle = (): void => {
       const at = idle.indexOf(entry);
       if (at < 0) return;
       idle.splice(at, 1);
@@ -109,14 +111,14 @@ export class AgentHttp {
       entry.timer.cancel();
       connection.close();
     };
-    const entry: Idle = { connection, timer: this.#clock.after(IDLE_MS, drop) };
+    const entry: IdleConnection = { connection, timer: this.#clock.after(IDLE_TIMEOUT_MS, closeIdle) };
     idle.push(entry);
     this.#idle.set(key, idle);
-    void connection.lost().then(drop);
+    void connection.waitUntilUnusable().then(closeIdle);
   }
 }
 
-const SAFE = new Set(["GET", "HEAD"]);
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /** `key` identifies the idle connections to this target. */
 type Target = { agent_id: string; port: number; tls: boolean; key: string };
@@ -128,7 +130,7 @@ const toTarget = (agent_id: string, { port = AGENT_PORT.http, tls = false }: Age
   key: `${agent_id} ${port}${tls ? " tls" : ""}`,
 });
 
-const prepared = ({ json, port: _port, tls: _tls, ...request }: AgentRequest): HttpRequest =>
+const toHttpRequest = ({ json, port: _port, tls: _tls, ...request }: AgentRequest): HttpRequest =>
   json === undefined
     ? request
     : {
@@ -137,5 +139,5 @@ const prepared = ({ json, port: _port, tls: _tls, ...request }: AgentRequest): H
         body: new TextEncoder().encode(JSON.stringify(json)),
       };
 
-const isGone = (error: unknown): boolean =>
+const isStaleConnection = (error: unknown): boolean =>
   error instanceof WireError && (error.failure === "closed" || error.failure === "reset");

@@ -1,11 +1,11 @@
 // Encodes a daemon's running jobs and idle streams as metrics, and decodes them on the server: one metric per job, with the CPU share it
 // used as value. Other daemons send none. Pure.
 
-const NAME = "slipway_job";
-const IDLE = "slipway_idle_streams";
+const JOB_METRIC = "slipway_job";
+const IDLE_STREAMS_METRIC = "slipway_idle_streams";
 /** The metric type gauge. */
 const GAUGE = 2;
-const LABEL = "command";
+const COMMAND_LABEL = "command";
 /** Maximum number of jobs in one report. */
 export const MAX_JOBS = 5;
 const MAX_COMMAND = 80;
@@ -26,16 +26,16 @@ type Metric = {
 /** Returns the metrics. `idle_streams`: open but unused connections to ports, terminals and SSH sessions. */
 export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...jobs.slice(0, MAX_JOBS).map(({ command, load }) => ({
-    name: NAME,
+    name: JOB_METRIC,
     type: GAUGE,
     value: load,
-    labels: [{ name: LABEL, value: command }],
+    labels: [{ name: COMMAND_LABEL, value: command }],
   })),
-  ...(idle_streams > 0 ? [{ name: IDLE, type: GAUGE, value: idle_streams, labels: [] }] : []),
+  ...(idle_streams > 0 ? [{ name: IDLE_STREAMS_METRIC, type: GAUGE, value: idle_streams, labels: [] }] : []),
 ];
 
 /** Returns the words of a command without control or direction characters. */
-export const asCommand = (words: string): string =>
+export const sanitizeCommand = (words: string): string =>
   words
     .replace(/[^\x20-\x7e]/g, "")
     .slice(0, MAX_COMMAND)
@@ -43,15 +43,15 @@ export const asCommand = (words: string): string =>
 
 /** Returns how many of the open connections are idle streams. */
 export const readIdleStreams = (metrics: readonly Metric[]): number =>
-  Math.max(0, metrics.find(({ name }) => name === IDLE)?.value || 0);
+  Math.max(0, metrics.find(({ name }) => name === IDLE_STREAMS_METRIC)?.value || 0);
 
 /** Returns the jobs in the metrics, sanitized, because they come from inside a workspace. */
 export const readJobs = (metrics: readonly Metric[]): Job[] =>
   metrics
-    .filter(({ name }) => name === NAME)
+    .filter(({ name }) => name === JOB_METRIC)
     .slice(0, MAX_JOBS)
     .flatMap(({ value, labels }) => {
-      const said = labels.find(({ name }) => name === LABEL)?.value ?? "";
-      const command = asCommand(said);
+      const labelValue = labels.find(({ name }) => name === COMMAND_LABEL)?.value ?? "";
+      const command = sanitizeCommand(labelValue);
       return command === "" || !(value > 0) ? [] : [{ command, load: value }];
     });

@@ -38,7 +38,7 @@ export class ByteStream {
   #unsent = 0;
   #writers: Writer[] = [];
   #full = false;
-  #over = false;
+  #isClosed = false;
   #failure: WireError | undefined;
 
   constructor(socket: MessageSocket, options: ByteStreamOptions = {}) {
@@ -50,7 +50,7 @@ export class ByteStream {
 
   /** Takes a message. The bytes now belong to the stream. */
   push(message: Uint8Array | ArrayBuffer | string): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     if (typeof message === "string") {
       this.#fail(new WireError("protocol", "Only binary messages are allowed here."), CLOSE_CODE.unsupported);
       return;
@@ -63,7 +63,7 @@ export class ByteStream {
       return;
     }
     this.#received.push(chunk);
-    this.#readable.ring();
+    this.#readable.wake();
   }
 
   /** The socket accepts bytes again. */
@@ -84,7 +84,7 @@ export class ByteStream {
 
   /** The socket has disconnected. `broken` is the reason if it was not closed cleanly. Bytes received before remain readable. */
   end(broken?: WireError): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#stop(broken);
   }
 
@@ -97,15 +97,15 @@ export class ByteStream {
         return chunk;
       }
       if (this.#failure) throw this.#failure;
-      if (this.#over) return undefined;
+      if (this.#isClosed) return undefined;
       await this.#readable.wait();
     }
   }
 
   /** Sends the parts as one message, in order; waits while the socket is full (backpressure). */
   write(...parts: readonly Uint8Array[]): Promise<void> {
-    if (this.#over) return Promise.reject(this.#failure ?? new WireError("closed", "The connection is closed."));
-    if (this.mustWait) {
+    if (this.#isClosed) return Promise.reject(this.#failure ?? new WireError("closed", "The connection is closed."));
+    if (this.isBackedUp) {
       const done = Promise.withResolvers<void>();
       this.#writers.push({ parts, done });
       return done.promise;
@@ -115,13 +115,13 @@ export class ByteStream {
   }
 
   /** True while writes have to wait; their bytes must not change until then. */
-  get mustWait(): boolean {
+  get isBackedUp(): boolean {
     return this.#full || this.#writers.length > 0;
   }
 
   /** Sends now, or before any waiting writer once the socket drains. For small control frames; limited by `max_unsent`. */
   send(bytes: Uint8Array): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     if (!this.#full) {
       this.#transmit(bytes);
       return;
@@ -135,9 +135,9 @@ export class ByteStream {
 
   /** Closes the socket cleanly. Queued bytes are dropped; bytes the socket has accepted are delivered. */
   close(code = 1000, reason = ""): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#stop(undefined);
-    this.#socket.close(code, fitting(reason));
+    this.#socket.close(code, truncateReason(reason));
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
@@ -145,19 +145,19 @@ export class ByteStream {
   }
 
   get #blocked(): boolean {
-    return this.#full || this.#over;
+    return this.#full || this.#isClosed;
   }
 
   #transmitAll(parts: readonly Uint8Array[]): void {
-    if (this.#socket.sendParts) this.#judge(this.#socket.sendParts(parts));
+    if (this.#socket.sendParts) this.#onSendResult(this.#socket.sendParts(parts));
     else this.#transmit(join(parts));
   }
 
   #transmit(bytes: Uint8Array): void {
-    this.#judge(this.#socket.send(bytes));
+    this.#onSendResult(this.#socket.send(bytes));
   }
 
-  #judge(taken: number): void {
+  #onSendResult(taken: number): void {
     if (taken < 0) this.#full = true;
     else if (taken === 0) this.#fail(new WireError("closed", "The socket dropped a message."), CLOSE_CODE.failed);
   }
@@ -166,23 +166,23 @@ export class ByteStream {
     this.#received = [];
     this.#unread = 0;
     this.#stop(failure);
-    this.#socket.close(code, fitting(failure.message));
+    this.#socket.close(code, truncateReason(failure.message));
   }
 
   #stop(failure: WireError | undefined): void {
-    this.#over = true;
+    this.#isClosed = true;
     this.#failure = failure;
     this.#urgent = [];
     const writers = this.#writers;
     this.#writers = [];
     for (const writer of writers) writer.done.reject(failure ?? new WireError("closed", "The connection is closed."));
-    this.#readable.ring();
+    this.#readable.wake();
     this.#settled.resolve(failure);
   }
 }
 
 /** Converts a socket's close code and reason for `end`: undefined for 1000 and 1001, otherwise the failure. */
-export const endedBy = (code: number, reason: string): WireError | undefined =>
+export const toCloseError = (code: number, reason: string): WireError | undefined =>
   code === 1000 || code === 1001
     ? undefined
     : new WireError("closed", `The connection was closed: ${code} ${reason}`.trimEnd());
@@ -202,4 +202,4 @@ const join = (parts: readonly Uint8Array[]): Uint8Array => {
 };
 
 // A close frame has space for 123 bytes of reason (RFC 6455, 5.5). Our reasons are ASCII.
-const fitting = (reason: string): string => reason.slice(0, 123);
+const truncateReason = (reason: string): string => reason.slice(0, 123);

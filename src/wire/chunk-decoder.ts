@@ -54,7 +54,7 @@ export class ChunkDecoder {
     const line = this.#line;
     this.#line = "";
     if (this.#state === "end") {
-      if (line !== "\r") throw malformed();
+      if (line !== "\r") throw malformedError();
       this.#state = "size";
       return;
     }
@@ -64,13 +64,13 @@ export class ChunkDecoder {
       return;
     }
     const [, size] = SIZE.exec(line) ?? [];
-    if (size === undefined) throw malformed();
+    if (size === undefined) throw malformedError();
     this.#left = Number.parseInt(size, 16);
     this.#state = this.#left === 0 ? "trailers" : "data";
   }
 }
 
-const malformed = (): WireError => new WireError("protocol", "The answer's chunks are malformed.");
+const malformedError = (): WireError => new WireError("protocol", "The answer's chunks are malformed.");
 
 /** Joins parts of a piece; a single part is not copied. */
 class Payload {

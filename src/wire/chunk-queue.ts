@@ -1,20 +1,20 @@
 // Received and unread bytes, oldest first. Large chunks are kept as views, small ones are joined in blocks, so that memory use stays within
 // about twice the unread bytes, however the peer splits them. [WI-6]
 
-const KEEP_AS_VIEW = 4096;
-const BLOCK = 16 * 1024;
+const MIN_VIEW_BYTES = 4096;
+const BLOCK_BYTES = 16 * 1024;
 
 /**
  * Returns bytes without retaining a much larger buffer: the view itself if it fills at least half of its buffer, otherwise a copy. For
  * long-lived data.
  */
-export const compact = (view: Uint8Array): Uint8Array =>
+export const copySmallView = (view: Uint8Array): Uint8Array =>
   view.byteLength * 2 >= view.buffer.byteLength ? view : view.slice();
 
 export class ChunkQueue {
   #chunks: Uint8Array[] = [];
   /** Free space after the last chunk; set only if that chunk is in one of our blocks. */
-  #room: Uint8Array | undefined;
+  #freeBlock: Uint8Array | undefined;
   #unread = 0;
 
   /** Number of bytes that were added and not taken. */
@@ -22,18 +22,18 @@ export class ChunkQueue {
     return this.#unread;
   }
 
-  put(piece: Uint8Array): void {
+  push(piece: Uint8Array): void {
     if (piece.byteLength === 0) return;
     this.#unread += piece.byteLength;
-    if (piece.byteLength >= KEEP_AS_VIEW || this.#chunks.length === 0) {
-      this.#chunks.push(compact(piece));
-      this.#room = undefined;
+    if (piece.byteLength >= MIN_VIEW_BYTES || this.#chunks.length === 0) {
+      this.#chunks.push(copySmallView(piece));
+      this.#freeBlock = undefined;
       return;
     }
     const last = this.#chunks.at(-1);
-    if (last && this.#room && this.#room.byteLength >= piece.byteLength) {
-      this.#room.set(piece);
-      this.#room = this.#room.subarray(piece.byteLength);
+    if (last && this.#freeBlock && this.#freeBlock.byteLength >= piece.byteLength) {
+      this.#freeBlock.set(piece);
+      this.#freeBlock = this.#freeBlock.subarray(piece.byteLength);
       this.#chunks[this.#chunks.length - 1] = new Uint8Array(
         last.buffer,
         last.byteOffset,
@@ -41,25 +41,25 @@ export class ChunkQueue {
       );
       return;
     }
-    const block = new Uint8Array(BLOCK);
+    const block = new Uint8Array(BLOCK_BYTES);
     block.set(piece);
     this.#chunks.push(block.subarray(0, piece.byteLength));
-    this.#room = block.subarray(piece.byteLength);
+    this.#freeBlock = block.subarray(piece.byteLength);
   }
 
   /** Returns the oldest chunk, which then belongs to the caller; undefined if none exists. */
-  take(): Uint8Array | undefined {
+  shift(): Uint8Array | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;
     // Bytes that were returned must never change, so their block is not written again.
-    if (this.#chunks.length === 0) this.#room = undefined;
+    if (this.#chunks.length === 0) this.#freeBlock = undefined;
     this.#unread -= chunk.byteLength;
     return chunk;
   }
 
   clear(): void {
     this.#chunks = [];
-    this.#room = undefined;
+    this.#freeBlock = undefined;
     this.#unread = 0;
   }
 }

@@ -22,7 +22,7 @@ export class ConnectionUse {
   }
 
   /** The client has sent this many bytes. */
-  sent(bytes: number): void {
+  onSent(bytes: number): void {
     const now = this.#clock.monotonic();
     if (now - this.#began >= WINDOW_MS) {
       this.#began = now;
@@ -33,12 +33,12 @@ export class ConnectionUse {
   }
 
   /** Someone has typed into a terminal, which sends few bytes. */
-  typed(): void {
+  onTyped(): void {
     this.#isUsed = true;
   }
 
   /** Returns true if it was used since the last call. */
-  take(): boolean {
+  takeUsed(): boolean {
     const isUsed = this.#isUsed;
     this.#isUsed = false;
     return isUsed;

@@ -1,6 +1,6 @@
 // The interface of a bidirectional byte channel: implemented by yamux streams, the connections of agent dialers, and in-memory channels in
 // tests. Chunk boundaries have no meaning.
-import { asWireError, type WireError } from "./wire-error.ts";
+import { toWireError, type WireError } from "./wire-error.ts";
 
 export interface Duplex extends AsyncIterable<Uint8Array> {
   /**
@@ -45,7 +45,7 @@ export const pipe = async (left: Duplex, right: Duplex, moved?: (bytes: number) 
   try {
     await Promise.all([move(left, right), move(right, left)]);
   } catch (error) {
-    const { message } = asWireError(error);
+    const { message } = toWireError(error);
     left.reset(message);
     right.reset(message);
   }

@@ -41,7 +41,7 @@ export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: numb
   const open: { readonly shape: Shape; readonly end: number }[] = [{ shape: toShape(schema), end: bytes.byteLength }];
   let at = 0;
   let count = 0;
-  const varint = (): number => {
+  const readVarint = (): number => {
     let value = 0;
     for (let factor = 1; at < bytes.byteLength; factor *= 128) {
       const byte = bytes[at++] as number;
@@ -55,14 +55,14 @@ export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: numb
       open.pop();
       continue;
     }
-    const tag = varint();
+    const tag = readVarint();
     count += 1;
     const type = tag % 8;
-    if (type === VARINT) varint();
+    if (type === VARINT) readVarint();
     else if (type === FIXED_64) at += 8;
     else if (type === FIXED_32) at += 4;
     else if (type === DELIMITED) {
-      const length = varint();
+      const length = readVarint();
       const inside = top.shape.get(Math.floor(tag / 8));
       if (inside === "packed") count += length;
       if (inside === undefined || inside === "packed") at += length;

@@ -39,12 +39,12 @@ export class HttpResponse {
   }
 
   /** Calls back when the body has been read completely. */
-  whenRead(run: () => void): void {
+  onRead(run: () => void): void {
     this.#read = run;
   }
 
   /** The body has been read completely. */
-  wasRead(): void {
+  markRead(): void {
     this.#read();
   }
 
@@ -69,7 +69,7 @@ export class HttpResponse {
     await this.body.return();
   }
 
-  /** The body as JSON. Throws WireError `too_large` for more bytes or values than are parsed while everyone else waits. */
+  /** Returns the body as JSON. Throws WireError `too_large` if it has too many bytes or values to parse in one turn of the event loop. */
   async json<T>(limit?: number): Promise<T> {
     const bytes = await this.bytes(limit);
     try {
@@ -86,7 +86,7 @@ export type Upgrade = { head: HttpHead; stream: Duplex } | { response: HttpRespo
 export class HttpConnection {
   readonly #stream: Lookahead;
   #busy = false;
-  #spent = false;
+  #isUnusable = false;
   #sending = false;
   #release: () => void = () => {};
 
@@ -96,32 +96,32 @@ export class HttpConnection {
 
   /** True if another request can be sent: the last response was read completely and the other side keeps the connection open. */
   get reusable(): boolean {
-    return !this.#busy && !this.#spent;
+    return !this.#busy && !this.#isUnusable;
   }
 
   /** Settles when an idle connection cannot be reused: it was closed, or received bytes without a request. */
-  async lost(): Promise<void> {
-    await this.#stream.stirred();
+  async waitUntilUnusable(): Promise<void> {
+    await this.#stream.waitForActivity();
   }
 
   /** Sends the request and resolves when the head has arrived. Throws WireError. */
   async request(request: HttpRequest): Promise<HttpResponse> {
     const head = await this.#exchange(request);
-    if (head.status === 101) throw this.#broken("The answer changes the protocol.");
-    return this.#response(request, head);
+    if (head.status === 101) throw this.#breakConnection("The answer changes the protocol.");
+    return this.#toResponse(request, head);
   }
 
   /** Sends a request with `upgrade` headers: the connection belongs to the caller after 101. */
   async upgrade(request: HttpRequest): Promise<Upgrade> {
     const head = await this.#exchange(request);
-    if (head.status !== 101) return { response: this.#response(request, head) };
-    this.#spent = true;
+    if (head.status !== 101) return { response: this.#toResponse(request, head) };
+    this.#isUnusable = true;
     this.#release();
     return { head, stream: this.#stream };
   }
 
   close(): void {
-    this.#spent = true;
+    this.#isUnusable = true;
     this.#release();
     this.#stream.reset("The connection is no longer needed.");
   }
@@ -144,7 +144,7 @@ export class HttpConnection {
         },
         () => {},
       );
-      return await this.#head();
+      return await this.#readHead();
     } catch (error) {
       this.close();
       throw error;
@@ -172,12 +172,12 @@ export class HttpConnection {
       await this.#stream.write(part);
     }
     // Otherwise the following bytes would be read as part of the body, or of the next request.
-    if (left !== 0) throw this.#broken("The body has another length than was said.");
+    if (left !== 0) throw this.#breakConnection("The body has another length than was said.");
   }
 
-  async #head(): Promise<HttpHead> {
+  async #readHead(): Promise<HttpHead> {
     for (let interim = 0; interim < MAX_INTERIM; interim += 1) {
-      const text = await this.#stream.until("\r\n\r\n", MAX_HEAD);
+      const text = await this.#stream.readUntil("\r\n\r\n", MAX_HEAD);
       if (text === undefined) throw new WireError("closed", "The connection was closed before an answer came.");
       const head = parseHead(text);
       if (head.status >= 200 || head.status === 101) return head;
@@ -185,13 +185,13 @@ export class HttpConnection {
     throw new WireError("protocol", "Too many interim answers.");
   }
 
-  #response({ method }: HttpRequest, head: HttpHead): HttpResponse {
+  #toResponse({ method }: HttpRequest, head: HttpHead): HttpResponse {
     const framing = toFraming(method, head);
     const empty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
     if (empty) this.#finish(head, true);
     const response: HttpResponse = new HttpResponse(
       head,
-      this.#body(empty ? NOTHING : framing, head, () => response.wasRead()),
+      this.#readBody(empty ? NO_BODY : framing, head, () => response.markRead()),
     );
     return response;
   }
@@ -204,13 +204,17 @@ export class HttpConnection {
   }
 
   /** A single generator: each nested one would cost three promises per chunk. */
-  async *#body(framing: BodyFraming, head: HttpHead, wasRead: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#readBody(
+    framing: BodyFraming,
+    head: HttpHead,
+    wasRead: () => void,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     if (framing.kind === "none") return wasRead();
     let complete = false;
     try {
       const chunks = framing.kind === "chunked" ? new ChunkDecoder() : undefined;
       for (let left = toLength(framing); chunks ? !chunks.isOver : left > 0; ) {
-        const part = chunks ? await this.#inChunks(chunks) : await this.#part(left);
+        const part = chunks ? await this.#readChunked(chunks) : await this.#readAtMost(left);
         if (part === undefined && framing.kind === "close") break;
         if (part === undefined) throw new WireError("closed", "The answer was cut short.");
         left -= part.byteLength;
@@ -224,15 +228,15 @@ export class HttpConnection {
   }
 
   /** Returns at most this many of the next bytes; undefined when the channel has ended. */
-  async #part(most: number): Promise<Uint8Array | undefined> {
+  async #readAtMost(most: number): Promise<Uint8Array | undefined> {
     const chunk = await this.#stream.read();
     if (chunk === undefined || chunk.byteLength <= most) return chunk;
     this.#stream.unread(chunk.subarray(most));
     return chunk.subarray(0, most);
   }
 
-  /** What is in the chunks that have come; undefined when the channel has ended. */
-  async #inChunks(decoder: ChunkDecoder): Promise<Uint8Array | undefined> {
+  /** Returns the payload of the chunks received so far; undefined when the channel has ended. */
+  async #readChunked(decoder: ChunkDecoder): Promise<Uint8Array | undefined> {
     const bytes = await this.#stream.read();
     if (bytes === undefined) return undefined;
     try {
@@ -245,13 +249,13 @@ export class HttpConnection {
     }
   }
 
-  #broken(reason: string): WireError {
+  #breakConnection(reason: string): WireError {
     this.close();
     return new WireError("protocol", reason);
   }
 }
 
-const NOTHING = { kind: "none" } as const;
+const NO_BODY = { kind: "none" } as const;
 const toLength = (framing: BodyFraming): number =>
   framing.kind === "length" ? framing.length : Number.POSITIVE_INFINITY;
 const CRLF = new TextEncoder().encode("\r\n");

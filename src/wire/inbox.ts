@@ -9,7 +9,7 @@ export class Inbox {
   #waiting: Uint8Array | undefined;
   /** Bytes of the message that the consumer handles now. */
   #taken = 0;
-  #over = false;
+  #isClosed = false;
   #failure: Error | undefined;
 
   /** `budget`: holds a message until the consumer takes the next one. */
@@ -19,11 +19,11 @@ export class Inbox {
 
   /** Resolves when the consumer has room again. Messages are dropped if the inbox is closed. Throws WireError beyond the budget. */
   async put(message: Uint8Array): Promise<void> {
-    while (this.#waiting && !this.#over) await this.#changed.wait();
-    if (this.#over) return;
+    while (this.#waiting && !this.#isClosed) await this.#changed.wait();
+    if (this.#isClosed) return;
     this.#budget.hold(message.byteLength);
     this.#waiting = message;
-    this.#changed.ring();
+    this.#changed.wake();
   }
 
   /** Returns the next message; undefined after a clean close. Throws the error passed to `fail`. */
@@ -35,24 +35,24 @@ export class Inbox {
       if (message) {
         this.#waiting = undefined;
         this.#taken = message.byteLength;
-        this.#changed.ring();
+        this.#changed.wake();
         return message;
       }
       if (this.#failure) throw this.#failure;
-      if (this.#over) return undefined;
+      if (this.#isClosed) return undefined;
       await this.#changed.wait();
     }
   }
 
   /** Closes the inbox; a waiting message can still be taken. */
   close(): void {
-    this.#over = true;
-    this.#changed.ring();
+    this.#isClosed = true;
+    this.#changed.wake();
   }
 
   /** Closes the inbox with an error for the reader. */
   fail(failure: Error): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#failure = failure;
     this.close();
   }

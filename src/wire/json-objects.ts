@@ -37,16 +37,16 @@ export class JsonObjects {
         if (byte === OPEN) {
           this.#depth = 1;
           from = at;
-        } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw nonsense();
+        } else if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw notAnObjectError();
       } else if (byte === QUOTE) this.#inText = true;
       else if (byte === OPEN) this.#depth += 1;
       else if (byte === CLOSE) this.#depth -= 1;
       if (this.#depth === 0 && byte === CLOSE) {
-        found.push(this.#take(chunk.subarray(from, at + 1)));
+        found.push(this.#finishObject(chunk.subarray(from, at + 1)));
         from = at + 1;
       }
     }
-    if (this.#depth > 0) this.#keep(chunk.slice(from));
+    if (this.#depth > 0) this.#appendPart(chunk.slice(from));
     return found;
   }
 
@@ -75,23 +75,23 @@ export class JsonObjects {
     return first === from && this.#escaped ? !isOdd : isOdd;
   }
 
-  #keep(part: Uint8Array): void {
+  #appendPart(part: Uint8Array): void {
     this.#held += part.byteLength;
     if (this.#held > this.#limit) throw new WireError("too_large", `An object has more than ${this.#limit} bytes.`);
     this.#pending.push(part);
   }
 
-  #take(last: Uint8Array): Record<string, unknown> {
-    this.#keep(last);
+  #finishObject(last: Uint8Array): Record<string, unknown> {
+    this.#appendPart(last);
     const whole = this.#pending.length === 1 ? last : Buffer.concat(this.#pending);
     this.#pending = [];
     this.#held = 0;
     try {
       return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(whole)) as Record<string, unknown>;
     } catch {
-      throw nonsense();
+      throw notAnObjectError();
     }
   }
 }
 
-const nonsense = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");
+const notAnObjectError = (): WireError => new WireError("protocol", "Only JSON objects are allowed here.");

@@ -1,4 +1,4 @@
-// Pings a yamux session: measures the round trip, and calls `dead` once when an answer is overdue. [WI-9]
+// Pings a yamux session: measures the round trip, and calls `onDead` once when an answer is overdue. [WI-9]
 import type { Clock, Timer } from "#base/clock.ts";
 
 const MAX_U32 = 0xffff_ffff;
@@ -10,7 +10,7 @@ export interface KeepaliveOptions {
   /** Timeout of an answer in milliseconds. */
   timeout_ms: number;
   send(value: number): void;
-  dead(): void;
+  onDead(): void;
   /** Called for each answer, with its round trip in milliseconds. */
   alive?(round_trip_ms: number): void;
 }
@@ -36,7 +36,7 @@ export class Keepalive {
   /** Returns the round trip in milliseconds; undefined if the session ends first. */
   ping(): Promise<number | undefined> {
     this.#last = this.#last === MAX_U32 ? 1 : this.#last + 1;
-    const { clock, timeout_ms, send, dead } = this.#options;
+    const { clock, timeout_ms, send, onDead: dead } = this.#options;
     const answer = Promise.withResolvers<number | undefined>();
     const timer = clock.after(timeout_ms, dead);
     this.#outstanding.set(this.#last, { sent: clock.monotonic(), timer, answer });
@@ -45,7 +45,7 @@ export class Keepalive {
   }
 
   /** Takes an answer. Unexpected values are ignored. */
-  answered(value: number): void {
+  onPong(value: number): void {
     const ping = this.#outstanding.get(value);
     if (!ping) return;
     this.#outstanding.delete(value);

@@ -34,7 +34,7 @@ export class Lookahead implements Duplex {
   }
 
   /** Returns exactly this many bytes. Throws WireError `closed` if the channel ends before. */
-  async exactly(length: number): Promise<Uint8Array> {
+  async readExactly(length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     for (let missing = length; missing > 0; ) {
       const chunk = await this.read();
@@ -50,7 +50,7 @@ export class Lookahead implements Duplex {
    * Returns the bytes before the next `mark` (ASCII), and consumes the mark. Undefined if the channel ends before its first byte. Throws
    * WireError `too_large` beyond `limit` bytes, `closed` if it ends in between.
    */
-  async until(mark: string, limit: number): Promise<string | undefined> {
+  async readUntil(mark: string, limit: number): Promise<string | undefined> {
     let found: Buffer = Buffer.alloc(0);
     for (;;) {
       const chunk = await this.read();
@@ -73,7 +73,7 @@ export class Lookahead implements Duplex {
   }
 
   /** Settles when bytes arrive or the channel ends, neither of which should happen on an idle channel. Bytes are not lost. */
-  async stirred(): Promise<void> {
+  async waitForActivity(): Promise<void> {
     if (this.#ahead) return;
     this.#reading ??= this.#inner.read();
     await this.#reading.then(

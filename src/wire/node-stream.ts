@@ -5,7 +5,7 @@ import { type Duplex, readChunks } from "./duplex.ts";
 import { WireError } from "./wire-error.ts";
 
 /** Ends with the connection; destroying it resets the connection. `halfOpen`: one side may end while the other continues. */
-export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeDuplex => {
+export const toNodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeDuplex => {
   let isReading = false;
   const stream = new NodeDuplex({
     allowHalfOpen: halfOpen,
@@ -47,20 +47,20 @@ export const nodeStream = (connection: Duplex, { halfOpen = false } = {}): NodeD
 };
 
 /** Adapts a Node stream to a connection. */
-const duplexOfNode = (stream: NodeDuplex): Duplex => {
+const fromNodeSocket = (stream: NodeDuplex): Duplex => {
   const settled = Promise.withResolvers<WireError | undefined>();
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let failure: WireError | undefined;
-  const broken = (error: Error): void => {
+  const onError = (error: Error): void => {
     failure ??= new WireError("closed", error.message);
   };
-  stream.on("error", broken);
+  stream.on("error", onError);
   stream.once("close", () => settled.resolve(failure));
   const duplex: Duplex = {
     closed: settled.promise,
     async read() {
       const next = await chunks.next().catch((error: Error) => {
-        broken(error);
+        onError(error);
         throw failure;
       });
       return next.done ? undefined : next.value;
@@ -86,22 +86,22 @@ const duplexOfNode = (stream: NodeDuplex): Duplex => {
  * certificate is accepted, since the path is inside the workspace. Throws WireError `refused` if the other side does not use TLS; the
  * stream is broken then.
  */
-export const tlsOver = async (stream: Duplex, signal?: AbortSignal): Promise<Duplex> => {
-  const socket = connect({ socket: nodeStream(stream), rejectUnauthorized: false });
-  const giveUp = (): void => void socket.destroy(new Error("It was given up."));
-  signal?.addEventListener("abort", giveUp, { once: true });
+export const wrapTls = async (stream: Duplex, signal?: AbortSignal): Promise<Duplex> => {
+  const socket = connect({ socket: toNodeStream(stream), rejectUnauthorized: false });
+  const onAbort = (): void => void socket.destroy(new Error("The connection was canceled."));
+  signal?.addEventListener("abort", onAbort, { once: true });
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve);
       socket.once("error", reject);
       socket.once("close", () => reject(new Error("closed")));
-      if (signal?.aborted) giveUp();
+      if (signal?.aborted) onAbort();
     });
-    return duplexOfNode(socket);
+    return fromNodeSocket(socket);
   } catch (error) {
     stream.reset("It does not speak TLS.");
     throw new WireError("refused", "It does not speak TLS.", error);
   } finally {
-    signal?.removeEventListener("abort", giveUp);
+    signal?.removeEventListener("abort", onAbort);
   }
 };

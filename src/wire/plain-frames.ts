@@ -8,7 +8,7 @@ const MASKED = 0x80;
 const MAX_CONTROL = 125;
 const MAX_HEADER = 10;
 /** The code for a close frame without one. */
-const NO_CODE = 1005;
+const NO_STATUS_CODE = 1005;
 
 export interface ServerFrameSink {
   /** Called with a piece of a binary message: a view of the pushed bytes. */
@@ -45,7 +45,7 @@ export class ServerFrames {
       const piece = chunk.subarray(at, at + this.#remaining);
       at += piece.byteLength;
       this.#remaining -= piece.byteLength;
-      this.#take(piece);
+      this.#handlePayload(piece);
     }
   }
 
@@ -69,13 +69,13 @@ export class ServerFrames {
   #begin(first: number, masked: boolean, length: number): void {
     const opcode = first & 15;
     const isFinal = (first & FINAL) !== 0;
-    if ((first & 0x70) !== 0 || !KNOWN.has(opcode)) throw broken("A frame of an unknown kind came.");
-    if (masked) throw broken("A server must not mask.");
-    if (length > Number.MAX_SAFE_INTEGER) throw broken("A frame is too long.");
+    if ((first & 0x70) !== 0 || !KNOWN_OPCODES.has(opcode)) throw toProtocolError("A frame of an unknown kind came.");
+    if (masked) throw toProtocolError("A server must not mask.");
+    if (length > Number.MAX_SAFE_INTEGER) throw toProtocolError("A frame is too long.");
     if (opcode >= OPCODE.close) {
-      if (!isFinal || length > MAX_CONTROL) throw broken("A control frame is malformed.");
+      if (!isFinal || length > MAX_CONTROL) throw toProtocolError("A control frame is malformed.");
     } else {
-      if ((opcode === OPCODE.continuation) !== this.#inMessage) throw broken("A message is not continued.");
+      if ((opcode === OPCODE.continuation) !== this.#inMessage) throw toProtocolError("A message is not continued.");
       this.#inMessage = !isFinal;
       if (opcode === OPCODE.text) this.#sink.text();
     }
@@ -83,7 +83,7 @@ export class ServerFrames {
     this.#remaining = length;
   }
 
-  #take(piece: Uint8Array): void {
+  #handlePayload(piece: Uint8Array): void {
     const opcode = this.#opcode;
     if (opcode !== undefined && opcode < OPCODE.close) {
       if (piece.byteLength > 0) this.#sink.data(piece);
@@ -93,30 +93,30 @@ export class ServerFrames {
     const payload = Buffer.concat(this.#control);
     this.#control = [];
     if (opcode === OPCODE.ping) this.#sink.ping(payload);
-    else if (opcode === OPCODE.close) this.#leave(payload);
+    else if (opcode === OPCODE.close) this.#handleClose(payload);
   }
 
-  #leave(payload: Buffer): void {
-    if (payload.byteLength === 1) throw broken("A farewell is cut off.");
-    const code = payload.byteLength === 0 ? NO_CODE : payload.readUInt16BE(0);
+  #handleClose(payload: Buffer): void {
+    if (payload.byteLength === 1) throw toProtocolError("A close frame is truncated.");
+    const code = payload.byteLength === 0 ? NO_STATUS_CODE : payload.readUInt16BE(0);
     this.#sink.close(code, payload.toString("utf8", 2));
   }
 }
 
-const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
+const KNOWN_OPCODES: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
-const broken = (reason: string): WireError => new WireError("protocol", reason);
+const toProtocolError = (reason: string): WireError => new WireError("protocol", reason);
 
 /** Space for the longest frame of yamux. Frames up to this size are built here, because allocating costs more than copying. */
-const shared = new Uint8Array(256 * 1024 + 64);
+const sharedBuffer = new Uint8Array(256 * 1024 + 64);
 
 /** Returns one frame with the parts. Valid until the next call. */
 export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): Uint8Array => {
   let size = 0;
   for (const part of parts) size += part.byteLength;
   const wide = size < 126 ? 0 : size < 65_536 ? 2 : 8;
-  const whole = 2 + wide + 4 + size;
-  const frame = whole <= shared.byteLength ? shared : new Uint8Array(whole);
+  const frameLength = 2 + wide + 4 + size;
+  const frame = frameLength <= sharedBuffer.byteLength ? sharedBuffer : new Uint8Array(frameLength);
   frame[0] = FINAL | OPCODE[kind];
   frame[1] = MASKED | (wide === 0 ? size : wide === 2 ? 126 : 127);
   const view = new DataView(frame.buffer);
@@ -128,5 +128,5 @@ export const encodeFrame = (kind: "binary" | "pong" | "close", parts: readonly U
     frame.set(part, at);
     at += part.byteLength;
   }
-  return frame.subarray(0, whole);
+  return frame.subarray(0, frameLength);
 };

@@ -3,23 +3,23 @@
 // with zeros, as websocket-frames.ts does. Rejects anything that a server may not send. [WI-17]
 
 import type { Clock } from "#base/clock.ts";
-import { secretBytes } from "#base/ids.ts";
-import { ByteStream, endedBy } from "./byte-stream.ts";
+import { generateBytes } from "#base/ids.ts";
+import { ByteStream, toCloseError } from "./byte-stream.ts";
 import { parseHead } from "./http-head.ts";
 import { encodeFrame, ServerFrames } from "./plain-frames.ts";
-import { asWireError, WireError } from "./wire-error.ts";
+import { toWireError, WireError } from "./wire-error.ts";
 
 type Tcp = Bun.Socket<undefined>;
 
 const MAX_HEAD = 16 * 1024;
 /** How long to wait for the server's close frame. */
-const FAREWELL_MS = 5_000;
-const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const NO_REPLY = "The connection was closed before the server answered.";
+const CLOSE_TIMEOUT_MS = 5_000;
+const WEBSOCKET_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+const NO_REPLY_MESSAGE = "The connection was closed before the server answered.";
 
 /** The server responded to the upgrade with this status instead of 101. */
-export class UpgradeRefused extends Error {
-  override readonly name = "UpgradeRefused";
+export class UpgradeRefusedError extends Error {
+  override readonly name = "UpgradeRefusedError";
   readonly status: number;
   constructor(status: number) {
     super(`The server refused the connection: ${status}.`);
@@ -36,26 +36,26 @@ export type PlainOptions = {
   signal?: AbortSignal;
 };
 
-/** Resolves once the connection is open. Throws UpgradeRefused, or WireError `closed` or `protocol`. */
-export const plainWebSocket = async ({ url, headers, clock, signal }: PlainOptions): Promise<ByteStream> => {
+/** Resolves once the connection is open. Throws UpgradeRefusedError, or WireError `closed` or `protocol`. */
+export const connectPlainWebSocket = async ({ url, headers, clock, signal }: PlainOptions): Promise<ByteStream> => {
   const socket = new PlainWebSocket(url, headers, clock);
   const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const giveUp = (): void => socket.fail(new WireError("closed", "The connection was given up."));
-  signal?.addEventListener("abort", giveUp, { once: true });
-  if (signal?.aborted) giveUp();
+  const onAbort = (): void => socket.fail(new WireError("closed", "The connection was canceled."));
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) onAbort();
   try {
     Bun.connect({ hostname, port: Number(url.port) || 80, socket: socket.events }).catch((error: Error) =>
       socket.fail(new WireError("closed", `The connection was not opened: ${error.message}`)),
     );
     return await socket.opened;
   } finally {
-    signal?.removeEventListener("abort", giveUp);
+    signal?.removeEventListener("abort", onAbort);
   }
 };
 
 class PlainWebSocket {
   readonly #clock: Clock;
-  readonly #key = Buffer.from(secretBytes(16)).toString("base64");
+  readonly #key = Buffer.from(generateBytes(16)).toString("base64");
   readonly #request: string;
   readonly #opened = Promise.withResolvers<ByteStream>();
   readonly opened = this.#opened.promise;
@@ -67,7 +67,7 @@ class PlainWebSocket {
   #isOver = false;
   /** Bytes that the system has not accepted yet. */
   #unsent: Uint8Array | undefined;
-  #hasSaidGoodbye = false;
+  #hasSentClose = false;
 
   constructor(url: URL, headers: Readonly<Record<string, string>>, clock: Clock) {
     this.#clock = clock;
@@ -81,15 +81,15 @@ class PlainWebSocket {
     this.#stream = new ByteStream({
       send: (bytes) => this.#send("binary", [bytes]),
       sendParts: (parts) => this.#send("binary", parts),
-      close: (code, reason) => this.#farewell(code ?? 1000, reason ?? ""),
+      close: (code, reason) => this.#sendClose(code ?? 1000, reason ?? ""),
     });
     this.#frames = new ServerFrames({
       data: (piece) => this.#stream.push(piece),
       text: () => this.#stream.push(""),
       ping: (payload) => void this.#send("pong", [payload]),
       close: (code, reason) => {
-        this.#stream.end(endedBy(code, reason));
-        this.#farewell(code === 1005 ? 1000 : code, "");
+        this.#stream.end(toCloseError(code, reason));
+        this.#sendClose(code === 1005 ? 1000 : code, "");
         this.#tcp?.end();
       },
     });
@@ -114,20 +114,20 @@ class PlainWebSocket {
       this.#unsent = undefined;
       if (!rest || this.#write(rest)) this.#stream.drain();
     },
-    end: (): void => this.fail(new WireError("closed", NO_REPLY)),
+    end: (): void => this.fail(new WireError("closed", NO_REPLY_MESSAGE)),
     error: (_: Tcp, error: Error): void => this.fail(new WireError("closed", error.message)),
-    close: (): void => this.fail(new WireError("closed", NO_REPLY)),
+    close: (): void => this.fail(new WireError("closed", NO_REPLY_MESSAGE)),
   };
 
   /** The connection is broken. */
   fail(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const failure = asWireError(error);
+    const failure = toWireError(error);
     this.#opened.reject(error);
     this.opened.catch(() => {});
-    this.#stream.end(this.#isOpen && failure.message === NO_REPLY ? endedBy(1006, "") : failure);
-    if (failure.failure === "protocol") this.#farewell(1002, failure.message);
+    this.#stream.end(this.#isOpen && failure.message === NO_REPLY_MESSAGE ? toCloseError(1006, "") : failure);
+    if (failure.failure === "protocol") this.#sendClose(1002, failure.message);
     this.#tcp?.end();
   }
 
@@ -139,8 +139,8 @@ class PlainWebSocket {
       return;
     }
     const { status, headers } = parseHead(this.#head.slice(0, end));
-    if (status !== 101) throw new UpgradeRefused(status);
-    const accepted = new Bun.CryptoHasher("sha1").update(`${this.#key}${GUID}`).digest("base64");
+    if (status !== 101) throw new UpgradeRefusedError(status);
+    const accepted = new Bun.CryptoHasher("sha1").update(`${this.#key}${WEBSOCKET_GUID}`).digest("base64");
     if (headers.get("sec-websocket-accept") !== accepted || headers.has("sec-websocket-extensions"))
       throw new WireError("protocol", "The server's handshake is wrong.");
     const rest = Buffer.from(this.#head.slice(end + 4), "latin1");
@@ -152,7 +152,7 @@ class PlainWebSocket {
 
   /** Returns Bun's result: more than 0 sent, -1 queued but the socket is full, 0 dropped. */
   #send(kind: "binary" | "pong" | "close", parts: readonly Uint8Array[]): number {
-    if (this.#isOver || this.#hasSaidGoodbye || !this.#tcp) return 0;
+    if (this.#isOver || this.#hasSentClose || !this.#tcp) return 0;
     const frame = encodeFrame(kind, parts);
     if (this.#unsent) {
       // Only for frames that cannot wait: pongs and close frames.
@@ -169,11 +169,11 @@ class PlainWebSocket {
     return sent === bytes.byteLength;
   }
 
-  #farewell(code: number, reason: string): void {
-    if (this.#hasSaidGoodbye) return;
+  #sendClose(code: number, reason: string): void {
+    if (this.#hasSentClose) return;
     const text = new TextEncoder().encode(reason).subarray(0, 123);
     this.#send("close", [Uint8Array.of(code >> 8, code & 255), text]);
-    this.#hasSaidGoodbye = true;
-    this.#clock.after(FAREWELL_MS, () => this.#tcp?.terminate());
+    this.#hasSentClose = true;
+    this.#clock.after(CLOSE_TIMEOUT_MS, () => this.#tcp?.terminate());
   }
 }

@@ -53,7 +53,7 @@ type CallerOf<M extends Method> = M["methodKind"] extends "unary"
 export type Client<S extends Service> = { [K in keyof S["method"]]: CallerOf<S["method"][K]> };
 
 /** Returns the path of a method on the wire: `/package.Service/Method`. */
-export const methodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
+export const toMethodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
 /** Fields of a request, by the local name of its method, where that may have more than others. */
 type MaxFields<S extends Service> = { readonly [K in keyof S["method"]]?: number };
@@ -62,7 +62,7 @@ type MaxFields<S extends Service> = { readonly [K in keyof S["method"]]?: number
 const MAX_FIELDS = 20_000;
 
 /** Returns the handlers by path, for `serve`. Methods without a handler return code 12. For several services: `mergeRouters`. */
-export const routerFor = <S extends Service>(
+export const createRouter = <S extends Service>(
   service: S,
   handlers: Partial<Handlers<S>>,
   maxFields: MaxFields<S> = {},
@@ -71,7 +71,7 @@ export const routerFor = <S extends Service>(
   for (const method of Object.values(service.method)) {
     const run: unknown = handlers[method.localName];
     const most = maxFields[method.localName as keyof S["method"]] ?? MAX_FIELDS;
-    if (run !== undefined) router.set(methodPath(method), onBytes(method, run, most));
+    if (run !== undefined) router.set(toMethodPath(method), toBytesHandler(method, run, most));
   }
   return router;
 };
@@ -81,9 +81,9 @@ export const mergeRouters = (...routers: readonly Router[]): Router =>
   new Map(routers.flatMap((router) => [...router]));
 
 /** Returns typed methods over a session. Unary ones throw RpcError for the server's error, WireError if the connection broke. */
-export const clientFor = <S extends Service>(service: S, session: Opener): Client<S> => {
+export const createClient = <S extends Service>(service: S, session: Opener): Client<S> => {
   const methods: Record<string, unknown> = {};
-  for (const method of Object.values(service.method)) methods[method.localName] = caller(method, session);
+  for (const method of Object.values(service.method)) methods[method.localName] = createCaller(method, session);
   return methods as Client<S>;
 };
 
@@ -91,74 +91,74 @@ export const clientFor = <S extends Service>(service: S, session: Opener): Clien
 // without them.
 type Init = MessageInitShape<DescMessage>;
 type Shape = MessageShape<DescMessage>;
-type AnyUnary = (request: Shape, call: CallContext) => Promise<Init> | Init;
-type AnyServerStream = (request: Shape, call: CallContext) => AsyncIterable<Init>;
-type AnyBidi = (requests: AsyncIterable<Shape>, call: CallContext) => AsyncIterable<Init>;
+type UnaryHandler = (request: Shape, call: CallContext) => Promise<Init> | Init;
+type ServerStreamHandler = (request: Shape, call: CallContext) => AsyncIterable<Init>;
+type BidiHandler = (requests: AsyncIterable<Shape>, call: CallContext) => AsyncIterable<Init>;
 
-const onBytes = (method: DescMethod, run: unknown, most: number): Handler => {
+const toBytesHandler = (method: DescMethod, run: unknown, most: number): Handler => {
   const { input, output } = method;
   const decode = (bytes: Uint8Array) => decodeRequest(input, bytes, most);
   switch (method.methodKind) {
     case "unary":
       return {
         kind: "unary",
-        run: async (request, call) => encode(output, await (run as AnyUnary)(await decode(request), call)),
+        run: async (request, call) => encode(output, await (run as UnaryHandler)(await decode(request), call)),
       };
     case "server_streaming":
       return {
         kind: "server_streaming",
         run: async function* (request, call) {
-          const replies = (run as AnyServerStream)(await decode(request), call);
-          yield* mapped(replies, (item) => encode(output, item));
+          const replies = (run as ServerStreamHandler)(await decode(request), call);
+          yield* mapItems(replies, (item) => encode(output, item));
         },
       };
     case "bidi_streaming":
       return {
         kind: "bidi_streaming",
         run: (requests, call) =>
-          mapped((run as AnyBidi)(mapped(requests, decode), call), (item) => encode(output, item)),
+          mapItems((run as BidiHandler)(mapItems(requests, decode), call), (item) => encode(output, item)),
       };
     case "client_streaming":
       throw new Error("No service here streams from the client only.");
   }
 };
 
-const caller = (method: DescMethod, session: Opener): unknown => {
+const createCaller = (method: DescMethod, session: Opener): unknown => {
   const { input, output } = method;
-  const path = methodPath(method);
+  const path = toMethodPath(method);
   switch (method.methodKind) {
     case "unary":
       return async (request: Init, signal?: AbortSignal) =>
         fromBinary(output, await call(session, path, encode(input, request), signal));
     case "server_streaming":
       return (request: Init, signal?: AbortSignal) =>
-        mapped(callServerStream(session, path, encode(input, request), signal), (item) => fromBinary(output, item));
+        mapItems(callServerStream(session, path, encode(input, request), signal), (item) => fromBinary(output, item));
     case "bidi_streaming":
-      return async (signal?: AbortSignal) => typedBidi(method, await callBidi(session, path, signal));
+      return async (signal?: AbortSignal) => toTypedBidi(method, await callBidi(session, path, signal));
     case "client_streaming":
       throw new Error("No service here streams from the client only.");
   }
 };
 
-const typedBidi = ({ input, output }: DescMethod, bidi: BidiCall): TypedBidiCall<DescMethod> => ({
+const toTypedBidi = ({ input, output }: DescMethod, bidi: BidiCall): TypedBidiCall<DescMethod> => ({
   send: (request) => bidi.send(encode(input, request)),
   closeSend: () => bidi.closeSend(),
   cancel: (reason) => bidi.cancel(reason),
-  [Symbol.asyncIterator]: () => mapped(bidi, (item) => fromBinary(output, item)),
+  [Symbol.asyncIterator]: () => mapItems(bidi, (item) => fromBinary(output, item)),
 });
 
 const encode = (schema: DescMessage, message: Init): Uint8Array => toBinary(schema, create(schema, message));
 
 /** Larger requests are decoded one in each turn of the event loop. */
-const LARGE_BYTES = 16 * 1024;
-let last: Promise<void> = Promise.resolve();
-const ownTurn = (): Promise<void> => {
-  last = last.then(() => new Promise<void>((resolve) => setImmediate(resolve)));
-  return last;
+const LARGE_MESSAGE_BYTES = 16 * 1024;
+let lastDecoding: Promise<void> = Promise.resolve();
+const waitForDecodingTurn = (): Promise<void> => {
+  lastDecoding = lastDecoding.then(() => new Promise<void>((resolve) => setImmediate(resolve)));
+  return lastDecoding;
 };
 
 const decodeRequest = async (schema: DescMessage, bytes: Uint8Array, most: number): Promise<Shape> => {
-  if (bytes.byteLength > LARGE_BYTES) await ownTurn();
+  if (bytes.byteLength > LARGE_MESSAGE_BYTES) await waitForDecodingTurn();
   if (hasMoreFields(schema, bytes, most)) throw new RpcError(0, `The request has more than ${most} fields.`);
   try {
     return fromBinary(schema, bytes);
@@ -167,7 +167,7 @@ const decodeRequest = async (schema: DescMessage, bytes: Uint8Array, most: numbe
   }
 };
 
-async function* mapped<T, U>(
+async function* mapItems<T, U>(
   source: AsyncIterable<T>,
   change: (item: T) => U | Promise<U>,
 ): AsyncGenerator<U, void, undefined> {

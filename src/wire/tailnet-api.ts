@@ -9,7 +9,7 @@ import {
   Workspace_Status,
   type WorkspaceSchema,
 } from "./gen/tailnet_pb.ts";
-import { type Client, clientFor, type Handlers } from "./service.ts";
+import { type Client, createClient, type Handlers } from "./service.ts";
 
 export { Tailnet, Workspace_Status };
 export type TailnetHandlers = Handlers<typeof Tailnet>;
@@ -19,4 +19,4 @@ export type DerpMapInit = MessageInitShape<typeof DERPMapSchema>;
 export type TailnetWorkspaceInit = MessageInitShape<typeof WorkspaceSchema>;
 export type TailnetAgentInit = MessageInitShape<typeof AgentSchema>;
 
-export const tailnetClient = (session: Opener): Client<typeof Tailnet> => clientFor(Tailnet, session);
+export const createTailnetClient = (session: Opener): Client<typeof Tailnet> => createClient(Tailnet, session);

@@ -34,34 +34,34 @@ export const encodeTerminalRequest = (request: TerminalRequest): Uint8Array => {
 
 /** Throws WireError `protocol` if the object is invalid. */
 export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRequest> => {
-  const [low, high] = (await stream.exactly(2)) as unknown as [number, number];
-  const text = new TextDecoder().decode(await stream.exactly(high * 256 + low));
+  const [low, high] = (await stream.readExactly(2)) as unknown as [number, number];
+  const text = new TextDecoder().decode(await stream.readExactly(high * 256 + low));
   let found: Partial<Record<keyof TerminalRequest, unknown>>;
   try {
     found = parseJson(text) as typeof found;
   } catch {
     throw new WireError("protocol", "The request for a terminal is not JSON.");
   }
-  const word = (value: unknown): string => (typeof value === "string" ? value : "");
-  if (word(found?.ID) === "") throw new WireError("protocol", "The request for a terminal names none.");
+  const toText = (value: unknown): string => (typeof value === "string" ? value : "");
+  if (toText(found?.ID) === "") throw new WireError("protocol", "The request for a terminal names none.");
   return {
-    ID: word(found.ID),
-    Height: side(found.Height) ?? 80,
-    Width: side(found.Width) ?? 80,
-    Command: word(found.Command),
-    Container: word(found.Container),
-    ContainerUser: word(found.ContainerUser),
-    BackendType: word(found.BackendType),
+    ID: toText(found.ID),
+    Height: toDimension(found.Height) ?? 80,
+    Width: toDimension(found.Width) ?? 80,
+    Command: toText(found.Command),
+    Container: toText(found.Container),
+    ContainerUser: toText(found.ContainerUser),
+    BackendType: toText(found.BackendType),
   };
 };
 
 /** Returns the members of an object; members of another type or size are ignored, as official agents do. */
-export const terminalInput = (found: Record<string, unknown>): TerminalInput => ({
+export const parseTerminalInput = (found: Record<string, unknown>): TerminalInput => ({
   ...(typeof found.data === "string" ? { data: found.data } : {}),
-  ...sized(side(found.height), side(found.width)),
+  ...toSize(toDimension(found.height), toDimension(found.width)),
 });
 
-const sized = (height: number | undefined, width: number | undefined) => (height && width ? { height, width } : {});
+const toSize = (height: number | undefined, width: number | undefined) => (height && width ? { height, width } : {});
 
-const side = (value: unknown): number | undefined =>
+const toDimension = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 1 ? Math.min(Math.floor(value), MAX_SIDE) : undefined;

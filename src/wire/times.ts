@@ -12,20 +12,26 @@ export const toMs = (time: Timestamp | undefined): number | undefined => {
 export const toTimestamp = (ms: number): Timestamp => timestampFromMs(ms);
 
 /** Converts whole seconds to a protocol duration. */
-export const seconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: BigInt(count), nanos: 0 });
+export const toDuration = (count: number): Pick<Duration, "seconds" | "nanos"> => ({
+  seconds: BigInt(count),
+  nanos: 0,
+});
 
 /**
  * Converts whole seconds to the form used in metadata descriptions: the number is in the nanoseconds field (facts/wire 0), and official
  * agents multiply it by a second.
  */
-export const metadataSeconds = (count: number): Pick<Duration, "seconds" | "nanos"> => ({ seconds: 0n, nanos: count });
+export const toMetadataDuration = (count: number): Pick<Duration, "seconds" | "nanos"> => ({
+  seconds: 0n,
+  nanos: count,
+});
 
 /** Converts back to milliseconds; 0 if none exists. */
-export const metadataMs = (duration: Pick<Duration, "seconds" | "nanos"> | undefined): number => {
+export const fromMetadataDuration = (duration: Pick<Duration, "seconds" | "nanos"> | undefined): number => {
   if (!duration) return 0;
   // Servers of an earlier version send real seconds.
   return duration.seconds > 0n ? Number(duration.seconds) * 1000 : duration.nanos * 1000;
 };
 
 /** Converts a counter to a number; values out of range become 0. */
-export const count = (value: bigint): number => Number(BigInt.asIntN(53, value) === value ? value : 0n);
+export const toCount = (value: bigint): number => Number(BigInt.asIntN(53, value) === value ? value : 0n);

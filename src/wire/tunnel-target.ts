@@ -19,7 +19,7 @@ export const encodeTarget = (port: number, tls = false): Uint8Array =>
 
 /** Reads the server's request. Throws WireError `protocol` for another version of the header. */
 export const readTarget = async (stream: Lookahead): Promise<Target> => {
-  const [version, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
+  const [version, high, low] = (await stream.readExactly(3)) as unknown as [number, number, number];
   if (version !== PLAIN && version !== TLS) throw new WireError("protocol", "Unknown version of the tunnel's header.");
   return { port: high * 256 + low, tls: version === TLS };
 };
@@ -34,12 +34,12 @@ export const encodeOutcome = (outcome: Outcome, reason = ""): Uint8Array => {
 
 /** Resolves when the target is open. Throws WireError: `refused` or `closed` with the daemon's reason, `protocol` for an invalid header. */
 export const readOutcome = async (stream: Lookahead): Promise<void> => {
-  const [outcome, high, low] = (await stream.exactly(3)) as unknown as [number, number, number];
+  const [outcome, high, low] = (await stream.readExactly(3)) as unknown as [number, number, number];
   const length = high * 256 + low;
   if (OUTCOMES[outcome] === undefined || length > MAX_REASON) {
     throw new WireError("protocol", "The agent's answer about a target makes no sense.");
   }
-  const reason = new TextDecoder().decode(await stream.exactly(length));
+  const reason = new TextDecoder().decode(await stream.readExactly(length));
   if (OUTCOMES[outcome] === "open") return;
   throw new WireError(OUTCOMES[outcome] === "refused" ? "refused" : "closed", reason);
 };

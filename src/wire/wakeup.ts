@@ -10,7 +10,7 @@ export class Wakeup {
     return this.#bell.promise;
   }
 
-  ring(): void {
+  wake(): void {
     const bell = this.#bell;
     this.#bell = undefined;
     bell?.resolve();

@@ -16,16 +16,16 @@ const FINAL = 0x80;
 const MASKED = 0x80;
 const MAX_CONTROL = 125;
 /** Messages up to this size are written together with their header. */
-const SHORT = 16 * 1024;
+const MAX_JOINED_BYTES = 16 * 1024;
 /** Shorter pieces of a message are joined: a piece of one byte takes a hundred in memory. */
-const SHORT_PIECE = 1024;
+const MIN_PIECE_BYTES = 1024;
 const MAX_SHORT_PIECES = 1024;
 /** Maximum number of empty frames in one message. */
 const MAX_EMPTY_FRAMES = 1_000;
 /** After this many frames, control returns to the event loop: one chunk may contain a hundred thousand. */
-const FRAMES_IN_A_ROW = 128;
+const FRAMES_PER_TURN = 128;
 /** The code for a connection that was closed without one. */
-const NO_CODE = 1005;
+const NO_STATUS_CODE = 1005;
 
 export class WebSocketFrames {
   readonly #stream: Lookahead;
@@ -50,28 +50,29 @@ export class WebSocketFrames {
       const first = await this.#stream.read();
       if (first === undefined) return undefined;
       this.#stream.unread(first);
-      if (++this.#frames % FRAMES_IN_A_ROW === 0) await new Promise<void>((resolve) => setImmediate(resolve));
-      const { opcode, final, length } = await this.#head();
+      if (++this.#frames % FRAMES_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      const { opcode, final, length } = await this.#readHead();
       if (opcode >= OPCODE.close) {
-        if (!final || length > MAX_CONTROL) throw broken("A control frame is malformed.");
-        return control(opcode, await this.#stream.exactly(length));
+        if (!final || length > MAX_CONTROL) throw toProtocolError("A control frame is malformed.");
+        return decodeControl(opcode, await this.#stream.readExactly(length));
       }
-      if ((opcode === OPCODE.continuation) !== (this.#kind !== undefined)) throw broken("A message is not continued.");
+      if ((opcode === OPCODE.continuation) !== (this.#kind !== undefined))
+        throw toProtocolError("A message is not continued.");
       this.#kind ??= opcode === OPCODE.text ? "text" : "binary";
       this.#size += length;
       if (this.#size > this.#limit) throw new WireError("too_large", "The message is too large.");
-      this.#take(await this.#stream.exactly(length));
-      if (final) return this.#whole(this.#kind);
+      this.#addPart(await this.#stream.readExactly(length));
+      if (final) return this.#finishMessage(this.#kind);
     }
   }
 
-  #take(part: Uint8Array): void {
+  #addPart(part: Uint8Array): void {
     if (part.byteLength === 0) {
       this.#emptyFrames += 1;
-      if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw broken("A message has too many empty frames.");
+      if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw toProtocolError("A message has too many empty frames.");
       return;
     }
-    if (part.byteLength >= SHORT_PIECE) {
+    if (part.byteLength >= MIN_PIECE_BYTES) {
       this.#joinShort();
       this.#parts.push(part);
       return;
@@ -88,7 +89,7 @@ export class WebSocketFrames {
     this.#shortParts = [];
   }
 
-  #whole(kind: "text" | "binary"): WebSocketMessage {
+  #finishMessage(kind: "text" | "binary"): WebSocketMessage {
     this.#joinShort();
     const bytes = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts = [];
@@ -103,7 +104,7 @@ export class WebSocketFrames {
     const body = toBytes(message);
     const head = encodeHead(message.kind, body.byteLength);
     // Short messages are sent as one piece; long ones are not copied. Writes keep their order.
-    const pieces = body.byteLength <= SHORT ? [Buffer.concat([head, body])] : [head, body];
+    const pieces = body.byteLength <= MAX_JOINED_BYTES ? [Buffer.concat([head, body])] : [head, body];
     await Promise.all(pieces.map((piece) => this.#stream.write(piece)));
   }
 
@@ -116,14 +117,14 @@ export class WebSocketFrames {
     this.#stream.reset(reason);
   }
 
-  async #head(): Promise<{ opcode: number; final: boolean; length: number }> {
-    const [first = 0, second = 0] = await this.#stream.exactly(2);
+  async #readHead(): Promise<{ opcode: number; final: boolean; length: number }> {
+    const [first = 0, second = 0] = await this.#stream.readExactly(2);
     const opcode = first & 15;
-    if ((first & 0x70) !== 0 || !KNOWN.has(opcode)) throw broken("A frame of an unknown kind came.");
-    if ((second & MASKED) !== 0) throw broken("A server must not mask.");
+    if ((first & 0x70) !== 0 || !KNOWN_OPCODES.has(opcode)) throw toProtocolError("A frame of an unknown kind came.");
+    if ((second & MASKED) !== 0) throw toProtocolError("A server must not mask.");
     const short = second & 127;
     if (short < 126) return { opcode, final: (first & FINAL) !== 0, length: short };
-    const wide = await this.#stream.exactly(short === 126 ? 2 : 8);
+    const wide = await this.#stream.readExactly(short === 126 ? 2 : 8);
     const view = new DataView(wide.buffer, wide.byteOffset, wide.byteLength);
     const length = short === 126 ? view.getUint16(0) : Number(view.getBigUint64(0));
     if (length > this.#limit) throw new WireError("too_large", "The message is too large.");
@@ -131,23 +132,23 @@ export class WebSocketFrames {
   }
 }
 
-const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
+const KNOWN_OPCODES: ReadonlySet<number> = new Set(Object.values(OPCODE));
 
-const broken = (reason: string): WireError => new WireError("protocol", reason);
+const toProtocolError = (reason: string): WireError => new WireError("protocol", reason);
 
 const decode = (bytes: Uint8Array): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw broken("A text is not UTF-8.");
+    throw toProtocolError("A text is not UTF-8.");
   }
 };
 
-const control = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
+const decodeControl = (opcode: number, bytes: Uint8Array): WebSocketMessage => {
   if (opcode === OPCODE.ping) return { kind: "ping", bytes };
   if (opcode === OPCODE.pong) return { kind: "pong", bytes };
-  if (bytes.byteLength === 0) return { kind: "close", code: NO_CODE, reason: "" };
-  if (bytes.byteLength === 1) throw broken("A farewell is cut off.");
+  if (bytes.byteLength === 0) return { kind: "close", code: NO_STATUS_CODE, reason: "" };
+  if (bytes.byteLength === 1) throw toProtocolError("A close frame is truncated.");
   const code = new DataView(bytes.buffer, bytes.byteOffset, 2).getUint16(0);
   return { kind: "close", code, reason: new TextDecoder().decode(bytes.subarray(2)) };
 };
@@ -168,7 +169,7 @@ const encodeHead = (kind: WebSocketMessage["kind"], length: number): Uint8Array 
 const toBytes = (message: WebSocketMessage): Uint8Array => {
   if (message.kind === "text") return new TextEncoder().encode(message.text);
   if (message.kind !== "close") return message.bytes;
-  if (message.code === NO_CODE) return new Uint8Array(0);
+  if (message.code === NO_STATUS_CODE) return new Uint8Array(0);
   const reason = new TextEncoder().encode(message.reason).subarray(0, MAX_CONTROL - 2);
   return Uint8Array.of(message.code >> 8, message.code & 255, ...reason);
 };

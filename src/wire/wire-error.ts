@@ -26,5 +26,5 @@ export class WireError extends AppError {
 }
 
 /** Converts any thrown value to a WireError; unknown ones count as a closed connection. */
-export const asWireError = (error: unknown): WireError =>
+export const toWireError = (error: unknown): WireError =>
   error instanceof WireError ? error : new WireError("closed", "The connection failed.", error);

@@ -62,18 +62,18 @@ export class FrameParser {
   push(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.byteLength) {
-      at = this.#remaining > 0 ? this.#takePayload(chunk, at) : this.#takeHeader(chunk, at);
+      at = this.#remaining > 0 ? this.#readPayload(chunk, at) : this.#readHeader(chunk, at);
     }
   }
 
-  #takePayload(chunk: Uint8Array, at: number): number {
+  #readPayload(chunk: Uint8Array, at: number): number {
     const end = Math.min(at + this.#remaining, chunk.byteLength);
     this.#remaining -= end - at;
     this.#sink.payload(chunk.subarray(at, end), this.#remaining === 0);
     return end;
   }
 
-  #takeHeader(chunk: Uint8Array, at: number): number {
+  #readHeader(chunk: Uint8Array, at: number): number {
     if (this.#carried === 0 && chunk.byteLength - at >= HEADER_BYTES) {
       this.#begin(decodeHeader(chunk, at));
       return at + HEADER_BYTES;

@@ -12,9 +12,9 @@ import { FLAG, INITIAL_WINDOW } from "./yamux-frame.ts";
  * saves a fifth of the CPU time on both sides (2.3 s per GiB instead of 2.9 for server and daemon together).
  */
 const MAX_PAYLOAD = 64 * 1024;
-const MAX_ALONE = 256 * 1024;
+const MAX_PAYLOAD_ALONE = 256 * 1024;
 /** When a reader has read this much and nothing is unread, its window is doubled, because the window limits the peer. */
-const GROWS_AFTER = 1024 * 1024;
+const WINDOW_GROWTH_BYTES = 1024 * 1024;
 const GROWN_WINDOW = 2 * INITIAL_WINDOW;
 const MAX_WINDOW = 0xffff_ffff;
 
@@ -25,11 +25,11 @@ export interface StreamHost {
   /** Sends a data frame; resolves when the connection has accepted it. */
   sendData(streamId: number, payload: Uint8Array): Promise<void>;
   /** Both sides have ended: the ID can be released. */
-  forget(stream: YamuxStream): void;
+  release(stream: YamuxStream): void;
   /** Number of the session's streams with a write in progress. */
   writers: number;
   /** Starts the timeout for a peer that never ends its half. */
-  whenHalfClosed(giveUp: () => void): Timer;
+  startHalfClosedTimer(giveUp: () => void): Timer;
 }
 
 export class YamuxStream implements Duplex {
@@ -43,11 +43,11 @@ export class YamuxStream implements Duplex {
   /** Bytes the peer may still send, and bytes read since the last window update. */
   #receiveWindow = INITIAL_WINDOW;
   #consumed = 0;
-  #taken = 0;
+  #readSinceGrowth = 0;
   #window = INITIAL_WINDOW;
   #sendWindow = INITIAL_WINDOW;
   #writing: Promise<void> = Promise.resolve();
-  #ending: Promise<void> | undefined;
+  #endPromise: Promise<void> | undefined;
   #finSent = false;
   #finReceived = false;
   #failure: WireError | undefined;
@@ -61,9 +61,9 @@ export class YamuxStream implements Duplex {
 
   async read(): Promise<Uint8Array | undefined> {
     for (;;) {
-      const chunk = this.#received.take();
+      const chunk = this.#received.shift();
       if (chunk) {
-        this.#credit(chunk.byteLength);
+        this.#sendCredit(chunk.byteLength);
         return chunk;
       }
       if (this.#finReceived) return undefined;
@@ -73,15 +73,15 @@ export class YamuxStream implements Duplex {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    if (this.#ending) return Promise.reject(new WireError("closed", "Our side of the stream has ended."));
+    if (this.#endPromise) return Promise.reject(new WireError("closed", "Our side of the stream has ended."));
     const written = this.#writing.then(() => this.#writeAll(bytes));
     this.#writing = written.catch(() => {});
     return written;
   }
 
   end(): Promise<void> {
-    this.#ending ??= this.#writing.then(() => this.#sendFin());
-    return this.#ending;
+    this.#endPromise ??= this.#writing.then(() => this.#sendFin());
+    return this.#endPromise;
   }
 
   reset(reason = "The stream was reset."): void {
@@ -95,33 +95,33 @@ export class YamuxStream implements Duplex {
   }
 
   /** Called by the session when a data frame of this size starts. Throws WireError `protocol` if it is not allowed. */
-  expect(length: number): void {
+  expectData(length: number): void {
     if (length === 0) return;
     if (this.#finReceived) throw new WireError("protocol", "Data after the end of a stream.");
     if (length > this.#receiveWindow) throw new WireError("protocol", "More data than the window allows.");
     this.#receiveWindow -= length;
   }
 
-  /** Called by the session with a piece of the payload announced to `expect`. */
+  /** Called by the session with a piece of the payload announced to `expectData`. */
   receive(piece: Uint8Array): void {
     if (this.#over) return;
-    this.#received.put(piece);
-    this.#readable.ring();
+    this.#received.push(piece);
+    this.#readable.wake();
     if (this.#halfClosed) this.#armHalfClosed();
   }
 
   /** Called by the session when the peer grants more window. Throws WireError `protocol` beyond 32 bits. */
-  grant(increment: number): void {
+  addSendWindow(increment: number): void {
     this.#sendWindow += increment;
     if (this.#sendWindow > MAX_WINDOW) throw new WireError("protocol", "A window beyond 32 bits.");
-    if (increment > 0) this.#granted.ring();
+    if (increment > 0) this.#granted.wake();
   }
 
   /** Called by the session when the peer has ended its side. */
-  peerEnded(): void {
+  onPeerEnd(): void {
     if (this.#finReceived || this.#over) return;
     this.#finReceived = true;
-    this.#readable.ring();
+    this.#readable.wake();
     this.#settleIfOver();
   }
 
@@ -133,8 +133,8 @@ export class YamuxStream implements Duplex {
       this.#received.clear();
       this.#finReceived = false;
     }
-    this.#readable.ring();
-    this.#granted.ring();
+    this.#readable.wake();
+    this.#granted.wake();
     this.#settle(failure);
   }
 
@@ -143,11 +143,11 @@ export class YamuxStream implements Duplex {
   }
 
   // Sent at half a window, like other yamux implementations: often enough that a reader never starves, and rarely enough to be cheap.
-  #credit(bytes: number): void {
+  #sendCredit(bytes: number): void {
     this.#consumed += bytes;
-    this.#taken += bytes;
+    this.#readSinceGrowth += bytes;
     if (this.#consumed < this.#window / 2 || this.#finReceived || this.#over) return;
-    if (this.#taken >= GROWS_AFTER && this.#window < GROWN_WINDOW && this.#received.unread === 0) {
+    if (this.#readSinceGrowth >= WINDOW_GROWTH_BYTES && this.#window < GROWN_WINDOW && this.#received.unread === 0) {
       this.#consumed += GROWN_WINDOW - this.#window;
       this.#window = GROWN_WINDOW;
     }
@@ -173,7 +173,7 @@ export class YamuxStream implements Duplex {
         await this.#granted.wait();
         continue;
       }
-      const turn = this.#host.writers > 1 ? MAX_PAYLOAD : MAX_ALONE;
+      const turn = this.#host.writers > 1 ? MAX_PAYLOAD : MAX_PAYLOAD_ALONE;
       const end = at + Math.min(bytes.byteLength - at, this.#sendWindow, turn);
       this.#sendWindow -= end - at;
       await this.#host.sendData(this.id, bytes.subarray(at, end));
@@ -192,7 +192,9 @@ export class YamuxStream implements Duplex {
 
   #armHalfClosed(): void {
     this.#halfClosed?.cancel();
-    this.#halfClosed = this.#host.whenHalfClosed(() => this.reset("The peer never ended its side of the stream."));
+    this.#halfClosed = this.#host.startHalfClosedTimer(() =>
+      this.reset("The peer never ended its side of the stream."),
+    );
   }
 
   #settleIfOver(): void {
@@ -201,7 +203,7 @@ export class YamuxStream implements Duplex {
 
   #settle(failure: WireError | undefined): void {
     this.#halfClosed?.cancel();
-    this.#host.forget(this);
+    this.#host.release(this);
     this.#settled.resolve(failure);
   }
 }

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import type { ByteStream } from "./byte-stream.ts";
 import { Keepalive } from "./keepalive.ts";
 import { Wakeup } from "./wakeup.ts";
-import { asWireError, WireError } from "./wire-error.ts";
+import { toWireError, WireError } from "./wire-error.ts";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, GO_AWAY } from "./yamux-frame.ts";
 import { type StreamHost, YamuxStream } from "./yamux-stream.ts";
 
@@ -55,7 +55,7 @@ export class YamuxSession {
   #endsWithPayload = false;
   #goingAway = false;
   #peerGoingAway = false;
-  #over: WireError | undefined;
+  #failure: WireError | undefined;
 
   constructor(transport: Transport, options: YamuxOptions) {
     this.#transport = transport;
@@ -74,8 +74,8 @@ export class YamuxSession {
       sendWindow: (streamId, flags, increment) => this.#sendWindow(streamId, flags, increment),
       sendData: (streamId, payload) =>
         this.#transport.write(encodeHeader(FRAME.data, 0, streamId, payload.byteLength), payload),
-      forget: (over) => this.#forget(over),
-      whenHalfClosed: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
+      release: (over) => this.#release(over),
+      startHalfClosedTimer: (giveUp) => this.#options.clock.after(this.#options.half_closed_ms, giveUp),
       writers: 0,
     };
     this.#keepalive = new Keepalive({
@@ -83,7 +83,7 @@ export class YamuxSession {
       interval_ms: this.#options.ping_interval_ms,
       timeout_ms: this.#options.ping_timeout_ms,
       send: (value) => this.#transport.send(encodeHeader(FRAME.ping, FLAG.syn, 0, value)),
-      dead: () => this.#stop(new WireError("timeout", "The peer does not answer."), GO_AWAY.internal_error),
+      onDead: () => this.#stop(new WireError("timeout", "The peer does not answer."), GO_AWAY.internal_error),
       alive: options.alive,
     });
     void this.#run();
@@ -99,16 +99,16 @@ export class YamuxSession {
    * limit of streams or when the peer is going away, `closed` after the end.
    */
   async open(): Promise<YamuxStream> {
-    while (!this.#over && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#slot.wait();
-    if (this.#over) throw this.#over;
+    while (!this.#failure && this.#unacknowledged.size >= this.#options.accept_backlog) await this.#slot.wait();
+    if (this.#failure) throw this.#failure;
     if (this.#goingAway || this.#peerGoingAway) throw new WireError("refused", "The session takes no more streams.");
     if (this.#streams.size >= this.#options.max_streams) throw new WireError("refused", "Too many streams.");
     const id = this.#nextId;
     this.#nextId += 2;
     const stream = this.#add(id);
-    const late = (): void =>
+    const onOpenTimeout = (): void =>
       this.#stop(new WireError("timeout", "The peer does not acknowledge streams."), GO_AWAY.internal_error);
-    this.#unacknowledged.set(id, this.#options.clock.after(this.#options.open_timeout_ms, late));
+    this.#unacknowledged.set(id, this.#options.clock.after(this.#options.open_timeout_ms, onOpenTimeout));
     this.#sendWindow(id, FLAG.syn, 0);
     return stream;
   }
@@ -116,7 +116,7 @@ export class YamuxSession {
   /** Returns the next stream the peer opens; undefined when the session has ended. */
   async accept(): Promise<YamuxStream | undefined> {
     for (;;) {
-      if (this.#over) return undefined;
+      if (this.#failure) return undefined;
       const stream = this.#backlog.shift();
       if (stream) {
         this.#sendWindow(stream.id, FLAG.ack, 0);
@@ -128,19 +128,19 @@ export class YamuxSession {
 
   /** Returns the round trip in milliseconds; undefined if the session ends first. A missing answer ends the session. */
   ping(): Promise<number | undefined> {
-    return this.#over ? Promise.resolve(undefined) : this.#keepalive.ping();
+    return this.#failure ? Promise.resolve(undefined) : this.#keepalive.ping();
   }
 
   /** Tells the peer to open no more streams; open ones continue. */
-  goAway(): void {
-    if (this.#goingAway || this.#over) return;
+  sendGoAway(): void {
+    if (this.#goingAway || this.#failure) return;
     this.#goingAway = true;
     this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, GO_AWAY.normal));
   }
 
   /** Ends the session and all streams now. */
   close(reason = "The session was closed."): void {
-    this.goAway();
+    this.sendGoAway();
     this.#stop(undefined, undefined, reason);
   }
 
@@ -152,13 +152,13 @@ export class YamuxSession {
     try {
       for (;;) {
         const chunk = await this.#transport.read();
-        if (this.#over) return;
+        if (this.#failure) return;
         if (chunk === undefined) break;
         parser.push(chunk);
       }
       this.#stop(parser.inside ? new WireError("closed", "The connection was cut inside a frame.") : undefined);
     } catch (error) {
-      const failure = asWireError(error);
+      const failure = toWireError(error);
       this.#stop(failure, failure.failure === "protocol" ? GO_AWAY.protocol_error : undefined);
     }
   }
@@ -167,7 +167,7 @@ export class YamuxSession {
     const { type, flags, length } = header;
     if (type === FRAME.ping) {
       if (flags & FLAG.syn) this.#transport.send(encodeHeader(FRAME.ping, FLAG.ack, 0, length));
-      else this.#keepalive.answered(length);
+      else this.#keepalive.onPong(length);
     } else if (type === FRAME.go_away) {
       this.#peerGoingAway = true;
       if (length !== GO_AWAY.normal) throw new WireError("closed", `The peer gave up on the session: code ${length}.`);
@@ -183,21 +183,21 @@ export class YamuxSession {
     this.#endsWithPayload = false;
     // Frames for closed or refused streams may still arrive after the ID was released; they are skipped.
     if (!stream) return;
-    if (flags & FLAG.ack) this.#acknowledged(stream_id);
+    if (flags & FLAG.ack) this.#onAcknowledged(stream_id);
     if (flags & FLAG.rst) {
       stream.fail(new WireError("reset", "The peer reset the stream."));
       return;
     }
-    if (type === FRAME.window) stream.grant(length);
-    else stream.expect(length);
+    if (type === FRAME.window) stream.addSendWindow(length);
+    else stream.expectData(length);
     if ((flags & FLAG.fin) === 0) return;
     if (type === FRAME.data && length > 0) this.#endsWithPayload = true;
-    else stream.peerEnded();
+    else stream.onPeerEnd();
   }
 
   #onPayload(piece: Uint8Array, last: boolean): void {
     this.#current?.receive(piece);
-    if (last && this.#endsWithPayload) this.#current?.peerEnded();
+    if (last && this.#endsWithPayload) this.#current?.onPeerEnd();
   }
 
   #onOpen(id: number): void {
@@ -211,7 +211,7 @@ export class YamuxSession {
       return;
     }
     this.#backlog.push(this.#add(id));
-    this.#accepted.ring();
+    this.#accepted.wake();
   }
 
   #add(id: number): YamuxStream {
@@ -220,16 +220,16 @@ export class YamuxSession {
     return stream;
   }
 
-  #forget(stream: YamuxStream): void {
+  #release(stream: YamuxStream): void {
     this.#streams.delete(stream.id);
-    this.#acknowledged(stream.id);
+    this.#onAcknowledged(stream.id);
     const waiting = this.#backlog.indexOf(stream);
     if (waiting >= 0) this.#backlog.splice(waiting, 1);
   }
 
-  #acknowledged(id: number): void {
+  #onAcknowledged(id: number): void {
     this.#unacknowledged.get(id)?.cancel();
-    if (this.#unacknowledged.delete(id)) this.#slot.ring();
+    if (this.#unacknowledged.delete(id)) this.#slot.wake();
   }
 
   #sendWindow(streamId: number, flags: number, increment: number): void {
@@ -238,18 +238,18 @@ export class YamuxSession {
 
   /** Ends everything once. `code` is sent to the peer; `reason` goes into the socket's close frame. */
   #stop(failure: WireError | undefined, code?: number, reason = failure?.message ?? ""): void {
-    if (this.#over) return;
-    this.#over = failure ?? new WireError("closed", "The session is over.");
+    if (this.#failure) return;
+    this.#failure = failure ?? new WireError("closed", "The session is over.");
     this.#keepalive.stop();
     if (code !== undefined) this.#transport.send(encodeHeader(FRAME.go_away, 0, 0, code));
     const streams = [...this.#streams.values()];
-    for (const stream of streams) stream.fail(this.#over);
+    for (const stream of streams) stream.fail(this.#failure);
     for (const timer of this.#unacknowledged.values()) timer.cancel();
     this.#unacknowledged.clear();
     this.#backlog = [];
     this.#transport.close(failure?.failure === "protocol" ? 1002 : 1000, reason);
-    this.#accepted.ring();
-    this.#slot.ring();
+    this.#accepted.wake();
+    this.#slot.wake();
     this.#settled.resolve(failure);
   }
 }

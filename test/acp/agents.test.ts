@@ -10,8 +10,8 @@ import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
-import { ECHO, makeTemplate, unique } from "#test/support/templates.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ECHO, makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 
 const world = await forFile(openChatWorld());
@@ -19,7 +19,7 @@ const { owner: person, organization_id } = world;
 const AGENTS = "/api/v2/ai/agents";
 const { token } = await seedUser(world.server, { roles: ["owner"] });
 const admin = new Client(world.server.url, token);
-const statusOf = async (client: Client, method: string, path: string, body?: unknown) =>
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown) =>
   (await client.fetch(method, path, body)).status;
 
 test("[CA-12] owners add, change and delete agents; presets start disabled and reappear when they are deleted", async () => {
@@ -35,16 +35,16 @@ test("[CA-12] owners add, change and delete agents; presets start disabled and r
     { name: "codex", display_name: "Our Codex", icon: "", dialect: "openai" },
     { name: "mine", display_name: "Test agent", icon: "", dialect: "openai" },
   ]);
-  expect(await statusOf(admin, "DELETE", `${AGENTS}/mine`)).toBe(204);
-  expect(await statusOf(admin, "DELETE", `${AGENTS}/mine`)).toBe(404);
-  expect(await statusOf(admin, "DELETE", `${AGENTS}/codex`)).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", `${AGENTS}/mine`)).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", `${AGENTS}/mine`)).toBe(404);
+  expect(await fetchStatus(admin, "DELETE", `${AGENTS}/codex`)).toBe(204);
   expect((await admin.get<CodingAgents>(AGENTS)).agents).toEqual(agents);
 });
 
 test("[CA-12] others can neither see nor change settings, and invalid ones are refused", async () => {
-  expect(await statusOf(person, "GET", AGENTS)).toBe(403);
-  expect(await statusOf(person, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
-  expect(await statusOf(person, "DELETE", `${AGENTS}/codex`)).toBe(403);
+  expect(await fetchStatus(person, "GET", AGENTS)).toBe(403);
+  expect(await fetchStatus(person, "PUT", `${AGENTS}/mine`, TEST_AGENT)).toBe(403);
+  expect(await fetchStatus(person, "DELETE", `${AGENTS}/codex`)).toBe(403);
   const { command: _, ...lacking } = TEST_AGENT;
   for (const body of [
     lacking,
@@ -52,9 +52,9 @@ test("[CA-12] others can neither see nor change settings, and invalid ones are r
     { ...TEST_AGENT, dialect: "morse" },
     { ...TEST_AGENT, variables: { "A B": "x" } },
   ]) {
-    expect(await statusOf(admin, "PUT", `${AGENTS}/mine`, body)).toBe(400);
+    expect(await fetchStatus(admin, "PUT", `${AGENTS}/mine`, body)).toBe(400);
   }
-  expect(await statusOf(admin, "PUT", `${AGENTS}/Not%20A%20Name`, TEST_AGENT)).toBe(400);
+  expect(await fetchStatus(admin, "PUT", `${AGENTS}/Not%20A%20Name`, TEST_AGENT)).toBe(400);
 });
 
 test("[CA-12] a chat starts with an enabled agent, in a workspace; without one its shape is unchanged", async () => {
@@ -85,9 +85,9 @@ test("[CA-32] a template names an enabled agent; one that is disabled or deleted
   expect(await admin.get<Template>(at)).toMatchObject({ default_coding_agent: "" });
   expect(await readDefault({ template_id })).toBeUndefined();
   for (const name of ["codex", "nothing", "Not a name"]) {
-    expect([name, await statusOf(admin, "PATCH", at, { default_coding_agent: name })]).toEqual([name, 400]);
+    expect([name, await fetchStatus(admin, "PATCH", at, { default_coding_agent: name })]).toEqual([name, 400]);
   }
-  expect(await statusOf(person, "PATCH", at, { default_coding_agent: "mine" })).toBe(403);
+  expect(await fetchStatus(person, "PATCH", at, { default_coding_agent: "mine" })).toBe(403);
   expect(await admin.patch<Template>(at, { default_coding_agent: "mine" })).toMatchObject({
     default_coding_agent: "mine",
   });
@@ -100,7 +100,7 @@ test("[CA-32] a template names an enabled agent; one that is disabled or deleted
   const off = 'The coding agent "Test agent" is disabled.';
   expect(await readDefault({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
   // Other changes, even with the current name included, keep it the default.
-  expect(await statusOf(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
+  expect(await fetchStatus(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
   await admin.delete(`${AGENTS}/mine`);
   const gone = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
   expect(await readDefault({ template_id })).toEqual(gone);
@@ -111,14 +111,14 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const { workspace_id, owner_token } = await seedAgent(world.server);
   const owner = new Client(world.server.url, owner_token);
-  const place = await contextOf(world.server).store.get(findWorkspacePlace({ id: workspace_id }));
+  const place = await getContext(world.server).store.get(findWorkspacePlace({ id: workspace_id }));
   const template_id = place?.template_id ?? "";
   const named = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
-  await contextOf(world.server).store.commit([named]);
+  await getContext(world.server).store.commit([named]);
   const path = `${AGENTS}/available?workspace_id=${workspace_id}`;
   expect((await owner.get<AvailableAgents>(path)).default_agent?.name).toBe("mine");
-  expect(await statusOf(person, "GET", path)).toBe(404);
-  expect(await statusOf(owner, "GET", `${path}&template_id=${template_id}`)).toBe(400);
+  expect(await fetchStatus(person, "GET", path)).toBe(404);
+  expect(await fetchStatus(owner, "GET", `${path}&template_id=${template_id}`)).toBe(400);
   const body = {
     organization_id: place?.organization_id,
     workspace_id,
@@ -131,7 +131,7 @@ test("[CA-32] people who see a workspace can read its default agent; a chat that
 test("[CA-32] a template starts with the default agent of its template.yaml, which must be enabled", async () => {
   await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
   const make = (agent: string, more: object = {}) =>
-    makeTemplate(admin, `${unique()}default_coding_agent: ${agent}\n${ECHO}`, more);
+    makeTemplate(admin, `${uniqueText()}default_coding_agent: ${agent}\n${ECHO}`, more);
   expect(await make("mine")).toMatchObject({ default_coding_agent: "mine" });
   await expect(make("codex")).rejects.toMatchObject({
     status: 400,

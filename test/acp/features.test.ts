@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { sealedFor } from "#actors/notifications/push.ts";
+import { toSealContext } from "#actors/notifications/push.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import { insertSubscription } from "#db/notifications/deliveries.ts";
 import type { GitMessage } from "#schema/agents/git-message.ts";
@@ -13,36 +13,36 @@ import type { ChatCost } from "#schema/chats/chat-cost.ts";
 import { Client } from "#src/client.ts";
 import { Consumer } from "#test/hooks/world.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
-import { beginAgentChat, logOf, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
-import { HOLDING, SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
-import { Follower, said, sendMessage } from "#test/support/chats.ts";
+import { configureAgent, listPendingCalls, readAgentLog, startAgentChat } from "#test/support/acp/agent-world.ts";
+import { FILE_CONTENT, FINAL_TEXT, PARTIAL_TEXT } from "#test/support/acp/upstream.ts";
+import { Follower, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 /** How a chat's agent is prompted for the same actions. */
-type Lead = {
+type Driver = {
   readonly name: string;
-  /** Asks for approval, writes `WRITTEN` into the file, and says the sentence. Calls its model at least once. */
+  /** Asks for approval, writes `FILE_CONTENT` into the file, and says the sentence. Calls its model at least once. */
   readonly write: (path: string) => string;
   /** Says something, and works until it is canceled. */
   readonly hold: { readonly prompt: string; readonly words: string };
   /** Says the sentence. */
   readonly answer: string;
 };
-const SCRIPTED: Lead = {
+const SCRIPTED: Driver = {
   name: "test",
-  write: (path) => `call\nedit ${path} ${WRITTEN}\nsay ${SENTENCE}`,
+  write: (path) => `call\nedit ${path} ${FILE_CONTENT}\nsay ${FINAL_TEXT}`,
   hold: { prompt: "wait", words: "waiting" },
-  answer: `say ${SENTENCE}`,
+  answer: `say ${FINAL_TEXT}`,
 };
-const GENUINE: Lead = {
+const GENUINE: Driver = {
   name: "opencode",
   write: (path) => `Write ${path}`,
-  hold: { prompt: "Hold on, opencode.", words: HOLDING },
+  hold: { prompt: "Hold on, opencode.", words: PARTIAL_TEXT },
   answer: "Answer me.",
 };
 
@@ -69,11 +69,11 @@ const server = Object.assign(
 );
 const world = await forFile(openAgentGateway({ env: { PATH }, server }));
 const { owner, admin, home } = world;
-await setAgent(world, "test");
+await configureAgent(world, "test");
 const repository = makeRepository(join(home, "work"), { empty: true });
-const { store, encryption } = contextOf(world.server);
+const { store, encryption } = getContext(world.server);
 const [subscription, endpoint] = [uuid(), `http://127.0.0.1:${browser.port}/push`];
-const sealed = encryption.seal(JSON.stringify(Object.assign({ endpoint }, BROWSER)), sealedFor(subscription));
+const sealed = encryption.seal(JSON.stringify(Object.assign({ endpoint }, BROWSER)), toSealContext(subscription));
 await store.commit([
   insertSubscription({
     id: subscription,
@@ -85,77 +85,80 @@ await store.commit([
 ]);
 
 /** A chat of the table, on which rows are tested one after the other. */
-type Led = {
-  readonly lead: Lead;
+type DrivenChat = {
+  readonly lead: Driver;
   readonly id: string;
   readonly path: string;
   readonly file: string;
   /** Number of pushes before it. */
   readonly pushed: number;
 };
-const chatOf = ({ path }: Led): Promise<Chat> => owner.get<Chat>(path);
-const comesTo = (led: Led, wanted: string) =>
+const getChat = ({ path }: DrivenChat): Promise<Chat> => owner.get<Chat>(path);
+const waitForStatus = (led: DrivenChat, wanted: string) =>
   until(
     async () => {
-      const { status, last_error } = await chatOf(led);
+      const { status, last_error } = await getChat(led);
       if (last_error) throw new Error(JSON.stringify(last_error));
       return status === wanted;
     },
     { what: `${wanted} of ${led.lead.name}`, patience: 120_000 },
   );
-const messagesOf = async ({ path }: Led): Promise<ChatMessage[]> =>
+const listMessages = async ({ path }: DrivenChat): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
-const lastWords = async (led: Led): Promise<string> =>
-  ((await messagesOf(led)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
-const allow = async (led: Led): Promise<void> => {
-  await comesTo(led, "requires_action");
-  const [call] = await pendingCalls(owner, led.id);
+const getLastText = async (led: DrivenChat): Promise<string> =>
+  ((await listMessages(led)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
+const allow = async (led: DrivenChat): Promise<void> => {
+  await waitForStatus(led, "requires_action");
+  const [call] = await listPendingCalls(owner, led.id);
   const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
   await owner.post<unknown>(`${led.path}/permissions`, { answers });
 };
 /** Sends a message and waits for its answer. */
-const say = async (led: Led, prompt: string, words: string): Promise<void> => {
-  const before = (await messagesOf(led)).length;
+const sendAndExpect = async (led: DrivenChat, prompt: string, words: string): Promise<void> => {
+  const before = (await listMessages(led)).length;
   await sendMessage({ owner }, led.id, prompt);
-  await until(async () => (await messagesOf(led)).length > before + 1, { patience: 120_000 });
-  await comesTo(led, "waiting");
-  expect(await lastWords(led)).toContain(words);
+  await until(async () => (await listMessages(led)).length > before + 1, { patience: 120_000 });
+  await waitForStatus(led, "waiting");
+  expect(await getLastText(led)).toContain(words);
 };
-const hold = async (led: Led): Promise<Follower> => {
+const hold = async (led: DrivenChat): Promise<Follower> => {
   const follower = await Follower.open(owner, led.id);
   await sendMessage({ owner }, led.id, led.lead.hold.prompt);
   await follower.until(({ preview }) => preview.includes(led.lead.hold.words));
   return follower;
 };
-const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
 /** The features, in the order in which a chat is tested. The first message has asked for a file. */
-const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<void>])[] = [
+const FEATURES: readonly (readonly [feature: string, run: (led: DrivenChat) => Promise<void>])[] = [
   [
     "push notifications of what waits for an approval",
     async (led) => {
-      await comesTo(led, "requires_action");
+      await waitForStatus(led, "requires_action");
       await until(() => pushed > led.pushed);
       expect(existsSync(led.file)).toBe(false);
       await allow(led);
-      await comesTo(led, "waiting");
-      expect(readFileSync(led.file, "utf8").trim()).toBe(WRITTEN);
+      await waitForStatus(led, "waiting");
+      expect(readFileSync(led.file, "utf8").trim()).toBe(FILE_CONTENT);
     },
   ],
-  ["titles", async (led) => void (await until(async () => (await chatOf(led)).title === SENTENCE.replace(/\.$/, "")))],
+  [
+    "titles",
+    async (led) => void (await until(async () => (await getChat(led)).title === FINAL_TEXT.replace(/\.$/, ""))),
+  ],
   [
     "unread, and the read cursor that moves for who reads",
     async (led) => {
-      expect((await chatOf(led)).has_unread).toBe(true);
+      expect((await getChat(led)).has_unread).toBe(true);
       using _reader = await Follower.open(owner, led.id);
-      await until(async () => !(await chatOf(led)).has_unread);
+      await until(async () => !(await getChat(led)).has_unread);
     },
   ],
   [
     "search",
     async (led) => {
-      const query = encodeURIComponent(`search:"${SENTENCE}"`);
+      const query = encodeURIComponent(`search:"${FINAL_TEXT}"`);
       await until(async () => (await owner.get<Chat[]>(`/api/v2/chats?q=${query}`)).some(({ id }) => id === led.id));
     },
   ],
@@ -165,7 +168,7 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
       using socket = await owner.socket(`${led.path}/stream/git`);
       for (;;) {
         const { repositories = [] } = await socket.json<GitMessage>();
-        if (repositories.some(({ unified_diff = "" }) => unified_diff.includes(`+${WRITTEN}`))) return;
+        if (repositories.some(({ unified_diff = "" }) => unified_diff.includes(`+${FILE_CONTENT}`))) return;
       }
     },
   ],
@@ -173,13 +176,13 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
     "cost in the chat's figures, and for each turn",
     async (led) => {
       const cost = await owner.get<ChatCost>(`${led.path}/cost`);
-      const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === led.id);
+      const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === led.id);
       const sum = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
       expect(calls.length).toBeGreaterThan(0);
       expect(sum).toBeGreaterThan(0);
       // Titles also have a cost.
       expect(cost.total_cost_micros).toBeGreaterThan(sum);
-      const [first] = await messagesOf(led);
+      const [first] = await listMessages(led);
       const turn = { cost_micros: sum, request_count: calls.length, unpriced_request_count: 0 };
       expect(cost.turns).toEqual([{ message_id: first?.id ?? 0, ...turn }]);
     },
@@ -197,19 +200,19 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
     async (led) => {
       const { user_id, token } = await seedUser(world.server, { organization_id: world.organization_id });
       const other = new Client(world.server.url, token);
-      expect(await statusOf(other, "GET", led.path)).toBe(404);
+      expect(await fetchStatus(other, "GET", led.path)).toBe(404);
       await owner.patch(`${led.path}/acl`, { user_roles: { [user_id]: "read" } });
       using reader = await Follower.open(other, led.id);
-      const before = (await messagesOf(led)).length;
-      await say(led, led.lead.answer, SENTENCE);
+      const before = (await listMessages(led)).length;
+      await sendAndExpect(led, led.lead.answer, FINAL_TEXT);
       await reader.until(({ history }) => history.length === before + 2);
-      expect(reader.history.at(-1)).toContain(SENTENCE);
+      expect(reader.history.at(-1)).toContain(FINAL_TEXT);
       for (const [method, path, body] of [
-        ["POST", "messages", { content: said("mine") }],
+        ["POST", "messages", { content: toTextContent("mine") }],
         ["POST", "interrupt", {}],
         ["POST", "permissions", { answers: [] }],
       ] as const) {
-        expect([path, await statusOf(other, method, `${led.path}/${path}`, body)]).toEqual([path, 403]);
+        expect([path, await fetchStatus(other, method, `${led.path}/${path}`, body)]).toEqual([path, 403]);
       }
     },
   ],
@@ -218,29 +221,32 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
     async (led) => {
       using _follower = await hold(led);
       await owner.post<unknown>(`${led.path}/interrupt`, {});
-      await comesTo(led, "waiting");
-      expect(await lastWords(led)).toContain(led.lead.hold.words);
+      await waitForStatus(led, "waiting");
+      expect(await getLastText(led)).toContain(led.lead.hold.words);
     },
   ],
   [
     "the queue, and a queued message that is promoted",
     async (led) => {
       using follower = await hold(led);
-      const before = (await messagesOf(led)).length;
+      const before = (await listMessages(led)).length;
       await sendMessage({ owner }, led.id, led.lead.answer);
       await follower.until(({ queue }) => queue.length === 1);
       await owner.post<unknown>(`${led.path}/queue/${follower.queue[0]?.id}/promote`, {});
-      await until(async () => (await messagesOf(led)).length >= before + 3, { patience: 120_000 });
-      await comesTo(led, "waiting");
-      expect(await lastWords(led)).toContain(SENTENCE);
+      await until(async () => (await listMessages(led)).length >= before + 3, { patience: 120_000 });
+      await waitForStatus(led, "waiting");
+      expect(await getLastText(led)).toContain(FINAL_TEXT);
       if (led.lead === SCRIPTED)
-        expect(logOf(world, led.id).slice(-2)).toEqual(["cancelled", `prompt ${JSON.stringify(led.lead.answer)}`]);
+        expect(readAgentLog(world, led.id).slice(-2)).toEqual([
+          "cancelled",
+          `prompt ${JSON.stringify(led.lead.answer)}`,
+        ]);
     },
   ],
   [
     "lifecycle hooks",
     async (led) => {
-      const seen = ((await consumer?.seen()) ?? []).filter(({ request }) => request.meta.chat_id === led.id);
+      const seen = ((await consumer?.listReceived()) ?? []).filter(({ request }) => request.meta.chat_id === led.id);
       expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
       const events = new Set(seen.map(({ event }) => event));
       for (const event of ["user_prompt_submit", "pre_tool_use", "post_tool_use", "stop"])
@@ -253,10 +259,10 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
       const fork = await owner.post<Chat>(`${led.path}/fork`, {});
       const copy = { ...led, id: fork.id, path: `/api/v2/chats/${fork.id}` };
       expect(fork.coding_agent).toBe(led.lead.name);
-      expect(await messagesOf(copy)).toHaveLength((await messagesOf(led)).length);
-      await say(copy, led.lead.answer, SENTENCE);
+      expect(await listMessages(copy)).toHaveLength((await listMessages(led)).length);
+      await sendAndExpect(copy, led.lead.answer, FINAL_TEXT);
       // The first message is in the conversation that its agent was given.
-      if (led.lead === SCRIPTED) expect(logOf(world, copy.id).at(-1)).toContain(WRITTEN);
+      if (led.lead === SCRIPTED) expect(readAgentLog(world, copy.id).at(-1)).toContain(FILE_CONTENT);
       await owner.delete(copy.path);
     },
   ],
@@ -264,13 +270,13 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
     "an edit of an earlier message, with undo",
     async (led) => {
       expect(existsSync(led.file)).toBe(true);
-      const first = (await messagesOf(led)).find(({ role }) => role === "user");
-      const body = { content: said(led.lead.answer), restore_files: true };
+      const first = (await listMessages(led)).find(({ role }) => role === "user");
+      const body = { content: toTextContent(led.lead.answer), restore_files: true };
       const { warnings } = await owner.patch<EditedMessage>(`${led.path}/messages/${first?.id}`, body);
       expect([warnings, existsSync(led.file)]).toEqual([[], false]);
-      await until(async () => (await messagesOf(led)).length === 2, { patience: 120_000 });
-      await comesTo(led, "waiting");
-      expect(await lastWords(led)).toContain(SENTENCE);
+      await until(async () => (await listMessages(led)).length === 2, { patience: 120_000 });
+      await waitForStatus(led, "waiting");
+      expect(await getLastText(led)).toContain(FINAL_TEXT);
     },
   ],
   [
@@ -278,12 +284,12 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
     async (led) => {
       const homeOf = join(home, ".local/state/slipway/coding-agents/homes", led.id);
       await owner.patch<unknown>(led.path, { archived: true });
-      expect(await statusOf(owner, "POST", `${led.path}/messages`, { content: said("more") })).toBe(409);
+      expect(await fetchStatus(owner, "POST", `${led.path}/messages`, { content: toTextContent("more") })).toBe(409);
       await owner.patch<unknown>(led.path, { archived: false });
-      await say(led, led.lead.answer, SENTENCE);
+      await sendAndExpect(led, led.lead.answer, FINAL_TEXT);
       expect(existsSync(homeOf)).toBe(true);
       await owner.delete(led.path);
-      expect(await statusOf(owner, "GET", led.path)).toBe(404);
+      expect(await fetchStatus(owner, "GET", led.path)).toBe(404);
       await until(() => !existsSync(homeOf));
     },
   ],
@@ -301,12 +307,12 @@ for (const lead of LEADS) {
       if (lead === GENUINE) await enablePreset(admin, lead.name);
       const before = pushed;
       const file = join(repository.root, `proof-${lead.name}.txt`);
-      const { id } = await beginAgentChat(world, lead.write(lead === GENUINE ? file : `work/proof-${lead.name}.txt`), {
+      const { id } = await startAgentChat(world, lead.write(lead === GENUINE ? file : `work/proof-${lead.name}.txt`), {
         coding_agent: lead.name,
         model_config_id: world.model_config_id,
         permissions: { default: "ask_changes", rules: [] },
       });
-      const led: Led = { lead, id, path: `/api/v2/chats/${id}`, file, pushed: before };
+      const led: DrivenChat = { lead, id, path: `/api/v2/chats/${id}`, file, pushed: before };
       const failed: string[] = [];
       for (const [feature, run] of FEATURES) {
         await run(led).catch((error: unknown) => failed.push(`${feature}: ${String(error)}`));

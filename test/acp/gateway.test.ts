@@ -8,16 +8,16 @@ import type { AiUsage } from "#schema/ai/gateway.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
-import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
+import { configureAgent, readAgentLog, startAgentChat } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { needs } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { messagesOf } from "#test/tools/world.ts";
+import { listMessages } from "#test/tools/world.ts";
 
 /** Number of chats that reach the end of one budget together. */
 const CROWD = Number(Bun.env.SLIPWAY_TEST_AGENT_CROWD ?? 6);
@@ -28,17 +28,17 @@ const CALL_MICROS = 60;
 const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
 const world = await forFile(openAgentGateway({ env: { PATH }, chats: Math.max(CROWD, 5) }));
 const { owner, admin, home, server, upstream } = world;
-await setAgent(world, "test");
+await configureAgent(world, "test");
 
 /** Returns a separate file for each chat, named with letters only as the model server requires. */
-const fileOf = (index: number): string =>
+const proofPath = (index: number): string =>
   join(home, `proof-${[...String(index)].map((digit) => "abcdefghij"[Number(digit)]).join("")}.txt`);
 
-const chatOf = (id: string): Promise<Chat> => owner.get<Chat>(`/api/v2/chats/${id}`);
-const statusIs = (id: string, status: string) =>
-  until(async () => (await chatOf(id)).status === status, { what: `${status} of ${id}` });
-const callsOf = async (id: string) => (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
-const promptsOf = (id: string): string[] => logOf(world, id).filter((line) => line.startsWith("prompt"));
+const getChat = (id: string): Promise<Chat> => owner.get<Chat>(`/api/v2/chats/${id}`);
+const waitForStatus = (id: string, status: string) =>
+  until(async () => (await getChat(id)).status === status, { what: `${status} of ${id}` });
+const listCalls = async (id: string) => (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === id);
+const listPrompts = (id: string): string[] => readAgentLog(world, id).filter((line) => line.startsWith("prompt"));
 
 test(
   "[CA-13] [BU-2] concurrent agents exceed a budget by less than one call; their chats ask, and after a raise each finishes its turn",
@@ -51,21 +51,21 @@ test(
       unit: "usd",
       amount,
     });
-    const spent = async (): Promise<number> => (await admin.get<Budget[]>("/api/v2/ai/budgets"))[0]?.spent ?? 0;
+    const getSpent = async (): Promise<number> => (await admin.get<Budget[]>("/api/v2/ai/budgets"))[0]?.spent ?? 0;
     if (AGENT !== "test") await enablePreset(admin, AGENT);
     const begun = performance.now();
     const ids = await Promise.all(
       Array.from({ length: CROWD }, async (_, index) => {
-        const text = AGENT === "test" ? "call 6\ncall 6\nsay over" : `Write ${fileOf(index)}`;
-        return (await beginAgentChat(world, text, { coding_agent: AGENT, permissions: null })).id;
+        const text = AGENT === "test" ? "call 6\ncall 6\nsay over" : `Write ${proofPath(index)}`;
+        return (await startAgentChat(world, text, { coding_agent: AGENT, permissions: null })).id;
       }),
     );
-    const chats = () => Promise.all(ids.map(chatOf));
+    const listChats = () => Promise.all(ids.map(getChat));
     let highest = 0;
     const rested = await until(
       async () => {
-        highest = Math.max(highest, await spent());
-        const all = await chats();
+        highest = Math.max(highest, await getSpent());
+        const all = await listChats();
         return all.every(({ status }) => status !== "running") && all;
       },
       { patience: 30_000 * CROWD },
@@ -74,14 +74,16 @@ test(
     expect(rested.flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
     expect(asking.length).toBeGreaterThan(0);
     expect(new Set(asking.map(({ budget_pause }) => budget_pause?.budget_id))).toEqual(new Set([budget.id]));
-    expect(Math.max(highest, await spent())).toBeLessThan(amount + CALL_MICROS);
+    expect(Math.max(highest, await getSpent())).toBeLessThan(amount + CALL_MICROS);
     const pausedAfter = performance.now() - begun;
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000 * amount });
-    await until(async () => (await chats()).every(({ status }) => status === "waiting"), { patience: 30_000 * CROWD });
-    expect((await chats()).flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
+    await until(async () => (await listChats()).every(({ status }) => status === "waiting"), {
+      patience: 30_000 * CROWD,
+    });
+    expect((await listChats()).flatMap(({ last_error }) => last_error ?? [])).toEqual([]);
     const { total } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
     expect(total.total_cost_micros).toBe(upstream.calls.length * CALL_MICROS);
-    expect(await spent()).toBe(total.total_cost_micros);
+    expect(await getSpent()).toBe(total.total_cost_micros);
     if (Bun.env.SLIPWAY_REPORT) {
       const took = [pausedAfter, performance.now() - begun].map((ms) => `${(ms / 1_000).toFixed(1)} s`);
       const figures = `${asking.length} asked, highest ${highest} of ${amount} micros`;
@@ -89,56 +91,56 @@ test(
     }
     await admin.delete(`/api/v2/ai/budgets/${budget.id}`);
   },
-  scaled(60_000 + CROWD * 60_000),
+  scaleTimeout(60_000 + CROWD * 60_000),
 );
 
 test("[CA-13] a chat's budget includes its agent's calls; when it is used up the chat asks, and a raise resumes the same turn", async () => {
-  const { id } = await beginAgentChat(world, "say begun", { permissions: null });
-  await statusIs(id, "waiting");
+  const { id } = await startAgentChat(world, "say begun", { permissions: null });
+  await waitForStatus(id, "waiting");
   const budget = { scope: "chat", scope_id: id, period: "month", unit: "usd", amount: 100 };
   const { id: budget_id } = await admin.put<Budget>("/api/v2/ai/budgets", budget);
   // Each call costs 60 micros.
   await sendMessage(world, id, "call\ncall\ncall\nsay over");
-  await statusIs(id, "requires_action");
-  expect((await chatOf(id)).budget_pause).toMatchObject({ budget_id, scope: "chat", spent: 120 });
-  expect((await callsOf(id)).map(({ cost_micros }) => cost_micros)).toEqual([60, 60]);
-  const said = (await messagesOf(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
+  await waitForStatus(id, "requires_action");
+  expect((await getChat(id)).budget_pause).toMatchObject({ budget_id, scope: "chat", spent: 120 });
+  expect((await listCalls(id)).map(({ cost_micros }) => cost_micros)).toEqual([60, 60]);
+  const said = (await listMessages(owner, id)).map(({ content }) => content.map(({ text }) => text).join(""));
   expect(said.at(-1)).toBe("answered answered ");
   await admin.post<unknown>(`/api/v2/ai/budgets/${budget_id}/raise`, { amount: 100 });
-  await statusIs(id, "waiting");
-  expect(logOf(world, id).slice(-4)).toEqual([
+  await waitForStatus(id, "waiting");
+  expect(readAgentLog(world, id).slice(-4)).toEqual([
     "called 200",
     "called 200",
     "called 429",
     expect.stringContaining("continue where you left off"),
   ]);
   await sendMessage(world, id, "call\nsay last");
-  await until(async () => (await callsOf(id)).length === 3);
-  await statusIs(id, "waiting");
+  await until(async () => (await listCalls(id)).length === 3);
+  await waitForStatus(id, "waiting");
   await sendMessage(world, id, "call\ncall");
-  await statusIs(id, "requires_action");
-  const prompts = promptsOf(id).length;
+  await waitForStatus(id, "requires_action");
+  const prompts = listPrompts(id).length;
   // Its budget is used up before anything is sent to the agent.
   await owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
-  await statusIs(id, "waiting");
+  await waitForStatus(id, "waiting");
   await sendMessage(world, id, "say never");
-  await statusIs(id, "requires_action");
-  expect(promptsOf(id)).toHaveLength(prompts);
+  await waitForStatus(id, "requires_action");
+  expect(listPrompts(id)).toHaveLength(prompts);
 }, 120_000);
 
 test("[CA-13] the chat's token is hidden from the chat and revoked with it", async () => {
-  const { id } = await beginAgentChat(world, 'free printf %s "$OPENAI_API_KEY" | tee token', { permissions: null });
-  await statusIs(id, "waiting");
+  const { id } = await startAgentChat(world, 'free printf %s "$OPENAI_API_KEY" | tee token', { permissions: null });
+  await waitForStatus(id, "waiting");
   const token = readFileSync(join(home, "token"), "utf8");
   expect(token).toStartWith(`slipway-chat.${world.seeded.agent_id}.${id}.`);
-  expect(JSON.stringify(await messagesOf(owner, id))).not.toContain(token.slice(-36));
+  expect(JSON.stringify(await listMessages(owner, id))).not.toContain(token.slice(-36));
   const status = async (bearer: string): Promise<number> => {
     const headers = { authorization: `Bearer ${bearer}` };
     return (await fetch(new URL("/api/v2/ai/openai/v1/models", server.url), { headers })).status;
   };
   expect(await status(token)).toBe(200);
   expect(await status(`${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`)).toBe(401);
-  const other = await beginAgentChat(world, "say x", { permissions: null });
+  const other = await startAgentChat(world, "say x", { permissions: null });
   expect(await status(token.replace(id, other.id))).toBe(401);
   await owner.delete(`/api/v2/chats/${id}`);
   expect(await status(token)).toBe(401);
@@ -149,7 +151,7 @@ testInside(
   async () => {
     const guest = await seedUser(server, { organization_id: world.organization_id });
     const { workspace_id } = world.seeded;
-    const { store, topics } = contextOf(server);
+    const { store, topics } = getContext(server);
     const share = async (role?: "use"): Promise<void> => {
       await store.commit([updateWorkspace(workspace_id, { user_acl: role ? { [guest.user_id]: role } : {} })]);
       topics.publish("access_changed", workspace_id, {});
@@ -157,7 +159,7 @@ testInside(
     await share("use");
     const client = new Client(server.url, guest.token);
     const text = 'free printf %s "$OPENAI_API_KEY" > part; mv part guest-token; sleep 1000';
-    const { id } = await beginAgentChat({ ...world, owner: client }, text, { permissions: null });
+    const { id } = await startAgentChat({ ...world, owner: client }, text, { permissions: null });
     const file = join(home, "guest-token");
     await until(() => existsSync(file), { what: "the token" });
     const headers = { authorization: `Bearer ${readFileSync(file, "utf8")}` };

@@ -9,11 +9,11 @@ import { startMcpHost } from "#test/mcp/support.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
 import { AgentStory, type StoryPlace } from "#test/support/acp/genuine-story.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { listGatewayCalls } from "#test/support/models/gateway-world.ts";
 import { MODEL_KEY } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 const { found, file: folder } = needs.agents;
@@ -36,7 +36,7 @@ if (world && host) {
   );
   const own = { name: "tidy", description: "How the person tidies up.", content: "Sort it." };
   await world.owner.post<unknown>("/api/v2/users/me/skills", own);
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const { workspace_id } = world.seeded;
   await until(async () => {
     const context = await store.get(findWorkspaceContext({ workspace_id }));
@@ -45,14 +45,14 @@ if (world && host) {
   });
 }
 /** The chat's information for the model, in the agent's form. */
-const GIVEN = [
+const EXPECTED_CONTEXT = [
   "Answer in the words of pirates.",
   "How the workspace is released.",
   "How the person tidies up.",
   "desk__add",
 ];
 
-const storyOf = async (name: string): Promise<void> => {
+const runStory = async (name: string): Promise<void> => {
   if (!world || !repository) throw new Error("the agents are not there");
   const { admin, seeded, upstream } = world;
   await enablePreset(admin, name);
@@ -63,14 +63,14 @@ const storyOf = async (name: string): Promise<void> => {
     read: async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : undefined),
     status: async () => repository.git("status", "--porcelain"),
   });
-  const story = await AgentStory.begin(place, name, { mcp_server_ids: servers, system_prompt: GIVEN[0] });
+  const story = await AgentStory.begin(place, name, { mcp_server_ids: servers, system_prompt: EXPECTED_CONTEXT[0] });
   await story.edit();
   const asked = upstream.bodies.slice(begun).join("\n");
-  expect(GIVEN.filter((text) => !asked.includes(text))).toEqual([]);
+  expect(EXPECTED_CONTEXT.filter((text) => !asked.includes(text))).toEqual([]);
   await story.interrupt();
   await story.resume();
   await story.undo();
-  const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
+  const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
   expect(calls.length).toBeGreaterThanOrEqual(5);
   expect(new Set(calls.map(({ workspace_id }) => workspace_id))).toEqual(new Set([seeded.workspace_id]));
   expect(new Set(upstream.calls.map(({ key }) => key.replace("Bearer ", "")))).toEqual(new Set([MODEL_KEY]));
@@ -79,32 +79,32 @@ const storyOf = async (name: string): Promise<void> => {
 testNeeding(
   [needs.agents],
   "[CA-11] Claude Code edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
-  () => storyOf("claude-code"),
+  () => runStory("claude-code"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Codex runs a command in a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
-  () => storyOf("codex"),
+  () => runStory("codex"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] Gemini CLI edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
-  () => storyOf("gemini"),
+  () => runStory("gemini"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-11] opencode edits a repository after a person has allowed it, is interrupted, killed and resumed, and is undone",
-  () => storyOf("opencode"),
+  () => runStory("opencode"),
   400_000,
 );
 testNeeding(
   [needs.agents],
   "[CA-13] every model call of an agent counts for its chat",
   async () => {
-    const calls = world ? await gatewayCalls(world.admin) : [];
+    const calls = world ? await listGatewayCalls(world.admin) : [];
     expect(calls.filter(({ chat_id }) => chat_id === null)).toEqual([]);
   },
   60_000,

@@ -6,12 +6,18 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
 import { Client } from "#src/client.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
-import { beginAgentChat, logOf, openAgentWorld, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import {
+  configureAgent,
+  listPendingCalls,
+  openAgentWorld,
+  readAgentLog,
+  startAgentChat,
+} from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { messagesOf } from "#test/tools/world.ts";
+import { listMessages } from "#test/tools/world.ts";
 
 const world = await forFile(openAgentWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } }));
 const host = await forFile(Promise.resolve(startMcpHost()));
@@ -25,17 +31,17 @@ const server = await admin.post<McpServerConfig>(`/api/v2/organizations/${world.
   api_key_header: "X-Key",
 });
 const mcp_server_ids = [server.id];
-const homeOf = (id: string) => join(world.home, ".local/state/slipway/coding-agents/homes", id);
-const chatOf = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
-const lastText = async (id: string) => (await messagesOf(world.owner, id)).at(-1)?.content.at(-1)?.text;
-const saying = (id: string, text: string) => until(async () => (await lastText(id)) === text, { what: text });
-const resultsOf = async (id: string) =>
-  (await messagesOf(world.owner, id)).flatMap(({ content }) =>
+const agentHome = (id: string) => join(world.home, ".local/state/slipway/coding-agents/homes", id);
+const getChat = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+const getLastText = async (id: string) => (await listMessages(world.owner, id)).at(-1)?.content.at(-1)?.text;
+const waitForText = (id: string, text: string) => until(async () => (await getLastText(id)) === text, { what: text });
+const listResults = async (id: string) =>
+  (await listMessages(world.owner, id)).flatMap(({ content }) =>
     content.flatMap(({ type, tool_name, result }) => (type === "tool-result" ? [[tool_name, result]] : [])),
   );
 const answer = async (id: string, decision: "allow" | "deny"): Promise<unknown> => {
   const [call] = await until(async () => {
-    const calls = await pendingCalls(world.owner, id);
+    const calls = await listPendingCalls(world.owner, id);
     return calls.length > 0 && calls;
   });
   const answers = [{ tool_call_id: call?.tool_call_id, decision }];
@@ -45,28 +51,28 @@ const answer = async (id: string, decision: "allow" | "deny"): Promise<unknown> 
 
 test("[CA-21] an agent calls the tools of the chat's MCP servers through Slipway and gets none of their secrets", async () => {
   const text = 'tools\nuse desk__add {"a":1,"b":2}\nsay done';
-  const { id } = await beginAgentChat(world, text, { permissions: null, mcp_server_ids });
-  await saying(id, "done");
-  const messages = await messagesOf(world.owner, id);
+  const { id } = await startAgentChat(world, text, { permissions: null, mcp_server_ids });
+  await waitForText(id, "done");
+  const messages = await listMessages(world.owner, id);
   expect(messages[1]?.content[0]?.text).toBe("desk__add desk__echo");
-  expect(await resultsOf(id)).toEqual([["agent_other", { output: "3" }]]);
+  expect(await listResults(id)).toEqual([["agent_other", { output: "3" }]]);
   expect(host.seen.at(-1)?.get("x-key")).toBe("s3cret-of-the-desk");
   const found = Bun.spawnSync(["grep", "-rl", "s3cret-of-the-desk", world.home]).stdout.toString();
   expect(found).toBe("");
   // A chat's servers may change: the agent restarts with the new ones.
   await sendMessage(world, id, "tools", { mcp_server_ids: [] });
-  await saying(id, "none");
-  expect(logOf(world, id).filter((line) => line === "load")).toHaveLength(1);
+  await waitForText(id, "none");
+  expect(readAgentLog(world, id).filter((line) => line === "load")).toHaveLength(1);
 }, 60_000);
 
 test("[CA-21] the chat's rules decide about each call before it runs, by the tool's own name", async () => {
   const permissions = { default: "ask_changes", rules: [{ tool: "desk__echo", action: "deny" }] };
   const text = 'use desk__echo {"a":1}\nuse desk__add {"a":1,"b":2}\nuse desk__add {"a":4,"b":2}\nsay done';
-  const { id } = await beginAgentChat(world, text, { permissions, mcp_server_ids });
+  const { id } = await startAgentChat(world, text, { permissions, mcp_server_ids });
   expect(await answer(id, "allow")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
   expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 4, b: 2 } });
-  await saying(id, "done");
-  const results = JSON.stringify(await resultsOf(id));
+  await waitForText(id, "done");
+  const results = JSON.stringify(await listResults(id));
   expect(results).toContain('["desk__add",{"output":"3"}]');
   expect(results).not.toContain('"output":"6"');
   expect(results).toContain("did not allow this call");
@@ -75,18 +81,18 @@ test("[CA-21] the chat's rules decide about each call before it runs, by the too
 test("[CA-21] a person who has allowed the agent's own question is not asked again for the same call, only for another", async () => {
   const permissions = { default: "ask_changes", rules: [] };
   const text = 'asked desk__add {"a":1,"b":2}\nuse desk__add {"a":1,"b":2}\nsay done';
-  const { id } = await beginAgentChat(world, text, { permissions, mcp_server_ids });
+  const { id } = await startAgentChat(world, text, { permissions, mcp_server_ids });
   const shown = { title: "mcp__slipway__desk__add", a: 1, b: 2 };
   expect(await answer(id, "allow")).toEqual({ tool_name: "agent_other", args: shown });
   expect(await answer(id, "deny")).toEqual({ tool_name: "desk__add", args: { a: 1, b: 2 } });
-  await saying(id, "done");
-  expect((await resultsOf(id))[0]).toEqual(["agent_other", { output: "3" }]);
+  await waitForText(id, "done");
+  expect((await listResults(id))[0]).toEqual(["agent_other", { output: "3" }]);
 }, 60_000);
 
 test("[CA-21] no other program reaches a running agent's tools, and an agent without MCP support leaves a warning", async () => {
-  const { id } = await beginAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
-  await until(() => logOf(world, id).some((line) => line.startsWith("prompt")));
-  const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${homeOf(id)}/mcp-servers.json'`])
+  const { id } = await startAgentChat(world, "tools\nwait", { permissions: null, mcp_server_ids });
+  await until(() => readAgentLog(world, id).some((line) => line.startsWith("prompt")));
+  const [line = ""] = Bun.spawnSync(["sh", "-c", `cat '${agentHome(id)}/mcp-servers.json'`])
     .stdout.toString()
     .split("\n");
   const [{ url = "" } = {}] = JSON.parse(line) as { url?: string }[];
@@ -97,11 +103,11 @@ test("[CA-21] no other program reaches a running agent's tools, and an agent wit
   expect(await statusWith({ authorization: "Bearer guess" })).toBe(401);
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
 
-  await setAgent(world, "deaf", { variables: { TEST_AGENT_NO_MCP: "1" } });
+  await configureAgent(world, "deaf", { variables: { TEST_AGENT_NO_MCP: "1" } });
   const more = { coding_agent: "deaf", permissions: null, mcp_server_ids };
-  const deaf = await beginAgentChat(world, "say hello", more);
-  await saying(deaf.id, "hello");
-  expect((await chatOf(deaf.id)).warnings.join()).toContain("takes no MCP servers");
+  const deaf = await startAgentChat(world, "say hello", more);
+  await waitForText(deaf.id, "hello");
+  expect((await getChat(deaf.id)).warnings.join()).toContain("does not support MCP servers");
 }, 60_000);
 
 test("[CA-22] instructions and skills are files in the agent's own home, and change nothing in the repository", async () => {
@@ -122,31 +128,31 @@ test("[CA-22] instructions and skills are files in the agent's own home, and cha
     skills_folder: ".agent/skills",
     own_instructions: ["CLAUDE.md"],
   };
-  await setAgent(world, "reader", forms);
+  await configureAgent(world, "reader", forms);
   const begin = () =>
-    beginAgentChat(world, "say read", { coding_agent: "reader", permissions: null, system_prompt: "Be brief." });
+    startAgentChat(world, "say read", { coding_agent: "reader", permissions: null, system_prompt: "Be brief." });
   const { id } = await until(async () => {
     const chat = await begin();
-    await saying(chat.id, "read");
-    return existsSync(join(homeOf(chat.id), ".agent/skills/release")) && chat;
+    await waitForText(chat.id, "read");
+    return existsSync(join(agentHome(chat.id), ".agent/skills/release")) && chat;
   });
-  const rules = readFileSync(join(homeOf(id), ".agent/RULES.md"), "utf8");
+  const rules = readFileSync(join(agentHome(id), ".agent/RULES.md"), "utf8");
   expect(rules).toContain("Be brief.");
   expect(rules).toContain("Read by everyone.");
   expect(rules).not.toContain("Read by this agent.");
-  expect(readFileSync(join(homeOf(id), ".agent/skills/release/SKILL.md"), "utf8")).toBe(skill);
-  expect(readFileSync(join(homeOf(id), ".agent/skills/tidy/SKILL.md"), "utf8")).toBe(
+  expect(readFileSync(join(agentHome(id), ".agent/skills/release/SKILL.md"), "utf8")).toBe(skill);
+  expect(readFileSync(join(agentHome(id), ".agent/skills/tidy/SKILL.md"), "utf8")).toBe(
     '---\nname: tidy\ndescription: "How to tidy."\n---\n\nSort it.\n',
   );
   expect(readdirSync(home).sort()).toEqual(before);
-  expect(logOf(world, id).at(-1)).toBe('prompt "say read"');
+  expect(readAgentLog(world, id).at(-1)).toBe('prompt "say read"');
 
   // Without files, the first prompt contains it, once.
-  const plain = await beginAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
-  await saying(plain.id, "plain");
+  const plain = await startAgentChat(world, "say plain", { permissions: null, system_prompt: "Be brief." });
+  await waitForText(plain.id, "plain");
   await sendMessage(world, plain.id, "say again");
-  await saying(plain.id, "again");
-  const [first = "", second] = logOf(world, plain.id).filter((line) => line.startsWith("prompt"));
+  await waitForText(plain.id, "again");
+  const [first = "", second] = readAgentLog(world, plain.id).filter((line) => line.startsWith("prompt"));
   for (const part of ["<instructions>", "Be brief.", "Read by everyone.", ".agents/skills/release", "Sort it."]) {
     expect(first).toContain(part);
   }

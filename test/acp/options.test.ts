@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { Questions } from "#actors/chat/acp/questions.ts";
-import { readOptions, withConfig, withCurrent } from "#src/acp/options.ts";
+import { applyConfig, readOptions, selectChoice } from "#src/acp/options.ts";
 
 const select = (id: string, values: readonly string[], currentValue = values[0] ?? "") => ({
   type: "select" as const,
@@ -32,19 +32,19 @@ test("[CA-23] options and choices whose IDs are too long are left out, and the r
 test("[CA-23] an agent that accepts a choice without returning its options keeps the others", () => {
   const modes = { currentModeId: "ask", availableModes: [{ id: "ask", name: "Ask" }] };
   const options = readOptions(modes, [select("model", ["small", "large"]), select("effort", ["low"])]);
-  const chosen = withConfig(withCurrent(options, "model", "large"), undefined);
+  const chosen = applyConfig(selectChoice(options, "model", "large"), undefined);
   expect(chosen.map(({ id, current }) => [id, current])).toEqual([
     ["mode", "ask"],
     ["model", "large"],
     ["effort", "low"],
   ]);
-  expect(withConfig(chosen, [select("model", ["small"])]).map(({ id }) => id)).toEqual(["mode", "model"]);
+  expect(applyConfig(chosen, [select("model", ["small"])]).map(({ id }) => id)).toEqual(["mode", "model"]);
 });
 
 test("[CA-24] allowing a command applies only to the folder that the question showed", () => {
   const questions = new Questions("/home/dev");
   const allow = (toolCallId: string, args: Record<string, unknown>): void => {
-    questions.take({ call: { toolCallId }, isWrite: false, answer: () => {} }, () => false);
+    questions.register({ call: { toolCallId }, isWrite: false, answer: () => {} }, () => false);
     questions.show(toolCallId, { tool_name: "execute", args });
     questions.answer(toolCallId, true, true);
   };

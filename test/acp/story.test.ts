@@ -4,34 +4,34 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentStep } from "#actors/chat/acp/step.ts";
 import { SecretMask } from "#src/tools/mask.ts";
-import { beginAgentChat, logOf, openAgentWorld, pendingCalls } from "#test/support/acp/agent-world.ts";
+import { listPendingCalls, openAgentWorld, readAgentLog, startAgentChat } from "#test/support/acp/agent-world.ts";
 import { until } from "#test/support/until.ts";
-import { Follower, messagesOf } from "#test/tools/world.ts";
+import { Follower, listMessages } from "#test/tools/world.ts";
 
 test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed like a model's; its questions wait for a person", async () => {
   await using world = await openAgentWorld();
   const { owner, home } = world;
   const permissions = { default: "ask_changes", rules: [] };
   const text = "think hmm\nsay hello\nrun echo one\nedit file two\nfree echo three\nsay bye";
-  const { id, coding_agent } = await beginAgentChat(world, text, { permissions });
+  const { id, coding_agent } = await startAgentChat(world, text, { permissions });
   expect(coding_agent).toBe("test");
   const path = `/api/v2/chats/${id}`;
   using follower = await Follower.open(owner, id);
   await follower.until(({ status }) => status === "requires_action");
-  const [first] = await pendingCalls(owner, id);
+  const [first] = await listPendingCalls(owner, id);
   expect(first).toMatchObject({ tool_name: "execute", args: { command: "echo one" } });
   await owner.post<unknown>(`${path}/permissions`, {
     answers: [{ tool_call_id: first?.tool_call_id, decision: "allow" }],
   });
-  await until(async () => (await pendingCalls(owner, id)).some(({ tool_name }) => tool_name === "write_file"));
+  await until(async () => (await listPendingCalls(owner, id)).some(({ tool_name }) => tool_name === "write_file"));
   expect(existsSync(join(home, "file"))).toBe(false);
-  const [second] = await pendingCalls(owner, id);
+  const [second] = await listPendingCalls(owner, id);
   await owner.post<unknown>(`${path}/permissions`, {
     answers: [{ tool_call_id: second?.tool_call_id, decision: "allow" }],
   });
   await follower.until(({ status }) => status === "waiting");
   expect(readFileSync(join(home, "file"), "utf8")).toBe("two\n");
-  const shown = (await messagesOf(owner, id)).map(({ role, content }) => [
+  const shown = (await listMessages(owner, id)).map(({ role, content }) => [
     role,
     ...content.map((part) => part.text ?? part.tool_name),
   ]);
@@ -45,7 +45,7 @@ test("[CA-1][CA-2] an agent's text, thoughts and calls are stored and streamed l
     ["tool", "execute"],
     ["assistant", "bye"],
   ]);
-  expect(logOf(world, id)).toEqual([
+  expect(readAgentLog(world, id)).toEqual([
     "initialize",
     "new",
     `prompt ${JSON.stringify(text)}`,
@@ -63,13 +63,14 @@ test("[CA-30] secrets that the server knows are redacted in an agent's text, tho
     (part) => shown.push(structuredClone(part)),
     () => undefined,
   );
-  const take = (update: object): void => step.take(update as never, 0, (id) => id, new Set());
-  const say = (sessionUpdate: string, text: string): void => take({ sessionUpdate, content: { type: "text", text } });
-  say("agent_thought_chunk", `so it is ${secret}`);
-  say("agent_message_chunk", `it is ${secret.slice(0, 7)}`);
-  say("agent_message_chunk", `${secret.slice(7)}, and SUPER`);
-  take({ sessionUpdate: "plan", entries: [{ content: `tell ${secret}`, status: "pending", priority: "high" }] });
-  say("agent_message_chunk", "bye SUPER");
+  const applyUpdate = (update: object): void => step.applyUpdate(update as never, 0, (id) => id, new Set());
+  const sendText = (sessionUpdate: string, text: string): void =>
+    applyUpdate({ sessionUpdate, content: { type: "text", text } });
+  sendText("agent_thought_chunk", `so it is ${secret}`);
+  sendText("agent_message_chunk", `it is ${secret.slice(0, 7)}`);
+  sendText("agent_message_chunk", `${secret.slice(7)}, and SUPER`);
+  applyUpdate({ sessionUpdate: "plan", entries: [{ content: `tell ${secret}`, status: "pending", priority: "high" }] });
+  sendText("agent_message_chunk", "bye SUPER");
   const messages = step.messages(0, { error: "over" });
   expect(JSON.stringify([shown, messages])).not.toContain("SECRET");
   expect(messages[0]?.content.map(({ text }) => text)).toEqual([

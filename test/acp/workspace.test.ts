@@ -6,7 +6,7 @@ import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { setAgent } from "#test/support/acp/agent-world.ts";
+import { configureAgent } from "#test/support/acp/agent-world.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
@@ -14,49 +14,50 @@ import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-import { messagesOf } from "#test/tools/world.ts";
+import { listMessages } from "#test/tools/world.ts";
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CA-15] a message starts a stopped workspace and the chat says so; an agent that must not start it says what is missing", async () => {
+test("[CA-15] a message starts a stopped workspace and the chat says so; an agent without that permission reports what is missing", async () => {
   await using world = await openWorld({ clock: systemClock });
   const { admin: owner } = world;
-  await setAgent(world, "test");
+  await configureAgent(world, "test");
   const { id: template, organization_id } = await makeTemplate(owner, TEMPLATE);
   const { id: workspace_id } = await createWorkspace(owner, template);
   await awaitBuild(owner, workspace_id);
   await createBuild(owner, workspace_id, "stop");
   await awaitBuild(owner, workspace_id);
-  const status = async () => (await owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status;
+  const getWorkspaceStatus = async () =>
+    (await owner.get<Workspace>(`/api/v2/workspaces/${workspace_id}`)).latest_build.status;
   const begin = (text: string, coding_agent: string) =>
     createChat({ owner, organization_id }, text, { workspace_id, coding_agent, permissions: null });
-  const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+  const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
 
-  await setAgent(world, "careful", { display_name: "Careful", starts_workspace: false });
+  await configureAgent(world, "careful", { display_name: "Careful", starts_workspace: false });
   const careful = await begin("say never", "careful");
-  await until(async () => (await chatOf(careful.id)).status === "error");
-  expect((await chatOf(careful.id)).last_error?.detail).toBe(
+  await until(async () => (await getChat(careful.id)).status === "error");
+  expect((await getChat(careful.id)).last_error?.detail).toBe(
     'Careful needs the workspace "dev", which is stopped. Start it first.',
   );
-  expect(await status()).toBe("stopped");
+  expect(await getWorkspaceStatus()).toBe("stopped");
 
   const { id } = await begin("say hello", "test");
   using follower = await Follower.open(owner, id);
   await follower.until(({ status: now }) => now === "waiting");
-  expect(await status()).toBe("running");
-  expect((await messagesOf(owner, id)).at(-1)?.content.at(-1)?.text).toBe("hello");
+  expect(await getWorkspaceStatus()).toBe("running");
+  expect((await listMessages(owner, id)).at(-1)?.content.at(-1)?.text).toBe("hello");
   const warned = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
   expect(warned).toContain('Starting workspace "dev".');
-  expect((await chatOf(id)).warnings).toEqual([]);
+  expect((await getChat(id)).warnings).toEqual([]);
   await sendMessage({ owner }, careful.id, "say now");
-  await until(async () => (await messagesOf(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
+  await until(async () => (await listMessages(owner, careful.id)).at(-1)?.content.at(-1)?.text?.endsWith("now"));
 }, 120_000);
 
 test("[CA-20] a chat's processes in a workspace end when its owner loses access", async () => {
   const models = new ScriptedModels();
   await using world = await openWorld({ clock: systemClock, models });
   using folder = tempDirectory();
-  await setAgent(world, "test");
+  await configureAgent(world, "test");
   const { id: template, organization_id } = await makeTemplate(world.admin, TEMPLATE);
   const { id: workspace_id } = await createWorkspace(world.admin, template);
   const eve = await seedUser(world.server, { organization_id });
@@ -82,13 +83,13 @@ test("[CA-20] a chat's processes in a workspace end when its owner loses access"
   const call = await models.next();
   call.callTool("call", "execute", { command: `${write("own", "$$")}; exec sleep 1000`, timeout: "1h" });
   call.finish("tool_calls");
-  const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
-  await until(async () => (await chatOf(idle.id)).status === "waiting");
+  const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+  await until(async () => (await getChat(idle.id)).status === "waiting");
   const pids = await Promise.all(["idle", "busy", "own"].map(pidIn));
   expect(pids.map(isRunning)).toEqual([true, true, true]);
   await share("");
   await until(() => !pids.some(isRunning));
-  for (const { id } of [busy, own]) await until(async () => (await chatOf(id)).status === "waiting");
+  for (const { id } of [busy, own]) await until(async () => (await getChat(id)).status === "waiting");
 }, 120_000);
 
 const isRunning = (pid: number): boolean => {

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
-import type { ActorPlace, Elsewhere } from "#actors/runtime/far-asks.ts";
-import { AppError, conflict, NotBegun } from "#base/errors.ts";
+import type { ActorPlace, RemoteActors } from "#actors/runtime/far-asks.ts";
+import { AppError, conflict, NotStartedError } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const OTHER = { id: "other", address: "192.0.2.1:1" };
 
 class Notes extends Actor<readonly string[]> {
-  protected part(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }
@@ -24,13 +24,13 @@ class Notes extends Actor<readonly string[]> {
 }
 
 /** Returns a node's directory, and that of the node it asks. `at.place` is the actors' location. */
-const nodes = (overrides: Partial<Elsewhere> = {}) => {
+const nodes = (overrides: Partial<RemoteActors> = {}) => {
   const clock = new ManualClock();
   const at: { place: ActorPlace | Promise<ActorPlace>; looks: number } = { place: "here", looks: 0 };
   const make = (id: string) => new Notes(id, {} as Store);
   const there = new Directory(make, clock);
-  const elsewhere: Elsewhere = {
-    placeOf() {
+  const elsewhere: RemoteActors = {
+    locate() {
       at.looks += 1;
       return at.place;
     },
@@ -42,7 +42,7 @@ const nodes = (overrides: Partial<Elsewhere> = {}) => {
   return { clock, at, here, there };
 };
 
-const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+const catchError = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
     (error) => error,
@@ -53,7 +53,7 @@ test("[CP-33] a message reaches its actor's node, and errors are returned from t
   expect(await here.ask("a", "note", { text: "1" })).toEqual(["1"]);
   at.place = OTHER;
   expect(await here.ask("a", "note", { text: "2" })).toEqual(["2"]);
-  expect(await errorOf(here.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
+  expect(await catchError(here.ask("a", "note", { text: "bad" }))).toMatchObject({ kind: "conflict" });
   expect([here.size, there.size]).toEqual([1, 1]);
 });
 
@@ -86,7 +86,7 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
 
   at.place = "nobody";
   let isOver = false;
-  const refused = errorOf(here.ask("a", "note", { text: "3" })).finally(() => {
+  const refused = catchError(here.ask("a", "note", { text: "3" })).finally(() => {
     isOver = true;
   });
   let waited = 0;
@@ -97,7 +97,7 @@ test("[CP-33] while no node has an actor's shard, its messages wait for at most 
     waited += 50;
   }
   expect(await refused).toMatchObject({ kind: "overloaded", retry_after: 1 });
-  expect(await refused).not.toBeInstanceOf(NotBegun);
+  expect(await refused).not.toBeInstanceOf(NotStartedError);
   expect(waited).toBeLessThanOrEqual(15_100);
 });
 
@@ -106,11 +106,11 @@ test("[CP-33] a message that was not started is resent to the actor's current no
   const { at, clock, here } = nodes({
     ask() {
       tries += 1;
-      return Promise.reject(tries < 3 ? new NotBegun("gone") : new AppError("internal", "unknown"));
+      return Promise.reject(tries < 3 ? new NotStartedError("gone") : new AppError("internal", "unknown"));
     },
   });
   at.place = OTHER;
-  const failed = errorOf(here.ask("a", "note", { text: "1" }));
+  const failed = catchError(here.ask("a", "note", { text: "1" }));
   for (let i = 0; i < 2; i++) {
     await clock.timerIn(50);
     clock.advance(50);
@@ -128,7 +128,7 @@ test("[CP-33] a message that was not started is resent to the actor's current no
 test("[CP-33] a stopping directory answers all waiting callers", async () => {
   const { at, clock, here } = nodes();
   at.place = "nobody";
-  const waiting = errorOf(here.ask("a", "note", { text: "1" }));
+  const waiting = catchError(here.ask("a", "note", { text: "1" }));
   await clock.timerIn(50);
   await here.stop();
   clock.advance(50);

@@ -3,8 +3,8 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
-import { Directory, IDLE_MS } from "#actors/runtime/directory.ts";
-import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/runtime/mailbox.ts";
+import { Directory, IDLE_TIMEOUT_MS } from "#actors/runtime/directory.ts";
+import { MAX_WAITING_MESSAGES, Mailbox, runOutsideMailbox } from "#actors/runtime/mailbox.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { type AppError, toErrorKind } from "#base/errors.ts";
@@ -15,21 +15,21 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-const storeThat = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
-const good = storeThat(async () => {});
+const createStore = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
+const workingStore = createStore(async () => {});
 
 test("[AC-1] messages run one at a time, in order; one beyond the limit is refused as overloaded", async () => {
   const mailbox = new Mailbox();
   const gate = Promise.withResolvers<void>();
   const seen: number[] = [];
   const running = mailbox.run(() => gate.promise);
-  const waiting = Array.from({ length: MAILBOX_LIMIT }, (_, i) => mailbox.run(async () => void seen.push(i)));
+  const waiting = Array.from({ length: MAX_WAITING_MESSAGES }, (_, i) => mailbox.run(async () => void seen.push(i)));
   const refused = await mailbox.run(async () => {}).catch(toErrorKind);
   expect(refused).toBe("overloaded");
   gate.resolve();
   await Promise.all([running, ...waiting]);
   expect(seen).toEqual([...seen.keys()]);
-  expect(mailbox.idle).toBe(true);
+  expect(mailbox.isIdle).toBe(true);
 });
 
 test("[AC-2] a handler that waits for its own mailbox is refused immediately; an effect may send to it", async () => {
@@ -38,14 +38,14 @@ test("[AC-2] a handler that waits for its own mailbox is refused immediately; an
   expect(await inner).toContain("wait for ever");
   let effect: Promise<string> | undefined;
   await mailbox.run(async () => {
-    effect = outsideTurn(() => mailbox.run(async () => "done"));
+    effect = runOutsideMailbox(() => mailbox.run(async () => "done"));
   });
   expect(await effect).toBe("done");
 });
 
 class Counter extends Actor<number> {
   static loads = 0;
-  protected part(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<number> {
     Counter.loads += 1;
     return Promise.resolve(0);
@@ -68,7 +68,7 @@ class Counter extends Actor<number> {
 
 test("[AC-3] nothing is announced or kept when the commit fails, and the next message reloads", async () => {
   let broken = false;
-  const store = storeThat(() => (broken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
+  const store = createStore(() => (broken ? Promise.reject(new CommitError("unknown", "lost")) : Promise.resolve()));
   const counter = new Counter("a", store);
   expect(await counter.add({ by: 1 })).toBe(1);
   const loads = Counter.loads;
@@ -84,11 +84,11 @@ test("[AC-3] nothing is announced or kept when the commit fails, and the next me
 
 test("[AC-4] an idle actor is evicted; one that handles a message stays, and no message is lost", async () => {
   const clock = new ManualClock();
-  const directory = new Directory((id) => new Counter(id, good), clock);
+  const directory = new Directory((id) => new Counter(id, workingStore), clock);
   await directory.ask("a", "add", { by: 1 });
   const gate = Promise.withResolvers<void>();
   const held = directory.ask("b", "hold", { gate: gate.promise });
-  clock.advance(IDLE_MS);
+  clock.advance(IDLE_TIMEOUT_MS);
   directory.sweep();
   expect(directory.size).toBe(1);
   const waiting = directory.ask("b", "add", { by: 2 });
@@ -100,13 +100,13 @@ test("[AC-4] an idle actor is evicted; one that handles a message stays, and no 
 });
 
 test("[AC-8] above the limit each new actor evicts an idle one; busy ones, and ones that know more than the store, stay", async () => {
-  class Connected extends Counter {
-    protected override knowsMore(state: number): boolean {
+  class ConnectedCounter extends Counter {
+    protected override hasUnstoredState(state: number): boolean {
       return state === 7;
     }
   }
   const clock = new ManualClock();
-  const directory = new Directory((id) => new Connected(id, good), clock, { most: 3 });
+  const directory = new Directory((id) => new ConnectedCounter(id, workingStore), clock, { most: 3 });
   const gate = Promise.withResolvers<void>();
   const held = directory.ask("at work", "hold", { gate: gate.promise });
   await directory.ask("connected", "add", { by: 7 });
@@ -126,7 +126,7 @@ test("[AC-8] above the limit each new actor evicts an idle one; busy ones, and o
 
 test("[AC-5] 100,000 known actors are not 100,000 live queues", async () => {
   const clock = new ManualClock();
-  const directory = new Directory((id) => new Counter(id, good), clock);
+  const directory = new Directory((id) => new Counter(id, workingStore), clock);
   const before = heapBytes();
   for (let i = 0; i < 100; i++) {
     await Promise.all(Array.from({ length: 1_000 }, (_, j) => directory.ask(`${i}-${j}`, "add", { by: 1 })));
@@ -134,7 +134,7 @@ test("[AC-5] 100,000 known actors are not 100,000 live queues", async () => {
   expect(directory.size).toBe(100_000);
   const perActor = (heapBytes() - before) / 100_000;
   expect(perActor).toBeLessThan(600);
-  clock.advance(IDLE_MS);
+  clock.advance(IDLE_TIMEOUT_MS);
   directory.sweep();
   expect(directory.size).toBe(0);
 }, 30_000);
@@ -145,7 +145,7 @@ const heapBytes = (): number => {
 };
 
 test("[AC-6] a stopping directory refuses new messages and answers waiting ones", async () => {
-  const directory = new Directory((id) => new Counter(id, good), new ManualClock());
+  const directory = new Directory((id) => new Counter(id, workingStore), new ManualClock());
   const gate = Promise.withResolvers<void>();
   const held = directory.ask("a", "hold", { gate: gate.promise });
   const waiting = directory.ask("a", "add", { by: 1 });

@@ -1,22 +1,22 @@
 import { expect, test } from "bun:test";
 import { JobQueue } from "#actors/runtime/job-queue.ts";
-import { NotAllResumed, resumeAll } from "#actors/runtime/take-up.ts";
+import { ResumeIncompleteError, resumeAll } from "#actors/runtime/take-up.ts";
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 
-const NAME = (one: number): string => `thing ${one}`;
+const toName = (one: number): string => `thing ${one}`;
 
 test("[CP-54] work that cannot be resumed blocks no other, and is redirected to where it may be later", async () => {
   const taken: number[] = [];
-  const take = (errors: Readonly<Record<number, Error>>) =>
-    resumeAll([1, 2, 3], NAME, async (one) => {
+  const resumeWith = (errors: Readonly<Record<number, Error>>) =>
+    resumeAll([1, 2, 3], toName, async (one) => {
       if (errors[one]) throw errors[one];
       taken.push(one);
     });
-  await take({ 2: new Error("it is broken for good") });
+  await resumeWith({ 2: new Error("it is broken for good") });
   expect(taken.splice(0)).toEqual([1, 3]);
   for (const error of [new CommitError("unknown", "no answer"), new AppError("overloaded", "not now")]) {
-    await expect(take({ 1: error })).rejects.toThrow(NotAllResumed);
+    await expect(resumeWith({ 1: error })).rejects.toThrow(ResumeIncompleteError);
     expect(taken.splice(0)).toEqual([2, 3]);
   }
 });
@@ -37,11 +37,11 @@ test("[CP-54] a job whose shard returns while it still ends is started again", a
     },
   });
   queue.submit(job("first"));
-  expect(queue.holds("job")).toBe(true);
-  const left = queue.leave((part) => part === 7);
-  expect(queue.holds("job")).toBe(false);
+  expect(queue.has("job")).toBe(true);
+  const left = queue.releaseParts((part) => part === 7);
+  expect(queue.has("job")).toBe(false);
   queue.submit(job("again"));
-  expect([queue.holds("job"), begun]).toEqual([true, ["first"]]);
+  expect([queue.has("job"), begun]).toEqual([true, ["first"]]);
   ends[0]?.();
   await left;
   expect(begun).toEqual(["first", "again"]);

@@ -1,6 +1,6 @@
 // The decisions of a template version: which reports are accepted, what each writes, and that late ones change nothing.
 import { describe, expect, test } from "bun:test";
-import { MAX_ATTEMPTS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
+import { MAX_ATTEMPTS, PENDING_TIMEOUT_MS, SILENCE_TIMEOUT_MS } from "#actors/job/state.ts";
 import {
   transition,
   type VersionChange,
@@ -8,9 +8,9 @@ import {
   type VersionState,
 } from "#actors/template-version/state.ts";
 import { uuid } from "#base/ids.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 
-const fresh = (): VersionState => {
+const createState = (): VersionState => {
   const id = uuid();
   const at = { created_at: 0, updated_at: 0 };
   return {
@@ -53,8 +53,8 @@ const START: VersionCommand = { type: "start", now: 1, worker };
 const IMPORTED: VersionCommand = { type: "imported", now: 9, manifest: "{}", readme: "" };
 
 /** Applies the commands in order; "stale" fails the test. */
-const after = (...commands: VersionCommand[]): VersionChange => {
-  let change: VersionChange = { state: fresh(), writes: [] };
+const applyCommands = (...commands: VersionCommand[]): VersionChange => {
+  let change: VersionChange = { state: createState(), writes: [] };
   for (const command of commands) {
     const next = transition(change.state, command);
     if (next === "stale") throw new Error(`${command.type} was stale`);
@@ -67,44 +67,47 @@ const writesManifest = ({ writes }: VersionChange): boolean =>
 
 describe("an import", () => {
   test("[TP-13] succeeds: the manifest is written with the end of the job, and followers are notified", () => {
-    const done = after(START, IMPORTED);
-    expect(jobStatus(done.state.job)).toBe("succeeded");
+    const done = applyCommands(START, IMPORTED);
+    expect(toJobStatus(done.state.job)).toBe("succeeded");
     expect(writesManifest(done)).toBe(true);
     expect(done.announce).toEqual({ logs: [], done: true });
     expect(done.writes.some(({ sql }) => sql.startsWith('delete from "timers"'))).toBe(true);
   });
 
   test("[TP-14] canceled while it runs: it is told to stop, and a late success writes no manifest", () => {
-    const cancelling = after(START, { type: "cancel", now: 2 });
+    const cancelling = applyCommands(START, { type: "cancel", now: 2 });
     expect(cancelling.effect).toBe("cancel");
-    expect(jobStatus(cancelling.state.job)).toBe("canceling");
+    expect(toJobStatus(cancelling.state.job)).toBe("canceling");
     const ended = transition(cancelling.state, IMPORTED) as VersionChange;
-    expect(jobStatus(ended.state.job)).toBe("canceled");
+    expect(toJobStatus(ended.state.job)).toBe("canceled");
     expect(writesManifest(ended)).toBe(false);
   });
 
   test("[TP-15] fails without required values: the manifest is kept, so that callers learn which", () => {
     const failed = { type: "failed", now: 2, error: "variable a", error_code: "REQUIRED_TEMPLATE_VARIABLES" } as const;
-    expect(writesManifest(after(START, { ...failed, manifest: "{}" }))).toBe(true);
-    expect(writesManifest(after(START, failed))).toBe(false);
-    expect(after(START, failed).state.job).toMatchObject({ error: "variable a", error_code: failed.error_code });
+    expect(writesManifest(applyCommands(START, { ...failed, manifest: "{}" }))).toBe(true);
+    expect(writesManifest(applyCommands(START, failed))).toBe(false);
+    expect(applyCommands(START, failed).state.job).toMatchObject({
+      error: "variable a",
+      error_code: failed.error_code,
+    });
   });
 
   test("[TP-16] interrupted by a crash: it waits and is submitted again; one that keeps crashing the server is given up", () => {
-    const again = after(START, { type: "requeue", now: 5 });
-    expect(jobStatus(again.state.job)).toBe("pending");
+    const again = applyCommands(START, { type: "requeue", now: 5 });
+    expect(toJobStatus(again.state.job)).toBe("pending");
     expect(again.effect).toBe("submit");
     const commands = Array.from({ length: MAX_ATTEMPTS }, (_, i): VersionCommand[] => [
       { ...START, now: 10 * i } as VersionCommand,
       { type: "requeue", now: 10 * i + 5 },
     ]).flat();
-    const last = after(...commands);
-    expect(jobStatus(last.state.job)).toBe("failed");
+    const last = applyCommands(...commands);
+    expect(toJobStatus(last.state.job)).toBe("failed");
     expect(last.effect).toBeUndefined();
   });
 
   test("[TP-16] late reports of a run are stale once the job waits or has started again", () => {
-    const waits = after(START, { type: "requeue", now: 5 });
+    const waits = applyCommands(START, { type: "requeue", now: 5 });
     const again = transition(waits.state, { ...START, now: 6 } as VersionCommand) as VersionChange;
     const line = { created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" } as const;
     const reports: VersionCommand[] = [
@@ -115,20 +118,23 @@ describe("an import", () => {
       { type: "complete", now: 7 },
       IMPORTED,
     ];
-    const becomes = ({ state }: VersionChange, attempt: number) =>
+    const applyAttempt = ({ state }: VersionChange, attempt: number) =>
       reports.filter((report) => transition(state, { ...report, attempt } as VersionCommand) !== "stale");
-    expect(becomes(waits, 1)).toEqual([]);
-    expect(becomes(again, 1)).toEqual([]);
-    expect(becomes(again, 2)).toEqual(reports);
+    expect(applyAttempt(waits, 1)).toEqual([]);
+    expect(applyAttempt(again, 1)).toEqual([]);
+    expect(applyAttempt(again, 2)).toEqual(reports);
   });
 
   test("[TP-14] no worker takes it, or it falls silent: it ends with a reason", () => {
-    const waiting = fresh();
-    expect(transition(waiting, { type: "reap", now: PENDING_LIMIT_MS - 1 })).toBe("stale");
-    const given = transition(waiting, { type: "reap", now: PENDING_LIMIT_MS }) as VersionChange;
+    const waiting = createState();
+    expect(transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS - 1 })).toBe("stale");
+    const given = transition(waiting, { type: "reap", now: PENDING_TIMEOUT_MS }) as VersionChange;
     expect(given.state.job.error).toContain("No worker picked up the job");
-    const silent = transition(after(START).state, { type: "reap", now: 1 + SILENCE_LIMIT_MS }) as VersionChange;
-    expect(jobStatus(silent.state.job)).toBe("failed");
+    const silent = transition(applyCommands(START).state, {
+      type: "reap",
+      now: 1 + SILENCE_TIMEOUT_MS,
+    }) as VersionChange;
+    expect(toJobStatus(silent.state.job)).toBe("failed");
   });
 
   test.each<VersionCommand>([
@@ -144,6 +150,6 @@ describe("an import", () => {
       logs: [{ created_at: 1, source: "provisioner", level: "info", stage: "s", output: "o" }],
     },
   ])("[TP-13] what comes after the end is stale: $type", (command) => {
-    expect(transition(after(START, IMPORTED).state, command)).toBe("stale");
+    expect(transition(applyCommands(START, IMPORTED).state, command)).toBe("stale");
   });
 });

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { formatScopeNeed } from "#src/api/http/scope-gate.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
-import { declaredScopes } from "./declared-scopes.ts";
-import { NAMES, rowOf } from "./edge/matrix-call.ts";
+import { ACTIONS, ALL_NAMES, type Name } from "./access-table.ts";
+import { readDeclaredScopes } from "./declared-scopes.ts";
+import { getRow, NAMES } from "./edge/matrix-call.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -34,14 +34,14 @@ const table = (head: readonly string[], rows: readonly string[][]): string =>
 /** Actions by role: a dot where the role is allowed. */
 const actions = (): string =>
   table(
-    ["", ...EVERYBODY.map((name) => ROLES[name])],
-    ACTIONS.map(([action, , who]) => [action, ...EVERYBODY.map((name) => (who.includes(name) ? "●" : ""))]),
+    ["", ...ALL_NAMES.map((name) => ROLES[name])],
+    ACTIONS.map(([action, , who]) => [action, ...ALL_NAMES.map((name) => (who.includes(name) ? "●" : ""))]),
   );
 
 type Scopes = ReadonlyMap<string, ScopeNeed>;
 
 /** Returns the scope that an operation requires of a scoped key; empty if none. */
-const scopeOf = (scopes: Scopes, name: string, is: string): string => {
+const formatScope = (scopes: Scopes, name: string, is: string): string => {
   const isOfUsers =
     is
       .split(" ")
@@ -56,11 +56,11 @@ const operations = (scopes: Scopes): string =>
   table(
     ["", "access", "scope of a key", ...CALLERS],
     NAMES.map((name) => {
-      const { is, why, access = "" } = rowOf(name);
+      const { is, why, access = "" } = getRow(name);
       return [
         `\`${name}\`${why === undefined ? "" : `<br>${why}`}`,
         access,
-        scopeOf(scopes, name, is),
+        formatScope(scopes, name, is),
         ...is.split(" "),
       ];
     }),
@@ -95,5 +95,5 @@ if (import.meta.main) {
   writeFileSync(DOCS, roleDocs());
   await using server = await startTestServer();
   mkdirSync(join(ROOT, "dist"), { recursive: true });
-  writeFileSync(join(ROOT, "dist/operations.md"), operationDocs(declaredScopes(server)));
+  writeFileSync(join(ROOT, "dist/operations.md"), operationDocs(readDeclaredScopes(server)));
 }

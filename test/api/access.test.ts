@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { ACTIONS, EVERYBODY, PEOPLE } from "./access-table.ts";
-import { newPerson, statusOf } from "./users/people.ts";
+import { ACTIONS, ALL_NAMES, PEOPLE } from "./access-table.ts";
+import { fetchStatus, newPerson } from "./users/people.ts";
 
 describe("the table", () => {
   test.each(ACTIONS)("[RO-1] %s", (_action, may, expected) => {
-    const allowed = EVERYBODY.filter((name) => may(PEOPLE[name]));
+    const allowed = ALL_NAMES.filter((name) => may(PEOPLE[name]));
     expect(allowed.sort()).toEqual([...new Set(expected)].sort());
   });
 });
@@ -22,9 +22,9 @@ describe("through the API", () => {
     await newPerson(admin, "target");
     clients.set("owner", admin);
     clients.set("nobody", anybody);
-    clients.set("garbage", anybody.as("not-a-token"));
-    clients.set("wrong secret", anybody.as(`${(admin.token as string).slice(0, 11)}${"x".repeat(22)}`));
-    clients.set("agent token", anybody.as(crypto.randomUUID()));
+    clients.set("garbage", anybody.withToken("not-a-token"));
+    clients.set("wrong secret", anybody.withToken(`${(admin.token as string).slice(0, 11)}${"x".repeat(22)}`));
+    clients.set("agent token", anybody.withToken(crypto.randomUUID()));
     for (const role of ["auditor", "user-admin", "template-admin"]) {
       clients.set(role, (await newPerson(admin, role, [role])).client);
     }
@@ -82,10 +82,10 @@ describe("through the API", () => {
 
   test.each(ROUTES)("[RO-2] %s %s", async (method, path, body, expected) => {
     const statuses: number[] = [];
-    for (const name of COLUMNS) statuses.push(await statusOf(clients.get(name) as Client, method, path, body));
+    for (const name of COLUMNS) statuses.push(await fetchStatus(clients.get(name) as Client, method, path, body));
     expect(statuses).toEqual(expected);
     for (const name of STRANGERS) {
-      expect([name, await statusOf(clients.get(name) as Client, method, path, body)]).toEqual([name, 401]);
+      expect([name, await fetchStatus(clients.get(name) as Client, method, path, body)]).toEqual([name, 401]);
     }
   });
 });

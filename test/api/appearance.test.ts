@@ -8,7 +8,7 @@ import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { statusOf } from "./users/people.ts";
+import { fetchStatus } from "./users/people.ts";
 
 test("[DP-10] an owner sets name and announcements; everyone reads them, and invalid colors and image URLs are refused", async () => {
   await using server = await startTestServer();
@@ -27,7 +27,7 @@ test("[DP-10] an owner sets name and announcements; everyone reads them, and inv
     ...[{ announcement_banners: Array(6).fill(banner) }, { application_name: "x".repeat(65) }],
     { announcement_banners: [{ ...banner, message: "\u202etxet" }] },
   ]) {
-    expect(await statusOf(admin, "PUT", "/appearance", wrong)).toBe(400);
+    expect(await fetchStatus(admin, "PUT", "/appearance", wrong)).toBe(400);
   }
   await admin.put("/api/v2/appearance", { application_name: "" });
   expect((await anybody.get<Appearance>("/api/v2/appearance")).application_name).toBe("Slipway");
@@ -45,7 +45,7 @@ test("[DP-11] theme and font are per user, and so are the values last given", as
   await ada.put<unknown>("/api/v2/users/me/appearance", looks);
   expect(await ada.get<object>("/api/v2/users/me/appearance")).toEqual(looks);
   expect(await bob.get<object>("/api/v2/users/me/appearance")).toEqual({ theme_preference: "", terminal_font: "" });
-  expect(await statusOf(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
+  expect(await fetchStatus(ada, "PUT", "/users/me/appearance", { ...looks, terminal_font: "comic" })).toBe(400);
 
   const alerts = { task_notification_alert_dismissed: true, wake_on_connect: true };
   expect(await ada.put<object>("/api/v2/users/me/preferences", alerts)).toEqual(alerts);
@@ -54,9 +54,11 @@ test("[DP-11] theme and font are per user, and so are the values last given", as
     task_notification_alert_dismissed: false,
     wake_on_connect: true,
   });
-  expect(await statusOf(ada, "PUT", "/users/me/preferences", { task_notification_alert_dismissed: "yes" })).toBe(400);
+  expect(await fetchStatus(ada, "PUT", "/users/me/preferences", { task_notification_alert_dismissed: "yes" })).toBe(
+    400,
+  );
 
-  const filled = (client: Client) =>
+  const listAutofill = (client: Client) =>
     client.get<object[]>(`/api/v2/users/me/autofill-parameters?template_id=${template_id}`);
   const made = await ada.post<{ id: string }>("/api/v2/users/me/workspaces", {
     name: "dev",
@@ -64,11 +66,11 @@ test("[DP-11] theme and font are per user, and so are the values last given", as
     rich_parameter_values: [{ name: "size", value: "large" }],
   });
   await awaitBuild(ada, made.id);
-  expect(await filled(ada)).toEqual([{ name: "size", value: "large" }]);
-  expect(await filled(bob)).toEqual([]);
+  expect(await listAutofill(ada)).toEqual([{ name: "size", value: "large" }]);
+  expect(await listAutofill(bob)).toEqual([]);
   const elsewhere = new Client(server.url, (await seedUser(server)).token);
   const path = `/users/me/autofill-parameters?template_id=${template_id}`;
-  expect(await statusOf(elsewhere, "GET", path)).toBe(404);
+  expect(await fetchStatus(elsewhere, "GET", path)).toBe(404);
 });
 
 test("[DP-12] jobs of an organization are listed with their logs; versions are found by name, and the previous one", async () => {
@@ -94,13 +96,13 @@ test("[DP-12] jobs of an organization are listed with their logs; versions are f
   expect((await jobs(`?initiator=${user_id}`)).map(({ id }) => id)).toEqual([workspace.latest_build.job.id]);
   expect(await jobs("?status=pending,running")).toEqual([]);
   const base = `/organizations/${organization_id}/provisionerjobs`;
-  expect(await statusOf(admin, "GET", `${base}?status=lost`)).toBe(400);
-  expect(await statusOf(ada, "GET", base)).toBe(403);
+  expect(await fetchStatus(admin, "GET", `${base}?status=lost`)).toBe(400);
+  expect(await fetchStatus(ada, "GET", base)).toBe(403);
   const one = await admin.get<ProvisionerJob>(`/api/v2${base}/${newest?.id}`);
   expect(one.metadata.workspace_id).toBe(workspace.id);
   expect((await admin.get<JobLog[]>(`/api/v2${base}/${newest?.id}/logs`)).length).toBeGreaterThan(0);
   const { name: other } = await admin.post<{ name: string }>("/api/v2/organizations", { name: "other" });
-  expect(await statusOf(admin, "GET", `/organizations/${other}/provisionerjobs/${newest?.id}`)).toBe(404);
+  expect(await fetchStatus(admin, "GET", `/organizations/${other}/provisionerjobs/${newest?.id}`)).toBe(404);
 
   const template = await admin.get<{ name: string }>(`/api/v2/templates/${template_id}`);
   const first = await admin.get<TemplateVersion>(`/api/v2/templateversions/${version_id}`);
@@ -108,6 +110,6 @@ test("[DP-12] jobs of an organization are listed with their logs; versions are f
   const versions = `/organizations/${organization_id}/templates/${template.name}/versions`;
   expect((await admin.get<TemplateVersion>(`/api/v2${versions}/second`)).id).toBe(second.id);
   expect((await admin.get<TemplateVersion>(`/api/v2${versions}/second/previous`)).id).toBe(first.id);
-  expect(await statusOf(admin, "GET", `${versions}/${first.name}/previous`)).toBe(404);
-  expect(await statusOf(admin, "GET", `${versions}/third`)).toBe(404);
+  expect(await fetchStatus(admin, "GET", `${versions}/${first.name}/previous`)).toBe(404);
+  expect(await fetchStatus(admin, "GET", `${versions}/third`)).toBe(404);
 });

@@ -10,16 +10,16 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 
-const test = testOfOne("localOfProcess");
+const test = testSingleServer("localOfProcess");
 
 type Agent = NonNullable<Workspace["latest_build"]["resources"][number]["agents"]>[number];
 
 /** Resolves when the build has ended, which closes its log. */
-const endOf = async (admin: Client, build: Build): Promise<Build> => {
+const awaitEnd = async (admin: Client, build: Build): Promise<Build> => {
   using log = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   await log.closed;
   return admin.get<Build>(`/api/v2/workspacebuilds/${build.id}`);
@@ -32,7 +32,7 @@ const runningWorkspace = async (place: ServerPlace, script: string) => {
   const manifest = { provisioner: "local", resources: [{ name: "main", agents: [{ name: "main", scripts }] }] };
   const template = await makeTemplate(admin, JSON.stringify(manifest));
   const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "dev", template_id: template.id });
-  const build = await endOf(admin, made.latest_build);
+  const build = await awaitEnd(admin, made.latest_build);
   expect(build.job).toMatchObject({ status: "succeeded" });
   const agent = build.resources[0]?.agents?.[0] as Agent;
   const folder = join(place.directory, "workspaces", made.id);
@@ -92,7 +92,7 @@ describe("a local workspace", () => {
       expect(isAlive(pid)).toBe(true);
       const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
       const stop = await workspace.admin.post<Build>(path, { transition: "stop" });
-      expect((await endOf(workspace.admin, stop)).job).toMatchObject({ status: "succeeded" });
+      expect((await awaitEnd(workspace.admin, stop)).job).toMatchObject({ status: "succeeded" });
       expect(isAlive(pid)).toBe(false);
     },
     TIMEOUT_MS,
@@ -118,7 +118,7 @@ describe("a local workspace", () => {
       expect(outputs(seen)).toEqual([...numbers(0, 1500), "end"]);
       expect(new Set(seen.map(({ id }) => id)).size).toBe(1501);
       const path = `/api/v2/workspaces/${workspace.workspace_id}/builds`;
-      await endOf(workspace.admin, await workspace.admin.post<Build>(path, { transition: "stop" }));
+      await awaitEnd(workspace.admin, await workspace.admin.post<Build>(path, { transition: "stop" }));
     },
     TIMEOUT_MS,
   );

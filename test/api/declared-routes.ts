@@ -2,7 +2,7 @@
 import { loadConfig } from "#base/config.ts";
 import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
-import { type Access, declaredBy } from "#src/api/http/operation.ts";
+import { type Access, getOptions } from "#src/api/http/operation.ts";
 import { openContext } from "#src/context/open.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
@@ -21,10 +21,10 @@ export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
 export type DeclaredAccess = { readonly access: Access; readonly success: number };
 
 /** Returns who may call each operation, and the status of its success, by its name in the OpenAPI document. */
-export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, DeclaredAccess> =>
+export const readDeclaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, DeclaredAccess> =>
   new Map(
     routes.flatMap(({ method, path, hooks }) => {
-      const { access } = declaredBy(hooks);
+      const { access } = getOptions(hooks);
       // The same routes also exist below /api/experimental; the document shows them once.
       if (access === undefined || path.startsWith("/api/experimental/")) return [];
       const successes = Object.keys(listSchemas(hooks))
@@ -38,7 +38,7 @@ export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<st
 /** Returns the operations that declare an audit target, by their names in the OpenAPI document. */
 export const listAudited = (routes: readonly DeclaredRoute[]): readonly string[] =>
   routes.flatMap(({ method, path, hooks }) =>
-    declaredBy(hooks).audit && !path.startsWith("/api/experimental/")
+    getOptions(hooks).audit && !path.startsWith("/api/experimental/")
       ? [`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`]
       : [],
   );

@@ -6,7 +6,7 @@ import { Client } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
-import { statusOf } from "./users/people.ts";
+import { fetchStatus } from "./users/people.ts";
 
 test("[DP-2] permissions are checked by the same rules as every route", async () => {
   await using server = await startTestServer();
@@ -14,45 +14,45 @@ test("[DP-2] permissions are checked by the same rules as every route", async ()
   const { template_id, organization_id } = await seedTemplate(server);
   const ada = await seedUser(server, { username: "ada", organization_id });
   const bob = await seedUser(server, { username: "bob", organization_id });
-  const mine = await createWorkspace(admin.as(ada.token), template_id, "dev");
-  await awaitBuild(admin.as(ada.token), mine.id);
+  const mine = await createWorkspace(admin.withToken(ada.token), template_id, "dev");
+  await awaitBuild(admin.withToken(ada.token), mine.id);
 
-  const ask = (client: Client, object: object, action: string): Promise<boolean | undefined> =>
+  const checkAccess = (client: Client, object: object, action: string): Promise<boolean | undefined> =>
     client
       .post<Record<string, boolean>>("/api/v2/authcheck", { checks: { it: { object, action } } })
       .then(({ it }) => it);
-  const [asAda, asBob] = [admin.as(ada.token), admin.as(bob.token)];
+  const [asAda, asBob] = [admin.withToken(ada.token), admin.withToken(bob.token)];
   const workspace = { resource_type: "workspace", resource_id: mine.id };
-  expect(await ask(asAda, workspace, "delete")).toBe(true);
-  expect(await ask(asBob, workspace, "read")).toBe(false);
-  expect(await ask(admin, workspace, "update")).toBe(true);
+  expect(await checkAccess(asAda, workspace, "delete")).toBe(true);
+  expect(await checkAccess(asBob, workspace, "read")).toBe(false);
+  expect(await checkAccess(admin, workspace, "update")).toBe(true);
   // Another user's workspace and a missing one give the same response, whatever the request claims.
   const none = { ...workspace, resource_id: organization_id, owner_id: "me", organization_id };
-  expect(await ask(asBob, none, "read")).toBe(false);
-  expect(await ask(asBob, { ...none, resource_id: mine.id }, "read")).toBe(false);
-  expect(await ask(asBob, { ...none, resource_id: "%" }, "read")).toBe(false);
+  expect(await checkAccess(asBob, none, "read")).toBe(false);
+  expect(await checkAccess(asBob, { ...none, resource_id: mine.id }, "read")).toBe(false);
+  expect(await checkAccess(asBob, { ...none, resource_id: "%" }, "read")).toBe(false);
   await asAda.patch(`/api/v2/workspaces/${mine.id}/acl`, { user_roles: { [bob.user_id]: "use" } });
-  expect(await ask(asBob, workspace, "ssh")).toBe(true);
-  expect(await ask(asBob, workspace, "update")).toBe(false);
+  expect(await checkAccess(asBob, workspace, "ssh")).toBe(true);
+  expect(await checkAccess(asBob, workspace, "update")).toBe(false);
 
-  expect(await ask(asAda, { resource_type: "template", resource_id: template_id }, "use")).toBe(true);
-  expect(await ask(asAda, { resource_type: "template", organization_id }, "create")).toBe(false);
-  expect(await ask(asAda, { resource_type: "workspace", owner_id: "me", any_org: true }, "create")).toBe(true);
-  expect(await ask(asAda, { resource_type: "deployment_config" }, "read")).toBe(false);
-  expect(await ask(admin, { resource_type: "deployment_config" }, "read")).toBe(true);
+  expect(await checkAccess(asAda, { resource_type: "template", resource_id: template_id }, "use")).toBe(true);
+  expect(await checkAccess(asAda, { resource_type: "template", organization_id }, "create")).toBe(false);
+  expect(await checkAccess(asAda, { resource_type: "workspace", owner_id: "me", any_org: true }, "create")).toBe(true);
+  expect(await checkAccess(asAda, { resource_type: "deployment_config" }, "read")).toBe(false);
+  expect(await checkAccess(admin, { resource_type: "deployment_config" }, "read")).toBe(true);
   for (const type of ["license", "constructor", "__proto__", ""]) {
-    expect(await ask(admin, { resource_type: type }, "read")).toBe(false);
+    expect(await checkAccess(admin, { resource_type: type }, "read")).toBe(false);
   }
   const { key } = await asAda.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["workspace:read"] });
-  expect(await ask(admin.as(key), workspace, "read")).toBe(true);
-  expect(await ask(admin.as(key), workspace, "delete")).toBe(false);
+  expect(await checkAccess(admin.withToken(key), workspace, "read")).toBe(true);
+  expect(await checkAccess(admin.withToken(key), workspace, "delete")).toBe(false);
   const checks = Object.fromEntries(
     Array.from({ length: 201 }, (_, i) => [`c${i}`, { object: workspace, action: "read" }]),
   );
-  expect(await statusOf(asAda, "POST", "/authcheck", { checks })).toBe(400);
+  expect(await fetchStatus(asAda, "POST", "/authcheck", { checks })).toBe(400);
   for (const name of ["\r\nX-A: b", "a\u0000", "a\u2028b", "x".repeat(201)]) {
     const odd = { [name]: { object: workspace, action: "read" } };
-    expect([name, await statusOf(asAda, "POST", "/authcheck", { checks: odd })]).toEqual([name, 400]);
+    expect([name, await fetchStatus(asAda, "POST", "/authcheck", { checks: odd })]).toEqual([name, 400]);
   }
 });
 
@@ -67,18 +67,18 @@ test("[DP-3] settings show their source, and hide secrets", async () => {
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const text = await (await admin.fetch("GET", "/api/v2/deployment/config")).text();
   const { options, config } = JSON.parse(text) as DeploymentConfig;
-  const by = (name: string) => options.find((one) => one.name === name);
-  expect(by("log_level")).toMatchObject({
+  const findOption = (name: string) => options.find((one) => one.name === name);
+  expect(findOption("log_level")).toMatchObject({
     value_source: "env",
     value_origin: "SLIPWAY_LOG_LEVEL",
     flag: "--log-level",
   });
-  expect(by("shutdown_timeout")).toMatchObject({ value_source: "default", hidden: false });
-  expect(by("admin_password")).toMatchObject({ hidden: true, value: "(hidden)" });
+  expect(findOption("shutdown_timeout")).toMatchObject({ value_source: "default", hidden: false });
+  expect(findOption("admin_password")).toMatchObject({ hidden: true, value: "(hidden)" });
   expect(config.data_dir).toStartWith(server.directory);
   for (const secret of ["canary-canary", ADMIN.password]) expect(text).not.toContain(secret);
   const member = await seedMember(server);
-  expect(await statusOf(member, "GET", "/deployment/config")).toBe(403);
+  expect(await fetchStatus(member, "GET", "/deployment/config")).toBe(403);
 });
 
 test("[DP-4] figures count workspaces by state", async () => {
@@ -135,7 +135,7 @@ test("[DP-9] endpoints that are out of scope return 404 with the generic body fo
     }
   }
   // The list of licenses exists, but nothing can be added to it.
-  expect(await statusOf(admin, "POST", "/licenses", { license: "x" })).toBe(405);
+  expect(await fetchStatus(admin, "POST", "/licenses", { license: "x" })).toBe(405);
 });
 
 const seedMember = async (server: Parameters<typeof seedUser>[0]): Promise<Client> =>

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { statusOf } from "./users/people.ts";
+import { fetchStatus } from "./users/people.ts";
 
 test("[DP-1] clients find out how the server looks, where it is and what it calls workspaces", async () => {
   await using server = await startTestServer();
@@ -12,7 +12,7 @@ test("[DP-1] clients find out how the server looks, where it is and what it call
     announcement_banners: [],
   });
   for (const path of ["/deployment/ssh", "/experiments", "/experiments/available", "/regions"]) {
-    expect(await statusOf(anybody, "GET", path)).toBe(401);
+    expect(await fetchStatus(anybody, "GET", path)).toBe(401);
   }
   const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<object>("/api/v2/deployment/ssh")).toEqual({

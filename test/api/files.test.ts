@@ -4,35 +4,35 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { sha256, uuid } from "#base/ids.ts";
-import { bounded } from "#src/api/files.ts";
-import { UPLOAD_LIMIT } from "#src/api/http/body/body.ts";
+import { limitBody } from "#src/api/files.ts";
+import { MAX_UPLOAD_BYTES } from "#src/api/http/body/body.ts";
 import { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { importVersion, sendFile, tarOf, unique, upload } from "#test/support/templates.ts";
+import { createTar, importVersion, sendFile, uniqueText, uploadFiles } from "#test/support/templates.ts";
 
 const { server, admin } = await serverForFile();
 
 /** Each node has its own data directory in the test's. */
-const NODES = asActive ? ["node-0", "node-1", "node-2"] : [""];
+const NODE_FOLDERS = usesActiveNodes ? ["node-0", "node-1", "node-2"] : [""];
 
-const stored = (directory = server.directory): string[] =>
-  NODES.flatMap((node) => readdirSync(join(directory, node, "files"), { recursive: true, withFileTypes: true }))
+const listStoredFiles = (directory = server.directory): string[] =>
+  NODE_FOLDERS.flatMap((node) => readdirSync(join(directory, node, "files"), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => entry.name);
 
 const TOO_LARGE = {
   message: "Request body too large.",
-  detail: `Maximum request body size is ${UPLOAD_LIMIT} bytes.`,
+  detail: `Maximum request body size is ${MAX_UPLOAD_BYTES} bytes.`,
 };
 
 /** Returns a body of this many bytes without a declared length. */
-const streamOf = (size: number): ReadableStream<Uint8Array> => {
+const createStream = (size: number): ReadableStream<Uint8Array> => {
   const chunk = new Uint8Array(1024 * 1024);
   let left = size;
   return new ReadableStream({
@@ -47,11 +47,11 @@ const streamOf = (size: number): ReadableStream<Uint8Array> => {
 
 describe("uploading", () => {
   test("[TP-1][TP-2] an upload is on disk under its hash when it is acknowledged; the same content is the same file", async () => {
-    const bytes = await tarOf({ "template.yaml": unique() });
+    const bytes = await createTar({ "template.yaml": uniqueText() });
     const first = await sendFile(admin, bytes);
     expect(first.status).toBe(201);
     const { hash } = (await first.json()) as { hash: string };
-    expect(stored()).toContain(sha256(bytes));
+    expect(listStoredFiles()).toContain(sha256(bytes));
     const again = await sendFile(admin, bytes);
     expect(again.status).toBe(200);
     expect(await again.json()).toEqual({ hash });
@@ -60,7 +60,7 @@ describe("uploading", () => {
   });
 
   test("[TP-1] the same content from another user is another file", async () => {
-    const bytes = await tarOf({ "template.yaml": unique() });
+    const bytes = await createTar({ "template.yaml": uniqueText() });
     const other = (await newPerson(admin, "uploader", ["template-admin"])).client;
     const [mine, theirs] = await Promise.all([sendFile(admin, bytes), sendFile(other, bytes)]);
     expect([mine.status, theirs.status]).toEqual([201, 201]);
@@ -77,32 +77,32 @@ describe("uploading", () => {
       expect(((await refused.json()) as { message: string }).message).not.toBe("");
     }
     expect((await sendFile(admin, "")).status).toBe(400);
-    expect((await sendFile(admin, unique(), "application/X-Tar; x=y")).status).toBe(201);
+    expect((await sendFile(admin, uniqueText(), "application/X-Tar; x=y")).status).toBe(201);
   });
 });
 
 describe("the limit of 100 MiB", () => {
   test("[TP-3] one byte too many with a declared length is refused before the body is sent", async () => {
-    const before = stored();
+    const before = listStoredFiles();
     using connection = new RawConnection(server.url);
     connection.send(
       `POST /api/v2/files HTTP/1.1\r\nHost: ${server.url.host}\r\nService-Session-Token: ${admin.token}\r\n` +
-        `Content-Type: application/x-tar\r\nContent-Length: ${UPLOAD_LIMIT + 1}\r\n\r\nstart`,
+        `Content-Type: application/x-tar\r\nContent-Length: ${MAX_UPLOAD_BYTES + 1}\r\n\r\nstart`,
     );
     const answer = await connection.until((text) => text.includes("validations") || text.includes("bytes."));
     expect(answer).toContain(" 413 ");
     expect(answer).toContain(TOO_LARGE.detail);
-    expect(stored()).toEqual(before);
+    expect(listStoredFiles()).toEqual(before);
   });
 
   test("[TP-3] without a length: the limit itself is accepted, one byte more is refused and nothing is kept", async () => {
-    const fits = await sendFile(admin, streamOf(UPLOAD_LIMIT));
+    const fits = await sendFile(admin, createStream(MAX_UPLOAD_BYTES));
     expect(fits.status).toBe(201);
-    const before = stored();
-    const refused = await sendFile(admin, streamOf(UPLOAD_LIMIT + 1));
+    const before = listStoredFiles();
+    const refused = await sendFile(admin, createStream(MAX_UPLOAD_BYTES + 1));
     expect(refused.status).toBe(413);
     expect(await refused.json()).toEqual(TOO_LARGE);
-    expect(stored()).toEqual(before);
+    expect(listStoredFiles()).toEqual(before);
   }, 60_000);
 
   test.each([
@@ -115,36 +115,36 @@ describe("the limit of 100 MiB", () => {
   ])("[TP-3] %i bytes of 10, declared: %p, taken: %p", async (size, declared, taken) => {
     const request = new Request("http://localhost/", {
       method: "POST",
-      body: streamOf(size),
+      body: createStream(size),
       ...(declared ? { headers: { "content-length": String(size) } } : {}),
     });
-    const read = Array.fromAsync(bounded(request, 10));
+    const read = Array.fromAsync(limitBody(request, 10));
     if (taken) expect((await read).reduce((sum, chunk) => sum + chunk.length, 0)).toBe(size);
     else await expect(read).rejects.toThrow("Request body too large.");
   });
 
   testInside("[TP-4] a sender that disconnects midway leaves nothing behind", async () => {
-    const { blobs } = contextOf(server);
+    const { blobs } = getContext(server);
     const gone = (async function* () {
       yield new Uint8Array(1000);
       throw new Error("the connection broke");
     })();
-    const before = stored();
+    const before = listStoredFiles();
     await expect(blobs.put(gone)).rejects.toThrow("the connection broke");
-    expect(stored()).toEqual(before);
+    expect(listStoredFiles()).toEqual(before);
   });
 });
 
 test("[TP-4] partial uploads from a crash are removed at the next start; referenced files are kept", async () => {
   using directory = tempDirectory();
-  const files = join(directory.path, NODES[0] as string, "files");
+  const files = join(directory.path, NODE_FOLDERS[0] as string, "files");
   const half = join(files, "incoming", uuid());
   const orphan = join(files, "ab", `ab${"0".repeat(62)}`);
   let kept = "";
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
-    const bytes = await tarOf({ "template.yaml": unique() });
+    const bytes = await createTar({ "template.yaml": uniqueText() });
     kept = sha256(bytes);
     await sendFile(client, bytes);
   }
@@ -153,7 +153,7 @@ test("[TP-4] partial uploads from a crash are removed at the next start; referen
   {
     await using second = await startTestServer({ directory: directory.path });
     expect(second.directory).toBe(directory.path);
-    const names = stored(directory.path);
+    const names = listStoredFiles(directory.path);
     expect(names).toContain(kept);
     expect(names.filter((name) => half.endsWith(name) || orphan.endsWith(name))).toEqual([]);
   }
@@ -161,7 +161,7 @@ test("[TP-4] partial uploads from a crash are removed at the next start; referen
 
 describe("downloading", () => {
   test("[TP-25] the bytes are returned as an attachment that no browser displays", async () => {
-    const bytes = await tarOf({ "template.yaml": unique(), "page.html": "<script>alert(1)</script>" });
+    const bytes = await createTar({ "template.yaml": uniqueText(), "page.html": "<script>alert(1)</script>" });
     const { hash } = (await (await sendFile(admin, bytes)).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}`);
     expect(response.status).toBe(200);
@@ -173,7 +173,7 @@ describe("downloading", () => {
 
   test("[TP-25] format=zip converts a tar archive, also a large one", async () => {
     const large = "0123456789abcdef".repeat(100_000);
-    const id = await upload(admin, { "template.yaml": "a: ü\n", "dir/large.txt": large, empty: "" });
+    const id = await uploadFiles(admin, { "template.yaml": "a: ü\n", "dir/large.txt": large, empty: "" });
     const response = await admin.fetch("GET", `/api/v2/files/${id}?format=zip`);
     expect(response.headers.get("content-type")).toBe("application/zip");
     const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
@@ -184,14 +184,14 @@ describe("downloading", () => {
   });
 
   test("[TP-25] a file that is not an archive cannot be converted, and the error says so", async () => {
-    const { hash } = (await (await sendFile(admin, unique().repeat(40))).json()) as { hash: string };
+    const { hash } = (await (await sendFile(admin, uniqueText().repeat(40))).json()) as { hash: string };
     const response = await admin.fetch("GET", `/api/v2/files/${hash}?format=zip`);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { detail: string }).detail).toBe("the tar archive is damaged");
   });
 
   test("[TP-25] for the uploader and for template admins where it is used; others get 404", async () => {
-    const { template_id: _, id: version } = await importVersion(admin, `${unique()}provisioner: echo\n`);
+    const { template_id: _, id: version } = await importVersion(admin, `${uniqueText()}provisioner: echo\n`);
     const { file_id } = (await admin.get<{ job: { file_id: string } }>(`/api/v2/templateversions/${version}`)).job;
     const get = async (client: Client) => (await client.fetch("GET", `/api/v2/files/${file_id}`)).status;
     expect(await get((await newPerson(admin, "reader")).client)).toBe(404);

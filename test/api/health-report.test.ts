@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import type { HealthReport } from "#schema/deployment/health.ts";
 import { Client } from "#src/client.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { statusOf } from "./users/people.ts";
+import { fetchStatus } from "./users/people.ts";
 
 /** The expected warning of a test server: a cluster's backups are PostgreSQL's. */
-const COUNTING = asActive ? "standby database" : "backups";
+const COUNTING = usesActiveNodes ? "standby database" : "backups";
 
 test("[DP-5] health reports what doctor finds, and whether the server reaches itself", async () => {
   const clock = new ManualClock();
@@ -23,7 +23,7 @@ test("[DP-5] health reports what doctor finds, and whether the server reaches it
   expect(first.findings.map(({ name }) => name)).toEqual(expect.arrayContaining(["disk", "database", COUNTING]));
   const here = first.findings.find(({ name }) => name === "server");
   // A server on PostgreSQL locks no directory; for a cluster, the nodes are checked.
-  if (!asActive) expect(here?.detail).toBe(onPostgres ? "does not run" : "runs on this data directory");
+  if (!usesActiveNodes) expect(here?.detail).toBe(usesPostgres ? "does not run" : "runs on this data directory");
 
   clock.advance(30_000);
   expect((await admin.get<HealthReport>("/api/v2/debug/health")).time).toBe(first.time);
@@ -68,6 +68,6 @@ test("[DP-7] owners and auditors see the peers in the private network", async ()
   expect(await admin.get<object>("/api/v2/debug/tailnet")).toMatchObject({ relay: { keys: 0 } });
   const member = new Client(server.url, (await seedUser(server)).token);
   for (const path of ["/debug/health", "/debug/coordinator", "/debug/tailnet", "/debug/health/settings"]) {
-    expect([path, await statusOf(member, "GET", path)]).toEqual([path, 403]);
+    expect([path, await fetchStatus(member, "GET", path)]).toEqual([path, 403]);
   }
 });

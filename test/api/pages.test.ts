@@ -68,23 +68,23 @@ test("[PG-1] other files are not available", async () => {
 });
 
 test("[PG-6] for an unknown path, people get an error page and programs the generic body; the API always returns the latter", async () => {
-  const look = (path: string, headers: Record<string, string>) => fetch(new URL(path, server.url), { headers });
+  const getPage = (path: string, headers: Record<string, string>) => fetch(new URL(path, server.url), { headers });
   const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
-  const page = await look("/settings/nothing<b>", browser);
+  const page = await getPage("/settings/nothing<b>", browser);
   expect(page.status).toBe(404);
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(page.headers.get("content-security-policy")).toStartWith("default-src 'none'");
   const html = await page.text();
   expect(html).toContain("<h1>Page not found</h1>");
   expect(html).not.toContain("nothing");
-  const elsewhere = await look("/", { ...browser, host: "slipway.example" });
+  const elsewhere = await getPage("/", { ...browser, host: "slipway.example" });
   expect(elsewhere.status).toBe(421);
   expect(await elsewhere.text()).toContain("allowed_hosts");
   for (const [path, headers] of [
     ["/settings/nothing", {}],
     ["/api/v2/nothing", browser],
   ] as const) {
-    const body = await look(path, headers);
+    const body = await getPage(path, headers);
     expect(body.status).toBe(404);
     expect(await body.json()).toEqual({ message: "Route not found." });
   }

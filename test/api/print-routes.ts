@@ -3,15 +3,15 @@ import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { NAME } from "#schema/named.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
-import { declaredBy } from "#src/api/http/operation.ts";
+import { getOptions } from "#src/api/http/operation.ts";
 import type { DeclaredRoute } from "./declared-routes.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
 /** The exported type of each shape: file and name, by shape name. */
-type Exported = ReadonlyMap<string, { readonly file: string; readonly type: string }>;
+type ExportedTypes = ReadonlyMap<string, { readonly file: string; readonly type: string }>;
 
-const exportedShapes = async (): Promise<Exported> => {
+const findExportedTypes = async (): Promise<ExportedTypes> => {
   const found = new Map<string, { file: string; type: string }>();
   for (const file of new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/schema"))) {
     const text = await Bun.file(join(ROOT, "src/schema", file)).text();
@@ -22,21 +22,21 @@ const exportedShapes = async (): Promise<Exported> => {
 };
 
 /** Converts a schema to TypeScript source. `used` collects the names of the exported types in it. */
-const typeOf = (schema: TSchema, exported: Exported, used: Set<string>): string => {
-  const inner = (one: TSchema) => typeOf(one, exported, used);
+const toTypeSource = (schema: TSchema, exported: ExportedTypes, used: Set<string>): string => {
+  const inner = (one: TSchema) => toTypeSource(one, exported, used);
   const name = schema[NAME] as string | undefined;
   if (name !== undefined && exported.has(name)) {
     used.add(name);
     return name;
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf) return unionOf(schema.anyOf as TSchema[], inner);
+  if (schema.anyOf) return toUnionSource(schema.anyOf as TSchema[], inner);
   if (schema.type === "array") return `(${inner(schema.items as TSchema)})[]`.replace(/^\((\w+)\)/, "$1");
   if (schema.patternProperties) {
     const [values] = Object.values(schema.patternProperties as Record<string, TSchema>);
     return `Record<string, ${inner(values as TSchema)}>`;
   }
-  if (schema.type === "object") return objectOf(schema, inner);
+  if (schema.type === "object") return toObjectSource(schema, inner);
   return PLAIN[schema.type as string] ?? "unknown";
 };
 
@@ -50,13 +50,13 @@ const PLAIN: Readonly<Record<string, string>> = {
 };
 
 /** Converts a union. Omits the text form in which Elysia also accepts numbers in queries. */
-const unionOf = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
+const toUnionSource = (members: readonly TSchema[], inner: (one: TSchema) => string): string => {
   const isNumber = members.some(({ type }) => type === "integer" || type === "number");
   const given = members.filter(({ type, format }) => !(isNumber && type === "string" && format !== undefined));
   return [...new Set(given.map(inner))].join(" | ");
 };
 
-const objectOf = ({ properties = {}, required = [] }: TSchema, inner: (one: TSchema) => string): string => {
+const toObjectSource = ({ properties = {}, required = [] }: TSchema, inner: (one: TSchema) => string): string => {
   const members = Object.entries(properties as Record<string, TSchema>).map(
     ([name, of]) =>
       `${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? "" : "?"}: ${inner(of)}`,
@@ -69,31 +69,32 @@ type Branch = { [segment: string]: Branch | string };
 
 type Hooks = { detail?: { hide?: boolean }; body?: TSchema; query?: TSchema };
 
-const routeType = (hooks: Hooks, exported: Exported, used: Set<string>): string => {
+const routeType = (hooks: Hooks, exported: ExportedTypes, used: Set<string>): string => {
   const { body, query } = hooks;
   const answers = Object.entries(listSchemas(hooks)).filter(([status]) => status.startsWith("2"));
-  const answer = [...new Set(answers.map(([, schema]) => typeOf(schema, exported, used)))].join(" | ") || "unknown";
+  const answer =
+    [...new Set(answers.map(([, schema]) => toTypeSource(schema, exported, used)))].join(" | ") || "unknown";
   const isOptional = body?.type === "object" && !(body.required?.length > 0);
-  const bytes = declaredBy(hooks).accepts ? "Bytes" : "undefined";
-  const taken = body ? typeOf(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
+  const bytes = getOptions(hooks).accepts ? "Bytes" : "undefined";
+  const taken = body ? toTypeSource(body, exported, used) + (isOptional ? " | undefined" : "") : bytes;
   const asked = query ? Object.keys(query.properties as object).map((name) => JSON.stringify(name)) : [];
   return `Route<${answer}, ${taken}, ${asked.join(" | ") || "never"}>`;
 };
 
-const printed = (branch: Branch, depth: number): string =>
+const formatBranch = (branch: Branch, depth: number): string =>
   Object.entries(branch)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([segment, value]) => {
       const name = `${"  ".repeat(depth)}readonly ${/^\w+$/.test(segment) ? segment : JSON.stringify(segment)}: `;
       return typeof value === "string"
         ? `${name}${value};`
-        : `${name}{\n${printed(value, depth + 1)}\n${"  ".repeat(depth)}};`;
+        : `${name}{\n${formatBranch(value, depth + 1)}\n${"  ".repeat(depth)}};`;
     })
     .join("\n");
 
 /** Returns the text of `src/schema/routes.ts`. Git and the formatter ignore that file, so it is not formatted. */
 export const printRoutes = async (routes: readonly DeclaredRoute[]): Promise<string> => {
-  const exported = await exportedShapes();
+  const exported = await findExportedTypes();
   const used = new Set<string>();
   const tree: Branch = {};
   for (const { method, path, hooks } of routes) {
@@ -117,7 +118,7 @@ ${lines.map(([file, names]) => `import type { ${names.sort().join(", ")} } from 
 
 /** The routes below /api/v2, by the segments of their paths; \`{}\` stands for any one. */
 export interface Routes {
-${printed(tree, 1)}
+${formatBranch(tree, 1)}
 }
 `;
 };

@@ -10,11 +10,12 @@ import { testInside } from "#test/support/inside.ts";
 import { printRoutes } from "./print-routes.ts";
 
 /** Compiles only if both types are equal. */
-const same = <A, B>(is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false): boolean =>
-  is;
+const isSameType = <A, B>(
+  is: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false,
+): boolean => is;
 
 /** Compiles only if the server has no such call. */
-const none = <C>(is: [C] extends [never] ? true : false): boolean => is;
+const isNever = <C>(is: [C] extends [never] ? true : false): boolean => is;
 
 test("[WB-7] prints the type of each call from its route: shapes by their names, bodies, queries and bytes", async () => {
   const text = await printRoutes([
@@ -52,21 +53,21 @@ test("[WB-7] prints the type of each call from its route: shapes by their names,
 
 testInside("[WB-7] a path resolves to its route: by names first, then by IDs, whatever the query", () => {
   const checked = [
-    same<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
-    same<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
-    same<BodyOf<CallAt<"POST", `/workspaces/${string}/builds`>>, CreateBuild>(true),
-    same<BodyOf<CallAt<"GET", "/users/me">>, undefined>(true),
-    same<QueryOf<CallAt<"GET", "/workspaces">>, "q" | "limit" | "offset" | "after_id">(true),
-    none<CallAt<"GET", "/workspace">>(true),
-    none<CallAt<"DELETE", "/workspaces">>(true),
-    none<CallAt<"GET", `/workspaces/${string}/build`>>(true),
-    none<CallAt<"GET", "workspaces">>(true),
+    isSameType<AnswerOf<CallAt<"GET", "/workspaces/:workspace">>, Workspace>(true),
+    isSameType<AnswerOf<CallAt<"GET", `/workspaces/${string}/builds?limit=${number}`>>, Build[]>(true),
+    isSameType<BodyOf<CallAt<"POST", `/workspaces/${string}/builds`>>, CreateBuild>(true),
+    isSameType<BodyOf<CallAt<"GET", "/users/me">>, undefined>(true),
+    isSameType<QueryOf<CallAt<"GET", "/workspaces">>, "q" | "limit" | "offset" | "after_id">(true),
+    isNever<CallAt<"GET", "/workspace">>(true),
+    isNever<CallAt<"DELETE", "/workspaces">>(true),
+    isNever<CallAt<"GET", `/workspaces/${string}/build`>>(true),
+    isNever<CallAt<"GET", "workspaces">>(true),
   ];
   expect(checked).not.toContain(false);
 });
 
 /** Marked lines must not compile; the type check reports those that do. */
-const written = async (client: Client, id: string) => {
+const checkTypes = async (client: Client, id: string) => {
   const workspace: Workspace = await client.get(`/api/v2/workspaces/${id}`);
   const [build] = await client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=1`);
   await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "start", log_level: "debug" });
@@ -100,6 +101,6 @@ testInside("[HT-32] a call whose path, method or body the server does not have d
     post: async () => ({}),
     delete: async () => ({}),
   };
-  await written(client as unknown as Client, "1");
+  await checkTypes(client as unknown as Client, "1");
   expect(asked[0]).toBe("/api/v2/workspaces/1");
 });

@@ -23,8 +23,8 @@ test("[RP-10] every test that the platform's SPEC.md names exists, and a title i
       const path = join(TESTS, file);
       if (!texts.has(path)) texts.set(path, existsSync(path) ? readFileSync(path, "utf8") : "");
       const titles = texts.get(path)?.match(/["'`](?:\[[A-Z]{2,4}-\d+\]\s*)+/g) ?? [];
-      const cited = (rule: string): boolean => titles.some((title) => title.includes(`[${rule}]`));
-      return (rules.match(/[A-Z]{2}-\d+/g) ?? []).filter((rule) => !cited(rule)).map((rule) => `${file} ${rule}`);
+      const isCited = (rule: string): boolean => titles.some((title) => title.includes(`[${rule}]`));
+      return (rules.match(/[A-Z]{2}-\d+/g) ?? []).filter((rule) => !isCited(rule)).map((rule) => `${file} ${rule}`);
     });
   });
   expect(missing).toEqual([]);

@@ -1,23 +1,23 @@
 // Bodies that come in small pieces.
 import { expect, test } from "bun:test";
-import { unhurried } from "#base/network/body-pieces.ts";
+import { paceBody } from "#base/network/body-pieces.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-async function* pieces(count: number, size: number): AsyncGenerator<Uint8Array> {
+async function* makePieces(count: number, size: number): AsyncGenerator<Uint8Array> {
   for (let i = 0; i < count; i += 1) yield new Uint8Array(size);
 }
 
 test("[AX-6] small pieces are taken 64 at a time, larger ones as they come", async () => {
   const clock = new ManualClock();
   let taken = 0;
-  const take = async (size: number): Promise<void> => {
-    for await (const _ of unhurried(clock, pieces(130, size))) taken += 1;
+  const countPieces = async (size: number): Promise<void> => {
+    for await (const _ of paceBody(clock, makePieces(130, size))) taken += 1;
   };
-  await take(1_024);
+  await countPieces(1_024);
   expect(taken).toBe(130);
   taken = 0;
-  const slow = take(1);
+  const slow = countPieces(1);
   for (const count of [64, 128]) {
     await until(() => taken === count);
     clock.advance(20);

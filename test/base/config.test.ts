@@ -1,12 +1,18 @@
 // The settings: one table, four sources, and a startup that rejects what it does not understand.
 import { describe, expect, test } from "bun:test";
-import { exampleFile, settingsHelp, settingsListing, shownSettings } from "#base/config/describe.ts";
+import {
+  describeSettings,
+  formatExampleFile,
+  formatSettingsHelp,
+  formatSettingsListing,
+} from "#base/config/describe.ts";
 import { toFlag } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import {
-  accessUrl,
-  allowedHosts,
   findContainerAccessProblem,
+  formatSettingsMarkdown,
+  getAccessUrl,
+  getAllowedHosts,
   isUsedOnlyLocally,
   listensOnLoopback,
   listSharedUseSettings,
@@ -14,10 +20,9 @@ import {
   loadConfig,
   loadDaemonConfig,
   loadWorkerConfig,
-  settingsMarkdown,
 } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
-import { namedBlock, page } from "#test/support/documents.ts";
+import { findNamedBlock, readPage } from "#test/support/documents.ts";
 
 const load = (argv: string[] = [], env: Record<string, string> = {}, files: Record<string, string> = {}) =>
   loadConfig({ argv, env, readFile: fromFiles(files) });
@@ -167,8 +172,8 @@ describe("what is refused", () => {
 
 describe("what is generated from the table", () => {
   test("[CF-1] help and example name every setting", () => {
-    const help = settingsHelp(SERVER_SETTINGS);
-    const example = exampleFile(SERVER_SETTINGS);
+    const help = formatSettingsHelp(SERVER_SETTINGS);
+    const example = formatExampleFile(SERVER_SETTINGS);
     for (const key of Object.keys(SERVER_SETTINGS)) {
       expect(help).toContain(toFlag(key));
       expect(help).toContain(`SLIPWAY_${key.toUpperCase()}`);
@@ -177,7 +182,7 @@ describe("what is generated from the table", () => {
   });
 
   test("[CF-1] the example file changes nothing, neither as is nor with every default enabled", () => {
-    const example = exampleFile(SERVER_SETTINGS);
+    const example = formatExampleFile(SERVER_SETTINGS);
     const plain = load().config;
     expect(load(["--config=e"], {}, { e: example }).config).toEqual({ ...plain, config: "e" });
     const withDefaults = example
@@ -196,8 +201,8 @@ describe("what is generated from the table", () => {
       SLIPWAY_ADMIN_USERNAME: "admin",
       SLIPWAY_DOCKER_HOST: "https://me:hunter2@docker.example:2376",
     });
-    const rows = shownSettings(SERVER_SETTINGS, loaded);
-    const listing = settingsListing(rows);
+    const rows = describeSettings(SERVER_SETTINGS, loaded);
+    const listing = formatSettingsListing(rows);
     expect(JSON.stringify(rows) + listing).not.toContain("hunter2");
     expect(listing).toMatch(/admin_password +\(hidden\) +env SLIPWAY_ADMIN_PASSWORD/);
     expect(listing).toContain("https://me:(hidden)@docker.example:2376");
@@ -205,7 +210,7 @@ describe("what is generated from the table", () => {
   });
 
   test("[CF-6] the documentation's table of settings is generated from the code", () => {
-    expect(namedBlock(page("docs/configuration.md"), "settings")).toBe(settingsMarkdown());
+    expect(findNamedBlock(readPage("docs/configuration.md"), "settings")).toBe(formatSettingsMarkdown());
   });
 });
 
@@ -231,30 +236,31 @@ describe("what follows from the settings", () => {
   });
 
   test("[CF-18] containers of this machine cannot reach a server on loopback, unless a setting leads there", () => {
-    const cutOff = (argv: string[]): string | undefined => findContainerAccessProblem(load(argv).config, "linux");
-    expect(cutOff([])).toMatch(
+    const findAccessProblem = (argv: string[]): string | undefined =>
+      findContainerAccessProblem(load(argv).config, "linux");
+    expect(findAccessProblem([])).toMatch(
       /listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0:\d+, or docker_access_url/,
     );
-    expect(cutOff(["--address", "0.0.0.0:7080"])).toBeUndefined();
-    expect(cutOff(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
-    expect(cutOff(["--access-url", "https://slipway.example.com"])).toBeUndefined();
+    expect(findAccessProblem(["--address", "0.0.0.0:7080"])).toBeUndefined();
+    expect(findAccessProblem(["--docker-access-url", "http://172.17.0.1:7080"])).toBeUndefined();
+    expect(findAccessProblem(["--access-url", "https://slipway.example.com"])).toBeUndefined();
     expect(findContainerAccessProblem(load([]).config, "darwin")).toBeUndefined();
   });
 
   test("[CF-7] without an access URL it is the address on which the server listens", () => {
-    expect(accessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
-    expect(accessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
-    expect(accessUrl(load(["--address=[::]:81"]).config, 81).href).toBe("http://[::1]:81/");
-    expect(accessUrl(load(["--access-url=https://s.example"]).config, 1).href).toBe("https://s.example/");
+    expect(getAccessUrl(load(["--address=127.0.0.1:0"]).config, 4711).href).toBe("http://127.0.0.1:4711/");
+    expect(getAccessUrl(load(["--address=0.0.0.0:80"]).config, 80).href).toBe("http://127.0.0.1/");
+    expect(getAccessUrl(load(["--address=[::]:81"]).config, 81).href).toBe("http://[::1]:81/");
+    expect(getAccessUrl(load(["--access-url=https://s.example"]).config, 1).href).toBe("https://s.example/");
   });
 
   test("[CF-7] requests may name loopback, the bound address and the access URL's host, or exactly the listed hosts", () => {
     const { config } = load(["--address=[fd00::1]:1", "--access-url=https://S.example:8443"]);
-    expect(allowedHosts(config)).toEqual(["localhost", "127.0.0.1", "[::1]", "[fd00::1]", "s.example"]);
-    expect(allowedHosts(load(["--allowed-hosts=only.example"]).config)).toEqual(["only.example"]);
+    expect(getAllowedHosts(config)).toEqual(["localhost", "127.0.0.1", "[::1]", "[fd00::1]", "s.example"]);
+    expect(getAllowedHosts(load(["--allowed-hosts=only.example"]).config)).toEqual(["only.example"]);
     const plain = ["localhost", "127.0.0.1", "[::1]", "host.docker.internal"];
-    expect(allowedHosts(load().config)).toEqual(plain);
-    expect(allowedHosts(load(["--docker-access-url=http://172.17.0.1:7080"]).config)).toContain("172.17.0.1");
+    expect(getAllowedHosts(load().config)).toEqual(plain);
+    expect(getAllowedHosts(load(["--docker-access-url=http://172.17.0.1:7080"]).config)).toContain("172.17.0.1");
     expect(listensOnLoopback(config)).toBe(false);
     for (const host of ["localhost", "127.0.0.1", "[::1]"]) {
       expect(listensOnLoopback(load([`--address=${host}:1`]).config)).toBe(true);
@@ -285,7 +291,7 @@ describe("secrets from files", () => {
     });
     const client = { SLIPWAY_TOKEN_FILE: "/run/pw" };
     expect(loadClientConfig({ env: client, readFile: files }, {}).token).toBe("correct-horse");
-    expect(settingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
+    expect(formatSettingsMarkdown()).toContain("`SLIPWAY_ADMIN_PASSWORD_FILE`");
   });
 
   test("[CF-16] setting both in one place, a missing file, and a file for a setting that is not secret are refused", () => {
@@ -298,12 +304,12 @@ describe("secrets from files", () => {
 });
 
 describe("whether only this machine uses the server", () => {
-  const alone = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
+  const isLocalOnly = (...argv: string[]): boolean => isUsedOnlyLocally(load(argv).config);
 
   test("[CF-15] holds while every address is a loopback one and no proxy is trusted", () => {
-    expect(alone()).toBe(true);
-    expect(alone("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(true);
-    expect(alone("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
+    expect(isLocalOnly()).toBe(true);
+    expect(isLocalOnly("--access-url=http://localhost:7080", "--wildcard-access-url=*.apps.localhost:7080")).toBe(true);
+    expect(isLocalOnly("--access-url=http://[::1]:7080", "--allowed-hosts=localhost,host.docker.internal")).toBe(true);
   });
 
   test("[CF-15] ends with any sign of other users, and the responsible settings are named", () => {
@@ -317,7 +323,7 @@ describe("whether only this machine uses the server", () => {
       ["--allowed-hosts=localhost,slipway.lan", "allowed_hosts names slipway.lan"],
     ];
     for (const [flag, sign] of signs) {
-      expect([flag, alone(flag)]).toEqual([flag, false]);
+      expect([flag, isLocalOnly(flag)]).toEqual([flag, false]);
       expect(listSharedUseSettings(load([flag]).config)).toEqual([sign]);
     }
     expect(listSharedUseSettings(load(signs.slice(3, 6).map(([flag]) => flag)).config)).toHaveLength(3);

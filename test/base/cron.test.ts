@@ -1,6 +1,6 @@
 // Schedules in time zones: what is rejected, and when the next time is, also at daylight saving changes.
 import { describe, expect, test } from "bun:test";
-import { nextTime, scheduleProblem } from "#base/schedule/cron.ts";
+import { findNextTime, scheduleProblem } from "#base/schedule/cron.ts";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 
 describe("[TI-1] the schedule format", () => {
@@ -40,11 +40,11 @@ describe("[TI-1] the schedule format", () => {
   });
 });
 
-const following = (text: string, from: string, count: number, days?: string[]): string[] => {
+const listNextTimes = (text: string, from: string, count: number, days?: string[]): string[] => {
   const times: string[] = [];
   let at = Date.parse(from);
   for (let i = 0; i < count; i++) {
-    at = nextTime(text, at, days) ?? Number.NaN;
+    at = findNextTime(text, at, days) ?? Number.NaN;
     times.push(new Date(at).toISOString().slice(0, 16));
   }
   return times;
@@ -82,20 +82,22 @@ describe("[TI-2] local time applies, also across clock changes", () => {
     ],
     ["without a zone", "0 9 * * *", "2030-03-30T00:00Z", "2030-03-30T09:00 2030-03-31T09:00"],
   ])("%s", (_, text, from, expected) => {
-    expect(following(text, from, 2).join(" ")).toBe(expected);
+    expect(listNextTimes(text, from, 2).join(" ")).toBe(expected);
   });
 });
 
 test("[TI-3] only the allowed days apply, in the schedule's own zone", () => {
   // 2030-01-01 is a Tuesday. Monday 00:30 in Berlin is still Sunday in UTC.
   const text = "CRON_TZ=Europe/Berlin 30 0 * * *";
-  expect(following(text, "2030-01-01T00:00Z", 2, ["monday"])).toEqual(["2030-01-06T23:30", "2030-01-13T23:30"]);
-  expect(following("* * * * *", "2030-01-01T00:00Z", 2, ["saturday"])).toEqual([
+  expect(listNextTimes(text, "2030-01-01T00:00Z", 2, ["monday"])).toEqual(["2030-01-06T23:30", "2030-01-13T23:30"]);
+  expect(listNextTimes("* * * * *", "2030-01-01T00:00Z", 2, ["saturday"])).toEqual([
     "2030-01-05T00:00",
     "2030-01-05T00:01",
   ]);
-  expect(nextTime("0 9 * * 1-5", 0, ["sunday"])).toBeUndefined();
-  expect(nextTime("0 9 * * 1-5", 0, [])).toBeUndefined();
-  expect(following("0 9 * * 0", "2030-01-01T00:00Z", 1)).toEqual(following("0 9 * * 7", "2030-01-01T00:00Z", 1));
+  expect(findNextTime("0 9 * * 1-5", 0, ["sunday"])).toBeUndefined();
+  expect(findNextTime("0 9 * * 1-5", 0, [])).toBeUndefined();
+  expect(listNextTimes("0 9 * * 0", "2030-01-01T00:00Z", 1)).toEqual(
+    listNextTimes("0 9 * * 7", "2030-01-01T00:00Z", 1),
+  );
   expect(WEEKDAYS).toHaveLength(7);
 });

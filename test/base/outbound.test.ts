@@ -11,9 +11,9 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 let listener: Server;
 let port = 0;
 let connections = 0;
-const says = (text: string): string =>
+const toResponse = (text: string): string =>
   `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`;
-let answer = says("hello");
+let answer = toResponse("hello");
 
 beforeAll(async () => {
   listener = createServer((socket) => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => void listener.close());
 beforeEach(() => {
   connections = 0;
-  answer = says("hello");
+  answer = toResponse("hello");
 });
 
 const names: Record<string, readonly string[]> = {
@@ -126,7 +126,7 @@ test("[EA-2] redirects are not followed, and the host's own name is sent", async
 });
 
 test("[EA-3] a response is read up to a limit, silence times out, and a caller may cancel", async () => {
-  answer = says("x".repeat(2000));
+  answer = toResponse("x".repeat(2000));
   expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 1999 }), `http://127.0.0.1:${port}/`)).toBe("failed");
   expect(await outcome(outbound(["127.0.0.0/8"], { max_bytes: 2000 }), `http://127.0.0.1:${port}/`)).toHaveLength(2000);
   // Announces more than it sends, and keeps the connection open.
@@ -136,8 +136,10 @@ test("[EA-3] a response is read up to a limit, silence times out, and a caller m
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(silent.address() as { port: number }).port}/`;
   expect(await outcome(outbound(["127.0.0.0/8"], { timeout_ms: 50 }), url)).toBe("failed");
-  const never: Resolve = () => new Promise(() => {});
-  expect(await outcome(outbound([], { resolve: never, timeout_ms: 50 }), "http://slow.example/")).toBe("failed");
+  const neverResolves: Resolve = () => new Promise(() => {});
+  expect(await outcome(outbound([], { resolve: neverResolves, timeout_ms: 50 }), "http://slow.example/")).toBe(
+    "failed",
+  );
   const impatient = new AbortController();
   const request = outbound(["127.0.0.0/8"])
     .fetch(new URL(url), { signal: impatient.signal })

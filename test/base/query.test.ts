@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 
-const problemsOf = (query: SearchQuery): string[] => {
+const listProblems = (query: SearchQuery): string[] => {
   try {
-    query.end("Invalid search query.");
+    query.requireValid("Invalid search query.");
     return [];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -19,7 +19,7 @@ describe("splitting", () => {
   test("[QG-1] words are lowercased and joined into one free text", () => {
     const query = new SearchQuery('  Foo   "Bar  Baz" qux ');
     expect(query.free).toBe("foo bar  baz qux");
-    expect(problemsOf(query)).toEqual([]);
+    expect(listProblems(query)).toEqual([]);
   });
 
   test("[QG-2] a value may be quoted and then contain spaces and colons", () => {
@@ -27,7 +27,7 @@ describe("splitting", () => {
     expect(query.text("name")).toBe("my box: one");
     expect(query.text("owner")).toBe("me");
     expect(query.free).toBe("rest");
-    expect(problemsOf(query)).toEqual([]);
+    expect(listProblems(query)).toEqual([]);
   });
 
   test("[QG-2] a colon inside quotes does not create a term", () => {
@@ -43,7 +43,7 @@ describe("splitting", () => {
     const query = new SearchQuery(text);
     query.text("a");
     query.text("name");
-    expect(problemsOf(query)[0]).toStartWith(`${field}: `);
+    expect(listProblems(query)[0]).toStartWith(`${field}: `);
   });
 
   test("[QG-4] the free text is a name, or owner and name; more slashes are refused", () => {
@@ -53,7 +53,7 @@ describe("splitting", () => {
     expect(new SearchQuery("").ownerAndName()).toEqual({});
     const query = new SearchQuery("a/b/c");
     query.ownerAndName();
-    expect(problemsOf(query)).toHaveLength(1);
+    expect(listProblems(query)).toHaveLength(1);
   });
 });
 
@@ -62,17 +62,17 @@ describe("keys", () => {
     const query = new SearchQuery("status:active,dormant status:suspended name:a name:b");
     expect(query.choices("status", ["active", "dormant", "suspended"])).toEqual(["active", "dormant", "suspended"]);
     query.text("name");
-    expect(problemsOf(query)).toEqual(["name: This key can be given only once."]);
+    expect(listProblems(query)).toEqual(["name: This key can be given only once."]);
     const several = new SearchQuery("status:active,dormant");
     several.choice("status", ["active", "dormant"]);
-    expect(problemsOf(several)).toEqual(["status: This key takes one value."]);
+    expect(listProblems(several)).toEqual(["status: This key takes one value."]);
   });
 
   test("[QG-6] unknown keys are named, each once, with the known ones", () => {
     const query = new SearchQuery("nmae:a nmae:b");
     query.text("name");
     query.flag("dormant");
-    expect(problemsOf(query)).toEqual(["nmae: This key is unknown. Known keys are name, dormant."]);
+    expect(listProblems(query)).toEqual(["nmae: This key is unknown. Known keys are name, dormant."]);
   });
 
   test("[QG-7] a value of the wrong kind is refused with the allowed values", () => {
@@ -81,7 +81,7 @@ describe("keys", () => {
     query.time("since");
     query.uuids("id");
     query.choice("status", ["active", "dormant"]);
-    expect(problemsOf(query)).toEqual([
+    expect(listProblems(query)).toEqual([
       'dormant: "perhaps" is not true or false.',
       'since: "yesterday" is not a time such as 2026-01-31T12:00:00Z.',
       'id: "12" is not a UUID.',
@@ -104,7 +104,7 @@ describe("keys", () => {
     const query = new SearchQuery('a:2026-01-31T12:00:00Z b:"2026-01-31T14:00:00.5+02:00"');
     expect(query.time("a")).toBe(Date.UTC(2026, 0, 31, 12));
     expect(query.time("b")).toBe(Date.UTC(2026, 0, 31, 12, 0, 0, 500));
-    expect(problemsOf(query)).toEqual([]);
+    expect(listProblems(query)).toEqual([]);
   });
 });
 
@@ -114,7 +114,7 @@ test("[QG-8] any input gives a result or a 400, never anything else, in time pro
       const query = new SearchQuery(text);
       query.text("name");
       query.ownerAndName();
-      problemsOf(query);
+      listProblems(query);
     }),
   );
   fc.assert(

@@ -1,7 +1,7 @@
 // Compiles driver.c into the benchmark's temp folder and runs it pinned to the driver's core. The modes and keys are described in driver.c.
 // Refuses to continue without a C compiler: a driver in the server's own language would be the bottleneck.
 import { join } from "node:path";
-import { pinned } from "./machine.ts";
+import { pinToCore } from "./machine.ts";
 
 /** Latencies in ms. */
 export interface Latency {
@@ -104,12 +104,12 @@ export class Driver {
     const child = this.spawn(["load", String(port), await this.write(plan), ...keyArguments(keys)]);
     over?.addEventListener("abort", () => child.kill("SIGTERM"), { once: true });
     let result: LoadResult | undefined;
-    for await (const line of linesOf(child.stdout)) {
+    for await (const line of readLines(child.stdout)) {
       const message = JSON.parse(line);
       if (typeof message.event === "string") onEvent?.(message.event);
       else result = message;
     }
-    await succeeded(child);
+    await awaitSuccess(child);
     if (!result) throw new Error("the driver gave no result");
     return result;
   }
@@ -117,8 +117,8 @@ export class Driver {
   /** Opens `count` followers and keeps them until disposed. Resolves when all are open. */
   async hold(port: number, plan: PlanLine[], count: number): Promise<AsyncDisposable> {
     const child = this.spawn(["hold", String(port), await this.write(plan), `count=${count}`], "pipe");
-    const opened = await linesOf(child.stdout).next();
-    if (opened.done) await succeeded(child);
+    const opened = await readLines(child.stdout).next();
+    if (opened.done) await awaitSuccess(child);
     return {
       [Symbol.asyncDispose]: async () => {
         child.stdin?.end();
@@ -134,18 +134,18 @@ export class Driver {
       stderr: "inherit",
     });
     const text = await new Response(child.stdout).text();
-    await succeeded(child);
+    await awaitSuccess(child);
     return JSON.parse(text);
   }
 
   private spawn(args: string[], stdin: "ignore" | "pipe" = "ignore") {
-    return Bun.spawn(pinned(this.core, [this.program, ...args]), { stdin, stdout: "pipe", stderr: "inherit" });
+    return Bun.spawn(pinToCore(this.core, [this.program, ...args]), { stdin, stdout: "pipe", stderr: "inherit" });
   }
 
   private async write(plan: PlanLine[]): Promise<string> {
     const file = join(this.dir, `plan-${++this.plans}`);
     const text = plan
-      .flatMap(spread)
+      .flatMap(expandLine)
       .map((line) =>
         line.kind === "patch"
           ? `patch ${line.agent} ${line.path} ${line.token} ${line.source}`
@@ -163,18 +163,18 @@ export class Driver {
  * as delays of 180 ms: each turn answered one request while four more became due.
  */
 const PROBES = 50;
-const spread = (line: PlanLine): PlanLine[] => (line.kind === "probe" ? Array(PROBES).fill(line) : [line]);
+const expandLine = (line: PlanLine): PlanLine[] => (line.kind === "probe" ? Array(PROBES).fill(line) : [line]);
 
 function keyArguments(keys: LoadKeys): string[] {
   return Object.entries(keys).map(([key, value]) => `${key}=${value}`);
 }
 
-async function succeeded(child: { exited: Promise<number> }): Promise<void> {
+async function awaitSuccess(child: { exited: Promise<number> }): Promise<void> {
   const code = await child.exited;
   if (code !== 0) throw new Error(`the driver ended with code ${code}; its reason is above`);
 }
 
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   const reader = stream.getReader(); // kept open on purpose: `hold` takes one line and leaves the rest
   let rest = "";

@@ -38,7 +38,7 @@ window.listen = () => {
 await openPage();
 `;
 
-const answered = (body: string, type: string): Response => new Response(body, { headers: { "content-type": type } });
+const toResponse = (body: string, type: string): Response => new Response(body, { headers: { "content-type": type } });
 
 /** Serves the page until disposed. */
 export const startFloorPage = (): { readonly url: string } & Disposable => {
@@ -48,8 +48,8 @@ export const startFloorPage = (): { readonly url: string } & Disposable => {
     fetch(request, server) {
       const { pathname } = new URL(request.url);
       if (pathname === "/echo" && server.upgrade(request)) return undefined;
-      if (pathname === "/messages") return answered(MESSAGES, "application/json");
-      return pathname === "/floor.js" ? answered(SCRIPT, "text/javascript") : answered(PAGE, "text/html");
+      if (pathname === "/messages") return toResponse(MESSAGES, "application/json");
+      return pathname === "/floor.js" ? toResponse(SCRIPT, "text/javascript") : toResponse(PAGE, "text/html");
     },
     websocket: {
       message(socket, data) {

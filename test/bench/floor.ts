@@ -109,12 +109,12 @@ function commit(batch: Omit<Batch, "done">): Promise<void> {
 
 const json = { headers: { "content-type": "application/json" } };
 const accepted = '{"message":"Logs accepted","detail":"","validations":[]}';
-const agentOf = (request: Request): number => Number(request.headers.get("service-session-token"));
+const parseAgent = (request: Request): number => Number(request.headers.get("service-session-token"));
 
-async function takeLogs(request: Request): Promise<Response> {
+async function storeLogs(request: Request): Promise<Response> {
   const body: unknown = await request.json();
   if (!patchLogs.Check(body)) return new Response("{}", { status: 400 });
-  const agent = agentOf(request);
+  const agent = parseAgent(request);
   const { logs, log_source_id: source_id } = body;
   const first = nextId;
   nextId += logs.length;
@@ -140,7 +140,7 @@ async function publishOnly(request: Request): Promise<Response> {
   const text = await request.text();
   const entries = text.slice(text.indexOf("[{") + 2, -1);
   server.publish(
-    `a${agentOf(request)}`,
+    `a${parseAgent(request)}`,
     `[{"id":1000000,"source_id":"7c2f6a1e-3b0d-4c55-9a57-0a5f1e6b2c11",${entries}`,
   );
   return new Response(accepted, json);
@@ -166,7 +166,7 @@ const server = Bun.serve({
   routes: {
     "/probe": () => new Response(accepted, json),
     "/publish": publishOnly,
-    "/api/v2/workspaceagents/me/logs": { PATCH: takeLogs },
+    "/api/v2/workspaceagents/me/logs": { PATCH: storeLogs },
     "/api/v2/workspaceagents/:agent/logs": (request) => {
       if (server.upgrade(request, { data: request.params.agent })) return;
       return new Response("websocket only", { status: 400 });

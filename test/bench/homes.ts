@@ -11,7 +11,7 @@ import type { Client } from "#src/client.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "../crash/server.ts";
-import { enter } from "../crash/server-world.ts";
+import { signInAdmin } from "../crash/server-world.ts";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -41,7 +41,7 @@ if (isOnBtrfs) {
   run("mkfs.btrfs", "-q", `${disk}.image`);
   run("mount", "-o", "loop", `${disk}.image`, disk);
 }
-const used = (): number => {
+const readUsedMiB = (): number => {
   run("sync", "-f", disk);
   return Number(run("df", "-B1", "--output=used", disk).split("\n")[1]) / 1024 / 1024;
 };
@@ -65,7 +65,7 @@ const fill = async (home: string): Promise<void> => {
 };
 
 /** Polls until it has ended. */
-const ended = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
+const waitUntil = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
   for (;;) {
     const found = await read();
     if (isOver(found)) return found;
@@ -73,11 +73,11 @@ const ended = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): 
   }
 };
 
-const take = async (admin: Client, id: string): Promise<Snapshot> => {
+const createSnapshot = async (admin: Client, id: string): Promise<Snapshot> => {
   const path = `/api/v2/workspaces/${id}/snapshots`;
   const made = await admin.post<Snapshot>(path, {});
   const found = async () => (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === made.id) ?? made;
-  const snapshot = await ended(found, ({ status }) => status !== "creating");
+  const snapshot = await waitUntil(found, ({ status }) => status !== "creating");
   if (snapshot.status !== "ready") throw new Error(snapshot.error);
   return snapshot;
 };
@@ -85,34 +85,34 @@ const take = async (admin: Client, id: string): Promise<Snapshot> => {
 const measure = async (): Promise<void> => {
   await using place = await ServerPlace.make();
   const { child } = await place.start();
-  const { admin } = await enter(place);
+  const { admin } = await signInAdmin(place);
   const template = await makeTemplate(admin, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
   const { id } = await createWorkspace(admin, template.id);
   await awaitBuild(admin, id);
   const home = join(place.directory, "workspaces", id, "home");
   await fill(home);
   process.stdout.write(`${files} files, ${mebibytes} MiB, ${isOnBtrfs ? "btrfs" : "here"}, ${run("uptime").trim()}\n`);
-  const measured = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-    const [before, worked, began] = [used(), readProcessorTime(child.pid), performance.now()];
+  const measureWork = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    const [before, worked, began] = [readUsedMiB(), readProcessorTime(child.pid), performance.now()];
     const result = await work();
     const seconds = (performance.now() - began) / 1_000;
     const processor = readProcessorTime(child.pid) - worked;
-    const more = Math.round(used() - before);
+    const more = Math.round(readUsedMiB() - before);
     process.stdout.write(`| ${what} | ${seconds.toFixed(2)} s | ${processor.toFixed(1)} s | ${more} MiB |\n`);
     return result;
   };
-  const { id: snapshot, method } = await measured("first snapshot", () => take(admin, id));
+  const { id: snapshot, method } = await measureWork("first snapshot", () => createSnapshot(admin, id));
   for (let at = 0; at < 250; at++) await Bun.write(join(home, "0", `changed-${at}`), "changed");
-  await measured(`snapshot after 250 changed files (${method})`, () => take(admin, id));
-  await measured("restore, with the stop and the start", async () => {
+  await measureWork(`snapshot after 250 changed files (${method})`, () => createSnapshot(admin, id));
+  await measureWork("restore, with the stop and the start", async () => {
     await admin.post<unknown>(`/api/v2/workspaces/${id}/snapshots/${snapshot}/restore`, {});
     await awaitBuild(admin, id);
   });
-  await measured(`${forks} forks`, async () => {
+  await measureWork(`${forks} forks`, async () => {
     const path = `/api/v2/workspaces/${id}/forks`;
     const { id: fork } = await admin.post<Fork>(path, { count: forks });
     const read = () => admin.get<Fork>(`${path}/${fork}`);
-    const { copies } = await ended(read, ({ status }) => status !== "copying" && status !== "creating");
+    const { copies } = await waitUntil(read, ({ status }) => status !== "copying" && status !== "creating");
     const ready = copies.filter(({ status }) => status === "ready").length;
     if (ready !== forks) throw new Error(`${ready} of ${forks} forks are ready`);
   });

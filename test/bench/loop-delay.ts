@@ -3,8 +3,8 @@
 /** Returns milliseconds since the last call, as measured by the server. */
 export const loopDelay = async (metrics: string): Promise<Record<"p50" | "p99" | "max", number>> => {
   const text = await (await fetch(metrics)).text();
-  const of = (quantile: string): number =>
+  const parseQuantile = (quantile: string): number =>
     1000 *
     Number(new RegExp(`^slipway_event_loop_delay_seconds\\{quantile="${quantile}"\\} (\\S+)`, "m").exec(text)?.[1]);
-  return { p50: of("0.5"), p99: of("0.99"), max: of("1") };
+  return { p50: parseQuantile("0.5"), p99: parseQuantile("0.99"), max: parseQuantile("1") };
 };

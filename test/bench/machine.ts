@@ -10,12 +10,12 @@ export function describeMachine(): string {
 }
 
 /** Returns the cores of the server under test and of the driver; undefined if pinning is impossible (one core, no taskset). */
-export function pinnedCores(): { server: number; driver: number } | undefined {
+export function pickCores(): { server: number; driver: number } | undefined {
   return cpus().length > 1 && Bun.which("taskset") ? { server: 0, driver: 1 } : undefined;
 }
 
 /** Returns the command, pinned to a core if there is one. */
-export function pinned(core: number | undefined, command: string[]): string[] {
+export function pinToCore(core: number | undefined, command: string[]): string[] {
   return core === undefined ? command : ["taskset", "-c", String(core), ...command];
 }
 
@@ -52,28 +52,28 @@ export function processorMs(pid: number): number {
 }
 
 /** Returns the process and all its descendants. */
-function treeOf(pid: number): number[] {
+function listProcessTree(pid: number): number[] {
   let children: number[] = [];
   try {
     children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
   } catch {
     // The process ended in the meantime.
   }
-  return [pid, ...children.flatMap(treeOf)];
+  return [pid, ...children.flatMap(listProcessTree)];
 }
 
 /** Returns the CPU time of a process and its living descendants, in ms. */
 export function processorMsOfTree(pid: number): number {
-  return treeOf(pid).reduce((sum, one) => sum + processorMs(one), 0);
+  return listProcessTree(pid).reduce((sum, one) => sum + processorMs(one), 0);
 }
 
 /** Returns the resident memory of a process and its descendants in MiB; shared pages count for each. */
 export function residentMiBOfTree(pid: number): number {
-  return treeOf(pid).reduce((sum, one) => sum + residentMiB(one), 0);
+  return listProcessTree(pid).reduce((sum, one) => sum + residentMiB(one), 0);
 }
 
 /** Returns the file system of a directory, by its mount; memory file systems make commits look free. */
-export function fileSystemOf(dir: string): string {
+export function findFileSystem(dir: string): string {
   const mounts = readFileSync("/proc/mounts", "utf8").split("\n");
   let best = { at: "", type: "unknown" };
   for (const mount of mounts) {
@@ -85,7 +85,7 @@ export function fileSystemOf(dir: string): string {
 }
 
 /** Returns a TCP port that was free a moment ago. */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = listener;
   listener.stop(true);

@@ -9,8 +9,8 @@ const waiting: Socket[] = [];
 /** Calls that no follower sees. */
 const ASIDE = /Say hello in one short|Answer with (the title|these words|the summary)/;
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-const chunked = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-const END = `${chunked(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
+const encodeChunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const END = `${encodeChunk(frame("openai", { text: "the end" }) + frame("openai", { finish: "stop" }))}0\r\n\r\n`;
 
 /** Words per paragraph. */
 const WORDS = 50;
@@ -23,7 +23,7 @@ const speak = async (sockets: readonly Socket[], chunks: number, per_s: number):
   for (let round = 0; round < chunks; round += 1) {
     for (const [index, socket] of sockets.entries()) {
       const text = `<${now().toFixed(3)}>${round % WORDS === WORDS - 1 ? "\n\n" : " "}`;
-      socket.write(chunked(frame("openai", { text })));
+      socket.write(encodeChunk(frame("openai", { text })));
       // Chats must not run in lockstep.
       if (per_s > 0 && (index % 10 === 9 || sockets.length < 10)) {
         const due = begun + ((round + (index + 1) / sockets.length) / per_s) * 1000;

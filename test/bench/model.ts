@@ -1,6 +1,6 @@
 // The model server of the chat rows (model-source.ts), as a separate process.
 import { join } from "node:path";
-import { freePort } from "./machine.ts";
+import { findFreePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 
 /** `speak` waits for this many calls and lets each send this many chunks. */
@@ -10,7 +10,7 @@ export type Model = {
 };
 
 export const startModel = async (dir: string): Promise<Model & AsyncDisposable> => {
-  const port = await freePort();
+  const port = await findFreePort();
   const program = join(import.meta.dir, "model-source.ts");
   const server = await startServer({
     command: [process.execPath, program, String(port)],

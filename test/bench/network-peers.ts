@@ -7,12 +7,12 @@ import { join } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
 import { serveSpeedTest } from "#src/daemon/network/speed-test.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
+import { toAgentAddressBytes } from "#src/tailnet/peer/node.ts";
 import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { createTailnetClient } from "#src/wire/tailnet-api.ts";
+import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 
 export type Crowd = {
@@ -32,7 +32,7 @@ const ECHO_PORT = 7;
 const KEY_MS = { least: 80, most: 300 } as const;
 /** Approximate size of what an editor sends for a key. */
 const KEY_BYTES = 96;
-const AT_ONCE = 8;
+const BATCH_SIZE = 8;
 
 const clock = systemClock;
 
@@ -45,19 +45,19 @@ const startAgent = async ({ url }: Crowd, { id, token }: Crowd["agents"][number]
   const target = new URL("/api/v2/workspaceagents/me/rpc?version=2.10&role=tailnet", url);
   target.protocol = "ws:";
   const socket = new WebSocket(target, { headers: { "Service-Session-Token": token } } as never);
-  const session = new YamuxSession(await streamOverWebSocket(socket, clock), { role: "client", clock });
+  const session = new YamuxSession(await createWebSocketStream(socket, clock), { role: "client", clock });
   const peer = new NetworkPeer({
     clock,
     random: systemRandom,
     role: "agent",
-    addresses: agentAddressBytes(id),
+    addresses: toAgentAddressBytes(id),
     link: (key, receive, back) => new RelayLink({ url: new URL(url), key, clock, random: systemRandom, receive, back }),
     accept: (connection, port) => {
       connection.accept();
       void (port === AGENT_PORT.speed_test ? serveSpeedTest(connection, clock) : echo(connection)).catch(() => {});
     },
   });
-  void peer.run(tailnetClient(session));
+  void peer.run(createTailnetClient(session));
 };
 
 type Dial = (port: number) => Promise<TcpConnection>;
@@ -114,28 +114,28 @@ const runClients = async ({ seconds, bulk }: Crowd, dials: readonly Dial[]): Pro
   };
 };
 
-const someAtOnce = async <T, R>(list: readonly T[], start: (one: T, number: number) => Promise<R>): Promise<R[]> => {
+const mapInBatches = async <T, R>(list: readonly T[], start: (one: T, number: number) => Promise<R>): Promise<R[]> => {
   const made: R[] = [];
-  for (let at = 0; at < list.length; at += AT_ONCE)
-    made.push(...(await Promise.all(list.slice(at, at + AT_ONCE).map((one, i) => start(one, at + i)))));
+  for (let at = 0; at < list.length; at += BATCH_SIZE)
+    made.push(...(await Promise.all(list.slice(at, at + BATCH_SIZE).map((one, i) => start(one, at + i)))));
   return made;
 };
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 if (import.meta.main) {
   const [role = "", file = ""] = process.argv.slice(2);
   const crowd = (await Bun.file(file).json()) as Crowd;
   if (role === "agents") {
-    await someAtOnce(crowd.agents, (agent) => startAgent(crowd, agent));
-    say("ready");
+    await mapInBatches(crowd.agents, (agent) => startAgent(crowd, agent));
+    printLine("ready");
     await Bun.stdin.text();
   } else {
     const numbers = Array.from({ length: crowd.clients }, (_, i) => i);
-    const dials = await someAtOnce(numbers, (number) => startClient(crowd, number));
-    say("ready");
+    const dials = await mapInBatches(numbers, (number) => startClient(crowd, number));
+    printLine("ready");
     for await (const _ of Bun.stdin.stream()) break;
-    say(JSON.stringify(await runClients(crowd, dials)));
+    printLine(JSON.stringify(await runClients(crowd, dials)));
   }
   process.exit(0);
 }

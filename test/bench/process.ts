@@ -1,6 +1,6 @@
 // Starts one server under test as a pinned process and ends it again. Used for the baseline and for the product.
 import { readFileSync } from "node:fs";
-import { pinned } from "./machine.ts";
+import { pinToCore } from "./machine.ts";
 
 /** A server that has just started to listen may lose a request, so it is retried. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -28,7 +28,7 @@ export interface ServerCommand {
 
 /** Spawns the server and waits for its first 200. Throws with the end of its output if it ends or does not respond for a minute. */
 export async function startServer(server: ServerCommand): Promise<RunningServer> {
-  const child = Bun.spawn(pinned(server.core, server.command), {
+  const child = Bun.spawn(pinToCore(server.core, server.command), {
     env: { ...process.env, ...server.env },
     ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
     stdin: "ignore",
@@ -37,7 +37,7 @@ export async function startServer(server: ServerCommand): Promise<RunningServer>
   });
   const url = `http://127.0.0.1:${server.port}`;
   const giveUp = performance.now() + START_TIMEOUT_MS;
-  while (!(await answers(url + server.readyPath))) {
+  while (!(await isResponding(url + server.readyPath))) {
     if (child.exitCode === null && performance.now() < giveUp) {
       await Bun.sleep(20);
       continue;
@@ -55,7 +55,7 @@ export async function startServer(server: ServerCommand): Promise<RunningServer>
   return { url, port: server.port, pid: child.pid, [Symbol.asyncDispose]: stop };
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isResponding(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })).status === 200;
   } catch {

@@ -10,7 +10,7 @@ import type { Query, Value } from "#db/engine/sql.ts";
 import { readWorkspace } from "#domain/workspaces/present.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import type { GetSample } from "./floor.ts";
-import { freePort } from "./machine.ts";
+import { findFreePort } from "./machine.ts";
 import { type RunningServer, startServer } from "./process.ts";
 import type { Bench } from "./row.ts";
 
@@ -62,7 +62,7 @@ export function serveCommand(command: string[], port: number, dataDir: string): 
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
   mkdirSync(options.dataDir, { recursive: true });
-  const port = await freePort();
+  const port = await findFreePort();
   const server = await startServer({
     command: serveCommand(options.command, port, options.dataDir),
     env: {
@@ -130,7 +130,7 @@ export async function seedAgents(
       provisioner: "echo",
       ...(templateId ? { template_id: templateId } : {}),
     });
-    await succeeded(() => api<{ job: Job }>("GET", `/api/v2/templateversions/${version.id}`));
+    await awaitJob(() => api<{ job: Job }>("GET", `/api/v2/templateversions/${version.id}`));
     templateId ??= (
       await api<{ id: string }>("POST", `/api/v2/organizations/${organization.id}/templates`, {
         name: `bench-${stamp}`,
@@ -142,7 +142,7 @@ export async function seedAgents(
       name: `bench-${stamp}-${seeded.length}`,
       template_version_id: version.id,
     });
-    const built = await succeeded(async () => {
+    const built = await awaitJob(async () => {
       const current = await api<Workspace>("GET", `/api/v2/workspaces/${workspace.id}`);
       return { ...current, job: current.latest_build.job };
     });
@@ -159,7 +159,11 @@ export async function seedAgents(
 }
 
 /** Returns the statements of `GET /workspaces/{id}`, from the product's own reader so that they stay in sync. */
-async function workspaceReads(database: string, workspaceId: string, accessUrl: URL): Promise<GetSample["queries"]> {
+async function captureWorkspaceReads(
+  database: string,
+  workspaceId: string,
+  accessUrl: URL,
+): Promise<GetSample["queries"]> {
   using file = new Database(database, { readonly: true });
   const queries: GetSample["queries"] = [];
   const all = async <T>(query: Query<T>): Promise<T[]> => {
@@ -192,7 +196,7 @@ export async function recordWorkspaceRead(product: Product, workspaceId: string)
   const database = join(product.dataDir, "slipway.db");
   return {
     database,
-    queries: await workspaceReads(database, workspaceId, new URL(product.url)),
+    queries: await captureWorkspaceReads(database, workspaceId, new URL(product.url)),
     path,
     status: response.status,
     headers,
@@ -221,7 +225,7 @@ async function templateTar(tokens: Map<string, string>, more: object): Promise<U
   return new Bun.Archive({ "template.yaml": manifest }).bytes();
 }
 
-async function succeeded<T extends { job: Job }>(look: () => Promise<T>): Promise<T> {
+async function awaitJob<T extends { job: Job }>(look: () => Promise<T>): Promise<T> {
   for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(20)) {
     const found = await look();
     if (found.job.status === "succeeded") return found;

@@ -1,7 +1,7 @@
 // The arithmetic of the benchmark's report: medians, targets, and the result block of the README.
 import { expect, test } from "bun:test";
 import { median, verdictTable, withResults } from "./report.ts";
-import { type Row, ratioOf } from "./row.ts";
+import { productRatio, type Row } from "./row.ts";
 
 const row: Row = {
   name: "sample",
@@ -9,7 +9,9 @@ const row: Row = {
   sides: ["floor", "product"],
   measure: () => Promise.resolve({}),
   figures: { speed: "speed" },
-  verdicts: [{ what: "ratio", target: ">= 0.7", value: ratioOf("speed"), bound: 0.7, better: "higher", unit: "ratio" }],
+  verdicts: [
+    { what: "ratio", target: ">= 0.7", value: productRatio("speed"), bound: 0.7, better: "higher", unit: "ratio" },
+  ],
 };
 
 test("[BM-3] a target is judged by the ratio of the medians, not by the best or the last round", () => {

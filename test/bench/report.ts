@@ -21,14 +21,14 @@ export function median(values: number[]): number {
 }
 
 /** Returns the median of each figure on each side. */
-export function mediansOf(rounds: Measurements): Medians {
-  const of = (figures: Figures[] | undefined): Figures | undefined => {
+export function computeMedians(rounds: Measurements): Medians {
+  const medianFigures = (figures: Figures[] | undefined): Figures | undefined => {
     const names = Object.keys(figures?.[0] ?? {});
     return figures?.length
       ? Object.fromEntries(names.map((name) => [name, median(figures.map((f) => f[name] ?? Number.NaN))]))
       : undefined;
   };
-  return { floor: of(rounds.floor), product: of(rounds.product) };
+  return { floor: medianFigures(rounds.floor), product: medianFigures(rounds.product) };
 }
 
 /** Formats a number: three significant digits below 1,000, an integer with separators above. */
@@ -39,7 +39,7 @@ function format(value: number): string {
 }
 
 /** Returns whether a verdict's target is reached; undefined if it could not be measured. */
-function reached(verdict: Verdict, medians: Medians): boolean | undefined {
+function isReached(verdict: Verdict, medians: Medians): boolean | undefined {
   const value = verdict.value(medians);
   if (value === undefined || Number.isNaN(value)) return undefined;
   const bound = typeof verdict.bound === "number" ? verdict.bound : verdict.bound(medians);
@@ -53,10 +53,10 @@ export function verdictTable(results: RowResult[]): string {
     ? ["| row | what | measured | target | reached | on |", "|---|---|---|---|---|---|"]
     : ["| row | what | measured | target | reached |", "|---|---|---|---|---|"];
   for (const { row, rounds, date } of results) {
-    const medians = mediansOf(rounds);
+    const medians = computeMedians(rounds);
     for (const verdict of row.verdicts) {
       const value = verdict.value(medians);
-      const ok = reached(verdict, medians);
+      const ok = isReached(verdict, medians);
       const unit = verdict.unit === "ratio" || verdict.unit === "count" ? "" : ` ${verdict.unit}`;
       const measured = value === undefined ? "not measured" : `${format(value)}${unit}`;
       const cells = [row.name, verdict.what, measured, verdict.target, ok === undefined ? "-" : ok ? "yes" : "NO"];
@@ -67,7 +67,7 @@ export function verdictTable(results: RowResult[]): string {
 }
 
 /** Returns the underlying figures: median (lowest-highest) of each side. */
-export function figureTables(results: RowResult[]): string {
+export function formatFigureTables(results: RowResult[]): string {
   return results
     .map(({ row, rounds }) => {
       const count = Math.max(rounds.floor?.length ?? 0, rounds.product?.length ?? 0);

@@ -1,8 +1,8 @@
 // Files of benchmark runs: reading them, which run of a row counts, and what is a regression.
 import { expect, test } from "bun:test";
 import { tempDirectory } from "#test/support/server.ts";
-import { newestOf, readRuns, regressionsOf, type StoredRun, writeRun } from "./results.ts";
-import { type Row, ratioOf } from "./row.ts";
+import { findNewest, findRegressions, readRuns, type StoredRun, writeRun } from "./results.ts";
+import { productRatio, type Row } from "./row.ts";
 
 const row: Row = {
   name: "sample",
@@ -10,11 +10,13 @@ const row: Row = {
   sides: ["floor", "product"],
   measure: () => Promise.resolve({}),
   figures: { speed: "speed" },
-  verdicts: [{ what: "speed", target: ">= 0.7", value: ratioOf("speed"), bound: 0.7, better: "higher", unit: "ratio" }],
+  verdicts: [
+    { what: "speed", target: ">= 0.7", value: productRatio("speed"), bound: 0.7, better: "higher", unit: "ratio" },
+  ],
 };
 
 /** A run on this day in which the product reached this share of the baseline. */
-const run = (day: number, ratio: number, error?: string): StoredRun => ({
+const makeRun = (day: number, ratio: number, error?: string): StoredRun => ({
   date: `2026-11-${String(day).padStart(2, "0")}T10:00:00.000Z`,
   commit: "abc1234",
   machine: "two cores",
@@ -31,42 +33,42 @@ const run = (day: number, ratio: number, error?: string): StoredRun => ({
 test("[BM-4] reads back a run's results, and shows the newest run that measured the row", () => {
   using place = tempDirectory();
   expect(readRuns(`${place.path}/none`)).toEqual([]);
-  const second = run(2, 0.8123456);
+  const second = makeRun(2, 0.8123456);
   writeRun(place.path, second);
-  writeRun(place.path, run(1, 0.7));
-  writeRun(place.path, run(3, 0.9, "the floor ended"));
+  writeRun(place.path, makeRun(1, 0.7));
+  writeRun(place.path, makeRun(3, 0.9, "the floor ended"));
   writeRun(place.path, second);
   const runs = readRuns(place.path);
   expect(runs.map(({ date }) => date.slice(8, 10))).toEqual(["01", "02", "03"]);
-  expect(newestOf(runs, "sample")).toEqual({
+  expect(findNewest(runs, "sample")).toEqual({
     date: "2026-11-02",
     rounds: { floor: [{ speed: 100 }], product: [{ speed: 81.23 }] },
   });
-  expect(newestOf(runs, "other")).toBeUndefined();
+  expect(findNewest(runs, "other")).toBeUndefined();
 });
 
 test("[BM-6] reports a regression if a ratio differs from earlier runs by more than their spread and a tenth", () => {
-  const worse = (now: StoredRun, earlier: StoredRun[]) => regressionsOf([row], now, earlier).length > 0;
-  const calm = [run(1, 0.8), run(2, 0.81), run(3, 0.79)];
-  expect(worse(run(9, 0.73), calm)).toBe(false);
-  expect(worse(run(9, 0.71), calm)).toBe(true);
-  const noisy = [run(1, 0.6), run(2, 0.8), run(3, 0.9)];
-  expect(worse(run(9, 0.55), noisy)).toBe(false);
-  expect(worse(run(9, 0.45), noisy)).toBe(true);
+  const worse = (now: StoredRun, earlier: StoredRun[]) => findRegressions([row], now, earlier).length > 0;
+  const calm = [makeRun(1, 0.8), makeRun(2, 0.81), makeRun(3, 0.79)];
+  expect(worse(makeRun(9, 0.73), calm)).toBe(false);
+  expect(worse(makeRun(9, 0.71), calm)).toBe(true);
+  const noisy = [makeRun(1, 0.6), makeRun(2, 0.8), makeRun(3, 0.9)];
+  expect(worse(makeRun(9, 0.55), noisy)).toBe(false);
+  expect(worse(makeRun(9, 0.45), noisy)).toBe(true);
   // An improvement is not a regression, and the first run has nothing to compare with.
-  expect(worse(run(9, 2), calm)).toBe(false);
-  expect(worse(run(9, 0.1), [])).toBe(false);
+  expect(worse(makeRun(9, 2), calm)).toBe(false);
+  expect(worse(makeRun(9, 0.1), [])).toBe(false);
   // Only the last five runs count, and only those that measured the row.
-  const old = [run(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => run(day, 0.8))];
-  expect(worse(run(9, 0.5), old)).toBe(true);
-  expect(worse(run(9, 0.5), [run(1, 0.9, "failed")])).toBe(false);
-  expect(worse(run(9, 0.1, "failed"), calm)).toBe(false);
+  const old = [makeRun(1, 0.2), ...[2, 3, 4, 5, 6].map((day) => makeRun(day, 0.8))];
+  expect(worse(makeRun(9, 0.5), old)).toBe(true);
+  expect(worse(makeRun(9, 0.5), [makeRun(1, 0.9, "failed")])).toBe(false);
+  expect(worse(makeRun(9, 0.1, "failed"), calm)).toBe(false);
 });
 
 test("[BM-6] reports a regression if a lower-is-better ratio has grown", () => {
   const slower: Row = { ...row, verdicts: row.verdicts.map((verdict) => ({ ...verdict, better: "lower" as const })) };
-  expect(regressionsOf([slower], run(9, 1.3), [run(1, 1), run(2, 1.05)])).toMatchObject([
+  expect(findRegressions([slower], makeRun(9, 1.3), [makeRun(1, 1), makeRun(2, 1.05)])).toMatchObject([
     { row: "sample", what: "speed" },
   ]);
-  expect(regressionsOf([slower], run(9, 1.1), [run(1, 1), run(2, 1.05)])).toEqual([]);
+  expect(findRegressions([slower], makeRun(9, 1.1), [makeRun(1, 1), makeRun(2, 1.05)])).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // Benchmark runs as files in test/results/bench, one per run: written after each row, read for the README and for `--check`.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Measurements, median, mediansOf } from "./report.ts";
+import { computeMedians, type Measurements, median } from "./report.ts";
 import type { Row, Verdict } from "./row.ts";
 
 /** One row of a run: every round of both sides, or why it could not be measured. */
@@ -24,18 +24,18 @@ export interface StoredRun {
 /** Number of earlier runs that a row is compared with. */
 const HISTORY = 5;
 /** Smaller relative differences are never a regression: two runs of one program differ by as much. */
-const LEAST_NOISE = 0.1;
+const MIN_NOISE = 0.1;
 
 /** Writes a run to `<date>-<commit>.json` in the folder. A later call with the same run replaces the file. */
 export const writeRun = (folder: string, run: StoredRun): string => {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${run.date.slice(0, 16).replace(":", "")}-${run.commit}.json`);
-  writeFileSync(file, `${JSON.stringify(run, rounded, 1)}\n`);
+  writeFileSync(file, `${JSON.stringify(run, roundNumber, 1)}\n`);
   return file;
 };
 
 /** Four significant digits: more are noise, and the files are committed. */
-const rounded = (_: string, value: unknown): unknown =>
+const roundNumber = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 
 /** Returns the runs stored in the folder, oldest first. */
@@ -48,7 +48,7 @@ export const readRuns = (folder: string): StoredRun[] =>
     : [];
 
 /** Returns the newest measurement of a row, with its date. */
-export const newestOf = (
+export const findNewest = (
   runs: readonly StoredRun[],
   name: string,
 ): { date: string; rounds: Measurements } | undefined => {
@@ -74,7 +74,7 @@ export interface Regression {
  * Compares a run with the last five earlier ones of each row. Only ratios are compared, because absolute figures depend on the machine. A
  * ratio is worse if it differs from their median by more than their spread, and by at least a tenth of it.
  */
-export const regressionsOf = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
+export const findRegressions = (rows: readonly Row[], run: StoredRun, earlier: readonly StoredRun[]): Regression[] =>
   run.rows.flatMap(({ name, rounds, error }) => {
     const row = rows.find((one) => one.name === name);
     if (!row || error !== undefined) return [];
@@ -92,13 +92,13 @@ const worse = (
   rounds: Measurements,
   history: readonly StoredRow[],
 ): Regression[] => {
-  const now = value(mediansOf(rounds));
+  const now = value(computeMedians(rounds));
   const past = history
-    .map((stored) => value(mediansOf(stored.rounds)))
+    .map((stored) => value(computeMedians(stored.rounds)))
     .filter((one) => Number.isFinite(one)) as number[];
   if (now === undefined || past.length === 0) return [];
   const [lowest, highest, before] = [Math.min(...past), Math.max(...past), median(past)];
-  const noise = Math.max(LEAST_NOISE * before, highest - lowest);
+  const noise = Math.max(MIN_NOISE * before, highest - lowest);
   const limit = better === "higher" ? before - noise : before + noise;
   // A figure that can no longer be measured is always a regression.
   const isWorse = Number.isNaN(now) || (better === "higher" ? now < limit : now > limit);

@@ -1,6 +1,6 @@
 // A row of the benchmark: how one side is measured, and which figures are compared with which target.
 import type { Driver, LoadResult } from "./driver.ts";
-import type { SideName, SideNeeds, Sides, Target } from "./sides.ts";
+import type { SideName, SideOptions, Sides, Target } from "./sides.ts";
 
 /** Named figures of one measurement; the same names on both sides. */
 export type Figures = Record<string, number>;
@@ -29,7 +29,7 @@ export interface Bench {
   seconds: number;
   /** How long the stalled followers do not read. */
   stallSeconds: number;
-  start(side: SideName, needs: SideNeeds): Promise<Target>;
+  start(side: SideName, needs: SideOptions): Promise<Target>;
   /** Returns the file with the GET sample for the baseline, created once. */
   sample(): Promise<string>;
   /**
@@ -53,7 +53,7 @@ export interface Row {
 }
 
 /** Returns the product's figure divided by the baseline's. */
-export function ratioOf(figure: string): (medians: Medians) => number | undefined {
+export function productRatio(figure: string): (medians: Medians) => number | undefined {
   return ({ floor, product }) => {
     const [below, above] = [floor?.[figure], product?.[figure]];
     return below && above !== undefined ? above / below : undefined;

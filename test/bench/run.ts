@@ -6,15 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Driver } from "./driver.ts";
-import { describeMachine, fileSystemOf, pinnedCores, processorTicks } from "./machine.ts";
+import { describeMachine, findFileSystem, pickCores, processorTicks } from "./machine.ts";
 import { productCommand } from "./product.ts";
-import { figureTables, type Measurements, type RowResult, verdictTable, withResults } from "./report.ts";
-import { newestOf, readRuns, regressionsOf, type StoredRun, writeRun } from "./results.ts";
+import { formatFigureTables, type Measurements, type RowResult, verdictTable, withResults } from "./report.ts";
+import { findNewest, findRegressions, readRuns, type StoredRun, writeRun } from "./results.ts";
 import type { Bench, Row } from "./row.ts";
 import { agents } from "./rows/rows-agents.ts";
 import { audit, auditCost } from "./rows/rows-audit.ts";
 import { backup } from "./rows/rows-backup.ts";
-import { besideOpencode } from "./rows/rows-beside.ts";
+import { opencodeRow } from "./rows/rows-beside.ts";
 import { latency, send, tokens } from "./rows/rows-chats.ts";
 import { chatsAtScale } from "./rows/rows-chats-at-scale.ts";
 import { cluster } from "./rows/rows-cluster.ts";
@@ -59,7 +59,7 @@ const rows: Row[] = [
   latency,
   send,
   gateway,
-  besideOpencode,
+  opencodeRow,
   tools,
   list,
   builds,
@@ -78,7 +78,7 @@ const rows: Row[] = [
 ];
 
 /** `web` selects all rows with that prefix. */
-const isAsked = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
+const matchesName = (name: string, wanted: string): boolean => name === wanted || name.startsWith(`${wanted}-`);
 
 const help = `bun run bench [options]
   --rounds N     rounds of each row, floor and product in turn (default 5; long rows run fewer)
@@ -115,20 +115,20 @@ const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
 const RESULTS = join(import.meta.dir, "../results/bench");
 const README = join(import.meta.dir, "README.md");
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const printLine = (text: string): void => void process.stdout.write(`${text}\n`);
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
-  if (options.help) return say(help);
-  const unknown = options.only?.find((name) => !rows.some((row) => isAsked(row.name, name)));
+  if (options.help) return printLine(help);
+  const unknown = options.only?.find((name) => !rows.some((row) => matchesName(row.name, name)));
   if (unknown) throw new Error(`There is no row "${unknown}".\n${help}`);
   const only = options.only ?? (options.quick ? QUICK : undefined);
-  const chosen = rows.filter((row) => !only || only.some((name) => isAsked(row.name, name)));
-  const cores = pinnedCores();
+  const chosen = rows.filter((row) => !only || only.some((name) => matchesName(row.name, name)));
+  const cores = pickCores();
   if (!cores) note("No second core or no taskset: server and driver share cores, ratios will be rough.");
   const dir = mkdtempSync(join(options.dir, "slipway-bench-"));
   try {
-    if (["tmpfs", "ramfs"].includes(fileSystemOf(dir)))
+    if (["tmpfs", "ramfs"].includes(findFileSystem(dir)))
       note(`${dir} is in memory: commits cost nothing there. Use --dir.`);
     const command = options.floor ? undefined : productCommand(options.product);
     if (!command) note("No product to measure: the floor alone.");
@@ -145,22 +145,22 @@ async function main(): Promise<void> {
       floorLimit: () => (limit ??= measureIngest(bench, "floor").then(({ lines_per_s }) => lines_per_s as number)),
     };
     const product = command === undefined ? "floor only" : command.length > 1 ? "from source" : "compiled binary";
-    const machine = `${describeMachine()}, ${fileSystemOf(dir)}`;
+    const machine = `${describeMachine()}, ${findFileSystem(dir)}`;
     const run: StoredRun = { date: new Date().toISOString(), commit: revision(), machine, product, rows: [] };
     const earlier = readRuns(RESULTS);
-    say(`${run.date.slice(0, 10)}, ${run.commit}: ${machine}. Product: ${product}.\n`);
+    printLine(`${run.date.slice(0, 10)}, ${run.commit}: ${machine}. Product: ${product}.\n`);
     for (const row of chosen) {
-      const { rounds, error } = await measured(bench, row);
+      const { rounds, error } = await measureRow(bench, row);
       run.rows.push({ name: row.name, rounds, ...(error === undefined ? {} : { error }) });
       const result = { row: { ...row, figures: { ...row.figures, others } }, rounds };
-      say(
+      printLine(
         error === undefined
-          ? `${figureTables([result])}\n\n${verdictTable([result])}\n`
+          ? `${formatFigureTables([result])}\n\n${verdictTable([result])}\n`
           : `**${row.name}** failed: ${error}\n`,
       );
       if (!options["no-write"]) writeRun(RESULTS, run);
     }
-    if (!options["no-write"]) await Bun.write(README, withResults(readFileSync(README, "utf8"), newestTable()));
+    if (!options["no-write"]) await Bun.write(README, withResults(readFileSync(README, "utf8"), formatNewestTable()));
     const failed = run.rows.filter(({ error }) => error !== undefined);
     if (failed.length > 0) {
       note(`Could not measure: ${failed.map(({ name }) => name).join(", ")}.`);
@@ -173,10 +173,10 @@ async function main(): Promise<void> {
 }
 
 /** Returns the README's table: the newest run of each row. */
-function newestTable(): string {
+function formatNewestTable(): string {
   const runs = readRuns(RESULTS);
   const newest = rows.flatMap((row): RowResult[] => {
-    const found = newestOf(runs, row.name);
+    const found = findNewest(runs, row.name);
     return found ? [{ row, ...found }] : [];
   });
   const last = runs.at(-1);
@@ -195,7 +195,7 @@ function revision(): string {
 
 /** Reports ratios that are worse than in earlier runs by more than their noise; the exit code is then 1. */
 function check(run: StoredRun, earlier: readonly StoredRun[]): void {
-  const regressions = regressionsOf(rows, run, earlier);
+  const regressions = findRegressions(rows, run, earlier);
   for (const { row, what, now, before, limit } of regressions) {
     note(
       `${row}: ${what} is ${now.toPrecision(3)}, was ${before.toPrecision(3)} (noise up to ${limit.toPrecision(3)}).`,
@@ -206,17 +206,17 @@ function check(run: StoredRun, earlier: readonly StoredRun[]): void {
 }
 
 /** Runs all rounds of a row; a row that fails keeps its earlier rounds and does not end the run. */
-async function measured(bench: Bench, row: Row): Promise<{ rounds: Measurements; error?: string }> {
+async function measureRow(bench: Bench, row: Row): Promise<{ rounds: Measurements; error?: string }> {
   const done: Measurements = {};
   try {
-    await runRow(bench, row, done);
+    await runRounds(bench, row, done);
     return { rounds: done };
   } catch (error) {
     return { rounds: done, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function runRow(bench: Bench, row: Row, done: Measurements): Promise<void> {
+async function runRounds(bench: Bench, row: Row, done: Measurements): Promise<void> {
   const sides = row.sides.filter((side) => side === "floor" || bench.sides.productCommand);
   const count = Math.min(rounds, row.maxRounds ?? Number.POSITIVE_INFINITY);
   for (let round = 1; round <= count; round++) {

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PlanLine } from "./driver.ts";
 import type { GetSample } from "./floor.ts";
-import { freePort } from "./machine.ts";
+import { findFreePort } from "./machine.ts";
 import { startServer } from "./process.ts";
 import { recordWorkspaceRead, seedAgents, startProduct } from "./product.ts";
 
@@ -27,7 +27,7 @@ export interface Target extends AsyncDisposable {
   get(): PlanLine;
 }
 
-export interface SideNeeds {
+export interface SideOptions {
   agents: number;
   /** Baseline only: file with a GetSample to replay. */
   sample?: string;
@@ -44,19 +44,19 @@ export interface Sides {
 
 let started = 0;
 
-function freshDir(sides: Sides, name: string): string {
+function createDir(sides: Sides, name: string): string {
   const dir = join(sides.dir, `${name}-${++started}`);
   mkdirSync(dir, { recursive: true });
   return dir;
 }
 
-export function startSide(sides: Sides, side: SideName, needs: SideNeeds): Promise<Target> {
+export function startSide(sides: Sides, side: SideName, needs: SideOptions): Promise<Target> {
   return side === "floor" ? startFloor(sides, needs) : startProductSide(sides, needs);
 }
 
-async function startFloor(sides: Sides, needs: SideNeeds): Promise<Target> {
-  const port = await freePort();
-  const dir = freshDir(sides, "floor");
+async function startFloor(sides: Sides, needs: SideOptions): Promise<Target> {
+  const port = await findFreePort();
+  const dir = createDir(sides, "floor");
   const program = join(import.meta.dir, "floor.ts");
   const server = await startServer({
     command: [process.execPath, program, String(port), dir, ...(needs.sample ? [needs.sample] : [])],
@@ -78,9 +78,9 @@ async function startFloor(sides: Sides, needs: SideNeeds): Promise<Target> {
   };
 }
 
-async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target> {
+async function startProductSide(sides: Sides, needs: SideOptions): Promise<Target> {
   if (!sides.productCommand) throw new Error("there is no product to start");
-  const dataDir = freshDir(sides, "product");
+  const dataDir = createDir(sides, "product");
   const product = await startProduct({
     command: sides.productCommand,
     dataDir,
@@ -89,7 +89,7 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
   });
   const agents = await seedAgents(product, needs.agents);
   const [reader] = await seedAgents(product, 1); // a small workspace of its own for the reads
-  const at = (agent: number) => {
+  const getAgent = (agent: number) => {
     const found = agents[agent];
     if (!found) throw new Error(`agent ${agent} was not seeded`);
     return found;
@@ -97,7 +97,7 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
   const token = product.adminToken;
   const read = `/api/v2/workspaces/${reader?.workspaceId}`;
   const patch = (agent: number): PlanLine => {
-    const { token, logSourceId } = at(agent);
+    const { token, logSourceId } = getAgent(agent);
     return { kind: "patch", agent, path: "/api/v2/workspaceagents/me/logs", token, source: logSourceId };
   };
   const query = "follow=true&no_compression&after=0";
@@ -109,7 +109,7 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
     follow: (agent) => ({
       kind: "follow",
       agent,
-      path: `/api/v2/workspaceagents/${at(agent).agentId}/logs?${query}`,
+      path: `/api/v2/workspaceagents/${getAgent(agent).agentId}/logs?${query}`,
       token,
     }),
     probe: () => ({ kind: "probe", path: read, token }),
@@ -120,21 +120,21 @@ async function startProductSide(sides: Sides, needs: SideNeeds): Promise<Target>
 /** Writes the sample that the baseline replays: recorded from the product, or synthetic without a product. Returns its file. */
 export async function writeSample(sides: Sides): Promise<string> {
   const file = join(sides.dir, "get-sample.json");
-  await Bun.write(file, JSON.stringify(sides.productCommand ? await recorded(sides) : invented(sides)));
+  await Bun.write(file, JSON.stringify(sides.productCommand ? await recordSample(sides) : makeSample(sides)));
   return file;
 }
 
-async function recorded(sides: Sides): Promise<GetSample> {
+async function recordSample(sides: Sides): Promise<GetSample> {
   if (!sides.productCommand) throw new Error("there is no product to record");
-  const dataDir = freshDir(sides, "sample");
+  const dataDir = createDir(sides, "sample");
   await using product = await startProduct({ command: sides.productCommand, dataDir, core: sides.core });
   const [agent] = await seedAgents(product, 1);
   if (!agent) throw new Error("no agent was seeded");
   return await recordWorkspaceRead(product, agent.workspaceId);
 }
 
-function invented(sides: Sides): GetSample {
-  const database = join(freshDir(sides, "sample"), "sample.db");
+function makeSample(sides: Sides): GetSample {
+  const database = join(createDir(sides, "sample"), "sample.db");
   using db = new Database(database);
   db.run("pragma journal_mode=wal"); // as the product's: a rollback journal costs several system calls for each read
   const names = Array.from({ length: 24 }, (_, index) => `c${index}`);

@@ -3,8 +3,8 @@ import type { Product } from "./product.ts";
 
 const RANK = ["pending", "starting", "running"];
 
-type Seen = { statuses: string[]; running: boolean };
-export type BuildWatchers = AsyncDisposable & { readonly seen: readonly Seen[]; allRunning: Promise<void> };
+type WorkspaceHistory = { statuses: string[]; running: boolean };
+export type BuildWatchers = AsyncDisposable & { readonly seen: readonly WorkspaceHistory[]; allRunning: Promise<void> };
 
 type Message = { type: string; data: { latest_build: { build_number: number; status: string } } | null };
 
@@ -12,13 +12,13 @@ type Message = { type: string; data: { latest_build: { build_number: number; sta
 export async function watchBuilds(product: Product, ids: readonly string[]): Promise<BuildWatchers> {
   const all = Promise.withResolvers<void>();
   let left = ids.length;
-  const seen: Seen[] = [];
+  const seen: WorkspaceHistory[] = [];
   const sockets: WebSocket[] = [];
   const open = (id: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const url = `${product.url.replace("http", "ws")}/api/v2/workspaces/${id}/watch-ws`;
       const socket = new WebSocket(url, { headers: { "Service-Session-Token": product.adminToken } } as never);
-      const mine: Seen = { statuses: [], running: false };
+      const mine: WorkspaceHistory = { statuses: [], running: false };
       let first: number | undefined;
       socket.onerror = () => reject(new Error("a watcher was refused"));
       socket.onmessage = ({ data }) => {
@@ -68,11 +68,11 @@ export async function awaitAll(
   limit_ms: number,
 ): Promise<{ saw_running: number; saw_pending: number; out_of_order: number }> {
   await Promise.race([allRunning, Bun.sleep(limit_ms)]);
-  const wrong = ({ statuses }: Seen): number =>
+  const countRegressions = ({ statuses }: WorkspaceHistory): number =>
     statuses.filter((status, i) => RANK.indexOf(status) < RANK.indexOf(statuses[i - 1] ?? "pending")).length;
   return {
     saw_running: seen.filter(({ running }) => running).length,
     saw_pending: seen.filter(({ statuses }) => statuses.includes("pending")).length,
-    out_of_order: seen.reduce((sum, one) => sum + wrong(one), 0),
+    out_of_order: seen.reduce((sum, one) => sum + countRegressions(one), 0),
   };
 }

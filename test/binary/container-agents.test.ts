@@ -1,19 +1,19 @@
 // Genuine coding agents in a container: each goes through support/acp/genuine-story.ts and calls its models through the gateway.
 import { expect } from "bun:test";
 import { basename, dirname } from "node:path";
-import { volumeName, WORKSPACE_LABEL } from "#src/provisioners/docker/volumes.ts";
+import { getVolumeName, WORKSPACE_LABEL } from "#src/provisioners/docker/volumes.ts";
 import { enablePreset } from "#test/support/acp/agent-gateway.ts";
 import { AgentStory, type StoryPlace } from "#test/support/acp/genuine-story.ts";
 import { AgentUpstream } from "#test/support/acp/upstream.ts";
 import {
   awaitAgent,
   type DockerWorld,
-  deleteAll,
+  deleteCompletely,
   IMAGE,
   openDockerWorld,
-  shell,
+  runInTerminal,
 } from "#test/support/docker/docker-world.ts";
-import { gatewayCalls, setGateway } from "#test/support/models/gateway-world.ts";
+import { listGatewayCalls, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -71,7 +71,7 @@ resources:
   const { id, organization_id } = await createWorkspace(admin, template.id, "agents");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "failed");
   await makeImage(image);
-  const volume = volumeName(id, "agents");
+  const volume = getVolumeName(id, "agents");
   const options = { type: "none", o: "bind,ro", device: needs.agents.file };
   await engine.json("create a volume", "POST", "/volumes/create", {
     body: { Name: volume, Labels: { [WORKSPACE_LABEL]: id }, Driver: "local", DriverOpts: options },
@@ -83,7 +83,7 @@ resources:
     organization_id,
     agent_id,
     async [Symbol.asyncDispose]() {
-      await deleteAll(world, id);
+      await deleteCompletely(world, id);
       await Bun.$`docker -H ${needs.docker.file} rmi -f ${image}:1`.quiet();
     },
   };
@@ -108,9 +108,11 @@ testNeeding(
     ] as const) {
       await addModel({ owner: admin, upstream } as never, kind, { is_default: false }, `My ${kind}`, base);
     }
-    await setGateway(admin, { default_names: { anthropic: "test-model", openai: "test-model", google: "test-model" } });
+    await putGatewaySettings(admin, {
+      default_names: { anthropic: "test-model", openai: "test-model", google: "test-model" },
+    });
     await using workspace = await openWorkspace(world);
-    const run = (command: string): Promise<string> => shell(admin, workspace.agent_id, command);
+    const run = (command: string): Promise<string> => runInTerminal(admin, workspace.agent_id, command);
     await run(`git init -q ${REPOSITORY}`);
     await report("workspace");
     const place: StoryPlace = {
@@ -129,7 +131,7 @@ testNeeding(
       await story.interrupt();
       await story.resume();
       await story.undo();
-      const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
+      const calls = (await listGatewayCalls(admin)).filter(({ chat_id }) => chat_id === story.id);
       expect(calls.length).toBeGreaterThanOrEqual(5);
       await report(name);
     }

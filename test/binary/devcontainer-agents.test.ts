@@ -15,7 +15,7 @@ import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { tempFolder } from "#test/daemon/support/daemon.ts";
 import { createChat } from "#test/support/chats.ts";
-import { IMAGE, shell } from "#test/support/docker/docker-world.ts";
+import { IMAGE, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { seedAgent } from "#test/support/seed.ts";
@@ -25,11 +25,11 @@ import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/supp
 import { callTools } from "#test/tools/world.ts";
 
 /** The folder in which the package's program has its own name. */
-const TOOLS = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
+const TOOLS_FOLDER = join(dirname(fileURLToPath(import.meta.resolve("@devcontainers/cli/package.json"))), "../../.bin");
 
-type Wanted = (one: Devcontainer | undefined) => boolean;
+type DevcontainerPredicate = (one: Devcontainer | undefined) => boolean;
 
-const isReady: Wanted = (one) => one?.status === "running" && one.agent !== undefined;
+const isReady: DevcontainerPredicate = (one) => one?.status === "running" && one.agent !== undefined;
 
 /** A workspace of this machine whose template names one devcontainer, in the folder `shop`; `files` are placed next to its settings. */
 const openWorkspace = async (more: object = {}, files: Readonly<Record<string, string>> = {}) => {
@@ -44,7 +44,7 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dirname(config), name), text);
   const seeded = await seedAgent(server, {
     agent: {
-      environment_variables: { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` },
+      environment_variables: { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS_FOLDER}:$PATH` },
       devcontainers: [{ id: uuid(), name: "shop", workspace_folder: "shop", config_path: "" }],
     },
   });
@@ -58,7 +58,7 @@ const openWorkspace = async (more: object = {}, files: Readonly<Record<string, s
     home,
     seeded,
     /** Returns the devcontainer once it matches. */
-    until: async (wanted: Wanted, mayFail = false): Promise<Devcontainer> => {
+    until: async (wanted: DevcontainerPredicate, mayFail = false): Promise<Devcontainer> => {
       using socket = await owner.socket(path("containers/watch"));
       for (;;) {
         const frame = await socket.next();
@@ -92,7 +92,7 @@ const engine = (path: string): Promise<Response> =>
   fetch(`http://docker${path}`, { unix: needs.docker.file.replace("unix://", "") });
 
 /** Resolves when the agent is shown as connected. */
-const connected = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> =>
+const waitForConnection = (agent: () => Promise<WorkspaceAgent>): Promise<WorkspaceAgent> =>
   until(async () => {
     const found = await agent();
     return found.status === "connected" && found.lifecycle_state === "ready" && found;
@@ -113,13 +113,17 @@ testNeeding(
     const { owner, path, seeded } = workspace;
     const first = await workspace.until(isReady);
     expect(first.agent).toEqual({ id: expect.any(String), name: "shop", directory: "/workspaces/shop" });
-    const inside = await connected(() => workspace.agent(first.agent?.id ?? ""));
+    const inside = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     expect(inside).toMatchObject({ parent_id: { uuid: seeded.agent_id, valid: true }, directory: "/workspaces/shop" });
 
-    const said = await shell(owner, inside.id, 'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true');
+    const said = await runInTerminal(
+      owner,
+      inside.id,
+      'id -un; pwd; env | grep -c "AGENT_TOKEN="; echo kept > note || true',
+    );
     expect(said.split(/\s+/).slice(0, 3)).toEqual(["dev", "/workspaces/shop", "0"]);
-    expect(await shell(owner, inside.id, 'echo "[$GREETING]"')).toContain("[hello there]");
-    await shell(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
+    expect(await runInTerminal(owner, inside.id, 'echo "[$GREETING]"')).toContain("[hello there]");
+    await runInTerminal(owner, inside.id, "busybox httpd -p 3000 -h /home/dev");
     const { ports } = await owner.get<ListeningPorts>(`/api/v2/workspaceagents/${inside.id}/listening-ports`);
     expect(ports.map(({ port }) => port)).toContain(3000);
 
@@ -133,13 +137,13 @@ testNeeding(
     expect(chat.results[0]).toMatchObject({ success: true, output: "dev\n/workspaces/shop\n" });
     expect(chat.results[1]).toEqual({ ok: true });
     expect(chat.results[2]).toMatchObject({ success: true, output: `${workspace.home}\n` });
-    expect(await shell(owner, inside.id, "cat ~/by-chat.txt")).toContain("made inside");
+    expect(await runInTerminal(owner, inside.id, "cat ~/by-chat.txt")).toContain("made inside");
 
     const answer = await owner.fetch("POST", path(`containers/devcontainers/${first.id}/recreate`));
     expect(answer.status).toBe(202);
     const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
     expect(second.container?.id).not.toBe(first.container?.id);
-    await connected(() => workspace.agent(second.agent?.id ?? ""));
+    await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
 
     const anew = await callTools(workspace, chat.next, [
@@ -166,8 +170,8 @@ testNeeding(
     const { owner, path } = workspace;
     const failed = await workspace.until((one) => one?.status === "error" && one.agent !== undefined, true);
     expect(failed.error).toContain("exit 7");
-    await connected(() => workspace.agent(failed.agent?.id ?? ""));
-    expect(await shell(owner, failed.agent?.id ?? "", "id -un")).toContain("dev");
+    await waitForConnection(() => workspace.agent(failed.agent?.id ?? ""));
+    expect(await runInTerminal(owner, failed.agent?.id ?? "", "id -un")).toContain("dev");
     const logs = await owner.get<{ output: string }[]>(path("logs"));
     expect(logs.map(({ output }) => output).join("\n")).toContain("Devcontainer shop: OOPS-reason");
   },
@@ -194,19 +198,21 @@ testNeeding(
     await using workspace = await openWorkspace(settings, { "compose.yaml": COMPOSE });
     const { owner, path } = workspace;
     const first = await workspace.until(isReady);
-    const inside = await connected(() => workspace.agent(first.agent?.id ?? ""));
+    const inside = await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     expect(inside.directory).toBe("/workspaces/shop");
     const line =
       'id -un; pwd; ls -a; echo "[$FROM_COMPOSE $GREETING]"; timeout 9 bash -c "read l < /dev/tcp/db/5432; echo \\$l"';
-    const said = await shell(owner, inside.id, line);
+    const said = await runInTerminal(owner, inside.id, line);
     expect(said).toMatch(/^dev\s+\/workspaces\/shop\s[\s\S]*\.devcontainer[\s\S]*\[yes hello there\]\s+rows$/);
     const project = first.container?.labels["com.docker.compose.project"];
     const filters = encodeURIComponent(JSON.stringify({ label: [`com.docker.compose.project=${project}`] }));
-    const left = async (what: string): Promise<unknown[]> =>
+    const listLeftovers = async (what: string): Promise<unknown[]> =>
       (await (await engine(`/${what}?all=true&filters=${filters}`)).json()) as unknown[];
-    expect([await left("containers/json"), await left("networks")].map(({ length }) => length)).toEqual([2, 1]);
+    expect(
+      [await listLeftovers("containers/json"), await listLeftovers("networks")].map(({ length }) => length),
+    ).toEqual([2, 1]);
     expect((await owner.fetch("DELETE", path(`containers/devcontainers/${first.id}`))).status).toBe(204);
-    expect([await left("containers/json"), await left("networks")]).toEqual([[], []]);
+    expect([await listLeftovers("containers/json"), await listLeftovers("networks")]).toEqual([[], []]);
   },
   120_000,
 );
@@ -218,13 +224,13 @@ testNeeding(
     await using workspace = await openWorkspace();
     const { owner, path } = workspace;
     const first = await workspace.until(isReady);
-    await connected(() => workspace.agent(first.agent?.id ?? ""));
+    await waitForConnection(() => workspace.agent(first.agent?.id ?? ""));
     await workspace.restart();
     const second = await workspace.until((one) => isReady(one) && one?.agent?.id !== first.agent?.id);
     expect(second.container?.id).toBe(first.container?.id ?? "");
-    const inside = await connected(() => workspace.agent(second.agent?.id ?? ""));
+    const inside = await waitForConnection(() => workspace.agent(second.agent?.id ?? ""));
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${first.agent?.id}`)).status).toBe(404);
-    expect(await shell(owner, inside.id, "echo still here")).toContain("still here");
+    expect(await runInTerminal(owner, inside.id, "echo still here")).toContain("still here");
 
     expect((await owner.fetch("DELETE", path(`containers/devcontainers/${second.id}`))).status).toBe(204);
     expect((await owner.fetch("GET", `/api/v2/workspaceagents/${inside.id}`)).status).toBe(404);
@@ -243,7 +249,7 @@ testNeeding(
     mkdirSync(dirname(config), { recursive: true });
     writeFileSync(config, JSON.stringify({ image: IMAGE, updateRemoteUserUID: false }));
     const token = uuid();
-    const env = { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS}:$PATH` };
+    const env = { DOCKER_HOST: needs.docker.file, PATH: `${TOOLS_FOLDER}:$PATH` };
     const devcontainers = [{ name: "shop", workspace_folder: "shop" }];
     await using world = await openWorld({ clock: systemClock });
     const { admin, server } = world;
@@ -261,19 +267,23 @@ testNeeding(
       const found = (await agents()).find(({ name }) => name === "shop");
       return found?.status === "connected" && found.lifecycle_state === "ready" && found;
     });
-    await shell(admin, inside.id, "mkdir ~/web; echo from inside > ~/web/index.html; busybox httpd -p 3000 -h ~/web");
+    await runInTerminal(
+      admin,
+      inside.id,
+      "mkdir ~/web; echo from inside > ~/web/index.html; busybox httpd -p 3000 -h ~/web",
+    );
 
-    const opened = async (client: Client): Promise<[number, string]> => {
+    const openApp = async (client: Client): Promise<[number, string]> => {
       const address = `/@${owner_name}/dev.shop/apps/3000/`;
       const page = await client.fetch("GET", address, undefined, { headers: { accept: "*/*" } });
       return [page.status, await page.text()];
     };
-    const stranger = admin.as(undefined);
-    expect(await opened(admin)).toEqual([200, "from inside\n"]);
-    expect((await opened(stranger))[1]).not.toContain("from inside");
+    const stranger = admin.withToken(undefined);
+    expect(await openApp(admin)).toEqual([200, "from inside\n"]);
+    expect((await openApp(stranger))[1]).not.toContain("from inside");
     const share = { agent_name: "shop", port: 3000, protocol: "http", share_level: "public" };
     await admin.post<unknown>(`/api/v2/workspaces/${id}/port-share`, share);
-    expect(await opened(stranger)).toEqual([200, "from inside\n"]);
+    expect(await openApp(stranger)).toEqual([200, "from inside\n"]);
   },
   120_000,
 );

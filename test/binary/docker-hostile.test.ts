@@ -10,19 +10,19 @@ import { createChat, Follower } from "#test/support/chats.ts";
 import {
   awaitAgent,
   type DockerWorld,
+  getDockerTemplate,
   IMAGE,
   openDockerWorld,
-  readyTemplate,
-  shell,
+  runInTerminal,
 } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-type Inspected = {
+type ContainerInfo = {
   Id: string;
   NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
   Mounts: { Type: string; Name?: string; Source: string }[];
@@ -30,7 +30,7 @@ type Inspected = {
   Config: { Env: string[]; Labels: Record<string, string> };
 };
 
-const freePort = (): Promise<number> =>
+const findFreePort = (): Promise<number> =>
   new Promise((done) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
       const { port } = probe.address() as { port: number };
@@ -62,10 +62,10 @@ const startProxy = async (folder: string, port: number, upstream: number) => {
   return { [Symbol.asyncDispose]: () => nginx("-s", "stop") };
 };
 
-const containerOf = async ({ engine }: DockerWorld, id: string): Promise<Inspected> => {
+const inspectContainer = async ({ engine }: DockerWorld, id: string): Promise<ContainerInfo> => {
   const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
   const [found] = (await engine.json<{ Id: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
-  return (await engine.json<Inspected>("inspect", "GET", `/containers/${found?.Id}/json`)) as Inspected;
+  return (await engine.json<ContainerInfo>("inspect", "GET", `/containers/${found?.Id}/json`)) as ContainerInfo;
 };
 
 testNeeding(
@@ -73,7 +73,7 @@ testNeeding(
   "[SC-7] behind a proxy, a hostile member gets from her container, her chat and her parameters nothing that is not hers",
   async () => {
     using place = tempDirectory();
-    const [public_port, own_port] = [await freePort(), await freePort()];
+    const [public_port, own_port] = [await findFreePort(), await findFreePort()];
     await using _proxy = await startProxy(place.path, public_port, own_port);
     const access_url = `http://127.0.0.1:${public_port}`;
     await using world = await openDockerWorld({
@@ -82,7 +82,7 @@ testNeeding(
       SLIPWAY_TRUSTED_PROXIES: "127.0.0.1",
     });
     const { admin, server } = world;
-    const { id: template_id, organization_id } = await readyTemplate(admin);
+    const { id: template_id, organization_id } = await getDockerTemplate(admin);
     const person = async (username: string): Promise<Client> =>
       new Client(access_url, (await seedUser(server, { username, organization_id })).token);
     const [bob, mallory] = [await person("bob"), await person("mallory")];
@@ -98,14 +98,14 @@ testNeeding(
     const bobs = await awaitAgent(bob, his.id);
     const hers = await createWorkspace(mallory, template_id, "lair");
     const { agent_id } = await awaitAgent(mallory, hers.id);
-    const [victim, lair] = [await containerOf(world, his.id), await containerOf(world, hers.id)];
-    const tokenOf = ({ Config }: Inspected): string =>
+    const [victim, lair] = [await inspectContainer(world, his.id), await inspectContainer(world, hers.id)];
+    const parseToken = ({ Config }: ContainerInfo): string =>
       Config.Env.find((line) => line.startsWith("SLIPWAY_AGENT_TOKEN="))?.split("=")[1] ?? "";
     const address = Object.values(victim.NetworkSettings.Networks)[0]?.IPAddress ?? "";
     expect(address).not.toBe("");
 
     // From inside her container: Bob's ports, the machine's files and engine, other processes, and capabilities for more.
-    const inside = await shell(
+    const inside = await runInTerminal(
       mallory,
       agent_id,
       [
@@ -139,14 +139,14 @@ testNeeding(
       `/api/v2/workspacebuilds/${his.latest_build.id}/state`,
       "/@bob/box/apps/8000/",
     ];
-    const agent = new Client(access_url, tokenOf(lair));
+    const agent = new Client(access_url, parseToken(lair));
     for (const door of doors) {
       const answers = await Promise.all([mallory.fetch("GET", door), agent.fetch("GET", door)]);
       for (const { status } of answers) expect(`${door} ${status}`).toMatch(/ (401|403|404)$/);
     }
     const terminal = mallory.socket(`/api/v2/workspaceagents/${bobs.agent_id}/pty?reconnect=${crypto.randomUUID()}`);
     await expect(terminal).rejects.toThrow("404");
-    expect(await statusOf(createBuild(mallory, his.id, "delete", { permanent: true }))).toBe(404);
+    expect(await awaitStatus(createBuild(mallory, his.id, "delete", { permanent: true }))).toBe(404);
     // Her own agent lists no containers: her workspace has no engine, so a devcontainer with a mount of the machine is never created.
     const listing = await mallory.get<{ containers: unknown[] }>(
       `/api/v2/workspaceagents/${agent_id}/containers?label=a%3D`,
@@ -166,7 +166,7 @@ testNeeding(
     const { messages } = await mallory.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
     expect(JSON.stringify(messages)).toContain("nothing-there");
     expect(
-      await statusOf(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: his.id })),
+      await awaitStatus(createChat({ owner: mallory, organization_id }, "run: id", { workspace_id: his.id })),
     ).toBeOneOf([400, 403, 404]);
 
     // She cannot write templates; parameters of one that uses them everywhere reach nothing of the machine or of Bob.
@@ -205,7 +205,7 @@ resources:
         continue;
       }
       expect([latest_build.status, latest_build.job.error]).toEqual(["running", undefined]);
-      const { HostConfig, Mounts, Config } = await containerOf(world, made.id);
+      const { HostConfig, Mounts, Config } = await inspectContainer(world, made.id);
       expect(HostConfig).toMatchObject({ Privileged: false, NetworkMode: "slipway", PidMode: "", Binds: null });
       expect(Mounts.map(({ Type, Name }) => [Type, Name])).toEqual([["volume", `slipway-${made.id}-home`]]);
       expect(Config.Labels["slipway.workspace_id"]).toBe(made.id);
@@ -214,8 +214,8 @@ resources:
     }
 
     // Bob is not affected.
-    expect((await containerOf(world, his.id)).Id).toBe(victim.Id);
-    expect(await shell(bob, bobs.agent_id, "cat ~/secret")).toBe("bobs");
+    expect((await inspectContainer(world, his.id)).Id).toBe(victim.Id);
+    expect(await runInTerminal(bob, bobs.agent_id, "cat ~/secret")).toBe("bobs");
     for (const [owner, id] of [
       [bob, his.id],
       [mallory, hers.id],

@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Client } from "#src/client.ts";
-import { agentOf, awaitAgent, BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
+import { awaitAgent, BINARY, findAgent, IMAGE, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
@@ -36,7 +36,7 @@ testNeeding(
       const run = Bun.spawn(["docker", ...args], { env: { PATH: process.env.PATH ?? "", ...environment } });
       return (await new Response(run.stdout).text()).split("\n").filter((line) => line !== "");
     };
-    const left = async (id: string): Promise<number[]> => [
+    const countLeftovers = async (id: string): Promise<number[]> => [
       (await docker("ps", "--all", "--quiet", "--filter", `name=${id}`)).length,
       (await docker("volume", "ls", "--quiet", "--filter", `name=${id}`)).length,
     ];
@@ -51,8 +51,8 @@ testNeeding(
     const rich_parameter_values = [{ name: "image", value: IMAGE }];
     const { id } = await createWorkspace(admin, template.id, "boxed", { rich_parameter_values });
     const { agent_id, workspace } = await awaitAgent(admin, id);
-    expect(await left(id)).toEqual([1, 1]);
-    const said = await shell(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
+    expect(await countLeftovers(id)).toEqual([1, 1]);
+    const said = await runInTerminal(admin, agent_id, 'id -un; hostname; echo kept > "$HOME/kept"');
     expect(said.split(/\s+/)[0]).toBe("dev");
     // It is the container and not this machine.
     expect((await docker("ps", "--quiet", "--filter", `name=${id}`))[0]).toBe(said.split(/\s+/)[1] ?? "");
@@ -60,22 +60,22 @@ testNeeding(
     const [token] = await docker("exec", `workspace-${id}`, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ");
     expect(JSON.stringify(logs)).not.toContain(token?.match(/[0-9a-f-]{36}/)?.[0] ?? "none");
 
-    const built = async (transition: "stop" | "start" | "delete", more: object = {}) => {
+    const buildAndWait = async (transition: "stop" | "start" | "delete", more: object = {}) => {
       await createBuild(admin, id, transition, more);
       return awaitWorkspace(admin, id, (one) => !["pending", "running"].includes(one.latest_build.job.status));
     };
-    const stopped = await built("stop");
-    expect([stopped.latest_build.status, await left(id)]).toEqual(["stopped", [0, 1]]);
+    const stopped = await buildAndWait("stop");
+    expect([stopped.latest_build.status, await countLeftovers(id)]).toEqual(["stopped", [0, 1]]);
     await docker("tag", IMAGE, OTHER_IMAGE);
-    await built("start", { rich_parameter_values: [{ name: "image", value: OTHER_IMAGE }] });
+    await buildAndWait("start", { rich_parameter_values: [{ name: "image", value: OTHER_IMAGE }] });
     const running = await docker("inspect", "--format", "{{.Config.Image}}", `workspace-${id}`);
     expect(running).toEqual([OTHER_IMAGE]);
     const again = await awaitAgent(admin, id);
     expect(again.agent_id).not.toBe(agent_id);
-    expect(agentOf(again.workspace)?.name).toBe("main");
-    expect(await shell(admin, again.agent_id, 'cat "$HOME/kept"')).toBe("kept");
-    const gone = await built("delete");
-    expect([gone.latest_build.status, gone.latest_build.job.error, await left(id)]).toEqual([
+    expect(findAgent(again.workspace)?.name).toBe("main");
+    expect(await runInTerminal(admin, again.agent_id, 'cat "$HOME/kept"')).toBe("kept");
+    const gone = await buildAndWait("delete");
+    expect([gone.latest_build.status, gone.latest_build.job.error, await countLeftovers(id)]).toEqual([
       "deleted",
       undefined,
       [0, 0],

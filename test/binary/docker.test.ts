@@ -4,13 +4,13 @@ import type { MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import {
-  agentOf,
   awaitAgent,
-  deleteAll,
+  deleteCompletely,
+  findAgent,
+  getDockerTemplate,
   IMAGE,
   openDockerWorld,
-  readyTemplate,
-  shell,
+  runInTerminal,
 } from "#test/support/docker/docker-world.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -31,14 +31,16 @@ testNeeding(
   async () => {
     await using world = await openDockerWorld();
     const { admin, url, left } = world;
-    const template = await readyTemplate(admin);
+    const template = await getDockerTemplate(admin);
     const { id, organization_id } = await createWorkspace(admin, template.id, "box", {
       rich_parameter_values: [{ name: "startup_script", value: "echo begun >> ~/starts" }],
     });
     const first = await awaitAgent(admin, id);
     expect(await left(id)).toEqual([1, 1, 0]);
 
-    expect(await shell(admin, first.agent_id, "id -un; pwd; echo kept > ~/note")).toMatch(/^dev\s+\/home\/dev$/);
+    expect(await runInTerminal(admin, first.agent_id, "id -un; pwd; echo kept > ~/note")).toMatch(
+      /^dev\s+\/home\/dev$/,
+    );
 
     const chat = await createChat({ owner: admin, organization_id }, "run: echo $((6 * 7)) from $(id -un)", {
       workspace_id: id,
@@ -48,7 +50,11 @@ testNeeding(
     const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`);
     expect(JSON.stringify(messages)).toContain("42 from dev");
 
-    await shell(admin, first.agent_id, "mkdir ~/web; echo served > ~/web/index.html; busybox httpd -p 3000 -h ~/web");
+    await runInTerminal(
+      admin,
+      first.agent_id,
+      "mkdir ~/web; echo served > ~/web/index.html; busybox httpd -p 3000 -h ~/web",
+    );
     const page = await admin.fetch("GET", "/@admin/box/apps/3000/");
     expect([page.status, await page.text()]).toEqual([200, "served\n"]);
     const stranger = await new Client(url).fetch("GET", "/@admin/box/apps/3000/", undefined, {
@@ -63,12 +69,12 @@ testNeeding(
     await createBuild(admin, id, "start");
     const second = await awaitAgent(admin, id);
     expect(second.agent_id).not.toBe(first.agent_id);
-    expect((await shell(admin, second.agent_id, "cat ~/note ~/starts")).split(/\s+/)).toEqual([
+    expect((await runInTerminal(admin, second.agent_id, "cat ~/note ~/starts")).split(/\s+/)).toEqual([
       "kept",
       "begun",
       "begun",
     ]);
-    await deleteAll(world, id);
+    await deleteCompletely(world, id);
   },
   120_000,
 );
@@ -95,9 +101,9 @@ resources:
     const { agent_id } = await awaitAgent(admin, id);
     expect(await left(id)).toEqual([2, 0, 1]);
     expect(
-      await shell(admin, agent_id, "id -un; timeout 5 bash -c 'read line < /dev/tcp/db/5432; echo $line'"),
+      await runInTerminal(admin, agent_id, "id -un; timeout 5 bash -c 'read line < /dev/tcp/db/5432; echo $line'"),
     ).toMatch(/^dev\s+rows$/);
-    await deleteAll(world, id);
+    await deleteCompletely(world, id);
   },
   120_000,
 );
@@ -112,7 +118,7 @@ testNeeding(
     const resources = [{ name: "box", docker: { image: IMAGE, stop_grace: 0 }, agents: [agent] }];
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "docker", resources }));
     const { id } = await createWorkspace(admin, template.id, "cut");
-    const { latest_build } = await awaitWorkspace(admin, id, (one) => agentOf(one)?.status === "timeout");
+    const { latest_build } = await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "timeout");
     const told =
       /Containers cannot reach the server, which listens on 127\.0\.0\.1:\d+ alone\. Set address to 0\.0\.0\.0/;
     const logs = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
@@ -125,7 +131,7 @@ testNeeding(
       return text.includes("is not reached") && text;
     });
     expect(said).toMatch(/http:\/\/host\.docker\.internal:\d+ is not reached: /);
-    await deleteAll(world, id);
+    await deleteCompletely(world, id);
   },
   60_000,
 );

@@ -27,7 +27,7 @@ const raiseLoopback = (): void => {
 };
 
 /** Returns true if something outside of this machine responds, or might. */
-const reaches = async (url: string): Promise<boolean> => {
+const canReach = async (url: string): Promise<boolean> => {
   try {
     await fetch(url);
     return true;
@@ -37,7 +37,7 @@ const reaches = async (url: string): Promise<boolean> => {
 };
 
 raiseLoopback();
-const outside = [await reaches("http://192.0.2.1/"), await reaches("http://example.com/")];
+const outside = [await canReach("http://192.0.2.1/"), await canReach("http://example.com/")];
 using directory = tempDirectory();
 await using serve = await startServe(directory.path);
 const client = await new Client(serve.url).signIn(ADMIN.email, ADMIN.password);
@@ -46,14 +46,14 @@ const value = "for i in 1 2 3; do echo line $i; done";
 const { id } = await createWorkspace(client, template?.id ?? "", "dev", {
   rich_parameter_values: [{ name: "startup_script", value }],
 });
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 try {
   const ready = await awaitWorkspace(client, id, (one) =>
-    /ready|error|timeout/.test(agentOf(one)?.lifecycle_state ?? ""),
+    /ready|error|timeout/.test(getAgent(one)?.lifecycle_state ?? ""),
   );
   // Earlier output is also sent; the last lines may arrive after the agent has reported ready.
   const output: string[] = [];
-  using follower = await client.socket(`/api/v2/workspaceagents/${agentOf(ready)?.id}/logs?follow=true`);
+  using follower = await client.socket(`/api/v2/workspaceagents/${getAgent(ready)?.id}/logs?follow=true`);
   while (!output.includes("line 3")) {
     const lines = (await follower.json<AgentLog[]>()).map((one) => one.output);
     output.push(...lines.filter((line) => line.startsWith("line ")));
@@ -65,7 +65,7 @@ try {
   );
   const statuses = await Promise.all(assets.map(async (url) => [url.origin, (await fetch(url)).status]));
   const same = statuses.every(([origin, status]) => origin === serve.url.origin && status === 200);
-  const state = agentOf(ready)?.lifecycle_state;
+  const state = getAgent(ready)?.lifecycle_state;
   process.stdout.write(`${JSON.stringify({ outside, state, output, assets: assets.length, same })}\n`);
 } finally {
   await createBuild(client, id, "delete");

@@ -6,22 +6,22 @@ import { type Need, testNeeding } from "#test/support/needs.ts";
 const STORY = fileURLToPath(new URL("./offline-story.ts", import.meta.url));
 
 /** The first method to create a namespace that works here: as root, or as root of a user namespace. */
-const way = [
+const unshareCommand = [
   ["unshare", "-n"],
   ["unshare", "-rn"],
 ].find((command) => Bun.which("unshare") && Bun.spawnSync([...command, process.execPath, "--version"]).exitCode === 0);
 
 const namespace: Need = {
-  found: process.platform === "linux" && way !== undefined,
+  found: process.platform === "linux" && unshareCommand !== undefined,
   reason: "needs unshare and the right to a network namespace",
-  file: way?.[0] ?? "",
+  file: unshareCommand?.[0] ?? "",
 };
 
 testNeeding(
   [namespace],
   "[RP-7] without a network a fresh server starts, people sign in, and a workspace's startup script is heard line by line",
   async () => {
-    const child = Bun.spawn([...(way ?? []), process.execPath, "--no-env-file", STORY], {
+    const child = Bun.spawn([...(unshareCommand ?? []), process.execPath, "--no-env-file", STORY], {
       env: process.env,
       stdio: ["ignore", "pipe", "pipe"],
     });

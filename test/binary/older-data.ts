@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 
 /** Reverts the newest migration in an unused directory. Throws for a statement that it cannot revert. */
-export const takeBackNewestStep = (directory: string): void => {
+export const revertNewestMigration = (directory: string): void => {
   using db = new Database(join(directory, "slipway.db"));
   const newest = MIGRATIONS.at(-1)?.sql ?? "";
   const statements = newest.split("--> statement-breakpoint").map((one) => one.replace(/^--.*$/gm, "").trim());
   for (const one of statements.reverse()) {
-    const back = wayBack(one);
+    const back = findReverse(one);
     if (back) db.run(back);
   }
   db.run("delete from migrations where version = (select max(version) from migrations)");
 };
 
-const wayBack = (sql: string): string | undefined => {
+const findReverse = (sql: string): string | undefined => {
   const [, table, column] = /^alter table `(\w+)` add `(\w+)`/i.exec(sql) ?? [];
   if (column) return `alter table ${table} drop column ${column}`;
   const [, kind, name] = /^create (?:unique )?(table|index) `(\w+)`/i.exec(sql) ?? [];

@@ -5,18 +5,18 @@ import { afterEach, beforeEach, expect } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { markedBlocks, page, userPages } from "#test/support/documents.ts";
+import { findMarkedBlocks, listUserPages, readPage } from "#test/support/documents.ts";
 import { compiled, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { takeBackNewestStep } from "./older-data.ts";
+import { revertNewestMigration } from "./older-data.ts";
 
 const BINARY = compiled.file;
 const NEXT = fileURLToPath(new URL("next-build.ts", import.meta.url));
-const DOCUMENTATION = userPages().map(page).join("\n");
+const DOCUMENTATION = listUserPages().map(readPage).join("\n");
 const ADA = { email: "ada@example.com", username: "ada", password: "correct horse, battery" };
 const TEMPLATE = "provisioner: local\nresources:\n  - name: home\n    agents: [{name: main}]\n";
 
-type Served = { url: string; link: string; stop(): Promise<number> };
+type RunningServer = { url: string; link: string; stop(): Promise<number> };
 
 let place: ReturnType<typeof tempDirectory>;
 let machine: string;
@@ -56,7 +56,7 @@ const sh = async (line: string, { code = 0, stdin = "" } = {}): Promise<string> 
 };
 
 /** Starts a server and reads its announcement. */
-const serve = async (command: string[], data: string): Promise<Served> => {
+const serve = async (command: string[], data: string): Promise<RunningServer> => {
   const child = Bun.spawn([...command, "serve", "--address", "127.0.0.1:0", "--data-dir", data], {
     cwd: machine,
     env: environment(),
@@ -87,7 +87,7 @@ const signIn = (url: string, password = ADA.password): Promise<string> =>
   sh(`slipway login ${url} --email ${ADA.email} --password-stdin`, { stdin: `${password}\n` });
 
 /** Opens the link as a browser would, and submits its form. */
-const firstUser = async ({ url, link }: Served): Promise<number> => {
+const createFirstUser = async ({ url, link }: RunningServer): Promise<number> => {
   expect((await fetch(link)).headers.get("content-type")).toContain("text/html");
   const body = JSON.stringify({ ...ADA, setup_token: new URL(link).searchParams.get("token") });
   const headers = { "content-type": "application/json" };
@@ -109,8 +109,8 @@ testNeeding(
 /** OS-1: from an empty machine to a restored server with a new password. */
 const fromNothing = async (): Promise<void> => {
   const first = await serve(["slipway"], "data");
-  expect(await firstUser(first)).toBe(201);
-  expect(await firstUser(first)).toBeGreaterThanOrEqual(400);
+  expect(await createFirstUser(first)).toBe(201);
+  expect(await createFirstUser(first)).toBeGreaterThanOrEqual(400);
   await signIn(first.url);
   mkdirSync(join(machine, "small"));
   writeFileSync(join(machine, "small", "template.yaml"), TEMPLATE);
@@ -147,12 +147,12 @@ const fromNothing = async (): Promise<void> => {
 /** OS-2: the data directory of an earlier build, and the way back from a newer one. */
 const upgrade = async (): Promise<void> => {
   const before = await serve(["slipway"], "older");
-  expect(await firstUser(before)).toBe(201);
+  expect(await createFirstUser(before)).toBe(201);
   await signIn(before.url);
   await sh("slipway workspaces create kept --template local");
   await sh("slipway workspaces stop kept");
   expect(await before.stop()).toBe(0);
-  takeBackNewestStep(join(machine, "older"));
+  revertNewestMigration(join(machine, "older"));
 
   await expectToBeApplied();
   const after = await serve(["slipway"], "older");
@@ -160,24 +160,24 @@ const upgrade = async (): Promise<void> => {
   await sh("slipway workspaces delete kept --yes");
   expect(await after.stop()).toBe(0);
   expect(await sh("slipway migrate --check --data-dir older")).toContain("up to date");
-  expect(copies()).toHaveLength(1);
+  expect(listCopies()).toHaveLength(1);
   // The steps restore what the earlier build had left: the upgrade is yet to come, and nothing has been deleted.
-  await goBack();
+  await restoreOlder();
   await expectToBeApplied();
   const upgraded = await serve(["slipway"], "older");
   await expectKept(upgraded);
   expect(await upgraded.stop()).toBe(0);
-  expect(copies()).toHaveLength(2);
+  expect(listCopies()).toHaveLength(2);
 
   const newer = await serve([process.execPath, "--no-env-file", NEXT], "older");
   await expectKept(newer);
   await sh("slipway workspaces delete kept --yes");
   expect(await newer.stop()).toBe(0);
-  expect(copies()).toHaveLength(3);
+  expect(listCopies()).toHaveLength(3);
   expect(await sh("slipway serve --address 127.0.0.1:0 --data-dir older", { code: 1 })).toContain(
     "was written by a newer Slipway",
   );
-  await goBack();
+  await restoreOlder();
   const again = await serve(["slipway"], "older");
   await expectKept(again);
   expect(await again.stop()).toBe(0);
@@ -187,18 +187,18 @@ const expectToBeApplied = async (): Promise<void> => {
   expect(await sh("slipway migrate --check --data-dir older", { code: 1 })).toContain("Pending: ");
 };
 
-const expectKept = async ({ url }: Served): Promise<void> => {
+const expectKept = async ({ url }: RunningServer): Promise<void> => {
   await signIn(url);
   expect(await sh("slipway workspaces list")).toMatch(/\nkept +local +stopped/);
 };
 
 /** Returns the database copies made by upgrades. */
-const copies = (): string[] =>
+const listCopies = (): string[] =>
   readdirSync(join(machine, "older", "backups")).filter((name) => /^before-\d+\.\d+\.\d+\S*Z\.db$/.test(name));
 
 /** Goes back as documented. */
-const goBack = async (): Promise<void> => {
-  const [steps = ""] = markedBlocks(page("docs/backup.md"), "tried after an upgrade");
+const restoreOlder = async (): Promise<void> => {
+  const [steps = ""] = findMarkedBlocks(readPage("docs/backup.md"), "tried after an upgrade");
   expect(steps).toContain("cd /var/lib/slipway\n");
   await sh(`set -e\n${steps.replace("/var/lib/slipway", join(machine, "older"))}`);
 };

@@ -8,10 +8,10 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { sshHost } from "#test/api/external-auth/git-hosts.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
-import { awaitAgent, deleteAll, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
-import { PRIVATE as env, GIT_IMAGE, gatewayOf, makeGitImage } from "#test/support/docker/git-image.ts";
+import { awaitAgent, deleteCompletely, openDockerWorld, runInTerminal } from "#test/support/docker/docker-world.ts";
+import { ALLOW_PRIVATE_NETWORKS as env, findGateway, GIT_IMAGE, makeGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 /** Both halves are also tested without containers in every run. */
@@ -22,13 +22,13 @@ const asked = {
 };
 
 testNeeding(
-  [asked, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("engine"), compiled],
+  [asked, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("engine"), compiled],
   "[DK-2] [DK-3] [DF-2] [DF-4] a container clones a private repository with its deploy key, after it has installed private dotfiles with the account's key",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
     await makeGitImage(engine);
-    const address = await gatewayOf(engine);
+    const address = await findGateway(engine);
     using git = openGitWorld(() => false);
     using place = tempDirectory();
     using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, place.path, "", address);
@@ -51,9 +51,9 @@ testNeeding(
     });
     expect(template_name).toBe("repository");
     const { agent_id, workspace } = await awaitAgent(admin, id);
-    const look = async (command: string): Promise<string[]> =>
-      (await shell(admin, agent_id, command)).split(/\s*\n\s*/);
-    expect(await look("cat seen alias; git remote get-url origin; readlink ~/.marker")).toEqual([
+    const runInWorkspace = async (command: string): Promise<string[]> =>
+      (await runInTerminal(admin, agent_id, command)).split(/\s*\n\s*/);
+    expect(await runInWorkspace("cat seen alias; git remote get-url origin; readlink ~/.marker")).toEqual([
       "mine",
       "log -1",
       url,
@@ -61,16 +61,16 @@ testNeeding(
     ]);
     // Pushing needs only the key.
     expect(
-      await look(
+      await runInWorkspace(
         "git -c user.name=ada -c user.email=a@example.com commit -q --allow-empty -m more && git push -q 2>&1; git status -sb | head -n 1",
       ),
     ).toEqual(["## main...origin/main"]);
     expect(
-      await look("grep -rl 'BEGIN OPENSSH' / --exclude-dir=proc --exclude-dir=sys 2>/dev/null; echo none"),
+      await runInWorkspace("grep -rl 'BEGIN OPENSSH' / --exclude-dir=proc --exclude-dir=sys 2>/dev/null; echo none"),
     ).toEqual(["none"]);
     const { scripts = [] } = workspace.latest_build.resources[0]?.agents?.[0] ?? {};
     expect(scripts.map(({ display_name }) => display_name).slice(0, 2)).toEqual(["Dotfiles", "Repository"]);
-    await deleteAll(world, id);
+    await deleteCompletely(world, id);
   },
   120_000,
 );

@@ -12,7 +12,7 @@ const SOURCE = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const COMMAND = BINARY ? [BINARY] : [process.execPath, "--no-env-file", SOURCE];
 
 /** Creates an empty folder as the program's working directory; removed when disposed. */
-const emptyFolder = () => {
+const makeEmptyFolder = () => {
   const path = mkdtempSync(join(tmpdir(), "slipway-program-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 };
@@ -26,14 +26,14 @@ const start = (args: string[], cwd: string, env: Record<string, string> = {}) =>
   });
 
 const run = async (args: string[], env: Record<string, string> = {}) => {
-  using folder = emptyFolder();
+  using folder = makeEmptyFolder();
   const child = start(args, folder.path, env);
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { out, err, code };
 };
 
 /** Reads until the text so far matches. */
-const lineMatching = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<RegExpExecArray> => {
+const findLine = async (stream: ReadableStream<Uint8Array>, pattern: RegExp): Promise<RegExpExecArray> => {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
@@ -81,9 +81,9 @@ test("[CF-5] config show prints where a secret comes from, not what it is", asyn
 });
 
 test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a second server on the same data exits 1", async () => {
-  using folder = emptyFolder();
+  using folder = makeEmptyFolder();
   const server = start(["serve", "--address=127.0.0.1:0"], folder.path);
-  const [, url = ""] = await lineMatching(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
+  const [, url = ""] = await findLine(server.stdout, /^Slipway \S+ is listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
   const address = url.replace("http://", "");
   expect(await run(["health", `--address=${address}`])).toMatchObject({ code: 0, out: "ready\n" });
   const second = start(["serve", "--address=127.0.0.1:0"], folder.path);
@@ -95,7 +95,7 @@ test("[CF-8] serve prints its address, is healthy, and exits 0 on SIGTERM; a sec
 });
 
 test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
-  using folder = emptyFolder();
+  using folder = makeEmptyFolder();
   const asked = Promise.withResolvers<void>();
   const silent = Bun.serve({
     port: 0,
@@ -118,7 +118,7 @@ test("[CF-9] Ctrl-C while waiting for a server exits 130", async () => {
 // Source run by Bun would read bunfig.toml: this is a guarantee of the binary.
 if (BINARY) {
   test("[RP-6] the binary, copied alone into a folder with a hostile .env and bunfig.toml, serves", async () => {
-    using folder = emptyFolder();
+    using folder = makeEmptyFolder();
     const copy = join(folder.path, "slipway");
     await Bun.write(copy, Bun.file(BINARY), { mode: 0o755 });
     writeFileSync(join(folder.path, ".env"), "SLIPWAY_ADDRESS=nonsense\n");
@@ -128,7 +128,7 @@ if (BINARY) {
       env: { PATH: "/nowhere", TEST_RUN_MARK: process.env.TEST_RUN_MARK },
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const [, url = ""] = await lineMatching(server.stdout, /listening on (\S+)$/m);
+    const [, url = ""] = await findLine(server.stdout, /listening on (\S+)$/m);
     expect((await fetch(`${url}/swagger`)).status).toBe(200);
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);

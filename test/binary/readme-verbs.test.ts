@@ -4,24 +4,24 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { programIn } from "#test/cli/client-world.ts";
-import { markCount, markedBlocks, page, ROOT, userPages } from "#test/support/documents.ts";
+import { countMarks, findMarkedBlocks, listUserPages, ROOT, readPage } from "#test/support/documents.ts";
 import { type Need, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 
 const VERBS = "tried with the verbs";
 const MACHINE = "tried at the machine";
 
-const blocks = (path: string, mark: string): string[] => markedBlocks(page(path), mark);
+const listBlocks = (path: string, mark: string): string[] => findMarkedBlocks(readPage(path), mark);
 
 /** Returns a sign-in, README's steps after it, and the rest of the page of verbs, which signs out at the end. */
-const verbBlocks = (): string[] => {
-  const reference = blocks("docs/cli.md", VERBS);
-  return [...reference.slice(0, -1), ...blocks("README.md", VERBS), ...reference.slice(-1)];
+const listVerbBlocks = (): string[] => {
+  const reference = listBlocks("docs/cli.md", VERBS);
+  return [...reference.slice(0, -1), ...listBlocks("README.md", VERBS), ...reference.slice(-1)];
 };
 
 /** Returns the blocks of the operators' pages in reading order. */
-const machineBlocks = (): string[] =>
-  ["docs/operating.md", "docs/backup.md", "docs/cli.md"].flatMap((path) => blocks(path, MACHINE));
+const listMachineBlocks = (): string[] =>
+  ["docs/operating.md", "docs/backup.md", "docs/cli.md"].flatMap((path) => listBlocks(path, MACHINE));
 
 const paste = async (script: string, cwd: string, env: Record<string, string>) => {
   const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
@@ -38,10 +38,11 @@ const bash: Need = { found: Bun.which("bash") !== null, reason: "needs bash", fi
 const testHere = Bun.env.SLIPWAY_TEST_BINARY === undefined ? testNeeding : () => {};
 
 test("[RP-8] each other mark also precedes a shell block", () => {
-  const marks = (mark: string): number => userPages().reduce((sum, path) => sum + markCount(page(path), mark), 0);
-  expect(verbBlocks()).toHaveLength(marks(VERBS));
-  expect(machineBlocks()).toHaveLength(marks(MACHINE));
-  expect(verbBlocks().length + machineBlocks().length).toBeGreaterThan(8);
+  const marks = (mark: string): number =>
+    listUserPages().reduce((sum, path) => sum + countMarks(readPage(path), mark), 0);
+  expect(listVerbBlocks()).toHaveLength(marks(VERBS));
+  expect(listMachineBlocks()).toHaveLength(marks(MACHINE));
+  expect(listVerbBlocks().length + listMachineBlocks().length).toBeGreaterThan(8);
 });
 
 testHere(
@@ -49,7 +50,7 @@ testHere(
   "[RP-8] the client's lines of README and of the page of verbs work as they stand",
   async () => {
     await using server = await startTestServer();
-    const script = verbBlocks()
+    const script = listVerbBlocks()
       .join("\n")
       .replaceAll("http://127.0.0.1:7080", server.url.origin)
       .replace("you@example.com", ADMIN.email)
@@ -82,7 +83,7 @@ testHere(
   async () => {
     using place = tempDirectory();
     const address = { SLIPWAY_ADDRESS: "127.0.0.1:0" };
-    const script = machineBlocks()
+    const script = listMachineBlocks()
       .join("\n")
       .replaceAll("/var/backups/slipway", join(place.path, "backups"))
       .replaceAll("/var/lib/slipway-new", join(place.path, "new"));

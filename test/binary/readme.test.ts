@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
-import { markCount, markedBlocks, page, userPages } from "#test/support/documents.ts";
+import { countMarks, findMarkedBlocks, listUserPages, readPage } from "#test/support/documents.ts";
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
@@ -29,18 +29,19 @@ const shell: Need = {
   file: "",
 };
 
-const freePort = (): number => {
+const findFreePort = (): number => {
   using probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   return probe.port;
 };
 
 test("[RP-8] each mark precedes a shell block on a tested page, and nothing else is treated as one", () => {
-  const marked = userPages().filter((path) => markCount(page(path), "tried") > 0);
+  const marked = listUserPages().filter((path) => countMarks(readPage(path), "tried") > 0);
   expect(marked.sort()).toEqual([...PAGES].sort());
-  for (const path of PAGES) expect(markedBlocks(page(path), "tried")).toHaveLength(markCount(page(path), "tried"));
+  for (const path of PAGES)
+    expect(findMarkedBlocks(readPage(path), "tried")).toHaveLength(countMarks(readPage(path), "tried"));
   const mark = "<!-- tried -->";
   const text = `${mark}\n\`\`\`sh\na\nb\n\`\`\`\n\`\`\`sh\nc\n\`\`\`\n${mark}\nd\n`;
-  expect(markedBlocks(text, "tried")).toEqual(["a\nb\n"]);
+  expect(findMarkedBlocks(text, "tried")).toEqual(["a\nb\n"]);
 });
 
 /** The server needs a special clock and runs in this process; the compiled binary would show nothing more. */
@@ -52,12 +53,12 @@ testHere(
   async () => {
     const clock = new HurriedClock();
     await using server = await startTestServer({ clock });
-    const script = PAGES.flatMap((path) => markedBlocks(page(path), "tried"))
+    const script = PAGES.flatMap((path) => findMarkedBlocks(readPage(path), "tried"))
       .join("\necho\n")
       .replaceAll("http://127.0.0.1:7080", server.url.origin)
       .replace("you@example.com", ADMIN.email)
       .replace('"password":"…"', `"password":"${ADMIN.password}"`)
-      .replaceAll("3000", String(freePort()));
+      .replaceAll("3000", String(findFreePort()));
     const errors = join(server.directory, "errors");
     const child = Bun.spawn(["bash", "-euo", "pipefail", "-c", script], {
       env: { PATH: Bun.env.PATH, HOME: server.directory },

@@ -6,28 +6,31 @@ import { Engine } from "#src/provisioners/docker/engine.ts";
 import { FeatureHost } from "#test/repositories/feature-host.ts";
 import { LANGUAGE_IMAGES, type Shape, shapes } from "#test/repositories/shapes.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
-import { agentOf, awaitAgent, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
-import { gatewayOf, makeGitImage, nameGitImage, PRIVATE } from "#test/support/docker/git-image.ts";
+import { awaitAgent, findAgent, openDockerWorld, runInTerminal } from "#test/support/docker/docker-world.ts";
+import { ALLOW_PRIVATE_NETWORKS, findGateway, makeGitImage, tagGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
 /** Number of workspaces created in parallel: the server reads at most this many repositories in parallel. */
-const AT_ONCE = 4;
+const MAX_PARALLEL = 4;
 
 testNeeding(
-  [needs.docker, needs.git, one("engine"), compiled],
+  [needs.docker, needs.git, requireSingleServer("engine"), compiled],
   "[RW-2] [RW-7] [RW-13] twenty shapes of repositories become running containers with what they ask for",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
     await makeGitImage(engine);
-    await using _names = await nameGitImage(engine, LANGUAGE_IMAGES);
-    using git = openGitWorld(undefined, await gatewayOf(engine));
+    await using _names = await tagGitImage(engine, LANGUAGE_IMAGES);
+    using git = openGitWorld(undefined, await findGateway(engine));
     using features = new FeatureHost();
     const metadata = { id: "tool", options: { color: { type: "string", default: "red" } } };
     const tool = await features.publish("acme/tool", metadata, '#!/bin/sh\necho "$COLOR" >/tool\n');
-    await using world = await openDockerWorld({ ...PRIVATE, SLIPWAY_PROVISIONER_SLOTS: String(AT_ONCE) });
+    await using world = await openDockerWorld({
+      ...ALLOW_PRIVATE_NETWORKS,
+      SLIPWAY_PROVISIONER_SLOTS: String(MAX_PARALLEL),
+    });
     const { admin } = world;
     const all = shapes(tool);
     expect(all.length).toBe(20);
@@ -37,8 +40,8 @@ testNeeding(
       const repository = { url: git.link(name), ...asked };
       const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, repository });
       const { agent_id, workspace } = await awaitAgent(admin, id);
-      const apps = agentOf(workspace)?.apps.map(({ display_name }) => display_name) ?? [];
-      shown[name] = [await shell(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
+      const apps = findAgent(workspace)?.apps.map(({ display_name }) => display_name) ?? [];
+      shown[name] = [await runInTerminal(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
       await createBuild(admin, id, "delete", { permanent: true });
       await awaitBuild(admin, id);
     };
@@ -51,7 +54,7 @@ testNeeding(
         });
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: MAX_PARALLEL }, work));
     const wanted = all.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
     expect(shown).toEqual(Object.fromEntries(wanted));
   },

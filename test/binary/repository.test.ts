@@ -5,20 +5,20 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { FeatureHost } from "#test/repositories/feature-host.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
-import { awaitAgent, deleteAll, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
-import { PRIVATE as env, GIT_IMAGE, gatewayOf, makeGitImage } from "#test/support/docker/git-image.ts";
+import { awaitAgent, deleteCompletely, openDockerWorld, runInTerminal } from "#test/support/docker/docker-world.ts";
+import { ALLOW_PRIVATE_NETWORKS as env, findGateway, GIT_IMAGE, makeGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 
 testNeeding(
-  [needs.docker, needs.git, one("engine"), compiled],
+  [needs.docker, needs.git, requireSingleServer("engine"), compiled],
   "[RW-13] [RW-14] [RW-15] [RW-16] a repository's image is built once with its features, for its own user, and removed when images are too large",
   async () => {
     const engine = new Engine(needs.docker.file, systemClock);
     await engine.connect();
     await makeGitImage(engine);
-    const address = await gatewayOf(engine);
+    const address = await findGateway(engine);
     using git = openGitWorld(undefined, address);
     using features = new FeatureHost();
     const base = await features.publish(
@@ -64,8 +64,10 @@ testNeeding(
     const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
     expect(template_name).toBe("repository");
     const { agent_id, workspace } = await awaitAgent(admin, id);
-    const look = (command: string): Promise<string> => shell(admin, agent_id, command);
-    expect(await look("id -un; pwd; cat /word /docs/a.txt; echo; cat created; cat /features; echo $BOTH")).toBe(
+    const runInWorkspace = (command: string): Promise<string> => runInTerminal(admin, agent_id, command);
+    expect(
+      await runInWorkspace("id -un; pwd; cat /word /docs/a.txt; echo; cat created; cat /features; echo $BOTH"),
+    ).toBe(
       [
         "dev",
         "/workspaces/app",
@@ -77,26 +79,28 @@ testNeeding(
         "yes-/workspaces/app",
       ].join("\r\n"),
     );
-    const logOf = async (build: string): Promise<string> => {
+    const loadLog = async (build: string): Promise<string> => {
       const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${build}/logs`);
       return lines.map(({ output }) => output).join("\n");
     };
-    const first = await logOf(workspace.latest_build.id);
+    const first = await loadLog(workspace.latest_build.id);
     expect(first).toContain("Building the image of the repository.");
     expect(first).toContain(`Ignored in the feature ${tool}: privileged.`);
     expect(features.asked).not.toContain("a token");
     const asked = features.asked.length;
 
-    await look("echo mine >mine; echo mine >>/cache/log");
+    await runInWorkspace("echo mine >mine; echo mine >>/cache/log");
     await createBuild(admin, id, "stop");
     await awaitBuild(admin, id);
     const started = performance.now();
     await createBuild(admin, id, "start");
     const again = await awaitAgent(admin, id);
     process.stderr.write(`second start of a repository: ${Math.round(performance.now() - started)} ms\n`);
-    expect(await logOf(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
+    expect(await loadLog(again.workspace.latest_build.id)).toContain("Using the existing image of the repository");
     expect(features.asked.length).toBe(asked);
-    expect(await shell(admin, again.agent_id, "cat mine /cache/log")).toBe("mine\r\ncreated\r\nmine\r\ncreated");
+    expect(await runInTerminal(admin, again.agent_id, "cat mine /cache/log")).toBe(
+      "mine\r\ncreated\r\nmine\r\ncreated",
+    );
 
     // Two with the same files share the image; one more exceeds the limit, and the old ones are removed.
     app.write("docs/a.txt", `${unique} 2`);
@@ -109,8 +113,8 @@ testNeeding(
     const { workspace: made } = await awaitAgent(small.admin, other.id);
     const lines = await small.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
     expect(lines.map(({ output }) => output).join("\n")).toContain("the least recently used one.");
-    await deleteAll(small, other.id);
-    await deleteAll(world, id);
+    await deleteCompletely(small, other.id);
+    await deleteCompletely(world, id);
   },
   300_000,
 );

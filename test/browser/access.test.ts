@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { ECHO, openWorld } from "#test/support/workspaces.ts";
-import { ownComplaints, runStory } from "./story.ts";
+import { listOwnComplaints, runStory } from "./story.ts";
 
 const GRACE = { email: "grace@example.com", username: "grace", password: "nine grey herons at noon" };
 
@@ -23,7 +23,7 @@ testNeeding(
     expect(told.before).toEqual(["Overview", "Versions"]);
     expect(told.after).toEqual(["Overview", "Versions", "Files", "Variables", "Access", "Settings"]);
     expect(await admin.get(`/api/v2/templates/${template.id}/acl`)).toMatchObject({ users: [], group: [] });
-    expect(ownComplaints(told).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
+    expect(listOwnComplaints(told).filter((text) => !/status of (400|404)/.test(text))).toEqual([]);
   },
   180_000,
 );

@@ -10,10 +10,10 @@ import { runStory } from "./story.ts";
 
 /** The streamed answer of an Ollama chat. */
 const hello = (): Response => {
-  const piece = (delta: object, finish_reason: string | null = null) =>
+  const toChunk = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-  const words = piece({ role: "assistant", content: "Hello there." });
-  return new Response(`${words}${piece({}, "stop")}data: [DONE]\n\n`, {
+  const words = toChunk({ role: "assistant", content: "Hello there." });
+  return new Response(`${words}${toChunk({}, "stop")}data: [DONE]\n\n`, {
     headers: { "content-type": "text/event-stream" },
   });
 };

@@ -11,8 +11,8 @@ testNeeding(
     await using world = await openModelWorld();
     const { server, owner, upstream } = world;
     const given = [server.url.href, owner.token ?? "", upstream.url];
-    type Told = { refused: string; secrets: { left: string[]; second: string } };
-    const telling = runStory<Told>("administration.mjs", given);
+    type AdministrationResult = { refused: string; secrets: { left: string[]; second: string } };
+    const telling = runStory<AdministrationResult>("administration.mjs", given);
     upstream.isPolite = false;
     void upstream.answerAll((call) => {
       if (call.path.endsWith("/models")) call.answer(200, { object: "list", data: [{ id: "qwen3-coder:30b" }] });

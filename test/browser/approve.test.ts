@@ -7,24 +7,24 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { enablePreset } from "#test/support/acp/agent-gateway.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
-import { AgentUpstream, SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
-import { setGateway } from "#test/support/models/gateway-world.ts";
+import { AgentUpstream, FILE_CONTENT, FINAL_TEXT } from "#test/support/acp/upstream.ts";
+import { putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
-import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 /** The agent on the laptop: Claude Code if it is cached, else the test agent. */
 const CLAUDE = {
   label: "Claude Code",
   prompt: (home: string) => `Write ${home}/proof-phone.txt`,
   file: "proof-phone.txt",
-  text: WRITTEN,
-  words: SENTENCE,
+  text: FILE_CONTENT,
+  words: FINAL_TEXT,
 };
 const SCRIPTED = {
   label: "Test agent",
@@ -52,7 +52,7 @@ testNeeding(
       async ({ admin }) => {
         if (agent === SCRIPTED) return void (await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT));
         await addModel({ owner: admin, upstream } as never, "anthropic", { is_default: false }, "Anthropic", "/v1");
-        await setGateway(admin, { default_names: { anthropic: "test-model" } });
+        await putGatewaySettings(admin, { default_names: { anthropic: "test-model" } });
         const command = join(needs.agents.file, "node_modules/.bin/claude-agent-acp");
         await enablePreset(admin, "claude-code", { command, install_script: "" });
       },
@@ -61,15 +61,15 @@ testNeeding(
     const work = join(story.home, "work");
     const repository = makeRepository(work, { empty: true });
     const sum = join(work, "sum.sh");
-    repository.write("sum.sh", BROKEN);
+    repository.write("sum.sh", BROKEN_SCRIPT);
     repository.git("add", ".");
     repository.git("commit", "-q", "-m", "first");
     const message = join(scratch.path, "message");
     let asked: Chat | undefined;
-    const waits = async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "requires_action";
+    const isWaiting = async () => (await admin.get<Chat>(`/api/v2/chats/${asked?.id}`)).status === "requires_action";
     const acts = {
       asked: async () => {
-        await Bun.write(sum, BROKEN);
+        await Bun.write(sum, BROKEN_SCRIPT);
         const content = [{ type: "text", text: "Fix the sum, please" }];
         const about = { organization_id, workspace_id: story.workspace_id, client_type: "ui" };
         asked = await admin.post<Chat>("/api/v2/chats", { ...about, content });
@@ -77,9 +77,9 @@ testNeeding(
         await Bun.write(message, text);
       },
       allowed: async () => {
-        await until(() => readFileSync(sum, "utf8") !== BROKEN);
+        await until(() => readFileSync(sum, "utf8") !== BROKEN_SCRIPT);
         // Now it asks for approval of the command.
-        await until(waits);
+        await until(isWaiting);
       },
       restarted: () =>
         until(async () => {
@@ -114,9 +114,9 @@ testNeeding(
     });
     expect(told.question).toBe(`Create ${agent.file}?`);
     expect(readFileSync(join(story.home, agent.file), "utf8")).toBe(agent.text);
-    expect(await waits()).toBe(true);
-    expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(await isWaiting()).toBe(true);
+    expect(listStrayRequests(told, story.place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   180_000,
 );

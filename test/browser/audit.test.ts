@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -14,7 +14,7 @@ testNeeding(
   async () => {
     await using world = await openWorld({ clock: systemClock });
     const { agent_id, owner_id } = await seedAgent(world.server);
-    const { connections } = contextOf(world.server);
+    const { connections } = getContext(world.server);
     const common = { agent_id, user_id: owner_id, user_agent: "Mozilla/5.0 (X11; Linux x86_64) of a browser" };
     connections.begin({ ...common, ip: "192.0.2.7", type: "workspace_app", target: "code", status_code: 200 });
     connections.begin({ ...common, ip: "192.0.2.8", type: "reconnecting_pty" })("the command has ended");

@@ -5,7 +5,7 @@ import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -29,8 +29,8 @@ testNeeding(
     expect(Number(told.forked)).toBeGreaterThan(3);
     const chats = await admin.get<Chat[]>("/api/v2/chats");
     expect(chats.find(({ title }) => title === "The shelf")).toMatchObject({ last_reasoning_effort: "high" });
-    expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listStrayRequests(told, story.place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   400_000,
 );

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
-import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
 /** The state of pages after a disconnect (line.mjs). */
-type Away = {
+type PagesAfterDisconnect = {
   readonly counted: string;
   readonly ticked: readonly number[];
   readonly ticks: number;
@@ -32,7 +32,7 @@ testNeeding(
     const { admin } = story.world;
     const work = join(story.home, "work");
     mkdirSync(work);
-    await Bun.write(join(work, "sum.sh"), BROKEN);
+    await Bun.write(join(work, "sum.sh"), BROKEN_SCRIPT);
     const git = "git -c user.name=Slip -c user.email=slip@example.com";
     const made = Bun.spawnSync(["sh", "-ec", `git init -q -b main; git add .; ${git} commit -qm one`], { cwd: work });
     expect(made.exitCode).toBe(0);
@@ -45,7 +45,7 @@ testNeeding(
     const agent = latest_build.resources[0]?.agents[0]?.id ?? "";
     const place = [workspace_id, agent, process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3"];
     const given = [`${story.place.client.url}`, ADMIN.email, ADMIN.password, typed, ...place];
-    const { requests, complaints, ...told } = await runStory<{ away: Away }>("chat.mjs", given);
+    const { requests, complaints, ...told } = await runStory<{ away: PagesAfterDisconnect }>("chat.mjs", given);
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(told).toMatchObject({
       wrong: [],
@@ -73,7 +73,7 @@ testNeeding(
     // Text that looks like HTML is shown as text.
     expect(told.prose).toContain('<img src=x onerror="document.title=');
     expect(told.reference).toContain("sum.sh:1");
-    expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN);
+    expect(readFileSync(join(work, "sum.sh"), "utf8")).toBe(BROKEN_SCRIPT);
     expect(existsSync(typed)).toBe(true);
     const { messages } = await admin.get<MessagePage>(`/api/v2${told.chat}/messages`);
     expect(messages.map(({ role }: ChatMessage) => role).toReversed()).toEqual(["user", "assistant"]);

@@ -7,7 +7,7 @@ import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.xvnc, needs.xterm],
@@ -22,9 +22,9 @@ testNeeding(
     });
     expect(told).toMatchObject({ wrong: [], before: 0 });
     expect(readFileSync(file, "utf8")).toBe("hello from afar\n");
-    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
     // The story itself reads the canvas repeatedly.
-    expect(ownComplaints(told).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
+    expect(listOwnComplaints(told).filter((text) => !text.startsWith("Canvas2D"))).toEqual([]);
   },
   180_000,
 );

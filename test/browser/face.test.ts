@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -22,8 +22,8 @@ testNeeding(
       theme: "dark",
       manifest: "Harbour & <Sons>",
     });
-    expect(strayRequests(told, server.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listStrayRequests(told, server.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
     // If the logo is on another host, the pages' policy also allows images from that host.
     const policy = async () => (await fetch(new URL("/login", server.url))).headers.get("content-security-policy");
     expect(await policy()).toContain("img-src 'self' data: blob:;");

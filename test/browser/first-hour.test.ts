@@ -7,15 +7,15 @@ import { startOllama } from "#test/api/administration/model-servers.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { serveEditors } from "#test/support/editor-mirror.ts";
-import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
-import { compiledProgram } from "#test/support/program.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
+import { findCompiledProgram } from "#test/support/program.ts";
 import { serveReleases } from "#test/support/release-server.ts";
-import { setupLink } from "./setup-link.ts";
-import { ownComplaints, runStory } from "./story.ts";
+import { readSetupLink } from "./setup-link.ts";
+import { listOwnComplaints, runStory } from "./story.ts";
 
-const NO_USER = {
+const WITHOUT_ADMIN = {
   SLIPWAY_ADMIN_EMAIL: "",
   SLIPWAY_ADMIN_USERNAME: "",
   SLIPWAY_ADMIN_PASSWORD: "",
@@ -24,13 +24,13 @@ const NO_USER = {
 
 /** A model server that the server detects on its machine. */
 const findableModel = (talking: TalkingModel) => {
-  const passOn = async (request: Request): Promise<Response> =>
+  const forwardRequest = async (request: Request): Promise<Response> =>
     fetch(`${talking.server.url}/v1/chat/completions`, {
       method: "POST",
       body: await request.text(),
       headers: { "content-type": "application/json" },
     });
-  return startOllama({ "POST /v1/chat/completions": passOn });
+  return startOllama({ "POST /v1/chat/completions": forwardRequest });
 };
 
 type Developer = {
@@ -48,21 +48,21 @@ const playDeveloper = async (releases: string, isGenuine: boolean): Promise<{ sh
   await using talking = await TalkingModel.start();
   using ollama = findableModel(talking);
   using git = openGitWorld();
-  await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": BROKEN });
+  await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": BROKEN_SCRIPT });
   const env = {
-    ...NO_USER,
+    ...WITHOUT_ADMIN,
     SLIPWAY_LOCAL_MODEL_SERVERS: `http://127.0.0.1:${ollama.port}`,
     SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
   };
-  const setup = await setupLink(place.spawn({ env }).child.stdout);
+  const setup = await readSetupLink(place.spawn({ env }).child.stdout);
   const given = [setup, git.link("shop"), releases, isGenuine ? "yes" : "no"];
   const shown = await runStory<Developer>("first-hour.mjs", given);
   expect(shown.wrong).toEqual([]);
-  if (!isGenuine) expect(ownComplaints(shown)).toEqual([]);
+  if (!isGenuine) expect(listOwnComplaints(shown)).toEqual([]);
   const workspaces = join(place.directory, "workspaces");
   const homes = readdirSync(workspaces).map((id) => join(workspaces, id, "home"));
   const home = homes.find((one) => readdirSync(one).includes("shop")) ?? "";
-  expect(readFileSync(join(home, "shop/work/sum.sh"), "utf8")).not.toBe(BROKEN);
+  expect(readFileSync(join(home, "shop/work/sum.sh"), "utf8")).not.toBe(BROKEN_SCRIPT);
   const copied = isGenuine ? readFileSync(join(home, "shop/copied"), "utf8") : "";
   return { shown, home: copied };
 };
@@ -75,7 +75,7 @@ const checkDeveloper = ({ presses, seconds, host, diff }: Developer): void => {
 };
 
 testNeeding(
-  [needs.chromium, needs.node, needs.git, one("localOfProcess")],
+  [needs.chromium, needs.node, needs.git, requireSingleServer("localOfProcess")],
   "[WB-94] a developer alone has an editor open on a cloned repository, and an edit approved as a diff, within 12 presses and 3 minutes",
   async () => {
     using releases = await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
@@ -86,7 +86,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, one("localOfProcess")],
+  [needs.editors, needs.chromium, needs.node, needs.git, needs.python3, requireSingleServer("localOfProcess")],
   "[WB-94][TG-5] the same with the genuine code-server, in which a file is saved and a command run, and the genuine JupyterLab, in which a cell is run, each on a host of its own",
   async () => {
     using mirror = serveEditors(needs.editors.file);
@@ -100,21 +100,28 @@ testNeeding(
 );
 
 /** Containers start the program that was compiled for this machine. */
-const compiled = { found: compiledProgram() !== undefined, reason: "needs the compiled program", file: "" };
+const compiled = { found: findCompiledProgram() !== undefined, reason: "needs the compiled program", file: "" };
 
 testNeeding(
-  [needs.docker, compiled, needs.chromium, needs.node, one("engine"), one("localOfProcess")],
+  [
+    needs.docker,
+    compiled,
+    needs.chromium,
+    needs.node,
+    requireSingleServer("engine"),
+    requireSingleServer("localOfProcess"),
+  ],
   "[WB-94] a lead has invited three people, who each have a running workspace, within 25 presses",
   async () => {
     await using place = await ServerPlace.make({ isNew: true });
     const address = `0.0.0.0:${place.port}`;
-    const env = { ...NO_USER, SLIPWAY_ADDRESS: address, SLIPWAY_DOCKER_HOST: needs.docker.file };
-    const setup = new URL(await setupLink(place.spawn({ env }).child.stdout));
+    const env = { ...WITHOUT_ADMIN, SLIPWAY_ADDRESS: address, SLIPWAY_DOCKER_HOST: needs.docker.file };
+    const setup = new URL(await readSetupLink(place.spawn({ env }).child.stdout));
     const admin = place.client;
     const shown = await runStory<{ presses: number }>("first-hour-lead.mjs", [setup.href]);
     expect(shown).toMatchObject({ wrong: [], warnings: 0 });
     expect(shown.presses).toBeLessThanOrEqual(25);
-    expect(ownComplaints(shown)).toEqual([]);
+    expect(listOwnComplaints(shown)).toEqual([]);
     const lead = await admin.signIn("lead@example.com", "four quiet harbours at night");
     const { workspaces } = await lead.get<Workspaces>("/api/v2/workspaces");
     const owners = workspaces.map(({ owner_name, latest_build }) => [owner_name, latest_build.status]);

@@ -4,8 +4,8 @@ import { uuid } from "#base/ids.ts";
 import { insertRecording } from "#db/chats/recordings.ts";
 import { sealRecording } from "#domain/ai/recordings.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
-import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
+import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
 import { openInsights } from "../api/insights/world.ts";
 import { runStory } from "./story.ts";
@@ -14,7 +14,7 @@ const DAY = 86_400_000;
 
 /** Writes a recorded gateway call to the store. */
 const seedRecordedCall = async (server: TestServer, user_id: string, at: number): Promise<void> => {
-  const { store, encryption } = contextOf(server);
+  const { store, encryption } = getContext(server);
   const prompt = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "Name the project" }] });
   const answer = JSON.stringify({ content: [{ type: "text", text: "Codename Marmalade" }] });
   const texts = { prompt, answer, prompt_bytes: prompt.length, answer_bytes: answer.length };
@@ -39,10 +39,10 @@ testNeeding(
     const now = Date.now();
     await using world = await openInsights(now - 30 * DAY);
     const { server, clock, store, seeded } = world;
-    const { usage } = contextOf(server);
+    const { usage } = getContext(server);
     const { workspace_id, agent_id, organization_id, owner_id } = seeded;
     const guest = await seedUser(server, { username: "grace", organization_id });
-    const draw = drawer(5);
+    const draw = createDrawer(5);
     for (let day = 0; day <= 30; day++) {
       if (day % 7 < 5) {
         usage.note({ workspace_id, agent_id, app: "vscode" });

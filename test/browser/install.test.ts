@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -27,9 +27,9 @@ testNeeding(
         [],
       );
     }
-    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
     // The policy that the story tried to create.
-    expect(ownComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
+    expect(listOwnComplaints(told).filter((text) => !text.includes("slipway-worker"))).toEqual([]);
   },
   240_000,
 );

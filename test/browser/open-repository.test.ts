@@ -6,7 +6,7 @@ import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { serveEditors } from "#test/support/editor-mirror.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { serveReleases } from "#test/support/release-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -15,7 +15,7 @@ import { runStory } from "./story.ts";
 const MANIFEST = readFileSync(join(import.meta.dir, "../../src/starter/code-server/template.yaml"), "utf8");
 const RELEASES = /https:\/\/github\.com\/coder\/code-server\/releases\/download/;
 
-type Shown = { readonly presses: number; readonly seconds: number; readonly folder?: string };
+type OpenResult = { readonly presses: number; readonly seconds: number; readonly folder?: string };
 
 /** Genuine editors if they were prepared, else a fake that only responds. */
 const mirror = async (): Promise<Disposable & { readonly url: string; readonly isGenuine: boolean }> => {
@@ -27,7 +27,7 @@ const mirror = async (): Promise<Disposable & { readonly url: string; readonly i
 };
 
 testNeeding(
-  [needs.chromium, needs.node, needs.git, one("local")],
+  [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
   "[WB-95] a pasted link leads to an editor that is open in the clone, within 4 presses and a minute",
   async () => {
     using releases = await mirror();
@@ -43,7 +43,7 @@ testNeeding(
       `${git.link("shop")}.git`,
       releases.isGenuine ? "yes" : "no",
     ];
-    const shown = await runStory<Shown>("open-repository.mjs", given);
+    const shown = await runStory<OpenResult>("open-repository.mjs", given);
     const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(admin, id);
     expect(shown.wrong).toEqual([]);

@@ -6,7 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { ownComplaints, runStory } from "./story.ts";
+import { listOwnComplaints, runStory } from "./story.ts";
 
 type Ids = Readonly<Record<"workspace" | "agent" | "chat" | "template", string>>;
 
@@ -90,7 +90,7 @@ testNeeding(
     const told = await runStory<{ wrong: string[]; opened: string[] }>("overlays.mjs", given);
     expect(told.wrong).toEqual([]);
     expect(told.opened).toEqual(all.map(([name = ""]) => name));
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   300_000,
 );

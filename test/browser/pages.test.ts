@@ -4,7 +4,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 // The process itself prints the setup link, so the story runs with the server in-process.
 const server = { found: !process.env.SLIPWAY_TEST_BINARY, reason: "needs the server in this process", file: "" };
 
@@ -12,7 +12,7 @@ testNeeding(
   [needs.chromium, needs.node, server],
   "[PG-1] [PG-2] [PG-3] [PG-4] [PG-5] a person sets the server up, signs in, makes tokens and revokes them, reads what a program asks for, by keyboard and on a phone, and no request leaves the machine",
   async () => {
-    await using server = await startTestServer({ env: { ...NOBODY, SLIPWAY_OAUTH2_PROVIDER: "true" } });
+    await using server = await startTestServer({ env: { ...WITHOUT_ADMIN, SLIPWAY_OAUTH2_PROVIDER: "true" } });
     const link = (await server.context?.setupUrl()) ?? "";
     const { requests, complaints, ...told } = await runStory("pages.mjs", [link]);
     expect(told).toMatchObject({

@@ -1,13 +1,13 @@
 // System notifications in a real browser, through a push service on a real socket.
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { statusOf } from "#test/api/users/people.ts";
+import { fetchStatus } from "#test/api/users/people.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.openssl],
@@ -29,7 +29,7 @@ testNeeding(
       off: async () => {
         // The server no longer knows the browser.
         const { endpoint } = service.subscription;
-        expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", { endpoint })).toBe(404);
+        expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", { endpoint })).toBe(404);
       },
     };
     const given = [place.client.url.href, email, password, subscription, message];
@@ -50,8 +50,8 @@ testNeeding(
       key: "4",
       shown: [{ title: "Test notification", data: { path: "/" } }],
     });
-    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   360_000,
 );

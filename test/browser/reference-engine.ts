@@ -17,18 +17,18 @@ const output = (command: string[]): string =>
   Bun.which(command[0] ?? "") ? Bun.spawnSync(command, { stderr: "ignore" }).stdout.toString().trim() : "";
 
 /** Returns the engine and font of this machine. */
-const engineHere = (): Engine => ({
+const detectEngine = (): Engine => ({
   browser: /\w+ \d+/.exec(output([needs.headless.file, "--version"]))?.[0] ?? "",
   font: output(["fc-match", "system-ui", "file"]).split("/").at(-1) ?? "",
 });
 
 /** Records this machine's engine and font as those of the references. */
-export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(engineHere(), undefined, 2)}\n`);
+export const recordEngine = (): void => writeFileSync(FILE, `${JSON.stringify(detectEngine(), undefined, 2)}\n`);
 
 /** The engine and fonts that the references were rendered with. */
-export const referenceEngine = (): Need => {
+export const requireReferenceEngine = (): Need => {
   const wanted = JSON.parse(readFileSync(FILE, "utf8")) as Engine;
-  const here = engineHere();
+  const here = detectEngine();
   const found = wanted.browser === here.browser && wanted.font === here.font;
   const reason = `the pictures were drawn by ${wanted.browser} with ${wanted.font}; here are ${here.browser || "none"} with ${here.font || "no fontconfig"}`;
   return { found, reason, file: "" };

@@ -8,7 +8,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-import { recordEngine, referenceEngine } from "./reference-engine.ts";
+import { recordEngine, requireReferenceEngine } from "./reference-engine.ts";
 import { runStory } from "./story.ts";
 
 const isRenewed = Boolean(process.env.SLIPWAY_TEST_RENEW_PICTURES);
@@ -33,7 +33,7 @@ const ANSWER = `The sum subtracted where it should add.
 `;
 
 testNeeding(
-  [needs.chromium, needs.node, referenceEngine()],
+  [needs.chromium, needs.node, requireReferenceEngine()],
   "[WB-6][WB-8] fifty pictures of the pages that matter, light and dark, wide and narrow, are as they were",
   async () => {
     const clock = new ManualClock(NOW - 20 * MINUTE);

@@ -8,7 +8,7 @@ import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
@@ -21,7 +21,7 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
     store.get(findDefaultOrganization()),
     store.get(findUserByName({ username: ADMIN.username })),
   ]);
-  const made = (name: string, more: object) =>
+  const insertPrebuild = (name: string, more: object) =>
     insertRepositoryPrebuild({
       id: crypto.randomUUID(),
       organization_id: organization?.id ?? "",
@@ -40,11 +40,11 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
     log: "Step 1/2\nexit code 3",
   };
   const built = { commit: "8419cd4e".padEnd(40, "0"), interval_hours: 24, next_at: clock.now() + 86_400_000 };
-  await store.commit([made("payments-api-with-a-rather-long-name", failed), made("shop", built)]);
+  await store.commit([insertPrebuild("payments-api-with-a-rather-long-name", failed), insertPrebuild("shop", built)]);
 };
 
 testNeeding(
-  [needs.chromium, needs.node, needs.git, one("local")],
+  [needs.chromium, needs.node, needs.git, requireSingleServer("local")],
   "[RW-18][RW-19][DK-1][WB-96][CB-16] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, by the default agent of its template, and the last ones are offered; a private one gets a deploy key",
   async () => {
     using git = openGitWorld();

@@ -1,7 +1,7 @@
 // The link that a server without users prints.
 
 /** Reads the output until the link is printed and the server listens. */
-export const setupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
+export const readSetupLink = async (output: ReadableStream<Uint8Array>): Promise<string> => {
   let text = "";
   const decoder = new TextDecoder();
   for await (const bytes of output) {

@@ -3,15 +3,15 @@ import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
-import { ownComplaints, runStory } from "./story.ts";
+import { listOwnComplaints, runStory } from "./story.ts";
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 testNeeding(
-  [needs.chromium, needs.node, one("local")],
+  [needs.chromium, needs.node, requireSingleServer("local")],
   "[SN-12][SN-18][SN-7][FO-7] a snapshot is created, restored and deleted on the page of the workspace, which is forked there and comes back from the trash; where there can be none the pages say why",
   async () => {
     await using world = await openWorld();
@@ -27,7 +27,7 @@ testNeeding(
     expect(told).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
     expect(told.hint).toContain("not available for this template");
     expect(readFileSync(kept, "utf8")).toBe("mine");
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   120_000,
 );

@@ -2,10 +2,10 @@
 // of that name, and then the story continues (ask.mjs).
 import { fileURLToPath } from "node:url";
 import { needs } from "#test/support/needs.ts";
-import { linesIn } from "#test/support/net/lines.ts";
+import { readLines } from "#test/support/net/lines.ts";
 
 /** The result of a story. */
-export type Told = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
+export type StoryResult = Record<string, unknown> & { readonly requests: string[]; readonly complaints: string[] };
 type Acts = Readonly<Record<string, () => unknown>>;
 
 /**
@@ -18,7 +18,7 @@ export const runStory = async <Own = unknown>(
   given: readonly string[],
   acts: Acts = {},
   browser = needs.headless,
-): Promise<Told & Own> => {
+): Promise<StoryResult & Own> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const pictures = process.env.SLIPWAY_PICTURES ?? "";
   await using child = Bun.spawn([needs.node.file, file, browser.file, ...given, pictures], {
@@ -27,9 +27,9 @@ export const runStory = async <Own = unknown>(
     stderr: "pipe",
   });
   const errors = child.stderr.text();
-  let told: (Told & Own) | undefined;
-  for await (const line of linesIn(child.stdout)) {
-    if (!line.startsWith("@")) told = JSON.parse(line) as Told & Own;
+  let told: (StoryResult & Own) | undefined;
+  for await (const line of readLines(child.stdout)) {
+    if (!line.startsWith("@")) told = JSON.parse(line) as StoryResult & Own;
     else {
       await acts[line.slice(1)]?.();
       child.stdin.write("done\n");
@@ -41,11 +41,11 @@ export const runStory = async <Own = unknown>(
 };
 
 /** Returns the browser's complaints about the page, without 4xx responses that the story provokes and messages about software rendering. */
-export const ownComplaints = ({ complaints }: Told): string[] =>
+export const listOwnComplaints = ({ complaints }: StoryResult): string[] =>
   complaints.filter((text) => !/^Failed to load resource|GPU stall|WebSocket connection to|net::ERR/.test(text));
 
 /** Returns requests to other hosts. Workspace apps have their own hosts on the server, and a sign-in uses its other loopback name. */
-export const strayRequests = ({ requests }: Told, origin: string): string[] => {
+export const listStrayRequests = ({ requests }: StoryResult, origin: string): string[] => {
   const { port } = new URL(origin);
   const isOwnName = (one: string): boolean =>
     /(^|\.)localhost$/.test(new URL(one).hostname) && new URL(one).port === port;

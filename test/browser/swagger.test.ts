@@ -1,12 +1,12 @@
 // The API documentation page in a real browser, as used by someone who tries the API.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
-import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { runStory } from "./story.ts";
 
-type Seen = {
+type SwaggerResult = {
   title: string;
   operations: number;
   tags: string[];
@@ -34,10 +34,10 @@ testNeeding(
     const document = await fetchDocument(server.url);
     const chat = await newChat(new Client(server.url, token));
     const given = [server.url.href, token as string, "", "light", "1100", chat];
-    const seen = await runStory<Seen>("swagger.mjs", given);
+    const seen = await runStory<SwaggerResult>("swagger.mjs", given);
     expect(seen.title).toBe("Slipway API");
-    expect(seen.operations).toBe(operationsOf(document).length);
-    const used = new Set(operationsOf(document).flatMap(({ described }) => described.tags));
+    expect(seen.operations).toBe(listOperations(document).length);
+    const used = new Set(listOperations(document).flatMap(({ described }) => described.tags));
     expect(seen.tags).toEqual(document.tags.map(({ name }) => name).filter((name) => used.has(name)));
     expect(seen.schemes.toSorted()).toEqual(["agent_token", "provisioner_key", "session_token"]);
     expect(seen.stranger.status).toStartWith("401");

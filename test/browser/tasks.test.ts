@@ -6,7 +6,7 @@ import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
@@ -24,8 +24,8 @@ testNeeding(
     expect(told).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
     expect(told.refused).not.toBe("");
     expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
-    expect(strayRequests(told, url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listStrayRequests(told, url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   400_000,
 );

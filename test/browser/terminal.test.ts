@@ -7,7 +7,7 @@ import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node],
@@ -35,8 +35,8 @@ testNeeding(
     });
     expect(told.copied).toMatch(/^copy/);
     expect(readFileSync(join(home, "deep/dropped.txt"), "utf8")).toBe("second of two");
-    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
   },
   240_000,
 );

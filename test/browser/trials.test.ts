@@ -6,16 +6,16 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { createChat } from "#test/support/chats.ts";
 import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-import { ownComplaints, runStory } from "./story.ts";
+import { listOwnComplaints, runStory } from "./story.ts";
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 testNeeding(
-  [needs.chromium, needs.node, one("local")],
+  [needs.chromium, needs.node, requireSingleServer("local")],
   "[TY-10] three ways of a prompt are tried from the page of a chat, seen live with their checks and diffs, and the second is kept",
   async () => {
     await using models = await startWritingModel();
@@ -33,7 +33,7 @@ testNeeding(
     expect(seen.second).toContain("1 file +1 −1");
     expect(seen.asks).toContain("A snapshot of the current files is created first.");
     expect(readFileSync(answer, "utf8")).toBe("two\n");
-    expect(ownComplaints(seen)).toEqual([]);
+    expect(listOwnComplaints(seen)).toEqual([]);
   },
   120_000,
 );

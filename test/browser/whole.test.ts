@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";
 import { ServerPlace } from "#test/crash/server.ts";
-import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
+import { BROKEN_SCRIPT, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { setupLink } from "./setup-link.ts";
-import { ownComplaints, runStory, strayRequests } from "./story.ts";
+import { readSetupLink } from "./setup-link.ts";
+import { listOwnComplaints, listStrayRequests, runStory } from "./story.ts";
 
 /** How long the network is down; a minute in the long form, on request. */
 const CUT_SECONDS = process.env.SLIPWAY_TEST_CUT_SECONDS ?? "3";
@@ -35,7 +35,7 @@ testNeeding(
       SLIPWAY_LOCAL_MODEL_SERVERS: models,
       SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
     };
-    const setup = await setupLink(place.spawn({ env }).child.stdout);
+    const setup = await readSetupLink(place.spawn({ env }).child.stdout);
     const told = await runStory("whole.mjs", [setup, models, needs.node.file, CUT_SECONDS], {
       restart: async () => {
         place.newest.kill("SIGKILL");
@@ -60,13 +60,15 @@ testNeeding(
     expect(audit.permissions).toBeGreaterThan(0);
     // The files are as they were before the chat.
     const [workspace = ""] = readdirSync(join(place.directory, "workspaces"));
-    expect(readFileSync(join(place.directory, "workspaces", workspace, "home/work/sum.sh"), "utf8")).toBe(BROKEN);
-    expect(strayRequests(told, place.client.url.origin)).toEqual([]);
-    expect(ownComplaints(told)).toEqual([]);
+    expect(readFileSync(join(place.directory, "workspaces", workspace, "home/work/sum.sh"), "utf8")).toBe(
+      BROKEN_SCRIPT,
+    );
+    expect(listStrayRequests(told, place.client.url.origin)).toEqual([]);
+    expect(listOwnComplaints(told)).toEqual([]);
 
     const phone = await runStory("whole-phone.mjs", [place.client.url.href, EMAIL, PASSWORD, String(told.chat)]);
     expect(phone.wrong).toEqual([]);
-    expect(strayRequests(phone, place.client.url.origin)).toEqual([]);
+    expect(listStrayRequests(phone, place.client.url.origin)).toEqual([]);
   },
   600_000,
 );

@@ -7,7 +7,7 @@ import { MarkReader, parseMarks } from "#src/cli/client/workspaces/shell-command
 import { EscapeKeys } from "#src/cli/client/workspaces/shell-keys.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+import { CuttableProxy, openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
@@ -20,9 +20,9 @@ test("[CV-12] the answer streams to standard output, the rest separately; a chat
   const second = await world.run(["chat", "send", id.slice(0, 8)], { stdin: "say: from a pipe\n" });
   expect(second).toMatchObject({ code: 0, out: "from a pipe\n" });
   const [list, watched, events, failed, unknown, nothing] = await Promise.all([
-    world.must(["chat", "list"]),
-    world.must(["chat", "watch", id, "--until-idle"]),
-    world.must(["chat", "watch", id, "--until-idle", "--json"]),
+    world.runOk(["chat", "list"]),
+    world.runOk(["chat", "watch", id, "--until-idle"]),
+    world.runOk(["chat", "watch", id, "--until-idle", "--json"]),
     world.run(["chat", "new", "fail: auth"]),
     world.run(["chat", "new", "hello", "--model", "clever"]),
     world.run(["chat", "new"]),
@@ -47,18 +47,18 @@ test("[CV-21] a chat's owner compacts and clears its history, by command or by m
   expect(compacted.err).toContain("keep it short");
   const nothing = await world.run(["chat", "send", id, "/compact", "again"]);
   expect([nothing.code, nothing.err]).toEqual([1, expect.stringContaining("nothing to summarize")]);
-  expect(await world.must(["chat", "clear", id])).toContain("Context cleared");
+  expect(await world.runOk(["chat", "clear", id])).toContain("Context cleared");
   const twice = await world.run(["chat", "send", id, "/clear"]);
   expect([twice.code, twice.err]).toEqual([1, expect.stringContaining("nothing to clear")]);
   // Only exact command words: text that merely starts like one is sent.
-  expect(await world.must(["chat", "send", id, "say: /clearly"])).toBe("/clearly\n");
-  expect(await world.must(["chat", "send", id, "/clear", "--json"])).toContain(`"id":"${id}"`);
+  expect(await world.runOk(["chat", "send", id, "say: /clearly"])).toBe("/clearly\n");
+  expect(await world.runOk(["chat", "send", id, "/clear", "--json"])).toContain(`"id":"${id}"`);
   expect(await world.run(["chat", "compact"])).toMatchObject({ code: 2 });
 }, 120_000);
 
 test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connection is reopened, nothing twice", async () => {
-  const admin = new Client(world.server.url, tokenOf(world));
-  using way = new Way(world.server.url);
+  const admin = new Client(world.server.url, readToken(world));
+  using way = new CuttableProxy(world.server.url);
   const said = "one two three four five six seven eight";
   const child = world.spawn(["chat", "new", "hang:", "begun"]);
   let err = "";
@@ -73,7 +73,7 @@ test("[CV-13] Ctrl-C interrupts the turn and keeps its output; a broken connecti
   const { status } = await admin.get<Chat>(`/api/v2/chats/${id}`);
   expect(["interrupting", "waiting"]).toContain(status);
 
-  const chat = ["--url", way.url, "--token", tokenOf(world)];
+  const chat = ["--url", way.url, "--token", readToken(world)];
   const slow = world.spawn(["chat", "new", `slow: ${said}`, ...chat]);
   let out = "";
   let wasCut = false;
@@ -93,14 +93,14 @@ test("[CV-12] pieces and whole messages are printed once, escape sequences from 
     say(text) {
       out += text;
     },
-    note(text) {
+    printNote(text) {
       notes += text;
     },
     showsUsers: false,
     isColoured: false,
   });
   const base = { chat_id: "c" } as const;
-  const part = (generation_attempt: number, seq: number, part: object): ChatEvent =>
+  const makePartEvent = (generation_attempt: number, seq: number, part: object): ChatEvent =>
     ({
       ...base,
       type: "message_part",
@@ -109,11 +109,11 @@ test("[CV-12] pieces and whole messages are printed once, escape sequences from 
   const message = (id: number, role: string, content: object[]): ChatEvent =>
     ({ ...base, type: "message", message: { id, chat_id: "c", created_at: "", role, content } }) as ChatEvent;
   const call = { type: "tool-call", tool_call_id: "t", tool_name: "execute", args: { command: "ls" } };
-  printer.show(part(1, 1, { type: "text", text: "lost" }));
-  printer.show(part(2, 1, { type: "text", text: "\u001b]0;evil\u0007Look" }));
-  printer.show(part(2, 2, call));
+  printer.show(makePartEvent(1, 1, { type: "text", text: "lost" }));
+  printer.show(makePartEvent(2, 1, { type: "text", text: "\u001b]0;evil\u0007Look" }));
+  printer.show(makePartEvent(2, 2, call));
   printer.show(message(1, "assistant", [{ type: "text", text: "\u001b]0;evil\u0007Look here" }, call]));
-  printer.show(part(2, 3, { type: "tool-result", tool_call_id: "t", result_delta: "file\n" }));
+  printer.show(makePartEvent(2, 3, { type: "tool-result", tool_call_id: "t", result_delta: "file\n" }));
   const result = { type: "tool-result", tool_call_id: "t", tool_name: "execute", result: { exit_code: 0 } };
   printer.show(message(2, "tool", [result]));
   printer.show(message(2, "tool", [result]));

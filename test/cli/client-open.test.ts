@@ -8,7 +8,7 @@ import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openClientWorld, signInAs } from "./client-world.ts";
 
-const opened = (): string => readFileSync(join(world.home, "opened"), "utf8");
+const readOpened = (): string => readFileSync(join(world.home, "opened"), "utf8");
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
@@ -20,7 +20,7 @@ const apps = [
 const agents = [{ name: "main", os: "linux", arch: "amd64", apps }];
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main", agents }] } as never, { name: "fine" });
 // Its agent exists only in the store and never connects.
-await world.must(["workspaces", "create", "dev", "--template", "fine", "--no-wait"]);
+await world.runOk(["workspaces", "create", "dev", "--template", "fine", "--no-wait"]);
 await until(async () => (await world.run(["open", "vscode", "dev", "--print"])).code === 0, {
   what: "the build of dev to have an agent",
 });
@@ -28,12 +28,12 @@ await until(async () => (await world.run(["open", "vscode", "dev", "--print"])).
 const script = `#!/bin/sh\nprintf '%s' "$1" > '${world.home}/opened'\n`;
 for (const name of ["xdg-open", "open"]) writeFileSync(join(world.home, "bin", name), script, { mode: 0o755 });
 
-const must = (line: string) => world.must(line.split(" "));
+const runOk = (line: string) => world.runOk(line.split(" "));
 const run = (line: string) => world.run(line.split(" "));
 
 test("[CV-26] each editor gets its own link with server, owner, workspace, agent and folder, and a key only on request", async () => {
-  expect(await must("open vscode dev /srv/my+code")).toBe("");
-  const link = new URL(opened());
+  expect(await runOk("open vscode dev /srv/my+code")).toBe("");
+  const link = new URL(readOpened());
   expect([link.protocol, link.host, link.pathname]).toEqual(["vscode:", "coder.coder-remote", "/open"]);
   expect(Object.fromEntries(link.searchParams)).toEqual({
     url: world.server.url.origin,
@@ -42,20 +42,20 @@ test("[CV-26] each editor gets its own link with server, owner, workspace, agent
     agent: "main",
     folder: "/srv/my+code",
   });
-  expect(await must("open cursor dev.main --print")).toStartWith("cursor://coder.coder-remote/open?url=http%3A");
-  expect(await must("open jetbrains dev /srv --print")).toMatch(
+  expect(await runOk("open cursor dev.main --print")).toStartWith("cursor://coder.coder-remote/open?url=http%3A");
+  expect(await runOk("open jetbrains dev /srv --print")).toMatch(
     /^jetbrains-gateway:\/\/connect#type=coder&url=http%3A.*&owner=admin&workspace=dev&agent=main&folder=%2Fsrv\n$/,
   );
-  const { link: keyed } = JSON.parse(await must("open vscode dev --with-token --json")) as { link: string };
+  const { link: keyed } = JSON.parse(await runOk("open vscode dev --with-token --json")) as { link: string };
   const token = new URL(keyed).searchParams.get("token") ?? "";
   expect(await new Client(world.server.url, token).get("/api/v2/users/me")).toMatchObject({ username: "admin" });
 }, 60_000);
 
 test("[CV-26] an app opens at its host on this machine or at its own address; one that would read this machine's files is refused", async () => {
-  await must("open app dev web");
-  expect(opened()).toBe(`http://web--main--dev--admin.apps.localhost:${world.server.url.port}/`);
-  await must("open app dev docs");
-  expect(opened()).toBe("https://docs.example.com/a?b=c");
+  await runOk("open app dev web");
+  expect(readOpened()).toBe(`http://web--main--dev--admin.apps.localhost:${world.server.url.port}/`);
+  await runOk("open app dev docs");
+  expect(readOpened()).toBe("https://docs.example.com/a?b=c");
   const [evil, unknown, agent, nothing] = await Promise.all([
     run("open app dev evil"),
     run("open app dev none"),
@@ -66,7 +66,7 @@ test("[CV-26] an app opens at its host on this machine or at its own address; on
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("it has web, docs, evil") });
   expect(agent).toMatchObject({ code: 1, err: expect.stringContaining("no agent other; it has main") });
   expect(nothing.code).toBe(2);
-  expect(opened()).toBe("https://docs.example.com/a?b=c");
+  expect(readOpened()).toBe("https://docs.example.com/a?b=c");
 }, 60_000);
 
 test("[CV-26] if no program handles links, the link is printed, without a key", async () => {

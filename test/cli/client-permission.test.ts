@@ -2,22 +2,22 @@
 import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
-import { askedLine, askedText } from "#src/cli/client/chat/permission-text.ts";
+import { formatRequest, formatRequestLine } from "#src/cli/client/chat/permission-text.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { openDevWorld, tokenOf } from "./client-world.ts";
+import { openDevWorld, readToken } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 await admin.put("/api/v2/chats/config/user-permissions", {
   permissions: { default: "allow", rules: [{ tool: "execute", action: "ask" }] },
 });
 // Its agent is connected when this has run.
-await world.must(["workspaces", "shell", "dev", "--", "true"]);
+await world.runOk(["workspaces", "shell", "dev", "--", "true"]);
 
 const QUESTION = "v = never: ";
-const idIn = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
+const parseId = (shown: string): string => /[0-9a-f-]{36}/.exec(shown)?.[0] ?? "";
 /** Reads a program's output: `until` resolves as soon as it contains the text, `ended` with all of it. */
 const listen = (output: ReadableStream<Uint8Array>) => {
   let said = "";
@@ -29,17 +29,17 @@ const listen = (output: ReadableStream<Uint8Array>) => {
   return { ended, until: (words: string) => until(() => said.includes(words) && said) };
 };
 const begin = (...more: string[]): string[] => ["chat", "new", "--workspace", "dev", ...more];
-const rulesOf = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
+const listRules = async (id: string) => (await admin.get<Chat>(`/api/v2/chats/${id}`)).permissions?.rules ?? [];
 
 test("[CV-15] a terminal shows the whole command and asks: once, always, never, by named words; earlier input is not an answer", async () => {
   const say = ['tool: execute {"command":"echo fi\'\'rst"}', 'tool: execute {"command":"echo se\'\'cond \\"$HOME\\""}'];
-  await using terminal = world.onTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
+  await using terminal = world.runOnTerminal(`slipway chat new --workspace dev "$SAY"`, { SAY: say.join("\n") });
   // Typed before anything is asked.
   terminal.type("y\r");
   const first = await terminal.until(QUESTION);
   expect(first).toContain("The model asks to use execute:\r\n    $ echo fi''rst\r\n");
   expect(first).not.toContain("Allow it? y = once, a = always, n = no, v = never: y");
-  const id = idIn(terminal.shown());
+  const id = parseId(terminal.shown());
   terminal.type("perhaps\r");
   await terminal.until(QUESTION);
   terminal.type("yes\r");
@@ -56,10 +56,10 @@ test("[CV-15] a terminal shows the whole command and asks: once, always, never, 
   await terminal.until("from now on execute echo is allowed in this chat");
   await terminal.until("second");
   expect(await terminal.exited).toBe(0);
-  expect((await rulesOf(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
+  expect((await listRules(id))[0]).toEqual({ tool: "execute", command: "echo", action: "allow" });
 
   // The same chat: remembered, then denied permanently.
-  await using again = world.onTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
+  await using again = world.runOnTerminal(`slipway chat send ${id} 'run: rm -rf nothing'`);
   await again.until(QUESTION);
   again.type("v\r");
   await again.until("first words of this command): ");
@@ -74,9 +74,9 @@ test("[CV-16] in a pipe the request is a line and the command continues: a termi
   const heard = listen(waiting.stderr);
   const asked = await heard.until("on a terminal answers it)]\n");
   expect(asked).toContain("[asks for permission: execute echo al''lowed (`slipway chat watch ");
-  const id = idIn(asked);
+  const id = parseId(asked);
   {
-    await using watching = world.onTerminal(`slipway chat watch ${id}`);
+    await using watching = world.runOnTerminal(`slipway chat watch ${id}`);
     await watching.until(QUESTION);
     // Someone else answers first, so the question is withdrawn, and the next one can be answered.
     const answered = await world.run(["chat", "watch", id, "--until-idle", "--permissions", "allow"]);
@@ -111,7 +111,7 @@ test("[CV-17] approvals for an agent that the chat started are asked under its n
   const waiting = world.spawn(begin("agent: run: echo fr''om an agent"));
   const heard = listen(waiting.stderr);
   const asked = await heard.until("[asks for permission: execute echo fr''om an agent (`slipway chat watch ");
-  await using terminal = world.onTerminal(`slipway chat watch ${idIn(asked)} --until-idle`);
+  await using terminal = world.runOnTerminal(`slipway chat watch ${parseId(asked)} --until-idle`);
   const question = await terminal.until(QUESTION);
   expect(question).toMatch(/The agent ".+" asks to use execute:\r\n {4}\$ echo fr''om an agent\r\n/);
   terminal.type("y\r");
@@ -126,15 +126,15 @@ test("[CV-17] approvals for an agent that the chat started are asked under its n
 test("[CV-15] a request cannot be disguised: cursor codes are escaped, a command is never truncated, and omissions are counted", () => {
   const call = (tool_name: string, args: object) => ({ tool_call_id: "one", tool_name, args: JSON.stringify(args) });
   const hidden = call("execute", { command: `ls\r\u001b[2Krm -rf ~ \u202e${"x".repeat(2_000)}\nend`, timeout: "10m" });
-  expect(askedText(hidden)).toBe(
+  expect(formatRequest(hidden)).toBe(
     `The model asks to use execute:\n    $ ls\\u000d\\u001b[2Krm -rf ~ \\u202e${"x".repeat(2_000)}\n    end\n    timeout: 10m\n`,
   );
-  expect(askedLine(hidden)).toMatch(/^execute ls\\u000d\\u001b\[2Krm -rf ~ \\u202ex+…$/);
-  const file = askedText(call("write_file", { path: "a/b", content: "y".repeat(1_000) }));
+  expect(formatRequestLine(hidden)).toMatch(/^execute ls\\u000d\\u001b\[2Krm -rf ~ \\u202ex+…$/);
+  const file = formatRequest(call("write_file", { path: "a/b", content: "y".repeat(1_000) }));
   expect(file).toBe(
     `The model asks to use write_file:\n    path: a/b\n    content: ${"y".repeat(400)}… (600 more characters)\n`,
   );
-  expect(askedText({ tool_call_id: "one", tool_name: "x\u001b[2J", args: "no JSON" })).toContain(
+  expect(formatRequest({ tool_call_id: "one", tool_name: "x\u001b[2J", args: "no JSON" })).toContain(
     "use x:\n    args: no JSON\n",
   );
 });

@@ -1,7 +1,7 @@
 // `slipway workspaces shell`: a workspace's terminal for a person, and for a script.
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
-import { openDevWorld, tokenOf, Way } from "./client-world.ts";
+import { CuttableProxy, openDevWorld, readToken } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 
@@ -11,7 +11,7 @@ const PROMPT = /[#$%>] $/;
 const shell = (...args: string[]): string[] => ["workspaces", "shell", ...args];
 
 test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is passed on, and the local terminal is restored", async () => {
-  await using terminal = world.onTerminal(
+  await using terminal = world.runOnTerminal(
     'before=$(stty -g); slipway workspaces shell dev; code=$?; [ "$before" = "$(stty -g)" ] && echo as-before; exit $code',
   );
   await terminal.until(PROMPT);
@@ -33,8 +33,8 @@ test("[CV-8] keys, Ctrl-C and the size reach the terminal, its exit code is pass
 }, 120_000);
 
 test("[CV-34] connections are listed and searched, and the retention is shown and set", async () => {
-  await world.must(shell("dev", "--", "true"));
-  const listed = await world.must([
+  await world.runOk(shell("dev", "--", "true"));
+  const listed = await world.runOk([
     "connections",
     "list",
     "type:reconnecting_pty",
@@ -43,9 +43,9 @@ test("[CV-34] connections are listed and searched, and the retention is shown an
     "1",
   ]);
   expect(listed).toMatch(/^WHO +HOW +WORKSPACE .*\nadmin +reconnecting_pty\b.* admin\/dev +.*\n$/);
-  expect(await world.must(["connections", "list", "type:vscode"])).toBe("No connections.\n");
-  expect(await world.must(["connections", "retention"])).toBe("Connections are kept for 90 days.\n");
-  expect(await world.must(["connections", "retention", "30", "--json"])).toBe('{"days":30}\n');
+  expect(await world.runOk(["connections", "list", "type:vscode"])).toBe("No connections.\n");
+  expect(await world.runOk(["connections", "retention"])).toBe("Connections are kept for 90 days.\n");
+  expect(await world.runOk(["connections", "retention", "30", "--json"])).toBe('{"days":30}\n');
   const wrong = await Promise.all(
     [
       ["retention", "soon"],
@@ -58,7 +58,7 @@ test("[CV-34] connections are listed and searched, and the retention is shown an
 test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with its screen, as does a lost connection", async () => {
   let id = "";
   {
-    await using terminal = world.onTerminal("slipway workspaces shell dev.main");
+    await using terminal = world.runOnTerminal("slipway workspaces shell dev.main");
     await terminal.until(PROMPT);
     terminal.type("kept=some''thing; echo first-$kept\r");
     await terminal.until("first-something\r\n");
@@ -68,9 +68,9 @@ test("[CV-9] ~. leaves a terminal running, and --reconnect returns to it with it
     expect(await terminal.exited).toBe(0);
   }
   // This time through a connection that breaks.
-  using way = new Way(world.server.url);
-  const env = { SLIPWAY_URL: way.url, SLIPWAY_TOKEN: tokenOf(world) };
-  await using terminal = world.onTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
+  using way = new CuttableProxy(world.server.url);
+  const env = { SLIPWAY_URL: way.url, SLIPWAY_TOKEN: readToken(world) };
+  await using terminal = world.runOnTerminal(`slipway workspaces shell dev --reconnect ${id}`, env);
   await terminal.until("first-something");
   way.cut();
   await terminal.until("Connection lost");
@@ -98,7 +98,7 @@ test("[CV-10] in a pipe a command gets the input byte for byte, its output is pa
 }, 120_000);
 
 test("[CV-11] a stopped workspace is started first; an unknown agent is named", async () => {
-  await world.must(["workspaces", "stop", "dev"]);
+  await world.runOk(["workspaces", "stop", "dev"]);
   const started = await world.run(shell("dev", "--", "echo", "here"));
   expect(started).toMatchObject({ code: 0, out: "here\n", err: expect.stringContaining("starting dev") });
   expect(await world.run(shell("dev.second", "--", "true"))).toMatchObject({

@@ -6,14 +6,14 @@ import type { Fork } from "#schema/workspaces/fork.ts";
 import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { Client } from "#src/client.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
@@ -22,16 +22,16 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   await using world = await openClientWorld({ env: settings });
   await signInAs(world);
-  const admin = new Client(world.server.url, tokenOf(world));
+  const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
   const kept = join(world.server.directory, "workspaces", id, "home", "kept");
   const run = (...words: string[]) => world.run(["snapshots", ...words]);
-  const must = (...words: string[]) => world.must(["snapshots", ...words]);
-  expect(await must("list", "dev")).toBe("No snapshots.\n");
+  const runOk = (...words: string[]) => world.runOk(["snapshots", ...words]);
+  expect(await runOk("list", "dev")).toBe("No snapshots.\n");
   writeFileSync(kept, "first");
-  expect(await must("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
-  expect(await must("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ KiB\n$/);
+  expect(await runOk("create", "dev", "--name", "before")).toMatch(/^Snapshot [0-9a-f]{8} is ready\.\n$/);
+  expect(await runOk("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +before +ready +20\S+ +\d+ KiB\n$/);
   writeFileSync(kept, "second");
   expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
     code: 1,
@@ -39,40 +39,42 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   });
   expect(await run("restore", "dev", "before")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(readFileSync(kept, "utf8")).toBe("second");
-  expect(await must("restore", "dev", "before", "--yes")).toContain("dev is running.");
+  expect(await runOk("restore", "dev", "before", "--yes")).toContain("dev is running.");
   expect(readFileSync(kept, "utf8")).toBe("first");
-  const { snapshots } = JSON.parse(await must("list", "dev", "--json")) as Snapshots;
+  const { snapshots } = JSON.parse(await runOk("list", "dev", "--json")) as Snapshots;
   const [begins = ""] = snapshots.map((one) => one.id.slice(0, 6));
   expect(await run("delete", "dev", begins)).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(await must("delete", "dev", begins, "--yes")).toMatch(/is deleted\.\n$/);
-  await until(async () => (await must("list", "dev")) === "No snapshots.\n");
+  expect(await runOk("delete", "dev", begins, "--yes")).toMatch(/is deleted\.\n$/);
+  await until(async () => (await runOk("list", "dev")) === "No snapshots.\n");
 
-  const backups = (...words: string[]) => world.must(["home-backups", ...words]);
-  expect(await backups("list", "dev")).toBe("No home backups.\n");
-  expect(await backups("create", "dev")).toMatch(
+  const runBackups = (...words: string[]) => world.runOk(["home-backups", ...words]);
+  expect(await runBackups("list", "dev")).toBe("No home backups.\n");
+  expect(await runBackups("create", "dev")).toMatch(
     /^Backup [0-9a-f]{8} is in .+: [\d.]+ [KM]iB, of which [\d.]+ [KM]iB new\.\n$/,
   );
   writeFileSync(kept, "third");
-  expect(await backups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);
-  expect(await backups("restore", "dev", "--yes")).toContain("dev is running.");
+  expect(await runBackups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);
+  expect(await runBackups("restore", "dev", "--yes")).toContain("dev is running.");
   expect(readFileSync(kept, "utf8")).toBe("first");
-  expect(await must("list", "dev")).toMatch(/Before the restore/);
-  expect(await backups("restore", "dev", "--as", "dev-again")).toBe(
+  expect(await runOk("list", "dev")).toMatch(/Before the restore/);
+  expect(await runBackups("restore", "dev", "--as", "dev-again")).toBe(
     "dev-again is ready. Start it with: slipway start dev-again\n",
   );
 
   // Another machine, which has only the folder and the key.
-  const recovery_key = (await backups("key", "--data-dir", world.server.directory)).trim();
+  const recovery_key = (await runBackups("key", "--data-dir", world.server.directory)).trim();
   expect(recovery_key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
-  const there = (...words: string[]) => world.run(["home-backups", ...words], { env });
-  expect((await there("search")).out).toMatch(/^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ [KM]iB +archive\n$/);
-  expect(await there("extract", "dev", "restored")).toMatchObject({
+  const runHomeBackups = (...words: string[]) => world.run(["home-backups", ...words], { env });
+  expect((await runHomeBackups("search")).out).toMatch(
+    /^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ [KM]iB +archive\n$/,
+  );
+  expect(await runHomeBackups("extract", "dev", "restored")).toMatchObject({
     code: 0,
     out: expect.stringContaining("are in restored."),
   });
   expect(readFileSync(join(world.home, "restored", "kept"), "utf8")).toBe("first");
-  expect(await there("extract", "dev", "restored")).toMatchObject({
+  expect(await runHomeBackups("extract", "dev", "restored")).toMatchObject({
     code: 1,
     err: expect.stringContaining("is not empty"),
   });
@@ -82,34 +84,34 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
     err: expect.stringContaining("another recovery key"),
   });
   // A server backup references them.
-  const [made = ""] = (await world.must(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
+  const [made = ""] = (await world.runOk(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
   const manifest = JSON.parse(readFileSync(join(world.home, made, "manifest.json"), "utf8"));
   expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
-  const [backup] = (JSON.parse(await backups("list", "dev", "--json")) as HomeBackups).backups;
+  const [backup] = (JSON.parse(await runBackups("list", "dev", "--json")) as HomeBackups).backups;
   const start = backup?.id.slice(0, 6) ?? "";
   const unasked = await world.run(["home-backups", "delete", "dev", start]);
   expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-  expect(await backups("delete", "dev", start, "--yes")).toMatch(/is deleted\.\n$/);
-  await until(async () => (await backups("list", "dev")) === "No home backups.\n");
+  expect(await runBackups("delete", "dev", start, "--yes")).toMatch(/is deleted\.\n$/);
+  await until(async () => (await runBackups("list", "dev")) === "No home backups.\n");
 }, 90_000);
 
 test("[CV-46] `slipway fork` creates workspaces with copies of the files, and reports the outcome of each", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
-  const admin = new Client(world.server.url, tokenOf(world));
+  const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
   const home = (one: string): string => join(world.server.directory, "workspaces", one, "home", "kept");
   writeFileSync(home(id), "of dev");
-  expect(await world.must(["fork", "dev", "--count", "2"])).toBe(
+  expect(await world.runOk(["fork", "dev", "--count", "2"])).toBe(
     "dev-fork is ready. Start it with: slipway start dev-fork\ndev-fork-2 is ready. Start it with: slipway start dev-fork-2\n",
   );
   const made = JSON.parse(
-    await world.must(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
+    await world.runOk(["fork", "dev", "--name", "other", "--start", "--no-chats", "--json"]),
   ) as Fork;
   expect(made.copies).toMatchObject([{ name: "other", status: "ready", chats: [] }]);
   expect(readFileSync(home(made.copies[0]?.workspace_id ?? ""), "utf8")).toBe("of dev");
-  expect(await world.must(["ls", "--json"])).toContain('"running"');
+  expect(await world.runOk(["ls", "--json"])).toContain('"running"');
   expect(await world.run(["fork", "dev", "--name", "other"])).toMatchObject({
     code: 1,
     err: expect.stringContaining("other is taken"),
@@ -123,23 +125,23 @@ test("[CV-46] `slipway fork` creates workspaces with copies of the files, and re
 test("[CV-44] a deleted workspace is in `slipway trash list`, and is restored by name; `--permanent` skips the trash", async () => {
   await using world = await openClientWorld();
   await signInAs(world);
-  const admin = new Client(world.server.url, tokenOf(world));
+  const admin = new Client(world.server.url, readToken(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);
   const kept = join(world.server.directory, "workspaces", id, "home", "kept");
   writeFileSync(kept, "mine");
-  const must = (line: string) => world.must(line.split(" "));
-  expect(await must("trash list")).toBe("The trash is empty.\n");
-  await must("workspaces delete dev --yes");
-  expect(await must("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d+ +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
+  const runOk = (line: string) => world.runOk(line.split(" "));
+  expect(await runOk("trash list")).toBe("The trash is empty.\n");
+  await runOk("workspaces delete dev --yes");
+  expect(await runOk("trash list")).toMatch(/^WORKSPACE .*\nadmin\/dev +template-\d+ +20\S+ +20\S+ +[\d.]+ [KM]iB\n$/);
   expect(await world.run(["workspaces", "restore", "none"])).toMatchObject({
     code: 1,
     err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` lists deleted workspaces."),
   });
-  expect(await must("workspaces restore dev --as again")).toContain(
+  expect(await runOk("workspaces restore dev --as again")).toContain(
     "again is restored. Start it with: slipway start again",
   );
   expect(readFileSync(kept, "utf8")).toBe("mine");
-  await must("workspaces delete again --yes --permanent");
-  expect(await must("trash list")).toBe("The trash is empty.\n");
+  await runOk("workspaces delete again --yes --permanent");
+  expect(await runOk("trash list")).toBe("The trash is empty.\n");
 }, 60_000);

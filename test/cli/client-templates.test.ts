@@ -7,25 +7,25 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 
-const words = (line: string): string[] => line.split(" ");
-const run = (line: string) => world.run(words(line));
-const must = (line: string) => world.must(words(line));
+const splitWords = (line: string): string[] => line.split(" ");
+const run = (line: string) => world.run(splitWords(line));
+const runOk = (line: string) => world.runOk(splitWords(line));
 const template = (name: string): Promise<Template> => admin.get(`/api/v2/organizations/default/templates/${name}`);
 
 test("[CV-25] a template starts with a folder from the server, is pushed, and is pulled file by file", async () => {
-  expect(await must("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
+  expect(await runOk("templates init mine")).toContain("holds template.yaml, README.md. `slipway templates push mine`");
   const manifest = readFileSync(join(world.home, "mine", "template.yaml"), "utf8");
   expect(manifest).toContain("provisioner: local");
   mkdirSync(join(world.home, "mine", "files"));
   writeFileSync(join(world.home, "mine", "files", "run.sh"), "#!/bin/sh\n", { mode: 0o755 });
-  await must("templates push mine --version first");
-  expect(await must("templates pull mine copy")).toContain("from version first");
+  await runOk("templates push mine --version first");
+  expect(await runOk("templates pull mine copy")).toContain("from version first");
   expect(readFileSync(join(world.home, "copy", "template.yaml"), "utf8")).toBe(manifest);
   expect(readFileSync(join(world.home, "copy", "files", "run.sh"), "utf8")).toBe("#!/bin/sh\n");
   const [full, unknown, example] = await Promise.all([
@@ -33,9 +33,9 @@ test("[CV-25] a template starts with a folder from the server, is pushed, and is
     run("templates pull mine other --version none"),
     run("templates init other --example cloud"),
   ]);
-  const rows = JSON.parse(await must("templates init --list --json")) as { name: string }[];
+  const rows = JSON.parse(await runOk("templates init --list --json")) as { name: string }[];
   expect(rows.map(({ name }) => name)).toContain("code-server-docker");
-  expect(await must("templates init aws --example terraform-aws")).toContain("holds main.tf, README.md.");
+  expect(await runOk("templates init aws --example terraform-aws")).toContain("holds main.tf, README.md.");
   expect(full).toMatchObject({ code: 1, err: expect.stringContaining("copy is not empty") });
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("has no version none") });
   expect(example.code).toBe(2);
@@ -45,31 +45,31 @@ test("[CV-25] a template starts with a folder from the server, is pushed, and is
 }, 120_000);
 
 test("[CV-25] versions are listed, promoted, archived and restored; the active one stays", async () => {
-  await must("templates init versioned");
-  await must("templates push versioned --version v1 --message begin");
+  await runOk("templates init versioned");
+  await runOk("templates push versioned --version v1 --message begin");
   appendFileSync(join(world.home, "versioned", "template.yaml"), "# more\n");
-  await must("templates push versioned --version v2 --no-activate");
-  expect(await must("templates versions versioned")).toMatch(
+  await runOk("templates push versioned --version v2 --no-activate");
+  expect(await runOk("templates versions versioned")).toMatch(
     /^VERSION .*\nv2 +succeeded +admin .*\nv1 +succeeded, active +admin .* begin\n$/,
   );
   expect(await run("templates archive versioned v1")).toMatchObject({
     code: 1,
     err: expect.stringContaining("active"),
   });
-  expect(await must("templates promote versioned v2")).toBe("v2 of versioned is the active version.\n");
+  expect(await runOk("templates promote versioned v2")).toBe("v2 of versioned is the active version.\n");
   const { active_version_id } = await template("versioned");
-  expect(JSON.parse(await must("templates archive versioned v1 --json"))).toMatchObject({ archived: true });
-  const left = JSON.parse(await must("templates versions versioned --json")) as TemplateVersion[];
+  expect(JSON.parse(await runOk("templates archive versioned v1 --json"))).toMatchObject({ archived: true });
+  const left = JSON.parse(await runOk("templates versions versioned --json")) as TemplateVersion[];
   expect(left.map(({ id }) => id)).toEqual([active_version_id]);
-  expect(await must("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
-  expect(await must("templates unarchive versioned v1")).toBe("v1 of versioned is unarchived.\n");
-  expect((await must("templates versions versioned")).split("\n")).toHaveLength(4);
+  expect(await runOk("templates versions versioned --archived")).toMatch(/\nv1 +succeeded, archived /);
+  expect(await runOk("templates unarchive versioned v1")).toBe("v1 of versioned is unarchived.\n");
+  expect((await runOk("templates versions versioned")).split("\n")).toHaveLength(4);
 }, 120_000);
 
 test("[CV-25] a template is renamed, deprecated, and deleted after confirmation", async () => {
-  await must("templates init changing");
-  await must("templates push changing");
-  await world.must([
+  await runOk("templates init changing");
+  await runOk("templates push changing");
+  await world.runOk([
     ...["templates", "edit", "changing", "--display-name", "Changed one", "--ttl", "8h", "--dormant-after", "30d"],
     ...[
       "--deprecate",
@@ -98,9 +98,9 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
     err: expect.stringContaining('The coding agent "Codex" is disabled.'),
   });
   await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
-  await must("templates edit changing --default-agent mine");
+  await runOk("templates edit changing --default-agent mine");
   expect(await template("changing")).toMatchObject({ default_coding_agent: "mine", display_name: "Changed one" });
-  await must("templates edit changing --name changed --ttl off --undeprecate --default-agent none");
+  await runOk("templates edit changing --name changed --ttl off --undeprecate --default-agent none");
   expect(await template("changed")).toMatchObject({
     default_ttl_ms: 0,
     default_coding_agent: "",
@@ -111,7 +111,7 @@ test("[CV-25] a template is renamed, deprecated, and deleted after confirmation"
     ["templates edit changed", "templates edit changed --ttl long", "templates delete changed"].map(run),
   );
   expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
-  await using terminal = world.onTerminal("slipway templates delete");
+  await using terminal = world.runOnTerminal("slipway templates delete");
   await terminal.until(/Template \(.*changed.*\): /);
   terminal.type("changed\r");
   await terminal.until("Type its name: ");

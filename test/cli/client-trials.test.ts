@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
 import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
@@ -19,7 +19,7 @@ test("[CV-47] `slipway chat try` tries ways and waits for them, `ways` shows the
   await using models = await startWritingModel();
   await using world = await openClientWorld();
   await signInAs(world);
-  const admin = new Client(world.server.url, tokenOf(world));
+  const admin = new Client(world.server.url, readToken(world));
   await addWritingModel(admin, models);
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
   await awaitBuild(admin, id);

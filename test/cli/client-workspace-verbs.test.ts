@@ -9,53 +9,53 @@ import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const world = await forFile(openClientWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 await signInAs(world);
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "fine" });
-for (const name of ["one", "two"]) await world.must(["workspaces", "create", name, "--template", "fine"]);
+for (const name of ["one", "two"]) await world.runOk(["workspaces", "create", name, "--template", "fine"]);
 
-const words = (line: string): string[] => line.split(" ");
-const run = (line: string) => world.run(words(line));
-const must = (line: string) => world.must(words(line));
+const splitWords = (line: string): string[] => line.split(" ");
+const run = (line: string) => world.run(splitWords(line));
+const runOk = (line: string) => world.runOk(splitWords(line));
 const workspace = (name: string): Promise<Workspace> => admin.get(`/api/v2/users/me/workspace/${name}`);
 
 describe("a workspace", () => {
   test("[CV-23] a restart stops and starts it, and only starts one that is stopped", async () => {
     const { id } = await workspace("one");
-    expect(await must("workspaces restart one")).toBe("one is running.\n");
-    await must("workspaces stop one");
-    const ended = JSON.parse(await must("workspaces restart one --json")) as Workspace;
+    expect(await runOk("workspaces restart one")).toBe("one is running.\n");
+    await runOk("workspaces stop one");
+    const ended = JSON.parse(await runOk("workspaces restart one --json")) as Workspace;
     expect(ended.latest_build).toMatchObject({ transition: "start", status: "running" });
     const builds = await admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
     expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start", "stop", "start"]);
   }, 120_000);
 
   test("[CV-23] it is renamed, and listed first as a favorite", async () => {
-    expect(await must("workspaces rename two second")).toBe("Renamed two to second.\n");
+    expect(await runOk("workspaces rename two second")).toBe("Renamed two to second.\n");
     expect(await run("workspaces rename second one")).toMatchObject({ code: 1, err: expect.stringContaining("name") });
-    expect(await must("workspaces favorite second")).toBe("second is a favorite.\n");
+    expect(await runOk("workspaces favorite second")).toBe("second is a favorite.\n");
     expect((await workspace("second")).favorite).toBe(true);
-    expect((await must("workspaces list")).split("\n")[1]).toStartWith("second ");
-    expect(await must("workspaces unfavorite second")).toBe("second is not a favorite.\n");
+    expect((await runOk("workspaces list")).split("\n")[1]).toStartWith("second ");
+    expect(await runOk("workspaces unfavorite second")).toBe("second is not a favorite.\n");
     expect((await workspace("second")).favorite).toBe(false);
   }, 120_000);
 
   test("[CV-23] its schedule is entered in common notations, shown, and removed", async () => {
-    expect(await must("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
+    expect(await runOk("schedule start one 9:30 Mon-Fri Europe/Berlin")).toContain(
       "Starts      CRON_TZ=Europe/Berlin 30 9 * * 1-5\nNext start  in ",
     );
-    expect(await must("schedule stop one 8h")).toContain("Stops       8 hours after each start\n");
-    await must("workspaces restart one");
+    expect(await runOk("schedule stop one 8h")).toContain("Stops       8 hours after each start\n");
+    await runOk("workspaces restart one");
     const soon = Date.now() + 3 * 3_600_000;
-    expect(await must("schedule extend one 3h")).toContain("Next stop   in 3 hours");
+    expect(await runOk("schedule extend one 3h")).toContain("Next stop   in 3 hours");
     const { deadline } = (await workspace("one")).latest_build;
     expect(Math.abs(Date.parse(deadline ?? "") - soon)).toBeLessThan(120_000);
-    expect(JSON.parse(await must("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
-    await must("schedule start one off");
-    expect(await must("schedule stop one off")).toMatch(/Starts +off\n[\s\S]*Stops +off\n/);
+    expect(JSON.parse(await runOk("schedule show one --json"))).toMatchObject({ ttl_ms: 28_800_000 });
+    await runOk("schedule start one off");
+    expect(await runOk("schedule stop one off")).toMatch(/Starts +off\n[\s\S]*Stops +off\n/);
     const wrong = await Promise.all(
       ["schedule start one 25:00", "schedule start one 9:30 Fry", "schedule stop one 8", "schedule extend one"].map(
         run,
@@ -67,7 +67,7 @@ describe("a workspace", () => {
   }, 120_000);
 
   test("[CV-23] times of day are parsed in different local notations", () => {
-    const read = (line: string): string => parseSchedule(words(line), "UTC");
+    const read = (line: string): string => parseSchedule(splitWords(line), "UTC");
     expect(read("9")).toBe("CRON_TZ=UTC 0 9 * * *");
     expect(read("9:30PM")).toBe("CRON_TZ=UTC 30 21 * * *");
     expect(read("12:15am Sat,Sun")).toBe("CRON_TZ=UTC 15 0 * * 0,6");
@@ -87,24 +87,24 @@ describe("a workspace", () => {
   test("[CV-24] it is shared with users and everyone, who then see it, and unshared again", async () => {
     const account = { email: "sam@example.com", username: "sam", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
-    const sam = await admin.as(undefined).signIn(account.email, account.password);
+    const sam = await admin.withToken(undefined).signIn(account.email, account.password);
     const { id } = await workspace("one");
-    const sees = async (): Promise<number> => (await sam.fetch("GET", `/api/v2/workspaces/${id}`)).status;
-    expect([await must("share status one"), await sees()]).toEqual(["Not shared.\n", 404]);
-    expect(await must("share add one --user sam@example.com --role admin")).toMatch(/\nsam +user +admin\n/);
-    expect(await sees()).toBe(200);
-    const acl = JSON.parse(await must("share add one --user sam --everyone --json")) as WorkspaceAcl;
+    const fetchStatus = async (): Promise<number> => (await sam.fetch("GET", `/api/v2/workspaces/${id}`)).status;
+    expect([await runOk("share status one"), await fetchStatus()]).toEqual(["Not shared.\n", 404]);
+    expect(await runOk("share add one --user sam@example.com --role admin")).toMatch(/\nsam +user +admin\n/);
+    expect(await fetchStatus()).toBe(200);
+    const acl = JSON.parse(await runOk("share add one --user sam --everyone --json")) as WorkspaceAcl;
     expect([acl.users[0]?.role, acl.groups[0]?.role]).toEqual(["use", "use"]);
-    await must("share remove one --user sam");
-    expect([await must("share status one"), await sees()]).toEqual([expect.stringContaining("Everyone"), 200]);
-    expect(await must("share remove one --everyone")).toBe("Not shared.\n");
-    expect(await sees()).toBe(404);
-    await must("groups create crew");
-    await must("groups members crew --add sam");
-    expect(await must("share add one --group crew --role use")).toMatch(/\ncrew +group of .* +use\n/);
-    expect(await sees()).toBe(200);
-    expect(await must("share remove one --group crew")).toBe("Not shared.\n");
-    expect(await sees()).toBe(404);
+    await runOk("share remove one --user sam");
+    expect([await runOk("share status one"), await fetchStatus()]).toEqual([expect.stringContaining("Everyone"), 200]);
+    expect(await runOk("share remove one --everyone")).toBe("Not shared.\n");
+    expect(await fetchStatus()).toBe(404);
+    await runOk("groups create crew");
+    await runOk("groups members crew --add sam");
+    expect(await runOk("share add one --group crew --role use")).toMatch(/\ncrew +group of .* +use\n/);
+    expect(await fetchStatus()).toBe(200);
+    expect(await runOk("share remove one --group crew")).toBe("Not shared.\n");
+    expect(await fetchStatus()).toBe(404);
     const refused = await Promise.all(
       ["share add one", "share add one --user sam --role king", "share add one --user nobody"].map(run),
     );
@@ -114,13 +114,13 @@ describe("a workspace", () => {
   test("[CV-24] its ports are shared with others, and made private again", async () => {
     const { template_id } = await seedTemplate(world.server, ECHO, { name: "wired" });
     await createWorkspace(admin, template_id, "ported");
-    expect(await must("share ports ported")).toBe("No ports are shared.\n");
-    expect(await must("share port ported 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
-    const { shares } = JSON.parse(await must("share port ported 3000 --to authenticated --json")) as {
+    expect(await runOk("share ports ported")).toBe("No ports are shared.\n");
+    expect(await runOk("share port ported 3000 --to public --https")).toMatch(/\n3000 +\S+ +https +public\n/);
+    const { shares } = JSON.parse(await runOk("share port ported 3000 --to authenticated --json")) as {
       shares: PortShare[];
     };
     expect(shares).toMatchObject([{ port: 3000, protocol: "http", share_level: "authenticated" }]);
-    expect(await must("share port ported 3000 --to owner")).toBe("No ports are shared.\n");
+    expect(await runOk("share port ported 3000 --to owner")).toBe("No ports are shared.\n");
     const wrong = [
       "share port ported 3000",
       "share port ported 3000 --to all",

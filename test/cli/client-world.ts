@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { programCommand } from "#test/support/program.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import {
   ADMIN,
   startTestServer,
@@ -14,18 +14,18 @@ import {
 /** Puts a program `slipway` into a folder `bin` of `home`; returns a PATH that finds it. */
 export const programIn = (home: string): string => {
   mkdirSync(join(home, "bin"), { recursive: true });
-  const script = `#!/bin/sh\nexec ${programCommand()
+  const script = `#!/bin/sh\nexec ${toProgramCommand()
     .map((word) => `'${word}'`)
     .join(" ")} "$@"\n`;
   writeFileSync(join(home, "bin", "slipway"), script, { mode: 0o755 });
   return `${join(home, "bin")}:${process.env.PATH}`;
 };
 
-export type Ran = { code: number; out: string; err: string };
+export type RunResult = { code: number; out: string; err: string };
 export type RunOptions = { stdin?: string | Uint8Array; env?: Record<string, string>; cwd?: string };
 
 /** A program that runs on a terminal. */
-export type OnTerminal = AsyncDisposable & {
+export type TerminalProgram = AsyncDisposable & {
   readonly exited: Promise<number>;
   /** Returns everything shown so far. */
   shown(): string;
@@ -38,11 +38,11 @@ export type OnTerminal = AsyncDisposable & {
 export type ClientWorld = AsyncDisposable & {
   readonly server: TestServer;
   readonly home: string;
-  run(args: readonly string[], options?: RunOptions): Promise<Ran>;
+  run(args: readonly string[], options?: RunOptions): Promise<RunResult>;
   /** Returns the output of a call that must succeed. */
-  must(args: readonly string[], options?: RunOptions): Promise<string>;
+  runOk(args: readonly string[], options?: RunOptions): Promise<string>;
   /** Runs a shell line on a terminal. */
-  onTerminal(line: string, env?: Record<string, string>): OnTerminal;
+  runOnTerminal(line: string, env?: Record<string, string>): TerminalProgram;
   /** Starts the program and returns it. */
   spawn(args: readonly string[]): Bun.Subprocess<"ignore", "pipe", "pipe">;
 };
@@ -54,7 +54,10 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
   const server = await startTestServer(options);
   const mark = process.env.TEST_RUN_MARK;
   const base = { PATH: programIn(home), HOME: home, TERM: "xterm", ...(mark ? { TEST_RUN_MARK: mark } : {}) };
-  const run = async (args: readonly string[], { stdin = "", env = {}, cwd = home }: RunOptions = {}): Promise<Ran> => {
+  const run = async (
+    args: readonly string[],
+    { stdin = "", env = {}, cwd = home }: RunOptions = {},
+  ): Promise<RunResult> => {
     const input = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
     const child = Bun.spawn(["slipway", ...args], {
       cwd,
@@ -68,12 +71,12 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
     server,
     home,
     run,
-    async must(args, given) {
+    async runOk(args, given) {
       const { code, out, err } = await run(args, given);
       if (code !== 0) throw new Error(`slipway ${args.join(" ")}: ${code} ${err}`);
       return out;
     },
-    onTerminal: (line, env = {}) => onTerminal(["sh", "-c", line], home, { ...base, ...env }),
+    runOnTerminal: (line, env = {}) => runOnTerminal(["sh", "-c", line], home, { ...base, ...env }),
     spawn: (args) => Bun.spawn(["slipway", ...args], { cwd: home, env: base, stdio: ["ignore", "pipe", "pipe"] }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
@@ -84,7 +87,7 @@ export const openClientWorld = async (options: TestServerOptions = {}): Promise<
 
 /** Signs in as the first user. */
 export const signInAs = (world: ClientWorld): Promise<string> =>
-  world.must(["login", world.server.url.origin, "--email", ADMIN.email, "--password-stdin"], {
+  world.runOk(["login", world.server.url.origin, "--email", ADMIN.email, "--password-stdin"], {
     stdin: `${ADMIN.password}\n`,
   });
 
@@ -92,7 +95,7 @@ export const signInAs = (world: ClientWorld): Promise<string> =>
 export const openDevWorld = async (): Promise<ClientWorld> => {
   const world = await openClientWorld();
   await signInAs(world);
-  await world.must(["workspaces", "create", "dev"]);
+  await world.runOk(["workspaces", "create", "dev"]);
   return {
     ...world,
     async [Symbol.asyncDispose]() {
@@ -102,7 +105,7 @@ export const openDevWorld = async (): Promise<ClientWorld> => {
   };
 };
 
-const onTerminal = (command: string[], cwd: string, env: Record<string, string>): OnTerminal => {
+const runOnTerminal = (command: string[], cwd: string, env: Record<string, string>): TerminalProgram => {
   const decoder = new TextDecoder();
   let shown = "";
   let read = 0;
@@ -156,11 +159,11 @@ const onTerminal = (command: string[], cwd: string, env: Record<string, string>)
 };
 
 /** Returns the token of the stored session. */
-export const tokenOf = ({ home }: ClientWorld): string =>
+export const readToken = ({ home }: ClientWorld): string =>
   (JSON.parse(readFileSync(join(home, ".config", "slipway", "session.json"), "utf8")) as { token: string }).token;
 
 /** Another address of the server, whose connections can be cut. */
-export class Way implements Disposable {
+export class CuttableProxy implements Disposable {
   readonly url: string;
   readonly #listener: Server;
   readonly #open = new Set<Socket>();

@@ -4,16 +4,16 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { computeCode, stepAt } from "#src/authentication/totp.ts";
+import { computeCode, toStep } from "#src/authentication/totp.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { type ClientWorld, openClientWorld, signInAs, tokenOf, Way } from "./client-world.ts";
+import { type ClientWorld, CuttableProxy, openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 // Without agents: nothing could connect.
 const manifest = { ...ECHO, resources: [{ name: "main" }] };
 const logs = ["one \u001b]0;evil\u0007line", "two"];
@@ -23,15 +23,15 @@ const boxes = [{ name: "main", docker: { image: "debian:13" }, agents: [{ name: 
 await seedTemplate(world.server, { provisioner: "docker", resources: boxes }, { name: "boxes" });
 await seedTemplate(world.server, { ...manifest, echo: { logs, hang: true } }, { name: "hanging" });
 
-const words = (line: string): string[] => line.split(" ");
+const splitWords = (line: string): string[] => line.split(" ");
 const run = (line: string, ...rest: Parameters<ClientWorld["run"]> extends [unknown, ...infer R] ? R : never) =>
-  world.run(words(line), ...rest);
+  world.run(splitWords(line), ...rest);
 
 describe("signing in", () => {
   test("[CV-1] asks for email and password without echoing it, stores the session for its user alone, and ends it", async () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg") };
     const file = join(world.home, "xdg", "slipway", "session.json");
-    await using terminal = world.onTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
+    await using terminal = world.runOnTerminal(`umask 0; slipway login ${world.server.url.origin}`, env);
     await terminal.until(/Email .*: /);
     terminal.type(`${ADMIN.email}\r`);
     await terminal.until("Password: ");
@@ -45,7 +45,7 @@ describe("signing in", () => {
     const { token } = JSON.parse(readFileSync(file, "utf8")) as { token: string };
     expect(await run("logout", { env })).toMatchObject({ code: 0, out: expect.stringContaining("Signed out") });
     expect(existsSync(file)).toBe(false);
-    expect((await admin.as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect((await admin.withToken(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     expect(await run("whoami", { env })).toMatchObject({ code: 1, err: expect.stringContaining("not signed in") });
     expect((await run("logout", { env })).out).toBe("Not signed in.\n");
   }, 120_000);
@@ -54,13 +54,16 @@ describe("signing in", () => {
     const env = { XDG_CONFIG_HOME: join(world.home, "xdg-code") };
     const account = { email: "cora@example.com", username: "cora", password: ADMIN.password };
     await admin.post("/api/v2/users", account);
-    const cora = await admin.as(undefined).signIn(account.email, account.password);
+    const cora = await admin.withToken(undefined).signIn(account.email, account.password);
     const begun = await cora.post<{ secret: string; enrolment: string }>("/api/v2/users/me/factors/totp");
     const { recovery_codes } = await cora.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
       enrolment: begun.enrolment,
-      code: computeCode(begun.secret, stepAt(Date.now())),
+      code: computeCode(begun.secret, toStep(Date.now())),
     });
-    await using terminal = world.onTerminal(`slipway login ${world.server.url.origin} --email ${account.email}`, env);
+    await using terminal = world.runOnTerminal(
+      `slipway login ${world.server.url.origin} --email ${account.email}`,
+      env,
+    );
     await terminal.until("Password: ");
     terminal.type(`${account.password}\r`);
     await terminal.until(/authenticator app.*: /);
@@ -96,13 +99,13 @@ describe("signing in", () => {
     expect(said).not.toContain(key);
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining("no terminal for prompts") });
     expect(password).toMatchObject({ code: 1, err: expect.stringContaining("Incorrect email or password.") });
-    await world.must(["logout"], { env });
-    expect((await admin.as(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
+    await world.runOk(["logout"], { env });
+    expect((await admin.withToken(key).fetch("GET", "/api/v2/users/me")).status).toBe(200);
   }, 120_000);
 
   test("[CV-2] a flag overrides the environment, which overrides the session; a session is sent only to its own server", async () => {
-    using way = new Way(world.server.url);
-    const SLIPWAY_TOKEN = tokenOf(world);
+    using way = new CuttableProxy(world.server.url);
+    const SLIPWAY_TOKEN = readToken(world);
     const [elsewhere, given, flag, inWorkspace] = await Promise.all([
       run("whoami", { env: { SLIPWAY_URL: way.url } }),
       run("whoami --json", { env: { SLIPWAY_URL: way.url, SLIPWAY_TOKEN } }),
@@ -123,7 +126,7 @@ describe("signing in", () => {
       run("workspaces lst"),
       run("workspaces create dev --templte fine"),
       run("templates list now"),
-      run("whoami", { env: { XDG_CONFIG_HOME: damagedSession() } }),
+      run("whoami", { env: { XDG_CONFIG_HOME: writeDamagedSession() } }),
     ]);
     await page.stop(true);
     expect(away).toMatchObject({
@@ -137,7 +140,7 @@ describe("signing in", () => {
     expect(damaged).toMatchObject({ code: 1, err: expect.stringContaining("is damaged") });
   }, 120_000);
 
-  const damagedSession = (): string => {
+  const writeDamagedSession = (): string => {
     mkdirSync(join(world.home, "damaged", "slipway"), { recursive: true });
     writeFileSync(join(world.home, "damaged", "slipway", "session.json"), "{");
     return join(world.home, "damaged");
@@ -149,10 +152,10 @@ describe("workspaces", () => {
     const made = await run("workspaces create one --template fine --ttl 2h");
     expect(made).toEqual({ code: 0, out: "one is running.\n", err: "starting one\n== Echo start\none line\ntwo\n" });
     const [list, shown, json, again, missing] = await Promise.all([
-      world.must(words("workspaces list name:one")),
-      world.must(words("workspaces show admin/one")),
-      world.must(words("workspaces list --json --all")),
-      world.must(words("workspaces start one")),
+      world.runOk(splitWords("workspaces list name:one")),
+      world.runOk(splitWords("workspaces show admin/one")),
+      world.runOk(splitWords("workspaces list --json --all")),
+      world.runOk(splitWords("workspaces start one")),
       run("workspaces show two"),
     ]);
     expect(list).toMatch(/^WORKSPACE +TEMPLATE +STATUS +LAST USED\none +fine +running.*\n$/);
@@ -161,11 +164,11 @@ describe("workspaces", () => {
     expect((JSON.parse(json) as Workspace[]).map(({ name }) => name)).toEqual(["one"]);
     expect(again).toBe("one is already running.\n");
     expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("there is no workspace two") });
-    const stopped = JSON.parse(await world.must(words("workspaces stop one --json"))) as Workspace;
+    const stopped = JSON.parse(await world.runOk(splitWords("workspaces stop one --json"))) as Workspace;
     expect(stopped).toMatchObject({ name: "one", latest_build: { status: "stopped", reason: "cli" } });
-    expect(await world.must(words("workspaces logs one"))).toBe("one line\ntwo\n");
+    expect(await world.runOk(splitWords("workspaces logs one"))).toBe("one line\ntwo\n");
     expect(await run("workspaces delete one")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-    await using terminal = world.onTerminal("slipway workspaces delete one");
+    await using terminal = world.runOnTerminal("slipway workspaces delete one");
     await terminal.until("Type its name: ");
     terminal.type("one\r");
     await terminal.until("one is deleted.");
@@ -173,7 +176,7 @@ describe("workspaces", () => {
   }, 120_000);
 
   test("[CV-5] on a terminal a live line follows the log and is removed at the end", async () => {
-    await using terminal = world.onTerminal("slipway workspaces create moving --template fine");
+    await using terminal = world.runOnTerminal("slipway workspaces create moving --template fine");
     await terminal.until("moving is running.");
     expect(terminal.shown()).toContain("⠋ starting moving");
     expect(terminal.shown()).toContain("one line\r\n");
@@ -196,7 +199,7 @@ describe("workspaces", () => {
       out: "",
       err: expect.stringMatching(/\ntwo\n(.*\n)*slipway workspaces create: starting bad failed: no room left\n$/),
     });
-    const waiting = world.spawn(words("workspaces create slow --template hanging"));
+    const waiting = world.spawn(splitWords("workspaces create slow --template hanging"));
     let err = "";
     const decoder = new TextDecoder();
     for await (const chunk of waiting.stderr) {
@@ -212,8 +215,8 @@ describe("workspaces", () => {
     await admin.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`);
   }, 120_000);
 
-  test("[CV-35] a hanging build is canceled; waiting callers are told, and a second time there is nothing to do", async () => {
-    const waiting = world.spawn(words("workspaces create stuck --template hanging"));
+  test("[CV-35] cancels a hanging build and notifies waiting callers; a second cancel has nothing to do", async () => {
+    const waiting = world.spawn(splitWords("workspaces create stuck --template hanging"));
     let err = "";
     for await (const chunk of waiting.stderr) {
       err += new TextDecoder().decode(chunk);
@@ -224,15 +227,15 @@ describe("workspaces", () => {
     const again = await run("workspaces cancel stuck");
     expect(again).toMatchObject({ code: 0, out: "Nothing to cancel: stuck is canceled.\n" });
     await run("workspaces start stuck --no-wait");
-    const told = JSON.parse(await world.must(words("workspaces cancel stuck --no-wait --json"))) as Workspace;
+    const told = JSON.parse(await world.runOk(splitWords("workspaces cancel stuck --no-wait --json"))) as Workspace;
     expect(told.latest_build).toMatchObject({ build_number: 2, job: { status: expect.stringMatching(/^cancel/) } });
     expect(await run("workspaces cancel nobody")).toMatchObject({ code: 1, err: expect.stringContaining("nobody") });
   }, 120_000);
 
   test("[CV-6] a connection that breaks during a build is reopened, and no line is repeated", async () => {
-    using way = new Way(world.server.url);
-    const create = words("workspaces create cut --template hanging --url");
-    const waiting = world.spawn([...create, way.url, "--token", tokenOf(world)]);
+    using way = new CuttableProxy(world.server.url);
+    const create = splitWords("workspaces create cut --template hanging --url");
+    const waiting = world.spawn([...create, way.url, "--token", readToken(world)]);
     let err = "";
     let wasCut = false;
     const decoder = new TextDecoder();
@@ -272,9 +275,9 @@ describe("templates", () => {
     expect(second.template.active_version_id).toBe(second.version.id);
     writeFileSync(join(cwd, "template.yaml"), `${GOOD}# still more\n`);
     expect((await run("templates push --version v3 --no-activate", { cwd })).out).toContain("Added version v3 to");
-    const listed = JSON.parse(await world.must(words("templates list --json"))) as Template[];
+    const listed = JSON.parse(await world.runOk(splitWords("templates list --json"))) as Template[];
     expect(listed.find(({ name }) => name === "My-template")?.active_version_id).toBe(second.version.id);
-    expect(await world.must(words("templates list"))).toMatch(/\nMy-template +echo +0 +/);
+    expect(await world.runOk(splitWords("templates list"))).toMatch(/\nMy-template +echo +0 +/);
   }, 120_000);
 
   test("[CV-7] an error is reported with its line and creates nothing, also for a path that is not a folder", async () => {
@@ -293,6 +296,6 @@ describe("templates", () => {
     expect(empty.err).toMatch(/no template.yaml in .*, and no \*\.tf/);
     expect(nowhere).toMatchObject({ code: 1, err: expect.stringContaining("/nowhere/at/all cannot be read") });
     expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining("there is no template wrong.") });
-    expect(await world.must(words("templates list"))).not.toContain("wrong");
+    expect(await world.runOk(splitWords("templates list"))).not.toContain("wrong");
   }, 120_000);
 });

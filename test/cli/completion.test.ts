@@ -5,19 +5,19 @@ import type { Organization } from "#schema/users/organization.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
-import { runHere } from "./run-verb.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
+import { runVerb } from "./run-verb.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "fine" });
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "finer" });
-await world.must(["workspaces", "create", "dev-one", "--template", "fine"]);
-await world.must(["workspaces", "create", "dev-two", "--template", "fine"]);
+await world.runOk(["workspaces", "create", "dev-one", "--template", "fine"]);
+await world.runOk(["workspaces", "create", "dev-two", "--template", "fine"]);
 
 /** Returns what bash would complete for a line; the last word is being typed. */
 const complete = async (line: string, env: Record<string, string> = {}): Promise<string[]> => {
-  const script = (await runHere(["completion", "bash"])).printed;
+  const script = (await runVerb(["completion", "bash"])).printed;
   const words = ["slipway", ...line.split(" ")].map((word) => `'${word}'`);
   const ask = `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; _slipway; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const path = `${world.home}/bin:${process.env.PATH}`;
@@ -31,10 +31,10 @@ const complete = async (line: string, env: Record<string, string> = {}): Promise
 
 test("[OP-11] there is a script for each shell, and no other", async () => {
   for (const shell of ["bash", "zsh", "fish"]) {
-    const { code, printed } = await runHere(["completion", shell]);
+    const { code, printed } = await runVerb(["completion", shell]);
     expect([code, printed]).toEqual([0, expect.stringContaining("completion words --")]);
   }
-  expect((await runHere(["completion", "csh"])).code).toBe(2);
+  expect((await runVerb(["completion", "csh"])).code).toBe(2);
 });
 
 test("[OP-11] commands, words, flags and choices are offered where they fit, and a flag only once", async () => {
@@ -56,14 +56,14 @@ test("[OP-11] commands, words, flags and choices are offered where they fit, and
 }, 120_000);
 
 test("[OP-11] names come from the server: workspaces, templates, chats, users, tokens, scopes and roles", async () => {
-  const admin = new Client(world.server.url, tokenOf(world));
+  const admin = new Client(world.server.url, readToken(world));
   const [organization] = await admin.get<Organization[]>("/api/v2/organizations");
   const { id } = await admin.post<Chat>("/api/v2/chats", {
     organization_id: organization?.id,
     content: [{ type: "text", text: "hello" }],
   });
-  await world.must(["tokens", "create", "nightly"]);
-  await world.must(["oauth2", "apps", "create", "Board", "--callback-url", "http://127.0.0.1/back"]);
+  await world.runOk(["tokens", "create", "nightly"]);
+  await world.runOk(["oauth2", "apps", "create", "Board", "--callback-url", "http://127.0.0.1/back"]);
   expect((await complete("workspaces stop ")).sort()).toEqual(["dev-one", "dev-two"]);
   expect(await complete("workspaces start ")).toEqual([]);
   expect(await complete("workspaces stop dev-one ")).toEqual([]);

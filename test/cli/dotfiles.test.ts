@@ -28,7 +28,7 @@ const plant = (root: string, tree: Tree): void => {
 };
 
 /** Returns everything in a folder, with links as such and without the content of `clone`. */
-const treeOf = (root: string, clone: string, below = ""): Record<string, string> => {
+const readTree = (root: string, clone: string, below = ""): Record<string, string> => {
   const found: Record<string, string> = {};
   for (const name of readdirSync(join(root, below)).sort()) {
     const path = below === "" ? name : `${below}/${name}`;
@@ -36,7 +36,7 @@ const treeOf = (root: string, clone: string, below = ""): Record<string, string>
     const stat = lstatSync(file);
     if (file === clone) found[path] = "the clone";
     else if (stat.isSymbolicLink()) found[path] = `-> ${readlinkSync(file).replace(`${clone}/`, "clone/")}`;
-    else if (stat.isDirectory()) Object.assign(found, treeOf(root, clone, path));
+    else if (stat.isDirectory()) Object.assign(found, readTree(root, clone, path));
     else found[path] = readFileSync(file, "utf8");
   }
   return found;
@@ -208,7 +208,7 @@ describe("layouts", () => {
       plant(clone, repository);
       plant(home, before);
       const first = linkDotfiles(clone, home);
-      const made = treeOf(home, clone);
+      const made = readTree(home, clone);
       expect(made).toEqual({ ...becomes });
       // The clone is unchanged: nothing was moved or linked there.
       for (const [path, text] of Object.entries(repository)) {
@@ -217,7 +217,7 @@ describe("layouts", () => {
       const links = Object.entries(made).filter(([, text]) => text.startsWith("-> clone/"));
       expect(first.sort()).toEqual(links.map(([path]) => path).sort());
       expect(linkDotfiles(clone, home)).toEqual([]);
-      expect(treeOf(home, clone)).toEqual(made);
+      expect(readTree(home, clone)).toEqual(made);
     },
   );
 
@@ -251,14 +251,14 @@ test("[CV-28] a branch newer than the clone is fetched before checkout, and a ta
     return { code: await child.exited, out, err };
   };
   await sh("git init -b main && echo one > .one && git add -A && git commit -m one");
-  const bring = (more = "") => sh(`slipway dotfiles -y '${repository}' ${more}`, home);
-  expect(await bring()).toMatchObject({ code: 0, out: "Linked .one.\n" });
+  const installDotfiles = (more = "") => sh(`slipway dotfiles -y '${repository}' ${more}`, home);
+  expect(await installDotfiles()).toMatchObject({ code: 0, out: "Linked .one.\n" });
   await sh(
     "git checkout -b newer && echo two > .two && git add -A && git commit -m two && git tag v2 && echo three > .three && git add -A && git commit -m three",
   );
-  expect(await bring("--branch newer")).toMatchObject({ code: 0, out: "Linked .three, .two.\n" });
-  expect(await bring("--branch v2")).toMatchObject({ code: 0, out: "Everything is already linked.\n" });
-  expect((await bring("--branch none")).err).toContain("git checkout failed");
-  expect((await bring("--branch=--orphan")).code).toBe(1);
-  expect(await bring("--branch main")).toMatchObject({ code: 0 });
+  expect(await installDotfiles("--branch newer")).toMatchObject({ code: 0, out: "Linked .three, .two.\n" });
+  expect(await installDotfiles("--branch v2")).toMatchObject({ code: 0, out: "Everything is already linked.\n" });
+  expect((await installDotfiles("--branch none")).err).toContain("git checkout failed");
+  expect((await installDotfiles("--branch=--orphan")).code).toBe(1);
+  expect(await installDotfiles("--branch main")).toMatchObject({ code: 0 });
 }, 60_000);

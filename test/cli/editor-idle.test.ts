@@ -12,8 +12,8 @@ import type { VerbInput } from "#src/cli/verb.ts";
 import { type Clockwork, MINUTE, openClockwork, read } from "#test/api/workspaces/clockwork.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
 import { testInside } from "#test/support/inside.ts";
-import { freePort } from "#test/support/net/free-port.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -31,13 +31,13 @@ socket.on("close", () => process.exit());
 `;
 
 /** Advances time in small steps and lets the effects of each step complete. */
-const pass = async ({ clock, server, admin }: Clockwork, ms: number, each = async () => {}): Promise<void> => {
+const passTime = async ({ clock, server, admin }: Clockwork, ms: number, each = async () => {}): Promise<void> => {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
     clock.advance(STEP_MS);
     // All sockets are in this process: when these responses arrive, their data has been read.
     for (let i = 0; i < 2; i++) await admin.fetch("GET", "/api/v2/buildinfo");
     if (passed % MINUTE !== 0) continue;
-    await contextOf(server).scheduler.tick();
+    await getContext(server).scheduler.tick();
     if (passed % (5 * MINUTE) === 0) await each();
   }
 };
@@ -111,11 +111,11 @@ const openForward = async (port: number) => {
   const said = (text: string): Promise<string> =>
     new Promise((resolve) => {
       // The end of the connection also counts as a response.
-      const heard = (answer: Buffer | boolean): void => {
-        socket.off("data", heard).off("close", heard);
+      const onAnswer = (answer: Buffer | boolean): void => {
+        socket.off("data", onAnswer).off("close", onAnswer);
         resolve(String(answer));
       };
-      socket.on("data", heard).on("close", heard);
+      socket.on("data", onAnswer).on("close", onAnswer);
       socket.write(text);
     });
   return {
@@ -136,7 +136,7 @@ testInside.if(Bun.which("ssh") !== null)(
     const made = await world.make({ ttl_ms: 20 * MINUTE });
     const agent_id = made.latest_build.resources[0]?.agents[0]?.id ?? "";
     const token = uuid();
-    await contextOf(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
+    await getContext(server).agents.ask(agent_id, "signIn", { token_hash: sha256(token) });
     await using _daemon = daemonOn(world, token);
     const agent = async () => (await read(owner, made)).latest_build.resources[0]?.agents[0];
     await until(async () => (await agent())?.lifecycle_state === "ready");
@@ -164,7 +164,7 @@ testInside.if(Bun.which("ssh") !== null)(
     ];
     using verb = await verbAt(socket, world, argv);
     const apps = await Promise.all([1, 2, 3].map(echo));
-    const ports = apps.map(freePort);
+    const ports = apps.map(findFreePort);
     await using ssh = Bun.spawn(
       [
         ...["ssh", "-F", "/dev/null", "-o", `ProxyCommand='${process.execPath}' '${script}' '${socket}'`],
@@ -185,23 +185,23 @@ testInside.if(Bun.which("ssh") !== null)(
       { env: { PATH: process.env.PATH ?? "", HOME: folder.path }, stdio: ["pipe", "pipe", "inherit"] },
     );
     const output = ssh.stdout.getReader();
-    const shown = async () => new TextDecoder().decode((await output.read()).value);
-    expect(await shown()).toBe("ready\n");
+    const readOutput = async () => new TextDecoder().decode((await output.read()).value);
+    expect(await readOutput()).toBe("ready\n");
     const forwards = await Promise.all(ports.map(openForward));
-    const allSay = (text: string) => Promise.all(forwards.map((one) => one.said(text)));
-    expect(await allSay("before")).toEqual(["before", "before", "before"]);
+    const exchangeAll = (text: string) => Promise.all(forwards.map((one) => one.said(text)));
+    expect(await exchangeAll("before")).toEqual(["before", "before", "before"]);
     let reconnects = 0;
-    const unsubscribe = contextOf(server).topics.subscribe("agent_connection", agent_id, () => {
+    const unsubscribe = getContext(server).topics.subscribe("agent_connection", agent_id, () => {
       reconnects += 1;
     });
 
-    await pass(world, 40 * MINUTE, async () => forwards[0]?.work());
+    await passTime(world, 40 * MINUTE, async () => forwards[0]?.work());
     unsubscribe();
 
     ssh.stdin.write("still here\n");
     ssh.stdin.flush();
-    expect(await shown()).toBe("still here\n");
-    expect(await allSay("after")).toEqual(["after", "after", "after"]);
+    expect(await readOutput()).toBe("still here\n");
+    expect(await exchangeAll("after")).toEqual(["after", "after", "after"]);
     expect([reconnects, verb.codes.length]).toEqual([0, 1]);
     expect(JSON.parse(readFileSync(join(info, "0.json"), "utf8"))).toMatchObject({ latency: expect.any(Number) });
     const { latest_build } = await read(owner, made);
@@ -209,14 +209,14 @@ testInside.if(Bun.which("ssh") !== null)(
     expect(Date.parse(latest_build.deadline as string)).toBeGreaterThan(clock.now());
 
     // The window stays open, unused. Its connections send keepalives, and a program in the workspace prints.
-    await pass(world, 25 * MINUTE, async () => {
+    await passTime(world, 25 * MINUTE, async () => {
       if ((await read(owner, made)).latest_build.status !== "running") return;
-      for (let i = 0; i < KEEPALIVES; i++) await allSay("x".repeat(KEEPALIVE_BYTES));
+      for (let i = 0; i < KEEPALIVES; i++) await exchangeAll("x".repeat(KEEPALIVE_BYTES));
       for (let i = 0; i < KEEPALIVES; i++) {
         ssh.stdin.write("print\n");
         ssh.stdin.flush();
         for (let left = WORK_BYTES; left > 0; ) {
-          const printed = await shown();
+          const printed = await readOutput();
           if (printed === "") return;
           left -= printed.length;
         }

@@ -8,15 +8,15 @@ import { unzipSync } from "fflate";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { programCommand } from "#test/support/program.ts";
-import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace } from "#test/support/workspaces.ts";
-import { openDevWorld, type Ran, tokenOf } from "./client-world.ts";
+import { openDevWorld, type RunResult, readToken } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 const place = join(world.home, "plug in");
 const config = join(place, "config");
 mkdirSync(place, { recursive: true });
@@ -24,14 +24,14 @@ mkdirSync(place, { recursive: true });
 const program = join(place, "coder-linux-amd64");
 writeFileSync(
   program,
-  `#!/bin/sh\nexec ${programCommand()
+  `#!/bin/sh\nexec ${toProgramCommand()
     .map((word) => `'${word}'`)
     .join(" ")} "$@"\n`,
   { mode: 0o755 },
 );
 const G = ["--global-config", config];
 
-const coder = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ran> => {
+const coder = async (args: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
   const home = join(place, "home");
   mkdirSync(home, { recursive: true });
   const child = Bun.spawn([program, ...args], {
@@ -42,32 +42,32 @@ const coder = async (args: readonly string[], env: Record<string, string> = {}):
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { code, out, err };
 };
-const must = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> => {
+const runOk = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> => {
   const { code, out, err } = await coder(args, env);
   if (code !== 0) throw new Error(`${args.join(" ")}: ${code} ${err}`);
   return out;
 };
 const signIn = () =>
-  must([...G, "login", "--use-token-as-session", world.server.url.href], { CODER_SESSION_TOKEN: tokenOf(world) });
+  runOk([...G, "login", "--use-token-as-session", world.server.url.href], { CODER_SESSION_TOKEN: readToken(world) });
 
 describe("command lines", () => {
   test("[CV-40] program and server have one version, for which extensions enable all features", async () => {
-    const { version } = JSON.parse(await must(["version", "--output", "json"])) as { version: string };
+    const { version } = JSON.parse(await runOk(["version", "--output", "json"])) as { version: string };
     const info = await admin.get<{ version: string }>("/api/v2/buildinfo");
     const header = (await admin.fetch("GET", "/api/v2/buildinfo")).headers.get("x-coder-build-version");
     expect([info.version, header]).toEqual([version, version]);
     expect(version).toMatch(/^v0\.0\.0-devel\+slipway\.\d+\.\d+\.\d+$/);
-    expect(await must(["version"])).toMatch(/ v\d+\.\d+\.\d+/);
+    expect(await runOk(["version"])).toMatch(/ v\d+\.\d+\.\d+/);
   });
 
   test("[CV-40] the sign-in is stored in the folder's files, read from there, and removed", async () => {
     await signIn();
     expect(readdirSync(config).sort()).toEqual(["session", "url"]);
     expect(readFileSync(join(config, "url"), "utf8")).toBe(world.server.url.origin);
-    expect(readFileSync(join(config, "session"), "utf8")).toBe(tokenOf(world));
+    expect(readFileSync(join(config, "session"), "utf8")).toBe(readToken(world));
     expect(statSync(join(config, "session")).mode & 0o777).toBe(0o600);
-    expect(await must([...G, "login", "token", "--url", world.server.url.href])).toBe(`${tokenOf(world)}\n`);
-    expect(await must([...G, "whoami"])).toContain("admin");
+    expect(await runOk([...G, "login", "token", "--url", world.server.url.href])).toBe(`${readToken(world)}\n`);
+    expect(await runOk([...G, "whoami"])).toContain("admin");
     // A separate folder signs nobody out: the token is also used elsewhere.
     writeFileSync(join(config, "session"), "aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb");
     expect((await coder([...G, "logout", "--url", world.server.url.href, "--yes"])).code).toBe(0);
@@ -95,7 +95,7 @@ describe("command lines", () => {
     });
     const flags = ["--header", "X-One=1", "--header=X-Two=2", "--header-command", 'echo "X-Three=$CODER_URL"'];
     const url = `http://127.0.0.1:${proxy.port}`;
-    await must(["--url", url, "--token", tokenOf(world), ...flags, "-v", "whoami"]);
+    await runOk(["--url", url, "--token", readToken(world), ...flags, "-v", "whoami"]);
     expect(seen).toEqual([`1 2 ${url}`]);
     expect((await coder(["--header", "no", "whoami"])).code).toBe(2);
     expect((await coder(["--header-command", "exit 3", "whoami"])).err).toContain("exit code 3");
@@ -103,18 +103,18 @@ describe("command lines", () => {
 
   test("[CV-40] a workspace is started for a reason, and moved to its template's active version", async () => {
     await signIn();
-    await must([...G, "stop", "admin/dev"]);
+    await runOk([...G, "stop", "admin/dev"]);
     const started = await coder([...G, "start", "--yes", "--reason", "vscode_connection", "admin/dev"]);
     expect(started).toMatchObject({ code: 0, err: expect.stringContaining("starting dev") });
     const { latest_build } = await admin.get<{ latest_build: { reason: string } }>("/api/v2/users/admin/workspace/dev");
     expect(latest_build.reason).toBe("vscode_connection");
     expect((await coder([...G, "update", "admin/dev"])).code).toBe(0);
-    await must([...G, "stop", "dev"]);
+    await runOk([...G, "stop", "dev"]);
     expect(await coder([...G, "ssh", "--disable-autostart", "dev"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("`slipway start dev`"),
     });
-    await must([...G, "start", "dev"]);
+    await runOk([...G, "start", "dev"]);
   }, 120_000);
 
   test("[CV-40] an update accepts values for parameters that the new version adds", async () => {
@@ -128,7 +128,7 @@ describe("command lines", () => {
     const update = [...G, "update", "--no-wait"];
     const missing = await coder([...update, "--parameter", "color=red", "admin/sized"]);
     expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("size") });
-    await must([...update, "--parameter", "size=large", "--parameter", "color=a=b", "admin/sized"]);
+    await runOk([...update, "--parameter", "size=large", "--parameter", "color=a=b", "admin/sized"]);
     const { latest_build } = await awaitWorkspace(admin, id, ({ latest_build, outdated }) => {
       return !outdated && latest_build.status === "running";
     });
@@ -144,7 +144,7 @@ describe("command lines", () => {
     const agent = `{name: main, os: linux, arch: amd64, scripts: [${script}]}`;
     const template = await makeTemplate(admin, `provisioner: local\nresources: [{name: main, agents: [${agent}]}]\n`);
     expect((await coder([...G, "create", "broken", "--template", template.name])).code).toBe(0);
-    await must([...G, "stop", "admin/broken"]);
+    await runOk([...G, "stop", "admin/broken"]);
     const start = ["start", "--yes", "--reason", "vscode_connection", "admin/broken"];
     expect(await coder([...G, ...start])).toMatchObject({ code: 0, err: expect.stringContaining("starting broken") });
     await until(async () => {
@@ -155,12 +155,12 @@ describe("command lines", () => {
     expect((await coder([...G, "update", "--parameter", "none=1", "admin/broken"])).code).toBe(1);
     // A person at a shell sees the failure.
     expect(await world.run(["start", "broken"])).toMatchObject({ code: 1, err: expect.stringContaining("failed") });
-    await must([...G, "rm", "broken", "--yes"]);
+    await runOk([...G, "rm", "broken", "--yes"]);
   }, 60_000);
 
   test("[CV-40] a terminal in a workspace accepts the extension's input", async () => {
     await signIn();
-    await using shell = world.onTerminal(`exec '${program}' --global-config '${config}' ssh admin/dev`);
+    await using shell = world.runOnTerminal(`exec '${program}' --global-config '${config}' ssh admin/dev`);
     await shell.until(/[$#] /);
     shell.type("echo $((40 + 2)) of them; exit 3\r");
     await shell.until("42 of them");
@@ -169,7 +169,7 @@ describe("command lines", () => {
 
   test("[CV-40] speed, ping and network state are returned in the extension's format", async () => {
     await signIn();
-    const speed = JSON.parse(await must([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
+    const speed = JSON.parse(await runOk([...G, "speedtest", "admin/dev", "--output", "json", "-t", "2s"])) as {
       overall: { throughput_mbits: number };
     };
     const interval = {
@@ -182,8 +182,8 @@ describe("command lines", () => {
       overall: interval,
       intervals: expect.arrayContaining([expect.objectContaining(interval)]),
     });
-    expect(await must([...G, "ping", "admin/dev", "--count", "1"])).toContain("dev");
-    const check = JSON.parse(await must([...G, "netcheck"])) as Record<string, never>;
+    expect(await runOk([...G, "ping", "admin/dev", "--count", "1"])).toContain("dev");
+    const check = JSON.parse(await runOk([...G, "netcheck"])) as Record<string, never>;
     expect(check).toMatchObject({
       derp: {
         severity: "ok",
@@ -218,7 +218,7 @@ describe("command lines", () => {
     await signIn();
     const file = join(place, "bundle.zip");
     const args = [...G, "support", "bundle", "admin/dev", "--output-file", file, "--yes"];
-    await must(args);
+    await runOk(args);
     const files = unzipSync(new Uint8Array(readFileSync(file)));
     expect(Object.keys(files)).toEqual([
       "client.json",
@@ -233,7 +233,7 @@ describe("command lines", () => {
       .map((bytes) => new TextDecoder().decode(bytes))
       .join("");
     expect(text).toContain('"name": "dev"');
-    for (const secret of [tokenOf(world), ADMIN.email]) expect(text).not.toContain(secret);
+    for (const secret of [readToken(world), ADMIN.email]) expect(text).not.toContain(secret);
     expect(await coder(args)).toMatchObject({ code: 1, err: expect.stringContaining("EEXIST") });
   }, 60_000);
 });
@@ -269,7 +269,7 @@ Host ${prefix}*
   return { file, prefix, info, logs };
 };
 
-const freePort = async (): Promise<number> => {
+const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1");
   const { port } = server.address() as { port: number };
   await new Promise((done) => server.close(done));
@@ -303,7 +303,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
     await until(() => !existsSync(path));
     expect(log).toStartWith("coder-ssh-");
     expect(readFileSync(join(logs, log ?? ""), "utf8")).toContain("joined the network");
-    expect(readFileSync(join(logs, log ?? ""), "utf8")).not.toContain(tokenOf(world));
+    expect(readFileSync(join(logs, log ?? ""), "utf8")).not.toContain(readToken(world));
   }, 60_000);
 
   test("[CN-7] older extensions reach it with their sign-in files", async () => {
@@ -354,9 +354,9 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
 
   test("[CN-8] a session with three forwards and 20 MB each way survives the server being killed", async () => {
     using data = tempDirectory();
-    const port = await freePort();
+    const port = await findFreePort();
     const serve = () =>
-      Bun.spawn([...programCommand(), "serve"], {
+      Bun.spawn([...toProgramCommand(), "serve"], {
         env: {
           PATH: process.env.PATH ?? "",
           HOME: data.path,
@@ -372,10 +372,10 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
       });
     let server = serve();
     try {
-      const url = await announced(server.stdout);
+      const url = await readAnnouncedUrl(server.stdout);
       const owner = await new Client(url).signIn(ADMIN.email, ADMIN.password);
-      await must([...G, "login", "--use-token-as-session", url.href], { CODER_SESSION_TOKEN: owner.token ?? "" });
-      await must([...G, "create", "dev"]);
+      await runOk([...G, "login", "--use-token-as-session", url.href], { CODER_SESSION_TOKEN: owner.token ?? "" });
+      await runOk([...G, "create", "dev"]);
       const { file, prefix } = sshConfig(url, data.path);
       const apps = [1, 2, 3].map((number) =>
         Bun.serve({
@@ -384,7 +384,7 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
           fetch: async (request) => new Response(`${number} ${(await request.bytes()).byteLength}`),
         }),
       );
-      const ports = await Promise.all(apps.map(freePort));
+      const ports = await Promise.all(apps.map(findFreePort));
       const forwards = apps.flatMap((app, at) => ["-L", `${ports[at]}:127.0.0.1:${app.port}`]);
       const args = ["-F", file, "-o", `ControlPath=${data.path}/control`];
       const host = `${prefix}admin--dev.main`;
@@ -405,26 +405,26 @@ describe.if(Bun.which("ssh") !== null)("OpenSSH", () => {
         const down = Bun.spawn(["ssh", ...args, host, "cat up"], { env, stdio: ["ignore", "pipe", "inherit"] });
         expect(new Bun.CryptoHasher("sha1").update(await down.stdout.bytes()).digest("hex")).toBe(sum);
       };
-      const throughForwards = async (): Promise<string[]> =>
+      const fetchThroughForwards = async (): Promise<string[]> =>
         Promise.all(
           ports.map(async (one) => (await fetch(`http://127.0.0.1:${one}/`, { method: "POST", body: "hello" })).text()),
         );
       await transfer();
-      expect(await throughForwards()).toEqual(["1 5", "2 5", "3 5"]);
+      expect(await fetchThroughForwards()).toEqual(["1 5", "2 5", "3 5"]);
 
       server.kill("SIGKILL");
       await server.exited;
       server = serve();
-      await announced(server.stdout);
+      await readAnnouncedUrl(server.stdout);
       master.stdin.write("still here\n");
       master.stdin.flush();
       expect(await read()).toBe("still here\n");
-      expect(await throughForwards()).toEqual(["1 5", "2 5", "3 5"]);
+      expect(await fetchThroughForwards()).toEqual(["1 5", "2 5", "3 5"]);
       await transfer();
       master.stdin.end();
       expect(await master.exited).toBe(0);
       await owner.delete("/api/v2/users/me/workspace/dev" as never).catch(() => {});
-      await must([...G, "rm", "dev", "--yes"]);
+      await runOk([...G, "rm", "dev", "--yes"]);
       for (const app of apps) app.stop(true);
     } finally {
       server.kill("SIGTERM");

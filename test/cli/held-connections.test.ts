@@ -1,6 +1,6 @@
 // Connections to forwarded ports while the workspace is stopped or starting.
 import { expect, test } from "bun:test";
-import { HeldConnections, MAX_HELD, MAX_HELD_MS, QUIET_MS } from "#src/cli/client/network/held-connections.ts";
+import { HeldConnections, MAX_HELD, MAX_HELD_MS, RETRY_WINDOW_MS } from "#src/cli/client/network/held-connections.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -29,7 +29,7 @@ test("[WO-8] after a stop a client that keeps retrying is refused; one after a q
   held.open(reach, false);
   held.close();
   let isWanted = false;
-  const wanted = held.wanted().then(() => {
+  const wanted = held.waitForStartRequest().then(() => {
     isWanted = true;
   });
   for (let second = 0; second < 600; second += 5) {
@@ -37,7 +37,7 @@ test("[WO-8] after a stop a client that keeps retrying is refused; one after a q
     clock.advance(5_000);
   }
   expect(isWanted).toBe(false);
-  clock.advance(QUIET_MS);
+  clock.advance(RETRY_WINDOW_MS);
   const waiting = held.dial(80);
   // Further connections during the start are also held.
   const another = held.dial(81);
@@ -45,7 +45,7 @@ test("[WO-8] after a stop a client that keeps retrying is refused; one after a q
   held.open(reach, true);
   await Promise.all([waiting, another]);
   held.close();
-  clock.advance(QUIET_MS);
+  clock.advance(RETRY_WINDOW_MS);
   const failing = held.dial(80);
   held.close();
   expect(failing).rejects.toThrow("cannot be reached");
@@ -54,18 +54,18 @@ test("[WO-8] after a stop a client that keeps retrying is refused; one after a q
 test("[WO-8] a port without a listener is retried for a minute after a start, and refused immediately otherwise", async () => {
   const clock = new ManualClock();
   let tries = 0;
-  const refusing = async (): Promise<Duplex> => {
+  const refuseFirst = async (): Promise<Duplex> => {
     tries += 1;
     if (tries < 4) throw new WireError("refused", "Nothing listens.");
     return stream(80);
   };
   const held = new HeldConnections(clock);
-  held.open(refusing, false);
+  held.open(refuseFirst, false);
   expect(held.dial(80)).rejects.toThrow("Nothing listens");
   await Promise.resolve();
   held.close();
   tries = 0;
-  held.open(refusing, true);
+  held.open(refuseFirst, true);
   const opened = held.dial(80);
   while (tries < 4) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -5,11 +5,11 @@ import { VERBS } from "#src/cli/verbs.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const world = await forFile(openClientWorld());
 await signInAs(world);
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 await seedTemplate(world.server, { ...ECHO, resources: [{ name: "main" }] }, { name: "bare" });
 const run = (line: string, env: Record<string, string> = {}) => world.run(line.split(" "), { env });
 

@@ -5,7 +5,7 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { tempDirectory } from "#test/support/server.ts";
 import { programIn } from "./client-world.ts";
-import { runHere } from "./run-verb.ts";
+import { runVerb } from "./run-verb.ts";
 
 const CGROUP = "/sys/fs/cgroup";
 
@@ -17,20 +17,20 @@ test("[CV-27] stat measures a container against its own limits and reports usage
     [`${CGROUP}/cpu.max`]: "50000 100000\n",
     [`${CGROUP}/cpu.stat`]: "usage_usec 1000000\nuser_usec 1\n",
   };
-  expect((await runHere(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1.0 GiB (25 %)\n");
-  expect((await runHere(["stat", "mem", "--prefix", "Gi"], { files })).printed).toBe("0.3 GiB of 1.0 GiB (25 %)\n");
-  const { printed: machine } = await runHere(["stat", "mem", "--host", "--json"], { files });
+  expect((await runVerb(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1.0 GiB (25 %)\n");
+  expect((await runVerb(["stat", "mem", "--prefix", "Gi"], { files })).printed).toBe("0.3 GiB of 1.0 GiB (25 %)\n");
+  const { printed: machine } = await runVerb(["stat", "mem", "--host", "--json"], { files });
   expect(JSON.parse(machine).memory.total).toBe(totalmem());
-  expect(JSON.parse((await runHere(["stat", "cpu", "--json"], { files })).printed)).toEqual({
+  expect(JSON.parse((await runVerb(["stat", "cpu", "--json"], { files })).printed)).toEqual({
     cpu: { used: 0, total: 0.5, unit: "cores" },
   });
-  const all = await runHere(["stat", "--path", "/"]);
+  const all = await runVerb(["stat", "--path", "/"]);
   expect(all.printed).toMatch(
     /^WHAT +USED\ncpu +[\d.]+ of [\d.]+ cores .*\nmemory +.* of .*\ndisk +.* of .* \(\d+ %\)\n$/,
   );
-  expect((await runHere(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
+  expect((await runVerb(["stat", "disk", "--path", "/nowhere/at/all"])).code).toBe(1);
   for (const wrong of [["gpu"], ["cpu", "--path", "/"], ["cpu", "disk"], ["mem", "--prefix", "G"]])
-    expect((await runHere(["stat", ...wrong])).code).toBe(2);
+    expect((await runVerb(["stat", ...wrong])).code).toBe(2);
 }, 30_000);
 
 test("[CV-27] on a shared machine, stat measures the agent's own processes and the home folder", async () => {
@@ -40,7 +40,7 @@ test("[CV-27] on a shared machine, stat measures the agent's own processes and t
   const { PATH = "" } = process.env;
   await using busy = Bun.spawn(["sh", "-c", "echo up; while :; do :; done"], { env: { ...env, PATH }, stdout: "pipe" });
   await busy.stdout.getReader().read();
-  const { printed } = await runHere(["stat", "--json"], { env });
+  const { printed } = await runVerb(["stat", "--json"], { env });
   const { cpu, memory, disk } = JSON.parse(printed);
   expect(cpu.used).toBeGreaterThan(0);
   expect(memory.used).toBeGreaterThan(0);
@@ -50,7 +50,7 @@ test("[CV-27] on a shared machine, stat measures the agent's own processes and t
   expect(disk.used / 1024 ** 2).toBeWithin(3, 4);
   const elsewhere = { ...env, SLIPWAY_WORKSPACE_AGENT_ID: crypto.randomUUID() };
   // If its own usage is not visible, the figure says whose it is.
-  expect((await runHere(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
+  expect((await runVerb(["stat", "mem"], { env: elsewhere })).printed).toContain(", whole machine");
 }, 30_000);
 
 test("[CV-28] dotfiles are linked, existing files are kept, and a second run picks up new ones", async () => {
@@ -75,11 +75,11 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   await commit(".vimrc", "set number\n");
   await commit("notes.txt", "not a dotfile\n");
   writeFileSync(join(home, ".vimrc"), "mine\n");
-  const bring = () => sh(["slipway", "dotfiles", repository, "-y"], home);
+  const installDotfiles = () => sh(["slipway", "dotfiles", repository, "-y"], home);
 
   expect((await sh(["slipway", "dotfiles", repository], home)).code).toBe(2);
   expect(readFileSync(join(home, ".vimrc"), "utf8")).toBe("mine\n");
-  expect(await bring()).toMatchObject({ code: 0, out: "Linked .vimrc.\n" });
+  expect(await installDotfiles()).toMatchObject({ code: 0, out: "Linked .vimrc.\n" });
   expect([readFileSync(join(home, ".vimrc"), "utf8"), lstatSync(join(home, ".vimrc")).isSymbolicLink()]).toEqual([
     "set number\n",
     true,
@@ -88,14 +88,14 @@ test("[CV-28] dotfiles are linked, existing files are kept, and a second run pic
   expect(existsSync(join(home, "notes.txt"))).toBe(false);
 
   await commit(".profile", "export A=1\n");
-  expect((await bring()).out).toBe("Linked .profile.\n");
-  expect((await bring()).out).toBe("Everything is already linked.\n");
+  expect((await installDotfiles()).out).toBe("Linked .profile.\n");
+  expect((await installDotfiles()).out).toBe("Everything is already linked.\n");
 
   await commit("install.sh", '#!/bin/sh\necho working; echo "$PWD" > "$HOME/installed"\n', 0o755);
-  expect(await bring()).toMatchObject({ code: 0, out: expect.stringContaining("install.sh of ") });
+  expect(await installDotfiles()).toMatchObject({ code: 0, out: expect.stringContaining("install.sh of ") });
   expect(readFileSync(join(home, "installed"), "utf8").trim()).toEndWith(".config/slipway/dotfiles");
   await commit("install.sh", "#!/bin/sh\nexit 7\n", 0o755);
-  const failed = await bring();
+  const failed = await installDotfiles();
   expect([failed.code, failed.err.includes("install.sh failed (exit code 7)")]).toEqual([1, true]);
   const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
   expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);

@@ -18,7 +18,7 @@ import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { command } from "../crash/server.ts";
-import { runHere, type Said } from "./run-verb.ts";
+import { runVerb, type VerbResult } from "./run-verb.ts";
 
 let place: ReturnType<typeof tempDirectory>;
 let data: string;
@@ -30,17 +30,17 @@ beforeEach(() => {
 afterEach(() => place[Symbol.dispose]());
 
 /** Runs a verb on the data directory; `secret` is the content of a password file. */
-const slipway = (line: string, secret?: string): Promise<Said> =>
-  runHere([...line.split(" "), "--data-dir", data], { files: secret === undefined ? {} : { secret } });
+const slipway = (line: string, secret?: string): Promise<VerbResult> =>
+  runVerb([...line.split(" "), "--data-dir", data], { files: secret === undefined ? {} : { secret } });
 
-const must = async (line: string, secret?: string): Promise<string> => {
+const runOk = async (line: string, secret?: string): Promise<string> => {
   const { code, printed, errors } = await slipway(line, secret);
   if (code !== 0) throw new Error(`slipway ${line}: ${code} ${errors}`);
   return printed;
 };
 
 const setUp = () =>
-  must("offline setup root --email root@example.com --password-file secret", "root of all, at home\n");
+  runOk("offline setup root --email root@example.com --password-file secret", "root of all, at home\n");
 
 const signIn = async (email: string, password: string): Promise<number> => {
   await using server = await startTestServer({ directory: data });
@@ -59,19 +59,19 @@ describe("offline setup, users and tokens", () => {
 
   test("[OP-8] users are created, listed, suspended and activated by the rules of the API", async () => {
     await setUp();
-    const made = JSON.parse(await must("offline users create alice --email alice@example.com --roles auditor --json"));
+    const made = JSON.parse(await runOk("offline users create alice --email alice@example.com --roles auditor --json"));
     expect(made.password).toHaveLength(22);
-    const listed = JSON.parse(await must("offline users list --json")) as { username: string; roles: string[] }[];
+    const listed = JSON.parse(await runOk("offline users list --json")) as { username: string; roles: string[] }[];
     expect(listed.map(({ username, roles }) => [username, roles])).toEqual([
       ["alice", ["auditor"]],
       ["root", ["owner"]],
     ]);
-    expect(await must("offline users list")).toMatch(
+    expect(await runOk("offline users list")).toMatch(
       /^USERNAME .*\nalice +alice@example.com +active +auditor +never\nroot/,
     );
-    expect(await must("offline users suspend alice@example.com")).toBe("alice is suspended.\n");
+    expect(await runOk("offline users suspend alice@example.com")).toBe("alice is suspended.\n");
     expect(await signIn("alice@example.com", made.password)).toBeGreaterThanOrEqual(400);
-    await must("offline users activate alice");
+    await runOk("offline users activate alice");
     expect(await signIn("alice@example.com", made.password)).toBe(201);
     const refused: [string, string, string?][] = [
       ["offline users create alice --email other@example.com", "username"],
@@ -92,34 +92,34 @@ describe("offline setup, users and tokens", () => {
 
   test("[OP-8] a forgotten password is reset on the machine, and every session and token is revoked", async () => {
     await setUp();
-    const token = (await must("offline tokens create --user root --name ci --lifetime 24h")).trim();
-    expect(await must("offline users reset-password root --password-file secret", "another one, better")).toContain(
+    const token = (await runOk("offline tokens create --user root --name ci --lifetime 24h")).trim();
+    expect(await runOk("offline users reset-password root --password-file secret", "another one, better")).toContain(
       "were revoked",
     );
-    expect(JSON.parse(await must("offline tokens list --json"))).toEqual([]);
+    expect(JSON.parse(await runOk("offline tokens list --json"))).toEqual([]);
     await using server = await startTestServer({ directory: data });
-    expect((await new Client(server.url).as(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect((await new Client(server.url).withToken(token).fetch("GET", "/api/v2/users/me")).status).toBe(401);
     const login = { email: "root@example.com", password: "another one, better" };
     expect((await new Client(server.url).fetch("POST", "/api/v2/users/login", login)).status).toBe(201);
   }, 30_000);
 
   test("[OP-8] a token is shown once, works, is listed without its secret, and ends when it is revoked", async () => {
     await setUp();
-    const made = JSON.parse(await must("offline tokens create --user root --name ci --json")) as {
+    const made = JSON.parse(await runOk("offline tokens create --user root --name ci --json")) as {
       id: string;
       token: string;
     };
     const status = async (): Promise<number> => {
       await using server = await startTestServer({ directory: data });
-      return (await new Client(server.url).as(made.token).fetch("GET", "/api/v2/users/me")).status;
+      return (await new Client(server.url).withToken(made.token).fetch("GET", "/api/v2/users/me")).status;
     };
     expect(await status()).toBe(200);
-    const listed = await must("offline tokens list --user root");
+    const listed = await runOk("offline tokens list --user root");
     expect(listed).toContain(made.id);
     expect(listed).not.toContain(made.token);
     expect((await slipway("offline tokens create --user root --name ci")).errors).toContain("name");
     expect((await slipway("offline tokens create --user root --lifetime 9999h")).errors).toContain("lifetime");
-    await must("offline tokens revoke ci --user root");
+    await runOk("offline tokens revoke ci --user root");
     expect(await status()).toBe(401);
     expect((await slipway(`offline tokens revoke ${made.id}`)).errors).toContain("There is no token");
   }, 30_000);
@@ -171,11 +171,11 @@ describe("offline setup, users and tokens", () => {
   }, 30_000);
 
   test("[OP-9] migrate --check reports pending steps and changes nothing", async () => {
-    expect(JSON.parse(await must("migrate --check --json"))).toMatchObject({ exists: false });
+    expect(JSON.parse(await runOk("migrate --check --json"))).toMatchObject({ exists: false });
     expect(existsSync(data)).toBe(false);
     await setUp();
-    expect(await must("migrate --check")).toStartWith("The database is up to date");
-    expect(await must("migrate")).toBe("The database was already up to date.\n");
+    expect(await runOk("migrate --check")).toStartWith("The database is up to date");
+    expect(await runOk("migrate")).toBe("The database was already up to date.\n");
   }, 30_000);
 });
 
@@ -187,7 +187,7 @@ describe("the encryption key", () => {
     await using server = await startTestServer({ directory: data });
     const client = new Client(server.url);
     const { session_token } = await client.post<{ session_token: string }>("/api/v2/users/login", ADMIN);
-    await client.as(session_token).post("/api/v2/chats/providers", { provider: "openai", api_key: "sk-sealed" });
+    await client.withToken(session_token).post("/api/v2/chats/providers", { provider: "openai", api_key: "sk-sealed" });
     return readFileSync(key());
   };
 
@@ -199,18 +199,18 @@ describe("the encryption key", () => {
       "encryption.key is missing, and it opens what the database holds: keys of model providers (1)",
     );
     expect(existsSync(key())).toBe(false);
-    const missing = await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    const missing = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(missing.printed).toContain(
       "encryption.key is missing, but is needed to decrypt keys of model providers (1): restore it",
     );
     writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
-    const said = await runHere(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    const said = await runVerb(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect([said.code, said.printed]).toEqual([
       1,
       expect.stringContaining("does not match the key that encrypted keys of model providers (1)"),
     ]);
     writeFileSync(key(), right);
-    expect((await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
+    expect((await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
   }, 30_000);
 });
 
@@ -219,12 +219,12 @@ test("[OP-8] files that root creates in another user's directory belong to that 
   // If the tests run as another user, everything belongs to that user anyway.
   if (userInfo().uid === 0) chownSync(data, 12_345, 12_345);
   await setUp();
-  await must("backup");
+  await runOk("backup");
   const restored = join(place.path, "restored");
   mkdirSync(restored);
   if (userInfo().uid === 0) chownSync(restored, 12_345, 12_345);
   const [backup = ""] = readdirSync(join(data, "backups"));
-  await runHere(["restore", join(data, "backups", backup), "--data-dir", restored]);
+  await runVerb(["restore", join(data, "backups", backup), "--data-dir", restored]);
   const { uid } = statSync(data);
   const made = [
     ...readdirSync(data),
@@ -236,8 +236,8 @@ test("[OP-8] files that root creates in another user's directory belong to that 
 
 describe("doctor", () => {
   type Finding = { name: string; status: string; detail: string };
-  const findings = async (line = "doctor --json", clock?: ManualClock): Promise<Map<string, Finding>> => {
-    const said = await runHere([...line.split(" "), "--data-dir", data, "--address", "127.0.0.1:0"], { clock });
+  const runDoctor = async (line = "doctor --json", clock?: ManualClock): Promise<Map<string, Finding>> => {
+    const said = await runVerb([...line.split(" "), "--data-dir", data, "--address", "127.0.0.1:0"], { clock });
     const { ok, findings: found } = JSON.parse(said.printed) as { ok: boolean; findings: Finding[] };
     expect(said.code).toBe(ok ? 0 : 1);
     expect(ok).toBe(found.every(({ status }) => status !== "wrong"));
@@ -245,14 +245,14 @@ describe("doctor", () => {
   };
 
   test("[OP-10] finds no problem with a running server, nor before the first start", async () => {
-    expect((await findings()).get("data directory")?.detail).toContain("does not exist yet");
+    expect((await runDoctor()).get("data directory")?.detail).toContain("does not exist yet");
     expect(existsSync(data)).toBe(false);
     await using _server = await startTestServer({ directory: data });
-    const found = await findings();
+    const found = await runDoctor();
     expect(found.get("server")?.detail).toContain("runs");
     expect(found.get("database")?.detail).toContain("intact");
     expect([...found.values()].filter(({ status }) => status === "wrong")).toEqual([]);
-    expect((await runHere(["doctor", "--quick", "--data-dir", data, "--address", "127.0.0.1:0"])).printed).toContain(
+    expect((await runVerb(["doctor", "--quick", "--data-dir", data, "--address", "127.0.0.1:0"])).printed).toContain(
       "ok",
     );
   }, 30_000);
@@ -261,7 +261,7 @@ describe("doctor", () => {
     await setUp();
     chmodSync(data, 0o755);
     chmodSync(join(data, "encryption.key"), 0o644);
-    const found = await findings("doctor --json", new ManualClock(Date.UTC(2020, 0, 1)));
+    const found = await runDoctor("doctor --json", new ManualClock(Date.UTC(2020, 0, 1)));
     expect(found.get("data directory")).toMatchObject({ status: "warn" });
     expect(found.get("encryption key")).toMatchObject({
       status: "wrong",
@@ -269,15 +269,15 @@ describe("doctor", () => {
     });
     expect(found.get("clock")).toMatchObject({ status: "wrong" });
     rmSync(join(data, "encryption.key"));
-    expect((await findings()).get("encryption key")?.detail).toContain("missing");
+    expect((await runDoctor()).get("encryption key")?.detail).toContain("missing");
     writeFileSync(join(data, "encryption.key"), "half a key", { mode: 0o600 });
-    expect((await findings()).get("encryption key")?.detail).toContain("damaged");
+    expect((await runDoctor()).get("encryption key")?.detail).toContain("damaged");
     writeFileSync(join(data, "slipway.db"), "no database at all, whatever its name may be");
-    expect((await findings()).get("database")).toMatchObject({ status: "wrong" });
+    expect((await runDoctor()).get("database")).toMatchObject({ status: "wrong" });
     const other = createServer();
     await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
     const { port } = other.address() as { port: number };
-    const said = await runHere(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
+    const said = await runVerb(["doctor", "--data-dir", data, "--address", `127.0.0.1:${port}`]);
     expect(said.printed).toMatch(/WRONG +address +127\.0\.0\.1:\d+ is in use by another program/);
     const figures = [
       "doctor",
@@ -288,18 +288,18 @@ describe("doctor", () => {
       "--data-dir",
       data,
     ];
-    expect((await runHere(figures)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
+    expect((await runVerb(figures)).printed).toMatch(/WRONG +metrics address +127\.0\.0\.1:\d+ is in use/);
     await new Promise((closed) => other.close(closed));
     const file = join(place.path, "slipway.yaml");
     const github = "external_auth: [{id: github, type: github, client_id: a, client_secret: b}]\n";
     writeFileSync(file, github, { mode: 0o644 });
     const open = ["doctor", "--data-dir", data, "--address", "127.0.0.1:0", "--config", file];
-    expect((await runHere(open)).printed).toMatch(/WARN +settings +all users of this machine can read the secrets in/);
+    expect((await runVerb(open)).printed).toMatch(/WARN +settings +all users of this machine can read the secrets in/);
     chmodSync(file, 0o640);
-    expect((await runHere(open)).printed).toMatch(/ok +settings +can be used/);
-    for (const wrong of ["extra", "--quik"]) expect((await runHere(["doctor", wrong])).code).toBe(2);
-    expect((await runHere(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
-    const exposed = await runHere([
+    expect((await runVerb(open)).printed).toMatch(/ok +settings +can be used/);
+    for (const wrong of ["extra", "--quik"]) expect((await runVerb(["doctor", wrong])).code).toBe(2);
+    expect((await runVerb(["doctor", "--log-level", "loud"])).printed).toContain("--log-level");
+    const exposed = await runVerb([
       "doctor",
       "--data-dir",
       data,
@@ -323,7 +323,7 @@ test("[OP-10] doctor reports when the system allows fewer connections than max_c
 describe("for shells and systemd", () => {
   test("[OP-11] the unit runs as its own user with few permissions, contains the given settings, and no secret", async () => {
     const given = ["--access-url", "https://x.example.com", "--shutdown-timeout", "20s", "--admin-username", "a-b"];
-    const { printed } = await runHere(
+    const { printed } = await runVerb(
       ["systemd", ...given, "--admin-email", "a@b.c", "--config", "/etc/slipway/100%.yaml"],
       {
         files: { "/etc/slipway/100%.yaml": "admin_password: correct-horse" },
@@ -342,9 +342,9 @@ describe("for shells and systemd", () => {
     ]) {
       expect(printed.split("\n")).toContain(line);
     }
-    expect((await runHere(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
+    expect((await runVerb(["systemd", "--data-dir", "/srv/x"])).printed).toContain("ReadWritePaths=/srv/x");
     const elsewhere = ["--address", "0.0.0.0:443", "--backup-dir", "/mnt/50% full", "--tls-cert-file", "/root/c.pem"];
-    const needing = (await runHere(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
+    const needing = (await runVerb(["systemd", ...elsewhere, "--tls-key-file", "/etc/ssl/k.pem"])).printed.split("\n");
     for (const line of [
       'ReadWritePaths="/mnt/50%% full"',
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
@@ -354,13 +354,13 @@ describe("for shells and systemd", () => {
       expect(needing).toContain(line);
     }
     expect(printed.split("\n")).toContain("AmbientCapabilities=");
-    expect((await runHere(["systemd", "--data-dir", "./x"])).code).toBe(2);
-    expect((await runHere(["systemd", "--backup-dir", "backups"])).errors).toContain("absolute path");
-    expect((await runHere(["systemd", "--user", "a b"])).code).toBe(2);
+    expect((await runVerb(["systemd", "--data-dir", "./x"])).code).toBe(2);
+    expect((await runVerb(["systemd", "--backup-dir", "backups"])).errors).toContain("absolute path");
+    expect((await runVerb(["systemd", "--user", "a b"])).code).toBe(2);
     const secret = ["--admin-password", "correct-horse", "--admin-email", "a@b.c", "--admin-username", "a"];
-    expect((await runHere(["systemd", ...secret])).errors).toContain("don't put a secret in a unit");
+    expect((await runVerb(["systemd", ...secret])).errors).toContain("don't put a secret in a unit");
     const byFile = ["--admin-password-file", "/etc/slipway/pw", ...secret.slice(2)];
-    const credentials = (await runHere(["systemd", ...byFile])).printed.split("\n");
+    const credentials = (await runVerb(["systemd", ...byFile])).printed.split("\n");
     for (const line of [
       "LoadCredential=admin_password:/etc/slipway/pw",
       "Environment=SLIPWAY_ADMIN_PASSWORD_FILE=%d/admin_password",
@@ -369,6 +369,6 @@ describe("for shells and systemd", () => {
     }
     expect(credentials.find((line) => line.startsWith("ExecStart"))).not.toContain("/etc/slipway/pw");
     expect(printed).toContain("#LoadCredential=admin_password:/etc/slipway/admin-password");
-    expect((await runHere(["systemd", "--admin-password-file=pw", ...secret.slice(2)])).code).toBe(2);
+    expect((await runVerb(["systemd", "--admin-password-file=pw", ...secret.slice(2)])).code).toBe(2);
   }, 30_000);
 });

@@ -5,15 +5,15 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { openDevWorld, type Ran } from "./client-world.ts";
+import { openDevWorld, type RunResult } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
-await world.must(["config-ssh"]);
+await world.runOk(["config-ssh"]);
 const files = join(world.home, "files");
 mkdirSync(files);
 
 /** Runs a shell line. `$F` is OpenSSH's configuration, because OpenSSH reads the home from the password file. */
-const sh = async (line: string, stdin = ""): Promise<Ran> => {
+const sh = async (line: string, stdin = ""): Promise<RunResult> => {
   const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}`, F: `${world.home}/.ssh/config` };
   const child = Bun.spawn(["sh", "-c", line], {
     cwd: files,
@@ -23,7 +23,7 @@ const sh = async (line: string, stdin = ""): Promise<Ran> => {
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { code, out, err };
 };
-const must = async (line: string, stdin = ""): Promise<string> => {
+const runOk = async (line: string, stdin = ""): Promise<string> => {
   const { code, out, err } = await sh(line, stdin);
   if (code !== 0) throw new Error(`${line}: ${code} ${err}`);
   return out;
@@ -41,8 +41,8 @@ const has = (program: string): boolean => Bun.which(program) !== null;
 describe.if(has("ssh"))("OpenSSH", () => {
   test("[CN-3] [CN-4] [WN-2] [WN-3] runs commands, with and without a terminal, and passes variables", async () => {
     expect(await sh('ssh -F "$F" slipway.dev "cat; exit 3"', "through")).toMatchObject({ code: 3, out: "through" });
-    expect(await must("ssh -F \"$F\" -o SetEnv=FOO=bar slipway.dev.main 'echo $FOO'")).toBe("bar\n");
-    expect(await must('ssh -F "$F" -tt slipway.dev "tty; stty size"')).toMatch(/^\/dev\/pts\/\d+\r\n\d+ \d+\r\n$/);
+    expect(await runOk("ssh -F \"$F\" -o SetEnv=FOO=bar slipway.dev.main 'echo $FOO'")).toBe("bar\n");
+    expect(await runOk('ssh -F "$F" -tt slipway.dev "tty; stty size"')).toMatch(/^\/dev\/pts\/\d+\r\n\d+ \d+\r\n$/);
     expect((await sh('ssh -F "$F" slipway.nothing true')).code).toBe(255);
   }, 60_000);
 
@@ -52,20 +52,20 @@ describe.if(has("ssh"))("OpenSSH", () => {
     const { port } = free.address() as { port: number };
     await new Promise((resolve) => free.close(resolve));
     const control = `-F "$F" -o ControlPath=${files}/control`;
-    await must(
+    await runOk(
       `ssh ${control} -o ControlMaster=yes -N -f -L ${port}:127.0.0.1:${app.port} -L ${files}/local:127.0.0.1:${app.port} slipway.dev >/dev/null 2>&1`,
     );
     try {
       const get = async (options: RequestInit & { unix?: string }, url: string) => (await fetch(url, options)).text();
       expect(await get({}, `http://127.0.0.1:${port}/`)).toBe("from the app");
       expect(await get({ unix: `${files}/local` }, "http://app/")).toBe("from the app");
-      expect(await must(`ssh ${control} slipway.dev "echo shared"`)).toBe("shared\n");
-      const given = await must(`ssh ${control} -O forward -R 0:127.0.0.1:${app.port} slipway.dev`);
-      const fetched = await must(
+      expect(await runOk(`ssh ${control} slipway.dev "echo shared"`)).toBe("shared\n");
+      const given = await runOk(`ssh ${control} -O forward -R 0:127.0.0.1:${app.port} slipway.dev`);
+      const fetched = await runOk(
         `ssh ${control} slipway.dev 'exec 3<>/dev/tcp/127.0.0.1/${given.trim()}; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'`,
       );
       expect(fetched).toEndWith("from the app");
-      await must(`ssh ${control} -O forward -R ${files}/remote:127.0.0.1:${app.port} slipway.dev`);
+      await runOk(`ssh ${control} -O forward -R ${files}/remote:127.0.0.1:${app.port} slipway.dev`);
       expect(await get({ unix: `${files}/remote` }, "http://app/")).toBe("from the app");
     } finally {
       await sh(`ssh ${control} -O exit slipway.dev`);
@@ -75,7 +75,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
   test.if(has("ssh-agent") && has("ssh-add") && has("ssh-keygen"))(
     "[WN-4] forwards the client's agent",
     async () => {
-      const said = await must(
+      const said = await runOk(
         `ssh-keygen -q -t ed25519 -N "" -C carried -f key && eval $(ssh-agent -s) >&2 && ssh-add -q key && ssh -F "$F" -A slipway.dev "ssh-add -l"; kill $SSH_AGENT_PID`,
       );
       expect(said).toContain("carried (ED25519)");
@@ -93,11 +93,11 @@ describe.if(has("ssh"))("OpenSSH", () => {
         const { value } = await screen.stdout.getReader().read();
         const display = `:${new TextDecoder().decode(value).trim()}`;
         const command = "xauth list | wc -l; xterm -e true && echo shown; echo $DISPLAY";
-        const said = await must(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
+        const said = await runOk(`DISPLAY=${display} ssh -F "$F" -Y slipway.dev '${command}'`);
         expect(said).toMatch(/^1\nshown\nlocalhost:\d+\.0\n$/);
-        await until(async () => (await must('ssh -F "$F" slipway.dev "xauth list | wc -l"')) === "0\n");
+        await until(async () => (await runOk('ssh -F "$F" slipway.dev "xauth list | wc -l"')) === "0\n");
         const without = `DISPLAY=${display} ssh -F "$F" slipway.dev 'echo "[$DISPLAY]"'`;
-        expect(await must(without)).toBe("[]\n");
+        expect(await runOk(without)).toBe("[]\n");
       } finally {
         screen.kill();
         await screen.exited;
@@ -107,7 +107,7 @@ describe.if(has("ssh"))("OpenSSH", () => {
   );
 
   test("[WN-2] [WN-3] a command without a terminal continues when its client dies; one on a terminal gets a hangup", async () => {
-    const begun = async (flag: string, command: string) => {
+    const startSsh = async (flag: string, command: string) => {
       const args = ["ssh", "-F", `${world.home}/.ssh/config`, flag, "slipway.dev", command];
       const env = { HOME: world.home, PATH: `${world.home}/bin:${process.env.PATH}` };
       const child = Bun.spawn(args, { cwd: files, env, stdio: ["pipe", "pipe", "ignore"] });
@@ -116,26 +116,26 @@ describe.if(has("ssh"))("OpenSSH", () => {
       child.kill("SIGKILL");
       await child.exited;
     };
-    const there = (name: string): Promise<unknown> => until(async () => existsSync(join(files, name)));
+    const waitForFile = (name: string): Promise<unknown> => until(async () => existsSync(join(files, name)));
     // Ends on request, long after its client.
-    await begun("-T", `echo begun; until [ -e ${files}/go-on ]; do sleep 0.1; done; echo > ${files}/went-on`);
-    await begun("-tt", `trap 'echo > ${files}/hung-up; exit' HUP; echo begun; while :; do sleep 0.1; done`);
-    await there("hung-up");
+    await startSsh("-T", `echo begun; until [ -e ${files}/go-on ]; do sleep 0.1; done; echo > ${files}/went-on`);
+    await startSsh("-tt", `trap 'echo > ${files}/hung-up; exit' HUP; echo begun; while :; do sleep 0.1; done`);
+    await waitForFile("hung-up");
     writeFileSync(join(files, "go-on"), "");
-    await there("went-on");
+    await waitForFile("went-on");
   }, 60_000);
 });
 
 describe.if(has("scp") && has("sftp"))("files", () => {
   test("[WN-5] scp copies both ways, by either protocol, trees with their modes and times too", async () => {
     random("big", 2_500_000);
-    await must('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
-    await must('scp -q -O -F "$F" slipway.dev:there old && cmp big old');
-    await must(
+    await runOk('scp -q -F "$F" -p big slipway.dev:there && scp -q -F "$F" slipway.dev:there back && cmp big back');
+    await runOk('scp -q -O -F "$F" slipway.dev:there old && cmp big old');
+    await runOk(
       "mkdir -p tree/in && echo one > tree/a && echo two > tree/in/b && chmod 640 tree/in/b && ln -s a tree/link",
     );
-    await must('scp -q -r -p -F "$F" tree slipway.dev:copied && scp -q -r -p -F "$F" slipway.dev:copied again');
-    expect(await must("cat again/a again/in/b; stat -c %a again/in/b")).toBe("one\ntwo\n640\n");
+    await runOk('scp -q -r -p -F "$F" tree slipway.dev:copied && scp -q -r -p -F "$F" slipway.dev:copied again');
+    expect(await runOk("cat again/a again/in/b; stat -c %a again/in/b")).toBe("one\ntwo\n640\n");
   }, 180_000);
 
   test("[WN-5] sftp lists, renames, links and removes, and ends on its own", async () => {
@@ -174,12 +174,12 @@ describe.if(has("scp") && has("sftp"))("files", () => {
   test.if(has("rsync"))(
     "[CN-3] rsync brings a tree over and only what has changed again",
     async () => {
-      await must("mkdir -p source && for i in 1 2 3 4 5; do echo file-$i > source/$i; done");
+      await runOk("mkdir -p source && for i in 1 2 3 4 5; do echo file-$i > source/$i; done");
       const rsync = 'rsync -a --stats -e "ssh -F $F"';
-      await must(`${rsync} source/ slipway.dev:target/`);
-      await must("echo changed > source/3");
-      expect(await must(`${rsync} source/ slipway.dev:target/`)).toContain("Number of regular files transferred: 1");
-      await must(`${rsync} slipway.dev:target/ returned/ && diff -r source returned`);
+      await runOk(`${rsync} source/ slipway.dev:target/`);
+      await runOk("echo changed > source/3");
+      expect(await runOk(`${rsync} source/ slipway.dev:target/`)).toContain("Number of regular files transferred: 1");
+      await runOk(`${rsync} slipway.dev:target/ returned/ && diff -r source returned`);
     },
     60_000,
   );
@@ -188,11 +188,11 @@ describe.if(has("scp") && has("sftp"))("files", () => {
     "[CN-3] git clones, fetches and pushes over ssh",
     async () => {
       const git = 'GIT_SSH_COMMAND="ssh -F $F" git -c user.name=A -c user.email=a@b.c';
-      await must('ssh -F "$F" slipway.dev "git init -q --bare store.git"');
-      await must(
+      await runOk('ssh -F "$F" slipway.dev "git init -q --bare store.git"');
+      await runOk(
         `${git} clone -q slipway.dev:store.git clone && cd clone && echo text > file && git add file && ${git} commit -qm first && ${git} push -q origin HEAD:main`,
       );
-      await must(`${git} clone -q -b main slipway.dev:store.git second`);
+      await runOk(`${git} clone -q -b main slipway.dev:store.git second`);
       expect(readFileSync(join(files, "second", "file"), "utf8")).toBe("text\n");
     },
     60_000,

@@ -14,7 +14,7 @@ import { type ClientWorld, openDevWorld } from "./client-world.ts";
 
 const world = await forFile(openDevWorld());
 
-const connections = async (q: string): Promise<ConnectionLog[]> => {
+const listConnections = async (q: string): Promise<ConnectionLog[]> => {
   const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
   const path = `/api/v2/connectionlog?${new URLSearchParams({ q })}`;
   return (await admin.get<{ connection_logs: ConnectionLog[] }>(path)).connection_logs;
@@ -57,7 +57,7 @@ describe("slipway ssh", () => {
   }, 60_000);
 
   test("[CN-2] [WN-3] gives a terminal user a shell with their size and keys", async () => {
-    await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
+    await using terminal = world.runOnTerminal("slipway ssh dev; echo left-$?");
     await terminal.until(/[#$] $/);
     terminal.type("stty size; echo $TERM\r");
     await terminal.until(/24 80\r\nxterm\r\n/);
@@ -92,15 +92,15 @@ testNeeding(
     try {
       Bun.spawnSync(["sh", "-c", `cat /dev/zero > ${home}/fill`]);
       const read = () => admin.get<Workspace>("/api/v2/users/me/workspace/dev");
-      const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents }) => agents ?? [])[0];
+      const getAgent = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents }) => agents ?? [])[0];
       const agent = await until(async () => {
-        const found = agentOf(await read());
+        const found = getAgent(await read());
         return found?.resources?.home?.level === "full" ? found : undefined;
       });
       expect(agent.resources?.home).toEqual({ path: home, used_bytes: 2 ** 21, total_bytes: 2 ** 21, level: "full" });
       expect(agent.resources?.memory?.total_bytes).toBeGreaterThan(2 ** 27);
       expect((await ssh("echo > more || echo refused; echo $((40+2))")).out).toBe("refused\n42\n");
-      await using terminal = world.onTerminal("slipway ssh dev; echo left-$?");
+      await using terminal = world.runOnTerminal("slipway ssh dev; echo left-$?");
       await terminal.until(/[#$] $/);
       terminal.type("exit 5\r");
       await terminal.until("left-5");
@@ -111,7 +111,7 @@ testNeeding(
         { content: `2.1 MB of 2.1 MB are used in ${home}. Delete files that you no longer need.` },
       ]);
       Bun.spawnSync(["rm", `${home}/fill`]);
-      await until(async () => agentOf(await read())?.resources?.home?.level === "ok");
+      await until(async () => getAgent(await read())?.resources?.home?.level === "ok");
     } finally {
       Bun.spawnSync(["umount", "-l", home]);
     }
@@ -122,8 +122,8 @@ testNeeding(
 test("[CG-2] sessions and ports are in the connection log, with their user and outcome", async () => {
   await ssh("exit 7");
   // Newest first; reported slightly after its client has ended.
-  await until(async () => (await connections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
-  const [entry] = await connections("type:ssh status:completed");
+  await until(async () => (await listConnections("type:ssh status:completed"))[0]?.ssh_info?.exit_code === 7);
+  const [entry] = await listConnections("type:ssh status:completed");
   expect(entry).toMatchObject({
     user: { username: ADMIN.username },
     workspace_name: "dev",
@@ -131,31 +131,31 @@ test("[CG-2] sessions and ports are in the connection log, with their user and o
     ssh_info: { exit_code: 7 },
   });
   expect(
-    await connections(`type:ssh username:${ADMIN.username} connection_id:${entry?.ssh_info?.connection_id}`),
+    await listConnections(`type:ssh username:${ADMIN.username} connection_id:${entry?.ssh_info?.connection_id}`),
   ).toHaveLength(1);
 }, 60_000);
 
 test("[CN-1] a session ends immediately with an explanation when its token is revoked", async () => {
-  const token = (await world.must(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
+  const token = (await world.runOk(["tokens", "create", "short-lived"])).trim().split(/\s/)[0] as string;
   const env = { SLIPWAY_URL: world.server.url.origin, SLIPWAY_TOKEN: token };
-  await using terminal = world.onTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
+  await using terminal = world.runOnTerminal("slipway ssh dev -- 'echo begun; exec sleep 20'; echo left-$?", env);
   await terminal.until("begun");
   const begun = performance.now();
-  await world.must(["tokens", "remove", "short-lived"]);
+  await world.runOk(["tokens", "remove", "short-lived"]);
   await terminal.until("the server revoked your access");
   await terminal.until("left-1");
   expect(performance.now() - begun).toBeLessThan(15_000);
 }, 60_000);
 
 test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", async () => {
-  const pings = (await world.must(["ping", "dev", "--count", "2", "--json"]))
+  const pings = (await world.runOk(["ping", "dev", "--count", "2", "--json"]))
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(pings).toHaveLength(2);
   for (const { milliseconds } of pings) expect(milliseconds).toBeGreaterThan(0);
   for (const direction of ["down", "up"]) {
-    const text = await world.must(["speedtest", "dev", "--time", "0.5s", "--direction", direction, "--json"]);
+    const text = await world.runOk(["speedtest", "dev", "--time", "0.5s", "--direction", direction, "--json"]);
     const { bytes, megabytes_per_second } = JSON.parse(text);
     expect(bytes).toBeGreaterThanOrEqual(65_536);
     expect(megabytes_per_second).toBeGreaterThan(0);
@@ -163,7 +163,7 @@ test("[CN-5] ping reports milliseconds, speedtest megabytes in each direction", 
 }, 60_000);
 
 /** Returns the response of a UDP port of this machine; repeats the request, because datagrams may be lost. */
-const askByDatagram = async (port: number, text: string): Promise<string> => {
+const exchangeDatagram = async (port: number, text: string): Promise<string> => {
   const heard = Promise.withResolvers<string>();
   const asking = await Bun.udpSocket({
     hostname: "127.0.0.1",
@@ -180,7 +180,7 @@ const askByDatagram = async (port: number, text: string): Promise<string> => {
 
 describe("slipway port-forward", () => {
   /** Starts the program and returns what it prints about its ports. */
-  const forwarding = async (...args: string[]) => {
+  const startForwarding = async (...args: string[]) => {
     const child = world.spawn(["port-forward", "dev", ...args]);
     const reader = child.stderr.getReader();
     let said = "";
@@ -207,20 +207,20 @@ describe("slipway port-forward", () => {
       hostname: "127.0.0.1",
       fetch: async (request) => new Response(await request.bytes()),
     });
-    await using forward = await forwarding("--tcp", `0:${app.port}`, "--tcp", "0:19");
+    await using forward = await startForwarding("--tcp", `0:${app.port}`, "--tcp", "0:19");
     const body = new Uint8Array(1_500_000).map((_, i) => i * 7 + (i >> 9));
     const answer = await fetch(`http://127.0.0.1:${forward.ports[0]}/`, { method: "POST", body });
     expect(Buffer.compare(await answer.bytes(), body)).toBe(0);
     await expect(fetch(`http://127.0.0.1:${forward.ports[1]}/`)).rejects.toThrow();
     forward.child.kill("SIGINT");
     expect(await forward.child.exited).toBe(130);
-    const ports = await connections("type:port_forwarding");
+    const ports = await listConnections("type:port_forwarding");
     expect(ports.map(({ target, user }) => [target, user?.username])).toEqual([[String(app.port), ADMIN.username]]);
   }, 60_000);
 
   test("[CN-6] a half-closed side still gets the rest of the other's data, and its end", async () => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)).listen(0, "127.0.0.1");
-    await using forward = await forwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
+    await using forward = await startForwarding("--tcp", `0:${(echo.address() as AddressInfo).port}`);
     const socket = connect({ port: forward.ports[0] as number, host: "127.0.0.1", allowHalfOpen: true });
     const body = Buffer.alloc(500_000, "all of it ");
     socket.end(body);
@@ -235,9 +235,9 @@ describe("slipway port-forward", () => {
       hostname: "127.0.0.1",
       socket: { data: (socket, data, port, address) => void socket.send(`echo ${data}`, port, address) },
     });
-    await using forward = await forwarding("--udp", `0:${echo.port}`);
+    await using forward = await startForwarding("--udp", `0:${echo.port}`);
     const [port] = forward.ports as [number];
-    expect(await Promise.all([askByDatagram(port, "one"), askByDatagram(port, "two")])).toEqual([
+    expect(await Promise.all([exchangeDatagram(port, "one"), exchangeDatagram(port, "two")])).toEqual([
       "echo one",
       "echo two",
     ]);
@@ -261,7 +261,7 @@ describe("slipway port-forward", () => {
         error() {},
       },
     });
-    await using forward = await forwarding("--udp", `0:${closed}`, "--udp", `0:${echo.port}`);
+    await using forward = await startForwarding("--udp", `0:${closed}`, "--udp", `0:${echo.port}`);
     const [to, alive] = forward.ports as [number, number];
     const gone = await Bun.udpSocket({ hostname: "127.0.0.1", socket: { data() {}, error() {} } });
     for (let sent = 0; sent < 20; sent++) gone.send("is anybody there?", to, "127.0.0.1");
@@ -270,7 +270,7 @@ describe("slipway port-forward", () => {
     clearInterval(again);
     gone.close();
     late.resolve();
-    expect(await askByDatagram(alive, "still there")).toBe("echo still there");
+    expect(await exchangeDatagram(alive, "still there")).toBe("echo still there");
     expect(forward.child.exitCode).toBe(null);
     expect((await ssh("echo the daemon, too")).out).toBe("the daemon, too\n");
     echo.close();
@@ -287,8 +287,8 @@ describe("slipway port-forward", () => {
     }
   }, 60_000);
 
-  test("[WO-8] starts a stopped workspace, and holds connections meanwhile", async () => {
-    await world.must(["workspaces", "stop", "dev"]);
+  test("[WO-8] starts a stopped workspace, and holds connections until it runs", async () => {
+    await world.runOk(["workspaces", "stop", "dev"]);
     using app = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("held") });
     const free = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => free.once("listening", resolve));
@@ -297,12 +297,12 @@ describe("slipway port-forward", () => {
     const refused = await world.run(["port-forward", "dev", "--tcp", `${port}:80`, "--disable-autostart"]);
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("dev is stopped")]);
     const child = world.spawn(["port-forward", "dev", "--tcp", `${port}:${app.port}`]);
-    const held = () =>
+    const fetchText = () =>
       fetch(`http://127.0.0.1:${port}`).then(
         (one) => one.text(),
         () => undefined,
       );
-    expect(await until(held)).toBe("held");
+    expect(await until(fetchText)).toBe("held");
     child.kill("SIGINT");
     await child.exited;
   }, 60_000);

@@ -1,18 +1,18 @@
 // A verb's output arrives completely with any reader: slow readers, readers that disconnect, full disks; and control sequences in it cannot
 // affect the terminal.
 import { describe, expect, test } from "bun:test";
-import { unmistakable, visible } from "#base/visible-text.ts";
+import { escapeAllHidden, escapeHidden } from "#base/visible-text.ts";
 import { Output, OutputGone } from "#src/cli/output.ts";
-import { plain, several } from "#src/cli/text.ts";
+import { toPlainLine, toPlainLines } from "#src/cli/text.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { awaitBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+import { openClientWorld, readToken, signInAs } from "./client-world.ts";
 
 const PIPE_BYTES = 65_536;
 const world = await forFile(openClientWorld());
 await signInAs(world);
-const admin = new Client(world.server.url, tokenOf(world));
+const admin = new Client(world.server.url, readToken(world));
 const lines = Array.from({ length: 4_000 }, (_, i) => `line ${i} ${"x".repeat(40)}`);
 const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { logs: lines } }, { name: "wordy" });
 for (let i = 0; i < 24; i++) {
@@ -21,8 +21,8 @@ for (let i = 0; i < 24; i++) {
 }
 
 /** Runs a shell line with the program in it, and returns the output at its end. */
-const inShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
-  await using terminal = world.onTerminal(`( ${line} ) >out 2>err`);
+const runInShell = async (line: string): Promise<{ out: string; shown: string; code: number }> => {
+  await using terminal = world.runOnTerminal(`( ${line} ) >out 2>err`);
   const code = await terminal.exited;
   const [out, shown] = [Bun.file(`${world.home}/out`), Bun.file(`${world.home}/err`)];
   return { code, out: await out.text(), shown: await shown.text() };
@@ -37,8 +37,8 @@ describe("into a pipe", () => {
   ];
 
   test.each(LONG)("[CV-36] prints all of `%s` for a reader that is slow", async (verb) => {
-    const whole = await inShell(`slipway ${verb}`);
-    const { out } = await inShell(`{ slipway ${verb}; echo code $? >&2; } | { sleep 0.3; cat; }`);
+    const whole = await runInShell(`slipway ${verb}`);
+    const { out } = await runInShell(`{ slipway ${verb}; echo code $? >&2; } | { sleep 0.3; cat; }`);
     expect(whole.out.length).toBeGreaterThan(PIPE_BYTES);
     expect(out).toBe(whole.out);
   });
@@ -46,17 +46,17 @@ describe("into a pipe", () => {
   test.each(["workspaces list --json", "workspaces logs w1", "logs w1 --follow", "help"])(
     "[CV-36] ends quietly when whoever reads `%s` has gone",
     async (verb) => {
-      const { out, shown } = await inShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
+      const { out, shown } = await runInShell(`{ slipway ${verb}; echo code $? >&2; } | head -c 5`);
       expect(out).toHaveLength(5);
       // Output that fits into the pipe may have been written before the reader disconnected.
       expect(shown).toMatch(/^code [01]\n$/);
-      const closed = await inShell(`{ sleep 0.2; slipway ${verb}; echo code $? >&2; } | true`);
+      const closed = await runInShell(`{ sleep 0.2; slipway ${verb}; echo code $? >&2; } | true`);
       expect(closed).toMatchObject({ out: "", shown: "code 1\n" });
     },
   );
 
   test("[CV-36] names the reason why output cannot be written, and fails", async () => {
-    const { shown, code } = await inShell("sh -c 'slipway workspaces list --json >/dev/full'");
+    const { shown, code } = await runInShell("sh -c 'slipway workspaces list --json >/dev/full'");
     expect({ shown, code }).toEqual({
       shown: expect.stringMatching(/^slipway: standard output cannot be written: .*ENOSPC.*\n$/),
       code: 1,
@@ -95,7 +95,7 @@ describe("the writer", () => {
     output.print("one");
     output.print("two");
     let isFlushed = false;
-    const flushed = output.flushed().then(() => {
+    const flushed = output.flush().then(() => {
       isFlushed = true;
     });
     taken.shift()?.();
@@ -105,7 +105,7 @@ describe("the writer", () => {
     await flushed;
     const gone = new Output({ write: (_, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })) });
     gone.print("one");
-    await gone.flushed();
+    await gone.flush();
     expect(gone.failure).toBeInstanceOf(OutputGone);
     await expect(gone.write("two")).rejects.toBeInstanceOf(OutputGone);
   });
@@ -135,17 +135,17 @@ describe("on a terminal", () => {
   const evil = "a\u202eb\u2066c\u0007\u001b[2Jd\u009b31me\u061cf";
 
   test("[CV-5] shows reordering characters as codes, and removes control sequences", () => {
-    expect(several(evil)).toBe("a\\u202eb\\u2066cde\\u061cf");
-    expect(plain("one\ntwo\u2028three")).toBe("one two\\u2028three");
-    expect(unmistakable("a\u200bb\tc\u001b")).toBe("a\\u200bb    c\\u001b");
+    expect(toPlainLines(evil)).toBe("a\\u202eb\\u2066cde\\u061cf");
+    expect(toPlainLine("one\ntwo\u2028three")).toBe("one two\\u2028three");
+    expect(escapeAllHidden("a\u200bb\tc\u001b")).toBe("a\\u200bb    c\\u001b");
     // Joiners are part of normal text.
-    expect(several("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
+    expect(toPlainLines("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
   });
 
   test("[CV-5] JSON means the same with escaped codes", () => {
     const json = JSON.stringify({ text: evil });
-    expect(JSON.parse(visible(json))).toEqual({ text: evil });
-    expect(visible(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
+    expect(JSON.parse(escapeHidden(json))).toEqual({ text: evil });
+    expect(escapeHidden(json)).not.toMatch(/[\u0080-\u009f\u202e\u2066]/);
   });
 
   test("[CV-5] the same applies to logs and server responses", async () => {

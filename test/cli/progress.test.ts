@@ -17,23 +17,23 @@ test("[CV-22] the live line shows progress; in a pipe only completed steps are p
       return timer;
     },
   };
-  const shown = (isTerminal: boolean): string => {
+  const renderProgress = (isTerminal: boolean): string => {
     let text = "";
     const printError = (more: string): void => {
       text += more;
     };
     using progress = new Progress({ printError, isTerminal, clock, env: { TERM: "xterm" } });
-    progress.status("uploading 3 files");
-    progress.far("64 KiB of 2.0 MiB");
+    progress.setStatus("uploading 3 files");
+    progress.setDetail("64 KiB of 2.0 MiB");
     tick();
-    progress.far("2.0 MiB of 2.0 MiB");
+    progress.setDetail("2.0 MiB of 2.0 MiB");
     tick();
     return text;
   };
-  expect(shown(true)).toMatch(
+  expect(renderProgress(true)).toMatch(
     /⠋ uploading 3 files\r.*⠙ uploading 3 files, 64 KiB of 2\.0 MiB\r.*, 2\.0 MiB of 2\.0 MiB$/,
   );
-  expect(shown(false)).toBe("uploading 3 files\n");
+  expect(renderProgress(false)).toBe("uploading 3 files\n");
 });
 
 test("[CV-22] a push, a backup and a restore complete, and show progress on a terminal", async () => {
@@ -46,12 +46,12 @@ test("[CV-22] a push, a backup and a restore complete, and show progress on a te
     "provisioner: echo\nresources:\n  - name: main\n    agents: [{name: main}]\n",
   );
   writeFileSync(join(folder, "data.bin"), crypto.getRandomValues(new Uint8Array(60_000)).toHex().repeat(20));
-  expect(await world.must(["templates", "push", folder])).toContain("Created the template large");
+  expect(await world.runOk(["templates", "push", folder])).toContain("Created the template large");
   const data = world.server.directory;
-  await using backup = world.onTerminal(`slipway backup '${world.home}/a.tar' --data-dir '${data}'`);
+  await using backup = world.runOnTerminal(`slipway backup '${world.home}/a.tar' --data-dir '${data}'`);
   await backup.until(/backing up [\s\S]*a\.tar {2}[\d.]+ MiB/);
   expect(await backup.exited).toBe(0);
-  await using restore = world.onTerminal(`slipway restore '${world.home}/a.tar' --data-dir '${world.home}/new'`);
+  await using restore = world.runOnTerminal(`slipway restore '${world.home}/a.tar' --data-dir '${world.home}/new'`);
   await restore.until(/restoring [\s\S]*Restored the backup/);
   expect(await restore.exited).toBe(0);
   const piped = await world.run(["restore", `${world.home}/a.tar`, "--check"]);

@@ -5,17 +5,17 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { startAppWorld } from "#test/api/applications/app-world.ts";
-import { firstBlock, page } from "#test/support/documents.ts";
+import { findFirstBlock, readPage } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { makeCertificate } from "./certificate.ts";
-import { runHere } from "./run-verb.ts";
+import { runVerb } from "./run-verb.ts";
 
-const recipe = (language: string): string => firstBlock(page("docs/proxies.md"), language);
+const recipe = (language: string): string => findFirstBlock(readPage("docs/proxies.md"), language);
 
 /** Returns two free ports below the ephemeral range, so that they stay free until the proxy binds them. */
-const freePorts = async (): Promise<[number, number]> => {
+const findFreePorts = async (): Promise<[number, number]> => {
   const ports: number[] = [];
   while (ports.length < 2) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
@@ -31,9 +31,9 @@ const freePorts = async (): Promise<[number, number]> => {
   return ports as [number, number];
 };
 
-type Place = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
+type ProxySetup = { folder: string; cert: string; key: string; upstream: string; https: number; http: number };
 /** Resolves when it listens, with a function that stops it. */
-type Start = (place: Place) => Promise<() => Promise<void>>;
+type Start = (place: ProxySetup) => Promise<() => Promise<void>>;
 
 const done = async (argv: string[], folder: string): Promise<void> => {
   const env = { PATH: Bun.env.PATH ?? "", HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
@@ -41,7 +41,7 @@ const done = async (argv: string[], folder: string): Promise<void> => {
   if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${readFileSync(join(folder, "said"), "utf8")}`);
 };
 
-const filled = (text: string, { cert, key, upstream }: Place): string =>
+const fillTemplate = (text: string, { cert, key, upstream }: ProxySetup): string =>
   text
     .replaceAll("127.0.0.1:7080", upstream)
     .replaceAll("/etc/ssl/slipway/fullchain.pem", cert)
@@ -49,7 +49,7 @@ const filled = (text: string, { cert, key, upstream }: Place): string =>
 
 const nginx: Start = async (place) => {
   const { folder } = place;
-  const own = filled(recipe("nginx"), place)
+  const own = fillTemplate(recipe("nginx"), place)
     .replace("listen 443 ", `listen 127.0.0.1:${place.https} `)
     .replace("listen 80;", `listen 127.0.0.1:${place.http};`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
@@ -69,7 +69,7 @@ const caddy: Start = async (place) => {
   const { folder, cert, key } = place;
   const file = join(folder, "Caddyfile");
   const first = "slipway.example.com {\n";
-  const own = filled(recipe("caddy"), place).replace(first, `${first}\ttls ${cert} ${key}\n`);
+  const own = fillTemplate(recipe("caddy"), place).replace(first, `${first}\ttls ${cert} ${key}\n`);
   writeFileSync(file, `{\n admin off\n https_port ${place.https}\n http_port ${place.http}\n}\n${own}`);
   await done(["caddy", "start", "--config", file, "--adapter", "caddyfile", "--pidfile", join(folder, "pid")], folder);
   return async () => void process.kill(Number(readFileSync(join(folder, "pid"), "utf8")));
@@ -77,7 +77,7 @@ const caddy: Start = async (place) => {
 
 const story = async (start: Start): Promise<void> => {
   using place = tempDirectory();
-  const [https, http] = await freePorts();
+  const [https, http] = await findFreePorts();
   const { cert, key } = await makeCertificate(place.path, "proxy", "DNS:slipway.example.com,DNS:*.apps.example.com");
   const [name, apps] = [`slipway.example.com:${https}`, `apps.example.com:${https}`];
   await using world = await startAppWorld({
@@ -93,26 +93,28 @@ const story = async (start: Start): Promise<void> => {
   try {
     const ca = readFileSync(cert, "utf8");
     const tls = (host: string) => ({ ca, serverName: host.split(":")[0] as string });
-    const ask = (path: string, init: RequestInit = {}, host = name): Promise<Response> =>
+    const request = (path: string, init: RequestInit = {}, host = name): Promise<Response> =>
       fetch(`https://127.0.0.1:${https}${path}`, {
         redirect: "manual",
         ...init,
         tls: tls(host),
         headers: { ...(init.headers as Record<string, string>), host },
       } as RequestInit);
-    const asked = spyOn(contextOf(world.server).addresses, "of");
-    const addresses = () => asked.mock.results.map(({ value }) => value);
+    const asked = spyOn(getContext(world.server).addresses, "of");
+    const listAddresses = () => asked.mock.results.map(({ value }) => value);
 
     // Signing in: the cookie is https-only, and only pages of the access URL may write with it.
     const json = { "content-type": "application/json" };
     const body = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
-    const signedIn = await ask("/api/v2/users/login", { method: "POST", headers: json, body });
+    const signedIn = await request("/api/v2/users/login", { method: "POST", headers: json, body });
     expect([signedIn.status, signedIn.headers.getSetCookie()[0]]).toEqual([201, expect.stringContaining("; Secure")]);
     const cookie = (signedIn.headers.getSetCookie()[0] as string).split(";")[0] as string;
-    const leave = (origin: string) =>
-      ask("/api/v2/users/logout", { method: "POST", headers: { cookie, origin } }).then(({ status }) => status);
-    expect([await leave("https://evil.example"), await leave(`https://${name}`)]).toEqual([403, 200]);
-    expect((await ask("/api/v2/buildinfo", {}, `evil.example:${https}`).catch(() => undefined))?.status).not.toBe(200);
+    const signOut = (origin: string) =>
+      request("/api/v2/users/logout", { method: "POST", headers: { cookie, origin } }).then(({ status }) => status);
+    expect([await signOut("https://evil.example"), await signOut(`https://${name}`)]).toEqual([403, 200]);
+    expect((await request("/api/v2/buildinfo", {}, `evil.example:${https}`).catch(() => undefined))?.status).not.toBe(
+      200,
+    );
     const plain = await fetch(`http://127.0.0.1:${http}/x?y`, {
       redirect: "manual",
       headers: { host: "slipway.example.com" },
@@ -131,14 +133,14 @@ const story = async (start: Start): Promise<void> => {
     ];
     await done(curl, place.path);
     // A daemon or page may make requests in the meantime; the address that the caller claims is never used.
-    expect(addresses()).toContain("127.0.0.9");
-    expect(addresses()).not.toContain("203.0.113.9");
+    expect(listAddresses()).toContain("127.0.0.9");
+    expect(listAddresses()).not.toContain("203.0.113.9");
 
     // A WebSocket and events, each with a message while it is open.
     const token = { "Service-Session-Token": world.token };
     const { workspace } = world.cast;
-    const events = (await ask(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
-    const heardOf = async (wanted: string): Promise<void> => {
+    const events = (await request(`/api/v2/workspaces/${workspace.id}/watch`, { headers: token })).body?.getReader();
+    const waitForEvent = async (wanted: string): Promise<void> => {
       let text = "";
       while (!text.includes(wanted)) {
         const { value, done: over } = (await events?.read()) ?? { value: undefined, done: true };
@@ -146,7 +148,7 @@ const story = async (start: Start): Promise<void> => {
         text += new TextDecoder().decode(value);
       }
     };
-    await heardOf("event: data");
+    await waitForEvent("event: data");
     const socket = new WebSocket(`wss://127.0.0.1:${https}/api/v2/workspaceagents/${world.agent_id}/logs?follow=true`, {
       tls: tls(name),
       headers: { ...token, host: name },
@@ -161,7 +163,7 @@ const story = async (start: Start): Promise<void> => {
       };
     });
     const append = () =>
-      ask("/api/v2/workspaceagents/me/logs", {
+      request("/api/v2/workspaceagents/me/logs", {
         method: "PATCH",
         headers: { ...json, "Service-Session-Token": world.cast.token },
         body: JSON.stringify({ logs: [{ output: "through the proxy" }] }),
@@ -169,8 +171,8 @@ const story = async (start: Start): Promise<void> => {
     await heard;
     socket.close();
     const dormant = { method: "PUT", headers: { ...json, ...token }, body: '{"ttl_ms":7200000}' };
-    expect((await ask(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
-    await heardOf('"ttl_ms":7200000');
+    expect((await request(`/api/v2/workspaces/${workspace.id}/ttl`, dormant)).status).toBe(204);
+    await waitForEvent('"ttl_ms":7200000');
     await events?.cancel();
 
     // Larger than a proxy's default limit; the error is the server's own.
@@ -179,11 +181,11 @@ const story = async (start: Start): Promise<void> => {
       headers: { ...token, "content-type": "application/x-tar" },
       body: new Uint8Array(3e6),
     };
-    expect((await ask("/api/v2/files", large)).headers.get("content-type")).toStartWith("application/json");
+    expect((await request("/api/v2/files", large)).headers.get("content-type")).toStartWith("application/json");
 
     // An app on its own host, with its WebSocket.
     const host = `mine--dev--dev--ada.${apps}`;
-    const echo = await ask("/deep?x=1", { headers: token }, host);
+    const echo = await request("/deep?x=1", { headers: token }, host);
     expect([echo.status, ((await echo.json()) as { path: string }).path]).toEqual([200, "/deep?x=1"]);
     const own = new WebSocket(`wss://127.0.0.1:${https}/socket`, {
       tls: tls(host),
@@ -205,8 +207,8 @@ test("[OP-17] doctor reports a proxy that is not configured", async () => {
   using place = tempDirectory();
   const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
   const behind = [...asked, "--access-url", "https://slipway.example.com"];
-  expect((await runHere(behind)).printed).toContain("a proxy that trusted_proxies does not list");
-  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
+  expect((await runVerb(behind)).printed).toContain("a proxy that trusted_proxies does not list");
+  expect((await runVerb([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
 });
 
 const tools = [needs.openssl, needs.curl];

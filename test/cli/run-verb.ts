@@ -5,17 +5,17 @@ import { UsageError } from "#base/usage-error.ts";
 import { EXIT, type VerbInput } from "#src/cli/verb.ts";
 import { VERBS } from "#src/cli/verbs.ts";
 
-export type Said = { code: number; printed: string; errors: string };
+export type VerbResult = { code: number; printed: string; errors: string };
 
 /** Runs `slipway name ...argv`; files come from `files`, then from disk. */
-export const runHere = async (
+export const runVerb = async (
   [name = "", ...argv]: readonly string[],
   {
     files = {},
     clock = systemClock,
     env = {},
   }: { files?: Readonly<Record<string, string>>; clock?: Clock; env?: Readonly<Record<string, string>> } = {},
-): Promise<Said> => {
+): Promise<VerbResult> => {
   const said = { code: -1, printed: "", errors: "" };
   const input: VerbInput = {
     argv,

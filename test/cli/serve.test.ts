@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { VERSION } from "#base/version.ts";
-import { reasonForPeople } from "#src/cli/reason.ts";
+import { explainReason } from "#src/cli/reason.ts";
 import { serve } from "#src/cli/server/serve.ts";
 import type { VerbInput } from "#src/cli/verb.ts";
 
 /** A clock whose timers fire on request. */
-const heldClock = (): Clock & { fire(): void } => {
+const makeManualClock = (): Clock & { fire(): void } => {
   const due: (() => void)[] = [];
   return {
     ...systemClock,
@@ -26,7 +26,7 @@ const setUp = (stop: (reason: string) => Promise<void>, setup?: string) => {
   const printed: string[] = [];
   const steps: string[] = [];
   const stopping = new AbortController();
-  const clock = heldClock();
+  const clock = makeManualClock();
   const input: VerbInput = {
     argv: [],
     env: {},
@@ -107,8 +107,8 @@ test("[CF-12] a start that fails because of the disk or the database file is exp
   const { config } = loadConfig({ argv: ["--data-dir=/srv/slipway"], env: {}, readFile: () => "" });
   const full = Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
   const words = "the database cannot be used: database or disk is full (data directory /srv/slipway)";
-  expect(reasonForPeople(full, config)).toBe(words);
-  expect(reasonForPeople(new Error("the write could not be confirmed", { cause: full }), config)).toBe(words);
-  expect(reasonForPeople(new Error("x is not a function"), config)).toBeUndefined();
-  expect(reasonForPeople(Object.assign(new Error("no such column"), { code: "SQLITE_ERROR" }), config)).toBeUndefined();
+  expect(explainReason(full, config)).toBe(words);
+  expect(explainReason(new Error("the write could not be confirmed", { cause: full }), config)).toBe(words);
+  expect(explainReason(new Error("x is not a function"), config)).toBeUndefined();
+  expect(explainReason(Object.assign(new Error("no such column"), { code: "SQLITE_ERROR" }), config)).toBeUndefined();
 });

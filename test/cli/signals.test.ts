@@ -1,13 +1,16 @@
 // How the program handles signals.
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { onSignal } from "#src/cli/signals.ts";
+import { createSignalListener } from "#src/cli/signals.ts";
 
 const setUp = () => {
   const acts: string[] = [];
   let now = 1000;
   const clock = { ...systemClock, monotonic: () => now };
-  const signal = onSignal(clock, { stop: (name) => acts.push(`stop ${name}`), end: () => acts.push("end") });
+  const signal = createSignalListener(clock, {
+    stop: (name) => acts.push(`stop ${name}`),
+    end: () => acts.push("end"),
+  });
   const later = (ms: number): void => {
     now += ms;
   };

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { workspaceOfHost } from "#src/cli/client/network/host-names.ts";
-import { portPairs } from "#src/cli/client/network/port-pairs.ts";
-import { withoutSection, withSection, writeConfig } from "#src/cli/client/network/ssh-config.ts";
+import { parseHost } from "#src/cli/client/network/host-names.ts";
+import { parsePortPairs } from "#src/cli/client/network/port-pairs.ts";
+import { removeSection, withSection, writeConfig } from "#src/cli/client/network/ssh-config.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const section = { prefix: "slipway.", command: "'/bin/slipway' 'ssh' '--stdio' %h", options: ["ForwardAgent yes"] };
@@ -14,13 +14,13 @@ test("[CN-4] text outside the section is unchanged byte for byte, however often 
     const once = withSection(own, section);
     expect(once.startsWith("# ---")).toBe(true);
     expect(once).toContain("Host slipway.*\n    ForwardAgent yes\n");
-    const twice = withSection(withoutSection(once), { ...section, prefix: "other." });
-    expect(withoutSection(twice)).toBe(own);
+    const twice = withSection(removeSection(once), { ...section, prefix: "other." });
+    expect(removeSection(twice)).toBe(own);
     expect(twice.match(/Host other\./g)).toHaveLength(1);
-    expect(withoutSection(own)).toBe(own);
+    expect(removeSection(own)).toBe(own);
   }
   const torn = withSection("Host a\n", section).split("\n").slice(0, 3).join("\n");
-  expect(() => withoutSection(torn)).toThrow("missing");
+  expect(() => removeSection(torn)).toThrow("missing");
 });
 
 test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
@@ -42,20 +42,23 @@ test("[CN-4] the file is private, keeps its mode, and remains a link", () => {
 });
 
 test("[CN-4] a host name resolves to its workspace, with any owner and agent", () => {
-  expect(workspaceOfHost("slipway.dev", "slipway.")).toBe("dev");
-  expect(workspaceOfHost("slipway.dev.main", "slipway.")).toBe("dev.main");
-  expect(workspaceOfHost("slipway.alice--dev.main", "slipway.")).toBe("alice/dev.main");
-  expect(() => workspaceOfHost("dev", "slipway.")).toThrow("begin");
+  expect(parseHost("slipway.dev", "slipway.")).toBe("dev");
+  expect(parseHost("slipway.dev.main", "slipway.")).toBe("dev.main");
+  expect(parseHost("slipway.alice--dev.main", "slipway.")).toBe("alice/dev.main");
+  expect(() => parseHost("dev", "slipway.")).toThrow("begin");
 });
 
 test("[CN-6] ports are parsed in common notations", () => {
   const pair = (bind: string, local: number, remote: number) => ({ bind, local, remote });
-  expect(portPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
+  expect(parsePortPairs("--tcp", ["80", "8080:80,0.0.0.0:1:2"])).toEqual([
     pair("127.0.0.1", 80, 80),
     pair("127.0.0.1", 8080, 80),
     pair("0.0.0.0", 1, 2),
   ]);
-  expect(portPairs("--tcp", ["[::1]:8000-8001:9000-9001"])).toEqual([pair("::1", 8000, 9000), pair("::1", 8001, 9001)]);
+  expect(parsePortPairs("--tcp", ["[::1]:8000-8001:9000-9001"])).toEqual([
+    pair("::1", 8000, 9000),
+    pair("::1", 8001, 9001),
+  ]);
   for (const odd of ["", "a", "1:2:3:4", "65536", "5-1", "1-3:5-6", "80:0"])
-    expect(() => portPairs("--tcp", [odd])).toThrow();
+    expect(() => parsePortPairs("--tcp", [odd])).toThrow();
 });

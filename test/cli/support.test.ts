@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
-import { redacted } from "#base/redact.ts";
+import { redact } from "#base/redact.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { ADMIN, announced, startTestServer, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, readAnnouncedUrl, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { newPerson } from "../api/users/people.ts";
 import { command } from "../crash/server.ts";
-import { runHere } from "./run-verb.ts";
+import { runVerb } from "./run-verb.ts";
 
 const SECRETS = {
   key: "LNwE1w5Q6U-iYJQv1Jh7iDPXBV2bZCprO",
@@ -29,7 +29,7 @@ const LOG = [
 ].join("\n");
 
 test("[OP-12] possible secrets and personal names are removed from log lines, and the rest is kept", () => {
-  const said = redacted(LOG);
+  const said = redact(LOG);
   for (const secret of Object.values(SECRETS)) if (secret !== SECRETS.key) expect(said).not.toContain(secret);
   expect(said).not.toContain("iYJQv1Jh7iDPXBV2bZCprO");
   expect(said).toContain('{"level":"info","area":"db","message":"opened","path":"/var/lib/slipway"}');
@@ -52,7 +52,7 @@ test("[OP-12] the secrets of other services and shells are removed too", () => {
     'Cookie: theme=dark; service_session_token=hidden-one; app="hidden-one"'.replaceAll('"', ""),
     '{"cookie":"a=hidden-one; b=hidden-one","next":"kept"}',
   ];
-  const said = redacted(lines.join("\n"));
+  const said = redact(lines.join("\n"));
   for (const secret of [...secrets, "hidden-one"]) expect(said).not.toContain(secret);
   for (const kept of ["--data-dir ./data", '"next":"kept"', "is of no agent"]) expect(said).toContain(kept);
 });
@@ -78,13 +78,13 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
   using place = tempDirectory();
   const data = join(place.path, "data");
   const at = ["--data-dir", data];
-  const { printed } = await runHere(["offline", "setup", "root", "--email", "root@example.com", "--json", ...at]);
+  const { printed } = await runVerb(["offline", "setup", "root", "--email", "root@example.com", "--json", ...at]);
   const { password } = JSON.parse(printed) as { password: string };
   writeFileSync(join(place.path, "slipway.log"), LOG);
   const file = join(place.path, "support.tar");
   const settings = ["--admin-password", SECRETS.password, "--admin-email", SECRETS.person, "--admin-username", "ada"];
   const argv = ["support-bundle", file, "--log-file", join(place.path, "slipway.log"), ...settings, ...at];
-  expect((await runHere(argv)).code).toBe(0);
+  expect((await runVerb(argv)).code).toBe(0);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   const bytes = await Bun.file(file).text();
   for (const secret of [...Object.values(SECRETS).slice(1), password]) expect(bytes).not.toContain(secret);
@@ -92,7 +92,7 @@ test("[OP-12] a support bundle is one file for its creator alone, with version, 
   expect([...files.keys()].sort()).toEqual(["about.json", "database.json", "doctor.json", "log.txt", "settings.json"]);
   const { tables } = JSON.parse((await files.get("database.json")?.text()) ?? "") as { tables: { name: string }[] };
   expect(tables.map(({ name }) => name)).toContain("users");
-  expect((await runHere(["support-bundle", ...at])).code).toBe(2);
+  expect((await runVerb(["support-bundle", ...at])).code).toBe(2);
 }, 30_000);
 
 test("[OP-13] SIGHUP rereads the settings: the log level changes; an error changes nothing and is reported", async () => {
@@ -108,8 +108,8 @@ test("[OP-13] SIGHUP rereads the settings: the log level changes; an error chang
     stdout: "pipe",
     stderr: "pipe",
   });
-  const url = await announced(child.stdout);
-  const lines = linesOf(child.stderr);
+  const url = await readAnnouncedUrl(child.stdout);
+  const lines = readLines(child.stderr);
   write("info,trace=debug");
   child.kill("SIGHUP");
   expect(await lines.until((line) => line.includes("were reloaded"))).toMatchObject({
@@ -134,7 +134,7 @@ test("[OP-13] SIGHUP rereads the settings: the log level changes; an error chang
   expect(await child.exited).toBe(0);
 }, 60_000);
 
-const linesOf = (stream: ReadableStream<Uint8Array>) => {
+const readLines = (stream: ReadableStream<Uint8Array>) => {
   const reader = stream
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
@@ -192,7 +192,7 @@ testInside(
       });
       const file = join(place.path, "support.tar");
       const at = ["--url", server.url.origin, "--token", token];
-      const made = await runHere(["support-bundle", file, ...at]);
+      const made = await runVerb(["support-bundle", file, ...at]);
       expect(made).toMatchObject({ code: 0, errors: "" });
       expect(statSync(file).mode & 0o777).toBe(0o600);
       const files = await new Bun.Archive(await Bun.file(file).bytes()).files();
@@ -204,13 +204,13 @@ testInside(
       expect(await files.get("log.txt")?.text()).toContain("GET /x failed");
       expect(await files.get("health.json")?.text()).toContain('"findings"');
       expect(await files.get("settings.json")?.text()).toContain("smtp_host");
-      const again = await runHere(["support-bundle", file, ...at]);
+      const again = await runVerb(["support-bundle", file, ...at]);
       expect([again.code, again.errors]).toEqual([1, expect.stringContaining("EEXIST")]);
       const answer = await owner.fetch("GET", "/api/v2/deployment/support-bundle");
       expect(answer.headers.get("content-type")).toBe("application/x-tar");
       expect(answer.headers.get("content-disposition")).toContain("attachment");
       const member = (await newPerson(owner, "mia")).client;
-      const refused = await runHere([
+      const refused = await runVerb([
         "support-bundle",
         join(place.path, "b.tar"),
         "--url",

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { folderArchive } from "#src/cli/client/templates/folder.ts";
+import { packFolder } from "#src/cli/client/templates/folder.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 test("[CV-42] links inside a template's folder are followed; those that lead out, in a cycle or nowhere are skipped and named", async () => {
@@ -24,7 +24,7 @@ test("[CV-42] links inside a template's folder are followed; those that lead out
     git: ".git/config",
   };
   for (const [path, target] of Object.entries(links)) symlinkSync(target, join(folder, path));
-  const { archive, leftOut } = await folderArchive(folder);
+  const { archive, leftOut } = await packFolder(folder);
   const files = await new Bun.Archive(archive).files();
   expect([...files.keys()].sort()).toEqual(["module/main.tf", "real.yaml", "shared/deep/main.tf", "template.yaml"]);
   expect(await files.get("template.yaml")?.text()).toBe("provisioner: echo\n");

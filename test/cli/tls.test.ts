@@ -6,7 +6,7 @@ import { readTls } from "#base/tls.ts";
 import { needs, testNeeding } from "../support/needs.ts";
 import { ADMIN, startTestServer, tempDirectory, testConfig } from "../support/server.ts";
 import { makeCertificate } from "./certificate.ts";
-import { runHere } from "./run-verb.ts";
+import { runVerb } from "./run-verb.ts";
 
 const settings = ({ cert, key }: { cert: string; key: string }) => ({
   SLIPWAY_TLS_CERT_FILE: cert,
@@ -39,7 +39,7 @@ describe("https", () => {
         socket.onerror = () => failed(new Error("the socket was refused"));
       });
       socket.close();
-      const health = await runHere([
+      const health = await runVerb([
         "health",
         "--address",
         server.url.host,
@@ -49,12 +49,12 @@ describe("https", () => {
         files.key,
       ]);
       expect(health.printed).toBe("ready\n");
-      const silent = await runHere(["health", "--address", "127.0.0.1:1", "--json"]);
+      const silent = await runVerb(["health", "--address", "127.0.0.1:1", "--json"]);
       expect([silent.code, JSON.parse(silent.printed)]).toEqual([1, expect.objectContaining({ ready: false })]);
       // Hosts that could be mistaken for a part of the path are not served (rule HT-1).
       const given = ["--tls-cert-file", files.cert, "--tls-key-file", files.key, "--allowed-hosts", "localhost,ab"];
       const at = ["--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0", "--log-level", "error"];
-      const { code, errors } = await runHere(["serve", ...given, ...at]);
+      const { code, errors } = await runVerb(["serve", ...given, ...at]);
       expect([code, errors]).toEqual([1, expect.stringContaining("slipway serve: the host ab is too short for https")]);
     },
   );
@@ -81,7 +81,7 @@ describe("https", () => {
       expect(read({ ...one, cert: text })).toContain("holds no certificate");
       expect(read({ ...one, key: text })).toContain("holds no private key");
       const doctor = (key: string) =>
-        runHere([
+        runVerb([
           "doctor",
           "--data-dir",
           join(place.path, "data"),
@@ -98,7 +98,7 @@ describe("https", () => {
   );
 
   test("[OP-14] one of the two settings alone is refused", async () => {
-    const { code, printed } = await runHere(["doctor", "--tls-cert-file", "x.pem"]);
+    const { code, printed } = await runVerb(["doctor", "--tls-cert-file", "x.pem"]);
     expect(code).toBe(1);
     expect(printed).toContain("SLIPWAY_TLS_KEY_FILE");
   });

@@ -8,29 +8,33 @@ import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
-const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } };
+const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every", SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } };
 const OWNERS = 12;
 const MINUTE_MS = 60_000;
 
-type Made = { readonly id: string; readonly name: string; readonly latest_build: { readonly status: string } };
+type CreatedWorkspace = {
+  readonly id: string;
+  readonly name: string;
+  readonly latest_build: { readonly status: string };
+};
 
 testNeeding(
   [needs.postgres],
   "[CL-30] [CL-32] [WO-1] three nodes share the parts out; what one is asked for the owner does, a node that dies is followed, and one that ends hands over",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, EVERY);
-    const two = await cluster.start(2, EVERY);
-    const three = await cluster.start(3, EVERY);
+    const one = await cluster.start(1, ALL_ACTIVE);
+    const two = await cluster.start(2, ALL_ACTIVE);
+    const three = await cluster.start(3, ALL_ACTIVE);
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const shares = async (): Promise<Record<string, number>> =>
+    const countPartsPerNode = async (): Promise<Record<string, number>> =>
       Object.fromEntries(
         (await sql.unsafe("select node, count(*)::int as count from parts group by node order by node")).map(
           ({ node, count }: { node: string; count: number }) => [node, count],
         ),
       );
     const isEven = async (nodes: readonly { id: string }[]): Promise<boolean> => {
-      const have = await shares();
+      const have = await countPartsPerNode();
       return nodes.every(({ id }) => Math.abs((have[id] ?? 0) - 256 / nodes.length) < 1);
     };
     await until(() => isEven([one, two, three]), { what: "each node to have its share" });
@@ -44,7 +48,7 @@ testNeeding(
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const template = await makeTemplate(admin);
     const nodes = [one, two, three];
-    const at = (n: number): Client => new Client((nodes[n % nodes.length] as typeof one).url, admin.token);
+    const clientAt = (n: number): Client => new Client((nodes[n % nodes.length] as typeof one).url, admin.token);
     const owners = await Promise.all(
       Array.from({ length: OWNERS }, (_, n) =>
         admin.post<{ id: string }>("/api/v2/users", {
@@ -58,26 +62,31 @@ testNeeding(
     );
     const made = await Promise.all(
       owners.map(({ id }, n) =>
-        at(n).post<Made>(`/api/v2/users/${id}/workspaces`, { name: "work", template_id: template.id }),
+        clientAt(n).post<CreatedWorkspace>(`/api/v2/users/${id}/workspaces`, {
+          name: "work",
+          template_id: template.id,
+        }),
       ),
     );
-    const running = async (ask: (n: number) => Client): Promise<boolean> => {
-      const seen = await Promise.all(made.map(({ id }, n) => ask(n).get<Made>(`/api/v2/workspaces/${id}`)));
+    const areAllRunning = async (ask: (n: number) => Client): Promise<boolean> => {
+      const seen = await Promise.all(made.map(({ id }, n) => ask(n).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)));
       return seen.every(({ latest_build }) => latest_build.status === "running");
     };
-    await until(() => running((n) => at(n + 1)), { what: "all builds to have ended well" });
+    await until(() => areAllRunning((n) => clientAt(n + 1)), { what: "all builds to have ended well" });
 
     // A hundred people connect to a stopped workspace, at different nodes: one build.
-    const [sleeper] = made as [Made];
-    await at(1).post(`/api/v2/workspaces/${sleeper.id}/builds`, { transition: "stop" });
-    const stopped = async () => at(2).get<Made>(`/api/v2/workspaces/${sleeper.id}`);
-    await until(async () => (await stopped()).latest_build.status === "stopped", { what: "the workspace to stop" });
+    const [sleeper] = made as [CreatedWorkspace];
+    await clientAt(1).post(`/api/v2/workspaces/${sleeper.id}/builds`, { transition: "stop" });
+    const getSleeper = async () => clientAt(2).get<CreatedWorkspace>(`/api/v2/workspaces/${sleeper.id}`);
+    await until(async () => (await getSleeper()).latest_build.status === "stopped", { what: "the workspace to stop" });
     const woken = await Promise.all(
-      Array.from({ length: 100 }, (_, n) => at(n).post<{ id: string }>(`/api/v2/workspaces/${sleeper.id}/wake`, {})),
+      Array.from({ length: 100 }, (_, n) =>
+        clientAt(n).post<{ id: string }>(`/api/v2/workspaces/${sleeper.id}/wake`, {}),
+      ),
     );
     expect(new Set(woken.map(({ id }) => id)).size).toBe(1);
-    expect(await at(0).get<unknown[]>(`/api/v2/workspaces/${sleeper.id}/builds`)).toHaveLength(3);
-    await until(() => running(at), { what: "the workspace to run again" });
+    expect(await clientAt(0).get<unknown[]>(`/api/v2/workspaces/${sleeper.id}/builds`)).toHaveLength(3);
+    await until(() => areAllRunning(clientAt), { what: "the workspace to run again" });
 
     const parts = await sql.unsafe("select distinct node from workspaces join parts using (part)");
     expect(parts.length).toBe(3);
@@ -88,7 +97,7 @@ testNeeding(
     nodes.splice(1, 1);
     await until(() => isEven(nodes), { what: "two nodes to have all parts" });
     const renamed = await Promise.all(
-      made.map(({ id }, n) => at(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `renamed${n}` })),
+      made.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `renamed${n}` })),
     );
     expect(renamed.map(({ status }) => status)).toEqual(made.map(() => 204));
 
@@ -97,15 +106,15 @@ testNeeding(
     one.signal("SIGTERM");
     nodes.splice(0, 1);
     const last = await Promise.all(
-      made.map(({ id }, n) => at(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `again${n}` })),
+      made.map(({ id }, n) => clientAt(n).fetch("PATCH", `/api/v2/workspaces/${id}`, { name: `again${n}` })),
     );
     expect(last.map(({ status }) => status)).toEqual(made.map(() => 204));
     expect(await ended).toBe(0);
     const names = await Promise.all(
-      made.map(async ({ id }) => (await at(0).get<Made>(`/api/v2/workspaces/${id}`)).name),
+      made.map(async ({ id }) => (await clientAt(0).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)).name),
     );
     expect(names).toEqual(made.map((_, n) => `again${n}`));
-    expect(await shares()).toEqual({ [three.id]: 256 });
+    expect(await countPartsPerNode()).toEqual({ [three.id]: 256 });
   },
   3 * MINUTE_MS,
 );

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { needs } from "../support/needs.ts";
-import { NO_REASON, readJunit, skipReason, type TestCase } from "../support/run/junit.ts";
+import { findSkipReason, NO_REASON, readJunit, type TestCase } from "../support/run/junit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../results/api-on-postgres.md", import.meta.url));
@@ -27,14 +27,14 @@ if (!needs.postgres.found) {
 }
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["test/api"];
-const files = wanted.flatMap(filesOf).sort();
+const files = wanted.flatMap(listTestFiles).sort();
 const scratch = mkdtempSync(join(tmpdir(), "slipway-suite-"));
 for (let at = 0; at < files.length; at += TOGETHER) await note(await runFiles(files.slice(at, at + TOGETHER)));
 rmSync(scratch, { recursive: true, force: true });
 
 type Result = { readonly file: string; readonly cases: readonly TestCase[] };
 
-function filesOf(path: string): string[] {
+function listTestFiles(path: string): string[] {
   if (!statSync(join(ROOT, path)).isDirectory()) return [path];
   return globSync("**/*.test.ts", { cwd: join(ROOT, path) }).map((file) => join(path, file));
 }
@@ -70,28 +70,28 @@ async function note(results: readonly Result[]): Promise<void> {
   const rows = new Map(
     rest.split("\n").flatMap((row) => (ROW.test(row) ? [[ROW.exec(row)?.[1] ?? "", row] as const] : [])),
   );
-  for (const { file, cases } of results) rows.set(file.replace(/^test\/api\//, ""), rowOf(file, cases));
-  const known = new Set(filesOf("test/api").map((file) => file.replace(/^test\/api\//, "")));
+  for (const { file, cases } of results) rows.set(file.replace(/^test\/api\//, ""), formatRow(file, cases));
+  const known = new Set(listTestFiles("test/api").map((file) => file.replace(/^test\/api\//, "")));
   const table = [...rows].filter(([file]) => known.has(file)).sort(([a], [b]) => (a < b ? -1 : 1));
   const head = ["| file | last run | passed | skipped | failed |", "|---|---|---|---|---|"];
   const lines = [...head, ...table.map(([, row]) => row)];
   await Bun.write(RESULTS, `${text.slice(0, from)}${lines.join("\n")}\n${text.slice(to)}`);
 }
 
-function rowOf(file: string, cases: readonly TestCase[]): string {
-  const of = (outcome: TestCase["outcome"]) => cases.filter((one) => one.outcome === outcome);
-  const failed = of("failed").map(({ title }) => title.replaceAll("|", "/").slice(0, 110));
+function formatRow(file: string, cases: readonly TestCase[]): string {
+  const casesWith = (outcome: TestCase["outcome"]) => cases.filter((one) => one.outcome === outcome);
+  const failed = casesWith("failed").map(({ title }) => title.replaceAll("|", "/").slice(0, 110));
   const more = failed.length > MAX_LISTED ? [`and ${failed.length - MAX_LISTED} more`] : [];
   const named = [...failed.slice(0, MAX_LISTED), ...more].join("; ");
-  const passed = of("passed").length;
+  const passed = casesWith("passed").length;
   const day = new Date().toISOString().slice(0, 10);
   const counts = cases.length > 0 ? `${passed} of ${passed + failed.length}` : "did not end";
   process.stdout.write(`${file}: ${counts}\n`);
-  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${skipped(of("skipped"))} | ${named} |`;
+  return `| \`${file.replace(/^test\/api\//, "")}\` | ${day} | ${counts} | ${formatSkipped(casesWith("skipped"))} | ${named} |`;
 }
 
 /** Returns their number, and each reason. */
-function skipped(cases: readonly TestCase[]): string {
-  const reasons = new Set(cases.map(skipReason).filter((reason) => reason !== NO_REASON));
+function formatSkipped(cases: readonly TestCase[]): string {
+  const reasons = new Set(cases.map(findSkipReason).filter((reason) => reason !== NO_REASON));
   return [cases.length, ...reasons].join("; ");
 }

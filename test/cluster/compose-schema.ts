@@ -34,7 +34,7 @@ const File = exact({
 });
 
 /** Returns the problems of a compose file; empty if none. */
-export const composeProblems = (file: unknown): string[] => {
+export const findComposeProblems = (file: unknown): string[] => {
   const wrong = [...Value.Errors(File, file)].map(({ path, message }) => `${path}: ${message}`);
   if (wrong.length > 0) return wrong;
   const { services, secrets, volumes } = Value.Cast(File, file);

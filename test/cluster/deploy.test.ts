@@ -7,13 +7,13 @@ import { listVariables } from "#base/config/secret-files.ts";
 import { toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
-import { runHere } from "#test/cli/run-verb.ts";
-import { page, ROOT } from "#test/support/documents.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
+import { ROOT, readPage } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { version } from "../../package.json";
-import { composeProblems } from "./compose-schema.ts";
-import { objectProblems } from "./kubernetes-schema.ts";
+import { findComposeProblems } from "./compose-schema.ts";
+import { findObjectProblems } from "./kubernetes-schema.ts";
 
 const CHART = "deploy/helm/slipway";
 const COMPOSE = "deploy/compose/cluster.yaml";
@@ -26,7 +26,7 @@ type Variables = Record<string, string>;
 
 const yaml = <T>(text: string): T => Bun.YAML.parse(text) as T;
 
-const spawned = (argv: readonly string[], input = "") => {
+const runProgram = (argv: readonly string[], input = "") => {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], { cwd: ROOT, stdin: Buffer.from(input) });
   return { exitCode, said: stdout.toString(), errors: stderr.toString() };
 };
@@ -37,13 +37,13 @@ const render = (values: Tree): KubernetesObject[] => {
   const templates = Object.fromEntries(
     readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")]),
   );
-  const { version: Version, appVersion: AppVersion } = yaml<Variables>(page(`${CHART}/Chart.yaml`));
+  const { version: Version, appVersion: AppVersion } = yaml<Variables>(readPage(`${CHART}/Chart.yaml`));
   const data = {
-    Values: merged(yaml<Tree>(page(`${CHART}/values.yaml`)), values),
+    Values: mergeTrees(yaml<Tree>(readPage(`${CHART}/values.yaml`)), values),
     Release: { Name: "slipway", Namespace: "default" },
     Chart: { Name: "slipway", Version, AppVersion },
   };
-  const { exitCode, said, errors } = spawned(
+  const { exitCode, said, errors } = runProgram(
     [needs.go.file, "run", join(import.meta.dir, "render.go")],
     JSON.stringify({ templates, data }),
   );
@@ -52,25 +52,25 @@ const render = (values: Tree): KubernetesObject[] => {
   return texts.flatMap((text) => text.split(/^---$/m)).flatMap((text) => yaml<KubernetesObject | null>(text) ?? []);
 };
 
-const merged = (base: Tree, over: Tree): Tree =>
+const mergeTrees = (base: Tree, over: Tree): Tree =>
   Object.fromEntries(
     Object.entries({ ...base, ...over }).map(([name, value]) => {
       const below = base[name];
-      return isTree(value) && isTree(below) ? [name, merged(below, value)] : [name, value];
+      return isTree(value) && isTree(below) ? [name, mergeTrees(below, value)] : [name, value];
     }),
   );
 
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
 
 type Container = { env: { name: string; value?: string }[] } & Record<string, { httpGet: Tree }>;
-const containerOf = (objects: readonly KubernetesObject[]): Container => {
+const findContainer = (objects: readonly KubernetesObject[]): Container => {
   const nodes = objects.find(({ kind }) => kind === "StatefulSet") as KubernetesObject;
   const { template } = nodes.spec as { template: { spec: { containers: Container[] } } };
   return template.spec.containers[0] as Container;
 };
 
 /** Parses these settings as a node would, with files for secrets regardless of their paths. Throws UsageError. */
-const configOf = (variables: Variables) =>
+const loadNodeConfig = (variables: Variables) =>
   loadConfig({
     argv: [],
     env: variables,
@@ -78,7 +78,7 @@ const configOf = (variables: Variables) =>
       path.endsWith("encryption_key") ? "5".repeat(64) : "postgres://slipway:secret@database/slipway",
   }).config;
 
-const EVERYTHING: Tree = {
+const ALL_VALUES: Tree = {
   accessUrl: "https://slipway.example.com",
   image: { repository: "registry.example.com:5000/slipway", tag: "v1" },
   imagePullSecrets: ["registry"],
@@ -103,8 +103,8 @@ describe("the chart", () => {
     "[CL-18] is objects that Kubernetes knows, with every value and with few",
     async () => {
       const few = render({ accessUrl: "https://slipway.example.com" });
-      const all = render(EVERYTHING);
-      expect([few, all].flatMap((objects) => objects.flatMap(objectProblems))).toEqual([]);
+      const all = render(ALL_VALUES);
+      expect([few, all].flatMap((objects) => objects.flatMap(findObjectProblems))).toEqual([]);
       expect(few.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
         "PodDisruptionBudget slipway",
         "Service slipway",
@@ -114,8 +114,8 @@ describe("the chart", () => {
       expect(all.map(({ kind }) => kind)).toContain("Ingress");
       // The schema detects a misspelled member.
       const wrong = structuredClone(few);
-      Object.assign(containerOf(wrong).readinessProbe ?? {}, { periodSecond: 1 });
-      expect(wrong.flatMap(objectProblems)).toEqual([
+      Object.assign(findContainer(wrong).readinessProbe ?? {}, { periodSecond: 1 });
+      expect(wrong.flatMap(findObjectProblems)).toEqual([
         "StatefulSet/spec/template/spec/containers/0/readinessProbe/periodSecond: Unexpected property",
       ]);
       expect(() => render({})).toThrow("accessUrl is needed");
@@ -130,15 +130,15 @@ describe("the chart", () => {
     [needs.go],
     "[CL-18] runs nodes with settings that are taken, and asks them at a name they answer to",
     async () => {
-      for (const values of [{ accessUrl: "https://slipway.example.com" }, EVERYTHING]) {
-        const { env, ...container } = containerOf(render(values));
+      for (const values of [{ accessUrl: "https://slipway.example.com" }, ALL_VALUES]) {
+        const { env, ...container } = findContainer(render(values));
         const variables = Object.fromEntries(
           env.filter(({ name }) => name.startsWith("SLIPWAY_")).map(({ name, value = "x" }) => [name, value]),
         );
         variables.SLIPWAY_NODE_ADDRESS = (variables.SLIPWAY_NODE_ADDRESS ?? "").replace("$(POD_NAME)", "slipway-0");
         delete variables.SLIPWAY_HOOK_SECRET;
-        const { database_url, encryption_key, node_address, access_url, ...others } = configOf(variables);
-        if (values === EVERYTHING) expect(others).toMatchObject({ provisioner_slots: 8, api_rate_limit: 1_000_000 });
+        const { database_url, encryption_key, node_address, access_url, ...others } = loadNodeConfig(variables);
+        if (values === ALL_VALUES) expect(others).toMatchObject({ provisioner_slots: 8, api_rate_limit: 1_000_000 });
         expect([database_url, encryption_key?.length, node_address, access_url?.href]).toEqual([
           "postgres://slipway:secret@database/slipway",
           64,
@@ -154,7 +154,7 @@ describe("the chart", () => {
   );
 
   test("[CL-18] is of this version", () => {
-    const { appVersion, version: own } = yaml<Variables>(page(`${CHART}/Chart.yaml`));
+    const { appVersion, version: own } = yaml<Variables>(readPage(`${CHART}/Chart.yaml`));
     expect([appVersion, own]).toEqual([version, version]);
   });
 });
@@ -162,13 +162,14 @@ describe("the chart", () => {
 type Service = { environment?: Variables; secrets?: string[]; image: string; hostname?: string };
 
 describe("the compose file", () => {
-  const services = (): Record<string, Service> => yaml<{ services: Record<string, Service> }>(page(COMPOSE)).services;
+  const parseServices = (): Record<string, Service> =>
+    yaml<{ services: Record<string, Service> }>(readPage(COMPOSE)).services;
 
   test("[CL-18] runs three nodes with settings that are taken, each with a name of its own", () => {
-    const nodes = Object.entries(services()).filter(([name]) => name.startsWith("node-"));
+    const nodes = Object.entries(parseServices()).filter(([name]) => name.startsWith("node-"));
     const read = nodes.map(([name, { environment = {}, secrets = [], hostname }]) => {
       const given = { ...environment, SLIPWAY_ACCESS_URL: "http://localhost:7080" };
-      const { node_address, database_url, encryption_key } = configOf(given);
+      const { node_address, database_url, encryption_key } = loadNodeConfig(given);
       expect([node_address?.host, hostname, database_url !== undefined, encryption_key?.length]).toEqual([
         name,
         name,
@@ -180,29 +181,29 @@ describe("the compose file", () => {
       return `${node_address?.host}:${node_address?.port}`;
     });
     expect(read).toEqual(["node-a:7080", "node-b:7080", "node-c:7080"]);
-    const balanced = [...page(BALANCER).matchAll(/^ {4}server \S+ (\S+)/gm)].map(([, address]) => address ?? "");
+    const balanced = [...readPage(BALANCER).matchAll(/^ {4}server \S+ (\S+)/gm)].map(([, address]) => address ?? "");
     expect(balanced).toEqual(read);
   });
 
   test("[CL-18] has members that Compose knows, and names nothing that is not there", () => {
-    const file = () => yaml<{ services: Record<string, Tree> }>(page(COMPOSE));
-    expect(composeProblems(file())).toEqual([]);
+    const file = () => yaml<{ services: Record<string, Tree> }>(readPage(COMPOSE));
+    expect(findComposeProblems(file())).toEqual([]);
     const wrong = file();
     Object.assign(wrong.services.database ?? {}, { enviroment: {} });
-    expect(composeProblems(wrong)).toEqual(["/services/database/enviroment: Unexpected property"]);
+    expect(findComposeProblems(wrong)).toEqual(["/services/database/enviroment: Unexpected property"]);
     const lacking = file();
     Object.assign(lacking.services["node-a"] ?? {}, { secrets: ["database_uri"] });
-    expect(composeProblems(lacking)).toEqual(["secret database_uri is not there"]);
+    expect(findComposeProblems(lacking)).toEqual(["secret database_uri is not there"]);
   });
 
   testNeeding([needs.compose], "[CL-18] is taken by Docker's own program", async () => {
     const plugIn = needs.compose.file.endsWith("docker") ? ["compose"] : [];
-    const { exitCode, errors } = spawned([needs.compose.file, ...plugIn, "--file", COMPOSE, "config", "--quiet"]);
+    const { exitCode, errors } = runProgram([needs.compose.file, ...plugIn, "--file", COMPOSE, "config", "--quiet"]);
     expect([exitCode, errors]).toEqual([0, ""]);
   });
 
   testNeeding([needs.haproxy], "[CL-18] has a load balancer whose settings are taken", async () => {
-    const { exitCode, errors } = spawned([needs.haproxy.file, "-c", "-f", BALANCER]);
+    const { exitCode, errors } = runProgram([needs.haproxy.file, "-c", "-f", BALANCER]);
     // The nodes do not exist.
     const wrong = errors
       .split("\n")
@@ -218,23 +219,23 @@ describe("the unit", () => {
   ];
 
   test("[CL-18] is what `slipway systemd` prints for a node, and the variables alongside it are settings", async () => {
-    const { code, printed } = await runHere(["systemd", ...given]);
-    expect([code, printed]).toEqual([0, page(UNIT)]);
+    const { code, printed } = await runVerb(["systemd", ...given]);
+    expect([code, printed]).toEqual([0, readPage(UNIT)]);
     const variables = Object.fromEntries(
-      [...page("deploy/systemd/env.example").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = "", value]) => [
+      [...readPage("deploy/systemd/env.example").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = "", value]) => [
         name,
         value,
       ]),
     ) as Variables;
-    expect(configOf(variables).node_address).toEqual({ host: "node-a.internal", port: 7080 });
+    expect(loadNodeConfig(variables).node_address).toEqual({ host: "node-a.internal", port: 7080 });
   });
 
   testNeeding([needs.systemdAnalyze], "[CL-18] is one that systemd takes", async () => {
     using place = tempDirectory();
     const file = join(place.path, "slipway.service");
     // Replaces the installed program with one that exists.
-    await Bun.write(file, page(UNIT).replace("/usr/local/bin/slipway", "/bin/true"));
-    const { exitCode, errors } = spawned([needs.systemdAnalyze.file, "verify", "--man=no", file]);
+    await Bun.write(file, readPage(UNIT).replace("/usr/local/bin/slipway", "/bin/true"));
+    const { exitCode, errors } = runProgram([needs.systemdAnalyze.file, "verify", "--man=no", file]);
     expect([exitCode, errors.split("\n").filter((line) => line.includes("slipway.service"))]).toEqual([0, []]);
   });
 });
@@ -242,10 +243,10 @@ describe("the unit", () => {
 test("[CL-18] every setting that the manual and deploy/ name exists", () => {
   const known = new Set(listVariables(SERVER_SETTINGS));
   const texts = [
-    page("docs/cluster.md"),
-    ...[...new Bun.Glob("deploy/**").scanSync({ cwd: ROOT })].map(page),
+    readPage("docs/cluster.md"),
+    ...[...new Bun.Glob("deploy/**").scanSync({ cwd: ROOT })].map(readPage),
     // As in the chart's values.
-    ...Object.keys(EVERYTHING.settings as Tree).map((name) => toVariableName(name)),
+    ...Object.keys(ALL_VALUES.settings as Tree).map((name) => toVariableName(name)),
   ];
   const named = texts.flatMap((text) => [...text.matchAll(/\bSLIPWAY_[A-Z0-9_]*[A-Z]/g)].map(([name]) => name));
   expect(named.length).toBeGreaterThan(20);

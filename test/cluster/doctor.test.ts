@@ -8,7 +8,7 @@ import { ClusterNode } from "#db/pg/node.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { examine } from "#domain/health/checks.ts";
 import { registerCluster } from "#src/api/metrics/cluster.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -30,14 +30,14 @@ testNeeding(
         SLIPWAY_ENCRYPTION_KEY: KEY,
         SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
       });
-      const found = async (): Promise<Record<string, string>> =>
+      const examineNodes = async (): Promise<Record<string, string>> =>
         Object.fromEntries(
           (await examine(config, systemClock, true, {})).map(({ name, status, detail }) => [
             name,
             `${status}: ${detail}`,
           ]),
         );
-      const before = await found();
+      const before = await examineNodes();
       expect(before.database).toMatch(/^ok: PostgreSQL \d+/);
       expect(before.schema).toMatch(/^warn: \d+ pending migrations run at the next start/);
       expect(before["active node"]).toBeUndefined();
@@ -50,8 +50,8 @@ testNeeding(
         fatal: () => {},
       });
       try {
-        await node.lead();
-        const after = await found();
+        await node.whenActive();
+        const after = await examineNodes();
         expect(after.schema).toMatch(/^ok: /);
         expect(after["active node"]).toBe("ok: 10.0.0.1:7080, v9.9.9");
         expect(after["spare nodes"]).toBe("warn: 0 stand by");
@@ -65,7 +65,7 @@ testNeeding(
         expect(figures).toContain("slipway_database_standbys 0\n");
         const file = `${place.path}/support.tar`;
         const key = ["--encryption-key", KEY, "--data-dir", place.path];
-        expect((await runHere(["support-bundle", file, "--database-url", database.url, ...key])).code).toBe(0);
+        expect((await runVerb(["support-bundle", file, "--database-url", database.url, ...key])).code).toBe(0);
         const bundle = await new Bun.Archive(await Bun.file(file).bytes()).files();
         expect(JSON.parse((await bundle.get("database.json")?.text()) ?? "{}")).toMatchObject({
           server: expect.stringMatching(/^\d+/),
@@ -74,7 +74,7 @@ testNeeding(
         // Checks of files in the data directory are skipped.
         expect(after.backups).toBeUndefined();
       } finally {
-        await node.leave();
+        await node.leaveCluster();
       }
     } finally {
       await database.remove();
@@ -101,9 +101,9 @@ testNeeding(
         SLIPWAY_ENCRYPTION_KEY: KEY,
         SLIPWAY_DOCKER_HOST: "unix:///nowhere/docker.sock",
       });
-      const found = async () =>
+      const examineNodes = async () =>
         (await examine(config, systemClock, true, {})).find(({ name }) => name === "active nodes");
-      expect(await found()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
+      expect(await examineNodes()).toMatchObject({ status: "warn", detail: "10.0.0.1:7080, v9.9.9, 256 of 256 parts" });
       const metrics = new Metrics(systemClock);
       registerCluster(metrics, member);
       const figures = await metrics.text();
@@ -111,7 +111,7 @@ testNeeding(
       expect(figures).toContain("slipway_node_parts 256\n");
       expect(member.state).toMatchObject({ node: "active", lease: "held", database: "answers", parts: 256 });
     } finally {
-      await member.leave();
+      await member.leaveCluster();
       await database.remove();
     }
   },

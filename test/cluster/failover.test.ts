@@ -10,9 +10,9 @@ import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { type PostgresPair, startPair } from "#test/support/cluster/postgres-pair.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
-import { putSetting } from "../db/batches.ts";
-import { outcomeOf } from "../db/contract.ts";
+import { checkWrites, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
+import { insertSetting } from "../db/batches.ts";
+import { awaitOutcome } from "../db/contract.ts";
 
 const CLIENTS = 8;
 const pairs: PostgresPair[] = [];
@@ -20,22 +20,22 @@ afterEach(async () => {
   for (const pair of pairs.splice(0)) await pair[Symbol.asyncDispose]();
 });
 
-const pairOf = async (options: { synchronous?: boolean } = {}): Promise<PostgresPair> => {
+const openPair = async (options: { synchronous?: boolean } = {}): Promise<PostgresPair> => {
   const pair = await startPair(options);
   pairs.push(pair);
   return pair;
 };
 
-const storeOf = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, fatal: () => {} });
+const openStore = (url: string): Promise<PgStore> => openPgStore({ url, now: 0, fatal: () => {} });
 
 /** Clients that write one row after the other, and record the results. */
-const writing = (store: PgStore) => {
+const startWriting = (store: PgStore) => {
   const told: Write[] = [];
   let going = true;
   const client = async (n: number): Promise<void> => {
     for (let i = 0; going; i++) {
       const name = `w-${n}-${i}`;
-      const said = await outcomeOf(store.commit([putSetting({ key: name, value: "" })]));
+      const said = await awaitOutcome(store.commit([insertSetting({ key: name, value: "" })]));
       const outcome: Outcome = said === "done" ? "done" : said === "unknown" ? "unknown" : "refused";
       told.push({ name, outcome });
     }
@@ -57,7 +57,7 @@ const writing = (store: PgStore) => {
   };
 };
 
-const rowsIn = async (url: string): Promise<Row[]> => {
+const listRows = async (url: string): Promise<Row[]> => {
   await using sql = new SQL(url, { max: 1 });
   const rows = (await sql.unsafe("select key as name from settings where key like 'w-%'")) as { name: string }[];
   return rows.map(({ name }) => ({ name, epoch: 1 }));
@@ -67,15 +67,15 @@ testNeeding(
   [needs.postgres, needs.root],
   "[CL-13] the primary is killed and its synchronous standby promoted: writes go on, and nothing acknowledged is lost; the old one, back, acknowledges nothing and is not taken for the primary",
   async () => {
-    const pair = await pairOf();
-    const store = await storeOf(pair.url);
-    const load = writing(store);
+    const pair = await openPair();
+    const store = await openStore(pair.url);
+    const load = startWriting(store);
     await load.more(200);
     pair.primary.kill();
     await pair.standby.promote();
     await load.more(200);
     await load.end();
-    expect(judge(load.told, await rowsIn(pair.standby.url()))).toEqual([]);
+    expect(checkWrites(load.told, await listRows(pair.standby.url()))).toEqual([]);
     await pair.primary.start();
     expect((await findPrimary(splitHosts(pair.url))).host).toBe(pair.standby.url());
     const old = new SQL(pair.primary.url(), { max: 1 });
@@ -87,7 +87,7 @@ testNeeding(
       () => {},
     );
     await until(
-      async () => (await pair.primary.ask("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length > 0,
+      async () => (await pair.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length > 0,
       { what: "the commit to wait for a standby" },
     );
     expect(isAnswered).toBe(false);
@@ -101,22 +101,22 @@ testNeeding(
   [needs.postgres, needs.root],
   "[CL-13] with an asynchronous standby acknowledged writes are lost, and the oracle says so",
   async () => {
-    const pair = await pairOf({ synchronous: false });
-    const store = await storeOf(pair.url);
-    await until(async () => (await pair.standby.ask("select to_regclass('settings') as there"))[0] !== undefined);
-    const load = writing(store);
+    const pair = await openPair({ synchronous: false });
+    const store = await openStore(pair.url);
+    await until(async () => (await pair.standby.query("select to_regclass('settings') as there"))[0] !== undefined);
+    const load = startWriting(store);
     await load.more(50);
     // It falls behind, as over a slow connection.
-    await pair.standby.ask("alter system set primary_conninfo = ''");
-    await pair.standby.ask("select pg_reload_conf()");
-    await until(async () => (await pair.primary.ask("select 1 from pg_stat_replication")).length === 0, {
+    await pair.standby.query("alter system set primary_conninfo = ''");
+    await pair.standby.query("select pg_reload_conf()");
+    await until(async () => (await pair.primary.query("select 1 from pg_stat_replication")).length === 0, {
       what: "the standby to fall behind",
     });
     await load.more(50);
     pair.primary.kill();
     await pair.standby.promote();
     await load.end();
-    const wrong = judge(load.told, await rowsIn(pair.standby.url()));
+    const wrong = checkWrites(load.told, await listRows(pair.standby.url()));
     expect(wrong.filter((one) => one.endsWith("was acknowledged and is lost")).length).toBeGreaterThan(0);
     await store.close();
   },
@@ -127,12 +127,12 @@ testNeeding(
   [needs.postgres, needs.root],
   "[CL-14] while the synchronous standby is away writes wait, and it is said; when it is back they are acknowledged",
   async () => {
-    const pair = await pairOf();
-    const store = await storeOf(pair.url);
-    await store.commit([putSetting({ key: "before", value: "" })]);
+    const pair = await openPair();
+    const store = await openStore(pair.url);
+    await store.commit([insertSetting({ key: "before", value: "" })]);
     pair.standby.kill();
     let isAcknowledged = false;
-    const waiting = store.commit([putSetting({ key: "waits", value: "" })]).then(() => {
+    const waiting = store.commit([insertSetting({ key: "waits", value: "" })]).then(() => {
       isAcknowledged = true;
     });
     const seen = await until(

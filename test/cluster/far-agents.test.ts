@@ -4,12 +4,12 @@ import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { answerFarDials, farDialer } from "#src/context/nodes.ts";
+import { createRemoteDialer, serveDials } from "#src/context/nodes.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
 const PART = 7;
 const AGENT = "agent";
@@ -18,34 +18,34 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-const noTunnels: AgentDialer = {
+const NO_TUNNELS: AgentDialer = {
   isDaemon: () => false,
   dial: () => Promise.reject(new AppError("invalid", "The agent is not connected.")),
 };
 
 /** Two nodes; the second has the shard, and dials ports of this machine. `owner` may be changed. */
 const cluster = (has = true) => {
-  const [a, b] = [linkedNode("a"), linkedNode("b")];
+  const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const shared = { hasB: has };
   const stored = { get: () => Promise.resolve({ part: PART } as never) };
-  const needs = (links: typeof a.links, parts: Parts) => ({
+  const makeDeps = (links: typeof a.links, parts: Parts) => ({
     parts,
     links,
     index: new PartIndex(stored),
   });
-  const ofA = needs(a.links, {
+  const ofA = makeDeps(a.links, {
     has: () => false,
     isFirst: true,
     comings: 0,
     nodeOf: () => (shared.hasB ? b.place : undefined),
   });
-  const ofB = needs(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
-  answerFarDials(ofB, {
+  const ofB = makeDeps(b.links, { has: () => shared.hasB, isFirst: false, comings: 0, nodeOf: () => undefined });
+  serveDials(ofB, {
     isDaemon: () => true,
     dial: (_, port) => connectSocket({ hostname: "127.0.0.1", port }, systemClock),
   });
-  return { dialer: farDialer(ofA, noTunnels), shared, b };
+  return { dialer: createRemoteDialer(ofA, NO_TUNNELS), shared, b };
 };
 
 /** An echo server. */

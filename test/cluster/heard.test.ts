@@ -6,12 +6,12 @@ import type { PgStore } from "#db/pg/store.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 type Node = { readonly member: PartsMember; readonly ctx: Context; readonly store: PgStore };
 
@@ -42,7 +42,7 @@ const openNodes = async () => {
     const { ctx, store, member } = node;
     await ctx.connections.stop();
     await store.close();
-    await member.leave();
+    await member.leaveCluster();
   };
   return {
     first,
@@ -64,7 +64,7 @@ const listenTo = ({ ctx }: Node, kind: "owner_chats" | "missed") => {
 };
 
 /** Resolves when each of these receives the others' events. */
-const hearEachOther = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
+const waitForMutualEvents = async ({ first, second }: { first: Node; second: Node }): Promise<void> => {
   const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
   await until(() => {
     for (const { ctx } of [first, second]) ctx.topics.publish("owner_chats", ctx.store.epoch.toString(), CREATED);
@@ -83,7 +83,7 @@ testNeeding(
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;
-    await hearEachOther(nodes);
+    await waitForMutualEvents(nodes);
     const [here, there] = [listenTo(first, "owner_chats"), listenTo(second, "owner_chats")];
     const missed = listenTo(second, "missed");
     const users = Array.from({ length: 300 }, (_, i) => `user-${i}`);
@@ -103,7 +103,7 @@ testNeeding(
   async () => {
     await using nodes = await openNodes();
     const { first, second } = nodes;
-    await hearEachOther(nodes);
+    await waitForMutualEvents(nodes);
     const [told, missed] = [listenTo(first, "owner_chats"), listenTo(first, "missed")];
     second.ctx.topics.publish("owner_chats", "user", { kind: "created", chat_id: "chat" });
     await until(() => told.includes("user"));

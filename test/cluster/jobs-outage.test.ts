@@ -8,33 +8,33 @@ import { checkAccess } from "#db/pg/inspect.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { startAlone } from "#test/support/cluster/postgres-pair.ts";
+import { startSingle } from "#test/support/cluster/postgres-pair.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { programCommand } from "#test/support/program.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 /** Seconds of database downtime, one outage after the other. In manual runs: 2,5,30,90, each 20 times. */
 const OUTAGES = (process.env.SLIPWAY_TEST_OUTAGES ?? "2,5").split(",").map(Number);
 const ROUNDS = Number(process.env.SLIPWAY_TEST_OUTAGE_ROUNDS ?? 1);
-const AT_ONCE = 6;
+const MAX_PARALLEL = 6;
 /** A build with a long log takes a while. */
 const SLOW = JSON.stringify({
   provisioner: "echo",
   echo: { logs: Array.from({ length: 3_000 }, (_, i) => `line ${i} of a log`) },
   resources: [{ name: "main", agents: [{ name: "main" }] }],
 });
-const template = (): string => `${unique()}${SLOW}`;
+const template = (): string => `${uniqueText()}${SLOW}`;
 const PATIENCE = { patience: 240_000 };
 
 testNeeding(
   [needs.postgres, needs.root],
   `[CP-73] a database that is away for ${OUTAGES.join(", ")} s fails no build and no import`,
   async () => {
-    await using alone = await startAlone();
+    await using alone = await startSingle();
     const { server } = alone;
     const database = { name: "", url: server.url(), cutConnections: async () => {}, remove: async () => {} };
     await using cluster = await startCluster({ database });
@@ -43,9 +43,9 @@ testNeeding(
     const client = new Client(node.url, token);
     const { id: template_id } = await makeTemplate(client, template());
     for (const seconds of OUTAGES.flatMap((one) => Array<number>(ROUNDS).fill(one))) {
-      const file_id = await upload(client, { "template.yaml": template() });
+      const file_id = await uploadFiles(client, { "template.yaml": template() });
       const workspaces: Workspace[] = [];
-      for (let i = 0; i < AT_ONCE; i++) {
+      for (let i = 0; i < MAX_PARALLEL; i++) {
         const name = `w-${crypto.randomUUID().slice(0, 8)}`;
         workspaces.push(await client.post<Workspace>("/api/v2/users/me/workspaces", { template_id, name }));
       }
@@ -87,7 +87,7 @@ testNeeding(
     using place = tempDirectory();
     const url = new URL(database.url);
     url.username = "nobody_of_this_name";
-    const child = Bun.spawn([...programCommand(), "serve", "--data-dir", place.path, "--address", "127.0.0.1:0"], {
+    const child = Bun.spawn([...toProgramCommand(), "serve", "--data-dir", place.path, "--address", "127.0.0.1:0"], {
       env: {
         PATH: process.env.PATH,
         HOME: place.path,
@@ -109,7 +109,7 @@ testNeeding(
   [needs.postgres, needs.root],
   "[CL-71] a wrong password and a database that is not there are refused by name, also the role that may not sign in; a server that is away is waited for",
   async () => {
-    await using alone = await startAlone();
+    await using alone = await startSingle();
     const { server } = alone;
     const hba = join(server.data, "pg_hba.conf");
     await Bun.write(hba, `host all asker all scram-sha-256\n${await Bun.file(hba).text()}`);
@@ -118,7 +118,7 @@ testNeeding(
     await sql.unsafe("create role closed");
     await sql.unsafe("select pg_reload_conf()");
     await sql.close();
-    const reasonFor = async (change: Partial<URL>): Promise<string> => {
+    const getFailureReason = async (change: Partial<URL>): Promise<string> => {
       const url = Object.assign(new URL(server.url()), change);
       const error = await checkAccess(url.href).then(
         () => undefined,
@@ -128,15 +128,15 @@ testNeeding(
       expect(error).toBeInstanceOf(UnsafeDatabaseError);
       return String(error);
     };
-    await until(async () => (await reasonFor({ username: "asker", password: "mistyped" })) !== "");
-    const wrong = await reasonFor({ username: "asker", password: "mistyped" });
+    await until(async () => (await getFailureReason({ username: "asker", password: "mistyped" })) !== "");
+    const wrong = await getFailureReason({ username: "asker", password: "mistyped" });
     expect(wrong).toContain('password authentication failed for user "asker"');
     expect(wrong).not.toContain("mistyped");
-    expect(await reasonFor({ pathname: "/elsewhere" })).toContain('database "elsewhere" does not exist');
-    expect(await reasonFor({ username: "closed" })).toContain('role "closed" is not permitted to log in');
-    expect(await reasonFor({ username: "asker", password: "right" })).toBe("");
+    expect(await getFailureReason({ pathname: "/elsewhere" })).toContain('database "elsewhere" does not exist');
+    expect(await getFailureReason({ username: "closed" })).toContain('role "closed" is not permitted to log in');
+    expect(await getFailureReason({ username: "asker", password: "right" })).toBe("");
     server.kill();
-    expect(await reasonFor({ username: "asker", password: "mistyped" })).toBe("");
+    expect(await getFailureReason({ username: "asker", password: "mistyped" })).toBe("");
   },
   60_000,
 );

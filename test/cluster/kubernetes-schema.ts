@@ -4,7 +4,7 @@ import { type TProperties, type TSchema, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
 const exact = <P extends TProperties>(properties: P) => t.Object(properties, { additionalProperties: false });
-const some = <S extends TSchema>(of: S) => t.Optional(t.Array(of, { minItems: 1 }));
+const optionalList = <S extends TSchema>(of: S) => t.Optional(t.Array(of, { minItems: 1 }));
 
 const Name = t.String({ pattern: "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" });
 const Texts = t.Record(t.String(), t.String());
@@ -29,7 +29,7 @@ const Probe = exact({
   httpGet: exact({
     path: t.String({ pattern: "^/" }),
     port: PortOrName,
-    httpHeaders: some(exact({ name: t.String(), value: t.String() })),
+    httpHeaders: optionalList(exact({ name: t.String(), value: t.String() })),
   }),
   periodSeconds: t.Optional(t.Integer({ minimum: 1 })),
   timeoutSeconds: t.Optional(t.Integer({ minimum: 1 })),
@@ -82,10 +82,10 @@ const Pod = exact({
     fsGroup: t.Integer(),
     seccompProfile: exact({ type: t.String() }),
   }),
-  imagePullSecrets: some(exact({ name: t.String() })),
+  imagePullSecrets: optionalList(exact({ name: t.String() })),
   containers: t.Array(Container, { minItems: 1 }),
   volumes: t.Array(Volume),
-  topologySpreadConstraints: some(
+  topologySpreadConstraints: optionalList(
     exact({
       maxSkew: t.Integer({ minimum: 1 }),
       topologyKey: t.String(),
@@ -94,7 +94,7 @@ const Pod = exact({
     }),
   ),
   nodeSelector: t.Optional(Texts),
-  tolerations: some(
+  tolerations: optionalList(
     exact({
       key: t.Optional(t.String()),
       operator: t.Optional(t.String()),
@@ -145,12 +145,12 @@ const KINDS: Readonly<Record<string, TSchema>> = {
         }),
       }),
     ),
-    tls: some(exact({ hosts: t.Array(t.String()), secretName: t.String() })),
+    tls: optionalList(exact({ hosts: t.Array(t.String()), secretName: t.String() })),
   }),
 };
 
 /** Returns the problems of an object; empty if none. */
-export const objectProblems = (object: unknown): string[] => {
+export const findObjectProblems = (object: unknown): string[] => {
   const name = String((object as { kind?: unknown }).kind);
   const schema = KINDS[name];
   if (!schema) return [`${name} is no kind that the chart makes`];

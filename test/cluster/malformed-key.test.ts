@@ -10,14 +10,14 @@ testNeeding(
   async () => {
     await using cluster = await startCluster();
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const joined = () =>
+    const countJoined = () =>
       sql.unsafe("select (select count(*)::int from leases) as leases, max(value) as epoch from epoch");
-    const before = await joined();
+    const before = await countJoined();
     for (const active of ["one", "every"]) {
       const env = { SLIPWAY_ENCRYPTION_KEY: "no key", SLIPWAY_CLUSTER_ACTIVE: active };
       await expect(cluster.start(1, { env })).rejects.toThrow(/64 hexadecimal/);
     }
-    expect(await joined()).toEqual(before);
+    expect(await countJoined()).toEqual(before);
   },
   60_000,
 );

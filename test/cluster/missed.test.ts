@@ -6,25 +6,25 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { ClientSocket } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 
 testInside("[CP-22] workspace followers get the writes that they missed, and no earlier cursor is valid", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store, topics } = contextOf(server);
+  const { store, topics } = getContext(server);
   const template = await makeTemplate(admin, JSON.stringify(ECHO));
   const { id } = await awaitBuild(admin, (await createWorkspace(admin, template.id)).id);
   using all = await admin.socket("/api/v2/workspaces/watch");
   using one = await admin.socket(`/api/v2/workspaces/${id}/watch-ws`);
   /** Returns the stream's next message about workspaces. */
-  const next = async (socket: ClientSocket) => {
+  const nextMessage = async (socket: ClientSocket) => {
     for (;;) {
       const event = await socket.json<WorkspacesEvent>();
       if (event.type === "snapshot" || event.type === "changes") return event;
@@ -32,33 +32,33 @@ testInside("[CP-22] workspace followers get the writes that they missed, and no 
   };
   const snapshot = async () => {
     for (;;) {
-      const event = await next(all);
+      const event = await nextMessage(all);
       if (event.type === "snapshot") return event;
     }
   };
-  const shown = async (name: string) => {
+  const waitForName = async (name: string) => {
     for (;;) {
       const { type, data } = await one.json<{ type: string; data: Workspace }>();
       if (type === "data" && data.name === name) return;
     }
   };
   const first = await snapshot();
-  await shown("dev");
+  await waitForName("dev");
 
   // Simulates a change by another node whose event is lost.
   await store.commit([updateWorkspace(id, { name: "renamed" })]);
   topics.publish("missed", "", {});
   const again = await snapshot();
   expect(again.workspaces.map(({ name }) => name)).toEqual(["renamed"]);
-  await shown("renamed");
+  await waitForName("renamed");
   using back = await admin.socket(`/api/v2/workspaces/watch?after_id=${first.id}`);
-  expect((await next(back)).type).toBe("snapshot");
+  expect((await nextMessage(back)).type).toBe("snapshot");
 });
 
 testInside("[CP-22] a watcher of chats is told to reload the list", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { topics } = contextOf(server);
+  const { topics } = getContext(server);
   using watch = await admin.socket("/api/v2/chats/watch");
   topics.publish("missed", "", {});
   expect((await watch.closed).code).toBe(1001);

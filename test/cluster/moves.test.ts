@@ -4,13 +4,13 @@ import { afterEach, expect } from "bun:test";
 import { type ReservedSQL, SQL } from "bun";
 import { PARTS } from "#base/parts.ts";
 import {
-  handOver,
+  assignOrphanedParts,
   joinParts,
-  keepParts,
   makePartsGuard,
-  plannedMoves,
+  planBalance,
+  reclaimParts,
   renewParts,
-  takeOver,
+  transferParts,
 } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { PgWriter } from "#db/pg/writer.ts";
@@ -18,16 +18,16 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
-import { outcomeOf } from "../db/contract.ts";
+import { awaitOutcome } from "../db/contract.ts";
 
 const LEASE_MS = 60_000;
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 type Node = { readonly node: string; readonly epoch: number; readonly writer: PgWriter; readonly fatal: Error[] };
 let database: TestDatabase | undefined;
-const ends: (() => Promise<void>)[] = [];
+const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
+  for (const end of cleanups.splice(0)) await end();
   await database?.remove();
 });
 
@@ -37,7 +37,7 @@ const open = async () => {
   const sql = new SQL(url, { max: 4 });
   await sql.unsafe("create table written (n bigserial primary key, part bigint not null, node text not null)");
   const connection = await sql.reserve();
-  ends.push(async () => {
+  cleanups.push(async () => {
     connection.release();
     await sql.close();
   });
@@ -46,7 +46,7 @@ const open = async () => {
     const fatal: Error[] = [];
     const primary = new Primary(url);
     const writer = new PgWriter({ primary, guard: guardFor(name, epoch), fatal: (error) => fatal.push(error) });
-    ends.push(async () => {
+    cleanups.push(async () => {
       await writer.stop();
       await primary.close();
     });
@@ -65,7 +65,7 @@ const open = async () => {
 };
 
 const write = ({ node, writer }: Node, part?: number): Promise<string> =>
-  outcomeOf(
+  awaitOutcome(
     writer.submit([{ sql: "insert into written (part, node) values (?, ?)", rows: [[part ?? -1, node]] }], part),
   );
 
@@ -78,8 +78,8 @@ const endLease = (connection: ReservedSQL, name: string): Promise<unknown> =>
 testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go to those who live, evenly", async () => {
   const { connection, join, partsOf } = await open();
   const nodes = [await join("a"), await join("b"), await join("c")] as const;
-  expect((await takeOver(connection, LEASE_MS)).length).toBe(PARTS);
-  expect(await takeOver(connection, LEASE_MS)).toEqual([]);
+  expect((await assignOrphanedParts(connection, LEASE_MS)).length).toBe(PARTS);
+  expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([]);
   const [a, b, c] = await Promise.all([partsOf("a"), partsOf("b"), partsOf("c")]);
   expect([a.length, b.length, c.length].sort()).toEqual([85, 85, 86]);
   const outcomes = await Promise.all([write(nodes[0], a[0]), write(nodes[1], b[0]), write(nodes[2], c[0])]);
@@ -87,7 +87,7 @@ testNeeding([needs.postgres], "[CP-5] parts of a node whose lease has ended go t
   // A node cannot write to another's shard, but any node can write what belongs to none.
   expect([await write(nodes[0], b[0]), await write(nodes[0])]).toEqual(["moved", "done"]);
   await endLease(connection, "c");
-  const moved = await takeOver(connection, LEASE_MS);
+  const moved = await assignOrphanedParts(connection, LEASE_MS);
   expect(moved.map(({ part }) => part).sort((x, y) => x - y)).toEqual(c);
   expect([(await partsOf("a")).length, (await partsOf("b")).length]).toEqual([128, 128]);
   expect(await renew(connection, "c", nodes[2].epoch)).toBe(false);
@@ -102,13 +102,13 @@ testNeeding(
   async () => {
     const { connection, join, partsOf } = await open();
     const before = await join("a");
-    await takeOver(connection, LEASE_MS);
+    await assignOrphanedParts(connection, LEASE_MS);
     const [part = 0] = await partsOf("a");
     const again = await join("a");
     expect(await partsOf("a")).toEqual([]);
     expect(await renew(connection, "a", before.epoch)).toBe(false);
     expect([await write(before, part), await write(again, part)]).toEqual(["closed", "moved"]);
-    await takeOver(connection, LEASE_MS);
+    await assignOrphanedParts(connection, LEASE_MS);
     expect(await write(again, part)).toBe("done");
   },
 );
@@ -119,29 +119,29 @@ testNeeding(
   async () => {
     const { connection, join, partsOf } = await open();
     const a = await join("a");
-    await takeOver(connection, LEASE_MS);
+    await assignOrphanedParts(connection, LEASE_MS);
     await connection.unsafe("update parts set given_at = '-infinity'");
     const b = await join("b");
-    const moves = await plannedMoves(connection, LEASE_MS);
+    const moves = await planBalance(connection, LEASE_MS);
     expect([moves.length, new Set(moves.map(({ to }) => to))]).toEqual([PARTS / 2, new Set(["b"])]);
     const [move] = moves;
     const part = move?.part ?? 0;
-    expect(await handOver(connection, b, [{ part, to: "b" }])).toEqual([]);
-    expect(await handOver(connection, a, [{ part, to: "nobody" }])).toEqual([]);
-    expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([part]);
-    expect(await handOver(connection, a, [{ part, to: "b" }])).toEqual([]);
+    expect(await transferParts(connection, b, [{ part, to: "b" }])).toEqual([]);
+    expect(await transferParts(connection, a, [{ part, to: "nobody" }])).toEqual([]);
+    expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([part]);
+    expect(await transferParts(connection, a, [{ part, to: "b" }])).toEqual([]);
     // A shard that no node took returns and becomes inactive; shards that the node no longer has do not.
     const [, left] = moves.map((one) => one.part);
-    await keepParts(connection, a, [part, left ?? 0]);
-    const later = (await plannedMoves(connection, LEASE_MS)).map((one) => one.part);
+    await reclaimParts(connection, a, [part, left ?? 0]);
+    const later = (await planBalance(connection, LEASE_MS)).map((one) => one.part);
     expect([later.includes(left ?? 0), await partsOf("b")]).toEqual([false, [part]]);
     expect([await write(a, part), await write(b, part), await write(a)]).toEqual(["moved", "done", "done"]);
     expect(await partsOf("b")).toEqual([part]);
     // `b` ends before it has any other shard: the one it just got is still moved, and only that.
     await endLease(connection, "b");
-    expect(await takeOver(connection, LEASE_MS)).toEqual([{ part, to: "a" }]);
+    expect(await assignOrphanedParts(connection, LEASE_MS)).toEqual([{ part, to: "a" }]);
     await join("c");
-    expect((await plannedMoves(connection, LEASE_MS)).map((one) => one.part)).not.toContain(part);
+    expect((await planBalance(connection, LEASE_MS)).map((one) => one.part)).not.toContain(part);
   },
 );
 
@@ -149,13 +149,13 @@ testNeeding(
 const pastItsGuard = async (lock: "share" | "key share"): Promise<string[]> => {
   const { sql, connection, join, writersOf } = await open();
   const [a, b] = [await join("a"), await join("b")];
-  await takeOver(connection, LEASE_MS);
+  await assignOrphanedParts(connection, LEASE_MS);
   await connection.unsafe("update parts set node = 'a', epoch = $1 where part = 7", [a.epoch]);
   const group = await sql.reserve();
   await group.unsafe("begin");
   await group.unsafe(`select 1 from parts where part = 7 and node = 'a' for ${lock}`);
   let given = false;
-  const giving = handOver(connection, a, [{ part: 7, to: "b" }]).then((done) => {
+  const giving = transferParts(connection, a, [{ part: 7, to: "b" }]).then((done) => {
     given = done.length > 0;
   });
   const waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -176,18 +176,18 @@ testNeeding(
   "[CP-6] [CP-3] a hand-over waits for the group under way, and alongside a weaker lock it would not",
   async () => {
     expect(await pastItsGuard("share")).toEqual(["a", "b"]);
-    for (const end of ends.splice(0)) await end();
+    for (const end of cleanups.splice(0)) await end();
     await database?.remove();
     expect(await pastItsGuard("key share")).toEqual(["b", "a", "b"]);
   },
 );
 
 /** Runs nodes that write to all shards as fast as possible while shards move; returns the resulting problems. */
-const goRound = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
+const movePartsUnderLoad = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
   const { connection, join, writersOf } = await open();
   const random = randomFrom(SEED);
   const nodes = [await join("a", guardFor), await join("b", guardFor), await join("c", guardFor)];
-  await takeOver(connection, LEASE_MS);
+  await assignOrphanedParts(connection, LEASE_MS);
   const parts = [1, 2, 3, 4];
   const owners = new Map<number, string[]>();
   for (const part of parts) {
@@ -209,7 +209,7 @@ const goRound = async (guardFor: typeof makePartsGuard): Promise<string[]> => {
     const from = nodes.find(({ node }) => node === owners.get(part)?.at(-1));
     const others = nodes.filter((one) => one !== from);
     const to = others[Math.floor(random() * others.length)]?.node ?? "";
-    if (from && (await handOver(connection, from, [{ part, to }])).length > 0) owners.get(part)?.push(to);
+    if (from && (await transferParts(connection, from, [{ part, to }])).length > 0) owners.get(part)?.push(to);
   }
   going = false;
   await Promise.all(writing);
@@ -230,10 +230,10 @@ testNeeding(
   [needs.postgres],
   `[CP-6] [CP-3] while parts go round among three nodes that write, nobody writes for a part of another; without the guard the oracle sees it (seed ${SEED})`,
   async () => {
-    expect(await goRound(makePartsGuard)).toEqual([]);
-    for (const end of ends.splice(0)) await end();
+    expect(await movePartsUnderLoad(makePartsGuard)).toEqual([]);
+    for (const end of cleanups.splice(0)) await end();
     await database?.remove();
-    const seen = await goRound((node, epoch) => () => makePartsGuard(node, epoch)([]));
+    const seen = await movePartsUnderLoad((node, epoch) => () => makePartsGuard(node, epoch)([]));
     expect(seen.length).toBeGreaterThan(0);
   },
   120_000,

@@ -17,48 +17,50 @@ const SPARE: SeenState = {
   standby: "connected",
   holder: "a:7080",
 };
-const said = (before: SeenState | undefined, after: SeenState): string[] =>
+const listChanges = (before: SeenState | undefined, after: SeenState): string[] =>
   describeChanges(before, after).map(({ level, text }) => `${level}: ${text}`);
 
 test("[CL-17] the state of a node is derived from its lease, the database's responses and its standby", () => {
-  const of = (over: Partial<Parameters<typeof toSeenState>[0]>): string => {
+  const describeState = (over: Partial<Parameters<typeof toSeenState>[0]>): string => {
     const seen = { isActive: false, serves: false, isSilent: false, leader: undefined, view: undefined, ...over };
     const { node, lease, database, standby } = toSeenState(seen);
     return `${node} ${lease} ${database} ${standby}`;
   };
-  expect(of({})).toBe("spare free answers not required");
-  expect(of({ leader: "a:7080", view: view(true, 1) })).toBe("spare elsewhere answers connected");
-  expect(of({ isActive: true, serves: true, view: view(true, 0) })).toBe("active held answers missing");
-  expect(of({ isActive: true, isSilent: true, view: view(true, undefined) })).toBe("active lapsed silent hidden");
+  expect(describeState({})).toBe("spare free answers not required");
+  expect(describeState({ leader: "a:7080", view: view(true, 1) })).toBe("spare elsewhere answers connected");
+  expect(describeState({ isActive: true, serves: true, view: view(true, 0) })).toBe("active held answers missing");
+  expect(describeState({ isActive: true, isSilent: true, view: view(true, undefined) })).toBe(
+    "active lapsed silent hidden",
+  );
 });
 
 test("[CL-17] each change is one log line", () => {
-  expect(said(undefined, SPARE)).toEqual(["info: node {id} stands by: {holder} is active"]);
-  expect(said(SPARE, SPARE)).toEqual([]);
-  expect(said(SPARE, { ...SPARE, holder: "b:7080" })).toEqual(["info: node {id} stands by: {holder} is active"]);
+  expect(listChanges(undefined, SPARE)).toEqual(["info: node {id} stands by: {holder} is active"]);
+  expect(listChanges(SPARE, SPARE)).toEqual([]);
+  expect(listChanges(SPARE, { ...SPARE, holder: "b:7080" })).toEqual(["info: node {id} stands by: {holder} is active"]);
   const free: SeenState = { ...SPARE, lease: "free", holder: undefined };
-  expect(said(undefined, free)).toEqual([]);
-  expect(said(SPARE, free)).toEqual(["warn: node {id} sees no active node: whoever comes waits for one"]);
+  expect(listChanges(undefined, free)).toEqual([]);
+  expect(listChanges(SPARE, free)).toEqual(["warn: node {id} sees no active node: whoever comes waits for one"]);
   const active: SeenState = { ...free, node: "active", lease: "held" };
-  expect(said(free, active)).toEqual(["info: node {id} is active, epoch {epoch}"]);
+  expect(listChanges(free, active)).toEqual(["info: node {id} is active, epoch {epoch}"]);
   const lapsed: SeenState = { ...active, lease: "lapsed", database: "silent" };
-  expect(said(active, lapsed)).toEqual([
+  expect(listChanges(active, lapsed)).toEqual([
     "error: node {id} could not renew its lease: it answers nobody until it can",
     "warn: the database does not answer node {id}: {reason}",
   ]);
-  expect(said(lapsed, active)).toEqual([
+  expect(listChanges(lapsed, active)).toEqual([
     "info: node {id} is active, epoch {epoch}",
     "info: the database answers node {id} again",
   ]);
   const missing: SeenState = { ...active, standby: "missing" };
-  expect(said(active, missing)).toEqual([
+  expect(listChanges(active, missing)).toEqual([
     "error: no synchronous standby of the database is connected: writes wait until one is",
   ]);
-  expect(said(missing, active)).toEqual(["info: a synchronous standby of the database is connected again"]);
-  expect(said(missing, { ...active, standby: "not required" })).toEqual([
+  expect(listChanges(missing, active)).toEqual(["info: a synchronous standby of the database is connected again"]);
+  expect(listChanges(missing, { ...active, standby: "not required" })).toEqual([
     "warn: the database requires no synchronous standby any more: writes wait for none",
   ]);
-  expect(said(active, { ...active, standby: "hidden" })).toEqual([
+  expect(listChanges(active, { ...active, standby: "hidden" })).toEqual([
     "warn: whether a standby is connected cannot be seen: grant pg_monitor to the database's user",
   ]);
 });

@@ -4,18 +4,18 @@ import { SQL } from "bun";
 import { systemClock } from "#base/clock.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { haltingClock } from "#test/support/cluster/halting-clock.ts";
+import { createHaltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, putSetting } from "../db/batches.ts";
-import { outcomeOf } from "../db/contract.ts";
+import { insertSetting, listSettings } from "../db/batches.ts";
+import { awaitOutcome } from "../db/contract.ts";
 
 const LEASE_MS = 2000;
 const nodes: ClusterNode[] = [];
 const databases: TestDatabase[] = [];
 afterEach(async () => {
-  for (const node of nodes.splice(0)) await node.leave();
+  for (const node of nodes.splice(0)) await node.leaveCluster();
   for (const one of databases.splice(0)) await one.remove();
 });
 
@@ -32,49 +32,53 @@ const join = async (url: string, id: string, { clock = systemClock, fatal = (_: 
 };
 
 describe("the lease", () => {
-  testNeeding([needs.postgres], "[CL-1] is one node's until it is given up; the next one has it at once", async () => {
-    const { url } = await database();
-    const first = await join(url, "first:1");
-    await first.lead();
-    const second = await join(url, "second:2");
-    expect(second.leader?.id).toBe("first:1");
-    let leads = false;
-    const led = second.lead().then(() => {
-      leads = true;
-    });
-    await until(() => second.view?.nodes.length === 2);
-    expect([leads, first.role, second.role]).toEqual([false, "active", "spare"]);
-    const left_at = performance.now();
-    await first.leave();
-    await led;
-    expect(performance.now() - left_at).toBeLessThan(LEASE_MS);
-    expect(second.epoch).toBe(first.epoch + 1);
-  });
+  testNeeding(
+    [needs.postgres],
+    "[CL-1] belongs to one node until released; the next node gets it immediately",
+    async () => {
+      const { url } = await database();
+      const first = await join(url, "first:1");
+      await first.whenActive();
+      const second = await join(url, "second:2");
+      expect(second.leader?.id).toBe("first:1");
+      let leads = false;
+      const led = second.whenActive().then(() => {
+        leads = true;
+      });
+      await until(() => second.view?.nodes.length === 2);
+      expect([leads, first.role, second.role]).toEqual([false, "active", "spare"]);
+      const left_at = performance.now();
+      await first.leaveCluster();
+      await led;
+      expect(performance.now() - left_at).toBeLessThan(LEASE_MS);
+      expect(second.epoch).toBe(first.epoch + 1);
+    },
+  );
 
   testNeeding(
     [needs.postgres],
     "[CL-1] [CL-2] [PQ-5] of a node that stands still ends: it serves nobody, writes nothing, and stops",
     async () => {
       const { url } = await database();
-      const clock = haltingClock();
+      const clock = createHaltingClock();
       const fatal: Error[] = [];
       const first = await join(url, "first:1", { clock, fatal: (error) => fatal.push(error) });
-      await first.lead();
+      await first.whenActive();
       const store = first.openStore();
-      await store.commit([putSetting({ key: "before", value: "" })]);
+      await store.commit([insertSetting({ key: "before", value: "" })]);
       const second = await join(url, "second:2");
       expect(first.serves_ms).toBeGreaterThan(0);
       clock.halt();
       const halted_at = performance.now();
-      const led = second.lead().then(() => performance.now() - halted_at);
+      const led = second.whenActive().then(() => performance.now() - halted_at);
       await until(() => first.serves_ms <= 0);
       expect(second.role).toBe("spare");
       // The last renewal may have been immediately before the pause, or due.
       expect(await led).toBeGreaterThan(LEASE_MS - 1000);
-      expect(await outcomeOf(store.commit([putSetting({ key: "late", value: "" })]))).toBe("closed");
+      expect(await awaitOutcome(store.commit([insertSetting({ key: "late", value: "" })]))).toBe("closed");
       const next = second.openStore();
-      await next.commit([putSetting({ key: "after", value: "" })]);
-      expect((await next.all(allSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
+      await next.commit([insertSetting({ key: "after", value: "" })]);
+      expect((await next.all(listSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
       clock.goOn();
       await until(() => fatal.length === 2);
       expect(fatal.map(({ message }) => message)).toEqual([
@@ -91,10 +95,10 @@ describe("the lease", () => {
     "[CL-2] that lapsed while the database was away is renewed, and the node serves again",
     async () => {
       const made = await database();
-      const clock = haltingClock();
+      const clock = createHaltingClock();
       const fatal: Error[] = [];
       const node = await join(made.url, "only:1", { clock, fatal: (error) => fatal.push(error) });
-      await node.lead();
+      await node.whenActive();
       let lapses = 0;
       node.onLapse(() => {
         lapses++;
@@ -119,14 +123,14 @@ describe("the lease", () => {
       const reads = spare.openReads(() => {
         throw new CommitError("closed", "this node only reads");
       });
-      expect(await reads.all(allSettings())).toEqual([]);
-      expect(await outcomeOf(reads.commit())).toBe("closed");
+      expect(await reads.all(listSettings())).toEqual([]);
+      expect(await awaitOutcome(reads.commit())).toBe("closed");
       await using other = new SQL(url, { max: 1 });
       const held = await other.reserve();
       await held.unsafe("begin; lock table nodes in share mode").simple();
       await until(() => !spare.isCurrent);
       // Its queries still reach the database, whose writes hang, as with an old primary.
-      expect(await reads.all(allSettings())).toEqual([]);
+      expect(await reads.all(listSettings())).toEqual([]);
       await held.unsafe("commit");
       held.release();
       await until(() => spare.isCurrent);
@@ -139,7 +143,7 @@ describe("the lease", () => {
     const all = await Promise.all(["a:1", "b:1", "c:1", "d:1"].map((id) => join(url, id)));
     const won: string[] = [];
     for (const node of all)
-      void node.lead().then(
+      void node.whenActive().then(
         () => won.push(node.id),
         () => {},
       );

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { ClusterNode } from "#db/pg/node.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -15,15 +15,16 @@ testNeeding(
     using place = tempDirectory();
     const offline = (...words: string[]) => {
       const key = ["--encryption-key", "5".repeat(64)];
-      return runHere(["offline", ...words, "--data-dir", place.path, "--database-url", database.url, ...key]);
+      return runVerb(["offline", ...words, "--data-dir", place.path, "--database-url", database.url, ...key]);
     };
-    const names = async () => JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];
+    const listUsers = async () =>
+      JSON.parse((await offline("users", "list", "--json")).printed) as { username: string }[];
     try {
       expect((await offline("users", "list")).errors).toContain("this database is empty");
       const made = await offline("setup", "ada", "--email", "ada@example.com");
       expect([made.code, made.errors]).toEqual([0, ""]);
       expect((await offline("users", "create", "ben", "--email", "ben@example.com")).code).toBe(0);
-      expect((await names()).map(({ username }) => username)).toEqual(["ada", "ben"]);
+      expect((await listUsers()).map(({ username }) => username)).toEqual(["ada", "ben"]);
       const [url, id, version] = [database.url, "10.0.0.1:7080", "v9.9.9"];
       const node = await ClusterNode.join({
         url,
@@ -34,14 +35,14 @@ testNeeding(
         fatal: () => {},
       });
       try {
-        await node.lead();
+        await node.whenActive();
         const refused = await offline("users", "suspend", "ben");
         expect([refused.code, refused.printed]).toEqual([1, ""]);
         expect(refused.errors).toContain("node 10.0.0.1:7080 is active; stop every node first");
       } finally {
-        await node.leave();
+        await node.leaveCluster();
       }
-      expect(await names()).toMatchObject([{ status: "active" }, { status: "active" }]);
+      expect(await listUsers()).toMatchObject([{ status: "active" }, { status: "active" }]);
     } finally {
       await database.remove();
     }

@@ -1,7 +1,7 @@
 // A database outage with nodes as separate processes: the database is stopped, or paused, for longer than their lease.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
-import { startAlone } from "#test/support/cluster/postgres-pair.ts";
+import { startSingle } from "#test/support/cluster/postgres-pair.ts";
 import { LEASE_MS, type NodeProcess, startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -10,7 +10,7 @@ import { until } from "#test/support/until.ts";
 type Answer = { readonly name: string; readonly status: number; readonly took_ms: number };
 
 /** 0: the connection broke. */
-const timed = async (name: string, asked: Promise<Response>): Promise<Answer> => {
+const measureAnswer = async (name: string, asked: Promise<Response>): Promise<Answer> => {
   const began = performance.now();
   const status = await asked.then(
     async (response) => response.text().then(() => response.status),
@@ -29,7 +29,7 @@ for (const { active, count } of kinds)
     [needs.postgres, needs.root],
     `[CL-66] with cluster_active = ${active} who comes in the first moments of an outage is answered in time, and nothing is there afterwards that was refused`,
     async () => {
-      await using alone = await startAlone();
+      await using alone = await startSingle();
       const { server } = alone;
       const database = { name: "", url: server.url(), cutConnections: async () => {}, remove: async () => {} };
       await using cluster = await startCluster({ database });
@@ -37,24 +37,24 @@ for (const { active, count } of kinds)
       for (let n = 1; n <= count; n++) nodes.push(await cluster.start(n, { env: { SLIPWAY_CLUSTER_ACTIVE: active } }));
       const { token } = await new Client((nodes[0] as NodeProcess).url).signIn(ADMIN.email, ADMIN.password);
       const clients = nodes.map(({ url }) => new Client(url, token));
-      const secrets = (n: number): Promise<{ name: string }[]> =>
+      const listSecrets = (n: number): Promise<{ name: string }[]> =>
         (clients[n] as Client).get<{ name: string }[]>("/api/v2/users/me/secrets");
-      const put = (client: Client, name: string): Promise<Answer> =>
-        timed(name, client.fetch("POST", "/api/v2/users/me/secrets", { name, value: "x" }));
+      const putSecret = (client: Client, name: string): Promise<Answer> =>
+        measureAnswer(name, client.fetch("POST", "/api/v2/users/me/secrets", { name, value: "x" }));
       const isServing = async (): Promise<boolean> =>
-        (await Promise.all(clients.map((client) => timed("", client.fetch("GET", "/readyz"))))).every(
+        (await Promise.all(clients.map((client) => measureAnswer("", client.fetch("GET", "/readyz"))))).every(
           ({ status }) => status === 200,
         );
       for (const outage of ["frozen", "stopped"]) {
         await until(isServing, { what: "all to serve" });
-        const served = await Promise.all(clients.map((client, n) => put(client, `${outage}_before_${n}`)));
+        const served = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_before_${n}`)));
         expect(served.map(({ status }) => status)).toEqual(clients.map(() => 201));
         if (outage === "frozen") server.signal("SIGSTOP");
         else server.kill();
         const asked = clients.flatMap((client, n) => [
-          put(client, `${outage}_${n}_a`),
-          put(client, `${outage}_${n}_b`),
-          timed("", client.fetch("GET", "/api/v2/users/me/secrets")),
+          putSecret(client, `${outage}_${n}_a`),
+          putSecret(client, `${outage}_${n}_b`),
+          measureAnswer("", client.fetch("GET", "/api/v2/users/me/secrets")),
         ]);
         const answers = await Promise.all(asked);
         if (outage === "frozen") server.signal("SIGCONT");
@@ -63,9 +63,9 @@ for (const { active, count } of kinds)
         expect(answers.filter(({ took_ms }) => took_ms > LEASE_MS + 17_000)).toEqual([]);
         expect(answers.filter(({ name, status }) => ![503, name ? 500 : 503].includes(status))).toEqual([]);
         await until(isServing, { what: "all to serve again" });
-        const last = await Promise.all(clients.map((client, n) => put(client, `${outage}_after_${n}`)));
+        const last = await Promise.all(clients.map((client, n) => putSecret(client, `${outage}_after_${n}`)));
         expect(last.map(({ status }) => status)).toEqual(clients.map(() => 201));
-        const there = new Set((await secrets(0)).map(({ name }) => name));
+        const there = new Set((await listSecrets(0)).map(({ name }) => name));
         expect(answers.filter(({ name, status }) => status === 503 && there.has(name))).toEqual([]);
         for (const name of [...served, ...last].map((one) => one.name)) expect(there.has(name)).toBe(true);
       }

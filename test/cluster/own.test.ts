@@ -1,7 +1,7 @@
 // A shard's activity while it moves between nodes: two contexts on one database, with shards that the test moves by hand.
 import { expect, setDefaultTimeout } from "bun:test";
-import { partOf } from "#base/parts.ts";
-import { dueTimersInParts } from "#db/due-timers.ts";
+import { toPart } from "#base/parts.ts";
+import { listDueTimersInParts } from "#db/due-timers.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { findDefaultOrganization } from "#db/users/organizations.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -11,22 +11,22 @@ import { createChat, Follower } from "#test/support/chats.ts";
 import { MovableParts } from "#test/support/cluster/movable-parts.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 /** A server with all shards, and the context of a second node without any. */
 const openNodes = async () => {
   const models = new ScriptedModels();
   const [here, there] = [new MovableParts(), new MovableParts([])];
   const world = await openWorld({ models, parts: here });
-  const first = contextOf(world.server);
+  const first = getContext(world.server);
   const { store, clock } = first;
-  await first.adopted(Array.from({ length: 256 }, (_, part) => part));
+  await first.adoptParts(Array.from({ length: 256 }, (_, part) => part));
   const directory = tempDirectory();
   const second = await openContext({
     config: testConfig(directory.path),
@@ -43,9 +43,9 @@ const openNodes = async () => {
     models,
     async move(parts: readonly number[]): Promise<void> {
       here.drop(parts);
-      await first.leave(parts);
+      await first.releaseParts(parts);
       there.add(parts);
-      await second.adopted(parts);
+      await second.adoptParts(parts);
     },
     async [Symbol.asyncDispose]() {
       await second.drain();
@@ -56,10 +56,10 @@ const openNodes = async () => {
 };
 
 /** A user in a shard other than these and the first. */
-const userBeside = async (server: Parameters<typeof seedUser>[0], parts: readonly number[]) => {
+const seedUserOutside = async (server: Parameters<typeof seedUser>[0], parts: readonly number[]) => {
   for (;;) {
     const user = await seedUser(server);
-    if (![0, ...parts].includes(partOf(user.user_id))) return user;
+    if (![0, ...parts].includes(toPart(user.user_id))) return user;
   }
 };
 
@@ -71,26 +71,26 @@ testInside(
     const me = await admin.get<{ id: string }>("/api/v2/users/me");
     const organization = await nodes.store.get(findDefaultOrganization());
     const mine = { owner: admin, organization_id: organization?.id ?? "" };
-    const other = await userBeside(server, [partOf(me.id)]);
+    const other = await seedUserOutside(server, [toPart(me.id)]);
     const others = { owner: new Client(server.url, other.token), organization_id: other.organization_id };
 
     const [stays, goes] = [await createChat(others, "stay"), await createChat(mine, "go")];
     const calls = [await models.next(), await models.next()];
     const { template_id } = await seedTemplate(server, { ...ECHO, echo: { hang: true } });
     const { latest_build } = await createWorkspace(admin, template_id);
-    const jobOf = async () => (await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
-    await until(async () => (await jobOf()).status === "running");
+    const getJob = async () => (await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
+    await until(async () => (await getJob()).status === "running");
     using follower = await Follower.open(admin, goes.id);
     await follower.until(({ status }) => status === "running");
 
-    await nodes.move([partOf(me.id)]);
+    await nodes.move([toPart(me.id)]);
     expect((await follower.closed).code).toBe(1001);
-    expect(first.generations.holds(goes.id)).toBe(false);
-    expect(first.jobs.holds(latest_build.job.id)).toBe(false);
-    expect(first.generations.holds(stays.id)).toBe(true);
-    expect(second.generations.holds(goes.id)).toBe(true);
-    await until(() => second.jobs.holds(latest_build.job.id));
-    expect((await jobOf()).status).toBe("running");
+    expect(first.generations.hasTurn(goes.id)).toBe(false);
+    expect(first.jobs.has(latest_build.job.id)).toBe(false);
+    expect(first.generations.hasTurn(stays.id)).toBe(true);
+    expect(second.generations.hasTurn(goes.id)).toBe(true);
+    await until(() => second.jobs.has(latest_build.job.id));
+    expect((await getJob()).status).toBe("running");
 
     const again = await models.next();
     expect(again.prompt).toBe("go");
@@ -99,9 +99,9 @@ testInside(
       .find(({ prompt }) => prompt === "stay")
       ?.say("here")
       .finish();
-    const rests = async (client: Client, id: string) =>
+    const isIdle = async (client: Client, id: string) =>
       (await client.get<{ status: string }>(`/api/v2/chats/${id}`)).status === "waiting";
-    await until(async () => (await rests(admin, goes.id)) && (await rests(others.owner, stays.id)));
+    await until(async () => (await isIdle(admin, goes.id)) && (await isIdle(others.owner, stays.id)));
   },
 );
 
@@ -131,14 +131,14 @@ testInside("[CP-51] a node delivers the timers of its own actors, the first one 
     ["workspace", "gone"],
   ] as const;
   await store.commit(timers.map(([actor, id]) => setTimer(actor, id, "tried", NEVER)));
-  const dueIn = async (parts: readonly number[] | undefined) =>
-    (await store.all(dueTimersInParts(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
-  const named = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
-  expect(await dueIn(undefined)).toEqual(named(0, 1, 2, 3, 4, 5, 6));
+  const listDueTimers = async (parts: readonly number[] | undefined) =>
+    (await store.all(listDueTimersInParts(parts, NEVER))).map(({ actor, actor_id }) => `${actor} ${actor_id}`).sort();
+  const formatTimers = (...wanted: number[]) => wanted.map((at) => (timers[at] as readonly string[]).join(" ")).sort();
+  expect(await listDueTimers(undefined)).toEqual(formatTimers(0, 1, 2, 3, 4, 5, 6));
   // IDs are random: the person's shard may be the first one, which the version's may also be.
-  const own = (await dueIn([partOf(user_id)])).filter((one) => !one.startsWith("template_version"));
-  expect(own).toEqual(named(0, 1, 2, 3, ...(partOf(user_id) === 0 ? [5, 6] : [])));
-  expect(await dueIn([0])).toContain(`prebuilds ${template_id}`);
-  expect(await dueIn([0])).toContain("workspace gone");
+  const own = (await listDueTimers([toPart(user_id)])).filter((one) => !one.startsWith("template_version"));
+  expect(own).toEqual(formatTimers(0, 1, 2, 3, ...(toPart(user_id) === 0 ? [5, 6] : [])));
+  expect(await listDueTimers([0])).toContain(`prebuilds ${template_id}`);
+  expect(await listDueTimers([0])).toContain("workspace gone");
   await store.commit(timers.map(([actor, id]) => clearTimer(actor, id, "tried")));
 });

@@ -2,14 +2,14 @@
 // too weak.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { handOver, joinParts, makePartsGuard, takeOver } from "#db/pg/parts/moves.ts";
+import { assignOrphanedParts, joinParts, makePartsGuard, transferParts } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { notePartWriters, partEvents } from "../crash/cluster/part-events.ts";
-import { judgeParts, type PartEvent } from "../crash/cluster/parts-oracle.ts";
+import { loadPartEvents, recordPartWriters } from "../crash/cluster/part-events.ts";
+import { checkPartEvents, type PartEvent } from "../crash/cluster/parts-oracle.ts";
 
 const given = (part: number, node: string): PartEvent => ({ kind: "given", part, node });
 const wrote = (part: number, writer: string): PartEvent => ({ kind: "wrote", part, writer, what: "a line" });
@@ -17,73 +17,73 @@ const began = (part: number, writer: string): PartEvent => ({ kind: "began", par
 
 test("[CP-3] lets parts go round, back to who has had them, and connections be recreated", () => {
   expect(
-    judgeParts([
+    checkPartEvents([
       ...[given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c2")],
       ...[given(1, "b 2"), wrote(1, "c2"), given(1, "a 1"), wrote(1, "c1"), wrote(1, "c3"), wrote(2, "c4")],
     ]),
   ).toEqual([]);
 });
 
-test("[CP-3] detects a writer for a shard that another node has, that it has lost, or that nobody has", () => {
-  expect(judgeParts([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
+test("[CP-3] detects a writer for a shard that belongs to another node, was lost, or is unowned", () => {
+  expect(checkPartEvents([given(1, "a 1"), wrote(1, "c1"), given(1, "b 2"), wrote(1, "c1")])).toEqual([
     "a line of part 1 was written by a 1 while b 2 had it",
   ]);
-  expect(judgeParts([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
+  expect(checkPartEvents([given(1, "a 1"), given(2, "b 2"), wrote(1, "c1"), wrote(2, "c1")])).toEqual([
     "a line of part 2 was written by a 1 while b 2 had it",
   ]);
-  expect(judgeParts([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
+  expect(checkPartEvents([wrote(1, "c1")])).toEqual(["a line of part 1 was written by nobody while nobody had it"]);
 });
 
 test("[CP-3] detects a job that its node starts twice, and lets the next node continue it", () => {
   const jobs = [given(1, "a 1"), began(1, "c1"), given(1, "b 2"), began(1, "c2")];
-  expect(judgeParts(jobs)).toEqual([]);
-  expect(judgeParts([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
+  expect(checkPartEvents(jobs)).toEqual([]);
+  expect(checkPartEvents([...jobs, began(1, "c2")])).toEqual(["job 1 of part 1 was begun twice by b 2"]);
   // The next owner died before it started the job.
-  expect(judgeParts([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
+  expect(checkPartEvents([...jobs, given(1, "a 1"), given(1, "b 2"), began(1, "c2")])).toEqual([]);
 });
 
-test("[CP-3] [CP-54] finds a run of a job that goes on alongside the next one, also where the part has been away in between", () => {
-  const said = (line: string): PartEvent => ({ kind: "said", part: 1, writer: "c1", what: "job 1", line });
+test("[CP-3] [CP-54] detects a job run that overlaps the next one, also when the shard was elsewhere in between", () => {
+  const makeSaid = (line: string): PartEvent => ({ kind: "said", part: 1, writer: "c1", what: "job 1", line });
   const ended: PartEvent = { kind: "ended", part: 1, writer: "c1", what: "job 1" };
   const away = [given(1, "b 2"), given(1, "a 1")];
-  const first = [given(1, "a 1"), began(1, "c1"), said("begin")];
+  const first = [given(1, "a 1"), began(1, "c1"), makeSaid("begin")];
   // A node that gets the shard back starts over, once the earlier run has ended.
-  expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), ended])).toEqual([]);
-  expect(judgeParts([...first, ...away, began(1, "c1"), said("begin"), said("end"), said("end"), ended])).toEqual([
-    'job 1 of part 1 said "end" twice by a 1',
-  ]);
-  expect(judgeParts([...first, said("end"), ended, said("more")])).toEqual([
+  expect(checkPartEvents([...first, ...away, began(1, "c1"), makeSaid("begin"), makeSaid("end"), ended])).toEqual([]);
+  expect(
+    checkPartEvents([...first, ...away, began(1, "c1"), makeSaid("begin"), makeSaid("end"), makeSaid("end"), ended]),
+  ).toEqual(['job 1 of part 1 said "end" twice by a 1']);
+  expect(checkPartEvents([...first, makeSaid("end"), ended, makeSaid("more")])).toEqual([
     "job 1 of part 1 said after its end by a 1",
   ]);
-  expect(judgeParts([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
+  expect(checkPartEvents([...first, ended, ...away, began(1, "c1"), ended])).toEqual([
     "job 1 of part 1 began after its end by a 1",
   ]);
-  expect(judgeParts([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
+  expect(checkPartEvents([...first, ended, ended])).toEqual(["job 1 of part 1 ended after its end by a 1"]);
 });
 
 const LEASE_MS = 60_000;
 const PART = 7;
 let database: TestDatabase | undefined;
-const ends: (() => Promise<void>)[] = [];
+const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const end of cleanups.splice(0).reverse()) await end();
   await database?.remove();
 });
 
 /** Two nodes, of which `a` has the shard, on a database that records who writes to it. */
-const twoNodes = async (guardFor = makePartsGuard) => {
+const openTwoNodes = async (guardFor = makePartsGuard) => {
   database = await createDatabase();
   const { url } = database;
   const sql = new SQL(url, { max: 3 });
-  ends.push(() => sql.close());
+  cleanups.push(() => sql.close());
   await sql.unsafe("create table written (part bigint not null)");
   const mover = await sql.reserve();
-  ends.push(async () => mover.release());
+  cleanups.push(async () => mover.release());
   const join = async (name: string) => {
     const epoch = await joinParts(mover, name, LEASE_MS);
     const primary = new Primary(url);
     const writer = new PgWriter({ primary, guard: guardFor(name, epoch), fatal: () => {} });
-    ends.push(async () => {
+    cleanups.push(async () => {
       await writer.stop();
       await primary.close();
     });
@@ -92,11 +92,11 @@ const twoNodes = async (guardFor = makePartsGuard) => {
     return { node: name, epoch, write };
   };
   const [a, b] = [await join("a"), await join("b")];
-  await takeOver(mover, LEASE_MS);
+  await assignOrphanedParts(mover, LEASE_MS);
   await mover.unsafe("update parts set node = 'a', epoch = $1 where part = $2", [a.epoch, PART]);
-  await notePartWriters(url, { written: "new.part" });
-  const give = () => handOver(mover, a, [{ part: PART, to: "b" }]);
-  const judged = async () => judgeParts(await partEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
+  await recordPartWriters(url, { written: "new.part" });
+  const give = () => transferParts(mover, a, [{ part: PART, to: "b" }]);
+  const judged = async () => checkPartEvents(await loadPartEvents(url)).map((one) => one.replace(/ \d+/g, " N"));
   return { sql, a, b, give, judged };
 };
 
@@ -106,39 +106,39 @@ testNeeding(
   [needs.postgres],
   "[CP-3] a node whose guard asks for no parts writes for one that it has given away, and the oracle sees that",
   async () => {
-    const write = async ({ a, b, give, judged }: Awaited<ReturnType<typeof twoNodes>>) => {
+    const write = async ({ a, b, give, judged }: Awaited<ReturnType<typeof openTwoNodes>>) => {
       await a.write();
       await give();
       await b.write();
       await a.write();
       return await judged();
     };
-    expect(await write(await twoNodes())).toEqual([]);
-    for (const end of ends.splice(0).reverse()) await end();
+    expect(await write(await openTwoNodes())).toEqual([]);
+    for (const end of cleanups.splice(0).reverse()) await end();
     await database?.remove();
-    expect(await write(await twoNodes((node, epoch) => () => makePartsGuard(node, epoch)([])))).toEqual(SEEN);
+    expect(await write(await openTwoNodes((node, epoch) => () => makePartsGuard(node, epoch)([])))).toEqual(SEEN);
   },
 );
 
 /** Returns what a commit group of `a` does that has passed the guard when the shard is handed over; `lock` is the guard's. */
 const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
-  const { sql, a, b, give, judged } = await twoNodes();
+  const { sql, a, b, give, judged } = await openTwoNodes();
   const [{ text }] = await sql.unsafe("select pg_get_functiondef('own_parts'::regproc) as text");
   expect(text.split("for share").length).toBe(3);
   await sql.unsafe(text.replaceAll("for share", `for ${lock}`));
   const group = await sql.reserve();
   const guard = makePartsGuard("a", a.epoch)([PART]);
-  const passed = async () => {
+  const passGuard = async () => {
     await group.unsafe("begin");
     await group.unsafe(guard.text, guard.params as never[]);
   };
-  const written = async () => {
+  const writeAndCommit = async () => {
     await group.unsafe("insert into written (part) values ($1)", [PART]);
     await group.unsafe("commit");
   };
-  await passed();
-  await written();
-  await passed();
+  await passGuard();
+  await writeAndCommit();
+  await passGuard();
   let given = false;
   const giving = give().then(() => {
     given = true;
@@ -148,7 +148,7 @@ const pastTheGuard = async (lock: "share" | "key share"): Promise<string[]> => {
     what: "the part to be given, or waited for",
   });
   if (given) await b.write();
-  await written();
+  await writeAndCommit();
   group.release();
   await giving;
   await b.write();
@@ -160,7 +160,7 @@ testNeeding(
   "[CP-3] a guard of parts with a weaker lock lets its group write alongside the next owner, and the oracle sees that",
   async () => {
     expect(await pastTheGuard("share")).toEqual([]);
-    for (const end of ends.splice(0).reverse()) await end();
+    for (const end of cleanups.splice(0).reverse()) await end();
     await database?.remove();
     expect(await pastTheGuard("key share")).toEqual(SEEN);
   },

@@ -1,6 +1,6 @@
 // The shard of objects created through the public client, as stored.
 import { expect, setDefaultTimeout } from "bun:test";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import { findChat } from "#db/chats/chats.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
@@ -9,15 +9,15 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
-const KEPT_READY: Manifest = {
+const PREBUILD_MANIFEST: Manifest = {
   provisioner: "echo",
   resources: [{ name: "main" }],
   parameters: [{ name: "size", default: "large" }],
@@ -29,48 +29,48 @@ testInside(
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
-    const { store, scheduler } = contextOf(server);
-    const partOfWorkspace = async (id: string) => (await store.get(findWorkspace({ id })))?.part;
-    const template = await makeTemplate(admin, JSON.stringify(KEPT_READY));
+    const { store, scheduler } = getContext(server);
+    const getWorkspacePart = async (id: string) => (await store.get(findWorkspace({ id })))?.part;
+    const template = await makeTemplate(admin, JSON.stringify(PREBUILD_MANIFEST));
     const prebuild = await until(async () => {
       const { workspaces } = await admin.get<{ workspaces: Workspace[] }>("/api/v2/workspaces?q=owner:prebuilds");
       await scheduler.tick();
       return workspaces.find(({ latest_build }) => latest_build.status === "running");
     });
-    expect(await partOfWorkspace(prebuild.id)).toBe(partOf(template.id));
+    expect(await getWorkspacePart(prebuild.id)).toBe(toPart(template.id));
     const own = await createWorkspace(admin, template.id, "own");
     expect(own.id).not.toBe(prebuild.id);
-    expect(await partOfWorkspace(own.id)).toBe(partOf(own.owner_id));
+    expect(await getWorkspacePart(own.id)).toBe(toPart(own.owner_id));
     const presets = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
     const claimed = await createWorkspace(admin, template.id, "claimed", {
       template_version_preset_id: presets[0]?.id,
     });
     expect(claimed.id).toBe(prebuild.id);
-    expect(await partOfWorkspace(claimed.id)).toBe(partOf(template.id));
+    expect(await getWorkspacePart(claimed.id)).toBe(toPart(template.id));
   },
 );
 
 testInside("[CP-1] a version belongs to its template's shard, or to its own if it was there first", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store } = contextOf(server);
-  const partOfVersion = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
-  const template = await makeTemplate(admin, JSON.stringify({ ...KEPT_READY, presets: [] }));
+  const { store } = getContext(server);
+  const getVersionPart = async (id: string) => (await store.get(findTemplateVersion({ id })))?.part;
+  const template = await makeTemplate(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }));
   const first = template.active_version_id;
-  expect(await partOfVersion(first)).toBe(partOf(first));
-  const second = await importVersion(admin, JSON.stringify({ ...KEPT_READY, presets: [] }), {
+  expect(await getVersionPart(first)).toBe(toPart(first));
+  const second = await importVersion(admin, JSON.stringify({ ...PREBUILD_MANIFEST, presets: [] }), {
     template_id: template.id,
   });
-  expect(await partOfVersion(second.id)).toBe(partOf(template.id));
+  expect(await getVersionPart(second.id)).toBe(toPart(template.id));
 });
 
 testInside("[CP-1] chats belong to their owner's shard, copies too", async () => {
   await using world = await openChatWorld();
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const chat = await createChat(world);
   using follower = await Follower.open(world.owner, chat.id);
   (await world.models.next()).say("hello").finish();
   await follower.until(({ status }) => status === "waiting");
   const copy = await world.owner.post<Chat>(`/api/v2/chats/${chat.id}/fork`, {});
-  for (const id of [chat.id, copy.id]) expect((await store.get(findChat({ id })))?.part).toBe(partOf(world.user_id));
+  for (const id of [chat.id, copy.id]) expect((await store.get(findChat({ id })))?.part).toBe(toPart(world.user_id));
 });

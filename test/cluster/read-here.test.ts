@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { openEncryption } from "#base/encryption.ts";
-import { passOn, readHere } from "#base/network/read-here.ts";
+import { passToActiveNode, readLocally } from "#base/network/read-here.ts";
 import { Outbound } from "#base/outbound.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
@@ -13,13 +13,13 @@ const open = (directory: string) =>
   openReads({
     config: testConfig(directory),
     clock: systemClock,
-    store: new ReadStore(new Primary("postgres://nobody@127.0.0.1:1/nowhere"), passOn),
+    store: new ReadStore(new Primary("postgres://nobody@127.0.0.1:1/nowhere"), passToActiveNode),
     encryption: openEncryption(directory),
   });
 
 /** Returns true if a request that does this is answered here. */
 const isAnswered = async (work: () => unknown): Promise<boolean> =>
-  (await readHere(async () => {
+  (await readLocally(async () => {
     // A handler that continues anyway changes nothing.
     await new Promise((resolve) => resolve(work())).catch(() => {});
     return true;

@@ -13,22 +13,22 @@ import { until } from "#test/support/until.ts";
 import { coordinate } from "#test/tailnet/peers.ts";
 
 // A lease longer than the reads while the active node is paused, also on a busy machine.
-const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
+const ALL_READ = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 
-type Listed = { readonly workspaces: readonly { readonly name: string }[] };
+type WorkspaceList = { readonly workspaces: readonly { readonly name: string }[] };
 
-const at = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
-const statusOf = async (client: Client, path: string): Promise<number> => (await client.fetch("GET", path)).status;
+const clientAt = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
+const fetchStatus = async (client: Client, path: string): Promise<number> => (await client.fetch("GET", path)).status;
 
 testNeeding(
   [needs.postgres],
   "[CL-20] [CL-21] [CL-22] reads of a spare are as new as the database, go on while no node is active, and are passed on where only the active one knows",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, EVERY);
-    const two = await cluster.start(2, EVERY);
+    const one = await cluster.start(1, ALL_READ);
+    const two = await cluster.start(2, ALL_READ);
     const onTwo = await new Client(two.url).signIn(ADMIN.email, ADMIN.password);
-    const onOne = at(one, onTwo);
+    const onOne = clientAt(one, onTwo);
     const { organization_ids } = await onTwo.get<{ organization_ids: string[] }>("/api/v2/users/me");
 
     // Writes acknowledged by one node are visible on the other, from its first response on.
@@ -40,19 +40,19 @@ testNeeding(
       });
       expect((await onTwo.get<{ name: string }>(`/api/v2/workspaces/${id}`)).name).toBe(name);
     }
-    const idle = async (): Promise<boolean> => {
+    const areBuildsDone = async (): Promise<boolean> => {
       const { workspaces } = await onTwo.get<{
         workspaces: { latest_build: { job: { status: string } } }[];
       }>("/api/v2/workspaces");
       return workspaces.every(({ latest_build }) => latest_build.job.status === "succeeded");
     };
-    await until(idle);
+    await until(areBuildsDone);
     for (let i = 0; i < 5; i++) {
       const { key } = await onOne.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
       const token = new Client(two.url, key);
-      expect(await statusOf(token, "/api/v2/users/me")).toBe(200);
+      expect(await fetchStatus(token, "/api/v2/users/me")).toBe(200);
       await onOne.delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
-      expect(await statusOf(token, "/api/v2/users/me")).toBe(401);
+      expect(await fetchStatus(token, "/api/v2/users/me")).toBe(401);
     }
     // Streams, and data in the active node's memory.
     const chat = await createChat({ owner: onTwo, organization_id: organization_ids[0] as string }, "hello");
@@ -66,26 +66,26 @@ testNeeding(
       name: "worked",
       template_id: work.id,
     });
-    await until(idle);
+    await until(areBuildsDone);
     await using agent = await connectAgent(two, token);
     const stream = await coordinate(agent.tailnet);
     await stream.send({ updateSelf: { node: { preferredDerp: 999, derpLatency: { "999-v4": 0.25 } } } });
-    const shown = async () =>
+    const getShownAgent = async () =>
       (await onTwo.get<Workspace>(`/api/v2/workspaces/${id}`)).latest_build.resources[0]?.agents[0];
-    await until(async () => (await shown())?.latency["Coder Embedded Relay"]?.latency_ms === 250);
+    await until(async () => (await getShownAgent())?.latency["Coder Embedded Relay"]?.latency_ms === 250);
 
     one.signal("SIGSTOP");
-    expect(await statusOf(onTwo, "/api/v2/users/me")).toBe(200);
-    const { name, status, latency } = (await shown()) ?? {};
+    expect(await fetchStatus(onTwo, "/api/v2/users/me")).toBe(200);
+    const { name, status, latency } = (await getShownAgent()) ?? {};
     expect([name, status, latency]).toEqual([
       "main",
       "connected",
       { "Coder Embedded Relay": { latency_ms: 250, preferred: true } },
     ]);
-    const { workspaces } = await onTwo.get<Listed>("/api/v2/workspaces");
+    const { workspaces } = await onTwo.get<WorkspaceList>("/api/v2/workspaces");
     expect(workspaces.map(({ name }) => name)).toEqual(["first", "second", "third", "worked"]);
-    expect(await statusOf(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
-    expect(await statusOf(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
+    expect(await fetchStatus(onTwo, `/api/v2/templates/${template.id}`)).toBe(200);
+    expect(await fetchStatus(new Client(two.url, "nobody"), "/api/v2/users/me")).toBe(401);
     // The spare itself answered all of this.
     expect(two.said()).not.toContain("is listening on");
     // A write needs the next active node, which is this one; requests forwarded to the previous one break off.
@@ -94,7 +94,7 @@ testNeeding(
       return made?.status === 201;
     });
     expect(two.said()).toContain("is active, epoch ");
-    expect(await statusOf(onTwo, "/api/v2/users/me")).toBe(200);
+    expect(await fetchStatus(onTwo, "/api/v2/users/me")).toBe(200);
   },
   120_000,
 );

@@ -10,12 +10,12 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 const signIn = (node: NodeProcess): Promise<Client> => new Client(node.url).signIn(ADMIN.email, ADMIN.password);
-const at = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
-const organizationOf = async (client: Client): Promise<string> =>
+const clientAt = (node: NodeProcess, client: Client): Client => new Client(node.url, client.token);
+const getOrganizationId = async (client: Client): Promise<string> =>
   (await client.get<{ organization_ids: string[] }>("/api/v2/users/me")).organization_ids[0] as string;
 
 /** Sends a message and returns the demo model's answer, received by a follower. */
-const answered = async (client: Client, chat: string, text: string): Promise<string> => {
+const sendAndRead = async (client: Client, chat: string, text: string): Promise<string> => {
   using follower = await Follower.open(client, chat);
   await follower.until(({ status }) => status !== "");
   await sendMessage({ owner: client }, chat, text);
@@ -48,8 +48,8 @@ testNeeding(
       );
       return latest_build.job.status === "succeeded";
     });
-    const chat = await createChat({ owner: client, organization_id: await organizationOf(client) }, "hello");
-    expect(await answered(client, chat.id, "once more")).toStartWith("assistant: ");
+    const chat = await createChat({ owner: client, organization_id: await getOrganizationId(client) }, "hello");
+    expect(await sendAndRead(client, chat.id, "once more")).toStartWith("assistant: ");
     // Processes belong to one machine.
     const local = await makeTemplate(
       client,
@@ -68,17 +68,19 @@ testNeeding(
     one.signal("SIGKILL");
     await one.exited;
     // Requests to the spare in the meantime wait.
-    const found = await at(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
+    const found = await clientAt(two, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`);
     const took_ms = performance.now() - killed_at;
     expect(found.name).toBe("first");
     expect(took_ms).toBeGreaterThan(500);
     expect(took_ms).toBeLessThan(LEASE_MS + 12_000);
-    expect(await answered(at(two, client), chat.id, "and again")).toStartWith("assistant: ");
+    expect(await sendAndRead(clientAt(two, client), chat.id, "and again")).toStartWith("assistant: ");
 
     // It returns as a spare.
     const again = await cluster.start(1);
     expect(again.said()).toContain("is on standby");
-    expect((await at(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe("first");
+    expect((await clientAt(again, client).get<{ name: string }>(`/api/v2/workspaces/${workspace.id}`)).name).toBe(
+      "first",
+    );
   },
   120_000,
 );
@@ -95,7 +97,7 @@ testNeeding(
     const readyz = async () => (await fetch(new URL("/readyz", two.url))).json();
     const state = { lease: "elsewhere", database: "answers", standby: "not required" };
     expect(await readyz()).toEqual({
-      message: "Ready: this node passes on to the active one.",
+      message: "Ready: this node forwards to the active one.",
       node: "spare",
       ...state,
     });
@@ -127,7 +129,7 @@ testNeeding(
     one.signal("SIGSTOP");
     await until(() => two.said().includes("is listening on"));
     const name = `made-${Date.now()}`;
-    await at(two, client).post("/api/v2/users", {
+    await clientAt(two, client).post("/api/v2/users", {
       email: `${name}@example.com`,
       username: name,
       password: "a-long-Enough-secret",

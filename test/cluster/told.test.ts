@@ -8,7 +8,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 // A lease longer than the checks while the active node is paused, also on a busy machine.
-const EVERY = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
+const ALL_READ = { env: { SLIPWAY_CLUSTER_READS: "every", SLIPWAY_CLUSTER_LEASE: "8s" } };
 const WATCH = "/api/v2/audit/watch";
 const GONE = 1008;
 
@@ -17,8 +17,8 @@ testNeeding(
   "[CL-23] a session that is ended, a role taken away and a token deleted end what a spare serves at once, or when it hears again",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, EVERY);
-    const two = await cluster.start(2, EVERY);
+    const one = await cluster.start(1, ALL_READ);
+    const two = await cluster.start(2, ALL_READ);
     const admin = await new Client(one.url).signIn(ADMIN.email, ADMIN.password);
     const { organization_ids } = await admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
     const auditor = { email: "ada@example.com", username: "ada", password: "of ada, who reads the log" };
@@ -28,7 +28,7 @@ testNeeding(
       organization_ids,
     });
     await admin.put(`/api/v2/users/${id}/roles`, { roles: ["auditor"] });
-    const signedIn = () => new Client(two.url).signIn(auditor.email, auditor.password);
+    const signInAuditor = () => new Client(two.url).signIn(auditor.email, auditor.password);
 
     /** A follower at the spare that has its first list, so it receives events from then on. */
     const follow = async (client: Client) => {
@@ -49,7 +49,7 @@ testNeeding(
       return { id: key.slice(0, 10), client: new Client(two.url, key) };
     };
 
-    const session = await signedIn();
+    const session = await signInAuditor();
     const [ofSession, token] = [await follow(session), await newToken()];
     const ofToken = await follow(token.client);
     // Both receive changes made elsewhere.
@@ -60,7 +60,7 @@ testNeeding(
     await admin.delete(`/api/v2/users/me/keys/${token.id}`);
     expect((await ofToken.socket.closed).code).toBe(GONE);
 
-    const ofRole = await follow(await signedIn());
+    const ofRole = await follow(await signInAuditor());
     await admin.put(`/api/v2/users/${id}/roles`, { roles: [] });
     expect((await ofRole.socket.closed).code).toBe(GONE);
 

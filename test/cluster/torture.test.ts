@@ -8,17 +8,21 @@ import { PgWriter } from "#db/pg/writer.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { judge, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
+import { checkWrites, type Outcome, type Row, type Write } from "../crash/cluster/cluster-oracle.ts";
 import { tortureCluster } from "../crash/cluster/server-cluster.ts";
 
 describe("the oracle", () => {
   const rows = (...names: string[]): Row[] => names.map((name) => ({ name, epoch: 1 }));
-  const writes = (outcome: Outcome, ...names: string[]): Write[] => names.map((name) => ({ name, outcome }));
+  const makeWrites = (outcome: Outcome, ...names: string[]): Write[] => names.map((name) => ({ name, outcome }));
 
   test("[CL-7] detects lost writes, refused writes that exist, and duplicates", () => {
-    const told = [...writes("done", "a", "b", "c"), ...writes("refused", "d", "e"), ...writes("unknown", "f", "g")];
-    expect(judge(told, rows("a", "b", "c", "f"))).toEqual([]);
-    expect(judge(told, rows("a", "c", "c", "e", "g", "g"))).toEqual([
+    const told = [
+      ...makeWrites("done", "a", "b", "c"),
+      ...makeWrites("refused", "d", "e"),
+      ...makeWrites("unknown", "f", "g"),
+    ];
+    expect(checkWrites(told, rows("a", "b", "c", "f"))).toEqual([]);
+    expect(checkWrites(told, rows("a", "c", "c", "e", "g", "g"))).toEqual([
       "b was acknowledged and is lost",
       "c is there 2 times",
       "e was refused and is there",
@@ -28,8 +32,8 @@ describe("the oracle", () => {
 
   test("[CL-7] detects a node that writes after the next one has started", () => {
     const row = (name: string, epoch: number): Row => ({ name, epoch });
-    expect(judge([], [row("a", 1), row("b", 2), row("c", 2)])).toEqual([]);
-    expect(judge([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
+    expect(checkWrites([], [row("a", 1), row("b", 2), row("c", 2)])).toEqual([]);
+    expect(checkWrites([], [row("a", 1), row("b", 2), row("c", 1)])).toEqual([
       "c was written by epoch 1 after one of epoch 2",
     ]);
   });
@@ -40,7 +44,7 @@ describe("on a real database", () => {
   afterEach(() => database?.remove());
 
   /** An older node that keeps writing after a newer one has started; its writer uses this guard. */
-  const twoNodes = async (
+  const runTwoNodes = async (
     guardFor: (epoch: number) => (parts: readonly number[]) => { text: string; params: unknown[] },
   ): Promise<string[]> => {
     database = await createDatabase();
@@ -68,22 +72,22 @@ describe("on a real database", () => {
     await primary.close();
     const rows = (await sql.unsafe("select name, epoch::int as epoch from written order by number")) as Row[];
     await sql.close();
-    return judge(told, [...rows]);
+    return checkWrites(told, [...rows]);
   };
 
   testNeeding(
     [needs.postgres],
     "[CL-7] [PQ-5] the guard keeps an older node from writing, and without it the oracle sees that",
     async () => {
-      expect(await twoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
+      expect(await runTwoNodes((epoch) => makeGuard("", epoch))).toEqual([]);
       await database?.remove();
       // Its two halves, each alone.
       const text = "select own_parts('', $1, '{}')";
-      expect(await twoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
+      expect(await runTwoNodes((epoch) => () => ({ text, params: [epoch] }))).toEqual([]);
       await database?.remove();
-      expect(await twoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
+      expect(await runTwoNodes((epoch) => () => ({ text: "select own_epoch($1)", params: [epoch] }))).toEqual([]);
       await database?.remove();
-      const seen = await twoNodes(() => () => ({ text: "select 1", params: [] }));
+      const seen = await runTwoNodes(() => () => ({ text: "select 1", params: [] }));
       expect(seen.map((one) => one.replace(/\d+/g, "N"))).toEqual(["c was written by epoch N after one of epoch N"]);
     },
   );
@@ -106,10 +110,12 @@ const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARD
   const opened = openPgStore({ url, now: 0, fatal: () => {} }).then((store) => {
     second = store;
   });
-  const waits = async (): Promise<boolean> =>
+  const isLockAwaited = async (): Promise<boolean> =>
     (await sql.unsafe("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))
       .length > 0;
-  await until(async () => second !== undefined || (await waits()), { what: "the newer node to begin, or to wait" });
+  await until(async () => second !== undefined || (await isLockAwaited()), {
+    what: "the newer node to begin, or to wait",
+  });
   const write = (epoch: number, name: string) => ({
     sql: "insert into written (name, epoch) values (?, ?)",
     rows: [[name, epoch]],
@@ -124,7 +130,7 @@ const pastItsGuard = async (lock: "share" | "key share", row: keyof typeof GUARD
   for (const one of [first, second]) await one?.close();
   await sql.close();
   await database.remove();
-  return judge([], [...rows]).map((one) => one.replace(/\d+/g, "N"));
+  return checkWrites([], [...rows]).map((one) => one.replace(/\d+/g, "N"));
 };
 
 for (const row of ["epoch", "fences", "parts"] as const) {

@@ -10,12 +10,12 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
+import { createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { ECHO, makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { ECHO, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import {
   awaitBuild,
@@ -26,10 +26,10 @@ import {
   seedTemplate,
 } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 /** Loses the confirmation of the first commit for which `isIt` returns true. */
-const loseOne = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {
+const loseConfirmation = (store: Store, isIt: (batch: readonly Statement[]) => Promise<boolean>) => {
   const commit = store.commit.bind(store);
   const lost = { count: 0 };
   const spy = spyOn(store, "commit").mockImplementation(async (...args) => {
@@ -48,8 +48,8 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id } = await seedTemplate(server);
-  const { store } = contextOf(server);
-  using losing = loseOne(store, async () => {
+  const { store } = getContext(server);
+  using losing = loseConfirmation(store, async () => {
     const [open] = await store.all(listOpenBuilds(undefined));
     const job = open && (await store.get(findJob({ id: open.job_id })));
     return (job?.started_at ?? null) !== null;
@@ -63,8 +63,8 @@ testInside("[CP-56] a build whose start was not confirmed runs once", async () =
 
 testInside("[CP-56] an import whose start was not confirmed runs once", async () => {
   await using world = await openWorld({ clock: systemClock });
-  const { store } = contextOf(world.server);
-  using losing = loseOne(store, async () => {
+  const { store } = getContext(world.server);
+  using losing = loseConfirmation(store, async () => {
     const [open] = await store.all(listOpenImports(undefined));
     const job = open && (await store.get(findJob({ id: open.job_id })));
     return (job?.started_at ?? null) !== null;
@@ -77,20 +77,20 @@ testInside("[CP-56] a build and an import that were never announced run automati
   await using world = await openWorld({ clock: systemClock });
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const isMade = (table: string) => async (batch: readonly Statement[]) =>
     batch.some(({ sql }) => sql.includes("insert") && sql.includes(`"${table}"`));
   {
-    using _ = loseOne(store, isMade("workspace_builds"));
+    using _ = loseConfirmation(store, isMade("workspace_builds"));
     const answer = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "lost", template_id });
     expect(answer.status).toBe(500);
     await until(async () => (await store.all(listOpenBuilds(undefined))).length === 0);
   }
   const { latest_build } = await admin.get<Workspace>("/api/v2/users/me/workspace/lost");
   expect(latest_build.job.status).toBe("succeeded");
-  const file_id = await upload(admin, { "template.yaml": ECHO + unique() });
+  const file_id = await uploadFiles(admin, { "template.yaml": ECHO + uniqueText() });
   {
-    using _ = loseOne(store, isMade("template_versions"));
+    using _ = loseConfirmation(store, isMade("template_versions"));
     const path = `/api/v2/organizations/${organization_id}/templateversions`;
     const answer = await admin.fetch("POST", path, { name: "lost", template_id, storage_method: "file", file_id });
     expect(answer.status).toBe(500);
@@ -104,7 +104,7 @@ testInside(
     await using world = await openWorld({ clock: systemClock });
     const { admin, server } = world;
     const { template_id } = await seedTemplate(server);
-    const { store } = contextOf(server);
+    const { store } = getContext(server);
     const { id } = await createWorkspace(admin, template_id);
     await awaitBuild(admin, id);
     let begun = false;
@@ -119,7 +119,7 @@ testInside(
     ];
     for (const isIt of ways) {
       begun = false;
-      using losing = loseOne(store, isIt);
+      using losing = loseConfirmation(store, isIt);
       const build = await createBuild(admin, id, "start", { log_level: "debug" });
       using socket = await admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow=true`);
       const { messages, closed } = await drainSocket(socket);
@@ -136,9 +136,11 @@ testInside("[CP-56] a chat's follower gets a message whose commit was not confir
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).say("a").finish();
   await follower.until(({ status }) => status === "waiting");
-  const { store } = contextOf(world.server);
-  using losing = loseOne(store, async (batch) => batch.some(({ sql }) => sql.includes('insert into "messages"')));
-  const answer = await world.owner.fetch("POST", `/api/v2/chats/${id}/messages`, { content: said("two") });
+  const { store } = getContext(world.server);
+  using losing = loseConfirmation(store, async (batch) =>
+    batch.some(({ sql }) => sql.includes('insert into "messages"')),
+  );
+  const answer = await world.owner.fetch("POST", `/api/v2/chats/${id}/messages`, { content: toTextContent("two") });
   expect([answer.status, losing.lost.count]).toEqual([500, 1]);
   (await world.models.next()).say("b").finish();
   await follower.until(({ history }) => history.length === 4);
@@ -160,12 +162,12 @@ testInside(
         { logs: [{ output }] },
         { headers: { "Idempotency-Key": output } },
       );
-    const { sockets, store } = contextOf(server);
+    const { sockets, store } = getContext(server);
     using socket = await owner.socket(`${path}?follow=true`);
     expect(await socket.json<AgentLog[]>()).toEqual([]);
     await until(() => sockets.followers === 1);
     {
-      using _ = loseOne(store, async (batch) => batch.some(({ sql }) => sql.includes("agent_logs")));
+      using _ = loseConfirmation(store, async (batch) => batch.some(({ sql }) => sql.includes("agent_logs")));
       expect((await write("one")).status).toBeGreaterThanOrEqual(500);
     }
     expect((await write("one")).status).toBe(200);
@@ -181,7 +183,7 @@ testInside("[LG-8] a follower that joins while lines are stored but not yet deli
   const owner = new Client(server.url, seeded.owner_token);
   const agent = new Client(server.url, seeded.agent_token);
   const write = (output: string) => agent.fetch("PATCH", "/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
-  const { sockets, store } = contextOf(server);
+  const { sockets, store } = getContext(server);
   const commit = store.commit.bind(store);
   const answered = Promise.withResolvers<void>();
   const stored = Promise.withResolvers<void>();
@@ -194,14 +196,14 @@ testInside("[LG-8] a follower that joins while lines are stored but not yet deli
   const first = write("one");
   await stored.promise;
   using socket = await owner.socket(`/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true`);
-  const next = async () => (await socket.json<AgentLog[]>()).map(({ output }) => output);
-  expect(await next()).toEqual(["one"]);
+  const nextOutputs = async () => (await socket.json<AgentLog[]>()).map(({ output }) => output);
+  expect(await nextOutputs()).toEqual(["one"]);
   await until(() => sockets.followers === 1);
   answered.resolve();
   await first;
   spy.mockRestore();
   await write("two");
-  expect(await next()).toEqual(["two"]);
+  expect(await nextOutputs()).toEqual(["two"]);
   await write("three");
-  expect([await next(), sockets.followers]).toEqual([["three"], 1]);
+  expect([await nextOutputs(), sockets.followers]).toEqual([["three"], 1]);
 });

@@ -3,22 +3,22 @@ import { expect } from "bun:test";
 import { SQL } from "bun";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { freePort } from "#test/support/net/free-port.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
 import { until } from "#test/support/until.ts";
 
-const EVERY = { SLIPWAY_CLUSTER_ACTIVE: "every" };
+const ALL_ACTIVE = { SLIPWAY_CLUSTER_ACTIVE: "every" };
 
 testNeeding(
   [needs.postgres],
   "[CL-64] a node that the others do not reach gets none of their parts, and they say so once",
   async () => {
     await using cluster = await startCluster();
-    const one = await cluster.start(1, { env: EVERY });
-    const wrong = `127.0.0.1:${freePort()}`;
-    await cluster.start(2, { env: { ...EVERY, SLIPWAY_NODE_ADDRESS: wrong } });
-    const three = await cluster.start(3, { env: EVERY });
+    const one = await cluster.start(1, { env: ALL_ACTIVE });
+    const wrong = `127.0.0.1:${findFreePort()}`;
+    await cluster.start(2, { env: { ...ALL_ACTIVE, SLIPWAY_NODE_ADDRESS: wrong } });
+    const three = await cluster.start(3, { env: ALL_ACTIVE });
     await using sql = new SQL(cluster.database.url, { max: 1 });
-    const shares = async () =>
+    const countPartsPerNode = async () =>
       Object.fromEntries(
         (await sql.unsafe("select node, count(*)::int as count from parts group by node")).map(
           ({ node, count }: { node: string; count: number }) => [node, count],
@@ -26,8 +26,8 @@ testNeeding(
       );
     const warning = `node ${wrong} gets no parts: nobody answers as a node at its address ${wrong}`;
     await until(() => one.said().includes(warning), { what: "the node to be missed" });
-    await until(async () => (await shares())[three.id] > 80, { what: "the third node to have its share" });
-    expect(Object.keys(await shares()).sort()).toEqual([one.id, three.id].sort());
+    await until(async () => (await countPartsPerNode())[three.id] > 80, { what: "the third node to have its share" });
+    expect(Object.keys(await countPartsPerNode()).sort()).toEqual([one.id, three.id].sort());
     expect(one.said().split(warning).length).toBe(2);
   },
   60_000,

@@ -11,7 +11,7 @@ import type { UserSkill } from "#schema/users/user-skill.ts";
 import type { Acl } from "#schema/workspaces/acl.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "../tools/world.ts";
 
@@ -20,7 +20,7 @@ const world = await forFile(openToolWorld());
 const countSnapshots = query(build.select({ id: context_snapshots.id }).from(context_snapshots));
 
 /** Writes the file atomically. */
-const put = (path: string, text: string): void => {
+const writeHomeFile = (path: string, text: string): void => {
   const at = join(world.home, path);
   mkdirSync(dirname(at), { recursive: true });
   writeFileSync(`${at}.new`, text);
@@ -31,7 +31,7 @@ const skill = (name: string, description: string): string =>
 
 const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
 const pin = (id: string) => world.owner.fetch("PUT", `/api/v2/chats/${id}/context`, {});
-const systemOf = ({
+const getSystemPrompt = ({
   request,
 }: {
   request: { messages: readonly { content: readonly { text?: string }[] }[] };
@@ -47,17 +47,17 @@ const chatOnce = (id: string, isSo: (chat: Chat) => boolean): Promise<Chat> =>
 /** Pins the context until the chat's context matches. */
 const pinUntil = (id: string, isSo: (told: string[]) => boolean): Promise<true> =>
   until(async () => {
-    if (isSo(sources(await read(id)))) return true;
+    if (isSo(listSources(await read(id)))) return true;
     await pin(id);
     return false;
   });
-const sources = ({ context }: Chat): string[] =>
+const listSources = ({ context }: Chat): string[] =>
   (context?.resources ?? []).map(({ source, status }) => `${source.slice(world.home.length + 1)} ${status}`);
 
 test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its pinned context until it is pinned again, and its owner is notified when the workspace's changes", async () => {
-  put("AGENTS.md", "Always greet.");
-  put("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
-  put("skills/deploy/steps/one.md", "First.");
+  writeHomeFile("AGENTS.md", "Always greet.");
+  writeHomeFile("skills/deploy/SKILL.md", skill("deploy", "how we deploy"));
+  writeHomeFile("skills/deploy/steps/one.md", "First.");
   using watch = await world.owner.socket("/api/v2/chats/watch");
   const { id, call } = await openChat(world);
   // It may have been created before the workspace had reported both.
@@ -77,10 +77,10 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   const { workspace_id } = world.seeded;
   expect(await read(id)).toMatchObject({ workspace_id, agent_id: uuid, build_id: uuid });
 
-  put("CLAUDE.md", "Never shout.");
+  writeHomeFile("CLAUDE.md", "Never shout.");
   const dirty = await chatOnce(id, ({ context }) => context?.dirty === true);
   expect(dirty.context).toMatchObject({ error: "", dirty_since: expect.any(String) });
-  expect(sources(dirty)).toHaveLength(2);
+  expect(listSources(dirty)).toHaveLength(2);
   const [listed] = await world.owner.get<Chat[]>("/api/v2/chats");
   expect(listed?.context).toMatchObject({ dirty: true, resources: [] });
   for (;;) {
@@ -91,14 +91,14 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     break;
   }
   // MCP alone changes nothing, and a report that equals the earlier one is clean.
-  put(".mcp.json", "{}");
+  writeHomeFile(".mcp.json", "{}");
   rmSync(join(world.home, "CLAUDE.md"));
   const clean = await chatOnce(id, ({ context }) => context?.dirty === false);
   expect(clean.context?.dirty_since).toBeUndefined();
-  put("CLAUDE.md", "Never shout.");
+  writeHomeFile("CLAUDE.md", "Never shout.");
   await chatOnce(id, ({ context }) => context?.dirty === true);
   expect((await pin(id)).status).toBe(200);
-  expect(sources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
+  expect(listSources(await read(id))).toEqual(["AGENTS.md ok", "CLAUDE.md ok", ".mcp.json ok", "skills/deploy ok"]);
 
   const { results, next } = await callTools(
     world,
@@ -114,7 +114,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
     { error: "Validation failed. path leads out of the skill's folder" },
     { error: 'There is no skill "nothing".' },
   ]);
-  const told = systemOf(next);
+  const told = getSystemPrompt(next);
   const order = ["Slipway", "bound to a workspace", "Always greet.", "Never shout.", "- deploy: how we deploy"];
   const places = order.map((words) => told.indexOf(words));
   expect(places).toEqual([...places].sort((a, b) => a - b));
@@ -122,8 +122,8 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
   next.finish("stop");
 
   // A resource's error is reported with it; what follows from its body is not.
-  put("skills/bad/SKILL.md", "no front matter");
-  put(".cursorrules", "x".repeat(65_537));
+  writeHomeFile("skills/bad/SKILL.md", "no front matter");
+  writeHomeFile(".cursorrules", "x".repeat(65_537));
   await chatOnce(id, ({ context }) => context?.dirty === true);
   await pinUntil(id, (told) => told.length >= 6);
   const wrong = (await read(id)).context?.resources.filter(({ error }) => error !== "");
@@ -150,7 +150,7 @@ test("[CX-2] [CX-3] [CX-5] [CX-7] [CX-8] [CX-9] [CX-11] [CH-43] a chat uses its 
 }, 60_000);
 
 test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenced snapshot is deleted", async () => {
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const { id, call } = await openChat(world);
   call.finish("stop");
   expect((await read(id)).context?.dirty).toBe(false);
@@ -165,8 +165,8 @@ test("[CX-7] [CX-8] [CX-10] another workspace is pinned again, and an unreferenc
   expect(await store.scan(countSnapshots())).toHaveLength(1);
 }, 30_000);
 
-test("[CX-8] who may no longer use a workspace is told nothing of it that is new", async () => {
-  const { store } = contextOf(world.server);
+test("[CX-8] users who have lost access to a workspace receive no new data from it", async () => {
+  const { store } = getContext(world.server);
   const { workspace_id, organization_id } = world.seeded;
   const guest = await seedUser(world.server, { organization_id });
   const share = (user_acl: Acl): Promise<void> => store.commit([updateWorkspace(workspace_id, { user_acl })]);
@@ -204,7 +204,7 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and call
   ]);
   expect(await world.owner.patch(`${path}/${made.id}`, { content: "Mine!" })).toMatchObject({ content: "Mine!" });
   const both = await openChat(world);
-  expect(systemOf(both.call)).toContain(
+  expect(getSystemPrompt(both.call)).toContain(
     "- personal/deploy: my way\n- review: how I review\n- workspace/deploy: how we",
   );
   const { results, next } = await callTools(
@@ -221,7 +221,7 @@ test("[CX-11] [CX-13] personal skills are in every chat of their owner, and call
   ]);
   next.finish("stop");
   const alone = await openChat(world, { workspace_id: undefined });
-  expect(systemOf(alone.call)).toContain("- deploy: my way\n- review: how I review");
+  expect(getSystemPrompt(alone.call)).toContain("- deploy: my way\n- review: how I review");
   alone.call.finish("stop");
   for (let i = 2; i < 100; i++) await write({ name: `n${i}`, description: "d", content: "c" });
   expect((await write({ name: "one-more", description: "d", content: "c" })).status).toBe(409);

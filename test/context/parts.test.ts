@@ -6,36 +6,36 @@ import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { until } from "#test/support/until.ts";
-import { messagesOf, openChat, openToolWorld } from "../tools/world.ts";
+import { listMessages, openChat, openToolWorld } from "../tools/world.ts";
 
 const world = await forFile(openToolWorld());
 
-const put = (path: string, text: string): void => {
+const writeHomeFile = (path: string, text: string): void => {
   const at = join(world.home, path);
   mkdirSync(dirname(at), { recursive: true });
   writeFileSync(`${at}.new`, text);
   renameSync(`${at}.new`, at);
 };
-const contextIn = (messages: readonly ChatMessage[]): ChatMessage[] =>
+const listContextMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.filter(({ content }) => content.some(({ type }) => type === "context-file" || type === "skill"));
 
 test("[CX-2] [CX-14] a chat's history names its instruction files and skills, once, and again when they change; a file above 64 KiB is truncated and marked", async () => {
-  put("AGENTS.md", "Always greet.");
-  put("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
-  put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
+  writeHomeFile("AGENTS.md", "Always greet.");
+  writeHomeFile("CLAUDE.md", `Long words. ${"x".repeat(65_536)}`);
+  writeHomeFile("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: how we deploy\n---\nDo it well.\n");
   const { id, call } = await openChat(world);
   const path = `/api/v2/chats/${id}`;
   const read = () => world.owner.get<Chat>(path);
-  const pinned = (isSo: (chat: Chat) => boolean) =>
+  const refreshUntil = (isSo: (chat: Chat) => boolean) =>
     until(async () => {
       await world.owner.fetch("PUT", `${path}/context`, {});
       const chat = await read();
       return isSo(chat) && chat;
     });
-  const idle = async () => {
+  const waitUntilIdle = async () => {
     await until(async () => (await read()).status === "waiting");
   };
-  const { context } = await pinned((chat) => chat.context?.resources.length === 3);
+  const { context } = await refreshUntil((chat) => chat.context?.resources.length === 3);
   expect(context?.resources[1]).toEqual({
     kind: "instruction_file",
     status: "ok",
@@ -44,7 +44,7 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
     error: "has 65548 bytes, more than 65536",
   });
   call.say("hello").finish();
-  await idle();
+  await waitUntilIdle();
 
   await sendMessage(world, id, "and now?");
   const second = await world.models.next();
@@ -53,8 +53,8 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
   expect(system).toContain("Always greet.");
   expect(system).toContain("CLAUDE.md goes on beyond this");
   second.say("hello again").finish();
-  await idle();
-  const row = contextIn(await messagesOf(world.owner, id)).at(-1);
+  await waitUntilIdle();
+  const row = listContextMessages(await listMessages(world.owner, id)).at(-1);
   const agent_id = (await read()).agent_id as string;
   const file = { type: "context-file" as const, context_file_agent_id: { uuid: agent_id, valid: true } };
   expect(row?.role).toBe("system");
@@ -64,20 +64,22 @@ test("[CX-2] [CX-14] a chat's history names its instruction files and skills, on
     { type: "skill", skill_name: "deploy", skill_description: "how we deploy" },
   ]);
   const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
-  const response = await world.owner.as(undefined).fetch("GET", `${path}/messages?limit=200`, undefined, upstream);
-  const plain = contextIn(((await response.json()) as MessagePage).messages)[0];
+  const response = await world.owner
+    .withToken(undefined)
+    .fetch("GET", `${path}/messages?limit=200`, undefined, upstream);
+  const plain = listContextMessages(((await response.json()) as MessagePage).messages)[0];
   expect(plain?.content[0]?.context_file_agent_id as unknown).toBe(agent_id);
 
   // An unchanged file is not repeated; a changed one is.
-  const known = contextIn(await messagesOf(world.owner, id)).length;
+  const known = listContextMessages(await listMessages(world.owner, id)).length;
   await sendMessage(world, id, "go on");
   (await world.models.next()).say("yes").finish();
-  await idle();
-  expect(contextIn(await messagesOf(world.owner, id))).toHaveLength(known);
-  put("AGENTS.md", "Never greet.");
-  await pinned((chat) => chat.context?.resources[0]?.size_bytes === 12);
+  await waitUntilIdle();
+  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(known);
+  writeHomeFile("AGENTS.md", "Never greet.");
+  await refreshUntil((chat) => chat.context?.resources[0]?.size_bytes === 12);
   await sendMessage(world, id, "once more");
   (await world.models.next()).say("yes").finish();
-  await idle();
-  expect(contextIn(await messagesOf(world.owner, id))).toHaveLength(known + 1);
+  await waitUntilIdle();
+  expect(listContextMessages(await listMessages(world.owner, id))).toHaveLength(known + 1);
 }, 60_000);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { contextText } from "#actors/chat/prompt/context-blocks.ts";
 import { findSnapshot, findWorkspaceContext } from "#db/chats/context.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
 const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
@@ -16,11 +16,11 @@ const file = (source: string, content: Uint8Array = Buffer.from("x")) => ({
 test("[CX-6] a daemon's first push and later versions are accepted, others not; too much is refused and changes nothing", async () => {
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   await using connection = await connectAgent(server, seeded.agent_token);
   const push = async (version: number, initial: boolean, resources: object[], snapshotError = "") =>
     (await connection.agent.pushContextState({ version: BigInt(version), initial, resources, snapshotError })).accepted;
-  const told = async () => {
+  const loadContext = async () => {
     const row = await store.get(findWorkspaceContext({ workspace_id: seeded.workspace_id }));
     const snapshot = await store.get(findSnapshot({ id: row?.snapshot ?? "" }));
     return { version: row?.version, error: snapshot?.error, sources: snapshot?.resources.map(({ source }) => source) };
@@ -29,7 +29,7 @@ test("[CX-6] a daemon's first push and later versions are accepted, others not; 
   expect(await push(3, false, [file("/b")])).toBe(false);
   expect(await push(2, false, [file("/b")])).toBe(false);
   expect(await push(4, false, [file("/c")], "2 more were left out")).toBe(true);
-  expect(await told()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
+  expect(await loadContext()).toEqual({ version: 4, error: "2 more were left out", sources: ["/c"] });
   expect(
     await push(1, true, [file("/d"), { ...file("/e"), status: 2 }, { ...file("/f", Buffer.alloc(0)), status: 2 }]),
   ).toBe(true);
@@ -54,5 +54,5 @@ test("[CX-6] a daemon's first push and later versions are accepted, others not; 
     const answer = await push(9, false, resources).catch(() => "refused");
     expect(answer).toBe("refused");
   }
-  expect(await told()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
+  expect(await loadContext()).toEqual({ version: 1, error: "", sources: ["/d", "/e", "/f"] });
 }, 20_000);

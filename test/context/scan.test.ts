@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { skillFile, skillFiles } from "#src/daemon/context/http.ts";
-import { contextRoots, LIMITS, scanContext } from "#src/daemon/context/scan.ts";
+import { listSkillFiles, readSkillFile } from "#src/daemon/context/http.ts";
+import { findContextRoots, LIMITS, scanContext } from "#src/daemon/context/scan.ts";
 import { parseSkillHead } from "#src/daemon/context/skill.ts";
 
 let home: string;
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const put = (path: string, text: string | Uint8Array): string => {
+const writeHomeFile = (path: string, text: string | Uint8Array): string => {
   const at = join(home, path);
   mkdirSync(dirname(at), { recursive: true });
   writeFileSync(at, text);
@@ -23,8 +23,8 @@ const put = (path: string, text: string | Uint8Array): string => {
 const skill = (name: string, description = "when asked"): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nDo it.\n`;
 const scan = async (extra: string[] = []) =>
-  scanContext(await contextRoots({ directory: join(home, "work"), home, extra }));
-const told = async (extra: string[] = []): Promise<string[]> =>
+  scanContext(await findContextRoots({ directory: join(home, "work"), home, extra }));
+const listResources = async (extra: string[] = []): Promise<string[]> =>
   (await scan(extra)).resources.map(({ kind, status, source }) => `${kind} ${status} ${source.slice(home.length + 1)}`);
 const failure = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -33,20 +33,20 @@ const failure = (work: Promise<unknown>): Promise<string> =>
   );
 
 test("[CX-1] every root is searched for instructions, skills and MCP configs; a file with two names is used once", async () => {
-  put("work/AGENTS.md", "one");
+  writeHomeFile("work/AGENTS.md", "one");
   symlinkSync("AGENTS.md", join(home, "work/CLAUDE.md"));
-  put("work/deep/AGENTS.md", "not at the top");
-  put("work/.mcp.json", '{"mcpServers":{}}');
+  writeHomeFile("work/deep/AGENTS.md", "not at the top");
+  writeHomeFile("work/.mcp.json", '{"mcpServers":{}}');
   for (const at of ["skills", ".agents/skills", ".claude/skills", ".codex/skills"]) {
     const name = `in-${at.replaceAll(/\W/g, "")}`;
-    put(`work/${at}/${name}/SKILL.md`, skill(name));
+    writeHomeFile(`work/${at}/${name}/SKILL.md`, skill(name));
   }
   symlinkSync("../.agents/skills/in-agentsskills", join(home, "work/.claude/skills/same"));
-  put(".slipway/.cursorrules", "rules");
-  put(".slipway/skills/mine/SKILL.md", skill("mine"));
-  put(".claude/plugins/cache/market/plugin/1.0/skills/plugged/SKILL.md", skill("plugged"));
-  put("more/AGENTS.md", "more");
-  expect(await told([join(home, "more"), join(home, "absent")])).toEqual([
+  writeHomeFile(".slipway/.cursorrules", "rules");
+  writeHomeFile(".slipway/skills/mine/SKILL.md", skill("mine"));
+  writeHomeFile(".claude/plugins/cache/market/plugin/1.0/skills/plugged/SKILL.md", skill("plugged"));
+  writeHomeFile("more/AGENTS.md", "more");
+  expect(await listResources([join(home, "more"), join(home, "absent")])).toEqual([
     "instruction_file ok work/AGENTS.md",
     "mcp_config ok work/.mcp.json",
     "skill ok work/skills/in-skills",
@@ -61,11 +61,11 @@ test("[CX-1] every root is searched for instructions, skills and MCP configs; a 
 });
 
 test("[CX-2] long instructions are truncated, other long files dropped; beyond 2 MiB files are left out, and beyond 500 counted", async () => {
-  put("work/AGENTS.md", "x".repeat(LIMITS.file));
-  put("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
+  writeHomeFile("work/AGENTS.md", "x".repeat(LIMITS.file));
+  writeHomeFile("work/CLAUDE.md", `${"x".repeat(LIMITS.file - 1)}é and more`);
   symlinkSync("CLAUDE.md", join(home, "work/.cursorrules"));
-  put("work/.mcp.json", "no json");
-  put("work/skills/long/SKILL.md", skill("long") + "x".repeat(LIMITS.file));
+  writeHomeFile("work/.mcp.json", "no json");
+  writeHomeFile("work/skills/long/SKILL.md", skill("long") + "x".repeat(LIMITS.file));
   const [exact, long, config, skillful] = (await scan()).resources;
   expect(exact).toMatchObject({ status: "ok", size_bytes: LIMITS.file });
   const size_bytes = LIMITS.file + 10;
@@ -77,7 +77,7 @@ test("[CX-2] long instructions are truncated, other long files dropped; beyond 2
   expect(config).toMatchObject({ status: "invalid", error: "is no JSON" });
   for (let i = 0; i < 505; i++) {
     const name = `s${String(i).padStart(3, "0")}`;
-    put(`work/skills/${name}/SKILL.md`, skill(name) + (i < 40 ? "x".repeat(60_000) : ""));
+    writeHomeFile(`work/skills/${name}/SKILL.md`, skill(name) + (i < 40 ? "x".repeat(60_000) : ""));
   }
   const { resources, error } = await scan();
   expect(resources).toHaveLength(LIMITS.count);
@@ -100,10 +100,10 @@ test("[CX-3] a skill needs front matter with its folder's name and a description
     ["---\nname: x\ndescription: 3\n---\n", "x"],
   ] as const;
   for (const [text, folder] of wrong) expect(parseSkillHead(text, folder)).toHaveProperty("problem");
-  put("work/skills/twice/SKILL.md", skill("twice"));
-  put("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
-  put("work/skills/other/SKILL.md", skill("elsewhere"));
-  expect(await told()).toEqual([
+  writeHomeFile("work/skills/twice/SKILL.md", skill("twice"));
+  writeHomeFile("work/.claude/skills/twice/SKILL.md", skill("twice", "again"));
+  writeHomeFile("work/skills/other/SKILL.md", skill("elsewhere"));
+  expect(await listResources()).toEqual([
     "skill invalid work/skills/other",
     "skill ok work/skills/twice",
     "skill excluded work/.claude/skills/twice",
@@ -111,7 +111,7 @@ test("[CX-3] a skill needs front matter with its folder's name and a description
 });
 
 test("[CX-4] paths that lead out of their root are left out, and special files block nothing", async () => {
-  const secret = put("secret/key", "secret");
+  const secret = writeHomeFile("secret/key", "secret");
   mkdirSync(join(home, "work/skills/leak"), { recursive: true });
   symlinkSync(secret, join(home, "work/AGENTS.md"));
   symlinkSync(secret, join(home, "work/skills/leak/SKILL.md"));
@@ -128,18 +128,18 @@ test("[CX-4] paths that lead out of their root are left out, and special files b
 });
 
 test("[CX-12] the files of a skill are those inside its folder, whatever paths and links say, and at most 512 KiB of one", async () => {
-  const folder = dirname(put("work/skills/s/SKILL.md", skill("s")));
-  put("work/skills/s/docs/a.md", "inside");
-  put("work/skills/s/long.txt", "é".repeat(300_000));
-  put("work/skills/s/binary", "a\0b");
-  put("work/skills/sibling/x.md", "sibling");
-  const secret = put("secret", "secret");
+  const folder = dirname(writeHomeFile("work/skills/s/SKILL.md", skill("s")));
+  writeHomeFile("work/skills/s/docs/a.md", "inside");
+  writeHomeFile("work/skills/s/long.txt", "é".repeat(300_000));
+  writeHomeFile("work/skills/s/binary", "a\0b");
+  writeHomeFile("work/skills/sibling/x.md", "sibling");
+  const secret = writeHomeFile("secret", "secret");
   symlinkSync(secret, join(folder, "link.md"));
   symlinkSync("docs/a.md", join(folder, "own.md"));
-  expect(await skillFiles(folder)).toEqual({ files: ["binary", "docs/a.md", "long.txt"], truncated: false });
-  expect(await skillFile(folder, "docs/a.md")).toEqual({ content: "inside", file_size: 6, truncated: false });
-  expect((await skillFile(folder, "own.md")).content).toBe("inside");
-  const long = await skillFile(folder, "long.txt");
+  expect(await listSkillFiles(folder)).toEqual({ files: ["binary", "docs/a.md", "long.txt"], truncated: false });
+  expect(await readSkillFile(folder, "docs/a.md")).toEqual({ content: "inside", file_size: 6, truncated: false });
+  expect((await readSkillFile(folder, "own.md")).content).toBe("inside");
+  const long = await readSkillFile(folder, "long.txt");
   expect(long).toMatchObject({ file_size: 600_000, truncated: true });
   expect(long.content).toBe("é".repeat(262_144));
   for (const path of [
@@ -148,11 +148,11 @@ test("[CX-12] the files of a skill are those inside its folder, whatever paths a
     secret.replace("/", "../../../../../../../../"),
     "docs/../../sibling/x.md",
   ]) {
-    expect([path, await failure(skillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
+    expect([path, await failure(readSkillFile(folder, path))]).toEqual([path, "leads out of the skill's folder"]);
   }
-  expect(await failure(skillFile(folder, "binary"))).toBe("is no text file");
-  expect(await failure(skillFile(folder, "docs"))).toBe("is no regular file");
-  expect(await failure(skillFile(folder, "absent"))).toBe("There is no such file in the skill.");
+  expect(await failure(readSkillFile(folder, "binary"))).toBe("is no text file");
+  expect(await failure(readSkillFile(folder, "docs"))).toBe("is no regular file");
+  expect(await failure(readSkillFile(folder, "absent"))).toBe("There is no such file in the skill.");
 });
 
 test("[CX-15] lines that import a file stand for its text, inside of the folder and within bounds", async () => {
@@ -167,11 +167,11 @@ test("[CX-15] lines that import a file stand for its text, inside of the folder 
     "@docs/style.md",
     "```",
   ];
-  put("work/AGENTS.md", instructions.join("\n"));
-  put("work/docs/style.md", "be brief\n@deep/own.md\n");
-  put("work/docs/deep/own.md", "own\n@../style.md");
-  put("work/docs/more.md", "more\n");
-  put("outside.md", "secret");
+  writeHomeFile("work/AGENTS.md", instructions.join("\n"));
+  writeHomeFile("work/docs/style.md", "be brief\n@deep/own.md\n");
+  writeHomeFile("work/docs/deep/own.md", "own\n@../style.md");
+  writeHomeFile("work/docs/more.md", "more\n");
+  writeHomeFile("outside.md", "secret");
   const [found] = (await scan()).resources;
   expect(found?.body).toBe(
     [
@@ -182,7 +182,7 @@ test("[CX-15] lines that import a file stand for its text, inside of the folder 
   expect([found?.status, found?.error]).toEqual(["ok", "@../outside.md leads out of its folder"]);
   // Imported files are watched, and what exceeds the limit is left out.
   expect((await scan()).watched).toContain(join(home, "work/docs/deep"));
-  put("work/docs/more.md", "x".repeat(LIMITS.file));
+  writeHomeFile("work/docs/more.md", "x".repeat(LIMITS.file));
   const [large] = (await scan()).resources;
   expect(large?.error).toContain("@docs/more.md is left out: more than 65536 bytes in all");
   expect(large?.body).toContain("- @docs/more.md");
@@ -198,7 +198,7 @@ test("[CX-15] instructions in UTF-16 are read as text", async () => {
     little,
     big,
   ]) {
-    put("work/AGENTS.md", bytes);
+    writeHomeFile("work/AGENTS.md", bytes);
     expect((await scan()).resources[0]?.body).toBe(text);
   }
 });

@@ -1,8 +1,8 @@
 // A process that makes changes forever, each with its audit log entry, and prints which were acknowledged. Killed by audit.test.ts.
 
 import { openLocalStore } from "#db/engine/local.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { putSetting } from "#db/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { upsertSetting } from "#db/settings.ts";
 
 const store = openLocalStore({ directory: process.argv[2] ?? "", cacheMb: 4, now: 0, fatal: () => {} });
 const begin = Number(process.argv[3]);
@@ -12,7 +12,7 @@ const change = async (lane: number): Promise<void> => {
   for (let n = 0; ; n++) {
     const key = `probe/${begin}/${lane}/${n}`;
     const entry = { now: n, action: "write", resource_type: "audit_settings", target: key } as const;
-    await store.commit([putSetting({ key, value: "1" }), audited(entry)]);
+    await store.commit([upsertSetting({ key, value: "1" }), insertAudit(entry)]);
     process.stdout.write(`${key}\n`);
   }
 };

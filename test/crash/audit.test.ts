@@ -29,9 +29,9 @@ testInside(
       answered.push(...text.slice(0, text.lastIndexOf("\n")).split("\n"));
     }
     using eyes = new Database(join(place.path, "slipway.db"));
-    const listed = (sql: string) => eyes.query(sql).values().flat() as string[];
-    const changes = listed("select key from settings where key like 'probe/%' order by 1");
-    const entries = listed("select resource_target from audit_logs order by 1");
+    const queryTexts = (sql: string) => eyes.query(sql).values().flat() as string[];
+    const changes = queryTexts("select key from settings where key like 'probe/%' order by 1");
+    const entries = queryTexts("select resource_target from audit_logs order by 1");
     expect(entries).toEqual(changes);
     const kept = new Set(changes);
     expect(answered.filter((key) => !kept.has(key))).toEqual([]);

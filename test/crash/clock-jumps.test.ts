@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -21,18 +21,18 @@ testInside("[CR-21] the clock jumps two days ahead and a week back, and everythi
   const { id } = await createWorkspace(admin, template_id);
   const { latest_build } = await awaitBuild(admin, id);
   const agent_id = latest_build.resources[0]?.agents[0]?.id as string;
-  const agent = admin.as(agents[0]?.token);
+  const agent = admin.withToken(agents[0]?.token);
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true`);
   const seen: AgentLog[] = [];
-  const say = (output: string) => agent.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
+  const sendLog = (output: string) => agent.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output }] });
   const follow = async (count: number): Promise<void> => {
     while (seen.length < count) seen.push(...(await follower.json<AgentLog[]>()));
   };
-  await say("before");
+  await sendLog("before");
   await follow(1);
 
   jumped = 2 * DAY;
-  await say("two days on");
+  await sendLog("two days on");
   await follow(2);
   // A session lasts a day: by this clock it has expired, and a new one is valid.
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(401);
@@ -47,10 +47,10 @@ testInside("[CR-21] the clock jumps two days ahead and a week back, and everythi
   expect([again.id, again.job.status, again.build_number]).toEqual([started.id, "succeeded", 3]);
   expect((await admin.fetch("GET", "/api/v2/users/me")).status).toBe(200);
   const agentAgain = again.resources[0]?.agents[0]?.id as string;
-  await say("a week back");
+  await sendLog("a week back");
 
   jumped = 0;
-  await say("now");
+  await sendLog("now");
   const read = (of: string) => later.get<AgentLog[]>(`/api/v2/workspaceagents/${of}/logs`);
   const lines = [...(await read(agent_id)), ...(await read(agentAgain))];
   expect(lines.map(({ output }) => output)).toEqual(["before", "two days on", "a week back", "now"]);
@@ -58,5 +58,5 @@ testInside("[CR-21] the clock jumps two days ahead and a week back, and everythi
   // Builds are ordered by number, whatever their times.
   const builds = await later.get<{ build_number: number }[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map(({ build_number }) => build_number)).toEqual([3, 2, 1]);
-  expect(contextOf(server).requests.size).toBe(0);
+  expect(getContext(server).requests.size).toBe(0);
 });

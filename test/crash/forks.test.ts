@@ -7,14 +7,14 @@ import { FORK_FAILPOINTS } from "#base/failpoint.ts";
 import type { Fork, Forks } from "#schema/workspaces/fork.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "./server.ts";
-import { enter } from "./server-world.ts";
+import { signInAdmin } from "./server-world.ts";
 
-const test = testOfOne("localOfProcess");
+const test = testSingleServer("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 /** Without chats, which have no model here and are tested elsewhere. Of the snapshot failpoints, only those that copies pass. */
@@ -23,7 +23,7 @@ const POINTS = [...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"), "h
 test("[FO-6] killed at each failpoint, a server completes all copies of a fork, each once, and leaves nothing behind", async () => {
   await using place = await ServerPlace.make();
   await place.start();
-  const { admin } = await enter(place);
+  const { admin } = await signInAdmin(place);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
   await awaitBuild(admin, id);
   const root = join(place.directory, "workspaces");

@@ -8,15 +8,15 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { describeTree, makeOddTree } from "#test/support/odd-tree.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "./server.ts";
-import { enter } from "./server-world.ts";
+import { signInAdmin } from "./server-world.ts";
 
-const test = testOfOne("localOfProcess");
+const test = testSingleServer("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 
@@ -25,7 +25,7 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
   using depot = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
   let server = await place.start({ env: settings });
-  const { admin } = await enter(place);
+  const { admin } = await signInAdmin(place);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
   await awaitBuild(admin, id);
   await createBuild(admin, id, "stop");
@@ -33,18 +33,20 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
   const home = join(place.directory, "workspaces", id, "home");
   makeOddTree(home, 1_000_000);
   const at = `/api/v2/workspaces/${id}/home-backups`;
-  const snapshots = async () => (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots;
-  const settled = (): Promise<HomeBackup[]> =>
+  const listSnapshots = async () => (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots;
+  const awaitBackups = (): Promise<HomeBackup[]> =>
     until(
       async () => {
         const { backups } = await admin.get<HomeBackups>(at);
-        const isQuiet = (await snapshots()).every(({ status, reason }) => status === "ready" && reason !== "backup");
+        const isQuiet = (await listSnapshots()).every(
+          ({ status, reason }) => status === "ready" && reason !== "backup",
+        );
         return isQuiet && backups.length === 1 && backups.every(({ status }) => status === "ready") && backups;
       },
       { what: "one backup", patience: 40_000 },
     );
   await admin.post(at, {});
-  await settled();
+  await awaitBackups();
   for (const point of HOME_BACKUP_FAILPOINTS) {
     await place.stop();
     server = await place.start({ env: { ...settings, SLIPWAY_FAILPOINT: point } });
@@ -55,7 +57,7 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
     expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
     await place.start({ env: settings });
     // The earlier one of the same day is removed for it.
-    const all = await settled();
+    const all = await awaitBackups();
     expect({ point, isNew: all[0]?.id !== newest?.id }).toEqual({ point, isNew: point !== "home_backup_fetched" });
     const names = readdirSync(depot.path, { recursive: true, encoding: "utf8" });
     expect({ point, listed: readdirSync(join(depot.path, id, "backups")).sort() }).toEqual({
@@ -66,7 +68,7 @@ test("[HB-9] killed at each failpoint, a server completes its home backup work, 
     expect(readdirSync(join(place.directory, "workspaces", id)).filter((name) => name.includes("draft"))).toEqual([]);
   }
   // The files fetched across a kill equal the backed-up ones.
-  const [fetched] = await snapshots();
+  const [fetched] = await listSnapshots();
   const wanted = describeTree(home);
   expect(wanted.length).toBeGreaterThan(10);
   rmSync(join(home, "project"), { recursive: true });

@@ -2,7 +2,7 @@
 // of a cluster in cluster/server-readers.ts.
 import { residentMiB } from "#test/bench/machine.ts";
 import { ServerPlace } from "./server.ts";
-import { enter, type World } from "./server-world.ts";
+import { signInAdmin, type World } from "./server-world.ts";
 
 export type Stage = AsyncDisposable & {
   /** Its clients call the same server as the readers that stop. */
@@ -17,11 +17,11 @@ const BOUND = 100;
 const LOOK_MS = 20;
 
 /** One server on its own data directory. */
-export const oneServer = async (): Promise<Stage> => {
+export const startOneServer = async (): Promise<Stage> => {
   const place = await ServerPlace.make();
   const server = await place.start();
   return {
-    world: await enter(place),
+    world: await signInAdmin(place),
     processes: [{ name: "memory", pid: server.child.pid }],
     stop: () => place.stop(),
     [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
@@ -29,21 +29,21 @@ export const oneServer = async (): Promise<Stage> => {
 };
 
 /** Describes each process's maximum memory growth in MiB while `work` ran, and which ones exceeded the limit. */
-export const growthDuring = async (
+export const measureGrowth = async (
   { processes }: Stage,
   work: () => Promise<unknown>,
 ): Promise<{ said: string; wrong: string[] }> => {
   const seen = processes.map(({ name, pid }) => ({ name, pid, before: residentMiB(pid), peak: 0 }));
-  const look = (): void => {
+  const samplePeaks = (): void => {
     for (const one of seen) one.peak = Math.max(one.peak, residentMiB(one.pid) - one.before);
   };
-  const looking = setInterval(look, LOOK_MS);
+  const looking = setInterval(samplePeaks, LOOK_MS);
   try {
     await work();
   } finally {
     clearInterval(looking);
   }
-  look();
+  samplePeaks();
   return {
     said: seen.map(({ name, peak }) => `${name} +${peak.toFixed(0)} MiB`).join(", "),
     wrong: seen.flatMap(({ name, peak }) => (peak > BOUND ? [`${name} grew by ${peak.toFixed(0)} MiB`] : [])),

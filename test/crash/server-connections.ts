@@ -3,15 +3,15 @@
 import type { Socket } from "bun";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
+import { assertNoProblems } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const GET = "GET /api/v2/buildinfo HTTP/1.1\r\nHost: 127.0.0.1\r\n";
 /** How much later than on an idle server the slowest of a hundred requests may be answered. The machine is shared. */
-const LATER_MS = 250;
+const MAX_SLOWDOWN_MS = 250;
 const BYTES_EACH = 16 * 1024;
 /** Connections of a check of the server, and what it opens for itself in the meantime. */
-const FEW = 16;
+const OTHER_CONNECTIONS = 16;
 
 const probe = async (url: URL, count = 100): Promise<number> => {
   const times: number[] = [];
@@ -38,7 +38,7 @@ const connect = async (url: URL, request = ""): Promise<{ socket: Socket; answer
 };
 
 /** `rounds` thousand connections stay open: half have sent nothing, half have been answered once. */
-export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+export const checkIdleConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
   const { url } = place.client;
@@ -63,14 +63,14 @@ export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Prom
   const p99 = await probe(url);
   const each = Math.max(0, server.rss() - before.rss) / sockets.length;
   if (there < sockets.length) wrong.push(`${there} of ${sockets.length} connections are open`);
-  if (p99 > before.p99 + LATER_MS) wrong.push(`p99 went from ${before.p99.toFixed(1)} to ${p99.toFixed(1)} ms`);
+  if (p99 > before.p99 + MAX_SLOWDOWN_MS) wrong.push(`p99 went from ${before.p99.toFixed(1)} to ${p99.toFixed(1)} ms`);
   if (each > BYTES_EACH) wrong.push(`${each.toFixed(0)} bytes for each connection`);
   for (const socket of sockets) socket.end();
-  await until(async () => server.descriptors() <= before.descriptors + FEW).catch(() => {});
+  await until(async () => server.descriptors() <= before.descriptors + OTHER_CONNECTIONS).catch(() => {});
   const left = server.descriptors() - before.descriptors;
-  if (left > FEW) wrong.push(`${left} descriptors are left`);
+  if (left > OTHER_CONNECTIONS) wrong.push(`${left} descriptors are left`);
   await place.stop();
-  mustBeRight(seed, "idle connections", wrong);
+  assertNoProblems(seed, "idle connections", wrong);
   log(`${sockets.length} connections, p99 ${before.p99.toFixed(1)} and ${p99.toFixed(1)} ms`);
   return `${sockets.length} connections at ${(each / 1024).toFixed(1)} KiB each, p99 of a request beside them ${p99.toFixed(1)} ms (${before.p99.toFixed(1)} ms without), ${Math.max(0, left)} descriptors left`;
 };
@@ -78,7 +78,7 @@ export const idleConnections = async ({ rounds, seed, log }: CheckOptions): Prom
 const A_SECOND = 2_000;
 
 /** For `rounds` seconds, 2,000 connections are opened per second, used for one request and closed. */
-export const newConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+export const checkNewConnections = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
   const { url } = place.client;
@@ -106,20 +106,20 @@ export const newConnections = async ({ rounds, seed, log }: CheckOptions): Promi
   const refused = (await Promise.all(visits)).filter((ok) => !ok).length;
   const seconds = (performance.now() - began) / 1_000;
   const worst = Math.max(...(await Promise.all(slowest)));
-  await until(async () => server.descriptors() <= before.descriptors + FEW).catch(() => {});
+  await until(async () => server.descriptors() <= before.descriptors + OTHER_CONNECTIONS).catch(() => {});
   const [left, grown] = [server.descriptors() - before.descriptors, (server.rss() - before.rss) / 2 ** 20];
   const wrong: string[] = [];
   if (refused > 0) wrong.push(`${refused} of ${opened} were not answered`);
   if (opened / seconds < A_SECOND * 0.8) wrong.push(`only ${(opened / seconds).toFixed(0)} a second were managed`);
-  if (left > FEW) wrong.push(`${left} descriptors are left`);
+  if (left > OTHER_CONNECTIONS) wrong.push(`${left} descriptors are left`);
   if (grown > 100) wrong.push(`memory grew by ${grown.toFixed(0)} MiB`);
   await place.stop();
-  mustBeRight(seed, "new connections", wrong);
+  assertNoProblems(seed, "new connections", wrong);
   log(`${opened} connections in ${seconds.toFixed(1)} s`);
   return `${opened} connections, ${(opened / seconds).toFixed(0)} a second, all answered; slowest of other requests ${worst.toFixed(0)} ms, ${Math.max(0, left)} descriptors left, memory ${grown.toFixed(0)} MiB more`;
 };
 
 export const checks: readonly Check[] = [
-  { name: "server: idle connections", run: idleConnections },
-  { name: "server: new connections", run: newConnections },
+  { name: "server: idle connections", run: checkIdleConnections },
+  { name: "server: new connections", run: checkNewConnections },
 ];

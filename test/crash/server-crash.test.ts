@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { testOfOne } from "#test/support/one-server.ts";
-import { keepStored, openStored } from "#test/support/stored.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
+import { openStoredData, saveStoredData } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
-import { databaseProblems } from "./oracle/database.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
 import { LineOracle } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
 import { POINTS, serverFailpoints } from "./server-failpoints.ts";
-import { endedBuild, enter, makeAgents, makeTemplate, makeWorkspace, makeWriters } from "./server-world.ts";
+import { makeAgents, makeTemplate, makeWorkspace, makeWriters, signInAdmin, waitForBuild } from "./server-world.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
@@ -19,29 +19,29 @@ test(`[CR-4] killed at each named place in its code, a server starts again at on
   expect(await serverFailpoints({ ...quiet, rounds: 1 })).toContain(`${POINTS.length} failpoints`);
 }, 120_000);
 
-testOfOne("localOfProcess")(
+testSingleServer("localOfProcess")(
   "[CR-3] a daemon of which a killed server has left no record is ended before the next one begins",
   async () => {
     await using place = await ServerPlace.make();
     await place.start();
-    const world = await enter(place);
+    const world = await signInAdmin(place);
     const template = await makeTemplate(world, "twice", MANIFESTS.local);
     const { id, latest_build } = await makeWorkspace(world.admin, "twice", template);
-    const daemons = () =>
+    const listDaemons = () =>
       place.processes().filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("agent"));
-    const [first] = daemons();
+    const [first] = listDaemons();
     place.newest.kill("SIGKILL");
     await place.newest.ended;
     // As if it had been killed immediately after the spawn.
     rmSync(join(place.directory, "workspaces", id, "daemon.json"));
     {
-      await using stored = await openStored(place.directory);
+      await using stored = await openStoredData(place.directory);
       await stored.run(`update jobs set completed_at = null where id = '${latest_build.job.id}'`);
     }
     await place.start();
-    expect((await endedBuild(world.admin, latest_build.id)).job.status).toBe("succeeded");
-    await until(async () => daemons().length === 1);
-    expect(daemons()).not.toContain(first);
+    expect((await waitForBuild(world.admin, latest_build.id)).job.status).toBe("succeeded");
+    await until(async () => listDaemons().length === 1);
+    expect(listDaemons()).not.toContain(first);
   },
   30_000,
 );
@@ -49,7 +49,7 @@ testOfOne("localOfProcess")(
 test("[CR-5] a batch with a lost response is resent under its key and stored once", async () => {
   await using place = await ServerPlace.make();
   await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const [agent] = await makeAgents(world, "again", 1);
   const send = (key: string, output: string) =>
     agent?.client.fetch(
@@ -70,18 +70,21 @@ test("[CR-5] a batch with a lost response is resent under its key and stored onc
 test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncated lines", async () => {
   await using place = await ServerPlace.make();
   await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const writers = await makeWriters(await makeAgents(world, "oracle", 1), () => 0.5);
-  for (let i = 0; i < 5; i++) await writers[0]?.once();
+  for (let i = 0; i < 5; i++) await writers[0]?.sendOnce();
   await place.stop();
   /** Returns what the oracles report about a database after this change, which is then reverted. */
-  const saidAfter = async (sql: string, look = () => new LineOracle().check(world.admin, writers)): Promise<string> => {
-    const putBack = await keepStored(place.directory);
+  const findProblemsAfter = async (
+    sql: string,
+    look = () => new LineOracle().check(world.admin, writers),
+  ): Promise<string> => {
+    const putBack = await saveStoredData(place.directory);
     {
-      await using stored = await openStored(place.directory);
+      await using stored = await openStoredData(place.directory);
       await stored.run(sql);
     }
-    const inside = await databaseProblems(place.directory);
+    const inside = await findDatabaseProblems(place.directory);
     await place.start();
     const outside = await look();
     await place.stop();
@@ -89,19 +92,21 @@ test("[CR-6] the oracle detects lost, duplicated, changed, reordered and truncat
     return [...inside, ...outside].join("\n");
   };
   const last = "(select max(id) from agent_logs)";
-  expect(await saidAfter("update settings set value = value")).toBe("");
-  expect(await saidAfter(`delete from agent_logs where id = ${last}`)).toMatch(
+  expect(await findProblemsAfter("update settings set value = value")).toBe("");
+  expect(await findProblemsAfter(`delete from agent_logs where id = ${last}`)).toMatch(
     /bytes of the stored lines.*LOST.*in part/s,
   );
-  expect(await saidAfter(`delete from agent_logs where id = ${last} - 3`)).toContain("sent was");
-  expect(await saidAfter(`update agent_logs set output = 'other' where id = ${last}`)).toContain("sent was");
-  expect(await saidAfter(`update agent_logs set id = ${last} + 9 where id = ${last} - 3`)).toContain("sent was");
+  expect(await findProblemsAfter(`delete from agent_logs where id = ${last} - 3`)).toContain("sent was");
+  expect(await findProblemsAfter(`update agent_logs set output = 'other' where id = ${last}`)).toContain("sent was");
+  expect(await findProblemsAfter(`update agent_logs set id = ${last} + 9 where id = ${last} - 3`)).toContain(
+    "sent was",
+  );
   expect(
-    await saidAfter(
+    await findProblemsAfter(
       `insert into agent_logs select id + 99, agent, source, created_at, level, output from agent_logs where id = ${last}`,
     ),
   ).toContain("sent was");
-  expect(await saidAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");
+  expect(await findProblemsAfter("update workspace_builds set build_number = 7")).toContain("build numbers with gaps");
   // The server repeats these builds, with their own agents: only the database is checked.
-  expect(await saidAfter("update jobs set completed_at = null", async () => [])).toBe("");
+  expect(await findProblemsAfter("update jobs set completed_at = null", async () => [])).toBe("");
 }, 120_000);

@@ -1,19 +1,19 @@
 // The server is killed at random moments while agents write, people build and daemons count, and restarted on the same data (RELIABILITY
 // checks 1 and 19, and the first of the issue's "done when").
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "./oracle/build-load.ts";
-import { databaseProblems } from "./oracle/database.ts";
-import { LineOracle, storedLines } from "./oracle/log-lines.ts";
-import { difference, LogReader } from "./oracle/log-reader.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
+import { LineOracle, listStoredLines } from "./oracle/log-lines.ts";
+import { findDifferences, LogReader } from "./oracle/log-reader.ts";
 import type { LogWriter } from "./oracle/log-writer.ts";
 import { type ServeProcess, ServerPlace, type StartOptions } from "./server.ts";
 import { CountingDaemons } from "./server-daemons.ts";
-import { enter, makeAgents, makeTemplate, makeWriters, type World, within } from "./server-world.ts";
+import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** A cluster has no local workspaces (rule CL-9), and so no daemons of its own. */
-const DAEMONS = onPostgres ? 0 : 2;
+const DAEMONS = usesPostgres ? 0 : 2;
 
 export type LoadOptions = { agents: number; builders: number; daemons: number; gap?: number };
 
@@ -51,7 +51,7 @@ export class Torture implements AsyncDisposable {
     const place = await ServerPlace.make();
     try {
       await place.start({ env: Torture.env });
-      const world = await enter(place);
+      const world = await signInAdmin(place);
       const daemons = load.daemons > 0 ? await CountingDaemons.start(place, world, load.daemons) : undefined;
       const made = new Torture({ place, world, random: randomFrom(seed), daemons }, load.gap ?? 5);
       await made.#fill(load);
@@ -94,7 +94,7 @@ export class Torture implements AsyncDisposable {
     const reached = new Promise<void>((resolve) => {
       this.#waiting = { count: this.acknowledged + count, resolve };
     });
-    await within(`${count} more acknowledged calls`, reached);
+    await withTimeout(`${count} more acknowledged calls`, reached);
   }
 
   #count(): void {
@@ -114,7 +114,7 @@ export class Torture implements AsyncDisposable {
   }
 
   /** Returns the problems while the load continues. */
-  async look(): Promise<string[]> {
+  async findProblems(): Promise<string[]> {
     const wrong = await this.oracle.check(this.world.admin, this.writers);
     for (const one of this.builders) wrong.push(...(await one.check()));
     return wrong;
@@ -128,19 +128,19 @@ export class Torture implements AsyncDisposable {
       this.#running.slice(0, this.writers.length),
       this.#running.slice(this.writers.length * 2),
     ];
-    await within("the end of the writers", Promise.all(writing));
-    await within("the end of the builders", Promise.all(building), 90_000);
-    for (const one of this.writers) await within("the last batch of a writer", one.settle());
-    const wrong = await this.look();
+    await withTimeout("the end of the writers", Promise.all(writing));
+    await withTimeout("the end of the builders", Promise.all(building), 90_000);
+    for (const one of this.writers) await withTimeout("the last batch of a writer", one.settle());
+    const wrong = await this.findProblems();
     for (const one of this.builders) wrong.push(...(await one.check(true)));
     wrong.push(...(await this.oracle.checkWhole(this.world.admin, this.writers)));
     for (const [i, reader] of this.readers.entries()) {
-      const stored = await storedLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");
-      await reader.seen(stored.length);
+      const stored = await listStoredLines(this.world.admin, this.writers[i]?.options.agent_id ?? "");
+      await reader.waitForLines(stored.length);
       reader.stop();
-      wrong.push(...difference(reader.lines, stored));
+      wrong.push(...findDifferences(reader.lines, stored));
     }
-    await within("the end of the readers", Promise.all(this.#running));
+    await withTimeout("the end of the readers", Promise.all(this.#running));
     if (this.daemons) wrong.push(...(await this.daemons.finish()));
     return [...new Set(wrong)];
   }
@@ -152,7 +152,7 @@ export class Torture implements AsyncDisposable {
 }
 
 /** Throws with the seed, to reproduce the failure. */
-export const mustBeRight = (seed: number, what: string, wrong: readonly string[]): void => {
+export const assertNoProblems = (seed: number, what: string, wrong: readonly string[]): void => {
   if (wrong.length > 0) throw new Error(`seed ${seed}, ${what}: ${wrong.slice(0, 5).join("; ")}`);
 };
 
@@ -168,22 +168,22 @@ export const serverCrash = async ({ rounds, seed, log }: CheckOptions): Promise<
     await Bun.sleep(random() * 15);
     server.kill("SIGKILL");
     await server.ended;
-    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+    assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     server = await torture.restart();
-    mustBeRight(seed, `kill ${round}`, await torture.look());
+    assertNoProblems(seed, `kill ${round}`, await torture.findProblems());
     log(
       `kill ${round}: ${torture.acknowledged} calls acknowledged, ${torture.oracle.lines} lines, back in ${place.starts.at(-1)?.toFixed(0)} ms`,
     );
   }
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   await torture.daemons?.remove();
-  mustBeRight(
+  assertNoProblems(
     seed,
     "the end",
     place.processes().map((pid) => `process ${pid} of a deleted workspace lives on`),
   );
   await place.stop();
-  mustBeRight(seed, "the end", [...(await databaseProblems(place.directory)), ...place.slowStarts()]);
+  assertNoProblems(seed, "the end", [...(await findDatabaseProblems(place.directory)), ...place.findSlowStarts()]);
   return summary(torture, rounds);
 };
 

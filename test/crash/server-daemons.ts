@@ -1,13 +1,13 @@
-// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is told to stop: however often the server dies,
+// Workspaces of the provisioner `local`, with the real daemon, whose script counts until it is stopped: however often the server dies,
 // every number must be stored once and in order.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { until } from "#test/support/until.ts";
-import { storedLines } from "./oracle/log-lines.ts";
+import { listStoredLines } from "./oracle/log-lines.ts";
 import type { ServerPlace } from "./server.ts";
-import { endedBuild, makeTemplate, makeWorkspace, type World } from "./server-world.ts";
+import { makeTemplate, makeWorkspace, type World, waitForBuild } from "./server-world.ts";
 
 const SCRIPT = `i=0
 while [ ! -e "$HOME/enough" ]; do
@@ -41,7 +41,7 @@ export class CountingDaemons {
     const names = Array.from({ length: count }, (_, i) => `counter-${i}`);
     const workspaces = await Promise.all(names.map((name) => makeWorkspace(world.admin, name, template)));
     const made = new CountingDaemons(place, world, workspaces);
-    for (const one of workspaces) await until(async () => (await made.#counts(one)).length > 0);
+    for (const one of workspaces) await until(async () => (await made.#listCounterLines(one)).length > 0);
     return made;
   }
 
@@ -50,8 +50,8 @@ export class CountingDaemons {
     const wrong: string[] = [];
     for (const one of this.#workspaces) {
       writeFileSync(join(this.#place.directory, "workspaces", one.id, "home", "enough"), "");
-      await until(async () => (await this.#counts(one)).at(-1)?.output.startsWith("counted") ?? false);
-      const outputs = (await this.#counts(one)).map(({ output }) => output);
+      await until(async () => (await this.#listCounterLines(one)).at(-1)?.output.startsWith("counted") ?? false);
+      const outputs = (await this.#listCounterLines(one)).map(({ output }) => output);
       this.lines += outputs.length;
       const last = outputs.length - 1;
       const at = outputs.findIndex((output, i) => output !== (i === last ? `counted ${i}` : `count ${i}`));
@@ -67,16 +67,16 @@ export class CountingDaemons {
     const { admin } = this.#world;
     for (const { id } of this.#workspaces) {
       const build = await admin.post<{ id: string }>(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
-      await endedBuild(admin, build.id);
+      await waitForBuild(admin, build.id);
     }
   }
 
   /** Returns the script's output, without the daemon's own lines. */
-  async #counts(workspace: Workspace): Promise<AgentLog[]> {
+  async #listCounterLines(workspace: Workspace): Promise<AgentLog[]> {
     const [agent] = workspace.latest_build.resources.flatMap((resource) => resource.agents ?? []);
     if (!agent) throw new Error(`${workspace.name} has no agent`);
     const source = agent.scripts.find(({ display_name }) => display_name === "Counter")?.log_source_id;
-    const lines = await storedLines(this.#world.admin, agent.id);
+    const lines = await listStoredLines(this.#world.admin, agent.id);
     return lines.filter(({ source_id }) => source_id === source);
   }
 }

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "#test/api/applications/app-world.ts";
 import { until } from "#test/support/until.ts";
-import { growthDuring, oneServer } from "./reader-stage.ts";
+import { measureGrowth, startOneServer } from "./reader-stage.ts";
 import { command } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
+import { assertNoProblems } from "./server-crash.ts";
 import { makeAgents, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
@@ -16,7 +16,7 @@ const DOWNLOAD = 2048 * MiB;
 const WARM = 64 * MiB;
 
 /** Starts an app of a workspace with a daemon that connects to the same server as the world's clients. */
-export const startAppOf = async (world: World): Promise<AsyncDisposable & { url: URL; daemon: number }> => {
+export const startWorkspaceApp = async (world: World): Promise<AsyncDisposable & { url: URL; daemon: number }> => {
   const [agent] = await makeAgents(world, "downloads", 1);
   if (!agent) throw new Error("no agent was made");
   const app = await startApp();
@@ -57,20 +57,20 @@ export const download = async (world: World, url: URL, bytes: number): Promise<n
 };
 
 /** `rounds` downloads of 2 GiB, one after the other. */
-export const downloads = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
-  await using stage = await oneServer();
+export const checkDownloads = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+  await using stage = await startOneServer();
   const { world } = stage;
-  await using app = await startAppOf(world);
+  await using app = await startWorkspaceApp(world);
   await until(async () => (await download(world, app.url, WARM)) === 200);
-  const growth = await growthDuring(stage, async () => {
+  const growth = await measureGrowth(stage, async () => {
     for (let round = 0; round < rounds; round += 1) {
       const status = await download(world, app.url, DOWNLOAD);
       if (status !== 200) throw new Error(`a download was answered ${status}`);
       log(`download ${round + 1} came whole`);
     }
   });
-  mustBeRight(seed, "downloads", growth.wrong);
+  assertNoProblems(seed, "downloads", growth.wrong);
   return `${rounds} downloads of 2 GiB came whole, ${growth.said}`;
 };
 
-export const checks: readonly Check[] = [{ name: "server: downloads of apps", run: downloads }];
+export const checks: readonly Check[] = [{ name: "server: downloads of apps", run: checkDownloads }];

@@ -3,23 +3,23 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FAILPOINTS, type Failpoint } from "#base/failpoint.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
-import { databaseProblems } from "./oracle/database.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight, Torture } from "./server-crash.ts";
-import { enter, templateTar } from "./server-world.ts";
+import { assertNoProblems, Torture } from "./server-crash.ts";
+import { signInAdmin, templateTar } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** On PostgreSQL, checkpoints do not exist, and uploads are rows. */
-export const POINTS = FAILPOINTS.filter((name) => !onPostgres || !["in_checkpoint", "in_upload"].includes(name));
+export const POINTS = FAILPOINTS.filter((name) => !usesPostgres || !["in_checkpoint", "in_upload"].includes(name));
 
 /** Kills a server at every failpoint `rounds` times. Returns a one-line summary. */
 export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const loaded = POINTS.filter((name) => name !== "in_migration" && name !== "in_upload");
-  await inMigration();
+  await dieInMigration();
   log("in_migration: the next start completes it");
   if (POINTS.includes("in_upload")) {
-    await inUpload();
+    await dieInUpload();
     log("in_upload: nothing is half-visible");
   }
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 0 });
@@ -35,8 +35,8 @@ export const serverFailpoints = async ({ rounds, seed, log }: CheckOptions): Pro
     }
   }
   await torture.restart();
-  mustBeRight(seed, "the end", await torture.finish());
-  mustBeRight(seed, "the end", torture.place.slowStarts());
+  assertNoProblems(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", torture.place.findSlowStarts());
   return `${rounds} times ${POINTS.length} failpoints, ${torture.acknowledged} acknowledged calls, none lost`;
 };
 
@@ -48,32 +48,32 @@ const dieAt = async (torture: Torture, seed: number, point: string): Promise<voi
   const { signal, code, errors } = await server.ended;
   clearTimeout(late);
   if (signal !== "SIGKILL") throw new Error(`seed ${seed}: ${point} was not reached: ${signal || code} ${errors}`);
-  mustBeRight(seed, point, await databaseProblems(place.directory));
+  assertNoProblems(seed, point, await findDatabaseProblems(place.directory));
   const again = await torture.restart();
   await torture.progress(5);
-  mustBeRight(seed, point, await torture.look());
+  assertNoProblems(seed, point, await torture.findProblems());
   again.kill("SIGKILL");
   await again.ended;
 };
 
 /** Dies in the first migration of an empty directory; the next start completes it. */
-const inMigration = async (): Promise<void> => {
+const dieInMigration = async (): Promise<void> => {
   await using place = await ServerPlace.make({ isNew: true });
-  const { signal } = await place.spawn({ env: armed("in_migration") }).ended;
+  const { signal } = await place.spawn({ env: toFailpointEnv("in_migration") }).ended;
   if (signal !== "SIGKILL") throw new Error("in_migration was not reached");
   await place.start();
-  await enter(place);
+  await signInAdmin(place);
   await place.stop();
-  mustBeRight(0, "in_migration", await databaseProblems(place.directory));
+  assertNoProblems(0, "in_migration", await findDatabaseProblems(place.directory));
 };
 
 /** Dies when an upload is on disk but has no name: it is never visible, and the next start removes it. */
-const inUpload = async (): Promise<void> => {
+const dieInUpload = async (): Promise<void> => {
   await using place = await ServerPlace.make();
   await place.start();
-  const { admin } = await enter(place);
+  const { admin } = await signInAdmin(place);
   await place.stop();
-  const server = await place.start({ env: armed("in_upload") });
+  const server = await place.start({ env: toFailpointEnv("in_upload") });
   const bytes = await templateTar({ provisioner: "echo", resources: [{ name: "one" }] });
   const headers = { "content-type": "application/x-tar" };
   const send = () => admin.fetch("POST", "/api/v2/files", bytes, { headers });
@@ -90,9 +90,9 @@ const inUpload = async (): Promise<void> => {
   const { status } = await admin.fetch("GET", `/api/v2/files/${crypto.randomUUID()}`);
   if (status !== 404) wrong.push(`an unknown file is answered ${status}`);
   if (!(await send()).ok) wrong.push("the same upload is refused afterwards");
-  mustBeRight(0, "in_upload", wrong);
+  assertNoProblems(0, "in_upload", wrong);
 };
 
-const armed = (name: Failpoint): Record<string, string> => ({ SLIPWAY_FAILPOINT: name });
+const toFailpointEnv = (name: Failpoint): Record<string, string> => ({ SLIPWAY_FAILPOINT: name });
 
 export const checks: readonly Check[] = [{ name: "server: failpoints", run: serverFailpoints }];

@@ -1,6 +1,6 @@
 // A server on a failing disk: the n-th flush or write of its database fails (RELIABILITY checks 5 and 6).
-import { databaseProblems } from "./oracle/database.ts";
-import { mustBeRight, Torture } from "./server-crash.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
+import { assertNoProblems, Torture } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 import { compileFaults, faultSkipReason } from "./store/store-faults.ts";
 
@@ -35,13 +35,13 @@ export const serverFaults = async ({ rounds, seed, log }: CheckOptions): Promise
     for (const make of FAULTS) {
       const one = make(30 + Math.floor(torture.random() * 60));
       const said = await withFault(torture, library, one);
-      mustBeRight(seed, one.fault, said.wrong);
+      assertNoProblems(seed, one.fault, said.wrong);
       slowest = Math.max(slowest, said.stopMs);
       log(`${one.fault}: ${one.ends ? `ended after ${said.stopMs.toFixed(0)} ms` : `${said.failures} calls failed`}`);
     }
   }
   await torture.restart();
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   return `${rounds} times ${FAULTS.length} faults, ${torture.acknowledged} acknowledged calls, none lost; stopped within ${slowest.toFixed(0)} ms`;
 };
 
@@ -77,15 +77,15 @@ const withFault = async (
       if (!response.ok) wrong.push(`a read was answered ${response.status}`);
       await torture.progress(20);
     }
-    wrong.push(...(await torture.look()));
+    wrong.push(...(await torture.findProblems()));
     server.kill("SIGKILL");
     await server.ended;
   }
   const failures = torture.failures - failuresBefore;
-  wrong.push(...(await databaseProblems(place.directory)));
+  wrong.push(...(await findDatabaseProblems(place.directory)));
   const again = await torture.restart();
   await torture.progress(20);
-  wrong.push(...(await torture.look()));
+  wrong.push(...(await torture.findProblems()));
   again.kill("SIGKILL");
   await again.ended;
   return { wrong, stopMs, failures };

@@ -9,9 +9,9 @@ import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { MANIFESTS } from "./oracle/build-load.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
-import { type Answered, readAnswers, traceTo } from "./server-trace.ts";
-import { endedBuild, enter, makeAgents, makeTemplate, makeWriters, type World } from "./server-world.ts";
+import { assertNoProblems } from "./server-crash.ts";
+import { readAnswers, type TracedResponse, traceCommand } from "./server-trace.ts";
+import { makeAgents, makeTemplate, makeWriters, signInAdmin, type World, waitForBuild } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 import { powerSkipReason } from "./store/store-power.ts";
 
@@ -53,7 +53,7 @@ const changeEverything = async (world: World): Promise<void> => {
   await agent.client.patch("/api/v2/workspaceagents/me/logs", { logs: [{ output: "a line" }] });
   const path = `/api/v2/workspaces/${agent.workspace_id}/builds`;
   for (const transition of ["stop", "start", "delete"]) {
-    await endedBuild(admin, (await admin.post<{ id: string }>(path, { transition })).id);
+    await waitForBuild(admin, (await admin.post<{ id: string }>(path, { transition })).id);
   }
 };
 
@@ -75,9 +75,9 @@ const changeTemplate = async (world: World): Promise<void> => {
   const path = `/api/v2/organizations/${organization_id}/members/me/workspaces`;
   const made = await admin.post<Workspace>(path, { name: "hangs", template_id: hangs });
   await admin.patch<unknown>(`/api/v2/workspacebuilds/${made.latest_build.id}/cancel`, {});
-  await endedBuild(admin, made.latest_build.id);
+  await waitForBuild(admin, made.latest_build.id);
   const removal = await admin.post<Build>(`/api/v2/workspaces/${made.id}/builds`, { transition: "delete" });
-  await endedBuild(admin, removal.id);
+  await waitForBuild(admin, removal.id);
   await admin.delete(`/api/v2/templates/${hangs}`);
 };
 
@@ -91,7 +91,7 @@ const changeOrganization = async (admin: Client, user: string): Promise<void> =>
 };
 
 /** Returns the problems of these responses. */
-const problems = (answers: readonly Answered[], alone: boolean): string[] =>
+const findProblems = (answers: readonly TracedResponse[], alone: boolean): string[] =>
   answers.flatMap(({ request, status, writes, flushes, fileFlushes, unflushed }) => {
     if (!MUTATING.test(request) || status >= 300) return [];
     if (unflushed > 0) return [`${request} was answered ${status} with ${unflushed} writes that were not flushed`];
@@ -106,8 +106,8 @@ const problems = (answers: readonly Answered[], alone: boolean): string[] =>
 export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const file = join(place.scratch, "trace.txt");
-  await place.start({ through: traceTo(file) });
-  const world = await enter(place);
+  await place.start({ through: traceCommand(file) });
+  const world = await signInAdmin(place);
   await changeEverything(world);
   const documented = await place.client.get<{ paths: Record<string, object> }>("/swagger/json");
   const agents = await makeAgents(world, "group", 6);
@@ -125,21 +125,21 @@ export const serverFlush = async ({ rounds, seed, log }: CheckOptions): Promise<
   const border = answers.findIndex(({ request }) => request === `GET ${BORDER}`);
   const [alone, together] = [answers.slice(0, border), answers.slice(border + 1)];
   const enough = border > 0 && together.length >= rounds * 100;
-  mustBeRight(seed, "the trace", enough ? [] : [`only ${answers.length} answers were seen`]);
-  mustBeRight(seed, "one call after the other", problems(alone, true));
-  mustBeRight(seed, "many writers", problems(together, false));
-  const routes = new Set(alone.filter(({ request }) => MUTATING.test(request)).map(({ request }) => shapeOf(request)));
-  for (const missing of untried(documented.paths, routes)) log(`not tried: ${missing}`);
+  assertNoProblems(seed, "the trace", enough ? [] : [`only ${answers.length} answers were seen`]);
+  assertNoProblems(seed, "one call after the other", findProblems(alone, true));
+  assertNoProblems(seed, "many writers", findProblems(together, false));
+  const routes = new Set(alone.filter(({ request }) => MUTATING.test(request)).map(({ request }) => toRoute(request)));
+  for (const missing of listUntried(documented.paths, routes)) log(`not tried: ${missing}`);
   return `${routes.size} routes alone and ${together.length} answers to writers together: each after its flush`;
 };
 
-const shapeOf = (request: string): string =>
+const toRoute = (request: string): string =>
   request
     .replace(/\/keys\/(?!tokens)[^/]+/, "/keys/{}")
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{}")
     .replace(/\/(me|suspend|activate)(?=\/|$)/g, "/{}");
 
-const untried = (paths: Record<string, object>, tried: ReadonlySet<string>): string[] =>
+const listUntried = (paths: Record<string, object>, tried: ReadonlySet<string>): string[] =>
   Object.entries(paths)
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
     .filter((route) => MUTATING.test(route))

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { testNeeding } from "#test/support/needs.ts";
 import { smallDiskSkipReason } from "./disk/small-disk.ts";
-import { fullDisk, readOnlyDirectory } from "./server-outside.ts";
+import { checkFullDisk, readOnlyDirectory } from "./server-outside.ts";
 
 const quiet = { seed: 1, log: () => {} };
 const disk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
@@ -11,7 +11,7 @@ testNeeding(
   [disk],
   "[CR-18] [CR-19] a full disk and a held database: reads go on, what is refused says why, nothing acknowledged is lost, and it repairs on its own",
   async () => {
-    expect(await fullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
+    expect(await checkFullDisk({ ...quiet, rounds: 1 })).toContain("none lost");
   },
   120_000,
 );

@@ -4,11 +4,11 @@ import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ENTER, SmallDisk, smallDiskSkipReason } from "./disk/small-disk.ts";
-import { databaseProblems } from "./oracle/database.ts";
-import { storedLines } from "./oracle/log-lines.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
+import { listStoredLines } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
-import { type EchoAgent, enter, makeAgents, type World } from "./server-world.ts";
+import { assertNoProblems } from "./server-crash.ts";
+import { type EchoAgent, makeAgents, signInAdmin, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
@@ -38,7 +38,7 @@ class Lines {
 
   /** Returns problems with what the server shows. */
   async problems({ admin }: World): Promise<string[]> {
-    const shown = (await storedLines(admin, this.agent.agent_id)).map(({ output }) => output);
+    const shown = (await listStoredLines(admin, this.agent.agent_id)).map(({ output }) => output);
     const wrong: string[] = [];
     if (new Set(shown).size !== shown.length) wrong.push("a line is there twice");
     for (const output of this.acknowledged) if (!shown.includes(output)) wrong.push(`lost: ${output.slice(0, 10)}`);
@@ -48,7 +48,7 @@ class Lines {
 }
 
 /** Checks that a read is answered in time while writes fail. */
-const reads = async ({ admin }: World): Promise<string[]> => {
+const checkReads = async ({ admin }: World): Promise<string[]> => {
   const began = performance.now();
   const response = await admin.fetch("GET", "/api/v2/users/me");
   const ms = performance.now() - began;
@@ -56,13 +56,13 @@ const reads = async ({ admin }: World): Promise<string[]> => {
 };
 
 /** `rounds` times: the disk full and free again, the database locked and unlocked; then a kill on a full disk, and a restart. */
-export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+export const checkFullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make({ isNew: true });
   await using disk = await SmallDisk.mount(place.directory, MEBIBYTES);
   const { through } = disk;
   const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
   await place.start({ through, env });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const [agent] = await makeAgents(world, "full", 1);
   if (!agent) throw new Error("no agent was made");
   const lines = new Lines(agent);
@@ -76,11 +76,11 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
     if (status !== 507) wrong.push(`on a full disk a write was answered ${status}: ${lines.statuses.get(status)}`);
     for (let i = 0; i < 10; i++) {
       if ((await lines.send()) === 200) wrong.push("a full disk took a line");
-      wrong.push(...(await reads(world)));
+      wrong.push(...(await checkReads(world)));
     }
     disk.free();
     if ((await lines.send()) !== 200) wrong.push("with room again a write was refused");
-    wrong.push(...(await lines.problems(world)), ...(await whileHeld(disk, lines, world)));
+    wrong.push(...(await lines.problems(world)), ...(await checkWhileLocked(disk, lines, world)));
     log(`round ${round + 1}: ${lines.acknowledged.size} lines acknowledged, ${lines.refused.size} refused`);
   }
   disk.fill();
@@ -90,11 +90,11 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
   disk.free();
   const copy = join(place.scratch, "copy");
   disk.copyTo(copy);
-  wrong.push(...(await databaseProblems(copy)));
+  wrong.push(...(await findDatabaseProblems(copy)));
   await place.start({ through, env });
   wrong.push(...(await lines.problems(world)));
   await place.stop();
-  mustBeRight(seed, "a full disk", wrong);
+  assertNoProblems(seed, "a full disk", wrong);
   const words = [...lines.statuses]
     .filter(([status]) => status !== 200)
     .map(([status, message]) => `${status} ${message}`.trim())
@@ -103,14 +103,14 @@ export const fullDisk = async ({ rounds, seed, log }: CheckOptions): Promise<str
 };
 
 /** Another program locks the database: writes wait, reads do not, and nothing is rejected if it unlocks in time. */
-const whileHeld = async (disk: SmallDisk, lines: Lines, world: World): Promise<string[]> => {
+const checkWhileLocked = async (disk: SmallDisk, lines: Lines, world: World): Promise<string[]> => {
   const letGo = await disk.hold();
   let done = false;
   const sending = lines.send().finally(() => {
     done = true;
   });
   const wrong: string[] = [];
-  for (let i = 0; i < 5; i++) wrong.push(...(await reads(world)));
+  for (let i = 0; i < 5; i++) wrong.push(...(await checkReads(world)));
   if (done) wrong.push("a write was answered while another program held the database");
   await letGo();
   if ((await sending) !== 200) wrong.push("a write that waited for another program was refused");
@@ -120,7 +120,7 @@ const whileHeld = async (disk: SmallDisk, lines: Lines, world: World): Promise<s
 type Refusal = (what: string, words: RegExp, through?: string[]) => Promise<void>;
 
 /** A rejected start must give the reason in one line, and exit with 1. */
-const refusals = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
+const makeRefusalCheck = (place: ServerPlace, wrong: string[], log: (line: string) => void): Refusal => {
   return async (what, words, through = []) => {
     const { code, errors } = await place.spawn({ through }).ended;
     const [said = "", ...more] = errors.trim().split("\n");
@@ -134,42 +134,42 @@ export const readOnlyDirectory = async ({ seed, log }: CheckOptions): Promise<st
   await using place = await ServerPlace.make({ isNew: true });
   mkdirSync(place.directory);
   const wrong: string[] = [];
-  const refusal = refusals(place, wrong, log);
+  const refusal = makeRefusalCheck(place, wrong, log);
   const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"';
   const through = [...ENTER, "sh", "-c", script, place.directory];
   await refusal("an empty directory that is read-only", /read-only file system/, through);
   await place.start();
   await place.stop();
   await refusal("a data directory that is read-only", /read-only file system/, through);
-  wrong.push(...(await databaseProblems(place.directory)));
-  mustBeRight(seed, "a read-only directory", wrong);
+  wrong.push(...(await findDatabaseProblems(place.directory)));
+  assertNoProblems(seed, "a read-only directory", wrong);
   return "an empty one and one with data: refused in one line that names it, nothing changed";
 };
 
 /** A database locked by another program at startup is waited for, then reported readably. */
-export const heldAtStart = async ({ seed, log }: CheckOptions): Promise<string> => {
+export const checkLockedAtStart = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start();
   await place.stop();
   const wrong: string[] = [];
   const other = new Database(join(place.directory, "slipway.db"));
   other.run("begin immediate");
-  await refusals(place, wrong, log)("a database that another program holds", /database is locked/);
+  await makeRefusalCheck(place, wrong, log)("a database that another program holds", /database is locked/);
   other.run("rollback");
   other.close();
-  wrong.push(...(await databaseProblems(place.directory)));
+  wrong.push(...(await findDatabaseProblems(place.directory)));
   await place.start();
-  await enter(place);
+  await signInAdmin(place);
   await place.stop();
-  mustBeRight(seed, "held at its start", wrong);
+  assertNoProblems(seed, "held at its start", wrong);
   return "refused in one line after five seconds, nothing changed, started when it was free";
 };
 
 export const checks: readonly Check[] = [
-  { name: "server: database held at its start", run: heldAtStart },
+  { name: "server: database held at its start", run: checkLockedAtStart },
   ...(smallDiskSkipReason() === ""
     ? [
-        { name: "server: full disk", run: fullDisk },
+        { name: "server: full disk", run: checkFullDisk },
         { name: "server: read-only directory", run: readOnlyDirectory },
       ]
     : []),

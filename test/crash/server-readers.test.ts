@@ -4,22 +4,22 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { Client } from "#src/client.ts";
 import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
 import { until } from "#test/support/until.ts";
-import { storedLines } from "./oracle/log-lines.ts";
+import { listStoredLines } from "./oracle/log-lines.ts";
 import { ServerPlace } from "./server.ts";
-import { frozenServer, serverStop, twoServers } from "./server-signals.ts";
-import { stalledEvents, stalledFollowers } from "./server-slow.ts";
-import { connectionStorm, droppedFollowers, logCap } from "./server-streams.ts";
-import { enter, makeAgents } from "./server-world.ts";
+import { checkFrozenServer, checkTwoServers, serverStop } from "./server-signals.ts";
+import { checkStalledEvents, checkStalledFollowers } from "./server-slow.ts";
+import { checkDroppedFollowers, checkLogCap, connectionStorm } from "./server-streams.ts";
+import { makeAgents, signInAdmin } from "./server-world.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const quiet = { seed: SEED, log: () => {} };
 
-test("[CR-10] a second server on the same directory is refused with an explanation, also alongside a frozen one", async () => {
-  expect(await twoServers({ ...quiet, rounds: 1 })).toContain("none lost");
+test("[CR-10] rejects a second server on the same directory with an explanation, even while the first is paused", async () => {
+  expect(await checkTwoServers({ ...quiet, rounds: 1 })).toContain("none lost");
 }, 120_000);
 
 test(`[CR-11] a server that froze under load goes on, and nothing is lost or doubled (seed ${SEED})`, async () => {
-  expect(await frozenServer({ ...quiet, rounds: 1 }, 2)).toContain("none lost or doubled");
+  expect(await checkFrozenServer({ ...quiet, rounds: 1 }, 2)).toContain("none lost or doubled");
 }, 120_000);
 
 test(`[CR-12] told to stop under load, a server tells its followers, ends in time, and what it answered is there (seed ${SEED})`, async () => {
@@ -27,15 +27,15 @@ test(`[CR-12] told to stop under load, a server tells its followers, ends in tim
 }, 120_000);
 
 test("[CR-13] followers that stop reading use no memory, learn why they were closed, and resume without a gap", async () => {
-  expect(await stalledFollowers({ ...quiet, rounds: 2 })).toContain("closed with a reason");
+  expect(await checkStalledFollowers({ ...quiet, rounds: 2 })).toContain("closed with a reason");
 }, 120_000);
 
 test("[CR-13] event streams whose readers stop are ended, and another reader sees the newest state", async () => {
-  expect(await stalledEvents({ ...quiet, rounds: 2 })).toContain("streams ended");
+  expect(await checkStalledEvents({ ...quiet, rounds: 2 })).toContain("streams ended");
 }, 120_000);
 
 test(`[CR-14] followers that are cut off again and again see every line once and in order (seed ${SEED})`, async () => {
-  expect(await droppedFollowers({ ...quiet, rounds: 0.4 })).toContain("once and in order");
+  expect(await checkDroppedFollowers({ ...quiet, rounds: 0.4 })).toContain("once and in order");
 }, 120_000);
 
 test("[CR-15] many disconnected followers leave no descriptor and no memory behind", async () => {
@@ -43,15 +43,15 @@ test("[CR-15] many disconnected followers leave no descriptor and no memory behi
 }, 120_000);
 
 test(`[CR-16] many batches at once never pass an agent's cap, and what was acknowledged is stored (seed ${SEED})`, async () => {
-  expect(await logCap({ ...quiet, rounds: 1 })).toContain("never above the cap");
+  expect(await checkLogCap({ ...quiet, rounds: 1 })).toContain("never above the cap");
 }, 120_000);
 
-type Seen = { lines: AgentLog[]; delays: number[] };
+type FollowerLog = { lines: AgentLog[]; delays: number[] };
 
 test("[CR-13] two followers, one late, and a slow one see the same lines; the slow one is closed and the others are unaffected", async () => {
   await using place = await ServerPlace.make();
   await place.start();
-  const { admin, organization_id } = await enter(place);
+  const { admin, organization_id } = await signInAdmin(place);
   const [agent] = await makeAgents({ admin, organization_id }, "story", 1);
   if (!agent) throw new Error("no agent was made");
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
@@ -63,9 +63,9 @@ test("[CR-13] two followers, one late, and a slow one see the same lines; the sl
       await agent.client.patch("/api/v2/workspaceagents/me/logs", { logs });
     }
   };
-  const follow = async (client: Client, after: number): Promise<Seen & AsyncDisposable> => {
+  const follow = async (client: Client, after: number): Promise<FollowerLog & AsyncDisposable> => {
     const socket = await client.socket(`${path}&after=${after}`);
-    const seen: Seen = { lines: [], delays: [] };
+    const seen: FollowerLog = { lines: [], delays: [] };
     const reading = (async () => {
       for await (const message of socket) {
         for (const line of JSON.parse(message as string) as AgentLog[]) {
@@ -81,23 +81,23 @@ test("[CR-13] two followers, one late, and a slow one see the same lines; the sl
     return { ...seen, [Symbol.asyncDispose]: close };
   };
   await write(20);
-  const before = await storedLines(admin, agent.agent_id);
+  const before = await listStoredLines(admin, agent.agent_id);
   const middle = before[100]?.id ?? 0;
   await using early = await follow(admin, 0);
   await using late = await follow(admin, middle);
-  await caughtUp(early, written);
+  await waitForCount(early, written);
   await write(60);
-  await caughtUp(early, written);
+  await waitForCount(early, written);
   const without = early.delays.slice(before.length).sort((a, b) => a - b);
 
   await using slow = await openStalled(place.client.url, `${path}&after=${2 ** 40}`, admin.token ?? "");
   const from = written;
   await write(220);
-  await caughtUp(early, written);
-  await caughtUp(late, written - 101);
+  await waitForCount(early, written);
+  await waitForCount(late, written - 101);
   const beside = early.delays.slice(from).sort((a, b) => a - b);
 
-  const stored = await storedLines(admin, agent.agent_id);
+  const stored = await listStoredLines(admin, agent.agent_id);
   expect(stored.length).toBe(written);
   expect(early.lines).toEqual(stored);
   expect(late.lines).toEqual(stored.filter(({ id }) => id > middle));
@@ -105,14 +105,14 @@ test("[CR-13] two followers, one late, and a slow one see the same lines; the sl
   expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
   await using again = await follow(admin, end.logs.at(-1)?.id ?? 0);
   const rest = stored.slice(from + end.logs.length);
-  await caughtUp(again, rest.length);
+  await waitForCount(again, rest.length);
   expect([...end.logs, ...again.lines]).toEqual(stored.slice(from));
   // The same work in the same run, so that a busy machine slows both equally.
-  expect(middleOf(beside)).toBeLessThan(middleOf(without) * 2 + 5);
+  expect(median(beside)).toBeLessThan(median(without) * 2 + 5);
 }, 120_000);
 
-const middleOf = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
+const median = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 
-const caughtUp = async ({ lines }: Seen, count: number): Promise<void> => {
+const waitForCount = async ({ lines }: FollowerLog, count: number): Promise<void> => {
   await until(() => lines.length >= count);
 };

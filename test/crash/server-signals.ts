@@ -1,33 +1,33 @@
 // A server that is paused, told to stop, or asked to share its directory, during use (RELIABILITY checks 8 and 14).
 import { join } from "node:path";
 import type { ClientSocket } from "#src/client.ts";
-import { databaseProblems } from "./oracle/database.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
 import { command } from "./server.ts";
-import { mustBeRight, Torture } from "./server-crash.ts";
-import { within } from "./server-world.ts";
+import { assertNoProblems, Torture } from "./server-crash.ts";
+import { withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** A second server on the same directory is rejected with a message, also while the first is paused; the first continues. */
-export const twoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
+export const checkTwoServers = async ({ seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 2, builders: 1, daemons: 0 });
   const { place } = torture;
   torture.begin();
   await torture.progress(20);
-  const refused = async (when: string): Promise<void> => {
+  const expectRefused = async (when: string): Promise<void> => {
     const { code, said } = await secondServer(place.directory);
     log(`${when}: exit ${code}, ${said.trim()}`);
-    mustBeRight(seed, when, code === 1 ? [] : [`a second server ended with ${code}`]);
-    mustBeRight(seed, when, said.includes(`${place.directory} is in use`) ? [] : [`a second server said ${said}`]);
+    assertNoProblems(seed, when, code === 1 ? [] : [`a second server ended with ${code}`]);
+    assertNoProblems(seed, when, said.includes(`${place.directory} is in use`) ? [] : [`a second server said ${said}`]);
   };
-  await refused("a second server");
+  await expectRefused("a second server");
   await torture.progress(20);
   place.newest.kill("SIGSTOP");
-  await refused("a second server beside a frozen one");
+  await expectRefused("a second server beside a frozen one");
   place.newest.kill("SIGCONT");
   await torture.progress(20);
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   await place.stop();
-  mustBeRight(seed, "the end", await databaseProblems(place.directory));
+  assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   return `two refusals, ${torture.acknowledged} acknowledged calls of the first server, none lost`;
 };
 
@@ -44,7 +44,7 @@ const secondServer = async (directory: string): Promise<{ code: number; said: st
 };
 
 /** The server is paused for `seconds` and continues: calls succeed late or are unknown, nothing is duplicated. */
-export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
+export const checkFrozenServer = async ({ rounds, seed, log }: CheckOptions, seconds = 5): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 3, builders: 2, daemons: 1 });
   const { newest } = torture.place;
   torture.begin();
@@ -54,12 +54,12 @@ export const frozenServer = async ({ rounds, seed, log }: CheckOptions, seconds 
     await Bun.sleep(seconds * 1000);
     newest.kill("SIGCONT");
     await torture.progress(20);
-    mustBeRight(seed, `freeze ${round}`, await torture.look());
+    assertNoProblems(seed, `freeze ${round}`, await torture.findProblems());
     log(`freeze ${round}: ${torture.acknowledged} calls acknowledged`);
   }
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   await torture.place.stop();
-  mustBeRight(seed, "the end", await databaseProblems(torture.place.directory));
+  assertNoProblems(seed, "the end", await findDatabaseProblems(torture.place.directory));
   return `${rounds} times ${seconds} s frozen, ${torture.acknowledged} acknowledged calls, none lost or doubled`;
 };
 
@@ -74,31 +74,31 @@ export const serverStop = async ({ rounds, seed, log }: CheckOptions, followers 
     for (let i = 0; i < followers; i++) {
       const agent_id = writers[i % writers.length]?.options.agent_id;
       const path = `/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${2 ** 40}`;
-      sockets.push(await within("a follower's connection", world.admin.socket(path)));
+      sockets.push(await withTimeout("a follower's connection", world.admin.socket(path)));
     }
     await torture.progress(1 + Math.floor(torture.random() * 60));
     const began = performance.now();
     const { newest } = place;
-    await within("the server's end", place.stop());
+    await withTimeout("the server's end", place.stop());
     const took = performance.now() - began;
     slowest = Math.max(slowest, took);
-    const closes = await within("the followers' ends", Promise.all(sockets.map(({ closed }) => closed)));
+    const closes = await withTimeout("the followers' ends", Promise.all(sockets.map(({ closed }) => closed)));
     const codes = new Set(closes.map(({ code }) => code));
     const wrong = took > 5000 ? [`it took ${took.toFixed(0)} ms to stop`] : [];
     if (codes.size !== 1 || !codes.has(1001)) wrong.push(`followers were closed with ${[...codes]}`);
     if (/"level":"(error|fatal)"|unhandled/i.test(newest.errors))
       wrong.push(`it complained: ${newest.errors.slice(0, 300)}`);
-    mustBeRight(seed, `stop ${round}`, [...wrong, ...(await databaseProblems(place.directory))]);
+    assertNoProblems(seed, `stop ${round}`, [...wrong, ...(await findDatabaseProblems(place.directory))]);
     await torture.restart();
-    mustBeRight(seed, `stop ${round}`, await torture.look());
+    assertNoProblems(seed, `stop ${round}`, await torture.findProblems());
     log(`stop ${round}: ${sockets.length} followers told, ended after ${took.toFixed(0)} ms`);
   }
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   return `${rounds} stops with ${followers} followers, ${torture.acknowledged} acknowledged calls, none lost, at most ${slowest.toFixed(0)} ms`;
 };
 
 export const checks: readonly Check[] = [
-  { name: "server: two on one directory", run: twoServers },
-  { name: "server: frozen", run: frozenServer },
+  { name: "server: two on one directory", run: checkTwoServers },
+  { name: "server: frozen", run: checkFrozenServer },
   { name: "server: orderly stop", run: serverStop },
 ];

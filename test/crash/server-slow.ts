@@ -6,11 +6,11 @@ import type { Client } from "#src/client.ts";
 import { openStalled, readLogs } from "#test/api/agents/stalled.ts";
 import type { BareSocket } from "#test/support/net/bare-socket.ts";
 import { until } from "#test/support/until.ts";
-import { storedLines } from "./oracle/log-lines.ts";
-import { difference, LogReader } from "./oracle/log-reader.ts";
-import { growthDuring, oneServer, type Stage } from "./reader-stage.ts";
-import { mustBeRight } from "./server-crash.ts";
-import { type EchoAgent, makeAgents, within } from "./server-world.ts";
+import { listStoredLines } from "./oracle/log-lines.ts";
+import { findDifferences, LogReader } from "./oracle/log-reader.ts";
+import { measureGrowth, type Stage, startOneServer } from "./reader-stage.ts";
+import { assertNoProblems } from "./server-crash.ts";
+import { type EchoAgent, makeAgents, withTimeout } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const PATH = "/api/v2/workspaceagents/me/logs";
@@ -25,9 +25,9 @@ const pour = async (agent: EchoAgent, bytes: number): Promise<void> => {
 };
 
 /** `rounds` followers of an agent stop reading; a healthy one next to them receives every line. */
-export const stalledFollowers = async (
+export const checkStalledFollowers = async (
   { rounds, seed, log }: CheckOptions,
-  { open = oneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
+  { open = startOneServer, bytes = 2 * FULL }: { open?: () => Promise<Stage>; bytes?: number } = {},
 ): Promise<string> => {
   await using stage = await open();
   const { world } = stage;
@@ -37,28 +37,28 @@ export const stalledFollowers = async (
   const path = `/api/v2/workspaceagents/${agent.agent_id}/logs?follow=true&no_compression`;
   // Warm-up, so that first-use allocations are not counted.
   await pour(agent, FULL);
-  const after = (await storedLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
+  const after = (await listStoredLines(world.admin, agent.agent_id)).at(-1)?.id ?? 0;
   const healthy = new LogReader(world.admin, agent.agent_id);
   const following = healthy.run();
   const token = world.admin.token ?? "";
   const stalled: BareSocket[] = [];
   for (let i = 0; i < rounds; i++) stalled.push(await openStalled(url, `${path}&after=${after}`, token));
-  const growth = await growthDuring(stage, () => pour(agent, bytes));
-  const stored = await storedLines(world.admin, agent.agent_id);
-  await healthy.seen(stored.length);
-  const wrong = [...difference(healthy.lines, stored), ...growth.wrong];
+  const growth = await measureGrowth(stage, () => pour(agent, bytes));
+  const stored = await listStoredLines(world.admin, agent.agent_id);
+  await healthy.waitForLines(stored.length);
+  const wrong = [...findDifferences(healthy.lines, stored), ...growth.wrong];
   const expected = stored.filter(({ id }) => id > after);
   for (const one of stalled) {
-    const { logs, close } = await within("a stalled reader to be closed", readLogs(one));
+    const { logs, close } = await withTimeout("a stalled reader to be closed", readLogs(one));
     if (close?.code !== 1013) wrong.push(`a stalled reader was closed with ${close?.code} ${close?.reason}`);
-    wrong.push(...difference(logs, expected.slice(0, logs.length)));
-    const rest = await resumed(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
-    wrong.push(...difference([...logs, ...rest], expected));
+    wrong.push(...findDifferences(logs, expected.slice(0, logs.length)));
+    const rest = await followUntil(world.admin, agent.agent_id, logs.at(-1)?.id ?? after, stored.at(-1)?.id ?? 0);
+    wrong.push(...findDifferences([...logs, ...rest], expected));
     await one[Symbol.asyncDispose]();
   }
   healthy.stop();
   await following;
-  mustBeRight(seed, "stalled followers", wrong);
+  assertNoProblems(seed, "stalled followers", wrong);
   log(`${rounds} stalled followers, ${mib(bytes)} MiB sent to each: ${growth.said}`);
   return `${rounds} stalled readers of ${mib(bytes)} MiB closed with a reason, ${growth.said}, a healthy one saw all ${stored.length} lines`;
 };
@@ -66,7 +66,7 @@ export const stalledFollowers = async (
 const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
 
 /** Follows from a cursor until this line has arrived. */
-const resumed = async (reader: Client, agent_id: string, after: number, last: number): Promise<AgentLog[]> => {
+const followUntil = async (reader: Client, agent_id: string, after: number, last: number): Promise<AgentLog[]> => {
   using socket = await reader.socket(`/api/v2/workspaceagents/${agent_id}/logs?follow=true&after=${after}`);
   const logs: AgentLog[] = [];
   while ((logs.at(-1)?.id ?? after) < last) logs.push(...(await socket.json<AgentLog[]>()));
@@ -74,9 +74,9 @@ const resumed = async (reader: Client, agent_id: string, after: number, last: nu
 };
 
 /** `rounds` readers of a workspace's events stop reading; one that reads receives the last change. */
-export const stalledEvents = async (
+export const checkStalledEvents = async (
   { rounds, seed, log }: CheckOptions,
-  { open = oneServer, most = FULL }: { open?: () => Promise<Stage>; most?: number } = {},
+  { open = startOneServer, most = FULL }: { open?: () => Promise<Stage>; most?: number } = {},
 ): Promise<string> => {
   await using stage = await open();
   const { world } = stage;
@@ -95,23 +95,25 @@ export const stalledEvents = async (
     }
   })().catch(() => {});
   const change = async (name: string): Promise<void> => {
-    await Promise.all(agents.map(({ client }) => client.post("/api/v2/workspaceagents/me/log-source", sourceOf(name))));
+    await Promise.all(
+      agents.map(({ client }) => client.post("/api/v2/workspaceagents/me/log-source", makeSource(name))),
+    );
   };
   // Warm-up, so that the cost of changes and of one reader is not counted.
   while (bytes < FULL / 2) await change("first");
   const stalled: Socket[] = [];
-  for (let i = 0; i < rounds; i++) stalled.push(await stalledReader(url, request));
+  for (let i = 0; i < rounds; i++) stalled.push(await openStalledReader(url, request));
   const enough = bytes + most;
-  const growth = await growthDuring(stage, async () => {
+  const growth = await measureGrowth(stage, async () => {
     while (bytes < enough) await change("more");
     await change("the last one");
     await until(async () => last.slice(last.lastIndexOf("event: data")).split("the last one").length > agents.length);
   });
   const wrong = [...growth.wrong];
-  for (const socket of stalled) if (!(await endsWhenRead(socket))) wrong.push("a stalled stream was not ended");
-  if ((await firstEvent(world.admin, path)).split("the last one").length <= agents.length)
+  for (const socket of stalled) if (!(await endsAfterReading(socket))) wrong.push("a stalled stream was not ended");
+  if ((await readFirstEvent(world.admin, path)).split("the last one").length <= agents.length)
     wrong.push("who came back was not shown the last change");
-  mustBeRight(seed, "stalled events", wrong);
+  assertNoProblems(seed, "stalled events", wrong);
   log(`${rounds} stalled readers of events: ${growth.said}`);
   await stage.stop();
   await reading;
@@ -119,7 +121,7 @@ export const stalledEvents = async (
 };
 
 /** Returns the state shown to a new or returning reader. */
-const firstEvent = async (reader: Client, path: string): Promise<string> => {
+const readFirstEvent = async (reader: Client, path: string): Promise<string> => {
   const response = await reader.fetch("GET", path);
   let said = "";
   for await (const chunk of response.body ?? []) {
@@ -130,10 +132,10 @@ const firstEvent = async (reader: Client, path: string): Promise<string> => {
   return said;
 };
 
-const sourceOf = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });
+const makeSource = (display_name: string) => ({ id: crypto.randomUUID(), display_name, icon: "" });
 
 /** Opens a connection that sends a request, receives the start of the response, and stops reading. */
-const stalledReader = async (url: URL, request: string): Promise<Socket> => {
+const openStalledReader = async (url: URL, request: string): Promise<Socket> => {
   const socket = connect(Number(url.port), url.hostname);
   socket.write(request);
   await new Promise<void>((resolve, reject) => {
@@ -148,7 +150,7 @@ const stalledReader = async (url: URL, request: string): Promise<Socket> => {
 };
 
 /** Reads the rest; returns true if the server ends the connection within five seconds. */
-const endsWhenRead = async (socket: Socket): Promise<boolean> => {
+const endsAfterReading = async (socket: Socket): Promise<boolean> => {
   const ended = await new Promise<boolean>((resolve) => {
     const late = setTimeout(() => resolve(false), 5000);
     socket.on("close", () => {
@@ -163,6 +165,6 @@ const endsWhenRead = async (socket: Socket): Promise<boolean> => {
 };
 
 export const checks: readonly Check[] = [
-  { name: "server: stalled followers", run: stalledFollowers },
-  { name: "server: stalled event streams", run: stalledEvents },
+  { name: "server: stalled followers", run: checkStalledFollowers },
+  { name: "server: stalled event streams", run: checkStalledEvents },
 ];

@@ -1,14 +1,14 @@
 // A server under mixed load for a long time: memory, file descriptors, log, actors and mailboxes do not grow (RELIABILITY check 39). A
 // round is a minute; the full form takes an hour.
-import { freePort } from "./server.ts";
-import { mustBeRight, Torture } from "./server-crash.ts";
+import { findFreePort } from "./server.ts";
+import { assertNoProblems, Torture } from "./server-crash.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const MIB = 2 ** 20;
 const SAMPLE_MS = 5_000;
 /** Time between two batches of a writer: a third of the possible load. */
 const GAP_MS = 40;
-const WAL_LIMIT = 65 * MIB;
+const MAX_WAL_BYTES = 65 * MIB;
 
 /** The checked metrics, and the allowed increase of the median from the second third to the last, which has `pace` times as many calls. */
 const FIGURES: readonly { name: string; more(before: number, pace: number): number }[] = [
@@ -36,7 +36,7 @@ const median = (values: number[]): number => values.sort((a, b) => a - b)[values
 const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using torture = await Torture.make(seed, { agents: 4, builders: 2, daemons: 0, gap: GAP_MS });
   await torture.place.stop();
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await findFreePort()}`;
   // A cache that fills within a minute, so that its growth does not look like a leak.
   await torture.restart({ env: { SLIPWAY_METRICS_ADDRESS: address, SLIPWAY_DATABASE_CACHE_MB: "8" } });
   torture.begin();
@@ -64,14 +64,16 @@ const soak = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   for (const { name, more } of FIGURES) {
     const of = (part: Map<string, number>[]): number => median(part.map((sample) => sample.get(name) ?? Number.NaN));
     const [before, after] = [of(samples.slice(third, 2 * third)), of(samples.slice(2 * third))];
-    const shown = (value: number): string => (name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`);
-    said.push(`${name} ${shown(before)} and ${shown(after)}`);
-    if (!(after <= before + more(before, pace))) wrong.push(`${name} went from ${shown(before)} to ${shown(after)}`);
+    const formatValue = (value: number): string =>
+      name.endsWith("_bytes") ? `${(value / MIB).toFixed(0)} MiB` : `${value}`;
+    said.push(`${name} ${formatValue(before)} and ${formatValue(after)}`);
+    if (!(after <= before + more(before, pace)))
+      wrong.push(`${name} went from ${formatValue(before)} to ${formatValue(after)}`);
   }
   const wal = Math.max(...samples.map((sample) => sample.get(WAL) ?? 0));
-  if (wal > WAL_LIMIT) wrong.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
+  if (wal > MAX_WAL_BYTES) wrong.push(`the log reached ${(wal / MIB).toFixed(0)} MiB`);
   wrong.push(...(await torture.finish()));
-  mustBeRight(seed, "a soak", wrong);
+  assertNoProblems(seed, "a soak", wrong);
   return `${rounds} minutes, ${torture.acknowledged} acknowledged calls, none lost; second and last third: ${said.join(", ")}; log at most ${(wal / MIB).toFixed(1)} MiB`;
 };
 

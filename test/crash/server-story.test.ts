@@ -1,13 +1,13 @@
 // The short form of the test that kills a server under a working chat; `bun run torture` has the long one.
 import { expect } from "bun:test";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { serverStory } from "./server-story.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 testNeeding(
-  [needs.git, one("localOfProcess")],
+  [needs.git, requireSingleServer("localOfProcess")],
   `[EE-2] killed while a chat codes, a server goes on with it: the same repository and history, no command run twice (seed ${SEED})`,
   async () => {
     expect(await serverStory({ rounds: 1, seed: SEED, log: () => {} })).toContain("the same repository");

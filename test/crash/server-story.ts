@@ -8,10 +8,10 @@ import { CodingModel, makeOrigin } from "#test/support/models/coding-model.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { read } from "./oracle/calls.ts";
-import { databaseProblems } from "./oracle/database.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
-import { enter, makeWorkspace, type World } from "./server-world.ts";
+import { assertNoProblems } from "./server-crash.ts";
+import { makeWorkspace, signInAdmin, type World } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Tests count the calls to models. */
@@ -31,7 +31,7 @@ export const openPlace = async (
   const place = stack.use(await ServerPlace.make());
   const base_url = await begin(place, stack);
   await place.start({ env });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const { admin } = world;
   const provider = { provider: "openai-compat", display_name: "Coder", base_url, api_key: "k" };
   const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
@@ -77,7 +77,7 @@ export const beginChat = ({ world, workspace_id }: Story, text: string): Promise
 };
 
 /** Returns problems with the folder after the work. `head` is set by the first call, and must be equal in all others. */
-export const repositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
+export const findRepositoryProblems = async (home: string, name: string, head: { is?: string }): Promise<string[]> => {
   const script = "git rev-parse HEAD && git status --porcelain && git fsck --strict && git show HEAD:sum.sh";
   const shown = Bun.spawn(["sh", "-c", script], { cwd: join(home, name), stdout: "pipe", stderr: "pipe" });
   const said = `${await new Response(shown.stdout).text()}${(await shown.exited) === 0 ? "" : await new Response(shown.stderr).text()}`;
@@ -91,7 +91,7 @@ export const repositoryProblems = async (home: string, name: string, head: { is?
 };
 
 /** Summarizes the chat without anything that depends on time. */
-export const outlineOf = (messages: readonly ChatMessage[]): string =>
+export const outlineMessages = (messages: readonly ChatMessage[]): string =>
   messages
     .toSorted((a, b) => a.id - b.id)
     .map(({ role, content }) => {
@@ -100,10 +100,10 @@ export const outlineOf = (messages: readonly ChatMessage[]): string =>
     })
     .join("\n");
 
-const historyOf = async ({ admin }: World, id: string): Promise<ChatMessage[]> =>
+const listMessages = async ({ admin }: World, id: string): Promise<ChatMessage[]> =>
   (await read<MessagePage>(admin, `/api/v2/chats/${id}/messages?limit=200`)).messages;
 
-const rests = async ({ admin }: World, id: string): Promise<boolean> => {
+const isIdle = async ({ admin }: World, id: string): Promise<boolean> => {
   const { status } = await read<Chat>(admin, `/api/v2/chats/${id}`);
   return status === "waiting" || status === "error";
 };
@@ -134,22 +134,22 @@ export const serverStory = async ({ rounds, seed, log }: CheckOptions): Promise<
     if (fatal >= 0) {
       await killed.promise;
       await place.newest.ended;
-      mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+      assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
       await place.start({ env: STORY_ENV });
       steps.set(fatal, (steps.get(fatal) ?? 0) + 1);
     }
-    await until(() => rests(world, id), { patience: 120_000 });
-    const now = outlineOf(await historyOf(world, id)).replace(name, "work");
+    await until(() => isIdle(world, id), { patience: 120_000 });
+    const now = outlineMessages(await listMessages(world, id)).replace(name, "work");
     if (round === 0) outline = now;
     log(`kill ${round}: ${delay.toFixed(0)} ms into step ${fatal}`);
-    mustBeRight(seed, `kill ${round} (${delay.toFixed(0)} ms into step ${fatal})`, [
+    assertNoProblems(seed, `kill ${round} (${delay.toFixed(0)} ms into step ${fatal})`, [
       ...model.wrong,
-      ...(await repositoryProblems(home, name, head)),
+      ...(await findRepositoryProblems(home, name, head)),
       ...(now === outline ? [] : [`the history is ${now} and not ${outline}`]),
     ]);
   }
   await place.stop();
-  mustBeRight(seed, "the end", await databaseProblems(place.directory));
+  assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const spread = [...steps].sort(([a], [b]) => a - b).map(([step, count]) => `${count} in step ${step}`);
   return `${rounds} kills (${spread.join(", ")}): the same repository and the same history every time, no command run twice`;
 };

@@ -4,19 +4,19 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call } from "./oracle/calls.ts";
-import { databaseProblems } from "./oracle/database.ts";
-import { storedLines } from "./oracle/log-lines.ts";
-import { difference, LogReader } from "./oracle/log-reader.ts";
+import { findDatabaseProblems } from "./oracle/database.ts";
+import { listStoredLines } from "./oracle/log-lines.ts";
+import { findDifferences, LogReader } from "./oracle/log-reader.ts";
 import { ServerPlace } from "./server.ts";
-import { mustBeRight } from "./server-crash.ts";
-import { enter, makeAgents, makeWriters } from "./server-world.ts";
+import { assertNoProblems } from "./server-crash.ts";
+import { makeAgents, makeWriters, signInAdmin } from "./server-world.ts";
 import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 /** Eight followers are disconnected `rounds` hundred times in total while lines arrive, and have received everything once in the end. */
-export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+export const checkDroppedFollowers = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const random = randomFrom(seed);
   const writers = await makeWriters(await makeAgents(world, "dropped", 2), random);
   const readers = Array.from({ length: 8 }, (_, i) => {
@@ -33,25 +33,25 @@ export const droppedFollowers = async ({ rounds, seed, log }: CheckOptions): Pro
   const wrong: string[] = [];
   let lines = 0;
   for (const [i, writer] of writers.entries()) {
-    const stored = await storedLines(world.admin, writer.options.agent_id);
+    const stored = await listStoredLines(world.admin, writer.options.agent_id);
     lines += stored.length;
     if (stored.length !== writer.acknowledged) wrong.push(`${stored.length} of ${writer.acknowledged} lines are there`);
     for (const { of, reader } of readers) {
       if (of !== i) continue;
-      await reader.seen(stored.length);
-      wrong.push(...difference(reader.lines, stored));
+      await reader.waitForLines(stored.length);
+      wrong.push(...findDifferences(reader.lines, stored));
     }
   }
   for (const { reader } of readers) reader.stop();
   await Promise.all(reading);
   const connections = readers.reduce((sum, { reader }) => sum + reader.connections, 0);
   log(`${lines} lines, ${connections} connections`);
-  mustBeRight(seed, "dropped followers", wrong);
+  assertNoProblems(seed, "dropped followers", wrong);
   return `${connections} connections of 8 followers, each saw all of ${lines} lines once and in order`;
 };
 
 /** Allowed memory change between two idle moments. */
-const NOISE = 60 * 1024 * 1024;
+const MEMORY_NOISE = 60 * 1024 * 1024;
 
 /**
  * Two hundred followers connect and disconnect each second for `rounds` seconds; then the server has as many file descriptors as before.
@@ -59,7 +59,7 @@ const NOISE = 60 * 1024 * 1024;
 export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   const server = await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const [writer] = await makeWriters(await makeAgents(world, "storm", 1), randomFrom(seed));
   if (!writer) throw new Error("no writer was made");
   const path = `/api/v2/workspaceagents/${writer.options.agent_id}/logs?follow=true&after=${2 ** 40}`;
@@ -84,8 +84,8 @@ export const connectionStorm = async ({ rounds, seed, log }: CheckOptions): Prom
   const [descriptors, grown] = [server.descriptors(), server.rss() - before.rss];
   const wrong: string[] = [];
   if (descriptors > before.descriptors + 4) wrong.push(`${before.descriptors} descriptors became ${descriptors}`);
-  if (grown > NOISE) wrong.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
-  mustBeRight(seed, "the storm", wrong);
+  if (grown > MEMORY_NOISE) wrong.push(`memory grew by ${(grown / 1024 / 1024).toFixed(0)} MiB`);
+  assertNoProblems(seed, "the storm", wrong);
   log(`${rounds * 200} visits, ${before.descriptors} descriptors before and ${descriptors} after`);
   return `${rounds * 200} followers came and went, descriptors ${before.descriptors} and ${descriptors}, memory ${(grown / 1024 / 1024).toFixed(0)} MiB more`;
 };
@@ -94,10 +94,10 @@ const CAP = 100_000;
 const BATCHES = "/api/v2/workspaceagents/me/logs";
 
 /** `rounds` agents are filled to their limit by many concurrent batches, next to one that is not. */
-export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+export const checkLogCap = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   await using place = await ServerPlace.make();
   await place.start({ env: { SLIPWAY_AGENT_LOG_LIMIT: String(CAP) } });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const random = randomFrom(seed);
   const agents = await makeAgents(world, "capped", rounds + 1);
   const [calm, ...full] = agents;
@@ -116,13 +116,13 @@ export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   for (const agent of full) {
     const outputs = Array.from({ length: 100 }, (_, i) => `${i} `.padEnd(100 + Math.floor(random() * 2500), "é"));
     const said = await Promise.all(outputs.map(async (output) => ({ output, said: await send(agent, output) })));
-    const stored = await storedLines(world.admin, agent.agent_id);
+    const stored = await listStoredLines(world.admin, agent.agent_id);
     const bytes = stored.reduce((sum, { output }) => sum + Buffer.byteLength(output), 0);
     if (bytes > CAP) wrong.push(`${bytes} bytes are stored, the cap is ${CAP}`);
     if (said.some(({ said: one }) => one.fate === "refused" && one.status !== 413))
       wrong.push("refused, but not with 413");
     const acknowledged = said.filter(({ said: one }) => one.fate === "acknowledged").map(({ output }) => output);
-    if (acknowledged.sort().join() !== outputsOf(stored)) wrong.push("what is stored is not what was acknowledged");
+    if (acknowledged.sort().join() !== joinOutputs(stored)) wrong.push("what is stored is not what was acknowledged");
     if ((await send(agent, "")).fate !== "refused") wrong.push("a full agent took one more line");
     const shown = await world.admin.get<{ logs_overflowed: boolean }>(`/api/v2/workspaceagents/${agent.agent_id}`);
     if (!shown.logs_overflowed) wrong.push("a full agent does not say so");
@@ -130,21 +130,21 @@ export const logCap = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   }
   busy = false;
   await beside;
-  if ((await storedLines(world.admin, calm.agent_id)).length !== calmLines)
+  if ((await listStoredLines(world.admin, calm.agent_id)).length !== calmLines)
     wrong.push("an agent below its cap lost lines");
   await place.stop();
-  mustBeRight(seed, "the cap", [...wrong, ...(await databaseProblems(place.directory))]);
+  assertNoProblems(seed, "the cap", [...wrong, ...(await findDatabaseProblems(place.directory))]);
   return `${full.length} agents filled by 100 batches at once, never above the cap; ${calmLines} lines of another one stored`;
 };
 
-const outputsOf = (logs: readonly AgentLog[]): string =>
+const joinOutputs = (logs: readonly AgentLog[]): string =>
   logs
     .map(({ output }) => output)
     .sort()
     .join();
 
 export const checks: readonly Check[] = [
-  { name: "server: dropped followers", run: droppedFollowers },
+  { name: "server: dropped followers", run: checkDroppedFollowers },
   { name: "server: storm of connections", run: connectionStorm },
-  { name: "server: cap of an agent's lines", run: logCap },
+  { name: "server: cap of an agent's lines", run: checkLogCap },
 ];

@@ -1,13 +1,13 @@
 // Parses strace's output of a server: incoming requests, outgoing responses, and what was written and flushed in between.
 
 /** The strace options that this file can parse. The server stays the direct child (-D), so that signals reach it. */
-export const traceTo = (file: string): string[] => {
+export const traceCommand = (file: string): string[] => {
   const calls = "recvfrom,sendto,sendmsg,write,writev,pwrite64,ftruncate,fsync,fdatasync";
   return ["strace", "-D", "-f", "-yy", "-s", "256", "-e", `trace=${calls}`, "-o", file];
 };
 
 /** One response, and what the server did between the request and it. */
-export type Answered = {
+export type TracedResponse = {
   request: string;
   status: number;
   /** Writes to the database's log, and flushes of it. */
@@ -25,10 +25,10 @@ const REQUEST = /^recvfrom\(\d+<TCP.*?\]>, "((?:GET|POST|PUT|PATCH|DELETE) [^ ]+
 const ANSWER = /^send(?:to|msg)\(\d+<TCP.*"HTTP\/1\.1 (\d{3})/;
 
 /** Returns the responses of a server with sequential requests, in order. */
-export const readAnswers = (trace: string): Answered[] => {
-  const answers: Answered[] = [];
+export const readAnswers = (trace: string): TracedResponse[] => {
+  const answers: TracedResponse[] = [];
   const begun = new Map<string, string>();
-  let now = fresh("");
+  let now = emptyResponse("");
   let unflushed = 0;
   for (const line of trace.split("\n")) {
     const [, pid = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
@@ -38,7 +38,7 @@ export const readAnswers = (trace: string): Answered[] => {
     if (!resumed && rest.endsWith(UNFINISHED)) begun.set(pid, rest.slice(0, -UNFINISHED.length));
     const isDone = resumed !== null || !rest.endsWith(UNFINISHED);
     const request = isDone && REQUEST.exec(resumed ? begin + (resumed[1] ?? "") : rest)?.[1];
-    if (request) now = fresh(request);
+    if (request) now = emptyResponse(request);
     if (!resumed && /^pwrite64\(\d+<[^>]*slipway\.db-wal>/.test(rest)) {
       now.writes += 1;
       unflushed += 1;
@@ -54,7 +54,7 @@ export const readAnswers = (trace: string): Answered[] => {
   return answers;
 };
 
-const fresh = (request: string): Answered => ({
+const emptyResponse = (request: string): TracedResponse => ({
   request,
   status: 0,
   writes: 0,

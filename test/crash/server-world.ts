@@ -7,7 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { call, insist, read } from "./oracle/calls.ts";
+import { call, read, retryUntilAnswered } from "./oracle/calls.ts";
 import { LogWriter } from "./oracle/log-writer.ts";
 import type { ServerPlace } from "./server.ts";
 
@@ -17,7 +17,7 @@ export type World = {
 };
 
 /** Signs the first user in; sessions survive the server. */
-export const enter = async (place: Pick<ServerPlace, "client">): Promise<World> => {
+export const signInAdmin = async (place: Pick<ServerPlace, "client">): Promise<World> => {
   const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
   if (!organization) throw new Error("the server has no organization");
@@ -58,7 +58,7 @@ export const makeTemplate = async (
 };
 
 /** Returns the result, or throws an error that says what did not happen, so that a hanging test shows where. */
-export const within = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
+export const withTimeout = async <T>(what: string, promise: Promise<T>, patience = 40_000): Promise<T> => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`${what}: not within ${patience} ms`)), patience);
@@ -71,7 +71,7 @@ export const within = async <T>(what: string, promise: Promise<T>, patience = 40
 };
 
 /** Returns the build once it has ended, with any result. */
-export const endedBuild = async (admin: Client, id: string): Promise<Build> => {
+export const waitForBuild = async (admin: Client, id: string): Promise<Build> => {
   let build: Build | undefined;
   await until(async () => {
     build = await read<Build>(admin, `/api/v2/workspacebuilds/${id}`);
@@ -83,7 +83,7 @@ export const endedBuild = async (admin: Client, id: string): Promise<Build> => {
 /** Creates a workspace and waits for its first build, which must succeed. */
 export const makeWorkspace = async (admin: Client, name: string, template_id: string): Promise<Workspace> => {
   const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
-  const build = await endedBuild(admin, made.latest_build.id);
+  const build = await waitForBuild(admin, made.latest_build.id);
   if (build.job.status !== "succeeded") throw new Error(`the build of ${name} ended: ${build.job.error}`);
   return await read<Workspace>(admin, `/api/v2/workspaces/${made.id}`);
 };
@@ -106,7 +106,7 @@ export const makeAgents = async (
     .map((agent) => ({
       agent_id: agent.id,
       workspace_id: workspace.id,
-      client: world.admin.as(tokens.get(agent.name)),
+      client: world.admin.withToken(tokens.get(agent.name)),
     }));
 };
 
@@ -122,7 +122,7 @@ export const makeWriters = async (
       const source_ids = Array.from({ length: sources }, () => crypto.randomUUID() as string);
       for (const id of source_ids) {
         const source = { id, display_name: `Source ${id.slice(0, 4)}`, icon: "" };
-        await insist(() => call(client, "POST", "/api/v2/workspaceagents/me/log-source", source));
+        await retryUntilAnswered(() => call(client, "POST", "/api/v2/workspaceagents/me/log-source", source));
       }
       return new LogWriter({ name: `w${i}`, agent_id, client, source_ids, random, acknowledged });
     }),

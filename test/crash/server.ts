@@ -5,16 +5,16 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { temporaryDirectory } from "#test/db/deployments.ts";
-import { databaseOf, onPostgres, removeServersDatabase } from "#test/support/postgres-server.ts";
+import { ensureDatabase, removeServersDatabase, usesPostgres } from "#test/support/postgres-server.ts";
 import { fillPrepared } from "#test/support/prepared.ts";
-import { programCommand } from "#test/support/program.ts";
-import { ADMIN, announced, testConfig } from "#test/support/server.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { ADMIN, readAnnouncedUrl, testConfig } from "#test/support/server.ts";
 
 /** The number of starts from which the median is meaningful. */
 const ENOUGH_STARTS = 5;
 
 /** The command without its verb. */
-export const command = programCommand;
+export const command = toProgramCommand;
 
 export type StartOptions = {
   env?: Record<string, string>;
@@ -23,10 +23,10 @@ export type StartOptions = {
 };
 
 /** How a process ended. */
-export type Ending = { code: number | null; signal: string; errors: string };
+export type ProcessExit = { code: number | null; signal: string; errors: string };
 
 /** Returns a free loopback port. */
-export const freePort = async (): Promise<number> => {
+export const findFreePort = async (): Promise<number> => {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
   const { port } = probe.address() as { port: number };
@@ -37,11 +37,11 @@ export const freePort = async (): Promise<number> => {
 /** One running process. */
 export class ServeProcess {
   readonly child: Bun.Subprocess<"ignore", "pipe", "pipe">;
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ProcessExit>;
   #errors = "";
 
   constructor(place: ServerPlace, { env = {}, through = [] }: StartOptions = {}) {
-    this.child = Bun.spawn([...through, ...programCommand(), "serve"], {
+    this.child = Bun.spawn([...through, ...toProgramCommand(), "serve"], {
       env: {
         PATH: Bun.env.PATH ?? "",
         HOME: place.directory,
@@ -124,8 +124,8 @@ export class ServerPlace implements AsyncDisposable {
 
   /** Creates its directory as after a first start with the user ADMIN; with `isNew`, the test does the first start. */
   static async make({ isNew = false } = {}): Promise<ServerPlace> {
-    const place = new ServerPlace(await freePort());
-    if (onPostgres) place.database = { SLIPWAY_DATABASE_URL: await databaseOf(place.directory) };
+    const place = new ServerPlace(await findFreePort());
+    if (usesPostgres) place.database = { SLIPWAY_DATABASE_URL: await ensureDatabase(place.directory) };
     else if (!isNew) {
       mkdirSync(place.directory, { mode: 0o700 });
       await fillPrepared(place.directory, testConfig, ADMIN.password);
@@ -157,7 +157,7 @@ export class ServerPlace implements AsyncDisposable {
     const began = performance.now();
     const made = this.spawn(options);
     try {
-      await announced(made.child.stdout);
+      await readAnnouncedUrl(made.child.stdout);
     } catch (error) {
       const { code, signal, errors } = await made.ended;
       throw new Error(`the server ended with ${signal || code} before it listened: ${errors}`, { cause: error });
@@ -179,7 +179,7 @@ export class ServerPlace implements AsyncDisposable {
   processes(): number[] {
     const homes = ["workspaces", "worker/workspaces"].map((folder) => `\0HOME=${join(this.directory, folder)}/`);
     return (existsSync("/proc/self/environ") ? readdirSync("/proc") : [])
-      .filter((name) => /^\d+$/.test(name) && homes.some((home) => `\0${environmentOf(name)}`.includes(home)))
+      .filter((name) => /^\d+$/.test(name) && homes.some((home) => `\0${readEnvironment(name)}`.includes(home)))
       .map(Number);
   }
 
@@ -187,7 +187,7 @@ export class ServerPlace implements AsyncDisposable {
    * Returns problems with the speed of the starts: usually less than a second, or this machine's minimum. Does not judge two or three
    * starts, which depend too much on other load.
    */
-  slowStarts(): string[] {
+  findSlowStarts(): string[] {
     const [first = 0, ...later] = this.starts;
     if (later.length < ENOUGH_STARTS) return [];
     const limit = Math.max(1000, first * 3);
@@ -212,7 +212,7 @@ export class ServerPlace implements AsyncDisposable {
   }
 }
 
-const environmentOf = (pid: string): string => {
+const readEnvironment = (pid: string): string => {
   try {
     return readFileSync(`/proc/${pid}/environ`, "latin1");
   } catch {

@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { type Failpoint, SNAPSHOT_FAILPOINTS } from "#base/failpoint.ts";
 import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Client } from "#src/client.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "./server.ts";
-import { enter } from "./server-world.ts";
+import { signInAdmin } from "./server-world.ts";
 
-const test = testOfOne("localOfProcess");
+const test = testSingleServer("localOfProcess");
 
 /** It counts, which shows whether it is paused. */
 const TEMPLATE = `
@@ -28,9 +28,9 @@ resources:
             script: 'setsid sh -c "n=0; while sleep 0.05; do n=\\$((n+1)); echo \\$n > ../count; done" > /dev/null 2>&1 &'
 `;
 
-const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
-const list = async (client: Client, id: string) => (await client.get<Snapshots>(at(id))).snapshots;
-const ready = async (client: Client, id: string): Promise<Snapshot[]> =>
+const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = async (client: Client, id: string) => (await client.get<Snapshots>(snapshotsPath(id))).snapshots;
+const awaitSnapshots = async (client: Client, id: string): Promise<Snapshot[]> =>
   until(async () => {
     const all = await list(client, id);
     return all.every(({ status }) => status === "ready") && all;
@@ -38,21 +38,21 @@ const ready = async (client: Client, id: string): Promise<Snapshot[]> =>
 
 const act = async (client: Client, id: string, point: Failpoint): Promise<void> => {
   const [snapshot] = await list(client, id);
-  const path = `${at(id)}/${snapshot?.id}`;
+  const path = `${snapshotsPath(id)}/${snapshot?.id}`;
   // The server may be dead before it responds.
   const ask =
     point === "home_replaced"
       ? client.post(`${path}/restore`, {})
       : point === "snapshot_discarded"
         ? client.delete(path)
-        : client.post(at(id), { name: point });
+        : client.post(snapshotsPath(id), { name: point });
   await ask.catch(() => {});
 };
 
 test("[SN-9] killed at each failpoint, a server completes its snapshot work, and leaves nothing behind", async () => {
   await using place = await ServerPlace.make();
   let server = await place.start();
-  const { admin } = await enter(place);
+  const { admin } = await signInAdmin(place);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
   await awaitBuild(admin, id);
   const folder = join(place.directory, "workspaces", id);
@@ -60,8 +60,8 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
   const count = join(folder, "count");
   await until(() => existsSync(count));
   writeFileSync(kept, "first");
-  await admin.post(at(id), { name: "first" });
-  await ready(admin, id);
+  await admin.post(snapshotsPath(id), { name: "first" });
+  await awaitSnapshots(admin, id);
   for (const point of SNAPSHOT_FAILPOINTS) {
     await place.stop();
     server = await place.start({ env: { SLIPWAY_FAILPOINT: point } });
@@ -77,7 +77,7 @@ test("[SN-9] killed at each failpoint, a server completes its snapshot work, and
         ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
       );
     }
-    const all = await ready(admin, id);
+    const all = await awaitSnapshots(admin, id);
     const more = { home_replaced: 0, snapshot_discarded: -1 }[point as string] ?? 1;
     expect({ point, count: all.length }).toEqual({ point, count: had + more });
     // The newest snapshot is restored, with its content.

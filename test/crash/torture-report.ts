@@ -17,15 +17,15 @@ const START = "<!-- results: written by `bun run torture` -->";
 const END = "<!-- end of results -->";
 
 /** Returns one line of the table. */
-export const row = ({ name, numbers, rounds, seed, outcome, said, seconds, date }: Result): string => {
+export const formatRow = ({ name, numbers, rounds, seed, outcome, said, seconds, date }: Result): string => {
   const words = said.replaceAll("|", "\\|").replaceAll("\n", " ").slice(0, 300);
   return `| ${numbers} | ${name} | ${rounds} | ${seed} | ${outcome}: ${words} | ${seconds.toFixed(0)} | ${date} |`;
 };
 
-const nameOf = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
+const parseName = (line: string): string => line.split(" | ")[1]?.trim() ?? "";
 
 /** Returns the page with these results in place of older ones of the same checks. Throws if the markers are missing. */
-export const withRows = (
+export const replaceRows = (
   page: string,
   order: readonly string[],
   results: readonly Result[],
@@ -35,8 +35,9 @@ export const withRows = (
   const to = page.indexOf(END);
   if (from < 0 || to < from) throw new Error("test/results/torture.md has lost the markers of its results");
   const rows = new Map<string, string>();
-  for (const line of page.slice(from, to).split("\n")) if (order.includes(nameOf(line))) rows.set(nameOf(line), line);
-  for (const result of results) rows.set(result.name, row(result));
+  for (const line of page.slice(from, to).split("\n"))
+    if (order.includes(parseName(line))) rows.set(parseName(line), line);
+  for (const result of results) rows.set(result.name, formatRow(result));
   const lines = [
     `Machine: ${machine}.`,
     "",

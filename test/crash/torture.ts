@@ -9,7 +9,7 @@ import { describeMachine } from "#test/bench/machine.ts";
 import { checks as apiFuzz } from "#test/fuzz/api-fuzz.ts";
 import { checks as apiSequences } from "#test/fuzz/api-sequences.ts";
 import { checks as tokenTiming } from "#test/security/token-timing.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { checks as serverBuilds } from "./builds/server-builds.ts";
 import { checks as serverPrebuilds } from "./builds/server-prebuilds.ts";
 import { checks as serverTerraform } from "./builds/server-terraform.ts";
@@ -43,7 +43,7 @@ import { checks as serverStreams } from "./server-streams.ts";
 import { type CheckOptions, checks as storeCrash } from "./store/store-crash.ts";
 import { checks as storeFaults } from "./store/store-faults.ts";
 import { checks as storePower } from "./store/store-power.ts";
-import { type Result, row, withRows } from "./torture-report.ts";
+import { formatRow, type Result, replaceRows } from "./torture-report.ts";
 import { checks as workspaceModel } from "./workspace-model.ts";
 
 /** The order of the checks, their numbers among the forty, and their rounds by default and with --full. */
@@ -112,7 +112,7 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
 ];
 
 /** Checks that apply to any database. The others are about the files of a data directory, or only about the HTTP edge. */
-const OF_BOTH = [
+const ON_ANY_DATABASE = [
   "server: kill -9",
   "server: claims of prebuilds",
   "server: builds by people and by the clock",
@@ -123,15 +123,15 @@ const OF_BOTH = [
   "chats: race for one queue",
   "server: failpoints",
 ];
-const onThere = (name: string): string => `${name}, on PostgreSQL`;
+const toPostgresName = (name: string): string => `${name}, on PostgreSQL`;
 const isOfCluster = (name: string): boolean => name.startsWith("cluster:");
 const withReads = (name: string): string => `${name}, reads on every node`;
 const withEvery = (name: string): string => `${name}, every node active`;
 
 /** A check's result, if any, is a one-line summary. */
-type AnyCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
+type NamedCheck = { name: string; run(options: CheckOptions): Promise<unknown> };
 
-const CHECKS: readonly AnyCheck[] = [
+const CHECKS: readonly NamedCheck[] = [
   ...[...storeCrash, ...storePower, ...storeFaults],
   ...[
     ...serverCrash,
@@ -160,7 +160,7 @@ const CHECKS: readonly AnyCheck[] = [
 
 const RESULTS = join(import.meta.dir, "../results/torture.md");
 
-const say = (text: string): void => {
+const printLine = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
@@ -191,28 +191,35 @@ const isWanted = (name: string): boolean =>
   (!values.cluster || isOfCluster(name)) &&
   (!values.network || name.startsWith("network:")) &&
   (!(values.reads || isEvery) || isOfCluster(name)) &&
-  (!onPostgres || OF_BOTH.includes(name));
+  (!usesPostgres || ON_ANY_DATABASE.includes(name));
 const wanted = PLAN.filter(({ name }) => isWanted(name));
-if (wanted.length === 0) say(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
+if (wanted.length === 0)
+  printLine(`no check is called so; there are:\n${PLAN.map(({ name }) => `  ${name}`).join("\n")}`);
 
 const unplanned = CHECKS.filter(({ name }) => !PLAN.some((one) => one.name === name));
 if (unplanned.length > 0) throw new Error(`without a plan: ${unplanned.map(({ name }) => name).join(", ")}`);
 
-const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise<Result> => {
+const runCheck = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise<Result> => {
   const rounds = Number(values.rounds ?? (values.full ? counts.full : counts.rounds));
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
   const began = performance.now();
   const done = (outcome: Result["outcome"], said: string): Result => {
     const seconds = (performance.now() - began) / 1000;
     const date = new Date().toISOString().slice(0, 10);
-    const shown = isEvery ? withEvery(name) : values.reads ? withReads(name) : onPostgres ? onThere(name) : name;
+    const shown = isEvery
+      ? withEvery(name)
+      : values.reads
+        ? withReads(name)
+        : usesPostgres
+          ? toPostgresName(name)
+          : name;
     return { name: shown, numbers, rounds, seed, outcome, said, seconds, date };
   };
   const check = CHECKS.find((one) => one.name === name);
   if (!check) return done("skipped", "this machine lacks what it needs");
-  say(`\n== ${name} (${rounds} rounds, seed ${seed})`);
+  printLine(`\n== ${name} (${rounds} rounds, seed ${seed})`);
   try {
-    const said = await check.run({ rounds, seed, log: (line) => say(`   ${line}`) });
+    const said = await check.run({ rounds, seed, log: (line) => printLine(`   ${line}`) });
     const isServers = ["server: ", "terraform: ", "network: "].some((kind) => name.startsWith(kind));
     const subject = Bun.env.SLIPWAY_TEST_BINARY && isServers ? "the compiled program, " : "";
     return done("passed", subject + (typeof said === "string" ? said : "nothing wrong"));
@@ -223,19 +230,19 @@ const run = async ({ name, numbers, ...counts }: (typeof PLAN)[number]): Promise
 
 const results: Result[] = [];
 for (const one of wanted) {
-  const result = await run(one);
+  const result = await runCheck(one);
   results.push(result);
-  say(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
+  printLine(`${result.outcome} in ${result.seconds.toFixed(0)} s: ${result.said}`);
   // After each check, so that an interrupted run keeps its results.
   writeFileSync(
     RESULTS,
-    withRows(
+    replaceRows(
       readFileSync(RESULTS, "utf8"),
-      PLAN.flatMap(({ name }) => [name, onThere(name), withReads(name), withEvery(name)]),
+      PLAN.flatMap(({ name }) => [name, toPostgresName(name), withReads(name), withEvery(name)]),
       results,
       describeMachine(),
     ),
   );
 }
-say(`\n${results.map(row).join("\n")}`);
+printLine(`\n${results.map(formatRow).join("\n")}`);
 process.exit(wanted.length > 0 && results.every(({ outcome }) => outcome !== "FAILED") ? 0 : 1);

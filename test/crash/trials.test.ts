@@ -9,26 +9,26 @@ import type { Trial, Trials } from "#schema/chats/trial.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "./server.ts";
-import { enter } from "./server-world.ts";
+import { signInAdmin } from "./server-world.ts";
 
-const test = testOfOne("localOfProcess");
+const test = testSingleServer("localOfProcess");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
 const ENV = { SLIPWAY_CHAT_TITLES: "false" };
 /** Failpoints before a way is kept, in order. */
-const BEFORE = TRIAL_FAILPOINTS.slice(0, 4);
+const EARLY_FAILPOINTS = TRIAL_FAILPOINTS.slice(0, 4);
 const KEEPING = TRIAL_FAILPOINTS.slice(4);
 
 test("[TY-8] killed at each failpoint, a server sends each way its prompt and runs its check once, keeps one complete, and leaves nothing behind", async () => {
   await using models = await startWritingModel();
   await using place = await ServerPlace.make();
   let server = await place.start({ env: ENV });
-  const { admin, organization_id } = await enter(place);
+  const { admin, organization_id } = await signInAdmin(place);
   await addWritingModel(admin, models);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
   await awaitBuild(admin, id);
@@ -38,7 +38,7 @@ test("[TY-8] killed at each failpoint, a server sends each way its prompt and ru
   const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id: id, content });
   await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   const path = `/api/v2/chats/${chat.id}/trials`;
-  const newest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
+  const getNewest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
 
   /** Kills it at each of these failpoints, once per start; `act` leads there. */
   const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
@@ -56,9 +56,11 @@ test("[TY-8] killed at each failpoint, a server sends each way its prompt and ru
   };
 
   const ways = ["one", "two"].map((word) => ({ prompt: `Write ${word}` }));
-  await killAt(BEFORE, () => admin.post(path, { ways, check_command: "echo run >> runs; grep -q two answer" }));
+  await killAt(EARLY_FAILPOINTS, () =>
+    admin.post(path, { ways, check_command: "echo run >> runs; grep -q two answer" }),
+  );
   const ready = await until(async () => {
-    const trial = await newest();
+    const trial = await getNewest();
     return trial?.status === "ready" && trial;
   });
   expect((await admin.get<Trials>(path)).trials).toHaveLength(1);
@@ -73,7 +75,7 @@ test("[TY-8] killed at each failpoint, a server sends each way its prompt and ru
 
   await killAt(KEEPING, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
   const kept = await until(async () => {
-    const trial = await newest();
+    const trial = await getNewest();
     return trial?.status === "kept" && trial;
   });
   expect(kept.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);

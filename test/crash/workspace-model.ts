@@ -8,21 +8,21 @@ import type { Check, CheckOptions } from "./store/store-crash.ts";
 
 const STEPS = 80;
 
-const played = async (runs: number, seed: number, open: PlayOptions["open"]): Promise<string> => {
+const playRuns = async (runs: number, seed: number, open: PlayOptions["open"]): Promise<string> => {
   const seen = await play({ seed, runs, steps: STEPS, open });
   const builds = Object.entries(seen).map(([reason, count]) => `${count} by ${reason}`);
   return `${runs} runs of at most ${STEPS} steps, builds: ${builds.join(", ")}; all as the model says`;
 };
 
-const pure = ({ rounds, seed }: CheckOptions): Promise<string> =>
-  played(rounds, seed, async (rules) => ({ now: START, real: new PureLives(rules, START) }));
+const checkModel = ({ rounds, seed }: CheckOptions): Promise<string> =>
+  playRuns(rounds, seed, async (rules) => ({ now: START, real: new PureLives(rules, START) }));
 
-const served = async ({ rounds, seed }: CheckOptions): Promise<string> => {
+const checkServer = async ({ rounds, seed }: CheckOptions): Promise<string> => {
   await using server = await ServerLives.start();
-  return await played(rounds, seed, server.open);
+  return await playRuns(rounds, seed, server.open);
 };
 
 export const checks: readonly Check[] = [
-  { name: "workspaces: model and transitions", run: pure },
-  { name: "workspaces: model and a server", run: served },
+  { name: "workspaces: model and transitions", run: checkModel },
+  { name: "workspaces: model and a server", run: checkServer },
 ];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
+import { CHECKPOINT_DAYS, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -26,17 +26,17 @@ const checkpoints = new Checkpoints({
   groups: new ProcessGroups({ clock, agent_id: "t" }),
 });
 
-const ONE = "11111111-1111-4111-8111-111111111111";
+const CHAT_ID = "11111111-1111-4111-8111-111111111111";
 const TWO = "22222222-2222-4222-8222-222222222222";
 const DAY = 86_400_000;
 
-const recordOf = (chat: string, message: number): string => join(state, "chats", chat, `${message}.json`);
-const numbersOf = (chat: string): number[] =>
+const recordPath = (chat: string, message: number): string => join(state, "chats", chat, `${message}.json`);
+const listMessageIds = (chat: string): number[] =>
   readdirSync(join(state, "chats", chat))
     .map((name) => Number.parseInt(name, 10))
     .sort((one, other) => one - other);
-const shadows = (): string[] => readdirSync(join(state, "folders"));
-const objects = (): string[] =>
+const listShadows = (): string[] => readdirSync(join(state, "folders"));
+const listObjects = (): string[] =>
   readdirSync(join(state, "objects")).flatMap((head) =>
     head.length === 2 || head === "pack"
       ? readdirSync(join(state, "objects", head)).map((tail) => join("objects", head, tail))
@@ -45,7 +45,7 @@ const objects = (): string[] =>
 /** Returns whether git still has a file with this content. */
 const isKept = (content: string): boolean => {
   const id = new Bun.CryptoHasher("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
-  return objects().some((object) => object.endsWith(join(id.slice(0, 2), id.slice(2))));
+  return listObjects().some((object) => object.endsWith(join(id.slice(0, 2), id.slice(2))));
 };
 const age = (file: string, ms: number): void => {
   const at = new Date(clock.now() - ms);
@@ -53,18 +53,18 @@ const age = (file: string, ms: number): void => {
 };
 /** Makes all of git's objects look a day old. */
 const ageObjects = (): void => {
-  for (const object of objects()) age(join(state, object), DAY);
-  for (const name of shadows()) age(join(state, "folders", name, "info", "ready"), DAY);
+  for (const object of listObjects()) age(join(state, object), DAY);
+  for (const name of listShadows()) age(join(state, "folders", name, "info", "ready"), DAY);
 };
 /** Takes a checkpoint of the folder with these `notes`. */
-const take = async (chat_id: string, message_id: number, notes: string): Promise<string[] | undefined> => {
+const takeCheckpoint = async (chat_id: string, message_id: number, notes: string): Promise<string[] | undefined> => {
   writeFileSync(join(folder, "notes"), notes);
   const { chats, problems } = await checkpoints.take({ chat_id, message_id });
   expect(problems).toEqual([]);
-  await checkpoints.idle();
+  await checkpoints.waitUntilIdle();
   return chats;
 };
-const restored = async (chat_id: string, message_id: number): Promise<string> => {
+const restoreNotes = async (chat_id: string, message_id: number): Promise<string> => {
   await checkpoints.restore({ chat_id, message_id });
   return readFileSync(join(folder, "notes"), "utf8");
 };
@@ -75,53 +75,53 @@ testNeeding(
   async () => {
     const { root, write } = makeRepository(join(folder, "work"));
     write("a.txt", "changed\n");
-    expect(await take(ONE, 1, "first")).toBeUndefined();
-    await take(ONE, 2, "second");
-    await take(TWO, 5, "other");
-    const record = readFileSync(recordOf(ONE, 2));
+    expect(await takeCheckpoint(CHAT_ID, 1, "first")).toBeUndefined();
+    await takeCheckpoint(CHAT_ID, 2, "second");
+    await takeCheckpoint(TWO, 5, "other");
+    const record = readFileSync(recordPath(CHAT_ID, 2));
     // As many as are allowed before a cleanup: none is removed.
-    for (let id = 3; id < CHECKPOINTS_OF_CHAT + 20; id++) writeFileSync(recordOf(ONE, id), record);
+    for (let id = 3; id < MAX_CHECKPOINTS_PER_CHAT + 20; id++) writeFileSync(recordPath(CHAT_ID, id), record);
     ageObjects();
-    await take(ONE, 1_000, "newest");
-    expect(numbersOf(ONE)).toHaveLength(CHECKPOINTS_OF_CHAT + 20);
-    expect(await restored(ONE, 1)).toBe("first");
-    await take(ONE, 1_001, "newest of all");
-    expect(numbersOf(ONE)).toHaveLength(CHECKPOINTS_OF_CHAT);
-    expect([numbersOf(ONE).at(0), numbersOf(ONE).at(-1)]).toEqual([22, 1_001]);
+    await takeCheckpoint(CHAT_ID, 1_000, "newest");
+    expect(listMessageIds(CHAT_ID)).toHaveLength(MAX_CHECKPOINTS_PER_CHAT + 20);
+    expect(await restoreNotes(CHAT_ID, 1)).toBe("first");
+    await takeCheckpoint(CHAT_ID, 1_001, "newest of all");
+    expect(listMessageIds(CHAT_ID)).toHaveLength(MAX_CHECKPOINTS_PER_CHAT);
+    expect([listMessageIds(CHAT_ID).at(0), listMessageIds(CHAT_ID).at(-1)]).toEqual([22, 1_001]);
     expect([isKept("first"), isKept("second"), isKept("other"), isKept("newest of all")]).toEqual([
       false,
       true,
       true,
       true,
     ]);
-    const kept = objects().length;
-    expect(await restored(ONE, 22)).toBe("second");
-    expect(await restored(TWO, 5)).toBe("other");
+    const kept = listObjects().length;
+    expect(await restoreNotes(CHAT_ID, 22)).toBe("second");
+    expect(await restoreNotes(TWO, 5)).toBe("other");
     expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("changed\n");
-    expect((await checkpoints.restore({ chat_id: ONE, message_id: 1 }).catch((error) => error)).message).toContain(
+    expect((await checkpoints.restore({ chat_id: CHAT_ID, message_id: 1 }).catch((error) => error)).message).toContain(
       "no checkpoint",
     );
 
     // Unreferenced objects are removed as soon as they are old, and so are temporary files of killed programs.
-    await checkpoints.forget([ONE]);
-    await take(TWO, 4, "other");
-    expect(existsSync(join(state, "chats", ONE))).toBe(false);
+    await checkpoints.removeChats([CHAT_ID]);
+    await takeCheckpoint(TWO, 4, "other");
+    expect(existsSync(join(state, "chats", CHAT_ID))).toBe(false);
     ageObjects();
-    const leaving = join(state, "folders", shadows()[0] ?? "", "input-killed");
+    const leaving = join(state, "folders", listShadows()[0] ?? "", "input-killed");
     writeFileSync(leaving, "");
     age(leaving, DAY);
-    await checkpoints.forget([]);
-    await checkpoints.idle();
-    expect([objects().length < kept, isKept("newest of all"), existsSync(leaving)]).toEqual([true, false, false]);
-    expect(await restored(TWO, 5)).toBe("other");
+    await checkpoints.removeChats([]);
+    await checkpoints.waitUntilIdle();
+    expect([listObjects().length < kept, isKept("newest of all"), existsSync(leaving)]).toEqual([true, false, false]);
+    expect(await restoreNotes(TWO, 5)).toBe("other");
     ageObjects();
-    await checkpoints.forget([TWO]);
-    await checkpoints.idle();
-    expect(shadows()).toEqual([]);
+    await checkpoints.removeChats([TWO]);
+    await checkpoints.waitUntilIdle();
+    expect(listShadows()).toEqual([]);
     // And it starts over.
-    await take(TWO, 6, "again");
+    await takeCheckpoint(TWO, 6, "again");
     writeFileSync(join(folder, "notes"), "spoilt");
-    expect(await restored(TWO, 6)).toBe("again");
+    expect(await restoreNotes(TWO, 6)).toBe("again");
   },
   60_000,
 );
@@ -130,26 +130,26 @@ testNeeding(
   [needs.git],
   "[UN-10] once a day the chats that have checkpoints are told, and those go that are older than any that is offered",
   async () => {
-    writeFileSync(recordOf(TWO, 7), readFileSync(recordOf(TWO, 6)));
-    writeFileSync(`${recordOf(TWO, 8)}.killed`, "{");
-    age(recordOf(TWO, 6), CHECKPOINT_DAYS * DAY);
-    age(recordOf(TWO, 7), (CHECKPOINT_DAYS + 2) * DAY);
-    age(`${recordOf(TWO, 8)}.killed`, DAY);
-    expect(await take(ONE, 20, "not yet")).toBeUndefined();
+    writeFileSync(recordPath(TWO, 7), readFileSync(recordPath(TWO, 6)));
+    writeFileSync(`${recordPath(TWO, 8)}.killed`, "{");
+    age(recordPath(TWO, 6), CHECKPOINT_DAYS * DAY);
+    age(recordPath(TWO, 7), (CHECKPOINT_DAYS + 2) * DAY);
+    age(`${recordPath(TWO, 8)}.killed`, DAY);
+    expect(await takeCheckpoint(CHAT_ID, 20, "not yet")).toBeUndefined();
     age(join(state, "tidied"), DAY + 1_000);
-    expect((await take(ONE, 21, "a day later"))?.sort()).toEqual([ONE, TWO]);
+    expect((await takeCheckpoint(CHAT_ID, 21, "a day later"))?.sort()).toEqual([CHAT_ID, TWO]);
     expect(readdirSync(join(state, "chats", TWO))).toEqual(["6.json"]);
-    expect(await take(ONE, 22, "the same day")).toBeUndefined();
+    expect(await takeCheckpoint(CHAT_ID, 22, "the same day")).toBeUndefined();
     // An index that git cannot read does not block for long: it is recreated, and until then nothing is removed.
     ageObjects();
-    const before = objects();
-    for (const name of shadows()) writeFileSync(join(state, "folders", name, "index"), "damaged");
-    await checkpoints.forget([TWO]);
-    await checkpoints.idle();
-    expect(objects()).toEqual(before);
-    await take(ONE, 23, "still");
+    const before = listObjects();
+    for (const name of listShadows()) writeFileSync(join(state, "folders", name, "index"), "damaged");
+    await checkpoints.removeChats([TWO]);
+    await checkpoints.waitUntilIdle();
+    expect(listObjects()).toEqual(before);
+    await takeCheckpoint(CHAT_ID, 23, "still");
     writeFileSync(join(folder, "notes"), "spoilt");
-    expect(await restored(ONE, 23)).toBe("still");
+    expect(await restoreNotes(CHAT_ID, 23)).toBe("still");
   },
   60_000,
 );
@@ -162,9 +162,9 @@ testNeeding(
     work.write("kept.txt", "as it was\n");
     work.write("edited.txt", "one\ntwo\n");
     work.write("gone.txt", "gone\n");
-    await take(ONE, 50, "before\n");
-    const changes = () => checkpoints.changes({ chat_id: ONE, message_id: 50 });
-    expect(await changes()).toEqual({ folders: [], problems: [] });
+    await takeCheckpoint(CHAT_ID, 50, "before\n");
+    const loadChanges = () => checkpoints.listChanges({ chat_id: CHAT_ID, message_id: 50 });
+    expect(await loadChanges()).toEqual({ folders: [], problems: [] });
     writeFileSync(join(folder, "notes"), "after\n");
     work.write("edited.txt", "one\nthree\nfour\n");
     work.write("new.txt", "new\n");
@@ -175,7 +175,7 @@ testNeeding(
       ["commit", "-qm", "all"],
     ])
       Bun.spawnSync([...git, ...words], { cwd: work.root, env });
-    const { folders, problems } = await changes();
+    const { folders, problems } = await loadChanges();
     expect(problems).toEqual([]);
     expect(folders.map(({ unified_diff: _, ...one }) => one)).toEqual([
       { root: folder, files: 1, added: 1, removed: 1 },
@@ -184,11 +184,11 @@ testNeeding(
     expect(folders[1]?.unified_diff).toContain("-two\n+three\n+four\n");
     expect(folders[1]?.unified_diff).not.toContain("kept.txt");
     // As in a home that was restored from a fork.
-    const record = readFileSync(recordOf(ONE, 50), "utf8").replaceAll(folder, `${folder}-of-a-fork`);
-    writeFileSync(recordOf(ONE, 51), record);
+    const record = readFileSync(recordPath(CHAT_ID, 50), "utf8").replaceAll(folder, `${folder}-of-a-fork`);
+    writeFileSync(recordPath(CHAT_ID, 51), record);
     for (const act of [
-      checkpoints.changes({ chat_id: ONE, message_id: 51 }),
-      checkpoints.restore({ chat_id: ONE, message_id: 51 }),
+      checkpoints.listChanges({ chat_id: CHAT_ID, message_id: 51 }),
+      checkpoints.restore({ chat_id: CHAT_ID, message_id: 51 }),
     ]) {
       expect((await act.catch((error) => error)).message).toBe(
         "The files of this message were kept in another workspace.",

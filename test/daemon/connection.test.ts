@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { backoff } from "#base/retry.ts";
-import { Connection, Stopped } from "#src/daemon/connection/connection.ts";
+import { Connection, DaemonStopped } from "#src/daemon/connection/connection.ts";
 import { dial } from "#src/daemon/connection/dial.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
-import { freePort } from "#test/support/net/free-port.ts";
-import { settled, WatchedClock } from "./support/clock.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
+import { nextTurn, WatchedClock } from "./support/clock.ts";
 import { TOKEN } from "./support/daemon.ts";
 import { RecordingServer } from "./support/server.ts";
 
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const connected = (server: RecordingServer, clock: WatchedClock, random = () => 0) => {
+const openConnection = (server: RecordingServer, clock: WatchedClock, random = () => 0) => {
   const connection = new Connection({
     url: server.url,
     token: TOKEN,
@@ -36,11 +36,11 @@ const connected = (server: RecordingServer, clock: WatchedClock, random = () => 
 const LIMITS = [30_000, 60_000, 15_000, 75_000, 300_000];
 
 /** Skips every retry delay until the condition holds; returns the delays. */
-const trying = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
+const skipWaits = async (clock: WatchedClock, condition: (waits: readonly number[]) => boolean): Promise<number[]> => {
   const waits = (): number[] => clock.asked.filter((ms) => !LIMITS.includes(ms));
   for (let passed = 0; !condition(waits()); ) {
     // In step with the event loop: a delay that is skipped late would run into the next one.
-    while (waits().length === passed && !condition(waits())) await settled();
+    while (waits().length === passed && !condition(waits())) await nextTurn();
     for (; passed < waits().length; passed++) await clock.advance(waits()[passed]!);
   }
   return waits();
@@ -60,8 +60,8 @@ describe("the connection", () => {
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
     const clock = new WatchedClock();
-    connected(server, clock, () => 0.5);
-    const waits = await trying(clock, () => server.dialled.length >= 12);
+    openConnection(server, clock, () => 0.5);
+    const waits = await skipWaits(clock, () => server.dialled.length >= 12);
     expect(waits.slice(0, 11)).toEqual([75, 150, 300, 600, 1200, 2400, 4800, 7500, 7500, 7500, 7500]);
   });
 
@@ -70,12 +70,12 @@ describe("the connection", () => {
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 401;
     const clock = new WatchedClock();
-    connected(server, clock, () => 0.5);
-    const waits = await trying(clock, () => server.dialled.length >= 403);
+    openConnection(server, clock, () => 0.5);
+    const waits = await skipWaits(clock, () => server.dialled.length >= 403);
     expect(waits.slice(0, 7)).toEqual([75, 150, 300, 600, 1200, 1500, 1500]);
     expect(waits.slice(398, 402)).toEqual([1500, 1500, 45_000, 45_000]);
     server.status = 101;
-    await trying(clock, () => server.calls("getManifest").length > 0);
+    await skipWaits(clock, () => server.calls("getManifest").length > 0);
   });
 
   test("[DM-1] a call waits for a connection, survives a broken one, and gets the server's refusal", async () => {
@@ -83,15 +83,15 @@ describe("the connection", () => {
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
     const clock = new WatchedClock();
-    const { connection } = connected(server, clock);
+    const { connection } = openConnection(server, clock);
     const answer = connection.ask((api, signal) => api.updateStats({}, signal));
     await server.until(({ dialled }) => dialled.length > 0);
     let cuts = 2;
     server.before = (method) => {
-      if (method === "updateStats" && cuts-- > 0) server.cut();
+      if (method === "updateStats" && cuts-- > 0) server.dropConnections();
     };
     server.status = 101;
-    await trying(clock, () => server.calls("updateStats").length === 3);
+    await skipWaits(clock, () => server.calls("updateStats").length === 3);
     expect(await answer).toMatchObject({ reportInterval: { seconds: 0n } });
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2, 3]);
     server.before = () => {
@@ -104,29 +104,29 @@ describe("the connection", () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     const clock = new WatchedClock();
-    const { connection } = connected(server, clock);
+    const { connection } = openConnection(server, clock);
     const never = new Promise(() => {});
     server.before = (method) => (method === "updateStats" && server.calls("updateStats").length === 1 ? never : {});
     const answer = connection.ask((api, signal) => api.updateStats({}, signal));
-    while (server.calls("updateStats").length === 0) await settled();
+    while (server.calls("updateStats").length === 0) await nextTurn();
     await clock.advance(60_000);
-    await trying(clock, () => server.calls("updateStats").length === 2);
+    await skipWaits(clock, () => server.calls("updateStats").length === 2);
     await answer;
     expect(server.calls("updateStats").map(({ connection }) => connection)).toEqual([1, 2]);
   });
 
-  test("[DM-1] calls that wait when the daemon stops are told so", async () => {
+  test("[DM-1] pending calls fail when the daemon stops", async () => {
     const server = new RecordingServer();
     cleanups.push(() => server[Symbol.asyncDispose]());
     server.status = 503;
-    const { connection, running } = connected(server, new WatchedClock());
+    const { connection, running } = openConnection(server, new WatchedClock());
     const answer = connection.ask((api) => api.updateStats({}));
     answer.catch(() => {});
     await server.until(({ dialled }) => dialled.length > 0);
     connection.stop();
     await running;
-    await expect(answer).rejects.toBeInstanceOf(Stopped);
-    await expect(connection.ask((api) => api.updateStats({}))).rejects.toBeInstanceOf(Stopped);
+    await expect(answer).rejects.toBeInstanceOf(DaemonStopped);
+    await expect(connection.ask((api) => api.updateStats({}))).rejects.toBeInstanceOf(DaemonStopped);
   });
 
   test("[DM-1] stopping does not wait for a server that accepts and stays silent", async () => {
@@ -140,14 +140,14 @@ describe("the connection", () => {
       greet: async () => {},
     });
     const running = connection.run();
-    await settled();
+    await nextTurn();
     connection.stop();
     await running;
   });
 });
 
 test("[CF-18] an unreachable server is named in the log with its address and the reason", async () => {
-  const url = new URL(`http://127.0.0.1:${freePort()}/`);
+  const url = new URL(`http://127.0.0.1:${findFreePort()}/`);
   const { signal } = new AbortController();
   const failure = await dial({ url, token: "t", clock: systemClock, signal }).catch((error: unknown) => error);
   expect(String((failure as Error).message)).toBe(`${url.origin} is not reached: nothing listens there`);

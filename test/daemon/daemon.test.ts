@@ -14,17 +14,17 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { uuidFromBytes } from "#base/ids.ts";
-import { memoryFolder } from "#base/secrets/memory-folder.ts";
+import { getMemoryFolder } from "#base/secrets/memory-folder.ts";
 import { VERSION } from "#base/version.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { isAlive, startDaemon, TOKEN } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
 // Real processes, and the seconds that the daemon gives them at its end.
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
-const settled = (states: readonly string[]): boolean =>
+const hasSettled = (states: readonly string[]): boolean =>
   states.some((state) => ["ready", "start_error", "start_timeout"].includes(state));
 
 describe("a daemon that starts", () => {
@@ -44,7 +44,7 @@ describe("a daemon that starts", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     expect(server.dialled[0]).toEqual({
       path: "/api/v2/workspaceagents/me/rpc?version=2.10&role=agent",
       token: TOKEN,
@@ -126,10 +126,10 @@ describe("a daemon that starts", () => {
     expect(server.lines()).toEqual([...["info of the owner $HOME", "info 2", "info []", "info 600 9", "info 600 2"]]);
     expect(readFileSync(join(daemon.home, ".config/registry/token"), "utf8")).toBe("two\nlines");
     expect(readdirSync(join(daemon.home, ".config/registry"))).toEqual(["token"]);
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
     // Copies of the home, and a volume whose container was killed, contain links without their targets.
-    const memory = memoryFolder(uuidFromBytes(workspaceId));
+    const memory = getMemoryFolder(uuidFromBytes(workspaceId));
     expect(readlinkSync(join(daemon.home, "binary"))).toStartWith(`${memory}/`);
     expect(statSync(memory).mode & 0o777).toBe(0o700);
     expect(readdirSync(memory)).toHaveLength(3);
@@ -146,12 +146,12 @@ describe("a daemon that starts", () => {
   test("[DM-21] a folder in memory that others can open is not used", async () => {
     await using server = new RecordingServer();
     const workspaceId = bytes(22);
-    const memory = memoryFolder(uuidFromBytes(workspaceId));
+    const memory = getMemoryFolder(uuidFromBytes(workspaceId));
     mkdirSync(memory);
     using _removed = { [Symbol.dispose]: () => rmSync(memory, { recursive: true, force: true }) };
     server.manifest = { workspaceId, secrets: [{ envName: "", filePath: "~/key", value: new Uint8Array([1]) }] };
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     expect(lstatSync(join(daemon.home, "key"))).toMatchObject({ mode: 0o100600, size: 1 });
   });
 
@@ -168,7 +168,7 @@ describe("a daemon that starts", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
     await server.until((one) => one.calls("scriptCompleted").length === 3 && one.lines(102).length === 3);
     expect(server.lines(102).slice(0, 2)).toEqual(["info dotfiles", "info slow"]);
@@ -176,7 +176,7 @@ describe("a daemon that starts", () => {
       `info ${realpathSync(daemon.home)}`,
       "error The script failed with exit code 3.",
     ]);
-    const ends = server.calls("scriptCompleted").map(({ request }) => (request as Timed).timing);
+    const ends = server.calls("scriptCompleted").map(({ request }) => (request as StageTiming).timing);
     expect(ends.map(({ status, exitCode }) => [status, exitCode === 0])).toEqual([
       [1, false],
       [2, false],
@@ -212,7 +212,7 @@ describe("a daemon that starts", () => {
     expect(server.lines()).toEqual(['info base_url = "https://slipway.example/api/v2/ai/openai/v1"', "info 600"]);
   });
 
-  test("[DM-23] what a secret no longer wants is taken back, after a restart and a reconnect, and nothing that someone has changed", async () => {
+  test("[DM-23] removes files of deleted secrets after a restart and a reconnect, but nothing that a user has changed", async () => {
     await using server = new RecordingServer();
     const secret = (filePath: string, text: string, envName = "") => ({
       envName,
@@ -223,20 +223,20 @@ describe("a daemon that starts", () => {
     const names = ["kept", "gone", "moved", "edited", "linked", "folder"];
     server.manifest = { workspaceId, secrets: names.map((name) => secret(`~/${name}`, `${name} value`)) };
     await using first = startDaemon({ url: server.url });
-    const at = (name: string): string => join(first.home, name);
-    const there = (): string[] => [...names, "elsewhere", "late"].filter((name) => existsSync(at(name)));
-    await server.until(({ states }) => settled(states));
-    expect(there()).toEqual(names);
-    await Bun.write(at("edited"), "edited value, and more");
-    renameSync(at("linked"), at("target"));
-    symlinkSync(at("target"), at("linked"));
-    rmSync(at("folder"));
-    mkdirSync(at("folder"));
+    const homePath = (name: string): string => join(first.home, name);
+    const listExisting = (): string[] => [...names, "elsewhere", "late"].filter((name) => existsSync(homePath(name)));
+    await server.until(({ states }) => hasSettled(states));
+    expect(listExisting()).toEqual(names);
+    await Bun.write(homePath("edited"), "edited value, and more");
+    renameSync(homePath("linked"), homePath("target"));
+    symlinkSync(homePath("target"), homePath("linked"));
+    rmSync(homePath("folder"));
+    mkdirSync(homePath("folder"));
     await first.stop();
     // While the workspace is stopped, others may mount or copy its files, so files written only for the owner are removed.
-    expect(there()).toEqual(["edited", "folder"]);
-    expect(readFileSync(at("edited"), "utf8")).toBe("edited value, and more");
-    expect(lstatSync(at("edited"))).toMatchObject({ mode: 0o100600 });
+    expect(listExisting()).toEqual(["edited", "folder"]);
+    expect(readFileSync(homePath("edited"), "utf8")).toBe("edited value, and more");
+    expect(lstatSync(homePath("edited"))).toMatchObject({ mode: 0o100600 });
     server.manifest = {
       workspaceId,
       secrets: [secret("~/kept", "kept value"), secret("~/elsewhere", "moved value"), secret("~/late", "late", "LATE")],
@@ -244,22 +244,22 @@ describe("a daemon that starts", () => {
     const sessions = server.calls("getManifest").length;
     await using _second = startDaemon({ url: server.url, env: { HOME: first.home } });
     await server.until((one) => one.calls("getManifest").length > sessions);
-    await until(() => there().join() === "kept,edited,folder,elsewhere,late");
+    await until(() => listExisting().join() === "kept,edited,folder,elsewhere,late");
     // A handmade link to a file that was moved away: its content was removed by the stop.
-    expect(readlinkSync(at("linked"))).toBe(at("target"));
-    expect(existsSync(at("target"))).toBe(false);
-    expect(readFileSync(at("kept"), "utf8")).toBe("kept value");
+    expect(readlinkSync(homePath("linked"))).toBe(homePath("target"));
+    expect(existsSync(homePath("target"))).toBe(false);
+    expect(readFileSync(homePath("kept"), "utf8")).toBe("kept value");
     // Deleted and changed on the server while the daemon runs, which learns it with its next connection.
-    await Bun.write(at("elsewhere"), "mine now");
+    await Bun.write(homePath("elsewhere"), "mine now");
     server.manifest = {
       workspaceId,
       secrets: [secret("~/kept", "another value"), secret("~/elsewhere", "moved value")],
     };
-    server.cut();
-    await until(() => !existsSync(at("late")));
-    await until(() => readFileSync(at("kept"), "utf8") === "another value");
-    expect(readFileSync(at("elsewhere"), "utf8")).toBe("mine now");
-    const record = at(`.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
+    server.dropConnections();
+    await until(() => !existsSync(homePath("late")));
+    await until(() => readFileSync(homePath("kept"), "utf8") === "another value");
+    expect(readFileSync(homePath("elsewhere"), "utf8")).toBe("mine now");
+    const record = homePath(`.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
     expect(statSync(record).mode & 0o777).toBe(0o600);
     expect(readFileSync(record, "utf8")).not.toContain("value");
   });
@@ -272,7 +272,7 @@ describe("a daemon that starts", () => {
       await using server = new RecordingServer();
       server.manifest = { scripts: [script(text, { timeout: { seconds: 0n, nanos: 50_000_000 } })] };
       await using _daemon = startDaemon({ url: server.url });
-      await server.until(({ states }) => settled(states));
+      await server.until(({ states }) => hasSettled(states));
       expect(server.states).toEqual(["starting", state]);
       expect(server.calls("scriptCompleted")[0]?.request).toMatchObject({ timing: { exitCode: exit } });
     }
@@ -288,7 +288,7 @@ describe("a daemon that starts", () => {
       ],
     };
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     expect(server.states).toEqual(["starting", "ready"]);
     await Bun.write(join(daemon.home, "go"), "");
     await server.until((one) => one.calls("scriptCompleted").length === 2);
@@ -307,7 +307,7 @@ describe("a daemon that starts", () => {
       ],
     };
     await using _daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     await server.until((one) => one.lines(101).length > 0 && one.lines(102).length > 0 && one.lines(103).length > 0);
     expect(server.lines(101)[0]).toStartWith("info interpreted /");
     expect(existsSync(server.lines(101)[0]!.split(" ")[2]!)).toBe(false);
@@ -356,7 +356,7 @@ describe("a daemon that ends", () => {
     expect(
       server
         .calls("scriptCompleted")
-        .map(({ request }) => (request as Timed).timing.stage)
+        .map(({ request }) => (request as StageTiming).timing.stage)
         .sort(),
     ).toEqual([0, 0, 0, 1]);
   });
@@ -365,12 +365,12 @@ describe("a daemon that ends", () => {
     await using server = new RecordingServer();
     server.manifest = { scripts: [script("exit 1", { runOnStart: false, runOnStop: true })] };
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     await daemon.stop();
     expect(server.states).toEqual(["starting", "ready", "shutting_down", "shutdown_error"]);
   });
 
-  test("[DM-16] exits immediately if it never had a connection, and does not wait long for a server that has gone", async () => {
+  test("[DM-16] exits immediately if it was never connected, and does not wait long for an unreachable server", async () => {
     await using server = new RecordingServer();
     server.status = 503;
     await using idle = startDaemon({ url: server.url });
@@ -378,9 +378,9 @@ describe("a daemon that ends", () => {
     await idle.stop();
     server.status = 101;
     await using daemon = startDaemon({ url: server.url });
-    await server.until(({ states }) => settled(states));
+    await server.until(({ states }) => hasSettled(states));
     server.status = 503;
-    server.cut();
+    server.dropConnections();
     await daemon.stop();
     expect(server.states).toEqual(["starting", "ready"]);
   });
@@ -389,17 +389,17 @@ describe("a daemon that ends", () => {
     await using server = new RecordingServer();
     server.reportInterval = { seconds: 0n, nanos: 50_000_000 };
     await using _daemon = startDaemon({ url: server.url });
-    const reports = () =>
+    const listReports = () =>
       server.calls("updateStats").flatMap(({ request }) => {
         const { stats } = request as { stats?: { connectionMedianLatencyMs: number; connectionCount: bigint } };
         return stats ? [stats] : [];
       });
-    await server.until(() => reports().length > 0);
-    const [first] = reports();
+    await server.until(() => listReports().length > 0);
+    const [first] = listReports();
     expect(first?.connectionCount).toBe(0n);
     expect(first?.connectionMedianLatencyMs).toBeGreaterThan(0);
     expect(first?.connectionMedianLatencyMs).toBeLessThan(10_000);
   });
 });
 
-type Timed = { timing: { stage: number; status: number; exitCode: number } };
+type StageTiming = { timing: { stage: number; status: number; exitCode: number } };

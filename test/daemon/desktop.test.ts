@@ -36,7 +36,7 @@ const pathWith = (...names: string[]): string => {
   }
   return at;
 };
-const desktopOf = (PATH: string, more: Record<string, string> = {}) =>
+const makeDesktop = (PATH: string, more: Record<string, string> = {}) =>
   new Desktop({ clock, groups, env: { PATH, HOME: folder, SLIPWAY_WORKSPACE_AGENT_ID: "desktop-test", ...more } });
 
 /** Returns the colors of an image by position. */
@@ -61,22 +61,22 @@ const failure = async (work: Promise<unknown>): Promise<AppError> => {
   return error;
 };
 
-const works = (title: string, wanted: Parameters<typeof testNeeding>[0], programs: string[]) =>
+const testDesktop = (title: string, wanted: Parameters<typeof testNeeding>[0], programs: string[]) =>
   testNeeding([...wanted, needs.xterm], title, async () => {
     const typed = join(folder, `${programs[0]}.txt`);
     const session = `exec ${needs.xterm.file} -geometry 80x24+0+0 -bg '#102030' -e sh -c 'cat > ${typed}'`;
-    const desktop = desktopOf(pathWith(...programs), { SLIPWAY_DESKTOP_SESSION: session });
+    const desktop = makeDesktop(pathWith(...programs), { SLIPWAY_DESKTOP_SESSION: session });
     const first = await performAction(desktop, clock, { action: "screenshot" });
     expect([first.width, first.height]).toEqual([1_280, 800]);
     expect(desktop.env).toMatchObject({ DISPLAY: expect.stringMatching(/^:\d+$/), XAUTHORITY: expect.any(String) });
     // The window is visible when its color is.
-    const isThere = async () =>
+    const pixelAtWindow = async () =>
       readPng((await performAction(desktop, clock, { action: "wait", duration_ms: 50 })).image).at(300, 200);
-    await until(async () => (await isThere()) === "102030");
+    await until(async () => (await pixelAtWindow()) === "102030");
     await performAction(desktop, clock, { action: "click", x: 200, y: 150 });
     await performAction(desktop, clock, { action: "type", text: "Hello, World! 1+1" });
     await performAction(desktop, clock, { action: "key", keys: "BackSpace Return ctrl+d" });
-    await until(async () => (await isThere()) !== "102030");
+    await until(async () => (await pixelAtWindow()) !== "102030");
     expect(await Bun.file(typed).text()).toBe("Hello, World! 1+\n");
     expect(
       (await failure(performAction(desktop, clock, { action: "key", keys: "ctrl+nothing" }))).validations,
@@ -87,28 +87,28 @@ const works = (title: string, wanted: Parameters<typeof testNeeding>[0], program
   });
 
 describe("a desktop", () => {
-  works(
+  testDesktop(
     "[DT-1] is started by Xvnc when it is first wanted, shows programs, and takes pointer and keyboard",
     [needs.xvnc],
     ["Xvnc"],
   );
-  works("[DT-1] or by Xvfb with x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
+  testDesktop("[DT-1] or by Xvfb with x11vnc", [needs.xvfb, needs.x11vnc], ["Xvfb", "x11vnc"]);
 
-  test("[DT-1] that cannot be started says what is missing; one that the template names is only looked for", async () => {
-    expect(await failure(desktopOf(pathWith()).connect())).toMatchObject({
+  test("[DT-1] that cannot start reports what is missing; a server named by the template is only detected, not started", async () => {
+    expect(await failure(makeDesktop(pathWith()).connect())).toMatchObject({
       kind: "internal",
       detail: "Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.",
     });
-    expect(await failure(desktopOf("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect())).toMatchObject({
+    expect(await failure(makeDesktop("", { SLIPWAY_DESKTOP_VNC: join(folder, "nothing") }).connect())).toMatchObject({
       detail: expect.stringContaining("cannot be reached"),
     });
-    const named = (text: string) => parseVncServer({ SLIPWAY_DESKTOP_VNC: text });
-    expect([named("5901"), named("box:5902"), named("/tmp/x"), named("what")]).toEqual([
-      { hostname: "127.0.0.1", port: 5901 },
-      { hostname: "box", port: 5902 },
-      { unix: "/tmp/x" },
-      undefined,
-    ]);
+    const parseServerName = (text: string) => parseVncServer({ SLIPWAY_DESKTOP_VNC: text });
+    expect([
+      parseServerName("5901"),
+      parseServerName("box:5902"),
+      parseServerName("/tmp/x"),
+      parseServerName("what"),
+    ]).toEqual([{ hostname: "127.0.0.1", port: 5901 }, { hostname: "box", port: 5902 }, { unix: "/tmp/x" }, undefined]);
   });
 
   test("[DT-4] a large screen is shown smaller, each pixel the mean of what it stands for; keys are named as models name them", async () => {

@@ -7,7 +7,7 @@ import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import type { GitMessage } from "#schema/agents/git-message.ts";
 import { GitRecord } from "#src/daemon/git/record.ts";
-import { findRepository, placesIn } from "#src/daemon/git/repositories.ts";
+import { findCommandFolders, findRepository } from "#src/daemon/git/repositories.ts";
 import { loadReference, scanRepository } from "#src/daemon/git/scan.ts";
 import { GitWatches } from "#src/daemon/git/watch.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
@@ -108,7 +108,7 @@ describe("a repository", () => {
       const at = makeRepository(join(folder.path, "found/repo"));
       expect(await findRepository(join(at.root, "not/yet/there.txt"))).toBe(at.root);
       expect(await findRepository(join(folder.path, "found"))).toBeUndefined();
-      expect(placesIn("cd repo && git clone https://example.com/team/tool.git", "/home")).toEqual(
+      expect(findCommandFolders("cd repo && git clone https://example.com/team/tool.git", "/home")).toEqual(
         expect.arrayContaining(["/home", "/home/repo", "/home/tool"]),
       );
       const bare = join(folder.path, "found/bare.git");
@@ -126,7 +126,7 @@ describe("a repository", () => {
 });
 
 /** Returns the repositories that a new watcher gets; none if nothing is sent immediately. */
-const firstOf = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
+const getFirstRepositories = async (watches: GitWatches, chat = CHAT): Promise<string[]> => {
   const first = Promise.withResolvers<GitMessage>();
   const watch = watches.watch(chat, {
     send: (message) => {
@@ -151,21 +151,24 @@ describe("a chat's follower", () => {
   git("[GS-7] a daemon that starts again shows the same repositories, with what has changed since", async () => {
     const at = makeRepository(join(folder.path, "kept"));
     const before = new GitWatches({ ...watching("kept"), clock: new ManualClock() });
-    await before.touched([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
-    await before.touched([CHAT], [join(at.root, "a.txt")], true);
+    await before.recordAccess([CHAT], [join(folder.path, "made-later/repo/x.txt")], true);
+    await before.recordAccess([CHAT], [join(at.root, "a.txt")], true);
     at.write("b.txt", "by hand\n");
     const later = makeRepository(join(folder.path, "made-later/repo"));
-    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([at.root, later.root]);
+    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([
+      at.root,
+      later.root,
+    ]);
     // Another chat's record, or an unreadable one, is ignored.
-    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }), OTHER)).toEqual([]);
+    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }), OTHER)).toEqual([]);
     await Bun.write(join(folder.path, "state-kept", `${CHAT}.json`), "{");
-    expect(await firstOf(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
+    expect(await getFirstRepositories(new GitWatches({ ...watching("kept"), clock: systemClock }))).toEqual([]);
   });
 
   git("[GS-7] where nothing is known of a chat the repository around the agent's folder is shown", async () => {
     const at = makeRepository(join(folder.path, "around"));
     const options = { ...watching(), clock: systemClock, folder: () => join(at.root, "deep/inside") };
-    expect(await firstOf(new GitWatches(options))).toEqual([at.root]);
+    expect(await getFirstRepositories(new GitWatches(options))).toEqual([at.root]);
   });
 
   git(
@@ -175,7 +178,7 @@ describe("a chat's follower", () => {
       const watches = new GitWatches({ ...watching(), clock: manual });
       const at = makeRepository(join(folder.path, "watched"));
       const still = makeRepository(join(folder.path, "still"));
-      await watches.touched([CHAT], [join(at.root, "a.txt"), still.root], false);
+      await watches.recordAccess([CHAT], [join(at.root, "a.txt"), still.root], false);
       const heard: GitMessage[] = [];
       let bell = Promise.withResolvers<void>();
       let isBusy = false;
@@ -191,29 +194,29 @@ describe("a chat's follower", () => {
           return true;
         },
       };
-      const next = async (): Promise<[string, boolean][]> => {
+      const nextChanges = async (): Promise<[string, boolean][]> => {
         await bell.promise;
         bell = Promise.withResolvers();
         return (heard.at(-1)?.repositories ?? []).map(({ repo_root, removed }) => [repo_root, removed]);
       };
       const watch = watches.watch(CHAT, reader);
       manual.advance(0);
-      expect(await next()).toEqual([
+      expect(await nextChanges()).toEqual([
         [at.root, false],
         [still.root, false],
       ]);
       at.write("b.txt", "new\n");
-      await watches.touched([CHAT], [join(at.root, "b.txt")], true);
+      await watches.recordAccess([CHAT], [join(at.root, "b.txt")], true);
       manual.advance(999);
       expect(heard).toHaveLength(1);
       manual.advance(1);
-      expect(await next()).toEqual([[at.root, false]]);
+      expect(await nextChanges()).toEqual([[at.root, false]]);
       expect(heard.at(-1)?.repositories?.[0]?.unified_diff).toContain("+new\n");
       // Nothing has changed: only an explicit request gets a response.
       manual.advance(1_000);
       watch.refresh();
       manual.advance(0);
-      expect(await next()).toEqual([]);
+      expect(await nextChanges()).toEqual([]);
       // A busy reader gets the latest state when it is ready.
       isBusy = true;
       renameSync(at.root, `${at.root}-away`);
@@ -221,18 +224,18 @@ describe("a chat's follower", () => {
       await refused.promise;
       isBusy = false;
       watch.tell();
-      expect(await next()).toEqual([[at.root, true]]);
+      expect(await nextChanges()).toEqual([[at.root, true]]);
       renameSync(`${at.root}-away`, at.root);
       manual.advance(30_000);
-      expect(await next()).toEqual([[at.root, false]]);
+      expect(await nextChanges()).toEqual([[at.root, false]]);
       // A repository that cannot be read may be incomplete: an error is sent only if the next scan also fails.
       rmSync(join(still.root, ".git/HEAD"));
       manual.advance(1_000);
       watch.refresh();
       manual.advance(0);
-      expect(await next()).toEqual([]);
+      expect(await nextChanges()).toEqual([]);
       manual.advance(1_000);
-      await next();
+      await nextChanges();
       expect(heard.at(-1)).toMatchObject({ type: "error", message: expect.stringContaining(still.root) });
       watch.stop();
     },
@@ -240,7 +243,7 @@ describe("a chat's follower", () => {
 
   test("[GS-1] a chat that has touched no repository has none", async () => {
     const watches = new GitWatches({ ...watching(), clock: new ManualClock() });
-    await watches.touched([CHAT], [folder.path], true);
-    expect(await watches.references(CHAT)).toEqual({ repositories: [] });
+    await watches.recordAccess([CHAT], [folder.path], true);
+    expect(await watches.listReferences(CHAT)).toEqual({ repositories: [] });
   });
 });

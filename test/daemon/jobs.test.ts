@@ -6,7 +6,7 @@ import { type Process, readProcesses } from "#src/daemon/own-processes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
-const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Process => ({
+const makeProcess = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Process => ({
   pid,
   group,
   cpu_ms,
@@ -16,39 +16,39 @@ const at = (pid: number, group: number, cpu_ms: number, ...argv: string[]): Proc
 
 test("[DM-25] a process group that has used CPU since the last check is a job, the busiest first; a waiting one is not", () => {
   const looks = [
-    [at(10, 10, 5_000, "code-server"), at(20, 20, 100, "npm run build")],
+    [makeProcess(10, 10, 5_000, "code-server"), makeProcess(20, 20, 100, "npm run build")],
     [
-      at(10, 10, 5_900, "code-server"),
-      at(20, 20, 200, "npm run build"),
-      at(21, 20, 9_000, "esbuild"),
-      at(30, 30, 40_000, "make"),
+      makeProcess(10, 10, 5_900, "code-server"),
+      makeProcess(20, 20, 200, "npm run build"),
+      makeProcess(21, 20, 9_000, "esbuild"),
+      makeProcess(30, 30, 40_000, "make"),
     ],
-    [at(10, 10, 5_900, "code-server"), at(30, 30, 40_000, "make")],
+    [makeProcess(10, 10, 5_900, "code-server"), makeProcess(30, 30, 40_000, "make")],
   ];
   const jobs = new Jobs("agent", () => looks.shift() ?? []);
-  expect(jobs.take(0)).toEqual([]);
-  expect(jobs.take(60_000)).toEqual([
+  expect(jobs.takeActive(0)).toEqual([]);
+  expect(jobs.takeActive(60_000)).toEqual([
     { command: "make", load: 40_000 / 60_000 },
     { command: "npm run build", load: 9_100 / 60_000 },
   ]);
-  expect(jobs.take(60_000)).toEqual([]);
+  expect(jobs.takeActive(60_000)).toEqual([]);
 });
 
 test("[DM-25] a process group that reads or writes much is a job, however little CPU it uses", () => {
-  const moving = (pid: number, moved_bytes: number, ...argv: string[]) => ({
-    ...at(pid, pid, 0, ...argv),
+  const makeMovingProcess = (pid: number, moved_bytes: number, ...argv: string[]) => ({
+    ...makeProcess(pid, pid, 0, ...argv),
     moved_bytes,
   });
   const looks = [
-    [moving(10, 1e9, "curl"), moving(20, 1e9, "code-server")],
+    [makeMovingProcess(10, 1e9, "curl"), makeMovingProcess(20, 1e9, "code-server")],
     // 100 KB and 10 KB a second.
-    [moving(10, 1e9 + 6e6, "curl"), moving(20, 1e9 + 6e5, "code-server")],
-    [moving(10, 1e9 + 6e6, "curl"), moving(20, 1e9 + 6e5, "code-server")],
+    [makeMovingProcess(10, 1e9 + 6e6, "curl"), makeMovingProcess(20, 1e9 + 6e5, "code-server")],
+    [makeMovingProcess(10, 1e9 + 6e6, "curl"), makeMovingProcess(20, 1e9 + 6e5, "code-server")],
   ];
   const jobs = new Jobs("agent", () => looks.shift() ?? []);
-  jobs.take(0);
-  expect(jobs.take(60_000)).toEqual([{ command: "curl", load: 0.05 }]);
-  expect(jobs.take(60_000)).toEqual([]);
+  jobs.takeActive(0);
+  expect(jobs.takeActive(60_000)).toEqual([{ command: "curl", load: 0.05 }]);
+  expect(jobs.takeActive(60_000)).toEqual([]);
 });
 
 test("[DM-25] a job is identified by its program and a plain description, never by a possible secret", () => {
@@ -69,13 +69,13 @@ testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", 
   });
   const agent_id = crypto.randomUUID();
   const jobs = new Jobs(agent_id);
-  jobs.take(0);
+  jobs.takeActive(0);
   const child = Bun.spawn(["curl", "-s", "--limit-rate", "2M", "-o", "/dev/null", server.url.href], {
     env: { PATH: process.env.PATH, [AGENT_MARK]: agent_id },
   });
   try {
     await until(() => readProcesses(agent_id).some(({ moved_bytes }) => moved_bytes >= 300_000) || undefined);
-    expect(jobs.take(4_000).map(({ command }) => command)).toEqual(["curl"]);
+    expect(jobs.takeActive(4_000).map(({ command }) => command)).toEqual(["curl"]);
   } finally {
     child.kill("SIGKILL");
     await child.exited;
@@ -85,11 +85,11 @@ testNeeding([needs.curl], "[DM-25] a download over a real connection is a job", 
 test("[DM-25] real processes of an agent are found with what they use", async () => {
   const agent_id = crypto.randomUUID();
   const jobs = new Jobs(agent_id);
-  jobs.take(0);
+  jobs.takeActive(0);
   const child = Bun.spawn(["bash", "-c", "while :; do :; done"], { env: { [AGENT_MARK]: agent_id } });
   try {
     await until(() => readProcesses(agent_id).some(({ cpu_ms }) => cpu_ms >= 50) || undefined);
-    expect(jobs.take(500)[0]?.load).toBeGreaterThanOrEqual(0.1);
+    expect(jobs.takeActive(500)[0]?.load).toBeGreaterThanOrEqual(0.1);
   } finally {
     child.kill("SIGKILL");
     await child.exited;

@@ -1,19 +1,19 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type AgentApi, Stopped } from "#src/daemon/connection/connection.ts";
+import { type AgentApi, DaemonStopped } from "#src/daemon/connection/connection.ts";
 import { Logs } from "#src/daemon/scripts/logs.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
-import { scaled } from "#test/support/pace.ts";
-import { runUntil, settled, WatchedClock } from "./support/clock.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { nextTurn, runUntil, WatchedClock } from "./support/clock.ts";
 import { startDaemon } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
 // Backoff takes real time with real sockets.
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 type Batch = { batchId: Uint8Array; logs: { output: string }[] };
 
 /** A connection with the given responses, and the batches it received. */
-const asked = (answer: (batch: Batch) => unknown = () => ({})) => {
+const openConnection = (answer: (batch: Batch) => unknown = () => ({})) => {
   const batches: Batch[] = [];
   const api = {
     batchCreateLogs: async (batch: Batch) => {
@@ -32,48 +32,48 @@ const numbers = (from: number, to: number): string[] => Array.from({ length: to 
 describe("the shipping of log lines", () => {
   test("[DM-8] the first line is sent immediately, further ones within a quarter of a second together", async () => {
     const clock = new WatchedClock();
-    const { connection, outputs } = asked();
-    const source = new Logs({ connection, clock, random: () => 0 }).source(bytes(1));
+    const { connection, outputs } = openConnection();
+    const source = new Logs({ connection, clock, random: () => 0 }).getSource(bytes(1));
     source.add(line("first"));
-    await settled();
+    await nextTurn();
     expect(outputs()).toEqual([["first"]]);
     source.add(line("second"));
     source.add(line("third"));
-    await settled();
+    await nextTurn();
     await clock.advance(249);
     expect(outputs()).toEqual([["first"]]);
     await clock.advance(1);
     expect(outputs()).toEqual([["first"], ["second", "third"]]);
     await clock.advance(1000);
     source.add(line("later"));
-    await settled();
+    await nextTurn();
     expect(outputs().at(-1)).toEqual(["later"]);
   });
 
   test("[DM-8] a full batch does not wait: a hundred lines, or 64 KiB", async () => {
     const clock = new WatchedClock();
-    const { connection, outputs } = asked();
+    const { connection, outputs } = openConnection();
     const logs = new Logs({ connection, clock, random: () => 0 });
-    const source = logs.source(bytes(1));
+    const source = logs.getSource(bytes(1));
     for (const text of numbers(0, 250)) source.add(line(text));
-    await settled();
+    await nextTurn();
     expect(outputs()).toEqual([numbers(0, 100), numbers(100, 200)]);
     await clock.advance(250);
     expect(outputs().at(-1)).toEqual(numbers(200, 250));
-    const other = logs.source(bytes(2));
+    const other = logs.getSource(bytes(2));
     for (let i = 0; i < 5; i++) other.add(line("x".repeat(30_000)));
-    await settled();
+    await nextTurn();
     expect(outputs().map((one) => one.length)).toEqual([100, 100, 50, 2, 2]);
   });
 
   test("[DM-9] one batch per source is in flight, and sources do not wait for each other", async () => {
     const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
-    const { connection, outputs } = asked(({ logs }) => (logs[0]?.output === "0" ? gate.promise : {}));
+    const { connection, outputs } = openConnection(({ logs }) => (logs[0]?.output === "0" ? gate.promise : {}));
     const logs = new Logs({ connection, clock, random: () => 0 });
-    for (const text of numbers(0, 150)) logs.source(bytes(1)).add(line(text));
-    logs.source(bytes(2)).add(line("other"));
-    await settled();
+    for (const text of numbers(0, 150)) logs.getSource(bytes(1)).add(line(text));
+    logs.getSource(bytes(2)).add(line("other"));
+    await nextTurn();
     expect(outputs()).toEqual([numbers(0, 100), ["other"]]);
     gate.resolve();
     await runUntil(clock, logs.flush());
@@ -83,20 +83,20 @@ describe("the shipping of log lines", () => {
   test("[DM-10] a refused batch is resent under the same ID, and dropped after minutes with a notice", async () => {
     const clock = new WatchedClock();
     let refuse = 3;
-    const { connection, outputs, batches } = asked(() => {
+    const { connection, outputs, batches } = openConnection(() => {
       if (refuse-- > 0) throw new RpcError(0, "overloaded");
       return {};
     });
     const logs = new Logs({ connection, clock, random: () => 0 });
-    logs.source(bytes(1)).add(line("kept"));
+    logs.getSource(bytes(1)).add(line("kept"));
     await runUntil(clock, logs.flush());
     expect(outputs()).toEqual([["kept"], ["kept"], ["kept"], ["kept"]]);
     expect(new Set(batches.map(({ batchId }) => Buffer.from(batchId).toString("hex"))).size).toBe(1);
     refuse = 36;
-    logs.source(bytes(1)).add(line("poison"));
-    logs.source(bytes(1)).add(line("more poison"));
-    await settled();
-    logs.source(bytes(1)).add(line("good"));
+    logs.getSource(bytes(1)).add(line("poison"));
+    logs.getSource(bytes(1)).add(line("more poison"));
+    await nextTurn();
+    logs.getSource(bytes(1)).add(line("good"));
     const began = clock.now();
     await runUntil(clock, logs.flush());
     expect(clock.now() - began).toBeGreaterThan(120_000);
@@ -106,12 +106,12 @@ describe("the shipping of log lines", () => {
   test("[DM-11] while the server is unreachable, a source keeps the newest megabyte and reports how much is missing", async () => {
     const clock = new WatchedClock();
     const gate = Promise.withResolvers<void>();
-    const { connection, outputs } = asked(() => gate.promise);
+    const { connection, outputs } = openConnection(() => gate.promise);
     const logs = new Logs({ connection, clock, random: () => 0 });
     const text = (i: number): string => `${i} ${"y".repeat(962)}`.slice(0, 992);
-    logs.source(bytes(1)).add(line("on its way"));
-    await settled();
-    for (let i = 0; i < 5000; i++) logs.source(bytes(1)).add(line(text(i)));
+    logs.getSource(bytes(1)).add(line("on its way"));
+    await nextTurn();
+    for (let i = 0; i < 5000; i++) logs.getSource(bytes(1)).add(line(text(i)));
     gate.resolve();
     await runUntil(clock, logs.flush());
     const sent = outputs().flat();
@@ -125,41 +125,41 @@ describe("the shipping of log lines", () => {
 
   test("[DM-12] when the server stores no more, nothing is ever sent again", async () => {
     const clock = new WatchedClock();
-    const { connection, outputs } = asked(() => ({ logLimitExceeded: true }));
+    const { connection, outputs } = openConnection(() => ({ logLimitExceeded: true }));
     const logs = new Logs({ connection, clock, random: () => 0 });
-    for (const text of numbers(0, 150)) logs.source(bytes(1)).add(line(text));
-    await settled();
-    logs.source(bytes(1)).add(line("more"));
-    logs.source(bytes(2)).add(line("others"));
+    for (const text of numbers(0, 150)) logs.getSource(bytes(1)).add(line(text));
+    await nextTurn();
+    logs.getSource(bytes(1)).add(line("more"));
+    logs.getSource(bytes(2)).add(line("others"));
     await runUntil(clock, logs.flush());
     expect(outputs()).toEqual([numbers(0, 100)]);
   });
 
   test("[DM-9] a daemon that stops releases what it cannot deliver", async () => {
-    const ask = () => Promise.reject(new Stopped());
+    const ask = () => Promise.reject(new DaemonStopped());
     const logs = new Logs({ connection: { ask }, clock: new WatchedClock(), random: () => 0 });
-    logs.source(bytes(1)).add(line("x"));
+    logs.getSource(bytes(1)).add(line("x"));
     await logs.flush();
   });
 });
 
 describe("lines over broken connections", () => {
-  const counting = (to: number) => `i=0; while [ $i -lt ${to} ]; do echo $i; i=$((i+1)); done`;
-  const expected = (to: number) => numbers(0, to).map((text) => `info ${text}`);
+  const countingScript = (to: number) => `i=0; while [ $i -lt ${to} ]; do echo $i; i=$((i+1)); done`;
+  const expectedLines = (to: number) => numbers(0, to).map((text) => `info ${text}`);
 
   test("[DM-10] a connection that breaks before or after a batch was stored neither loses nor duplicates a line", async () => {
     await using server = new RecordingServer();
-    server.manifest = { scripts: [script(counting(1000))] };
-    const breaking = (when: readonly number[]) => (method: string) => {
+    server.manifest = { scripts: [script(countingScript(1000))] };
+    const breakAtCalls = (when: readonly number[]) => (method: string) => {
       if (method !== "batchCreateLogs" || !when.includes(server.calls("batchCreateLogs").length)) return;
-      server.cut();
+      server.dropConnections();
       throw new Error("cut");
     };
-    server.before = breaking([2, 6]);
-    server.after = breaking([4, 5, 9]);
+    server.before = breakAtCalls([2, 6]);
+    server.after = breakAtCalls([4, 5, 9]);
     await using _daemon = startDaemon({ url: server.url });
     await server.until((one) => one.lines().length >= 1000);
-    expect(server.lines()).toEqual(expected(1000));
+    expect(server.lines()).toEqual(expectedLines(1000));
     expect(server.dialled.length).toBeGreaterThan(4);
     expect(server.calls("getManifest").length).toBe(server.dialled.length);
   });
@@ -167,25 +167,25 @@ describe("lines over broken connections", () => {
   test("[DM-5][DM-10] a server that is down while a script runs gets everything when it is back", async () => {
     await using server = new RecordingServer();
     server.manifest = {
-      scripts: [script(`echo begin; until [ -e "$HOME/go" ]; do sleep 0.02; done; ${counting(500)}`)],
+      scripts: [script(`echo begin; until [ -e "$HOME/go" ]; do sleep 0.02; done; ${countingScript(500)}`)],
     };
     await using daemon = startDaemon({ url: server.url });
     await server.until((one) => one.lines().length === 1 && one.states.length === 1);
     server.status = 503;
-    server.cut();
+    server.dropConnections();
     await server.until(({ dialled }) => dialled.length >= 2);
     await Bun.write(`${daemon.home}/go`, "");
     await server.until(({ dialled }) => dialled.length >= 5);
     expect(server.states).toEqual(["starting"]);
     server.status = 101;
     await server.until((one) => one.lines().length >= 501);
-    expect(server.lines()).toEqual(["info begin", ...expected(500)]);
+    expect(server.lines()).toEqual(["info begin", ...expectedLines(500)]);
     await server.until(({ states }) => states.includes("ready"));
     expect(server.calls("scriptCompleted").length).toBe(1);
     const times = server
       .calls("updateLifecycle")
       .map(({ request }) => (request as { lifecycle: { changedAt: { seconds: bigint } } }).lifecycle.changedAt);
-    server.cut();
+    server.dropConnections();
     const states = await server.until((one) => one.states.length > times.length && one.states);
     expect(states.at(-1)).toBe("ready");
     expect(server.calls("updateLifecycle").at(-1)?.request).toMatchObject({ lifecycle: { changedAt: times.at(-1)! } });

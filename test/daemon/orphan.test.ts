@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { orphaned } from "#src/daemon/orphan.ts";
+import { waitUntilOrphaned } from "#src/daemon/orphan.ts";
 import { isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { command } from "#test/crash/server.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -17,12 +17,12 @@ const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main
 const isReady = ({ latest_build }: Workspace): boolean =>
   latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
 
-const gone = async (daemon: ProcessMark): Promise<void> => {
+const waitUntilGone = async (daemon: ProcessMark): Promise<void> => {
   await until(() => !isAlive(daemon));
 };
 
 /** A ready local workspace whose server has stopped: its daemon and its folder. */
-const leftBehind = async (options: TestServerOptions & { directory: string }, manifest = TEMPLATE) => {
+const leaveWorkspace = async (options: TestServerOptions & { directory: string }, manifest = TEMPLATE) => {
   await using world = await openWorld(options);
   const { id: template } = await makeTemplate(world.admin, manifest);
   const { id } = await createWorkspace(world.admin, template);
@@ -33,30 +33,30 @@ const leftBehind = async (options: TestServerOptions & { directory: string }, ma
 
 test("[LP-14] a daemon whose folder no longer exists exits on its own", async () => {
   using place = tempDirectory();
-  const { daemon } = await leftBehind({ directory: place.path });
+  const { daemon } = await leaveWorkspace({ directory: place.path });
   expect(isAlive(daemon)).toBe(true);
   rmSync(place.path, { recursive: true });
-  await gone(daemon);
+  await waitUntilGone(daemon);
 }, 60_000);
 
-test("[LP-14] a daemon whose folder goes while its stop scripts run waits for them no longer", async () => {
+test("[LP-14] a daemon whose folder is removed while its stop scripts run stops waiting for them", async () => {
   using place = tempDirectory();
   using marks = tempDirectory();
   const began = join(marks.path, "began");
   const script = `{display_name: Bye, run_on_stop: true, script: "touch ${began}; sleep 1000", timeout: 600}`;
   const manifest = `provisioner: local\nresources: [{name: a, agents: [{name: main, scripts: [${script}]}]}]\n`;
-  const { daemon } = await leftBehind({ directory: place.path }, manifest);
+  const { daemon } = await leaveWorkspace({ directory: place.path }, manifest);
   process.kill(daemon.pid, "SIGTERM");
   await until(() => existsSync(began));
   rmSync(place.path, { recursive: true });
-  await gone(daemon);
+  await waitUntilGone(daemon);
 }, 60_000);
 
 test("[LP-14] a daemon whose server stays down exits after its timeout, and is restarted by the returning server", async () => {
   using place = tempDirectory();
   const env = { SLIPWAY_LOCAL_DAEMON_ORPHAN_TIMEOUT: "2s" };
-  const { id, daemon } = await leftBehind({ directory: place.path, env });
-  await gone(daemon);
+  const { id, daemon } = await leaveWorkspace({ directory: place.path, env });
+  await waitUntilGone(daemon);
   await using world = await openWorld({ directory: place.path, env });
   await awaitWorkspace(
     world.admin,
@@ -107,8 +107,8 @@ test("[LP-14] each connection resets the timeout; without one it waits forever",
   const stopping = new AbortController();
   let isConnected = false;
   const deps = { clock, signal: stopping.signal, isConnected: () => isConnected };
-  const patient = orphaned({ paths: [], timeout: undefined }, deps);
-  const limited = orphaned({ paths: [], timeout: 60_000 }, deps);
+  const patient = waitUntilOrphaned({ paths: [], timeout: undefined }, deps);
+  const limited = waitUntilOrphaned({ paths: [], timeout: 60_000 }, deps);
   await advance(clock, 59_000);
   isConnected = true;
   await advance(clock, 4_000);
@@ -123,11 +123,11 @@ test("[LP-14] each connection resets the timeout; without one it waits forever",
   expect(await patient).toBeUndefined();
 });
 
-test("[LP-14] a daemon that begins when its folder is gone already ends, too", async () => {
+test("[LP-14] a daemon that starts after its folder was removed also exits", async () => {
   using place = tempDirectory();
   const deps = { clock: new ManualClock(), signal: new AbortController().signal, isConnected: () => true };
   const folder = join(place.path, "none");
-  expect(await orphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
+  expect(await waitUntilOrphaned({ paths: [folder], timeout: undefined }, deps)).toEqual({
     reason: `${folder} is gone`,
     isGone: true,
   });

@@ -9,7 +9,7 @@ import type { Script, ScriptRunner } from "#src/daemon/scripts/script-runner.ts"
 import { runCron } from "#src/daemon/scripts/scripts.ts";
 import { ManifestSchema, WorkspaceAgentScriptSchema } from "#src/wire/gen/agent_pb.ts";
 import { until } from "#test/support/until.ts";
-import { settled, WatchedClock } from "./support/clock.ts";
+import { nextTurn, WatchedClock } from "./support/clock.ts";
 import { tempFolder } from "./support/daemon.ts";
 import { bytes } from "./support/server.ts";
 
@@ -26,12 +26,12 @@ const signal = (): AbortSignal => {
 
 /** Whole seconds of a metadata description. */
 const metadataSeconds = (count: number) => ({ seconds: 0n, nanos: count });
-const seconds = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
+const toDuration = (count: number) => ({ seconds: BigInt(count), nanos: 0 });
 type Init = Parameters<typeof create<typeof ManifestSchema>>[1];
 const manifest = (init: Init) => create(ManifestSchema, init);
 
 /** A connection that records one method; `called` waits for this many calls with a stopped clock. */
-const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
+const recordCalls = <T>(method: keyof AgentApi, answer: unknown = {}) => {
   const calls: T[] = [];
   const api = {
     [method]: async (request: T) => {
@@ -50,9 +50,9 @@ const recording = <T>(method: keyof AgentApi, answer: unknown = {}) => {
 
 describe("metadata", () => {
   type Request = { metadata: { key: string; result: { value: string; error: string } }[] };
-  const collected = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
+  const collectOnce = async (script: string, rest: object = {}, started = async (_: WatchedClock) => {}) => {
     const clock = new WatchedClock();
-    const { connection, called } = recording<Request>("batchUpdateMetadata");
+    const { connection, called } = recordCalls<Request>("batchUpdateMetadata");
     collectMetadata(manifest({ metadata: [{ key: "k", script, interval: metadataSeconds(10), ...rest }] }).metadata, {
       connection,
       clock,
@@ -67,7 +67,7 @@ describe("metadata", () => {
   };
 
   test("[DM-14] is collected at its interval, trimmed, and sent", async () => {
-    const { result, called, clock } = await collected("echo '  42  '; echo noise >&2");
+    const { result, called, clock } = await collectOnce("echo '  42  '; echo noise >&2");
     expect(result).toMatchObject({ value: "42", error: "" });
     for (const count of [2, 3]) {
       await clock.advance(9_999);
@@ -78,28 +78,28 @@ describe("metadata", () => {
   });
 
   test("[DM-14] has its interval and timeout in the unit that genuine agents read, and in that of earlier servers", async () => {
-    const twice = await collected("echo x", { interval: { seconds: 0n, nanos: 2 } });
+    const twice = await collectOnce("echo x", { interval: { seconds: 0n, nanos: 2 } });
     await twice.clock.advance(1_999);
     expect((await twice.called(1)).length).toBe(1);
     await twice.clock.advance(1);
     await twice.called(2);
-    const earlier = await collected("echo x", { interval: seconds(2) });
+    const earlier = await collectOnce("echo x", { interval: toDuration(2) });
     await earlier.clock.advance(2_000);
     await earlier.called(2);
   });
 
   test("[DM-14] is cut at 2048 bytes, never inside a character", async () => {
-    const { result } = await collected("printf 'x'; i=0; while [ $i -lt 3000 ]; do printf 'é'; i=$((i+1)); done");
+    const { result } = await collectOnce("printf 'x'; i=0; while [ $i -lt 3000 ]; do printf 'é'; i=$((i+1)); done");
     expect(result?.value).toBe(`x${"é".repeat(1023)}`);
   });
 
   test("[DM-14] that fails or takes too long says so", async () => {
-    expect((await collected("echo half; echo broken >&2; exit 3")).result).toMatchObject({
+    expect((await collectOnce("echo half; echo broken >&2; exit 3")).result).toMatchObject({
       value: "half",
       error: "exit code 3: broken",
     });
     expect(
-      (await collected("sleep 300", { timeout: seconds(2) }, (clock) => clock.advance(2_000))).result,
+      (await collectOnce("sleep 300", { timeout: toDuration(2) }, (clock) => clock.advance(2_000))).result,
     ).toMatchObject({
       value: "",
       error: "ended: it ran longer than 2 s",
@@ -122,8 +122,8 @@ describe("app health", () => {
     });
     const clock = new WatchedClock();
     type Request = { updates: { id: Uint8Array; health: number }[] };
-    const { connection, calls, called } = recording<Request>("batchUpdateAppHealths");
-    const healthcheck = { url: app.url.href, interval: seconds(5), threshold: 3 };
+    const { connection, calls, called } = recordCalls<Request>("batchUpdateAppHealths");
+    const healthcheck = { url: app.url.href, interval: toDuration(5), threshold: 3 };
     const apps = [
       { id: bytes(1), slug: "web", health: 2, healthcheck },
       { id: bytes(2), slug: "off", health: 1, healthcheck: { url: "" } },
@@ -193,8 +193,8 @@ describe("statistics", () => {
   test("[DM-15] first request the interval, then report what was added, and never invent a figure", async () => {
     const clock = new WatchedClock();
     type Request = { stats?: { rxBytes: bigint; txBytes: bigint } };
-    const answer = { reportInterval: seconds(30) };
-    const { connection, calls, called } = recording<Request>("updateStats", answer);
+    const answer = { reportInterval: toDuration(30) };
+    const { connection, calls, called } = recordCalls<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
     const sessions = { ssh: 0, vscode: 0, jetbrains: 0 };
     const closed = { terminals: 0, streams: 0, moved_bytes: 0, sessions, typed: 1, idleSessions: () => 0 };
@@ -275,7 +275,7 @@ describe("cron", () => {
     await clock.advance(35 * 60_000);
     expect(times).toEqual([10, 20]);
     gates[0]?.();
-    await settled();
+    await nextTurn();
     await clock.advance(15 * 60_000);
     expect(times).toEqual([10, 20, 40, 50]);
     stop.abort();

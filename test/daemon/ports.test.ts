@@ -21,14 +21,14 @@ describe("the kernel's tables", () => {
   test("[PT-1] a program that exits and its replacement are distinguished", () => {
     const ports = new ListeningPorts({ hidden: new Set(), agent_id: "none", uid: process.getuid?.() ?? -1 });
     const first = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const shown = () => ports.list().find(({ port }) => port === first.port);
+    const findPort = () => ports.list().find(({ port }) => port === first.port);
     // This very process, which has no agent's ID.
-    expect(shown()?.process_name).not.toBe("");
-    expect(shown()).toBeDefined();
+    expect(findPort()?.process_name).not.toBe("");
+    expect(findPort()).toBeDefined();
     first.stop(true);
-    expect(shown()).toBeUndefined();
+    expect(findPort()).toBeUndefined();
     const second = Bun.listen({ hostname: "127.0.0.1", port: first.port, socket: { data() {} } });
-    expect(shown()).toBeDefined();
+    expect(findPort()).toBeDefined();
     second.stop(true);
   });
 });

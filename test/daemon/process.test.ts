@@ -14,7 +14,7 @@ const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
   const clock = new WatchedClock();
   const groups = new ProcessGroups({ clock, agent_id: "t" });
   let output = "";
-  let look = (): void => {};
+  let checkOutput = (): void => {};
   const end = runProcess({
     command: ["sh", "-c", text],
     directory: folder.path,
@@ -24,14 +24,14 @@ const shell = (text: string, options: Partial<ProcessOptions> = {}) => {
     timeout_ms: 0,
     onOutput: (_from, bytes) => {
       output += new TextDecoder().decode(bytes);
-      look();
+      checkOutput();
     },
     ...options,
   });
   const heard = (word: string): Promise<void> =>
     new Promise((resolve) => {
-      look = () => output.includes(word) && resolve();
-      look();
+      checkOutput = () => output.includes(word) && resolve();
+      checkOutput();
     });
   return { clock, groups, end, heard, output: () => output };
 };

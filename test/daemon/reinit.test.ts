@@ -2,13 +2,13 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { awaitClaim } from "#src/daemon/connection/reinit.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 /** A server that responds with these statuses in order, and its requests. */
-const answering = (...statuses: number[]) => {
+const startServer = (...statuses: number[]) => {
   const asked: string[] = [];
   const server = Bun.serve({
     port: 0,
@@ -21,21 +21,21 @@ const answering = (...statuses: number[]) => {
   });
   return { asked, url: new URL(`http://127.0.0.1:${server.port}/`), [Symbol.dispose]: () => void server.stop(true) };
 };
-const waiting = (url: URL, signal = new AbortController().signal) =>
+const waitForClaim = (url: URL, signal = new AbortController().signal) =>
   awaitClaim({ url, token: "secret", clock: systemClock, random: () => 0, signal });
 
-test("[PB-11] retries while the server cannot answer, and is told once", async () => {
-  using server = answering(503, 401, 500, 200);
-  expect(await waiting(server.url)).toBe(true);
+test("[PB-11] retries while the server is unavailable, and is notified once", async () => {
+  using server = startServer(503, 401, 500, 200);
+  expect(await waitForClaim(server.url)).toBe(true);
   expect(server.asked).toEqual(Array(4).fill("/api/v2/workspaceagents/me/reinit?wait=true secret"));
 });
 
 test("[PB-11] never retries after a 409, nor when it is stopped", async () => {
-  using server = answering(409);
-  expect(await waiting(server.url)).toBe(false);
+  using server = startServer(409);
+  expect(await waitForClaim(server.url)).toBe(false);
   expect(server.asked.length).toBe(1);
   const stop = new AbortController();
-  const over = waiting(server.url, stop.signal);
+  const over = waitForClaim(server.url, stop.signal);
   stop.abort();
   expect(await over).toBe(false);
 });

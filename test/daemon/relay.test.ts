@@ -1,7 +1,7 @@
 // How a container reaches the server: directly, through a relay on its gateway, or not at all; and how the relay rewrites a request.
 import { expect, test } from "bun:test";
 import { readFrames } from "#src/daemon/containers/exec.ts";
-import { findRoute, headFor } from "#src/daemon/containers/relay.ts";
+import { findRoute, rewriteHead } from "#src/daemon/containers/relay.ts";
 
 const NETWORKS = { NetworkSettings: { Networks: { bridge: { Gateway: "172.17.0.1", IPAddress: "172.17.0.2" } } } };
 
@@ -17,10 +17,10 @@ test("[CO-16] only a server on this machine needs a relay, and not for a contain
 });
 
 test("[CO-16] a relayed request names the server's own host, and is the only one of its connection unless it changes the protocol", () => {
-  expect(headFor("localhost:3000", "GET / HTTP/1.1\r\nhost: 172.17.0.1:9\r\nConnection: keep-alive\r\nA: b")).toBe(
+  expect(rewriteHead("localhost:3000", "GET / HTTP/1.1\r\nhost: 172.17.0.1:9\r\nConnection: keep-alive\r\nA: b")).toBe(
     "GET / HTTP/1.1\r\nHost: localhost:3000\r\nA: b\r\nConnection: close",
   );
-  expect(headFor("s", "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket")).toBe(
+  expect(rewriteHead("s", "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket")).toBe(
     "GET / HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket",
   );
 });

@@ -4,12 +4,12 @@ import { Reports } from "#src/daemon/connection/reports.ts";
 import { Lifecycle } from "#src/daemon/scripts/lifecycle.ts";
 import { RpcError } from "#src/wire/drpc/frame.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
-import { runUntil, settled, WatchedClock } from "./support/clock.ts";
+import { nextTurn, runUntil, WatchedClock } from "./support/clock.ts";
 
 type Request = { lifecycle: { state: Lifecycle_State; changedAt: { seconds: bigint } } };
 
 /** Lifecycle states over a connection with the given responses, and what the server received: state and second. */
-const world = (answer: (state: string) => unknown = () => ({})) => {
+const openLifecycle = (answer: (state: string) => unknown = () => ({})) => {
   const clock = new WatchedClock();
   const heard: string[] = [];
   const updateLifecycle = async ({ lifecycle }: Request) => {
@@ -27,7 +27,7 @@ const world = (answer: (state: string) => unknown = () => ({})) => {
 describe("reports to the server", () => {
   test("[DM-4] are delivered in order, one after the other, with their time", async () => {
     const gate = Promise.withResolvers<void>();
-    const { clock, heard, reports, lifecycle } = world((state) => (state === "starting" ? gate.promise : {}));
+    const { clock, heard, reports, lifecycle } = openLifecycle((state) => (state === "starting" ? gate.promise : {}));
     lifecycle.enter("starting");
     await clock.advance(5_000);
     lifecycle.enter("ready");
@@ -39,7 +39,7 @@ describe("reports to the server", () => {
   });
 
   test("[DM-4] that are refused are tried five times, then later ones continue", async () => {
-    const { clock, heard, reports, lifecycle } = world((state) => {
+    const { clock, heard, reports, lifecycle } = openLifecycle((state) => {
       if (state === "starting") throw new RpcError(0, "no");
     });
     lifecycle.enter("starting");
@@ -50,7 +50,7 @@ describe("reports to the server", () => {
 
   test("[DM-4] at most a thousand wait", async () => {
     const gate = Promise.withResolvers<void>();
-    const { reports } = world();
+    const { reports } = openLifecycle();
     let delivered = 0;
     for (let i = 0; i < 1_200; i++) {
       void reports.add("one", async () => {
@@ -65,14 +65,14 @@ describe("reports to the server", () => {
 
   test("[DM-5] the newest state is sent again to a new connection, unless it is still queued", async () => {
     const gate = Promise.withResolvers<void>();
-    const { heard, reports, lifecycle } = world(() => gate.promise);
-    lifecycle.repeat();
+    const { heard, reports, lifecycle } = openLifecycle(() => gate.promise);
+    lifecycle.resend();
     lifecycle.enter("ready");
-    lifecycle.repeat();
-    await settled();
+    lifecycle.resend();
+    await nextTurn();
     gate.resolve();
     await reports.flush();
-    lifecycle.repeat();
+    lifecycle.resend();
     await reports.flush();
     expect(heard).toEqual(["ready 0", "ready 0"]);
   });

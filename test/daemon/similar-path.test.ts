@@ -7,21 +7,21 @@ import { tempDirectory } from "#test/support/server.ts";
 
 test("[TO-25] a file is found under a lookalike name if it is the only one", async () => {
   using temp = tempDirectory();
-  const put = (...names: string[]): string => {
+  const touchFile = (...names: string[]): string => {
     const path = join(temp.path, ...names);
     mkdirSync(join(path, ".."), { recursive: true });
     writeFileSync(path, "");
     return path;
   };
-  const shot = put("Cafe\u0301", "Screenshot 4.12\u202fPM.txt");
+  const shot = touchFile("Cafe\u0301", "Screenshot 4.12\u202fPM.txt");
   expect(await resolveSimilarPath(join(temp.path, "Caf\u00e9", "Screenshot 4.12 PM.txt"))).toBe(shot);
-  const exact = put("it's.txt");
-  const curly = put("it\u2019s.txt");
+  const exact = touchFile("it's.txt");
+  const curly = touchFile("it\u2019s.txt");
   expect(await resolveSimilarPath(exact)).toBe(exact);
   expect(await resolveSimilarPath(curly)).toBe(curly);
   // Two look-alikes match neither.
-  put("a\u00a0b");
-  put("a\u2009b");
+  touchFile("a\u00a0b");
+  touchFile("a\u2009b");
   const unclear = join(temp.path, "a b");
   expect(await resolveSimilarPath(unclear)).toBe(unclear);
   const absent = join(temp.path, "no", "such", "file");

@@ -6,18 +6,21 @@ import { AGENT_MARK } from "#src/daemon/environment.ts";
 import { MemoryKills, type MemoryReading, readMemory } from "#src/daemon/memory-kills.ts";
 import { type Process, readProc } from "#src/daemon/own-processes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { startDaemon, tempFolder } from "./support/daemon.ts";
 import { bytes, RecordingServer, script } from "./support/server.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const MIB = 1024 * 1024;
-const at = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });
+const makeProcess = (pid: number, ...argv: string[]): Process => ({ pid, group: pid, cpu_ms: 0, moved_bytes: 0, argv });
 
 /** Checks that find these readings one after the other. */
-const looking = (looks: readonly { reading: MemoryReading; processes?: readonly Process[] }[], log: number[] = []) => {
+const makeMemoryKills = (
+  looks: readonly { reading: MemoryReading; processes?: readonly Process[] }[],
+  log: number[] = [],
+) => {
   let look = -1;
   return new MemoryKills({
     agent_id: "agent",
@@ -30,30 +33,36 @@ const looking = (looks: readonly { reading: MemoryReading; processes?: readonly 
 const scarce = { used: 90, total: 100 };
 
 test("[DM-26] a process killed for memory is named after the largest one that ended, or counted if it was not observed", () => {
-  const kills = looking([
-    { reading: { memory: scarce, isOwn: true, kills: 3 }, processes: [at(10, "vim"), at(50, "npm", "run", "build")] },
-    { reading: { memory: scarce, isOwn: true, kills: 4 }, processes: [at(10, "vim")] },
+  const kills = makeMemoryKills([
+    {
+      reading: { memory: scarce, isOwn: true, kills: 3 },
+      processes: [makeProcess(10, "vim"), makeProcess(50, "npm", "run", "build")],
+    },
+    { reading: { memory: scarce, isOwn: true, kills: 4 }, processes: [makeProcess(10, "vim")] },
     { reading: { memory: { used: 1, total: 100 }, isOwn: true, kills: 6 }, processes: [] },
   ]);
-  expect(kills.take()).toEqual([]);
-  expect(kills.take()).toEqual(["npm run build"]);
-  expect(kills.take()).toEqual(["vim", ""]);
+  expect(kills.takeKilled()).toEqual([]);
+  expect(kills.takeKilled()).toEqual(["npm run build"]);
+  expect(kills.takeKilled()).toEqual(["vim", ""]);
   expect(kills.memory).toEqual({ used: 1, total: 100 });
-  expect(kills.take()).toEqual([]);
+  expect(kills.takeKilled()).toEqual([]);
 });
 
 test("[DM-26] on a shared machine only processes of the workspace are counted, and those that the kernel's log names", () => {
   const looks = [
-    { reading: { memory: scarce, isOwn: false, kills: 0 }, processes: [at(10, "vim"), at(50, "make"), at(60, "ls")] },
-    { reading: { memory: scarce, isOwn: false, kills: 1 }, processes: [at(10, "vim")] },
-    { reading: { memory: scarce, isOwn: false, kills: 2 }, processes: [at(10, "vim")] },
+    {
+      reading: { memory: scarce, isOwn: false, kills: 0 },
+      processes: [makeProcess(10, "vim"), makeProcess(50, "make"), makeProcess(60, "ls")],
+    },
+    { reading: { memory: scarce, isOwn: false, kills: 1 }, processes: [makeProcess(10, "vim")] },
+    { reading: { memory: scarce, isOwn: false, kills: 2 }, processes: [makeProcess(10, "vim")] },
   ];
-  const kills = looking(looks, [50]);
-  expect([kills.take(), kills.take(), kills.take()]).toEqual([[], ["make"], []]);
+  const kills = makeMemoryKills(looks, [50]);
+  expect([kills.takeKilled(), kills.takeKilled(), kills.takeKilled()]).toEqual([[], ["make"], []]);
 });
 
 test("[DM-26] control groups of both versions are read, and a limit that is none leaves the memory of the machine", () => {
-  const files = (all: Record<string, string>) => (file: string) => all[file] ?? "";
+  const readFrom = (all: Record<string, string>) => (file: string) => all[file] ?? "";
   const meminfo = { "/proc/meminfo": "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n" };
   const second = {
     "/proc/self/cgroup": "0::/\n",
@@ -62,8 +71,8 @@ test("[DM-26] control groups of both versions are read, and a limit that is none
     "/sys/fs/cgroup/memory.current": "900\n",
     "/sys/fs/cgroup/memory.stat": "anon 100\ninactive_file 500\n",
   };
-  expect(readMemory(files(second))).toEqual({ memory: { used: 400, total: 1000 }, isOwn: true, kills: 7 });
-  expect(readMemory(files({ ...second, ...meminfo, "/sys/fs/cgroup/memory.max": "max\n" }))).toEqual({
+  expect(readMemory(readFrom(second))).toEqual({ memory: { used: 400, total: 1000 }, isOwn: true, kills: 7 });
+  expect(readMemory(readFrom({ ...second, ...meminfo, "/sys/fs/cgroup/memory.max": "max\n" }))).toEqual({
     memory: { used: 600 * 1024, total: 1000 * 1024 },
     isOwn: false,
     kills: 7,
@@ -75,8 +84,8 @@ test("[DM-26] control groups of both versions are read, and a limit that is none
     "/sys/fs/cgroup/memory/memory.usage_in_bytes": "1900\n",
     "/sys/fs/cgroup/memory/memory.stat": "inactive_file 1\ntotal_inactive_file 900\n",
   };
-  expect(readMemory(files(first))).toEqual({ memory: { used: 1000, total: 2000 }, isOwn: true, kills: 1 });
-  expect(readMemory(files({}))).toBeUndefined();
+  expect(readMemory(readFrom(first))).toEqual({ memory: { used: 1000, total: 2000 }, isOwn: true, kills: 1 });
+  expect(readMemory(readFrom({}))).toBeUndefined();
 });
 
 const GROUPS = "/sys/fs/cgroup/memory";
@@ -94,7 +103,7 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel ends is nam
   const agent_id = crypto.randomUUID();
   const read = () => readMemory((file) => (file === "/proc/self/cgroup" ? `4:memory:/${name}\n` : readProc(file)));
   const kills = new MemoryKills({ agent_id, read });
-  kills.take();
+  kills.takeKilled();
   // Fills most of the limit, waits until it was noticed, and uses the rest.
   const fill =
     "const all = []; const take = (n) => { for (let i = 0; i < n; i++) all.push(Buffer.alloc(1 << 20, 1)); };";
@@ -105,11 +114,11 @@ testNeeding([needs.root, groups], "[DM-26] a process that the kernel ends is nam
   });
   try {
     await child.stdout.getReader().read();
-    expect(kills.take()).toEqual([]);
+    expect(kills.takeKilled()).toEqual([]);
     child.stdin.write("go\n");
     child.stdin.flush();
     await child.exited;
-    expect(kills.take()).toEqual([expect.stringMatching(/^bun/)]);
+    expect(kills.takeKilled()).toEqual([expect.stringMatching(/^bun/)]);
     expect(kills.memory?.total).toBe(200 * MIB);
   } finally {
     child.kill("SIGKILL");

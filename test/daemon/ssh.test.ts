@@ -106,21 +106,25 @@ test("[WN-5] invalid requests are refused one by one, or end the session; they n
 test("[WN-5] handles are bounded, and an unknown one is refused", async () => {
   const directory = mkdtempSync(join(tmpdir(), "sftp-"));
   const at = { handles: new Handles(), place: { directory, home: directory } };
-  const ask = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
+  const exchangePacket = async (type: number, ...fields: Parameters<typeof encodePacket>[1][]) => {
     const packet = encodePacket(type, { word: 9 }, ...fields);
     const answer = new Fields(await answerTo(type, new Fields(packet.subarray(5)), at));
-    answer.word();
-    return { type: answer.byte(), id: answer.word(), first: answer.word() };
+    answer.uint32();
+    return { type: answer.byte(), id: answer.uint32(), first: answer.uint32() };
   };
   let refused = 0;
   for (let i = 0; i < 1_100; i += 1) {
-    const { type } = await ask(REQUEST.opendir, { text: "." });
+    const { type } = await exchangePacket(REQUEST.opendir, { text: "." });
     if (type === ANSWER.status) refused += 1;
   }
   expect(refused).toBe(1_100 - 1_024);
-  expect(await ask(REQUEST.close, { text: "1025" })).toEqual({ type: ANSWER.status, id: 9, first: STATUS.failure });
-  expect(await ask(REQUEST.close, { text: "1" })).toEqual({ type: ANSWER.status, id: 9, first: STATUS.ok });
-  expect(await ask(REQUEST.stat, { text: "missing" })).toEqual({
+  expect(await exchangePacket(REQUEST.close, { text: "1025" })).toEqual({
+    type: ANSWER.status,
+    id: 9,
+    first: STATUS.failure,
+  });
+  expect(await exchangePacket(REQUEST.close, { text: "1" })).toEqual({ type: ANSWER.status, id: 9, first: STATUS.ok });
+  expect(await exchangePacket(REQUEST.stat, { text: "missing" })).toEqual({
     type: ANSWER.status,
     id: 9,
     first: STATUS.noSuchFile,

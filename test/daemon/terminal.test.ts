@@ -4,8 +4,8 @@ import { Terminal } from "@xterm/headless/lib-headless/xterm-headless.js";
 import { uuid } from "#base/ids.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { Emulator } from "#src/daemon/terminal/emulator.ts";
-import { KeptScreen } from "#src/daemon/terminal/kept-screen.ts";
-import { TerminalSessions, terminalEnvironment } from "#src/daemon/terminal/sessions.ts";
+import { ScreenBuffer } from "#src/daemon/terminal/kept-screen.ts";
+import { buildTerminalEnvironment, TerminalSessions } from "#src/daemon/terminal/sessions.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { JsonObjects } from "#src/wire/json-objects.ts";
 import { encodeTerminalRequest } from "#src/wire/terminal-protocol.ts";
@@ -13,7 +13,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { type StillClock, sessionPair } from "#test/wire/support.ts";
-import { settled, WatchedClock } from "./support/clock.ts";
+import { nextTurn, WatchedClock } from "./support/clock.ts";
 import { isAlive, TOKEN, tempFolder } from "./support/daemon.ts";
 
 type World = {
@@ -47,7 +47,7 @@ const startWorld = (agent_id: string = uuid()): World => {
     },
     async [Symbol.asyncDispose]() {
       const ending = sessions.endAll();
-      while ((await Promise.race([ending.then(() => "over"), settled().then(() => "on")])) === "on")
+      while ((await Promise.race([ending.then(() => "over"), nextTurn().then(() => "on")])) === "on")
         await clock.advance(50);
       pair.client.close();
       folder[Symbol.dispose]();
@@ -57,24 +57,24 @@ const startWorld = (agent_id: string = uuid()): World => {
 
 const SIZE = { height: 24, width: 80 };
 
-const written = (terminal: Terminal, text: string): Promise<void> =>
+const writeText = (terminal: Terminal, text: string): Promise<void> =>
   new Promise((resolve) => terminal.write(text, resolve));
 
 /** A client's terminal with this output. */
 const clientWith = async (text: string): Promise<Terminal> => {
   const terminal = new Terminal({ cols: SIZE.width, rows: SIZE.height, allowProposedApi: true });
-  await written(terminal, text);
+  await writeText(terminal, text);
   return terminal;
 };
 
 /** Returns the lines on its current screen. */
-const textBy = async (text: string): Promise<(string | undefined)[]> => {
+const renderLines = async (text: string): Promise<(string | undefined)[]> => {
   const { active } = (await clientWith(text)).buffer;
   return Array.from({ length: SIZE.height }, (_, at) => active.getLine(active.baseY + at)?.translateToString(true));
 };
 
 /** Reads continuously and counts the bytes. */
-const reading = (stream: Duplex) => {
+const readInBackground = (stream: Duplex) => {
   const seen = { bytes: 0, text: "", last: "", over: false };
   void (async () => {
     try {
@@ -93,30 +93,30 @@ const reading = (stream: Duplex) => {
 };
 
 /** Returns the process ID of a program that prints `pid N`. */
-const shownPid = async (stream: Duplex): Promise<number> => {
-  const seen = reading(stream);
+const awaitPid = async (stream: Duplex): Promise<number> => {
+  const seen = readInBackground(stream);
   return until(() => Number(/pid (\d+)\r/.exec(seen.text)?.[1]) || false);
 };
 
 const LOUD = "while :; do echo 01234567890123456789012345678901234567890123456789; done";
 
 /** Resolves when the other client's window and queue are full and nothing more arrives. */
-const filled = async (seen: { bytes: number }): Promise<void> => {
+const waitUntilFull = async (seen: { bytes: number }): Promise<void> => {
   // A window of 256 KiB and part of the queue; the program may still be filling the terminal itself.
   await until(() => seen.bytes > 300 * 1024);
   for (let before = -1, same = 0; same < 1_000; ) {
     same = before === seen.bytes ? same + 1 : 0;
     before = seen.bytes;
-    await settled();
+    await nextTurn();
   }
 };
 
 describe("several clients of one terminal", () => {
   test("[TM-6] wait for the slowest, which is detached after 20 s", async () => {
     await using world = startWorld();
-    const seen = reading(await world.attach("a", LOUD));
+    const seen = readInBackground(await world.attach("a", LOUD));
     const slow = await world.attach("a");
-    await filled(seen);
+    await waitUntilFull(seen);
     await world.clock.advance(19_000);
     const held = seen.bytes;
     await world.clock.advance(3_000);
@@ -133,14 +133,14 @@ describe("several clients of one terminal", () => {
     void slow.closed.then(() => {
       isOver = true;
     });
-    await filled(reading(other));
+    await waitUntilFull(readInBackground(other));
     other.reset();
-    await settled();
+    await nextTurn();
     await world.clock.advance(115_000);
     expect(isOver).toBe(false);
     await world.clock.advance(10_000);
     expect(isOver).toBe(true);
-    const seen = reading(await world.attach("a"));
+    const seen = readInBackground(await world.attach("a"));
     await until(() => seen.bytes > 500_000);
   });
 });
@@ -149,19 +149,19 @@ describe("a terminal without clients", () => {
   test("[TM-8] is kept for five minutes after each visit, then its program ends", async () => {
     await using world = startWorld();
     const first = await world.attach("a", "echo pid $$; exec sleep 1000");
-    const seen = reading(first);
+    const seen = readInBackground(first);
     await until(() => /pid \d+\r/.test(seen.text));
     const pid = Number(/pid (\d+)/.exec(seen.text)?.[1]);
     first.reset();
-    await settled();
+    await nextTurn();
     await world.clock.advance(290_000);
     const second = await world.attach("a", "echo never");
-    const again = reading(second);
+    const again = readInBackground(second);
     await until(() => again.text.includes(`pid ${pid}`));
     await world.clock.advance(600_000);
     expect(isAlive(pid)).toBe(true);
     second.reset();
-    await settled();
+    await nextTurn();
     await world.clock.advance(299_000);
     expect(isAlive(pid)).toBe(true);
     await world.clock.advance(2_000);
@@ -172,9 +172,9 @@ describe("a terminal without clients", () => {
   testNeeding([needs.screen], "[TM-15] of `screen` ends five minutes after its last client", async () => {
     await using world = startWorld();
     const stream = await world.attach("a", "echo pid $$; read x", "screen");
-    const pid = await shownPid(stream);
+    const pid = await awaitPid(stream);
     stream.reset();
-    await settled();
+    await nextTurn();
     await world.clock.advance(299_000);
     expect(isAlive(pid)).toBe(true);
     await world.clock.advance(2_000);
@@ -188,11 +188,11 @@ describe("a terminal without clients", () => {
     async () => {
       const agent_id = uuid();
       await using earlier = startWorld(agent_id);
-      const forgotten = await shownPid(await earlier.attach("a", "echo pid $$; read x", "screen"));
-      const wanted = await shownPid(await earlier.attach("b", "echo pid $$; read x", "screen"));
+      const forgotten = await awaitPid(await earlier.attach("a", "echo pid $$; read x", "screen"));
+      const wanted = await awaitPid(await earlier.attach("b", "echo pid $$; read x", "screen"));
       await using later = startWorld(agent_id);
       // The earlier one only displays it: the later one takes it over.
-      expect(await shownPid(await later.attach("b", "echo never", "screen"))).toBe(wanted);
+      expect(await awaitPid(await later.attach("b", "echo never", "screen"))).toBe(wanted);
       await later.clock.advance(299_000);
       expect(isAlive(forgotten)).toBe(true);
       await later.clock.advance(2_000);
@@ -206,7 +206,7 @@ describe("a terminal without clients", () => {
     const id = uuid();
     const command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done";
     const wide = await world.attach(id, command);
-    const seen = reading(wide);
+    const seen = readInBackground(wide);
     await until(() => seen.text.includes("ready"));
     const narrow = await world.attach(id);
     await narrow.write(new TextEncoder().encode('{"height":10,"width":40}'));
@@ -217,7 +217,7 @@ describe("a terminal without clients", () => {
 
   test("[TM-14] of an unknown kind says so on the terminal", async () => {
     await using world = startWorld();
-    const seen = reading(await world.attach("a", "echo never", "tmux"));
+    const seen = readInBackground(await world.attach("a", "echo never", "tmux"));
     await until(() => seen.over);
     expect(seen.text).toBe("A terminal is `buffered` or `screen`.\r\n");
     expect(world.sessions.size).toBe(0);
@@ -225,10 +225,10 @@ describe("a terminal without clients", () => {
 
   test("[TM-5] that cannot be started says so on the terminal", async () => {
     await using world = startWorld();
-    const seen = reading(await world.attach("a", "exit 0"));
+    const seen = readInBackground(await world.attach("a", "exit 0"));
     await until(() => seen.over);
     await world.sessions.endAll();
-    const refused = reading(await world.attach("b"));
+    const refused = readInBackground(await world.attach("b"));
     await until(() => refused.over);
     expect(refused.text).toBe("The workspace is stopping.\r\n");
   });
@@ -236,7 +236,7 @@ describe("a terminal without clients", () => {
 
 describe("a late client", () => {
   /** Returns what a terminal shows for this output, with all its effects. */
-  const shownBy = async (text: string, size = SIZE): Promise<string> => {
+  const renderOutput = async (text: string, size = SIZE): Promise<string> => {
     const emulator = new Emulator(size);
     await emulator.write(Buffer.from(text));
     return emulator.serialize();
@@ -247,9 +247,9 @@ describe("a late client", () => {
     const program = String.raw`stty -echo; printf '$ top\r\n\033]2;the title\007\033[?1049h\033[?1003h\033[?1006h\033[?25l\033[H\033[44mhead\033[0m'
       i=0; while [ $i -lt 6000 ]; do printf '\033[10;1Hcounter %s' $i; i=$((i+1)); done; read x; printf '\033[?1049l\033[?25hover'; read y`;
     const first = await world.attach("a", program);
-    const seen = reading(first);
+    const seen = readInBackground(first);
     await until(() => seen.bytes > 100_000 && seen.last.endsWith("counter 5999"));
-    const late = reading(await world.attach("a"));
+    const late = readInBackground(await world.attach("a"));
     await until(() => late.text.includes("the title"));
     expect(late.bytes).toBeLessThan(2_000);
     const client = await clientWith(late.text);
@@ -264,7 +264,7 @@ describe("a late client", () => {
     expect(buffer.active.getLine(3)?.getCell(5)?.isBgDefault()).toBe(true);
     await first.write(Buffer.from('{"data":"\\n"}'));
     await until(() => late.text.endsWith("over"));
-    await written(client, late.text.slice(late.text.indexOf("the title") + 10));
+    await writeText(client, late.text.slice(late.text.indexOf("the title") + 10));
     expect([buffer.active.type, line(0), line(1)]).toEqual(["normal", "$ top", "over"]);
   });
 
@@ -296,7 +296,7 @@ describe("a late client", () => {
     for (let seed = 1; seed <= 25; seed++) {
       const next = randomFrom(seed);
       const text = Array.from({ length: 30 }, () => pieces[Math.floor(next() * pieces.length)]).join("");
-      const kept = new KeptScreen(new WatchedClock(), SIZE, () => {});
+      const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
       const bytes = Buffer.from(text);
       for (let at = 0; at < bytes.byteLength; ) {
         const size = 1 + Math.floor(next() * 20);
@@ -304,20 +304,20 @@ describe("a late client", () => {
         at += size;
       }
       const shown = new TextDecoder().decode(await kept.snapshot());
-      expect({ seed, shown }).toEqual({ seed, shown: await shownBy(text) });
+      expect({ seed, shown }).toEqual({ seed, shown: await renderOutput(text) });
       // A client with this output shows the same; cells cleared in a color are equivalent to written ones.
-      expect({ seed, text: await textBy(shown) }).toEqual({ seed, text: await textBy(text) });
+      expect({ seed, text: await renderLines(shown) }).toEqual({ seed, text: await renderLines(text) });
       kept.dispose();
     }
   }, 30_000);
 
-  test("[TM-4] text that has scrolled away is not shown again and again: the screen is the same, and what waits is bounded", async () => {
-    const kept = new KeptScreen(new WatchedClock(), SIZE, () => {});
+  test("[TM-4] does not repeat text that has scrolled away: the screen is the same, and the queue is bounded", async () => {
+    const kept = new ScreenBuffer(new WatchedClock(), SIZE, () => {});
     const lines = Array.from({ length: 60_000 }, (_, i) => `line ${i}\r\n`).join("");
     const text = `\x1b[32mgreen\r\n${lines}`;
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.byteLength; at += 10_000) kept.push(bytes.subarray(at, at + 10_000));
-    expect(new TextDecoder().decode(await kept.snapshot())).toBe(await shownBy(text));
+    expect(new TextDecoder().decode(await kept.snapshot())).toBe(await renderOutput(text));
     expect(kept.waiting).toBe(0);
     expect(kept.written).toBe(bytes.byteLength);
     kept.dispose();
@@ -326,21 +326,21 @@ describe("a late client", () => {
   test("[TM-4] of a huge terminal gets a bounded screen, also when every cell has a color of its own", async () => {
     const size = { height: 4_096, width: 4_096 };
     const cells = Array.from({ length: 60_000 }, (_, i) => `\x1b[48;2;${i % 256};${(i >> 8) % 256};1mx`).join("");
-    expect((await shownBy(cells.repeat(4), size)).length).toBeLessThan(3 * 1024 * 1024);
+    expect((await renderOutput(cells.repeat(4), size)).length).toBeLessThan(3 * 1024 * 1024);
   });
 });
 
 describe("the pieces", () => {
   test("[TM-1] programs get a character set that can show everything, and the user's own when it can", () => {
-    expect(terminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
+    expect(buildTerminalEnvironment({ LANG: "C" }, "/bin/sh")).toMatchObject({
       LC_CTYPE: "C.UTF-8",
       TERM: "xterm-256color",
     });
-    expect(terminalEnvironment({ LC_ALL: "POSIX" }, "/bin/sh")).toEqual(
+    expect(buildTerminalEnvironment({ LC_ALL: "POSIX" }, "/bin/sh")).toEqual(
       expect.not.objectContaining({ LC_ALL: "POSIX" }),
     );
-    expect(terminalEnvironment({ LANG: "de_DE.UTF-8" }, "/bin/sh").LC_CTYPE).toBeUndefined();
-    expect(terminalEnvironment({ LC_ALL: "en_US.utf8" }, "/bin/sh")).toMatchObject({ LC_ALL: "en_US.utf8" });
+    expect(buildTerminalEnvironment({ LANG: "de_DE.UTF-8" }, "/bin/sh").LC_CTYPE).toBeUndefined();
+    expect(buildTerminalEnvironment({ LC_ALL: "en_US.utf8" }, "/bin/sh")).toMatchObject({ LC_ALL: "en_US.utf8" });
   });
 
   test("[TM-9] objects are found however they are cut", () => {

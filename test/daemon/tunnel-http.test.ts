@@ -35,7 +35,7 @@ const toServer = () => connectSocket({ hostname: "127.0.0.1", port: server.port 
 const get = (path: string): HttpRequest => ({ method: "GET", path });
 
 /** Returns how the client interprets these bytes. */
-const answered = async (text: string, method = "GET"): Promise<string> => {
+const parseAnswer = async (text: string, method = "GET"): Promise<string> => {
   const fake = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -148,16 +148,16 @@ describe("an HTTP connection", () => {
     ["nothing", "\r\n", "early"],
   ];
   test.each(strange)("[TN-8] refuses %s", async (_, text, reason) => {
-    const found = await answered(text);
+    const found = await parseAnswer(text);
     expect(found).not.toMatch(/^\d{3} /);
     expect(found).toContain(reason);
   });
 
   test("[TN-8] accepts unusual but valid responses", async () => {
-    expect(await answered("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nold")).toBe("200 old");
+    expect(await parseAnswer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\n\r\nold")).toBe("200 old");
     const chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\ntrailer: t\r\n\r\n";
-    expect(await answered(chunks)).toBe("200 abc");
-    expect(await answered("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", "HEAD")).toBe("200 ");
+    expect(await parseAnswer(chunks)).toBe("200 abc");
+    expect(await parseAnswer("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", "HEAD")).toBe("200 ");
   });
 
   test("[TN-8] never sends a request that would be split in two", async () => {

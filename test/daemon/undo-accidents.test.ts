@@ -91,7 +91,7 @@ const WHOLE = {
   "u/clones/other/a.txt": "changed in the clone\n",
 };
 
-const textsOf = (home: string, paths: readonly string[]): Record<string, string | undefined> =>
+const readTexts = (home: string, paths: readonly string[]): Record<string, string | undefined> =>
   Object.fromEntries(
     paths.map((path) => [path, existsSync(join(home, path)) ? readFileSync(join(home, path), "utf8") : undefined]),
   );
@@ -206,7 +206,7 @@ for (const [name, script] of Object.entries(BROKEN)) {
       sh("rm -rf x u/src; echo b > z");
       await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
       const wanted = { ...WHOLE, "x/deep/file": "mine\n" };
-      expect(textsOf(home, Object.keys(wanted))).toEqual(wanted);
+      expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
     },
     60_000,
   );
@@ -225,7 +225,7 @@ testNeeding(
     sh("echo secret.env >> u/.git/info/exclude; echo '[broken' > .gitconfig; rm -rf u/src");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     const gone = { "u/made": undefined, results: undefined, "u/secret.env": "later\n" };
-    expect(textsOf(home, Object.keys({ ...WHOLE, ...gone }))).toEqual({ ...WHOLE, ...gone });
+    expect(readTexts(home, Object.keys({ ...WHOLE, ...gone }))).toEqual({ ...WHOLE, ...gone });
     const aside = join(home, "..", "state", "removed");
     const put = [...new Bun.Glob("**/{made,results}").scanSync({ cwd: aside })].map((path) => path.split("/").at(-1));
     expect(put.sort()).toEqual(["made", "results"]);
@@ -262,15 +262,15 @@ testNeeding(
       writeFileSync(join(home, "plain", name), `plain ${name}`);
     }
     const paths = odd.flatMap((name) => [`${name}/${name}`, `${name}/deep/${name}/x`, `plain/${name}`]);
-    const before = textsOf(home, paths);
+    const before = readTexts(home, paths);
     expect((await checkpoints.take({ chat_id: CHAT, message_id: 1 })).problems).toEqual([]);
     for (const name of odd) rmSync(join(home, name), { recursive: true });
     rmSync(join(home, "plain"), { recursive: true });
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-    expect(textsOf(home, paths)).toEqual(before);
+    expect(readTexts(home, paths)).toEqual(before);
     // Without their repositories they are plain folders now; none of their files count as new.
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-    expect(textsOf(home, paths)).toEqual(before);
+    expect(readTexts(home, paths)).toEqual(before);
   },
   60_000,
 );
@@ -290,15 +290,15 @@ testNeeding(
     sh("head -c 18000000 /dev/zero > u/large; echo b > z");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
     expect(statSync(join(repository.root, "large")).size).toBe(18_000_000);
-    expect(textsOf(home, Object.keys(WHOLE))).toEqual(WHOLE);
+    expect(readTexts(home, Object.keys(WHOLE))).toEqual(WHOLE);
     // So is one that was too large then and is small now: it is not new.
     sh("echo small > u/large");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-    expect(textsOf(home, ["u/large"])).toEqual({ "u/large": "small\n" });
+    expect(readTexts(home, ["u/large"])).toEqual({ "u/large": "small\n" });
 
     const late = await checkpoints.take({ chat_id: CHAT, message_id: 2, within_ms: 1 });
     expect(late.problems).toEqual([expect.stringContaining("still being made")]);
-    await checkpoints.idle();
+    await checkpoints.waitUntilIdle();
     // It is unknown what tools had done when it was ready.
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 2 })).toEqual({ problems: late.problems ?? [] });
     const refused = await checkpoints.restore({ chat_id: CHAT, message_id: 2 }).catch((error) => error);
@@ -323,12 +323,12 @@ testNeeding(
       git checkout -qb side; echo side > c; git commit -qam side; git checkout -q main; echo main > c; git commit -qam main
       git merge -q side >/dev/null || true; echo local > assumed; echo local > skipped; echo later > intended; git add -N intended`);
     const paths = ["t.crlf", "s.rot", "c", "assumed", "skipped", "intended"].map((path) => `w/${path}`);
-    const before = textsOf(home, paths);
+    const before = readTexts(home, paths);
     expect(before["w/t.crlf"]).toBe("one\r\ntwo\r\n");
     await checkpoints.take({ chat_id: CHAT, message_id: 1 });
     sh("rm -rf w");
     await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
-    expect(textsOf(home, paths)).toEqual(before);
+    expect(readTexts(home, paths)).toEqual(before);
   },
   60_000,
 );
@@ -341,16 +341,16 @@ testNeeding(
     const { checkpoints, home, sh } = world;
     const look =
       "for one in u u/lib u/clones/other; do git -C $one status --porcelain; git -C $one rev-parse HEAD; done";
-    const looks = (): string => {
+    const listTree = (): string => {
       sh(`(${look}; find . -name '.git*' -not -path '*/.git/*' | sort) > ../seen`);
       return readFileSync(join(home, "..", "seen"), "utf8");
     };
-    const before = looks();
+    const before = listTree();
     await checkpoints.take({ chat_id: CHAT, message_id: 1, within_ms: 1 });
-    expect(looks()).toBe(before);
+    expect(listTree()).toBe(before);
     await checkpoints.take({ chat_id: CHAT, message_id: 2 });
-    await checkpoints.idle();
-    expect(looks()).toBe(before);
+    await checkpoints.waitUntilIdle();
+    expect(listTree()).toBe(before);
   },
   60_000,
 );
@@ -368,17 +368,17 @@ testNeeding(
     expect(await Promise.all(taken)).toEqual([{ problems: [] }, { problems: [] }]);
     const missing = await checkpoints.restore({ chat_id: CHAT, message_id: 99 }).catch((error) => error);
     expect(missing.kind).toBe("not_found");
-    expect(textsOf(home, Object.keys(at))).toEqual(at);
+    expect(readTexts(home, Object.keys(at))).toEqual(at);
     sh("cd u; echo bad > a.txt; rm src/deep/code.txt more; echo bad > made");
     await other.restore({ chat_id: CHAT, message_id: 2 });
-    expect(textsOf(home, [...Object.keys(at), "u/made"])).toEqual({ ...at, "u/made": undefined });
+    expect(readTexts(home, [...Object.keys(at), "u/made"])).toEqual({ ...at, "u/made": undefined });
     // A change that the other daemon saw first is not new for this one, but is still in its checkpoint.
     sh("cd u; echo last > a.txt; chmod 600 a.txt");
     await other.take({ chat_id: CHAT, message_id: 4 });
     await checkpoints.take({ chat_id: CHAT, message_id: 5 });
     sh("cd u; echo bad > a.txt; chmod 644 a.txt");
     await checkpoints.restore({ chat_id: CHAT, message_id: 5 });
-    expect(textsOf(home, ["u/a.txt"])).toEqual({ "u/a.txt": "last\n" });
+    expect(readTexts(home, ["u/a.txt"])).toEqual({ "u/a.txt": "last\n" });
   },
   60_000,
 );
@@ -390,7 +390,7 @@ testNeeding(
     using world = openWorld();
     const { checkpoints, home, sh } = world;
     await checkpoints.take({ chat_id: CHAT, message_id: 1 });
-    await checkpoints.idle();
+    await checkpoints.waitUntilIdle();
     const places = join(home, "..", "state", "folders");
     sh(
       `for one in ${places}/*; do echo half > $one/index.lock; touch -d '10 minutes ago' $one/index.lock; done; echo b > z`,
@@ -398,7 +398,7 @@ testNeeding(
     expect(await checkpoints.take({ chat_id: CHAT, message_id: 2 })).toEqual({ problems: [] });
     sh("echo c > z");
     await checkpoints.restore({ chat_id: CHAT, message_id: 2 });
-    expect(textsOf(home, ["z"])).toEqual({ z: "b\n" });
+    expect(readTexts(home, ["z"])).toEqual({ z: "b\n" });
   },
   60_000,
 );
@@ -411,11 +411,11 @@ for (const [name, { script, also = {}, names = [] }] of Object.entries(ACCIDENTS
       using world = openWorld();
       const { checkpoints, home, sh } = world;
       expect(await checkpoints.take({ chat_id: CHAT, message_id: 1 })).toEqual({ problems: [] });
-      await checkpoints.idle();
+      await checkpoints.waitUntilIdle();
       sh(script);
       const { left_out } = await checkpoints.restore({ chat_id: CHAT, message_id: 1 });
       const wanted = { ...WHOLE, ...also };
-      expect(textsOf(home, Object.keys(wanted))).toEqual(wanted);
+      expect(readTexts(home, Object.keys(wanted))).toEqual(wanted);
       expect(readlinkSync(join(home, "u/link"))).toBe("a.txt");
       const modes = ["tool.sh", "key"].map((path) => statSync(join(home, "u", path)).mode & 0o777);
       expect(modes).toEqual([0o755, 0o600]);

@@ -3,19 +3,19 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
-import { type AuditSearch, auditReport, COUNT_CAP } from "#db/reports/audit/find.ts";
+import { type AuditSearch, auditReport, MAX_AUDIT_COUNT } from "#db/reports/audit/find.ts";
 import {
   type AuditFilter,
-  firstBound,
   type Kind,
   listThingRuns,
-  nextStep,
   toConditions,
+  toFirstBound,
+  toNextStep,
   toPlace,
 } from "#db/reports/audit/plan.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-type Found = { keys: number[]; count: number };
+type FoundEntries = { keys: number[]; count: number };
 
 describe("the plan", () => {
   test("[AU-11] person, organization and kind are read from the index that has all of them before the time", () => {
@@ -62,7 +62,7 @@ describe("the plan", () => {
       .map((words) => words.split(" ") as unknown as Kind)
       .sort()
       .reverse();
-    const isBelow = (kind: Kind, [type, action, reason, time]: ReturnType<typeof firstBound>) =>
+    const isBelow = (kind: Kind, [type, action, reason, time]: ReturnType<typeof toFirstBound>) =>
       kind[0] !== type
         ? kind[0] < type
         : kind[1] !== action
@@ -77,11 +77,11 @@ describe("the plan", () => {
         for (const reason of [undefined, "", "cli", "z"]) {
           const wanted = [type, action, reason] as const;
           const met: Kind[] = [];
-          for (let bound: ReturnType<typeof firstBound> | undefined = firstBound(wanted); bound; looks++) {
+          for (let bound: ReturnType<typeof toFirstBound> | undefined = toFirstBound(wanted); bound; looks++) {
             const at = bound;
             const found = kinds.find((kind) => isBelow(kind, at));
             if (!found) break;
-            const step = nextStep(wanted, found);
+            const step = toNextStep(wanted, found);
             if (step.matches) met.push(found);
             bound = step.bound;
           }
@@ -117,17 +117,19 @@ describe("a log of 12,000 entries", () => {
     place[Symbol.dispose]();
   });
 
-  const find = (search: AuditSearch): Found => JSON.parse(auditReport(db, search)) as Found;
+  const find = (search: AuditSearch): FoundEntries => JSON.parse(auditReport(db, search)) as FoundEntries;
 
   /** The slow, obvious way. */
   const slowly = (filter: AuditFilter): { time: number; key: number }[] => {
     const { from = 0, to = 9e15, user_ids, within, resource_target, ...same } = filter;
-    const one = (column: string, values: readonly string[] | undefined) =>
+    const inList = (column: string, values: readonly string[] | undefined) =>
       values === undefined ? "true" : `${column} in (${values.map((value) => `'${value}'`).join(",")})`;
     const conditions = [
-      ...Object.entries(same).map(([column, value]) => one(column, value === undefined ? undefined : [String(value)])),
-      ...[one("user_id", user_ids), one("organization_id", within), `time between ${from} and ${to}`],
-      one("lower(resource_target)", resource_target === undefined ? undefined : [resource_target.toLowerCase()]),
+      ...Object.entries(same).map(([column, value]) =>
+        inList(column, value === undefined ? undefined : [String(value)]),
+      ),
+      ...[inList("user_id", user_ids), inList("organization_id", within), `time between ${from} and ${to}`],
+      inList("lower(resource_target)", resource_target === undefined ? undefined : [resource_target.toLowerCase()]),
     ];
     const text = `select time, key from audit_logs not indexed where ${conditions.join(" and ")} order by time desc, key desc`;
     return db.prepare(text).all() as { time: number; key: number }[];
@@ -197,7 +199,7 @@ describe("a log of 12,000 entries", () => {
       for (const [search, expected] of pages) {
         const found = find(search);
         expect([filter, found.keys]).toEqual([filter, expected]);
-        expect([search, found.count]).toEqual([search, Math.min(all.length, COUNT_CAP + 1)]);
+        expect([search, found.count]).toEqual([search, Math.min(all.length, MAX_AUDIT_COUNT + 1)]);
       }
     }
   }, 60_000);
@@ -218,13 +220,13 @@ describe("a log of 12,000 entries", () => {
 
   test("[AU-11] no statement sorts entries, scans a whole index or reads rows for what indexes contain", () => {
     const texts = new Set<string>();
-    const noted = (text: string): string => {
+    const noteText = (text: string): string => {
       texts.add(text);
       return text;
     };
     const spied = {
-      query: (text: string) => db.query(noted(text)),
-      prepare: (text: string) => db.prepare(noted(text)),
+      query: (text: string) => db.query(noteText(text)),
+      prepare: (text: string) => db.prepare(noteText(text)),
     } as unknown as Database;
     for (const filter of FILTERS) {
       auditReport(spied, { filter, limit: 25, counted: true });

@@ -6,10 +6,10 @@ import { NIL_UUID } from "#base/ids.ts";
 import { type Origin, withOrigin } from "#base/origin.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { computeDiff } from "#db/reports/audit/diff.ts";
-import { daysKept } from "#db/reports/audit/settings.ts";
-import { putSetting } from "#db/settings.ts";
+import { toRetentionDays } from "#db/reports/audit/settings.ts";
+import { upsertSetting } from "#db/settings.ts";
 import { updateUser } from "#db/users/users.ts";
 import { formatDescription } from "#domain/audit/present.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -61,53 +61,53 @@ describe("an entry", () => {
     using place = tempDirectory();
     const store = openLocalStore({ directory: place.path, cacheMb: 4, now: 0, fatal: () => {} });
     const eyes = new Database(join(place.path, "slipway.db"), { readonly: true });
-    const seen = () => [
+    const readRows = () => [
       eyes.query(`select ${columns} from audit_logs`).values(),
       eyes.query("select key from settings where key like 'probe%'").values(),
     ];
     const told = withOrigin(
       () => ORIGIN,
-      () => audited(entry),
+      () => insertAudit(entry),
     );
     const refused = await store
-      .commit([putSetting({ key: "probe", value: "1" }), told, updateUser("nobody", { name: "x" }, { expect: 1 })])
+      .commit([upsertSetting({ key: "probe", value: "1" }), told, updateUser("nobody", { name: "x" }, { expect: 1 })])
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(CommitError);
-    expect(seen()).toEqual([[], []]);
-    await store.commit([putSetting({ key: "probe", value: "1" }), told]);
-    expect(seen()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
+    expect(readRows()).toEqual([[], []]);
+    await store.commit([upsertSetting({ key: "probe", value: "1" }), told]);
+    expect(readRows()).toEqual([[[5, "u", "192.0.2.7", "tests", "write", "organization", "o", 204, "r"]], [["probe"]]]);
     eyes.close();
     await store.close();
   }, 30_000);
 
   test("[AU-3] without a request the server is the initiator", () => {
-    const [row = []] = audited(entry).rows;
+    const [row = []] = insertAudit(entry).rows;
     expect(row).toContain(NIL_UUID);
     expect(row).toContain('{"automatic":"true"}');
-    const [asked = []] = audited({ ...entry, user_id: "somebody" }).rows;
+    const [asked = []] = insertAudit({ ...entry, user_id: "somebody" }).rows;
     expect(asked).not.toContain('{"automatic":"true"}');
   });
 });
 
 test("[AU-9] the sentence describes the action", () => {
-  const of = (action: string, resource_type: string, status_code = 200, diff: object = {}) =>
+  const describeEntry = (action: string, resource_type: string, status_code = 200, diff: object = {}) =>
     formatDescription({ action, resource_type, status_code, diff } as Parameters<typeof formatDescription>[0]);
   const change = { old: false, new: true, secret: false };
   expect([
-    of("create", "workspace"),
-    of("stop", "workspace_build"),
-    of("login", "api_key", 201),
-    of("login", "api_key", 401),
-    of("create", "api_key"),
-    of("write", "git_ssh_key"),
-    of("write", "convert_login"),
-    of("write", "health_settings"),
-    of("delete", "organization_member", 303),
-    of("request_password_reset", "user"),
-    of("write", "chat", 204, { archived: change }),
-    of("write", "chat", 204, { archived: { ...change, new: false } }),
-    of("write", "chat", 204, { user_acl: change }),
-    of("write", "chat", 204, { archived: change, title: change }),
+    describeEntry("create", "workspace"),
+    describeEntry("stop", "workspace_build"),
+    describeEntry("login", "api_key", 201),
+    describeEntry("login", "api_key", 401),
+    describeEntry("create", "api_key"),
+    describeEntry("write", "git_ssh_key"),
+    describeEntry("write", "convert_login"),
+    describeEntry("write", "health_settings"),
+    describeEntry("delete", "organization_member", 303),
+    describeEntry("request_password_reset", "user"),
+    describeEntry("write", "chat", 204, { archived: change }),
+    describeEntry("write", "chat", 204, { archived: { ...change, new: false } }),
+    describeEntry("write", "chat", 204, { user_acl: change }),
+    describeEntry("write", "chat", 204, { archived: change, title: change }),
   ]).toEqual([
     "{user} created workspace {target}",
     "{user} stopped workspace {target}",
@@ -126,11 +126,11 @@ test("[AU-9] the sentence describes the action", () => {
   ]);
 });
 
-test("[AU-14] how long a kind is kept: what is said of signing in, then of the kind, then of everything", () => {
+test("[AU-14] retention of a kind: the setting for sign-ins applies first, then that of the kind, then the default", () => {
   const retention = { days: 90, sign_in_days: 30, kinds: { api_key: 60, workspace_build: 0 } };
-  expect(daysKept(retention, "api_key", "login")).toBe(30);
-  expect(daysKept({ ...retention, sign_in_days: null }, "api_key", "login")).toBe(60);
-  expect(daysKept(retention, "api_key", "create")).toBe(60);
-  expect(daysKept(retention, "workspace_build", "start")).toBe(0);
-  expect(daysKept(retention, "user", "write")).toBe(90);
+  expect(toRetentionDays(retention, "api_key", "login")).toBe(30);
+  expect(toRetentionDays({ ...retention, sign_in_days: null }, "api_key", "login")).toBe(60);
+  expect(toRetentionDays(retention, "api_key", "create")).toBe(60);
+  expect(toRetentionDays(retention, "workspace_build", "start")).toBe(0);
+  expect(toRetentionDays(retention, "user", "write")).toBe(90);
 });

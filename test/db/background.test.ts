@@ -12,7 +12,7 @@ import type { Query, Value } from "#db/engine/sql.ts";
 import { until } from "#test/support/until.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
-const rowsOf = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
+const toRowsQuery = (sql: string): Query<Value[]> => ({ sql, params: [], map: (row) => row });
 
 /** Returns the number of this process's file descriptors for files below `folder`; none if unknown. */
 const openFiles = (folder: string): number =>
@@ -26,7 +26,7 @@ const openFiles = (folder: string): number =>
         }
       }).length;
 
-const messageOf = (error: Error): string => error.message;
+const getMessage = (error: Error): string => error.message;
 
 describe("beside the writer", () => {
   let place: ReturnType<typeof temporaryDirectory>;
@@ -49,51 +49,51 @@ describe("beside the writer", () => {
     db.transaction(() => {
       for (let i = 0; i < count; i++) db.run("insert into lines (text) values (?)", ["x".repeat(1_000)]);
     })();
-  const logBytes = () => statSync(`${file}-wal`).size;
+  const readLogBytes = () => statSync(`${file}-wal`).size;
   /** Reports commits until the log is short enough. The runner's timeouts bound the wait. */
-  const committedUntil = (checkpointer: Checkpointer, done: () => boolean) =>
+  const commitUntil = (checkpointer: Checkpointer, done: () => boolean) =>
     until(() => {
-      if (!done()) checkpointer.committed();
+      if (!done()) checkpointer.onCommit();
       return done();
     });
-  const failing = (): { errors: Error[]; fatal(error: Error): void } => {
+  const recordFatal = (): { errors: Error[]; fatal(error: Error): void } => {
     const errors: Error[] = [];
     return { errors, fatal: (error) => errors.push(error) };
   };
 
   test("[ST-17] a Worker moves the log into the database, so that the log is used again from its start", async () => {
-    const { fatal, errors } = failing();
+    const { fatal, errors } = recordFatal();
     const checkpointer = new Checkpointer(db, { file, workerFrom: 1, fatal });
-    const moved = (): boolean => {
+    const isCheckpointed = (): boolean => {
       const [, log, moved] = db.query("pragma wal_checkpoint(noop)").values()[0] as number[];
       return log === moved;
     };
     // A short log stays: each restart of the log costs the writer a flush.
     write(200);
     const looks = systemClock.monotonic();
-    await committedUntil(checkpointer, () => systemClock.monotonic() > looks + 100);
-    expect(moved()).toBe(false);
+    await commitUntil(checkpointer, () => systemClock.monotonic() > looks + 100);
+    expect(isCheckpointed()).toBe(false);
     write(4_000);
-    await committedUntil(checkpointer, moved);
-    const before = logBytes();
+    await commitUntil(checkpointer, isCheckpointed);
+    const before = readLogBytes();
     write(100);
-    expect(logBytes()).toBe(before);
+    expect(readLogBytes()).toBe(before);
     expect(statSync(file).size).toBeGreaterThan(4_000_000);
     await checkpointer.close();
     expect(errors).toEqual([]);
   });
 
   test("[ST-17] a log above its limit is truncated by the writer", async () => {
-    const { fatal } = failing();
+    const { fatal } = recordFatal();
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     write(500);
-    expect(logBytes()).toBeGreaterThan(500_000);
-    await committedUntil(checkpointer, () => logBytes() === 0);
+    expect(readLogBytes()).toBeGreaterThan(500_000);
+    await commitUntil(checkpointer, () => readLogBytes() === 0);
     await checkpointer.close();
   });
 
   test("[ST-17] an active reader is not waited for, and the next commit tries again", async () => {
-    const { fatal } = failing();
+    const { fatal } = recordFatal();
     const checkpointer = new Checkpointer(db, { file, limitBytes: 100_000, workerFrom: 1, fatal });
     const reader = new Database(file, { readonly: true });
     reader.run("begin");
@@ -107,12 +107,12 @@ describe("beside the writer", () => {
       if (sql.includes("truncate")) runs.push(performance.now() - from < 2_500 ? "at once" : "waited");
       return result;
     };
-    await committedUntil(checkpointer, () => runs.length > 0);
+    await commitUntil(checkpointer, () => runs.length > 0);
     expect(runs[0]).toBe("at once");
-    expect(logBytes()).toBeGreaterThan(0);
+    expect(readLogBytes()).toBeGreaterThan(0);
     reader.run("rollback");
     reader.close();
-    await committedUntil(checkpointer, () => logBytes() === 0);
+    await commitUntil(checkpointer, () => readLogBytes() === 0);
     expect(db.query("pragma busy_timeout").values()).toEqual([[5000]]);
     await checkpointer.close();
   });
@@ -124,7 +124,7 @@ describe("beside the writer", () => {
       workerFrom: 1,
       fatal: told.resolve,
     });
-    checkpointer.committed();
+    checkpointer.onCommit();
     expect((await told.promise).message).toContain("the checkpoint worker has died");
     await checkpointer.close();
   });
@@ -132,47 +132,51 @@ describe("beside the writer", () => {
   test("[ST-18] a scan's rows are bounded by its query", async () => {
     write(50);
     const readers = new Readers(file, { workers: 1, rows: 50 });
-    expect((await readers.scan(rowsOf("select id from lines order by id desc"))).flat().slice(0, 2)).toEqual([50, 49]);
+    expect((await readers.scan(toRowsQuery("select id from lines order by id desc"))).flat().slice(0, 2)).toEqual([
+      50, 49,
+    ]);
     write(1);
-    expect(await readers.scan(rowsOf("select id from lines")).catch(messageOf)).toBe("reader: more than 50 rows");
+    expect(await readers.scan(toRowsQuery("select id from lines")).catch(getMessage)).toBe("reader: more than 50 rows");
     // Without the limit in the query, this one would fill the memory: 51 to the sixth rows.
     const huge = "select a.id from lines a, lines b, lines c, lines d, lines e, lines f";
-    expect(await readers.scan(rowsOf(huge)).catch(messageOf)).toBe("reader: more than 50 rows");
-    await readers.scan(rowsOf("select 1"));
+    expect(await readers.scan(toRowsQuery(huge)).catch(getMessage)).toBe("reader: more than 50 rows");
+    await readers.scan(toRowsQuery("select 1"));
     await readers.close();
   });
 
   test("[ST-18] a scan cannot write, and a failing query returns its own error", async () => {
     const readers = new Readers(file, { workers: 1 });
-    const wrong = await readers.scan(rowsOf("select from nothing")).catch(messageOf);
-    const write = await readers.scan(rowsOf("delete from lines returning id")).catch(messageOf);
+    const wrong = await readers.scan(toRowsQuery("select from nothing")).catch(getMessage);
+    const write = await readers.scan(toRowsQuery("delete from lines returning id")).catch(getMessage);
     expect([wrong, write]).toEqual(['reader: near "from": syntax error', 'reader: near "delete": syntax error']);
-    expect(await readers.scan(rowsOf("select 1"))).toEqual([[1]]);
+    expect(await readers.scan(toRowsQuery("select 1"))).toEqual([[1]]);
     await readers.close();
   });
 
   test("[ST-18] with too many waiting scans a new one is refused, and closing answers the waiting ones", async () => {
     const readers = new Readers(file, { workers: 1 });
-    const waiting = Array.from({ length: 256 }, () => readers.scan(rowsOf("select 1")).catch((error: Error) => error));
-    const refused = await readers.scan(rowsOf("select 1")).catch(messageOf);
+    const waiting = Array.from({ length: 256 }, () =>
+      readers.scan(toRowsQuery("select 1")).catch((error: Error) => error),
+    );
+    const refused = await readers.scan(toRowsQuery("select 1")).catch(getMessage);
     expect(refused).toBe("Too many searches are running.");
     await readers.close();
     const answers = await Promise.all(waiting);
     expect(
       answers.filter((answer) => answer instanceof Error && answer.message === "the store is closing"),
     ).toHaveLength(256);
-    expect(await readers.scan(rowsOf("select 1")).catch(messageOf)).toBe("the store is closing");
+    expect(await readers.scan(toRowsQuery("select 1")).catch(getMessage)).toBe("the store is closing");
   });
 
   test("[ST-18] one person's costly questions leave a Worker to everyone else", async () => {
     const readers = new Readers(file, { workers: 2 });
     const costly = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 400000) select count(*) from n`;
-    const asked = (user_id: string, sql: string, what: string) =>
+    const scanAs = (user_id: string, sql: string, what: string) =>
       withOrigin(
         () => ({ user_id, ip: null, user_agent: "", request_id: NIL_UUID }),
-        () => readers.scan(rowsOf(sql)).then(() => what),
+        () => readers.scan(toRowsQuery(sql)).then(() => what),
       );
-    const all = [...["a", "b", "c"].map((what) => asked("ada", costly, what)), asked("bob", "select 1", "bob's")];
+    const all = [...["a", "b", "c"].map((what) => scanAs("ada", costly, what)), scanAs("bob", "select 1", "bob's")];
     expect(await Promise.race(all)).toBe("bob's");
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "bob's"]);
     await readers.close();
@@ -181,7 +185,10 @@ describe("beside the writer", () => {
   test("[ST-11] once closed, the readers hold no file, so that the next process never finds the database locked", async () => {
     write(5);
     const readers = new Readers(file, { workers: 2 });
-    await Promise.all([readers.scan(rowsOf("select id from lines")), readers.scan(rowsOf("select id from lines"))]);
+    await Promise.all([
+      readers.scan(toRowsQuery("select id from lines")),
+      readers.scan(toRowsQuery("select id from lines")),
+    ]);
     await readers.close();
     db.close();
     expect(openFiles(place.path)).toBe(0);

@@ -4,7 +4,7 @@ import { build, deleteBy, insertInto, query, statement, updateBy } from "#db/eng
 import { settings } from "#db/schema/core.ts";
 import { users } from "#db/schema/users.ts";
 
-export const putSetting = insertInto(settings);
+export const insertSetting = insertInto(settings);
 export const changeSetting = updateBy(settings, settings.key);
 export const dropSetting = deleteBy(settings, settings.key);
 export const upsertSetting = statement<{ key: string; value: string }>(
@@ -22,17 +22,17 @@ export const swapSetting = statement<{ key: string; from: string; to: string }>(
   { expect: 1 },
 );
 
-export const settingOf = query(
+export const findSetting = query(
   build
     .select()
     .from(settings)
     .where(eq(settings.key, sql.placeholder("key"))),
 );
 /** Returns every setting by key. */
-export const allSettings = query(build.select().from(settings).orderBy(asc(settings.key)));
+export const listSettings = query(build.select().from(settings).orderBy(asc(settings.key)));
 
-export const putUser = insertInto(users);
-export const userNamed = (username: string): typeof users.$inferInsert => ({
+export const insertUser = insertInto(users);
+export const makeUser = (username: string): typeof users.$inferInsert => ({
   id: `id-of-${username}`,
   email: `${username}@example.com`,
   username,

@@ -4,15 +4,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type SequenceName, type Store } from "#db/engine/store.ts";
 import {
-  allSettings,
   changeSetting,
   dropSetting,
-  putSetting,
-  putUser,
-  settingOf,
+  findSetting,
+  insertSetting,
+  insertUser,
+  listSettings,
+  makeUser,
   swapSetting,
   upsertSetting,
-  userNamed,
 } from "./batches.ts";
 
 export type Deployment = {
@@ -24,7 +24,7 @@ export type Deployment = {
 };
 
 /** Returns why a commit was rejected, or "done". */
-export const outcomeOf = (commit: Promise<void>): Promise<string> =>
+export const awaitOutcome = (commit: Promise<void>): Promise<string> =>
   commit.then(
     () => "done",
     (error) => (error instanceof CommitError ? error.reason : `not a CommitError: ${error}`),
@@ -42,89 +42,91 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       await store.close();
       await place.remove();
     });
-    const keys = async (): Promise<string[]> => (await store.all(allSettings())).map((row) => row.key);
-    const settingAt = async (key: string) => (await store.get(settingOf({ key })))?.value;
+    const listKeys = async (): Promise<string[]> => (await store.all(listSettings())).map((row) => row.key);
+    const settingAt = async (key: string) => (await store.get(findSetting({ key })))?.value;
 
     test("[ST-8] a commit that resolved is read by get, all and scan", async () => {
-      await store.commit([putSetting({ key: "a", value: "1" })]);
-      expect(await store.get(settingOf({ key: "a" }))).toEqual({ key: "a", value: "1" });
-      expect(await store.get(settingOf({ key: "b" }))).toBeUndefined();
-      expect(await store.all(allSettings())).toEqual([{ key: "a", value: "1" }]);
-      expect(await store.scan(allSettings())).toEqual([{ key: "a", value: "1" }]);
+      await store.commit([insertSetting({ key: "a", value: "1" })]);
+      expect(await store.get(findSetting({ key: "a" }))).toEqual({ key: "a", value: "1" });
+      expect(await store.get(findSetting({ key: "b" }))).toBeUndefined();
+      expect(await store.all(listSettings())).toEqual([{ key: "a", value: "1" }]);
+      expect(await store.scan(listSettings())).toEqual([{ key: "a", value: "1" }]);
     });
 
     test("[ST-2] a batch is written whole or not at all", async () => {
-      await store.commit([putSetting({ key: "taken", value: "" })]);
+      await store.commit([insertSetting({ key: "taken", value: "" })]);
       const batch = [
         upsertSetting([
           { key: "x", value: "1" },
           { key: "y", value: "2" },
         ]),
-        putSetting({ key: "taken", value: "again" }),
+        insertSetting({ key: "taken", value: "again" }),
       ];
-      expect(await outcomeOf(store.commit(batch))).toBe("constraint");
-      expect(await keys()).toEqual(["taken"]);
+      expect(await awaitOutcome(store.commit(batch))).toBe("constraint");
+      expect(await listKeys()).toEqual(["taken"]);
     });
 
-    test("[ST-2] a refused batch does not hurt those submitted alongside it", async () => {
-      await store.commit([putSetting({ key: "taken", value: "" })]);
+    test("[ST-2] a rejected batch does not affect batches submitted at the same time", async () => {
+      await store.commit([insertSetting({ key: "taken", value: "" })]);
       const outcomes = await Promise.all([
-        outcomeOf(store.commit([putSetting({ key: "before", value: "" })])),
-        outcomeOf(store.commit([putSetting({ key: "half", value: "" }), putSetting({ key: "taken", value: "" })])),
-        outcomeOf(store.commit([changeSetting("nobody", { value: "" }, { expect: 1 })])),
-        outcomeOf(store.commit([putSetting({ key: "after", value: "" })])),
+        awaitOutcome(store.commit([insertSetting({ key: "before", value: "" })])),
+        awaitOutcome(
+          store.commit([insertSetting({ key: "half", value: "" }), insertSetting({ key: "taken", value: "" })]),
+        ),
+        awaitOutcome(store.commit([changeSetting("nobody", { value: "" }, { expect: 1 })])),
+        awaitOutcome(store.commit([insertSetting({ key: "after", value: "" })])),
       ]);
       expect(outcomes).toEqual(["done", "constraint", "stale", "done"]);
-      expect(await keys()).toEqual(["after", "before", "taken"]);
+      expect(await listKeys()).toEqual(["after", "before", "taken"]);
     });
 
     test("[ST-2] a statement that cannot be run is refused alone", async () => {
       const wrong: Statement = { sql: "insert into no_such_table values (?)", rows: [[1]] };
       const outcomes = await Promise.all([
-        outcomeOf(store.commit([putSetting({ key: "before", value: "" })])),
-        outcomeOf(store.commit([putSetting({ key: "half", value: "" }), wrong])),
-        outcomeOf(store.commit([putSetting({ key: "after", value: "" })])),
+        awaitOutcome(store.commit([insertSetting({ key: "before", value: "" })])),
+        awaitOutcome(store.commit([insertSetting({ key: "half", value: "" }), wrong])),
+        awaitOutcome(store.commit([insertSetting({ key: "after", value: "" })])),
       ]);
       expect(outcomes).toEqual(["done", "unknown", "done"]);
-      expect(await keys()).toEqual(["after", "before"]);
+      expect(await listKeys()).toEqual(["after", "before"]);
     });
 
     test("[ST-3] a guard that does not touch exactly its rows refuses the whole batch as stale", async () => {
-      await store.commit([putSetting({ key: "turn", value: "1" })]);
+      await store.commit([insertSetting({ key: "turn", value: "1" })]);
       const swap = swapSetting({ key: "turn", from: "1", to: "2" });
-      expect(await outcomeOf(store.commit([upsertSetting({ key: "note", value: "first" }), swap]))).toBe("done");
-      expect(await outcomeOf(store.commit([upsertSetting({ key: "note", value: "second" }), swap]))).toBe("stale");
+      expect(await awaitOutcome(store.commit([upsertSetting({ key: "note", value: "first" }), swap]))).toBe("done");
+      expect(await awaitOutcome(store.commit([upsertSetting({ key: "note", value: "second" }), swap]))).toBe("stale");
       expect([await settingAt("turn"), await settingAt("note")]).toEqual(["2", "first"]);
     });
 
     test("[ST-3] of two changes that start from the same state only one is made", async () => {
-      await store.commit([putSetting({ key: "turn", value: "1" })]);
+      await store.commit([insertSetting({ key: "turn", value: "1" })]);
       const outcomes = await Promise.all(
-        ["a", "b", "c"].map((to) => outcomeOf(store.commit([swapSetting({ key: "turn", from: "1", to })]))),
+        ["a", "b", "c"].map((to) => awaitOutcome(store.commit([swapSetting({ key: "turn", from: "1", to })]))),
       );
       expect(outcomes).toEqual(["done", "stale", "stale"]);
       expect(await settingAt("turn")).toBe("a");
     });
 
     test("[ST-3] a guard counts for each of the rows of its statement", async () => {
-      await store.commit([putSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
+      await store.commit([insertSetting(["a", "b"].map((key) => ({ key, value: "1" })))]);
       const both = swapSetting(["a", "b"].map((key) => ({ key, from: "1", to: "2" })));
       const oneGone = swapSetting(["a", "c"].map((key) => ({ key, from: "2", to: "3" })));
-      expect(await outcomeOf(store.commit([both]))).toBe("done");
-      expect(await outcomeOf(store.commit([oneGone]))).toBe("stale");
+      expect(await awaitOutcome(store.commit([both]))).toBe("done");
+      expect(await awaitOutcome(store.commit([oneGone]))).toBe("stale");
       expect([await settingAt("a"), await settingAt("b")]).toEqual(["2", "2"]);
     });
 
     test("[ST-4] what must be unique is, and the refusal names the columns or the index", async () => {
-      await store.commit([putUser(userNamed("ada"))]);
-      const sameKey = await store.commit([putUser({ ...userNamed("bob"), id: "id-of-ada" })]).catch((e) => e);
-      const sameName = await store.commit([putUser({ ...userNamed("ADA"), id: "other", email: "" })]).catch((e) => e);
+      await store.commit([insertUser(makeUser("ada"))]);
+      const sameKey = await store.commit([insertUser({ ...makeUser("bob"), id: "id-of-ada" })]).catch((e) => e);
+      const sameName = await store.commit([insertUser({ ...makeUser("ADA"), id: "other", email: "" })]).catch((e) => e);
       expect([sameKey.reason, sameKey.constraint]).toEqual(["constraint", "users.id"]);
       expect([sameName.reason, sameName.constraint]).toEqual(["constraint", "users_username"]);
     });
 
     test("[ST-7] a caller's commits happen in the order in which it submitted them", async () => {
-      await store.commit([putSetting({ key: "turn", value: "0" })]);
+      await store.commit([insertSetting({ key: "turn", value: "0" })]);
       const settled: number[] = [];
       await Promise.all(
         Array.from({ length: 40 }, async (_, i) => {
@@ -140,7 +142,7 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
     test("[ST-25] anyone who is refused reads what the winner has written", async () => {
       const seen = await Promise.all(
         ["a", "b", "c"].map(async (value) => {
-          const outcome = await outcomeOf(store.commit([putSetting({ key: "won", value })]));
+          const outcome = await awaitOutcome(store.commit([insertSetting({ key: "won", value })]));
           return outcome === "done" ? value : `${outcome} ${await settingAt("won")}`;
         }),
       );
@@ -149,14 +151,14 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
 
     test("[ST-9] an empty batch resolves and writes nothing, also one whose statements have no rows", async () => {
       await store.commit([]);
-      await store.commit([putSetting([])]);
-      expect(await keys()).toEqual([]);
+      await store.commit([insertSetting([])]);
+      expect(await listKeys()).toEqual([]);
     });
 
     test("[ST-9] every kind of value returns as it was", async () => {
       const bytes = new Uint8Array([0, 1, 255]);
       const values = ["", "é😀x", 0, -1, 2 ** 52, 0.1, null, bytes];
-      await store.commit([putSetting({ key: "k", value: "v" })]);
+      await store.commit([insertSetting({ key: "k", value: "v" })]);
       const read = { sql: `select ${values.map(() => "?").join(", ")}`, params: values, map: (row: unknown[]) => row };
       expect(await store.get(read)).toEqual(values);
       expect((await store.scan(read))[0]).toEqual(values);
@@ -167,26 +169,26 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       store = await place.open({ queueBytes: 10_000 });
       const big = "x".repeat(4_000);
       const outcomes = await Promise.all(
-        ["a", "b", "c", "d"].map((key) => outcomeOf(store.commit([putSetting({ key, value: big })]))),
+        ["a", "b", "c", "d"].map((key) => awaitOutcome(store.commit([insertSetting({ key, value: big })]))),
       );
       expect(outcomes).toEqual(["done", "done", "overloaded", "overloaded"]);
-      expect(await outcomeOf(store.commit([putSetting({ key: "e", value: big })]))).toBe("done");
-      expect(await keys()).toEqual(["a", "b", "e"]);
+      expect(await awaitOutcome(store.commit([insertSetting({ key: "e", value: big })]))).toBe("done");
+      expect(await listKeys()).toEqual(["a", "b", "e"]);
     });
 
     test("[ST-11] closing waits for the batches that were submitted, and refuses later ones", async () => {
       await store.reserve("jobs", 1);
-      const waiting = ["a", "b", "c"].map((key) => outcomeOf(store.commit([putSetting({ key, value: "" })])));
+      const waiting = ["a", "b", "c"].map((key) => awaitOutcome(store.commit([insertSetting({ key, value: "" })])));
       const closing = store.close();
-      expect(await outcomeOf(store.commit([putSetting({ key: "late", value: "" })]))).toBe("closed");
-      expect(await outcomeOf(store.commit([]))).toBe("closed");
+      expect(await awaitOutcome(store.commit([insertSetting({ key: "late", value: "" })]))).toBe("closed");
+      expect(await awaitOutcome(store.commit([]))).toBe("closed");
       await closing;
       expect(await Promise.all(waiting)).toEqual(["done", "done", "done"]);
-      expect(await outcomeOf(store.get(settingOf({ key: "a" })).then(() => {}))).toBe("closed");
-      expect(await outcomeOf(store.scan(allSettings()).then(() => {}))).toBe("closed");
-      expect(await outcomeOf(store.reserve("jobs", 1).then(() => {}))).toBe("closed");
+      expect(await awaitOutcome(store.get(findSetting({ key: "a" })).then(() => {}))).toBe("closed");
+      expect(await awaitOutcome(store.scan(listSettings()).then(() => {}))).toBe("closed");
+      expect(await awaitOutcome(store.reserve("jobs", 1).then(() => {}))).toBe("closed");
       store = await place.open();
-      expect(await keys()).toEqual(["a", "b", "c"]);
+      expect(await listKeys()).toEqual(["a", "b", "c"]);
     });
 
     test("[ST-12] numbers ascend, belong to one caller, and are never given out again, restart or crash", async () => {
@@ -224,11 +226,11 @@ export const storeContract = (name: string, deploy: () => Promise<Deployment>): 
       expect(store.epoch).toBeGreaterThan(second);
     });
 
-    test("[ST-6] what was acknowledged before a crash is there after it", async () => {
-      await store.commit([putSetting({ key: "kept", value: "" }), putSetting({ key: "gone", value: "" })]);
+    test("[ST-6] acknowledged writes survive a crash", async () => {
+      await store.commit([insertSetting({ key: "kept", value: "" }), insertSetting({ key: "gone", value: "" })]);
       await store.commit([dropSetting("gone")]);
       await place.crash();
       store = await place.open();
-      expect(await keys()).toEqual(["kept"]);
+      expect(await listKeys()).toEqual(["kept"]);
     });
   });

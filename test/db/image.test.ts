@@ -11,7 +11,7 @@ const NOW = 1_700_000_000_000;
 const image = makeImage();
 
 /** Opens the directory's database, and returns the result of `look` on it. */
-const opened = <T>(directory: string, options: { image?: Uint8Array }, look: (db: Database) => T): T => {
+const withOpened = <T>(directory: string, options: { image?: Uint8Array }, look: (db: Database) => T): T => {
   const { db, unlock } = openDatabase(directory, { cacheMb: 8, now: NOW, ...options });
   try {
     return look(db);
@@ -22,7 +22,7 @@ const opened = <T>(directory: string, options: { image?: Uint8Array }, look: (db
 };
 
 /** Everything in a database: its schema, all rows, and the file's pragmas. */
-const contents = (db: Database): unknown => {
+const readContents = (db: Database): unknown => {
   const schema = db.query("select type, name, tbl_name, sql from sqlite_schema order by type, name").all();
   const tables = db.query("select name from sqlite_schema where type = 'table' order by name").values().flat();
   const settings = ["application_id", "user_version", "page_size", "encoding", "auto_vacuum", "journal_mode"];
@@ -37,9 +37,9 @@ const contents = (db: Database): unknown => {
 test("[ST-28] a database from the image equals one from all steps, applied when it was first opened", () => {
   using made = temporaryDirectory();
   using stepped = temporaryDirectory();
-  const fromImage = opened(made.path, { image }, contents);
-  expect(fromImage).toEqual(opened(stepped.path, {}, contents));
-  expect(opened(made.path, {}, (db) => db.query("select distinct applied_at from migrations").values())).toEqual([
+  const fromImage = withOpened(made.path, { image }, readContents);
+  expect(fromImage).toEqual(withOpened(stepped.path, {}, readContents));
+  expect(withOpened(made.path, {}, (db) => db.query("select distinct applied_at from migrations").values())).toEqual([
     [NOW],
   ]);
   expect(statSync(join(made.path, "slipway.db")).mode & 0o777).toBe(0o600);
@@ -49,19 +49,19 @@ test("[ST-28] a database from the image equals one from all steps, applied when 
 test("[ST-28] the image replaces no database with data, and none whose log still exists", () => {
   using place = temporaryDirectory();
   const insert = "insert into settings values ('kept', 'yes')";
-  const kept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();
-  opened(place.path, { image }, (db) => db.run(insert));
-  expect(opened(place.path, { image }, kept)).toEqual([["yes"]]);
+  const readKept = (db: Database): unknown => db.query("select value from settings where key = 'kept'").values();
+  withOpened(place.path, { image }, (db) => db.run(insert));
+  expect(withOpened(place.path, { image }, readKept)).toEqual([["yes"]]);
 
   // The files after a kill before the first checkpoint: nearly everything is in the log.
   using killed = temporaryDirectory();
   using fresh = temporaryDirectory();
-  opened(fresh.path, {}, (db) => {
+  withOpened(fresh.path, {}, (db) => {
     db.run("insert into settings values ('kept', 'in the log')");
     copyFileSync(join(fresh.path, "slipway.db-wal"), join(killed.path, "slipway.db-wal"));
     copyFileSync(join(fresh.path, "slipway.db"), join(killed.path, "slipway.db"));
   });
-  expect(opened(killed.path, { image }, kept)).toEqual([["in the log"]]);
+  expect(withOpened(killed.path, { image }, readKept)).toEqual([["in the log"]]);
 });
 
 test("[ST-28] killed before the image has its name, the directory has no database, and the next start creates it", async () => {
@@ -84,6 +84,6 @@ test("[ST-28] killed before the image has its name, the directory has no databas
   expect(child.signalCode).toBe("SIGKILL");
   expect(statSync(join(directory, "slipway.db")).size).toBe(0);
   expect(existsSync(join(directory, "slipway.db.part"))).toBe(true);
-  expect(opened(directory, { image }, contents)).toMatchObject({ integrity: [["ok"]] });
+  expect(withOpened(directory, { image }, readContents)).toMatchObject({ integrity: [["ok"]] });
   expect(existsSync(join(directory, "slipway.db.part"))).toBe(false);
 });

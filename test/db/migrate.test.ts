@@ -8,26 +8,26 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
 import { migrate } from "#db/engine/migrate.ts";
-import { DatabaseVersionError, type Migration, newestVersion } from "#db/engine/migration.ts";
+import { DatabaseVersionError, type Migration, toNewestVersion } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 import { openDatabase } from "#db/engine/open.ts";
 import { ASKED_BY, CHATS_WITH_QUESTIONS } from "./chats-with-questions.ts";
 import { temporaryDirectory } from "./deployments.ts";
-import { shapeOf } from "./shape.ts";
+import { describeSchema } from "./shape.ts";
 import { STEPS } from "./steps.ts";
 
 const NOW = 1_700_000_000_000;
 const COPY = `before-${VERSION}-2023-11-14T22-13-20-000Z.db`;
 
-const opened = (directory: string): Database => {
+const openEmpty = (directory: string): Database => {
   const db = new Database(join(directory, "slipway.db"), { create: true });
   db.run("pragma journal_mode=wal");
   db.run("pragma foreign_keys=on");
   return db;
 };
-const upTo = (db: Database, directory: string, migrations: readonly Migration[]): string[] =>
+const migrateTo = (db: Database, directory: string, migrations: readonly Migration[]): string[] =>
   migrate(db, { directory, now: NOW, migrations });
-const backupsIn = (directory: string): string[] => {
+const listBackups = (directory: string): string[] => {
   try {
     return readdirSync(join(directory, "backups")).sort();
   } catch {
@@ -35,14 +35,14 @@ const backupsIn = (directory: string): string[] => {
   }
 };
 /** A database of the released program 0.2.0. */
-const released = (directory: string): Database => {
-  const db = opened(directory);
+const openReleased = (directory: string): Database => {
+  const db = openEmpty(directory);
   const schema = readFileSync(join(import.meta.dir, "released", "0.2.0.sql"), "utf8");
   for (const statement of schema.split("--> statement-breakpoint")) db.run(statement);
   return db;
 };
 /** Returns what the work logs. */
-const logged = (work: () => void): unknown[] => {
+const captureLog = (work: () => void): unknown[] => {
   const lines: unknown[] = [];
   configureLogging({
     level: "info",
@@ -59,28 +59,30 @@ const logged = (work: () => void): unknown[] => {
     resetLogging();
   }
 };
-const pets = (db: Database): unknown =>
+const listPets = (db: Database): unknown =>
   db.query("select p.name, o.name as owner from pets p join owners o on o.id = p.owner").all();
 
 describe("migrations", () => {
   test("[ST-13] a fresh database gets every step, without a backup, and a second run does nothing", () => {
     using place = temporaryDirectory();
-    const db = opened(place.path);
-    expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
-    expect(upTo(db, place.path, MIGRATIONS)).toEqual([]);
+    const db = openEmpty(place.path);
+    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.map((step) => step.name));
+    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual([]);
     const applied = MIGRATIONS.map(({ name, version }) => ({ version, name, applied_at: NOW }));
     expect(db.query("select * from migrations").all()).toEqual(applied);
-    expect(backupsIn(place.path)).toEqual([]);
+    expect(listBackups(place.path)).toEqual([]);
     db.close();
   });
 
   test("[ST-13] an older database with data is copied first, then migrated", () => {
     using place = temporaryDirectory();
-    const db = opened(place.path);
-    upTo(db, place.path, STEPS.slice(0, 1));
+    const db = openEmpty(place.path);
+    migrateTo(db, place.path, STEPS.slice(0, 1));
     db.run("insert into owners values (1, 'ada')");
     db.run("insert into pets values (1, 1, 'rex')");
-    const lines = logged(() => expect(upTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]));
+    const lines = captureLog(() =>
+      expect(migrateTo(db, place.path, STEPS)).toEqual(["0001_ages", "0002_owners_rebuilt"]),
+    );
     expect(lines).toEqual([
       { message: "the database was copied before the upgrade", copy: join(place.path, "backups", COPY), schema: 1 },
       { message: "upgrade step applied", step: "0001_ages", schema: 2 },
@@ -89,22 +91,22 @@ describe("migrations", () => {
     expect(db.query("select name, age from pets").all()).toEqual([{ name: "rex", age: 0 }]);
     db.close();
 
-    expect(backupsIn(place.path)).toEqual([COPY]);
+    expect(listBackups(place.path)).toEqual([COPY]);
     const copy = new Database(join(place.path, "backups", COPY));
     expect(copy.query("pragma integrity_check").values()).toEqual([["ok"]]);
     expect(copy.query("select max(version) from migrations").values()).toEqual([[1]]);
-    expect(pets(copy)).toEqual([{ name: "rex", owner: "ada" }]);
+    expect(listPets(copy)).toEqual([{ name: "rex", owner: "ada" }]);
     copy.close();
   });
 
   test("[ST-13] a step that rebuilds a table keeps the rows that refer to it", () => {
     using place = temporaryDirectory();
-    const db = opened(place.path);
-    upTo(db, place.path, STEPS.slice(0, 2));
+    const db = openEmpty(place.path);
+    migrateTo(db, place.path, STEPS.slice(0, 2));
     db.run("insert into owners values (1, 'ada')");
     db.run("insert into pets values (1, 1, 'rex', 3)");
-    upTo(db, place.path, STEPS);
-    expect(pets(db)).toEqual([{ name: "rex", owner: "ada" }]);
+    migrateTo(db, place.path, STEPS);
+    expect(listPets(db)).toEqual([{ name: "rex", owner: "ada" }]);
     expect(db.query("pragma foreign_keys").values()).toEqual([[1]]);
     expect(() => db.run("delete from owners")).toThrow("NOT NULL constraint failed");
     db.close();
@@ -112,8 +114,8 @@ describe("migrations", () => {
 
   test("[ST-13] a step that fails, or leaves dangling references, changes nothing and is named", () => {
     using place = temporaryDirectory();
-    const db = opened(place.path);
-    upTo(db, place.path, STEPS);
+    const db = openEmpty(place.path);
+    migrateTo(db, place.path, STEPS);
     db.run("insert into owners values (1, 'ada', '')");
     db.run("insert into pets values (1, 1, 'rex', 3)");
     const version = STEPS.length + 1;
@@ -123,9 +125,9 @@ describe("migrations", () => {
       { name: "0003_typo", sql: typo, version },
       { name: "0003_orphans", sql: orphans, version },
     ]) {
-      expect(() => upTo(db, place.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
+      expect(() => migrateTo(db, place.path, [...STEPS, step])).toThrow(`migration ${step.name} failed`);
       expect(db.query("select name from sqlite_schema where name = 'half'").all()).toEqual([]);
-      expect(pets(db)).toEqual([{ name: "rex", owner: "ada" }]);
+      expect(listPets(db)).toEqual([{ name: "rex", owner: "ada" }]);
       expect(db.query("select max(version) from migrations").values()).toEqual([[STEPS.length]]);
     }
     db.close();
@@ -144,43 +146,43 @@ describe("migrations", () => {
     expect(open).toThrow(/newer Slipway \(schema 999, this one knows \d+\)\. Start the newer version again/);
     const kept = new Database(join(place.path, "slipway.db"), { readonly: true });
     expect(kept.query("select key from settings").values()).toEqual([["kept"]]);
-    expect(backupsIn(place.path)).toEqual([]);
+    expect(listBackups(place.path)).toEqual([]);
     kept.close();
   });
 
   test("[ST-13] a database of 0.2.0 is upgraded directly, and then equals a new one", () => {
     using place = temporaryDirectory();
-    const db = released(place.path);
+    const db = openReleased(place.path);
     db.run("insert into settings values ('kept', 'yes')");
     for (const insert of CHATS_WITH_QUESTIONS) db.run(insert);
-    expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
+    expect(migrateTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
     expect(db.query("select value from settings where key = 'kept'").values()).toEqual([["yes"]]);
     expect(db.query("select asked_by from chats order by key").values()).toEqual(ASKED_BY.map((name) => [name]));
-    expect(db.query("select max(version) from migrations").values()).toEqual([[newestVersion(MIGRATIONS)]]);
+    expect(db.query("select max(version) from migrations").values()).toEqual([[toNewestVersion(MIGRATIONS)]]);
     const fresh = new Database(":memory:");
-    upTo(fresh, place.path, MIGRATIONS);
-    expect(shapeOf(db)).toEqual(shapeOf(fresh));
+    migrateTo(fresh, place.path, MIGRATIONS);
+    expect(describeSchema(db)).toEqual(describeSchema(fresh));
     db.close();
   });
 
   test("[ST-27] a database older than 0.2.0 is refused with the upgrade path, and unchanged", () => {
     using place = temporaryDirectory();
-    const db = released(place.path);
+    const db = openReleased(place.path);
     db.run("delete from migrations where version > 15");
     db.close();
     const open = () => openDatabase(place.path, { cacheMb: 8, now: NOW });
     expect(open).toThrow(DatabaseVersionError);
     expect(open).toThrow("older than 0.2.0 (schema 15, this one upgrades from 21). Start version 0.2.0 on it once");
     expect(inspectDatabase(place.path)).toMatchObject({ schema: 15, problem: expect.stringContaining("0.2.0") });
-    expect(backupsIn(place.path)).toEqual([]);
+    expect(listBackups(place.path)).toEqual([]);
   });
 
   for (let step = 1; step <= STEPS.length; step++) {
     test(`[ST-13] killed in the middle of step ${step}, the database is whole, and the next start completes it`, async () => {
       using place = temporaryDirectory();
-      const db = opened(place.path);
+      const db = openEmpty(place.path);
       // An older version with data, if there is one.
-      upTo(db, place.path, step > 1 ? STEPS.slice(0, 1) : []);
+      migrateTo(db, place.path, step > 1 ? STEPS.slice(0, 1) : []);
       if (step > 1) {
         db.run("insert into owners values (1, 'ada')");
         db.run("insert into pets values (1, 1, 'rex')");
@@ -197,12 +199,12 @@ describe("migrations", () => {
       await child.exited;
       expect(child.signalCode).toBe("SIGKILL");
 
-      const after = opened(place.path);
+      const after = openEmpty(place.path);
       expect(after.query("pragma integrity_check").values()).toEqual([["ok"]]);
       expect(after.query("select coalesce(max(version), 0) from migrations").values()).toEqual([[step - 1]]);
-      expect(upTo(after, place.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
+      expect(migrateTo(after, place.path, STEPS)).toEqual(STEPS.slice(step - 1).map((one) => one.name));
       expect(after.query("pragma foreign_key_check").all()).toEqual([]);
-      if (step > 1) expect(pets(after)).toEqual([{ name: "rex", owner: "ada" }]);
+      if (step > 1) expect(listPets(after)).toEqual([{ name: "rex", owner: "ada" }]);
       after.close();
     });
   }

@@ -11,7 +11,7 @@ import { openIn, temporaryDirectory } from "./deployments.ts";
 const OPTIONS = { cacheMb: 8, now: 1_700_000_000_000 };
 
 /** Starts another process that opens this directory and reports the result. Kill it, or close its input to end it. */
-const other = async (directory: string) => {
+const startOpener = async (directory: string) => {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "opener.ts"), directory], {
     stdin: "pipe",
     stdout: "pipe",
@@ -25,12 +25,12 @@ describe("a data directory", () => {
   test("[ST-15] a second process is refused with the directory's name", async () => {
     using place = temporaryDirectory();
     const { db, unlock } = openDatabase(place.path, OPTIONS);
-    const refused = await other(place.path);
+    const refused = await startOpener(place.path);
     expect(refused.said).toBe(`LockedError: the data directory ${place.path} is in use by another Slipway process`);
     await refused.child.exited;
     db.close();
     unlock();
-    const welcome = await other(place.path);
+    const welcome = await startOpener(place.path);
     expect(welcome.said).toBe("opened");
     welcome.child.stdin.end();
     expect(await welcome.child.exited).toBe(0);
@@ -38,7 +38,7 @@ describe("a data directory", () => {
 
   test("[ST-15] the lock is released as soon as its owner is killed", async () => {
     using place = temporaryDirectory();
-    const owner = await other(place.path);
+    const owner = await startOpener(place.path);
     expect(owner.said).toBe("opened");
     expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
     owner.child.kill("SIGKILL");
@@ -48,7 +48,7 @@ describe("a data directory", () => {
 
   test("[ST-15] a suspended owner still owns it", async () => {
     using place = temporaryDirectory();
-    const owner = await other(place.path);
+    const owner = await startOpener(place.path);
     owner.child.kill("SIGSTOP");
     expect(() => openDatabase(place.path, OPTIONS)).toThrow(LockedError);
     owner.child.kill("SIGKILL");

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { uuid } from "#base/ids.ts";
-import { PARTS, partOf } from "#base/parts.ts";
+import { PARTS, toPart } from "#base/parts.ts";
 import { migrate } from "#db/engine/migrate.ts";
 import type { Migration } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
@@ -15,7 +15,7 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
-const before = (steps: readonly Migration[], name: string): readonly Migration[] =>
+const stepsBefore = (steps: readonly Migration[], name: string): readonly Migration[] =>
   steps.slice(
     0,
     steps.findIndex((step) => step.name === name),
@@ -60,14 +60,14 @@ const WRITES = [
 
 const READS = ["workspaces", "chats", "template_versions"].map((table) => `select id, part from ${table} order by id`);
 type Row = [id: string, part: number];
-const sorted = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
+const sortRows = (rows: Row[]): Row[] => rows.sort(([a], [b]) => (a < b ? -1 : 1));
 
 const WANTED: readonly Row[][] = [
-  sorted([...PEOPLE.map((id): Row => [id, partOf(id)]), [PREBUILDS_USER_ID, partOf(TEMPLATE)]]),
-  sorted(PEOPLE.map((id): Row => [id, partOf(id)])),
-  sorted([
-    [LONE_VERSION, partOf(LONE_VERSION)],
-    ["v", partOf(TEMPLATE)],
+  sortRows([...PEOPLE.map((id): Row => [id, toPart(id)]), [PREBUILDS_USER_ID, toPart(TEMPLATE)]]),
+  sortRows(PEOPLE.map((id): Row => [id, toPart(id)])),
+  sortRows([
+    [LONE_VERSION, toPart(LONE_VERSION)],
+    ["v", toPart(TEMPLATE)],
   ]),
 ];
 
@@ -77,19 +77,19 @@ afterAll(() => Promise.all(databases.map((one) => one.remove())));
 test("[CP-1] IDs are spread over all shards", () => {
   const counts = new Array<number>(PARTS).fill(0);
   for (let i = 0; i < 100 * PARTS; i++) {
-    const part = partOf(uuid());
+    const part = toPart(uuid());
     counts[part] = (counts[part] ?? 0) + 1;
   }
   // A hundred expected for each, six standard deviations to either side.
   expect(Math.min(...counts)).toBeGreaterThan(40);
   expect(Math.max(...counts)).toBeLessThan(160);
-  expect(partOf("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
+  expect(toPart("c42fdf75-3097-471c-8c33-fb52454d81c0")).toBe(194);
 });
 
 test("[CP-2] existing objects get their shard on SQLite", () => {
   using place = temporaryDirectory();
   const db = new Database(join(place.path, "slipway.db"), { create: true });
-  migrate(db, { directory: place.path, now: 1, migrations: before(MIGRATIONS, "0026_parts") });
+  migrate(db, { directory: place.path, now: 1, migrations: stepsBefore(MIGRATIONS, "0026_parts") });
   for (const write of WRITES) db.run(write);
   migrate(db, { directory: place.path, now: 2 });
   expect(READS.map((read) => db.query(read).values() as Row[])).toEqual(WANTED as Row[][]);
@@ -101,13 +101,13 @@ testNeeding([needs.postgres], "[CP-2] and on PostgreSQL", async () => {
   databases.push(made);
   await using sql = new SQL(made.url, { max: 1 });
   using connection = await sql.reserve();
-  await migratePostgres(connection, { now: 1, migrations: before(PG_MIGRATIONS, "0003_parts") });
+  await migratePostgres(connection, { now: 1, migrations: stepsBefore(PG_MIGRATIONS, "0003_parts") });
   for (const write of WRITES) await connection.unsafe(write);
   await migratePostgres(connection, { now: 2 });
   const found: Row[][] = [];
   for (const read of READS) {
     const rows: [string, string][] = await connection.unsafe(read).values();
-    found.push(sorted(rows.map(([id, part]) => [id, Number(part)])));
+    found.push(sortRows(rows.map(([id, part]) => [id, Number(part)])));
   }
   expect(found).toEqual(WANTED as Row[][]);
 });

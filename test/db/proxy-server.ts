@@ -26,10 +26,10 @@ const store = openLocalStore({
 });
 
 // The proxy's bookkeeping: IDs of applied batches, and a table that rejects a false guard.
-const aside = new Database(`${directory}/slipway.db`);
-aside.run("create table if not exists proxy_batches (id text primary key)");
-aside.run("create table if not exists proxy_guard (ok integer not null, constraint proxy_guard check (ok = 1))");
-aside.close();
+const bookkeeping = new Database(`${directory}/slipway.db`);
+bookkeeping.run("create table if not exists proxy_batches (id text primary key)");
+bookkeeping.run("create table if not exists proxy_guard (ok integer not null, constraint proxy_guard check (ok = 1))");
+bookkeeping.close();
 
 const apply = async ({ id, queries }: Extract<ProxyRequest, { kind: "batch" }>): Promise<ProxyAnswer> => {
   const statements = queries.map(({ sql, params }) => ({ sql, rows: [params] }));

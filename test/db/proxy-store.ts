@@ -21,8 +21,8 @@ export type ProxyOptions = {
   queueBytes?: number;
 };
 
-class LostAnswer extends Error {}
-class Turned extends Error {}
+class LostResponse extends Error {}
+class TurnedAway extends Error {}
 
 export class ProxyStore implements Store {
   readonly epoch: number;
@@ -40,22 +40,22 @@ export class ProxyStore implements Store {
   constructor(options: ProxyOptions) {
     this.#options = options;
     this.epoch = options.epoch;
-    const reading = (how: "fresh" | "scan") => async (text: string, params: Value[]) => ({
+    const readAs = (how: "fresh" | "scan") => async (text: string, params: Value[]) => ({
       rows: (await this.#send({ kind: "read", sql: text, params, how })).rows ?? [],
     });
-    this.#scans = drizzle(reading("scan"));
-    this.#drizzle = drizzle(reading("fresh"), async (queries: { sql: string; params: unknown[] }[]) => {
+    this.#scans = drizzle(readAs("scan"));
+    this.#drizzle = drizzle(readAs("fresh"), async (queries: { sql: string; params: unknown[] }[]) => {
       const id = this.#id;
       const plain = queries.map((one) => ({ sql: one.sql, params: one.params as Value[] }));
       const answer = await this.#send({ kind: "batch", id, queries: plain });
-      if (answer.refused) throw refusalOf(answer.refused);
+      if (answer.refused) throw toCommitError(answer.refused);
       return queries.map(() => ({ rows: [] }));
     });
   }
 
   async commit(batch: readonly Statement[]): Promise<void> {
     this.#refuseWhenClosed();
-    const queries = batch.flatMap(inSql);
+    const queries = batch.flatMap(toSql);
     const [first, ...rest] = queries;
     if (!first) return;
     const bytes = serialize(batch).byteLength;
@@ -99,7 +99,7 @@ export class ProxyStore implements Store {
 
   async #read<T>(query: Query<T>, through: SqliteRemoteDatabase): Promise<T[]> {
     this.#refuseWhenClosed();
-    const rows = await through.values<Value[]>(filled(query.sql, query.params));
+    const rows = await through.values<Value[]>(bindParameters(query.sql, query.params));
     return rows.map(query.map);
   }
 
@@ -114,7 +114,7 @@ export class ProxyStore implements Store {
       } catch (error) {
         const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
         if (cause instanceof CommitError) throw cause;
-        if (!(cause instanceof Turned)) lost = true;
+        if (!(cause instanceof TurnedAway)) lost = true;
       }
     }
     if (lost) throw new CommitError("unknown", "no answer came back");
@@ -123,7 +123,7 @@ export class ProxyStore implements Store {
 
   async #send(message: ProxyRequest): Promise<ProxyAnswer> {
     const { random, faults, socket } = this.#options;
-    const happens = (chance = 0, what: keyof ProxyStore["seen"]): boolean => {
+    const rollChance = (chance = 0, what: keyof ProxyStore["seen"]): boolean => {
       const does = random() < chance;
       if (does) this.seen[what] += 1;
       return does;
@@ -134,13 +134,13 @@ export class ProxyStore implements Store {
       if (!answer.ok) throw new Error(await answer.text());
       return deserialize(await answer.arrayBuffer()) as ProxyAnswer;
     };
-    if (happens(faults.delay, "delayed")) await Bun.sleep(random() * 3);
+    if (rollChance(faults.delay, "delayed")) await Bun.sleep(random() * 3);
     if (message.kind === "read") return post();
-    if (happens(faults.refused, "refused")) throw new Turned("turned away");
-    const answers = happens(faults.twice, "twice") ? [post(), post()] : [post()];
+    if (rollChance(faults.refused, "refused")) throw new TurnedAway("turned away");
+    const answers = rollChance(faults.twice, "twice") ? [post(), post()] : [post()];
     const answer = await Promise.race(answers);
     await Promise.allSettled(answers);
-    if (happens(faults.lost, "lost")) throw new LostAnswer("the answer was lost");
+    if (rollChance(faults.lost, "lost")) throw new LostResponse("the answer was lost");
     return answer;
   }
 
@@ -150,22 +150,26 @@ export class ProxyStore implements Store {
 }
 
 /** Returns each row as one query; a guard becomes a statement that the other side's table rejects if it does not hold. */
-const inSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
+const toSql = ({ sql: text, rows, expect }: Statement): SQL[] =>
   rows.flatMap((row) =>
     expect === undefined
-      ? [filled(text, row)]
-      : [filled(text, row), sql`insert into proxy_guard select changes() = ${expect}`, sql`delete from proxy_guard`],
+      ? [bindParameters(text, row)]
+      : [
+          bindParameters(text, row),
+          sql`insert into proxy_guard select changes() = ${expect}`,
+          sql`delete from proxy_guard`,
+        ],
   );
 
 /** Converts compiled SQL and its parameters to Drizzle's own value. */
-const filled = (text: string, params: readonly Value[]): SQL => {
+const bindParameters = (text: string, params: readonly Value[]): SQL => {
   const parts = text.split("?");
   if (parts.length !== params.length + 1) throw new Error(`${params.length} parameters for: ${text}`);
   const chunks = parts.flatMap((part, i) => (i === 0 ? [sql.raw(part)] : [sql.param(params[i - 1]), sql.raw(part)]));
   return sql.join(chunks);
 };
 
-const refusalOf = ({ reason, constraint, message }: NonNullable<ProxyAnswer["refused"]>): CommitError =>
+const toCommitError = ({ reason, constraint, message }: NonNullable<ProxyAnswer["refused"]>): CommitError =>
   constraint === "proxy_guard"
     ? new CommitError("stale", "the row has changed meanwhile")
     : new CommitError(reason as Refusal, message, { constraint });

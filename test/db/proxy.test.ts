@@ -1,7 +1,7 @@
 // A store in another process and its caller, with the worst network.
 import { afterEach, describe, expect, test } from "bun:test";
-import { allSettings, putSetting } from "./batches.ts";
-import { type Deployment, outcomeOf } from "./contract.ts";
+import { insertSetting, listSettings } from "./batches.ts";
+import { awaitOutcome, type Deployment } from "./contract.ts";
 import { proxyDeployment } from "./deployments.ts";
 import type { ProxyStore } from "./proxy-store.ts";
 
@@ -12,33 +12,33 @@ describe("a store behind a network", () => {
     place = await proxyDeployment(7, faults);
     return (await place.open()) as ProxyStore;
   };
-  const put = (store: ProxyStore, key: string) => outcomeOf(store.commit([putSetting({ key, value: "" })]));
+  const putKey = (store: ProxyStore, key: string) => awaitOutcome(store.commit([insertSetting({ key, value: "" })]));
 
   test("[ST-22] a lost response is requested again under the same ID, and the batch is applied once", async () => {
     const store = await openWith({ lost: 0.5, twice: 0.5 });
     const keys = Array.from({ length: 30 }, (_, i) => `k${10 + i}`);
-    expect(await Promise.all(keys.map((key) => put(store, key)))).toEqual(keys.map(() => "done"));
-    expect((await store.all(allSettings())).map((row) => row.key)).toEqual(keys);
+    expect(await Promise.all(keys.map((key) => putKey(store, key)))).toEqual(keys.map(() => "done"));
+    expect((await store.all(listSettings())).map((row) => row.key)).toEqual(keys);
     expect(store.seen.lost).toBeGreaterThan(0);
     expect(store.seen.twice).toBeGreaterThan(0);
   });
 
   test("[ST-22] without any response the outcome is unknown, although the batch was written", async () => {
     const store = await openWith({ lost: 1 });
-    expect(await put(store, "a")).toBe("unknown");
-    expect((await store.all(allSettings())).map((row) => row.key)).toEqual(["a"]);
+    expect(await putKey(store, "a")).toBe("unknown");
+    expect((await store.all(listSettings())).map((row) => row.key)).toEqual(["a"]);
   });
 
   test("[ST-22] if every attempt was rejected the refusal is definite: nothing was written", async () => {
     const store = await openWith({ refused: 1 });
-    expect(await put(store, "a")).toBe("overloaded");
-    expect(await store.all(allSettings())).toEqual([]);
+    expect(await putKey(store, "a")).toBe("overloaded");
+    expect(await store.all(listSettings())).toEqual([]);
   });
 
   test("[ST-22] when the other process dies, batches in flight are unknown", async () => {
     const store = await openWith({});
-    expect(await put(store, "a")).toBe("done");
+    expect(await putKey(store, "a")).toBe("done");
     await place.crash();
-    expect(await put(store, "b")).toBe("unknown");
+    expect(await putKey(store, "b")).toBe("unknown");
   });
 });

@@ -11,7 +11,7 @@ import { printStep } from "#db/pg/print-step.ts";
 import * as schema from "#db/schema/index.ts";
 import { printIndex } from "#db/write-migration.ts";
 import { temporaryDirectory } from "./deployments.ts";
-import { shapeOf } from "./shape.ts";
+import { describeSchema } from "./shape.ts";
 
 const DB = `${import.meta.dir}/../../db`;
 const tables = Object.values(schema).flatMap((one) => (is(one, SQLiteTable) ? [one] : []));
@@ -25,8 +25,8 @@ describe("the schema", () => {
     const nothing = await generateSQLiteDrizzleJson({});
     const everything = await generateSQLiteDrizzleJson({ ...schema });
     for (const sql of await generateSQLiteMigration(nothing, everything)) described.run(sql);
-    expect(shapeOf(migrated)).toEqual(shapeOf(described));
-    expect(Object.keys(shapeOf(migrated) as object)).toEqual(tables.map(getTableName).sort());
+    expect(describeSchema(migrated)).toEqual(describeSchema(described));
+    expect(Object.keys(describeSchema(migrated) as object)).toEqual(tables.map(getTableName).sort());
   });
 
   test("[ST-21] every table can be inserted into by its compiled statement", () => {
@@ -37,8 +37,8 @@ describe("the schema", () => {
     const advice = "run `bun run migration -- --name what_it_does`";
     expect([advice, readFileSync(`${DB}/schema/index.ts`, "utf8")]).toEqual([advice, await printIndex()]);
     // Those before were written for one of the two.
-    const later = (folder: string) => readdirSync(`${DB}/${folder}`).filter((file) => file >= "0027");
-    expect([advice, later("pg/migrations")]).toEqual([advice, later("migrations")]);
+    const listLaterMigrations = (folder: string) => readdirSync(`${DB}/${folder}`).filter((file) => file >= "0027");
+    expect([advice, listLaterMigrations("pg/migrations")]).toEqual([advice, listLaterMigrations("migrations")]);
   });
 
   test("[PQ-3] a step of SQLite is printed for PostgreSQL, or must be written by hand", () => {

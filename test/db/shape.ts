@@ -5,13 +5,13 @@ import type { Database } from "bun:sqlite";
 const isByHand = (name: unknown): boolean => /^(message|title)_search(_|$)/.test(String(name));
 
 /** Returns columns, keys and indexes of each table. The position of a column is ignored: `alter table` can only add at the end. */
-export const shapeOf = (db: Database): unknown => {
+export const describeSchema = (db: Database): unknown => {
   const names = db
     .query("select name from sqlite_schema where type = 'table' and name <> 'migrations'")
     .values()
     .flat()
     .filter((name) => !isByHand(name));
-  const about = (name: unknown) => ({
+  const describeTable = (name: unknown) => ({
     columns: db
       .query(`select name, type, "notnull", dflt_value, pk from pragma_table_info('${name}') order by name`)
       .all(),
@@ -24,5 +24,5 @@ export const shapeOf = (db: Database): unknown => {
       )
       .all(),
   });
-  return Object.fromEntries(names.sort().map((name) => [name, about(name)]));
+  return Object.fromEntries(names.sort().map((name) => [name, describeTable(name)]));
 };

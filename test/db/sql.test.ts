@@ -47,15 +47,15 @@ const harbour = () => {
   };
 };
 
-const putBoat = insertInto(boats);
-const putPort = insertInto(ports);
-const everyBoat = query(build.select().from(boats));
+const INSERT_BOAT = insertInto(boats);
+const INSERT_PORT = insertInto(ports);
+const LIST_BOATS = query(build.select().from(boats));
 
 describe("statements and queries from Drizzle", () => {
   test("[ST-19] an insert fills in defaults, and stores booleans as 0 and 1 and JSON as text", () => {
     const { run, raw } = harbour();
     run(
-      putBoat([
+      INSERT_BOAT([
         { id: 1, name: "Ark", afloat: true, crew: ["noah"], length: 137.16 },
         { id: 2, name: "Wreck" },
       ]),
@@ -69,8 +69,8 @@ describe("statements and queries from Drizzle", () => {
   test("[ST-19] rows are returned as inserted", () => {
     const { run, all } = harbour();
     const ark = { id: 1, name: "Ark", afloat: true, crew: ["noah", "é\0"], length: 1.5, home: null };
-    run(putBoat(ark));
-    expect(all(everyBoat())).toEqual([ark]);
+    run(INSERT_BOAT(ark));
+    expect(all(LIST_BOATS())).toEqual([ark]);
   });
 
   test("[ST-19] a statement is plain data: one text, rows of values", () => {
@@ -117,9 +117,9 @@ describe("statements and queries from Drizzle", () => {
   test("[ST-19] an update touches only the columns it names, and each shape is compiled once", () => {
     const { run, all } = harbour();
     const change = updateBy(boats, boats.id);
-    run(putBoat({ id: 1, name: "Ark", length: 2, home: 3 }));
+    run(INSERT_BOAT({ id: 1, name: "Ark", length: 2, home: 3 }));
     expect(run(change(1, { afloat: true, length: null, home: undefined }))).toEqual([1]);
-    expect(all(everyBoat())[0]).toEqual({ id: 1, name: "Ark", afloat: true, crew: [], length: null, home: 3 });
+    expect(all(LIST_BOATS())[0]).toEqual({ id: 1, name: "Ark", afloat: true, crew: [], length: null, home: 3 });
     expect(change(1, { name: "A" }).sql).toBe(change(2, { name: "B" }).sql);
     expect(change(1, { name: "A" }, { expect: 1 }).expect).toBe(1);
     expect(() => change(1, {})).toThrow("empty update of boats");
@@ -127,15 +127,15 @@ describe("statements and queries from Drizzle", () => {
 
   test("[ST-19] a deletion removes the rows of its key", () => {
     const { run, all } = harbour();
-    run(putBoat([1, 2].map((id) => ({ id, name: "" }))));
+    run(INSERT_BOAT([1, 2].map((id) => ({ id, name: "" }))));
     expect(run(deleteBy(boats, boats.id)(1))).toEqual([1]);
-    expect(all(everyBoat()).map((boat) => boat.id)).toEqual([2]);
+    expect(all(LIST_BOATS()).map((boat) => boat.id)).toEqual([2]);
   });
 
   test("[ST-19] a joined table is an object, or null without a match", () => {
     const { run, all } = harbour();
-    run(putBoat([1, 2, 3].map((id) => ({ id, name: `b${id}`, home: id }))));
-    run(putPort([{ id: 1, name: null, open: false, tags: ["deep"] }, { id: 2 }]));
+    run(INSERT_BOAT([1, 2, 3].map((id) => ({ id, name: `b${id}`, home: id }))));
+    run(INSERT_PORT([{ id: 1, name: null, open: false, tags: ["deep"] }, { id: 2 }]));
     const joined = query(build.select().from(boats).leftJoin(ports, eq(ports.id, boats.home)).orderBy(boats.id));
     expect(all(joined()).map((row) => row.ports)).toEqual([
       { id: 1, name: null, open: false, tags: ["deep"] },
@@ -146,7 +146,7 @@ describe("statements and queries from Drizzle", () => {
 
   test("[ST-19] chosen fields, expressions and aliases are read in their own types", () => {
     const { run, all } = harbour();
-    run(putBoat({ id: 1, name: "Ark", afloat: true, crew: ["noah"] }));
+    run(INSERT_BOAT({ id: 1, name: "Ark", afloat: true, crew: ["noah"] }));
     const chosen = query(
       build
         .select({

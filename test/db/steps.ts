@@ -4,9 +4,9 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { armFailpoint } from "#base/failpoint.ts";
 import { migrate } from "#db/engine/migrate.ts";
-import { type Migration, numbered } from "#db/engine/migration.ts";
+import { type Migration, numberMigrations } from "#db/engine/migration.ts";
 
-export const STEPS: readonly Migration[] = numbered(1, [
+export const STEPS: readonly Migration[] = numberMigrations(1, [
   [
     "0000_pets",
     `CREATE TABLE owners (id integer PRIMARY KEY NOT NULL, name text NOT NULL);

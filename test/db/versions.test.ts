@@ -8,10 +8,10 @@ import { build, type Statement, statement } from "#db/engine/sql.ts";
 import { agent_logs, agents } from "#db/schema/agents.ts";
 import { api_keys } from "#db/schema/users.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
-import { changeSetting, putSetting, putUser, userNamed } from "./batches.ts";
+import { changeSetting, insertSetting, insertUser, makeUser } from "./batches.ts";
 import { temporaryDirectory } from "./deployments.ts";
 
-const nobody = (table: SQLiteTable & { readonly id: AnySQLiteColumn }): Statement =>
+const noopUpdate = (table: SQLiteTable & { readonly id: AnySQLiteColumn }): Statement =>
   statement(
     build
       .update(table)
@@ -19,40 +19,43 @@ const nobody = (table: SQLiteTable & { readonly id: AnySQLiteColumn }): Statemen
       .where(eq(table.id, sql.placeholder("id"))),
   )({ id: "nobody" });
 
-test("[ST-23] a version rises before a write is acknowledged, and only for those who show what was written", async () => {
+test("[ST-23] increases a version before the write is acknowledged, and only for readers of the written rows", async () => {
   using place = temporaryDirectory();
   const store = openLocalStore({ directory: place.path, cacheMb: 16, now: 0, fatal: () => {} });
-  const seen = () => [
+  const readVersions = () => [
     store.shownVersion,
     store.callersVersion,
-    store.versionOf("one"),
-    store.versionOf("other"),
+    store.getVersion("one"),
+    store.getVersion("other"),
     store.listedVersion,
   ];
   /** Returns how much each has increased with a write: what lists show, callers, one workspace, another one, and which ones lists have. */
-  const risen = async (batch: readonly Statement[], about?: string): Promise<number[]> => {
-    const before = seen();
+  const measureIncrease = async (batch: readonly Statement[], about?: string): Promise<number[]> => {
+    const before = readVersions();
     await store.commit(batch, about).catch(() => {});
-    return seen().map((version, i) => version - (before[i] ?? 0));
+    return readVersions().map((version, i) => version - (before[i] ?? 0));
   };
-  expect(await risen([nobody(agents)])).toEqual([1, 0, 1, 1, 1]);
-  expect(await risen([nobody(agents), nobody(agent_logs)], "one")).toEqual([1, 0, 1, 0, 0]);
-  expect(await risen([nobody(agents), nobody(workspaces)], "one")).toEqual([1, 0, 1, 1, 1]);
-  expect(await risen([nobody(agent_logs)], "one")).toEqual([0, 0, 0, 0, 0]);
+  expect(await measureIncrease([noopUpdate(agents)])).toEqual([1, 0, 1, 1, 1]);
+  expect(await measureIncrease([noopUpdate(agents), noopUpdate(agent_logs)], "one")).toEqual([1, 0, 1, 0, 0]);
+  expect(await measureIncrease([noopUpdate(agents), noopUpdate(workspaces)], "one")).toEqual([1, 0, 1, 1, 1]);
+  expect(await measureIncrease([noopUpdate(agent_logs)], "one")).toEqual([0, 0, 0, 0, 0]);
   const line = { created_at: 0, level: 2, output: "a line" };
-  expect(await risen(insertAgentLogs(1, 1, 1, [line, line]), "one")).toEqual([0, 0, 0, 0, 0]);
-  expect(await risen([nobody(api_keys)])).toEqual([0, 1, 0, 0, 0]);
-  expect(await risen([putUser(userNamed("jo"))])).toEqual([1, 1, 1, 1, 1]);
-  expect(await risen([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }])).toEqual([
-    1, 1, 1, 1, 1,
-  ]);
+  expect(await measureIncrease(insertAgentLogs(1, 1, 1, [line, line]), "one")).toEqual([0, 0, 0, 0, 0]);
+  expect(await measureIncrease([noopUpdate(api_keys)])).toEqual([0, 1, 0, 0, 0]);
+  expect(await measureIncrease([insertUser(makeUser("jo"))])).toEqual([1, 1, 1, 1, 1]);
+  expect(
+    await measureIncrease([{ sql: "with x as (select 1) delete from users where id = ?", rows: [["nobody"]] }]),
+  ).toEqual([1, 1, 1, 1, 1]);
   // A handwritten statement must state what it touches.
-  expect(await risen([{ sql: "delete from timers where id = ?", rows: [["nobody"]], touches: [] }])).toEqual([
+  expect(await measureIncrease([{ sql: "delete from timers where id = ?", rows: [["nobody"]], touches: [] }])).toEqual([
     0, 0, 0, 0, 0,
   ]);
   // Rejected or unknown: someone may have seen it.
   expect(
-    await risen([putSetting({ key: "a", value: "1" }), { ...changeSetting("b", { value: "2" }), expect: 1 }]),
+    await measureIncrease([
+      insertSetting({ key: "a", value: "1" }),
+      { ...changeSetting("b", { value: "2" }), expect: 1 },
+    ]),
   ).toEqual([1, 0, 1, 1, 1]);
   await store.close();
 });

@@ -6,17 +6,17 @@ import { updateAgent } from "#db/agents/agents.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { workspaces } from "#db/schema/workspaces.ts";
 import { insertMember } from "#db/users/members.ts";
-import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
+import { listWorkspacePage } from "#db/workspaces/lists.ts";
 import { listWorkspaceStamps } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
-import { workspaceFilter } from "#domain/workspaces/search.ts";
+import { parseWorkspaceFilter } from "#domain/workspaces/search.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { UserCaller } from "#src/api/http/caller.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
-import { type Many, seedMany } from "#test/support/seed-many.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
+import { type SeededMany, seedMany } from "#test/support/seed-many.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 
@@ -25,13 +25,13 @@ const updateWorkspace = updateBy(workspaces, workspaces.id);
 
 const place = tempDirectory();
 let world: World;
-let many: Many;
+let many: SeededMany;
 let people: Record<"owner" | "organization_admin" | "member" | "stranger", { client: Client; id: string }>;
 beforeAll(async () => {
   // The clock is stopped: a list that is read late, on a busy machine, would contain agents that timed out in the meantime.
   world = await openWorld({ directory: place.path, clock: new ManualClock() });
   if (!world.server.context) return;
-  const { store, clock } = contextOf(world.server);
+  const { store, clock } = getContext(world.server);
   const now = clock.now();
   many = await seedMany(store, now, SIZE);
   const admin = await seedUser(world.server, { username: "boss" });
@@ -47,16 +47,16 @@ beforeAll(async () => {
     updateWorkspace(third, { owner_id: member.user_id, favorite: true }),
     updateWorkspace(fourth, { dormant_at: now }),
   ]);
-  const as = ({ user_id, token }: { user_id: string; token: string }) => ({
+  const clientAs = ({ user_id, token }: { user_id: string; token: string }) => ({
     id: user_id,
-    client: world.admin.as(token),
+    client: world.admin.withToken(token),
   });
   const { id } = await world.admin.get<{ id: string }>("/api/v2/users/me");
   people = {
     owner: { id, client: world.admin },
-    organization_admin: as(admin),
-    member: as(member),
-    stranger: as(stranger),
+    organization_admin: clientAs(admin),
+    member: clientAs(member),
+    stranger: clientAs(stranger),
   };
 }, 120_000);
 afterAll(async () => {
@@ -65,7 +65,7 @@ afterAll(async () => {
 });
 
 /** The cursor before every workspace. */
-const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
+const FIRST_CURSOR = "00000000-0000-0000-0000-000000000000";
 
 /** Every search key, alone and combined with another. */
 const SEARCHES = [
@@ -80,7 +80,7 @@ const SEARCHES = [
   ...["status:running template:kind-3", "template:kind-3 owner:owner-3", "shared:true status:running"],
 ];
 
-const callerOf = (kind: "owner" | "organization_admin" | "member"): UserCaller => {
+const makeCaller = (kind: "owner" | "organization_admin" | "member"): UserCaller => {
   const organizations = { [many.organization_id]: kind === "organization_admin" ? ["organization-admin"] : [] };
   const roles = kind === "owner" ? ["owner"] : [];
   return { user_id: people[kind].id, roles, organizations, groups: [], compat: false } as unknown as UserCaller;
@@ -90,12 +90,12 @@ testInside("[WL-1] every search of the list finds workspaces by an index, for an
   using db = new Database(join(place.path, "slipway.db"), { readonly: true });
   const faults: string[] = [];
   for (const kind of ["owner", "organization_admin", "member"] as const) {
-    const caller = callerOf(kind);
+    const caller = makeCaller(kind);
     const wanted = { favorites_of: caller.user_id, limit: 50 };
-    const asked = SEARCHES.flatMap((q) => [undefined, BEFORE_ALL].map((after) => ({ q, after })));
+    const asked = SEARCHES.flatMap((q) => [undefined, FIRST_CURSOR].map((after) => ({ q, after })));
     for (const { q, after } of asked) {
-      const filter = workspaceFilter(q, caller, 0);
-      const { sql, params } = pageOfWorkspaces(filter, { ...wanted, after });
+      const filter = parseWorkspaceFilter(q, caller, 0);
+      const { sql, params } = listWorkspacePage(filter, { ...wanted, after });
       const plan = db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[];
       const whole = plan.filter(({ detail }) => /^SCAN (w|s|own|a|p|b|workspaces|agents)$/.test(detail));
       faults.push(...whole.map(({ detail }) => `${kind} ${q}: ${detail} in ${sql}`));
@@ -112,7 +112,7 @@ testInside("[WL-1] every search of the list finds workspaces by an index, for an
 
 const search = (client: Client, q: string, limit = 0, offset = 0) =>
   client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}&limit=${limit}&offset=${offset}`);
-const idsOf = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
+const listIds = (list: readonly Workspace[]): string[] => list.map(({ id }) => id);
 
 testInside(
   "[WL-2] pages follow each other without gaps or duplicates, and the count is their total",
@@ -120,14 +120,14 @@ testInside(
     for (const { client } of [people.owner, people.organization_admin, people.member]) {
       for (const q of ["", "status:running", "status:failed", "name:ws-00", "owner:owner-7", "param:size=big"]) {
         const whole = await search(client, q);
-        const ids = idsOf(whole.workspaces);
+        const ids = listIds(whole.workspaces);
         expect([q, whole.count, new Set(ids).size]).toEqual([q, ids.length, ids.length]);
         const step = Math.max(7, Math.ceil(ids.length / 4));
         const pages: string[] = [];
         for (let at = 0; at <= ids.length; at += step) {
           const page = await search(client, q, step, at);
           expect(page.count).toBe(whole.count);
-          pages.push(...idsOf(page.workspaces));
+          pages.push(...listIds(page.workspaces));
         }
         expect(pages).toEqual(ids);
       }
@@ -144,15 +144,15 @@ testInside(
         const whole = await search(client, q);
         const step = Math.max(7, Math.ceil(whole.count / 4));
         const pages: string[] = [];
-        for (let after = BEFORE_ALL; ; ) {
+        for (let after = FIRST_CURSOR; ; ) {
           const words = new URLSearchParams({ q, limit: String(step), after_id: after });
           const page = await client.get<Workspaces>(`/api/v2/workspaces?${words}`);
           expect(page.count).toBe(whole.count);
-          pages.push(...idsOf(page.workspaces));
+          pages.push(...listIds(page.workspaces));
           if (page.workspaces.length < step) break;
           after = pages.at(-1) ?? after;
         }
-        expect([q, pages]).toEqual([q, idsOf(whole.workspaces).sort()]);
+        expect([q, pages]).toEqual([q, listIds(whole.workspaces).sort()]);
       }
     }
   },
@@ -163,13 +163,13 @@ testInside("[WL-3] each caller sees and counts only visible workspaces, in the s
   const all = (await search(people.owner.client, "")).workspaces;
   expect(all).toHaveLength(SIZE.workspaces - 1);
   const dormant = await search(people.owner.client, "dormant:true");
-  expect(idsOf(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
+  expect(listIds(dormant.workspaces)).toEqual([many.workspaces[3] as string]);
   const boss = await search(people.organization_admin.client, "");
-  expect(idsOf(boss.workspaces)).toEqual(idsOf(all));
+  expect(listIds(boss.workspaces)).toEqual(listIds(all));
   const mine = await search(people.member.client, "");
   // Her own favorite first, then what is shared with her.
   const [first = "", second = "", third = ""] = many.workspaces;
-  expect(idsOf(mine.workspaces)).toEqual([third, first, second]);
+  expect(listIds(mine.workspaces)).toEqual([third, first, second]);
   expect(mine.count).toBe(3);
   expect(await search(people.stranger.client, "")).toEqual({ workspaces: [], count: 0 });
   const order = all.map(({ owner_name, name, latest_build }) => [
@@ -197,14 +197,14 @@ testInside("[WL-4] a search returns exactly the workspaces that match its terms"
   ];
   for (const [q, holds] of cases) {
     const found = await search(people.organization_admin.client, q);
-    expect([q, idsOf(found.workspaces)]).toEqual([q, idsOf(all.filter(holds))]);
+    expect([q, listIds(found.workspaces)]).toEqual([q, listIds(all.filter(holds))]);
     expect(found.count).toBe(found.workspaces.length);
   }
 });
 
 testInside("[WL-6] of a cached page only workspaces whose agents have written since are reread", async () => {
   const { client } = people.owner;
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const q = "owner:owner-7";
   const before = await search(client, q, 5);
   const { id = "", latest_build } = before.workspaces.find((one) => one.latest_build.resources.length > 0) ?? {};
@@ -213,19 +213,19 @@ testInside("[WL-6] of a cached page only workspaces whose agents have written si
   const read = (): string[] => scans.mock.calls.splice(0).flatMap(([{ params }]) => params.map(String));
   await store.commit([updateAgent(agent_id, { lifecycle_state: "off" })], id);
   const { workspaces, count } = await search(client, q, 5);
-  const stateOf = (list: readonly Workspace[]) =>
+  const listLifecycleStates = (list: readonly Workspace[]) =>
     list.map(({ latest_build: { resources } }) => resources[0]?.agents[0]?.lifecycle_state);
-  expect([idsOf(workspaces), count]).toEqual([idsOf(before.workspaces), before.count]);
-  expect(stateOf(workspaces)).toEqual(
-    stateOf(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
+  expect([listIds(workspaces), count]).toEqual([listIds(before.workspaces), before.count]);
+  expect(listLifecycleStates(workspaces)).toEqual(
+    listLifecycleStates(before.workspaces).map((state, i) => (workspaces[i]?.id === id ? "off" : state)),
   );
   expect(read().slice(0, 2)).toEqual([JSON.stringify([id]), JSON.stringify([id])]);
   await search(client, q, 5);
   expect(read()).toEqual([]);
   // The batch does not say whose agents they are: any workspace may have changed.
   await store.commit([updateAgent(agent_id, { lifecycle_state: "ready" })]);
-  expect(stateOf((await search(client, q, 5)).workspaces)).toContain("ready");
-  expect(read().some((param) => param === JSON.stringify(idsOf(workspaces)))).toBe(true);
+  expect(listLifecycleStates((await search(client, q, 5)).workspaces)).toContain("ready");
+  expect(read().some((param) => param === JSON.stringify(listIds(workspaces)))).toBe(true);
 });
 
 testInside("[WL-5] a cached page is not reused once anything in it has changed", async () => {
@@ -235,8 +235,8 @@ testInside("[WL-5] a cached page is not reused once anything in it has changed",
   expect((await search(client, q, 5)).workspaces[0]?.name).toBe(one?.name as string);
   await client.put(`/api/v2/workspaces/${one?.id}/ttl`, { ttl_ms: 3_600_000 });
   expect((await search(client, q, 5)).workspaces[0]?.ttl_ms).toBe(3_600_000);
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   await store.commit([updateWorkspace(one?.id as string, { deleted: true })]);
   const after = await search(client, q, 5);
-  expect(idsOf(after.workspaces)).not.toContain(one?.id);
+  expect(listIds(after.workspaces)).not.toContain(one?.id);
 });

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { LocalStore } from "#db/engine/local.ts";
 import { Writer } from "#db/engine/writer.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, putSetting } from "./batches.ts";
-import { outcomeOf } from "./contract.ts";
+import { insertSetting, listSettings } from "./batches.ts";
+import { awaitOutcome } from "./contract.ts";
 import { openIn, temporaryDirectory } from "./deployments.ts";
 
 /** For test connections, which flush themselves. */
@@ -25,9 +25,9 @@ describe("the group-committing writer", () => {
     await store.close();
     place[Symbol.dispose]();
   });
-  const put = (key: string, value = "") => store.commit([putSetting({ key, value })]);
+  const put = (key: string, value = "") => store.commit([insertSetting({ key, value })]);
   const putMany = (count: number, prefix: string) =>
-    store.commit([putSetting(Array.from({ length: count }, (_, i) => ({ key: `${prefix}${i}`, value: "" })))]);
+    store.commit([insertSetting(Array.from({ length: count }, (_, i) => ({ key: `${prefix}${i}`, value: "" })))]);
 
   test("[ST-1] all batches of one turn share one commit, those of the next turn have another", async () => {
     await Promise.all(Array.from({ length: 100 }, (_, i) => put(`a${i}`)));
@@ -94,14 +94,14 @@ describe("the group-committing writer", () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const flushes: PromiseWithResolvers<void>[] = [];
-    const slow = (): Promise<void> => {
+    const slowFlush = (): Promise<void> => {
       const one = Promise.withResolvers<void>();
       flushes.push(one);
       return one.promise;
     };
-    const writer = new Writer(mine, { epoch, flush: slow, committed: () => {}, fatal: () => {} });
+    const writer = new Writer(mine, { epoch, flush: slowFlush, committed: () => {}, fatal: () => {} });
     const seen: string[] = [];
-    const write = (key: string) => writer.submit([putSetting({ key, value: "" })]).then(() => seen.push(key));
+    const write = (key: string) => writer.submit([insertSetting({ key, value: "" })]).then(() => seen.push(key));
     const first = write("a");
     await until(() => flushes.length === 1);
     const rest = [write("b"), write("c")];
@@ -118,7 +118,7 @@ describe("the group-committing writer", () => {
     mine.close();
   });
 
-  test("[ST-16] [ST-26] when a flush fails, waiting callers are told, reads stop, and the process is told to stop", async () => {
+  test("[ST-16] [ST-26] when a flush fails, waiting callers fail, reads stop, and the process shuts down", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const failed = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_FSYNC" });
@@ -129,8 +129,8 @@ describe("the group-committing writer", () => {
       committed: () => {},
       fatal: (error) => told.push(error),
     });
-    expect(await outcomeOf(writer.submit([putSetting({ key: "a", value: "" })]))).toBe("unknown");
-    expect(await outcomeOf(writer.submit([putSetting({ key: "b", value: "" })]))).toBe("closed");
+    expect(await awaitOutcome(writer.submit([insertSetting({ key: "a", value: "" })]))).toBe("unknown");
+    expect(await awaitOutcome(writer.submit([insertSetting({ key: "b", value: "" })]))).toBe("closed");
     expect(told).toEqual([failed]);
     await expect(writer.flushing).rejects.toThrow("disk I/O error");
     await writer.stop();
@@ -152,7 +152,7 @@ describe("the group-committing writer", () => {
     const order: string[] = [];
     const write = put("z").then(() => order.push("written"));
     await turn();
-    const reads = [store.all(allSettings()), store.scan(allSettings()), store.get(allSettings())].map((read) =>
+    const reads = [store.all(listSettings()), store.scan(listSettings()), store.get(listSettings())].map((read) =>
       read.then((rows) => order.push(`read ${Array.isArray(rows) ? rows.length : "one"}`)),
     );
     expect(store.writer.flushing).toBeInstanceOf(Promise);
@@ -174,13 +174,13 @@ describe("the group-committing writer", () => {
     other.run("pragma busy_timeout=5000");
     other.run("update epoch set value = value + 1");
     const outcomes = await Promise.all([
-      outcomeOf(put("a")),
-      outcomeOf(put("b")),
-      outcomeOf(putMany(600, "next group ")),
+      awaitOutcome(put("a")),
+      awaitOutcome(put("b")),
+      awaitOutcome(putMany(600, "next group ")),
     ]);
     expect(outcomes).toEqual(["closed", "closed", "closed"]);
     expect(stops.map((stop) => stop.message)).toEqual(["another process owns this data directory (epoch 2)"]);
-    expect(await outcomeOf(put("later"))).toBe("closed");
+    expect(await awaitOutcome(put("later"))).toBe("closed");
     expect(other.query("select key from settings").values()).toEqual([["mine"]]);
     other.close();
   });
@@ -202,11 +202,11 @@ describe("the group-committing writer", () => {
     const patient = put("patient");
     const turns = Array.from({ length: 10 }, () => new Promise((resolve) => setImmediate(resolve)));
     await Promise.all(turns);
-    expect(await outcomeOf(writer.submit([putSetting({ key: "a", value: "" })]))).toBe("overloaded");
+    expect(await awaitOutcome(writer.submit([insertSetting({ key: "a", value: "" })]))).toBe("overloaded");
     other.run("rollback");
     await patient;
-    expect(await outcomeOf(writer.submit([putSetting({ key: "b", value: "" })]))).toBe("done");
-    expect((await store.all(allSettings())).map((row) => row.key).sort()).toEqual(["b", "patient"]);
+    expect(await awaitOutcome(writer.submit([insertSetting({ key: "b", value: "" })]))).toBe("done");
+    expect((await store.all(listSettings())).map((row) => row.key).sort()).toEqual(["b", "patient"]);
     expect(stops).toEqual([]);
     await writer.stop();
     other.close();
@@ -218,7 +218,7 @@ describe("the group-committing writer", () => {
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
     const writer = new Writer(mine, { epoch, queueBytes: 100, flush, committed: () => {}, fatal: () => {} });
     const nothing = { sql: "delete from settings where false", rows: [[]] };
-    const outcomes = await Promise.all(Array.from({ length: 5 }, () => outcomeOf(writer.submit([nothing]))));
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => awaitOutcome(writer.submit([nothing]))));
     expect(outcomes).toEqual(["done", "done", "done", "overloaded", "overloaded"]);
     await writer.stop();
     mine.close();

@@ -1,30 +1,30 @@
 // One request of the fuzzer and the checks of its response, based only on the OpenAPI document (rules FZ-1, FZ-4).
 import type { Client } from "#src/client.ts";
-import { misfit } from "./conforms.ts";
-import { type Operation, pathWith } from "./operations.ts";
+import { findMismatch } from "./conforms.ts";
+import { fillPath, type Operation } from "./operations.ts";
 
-export type Sent = {
+export type SentRequest = {
   path: Record<string, string>;
   query: Record<string, string | undefined>;
   body: { json: unknown } | { raw: string; type: string } | undefined;
 };
 
-const LATE_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
 /** Statuses that the edge may return for any request. */
 const FROM_THE_EDGE = new Set([429]);
 
 /** Sends it and returns what is wrong with the response; undefined if nothing. */
-export const faultOf = async (
+export const findFault = async (
   client: Client,
   operation: Operation,
-  sent: Sent,
+  sent: SentRequest,
   reached: Set<string>,
 ): Promise<string | undefined> => {
   const began = performance.now();
   const body = sent.body === undefined ? undefined : "raw" in sent.body ? sent.body.raw : sent.body.json;
   const headers: Record<string, string> = sent.body && "raw" in sent.body ? { "content-type": sent.body.type } : {};
-  const response = await client.fetch(operation.method, pathWith(operation, sent.path, sent.query), body, { headers });
+  const response = await client.fetch(operation.method, fillPath(operation, sent.path, sent.query), body, { headers });
   const type = response.headers.get("content-type") ?? "";
   const { status } = response;
   if (type.startsWith("text/event-stream")) {
@@ -35,12 +35,14 @@ export const faultOf = async (
   const ms = performance.now() - began;
   if (status < 300) reached.add(operation.name);
   if (status >= 500) return `answered ${status} ${text.slice(0, 500)}`;
-  if (ms > LATE_MS) return `took ${Math.round(ms)} ms`;
+  if (ms > RESPONSE_TIMEOUT_MS) return `took ${Math.round(ms)} ms`;
   if (!(status in operation.described.responses) && !FROM_THE_EDGE.has(status))
     return `answered ${status}, which is not documented: ${text.slice(0, 500)}`;
   if (status >= 400) return faultOfError(type, text);
   return (
-    typeFault(operation, status, type) ?? shapeFault(operation, status, type, text) ?? acceptedFault(operation, sent)
+    typeFault(operation, status, type) ??
+    shapeFault(operation, status, type, text) ??
+    findAcceptedFault(operation, sent)
   );
 };
 
@@ -55,25 +57,25 @@ const faultOfError = (type: string, text: string): string | undefined => {
   return isGeneric ? undefined : `an error of another shape: ${text}`;
 };
 
-const contentOf = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
+const getContent = ({ described }: Operation, status: number) => described.responses[status]?.content ?? {};
 
 /** The response has a documented content type, or is empty if there is none. */
 const typeFault = (operation: Operation, status: number, type: string): string | undefined => {
-  const declared = Object.keys(contentOf(operation, status));
+  const declared = Object.keys(getContent(operation, status));
   const sent = type.split(";")[0]?.trim() ?? "";
   if (declared.length === 0 || declared.includes(sent)) return undefined;
   return `answered ${status} with ${sent || "no type"}; documented: ${declared.join(", ")}`;
 };
 
 const shapeFault = (operation: Operation, status: number, type: string, text: string): string | undefined => {
-  const schema = contentOf(operation, status)["application/json"]?.schema;
+  const schema = getContent(operation, status)["application/json"]?.schema;
   if (!schema || !type.startsWith("application/json")) return undefined;
-  const wrong = misfit(schema, JSON.parse(text));
+  const wrong = findMismatch(schema, JSON.parse(text));
   return wrong && `answered ${status} with another shape than documented: ${wrong}`;
 };
 
 /** A body that the document forbids is not accepted. */
-const acceptedFault = ({ body: schema, described }: Operation, { body }: Sent): string | undefined => {
+const findAcceptedFault = ({ body: schema, described }: Operation, { body }: SentRequest): string | undefined => {
   if (!schema || body === undefined) return undefined;
   // Equivalent to no body.
   if ("raw" in body && body.raw === "" && described.requestBody?.required === false) return undefined;
@@ -84,6 +86,6 @@ const acceptedFault = ({ body: schema, described }: Operation, { body }: Sent): 
   } catch {
     return "accepted a body that is no JSON";
   }
-  const wrong = misfit(schema, value);
+  const wrong = findMismatch(schema, value);
   return wrong && `accepted a body that the document forbids: ${wrong}`;
 };

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { startTestServer } from "#test/support/server.ts";
 import { checks, fuzzOperations } from "./api-fuzz.ts";
 import { checks as sequences } from "./api-sequences.ts";
-import { fetchDocument, operationsOf } from "./operations.ts";
+import { fetchDocument, listOperations } from "./operations.ts";
 
 test.each(checks.map((check) => [check.name, check] as const))(
   "[FZ-1] %s, 2 requests each: no 5xx, no undocumented status, no other shape of error, never late",
@@ -30,7 +30,7 @@ test.each(sequences.map((check) => [check.name, check] as const))(
 
 test("[FZ-2] the fuzzer sees every route: the document names them with callers and bodies", async () => {
   await using server = await startTestServer();
-  const operations = operationsOf(await fetchDocument(server.url));
+  const operations = listOperations(await fetchDocument(server.url));
   expect(operations.length).toBeGreaterThan(20);
   expect(operations.some(({ callers }) => callers.includes("agent"))).toBe(true);
   expect(operations.filter(({ body }) => body !== undefined).length).toBeGreaterThan(5);

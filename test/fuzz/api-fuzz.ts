@@ -4,11 +4,11 @@
 import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
-import { type Seeded, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { faultOf } from "./answers.ts";
-import { fetchDocument, type Operation, operationsOf } from "./operations.ts";
-import { type Known, requestsFor } from "./requests.ts";
+import { findFault } from "./answers.ts";
+import { fetchDocument, listOperations, type Operation } from "./operations.ts";
+import { arbitraryRequests, type KnownIds } from "./requests.ts";
 
 type Check = { name: string; run(options: CheckOptions): Promise<string> };
 export type CheckOptions = {
@@ -22,10 +22,10 @@ export type CheckOptions = {
 /** Would end the fuzzer's own session. */
 const SKIPPED = new Set(["POST /api/v2/users/logout"]);
 
-type Things = { known: Known; seeded: Seeded };
+type FuzzInputs = { known: KnownIds; seeded: SeededAgent };
 
 /** A member's objects: workspace and agent in the store, the rest through the API. */
-const seedThings = async (server: TestServer, admin: Client): Promise<Things> => {
+const seedThings = async (server: TestServer, admin: Client): Promise<FuzzInputs> => {
   const seeded = await seedAgent(server);
   const owner = new Client(server.url, seeded.owner_token);
   const user = await seedUser(server, { organization_id: seeded.organization_id });
@@ -48,7 +48,7 @@ const seedThings = async (server: TestServer, admin: Client): Promise<Things> =>
   return { known, seeded };
 };
 
-const tokenFor = ({ callers }: Operation, seeded: Seeded, people: string | undefined): string | undefined => {
+const tokenFor = ({ callers }: Operation, seeded: SeededAgent, people: string | undefined): string | undefined => {
   if (callers.length === 0) return undefined;
   return callers[0] === "agent" ? seeded.agent_token : people;
 };
@@ -61,19 +61,19 @@ export const fuzzOperations = async ({ rounds, seed, log, who = "administrator" 
   const faults: string[] = [];
   let tried = 0;
   const reached = new Set<string>();
-  let things: Things | undefined;
-  for (const operation of operationsOf(await fetchDocument(server.url))) {
+  let things: FuzzInputs | undefined;
+  for (const operation of listOperations(await fetchDocument(server.url))) {
     if (SKIPPED.has(operation.name)) continue;
     // Recreated after each operation that may have deleted them.
     things ??= await seedThings(server, admin);
     const { seeded, known } = things;
     if (operation.method !== "GET") things = undefined;
     const people = who === "member" ? seeded.owner_token : admin.token;
-    const client = admin.as(tokenFor(operation, seeded, people));
+    const client = admin.withToken(tokenFor(operation, seeded, people));
     let why: string | undefined;
-    const property = fc.asyncProperty(requestsFor(operation, known), async (sent) => {
+    const property = fc.asyncProperty(arbitraryRequests(operation, known), async (sent) => {
       tried++;
-      const found = await faultOf(client, operation, sent, reached);
+      const found = await findFault(client, operation, sent, reached);
       if (found !== undefined) why = found;
       return found === undefined;
     });

@@ -28,16 +28,16 @@ type Kind = {
   label(row: Record<string, unknown>): unknown;
 };
 
-const listed = (list: unknown): Record<string, unknown>[] => list as Record<string, unknown>[];
+const toRecords = (list: unknown): Record<string, unknown>[] => list as Record<string, unknown>[];
 
-const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] => [
+const makeKinds = (parents: { organizations: string[]; users: string[] }): Kind[] => [
   {
     name: "organization",
     at: () => "/api/v2/organizations",
     body: (name) => ({ name }),
     broken: { name: "not a name!" },
     id: ({ id }) => String(id),
-    rows: listed,
+    rows: toRecords,
     one: (_, id) => `/api/v2/organizations/${id}`,
     change: { method: "PATCH", body: { description: "changed" } },
     label: ({ name }) => name,
@@ -48,7 +48,7 @@ const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] =>
     body: (token_name) => ({ token_name }),
     broken: { token_name: "x".repeat(500) },
     id: ({ id }) => String(id),
-    rows: listed,
+    rows: toRecords,
     one: (parent, id) => `/api/v2/users/${parents.users[parent]}/keys/${id}`,
     label: ({ token_name }) => token_name,
   },
@@ -58,7 +58,7 @@ const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] =>
     body: (name) => ({ name }),
     broken: { name: "" },
     id: ({ name }) => String(name),
-    rows: listed,
+    rows: toRecords,
     one: (parent, id) => `/api/v2/organizations/${parents.organizations[parent]}/provisionerkeys/${id}`,
     label: ({ name }) => name,
   },
@@ -73,14 +73,22 @@ const kinds = (parents: { organizations: string[]; users: string[] }): Kind[] =>
     }),
     broken: { provider: "openai-compat", display_name: 7 },
     id: ({ id }) => String(id),
-    rows: listed,
+    rows: toRecords,
     one: (_, id) => `/api/v2/chats/providers/${id}`,
     change: { method: "PATCH", body: { enabled: false } },
     label: ({ display_name }) => display_name,
   },
 ];
 
-const NO_IDS = ["", "%00", "..%2f..", "none", "6ba7b810-9dad-41d1-80b4", "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "𝒳"];
+const INVALID_IDS = [
+  "",
+  "%00",
+  "..%2f..",
+  "none",
+  "6ba7b810-9dad-41d1-80b4",
+  "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+  "𝒳",
+];
 const GONE = [404, 410];
 const FORBIDDEN = [403, 404];
 const REFUSED = [400, 403, 404, 405, 409, 410];
@@ -91,7 +99,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const stranger = (await newPerson(admin, "stranger")).client;
   const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
-  const all = kinds({ organizations: ["default", other.id], users: ["admin", "stranger"] });
+  const all = makeKinds({ organizations: ["default", other.id], users: ["admin", "stranger"] });
   const random = randomFrom(seed);
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const wrong: string[] = [];
@@ -125,7 +133,7 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
       const parent = parentsApart ? Math.floor(random() * 2) : 0;
       const [mine, gone] = [live[parent] as Map<string, string>, dead[parent] as Set<string>];
       const id = pick([...mine.values()]);
-      const way = (to: string) => kind.one(parent, to);
+      const findRoute = (to: string) => kind.one(parent, to);
       const move = Math.floor(random() * 8);
       if (move <= 1 || id === undefined) {
         const label = `s${++made}`;
@@ -133,32 +141,33 @@ const playSequences = async ({ rounds, seed, log }: CheckOptions): Promise<strin
         const row = (await read(parent)).find((one) => kind.label(one) === label);
         if (row) mine.set(label, kind.id(row));
       } else if (move === 2) {
-        await expectStatus(admin, "read", [200, 405], "GET", way(id));
-        if (kind.change) await expectStatus(admin, "change", [200, 204], kind.change.method, way(id), kind.change.body);
+        await expectStatus(admin, "read", [200, 405], "GET", findRoute(id));
+        if (kind.change)
+          await expectStatus(admin, "change", [200, 204], kind.change.method, findRoute(id), kind.change.body);
       } else if (move === 3) {
-        await expectStatus(admin, "delete", [200, 204], "DELETE", way(id));
+        await expectStatus(admin, "delete", [200, 204], "DELETE", findRoute(id));
         for (const [label, known] of mine) if (known === id) mine.delete(label);
         gone.add(id);
       } else if (move === 4) {
         const old = pick([...gone]);
         if (old === undefined || [...mine.values()].includes(old)) continue;
-        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", way(old));
-        await expectStatus(admin, "use after delete", GONE, "DELETE", way(old));
+        await expectStatus(admin, "use after delete", [...GONE, 405], "GET", findRoute(old));
+        await expectStatus(admin, "use after delete", GONE, "DELETE", findRoute(old));
         if (kind.change)
-          await expectStatus(admin, "use after delete", GONE, kind.change.method, way(old), kind.change.body);
+          await expectStatus(admin, "use after delete", GONE, kind.change.method, findRoute(old), kind.change.body);
       } else if (move === 5) {
         // The stranger's own tokens belong to the stranger.
         if (kind.name === "token" && parent === 1) continue;
-        await expectStatus(stranger, "as a stranger", [...FORBIDDEN, 405], "GET", way(id));
-        await expectStatus(stranger, "as a stranger", FORBIDDEN, "DELETE", way(id));
+        await expectStatus(stranger, "as a stranger", [...FORBIDDEN, 405], "GET", findRoute(id));
+        await expectStatus(stranger, "as a stranger", FORBIDDEN, "DELETE", findRoute(id));
         if (parentsApart) await expectStatus(admin, "below another parent", GONE, "DELETE", kind.one(1 - parent, id));
       } else if (move === 6) {
         await expectStatus(admin, "make badly", REFUSED, "POST", kind.at(parent), kind.broken);
         await expectStatus(stranger, "make badly", FORBIDDEN, "POST", kind.at(0), kind.body(`s${++made}`));
       } else {
-        const none = pick(NO_IDS);
-        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", way(none));
-        if (none !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", way(none));
+        const none = pick(INVALID_IDS);
+        await expectStatus(admin, "no id", [...REFUSED, 200], "GET", findRoute(none));
+        if (none !== "") await expectStatus(admin, "no id", REFUSED, "DELETE", findRoute(none));
       }
       if (step % 8 !== 7 && step !== rounds - 1) continue;
       for (const at of parentsApart ? [0, 1] : [0]) {

@@ -1,6 +1,6 @@
 // The fuzzer's schema check detects mismatches.
 import { expect, test } from "bun:test";
-import { misfit } from "./conforms.ts";
+import { findMismatch } from "./conforms.ts";
 import type { Schema } from "./operations.ts";
 
 const uuid = { type: "string", format: "uuid" };
@@ -37,5 +37,5 @@ test.each<[Schema, unknown, string | undefined]>([
   [{ type: "string", pattern: "^a" }, "b", "it does not match ^a"],
   [{}, { anything: [null] }, undefined],
 ])("[FZ-4] %j and %j", (schema, value, wrong) => {
-  expect(misfit(schema, value)).toBe(wrong as string);
+  expect(findMismatch(schema, value)).toBe(wrong as string);
 });

@@ -5,11 +5,11 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
 /** Returns the first mismatch and its reason; undefined if there is none. */
-export const misfit = (schema: Schema, value: unknown, place = "it"): string | undefined => {
-  if (value === null && (schema.nullable || isAny(schema))) return undefined;
+export const findMismatch = (schema: Schema, value: unknown, place = "it"): string | undefined => {
+  if (value === null && (schema.nullable || allowsAnything(schema))) return undefined;
   if (schema.enum) return schema.enum.includes(value) ? undefined : `${place} is none of ${schema.enum}`;
   if (schema.anyOf) {
-    const wrong = schema.anyOf.map((one) => misfit(one, value, place));
+    const wrong = schema.anyOf.map((one) => findMismatch(one, value, place));
     return wrong.includes(undefined) ? undefined : wrong[0];
   }
   switch (schema.type) {
@@ -29,7 +29,7 @@ export const misfit = (schema: Schema, value: unknown, place = "it"): string | u
   }
 };
 
-const isAny = ({ type, anyOf, enum: values }: Schema): boolean =>
+const allowsAnything = ({ type, anyOf, enum: values }: Schema): boolean =>
   type === undefined && anyOf === undefined && values === undefined;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -54,7 +54,7 @@ const misfitOfList = ({ items = {}, minItems, maxItems }: Schema, value: unknown
   if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length))
     return `${place} has ${value.length} items`;
   for (const [i, one] of value.entries()) {
-    const wrong = misfit(items, one, `${place}.${i}`);
+    const wrong = findMismatch(items, one, `${place}.${i}`);
     if (wrong) return wrong;
   }
   return undefined;
@@ -68,7 +68,7 @@ const misfitOfObject = (schema: Schema, value: Record<string, unknown>, place: s
     const of = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!of && more === false) return `${place}.${name} is not allowed`;
     const schemaOfMember = of ?? (isObject(more) ? (more as Schema) : undefined);
-    const wrong = schemaOfMember && misfit(schemaOfMember, member, `${place}.${name}`);
+    const wrong = schemaOfMember && findMismatch(schemaOfMember, member, `${place}.${name}`);
     if (wrong) return wrong;
   }
   return undefined;

@@ -35,9 +35,9 @@ export type Parameter = {
 };
 
 /** Resolves references in a value of the document. */
-const inlined = (document: Document) => {
+const makeInliner = (document: Document) => {
   const known = new Map<string, unknown>();
-  const at = (ref: string): unknown => {
+  const resolveReference = (ref: string): unknown => {
     const [, ...path] = ref.split("/");
     const found = path.reduce((value, key) => (value as Record<string, unknown>)[key], document as unknown);
     if (!known.has(ref)) known.set(ref, inline(found));
@@ -46,7 +46,7 @@ const inlined = (document: Document) => {
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (typeof value !== "object" || value === null) return value;
-    if ("$ref" in value) return at(value.$ref as string);
+    if ("$ref" in value) return resolveReference(value.$ref as string);
     const { allOf, ...rest } = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inline(one)]));
     return Array.isArray(allOf) ? Object.assign({}, ...allOf, rest) : rest;
   };
@@ -56,7 +56,7 @@ const inlined = (document: Document) => {
 type Content = Record<string, { schema: Schema; example?: unknown }>;
 
 /** As in the document. */
-export type Described = {
+export type DescribedOperation = {
   operationId: string;
   tags?: string[];
   summary?: string;
@@ -67,7 +67,7 @@ export type Described = {
 };
 
 export type Document = {
-  paths: Record<string, Record<string, Described>>;
+  paths: Record<string, Record<string, DescribedOperation>>;
   tags: { name: string }[];
   servers: { url: string; description: string }[];
   components: { schemas: Record<string, Schema>; responses: Record<string, unknown> };
@@ -87,7 +87,7 @@ export type Operation = {
   body: Schema | undefined;
   /** The maximum bytes of a body; undefined if there is none. */
   bodyLimit: number | undefined;
-  described: Described;
+  described: DescribedOperation;
 };
 
 const CALLERS: Record<string, Caller> = { session_token: "user", agent_token: "agent", provisioner_key: "worker" };
@@ -96,8 +96,8 @@ export const fetchDocument = async (url: URL): Promise<Document> =>
   (await (await fetch(new URL("/swagger/json", url))).json()) as Document;
 
 /** Returns all operations, with references in their bodies and responses resolved. */
-export const operationsOf = (document: Document): Operation[] =>
-  Object.entries(inlined(document)(document.paths) as Document["paths"]).flatMap(([path, item]) =>
+export const listOperations = (document: Document): Operation[] =>
+  Object.entries(makeInliner(document)(document.paths) as Document["paths"]).flatMap(([path, item]) =>
     Object.entries(item).map(([verb, described]): Operation => {
       const method = verb.toUpperCase();
       const limit = /larger than (\d+) bytes/.exec(described.responses["413"]?.description ?? "")?.[1];
@@ -117,13 +117,13 @@ export const operationsOf = (document: Document): Operation[] =>
   );
 
 /** Files may also be JSON, but are sent as bytes. */
-const jsonBody = ({ requestBody }: Described): Schema | undefined => {
+const jsonBody = ({ requestBody }: DescribedOperation): Schema | undefined => {
   const schema = requestBody?.content["application/json"]?.schema;
   return schema?.format === "binary" ? undefined : schema;
 };
 
 /** Returns the path with its parameters and a query. */
-export const pathWith = (
+export const fillPath = (
   operation: Operation,
   path: Record<string, string>,
   query: Record<string, string | undefined> = {},

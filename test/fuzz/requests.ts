@@ -1,13 +1,13 @@
 // Random requests for an operation: valid, nearly valid, and malicious values, at any depth of a body.
 import fc from "fast-check";
-import type { Sent } from "./answers.ts";
+import type { SentRequest } from "./answers.ts";
 import type { Operation } from "./operations.ts";
-import { fitting, hostile } from "./values.ts";
+import { hostileValues, validValues } from "./values.ts";
 
 /** IDs of existing objects for path parameters, without the fuzzer's own account. */
-export type Known = Record<string, string[]>;
+export type KnownIds = Record<string, string[]>;
 
-const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+const toText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 /** Removes what would change the path when used in a path segment. */
 const segment = (text: string): string => {
@@ -15,12 +15,12 @@ const segment = (text: string): string => {
   return short === "" || short === "." || short === ".." ? "none" : short;
 };
 
-export const requestsFor = (operation: Operation, known: Known): fc.Arbitrary<Sent> => {
+export const arbitraryRequests = (operation: Operation, known: KnownIds): fc.Arbitrary<SentRequest> => {
   const paths: [string, fc.Arbitrary<string>][] = [];
   const queries: [string, fc.Arbitrary<string>][] = [];
   for (const parameter of operation.parameters) {
-    const good = fitting(parameter.schema).map(asText);
-    const bad = hostile.map(asText).map((text) => text.toWellFormed().slice(0, 2_000));
+    const good = validValues(parameter.schema).map(toText);
+    const bad = hostileValues.map(toText).map((text) => text.toWellFormed().slice(0, 2_000));
     if (parameter.in === "query") queries.push([parameter.name, fc.oneof({ weight: 3, arbitrary: good }, bad)]);
     if (parameter.in !== "path") continue;
     const there = known[parameter.name];
@@ -43,8 +43,8 @@ const NAMED: Readonly<Record<string, string>> = {
   agent_id: "workspaceagent",
 };
 
-const bodies = ({ body = {} }: Operation, known: Known): fc.Arbitrary<Sent["body"]> => {
-  const values = fitting(body) as fc.Arbitrary<Record<string, unknown>>;
+const bodies = ({ body = {} }: Operation, known: KnownIds): fc.Arbitrary<SentRequest["body"]> => {
+  const values = validValues(body) as fc.Arbitrary<Record<string, unknown>>;
   const good = fc.tuple(values, fc.nat()).map(([value, pick]) => {
     const named = Object.entries(NAMED).flatMap(([member, noun]) => {
       const ids = known[noun]?.filter((id) => id.length === 36) ?? [];
@@ -56,18 +56,20 @@ const bodies = ({ body = {} }: Operation, known: Known): fc.Arbitrary<Sent["body
   });
   const names = Object.keys(body.properties ?? { any: {} });
   const spoilt = fc
-    .tuple(good, fc.constantFrom(...names), hostile)
+    .tuple(good, fc.constantFrom(...names), hostileValues)
     .map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
   const cut = fc
     .tuple(good, fc.constantFrom(...names))
     .map(([value, name]) => ({ json: { ...value, [name]: undefined } }));
-  const odd = fc.tuple(good, fc.string(), hostile).map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
+  const odd = fc
+    .tuple(good, fc.string(), hostileValues)
+    .map(([value, name, bad]) => ({ json: { ...value, [name]: bad } }));
   const deep = fc
-    .tuple(good, fc.nat(), fc.option(fc.string({ minLength: 1 })), hostile)
+    .tuple(good, fc.nat(), fc.option(fc.string({ minLength: 1 })), hostileValues)
     .map(([value, at, name, bad]) => ({
       json: spoiltInside(value, at, name, bad),
     }));
-  const raw = fc.oneof(hostile.map(asText), fc.string({ unit: "binary" })).map((text) => ({
+  const raw = fc.oneof(hostileValues.map(toText), fc.string({ unit: "binary" })).map((text) => ({
     raw: text.toWellFormed(),
     type: "application/json",
   }));

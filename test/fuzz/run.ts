@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startTestServer } from "#test/support/server.ts";
 import { fuzzOperations } from "./api-fuzz.ts";
-import { fetchDocument, operationsOf } from "./operations.ts";
+import { fetchDocument, listOperations } from "./operations.ts";
 
 const RESULTS = join(import.meta.dir, "../results/fuzz.md");
 const [BEGIN, END] = ["<!-- result: written by `bun run fuzz:api` -->", "<!-- end of result -->"];
@@ -18,13 +18,13 @@ const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(cases) || cases < 1 || !Number.isInteger(seed))
   throw new Error("--cases and --seed are whole numbers");
 
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
 const countOperations = async (): Promise<number> => {
   await using server = await startTestServer();
-  return operationsOf(await fetchDocument(server.url)).length - 1;
+  return listOperations(await fetchDocument(server.url)).length - 1;
 };
 
 const rounds = Math.ceil(cases / 2 / (await countOperations()));
@@ -32,12 +32,12 @@ const results: string[] = [];
 let isClean = true;
 for (const who of ["administrator", "member"] as const) {
   const began = performance.now();
-  const result = await fuzzOperations({ rounds, seed, who, log: say }).catch((error) => {
+  const result = await fuzzOperations({ rounds, seed, who, log: printLine }).catch((error) => {
     isClean = false;
     return `**failed** as ${who}: ${String(error.message).split("\n")[0]}`;
   });
   results.push(`- ${result} (${Math.round((performance.now() - began) / 1000)} s)`);
-  say(results.at(-1) as string);
+  printLine(results.at(-1) as string);
 }
 
 const today = new Date().toISOString().slice(0, 10);

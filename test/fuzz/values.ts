@@ -3,14 +3,14 @@ import fc from "fast-check";
 import type { Schema } from "./operations.ts";
 
 /** Values that match the schema, with optional members present or absent. */
-export const fitting = (schema: Schema): fc.Arbitrary<unknown> => {
+export const validValues = (schema: Schema): fc.Arbitrary<unknown> => {
   const value = fittingType(schema);
   return schema.nullable ? fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null)) : value;
 };
 
 const fittingType = (schema: Schema): fc.Arbitrary<unknown> => {
   if (schema.enum) return fc.constantFrom(...schema.enum);
-  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(fitting));
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(validValues));
   switch (schema.type) {
     case "string":
       return text(schema);
@@ -21,7 +21,7 @@ const fittingType = (schema: Schema): fc.Arbitrary<unknown> => {
     case "boolean":
       return fc.boolean();
     case "array":
-      return fc.array(fitting(schema.items ?? {}), {
+      return fc.array(validValues(schema.items ?? {}), {
         minLength: schema.minItems ?? 0,
         maxLength: Math.min(schema.maxItems ?? 4, Math.max(4, schema.minItems ?? 0)),
       });
@@ -45,33 +45,33 @@ const text = (schema: Schema): fc.Arbitrary<string> => {
       .map((date) => date.toISOString());
   }
   const { minLength = 0, maxLength = Math.max(64, minLength) } = schema;
-  const fits = ({ length }: string): boolean => length >= minLength && length <= maxLength;
-  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern), { maxLength }).filter(fits);
+  const hasValidLength = ({ length }: string): boolean => length >= minLength && length <= maxLength;
+  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern), { maxLength }).filter(hasValidLength);
   const upTo = Math.max(minLength, Math.min(maxLength, 200));
   return fc.oneof(
     fc.string({ minLength, maxLength: upTo }),
-    fc.string({ unit: "grapheme", minLength, maxLength: upTo }).filter(fits),
+    fc.string({ unit: "grapheme", minLength, maxLength: upTo }).filter(hasValidLength),
   );
 };
 
 const object = (schema: Schema): fc.Arbitrary<unknown> => {
-  const members = Object.entries(schema.properties ?? {}).map(([name, of]) => [name, fitting(of)] as const);
+  const members = Object.entries(schema.properties ?? {}).map(([name, of]) => [name, validValues(of)] as const);
   const record = fc.record(Object.fromEntries(members), {
     requiredKeys: (schema.required ?? []).filter((name) => name in (schema.properties ?? {})),
     noNullPrototype: true,
   });
   if (typeof schema.additionalProperties !== "object") return record;
-  const rest = fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }), fitting(schema.additionalProperties), {
+  const rest = fc.dictionary(fc.string({ minLength: 1, maxLength: 12 }), validValues(schema.additionalProperties), {
     maxKeys: 4,
   });
   return fc.tuple(record, rest).map(([fixed, more]) => ({ ...more, ...fixed }));
 };
 
 /** Returns one plain valid value; always the same. */
-export const example = (schema: Schema): unknown => fc.sample(fitting(schema), { numRuns: 1, seed: 42 })[0];
+export const exampleValue = (schema: Schema): unknown => fc.sample(validValues(schema), { numRuns: 1, seed: 42 })[0];
 
 /** Values that attackers and broken programs send. */
-export const hostile: fc.Arbitrary<unknown> = fc.oneof(
+export const hostileValues: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,
     true,
@@ -112,8 +112,8 @@ export const hostile: fc.Arbitrary<unknown> = fc.oneof(
 );
 
 /** Returns a value of a type that the schema does not allow; undefined if it allows every type. */
-export const ofWrongType = (schema: Schema): unknown => {
-  const takes = new Set(typesOf(schema));
+export const makeWrongType = (schema: Schema): unknown => {
+  const takes = new Set(listTypes(schema));
   if (takes.size === 0) return undefined;
   const others: [string, unknown][] = [
     ["object", { wrong: true }],
@@ -124,15 +124,16 @@ export const ofWrongType = (schema: Schema): unknown => {
   return others.find(([type]) => !takes.has(type) && !(type === "number" && takes.has("integer")))?.[1];
 };
 
-const typesOf = (schema: Schema): string[] => {
-  if (schema.anyOf) return schema.anyOf.flatMap(typesOf);
+const listTypes = (schema: Schema): string[] => {
+  if (schema.anyOf) return schema.anyOf.flatMap(listTypes);
   if (schema.enum) return [...new Set(schema.enum.map((value) => typeof value))];
   return schema.type ? [schema.type] : [];
 };
 
 /** Returns an invalid text for this query or path parameter; undefined if any text is valid. */
-export const wrongText = (schema: Schema): string | undefined => {
-  if (schema.anyOf) return schema.anyOf.every((one) => wrongText(one) !== undefined) ? "\u0001nonsense" : undefined;
+export const makeInvalidText = (schema: Schema): string | undefined => {
+  if (schema.anyOf)
+    return schema.anyOf.every((one) => makeInvalidText(one) !== undefined) ? "\u0001nonsense" : undefined;
   if (schema.enum || schema.format === "uuid" || schema.format === "date-time") return "nonsense-1";
   if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean") return "nonsense";
   if (schema.pattern && !new RegExp(schema.pattern).test("\u0001 nonsense")) return "\u0001 nonsense";

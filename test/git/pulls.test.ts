@@ -1,24 +1,24 @@
 // Pull requests at git hosts, against a real HTTP server that answers as GitHub and GitLab do.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { nextLook } from "#actors/chat/background/pull-request-pace.ts";
+import { nextCheckDelay } from "#actors/chat/background/pull-request-pace.ts";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { findPullHost } from "#src/git/pulls.ts";
-import { type Kept, PullError, PullHttp } from "#src/git/pulls-http.ts";
+import { type CachedResponses, PullError, PullHttp } from "#src/git/pulls-http.ts";
 import { parseRemote } from "#src/git/remote.ts";
-import { FakeGitApi, githubPull } from "#test/support/fake-git-api.ts";
+import { createGithubPull, FakeGitApi } from "#test/support/fake-git-api.ts";
 
 let host: FakeGitApi;
 beforeAll(() => {
   host = new FakeGitApi();
 });
 afterAll(() => host[Symbol.dispose]());
-let rests: number[] = [];
+let restTimes: number[] = [];
 beforeEach(() => {
   host.answers.clear();
   host.asked.length = 0;
   host.refuse = undefined;
-  rests = [];
+  restTimes = [];
 });
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -26,7 +26,7 @@ const clock = { ...systemClock, now: () => NOW };
 
 const open = (
   type: "github" | "gitlab",
-  { kept = {}, allowed = ["127.0.0.0/8"] }: { kept?: Kept; allowed?: string[] } = {},
+  { kept = {}, allowed = ["127.0.0.0/8"] }: { kept?: CachedResponses; allowed?: string[] } = {},
 ) => {
   const kind = findPullHost({ type, base_url: host.url });
   if (!kind) throw new Error("no such host");
@@ -36,7 +36,7 @@ const open = (
     api: kind.api,
     headers: kind.headers("secret"),
     kept,
-    rest: (until) => rests.push(until),
+    rest: (until) => restTimes.push(until),
   });
   return { http, pulls: kind.pulls(http, "team/repo") };
 };
@@ -81,7 +81,7 @@ test("[PR-1] a remote means a host and a project, however it is written; what co
 
 test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and what its reviewers said last", async () => {
   host.json(FIND, [{ number: 7 }]);
-  host.json(`${G}/pulls/7`, githubPull(host.url));
+  host.json(`${G}/pulls/7`, createGithubPull(host.url));
   host.json(`${G}/pulls/7/reviews?per_page=100`, [
     review("bob", "CHANGES_REQUESTED"),
     review("bob", "COMMENTED"),
@@ -104,7 +104,10 @@ test("[PR-2] GitHub: the newest pull request of a branch, how it stands, and wha
   expect([await again.pulls.find("fix"), await again.pulls.read(7)]).toEqual([7, seen]);
   expect(host.asked.slice(3).every((line) => line.startsWith("304 "))).toBe(true);
   expect(again.http.kept).toEqual(http.kept);
-  host.json(`${G}/pulls/7`, githubPull(host.url, { state: "closed", merged: true, html_url: "javascript:alert(1)" }));
+  host.json(
+    `${G}/pulls/7`,
+    createGithubPull(host.url, { state: "closed", merged: true, html_url: "javascript:alert(1)" }),
+  );
   host.json(`${G}/pulls/7/reviews?per_page=100`, [review("bob", "CHANGES_REQUESTED"), review("bob", "APPROVED")]);
   expect(await open("github", { kept: http.kept }).pulls.read(7)).toMatchObject({
     pr_state: "merged",
@@ -172,28 +175,28 @@ test("[PR-2] GitLab: the same for merge requests, with lines counted and the dif
 
 test("[PR-3] a host that wants to be left alone says for how long; other refusals are told apart; addresses that are not public are not called", async () => {
   const { pulls } = open("github");
-  const at = (status: number, headers: Record<string, string>, text = "") => {
+  const findAfterResponse = (status: number, headers: Record<string, string>, text = "") => {
     host.refuse = () => new Response(text, { status, headers });
     return failure(pulls.find("fix"));
   };
-  expect(await at(429, { "retry-after": "90" })).toMatchObject({ kind: "limited", until: NOW + 90_000 });
+  expect(await findAfterResponse(429, { "retry-after": "90" })).toMatchObject({ kind: "limited", until: NOW + 90_000 });
   const reset = String(NOW / 1_000 + 300);
-  expect(await at(403, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset })).toMatchObject({
+  expect(await findAfterResponse(403, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset })).toMatchObject({
     until: NOW + 300_000,
   });
-  expect(await at(403, {}, "You have exceeded a secondary rate limit")).toMatchObject({
+  expect(await findAfterResponse(403, {}, "You have exceeded a secondary rate limit")).toMatchObject({
     kind: "limited",
     until: NOW + 60_000,
   });
-  expect(await at(429, { "retry-after": "99999999" })).toMatchObject({ until: NOW + 86_400_000 });
-  expect(rests).toEqual([90_000, 300_000, 60_000, 86_400_000].map((ms) => NOW + ms));
-  expect(await at(403, {})).toMatchObject({ kind: "denied" });
-  expect(await at(404, {})).toMatchObject({ kind: "missing" });
-  expect(await at(302, { location: "http://169.254.169.254/" })).toMatchObject({ kind: "failed" });
-  expect(await at(200, {}, "<html>")).toMatchObject({ kind: "failed" });
+  expect(await findAfterResponse(429, { "retry-after": "99999999" })).toMatchObject({ until: NOW + 86_400_000 });
+  expect(restTimes).toEqual([90_000, 300_000, 60_000, 86_400_000].map((ms) => NOW + ms));
+  expect(await findAfterResponse(403, {})).toMatchObject({ kind: "denied" });
+  expect(await findAfterResponse(404, {})).toMatchObject({ kind: "missing" });
+  expect(await findAfterResponse(302, { location: "http://169.254.169.254/" })).toMatchObject({ kind: "failed" });
+  expect(await findAfterResponse(200, {}, "<html>")).toMatchObject({ kind: "failed" });
   host.refuse = () => Response.json([], { headers: { "ratelimit-remaining": "0", "ratelimit-reset": reset } });
   expect(await pulls.find("fix")).toBeUndefined();
-  expect(rests.at(-1)).toBe(NOW + 300_000);
+  expect(restTimes.at(-1)).toBe(NOW + 300_000);
   const asked = host.asked.length;
   expect(await failure(open("github", { allowed: [] }).pulls.find("fix"))).toMatchObject({
     kind: "failed",
@@ -204,20 +207,20 @@ test("[PR-3] a host that wants to be left alone says for how long; other refusal
 
 test("[PR-4] is polled often while work continues, rarely later, with a growing delay after failures, and not once it is merged", () => {
   const minute = 60_000;
-  const next = (pr_state: string | null, idle: number, failures = 0) =>
-    nextLook({ pr_state, pushed_at: NOW - idle, failures }, NOW);
-  expect([next("open", 0), next("open", 120 * minute), next("open", 2 * 1_440 * minute)]).toEqual([
+  const nextLookAt = (pr_state: string | null, idle: number, failures = 0) =>
+    nextCheckDelay({ pr_state, pushed_at: NOW - idle, failures }, NOW);
+  expect([nextLookAt("open", 0), nextLookAt("open", 120 * minute), nextLookAt("open", 2 * 1_440 * minute)]).toEqual([
     2 * minute,
     10 * minute,
     120 * minute,
   ]);
-  expect([next(null, 0), next(null, 120 * minute), next(null, 1_441 * minute)]).toEqual([
+  expect([nextLookAt(null, 0), nextLookAt(null, 120 * minute), nextLookAt(null, 1_441 * minute)]).toEqual([
     2 * minute,
     30 * minute,
     null,
   ]);
-  expect([next("merged", 0), next("closed", 0)]).toEqual([null, null]);
-  expect([1, 2, 3, 20].map((failures) => next("open", 0, failures))).toEqual([
+  expect([nextLookAt("merged", 0), nextLookAt("closed", 0)]).toEqual([null, null]);
+  expect([1, 2, 3, 20].map((failures) => nextLookAt("open", 0, failures))).toEqual([
     minute,
     2 * minute,
     4 * minute,

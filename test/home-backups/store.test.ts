@@ -60,7 +60,7 @@ const write = (
   );
 
 /** Returns all files below a folder with their content. */
-const filesIn = (folder: string): string[] =>
+const listFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((one) =>
     one.isFile() ? [join(one.parentPath, one.name)] : [],
   );
@@ -86,7 +86,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
 
   // Neither contents nor names are readable in the repository.
-  for (const file of filesIn(place)) {
+  for (const file of listFiles(place)) {
     const text = readFileSync(file).toString("latin1");
     expect(text.includes("#!/bin/sh")).toBe(false);
     expect(text.includes("dangling")).toBe(false);
@@ -101,7 +101,7 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   await store.verify(WORKSPACE, next.id, signal);
 
   await store.remove(WORKSPACE, [next.id], signal);
-  expect(filesIn(place)).toEqual([]);
+  expect(listFiles(place)).toEqual([]);
 };
 
 testNeeding(
@@ -149,7 +149,7 @@ for (const { engine, needed } of WAYS) {
       await expect(write(store, failing(home.path))).rejects.toThrow("the disk has failed");
       expect(await store.list()).toEqual([]);
       const made = await write(store, pack(home.path));
-      const largest = filesIn(place.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
+      const largest = listFiles(place.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
       const altered = readFileSync(largest);
       altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
       rmSync(largest);
@@ -234,7 +234,7 @@ testNeeding(
 );
 
 test("[HB-8] contradictory settings are refused, and a program that is not restic", async () => {
-  const refused = (env: Record<string, string>): string => {
+  const getConfigError = (env: Record<string, string>): string => {
     try {
       loadConfig({ argv: [], env, readFile: () => "" });
       return "";
@@ -247,20 +247,22 @@ test("[HB-8] contradictory settings are refused, and a program that is not resti
     SLIPWAY_HOME_BACKUP_S3_ACCESS_KEY: "a",
     SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: "b",
   };
-  expect(refused(bucket)).toBe("");
-  expect(refused({ SLIPWAY_HOME_BACKUP_INTERVAL: "1d" })).toContain("home_backup_dir or home_backup_s3_bucket");
-  expect(refused({ ...bucket, SLIPWAY_HOME_BACKUP_DIR: "/b" })).toContain("set only one");
-  expect(refused({ SLIPWAY_HOME_BACKUP_S3_BUCKET: "homes" })).toContain("need all of");
-  expect(refused({ SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "short" })).toContain("32 hexadecimal digits");
-  expect(refused({ SLIPWAY_HOME_BACKUP_ENGINE: "archive", SLIPWAY_HOME_BACKUP_RESTIC: "/r" })).toContain(
+  expect(getConfigError(bucket)).toBe("");
+  expect(getConfigError({ SLIPWAY_HOME_BACKUP_INTERVAL: "1d" })).toContain("home_backup_dir or home_backup_s3_bucket");
+  expect(getConfigError({ ...bucket, SLIPWAY_HOME_BACKUP_DIR: "/b" })).toContain("set only one");
+  expect(getConfigError({ SLIPWAY_HOME_BACKUP_S3_BUCKET: "homes" })).toContain("need all of");
+  expect(getConfigError({ SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "short" })).toContain("32 hexadecimal digits");
+  expect(getConfigError({ SLIPWAY_HOME_BACKUP_ENGINE: "archive", SLIPWAY_HOME_BACKUP_RESTIC: "/r" })).toContain(
     "does not use restic",
   );
   using place = tempDirectory();
   const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "restic" };
-  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).engine()).rejects.toThrow(
+  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).chooseEngine()).rejects.toThrow(
     "not installed",
   );
-  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).engine()).rejects.toThrow("does not say");
+  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).chooseEngine()).rejects.toThrow(
+    "does not say",
+  );
 });
 
 const DAY = 86_400_000;

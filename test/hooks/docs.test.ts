@@ -2,17 +2,17 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { runHere } from "#test/cli/run-verb.ts";
-import { createChat, historyOf, openChatWorld, said } from "#test/support/chats.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
+import { createChat, loadHistory, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { SECRET } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
-const freePort = (): Promise<number> =>
+const findFreePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const address = server.address();
@@ -30,7 +30,7 @@ testNeeding(
   "[HK-18] the consumer in the documentation runs as it stands there, and `doctor` tries it",
   async () => {
     using directory = tempDirectory();
-    const port = await freePort();
+    const port = await findFreePort();
     const url = `http://127.0.0.1:${port}/hooks`;
     await Bun.write(join(directory.path, "consumer.py"), await reference());
     const child = Bun.spawn([needs.python3.file, join(directory.path, "consumer.py"), String(port)], {
@@ -49,14 +49,14 @@ testNeeding(
       expect(JSON.stringify(next.request.messages)).toContain("There is no network here.");
       next.say("All right.").finish();
       const refused = await world.owner.fetch("POST", `/api/v2/chats/${chat.id}/messages`, {
-        content: said("my key is sk-0123456789abcdefghij"),
+        content: toTextContent("my key is sk-0123456789abcdefghij"),
       });
       expect([refused.status, await refused.json()]).toEqual([
         ...[403, { message: "Do not paste keys into chats.", kind: "hook_denied" }],
       ]);
-      expect((await historyOf(world.owner, chat.id)).join()).not.toContain("sk-0123");
+      expect((await loadHistory(world.owner, chat.id)).join()).not.toContain("sk-0123");
       const doctor = (secret: string) =>
-        runHere([
+        runVerb([
           ...["doctor", "--json", "--data-dir", join(directory.path, "none"), "--address", "127.0.0.1:0"],
           ...["--hook-url", url, "--hook-secret", secret],
         ]);

@@ -2,20 +2,20 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { createHmac } from "node:crypto";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
-import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
+import { createChat, Follower, formatMessage, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { Consumer, SECRET } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
-const SHORT = { context_limit: 1_000, compression_threshold: 50 };
+const SHORT_CONTEXT = { context_limit: 1_000, compression_threshold: 50 };
 
-type Told = { role: string; content: unknown; tool_calls?: { function: { arguments: string } }[] };
-const told = (call: ModelCall): string => JSON.stringify(call.body);
-const rolesIn = (call: ModelCall): string => (call.body.messages as Told[]).map(({ role }) => role).join(" ");
+type PromptMessage = { role: string; content: unknown; tool_calls?: { function: { arguments: string } }[] };
+const stringifyBody = (call: ModelCall): string => JSON.stringify(call.body);
+const rolesIn = (call: ModelCall): string => (call.body.messages as PromptMessage[]).map(({ role }) => role).join(" ");
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
 testNeeding(
@@ -24,7 +24,7 @@ testNeeding(
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openModelWorld({ env: consumer.env({ SLIPWAY_CHAT_DEBUG_LOGGING: "true" }) });
-    await addModel(world, "openai-compat", SHORT);
+    await addModel(world, "openai-compat", SHORT_CONTEXT);
     await world.owner.fetch("PUT", "/api/v2/chats/config/user-prompt", { custom_prompt: "Be brief." });
     await consumer.rule(
       { event: "session_start", answer: { model_context: "CTX-START", user_message: "note of start" } },
@@ -54,9 +54,9 @@ testNeeding(
     const chat = await createChat(world, "list them", { system_prompt: "You are terse." });
     using follower = await Follower.open(world.owner, chat.id);
     const first = await world.upstream.next();
-    expect(told(first)).toContain("list them politely");
-    for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(told(first)).toContain(context);
-    expect(told(first)).not.toMatch(/note of|"list them"/);
+    expect(stringifyBody(first)).toContain("list them politely");
+    for (const context of ["CTX-PROMPT", "CTX-START", "Be brief."]) expect(stringifyBody(first)).toContain(context);
+    expect(stringifyBody(first)).not.toMatch(/note of|"list them"/);
     const asked = '{ "query" : "wanted" }';
     first
       .say(
@@ -67,7 +67,7 @@ testNeeding(
     const second = await world.upstream.next();
     // The model does not learn that its call was changed; hook messages between call and result come after the result.
     expect(rolesIn(second)).toBe("system user assistant tool user");
-    expect(told(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
+    expect(stringifyBody(second)).toMatch(/CTX-PRE[\s\S]*CTX-POST/);
     second.say({ text: "Here they are." }, { finish: "stop", usage: { input: 600, output: 5 } }).end();
     await follower.until(isWaiting);
 
@@ -77,17 +77,17 @@ testNeeding(
     );
     await sendMessage(world, chat.id, "and now?");
     const summary = await world.upstream.next();
-    expect(told(summary)).toContain("HEED-THIS");
+    expect(stringifyBody(summary)).toContain("HEED-THIS");
     // Summaries are shown to people: they must not contain anything meant only for the model.
-    expect(told(summary)).not.toMatch(/CTX-/);
+    expect(stringifyBody(summary)).not.toMatch(/CTX-/);
     summary.say({ text: "SUMMARY" }, { finish: "stop", usage: { input: 50, output: 5 } }).end();
     const third = await world.upstream.next();
-    expect(told(third)).toMatch(/SUMMARY/);
-    for (const context of ["CTX-PROMPT", "CTX-STOP", "CTX-COMPACTED"]) expect(told(third)).toContain(context);
+    expect(stringifyBody(third)).toMatch(/SUMMARY/);
+    for (const context of ["CTX-PROMPT", "CTX-STOP", "CTX-COMPACTED"]) expect(stringifyBody(third)).toContain(context);
     third.say({ text: "Done." }, { finish: "stop", usage: { input: 80, output: 5 } }).end();
     await follower.until((one) => isWaiting(one) && one.history.includes("assistant: Done."));
 
-    const seen = await consumer.seen();
+    const seen = await consumer.listReceived();
     expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
     expect(seen.map(({ event }) => event)).toEqual([
       ...["user_prompt_submit", "session_start", "pre_tool_use", "post_tool_use", "stop"],
@@ -114,7 +114,7 @@ testNeeding(
 
     const page = await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
     const shown = page.messages.reverse();
-    expect(shown.map(wordsOf)).toEqual([
+    expect(shown.map(formatMessage)).toEqual([
       ...["user: list them politelynote of prompt", "system: note of start", "assistant: tool-call"],
       ...["system: note of call", "tool: tool-result", "assistant: Here they are.", "system: note of end"],
       ...["user: and now?", "assistant: tool-call", "tool: tool-result"],
@@ -174,7 +174,7 @@ testNeeding(python, "[HK-3] the token of a request can be checked with the share
   await using world = await openModelWorld({ env: consumer.env() });
   await addModel(world, "openai-compat", {});
   const chat = await createChat(world, "hello");
-  const [seen] = await consumer.seen("user_prompt_submit");
+  const [seen] = await consumer.listReceived("user_prompt_submit");
   const [head = "", claims = "", signature] = (seen?.authorization ?? "").replace("Bearer ", "").split(".");
   expect(createHmac("sha256", SECRET).update(`${head}.${claims}`).digest("base64url")).toBe(signature ?? "");
   const { deployment_id } = await world.owner.get<{ deployment_id: string }>("/api/v2/buildinfo");
@@ -209,7 +209,7 @@ testNeeding(
       await answer(`to ${text}`);
       await follower.until((one) => isWaiting(one) && one.history.at(-1) === `assistant: to ${text}`);
     }
-    const started = await consumer.seen("session_start");
+    const started = await consumer.listReceived("session_start");
     expect(started.map(({ request }) => request.data.source)).toEqual(["startup", "clear", "resume"]);
 
     const compact = (instructions: string) => world.owner.fetch("POST", `${path}/compact`, { instructions });
@@ -231,13 +231,13 @@ testNeeding(
     });
     expect((await compact("Quote the keys.")).status).toBe(200);
     const asked = await world.upstream.next();
-    expect(told(asked)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
-    expect(told(asked)).not.toContain("Quote the keys.");
+    expect(stringifyBody(asked)).toMatch(/CTX-COMPACT[\s\S]*Quote no keys\./);
+    expect(stringifyBody(asked)).not.toContain("Quote the keys.");
     asked.say({ text: "NOTES" }, { finish: "stop" }).end();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "system: note of keys");
     const page = await world.owner.get<MessagePage>(`${path}/messages?limit=200`);
     expect(JSON.stringify(page)).toContain("Quote no keys.");
     expect(JSON.stringify([page, follower.events])).not.toContain("CTX-COMPACT");
-    expect((await consumer.seen("user_prompt_submit")).flatMap(({ problems }) => problems)).toEqual([]);
+    expect((await consumer.listReceived("user_prompt_submit")).flatMap(({ problems }) => problems)).toEqual([]);
   },
 );

@@ -6,17 +6,17 @@ import {
   type ChatWorld,
   createChat,
   Follower,
-  historyOf,
+  loadHistory,
   openChatWorld,
-  said,
   sendMessage,
+  toTextContent,
 } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer, OLD_SECRET, type Rule, SECRET } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
 
 type Refusal = { status: number; body: { message: string; kind?: string; detail?: string } };
@@ -27,13 +27,13 @@ type Dispatches = {
 
 const tryCreate = async (world: ChatWorld, text = "hello"): Promise<Refusal> => {
   const { organization_id } = world;
-  const answer = await world.owner.fetch("POST", "/api/v2/chats", { organization_id, content: said(text) });
+  const answer = await world.owner.fetch("POST", "/api/v2/chats", { organization_id, content: toTextContent(text) });
   return { status: answer.status, body: (await answer.json()) as Refusal["body"] };
 };
 
 const admin = (world: ChatWorld): Promise<Client> => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
 
-const EVERYTHING_WRONG: readonly [string, Omit<Rule, "event">][] = [
+const FAILURES: readonly [string, Omit<Rule, "event">][] = [
   ["http_error", { how: "status", status: 500, answer: {} }],
   ["http_error", { how: "status", status: 302, answer: {} }],
   ["timeout", { how: "slow", seconds: 2 }],
@@ -71,7 +71,7 @@ testNeeding(
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env({ SLIPWAY_HOOK_TIMEOUT: "700ms" }) });
     const before = await world.owner.get<Chat[]>("/api/v2/chats");
-    for (const [failure, rule] of EVERYTHING_WRONG) {
+    for (const [failure, rule] of FAILURES) {
       await consumer.rule({ event: "user_prompt_submit", ...rule });
       const { status, body } = await tryCreate(world);
       expect([rule, status, body.kind]).toEqual([rule, 502, "hook_dispatch_failed"]);
@@ -86,7 +86,7 @@ testNeeding(
       "/api/v2/hooks/dispatches?limit=200&event=user_prompt_submit",
     );
     expect(dispatches.map(({ result }) => result).reverse()).toEqual([
-      ...EVERYTHING_WRONG.map(([failure]) => failure),
+      ...FAILURES.map(([failure]) => failure),
       "signature_invalid",
     ]);
     expect(world.models.calls).toEqual([]);
@@ -105,7 +105,7 @@ testNeeding(
     (await world.models.next()).say("Good.").finish();
     using follower = await Follower.open(world.owner, chat.id);
     await follower.until(({ status }) => status === "waiting");
-    const history = await historyOf(world.owner, chat.id);
+    const history = await loadHistory(world.owner, chat.id);
     await consumer.rule({
       event: "user_prompt_submit",
       answer: {
@@ -117,21 +117,21 @@ testNeeding(
     const [message] = (await world.owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages`)).messages.slice(-1);
     const path = `/api/v2/chats/${chat.id}/messages`;
     const answers = [
-      await world.owner.fetch("POST", path, { content: said("sk-secret") }),
-      await world.owner.fetch("PATCH", `${path}/${message?.id}`, { content: said("sk-secret") }),
+      await world.owner.fetch("POST", path, { content: toTextContent("sk-secret") }),
+      await world.owner.fetch("PATCH", `${path}/${message?.id}`, { content: toTextContent("sk-secret") }),
     ];
     for (const answer of answers) {
       expect(answer.status).toBe(403);
       expect(await answer.json()).toEqual({ message: "No keys here.", kind: "hook_denied" });
     }
     expect(await tryCreate(world)).toEqual({ status: 403, body: { message: "No keys here.", kind: "hook_denied" } });
-    expect(await historyOf(world.owner, chat.id)).toEqual(history);
+    expect(await loadHistory(world.owner, chat.id)).toEqual(history);
     // Invalid requests are rejected before the hook is called.
-    const asked = (await consumer.seen()).length;
-    expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: said("x") })).status).toBe(404);
+    const asked = (await consumer.listReceived()).length;
+    expect((await world.owner.fetch("PATCH", `${path}/999999999`, { content: toTextContent("x") })).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
-    expect((await world.owner.fetch("POST", path, { content: said("x") })).status).toBe(409);
-    expect((await consumer.seen()).length).toBe(asked);
+    expect((await world.owner.fetch("POST", path, { content: toTextContent("x") })).status).toBe(409);
+    expect((await consumer.listReceived()).length).toBe(asked);
     const { audit_logs } = await (await admin(world)).get<{
       audit_logs: { status_code: number; additional_fields: object }[];
     }>("/api/v2/audit?q=resource_type:chat&limit=200");
@@ -151,7 +151,7 @@ testNeeding(
   async () => {
     await using consumer = await Consumer.start();
     await using world = await openChatWorld({ env: consumer.env() });
-    const failing = async (event: string, speak: (call: Awaited<ReturnType<typeof world.models.next>>) => void) => {
+    const failAtHook = async (event: string, speak: (call: Awaited<ReturnType<typeof world.models.next>>) => void) => {
       await consumer.rule({ event, how: "unsigned", answer: {} });
       const chat = await createChat(world, "hello");
       using follower = await Follower.open(world.owner, chat.id);
@@ -160,21 +160,21 @@ testNeeding(
       const { last_error } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
       expect(last_error?.kind).toBe("hook_dispatch_failed");
       expect(last_error?.detail).toMatch(new RegExp(`^${event} : signature_invalid \\([0-9a-f-]{36}\\)$`));
-      const history = await historyOf(world.owner, chat.id);
+      const history = await loadHistory(world.owner, chat.id);
       await consumer.rule();
       await sendMessage(world, chat.id, "go on");
       (await world.models.next()).say("Back.").finish();
       await follower.until(({ status, history: now }) => status === "waiting" && now.includes("assistant: Back."));
       return history;
     };
-    expect(await failing("session_start", () => {})).toEqual(["user: hello"]);
-    const calls = (call: Awaited<ReturnType<typeof world.models.next>>) =>
+    expect(await failAtHook("session_start", () => {})).toEqual(["user: hello"]);
+    const callTool = (call: Awaited<ReturnType<typeof world.models.next>>) =>
       call.say("I look.").callTool("c1", "list_templates", {}).finish("tool_calls");
-    expect(await failing("pre_tool_use", calls)).toEqual(["user: hello", "assistant: I look."]);
-    expect(await failing("post_tool_use", calls)).toEqual([
+    expect(await failAtHook("pre_tool_use", callTool)).toEqual(["user: hello", "assistant: I look."]);
+    expect(await failAtHook("post_tool_use", callTool)).toEqual([
       ...["user: hello", "assistant: I look.tool-call", "tool: tool-result"],
     ]);
-    expect(await failing("stop", (call) => call.say("All.").finish())).toEqual(["user: hello", "assistant: All."]);
+    expect(await failAtHook("stop", (call) => call.say("All.").finish())).toEqual(["user: hello", "assistant: All."]);
   },
 );
 
@@ -213,10 +213,12 @@ testNeeding(
     expect(JSON.stringify(results)).toMatch(
       /key \\"query\\" twice[\s\S]*key \\"Query\\" in other letters[\s\S]*Not that one\./,
     );
-    const asked = await consumer.seen("pre_tool_use");
+    const asked = await consumer.listReceived("pre_tool_use");
     expect(asked.map(({ request }) => request.data.tool_use_id)).toEqual(["c3", "c4"]);
     expect(asked[1]?.body).toContain('"tool_input":{ "page": 1 }');
-    expect((await consumer.seen("post_tool_use")).map(({ request }) => request.data.tool_use_id)).toEqual(["c4"]);
+    expect((await consumer.listReceived("post_tool_use")).map(({ request }) => request.data.tool_use_id)).toEqual([
+      "c4",
+    ]);
     // An input whose key differs in case is not a valid response.
     await consumer.rule({
       event: "pre_tool_use",
@@ -253,9 +255,9 @@ testNeeding(
     expect((await answer()).status).toBe(204);
     const next = await world.models.next();
     expect(JSON.stringify(next.request.messages)).toContain("CTX-RESULT");
-    const [, seen] = (await consumer.seen("post_tool_use")).slice(-2);
+    const [, seen] = (await consumer.listReceived("post_tool_use")).slice(-2);
     expect(seen?.request.data).toEqual({ tool_use_id: "c1", tool_name: "look", tool_response: { seen: 1 } });
-    expect(await historyOf(world.owner, chat.id)).toEqual([
+    expect(await loadHistory(world.owner, chat.id)).toEqual([
       ...["user: hello", "assistant: tool-call", "tool: tool-result", "system: noted"],
     ]);
   },
@@ -276,7 +278,7 @@ testNeeding(
     first.callTool("c1", "spawn_agent", { type: "general", prompt: "work" }).finish("tool_calls");
     const second = await world.models.next();
     expect(JSON.stringify(second.request.messages)).toContain("No agents today.");
-    const [, spawned] = await consumer.seen("user_prompt_submit");
+    const [, spawned] = await consumer.listReceived("user_prompt_submit");
     expect(spawned?.request.meta).toMatchObject({ parent_chat_id: chat.id, root_chat_id: chat.id });
     await consumer.rule({ event: "user_prompt_submit", how: "unsigned", answer: {} });
     second
@@ -288,7 +290,7 @@ testNeeding(
     const shown = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
     expect(shown.last_error?.detail).toContain("user_prompt_submit : signature_invalid");
     expect(shown.children).toEqual([]);
-    expect((await historyOf(world.owner, chat.id)).slice(-3)).toEqual([
+    expect((await loadHistory(world.owner, chat.id)).slice(-3)).toEqual([
       ...["assistant: tool-calltool-call", "tool: tool-result", "tool: tool-result"],
     ]);
   },
@@ -310,8 +312,8 @@ testNeeding(
     using follower = await Follower.open(world.owner, chat.id);
     (await world.models.next()).say("Hi.").finish();
     await follower.until(({ status }) => status === "waiting");
-    expect(await historyOf(world.owner, chat.id)).toEqual(["user: hello", "assistant: Hi."]);
-    await world.server.context?.hooks.settled();
+    expect(await loadHistory(world.owner, chat.id)).toEqual(["user: hello", "assistant: Hi."]);
+    await world.server.context?.hooks.drain();
     const owner = await admin(world);
     const page = (query: string) => owner.get<Dispatches>(`/api/v2/hooks/dispatches?${query}`);
     const { dispatches } = await page(`chat_id=${chat.id}`);
@@ -345,7 +347,7 @@ testNeeding(
       await using both = await Consumer.start([OLD_SECRET, SECRET]);
       await using world = await openChatWorld({ env: both.env({ SLIPWAY_HOOK_PREVIOUS_SECRET: OLD_SECRET }) });
       expect((await tryCreate(world)).status).toBe(201);
-      expect((await both.seen()).flatMap(({ problems }) => problems)).toEqual([]);
+      expect((await both.listReceived()).flatMap(({ problems }) => problems)).toEqual([]);
     }
     await using world = await openChatWorld({ env: consumer.env() });
     expect((await tryCreate(world)).body.detail).toContain("signature_invalid");
@@ -372,8 +374,8 @@ testNeeding(
     await sendMessage(world, chat.id, "queued");
     second.say("Done.").finish();
     expect(JSON.stringify((await world.models.next()).request.messages[0])).toContain("LATER-PROMPT");
-    expect((await consumer.seen("user_prompt_submit")).map(({ request }) => request.data.custom_prompt)).toEqual([
-      ...["SEEN-PROMPT", "LATER-PROMPT"],
-    ]);
+    expect(
+      (await consumer.listReceived("user_prompt_submit")).map(({ request }) => request.data.custom_prompt),
+    ).toEqual([...["SEEN-PROMPT", "LATER-PROMPT"]]);
   },
 );

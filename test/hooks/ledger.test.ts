@@ -5,12 +5,12 @@ import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { Consumer } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 const python = [needs.python3];
 
 type Dispatches = { readonly dispatches: readonly { readonly event: string; readonly request?: string }[] };
@@ -38,12 +38,12 @@ testNeeding(
     await world.owner.patch(`/api/v2/chats/${chat.id}`, { archived: true });
     expect((await world.owner.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
     expect((await page()).map(([, isThere]) => isThere)).toEqual([false, false, false]);
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     const clock = new ManualClock(Date.now() + 86_400_000 - 60_000);
     const ledger = new HookLedger({ store, clock, days: 1 });
     clock.advance(600_000);
     ledger.sweep();
-    await ledger.idle();
+    await ledger.whenIdle();
     expect(await page()).toEqual([]);
   },
 );

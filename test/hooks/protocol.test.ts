@@ -1,29 +1,29 @@
 // The pure parts of lifecycle hooks: strict JSON, positions, and how proposals and rows are processed.
 import { expect, test } from "bun:test";
-import { behindResults } from "#actors/chat/hooks/effects.ts";
-import { proposedInput } from "#actors/chat/hooks/proposals.ts";
+import { moveBehindResults } from "#actors/chat/hooks/effects.ts";
+import { toProposedInput } from "#actors/chat/hooks/proposals.ts";
 import { loadConfig } from "#base/config.ts";
 import { parseAnswer } from "#src/hooks/answer.ts";
-import { Places } from "#src/hooks/places.ts";
-import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
+import { Slots } from "#src/hooks/places.ts";
+import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 test("[HK-13] a key that an object has twice is found at any depth, however it is written; texts that look like keys are none", () => {
-  expect(repeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
-  expect(repeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
-  expect(repeatedKey('{"a":1,"a" : 2}')).toBe("a");
-  expect(repeatedKey('{"a":1,"\\u0061":2}')).toBe("a");
-  expect(repeatedKey('[{"x":[{"deep":1,"y":{},"deep":2}]}]')).toBe("deep");
-  expect(repeatedKey(`{"a":1,"a"${" ".repeat(500)}:2}`)).toBe("a");
+  expect(findRepeatedKey('{"a":1,"b":{"a":1}}')).toBeUndefined();
+  expect(findRepeatedKey('{"a":"\\"a\\":","b":["a","a",{"a":1},{"a":2}]}')).toBeUndefined();
+  expect(findRepeatedKey('{"a":1,"a" : 2}')).toBe("a");
+  expect(findRepeatedKey('{"a":1,"\\u0061":2}')).toBe("a");
+  expect(findRepeatedKey('[{"x":[{"deep":1,"y":{},"deep":2}]}]')).toBe("deep");
+  expect(findRepeatedKey(`{"a":1,"a"${" ".repeat(500)}:2}`)).toBe("a");
   const schema = { properties: { path: {}, files: { items: { properties: { name: {} } } } } };
-  expect(miscasedKey(schema, { path: 1, other: 2, files: [{ name: 1 }] })).toBeUndefined();
-  expect(miscasedKey(schema, { Path: 1 })).toBe("Path");
-  expect(miscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
+  expect(findMiscasedKey(schema, { path: 1, other: 2, files: [{ name: 1 }] })).toBeUndefined();
+  expect(findMiscasedKey(schema, { Path: 1 })).toBe("Path");
+  expect(findMiscasedKey(schema, { files: [{ name: 1 }, { NAME: 1 }] })).toBe("NAME");
 });
 
 test("[HK-2] the hook gets the model's own bytes where they mean what is run, and what is run where they were repaired", () => {
   const of = (args: unknown, raw?: string) =>
-    proposedInput("list_templates", { properties: { query: {} } }, { args, raw });
+    toProposedInput("list_templates", { properties: { query: {} } }, { args, raw });
   expect(of({ query: "a" }, '{ "query":"a" }')).toEqual({ tool_input: '{ "query":"a" }' });
   expect(of({ query: "a" }, '{"query":"a"')).toEqual({ tool_input: '{"query":"a"}' });
   expect(of({}, "")).toEqual({ tool_input: "{}" });
@@ -31,7 +31,7 @@ test("[HK-2] the hook gets the model's own bytes where they mean what is run, an
   expect(of({ input: '{"query":["' }, '{"query":["')).toEqual({ refusal: expect.stringContaining("no valid JSON") });
   expect(of({ query: "b" }, '{"query":"a","query":"b"}')).toEqual({ refusal: expect.stringContaining("twice") });
   // Tools of others: each key once, as it is used.
-  expect(proposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
+  expect(toProposedInput("theirs", {}, { args: { q: 2 }, raw: '{"q":1,"q":2}' })).toEqual({ tool_input: '{"q":2}' });
 });
 
 test("[HK-5] caps are exact, and permissions are only where there is something to permit", () => {
@@ -53,22 +53,22 @@ test("[HK-5] caps are exact, and permissions are only where there is something t
 
 test("[HK-4] 256 dispatches run concurrently, 192 of them for prompts; others wait 250 ms in order, then are refused", async () => {
   const clock = new ManualClock();
-  const places = new Places(clock);
-  const take = async (count: number, pool: "prompt" | "turn") =>
-    Promise.all(Array.from({ length: count }, () => places.take(pool)));
-  const prompts = await take(192, "prompt");
-  const late = places.take("prompt");
-  const turns = await take(64, "turn");
+  const places = new Slots(clock);
+  const takePlaces = async (count: number, pool: "prompt" | "turn") =>
+    Promise.all(Array.from({ length: count }, () => places.acquire(pool)));
+  const prompts = await takePlaces(192, "prompt");
+  const late = places.acquire("prompt");
+  const turns = await takePlaces(64, "turn");
   expect([...prompts, ...turns].every((free) => free !== undefined)).toBe(true);
   expect(places.size).toBe(256);
-  const waiting = places.take("turn");
+  const waiting = places.acquire("turn");
   turns[0]?.();
   turns[0]?.();
   expect(await waiting).toBeDefined();
   expect(places.size).toBe(256);
   prompts[0]?.();
   expect(await late).toBeDefined();
-  const none = places.take("turn");
+  const none = places.acquire("turn");
   clock.advance(250);
   expect(await none).toBeUndefined();
 });
@@ -83,7 +83,7 @@ test("[HK-6] what hooks say between calls and results stands behind the results,
     ...[row("tool", "text", "4"), row("user", "hook-context", "6"), row("tool", "text", "5")],
     ...[row("user", "hook-context", "7"), row("user", "text", "8"), row("user", "hook-context", "9")],
   ];
-  expect(behindResults(history).map(({ content }) => content[0]?.text)).toEqual([
+  expect(moveBehindResults(history).map(({ content }) => content[0]?.text)).toEqual([
     "1",
     "2",
     "3",

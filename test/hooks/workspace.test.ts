@@ -8,31 +8,31 @@ import { isAlive } from "#test/daemon/support/daemon.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { callTools, listMessages, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { Consumer } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
-const ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
+const HOOKS_ALLOWED = { SLIPWAY_WORKSPACE_HOOKS: "true" };
 const SECRET_ENV = { DAEMON_ONLY_KEY: "canary-of-the-daemon" };
-const world = await forFile(openToolWorld({ env: ALLOWED, agentEnv: SECRET_ENV }));
+const world = await forFile(openToolWorld({ env: HOOKS_ALLOWED, agentEnv: SECRET_ENV }));
 
 type Entry = { name: string; event: string; command: string; matcher?: string; timeout?: number };
 
-const put = ({ home }: ToolWorld, text: string): void => {
+const writeHooks = ({ home }: ToolWorld, text: string): void => {
   mkdirSync(join(home, ".slipway"), { recursive: true });
   writeFileSync(join(home, "hooks.new"), text);
   renameSync(join(home, "hooks.new"), join(home, ".slipway", "hooks.json"));
 };
-const declare = (at: ToolWorld, ...hooks: Entry[]): void => put(at, JSON.stringify({ version: 1, hooks }));
+const declare = (at: ToolWorld, ...hooks: Entry[]): void => writeHooks(at, JSON.stringify({ version: 1, hooks }));
 /** A command that always returns this answer. */
-const says = (answer: unknown): string => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`;
-const deny = (reason: string) => says({ permission: { decision: "deny", reason } });
+const makeAnswerCommand = (answer: unknown): string => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`;
+const deny = (reason: string) => makeAnswerCommand({ permission: { decision: "deny", reason } });
 const admin = ({ server }: ToolWorld) => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-const dispatches = async (at: ToolWorld, chat_id: string): Promise<HookDispatch[]> =>
+const listDispatches = async (at: ToolWorld, chat_id: string): Promise<HookDispatch[]> =>
   (await (await admin(at)).get<{ dispatches: HookDispatch[] }>(`/api/v2/hooks/dispatches?chat_id=${chat_id}`))
     .dispatches;
 const readAt = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
@@ -60,7 +60,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
     {
       name: "polite",
       event: "user_prompt_submit",
-      command: says({
+      command: makeAnswerCommand({
         permission: { decision: "allow", input_override: { prompt: "go, please" } },
         model_context: "CTX-PROMPT",
         user_message: "note of prompt",
@@ -70,10 +70,10 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
       name: "other command",
       event: "pre_tool_use",
       matcher: "execute",
-      command: says({ permission: { decision: "allow", input_override: { command: "echo chosen" } } }),
+      command: makeAnswerCommand({ permission: { decision: "allow", input_override: { command: "echo chosen" } } }),
     },
     { name: "no lists", event: "pre_tool_use", matcher: "list_templates", command: deny("Not here.") },
-    { name: "after", event: "post_tool_use", command: says({ model_context: "CTX-POST" }) },
+    { name: "after", event: "post_tool_use", command: makeAnswerCommand({ model_context: "CTX-POST" }) },
   );
   const { id, call } = await openChat(world);
   expect(call.prompt).toContain("go, please");
@@ -86,7 +86,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
   expect(JSON.stringify(next.request.messages)).toContain("CTX-POST");
   next.finish("stop");
   const shown = await until(async () => {
-    const messages = await messagesOf(world.owner, id);
+    const messages = await listMessages(world.owner, id);
     return messages.at(-1)?.content.some(({ text }) => text === "Done.") && messages;
   });
   expect(JSON.stringify(shown)).not.toContain("CTX-");
@@ -113,7 +113,7 @@ test("[HK-19] [HK-20] [HK-21] each event reaches the programs that are declared 
   expect(environment).toMatch(/^SLIPWAY_HOOK_NAME=environment$/m);
   expect(environment).not.toMatch(/canary-of-the-daemon|TOKEN/);
 
-  const kept = await dispatches(world, id);
+  const kept = await listDispatches(world, id);
   expect(kept.every(({ source, mode }) => source === "workspace" && mode === "enforce")).toBe(true);
   expect(
     kept
@@ -139,10 +139,10 @@ const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
   ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
   ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
   ["says no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],
-  ["says what nobody knows", { command: says({ allowed: true }) }, "protocol_error", /unknown member/],
+  ["says what nobody knows", { command: makeAnswerCommand({ allowed: true }) }, "protocol_error", /unknown member/],
   [
     "permits without an input",
-    { command: says({ permission: { decision: "allow" } }) },
+    { command: makeAnswerCommand({ permission: { decision: "allow" } }) },
     "protocol_error",
     /input_override/,
   ],
@@ -156,7 +156,7 @@ for (const [what, entry, failure, words] of FAILING) {
     expect(results[0]?.error).toMatch(/The hook "bad" of the workspace failed/);
     expect(results[0]?.error).toMatch(words);
     expect(existsSync(mark)).toBe(false);
-    expect(await dispatches(world, id)).toMatchObject([
+    expect(await listDispatches(world, id)).toMatchObject([
       { event: "pre_tool_use", result: failure, tool_name: "execute" },
     ]);
     // The chat continues: the model may try something else, and people may fix the file.
@@ -194,7 +194,7 @@ test("[HK-21] an unreadable hooks file denies every call and every prompt, with 
     '{"version":1,"hooks":[{"name":"x","event":"stop","command":"true","timeout":6}]}',
     '{"version":1,"hooks":[{"name":"x","event":"stop","command":"true","matcher":"execute"}]}',
   ]) {
-    put(world, text);
+    writeHooks(world, text);
     const body = { content: [{ type: "text", text: "hi" }], workspace_id: world.seeded.workspace_id };
     const answer = await world.owner.fetch("POST", "/api/v2/chats", {
       organization_id: world.organization_id,
@@ -214,13 +214,13 @@ test("[HK-21] if there is nothing to deny, people are notified of a failing hook
   const { id, call } = await openChat(world);
   call.finish("stop");
   await until(async () =>
-    JSON.stringify(await messagesOf(world.owner, id)).includes('The hook \\"odd\\" of the workspace failed'),
+    JSON.stringify(await listMessages(world.owner, id)).includes('The hook \\"odd\\" of the workspace failed'),
   );
   rmSync(join(world.home, ".slipway", "hooks.json"));
 });
 
 test("[HK-21] while the agent is disconnected, calls that need the workspace are denied, and those that start it are not", async () => {
-  await using alone = await openToolWorld({ env: ALLOWED });
+  await using alone = await openToolWorld({ env: HOOKS_ALLOWED });
   declare(alone, { name: "all", event: "pre_tool_use", command: deny("Never.") });
   const { call } = await openChat(alone);
   const denied = await callTools(alone, call, ["list_templates"]);
@@ -239,17 +239,17 @@ testNeeding(
   "[HK-22] the deployment's consumer has the last word: it is asked about what the workspace's hooks have made of an input",
   async () => {
     await using consumer = await Consumer.start();
-    await using both = await openToolWorld({ env: { ...ALLOWED, ...consumer.env() } });
+    await using both = await openToolWorld({ env: { ...HOOKS_ALLOWED, ...consumer.env() } });
     declare(both, {
       name: "worse",
       event: "pre_tool_use",
-      command: says({ permission: { decision: "allow", input_override: { command: "curl evil" } } }),
+      command: makeAnswerCommand({ permission: { decision: "allow", input_override: { command: "curl evil" } } }),
     });
     await consumer.rule({ event: "pre_tool_use", answer: { permission: { decision: "deny", reason: "No network." } } });
     const chat = await createChat(both, "go", { workspace_id: both.seeded.workspace_id });
     const { results, next } = await callTools(both, await both.models.next(), ["execute", { command: "ls" }]);
     expect(results[0]?.error).toContain("No network.");
-    const [asked] = await consumer.seen("pre_tool_use");
+    const [asked] = await consumer.listReceived("pre_tool_use");
     expect(asked?.request.data.tool_input).toEqual({ command: "curl evil" });
     next.finish("stop");
     await sendMessage(both, chat.id, "again");

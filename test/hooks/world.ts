@@ -6,7 +6,7 @@ export const SECRET = "the-secret-of-the-hooks-of-32-bytes-or-more";
 export const OLD_SECRET = "the-secret-before-that-of-32-bytes-or-more";
 
 /** How a faulty answer is given: see consumer.py. */
-export type How =
+export type FaultMode =
   | "reset"
   | "slow"
   | "status"
@@ -26,12 +26,12 @@ export type Rule = {
   readonly times?: number;
   readonly answer?: unknown;
   readonly raw?: string;
-  readonly how?: How;
+  readonly how?: FaultMode;
   readonly status?: number;
   readonly seconds?: number;
 };
 
-export type Seen = {
+export type ReceivedHook = {
   readonly event: string;
   readonly problems: readonly string[];
   readonly body: string;
@@ -74,8 +74,8 @@ export class Consumer implements AsyncDisposable {
     await fetch(new URL("/control", this.url), { method: "POST", body: JSON.stringify(rules) });
   }
 
-  async seen(event?: string): Promise<Seen[]> {
-    const all = (await (await fetch(new URL("/seen", this.url))).json()) as Seen[];
+  async listReceived(event?: string): Promise<ReceivedHook[]> {
+    const all = (await (await fetch(new URL("/seen", this.url))).json()) as ReceivedHook[];
     return event === undefined ? all : all.filter((one) => one.event === event);
   }
 

@@ -1,17 +1,17 @@
 // Every page of the repository: its links and named files exist, and citations in comments can be resolved. README stays a first page.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
-import { isThere, page, ROOT } from "#test/support/documents.ts";
-import { scaled } from "#test/support/pace.ts";
+import { pathExists, ROOT, readPage } from "#test/support/documents.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const git = (...words: string[]): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...words], { cwd: ROOT })
     .stdout.toString()
     .split("\0")
-    .filter((path) => path !== "" && isThere(path));
+    .filter((path) => path !== "" && pathExists(path));
 
 const PAGES = git("*.md");
 const SOURCES = git(
@@ -27,10 +27,10 @@ const SOURCES = git(
   "docs/*.md",
 );
 
-const withoutCode = (markdown: string): string => markdown.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
+const stripCode = (markdown: string): string => markdown.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
 
 /** Returns a heading's anchor, as repository hosts create it. */
-const anchorOf = (heading: string): string =>
+const toAnchor = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[`*_]|\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -38,35 +38,37 @@ const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(" ", "-");
 
-const anchorsOf = (path: string): Set<string> =>
+const listAnchors = (path: string): Set<string> =>
   new Set(
     [
-      ...page(path)
+      ...readPage(path)
         .replace(/^```[\s\S]*?^```$/gm, "")
         .matchAll(/^#+ (.*)$/gm),
-    ].map(([, heading = ""]) => anchorOf(heading)),
+    ].map(([, heading = ""]) => toAnchor(heading)),
   );
 
-const brokenLinks = (path: string): string[] => {
+const findBrokenLinks = (path: string): string[] => {
   const broken: string[] = [];
-  for (const [, target = ""] of withoutCode(page(path)).matchAll(/\]\(([^)\s]+)\)/g)) {
+  for (const [, target = ""] of stripCode(readPage(path)).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target)) continue;
     const [file = "", anchor] = target.split("#");
     const to = file === "" ? path : normalize(join(dirname(path), file));
-    if (!isThere(to)) broken.push(`${path}: ${target} is not there`);
-    else if (anchor && !anchorsOf(to).has(anchor)) broken.push(`${path}: ${target} has no such heading`);
+    if (!pathExists(to)) broken.push(`${path}: ${target} is not there`);
+    else if (anchor && !listAnchors(to).has(anchor)) broken.push(`${path}: ${target} has no such heading`);
   }
   return broken;
 };
 
 /** Returns the text of a source file with line breaks removed, so that citations are not split. */
-const flowing = (path: string): string => page(path).replace(/\s*\n\s*(?:\/\/|\*|--)?\s*/g, " ");
+const flowing = (path: string): string => readPage(path).replace(/\s*\n\s*(?:\/\/|\*|--)?\s*/g, " ");
 
-const headingsOf = (path: string): Set<string> =>
-  new Set([...page(path).matchAll(/^#+ ([0-9]+(?:\.[0-9]+)*|[A-Z][0-9]*)\.?\s/gm)].map(([, number = ""]) => number));
+const listHeadings = (path: string): Set<string> =>
+  new Set(
+    [...readPage(path).matchAll(/^#+ ([0-9]+(?:\.[0-9]+)*|[A-Z][0-9]*)\.?\s/gm)].map(([, number = ""]) => number),
+  );
 
 /** Parses `facts/chats 2.11`, with further numbers after commas: the page and each number. */
-const factCitations = (text: string): { name: string; number: string }[] =>
+const parseFactCitations = (text: string): { name: string; number: string }[] =>
   [
     ...text.matchAll(
       /\bfacts\/([a-z-]+?) ((?:[A-Z] ?)?\d+(?:\.\d+)*(?:(?:, | and | to )(?:[A-Z] ?)?\d+(?:\.\d+)*(?![\w-]))*)/g,
@@ -78,23 +80,23 @@ const factCitations = (text: string): { name: string; number: string }[] =>
 /** Returns whether a page of facts has the section; items are also numbered, in agents.md throughout a lettered section. */
 const hasFact = (name: string, number: string): boolean => {
   const path = `docs/spec/facts/${name}.md`;
-  if (!isThere(path)) return false;
-  if (headingsOf(path).has(number)) return true;
+  if (!pathExists(path)) return false;
+  if (listHeadings(path).has(number)) return true;
   const item = number.replace(/^[A-Z]/, "").replaceAll(".", "\\.");
-  return new RegExp(`^(?:\\| )?${item}(?:\\.| |$)`, "m").test(page(path));
+  return new RegExp(`^(?:\\| )?${item}(?:\\.| |$)`, "m").test(readPage(path));
 };
 
 test("[RP-11] every link of every page resolves, including its heading", () => {
   expect(PAGES.length).toBeGreaterThan(40);
-  expect(PAGES.flatMap(brokenLinks)).toEqual([]);
+  expect(PAGES.flatMap(findBrokenLinks)).toEqual([]);
 });
 
 test("[RP-11] what comments and pages cite of the facts and of the design can be read", () => {
   const missing = SOURCES.flatMap((path) => {
     const text = flowing(path);
-    const facts = factCitations(text).filter(({ name, number }) => !hasFact(name, number));
+    const facts = parseFactCitations(text).filter(({ name, number }) => !hasFact(name, number));
     const design = [...text.matchAll(/docs\/spec\/design\.md (\d+)/g)].filter(
-      ([, number = ""]) => !headingsOf("docs/spec/design.md").has(number),
+      ([, number = ""]) => !listHeadings("docs/spec/design.md").has(number),
     );
     return [
       ...facts.map(({ name, number }) => `${path}: facts/${name} ${number}`),
@@ -106,7 +108,9 @@ test("[RP-11] what comments and pages cite of the facts and of the design can be
 
 /** Returns a file's text without code: the whole of a page, the comments of a source. */
 const prose = (path: string): string =>
-  path.endsWith(".md") ? page(path) : (page(path).match(/(?<![:"'`])\/\/.*|\/\*\*[\s\S]*?\*\//g) ?? []).join("\n");
+  path.endsWith(".md")
+    ? readPage(path)
+    : (readPage(path).match(/(?<![:"'`])\/\/.*|\/\*\*[\s\S]*?\*\//g) ?? []).join("\n");
 
 const FOREIGN = /\b(?:DESIGN|ANCHORS|CLUSTER|PERFORMANCE|RELIABILITY|LIBRARIES|WEB)\.md\b|\bDESIGN section/g;
 const FILES = /(?<![\w/.#-])(?:docs|src|actors|db|test)\/[\w./-]*\w\.(?:md|tsx?|mjs|txt|json|sql)\b/g;
@@ -119,7 +123,7 @@ test("[RP-11] comments and pages name no document and no file that is not in the
     const words = prose(path);
     // Test pages name files relative to their own folder.
     const files = (words.match(FILES) ?? []).filter(
-      (name) => name !== PRINTED && !isThere(name) && !isThere(`test/${name}`),
+      (name) => name !== PRINTED && !pathExists(name) && !pathExists(`test/${name}`),
     );
     return [...(words.match(FOREIGN) ?? []), ...files].map((name) => `${path}: ${name}`);
   });
@@ -129,7 +133,7 @@ test("[RP-11] comments and pages name no document and no file that is not in the
 test("[RP-11] the files that a folder's page lists are there", () => {
   const files = git(".");
   const listed = PAGES.filter((path) => path.endsWith("README.md")).flatMap((path) =>
-    [...page(path).matchAll(/`(?:\.\.\/)*([\w./-]+\.(?:tsx?|mjs|sql))`/g)].map(([, name = ""]) => ({ path, name })),
+    [...readPage(path).matchAll(/`(?:\.\.\/)*([\w./-]+\.(?:tsx?|mjs|sql))`/g)].map(([, name = ""]) => ({ path, name })),
   );
   expect(listed.length).toBeGreaterThan(100);
   const missing = listed.filter(({ name }) => !files.some((file) => file === name || file.endsWith(`/${name}`)));
@@ -137,8 +141,8 @@ test("[RP-11] the files that a folder's page lists are there", () => {
 });
 
 test("[RP-12] README is a first page of 150 lines at most, and docs/README.md lists every page of docs/", () => {
-  expect(page("README.md").split("\n").length).toBeLessThanOrEqual(150);
-  const index = page("docs/README.md");
+  expect(readPage("README.md").split("\n").length).toBeLessThanOrEqual(150);
+  const index = readPage("docs/README.md");
   const unlisted = PAGES.filter((path) => /^docs\/[\w-]+\.md$/.test(path) && path !== "docs/README.md").filter(
     (path) => !index.includes(`](${path.slice("docs/".length)})`),
   );
@@ -146,8 +150,8 @@ test("[RP-12] README is a first page of 150 lines at most, and docs/README.md li
 });
 
 test("[RP-12] docs/packages.md names every package with its reason, and none that is not used", () => {
-  const { dependencies, devDependencies } = JSON.parse(page("package.json"));
-  const rows = [...page("docs/packages.md").matchAll(/^\| (.+?) \| .+ \|$/gm)].flatMap(([, names = ""]) =>
+  const { dependencies, devDependencies } = JSON.parse(readPage("package.json"));
+  const rows = [...readPage("docs/packages.md").matchAll(/^\| (.+?) \| .+ \|$/gm)].flatMap(([, names = ""]) =>
     names.split(", "),
   );
   const listed = rows.filter((name) => !/^(package|-+)$/.test(name));
@@ -160,13 +164,14 @@ test("[RP-12] docs/packages.md names every package with its reason, and none tha
 });
 
 test("[RP-11] the reading of citations finds what it should", () => {
-  const cited = (text: string): string[] => factCitations(text).map(({ name, number }) => `${name} ${number}`);
-  expect(cited("(facts/chats 2.11, 2.12). See facts/agents D 60 to 62, facts/platform 3.1 and 4, rules LG-1")).toEqual([
-    ...["chats 2.11", "chats 2.12", "agents D60", "agents 62", "platform 3.1", "platform 4"],
-  ]);
+  const listCitations = (text: string): string[] =>
+    parseFactCitations(text).map(({ name, number }) => `${name} ${number}`);
+  expect(
+    listCitations("(facts/chats 2.11, 2.12). See facts/agents D 60 to 62, facts/platform 3.1 and 4, rules LG-1"),
+  ).toEqual([...["chats 2.11", "chats 2.12", "agents D60", "agents 62", "platform 3.1", "platform 4"]]);
   expect(hasFact("chats", "1.3")).toBeTrue();
   expect(hasFact("chats", "77.1")).toBeFalse();
   expect(hasFact("agents", "A33")).toBeTrue();
   expect(hasFact("nobody", "1")).toBeFalse();
-  expect(anchorOf("A workspace's life, by `curl`")).toBe("a-workspaces-life-by-curl");
+  expect(toAnchor("A workspace's life, by `curl`")).toBe("a-workspaces-life-by-curl");
 });

@@ -1,11 +1,11 @@
 // Duplicate code: sequences of six identical lines in two places. Each is a reason to extract a function, or to take a look; the ceiling
 // may only be lowered.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { page, ROOT } from "#test/support/documents.ts";
-import { scaled } from "#test/support/pace.ts";
+import { ROOT, readPage } from "#test/support/documents.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const LINES = 6;
 /** The maximum number of duplicates. Lower it when you remove one; never raise it. */
@@ -15,7 +15,7 @@ type Line = { readonly text: string; readonly at: number };
 type Source = { readonly file: string; readonly text: string };
 
 /** Drops meaningless lines: imports, comments, blank lines and punctuation. Collapses whitespace. */
-const linesOf = (text: string): Line[] => {
+const listMeaningfulLines = (text: string): Line[] => {
   const blank = (part: string): string => part.replace(/[^\n]/g, "");
   const bare = text
     .replace(/^(?:import|export) (?:type )?(?:\{[^}]*\}|\* as \w+|\w+)(?:, \{[^}]*\})? from .*$/gm, blank)
@@ -28,11 +28,11 @@ const linesOf = (text: string): Line[] => {
 };
 
 /** Returns `file:line ~ file:line` of each sequence that also occurs earlier, possibly in the same file. */
-const duplicatesIn = (sources: readonly Source[]): string[] => {
+const findDuplicates = (sources: readonly Source[]): string[] => {
   const first = new Map<string, string>();
   const runs: string[] = [];
   for (const { file, text } of sources) {
-    const lines = linesOf(text);
+    const lines = listMeaningfulLines(text);
     let isInRun = false;
     for (let at = 0; at + LINES <= lines.length; at += 1) {
       const window = lines.slice(at, at + LINES);
@@ -54,9 +54,9 @@ test(`[RP-41] no more than ${CEILING} runs of ${LINES} lines stand in two places
   const files = ["src", "actors", "db"].flatMap((folder) => [
     ...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync({ cwd: ROOT }),
   ]);
-  const sources = files.filter((file) => !isPrinted(file)).map((file) => ({ file, text: page(file) }));
+  const sources = files.filter((file) => !isPrinted(file)).map((file) => ({ file, text: readPage(file) }));
   expect(sources.length).toBeGreaterThan(1_000);
-  const found = duplicatesIn(sources);
+  const found = findDuplicates(sources);
   expect(found.length, found.join("\n")).toBeLessThanOrEqual(CEILING);
 });
 
@@ -67,12 +67,12 @@ test("[RP-41] a run is counted once whatever its length and location; imports, c
   const spaced = long.replaceAll("\n", "\n\n  // why\n    ");
   const imports = `import {\n  ${Array.from({ length: 20 }, (_, at) => `name${at},`).join("\n  ")}\n} from "x";\n`;
   expect(
-    duplicatesIn([
+    findDuplicates([
       { file: "a.ts", text: imports + long },
       { file: "b.ts", text: `${imports}${code("c")}\n${spaced}` },
     ]),
   ).toEqual([`a.ts:23 ~ b.ts:29`]);
-  expect(duplicatesIn([{ file: "a.ts", text: `${code("a")}\nx();\n${code("a")}` }])).toEqual(["a.ts:1 ~ a.ts:8"]);
+  expect(findDuplicates([{ file: "a.ts", text: `${code("a")}\nx();\n${code("a")}` }])).toEqual(["a.ts:1 ~ a.ts:8"]);
   const short = code("a").split("\n").slice(1).join("\n");
-  expect(duplicatesIn([{ file: "a.ts", text: `${short}\nx();\n${short}` }])).toEqual([]);
+  expect(findDuplicates([{ file: "a.ts", text: `${short}\nx();\n${short}` }])).toEqual([]);
 });

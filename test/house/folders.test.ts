@@ -1,9 +1,9 @@
 // Folders stay easy to scan: at most 45 files, unless there is a reason for more.
 import { expect, test } from "bun:test";
 import { dirname } from "node:path";
-import { isThere, ROOT } from "#test/support/documents.ts";
+import { pathExists, ROOT } from "#test/support/documents.ts";
 
-const MOST = 45;
+const MAX_ENTRIES = 45;
 
 /** Larger folders, with the reason. */
 const LARGER: Readonly<Record<string, string>> = {
@@ -13,18 +13,18 @@ const LARGER: Readonly<Record<string, string>> = {
   "src/web/app/pages/chat": "the parts of one page, which share its words and are read together",
 };
 
-const files = (): string[] =>
+const listFiles = (): string[] =>
   Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT })
     .stdout.toString()
     .split("\0")
-    .filter((path) => path !== "" && isThere(path));
+    .filter((path) => path !== "" && pathExists(path));
 
-test(`[RP-18] no folder of the code holds more than ${MOST} files, but those with a reason`, () => {
+test(`[RP-18] no folder of the code holds more than ${MAX_ENTRIES} files, but those with a reason`, () => {
   const counts = Map.groupBy(
-    files().filter((path) => /^(src|actors|db|test)\/.*\.tsx?$/.test(path)),
+    listFiles().filter((path) => /^(src|actors|db|test)\/.*\.tsx?$/.test(path)),
     (path) => dirname(path),
   );
-  const large = [...counts].filter(([folder, inside]) => inside.length > MOST && !(folder in LARGER));
+  const large = [...counts].filter(([folder, inside]) => inside.length > MAX_ENTRIES && !(folder in LARGER));
   expect(large.map(([folder, inside]) => `${folder}: ${inside.length}`)).toEqual([]);
   expect(Object.keys(LARGER).filter((folder) => !counts.has(folder))).toEqual([]);
 });

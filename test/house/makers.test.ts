@@ -3,10 +3,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const ROOT = join(import.meta.dir, "../..");
 const MAKES = /(\w+)(?:\(\))?\s*\.ask\((\w+), "(?:create|fork)"/g;

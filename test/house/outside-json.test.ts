@@ -2,7 +2,7 @@
 // stand only where the text is the server's own. Programs of people (src/cli, src/release) and daemons, which run in a workspace, are not
 // looked at: what they read costs their own time.
 import { expect, test } from "bun:test";
-import { page } from "#test/support/documents.ts";
+import { readPage } from "#test/support/documents.ts";
 
 /** The files, by the reason why the text is the server's own. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
@@ -86,7 +86,7 @@ const sources = ["src", "actors"].flatMap((folder) =>
 );
 
 const filesWith = (pattern: RegExp): string[] =>
-  sources.filter((file) => pattern.test(page(file).replace(/^\s*(?:\/\/|\/?\*).*$/gm, ""))).sort();
+  sources.filter((file) => pattern.test(readPage(file).replace(/^\s*(?:\/\/|\/?\*).*$/gm, ""))).sort();
 
 test("[RP-46] JSON is parsed without a limit only where it is the server's own, and each such place has a reason", () => {
   expect(filesWith(/\bJSON\.parse\(|(?<!Response)\.json\(\)/)).toEqual(Object.values(OWN).flat().sort());

@@ -1,7 +1,7 @@
 // A batch that is written outside of its actor names its shard, so that the commit guard rejects a node that no longer owns it.
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
-import { page, ROOT } from "#test/support/documents.ts";
+import { ROOT, readPage } from "#test/support/documents.ts";
 
 /**
  * Number of calls per file that name none, with the reason. A request's writes without a shard belong to the request's own
@@ -34,8 +34,8 @@ const argumentsAt = (text: string, at: number): number => {
   return count;
 };
 
-const withoutPart = (path: string): number => {
-  const text = page(path);
+const countWithoutPart = (path: string): number => {
+  const text = readPage(path);
   return [...text.matchAll(/\bcommit\(/g)].filter(
     ({ index, 0: call }) =>
       /[sS]tore\s*\.$/.test(text.slice(0, index)) && argumentsAt(text, index + call.length - 1) < 3,
@@ -45,7 +45,9 @@ const withoutPart = (path: string): number => {
 test("[CP-68] anyone who writes alongside the actors names the part", () => {
   const places = ["actors/**/*.ts", "src/domain/connections/*.ts"];
   const written = places.flatMap((pattern) => [...new Glob(pattern).scanSync(ROOT)]);
-  const found = Object.fromEntries(written.map((path) => [path, withoutPart(path)]).filter(([, count]) => count !== 0));
+  const found = Object.fromEntries(
+    written.map((path) => [path, countWithoutPart(path)]).filter(([, count]) => count !== 0),
+  );
   const right = Object.fromEntries(Object.entries(WITHOUT).map(([path, [count]]) => [path, count]));
   expect(found).toEqual(right);
 });

@@ -1,20 +1,20 @@
 // Messages to actors are JSON: every in-process test server copies them that way (support/cluster/plain-copy.ts). This tests what it must
 // detect.
 import { expect, test } from "bun:test";
-import { plainCopy, problemsIn, takeNonJsonValues } from "#test/support/cluster/plain-copy.ts";
+import { copyAsJson, findProblems, takeNonJsonValues } from "#test/support/cluster/plain-copy.ts";
 
 class Shape {}
 
 test("[CP-34] what JSON would lose of a message is seen, wherever it is", () => {
   const plain = { a: [1, "b", null, { c: true }], left_out: undefined };
-  expect(problemsIn(plain, "")).toEqual([]);
-  expect(plainCopy<unknown>(plain)).toEqual({ a: [1, "b", null, { c: true }] });
-  expect(plainCopy(plain).a).not.toBe(plain.a);
-  expect(plainCopy(undefined)).toBeUndefined();
+  expect(findProblems(plain, "")).toEqual([]);
+  expect(copyAsJson<unknown>(plain)).toEqual({ a: [1, "b", null, { c: true }] });
+  expect(copyAsJson(plain).a).not.toBe(plain.a);
+  expect(copyAsJson(undefined)).toBeUndefined();
   const lost: unknown[] = [new Map(), new Set(), new Date(0), new Uint8Array(1), new Shape(), 1n, Number.NaN];
-  for (const one of [...lost, Symbol("x"), () => 1]) expect(problemsIn({ deep: [one] }, "")).toHaveLength(1);
-  expect(problemsIn([undefined], "")).toEqual(["[0]: undefined"]);
+  for (const one of [...lost, Symbol("x"), () => 1]) expect(findProblems({ deep: [one] }, "")).toHaveLength(1);
+  expect(findProblems([undefined], "")).toEqual(["[0]: undefined"]);
   expect(takeNonJsonValues()).toEqual([]);
-  plainCopy({ bytes: new Uint8Array(1) });
+  copyAsJson({ bytes: new Uint8Array(1) });
   expect(takeNonJsonValues()).toEqual([".bytes: Uint8Array of { bytes }"]);
 });

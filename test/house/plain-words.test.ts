@@ -1,6 +1,6 @@
 // Keeps archaic and translated phrases out of the code and the documentation: each folder has a ceiling that may only go down.
 import { expect, test } from "bun:test";
-import { page } from "#test/support/documents.ts";
+import { readPage } from "#test/support/documents.ts";
 
 /** Phrases that read like a literal translation. The plain word is always shorter: retry, revoke, immediately, in addition to. */
 const PHRASES =
@@ -37,7 +37,7 @@ const MAX_OF_FUNCTIONS = 83;
 
 const root = `${import.meta.dir}/../..`;
 
-const filesOf = (folder: string): string[] =>
+const listFiles = (folder: string): string[] =>
   [...new Bun.Glob(`${folder}/**/*.{ts,tsx,md}`).scanSync({ cwd: root })].filter(
     (file) =>
       file !== "test/house/plain-words.test.ts" &&
@@ -45,7 +45,7 @@ const filesOf = (folder: string): string[] =>
   );
 
 const countIn = (folder: string): number =>
-  filesOf(folder).reduce((sum, file) => sum + (page(file).match(PHRASES)?.length ?? 0), 0);
+  listFiles(folder).reduce((sum, file) => sum + (readPage(file).match(PHRASES)?.length ?? 0), 0);
 
 test("[RP-42] no folder gains phrases that read like a translation", () => {
   const counts = Object.keys(CEILINGS).map((folder) => [folder, countIn(folder)] as const);
@@ -53,7 +53,7 @@ test("[RP-42] no folder gains phrases that read like a translation", () => {
 });
 
 test("[RP-42] functions are named by what they do, not `xOf`", () => {
-  const product = ["src", "actors", "db"].flatMap(filesOf).filter((file) => !file.endsWith(".md"));
-  const found = product.flatMap((file) => page(file).match(/^(?:export )?(?:const|function) [a-z]\w*Of\b/gm) ?? []);
+  const product = ["src", "actors", "db"].flatMap(listFiles).filter((file) => !file.endsWith(".md"));
+  const found = product.flatMap((file) => readPage(file).match(/^(?:export )?(?:const|function) [a-z]\w*Of\b/gm) ?? []);
   expect(found.length).toBeLessThanOrEqual(MAX_OF_FUNCTIONS);
 });

@@ -1,6 +1,6 @@
 // Object literals are written plainly: known members are listed directly in their object.
 import { expect, test } from "bun:test";
-import { page } from "#test/support/documents.ts";
+import { readPage } from "#test/support/documents.ts";
 
 /** `...{ a, b }` in an object, in JSX, or wrapped in parentheses for an `as const`. */
 const SPREAD_LITERAL = /\.\.\.\(?\{/;
@@ -15,7 +15,7 @@ const files = ["src", "actors", "db", "test"].flatMap((folder) => [
 test("[RP-19] no object literal is spread into another", () => {
   expect(files.length).toBeGreaterThan(1_000);
   const found = files.filter((file) => file !== "test/house/plain.test.ts");
-  expect(found.flatMap((file) => linesWith(file, page(file)))).toEqual([]);
+  expect(found.flatMap((file) => linesWith(file, readPage(file)))).toEqual([]);
 });
 
 // biome-ignore format: a table of cases

@@ -1,6 +1,6 @@
 // How tests wait: for events, gates and clocks, and otherwise with `until` of test/support.
 import { expect, test } from "bun:test";
-import { page } from "#test/support/documents.ts";
+import { readPage } from "#test/support/documents.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 /** Where a pause is what the test is about, with the reason. */
@@ -26,11 +26,13 @@ const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: `${import.meta.d
   (file) => `test/${file}`,
 );
 const isAllowed = (file: string): boolean => Object.keys(PAUSES).some((place) => file.startsWith(place));
-const withoutStrings = (text: string): string =>
+const stripStrings = (text: string): string =>
   text.replace(/\/\/.*|"(?:[^"\\\n]|\\.)*"|\/(?:[^/\\\n]|\\.)+\/[a-z]*(?=[,;)\]])/g, '""');
 
 test("[RP-13] no test sleeps, and none has its own polling loop", () => {
-  const sources = files.filter((file) => !isAllowed(file)).map((file) => ({ file, text: withoutStrings(page(file)) }));
+  const sources = files
+    .filter((file) => !isAllowed(file))
+    .map((file) => ({ file, text: stripStrings(readPage(file)) }));
   expect(sources.filter(({ text }) => SLEEPS.test(text)).map(({ file }) => file)).toEqual([]);
   expect(sources.filter(({ text }) => COPIES.test(text)).map(({ file }) => file)).toEqual([]);
 });
@@ -38,12 +40,12 @@ test("[RP-13] no test sleeps, and none has its own polling loop", () => {
 test("[RP-13] every allowed pause still exists", () => {
   expect(
     Object.keys(PAUSES).filter(
-      (place) => !files.some((file) => (file.startsWith(place) && SLEEPS.test(page(file))) || file === place),
+      (place) => !files.some((file) => (file.startsWith(place) && SLEEPS.test(readPage(file))) || file === place),
     ),
   ).toEqual([]);
 });
 
-test("[RP-13] a clock that a test moves reaches a timer that looks at it and is set again for what is left", () => {
+test("[RP-13] advancing the test clock reaches a timer that checks the clock and is rescheduled for the remaining time", () => {
   const clock = new ManualClock();
   let looks = 0;
   for (let round = 0; round < 50; round += 1) {

@@ -1,20 +1,20 @@
 // The four code paths drawn in docs/architecture.md are correct and short.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { isThere, page } from "#test/support/documents.ts";
+import { pathExists, readPage } from "#test/support/documents.ts";
 
 /** Maximum number of server files per path. */
-const MOST: Readonly<Record<string, number>> = {
+const MAX_FILES: Readonly<Record<string, number>> = {
   "Lines of a log, from a script to a reader": 12,
   "A message in a chat": 17,
   "A build": 14,
   "Reading a workspace": 8,
 };
 
-type Way = { readonly name: string; readonly said: number; readonly lines: readonly string[] };
+type DocumentedPath = { readonly name: string; readonly said: number; readonly lines: readonly string[] };
 
-const ways = (): Way[] => {
-  const [, text = ""] = page("docs/architecture.md").split("## Four ways");
+const parseDocumentedPaths = (): DocumentedPath[] => {
+  const [, text = ""] = readPage("docs/architecture.md").split("## Four ways");
   const [all = ""] = text.split(/^## /m);
   return all
     .split(/^### /m)
@@ -27,13 +27,13 @@ const ways = (): Way[] => {
 };
 
 /** Returns the file that a line is about. */
-const fileOf = (line: string): string | undefined => /^(?: *-> )?((?:src|actors|db)\/\S+\.ts)/.exec(line)?.[1];
+const parseFile = (line: string): string | undefined => /^(?: *-> )?((?:src|actors|db)\/\S+\.ts)/.exec(line)?.[1];
 
 const isElsewhere = (file: string): boolean => file.startsWith("src/daemon/");
 
 /** Returns a file's imports, as repository paths. */
-const importsOf = (file: string): Set<string> => {
-  const imports = [...page(file).matchAll(/from "([^"]+)"/g)].map(([, path = ""]) => path);
+const listImports = (file: string): Set<string> => {
+  const imports = [...readPage(file).matchAll(/from "([^"]+)"/g)].map(([, path = ""]) => path);
   const places: Readonly<Record<string, string>> = {
     "#src/": "src/",
     "#domain/": "src/domain/",
@@ -48,22 +48,22 @@ const importsOf = (file: string): Set<string> => {
 };
 
 test("[RP-17] the four ways are drawn with files that are there, counted, and none is longer than it may be", () => {
-  expect(ways().map(({ name }) => name)).toEqual(Object.keys(MOST));
-  for (const { name, said, lines } of ways()) {
-    const files = lines.map(fileOf).filter((file) => file !== undefined);
-    expect(files.filter((file) => !isThere(file))).toEqual([]);
+  expect(parseDocumentedPaths().map(({ name }) => name)).toEqual(Object.keys(MAX_FILES));
+  for (const { name, said, lines } of parseDocumentedPaths()) {
+    const files = lines.map(parseFile).filter((file) => file !== undefined);
+    expect(files.filter((file) => !pathExists(file))).toEqual([]);
     const server = new Set(files.filter((file) => !isElsewhere(file)));
     expect([name, server.size]).toEqual([name, said]);
-    expect(server.size).toBeLessThanOrEqual(MOST[name] as number);
+    expect(server.size).toBeLessThanOrEqual(MAX_FILES[name] as number);
   }
 });
 
 test("[RP-17] each file of a way imports one of the way or is imported by one, but where the drawing says what lies between", () => {
-  const alone = ways().flatMap(({ name, lines }) => {
-    const files = lines.map(fileOf).filter((file) => file !== undefined);
-    const imports = new Map(files.map((file) => [file, importsOf(file)]));
+  const alone = parseDocumentedPaths().flatMap(({ name, lines }) => {
+    const files = lines.map(parseFile).filter((file) => file !== undefined);
+    const imports = new Map(files.map((file) => [file, listImports(file)]));
     return lines.flatMap((line, i) => {
-      const file = fileOf(line);
+      const file = parseFile(line);
       if (file === undefined || i === 0 || lines[i - 1]?.trimStart().startsWith("=>")) return [];
       const before = files.slice(0, files.indexOf(file));
       const isKnown = before.some((one) => imports.get(one)?.has(file) || imports.get(file)?.has(one));

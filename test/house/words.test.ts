@@ -1,10 +1,10 @@
 // The code follows docs/glossary.md: retired words are not used in names.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { page } from "#test/support/documents.ts";
-import { scaled } from "#test/support/pace.ts";
+import { readPage } from "#test/support/documents.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 /** Names with the retired words: of types and classes, functions and files. */
 const RETIRED: Readonly<Record<string, RegExp>> = {
@@ -32,9 +32,9 @@ const files = ["src", "actors", "db"].flatMap((folder) =>
 );
 
 test("[RP-16] the code uses none of the glossary's retired words, and the glossary lists them", () => {
-  const glossary = page("docs/glossary.md");
+  const glossary = readPage("docs/glossary.md");
   const found = files.flatMap((file) => {
-    const text = page(file);
+    const text = readPage(file);
     return Object.entries(RETIRED).flatMap(([word, names]) =>
       names.test(`${file}\n${text}`) ? [`${file}: ${word}`] : [],
     );

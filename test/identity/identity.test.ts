@@ -20,7 +20,7 @@ const cloud = new Authority(join(directory.path, "cloud"));
 const clock = new ManualClock();
 const files = new IdentityFiles(trusted, clock);
 const now = clock.now();
-const put = (name: string, text: string) => writeFileSync(join(trusted, name), text);
+const writeTrusted = (name: string, text: string) => writeFileSync(join(trusted, name), text);
 const refusal = async (verify: () => string | Promise<string>): Promise<string> => {
   try {
     return `accepted: ${await verify()}`;
@@ -37,21 +37,21 @@ beforeAll(() => {
   cloud.certificate("region-2", "Region two");
   cloud.certificate("region-old", "Region of old", { days: 1 });
   cloud.certificate("region-none", "Not of ours");
-  put("a/regions.pem", `first\n${cloud.pem("region-1")}\nsecond\n${cloud.pem("region-2")}`);
-  put("a/old.pem", cloud.pem("region-old"));
+  writeTrusted("a/regions.pem", `first\n${cloud.pem("region-1")}\nsecond\n${cloud.pem("region-2")}`);
+  writeTrusted("a/old.pem", cloud.pem("region-old"));
   cloud.certificate("root", "Root", { ca: true });
   cloud.certificate("other-root", "Other root", { ca: true });
   cloud.certificate("middle", "Middle", { issuer: "root", ca: true });
   cloud.certificate("hidden", "Hidden middle", { issuer: "root", ca: true });
   cloud.certificate("leaf", "metadata.azure.com", { issuer: "middle" });
-  put("b/roots/root.pem", cloud.pem("root"));
-  put("b/intermediates/middle.pem", cloud.pem("middle"));
+  writeTrusted("b/roots/root.pem", cloud.pem("root"));
+  writeTrusted("b/intermediates/middle.pem", cloud.pem("middle"));
 });
 afterAll(() => directory[Symbol.dispose]());
 
 describe("cloud a", () => {
   const DOCUMENT = '{\n  "instanceId" : "i-0123456789",\n  "region" : "one"\n}';
-  const signed = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
+  const signDocument = (name: string, document = DOCUMENT, digest = "RSA-SHA256") =>
     sign(digest, Buffer.from(document), createPrivateKey(cloud.key(name))).toString("base64");
   const verify = (signature: string, document = DOCUMENT, at = now) =>
     refusal(() => verifyAwsIdentity(files, { document, signature }, at));
@@ -61,8 +61,8 @@ describe("cloud a", () => {
     "[II-1] a document that the certificate of any region has signed names the instance",
     async () => {
       for (const region of ["region-1", "region-2"]) {
-        expect(await verify(signed(region))).toBe("accepted: i-0123456789");
-        const broken = signed(region).replace(/.{64}/g, "$&\n");
+        expect(await verify(signDocument(region))).toBe("accepted: i-0123456789");
+        const broken = signDocument(region).replace(/.{64}/g, "$&\n");
         expect(await verify(broken)).toBe("accepted: i-0123456789");
       }
     },
@@ -72,21 +72,21 @@ describe("cloud a", () => {
     [needs.openssl],
     "[II-1] a document that was changed, or that others have signed, is refused",
     async () => {
-      const good = signed("region-1");
+      const good = signDocument("region-1");
       const nobody = "no trusted certificate has signed the document";
       expect(await verify(good, DOCUMENT.replace("i-0", "i-1"))).toBe(nobody);
       expect(await verify(good, `${DOCUMENT} `)).toBe(nobody);
-      expect(await verify(signed("region-none"))).toBe(nobody);
-      expect(await verify(signed("region-old"))).toBe(nobody);
-      expect(await verify(signed("region-1", DOCUMENT, "RSA-SHA1"))).toBe(nobody);
+      expect(await verify(signDocument("region-none"))).toBe(nobody);
+      expect(await verify(signDocument("region-old"))).toBe(nobody);
+      expect(await verify(signDocument("region-1", DOCUMENT, "RSA-SHA1"))).toBe(nobody);
       expect(await verify(`${good.startsWith("A") ? "B" : "A"}${good.slice(1)}`)).toBe(nobody);
       expect(await verify(good.slice(0, 40))).toBe(nobody);
       expect(await verify("not base64!")).toBe("the signature is not base64");
       expect(await verify("")).toBe("the signature is not base64");
       expect(await verify(good, DOCUMENT, now + 3650 * DAY)).toBe("this server trusts no certificate of that cloud");
       const nameless = '{"instanceId":7}';
-      expect(await verify(signed("region-1", nameless), nameless)).toBe("it has no instanceId");
-      expect(await verify(signed("region-1", "text"), "text")).toBe("the document is not JSON");
+      expect(await verify(signDocument("region-1", nameless), nameless)).toBe("it has no instanceId");
+      expect(await verify(signDocument("region-1", "text"), "text")).toBe("the document is not JSON");
       const none = new IdentityFiles(undefined, clock);
       expect(await refusal(() => verifyAwsIdentity(none, { document: DOCUMENT, signature: good }, now))).toContain(
         "trusts no",
@@ -199,7 +199,7 @@ describe("cloud c", () => {
     const empty = new IdentityFiles(join(directory.path, "nowhere"), clock);
     expect(await refusal(async () => verifyGoogleIdentity(empty, await token(), now))).toContain("trusts no key");
     const jwk = { ...(await exportJWK((await made).publicKey)), kid: "one", alg: "RS256" };
-    put("c/keys.json", JSON.stringify({ keys: [jwk] }));
+    writeTrusted("c/keys.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token())).toBe("accepted: 4711");
   });
 
@@ -226,14 +226,14 @@ describe("cloud c", () => {
     expect(await verify(await token(claims, { key: next }))).toBe(NO);
     const jwk = { ...(await exportJWK((await next).publicKey)), kid: "one", alg: "RS256" };
     // Unreadable files are skipped without affecting others.
-    put("c/broken.json", "{");
-    put("c/strange.json", '{"keys":7}');
-    put("a/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    put("c/next.json", JSON.stringify({ keys: [jwk] }));
+    writeTrusted("c/broken.json", "{");
+    writeTrusted("c/strange.json", '{"keys":7}');
+    writeTrusted("a/broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    writeTrusted("c/next.json", JSON.stringify({ keys: [jwk] }));
     expect(await verify(await token(claims, { key: next }))).toBe(NO);
     clock.advance(60_001);
     expect(await verify(await token(claims, { key: next }))).toBe("accepted: 4711");
-    const region = files.regions.all();
+    const region = files.regions.list();
     expect(region.length).toBe(needs.openssl.found ? 3 : 0);
   });
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseArguments } from "#src/llm/arguments.ts";
 
-test("[TO-7] arguments are what a model has written; those that break off, wherever that is, stay as they are", () => {
+test("[TO-7] keeps arguments as the model wrote them, including truncated ones", () => {
   const whole = { command: 'echo "}" \\ [{', more: { deep: [1, { a: [] }], yes: true } };
   const text = JSON.stringify(whole);
   expect(parseArguments(text)).toEqual(whole);

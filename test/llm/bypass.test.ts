@@ -44,8 +44,8 @@ const CHUNK = fc.oneof(
 );
 
 const AS_THEY_ARE = {
-  ownNameOf: (name: string) => name,
-  ownArgsOf: (_: string, args: unknown) => args,
+  getOwnName: (name: string) => name,
+  toOwnArgs: (_: string, args: unknown) => args,
 } as RequestTools;
 
 /** Returns the result of an answer with these pieces: what followers see, with consecutive texts joined, the message and the error. */
@@ -107,13 +107,13 @@ test("[MO-66] text that bypasses the package is what it would have read, in its 
 test("[MO-66] text that arrived together is one piece, and more is read only when the reader has caught up", async () => {
   const bypass = new Bypass();
   for (const content of ["tea", " it", " is"]) {
-    expect(bypass.take(JSON.stringify({ choices: [{ delta: { content } }] }))).toBe("words");
+    expect(bypass.readChunk(JSON.stringify({ choices: [{ delta: { content } }] }))).toBe("words");
   }
-  expect(bypass.room()).toBeUndefined();
+  expect(bypass.waitForRoom()).toBeUndefined();
   expect(bypass.drain()).toEqual([{ type: "text", delta: "tea it is" }]);
-  bypass.take(JSON.stringify({ choices: [{ delta: { content: "x".repeat(300_000) } }] }));
+  bypass.readChunk(JSON.stringify({ choices: [{ delta: { content: "x".repeat(300_000) } }] }));
   let hasRoom = false;
-  const room = bypass.room()?.then(() => (hasRoom = true));
+  const room = bypass.waitForRoom()?.then(() => (hasRoom = true));
   expect(hasRoom).toBe(false);
   bypass.drain();
   await room;

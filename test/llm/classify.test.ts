@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatErrorKind } from "#schema/chats/chat-error.ts";
 import { classify, findReason, retryAfter } from "#src/llm/classify.ts";
-import { withoutSecrets } from "#src/llm/secrets.ts";
+import { maskSecrets } from "#src/llm/secrets.ts";
 
 type Row = [status: number | undefined, text: string, kind: ChatErrorKind, retryable: boolean];
 
@@ -158,6 +158,6 @@ describe("secrets in a provider's messages", () => {
     ['{"message":"\\u006dy\\u002Down\\u002dsecret, \\u0041"}', '{"message":"[hidden], \\u0041"}'],
     ["nothing secret here", "nothing secret here"],
   ])("[MO-12] %p is told as %p", (said, told) => {
-    expect(withoutSecrets(said, "my-own-secret")).toBe(told);
+    expect(maskSecrets(said, "my-own-secret")).toBe(told);
   });
 });

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { classifyAddress } from "#base/network/address-place.ts";
-import { guardedFetch, type MayReach, type Resolve } from "#src/llm/fetch.ts";
+import { createGuardedFetch, type ReachableAddresses, type Resolve } from "#src/llm/fetch.ts";
 import { ModelError } from "#src/llm/model.ts";
 
-const NOWHERE: MayReach = { private: false, hosts: [] };
+const NO_PRIVATE_HOSTS: ReachableAddresses = { private: false, hosts: [] };
 
 /** Counts connections and answers every request. */
 const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok") => {
@@ -22,7 +22,7 @@ const openListener = async (answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r
   return { asked, port, [Symbol.dispose]: () => void server.close() };
 };
 
-const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+const catchError = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,
     (error) => error,
@@ -80,8 +80,8 @@ describe("a base URL", () => {
     "file:///etc/hostname",
   ])("[MO-20] %s reaches nobody here unless it is allowed", async (pattern) => {
     using listener = await openListener();
-    const get = guardedFetch(NOWHERE, async () => ["127.0.0.1"]);
-    const failure = await failureOf(get(pattern.replace("PORT", String(listener.port))));
+    const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["127.0.0.1"]);
+    const failure = await catchError(get(pattern.replace("PORT", String(listener.port))));
     expect(failure).toBeInstanceOf(ModelError);
     expect((failure as ModelError).kind).toBe("config");
     expect(listener.asked).toEqual([]);
@@ -89,20 +89,20 @@ describe("a base URL", () => {
 
   test("[MO-20] one forbidden address of a name is enough to refuse it", async () => {
     using listener = await openListener();
-    const get = guardedFetch(NOWHERE, async () => ["93.184.216.34", "127.0.0.1"]);
-    expect(await failureOf(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
+    const get = createGuardedFetch(NO_PRIVATE_HOSTS, async () => ["93.184.216.34", "127.0.0.1"]);
+    expect(await catchError(get(`http://mixed.example:${listener.port}/`))).toBeInstanceOf(ModelError);
     expect(listener.asked).toEqual([]);
   });
 
   test("[MO-20] private networks can be allowed, and single hosts by name; the metadata address only by name", async () => {
     using listener = await openListener();
-    const here: Resolve = async () => ["127.0.0.1"];
-    const open = guardedFetch({ private: true, hosts: [] }, here);
+    const resolveLocal: Resolve = async () => ["127.0.0.1"];
+    const open = createGuardedFetch({ private: true, hosts: [] }, resolveLocal);
     expect(await (await open(`http://localhost:${listener.port}/`)).text()).toBe("ok");
-    const named = guardedFetch({ private: false, hosts: ["Ollama"] }, here);
+    const named = createGuardedFetch({ private: false, hosts: ["Ollama"] }, resolveLocal);
     expect(await (await named(`http://ollama:${listener.port}/`)).text()).toBe("ok");
-    const metadata = guardedFetch({ private: true, hosts: [] }, async () => ["169.254.169.254"]);
-    expect(await failureOf(metadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
+    const metadata = createGuardedFetch({ private: true, hosts: [] }, async () => ["169.254.169.254"]);
+    expect(await catchError(metadata("http://metadata.example/"))).toBeInstanceOf(ModelError);
   });
 
   test("[MO-21] a name is resolved once, and the connection goes to the checked address", async () => {
@@ -112,7 +112,7 @@ describe("a base URL", () => {
       lookups += 1;
       return lookups === 1 ? ["127.0.0.1"] : ["169.254.169.254"];
     };
-    const get = guardedFetch({ private: true, hosts: [] }, changing);
+    const get = createGuardedFetch({ private: true, hosts: [] }, changing);
     const response = await get(`http://models.example:${listener.port}/v1`, { headers: { "x-own": "kept" } });
     expect(await response.text()).toBe("ok");
     expect(lookups).toBe(1);
@@ -124,7 +124,7 @@ describe("a base URL", () => {
     using target = await openListener();
     const answer = `HTTP/1.1 307 Elsewhere\r\nlocation: http://127.0.0.1:${target.port}/\r\ncontent-length: 0\r\n\r\n`;
     using listener = await openListener(answer);
-    const get = guardedFetch({ private: true, hosts: [] });
+    const get = createGuardedFetch({ private: true, hosts: [] });
     expect((await get(`http://127.0.0.1:${listener.port}/`)).status).toBe(307);
     expect(target.asked).toEqual([]);
   });

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { toFinish } from "#src/llm/finish-reasons.ts";
 import { ModelError } from "#src/llm/model.ts";
 
-type Unified = Parameters<typeof toFinish>[0]["unified"];
+type UnifiedReason = Parameters<typeof toFinish>[0]["unified"];
 
 /** As the packages pass on an unknown reason. */
-const endOf = (raw: string | undefined, unified: Unified = "other"): unknown => {
+const finishReason = (raw: string | undefined, unified: UnifiedReason = "other"): unknown => {
   try {
     return toFinish({ raw, unified }).reason;
   } catch (error) {
@@ -32,13 +32,13 @@ const ENDS: [string, unknown][] = [
   ["some_new_word", "incomplete"],
 ];
 test.each(ENDS)("[MO-62] %s is %j", (raw, end) => {
-  expect(endOf(raw)).toEqual(end);
+  expect(finishReason(raw)).toEqual(end);
 });
 
 test("[MO-62] without a finish reason the package's own applies, and an unknown one has broken off", () => {
-  expect(endOf(undefined, "stop")).toBe("stop");
-  expect(endOf(undefined, "tool-calls")).toBe("tool_calls");
-  expect(endOf("STOP", "tool-calls")).toBe("tool_calls");
-  expect(endOf(undefined)).toEqual(["broke_off", true]);
-  expect(endOf("unheard_of", "error")).toBe("incomplete");
+  expect(finishReason(undefined, "stop")).toBe("stop");
+  expect(finishReason(undefined, "tool-calls")).toBe("tool_calls");
+  expect(finishReason("STOP", "tool-calls")).toBe("tool_calls");
+  expect(finishReason(undefined)).toEqual(["broke_off", true]);
+  expect(finishReason("unheard_of", "error")).toBe("incomplete");
 });

@@ -33,7 +33,7 @@ const schema = {
     any: {},
   },
 };
-const made = (args: unknown) => repairArgs(schema, args);
+const repair = (args: unknown) => repairArgs(schema, args);
 
 test.each([
   [{ path: 7 }, { path: "7" }, ['"path" was taken as text.']],
@@ -47,12 +47,12 @@ test.each([
   [{ path: "a", either: "3" }, { path: "a", either: 3 }, 1],
   [{ path: "a", reason: "why" }, { path: "a" }, ['"reason" is unknown and was ignored.']],
 ] as [unknown, unknown, number | string[]][])("[TO-30] %j is taken as %j", (args, expected, notes) => {
-  const { args: mended, notes: told } = made(args);
+  const { args: mended, notes: told } = repair(args);
   expect(mended).toEqual(expected);
   if (typeof notes === "number") expect(told).toHaveLength(notes);
   else expect(told).toEqual(notes);
   // A repaired value needs no further repair.
-  expect(made(mended).notes).toEqual([]);
+  expect(repair(mended).notes).toEqual([]);
 });
 
 test.each([
@@ -64,12 +64,12 @@ test.each([
   { file_path: "a" },
   { path: "a", Path: "b" },
 ])("[TO-30] nothing is guessed of %j", (args) => {
-  expect(made(args)).toEqual({ args, notes: [] });
+  expect(repair(args)).toEqual({ args, notes: [] });
 });
 
 test("[TO-30] truncated text, and anything but an object, is unchanged", () => {
   for (const args of [{ input: '{"path": "unfinished' }, null, [], "no JSON"]) {
-    expect(made(args)).toEqual({ args, notes: [] });
+    expect(repair(args)).toEqual({ args, notes: [] });
   }
   expect(repairArgs(undefined, { a: 1 })).toEqual({ args: { a: 1 }, notes: [] });
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Attachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { fitted } from "#src/llm/pictures.ts";
+import { scaleToFit } from "#src/llm/pictures.ts";
 import { buildPrompt } from "#src/llm/prompt.ts";
 
 const PNG = Uint8Array.of(1, 2, 3);
@@ -17,12 +17,12 @@ const step = (n: number, more: Record<string, unknown> = { is_media: true }): Pr
 
 test("[DT-5] images are sent as images with their text, the newest eight; missing ones and those of other tools are text only", async () => {
   const asked: string[] = [];
-  const attachments = async (id: string): Promise<Attachment | undefined> => {
+  const loadAttachment = async (id: string): Promise<Attachment | undefined> => {
     asked.push(id);
     return id === "file-9" ? undefined : { name: "screenshot.png", media_type: "image/png", bytes: PNG };
   };
   const messages = [...Array.from({ length: 10 }, (_, n) => step(n)).flat(), ...step(10, {})];
-  const prompt = await buildPrompt(messages, attachments);
+  const prompt = await buildPrompt(messages, loadAttachment);
   const outputs = prompt.flatMap(({ role, content }) =>
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [part.output] : [])) : [],
   );
@@ -62,7 +62,7 @@ test("[MO-42] if an API accepts no images in results, they follow all results of
   ]);
 });
 
-test("[MO-42] a model without vision is told so, in results and for attachments", async () => {
+test("[MO-42] tells a model without vision that images are omitted, in results and for attachments", async () => {
   const attached: PromptMessage = { role: "user", content: [{ type: "file", file_id: "f", name: "cat.png" }] };
   const prompt = await buildPrompt([attached, ...step(1)], cat, { pictures: "none", documents: false });
   const text = JSON.stringify(prompt);
@@ -73,14 +73,14 @@ test("[MO-42] a model without vision is told so, in results and for attachments"
 test("[MO-42] an image larger than any provider accepts is scaled down, and the model gets its full size; a small one is unchanged", async () => {
   const picture = (width: number, height: number) => new Bun.Image(bitmap(width, height)).png().bytes();
   const large: Attachment = { name: "large.png", media_type: "image/png", bytes: await picture(2_400, 1_200) };
-  const shown = await fitted("large", large);
+  const shown = await scaleToFit("large", large);
   expect(await new Bun.Image(shown.file.bytes).metadata()).toEqual({ width: 1_568, height: 784, format: "png" });
   expect(shown.note).toBe("The picture is shown with 1568 x 784 pixels; in full it has 2400 x 1200.");
-  expect(await fitted("large", large)).toBe(shown);
+  expect(await scaleToFit("large", large)).toBe(shown);
   const small: Attachment = { ...large, bytes: await picture(1_920, 1_080) };
-  expect(await fitted("small", small)).toEqual({ file: small });
+  expect(await scaleToFit("small", small)).toEqual({ file: small });
   const broken: Attachment = { ...large, bytes: PNG };
-  expect(await fitted("broken", broken)).toEqual({ file: broken });
+  expect(await scaleToFit("broken", broken)).toEqual({ file: broken });
 });
 
 /** A single-color image without compression. */

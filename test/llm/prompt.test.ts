@@ -1,10 +1,10 @@
 // Converting stored messages to provider requests.
 import { expect, test } from "bun:test";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { type Attachment, noAttachments } from "#src/llm/attachments.ts";
+import { type Attachment, loadNoAttachment } from "#src/llm/attachments.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { buildPrompt } from "#src/llm/prompt.ts";
-import { messagesFor } from "#src/llm/request/messages.ts";
+import { toMessages } from "#src/llm/request/messages.ts";
 import { getReceiver } from "#src/llm/request/receivers.ts";
 
 const message = (role: PromptMessage["role"], ...content: MessagePart[]): PromptMessage => ({ role, content });
@@ -31,7 +31,7 @@ test("[MO-35] words, code that is pointed at, and context become text; what says
       message("assistant", { type: "reasoning", text: "hm" }, { type: "source", url: "https://x.example" }),
       message("assistant", { type: "reasoning", text: "hm", provider_metadata: { a: { signature: "s" } } }),
     ],
-    noAttachments,
+    loadNoAttachment,
   );
   expect(prompt).toEqual([
     { role: "system", content: "be kind" },
@@ -57,12 +57,12 @@ test("[MO-35] every call gets a result: those of one step are together, a lost o
       message("assistant", call("4")),
       message("user", { type: "text", text: "go on" }),
     ],
-    noAttachments,
+    loadNoAttachment,
   );
-  const prompt = messagesFor(history, {
+  const prompt = toMessages(history, {
     receiver: getReceiver("openai-compat", { useResponses: false, base_url: "", model: "m" }),
-    nameOf: (name) => name,
-    argsOf: (_, args) => args,
+    getOfferedName: (name) => name,
+    toOfferedArgs: (_, args) => args,
     hasTools: true,
     hasSystem: true,
   });
@@ -76,27 +76,37 @@ test("[MO-35] every call gets a result: those of one step are together, a lost o
   ]);
 });
 
-test("[MO-41] open models get back what they thought in turns in which they called tools, whoever has thought it, and no other thoughts", async () => {
-  const thought = (text: string, more = {}): MessagePart => ({ type: "reasoning", text, ...more });
+test("[MO-41] open models get the reasoning of turns with tool calls back, from any model, and no other reasoning", async () => {
+  const makeReasoning = (text: string, more = {}): MessagePart => ({ type: "reasoning", text, ...more });
   const signed = { provider_metadata: { anthropic: { signature: "s" } } };
   const messages = [
     message("user", { type: "text", text: "one" }),
-    message("assistant", thought("nothing to call"), { type: "text", text: "1" }),
+    message("assistant", makeReasoning("nothing to call"), { type: "text", text: "1" }),
     message("user", { type: "text", text: "two" }),
-    message("assistant", thought("I look", signed), call("1")),
+    message("assistant", makeReasoning("I look", signed), call("1")),
     message("tool", result("1", 1)),
     message("assistant", call("2")),
     message("tool", result("2", 1)),
-    message("assistant", thought("so"), { type: "text", text: "2" }),
+    message("assistant", makeReasoning("so"), { type: "text", text: "2" }),
   ];
-  const thoughts = async (form: "tools" | "all_tools" | "none") =>
-    (await buildPrompt(messages, noAttachments, { thoughts: form })).flatMap(({ role, content }) =>
+  const buildThoughts = async (form: "tools" | "all_tools" | "none") =>
+    (await buildPrompt(messages, loadNoAttachment, { thoughts: form })).flatMap(({ role, content }) =>
       role === "assistant" ? [content.flatMap((part) => (part.type === "reasoning" ? [part] : []))] : [],
     );
-  const words = (text: string) => [{ type: "reasoning", text }];
-  expect(await thoughts("tools")).toEqual([[], words("I look"), [], words("so")] as never);
-  expect(await thoughts("all_tools")).toEqual([[], words("I look"), words("."), words("so")] as never);
-  expect(await thoughts("none")).toEqual([[], [], [], []]);
+  const makeReasoningParts = (text: string) => [{ type: "reasoning", text }];
+  expect(await buildThoughts("tools")).toEqual([
+    [],
+    makeReasoningParts("I look"),
+    [],
+    makeReasoningParts("so"),
+  ] as never);
+  expect(await buildThoughts("all_tools")).toEqual([
+    [],
+    makeReasoningParts("I look"),
+    makeReasoningParts("."),
+    makeReasoningParts("so"),
+  ] as never);
+  expect(await buildThoughts("none")).toEqual([[], [], [], []]);
 });
 
 test("[MO-35] attachments keep their type: text as text, images as files, missing ones as a note", async () => {

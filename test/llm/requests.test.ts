@@ -6,12 +6,12 @@ import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { loadAdapter } from "#src/llm/adapters.ts";
-import { noAttachments } from "#src/llm/attachments.ts";
+import { loadNoAttachment } from "#src/llm/attachments.ts";
 import type { ModelEvent, ModelRequest } from "#src/llm/model.ts";
 import { streamModel } from "#src/llm/stream.ts";
-import { frame, opening, type Protocol } from "#test/support/models/model-frames.ts";
+import { frame, type Protocol, toOpening } from "#test/support/models/model-frames.ts";
 import { histories, toolSets } from "#test/support/models/random-histories.ts";
-import { RECEIVERS, type ReceiverName, refusalOf } from "#test/support/models/receiver-rules.ts";
+import { findRefusal, RECEIVERS, type ReceiverName } from "#test/support/models/receiver-rules.ts";
 import type { Json } from "#test/support/models/tool-rules.ts";
 
 const HISTORIES = Number(process.env.SLIPWAY_TEST_HISTORIES ?? 1_000);
@@ -33,23 +33,26 @@ const MODELS: Partial<Record<ReceiverName, string>> = {
 /** Features whose rejection can only be learned from the server. */
 const LEARNED = /reasoning_content|image/;
 
-type Asked = { readonly bodies: Json[]; readonly refused: string[]; readonly events: ModelEvent[] };
+type RecordedRequests = { readonly bodies: Json[]; readonly refused: string[]; readonly events: ModelEvent[] };
 
 /** Calls a server that rejects what this receiver does. */
-const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages" | "tools">): Promise<Asked> => {
+const recordRequests = async (
+  name: ReceiverName,
+  request: Pick<ModelRequest, "messages" | "tools">,
+): Promise<RecordedRequests> => {
   const { kind, protocol, useResponses = false } = KINDS[name] ?? { kind: "openai-compat", protocol: "openai" };
   const model = MODELS[name] ?? "test-model";
-  const asked: Asked = { bodies: [], refused: [], events: [] };
+  const asked: RecordedRequests = { bodies: [], refused: [], events: [] };
   const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
     const body = JSON.parse(String(init?.body)) as Json;
     asked.bodies.push(body);
-    const refusal = refusalOf(name, body, model);
+    const refusal = findRefusal(name, body, model);
     if (refusal) {
       const text = JSON.stringify(refusal.body);
       asked.refused.push(text);
       return new Response(text, { status: refusal.status });
     }
-    const said = `${opening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
+    const said = `${toOpening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
     return new Response(said, { headers: { "content-type": "text/event-stream" } });
   };
   const adapter = loadAdapter(kind, {
@@ -77,7 +80,7 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
     config,
     adapter,
     key: "k",
-    attachments: noAttachments,
+    attachments: loadNoAttachment,
     now: () => 0,
     onRefused: () => {},
   };
@@ -99,7 +102,7 @@ describe("random histories", () => {
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...NAMES), histories, toolSets, async (name, messages, tools) => {
-          const { refused, events } = await askedOf(name, { messages, tools });
+          const { refused, events } = await recordRequests(name, { messages, tools });
           expect(refused.filter((words) => !LEARNED.test(words))).toEqual([]);
           expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
         }),

@@ -1,6 +1,6 @@
 // A provider's error as shown to people: its sentence once, however often the packages repeat it.
 import { expect, test } from "bun:test";
-import { saidOnce } from "#src/llm/said.ts";
+import { removeRepetitions } from "#src/llm/said.ts";
 
 test.each<[texts: string[], said: string]>([
   [["no", '{"error":{"message":"no","type":"bad"}}'], "no (bad)"],
@@ -12,4 +12,4 @@ test.each<[texts: string[], said: string]>([
   [['{"detail":"of another shape"}'], '{"detail":"of another shape"}'],
   [["{half of"], "{half of"],
   [[], ""],
-])("[MO-13] %p is said as %p", (texts, said) => expect(saidOnce(texts)).toBe(said));
+])("[MO-13] %p is said as %p", (texts, said) => expect(removeRepetitions(texts)).toBe(said));

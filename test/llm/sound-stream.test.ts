@@ -1,11 +1,11 @@
 // A model server's stream on its way to the provider's package: line by line, split anywhere.
 import { expect, test } from "bun:test";
-import { soundFetch } from "#src/llm/sound-stream.ts";
+import { createNormalizingFetch } from "#src/llm/sound-stream.ts";
 
 const ASKED = { body: JSON.stringify({ stream: true }) };
 
 /** Responds with these pieces, one after the other, and then as `end` says. */
-const answering = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
+const makeResponse = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
   const seen = { cancelled: undefined as unknown };
   const left = [...pieces];
   const body = new ReadableStream<Uint8Array>({
@@ -20,13 +20,16 @@ const answering = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "wa
       seen.cancelled = reason;
     },
   });
-  const fetch = soundFetch(async () => new Response(body, { headers: { "content-type": "text/event-stream" } }), {
-    reader: () => ({
-      read: (line) => line.replace("odd", "sound"),
-      end: () => "data: the end",
-    }),
-    streamOfWhole: async (response) => response,
-  });
+  const fetch = createNormalizingFetch(
+    async () => new Response(body, { headers: { "content-type": "text/event-stream" } }),
+    {
+      reader: () => ({
+        read: (line) => line.replace("odd", "sound"),
+        end: () => "data: the end",
+      }),
+      toStream: async (response) => response,
+    },
+  );
   return { seen, answer: () => fetch("http://model.example/", ASKED) };
 };
 
@@ -36,20 +39,20 @@ const SOUND = "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data:
 test("[MO-44] cut anywhere, in a line or in a character, a stream has lines that come out the same", async () => {
   const bytes = new TextEncoder().encode(TEXT);
   for (let at = 0; at <= bytes.length; at++) {
-    const { answer } = answering([bytes.slice(0, at), bytes.slice(at)]);
+    const { answer } = makeResponse([bytes.slice(0, at), bytes.slice(at)]);
     expect(await (await answer()).text()).toBe(SOUND);
   }
-  const { answer } = answering([...bytes].map((byte) => Uint8Array.of(byte)));
+  const { answer } = makeResponse([...bytes].map((byte) => Uint8Array.of(byte)));
   expect(await (await answer()).text()).toBe(SOUND);
 });
 
 test("[MO-44] a broken stream breaks for its reader too, and an abandoned one is canceled", async () => {
   const piece = new TextEncoder().encode("data: one\n\n");
-  const broken = (await answering([piece], "breaks").answer()).body?.getReader();
+  const broken = (await makeResponse([piece], "breaks").answer()).body?.getReader();
   expect((await broken?.read())?.value).toEqual(piece);
   expect(await broken?.read().catch((error: Error) => error.message)).toBe("cut off");
 
-  const { seen, answer } = answering([piece], "waits");
+  const { seen, answer } = makeResponse([piece], "waits");
   const reader = (await answer()).body?.getReader();
   await reader?.read();
   await reader?.cancel("enough");

@@ -6,7 +6,7 @@ import { ThinkTags } from "#src/llm/think-tags.ts";
 
 const FINISH: ModelEvent = { type: "finish", reason: "stop" };
 
-const partsOf = (events: readonly ModelEvent[]): string[] => {
+const listParts = (events: readonly ModelEvent[]): string[] => {
   const tags = new ThinkTags();
   const collector = new Collector();
   for (const event of events) for (const one of tags.add(event)) collector.add(one, 0);
@@ -38,15 +38,18 @@ describe("tags of thinking", () => {
     ];
     for (const chunks of pieces) {
       const events = chunks.map((delta): ModelEvent => ({ type: "text", delta }));
-      expect(partsOf([...events, FINISH])).toEqual(parts);
+      expect(listParts([...events, FINISH])).toEqual(parts);
     }
   });
 
   test("[MO-41] a call releases what might have become a tag, and thinking that a server marks itself needs no tags", () => {
     const call: ModelEvent = { type: "tool_call", id: "1", name: "look", args: {} };
-    expect(partsOf([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual(["text: I look <", "tool-call: look"]);
+    expect(listParts([{ type: "text", delta: "I look <" }, call, FINISH])).toEqual([
+      "text: I look <",
+      "tool-call: look",
+    ]);
     const marked: ModelEvent = { type: "reasoning", delta: "hm" };
     const text: ModelEvent = { type: "text", delta: "so:\n</think>\nis a tag" };
-    expect(partsOf([marked, text, FINISH])).toEqual(["reasoning: hm", "text: so:\n</think>\nis a tag"]);
+    expect(listParts([marked, text, FINISH])).toEqual(["reasoning: hm", "text: so:\n</think>\nis a tag"]);
   });
 });

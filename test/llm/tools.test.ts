@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { PromptMessage, ToolDefinition } from "#src/llm/model.ts";
 import { getReceiver } from "#src/llm/request/receivers.ts";
-import { toolsFor } from "#src/llm/request/tools.ts";
+import { createRequestTools } from "#src/llm/request/tools.ts";
 
 const OPENAI = getReceiver("openai", { useResponses: true, base_url: "", model: "gpt-5" });
 const GOOGLE = getReceiver("google", { useResponses: false, base_url: "", model: "gemini-3-pro" });
@@ -11,16 +11,18 @@ const tool = (name: string, input_schema: unknown, server?: string): ToolDefinit
   server === undefined
     ? { name, description: "Does it.", input_schema }
     : { name, description: "Does it.", input_schema, server };
-const of = (tools: readonly ToolDefinition[], messages: readonly PromptMessage[] = [], receiver = OPENAI) =>
-  toolsFor(receiver, tools, { messages, reserved: [] });
-const schemaOf = (input_schema: unknown) => of([tool("t", input_schema)]).offered[0]?.inputSchema;
+const makeTools = (tools: readonly ToolDefinition[], messages: readonly PromptMessage[] = [], receiver = OPENAI) =>
+  createRequestTools(receiver, tools, { messages, reserved: [] });
+const toSchema = (input_schema: unknown) => makeTools([tool("t", input_schema)]).offered[0]?.inputSchema;
 
 test("[MO-64] alternatives at the top become one object, and the description says which arguments belong together", () => {
   const route = { type: "object", properties: { route: { type: "string" }, file: { type: "string" } } };
-  const offered = of([tool("go", { ...route, oneOf: [{ required: ["route"] }, { required: ["file"] }] })]).offered;
+  const offered = makeTools([
+    tool("go", { ...route, oneOf: [{ required: ["route"] }, { required: ["file"] }] }),
+  ]).offered;
   expect(offered).toEqual([{ name: "go", description: "Does it.\nGive route, or file.", inputSchema: route }]);
   expect(
-    schemaOf({
+    toSchema({
       allOf: [
         { properties: { a: { type: "string" } }, required: ["a"] },
         { properties: { b: {} }, required: ["b"] },
@@ -51,21 +53,21 @@ const REPAIRED: [string, unknown, unknown][] = [
     { type: "object", properties: { a: { anyOf: [{ minLength: 1, type: "string" }, { type: "null" }] } } }],
 ];
 test.each(REPAIRED)("[MO-64] repairs %s", (_, given, expected) => {
-  expect(schemaOf(given)).toEqual(expected as never);
+  expect(toSchema(given)).toEqual(expected as never);
 });
 
 test("[MO-64] a recursive schema is expanded twice, and an endless one is truncated", () => {
   const node = { type: "object", properties: { inside: { $ref: "#" } } };
-  expect(JSON.stringify(schemaOf(node)).match(/"inside"/g)).toHaveLength(3);
+  expect(JSON.stringify(toSchema(node)).match(/"inside"/g)).toHaveLength(3);
   const wide = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { $ref: "#/$defs/n" }]));
   const huge = { type: "object", properties: wide, $defs: { n: { type: "object", properties: wide } } };
-  expect(JSON.stringify(schemaOf(huge)).length).toBeLessThan(300_000);
+  expect(JSON.stringify(toSchema(huge)).length).toBeLessThan(300_000);
 });
 
 test("[MO-64] keys that model servers refuse are renamed in the request, and restored in the call", () => {
   const long = "k".repeat(70);
   const inside = { type: "object", properties: { "@type": { type: "string" } } };
-  const tools = of([
+  const tools = makeTools([
     tool("q", {
       type: "object",
       properties: {
@@ -88,12 +90,12 @@ test("[MO-64] keys that model servers refuse are renamed in the request, and res
   ]);
   const own = { $filter: "a", filter: "b", "with blank": [{ "@type": "c" }], [long]: 1, other: 2 };
   const models = { [filter]: "a", filter: "b", [blank]: [{ type: "c" }], [cut]: 1, other: 2 };
-  expect(tools.argsOf("q", own)).toEqual(models);
-  expect(tools.ownArgsOf("q", models)).toEqual(own);
+  expect(tools.toOfferedArgs("q", own)).toEqual(models);
+  expect(tools.toOwnArgs("q", models)).toEqual(own);
 });
 
 test("[MO-64] a tool that no schema can describe is left out alone, with a warning that names it and its server", () => {
-  const tools = of([
+  const tools = makeTools([
     tool("wild__list", { type: "array", items: {} }, "Wild"),
     tool("wild__good", {}, "Wild"),
     tool("own", 5),
@@ -106,10 +108,10 @@ test("[MO-64] a tool that no schema can describe is left out alone, with a warni
 });
 
 test("[MO-64] names have the receiver's form and are mapped back to the tool", () => {
-  const tools = of([tool("looks up!", {}), tool("9lives", {}), tool("n".repeat(90), {})], [], GOOGLE);
+  const tools = makeTools([tool("looks up!", {}), tool("9lives", {}), tool("n".repeat(90), {})], [], GOOGLE);
   for (const { name } of tools.offered) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
-  expect(tools.offered.map(({ name }) => tools.ownNameOf(name))).toEqual(["looks up!", "9lives", "n".repeat(90)]);
-  expect(tools.nameOf("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
+  expect(tools.offered.map(({ name }) => tools.getOwnName(name))).toEqual(["looks up!", "9lives", "n".repeat(90)]);
+  expect(tools.getOfferedName("gone.tool")).toMatch(/^gone_tool_[0-9a-f]{6}$/);
 });
 
 test("[MO-64] of too many tools built-in, called and mentioned ones are kept, in their order", () => {
@@ -120,7 +122,7 @@ test("[MO-64] of too many tools built-in, called and mentioned ones are kept, in
     { role: "assistant", content: [called] },
     { role: "user", content: [{ type: "text", text: "put it into my calendar" }] },
   ];
-  const { offered, warnings } = of(tools, history);
+  const { offered, warnings } = makeTools(tools, history);
   const names = offered.map(({ name }) => name);
   expect(names).toHaveLength(128);
   expect([names[0], names.includes("many__149"), names.at(-1)]).toEqual(["read_file", true, "calendar__book"]);

@@ -9,7 +9,7 @@ import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, messagesOf, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
+import { callTools, listMessages, openChat, openToolWorld, type ToolWorld } from "../tools/world.ts";
 import { startSessionHost } from "./session-host.ts";
 import { type McpHost, PIXEL, startMcpHost } from "./support.ts";
 
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const add = (slug: string, more: object = {}): Promise<McpServerConfig> =>
   admin.post<McpServerConfig>(base, { slug, url: `${host.url}/mcp`, ...more });
-const namesIn = ({ request }: { request: { tools: readonly { name: string }[] } }, slug: string): string[] =>
+const listToolNames = ({ request }: { request: { tools: readonly { name: string }[] } }, slug: string): string[] =>
   request.tools.map(({ name }) => name).filter((name) => name.startsWith(`${slug}__`));
 const refusal = (work: Promise<unknown>): Promise<number> =>
   work.then(
@@ -53,14 +53,14 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   const broken = await add("broken", { url: "http://127.0.0.1:1/", availability: "force_on" });
 
   const { id, call } = await openChat(world, { mcp_server_ids: [chosen.id] });
-  expect(namesIn(call, "chosen")).toEqual(["chosen__add", "chosen__fail", "chosen__long"]);
-  expect(namesIn(call, "forced")).toContain("forced__wait");
-  for (const slug of ["usual", "other", "broken"]) expect(namesIn(call, slug)).toEqual([]);
+  expect(listToolNames(call, "chosen")).toEqual(["chosen__add", "chosen__fail", "chosen__long"]);
+  expect(listToolNames(call, "forced")).toContain("forced__wait");
+  for (const slug of ["usual", "other", "broken"]) expect(listToolNames(call, slug)).toEqual([]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
     expect.stringContaining('The MCP server "broken" is not available: '),
   ]);
   const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
-  using live = await world.owner.as(undefined).socket(`/api/v2/chats/${id}/stream`, upstream);
+  using live = await world.owner.withToken(undefined).socket(`/api/v2/chats/${id}/stream`, upstream);
   const { results, next } = await callTools(
     world,
     call,
@@ -80,33 +80,33 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   ]);
   expect(JSON.stringify(results[3]).length).toBeLessThan(70_000);
   expect(host.seen.some((headers) => headers.get("x-key") === "s3cret")).toBe(true);
-  const parts = (await messagesOf(world.owner, id)).flatMap(({ content }) => content);
-  const naming = (uuid: string) =>
+  const parts = (await listMessages(world.owner, id)).flatMap(({ content }) => content);
+  const countNaming = (uuid: string) =>
     parts.filter(({ mcp_server_config_id: id }) => Bun.deepEquals(id, { uuid, valid: true })).length;
-  expect([naming(chosen.id), naming(forced.id)]).toEqual([6, 2]);
+  expect([countNaming(chosen.id), countNaming(forced.id)]).toEqual([6, 2]);
   // A client with the upstream names gets the plain ID, also live.
-  const partsIn = async () =>
+  const nextParts = async () =>
     (await live.json<ChatEvent[]>()).flatMap((event) =>
       event.type === "message_part" ? [event.message_part.part] : [],
     );
   for (let named: unknown; named !== chosen.id; ) {
-    for (const { mcp_server_config_id } of await partsIn()) named ??= mcp_server_config_id;
+    for (const { mcp_server_config_id } of await nextParts()) named ??= mcp_server_config_id;
     if (named !== undefined) expect(named).toBe(chosen.id);
   }
 
   // In plan mode, only approved servers are available; by default, a chat starts with the usual ones.
   await world.owner.patch(`/api/v2/chats/${id}`, { plan_mode: "plan" });
   const planning = await callTools(world, next, ["read_file", { path: "nothing" }]);
-  expect(namesIn(planning.next, "chosen")).toEqual([]);
-  expect(namesIn(planning.next, "forced")).toContain("forced__add");
+  expect(listToolNames(planning.next, "chosen")).toEqual([]);
+  expect(listToolNames(planning.next, "forced")).toContain("forced__add");
   planning.next.finish("stop");
   const usual = await openChat(world);
-  expect(namesIn(usual.call, "usual")).toContain("usual__add");
+  expect(listToolNames(usual.call, "usual")).toContain("usual__add");
   const added = await callTools(world, usual.call, ["usual__add", { a: 2, b: 2 }]);
   expect(added.results).toEqual([{ output: "4" }]);
   added.next.finish("stop");
   const none = await openChat(world, { mcp_server_ids: [], workspace_id: undefined });
-  expect(namesIn(none.call, "usual")).toEqual([]);
+  expect(listToolNames(none.call, "usual")).toEqual([]);
   none.call.finish("stop");
 
   // Disabled or unknown servers cannot be selected; the chat keeps its current ones.
@@ -122,15 +122,15 @@ test("[MC-13] a tool that a server adds during a turn is offered to the model in
   await using growing = startSessionHost();
   const { id } = await add("growing", { url: growing.url, availability: "force_on" });
   const { call } = await openChat(world);
-  expect(namesIn(call, "growing")).not.toContain("growing__late");
+  expect(listToolNames(call, "growing")).not.toContain("growing__late");
   let { next } = await callTools(world, call, ["growing__grow"]);
   // The notification uses a separate stream, so it may arrive after the response.
-  for (let steps = 0; steps < 20 && !namesIn(next, "growing").includes("growing__late"); steps++)
+  for (let steps = 0; steps < 20 && !listToolNames(next, "growing").includes("growing__late"); steps++)
     ({ next } = await callTools(world, next, ["growing__hello"]));
-  expect(namesIn(next, "growing")).toContain("growing__late");
+  expect(listToolNames(next, "growing")).toContain("growing__late");
   next.finish("stop");
   const later = await openChat(world);
-  expect(namesIn(later.call, "growing")).toContain("growing__late");
+  expect(listToolNames(later.call, "growing")).toContain("growing__late");
   later.call.finish("stop");
   await admin.delete(`${base}/${id}`);
 }, 30_000);
@@ -185,7 +185,7 @@ test("[MC-8] a server that repeats its key reveals it to nobody, in an answer or
   expect(failed.results).toMatchObject([{ error: expect.stringContaining("no such key: [hidden]") }]);
   failed.next.finish("stop");
   // The arguments of a call are the model's own text.
-  const answers = (await messagesOf(world.owner, id))
+  const answers = (await listMessages(world.owner, id))
     .flatMap(({ content }) => content)
     .filter(({ type }) => type === "tool-result");
   expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
@@ -210,7 +210,7 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   const path = `${base}/${server.id}`;
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: false });
   const before = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
-  expect(namesIn(before.call, "signed")).toEqual([]);
+  expect(listToolNames(before.call, "signed")).toEqual([]);
   before.call.finish("stop");
   expect((await world.owner.get<Chat>(`/api/v2/chats/${before.id}`)).warnings[0]).toContain("sign in there first");
 
@@ -226,7 +226,7 @@ test("[MC-9] where people sign in, each has their own token, renewed when it is 
   expect(await world.owner.get(path)).toMatchObject({ auth_connected: true });
   expect(await admin.get(path)).toMatchObject({ auth_connected: false });
   const after = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
-  expect(namesIn(after.call, "signed")).toContain("signed__add");
+  expect(listToolNames(after.call, "signed")).toContain("signed__add");
   after.call.finish("stop");
   // It expires within a minute, so it was renewed immediately.
   expect(host.seen.at(-1)?.get("authorization")).toMatch(/^Bearer token-[2-9]/);
@@ -273,7 +273,7 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
   const back = new URL(sent.get("redirect_uri") ?? "");
   await world.owner.fetch("GET", `${back.pathname}?code=1&state=${sent.get("state")}`);
   const { call } = await openChat(world, { mcp_server_ids: [server.id], workspace_id: undefined });
-  expect(namesIn(call, "early")).toContain("early__add");
+  expect(listToolNames(call, "early")).toContain("early__add");
   expect(asked.at(-1)).toContain("refresh_token=next-1");
   // And in the middle of a chat.
   refused = "Bearer early-2";
@@ -285,14 +285,14 @@ test("[MC-9] a token that the server refuses early is refreshed once, and the ca
 
 test("[MC-6] servers declared by a workspace run there, are reported with their tools, and called; their processes end with them", async () => {
   const program = { command: process.execPath, args: [join(import.meta.dir, "support.ts")] };
-  const put = (mcpServers: object): void => {
+  const writeMcpConfig = (mcpServers: object): void => {
     const path = join(world.home, ".mcp.json");
     mkdirSync(world.home, { recursive: true });
     writeFileSync(`${path}.new`, JSON.stringify({ mcpServers }));
     renameSync(`${path}.new`, path);
   };
   await add("owned");
-  put({
+  writeMcpConfig({
     local: program,
     Owned: program,
     web: { type: "http", url: `${host.url}/mcp` },
@@ -301,7 +301,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
     off: { ...program, disabled: true },
   });
   /** Returns a chat's first call once its model is offered the expected tools. */
-  const opened = async (isSo: (names: string[], warnings: readonly string[]) => boolean) => {
+  const openChatWhen = async (isSo: (names: string[], warnings: readonly string[]) => boolean) => {
     for (;;) {
       const chat = await openChat(world, { mcp_server_ids: [] });
       const names = chat.call.request.tools.map(({ name }) => name);
@@ -313,7 +313,7 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   // The organization's server names are reserved, even if the chat has not selected them.
   const taken =
     'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
-  const { id, call } = await opened(
+  const { id, call } = await openChatWhen(
     (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(taken),
   );
   expect(call.request.tools.filter(({ name }) => /^owned__/i.test(name))).toEqual([]);
@@ -352,9 +352,9 @@ test("[MC-6] servers declared by a workspace run there, are reported with their 
   const second = Number(String(again.results[0]?.output).split(" ")[0]);
   expect(second).toBeGreaterThan(0);
   expect(second).not.toBe(pid);
-  put({});
-  const without = await opened((names) => !names.includes("local__add"));
-  expect(namesIn(without.call, "web")).toEqual([]);
+  writeMcpConfig({});
+  const without = await openChatWhen((names) => !names.includes("local__add"));
+  expect(listToolNames(without.call, "web")).toEqual([]);
   without.call.finish("stop");
   await until(() => !isAlive(second));
   const late = await callTools(world, again.next, ["local__add", { a: 1 }]);

@@ -6,18 +6,18 @@ import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
 import type { Fetch } from "#src/mcp/fetch.ts";
 import { countedFetch, openHttp } from "#src/mcp/http.ts";
-import { isAllowed, offeredName } from "#src/mcp/names.ts";
+import { isAllowed, toOfferedName } from "#src/mcp/names.ts";
 import { McpPool, type McpTarget } from "#src/mcp/pool.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { startMcpHost } from "./support.ts";
 
-const doorFor = (allowed: string[]): Fetch => {
+const makeFetch = (allowed: string[]): Fetch => {
   const outbound = new Outbound({ clock: systemClock, allowed, max_bytes: 1_000_000 });
   return (url, init) => outbound.open(new URL(url), init);
 };
-const door = doorFor(["127.0.0.0/8"]);
+const door = makeFetch(["127.0.0.0/8"]);
 const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 const failure = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "",
@@ -31,19 +31,19 @@ test("[MC-8] a server's repeated secrets are redacted, in answers, lists and err
   const target = { key: "one", url: new URL("/mcp", host.url), kind: "http", headers } as const;
   const pool = new McpPool({ clock: systemClock, fetch: door });
   const call = (to: McpTarget, args: object) =>
-    pool.call(async () => to, "echo", { ...args }, { signal: never, limits: LIMITS });
+    pool.call(async () => to, "echo", { ...args }, { signal: neverAborted, limits: LIMITS });
   const echoed = await call(target, { a: `${key}, ${btoa(key)} and horse-battery`, [key]: 1 });
   expect(JSON.stringify(echoed)).not.toMatch(new RegExp(`${key}|${btoa(key)}|battery`));
   expect(JSON.stringify(echoed)).toContain("[hidden]");
   await pool.stop();
   const cut = `${"x".repeat(478)} ${key}`;
-  const refused: Fetch = async () => Response.json({ error: { message: cut } }, { status: 403 });
-  const refusing = new McpPool({ clock: systemClock, fetch: refused });
+  const refuseFetch: Fetch = async () => Response.json({ error: { message: cut } }, { status: 403 });
+  const refusing = new McpPool({ clock: systemClock, fetch: refuseFetch });
   expect(await failure(refusing.connect(target))).toEndWith("x [hid");
   await refusing.stop();
 });
 
-test("[MC-3] both ways of HTTP list tools and call them; what is no text is named, and a failure of the tool is told as one", async () => {
+test("[MC-3] both HTTP transports list and call tools; non-text results are named, and a tool's failure is reported as one", async () => {
   await using host = startMcpHost();
   for (const [kind, path] of [
     ["http", "/mcp"],
@@ -52,11 +52,11 @@ test("[MC-3] both ways of HTTP list tools and call them; what is no text is name
     const headers = { "x-key": "secret" };
     const connection = await openHttp(systemClock, { url: new URL(path, host.url), kind, headers, fetch: door });
     expect(connection.tools.map(({ name }) => name)).toContain("add");
-    expect(await connection.call("add", { a: 1, b: 2 }, never, LIMITS)).toEqual({
+    expect(await connection.call("add", { a: 1, b: 2 }, neverAborted, LIMITS)).toEqual({
       result: { output: "3" },
       is_error: false,
     });
-    expect(await connection.call("fail", {}, never, LIMITS)).toEqual({
+    expect(await connection.call("fail", {}, neverAborted, LIMITS)).toEqual({
       result: { error: "that went wrong" },
       is_error: true,
     });
@@ -93,7 +93,7 @@ test("[MC-7] an address that is not public is refused unless its network is allo
   await using other = startMcpHost();
   const open = (fetch: Fetch) =>
     openHttp(systemClock, { url: new URL("/mcp", host.url), kind: "http", headers: { authorization: "k" }, fetch });
-  expect(await failure(open(doorFor([])))).toContain("not a public address");
+  expect(await failure(open(makeFetch([])))).toContain("not a public address");
   expect(host.seen).toEqual([]);
   host.refuse = () => Response.redirect(`${other.url}/mcp`, 307);
   expect(await failure(open(door))).not.toBe("");
@@ -132,7 +132,7 @@ test("[MC-4] connections are shared; a server that failed is left alone for half
 }, 20_000);
 
 test("[MC-16] an answer with more values than are looked through at a time breaks off, an event stream event by event", async () => {
-  const answering = (type: string, ...pieces: string[]): Promise<string> => {
+  const readAnswer = (type: string, ...pieces: string[]): Promise<string> => {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
@@ -142,20 +142,22 @@ test("[MC-16] an answer with more values than are looked through at a time break
     const fetch: Fetch = async () => new Response(body, { headers: { "content-type": type } });
     return countedFetch(systemClock, fetch)("http://server").then((response) => response.text());
   };
-  const many = (count: number): string => `[${"{},".repeat(count)}0]`;
-  expect(await answering("application/json", many(50_000))).toHaveLength(150_003);
-  expect(await failure(answering("application/json", many(60_000), many(60_000)))).toContain("more than 100000 values");
+  const makeList = (count: number): string => `[${"{},".repeat(count)}0]`;
+  expect(await readAnswer("application/json", makeList(50_000))).toHaveLength(150_003);
+  expect(await failure(readAnswer("application/json", makeList(60_000), makeList(60_000)))).toContain(
+    "more than 100000 values",
+  );
   const events = `id: 1\r\ndata: {}\r\n\r\n: ping\n\ndata: [1,\ndata: 2]\n\ndata: last`;
   for (let cut = 0; cut <= events.length; cut += 1) {
-    expect(await answering("text/event-stream", events.slice(0, cut), events.slice(cut))).toBe(events);
+    expect(await readAnswer("text/event-stream", events.slice(0, cut), events.slice(cut))).toBe(events);
   }
-  const event = `data: ${many(60_000)}\n`;
-  expect(await answering("text/event-stream; charset=utf-8", event, "\n", event, "\n")).toHaveLength(
+  const event = `data: ${makeList(60_000)}\n`;
+  expect(await readAnswer("text/event-stream; charset=utf-8", event, "\n", event, "\n")).toHaveLength(
     2 * event.length + 2,
   );
   for (const end of ["\n", "\r\n"]) {
-    const long = [`data: ${many(60_000)}`, end, `data: ${many(60_000)}`, end, end];
-    expect(await failure(answering("text/event-stream", ...long))).toContain("more than 100000 values");
+    const long = [`data: ${makeList(60_000)}`, end, `data: ${makeList(60_000)}`, end, end];
+    expect(await failure(readAnswer("text/event-stream", ...long))).toContain("more than 100000 values");
   }
 });
 
@@ -179,10 +181,10 @@ test("[MC-16] events that take long to read are followed by a pause, so that a s
 });
 
 test("[MC-2] names have the server's in front and what every provider takes; lists let tools through", () => {
-  expect(offeredName("git", "list issues")).toBe("git__list_issues");
-  const long = offeredName("server", "x".repeat(100));
+  expect(toOfferedName("git", "list issues")).toBe("git__list_issues");
+  const long = toOfferedName("server", "x".repeat(100));
   expect(long).toHaveLength(64);
-  expect(long).not.toBe(offeredName("server", `${"x".repeat(99)}y`));
+  expect(long).not.toBe(toOfferedName("server", `${"x".repeat(99)}y`));
   expect(isAllowed("a", [], [])).toBe(true);
   expect(isAllowed("a", ["b"], [])).toBe(false);
   expect(isAllowed("a", ["a"], ["a"])).toBe(false);

@@ -11,13 +11,13 @@ import { Client } from "#src/client.ts";
 import { WorkspaceMcp } from "#src/daemon/context/mcp.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { freePort } from "#test/support/net/free-port.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld } from "../tools/world.ts";
 
 const PATH = process.env.PATH ?? "";
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 const program = (name: string): string => join(needs.mcpServers.file, name);
 const [NPM, PYPI] = ["node_modules/.bin", "python/bin"];
 
@@ -43,7 +43,7 @@ const openServers = (folder: string, commands: Record<string, readonly string[]>
     errorOf: (name: string) => find(name)?.error,
     toolsOf: (name: string) => (find(name)?.tools ?? []).map((tool) => tool.name),
     call: (name: string, tool: string, args: object, silence_ms = 60_000) =>
-      mcp.call(name, tool, { ...args }, never, { silence_ms, total_ms: 600_000 }),
+      mcp.call(name, tool, { ...args }, neverAborted, { silence_ms, total_ms: 600_000 }),
     kill: (name: string) => process.kill(Number(readFileSync(join(folder, `${name}.pid`), "utf8")), "SIGKILL"),
     open: () => writeFileSync(join(folder, "gate"), ""),
     [Symbol.dispose]: () => mcp.end(),
@@ -114,11 +114,11 @@ testNeeding(
     }
 
     // Steps of half a second keep a call of three alive; one that is silent for longer is ended, and so is a page that does not load.
-    const long = (duration: number, steps: number) =>
+    const callLongOperation = (duration: number, steps: number) =>
       servers.call("everything", "trigger-long-running-operation", { duration, steps }, 2_000);
-    const silent = long(60, 1).catch((error: Error) => error.message);
+    const silent = callLongOperation(60, 1).catch((error: Error) => error.message);
     const slow = servers.call("fetch", "fetch", { url: `${url}/slow` }, 1_000).catch((error: Error) => error.message);
-    expect(JSON.stringify((await long(3, 6)).result)).toContain("Long running operation completed");
+    expect(JSON.stringify((await callLongOperation(3, 6)).result)).toContain("Long running operation completed");
     expect(await silent).toEndWith("it did not answer within 2 s");
     expect(await slow).toEndWith("it did not answer within 1 s");
     gate.resolve();
@@ -151,8 +151,8 @@ uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])
 `;
 
 /** A server on its own port that can be killed and restarted there. */
-const hostOf = (command: (port: number) => readonly string[]) => {
-  const port = freePort();
+const makeHost = (command: (port: number) => readonly string[]) => {
+  const port = findFreePort();
   let child: Bun.Subprocess | undefined;
   const host = {
     port,
@@ -187,9 +187,9 @@ testNeeding(
     const gate = join(temp.path, "gate");
     await using world = await openToolWorld({ env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } });
     const everything = program(`${NPM}/mcp-server-everything`);
-    await using http = hostOf(() => [everything, "streamableHttp"]);
-    await using old = hostOf(() => [everything, "sse"]);
-    await using fast = hostOf((port) => [program(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
+    await using http = makeHost(() => [everything, "streamableHttp"]);
+    await using old = makeHost(() => [everything, "sse"]);
+    await using fast = makeHost((port) => [program(`${PYPI}/python`), "-c", FASTMCP, String(port), gate]);
     const hosts = [http, old, fast];
     await Promise.all(hosts.map((host) => host.start()));
 
@@ -202,20 +202,20 @@ testNeeding(
     await add("fast", `http://127.0.0.1:${fast.port}/mcp`);
 
     const { id, call } = await openChat(world);
-    const serversOf = ({ request }: typeof call) => new Set(request.tools.map(({ name }) => name.split("__")[0]));
-    expect([...serversOf(call)]).toEqual(expect.arrayContaining(["everything", "old"]));
-    expect(serversOf(call)).not.toContain("fast");
-    const warningsNow = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
-    expect(await warningsNow()).toEqual([expect.stringContaining('The MCP server "fast" is not available: ')]);
+    const listServers = ({ request }: typeof call) => new Set(request.tools.map(({ name }) => name.split("__")[0]));
+    expect([...listServers(call)]).toEqual(expect.arrayContaining(["everything", "old"]));
+    expect(listServers(call)).not.toContain("fast");
+    const getWarnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
+    expect(await getWarnings()).toEqual([expect.stringContaining('The MCP server "fast" is not available: ')]);
     writeFileSync(gate, "");
     let next = call;
-    const long = (duration: number) =>
+    const callLongOperation = (duration: number) =>
       callTools(world, next, ["everything__trigger-long-running-operation", { duration, steps: 1 }]);
     await until(async () => {
-      next = (await long(0.5)).next;
-      return serversOf(next).has("fast");
+      next = (await callLongOperation(0.5)).next;
+      return listServers(next).has("fast");
     });
-    expect(await warningsNow()).toEqual([]);
+    expect(await getWarnings()).toEqual([]);
 
     const calls = [
       ["everything__get-sum", { a: 2, b: 3 }],
@@ -232,7 +232,7 @@ testNeeding(
     expect(again.results.map(({ output }) => output)).toEqual(answered);
 
     next = again.next;
-    const cut = long(60);
+    const cut = callLongOperation(60);
     await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "running");
     await http.kill();
     const { results, next: last } = await cut;

@@ -4,17 +4,17 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { startMcpHost } from "./support.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 type World = Awaited<ReturnType<typeof openChatWorld>>;
 
-const adminOf = (world: World) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-const serversOf = (world: World) => `/api/v2/organizations/${world.organization_id}/mcp-servers`;
-const warningsIn = ({ events }: Follower): string[] | undefined =>
+const signInAdmin = (world: World) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const serversPath = (world: World) => `/api/v2/organizations/${world.organization_id}/mcp-servers`;
+const findWarnings = ({ events }: Follower): string[] | undefined =>
   events
     .flatMap((event) => (event.type === "status" && event.status.warnings ? [[...event.status.warnings]] : []))
     .at(-1);
@@ -71,66 +71,66 @@ test("[MC-4] [MC-5] a hanging server delays one turn and no other, is retried wi
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
   await using quick = startMcpHost();
-  const admin = await adminOf(world);
-  await admin.post(serversOf(world), { slug: "quick", url: `${quick.url}/mcp`, availability: "force_on" });
+  const admin = await signInAdmin(world);
+  await admin.post(serversPath(world), { slug: "quick", url: `${quick.url}/mcp`, availability: "force_on" });
   await createChat(world, "connects to the quick one");
   (await world.models.next()).finish("stop");
-  await admin.post(serversOf(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  await admin.post(serversPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
   const chat = await createChat(world, "one");
   using follower = await Follower.open(world.owner, chat.id);
-  const toolsOf = async () => {
+  const nextToolServers = async () => {
     const call = await world.models.next();
     const names = call.request.tools.map(({ name }) => name);
     call.say("ok").finish("stop");
     await follower.until(({ status }) => status === "waiting");
     return ["slow", "quick"].filter((slug) => names.some((name) => name.startsWith(`${slug}__`)));
   };
-  const next = async (text: string) => {
+  const sendAndAwaitTurn = async (text: string) => {
     await sendMessage(world, chat.id, text);
     await follower.until(({ status }) => status === "running");
   };
 
   await clock.timerIn(3_000);
   clock.advance(1_000);
-  await follower.until((one) => warningsIn(one)?.includes('The chat waits for the MCP server "slow".') === true);
+  await follower.until((one) => findWarnings(one)?.includes('The chat waits for the MCP server "slow".') === true);
   clock.advance(2_000);
-  expect(await toolsOf()).toEqual(["quick"]);
+  expect(await nextToolServers()).toEqual(["quick"]);
   const leftOut = [expect.stringContaining('The MCP server "slow" is not available: it did not answer within 3 s')];
-  expect(warningsIn(follower)).toEqual(leftOut);
+  expect(findWarnings(follower)).toEqual(leftOut);
   using late = await Follower.open(world.owner, chat.id);
-  await late.until((one) => warningsIn(one) !== undefined);
-  expect(warningsIn(late)).toEqual(leftOut);
+  await late.until((one) => findWarnings(one) !== undefined);
+  expect(findWarnings(late)).toEqual(leftOut);
 
   // A connection is still being made: the next turn does not wait at all, nor does one directly after that has failed.
-  await next("two");
-  expect(await toolsOf()).toEqual(["quick"]);
+  await sendAndAwaitTurn("two");
+  expect(await nextToolServers()).toEqual(["quick"]);
   clock.advance(27_001);
-  await next("three");
-  expect(await toolsOf()).toEqual(["quick"]);
+  await sendAndAwaitTurn("three");
+  expect(await nextToolServers()).toEqual(["quick"]);
   const asked = hanging.asked;
   clock.advance(29_000);
-  await next("four");
-  expect(await toolsOf()).toEqual(["quick"]);
+  await sendAndAwaitTurn("four");
+  expect(await nextToolServers()).toEqual(["quick"]);
   expect(hanging.asked).toBe(asked);
 
   // Retried after half a minute, it is waited for two seconds; then the pause is a minute.
   clock.advance(2_000);
-  await next("five");
+  await sendAndAwaitTurn("five");
   await clock.timerIn(2_000);
   await hanging.askedTimes(asked + 1);
   clock.advance(2_000);
-  expect(await toolsOf()).toEqual(["quick"]);
+  expect(await nextToolServers()).toEqual(["quick"]);
   expect(hanging.asked).toBe(asked + 1);
   clock.advance(28_001);
   hanging.answer();
-  await next("six");
+  await sendAndAwaitTurn("six");
   clock.advance(45_000);
-  expect(await toolsOf()).toEqual(["quick"]);
+  expect(await nextToolServers()).toEqual(["quick"]);
   expect(hanging.asked).toBe(asked + 1);
   clock.advance(16_000);
-  await next("seven");
-  expect(await toolsOf()).toEqual(["slow", "quick"]);
-  expect(warningsIn(follower)).toEqual([]);
+  await sendAndAwaitTurn("seven");
+  expect(await nextToolServers()).toEqual(["slow", "quick"]);
+  expect(findWarnings(follower)).toEqual([]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).warnings).toEqual([]);
 });
 
@@ -139,34 +139,34 @@ test("[MC-4] a server that is late for a turn's first step is available for its 
   await using world = await openChatWorld({ clock });
   await using hanging = startHanging();
   await using other = startHanging();
-  const admin = await adminOf(world);
-  await admin.post(serversOf(world), { slug: "slow", url: hanging.url, availability: "force_on" });
-  await admin.post(serversOf(world), { slug: "never", url: other.url, availability: "force_on" });
+  const admin = await signInAdmin(world);
+  await admin.post(serversPath(world), { slug: "slow", url: hanging.url, availability: "force_on" });
+  await admin.post(serversPath(world), { slug: "never", url: other.url, availability: "force_on" });
   await createChat(world, "one");
   // Both are waited for in parallel.
   await clock.timerIn(3_000);
   await Promise.all([hanging.askedTimes(1), other.askedTimes(1)]);
   clock.advance(3_000);
   const first = await world.models.next();
-  const named = ({ request }: typeof first) =>
+  const listSlowTools = ({ request }: typeof first) =>
     request.tools.map(({ name }) => name).filter((name) => /^(slow|never)__/.test(name));
-  expect(named(first)).toEqual([]);
+  expect(listSlowTools(first)).toEqual([]);
   hanging.letGo();
   let step = first;
-  for (let number = 1; named(step).length === 0; number += 1) {
+  for (let number = 1; listSlowTools(step).length === 0; number += 1) {
     step.callTool(`call-${number}`, "list_templates").finish("tool_calls");
     step = await world.models.next();
   }
-  expect(named(step)).toContain("slow__add");
-  expect(named(step).some((name) => name.startsWith("never__"))).toBe(false);
+  expect(listSlowTools(step)).toContain("slow__add");
+  expect(listSlowTools(step).some((name) => name.startsWith("never__"))).toBe(false);
   step.finish("stop");
 });
 
 test("[MC-7] while only this machine uses the server its MCP servers may stand on loopback, as models may", async () => {
   await using world = await openChatWorld();
   await using host = startMcpHost();
-  const admin = await adminOf(world);
-  await admin.post(serversOf(world), { slug: "near", url: `${host.url}/mcp`, availability: "force_on" });
+  const admin = await signInAdmin(world);
+  await admin.post(serversPath(world), { slug: "near", url: `${host.url}/mcp`, availability: "force_on" });
   await createChat(world, "hello");
   const call = await world.models.next();
   expect(call.request.tools.map(({ name }) => name)).toContain("near__add");
@@ -181,8 +181,8 @@ const PRIVATE = [
 test("[MC-7] [MC-10] elsewhere an address that would not be called is refused when it is entered, and metadata services everywhere", async () => {
   await using world = await openChatWorld({ env: { SLIPWAY_ACCESS_URL: "https://slipway.example" } });
   await using alone = await openChatWorld();
-  const admin = await adminOf(world);
-  const path = serversOf(world);
+  const admin = await signInAdmin(world);
+  const path = serversPath(world);
   const add = async (client: Client, at: string, slug: string, url: string, more: object = {}) => {
     const response = await client.fetch("POST", at, { slug, url, ...more });
     return [response.status, (await response.text()).match(/"field":"([^"]*)"/)?.[1]];
@@ -199,7 +199,7 @@ test("[MC-7] [MC-10] elsewhere an address that would not be called is refused wh
   const signed = { auth_type: "oauth2", oauth2 };
   expect(await add(admin, path, "signed", "https://mcp.invalid/", signed)).toEqual([400, "oauth2.token_url"]);
   const metadata = "http://169.254.169.254/latest";
-  expect(await add(await adminOf(alone), serversOf(alone), "metadata", metadata)).toEqual([400, "url"]);
+  expect(await add(await signInAdmin(alone), serversPath(alone), "metadata", metadata)).toEqual([400, "url"]);
 
   const { id } = await admin.post<{ id: string }>(path, { slug: "far", url: "https://mcp.invalid/mcp" });
   const moved = await admin.fetch("PATCH", `${path}/${id}`, { url: "http://127.0.0.1:9/mcp" });

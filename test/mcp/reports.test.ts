@@ -5,18 +5,18 @@ import { systemClock } from "#base/clock.ts";
 import { McpPool } from "#src/mcp/pool.ts";
 
 type Page = { readonly tools: readonly object[]; readonly nextCursor?: string };
-type Odd = {
+type OddServer = {
   /** Returns the page of tools after this cursor. */
   readonly page: (cursor: string | undefined) => Page;
   readonly answer?: object;
 };
 
 const LIMITS = { silence_ms: 10_000, total_ms: 10_000 };
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: "object" }, ...more });
 
 /** A server that lists and returns this, and a pool that calls it. */
-const openOdd = ({ page, answer = { content: [] } }: Odd) => {
+const openOdd = ({ page, answer = { content: [] } }: OddServer) => {
   const asked: (string | undefined)[] = [];
   const makeServer = (): Server => {
     const server = new Server({ name: "odd", version: "1.0.0" }, { capabilities: { tools: {} } });
@@ -42,7 +42,7 @@ const openOdd = ({ page, answer = { content: [] } }: Odd) => {
   return {
     asked,
     names: async () => (await pool.connect(target)).tools.map(({ name }) => name),
-    call: () => pool.call(async () => target, "get", {}, { signal: never, limits: LIMITS }),
+    call: () => pool.call(async () => target, "get", {}, { signal: neverAborted, limits: LIMITS }),
     async [Symbol.asyncDispose]() {
       await pool.stop();
       await listening.stop(true);

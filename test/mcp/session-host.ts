@@ -58,7 +58,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
         await new Promise<void>((resolve) => mcpReq.signal.addEventListener("abort", () => resolve(), { once: true }));
         cancelled.push(params.name);
       }
-      if (params.name === "ask") return text(await answersOf(mcpReq));
+      if (params.name === "ask") return text(await collectAnswers(mcpReq));
       if (params.name === "die") await listening?.stop(true);
       return text(`hello ${begun}`);
     });
@@ -69,7 +69,7 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
     const id = request.headers.get("mcp-session-id");
     const known = sessions.get(id ?? "");
     if (known) return known.transport.handleRequest(request);
-    if (id !== null) return refused(refusal);
+    if (id !== null) return toRefusal(refusal);
     const server = makeServer();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
@@ -105,12 +105,12 @@ export const startSessionHost = ({ refusal = "404" as Refusal, port = 0 } = {}):
   };
 };
 
-type Asks = { send(request: { method: string; params: object }): Promise<unknown> };
+type RequestSender = { send(request: { method: string; params: object }): Promise<unknown> };
 
 /** Returns the client's response to requests for features it never offered. */
-const answersOf = async (asks: unknown): Promise<string> => {
+const collectAnswers = async (asks: unknown): Promise<string> => {
   const send = (method: string, params: object): Promise<string> =>
-    (asks as Asks).send({ method, params }).then(
+    (asks as RequestSender).send({ method, params }).then(
       (answer) => JSON.stringify(answer),
       (error: Error) => error.message,
     );
@@ -122,7 +122,7 @@ const answersOf = async (asks: unknown): Promise<string> => {
   return `${elicited} / ${await send("sampling/createMessage", { messages: [message], maxTokens: 5 })}`;
 };
 
-const refused = (refusal: Refusal): Response => {
+const toRefusal = (refusal: Refusal): Response => {
   const error = { code: -32_001, message: "Session not found" };
   if (refusal === "404") return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
   if (refusal === "400") {

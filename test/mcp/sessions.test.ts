@@ -8,8 +8,8 @@ import { type Refusal, startSessionHost } from "./session-host.ts";
 import { startMcpHost } from "./support.ts";
 
 const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
-const never = new AbortController().signal;
-const messageOf = (work: Promise<unknown>): Promise<string> =>
+const neverAborted = new AbortController().signal;
+const getErrorMessage = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "",
     (error: Error) => error.message,
@@ -19,7 +19,7 @@ const messageOf = (work: Promise<unknown>): Promise<string> =>
 const openPool = (url: string, kind: "http" | "sse" = "http", asking: Fetch = fetch) => {
   const pool = new McpPool({ clock: systemClock, fetch: asking });
   const target = { key: url, url: new URL(url), kind, headers: {} };
-  const call = (tool: string, { signal = never, limits = LIMITS } = {}) =>
+  const call = (tool: string, { signal = neverAborted, limits = LIMITS } = {}) =>
     pool.call(async () => target, tool, {}, { signal, limits });
   return { pool, target, call, [Symbol.asyncDispose]: () => pool.stop() };
 };
@@ -34,7 +34,7 @@ for (const refusal of ["404", "400", "200"] satisfies Refusal[]) {
     expect(both.map(({ result }) => result.output)).toEqual(["hello 2", "hello 2"]);
     expect(host.called).toEqual(["hello", "hello", "hello"]);
     // A new chat uses the open connection.
-    expect((await opened.pool.connectInTime(opened.target, never)).isOpen).toBe(true);
+    expect((await opened.pool.connectInTime(opened.target, neverAborted)).isOpen).toBe(true);
     expect(host.begun).toBe(2);
   }, 20_000);
 }
@@ -44,7 +44,7 @@ test("[MC-11] a server that was down is reconnected by the next call, and an int
   await using opened = openPool(host.url);
   await opened.call("hello");
   const began = performance.now();
-  expect(await messageOf(opened.call("die"))).not.toBe("");
+  expect(await getErrorMessage(opened.call("die"))).not.toBe("");
   expect(performance.now() - began).toBeLessThan(10_000);
   host.forget();
   host.start();
@@ -56,16 +56,16 @@ test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in a
   await using opened = openPool(host.url);
   const slow = await opened.call("slow", { limits: { silence_ms: 900, total_ms: 60_000 } });
   expect(slow.result).toEqual({ output: "hello 1" });
-  expect(await messageOf(opened.call("slow", { limits: { silence_ms: 800, total_ms: 1_000 } }))).toBe(
+  expect(await getErrorMessage(opened.call("slow", { limits: { silence_ms: 800, total_ms: 1_000 } }))).toBe(
     "it did not answer within 1 s",
   );
-  expect(await messageOf(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
+  expect(await getErrorMessage(opened.call("silent", { limits: { silence_ms: 300, total_ms: 60_000 } }))).toBe(
     "it did not answer within 0.3 s",
   );
   // The cancellation of the previous call may also arrive.
   await until(() => host.cancelled.length > 0);
   const interrupt = new AbortController();
-  const waiting = messageOf(opened.call("silent", { signal: interrupt.signal }));
+  const waiting = getErrorMessage(opened.call("silent", { signal: interrupt.signal }));
   await until(() => host.called.filter((name) => name === "silent").length === 2);
   const heard = host.cancelled.length;
   interrupt.abort(new Error("enough"));
@@ -76,11 +76,11 @@ test("[MC-12] progress keeps a call alive, silence ends it, a limit ends it in a
 test("[MC-13] a list of tools that has changed is read again for the next step", async () => {
   await using host = startSessionHost();
   await using opened = openPool(host.url);
-  const namesNow = async () =>
-    (await (await opened.pool.connectInTime(opened.target, never)).freshTools()).map(({ name }) => name);
-  expect(await namesNow()).not.toContain("late");
+  const listNames = async () =>
+    (await (await opened.pool.connectInTime(opened.target, neverAborted)).getTools()).map(({ name }) => name);
+  expect(await listNames()).not.toContain("late");
   await opened.call("grow");
-  await until(async () => (await namesNow()).includes("late"));
+  await until(async () => (await listNames()).includes("late"));
 }, 20_000);
 
 test("[MC-14] a server that requests what was never offered is refused with an explanation", async () => {
@@ -101,7 +101,7 @@ test("[MC-3] a server of the older protocol under a plain URL is found after its
   await using locked = startMcpHost();
   locked.refuse = () => new Response("no key", { status: 401 });
   await using refused = openPool(`${locked.url}/sse`);
-  expect(await messageOf(refused.call("echo"))).toBe("it answered 401: no key");
+  expect(await getErrorMessage(refused.call("echo"))).toBe("it answered 401: no key");
   expect(locked.seen).toHaveLength(1);
 }, 20_000);
 
@@ -120,7 +120,7 @@ test("[MC-11] a connection of the older protocol ends with its stream: the waiti
   await using opened = openPool(`${host.url}/sse`, "sse", cutting);
   expect((await opened.call("echo")).result).toEqual({ output: "{}" });
   const before = host.seen.length;
-  const waiting = messageOf(opened.call("wait"));
+  const waiting = getErrorMessage(opened.call("wait"));
   await until(() => host.seen.length > before);
   cuts[0]?.abort();
   expect(await waiting).not.toBe("");

@@ -14,7 +14,7 @@ const temp = tempDirectory();
 afterAll(() => temp[Symbol.dispose]());
 const SUPPORT = join(import.meta.dir, "support.ts");
 const LIMITS = { silence_ms: 60_000, total_ms: 600_000 };
-const never = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
 /** Starts these servers in a workspace. */
 const openServers = (mcpServers: Record<string, object>) => {
@@ -51,7 +51,7 @@ test("[MC-6] a server that is down at first is retried without a call", async ()
   await using _ = host;
   await until(() => servers.find("web")?.status === "ok");
   host.forget();
-  expect((await servers.mcp.call("web", "hello", {}, never, LIMITS)).result).toEqual({ output: "hello 2" });
+  expect((await servers.mcp.call("web", "hello", {}, neverAborted, LIMITS)).result).toEqual({ output: "hello 2" });
 }, 40_000);
 
 test("[MC-6] a program that dies reports its last lines, without the values it was given", async () => {
@@ -71,13 +71,13 @@ test("[MC-6] a program that writes other lines among its messages is understood"
   const noise = "echo 'Server v1.0 starting'; echo '[1, 2'; echo '{\"level\":\"info\"}'; echo 17; echo null";
   using servers = openServers({ loud: script(`${noise}; exec '${process.execPath}' '${SUPPORT}'`) });
   await until(() => servers.find("loud")?.status === "ok");
-  expect((await servers.mcp.call("loud", "add", { a: 1, b: 2 }, never, LIMITS)).result).toEqual({ output: "3" });
+  expect((await servers.mcp.call("loud", "add", { a: 1, b: 2 }, neverAborted, LIMITS)).result).toEqual({ output: "3" });
 }, 20_000);
 
 test("[MC-13] a call that changes the list of tools is answered when the new list has been told", async () => {
   await using host = startSessionHost();
   using servers = openServers({ web: { url: host.url } });
   await until(() => servers.find("web")?.status === "ok");
-  await servers.mcp.call("web", "grow", {}, never, LIMITS);
+  await servers.mcp.call("web", "grow", {}, neverAborted, LIMITS);
   await until(() => servers.find("web")?.tools?.some(({ name }) => name === "web__late"));
 }, 20_000);

@@ -9,30 +9,30 @@ import { withArchive } from "#src/provisioners/archive.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import { readTemplateSource } from "#src/provisioners/template-source.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { tarOf } from "#test/support/templates.ts";
+import { createTar } from "#test/support/templates.ts";
 
 const directory = tempDirectory();
 afterAll(() => directory[Symbol.dispose]());
 
 const TAR = "application/x-tar";
 const ZIP = "application/zip";
-const fileOf = (bytes: Uint8Array): string => {
+const writeTempFile = (bytes: Uint8Array): string => {
   const path = join(directory.path, crypto.randomUUID());
   writeFileSync(path, bytes);
   return path;
 };
 
 /** Name -> text of every regular file. */
-const contents = (bytes: Uint8Array, type: string): Promise<Record<string, string>> =>
-  withArchive(fileOf(bytes), type, async ({ entries }) => {
+const readArchive = (bytes: Uint8Array, type: string): Promise<Record<string, string>> =>
+  withArchive(writeTempFile(bytes), type, async ({ entries }) => {
     const found: Record<string, string> = {};
     for (const entry of entries) found[entry.name] = new TextDecoder().decode(await entry.read(1_000_000));
     return found;
   });
 
-const reasonOf = async (bytes: Uint8Array, type: string): Promise<string> => {
+const readContents = async (bytes: Uint8Array, type: string): Promise<string> => {
   try {
-    return JSON.stringify(await contents(bytes, type));
+    return JSON.stringify(await readArchive(bytes, type));
   } catch (error) {
     if (error instanceof ArchiveError) return error.message;
     throw error;
@@ -42,16 +42,16 @@ const reasonOf = async (bytes: Uint8Array, type: string): Promise<string> => {
 /** One header and its content; `fields` overwrites header bytes at an offset. */
 const tarEntry = (name: string, text = "", kind = "0", fields: Record<number, string> = {}): Uint8Array => {
   const header = new Uint8Array(512);
-  const put = (at: number, value: string): void => void header.set(strToU8(value), at);
-  put(0, name);
-  put(100, "0000644\0");
-  put(124, `${text.length.toString(8).padStart(11, "0")}\0`);
-  put(156, kind);
-  put(257, "ustar\x0000");
-  for (const [at, value] of Object.entries(fields)) put(Number(at), value);
-  put(148, "        ");
+  const setHeader = (at: number, value: string): void => void header.set(strToU8(value), at);
+  setHeader(0, name);
+  setHeader(100, "0000644\0");
+  setHeader(124, `${text.length.toString(8).padStart(11, "0")}\0`);
+  setHeader(156, kind);
+  setHeader(257, "ustar\x0000");
+  for (const [at, value] of Object.entries(fields)) setHeader(Number(at), value);
+  setHeader(148, "        ");
   const sum = header.reduce((total, byte) => total + byte, 0);
-  put(148, `${sum.toString(8).padStart(6, "0")}\0 `);
+  setHeader(148, `${sum.toString(8).padStart(6, "0")}\0 `);
   const body = new Uint8Array(Math.ceil(text.length / 512) * 512);
   body.set(strToU8(text));
   return new Uint8Array(Buffer.concat([header, body]));
@@ -122,7 +122,7 @@ describe("what is read", () => {
       tarEntry("hard", "", "1", { 157: "a.txt" }),
       tarEntry("device", "", "3"),
     );
-    expect(await contents(archive, TAR)).toEqual({ "a.txt": "hello", [long]: "long", [pax]: "pax" });
+    expect(await readArchive(archive, TAR)).toEqual({ "a.txt": "hello", [long]: "long", [pax]: "pax" });
   });
 
   test("[TP-5] zip: stored and deflated files; links are skipped", async () => {
@@ -132,13 +132,14 @@ describe("what is read", () => {
       { name: "b/", data: new Uint8Array(), method: 0 },
       { name: "link", data: strToU8("/etc/passwd"), method: 0, attributes: (0o120777 << 16) >>> 0 },
     );
-    expect(await contents(archive, ZIP)).toEqual({ "a.txt": "hello ".repeat(100), "b/c.txt": "stored" });
+    expect(await readArchive(archive, ZIP)).toEqual({ "a.txt": "hello ".repeat(100), "b/c.txt": "stored" });
     const made = zipSync({ "x.txt": strToU8("x") });
-    expect(await contents(made, ZIP)).toEqual({ "x.txt": "x" });
+    expect(await readArchive(made, ZIP)).toEqual({ "x.txt": "x" });
   });
 
-  test("[TP-5] the manifest is found at the top or in a single folder, whatever its letters, with the README alongside it", async () => {
-    const source = async (files: Record<string, string>) => readTemplateSource(fileOf(await tarOf(files)), TAR);
+  test("[TP-5] finds the manifest at the top or in a single folder, in upper or lower case, with the README next to it", async () => {
+    const source = async (files: Record<string, string>) =>
+      readTemplateSource(writeTempFile(await createTar(files)), TAR);
     expect(await source({ "template.yml": "a", "x/template.yaml": "b" })).toMatchObject({ manifest: "a" });
     expect(await source({ "t/template.yaml": "a", "t/ReadMe.md": "# R", "t/x/y": "" })).toEqual({
       file: "template.yaml",
@@ -164,49 +165,51 @@ describe("what is refused", () => {
     ["a\x00b", "holds control characters"],
   ];
   test.each(names)("[TP-5] the name %j", async (name, reason) => {
-    expect(await reasonOf(zip({ name, data: strToU8("x") }), ZIP)).toContain(reason);
+    expect(await readContents(zip({ name, data: strToU8("x") }), ZIP)).toContain(reason);
     // In a tar header, NUL ends the name.
-    if (!name.includes("\0")) expect(await reasonOf(tar(tarEntry(name, "x")), TAR)).toContain(reason);
+    if (!name.includes("\0")) expect(await readContents(tar(tarEntry(name, "x")), TAR)).toContain(reason);
   });
 
   test("[TP-5] a name that is too long", async () => {
-    expect(await reasonOf(zip({ name: "n".repeat(5000), data: strToU8("x") }), ZIP)).toContain("too long");
+    expect(await readContents(zip({ name: "n".repeat(5000), data: strToU8("x") }), ZIP)).toContain("too long");
   });
 
   test("[TP-6] too many entries", async () => {
     const entries = Array.from({ length: 10_001 }, (_, i) => tarEntry(`f${i}`));
-    expect(await reasonOf(tar(...entries), TAR)).toBe("the archive has more than 10000 entries");
+    expect(await readContents(tar(...entries), TAR)).toBe("the archive has more than 10000 entries");
     const zipped = Array.from({ length: 10_001 }, (_, i) => ({ name: `f${i}`, data: new Uint8Array(), method: 0 }));
-    expect(await reasonOf(zip(...zipped), ZIP)).toBe("the archive has more than 10000 entries");
+    expect(await readContents(zip(...zipped), ZIP)).toBe("the archive has more than 10000 entries");
   });
 
   test("[TP-6] bombs: those that say so, those that lie, and those that claim the impossible", async () => {
     const zeros = new Uint8Array(30_000_000);
     const honest = zip(...Array.from({ length: 20 }, (_, i) => ({ name: `${i}`, data: zeros })));
-    expect(await reasonOf(honest, ZIP)).toBe("the archive unpacks to more than 536870912 bytes");
-    expect(await reasonOf(zip({ name: "a", data: zeros, claims: 1000 }), ZIP)).toBe("a unpacks to more than it claims");
-    expect(await reasonOf(zip({ name: "a", data: zeros }), ZIP)).toBe("a is larger than 1000000 bytes");
+    expect(await readContents(honest, ZIP)).toBe("the archive unpacks to more than 536870912 bytes");
+    expect(await readContents(zip({ name: "a", data: zeros, claims: 1000 }), ZIP)).toBe(
+      "a unpacks to more than it claims",
+    );
+    expect(await readContents(zip({ name: "a", data: zeros }), ZIP)).toBe("a is larger than 1000000 bytes");
     const lie = zip({ name: "a", data: strToU8("abc"), claims: 400_000_000 });
-    expect(await reasonOf(lie, ZIP)).toBe("a claims to unpack to more than it can");
+    expect(await readContents(lie, ZIP)).toBe("a claims to unpack to more than it can");
   });
 
   test("[TP-7] damaged, encrypted or otherwise packed archives", async () => {
     const data = strToU8("hello");
-    expect(await reasonOf(strToU8("not an archive at all"), ZIP)).toBe("the file is not a zip archive");
-    expect(await reasonOf(strToU8("not an archive at all".repeat(100)), TAR)).toBe("the tar archive is damaged");
-    expect(await reasonOf(tar(tarEntry("a", "x")).subarray(0, 512), TAR)).toBe(
+    expect(await readContents(strToU8("not an archive at all"), ZIP)).toBe("the file is not a zip archive");
+    expect(await readContents(strToU8("not an archive at all".repeat(100)), TAR)).toBe("the tar archive is damaged");
+    expect(await readContents(tar(tarEntry("a", "x")).subarray(0, 512), TAR)).toBe(
       "the tar archive ends in the middle of a file",
     );
-    expect(await reasonOf(zip({ name: "a", data, flags: 1 }), ZIP)).toBe("a is encrypted");
-    expect(await reasonOf(zip({ name: "a", data, method: 12 }), ZIP)).toContain("not supported");
+    expect(await readContents(zip({ name: "a", data, flags: 1 }), ZIP)).toBe("a is encrypted");
+    expect(await readContents(zip({ name: "a", data, method: 12 }), ZIP)).toContain("not supported");
     const bent = zip({ name: "a", data, method: 0 });
     bent[31] = 0x40;
-    expect(await reasonOf(bent, ZIP)).toBe("the zip archive is damaged");
+    expect(await readContents(bent, ZIP)).toBe("the zip archive is damaged");
   });
 
   test("[TP-7] any bytes give an archive or a reason", async () => {
     const seeds = [
-      await tarOf({ "template.yaml": "a", "b/c": "d" }),
+      await createTar({ "template.yaml": "a", "b/c": "d" }),
       zip({ name: "a", data: strToU8("x".repeat(99)) }),
     ];
     await fc.assert(
@@ -216,7 +219,7 @@ describe("what is refused", () => {
         async (which, changes) => {
           const bytes = new Uint8Array(seeds[which] as Uint8Array);
           for (const [at, value] of changes) bytes[at % bytes.length] = value;
-          await reasonOf(bytes, which === 0 ? TAR : ZIP);
+          await readContents(bytes, which === 0 ? TAR : ZIP);
         },
       ),
       { numRuns: 300 },

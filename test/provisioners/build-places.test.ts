@@ -1,22 +1,22 @@
 // Who may build an image now.
 import { expect, test } from "bun:test";
-import { BuildPlaces } from "#src/provisioners/docker/build-places.ts";
+import { BuildSlots } from "#src/provisioners/docker/build-places.ts";
 
 test("[RW-24] two images are built at a time, one for each person, and those waiting keep their order", async () => {
-  const places = new BuildPlaces(2);
+  const places = new BuildSlots(2);
   const { signal } = new AbortController();
   const began: string[] = [];
-  const take = async (owner_id: string, as = owner_id, by = signal): Promise<Disposable> => {
-    const place = await places.take(owner_id, by, () => began.push(`${as} waits`));
+  const takePlace = async (owner_id: string, as = owner_id, by = signal): Promise<Disposable> => {
+    const place = await places.acquire(owner_id, by, () => began.push(`${as} waits`));
     began.push(as);
     return place;
   };
-  const ann = await take("ann");
-  const more = take("ann", "ann's second");
+  const ann = await takePlace("ann");
+  const more = takePlace("ann", "ann's second");
   const gone = new AbortController();
-  const given = take("ann", "ann's third", gone.signal).catch((error: Error) => error.message);
-  const bob = await take("bob");
-  const cid = take("cid");
+  const given = takePlace("ann", "ann's third", gone.signal).catch((error: Error) => error.message);
+  const bob = await takePlace("bob");
+  const cid = takePlace("cid");
   expect(began).toEqual(["ann", "ann's second waits", "ann's third waits", "bob", "cid waits"]);
   gone.abort(new Error("cancelled"));
   expect(await given).toBe("cancelled");
@@ -26,6 +26,6 @@ test("[RW-24] two images are built at a time, one for each person, and those wai
   ann[Symbol.dispose]();
   (await more)[Symbol.dispose]();
   last[Symbol.dispose]();
-  await expect(places.take("dan", gone.signal, () => {})).rejects.toThrow("cancelled");
-  (await take("dan"))[Symbol.dispose]();
+  await expect(places.acquire("dan", gone.signal, () => {})).rejects.toThrow("cancelled");
+  (await takePlace("dan"))[Symbol.dispose]();
 });

@@ -9,17 +9,17 @@ import { LocalProvisioner } from "#src/provisioners/local/local.ts";
 import { isAlive } from "#src/provisioners/local/process-table.ts";
 import type { BuildReport, Provisioner, ProvisionRequest, Transition } from "#src/provisioners/provisioner.ts";
 import { FakeDocker } from "#test/support/docker/fake-docker.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
-const QUIET: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
+const NO_REPORT: BuildReport = { log: () => {}, timing: () => {}, charge: async () => {} };
 const WORKSPACE = "6f1c9f0a-1111-4222-8333-444455556666";
 
-const run = (provisioner: Provisioner, transition: Transition, claimed = false) => {
+const runBuild = (provisioner: Provisioner, transition: Transition, claimed = false) => {
   const resources = [{ name: "dev", docker: { image: "debian:13" } }];
   const agents = [{ name: "dev", id: "a", token: claimed ? "" : "kept-token" }];
   const request: ProvisionRequest = {
@@ -36,7 +36,7 @@ const run = (provisioner: Provisioner, transition: Transition, claimed = false) 
     state: claimed ? "as it was" : null,
     ...(claimed ? { claimed } : {}),
   };
-  return provisioner.run(request, QUIET, new AbortController().signal);
+  return provisioner.run(request, NO_REPORT, new AbortController().signal);
 };
 const refusal = (work: Promise<unknown>) => work.then(() => "", String);
 
@@ -45,17 +45,17 @@ test("[PB-8] a running container continues, a stopped one is restarted, and a mi
   await using engine = new FakeDocker(place.path);
   const accessUrl = () => new URL("http://127.0.0.1:7080/");
   const docker = new DockerProvisioner({ host: engine.host, clock: systemClock, accessUrl });
-  await run(docker, "start");
+  await runBuild(docker, "start");
   const [container] = [...engine.containers.values()];
-  expect(await run(docker, "start", true)).toEqual({ state: "as it was" });
+  expect(await runBuild(docker, "start", true)).toEqual({ state: "as it was" });
   expect([...engine.containers.values()].map(({ id }) => id)).toEqual([container?.id ?? ""]);
   if (container) container.running = false;
-  await run(docker, "start", true);
+  await runBuild(docker, "start", true);
   expect([...engine.containers.values()].map(({ id, running }) => `${id} ${running}`)).toEqual([
     `${container?.id} true`,
   ]);
   engine.containers.clear();
-  expect(await refusal(run(docker, "start", true))).toContain("no longer exists");
+  expect(await refusal(runBuild(docker, "start", true))).toContain("no longer exists");
 });
 
 test("[PB-8] a running process continues, a dead one is restarted with its token, and one without a record fails the build", async () => {
@@ -72,19 +72,19 @@ test("[PB-8] a running process continues, a dead one is restarted with its token
   const folder = join(place.path, WORKSPACE);
   const token = join(folder, "home", "token");
   const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
-  await run(local, "start");
+  await runBuild(local, "start");
   const first = pid();
-  expect(await run(local, "start", true)).toEqual({ state: "as it was" });
+  expect(await runBuild(local, "start", true)).toEqual({ state: "as it was" });
   expect(pid()).toBe(first);
   await until(() => existsSync(token));
   rmSync(token);
   const record: DaemonRecord = JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8"));
   process.kill(first, "SIGKILL");
   await until(() => !isAlive(record));
-  await run(local, "start", true);
+  await runBuild(local, "start", true);
   expect(pid()).not.toBe(first);
   await until(() => existsSync(token) && readFileSync(token, "utf8") !== "");
   expect(readFileSync(token, "utf8")).toBe("kept-token\n");
-  await run(local, "delete");
-  expect(await refusal(run(local, "start", true))).toContain("no longer exists");
+  await runBuild(local, "delete");
+  expect(await refusal(runBuild(local, "start", true))).toContain("no longer exists");
 });

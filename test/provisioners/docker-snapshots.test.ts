@@ -74,7 +74,7 @@ const inside = async (id: string, script: string): Promise<string> => {
   return (await answer.text()).trim();
 };
 
-const named = async (kind: "volumes" | "containers/json", label: string): Promise<number> => {
+const countLabeled = async (kind: "volumes" | "containers/json", label: string): Promise<number> => {
   const query = { all: "true", filters: JSON.stringify({ label: [label] }) };
   const found = await engine.json<unknown[] | { Volumes: unknown[] | null }>("list", "GET", `/${kind}`, { query });
   return Array.isArray(found) ? found.length : (found?.Volumes ?? []).length;
@@ -105,14 +105,14 @@ testNeeding(
     expect(bytes).toBeGreaterThan(1_000);
     // Repeated, as after a crash, it is made again and there is only one.
     await provisioner.homes.capture(snapshot, signal);
-    expect(await named("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
-    expect(await named("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
+    expect(await countLabeled("volumes", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(1);
+    expect(await countLabeled("containers/json", `slipway.snapshot_id=${snapshot.snapshot_id}`)).toBe(0);
     const seen = await inside(id, "cat /home/dev/two");
     await until(async () => (await inside(id, "cat /home/dev/two")) !== seen, { what: "it goes on" });
 
     await inside(id, "rm -rf /home/dev/.keys /home/dev/link; touch /home/dev/new");
     await run(request(id, "stop", { restore: snapshot }));
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(1);
     // The earlier files: started without a program that writes.
     const still = request(id, "start");
     const [resource] = still.manifest.resources;
@@ -150,11 +150,11 @@ testNeeding(
     // In the trash, both stay.
     const kept = await run(request(id, "delete", { keeps_files: true }));
     expect(kept.kept_bytes).toBeGreaterThan(0);
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(1);
-    expect(await named("containers/json", `slipway.workspace_id=${id}`)).toBe(0);
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(1);
+    expect(await countLabeled("containers/json", `slipway.workspace_id=${id}`)).toBe(0);
     await run(request(id, "delete"));
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(0);
-    expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(0);
+    expect(await countLabeled("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
     const lost = run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
     expect(lost).rejects.toThrow("The snapshot's files are missing.");
     await lost.catch(() => {});
@@ -162,7 +162,11 @@ testNeeding(
 );
 
 /** A program that counts, or does nothing, in a workspace with two volumes. */
-const twoVolumes = (id: string, transition: ProvisionRequest["transition"], more: Partial<ProvisionRequest> = {}) => {
+const makeTwoVolumeRequest = (
+  id: string,
+  transition: ProvisionRequest["transition"],
+  more: Partial<ProvisionRequest> = {},
+) => {
   const volumes = [
     { name: "home", path: "/home/dev" },
     { name: "data", path: "/data" },
@@ -198,10 +202,10 @@ testNeeding(
     });
     const id = uuid();
     ids.push(id);
-    await run(twoVolumes(id, "start"));
+    await run(makeTwoVolumeRequest(id, "start"));
     const write = (word: string): Promise<string> =>
       inside(id, `for d in /home/dev /data; do echo ${word} > $d/word; head -c 2000000 /dev/urandom > $d/big; done`);
-    const words = (): Promise<string> => inside(id, "cat /home/dev/word /data/word");
+    const readWords = (): Promise<string> => inside(id, "cat /home/dev/word /data/word");
     await write("first");
     const first = { workspace_id: id, snapshot_id: uuid() };
     await provisioner.homes.capture(first, signal);
@@ -223,37 +227,37 @@ testNeeding(
       (await engine.json<{ State: { Status: string } }>("look", "GET", `/containers/slipway-${id}-dev/json`))?.State
         .Status;
     expect(await state()).toBe("paused");
-    proxy.mend();
+    proxy.reconnect();
     await until(async () => (await state()) === "running", { what: "the container goes on" });
-    await until(async () => (await named("volumes", `slipway.snapshot_id=${lost.snapshot_id}`)) === 0);
-    expect(await named("containers/json", `slipway.helper_of=${id}`)).toBe(0);
+    await until(async () => (await countLabeled("volumes", `slipway.snapshot_id=${lost.snapshot_id}`)) === 0);
+    expect(await countLabeled("containers/json", `slipway.helper_of=${id}`)).toBe(0);
     await snapshots.stop();
 
     // A restore that is interrupted during its copy changes nothing, and the next build removes its leftovers.
     await write("second");
     const isCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
     const failed = far
-      .run(twoVolumes(id, "stop", { restore: first }), report, signal)
+      .run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal)
       .catch((error: Error) => error.message);
     await isCut;
     expect(await failed).toContain("The Docker Engine is not responding");
-    proxy.mend();
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(4);
-    await run(twoVolumes(id, "start"));
-    expect((await words()).split(/\s+/)).toEqual(["second", "second"]);
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(2);
+    proxy.reconnect();
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(4);
+    await run(makeTwoVolumeRequest(id, "start"));
+    expect((await readWords()).split(/\s+/)).toEqual(["second", "second"]);
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(2);
 
     // One that is interrupted between its two volumes has already switched.
     const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "done" });
-    const done = far.run(twoVolumes(id, "stop", { restore: first }), report, signal);
+    const done = far.run(makeTwoVolumeRequest(id, "stop", { restore: first }), report, signal);
     await isBetween;
     await done;
-    proxy.mend();
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(4);
-    await run(twoVolumes(id, "start"));
-    expect((await words()).split(/\s+/)).toEqual(["first", "first"]);
-    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(2);
-    await run(twoVolumes(id, "delete"));
-    expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
+    proxy.reconnect();
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(4);
+    await run(makeTwoVolumeRequest(id, "start"));
+    expect((await readWords()).split(/\s+/)).toEqual(["first", "first"]);
+    expect(await countLabeled("volumes", `slipway.workspace_id=${id}`)).toBe(2);
+    await run(makeTwoVolumeRequest(id, "delete"));
+    expect(await countLabeled("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
   },
 );

@@ -57,7 +57,7 @@ class Inside implements AsyncDisposable {
   }
 }
 
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
 
 test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stops, restarts and is deleted", async () => {
   using directory = tempDirectory();
@@ -83,7 +83,7 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   expect(container?.body.Env.join()).toContain(`SLIPWAY_AGENT_URL=http://host.docker.internal:${server.url.port}/`);
   expect(container?.uploaded).toBeGreaterThan(binary ? 10_000_000 : 0);
   // Ready, and not only connected: a daemon that does not know its scripts yet has none to run at the stop.
-  const isReady = (workspace: Workspace): boolean => agentOf(workspace)?.lifecycle_state === "ready";
+  const isReady = (workspace: Workspace): boolean => getAgent(workspace)?.lifecycle_state === "ready";
   const connected = await awaitWorkspace(admin, id, isReady);
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${connected.latest_build.id}/logs`);
   expect(lines.map(({ output }) => output)).toContain("Fetching the image debian:13.");
@@ -102,14 +102,14 @@ test("[PV-1][PV-3][PV-6][WK-26] a workspace of containers starts, connects, stop
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(before).toBe(true);
-  const ended = agentOf(connected)?.id;
+  const ended = getAgent(connected)?.id;
   expect(await admin.get<object>(`/api/v2/workspaceagents/${ended}`)).toMatchObject({ lifecycle_state: "off" });
   const said = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${ended}/logs`);
   expect(said.map(({ output }) => output)).toEqual(["bye"]);
   expect([engine.containers.size, engine.volumes.size]).toEqual([0, 1]);
 
   await createBuild(admin, id, "start");
-  await awaitWorkspace(admin, id, (workspace) => agentOf(workspace)?.status === "connected");
+  await awaitWorkspace(admin, id, (workspace) => getAgent(workspace)?.status === "connected");
   engine.refuse = (call) => (call.endsWith("/stop") ? { status: 500, message: "device or resource busy" } : undefined);
   await createBuild(admin, id, "delete", { permanent: true });
   const failed = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "failed");

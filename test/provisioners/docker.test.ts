@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { containerAccessUrl } from "#base/config.ts";
+import { getContainerAccessUrl } from "#base/config.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { parseBytes } from "#src/provisioners/docker/container.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
@@ -85,7 +85,7 @@ const provisioner = (more: { program?: string | undefined; clock?: ManualClock; 
 const run = (asked = request(), notes = new Notes(), signal = new AbortController().signal) =>
   provisioner().run(asked, notes, signal);
 
-const only = () => {
+const getOnlyContainer = () => {
   expect(engine.containers.size).toBe(1);
   return [...engine.containers.values()][0] as NonNullable<ReturnType<typeof engine.containers.get>>;
 };
@@ -100,7 +100,7 @@ test("[PV-1] a start fetches the image, makes volume and container as the templa
   ];
   const notes = new Notes();
   await run(request(), notes);
-  const { name, body, running, uploaded, file } = only();
+  const { name, body, running, uploaded, file } = getOnlyContainer();
   expect({ name, running, file, blocks: uploaded % 512 }).toEqual({
     name: NAME,
     running: true,
@@ -142,21 +142,21 @@ test("[PV-1] a container without agent runs what the template says, and a comman
 });
 
 test("[PV-2] pull policies: missing fetches once, always each time, never not at all", async () => {
-  const pulls = () => engine.calls.filter((call) => call === "POST /images/create").length;
+  const countPulls = () => engine.calls.filter((call) => call === "POST /images/create").length;
   await run();
   await run();
-  expect(pulls()).toBe(1);
+  expect(countPulls()).toBe(1);
   await run(request({}, { ...docker, pull: "always" }));
-  expect(pulls()).toBe(2);
+  expect(countPulls()).toBe(2);
   await expect(run(request({}, { ...docker, image: "other", pull: "never" }))).rejects.toThrow("pull policy is never");
-  expect(pulls()).toBe(2);
+  expect(countPulls()).toBe(2);
   await run(request({}, { ...docker, image: "registry:5000/team/dev" }));
   expect([...engine.images.keys()]).toContain("registry:5000/team/dev:latest");
 });
 
 test("[PV-2] an image ID, an ID prefix and a repository's image are not valid names", async () => {
-  const made = () => engine.calls.filter((call) => call.includes("/containers/create")).length;
-  const before = made();
+  const countCreated = () => engine.calls.filter((call) => call.includes("/containers/create")).length;
+  const before = countCreated();
   const others = [
     "c",
     "c2C8",
@@ -169,21 +169,26 @@ test("[PV-2] an image ID, an ID prefix and a repository's image are not valid na
       /ID of an image|built from repositories/,
     );
   }
-  expect(made()).toBe(before);
+  expect(countCreated()).toBe(before);
 });
 
 test("[PV-3] a build that is run again, whatever is left of the one before, ends with exactly one fresh container and the old volume", async () => {
   await run();
-  const before = only().id;
+  const before = getOnlyContainer().id;
   await run(request({ agents: [{ name: "main", id: "b", token: "fresh" }] }));
-  expect(only().id).not.toBe(before);
-  expect(only().body.Env).toContain("SLIPWAY_AGENT_TOKEN=fresh");
+  expect(getOnlyContainer().id).not.toBe(before);
+  expect(getOnlyContainer().body.Env).toContain("SLIPWAY_AGENT_TOKEN=fresh");
   expect(engine.volumes.size).toBe(1);
 });
 
 test("[PV-3] stop lets the container end and keeps the volume, delete removes both, and both may be asked again", async () => {
   await run();
-  engine.containers.set("foreign", { ...only(), id: "foreign", name: "x", body: { ...only().body, Labels: {} } });
+  engine.containers.set("foreign", {
+    ...getOnlyContainer(),
+    id: "foreign",
+    name: "x",
+    body: { ...getOnlyContainer().body, Labels: {} },
+  });
   engine.volumes.set("foreign", {});
   for (let i = 0; i < 2; i++) {
     await run(request({ transition: "stop", agents: [] }));
@@ -219,7 +224,7 @@ test("[PV-4] the build reports the engine's message, and a failed start leaves n
 test("[PV-4] a name that is taken is freed when it is ours and named when it is not", async () => {
   engine.images.set("debian:13", { architecture: "amd64" });
   await run();
-  const stranger = { ...only(), body: { ...only().body, Labels: {} } };
+  const stranger = { ...getOnlyContainer(), body: { ...getOnlyContainer().body, Labels: {} } };
   engine.containers.set(stranger.id, stranger);
   await expect(run()).rejects.toThrow(`The container name "/${NAME}" is already in use`);
 });
@@ -236,10 +241,10 @@ test("[PV-4] a missing engine, an unusable host and an unsuitable program are ex
   await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
   engine.images.set("debian:13", { architecture: "arm64" });
   await expect(run()).rejects.toThrow("is for arm64, but the workspace's daemon at hand is for amd64");
-  const without = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
-  await expect(without()).rejects.toThrow("bun run build");
-  await expect(without(import.meta.path)).rejects.toThrow("is not a Linux program");
-  await expect(without("/nowhere/slipway")).rejects.toThrow("cannot be read");
+  const runWithout = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
+  await expect(runWithout()).rejects.toThrow("bun run build");
+  await expect(runWithout(import.meta.path)).rejects.toThrow("is not a Linux program");
+  await expect(runWithout("/nowhere/slipway")).rejects.toThrow("cannot be read");
 });
 
 test("[CF-18] the log of a start says that the container cannot reach the server, and which setting to change", async () => {
@@ -253,8 +258,8 @@ test("[PV-5] a canceled build ends immediately during a slow response and leaves
   engine.hold = (call) => (call.endsWith("/start") ? new Promise(() => {}) : undefined);
   const cancel = new AbortController();
   const building = run(request(), new Notes(), cancel.signal);
-  await engine.called("PUT ");
-  while (!engine.calls.some((call) => call.endsWith("/start"))) await engine.called("POST /containers/c1/start");
+  await engine.awaitCall("PUT ");
+  while (!engine.calls.some((call) => call.endsWith("/start"))) await engine.awaitCall("POST /containers/c1/start");
   cancel.abort(new Error("the build was cancelled"));
   await expect(building).rejects.toThrow("the build was cancelled");
   expect(engine.containers.size).toBe(0);
@@ -264,14 +269,14 @@ test("[PV-5] an engine that never answers is given up", async () => {
   const clock = new ManualClock();
   engine.hold = (call) => (call === "GET /_ping" ? new Promise(() => {}) : undefined);
   const asked = new Engine(engine.host, clock).connect();
-  await engine.called("GET /_ping");
+  await engine.awaitCall("GET /_ping");
   clock.advance(60_000);
   await expect(asked).rejects.toThrow("The Docker Engine did not answer within 60 seconds.");
 });
 
 test("[PV-6] containers reach the server by the setting, by the access URL, or by the name they have for this machine", () => {
   const at = (url: string, setting?: string) =>
-    containerAccessUrl(setting ? new URL(setting) : undefined, new URL(url)).href;
+    getContainerAccessUrl(setting ? new URL(setting) : undefined, new URL(url)).href;
   expect(at("http://127.0.0.1:7080")).toBe("http://host.docker.internal:7080/");
   expect(at("http://localhost:1")).toBe("http://host.docker.internal:1/");
   expect(at("http://[::1]:1")).toBe("http://host.docker.internal:1/");
@@ -325,12 +330,12 @@ testNeeding(
     const direct = new Engine(host, systemClock);
     await direct.connect();
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
-    const running = async () =>
+    const isRunning = async () =>
       (await direct.json<{ State: string }[]>("list", "GET", "/containers/json", { query })) ?? [];
     const { signal } = new AbortController();
     for (const transition of ["start", "start", "stop", "start", "delete"] as const) {
       await here.run(asked(transition), new Notes(), signal);
-      const states = (await running()).map(({ State }) => State);
+      const states = (await isRunning()).map(({ State }) => State);
       expect(states).toEqual(transition === "start" ? ["running"] : []);
     }
   },

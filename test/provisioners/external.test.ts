@@ -7,8 +7,8 @@ import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { programCommand } from "#test/support/program.ts";
-import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import {
@@ -50,10 +50,10 @@ const open = async (options: Parameters<typeof openWorld>[0] = {}) => {
   };
 };
 
-const runsAt = (client: Client, id: string, worker: string): Promise<Workspace> =>
+const waitUntilRunningAt = (client: Client, id: string, worker: string): Promise<Workspace> =>
   awaitWorkspace(client, id, ({ latest_build: { job } }) => job.status === "running" && job.worker_name === worker);
 
-const logOf = async (client: Client, build: string): Promise<string[]> =>
+const loadLog = async (client: Client, build: string): Promise<string[]> =>
   (await client.get<JobLog[]>(`/api/v2/workspacebuilds/${build}/logs`)).map(({ output }) => output);
 
 /** Waits until the build's log contains the line `times` times. */
@@ -64,7 +64,7 @@ const awaitLine = async (client: Client, build: string, line: string, times = 1)
 
 const cancel = (client: Client, build: string) => client.patch(`/api/v2/workspacebuilds/${build}/cancel`);
 
-const daemonsOf = (world: World): Promise<ProvisionerDaemon[]> =>
+const listDaemons = (world: World): Promise<ProvisionerDaemon[]> =>
   world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
 
 test(
@@ -88,11 +88,11 @@ test(
     const { latest_build: done } = await awaitBuild(world.admin, id);
     expect(done).toMatchObject({ status: "running", matched_provisioners: { count: 1, available: 1 } });
     expect(done.job.worker_name).toBe("eu-1");
-    expect(await logOf(world.admin, done.id)).toEqual([
+    expect(await loadLog(world.admin, done.id)).toEqual([
       "No worker with the tags region=eu, provisioner=echo is connected; the build waits for one.",
       "made far away",
     ]);
-    const daemons = await daemonsOf(world);
+    const daemons = await listDaemons(world);
     expect(daemons.map(({ name, status }) => [name, status]).sort()).toEqual([
       ["eu-1", "idle"],
       ["us-1", "idle"],
@@ -113,16 +113,16 @@ test(
     await using first = world.start("first");
     await first.connected();
     const { id } = await createWorkspace(world.admin, template_id);
-    const before = await runsAt(world.admin, id, "first");
+    const before = await waitUntilRunningAt(world.admin, id, "first");
     await using second = world.start("second");
     await second.connected();
     await awaitLine(world.admin, before.latest_build.id, "begun");
     first.signal("SIGKILL");
-    const after = await runsAt(world.admin, id, "second");
+    const after = await waitUntilRunningAt(world.admin, id, "second");
     expect(after.latest_build.id).toBe(before.latest_build.id);
-    const statuses = Object.fromEntries((await daemonsOf(world)).map(({ name, status }) => [name, status]));
+    const statuses = Object.fromEntries((await listDaemons(world)).map(({ name, status }) => [name, status]));
     expect(statuses).toEqual({ first: "offline", second: "busy" });
-    const second_job = (await daemonsOf(world)).find(({ name }) => name === "second")?.current_job;
+    const second_job = (await listDaemons(world)).find(({ name }) => name === "second")?.current_job;
     expect(second_job).toMatchObject({
       id: after.latest_build.job.id,
       type: "workspace_build",
@@ -135,8 +135,10 @@ test(
     await cancel(world.admin, after.latest_build.id);
     const { latest_build } = await awaitBuild(world.admin, id);
     expect(latest_build.status).toBe("canceled");
-    expect(await logOf(world.admin, latest_build.id)).toContain("The worker first was lost: its connection has ended.");
-    expect((await daemonsOf(world)).find(({ name }) => name === "second")?.status).toBe("idle");
+    expect(await loadLog(world.admin, latest_build.id)).toContain(
+      "The worker first was lost: its connection has ended.",
+    );
+    expect((await listDaemons(world)).find(({ name }) => name === "second")?.status).toBe("idle");
   },
   TIME,
 );
@@ -149,13 +151,13 @@ test(
     await using first = world.start("first");
     await first.connected();
     const { id, latest_build } = await createWorkspace(world.admin, template_id);
-    await runsAt(world.admin, id, "first");
+    await waitUntilRunningAt(world.admin, id, "first");
     first.signal("SIGTERM");
     expect(await first.exited).toBe(0);
     await awaitWorkspace(world.admin, id, ({ latest_build: { job } }) => job.status === "pending");
     await using second = world.start("second");
     await second.connected();
-    await runsAt(world.admin, id, "second");
+    await waitUntilRunningAt(world.admin, id, "second");
     await cancel(world.admin, latest_build.id);
     expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("canceled");
   },
@@ -172,19 +174,19 @@ test(
     await Promise.all([one.connected(), two.connected()]);
     const made: Workspace[] = [];
     for (const name of ["a", "b", "c", "d"]) made.push(await createWorkspace(world.admin, template_id, name));
-    const jobOf = async ({ latest_build }: Workspace) =>
+    const getJob = async ({ latest_build }: Workspace) =>
       (await world.admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`)).job;
     const [a, b, c, d] = made as [Workspace, Workspace, Workspace, Workspace];
     await Promise.all(
       [a, b].map(({ id }) => awaitWorkspace(world.admin, id, (w) => w.latest_build.job.status === "running")),
     );
-    expect([(await jobOf(a)).worker_name, (await jobOf(b)).worker_name].sort()).toEqual(["one", "two"]);
-    expect(await jobOf(c)).toMatchObject({ status: "pending", queue_position: 1, queue_size: 2 });
-    expect(await jobOf(d)).toMatchObject({ status: "pending", queue_position: 2 });
-    const freed = (await jobOf(b)).worker_name;
+    expect([(await getJob(a)).worker_name, (await getJob(b)).worker_name].sort()).toEqual(["one", "two"]);
+    expect(await getJob(c)).toMatchObject({ status: "pending", queue_position: 1, queue_size: 2 });
+    expect(await getJob(d)).toMatchObject({ status: "pending", queue_position: 2 });
+    const freed = (await getJob(b)).worker_name;
     await cancel(world.admin, b.latest_build.id);
-    await runsAt(world.admin, c.id, freed);
-    expect((await jobOf(d)).status).toBe("pending");
+    await waitUntilRunningAt(world.admin, c.id, freed);
+    expect((await getJob(d)).status).toBe("pending");
     for (const { latest_build } of [a, c, d]) await cancel(world.admin, latest_build.id);
   },
   TIME,
@@ -192,7 +194,7 @@ test(
 
 /** A server as a separate process that can be killed. */
 const serve = async (directory: string, port = "0") => {
-  const child = Bun.spawn([...programCommand(), "serve"], {
+  const child = Bun.spawn([...toProgramCommand(), "serve"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: directory,
@@ -205,7 +207,7 @@ const serve = async (directory: string, port = "0") => {
     stdout: "pipe",
     stderr: "ignore",
   });
-  return { child, url: await announced(child.stdout) };
+  return { child, url: await readAnnouncedUrl(child.stdout) };
 };
 
 test(
@@ -226,10 +228,10 @@ test(
 
     const { child: second } = await serve(directory.path, url.port);
     try {
-      const after = before.as(before.token);
+      const after = before.withToken(before.token);
       await worker.connected(2);
       await awaitLine(after, latest_build.id, "begun", 2);
-      await runsAt(after, id, "steady");
+      await waitUntilRunningAt(after, id, "steady");
       await cancel(after, latest_build.id);
       expect((await awaitBuild(after, id)).latest_build.status).toBe("canceled");
     } finally {
@@ -247,7 +249,7 @@ test(
     const wrong = `${world.key.slice(0, -1)}${world.key.endsWith("x") ? "y" : "x"}`;
     await using worker = world.start("stranger", { key: wrong });
     while (!worker.errors().includes("401")) await worker.wrote();
-    expect(await daemonsOf(world)).toEqual([]);
+    expect(await listDaemons(world)).toEqual([]);
     worker.signal("SIGTERM");
     expect(await worker.exited).toBe(0);
     expect(worker.errors()).not.toContain(wrong);
@@ -312,7 +314,7 @@ test(
     await worker.exited;
     for (const secret of [token, world.key]) {
       expect(worker.errors()).not.toContain(secret);
-      expect((await logOf(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
+      expect((await loadLog(world.admin, latest_build.id)).join("\n")).not.toContain(secret);
     }
   },
   TIME,

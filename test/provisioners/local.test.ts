@@ -11,8 +11,8 @@ import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO } from "#test/support/workspaces.ts";
 
-const quiet: Report = { log: () => {}, timing: () => {} };
-const never = new AbortController().signal;
+const NO_REPORT: Report = { log: () => {}, timing: () => {} };
+const neverAborted = new AbortController().signal;
 
 /** A fake daemon that records its environment, starts a helper in its own session, and succeeds when told to. */
 const DAEMON = `
@@ -45,13 +45,13 @@ const setup = (root: string, script = DAEMON, grace = 5_000) => {
     state: null,
   });
   const folder = join(root, id);
-  const run = (transition: Transition) => provisioner.run(request(transition), quiet, never);
+  const run = (transition: Transition) => provisioner.run(request(transition), NO_REPORT, neverAborted);
   const pid = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   return { id, folder, home: join(folder, "home"), provisioner, run, pid };
 };
 
 /** Resolves once the file exists. */
-const appears = async (folder: string, name: string): Promise<void> => {
+const waitForFile = async (folder: string, name: string): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const watcher = watch(folder, () => existsSync(join(folder, name)) && resolve());
   if (existsSync(join(folder, name))) resolve();
@@ -63,7 +63,7 @@ test("[LP-1] start runs the daemon in its own session, with only the environment
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
-  await appears(one.home, "seen");
+  await waitForFile(one.home, "seen");
   const seen = readFileSync(join(one.home, "seen"), "utf8");
   expect(seen).toContain(`HOME=${one.home}\n`);
   // As the machine knows them: a service has neither USER nor SHELL.
@@ -84,7 +84,7 @@ test("[LP-2] stop lets the daemon exit on its own, then ends every process of th
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
-  await appears(one.home, "seen");
+  await waitForFile(one.home, "seen");
   const daemon = findMark(one.pid());
   const helper = findMark(Number(readFileSync(join(one.home, "helper"), "utf8")));
   if (!daemon || !helper) throw new Error("the daemon or its helper is not running");
@@ -103,7 +103,7 @@ test("[LP-3] delete removes the folder and follows no link out of it; a folder t
   const root = join(place.path, "workspaces");
   const one = setup(root);
   await one.run("start");
-  await appears(one.home, "seen");
+  await waitForFile(one.home, "seen");
   symlinkSync(outside, join(one.home, "link"));
   mkdirSync(join(one.home, "locked"), { mode: 0o500 });
   await one.run("delete");
@@ -119,7 +119,7 @@ test("[LP-4] a second start ends the first daemon; a process that only has its I
   using place = tempDirectory();
   const one = setup(place.path);
   await one.run("start");
-  await appears(one.home, "seen");
+  await waitForFile(one.home, "seen");
   const first = findMark(one.pid());
   await one.run("start");
   const second = findMark(one.pid());
@@ -138,7 +138,7 @@ test("[LP-5] a daemon that does not exit within the grace period is killed", asy
   using place = tempDirectory();
   const one = setup(place.path, STUBBORN, 200);
   await one.run("start");
-  await appears(one.home, "seen");
+  await waitForFile(one.home, "seen");
   const daemon = findMark(one.pid());
   await one.run("delete");
   expect(daemon && isAlive(daemon)).toBe(false);

@@ -1,9 +1,9 @@
 // template.yaml: what is rejected, with which line and message.
 import { describe, expect, test } from "bun:test";
-import { parseManifest, problemText } from "#src/provisioners/manifest.ts";
+import { formatProblem, parseManifest } from "#src/provisioners/manifest.ts";
 
-const problems = (text: string): string[] =>
-  parseManifest(text).problems.map((problem) => problemText("template.yaml", problem));
+const listProblems = (text: string): string[] =>
+  parseManifest(text).problems.map((problem) => formatProblem("template.yaml", problem));
 
 const AGENT = `provisioner: echo
 resources:
@@ -161,13 +161,13 @@ const BROKEN: [string, string, string][] = [
 
 describe("invalid manifests", () => {
   test.each(BROKEN)("[TP-8][TP-9][TP-10][TP-11] %s", (_, text, first) => {
-    const [found = "no problem"] = problems(text);
+    const [found = "no problem"] = listProblems(text);
     expect(found).toContain(first);
   });
 
   test("[TP-8] every problem is reported, in the order of the lines, at most twenty", () => {
     const list = Array.from({ length: 40 }, (_, i) => `wrong${i}: 1`).join("\n");
-    const found = problems(`${AGENT}${list}\n`);
+    const found = listProblems(`${AGENT}${list}\n`);
     expect(found).toHaveLength(20);
     expect(found[0]).toContain("line 6: wrong0");
     expect(found[1]).toContain("line 7: wrong1");
@@ -175,7 +175,7 @@ describe("invalid manifests", () => {
 });
 
 describe("manifests that are too expensive", () => {
-  const nested = (depth: number, width: number): string => {
+  const makeNestedYaml = (depth: number, width: number): string => {
     const list = (name: string) => `[${Array(width).fill(name).join(",")}]`;
     let text = `a0: &a0 ${list("x")}\n`;
     for (let i = 1; i < depth; i++) text += `a${i}: &a${i} ${list(`*a${i - 1}`)}\n`;
@@ -183,8 +183,8 @@ describe("manifests that are too expensive", () => {
   };
 
   test.each([
-    ["aliases that unfold to a billion", nested(9, 10)],
-    ["aliases that unfold to a million", nested(6, 10)],
+    ["aliases that unfold to a billion", makeNestedYaml(9, 10)],
+    ["aliases that unfold to a million", makeNestedYaml(6, 10)],
     ["brackets without end", "[".repeat(200_000)],
     ["deep indentation", Array.from({ length: 700 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
     ["a file that is too large", `${AGENT}#${"x".repeat(600_000)}\n`],
@@ -193,11 +193,11 @@ describe("manifests that are too expensive", () => {
       `${AGENT}        env: {A: &a "${"x".repeat(4000)}", ${Array.from({ length: 2000 }, (_, i) => `B${i}: *a`).join(", ")}}\n`,
     ],
   ])("[TP-26] %s", (_, text) => {
-    expect(problems(text)).toHaveLength(1);
+    expect(listProblems(text)).toHaveLength(1);
   });
 
   test("[TP-26] a name such as __proto__ is a key like any other", () => {
-    expect(problems(`${AGENT}__proto__: {polluted: 1}\n`)).toEqual([
+    expect(listProblems(`${AGENT}__proto__: {polluted: 1}\n`)).toEqual([
       "template.yaml line 6: __proto__: is not a known key here",
     ]);
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
@@ -245,8 +245,8 @@ resources:
 test("[TP-8] the example of the format's description is a template", async () => {
   const readme = await Bun.file(new URL("../../src/provisioners/README.md", import.meta.url)).text();
   const [, example = ""] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
-  expect(problems(example)).toEqual([]);
-  expect(problems("")).not.toEqual([]);
+  expect(listProblems(example)).toEqual([]);
+  expect(listProblems("")).not.toEqual([]);
 });
 
 const container = (inner: string): string => `provisioner: docker

@@ -20,7 +20,7 @@ test("[AG-26] a container counts whose end and kill come together, in either ord
   const end = event("die", 1_000, { exitCode: "137" });
   const play = (...events: object[]) => {
     const pairs = new KillPairs();
-    return events.flatMap((one) => pairs.take(one) ?? []);
+    return events.flatMap((one) => pairs.matchKill(one) ?? []);
   };
   expect(play(event("oom", 990), end)).toEqual([killed]);
   expect(play(end, event("oom", 1_020))).toEqual([killed]);

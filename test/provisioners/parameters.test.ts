@@ -4,11 +4,11 @@ import fc from "fast-check";
 import { AppError } from "#base/errors.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { evaluate } from "#src/provisioners/dynamic.ts";
-import { checkValue, keptParameters, resolveParameters, resolveVariables } from "#src/provisioners/parameters.ts";
+import { checkValue, listReusedParameters, resolveParameters, resolveVariables } from "#src/provisioners/parameters.ts";
 import { compilePattern } from "#src/provisioners/pattern.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-const of = (...parameters: ManifestParameter[]): Manifest => ({
+const makeManifest = (...parameters: ManifestParameter[]): Manifest => ({
   provisioner: "echo",
   parameters,
   resources: [{ name: "a" }],
@@ -69,7 +69,7 @@ describe("one value", () => {
 });
 
 describe("the values of a build", () => {
-  const manifest = of(
+  const manifest = makeManifest(
     { name: "kept", default: "d" },
     { name: "moving", mutable: true, default: 1, type: "number" },
     { name: "once", mutable: true, ephemeral: true, default: "o" },
@@ -85,7 +85,7 @@ describe("the values of a build", () => {
       ],
     });
     expect(first).toEqual({ kept: "d", moving: "1", once: "x", needed: "n" });
-    expect(keptParameters(manifest, first).map(({ name }) => name)).toEqual(["kept", "moving", "needed"]);
+    expect(listReusedParameters(manifest, first).map(({ name }) => name)).toEqual(["kept", "moving", "needed"]);
     const next = resolveParameters({
       manifest,
       given: [{ name: "moving", value: "2" }],
@@ -109,18 +109,18 @@ describe("the values of a build", () => {
     });
   });
 
-  test("[TP-24] a preset wins over what is given, and names of Object are names", () => {
+  test("[TP-24] a preset overrides given values, and property names of Object are valid names", () => {
     const preset = { name: "p", parameters: { moving: 7 } };
     const given = [
       { name: "moving", value: "2" },
       { name: "needed", value: "" },
     ];
     expect(resolveParameters({ manifest, given, preset })).toMatchObject({ moving: "7", needed: "" });
-    expect(resolveParameters({ manifest: of({ name: "constructor", default: "c" }), given: [], previous: {} })).toEqual(
-      {
-        constructor: "c",
-      },
-    );
+    expect(
+      resolveParameters({ manifest: makeManifest({ name: "constructor", default: "c" }), given: [], previous: {} }),
+    ).toEqual({
+      constructor: "c",
+    });
   });
 
   test("[TP-15] variables: given, default, missing, wrong", () => {
@@ -172,10 +172,10 @@ describe("patterns", () => {
   });
 
   test("[TP-12] classes have names inside of a set, as in RE2", () => {
-    const fits = (pattern: string, value: string): boolean | undefined => compilePattern(pattern).test(value);
-    expect(["a-b", "a b", "-"].map((value) => fits("^[[:alpha:]-]+$", value))).toEqual([true, false, true]);
-    expect(["07f", "0x"].map((value) => fits("^[[:xdigit:]]+$", value))).toEqual([true, false]);
-    expect(["a1", "a!"].map((value) => fits("^[^[:punct:]]+$", value))).toEqual([true, false]);
+    const matchesPattern = (pattern: string, value: string): boolean | undefined => compilePattern(pattern).test(value);
+    expect(["a-b", "a b", "-"].map((value) => matchesPattern("^[[:alpha:]-]+$", value))).toEqual([true, false, true]);
+    expect(["07f", "0x"].map((value) => matchesPattern("^[[:xdigit:]]+$", value))).toEqual([true, false]);
+    expect(["a1", "a!"].map((value) => matchesPattern("^[^[:punct:]]+$", value))).toEqual([true, false]);
     expect(() => compilePattern("[[:letters:]]")).toThrow("which is not a class");
   });
 
@@ -185,7 +185,7 @@ describe("patterns", () => {
       expect(compilePattern(pattern).test(`${"a".repeat(4096)}!`)).toBe(pattern.startsWith("(a?)"));
   });
 
-  test("[TP-12] all patterns of a request take no more than one may", () => {
+  test("[TP-12] all patterns of a request share the time limit of one", () => {
     const regex = "^(?:[ab]*a*){400}$";
     const parameters = Array.from({ length: 128 }, (_, i) => ({ name: `p${i}`, validation: { regex } }));
     const value = `${"ab".repeat(2_000)}!`;
@@ -196,7 +196,7 @@ describe("patterns", () => {
     const { parameters: shown } = evaluate(manifest, Object.fromEntries(given.map((one) => [one.name, one.value])));
     expect(shown[127]?.diagnostics[0]?.detail).toContain("takes too long");
     // Without a bound it was more than half a minute each.
-    expect(performance.now() - begun).toBeLessThan(scaled(5_000));
+    expect(performance.now() - begun).toBeLessThan(scaleTimeout(5_000));
     const fine = { parameters: [{ name: "a", validation: { regex: "^[a-z0-9-]{1,63}$" } }] } as unknown as Manifest;
     expect(resolveParameters({ manifest: fine, given: [{ name: "a", value: "x".repeat(63) }] })).toEqual({
       a: "x".repeat(63),

@@ -1,14 +1,14 @@
 // Repository images shared through a registry: a genuine engine and a genuine registry.
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { ImageRegistry } from "#src/provisioners/docker/registry.ts";
 import type { Report } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
-import { GenuineRegistry, PUSHER } from "#test/support/docker/registry.ts";
+import { GenuineRegistry, REGISTRY_LOGIN } from "#test/support/docker/registry.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
@@ -30,13 +30,13 @@ const newRepository = (run = "true", args: Readonly<Record<string, string>> = {}
       opened++;
       const text = new TextEncoder().encode(dockerfile);
       return {
-        archive: () => joinStreams([tarEntry("Dockerfile", text), tarEnd()]),
+        archive: () => joinStreams([createTarEntry("Dockerfile", text), createTarEnd()]),
         read: async () => dockerfile,
-        idOf: async () => tree,
+        getObjectId: async () => tree,
         [Symbol.dispose]: () => {},
       };
     },
-    feature: () => Promise.reject(new Error("there are no features")),
+    loadFeature: () => Promise.reject(new Error("there are no features")),
   };
   const build = { dockerfile: "Dockerfile", context: "", args, tree, dockerfile_id: tree };
   const plan = { url: "http://git.example.com/app", commit: tree, build, features: [] } as unknown as RepositoryPlan;
@@ -60,11 +60,11 @@ class Lines implements Report {
 
 const made: string[] = [];
 afterAll(async () => {
-  for (const image of made) await forget(image);
+  for (const image of made) await removeImage(image);
 });
 
 /** Removes every name of an image from the engine, like a new engine without it. */
-const forget = async (image: string): Promise<void> => {
+const removeImage = async (image: string): Promise<void> => {
   type Found = { RepoTags?: string[] };
   const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { fine: [404] });
   for (const tag of found?.RepoTags ?? []) {
@@ -76,7 +76,7 @@ const { signal } = new AbortController();
 
 const openWorld = (given: { password?: string; repository?: ReturnType<typeof newRepository> } = {}) => {
   const { repository = newRepository() } = given;
-  const { password = PUSHER.password } = given;
+  const { password = REGISTRY_LOGIN.password } = given;
   const name = `${registry?.host}/${NAME}`;
   const provisioner = new DockerProvisioner({
     host: needs.docker.file,
@@ -84,7 +84,7 @@ const openWorld = (given: { password?: string; repository?: ReturnType<typeof ne
     accessUrl: () => new URL("http://x"),
     repositories: repository.sources,
     repositoryImages: Number.POSITIVE_INFINITY,
-    registry: { name, user: PUSHER.user, password },
+    registry: { name, user: REGISTRY_LOGIN.user, password },
   });
   const build = async (): Promise<{ image: string; text: string; yields: number }> => {
     const lines = new Lines();
@@ -136,7 +136,7 @@ testNeeding([needs.docker], "[RW-28] a step of a build has a limit of processes"
 testNeeding([needs.docker], "[RW-27] an image is not built on one whose ONBUILD copies from another", async () => {
   const base = "slipway-trigger-test:1";
   const dockerfile = new TextEncoder().encode('FROM slipway-test:1\nONBUILD COPY --"from"=ab / /loot\n');
-  const tar = joinStreams([tarEntry("Dockerfile", dockerfile), tarEnd()]);
+  const tar = joinStreams([createTarEntry("Dockerfile", dockerfile), createTarEnd()]);
   await engine.lines("build", "POST", "/build", { query: { t: base }, tar }, () => {});
   made.push(base);
   using world = openWorld({ repository: newRepository("true", {}, base) });
@@ -152,9 +152,9 @@ testNeeding(
     expect(first.text).toContain("does not have the image yet");
     expect(first.text).toContain("Pushing the image to the registry");
     await until(() => world.isShared(first.image));
-    expect(await world.provisioner.lacksRegistry()).toBeUndefined();
+    expect(await world.provisioner.checkRegistry()).toBeUndefined();
 
-    await forget(first.image);
+    await removeImage(first.image);
     const second = await world.build();
     expect([second.image, world.repository.opened()]).toEqual([first.image, 1]);
     expect(second.text).toContain("Pulling the image of the repository from the registry");
@@ -176,7 +176,7 @@ testNeeding(
     const { text } = await world.build();
     expect(text).toContain("The image cannot be pulled from the registry");
     expect(text).toContain("Building the image of the repository.");
-    expect(await world.provisioner.lacksRegistry()).toMatchObject({ kind: "unreachable" });
+    expect(await world.provisioner.checkRegistry()).toMatchObject({ kind: "unreachable" });
     await registry?.run();
   },
 );
@@ -203,7 +203,7 @@ test("[IB-2] a registry that does not answer is skipped for a minute, and a fail
   const report = new Lines();
   const pull = { engine: new Engine(`tcp://127.0.0.1:${server.port}`, clock), clock, report, stage: "", signal };
   const shared = { image: "slipway-repository:1f", key: "1f", digests: [] };
-  const pushes = () => asked.filter((one) => one.endsWith("/push")).length;
+  const countPushes = () => asked.filter((one) => one.endsWith("/push")).length;
   for (let times = 0; times < 2; times++) expect(await images.pull(pull, "1f")).toBeUndefined();
   expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(1);
   expect(report.text).toContain("Skipping the registry registry.example.com, which did not answer a moment ago.");
@@ -211,17 +211,17 @@ test("[IB-2] a registry that does not answer is skipped for a minute, and a fail
   await images.pull(pull, "1f");
   expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(2);
 
-  images.share(pull, shared);
-  await until(() => pushes() === 1);
+  images.pushInBackground(pull, shared);
+  await until(() => countPushes() === 1);
   await until(() => {
-    images.share(pull, shared);
+    images.pushInBackground(pull, shared);
     return report.text.includes("The last try failed: dial tcp: i/o timeout");
   });
-  const tries = pushes();
+  const tries = countPushes();
   isDown = false;
   clock.advance(30_000);
-  await until(() => pushes() > tries);
-  images.share(pull, {
+  await until(() => countPushes() > tries);
+  images.pushInBackground(pull, {
     image: shared.image,
     key: shared.key,
     digests: ["registry.example.com/acme/workspaces@sha256:1f"],
@@ -237,7 +237,7 @@ testNeeding(
     const { text } = await world.build();
     expect(text).toContain("Check repository_registry_user and repository_registry_password.");
     expect(text).toContain("Building the image of the repository.");
-    const problem = await world.provisioner.lacksRegistry();
+    const problem = await world.provisioner.checkRegistry();
     expect(problem).toMatchObject({ kind: "wrong", message: expect.stringContaining("repository_registry_password") });
     const info = JSON.stringify(await engine.json("ask", "GET", "/info"));
     expect(info).not.toContain("harbour");

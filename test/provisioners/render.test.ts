@@ -21,7 +21,7 @@ const render = (agent: string, parameters: Record<string, string> = {}): Manifes
 
 const HOSTILE = '\'; touch pwned; echo "$(touch pwned)`touch pwned`" #';
 
-const run = async (agent: ManifestAgent, script: string): Promise<string> => {
+const runScript = async (agent: ManifestAgent, script: string): Promise<string> => {
   const child = Bun.spawn(["sh", "-c", script], {
     env: { PATH: process.env.PATH ?? "", ...agent.env },
     stdout: "pipe",
@@ -36,7 +36,7 @@ test("[TP-20] a value in a script is never read as code by the shell, quoted or 
   );
   const script = agent.scripts?.[0]?.script ?? "";
   expect(script).not.toContain("touch");
-  const [quoted] = (await run(agent, script)).split("\n");
+  const [quoted] = (await runScript(agent, script)).split("\n");
   expect(quoted).toBe(HOSTILE);
   expect(await Bun.file("pwned").exists()).toBe(false);
 });
@@ -45,7 +45,7 @@ test("[TP-20] a script that is one placeholder is the value itself", async () =>
   const agent = render(`        scripts:\n          - {display_name: s, script: "{{ parameters.start }}"}\n`, {
     start: "echo one\necho two\n",
   });
-  expect(await run(agent, agent.scripts?.[0]?.script ?? "")).toBe("one\ntwo\n");
+  expect(await runScript(agent, agent.scripts?.[0]?.script ?? "")).toBe("one\ntwo\n");
 });
 
 test("[TP-20] metadata scripts and commands are treated alike; Windows gets its own spelling", () => {

@@ -1,12 +1,12 @@
 // Computing when a dead daemon is restarted.
 import { expect, test } from "bun:test";
-import { scheduleRestart, type Watched } from "#src/provisioners/local/restarts.ts";
+import { scheduleRestart, type WatchedDaemon } from "#src/provisioners/local/restarts.ts";
 
 /** Returns the delays before each restart of a daemon that dies immediately. */
 const pauses = (): number[] => {
   const found: number[] = [];
   let now = 1_000_000;
-  let watched: Watched = { deaths: 0, since: now, retry_at: null };
+  let watched: WatchedDaemon = { deaths: 0, since: now, retry_at: null };
   for (;;) {
     const next = scheduleRestart(watched, now);
     if (!next) return found;

@@ -28,24 +28,24 @@ afterAll(() => {
   directory[Symbol.dispose]();
 });
 
-const run = (...command: string[]): number =>
+const runCommand = (...command: string[]): number =>
   Bun.spawnSync(command, { stdio: ["ignore", "ignore", "ignore"] }).exitCode;
 
 /** A file system of this kind in a file; undefined if this machine cannot create one. */
-const mounted = (make: readonly string[], kind: string): string | undefined => {
+const mountFileSystem = (make: readonly string[], kind: string): string | undefined => {
   if (process.geteuid?.() !== 0 || !Bun.which(make[0] ?? "")) return undefined;
   const [image, place] = [join(directory.path, `${kind}.image`), join(directory.path, kind)];
   mkdirSync(place);
-  if (run("truncate", "-s", "400M", image) !== 0 || run(...make, image) !== 0) return undefined;
-  if (run("mount", "-o", "loop", image, place) !== 0) return undefined;
-  ended.push(() => run("umount", "-l", place));
+  if (runCommand("truncate", "-s", "400M", image) !== 0 || runCommand(...make, image) !== 0) return undefined;
+  if (runCommand("mount", "-o", "loop", image, place) !== 0) return undefined;
+  ended.push(() => runCommand("umount", "-l", place));
   return place;
 };
-const places = {
-  btrfs: mounted(["mkfs.btrfs", "-q"], "btrfs"),
-  reflink: mounted(["mkfs.xfs", "-q"], "reflink"),
+const mounts = {
+  btrfs: mountFileSystem(["mkfs.btrfs", "-q"], "btrfs"),
+  reflink: mountFileSystem(["mkfs.xfs", "-q"], "reflink"),
 } as const;
-const need = (place: string | undefined, file: string) => ({
+const makeNeed = (place: string | undefined, file: string) => ({
   found: place !== undefined,
   reason: `needs ${file} and loop devices`,
   file,
@@ -57,59 +57,59 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   const [id, fork, snapshot_id] = [uuid(), uuid(), uuid()];
   const folder = new WorkspaceFolder(join(root, "workspaces"), id);
   folder.create();
-  const inHome = (...names: string[]): string => join(folder.home, ...names);
-  mkdirSync(inHome("read only", "deep"), { recursive: true });
-  writeFileSync(inHome("read only", "deep", "Ünïcode\nname"), "odd");
-  run("chmod", "-R", "a-w", inHome("read only"));
-  writeFileSync(inHome("run.sh"), "#!/bin/sh\n", { mode: 0o751 });
-  symlinkSync("/nowhere/at all", inHome("dangling"));
-  run("truncate", "-s", "30M", inHome("sparse"));
-  run("ln", inHome("run.sh"), inHome("same.sh"));
-  run("mkfifo", inHome("pipe"));
-  const seen = (home: string): string =>
+  const homePath = (...names: string[]): string => join(folder.home, ...names);
+  mkdirSync(homePath("read only", "deep"), { recursive: true });
+  writeFileSync(homePath("read only", "deep", "Ünïcode\nname"), "odd");
+  runCommand("chmod", "-R", "a-w", homePath("read only"));
+  writeFileSync(homePath("run.sh"), "#!/bin/sh\n", { mode: 0o751 });
+  symlinkSync("/nowhere/at all", homePath("dangling"));
+  runCommand("truncate", "-s", "30M", homePath("sparse"));
+  runCommand("ln", homePath("run.sh"), homePath("same.sh"));
+  runCommand("mkfifo", homePath("pipe"));
+  const listEntries = (home: string): string =>
     Bun.spawnSync(["find", ".", "-printf", "%P %y %m %s %l %n\n"], { cwd: home })
       .stdout.toString()
       .split("\n")
       .sort()
       .join("\n");
   // Folder sizes depend on the file system.
-  const files = (home: string): string => seen(home).replace(/^(.* d \d+) \d+/gm, "$1");
-  const before = files(folder.home);
+  const listFiles = (home: string): string => listEntries(home).replace(/^(.* d \d+) \d+/gm, "$1");
+  const before = listFiles(folder.home);
   const place = { workspace_id: id, snapshot_id };
   expect(await homes.method(id)).toBe(method);
   const made = await homes.capture(place, signal);
   expect(made.method).toBe(method);
   expect(await homes.capture(place, signal)).toEqual(made);
-  run("chmod", "-R", "u+w", folder.home);
-  run("find", folder.home, "-mindepth", "1", "-delete");
-  writeFileSync(inHome("later"), "x");
+  runCommand("chmod", "-R", "u+w", folder.home);
+  runCommand("find", folder.home, "-mindepth", "1", "-delete");
+  writeFileSync(homePath("later"), "x");
   await homes.restore(id, place, signal);
-  expect(files(folder.home)).toBe(before);
+  expect(listFiles(folder.home)).toBe(before);
   // Through an archive, as a home backup stores it.
   const copied = { workspace_id: id, snapshot_id: uuid() };
   await homes.pack(place, signal, (packed) => homes.unpack(copied, packed, signal));
   await homes.restore(id, copied, signal);
-  expect(files(folder.home)).toBe(before);
+  expect(listFiles(folder.home)).toBe(before);
   await homes.discard(copied);
   // Later writes are in no copy.
-  writeFileSync(inHome("run.sh"), "changed");
+  writeFileSync(homePath("run.sh"), "changed");
   const other = new WorkspaceFolder(join(root, "workspaces"), fork);
   other.create();
   await homes.restore(fork, place, signal);
-  expect(files(other.home)).toBe(before);
+  expect(listFiles(other.home)).toBe(before);
   expect(readFileSync(join(other.home, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
   // If a copy is damaged or missing, the existing files stay.
   if (method === "archive") {
     writeFileSync(join(folder.snapshot(snapshot_id), "home.tar.zst"), "damaged");
     expect(homes.restore(id, place, signal)).rejects.toThrow("could not unpack the snapshot");
     await homes.restore(id, place, signal).catch(() => {});
-    expect(readFileSync(inHome("run.sh"), "utf8")).toBe("changed");
+    expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   }
   await homes.discard(place);
   expect(existsSync(folder.snapshot(snapshot_id))).toBe(false);
   expect(homes.restore(id, place, signal)).rejects.toThrow("The snapshot's files are missing.");
   await homes.restore(id, place, signal).catch(() => {});
-  expect(readFileSync(inHome("run.sh"), "utf8")).toBe("changed");
+  expect(readFileSync(homePath("run.sh"), "utf8")).toBe("changed");
   folder.remove();
   other.remove();
   expect([folder.exists, other.exists]).toEqual([false, false]);
@@ -119,37 +119,39 @@ test("[SN-14][SN-2][SN-3] an archive has everything that a home can hold, and a 
   story(directory.path, "archive"));
 
 testNeeding(
-  [need(places.btrfs, "mkfs.btrfs")],
+  [makeNeed(mounts.btrfs, "mkfs.btrfs")],
   "[SN-14] on btrfs homes are subvolumes, and copies snapshots of them",
-  () => story(places.btrfs ?? "", "btrfs"),
+  () => story(mounts.btrfs ?? "", "btrfs"),
 );
 
-testNeeding([need(places.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share their space", async () => {
-  const root = places.btrfs ?? "";
+testNeeding([makeNeed(mounts.btrfs, "mkfs.btrfs")], "[FO-8] on btrfs forks share their space", async () => {
+  const root = mounts.btrfs ?? "";
   const homes = new LocalHomes(join(root, "many"), systemClock);
-  const folderOf = (id: string) => new WorkspaceFolder(join(root, "many"), id);
-  const used = (): number => {
-    run("sync", "-f", root);
+  const makeFolder = (id: string) => new WorkspaceFolder(join(root, "many"), id);
+  const readUsedBytes = (): number => {
+    runCommand("sync", "-f", root);
     const { blocks, bfree, bsize } = statfsSync(root);
     return (blocks - bfree) * bsize;
   };
   const place = { workspace_id: uuid(), snapshot_id: uuid() };
-  folderOf(place.workspace_id).create();
+  makeFolder(place.workspace_id).create();
   const size = 64 * 1024 * 1024;
-  run("sh", "-c", `head -c ${size} /dev/urandom > '${folderOf(place.workspace_id).home}/large'`);
+  runCommand("sh", "-c", `head -c ${size} /dev/urandom > '${makeFolder(place.workspace_id).home}/large'`);
   await homes.capture(place, signal);
-  const before = used();
+  const before = readUsedBytes();
   const forks = Array.from({ length: 20 }, () => uuid());
   for (const id of forks) {
-    folderOf(id).prepare();
+    makeFolder(id).prepare();
     await homes.restore(id, place, signal);
-    expect(statSync(join(folderOf(id).home, "large")).size).toBe(size);
+    expect(statSync(join(makeFolder(id).home, "large")).size).toBe(size);
   }
-  expect(used() - before).toBeLessThan(size / 4);
+  expect(readUsedBytes() - before).toBeLessThan(size / 4);
 });
 
-testNeeding([needs.root, need(places.reflink, "mkfs.xfs")], "[SN-14] where files can share their data, copies do", () =>
-  story(places.reflink ?? "", "reflink"),
+testNeeding(
+  [needs.root, makeNeed(mounts.reflink, "mkfs.xfs")],
+  "[SN-14] where files can share their data, copies do",
+  () => story(mounts.reflink ?? "", "reflink"),
 );
 
 test("[SN-19] a home with an unreadable folder is not copied, and the error names the folder", async () => {
@@ -157,7 +159,7 @@ test("[SN-19] a home with an unreadable folder is not copied, and the error name
   const [home, to] = [join(place.path, "home"), join(place.path, "copy")];
   for (const path of [join(home, "a"), join(home, "private folder"), to]) mkdirSync(path, { recursive: true });
   const isRoot = process.geteuid?.() === 0;
-  if (isRoot) run("chown", "-R", "65534:65534", home);
+  if (isRoot) runCommand("chown", "-R", "65534:65534", home);
   chmodSync(place.path, 0o711);
   chmodSync(join(home, "private folder"), 0);
   const copied = copyHome("archive", { home, to, as: isRoot ? { uid: 65534, gid: 65534 } : undefined }, signal);

@@ -13,24 +13,25 @@ import { EXAMPLES } from "#src/starter/examples.ts";
 import { runStory } from "#test/browser/story.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one, testOfOne } from "#test/support/one-server.ts";
+import { requireSingleServer, testSingleServer } from "#test/support/one-server.ts";
 import { serveReleases } from "#test/support/release-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { followImport } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 const VERSIONS = { codeServer: "9.9.9", go: "1.99.1", jupyterlab: "9.9.9" };
 const world = await forFile(openWorld());
 const releases = await serveReleases(VERSIONS);
 await forFile(Promise.resolve({ [Symbol.asyncDispose]: async () => releases[Symbol.dispose]() }));
 
-const agentOf = ({ latest_build }: Workspace): WorkspaceAgent => latest_build.resources[0]?.agents[0] as WorkspaceAgent;
+const getAgent = ({ latest_build }: Workspace): WorkspaceAgent =>
+  latest_build.resources[0]?.agents[0] as WorkspaceAgent;
 const hasEnded = (one: Workspace): boolean =>
-  ["ready", "start_error"].includes(agentOf(one)?.lifecycle_state) || one.latest_build.status === "failed";
+  ["ready", "start_error"].includes(getAgent(one)?.lifecycle_state) || one.latest_build.status === "failed";
 
-const templateOf = async (example_id: string): Promise<Template> => {
+const findOrImportTemplate = async (example_id: string): Promise<Template> => {
   const templates = await world.admin.get<Template[]>("/api/v2/templates");
   const existing = templates.find(({ name }) => name === example_id);
   if (existing) return existing;
@@ -42,27 +43,27 @@ const templateOf = async (example_id: string): Promise<Template> => {
 
 let count = 0;
 const start = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
-  const { id } = await templateOf(example_id);
+  const { id } = await findOrImportTemplate(example_id);
   const rich_parameter_values = Object.entries(values).map(([name, value]) => ({ name, value }));
   count += 1;
   return createWorkspace(world.admin, id, `w-${count}`, { rich_parameter_values });
 };
 
-const started = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
+const startAndWait = async (example_id: string, values: Readonly<Record<string, string>>): Promise<Workspace> => {
   const { id } = await start(example_id, values);
   return awaitWorkspace(world.admin, id, hasEnded);
 };
 
 /** Waits for these log lines: the last ones arrive after the state. */
-const says = (workspace: Workspace, ...texts: readonly string[]): Promise<unknown> =>
+const waitForLog = (workspace: Workspace, ...texts: readonly string[]): Promise<unknown> =>
   until(async () => {
-    const lines = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${agentOf(workspace).id}/logs`);
+    const lines = await world.admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${getAgent(workspace).id}/logs`);
     const log = lines.map(({ output }) => output).join("\n");
     return texts.every((text) => log.includes(text));
   });
 
 const isHealthy = (workspace: Workspace): boolean =>
-  agentOf(workspace).apps.every(({ health }) => health === "healthy");
+  getAgent(workspace).apps.every(({ health }) => health === "healthy");
 
 const mirror = (starter: string) => ({ download_from: `${releases.url}/${starter}` });
 
@@ -71,13 +72,13 @@ const remove = async ({ id }: Workspace): Promise<void> => {
   await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "deleted");
 };
 
-const startsWithoutDownload = async ({ id }: Workspace): Promise<void> => {
+const expectNoDownload = async ({ id }: Workspace): Promise<void> => {
   const asked = releases.asked.length;
   await createBuild(world.admin, id, "stop");
   await awaitWorkspace(world.admin, id, (one) => one.latest_build.status === "stopped");
   await createBuild(world.admin, id, "start");
   const again = await awaitWorkspace(world.admin, id, (one) => one.latest_build.build_number === 3 && hasEnded(one));
-  expect([agentOf(again).lifecycle_state, releases.asked.slice(asked)]).toEqual(["ready", []]);
+  expect([getAgent(again).lifecycle_state, releases.asked.slice(asked)]).toEqual(["ready", []]);
 };
 
 describe("starters on the server's machine", () => {
@@ -92,19 +93,19 @@ describe("starters on the server's machine", () => {
   ] as const)(
     "[TG-1] %s installs itself into the home folder, says so, and its app answers; the next start downloads nothing",
     async (id, values, said) => {
-      const workspace = await started(id, { ...mirror(id), ...values });
-      await says(workspace, said);
-      expect(agentOf(workspace).lifecycle_state).toBe("ready");
+      const workspace = await startAndWait(id, { ...mirror(id), ...values });
+      await waitForLog(workspace, said);
+      expect(getAgent(workspace).lifecycle_state).toBe("ready");
       const hasApp = id === "node" || id === "code-server" || id === "jupyterlab";
       if (hasApp) await awaitWorkspace(world.admin, workspace.id, isHealthy);
-      if (id === "node" || id === "code-server") await startsWithoutDownload(workspace);
+      if (id === "node" || id === "code-server") await expectNoDownload(workspace);
       await remove(workspace);
     },
     60_000,
   );
 
   testNeeding(
-    [needs.chromium, needs.node, one("local")],
+    [needs.chromium, needs.node, requireSingleServer("local")],
     "[TG-1] what is developed in a workspace of each language is previewed in the browser, at a host of its own",
     async () => {
       const languages = [
@@ -116,7 +117,7 @@ describe("starters on the server's machine", () => {
       const workspaces = await Promise.all(
         languages.map(([id, values]) => {
           const serves = `Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("made in ${id}") })`;
-          return started(id, { ...mirror(id), ...values, command: `'${process.execPath}' -e '${serves}'` });
+          return startAndWait(id, { ...mirror(id), ...values, command: `'${process.execPath}' -e '${serves}'` });
         }),
       );
       for (const { id } of workspaces) await awaitWorkspace(world.admin, id, isHealthy);
@@ -134,8 +135,8 @@ describe("starters on the server's machine", () => {
 
   test("[TG-1] two workspaces with the same app listen on different ports", async () => {
     const values = { ...mirror("code-server"), version: VERSIONS.codeServer };
-    const both = await Promise.all([started("code-server", values), started("code-server", values)]);
-    const addresses = both.map((one) => agentOf(one).apps[0]?.url);
+    const both = await Promise.all([startAndWait("code-server", values), startAndWait("code-server", values)]);
+    const addresses = both.map((one) => getAgent(one).apps[0]?.url);
     expect(new Set(addresses).size).toBe(2);
     for (const one of both) await awaitWorkspace(world.admin, one.id, isHealthy);
     await Promise.all(both.map(remove));
@@ -144,10 +145,10 @@ describe("starters on the server's machine", () => {
   test.each(["node", "rust", "jupyterlab"])(
     "[TG-2] %s says that the internet is missing, and what to do",
     async (id) => {
-      const workspace = await started(id, { download_from: "http://127.0.0.1:9" });
-      expect(agentOf(workspace).lifecycle_state).toBe("start_error");
+      const workspace = await startAndWait(id, { download_from: "http://127.0.0.1:9" });
+      expect(getAgent(workspace).lifecycle_state).toBe("start_error");
       const advice = 'The first start needs the internet. Without it, set the parameter "Download from" to a mirror.';
-      await says(workspace, "http://127.0.0.1:9", advice);
+      await waitForLog(workspace, "http://127.0.0.1:9", advice);
       await remove(workspace);
     },
     60_000,
@@ -157,20 +158,20 @@ describe("starters on the server's machine", () => {
     const path = `/damaged/go${VERSIONS.go}.linux-${process.arch === "arm64" ? "arm64" : "amd64"}.tar.gz`;
     releases.put(path, "not what was released");
     releases.put(`${path}.sha256`, "0".repeat(64));
-    const workspace = await started("go", { version: VERSIONS.go, download_from: `${releases.url}/damaged` });
-    expect(agentOf(workspace).lifecycle_state).toBe("start_error");
-    await says(workspace, "does not have the expected checksum");
+    const workspace = await startAndWait("go", { version: VERSIONS.go, download_from: `${releases.url}/damaged` });
+    expect(getAgent(workspace).lifecycle_state).toBe("start_error");
+    await waitForLog(workspace, "does not have the expected checksum");
     await remove(workspace);
   }, 60_000);
 
   test("[TG-1] blank is a workspace with a terminal and figures of its own", async () => {
-    const workspace = await started("blank", {});
-    const figures = async () =>
-      agentOf(await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace.id}`)).metadata.map(
+    const workspace = await startAndWait("blank", {});
+    const loadFigures = async () =>
+      getAgent(await world.admin.get<Workspace>(`/api/v2/workspaces/${workspace.id}`)).metadata.map(
         ({ result }) => result,
       );
-    await until(async () => (await figures()).every(({ value, error }) => value !== "" || error !== ""));
-    expect((await figures()).map(({ error }) => error)).toEqual(["", "", ""]);
+    await until(async () => (await loadFigures()).every(({ value, error }) => value !== "" || error !== ""));
+    expect((await loadFigures()).map(({ error }) => error)).toEqual(["", "", ""]);
     await remove(workspace);
   }, 60_000);
 });

@@ -4,43 +4,43 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { digestOf, parsePublicKey, verifyDigest } from "#base/minisign.ts";
+import { digestFile, parsePublicKey, verifyDigest } from "#base/minisign.ts";
 import type { Release } from "#base/release.ts";
-import { newSigningKey } from "#src/release/signing-key.ts";
-import { packFolder, sha256Of } from "#src/release/tools.ts";
+import { generateSigningKey } from "#src/release/signing-key.ts";
+import { hashFile, packFolder } from "#src/release/tools.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
-import { programCommand } from "#test/support/program.ts";
-import { testRelease } from "#test/support/release.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { createTestRelease } from "#test/support/release.ts";
 import { until } from "#test/support/until.ts";
 
-const URL_OF_RELEASE = "https://downloads.example.com/slipway";
-const key = newSigningKey();
+const RELEASE_URL = "https://downloads.example.com/slipway";
+const key = generateSigningKey();
 
-let release: Awaited<ReturnType<typeof testRelease>>;
+let release: Awaited<ReturnType<typeof createTestRelease>>;
 beforeAll(async () => {
-  release = await testRelease({ key, url: URL_OF_RELEASE, only: ["programs", "npm", "chart", "scripts"] });
+  release = await createTestRelease({ key, url: RELEASE_URL, only: ["programs", "npm", "chart", "scripts"] });
 });
 afterAll(() => release[Symbol.dispose]());
 
-const listed = (): Release => JSON.parse(readFileSync(join(release.out, "release.json"), "utf8"));
+const readRelease = (): Release => JSON.parse(readFileSync(join(release.out, "release.json"), "utf8"));
 
 describe("a release", () => {
   test("[RL-2] lists every file with size and digest, and each has a signature of its own name and version", async () => {
     expect(release.isComplete).toBe(true);
     const keys = [parsePublicKey(readFileSync(join(release.out, "slipway.pub"), "utf8"))];
-    const { version, files } = listed();
+    const { version, files } = readRelease();
     expect(version).toBe("0.2.0");
     const names = [...new Bun.Glob("**/*").scanSync({ cwd: release.out })].filter((name) => !name.endsWith(".minisig"));
     const described = ["release.json", "SHA256SUMS", "slipway.pub"];
     expect(files.map(({ name }) => name).sort()).toEqual(names.filter((name) => !described.includes(name)).sort());
     for (const { name, size, sha256 } of files) {
       const path = join(release.out, name);
-      expect([name, Bun.file(path).size, await sha256Of(path)]).toEqual([name, size, sha256]);
+      expect([name, Bun.file(path).size, await hashFile(path)]).toEqual([name, size, sha256]);
     }
     for (const name of names.filter((one) => one !== "slipway.pub")) {
       const path = join(release.out, name);
-      const comment = verifyDigest(await digestOf(path), readFileSync(`${path}.minisig`, "utf8"), keys);
+      const comment = verifyDigest(await digestFile(path), readFileSync(`${path}.minisig`, "utf8"), keys);
       expect(comment).toBe(`slipway 0.2.0 ${name}`);
     }
     const sums = Bun.spawnSync(["sha256sum", "--check", "--quiet", "SHA256SUMS"], { cwd: release.out });
@@ -52,20 +52,20 @@ describe("a release", () => {
     expect(formula).not.toMatch(/@[A-Z]/);
     for (const name of ["slipway-darwin-arm64.gz", "slipway-darwin-amd64.gz", "slipway-linux-amd64.gz"]) {
       expect(formula).toContain(
-        `url "${URL_OF_RELEASE}/${name}"\n      sha256 "${await sha256Of(join(release.out, name))}"`,
+        `url "${RELEASE_URL}/${name}"\n      sha256 "${await hashFile(join(release.out, name))}"`,
       );
     }
   });
 
   test("[RL-3] the same programs and time give the same bytes", async () => {
-    using again = await testRelease({ key, url: URL_OF_RELEASE, only: ["programs", "npm", "chart", "scripts"] });
-    const sums = (out: string): string => readFileSync(join(out, "SHA256SUMS"), "utf8");
-    expect(sums(again.out)).toBe(sums(release.out));
+    using again = await createTestRelease({ key, url: RELEASE_URL, only: ["programs", "npm", "chart", "scripts"] });
+    const readSums = (out: string): string => readFileSync(join(out, "SHA256SUMS"), "utf8");
+    expect(readSums(again.out)).toBe(readSums(release.out));
   });
 
   testNeeding([needs.nfpm], "[RL-3] packages for Debian and RPM, too", async () => {
-    using one = await testRelease({ only: ["packages"] });
-    using two = await testRelease({ only: ["packages"] });
+    using one = await createTestRelease({ only: ["packages"] });
+    using two = await createTestRelease({ only: ["packages"] });
     const names = ["slipway-0.2.0-1.aarch64.rpm", "slipway-0.2.0-1.x86_64.rpm"];
     expect(one.lines.toSorted()).toEqual([...names, "slipway_0.2.0_amd64.deb", "slipway_0.2.0_arm64.deb"]);
     expect(readFileSync(join(two.out, "SHA256SUMS"), "utf8")).toBe(readFileSync(join(one.out, "SHA256SUMS"), "utf8"));
@@ -75,14 +75,14 @@ describe("a release", () => {
     "[RL-4] leaves out what this machine cannot build, and fails if that was requested by name",
     async () => {
       const env = { PATH: "/nowhere" };
-      using named = await testRelease({ env, only: ["packages"] });
+      using named = await createTestRelease({ env, only: ["packages"] });
       expect([named.isComplete, named.lines]).toEqual([false, ["failed: packages: nfpm is not installed"]]);
-      using all = await testRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
+      using all = await createTestRelease({ env, programs: { "darwin-arm64": join(release.folder, "program") } });
       expect(all.isComplete).toBe(true);
       expect(all.lines).toContain("left out: image: no Linux program was built");
       expect(all.lines).toContain("slipway-darwin-arm64.gz");
     },
-    scaled(30_000),
+    scaleTimeout(30_000),
   );
 });
 
@@ -90,11 +90,11 @@ describe("a release", () => {
 const playRegistry = () => {
   const folder = join(release.out, "npm");
   const files = [...new Bun.Glob("*.tgz").scanSync({ cwd: folder })];
-  const about = (file: string): { name: string; version: string } => {
+  const readPackage = (file: string): { name: string; version: string } => {
     const { stdout } = Bun.spawnSync(["tar", "-xzOf", join(folder, file), "package/package.json"]);
     return JSON.parse(stdout.toString());
   };
-  const packages = new Map(files.map((file) => [about(file).name, { file, manifest: about(file) }]));
+  const packages = new Map(files.map((file) => [readPackage(file).name, { file, manifest: readPackage(file) }]));
   return Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -142,7 +142,7 @@ testNeeding(
         expect.stringContaining(`Slipway v0.2.0 version --json as ${process.geteuid?.()} in ${folder}`),
         0,
       ]);
-      const real = { REAL_PROGRAM: programCommand().join(" ") };
+      const real = { REAL_PROGRAM: toProgramCommand().join(" ") };
       const server = npx([], real);
       let text = "";
       const decoder = new TextDecoder();
@@ -178,13 +178,13 @@ testNeeding(
   },
 );
 
-type Described = { digest: string; size: number };
-type Index = { manifests: (Described & { platform?: { architecture: string } })[] };
+type Descriptor = { digest: string; size: number };
+type Index = { manifests: (Descriptor & { platform?: { architecture: string } })[] };
 
 const busybox = Bun.which("busybox");
 
 /** A base layer for the tests: a shell, and a program in place of tini. */
-const smallBase = async (folder: string): Promise<string> => {
+const makeSmallBase = async (folder: string): Promise<string> => {
   const root = join(folder, "base");
   for (const path of ["bin", "usr/bin"]) mkdirSync(join(root, path), { recursive: true });
   copyFileSync(busybox as string, join(root, "bin/busybox"));
@@ -199,16 +199,16 @@ testNeeding(
   "[RL-6] the image has the digests and sizes it says, and runs in an engine as a plain user who owns its data",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-image-"));
-    const base = await smallBase(folder);
+    const base = await makeSmallBase(folder);
     const program = '#!/bin/sh\ntouch /data/mine && echo "$* as $(id -u) in $PWD"\n';
-    using made = await testRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
+    using made = await createTestRelease({ program, only: ["image"], bases: { amd64: base, arm64: base } });
     const layout = join(folder, "layout");
     mkdirSync(layout);
     const image = join(made.out, "slipway-0.2.0-image.tar");
     expect(Bun.spawnSync(["tar", "-xf", image, "-C", layout]).exitCode).toBe(0);
-    const read = async <T>({ digest, size }: Described): Promise<T> => {
+    const read = async <T>({ digest, size }: Descriptor): Promise<T> => {
       const path = join(layout, "blobs", digest.replace(":", "/"));
-      expect([`sha256:${await sha256Of(path)}`, Bun.file(path).size]).toEqual([digest, size]);
+      expect([`sha256:${await hashFile(path)}`, Bun.file(path).size]).toEqual([digest, size]);
       return path.length > 0 && size < 10_000
         ? ((await Bun.file(path)
             .json()
@@ -216,10 +216,10 @@ testNeeding(
         : (undefined as T);
     };
     const top = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as Index;
-    const { manifests } = await read<Index>(top.manifests[0] as Described);
+    const { manifests } = await read<Index>(top.manifests[0] as Descriptor);
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(["amd64", "arm64"]);
     for (const one of manifests) {
-      const { config, layers } = await read<{ config: Described; layers: Described[] }>(one);
+      const { config, layers } = await read<{ config: Descriptor; layers: Descriptor[] }>(one);
       const { rootfs } = await read<{ rootfs: { diff_ids: string[] } }>(config);
       for (const [i, layer] of layers.entries()) {
         await read(layer);

@@ -9,18 +9,18 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { openChatWorld, said, sendMessage } from "#test/support/chats.ts";
-import { page, ROOT } from "#test/support/documents.ts";
+import { openChatWorld, sendMessage, toTextContent } from "#test/support/chats.ts";
+import { ROOT, readPage } from "#test/support/documents.ts";
 import type { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { type Need, needs, testNeeding } from "#test/support/needs.ts";
 import { startCuttingProxy } from "#test/support/net/cutting-proxy.ts";
-import { linesIn } from "#test/support/net/lines.ts";
-import { testRelease } from "#test/support/release.ts";
+import { readLines } from "#test/support/net/lines.ts";
+import { createTestRelease } from "#test/support/release.ts";
 import { ADMIN, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-let release: Awaited<ReturnType<typeof testRelease>>;
+let release: Awaited<ReturnType<typeof createTestRelease>>;
 let server: TestServer;
 let world: { owner: Client; models: ScriptedModels; organization_id: string; template_id: string };
 let proxy: Awaited<ReturnType<typeof startCuttingProxy>>;
@@ -31,7 +31,7 @@ const project = mkdtempSync(join(tmpdir(), "slipway-clients-"));
 
 beforeAll(async () => {
   let models: ScriptedModels;
-  [release, { server, models }] = await Promise.all([testRelease({ only: ["clients"] }), openChatWorld()]);
+  [release, { server, models }] = await Promise.all([createTestRelease({ only: ["clients"] }), openChatWorld()]);
   proxy = await startCuttingProxy(server.url);
   const template = await seedTemplate(server);
   const echo = { logs: Array.from({ length: 40 }, (_, i) => `line ${i}`), hang: true };
@@ -40,11 +40,11 @@ beforeAll(async () => {
   world = Object.assign({ server, models, owner }, template);
   const installed = join(project, "node_modules/@slipway");
   mkdirSync(installed, { recursive: true });
-  run(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", installed]);
-  run(["mv", join(installed, "package"), join(installed, "client")]);
+  runCommand(["tar", "-xzf", join(release.out, "npm/slipway-client-0.2.0.tgz"), "-C", installed]);
+  runCommand(["mv", join(installed, "package"), join(installed, "client")]);
   const python = join(release.out, "python");
   const wheel = join(python, readdirSync(python).find((name) => name.endsWith(".whl")) ?? "");
-  if (needs.python3.found) run([needs.python3.file, "-m", "zipfile", "-e", wheel, join(project, "python")]);
+  if (needs.python3.found) runCommand([needs.python3.file, "-m", "zipfile", "-e", wheel, join(project, "python")]);
   for (const name of ["typescript/example.mjs", "python/example.py"])
     copyFileSync(join(ROOT, "deploy/clients", name), join(project, name.split("/")[1] ?? ""));
   writeFileSync(join(project, "follow.mjs"), FOLLOW_MJS);
@@ -142,7 +142,7 @@ tell(Slipway(url, timeout=0.3, retries=1))
 tell(Slipway(url))
 `;
 
-const run = (command: string[]): void => {
+const runCommand = (command: string[]): void => {
   const { exitCode, stderr } = Bun.spawnSync(command, { cwd: project });
   if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr}`);
 };
@@ -169,7 +169,7 @@ const start = ({ command }: Language, script: string, ...args: string[]) => {
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const lines = linesIn(child.stdout);
+  const lines = readLines(child.stdout);
   return {
     child,
     /** Reads until a line matches; returns all lines since the last call. */
@@ -200,11 +200,11 @@ const isWaiting = (line: string): boolean => {
   const event = JSON.parse(line) as ChatEvent;
   return event.type === "status" && event.status.status === "waiting";
 };
-const idsIn = (lines: readonly string[]): number[] =>
+const parseIds = (lines: readonly string[]): number[] =>
   lines
     .map((line) => JSON.parse(line) as ChatEvent)
     .flatMap((event) => (event.type === "message" ? [event.message.id] : []));
-const historyIds = async (chat: string): Promise<number[]> => {
+const listHistoryIds = async (chat: string): Promise<number[]> => {
   const { messages } = await world.owner.get<{ messages: ChatMessage[] }>(`/api/v2/chats/${chat}/messages`);
   return messages.map(({ id }) => id).reverse();
 };
@@ -276,34 +276,34 @@ for (const language of LANGUAGES) {
     story("[RL-11] a chat's stream resumes after each broken connection, with each message once", async () => {
       const { id } = await world.owner.post<{ id: string }>("/api/v2/chats", {
         organization_id: world.organization_id,
-        content: said("one"),
+        content: toTextContent("one"),
       });
       await using follower = start(language, "follow", "chat", id);
       (await world.models.next()).say("first").finish();
-      const seen = idsIn(await follower.until(isWaiting));
+      const seen = parseIds(await follower.until(isWaiting));
       proxy.fates.push(503, 502);
       proxy.cut();
       await sendMessage(world, id, "two");
       const call = await world.models.next();
       call.say("sec");
-      seen.push(...idsIn(await follower.until((line) => line.includes('"sec'))));
+      seen.push(...parseIds(await follower.until((line) => line.includes('"sec'))));
       proxy.cut();
       call.say("ond").finish();
-      seen.push(...idsIn(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))));
-      await until(async () => (await historyIds(id)).length === 4, { what: "the turn has ended" });
+      seen.push(...parseIds(await follower.until((line) => line.includes("second") && line.includes('"assistant"'))));
+      await until(async () => (await listHistoryIds(id)).length === 4, { what: "the turn has ended" });
       expect(seen.filter((one, i) => seen.indexOf(one) === i)).toEqual(seen);
-      expect(new Set(seen)).toEqual(new Set(await historyIds(id)));
+      expect(new Set(seen)).toEqual(new Set(await listHistoryIds(id)));
 
       // The messages seen last are removed while no client is connected.
       proxy.fates.push(503, 503);
       proxy.cut();
-      const [first = 0] = await historyIds(id);
-      await world.owner.patch(`/api/v2/chats/${id}/messages/${first}`, { content: said("three") });
+      const [first = 0] = await listHistoryIds(id);
+      await world.owner.patch(`/api/v2/chats/${id}/messages/${first}`, { content: toTextContent("three") });
       (await world.models.next()).say("third").finish();
       const lines = await follower.until((line) => line.includes("third") && line.includes('"assistant"'));
       const reset = lines.findLastIndex((line) => JSON.parse(line).type === "history_reset");
       expect(reset).toBeGreaterThanOrEqual(0);
-      expect(idsIn(lines.slice(reset))).toEqual(await historyIds(id));
+      expect(parseIds(lines.slice(reset))).toEqual(await listHistoryIds(id));
     });
 
     story("[RL-11] a build's log resumes after the last line, and ends with the build", async () => {
@@ -357,7 +357,7 @@ export default bytes;
 });
 
 test("[RL-9] the page shows the examples as they are", () => {
-  const shown = page("docs/clients.md");
-  expect(shown).toContain(`\`\`\`js\n${page("deploy/clients/typescript/example.mjs")}\`\`\``);
-  expect(shown).toContain(`\`\`\`py\n${page("deploy/clients/python/example.py")}\`\`\``);
+  const shown = readPage("docs/clients.md");
+  expect(shown).toContain(`\`\`\`js\n${readPage("deploy/clients/typescript/example.mjs")}\`\`\``);
+  expect(shown).toContain(`\`\`\`py\n${readPage("deploy/clients/python/example.py")}\`\`\``);
 });

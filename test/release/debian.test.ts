@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makePackages } from "#src/release/packages.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { compiledProgram, programCommand } from "#test/support/program.ts";
+import { findCompiledProgram, toProgramCommand } from "#test/support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const program = compiledProgram();
+const program = findCompiledProgram();
 const compiled = {
   found: program !== undefined,
   reason: "needs the compiled program in SLIPWAY_TEST_PROGRAM",
@@ -27,7 +27,7 @@ testNeeding(
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-debian-"));
     try {
-      const unit = Bun.spawnSync([...programCommand(), "systemd", "--program", "/usr/bin/slipway"], {
+      const unit = Bun.spawnSync([...toProgramCommand(), "systemd", "--program", "/usr/bin/slipway"], {
         env: { PATH: process.env.PATH },
       }).stdout.toString();
       for (const name of ["packages", "tree"]) mkdirSync(join(folder, name));

@@ -43,7 +43,7 @@ beforeAll(async () => {
   ({ template_id } = await seedTemplate(server));
   const document = (await (await owner.fetch("GET", "/swagger/json")).json()) as Document;
   const isWhole = process.env.SLIPWAY_TEST_WHOLE_DOCUMENT !== undefined;
-  writeFileSync(join(folder, "document.json"), JSON.stringify(isWhole ? document : partOf(document)));
+  writeFileSync(join(folder, "document.json"), JSON.stringify(isWhole ? document : pickOperations(document)));
   symlinkSync(join(GENERATORS, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
 }, 60_000);
@@ -59,7 +59,7 @@ type Document = {
 };
 
 /** Returns the document with some operations and the shapes that they reference. */
-const partOf = (document: Document): Document => {
+const pickOperations = (document: Document): Document => {
   const isKept = ({ tags, operationId }: Operation) => TAGS.includes(tags[0] ?? "") || NAMED.includes(operationId);
   const paths = Object.fromEntries(
     Object.entries(document.paths).flatMap(([path, item]) => {
@@ -83,16 +83,16 @@ const partOf = (document: Document): Document => {
 };
 
 /** As described in docs/api.md: openapi-python-client treats a nullable shape as not nullable if there is a type next to it. */
-const withoutTypes = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(withoutTypes);
+const stripTypes = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(stripTypes);
   if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value).map(([key, inner]) => [key, withoutTypes(inner)]);
+  const members = Object.entries(value).map(([key, inner]) => [key, stripTypes(inner)]);
   const isShape = "nullable" in value && "allOf" in value;
   return Object.fromEntries(members.filter(([key]) => !(isShape && key === "type")));
 };
 
 /** Runs a program in the folder and returns its output. */
-const run = async (command: string[], env: Record<string, string> = {}): Promise<string> => {
+const runCommand = async (command: string[], env: Record<string, string> = {}): Promise<string> => {
   const child = Bun.spawn(command, {
     cwd: folder,
     env: Object.assign({ PATH: `${process.env.PATH}:/usr/local/go/bin`, HOME: process.env.HOME, NO_COLOR: "1" }, env),
@@ -116,12 +116,15 @@ const compile = (...files: string[]): Promise<string> => {
   };
   const compilerOptions = Object.assign({ allowImportingTsExtensions: true, moduleResolution: "bundler" }, options);
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
-  return run([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder]);
+  return runCommand([process.execPath, join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder]);
 };
 
 /** Runs the program with the client; its arguments are URL, token, template and the name of its workspace. */
 const story = async (name: string, command: string[], env: Record<string, string> = {}): Promise<void> => {
-  const running = run([...command, server.url.href.replace(/\/$/, ""), owner.token ?? "", template_id, name], env);
+  const running = runCommand(
+    [...command, server.url.href.replace(/\/$/, ""), owner.token ?? "", template_id, name],
+    env,
+  );
   expect((await running).trim()).toBe(`${name} ${ADMIN.username}`);
   const { workspaces } = await owner.get<{ workspaces: Workspace[] }>(`/api/v2/workspaces?q=name:${name}`);
   expect(workspaces.map((one) => one.name)).toEqual([name]);
@@ -131,7 +134,13 @@ const story = async (name: string, command: string[], env: Record<string, string
 };
 
 testNeeding([needs.generators], "[HT-45] openapi-typescript with openapi-fetch", async () => {
-  await run([needs.node.file, "node_modules/openapi-typescript/bin/cli.js", "document.json", "-o", "schema.d.ts"]);
+  await runCommand([
+    needs.node.file,
+    "node_modules/openapi-typescript/bin/cli.js",
+    "document.json",
+    "-o",
+    "schema.d.ts",
+  ]);
   writeFileSync(
     join(folder, "fetching.ts"),
     `import createClient from "openapi-fetch";
@@ -157,7 +166,14 @@ console.log(\`\${workspace.name} \${workspace.owner_name}\`);
 });
 
 testNeeding([needs.generators], "[HT-45] @hey-api/openapi-ts", async () => {
-  await run([needs.node.file, "node_modules/@hey-api/openapi-ts/bin/run.js", "-i", "document.json", "-o", "hey"]);
+  await runCommand([
+    needs.node.file,
+    "node_modules/@hey-api/openapi-ts/bin/run.js",
+    "-i",
+    "document.json",
+    "-o",
+    "hey",
+  ]);
   writeFileSync(
     join(folder, "heying.ts"),
     `import { createChat, createWorkspace } from "./hey";
@@ -183,7 +199,7 @@ testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warnin
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   const python = join(GENERATORS, "python/bin/python");
   const document = await Bun.file(join(folder, "document.json")).json();
-  writeFileSync(join(folder, "for-python.json"), JSON.stringify(withoutTypes(document)));
+  writeFileSync(join(folder, "for-python.json"), JSON.stringify(stripTypes(document)));
   const options = [
     "--path",
     "for-python.json",
@@ -194,7 +210,7 @@ testNeeding([needs.generators], "[HT-45] openapi-python-client, without a warnin
     "--config",
     "config.json",
   ];
-  const said = await run([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
+  const said = await runCommand([join(GENERATORS, "python/bin/openapi-python-client"), "generate", ...options]);
   expect(said.trim()).toBe("Generating generated");
   writeFileSync(
     join(folder, "story.py"),
@@ -213,7 +229,7 @@ create_chat.sync(client=client, body=body)
 print(workspace.name, workspace.owner_name)
 `,
   );
-  await run([python, "-m", "compileall", "-q", "generated"]);
+  await runCommand([python, "-m", "compileall", "-q", "generated"]);
   await story("pythonic", [python, "story.py"], { PYTHONDONTWRITEBYTECODE: "1" });
 });
 
@@ -222,7 +238,7 @@ testNeeding([needs.generators], "[HT-45] oapi-codegen", async () => {
   cpSync(join(GENERATORS, "go"), module, { recursive: true });
   mkdirSync(join(module, "client"));
   const file = join(module, "client/client.go");
-  await run([
+  await runCommand([
     join(GENERATORS, "oapi-codegen"),
     "-generate",
     "types,client",
@@ -274,6 +290,6 @@ func main() {
 `,
   );
   const env = { GOFLAGS: "-mod=vendor -p=2 -buildvcs=false", CGO_ENABLED: "0", GOTOOLCHAIN: "local" };
-  await run(["go", "build", "-C", module, "-o", join(folder, "story"), "."], env);
+  await runCommand(["go", "build", "-C", module, "-o", join(folder, "story"), "."], env);
   await story("going", [join(folder, "story")]);
 });

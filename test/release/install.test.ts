@@ -12,18 +12,18 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { digestOf, signDigest } from "#base/minisign.ts";
-import { newSigningKey } from "#src/release/signing-key.ts";
+import { digestFile, signDigest } from "#base/minisign.ts";
+import { generateSigningKey } from "#src/release/signing-key.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { testRelease } from "#test/support/release.ts";
+import { createTestRelease } from "#test/support/release.ts";
 
-let release: Awaited<ReturnType<typeof testRelease>>;
+let release: Awaited<ReturnType<typeof createTestRelease>>;
 let server: Bun.Server<undefined>;
 /** Responses of the server in place of files. */
 const instead = new Map<string, Uint8Array | string>();
 
 beforeAll(async () => {
-  release = await testRelease({ only: ["programs", "scripts"] });
+  release = await createTestRelease({ only: ["programs", "scripts"] });
   server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -116,8 +116,8 @@ for (const [name, without] of [
       using one = machine(without);
       mkdirSync(one.place);
       writeFileSync(join(one.place, "slipway"), "older");
-      const digest = await digestOf(join(release.out, "SHA256SUMS"));
-      instead.set("SHA256SUMS.minisig", signDigest(digest, "slipway 0.2.0 SHA256SUMS", newSigningKey()));
+      const digest = await digestFile(join(release.out, "SHA256SUMS"));
+      instead.set("SHA256SUMS.minisig", signDigest(digest, "slipway 0.2.0 SHA256SUMS", generateSigningKey()));
       try {
         expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("the signature is wrong") });
         instead.delete("SHA256SUMS.minisig");
@@ -154,7 +154,7 @@ test("[RL-7] installs nothing where no program can check the signature, and noth
   using one = machine(["openssl", "minisign"]);
   expect(await one.install()).toEqual({ code: 1, text: expect.stringContaining("minisign or OpenSSL 3 is needed") });
   expect(one.there()).toEqual([]);
-  using unsigned = await testRelease({ only: ["programs", "scripts"], key: undefined });
+  using unsigned = await createTestRelease({ only: ["programs", "scripts"], key: undefined });
   const script = readFileSync(join(unsigned.out, "install.sh"), "utf8");
   expect(script).toContain("public_key=''");
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parsePublicKey, printPublicKey, SignatureError, signDigest, verifyDigest } from "#base/minisign.ts";
-import { newSigningKey, openSigningKey, readSigningKey } from "#src/release/signing-key.ts";
+import { generateSigningKey, openSigningKey, readSigningKey } from "#src/release/signing-key.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 
 // Created with minisign 0.11 (`minisign -G -W`), only for this test.
@@ -30,18 +30,18 @@ test("[RL-1] a signature of minisign is accepted, and gives its trusted comment"
 
 test("[RL-1] a changed file, a changed comment, another key and what is no signature are refused", () => {
   const keys = [parsePublicKey(PUBLIC)];
-  const refused = (text: string, file = "hi\n", trusted = keys) =>
+  const expectRefused = (text: string, file = "hi\n", trusted = keys) =>
     expect(() => verifyDigest(digest(file), text, trusted)).toThrow(SignatureError);
-  refused(SIGNATURE, "hi");
-  refused(SIGNATURE.replace("0.2.0", "0.3.0"));
-  refused(SIGNATURE, "hi\n", [parsePublicKey(printPublicKey(newSigningKey()))]);
-  refused(SIGNATURE, "hi\n", []);
-  refused("");
-  refused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
-  refused(SIGNATURE.replace("RUReIA", "RWReIA"));
+  expectRefused(SIGNATURE, "hi");
+  expectRefused(SIGNATURE.replace("0.2.0", "0.3.0"));
+  expectRefused(SIGNATURE, "hi\n", [parsePublicKey(printPublicKey(generateSigningKey()))]);
+  expectRefused(SIGNATURE, "hi\n", []);
+  expectRefused("");
+  expectRefused("untrusted comment: x\nAAAA\ntrusted comment: y\nAAAA\n");
+  expectRefused(SIGNATURE.replace("RUReIA", "RWReIA"));
   // The ID of a trusted key with a signature of another one.
-  const other = { ...newSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
-  refused(signDigest(digest("hi\n"), "slipway 0.2.0 f", other));
+  const other = { ...generateSigningKey(), id: Buffer.from("5e20071492e8ca5a", "hex") };
+  expectRefused(signDigest(digest("hi\n"), "slipway 0.2.0 f", other));
   expect(() => parsePublicKey("RWabc")).toThrow(SignatureError);
 });
 
@@ -70,10 +70,10 @@ testNeeding([needs.minisign], "[RL-1] minisign accepts what we sign, with a key 
     expect(openSigningKey(join(folder, "keys", "release.key"), undefined)).toEqual({ key, isNew: false });
     writeFileSync(join(folder, "f"), "released");
     writeFileSync(join(folder, "f.minisig"), signDigest(digest("released"), "slipway 1.2.3 f", key));
-    const run = (...args: string[]) => Bun.spawnSync([needs.minisign.file, ...args], { cwd: folder });
-    const verified = run("-V", "-m", "f", "-p", "keys/release.key.pub");
+    const runMinisign = (...args: string[]) => Bun.spawnSync([needs.minisign.file, ...args], { cwd: folder });
+    const verified = runMinisign("-V", "-m", "f", "-p", "keys/release.key.pub");
     expect([verified.exitCode, verified.stdout.toString()]).toEqual([0, expect.stringContaining("slipway 1.2.3 f")]);
-    expect(run("-S", "-s", "keys/release.key", "-m", "f", "-t", "slipway 1.2.4 f").exitCode).toBe(0);
+    expect(runMinisign("-S", "-s", "keys/release.key", "-m", "f", "-t", "slipway 1.2.4 f").exitCode).toBe(0);
     const again = readFileSync(join(folder, "f.minisig"), "utf8");
     expect(verifyDigest(digest("released"), again, [parsePublicKey(printPublicKey(key))])).toBe("slipway 1.2.4 f");
   } finally {

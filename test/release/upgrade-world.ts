@@ -6,24 +6,24 @@ import { join } from "node:path";
 import { printPublicKey } from "#base/minisign.ts";
 import { Client } from "#src/client.ts";
 import type { ReleaseOptions } from "#src/release/release.ts";
-import { newSigningKey } from "#src/release/signing-key.ts";
-import { programCommand } from "#test/support/program.ts";
-import { testRelease } from "#test/support/release.ts";
+import { generateSigningKey } from "#src/release/signing-key.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { createTestRelease } from "#test/support/release.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 const NEXT = join(import.meta.dir, "next-version.ts");
 export const NEXT_VERSION = "9.9.9";
 
 const script = (command: readonly string[]): string => `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`;
-const next = [process.execPath, "--no-env-file", NEXT];
+const NEXT_COMMAND = [process.execPath, "--no-env-file", NEXT];
 
 /** Programs of a release, as scripts. */
 export const PROGRAMS = {
-  good: script(next),
+  good: script(NEXT_COMMAND),
   /** Changes the database, and never becomes ready. */
-  bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${next.join(" ")} "$@"; fi\nshift\n${next.join(" ")} migrate "$@"\nexit 1\n`,
+  bad: `#!/bin/sh\nif [ "$1" != serve ]; then exec ${NEXT_COMMAND.join(" ")} "$@"; fi\nshift\n${NEXT_COMMAND.join(" ")} migrate "$@"\nexit 1\n`,
   /** Of this very version. */
-  same: script(programCommand()),
+  same: script(toProgramCommand()),
 } as const;
 
 const systemctl = (folder: string, program: string, command: string, environment: string): string => `#!/bin/sh
@@ -41,7 +41,7 @@ restart) stop; start ;;
 esac
 `;
 
-const freePort = (): number => {
+const findFreePort = (): number => {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = server;
   server.stop(true);
@@ -55,10 +55,10 @@ export const openUpgradeWorld = async () => {
   for (const path of [bin, place]) mkdirSync(path);
   const program = join(place, "slipway");
   writeFileSync(program, PROGRAMS.same, { mode: 0o755 });
-  const key = newSigningKey();
-  const port = freePort();
+  const key = generateSigningKey();
+  const port = findFreePort();
   const url = new URL(`http://127.0.0.1:${port}`);
-  let answered: (name: string) => Response | undefined = () => undefined;
+  let findResponse: (name: string) => Response | undefined = () => undefined;
   let out = "";
   const asked: string[] = [];
   const releases = Bun.serve({
@@ -67,7 +67,7 @@ export const openUpgradeWorld = async () => {
     fetch(request) {
       const name = new URL(request.url).pathname.slice(1);
       asked.push(name);
-      const own = answered(name);
+      const own = findResponse(name);
       if (own) return own;
       const path = join(out, name);
       return existsSync(path) ? new Response(Bun.file(path)) : new Response("no", { status: 404 });
@@ -104,7 +104,7 @@ export const openUpgradeWorld = async () => {
     url,
     /** Publishes a release. */
     async release(options: Partial<ReleaseOptions> & { program?: string } = {}) {
-      const one = await testRelease(
+      const one = await createTestRelease(
         Object.assign({ version: NEXT_VERSION, key, only: ["programs"] as const }, options),
       );
       made.push(one);
@@ -113,13 +113,13 @@ export const openUpgradeWorld = async () => {
     },
     /** Replaces the server's response for files. */
     answer(by: (name: string) => Response | undefined) {
-      answered = by;
+      findResponse = by;
     },
     /** Runs `slipway upgrade` as root would: without settings. */
     async upgrade(
       args: readonly string[] = [],
       env: Readonly<Record<string, string>> = {},
-      by: readonly string[] = programCommand(),
+      by: readonly string[] = toProgramCommand(),
     ) {
       const { PATH = "", HOME = "", TEST_RUN_MARK = "" } = service;
       const child = Bun.spawn([...by, "upgrade", "--program", program, ...args], {

@@ -3,22 +3,22 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UPGRADE_FAILPOINTS } from "#base/failpoint.ts";
-import { digestOf, printPublicKey, signDigest } from "#base/minisign.ts";
-import { releasedName } from "#base/release.ts";
+import { digestFile, printPublicKey, signDigest } from "#base/minisign.ts";
+import { toReleaseFileName } from "#base/release.ts";
 import { VERSION } from "#base/version.ts";
-import { newSigningKey } from "#src/release/signing-key.ts";
-import { programCommand } from "#test/support/program.ts";
+import { generateSigningKey } from "#src/release/signing-key.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { until } from "#test/support/until.ts";
 import { NEXT_VERSION, openUpgradeWorld, PROGRAMS } from "./upgrade-world.ts";
 
 type World = Awaited<ReturnType<typeof openUpgradeWorld>>;
 
 const SYSTEM = `linux-${process.arch === "x64" ? "amd64" : process.arch}`;
-const FILE = releasedName(SYSTEM);
+const FILE = toReleaseFileName(SYSTEM);
 
 let world: World;
 
-const started = async (): Promise<World> => {
+const startWorld = async (): Promise<World> => {
   const one = await openUpgradeWorld();
   one.tell("start");
   await until(async () => (await fetch(new URL("/readyz", one.url)).catch(() => undefined))?.ok, {
@@ -29,11 +29,15 @@ const started = async (): Promise<World> => {
 
 describe("refusals", () => {
   beforeAll(async () => {
-    world = await started();
+    world = await startWorld();
   }, 60_000);
   afterAll(() => world[Symbol.asyncDispose]());
 
-  const refused = async (words: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
+  const expectRefused = async (
+    words: string,
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ) => {
     expect(await world.upgrade(args, env)).toEqual({ code: 1, text: expect.stringContaining(words) });
     expect(readFileSync(world.program, "utf8")).toBe(PROGRAMS.same);
     expect(world.there()).toEqual(["slipway"]);
@@ -53,26 +57,26 @@ describe("refusals", () => {
 
   test("[UP-2] an older release, unless it is asked for; a program that is of another version than it is signed as", async () => {
     await world.release({ version: "0.1.0" });
-    await refused("older than");
-    await refused("the new program does not run on this machine", ["--allow-downgrade"]);
+    await expectRefused("older than");
+    await expectRefused("the new program does not run on this machine", ["--allow-downgrade"]);
     await world.release({ program: PROGRAMS.good, version: "9.9.8" });
-    await refused("the new program reports version 9.9.9");
+    await expectRefused("the new program reports version 9.9.9");
   });
 
   test("[UP-2] a key that is not trusted, a changed list, a missing signature, another file in its place", async () => {
-    await world.release({ program: PROGRAMS.good, key: newSigningKey() });
-    await refused("which is not trusted here");
+    await world.release({ program: PROGRAMS.good, key: generateSigningKey() });
+    await expectRefused("which is not trusted here");
     const { out } = await world.release({ program: PROGRAMS.good });
     world.answer((name) =>
       name === "release.json" ? new Response(`${readFileSync(join(out, name), "utf8")} `) : undefined,
     );
-    await refused("the signature does not match the file");
+    await expectRefused("the signature does not match the file");
     world.answer((name) => (name === "release.json.minisig" ? new Response("no", { status: 404 }) : undefined));
-    await refused("answered 404");
+    await expectRefused("answered 404");
     world.answer((name) =>
       name === `${FILE}.minisig` ? new Response(Bun.file(join(out, "release.json.minisig"))) : undefined,
     );
-    await refused("the signature does not match the file");
+    await expectRefused("the signature does not match the file");
     world.answer(() => undefined);
   });
 
@@ -98,40 +102,40 @@ describe("refusals", () => {
     expect(world.there()).toEqual(["slipway"]);
     // A killed run has left the file, but no lock.
     writeFileSync(join(world.place, ".slipway.lock"), "");
-    await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
+    await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
   test("[UP-2] half a download, a changed one, a server that is away", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
     const whole = readFileSync(join(out, FILE));
-    const sending = (bytes: Uint8Array) =>
+    const serveFile = (bytes: Uint8Array) =>
       world.answer((name) => (name === FILE ? new Response(new Uint8Array(bytes)) : undefined));
-    sending(whole.subarray(0, whole.length / 2));
-    await refused("was not downloaded completely");
-    sending(Buffer.concat([whole, whole]));
-    await refused("larger than the release states");
-    sending(whole.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
-    await refused("does not match the release's checksum");
+    serveFile(whole.subarray(0, whole.length / 2));
+    await expectRefused("was not downloaded completely");
+    serveFile(Buffer.concat([whole, whole]));
+    await expectRefused("larger than the release states");
+    serveFile(whole.map((byte, i) => (i === 40 ? byte ^ 1 : byte)));
+    await expectRefused("does not match the release's checksum");
     world.answer(() => undefined);
-    await refused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
+    await expectRefused("cannot fetch", [], { SLIPWAY_RELEASE_URL: "http://127.0.0.1:1" });
   });
 
   test("[UP-2] a file without its signature, one for another system, and a service whose data is not found", async () => {
     const { out } = await world.release({ program: PROGRAMS.good });
-    await refused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
+    await expectRefused(`this machine needs ${FILE}`, ["--file", join(out, "slipway-darwin-arm64.gz")]);
     const elsewhere = ["--release-key", world.publicKey, "--data-dir", join(world.folder, "nowhere")];
-    await refused("there is no database in", ["--file", join(out, FILE), ...elsewhere]);
-    const other = newSigningKey();
-    const signedAs = async (comment: string) =>
-      writeFileSync(join(out, `${FILE}.minisig`), signDigest(await digestOf(join(out, FILE)), comment, other));
+    await expectRefused("there is no database in", ["--file", join(out, FILE), ...elsewhere]);
+    const other = generateSigningKey();
+    const signWithComment = async (comment: string) =>
+      writeFileSync(join(out, `${FILE}.minisig`), signDigest(await digestFile(join(out, FILE)), comment, other));
     for (const comment of [`slipway 9.9.9: ${FILE}`, `slipway 9.9.9/2 ${FILE}`, "timestamp:1 file:slipway"]) {
-      await signedAs(comment);
+      await signWithComment(comment);
       const args = ["--file", join(out, FILE), "--release-key", printPublicKey(other)];
-      await refused("names no Slipway version and file", args);
+      await expectRefused("names no Slipway version and file", args);
     }
     rmSync(join(out, `${FILE}.minisig`));
-    await refused("there is no signature", ["--file", join(out, FILE)]);
-    await refused("there is no file", ["--file", join(out, "nothing.gz")]);
+    await expectRefused("there is no signature", ["--file", join(out, FILE)]);
+    await expectRefused("there is no file", ["--file", join(out, "nothing.gz")]);
   });
 
   test("[UP-6] a packaged program is left to its package manager", async () => {
@@ -146,7 +150,7 @@ describe("refusals", () => {
 });
 
 test("[UP-3][UP-4] upgrades with backup and data, is ready as the new version, and goes back when asked; once more from a file", async () => {
-  await using one = await started();
+  await using one = await startWorld();
   expect(await one.signIn()).toContain(VERSION);
   const { out } = await one.release({ program: PROGRAMS.good });
   const done = await one.upgrade();
@@ -179,7 +183,7 @@ test("[UP-3] without a service it says how to restart, and replaces a client wit
 });
 
 test("[UP-4] a version that changes the data and does not start: the previous program and data are restored, and the server runs", async () => {
-  await using one = await started();
+  await using one = await startWorld();
   await one.release({ program: PROGRAMS.bad });
   const failed = await one.upgrade();
   expect(failed.text).toContain(`Slipway ${NEXT_VERSION} did not start: its service failed`);
@@ -200,7 +204,7 @@ const BACKWARD = ["upgrade_stopped", "upgrade_data_back", "upgrade_program_back"
 
 test("[UP-5] killed at each step forward: the program is complete, the server has its data, and the same command completes it", async () => {
   expect([...FORWARD, ...BACKWARD].toSorted()).toEqual([...UPGRADE_FAILPOINTS].toSorted());
-  await using one = await started();
+  await using one = await startWorld();
   await one.release({ program: PROGRAMS.good });
   for (const point of FORWARD) {
     expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
@@ -213,11 +217,11 @@ test("[UP-5] killed at each step forward: the program is complete, the server ha
 }, 180_000);
 
 test("[UP-5] killed at each step back: --back completes it", async () => {
-  await using one = await started();
+  await using one = await startWorld();
   await one.release({ program: PROGRAMS.bad });
   for (const point of BACKWARD) {
     expect([point, (await one.upgrade([], { SLIPWAY_FAILPOINT: point })).code]).toEqual([point, "SIGKILL"]);
-    expect(await one.upgrade(["--back"], {}, programCommand())).toEqual({
+    expect(await one.upgrade(["--back"], {}, toProgramCommand())).toEqual({
       code: 0,
       text: expect.stringContaining(`Slipway ${VERSION} is ready.\n`),
     });

@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { holdsCredentials, parseRepositoryAddress, type RefToTry, refsToTry } from "#base/links/repository-address.ts";
+import {
+  type CandidateRef,
+  hasCredentials,
+  listCandidateRefs,
+  parseRepositoryAddress,
+} from "#base/links/repository-address.ts";
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 
@@ -74,7 +79,7 @@ test.each(LINKS as [string, string, object?][])("[RW-1] reads the link %s", (lin
   expect(parseRepositoryAddress(link)).toEqual({ url, name, ...(shown as object) });
 });
 
-const NO_LINKS = [
+const INVALID_LINKS = [
   "ssh://-oProxyCommand=x/acme/app",
   "git@-o.example.com:acme/app",
   "",
@@ -110,18 +115,18 @@ test("[DK-5] tells a link with a password or token from one with the name of a u
     "ssh://git@h/a",
     "https://h/a/b?tab=tokens&token=",
   ];
-  expect([held.filter((link) => !holdsCredentials(link)), free.filter(holdsCredentials)]).toEqual([[], []]);
+  expect([held.filter((link) => !hasCredentials(link)), free.filter(hasCredentials)]).toEqual([[], []]);
 });
 
-test.each(NO_LINKS)("[RW-1] refuses %j", (link) => {
+test.each(INVALID_LINKS)("[RW-1] refuses %j", (link) => {
   expect(parseRepositoryAddress(link)).toBeUndefined();
 });
 
 test("[RW-1] tries the shortest branch first where a link does not tell the branch from the folder", () => {
-  const branches = refsToTry({ branch_and_path: "fix/login/docs" }).filter(({ kind }) => kind === "branch");
+  const branches = listCandidateRefs({ branch_and_path: "fix/login/docs" }).filter(({ kind }) => kind === "branch");
   expect(branches).toEqual([
     { ref: "refs/heads/fix", kind: "branch", path: "login/docs" },
     { ref: "refs/heads/fix/login", kind: "branch", path: "docs" },
     { ref: "refs/heads/fix/login/docs", kind: "branch" },
-  ] satisfies RefToTry[]);
+  ] satisfies CandidateRef[]);
 });

@@ -6,7 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openClientWorld, signInAs } from "#test/cli/client-world.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { openGitWorld } from "./world.ts";
 
 const git = openGitWorld();
@@ -15,11 +15,11 @@ const world = await forFile(openClientWorld());
 await signInAs(world);
 
 testNeeding(
-  [needs.git, one("local")],
+  [needs.git, requireSingleServer("local")],
   "[RW-6] the command line opens a repository under its own name and waits until it is there",
   async () => {
     await git.publish("my.app", { "docs/a.txt": "a" });
-    const made = await world.must([
+    const made = await world.runOk([
       "create",
       "--repo",
       git.link("my.app"),
@@ -33,7 +33,7 @@ testNeeding(
     const clone = join(world.server.directory, "workspaces", id, "home", "my.app");
     expect(existsSync(join(clone, "docs", "a.txt"))).toBe(true);
     expect(existsSync(join(clone, ".git", "shallow"))).toBe(false);
-    await world.must(["workspaces", "delete", name, "--yes"]);
+    await world.runOk(["workspaces", "delete", name, "--yes"]);
   },
 );
 

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "@sinclair/typebox";
-import { NO_CREDENTIALS } from "#base/links/repository-address.ts";
+import { CREDENTIALS_PROBLEM } from "#base/links/repository-address.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { RepositoryFound } from "#schema/templates/repository.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
@@ -12,22 +12,22 @@ import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { findRemote } from "#src/cli/server/gitssh.ts";
 import { type ApiError, Client } from "#src/client.ts";
-import { deploySettingsUrl, findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
-import { run, sshHost } from "#test/api/external-auth/git-hosts.ts";
+import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
+import { runProgram, sshHost } from "#test/api/external-auth/git-hosts.ts";
 import { LOCAL } from "#test/api/external-auth/world.ts";
-import { statusOf } from "#test/api/users/people.ts";
+import { fetchStatus } from "#test/api/users/people.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { awaitWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const D = "/api/v2/users/me/deploy-keys";
 
 testNeeding(
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("local")],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("local")],
   "[DK-1] [DK-2] [DK-3] a deploy key opens one private repository over ssh, for the server and for workspaces, until it is revoked",
   async () => {
     using git = openGitWorld(() => false);
@@ -50,7 +50,7 @@ testNeeding(
     const key = await admin.post<DeployKey>(D, { url });
     expect([key.ssh_url, key.public_key]).toEqual([url, expect.stringMatching(/^ssh-ed25519 [\w+/]+=*$/)]);
     expect(Object.keys(key)).not.toContain("private_key");
-    expect(await statusOf(admin, "POST", "/users/me/deploy-keys", { url })).toBe(409);
+    expect(await fetchStatus(admin, "POST", "/users/me/deploy-keys", { url })).toBe(409);
     const refused = await read();
     expect(refused).toMatchObject({ deploy_key: { id: key.id }, may_create_deploy_key: false });
     expect(refused.problem).toContain("did not let your deploy key read");
@@ -62,16 +62,18 @@ testNeeding(
     const { plan, problem } = await read();
     expect([problem, plan?.ssh_url]).toEqual(["", url]);
     const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
-    await awaitWorkspace(admin, made.id, (one) => agentOf(one)?.lifecycle_state === "ready");
+    await awaitWorkspace(admin, made.id, (one) => getAgent(one)?.lifecycle_state === "ready");
     const clone = join(world.server.directory, "workspaces", made.id, "home", "app");
     const texts = ["README.md", "lib/lib.txt"].map((path) => readFileSync(join(clone, path), "utf8"));
     expect(texts).toEqual(["app", "lib"]);
-    expect(await run([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
-    expect(await run([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
+    expect(await runProgram([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
+    expect(await runProgram([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
     // Neither half of a clone is left on the server's disk.
     const copies = join(world.server.directory, "repositories", "owners", "read");
     expect(existsSync(copies) ? readdirSync(copies) : []).toEqual([]);
-    expect((await storedTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual([]);
+    expect((await readStoredTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual(
+      [],
+    );
 
     await admin.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
     expect(await admin.get<DeployKey[]>(D)).toEqual([]);
@@ -122,21 +124,21 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
   const refused = await pair("ssh://github.com/x/y", bare.agent_token).catch((error: ApiError) => error.status);
   expect(refused as unknown).toBe(403);
   const other = new Client(server.url, stranger.owner_token);
-  expect(await statusOf(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
+  expect(await fetchStatus(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
   for (const url of [
     "https://me:s3cret@h.example/a/b",
     "ssh://me:s3cret@h.example/a/b",
     "https://h.example/a/b?token=s3cret",
   ]) {
     const { status, body } = (await owner.post(D, { url }).catch((error: ApiError) => error)) as ApiError;
-    expect([status, body.validations]).toEqual([400, [{ field: "url", detail: NO_CREDENTIALS }]]);
+    expect([status, body.validations]).toEqual([400, [{ field: "url", detail: CREDENTIALS_PROBLEM }]]);
     expect(JSON.stringify([body, await owner.get<DeployKey[]>(D)])).not.toContain("s3cret");
     const asked = (await owner
       .post("/api/v2/repositories/read", { repository: { url } })
       .catch((error: ApiError) => error)) as ApiError;
     expect([asked.status, asked.body.validations]).toEqual([
       400,
-      [{ field: "repository.url", detail: NO_CREDENTIALS }],
+      [{ field: "repository.url", detail: CREDENTIALS_PROBLEM }],
     ]);
   }
   for (const url of [
@@ -147,7 +149,7 @@ test("[DK-3] [DK-5] an agent gets its owner's deploy key only for that repositor
     "-x@h.example:a/b",
     "ssh://git@[::1]/a/b",
   ])
-    expect([url, await statusOf(owner, "POST", "/users/me/deploy-keys", { url })]).toEqual([url, 400]);
+    expect([url, await fetchStatus(owner, "POST", "/users/me/deploy-keys", { url })]).toEqual([url, 400]);
 });
 
 test("[DK-4] an address says where ssh reaches the repository, and the host's kind where keys are added", () => {
@@ -166,10 +168,10 @@ test("[DK-4] an address says where ssh reaches the repository, and the host's ki
   for (const [link, ssh_url, page] of places) {
     const found = findDeployPlace(link);
     expect([link, found?.ssh_url]).toEqual([link, ssh_url]);
-    const settings = found && deploySettingsUrl(found.url, undefined);
+    const settings = found && toDeploySettingsUrl(found.url, undefined);
     expect([link, settings]).toEqual([link, page && `${new URL(found?.url ?? "").origin}${page}`]);
   }
-  expect(deploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
+  expect(toDeploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
   expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");
   const asked: readonly (readonly [readonly string[], string])[] = [
     [["-o", "SendEnv=GIT_PROTOCOL", "git@h.example", "git-upload-pack 'a/b.git'"], "ssh://h.example/a/b.git"],
@@ -186,4 +188,4 @@ test("[DK-4] an address says where ssh reaches the repository, and the host's ki
   for (const [argv, remote] of asked) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
 });
 
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];

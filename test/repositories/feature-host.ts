@@ -1,6 +1,6 @@
 // A feature registry on this machine: manifests and blobs as in the OCI distribution specification, with anonymous tokens, and the blobs at
 // another address.
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
@@ -19,8 +19,10 @@ export class FeatureHost implements Disposable {
   /** Publishes a feature and returns its ID. */
   async publish(name: string, metadata: object, install: string): Promise<string> {
     const files = { "devcontainer-feature.json": JSON.stringify(metadata), "install.sh": install };
-    const entries = Object.entries(files).map(([path, text]) => tarEntry(`./${path}`, new TextEncoder().encode(text)));
-    const blob = new Uint8Array(await new Response(joinStreams([...entries, tarEnd()])).arrayBuffer());
+    const entries = Object.entries(files).map(([path, text]) =>
+      createTarEntry(`./${path}`, new TextEncoder().encode(text)),
+    );
+    const blob = new Uint8Array(await new Response(joinStreams([...entries, createTarEnd()])).arrayBuffer());
     const digest = `sha256:${new Bun.CryptoHasher("sha256").update(blob).digest("hex")}`;
     this.#blobs.set(digest, blob);
     const layers = [{ mediaType: "application/vnd.devcontainers.layer.v1+tar", digest, size: blob.length }];

@@ -3,14 +3,18 @@ import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
 import { FeatureRegistry, MAX_FEATURE_BYTES } from "#src/git/feature-registry.ts";
-import { type Feature, featuresDockerfile, inOrder, readFeature } from "#src/provisioners/repository/features.ts";
+import { type Feature, readFeature, sortByInstallOrder, toDockerfile } from "#src/provisioners/repository/features.ts";
 import { FeatureHost } from "./feature-host.ts";
 
 const host = new FeatureHost();
 afterAll(() => host[Symbol.dispose]());
 
-const here = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8", "::1/128"], max_bytes: MAX_FEATURE_BYTES });
-const never = new AbortController().signal;
+const localOutbound = new Outbound({
+  clock: systemClock,
+  allowed: ["127.0.0.0/8", "::1/128"],
+  max_bytes: MAX_FEATURE_BYTES,
+});
+const neverAborted = new AbortController().signal;
 
 const feature = (id: string, metadata: object, options: Record<string, string> = {}): Feature => ({
   id,
@@ -29,9 +33,9 @@ test("[RW-14] features are installed after their dependencies, without cycles", 
     }),
     feature("r.example.com/a/first:1", {}),
   ];
-  expect(inOrder(all).map(({ id }) => id)).toEqual([all[2]?.id ?? "", all[1]?.id ?? "", all[0]?.id ?? ""]);
+  expect(sortByInstallOrder(all).map(({ id }) => id)).toEqual([all[2]?.id ?? "", all[1]?.id ?? "", all[0]?.id ?? ""]);
   const round = [feature("a/x/y", { installsAfter: ["a/x/z"] }), feature("a/x/z", { installsAfter: ["a/x/y"] })];
-  expect(() => inOrder(round)).toThrow("These features wait for each other: a/x/y, a/x/z.");
+  expect(() => sortByInstallOrder(round)).toThrow("These features wait for each other: a/x/y, a/x/z.");
 });
 
 test("[RW-14] options reach the install script as variables, quoted, and what would give more rights is left out", () => {
@@ -44,7 +48,7 @@ test("[RW-14] options reach the install script as variables, quoted, and what wo
   };
   const one = feature("r.example.com/a/b:1", metadata, { version: "1'; id; '" });
   expect(one.metadata.dropped).toEqual(["privileged", "mounts", "entrypoint"]);
-  const text = featuresDockerfile("base:1", [one], { user: "dev", image_user: "dev" });
+  const text = toDockerfile("base:1", [one], { user: "dev", image_user: "dev" });
   expect(text.split("\n").map((line) => line.split(" ")[0])).toEqual(["FROM", "USER", "ADD", "RUN", "ENV", "USER", ""]);
   const [, , script] = JSON.parse(text.split("\n")[3]?.slice("RUN ".length) ?? "[]") as string[];
   const seen = Bun.spawnSync(["sh", "-c", `${script?.split("\ncd ")[0]}\necho "$VERSION $_REMOTE_USER"`], { env: {} });
@@ -55,14 +59,14 @@ test("[RW-14] options reach the install script as variables, quoted, and what wo
 
 test("[RW-17] a feature comes from a registry with an anonymous token, which no other host is shown", async () => {
   const id = await host.publish("acme/tool", { id: "tool" }, "#!/bin/sh\n");
-  const registry = new FeatureRegistry(here);
-  const bytes = await registry.fetch(id, never);
+  const registry = new FeatureRegistry(localOutbound);
+  const bytes = await registry.fetch(id, neverAborted);
   expect(new TextDecoder().decode(bytes)).toContain("devcontainer-feature.json");
   expect(host.asked).toEqual(["manifests acme/tool", "blobs acme/tool", "stored"]);
 });
 
 test("[RW-17] what a registry refuses, does not have or sends otherwise is said by the feature's name", async () => {
-  const registry = new FeatureRegistry(here);
+  const registry = new FeatureRegistry(localOutbound);
   const closed = new FeatureRegistry(new Outbound({ clock: systemClock, allowed: [] }));
   using liar = Bun.serve({
     hostname: "127.0.0.1",
@@ -79,5 +83,5 @@ test("[RW-17] what a registry refuses, does not have or sends otherwise is said 
     [registry, `${host.name}/../x:1`, "is not a reference to a registry"],
     [closed, `${host.name}/acme/tool:1`, "is not a public address"],
   ];
-  for (const [from, id, words] of wrong) await expect(from.fetch(id, never)).rejects.toThrow(words);
+  for (const [from, id, words] of wrong) await expect(from.fetch(id, neverAborted)).rejects.toThrow(words);
 });

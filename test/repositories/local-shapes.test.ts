@@ -2,15 +2,15 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { agentOf, shell } from "#test/support/docker/docker-world.ts";
+import { findAgent, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { awaitWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { shapes } from "./shapes.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 testNeeding(
-  [needs.git, one("local")],
+  [needs.git, requireSingleServer("local")],
   "[RW-2] [RW-7] five shapes of repositories become running workspaces without Docker, with the same properties",
   async () => {
     using git = openGitWorld();
@@ -23,10 +23,10 @@ testNeeding(
       const body = { name, repository: { url: git.link(name) } };
       const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
       expect(template_name).toBe("repository-local");
-      const ready = await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
-      const apps = agentOf(ready)?.apps.map(({ display_name }) => display_name) ?? [];
+      const ready = await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+      const apps = findAgent(ready)?.apps.map(({ display_name }) => display_name) ?? [];
       const clone = join(world.server.directory, "workspaces", id, "home", name);
-      const shown = await shell(admin, agentOf(ready)?.id ?? "", `cd ${clone}; ${look}`);
+      const shown = await runInTerminal(admin, findAgent(ready)?.id ?? "", `cd ${clone}; ${look}`);
       expect([name, shown, app === undefined || apps.includes(app)]).toEqual([name, local ?? "", true]);
       await removeWorkspace(admin, id);
     }

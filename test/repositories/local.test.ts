@@ -7,13 +7,13 @@ import type { RecentRepository } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
-const isReady = (workspace: Workspace): boolean => agentOf(workspace)?.lifecycle_state === "ready";
+const getAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+const isReady = (workspace: Workspace): boolean => getAgent(workspace)?.lifecycle_state === "ready";
 
 const DEVCONTAINER = JSON.stringify({
   name: "Everything",
@@ -31,7 +31,7 @@ const DEVCONTAINER = JSON.stringify({
 });
 
 testNeeding(
-  [needs.git, one("local")],
+  [needs.git, requireSingleServer("local")],
   "[RW-6] [RW-7] [RW-19] a link becomes a workspace without a template: cloned once with submodules, commands in order, ports as apps; it is offered again",
   async () => {
     using git = openGitWorld();
@@ -50,7 +50,7 @@ testNeeding(
     });
     expect(made.template_name).toBe("repository-local");
     const ready = await awaitWorkspace(admin, made.id, isReady);
-    expect(agentOf(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
+    expect(getAgent(ready)?.apps.map(({ slug, display_name }) => [slug, display_name])).toEqual([["port-3000", "Web"]]);
     const home = join(world.server.directory, "workspaces", made.id, "home");
     const clone = join(home, "app");
     const read = (path: string): string => readFileSync(join(clone, path), "utf8");
@@ -77,13 +77,13 @@ testNeeding(
     expect(read("README.md")).toBe("changed");
     const templates = await admin.get<Template[]>("/api/v2/templates");
     expect(templates.filter(({ name }) => name.startsWith("repository")).length).toBe(1);
-    const listed = () => admin.get<RecentRepository[]>("/api/v2/repositories");
+    const listRecent = () => admin.get<RecentRepository[]>("/api/v2/repositories");
     const workspace = { id: made.id, name: "app" };
-    expect(await listed()).toMatchObject([{ repository: { url: git.link("app") }, name: "app", workspace }]);
+    expect(await listRecent()).toMatchObject([{ repository: { url: git.link("app") }, name: "app", workspace }]);
     const { token } = await seedUser(world.server, { username: "ada", organization_id: made.organization_id });
-    expect(await admin.as(token).get<RecentRepository[]>("/api/v2/repositories")).toEqual([]);
+    expect(await admin.withToken(token).get<RecentRepository[]>("/api/v2/repositories")).toEqual([]);
     await removeWorkspace(admin, made.id);
-    const [kept] = await listed();
+    const [kept] = await listRecent();
     expect([kept?.repository.url, kept?.workspace]).toEqual([git.link("app"), undefined]);
 
     // A task can also use a repository.

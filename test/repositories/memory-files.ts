@@ -9,14 +9,14 @@ export const memoryFiles = (texts: Readonly<Record<string, string>>): Repository
   commit: COMMIT,
   files: Object.keys(texts),
   read: async (path) => texts[path],
-  idOf: async (path) => {
+  getObjectId: async (path) => {
     const isFolder = path === "" || Object.keys(texts).some((one) => one.startsWith(`${path}/`));
     return texts[path] !== undefined || isFolder ? sha256(`${path}:${texts[path] ?? ""}`).slice(0, 40) : undefined;
   },
 });
 
 /** Returns the plan for these files. */
-export const planOf = (
+export const makePlan = (
   texts: Readonly<Record<string, string>>,
   { path, configuration }: { path?: string; configuration?: string } = {},
 ): Promise<RepositoryPlan> =>

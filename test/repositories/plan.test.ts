@@ -1,11 +1,11 @@
 // Kinds of real repositories, reduced: the plan of each.
 import { expect, test } from "bun:test";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
-import { planOf } from "./memory-files.ts";
+import { makePlan } from "./memory-files.ts";
 
 const DEV = ".devcontainer/devcontainer.json";
 const json = (value: unknown): string => JSON.stringify(value);
-const noted = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
+const listDropped = ({ dropped }: RepositoryPlan): string[] => dropped.map(({ property }) => property);
 
 /** Kinds of public repositories. */
 const SHAPES: readonly (readonly [string, Record<string, string>, Partial<RepositoryPlan>, string[]?])[] = [
@@ -234,8 +234,8 @@ const SHAPES: readonly (readonly [string, Record<string, string>, Partial<Reposi
 test.each(SHAPES as never[])(
   "[RW-2] [RW-3] [RW-4] plans %s",
   async (_title: string, files: Record<string, string>, wanted: object, dropped: string[] = []) => {
-    const plan = await planOf(files);
-    expect(noted(plan)).toEqual(dropped);
+    const plan = await makePlan(files);
+    expect(listDropped(plan)).toEqual(dropped);
     expect(parsePlan(JSON.stringify(plan))).toEqual(plan);
     expect(plan).toMatchObject(wanted);
   },
@@ -262,13 +262,13 @@ const HOSTILE: readonly (readonly [string, object])[] = [
 ];
 
 test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (property, written) => {
-  const plan = await planOf({ [DEV]: json(written), ".devcontainer/Dockerfile": "" });
-  expect(noted(plan)).toContain(property);
+  const plan = await makePlan({ [DEV]: json(written), ".devcontainer/Dockerfile": "" });
+  expect(listDropped(plan)).toContain(property);
   expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
 });
 
 test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
-  const unclosed = await planOf({
+  const unclosed = await makePlan({
     [DEV]: json({ image: "a", containerEnv: { A: "${localEnv:".repeat(20_000), B: "b" } }),
   });
   expect(unclosed.container_env).toMatchObject({ B: "b" });
@@ -278,7 +278,7 @@ test("[RW-3] a file crafted to be slow is parsed in a moment", async () => {
     [`a0: &a0 ${nine("x")}`, ...levels].join("\n"),
     Array.from({ length: 15_000 }, (_, at) => (at === 0 ? "- &a0 x" : `- &a${at} [*a${at - 1}]`)).join("\n"),
   ])
-    expect(noted(await planOf({ ".gitpod.yml": file }))).toEqual([".gitpod.yml"]);
+    expect(listDropped(await makePlan({ ".gitpod.yml": file }))).toEqual([".gitpod.yml"]);
 });
 
 test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and looks in the folder that was asked for first", async () => {
@@ -291,19 +291,19 @@ test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and l
   };
   const chosen = ".devcontainer/b/devcontainer.json";
   const [first, second, web, api, wrong] = await Promise.all([
-    planOf(files),
-    planOf(files, { configuration: chosen }),
-    planOf(files, { path: "web" }),
-    planOf(files, { path: "api" }),
-    planOf(files, { configuration: "api/devcontainer.json" }),
+    makePlan(files),
+    makePlan(files, { configuration: chosen }),
+    makePlan(files, { path: "web" }),
+    makePlan(files, { path: "api" }),
+    makePlan(files, { configuration: "api/devcontainer.json" }),
   ]);
   expect(first.choices).toEqual([".devcontainer/a/devcontainer.json", chosen]);
   expect([first, second, web, api, wrong].map(({ title }) => title)).toEqual(["a", "b", "web", "a", "a"]);
-  expect(noted(wrong)).toEqual(["configuration"]);
+  expect(listDropped(wrong)).toEqual(["configuration"]);
 });
 
 test("[RW-5] refuses a plan with anything that a plan cannot contain", async () => {
-  const plan = await planOf({});
+  const plan = await makePlan({});
   const broken: object[] = [
     { volumes: [{ name: "x", path: "relative" }] },
     { volumes: [{ name: "/", path: "/host" }] },

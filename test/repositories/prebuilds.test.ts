@@ -12,7 +12,7 @@ import { newPerson } from "#test/api/users/people.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { openWorld } from "#test/support/workspaces.ts";
@@ -48,14 +48,14 @@ const read = async (id: string): Promise<RepositoryPrebuild> => {
   return found;
 };
 /** Returns the prebuild once this commit has its image. */
-const built = (id: string, commit: string): Promise<RepositoryPrebuild> =>
+const awaitBuilt = (id: string, commit: string): Promise<RepositoryPrebuild> =>
   until(async () => {
     const found = await read(id);
     if (found.status === "failed") throw new Error(found.error);
     return found.status === "ready" && found.commit === commit && found;
   });
 /** Returns the IDs of images built from a repository. */
-const imagesOf = async (url: string): Promise<string[]> => {
+const listImages = async (url: string): Promise<string[]> => {
   const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
   return ((await engine.json<{ Id: string }[]>("list", "GET", "/images/json", { query })) ?? []).map(({ Id }) => Id);
 };
@@ -63,7 +63,7 @@ const push = (url: string, headers: Record<string, string>, body = "{}"): Promis
   fetch(url.replace(/^https?:\/\/[^/]+/, world.server.url.origin), { method: "POST", headers, body });
 
 testNeeding(
-  [needs.docker, needs.git, one("engine")],
+  [needs.docker, needs.git, requireSingleServer("engine")],
   "[IB-4] [IB-6] [IB-8] the image of the newest commit is there before anybody opens the repository, after a signed push again; older ones go",
   async () => {
     const app = await git.publish("ahead", { Dockerfile: dockerfile(crypto.randomUUID()) });
@@ -71,31 +71,31 @@ testNeeding(
     const url = git.link("ahead");
     const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });
     expect(prebuild).toMatchObject({ url, name: "ahead", keep: 1, interval_hours: 0, owner_name: "admin" });
-    const first = await built(prebuild.id, head());
+    const first = await awaitBuilt(prebuild.id, head());
     expect([first.images, first.log]).toEqual([1, expect.stringContaining("Building the image of the repository.")]);
-    const [before] = await imagesOf(url);
+    const [before] = await listImages(url);
 
     app.write("Dockerfile", dockerfile(crypto.randomUUID()));
     app.git("commit", "-q", "-a", "-m", "second");
     app.git("push", "-q", "hosted", "main");
     const body = JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: "http://elsewhere.example.com" } });
-    const signed = (key: string) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
+    const signBody = (key: string) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
     const headers = { "x-github-event": "push", "content-type": "application/json" };
-    const refused = await push(first.webhook_url, { ...headers, "x-hub-signature-256": signed("other") }, body);
+    const refused = await push(first.webhook_url, { ...headers, "x-hub-signature-256": signBody("other") }, body);
     const unknown = first.webhook_url.replace(prebuild.id, crypto.randomUUID());
-    const missing = await push(unknown, { ...headers, "x-hub-signature-256": signed(secret) }, body);
+    const missing = await push(unknown, { ...headers, "x-hub-signature-256": signBody(secret) }, body);
     expect([refused.status, missing.status]).toEqual([404, 404]);
     expect(await refused.text()).toBe(await missing.text());
-    const good = { ...headers, "x-hub-signature-256": signed(secret) };
+    const good = { ...headers, "x-hub-signature-256": signBody(secret) };
     expect((await push(first.webhook_url, good, body)).status).toBe(204);
-    const second = await built(prebuild.id, head());
-    const after = await imagesOf(url);
+    const second = await awaitBuilt(prebuild.id, head());
+    const after = await listImages(url);
     expect([second.images, after.length, after.includes(before ?? "")]).toEqual([1, 1, false]);
 
     // A repeated event, and one that is not a push, build nothing.
     expect((await push(first.webhook_url, good, body)).status).toBe(204);
     expect((await push(first.webhook_url, { ...good, "x-github-event": "ping" }, body)).status).toBe(204);
-    expect((await imagesOf(url)).length).toBe(1);
+    expect((await listImages(url)).length).toBe(1);
     await admin.delete(`${PATH}/${prebuild.id}`);
     expect((await push(first.webhook_url, good, body)).status).toBe(404);
     const { audit_logs } = await admin.get("/api/v2/audit?q=resource_type:repository_prebuild&limit=10");
@@ -123,7 +123,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.docker, needs.git, one("engine")],
+  [needs.docker, needs.git, requireSingleServer("engine")],
   "[IB-5] only people who manage templates add a repository, once, and by its default branch; what fails is shown",
   async () => {
     await git.publish("broken", { Dockerfile: "FROM slipway-test:1\nRUN exit 3\n" });
@@ -150,7 +150,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.docker, needs.git, one("engine"), one("localOfProcess")],
+  [needs.docker, needs.git, requireSingleServer("engine"), requireSingleServer("localOfProcess")],
   "[IB-9] a server that is killed at each named place has built the image once after its next start, and leaves nothing half",
   async () => {
     const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });
@@ -159,8 +159,8 @@ testNeeding(
     await server.start({ env });
     const owner = await server.client.signIn(ADMIN.email, ADMIN.password);
     const { prebuild } = await owner.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });
-    const shown = async () => (await owner.get<RepositoryPrebuild[]>(PATH))[0];
-    await until(async () => (await shown())?.status === "ready");
+    const loadFirst = async () => (await owner.get<RepositoryPrebuild[]>(PATH))[0];
+    await until(async () => (await loadFirst())?.status === "ready");
     for (const point of PREBUILD_FAILPOINTS) {
       app.write("Dockerfile", dockerfile(point + crypto.randomUUID()));
       app.git("commit", "-q", "-a", "-m", point);
@@ -172,10 +172,10 @@ testNeeding(
       await server.start({ env });
       const commit = app.git("rev-parse", "HEAD").trim();
       const done = await until(async () => {
-        const found = await shown();
+        const found = await loadFirst();
         return found?.commit === commit && found.status === "ready" && found;
       });
-      expect({ point, kept: done.images, there: (await imagesOf(url)).length }).toEqual({ point, kept: 1, there: 1 });
+      expect({ point, kept: done.images, there: (await listImages(url)).length }).toEqual({ point, kept: 1, there: 1 });
     }
     await owner.delete(`${PATH}/${prebuild.id}`);
     await server.stop();

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { refsToTry } from "#base/links/repository-address.ts";
+import { listCandidateRefs } from "#base/links/repository-address.ts";
 import { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryFound } from "#schema/templates/repository.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -15,14 +15,14 @@ import { LOCAL, link } from "#test/api/external-auth/world.ts";
 import { newPerson, PASSWORD } from "#test/api/users/people.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { awaitBuild, awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
 import { openGitWorld, removeWorkspace } from "./world.ts";
 
 const provider = new FakeProvider();
 /** Only people with a linked account can read here. */
-const closed = openGitWorld((token) => token !== "" && provider.counts(token));
+const closed = openGitWorld((token) => token !== "" && provider.isActiveToken(token));
 const open = openGitWorld();
 afterAll(() => {
   for (const one of [provider, closed, open]) one[Symbol.dispose]();
@@ -94,7 +94,7 @@ test.each(REFUSED as never[])(
   },
 );
 
-const INVALID: readonly object[] = [
+const INVALID_SELECTIONS: readonly object[] = [
   { url: "file:///etc" },
   { url, branch: "--upload-pack=id" },
   { url, branch: "a..b" },
@@ -103,12 +103,15 @@ const INVALID: readonly object[] = [
   { url, branch: "main", pull_request: 7 },
 ];
 
-test.each(INVALID as RepositoryAsked[])("[RW-12] answers 400 and makes nothing of %j", async (repository) => {
-  const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
-  expect(answer.status).toBe(400);
-  const made = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
-  expect(made.status).toBe(400);
-});
+test.each(INVALID_SELECTIONS as RepositoryAsked[])(
+  "[RW-12] answers 400 and makes nothing of %j",
+  async (repository) => {
+    const answer = await admin.fetch("POST", "/api/v2/repositories/read", { repository });
+    expect(answer.status).toBe(400);
+    const made = await admin.fetch("POST", "/api/v2/users/me/workspaces", { name: "none", repository });
+    expect(made.status).toBe(400);
+  },
+);
 
 test("[RW-10] reads a private repository with the account that its owner has linked, and tells which account is missing", async () => {
   const asked = { url: closed.link("secret") };
@@ -148,7 +151,7 @@ test("[RW-10] never calls a non-public address on a server that others use, and 
   using place = tempDirectory();
   const outbound = new Outbound({ clock: systemClock, allowed: [], resolve: async () => ["127.0.0.1"] });
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: place.path });
-  const refs = refsToTry({});
+  const refs = listCandidateRefs({});
   for (const one of [url, "http://git.example.com/app"]) {
     const refused = reader.open({ url: one, refs });
     await expect(refused).rejects.toThrow("is not a public address");
@@ -183,7 +186,7 @@ test("[RW-10] shows a token to its own host only, and reads where the host has m
   const reader = new RepositoryReader({ outbound, clock: systemClock, root: join(place.path, "copies") });
   const credential = { username: "ann", password: "secret" };
   const moved = `http://127.0.0.1:${host.port}/old`;
-  using found = await reader.open({ url: moved, refs: refsToTry({}), credential });
+  using found = await reader.open({ url: moved, refs: listCandidateRefs({}), credential });
   expect([found.url, found.commit, await found.read("go.mod")]).toEqual([`${url}.git`, main, "module app"]);
   expect(seen).toEqual([`Basic ${btoa("ann:secret")}`]);
 });
@@ -194,7 +197,7 @@ test("[RW-11] ends at its limits of time and size, and leaves nothing behind", a
   const outbound = new Outbound({ clock: systemClock, allowed: ["127.0.0.0/8"] });
   using silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) });
   const slow = new RepositoryReader({ outbound, clock: systemClock, root, timeout_ms: 200 });
-  const refs = refsToTry({});
+  const refs = listCandidateRefs({});
   await expect(slow.open({ url: `http://127.0.0.1:${silent.port}/app`, refs })).rejects.toThrow(
     "took longer than 0.2 seconds",
   );
@@ -212,7 +215,7 @@ test("[RW-11] ends at its limits of time and size, and leaves nothing behind", a
 });
 
 testNeeding(
-  [needs.git, one("local")],
+  [needs.git, requireSingleServer("local")],
   "[RW-9] a link as a parameter's value is read when it is given, and not again with the same value",
   async () => {
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
@@ -221,21 +224,21 @@ testNeeding(
     });
     const isOver = ({ latest_build }: Workspace): boolean => latest_build.job.status === "succeeded";
     const { latest_build } = await awaitWorkspace(admin, id, isOver);
-    const valuesOf = (build: string) => admin.get<{ value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
-    const [{ value } = { value: "" }] = await valuesOf(latest_build.id);
+    const listValues = (build: string) => admin.get<{ value: string }[]>(`/api/v2/workspacebuilds/${build}/parameters`);
+    const [{ value } = { value: "" }] = await listValues(latest_build.id);
     app.git("checkout", "-q", "main");
     app.write("package.json", "{}");
     app.git("rm", "-q", "go.mod");
     app.git("add", ".");
     app.git("commit", "-q", "-m", "another language");
     app.git("push", "-q", "hosted", "main");
-    const again = async (values: readonly object[]) => {
+    const startAgain = async (values: readonly object[]) => {
       await createBuild(admin, id, "start", { rich_parameter_values: values } as never);
       const { latest_build } = await awaitWorkspace(admin, id, isOver);
-      return JSON.parse((await valuesOf(latest_build.id))[0]?.value ?? "{}");
+      return JSON.parse((await listValues(latest_build.id))[0]?.value ?? "{}");
     };
-    expect(await again([])).toEqual(JSON.parse(value));
-    expect((await again([{ name: "repository", value: url }])).image).toContain("/javascript-node:");
+    expect(await startAgain([])).toEqual(JSON.parse(value));
+    expect((await startAgain([{ name: "repository", value: url }])).image).toContain("/javascript-node:");
     const bad = await admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, {
       transition: "start",
       rich_parameter_values: [{ name: "repository", value: '{"url":"x"}' }],
@@ -254,7 +257,7 @@ test("[RW-21] someone who is not in the default organization opens repositories 
   const make = async (username: string, organization_ids: string[]) => {
     const account = { email: `${username}@example.com`, username, password: PASSWORD, organization_ids };
     await own.admin.post<unknown>("/api/v2/users", account);
-    return own.admin.as(undefined).signIn(account.email, PASSWORD);
+    return own.admin.withToken(undefined).signIn(account.email, PASSWORD);
   };
   const open = async (client: Client, organization: string | undefined, name: string) => {
     const path = organization ? `/organizations/${organization}/members/me/workspaces` : "/users/me/workspaces";

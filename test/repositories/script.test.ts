@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
-import { repositoryScripts } from "#src/provisioners/repository/script.ts";
-import { run } from "#test/api/external-auth/git-hosts.ts";
+import { toRepositoryScripts } from "#src/provisioners/repository/script.ts";
+import { runProgram } from "#test/api/external-auth/git-hosts.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { planOf } from "./memory-files.ts";
+import { makePlan } from "./memory-files.ts";
 import { openGitWorld } from "./world.ts";
 
 const git = openGitWorld();
@@ -21,9 +21,9 @@ const head = app.git("rev-parse", "HEAD").trim();
 
 /** Runs the start scripts of a plan as an agent does, in their own home. */
 const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent = "agent-1") => {
-  const plan: RepositoryPlan = Object.assign(await planOf({}), { url: git.link("app") }, changes);
+  const plan: RepositoryPlan = Object.assign(await makePlan({}), { url: git.link("app") }, changes);
   const place = { root: '"$HOME/app"', folder: '"$HOME/app"', state: '"$HOME/state"' };
-  const ends = repositoryScripts(plan, place).map(async ({ script }) => {
+  const ends = toRepositoryScripts(plan, place).map(async ({ script }) => {
     const child = Bun.spawn(["sh", "-c", script], {
       cwd: home,
       env: { PATH: process.env.PATH ?? "", HOME: home, SLIPWAY_WORKSPACE_AGENT_ID: agent, GIT_TERMINAL_PROMPT: "0" },
@@ -38,8 +38,8 @@ const start = async (home: string, changes: Partial<RepositoryPlan> = {}, agent 
 };
 
 /** Not a blocking call, because the host is in this process. */
-const inClone = (home: string, ...args: string[]): Promise<string> =>
-  run([needs.git.file, "-C", join(home, "app"), ...args], { PATH: process.env.PATH ?? "", HOME: home });
+const gitInClone = (home: string, ...args: string[]): Promise<string> =>
+  runProgram([needs.git.file, "-C", join(home, "app"), ...args], { PATH: process.env.PATH ?? "", HOME: home });
 
 /** The plan, the branch that is checked out, and the number of commits. */
 const CLONES: readonly (readonly [Partial<RepositoryPlan>, string, string])[] = [
@@ -58,11 +58,11 @@ test.each(CLONES as never[])(
     using home = tempDirectory();
     const { codes, said } = await start(home.path, changes);
     expect([codes, said]).toEqual([[0], expect.stringContaining("Cloned")]);
-    expect(await inClone(home.path, "rev-parse", "--abbrev-ref", "HEAD")).toBe(branch);
-    expect(await inClone(home.path, "rev-list", "--count", "HEAD")).toBe(count);
-    expect(await inClone(home.path, "status", "--porcelain")).toBe("");
-    if (count === "1") await inClone(home.path, "fetch", "-q", "--unshallow");
-    expect(await inClone(home.path, "rev-list", "--count", "HEAD")).toBe("2");
+    expect(await gitInClone(home.path, "rev-parse", "--abbrev-ref", "HEAD")).toBe(branch);
+    expect(await gitInClone(home.path, "rev-list", "--count", "HEAD")).toBe(count);
+    expect(await gitInClone(home.path, "status", "--porcelain")).toBe("");
+    if (count === "1") await gitInClone(home.path, "fetch", "-q", "--unshallow");
+    expect(await gitInClone(home.path, "rev-list", "--count", "HEAD")).toBe("2");
   },
 );
 

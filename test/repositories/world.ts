@@ -1,7 +1,7 @@
 // Repositories on a git host of this machine, and a server that opens them as processes.
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
-import { bareRepository, httpGitHost, run } from "#test/api/external-auth/git-hosts.ts";
+import { createBareRepository, httpGitHost, runProgram } from "#test/api/external-auth/git-hosts.ts";
 import { needs } from "#test/support/needs.ts";
 import { makeRepository, type TestRepository } from "#test/support/repository.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -29,9 +29,9 @@ export const openGitWorld = (counts: (token: string) => boolean = () => true, ad
     bare,
     link: (name) => `http://${host}/${name}`,
     async publish(name, files) {
-      await bareRepository(needs.git.file, bare(name));
+      await createBareRepository(needs.git.file, bare(name));
       for (const key of ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"]) {
-        await run([needs.git.file, "-C", bare(name), "config", key, "true"]);
+        await runProgram([needs.git.file, "-C", bare(name), "config", key, "true"]);
       }
       const repository = makeRepository(join(place.path, "work", name), { empty: true });
       for (const [path, text] of Object.entries(files)) repository.write(path, text);

@@ -7,7 +7,7 @@ import { TestTerminal } from "#test/api/agents/reach.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld } from "#test/tools/world.ts";
+import { callTools, Follower, listMessages, openChat, openToolWorld } from "#test/tools/world.ts";
 
 const world = await forFile(
   openToolWorld({
@@ -16,14 +16,14 @@ const world = await forFile(
 );
 
 /** Returns the environment of the process whose ID a program has written to this file of the home folder. */
-const environmentOf = async (name: string): Promise<string> => {
+const readEnvironment = async (name: string): Promise<string> => {
   const file = join(world.home, name);
   const pid = await until(() => existsSync(file) && readFileSync(file, "utf8").trim());
   // Empty while the process executes another program.
   return until(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
 };
 
-const mustBeWithout = (environment: string): void => {
+const expectNoToken = (environment: string): void => {
   expect(environment).toContain("SLIPWAY_AGENT_URL=");
   expect(environment).not.toContain(world.seeded.agent_token);
   const [, file = ""] = /(?:^|\0)SLIPWAY_AGENT_TOKEN_FILE=([^\0]*)/.exec(environment) ?? [];
@@ -31,13 +31,13 @@ const mustBeWithout = (environment: string): void => {
 };
 
 describeInside("[DM-20] the agent's token is not in the environment", () => {
-  test("[DM-20] of a startup script", async () => mustBeWithout(await environmentOf("script")));
+  test("[DM-20] of a startup script", async () => expectNoToken(await readEnvironment("script")));
 
   test("[DM-20] of a shell in a terminal", async () => {
     const path = (rest: string) => `/api/v2/workspaceagents/${world.seeded.agent_id}/${rest}`;
     using terminal = await TestTerminal.open({ owner: world.owner, path });
-    terminal.say({ data: 'echo $$ > "$HOME/shell"\n' });
-    mustBeWithout(await environmentOf("shell"));
+    terminal.sendInput({ data: 'echo $$ > "$HOME/shell"\n' });
+    expectNoToken(await readEnvironment("shell"));
   });
 
   test("[DM-20] of what a chat executes, which still reaches the agent's endpoints by the file", async () => {
@@ -69,7 +69,7 @@ describeInside("[DM-20] the agent's token is not in the environment", () => {
     expect(JSON.stringify(results[2])).toContain("[hidden]");
     expect(results[3]).toMatchObject({ output: "done\n", exit_code: 3 });
     next.finish("stop");
-    const told = JSON.stringify([follower.events, await messagesOf(world.owner, id), next.request.messages]);
+    const told = JSON.stringify([follower.events, await listMessages(world.owner, id), next.request.messages]);
     expect(told).toContain("[hidden]");
     for (const secret of [agent_token, owner_token, owner_token.slice(11)]) expect(told).not.toContain(secret);
   });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { configureLogging, log, resetLogging } from "#base/log.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
-import { callAs, rowOf } from "#test/api/edge/matrix-call.ts";
+import { callAs, getRow } from "#test/api/edge/matrix-call.ts";
 import { CALLERS, type CallerName, openTown, type Town } from "#test/api/edge/matrix-world.ts";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
@@ -20,7 +20,7 @@ const SECRET_FIELD = /password|secret|api_key|private_key|token$/;
 const isNoSecret = /^(token_name|max_token_lifetime|api_key_header)$/;
 
 /** Allowed disclosures: `caller operation`, where the specification returns it. */
-const ALLOWED: Record<string, RegExp> = {
+const ALLOWED_DISCLOSURES: Record<string, RegExp> = {
   // An agent's environment is part of the agent (specification, Workspace agent), and of the plan of a template's version.
   "agent environment":
     /^(ada|admin|colleague) (GET|POST|PUT) \/api\/v2\/(workspace|users\/|organizations\/|templateversions\/)/,
@@ -51,8 +51,8 @@ describeInside("canaries", () => {
     town = await openTown({ manifest: MANIFEST, client_secret: canary("client-secret") });
     await plant();
     await follow();
-    for (const operation of inOrder(town.operations)) {
-      for (const who of CALLERS) await askAll(operation, who);
+    for (const operation of sortReadsFirst(town.operations)) {
+      for (const who of CALLERS) await callInAllWays(operation, who);
     }
     // Thousands of requests; the machine may be busy with other tests.
   }, 300_000);
@@ -103,65 +103,65 @@ describeInside("canaries", () => {
     }
   };
 
-  const askAll = async (operation: Operation, who: CallerName): Promise<void> => {
-    const row = rowOf(operation.name);
+  const callInAllWays = async (operation: Operation, who: CallerName): Promise<void> => {
+    const row = getRow(operation.name);
     const things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
     const token = things.caller ?? town.tokens[who];
     const fields = secretFields(operation);
-    await keep(operation, who, callAs(town, operation, row, token, things));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things));
     if (fields.length === 0) return;
     // A canary in each secret field: once correctly, once next to an error.
     const planted = Object.fromEntries(fields.map((name) => [name, canary("field")]));
-    await keep(operation, who, callAs(town, operation, row, token, things, planted));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things, planted));
     const wrong = Object.fromEntries(
       Object.keys(operation.body?.properties ?? {}).map((name) => [name, planted[name] ?? { wrong: true }]),
     );
-    await keep(operation, who, callAs(town, operation, row, token, things, wrong));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things, wrong));
     const nested = Object.fromEntries(fields.map((name) => [name, [canary("field")]]));
-    await keep(operation, who, callAs(town, operation, row, token, things, nested));
+    await recordResponse(operation, who, callAs(town, operation, row, token, things, nested));
   };
 
-  const keep = async ({ name }: Operation, who: string, asked: Promise<Response>): Promise<void> => {
+  const recordResponse = async ({ name }: Operation, who: string, asked: Promise<Response>): Promise<void> => {
     const response = await asked;
     const head = JSON.stringify([...response.headers]);
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-    const text = isStream ? await firstOf(response) : await response.text();
+    const text = isStream ? await readFirstEvents(response) : await response.text();
     answers.push({ who: `${who} ${name}`, text: head + text });
   };
 
-  const found = (text: string): string[] =>
+  const findSecrets = (text: string): string[] =>
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => name);
 
   testInside("[SC-4] no response and no stream contains a secret, except where the specification returns it", () => {
     expect(secrets.size).toBeGreaterThan(15);
     expect(answers.length).toBeGreaterThan(town.operations.length * CALLERS.length);
     const leaks = answers.flatMap(({ who, text }) =>
-      found(text)
-        .filter((name) => !ALLOWED[name]?.test(who))
+      findSecrets(text)
+        .filter((name) => !ALLOWED_DISCLOSURES[name]?.test(who))
         .map((name) => `${name}: ${who}`),
     );
     expect([...new Set(leaks)]).toEqual([]);
     // Checks that the canaries work: they appear where they are allowed.
-    const seen = new Set(answers.flatMap(({ text }) => found(text)));
-    expect(Object.keys(ALLOWED).filter((name) => !seen.has(name))).toEqual([]);
+    const seen = new Set(answers.flatMap(({ text }) => findSecrets(text)));
+    expect(Object.keys(ALLOWED_DISCLOSURES).filter((name) => !seen.has(name))).toEqual([]);
   });
 
   testInside("[SC-4] no log line contains one, at the most verbose level", () => {
     log("test").info("listening");
     expect(lines.at(-1)).toContain("listening");
-    expect([...new Set(lines.flatMap(found))]).toEqual([]);
+    expect([...new Set(lines.flatMap(findSecrets))]).toEqual([]);
   });
 });
 
 /** Reads before writes, so that the data is still complete; signing out last. */
-const inOrder = (operations: readonly Operation[]): Operation[] =>
+const sortReadsFirst = (operations: readonly Operation[]): Operation[] =>
   [...operations].sort((a, b) => Number(a.method !== "GET") - Number(b.method !== "GET"));
 
 const secretFields = ({ body }: Operation): string[] =>
   Object.keys(body?.properties ?? {}).filter((name) => SECRET_FIELD.test(name) && !isNoSecret.test(name));
 
 /** Returns the first events of a stream. */
-const firstOf = async (response: Response): Promise<string> => {
+const readFirstEvents = async (response: Response): Promise<string> => {
   const reader = response.body?.getReader();
   const { value } = (await reader?.read()) ?? {};
   await reader?.cancel();

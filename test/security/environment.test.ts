@@ -4,14 +4,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { command } from "#test/crash/server.ts";
-import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const PROVIDER = JSON.stringify([
   { id: "git", type: "github", client_id: "c", client_secret: "secret-of-the-provider" },
 ]);
 const NAMES = { SLIPWAY_ADMIN_EMAIL: ADMIN.email, SLIPWAY_ADMIN_USERNAME: ADMIN.username };
-const onLinux = process.platform === "linux" ? test : test.skip;
+const testOnLinux = process.platform === "linux" ? test : test.skip;
 
 /** A server started as a person would, with these variables; its log is collected. */
 const serve = async (directory: string, env: Record<string, string>) => {
@@ -20,7 +20,7 @@ const serve = async (directory: string, env: Record<string, string>) => {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const url = await announced(child.stdout);
+  const url = await readAnnouncedUrl(child.stdout);
   const reader = child.stderr
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
@@ -44,7 +44,7 @@ const serve = async (directory: string, env: Record<string, string>) => {
   };
 };
 
-onLinux(
+testOnLinux(
   "[CF-17] a server that was started with secrets in its environment shows none of them, and a reload still knows them",
   async () => {
     using place = tempDirectory();
@@ -71,7 +71,7 @@ onLinux(
   60_000,
 );
 
-onLinux(
+testOnLinux(
   "[CF-17] neither do the daemons and the programs of its local workspaces",
   async () => {
     using place = tempDirectory();

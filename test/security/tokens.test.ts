@@ -4,16 +4,16 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, sha256 } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
 import { makeKey } from "#test/support/worker.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
-import { kindsOf, timingOf, welch, wrongAt } from "./token-timing.ts";
+import { corruptToken, createKinds, measureTiming, welch } from "./token-timing.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -39,13 +39,13 @@ testInside(
   () => {
     const right = sha256("a secret");
     expect(right).toBe(createHash("sha256").update("a secret").digest("hex"));
-    expect(sameDigest(right, sha256("a secret"))).toBe(true);
+    expect(isSameDigest(right, sha256("a secret"))).toBe(true);
     for (let at = 0; at < right.length; at++) {
       const other = right[at] === "0" ? "1" : "0";
-      expect(sameDigest(right, right.slice(0, at) + other + right.slice(at + 1))).toBe(false);
+      expect(isSameDigest(right, right.slice(0, at) + other + right.slice(at + 1))).toBe(false);
     }
-    for (const bad of ["", right.slice(2), `${right}00`, "zz"]) expect(sameDigest(right, bad)).toBe(false);
-    expect(sameDigest("", "")).toBe(false);
+    for (const bad of ["", right.slice(2), `${right}00`, "zz"]) expect(isSameDigest(right, bad)).toBe(false);
+    expect(isSameDigest("", "")).toBe(false);
   },
 );
 
@@ -59,9 +59,9 @@ describeInside("the time of a refusal", () => {
   });
 
   test("[SC-5] tokens wrong at either end are refused, on the path that the long form measures", async () => {
-    for (const kind of await kindsOf(server)) {
-      expect(wrongAt(kind, "first")).not.toBe(wrongAt(kind, "last"));
-      const { refused, calls, t } = await timingOf(kind, 200);
+    for (const kind of await createKinds(server)) {
+      expect(corruptToken(kind, "first")).not.toBe(corruptToken(kind, "last"));
+      const { refused, calls, t } = await measureTiming(kind, 200);
       expect([kind.name, refused]).toEqual([kind.name, calls]);
       expect(Number.isFinite(t)).toBe(true);
       // Last, because the setup token is single-use: the valid one is accepted.
@@ -97,29 +97,29 @@ testInside(
     {
       await using server = await startTestServer({ directory: directory.path, env: none });
       const anybody = new Client(server.url);
-      const setup_token = new URL((await contextOf(server).setupUrl()) ?? "").searchParams.get("token") as string;
+      const setup_token = new URL((await getContext(server).setupUrl()) ?? "").searchParams.get("token") as string;
       secrets.set("setup token", setup_token);
       await anybody.fetch("POST", "/api/v2/users/first", { ...ADMIN, setup_token: `${setup_token}x` });
       await anybody.post("/api/v2/users/first", { ...ADMIN, setup_token });
       const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-      secrets.set("session", secretOf(admin.token as string));
+      secrets.set("session", getSecretHalf(admin.token as string));
       const { key: token } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
-      secrets.set("API token", secretOf(token));
-      secrets.set("browser's key", secretOf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
+      secrets.set("API token", getSecretHalf(token));
+      secrets.set("browser's key", getSecretHalf((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key));
       const worker = (await makeKey(admin)).key;
-      secrets.set("provisioner key", secretOf(worker));
+      secrets.set("provisioner key", getSecretHalf(worker));
       // Valid and invalid uses where a request's URL might be logged.
       const serve = "/api/v2/organizations/default/provisionerdaemons/serve";
       for (const one of [token, worker, `${token}x`, `${worker}x`, setup_token]) {
-        await anybody.as(one).fetch("GET", serve);
+        await anybody.withToken(one).fetch("GET", serve);
         await anybody.fetch("GET", `/api/v2/users/me?service_session_token=${one}`);
         await anybody.fetch("GET", `/api/v2/nothing/${one}`);
       }
       const templates = await admin.get<{ id: string; name: string }[]>("/api/v2/templates");
       const local = templates.find(({ name }) => name === "local")?.id as string;
       const { id } = await createWorkspace(admin, local);
-      const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
-      await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+      const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
+      await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
       const record = join(server.directory, "workspaces", id, "daemon.json");
       const { token: agent } = JSON.parse(readFileSync(record, "utf8")) as { token: string };
       secrets.set("agent token", agent);
@@ -140,4 +140,4 @@ testInside(
 );
 
 /** Half of a token is also secret; its ID is not. */
-const secretOf = (token: string): string => token.split("-")[1] as string;
+const getSecretHalf = (token: string): string => token.split("-")[1] as string;

@@ -26,25 +26,30 @@ export type ChatWorld = Awaited<ReturnType<typeof openChatWorld>>;
 
 type Speaker = Pick<ChatWorld, "owner" | "organization_id">;
 
-export const said = (text: string) => [{ type: "text", text }];
+export const toTextContent = (text: string) => [{ type: "text", text }];
 
 /** Creates a chat of the world's owner, with additional body members. */
 export const createChat = (world: Speaker, text = "hello", more: Record<string, unknown> = {}): Promise<Chat> =>
-  world.owner.post<Chat>("/api/v2/chats", { organization_id: world.organization_id, content: said(text), ...more });
+  world.owner.post<Chat>("/api/v2/chats", {
+    organization_id: world.organization_id,
+    content: toTextContent(text),
+    ...more,
+  });
 
 export const sendMessage = (
   world: Pick<ChatWorld, "owner">,
   id: string,
   text: string,
   more: Record<string, unknown> = {},
-): Promise<CreatedMessage> => world.owner.post(`/api/v2/chats/${id}/messages`, { content: said(text), ...more });
+): Promise<CreatedMessage> =>
+  world.owner.post(`/api/v2/chats/${id}/messages`, { content: toTextContent(text), ...more });
 
-export const historyOf = async (client: Client, id: string): Promise<string[]> => {
+export const loadHistory = async (client: Client, id: string): Promise<string[]> => {
   const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`);
-  return messages.reverse().map(wordsOf);
+  return messages.reverse().map(formatMessage);
 };
 
-export const wordsOf = ({ role, content }: ChatMessage): string =>
+export const formatMessage = ({ role, content }: ChatMessage): string =>
   `${role}: ${content.map(({ type, text }) => text ?? type).join("")}`;
 
 type Source = Pick<ClientSocket, "json" | "close" | "closed" | "send"> & Disposable;
@@ -73,7 +78,7 @@ class EventSource implements Source {
   }
 
   send(): void {
-    throw new Error("nothing can be sent by an event stream");
+    throw new Error("an event stream cannot send messages");
   }
 
   [Symbol.dispose](): void {
@@ -119,7 +124,7 @@ export class Follower implements Disposable {
   }
 
   /** Follows by server-sent events. */
-  static async overEvents(client: Client, id: string, after = 0): Promise<Follower> {
+  static async openEventStream(client: Client, id: string, after = 0): Promise<Follower> {
     const cut = new AbortController();
     const options = { headers: { accept: "text/event-stream" }, signal: cut.signal };
     const response = await client.fetch("GET", `/api/v2/chats/${id}/stream?after_id=${after}`, undefined, options);
@@ -127,7 +132,7 @@ export class Follower implements Disposable {
   }
 
   get history(): string[] {
-    return [...this.messages.values()].sort((a, b) => a.id - b.id).map(wordsOf);
+    return [...this.messages.values()].sort((a, b) => a.id - b.id).map(formatMessage);
   }
 
   get closed(): Promise<{ code: number; reason: string }> {

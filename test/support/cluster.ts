@@ -1,9 +1,9 @@
 // Nodes of a cluster as separate processes, which tests kill, stop and restart.
 import { join } from "node:path";
 import type { NetworkPlace } from "./cluster/networks.ts";
-import { freePort } from "./net/free-port.ts";
+import { findFreePort } from "./net/free-port.ts";
 import { createDatabase, type TestDatabase } from "./postgres.ts";
-import { programCommand } from "./program.ts";
+import { toProgramCommand } from "./program.ts";
 import { ADMIN, tempDirectory } from "./server.ts";
 import { until } from "./until.ts";
 
@@ -15,7 +15,7 @@ const kinds = (): Record<string, string> => {
   return { ...(reads ? { SLIPWAY_CLUSTER_READS: reads } : {}), ...(active ? { SLIPWAY_CLUSTER_ACTIVE: active } : {}) };
 };
 /** Returns true if all nodes are active, each with its own shards. */
-export const isEveryActive = (): boolean => process.env.SLIPWAY_TEST_CLUSTER_ACTIVE === "every";
+export const hasOnlyActiveNodes = (): boolean => process.env.SLIPWAY_TEST_CLUSTER_ACTIVE === "every";
 
 export type NodeProcess = {
   readonly id: string;
@@ -54,8 +54,8 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
   const place = tempDirectory();
   const nodes = new Map<number, NodeProcess>();
   const ports = new Map<number, number>();
-  const start: TestCluster["start"] = async (n, { env = {}, waits = READY, program = programCommand() } = {}) => {
-    const port = ports.get(n) ?? freePort();
+  const start: TestCluster["start"] = async (n, { env = {}, waits = READY, program = toProgramCommand() } = {}) => {
+    const port = ports.get(n) ?? findFreePort();
     ports.set(n, port);
     const { address, through } = places.place?.(n) ?? { address: "127.0.0.1", through: [] };
     const id = `${address}:${port}`;
@@ -86,10 +86,10 @@ export const startCluster = async (places: ClusterPlaces = {}): Promise<TestClus
       stderr: "pipe",
     });
     let said = "";
-    const hear = async (output: ReadableStream<Uint8Array>): Promise<void> => {
+    const readOutput = async (output: ReadableStream<Uint8Array>): Promise<void> => {
       for await (const text of output.pipeThrough(new TextDecoderStream() as never)) said += text;
     };
-    const heard = Promise.all([hear(child.stdout), hear(child.stderr)]);
+    const heard = Promise.all([readOutput(child.stdout), readOutput(child.stderr)]);
     const node: NodeProcess = {
       id,
       url: new URL(`${env.SLIPWAY_TLS_CERT_FILE ? "https" : "http"}://${id}/`),

@@ -5,30 +5,30 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Returns the text of a page by its path in the repository. */
-export const page = (path: string): string => readFileSync(ROOT + path, "utf8");
+export const readPage = (path: string): string => readFileSync(ROOT + path, "utf8");
 
 /** Returns the paths of README and of the pages directly in docs/. */
-export const userPages = (): string[] => [
+export const listUserPages = (): string[] => [
   "README.md",
   ...[...new Bun.Glob("*.md").scanSync({ cwd: `${ROOT}docs` })].sort().map((name) => `docs/${name}`),
 ];
 
 /** Returns the shell blocks directly below the mark `<!-- mark -->`. */
-export const markedBlocks = (markdown: string, mark: string): string[] =>
+export const findMarkedBlocks = (markdown: string, mark: string): string[] =>
   [...markdown.matchAll(new RegExp(`^<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
     ([, block = ""]) => block,
   );
 
 /** Returns how often the mark occurs, whatever is below it. */
-export const markCount = (markdown: string, mark: string): number => markdown.split(`<!-- ${mark} -->`).length - 1;
+export const countMarks = (markdown: string, mark: string): number => markdown.split(`<!-- ${mark} -->`).length - 1;
 
 /** Returns the first block of a language. */
-export const firstBlock = (markdown: string, language: string): string =>
+export const findFirstBlock = (markdown: string, language: string): string =>
   new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(markdown)?.[1] ?? "";
 
 /** Returns the text between `<!-- name -->` and `<!-- /name -->`. */
-export const namedBlock = (markdown: string, name: string): string | undefined =>
+export const findNamedBlock = (markdown: string, name: string): string | undefined =>
   markdown.split(new RegExp(`<!-- /?${name} -->\n`))[1]?.trim();
 
 /** Returns true if the repository has a file or folder with this path. */
-export const isThere = (path: string): boolean => existsSync(ROOT + path);
+export const pathExists = (path: string): boolean => existsSync(ROOT + path);

@@ -30,12 +30,12 @@ export class FakeGitApi implements Disposable {
     const { pathname, search } = new URL(request.url);
     this.tokens.add(request.headers.get("authorization") ?? "");
     const path = pathname + search;
-    const response = this.refuse?.() ?? this.#found(request, path);
+    const response = this.refuse?.() ?? this.#answerFor(request, path);
     this.asked.push(`${response.status} ${path}`);
     return response;
   }
 
-  #found(request: Request, path: string): Response {
+  #answerFor(request: Request, path: string): Response {
     const accept = request.headers.get("accept") ?? "";
     const found = this.answers.get(`${accept} ${path}`) ?? this.answers.get(path);
     if (!found) return Response.json({ message: "Not Found" }, { status: 404 });
@@ -48,7 +48,7 @@ export class FakeGitApi implements Disposable {
 }
 
 /** Returns a pull request in GitHub's format. */
-export const githubPull = (host: string, more: Record<string, unknown> = {}) => ({
+export const createGithubPull = (host: string, more: Record<string, unknown> = {}) => ({
   number: 7,
   state: "open",
   draft: false,

@@ -107,7 +107,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 };
 
 /** Returns every module that a file imports, including types: values by Bun's scanner, the rest by text search. */
-export const importsOf = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
+export const findImports = (source: string, loader: "ts" | "tsx" = "ts"): string[] => {
   const scanned = new Bun.Transpiler({ loader }).scanImports(source).map((one) => one.path);
   const written = [...source.matchAll(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*"([^"]+)"/gm)].map(
     ([, path = ""]) => path,
@@ -117,19 +117,19 @@ export const importsOf = (source: string, loader: "ts" | "tsx" = "ts"): string[]
 };
 
 /** Returns what is wrong with `file` importing `specifier`; undefined if allowed (rule RP-1). */
-export const importProblem = (file: string, specifier: string): string | undefined => {
-  const from = placeOf(file);
+export const findImportProblem = (file: string, specifier: string): string | undefined => {
+  const from = findPlace(file);
   if (from === undefined) return `${file} is in no layer: add it to test/support/layers.ts`;
   const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
-  if (alias === undefined && !specifier.startsWith(".")) return packageProblem(file, from, specifier);
-  const target = targetOf(file, specifier) ?? "";
+  if (alias === undefined && !specifier.startsWith(".")) return findPackageProblem(file, from, specifier);
+  const target = resolveImport(file, specifier) ?? "";
   if (target === "package.json") return undefined;
   if (extname(target) === "") return `${file} imports ${specifier} without its extension`;
-  const to = placeOf(target);
+  const to = findPlace(target);
   if (target.startsWith("test/")) return `${file} imports ${specifier}: the product knows no test`;
   if (to === undefined) return `${file} imports ${specifier}, which is in no layer`;
   if (to === from) return undefined;
-  if (!below(from).has(to)) return `${file} imports ${specifier}: ${from} may not import ${to}`;
+  if (!listReachable(from).has(to)) return `${file} imports ${specifier}: ${from} may not import ${to}`;
   const api = LIBRARIES[to];
   if (api && !api.some((place) => target.startsWith(place)))
     return `${file} imports ${specifier}: other folders import ${api[0]}`;
@@ -141,7 +141,7 @@ export const importProblem = (file: string, specifier: string): string | undefin
 };
 
 /** Returns the repository file of a specifier; undefined for a package. */
-export const targetOf = (file: string, specifier: string): string | undefined => {
+export const resolveImport = (file: string, specifier: string): string | undefined => {
   const alias = Object.keys(ALIASES).find((one) => specifier.startsWith(one));
   if (alias !== undefined) return `${ALIASES[alias]}${specifier.slice(alias.length)}`;
   return specifier.startsWith(".") ? join(dirname(file), specifier) : undefined;
@@ -151,7 +151,7 @@ export const targetOf = (file: string, specifier: string): string | undefined =>
  * Returns the strongly connected components of an import graph: groups of files that import each other (rule RP-1). `imports` maps every
  * file to the files it imports, including types; imports that are not keys are ignored. Uses Tarjan's algorithm.
  */
-export const importCycles = (imports: ReadonlyMap<string, readonly string[]>): string[][] => {
+export const findImportCycles = (imports: ReadonlyMap<string, readonly string[]>): string[][] => {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];
@@ -174,13 +174,13 @@ export const importCycles = (imports: ReadonlyMap<string, readonly string[]>): s
 };
 
 /** Returns the longest entry of PLACES that contains the file. */
-export function placeOf(file: string): string | undefined {
+export function findPlace(file: string): string | undefined {
   return Object.keys(PLACES)
     .filter((place) => file === place || file.startsWith(`${place}/`))
     .sort((a, b) => b.length - a.length)[0];
 }
 
-function packageProblem(file: string, from: string, specifier: string): string | undefined {
+function findPackageProblem(file: string, from: string, specifier: string): string | undefined {
   const rule = PACKAGES.find(({ name }) => name.test(specifier));
   if (!rule || rule.places.some((place) => place === from || place === file)) return undefined;
   return `${file} imports ${specifier}: only ${rule.places.join(", ")} may`;
@@ -189,11 +189,11 @@ function packageProblem(file: string, from: string, specifier: string): string |
 // src/main.ts and src/cli/help.ts: `./cli/help.ts` is in a folder next to the file.
 const sharesNoFolder = (file: string, target: string): boolean => !target.startsWith(`${dirname(file)}/`);
 
-function below(place: string, seen = new Set<string>()): Set<string> {
+function listReachable(place: string, seen = new Set<string>()): Set<string> {
   for (const next of PLACES[place] ?? []) {
     if (seen.has(next)) continue;
     seen.add(next);
-    below(next, seen);
+    listReachable(next, seen);
   }
   return seen;
 }

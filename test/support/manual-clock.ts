@@ -37,7 +37,7 @@ export class ManualClock implements Clock {
   advance(ms: number): void {
     const end = this.#elapsed + ms;
     for (;;) {
-      const due = this.#first(end);
+      const due = this.#findDue(end);
       if (!due) break;
       this.#elapsed = due.at;
       if (due.every === undefined) this.#timers.delete(due);
@@ -48,7 +48,7 @@ export class ManualClock implements Clock {
   }
 
   /** Returns the timer that is due first, up to `end`; the oldest of equals. Called millions of times in tests that simulate days. */
-  #first(end: number): Entry | undefined {
+  #findDue(end: number): Entry | undefined {
     let first: Entry | undefined;
     for (const one of this.#timers) if (one.at <= end && (!first || one.at < first.at)) first = one;
     return first;

@@ -1,7 +1,7 @@
 // Tests that need a program which is not on every machine. They run where it is found and are skipped elsewhere, with the reason in their
 // title, which test/run.ts prints. `.ci/run` installs or starts all such programs, so that nothing is skipped there.
 import { test } from "bun:test";
-import { scaled } from "./pace.ts";
+import { scaleTimeout } from "./pace.ts";
 import { hasEnded, isPrepared } from "./run/preparing.ts";
 
 export interface Need {
@@ -16,28 +16,28 @@ export interface Need {
   readonly isPending?: () => boolean;
 }
 
-const program = (debian: string, ...names: string[]): Need => {
+const requireProgram = (debian: string, ...names: string[]): Need => {
   const file = names.map((name) => Bun.which(name)).find((path) => path !== null) ?? "";
   return { found: file !== "", reason: `needs the program ${names[0]}`, file, debian };
 };
 
 /** A program for compose files: Docker's plugin (then `file` is `docker`), or the older standalone program. */
-const compose = (): Need => {
-  const docker = program("docker.io", "docker");
+const requireCompose = (): Need => {
+  const docker = requireProgram("docker.io", "docker");
   const { exitCode } = docker.found ? Bun.spawnSync([docker.file, "compose", "version"]) : { exitCode: 1 };
   const reason = "needs Docker's plug-in compose, or docker-compose";
-  return exitCode === 0 ? { ...docker, reason } : { ...program("docker-compose", "docker-compose"), reason };
+  return exitCode === 0 ? { ...docker, reason } : { ...requireProgram("docker-compose", "docker-compose"), reason };
 };
 
 /** What the script `.ci/NAME` has prepared: a folder, a program or an address. `file` is the variable's value. */
-const prepared = (name: string, variable: string): Need => {
+const requirePrepared = (name: string, variable: string): Need => {
   const file = process.env[variable] ?? "";
   return { found: file !== "", reason: `needs what .ci/${name} prepares, in ${variable}`, file };
 };
 
-/** Like prepared(), if `.ci/run` may still be preparing it: reading `found` waits for the script. */
-const preparedLater = (name: string, variable: string): Need => {
-  const need = prepared(name, variable);
+/** Like requirePrepared(), if `.ci/run` may still be preparing it: reading `found` waits for the script. */
+const requirePreparedLater = (name: string, variable: string): Need => {
+  const need = requirePrepared(name, variable);
   const folder = process.env.SLIPWAY_TEST_PREPARING;
   if (folder === undefined || !need.found) return need;
   return {
@@ -62,47 +62,47 @@ export const compiled: Need = {
 
 /** Everything that a test may require of the machine. The names match the Debian packages in `.ci/run`. */
 export const needs = {
-  chromium: program("chromium", "chromium", "chromium-browser", "google-chrome"),
+  chromium: requireProgram("chromium", "chromium", "chromium-browser", "google-chrome"),
   /** The same engine without windowing: a third less work per story. */
-  headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
-  git: program("git", "git"),
-  gitLfs: program("git-lfs", "git-lfs"),
-  agents: preparedLater("agents", "SLIPWAY_TEST_AGENTS"),
-  mcpServers: preparedLater("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
-  pythonSdks: preparedLater("python-sdks", "SLIPWAY_TEST_PYTHON_SDKS"),
-  generators: preparedLater("generators", "SLIPWAY_TEST_GENERATORS"),
-  editors: prepared("editors", "SLIPWAY_TEST_EDITORS"),
-  ssh: program("openssh-client", "ssh"),
-  sshKeygen: program("openssh-client", "ssh-keygen"),
-  sshd: program("openssh-server", "/usr/sbin/sshd", "sshd"),
-  openssl: program("openssl", "openssl"),
-  curl: program("curl", "curl"),
-  nginx: program("nginx-light", "/usr/sbin/nginx", "nginx"),
-  strace: program("strace", "strace"),
-  cc: program("gcc", "gcc", "cc", "clang"),
-  go: program("golang-go", "go"),
-  haproxy: program("haproxy", "/usr/sbin/haproxy", "haproxy"),
-  compose: compose(),
-  systemdAnalyze: program("systemd", "systemd-analyze"),
-  node: program("nodejs", "node"),
-  npm: program("npm", "npm"),
-  python3: program("python3", "python3"),
-  xvnc: program("tigervnc-standalone-server", "Xvnc"),
-  xvfb: program("xvfb", "Xvfb"),
-  x11vnc: program("x11vnc", "x11vnc"),
-  xterm: program("xterm", "xterm"),
-  screen: program("screen", "screen"),
+  headless: requireProgram("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+  git: requireProgram("git", "git"),
+  gitLfs: requireProgram("git-lfs", "git-lfs"),
+  agents: requirePreparedLater("agents", "SLIPWAY_TEST_AGENTS"),
+  mcpServers: requirePreparedLater("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
+  pythonSdks: requirePreparedLater("python-sdks", "SLIPWAY_TEST_PYTHON_SDKS"),
+  generators: requirePreparedLater("generators", "SLIPWAY_TEST_GENERATORS"),
+  editors: requirePrepared("editors", "SLIPWAY_TEST_EDITORS"),
+  ssh: requireProgram("openssh-client", "ssh"),
+  sshKeygen: requireProgram("openssh-client", "ssh-keygen"),
+  sshd: requireProgram("openssh-server", "/usr/sbin/sshd", "sshd"),
+  openssl: requireProgram("openssl", "openssl"),
+  curl: requireProgram("curl", "curl"),
+  nginx: requireProgram("nginx-light", "/usr/sbin/nginx", "nginx"),
+  strace: requireProgram("strace", "strace"),
+  cc: requireProgram("gcc", "gcc", "cc", "clang"),
+  go: requireProgram("golang-go", "go"),
+  haproxy: requireProgram("haproxy", "/usr/sbin/haproxy", "haproxy"),
+  compose: requireCompose(),
+  systemdAnalyze: requireProgram("systemd", "systemd-analyze"),
+  node: requireProgram("nodejs", "node"),
+  npm: requireProgram("npm", "npm"),
+  python3: requireProgram("python3", "python3"),
+  xvnc: requireProgram("tigervnc-standalone-server", "Xvnc"),
+  xvfb: requireProgram("xvfb", "Xvfb"),
+  x11vnc: requireProgram("x11vnc", "x11vnc"),
+  xterm: requireProgram("xterm", "xterm"),
+  screen: requireProgram("screen", "screen"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
-  registry: program("docker-registry", "docker-registry"),
-  docker: prepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
-  postgres: prepared("postgres", "SLIPWAY_TEST_POSTGRES"),
-  terraform: preparedLater("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),
-  counterpart: preparedLater("counterpart", "SLIPWAY_TEST_COUNTERPART"),
-  minisign: program("minisign", "minisign"),
-  nfpm: preparedLater("nfpm", "SLIPWAY_TEST_NFPM"),
-  restic: program("restic", "restic"),
-  versitygw: preparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
+  registry: requireProgram("docker-registry", "docker-registry"),
+  docker: requirePrepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
+  postgres: requirePrepared("postgres", "SLIPWAY_TEST_POSTGRES"),
+  terraform: requirePreparedLater("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),
+  counterpart: requirePreparedLater("counterpart", "SLIPWAY_TEST_COUNTERPART"),
+  minisign: requireProgram("minisign", "minisign"),
+  nfpm: requirePreparedLater("nfpm", "SLIPWAY_TEST_NFPM"),
+  restic: requireProgram("restic", "restic"),
+  versitygw: requirePreparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
 } as const;
 
 /** Returns a test that runs only if all its needs are met. `timeout` is in milliseconds. */
@@ -113,12 +113,12 @@ export const testNeeding = (
   timeout = 60_000,
 ): void => {
   const missing = wanted.filter((need) => !need.found).map((need) => need.reason);
-  if (missing.length === 0) test(title, run, scaled(timeout));
+  if (missing.length === 0) test(title, run, scaleTimeout(timeout));
   else test.skip(`${title} (skipped: ${missing.join(", ")})`, run);
 };
 
 /** Returns what this machine lacks, as lines for the start of a run: what is skipped, and how to install it. */
-export const missingNeeds = (): string[] => {
+export const listMissingNeeds = (): string[] => {
   const missing = Object.values(needs as Record<string, Need>).filter((need) => !need.isPending?.() && !need.found);
   if (missing.length === 0) return [];
   const packages = [...new Set(missing.flatMap(({ debian }) => debian ?? []))].sort();

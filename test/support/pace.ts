@@ -9,10 +9,10 @@ const MAX_PACE = 6;
 /** Duration of the measurement on the reference machine, in ms. */
 const REFERENCE_MS = 330;
 
-const pace = Math.min(MAX_PACE, Math.max(1, Number(process.env[PACE_VARIABLE] ?? 1) || 1));
+const paceFactor = Math.min(MAX_PACE, Math.max(1, Number(process.env[PACE_VARIABLE] ?? 1) || 1));
 
 /** Scales a timeout in ms for this machine. */
-export const scaled = (ms: number): number => Math.ceil(ms * pace);
+export const scaleTimeout = (ms: number): number => Math.ceil(ms * paceFactor);
 
 /**
  * Measures how many times longer than the reference machine this one needs for a fixed piece of work; at least 1. Uses all cores in

@@ -5,24 +5,25 @@ import type { Config } from "#base/config.ts";
 import { DatabaseBlobs } from "#db/pg/blobs.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { openContext } from "#src/context/open.ts";
-import { asNodes } from "./cluster/nodes.ts";
-import { createDatabase, type MadeDatabase } from "./postgres.ts";
-import { CHEAP } from "./prepared.ts";
+import { usesStandbyNodes } from "./cluster/nodes.ts";
+import { type CreatedDatabase, createDatabase } from "./postgres.ts";
+import { CHEAP_HASH } from "./prepared.ts";
 
 /** True if tests' servers store their data in PostgreSQL. */
-export const onPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
+export const usesPostgres = process.env.SLIPWAY_TEST_DATABASE === "postgres";
 
-const databases = new Map<string, MadeDatabase>();
-let prepared: Promise<MadeDatabase> | undefined;
+const databases = new Map<string, CreatedDatabase>();
+let prepared: Promise<CreatedDatabase> | undefined;
 
-const open = (url: string): Promise<PgStore> => openPgStore({ url, now: Date.now(), fatal: () => {}, tells: asNodes });
+const open = (url: string): Promise<PgStore> =>
+  openPgStore({ url, now: Date.now(), fatal: () => {}, tells: usesStandbyNodes });
 
-const prepare = async (config: Config, password: string): Promise<MadeDatabase> => {
+const prepare = async (config: Config, password: string): Promise<CreatedDatabase> => {
   const made = await createDatabase();
   const store = await open(made.url);
   const context = await openContext({ config, store });
   await context[Symbol.asyncDispose]();
-  const hash = await Bun.password.hash(password, CHEAP);
+  const hash = await Bun.password.hash(password, CHEAP_HASH);
   await using sql = new SQL(made.url, { max: 1 });
   await sql.unsafe("update users set password_hash = $1 where password_hash <> ''", [hash]);
   await sql.close();
@@ -54,17 +55,17 @@ export const serversDatabase = async (
 };
 
 /** Returns the URL of the database of this data directory; creates it without tables if necessary. */
-export const databaseOf = async (directory: string): Promise<string> => {
+export const ensureDatabase = async (directory: string): Promise<string> => {
   const database = databases.get(directory) ?? (await createDatabase({ empty: true }));
   databases.set(directory, database);
   return database.url;
 };
 
 /** Saves the database of this data directory; the result restores it. No server may use it at either time. */
-export const keepServersDatabase = (directory: string): Promise<() => Promise<void>> => {
+export const saveServerDatabase = (directory: string): Promise<() => Promise<void>> => {
   const database = databases.get(directory);
   if (!database) throw new Error(`${directory} has no database`);
-  return database.keep();
+  return database.save();
 };
 
 export const removeServersDatabase = async (directory: string): Promise<void> => {

@@ -12,15 +12,15 @@ export type TestDatabase = {
 };
 
 /** A database created by this process. */
-export type MadeDatabase = TestDatabase & {
+export type CreatedDatabase = TestDatabase & {
   /** Saves its content; the result restores it. No client may be connected at either time. */
-  keep(): Promise<() => Promise<void>>;
+  save(): Promise<() => Promise<void>>;
 };
 
-let made = 0;
+let databaseCount = 0;
 let migrated: Promise<string> | undefined;
 
-const addressOf = (name: string): string => {
+const toDatabaseUrl = (name: string): string => {
   const url = new URL(needs.postgres.file);
   url.pathname = `/${name}`;
   return url.href;
@@ -30,10 +30,10 @@ const addressOf = (name: string): string => {
 const makeTemplate = async (): Promise<string> => {
   const name = `slipway_${process.pid}_template`;
   const admin = new SQL(needs.postgres.file, { max: 1 });
-  await dropOfEnded(admin);
+  await dropEndedDatabases(admin);
   await admin.unsafe(`create database ${name} template template0 encoding 'utf8' locale 'C'`);
   await admin.close();
-  const store = await openPgStore({ url: addressOf(name), now: 0, fatal: () => {} });
+  const store = await openPgStore({ url: toDatabaseUrl(name), now: 0, fatal: () => {} });
   await store.close();
   return name;
 };
@@ -41,7 +41,7 @@ const makeTemplate = async (): Promise<string> => {
 /**
  * Drops databases left by test processes that have ended: they cannot wait for it at their end, and the server's folder may be in memory.
  */
-const dropOfEnded = async (admin: SQL): Promise<void> => {
+const dropEndedDatabases = async (admin: SQL): Promise<void> => {
   const found: { datname: string }[] = await admin.unsafe(
     "select datname from pg_database where datname ~ '^slipway_\\d+_'",
   );
@@ -66,19 +66,19 @@ export const createDatabase = async ({
 }: {
   empty?: boolean;
   like?: string;
-} = {}): Promise<MadeDatabase> => {
-  const name = `slipway_${process.pid}_${made++}`;
+} = {}): Promise<CreatedDatabase> => {
+  const name = `slipway_${process.pid}_${databaseCount++}`;
   if (!like && !empty) migrated ??= makeTemplate();
   const template = like ?? (empty ? "template0" : await migrated);
   const admin = new SQL(needs.postgres.file, { max: 1 });
   await admin.unsafe(`create database ${name} template ${template} encoding 'utf8' locale 'C'`);
   return {
     name,
-    url: addressOf(name),
+    url: toDatabaseUrl(name),
     cutConnections: async () => {
       await admin.unsafe("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [name]);
     },
-    keep: async () => {
+    save: async () => {
       const kept = `${name}_kept`;
       await admin.unsafe(`create database ${kept} template ${name}`);
       return async () => {

@@ -9,9 +9,9 @@ import { openDatabase } from "#db/engine/open.ts";
 import { openContext } from "#src/context/open.ts";
 
 /** The minimum cost of argon2id. The hash contains its cost, so signing in is also fast. */
-export const CHEAP = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
+export const CHEAP_HASH = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
 
-let made: Promise<string> | undefined;
+let preparation: Promise<string> | undefined;
 let migrated: string | undefined;
 
 /** Fills the empty folder with what a first start would create; `configOf` returns its settings. */
@@ -20,8 +20,8 @@ export const fillPrepared = async (
   configOf: (folder: string) => Config,
   password: string,
 ): Promise<void> => {
-  made ??= prepare(configOf, password);
-  cpSync(await made, folder, { recursive: true });
+  preparation ??= prepare(configOf, password);
+  cpSync(await preparation, folder, { recursive: true });
 };
 
 /** Fills the empty folder with an empty database of the latest version, for tests that run a first start themselves. */
@@ -31,7 +31,7 @@ export const fillMigrated = (folder: string): void => {
 };
 
 const migrate = (): string => {
-  const folder = kept("slipway-migrated-");
+  const folder = createProcessFolder("slipway-migrated-");
   const { db, unlock } = openDatabase(folder, { cacheMb: 1, now: 0 });
   db.run("pragma wal_checkpoint(truncate)");
   db.close();
@@ -40,17 +40,17 @@ const migrate = (): string => {
 };
 
 /** Creates a folder that stays until the process ends. */
-const kept = (prefix: string): string => {
+const createProcessFolder = (prefix: string): string => {
   const folder = mkdtempSync(join(tmpdir(), prefix));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 };
 
 const prepare = async (configOf: (folder: string) => Config, password: string): Promise<string> => {
-  const folder = kept("slipway-prepared-");
+  const folder = createProcessFolder("slipway-prepared-");
   const context = await openContext({ config: configOf(folder) });
   await context[Symbol.asyncDispose]();
-  const hash = await Bun.password.hash(password, CHEAP);
+  const hash = await Bun.password.hash(password, CHEAP_HASH);
   using db = new Database(join(folder, "slipway.db"));
   db.run("update users set password_hash = ? where password_hash <> ''", [hash]);
   return folder;

@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 /** Returns the compiled program for test processes; undefined to run from source. */
-export const compiledProgram = (): string | undefined =>
+export const findCompiledProgram = (): string | undefined =>
   process.env.SLIPWAY_TEST_BINARY || process.env.SLIPWAY_TEST_PROGRAM || undefined;
 
 /** Returns the command without its verb. */
-export const programCommand = (): string[] => {
-  const compiled = compiledProgram();
+export const toProgramCommand = (): string[] => {
+  const compiled = findCompiledProgram();
   return compiled ? [compiled] : [process.execPath, "--no-env-file", MAIN];
 };

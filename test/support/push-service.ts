@@ -3,17 +3,17 @@
 import { createDecipheriv, createECDH, createPublicKey, type ECDH, hkdfSync, randomBytes, verify } from "node:crypto";
 import { makeCertificate } from "#test/cli/certificate.ts";
 
-const derived = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
+const deriveKey = (secret: Uint8Array, salt: Uint8Array, info: string | Uint8Array, length: number): Buffer =>
   Buffer.from(hkdfSync("sha256", secret, salt, info, length));
 
-export type Delivered = { readonly text: string; readonly audience: string; readonly key: string };
+export type PushMessage = { readonly text: string; readonly audience: string; readonly key: string };
 
 export class PushService implements Disposable {
   readonly #server: Bun.Server<undefined>;
   readonly #browser: ECDH = createECDH("prime256v1");
   readonly #auth = randomBytes(16);
   /** Messages that were decrypted. */
-  readonly delivered: Delivered[] = [];
+  readonly delivered: PushMessage[] = [];
   /** Reasons for rejected requests. */
   readonly refused: string[] = [];
   /** The certificate file that callers must trust. */
@@ -28,9 +28,9 @@ export class PushService implements Disposable {
       tls: { cert: Bun.file(files.cert), key: Bun.file(files.key) },
       fetch: async (request) => {
         try {
-          const audience = this.#checked(request.headers.get("authorization") ?? "");
+          const audience = this.#verifySender(request.headers.get("authorization") ?? "");
           if (request.headers.get("content-encoding") !== "aes128gcm") throw new Error("no aes128gcm");
-          const text = this.#opened(Buffer.from(await request.arrayBuffer()));
+          const text = this.#decrypt(Buffer.from(await request.arrayBuffer()));
           this.delivered.push({ text, ...audience });
           return new Response(null, { status: 201 });
         } catch (error) {
@@ -62,7 +62,7 @@ export class PushService implements Disposable {
     void this.#server.stop(true);
   }
 
-  #checked(header: string): { audience: string; key: string } {
+  #verifySender(header: string): { audience: string; key: string } {
     const [, token = "", key = ""] = /^vapid t=(\S+), k=(\S+)$/.exec(header) ?? [];
     const [head = "", claims = "", signature = ""] = token.split(".");
     const point = Buffer.from(key, "base64url");
@@ -80,15 +80,15 @@ export class PushService implements Disposable {
     return { audience: aud, key };
   }
 
-  #opened(body: Buffer): string {
+  #decrypt(body: Buffer): string {
     const salt = body.subarray(0, 16);
     const length = body[20] ?? 0;
     const theirs = body.subarray(21, 21 + length);
     const sealed = body.subarray(21 + length);
     const info = Buffer.concat([Buffer.from("WebPush: info\0"), this.#browser.getPublicKey(), theirs]);
-    const secret = derived(this.#browser.computeSecret(theirs), this.#auth, info, 32);
-    const key = derived(secret, salt, "Content-Encoding: aes128gcm\0", 16);
-    const nonce = derived(secret, salt, "Content-Encoding: nonce\0", 12);
+    const secret = deriveKey(this.#browser.computeSecret(theirs), this.#auth, info, 32);
+    const key = deriveKey(secret, salt, "Content-Encoding: aes128gcm\0", 16);
+    const nonce = deriveKey(secret, salt, "Content-Encoding: nonce\0", 12);
     const cipher = createDecipheriv("aes-128-gcm", key, nonce);
     cipher.setAuthTag(sealed.subarray(-16));
     const plain = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()]);

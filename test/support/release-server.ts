@@ -15,12 +15,12 @@ export type ReleaseServer = Disposable & {
 };
 
 const ON_ARM = process.arch === "arm64";
-const shell = (text: string): string => `#!/bin/sh\n${text}\n`;
+const toShellScript = (text: string): string => `#!/bin/sh\n${text}\n`;
 
 /** Answers every request on the port in AT. */
 const LISTENS = `exec "${process.execPath}" -e 'Bun.serve({ hostname: "127.0.0.1", port: Number(process.env.AT), fetch: () => new Response("here") })'`;
 
-const NODE = `[ "\${1:-}" = --version ] && { echo v24.99.0; exit; }\nexec "${process.execPath}" "$@"`;
+const FAKE_NODE = `[ "\${1:-}" = --version ] && { echo v24.99.0; exit; }\nexec "${process.execPath}" "$@"`;
 const CODE_SERVER = `while [ $# -gt 0 ]; do case $1 in
   --install-extension) echo "$2" >>"$HOME/extensions"; exit ;;
   --bind-addr) export AT="\${2##*:}" ;;
@@ -30,7 +30,7 @@ const RUSTUP = `case $1 in
   toolchain) printf '#!/bin/sh\\necho "rustc 1.99.0 ($CHANNEL)"\\n' >"$CARGO_HOME/bin/rustc"; chmod +x "$CARGO_HOME/bin/rustc" ;;
 esac`;
 const RUSTUP_INIT = `cat >"$CARGO_HOME/bin/rustup" <<'END'
-${shell(RUSTUP)}END
+${toShellScript(RUSTUP)}END
 chmod +x "$CARGO_HOME/bin/rustup"`;
 const UV = `for last in "$@"; do :; done
 while [ "$1" != --python ]; do shift; done
@@ -51,12 +51,12 @@ def main():
 `;
 
 /** Returns a gzipped tar of programs. */
-const tarball = async (files: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>> => {
+const createTarball = async (files: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>> => {
   using folder = tempDirectory();
   for (const [name, text] of Object.entries(files)) {
     const file = join(folder.path, name);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, shell(text));
+    writeFileSync(file, toShellScript(text));
     chmodSync(file, 0o755);
   }
   const file = join(folder.path, ".tar.gz");
@@ -65,7 +65,7 @@ const tarball = async (files: Readonly<Record<string, string>>): Promise<Uint8Ar
 };
 
 /** Returns a Python package with one program. */
-const wheel = (name: string, version: string, program: string, text: string): Uint8Array<ArrayBuffer> => {
+const createWheel = (name: string, version: string, program: string, text: string): Uint8Array<ArrayBuffer> => {
   const info = `${name}-${version}.dist-info`;
   const files = {
     [`${name}.py`]: text,
@@ -87,7 +87,7 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
     files.set(`${path}.sha256`, `${sha256(body)}  ${path.slice(path.lastIndexOf("/") + 1)}\n`);
   };
   const node = `node-v24.99.0-linux-${ON_ARM ? "arm64" : "x64"}`;
-  const nodeArchive = await tarball({ [`${node}/bin/node`]: NODE, [`${node}/bin/npm`]: ":" });
+  const nodeArchive = await createTarball({ [`${node}/bin/node`]: FAKE_NODE, [`${node}/bin/npm`]: ":" });
   files.set(`/node/latest-v24.x/${node}.tar.gz`, nodeArchive);
   files.set(
     "/node/latest-v24.x/SHASUMS256.txt",
@@ -96,17 +96,20 @@ export const serveReleases = async ({ codeServer, go, jupyterlab }: Versions): P
   const arch = ON_ARM ? "arm64" : "amd64";
   withSum(
     `/go/go${go}.linux-${arch}.tar.gz`,
-    await tarball({ "go/bin/go": `echo "go version go${go} linux/${arch}"` }),
+    await createTarball({ "go/bin/go": `echo "go version go${go} linux/${arch}"` }),
   );
   const machine = ON_ARM ? "aarch64" : "x86_64";
-  withSum(`/rust/rustup/dist/${machine}-unknown-linux-gnu/rustup-init`, shell(RUSTUP_INIT));
+  withSum(`/rust/rustup/dist/${machine}-unknown-linux-gnu/rustup-init`, toShellScript(RUSTUP_INIT));
   const uv = `uv-${machine}-unknown-linux-gnu`;
-  withSum(`/python/${uv}.tar.gz`, await tarball({ [`${uv}/uv`]: UV }));
+  withSum(`/python/${uv}.tar.gz`, await createTarball({ [`${uv}/uv`]: UV }));
   const code = `code-server-${codeServer}-linux-${arch}`;
-  files.set(`/code-server/v${codeServer}/${code}.tar.gz`, await tarball({ [`${code}/bin/code-server`]: CODE_SERVER }));
+  files.set(
+    `/code-server/v${codeServer}/${code}.tar.gz`,
+    await createTarball({ [`${code}/bin/code-server`]: CODE_SERVER }),
+  );
   const file = `jupyterlab-${jupyterlab}-py3-none-any.whl`;
   files.set("/jupyterlab/jupyterlab/", `<!doctype html><a href="../${file}">${file}</a>`);
-  files.set(`/jupyterlab/${file}`, wheel("jupyterlab", jupyterlab, "jupyter-lab", JUPYTER));
+  files.set(`/jupyterlab/${file}`, createWheel("jupyterlab", jupyterlab, "jupyter-lab", JUPYTER));
   const asked: string[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeRelease, type ReleaseOptions } from "#src/release/release.ts";
-import { newSigningKey } from "#src/release/signing-key.ts";
+import { generateSigningKey } from "#src/release/signing-key.ts";
 import { needs } from "./needs.ts";
 
 /** The timestamp of all archive entries. */
 const EPOCH = 1_700_000_000;
 
 /** Prints its arguments; executes the program in REAL_PROGRAM if set. */
-export const STAND_IN = [
+export const STAND_IN_PROGRAM = [
   "#!/bin/sh",
   '[ -z "$REAL_PROGRAM" ] || exec $REAL_PROGRAM "$@"',
   'echo "Slipway v0.2.0 $* as $(id -u) in $(pwd)"',
@@ -21,8 +21,8 @@ export const STAND_IN = [
 const PATH = needs.nfpm.found ? `${dirname(needs.nfpm.file)}:${process.env.PATH}` : (process.env.PATH ?? "");
 
 /** Creates a release in a new folder; `program` is the text of each system's program. */
-export const testRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
-  const { program = STAND_IN, ...given } = options;
+export const createTestRelease = async (options: Partial<ReleaseOptions> & { program?: string } = {}) => {
+  const { program = STAND_IN_PROGRAM, ...given } = options;
   const folder = mkdtempSync(join(tmpdir(), "slipway-release-"));
   const file = join(folder, "program");
   writeFileSync(file, program, { mode: 0o755 });
@@ -33,11 +33,11 @@ export const testRelease = async (options: Partial<ReleaseOptions> & { program?:
       {
         out,
         version: "0.2.0",
-        key: newSigningKey(),
+        key: generateSigningKey(),
         epoch: EPOCH,
         env: { PATH },
         programs: { "linux-amd64": file, "linux-arm64": file, "darwin-amd64": file, "darwin-arm64": file },
-        say: (line: string) => void lines.push(line),
+        printLine: (line: string) => void lines.push(line),
       },
       given,
     ),

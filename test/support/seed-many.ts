@@ -20,7 +20,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 
 const insertResource = insertInto(workspace_resources);
 
-export type Many = {
+export type SeededMany = {
   readonly organization_id: string;
   /** IDs of the users `owner-0`, `owner-1` and so on. */
   readonly owners: readonly string[];
@@ -37,11 +37,11 @@ const STEP = 200;
 const MANIFEST = JSON.stringify({ provisioner: "echo", resources: [{ name: "main", agents: [{ name: "main" }] }] });
 
 /** Every tenth is stopped, every twentieth has failed, every fiftieth is pending; the others are running. */
-const kindOf = (i: number): "running" | "stopped" | "failed" | "pending" =>
+const toBuildState = (i: number): "running" | "stopped" | "failed" | "pending" =>
   i % 50 === 49 ? "pending" : i % 20 === 18 ? "failed" : i % 10 === 5 ? "stopped" : "running";
 
 /** Fills the store of a server that has its first organization. */
-export const seedMany = async (store: Store, now: number, size: Size = {}): Promise<Many> => {
+export const seedMany = async (store: Store, now: number, size: Size = {}): Promise<SeededMany> => {
   const { workspaces: count = 10_000, templates: kinds = 200, owners: people = 200 } = size;
   const organization = await store.get(findDefaultOrganization());
   if (!organization) throw new Error("the server has not been started before");
@@ -108,7 +108,7 @@ export const seedMany = async (store: Store, now: number, size: Size = {}): Prom
       const n = at + i;
       const [owner_id, t] = [owners[n % people] as string, n % kinds];
       const [build_id, job_id, resource_id] = [uuid(), uuid(), uuid()];
-      const kind = kindOf(n);
+      const kind = toBuildState(n);
       const transition = kind === "stopped" ? "stop" : "start";
       const begun = kind === "pending" ? {} : { started_at: now, completed_at: now };
       const failed = kind === "failed" ? { error: "no room" } : {};

@@ -64,7 +64,7 @@ export const seedSpend = (store: Store, rows: readonly Spend[]): Promise<unknown
   store.commit(rows.map((row) => insertSpent(row)));
 
 /** Returns reproducible numbers smaller than `below` for a seed. */
-export const drawer = (seed: number) => {
+export const createDrawer = (seed: number) => {
   let state = seed >>> 0 || 1;
   return (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

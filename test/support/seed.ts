@@ -1,7 +1,7 @@
 // Workspaces and agents written directly to the store, for tests of agents after a build has created them. Needs a server in this process
 // (test/support/server.ts).
 import { sha256, uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import { insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
 import { insertAgentMetadata } from "#db/agents/metadata.ts";
@@ -33,7 +33,7 @@ export type SeedOptions = {
   metadata?: (Column<typeof agent_metadata> & { key: string })[];
 };
 
-export type Seeded = {
+export type SeededAgent = {
   workspace_id: string;
   build_id: string;
   resource_id: string;
@@ -47,14 +47,14 @@ export type Seeded = {
 };
 
 /** Returns the context of a test server in this process. */
-export const contextOf = (server: TestServer) => {
+export const getContext = (server: TestServer) => {
   if (!server.context) throw new Error("this test needs a server in its own process");
   return server.context;
 };
 
 /** Returns the context of the active node that owns this ID's shard. */
-export const contextOfPart = (server: TestServer, id: string) => {
-  const found = server.contexts.find(({ parts }) => parts.has(partOf(id)));
+export const getOwnerContext = (server: TestServer, id: string) => {
+  const found = server.contexts.find(({ parts }) => parts.has(toPart(id)));
   if (!found) throw new Error("no node in this process has the part");
   return found;
 };
@@ -122,8 +122,8 @@ const makeUser = async (
 };
 
 /** Creates a workspace with one agent whose build is the latest. */
-export const seedAgent = async (server: TestServer, options: SeedOptions = {}): Promise<Seeded> => {
-  const { store, clock } = contextOf(server);
+export const seedAgent = async (server: TestServer, options: SeedOptions = {}): Promise<SeededAgent> => {
+  const { store, clock } = getContext(server);
   const now = clock.now();
   const owner = await seedUser(server);
   const { organization_id } = owner;
@@ -221,8 +221,8 @@ export const seedAgent = async (server: TestServer, options: SeedOptions = {}): 
 };
 
 /** Does what a newer build does to an agent: invalidates its token and publishes that. */
-export const supersede = async (server: TestServer, seeded: Seeded): Promise<void> => {
-  const { store, topics } = contextOf(server);
+export const supersedeAgent = async (server: TestServer, seeded: SeededAgent): Promise<void> => {
+  const { store, topics } = getContext(server);
   await store.commit([updateWorkspace(seeded.workspace_id, { latest_build_id: uuid() })]);
   topics.publish("agent_gone", seeded.agent_id, {});
 };

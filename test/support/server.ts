@@ -7,18 +7,18 @@ import type { Clock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, loadConfig } from "#base/config.ts";
 import type { Parts } from "#base/parts.ts";
 import type { Membership } from "#src/cluster/membership.ts";
-import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
+import { deriveNodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import { startServer } from "#src/server.ts";
-import { asActive, startActiveNodes } from "./cluster/active-nodes.ts";
-import { allNodes } from "./cluster/all-nodes.ts";
-import { asNodes, startProxy, startSpares } from "./cluster/nodes.ts";
-import { plainCopy, takeNonJsonValues } from "./cluster/plain-copy.ts";
-import { onPostgres, openServersStore, removeServersDatabase, serversDatabase } from "./postgres-server.ts";
-import { CHEAP, fillMigrated, fillPrepared } from "./prepared.ts";
-import { compiledProgram } from "./program.ts";
+import { startActiveNodes, usesActiveNodes } from "./cluster/active-nodes.ts";
+import { combineNodes } from "./cluster/all-nodes.ts";
+import { startProxy, startSpares, usesStandbyNodes } from "./cluster/nodes.ts";
+import { copyAsJson, takeNonJsonValues } from "./cluster/plain-copy.ts";
+import { openServersStore, removeServersDatabase, serversDatabase, usesPostgres } from "./postgres-server.ts";
+import { CHEAP_HASH, fillMigrated, fillPrepared } from "./prepared.ts";
+import { findCompiledProgram } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 
 export type TestServer = AsyncDisposable & {
@@ -72,9 +72,9 @@ const environment = (directory: string, options: TestServerOptions): Record<stri
 
 /** Returns settings as the environment would provide them. */
 export const testConfig = (directory: string, options: TestServerOptions = {}): Config =>
-  loadedConfig(directory, options).config;
+  loadTestConfig(directory, options).config;
 
-const loadedConfig = (directory: string, options: TestServerOptions): LoadedConfig =>
+const loadTestConfig = (directory: string, options: TestServerOptions): LoadedConfig =>
   loadConfig({
     argv: [],
     env: environment(directory, options),
@@ -88,14 +88,14 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
   const own = options.directory === undefined ? tempDirectory() : undefined;
   const directory = options.directory ?? (own as { path: string }).path;
   const binary = process.env.SLIPWAY_TEST_BINARY;
-  if (!onPostgres) {
+  if (!usesPostgres) {
     if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
     else if (own) fillMigrated(directory);
   }
   const { url, ...started } =
     binary && !options.clock && !options.models
       ? await startBinary(binary, directory, options)
-      : await startHere(directory, options);
+      : await startInProcess(directory, options);
   // The files of a run share a process, which keeps what each has at its top level: a server there must not keep all that it was made of.
   let running: Running | undefined = started;
   return {
@@ -123,18 +123,18 @@ type Running = Pick<TestServer, "context" | "contexts"> & { stop(): Promise<void
 const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
   clock === undefined && directory === undefined && !Object.keys(env).some((name) => name.startsWith("SLIPWAY_ADMIN_"));
 
-const startHere = async (directory: string, options: TestServerOptions) => {
-  if (onPostgres && asActive) return startThree(directory, options);
-  const proxy = onPostgres && asNodes ? startProxy() : undefined;
+const startInProcess = async (directory: string, options: TestServerOptions) => {
+  if (usesPostgres && usesActiveNodes) return startThree(directory, options);
+  const proxy = usesPostgres && usesStandbyNodes ? startProxy() : undefined;
   const env = { ...(proxy ? { SLIPWAY_ACCESS_URL: proxy.url.href } : {}), ...options.env };
-  const { config, sources } = loadedConfig(directory, { ...options, env });
+  const { config, sources } = loadTestConfig(directory, { ...options, env });
   const { clock, models, parts, environment } = options;
   const place = { config, password: ADMIN.password, isUsual: isUsual(options) };
-  const { database = "", ...opened } = onPostgres ? await openServersStore(directory, place) : {};
-  const membership = proxy && ({ takerOfNames: (key) => takerOfNames(nodeToken(key)) } as Membership);
-  const program = compiledProgram();
+  const { database = "", ...opened } = usesPostgres ? await openServersStore(directory, place) : {};
+  const membership = proxy && ({ takerOfNames: (key) => takerOfNames(deriveNodeToken(key)) } as Membership);
+  const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const tests = { copyMessages: plainCopy, daemon, hashCost: options.dearPasswords ? undefined : CHEAP };
+  const tests = { copyMessages: copyAsJson, daemon, hashCost: options.dearPasswords ? undefined : CHEAP_HASH };
   const context = await openContext({
     config,
     sources,
@@ -161,7 +161,7 @@ const startHere = async (directory: string, options: TestServerOptions) => {
       const [first] = context.requests.mismatches.kept;
       if (first && !options.allowMismatches)
         throw new Error(
-          `${context.requests.mismatches.count} answers did not fit their schemas: ${JSON.stringify(first)}`,
+          `${context.requests.mismatches.count} responses did not match their schemas: ${JSON.stringify(first)}`,
         );
     },
   };
@@ -170,19 +170,19 @@ const startHere = async (directory: string, options: TestServerOptions) => {
 /** Starts three active nodes. */
 const startThree = async (directory: string, options: TestServerOptions) => {
   const { clock, models, environment } = options;
-  const loaded = (access: URL): LoadedConfig =>
-    loadedConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } });
-  const { sources } = loadedConfig(directory, options);
+  const loadNodeConfig = (access: URL): LoadedConfig =>
+    loadTestConfig(directory, { ...options, env: { SLIPWAY_ACCESS_URL: access.href, ...options.env } });
+  const { sources } = loadTestConfig(directory, options);
   const place = { config: testConfig(directory, options), password: ADMIN.password, isUsual: isUsual(options) };
-  const program = compiledProgram();
+  const program = findCompiledProgram();
   const daemon = program ? [program, "agent"] : undefined;
-  const hashCost = options.dearPasswords ? undefined : CHEAP;
-  const more = { sources, clock, models, environment, copyMessages: plainCopy, daemon, hashCost };
+  const hashCost = options.dearPasswords ? undefined : CHEAP_HASH;
+  const more = { sources, clock, models, environment, copyMessages: copyAsJson, daemon, hashCost };
   const database = await serversDatabase(directory, place);
-  const { url, contexts, stop } = await startActiveNodes(database, (access) => loaded(access).config, more);
+  const { url, contexts, stop } = await startActiveNodes(database, (access) => loadNodeConfig(access).config, more);
   return {
     url,
-    context: allNodes(contexts as [Context, ...Context[]]),
+    context: combineNodes(contexts as [Context, ...Context[]]),
     contexts,
     async stop() {
       await stop();
@@ -190,7 +190,7 @@ const startThree = async (directory: string, options: TestServerOptions) => {
       if (lost) throw new Error(`a message to an actor, or its reply, is no JSON: ${lost}`);
       const first = contexts.flatMap(({ requests }) => requests.mismatches.kept)[0];
       if (first && !options.allowMismatches)
-        throw new Error(`answers did not fit their schemas: ${JSON.stringify(first)}`);
+        throw new Error(`responses did not match their schemas: ${JSON.stringify(first)}`);
     },
   };
 };
@@ -201,7 +201,7 @@ const startBinary = async (binary: string, directory: string, options: TestServe
     stdout: "pipe",
     stderr: "ignore",
   });
-  const url = await announced(child.stdout);
+  const url = await readAnnouncedUrl(child.stdout);
   return {
     url,
     context: undefined,
@@ -214,7 +214,7 @@ const startBinary = async (binary: string, directory: string, options: TestServe
 };
 
 /** Returns the URL in the line that `serve` prints once it listens. */
-export const announced = async (output: ReadableStream<Uint8Array>): Promise<URL> => {
+export const readAnnouncedUrl = async (output: ReadableStream<Uint8Array>): Promise<URL> => {
   const reader = output
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;

@@ -79,8 +79,8 @@ const MAY_BE_LONG = ["src/schema/routes.ts", "src/wire/gen/", "test/api/edge/mat
 export const MAX_LINES = 600;
 
 /** Returns every rule that the source breaks, with its line (rule RP-3). */
-export const sourceProblems = (file: string, source: string): string[] => {
-  const lines = withoutComments(source).split("\n");
+export const findSourceProblems = (file: string, source: string): string[] => {
+  const lines = removeComments(source).split("\n");
   const applies = ({ within = "", places }: SourceRule): boolean =>
     file.startsWith(within) && !places.some((place) => file === place || file.startsWith(place));
   return RULES.filter(applies).flatMap((rule) =>
@@ -89,16 +89,16 @@ export const sourceProblems = (file: string, source: string): string[] => {
 };
 
 /** Returns a warning about a file that is too long (rule RP-2). */
-export const lengthProblem = (file: string, source: string): string | undefined => {
-  const lines = lineCount(source);
+export const findLengthProblem = (file: string, source: string): string | undefined => {
+  const lines = countLines(source);
   const free = MAY_BE_LONG.some((place) => file.startsWith(place));
   return lines > MAX_LINES && !free ? `${file} has ${lines} lines, more than ${MAX_LINES}` : undefined;
 };
 
-export const lineCount = (source: string): number => source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
+export const countLines = (source: string): number => source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
 
 // Keeps the line numbers. A `//` after a colon is part of a URL.
-function withoutComments(source: string): string {
+function removeComments(source: string): string {
   return source
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "))
     .replace(/(^|[^:"'`])\/\/.*$/gm, "$1");

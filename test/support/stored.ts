@@ -3,10 +3,10 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { asActive } from "./cluster/active-nodes.ts";
-import { databaseOf, keepServersDatabase, onPostgres } from "./postgres-server.ts";
+import { usesActiveNodes } from "./cluster/active-nodes.ts";
+import { ensureDatabase, saveServerDatabase, usesPostgres } from "./postgres-server.ts";
 
-export type Stored = AsyncDisposable & {
+export type StoredData = AsyncDisposable & {
   /** Returns the rows of a query that works on both databases; integers are numbers. */
   rows(sql: string): Promise<unknown[][]>;
   /** Returns the rows as objects with column names. */
@@ -18,20 +18,20 @@ export type Stored = AsyncDisposable & {
 };
 
 /** Tables that active nodes update regardless of requests: leases, heartbeats, and what has changed since. */
-const OF_NODES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
+const NODE_TABLES = ["fences", "lease", "leases", "nodes", "parts", "versions", "workspace_versions"];
 
 /** Returns true if only requests change a table, so that it stays unchanged without any. */
-export const isOfCallers = (table: string): boolean => !(asActive && OF_NODES.includes(table));
+export const isWrittenByRequests = (table: string): boolean => !(usesActiveNodes && NODE_TABLES.includes(table));
 
 /** Opens the database of a data directory, whether or not its server is running. */
-export const openStored = async (directory: string): Promise<Stored> =>
-  onPostgres ? postgres(await databaseOf(directory)) : sqlite(join(directory, "slipway.db"));
+export const openStoredData = async (directory: string): Promise<StoredData> =>
+  usesPostgres ? openPostgres(await ensureDatabase(directory)) : openSqlite(join(directory, "slipway.db"));
 
 /** Saves the stored data of a data directory; the result restores it. The server must have been stopped properly at both times. */
-export const keepStored = async (directory: string): Promise<() => Promise<void>> => {
-  if (onPostgres) return await keepServersDatabase(directory);
+export const saveStoredData = async (directory: string): Promise<() => Promise<void>> => {
+  if (usesPostgres) return await saveServerDatabase(directory);
   const file = join(directory, "slipway.db");
-  await using stored = await openStored(directory);
+  await using stored = await openStoredData(directory);
   // A stop may leave the last commits in the log, which a copy of the file alone would miss.
   await stored.run("pragma wal_checkpoint(truncate)");
   const before = readFileSync(file);
@@ -42,12 +42,12 @@ export const keepStored = async (directory: string): Promise<() => Promise<void>
 };
 
 /** Returns all stored data of a data directory as text: each file, and on PostgreSQL each table, starting with its name. */
-export const storedTexts = async (directory: string): Promise<string[]> => {
+export const readStoredTexts = async (directory: string): Promise<string[]> => {
   const paths = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((name) => join(directory, name));
   const files = paths.filter((file) => existsSync(file) && statSync(file).isFile());
   const texts = files.map((file) => readFileSync(file, "latin1"));
-  if (!onPostgres) return texts;
-  await using stored = await openStored(directory);
+  if (!usesPostgres) return texts;
+  await using stored = await openStoredData(directory);
   for (const table of await stored.tables()) {
     const rows = await stored.rows(`select t::text from "${table}" t`);
     texts.push([table, ...rows.flat()].join("\n"));
@@ -55,7 +55,7 @@ export const storedTexts = async (directory: string): Promise<string[]> => {
   return texts;
 };
 
-const sqlite = (file: string): Stored => {
+const openSqlite = (file: string): StoredData => {
   const database = new Database(file);
   database.run("pragma busy_timeout = 5000");
   return {
@@ -69,18 +69,18 @@ const sqlite = (file: string): Stored => {
   };
 };
 
-const postgres = (url: string): Stored => {
+const openPostgres = (url: string): StoredData => {
   const sql = new SQL(url, { max: 1, bigint: true });
   const rows = async (text: string): Promise<unknown[][]> => {
     const found = (await sql.unsafe(text).values()) as unknown[][];
-    return found.map((row) => row.map(plain));
+    return found.map((row) => row.map(toPlainValue));
   };
   return {
     rows,
     objects: async <T>(text: string) => {
       const found = (await sql.unsafe(text)) as object[];
       return found.map(
-        (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, plain(value)])) as T,
+        (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, toPlainValue(value)])) as T,
       );
     },
     run: async (text) => void (await sql.unsafe(text)),
@@ -91,4 +91,4 @@ const postgres = (url: string): Stored => {
   };
 };
 
-const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);
+const toPlainValue = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);

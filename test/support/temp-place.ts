@@ -8,10 +8,10 @@ const MEMORY = "/dev/shm";
 const ROOM_BYTES = 4 * 1024 ** 3;
 
 /** Returns the folder for TMPDIR: one in memory with 4 GiB of space in which programs may be executed, else the system's. */
-export const tempPlace = (): string => (isFit(MEMORY) ? MEMORY : tmpdir());
+export const chooseTempFolder = (): string => (isUsableFolder(MEMORY) ? MEMORY : tmpdir());
 
 /** Also returns false if this is unknown, as on other systems. */
-export const isFit = (folder: string, room = ROOM_BYTES): boolean => {
+export const isUsableFolder = (folder: string, room = ROOM_BYTES): boolean => {
   let own: string | undefined;
   try {
     const { bavail, bsize } = statfsSync(folder);

@@ -8,11 +8,11 @@ type Files = Record<string, string>;
 /** The smallest template, which starts nothing. */
 export const ECHO = "provisioner: echo\nresources:\n  - name: main\n    agents:\n      - name: main\n";
 
-export const tarOf = async (files: Files): Promise<Uint8Array<ArrayBuffer>> =>
+export const createTar = async (files: Files): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await new Bun.Archive(files).bytes());
 
 /** Returns a text that no other test uploads, so that its file is new. */
-export const unique = (): string => `# ${crypto.randomUUID()}\n`;
+export const uniqueText = (): string => `# ${crypto.randomUUID()}\n`;
 
 export const sendFile = (
   client: Client,
@@ -21,8 +21,8 @@ export const sendFile = (
 ): Promise<Response> => client.fetch("POST", "/api/v2/files", body, { headers: { "content-type": type } });
 
 /** Uploads the files and returns the file's ID. */
-export const upload = async (client: Client, files: Files): Promise<string> => {
-  const response = await sendFile(client, await tarOf(files));
+export const uploadFiles = async (client: Client, files: Files): Promise<string> => {
+  const response = await sendFile(client, await createTar(files));
   if (!response.ok) throw new Error(`the upload was refused: ${response.status} ${await response.text()}`);
   return ((await response.json()) as { hash: string }).hash;
 };
@@ -44,7 +44,7 @@ export const importVersion = async (
   files: Files | string,
   body: Partial<CreateTemplateVersion> = {},
 ): Promise<TemplateVersion> => {
-  const file_id = await upload(client, typeof files === "string" ? { "template.yaml": files } : files);
+  const file_id = await uploadFiles(client, typeof files === "string" ? { "template.yaml": files } : files);
   const made = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", {
     storage_method: "file",
     file_id,

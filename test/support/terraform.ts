@@ -16,7 +16,7 @@ import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
 import { needs } from "./needs.ts";
-import { programCommand } from "./program.ts";
+import { toProgramCommand } from "./program.ts";
 import { noteFolder } from "./run/ledger.ts";
 import type { TestServerOptions } from "./server.ts";
 import { importVersion } from "./templates.ts";
@@ -25,11 +25,11 @@ import { openWorld, type World } from "./workspaces.ts";
 const ACCOUNTS = ["github", "gitlab"].map((id) => ({ id, type: id, client_id: "client", client_secret: "hush" }));
 
 /** Creates a single-file program that runs this one: the server serves it below /bin. */
-const agentProgram = (folder: string): string => {
+const writeAgentProgram = (folder: string): string => {
   const file = join(folder, "slipway-agent");
   writeFileSync(
     file,
-    `#!/bin/sh\nexec ${programCommand()
+    `#!/bin/sh\nexec ${toProgramCommand()
       .map((word) => `"${word}"`)
       .join(" ")} "$@"\n`,
   );
@@ -38,7 +38,7 @@ const agentProgram = (folder: string): string => {
 };
 
 /** Returns settings and variables of such a server. `folder` belongs to the test. */
-export const terraformServer = (folder: string, options: TestServerOptions = {}): TestServerOptions => {
+export const toTerraformOptions = (folder: string, options: TestServerOptions = {}): TestServerOptions => {
   mkdirSync(folder, { recursive: true });
   // Low-priority builds would take ten times as long next to other tests.
   const environment = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder, SLIPWAY_TEST_EVEN: "1" };
@@ -48,7 +48,7 @@ export const terraformServer = (folder: string, options: TestServerOptions = {})
     env: {
       ...environment,
       SLIPWAY_TERRAFORM_CLI_CONFIG: join(needs.terraform.file, "rc"),
-      SLIPWAY_AGENT_BINARY: agentProgram(folder),
+      SLIPWAY_AGENT_BINARY: writeAgentProgram(folder),
       SLIPWAY_EXTERNAL_AUTH: JSON.stringify(ACCOUNTS),
       ...options.env,
     },
@@ -62,7 +62,7 @@ export const openTerraformWorld = async (options: TestServerOptions = {}): Promi
   // Short, because the provider creates a socket in it.
   const folder = mkdtempSync(join(tmpdir(), "slipway-tf-"));
   noteFolder(folder);
-  const world = await openWorld(terraformServer(folder, options));
+  const world = await openWorld(toTerraformOptions(folder, options));
   return {
     ...world,
     folder,
@@ -76,7 +76,10 @@ export const openTerraformWorld = async (options: TestServerOptions = {}): Promi
 const TEMPLATES = new URL("../provisioners/terraform/templates/", import.meta.url).pathname;
 
 /** Returns the files of a template of test/provisioners/terraform/templates, with texts replaced in main.tf. */
-export const filesOf = (name: string, replace: Readonly<Record<string, string>> = {}): Record<string, string> => {
+export const readTemplateFiles = (
+  name: string,
+  replace: Readonly<Record<string, string>> = {},
+): Record<string, string> => {
   let main = readFileSync(join(TEMPLATES, name, "main.tf"), "utf8");
   for (const [from, to] of Object.entries(replace)) {
     if (!main.includes(from)) throw new Error(`the template ${name} does not hold ${from}`);
@@ -98,7 +101,7 @@ export const makeTerraformTemplate = async (
 };
 
 /** Returns the processes with this text in their environment or command line. */
-export const processesWith = (text: string): number[] =>
+export const findProcesses = (text: string): number[] =>
   (existsSync("/proc") ? readdirSync("/proc") : [])
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((name) => {

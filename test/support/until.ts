@@ -1,6 +1,6 @@
 // The only helper that polls, for conditions without an event. Everything else awaits an event, a gate or a clock.
 import { setTimeout as rest } from "node:timers/promises";
-import { scaled } from "./pace.ts";
+import { scaleTimeout } from "./pace.ts";
 
 type Truthy<T> = T extends false | 0 | "" | null | undefined ? never : T;
 
@@ -13,10 +13,10 @@ export type UntilOptions = {
   readonly isBrief?: boolean;
 };
 
-const PATIENCE_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 /** The pause as a share of the time waited so far: a long wait ends slightly later and uses less CPU. */
 const PAUSE_SHARE = 1 / 20;
-const SHORT_PAUSE_MS = 20;
+const BRIEF_MAX_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 60;
 
 /**
@@ -25,14 +25,14 @@ const MAX_PAUSE_MS = 60;
  */
 export const until = async <T>(look: () => T | Promise<T>, options: UntilOptions = {}): Promise<Truthy<T>> => {
   const { what = "what the test waits for", isBrief = false } = options;
-  const patience = scaled(options.patience ?? PATIENCE_MS);
+  const patience = scaleTimeout(options.patience ?? DEFAULT_TIMEOUT_MS);
   const begun = performance.now();
   for (let pause = 1; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     const seen = await look();
     if (seen) return seen as Truthy<T>;
     const waited = performance.now() - begun;
-    pause = Math.min(pause, isBrief ? SHORT_PAUSE_MS : Math.max(SHORT_PAUSE_MS, waited * PAUSE_SHARE));
-    if (waited > patience) throw new Error(`${what}: not within ${patience} ms`);
+    pause = Math.min(pause, isBrief ? BRIEF_MAX_PAUSE_MS : Math.max(BRIEF_MAX_PAUSE_MS, waited * PAUSE_SHARE));
+    if (waited > patience) throw new Error(`timed out after ${patience} ms: ${what}`);
     await rest(pause);
   }
 };

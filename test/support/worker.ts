@@ -2,15 +2,18 @@
 import type { NewProvisionerKey } from "#schema/templates/provisioner.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { printTags, type Tags } from "#src/provisioners/external/tags.ts";
-import { programCommand } from "./program.ts";
+import { toProgramCommand } from "./program.ts";
 
 const SERVE = "/api/v2/organizations/default/provisionerdaemons/serve";
 
-let made = 0;
+let workerCount = 0;
 
 /** Creates a provisioner key of the default organization. */
 export const makeKey = async (admin: Client, tags: Tags = {}): Promise<NewProvisionerKey> =>
-  admin.post<NewProvisionerKey>("/api/v2/organizations/default/provisionerkeys", { name: `key-${++made}`, tags });
+  admin.post<NewProvisionerKey>("/api/v2/organizations/default/provisionerkeys", {
+    name: `key-${++workerCount}`,
+    tags,
+  });
 
 export type WorkerProcess = AsyncDisposable & {
   readonly name: string;
@@ -35,7 +38,7 @@ export const startWorker = (options: {
   kinds?: string;
   env?: Record<string, string>;
 }): WorkerProcess => {
-  const child = Bun.spawn([...programCommand(), "provisioner"], {
+  const child = Bun.spawn([...toProgramCommand(), "provisioner"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: options.directory,
@@ -60,7 +63,7 @@ export const startWorker = (options: {
     signal: (name) => child.kill(name),
     exited: child.exited,
     errors: () => errors.text,
-    wrote: () => errors.more(),
+    wrote: () => errors.nextOutput(),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
@@ -84,7 +87,7 @@ class Lines {
     }
   }
 
-  more(): Promise<void> {
+  nextOutput(): Promise<void> {
     const length = this.text.length;
     return this.until((text) => text.length > length);
   }

@@ -125,7 +125,7 @@ export const awaitWorkspace = async (
     // A deleted workspace cannot be watched: it may have been deleted in between.
     const gone = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
     if (when(gone)) return gone;
-    throw new Error(`the workspace cannot be watched: it is ${gone.latest_build.status}`);
+    throw new Error(`cannot watch the workspace: its status is ${gone.latest_build.status}`);
   }
   for (;;) {
     const message = await socket.json<{ type: string; data: Workspace }>();

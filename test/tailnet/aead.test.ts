@@ -6,7 +6,7 @@ import { compileAead } from "#src/tailnet/aead/build.ts";
 import { AEAD_CODE } from "#src/tailnet/aead/code.ts";
 import { randomFrom } from "#test/support/random.ts";
 
-const nonceOf = (counter: number): Uint8Array => {
+const toNonce = (counter: number): Uint8Array => {
   const nonce = new Uint8Array(12);
   new DataView(nonce.buffer).setBigUint64(4, BigInt(counter), true);
   return nonce;
@@ -20,7 +20,7 @@ test("[TL-18] packets are encrypted and decrypted like other implementations, at
     // Limbs with all bits set produce the longest carries.
     const plain = i % 3 === 0 ? new Uint8Array(length).fill(255) : bytes(length);
     const [key, counter] = [bytes(32), Math.floor(random() * 2 ** (i % 53))];
-    const wanted = chacha20poly1305(key, nonceOf(counter)).encrypt(plain);
+    const wanted = chacha20poly1305(key, toNonce(counter)).encrypt(plain);
     const head = bytes(HEAD_BYTES);
     const message = seal(head, { key, counter, plain, padded: length });
     expect(Buffer.compare(message, Buffer.concat([head, wanted]))).toBe(0);

@@ -1,25 +1,25 @@
 // The box against test vectors of libsodium, which is independent of this product.
 import { expect, test } from "bun:test";
-import { keyPair, open, seal, sharedKey } from "#src/tailnet/box.ts";
+import { createKeyPair, deriveSharedKey, open, seal } from "#src/tailnet/box.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
 
 const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
 const hex = (some: Uint8Array | undefined): string | undefined => some && Buffer.from(some).toString("hex");
 
 test.each(vectors.boxes)("[TL-1] a box is byte for byte what libsodium makes of it: $name", (vector) => {
-  const sender = keyPair(bytes(vector.sender_secret));
-  const receiver = keyPair(bytes(vector.receiver_secret));
+  const sender = createKeyPair(bytes(vector.sender_secret));
+  const receiver = createKeyPair(bytes(vector.receiver_secret));
   expect([hex(sender.public), hex(receiver.public)]).toEqual([vector.sender_public, vector.receiver_public]);
-  const shared = sharedKey(sender.secret, receiver.public) as Uint8Array;
+  const shared = deriveSharedKey(sender.secret, receiver.public) as Uint8Array;
   expect(hex(shared)).toBe(vector.shared);
-  expect(hex(sharedKey(receiver.secret, sender.public))).toBe(vector.shared);
+  expect(hex(deriveSharedKey(receiver.secret, sender.public))).toBe(vector.shared);
   expect(hex(seal(shared, bytes(vector.plain), bytes(vector.nonce)))).toBe(vector.nonce + vector.box);
   expect(hex(open(shared, bytes(vector.nonce + vector.box)))).toBe(vector.plain);
 });
 
 test("[TL-1] an altered or truncated box, or one for another recipient, does not open; a key without a secret is refused", () => {
-  const [one, two, other] = [keyPair(), keyPair(), keyPair()];
-  const shared = sharedKey(one.secret, two.public) as Uint8Array;
+  const [one, two, other] = [createKeyPair(), createKeyPair(), createKeyPair()];
+  const shared = deriveSharedKey(one.secret, two.public) as Uint8Array;
   const sealed = seal(shared, new TextEncoder().encode("hello"));
   for (let at = 0; at < sealed.byteLength; at += 1) {
     const altered = sealed.slice();
@@ -27,7 +27,7 @@ test("[TL-1] an altered or truncated box, or one for another recipient, does not
     expect(open(shared, altered)).toBeUndefined();
     expect(open(shared, sealed.subarray(0, at))).toBeUndefined();
   }
-  expect(open(sharedKey(other.secret, two.public) as Uint8Array, sealed)).toBeUndefined();
-  expect(sharedKey(one.secret, new Uint8Array(32))).toBeUndefined();
-  expect(sharedKey(one.secret, new Uint8Array(31))).toBeUndefined();
+  expect(open(deriveSharedKey(other.secret, two.public) as Uint8Array, sealed)).toBeUndefined();
+  expect(deriveSharedKey(one.secret, new Uint8Array(32))).toBeUndefined();
+  expect(deriveSharedKey(one.secret, new Uint8Array(31))).toBeUndefined();
 });

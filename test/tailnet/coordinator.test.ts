@@ -1,20 +1,20 @@
 // Peers find each other: agents over their own connection, people's clients over theirs, everything over real sockets.
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { updateWorkspace } from "#db/workspaces/workspaces.ts";
-import { agentAddresses, singleAddress } from "#src/tailnet/addresses.ts";
+import { listAgentAddresses, parseSingleAddress } from "#src/tailnet/addresses.ts";
 import {
   type CoordinateResponse_PeerUpdate,
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
-import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
 
 let server: TestServer;
-let seeded: Seeded;
+let seeded: SeededAgent;
 beforeAll(async () => {
   if (process.env.SLIPWAY_TEST_BINARY !== undefined) return;
   server = await startTestServer();
@@ -27,24 +27,25 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
 });
 
-const pathOf = (agent_id: string): string => `/api/v2/workspaceagents/${agent_id}/coordinate?version=2.0`;
-const client = (path = pathOf(seeded.agent_id), token = seeded.owner_token) => connectTailnet(server, path, token);
-const agent = (of: Seeded = seeded) => connectAgent(server, of.agent_token);
-const counts = () => contextOf(server).tailnet.coordinator.counts;
+const coordinatePath = (agent_id: string): string => `/api/v2/workspaceagents/${agent_id}/coordinate?version=2.0`;
+const client = (path = coordinatePath(seeded.agent_id), token = seeded.owner_token) =>
+  connectTailnet(server, path, token);
+const agent = (of: SeededAgent = seeded) => connectAgent(server, of.agent_token);
+const getCounts = () => getContext(server).tailnet.coordinator.counts;
 
 const update = (id: string, node: object = {}) => {
-  const [address = ""] = agentAddresses(id).map((one) => `${one.slice(1, -1)}/128`);
+  const [address = ""] = listAgentAddresses(id).map((one) => `${one.slice(1, -1)}/128`);
   return { updateSelf: { node: { preferredDerp: 999, addresses: [address], allowedIps: [address], ...node } } };
 };
-const tunnel = (id: string) => ({ addTunnel: { id: uuidBytes(id) } });
-const ready = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidBytes(id) })) });
+const tunnel = (id: string) => ({ addTunnel: { id: uuidToBytes(id) } });
+const makeReady = (...ids: string[]) => ({ readyForHandshake: ids.map((id) => ({ id: uuidToBytes(id) })) });
 
 /** Abbreviates an update about a peer. */
-const short = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
+const abbreviate = (told: CoordinateResponse_PeerUpdate | string): [string, string, number?] | string =>
   typeof told === "string"
     ? told
     : [Kind[told.kind], uuidFromBytes(told.id), ...(told.node ? ([Number(told.node.id)] as const) : ([] as const))];
-const updateOf = async (stream: Awaited<ReturnType<typeof coordinate>>): Promise<CoordinateResponse_PeerUpdate> => {
+const nextUpdate = async (stream: Awaited<ReturnType<typeof coordinate>>): Promise<CoordinateResponse_PeerUpdate> => {
   const told = await stream.next();
   if (typeof told === "string") throw new Error(told);
   return told;
@@ -67,27 +68,27 @@ describeInside("finding each other", () => {
       const atClient = await coordinate(clientSide.tailnet);
       await atClient.send({ ...update(uuid(), { id: 2n, key: key(clientRelay) }), ...tunnel(seeded.agent_id) });
 
-      const seenByClient = await updateOf(atClient);
-      expect(short(seenByClient)).toEqual(["NODE", seeded.agent_id, 1]);
+      const seenByClient = await nextUpdate(atClient);
+      expect(abbreviate(seenByClient)).toEqual(["NODE", seeded.agent_id, 1]);
       expect(seenByClient.node).toMatchObject({ preferredDerp: 999, disco: `discokey:${"a".repeat(64)}` });
-      const seenByAgent = await updateOf(atAgent);
+      const seenByAgent = await nextUpdate(atAgent);
       const client_id = uuidFromBytes(seenByAgent.id);
-      expect(short(seenByAgent)).toEqual(["NODE", client_id, 2]);
+      expect(abbreviate(seenByAgent)).toEqual(["NODE", client_id, 2]);
 
-      await atAgent.send(ready(client_id));
-      expect(short(await atClient.next())).toEqual(["READY_FOR_HANDSHAKE", seeded.agent_id]);
+      await atAgent.send(makeReady(client_id));
+      expect(abbreviate(await atClient.next())).toEqual(["READY_FOR_HANDSHAKE", seeded.agent_id]);
 
       clientRelay.packet(seenByClient.node?.key.subarray(2) as Uint8Array, "handshake");
-      expect(await agentRelay.received()).toEqual({ from: clientRelay.address, text: "handshake" });
+      expect(await agentRelay.receiveText()).toEqual({ from: clientRelay.address, text: "handshake" });
       agentRelay.packet(seenByAgent.node?.key.subarray(2) as Uint8Array, "response");
-      expect(await clientRelay.received()).toEqual({ from: agentRelay.address, text: "response" });
+      expect(await clientRelay.receiveText()).toEqual({ from: agentRelay.address, text: "response" });
 
       await atClient.send({ disconnect: {} });
-      expect(short(await atAgent.next())).toEqual(["DISCONNECTED", client_id]);
+      expect(abbreviate(await atAgent.next())).toEqual(["DISCONNECTED", client_id]);
       expect(await atClient.next()).toBe("end");
       await atAgent.send({ disconnect: {} });
       expect(await atAgent.next()).toBe("end");
-      expect(counts()).toEqual({ peers: 0, tunnels: 0 });
+      expect(getCounts()).toEqual({ peers: 0, tunnels: 0 });
     },
   );
 
@@ -102,34 +103,34 @@ describeInside("finding each other", () => {
       {
         await using agentSide = await agent();
         const atAgent = await coordinate(agentSide.tailnet);
-        const seen = await updateOf(atAgent);
+        const seen = await nextUpdate(atAgent);
         client_id = uuidFromBytes(seen.id);
-        expect(short(seen)).toEqual(["NODE", client_id, 2]);
+        expect(abbreviate(seen)).toEqual(["NODE", client_id, 2]);
         await atAgent.send(update(seeded.agent_id, { id: 1n }));
         await atAgent.send(update(seeded.agent_id, { id: 1n }));
         await atAgent.send(update(seeded.agent_id, { id: 3n }));
-        expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
-        expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 3]);
+        expect(abbreviate(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
+        expect(abbreviate(await atClient.next())).toEqual(["NODE", seeded.agent_id, 3]);
       }
-      expect(short(await atClient.next())).toEqual(["LOST", seeded.agent_id]);
+      expect(abbreviate(await atClient.next())).toEqual(["LOST", seeded.agent_id]);
       await using again = await agent();
       const atAgent = await coordinate(again.tailnet);
-      expect(short(await atAgent.next())).toEqual(["NODE", client_id, 2]);
+      expect(abbreviate(await atAgent.next())).toEqual(["NODE", client_id, 2]);
       // It disconnects before it has identified itself: nobody was notified of it, so nobody is notified of its end.
       await atAgent.send({ disconnect: {} });
       expect(await atAgent.next()).toBe("end");
       const back = await coordinate(again.tailnet);
       await back.send(update(seeded.agent_id, { id: 4n }));
-      expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 4]);
-      expect(short(await back.next())).toEqual(["NODE", client_id, 2]);
-      await atClient.send({ removeTunnel: { id: uuidBytes(seeded.agent_id) } });
-      expect(short(await atClient.next())).toEqual(["DISCONNECTED", seeded.agent_id]);
-      expect(short(await back.next())).toEqual(["DISCONNECTED", client_id]);
-      await back.send(ready(client_id));
+      expect(abbreviate(await atClient.next())).toEqual(["NODE", seeded.agent_id, 4]);
+      expect(abbreviate(await back.next())).toEqual(["NODE", client_id, 2]);
+      await atClient.send({ removeTunnel: { id: uuidToBytes(seeded.agent_id) } });
+      expect(abbreviate(await atClient.next())).toEqual(["DISCONNECTED", seeded.agent_id]);
+      expect(abbreviate(await back.next())).toEqual(["DISCONNECTED", client_id]);
+      await back.send(makeReady(client_id));
       expect(await back.next()).toContain("ready for handshake error");
       // That was no reason to end.
       await atClient.send(tunnel(seeded.agent_id));
-      expect(short(await back.next())).toEqual(["NODE", client_id, 2]);
+      expect(abbreviate(await back.next())).toEqual(["NODE", client_id, 2]);
     },
   );
 
@@ -140,14 +141,14 @@ describeInside("finding each other", () => {
     await using agentSide = await agent();
     const first = await coordinate(agentSide.tailnet);
     await first.send(update(seeded.agent_id, { id: 1n }));
-    expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
-    expect((await updateOf(first)).kind).toBe(Kind.NODE);
+    expect(abbreviate(await atClient.next())).toEqual(["NODE", seeded.agent_id, 1]);
+    expect((await nextUpdate(first)).kind).toBe(Kind.NODE);
     const second = await coordinate(agentSide.tailnet);
-    expect((await updateOf(second)).node?.id).toBe(2n);
+    expect((await nextUpdate(second)).node?.id).toBe(2n);
     expect(await first.next()).toBe("peer ID overwritten by new connection");
     expect(await first.next()).toBe("end");
     await second.send(update(seeded.agent_id, { id: 5n }));
-    expect(short(await atClient.next())).toEqual(["NODE", seeded.agent_id, 5]);
+    expect(abbreviate(await atClient.next())).toEqual(["NODE", seeded.agent_id, 5]);
   });
 });
 
@@ -155,7 +156,7 @@ describeInside("what peers may", () => {
   testInside(
     "[TL-10] wrong versions, tokens and resume tokens are refused in the words that clients compare",
     async () => {
-      const ask = async (path: string, token: string) => {
+      const requestUpgrade = async (path: string, token: string) => {
         const headers = { "Coder-Session-Token": token, upgrade: "websocket", connection: "upgrade" };
         const response = await fetch(new URL(path, server.url), { headers });
         const body = (await response.json()) as { message: string; validations?: { field: string }[] };
@@ -164,23 +165,23 @@ describeInside("what peers may", () => {
       const version = [400, "Unknown or unsupported API version", "version"];
       const base = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate`;
       for (const query of ["?version=3.0", "?version=1.x", "?version=x"])
-        expect(await ask(base + query, seeded.owner_token)).toEqual(version);
-      expect(await ask("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
+        expect(await requestUpgrade(base + query, seeded.owner_token)).toEqual(version);
+      expect(await requestUpgrade("/api/v2/tailnet?version=3.0", seeded.owner_token)).toEqual(version);
       const resume = [401, "Invalid resume token", "resume_token"];
       // Without a version, the newest version that old clients can mean is used.
-      expect(await ask(`${base}?resume_token=made-up`, seeded.owner_token)).toEqual(resume);
+      expect(await requestUpgrade(`${base}?resume_token=made-up`, seeded.owner_token)).toEqual(resume);
       for (const path of [
         `${base}?version=1.0`,
         `${base}?version=1.1`,
         `${base}?version=2.0`,
         "/api/v2/tailnet?version=2.3",
       ])
-        expect(await ask(`${path}&resume_token=made-up`, seeded.owner_token)).toEqual(resume);
+        expect(await requestUpgrade(`${path}&resume_token=made-up`, seeded.owner_token)).toEqual(resume);
       const stranger = await seedUser(server);
-      expect((await ask(base, stranger.token))[0]).toBe(404);
-      expect((await ask(base, seeded.agent_token))[0]).toBe(401);
+      expect((await requestUpgrade(base, stranger.token))[0]).toBe(404);
+      expect((await requestUpgrade(base, seeded.agent_token))[0]).toBe(401);
       const other = await seedAgent(server);
-      expect((await ask(pathOf(other.agent_id), seeded.owner_token))[0]).toBe(404);
+      expect((await requestUpgrade(coordinatePath(other.agent_id), seeded.owner_token))[0]).toBe(404);
     },
   );
 
@@ -189,7 +190,7 @@ describeInside("what peers may", () => {
     async () => {
       await using agentSide = await agent();
       const other = uuid();
-      const own = `${agentAddresses(seeded.agent_id)[0]?.slice(1, -1)}`;
+      const own = `${listAgentAddresses(seeded.agent_id)[0]?.slice(1, -1)}`;
       const wrong: [object, string][] = [
         [update(other), "invalid node address"],
         [update(seeded.agent_id, { allowedIps: ["fd7a:115c:a1e0::/48"] }), "invalid address bits"],
@@ -208,23 +209,25 @@ describeInside("what peers may", () => {
       }
       const stream = await coordinate(agentSide.tailnet);
       await stream.send(
-        update(seeded.agent_id, { addresses: agentAddresses(seeded.agent_id).map((one) => `${one.slice(1, -1)}/128`) }),
+        update(seeded.agent_id, {
+          addresses: listAgentAddresses(seeded.agent_id).map((one) => `${one.slice(1, -1)}/128`),
+        }),
       );
-      await stream.send(ready(other));
+      await stream.send(makeReady(other));
       expect(await stream.next()).toContain("ready for handshake error");
       await agentSide.agent.getServiceBanner({});
     },
   );
 
   testInside("[TL-11] an agent's addresses are derived from its ID", () => {
-    const [first, second] = agentAddresses("00112233-4455-6677-8899-aabbccddeeff");
+    const [first, second] = listAgentAddresses("00112233-4455-6677-8899-aabbccddeeff");
     expect([first, second]).toEqual([
       "[fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff]",
       "[fd60:627a:a42b:6677:8899:aabb:ccdd:eeff]",
     ]);
-    expect(singleAddress("FD7A:115C:A1E0:6677:8899:AABB:CCDD:EEFF/128")).toBe(first as string);
+    expect(parseSingleAddress("FD7A:115C:A1E0:6677:8899:AABB:CCDD:EEFF/128")).toBe(first as string);
     for (const wrong of ["", "::1", "::1/64", "::1/128/128", "1.2.3.4/128", "a]b:c/128", "::1%eth0/128", "::g/128"])
-      expect(singleAddress(wrong)).toBeUndefined();
+      expect(parseSingleAddress(wrong)).toBeUndefined();
   });
 
   testInside("[TL-12] a client of one agent tunnels there only; it says nothing about readiness", async () => {
@@ -232,7 +235,7 @@ describeInside("what peers may", () => {
     const wrong: [object, string][] = [
       [tunnel(other.agent_id), "for one agent only"],
       [{ addTunnel: { id: new Uint8Array(3) } }, "no valid id"],
-      [ready(seeded.agent_id), "only agents"],
+      [makeReady(seeded.agent_id), "only agents"],
       [update(uuid(), { addresses: ["fd7a::/64"] }), "invalid address bits"],
     ];
     await using connection = await client();
@@ -250,7 +253,7 @@ describeInside("what peers may", () => {
       const shared = await seedAgent(server);
       const hidden = await seedAgent(server);
       const guest = await seedUser(server, { organization_id: shared.organization_id });
-      const { store, topics } = contextOf(server);
+      const { store, topics } = getContext(server);
       await store.commit([updateWorkspace(shared.workspace_id, { user_acl: { [guest.user_id]: "use" } })]);
       await using agentSide = await agent(shared);
       const atAgent = await coordinate(agentSide.tailnet);
@@ -263,12 +266,12 @@ describeInside("what peers may", () => {
       }
       const stream = await coordinate(connection.tailnet);
       await stream.send({ ...update(uuid(), { id: 2n }), ...tunnel(shared.agent_id) });
-      expect(short(await stream.next())).toEqual(["NODE", shared.agent_id, 1]);
-      expect((await updateOf(atAgent)).kind).toBe(Kind.NODE);
+      expect(abbreviate(await stream.next())).toEqual(["NODE", shared.agent_id, 1]);
+      expect((await nextUpdate(atAgent)).kind).toBe(Kind.NODE);
       await store.commit([updateWorkspace(shared.workspace_id, { user_acl: {} })]);
       topics.publish("access_changed", shared.workspace_id, {});
-      expect(short(await stream.next())).toEqual(["DISCONNECTED", shared.agent_id]);
-      expect((await updateOf(atAgent)).kind).toBe(Kind.DISCONNECTED);
+      expect(abbreviate(await stream.next())).toEqual(["DISCONNECTED", shared.agent_id]);
+      expect((await nextUpdate(atAgent)).kind).toBe(Kind.DISCONNECTED);
       await stream.send(tunnel(shared.agent_id));
       expect(await stream.next()).toContain("not found or you do not have permission");
     },
@@ -279,9 +282,9 @@ describeInside("what peers may", () => {
     async () => {
       const shared = await seedAgent(server);
       const guest = await seedUser(server, { organization_id: shared.organization_id });
-      const { store, topics } = contextOf(server);
+      const { store, topics } = getContext(server);
       await store.commit([updateWorkspace(shared.workspace_id, { user_acl: { [guest.user_id]: "use" } })]);
-      const one = await client(pathOf(shared.agent_id), guest.token);
+      const one = await client(coordinatePath(shared.agent_id), guest.token);
       await one.tailnet.postTelemetry({});
       await store.commit([updateWorkspace(shared.workspace_id, { user_acl: {} })]);
       topics.publish("access_changed", shared.workspace_id, {});
@@ -304,15 +307,15 @@ describeInside("what peers may", () => {
 
   testInside("[TL-12] a newer build ends the agent's part; its clients are told that it is lost", async () => {
     const old = await seedAgent(server);
-    await using connection = await client(pathOf(old.agent_id), old.owner_token);
+    await using connection = await client(coordinatePath(old.agent_id), old.owner_token);
     const stream = await coordinate(connection.tailnet);
     await stream.send(tunnel(old.agent_id));
     await using agentSide = await agent(old);
     const atAgent = await coordinate(agentSide.tailnet);
     await atAgent.send(update(old.agent_id, { id: 1n }));
-    expect(short(await stream.next())).toEqual(["NODE", old.agent_id, 1]);
-    await supersede(server, old);
-    expect(short(await stream.next())).toEqual(["LOST", old.agent_id]);
+    expect(abbreviate(await stream.next())).toEqual(["NODE", old.agent_id, 1]);
+    await supersedeAgent(server, old);
+    expect(abbreviate(await stream.next())).toEqual(["LOST", old.agent_id]);
   });
 });
 
@@ -322,26 +325,28 @@ describeInside("coming back", () => {
     async () => {
       await using agentSide = await agent();
       const atAgent = await coordinate(agentSide.tailnet);
-      const tunnelled = async (path: string) => {
+      const openTunnel = async (path: string) => {
         await using connection = await client(path);
         const stream = await coordinate(connection.tailnet);
         await stream.send({ ...update(uuid(), { id: 2n }), ...tunnel(seeded.agent_id) });
-        const seen = await updateOf(atAgent);
+        const seen = await nextUpdate(atAgent);
         const made = await connection.tailnet.refreshResumeToken({});
         await stream.send({ disconnect: {} });
-        expect((await updateOf(atAgent)).kind).toBe(Kind.DISCONNECTED);
+        expect((await nextUpdate(atAgent)).kind).toBe(Kind.DISCONNECTED);
         return { id: uuidFromBytes(seen.id), ...made };
       };
-      for (const path of [pathOf(seeded.agent_id), "/api/v2/tailnet?version=2.3"]) {
-        const first = await tunnelled(path);
+      for (const path of [coordinatePath(seeded.agent_id), "/api/v2/tailnet?version=2.3"]) {
+        const first = await openTunnel(path);
         expect(first.refreshIn?.seconds).toBe(43_200n);
-        const now = contextOf(server).clock.now() / 1000;
+        const now = getContext(server).clock.now() / 1000;
         expect(Math.abs(Number(first.expiresAt?.seconds) - now - 86_400)).toBeLessThan(60);
         const query = `&resume_token=${encodeURIComponent(first.token)}`;
-        expect((await tunnelled(path + query)).id).toBe(first.id);
-        expect((await tunnelled(path)).id).not.toBe(first.id);
+        expect((await openTunnel(path + query)).id).toBe(first.id);
+        expect((await openTunnel(path)).id).not.toBe(first.id);
         const stranger = await seedUser(server);
-        const elsewhere = path.startsWith("/api/v2/tailnet") ? pathOf(seeded.agent_id) : "/api/v2/tailnet?version=2.3";
+        const elsewhere = path.startsWith("/api/v2/tailnet")
+          ? coordinatePath(seeded.agent_id)
+          : "/api/v2/tailnet?version=2.3";
         for (const [where, token] of [
           ["/api/v2/tailnet?version=2.3", stranger.token],
           [elsewhere, seeded.owner_token],
@@ -358,8 +363,8 @@ describeInside("coming back", () => {
   );
 
   testInside("[TL-14] a resume token is valid for 24 hours", async () => {
-    const { makeResumeToken, peerOfResumeToken } = await import("#src/api/tailnet/resume-token.ts");
-    const { encryption } = contextOf(server);
+    const { makeResumeToken, openResumeToken: peerOfResumeToken } = await import("#src/api/tailnet/resume-token.ts");
+    const { encryption } = getContext(server);
     const id = uuid();
     const { token, expires_at } = makeResumeToken(encryption, id, "tailnet:a", 1_000);
     expect(expires_at).toBe(1_000 + 86_400_000);

@@ -1,8 +1,8 @@
 // Relays of nodes: clients are at the first node's, a peer of another node at its own.
 import { expect, test } from "bun:test";
 import type { Parts } from "#base/parts.ts";
-import { FarRelay, type RelayWords } from "#domain/tailnet/far-relay.ts";
-import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
+import { type RelayMessage, RemoteRelay } from "#domain/tailnet/far-relay.ts";
+import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
 import { LocalLink } from "#src/tailnet/peer/local-link.ts";
 import { Relay } from "#src/tailnet/relay.ts";
@@ -11,13 +11,13 @@ import { until } from "#test/support/until.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const text = (message: string): Uint8Array => new TextEncoder().encode(message);
-const words = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const toText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 /** Nodes with a relay each; `first` names the one that clients connect to. */
 const nodes = (...names: string[]) => {
   const clock = new ManualClock();
   const state: { first: string | undefined; isCut: boolean } = { first: names[0], isCut: false };
-  const made = new Map<string, { relay: Relay; far: FarRelay }>();
+  const made = new Map<string, { relay: Relay; far: RemoteRelay }>();
   let under_way = 0;
   let most_under_way = 0;
   for (const name of names) {
@@ -33,17 +33,17 @@ const nodes = (...names: string[]) => {
       },
     };
     const relay = new Relay(clock);
-    const far = new FarRelay({
+    const far = new RemoteRelay({
       clock,
       parts,
       relay,
-      async say(node, said) {
+      async send(node, said) {
         under_way += 1;
         most_under_way = Math.max(most_under_way, under_way);
         await turn();
         under_way -= 1;
         if (state.isCut) throw new Error("cut");
-        made.get(node.id)?.far.hear(name, JSON.parse(JSON.stringify(said)) as RelayWords);
+        made.get(node.id)?.far.receive(name, JSON.parse(JSON.stringify(said)) as RelayMessage);
       },
     });
     relay.others = far;
@@ -52,7 +52,7 @@ const nodes = (...names: string[]) => {
   return {
     clock,
     state,
-    node: (name: string) => made.get(name) as { relay: Relay; far: FarRelay },
+    node: (name: string) => made.get(name) as { relay: Relay; far: RemoteRelay },
     most: () => most_under_way,
     said: () => until(() => under_way === 0),
   };
@@ -60,27 +60,27 @@ const nodes = (...names: string[]) => {
 
 /** A client of this relay, such as an agent, and the packets it has received. */
 const client = (relay: Relay) => {
-  const pair = keyPair();
+  const pair = createKeyPair();
   const got: string[] = [];
   const reader = new FrameReader();
   const one = relay.connect({
     transmit(bytes) {
       for (const { type, payload } of reader.push(bytes.slice()))
-        if (type === FRAME.receive_packet) got.push(words(payload.subarray(32)));
+        if (type === FRAME.receive_packet) got.push(toText(payload.subarray(32)));
       return bytes.length;
     },
     close: () => {},
   });
-  const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;
+  const shared = deriveSharedKey(pair.secret, relay.key.public) as Uint8Array;
   one.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
   const send = (to: Uint8Array, packet: string): void => one.push(encodeFrame(FRAME.send_packet, to, text(packet)));
   return { key: pair.public, got, send };
 };
 
 const peer = (relay: Relay) => {
-  const key = keyPair();
+  const key = createKeyPair();
   const got: string[] = [];
-  const link = new LocalLink({ relay, key, receive: (_from, packet) => got.push(words(packet)) });
+  const link = new LocalLink({ relay, key, receive: (_from, packet) => got.push(toText(packet)) });
   const send = (to: Uint8Array, packet: string): void => link.send(to, text(packet));
   return { key: key.public, got, link, send };
 };
@@ -103,7 +103,7 @@ test("[CP-64] when another node becomes the first one, clients that come to it a
   const { node, state, clock, said } = nodes("a", "b", "c");
   const own = peer(node("c").relay);
   state.first = undefined;
-  own.send(keyPair().public, "to nobody");
+  own.send(createKeyPair().public, "to nobody");
   expect(own.link.dropped).toBe(1);
   state.first = "b";
   const agent = client(node("b").relay);

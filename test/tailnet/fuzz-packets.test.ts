@@ -1,16 +1,16 @@
 // Invalid data for every parser of a peer: random bytes, and packets of a real connection with flipped bits. Nothing throws, memory stays
 // flat, and existing connections continue. SLIPWAY_TEST_PACKETS sets the number; a million is the long form.
 import { describe, expect, test } from "bun:test";
-import { keyPair } from "#src/tailnet/box.ts";
+import { createKeyPair } from "#src/tailnet/box.ts";
 import { parsePacket } from "#src/tailnet/packets/ip6.ts";
-import { pong, pongId } from "#src/tailnet/packets/pings.ts";
+import { encodePong, parsePongId } from "#src/tailnet/packets/pings.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import { parseDatagram } from "#src/tailnet/packets/udp.ts";
-import { Discovery, discoverySender } from "#src/tailnet/peer/disco.ts";
+import { Discovery, findDiscoverySender } from "#src/tailnet/peer/disco.ts";
 import { toPeer } from "#src/tailnet/peer/node.ts";
 import { randomFrom } from "#test/support/random.ts";
-import { stacks } from "./tcp/pair.ts";
-import { tunnels } from "./wireguard/tunnels.ts";
+import { makeStacks } from "./tcp/pair.ts";
+import { makeTunnels } from "./wireguard/tunnels.ts";
 
 const PACKETS = Number(process.env.SLIPWAY_TEST_PACKETS ?? 20_000);
 const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 4_711);
@@ -19,9 +19,9 @@ const MiB = 1024 * 1024;
 
 const chance = randomFrom(SEED);
 const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance() * 256);
-const anyLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
+const randomLength = (): number => Math.floor(chance() * (chance() < 0.5 ? 80 : 1_400));
 /** Flips some bits, and sometimes truncates the packet. */
-const damaged = (packet: Uint8Array): Uint8Array => {
+const damagePacket = (packet: Uint8Array): Uint8Array => {
   const copy = packet.slice(0, chance() < 0.1 ? Math.floor(chance() * packet.byteLength) : undefined);
   for (let left = 1 + Math.floor(chance() * 4); left > 0 && copy.byteLength > 0; left -= 1) {
     const at = Math.floor(chance() * Math.min(copy.byteLength, 100));
@@ -39,22 +39,22 @@ describe(`with seed ${SEED}`, () => {
   test(
     "[TL-29] the parsers ignore invalid input",
     () => {
-      const discovery = new Discovery(keyPair(), keyPair().public);
+      const discovery = new Discovery(createKeyPair(), createKeyPair().public);
       for (let i = 0; i < PACKETS; i += 1) {
-        const bytes = random(anyLength());
+        const bytes = random(randomLength());
         parseSegment(bytes);
         if (chance() < 0.5) bytes[0] = 0x60;
         if (chance() < 0.5 && bytes.byteLength >= 40) new DataView(bytes.buffer).setUint16(4, bytes.byteLength - 40);
         const packet = parsePacket(bytes);
         if (packet) {
-          pong(packet);
-          pongId(packet);
+          encodePong(packet);
+          parsePongId(packet);
           parseDatagram(packet);
         }
         if (i % 16 === 0) {
           bytes.set([0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac].slice(0, bytes.byteLength));
           expect(discovery.answer(bytes, 999)).toBeUndefined();
-          discoverySender(bytes);
+          findDiscoverySender(bytes);
         }
       }
       const node = {
@@ -73,14 +73,14 @@ describe(`with seed ${SEED}`, () => {
   test(
     "[TL-29] damaged messages of a tunnel leave it as it was, and memory flat",
     async () => {
-      const { sim, say, sent, got, ends } = tunnels();
+      const { sim, say, sent, got, ends } = makeTunnels();
       say("a", "one");
       await sim.advance(10);
       const before = resident();
       const samples = [...sent.a, ...sent.b];
       for (let i = 0; i < PACKETS; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
-        ends.b.push(chance() < 0.3 ? random(anyLength()) : damaged(sample));
+        ends.b.push(chance() < 0.3 ? random(randomLength()) : damagePacket(sample));
         // Responses are not kept here either.
         if (i % 1_000 === 0) {
           sent.b.length = 0;
@@ -100,7 +100,7 @@ describe(`with seed ${SEED}`, () => {
   test(
     "[TL-29] damaged segments, and segments made up, hold no more than a peer may",
     async () => {
-      const world = stacks({ seed: SEED });
+      const world = makeStacks({ seed: SEED });
       const connection = await world.connect();
       await connection.write(random(3_000));
       await world.sim.advance(10);
@@ -108,7 +108,7 @@ describe(`with seed ${SEED}`, () => {
       const before = resident();
       for (let i = 0; i < PACKETS; i += 1) {
         const sample = samples[Math.floor(chance() * samples.length)] as Uint8Array;
-        const packet = parsePacket(damaged(sample));
+        const packet = parsePacket(damagePacket(sample));
         if (packet) world.server.push(packet);
         if (i % 500 === 0) {
           await world.sim.advance(1_000);

@@ -7,7 +7,7 @@ import { FRAME, FrameError, FrameReader, HEADER_BYTES, MAX_CLIENT_INFO, MAX_PACK
 import { Relay } from "#src/tailnet/relay.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { connectTailnet, coordinate, RelayPeer } from "./peers.ts";
 
@@ -34,7 +34,7 @@ const nonsense = (next: (below: number) => number): Uint8Array => {
 };
 
 /** Two peers that keep talking; returns how many messages arrived. */
-const talking = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
+const testTalking = async (server: TestServer, during: () => Promise<void>): Promise<void> => {
   await using a = await RelayPeer.join(server);
   await using b = await RelayPeer.join(server);
   let isOver = false;
@@ -43,18 +43,18 @@ const talking = async (server: TestServer, during: () => Promise<void>): Promise
   });
   for (let i = 0; !isOver || i < 5; i += 1) {
     a.packet(b, `word ${i}`);
-    expect(await b.received()).toEqual({ from: a.address, text: `word ${i}` });
+    expect(await b.receiveText()).toEqual({ from: a.address, text: `word ${i}` });
   }
   await work;
 };
 
 test("[TL-7] invalid input to the relay closes its sender with a reason and affects nobody else", async () => {
   await using server = await startTestServer();
-  await talking(server, async () => {
+  await testTalking(server, async () => {
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
       const next = chance(seed);
       const peer = seed % 2 === 0 ? await RelayPeer.join(server) : new RelayPeer(server);
-      if (seed % 2 === 1) await peer.greeted();
+      if (seed % 2 === 1) await peer.readGreeting();
       for (let i = 0; i < 20; i += 1) if (peer.socket.readyState === WebSocket.OPEN) peer.send(nonsense(next));
       // An unambiguous end: a frame of four gigabytes, whatever came before.
       for (let i = 0; i < 40; i += 1)
@@ -121,7 +121,7 @@ testInside(
       await connection.tailnet.postTelemetry({});
     };
     for (let seed = 1; seed <= ROUNDS; seed += 1) await round(seed);
-    const { coordinator } = contextOf(server).tailnet;
+    const { coordinator } = getContext(server).tailnet;
     expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
   },
   30_000,
@@ -129,7 +129,7 @@ testInside(
 
 test("[TL-2] frames come out whole however they are cut; a frame above its limit is refused before it has come in", () => {
   const frame = fc.record({ type: fc.integer({ min: 0, max: 255 }), payload: fc.uint8Array({ maxLength: 300 }) });
-  const cut = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
+  const splitBytes = (bytes: Uint8Array, sizes: number[]): Uint8Array[] => {
     const pieces: Uint8Array[] = [];
     for (let at = 0, i = 0; at < bytes.length; i += 1) {
       const size = sizes.length === 0 ? bytes.length : (sizes[i % sizes.length] as number);
@@ -149,7 +149,7 @@ test("[TL-2] frames come out whole however they are cut; a frame above its limit
         }),
       );
       const reader = new FrameReader();
-      const read = cut(bytes, sizes).flatMap((piece) =>
+      const read = splitBytes(bytes, sizes).flatMap((piece) =>
         [...reader.push(piece)].map(({ type, payload }) => ({ type, payload: new Uint8Array(payload) })),
       );
       expect(read).toEqual(frames.map(({ type, payload }) => ({ type, payload: new Uint8Array(payload) })));

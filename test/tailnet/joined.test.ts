@@ -1,26 +1,26 @@
 // The relay combines the data of one event loop turn into one message, and nothing is lost at the end. [TL-17]
 import { describe, expect, test } from "bun:test";
-import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
+import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader } from "#src/tailnet/derp-frame.ts";
-import { FrameBatch, JOIN_BYTES } from "#src/tailnet/frame-batch.ts";
+import { FLUSH_BYTES, FrameBatch } from "#src/tailnet/frame-batch.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
 const text = (message: string): Uint8Array => new TextEncoder().encode(message);
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const framesIn = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
+const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
 
 /** A client of a relay without a server, and what was sent to it. */
-const introduced = (relay: Relay) => {
-  const pair = keyPair();
+const connectClient = (relay: Relay) => {
+  const pair = createKeyPair();
   const sent: Uint8Array[] = [];
   const closed: string[] = [];
   const client = relay.connect({
     transmit: (bytes) => sent.push(bytes.slice()),
     close: (code, reason) => closed.push(`${code} ${reason}`),
   });
-  const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;
+  const shared = deriveSharedKey(pair.secret, relay.key.public) as Uint8Array;
   client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
   sent.length = 0;
   return { client, key: pair.public, sent, closed };
@@ -29,32 +29,32 @@ const introduced = (relay: Relay) => {
 describe("frames of one turn", () => {
   testInside("[TL-17] leave as one message, in order, and count as waiting until then", async () => {
     const relay = new Relay(new ManualClock());
-    const [a, b] = [introduced(relay), introduced(relay)];
+    const [a, b] = [connectClient(relay), connectClient(relay)];
     for (const word of ["one", "two", "three"]) a.client.push(encodeFrame(FRAME.send_packet, b.key, text(word)));
     expect(b.sent).toEqual([]);
     expect(b.client.waiting.bytes).toBe(3 * (5 + 32) + "onetwothree".length);
     await turn();
     expect(b.sent).toHaveLength(1);
-    const words = framesIn(b.sent).map(({ payload }) => new TextDecoder().decode(payload.subarray(32)));
+    const words = parseFrames(b.sent).map(({ payload }) => new TextDecoder().decode(payload.subarray(32)));
     expect(words).toEqual(["one", "two", "three"]);
     expect(b.client.waiting.bytes).toBe(0);
   });
 
   testInside("[TL-17] leave earlier when there are 64 KiB of them", () => {
     const relay = new Relay(new ManualClock());
-    const [a, b] = [introduced(relay), introduced(relay)];
+    const [a, b] = [connectClient(relay), connectClient(relay)];
     for (let i = 0; i < 100; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, new Uint8Array(1_310)));
     expect(b.sent).toHaveLength(2);
-    for (const message of b.sent) expect(message.byteLength).toBeLessThan(JOIN_BYTES + 1_400);
+    for (const message of b.sent) expect(message.byteLength).toBeLessThan(FLUSH_BYTES + 1_400);
     expect(b.client.waiting.bytes).toBeGreaterThan(0);
   });
 
   testInside("[TL-17] are sent before a client is closed for what it did; not to one that has gone", async () => {
     const relay = new Relay(new ManualClock());
-    const [a, b] = [introduced(relay), introduced(relay)];
+    const [a, b] = [connectClient(relay), connectClient(relay)];
     a.client.push(encodeFrame(FRAME.send_packet, b.key, text("last words")));
     b.client.push(encodeFrame(FRAME.watch_connections));
-    expect(framesIn(b.sent)).toHaveLength(1);
+    expect(parseFrames(b.sent)).toHaveLength(1);
     expect(b.closed).toEqual(["1008 this relay has no mesh"]);
     b.client.push(encodeFrame(FRAME.ping, text("12345678")));
     a.client.push(encodeFrame(FRAME.ping, text("12345678")));

@@ -1,16 +1,16 @@
 // Peers of the private network for tests: the real protocol over real sockets, to the coordinator and to the relay.
 import { systemClock } from "#base/clock.ts";
-import { type KeyPair, keyPair, open, seal, sharedKey } from "#src/tailnet/box.ts";
-import { encodeFrame, FRAME, type Frame, FrameReader, MAGIC } from "#src/tailnet/derp-frame.ts";
+import { createKeyPair, deriveSharedKey, type KeyPair, open, seal } from "#src/tailnet/box.ts";
+import { DERP_MAGIC, encodeFrame, FRAME, type Frame, FrameReader } from "#src/tailnet/derp-frame.ts";
 import type { CoordinateResponse_PeerUpdate } from "#src/wire/gen/tailnet_pb.ts";
-import { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { createTailnetClient } from "#src/wire/tailnet-api.ts";
+import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { TestServer } from "#test/support/server.ts";
 
-export type Closed = { code: number; reason: string };
+export type CloseInfo = { code: number; reason: string };
 
-const closeOf = (socket: WebSocket): Promise<Closed> =>
+const awaitClose = (socket: WebSocket): Promise<CloseInfo> =>
   new Promise((resolve) => {
     socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
   });
@@ -24,11 +24,11 @@ const socketUrl = (server: TestServer, path: string): URL => {
 /** A client of the Tailnet service; rejects if the server refuses. */
 export const connectTailnet = async (server: TestServer, path: string, token: string) => {
   const socket = new WebSocket(socketUrl(server, path), { headers: { "Coder-Session-Token": token } } as never);
-  const closed = closeOf(socket);
-  const stream = await streamOverWebSocket(socket, systemClock);
+  const closed = awaitClose(socket);
+  const stream = await createWebSocketStream(socket, systemClock);
   const session = new YamuxSession(stream, { role: "client", clock: systemClock });
   return {
-    tailnet: tailnetClient(session),
+    tailnet: createTailnetClient(session),
     socket,
     closed,
     async [Symbol.asyncDispose]() {
@@ -38,7 +38,7 @@ export const connectTailnet = async (server: TestServer, path: string, token: st
   };
 };
 
-type Tailnet = ReturnType<typeof tailnetClient>;
+type Tailnet = ReturnType<typeof createTailnetClient>;
 
 /** One Coordinate stream, read as it arrives. */
 export const coordinate = async (tailnet: Tailnet) => {
@@ -65,17 +65,17 @@ export const coordinate = async (tailnet: Tailnet) => {
 export class RelayPeer implements AsyncDisposable {
   readonly pair: KeyPair;
   readonly socket: WebSocket;
-  readonly closed: Promise<Closed>;
+  readonly closed: Promise<CloseInfo>;
   readonly #reader = new FrameReader();
   #frames: Frame[] = [];
   #waiting: (() => void) | undefined;
   #over = false;
 
-  constructor(server: TestServer, pair: KeyPair = keyPair()) {
+  constructor(server: TestServer, pair: KeyPair = createKeyPair()) {
     this.pair = pair;
     this.socket = new WebSocket(socketUrl(server, "/derp"), ["derp"]);
     this.socket.binaryType = "arraybuffer";
-    this.closed = closeOf(this.socket).then((closed) => {
+    this.closed = awaitClose(this.socket).then((closed) => {
       this.#over = true;
       this.#waiting?.();
       return closed;
@@ -90,7 +90,7 @@ export class RelayPeer implements AsyncDisposable {
   /** Connects and introduces itself; returns the relay's own information. */
   static async join(server: TestServer, pair?: KeyPair): Promise<RelayPeer> {
     const peer = new RelayPeer(server, pair);
-    const shared = await peer.greeted();
+    const shared = await peer.readGreeting();
     const info = new TextEncoder().encode('{"version":2,"meshKey":"","CanAckPings":true,"IsProber":false}');
     peer.send(encodeFrame(FRAME.client_info, peer.pair.public, seal(shared, info)));
     const answer = await peer.next();
@@ -101,11 +101,11 @@ export class RelayPeer implements AsyncDisposable {
   }
 
   /** Reads the relay's key; returns the shared secret. */
-  async greeted(): Promise<Uint8Array> {
+  async readGreeting(): Promise<Uint8Array> {
     const hello = await this.next();
-    if (hello?.type !== FRAME.server_key || Buffer.compare(hello.payload.subarray(0, 8), MAGIC) !== 0)
+    if (hello?.type !== FRAME.server_key || Buffer.compare(hello.payload.subarray(0, 8), DERP_MAGIC) !== 0)
       throw new Error("the relay did not name its key");
-    return sharedKey(this.pair.secret, hello.payload.subarray(8)) as Uint8Array;
+    return deriveSharedKey(this.pair.secret, hello.payload.subarray(8)) as Uint8Array;
   }
 
   get address(): string {
@@ -135,7 +135,7 @@ export class RelayPeer implements AsyncDisposable {
   }
 
   /** Returns the next packet as text, and its sender's key. */
-  async received(): Promise<{ from: string; text: string }> {
+  async receiveText(): Promise<{ from: string; text: string }> {
     const frame = await this.next();
     if (frame?.type !== FRAME.receive_packet) throw new Error(`no packet but ${frame?.type}`);
     const from = Buffer.from(frame.payload.subarray(0, 32)).toString("hex");
@@ -143,7 +143,7 @@ export class RelayPeer implements AsyncDisposable {
   }
 
   /** Resolves when the relay has read everything sent before. */
-  async settled(): Promise<void> {
+  async waitUntilRead(): Promise<void> {
     const mark = crypto.getRandomValues(new Uint8Array(8));
     this.send(encodeFrame(FRAME.ping, mark));
     for (;;) {

@@ -1,13 +1,13 @@
 // The relay over real sockets: peers introduce themselves, exchange packets, come and go; a peer that breaks the rules is disconnected
 // alone.
 import { describe, expect, test } from "bun:test";
-import { keyPair, seal, sharedKey } from "#src/tailnet/box.ts";
+import { createKeyPair, deriveSharedKey, seal } from "#src/tailnet/box.ts";
 import { encodeFrame, FRAME, FrameReader, MAX_PACKET } from "#src/tailnet/derp-frame.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import vectors from "./nacl-vectors.json" with { type: "json" };
 import { RelayPeer } from "./peers.ts";
@@ -35,7 +35,7 @@ describe("getting there", () => {
 
   testInside("[TL-1] [TL-3] the frames of an introduction are those of an independent implementation", () => {
     const secret = new Uint8Array(Buffer.from(vectors.frames.relay_secret, "hex"));
-    const relay = new Relay(new ManualClock(), keyPair(secret));
+    const relay = new Relay(new ManualClock(), createKeyPair(secret));
     const sent: string[] = [];
     const client = relay.connect({
       transmit: (bytes) => sent.push(Buffer.from(bytes).toString("hex")),
@@ -54,23 +54,23 @@ describe("packets", () => {
     await using a = await RelayPeer.join(server);
     await using b = await RelayPeer.join(server);
     a.packet(b, "one");
-    expect(await b.received()).toEqual({ from: a.address, text: "one" });
+    expect(await b.receiveText()).toEqual({ from: a.address, text: "one" });
     const two = encodeFrame(FRAME.send_packet, b.pair.public, text("two"));
     const three = encodeFrame(FRAME.send_packet, b.pair.public, text("three"));
     const both = Buffer.concat([two, three]);
     for (let at = 0; at < both.byteLength; at += 7) a.send(both.subarray(at, at + 7));
     a.send(both);
-    for (const word of ["two", "three", "two", "three"]) expect((await b.received()).text).toBe(word);
+    for (const word of ["two", "three", "two", "three"]) expect((await b.receiveText()).text).toBe(word);
     const largest = "x".repeat(MAX_PACKET);
     b.packet(a, largest);
-    expect((await a.received()).text === largest).toBe(true);
+    expect((await a.receiveText()).text === largest).toBe(true);
     b.packet(a, "");
-    expect(await a.received()).toEqual({ from: b.address, text: "" });
+    expect(await a.receiveText()).toEqual({ from: b.address, text: "" });
   });
 
-  test("[TL-4] a key that is not here is told as not here; a ping returns; what is unknown is skipped", async () => {
+  test("[TL-4] reports an absent key as not here, answers a ping, and skips unknown frames", async () => {
     await using a = await RelayPeer.join(server);
-    const nobody = keyPair().public;
+    const nobody = createKeyPair().public;
     a.packet(nobody, "hello?");
     expect(await a.next()).toEqual({
       type: FRAME.peer_gone,
@@ -89,28 +89,28 @@ describe("packets", () => {
     expect(told).toBeLessThan(200);
   });
 
-  test("[TL-4] when a peer goes, those it had sent to are told, and nobody else; with a second connection it is still here", async () => {
+  test("[TL-4] when a peer leaves, notifies only peers it had sent to; a peer with a second connection is still present", async () => {
     await using a = await RelayPeer.join(server);
     await using c = await RelayPeer.join(server);
     const b = await RelayPeer.join(server);
     const again = await RelayPeer.join(server, b.pair);
     b.packet(a, "hello");
-    await a.received();
+    await a.receiveText();
     // Packets for the key go to the connection that spoke last.
     a.packet(b, "to the first");
-    expect((await b.received()).text).toBe("to the first");
-    await again.settled();
+    expect((await b.receiveText()).text).toBe("to the first");
+    await again.waitUntilRead();
     a.packet(b, "to the second");
-    expect((await again.received()).text).toBe("to the second");
+    expect((await again.receiveText()).text).toBe("to the second");
     await b[Symbol.asyncDispose]();
     again.packet(a, "still here");
-    expect((await a.received()).text).toBe("still here");
+    expect((await a.receiveText()).text).toBe("still here");
     await again[Symbol.asyncDispose]();
     expect(await a.next()).toEqual({
       type: FRAME.peer_gone,
       payload: Buffer.concat([b.pair.public, Uint8Array.of(0)]) as never,
     });
-    await c.settled();
+    await c.waitUntilRead();
   });
 });
 
@@ -121,8 +121,8 @@ describe("peers that do not read", () => {
       const relay = new Relay(new ManualClock());
       let isFull = false;
       const got: Uint8Array[] = [];
-      const a = introduced(relay, () => 1);
-      const b = introduced(relay, (bytes) => {
+      const a = connectClient(relay, () => 1);
+      const b = connectClient(relay, (bytes) => {
         got.push(bytes.slice());
         return isFull ? -1 : 1;
       });
@@ -137,13 +137,13 @@ describe("peers that do not read", () => {
       isFull = false;
       b.client.drain();
       // Discovery packets take precedence: a full path is when another one is needed.
-      const frames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
-      expect(frames(got.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
+      const parseFrames = (messages: Uint8Array[]) => [...new FrameReader().push(Buffer.concat(messages))];
+      expect(parseFrames(got.slice(1))[0]?.payload.subarray(32)).toEqual(discovery);
       expect(b.client.waiting.bytes).toBe(0);
       got.length = 0;
       for (let i = 0; i < 5_000; i += 1) a.client.push(encodeFrame(FRAME.send_packet, b.key, text("small")));
       await new Promise<void>((resolve) => setImmediate(resolve));
-      expect(frames(got)).toHaveLength(5_000);
+      expect(parseFrames(got)).toHaveLength(5_000);
     },
     30_000,
   );
@@ -158,32 +158,32 @@ describe("peers that do not read", () => {
     const block = new Uint8Array(MAX_PACKET).fill(7);
     for (let round = 0; round < 20; round += 1) {
       for (let i = 0; i < 16; i += 1) a.packet(stalled.key, block);
-      await a.settled();
+      await a.waitUntilRead();
     }
     a.packet(c, "and you?");
-    expect((await c.received()).text).toBe("and you?");
+    expect((await c.receiveText()).text).toBe("and you?");
     c.packet(a, "fine");
-    expect((await a.received()).text).toBe("fine");
+    expect((await a.receiveText()).text).toBe("fine");
   }, 30_000);
 });
 
 /** A client of a relay without a server, which sends with `transmit`. */
-const introduced = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
-  const pair = keyPair();
+const connectClient = (relay: Relay, transmit: (bytes: Uint8Array) => number) => {
+  const pair = createKeyPair();
   const client = relay.connect({ transmit, close: () => {} });
-  const shared = sharedKey(pair.secret, relay.key.public) as Uint8Array;
+  const shared = deriveSharedKey(pair.secret, relay.key.public) as Uint8Array;
   client.push(encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}'))));
   return { client, key: pair.public };
 };
 
 describe("those who break the rules", () => {
-  const shut = async (messages: (Uint8Array | string)[], introduced: boolean) => {
+  const sendUntilClosed = async (messages: (Uint8Array | string)[], introduced: boolean) => {
     const peer = introduced ? await RelayPeer.join(server) : new RelayPeer(server);
-    if (!introduced) await peer.greeted();
+    if (!introduced) await peer.readGreeting();
     for (const message of messages) peer.socket.send(message as never);
     return peer.closed;
   };
-  const claims = (size: number, type: number): Uint8Array => {
+  const makeHeader = (size: number, type: number): Uint8Array => {
     const header = new Uint8Array(5);
     header[0] = type;
     new DataView(header.buffer).setUint32(1, size);
@@ -196,11 +196,11 @@ describe("those who break the rules", () => {
     ["a packet before the introduction", false, () => [encodeFrame(FRAME.send_packet, new Uint8Array(40))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["a ping before the introduction", false, () => [encodeFrame(FRAME.ping, new Uint8Array(8))], { code: 1002, reason: "the first frame must introduce the client" }],
     ["an introduction cut off", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(40))], { code: 1002, reason: "the introduction is cut off" }],
-    ["somebody else's key", false, () => [encodeFrame(FRAME.client_info, keyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
+    ["somebody else's key", false, () => [encodeFrame(FRAME.client_info, createKeyPair().public, seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
     ["a key without a secret", false, () => [encodeFrame(FRAME.client_info, new Uint8Array(32), seal(new Uint8Array(32), text("{}")))], { code: 1008, reason: "the introduction does not prove the key" }],
-    ["an introduction of a gigabyte", false, () => [claims(2 ** 30, FRAME.client_info)], { code: 1009, reason: `a frame of ${2 ** 30} bytes is too large` }],
-    ["a packet above the limit", true, () => [claims(32 + MAX_PACKET + 1, FRAME.send_packet)], { code: 1009, reason: `a frame of ${32 + MAX_PACKET + 1} bytes is too large` }],
-    ["an unknown frame above the limit", true, () => [claims(0xffff_ffff, 0x77)], { code: 1009, reason: "a frame of 4294967295 bytes is too large" }],
+    ["an introduction of a gigabyte", false, () => [makeHeader(2 ** 30, FRAME.client_info)], { code: 1009, reason: `a frame of ${2 ** 30} bytes is too large` }],
+    ["a packet above the limit", true, () => [makeHeader(32 + MAX_PACKET + 1, FRAME.send_packet)], { code: 1009, reason: `a frame of ${32 + MAX_PACKET + 1} bytes is too large` }],
+    ["an unknown frame above the limit", true, () => [makeHeader(0xffff_ffff, 0x77)], { code: 1009, reason: "a frame of 4294967295 bytes is too large" }],
     ["a packet without a whole address", true, () => [encodeFrame(FRAME.send_packet, new Uint8Array(31))], { code: 1002, reason: "a packet without a whole address" }],
     ["a second introduction", true, () => [encodeFrame(FRAME.client_info, new Uint8Array(100))], { code: 1002, reason: "introduced twice" }],
     ["a ping of the wrong size", true, () => [encodeFrame(FRAME.ping, new Uint8Array(7))], { code: 1002, reason: "a ping has 8 bytes" }],
@@ -209,7 +209,7 @@ describe("those who break the rules", () => {
     ["closing another", true, () => [encodeFrame(FRAME.close_peer, new Uint8Array(32))], { code: 1008, reason: "this relay has no mesh" }],
   ];
   test.each(cases)("[TL-6] %s: closed with a reason", async (_what, introduced, messages, reason) => {
-    expect(await shut(messages(), introduced)).toEqual(reason);
+    expect(await sendUntilClosed(messages(), introduced)).toEqual(reason);
   });
 
   testInside(
@@ -218,11 +218,11 @@ describe("those who break the rules", () => {
       const clock = new ManualClock();
       await using other = await startTestServer({ clock });
       const silent = new RelayPeer(other);
-      await silent.greeted();
+      await silent.readGreeting();
       await using polite = await RelayPeer.join(other);
       clock.advance(10_000);
       expect(await silent.closed).toEqual({ code: 1008, reason: "no introduction within 10 seconds" });
-      expect(contextOf(other).tailnet.relay.counts).toEqual({ clients: 1, keys: 1 });
+      expect(getContext(other).tailnet.relay.counts).toEqual({ clients: 1, keys: 1 });
       clock.advance(50_000);
       expect((await polite.next())?.type).toBe(FRAME.keep_alive);
     },
@@ -240,7 +240,7 @@ class StalledPeer implements AsyncDisposable {
   }
 
   static async join(to: TestServer): Promise<StalledPeer> {
-    const pair = keyPair();
+    const pair = createKeyPair();
     const done = Promise.withResolvers<void>();
     let seen = Buffer.alloc(0);
     let isIntroduced = false;
@@ -258,7 +258,7 @@ class StalledPeer implements AsyncDisposable {
             return done.resolve();
           }
           isIntroduced = true;
-          const shared = sharedKey(pair.secret, seen.subarray(head + 4 + 15, head + 4 + 47)) as Uint8Array;
+          const shared = deriveSharedKey(pair.secret, seen.subarray(head + 4 + 15, head + 4 + 47)) as Uint8Array;
           const info = encodeFrame(FRAME.client_info, pair.public, seal(shared, text('{"version":2}')));
           const header = Buffer.from([0x82, 0x80 | 126, info.byteLength >> 8, info.byteLength & 255, 0, 0, 0, 0]);
           one.write(Buffer.concat([header, info]));

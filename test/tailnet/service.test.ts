@@ -1,14 +1,14 @@
 // Data of the private network in addition to peers: the relay map in all its places, and a user's workspaces.
 import { expect, test } from "bun:test";
-import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { findWorkspace, insertWorkspace, updateWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import { Client } from "#src/client.ts";
-import { derpMap, derpMapJson } from "#src/tailnet/derp-map.ts";
+import { buildDerpMap, buildDerpMapJson } from "#src/tailnet/derp-map.ts";
 import type { WorkspaceUpdate } from "#src/wire/gen/tailnet_pb.ts";
 import { Workspace_Status as Status } from "#src/wire/tailnet-api.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { connectTailnet } from "./peers.ts";
 
@@ -93,11 +93,11 @@ testInside("[TL-15] one agent's connection info is for those who see it; agents 
 });
 
 test("[TL-15] behind TLS the relay is at the access URL's port, without force", () => {
-  const [json] = derpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
+  const [json] = buildDerpMapJson(new URL("https://slip.example.com/")).regions["999"]?.nodes ?? [];
   expect(json).toMatchObject({ hostName: "slip.example.com", derpport: 443, forceHTTP: false });
-  const [six] = derpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
+  const [six] = buildDerpMapJson(new URL("http://[::1]:7080/")).regions["999"]?.nodes ?? [];
   expect(six).toMatchObject({ hostName: "::1", derpport: 7080, forceHTTP: true });
-  expect(derpMap(new URL("https://slip.example.com/")).regions).toMatchObject({
+  expect(buildDerpMap(new URL("https://slip.example.com/")).regions).toMatchObject({
     999: { nodes: [{ hostName: "slip.example.com", derpPort: 443, forceHttp: false }] },
   });
 });
@@ -106,17 +106,17 @@ testInside(
   "[TL-16] a client follows its user's workspaces: first all of them, then what has changed, and no one else's",
   async () => {
     await using server = await startTestServer();
-    const { store, topics, clock } = contextOf(server);
+    const { store, topics, clock } = getContext(server);
     const mine = await seedAgent(server);
     const other = await seedAgent(server);
     await using connection = await connectTailnet(server, "/api/v2/tailnet?version=2.3", mine.owner_token);
-    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidBytes(mine.owner_id) });
-    const next = async () => shortOf((await updates.next()).value as WorkspaceUpdate);
+    const updates = connection.tailnet.workspaceUpdates({ workspaceOwnerId: uuidToBytes(mine.owner_id) });
+    const nextSummary = async () => summarizeUpdate((await updates.next()).value as WorkspaceUpdate);
     const change = async (id: string, set: Parameters<typeof updateWorkspace>[1]) => {
       await store.commit([updateWorkspace(id, set)]);
       topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
     };
-    expect(await next()).toEqual({
+    expect(await nextSummary()).toEqual({
       workspaces: [[mine.workspace_id, "dev", "PENDING"]],
       agents: [[mine.agent_id, "main", mine.workspace_id]],
       gone: [],
@@ -126,7 +126,7 @@ testInside(
     // Nothing visible has changed, so nothing is sent.
     topics.publish("workspace", mine.workspace_id, { version: 1, latest_build_id: mine.build_id });
     await change(mine.workspace_id, { status: "running", name: "renamed" });
-    expect(await next()).toEqual({
+    expect(await nextSummary()).toEqual({
       workspaces: [[mine.workspace_id, "renamed", "RUNNING"]],
       agents: [],
       gone: [],
@@ -146,17 +146,17 @@ testInside(
       }),
     ]);
     topics.publish("workspace", id, { version: 1, latest_build_id: mine.build_id });
-    expect((await next()).workspaces).toEqual([[id, "second", "RUNNING"]]);
+    expect((await nextSummary()).workspaces).toEqual([[id, "second", "RUNNING"]]);
     // The next build has no agents.
     await change(mine.workspace_id, { status: "stopped", latest_build_id: uuid() });
-    expect(await next()).toEqual({
+    expect(await nextSummary()).toEqual({
       workspaces: [[mine.workspace_id, "renamed", "STOPPED"]],
       agents: [],
       gone: [],
       gone_agents: [mine.agent_id],
     });
     await change(id, { deleted: true });
-    expect((await next()).gone).toEqual([id]);
+    expect((await nextSummary()).gone).toEqual([id]);
     await updates.return();
   },
 );
@@ -165,7 +165,7 @@ testInside("[TL-16] only one's own workspaces are followed, and only over the co
   await using server = await startTestServer();
   const seeded = await seedAgent(server);
   const stranger = await seedUser(server);
-  const refused = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
+  const getRefusal = async (tailnet: Awaited<ReturnType<typeof connectTailnet>>["tailnet"], owner: Uint8Array) => {
     try {
       await tailnet.workspaceUpdates({ workspaceOwnerId: owner }).next();
       return "taken";
@@ -173,7 +173,7 @@ testInside("[TL-16] only one's own workspaces are followed, and only over the co
       return (error as Error).message;
     }
   };
-  const owner = uuidBytes(seeded.owner_id);
+  const owner = uuidToBytes(seeded.owner_id);
   await using all = await connectTailnet(server, "/api/v2/tailnet", stranger.token);
   await using one = await connectTailnet(
     server,
@@ -181,14 +181,19 @@ testInside("[TL-16] only one's own workspaces are followed, and only over the co
     seeded.owner_token,
   );
   await using agent = await connectAgent(server, seeded.agent_token);
-  for (const { tailnet } of [all, one, agent]) expect(await refused(tailnet, owner)).toContain("may not follow");
-  expect(await refused(all.tailnet, new Uint8Array(3))).toContain("may not follow");
+  for (const { tailnet } of [all, one, agent]) expect(await getRefusal(tailnet, owner)).toContain("may not follow");
+  expect(await getRefusal(all.tailnet, new Uint8Array(3))).toContain("may not follow");
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   await using site = await connectTailnet(server, "/api/v2/tailnet", admin.token as string);
-  expect(await refused(site.tailnet, owner)).toBe("taken");
+  expect(await getRefusal(site.tailnet, owner)).toBe("taken");
 });
 
-const shortOf = ({ upsertedWorkspaces, upsertedAgents, deletedWorkspaces, deletedAgents }: WorkspaceUpdate) => ({
+const summarizeUpdate = ({
+  upsertedWorkspaces,
+  upsertedAgents,
+  deletedWorkspaces,
+  deletedAgents,
+}: WorkspaceUpdate) => ({
   workspaces: upsertedWorkspaces.map((one) => [uuidFromBytes(one.id), one.name, Status[one.status]]),
   agents: upsertedAgents.map((one) => [uuidFromBytes(one.id), one.name, uuidFromBytes(one.workspaceId)]),
   gone: deletedWorkspaces.map((one) => uuidFromBytes(one.id)),

@@ -28,11 +28,11 @@ export class Simulation implements Clock {
   }
   every(ms: number, run: () => void): Timer {
     let timer: Timer;
-    const again = (): void => {
-      timer = this.after(ms, again);
+    const repeat = (): void => {
+      timer = this.after(ms, repeat);
       run();
     };
-    timer = this.after(ms, again);
+    timer = this.after(ms, repeat);
     return { cancel: () => timer.cancel() };
   }
   /** Like the end of an event loop turn. */
@@ -52,10 +52,10 @@ export class Simulation implements Clock {
       },
     );
     const end = this.#now + limit;
-    await settled();
+    await nextTurn();
     while (!outcome) {
       if (!this.#step(end)) throw new Error(`nothing more happens at ${this.#now} ms`);
-      await settled();
+      await nextTurn();
     }
     if ("error" in outcome) throw outcome.error;
     return outcome.value;
@@ -111,7 +111,7 @@ export class Simulation implements Clock {
 }
 
 const isBefore = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export type Faults = {
   /** One-way delay in milliseconds. */

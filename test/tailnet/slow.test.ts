@@ -1,8 +1,8 @@
 // Peers of the coordinator that do not read, or request too much: they are disconnected, the others continue.
 import { describe, expect, test } from "bun:test";
-import { uuid, uuidBytes } from "#base/ids.ts";
+import { uuid, uuidToBytes } from "#base/ids.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
-import { clientRules } from "#src/tailnet/peer-rules.ts";
+import { createClientRules } from "#src/tailnet/peer-rules.ts";
 import { CoordinateResponse_PeerUpdate_Kind as Kind } from "#src/wire/gen/tailnet_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { testInside } from "#test/support/inside.ts";
@@ -13,7 +13,7 @@ import { connectTailnet, coordinate } from "./peers.ts";
 describe("peers that do not read", () => {
   test("[TL-13] a peer whose queue is too long is dropped with a reason; the others continue", async () => {
     const coordinator = new Coordinator();
-    const rules = clientRules(async () => undefined);
+    const rules = createClientRules(async () => undefined);
     const dropped: string[] = [];
     const slow = coordinator.join({ id: uuid(), rules, dropped: (reason) => dropped.push(reason) });
     const quick = coordinator.join({ id: uuid(), rules });
@@ -29,12 +29,12 @@ describe("peers that do not read", () => {
     coordinator.addTunnel(slow, quick.id);
     for (let i = 1; i <= 2_000; i += 1) {
       talker.known = { node: { id: BigInt(i) } as never, bytes: Buffer.from(String(i)) };
-      coordinator.nodeChanged(talker);
+      coordinator.onNodeChange(talker);
       // One turn of the event loop, in which readers read.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    talker.lost();
-    quick.lost();
+    talker.onStreamLost();
+    quick.onStreamLost();
     await reading;
     expect(dropped).toEqual(["the peer does not read what it is sent"]);
     const left = [];
@@ -46,10 +46,10 @@ describe("peers that do not read", () => {
 
   test("[TL-13] the number of tunnels per peer is bounded", () => {
     const coordinator = new Coordinator();
-    const peer = coordinator.join({ id: uuid(), rules: clientRules(async () => undefined) });
+    const peer = coordinator.join({ id: uuid(), rules: createClientRules(async () => undefined) });
     for (let i = 0; i < 4_096; i += 1) expect(coordinator.addTunnel(peer, `agent ${i}`)).toBeUndefined();
     expect(coordinator.addTunnel(peer, "one more")).toContain("4096 tunnels");
-    peer.lost();
+    peer.onStreamLost();
     expect(coordinator.counts).toEqual({ peers: 0, tunnels: 0 });
   });
 });
@@ -60,7 +60,7 @@ testInside(
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const path = `/api/v2/workspaceagents/${seeded.agent_id}/coordinate?version=2.0`;
-    const tunnel = { addTunnel: { id: uuidBytes(seeded.agent_id) } };
+    const tunnel = { addTunnel: { id: uuidToBytes(seeded.agent_id) } };
     const slow = await connectTailnet(server, path, seeded.owner_token);
     await using quick = await connectTailnet(server, path, seeded.owner_token);
     await using agent = await connectAgent(server, seeded.agent_token);

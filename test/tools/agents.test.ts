@@ -6,19 +6,19 @@ import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
 import { findAgent, insertAgent } from "#db/agents/agents.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 /**
  * An agent in a container of another agent of the workspace, with its own daemon and home folder. Not of the first agent, whose compiled
  * daemon deletes child agents that it has not created.
  */
 const startInside = async (world: ToolWorld, name: string) => {
-  const { store, clock } = contextOf(world.server);
+  const { store, clock } = getContext(world.server);
   const first = await store.get(findAgent({ id: world.seeded.agent_id }));
   if (!first) throw new Error("there is no agent");
   const [id, outer_id, agent_token] = [uuid(), uuid(), uuid()];
@@ -42,7 +42,7 @@ const startInside = async (world: ToolWorld, name: string) => {
   };
 };
 
-const schemaOf = (
+const findSchema = (
   { request }: { request: { tools: readonly { name: string; input_schema: unknown }[] } },
   name: string,
 ) =>
@@ -52,18 +52,18 @@ const schemaOf = (
 test("[TO-24] in a workspace of several agents a model is notified of them, and its calls go to the one they name", async () => {
   await using world = await openToolWorld();
   const alone = await openChat(world);
-  expect(schemaOf(alone.call, "execute")).not.toHaveProperty("agent");
+  expect(findSchema(alone.call, "execute")).not.toHaveProperty("agent");
   alone.call.finish("stop");
 
   await using inside = await startInside(world, "app");
   const { call } = await openChat(world);
   for (const name of ["execute", "read_file", "write_file", "edit_files", "process_output"]) {
-    expect(schemaOf(call, name).agent).toMatchObject({
+    expect(findSchema(call, name).agent).toMatchObject({
       enum: ["app", "main", "outer"],
       description: expect.stringContaining('"main" when absent. In containers of it are "app".'),
     });
   }
-  expect(schemaOf(call, "list_templates")).not.toHaveProperty("agent");
+  expect(findSchema(call, "list_templates")).not.toHaveProperty("agent");
   writeFileSync(join(inside.home, "where"), "inside");
   writeFileSync(join(world.home, "where"), "outside");
   const { results, next } = await callTools(
@@ -88,7 +88,7 @@ test("[TO-24] in a workspace of several agents a model is notified of them, and 
     ["process_output", { process_id }],
   );
   expect(later.results[0]?.error).toBeUndefined();
-  expect(later.results[1]?.error).toContain("no process of this id");
+  expect(later.results[1]?.error).toContain("No process has this id");
   later.next.finish("stop");
 });
 

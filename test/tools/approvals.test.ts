@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { Client } from "#src/client.ts";
-import { commandTexts } from "#src/tools/processes/parsed-commands.ts";
+import { listCommandTexts } from "#src/tools/processes/parsed-commands.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
@@ -108,8 +108,8 @@ test("[PE-15] arguments that do not fit and edits that do not fit are answered w
 }, 60_000);
 
 test("[PE-16] a command is split by a shell's grammar, substitutions within substitutions included", () => {
-  expect(commandTexts("echo `rm x` $(ls a) && make")).toEqual(["echo `rm x` $(ls a)", "rm x", "ls a", "make"]);
-  expect(commandTexts("x=`echo \\`date\\``")).toEqual(["x=`echo \\`date\\``", "echo `date`", "date"]);
-  expect(commandTexts('for f in *; do rm "$f"; done')).toEqual(['rm "$f"']);
-  expect(commandTexts("if true; then")).toEqual([]);
+  expect(listCommandTexts("echo `rm x` $(ls a) && make")).toEqual(["echo `rm x` $(ls a)", "rm x", "ls a", "make"]);
+  expect(listCommandTexts("x=`echo \\`date\\``")).toEqual(["x=`echo \\`date\\``", "echo `date`", "date"]);
+  expect(listCommandTexts('for f in *; do rm "$f"; done')).toEqual(['rm "$f"']);
+  expect(listCommandTexts("if true; then")).toEqual([]);
 });

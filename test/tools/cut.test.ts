@@ -1,33 +1,33 @@
 // The pure parts of the tools: truncation, time formats, edits and diffs.
 import { expect, test } from "bun:test";
-import { unifiedDiff } from "#src/daemon/git/unified-diff.ts";
+import { createUnifiedDiff } from "#src/daemon/git/unified-diff.ts";
 import { applyEdit } from "#src/daemon/http/edit-text.ts";
-import { wholeCharacters } from "#src/daemon/whole-characters.ts";
-import { cutMiddle, cutResult, Gathered } from "#src/tools/cut.ts";
+import { trimPartialCharacter } from "#src/daemon/whole-characters.ts";
+import { HeadTailBuffer, truncateMiddle, truncateResult } from "#src/tools/cut.ts";
 import { parseDuration } from "#src/tools/duration.ts";
-import { resultLimit } from "#src/tools/run.ts";
+import { computeResultLimit } from "#src/tools/run.ts";
 
 test("[TO-3] texts are truncated in the middle, never inside a character, and say how much is missing", () => {
   const text = "aß€😀".repeat(2_000);
   for (const limit of [100, 101, 102, 103, 1_000, 4_097]) {
-    const { text: cut, truncated } = cutMiddle(text, limit);
+    const { text: cut, truncated } = truncateMiddle(text, limit);
     const [head = "", tail = ""] = cut.split(/\n\[\.\.\. \d+ bytes left out \.\.\.\]\n/);
     expect(truncated).toBe(true);
     expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
     expect(Buffer.byteLength(head + tail)).toBeWithin(limit - 8, limit + 1);
   }
-  expect(cutMiddle(text, 100_000)).toEqual({ text, truncated: false });
+  expect(truncateMiddle(text, 100_000)).toEqual({ text, truncated: false });
 });
 
 test("[TO-3] output of any length is gathered in little memory, and ends as if it had been cut at once", () => {
-  const gathered = new Gathered(300);
+  const gathered = new HeadTailBuffer(300);
   let whole = "";
   for (let index = 0; index < 5_000; index += 1) {
     const line = `line ${index} 😀\n`;
     gathered.add(line);
     whole += line;
   }
-  expect(gathered.result).toEqual(cutMiddle(whole, 300));
+  expect(gathered.result).toEqual(truncateMiddle(whole, 300));
 });
 
 test("[TO-3] results fit into their bound, whatever they are made of", () => {
@@ -37,17 +37,17 @@ test("[TO-3] results fit into their bound, whatever they are made of", () => {
     { processes: Array.from({ length: 3_000 }, (_, id) => ({ id, command: "sleep 600".repeat(5) })) },
   ];
   for (const result of results) {
-    const cut = cutResult(result, 65_536);
+    const cut = truncateResult(result, 65_536);
     expect(cut.truncated).toBe(true);
     expect(Buffer.byteLength(JSON.stringify(cut))).toBeLessThanOrEqual(65_536);
   }
-  expect(cutResult({ ok: true }, 65_536)).toEqual({ ok: true });
+  expect(truncateResult({ ok: true }, 65_536)).toEqual({ ok: true });
 });
 
 test("[TO-2] pieces of output end with whole characters", () => {
   const bytes = new TextEncoder().encode("aß€😀z");
   for (let end = 0; end <= bytes.byteLength; end += 1) {
-    const whole = wholeCharacters(bytes.subarray(0, end));
+    const whole = trimPartialCharacter(bytes.subarray(0, end));
     expect(new TextDecoder("utf-8", { fatal: true }).decode(whole)).toBe(
       "aß€😀z".slice(0, [...new TextDecoder().decode(whole)].join("").length),
     );
@@ -68,15 +68,15 @@ test("[TO-4] times are formatted for people", () => {
 test("[TO-10] a diff says what was removed and added, and where", () => {
   const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
   const changed = lines.flatMap((line, index) => (index === 2 ? [] : index === 15 ? [line, "new"] : [line]));
-  expect(unifiedDiff("f", `${lines.join("\n")}\n`, `${changed.join("\n")}\n`)).toBe(
+  expect(createUnifiedDiff("f", `${lines.join("\n")}\n`, `${changed.join("\n")}\n`)).toBe(
     [
       ...["--- f", "+++ f", "@@ -1,6 +1,5 @@", " line 0", " line 1", "-line 2", " line 3", " line 4", " line 5"],
       ...["@@ -14,6 +13,7 @@", " line 13", " line 14", " line 15", "+new", " line 16", " line 17", " line 18", ""],
     ].join("\n"),
   );
-  expect(unifiedDiff("f", "", "one\n")).toBe("--- f\n+++ f\n@@ -0,0 +1,1 @@\n+one\n");
-  expect(unifiedDiff("f", "one\n", "")).toBe("--- f\n+++ f\n@@ -1,1 +0,0 @@\n-one\n");
-  expect(unifiedDiff("f", "one\n", "one\n")).toBe("");
+  expect(createUnifiedDiff("f", "", "one\n")).toBe("--- f\n+++ f\n@@ -0,0 +1,1 @@\n+one\n");
+  expect(createUnifiedDiff("f", "one\n", "")).toBe("--- f\n+++ f\n@@ -1,1 +0,0 @@\n-one\n");
+  expect(createUnifiedDiff("f", "one\n", "one\n")).toBe("");
 });
 
 test("[TO-10] what is exact goes before what is similar, and `$` is no pattern", () => {
@@ -151,5 +151,5 @@ test("[TO-25] a passage that is not there is answered with the nearest line, and
 });
 
 test("[TO-3] a result may take about a third of the model's context, at least 16 KB; 64 KB while nobody knows its size", () => {
-  expect([0, 4_000, 100_000, 1_000_000].map(resultLimit)).toEqual([65_536, 16_384, 100_000, 262_144]);
+  expect([0, 4_000, 100_000, 1_000_000].map(computeResultLimit)).toEqual([65_536, 16_384, 100_000, 262_144]);
 });

@@ -4,15 +4,15 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
-import { messagesOf, outputIn } from "./world.ts";
+import { joinOutput, listMessages } from "./world.ts";
 
-type Named = { id: string; name: string };
+type NamedItem = { id: string; name: string };
 
 test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspace: the command, its live output and its result are shown", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const local = (await admin.get<Named[]>("/api/v2/templates")).find(({ name }) => name === "local");
-  const [organization] = await admin.get<Named[]>("/api/v2/organizations");
+  const local = (await admin.get<NamedItem[]>("/api/v2/templates")).find(({ name }) => name === "local");
+  const [organization] = await admin.get<NamedItem[]>("/api/v2/organizations");
   if (!local || !organization) throw new Error("a fresh install has a template and an organization");
   const { id: workspace_id } = await createWorkspace(admin, local.id);
   const isReady = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0]?.lifecycle_state === "ready";
@@ -22,7 +22,7 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   const chat = await createChat(speaker, "run: echo hello there; ls -a", { workspace_id });
   using follower = await Follower.open(owner, chat.id);
   await follower.until(({ status }) => status === "waiting");
-  const [said, call, result, answer] = await messagesOf(owner, chat.id);
+  const [said, call, result, answer] = await listMessages(owner, chat.id);
   expect(said?.content).toMatchObject([{ text: "run: echo hello there; ls -a" }]);
   expect(call?.content).toMatchObject([
     {
@@ -36,9 +36,9 @@ test("[TO-13] with the demo model `run: <command>` runs it in the chat's workspa
   expect(answer?.content[0]?.text).toContain("hello there\n.\n..\n");
   expect(answer?.content[0]?.text).toContain("Command succeeded.");
   // A follower from the start has seen the output arrive.
-  if (outputIn(follower) !== "") expect(outputIn(follower)).toStartWith("hello there\n");
+  if (joinOutput(follower) !== "") expect(joinOutput(follower)).toStartWith("hello there\n");
   const alone = await createChat(speaker, "run: ls");
   using other = await Follower.open(owner, alone.id);
   await other.until(({ status }) => status === "waiting");
-  expect((await messagesOf(owner, alone.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
+  expect((await listMessages(owner, alone.id)).at(-1)?.content[0]?.text).toContain("not bound to one");
 }, 60_000);

@@ -4,12 +4,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { updateBy } from "#db/engine/sql.ts";
 import { chats } from "#db/schema/chats.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
+import { callTools, Follower, joinOutput, listMessages, openChat, openToolWorld } from "./world.ts";
 
 /** Returns true while a process with this ID exists. */
-const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 test("[TO-1] a command runs in the workspace; its output, exit code and time go back to the model, which continues", async () => {
   await using world = await openToolWorld();
@@ -27,7 +27,7 @@ test("[TO-1] a command runs in the workspace; its output, exit code and time go 
   using follower = await Follower.open(world.owner, id);
   next.say("done").finish();
   await follower.until(({ status }) => status === "waiting");
-  const roles = (await messagesOf(world.owner, id)).map(({ role }) => role);
+  const roles = (await listMessages(world.owner, id)).map(({ role }) => role);
   expect(roles).toEqual(["user", "assistant", "tool", "tool", "assistant"]);
 }, 30_000);
 
@@ -38,14 +38,14 @@ test("[TO-2] output reaches followers while the command runs, and late ones see 
   const gate = join(world.home, "gate");
   const command = `echo häl; until [ -e ${gate} ]; do sleep 0.05; done; echo über`;
   call.callTool("call", "execute", { command, timeout: "60s" }).finish("tool_calls");
-  await follower.until((one) => outputIn(one) === "häl\n");
+  await follower.until((one) => joinOutput(one) === "häl\n");
   using late = await Follower.open(world.owner, id);
-  await late.until((one) => outputIn(one) === "häl\n");
+  await late.until((one) => joinOutput(one) === "häl\n");
   await Bun.write(gate, "");
   const next = await world.models.next();
   next.finish();
   await follower.until(({ status }) => status === "waiting");
-  expect(outputIn(follower)).toBe("häl\nüber\n");
+  expect(joinOutput(follower)).toBe("häl\nüber\n");
   const ended = follower.events.flatMap((event) =>
     event.type === "message_part" && event.message_part.part.result ? [event.message_part] : [],
   );
@@ -101,7 +101,7 @@ test("[TO-4] a command that exceeds its time continues in the background; it can
   );
   expect(fifth.results).toMatchObject([
     { error: expect.stringContaining("has ended") },
-    { error: expect.stringContaining("no process of this id") },
+    { error: expect.stringContaining("No process has this id") },
   ]);
 }, 30_000);
 
@@ -112,16 +112,16 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
   const pids = join(world.home, "pids");
   const command = `trap '' TERM; echo $$ > ${pids}; sleep 600 & echo $! >> ${pids}; echo begun; wait`;
   call.callTool("call", "execute", { command, timeout: "1h" }).finish("tool_calls");
-  await follower.until((one) => outputIn(one) === "begun\n");
+  await follower.until((one) => joinOutput(one) === "begun\n");
   const [shell = 0, sleeper = 0] = readFileSync(pids, "utf8").trim().split("\n").map(Number);
-  expect([lives(shell), lives(sleeper)]).toEqual([true, true]);
+  expect([isAlive(shell), isAlive(sleeper)]).toEqual([true, true]);
   const begun = performance.now();
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
-  await until(() => !lives(shell) && !lives(sleeper));
+  await until(() => !isAlive(shell) && !isAlive(sleeper));
   // On an idle machine it is half a second.
   expect(performance.now() - begun).toBeLessThan(10_000);
   await follower.until(({ status }) => status === "waiting");
-  const last = (await messagesOf(world.owner, id)).at(-1);
+  const last = (await listMessages(world.owner, id)).at(-1);
   expect(last?.content).toMatchObject([
     { type: "tool-result", is_error: true, result: { output: "begun\n", error: "The call was interrupted." } },
   ]);
@@ -129,32 +129,32 @@ test("[TO-5] an interrupt ends the command and all of its processes within a sec
 
 test("[TO-5] a command is ended also when the server was started again since it began, even in the middle of the interruption", async () => {
   await using world = await openToolWorld();
-  const run = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
+  const startCommand = async (name: string): Promise<{ id: string; follower: Follower; pids: () => number[] }> => {
     const { id, call } = await openChat(world);
     const file = join(world.home, name);
     const command = `trap '' TERM; echo $$ > ${file}; sleep 600 & echo $! >> ${file}; echo begun; wait`;
     const follower = await Follower.open(world.owner, id);
     call.callTool("call", "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => outputIn(one) === "begun\n");
+    await follower.until((one) => joinOutput(one) === "begun\n");
     return { id, follower, pids: () => readFileSync(file, "utf8").trim().split("\n").map(Number) };
   };
-  const [first, second] = [await run("first"), await run("second")];
+  const [first, second] = [await startCommand("first"), await startCommand("second")];
   first.follower.close();
   second.follower.close();
   // The second was being interrupted when its server died.
-  await contextOf(world.server).store.commit([updateBy(chats, chats.id)(second.id, { status: "interrupting" })]);
+  await getContext(world.server).store.commit([updateBy(chats, chats.id)(second.id, { status: "interrupting" })]);
   await world.restart();
-  await until(() => !second.pids().some(lives));
-  expect(first.pids().map(lives)).toEqual([true, true]);
+  await until(() => !second.pids().some(isAlive));
+  expect(first.pids().map(isAlive)).toEqual([true, true]);
   using follower = await Follower.open(world.owner, first.id);
-  await follower.until((one) => outputIn(one) === "begun\n");
+  await follower.until((one) => joinOutput(one) === "begun\n");
   await world.owner.post<unknown>(`/api/v2/chats/${first.id}/interrupt`, {});
-  await until(() => !first.pids().some(lives));
+  await until(() => !first.pids().some(isAlive));
   await follower.until(({ status }) => status === "waiting");
   for (const { id } of [first, second]) {
     using ended = await Follower.open(world.owner, id);
     await ended.until(({ status }) => status === "waiting");
-    expect((await messagesOf(world.owner, id)).at(-1)?.content).toMatchObject([
+    expect((await listMessages(world.owner, id)).at(-1)?.content).toMatchObject([
       { type: "tool-result", is_error: true, result: { error: "The call was interrupted." } },
     ]);
   }

@@ -4,7 +4,7 @@ import { type ChatWorld, createChat } from "#test/support/chats.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import type { Result } from "./world.ts";
 
-const openingOf = ({ request }: ScriptedCall): string =>
+const getFirstPrompt = ({ request }: ScriptedCall): string =>
   (request.messages.find(({ role }) => role === "user")?.content ?? []).map(({ text = "" }) => text).join("");
 
 export class Family {
@@ -21,7 +21,7 @@ export class Family {
   /** Returns the next model call of the chat that began with these words. One at a time. */
   async call(opening: string): Promise<ScriptedCall> {
     for (;;) {
-      const at = this.#waiting.findIndex((one) => openingOf(one) === opening);
+      const at = this.#waiting.findIndex((one) => getFirstPrompt(one) === opening);
       const [found] = at < 0 ? [] : this.#waiting.splice(at, 1);
       if (found) return found;
       this.#waiting.push(await this.world.models.next());
@@ -37,7 +37,7 @@ export class Family {
   /** Makes the root call these tools in one step, and returns the results. */
   async step(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]) {
     this.begin(call, ...calls);
-    return this.answers();
+    return this.nextResults();
   }
 
   begin(call: ScriptedCall, ...calls: readonly (readonly [name: string, args?: unknown])[]): void {
@@ -46,7 +46,7 @@ export class Family {
   }
 
   /** Returns the results of the root's calls, and its next call. */
-  async answers(): Promise<{ results: Result[]; next: ScriptedCall }> {
+  async nextResults(): Promise<{ results: Result[]; next: ScriptedCall }> {
     const next = await this.call(this.#name);
     const { messages } = next.request;
     const parts = messages
@@ -66,10 +66,10 @@ export class Family {
   }
 }
 
-export const namesOf = ({ request }: ScriptedCall): string[] => request.tools.map(({ name }) => name);
+export const listToolNames = ({ request }: ScriptedCall): string[] => request.tools.map(({ name }) => name);
 
 /** Returns the system prompt. */
-export const systemOf = ({ request }: ScriptedCall): string =>
+export const getSystemPrompt = ({ request }: ScriptedCall): string =>
   request.messages
     .filter(({ role }) => role === "system")
     .flatMap(({ content }) => content.map(({ text = "" }) => text))

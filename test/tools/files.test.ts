@@ -37,13 +37,13 @@ test("[TO-9] read_file answers lines with their numbers, from where it is asked,
 test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names its type and size, edit_files refuses it, and other encodings are not damaged", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
+  const homePath = (name: string): string => join(world.home, name);
   const png = Buffer.concat([Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"), Buffer.alloc(121_000, 0xd7)]);
-  await Bun.write(at("photo.txt"), png);
-  await Bun.write(at("paper.md"), "%PDF-1.7\nno byte of it is zero\n");
-  await Bun.write(at("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
-  await Bun.write(at("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
-  await Bun.write(at("marked.txt"), "\ufeffone\n");
+  await Bun.write(homePath("photo.txt"), png);
+  await Bun.write(homePath("paper.md"), "%PDF-1.7\nno byte of it is zero\n");
+  await Bun.write(homePath("program"), Buffer.concat([Buffer.from("\u007fELF"), Buffer.alloc(40_000_000)]));
+  await Bun.write(homePath("old.txt"), Buffer.from("caf\u00e9\n", "latin1"));
+  await Bun.write(homePath("marked.txt"), "\ufeffone\n");
   const edit = (path: string, old_text: string) =>
     ["edit_files", { files: [{ path, edits: [{ old_text, new_text: "x" }] }] }] as const;
   const { results } = await callTools(
@@ -68,19 +68,19 @@ test("[TO-9] [TO-10] a picture, a PDF or a program is no text: read_file names i
   expect(results[4]).toMatchObject({ content: "1\tone" });
   expect(results[5]?.error).toContain("image/png");
   expect(results[6]?.error).toContain("not in UTF-8");
-  expect(readFileSync(at("photo.txt")).equals(png)).toBe(true);
-  expect(readFileSync(at("old.txt"), "latin1")).toBe("caf\u00e9\n");
-  expect(readFileSync(at("marked.txt"), "utf8")).toBe("\ufeffx\n");
+  expect(readFileSync(homePath("photo.txt")).equals(png)).toBe(true);
+  expect(readFileSync(homePath("old.txt"), "latin1")).toBe("caf\u00e9\n");
+  expect(readFileSync(homePath("marked.txt"), "utf8")).toBe("\ufeffx\n");
 }, 30_000);
 
 test("[TO-10] write_file replaces the whole file; edit_files replaces passages, forgives blanks and line endings, and answers a diff", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
-  await Bun.write(at("tool.sh"), "echo old\n");
-  chmodSync(at("tool.sh"), 0o755);
-  await Bun.write(at("a.ts"), "function a() {\n    if (b) {\n        c();  \n    }\n}\n");
-  await Bun.write(at("win.txt"), "one\r\ntwo\r\nthree\r\n");
+  const homePath = (name: string): string => join(world.home, name);
+  await Bun.write(homePath("tool.sh"), "echo old\n");
+  chmodSync(homePath("tool.sh"), 0o755);
+  await Bun.write(homePath("a.ts"), "function a() {\n    if (b) {\n        c();  \n    }\n}\n");
+  await Bun.write(homePath("win.txt"), "one\r\ntwo\r\nthree\r\n");
   const first = await callTools(
     world,
     call,
@@ -97,10 +97,10 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
     ],
   );
   expect(first.results.slice(0, 2)).toEqual([{ ok: true }, { ok: true }]);
-  expect(readFileSync(at("deep/er/new.txt"), "utf8")).toBe("häl\n");
-  expect(statSync(at("tool.sh")).mode & 0o777).toBe(0o755);
-  expect(readFileSync(at("a.ts"), "utf8")).toBe("function a() {\n    if (d) {\n        e();\n    }\n}\n");
-  expect(readFileSync(at("win.txt"), "utf8")).toBe("1\r\n2\r\nthree\r\n");
+  expect(readFileSync(homePath("deep/er/new.txt"), "utf8")).toBe("häl\n");
+  expect(statSync(homePath("tool.sh")).mode & 0o777).toBe(0o755);
+  expect(readFileSync(homePath("a.ts"), "utf8")).toBe("function a() {\n    if (d) {\n        e();\n    }\n}\n");
+  expect(readFileSync(homePath("win.txt"), "utf8")).toBe("1\r\n2\r\nthree\r\n");
   const hunk =
     "@@ -1,5 +1,5 @@\n function a() {\n-    if (b) {\n-        c();  \n+    if (d) {\n+        e();\n     }\n }\n";
   expect(first.results[2]).toMatchObject({
@@ -112,8 +112,8 @@ test("[TO-10] write_file replaces the whole file; edit_files replaces passages, 
 test("[TO-11] all edits are validated before any file changes; invalid ones are named", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
-  await Bun.write(at("a.txt"), "one\ntwo\ntwo\n");
+  const homePath = (name: string): string => join(world.home, name);
+  await Bun.write(homePath("a.txt"), "one\ntwo\ntwo\n");
   const good = { path: "a.txt", edits: [{ old_text: "one", new_text: "1" }] };
   const edit = (path: string, old_text: string, more = {}) => ({ path, edits: [{ old_text, new_text: "x", ...more }] });
   const { results, next } = await callTools(
@@ -132,9 +132,9 @@ test("[TO-11] all edits are validated before any file changes; invalid ones are 
     expect.stringContaining("files: "),
     expect.stringContaining("files.0.edits: "),
   ]);
-  expect(readFileSync(at("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
+  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\ntwo\ntwo\n");
   await callTools(world, next, ["edit_files", { files: [edit("a.txt", "two", { replace_all: true })] }]);
-  expect(readFileSync(at("a.txt"), "utf8")).toBe("one\nx\nx\n");
+  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one\nx\nx\n");
 }, 30_000);
 
 test("[TO-18] attach_file keeps a file of the workspace with the chat, by what its bytes are, within its bounds; a chat keeps its newest fifty", async () => {
@@ -168,22 +168,22 @@ test("[TO-18] attach_file keeps a file of the workspace with the chat, by what i
   ]);
   const file = await world.owner.fetch("GET", `/api/v2/chats/files/${results[0]?.file_id}`);
   expect([file.headers.get("content-type"), Buffer.from(await file.arrayBuffer())]).toEqual(["image/png", png]);
-  const filesOf = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).files.map(({ name }) => name);
-  expect((await filesOf()).sort()).toEqual(["chart.png", "notes.md"]);
+  const listFileNames = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).files.map(({ name }) => name);
+  expect((await listFileNames()).sort()).toEqual(["chart.png", "notes.md"]);
   const many = Array.from(
     { length: 50 },
     (_, index) => ["attach_file", { path: "notes.md", name: `${index}.md` }] as const,
   );
   await callTools(world, next, ...many);
-  const kept = await filesOf();
+  const kept = await listFileNames();
   expect([kept.length, kept.includes("chart.png"), kept.includes("49.md")]).toEqual([50, false, true]);
 }, 30_000);
 
 test("[TO-32] an answer with many calls runs eight at a time, and their results share their size: further calls are not run, and say so", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
-  await Bun.write(at("wide.txt"), `${"x".repeat(90_000)}\n`);
+  const homePath = (name: string): string => join(world.home, name);
+  await Bun.write(homePath("wide.txt"), `${"x".repeat(90_000)}\n`);
   const waits = (index: number) => [
     "execute",
     { command: `touch began-${index}; until [ -e gate ]; do sleep 0.05; done` },
@@ -193,7 +193,7 @@ test("[TO-32] an answer with many calls runs eight at a time, and their results 
   const begun = (): string[] => readdirSync(world.home).filter((name) => name.startsWith("began-"));
   await until(() => begun().length >= 8);
   expect(begun()).toHaveLength(8);
-  await Bun.write(at("gate"), "");
+  await Bun.write(homePath("gate"), "");
   const { next, parts } = await calling;
   expect([parts.map(({ is_error }) => is_error), begun().length]).toEqual([many.map(() => false), 12]);
   const reads = Array.from({ length: 40 }, () => ["read_file", { path: "wide.txt" }] as [string, object]);

@@ -9,19 +9,19 @@ import { workspaces } from "#db/schema/workspaces.ts";
 import { updateUser } from "#db/users/users.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld, outputIn } from "./world.ts";
+import { getContext } from "#test/support/seed.ts";
+import { callTools, Follower, joinOutput, listMessages, openChat, openToolWorld } from "./world.ts";
 
 /** Returns true while a process with this ID exists. */
-const lives = (pid: number): boolean => existsSync(`/proc/${pid}`);
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const updateWorkspace = updateBy(workspaces, workspaces.id);
 const OURS = "read_file write_file edit_files execute process_output process_list process_signal".split(" ");
 
 test("[TO-12] a chat has the tools of its place: none of the workspace without one, only looking while it plans; others are refused when called", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
-  const names = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
-  expect(names(call)).toEqual(expect.arrayContaining(OURS));
+  const listToolNames = ({ request }: typeof call): string[] => request.tools.map(({ name }) => name);
+  expect(listToolNames(call)).toEqual(expect.arrayContaining(OURS));
   for (const { description, input_schema } of call.request.tools) {
     expect(description.length).toBeGreaterThan(20);
     expect(input_schema).toMatchObject({ type: "object" });
@@ -39,9 +39,9 @@ test("[TO-12] a chat has the tools of its place: none of the workspace without o
     { error: expect.stringContaining("cannot be used in this chat now") },
   ]);
   const planning = ["read_file", "write_file", "edit_files", "execute", "process_output"];
-  expect(names(next).filter((name) => OURS.includes(name))).toEqual(planning);
+  expect(listToolNames(next).filter((name) => OURS.includes(name))).toEqual(planning);
   const alone = await openChat(world, { workspace_id: undefined });
-  expect(names(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
+  expect(listToolNames(alone.call).filter((name) => OURS.includes(name))).toEqual([]);
 }, 30_000);
 
 test("[TO-7] unknown tools and invalid arguments are answered with an error, and the model continues", async () => {
@@ -98,7 +98,7 @@ test("[TO-30] arguments that are nearly right are repaired once: rules, history 
     { error: expect.stringContaining("no process") },
   ]);
   expect(readFileSync(join(world.home, "n.txt"), "utf8")).toBe("42");
-  const calls = (await messagesOf(world.owner, id)).flatMap(({ content }) => content.filter(({ args }) => args));
+  const calls = (await listMessages(world.owner, id)).flatMap(({ content }) => content.filter(({ args }) => args));
   expect(calls.map(({ args }) => args)).toEqual([
     { command: "echo 1", run_in_background: false },
     { command: "touch here" },
@@ -138,7 +138,7 @@ test("[TO-14] the client's tools alongside ours: ours run first and are stored, 
 test("[TO-6] a workspace that has failed, is dormant, deleted or out of reach is said to be so, and the chat goes on", async () => {
   await using world = await openToolWorld();
   const { call } = await openChat(world);
-  const { store, clock } = contextOf(world.server);
+  const { store, clock } = getContext(world.server);
   const id = world.seeded.workspace_id;
   const read = ["read_file", { path: "a" }] as const;
   await store.commit([updateWorkspace(id, { dormant_at: clock.now() })]);
@@ -167,8 +167,8 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
   const { id, call } = await openChat(world);
   using follower = await Follower.open(world.owner, id);
   call.callTool("call", "execute", { command: "echo begun; sleep 600", timeout: "1h" }).finish("tool_calls");
-  await follower.until((one) => outputIn(one) === "begun\n");
-  const { store } = contextOf(world.server);
+  await follower.until((one) => joinOutput(one) === "begun\n");
+  const { store } = getContext(world.server);
   const gone = { status: "stopped", latest_build_id: world.seeded.resource_id };
   await store.commit([updateWorkspace(world.seeded.workspace_id, gone)]);
   await world.daemon[Symbol.asyncDispose]();
@@ -180,35 +180,35 @@ test("[TO-6] a workspace that is replaced in the middle of a command gives the m
 test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a command gives the model an error with the output", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
+  const homePath = (name: string): string => join(world.home, name);
   const pids: number[] = [];
   /** Waits until the call has started and printed something. */
   const begin = async (from: typeof call, name: string): Promise<void> => {
     using follower = await Follower.open(world.owner, id);
-    const seen = outputIn(follower).length;
-    const command = `echo $$ > ${at(name)}; echo begun; exec sleep 600`;
+    const seen = joinOutput(follower).length;
+    const command = `echo $$ > ${homePath(name)}; echo begun; exec sleep 600`;
     from.callTool(name, "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => outputIn(one).slice(seen).includes("begun\n"));
-    pids.push(Number(readFileSync(at(name), "utf8")));
+    await follower.until((one) => joinOutput(one).slice(seen).includes("begun\n"));
+    pids.push(Number(readFileSync(homePath(name), "utf8")));
   };
-  const resultOf = ({ request }: typeof call) => request.messages.at(-1)?.content.at(-1);
+  const getLastPart = ({ request }: typeof call) => request.messages.at(-1)?.content.at(-1);
   try {
     await begin(call, "dies");
     world.daemon.process.kill("SIGKILL");
     await world.daemon.process.exited;
     await using daemon = await startAgentProcess(world.server, world.seeded, world.home);
     const second = await world.models.next();
-    expect(resultOf(second)).toMatchObject({
+    expect(getLastPart(second)).toMatchObject({
       is_error: true,
-      result: { output: "begun\n", error: expect.stringContaining("no process of this id") },
+      result: { output: "begun\n", error: expect.stringContaining("No process has this id") },
     });
     await begin(second, "stops");
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     const stopped = { status: "stopped" as const, latest_build_id: world.seeded.resource_id };
     await store.commit([updateWorkspace(world.seeded.workspace_id, stopped)]);
     daemon.process.kill("SIGKILL");
     const third = await world.models.next();
-    expect(resultOf(third)).toMatchObject({
+    expect(getLastPart(third)).toMatchObject({
       is_error: true,
       result: { output: "begun\n", error: expect.stringContaining("it is stopped") },
     });
@@ -218,38 +218,38 @@ test("[TO-20] a workspace whose daemon dies, is replaced or is stopped during a 
     expect(follower.history.at(-1)).toBe("assistant: I see.");
   } finally {
     // Nothing else ends the processes of a killed daemon.
-    for (const pid of pids.filter(lives)) process.kill(pid, "SIGKILL");
+    for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
   }
 }, 60_000);
 
 test("[TO-8] a server that is restarted during a command finds it again: it runs once and is answered completely", async () => {
   await using world = await openToolWorld();
   const { id, call } = await openChat(world);
-  const at = (name: string): string => join(world.home, name);
+  const homePath = (name: string): string => join(world.home, name);
   {
     using follower = await Follower.open(world.owner, id);
-    const command = `echo run >> ${at("runs")}; echo begun; until [ -e ${at("gate")} ]; do sleep 0.05; done; echo ended`;
+    const command = `echo run >> ${homePath("runs")}; echo begun; until [ -e ${homePath("gate")} ]; do sleep 0.05; done; echo ended`;
     const edits = [{ old_text: "one", new_text: "one and one" }];
-    await Bun.write(at("a.txt"), "one\n");
+    await Bun.write(homePath("a.txt"), "one\n");
     call.callTool("edit", "edit_files", { files: [{ path: "a.txt", edits }] });
     call.callTool("run", "execute", { command, timeout: "1h" }).finish("tool_calls");
-    await follower.until((one) => outputIn(one) === "begun\n" && readFileSync(at("a.txt"), "utf8") !== "one\n");
+    await follower.until((one) => joinOutput(one) === "begun\n" && readFileSync(homePath("a.txt"), "utf8") !== "one\n");
   }
   await world.restart();
   using follower = await Follower.open(world.owner, id);
-  await follower.until((one) => outputIn(one) === "begun\n");
-  await Bun.write(at("gate"), "");
+  await follower.until((one) => joinOutput(one) === "begun\n");
+  await Bun.write(homePath("gate"), "");
   const next = await world.models.next();
   const results = next.request.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
   expect(results).toMatchObject([
     { tool_call_id: "edit", is_error: false, result: { ok: true } },
     { tool_call_id: "run", result: { success: true, output: "begun\nended\n" } },
   ]);
-  expect(readFileSync(at("runs"), "utf8")).toBe("run\n");
-  expect(readFileSync(at("a.txt"), "utf8")).toBe("one and one\n");
+  expect(readFileSync(homePath("runs"), "utf8")).toBe("run\n");
+  expect(readFileSync(homePath("a.txt"), "utf8")).toBe("one and one\n");
   next.finish();
   await follower.until(({ status }) => status === "waiting");
-  expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);
+  expect((await listMessages(world.owner, id)).filter(({ role }) => role === "tool")).toHaveLength(2);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status).toBe("waiting");
 }, 60_000);
 

@@ -15,7 +15,7 @@ const mask = new SecretMask({
 });
 const SECRETS = [TOKEN, TOKEN.toUpperCase(), KEY, LINKED, MODEL];
 
-const inPieces = (pieces: readonly string[]): string => {
+const maskInPieces = (pieces: readonly string[]): string => {
   const stream = mask.stream();
   return pieces.map((piece) => stream.push(piece)).join("") + stream.end();
 };
@@ -72,9 +72,9 @@ describe("a mask", () => {
     for (const secret of SECRETS) {
       const text = `before ${secret} after ${secret}`;
       for (let at = 0; at <= text.length; at++) {
-        expect(inPieces([text.slice(0, at), text.slice(at)])).toBe(mask.text(text));
+        expect(maskInPieces([text.slice(0, at), text.slice(at)])).toBe(mask.text(text));
       }
-      expect(inPieces([...text])).toBe(mask.text(text));
+      expect(maskInPieces([...text])).toBe(mask.text(text));
     }
   });
 
@@ -89,7 +89,7 @@ describe("a mask", () => {
           pieces.push(text.slice(at, at + size));
           at += size;
         }
-        const shown = inPieces(pieces);
+        const shown = maskInPieces(pieces);
         for (const secret of SECRETS) expect(shown).not.toContain(secret);
         if (!SECRETS.some((secret) => text.toLowerCase().includes(secret.toLowerCase()))) expect(shown).toBe(text);
       }),

@@ -1,6 +1,6 @@
 // The commands in a shell text, parsed with a real grammar.
 import { expect, test } from "bun:test";
-import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
+import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
 test("[TO-19] the simple commands of a text are named with their first argument, whatever stands between and inside them", () => {
   const cases: [string, string[][] | undefined][] = [
@@ -41,9 +41,9 @@ test("[TO-19] the simple commands of a text are named with their first argument,
     ["echo 'never closed", undefined],
     ["if then fi )", undefined],
   ];
-  for (const [text, expected] of cases) expect([text, parsedCommands(text)]).toEqual([text, expected]);
-  expect(parsedCommands({})).toBeUndefined();
-  expect(parsedCommands("true; ".repeat(500))).toHaveLength(100);
-  expect(parsedCommands("x".repeat(6_001))).toBeUndefined();
-  for (const deep of ["(", "$(", "`", "{ ", '"$(']) expect(() => parsedCommands(deep.repeat(1_500))).not.toThrow();
+  for (const [text, expected] of cases) expect([text, parseCommands(text)]).toEqual([text, expected]);
+  expect(parseCommands({})).toBeUndefined();
+  expect(parseCommands("true; ".repeat(500))).toHaveLength(100);
+  expect(parseCommands("x".repeat(6_001))).toBeUndefined();
+  for (const deep of ["(", "$(", "`", "{ ", '"$(']) expect(() => parseCommands(deep.repeat(1_500))).not.toThrow();
 });

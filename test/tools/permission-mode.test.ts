@@ -15,9 +15,9 @@ import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { Client } from "#src/client.ts";
-import { permissionFor } from "#src/tools/permission.ts";
-import { type CallPlace, toPermissionMode, withPermissionMode } from "#src/tools/permission-mode.ts";
-import { serverToolNames } from "#src/tools/registry.ts";
+import { decidePermission } from "#src/tools/permission.ts";
+import { applyPermissionMode, type CallContext, toPermissionMode } from "#src/tools/permission-mode.ts";
+import { listServerToolNames } from "#src/tools/registry.ts";
 import { createChat } from "#test/support/chats.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -25,16 +25,16 @@ import { until } from "#test/support/until.ts";
 import { Family } from "./family.ts";
 import { callTools, Follower, openChat, openToolWorld } from "./world.ts";
 
-const NOTHING = { permissions: null, plan_mode: null } as const;
-const inMode = (mode: PermissionMode) => withPermissionMode(mode, NOTHING).permissions;
-const of = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallPlace) =>
-  permissionFor(inMode(mode), { tool_name, args }, place);
+const NO_PERMISSIONS = { permissions: null, plan_mode: null } as const;
+const permissionsInMode = (mode: PermissionMode) => applyPermissionMode(mode, NO_PERMISSIONS).permissions;
+const decide = (mode: PermissionMode, tool_name: string, args: unknown, place?: CallContext) =>
+  decidePermission(permissionsInMode(mode), { tool_name, args }, place);
 
 test("[PE-11] in the mode ask a chat looks without asking and asks for everything else, whatever tool it is", () => {
   // The whole list, so that no tool joins it unnoticed: everything else asks.
   expect(
-    serverToolNames()
-      .filter((name) => of("ask", name, {}) === "allow")
+    listServerToolNames()
+      .filter((name) => decide("ask", name, {}) === "allow")
       .sort(),
   ).toEqual(
     [
@@ -45,37 +45,37 @@ test("[PE-11] in the mode ask a chat looks without asking and asks for everythin
     ].sort(),
   );
   for (const other of ["execute", "write_file", "edit_files", "github__merge", "a_client_tool", "computer"]) {
-    expect([other, of("ask", other, { command: "ls", path: "a" })]).toEqual([other, "ask"]);
+    expect([other, decide("ask", other, { command: "ls", path: "a" })]).toEqual([other, "ask"]);
   }
 });
 
 test("[PE-11] in accept_edits mode it also edits below the agent's folder, except hidden files", () => {
   const place = { use: "yes", folder: "/home/ada/work" } as const;
-  const edit = (path: string) => of("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
+  const edit = (path: string) => decide("accept_edits", "edit_files", { files: [{ path: "a.ts" }, { path }] }, place);
   for (const path of ["b.ts", "src/b.ts", "./b.ts", "/home/ada/work/src/b.ts"]) {
     expect([path, edit(path)]).toEqual([path, "allow"]);
-    expect([path, of("accept_edits", "write_file", { path }, place)]).toEqual([path, "allow"]);
+    expect([path, decide("accept_edits", "write_file", { path }, place)]).toEqual([path, "allow"]);
   }
   for (const path of [
     ...["../b.ts", "src/../../b.ts", "~/.bashrc", "~ada/b", "/etc/passwd", "/home/ada/work2/b.ts", "/home/ada"],
     ...[".git/hooks/pre-commit", "src/.env", ".vscode/tasks.json", "/home/ada/work/../b", "/home/ada/work/.git/config"],
   ]) {
     expect([path, edit(path)]).toEqual([path, "ask"]);
-    expect([path, of("accept_edits", "write_file", { path }, place)]).toEqual([path, "ask"]);
+    expect([path, decide("accept_edits", "write_file", { path }, place)]).toEqual([path, "ask"]);
   }
   for (const args of [{}, null, { files: [] }, { files: [{}] }, { path: 3 }, { files: "a" }]) {
-    expect([args, of("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
+    expect([args, decide("accept_edits", "edit_files", args, place)]).toEqual([args, "ask"]);
   }
   // With an unknown folder, no absolute path is accepted.
-  expect(of("accept_edits", "write_file", { path: "/srv/a" }, { use: "yes", folder: undefined })).toBe("ask");
-  expect(of("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
+  expect(decide("accept_edits", "write_file", { path: "/srv/a" }, { use: "yes", folder: undefined })).toBe("ask");
+  expect(decide("accept_edits", "execute", { command: "ls" }, place)).toBe("ask");
 });
 
 test("[PE-11] in plan mode its plan and read-only programs need no approval; other programs ask", () => {
   const reading = { use: "read_only", folder: undefined } as const;
-  expect(of("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
-  expect(of("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
-  expect(of("ask", "write_file", { path: "~/.slipway/plans/x.md" }, { use: "plan_file", folder: undefined })).toBe(
+  expect(decide("ask", "execute", { command: "git log | head" }, reading)).toBe("allow");
+  expect(decide("ask", "execute", { command: "curl example.com" }, reading)).toBe("ask");
+  expect(decide("ask", "write_file", { path: "~/.slipway/plans/x.md" }, { use: "plan_file", folder: undefined })).toBe(
     "allow",
   );
 });
@@ -85,19 +85,19 @@ test("[PE-11] rules take precedence over the mode, and a stricter default is kep
     { tool: "execute", command: "npm test", action: "allow" },
     { tool: "read_file", action: "deny" },
   ];
-  const { permissions } = withPermissionMode("ask", { permissions: { default: "allow", rules }, plan_mode: "plan" });
+  const { permissions } = applyPermissionMode("ask", { permissions: { default: "allow", rules }, plan_mode: "plan" });
   expect(permissions).toEqual({ default: "ask_changes", rules });
-  expect(permissionFor(permissions, { tool_name: "execute", args: { command: "npm test" } })).toBe("allow");
-  expect(permissionFor(permissions, { tool_name: "execute", args: { command: "npm run x" } })).toBe("ask");
-  expect(permissionFor(permissions, { tool_name: "read_file", args: {} })).toBe("deny");
+  expect(decidePermission(permissions, { tool_name: "execute", args: { command: "npm test" } })).toBe("allow");
+  expect(decidePermission(permissions, { tool_name: "execute", args: { command: "npm run x" } })).toBe("ask");
+  expect(decidePermission(permissions, { tool_name: "read_file", args: {} })).toBe("deny");
   for (const fallback of ["ask", "deny"] as const) {
     const strict = { permissions: { default: fallback, rules }, plan_mode: null };
-    expect([toPermissionMode(strict), withPermissionMode("ask", strict)]).toEqual(["ask", strict]);
+    expect([toPermissionMode(strict), applyPermissionMode("ask", strict)]).toEqual(["ask", strict]);
   }
   const modes = ["ask", "accept_edits", "allow", "plan"] as const;
-  expect(modes.map((mode) => toPermissionMode(withPermissionMode(mode, NOTHING)))).toEqual([...modes]);
+  expect(modes.map((mode) => toPermissionMode(applyPermissionMode(mode, NO_PERMISSIONS)))).toEqual([...modes]);
   // Leaving plan mode restores the previous mode.
-  const planning = withPermissionMode("plan", withPermissionMode("accept_edits", NOTHING));
+  const planning = applyPermissionMode("plan", applyPermissionMode("accept_edits", NO_PERMISSIONS));
   expect(toPermissionMode({ ...planning, plan_mode: null })).toBe("accept_edits");
 });
 
@@ -105,21 +105,22 @@ test("[PE-12] a person's chat in a workspace on the server's machine starts in a
   await using world = await openToolWorld({ seed: { provisioner: "local" } });
   const { owner } = world;
   const { workspace_id } = world.seeded;
-  const begun = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
+  const createdMode = async (more: Record<string, unknown>) => (await createChat(world, "x", more)).permission_mode;
   const config = "/api/v2/chats/config";
-  const starting = (query = "") => owner.get<Pick<Chat, "permission_mode">>(`${config}/starting-permissions${query}`);
+  const loadStartingMode = (query = "") =>
+    owner.get<Pick<Chat, "permission_mode">>(`${config}/starting-permissions${query}`);
   const ui = { client_type: "ui" };
   const other = await seedAgent(world.server);
   const { organization_id } = other;
   const elsewhere = { owner: new Client(world.server.url, other.owner_token), organization_id };
   expect((await createChat(elsewhere, "x", { ...ui, workspace_id: other.workspace_id })).permission_mode).toBe("allow");
-  expect(await begun({ ...ui, workspace_id })).toBe("ask");
-  expect((await starting(`?workspace_id=${workspace_id}`)).permission_mode).toBe("ask");
-  expect((await starting()).permission_mode).toBe("allow");
-  expect(await begun({ workspace_id })).toBe("allow");
-  expect(await begun({ ...ui, workspace_id, permission_mode: "accept_edits" })).toBe("accept_edits");
-  expect(await begun({ ...ui, workspace_id, permissions: null })).toBe("allow");
-  expect(await begun({ ...ui, workspace_id, plan_mode: "plan" })).toBe("plan");
+  expect(await createdMode({ ...ui, workspace_id })).toBe("ask");
+  expect((await loadStartingMode(`?workspace_id=${workspace_id}`)).permission_mode).toBe("ask");
+  expect((await loadStartingMode()).permission_mode).toBe("allow");
+  expect(await createdMode({ workspace_id })).toBe("allow");
+  expect(await createdMode({ ...ui, workspace_id, permission_mode: "accept_edits" })).toBe("accept_edits");
+  expect(await createdMode({ ...ui, workspace_id, permissions: null })).toBe("allow");
+  expect(await createdMode({ ...ui, workspace_id, plan_mode: "plan" })).toBe("plan");
 
   const { id, permission_mode } = await createChat(world, "x", ui);
   expect(permission_mode).toBe("allow");
@@ -128,7 +129,7 @@ test("[PE-12] a person's chat in a workspace on the server's machine starts in a
 
   // A user's own setting also applies to these chats.
   await owner.put<unknown>(`${config}/user-permissions`, { permissions: { default: "accept_edits", rules: [] } });
-  expect(await begun({ ...ui, workspace_id })).toBe("accept_edits");
+  expect(await createdMode({ ...ui, workspace_id })).toBe("accept_edits");
   const bad = { organization_id: world.organization_id, content: [{ type: "text", text: "x" }] };
   for (const wrong of [
     { permission_mode: "yolo" },

@@ -1,18 +1,18 @@
 // Which calls rules allow, ask for and deny; above all, that shell text cannot bypass them. Pure.
 import { expect, test } from "bun:test";
 import type { ChatPermissions } from "#schema/chats/chat-permissions.ts";
-import { isCommandPrefix, makeRules, permissionFor } from "#src/tools/permission.ts";
-import { plainCommands } from "#src/tools/processes/plain-commands.ts";
+import { decidePermission, isCommandPrefix, makeRules } from "#src/tools/permission.ts";
+import { parsePlainCommands } from "#src/tools/processes/plain-commands.ts";
 
-const run = (command: string) => ({ tool_name: "execute", args: { command } });
+const toCall = (command: string) => ({ tool_name: "execute", args: { command } });
 const call = (tool_name: string) => ({ tool_name, args: {} });
-const allowing = (...commands: string[]): ChatPermissions => ({
+const allowCommands = (...commands: string[]): ChatPermissions => ({
   default: "ask",
   rules: commands.map((command) => ({ tool: "execute", command, action: "allow" })),
 });
 
 test("[PE-1] the first matching rule decides, by a tool's name or prefix; without rules everything is allowed", () => {
-  expect(permissionFor(null, run("rm -rf /"))).toBe("allow");
+  expect(decidePermission(null, toCall("rm -rf /"))).toBe("allow");
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
@@ -24,7 +24,7 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
     ],
   };
   const names = ["read_file", "github__merge", "github", "write_file", "process_list", "execute"];
-  expect(names.map((name) => permissionFor(rules, call(name)))).toEqual([
+  expect(names.map((name) => decidePermission(rules, call(name)))).toEqual([
     "allow",
     "ask",
     "allow",
@@ -35,8 +35,8 @@ test("[PE-1] the first matching rule decides, by a tool's name or prefix; withou
 });
 
 test("[PE-2] a command is allowed by its first words where each of its simple commands is, and only as it was written", () => {
-  const rules = allowing("git status", "ls", "npm test", "cd src");
-  const of = (command: string) => permissionFor(rules, run(command));
+  const rules = allowCommands("git status", "ls", "npm test", "cd src");
+  const decide = (command: string) => decidePermission(rules, toCall(command));
   for (const fine of [
     "git status",
     "git status -s",
@@ -46,7 +46,7 @@ test("[PE-2] a command is allowed by its first words where each of its simple co
     '"git" status',
     " ls ",
   ]) {
-    expect([fine, of(fine)]).toEqual([fine, "allow"]);
+    expect([fine, decide(fine)]).toEqual([fine, "allow"]);
   }
   for (const other of [
     "git push",
@@ -59,7 +59,7 @@ test("[PE-2] a command is allowed by its first words where each of its simple co
     "npm",
     "cd src2",
   ]) {
-    expect([other, of(other)]).toEqual([other, "ask"]);
+    expect([other, decide(other)]).toEqual([other, "ask"]);
   }
 });
 
@@ -108,12 +108,12 @@ test("[PE-3] nothing that the shell would make into something else is understood
     ";",
   ];
   for (const trick of tricks)
-    expect([trick, permissionFor(allowing("git status"), run(trick))]).toEqual([trick, "ask"]);
+    expect([trick, decidePermission(allowCommands("git status"), toCall(trick))]).toEqual([trick, "ask"]);
   // Too many to review, and each would be compared with every rule.
-  expect(permissionFor(allowing("ls"), run("ls;".repeat(199)))).toBe("allow");
-  expect(permissionFor(allowing("ls"), run("ls;".repeat(30_000)))).toBe("ask");
+  expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(199)))).toBe("allow");
+  expect(decidePermission(allowCommands("ls"), toCall("ls;".repeat(30_000)))).toBe("ask");
   for (const args of [undefined, null, {}, { command: 5 }, { command: ["git status"] }]) {
-    expect(permissionFor(allowing("git status"), { tool_name: "execute", args })).toBe("ask");
+    expect(decidePermission(allowCommands("git status"), { tool_name: "execute", args })).toBe("ask");
   }
 });
 
@@ -126,9 +126,9 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
       { tool: "execute", action: "allow" },
     ],
   };
-  const of = (command: string) => permissionFor(rules, run(command));
+  const decide = (command: string) => decidePermission(rules, toCall(command));
   for (const bad of ["rm x", "ls; rm x", "true && /bin/rm x", "ls | rm x", "'rm' x"])
-    expect([bad, of(bad)]).toEqual([bad, "deny"]);
+    expect([bad, decide(bad)]).toEqual([bad, "deny"]);
   for (const unsure of [
     "git push",
     "sudo rm x",
@@ -139,11 +139,15 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
     "find . -exec rm x",
     "/usr/bin/env rm",
   ]) {
-    expect([unsure, of(unsure)]).toEqual([unsure, "ask"]);
+    expect([unsure, decide(unsure)]).toEqual([unsure, "ask"]);
   }
-  for (const fine of ["ls", "git pull", "echo rm"]) expect([fine, of(fine)]).toEqual([fine, "allow"]);
+  for (const fine of ["ls", "git pull", "echo rm"]) expect([fine, decide(fine)]).toEqual([fine, "allow"]);
   const strict: ChatPermissions = { default: "deny", rules: [{ tool: "execute", command: "ls", action: "allow" }] };
-  expect(["ls", "ls $(x)", "rm"].map((one) => permissionFor(strict, run(one)))).toEqual(["allow", "deny", "deny"]);
+  expect(["ls", "ls $(x)", "rm"].map((one) => decidePermission(strict, toCall(one)))).toEqual([
+    "allow",
+    "deny",
+    "deny",
+  ]);
 });
 
 test("[PE-14] a program allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
@@ -156,7 +160,7 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
       { tool: "execute", command: "rm", action: "deny" },
     ],
   };
-  const of = (command: string) => permissionFor(rules, run(command));
+  const decide = (command: string) => decidePermission(rules, toCall(command));
   for (const writing of [
     "find . -name x -delete",
     "find . -fprint out",
@@ -216,7 +220,7 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "less -o out in",
     "/usr/bin/find . -delete",
   ]) {
-    expect([writing, of(writing)]).toEqual([writing, "ask"]);
+    expect([writing, decide(writing)]).toEqual([writing, "ask"]);
   }
   for (const reading of [
     "find . -name x",
@@ -242,33 +246,33 @@ test("[PE-14] a program allowed for reading asks when an argument makes it write
     "date -u -d tomorrow +%s",
     "tree -L 1",
   ]) {
-    expect([reading, of(reading)]).toEqual([reading, "allow"]);
+    expect([reading, decide(reading)]).toEqual([reading, "allow"]);
   }
   const named: ChatPermissions = {
     default: "ask",
     rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
   };
-  expect(permissionFor(named, run("sed -i s/a/b/ file"))).toBe("allow");
+  expect(decidePermission(named, toCall("sed -i s/a/b/ file"))).toBe("allow");
   // Nor can one that the rule names hide another.
-  expect(permissionFor(named, run("sed -i 'e touch x' file"))).toBe("ask");
-  const deleting = allowing("find . -name x -delete");
-  expect(permissionFor(deleting, run("find . -name x -delete -exec rm y"))).toBe("ask");
+  expect(decidePermission(named, toCall("sed -i 'e touch x' file"))).toBe("ask");
+  const deleting = allowCommands("find . -name x -delete");
+  expect(decidePermission(deleting, toCall("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
 test("[PE-7] an answer that is remembered is about the tool, or about the first words of each plain command", () => {
-  const words = (command: string, action: "allow" | "deny" = "allow") =>
-    makeRules(run(command), action).map((rule) => rule.command);
+  const listCommands = (command: string, action: "allow" | "deny" = "allow") =>
+    makeRules(toCall(command), action).map((rule) => rule.command);
   expect(makeRules(call("write_file"), "deny")).toEqual([{ tool: "write_file", action: "deny" }]);
-  expect(words("git commit -m 'two words'")).toEqual(["git commit"]);
-  expect(words("rm -rf build")).toEqual(["rm -rf build"]);
-  expect(words("ls")).toEqual(["ls"]);
-  expect(words("cat 'a b'")).toEqual(["cat 'a b'"]);
+  expect(listCommands("git commit -m 'two words'")).toEqual(["git commit"]);
+  expect(listCommands("rm -rf build")).toEqual(["rm -rf build"]);
+  expect(listCommands("ls")).toEqual(["ls"]);
+  expect(listCommands("cat 'a b'")).toEqual(["cat 'a b'"]);
   // A remembered rule allows the same command again, even one that writes.
-  expect(words("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);
-  expect(permissionFor(allowing("find . -name x -delete"), run("find . -name x -delete"))).toBe("allow");
+  expect(listCommands("find . -name x -delete; sort -o out in")).toEqual(["find . -name x -delete", "sort -o out in"]);
+  expect(decidePermission(allowCommands("find . -name x -delete"), toCall("find . -name x -delete"))).toBe("allow");
   const compound = "cd src && npm test -- --watch | tail -5; npm test";
-  expect(words(compound)).toEqual(["cd src", "npm test", "tail -5"]);
-  expect(permissionFor(allowing(...(words(compound) as string[])), run(compound))).toBe("allow");
+  expect(listCommands(compound)).toEqual(["cd src", "npm test", "tail -5"]);
+  expect(decidePermission(allowCommands(...(listCommands(compound) as string[])), toCall(compound))).toBe("allow");
   // Only what the approved command was about may run afterwards.
   for (const [approved, ...others] of [
     ["timeout 5 true", "timeout 5 touch x", "timeout 5 true; timeout 5 touch x"],
@@ -283,9 +287,9 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
     ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
     ["python3 -c pass", "python3 -c pass 2"],
   ] as const) {
-    const kept = { default: "ask" as const, rules: [...makeRules(run(approved), "allow")] };
-    expect([approved, permissionFor(kept, run(approved))]).toEqual([approved, "allow"]);
-    for (const other of others) expect([other, permissionFor(kept, run(other))]).toEqual([other, "ask"]);
+    const kept = { default: "ask" as const, rules: [...makeRules(toCall(approved), "allow")] };
+    expect([approved, decidePermission(kept, toCall(approved))]).toEqual([approved, "allow"]);
+    for (const other of others) expect([other, decidePermission(kept, toCall(other))]).toEqual([other, "ask"]);
   }
   const fed = [
     "echo a | sh",
@@ -298,12 +302,12 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
     "env",
     "sudo -i",
   ];
-  for (const one of fed) expect([one, words(one)]).toEqual([one, []]);
-  expect(words("python3 tool.py --fast")).toEqual(["python3 tool.py"]);
+  for (const one of fed) expect([one, listCommands(one)]).toEqual([one, []]);
+  expect(listCommands("python3 tool.py --fast")).toEqual(["python3 tool.py"]);
   // One of them alone may be fine.
-  expect(words(compound, "deny")).toEqual([]);
-  expect(words("rm -rf build", "deny")).toEqual(["rm -rf build"]);
-  for (const unclear of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(words(unclear)).toEqual([]);
+  expect(listCommands(compound, "deny")).toEqual([]);
+  expect(listCommands("rm -rf build", "deny")).toEqual(["rm -rf build"]);
+  for (const unclear of ["a $(b)", "X=1 a", "a > b; c", "a &"]) expect(listCommands(unclear)).toEqual([]);
   expect(["git status", "a; b", "a\n", "", "a $b", "a > b"].map(isCommandPrefix)).toEqual([
     true,
     false,
@@ -312,5 +316,5 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
     false,
     false,
   ]);
-  expect(plainCommands("a 'b c' \"d\"e; f")).toEqual([["a", "b c", "de"], ["f"]]);
+  expect(parsePlainCommands("a 'b c' \"d\"e; f")).toEqual([["a", "b c", "de"], ["f"]]);
 });

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
-import { Follower, messagesOf, openToolWorld, type Result } from "./world.ts";
+import { Follower, listMessages, openToolWorld, type Result } from "./world.ts";
 
 const tool = (name: string) => ({ name, description: name, input_schema: { type: "object" } });
-const asked = ({ events }: Follower): [string | undefined, string[]][] =>
+const listRequests = ({ events }: Follower): [string | undefined, string[]][] =>
   events.flatMap((event) => {
     if (event.type !== "action_required") return [];
     const { kind, tool_calls }: ActionRequired = event.action_required;
@@ -27,12 +27,12 @@ test("[PE-10] a client's tools are under the chat's rules: denied calls are erro
   const { id } = await createChat(world, "go", { permissions, unsafe_dynamic_tools });
   const path = `/api/v2/chats/${id}`;
   const answer = (answers: object[]) => owner.fetch("POST", `${path}/permissions`, { answers });
-  const results = async (...ids: string[]): Promise<number> => {
+  const sendResults = async (...ids: string[]): Promise<number> => {
     const given = ids.map((tool_call_id) => ({ tool_call_id, output: tool_call_id }));
     return (await owner.fetch("POST", `${path}/tool-results`, { results: given })).status;
   };
-  const told = async (call: string): Promise<Result | undefined> => {
-    const parts = (await messagesOf(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
+  const findResult = async (call: string): Promise<Result | undefined> => {
+    const parts = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
     return parts.find(({ tool_call_id }) => tool_call_id === call)?.result as Result | undefined;
   };
   let call = await world.models.next();
@@ -44,48 +44,48 @@ test("[PE-10] a client's tools are under the chat's rules: denied calls are erro
       .callTool("fax", "send_fax", {})
       .callTool("drop", "drop_table", {})
       .finish("tool_calls");
-    await follower.until((one) => asked(one).length > 0);
-    expect(asked(follower)).toEqual([["permission", ["mail", "fax"]]]);
-    expect((await told("drop"))?.error).toContain("do not allow this call");
+    await follower.until((one) => listRequests(one).length > 0);
+    expect(listRequests(follower)).toEqual([["permission", ["mail", "fax"]]]);
+    expect((await findResult("drop"))?.error).toContain("do not allow this call");
     // The client cannot bypass the person.
-    expect(await results("look", "mail", "fax")).toBe(409);
+    expect(await sendResults("look", "mail", "fax")).toBe(409);
   }
   await world.restart();
   using follower = await Follower.open(owner, id);
-  await follower.until((one) => asked(one).length > 0);
+  await follower.until((one) => listRequests(one).length > 0);
   const answered = await answer([
     { tool_call_id: "mail", decision: "allow", scope: "always" },
     { tool_call_id: "fax", decision: "deny" },
   ]);
   expect(answered.status).toBe(204);
-  await follower.until((one) => asked(one).length > 1);
-  expect(asked(follower).at(-1)).toEqual([undefined, ["look", "mail"]]);
-  expect((await told("fax"))?.error).toContain("has refused this call");
-  expect(await results("look", "mail", "fax")).toBe(400);
-  expect(await results("look", "mail")).toBe(204);
+  await follower.until((one) => listRequests(one).length > 1);
+  expect(listRequests(follower).at(-1)).toEqual([undefined, ["look", "mail"]]);
+  expect((await findResult("fax"))?.error).toContain("has refused this call");
+  expect(await sendResults("look", "mail", "fax")).toBe(400);
+  expect(await sendResults("look", "mail")).toBe(204);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({ tool: "send_mail", action: "allow" });
 
   // Remembered: the next one reaches the client immediately. A rule changed in the meantime applies, and a step with only denied calls
   // continues.
   call = await world.models.next();
   call.callTool("again", "send_mail", {}).finish("tool_calls");
-  await follower.until((one) => asked(one).length > 2);
-  expect(asked(follower).at(-1)).toEqual([undefined, ["again"]]);
+  await follower.until((one) => listRequests(one).length > 2);
+  expect(listRequests(follower).at(-1)).toEqual([undefined, ["again"]]);
   await owner.patch(path, { permissions: { default: "deny", rules: [] } });
-  expect(await results("again")).toBe(204);
+  expect(await sendResults("again")).toBe(204);
   call = await world.models.next();
   call.callTool("late", "look", {}).finish("tool_calls");
   call = await world.models.next();
-  expect((await told("late"))?.error).toContain("do not allow this call");
-  expect(await told("again")).toBe("again" as never);
+  expect((await findResult("late"))?.error).toContain("do not allow this call");
+  expect(await findResult("again")).toBe("again" as never);
   await owner.patch(path, { permissions: { default: "ask", rules: [] } });
   call.callTool("alone", "look", {}).finish("tool_calls");
-  await follower.until((one) => asked(one).length > 3);
-  expect(asked(follower).at(-1)).toEqual(["permission", ["alone"]]);
+  await follower.until((one) => listRequests(one).length > 3);
+  expect(listRequests(follower).at(-1)).toEqual(["permission", ["alone"]]);
   expect((await answer([{ tool_call_id: "alone", decision: "allow" }])).status).toBe(204);
-  await follower.until((one) => asked(one).length > 4);
-  expect(asked(follower).at(-1)).toEqual([undefined, ["alone"]]);
-  expect(await results("alone")).toBe(204);
+  await follower.until((one) => listRequests(one).length > 4);
+  expect(listRequests(follower).at(-1)).toEqual([undefined, ["alone"]]);
+  expect(await sendResults("alone")).toBe(204);
   (await world.models.next()).say("done").finish();
   await follower.until(({ status }) => status === "waiting");
 }, 120_000);

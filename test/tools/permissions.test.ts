@@ -6,10 +6,10 @@ import { findChat } from "#db/chats/chats.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { createChat } from "#test/support/chats.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+import { getContext } from "#test/support/seed.ts";
+import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
-const asked = ({ events }: Follower): ActionRequired[] =>
+const listRequests = ({ events }: Follower): ActionRequired[] =>
   events.flatMap((event) => (event.type === "action_required" ? [event.action_required] : []));
 
 test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an error, what they ask for waits over a restart and is answered once or for always; the client's tools come after", async () => {
@@ -39,8 +39,8 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
       .callTool("client", "ask", {})
       .finish("tool_calls");
     await follower.until(({ status }) => status === "requires_action");
-    await follower.until((one) => asked(one).length > 0);
-    expect(asked(follower)).toMatchObject([
+    await follower.until((one) => listRequests(one).length > 0);
+    expect(listRequests(follower)).toMatchObject([
       { kind: "permission", tool_calls: [{ tool_call_id: "one" }, { tool_call_id: "two" }] },
     ]);
   }
@@ -52,8 +52,8 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   ]);
   await world.restart();
   using follower = await Follower.open(owner, id);
-  await follower.until((one) => asked(one).length > 0);
-  expect(asked(follower)).toMatchObject([{ kind: "permission" }]);
+  await follower.until((one) => listRequests(one).length > 0);
+  expect(listRequests(follower)).toMatchObject([{ kind: "permission" }]);
   const results = [{ tool_call_id: "client", output: 1 }];
   expect((await owner.fetch("POST", `${path}/tool-results`, { results })).status).toBe(409);
   for (const wrong of [
@@ -75,8 +75,10 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
     { tool_call_id: "two", decision: "deny" },
   ];
   expect(await answer(both)).toBe(204);
-  await follower.until((one) => asked(one).length > 1);
-  expect(asked(follower).at(-1)).toEqual({ tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }] });
+  await follower.until((one) => listRequests(one).length > 1);
+  expect(listRequests(follower).at(-1)).toEqual({
+    tool_calls: [{ tool_call_id: "client", tool_name: "ask", args: "{}" }],
+  });
   expect(["one", "two"].map((name) => existsSync(join(home, name)))).toEqual([true, false]);
   expect((await owner.get<Chat>(path)).permissions?.rules[0]).toEqual({
     tool: "execute",
@@ -85,7 +87,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   });
   await owner.post(`${path}/tool-results`, { results });
   const next = await world.models.next();
-  const told = (await messagesOf(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
+  const told = (await listMessages(owner, id)).flatMap(({ role, content }) => (role === "tool" ? content : []));
   expect(told.map(({ tool_call_id, is_error }) => [tool_call_id, is_error])).toEqual([
     ["free", false],
     ["never", true],
@@ -97,7 +99,7 @@ test("[PE-5][PE-6][PE-7][PE-8] what the rules allow runs, what they deny is an e
   const again = await callTools(world, next, ["execute", { command: "touch one -c", timeout: "60s" }]);
   expect(again.parts).toMatchObject([{ is_error: false }]);
   again.next.callTool("three", "execute", { command: "touch one; touch three" }).finish("tool_calls");
-  await follower.until((one) => asked(one).length > 2);
+  await follower.until((one) => listRequests(one).length > 2);
   await owner.post(`${path}/interrupt`, {});
   const last = await world.models.next();
   expect(last.request.messages.at(-1)?.content).toMatchObject([{ tool_call_id: "three", is_error: true }]);
@@ -114,7 +116,7 @@ test("[PE-18] an approval is awaited for the configured time", async () => {
   const begun = Date.now();
   call.callTool("one", "execute", { command: "touch one" }).finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
-  const row = await contextOf(world.server).store.get(findChat({ id }));
+  const row = await getContext(world.server).store.get(findChat({ id }));
   const waits = (row?.requires_action_deadline ?? 0) - begun;
   expect(waits).toBeGreaterThanOrEqual(3 * 3_600_000);
   expect(waits).toBeLessThan(3 * 3_600_000 + 60_000);

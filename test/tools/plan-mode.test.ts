@@ -6,11 +6,11 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { toPlanPath } from "#src/tools/available.ts";
 import { Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
-import { namesOf, systemOf } from "./family.ts";
-import { callTools, messagesOf, openChat, openToolWorld } from "./world.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getSystemPrompt, listToolNames } from "./family.ts";
+import { callTools, listMessages, openChat, openToolWorld } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 const question = {
@@ -29,8 +29,8 @@ testInside(
     const { id, call } = await openChat(world, { plan_mode: "plan" });
     using follower = await Follower.open(world.owner, id);
     const path = toPlanPath(id);
-    expect(systemOf(call)).toContain(path);
-    expect(namesOf(call)).toEqual(expect.arrayContaining(["propose_plan", "ask_user_question", "spawn_agent"]));
+    expect(getSystemPrompt(call)).toContain(path);
+    expect(listToolNames(call)).toEqual(expect.arrayContaining(["propose_plan", "ask_user_question", "spawn_agent"]));
     const tried = await callTools(
       world,
       call,
@@ -62,12 +62,12 @@ testInside(
       { type: "tool-result", tool_name: "ask_user_question", is_error: false, result: { questions: [question] } },
     ]);
     expect(world.models.calls).toHaveLength(calls);
-    const awaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
-    expect(await awaits()).toBe("answer");
+    const getAwaits = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).awaits;
+    expect(await getAwaits()).toBe("answer");
     const listed = await world.owner.get<Chat[]>("/api/v2/chats");
     expect(listed.find((one) => one.id === id)?.awaits).toBe("answer");
     await sendMessage(world, id, "SQLite");
-    expect(await awaits()).toBeUndefined();
+    expect(await getAwaits()).toBeUndefined();
     const answered = await world.models.next();
     expect(answered.prompt).toBe("SQLite");
 
@@ -96,15 +96,15 @@ testInside(
     expect(chat.plan_mode).toBe("plan");
     queued.say("I will add them.").finish();
     await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: I will add them.");
-    expect(await awaits()).toBeUndefined();
+    expect(await getAwaits()).toBeUndefined();
     await sendMessage(world, id, "show it again");
     (await world.models.next()).callTool("again", "propose_plan", { path }).finish("tool_calls");
     await follower.until((one) => isWaiting(one) && /^tool/.test(one.history.at(-1) ?? ""));
-    expect(await awaits()).toBe("approval");
+    expect(await getAwaits()).toBe("approval");
     await sendMessage(world, id, "Implement the plan", { plan_mode: "" });
     const working = await world.models.next();
-    expect(systemOf(working)).not.toContain(path);
-    expect(namesOf(working)).not.toContain("propose_plan");
+    expect(getSystemPrompt(working)).not.toContain(path);
+    expect(listToolNames(working)).not.toContain("propose_plan");
     const done = await callTools(
       world,
       working,
@@ -114,7 +114,7 @@ testInside(
     expect(done.results).toMatchObject([{ error: expect.stringContaining('no tool "propose_plan"') }, { ok: true }]);
     done.next.finish();
     await follower.until(isWaiting);
-    expect((await messagesOf(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(5);
+    expect((await listMessages(world.owner, id)).filter(({ role }) => role === "user")).toHaveLength(5);
   },
 );
 

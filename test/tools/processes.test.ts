@@ -5,11 +5,11 @@ import { processList } from "#src/tools/processes/process-list.ts";
 import type { ToolContext } from "#src/tools/tool.ts";
 
 test("[TO-3] process_list has all running processes and the ten that ended last, and says how many it omits", async () => {
-  const at = (minute: number): string => new Date(Date.UTC(2030, 0, 1, 0, minute)).toISOString();
+  const timeAt = (minute: number): string => new Date(Date.UTC(2030, 0, 1, 0, minute)).toISOString();
   const processes = Array.from({ length: 30 }, (_, n): ProcessInfo => {
     const running = n % 10 === 0;
     // Those that started first have ended last.
-    const ended_at = running ? null : at(100 - n);
+    const ended_at = running ? null : timeAt(100 - n);
     return {
       id: `${n}`,
       pid: n,
@@ -18,7 +18,7 @@ test("[TO-3] process_list has all running processes and the ten that ended last,
       running,
       exit_code: running ? null : 0,
       timed_out: false,
-      started_at: at(n),
+      started_at: timeAt(n),
       ended_at,
     };
   });

@@ -5,11 +5,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { GitMessage, GitRepository } from "#schema/agents/git-message.ts";
 import type { ClientSocket } from "#src/client.ts";
-import { beginChat, openStory, outlineOf, repositoryProblems } from "#test/crash/server-story.ts";
+import { beginChat, findRepositoryProblems, openStory, outlineMessages } from "#test/crash/server-story.ts";
 import { Follower } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { messagesOf, outputIn } from "./world.ts";
+import { joinOutput, listMessages } from "./world.ts";
 
 /** Follows the chat's only repository on its git stream. */
 const followGit = (socket: ClientSocket) => {
@@ -34,7 +34,7 @@ const followGit = (socket: ClientSocket) => {
 };
 
 /** Returns what has happened, as this follower has assembled it. */
-const seenBy = ({ messages }: Follower): string => outlineOf([...messages.values()]);
+const summarizeFollower = ({ messages }: Follower): string => outlineMessages([...messages.values()]);
 
 testNeeding(
   [needs.git],
@@ -50,21 +50,21 @@ testNeeding(
     const repository = followGit(git);
     void repository.until(({ unified_diff }) => unified_diff.includes("+echo $(($1 * $2))")).then(wrongSum.resolve);
     using first = await Follower.open(admin, id);
-    using second = await Follower.overEvents(admin, id);
+    using second = await Follower.openEventStream(admin, id);
     const all = [first, second];
     await Promise.all(all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > 2)));
     await repository.until(({ unified_diff }) => unified_diff === "");
     expect(repository.now).toMatchObject({ branch: "main", remote_origin: join(story.place.scratch, "origin") });
-    expect([...story.model.wrong, ...(await repositoryProblems(story.home, "work", {}))]).toEqual([]);
-    const history = await messagesOf(admin, id);
+    expect([...story.model.wrong, ...(await findRepositoryProblems(story.home, "work", {}))]).toEqual([]);
+    const history = await listMessages(admin, id);
     expect(history.map(({ role }) => role.charAt(0)).join("")).toBe("uatattatatatatata");
-    expect(all.map(seenBy)).toEqual([outlineOf(history), outlineOf(history)]);
-    for (const one of all) expect(outputIn(one)).toContain("looking 5\nfailed\n");
+    expect(all.map(summarizeFollower)).toEqual([outlineMessages(history), outlineMessages(history)]);
+    for (const one of all) expect(joinOutput(one)).toContain("looking 5\nfailed\n");
 
     await admin.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "Wait" }] });
-    const pidOf = (one: Follower) => Number(/(\d+)\n$/.exec(outputIn(one))?.[1] ?? 0);
-    await first.until((one) => one.status === "running" && pidOf(one) > 0);
-    const pid = pidOf(first);
+    const parsePid = (one: Follower) => Number(/(\d+)\n$/.exec(joinOutput(one))?.[1] ?? 0);
+    await first.until((one) => one.status === "running" && parsePid(one) > 0);
+    const pid = parsePid(first);
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     const began = performance.now();
     await admin.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
@@ -74,8 +74,8 @@ testNeeding(
     await Promise.all(
       all.map((one) => one.until(({ status, messages }) => status === "waiting" && messages.size > history.length)),
     );
-    const whole = outlineOf(await messagesOf(admin, id));
-    await Promise.all(all.map((one) => one.until(() => seenBy(one) === whole)));
+    const whole = outlineMessages(await listMessages(admin, id));
+    await Promise.all(all.map((one) => one.until(() => summarizeFollower(one) === whole)));
     expect(whole).toEndWith("tool: tool-result s0c0 true");
   },
   240_000,

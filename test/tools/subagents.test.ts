@@ -2,20 +2,20 @@
 // stopped, archived, deleted or resumed after a crash.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { ChatSubagents } from "#actors/chat/subagents/subagents.ts";
-import { putChatSetting, putModelOverride } from "#db/chats/settings.ts";
+import { upsertChatSetting, upsertModelOverride } from "#db/chats/settings.ts";
 import { updateUser } from "#db/users/users.ts";
 import { Client } from "#src/client.ts";
-import { type ChatWorld, createChat, Follower, historyOf, openChatWorld } from "#test/support/chats.ts";
+import { type ChatWorld, createChat, Follower, loadHistory, openChatWorld } from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { Family, namesOf, systemOf } from "./family.ts";
-import { outputIn } from "./world.ts";
+import { Family, getSystemPrompt, listToolNames } from "./family.ts";
+import { joinOutput } from "./world.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const AGENTS = ["spawn_agent", "wait_agent", "message_agent", "interrupt_agent", "list_agents"];
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
@@ -32,7 +32,7 @@ describeInside("one server, whose time the test moves", () => {
     const family = new Family(world, "proud");
     const permissions = { default: "allow", rules: [{ tool: "execute", action: "ask" }] };
     const { id, call } = await family.root({ labels: { team: "a" }, permissions });
-    expect(namesOf(call)).toEqual(expect.arrayContaining(AGENTS));
+    expect(listToolNames(call)).toEqual(expect.arrayContaining(AGENTS));
     const spawned = await family.step(
       call,
       ["spawn_agent", { type: "general", prompt: "count the files", title: " The  counter\n" }],
@@ -45,27 +45,27 @@ describeInside("one server, whose time the test moves", () => {
     ]);
     const first = await family.call("count the files");
     expect(first.request.messages.filter(({ role }) => role !== "system")).toHaveLength(1);
-    expect(systemOf(first)).toContain("another chat has started for one task");
-    expect(namesOf(first).filter((name) => AGENTS.includes(name))).toEqual([]);
+    expect(getSystemPrompt(first)).toContain("another chat has started for one task");
+    expect(listToolNames(first).filter((name) => AGENTS.includes(name))).toEqual([]);
     const second = await family.call("look around you and say what there is");
-    expect(systemOf(second)).toContain("change nothing");
+    expect(getSystemPrompt(second)).toContain("change nothing");
 
     using follower = await Follower.open(world.owner, id);
     using own = await Follower.open(world.owner, String(counter));
     family.begin(spawned.next, ["wait_agent", { chat_id: counter }]);
     first.say("I look", " first").callTool("deeper", "spawn_agent", { type: "general", prompt: "deeper" });
-    await follower.until((one) => outputIn(one) === "I look first");
+    await follower.until((one) => joinOutput(one) === "I look first");
     first.finish("tool_calls");
     const third = await family.call("count the files");
     expect(third.request.messages.at(-1)?.content).toMatchObject([
       { is_error: true, result: { error: expect.stringContaining('no tool "spawn_agent"') } },
     ]);
     third.say("There are", " three.").finish();
-    const waited = await family.answers();
+    const waited = await family.nextResults();
     expect(waited.results).toEqual([
       { chat_id: counter, title: "The counter", status: "waiting", report: "There are three." },
     ]);
-    await follower.until((one) => outputIn(one).endsWith("three."));
+    await follower.until((one) => joinOutput(one).endsWith("three."));
     const live = follower.events.flatMap((event) => (event.type === "message_part" ? [event.message_part.part] : []));
     // The text of its next message replaces that of the previous one.
     expect(live.filter(({ result_reset }) => result_reset)).toHaveLength(1);
@@ -103,17 +103,17 @@ describeInside("one server, whose time the test moves", () => {
     using waiting = await Follower.open(world.owner, chat_id);
     family.begin(looked.next, ["wait_agent", { chat_id }]);
     agent.call.say("still at it");
-    await follower.until((one) => outputIn(one) === "still at it");
+    await follower.until((one) => joinOutput(one) === "still at it");
     const { length } = world.models.calls;
     clock.advance(299_999);
     await waiting.until(({ preview }) => preview === "still at it");
     expect(world.models.calls).toHaveLength(length);
     clock.advance(1);
-    const late = await family.answers();
+    const late = await family.nextResults();
     expect(late.results).toMatchObject([{ timed_out: true, status: "running" }]);
     family.begin(late.next, ["wait_agent", { chat_id, timeout_seconds: 14_400 }]);
     agent.call.fail("auth");
-    const failed = await family.answers();
+    const failed = await family.nextResults();
     expect(failed.results).toMatchObject([
       { status: "error", report: "still at it", last_error: expect.stringContaining("refused the credentials") },
     ]);
@@ -124,7 +124,7 @@ describeInside("one server, whose time the test moves", () => {
     const again = await family.call("toil");
     expect(again.prompt).toBe("try again");
     again.say("now it is done").finish();
-    expect((await family.answers()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
+    expect((await family.nextResults()).results).toMatchObject([{ status: "waiting", report: "now it is done" }]);
   });
 
   test("[SB-6] agents are messaged, stopped and listed; other chats' agents, full queues and invalid arguments return an error", async () => {
@@ -147,12 +147,12 @@ describeInside("one server, whose time the test moves", () => {
       ["list_agents", { limit: 51 }],
       ["list_subagent_models"],
     );
-    const none = { error: expect.stringContaining("has started no agent of this chat_id") };
+    const none = { error: expect.stringContaining("has not started an agent with this chat_id") };
     const unfit = { error: expect.stringContaining("do not fit") };
     expect(busy.results).toMatchObject([
       { chat_id, status: "running", interrupted: false },
       ...[none, none, none, unfit, unfit],
-      { error: expect.stringContaining("no model of this model_config_id") },
+      { error: expect.stringContaining("No usable model has this model_config_id") },
       ...[unfit, unfit],
       { models: [{ model_config_id: SCRIPTED.id, display_name: SCRIPTED.display_name, is_default: true }] },
     ]);
@@ -191,7 +191,7 @@ describeInside("one server, whose time the test moves", () => {
   });
 
   test("[SB-3] [SB-7] stopping a chat stops the agent it waits for and no other; they are archived, restored and deleted with their root", async () => {
-    const { chats } = contextOf(world.server);
+    const { chats } = getContext(world.server);
     const family = new Family(world, "tired");
     const root = await family.root();
     const near = await family.spawn(root.call, "near");
@@ -200,7 +200,7 @@ describeInside("one server, whose time the test moves", () => {
     using nearby = await Follower.open(world.owner, near.id);
     family.begin(far.next, ["wait_agent", { chat_id: near.id }]);
     near.call.say("half of it");
-    await follower.until((one) => outputIn(one) === "half of it");
+    await follower.until((one) => joinOutput(one) === "half of it");
     const interrupt = (id: string) => world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
     await interrupt(root.id);
     await follower.until(isWaiting);
@@ -265,11 +265,11 @@ testInside(
       using follower = await Follower.open(world.owner, root);
       family.begin(agent.next, ["wait_agent", { chat_id, timeout_seconds: 3_600 }]);
       agent.call.say("before");
-      await follower.until((one) => outputIn(one) === "before");
+      await follower.until((one) => joinOutput(one) === "before");
     }
     {
       await using world = await openChatWorld({ directory: directory.path });
-      const { store, chats, clock, topics, hooks } = contextOf(world.server);
+      const { store, chats, clock, topics, hooks } = getContext(world.server);
       const family = new Family(world);
       const agent = await family.call("work");
       const owed = await store.get({
@@ -280,21 +280,21 @@ testInside(
       const [call] = owed ?? [];
       if (!call) throw new Error("the root waits for nothing");
       // The same calls again, as after a crash before their results were stored.
-      const agents = (run_id: string) =>
+      const makeAgents = (run_id: string) =>
         new ChatSubagents(
           { store, clock, topics, hooks, models: world.models, chats: () => chats },
           { chat_id: root, run_id, call },
         );
       const wish = { type: "explore", prompt: "twice" } as const;
-      const [once, twice] = [await agents("one").spawn(wish), await agents("one").spawn(wish)];
+      const [once, twice] = [await makeAgents("one").spawn(wish), await makeAgents("one").spawn(wish)];
       expect(twice).toEqual(once);
       await family.call("twice");
-      for (const run_id of ["two", "two"]) await agents(run_id).message(chat_id, "more", false);
+      for (const run_id of ["two", "two"]) await makeAgents(run_id).message(chat_id, "more", false);
       const sql = "select count(*) from queued_messages";
       expect(await store.get({ sql, params: [], map: ([count]) => Number(count) })).toBe(1);
       agent.say("after").finish();
       (await family.call("work")).say("and more").finish();
-      const { results, next } = await family.answers();
+      const { results, next } = await family.nextResults();
       expect(results).toMatchObject([{ chat_id, status: "waiting", report: "and more" }]);
       const kept = await store.all({
         sql: "select title from chats where parent_chat_id = ?1",
@@ -309,17 +309,17 @@ testInside(
       using follower = await Follower.open(new Client(world.server.url, owner), root);
       family.begin(told.next, ["wait_agent", { chat_id }]);
       third.say("once more");
-      await follower.until((one) => outputIn(one).endsWith("once more"));
+      await follower.until((one) => joinOutput(one).endsWith("once more"));
     }
     // Another chat occupies the only slot: the agent is not waited for when the root is interrupted.
     await using world = await openChatWorld({ directory: directory.path, env: { SLIPWAY_CHAT_SLOTS: "1" } });
-    const { chats, topics } = contextOf(world.server);
+    const { chats, topics } = getContext(world.server);
     const family = new Family(world);
     await family.call("first in the queue");
     await family.call("work");
-    const rests = (id: string) =>
+    const waitUntilIdle = (id: string) =>
       new Promise<void>((resolve) => topics.subscribe("chat", id, ({ status }) => status === "waiting" && resolve()));
-    const both = Promise.all([rests(root), rests(chat_id)]);
+    const both = Promise.all([waitUntilIdle(root), waitUntilIdle(chat_id)]);
     await chats.ask(root, "interrupt", {});
     await both;
   },
@@ -329,11 +329,11 @@ testInside(
   "[SB-9] [SB-10] agents have separate slots, use the model their owner has set for them, and are limited to a hundred",
   async () => {
     await using world = await openChatWorld({ env: { SLIPWAY_CHAT_SLOTS: "1", SLIPWAY_SUBCHAT_SLOTS: "1" } });
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     const place = { organization_id: world.organization_id, user_id: world.user_id };
     await store.commit([
-      putChatSetting("allow_model_overrides", true),
-      putModelOverride(
+      upsertChatSetting("allow_model_overrides", true),
+      upsertModelOverride(
         { ...place, context: "explore" },
         { mode: "model", model_config_id: SCRIPTED.id, reasoning_effort: "low" },
       ),
@@ -356,17 +356,17 @@ testInside(
     const wished = await family.call("third");
     expect(wished.request.reasoning_effort).toBe("max");
     wished.say("3").finish();
-    const waited = await family.answers();
+    const waited = await family.nextResults();
     expect(waited.results).toMatchObject([{ report: "2" }, { report: "3" }]);
     const many = Array.from({ length: 98 }, (_, n) => ["spawn_agent", { type: "explore", prompt: `n${n}` }] as const);
     const filled = await family.step(waited.next, ...many);
     expect(filled.results.filter(({ error }) => error !== undefined)).toMatchObject([
-      { error: expect.stringContaining("100 agents, which is the most") },
+      { error: expect.stringContaining("100 agents, the maximum") },
     ]);
-    expect(await historyOf(world.owner, root.id)).toHaveLength(1 + 2 + 2 + 2 + 3 + 99);
+    expect(await loadHistory(world.owner, root.id)).toHaveLength(1 + 2 + 2 + 2 + 3 + 99);
     // The current permissions apply (TO-16).
     await store.commit([updateUser(world.user_id, { status: "suspended" })]);
     const { results: refused } = await family.step(filled.next, ["spawn_agent", { type: "explore", prompt: "late" }]);
-    expect(refused).toMatchObject([{ error: expect.stringContaining("may begin no chats now") }]);
+    expect(refused).toMatchObject([{ error: expect.stringContaining("can't start chats at the moment") }]);
   },
 );

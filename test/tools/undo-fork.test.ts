@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
 testNeeding(
   [needs.git],
@@ -24,7 +24,7 @@ testNeeding(
     }
     const fork = (chat: string): Promise<Chat> => owner.post<Chat>(`/api/v2/chats/${chat}/fork`, {});
     const copy = await fork(id);
-    const [first] = await messagesOf(owner, copy.id);
+    const [first] = await listMessages(owner, copy.id);
     const chats = join(home, ".local/state/slipway/checkpoints/chats");
     await until(() => existsSync(join(chats, copy.id, `${first?.id}.json`)));
     await owner.fetch("DELETE", `/api/v2/chats/${id}`);

@@ -3,13 +3,13 @@ import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { cpSync, existsSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
+import { CHECKPOINT_DAYS, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
 const DAY = 86_400_000;
-const NOBODY = "33333333-3333-4333-8333-333333333333";
+const UNKNOWN_CHAT_ID = "33333333-3333-4333-8333-333333333333";
 
 testNeeding(
   [needs.git],
@@ -32,29 +32,29 @@ testNeeding(
       return [response.status, ((await response.json()) as { message?: unknown }).message];
     };
     const checkpoints = join(home, ".local/state/slipway/checkpoints");
-    const kept = (chat: string): string => join(checkpoints, "chats", chat);
-    const gone = async (path: string): Promise<void> => {
+    const checkpointsPath = (chat: string): string => join(checkpoints, "chats", chat);
+    const waitUntilGone = async (path: string): Promise<void> => {
       await until(() => !existsSync(path));
     };
     const noLonger = [
       409,
-      `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`,
+      `Files are kept for the newest ${MAX_CHECKPOINTS_PER_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`,
     ];
     await write(call, "one");
-    const [first] = await messagesOf(owner, id);
+    const [first] = await listMessages(owner, id);
     const target = first?.id ?? 0;
 
     const { created_at } = inside.query("SELECT created_at FROM messages WHERE id = ?").get(target) as {
       created_at: number;
     };
-    const madeAt = (at: number) => inside.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
-    madeAt(created_at - CHECKPOINT_DAYS * DAY - 1);
+    const setCreatedAt = (at: number) => inside.run("UPDATE messages SET created_at = ? WHERE id = ?", [at, target]);
+    setCreatedAt(created_at - CHECKPOINT_DAYS * DAY - 1);
     expect(await edit(target)).toEqual(noLonger);
-    madeAt(created_at);
+    setCreatedAt(created_at);
     const later = inside.query(
       "INSERT INTO messages (id, chat, revision, deleted, role, visibility, content, created_at) SELECT ?, chat, revision, 1, role, visibility, content, created_at FROM messages WHERE id = ?",
     );
-    for (let at = 0; at < CHECKPOINTS_OF_CHAT; at++) later.run(1_000_000_000 + at, target);
+    for (let at = 0; at < MAX_CHECKPOINTS_PER_CHAT; at++) later.run(1_000_000_000 + at, target);
     expect(await edit(target)).toEqual(noLonger);
     expect(readFileSync(join(home, "notes"), "utf8")).toBe("one");
     inside.run("DELETE FROM messages WHERE id = 1000000000");
@@ -63,15 +63,15 @@ testNeeding(
 
     // The next day, the workspace reports which chats have checkpoints, and learns which ones no longer exist.
     await write(await world.models.next(), "two");
-    cpSync(kept(id), kept(NOBODY), { recursive: true });
+    cpSync(checkpointsPath(id), checkpointsPath(UNKNOWN_CHAT_ID), { recursive: true });
     const yesterday = new Date(Date.now() - DAY - 1_000);
     utimesSync(join(checkpoints, "tidied"), yesterday, yesterday);
     await owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "more" }] });
     await write(await world.models.next(), "three");
-    await gone(kept(NOBODY));
-    expect(existsSync(kept(id))).toBe(true);
+    await waitUntilGone(checkpointsPath(UNKNOWN_CHAT_ID));
+    expect(existsSync(checkpointsPath(id))).toBe(true);
     expect((await owner.fetch("DELETE", `/api/v2/chats/${id}`)).status).toBe(204);
-    await gone(kept(id));
+    await waitUntilGone(checkpointsPath(id));
     expect(readFileSync(join(home, "notes"), "utf8")).toBe("three");
   },
   120_000,

@@ -6,7 +6,7 @@ import type { Chat, EditedMessage } from "#schema/chats/chat.ts";
 import type { ScriptedCall } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { callTools, Follower, messagesOf, openChat, openToolWorld } from "./world.ts";
+import { callTools, Follower, listMessages, openChat, openToolWorld } from "./world.ts";
 
 const GIT = "git -c user.name=Slip -c user.email=slip@example.com";
 
@@ -62,7 +62,7 @@ testNeeding(
       ["write_file", { path: "work/deep/er/file", content: "x" }],
     );
     expect(first.parts).toMatchObject([{ is_error: false }, { is_error: false }]);
-    const [message] = await messagesOf(owner, id);
+    const [message] = await listMessages(owner, id);
     const target = message?.id ?? 0;
     const running = await edit(target, "too early");
     expect([running.status, running.body.message]).toEqual([409, expect.stringContaining("Interrupt it first")]);
@@ -143,15 +143,15 @@ test("[UN-12] a chat whose files cannot be saved says so during its turn, and th
   mkdirSync(join(world.home, ".local/state/slipway"), { recursive: true });
   writeFileSync(join(world.home, ".local/state/slipway/checkpoints"), "");
   const { id, call } = await openChat(world);
-  const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
+  const getWarnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
   const { next, parts } = await callTools(world, call, ["write_file", { path: "notes", content: "x" }]);
   expect(parts).toMatchObject([{ is_error: false }]);
-  expect(await warnings()).toEqual([expect.stringContaining("Undo does not cover this message's changes")]);
+  expect(await getWarnings()).toEqual([expect.stringContaining("Undo does not cover this message's changes")]);
   rmSync(join(world.home, ".local/state/slipway/checkpoints"));
   next.say("done").finish();
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
   await world.owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "more" }] });
   const second = await callTools(world, await world.models.next(), ["write_file", { path: "notes", content: "y" }]);
-  expect(await warnings()).toEqual([]);
+  expect(await getWarnings()).toEqual([]);
   second.next.say("done").finish();
 });

@@ -11,13 +11,13 @@ import { seedUser } from "#test/support/seed.ts";
 import { ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { callTools } from "./world.ts";
 
-type Named = { id: string; name: string };
+type NamedItem = { id: string; name: string };
 
 /** A server with the built-in template `local`, and a chat of its first user without a workspace. */
 const openServices = async () => {
   const models = new ScriptedModels();
   const world = await openWorld({ models, clock: systemClock });
-  const [organization] = await world.admin.get<Named[]>("/api/v2/organizations");
+  const [organization] = await world.admin.get<NamedItem[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
   const owner = new Client(world.server.url, world.admin.token);
   const begin = async (more: Record<string, unknown> = {}) => {
@@ -36,7 +36,7 @@ test("[TO-15] [WO-9] a chat without a workspace finds a template, creates a work
     ["list_templates", { query: "local" }],
     ["list_templates", { page: 2 }],
   );
-  const [list, empty] = found.results as { templates: Named[]; recommended_template_id: string }[];
+  const [list, empty] = found.results as { templates: NamedItem[]; recommended_template_id: string }[];
   expect(list?.templates).toMatchObject([{ name: "local" }]);
   expect(empty?.templates).toEqual([]);
   const template_id = list?.recommended_template_id;

@@ -10,7 +10,7 @@ import type { LanguageModels } from "#src/llm/model.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
+import { type SeededAgent, type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 export type Result = Record<string, unknown> & { output?: string; error?: string };
@@ -34,7 +34,7 @@ export const openToolWorld = async (
       env: { SLIPWAY_ADDRESS: address, ...options.env },
     });
   let server = await start();
-  const seeded: Seeded = await seedAgent(server, options.seed);
+  const seeded: SeededAgent = await seedAgent(server, options.seed);
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon = await startAgentProcess(server, seeded, home, { env: options.agentEnv ?? {} });
   const { organization_id } = seeded;
@@ -87,13 +87,13 @@ export const callTools = async (
   return { results: parts.map(({ result }) => result as Result), parts, next };
 };
 
-export const messagesOf = async (client: Client, id: string): Promise<ChatMessage[]> => {
+export const listMessages = async (client: Client, id: string): Promise<ChatMessage[]> => {
   const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`);
   return messages.reverse();
 };
 
 /** Returns the output of a call that followers have received so far. */
-export const outputIn = ({ events }: Follower): string =>
+export const joinOutput = ({ events }: Follower): string =>
   events
     .flatMap((event) => (event.type === "message_part" ? [event.message_part] : []))
     .map(({ part }) => part.result_delta ?? "")

@@ -4,12 +4,19 @@ import fc from "fast-check";
 import type { Chat, ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { makeRules } from "#src/tools/permission.ts";
-import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
+import { formatAnswers } from "#src/web/app/pages/chat/answer-text.ts";
 import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
 import { groupChats } from "#src/web/app/pages/chat/groups.ts";
-import { alwaysLabel, formatQuestion, shortenFolder, toRows } from "#src/web/app/pages/chat/permission-words.ts";
-import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
-import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
+import { formatAlwaysLabel, formatQuestion, shortenFolder, toRows } from "#src/web/app/pages/chat/permission-words.ts";
+import {
+  applyFrame,
+  collectResults,
+  countContextTokens,
+  EMPTY,
+  reconcile,
+  withMessages,
+} from "#src/web/app/pages/chat/picture.ts";
+import { findCommand, listOffers } from "#src/web/app/pages/chat/suggest.ts";
 import { parseFiles } from "#src/web/app/parts/diff/diff-lines.ts";
 
 const chat_id = "00000000-0000-4000-8000-000000000001";
@@ -21,8 +28,8 @@ const message = (id: number, role: ChatMessage["role"] = "user", more: Partial<C
   content: [{ type: "text", text: `m${id}` }],
   ...more,
 });
-const told = (one: ChatMessage): ChatEvent => ({ type: "message", chat_id, message: one });
-const part = (part: object, role = "assistant"): ChatEvent => ({
+const messageEvent = (one: ChatMessage): ChatEvent => ({ type: "message", chat_id, message: one });
+const partEvent = (part: object, role = "assistant"): ChatEvent => ({
   type: "message_part",
   chat_id,
   message_part: { history_version: 1, generation_attempt: 1, seq: 1, role, part: part as never },
@@ -32,29 +39,31 @@ const reset: ChatEvent = { type: "preview_reset", chat_id };
 
 test("[CB-1] deltas become one part each, and the finished message replaces them", () => {
   const args = ['{"command":"l', 's"}'];
-  const writing = applied(EMPTY, [
-    told(message(1)),
+  const writing = applyFrame(EMPTY, [
+    messageEvent(message(1)),
     status("running"),
     reset,
-    part({ type: "reasoning", text: "h" }),
-    part({ type: "reasoning", text: "m" }),
-    part({ type: "text", text: "a" }),
-    part({ type: "text", text: "b" }),
-    ...args.map((args_delta) => part({ type: "tool-call", tool_call_id: "c", tool_name: "execute", args_delta })),
+    partEvent({ type: "reasoning", text: "h" }),
+    partEvent({ type: "reasoning", text: "m" }),
+    partEvent({ type: "text", text: "a" }),
+    partEvent({ type: "text", text: "b" }),
+    ...args.map((args_delta) => partEvent({ type: "tool-call", tool_call_id: "c", tool_name: "execute", args_delta })),
   ]);
   expect(writing.live).toMatchObject([{ text: "hm" }, { text: "ab" }, { args_delta: '{"command":"ls"}' }]);
-  const done = applied(writing, [told(message(2, "assistant")), reset]);
+  const done = applyFrame(writing, [messageEvent(message(2, "assistant")), reset]);
   expect([done.live, done.messages.map(({ id }) => id)]).toEqual([[], [1, 2]]);
-  const running = applied(done, [
-    part({ type: "tool-result", tool_call_id: "c", result_delta: "one\n" }, "tool"),
-    part({ type: "tool-result", tool_call_id: "c", result_delta: "two" }, "tool"),
+  const running = applyFrame(done, [
+    partEvent({ type: "tool-result", tool_call_id: "c", result_delta: "one\n" }, "tool"),
+    partEvent({ type: "tool-result", tool_call_id: "c", result_delta: "two" }, "tool"),
   ]);
   expect(running.liveResults.get("c")?.text).toBe("one\ntwo");
-  const again = applied(running, [part({ type: "tool-result", tool_call_id: "c", result_reset: true }, "tool")]);
+  const again = applyFrame(running, [
+    partEvent({ type: "tool-result", tool_call_id: "c", result_reset: true }, "tool"),
+  ]);
   expect(again.liveResults.get("c")?.text).toBe("");
   const result = message(3, "tool", { content: [{ type: "tool-result", tool_call_id: "c", result: { output: "x" } }] });
-  const ended = applied(again, [told(result)]);
-  expect([ended.liveResults.size, resultsIn(ended.messages).get("c")?.result]).toEqual([0, { output: "x" }]);
+  const ended = applyFrame(again, [messageEvent(result)]);
+  expect([ended.liveResults.size, collectResults(ended.messages).get("c")?.result]).toEqual([0, { output: "x" }]);
 });
 
 test("[CB-1] a retry stays until there is output, a question until the chat continues", () => {
@@ -64,51 +73,56 @@ test("[CB-1] a retry stays until there is output, a question until the chat cont
     chat_id,
     action_required: { kind: "permission", tool_calls: [] },
   };
-  const waits = applied(EMPTY, [status("running"), { type: "retry", chat_id, retry } as ChatEvent, reset]);
+  const waits = applyFrame(EMPTY, [status("running"), { type: "retry", chat_id, retry } as ChatEvent, reset]);
   expect(waits.retry?.error).toBe("busy");
-  expect(applied(waits, [reset]).retry).toBeUndefined();
-  expect(applied(waits, [part({ type: "text", text: "a" })]).retry).toBeUndefined();
-  const asks = applied(waits, [status("requires_action"), asked]);
+  expect(applyFrame(waits, [reset]).retry).toBeUndefined();
+  expect(applyFrame(waits, [partEvent({ type: "text", text: "a" })]).retry).toBeUndefined();
+  const asks = applyFrame(waits, [status("requires_action"), asked]);
   expect([asks.asked?.kind, asks.retry]).toEqual(["permission", undefined]);
-  expect(applied(asks, [status("running")]).asked).toBeUndefined();
+  expect(applyFrame(asks, [status("running")]).asked).toBeUndefined();
   const slot: ChatEvent = {
     type: "status",
     chat_id,
     status: { status: "running", warnings: ["waits"], queued_for_capacity: true },
   };
-  const queued = applied(EMPTY, [slot]);
-  expect([queued.waitsForSlot, applied(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
+  const queued = applyFrame(EMPTY, [slot]);
+  expect([queued.waitsForSlot, applyFrame(queued, [status("waiting")]).waitsForSlot]).toEqual([true, false]);
 });
 
 test("[CB-12] each ended turn is counted once, also one that started and ended within a frame", () => {
-  const counts = (frames: readonly ChatEvent[][]): number[] => {
+  const countTurns = (frames: readonly ChatEvent[][]): number[] => {
     let picture = EMPTY;
     return frames.map((frame) => {
-      picture = applied(picture, frame);
+      picture = applyFrame(picture, frame);
       return picture.turns;
     });
   };
-  const [asks, answers] = [told(message(1)), told(message(2, "assistant"))];
+  const [asks, answers] = [messageEvent(message(1)), messageEvent(message(2, "assistant"))];
   // Opened: nothing has happened yet.
   const opened = [status("waiting")];
-  const slow = [[status("running"), asks], [part({ type: "text", text: "a" })], [answers, status("waiting")], [reset]];
-  expect(counts([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
+  const slow = [
+    [status("running"), asks],
+    [partEvent({ type: "text", text: "a" })],
+    [answers, status("waiting")],
+    [reset],
+  ];
+  expect(countTurns([opened, ...slow])).toEqual([0, 0, 0, 1, 1]);
   // Everything arrived at once, and the states before and after are equal.
-  expect(counts([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
-  expect(counts([opened, [asks, answers]])).toEqual([0, 1]);
-  expect(counts([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
-  expect(counts([opened, [status("running")], [status("requires_action")]])).toEqual([0, 0, 0]);
+  expect(countTurns([opened, [asks, status("running"), answers, status("waiting")]])).toEqual([0, 1]);
+  expect(countTurns([opened, [asks, answers]])).toEqual([0, 1]);
+  expect(countTurns([opened, [status("running")], [status("error")]])).toEqual([0, 0, 1]);
+  expect(countTurns([opened, [status("running")], [status("requires_action")]])).toEqual([0, 0, 0]);
 });
 
 test("[CB-2] the page read after a disconnection removes edited messages and keeps older ones", () => {
   const ids = (all: readonly ChatMessage[]) => all.map(({ id }) => id);
   const known = [1, 2, 3, 4, 5].map((id) => message(id));
   const page = (...ids: number[]) => ids.map((id) => message(id));
-  expect(ids(reconciled(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
-  expect(ids(reconciled(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
+  expect(ids(reconcile(known, page(2, 3, 8, 9), true))).toEqual([1, 2, 3, 8, 9]);
+  expect(ids(reconcile(known, page(1, 2, 7), false))).toEqual([1, 2, 7]);
   // So many messages arrived in the meantime that the two ranges do not overlap.
-  expect(ids(reconciled(known, page(50, 51), true))).toEqual([50, 51]);
-  expect(ids(reconciled([], page(3, 4), true))).toEqual([3, 4]);
+  expect(ids(reconcile(known, page(50, 51), true))).toEqual([50, 51]);
+  expect(ids(reconcile([], page(3, 4), true))).toEqual([3, 4]);
   expect(ids(withMessages(page(3, 4), page(1, 2, 4)))).toEqual([1, 2, 3, 4]);
 });
 
@@ -199,12 +213,14 @@ test("[CB-3] suggestions while typing: commands at the start, files after an @",
     { name: "clear", about: "", act: () => done.push("clear") },
   ];
   const files = ["src/a.ts", "src/b.ts"];
-  expect(offersFor("/c", 2, commands, files).map(({ label }) => label)).toEqual(["/compact", "/clear"]);
-  expect(offersFor("a /c", 4, commands, files)).toEqual([]);
-  expect(offersFor("look at @B and", 10, commands, files)[0]?.replace("look at @B and")).toBe("look at @src/b.ts  and");
-  expect(offersFor("me@b", 4, commands, files)).toEqual([]);
-  commandIn("/compact keep names", commands)?.();
-  expect([done, commandIn("/else", commands), commandIn("/etc/passwd", commands)]).toEqual([
+  expect(listOffers("/c", 2, commands, files).map(({ label }) => label)).toEqual(["/compact", "/clear"]);
+  expect(listOffers("a /c", 4, commands, files)).toEqual([]);
+  expect(listOffers("look at @B and", 10, commands, files)[0]?.replace("look at @B and")).toBe(
+    "look at @src/b.ts  and",
+  );
+  expect(listOffers("me@b", 4, commands, files)).toEqual([]);
+  findCommand("/compact keep names", commands)?.();
+  expect([done, findCommand("/else", commands), findCommand("/etc/passwd", commands)]).toEqual([
     ["keep names"],
     undefined,
     undefined,
@@ -212,7 +228,7 @@ test("[CB-3] suggestions while typing: commands at the start, files after an @",
 });
 
 test("[CB-13] the always-allow button names the rules the server would add, and is absent if there are none", () => {
-  const label = (command: string) => alwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
+  const label = (command: string) => formatAlwaysLabel(makeRules({ tool_name: "execute", args: { command } }, "allow"));
   expect(label("git status -s")).toBe("Always allow git status");
   expect(label("cd src && npm test")).toBe("Always allow cd src, npm test");
   expect(label("npm run lint && cargo build --release && go test ./... && make everything-there-is")).toBe(
@@ -220,7 +236,9 @@ test("[CB-13] the always-allow button names the rules the server would add, and 
   );
   expect(label("cat <x")).toBeUndefined();
   expect(label("")).toBeUndefined();
-  expect(alwaysLabel(makeRules({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
+  expect(formatAlwaysLabel(makeRules({ tool_name: "issues__create", args: {} }, "allow"))).toBe(
+    "Always allow this tool",
+  );
 });
 
 test("[CB-13] a folder below the workspace's home is shown relative to it, and every other one in full", () => {
@@ -264,22 +282,25 @@ test("[CB-1] chats that need the user come first, and a sub-chat's question mark
     chat("asks a question", { awaits: "answer", pin_order: 3 }),
     chat("asks below", { status: "running", children: [chat("c", { status: "requires_action" })] as never }),
   ];
-  const shown = (by: "state" | "workspace") =>
+  const describeGroups = (by: "state" | "workspace") =>
     groupChats(all, by, () => "web").map(({ name, chats }) => `${name}: ${chats.map(({ title }) => title)}`);
-  expect(shown("state")).toEqual([
+  expect(describeGroups("state")).toEqual([
     "Needs you: asks a question,asks below",
     "Pinned: first,second",
     "Working: works",
     "Done: done",
   ]);
-  expect(shown("workspace")).toEqual(["Without workspace: done,works,second,asks a question,asks below", "web: first"]);
+  expect(describeGroups("workspace")).toEqual([
+    "Without workspace: done,works,second,asks a question,asks below",
+    "web: first",
+  ]);
 });
 
 test("[CB-1] answers to questions have the form promised to the model, and a summary resets the context meter", () => {
   const question = (header: string) => ({ header, question: "?", options: [] });
-  expect(answerText([question("a")], ["Other: x"])).toBe("Other: x");
-  expect(answerText([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");
+  expect(formatAnswers([question("a")], ["Other: x"])).toBe("Other: x");
+  expect(formatAnswers([question("a"), question("b")], ["x", "y"])).toBe("1. a: x\n2. b: y");
   const answer = message(1, "assistant", { usage: { input_tokens: 10, cache_read_tokens: 5, output_tokens: 2 } });
   const cut = message(2, "assistant", { content: [{ type: "tool-call", tool_name: "chat_summarized" }] });
-  expect([contextTokens([answer]), contextTokens([answer, cut]), contextTokens([])]).toEqual([17, 0, 0]);
+  expect([countContextTokens([answer]), countContextTokens([answer, cut]), countContextTokens([])]).toEqual([17, 0, 0]);
 });

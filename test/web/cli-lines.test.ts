@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { VERBS } from "#src/cli/verbs.ts";
 import { toCliLine } from "#src/web/app/data/cli-lines.ts";
-import { learnNames } from "#src/web/app/data/names.ts";
+import { collectNames } from "#src/web/app/data/names.ts";
 import type { Route } from "#src/web/app/data/sent.ts";
 
-learnNames([
+collectNames([
   { id: "w1", name: "web", owner_name: "ada" },
   { id: "u1", username: "grace", name: "Grace Hopper" },
   { id: "g1", name: "crew", organization_name: "sea" },

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { mergeLogs } from "#src/web/app/data/log-order.ts";
 
-const merged = (text: string): string => {
+const mergeText = (text: string): string => {
   const lines = text.split(" ").map((one) => ({ source: one.charAt(0), at: one.slice(1) }));
   mergeLogs(lines);
   return lines.map(({ source, at }) => source + at).join(" ");
 };
 
 test("[WB-97] lines of several logs are sorted by time, and those of one log keep their order", () => {
-  expect(merged("b1 a3 a5 b1 b4")).toBe("b1 b1 a3 b4 a5");
-  expect(merged("b2 a2 b2 a2")).toBe("b2 a2 b2 a2");
+  expect(mergeText("b1 a3 a5 b1 b4")).toBe("b1 b1 a3 b4 a5");
+  expect(mergeText("b2 a2 b2 a2")).toBe("b2 a2 b2 a2");
   // A clock that was set back.
-  expect(merged("a7 a3 b5 a8")).toBe("b5 a7 a3 a8");
+  expect(mergeText("a7 a3 b5 a8")).toBe("b5 a7 a3 a8");
 });

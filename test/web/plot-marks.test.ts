@@ -1,6 +1,6 @@
 // The marks of a plot's axis: distinct, and integers when people and things are counted.
 import { expect, test } from "bun:test";
-import { workspaceState } from "#src/web/app/data/states.ts";
+import { getWorkspaceState } from "#src/web/app/data/states.ts";
 import { COUNT, MONEY, SHORT_COUNT, TIME } from "#src/web/app/pages/insights/figures.ts";
 
 /** Marks are at least 40 pixels apart, on 176. */
@@ -30,7 +30,7 @@ test("[WB-82] costs in millionths are shown with their digits", () => {
 
 test("[WB-83] a workspace whose agent still connects is not shown as ready", () => {
   const agent = (status: "connected" | "connecting" | "timeout") => ({ status }) as never;
-  const state = (...agents: never[]) => workspaceState({ status: "running", dormant_at: undefined, agents });
+  const state = (...agents: never[]) => getWorkspaceState({ status: "running", dormant_at: undefined, agents });
   expect([
     state(agent("connected")),
     state(agent("connected"), agent("connecting")),

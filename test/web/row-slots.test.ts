@@ -1,18 +1,18 @@
 // Which element shows which row of a long list (src/web/app/parts/virtual-list/row-slots.ts).
 import { expect, test } from "bun:test";
-import { rowSlots } from "../../src/web/app/parts/virtual-list/row-slots.ts";
+import { createRowSlots } from "../../src/web/app/parts/virtual-list/row-slots.ts";
 
 const rows = (from: number, count: number): number[] => Array.from({ length: count }, (_, at) => from + at);
 
 test("[WB-76] a row that scrolls into view reuses the element of one that has scrolled out, and the others keep theirs", () => {
-  const slots = rowSlots();
+  const slots = createRowSlots();
   expect(slots.assign(rows(0, 4), true)).toEqual([0, 1, 2, 3]);
   expect(slots.assign(rows(2, 4), true)).toEqual([2, 3, 0, 1]);
   expect(slots.assign(rows(3, 4), true)).toEqual([3, 0, 1, 2]);
 });
 
 test("[WB-76] a jump to other rows creates no new elements, and each row has its own", () => {
-  const slots = rowSlots();
+  const slots = createRowSlots();
   slots.assign(rows(0, 50), true);
   for (const from of [400, 9_000, 20, 0]) {
     const given = slots.assign(rows(from, 50), true);
@@ -22,7 +22,7 @@ test("[WB-76] a jump to other rows creates no new elements, and each row has its
 });
 
 test("[WB-76] while the list has the focus no element is reused for another row", () => {
-  const slots = rowSlots();
+  const slots = createRowSlots();
   const before = slots.assign(rows(0, 4), true);
   const after = slots.assign(rows(2, 4), false);
   expect(after.slice(0, 2)).toEqual(before.slice(2));

@@ -1,6 +1,6 @@
 // Signing in redirects to the previous page, and nowhere else.
 import { expect, test } from "bun:test";
-import { wayBack } from "#src/web/browser/way-back.ts";
+import { getRedirectTarget } from "#src/web/browser/way-back.ts";
 
 const ORIGIN = "https://slipway.example";
 
@@ -10,7 +10,7 @@ test.each([
   [undefined, "/"],
 ])("[PG-3] the way back to %s is %s", (asked, expected) => {
   const query = asked === undefined ? "" : `?redirect=${encodeURIComponent(asked)}`;
-  expect(wayBack(query, ORIGIN)).toBe(ORIGIN + expected);
+  expect(getRedirectTarget(query, ORIGIN)).toBe(ORIGIN + expected);
 });
 
 test.each([
@@ -25,7 +25,7 @@ test.each([
   "//[",
   "",
 ])("[PG-3] %j as the way back stays here", (asked) => {
-  const to = wayBack(`?redirect=${encodeURIComponent(asked)}`, ORIGIN);
+  const to = getRedirectTarget(`?redirect=${encodeURIComponent(asked)}`, ORIGIN);
   expect(to).toStartWith(`${ORIGIN}/`);
   expect(new URL(to, `${ORIGIN}/login`).origin).toBe(ORIGIN);
 });

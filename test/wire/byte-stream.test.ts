@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ByteStream } from "#src/wire/byte-stream.ts";
 import { ChunkQueue } from "#src/wire/chunk-queue.ts";
-import { pattern, readAll, settled, streamPair } from "./support.ts";
+import { makePattern, nextTurn, readAll, streamPair } from "./support.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -11,7 +11,7 @@ describe("a byte stream over messages", () => {
     await a.stream.write(bytes("hel"), bytes("lo "));
     await a.stream.write(bytes("world"));
     const read = readAll(b.stream);
-    await settled();
+    await nextTurn();
     a.stream.close();
     expect(new TextDecoder().decode(await read)).toBe("hello world");
     expect(await b.stream.closed).toBeUndefined();
@@ -46,10 +46,10 @@ describe("a byte stream over messages", () => {
     const second = a.stream.write(bytes("2")).then(() => order.push("2"));
     const third = a.stream.write(bytes("3")).then(() => order.push("3"));
     a.stream.send(bytes("!"));
-    await settled();
+    await nextTurn();
     expect(order).toEqual([]);
     expect(a.sent).toHaveLength(1);
-    a.go();
+    a.unblock();
     await Promise.all([second, third]);
     expect(a.sent.map((message) => new TextDecoder().decode(message))).toEqual(["1", "!", "2", "3"]);
   });
@@ -79,14 +79,14 @@ describe("a byte stream over messages", () => {
 describe("the queue of unread bytes", () => {
   test("[WI-6] one-byte pieces of large messages hold neither the messages nor an object each", () => {
     const queue = new ChunkQueue();
-    const expected = pattern(20_000);
+    const expected = makePattern(20_000);
     for (let i = 0; i < expected.byteLength; i++) {
       const message = new Uint8Array(4096);
       message[7] = expected[i] ?? 0;
-      queue.put(message.subarray(7, 8));
+      queue.push(message.subarray(7, 8));
     }
     const chunks: Uint8Array[] = [];
-    for (let chunk = queue.take(); chunk; chunk = queue.take()) chunks.push(chunk);
+    for (let chunk = queue.shift(); chunk; chunk = queue.shift()) chunks.push(chunk);
     expect(Buffer.concat(chunks)).toEqual(Buffer.from(expected));
     expect(chunks.length).toBeLessThan(5);
     const held = new Set(chunks.map((chunk) => chunk.buffer));
@@ -95,12 +95,12 @@ describe("the queue of unread bytes", () => {
 
   test("[WI-6] a delivered chunk never changes", () => {
     const queue = new ChunkQueue();
-    queue.put(Uint8Array.of(1));
-    queue.put(Uint8Array.of(2));
-    queue.take();
-    const second = queue.take();
-    queue.put(Uint8Array.of(3));
-    queue.put(Uint8Array.of(4));
+    queue.push(Uint8Array.of(1));
+    queue.push(Uint8Array.of(2));
+    queue.shift();
+    const second = queue.shift();
+    queue.push(Uint8Array.of(3));
+    queue.push(Uint8Array.of(4));
     expect(second).toEqual(Uint8Array.of(2));
     expect(queue.unread).toBe(2);
   });
@@ -108,7 +108,7 @@ describe("the queue of unread bytes", () => {
   test("[WI-6] a large piece is kept as received, without a copy", () => {
     const queue = new ChunkQueue();
     const message = new Uint8Array(10_000);
-    queue.put(message.subarray(12));
-    expect(queue.take()?.buffer).toBe(message.buffer);
+    queue.push(message.subarray(12));
+    expect(queue.shift()?.buffer).toBe(message.buffer);
   });
 });

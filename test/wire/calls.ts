@@ -7,7 +7,10 @@ export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text
 export const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 /** Returns a client session whose peer serves these handlers. */
-export const serving = (handlers: Record<string, Handler>, onError?: (method: string, error: unknown) => void) => {
+export const serveHandlers = (
+  handlers: Record<string, Handler>,
+  onError?: (method: string, error: unknown) => void,
+) => {
   const pair = sessionPair();
   const router: Router = new Map(Object.entries(handlers));
   const served = serveSession(pair.server, router, { clock: pair.clock, onError });
@@ -21,7 +24,7 @@ export const unary = (
   run: async (request, { signal }) => run(request, signal),
 });
 
-export const aborted = (signal: AbortSignal): Promise<void> =>
+export const waitForAbort = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });

@@ -7,14 +7,14 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (parts: readonly Uint8Array[]): string => Buffer.concat(parts).toString();
 
 /** What is in the chunks and what follows them, when the bytes come in pieces. */
-const decoded = (...pieces: string[]): [payload: string, rest: string, isOver: boolean] => {
+const decodePieces = (...pieces: string[]): [payload: string, rest: string, isOver: boolean] => {
   const decoder = new ChunkDecoder();
   const all = pieces.map((piece) => decoder.push(bytes(piece)));
   return [text(all.map(({ payload }) => payload)), text(all.map(({ rest }) => rest)), decoder.isOver];
 };
 const failure = (...pieces: string[]): string => {
   try {
-    decoded(...pieces);
+    decodePieces(...pieces);
     return "";
   } catch (error) {
     return (error as Error).message;
@@ -48,7 +48,7 @@ test("[TN-8] chunks of one byte come together, and malformed or endless ones are
   const decoder = new ChunkDecoder();
   const { payload } = decoder.push(bytes("1\r\na\r\n".repeat(40_000)));
   expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);
-  expect(decoded("0\r\n\r\n")).toEqual(["", "", true]);
+  expect(decodePieces("0\r\n\r\n")).toEqual(["", "", true]);
   for (const bad of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
     expect([bad, failure(bad)]).toEqual([bad, "The answer's chunks are malformed."]);
   }

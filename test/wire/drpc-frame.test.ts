@@ -6,13 +6,13 @@ import {
   encodePackets,
   KIND,
   type Kind,
+  MAX_FRAME_DATA,
   MAX_PACKET,
   NO_BODY,
   type Packet,
-  SPLIT_AT,
 } from "#src/wire/drpc/frame.ts";
 import { PacketParser, PacketReader } from "#src/wire/drpc/packets.ts";
-import { cutBy, hex, pattern } from "./support.ts";
+import { hex, makePattern, splitBy } from "./support.ts";
 
 const parse = (chunks: readonly Uint8Array[]): Packet[] => {
   const parser = new PacketParser();
@@ -51,19 +51,23 @@ describe("DRPC packets", () => {
   });
 
   test("[WI-11] over 64 KiB are split into frames with the same IDs, only the last marked done", () => {
-    const body = pattern(2 * SPLIT_AT + 1);
+    const body = makePattern(2 * MAX_FRAME_DATA + 1);
     const bytes = encodePackets(packet(KIND.message, 7, body));
     const size = hex("80 80 04");
     const first = Uint8Array.of(0x04, 1, 7, ...size);
     expect(bytes.subarray(0, 6)).toEqual(first);
-    expect(bytes.subarray(6 + SPLIT_AT, 12 + SPLIT_AT)).toEqual(first);
-    expect(bytes.subarray(12 + 2 * SPLIT_AT)).toEqual(Uint8Array.of(0x05, 1, 7, 1, body.at(-1)!));
+    expect(bytes.subarray(6 + MAX_FRAME_DATA, 12 + MAX_FRAME_DATA)).toEqual(first);
+    expect(bytes.subarray(12 + 2 * MAX_FRAME_DATA)).toEqual(Uint8Array.of(0x05, 1, 7, 1, body.at(-1)!));
     expect(parse([bytes])).toEqual([packet(KIND.message, 7, body)]);
-    expect(encodePackets(packet(KIND.message, 1, pattern(SPLIT_AT)))[0]).toBe(0x05);
+    expect(encodePackets(packet(KIND.message, 1, makePattern(MAX_FRAME_DATA)))[0]).toBe(0x05);
   });
 
   test("[WI-11] are the same from any chunking of the bytes", () => {
-    const size = fc.oneof(fc.nat(20), fc.nat(3_000), fc.integer({ min: SPLIT_AT - 2, max: 2 * SPLIT_AT + 2 }));
+    const size = fc.oneof(
+      fc.nat(20),
+      fc.nat(3_000),
+      fc.integer({ min: MAX_FRAME_DATA - 2, max: 2 * MAX_FRAME_DATA + 2 }),
+    );
     const one = fc.tuple(fc.constantFrom<Kind>(1, 2, 3, 4, 5, 6, 7), size, fc.integer({ min: 1, max: 300 }));
     fc.assert(
       fc.property(
@@ -73,9 +77,9 @@ describe("DRPC packets", () => {
           let id = 0;
           const packets = ones.map(([kind, length, step], i) => {
             id += step;
-            return packet(kind, id, pattern(length, i), 1 + i);
+            return packet(kind, id, makePattern(length, i), 1 + i);
           });
-          expect(parse(cutBy(sizes.length > 1 ? sizes : [4_000])(encodePackets(...packets)))).toEqual(packets);
+          expect(parse(splitBy(sizes.length > 1 ? sizes : [4_000])(encodePackets(...packets)))).toEqual(packets);
         },
       ),
       { numRuns: 60 },

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { callBidi, callServerStream } from "#src/wire/drpc/client.ts";
 import { encodePackets, KIND, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
 import type { Handler } from "#src/wire/drpc/server.ts";
-import { aborted, ascii, serving, text } from "./calls.ts";
-import { settled } from "./support.ts";
+import { ascii, serveHandlers, text, waitForAbort } from "./calls.ts";
+import { nextTurn } from "./support.ts";
 
 describe("a streaming call", () => {
   const counting: Handler = {
@@ -14,17 +14,17 @@ describe("a streaming call", () => {
   };
 
   test("[WI-13] from the server ends with CloseSend after all messages", async () => {
-    const { client, server } = serving({ "/svc/Count": counting });
+    const { client, server } = serveHandlers({ "/svc/Count": counting });
     const seen: string[] = [];
     for await (const answer of callServerStream(client, "/svc/Count", ascii("100"))) seen.push(text(answer));
     expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => `${i}`));
-    await settled();
+    await nextTurn();
     expect(client.streams + server.streams).toBe(0);
   });
 
   test("[WI-13] applies backpressure to the server while nothing reads", async () => {
     let made = 0;
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Flood": {
         kind: "server_streaming",
         async *run(_request, { signal }) {
@@ -37,17 +37,17 @@ describe("a streaming call", () => {
     });
     const answers = callServerStream(client, "/svc/Flood", NO_BODY);
     await answers.next();
-    await settled();
+    await nextTurn();
     const reached = made;
     expect(reached).toBeLessThan(16);
-    await settled();
+    await nextTurn();
     expect(made).toBe(reached);
     await answers.return();
   });
 
   test("[WI-15] whose caller ends its side releases a response that waits for window", async () => {
     const over = Promise.withResolvers<void>();
-    const { client, server } = serving({
+    const { client, server } = serveHandlers({
       "/svc/Flood": {
         kind: "server_streaming",
         async *run() {
@@ -66,21 +66,21 @@ describe("a streaming call", () => {
         { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
       ),
     );
-    await settled();
+    await nextTurn();
     await raw.end();
     await over.promise;
-    await settled();
+    await nextTurn();
     expect(server.streams).toBe(0);
   });
 
   test("[WI-15] that the client leaves early is aborted on the server", async () => {
     const over = Promise.withResolvers<void>();
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Once": {
         kind: "server_streaming",
         async *run(_request, { signal }) {
           yield ascii("only");
-          await aborted(signal);
+          await waitForAbort(signal);
           over.resolve();
         },
       },
@@ -90,7 +90,7 @@ describe("a streaming call", () => {
   });
 
   test("[WI-14] can fail after some messages", async () => {
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Half": {
         kind: "server_streaming",
         async *run() {
@@ -113,7 +113,7 @@ describe("a streaming call", () => {
   };
 
   test("[WI-13] in both directions keeps both sides open until each ends", async () => {
-    const { client, server } = serving({ "/svc/Shout": shouting });
+    const { client, server } = serveHandlers({ "/svc/Shout": shouting });
     const bidi = await callBidi(client, "/svc/Shout");
     const answers = bidi[Symbol.asyncIterator]();
     await bidi.send(ascii("a"));
@@ -123,13 +123,13 @@ describe("a streaming call", () => {
     await bidi.closeSend();
     expect(await answers.next()).toEqual({ done: false, value: ascii("END") });
     expect((await answers.next()).done).toBe(true);
-    await settled();
+    await nextTurn();
     expect(client.streams + server.streams).toBe(0);
   });
 
   test("[WI-15] in both directions can be canceled", async () => {
     const failed = Promise.withResolvers<unknown>();
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Listen": {
         kind: "bidi_streaming",
         // biome-ignore lint/correctness/useYield: it only listens

@@ -4,8 +4,8 @@ import { call, callBidi } from "#src/wire/drpc/client.ts";
 import { encodePackets, KIND, MAX_PACKET, NO_BODY, RpcError } from "#src/wire/drpc/frame.ts";
 import { PacketReader } from "#src/wire/drpc/packets.ts";
 import { serve } from "#src/wire/drpc/server.ts";
-import { aborted, ascii, serving, text, unary } from "./calls.ts";
-import { hex, pattern, readAll, sessionPair, settled } from "./support.ts";
+import { ascii, serveHandlers, text, unary, waitForAbort } from "./calls.ts";
+import { hex, makePattern, nextTurn, readAll, sessionPair } from "./support.ts";
 
 describe("a call", () => {
   test("[WI-13] unary, byte for byte like the Go client's request and its response", async () => {
@@ -41,7 +41,7 @@ describe("a call", () => {
   });
 
   test("[WI-13] metadata before the method is skipped", async () => {
-    const { client } = serving({ "/svc/Echo": unary((request) => request) });
+    const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
       encodePackets(
@@ -54,14 +54,14 @@ describe("a call", () => {
   });
 
   test("[WI-13] of 3 MiB goes there and back through 256 KiB windows", async () => {
-    const { client } = serving({ "/svc/Echo": unary((request) => request) });
-    const request = pattern(3 * 1024 * 1024);
+    const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
+    const request = makePattern(3 * 1024 * 1024);
     const answer = await call(client, "/svc/Echo", request);
     expect(Buffer.from(answer).equals(request)).toBe(true);
   });
 
   test("[WI-12] of more than 4 MiB is refused on both sides", async () => {
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Echo": unary((request) => request),
       "/svc/Huge": unary(() => new Uint8Array(MAX_PACKET + 1)),
     });
@@ -82,12 +82,12 @@ describe("a call", () => {
   });
 
   test("[WI-19] of unfinished messages on many streams is refused beyond 8 MiB, and those that end or are handled make room", async () => {
-    const { client } = serving({ "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))) });
+    const { client } = serveHandlers({ "/svc/Size": unary(({ byteLength }) => ascii(String(byteLength))) });
     const size = 3 * 1024 * 1024;
     const [start, rest] = (() => {
       const whole = encodePackets(
         { kind: KIND.invoke, stream_id: 1, message_id: 1, body: ascii("/svc/Size") },
-        { kind: KIND.message, stream_id: 1, message_id: 2, body: pattern(size) },
+        { kind: KIND.message, stream_id: 1, message_id: 2, body: makePattern(size) },
       );
       return [whole.subarray(0, -1), whole.subarray(-1)];
     })();
@@ -103,7 +103,7 @@ describe("a call", () => {
     const [first, second, third] = [await begin(), await begin(), await begin()];
     expect(await answerOf(third)).toBe("The streams of the connection hold too many bytes of unfinished messages.");
     second.reset();
-    await settled();
+    await nextTurn();
     const fourth = await begin();
     await first.write(rest);
     expect(await answerOf(first)).toBe(String(size));
@@ -117,24 +117,24 @@ describe("a call", () => {
   });
 
   test("[WI-14] of an unknown method returns code 12", async () => {
-    const { client } = serving({});
-    const failed = call(client, "/svc/Nothing", pattern(2_000_000));
+    const { client } = serveHandlers({});
+    const failed = call(client, "/svc/Nothing", makePattern(2_000_000));
     await expect(failed).rejects.toMatchObject({ code: 12, message: "unknown rpc: /svc/Nothing" });
   });
 
   test("[WI-14] of an unknown method is answered after a second even if the caller sends no request", async () => {
-    const { client, clock } = serving({});
+    const { client, clock } = serveHandlers({});
     const bidi = await callBidi(client, "/svc/Nothing");
     const refused = bidi[Symbol.asyncIterator]()
       .next()
       .catch((error: unknown) => error);
-    await settled();
+    await nextTurn();
     await clock.advance(1_000);
     expect(await refused).toMatchObject({ code: 12 });
   });
 
   test("[WI-13] is ended by the server only after the caller has ended its side, not at its Close packet", async () => {
-    const { client, server } = serving({ "/svc/Echo": unary((request) => request) });
+    const { client, server } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
       encodePackets(
@@ -149,7 +149,7 @@ describe("a call", () => {
       ended = chunk === undefined;
     });
     await raw.write(hex("0b 01 04 00"));
-    await settled();
+    await nextTurn();
     expect(ended).toBe(false);
     await raw.end();
     await end;
@@ -159,7 +159,7 @@ describe("a call", () => {
 
   test("[WI-14] that fails carries code and text; an unexpected error is hidden and reported", async () => {
     const errors: unknown[] = [];
-    const { client } = serving(
+    const { client } = serveHandlers(
       {
         "/svc/Coded": unary(() => {
           throw new RpcError(7, "not yours");
@@ -182,10 +182,10 @@ describe("a call", () => {
   test("[WI-15] that is canceled tears its stream down and aborts the handler", async () => {
     const seen = Promise.withResolvers<AbortSignal>();
     const over = Promise.withResolvers<void>();
-    const { client, server } = serving({
+    const { client, server } = serveHandlers({
       "/svc/Wait": unary(async (_, signal) => {
         seen.resolve(signal);
-        await aborted(signal);
+        await waitForAbort(signal);
         over.resolve();
         return NO_BODY;
       }),
@@ -197,7 +197,7 @@ describe("a call", () => {
     gone.abort();
     await expect(answer).rejects.toMatchObject({ failure: "reset" });
     await over.promise;
-    await settled();
+    await nextTurn();
     expect(client.streams + server.streams).toBe(0);
     await expect(call(client, "/svc/Wait", NO_BODY, gone.signal)).rejects.toMatchObject({ failure: "closed" });
   });
@@ -208,9 +208,9 @@ describe("a call", () => {
     ["the end of the caller's side", hex(""), true],
   ])("[WI-15] is aborted by %s", async (_what, bytes, ends) => {
     const over = Promise.withResolvers<void>();
-    const { client } = serving({
+    const { client } = serveHandlers({
       "/svc/Wait": unary(async (_request, signal) => {
-        await aborted(signal);
+        await waitForAbort(signal);
         over.resolve();
         return NO_BODY;
       }),
@@ -230,10 +230,10 @@ describe("a call", () => {
   test("[WI-15] is aborted when the session is lost", async () => {
     const started = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
-    const { client, a, served } = serving({
+    const { client, a, served } = serveHandlers({
       "/svc/Wait": unary(async (_request, signal) => {
         started.resolve();
-        await aborted(signal);
+        await waitForAbort(signal);
         over.resolve();
         return NO_BODY;
       }),
@@ -247,7 +247,7 @@ describe("a call", () => {
   });
 
   test("[WI-15] whose caller never ends it is reset 30 s after the response", async () => {
-    const { client, server, clock } = serving({ "/svc/Echo": unary((request) => request) });
+    const { client, server, clock } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(
       encodePackets(
@@ -255,7 +255,7 @@ describe("a call", () => {
         { kind: KIND.message, stream_id: 1, message_id: 2, body: NO_BODY },
       ),
     );
-    await settled();
+    await nextTurn();
     await clock.advance(29_999);
     expect(server.streams).toBe(1);
     await clock.advance(1);
@@ -263,7 +263,7 @@ describe("a call", () => {
   });
 
   test("[WI-13] with a malformed start resets its stream and does not affect the session", async () => {
-    const { client } = serving({ "/svc/Echo": unary((request) => request) });
+    const { client } = serveHandlers({ "/svc/Echo": unary((request) => request) });
     const raw = await client.open();
     await raw.write(hex("05 01 01 00"));
     expect(await raw.closed).toMatchObject({ failure: "reset" });

@@ -2,23 +2,23 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
-import { plainWebSocket, UpgradeRefused } from "#src/wire/plain-websocket.ts";
+import { connectPlainWebSocket, UpgradeRefusedError } from "#src/wire/plain-websocket.ts";
 import { WireError } from "#src/wire/wire-error.ts";
-import { pattern } from "./support.ts";
+import { makePattern } from "./support.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-type Ends = { code: number; reason: string };
+type CloseInfo = { code: number; reason: string };
 
 /** Bun's own WebSocket server. `message` returns the response. */
 const listen = (
   message: (ws: Bun.ServerWebSocket, data: Buffer) => void,
   open = (_: Bun.ServerWebSocket): void => {},
 ) => {
-  const closed = Promise.withResolvers<Ends>();
+  const closed = Promise.withResolvers<CloseInfo>();
   const asked: Request[] = [];
   const server = Bun.serve({
     port: 0,
@@ -38,7 +38,7 @@ const listen = (
 };
 
 /** A TCP server with a given upgrade response: `after` is sent after a valid handshake. */
-const raw = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
+const startRawServer = (answer: (key: string) => string, after: readonly Uint8Array[] = []): URL => {
   const heard = new WeakMap<object, string>();
   const server = Bun.listen({
     hostname: "127.0.0.1",
@@ -58,7 +58,7 @@ const raw = (answer: (key: string) => string, after: readonly Uint8Array[] = [])
   return new URL(`ws://127.0.0.1:${server.port}/`);
 };
 
-const accepted = (key: string): string =>
+const acceptResponse = (key: string): string =>
   `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${new Bun.CryptoHasher(
     "sha1",
   )
@@ -66,16 +66,16 @@ const accepted = (key: string): string =>
     .digest("base64")}\r\n\r\n`;
 
 const connect = (url: URL, signal?: AbortSignal): Promise<ByteStream> =>
-  plainWebSocket({ url, headers: { "X-Token": "secret" }, clock: systemClock, signal });
+  connectPlainWebSocket({ url, headers: { "X-Token": "secret" }, clock: systemClock, signal });
 
-const failureOf = async (promise: Promise<unknown>): Promise<unknown> =>
+const catchError = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,
     (error) => error,
   );
 
 /** Reads this many bytes. */
-const take = async (stream: ByteStream, count: number): Promise<Buffer> => {
+const readBytes = async (stream: ByteStream, count: number): Promise<Buffer> => {
   const parts: Uint8Array[] = [];
   for (let size = 0; size < count; ) {
     const part = await stream.read();
@@ -91,9 +91,9 @@ describe("a plain WebSocket", () => {
     const { url, asked } = listen((ws, data) => void ws.sendBinary(data));
     const stream = await connect(url);
     for (const size of [1, 125, 126, 65_535, 65_536, 300_000]) {
-      const data = pattern(size);
+      const data = makePattern(size);
       await stream.write(data.subarray(0, size >> 1), data.subarray(size >> 1));
-      expect((await take(stream, size)).equals(data)).toBe(true);
+      expect((await readBytes(stream, size)).equals(data)).toBe(true);
     }
     expect(asked[0]?.headers.get("x-token")).toBe("secret");
     expect(new URL(asked[0]?.url ?? "").search).toBe("?q=1");
@@ -132,11 +132,11 @@ describe("a plain WebSocket", () => {
     expect(await ours.closed).toEqual({ code: 1002, reason: "enough" });
     const theirs = listen((ws) => ws.close(1008, "go away"));
     const other = await connect(theirs.url);
-    await other.write(pattern(1));
+    await other.write(makePattern(1));
     expect((await other.closed)?.message).toContain("1008 go away");
     const clean = listen((ws) => ws.close(1000, ""));
     const last = await connect(clean.url);
-    await last.write(pattern(1));
+    await last.write(makePattern(1));
     expect(await last.closed).toBeUndefined();
   });
 
@@ -160,34 +160,36 @@ describe("a plain WebSocket", () => {
 
   test("[WI-17] frames may arrive in pieces, with control frames in between", async () => {
     const frames = Buffer.from([0x02, 2, 1, 2, 0x89, 1, 9, 0x80, 126, 0, 1, 3, 0x82, 0, 0x82, 1, 4, 0x88, 2, 3, 0xe8]);
-    const url = raw(
-      accepted,
+    const url = startRawServer(
+      acceptResponse,
       Array.from(frames, (byte) => Uint8Array.of(byte)),
     );
     const stream = await connect(url);
-    expect([...(await take(stream, 4))]).toEqual([1, 2, 3, 4]);
+    expect([...(await readBytes(stream, 4))]).toEqual([1, 2, 3, 4]);
     expect(await stream.closed).toBeUndefined();
   });
 });
 
 describe("what a server may not do", () => {
   test("[WI-17] a refused upgrade reports its status", async () => {
-    const failure = await failureOf(connect(raw(() => "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")));
-    expect(failure).toBeInstanceOf(UpgradeRefused);
-    expect((failure as UpgradeRefused).status).toBe(401);
+    const failure = await catchError(
+      connect(startRawServer(() => "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")),
+    );
+    expect(failure).toBeInstanceOf(UpgradeRefusedError);
+    expect((failure as UpgradeRefusedError).status).toBe(401);
   });
 
   const nonsense: [string, (key: string) => string][] = [
-    ["an answer to another key", () => accepted("another")],
+    ["an answer to another key", () => acceptResponse("another")],
     [
       "an extension nobody asked for",
-      (key) => accepted(key).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
+      (key) => acceptResponse(key).replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
     ],
     ["no HTTP", () => "SSH-2.0-hello\r\n\r\n"],
     ["an endless head", () => `HTTP/1.1 101 OK\r\nx: ${"y".repeat(40_000)}`],
   ];
   test.each(nonsense)("[WI-17] %s is no connection", async (_, answer) => {
-    const failure = await failureOf(connect(raw(answer)));
+    const failure = await catchError(connect(startRawServer(answer)));
     expect(failure).toBeInstanceOf(WireError);
     expect((failure as WireError).failure).toBe("protocol");
   });
@@ -196,11 +198,11 @@ describe("what a server may not do", () => {
     const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { port } = listener;
     const cut = new AbortController();
-    const waiting = failureOf(connect(new URL(`ws://127.0.0.1:${port}/`), cut.signal));
+    const waiting = catchError(connect(new URL(`ws://127.0.0.1:${port}/`), cut.signal));
     cut.abort();
     expect(((await waiting) as WireError).failure).toBe("closed");
     listener.stop(true);
-    expect(((await failureOf(connect(new URL(`ws://127.0.0.1:${port}/`)))) as WireError).failure).toBe("closed");
+    expect(((await catchError(connect(new URL(`ws://127.0.0.1:${port}/`)))) as WireError).failure).toBe("closed");
   });
 
   const frames: [string, number[]][] = [
@@ -215,16 +217,16 @@ describe("what a server may not do", () => {
     ["a length beyond all bounds", [0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0]],
   ];
   test.each(frames)("[WI-17] %s ends the connection with a reason", async (_, bytes) => {
-    const stream = await connect(raw(accepted, [Uint8Array.from(bytes)]));
+    const stream = await connect(startRawServer(acceptResponse, [Uint8Array.from(bytes)]));
     expect((await stream.closed)?.failure).toBe("protocol");
   });
 
   test("[WI-1] text and a cut connection end it with a reason", async () => {
-    const text = await connect(raw(accepted, [Uint8Array.of(0x81, 1, 65)]));
+    const text = await connect(startRawServer(acceptResponse, [Uint8Array.of(0x81, 1, 65)]));
     expect((await text.closed)?.failure).toBe("protocol");
     const { url } = listen((ws) => ws.terminate());
     const cut = await connect(url);
-    await cut.write(pattern(1));
+    await cut.write(makePattern(1));
     expect((await cut.closed)?.failure).toBe("closed");
   });
 });

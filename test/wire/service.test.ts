@@ -1,28 +1,28 @@
 import { describe, expect, test } from "bun:test";
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { Agent, type AgentHandlers, agentClient } from "#src/wire/agent-api.ts";
+import { Agent, type AgentHandlers, createAgentClient } from "#src/wire/agent-api.ts";
 import { call } from "#src/wire/drpc/client.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import { hasMoreFields } from "#src/wire/field-count.ts";
 import { AppHealth, Lifecycle_State, UpdateStatsRequestSchema } from "#src/wire/gen/agent_pb.ts";
 import { CoordinateResponse_PeerUpdate_Kind, DERPMapSchema } from "#src/wire/gen/tailnet_pb.ts";
-import { mergeRouters, methodPath, routerFor } from "#src/wire/service.ts";
-import { Tailnet, type TailnetHandlers, tailnetClient } from "#src/wire/tailnet-api.ts";
+import { createRouter, mergeRouters, toMethodPath } from "#src/wire/service.ts";
+import { createTailnetClient, Tailnet, type TailnetHandlers } from "#src/wire/tailnet-api.ts";
 import { hex, sessionPair } from "./support.ts";
 
 const uuid = hex("00112233445566778899aabbccddeeff");
 
-const serving = (agent: Partial<AgentHandlers>, tailnet: Partial<TailnetHandlers> = {}) => {
+const servePair = (agent: Partial<AgentHandlers>, tailnet: Partial<TailnetHandlers> = {}) => {
   const pair = sessionPair();
-  const router = mergeRouters(routerFor(Agent, agent), routerFor(Tailnet, tailnet));
+  const router = mergeRouters(createRouter(Agent, agent), createRouter(Tailnet, tailnet));
   void serveSession(pair.server, router, { clock: pair.clock });
-  return { agent: agentClient(pair.client), tailnet: tailnetClient(pair.client), ...pair };
+  return { agent: createAgentClient(pair.client), tailnet: createTailnetClient(pair.client), ...pair };
 };
 
 describe("the agent's services", () => {
   test("[WI-16] have the paths that deployed agents call", () => {
-    const paths = [...Agent.methods, ...Tailnet.methods].map(methodPath);
+    const paths = [...Agent.methods, ...Tailnet.methods].map(toMethodPath);
     expect(paths).toContain("/coder.agent.v2.Agent/GetManifest");
     expect(paths).toContain("/coder.tailnet.v2.Tailnet/Coordinate");
     expect(paths).toHaveLength(24);
@@ -32,7 +32,7 @@ describe("the agent's services", () => {
   });
 
   test("[WI-16] carry typed messages both ways, empty submessages included", async () => {
-    const { agent } = serving({
+    const { agent } = servePair({
       getManifest: () => ({
         agentId: uuid,
         environmentVariables: { A: "1" },
@@ -57,12 +57,12 @@ describe("the agent's services", () => {
   });
 
   test("[WI-16] write an empty relay map entry as tag and length 0, where agents look for it unchecked", async () => {
-    const { client } = serving({ getManifest: () => ({ derpMap: { homeParams: {} } }) });
+    const { client } = servePair({ getManifest: () => ({ derpMap: { homeParams: {} } }) });
     expect(await call(client, "/coder.agent.v2.Agent/GetManifest", hex(""))).toEqual(hex("4a 02 0a 00"));
   });
 
   test("[WI-14] return code 12 without a handler, and an error for invalid message bytes", async () => {
-    const { agent, client } = serving({ updateStats: () => ({}) });
+    const { agent, client } = servePair({ updateStats: () => ({}) });
     await expect(agent.listSubAgents({})).rejects.toMatchObject({ code: 12 });
     await expect(call(client, "/coder.agent.v2.Agent/UpdateStats", hex("0a ff"))).rejects.toMatchObject({
       code: 0,
@@ -72,7 +72,7 @@ describe("the agent's services", () => {
 
   test("[WI-18] count the fields of a request before they become objects", async () => {
     let pushed = 0;
-    const { agent, client } = serving({
+    const { agent, client } = servePair({
       pushResourcesMonitoringUsage: ({ datapoints }) => {
         pushed = datapoints.length;
         return {};
@@ -88,19 +88,21 @@ describe("the agent's services", () => {
   });
 
   test("[WI-18] count what is in messages, maps, lists and unknown fields, and end on bytes that are no message", () => {
-    const fieldsOf = (schema: DescMessage, bytes: Uint8Array): number => {
+    const countFields = (schema: DescMessage, bytes: Uint8Array): number => {
       let most = 0;
       while (hasMoreFields(schema, bytes, most)) most += 1;
       return most;
     };
-    const created = (schema: DescMessage, message: Record<string, unknown>): Uint8Array =>
+    const encodeMessage = (schema: DescMessage, message: Record<string, unknown>): Uint8Array =>
       toBinary(schema, create(schema, message));
     const stats = { stats: { connectionsByProto: { ssh: 1n, web: 2n }, metrics: [{ labels: [{ name: "a" }, {}] }] } };
     // stats; two entries of key and value; a metric with two labels, one of them with a name.
-    expect(fieldsOf(UpdateStatsRequestSchema, created(UpdateStatsRequestSchema, stats))).toBe(1 + 2 * 3 + 3 + 1);
+    expect(countFields(UpdateStatsRequestSchema, encodeMessage(UpdateStatsRequestSchema, stats))).toBe(
+      1 + 2 * 3 + 3 + 1,
+    );
     const map = { regions: { 7: { regionId: 7n, nodes: [{ name: "a" }] } } };
-    expect(fieldsOf(DERPMapSchema, created(DERPMapSchema, map))).toBe(1 + 2 + 1 + 2);
-    expect(fieldsOf(UpdateStatsRequestSchema, hex("f8 06 01 fa 06 02 0a 00"))).toBe(2);
+    expect(countFields(DERPMapSchema, encodeMessage(DERPMapSchema, map))).toBe(1 + 2 + 1 + 2);
+    expect(countFields(UpdateStatsRequestSchema, hex("f8 06 01 fa 06 02 0a 00"))).toBe(2);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         hasMoreFields(UpdateStatsRequestSchema, bytes, 1_000);
@@ -109,7 +111,7 @@ describe("the agent's services", () => {
   });
 
   test("[WI-16] stream relay maps and coordinate both ways", async () => {
-    const { tailnet } = serving(
+    const { tailnet } = servePair(
       {},
       {
         async *streamDERPMaps() {

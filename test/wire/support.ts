@@ -4,12 +4,12 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { ByteStream } from "#src/wire/byte-stream.ts";
 import { type YamuxOptions, YamuxSession } from "#src/wire/yamux.ts";
 
-type Due = { at: number; run: () => void; every: number | undefined };
+type DueTimer = { at: number; run: () => void; every: number | undefined };
 
 /** Time advances only with `advance`. */
 export class StillClock implements Clock {
   #now = 0;
-  readonly #due = new Set<Due>();
+  readonly #due = new Set<DueTimer>();
 
   now(): number {
     return this.#now;
@@ -42,19 +42,19 @@ export class StillClock implements Clock {
       if (next.every === undefined) this.#due.delete(next);
       else next.at += next.every;
       next.run();
-      await settled();
+      await nextTurn();
     }
     this.#now = end;
   }
 
-  #add(due: Due): Timer {
+  #add(due: DueTimer): Timer {
     this.#due.add(due);
     return { cancel: () => this.#due.delete(due) };
   }
 }
 
 /** Resolves when everything possible without time or input has happened. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** One end of the connection. */
 class End {
@@ -91,7 +91,7 @@ class End {
   }
 
   /** Unblocks the socket. */
-  go(): void {
+  unblock(): void {
     this.stopped = false;
     const held = this.held;
     this.held = [];
@@ -135,7 +135,7 @@ export const sessionPair = (
 };
 
 /** A server session whose peer is the test, byte by byte. */
-export const barePeer = (
+export const openBarePeer = (
   options: Partial<YamuxOptions> = {},
 ): { session: YamuxSession; peer: ByteStream; end: End; clock: StillClock } => {
   const clock = new StillClock();
@@ -152,7 +152,7 @@ export const readAll = async (source: AsyncIterable<Uint8Array>): Promise<Uint8A
 };
 
 /** Bytes that depend on seed and position, so that a mix-up is detected. */
-export const pattern = (size: number, seed = 1): Uint8Array => {
+export const makePattern = (size: number, seed = 1): Uint8Array => {
   const bytes = new Uint8Array(size);
   let state = (seed * 2654435761) >>> 0;
   for (let i = 0; i < size; i++) {
@@ -163,7 +163,7 @@ export const pattern = (size: number, seed = 1): Uint8Array => {
 };
 
 /** Splits data at the given sizes, repeatedly. */
-export const cutBy =
+export const splitBy =
   (sizes: readonly number[]) =>
   (bytes: Uint8Array): Uint8Array[] => {
     const pieces: Uint8Array[] = [];

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { systemClock } from "#base/clock.ts";
-import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
+import { ByteStream, toCloseError } from "#src/wire/byte-stream.ts";
 import { call } from "#src/wire/drpc/client.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
-import { pattern, readAll } from "./support.ts";
+import { makePattern, readAll } from "./support.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -31,17 +31,17 @@ const listen = (use: (stream: ByteStream) => void): string => {
       },
       message: (ws, message) => ws.data.stream?.push(message),
       drain: (ws) => ws.data.stream?.drain(),
-      close: (ws, code, reason) => ws.data.stream?.end(endedBy(code, reason)),
+      close: (ws, code, reason) => ws.data.stream?.end(toCloseError(code, reason)),
     },
   });
   cleanups.push(() => server.stop(true));
   return `ws://127.0.0.1:${server.port}/`;
 };
 
-const sessions = async (): Promise<{ client: YamuxSession; server: YamuxSession }> => {
+const openSessions = async (): Promise<{ client: YamuxSession; server: YamuxSession }> => {
   const opened = Promise.withResolvers<YamuxSession>();
   const url = listen((stream) => opened.resolve(new YamuxSession(stream, { role: "server", clock: systemClock })));
-  const stream = await streamOverWebSocket(new WebSocket(url), systemClock);
+  const stream = await createWebSocketStream(new WebSocket(url), systemClock);
   const client = new YamuxSession(stream, { role: "client", clock: systemClock });
   cleanups.push(() => client.close());
   return { client, server: await opened.promise };
@@ -60,21 +60,22 @@ const upgradeRequest = ({ host }: URL): string =>
   ].join("\r\n");
 
 describe("frames of an app", () => {
-  const framesOf = (bytes: Uint8Array): WebSocketFrames => {
+  const makeFrames = (bytes: Uint8Array): WebSocketFrames => {
     const waiting = [bytes];
     return new WebSocketFrames({ read: async () => waiting.shift() } as unknown as Duplex, 1_000_000);
   };
-  const many = (count: number, frame: readonly number[]): number[] => Array.from({ length: count }, () => frame).flat();
+  const repeatBytes = (count: number, frame: readonly number[]): number[] =>
+    Array.from({ length: count }, () => frame).flat();
 
   test("[AX-10] a message in one-byte pieces is complete, and one of endless empty pieces is refused", async () => {
-    const pieces = [1, 1, 97, ...many(20_000, [0, 1, 98]), 0x80, 0];
-    expect(await framesOf(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
-    const endless = framesOf(Uint8Array.from([1, 0, ...many(5_000, [0, 0])])).next();
+    const pieces = [1, 1, 97, ...repeatBytes(20_000, [0, 1, 98]), 0x80, 0];
+    expect(await makeFrames(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
+    const endless = makeFrames(Uint8Array.from([1, 0, ...repeatBytes(5_000, [0, 0])])).next();
     await expect(endless).rejects.toThrow("too many empty frames");
   });
 
   test("[AX-10] thousands of frames that arrive together leave time for other work", async () => {
-    const frames = framesOf(Uint8Array.from(many(10_000, [0x89, 0])));
+    const frames = makeFrames(Uint8Array.from(repeatBytes(10_000, [0x89, 0])));
     let turns = 0;
     let isOver = false;
     const turn = (): void => {
@@ -90,10 +91,10 @@ describe("frames of an app", () => {
 
 describe("over real WebSockets", () => {
   test("[WI-6] a hundred streams each way carry their bytes, and both sides close cleanly", async () => {
-    const { client, server } = await sessions();
-    const one = async (from: YamuxSession, i: number): Promise<boolean> => {
+    const { client, server } = await openSessions();
+    const echoStream = async (from: YamuxSession, i: number): Promise<boolean> => {
       const stream = await from.open();
-      const data = pattern(1000 + i * 1777, i);
+      const data = makePattern(1000 + i * 1777, i);
       const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
       return Buffer.from(back).equals(data);
     };
@@ -108,7 +109,7 @@ describe("over real WebSockets", () => {
     };
     const echoes = [echo(client), echo(server)];
     const indices = Array.from({ length: 100 }, (_, i) => i);
-    const results = await Promise.all(indices.flatMap((i) => [one(client, i), one(server, i)]));
+    const results = await Promise.all(indices.flatMap((i) => [echoStream(client, i), echoStream(server, i)]));
     expect(results.every(Boolean)).toBe(true);
     client.close();
     expect(await server.closed).toBeUndefined();
@@ -116,17 +117,17 @@ describe("over real WebSockets", () => {
   });
 
   test("[WI-13] a call of 3 MiB is answered", async () => {
-    const { client, server } = await sessions();
+    const { client, server } = await openSessions();
     const router = new Map([["/svc/Echo", { kind: "unary" as const, run: async (request: Uint8Array) => request }]]);
     void serveSession(server, router, { clock: systemClock });
-    const request = pattern(3 * 1024 * 1024);
+    const request = makePattern(3 * 1024 * 1024);
     expect(Buffer.from(await call(client, "/svc/Echo", request)).equals(request)).toBe(true);
     expect(await client.ping()).toBeGreaterThan(0);
   });
 
   test("[WI-3] a client that writes much faster than the socket waits, and nothing is lost", async () => {
-    const { client, server } = await sessions();
-    const data = pattern(8 * 1024 * 1024);
+    const { client, server } = await openSessions();
+    const data = makePattern(8 * 1024 * 1024);
     const stream = await client.open();
     const sent = stream.write(data).then(() => stream.end());
     const accepted = await server.accept();
@@ -194,10 +195,10 @@ describe("over real WebSockets", () => {
     const refused = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("no", { status: 401 }) });
     cleanups.push(() => refused.stop(true));
     await expect(
-      streamOverWebSocket(new WebSocket(`ws://127.0.0.1:${refused.port}/`), systemClock),
+      createWebSocketStream(new WebSocket(`ws://127.0.0.1:${refused.port}/`), systemClock),
     ).rejects.toMatchObject({ failure: "closed" });
     const url = listen((stream) => stream.close(1011, "gone mad"));
-    const stream = await streamOverWebSocket(new WebSocket(url), systemClock);
+    const stream = await createWebSocketStream(new WebSocket(url), systemClock);
     expect(await stream.closed).toMatchObject({
       failure: "closed",
       message: "The connection was closed: 1011 gone mad",

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { encodeHeader, FLAG, FRAME, type FrameHeader, FrameParser, type FrameType } from "#src/wire/yamux-frame.ts";
-import { hex, pattern } from "./support.ts";
+import { hex, makePattern } from "./support.ts";
 
-type Seen = { header: FrameHeader; payload: number[]; ended: boolean };
+type DecodedFrame = { header: FrameHeader; payload: number[]; ended: boolean };
 
-const parse = (chunks: readonly Uint8Array[]): Seen[] => {
-  const seen: Seen[] = [];
+const parse = (chunks: readonly Uint8Array[]): DecodedFrame[] => {
+  const seen: DecodedFrame[] = [];
   const parser = new FrameParser({
     header: (header) => seen.push({ header, payload: [], ended: header.type !== FRAME.data || header.length === 0 }),
     payload: (piece, last) => {
@@ -48,7 +48,7 @@ describe("yamux frames", () => {
           const whole = Buffer.concat(
             frames.flatMap(({ type, flags, id, size }, i) => [
               encodeHeader(type, flags, id, size),
-              type === FRAME.data ? pattern(size, i + 1) : new Uint8Array(0),
+              type === FRAME.data ? makePattern(size, i + 1) : new Uint8Array(0),
             ]),
           );
           const chunks: Uint8Array[] = [];
@@ -62,7 +62,7 @@ describe("yamux frames", () => {
           expect(seen).toEqual(
             frames.map(({ type, flags, id, size }, i) => ({
               header: { type, flags, stream_id: id, length: size },
-              payload: type === FRAME.data ? [...pattern(size, i + 1)] : [],
+              payload: type === FRAME.data ? [...makePattern(size, i + 1)] : [],
               ended: true,
             })),
           );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { cutBy, pattern, readAll, sessionPair } from "./support.ts";
+import { makePattern, readAll, sessionPair, splitBy } from "./support.ts";
 
 /** One stream's script: who opens it, the pieces that are written, how eagerly the other side reads. */
 const script = fc.record({
@@ -20,22 +20,22 @@ describe("many streams on one connection", () => {
         fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 5 }),
         async (scripts, sizes) => {
           // One-byte chunks of megabytes only cost time; the frame test covers them.
-          const pair = sessionPair({}, cutBy(sizes.map((size) => Math.max(size, 64))));
+          const pair = sessionPair({}, splitBy(sizes.map((size) => Math.max(size, 64))));
           const accepted = { client: 0, server: 0 };
           for (const { byClient } of scripts) accepted[byClient ? "server" : "client"] += 1;
           // The opener's first four bytes identify its script, so that the other side knows what to expect.
-          const answering = async (session: typeof pair.client): Promise<void> => {
+          const answerStream = async (session: typeof pair.client): Promise<void> => {
             const stream = await session.accept();
             if (!stream) throw new Error("The session ended.");
             const read = Buffer.from(await readAll(stream));
             const index = read.readUInt32BE(0);
             const { writes, answer } = scripts[index]!;
-            const expected = Buffer.concat(writes.map((size, i) => pattern(size, index * 10 + i)));
+            const expected = Buffer.concat(writes.map((size, i) => makePattern(size, index * 10 + i)));
             expect(read.subarray(4).equals(expected)).toBe(true);
-            await stream.write(pattern(answer, index));
+            await stream.write(makePattern(answer, index));
             await stream.end();
           };
-          const opening = async (index: number): Promise<void> => {
+          const openStream = async (index: number): Promise<void> => {
             const { byClient, writes, answer, pauses } = scripts[index]!;
             const stream = await (byClient ? pair.client : pair.server).open();
             const name = Buffer.alloc(4);
@@ -43,15 +43,15 @@ describe("many streams on one connection", () => {
             await stream.write(name);
             for (const [i, size] of writes.entries()) {
               for (let n = 0; n < pauses; n++) await Promise.resolve();
-              await stream.write(pattern(size, index * 10 + i));
+              await stream.write(makePattern(size, index * 10 + i));
             }
             await stream.end();
-            expect(Buffer.from(await readAll(stream)).equals(pattern(answer, index))).toBe(true);
+            expect(Buffer.from(await readAll(stream)).equals(makePattern(answer, index))).toBe(true);
           };
           await Promise.all([
-            ...Array.from({ length: accepted.client }, () => answering(pair.client)),
-            ...Array.from({ length: accepted.server }, () => answering(pair.server)),
-            ...scripts.map((_, index) => opening(index)),
+            ...Array.from({ length: accepted.client }, () => answerStream(pair.client)),
+            ...Array.from({ length: accepted.server }, () => answerStream(pair.server)),
+            ...scripts.map((_, index) => openStream(index)),
           ]);
           expect(pair.client.streams + pair.server.streams).toBe(0);
           pair.client.close();

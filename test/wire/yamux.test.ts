@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Duplex } from "#src/wire/duplex.ts";
 import { encodeHeader, FLAG, FRAME, INITIAL_WINDOW } from "#src/wire/yamux-frame.ts";
-import { barePeer, hex, pattern, readAll, sessionPair, settled } from "./support.ts";
+import { hex, makePattern, nextTurn, openBarePeer, readAll, sessionPair } from "./support.ts";
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 
 /** A stream opened by the client and accepted by the server. */
-const joined = async ({
+const openStreamPair = async ({
   client,
   server,
 }: ReturnType<typeof sessionPair>): Promise<{ ours: Duplex; theirs: Duplex }> => {
@@ -21,7 +21,7 @@ const joined = async ({
 describe("a yamux session", () => {
   test("[WI-4] opens with SYN on odd ids, answers with ACK, ends each half with FIN", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
+    const { ours, theirs } = await openStreamPair(pair);
     await ours.write(bytes("ping"));
     expect(text(await theirs.read())).toBe("ping");
     await ours.end();
@@ -55,13 +55,13 @@ describe("a yamux session", () => {
 
   test("[WI-5] a writer stops at 256 KiB until the reader has read, and then continues", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
-    const data = pattern(INITIAL_WINDOW + 1000);
+    const { ours, theirs } = await openStreamPair(pair);
+    const data = makePattern(INITIAL_WINDOW + 1000);
     let done = false;
     const written = ours.write(data).then(() => {
       done = true;
     });
-    await settled();
+    await nextTurn();
     const payload = (): number =>
       pair.a.sent.reduce((sum, message) => sum + (message[1] === FRAME.data ? message.byteLength - 12 : 0), 0);
     expect(payload()).toBe(INITIAL_WINDOW);
@@ -75,54 +75,54 @@ describe("a yamux session", () => {
   });
 
   test("[WI-5] a reader that keeps up for 1 MiB gets twice the window, once; one that lags does not", async () => {
-    const { session, peer, end } = barePeer();
+    const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
     end.sent.length = 0;
     const half = INITIAL_WINDOW / 2;
     const granted: number[] = [];
-    const grants = (): number[] => {
+    const readGrants = (): number[] => {
       for (const message of end.sent.splice(0))
         granted.push(new DataView(message.buffer, message.byteOffset).getUint32(8));
       return granted;
     };
-    const feed = async (bytes: number): Promise<void> => {
+    const feedBytes = async (bytes: number): Promise<void> => {
       peer.send(Buffer.concat([encodeHeader(FRAME.data, 0, 1, bytes), new Uint8Array(bytes)]));
-      await settled();
+      await nextTurn();
     };
     for (let i = 0; i < 8; i += 1) {
-      await feed(half);
+      await feedBytes(half);
       await stream!.read();
     }
-    expect(grants()).toEqual([...Array.from({ length: 7 }, () => half), half + INITIAL_WINDOW]);
+    expect(readGrants()).toEqual([...Array.from({ length: 7 }, () => half), half + INITIAL_WINDOW]);
     // From now on, updates are sent at half of the new window, which does not change.
     for (let i = 0; i < 4; i += 1) {
-      await feed(half);
+      await feedBytes(half);
       await stream!.read();
     }
-    expect(grants().slice(8)).toEqual([INITIAL_WINDOW, INITIAL_WINDOW]);
+    expect(readGrants().slice(8)).toEqual([INITIAL_WINDOW, INITIAL_WINDOW]);
   });
 
   test("[WI-6] a single writing stream takes long turns; several take turns of 64 KiB", async () => {
     const pair = sessionPair();
-    const { ours } = await joined(pair);
+    const { ours } = await openStreamPair(pair);
     const other = await pair.client.open();
     pair.a.sent.length = 0;
-    const sizes = (): number[] =>
+    const listSizes = (): number[] =>
       pair.a.sent.filter((one) => one[1] === FRAME.data).map(({ byteLength }) => byteLength - 12);
-    await ours.write(pattern(INITIAL_WINDOW / 2));
-    expect(sizes()).toEqual([INITIAL_WINDOW / 2]);
-    const waiting = other.write(pattern(INITIAL_WINDOW + 1)).catch(() => {});
-    await settled();
+    await ours.write(makePattern(INITIAL_WINDOW / 2));
+    expect(listSizes()).toEqual([INITIAL_WINDOW / 2]);
+    const waiting = other.write(makePattern(INITIAL_WINDOW + 1)).catch(() => {});
+    await nextTurn();
     pair.a.sent.length = 0;
-    await ours.write(pattern(INITIAL_WINDOW / 2));
-    expect(sizes()).toEqual([64 * 1024, 64 * 1024]);
+    await ours.write(makePattern(INITIAL_WINDOW / 2));
+    expect(listSizes()).toEqual([64 * 1024, 64 * 1024]);
     pair.client.close();
     await waiting;
   });
 
   test("[WI-5] window updates come at half a window, not for every read", async () => {
-    const { session, peer, end } = barePeer();
+    const { session, peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     const stream = await session.accept();
     end.sent.length = 0;
@@ -137,10 +137,10 @@ describe("a yamux session", () => {
 
   test("[WI-6] a stalled stream does not stall others", async () => {
     const pair = sessionPair();
-    const { ours: stalled } = await joined(pair);
-    void stalled.write(pattern(2 * INITIAL_WINDOW)).catch(() => {});
-    const { ours, theirs } = await joined(pair);
-    const data = pattern(4 * INITIAL_WINDOW, 2);
+    const { ours: stalled } = await openStreamPair(pair);
+    void stalled.write(makePattern(2 * INITIAL_WINDOW)).catch(() => {});
+    const { ours, theirs } = await openStreamPair(pair);
+    const data = makePattern(4 * INITIAL_WINDOW, 2);
     const sent = ours.write(data).then(() => ours.end());
     expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
     await sent;
@@ -163,7 +163,7 @@ describe("a yamux session", () => {
     const results = await Promise.all(
       Array.from({ length: 400 }, async (_, i) => {
         const stream = await client.open();
-        const data = pattern(1 + ((i * 997) % 20_000), i);
+        const data = makePattern(1 + ((i * 997) % 20_000), i);
         const [back] = await Promise.all([readAll(stream), stream.write(data).then(() => stream.end())]);
         return Buffer.from(back).equals(data);
       }),
@@ -175,22 +175,22 @@ describe("a yamux session", () => {
 
   test("[WI-6] a full socket holds writers back and loses nothing", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
+    const { ours, theirs } = await openStreamPair(pair);
     pair.a.stop();
-    const data = pattern(200_000);
+    const data = makePattern(200_000);
     const written = ours.write(data).then(() => ours.end());
-    await settled();
+    await nextTurn();
     expect(pair.a.held.length).toBe(1);
-    pair.a.go();
+    pair.a.unblock();
     await written;
     expect(Buffer.from(await readAll(theirs)).equals(data)).toBe(true);
   });
 
   test("[WI-7] RST breaks both directions immediately and wakes reader and writer", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
+    const { ours, theirs } = await openStreamPair(pair);
     const reading = ours.read();
-    const writing = ours.write(pattern(2 * INITIAL_WINDOW));
+    const writing = ours.write(makePattern(2 * INITIAL_WINDOW));
     const ended = ours.end();
     theirs.reset("enough");
     await expect(reading).rejects.toMatchObject({ failure: "reset" });
@@ -201,14 +201,14 @@ describe("a yamux session", () => {
     await expect(theirs.read()).rejects.toMatchObject({ failure: "reset" });
     expect(pair.client.streams + pair.server.streams).toBe(0);
     // Frames that were in flight when the ID was forgotten are skipped.
-    const { ours: next, theirs: nextTheirs } = await joined(pair);
+    const { ours: next, theirs: nextTheirs } = await openStreamPair(pair);
     await next.write(bytes("still here"));
     expect(text(await nextTheirs.read())).toBe("still here");
   });
 
   test("[WI-7] a stream can be half closed, and is reset after five silent minutes", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
+    const { ours, theirs } = await openStreamPair(pair);
     await ours.end();
     await expect(ours.write(bytes("more"))).rejects.toMatchObject({ failure: "closed" });
     await pair.clock.advance(299_000);
@@ -223,9 +223,9 @@ describe("a yamux session", () => {
 
   test("[WI-8] after go-away no new stream opens, and open ones continue", async () => {
     const pair = sessionPair();
-    const { ours, theirs } = await joined(pair);
-    pair.server.goAway();
-    await settled();
+    const { ours, theirs } = await openStreamPair(pair);
+    pair.server.sendGoAway();
+    await nextTurn();
     await expect(pair.client.open()).rejects.toMatchObject({ failure: "refused" });
     await expect(pair.server.open()).rejects.toMatchObject({ failure: "refused" });
     await ours.write(bytes("on"));
@@ -238,7 +238,7 @@ describe("a yamux session", () => {
   });
 
   test("[WI-8] a go-away with an error code ends the session", async () => {
-    const { session, peer } = barePeer();
+    const { session, peer } = openBarePeer();
     peer.send(encodeHeader(FRAME.go_away, 0, 0, 2));
     expect(await session.closed).toMatchObject({ failure: "closed" });
   });
@@ -248,7 +248,7 @@ describe("a yamux session", () => {
     const ours = await client.open();
     await ours.write(bytes("last words"));
     const theirs = await server.accept();
-    await settled();
+    await nextTurn();
     a.stream.close();
     expect(await server.closed).toBeUndefined();
     expect(text(await theirs?.read())).toBe("last words");
@@ -259,15 +259,15 @@ describe("a yamux session", () => {
     const { client, server } = sessionPair();
     expect(await client.ping()).toBe(0);
     expect(await server.ping()).toBe(0);
-    const { peer, end } = barePeer();
+    const { peer, end } = openBarePeer();
     peer.send(encodeHeader(FRAME.ping, FLAG.syn, 0, 77));
-    await settled();
+    await nextTurn();
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.ack, 0, 77)]);
   });
 
   test("[WI-9] a session pings at its interval, reports each answer, and is dead when one is missing", async () => {
     const lives: number[] = [];
-    const { session, peer, end, clock } = barePeer({
+    const { session, peer, end, clock } = openBarePeer({
       ping_interval_ms: 15_000,
       ping_timeout_ms: 30_000,
       alive: (took) => lives.push(took),
@@ -276,7 +276,7 @@ describe("a yamux session", () => {
     expect(end.sent).toEqual([encodeHeader(FRAME.ping, FLAG.syn, 0, 1)]);
     await clock.advance(200);
     peer.send(encodeHeader(FRAME.ping, FLAG.ack, 0, 1));
-    await settled();
+    await nextTurn();
     expect(lives).toEqual([200]);
     await clock.advance(14_800);
     await clock.advance(29_999);
@@ -299,19 +299,19 @@ describe("a yamux session", () => {
   });
 
   test("[WI-10] streams beyond the accept backlog and beyond the bound are reset, the session lives", async () => {
-    const { session, peer, end } = barePeer({ accept_backlog: 2, max_streams: 3 });
+    const { session, peer, end } = openBarePeer({ accept_backlog: 2, max_streams: 3 });
     const open = (id: number): void => peer.send(encodeHeader(FRAME.window, FLAG.syn, id, 0));
     open(1);
     open(3);
     open(5);
-    await settled();
+    await nextTurn();
     expect(end.sent).toEqual([encodeHeader(FRAME.window, FLAG.rst, 5, 0)]);
     await session.accept();
     await session.accept();
     end.sent.length = 0;
     open(7);
     open(9);
-    await settled();
+    await nextTurn();
     expect(end.sent).toEqual([encodeHeader(FRAME.window, FLAG.rst, 9, 0)]);
     expect(session.streams).toBe(3);
     await expect(session.open()).rejects.toMatchObject({ failure: "refused" });
@@ -325,18 +325,18 @@ describe("a yamux session", () => {
     const third = client.open().then(() => {
       opened = true;
     });
-    await settled();
+    await nextTurn();
     expect(opened).toBe(false);
     await server.accept();
     await third;
   });
 
   test("[WI-10] a stream that the peer reset before it was accepted is never delivered", async () => {
-    const { session, peer } = barePeer();
+    const { session, peer } = openBarePeer();
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
     peer.send(encodeHeader(FRAME.window, FLAG.rst, 1, 0));
     peer.send(encodeHeader(FRAME.window, FLAG.syn, 3, 0));
-    await settled();
+    await nextTurn();
     expect((await session.accept())?.id).toBe(3);
   });
 
@@ -351,7 +351,7 @@ describe("a yamux session", () => {
     ["data after FIN", [open, hex("00 01 0004 00000001 00000000"), hex("00 00 0000 00000001 00000001 aa")]],
     ["a window beyond 32 bits", [open, hex("00 01 0000 00000001 ffffffff")]],
   ])("[WI-4] a protocol error closes the session with a reason: %s", async (_what, frames) => {
-    const { session, peer, end } = barePeer();
+    const { session, peer, end } = openBarePeer();
     for (const frame of frames) peer.send(frame);
     const failure = await session.closed;
     expect(failure).toMatchObject({ failure: "protocol" });
@@ -362,10 +362,10 @@ describe("a yamux session", () => {
   test("[WI-4] garbage at worst ends the session", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), async (chunks) => {
-        const { session, peer, end, clock } = barePeer();
+        const { session, peer, end, clock } = openBarePeer();
         peer.send(encodeHeader(FRAME.window, FLAG.syn, 1, 0));
         for (const chunk of chunks) if (chunk.byteLength > 0) peer.send(chunk);
-        await settled();
+        await nextTurn();
         peer.close();
         await session.closed;
         expect(session.streams).toBe(0);
@@ -377,9 +377,9 @@ describe("a yamux session", () => {
   });
 
   test("[WI-4] a connection that ends inside a frame is an error", async () => {
-    const { session, peer } = barePeer();
+    const { session, peer } = openBarePeer();
     peer.send(hex("00 00 0000 00"));
-    await settled();
+    await nextTurn();
     peer.close();
     expect(await session.closed).toMatchObject({ failure: "closed" });
   });

@@ -9,7 +9,7 @@ import { Wakeup } from "#src/wire/index.ts";
 export type OwnCall = ChatTool & { readonly tool_call_id: string };
 
 /** A question of the agent, which waits for the answer. */
-export type Asked = {
+export type AgentQuestion = {
   readonly call: ToolCallUpdate;
   /** The agent writes this file through its client, without a tool call. */
   readonly isWrite: boolean;
@@ -21,7 +21,7 @@ export type Asked = {
 
 export type AgentEvent =
   | { readonly type: "update"; readonly update: SessionUpdate }
-  | ({ readonly type: "asked" } & Asked)
+  | ({ readonly type: "asked" } & AgentQuestion)
   /** The agent's write of a file through its client succeeded or failed. */
   | { readonly type: "written"; readonly tool_call_id: string; readonly error: string | undefined }
   /** A call that Slipway ran for the agent has finished. */
@@ -39,7 +39,7 @@ const MAX_WAITING = 100_000;
 
 export class AgentEvents {
   #waiting: AgentEvent[] = [];
-  readonly #news = new Wakeup();
+  readonly #wakeup = new Wakeup();
 
   push(event: AgentEvent): void {
     if (this.#waiting.length >= MAX_WAITING) {
@@ -47,7 +47,7 @@ export class AgentEvents {
       return;
     }
     this.#waiting.push(event);
-    this.#news.ring();
+    this.#wakeup.wake();
   }
 
   /** Returns the next event, or undefined once the signal fires. */
@@ -56,13 +56,13 @@ export class AgentEvents {
       if (signal.aborted) return undefined;
       const event = this.#waiting.shift();
       if (event) return event;
-      let leave = (): void => {};
+      let onAbort = (): void => {};
       const left = new Promise<void>((resolve) => {
-        leave = resolve;
+        onAbort = resolve;
       });
-      signal.addEventListener("abort", leave, { once: true });
-      await Promise.race([this.#news.wait(), left]);
-      signal.removeEventListener("abort", leave);
+      signal.addEventListener("abort", onAbort, { once: true });
+      await Promise.race([this.#wakeup.wait(), left]);
+      signal.removeEventListener("abort", onAbort);
     }
   }
 

@@ -13,9 +13,9 @@ import type { Hooks } from "#src/hooks/hooks.ts";
 import type { Skill, Skills } from "#src/tools/skills/skills.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { contextText } from "../prompt/context-blocks.ts";
-import { agentFolder } from "../turn/agent-choice.ts";
+import { loadAgentFolder } from "../turn/agent-choice.ts";
 import { customPrompt } from "../turn/model-call.ts";
-import { textOf } from "./handover.ts";
+import { formatContent } from "./handover.ts";
 
 type Deps = {
   readonly store: Store;
@@ -25,31 +25,31 @@ type Deps = {
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids">;
 type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_instructions">;
 
-type Given = HomeFiles & {
+type PreparedContext = HomeFiles & {
   /** Text to put before the first prompt. Empty if the agent reads it from a file. */
   readonly introduction: string;
   /** Changes when the chat has another workspace, or when anything changes that the agent reads only at startup. */
   readonly key: string;
 };
 
-export const givenTo = async (
+export const prepareContext = async (
   { store, hooks, skills }: Deps,
   { about, chat_key, mcp_server_ids }: Attempt,
   history: readonly Pick<MessageRow, "role" | "content">[],
   forms: Forms,
-): Promise<Given> => {
+): Promise<PreparedContext> => {
   const { owner_id, workspace_id } = about;
   const [settings, seen, pin, known, folder] = await Promise.all([
     readCallSettings(store, owner_id),
     customPrompt({ hooks, store }, chat_key),
     store.get(findChatContext({ chat: chat_key })),
     skills({ chat_key, owner_id }).list(),
-    agentFolder(store, workspace_id),
+    loadAgentFolder(store, workspace_id),
   ]);
   const snapshot = pin && (await store.get(findSnapshot({ id: pin.snapshot })));
-  const instructions = instructionsFor({
+  const instructions = buildInstructions({
     administrator: settings.system_prompt.text,
-    chat: history.filter(({ role }) => role === "system").map(({ content }) => textOf(content)),
+    chat: history.filter(({ role }) => role === "system").map(({ content }) => formatContent(content)),
     personal: seen ?? settings.prompt,
     resources: snapshot?.resources ?? [],
     own: forms.own_instructions ?? [],
@@ -71,7 +71,7 @@ type Instructions = {
 };
 
 /** Returns the instructions that the agent does not find itself. Pure. */
-const instructionsFor = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
+const buildInstructions = ({ administrator, chat, personal, resources, own, folder }: Instructions): string => {
   const read = new Set(folder === undefined ? [] : own.map((name) => join(folder, name)));
   const { instructions } = contextText(resources.filter(({ source }) => !read.has(source)));
   return [
@@ -89,7 +89,7 @@ const toFiles = (
   instructions: string,
   skills: readonly Skill[],
   { instructions_file = "", skills_folder = "" }: Forms,
-): Omit<Given, "key"> => {
+): Omit<PreparedContext, "key"> => {
   const inFolder = skills_folder !== "";
   const places = inFolder ? skills : [];
   const list = inFolder ? "" : describeSkills(skills);
@@ -100,7 +100,7 @@ const toFiles = (
       ...(hasFile && text !== "" ? [{ path: instructions_file, text: `${text}\n` }] : []),
       ...places.flatMap((skill) =>
         skill.folder === null
-          ? [{ path: join(skills_folder, toFolder(skill), "SKILL.md"), text: skillFile(skill) }]
+          ? [{ path: join(skills_folder, toFolder(skill), "SKILL.md"), text: toSkillFile(skill) }]
           : [],
       ),
     ],
@@ -114,7 +114,7 @@ const toFiles = (
 /** Turns `personal/review` into the folder name `personal-review`. */
 const toFolder = ({ name }: Skill): string => name.replaceAll("/", "-");
 
-const skillFile = (skill: Skill): string =>
+const toSkillFile = (skill: Skill): string =>
   `---\nname: ${toFolder(skill)}\ndescription: ${JSON.stringify(skill.description.replace(/\s+/g, " "))}\n---\n\n${toBody(skill)}\n`;
 
 /** Returns the body without its original front matter. */

@@ -26,26 +26,26 @@ export type Handover = {
 
 export type Prompt = { readonly text: string; readonly files: readonly MessagePart[] };
 
-export const handoverOf = (history: readonly Row[], stored: StoredSession | null): Handover => {
+export const buildHandover = (history: readonly Row[], stored: StoredSession | null): Handover => {
   const at = stored === null ? -1 : history.findIndex(({ id }) => id === stored.through);
   const since = history.slice(at + 1).filter(({ role }) => role === "user");
   return {
     isKnown: at >= 0,
-    fresh: since.map(({ content }) => textOf(content)).join("\n\n"),
+    fresh: since.map(({ content }) => formatContent(content)).join("\n\n"),
     hasFresh: since.some((row) => !isHookRow(row)),
-    files: filesIn(since),
+    files: listFiles(since),
   };
 };
 
 /** Returns the files that people attached to these messages. */
-export const filesIn = (rows: readonly Row[]): readonly MessagePart[] =>
+export const listFiles = (rows: readonly Row[]): readonly MessagePart[] =>
   rows.flatMap(({ role, content }) => (role === "user" ? content.filter(({ type }) => type === "file") : []));
 
 /** Returns the last prompt of people, which the agent may have missed because of a crash. */
 export const findLastPrompt = (history: readonly Row[]): Prompt => {
   const last = history.findLastIndex(({ role }) => role !== "user");
   const rows = history.slice(last + 1);
-  return { text: rows.map(({ content }) => textOf(content)).join("\n\n"), files: filesIn(rows) };
+  return { text: rows.map(({ content }) => formatContent(content)).join("\n\n"), files: listFiles(rows) };
 };
 
 export const CONTINUE =
@@ -58,34 +58,34 @@ export const formatHistory = (all: readonly Row[]): string => {
   const before = history.slice(0, last + 1);
   const fresh = history
     .slice(last + 1)
-    .map(({ content }) => textOf(content))
+    .map(({ content }) => formatContent(content))
     .join("\n\n");
   if (before.length === 0) return fresh;
   const lines = before.flatMap(({ role, content }) => {
-    const text = content.map((part) => lineOf(part)).filter((line) => line !== "");
+    const text = content.map((part) => formatPart(part)).filter((line) => line !== "");
     return text.length === 0 ? [] : [`[${role}]\n${text.join("\n")}`];
   });
   const past = lines.join("\n\n").slice(-MAX_HISTORY);
   return `This is the conversation so far. Do not repeat its work.\n\n<conversation>\n${past}\n</conversation>\n\n${fresh === "" ? CONTINUE : fresh}`;
 };
 
-const lineOf = (part: MessagePart): string => {
+const formatPart = (part: MessagePart): string => {
   switch (part.type) {
     case "tool-call":
-      return `(called ${part.tool_name ?? "a tool"} with ${short(JSON.stringify(part.args ?? {}))})`;
+      return `(called ${part.tool_name ?? "a tool"} with ${truncateResult(JSON.stringify(part.args ?? {}))})`;
     case "tool-result":
-      return `(result: ${short(JSON.stringify(part.result ?? null))})`;
+      return `(result: ${truncateResult(JSON.stringify(part.result ?? null))})`;
     case "reasoning":
       return "";
     default:
-      return textOf([part]);
+      return formatContent([part]);
   }
 };
 
-const short = (text: string): string => (text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)}...` : text);
+const truncateResult = (text: string): string => (text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)}...` : text);
 
 /** Returns what a person wrote, including commented passages of diffs and the names of files. */
-export const textOf = (content: readonly MessagePart[]): string =>
+export const formatContent = (content: readonly MessagePart[]): string =>
   content
     .flatMap(({ type, text, content: passage = "", file_name, name, start_line, end_line }): string[] => {
       if (type === "text" || type === "hook-context") return text ? [text] : [];

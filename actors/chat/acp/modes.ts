@@ -11,7 +11,7 @@ const PLAN = "plan";
  * Returns the mode for a turn, or undefined when the agent offers none. A chat in plan mode uses the agent's `plan`. Any other chat uses
  * `preferred`, or else keeps the session's current mode; a session that is still in `plan` mode switches to `default`.
  */
-const modeFor = (
+const chooseMode = (
   { available, current }: SessionModes,
   { isPlanning, preferred }: { readonly isPlanning: boolean; readonly preferred: string },
 ): string | undefined => {
@@ -21,7 +21,7 @@ const modeFor = (
   return available.includes("default") ? "default" : available.find((mode) => mode !== PLAN);
 };
 
-type Wanted = {
+type WantedOptions = {
   readonly isPlanning: boolean;
   readonly chosen: ChosenOptions;
   /** The configured mode of the agent. */
@@ -29,10 +29,13 @@ type Wanted = {
 };
 
 /** Returns the choice for a turn, or undefined to keep the agent's current one. */
-export const chooseOption = (option: AgentOption, { isPlanning, chosen, preferred }: Wanted): string | undefined => {
+export const chooseOption = (
+  option: AgentOption,
+  { isPlanning, chosen, preferred }: WantedOptions,
+): string | undefined => {
   const available = option.choices.map(({ id }) => id);
   const asked = chosen[option.id];
   const known = asked !== undefined && available.includes(asked) ? asked : undefined;
   if (!isModeOption(option)) return known;
-  return modeFor({ available, current: option.current }, { isPlanning, preferred: known ?? preferred });
+  return chooseMode({ available, current: option.current }, { isPlanning, preferred: known ?? preferred });
 };

@@ -2,7 +2,7 @@
 // and is answered once. An approval covers what the question showed; if it showed a file without its change, any one change of that file.
 import { applyUpdate, type ChatTool, isDescribed } from "#src/acp/calls.ts";
 import type { ToolCallUpdate } from "#src/acp/connection.ts";
-import type { Asked } from "./events.ts";
+import type { AgentQuestion } from "./events.ts";
 
 type Edit = { readonly old_text: string; readonly new_text: string };
 
@@ -11,10 +11,10 @@ type Grant = { readonly path: string } & ({ readonly content: string } | { reado
 
 export class Questions {
   /** Unanswered questions, keyed by the chat's call ID. */
-  readonly #open = new Map<string, { readonly asked: Asked; shown?: ChatTool }>();
+  readonly #open = new Map<string, { readonly asked: AgentQuestion; shown?: ChatTool }>();
   /** Maps the agent's ID of a call to the chat's ID. */
-  readonly #names = new Map<string, string>();
-  readonly #taken = new Set<string>();
+  readonly #callIds = new Map<string, string>();
+  readonly #usedIds = new Set<string>();
   /** The agent's IDs of calls it has asked about in this session. */
   readonly #asked = new Set<string>();
   /** The last request for each call in this turn, by the agent's ID. */
@@ -31,21 +31,24 @@ export class Questions {
 
   /** Reserves the IDs of calls that the chat had before this session. */
   reserve(ids: Iterable<string>): void {
-    for (const id of ids) this.#taken.add(id);
+    for (const id of ids) this.#usedIds.add(id);
   }
 
   /** Returns the chat's ID for the agent's call. */
-  nameOf(agent_id: string): string {
-    return this.#names.get(agent_id) ?? this.#claim(agent_id);
+  toChatCallId(agent_id: string): string {
+    return this.#callIds.get(agent_id) ?? this.#claim(agent_id);
   }
 
   /**
    * Registers a request. A request for a call that was already asked about, or is over according to `isOver`, becomes a new call, because
    * the agent may have put other content under the same ID. `former` is the call that it replaces.
    */
-  take(asked: Asked, isOver: (id: string) => boolean): { readonly asked: Asked; readonly former: string | undefined } {
+  register(
+    asked: AgentQuestion,
+    isOver: (id: string) => boolean,
+  ): { readonly asked: AgentQuestion; readonly former: string | undefined } {
     const { toolCallId } = asked.call;
-    const before = this.nameOf(toolCallId);
+    const before = this.toChatCallId(toolCallId);
     const last = this.#requests.get(toolCallId);
     const isRepeated = this.#asked.has(toolCallId) || isOver(before);
     const id = isRepeated ? this.#claim(toolCallId) : before;
@@ -53,7 +56,7 @@ export class Questions {
     const described = last && !isDescribed(applyUpdate(undefined, asked.call)) ? last : asked.call;
     this.#asked.add(toolCallId);
     this.#requests.set(toolCallId, described);
-    const named: Asked = Object.assign({}, asked, { call: Object.assign({}, described, { toolCallId: id }) });
+    const named: AgentQuestion = Object.assign({}, asked, { call: Object.assign({}, described, { toolCallId: id }) });
     this.#open.set(id, { asked: named });
     return { asked: named, former: isRepeated ? before : undefined };
   }
@@ -84,7 +87,7 @@ export class Questions {
     const { asked, shown } = question;
     this.#open.delete(id);
     if (isGranted && shown && !asked.isWrite && !asked.own) {
-      this.#grants.push(...grantsOf(shown));
+      this.#grants.push(...toGrants(shown));
       if (isByPerson) this.#calls.push(shown);
     }
     asked.answer(isGranted);
@@ -126,21 +129,21 @@ export class Questions {
 
   #claim(agent_id: string): string {
     let id = agent_id;
-    for (let count = 2; this.#taken.has(id); count += 1) id = `${agent_id}~${count}`;
-    this.#taken.add(id);
-    this.#names.set(agent_id, id);
+    for (let count = 2; this.#usedIds.has(id); count += 1) id = `${agent_id}~${count}`;
+    this.#usedIds.add(id);
+    this.#callIds.set(agent_id, id);
     return id;
   }
 }
 
-const grantsOf = ({ tool_name, args }: ChatTool): Grant[] => {
+const toGrants = ({ tool_name, args }: ChatTool): Grant[] => {
   if (tool_name === "write_file") return [{ path: String(args.path), content: String(args.content) }];
   return tool_name === "edit_files" && Array.isArray(args.files) ? args.files : [];
 };
 
 const isWhatWasShown = (grant: Grant, content: string, now: string | undefined): boolean => {
   if ("content" in grant) return grant.content === content;
-  return grant.edits.length === 0 || edited(now, grant.edits) === content;
+  return grant.edits.length === 0 || applyEdits(now, grant.edits) === content;
 };
 
 /**
@@ -161,7 +164,7 @@ const isSameCommand = (shown: ChatTool["args"], run: ChatTool["args"], folder: s
   shown.command === run.command && (shown.workdir ?? folder) === (run.workdir ?? folder);
 
 /** Applies the edits to the text. Returns undefined when a passage does not occur exactly once. */
-const edited = (text: string | undefined, edits: readonly Edit[]): string | undefined =>
+const applyEdits = (text: string | undefined, edits: readonly Edit[]): string | undefined =>
   edits.reduce<string | undefined>((now, { old_text, new_text }) => {
     const [before = "", after, ...others] = now?.split(old_text) ?? [];
     return after === undefined || others.length > 0 ? undefined : before + new_text + after;

@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { HomeFiles, ModelTokens } from "#schema/agents/agent-program.ts";
 import type { TouchedFiles } from "#schema/agents/git-message.ts";
@@ -18,18 +18,18 @@ import {
   type ContentBlock,
   type CreateTerminalRequest,
   MAX_MESSAGE_BYTES,
-  type McpPlace,
+  type McpEndpoint,
   type PermissionOption,
-  type PromptAbilities,
+  type PromptCapabilities,
   type SessionUpdate,
 } from "#src/acp/connection.ts";
-import { isModeOption, type SessionOption, toAgentOptions, withConfig, withCurrent } from "#src/acp/options.ts";
+import { applyConfig, isModeOption, type SessionOption, selectChoice, toAgentOptions } from "#src/acp/options.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
-import { filesAway } from "#src/tools/files/real-path.ts";
-import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
+import { findFilesOutside } from "#src/tools/files/real-path.ts";
+import { getCommand, getPaths, isEdit } from "#src/tools/permission-mode.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
-import { INTERRUPTED, type ToolAgent } from "#src/tools/tool.ts";
-import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events.ts";
+import { INTERRUPTED_REASON, type ToolAgent } from "#src/tools/tool.ts";
+import { type AgentEvent, AgentEvents, type AgentQuestion, type OwnCall } from "./events.ts";
 import { chooseOption } from "./modes.ts";
 import { Questions } from "./questions.ts";
 import type { AgentStep } from "./step.ts";
@@ -37,7 +37,7 @@ import { Terminals } from "./terminals.ts";
 import type { AgentTools } from "./tools.ts";
 
 /** How long a canceled agent may take to end its turn. */
-const CANCEL_MS = 10_000;
+const CANCEL_TIMEOUT_MS = 10_000;
 
 /**
  * How to open a session. `load`: the session to continue, if the agent can. `signal`: aborts when the turn that waits for the session ends.
@@ -52,7 +52,7 @@ export type OpenSession = {
   readonly signal: AbortSignal;
 };
 
-type Opened = {
+type OpenedSession = {
   readonly connection: AcpConnection;
   readonly session_id: string;
   readonly replayed: string | undefined;
@@ -98,7 +98,7 @@ export class AgentSession {
     stdio: ProgramStdio,
     events: AgentEvents,
     { profile, tools, given }: OpenSession,
-    { connection, session_id, replayed, options, hasTools, terminals, directory }: Opened,
+    { connection, session_id, replayed, options, hasTools, terminals, directory }: OpenedSession,
   ) {
     this.questions = new Questions(directory);
     this.tools = tools;
@@ -135,11 +135,11 @@ export class AgentSession {
     );
     const answerMcp = (message: string): Promise<string> =>
       tools.answer(message, async (call, run) =>
-        session ? session.#runOwn(call, run) : { result: { error: NOT_NOW }, is_error: true },
+        session ? session.#runApproved(call, run) : { result: { error: TURN_OVER }, is_error: true },
       );
     const stdio = await ProgramStdio.start((call) => agent.call(call), clock, program, answerMcp, signal);
-    const giveUp = (): void => stdio.end();
-    signal.addEventListener("abort", giveUp);
+    const onAbort = (): void => stdio.end();
+    signal.addEventListener("abort", onAbort);
     const events = new AgentEvents();
     let heard: string[] | undefined = [];
     let session: AgentSession | undefined;
@@ -154,17 +154,17 @@ export class AgentSession {
     const requests: AgentRequests = {
       update: (id, update) => {
         if (!isOurs(id)) return;
-        if (session) session.#heed(update);
+        if (session) session.#onOptionsUpdate(update);
         if (heard === undefined) return events.push({ type: "update", update });
         if (update.sessionUpdate === "user_message_chunk" && update.content.type === "text")
           heard.push(update.content.text);
       },
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
-          const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
+          const answer = (isGranted: boolean | undefined): void => resolve({ outcome: toOutcome(options, isGranted) });
           // Too large for a person to review.
           if (!session || !isOurs(sessionId) || !isShowableUpdate(toolCall)) return answer(undefined);
-          session.#ask({ call: toolCall, isWrite: false, answer });
+          session.#pushQuestion({ call: toolCall, isWrite: false, answer });
         }),
       createTerminal: async (request) => {
         if (!session || !isOurs(request.sessionId)) throw new Error("The session is not open.");
@@ -195,9 +195,9 @@ export class AgentSession {
       return session;
     } catch (error) {
       stdio.end();
-      throw new Error(reasonOf(error));
+      throw new Error(formatError(error));
     } finally {
-      signal.removeEventListener("abort", giveUp);
+      signal.removeEventListener("abort", onAbort);
     }
   }
 
@@ -226,7 +226,7 @@ export class AgentSession {
    * Sets the mode for this turn and the options that people chose. If the agent refuses, it keeps its values: the chat's rules apply in
    * every mode.
    */
-  async takeOptions(isPlanning: boolean, chosen: ChosenOptions): Promise<void> {
+  async applyOptions(isPlanning: boolean, chosen: ChosenOptions): Promise<void> {
     for (const { id } of this.#options) {
       // Setting an earlier option may have changed the others.
       const option = this.#options.find((one) => one.id === id);
@@ -241,16 +241,16 @@ export class AgentSession {
   }
 
   /** Applies the options that the agent reports. */
-  #heed(update: SessionUpdate): void {
+  #onOptionsUpdate(update: SessionUpdate): void {
     if (update.sessionUpdate === "config_option_update") {
-      this.#options = withConfig(this.#options, update.configOptions);
+      this.#options = applyConfig(this.#options, update.configOptions);
     }
     if (update.sessionUpdate !== "current_mode_update") return;
     const mode = this.#options.find((one) => isModeOption(one));
-    if (mode) this.#options = withCurrent(this.#options, mode.id, update.currentModeId);
+    if (mode) this.#options = selectChoice(this.#options, mode.id, update.currentModeId);
   }
 
-  get promptAbilities(): PromptAbilities {
+  get promptAbilities(): PromptCapabilities {
     return this.#connection.promptAbilities;
   }
 
@@ -264,8 +264,8 @@ export class AgentSession {
       ({ stopReason }) => this.events.push({ type: "ended", stop: stopReason }),
       async (error: unknown) => {
         // The connection closes shortly before the program's exit is reported.
-        await within(this.#clock, 1_000, this.#connection.closed);
-        const reason = this.#isGone ? await this.#stdio.ended : reasonOf(error);
+        await finishesWithin(this.#clock, 1_000, this.#connection.closed);
+        const reason = this.#isGone ? await this.#stdio.ended : formatError(error);
         const { excess } = this.#connection;
         this.events.push({ type: "failed", reason, isGone: this.#isGone, excess });
       },
@@ -283,18 +283,18 @@ export class AgentSession {
     this.#endCalls();
     if (!prompt) return this.events.drain();
     await this.#connection.cancel(this.session_id).catch(() => {});
-    if (!(await within(this.#clock, CANCEL_MS, prompt))) this.end();
+    if (!(await finishesWithin(this.#clock, CANCEL_TIMEOUT_MS, prompt))) this.end();
     return this.events.drain();
   }
 
   /** Reports to the workspace where finished calls may have changed files, so that the chat's diff includes them. */
-  touched(parts: readonly MessagePart[]): void {
+  reportTouched(parts: readonly MessagePart[]): void {
     for (const part of parts) if (part.type === "tool-call") this.#shown.set(part.tool_call_id ?? "", part);
     const over = parts.flatMap(({ type, tool_call_id = "" }) => {
       const shown = type === "tool-result" ? this.#shown.get(tool_call_id) : undefined;
       return shown && this.#shown.delete(tool_call_id) ? [shown] : [];
     });
-    const json = touchedBy(over);
+    const json = toTouchedFiles(over);
     if (json.paths.length === 0 && json.commands.length === 0) return;
     this.#agent.call({ method: "POST", path: "/git/touched", json }).catch((error: unknown) => {
       log("chats").debug("the changes of a coding agent are not looked at immediately: {error}", { error });
@@ -310,8 +310,8 @@ export class AgentSession {
   }
 
   /** Returns the real paths of files that are outside the agent's folder or hidden in it, keyed by the given paths (rule CA-19). */
-  filesAway(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
-    return filesAway(this.#agent, paths, signal);
+  resolveOutside(paths: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return findFilesOutside(this.#agent, paths, signal);
   }
 
   /** Returns the file's content, or undefined when it cannot be read. */
@@ -326,7 +326,7 @@ export class AgentSession {
   #createTerminal(request: CreateTerminalRequest): Promise<string> {
     return this.terminals.create(
       request,
-      async (own) => (await this.#askOwn(own)) === true,
+      async (own) => (await this.#requestApproval(own)) === true,
       (tool_call_id, answer) => this.events.push({ type: "ran", tool_call_id, answer }),
     );
   }
@@ -334,37 +334,37 @@ export class AgentSession {
   /**
    * Checks a call of ours against the chat's rules, and asks a person where they require it. Resolves to undefined once the turn is over.
    */
-  #askOwn(own: OwnCall): Promise<boolean | undefined> {
+  #requestApproval(own: OwnCall): Promise<boolean | undefined> {
     const { tool_call_id, tool_name, args } = own;
     const call = { toolCallId: tool_call_id, title: tool_name, kind: "other" as const, rawInput: args };
-    return new Promise((answer) => this.#ask({ call, isWrite: false, own, answer }));
+    return new Promise((answer) => this.#pushQuestion({ call, isWrite: false, own, answer }));
   }
 
   #endCalls(): void {
     this.terminals.endAll();
-    this.#running.abort(INTERRUPTED);
+    this.#running.abort(INTERRUPTED_REASON);
     this.#running = new AbortController();
   }
 
   /** Runs the call after the chat's rules, and a person where required, have approved it. */
-  async #runOwn(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
+  async #runApproved(own: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>): Promise<ToolAnswer> {
     const { tool_call_id } = own;
     const { signal } = this.#running;
-    const isGranted = await this.#askOwn(own);
-    if (!isGranted) return { result: { error: isGranted === undefined ? NOT_NOW : REFUSED }, is_error: true };
-    const answer = await run(signal).catch((): ToolAnswer => ({ result: { error: NOT_NOW }, is_error: true }));
+    const isGranted = await this.#requestApproval(own);
+    if (!isGranted) return { result: { error: isGranted === undefined ? TURN_OVER : CALL_REFUSED }, is_error: true };
+    const answer = await run(signal).catch((): ToolAnswer => ({ result: { error: TURN_OVER }, is_error: true }));
     this.events.push({ type: "ran", tool_call_id, answer });
     return answer;
   }
 
-  #ask(asked: Asked): void {
+  #pushQuestion(asked: AgentQuestion): void {
     // Requests outside of a turn would never be read.
     if (this.#isPrompting) this.events.push(Object.assign({ type: "asked" as const }, asked));
     else asked.answer(undefined);
   }
 
   async #target(path: string): Promise<string> {
-    return (await this.filesAway([path])).get(path) ?? path;
+    return (await this.resolveOutside([path])).get(path) ?? path;
   }
 
   /** Writes a file for the agent. Requires approval like a tool call, because not every agent asks before it writes through its client. */
@@ -374,7 +374,7 @@ export class AgentSession {
     const isGranted = await new Promise<boolean | undefined>((answer) => {
       const diff = { type: "diff" as const, path, newText: content };
       const call = { toolCallId, title: `Write ${path}`, kind: "edit" as const, content: [diff] };
-      this.#ask({ call, isWrite: true, answer });
+      this.#pushQuestion({ call, isWrite: true, answer });
     });
     if (!isGranted) throw new Error("The chat's rules or its owner did not allow this file to be written.");
     const url = `/write-file?path=${encodeURIComponent(path)}`;
@@ -395,23 +395,23 @@ export class AgentSession {
 const MAX_PATHS = 100;
 const MAX_COMMANDS = 20;
 
-const touchedBy = (calls: readonly MessagePart[]): TouchedFiles => ({
+const toTouchedFiles = (calls: readonly MessagePart[]): TouchedFiles => ({
   paths: calls
-    .flatMap(({ tool_name = "", args }) => (isEdit(tool_name) ? pathsIn(args).map(String) : []))
+    .flatMap(({ tool_name = "", args }) => (isEdit(tool_name) ? getPaths(args).map(String) : []))
     .slice(0, MAX_PATHS),
   commands: calls
     .flatMap(({ tool_name, args }) => {
       const { workdir } = (args ?? {}) as { readonly workdir?: unknown };
       const place = typeof workdir === "string" && workdir !== "" ? { directory: workdir } : {};
-      return tool_name === "execute" ? [{ command: commandIn(args), ...place }] : [];
+      return tool_name === "execute" ? [{ command: getCommand(args), ...place }] : [];
     })
     .slice(0, MAX_COMMANDS),
 });
 
-const NOT_NOW = "The agent's turn is over, so the call did not run.";
-const REFUSED = "The chat's rules or its owner did not allow this call.";
+const TURN_OVER = "The agent's turn is over, so the call did not run.";
+const CALL_REFUSED = "The chat's rules or its owner did not allow this call.";
 
-type SessionPlace = { readonly cwd: string; readonly mcp: McpPlace | undefined };
+type SessionPlace = { readonly cwd: string; readonly mcp: McpEndpoint | undefined };
 
 const openSession = async (
   connection: AcpConnection,
@@ -430,7 +430,7 @@ const openSession = async (
   return { ...(await connection.newSession(cwd, mcp)), replayed: undefined };
 };
 
-const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {
+const toOutcome = (options: readonly PermissionOption[], isGranted: boolean | undefined) => {
   const wanted = isGranted ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
   const option = wanted.map((kind) => options.find((one) => one.kind === kind)).find((one) => one !== undefined);
   if (isGranted === undefined || !option) return { outcome: "cancelled" as const };
@@ -440,14 +440,14 @@ const outcomeOf = (options: readonly PermissionOption[], isGranted: boolean | un
 const MAX_REASON = 1_000;
 
 /** Returns the agent's own error message, which the protocol carries as data. */
-const reasonOf = (error: unknown): string => {
+const formatError = (error: unknown): string => {
   const { message = String(error), data } = error as { message?: string; data?: unknown };
-  const detail = typeof data === "string" ? data : detailIn(data);
+  const detail = typeof data === "string" ? data : findDetail(data);
   const text = detail === "" || message.includes(detail) ? message : `${message}: ${detail}`;
   return text.slice(0, MAX_REASON);
 };
 
-const detailIn = (data: unknown): string => {
+const findDetail = (data: unknown): string => {
   const { message, details, errorMessage } = (typeof data === "object" && data !== null ? data : {}) as Record<
     string,
     unknown

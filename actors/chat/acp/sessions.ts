@@ -5,7 +5,7 @@ import type { ToolAgent } from "#src/tools/tool.ts";
 import { AgentSession, type OpenSession } from "./session.ts";
 
 /** Limited because an agent uses several hundred megabytes. */
-const IDLE_MS = 15 * 60_000;
+const IDLE_TIMEOUT_MS = 15 * 60_000;
 
 type Entry = { readonly part: number; readonly opened: Promise<AgentSession>; session?: AgentSession; idle?: Timer };
 
@@ -18,7 +18,7 @@ export class AgentSessions {
   }
 
   /** Returns the chat's session if one is open and its agent is running. */
-  of(chat_id: string): AgentSession | undefined {
+  findSession(chat_id: string): AgentSession | undefined {
     const session = this.#entries.get(chat_id)?.session;
     return session?.isGone ? undefined : session;
   }
@@ -50,7 +50,7 @@ export class AgentSessions {
     const entry = this.#entries.get(chat_id);
     if (!entry) return;
     entry.idle?.cancel();
-    if (!isUsed) entry.idle = this.#clock.after(IDLE_MS, () => this.end(chat_id));
+    if (!isUsed) entry.idle = this.#clock.after(IDLE_TIMEOUT_MS, () => this.end(chat_id));
   }
 
   end(chat_id: string): void {
@@ -60,7 +60,7 @@ export class AgentSessions {
     entry?.session?.end();
   }
 
-  leave(isLeaving: (part: number) => boolean): void {
+  releaseParts(isLeaving: (part: number) => boolean): void {
     for (const [chat_id, { part }] of this.#entries) if (isLeaving(part)) this.end(chat_id);
   }
 }

@@ -1,5 +1,5 @@
 // One step of a coding agent's turn: its text and calls since the last commit, as messages of the chat and as parts for followers.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
   type AgentToolCall,
@@ -7,14 +7,14 @@ import {
   type ChatTool,
   isDescribed,
   isOver,
-  outputOf,
+  readOutput,
   toChatTool,
   toResult,
 } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
-import { cutMiddle } from "#src/tools/cut.ts";
+import { truncateMiddle } from "#src/tools/cut.ts";
 import type { MaskedStream, SecretMask } from "#src/tools/mask.ts";
-import { OUTPUT_LIMIT } from "#src/tools/processes/processes.ts";
+import { MAX_OUTPUT_BYTES } from "#src/tools/processes/processes.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall, Usage } from "../machine/decision.ts";
@@ -51,7 +51,7 @@ export class AgentStep {
   /** Number of calls without a result. */
   #open = 0;
   /** The text or reasoning in progress. The beginning of a possible secret is held back. */
-  #saying: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
+  #openText: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
 
   /** `readTerminal` returns the output of one of the agent's terminals. */
@@ -86,13 +86,18 @@ export class AgentStep {
   }
 
   /** Applies an update of the agent. `nameOf` returns the chat's ID for the agent's call. */
-  take(update: SessionUpdate, now: number, nameOf: (agent_id: string) => string, done: ReadonlySet<string>): void {
+  applyUpdate(
+    update: SessionUpdate,
+    now: number,
+    nameOf: (agent_id: string) => string,
+    done: ReadonlySet<string>,
+  ): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
       case "agent_thought_chunk": {
         if (update.content.type !== "text") return;
         const type = update.sessionUpdate === "agent_message_chunk" ? "text" : "reasoning";
-        this.#say(type, update.content.text, now);
+        this.#appendText(type, update.content.text, now);
         return;
       }
       case "tool_call":
@@ -103,7 +108,7 @@ export class AgentStep {
       }
       case "plan": {
         const text = update.entries.map(({ content, status }) => `- [${MARKS[status] ?? " "}] ${content}`).join("\n");
-        this.#endSaying(now);
+        this.#endText(now);
         const delta = `Plan:\n${this.#mask.text(text)}\n`;
         this.#live(this.#collector.add({ type: "reasoning", delta, ends: true }, now));
         return;
@@ -136,7 +141,7 @@ export class AgentStep {
   }
 
   /** Records the end of a write through the client. A write without a question is not a call of the chat. */
-  written(id: string, error: string | undefined, now: number): void {
+  endWrite(id: string, error: string | undefined, now: number): void {
     if (!this.#calls.has(id)) return;
     const output =
       error === undefined ? [] : [{ type: "content" as const, content: { type: "text" as const, text: error } }];
@@ -153,7 +158,7 @@ export class AgentStep {
   }
 
   /** Updates the calls that show this terminal. */
-  printed(terminal_id: string): void {
+  onTerminalOutput(terminal_id: string): void {
     for (const known of this.#calls.values()) {
       const isShown = known.call.content.some((one) => one.type === "terminal" && one.terminalId === terminal_id);
       const isOwn = known.call.id === `terminal-${terminal_id}`;
@@ -185,14 +190,14 @@ export class AgentStep {
     return [...this.#calls.values()].flatMap((known) =>
       known.over_at === undefined || known.refusal !== undefined
         ? []
-        : [{ call: { tool_call_id: known.call.id, tool_name: nameOf(known) }, ...this.#resultOf(known) }],
+        : [{ call: { tool_call_id: known.call.id, tool_name: toToolName(known) }, ...this.#toCallResult(known) }],
     );
   }
 
   /** Returns the step as messages: first the text, then the results. */
   messages(now: number, open: Open): NewMessage[] {
     if (open !== "carried" && "asked" in open) this.#asked.add(open.asked);
-    this.#endSaying(now);
+    this.#endText(now);
     const calls = [...this.#calls.values()];
     const error = open !== "carried" && "error" in open ? open.error : undefined;
     if (error !== undefined) for (const known of calls) this.#show(known, now);
@@ -203,11 +208,11 @@ export class AgentStep {
       .content(now)
       .filter(({ type, tool_call_id = "" }) => type !== "tool-call" || !left.has(tool_call_id));
     return [
-      ...(content.length === 0 ? [] : [assistant(content, this.#usage)]),
+      ...(content.length === 0 ? [] : [toAssistantMessage(content, this.#usage)]),
       ...calls.flatMap((known) => {
         if (known.over_at !== undefined) return [this.#message(known, known.over_at)];
         if (error === undefined) return [];
-        return [toolMessage({ ...ofCall(known), result: this.#cutOff(known, error), is_error: true, now })];
+        return [toolMessage({ ...toCallRef(known), result: this.#toPartialResult(known, error), is_error: true, now })];
       }),
     ];
   }
@@ -245,22 +250,22 @@ export class AgentStep {
   /** Adds the call to the message, or updates it with newer information. */
   #show(known: StepCall, now: number): void {
     if (known.isStored) return;
-    const { tool_name, args } = this.#toolOf(known);
+    const { tool_name, args } = this.#toTool(known);
     if (known.part?.tool_name === tool_name && Bun.deepEquals(known.part.args, args)) return;
     if (known.part) {
       Object.assign(known.part, { tool_name, args });
       this.#push(known.part, "assistant");
       return;
     }
-    this.#endSaying(now);
+    this.#endText(now);
     const shown = this.#collector.add({ type: "tool_call", id: known.call.id, name: tool_name, args }, now);
     known.part = shown.at(-1);
     this.#live(shown);
   }
 
   #showOutput(known: StepCall): void {
-    const ids = { tool_call_id: known.call.id, tool_name: nameOf(known) };
-    const output = this.#outputOf(known.call);
+    const ids = { tool_call_id: known.call.id, tool_name: toToolName(known) };
+    const output = this.#getOutput(known.call);
     if (output === known.shown || isOver(known.call)) return;
     const isMore = output.startsWith(known.shown);
     if (!isMore) this.#push({ type: "tool-result", ...ids, result_reset: true }, "tool");
@@ -273,47 +278,47 @@ export class AgentStep {
     this.#show(known, now);
     known.over_at = now;
     this.#open -= 1;
-    const { result, is_error } = this.#resultOf(known);
-    const part = { type: "tool-result" as const, ...ofCall(known), result, is_error, created_at: rfc3339(now) };
+    const { result, is_error } = this.#toCallResult(known);
+    const part = { type: "tool-result" as const, ...toCallRef(known), result, is_error, created_at: toRfc3339(now) };
     this.#push(part, "tool");
   }
 
   #message(known: StepCall, now: number): NewMessage {
-    return toolMessage({ ...ofCall(known), ...this.#resultOf(known), now });
+    return toolMessage({ ...toCallRef(known), ...this.#toCallResult(known), now });
   }
 
-  #resultOf(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
+  #toCallResult(known: StepCall): { readonly result: unknown; readonly is_error: boolean } {
     if (known.refusal !== undefined) return { result: { error: known.refusal }, is_error: true };
     if (known.answer !== undefined) return { ...known.answer, result: this.#mask.result(known.answer.result) };
-    const { result, is_error } = toResult(known.call, this.#outputOf(known.call));
+    const { result, is_error } = toResult(known.call, this.#getOutput(known.call));
     return { result, is_error };
   }
 
-  #cutOff(known: StepCall, error: string): Record<string, unknown> {
-    const output = this.#outputOf(known.call);
+  #toPartialResult(known: StepCall, error: string): Record<string, unknown> {
+    const output = this.#getOutput(known.call);
     return output === "" ? { error } : { output, error };
   }
 
-  #outputOf(call: AgentToolCall): string {
-    return cutMiddle(this.#mask.text(outputOf(call, this.#readTerminal)), OUTPUT_LIMIT).text;
+  #getOutput(call: AgentToolCall): string {
+    return truncateMiddle(this.#mask.text(readOutput(call, this.#readTerminal)), MAX_OUTPUT_BYTES).text;
   }
 
-  #toolOf({ own, call }: StepCall) {
+  #toTool({ own, call }: StepCall) {
     const { tool_name, args } = own ?? toChatTool(call);
     return { tool_name, args: this.#mask.result(args) };
   }
 
-  #say(type: "text" | "reasoning", delta: string, now: number): void {
-    if (this.#saying?.type !== type) {
-      this.#endSaying(now);
-      this.#saying = { type, stream: this.#mask.stream() };
+  #appendText(type: "text" | "reasoning", delta: string, now: number): void {
+    if (this.#openText?.type !== type) {
+      this.#endText(now);
+      this.#openText = { type, stream: this.#mask.stream() };
     }
-    this.#add(type, this.#saying.stream.push(delta), now);
+    this.#add(type, this.#openText.stream.push(delta), now);
   }
 
-  #endSaying(now: number): void {
-    const { type, stream } = this.#saying ?? {};
-    this.#saying = undefined;
+  #endText(now: number): void {
+    const { type, stream } = this.#openText ?? {};
+    this.#openText = undefined;
     if (type && stream) this.#add(type, stream.end(), now);
   }
 
@@ -328,11 +333,11 @@ export class AgentStep {
 
 const MARKS: Readonly<Record<string, string>> = { completed: "x", in_progress: "~" };
 
-const nameOf = ({ part, tool_name, call }: StepCall): string =>
+const toToolName = ({ part, tool_name, call }: StepCall): string =>
   tool_name ?? part?.tool_name ?? toChatTool(call).tool_name;
-const ofCall = (known: StepCall) => ({ tool_call_id: known.call.id, tool_name: nameOf(known) });
+const toCallRef = (known: StepCall) => ({ tool_call_id: known.call.id, tool_name: toToolName(known) });
 
-const assistant = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
+const toAssistantMessage = (content: readonly MessagePart[], usage: Usage | null): NewMessage => ({
   role: "assistant",
   visibility: "both",
   content,

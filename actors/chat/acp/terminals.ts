@@ -30,13 +30,13 @@ const UNMASKED = new SecretMask({ texts: [], agent_tokens: new Set(), keys: new 
 
 export class Terminals {
   readonly #deps: Deps;
-  readonly #onNews: (id: string) => void;
+  readonly #onOutput: (id: string) => void;
   readonly #terminals = new Map<string, Terminal>();
 
   /** `onNews`: called when a terminal has printed output. */
   constructor(deps: Deps, onNews: (id: string) => void) {
     this.#deps = deps;
-    this.#onNews = onNews;
+    this.#onOutput = onNews;
   }
 
   /** Runs the command once `ask` allows it. Rejects with a readable message. `onEnd` receives the call's answer. */
@@ -58,7 +58,7 @@ export class Terminals {
     await startProcess(this.#deps.agent, { id, command: line, ...directory });
     const limit = Math.min(outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT);
     const terminal: Terminal = { output: "", isCut: false, limit, exit: undefined, over: Promise.withResolvers() };
-    this.#forgetOldest();
+    this.#evictOldest();
     this.#terminals.set(id, terminal);
     void this.#follow(id, terminal).then((exit) => {
       terminal.exit = exit;
@@ -107,7 +107,7 @@ export class Terminals {
   }
 
   /** Output of finished terminals is kept for some time, because tool calls show it. */
-  #forgetOldest(): void {
+  #evictOldest(): void {
     if (this.#terminals.size < 2 * MAX_OPEN) return;
     const oldest = [...this.#terminals].find(([, { exit }]) => exit !== undefined);
     if (oldest) this.#terminals.delete(oldest[0]);
@@ -117,8 +117,8 @@ export class Terminals {
     const write = (text: string): void => {
       const all = terminal.output + text;
       terminal.isCut ||= Buffer.byteLength(all) > terminal.limit;
-      terminal.output = newest(all, terminal.limit);
-      this.#onNews(id);
+      terminal.output = tailBytes(all, terminal.limit);
+      this.#onOutput(id);
     };
     const never = new AbortController().signal;
     const context = { agent: this.#deps.agent, clock: this.#deps.clock, mask: UNMASKED, write };
@@ -134,7 +134,7 @@ export class Terminals {
 }
 
 /** Returns the end of the text within the limit in bytes, starting at a whole character. */
-const newest = (text: string, limit: number): string => {
+const tailBytes = (text: string, limit: number): string => {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= limit) return text;
   let from = bytes.byteLength - limit;

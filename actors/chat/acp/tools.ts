@@ -12,8 +12,8 @@ import type { ToolResult } from "#src/tools/result.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { TurnDeps } from "../turn/deps.ts";
-import { type McpOffer, NO_MCP } from "../turn/mcp.ts";
-import { toToolsOf } from "../turn/offer.ts";
+import { EMPTY_OFFER, type McpOffer } from "../turn/mcp.ts";
+import { toToolScope } from "../turn/offer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
 import type { OwnCall } from "./events.ts";
 
@@ -21,13 +21,13 @@ type Deps = Pick<TurnDeps, "store" | "clock" | "agentHttp" | "toolServices" | "s
 type Attempt = Pick<StartedAttempt, "about" | "chat_key" | "mcp_server_ids" | "context_limit">;
 
 /** Runs a call after the chat's rules, and a person where required, have approved it. */
-type RunOwn = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
+type RunApproved = (call: OwnCall, run: (signal: AbortSignal) => Promise<ToolAnswer>) => Promise<ToolAnswer>;
 
 export class AgentTools {
   readonly #deps: Deps;
   readonly #chat_id: string;
   #attempt: Attempt;
-  #offer: McpOffer = NO_MCP;
+  #offer: McpOffer = EMPTY_OFFER;
 
   constructor(deps: Deps, chat_id: string, attempt: Attempt) {
     this.#deps = deps;
@@ -41,15 +41,15 @@ export class AgentTools {
   }
 
   /** Answers the agent's MCP client. */
-  async answer(message: string, runOwn: RunOwn): Promise<string> {
+  async answer(message: string, runOwn: RunApproved): Promise<string> {
     const tools = {
-      list: async () => [...(await this.#offered()).values()].map(({ definition }) => definition),
+      list: async () => [...(await this.#loadOffer()).values()].map(({ definition }) => definition),
       call: async (name: string, args: unknown) => {
-        const { result, is_error } = await this.#call(name, args, runOwn);
+        const { result, is_error } = await this.#runTool(name, args, runOwn);
         return { text: toText(result), is_error };
       },
     };
-    if (tooCostly(new TextEncoder().encode(message)) !== undefined) return TOO_LARGE;
+    if (tooCostly(new TextEncoder().encode(message)) !== undefined) return TOO_LARGE_ERROR;
     try {
       return await answerMessage(tools, VERSION, message);
     } catch (error) {
@@ -60,19 +60,19 @@ export class AgentTools {
   }
 
   /** Returns whether the chat has any MCP tools. */
-  async areThere(signal: AbortSignal): Promise<boolean> {
-    return (await this.#offered(signal)).size > 0;
+  async hasTools(signal: AbortSignal): Promise<boolean> {
+    return (await this.#loadOffer(signal)).size > 0;
   }
 
-  async #offered(signal = new AbortController().signal): Promise<McpOffer> {
+  async #loadOffer(signal = new AbortController().signal): Promise<McpOffer> {
     const { about, mcp_server_ids } = this.#attempt;
     const of = { ...about, chat_id: this.#chat_id, mcp_server_ids };
-    this.#offer = await this.#deps.mcp.offer(of, toToolsOf(this.#chat_id, about), signal);
+    this.#offer = await this.#deps.mcp.offer(of, toToolScope(this.#chat_id, about), signal);
     return this.#offer;
   }
 
-  async #call(tool_name: string, args: unknown, runOwn: RunOwn): Promise<ToolAnswer> {
-    const found = this.#offer.get(tool_name) ?? (await this.#offered()).get(tool_name);
+  async #runTool(tool_name: string, args: unknown, runOwn: RunApproved): Promise<ToolAnswer> {
+    const found = this.#offer.get(tool_name) ?? (await this.#loadOffer()).get(tool_name);
     if (!found) return { result: { error: `There is no tool "${tool_name}".` }, is_error: true };
     const { about, chat_key, context_limit } = this.#attempt;
     const run_id = uuid();
@@ -86,7 +86,7 @@ export class AgentTools {
         context_limit,
         services,
         again: false,
-        mask: new SecretMask(await services.knownSecrets()),
+        mask: new SecretMask(await services.loadSecrets()),
         agent: new WorkspaceAgent(this.#deps, of, false),
         skills: this.#deps.skills({ chat_key, owner_id: about.owner_id }),
         agents: this.#deps.subagents({
@@ -99,7 +99,7 @@ export class AgentTools {
         reset: () => {},
         write: () => {},
       };
-      return runTool(toToolsOf(this.#chat_id, about), call, context, signal, found.tool);
+      return runTool(toToolScope(this.#chat_id, about), call, context, signal, found.tool);
     });
   }
 }
@@ -112,7 +112,7 @@ const toText = (result: ToolResult): string => {
 };
 
 /** Not parsed, so its ID is not known either. */
-const TOO_LARGE = JSON.stringify({
+const TOO_LARGE_ERROR = JSON.stringify({
   jsonrpc: "2.0",
   id: null,
   error: { code: -32_600, message: "The request has too many values." },

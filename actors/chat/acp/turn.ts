@@ -13,17 +13,17 @@ import { type ChatTool, moveFiles, toChatTool } from "#src/acp/calls.ts";
 import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
-import { isEdit, pathsIn } from "#src/tools/permission-mode.ts";
-import { INTERRUPTED } from "#src/tools/tool.ts";
-import type { Begun } from "../effects.ts";
+import { getPaths, isEdit } from "#src/tools/permission-mode.ts";
+import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
+import type { TurnStart } from "../effects.ts";
 import { isHookRow } from "../hooks/effects.ts";
-import { deniedWords } from "../hooks/proposals.ts";
+import { formatDenial } from "../hooks/proposals.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, Step } from "../messages.ts";
 import { readHistory } from "../prompt/prompt-history.ts";
 import type { AgentBudgets } from "../spending/agent-budgets.ts";
-import { agentFolder } from "../turn/agent-choice.ts";
+import { loadAgentFolder } from "../turn/agent-choice.ts";
 import { createCheckpoint } from "../turn/checkpoints.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 import type { RunningTurn } from "../turn/engine.ts";
@@ -32,25 +32,25 @@ import { Reporter } from "../turn/reporter.ts";
 import type { TurnOf } from "../turn/slot.ts";
 import { StreamBuffer } from "../turn/stream-buffer.ts";
 import { WorkspaceAgent } from "../turn/tool-agent.ts";
-import { untilAnswered } from "../until-answered.ts";
-import type { AgentEvent, Asked } from "./events.ts";
-import { givenTo } from "./given.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
+import type { AgentEvent, AgentQuestion } from "./events.ts";
+import { prepareContext } from "./given.ts";
 import {
+  buildHandover,
   CONTINUE,
-  filesIn,
   findLastPrompt,
   formatHistory,
   type Handover,
-  handoverOf,
+  listFiles,
   type Prompt,
 } from "./handover.ts";
-import { promptBlocks } from "./prompt-blocks.ts";
+import { toPromptBlocks } from "./prompt-blocks.ts";
 import type { AgentSession } from "./session.ts";
 import type { AgentSessions } from "./sessions.ts";
 import { AgentStep } from "./step.ts";
 import { AgentTools } from "./tools.ts";
 import { decideAgentCall, type Verdict } from "./verdict.ts";
-import { startedWorkspace } from "./workspace.ts";
+import { ensureWorkspaceStarted } from "./workspace.ts";
 
 /** Additional dependencies of coding agent turns. */
 export type AgentEngineDeps = TurnDeps & {
@@ -67,32 +67,33 @@ export type AgentTurnDeps = AgentEngineDeps & {
 };
 
 /** A start that takes longer is explained to people. */
-const SLOW_START_MS = 2_000;
+const START_NOTICE_DELAY_MS = 2_000;
 /** How long a busy agent may keep the event loop before it yields. */
-const SLICE_MS = 5;
+const MAX_SLICE_MS = 5;
 /** Maximum open calls of one step. More indicates a bug in the agent. */
 const MAX_OPEN_CALLS = 500;
 /** How often a crashed agent is restarted in one turn. */
 const MAX_RESTARTS = 2;
-const NOT_RUN = "The agent was restarted before this call had a result.";
-const REPLACED = "The agent asked for another call under the ID of this one, so the result of this one is not known.";
-const UNLOCATED: Verdict = { action: "deny", why: "The workspace did not say where these files are." };
-const NO_BUDGET = "A budget was used up before this call had a result.";
-const LOST =
+const RESTARTED = "The agent was restarted before this call had a result.";
+const CALL_REPLACED =
+  "The agent asked for another call under the ID of this one, so the result of this one is not known.";
+const PATHS_UNRESOLVED: Verdict = { action: "deny", why: "The workspace did not say where these files are." };
+const BUDGET_USED_UP = "A budget was used up before this call had a result.";
+const SESSION_LOST =
   "The agent could not load its session. It was given the conversation as text, and may have forgotten details of its earlier work.";
 
-const DEAF = "takes no MCP servers over HTTP, so it works without those of this chat.";
+const NO_HTTP_MCP = "does not support MCP servers over HTTP, so it cannot use the ones of this chat.";
 
 /** Updates that report changed options of the agent. */
-const OF_OPTIONS: ReadonlySet<string> = new Set(["current_mode_update", "config_option_update"]);
+const OPTION_UPDATES: ReadonlySet<string> = new Set(["current_mode_update", "config_option_update"]);
 
 /** Whether the turn continues with another attempt. */
-type Then = "again" | "over";
+type NextAction = "again" | "over";
 type Failure = { readonly message: string; readonly detail?: string };
 
 export class AgentTurn implements RunningTurn {
   readonly #deps: AgentTurnDeps;
-  readonly #of: TurnOf;
+  readonly #turn: TurnOf;
   readonly #abort = new AbortController();
   readonly #reporter: Reporter;
   readonly #hooks: TurnHooks;
@@ -104,12 +105,12 @@ export class AgentTurn implements RunningTurn {
   #step: AgentStep | undefined;
   #restarts = 0;
   /** The last message that the agent got, and its options, as stored. */
-  #through = 0;
+  #lastMessageId = 0;
   #recorded: readonly AgentOption[] = [];
 
-  constructor(deps: AgentTurnDeps, of: TurnOf, { goesOn = false }: Begun) {
+  constructor(deps: AgentTurnDeps, of: TurnOf, { goesOn = false }: TurnStart) {
     this.#deps = deps;
-    this.#of = of;
+    this.#turn = of;
     this.#waits = goesOn;
     this.history_version = of.history_version;
     this.#reporter = new Reporter(deps, of.chat_id, this.#abort.signal);
@@ -122,13 +123,15 @@ export class AgentTurn implements RunningTurn {
 
   async run(): Promise<void> {
     const { sessions, budgets } = this.#deps;
-    const { chat_id } = this.#of;
+    const { chat_id } = this.#turn;
     sessions.use(chat_id, true);
-    const hearNoMore = budgets.onRefused(chat_id, () => sessions.of(chat_id)?.events.push({ type: "refused" }));
+    const hearNoMore = budgets.onRefused(chat_id, () =>
+      sessions.findSession(chat_id)?.events.push({ type: "refused" }),
+    );
     try {
       for (;;) {
         const { history_version } = this;
-        const begun = await this.#reporter.ask("beginAttempt", { history_version });
+        const begun = await this.#reporter.report("beginAttempt", { history_version });
         if (begun === "stale" || this.isStopped) return;
         if ((await this.#attempt(begun)) === "over" || this.isStopped) return;
       }
@@ -140,11 +143,11 @@ export class AgentTurn implements RunningTurn {
 
   stop(reason: Error): void {
     const { sessions } = this.#deps;
-    const { chat_id } = this.#of;
+    const { chat_id } = this.#turn;
     this.#abort.abort(reason);
     this.buffer?.close();
-    const session = sessions.of(chat_id);
-    if (session && reason === INTERRUPTED) this.commands = this.#cancel(session);
+    const session = sessions.findSession(chat_id);
+    if (session && reason === INTERRUPTED_REASON) this.commands = this.#cancel(session);
     else sessions.end(chat_id);
   }
 
@@ -152,28 +155,28 @@ export class AgentTurn implements RunningTurn {
   async #cancel(session: AgentSession): Promise<void> {
     const step = this.#step;
     const late = await session.cancel();
-    if (step && step === this.#step) this.#takeLate(step, session, late);
+    if (step && step === this.#step) this.#applyLateEvents(step, session, late);
   }
 
-  #takeLate(step: AgentStep, session: AgentSession, late: readonly AgentEvent[]): void {
+  #applyLateEvents(step: AgentStep, session: AgentSession, late: readonly AgentEvent[]): void {
     const { clock } = this.#deps;
     for (const event of late) {
-      if (event.type === "update") this.#takeUpdate(step, session, event);
-      if (event.type === "written") step.written(event.tool_call_id, event.error, clock.now());
+      if (event.type === "update") this.#applyUpdate(step, session, event);
+      if (event.type === "written") step.endWrite(event.tool_call_id, event.error, clock.now());
       if (event.type === "ran") step.ran(event.tool_call_id, event.answer, clock.now());
     }
   }
 
   partial(now: number): NewMessage[] {
-    const session = this.#deps.sessions.of(this.#of.chat_id);
+    const session = this.#deps.sessions.findSession(this.#turn.chat_id);
     // An agent that is slow to stop may already have produced output.
-    if (this.#step && session) this.#takeLate(this.#step, session, session.events.drain());
+    if (this.#step && session) this.#applyLateEvents(this.#step, session, session.events.drain());
     const said = this.#step?.messages(now, { error: "The call was interrupted." }) ?? [];
     this.#step = undefined;
     return said;
   }
 
-  async #attempt(begun: StartedAttempt): Promise<Then> {
+  async #attempt(begun: StartedAttempt): Promise<NextAction> {
     const { clock, store } = this.#deps;
     const { name, profile } = await this.#profile(begun);
     if (!profile) return this.#fail(begun, { message: `The agent "${name}" of this chat was removed.` });
@@ -182,18 +185,18 @@ export class AgentTurn implements RunningTurn {
         message: `${profile.display_name} keeps its own context, which cannot be summarized.`,
       });
     }
-    const history = await untilAnswered(clock, this.#abort.signal, () => readHistory(store, begun.chat_key));
+    const history = await retryUntilAnswered(clock, this.#abort.signal, () => readHistory(store, begun.chat_key));
     if (history === "stale") return "over";
-    const before = this.#deps.sessions.of(this.#of.chat_id)?.step;
-    const step = await this.#newStep(begun);
+    const before = this.#deps.sessions.findSession(this.#turn.chat_id)?.step;
+    const step = await this.#createStep(begun);
     if (before) step.carry(before, clock.now());
     if (this.isStopped) return "over";
     this.#step = step;
-    this.#answerOwed(begun, step, before);
+    this.#deliverAnswers(begun, step, before);
     if (step.isComplete) return this.#commit(begun, step, "continue");
     let session: AgentSession | undefined;
     try {
-      session = await this.#ready(begun, history, profile);
+      session = await this.#prepareSession(begun, history, profile);
     } catch (error) {
       if (this.isStopped) return "over";
       const detail = (error as Error).message;
@@ -207,31 +210,31 @@ export class AgentTurn implements RunningTurn {
     return { name, profile: await this.#deps.findProfile(name) };
   }
 
-  async #newStep(begun: StartedAttempt): Promise<AgentStep> {
-    const { chat_id } = this.#of;
+  async #createStep(begun: StartedAttempt): Promise<AgentStep> {
+    const { chat_id } = this.#turn;
     const { publish, toolServices } = this.#deps;
     const buffer = new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
     this.buffer = buffer;
     const services = toolServices({ ...begun.about, chat_id, run_id: chat_id });
-    const mask = new SecretMask(await services.knownSecrets());
+    const mask = new SecretMask(await services.loadSecrets());
     return new AgentStep(
       mask,
       (part, role) => buffer.push(part, role),
-      (id) => this.#deps.sessions.of(chat_id)?.terminals.readText(id),
+      (id) => this.#deps.sessions.findSession(chat_id)?.terminals.readText(id),
     );
   }
 
   /** Delivers people's answers to open questions. A call that no agent runs anymore gets an error as its result. */
-  #answerOwed(begun: StartedAttempt, step: AgentStep, before: AgentStep | undefined): void {
+  #deliverAnswers(begun: StartedAttempt, step: AgentStep, before: AgentStep | undefined): void {
     const { clock, sessions } = this.#deps;
-    const session = sessions.of(this.#of.chat_id);
+    const session = sessions.findSession(this.#turn.chat_id);
     const refused = new Map(begun.refused);
     for (const call of begun.calls) {
       const { tool_call_id } = call;
       const why = refused.get(tool_call_id);
       const isAnswered = session?.questions.answer(tool_call_id, why === undefined, true) === true;
       const isOwed = isAnswered || before?.isRunning(tool_call_id) === true;
-      step.adopt(call, clock.now(), isOwed ? why : (why ?? NOT_RUN));
+      step.adopt(call, clock.now(), isOwed ? why : (why ?? RESTARTED));
     }
   }
 
@@ -239,17 +242,17 @@ export class AgentTurn implements RunningTurn {
    * Returns the session with a turn of the agent running, or undefined once this turn is over. Rejects with a readable message when there
    * is no session.
    */
-  async #ready(
+  async #prepareSession(
     begun: StartedAttempt,
     history: readonly MessageRow[],
     profile: CodingAgent,
   ): Promise<AgentSession | undefined> {
     const { sessions, warnings } = this.#deps;
-    const { chat_id, part } = this.#of;
+    const { chat_id, part } = this.#turn;
     const stored = begun.coding_agent?.session ?? null;
-    const handover = handoverOf(history, stored);
+    const handover = buildHandover(history, stored);
     const { isKnown, hasFresh } = handover;
-    const live = sessions.of(chat_id);
+    const live = sessions.findSession(chat_id);
     if (live?.isPrompting) {
       if (isKnown && !hasFresh) {
         // The chat no longer waits for a person, so the questions in its history are declined.
@@ -262,17 +265,17 @@ export class AgentTurn implements RunningTurn {
       }
       await live.cancel();
     }
-    const given = await givenTo(this.#deps, begun, history, profile);
+    const given = await prepareContext(this.#deps, begun, history, profile);
     // Something that the agent reads only at startup has changed (instructions, skills, MCP servers, workspace), or its session has another
     // history.
     if (live && (!isKnown || live.given_key !== given.key)) sessions.end(chat_id);
-    const usedUp = await this.#deps.budgets.usedUp(ofBudgets(begun));
+    const usedUp = await this.#deps.budgets.findUsedUp(toBudgetRef(begun));
     if (this.isStopped) return undefined;
     if (usedUp) {
       await pauseTurn(this.#reporter, begun.fence, usedUp);
       return undefined;
     }
-    await startedWorkspace(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
+    await ensureWorkspaceStarted(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
     if (this.isStopped) return undefined;
     // The daemon of a workspace that has just started may still be connecting.
     const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
@@ -288,39 +291,39 @@ export class AgentTurn implements RunningTurn {
       // The agent crashed while it loaded the session. A new session gets the conversation as text.
       return open(undefined);
     });
-    const session = await this.#sayingThatItStarts(profile, opened);
+    const session = await this.#withStartNotice(profile, opened);
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
-    if (session !== live) session.questions.reserve(callsIn(history));
+    if (session !== live) session.questions.reserve(listCallIds(history));
     const isSame = session === live || session.replayed !== undefined;
     const isLost = isKnown && !isSame;
-    const isDeaf = !session.hasTools && (await session.tools.areThere(signal));
-    const found = [...(isLost ? [LOST] : []), ...(isDeaf ? [`${profile.display_name} ${DEAF}`] : [])];
+    const isDeaf = !session.hasTools && (await session.tools.hasTools(signal));
+    const found = [...(isLost ? [SESSION_LOST] : []), ...(isDeaf ? [`${profile.display_name} ${NO_HTTP_MCP}`] : [])];
     if (!Bun.deepEquals(found, warnings.from("agent", chat_id))) warnings.set("agent", chat_id, found);
     const last = history.at(-1)?.id ?? 0;
-    this.#through = last;
+    this.#lastMessageId = last;
     if (!(await this.#record(session))) return undefined;
     const how = { waits: this.#waits, signal: this.#abort.signal };
     await createCheckpoint(this.#deps, { ...begun.about, chat_id }, history, how);
     if (this.isStopped) return undefined;
-    await session.takeOptions(plan_mode !== null, stored?.chosen ?? {});
+    await session.applyOptions(plan_mode !== null, stored?.chosen ?? {});
     if (!Bun.deepEquals(session.options, this.#recorded) && !(await this.#record(session))) return undefined;
     session.tools.begin(begun);
     const { text, files } = isSame
-      ? promptFor(session, handover, history)
-      : { text: introduced(given.introduction, formatHistory(history)), files: filesIn(history) };
-    const blocks = await promptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
+      ? buildPromptText(session, handover, history)
+      : { text: prependInstructions(given.introduction, formatHistory(history)), files: listFiles(history) };
+    const blocks = await toPromptBlocks(text, files, session.promptAbilities, this.#deps.attachments);
     if (this.isStopped) return undefined;
     session.prompt(blocks);
     return session;
   }
 
   /** Tells people why they have to wait: the first start in a workspace installs the agent. */
-  async #sayingThatItStarts({ display_name }: CodingAgent, opened: Promise<AgentSession>): Promise<AgentSession> {
+  async #withStartNotice({ display_name }: CodingAgent, opened: Promise<AgentSession>): Promise<AgentSession> {
     const { clock, warnings } = this.#deps;
-    const { chat_id } = this.#of;
+    const { chat_id } = this.#turn;
     const words = `Starting ${display_name}. The first time in a workspace, it is installed first, which takes about a minute.`;
-    const late = clock.after(SLOW_START_MS, () => warnings.set("workspace", chat_id, [words]));
+    const late = clock.after(START_NOTICE_DELAY_MS, () => warnings.set("workspace", chat_id, [words]));
     try {
       return await opened;
     } finally {
@@ -333,25 +336,25 @@ export class AgentTurn implements RunningTurn {
   async #record(session: AgentSession): Promise<boolean> {
     const { session_id, options } = session;
     this.#recorded = options;
-    const asked = { history_version: this.history_version, session_id, through: this.#through, options };
-    return (await this.#reporter.ask("recordAgentSession", asked)) !== "stale";
+    const asked = { history_version: this.history_version, session_id, through: this.#lastMessageId, options };
+    return (await this.#reporter.report("recordAgentSession", asked)) !== "stale";
   }
 
   /** Processes the agent's events until there is something to store. */
-  async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
+  async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<NextAction> {
     const { clock } = this.#deps;
     let since = clock.monotonic();
     for (;;) {
       // Waiting events are taken without yielding to the event loop.
-      if (clock.monotonic() - since >= SLICE_MS) {
+      if (clock.monotonic() - since >= MAX_SLICE_MS) {
         await nextTurn();
         since = clock.monotonic();
       }
       const event = await session.next(this.#abort.signal);
       if (this.isStopped && event?.type === "asked") event.answer(undefined);
-      if (event && this.isStopped) this.#takeLate(step, session, [event]);
+      if (event && this.isStopped) this.#applyLateEvents(step, session, [event]);
       if (!event || this.isStopped) return "over";
-      const then = await this.#take(begun, step, session, event);
+      const then = await this.#handleEvent(begun, step, session, event);
       if (this.isStopped) return "over";
       if (then) return then;
       if (!step.isComplete) continue;
@@ -361,44 +364,44 @@ export class AgentTurn implements RunningTurn {
   }
 
   /** Processes one event. Returns undefined while the step continues. */
-  async #take(
+  async #handleEvent(
     begun: StartedAttempt,
     step: AgentStep,
     session: AgentSession,
     event: AgentEvent,
-  ): Promise<Then | undefined> {
+  ): Promise<NextAction | undefined> {
     const { clock } = this.#deps;
     const { display_name } = session.profile;
     switch (event.type) {
       case "update":
-        this.#takeUpdate(step, session, event);
+        this.#applyUpdate(step, session, event);
         if (step.openCalls > MAX_OPEN_CALLS) {
-          this.#deps.sessions.end(this.#of.chat_id);
+          this.#deps.sessions.end(this.#turn.chat_id);
           const detail = `It has more than ${MAX_OPEN_CALLS} calls without a result.`;
           return this.#fail(begun, { message: `${display_name} has failed.`, detail });
         }
-        if (!OF_OPTIONS.has(event.update.sessionUpdate)) return undefined;
+        if (!OPTION_UPDATES.has(event.update.sessionUpdate)) return undefined;
         return (await this.#record(session)) ? undefined : "over";
       case "asked":
         return this.#decide(begun, step, session, event);
       case "written":
-        step.written(event.tool_call_id, event.error, clock.now());
+        step.endWrite(event.tool_call_id, event.error, clock.now());
         return undefined;
       case "ran":
         step.ran(event.tool_call_id, event.answer, clock.now());
         return undefined;
       case "printed":
         event.taken();
-        step.printed(event.terminal_id);
+        step.onTerminalOutput(event.terminal_id);
         return undefined;
       case "refused":
-        if (!(await this.#deps.budgets.usedUp(ofBudgets(begun)))) return undefined;
+        if (!(await this.#deps.budgets.findUsedUp(toBudgetRef(begun)))) return undefined;
         // Output from before the refusal can arrive after it.
-        this.#takeLate(step, session, await session.cancel());
+        this.#applyLateEvents(step, session, await session.cancel());
         // The next attempt pauses before it prompts.
-        return this.#commit(begun, step, "continue", NO_BUDGET);
+        return this.#commit(begun, step, "continue", BUDGET_USED_UP);
       case "ended": {
-        const failure = STOPS[event.stop];
+        const failure = STOP_REASONS[event.stop];
         if (failure) return this.#fail(begun, { message: `${display_name} ${failure}` });
         return this.#commit(begun, step, "finish");
       }
@@ -408,20 +411,20 @@ export class AgentTurn implements RunningTurn {
         if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
         this.#restarts += 1;
         log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
-          chat_id: this.#of.chat_id,
+          chat_id: this.#turn.chat_id,
           reason: event.reason,
         });
-        if (this.#restarts <= MAX_RESTARTS) return this.#commit(begun, step, "continue", NOT_RUN);
+        if (this.#restarts <= MAX_RESTARTS) return this.#commit(begun, step, "continue", RESTARTED);
         return this.#fail(begun, { message: `${display_name} ended unexpectedly.`, detail: event.reason });
     }
   }
 
-  #takeUpdate(
+  #applyUpdate(
     step: AgentStep,
     { questions, done }: AgentSession,
     { update }: { readonly update: SessionUpdate },
   ): void {
-    step.take(update, this.#deps.clock.now(), (id) => questions.nameOf(id), done);
+    step.applyUpdate(update, this.#deps.clock.now(), (id) => questions.toChatCallId(id), done);
   }
 
   /** Decides a question of the agent: by rules and hooks, or by storing it as a question to a person. */
@@ -429,30 +432,31 @@ export class AgentTurn implements RunningTurn {
     begun: StartedAttempt,
     step: AgentStep,
     session: AgentSession,
-    requested: Asked,
-  ): Promise<Then | undefined> {
+    requested: AgentQuestion,
+  ): Promise<NextAction | undefined> {
     const { clock, store } = this.#deps;
-    const { chat_id } = this.#of;
+    const { chat_id } = this.#turn;
     const { about, permissions } = begun;
     const { questions, done } = session;
     const isOver = (one: string): boolean => done.has(one) || step.isOver(one);
-    const { asked, former } = questions.take(requested, isOver);
+    const { asked, former } = questions.register(requested, isOver);
     const id = asked.call.toolCallId;
-    if (former !== undefined && !questions.isOpen(former)) step.refuse(former, REPLACED, clock.now());
+    if (former !== undefined && !questions.isOpen(former)) step.refuse(former, CALL_REPLACED, clock.now());
     if (asked.isWrite && (await this.#isAllowed(session, toChatTool(step.preview(asked.call))))) {
       questions.answer(id, true);
       return undefined;
     }
-    const located = asked.isWrite ? asked.call : await this.#located(step, session, asked.call);
+    const located = asked.isWrite ? asked.call : await this.#resolvePaths(step, session, asked.call);
     if (this.isStopped) return "over";
     const call = located ?? asked.call;
     const { own } = asked;
     const tool = own ?? toChatTool(step.preview(call));
     questions.show(id, tool);
-    const folder = permissions?.default === "accept_edits" ? await agentFolder(store, about.workspace_id) : undefined;
+    const folder =
+      permissions?.default === "accept_edits" ? await loadAgentFolder(store, about.workspace_id) : undefined;
     const verdict = located
       ? decideAgentCall(chat_id, begun, tool, folder, own !== undefined && own.tool_name !== "execute")
-      : UNLOCATED;
+      : PATHS_UNRESOLVED;
     const isSeen = own !== undefined && verdict.action === "ask" && questions.useCallGrant(own);
     const refusal = verdict.action === "deny" ? [verdict.why] : await this.#hookRefusal(begun, step, id, tool);
     if (!refusal || this.isStopped) return "over";
@@ -486,11 +490,15 @@ export class AgentTurn implements RunningTurn {
    * so that rules and people decide about the real paths.
    * Returns undefined when the workspace cannot resolve them.
    */
-  async #located(step: AgentStep, session: AgentSession, call: ToolCallUpdate): Promise<ToolCallUpdate | undefined> {
+  async #resolvePaths(
+    step: AgentStep,
+    session: AgentSession,
+    call: ToolCallUpdate,
+  ): Promise<ToolCallUpdate | undefined> {
     const whole = step.preview(call);
     const { tool_name, args } = toChatTool(whole);
     if (!isEdit(tool_name)) return call;
-    const away = await session.filesAway(pathsIn(args).map(String), this.#abort.signal).catch(() => undefined);
+    const away = await session.resolveOutside(getPaths(args).map(String), this.#abort.signal).catch(() => undefined);
     if (!away) return undefined;
     return away.size === 0 ? call : Object.assign({}, call, moveFiles(whole, away));
   }
@@ -504,16 +512,16 @@ export class AgentTurn implements RunningTurn {
   ): Promise<readonly string[] | undefined> {
     if (this.#deps.hooks.isOff) return [];
     const more = { tool_input: JSON.stringify(args), accepts: () => false };
-    const said = step.messages(this.#deps.clock.now(), { error: NOT_RUN });
-    return this.#reporter.decided(begun, said, async () => {
+    const said = step.messages(this.#deps.clock.now(), { error: RESTARTED });
+    return this.#reporter.askHooks(begun, said, async () => {
       const { permission, denial } = await this.#hooks.ask(begun, "pre_tool_use", { tool_use_id, tool_name }, more);
-      return permission?.decision === "deny" ? [denial ?? deniedWords(permission.reason ?? "")] : [];
+      return permission?.decision === "deny" ? [denial ?? formatDenial(permission.reason ?? "")] : [];
     });
   }
 
-  #fail(begun: StartedAttempt, { message, detail }: Failure): Promise<Then> {
+  #fail(begun: StartedAttempt, { message, detail }: Failure): Promise<NextAction> {
     const error: ChatError = { kind: "generic", message, ...(detail ? { detail } : {}), retryable: true };
-    return this.#commit(begun, this.#step, error, NOT_RUN);
+    return this.#commit(begun, this.#step, error, RESTARTED);
   }
 
   /** Stores the step. `error` closes open calls; `asked` is the call that waits for a person. */
@@ -523,23 +531,23 @@ export class AgentTurn implements RunningTurn {
     end: "continue" | "act" | "finish" | ChatError,
     error?: string,
     asked?: string,
-  ): Promise<Then> {
+  ): Promise<NextAction> {
     const { clock } = this.#deps;
     this.buffer?.close();
     const closing = error ?? (end === "finish" ? "The agent ended its turn without a result." : undefined);
     const open = asked === undefined ? (closing === undefined ? "carried" : { error: closing }) : { asked };
     const messages = step?.messages(clock.now(), open) ?? [];
-    const rows = await this.#reporter.decided(begun, messages, async () => [
-      ...(await this.#hooks.answered(begun, step?.answered ?? [])),
+    const rows = await this.#reporter.askHooks(begun, messages, async () => [
+      ...(await this.#hooks.onAnswered(begun, step?.answered ?? [])),
       ...(end === "finish" ? await this.#hooks.rows(begun, "stop") : []),
     ]);
     if (!rows) return "over";
     const report = { fence: begun.fence, messages: [...messages, ...rows] };
-    const stored = stepOf(report, end);
-    const session = this.#deps.sessions.of(this.#of.chat_id);
+    const stored = toStep(report, end);
+    const session = this.#deps.sessions.findSession(this.#turn.chat_id);
     if (session) session.step = closing === undefined ? step : undefined;
-    session?.touched(messages.flatMap(({ content }) => content));
-    const reported = await this.#reporter.ask("reportStep", stored);
+    session?.reportTouched(messages.flatMap(({ content }) => content));
+    const reported = await this.#reporter.report("reportStep", stored);
     if (reported === "stale" || !reported.goes_on) return "over";
     this.history_version = reported.history_version;
     return "again";
@@ -548,31 +556,32 @@ export class AgentTurn implements RunningTurn {
 
 type Report = Pick<Step, "fence" | "messages">;
 
-const stepOf = (report: Report, then: "continue" | "act" | "finish" | ChatError): Step =>
-  typeof then === "string" ? { ...report, then } : failedStep(report, then);
+const toStep = (report: Report, then: "continue" | "act" | "finish" | ChatError): Step =>
+  typeof then === "string" ? { ...report, then } : toFailedStep(report, then);
 
-const failedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
+const toFailedStep = (report: Report, error: ChatError, then = "fail" as const): Step => ({ ...report, then, error });
 
-const ofBudgets = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
+const toBudgetRef = ({ chat_key, about: { owner_id } }: StartedAttempt) => ({ chat_key, owner_id });
 
-const callsIn = (history: readonly MessageRow[]): string[] =>
+const listCallIds = (history: readonly MessageRow[]): string[] =>
   history.flatMap(({ content }) => content.flatMap(({ tool_call_id }) => (tool_call_id ? [tool_call_id] : [])));
 
-const STOPS: Readonly<Record<string, string | undefined>> = {
+const STOP_REASONS: Readonly<Record<string, string | undefined>> = {
   max_tokens: "has reached its limit of tokens.",
   max_turn_requests: "has reached its limit of model calls in one turn.",
   refusal: "refused to continue.",
 };
 
 /** Returns the prompt for a session that knows the chat. A prompt that the session replayed has already reached it. */
-const promptFor = ({ replayed }: AgentSession, fresh: Handover, history: readonly MessageRow[]): Prompt => {
+const buildPromptText = ({ replayed }: AgentSession, fresh: Handover, history: readonly MessageRow[]): Prompt => {
   if (fresh.fresh !== "") return { text: fresh.fresh, files: fresh.files };
   const last = findLastPrompt(history.filter((row) => !isHookRow(row)));
-  const hasIt = replayed === undefined || last.text === "" || squeezed(replayed).includes(squeezed(last.text));
+  const hasIt =
+    replayed === undefined || last.text === "" || removeWhitespace(replayed).includes(removeWhitespace(last.text));
   return hasIt ? { text: CONTINUE, files: [] } : last;
 };
 
-const introduced = (introduction: string, text: string): string =>
+const prependInstructions = (introduction: string, text: string): string =>
   introduction === "" ? text : `<instructions>\n${introduction}\n</instructions>\n\n${text}`;
 
-const squeezed = (text: string): string => text.replaceAll(/\s+/g, "");
+const removeWhitespace = (text: string): string => text.replaceAll(/\s+/g, "");

@@ -5,7 +5,7 @@ import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 import type { TurnDeps } from "../turn/deps.ts";
 
-type Of = {
+type AgentStart = {
   readonly chat_id: string;
   readonly about: PromptOf;
   readonly profile: Pick<CodingAgent, "starts_workspace" | "display_name">;
@@ -15,9 +15,9 @@ type Of = {
  * Starts the workspace and waits until it is usable, or waits for a start in progress. Rejects with a readable message when it may not
  * start or fails to. Does nothing if the workspace has an agent, was deleted or is dormant.
  */
-export const startedWorkspace = async (
+export const ensureWorkspaceStarted = async (
   { store, toolServices, warnings }: Pick<TurnDeps, "store" | "toolServices" | "warnings">,
-  { chat_id, about, profile }: Of,
+  { chat_id, about, profile }: AgentStart,
   signal: AbortSignal,
 ): Promise<void> => {
   const { workspace_id } = about;

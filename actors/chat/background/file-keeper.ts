@@ -8,7 +8,7 @@ import type { Store } from "#db/engine/store.ts";
 import { listHashes } from "#db/templates/files.ts";
 import { type Chore, PeriodicChore } from "../../runtime/chore.ts";
 
-const EVERY_MS = 3_600_000;
+const RUN_INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
@@ -24,7 +24,7 @@ type Deps = {
 export const fileKeeper = ({ store, blobs, clock, parts, days = async () => DEFAULT_DAYS }: Deps): Chore =>
   new PeriodicChore({
     clock,
-    every_ms: EVERY_MS,
+    every_ms: RUN_INTERVAL_MS,
     parts,
     work: async (now) => {
       const kept = await days();

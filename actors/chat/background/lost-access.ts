@@ -4,7 +4,7 @@ import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
-import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { Directory } from "../../runtime/directory.ts";
 import type { Events } from "../../runtime/events.ts";
 import type { ChatActor } from "../actor.ts";
@@ -13,8 +13,8 @@ import type { Generations } from "../turn/runner.ts";
 type Deps = {
   readonly store: Store;
   readonly topics: Topics<Events>;
-  readonly toolServices: (of: ServicesOf) => Pick<ToolServices, "mayUseWorkspace">;
-  readonly generations: Pick<Generations, "active" | "holds" | "endAgent">;
+  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
+  readonly generations: Pick<Generations, "active" | "hasTurn" | "endAgent">;
   readonly chats: Pick<Directory<ChatActor>, "ask">;
 };
 
@@ -40,8 +40,8 @@ const endIfLost = async (
   if (changed !== place.workspace_id && changed !== place.owner_id) return;
   const { owner_id, organization_id, workspace_id } = place;
   const services = toolServices({ chat_id, owner_id, organization_id, workspace_id, run_id: chat_id });
-  if (await services.mayUseWorkspace()) return;
+  if (await services.canUseWorkspace()) return;
   // A turn that has ended by now rejects the interrupt.
-  if (generations.holds(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
+  if (generations.hasTurn(chat_id)) await chats.ask(chat_id, "interrupt", {}).catch(() => {});
   generations.endAgent(chat_id);
 };

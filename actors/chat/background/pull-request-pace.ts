@@ -11,7 +11,7 @@ export const FRESH_MS = 10_000;
 type Standing = { readonly pr_state: string | null; readonly pushed_at: number; readonly failures: number };
 
 /** Milliseconds from `now` until the next request; null: only after the chat has been active again. */
-export const nextLook = ({ pr_state, pushed_at, failures }: Standing, now: number): number | null => {
+export const nextCheckDelay = ({ pr_state, pushed_at, failures }: Standing, now: number): number | null => {
   if (failures > 0) return Math.min(MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR);
   if (pr_state === "merged" || pr_state === "closed") return null;
   const idle = now - pushed_at;

@@ -7,9 +7,15 @@ import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Outbound } from "#base/outbound.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
-import { askPullLater, type ChatDiffRow, type FoundChatDiff, findChatDiff, putChatDiff } from "#db/chats/diffs.ts";
+import {
+  type ChatDiffRow,
+  type ChatWithDiffRow,
+  findChatDiff,
+  replaceChatDiff,
+  scheduleRefresh,
+} from "#db/chats/diffs.ts";
 import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Provider } from "#src/git/provider.ts";
 import type { Pulls } from "#src/git/pull.ts";
@@ -19,7 +25,7 @@ import { parseRemote } from "#src/git/remote.ts";
 import type { Chore } from "../../runtime/chore.ts";
 import type { Events } from "../../runtime/events.ts";
 import { type ReachDeps, WorkspaceAgent } from "../turn/tool-agent.ts";
-import { FRESH_MS, nextLook } from "./pull-request-pace.ts";
+import { FRESH_MS, nextCheckDelay } from "./pull-request-pace.ts";
 
 /** Looks up people's linked accounts at git hosts; implemented by the account code. */
 export type GitAccounts = {
@@ -35,24 +41,24 @@ type Deps = ReachDeps & {
   readonly outbound: Outbound;
 };
 
-const AT_ONCE = 6;
+const MAX_CONCURRENT = 6;
 /** Maximum chats that wait. Beyond that, a chat is checked at its next activity. */
 const MAX_WAITING = 1_000;
 /** A check that a crash interrupted is repeated after this time. */
 const LEASE_MS = 5 * 60_000;
 const MAX_IDLE = 10_000;
 
-type Known = FoundChatDiff & { readonly diff: ChatDiffRow };
+type ChatWithDiff = ChatWithDiffRow & { readonly diff: ChatDiffRow };
 
 /** A deleted chat has only a timer left, and no shard. */
-const partIn = (found: FoundChatDiff | undefined): number | undefined => found && partOf(found.chat.owner_id);
+const findPart = (found: ChatWithDiffRow | undefined): number | undefined => found && toPart(found.chat.owner_id);
 
 export class Diffs implements Chore {
   readonly #deps: Deps;
-  readonly #queue = new PQueue({ concurrency: AT_ONCE });
+  readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT });
   readonly #waiting = new Set<string>();
   /** Maps provider and user to the time until which the host has rate-limited us. */
-  readonly #resting = new Map<string, number>();
+  readonly #rateLimitedUntil = new Map<string, number>();
   readonly #stopping = new AbortController();
 
   constructor(deps: Deps) {
@@ -61,15 +67,16 @@ export class Diffs implements Chore {
 
   /** After a turn, checks the workspace for pushed branches. */
   turnEnded({ id, workspace_id }: { readonly id: string; readonly workspace_id: string | null }): void {
-    if (workspace_id !== null && this.#deps.accounts.providers.size > 0) this.#soon(id, () => this.#learn(id));
+    if (workspace_id !== null && this.#deps.accounts.providers.size > 0)
+      this.#enqueue(id, () => this.#findPushedBranch(id));
   }
 
   /** Handles the chat's timer by asking the host, outside of the scheduler. */
-  async due(id: string): Promise<void> {
+  async onTimer(id: string): Promise<void> {
     const { store, clock } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
-    await store.commit([askPullLater(id, clock.now() + LEASE_MS)], undefined, partIn(found));
-    this.#soon(id, () => this.#refresh(id));
+    await store.commit([scheduleRefresh(id, clock.now() + LEASE_MS)], undefined, findPart(found));
+    this.#enqueue(id, () => this.#refresh(id));
   }
 
   /**
@@ -95,17 +102,17 @@ export class Diffs implements Chore {
 
   sweep(): void {}
 
-  idle(): Promise<void> {
+  whenIdle(): Promise<void> {
     return this.#queue.onIdle();
   }
 
   stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     this.#queue.clear();
-    return this.idle();
+    return this.whenIdle();
   }
 
-  #soon(id: string, look: () => Promise<void>): void {
+  #enqueue(id: string, look: () => Promise<void>): void {
     if (this.#stopping.signal.aborted || this.#waiting.has(id) || this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(id);
     void this.#queue.add(async () => {
@@ -119,7 +126,7 @@ export class Diffs implements Chore {
   }
 
   /** Stores the most recently touched repository that has a pushed branch at a known host. */
-  async #learn(id: string): Promise<void> {
+  async #findPushedBranch(id: string): Promise<void> {
     const { store, clock, accounts } = this.#deps;
     const found = await store.get(findChatDiff({ id }));
     if (!found || found.chat.archived) return;
@@ -132,8 +139,8 @@ export class Diffs implements Chore {
       const isSame =
         diff?.provider_id === provider.id && diff.remote_origin === remote_origin && diff.branch === branch;
       if (!isSame) {
-        const row = emptyDiff({ chat: found.chat.key, provider_id: provider.id, remote_origin, branch, now });
-        await store.commit(putChatDiff(id, row, now + LEASE_MS), undefined, partIn(found));
+        const row = toEmptyDiff({ chat: found.chat.key, provider_id: provider.id, remote_origin, branch, now });
+        await store.commit(replaceChatDiff(id, row, now + LEASE_MS), undefined, findPart(found));
       }
       await this.#refresh(id, true);
       return;
@@ -141,7 +148,7 @@ export class Diffs implements Chore {
   }
 
   /** Returns the workspace's checked-out branches, or none when it cannot be reached. */
-  async #references(id: string, { chat }: FoundChatDiff): Promise<GitReferences> {
+  async #references(id: string, { chat }: ChatWithDiffRow): Promise<GitReferences> {
     const { owner_id, organization_id, workspace_id } = chat;
     const of = { chat_id: id, owner_id, organization_id, workspace_id, run_id: uuid() };
     const { signal } = this.#stopping;
@@ -160,37 +167,37 @@ export class Diffs implements Chore {
     const before = found?.diff;
     const provider = before && accounts.providers.get(before.provider_id);
     if (!found || !before || !provider || found.chat.archived) {
-      await store.commit([askPullLater(id, null)], undefined, partIn(found));
+      await store.commit([scheduleRefresh(id, null)], undefined, findPart(found));
       return;
     }
     const asked = clock.now();
     const isFresh = before.failures === 0 && asked - (before.refreshed_at ?? 0) < FRESH_MS;
     if (moved && isFresh) return;
     const known = { ...before, ...(moved ? { pushed_at: asked } : {}) };
-    const row = await this.#asked({ ...found, diff: known }, provider);
+    const row = await this.#loadUpdated({ ...found, diff: known }, provider);
     const now = clock.now();
-    const wait = nextLook(row, now);
-    const rest = this.#resting.get(toRestKey(provider, found)) ?? 0;
+    const wait = nextCheckDelay(row, now);
+    const rest = this.#rateLimitedUntil.get(toRestKey(provider, found)) ?? 0;
     const due = wait === null ? null : Math.max(now + wait, rest);
     const next = { ...row, stale_at: due ?? now + 24 * 3_600_000 };
-    await store.commit(putChatDiff(id, next, due), undefined, partIn(found));
+    await store.commit(replaceChatDiff(id, next, due), undefined, findPart(found));
     if (formatShown(row) !== formatShown(before)) {
       topics.publish("owner_chats", found.chat.owner_id, { kind: "diff_status_change", chat_id: id });
     }
   }
 
   /** Returns the row updated from the host, or with its failure count increased. */
-  async #asked(known: Known, provider: Provider): Promise<ChatDiffRow> {
+  async #loadUpdated(known: ChatWithDiff, provider: Provider): Promise<ChatDiffRow> {
     const { clock } = this.#deps;
     const { diff: row } = known;
     try {
       const { http, pulls } = await this.#host(known, provider);
       const number = await pulls.find(row.branch);
-      const pull = number === undefined ? NO_PULL : await pulls.read(number);
+      const pull = number === undefined ? NO_PULL_REQUEST : await pulls.read(number);
       return { ...row, ...pull, kept: http.kept, failures: 0, refreshed_at: clock.now() };
     } catch (error) {
       if (!(error instanceof PullError) && !(error instanceof AppError)) throw error;
-      log("chats").debug("{provider} was asked in vain: {error}", { provider: provider.id, error: error.message });
+      log("chats").debug("request to {provider} failed: {error}", { provider: provider.id, error: error.message });
       // Rate limiting is not a failure. The host is asked again once the limit is over.
       const isLimited = error instanceof PullError && error.kind === "limited";
       return { ...row, failures: isLimited ? row.failures : row.failures + 1 };
@@ -201,16 +208,17 @@ export class Diffs implements Chore {
    * Returns a client of the host with the chat owner's token. Throws `PullError` without a linked account, and while the host rate-limits
    * us.
    */
-  async #host({ chat, diff }: Known, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
+  async #host({ chat, diff }: ChatWithDiff, provider: Provider): Promise<{ http: PullHttp; pulls: Pulls }> {
     const { accounts, outbound, clock } = this.#deps;
     const host = findPullHost(provider);
     const remote = parseRemote(diff.remote_origin);
     if (!host || !remote) throw new PullError("missing", "The git host has no pull requests that we know of.");
     const key = toRestKey(provider, { chat });
-    const until = this.#resting.get(key) ?? 0;
-    if (until > clock.now()) throw new PullError("limited", "The git host wants to be left alone for a while.", until);
+    const until = this.#rateLimitedUntil.get(key) ?? 0;
+    if (until > clock.now())
+      throw new PullError("limited", "The git host is rate limiting requests. They resume later.", until);
     const account = await accounts.live(chat.owner_id, provider);
-    if (!account) throw new PullError("denied", "The chat's owner has linked no account at the git host.");
+    if (!account) throw new PullError("denied", "The chat's owner has not linked an account at the git host.");
     const http = new PullHttp({
       outbound,
       clock,
@@ -218,20 +226,20 @@ export class Diffs implements Chore {
       headers: host.headers(account.access_token),
       kept: diff.kept,
       signal: this.#stopping.signal,
-      rest: (time) => this.#rest(key, time),
+      rest: (time) => this.#pauseHost(key, time),
     });
     return { http, pulls: host.pulls(http, remote.project) };
   }
 
-  #rest(key: string, until: number): void {
-    if (this.#resting.size >= MAX_IDLE) this.#resting.clear();
-    this.#resting.set(key, until);
+  #pauseHost(key: string, until: number): void {
+    if (this.#rateLimitedUntil.size >= MAX_IDLE) this.#rateLimitedUntil.clear();
+    this.#rateLimitedUntil.set(key, until);
   }
 }
 
-const toRestKey = ({ id }: Provider, { chat }: Pick<FoundChatDiff, "chat">): string => `${id} ${chat.owner_id}`;
+const toRestKey = ({ id }: Provider, { chat }: Pick<ChatWithDiffRow, "chat">): string => `${id} ${chat.owner_id}`;
 
-const NO_PULL = {
+const NO_PULL_REQUEST = {
   pr_number: null,
   pr_state: null,
   pr_draft: false,
@@ -250,11 +258,11 @@ const NO_PULL = {
   changes_requested: false,
 } as const;
 
-type Pushed = Pick<ChatDiffRow, "chat" | "provider_id" | "remote_origin" | "branch"> & { readonly now: number };
+type PushedBranch = Pick<ChatDiffRow, "chat" | "provider_id" | "remote_origin" | "branch"> & { readonly now: number };
 
-const emptyDiff = ({ now, ...pushed }: Pushed): ChatDiffRow => ({
+const toEmptyDiff = ({ now, ...pushed }: PushedBranch): ChatDiffRow => ({
   ...pushed,
-  ...NO_PULL,
+  ...NO_PULL_REQUEST,
   kept: {},
   failures: 0,
   pushed_at: now,

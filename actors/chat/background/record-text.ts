@@ -1,9 +1,9 @@
 // Prepares a model call for recording: limits its size and removes text that looks like a credential. Pure.
 
 /** Maximum bytes of JSON for a recorded request or response. */
-export const RECORD_BYTES = 65_536;
+export const MAX_RECORD_BYTES = 65_536;
 /** Leaves room because a secret's replacement can be longer than the secret. */
-const FITTING_BYTES = RECORD_BYTES - 8_192;
+const FITTING_BYTES = MAX_RECORD_BYTES - 8_192;
 
 /** Limits on text and list length, from generous to strict. The first set that makes the value fit is used. */
 const BOUNDS = [
@@ -12,25 +12,25 @@ const BOUNDS = [
   [256, 40],
   [64, 16],
 ] as const;
-const DEEPEST = 12;
-const HIDDEN = "[redacted]";
+const MAX_DEPTH = 12;
+const REDACTED = "[redacted]";
 
 const SECRET_NAME =
   /^(proxy-)?authorization$|^(set-)?cookie$|passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|(^|[-_])token$|session[-_]?token/i;
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi, `$1 ${HIDDEN}`],
-  [/\beyJ[\w-]{8,}(\.[\w-]*)+/g, HIDDEN],
-  [/\b(sk|rk|pk|ghp|gho|ghs|ghu|glpat|xox[abprs])[-_][\w-]{12,}/g, HIDDEN],
-  [/\bgithub_pat_\w{20,}/g, HIDDEN],
-  [/\bAIza[\w-]{30,}/g, HIDDEN],
-  [/\bAKIA[0-9A-Z]{16}\b/g, HIDDEN],
+  [/\b(bearer|basic)\s+[\w+/=.~-]{8,}/gi, `$1 ${REDACTED}`],
+  [/\beyJ[\w-]{8,}(\.[\w-]*)+/g, REDACTED],
+  [/\b(sk|rk|pk|ghp|gho|ghs|ghu|glpat|xox[abprs])[-_][\w-]{12,}/g, REDACTED],
+  [/\bgithub_pat_\w{20,}/g, REDACTED],
+  [/\bAIza[\w-]{30,}/g, REDACTED],
+  [/\bAKIA[0-9A-Z]{16}\b/g, REDACTED],
   // An API key of this server.
-  [/\b[\w]{10}-[\w]{22}\b/g, HIDDEN],
-  [/(:\/\/[^\s/:@]*:)[^\s/@]+@/g, `$1${HIDDEN}@`],
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, HIDDEN],
+  [/\b[\w]{10}-[\w]{22}\b/g, REDACTED],
+  [/(:\/\/[^\s/:@]*:)[^\s/@]+@/g, `$1${REDACTED}@`],
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, REDACTED],
 ];
 
-export const withoutSecrets = (text: string): string =>
+export const redactSecrets = (text: string): string =>
   SECRETS.reduce((shown, [pattern, instead]) => shown.replace(pattern, instead), text);
 
 /**
@@ -50,7 +50,7 @@ const shrink = (value: unknown, longest: number, most: number, depth: number): u
     return value.length <= longest ? value : `${value.slice(0, longest)}… (${value.length} characters)`;
   }
   if (typeof value !== "object" || value === null) return value;
-  if (depth >= DEEPEST) return "[deeper]";
+  if (depth >= MAX_DEPTH) return "[deeper]";
   const inner = (one: unknown) => shrink(one, longest, most, depth + 1);
   if (Array.isArray(value)) {
     if (value.length <= most) return value.map(inner);
@@ -63,13 +63,13 @@ const shrink = (value: unknown, longest: number, most: number, depth: number): u
 };
 
 const hideSecrets = (value: unknown): unknown => {
-  if (typeof value === "string") return withoutSecrets(value);
+  if (typeof value === "string") return redactSecrets(value);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(hideSecrets);
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name,
-      SECRET_NAME.test(name) && typeof one === "string" ? HIDDEN : hideSecrets(one),
+      SECRET_NAME.test(name) && typeof one === "string" ? REDACTED : hideSecrets(one),
     ]),
   );
 };

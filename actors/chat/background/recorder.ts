@@ -4,7 +4,7 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import { type ChatRunRow, findHistoryTips, insertRun, insertStep, updateRun } from "#db/chats/runs.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -13,12 +13,12 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { ModelError, type ModelRequest } from "#src/llm/model.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { Collector } from "../turn/collector.ts";
-import { recordable, withoutSecrets } from "./record-text.ts";
+import { recordable, redactSecrets } from "./record-text.ts";
 
 /** Maximum recorded steps of a run. A longer turn continues unrecorded. */
-export const RECORDED_STEPS = 200;
+export const MAX_RECORDED_STEPS = 200;
 /** Maximum waiting commits. Further records are dropped. */
-const WAITING_LIMIT = 64;
+const MAX_WAITING_COMMITS = 64;
 
 type Deps = {
   readonly store: Store;
@@ -37,12 +37,12 @@ export class Recorder {
 
   /** Returns a recording of one turn or side task. It is created with the first model call. */
   run(kind: ChatRunRow["kind"]): Recording {
-    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, partOf(owner_id)));
+    return new Recording(this.#deps, kind, (batch, owner_id) => this.#write(batch, toPart(owner_id)));
   }
 
   /** All chats of a user belong to one shard. */
   #write(batch: readonly Statement[], part: number): void {
-    if (this.#waiting >= WAITING_LIMIT) return;
+    if (this.#waiting >= MAX_WAITING_COMMITS) return;
     this.#waiting += 1;
     this.#deps.store
       .commit(batch, undefined, part)
@@ -54,14 +54,14 @@ export class Recorder {
 }
 
 /** The chat and model of a recorded call. `settings`: where the call has already read them. */
-export type Recorded = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
+export type RecordedCall = Pick<StartedAttempt, "chat_key" | "model_id" | "provider"> & {
   readonly about: Pick<StartedAttempt["about"], "owner_id">;
   readonly settings?: CallSettings;
 };
 
 /** The outcome of a model call. */
 export type CallEnd = { readonly collector: Collector; readonly failure: unknown; readonly isStopped: boolean };
-export type EndOfCall = (end: CallEnd) => void;
+export type RecordEnd = (end: CallEnd) => void;
 
 export class Recording {
   readonly #deps: Deps;
@@ -83,10 +83,10 @@ export class Recording {
    * Records the beginning of a model call. Returns a function for its end, or undefined, without waiting, when recording is off. Never
    * rejects.
    */
-  async call(begun: Recorded, request: ModelRequest): Promise<EndOfCall | undefined> {
+  async call(begun: RecordedCall, request: ModelRequest): Promise<RecordEnd | undefined> {
     if (this.#run === undefined) this.#run = await this.#begin(begun).catch(() => null);
     const run = this.#run;
-    if (run === null || this.#steps >= RECORDED_STEPS) return undefined;
+    if (run === null || this.#steps >= MAX_RECORDED_STEPS) return undefined;
     const number = ++this.#steps;
     const started_at = this.#deps.clock.now();
     const { tools, messages, signal: _, payer: _payer, ...asked } = request;
@@ -107,9 +107,9 @@ export class Recording {
             request: recordable({
               ...asked,
               tools: tools.map(({ name, description }) => ({ name, description })),
-              messages: messages.map(({ role, content }) => ({ role, content: content.map(withoutInsides) })),
+              messages: messages.map(({ role, content }) => ({ role, content: content.map(stripInternalData) })),
             }),
-            response: recordable({ content: content.map(withoutInsides), finish: collector.finish ?? null }),
+            response: recordable({ content: content.map(stripInternalData), finish: collector.finish ?? null }),
             usage: collector.usage as Record<string, number> | null,
             error: failure === undefined ? null : recordable(toError(failure)),
           }),
@@ -129,7 +129,7 @@ export class Recording {
     this.#write([updateRun(this.#run, { status, summary, updated_at: now, finished_at: now })], this.#owner);
   }
 
-  async #begin(begun: Recorded): Promise<number | null> {
+  async #begin(begun: RecordedCall): Promise<number | null> {
     if (!(await this.#isWanted(begun))) return null;
     this.#owner = begun.about.owner_id;
     const { store, clock } = this.#deps;
@@ -157,7 +157,7 @@ export class Recording {
     return key;
   }
 
-  async #isWanted({ about, settings }: Recorded): Promise<boolean> {
+  async #isWanted({ about, settings }: RecordedCall): Promise<boolean> {
     const { store, isForced } = this.#deps;
     if (isForced) return true;
     const { allow_debug_logging, debug_logging } = settings ?? (await readCallSettings(store, about.owner_id));
@@ -166,13 +166,13 @@ export class Recording {
 }
 
 /** Removes internal provider metadata, which is long, and text that hooks addressed to the model only (rule HK-10). */
-const withoutInsides = (part: MessagePart): MessagePart => {
+const stripInternalData = (part: MessagePart): MessagePart => {
   const { provider_metadata: _, ...shown } = part;
   return part.type === "hook-context" ? { type: "hook-context" } : shown;
 };
 
 const toError = (failure: unknown) => {
-  if (!(failure instanceof ModelError)) return { kind: "generic", message: "The model's adapter broke." };
+  if (!(failure instanceof ModelError)) return { kind: "generic", message: "The model adapter failed." };
   const { kind, message, retryable, provider, status_code } = failure;
-  return { kind, message: withoutSecrets(message), retryable, provider, status_code: status_code ?? null };
+  return { kind, message: redactSecrets(message), retryable, provider, status_code: status_code ?? null };
 };

@@ -13,7 +13,7 @@ import { type Chore, PeriodicChore } from "../../runtime/chore.ts";
 import type { Directory } from "../../runtime/directory.ts";
 import type { ChatActor } from "../actor.ts";
 
-const EVERY_MS = 600_000;
+const RUN_INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 
 type Deps = {
@@ -26,10 +26,10 @@ type Deps = {
 export const chatRetention = (deps: Deps): Chore =>
   new PeriodicChore({
     clock: deps.clock,
-    every_ms: EVERY_MS,
+    every_ms: RUN_INTERVAL_MS,
     parts: deps.parts,
     work: (now, isStopped) => new Retention(deps, isStopped).run(now),
-    failed: (error) => log("chats").warn("old chats were not let go: {error}", { error }),
+    failed: (error) => log("chats").warn("could not archive or delete old chats: {error}", { error }),
   });
 
 /** One run of the retention. */
@@ -45,11 +45,11 @@ class Retention {
   async run(now: number): Promise<void> {
     await this.#archive(await this.#since(now, "auto_archive_days"));
     await this.#purge(await this.#since(now, "retention_days"));
-    await this.#forgetRuns(await this.#since(now, "debug_retention_days"));
+    await this.#deleteRuns(await this.#since(now, "debug_retention_days"));
   }
 
   /** Returns the time before which items expire, or undefined for never. */
-  async #since(now: number, setting: KeptDays): Promise<number | undefined> {
+  async #since(now: number, setting: RetentionSetting): Promise<number | undefined> {
     const days = await readChatSetting(this.#deps.store, setting);
     return days === 0 ? undefined : now - days * DAY_MS;
   }
@@ -60,7 +60,7 @@ class Retention {
     let count = 0;
     for (const { id } of await store.scan(listSilentChats({ before }))) {
       if (this.#isStopped()) return;
-      const done = await this.#each(id, () =>
+      const done = await this.#tryChat(id, () =>
         chats().ask(id, "change", { archived: true, silent_since: before, patch: {}, pin: null }),
       );
       if (done) count += 1;
@@ -74,12 +74,12 @@ class Retention {
     let count = 0;
     for (const { id } of await store.scan(listForgottenChats({ before }))) {
       if (this.#isStopped()) return;
-      if (await this.#each(id, () => chats().ask(id, "purge", { before }))) count += 1;
+      if (await this.#tryChat(id, () => chats().ask(id, "purge", { before }))) count += 1;
     }
     if (count > 0) log("chats").info("{count} archived chats were deleted", { count });
   }
 
-  async #forgetRuns(before: number | undefined): Promise<void> {
+  async #deleteRuns(before: number | undefined): Promise<void> {
     if (before === undefined) return;
     const { store } = this.#deps;
     while (!this.#isStopped() && (await store.get(findOldRun({ before }))))
@@ -87,15 +87,15 @@ class Retention {
   }
 
   /** Returns false when the chat has changed since it was listed. A chat that cannot be archived or deleted does not block the others. */
-  async #each(id: string, work: () => Promise<unknown>): Promise<boolean> {
+  async #tryChat(id: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       return (await work()) !== "stale";
     } catch (error) {
       const hasMoved = error instanceof AppError && (error.kind === "conflict" || error.kind === "not_found");
-      if (!hasMoved) log("chats").warn("chat {id} was not let go: {error}", { id, error });
+      if (!hasMoved) log("chats").warn("could not archive or delete chat {id}: {error}", { id, error });
       return false;
     }
   }
 }
 
-type KeptDays = Extract<keyof ChatSettings, "auto_archive_days" | "retention_days" | "debug_retention_days">;
+type RetentionSetting = Extract<keyof ChatSettings, "auto_archive_days" | "retention_days" | "debug_retention_days">;

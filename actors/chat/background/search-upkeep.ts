@@ -37,13 +37,13 @@ export class SearchUpkeep implements Chore {
     return this.#running;
   }
 
-  async idle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.#running;
   }
 
   stop(): Promise<void> {
     this.#isStopping = true;
-    return this.idle();
+    return this.whenIdle();
   }
 
   async #merge(): Promise<void> {

@@ -6,30 +6,30 @@ import type { ChatRunRow } from "#db/chats/runs.ts";
 import { type LanguageModels, ModelError, type ModelRequest, type ModelUsage } from "#src/llm/model.ts";
 import { Collector } from "../turn/collector.ts";
 import { untilAborted } from "../turn/watch.ts";
-import type { Recorded, Recorder, Recording } from "./recorder.ts";
+import type { RecordedCall, Recorder, Recording } from "./recorder.ts";
 
-const TRIES = 3;
-const PAUSE_MS = 1_000;
+const MAX_TRIES = 3;
+const RETRY_DELAY_MS = 1_000;
 
-export type SideModel = {
+export type SideModelDeps = {
   readonly clock: Clock;
   readonly models: LanguageModels;
   /** Absent when recording is off. */
   readonly recorder?: Recorder | undefined;
 };
 /** The purpose of a question, as it is recorded. */
-export type SideErrand = Recorded & { readonly kind: ChatRunRow["kind"] };
+export type SidePurpose = RecordedCall & { readonly kind: ChatRunRow["kind"] };
 export type SideQuestion = { readonly system: string; readonly text: string };
 export type SideAnswer = { readonly text: string; readonly usage: ModelUsage | null };
 /** The total time, and the number of characters after which the answer is cut off. */
 export type SideLimits = { readonly time_ms: number; readonly longest: number };
 
-const SMALL: SideLimits = { time_ms: 30_000, longest: 2_000 };
+const SMALL_LIMITS: SideLimits = { time_ms: 30_000, longest: 2_000 };
 
 /** Returns the answer. Throws `ModelError`, of kind `timeout` when time is up, or the reason of `stop`. */
 export const askModel = async (
-  { clock, models, recorder }: SideModel,
-  errand: SideErrand,
+  { clock, models, recorder }: SideModelDeps,
+  errand: SidePurpose,
   question: SideQuestion,
   stop: AbortSignal,
   limits: SideLimits,
@@ -50,8 +50,8 @@ export const askModel = async (
         });
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof ModelError) || !error.retryable || attempt >= TRIES) throw error;
-        await pause(clock, PAUSE_MS * attempt, signal);
+        if (!(error instanceof ModelError) || !error.retryable || attempt >= MAX_TRIES) throw error;
+        await pause(clock, RETRY_DELAY_MS * attempt, signal);
         signal.throwIfAborted();
       }
     }
@@ -63,11 +63,11 @@ export const askModel = async (
 
 /** Asks a small question, limited to 30 seconds and 2,000 characters. */
 export const askSideModel = async (
-  parts: SideModel,
-  errand: SideErrand,
+  parts: SideModelDeps,
+  errand: SidePurpose,
   question: SideQuestion,
   stop: AbortSignal,
-): Promise<string> => (await askModel(parts, errand, question, stop, SMALL)).text;
+): Promise<string> => (await askModel(parts, errand, question, stop, SMALL_LIMITS)).text;
 
 type Try = Pick<ModelRequest, "attempt" | "signal"> & {
   readonly clock: Clock;
@@ -77,7 +77,7 @@ type Try = Pick<ModelRequest, "attempt" | "signal"> & {
 
 const requestAnswer = async (
   models: LanguageModels,
-  errand: SideErrand,
+  errand: SidePurpose,
   { system, text }: SideQuestion,
   { attempt, signal, clock, record, longest }: Try,
 ): Promise<SideAnswer> => {

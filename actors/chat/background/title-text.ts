@@ -1,26 +1,26 @@
 // Titles and summaries as text: fallback titles, and how titles and summaries are extracted from a model's answer (facts/chats 4.10 and
 // 4.11). Pure.
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { asLine } from "#schema/text.ts";
+import { toLine } from "#schema/text.ts";
 
-const LONGEST = 80;
-const TITLE_WORDS = 8;
-const LABEL_WORDS = 5;
-const SUMMARY_LONGEST = 600;
+const MAX_TITLE_CHARS = 80;
+const MAX_TITLE_WORDS = 8;
+const MAX_LABEL_WORDS = 5;
+const MAX_SUMMARY_CHARS = 600;
 
 /** Returns the first six words of the message, at most 80 characters. */
-export const fallbackTitle = (content: readonly MessagePart[]): string => {
-  const text = asLine(content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" "));
+export const toFallbackTitle = (content: readonly MessagePart[]): string => {
+  const text = toLine(content.map((part) => (part.type === "text" ? part.text : part.content) ?? "").join(" "));
   const words = text.split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return "New Chat";
   const title = words.slice(0, 6).join(" ");
   const letters = [...title];
-  if (letters.length > LONGEST) return `${letters.slice(0, LONGEST - 1).join("")}…`;
-  return words.length > 6 && letters.length < LONGEST ? `${title}…` : title;
+  if (letters.length > MAX_TITLE_CHARS) return `${letters.slice(0, MAX_TITLE_CHARS - 1).join("")}…`;
+  return words.length > 6 && letters.length < MAX_TITLE_CHARS ? `${title}…` : title;
 };
 
-const tidy = (text: string): string =>
-  asLine(text)
+const cleanTitle = (text: string): string =>
+  toLine(text)
     .replaceAll(/\s+/g, " ")
     .trim()
     .replaceAll(/^["'`“”‘’*#\s]+|["'`“”‘’*\s]+$/g, "");
@@ -30,7 +30,7 @@ const TALK =
   /^(here('s| is)|i('ll| will| need| would| should| can|'m)|let me|let's|the user|okay|ok,|sure,|(a )?thinking process|we need|based on|this (title|conversation))\b|:$/i;
 
 /** Extracts the title from an answer by removing tags, labels, code fences, surrounding JSON and trailing comments. */
-const bareTitle = (answer: string): string => {
+const extractTitle = (answer: string): string => {
   const thought = answer.replace(
     /^\s*(<(think|thinking|reasoning)>[\s\S]*?<\/\2>|```(thinking|reasoning)\n[\s\S]*?```)/i,
     "",
@@ -48,25 +48,25 @@ const bareTitle = (answer: string): string => {
 const LABEL = /^[\s>*_#"'`-]*((title|chat title|conversation title|suggested title)\s*[*_]*\s*:[\s*_]*)?/i;
 
 /** Returns a title of two to eight words, or undefined when the model answered something else. */
-export const titleFrom = (answer: string): string | undefined => {
-  const title = tidy(bareTitle(answer)).replace(/\.$/, "");
+export const parseTitle = (answer: string): string | undefined => {
+  const title = cleanTitle(extractTitle(answer)).replace(/\.$/, "");
   const words = title === "" ? 0 : title.split(" ").length;
-  return words < 1 || words > TITLE_WORDS ? undefined : [...title].slice(0, LONGEST).join("");
+  return words < 1 || words > MAX_TITLE_WORDS ? undefined : [...title].slice(0, MAX_TITLE_CHARS).join("");
 };
 
 /** Returns a label of two to five words for lists. Returns undefined for sentences, several lines, or text about who did the work. */
-export const labelFrom = (answer: string): string | undefined => {
+export const parseLabel = (answer: string): string | undefined => {
   if (/\S\s*\n\s*\S/.test(answer)) return undefined;
-  const label = tidy(answer);
+  const label = cleanTitle(answer);
   const words = label.split(" ").length;
-  if (words < 2 || words > LABEL_WORDS || /[.!?]$/.test(label)) return undefined;
+  if (words < 2 || words > MAX_LABEL_WORDS || /[.!?]$/.test(label)) return undefined;
   return /^(the |an? )?(agent|i|it|the|we)\b/i.test(label) ? undefined : label;
 };
 
 /** Returns one to three sentences about the whole chat, or undefined when the answer contains none. */
 export const summaryFrom = (answer: string): string | undefined => {
   const summary = answer.replaceAll(/\s+/g, " ").trim();
-  return summary === "" ? undefined : [...summary].slice(0, SUMMARY_LONGEST).join("");
+  return summary === "" ? undefined : [...summary].slice(0, MAX_SUMMARY_CHARS).join("");
 };
 
 /** Label of an interrupted turn without a usable label from a model. */
@@ -80,27 +80,30 @@ export const formatLabel = (status: string): string => {
 };
 
 /** Maximum characters of a call's arguments in a transcript. */
-const CALL_LETTERS = 120;
+const MAX_CALL_CHARS = 120;
 
-type Said = { readonly role: string; readonly content: readonly MessagePart[] };
-const toWords = ({ content }: Said): string =>
+type SpokenMessage = { readonly role: string; readonly content: readonly MessagePart[] };
+const toWords = ({ content }: SpokenMessage): string =>
   content
     .flatMap(({ type, text, tool_name, args }) => {
-      if (type === "tool-call") return [`[calls ${tool_name} ${first(JSON.stringify(args ?? {}), CALL_LETTERS)}]`];
+      if (type === "tool-call")
+        return [`[calls ${tool_name} ${takeChars(JSON.stringify(args ?? {}), MAX_CALL_CHARS)}]`];
       return type === "text" && text ? [text] : [];
     })
     .join("\n");
-const first = (text: string, letters: number): string => [...text].slice(0, letters).join("");
+const takeChars = (text: string, letters: number): string => [...text].slice(0, letters).join("");
 
 /** Formats the messages as plain text of at most `limit` characters: the first user turn and the newest messages. */
-export const formatTranscript = (messages: readonly Said[], limit = 6_000): string => {
+export const formatTranscript = (messages: readonly SpokenMessage[], limit = 6_000): string => {
   const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
-  const lines = spoken.map((one) => `${one.role}: ${first(toWords(one), 1_000)}`).filter((line) => line.includes(": "));
+  const lines = spoken
+    .map((one) => `${one.role}: ${takeChars(toWords(one), 1_000)}`)
+    .filter((line) => line.includes(": "));
   const [opening = "", ...rest] = lines;
   const kept: string[] = [];
   let left = limit - [...opening].length;
   for (const line of rest.slice(-6).reverse()) {
-    const cut = first(line, Math.max(0, left));
+    const cut = takeChars(line, Math.max(0, left));
     left -= [...cut].length;
     if (cut !== "") kept.unshift(cut);
   }

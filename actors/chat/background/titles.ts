@@ -9,20 +9,20 @@ import { listNewestMessages } from "#db/chats/messages.ts";
 import type { Store } from "#db/engine/store.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { Chore } from "../../runtime/chore.ts";
-import type { Asks } from "../../runtime/directory.ts";
+import type { MessageSender } from "../../runtime/directory.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { DescribedMessages } from "../messages.ts";
 import { organizationModel } from "./organization-model.ts";
 import type { Recorder } from "./recorder.ts";
-import { askSideModel, type SideErrand } from "./side-model.ts";
+import { askSideModel, type SidePurpose } from "./side-model.ts";
 import {
-  fallbackTitle,
   formatLabel,
   formatTranscript,
-  labelFrom,
+  parseLabel,
+  parseTitle,
   STOPPED,
   summaryFrom,
-  titleFrom,
+  toFallbackTitle,
 } from "./title-text.ts";
 
 const TITLE = "Give this conversation a title of two to eight words. Answer with the title alone, without quotes.";
@@ -32,24 +32,27 @@ const LABEL_INTERRUPTED =
   "The last turn was interrupted before its end. Say in two to five words what had been done until then, such as: read the failing tests. Answer with these words alone.";
 const SUMMARY = "Sum up this conversation in one to three sentences. Answer with the summary alone.";
 /** Maximum chats processed concurrently. Beyond that, a turn gets no new title or label. */
-const AT_ONCE = 16;
+const MAX_CONCURRENT = 16;
 /** Minimum length of a transcript, in characters, for a summary. */
-const SUMMARY_FROM = 200;
-const TURNS_BETWEEN = 3;
-const NEWEST = 200;
+const MIN_SUMMARY_CHARS = 200;
+const SUMMARY_INTERVAL_TURNS = 3;
+const MAX_MESSAGES = 200;
 /** Maximum number of user messages for which a title is generated. After that, a chat keeps its current title. */
-const TITLE_PROMPTS = 5;
+const MAX_TITLE_PROMPTS = 5;
 
 type Deps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly models: LanguageModels;
-  readonly chats: () => Asks<DescribedMessages>;
+  readonly chats: () => MessageSender<DescribedMessages>;
   readonly recorder?: Recorder | undefined;
   /** If false, models are only asked when someone requests a title. */
   readonly asks: boolean;
 };
-type Ended = Pick<ChatState, "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"> &
+type EndedChat = Pick<
+  ChatState,
+  "id" | "key" | "status" | "title" | "parent_chat_id" | "history_version" | "owner_id"
+> &
   Pick<ChatState, "last_model_config_id" | "organization_id">;
 
 export class Titles implements Chore {
@@ -57,29 +60,29 @@ export class Titles implements Chore {
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
   /** Chats whose titles are being generated. */
-  readonly #naming = new Set<string>();
+  readonly #titling = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   /** Handles a new message of a person in the history: generates a title, if needed, while the turn runs. */
-  promptAdded(chat: Ended): void {
+  promptAdded(chat: EndedChat): void {
     this.#begin(chat, async (model) => {
-      const messages = await newest(this.#deps.store, chat.key);
+      const messages = await loadNewest(this.#deps.store, chat.key);
       await this.#titleOnce(chat, model, messages);
     });
   }
 
   /** Handles the end of a turn. Does nothing without a side model. */
-  turnEnded(chat: Ended, isInterrupted: boolean): void {
-    this.#begin(chat, (model) => this.#lookAfter(chat, model, isInterrupted));
+  turnEnded(chat: EndedChat, isInterrupted: boolean): void {
+    this.#begin(chat, (model) => this.#updateChat(chat, model, isInterrupted));
   }
 
-  #begin(chat: Ended, work: (model: ModelInfo) => Promise<void>): void {
+  #begin(chat: EndedChat, work: (model: ModelInfo) => Promise<void>): void {
     const { asks, models } = this.#deps;
-    const model = asks ? models.side?.(chat.last_model_config_id) : undefined;
-    if (!model || this.#stopping.signal.aborted || this.#running.size >= AT_ONCE) return;
+    const model = asks ? models.resolveSideModel?.(chat.last_model_config_id) : undefined;
+    if (!model || this.#stopping.signal.aborted || this.#running.size >= MAX_CONCURRENT) return;
     const job = work(model)
       .catch((error) => {
         if (this.#stopping.signal.aborted || toErrorKind(error) === "not_found") return;
@@ -95,65 +98,65 @@ export class Titles implements Chore {
     signal: AbortSignal,
   ): Promise<string> {
     const { store, models } = this.#deps;
-    const messages = await newest(store, chat.key);
-    const opening = fallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
+    const messages = await loadNewest(store, chat.key);
+    const opening = toFallbackTitle(messages.find(({ role }) => role === "user")?.content ?? []);
     const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
-    const model = wanted && wanted !== "unusable" ? wanted.model : models.side?.(chat.last_model_config_id);
+    const model = wanted && wanted !== "unusable" ? wanted.model : models.resolveSideModel?.(chat.last_model_config_id);
     if (!model) return opening;
     const asked = { system: TITLE, text: formatTranscript(messages) };
     const answer = await askSideModel(this.#deps, makeErrand(chat, model, "title_generation"), asked, signal);
-    return titleFrom(answer) ?? opening;
+    return parseTitle(answer) ?? opening;
   }
 
   sweep(): void {}
 
-  async idle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#running);
   }
 
   stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
-    return this.idle();
+    return this.whenIdle();
   }
 
-  async #lookAfter(chat: Ended, model: ModelInfo, isInterrupted: boolean): Promise<void> {
-    const messages = await newest(this.#deps.store, chat.key);
+  async #updateChat(chat: EndedChat, model: ModelInfo, isInterrupted: boolean): Promise<void> {
+    const messages = await loadNewest(this.#deps.store, chat.key);
     const prompts = messages.filter(({ role }) => role === "user");
     const text = formatTranscript(messages);
     await this.#titleOnce(chat, model, messages);
     const asked = isInterrupted ? LABEL_INTERRUPTED : LABEL;
     const otherwise = isInterrupted ? STOPPED : formatLabel(chat.status);
-    await this.#write(chat, "last_turn_summary", labelFrom, model, asked, text, otherwise);
-    const isDue = chat.parent_chat_id === null && (prompts.length - 1) % TURNS_BETWEEN === 0;
-    if (isDue && chat.status === "waiting" && text.length >= SUMMARY_FROM) {
+    await this.#write(chat, "last_turn_summary", parseLabel, model, asked, text, otherwise);
+    const isDue = chat.parent_chat_id === null && (prompts.length - 1) % SUMMARY_INTERVAL_TURNS === 0;
+    if (isDue && chat.status === "waiting" && text.length >= MIN_SUMMARY_CHARS) {
       await this.#write(chat, "summary", summaryFrom, model, SUMMARY, text);
     }
   }
 
   /** Generates a title unless the chat has one, or one is being generated. */
-  async #titleOnce({ id, ...chat }: Ended, model: ModelInfo, messages: Awaited<ReturnType<typeof newest>>) {
+  async #titleOnce({ id, ...chat }: EndedChat, model: ModelInfo, messages: Awaited<ReturnType<typeof loadNewest>>) {
     const prompts = messages.filter(({ role }) => role === "user");
-    if (prompts.length === 0 || prompts.length > TITLE_PROMPTS || this.#naming.has(id)) return;
-    this.#naming.add(id);
+    if (prompts.length === 0 || prompts.length > MAX_TITLE_PROMPTS || this.#titling.has(id)) return;
+    this.#titling.add(id);
     try {
       // The chat may have got a title since the turn began.
       const title = (await this.#deps.store.get(findChat({ id })))?.title ?? chat.title;
-      if (title !== "" && title !== fallbackTitle(prompts[0]?.content ?? [])) return;
+      if (title !== "" && title !== toFallbackTitle(prompts[0]?.content ?? [])) return;
       await this.#title({ id, ...chat, title }, model, formatTranscript(messages));
     } finally {
-      this.#naming.delete(id);
+      this.#titling.delete(id);
     }
   }
 
   /** Uses the organization's title model if one is configured. When that fails, the chat gets no title. */
-  async #title(chat: Ended, model: ModelInfo, text: string): Promise<void> {
+  async #title(chat: EndedChat, model: ModelInfo, text: string): Promise<void> {
     const wanted = await organizationModel(this.#deps, chat.organization_id, "title_generation");
     if (wanted === "unusable") return;
-    await this.#write(chat, "title", titleFrom, wanted?.model ?? model, TITLE, text);
+    await this.#write(chat, "title", parseTitle, wanted?.model ?? model, TITLE, text);
   }
 
   async #write(
-    chat: Ended,
+    chat: EndedChat,
     field: "title" | "summary" | "last_turn_summary",
     taken: (answer: string) => string | undefined,
     model: ModelInfo,
@@ -176,10 +179,10 @@ export class Titles implements Chore {
 const makeErrand = (
   { key, owner_id }: Pick<ChatState, "key" | "owner_id">,
   { id, provider }: ModelInfo,
-  kind: SideErrand["kind"],
-): SideErrand => ({ kind, chat_key: key, model_id: id, provider, about: { owner_id } });
+  kind: SidePurpose["kind"],
+): SidePurpose => ({ kind, chat_key: key, model_id: id, provider, about: { owner_id } });
 
-const newest = async (store: Store, chat: number) => {
-  const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };
+const loadNewest = async (store: Store, chat: number) => {
+  const page = { chat, after: 0, before: Number.MAX_SAFE_INTEGER, limit: MAX_MESSAGES };
   return (await store.scan(listNewestMessages(page))).reverse();
 };

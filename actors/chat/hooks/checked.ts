@@ -12,10 +12,10 @@ export type CheckedCommand =
   | { readonly type: "compact"; readonly request: CompactionRequest }
   | { readonly type: "complete"; readonly results: readonly ToolResult[] };
 
-const NOBODY = { content: [], created_by: "", model_config_id: null };
+const EMPTY_AUTHOR = { content: [], created_by: "", model_config_id: null };
 
 /** Throws 400 or 404 for messages that cannot be edited. */
-export const checkedCommand = async (
+export const buildCheckedCommand = async (
   { store }: { readonly store: Store },
   { key }: ChatState,
   asked: CheckedCommand,
@@ -25,9 +25,9 @@ export const checkedCommand = async (
     return { type: "request_compaction", request: asked.request, is_empty: await hasNoAnswer(store, key) };
   }
   if (asked.type === "send") {
-    return { type: "send", behavior: asked.behavior, message: { ...NOBODY, id: 0, reasoning_effort: "" } };
+    return { type: "send", behavior: asked.behavior, message: { ...EMPTY_AUTHOR, id: 0, reasoning_effort: "" } };
   }
   const { last_assistant_id } = await readEdited(store, key, asked.message_id);
-  const message = { ...NOBODY, role: "user" as const, visibility: "both" as const, usage: null };
+  const message = { ...EMPTY_AUTHOR, role: "user" as const, visibility: "both" as const, usage: null };
   return { type: "edit", from: asked.message_id, last_assistant_id, message };
 };

@@ -5,8 +5,8 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { HookAnswer, HookFailure } from "#src/hooks/protocol.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
-const contextPart = (text: string): MessagePart => ({ type: "hook-context", text });
-const noticePart = (text: string): MessagePart => ({ type: "hook-notice", text });
+const toContextPart = (text: string): MessagePart => ({ type: "hook-context", text });
+const toNoticePart = (text: string): MessagePart => ({ type: "hook-notice", text });
 
 const row = (role: "user" | "system", visibility: "user" | "model", part: MessagePart): NewMessage => ({
   role,
@@ -18,9 +18,9 @@ const row = (role: "user" | "system", visibility: "user" | "model", part: Messag
 });
 
 /** Returns additional rows: first the model's, at the position of the event, then people's. */
-export const effectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
-  ...(model_context === "" ? [] : [row("user", "model", contextPart(model_context))]),
-  ...(user_message === "" ? [] : [row("system", "user", noticePart(user_message))]),
+export const toEffectRows = ({ model_context = "", user_message = "" }: HookAnswer): NewMessage[] => [
+  ...(model_context === "" ? [] : [row("user", "model", toContextPart(model_context))]),
+  ...(user_message === "" ? [] : [row("system", "user", toNoticePart(user_message))]),
 ];
 
 /** Returns whether the row contains only hook messages for the model. */
@@ -28,24 +28,24 @@ export const isHookRow = ({ role, content }: Pick<NewMessage, "role" | "content"
   role === "user" && content.length > 0 && content.every(({ type }) => type === "hook-context");
 
 /** Returns a prompt as it is stored: its original or replaced text, its files, then hook messages for the model and for people. */
-export const promptContent = (content: readonly MessagePart[], answer: HookAnswer): MessagePart[] => {
+export const toPromptContent = (content: readonly MessagePart[], answer: HookAnswer): MessagePart[] => {
   const { permission, model_context = "", user_message = "" } = answer;
   const override = permission?.decision === "allow" ? permission.input_override : undefined;
   const text: MessagePart[] = override ? [{ type: "text", text: String(override.prompt) }] : [];
   return [
     ...text,
     ...(override ? content.filter(({ type }) => type !== "text") : content),
-    ...(model_context === "" ? [] : [contextPart(model_context)]),
-    ...(user_message === "" ? [] : [noticePart(user_message)]),
+    ...(model_context === "" ? [] : [toContextPart(model_context)]),
+    ...(user_message === "" ? [] : [toNoticePart(user_message)]),
   ];
 };
 
 /** Returns the prompt text that hooks receive. */
-export const promptText = (content: readonly MessagePart[]): string =>
+export const toPromptText = (content: readonly MessagePart[]): string =>
   content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("\n");
 
 /** Returns the error of a turn that a hook failed. Does not reveal the consumer. */
-export const hookError = (failure: HookFailure): ChatError => ({
+export const toHookError = (failure: HookFailure): ChatError => ({
   kind: "hook_dispatch_failed",
   message: "A lifecycle hook gave no valid answer, so the chat stopped. Send a message to try again.",
   detail: failure.message,
@@ -56,7 +56,7 @@ export const hookError = (failure: HookFailure): ChatError => ({
  * Moves hook messages between calls and results behind the results, because providers require results directly after their calls. Otherwise
  * keeps the order.
  */
-export const behindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
+export const moveBehindResults = <M extends Pick<NewMessage, "role" | "content">>(history: readonly M[]): M[] => {
   const out: M[] = [];
   let held: M[] = [];
   for (const message of history) {

@@ -8,24 +8,24 @@ import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { DeclaredHooks, HookRun } from "#schema/agents/workspace-hooks.ts";
-import { PLACES, Places } from "#src/hooks/places.ts";
+import { DEFAULT_LIMITS, Slots } from "#src/hooks/places.ts";
 import { AnswerProblem, type FailureClass, type HookRequest } from "#src/hooks/protocol.ts";
-import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { AgentHttp } from "#src/wire/index.ts";
 
 /** Timeout of one request for the declared hooks, and how long a call waits for an agent to reconnect. */
-const LOOK_MS = 3_000;
-const PATIENCE_MS = 5_000;
-const AGAIN_MS = 200;
+const LIST_TIMEOUT_MS = 3_000;
+const RECONNECT_TIMEOUT_MS = 5_000;
+const RETRY_INTERVAL_MS = 200;
 /** The daemon answers a run at its own limit. This timeout is slightly longer. */
-export const RUN_MS = 7_000;
-const ANSWER_BYTES = 256 * 1024;
+export const RUN_TIMEOUT_MS = 7_000;
+const MAX_ANSWER_BYTES = 256 * 1024;
 
 export type HookAgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ServicesOf) => Pick<ToolServices, "mayUseWorkspace">;
+  readonly toolServices: (of: ToolServicesFor) => Pick<ToolServices, "canUseWorkspace">;
 };
 
 /** Why a hook failed, for the ledger and for messages. */
@@ -39,11 +39,11 @@ export class HookProblem extends Error {
 
 export class HookAgent {
   readonly #deps: HookAgentDeps;
-  readonly #places: Places;
+  readonly #agentPlaces: Slots;
 
   constructor(deps: HookAgentDeps) {
     this.#deps = deps;
-    this.#places = new Places(deps.clock, PLACES);
+    this.#agentPlaces = new Slots(deps.clock, DEFAULT_LIMITS);
   }
 
   /** Returns the output of a program that succeeded. Throws `HookProblem`, `AnswerProblem` or the reason of `signal`. */
@@ -53,11 +53,11 @@ export class HookAgent {
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
     if (left <= 0) throw new HookProblem("timeout", "the hooks before it have taken all the time");
-    const free = await this.#places.take("turn");
+    const free = await this.#agentPlaces.acquire("turn");
     if (!free) throw new HookProblem("over_capacity", "too many hooks run at once");
     try {
       const json = { revision, name, request };
-      const run = await this.#asked(agent_id, { method: "POST", path: "/api/v0/hooks/run", json }, left, signal);
+      const run = await this.#request(agent_id, { method: "POST", path: "/api/v0/hooks/run", json }, left, signal);
       if (!Value.Check(HookRun, run)) throw new HookProblem("protocol_error", "the agent gave no valid answer");
       const { outcome, exit_code, output } = run;
       if (outcome === "timeout") throw new HookProblem("timeout", "it did not end in time");
@@ -70,26 +70,32 @@ export class HookAgent {
   }
 
   /** Returns the declared hooks. With `isPatient`, waits for a disconnected agent, because the call could not run without it. */
-  async declared(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
+  async declaredHooks(agent_id: string, isPatient: boolean, signal: AbortSignal | undefined): Promise<DeclaredHooks> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + (isPatient ? PATIENCE_MS : 0);
+    const until = clock.monotonic() + (isPatient ? RECONNECT_TIMEOUT_MS : 0);
     for (;;) {
       try {
-        const declared = await this.#asked(agent_id, { method: "GET", path: "/api/v0/hooks" }, LOOK_MS, signal);
+        const declared = await this.#request(
+          agent_id,
+          { method: "GET", path: "/api/v0/hooks" },
+          LIST_TIMEOUT_MS,
+          signal,
+        );
         if (declared === undefined) return { revision: "", error: "", hooks: [] };
-        if (!Value.Check(DeclaredHooks, declared)) throw new HookProblem("protocol_error", "the agent answers oddly");
+        if (!Value.Check(DeclaredHooks, declared))
+          throw new HookProblem("protocol_error", "the agent returned an unexpected response");
         return declared;
       } catch (error) {
         signal?.throwIfAborted();
         const isAway = error instanceof AppError || (error instanceof HookProblem && error.failure === "timeout");
         if (!isAway || clock.monotonic() >= until) throw error;
       }
-      await pause(clock, AGAIN_MS, signal);
+      await pause(clock, RETRY_INTERVAL_MS, signal);
     }
   }
 
   /** Returns the JSON of a successful answer, or undefined when the daemon has no such route and therefore no hooks. */
-  async #asked(
+  async #request(
     agent_id: string,
     request: { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown },
     limit_ms: number,
@@ -102,7 +108,7 @@ export class HookAgent {
         ...request,
         signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
       });
-      const body = await response.json<unknown>(ANSWER_BYTES);
+      const body = await response.json<unknown>(MAX_ANSWER_BYTES);
       if (response.status === 404 && request.method === "GET") return undefined;
       if (response.status === 429) throw new HookProblem("over_capacity", "the agent runs too many hooks");
       if (response.status >= 400) throw new HookProblem("protocol_error", `the agent answered ${response.status}`);
@@ -122,7 +128,7 @@ export class HookAgent {
     const workspace = workspace_id === null ? undefined : await store.get(findWorkspace({ id: workspace_id }));
     if (!workspace || workspace.deleted || workspace.dormant_at !== null) return undefined;
     const of = { chat_id, owner_id, organization_id: workspace.organization_id, workspace_id, run_id: "" };
-    if (!(await toolServices(of).mayUseWorkspace())) return undefined;
+    if (!(await toolServices(of).canUseWorkspace())) return undefined;
     const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     return agents.find(({ parent_id }) => parent_id === null)?.id;
   }

@@ -9,7 +9,7 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import { HookDenied, type HookMeta } from "#src/hooks/protocol.ts";
 import type { CompactionRequest } from "../machine/decision.ts";
-import { promptContent, promptText } from "./effects.ts";
+import { toPromptContent, toPromptText } from "./effects.ts";
 
 export type Prompt = {
   readonly chat: {
@@ -34,11 +34,11 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
   const { chat, content, system_prompt, dynamic_tools } = prompt;
   if (hooks.isOff) return { content: [...content], custom_prompt: null };
   const custom_prompt = await readUserChatSetting(store, chat.owner_id, "prompt");
-  const answer = await hooks.ask({
+  const answer = await hooks.decide({
     event: "user_prompt_submit",
     meta: toHookMeta(chat),
     data: {
-      prompt: promptText(content),
+      prompt: toPromptText(content),
       parts: content,
       custom_prompt,
       ...(system_prompt ? { system_prompt } : {}),
@@ -47,7 +47,7 @@ export const admitPrompt = async ({ store, hooks }: Deps, prompt: Prompt): Promi
   });
   if (answer.permission?.decision === "deny") throw new HookDenied(answer.user_message || DENIED);
   return {
-    content: promptContent(content, answer),
+    content: toPromptContent(content, answer),
     custom_prompt: hooks.mode === "enforce" ? custom_prompt : null,
   };
 };
@@ -61,9 +61,9 @@ export const admitInstructions = async (
   instructions: string,
 ): Promise<CompactionRequest> => {
   const { content } = await admitPrompt(deps, { chat, content: [{ type: "text", text: instructions }] });
-  const wordsOf = (wanted: MessagePart["type"]): string =>
+  const joinText = (wanted: MessagePart["type"]): string =>
     content.flatMap(({ type, text }) => (type === wanted && text ? [text] : [])).join("\n\n");
-  return { instructions: wordsOf("text"), context: wordsOf("hook-context"), notice: wordsOf("hook-notice") };
+  return { instructions: joinText("text"), context: joinText("hook-context"), notice: joinText("hook-notice") };
 };
 
 const DENIED = "The policy of this deployment does not allow this message.";

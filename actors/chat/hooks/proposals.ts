@@ -2,10 +2,10 @@
 // one call after another. Used by turn-hooks.ts.
 import { parseJson } from "#base/json/read.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { miscasedKey, repeatedKey } from "#src/hooks/strict-json.ts";
+import { findMiscasedKey, findRepeatedKey } from "#src/hooks/strict-json.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { execute } from "#src/tools/processes/execute.ts";
-import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
+import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
@@ -17,7 +17,7 @@ export type ProposedInput = { readonly tool_input: string } | { readonly refusal
  * `raw`: the model's own text, where known. It is passed to the hook byte for byte if it is one JSON text with the meaning that will run;
  * repaired input is passed as it will run.
  */
-export const proposedInput = (
+export const toProposedInput = (
   tool_name: string,
   schema: unknown,
   { args = {}, raw }: { readonly args?: unknown; readonly raw?: string | undefined },
@@ -25,36 +25,35 @@ export const proposedInput = (
   const made = JSON.stringify(args);
   const value = raw === undefined ? undefined : jsonIn(raw);
   if (raw !== undefined && raw.trim() !== "" && value === undefined && isUnparsed(args, raw))
-    return { refusal: NO_JSON };
-  const twice = raw === undefined || value === undefined ? undefined : repeatedKey(raw);
+    return { refusal: INVALID_JSON };
+  const twice = raw === undefined || value === undefined ? undefined : findRepeatedKey(raw);
   const isOurs = isServerTool(tool_name);
-  if (isOurs && twice !== undefined) return { refusal: `The arguments have the key "${twice}" twice. ${AGAIN}` };
+  if (isOurs && twice !== undefined)
+    return { refusal: `The arguments have the key "${twice}" twice. ${DUPLICATE_KEYS}` };
   // Checks the model's text as well, because parsing may have dropped unknown keys.
-  const miscased = isOurs ? (miscasedKey(schema, value?.value) ?? miscasedKey(schema, args)) : undefined;
-  if (miscased !== undefined) return { refusal: `The arguments have the key "${miscased}" in other letters. ${AGAIN}` };
+  const miscased = isOurs ? (findMiscasedKey(schema, value?.value) ?? findMiscasedKey(schema, args)) : undefined;
+  if (miscased !== undefined)
+    return { refusal: `The arguments have the key "${miscased}" in other letters. ${DUPLICATE_KEYS}` };
   const isExact = raw !== undefined && twice === undefined && JSON.stringify(value?.value) === made;
   return { tool_input: isExact ? raw : made };
 };
 
 /** Returns whether every parser reads the override the same way. */
 export const isPlainOverride = (tool_name: string, schema: unknown, override: unknown): boolean =>
-  !isServerTool(tool_name) || miscasedKey(schema, override) === undefined;
+  !isServerTool(tool_name) || findMiscasedKey(schema, override) === undefined;
 
 /** Returns the call as it is stored and run. */
 export const rewritten = (part: MessagePart, args: Readonly<Record<string, unknown>>): MessagePart => {
   const { parsed_commands: _, ...call } = part;
-  const parsed_commands = part.tool_name === execute.name ? parsedCommands(args.command) : undefined;
+  const parsed_commands = part.tool_name === execute.name ? parseCommands(args.command) : undefined;
   return { ...call, args, ...(parsed_commands ? { parsed_commands } : {}), hook_rewritten: true };
 };
 
 /** Returns the result of a call that never runs. */
-export const refusedCall = (
-  { tool_call_id = "", tool_name = "" }: MessagePart,
-  error: string,
-  now: number,
-): NewMessage => toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
+export const toRefusal = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: string, now: number): NewMessage =>
+  toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
-export const deniedWords = (reason: string): string => `${POLICY}${reason === "" ? "" : ` ${reason}`}`;
+export const formatDenial = (reason: string): string => `${POLICY}${reason === "" ? "" : ` ${reason}`}`;
 
 /** Returns the input schema of a call, if the server or the client runs it and the chat offers its tool. */
 export const findSchema = (tools: readonly ToolDefinition[], part: MessagePart): unknown =>
@@ -67,8 +66,8 @@ export const keepTextOnly = (content: readonly MessagePart[]): MessagePart[] =>
   content.filter(({ type, text }) => type === "text" && text !== undefined && text !== "");
 
 const POLICY = "The policy of this deployment does not allow this call. Do not try to get around it.";
-const AGAIN = "Nothing was done. Call again with each key once, spelled as the tool spells it.";
-const NO_JSON = "The arguments are no valid JSON. Nothing was done. Call again with whole arguments.";
+const DUPLICATE_KEYS = "Nothing was done. Call again with each key once, spelled as the tool spells it.";
+const INVALID_JSON = "The arguments are no valid JSON. Nothing was done. Call again with whole arguments.";
 
 const jsonIn = (text: string): { value: unknown } | undefined => {
   try {

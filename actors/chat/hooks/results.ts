@@ -4,9 +4,9 @@ import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { NewMessage, ToolResult } from "../machine/decision.ts";
-import { effectRows } from "./effects.ts";
+import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
-import { answeredData, MAX_ASKED } from "./turn-hooks.ts";
+import { MAX_ASKED, toAnswerData } from "./turn-hooks.ts";
 
 /** Returns the rows that follow the results, in order. */
 export const admitResults = async (
@@ -17,8 +17,8 @@ export const admitResults = async (
   const names = new Map(chat.pending_calls.map(({ tool_call_id, tool_name }) => [tool_call_id, tool_name]));
   const rows = await mapConcurrently(MAX_ASKED, results, async ({ tool_call_id, output, is_error }) => {
     const call = { tool_call_id, tool_name: names.get(tool_call_id) ?? "" };
-    const data = answeredData({ call, result: output ?? null, is_error });
-    return effectRows(await hooks.ask({ event: "post_tool_use", meta: toHookMeta(chat), data }));
+    const data = toAnswerData({ call, result: output ?? null, is_error });
+    return toEffectRows(await hooks.decide({ event: "post_tool_use", meta: toHookMeta(chat), data }));
   });
   return rows.flat();
 };

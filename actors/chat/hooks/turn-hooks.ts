@@ -9,18 +9,18 @@ import type { HookAnswer, HookEvent, HookRequest } from "#src/hooks/protocol.ts"
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, isClearing } from "../prompt/compact.ts";
-import { effectRows } from "./effects.ts";
+import { toEffectRows } from "./effects.ts";
 import { toHookMeta } from "./prompts.ts";
-import { deniedWords, findSchema, isPlainOverride, proposedInput, refusedCall, rewritten } from "./proposals.ts";
+import { findSchema, formatDenial, isPlainOverride, rewritten, toProposedInput, toRefusal } from "./proposals.ts";
 
 /** Finished calls that the hook is asked about together. */
 export const MAX_ASKED = 8;
 
 type Deps = { readonly hooks: Hooks; readonly clock: Clock };
-type Of = Pick<StartedAttempt, "about" | "family">;
+type HookedAttempt = Pick<StartedAttempt, "about" | "family">;
 
 /** A step after the hook has decided about its calls. */
-export type Proposed = {
+export type ProposedStep = {
   readonly content: readonly MessagePart[];
   /** Results of calls that are not run. */
   readonly refused: readonly NewMessage[];
@@ -48,30 +48,35 @@ export class TurnHooks {
   }
 
   /** Runs once in a turn, before its first model call. */
-  async sessionStart(of: Of, history: readonly HistoryRow[]): Promise<NewMessage[]> {
+  async toSessionStart(of: HookedAttempt, history: readonly HistoryRow[]): Promise<NewMessage[]> {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
     return this.rows(of, "session_start", { source: toSource(history) });
   }
 
   /** Returns the rows that an event produces. */
-  async rows(of: Of, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
-    return effectRows(await this.ask(of, event, data));
+  async rows(of: HookedAttempt, event: HookEvent, data: HookRequest["data"] = {}): Promise<NewMessage[]> {
+    return toEffectRows(await this.ask(of, event, data));
   }
 
-  ask(of: Of, event: HookEvent, data: HookRequest["data"] = {}, more: Partial<HookRequest> = {}): Promise<HookAnswer> {
+  ask(
+    of: HookedAttempt,
+    event: HookEvent,
+    data: HookRequest["data"] = {},
+    more: Partial<HookRequest> = {},
+  ): Promise<HookAnswer> {
     const { about, family } = of;
     const chat = { id: this.#chat_id, owner_id: about.owner_id, workspace_id: about.workspace_id, ...family };
     const meta = { ...toHookMeta(chat), turn_id: this.#turn_id };
-    return this.#deps.hooks.ask({ event, meta, data, ...more }, this.#signal);
+    return this.#deps.hooks.decide({ event, meta, data, ...more }, this.#signal);
   }
 
   /** Asks about each call in order. `inputs`: the model's raw arguments by call ID. */
   async propose(
-    of: Of & Pick<StartedAttempt, "tools">,
+    of: HookedAttempt & Pick<StartedAttempt, "tools">,
     content: readonly MessagePart[],
     inputs: ReadonlyMap<string, string>,
-  ): Promise<Proposed> {
+  ): Promise<ProposedStep> {
     const { hooks, clock } = this.#deps;
     if (hooks.isOff) return { content, refused: [], rows: [] };
     const proposed = { content: [] as MessagePart[], refused: [] as NewMessage[], rows: [] as NewMessage[] };
@@ -79,14 +84,14 @@ export class TurnHooks {
       const schema = findSchema(of.tools, part);
       const { tool_call_id = "", tool_name = "", args } = part;
       const input =
-        schema === undefined ? undefined : proposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
+        schema === undefined ? undefined : toProposedInput(tool_name, schema, { args, raw: inputs.get(tool_call_id) });
       if (!input || ("refusal" in input && !hooks.isEnforced)) {
         proposed.content.push(part);
         continue;
       }
       if ("refusal" in input) {
         proposed.content.push(part);
-        proposed.refused.push(refusedCall(part, input.refusal, clock.now()));
+        proposed.refused.push(toRefusal(part, input.refusal, clock.now()));
         continue;
       }
       const answer = await this.ask(
@@ -102,16 +107,16 @@ export class TurnHooks {
       const override = permission?.decision === "allow" ? permission.input_override : undefined;
       proposed.content.push(override ? rewritten(part, override) : part);
       if (permission?.decision === "deny") {
-        proposed.refused.push(refusedCall(part, answer.denial ?? deniedWords(permission.reason ?? ""), clock.now()));
+        proposed.refused.push(toRefusal(part, answer.denial ?? formatDenial(permission.reason ?? ""), clock.now()));
       }
-      proposed.rows.push(...effectRows(answer));
+      proposed.rows.push(...toEffectRows(answer));
     }
     return proposed;
   }
 
   /** Asks about finished calls, a few at a time. The rows keep the order of the calls. */
-  async answered(of: Of, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
-    const ask = (answer: AnsweredCall): Promise<NewMessage[]> => this.rows(of, "post_tool_use", answeredData(answer));
+  async onAnswered(of: HookedAttempt, answers: readonly AnsweredCall[]): Promise<NewMessage[]> {
+    const ask = (answer: AnsweredCall): Promise<NewMessage[]> => this.rows(of, "post_tool_use", toAnswerData(answer));
     const rows = await mapConcurrently(MAX_ASKED, answers, ask);
     return rows.flat();
   }
@@ -124,7 +129,7 @@ const toSource = (history: readonly HistoryRow[]): "startup" | "resume" | "clear
 };
 
 /** Returns the data about a finished call that a hook receives. */
-export const answeredData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
+export const toAnswerData = ({ call: { tool_call_id, tool_name }, result, is_error }: AnsweredCall) => ({
   tool_use_id: tool_call_id,
   tool_name,
   ...(is_error ? { tool_error: result } : { tool_response: result }),

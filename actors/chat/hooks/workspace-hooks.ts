@@ -7,25 +7,25 @@ import type { DeclaredHooks } from "#schema/agents/workspace-hooks.ts";
 import { parseAnswer } from "#src/hooks/answer.ts";
 import { encodeBody } from "#src/hooks/exchange.ts";
 import type { DispatchRecord } from "#src/hooks/hooks.ts";
-import { merged, replaced } from "#src/hooks/merge.ts";
+import { applyOverride, mergeAnswers } from "#src/hooks/merge.ts";
 import {
   AnswerProblem,
   type HookAnswer,
   type HookEvent,
   type HookRequest,
-  NOTHING,
+  NO_DECISION,
   toDecision,
 } from "#src/hooks/protocol.ts";
 import { isServerTool, worksInWorkspace } from "#src/tools/registry.ts";
-import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_MS, toProblem } from "./hook-agent.ts";
+import { HookAgent, type HookAgentDeps, HookProblem, isProblem, RUN_TIMEOUT_MS, toProblem } from "./hook-agent.ts";
 
 /** Total time for the hooks of one event. A single hook has at most five seconds. */
-const EVENT_MS = 10_000;
+const EVENT_TIMEOUT_MS = 10_000;
 
 type Deps = HookAgentDeps & { readonly recordsContents: boolean };
 
 /** Stores an entry in the ledger. Throws `HookFailure` when that fails. */
-type Keep = (entry: DispatchRecord) => Promise<void>;
+type StoreRecord = (entry: DispatchRecord) => Promise<void>;
 
 export class WorkspaceHooks {
   readonly #deps: Deps;
@@ -40,23 +40,23 @@ export class WorkspaceHooks {
    * Returns the decision of the workspace's hooks, or `NOTHING` when none is declared. Throws the reason of `signal`, and anything that
    * `keep` throws.
    */
-  async ask(request: HookRequest, keep: Keep, signal: AbortSignal | undefined): Promise<HookAnswer> {
+  async decide(request: HookRequest, keep: StoreRecord, signal: AbortSignal | undefined): Promise<HookAnswer> {
     const agent_id = await this.#agent.find(request);
-    if (agent_id === undefined) return NOTHING;
+    if (agent_id === undefined) return NO_DECISION;
     const needed = needsWorkspace(request);
     let declared: DeclaredHooks;
     try {
-      declared = await this.#agent.declared(agent_id, needed, signal);
+      declared = await this.#agent.declaredHooks(agent_id, needed, signal);
     } catch (error) {
       signal?.throwIfAborted();
       // Events that do not need the workspace continue without its hooks. Otherwise nothing could bring the workspace back.
-      if (!needed) return NOTHING;
-      return this.#failed(request, toProblem(error), "", keep);
+      if (!needed) return NO_DECISION;
+      return this.#onFailure(request, toProblem(error), "", keep);
     }
     if (declared.error !== "") {
-      return this.#failed(request, new HookProblem("protocol_error", declared.error), "", keep);
+      return this.#onFailure(request, new HookProblem("protocol_error", declared.error), "", keep);
     }
-    const fitting = declared.hooks.filter((one) => one.event === request.event && fits(one.matcher, request));
+    const fitting = declared.hooks.filter((one) => one.event === request.event && matchesTool(one.matcher, request));
     return this.#askEach(
       agent_id,
       declared.revision,
@@ -73,16 +73,16 @@ export class WorkspaceHooks {
     revision: string,
     names: readonly string[],
     request: HookRequest,
-    keep: Keep,
+    keep: StoreRecord,
     signal: AbortSignal | undefined,
   ): Promise<HookAnswer> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + EVENT_MS;
-    let answer = NOTHING;
+    const until = clock.monotonic() + EVENT_TIMEOUT_MS;
+    let answer = NO_DECISION;
     for (const name of names) {
-      const left = Math.min(until - clock.monotonic(), RUN_MS);
-      const one = await this.#askOne({ agent_id, revision, name, left }, replaced(request, answer), keep, signal);
-      answer = merged(answer, one);
+      const left = Math.min(until - clock.monotonic(), RUN_TIMEOUT_MS);
+      const one = await this.#askOne({ agent_id, revision, name, left }, applyOverride(request, answer), keep, signal);
+      answer = mergeAnswers(answer, one);
       if (answer.permission?.decision === "deny") break;
     }
     return answer;
@@ -91,7 +91,7 @@ export class WorkspaceHooks {
   async #askOne(
     hook: { readonly agent_id: string; readonly revision: string; readonly name: string; readonly left: number },
     request: HookRequest,
-    keep: Keep,
+    keep: StoreRecord,
     signal: AbortSignal | undefined,
   ): Promise<HookAnswer> {
     const { clock, recordsContents } = this.#deps;
@@ -102,8 +102,8 @@ export class WorkspaceHooks {
       keep({
         ...writeAuditEntry(request, dispatch_id, begun.at, result),
         duration_ms: Math.round(clock.monotonic() - begun.monotonic),
-        request: recordsContents ? body.slice(0, KEPT) : null,
-        response: recordsContents ? (response?.slice(0, KEPT) ?? null) : null,
+        request: recordsContents ? body.slice(0, MAX_STORED_BYTES) : null,
+        response: recordsContents ? (response?.slice(0, MAX_STORED_BYTES) ?? null) : null,
       });
     try {
       const output = await this.#agent.run(hook, body, signal);
@@ -111,19 +111,19 @@ export class WorkspaceHooks {
       const override = answer.permission?.decision === "allow" ? answer.permission.input_override : undefined;
       if (override && request.accepts?.(override) === false) throw new AnswerProblem("input_override is ambiguous");
       await record(toDecision(answer), new TextDecoder().decode(output));
-      return answer.permission?.decision === "deny" ? named(request.event, answer, hook.name) : answer;
+      return answer.permission?.decision === "deny" ? addHookName(request.event, answer, hook.name) : answer;
     } catch (error) {
       if (signal?.aborted) {
         await record("cancelled", null);
         throw signal.reason;
       }
       if (!isProblem(error)) throw error;
-      return this.#failed(request, toProblem(error), hook.name, () => record(toProblem(error).failure, null));
+      return this.#onFailure(request, toProblem(error), hook.name, () => record(toProblem(error).failure, null));
     }
   }
 
   /** Denies the event if it can be denied, and otherwise notifies people. */
-  async #failed(request: HookRequest, problem: HookProblem, name: string, keep: Keep): Promise<HookAnswer> {
+  async #onFailure(request: HookRequest, problem: HookProblem, name: string, keep: StoreRecord): Promise<HookAnswer> {
     const { event, meta } = request;
     const { failure, message } = problem;
     log("hooks").warn("hook {name} of workspace {workspace_id} failed at {event}: {failure}: {message}", {
@@ -150,7 +150,7 @@ export class WorkspaceHooks {
 }
 
 /** Maximum bytes of a request or response that the ledger stores. */
-const KEPT = 65_536;
+const MAX_STORED_BYTES = 65_536;
 
 const writeAuditEntry = (
   { event, meta, data }: HookRequest,
@@ -173,7 +173,8 @@ const findToolName = (data: HookRequest["data"]): string | null =>
   typeof data.tool_name === "string" ? data.tool_name : null;
 
 /** Matches the exact tool name, or every tool. */
-const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*" || matcher === findToolName(data);
+const matchesTool = (matcher: string, { data }: HookRequest): boolean =>
+  matcher === "*" || matcher === findToolName(data);
 
 /**
  * Returns whether a call needs the workspace, or is one that we cannot judge. Such a call is refused while the workspace's hooks cannot be
@@ -182,14 +183,14 @@ const fits = (matcher: string, { data }: HookRequest): boolean => matcher === "*
 const needsWorkspace = ({ event, data }: HookRequest): boolean => {
   const name = findToolName(data);
   if (event !== "pre_tool_use" || name === null) return false;
-  if (BRINGS_BACK.has(name)) return false;
+  if (RECOVERY_TOOLS.has(name)) return false;
   return !isServerTool(name) || worksInWorkspace(name);
 };
 
-const BRINGS_BACK: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
+const RECOVERY_TOOLS: ReadonlySet<string> = new Set(["start_workspace", "stop_workspace"]);
 
 /** Adds the name of the hook that denied the event, for the model and for people. */
-const named = (event: HookEvent, answer: HookAnswer, name: string): HookAnswer => {
+const addHookName = (event: HookEvent, answer: HookAnswer, name: string): HookAnswer => {
   const reason = answer.permission?.reason ?? "";
   const denial = `The hook "${name}" of the workspace does not allow this.${reason === "" ? "" : ` ${reason}`}`;
   return event === "user_prompt_submit" ? { user_message: denial, ...answer } : { ...answer, denial };

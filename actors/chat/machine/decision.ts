@@ -45,7 +45,7 @@ export type Message = NewMessage & {
 };
 
 /** A user's message in the queue. Rows are kept in the order of `position`. */
-export type Queued = {
+export type QueueItem = {
   readonly id: number;
   readonly position: number;
   readonly content: readonly MessagePart[];
@@ -94,7 +94,7 @@ export type Execution = {
   /** One of the five statuses, or a value stored by an older version. */
   readonly status: string;
   readonly archived: boolean;
-  readonly queue: readonly Queued[];
+  readonly queue: readonly QueueItem[];
   readonly pending_calls: readonly PendingCall[];
   /** If set, the turn that is due compacts the history and ends. Only while the turn runs, and until the history changes. */
   readonly compaction: CompactionRequest | null;
@@ -125,9 +125,9 @@ export type PermissionAnswer = { readonly tool_call_id: string; readonly isGrant
 export type ToolResult = { readonly tool_call_id: string; readonly output: unknown; readonly is_error: boolean };
 
 /** `now` in milliseconds since 1970; `first_id` is the first of the message IDs that `numbersFor` reserves. */
-type At = { readonly now: number; readonly first_id: number };
+type CommandBase = { readonly now: number; readonly first_id: number };
 
-export type Command = At &
+export type Command = CommandBase &
   (
     | { readonly type: "send"; readonly message: NewQueued; readonly behavior: "queue" | "interrupt" }
     /** `from` is the edited message; `last_assistant_id` is the newest assistant message before it. */
@@ -198,7 +198,7 @@ export type CommandType = Command["type"];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;
 
 /** A user's message with the ID it gets if it has to wait. */
-export type NewQueued = Omit<Queued, "position" | "created_at">;
+export type NewQueued = Omit<QueueItem, "position" | "created_at">;
 
 /** An effect to perform once the transition is on disk. */
 export type Effect =
@@ -213,7 +213,7 @@ export type Change<S extends Execution = Execution> = {
   /** New rows of the history, ascending. */
   readonly inserted: readonly Message[];
   /** Messages that moved from the queue to the history, in that order. */
-  readonly promoted: readonly Queued[];
+  readonly promoted: readonly QueueItem[];
   /** The first message to remove from the history, along with all later ones. */
   readonly deleted_from: number | null;
   readonly effects: readonly Effect[];

@@ -12,13 +12,13 @@ import type {
   NewMessage,
   NewQueued,
   PendingCall,
-  Queued,
+  QueueItem,
   RetryState,
 } from "./decision.ts";
-import { askedAfter, pendingAfter } from "./pending.ts";
+import { questionAfter, updatePendingCalls } from "./pending.ts";
 
 /** Maximum queued messages of a chat (facts/chats 1.7). */
-export const QUEUE_LIMIT = 20;
+export const MAX_QUEUED = 20;
 
 type PermissionOf = (tool_call_id: string) => PendingCall["permission"];
 type Members = { -readonly [K in keyof Execution]: Execution[K] };
@@ -28,10 +28,10 @@ export class Draft<S extends Execution> {
   readonly #next: Members;
   readonly #now: number;
   readonly #inserted: Message[] = [];
-  readonly #promoted: Queued[] = [];
+  readonly #promoted: QueueItem[] = [];
   readonly #effects: (() => Effect)[] = [];
   #nextId: number;
-  #isAnew = false;
+  #isRestarted = false;
   #deletedFrom: number | null = null;
 
   constructor(before: S, at: { now: number; first_id: number }) {
@@ -46,10 +46,10 @@ export class Draft<S extends Execution> {
   }
 
   get isQueueFull(): boolean {
-    return this.#next.queue.length >= QUEUE_LIMIT;
+    return this.#next.queue.length >= MAX_QUEUED;
   }
 
-  queued(id: number): Queued | undefined {
+  findQueued(id: number): QueueItem | undefined {
     return this.#next.queue.find((one) => one.id === id);
   }
 
@@ -95,8 +95,8 @@ export class Draft<S extends Execution> {
     };
     this.#inserted.push(row);
     this.#next.compaction = null;
-    this.#next.pending_calls = pendingAfter(this.#next.pending_calls, row);
-    this.#next.asked_by = askedAfter(this.#next.asked_by, row);
+    this.#next.pending_calls = updatePendingCalls(this.#next.pending_calls, row);
+    this.#next.asked_by = questionAfter(this.#next.asked_by, row);
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 
@@ -109,15 +109,15 @@ export class Draft<S extends Execution> {
   }
 
   /** Makes the turn that is due compact the history and nothing else. */
-  askForCompaction(request: CompactionRequest): void {
+  requestCompaction(request: CompactionRequest): void {
     this.#next.compaction = request;
-    this.beginAnew();
+    this.restartGeneration();
     this.generate();
   }
 
   /** Starts a new generation as if the history had changed. */
-  beginAnew(): void {
-    this.#isAnew = true;
+  restartGeneration(): void {
+    this.#isRestarted = true;
   }
 
   /** Adds a result with this reason to every call without one. These messages get lower IDs than later ones. */
@@ -153,14 +153,14 @@ export class Draft<S extends Execution> {
     this.#setQueue(this.#next.queue.filter((one) => one.id !== id));
   }
 
-  moveToHead(row: Queued): void {
+  moveToHead(row: QueueItem): void {
     const [head] = this.#next.queue;
     if (!head || head.id === row.id) return;
     const others = this.#next.queue.filter((one) => one.id !== row.id);
     this.#setQueue([{ ...row, position: head.position - 1 }, ...others]);
   }
 
-  emptyQueue(): void {
+  clearQueue(): void {
     if (!this.isQueueEmpty) this.#setQueue([]);
   }
 
@@ -172,7 +172,7 @@ export class Draft<S extends Execution> {
     this.#next.asked_by = null;
   }
 
-  nextAttempt(): void {
+  beginAttempt(): void {
     this.#next.generation_attempt += 1;
     this.#setRetry(null);
   }
@@ -192,7 +192,7 @@ export class Draft<S extends Execution> {
 
   /** Returns the transition as a value. */
   finish(): Change<S> {
-    if (this.#inserted.length > 0 || this.#deletedFrom !== null || this.#isAnew) {
+    if (this.#inserted.length > 0 || this.#deletedFrom !== null || this.#isRestarted) {
       this.#next.history_version = this.#next.snapshot_version;
       this.#next.generation_attempt = 0;
       this.#setRetry(null);
@@ -207,7 +207,7 @@ export class Draft<S extends Execution> {
     };
   }
 
-  #setQueue(queue: readonly Queued[]): void {
+  #setQueue(queue: readonly QueueItem[]): void {
     this.#next.queue = queue;
     this.#next.queue_version = this.#next.snapshot_version;
   }

@@ -1,9 +1,9 @@
 // Which tool calls of a history still lack a result, and which question an answer. Pure; used by the state machine and by tests that read whole histories.
-import { noteIn } from "#src/llm/call-notes.ts";
+import { getNote } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
 /** Returns the open calls after one more message: adds its calls and removes those it has results for. */
-export const pendingAfter = (pending: readonly PendingCall[], message: Message): readonly PendingCall[] => {
+export const updatePendingCalls = (pending: readonly PendingCall[], message: Message): readonly PendingCall[] => {
   if (message.role !== "assistant" && message.role !== "tool") return pending;
   let next = pending;
   for (const part of message.content) {
@@ -11,7 +11,7 @@ export const pendingAfter = (pending: readonly PendingCall[], message: Message):
     if (tool_call_id === undefined || part.provider_executed) continue;
     if (part.type === "tool-call") {
       const { tool_name = "", args } = part;
-      const note = noteIn(part);
+      const note = getNote(part);
       next = [...next, { message_id: message.id, tool_call_id, tool_name, args, ...(note ? { note } : {}) }];
     }
     if (part.type === "tool-result") next = next.filter((call) => call.tool_call_id !== tool_call_id);
@@ -26,7 +26,7 @@ const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
  * The tool whose question waits for a person after one more message; null: none does. What a person says answers it, and what the model says
  * goes on from it.
  */
-export const askedAfter = (
+export const questionAfter = (
   asked: string | null,
   { role, visibility, content }: Pick<Message, "role" | "visibility" | "content">,
 ): string | null => {

@@ -1,20 +1,20 @@
 // Applies the chat's rules and people's answers to a turn's calls: which calls run, which are refused, and which need a person's permission
 // (rules PE-1, PE-5, PE-10). Pure. Used by the chat's actor.
 import { invalid } from "#base/errors.ts";
-import { makeRules, permissionFor } from "#src/tools/permission.ts";
-import { lookUpUse } from "#src/tools/registry.ts";
+import { decidePermission, makeRules } from "#src/tools/permission.ts";
+import { findToolUse } from "#src/tools/registry.ts";
 import type { AnsweredPermissions, ChatPatch } from "../messages.ts";
-import { toPromptOf, toToolsOf } from "../turn/offer.ts";
+import { toPromptScope, toToolScope } from "../turn/offer.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { PendingCall } from "./decision.ts";
 
 /** Maximum rules of one chat. */
-export const RULES_LIMIT = 200;
+export const MAX_RULES = 200;
 
 const DENIED = "The rules of this chat do not allow this call. Do not try to get around them; go on without it or ask.";
 const REFUSED = "The person in charge has refused this call. Go on without it, or ask what to do instead.";
 
-export type Permitted = {
+export type SortedCalls = {
   /** Calls that the turn handles now: it runs them, or answers them with the refusal. */
   readonly calls: readonly PendingCall[];
   /** IDs of refused calls, each with the reason. */
@@ -27,11 +27,7 @@ export type Permitted = {
  * Sorts the calls without a result. The turn runs the calls in `own`; the client runs the others (rule PE-10). `folder`: the agent's
  * working directory, if known.
  */
-export const permittedCalls = (
-  state: ChatState,
-  own: readonly PendingCall[],
-  folder: string | undefined,
-): Permitted => {
+export const sortCalls = (state: ChatState, own: readonly PendingCall[], folder: string | undefined): SortedCalls => {
   const verdicts = state.pending_calls.map((call) => ({ call, verdict: decideCall(state, call, folder) }));
   const words = { granted: undefined, asked: undefined, denied: DENIED, refused: REFUSED };
   return {
@@ -53,14 +49,14 @@ const decideCall = (
   folder: string | undefined,
 ): "granted" | "asked" | "denied" | "refused" => {
   if (call.permission !== undefined) return call.permission;
-  const use = lookUpUse(call.tool_name, toToolsOf(state.id, toPromptOf(state)));
-  const action = permissionFor(state.permissions, call, { use, folder });
+  const use = findToolUse(call.tool_name, toToolScope(state.id, toPromptScope(state)));
+  const action = decidePermission(state.permissions, call, { use, folder });
   if (action === "allow") return "granted";
   return action === "ask" ? "asked" : "denied";
 };
 
 /** Returns the rules with newly remembered ones in front. Throws 400 for a command that cannot be turned into a rule. */
-export const rememberedRules = (
+export const addRememberedRules = (
   { permissions, pending_calls }: Pick<ChatState, "permissions" | "pending_calls">,
   answers: AnsweredPermissions["answers"],
 ): ChatPatch => {
@@ -76,7 +72,7 @@ export const rememberedRules = (
   if (rules.length === 0) return {};
   const known = permissions ?? { default: "allow", rules: [] };
   const all = [...rules, ...known.rules.filter((old) => !rules.some((one) => isSame(one, old)))];
-  if (all.length > RULES_LIMIT) throw invalid("The chat has too many rules already.", []);
+  if (all.length > MAX_RULES) throw invalid("The chat has too many rules already.", []);
   return { permissions: { ...known, rules: all } };
 };
 

@@ -3,7 +3,7 @@
 
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import { STATE_NAMES, type StateName, toStateName } from "../names.ts";
-import type { Command, CommandType, Execution, NewMessage, Queued } from "./decision.ts";
+import type { Command, CommandType, Execution, NewMessage, QueueItem } from "./decision.ts";
 import { TABLE, transition } from "./state.ts";
 
 const text = (role: NewMessage["role"]): NewMessage => ({
@@ -15,7 +15,7 @@ const text = (role: NewMessage["role"]): NewMessage => ({
   usage: null,
 });
 
-const queued = (id: number): Queued => ({
+const queued = (id: number): QueueItem => ({
   id,
   position: id,
   content: [{ type: "text", text: `queued ${id}` }],

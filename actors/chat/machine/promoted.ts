@@ -2,7 +2,7 @@
 
 import type { ChatPatch } from "../messages.ts";
 import type { ChatState } from "./chat-state.ts";
-import type { Change, Queued } from "./decision.ts";
+import type { Change, QueueItem } from "./decision.ts";
 
 /** Returns the model for a message sent without one: the model of the message that it will follow (facts/chats 1.7). */
 export const modelAfter = ({
@@ -11,8 +11,11 @@ export const modelAfter = ({
 }: Pick<ChatState, "queue" | "last_model_config_id">): string => queue.at(-1)?.model_config_id ?? last_model_config_id;
 
 /** Removes the model and effort from a patch. While a message waits, the chat keeps those of the running turn (rule EF-2). */
-export const withoutChoice = ({ last_model_config_id: _, last_reasoning_effort: __, ...patch }: ChatPatch): ChatPatch =>
-  patch;
+export const dropModelChoice = ({
+  last_model_config_id: _,
+  last_reasoning_effort: __,
+  ...patch
+}: ChatPatch): ChatPatch => patch;
 
 /** Returns the model with this ID, or else the default; undefined when no model is usable. */
 export type FindModel = (id: string) => string | undefined;
@@ -21,7 +24,7 @@ export type FindModel = (id: string) => string | undefined;
  * Returns the changes from messages that were promoted into the history; the last one wins. If its model is no longer usable, the default
  * replaces it, and the chat remembers the requested one until the next message (rule MO-34).
  */
-export const promotedPatch = (
+export const toPromotionPatch = (
   { replaced_model_config_id }: Pick<ChatState, "replaced_model_config_id">,
   { inserted, promoted }: Pick<Change<ChatState>, "inserted" | "promoted">,
   find: FindModel,
@@ -36,7 +39,7 @@ export const promotedPatch = (
   return { ...taken, ...(replaced_model_config_id === null ? {} : { replaced_model_config_id: null }) };
 };
 
-const toChoice = ({ model_config_id, reasoning_effort }: Queued): ChatPatch => ({
+const toChoice = ({ model_config_id, reasoning_effort }: QueueItem): ChatPatch => ({
   ...(model_config_id === null ? {} : { last_model_config_id: model_config_id }),
   ...(reasoning_effort === "" ? {} : { last_reasoning_effort: reasoning_effort }),
 });

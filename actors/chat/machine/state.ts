@@ -4,23 +4,23 @@ import { AppError, conflict, invalid, notFound } from "#base/errors.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type StateName, toStateName } from "../names.ts";
 import type { Command, CommandOf, CommandType, Decision, Execution, Fence, PendingCall } from "./decision.ts";
-import { Draft, QUEUE_LIMIT, toolMessage } from "./draft.ts";
+import { Draft, MAX_QUEUED, toolMessage } from "./draft.ts";
 
 /** How long to wait for results of the client's tools (facts/chats 1.10). */
-export const ACTION_LIMIT_MS = 300_000;
+export const ACTION_TIMEOUT_MS = 300_000;
 
 /** A cell of the table: changes the draft, or returns why not. */
 type Rule<C extends CommandType> = (draft: Draft<Execution>, command: CommandOf<C>, before: Execution) => Outcome;
 type Outcome = AppError | "stale" | undefined;
 type Row = { readonly [C in CommandType]?: Rule<C> };
 
-const full = (): AppError =>
+const queueFull = (): AppError =>
   new AppError("too_many_requests", "The chat's queue is full.", {
-    detail: `At most ${QUEUE_LIMIT} messages can wait.`,
+    detail: `At most ${MAX_QUEUED} messages can wait.`,
   });
 
 const queue = (draft: Draft<Execution>, { message }: CommandOf<"send">): Outcome => {
-  if (draft.isQueueFull) return full();
+  if (draft.isQueueFull) return queueFull();
   draft.enqueue(message);
   return undefined;
 };
@@ -53,28 +53,28 @@ const sendToRunning: Rule<"send"> = (draft, command) => {
 /** The message stays queued even with `interrupt`, because the model must first see that its calls were canceled. */
 const sendToAwaiting: Rule<"send"> = (draft, command, before) => {
   const refusal = queue(draft, command);
-  if (!refusal && command.behavior === "interrupt") stopAwaiting(draft, before);
+  if (!refusal && command.behavior === "interrupt") endBudgetPause(draft, before);
   return refusal;
 };
 
 const edit: Rule<"edit"> = (draft, { from, last_assistant_id, message }) => {
   draft.become("running");
   draft.deleteFrom(from, last_assistant_id);
-  draft.emptyQueue();
+  draft.clearQueue();
   draft.appendUser(message);
   draft.generate();
   return undefined;
 };
 
 const deleteQueued: Rule<"delete_queued"> = (draft, { queued_id }) => {
-  if (!draft.queued(queued_id)) return notFound();
+  if (!draft.findQueued(queued_id)) return notFound();
   draft.removeQueued(queued_id);
   return undefined;
 };
 
 /** Promotes the selected message into the history immediately. */
 const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
-  if (!draft.queued(queued_id)) return notFound();
+  if (!draft.findQueued(queued_id)) return notFound();
   draft.become("running");
   draft.promote(queued_id);
   draft.generate();
@@ -85,7 +85,7 @@ const promoteNow: Rule<"promote_queued"> = (draft, { queued_id }) => {
 const promoteNext =
   (stop: boolean): Rule<"promote_queued"> =>
   (draft, { queued_id }) => {
-    const row = draft.queued(queued_id);
+    const row = draft.findQueued(queued_id);
     if (!row) return notFound();
     draft.moveToHead(row);
     if (stop) draft.interrupt();
@@ -95,15 +95,15 @@ const promoteNext =
 /** Cancels calls that a failed turn left open. Only the summary runs. */
 const requestCompaction: Rule<"request_compaction"> = (draft, { request, is_empty }) => {
   if (is_empty) return conflict("There is nothing to summarize yet.");
-  draft.cancelCalls(GIVEN_UP);
+  draft.cancelCalls(NOT_ANSWERED);
   draft.become("running");
-  draft.askForCompaction(request);
+  draft.requestCompaction(request);
   return undefined;
 };
 
 const clear: Rule<"clear"> = (draft, { rows, is_empty }) => {
   if (is_empty) return conflict("There is nothing to clear.");
-  draft.cancelCalls(GIVEN_UP);
+  draft.cancelCalls(NOT_ANSWERED);
   for (const row of rows) draft.append(row);
   draft.become("waiting");
   return undefined;
@@ -114,22 +114,22 @@ const interrupt: Rule<"interrupt"> = (draft) => {
   return undefined;
 };
 
-const GIVEN_UP = "The client did not answer this call: it was cancelled.";
+const NOT_ANSWERED = "The client did not answer this call: it was cancelled.";
 
 const NOT_APPROVED = "This call was not approved in time, so it did not run.";
 
 /** Cancels the calls and lets the model continue. */
-const giveUpCalls = (draft: Draft<Execution>): undefined => giveUp(draft, GIVEN_UP);
+const abandonCalls = (draft: Draft<Execution>): undefined => cancelAndContinue(draft, NOT_ANSWERED);
 
-const giveUp = (draft: Draft<Execution>, reason: string): undefined => {
+const cancelAndContinue = (draft: Draft<Execution>, reason: string): undefined => {
   draft.become("running");
   draft.cancelCalls(reason);
   draft.generate();
 };
 
 /** Ends a turn that waits for a budget, since it has no calls to cancel. */
-const stopAwaiting = (draft: Draft<Execution>, { budget_pause }: Execution): undefined =>
-  budget_pause === null ? giveUpCalls(draft) : endTurn(draft);
+const endBudgetPause = (draft: Draft<Execution>, { budget_pause }: Execution): undefined =>
+  budget_pause === null ? abandonCalls(draft) : endTurn(draft);
 
 const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_at }, before) => {
   if (!isCurrent(fence, before) || before.pending_calls.length > 0) return "stale";
@@ -141,14 +141,14 @@ const pauseForBudget: Rule<"pause_for_budget"> = (draft, { fence, pause, resets_
 const budgetRaised: Rule<"budget_raised"> = (draft, { budget_id }, { budget_pause }) => {
   if (budget_pause?.budget_id !== budget_id) return "stale";
   draft.become("running");
-  draft.beginAnew();
+  draft.restartGeneration();
   draft.generate();
   return undefined;
 };
 
 const recordAttempt: Rule<"record_attempt"> = (draft, { history_version }, before) => {
   if (history_version !== before.history_version) return "stale";
-  draft.nextAttempt();
+  draft.beginAttempt();
   return undefined;
 };
 
@@ -165,11 +165,11 @@ const commitStep: Rule<"commit_step"> = (draft, { fence, messages }, before) => 
 };
 
 const enterRequiresAction: Rule<"enter_requires_action"> = (draft, command, before) => {
-  const { history_version, asked = [], approval_ms = ACTION_LIMIT_MS, now } = command;
+  const { history_version, asked = [], approval_ms = ACTION_TIMEOUT_MS, now } = command;
   if (history_version !== before.history_version || before.pending_calls.length === 0) return "stale";
   draft.markCalls((id) => (asked.includes(id) ? "asked" : undefined));
   // People take longer than programs.
-  draft.awaitResultsUntil(now + (asked.length > 0 ? approval_ms : ACTION_LIMIT_MS));
+  draft.awaitResultsUntil(now + (asked.length > 0 ? approval_ms : ACTION_TIMEOUT_MS));
   return undefined;
 };
 
@@ -197,17 +197,17 @@ const finishError: Rule<"finish_error"> = (draft, { fence, error, messages = [] 
 const finishInterruption: Rule<"finish_interruption"> = (draft, { history_version, partial }, before) => {
   if (history_version !== before.history_version) return "stale";
   for (const message of partial) draft.append(message);
-  draft.cancelCalls(WAS_INTERRUPTED);
+  draft.cancelCalls(CALL_INTERRUPTED);
   return endTurn(draft);
 };
 
-const WAS_INTERRUPTED = "The call was interrupted.";
+const CALL_INTERRUPTED = "The call was interrupted.";
 
 const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows = [], now }, before) => {
   const { pending_calls, budget_pause } = before;
   if (budget_pause) return conflict("The chat waits for a budget, not for tool results.");
-  if (pending_calls.some(isAsked)) return conflict("The chat waits for permission, not for tool results.");
-  const refusal = answersProblem("results", results, pending_calls);
+  if (pending_calls.some(awaitsPermission)) return conflict("The chat waits for permission, not for tool results.");
+  const refusal = checkAnswers("results", results, pending_calls);
   if (refusal) return refusal;
   draft.become("running");
   for (const { tool_call_id, tool_name } of pending_calls) {
@@ -219,18 +219,18 @@ const completeAction: Rule<"complete_requires_action"> = (draft, { results, rows
   return undefined;
 };
 
-const isAsked = ({ permission }: PendingCall): boolean => permission === "asked";
+const awaitsPermission = ({ permission }: PendingCall): boolean => permission === "asked";
 
 /** Stores the answers. The continued turn runs the approved calls and answers the refused ones. */
 const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pending_calls }) => {
-  const asked = pending_calls.filter(isAsked);
+  const asked = pending_calls.filter(awaitsPermission);
   if (asked.length === 0) return conflict("The chat does not wait for permission.");
-  const refusal = answersProblem("answers", answers, asked);
+  const refusal = checkAnswers("answers", answers, asked);
   if (refusal) return refusal;
   const granted = new Map(answers.map(({ tool_call_id, isGranted }) => [tool_call_id, isGranted]));
   draft.become("running");
   draft.markCalls((id) => (granted.has(id) ? (granted.get(id) ? "granted" : "refused") : undefined));
-  draft.beginAnew();
+  draft.restartGeneration();
   draft.generate();
   return undefined;
 };
@@ -239,8 +239,8 @@ const answerPermissions: Rule<"answer_permissions"> = (draft, { answers }, { pen
 const cancelAction: Rule<"cancel_requires_action"> = (draft, { now }, before) => {
   const { requires_action_deadline, pending_calls, budget_pause } = before;
   if (requires_action_deadline !== null && now < requires_action_deadline) return "stale";
-  if (budget_pause) draft.beginAnew();
-  return giveUp(draft, pending_calls.some(isAsked) ? NOT_APPROVED : GIVEN_UP);
+  if (budget_pause) draft.restartGeneration();
+  return cancelAndContinue(draft, pending_calls.some(awaitsPermission) ? NOT_APPROVED : NOT_ANSWERED);
 };
 
 const archive =
@@ -251,7 +251,7 @@ const archive =
   };
 
 const reconcile: Rule<"reconcile_invalid"> = (draft) => {
-  draft.cancelCalls(GIVEN_UP);
+  draft.cancelCalls(NOT_ANSWERED);
   draft.setArchived(false);
   draft.fail(WAS_INVALID);
   return undefined;
@@ -280,7 +280,7 @@ const interrupting: Row = { send: queue, edit, finish_interruption: finishInterr
 const awaiting: Row = {
   complete_requires_action: completeAction,
   answer_permissions: answerPermissions,
-  interrupt: (draft, _, before) => stopAwaiting(draft, before),
+  interrupt: (draft, _, before) => endBudgetPause(draft, before),
   cancel_requires_action: cancelAction,
   budget_raised: budgetRaised,
   send: sendToAwaiting,
@@ -355,25 +355,25 @@ const REPORTS: ReadonlySet<CommandType> = new Set([
 const isCurrent = (fence: Fence, { history_version, generation_attempt }: Execution): boolean =>
   fence.history_version === history_version && fence.generation_attempt === generation_attempt;
 
-type OfCall = { readonly tool_call_id: string };
+type CallAnswer = { readonly tool_call_id: string };
 
-const answersProblem = (
+const checkAnswers = (
   field: "results" | "answers",
-  answers: readonly OfCall[],
-  awaited: readonly OfCall[],
+  answers: readonly CallAnswer[],
+  awaited: readonly CallAnswer[],
 ): AppError | undefined => {
   const [given, pending] = [answers, awaited].map((all) => all.map(({ tool_call_id }) => tool_call_id)) as [
     string[],
     string[],
   ];
-  const wrong = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
-  if (given.length === 0) return wrong("must not be empty");
+  const invalidField = (detail: string) => invalid(`Invalid ${WHAT[field]}.`, [{ field, detail }]);
+  if (given.length === 0) return invalidField("must not be empty");
   const twice = given.find((id, index) => given.indexOf(id) !== index);
-  if (twice !== undefined) return wrong(`has the call ${twice} more than once`);
+  if (twice !== undefined) return invalidField(`has the call ${twice} more than once`);
   const unknown = given.find((id) => !pending.includes(id));
-  if (unknown !== undefined) return wrong(`names ${unknown}, which is not awaited`);
+  if (unknown !== undefined) return invalidField(`names ${unknown}, which is not awaited`);
   const missing = pending.find((id) => !given.includes(id));
-  return missing === undefined ? undefined : wrong(`lacks the call ${missing}`);
+  return missing === undefined ? undefined : invalidField(`lacks the call ${missing}`);
 };
 
 const WHAT = { results: "tool results", answers: "answers" } as const;
@@ -401,8 +401,7 @@ const refusal = (state: Execution, type: CommandType): AppError => {
 const WORDS: { readonly [C in CommandType]?: string } = {
   archive: "The chat or one of its sub-chats is active: interrupt it first.",
   request_compaction: "The chat is busy: interrupt it first, or wait until its turn has ended.",
-  clear:
-    "The chat is busy or messages wait in its queue: it can be cleared when it waits, or has failed and none does.",
+  clear: "The chat is busy or has queued messages. Interrupt it or empty its queue first.",
   interrupt: "There is nothing to interrupt.",
   complete_requires_action: "The chat does not wait for tool results.",
   answer_permissions: "The chat does not wait for permission.",

@@ -1,18 +1,18 @@
 // Compaction of a long history: when it is due, what a model is asked to summarize, and the rows that replace earlier messages (facts/chats
 // 5.6). Pure; compactor.ts asks the model, prompt-history.ts reads compacted histories.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { promptTokens } from "#src/llm/usage.ts";
-import { cutMiddle } from "#src/tools/cut.ts";
+import { countPromptTokens } from "#src/llm/usage.ts";
+import { truncateMiddle } from "#src/tools/cut.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 
 /** A row of the history as a model gets it. `replayed` is a number only in a row that replaces those before it. */
 export type HistoryRow = Pick<NewMessage, "role" | "content" | "usage"> & { readonly replayed: number | null };
 
 /** Default threshold in percent of the context. Large contexts have a separate one, since they fill up with outdated content. */
-const USUAL = 70;
-const USUAL_IN_LARGE = 30;
-const LARGE = 500_000;
+const DEFAULT_PERCENT = 70;
+const DEFAULT_LARGE_PERCENT = 30;
+const LARGE_CONTEXT_TOKENS = 500_000;
 /** Minimum growth, in percent of the context, since the last compaction. Avoids compacting again a history that does not shrink. */
 const GROWTH = 10;
 /** The threshold that disables compaction. */
@@ -20,22 +20,22 @@ export const NEVER = 100;
 
 /** Returns the threshold in percent: the owner's, else the model's, else the default. */
 export const computeThreshold = (own: number | undefined, models: number | null, context_limit: number): number =>
-  own ?? models ?? (context_limit >= LARGE ? USUAL_IN_LARGE : USUAL);
+  own ?? models ?? (context_limit >= LARGE_CONTEXT_TOKENS ? DEFAULT_LARGE_PERCENT : DEFAULT_PERCENT);
 
 const computePercent = (usage: Usage | null, limit: number): number =>
-  limit > 0 ? (promptTokens(usage ?? {}) / limit) * 100 : 0;
+  limit > 0 ? (countPromptTokens(usage ?? {}) / limit) * 100 : 0;
 
 export type Fullness = { readonly percent: number; readonly tokens: number };
 
 /** Returns how full the context was at the last call, according to its provider. */
 export const measureFullness = (history: readonly HistoryRow[], context_limit: number): Fullness => {
-  const last = counted(history).at(-1);
-  return { percent: computePercent(last?.usage ?? null, context_limit), tokens: promptTokens(last?.usage ?? {}) };
+  const last = selectModelCalls(history).at(-1);
+  return { percent: computePercent(last?.usage ?? null, context_limit), tokens: countPromptTokens(last?.usage ?? {}) };
 };
 
 /** Returns the model calls since the last compaction. */
-const counted = (history: readonly HistoryRow[]): readonly HistoryRow[] =>
-  history.filter(({ role, usage }) => role === "assistant" && usage !== null && promptTokens(usage) > 0);
+const selectModelCalls = (history: readonly HistoryRow[]): readonly HistoryRow[] =>
+  history.filter(({ role, usage }) => role === "assistant" && usage !== null && countPromptTokens(usage) > 0);
 
 /** `context_limit` in tokens. With 0 (unknown), compaction is never due. */
 export const isDue = (history: readonly HistoryRow[], context_limit: number, threshold: number): boolean => {
@@ -43,7 +43,7 @@ export const isDue = (history: readonly HistoryRow[], context_limit: number, thr
   const { percent } = measureFullness(history, context_limit);
   if (percent === 0 || percent < threshold) return false;
   const isShortened = history.some((row) => row.replayed !== null && !isClearing(row));
-  const atFirst = isShortened ? computePercent(counted(history)[0]?.usage ?? null, context_limit) : 0;
+  const atFirst = isShortened ? computePercent(selectModelCalls(history)[0]?.usage ?? null, context_limit) : 0;
   return percent - atFirst >= Math.min(GROWTH, percent);
 };
 
@@ -63,31 +63,33 @@ export const selectBody = (history: readonly HistoryRow[]): readonly HistoryRow[
   return said.slice(0, said.length - countUnanswered(said));
 };
 
-const PART_LONGEST = 8_000;
-const RESULT_LONGEST = 2_000;
+const MAX_PART_CHARS = 8_000;
+const MAX_RESULT_CHARS = 2_000;
 /** Minimum characters per token in code and tool output. */
-const PER_TOKEN = 3;
+const CHARS_PER_TOKEN = 3;
 
 /** Assumed context size in tokens if unknown. */
-const CAUTIOUS_LIMIT = 32_000;
+const DEFAULT_CONTEXT_TOKENS = 32_000;
 
 /** Formats the history as plain text of at most half of the context. */
 export const formatRecord = (history: readonly HistoryRow[], context_limit: number): string => {
   const lines = selectBody(history).flatMap(({ role, content }) =>
     content.flatMap((part) => formatLines(role, part)).map((line) => line.trim()),
   );
-  const most = Math.min(400_000, Math.max(8_000, ((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 2));
-  return cutMiddle(lines.filter((line) => line !== "").join("\n\n"), most).text;
+  const most = Math.min(400_000, Math.max(8_000, ((context_limit || DEFAULT_CONTEXT_TOKENS) * CHARS_PER_TOKEN) / 2));
+  return truncateMiddle(lines.filter((line) => line !== "").join("\n\n"), most).text;
 };
 
 const formatLines = (role: string, part: MessagePart): string[] => {
   switch (part.type) {
     case "text":
-      return part.text ? [`${role}: ${cutMiddle(part.text, PART_LONGEST).text}`] : [];
+      return part.text ? [`${role}: ${truncateMiddle(part.text, MAX_PART_CHARS).text}`] : [];
     case "tool-call":
-      return [`call of ${part.tool_name}: ${cutMiddle(JSON.stringify(part.args ?? {}), RESULT_LONGEST).text}`];
+      return [`call of ${part.tool_name}: ${truncateMiddle(JSON.stringify(part.args ?? {}), MAX_RESULT_CHARS).text}`];
     case "tool-result":
-      return [`result of ${part.tool_name}: ${cutMiddle(JSON.stringify(part.result ?? null), RESULT_LONGEST).text}`];
+      return [
+        `result of ${part.tool_name}: ${truncateMiddle(JSON.stringify(part.result ?? null), MAX_RESULT_CHARS).text}`,
+      ];
     case "file":
       return [`${role}: [attached ${part.name ?? "a file"}]`];
     case "file-reference":
@@ -100,7 +102,7 @@ const formatLines = (role: string, part: MessagePart): string[] => {
 /** Matches sentences that state a lasting requirement or prohibition. */
 const RULE =
   /\b(always|never|must|mustn['’]t|shall|should(n['’]t)?|do(es)? not|don['’]t|cannot|can['’]t|only|avoid|without|instead of|make sure|remember|keep|no longer|not allowed|forbidden|required?|rules?)\b/i;
-const OPENING = 300;
+const OPENING_CHARS = 300;
 
 /**
  * Returns what people wrote, verbatim and oldest first, in at most about `most` characters. If it does not fit, long messages keep their
@@ -109,35 +111,37 @@ const OPENING = 300;
 export const excerptUserMessages = (messages: readonly string[], most: number): readonly string[] => {
   const texts = messages.map((text) => text.trim()).filter((text) => text !== "");
   if (measureLength(texts) <= most) return texts;
-  let kept = texts.map((text) => ({ text: shortened(text), rules: rulesIn(text) }));
-  const fits = () => measureLength(kept.map(({ text }) => text)) <= most;
+  let kept = texts.map((text) => ({ text: shortenText(text), rules: findRules(text) }));
+  const isWithinLimit = () => measureLength(kept.map(({ text }) => text)) <= most;
   // Keeps the first message, which states the goal, and the last, which states the current request.
-  for (let at = 1; !fits() && at < kept.length - 1; ) {
+  for (let at = 1; !isWithinLimit() && at < kept.length - 1; ) {
     if (kept[at]?.rules.length === 0) kept = kept.toSpliced(at, 1);
     else at += 1;
   }
-  if (!fits()) kept = kept.map((one) => (one.rules.length > 0 ? { ...one, text: one.rules.join("\n") } : one));
-  return fits() ? kept.map(({ text }) => text) : [cutMiddle(kept.map(({ text }) => text).join("\n"), most).text];
+  if (!isWithinLimit()) kept = kept.map((one) => (one.rules.length > 0 ? { ...one, text: one.rules.join("\n") } : one));
+  return isWithinLimit()
+    ? kept.map(({ text }) => text)
+    : [truncateMiddle(kept.map(({ text }) => text).join("\n"), most).text];
 };
 
 const measureLength = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length + 1, 0);
 
-const rulesIn = (text: string): string[] => text.split(/(?<=[.!?;])\s+|\n+/).filter((one) => RULE.test(one));
+const findRules = (text: string): string[] => text.split(/(?<=[.!?;])\s+|\n+/).filter((one) => RULE.test(one));
 
-const shortened = (text: string): string => {
-  if (text.length <= 2 * OPENING) return text;
-  const opening = text.slice(0, OPENING);
-  const rules = rulesIn(text.slice(OPENING));
+const shortenText = (text: string): string => {
+  if (text.length <= 2 * OPENING_CHARS) return text;
+  const opening = text.slice(0, OPENING_CHARS);
+  const rules = findRules(text.slice(OPENING_CHARS));
   return [`${opening} [...]`, ...rules].join("\n");
 };
 
 /** Returns the characters of the context that people's own words may use. */
 const computeExcerptLimit = (context_limit: number): number =>
-  Math.min(24_000, Math.max(2_000, Math.floor(((context_limit || CAUTIOUS_LIMIT) * PER_TOKEN) / 8)));
+  Math.min(24_000, Math.max(2_000, Math.floor(((context_limit || DEFAULT_CONTEXT_TOKENS) * CHARS_PER_TOKEN) / 8)));
 
 export type Source = "automatic" | "manual";
 
-type Summed = {
+type CompactionResult = {
   readonly summary: string;
   readonly source: Source;
   /** Instructions of the chat's owner, or empty. */
@@ -156,7 +160,7 @@ type Summed = {
 export const SUMMARIZED = "chat_summarized";
 
 /** Returns the row that a model continues from, and the call and result that people see. */
-export const compactedRows = (one: Summed): NewMessage[] => {
+export const toCompactionRows = (one: CompactionResult): NewMessage[] => {
   const { summary, source, instructions, prompts, history, context_limit, threshold, model_id, usage, call_id, now } =
     one;
   const words = excerptUserMessages(prompts, computeExcerptLimit(context_limit)).map(
@@ -168,7 +172,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
     `<summary>\n${summary}\n</summary>`,
     ...(words.length > 0 ? [`${WORDS}\n\n${words.join("\n")}`] : []),
   ].join("\n\n");
-  const call = { tool_call_id: call_id, tool_name: SUMMARIZED, created_at: rfc3339(now) };
+  const call = { tool_call_id: call_id, tool_name: SUMMARIZED, created_at: toRfc3339(now) };
   const result = {
     summary,
     source,
@@ -184,7 +188,7 @@ export const compactedRows = (one: Summed): NewMessage[] => {
       visibility: "model",
       created_by: null,
       usage,
-      content: [{ type: "text", text: summaryText }, ...hookContexts(selectBody(history))],
+      content: [{ type: "text", text: summaryText }, ...listHookContexts(selectBody(history))],
       model_config_id: model_id,
       replayed: countUnanswered(history),
     },
@@ -200,8 +204,8 @@ export const compactedRows = (one: Summed): NewMessage[] => {
 const CLEARED = "chat_cleared";
 
 /** Returns the row from which a model starts over, and the call and result that people see. */
-export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): NewMessage[] => {
-  const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: rfc3339(now) };
+export const toClearingRows = ({ call_id, now }: Pick<CompactionResult, "call_id" | "now">): NewMessage[] => {
+  const call = { tool_call_id: call_id, tool_name: CLEARED, created_at: toRfc3339(now) };
   const row = { created_by: null, model_config_id: null, usage: null };
   const shown = { ...row, visibility: "user" as const };
   return [
@@ -216,12 +220,12 @@ export const clearedRows = ({ call_id, now }: Pick<Summed, "call_id" | "now">): 
 };
 
 /** Maximum bytes of hook text for the model that stay verbatim. Summaries must not contain hook text, because people can read them. */
-const HOOK_BYTES = 65_536;
+const MAX_HOOK_BYTES = 65_536;
 
 /** Returns the newest hook messages that fit, oldest first. */
-const hookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
+const listHookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
   const kept: MessagePart[] = [];
-  let left = HOOK_BYTES;
+  let left = MAX_HOOK_BYTES;
   for (const part of history.flatMap(({ content }) => content).reverse()) {
     if (part.type !== "hook-context") continue;
     left -= Buffer.byteLength(part.text ?? "");
@@ -234,7 +238,7 @@ const hookContexts = (history: readonly HistoryRow[]): MessagePart[] => {
 const WORDS =
   "What the person has written, in their own words, oldest first. What they have asked for or ruled out still holds, even where the summary does not mention it:";
 
-export const ASK_FOR_SUMMARY = `You write the notes from which a coding assistant goes on with a long task after it has forgotten the conversation.
+export const SUMMARY_PROMPT = `You write the notes from which a coding assistant goes on with a long task after it has forgotten the conversation.
 You are given the record of that conversation. Write, briefly and exactly:
 1. What the person wants, and every wish, limit and preference they have stated. Quote these word for word.
 2. What was done: files with their paths, commands and what came of them, decisions and their reasons.

@@ -7,35 +7,35 @@ import { readCompactionThresholds } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { ModelError } from "#src/llm/model.ts";
 import { organizationModel } from "../background/organization-model.ts";
-import { askModel, type SideModel } from "../background/side-model.ts";
+import { askModel, type SideModelDeps } from "../background/side-model.ts";
 import { isHookRow } from "../hooks/effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import {
-  ASK_FOR_SUMMARY,
-  compactedRows,
   computeThreshold,
   formatRecord,
   type HistoryRow,
   isDue,
   NEVER,
   type Source,
+  SUMMARY_PROMPT,
   selectBody,
+  toCompactionRows,
 } from "./compact.ts";
 
 /** Maximum compactions per turn, in case the history does not get shorter. */
 export const MAX_COMPACTIONS = 3;
 const LIMITS = { time_ms: 300_000, longest: 40_000 };
 /** Maximum messages of people that are read for their own words. */
-const PROMPTS = 2_000;
+const MAX_PROMPTS = 2_000;
 
 /** Successful and failed compactions since the server started. */
 export type CompactionCounts = { done: number; failed: number };
 
 /** `hook_context`: from a hook; `instructions`: from the chat's owner. Either may be empty. */
-type Asked = { readonly source: Source; readonly hook_context?: string; readonly instructions?: string };
+type SummaryRequest = { readonly source: Source; readonly hook_context?: string; readonly instructions?: string };
 
-type Deps = SideModel & { readonly store: Store; readonly compactions: CompactionCounts };
+type Deps = SideModelDeps & { readonly store: Store; readonly compactions: CompactionCounts };
 
 export class Compactor {
   readonly #deps: Deps;
@@ -55,7 +55,7 @@ export class Compactor {
   async isWanted(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<boolean> {
     const { context_limit } = begun;
     if (this.#tries >= MAX_COMPACTIONS || context_limit <= 0) return false;
-    this.#threshold = await this.#thresholdFor(begun);
+    this.#threshold = await this.#loadThreshold(begun);
     if (!isForced) return !this.#hasFailed && isDue(history, context_limit, this.#threshold);
     return this.#threshold < NEVER && selectBody(history).some(({ replayed }) => replayed === null);
   }
@@ -72,7 +72,7 @@ export class Compactor {
   ): Promise<NewMessage[] | undefined> {
     this.#tries += 1;
     try {
-      return await this.summed(begun, history, stop, { source: "automatic", hook_context });
+      return await this.summarize(begun, history, stop, { source: "automatic", hook_context });
     } catch (error) {
       stop.throwIfAborted();
       this.#hasFailed = true;
@@ -85,15 +85,15 @@ export class Compactor {
   }
 
   /** Returns the rows to store. Throws the model's failure, or the reason of `stop`. */
-  async summed(
+  async summarize(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    asked: Asked,
+    asked: SummaryRequest,
   ): Promise<NewMessage[]> {
     const { compactions } = this.#deps;
     try {
-      const rows = await this.#summed(begun, history, stop, asked);
+      const rows = await this.#buildRows(begun, history, stop, asked);
       compactions.done += 1;
       return rows;
     } catch (error) {
@@ -103,26 +103,26 @@ export class Compactor {
     }
   }
 
-  async #summed(
+  async #buildRows(
     begun: StartedAttempt,
     history: readonly HistoryRow[],
     stop: AbortSignal,
-    { source, hook_context = "", instructions = "" }: Asked,
+    { source, hook_context = "", instructions = "" }: SummaryRequest,
   ): Promise<NewMessage[]> {
     const { clock } = this.#deps;
     const { model_id, context_limit, chat_key, about } = begun;
-    if (source === "manual") this.#threshold = await this.#thresholdFor(begun);
+    if (source === "manual") this.#threshold = await this.#loadThreshold(begun);
     const wanted = await organizationModel(this.#deps, about.organization_id, "compaction");
     const model =
       wanted === undefined || wanted === "unusable" ? { id: model_id, provider: begun.provider } : wanted.model;
     const errand = { ...begun, model_id: model.id, provider: model.provider, kind: "compaction" as const };
     const asked = {
       system: [
-        ASK_FOR_SUMMARY,
+        SUMMARY_PROMPT,
         hook_context,
         instructions === ""
           ? ""
-          : `${ASKED}
+          : `${OWNER_REQUEST_INTRO}
 ${instructions}`,
       ]
         .filter(Boolean)
@@ -134,14 +134,14 @@ ${instructions}`,
     if (summary === "") throw new ModelError("generic", "The model returned no summary.", errand);
     const of = { summary, source, instructions, history, context_limit, threshold: this.#threshold };
     const prompts = await this.#loadPrompts(chat_key, history);
-    return compactedRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
+    return toCompactionRows({ ...of, model_id: model.id, usage, call_id: this.call_id, prompts, now: clock.now() });
   }
 
   /** Returns people's messages since the chat was cleared, oldest first, without unanswered ones. */
   async #loadPrompts(chat: number, history: readonly HistoryRow[]): Promise<string[]> {
     const { store } = this.#deps;
     const after = (await store.get(findClearing({ chat })))?.id ?? 0;
-    const prompts = await store.scan(listPrompts({ chat, after, limit: PROMPTS }));
+    const prompts = await store.scan(listPrompts({ chat, after, limit: MAX_PROMPTS }));
     const tail = history.slice(history.findLastIndex(({ role }) => role !== "user") + 1);
     const unanswered = tail.filter((row) => !isHookRow(row)).length;
     const answered = prompts.slice(Math.min(unanswered, prompts.length)).reverse();
@@ -150,10 +150,10 @@ ${instructions}`,
     );
   }
 
-  async #thresholdFor({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
+  async #loadThreshold({ about, model_id, compression_threshold, context_limit }: StartedAttempt): Promise<number> {
     const own = await readCompactionThresholds(this.#deps.store, about.owner_id);
     return computeThreshold(own.find(([id]) => id === model_id)?.[1], compression_threshold, context_limit);
   }
 }
 
-const ASKED = "The person asks of these notes:";
+const OWNER_REQUEST_INTRO = "The person asks of these notes:";

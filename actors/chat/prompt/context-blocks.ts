@@ -4,19 +4,19 @@ import { findChatContext, findSnapshot } from "#db/chats/context.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listUserSkillNames, listUserSkills } from "#db/users/skills.ts";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
-import { namedSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills/skills.ts";
+import { mergeSkills, type Skill, type Skills, type WorkspaceSkill } from "#src/tools/skills/skills.ts";
 import type { BlockProvider } from "./prompt.ts";
 
 type Deps = Pick<Store, "get" | "all">;
 type ContextText = { readonly instructions: string; readonly skills: readonly WorkspaceSkill[] };
 
-const NOTHING: ContextText = { instructions: "", skills: [] };
+const EMPTY_CONTEXT: ContextText = { instructions: "", skills: [] };
 /** Maximum cached snapshots. */
-const KEPT = 64;
+const MAX_CACHED = 64;
 
 /** Provides blocks 3 and 4 of the prompt (rules CX-9, CX-11). */
 export const contextBlocks = (store: Deps): BlockProvider => {
-  const pinned = pinnedBy(store);
+  const pinned = pinnedContexts(store);
   return async ({ chat_key, owner_id }) => {
     const { instructions, skills } = await pinned(chat_key);
     const personal = await store.all(listUserSkillNames({ user_id: owner_id }));
@@ -24,8 +24,8 @@ export const contextBlocks = (store: Deps): BlockProvider => {
       { slot: "instructions", text: instructions },
       {
         slot: "skills",
-        text: skillList(
-          namedSkills(
+        text: formatSkills(
+          mergeSkills(
             skills,
             personal.map((one) => ({ ...one, body: "" })),
           ),
@@ -37,12 +37,12 @@ export const contextBlocks = (store: Deps): BlockProvider => {
 
 /** Returns a function that provides the skills of a chat, including their text. */
 export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: string }) => Skills) => {
-  const pinned = pinnedBy(store);
+  const pinned = pinnedContexts(store);
   return ({ chat_key, owner_id }) => ({
     list: async () => {
       const { skills } = await pinned(chat_key);
       const personal = await store.all(listUserSkills({ user_id: owner_id }));
-      return namedSkills(
+      return mergeSkills(
         skills,
         personal.map(({ name, description, content }) => ({ name, description, body: content })),
       );
@@ -50,20 +50,20 @@ export const chatSkills = (store: Deps): ((of: { chat_key: number; owner_id: str
   });
 };
 
-const pinnedBy = (store: Deps) => {
+const pinnedContexts = (store: Deps) => {
   const known = new Map<string, ContextText>();
   return async (chat: number): Promise<ContextText> => {
     const pin = await store.get(findChatContext({ chat }));
-    if (!pin) return NOTHING;
+    if (!pin) return EMPTY_CONTEXT;
     let context = known.get(pin.snapshot);
     if (!context) {
       const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));
-      context = snapshot ? contextText(snapshot.resources) : NOTHING;
+      context = snapshot ? contextText(snapshot.resources) : EMPTY_CONTEXT;
     }
     known.delete(pin.snapshot);
     known.set(pin.snapshot, context);
     const [oldest = ""] = known.keys();
-    if (known.size > KEPT) known.delete(oldest);
+    if (known.size > MAX_CACHED) known.delete(oldest);
     return context;
   };
 };
@@ -84,16 +84,18 @@ export const contextText = (resources: readonly StoredResource[]): ContextText =
       ? [{ name: skill_name, description: skill_description, body, folder: source }]
       : [],
   );
-  return { instructions: blocks.length === 0 ? "" : [INSTRUCTIONS, ...blocks].join("\n\n"), skills };
+  return { instructions: blocks.length === 0 ? "" : [INSTRUCTIONS_INTRO, ...blocks].join("\n\n"), skills };
 };
 
 /** Returns one line per skill; empty without skills. */
-export const skillList = (skills: readonly Pick<Skill, "name" | "description">[]): string =>
+export const formatSkills = (skills: readonly Pick<Skill, "name" | "description">[]): string =>
   skills.length === 0
     ? ""
-    : [SKILLS, ...skills.map(({ name, description }) => `- ${name}: ${description.replace(/\s+/g, " ")}`)].join("\n");
+    : [SKILLS_INTRO, ...skills.map(({ name, description }) => `- ${name}: ${description.replace(/\s+/g, " ")}`)].join(
+        "\n",
+      );
 
-const INSTRUCTIONS =
+const INSTRUCTIONS_INTRO =
   "The workspace gives these instructions for work in it. Follow them unless the person says otherwise:";
-const SKILLS =
+const SKILLS_INTRO =
   "There are skills: instructions for certain kinds of work. When one of them fits the task, read it with read_skill before you begin:";

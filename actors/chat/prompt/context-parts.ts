@@ -9,7 +9,7 @@ import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { NewMessage } from "../machine/decision.ts";
 
 /** Returns the row to add to the chat's history; none if the context is not pinned, empty or unchanged. `chat`: the chat's key. */
-export const contextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
+export const buildContextRows = async (store: Pick<Store, "get">, chat: number): Promise<NewMessage[]> => {
   const pin = await store.get(findChatContext({ chat }));
   if (!pin) return [];
   const snapshot = await store.get(findSnapshot({ id: pin.snapshot }));

@@ -8,7 +8,7 @@ export const modeBlocks: BlockProvider = async (of) => {
   const mode = toChatMode(of);
   if (mode === "root") return [];
   if (mode === "plan")
-    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : planFor(toPlanPath(of.chat_id)) }];
+    return [{ slot: "mode", text: of.workspace_id === null ? PLAN : buildPlanPrompt(toPlanPath(of.chat_id)) }];
   const blocks: PromptBlock[] = [{ slot: "subagent", text: SUBAGENT }];
   if (mode === "computer_use") return [...blocks, { slot: "mode", text: COMPUTER }];
   return mode === "explore" ? [...blocks, { slot: "mode", text: EXPLORE }] : blocks;
@@ -26,6 +26,6 @@ const COMPUTER =
 const PLAN =
   "This chat is in plan mode: look into the matter and propose a plan. Change nothing and build nothing until you are asked to.";
 
-const planFor = (path: string): string => `${PLAN}
+const buildPlanPrompt = (path: string): string => `${PLAN}
 Write the plan as Markdown to ${path}, the only file you may write, and keep it up to date. Ask with ask_user_question what only the person can decide; start agents of the type explore to look into several things at once.
 When the plan is complete show it with propose_plan. Each of the two ends your turn.`;

@@ -13,21 +13,21 @@ import type { Store } from "#db/engine/store.ts";
 type Reads = Pick<Store, "get" | "scan">;
 
 /** Oldest first; of more than is read at a time the newest, from something that a person has said on. The row for the past stands before those it has left as they are, though it was written after them (rule CM-4). */
-export const readHistory = async (store: Reads, chat: number): Promise<readonly Sized[]> => {
+export const readHistory = async (store: Reads, chat: number): Promise<readonly SizedRow[]> => {
   const marker = await store.get(findMarker({ chat }));
-  if (!marker) return wholeTurns(await store.scan(listModelHistory({ chat, from: 0 })));
+  if (!marker) return dropPartialTurn(await store.scan(listModelHistory({ chat, from: 0 })));
   const { id: before, replayed } = marker;
   const system = await store.scan(listSystemRows({ chat, before }));
   const left = replayed ? await store.scan(listModelBefore({ chat, before, limit: replayed })) : [];
   const [past, ...rest] = await store.scan(listModelHistory({ chat, from: before }));
-  const since = wholeTurns(rest);
+  const since = dropPartialTurn(rest);
   return past ? [...system, past, ...left.reverse(), ...since] : [...system, ...left];
 };
 
-type Sized = MessageRow & { readonly bytes: number };
+type SizedRow = MessageRow & { readonly bytes: number };
 
 /** Results without their calls are refused by models. */
-const wholeTurns = (rows: readonly Sized[]): readonly Sized[] => {
+const dropPartialTurn = (rows: readonly SizedRow[]): readonly SizedRow[] => {
   if (!isCutHistory(rows)) return rows;
   const first = rows.findIndex(({ role }) => role === "user");
   return rows.slice(first === -1 ? rows.findIndex(({ role }) => role === "assistant") : first);
@@ -36,7 +36,7 @@ const wholeTurns = (rows: readonly Sized[]): readonly Sized[] => {
 /** A turn keeps a history up to this size in memory between its steps, also while its tools run. */
 const KEPT_BYTES = 2 * 1024 * 1024;
 
-type Known = { readonly marker: number | undefined; readonly rows: readonly Sized[]; readonly last: number };
+type Known = { readonly marker: number | undefined; readonly rows: readonly SizedRow[]; readonly last: number };
 
 /**
  * The history of a chat during one turn. Reads it once, and after that only what was added: messages never change, and removing one ends

@@ -2,7 +2,7 @@
 // provider assigns its blocks to slots, and none can precede the deployment's.
 import type { CallSettings } from "#db/chats/settings.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
-import { behindResults } from "../hooks/effects.ts";
+import { moveBehindResults } from "../hooks/effects.ts";
 
 /** In order. Blocks of one slot keep the given order. */
 export const SLOTS = [
@@ -64,7 +64,7 @@ export const assemblePrompt = (
     .map((block) => block.text.trim())
     .filter((one) => one !== "")
     .join("\n\n");
-  const said = behindResults(history.filter(({ role }) => role !== "system"));
+  const said = moveBehindResults(history.filter(({ role }) => role !== "system"));
   return text === "" ? said : [{ role: "system", content: [{ type: "text", text }] }, ...said];
 };
 

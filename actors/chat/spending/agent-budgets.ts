@@ -9,7 +9,7 @@ import { BudgetUsedUp } from "./metered-models.ts";
 import { loadPause } from "./warnings.ts";
 
 type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly topics: Topics<Events> };
-type Of = { readonly chat_key: number; readonly owner_id: string };
+type PayingChat = { readonly chat_key: number; readonly owner_id: string };
 
 export class AgentBudgets {
   readonly #deps: Deps;
@@ -22,13 +22,13 @@ export class AgentBudgets {
    * Returns a budget that is used up now. Returns undefined for none, and also when budgets cannot be read, because the gateway then
    * rejects calls itself.
    */
-  async usedUp({ chat_key, owner_id }: Of): Promise<BudgetUsedUp | undefined> {
+  async findUsedUp({ chat_key, owner_id }: PayingChat): Promise<BudgetUsedUp | undefined> {
     const { store, ledger } = this.#deps;
     try {
       const place = await store.get(findCallPlace({ chat: chat_key }));
       if (!place) return undefined;
       const call = { ...place, user_id: owner_id };
-      const reached = await ledger.usedUp(call);
+      const reached = await ledger.findUsedUp(call);
       return reached && new BudgetUsedUp(await loadPause(store, reached), () => ledger.isStillReached(call));
     } catch (error) {
       log("chats").warn("the budgets of a coding agent cannot be read: {error}", { error });

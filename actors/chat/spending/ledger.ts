@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
-import { type Again, retry } from "#base/retry.ts";
+import { type RetryPolicy, retry } from "#base/retry.ts";
 import type { CallPlace } from "#db/budgets/budgets.ts";
 import { deleteOldAccounts, guardAccount, openAccount } from "#db/budgets/periods.ts";
 import {
@@ -22,8 +22,8 @@ import {
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { PeriodicChore, type PeriodicDeps } from "../../runtime/chore.ts";
-import { type Limit, limitsOn, loadUsed, type Reached } from "./limits.ts";
-import { loadWarning, usedUpNotices } from "./warnings.ts";
+import { type Limit, loadLimits, loadUsed, type ReachedLimit } from "./limits.ts";
+import { buildUsedUpNotices, loadWarning } from "./warnings.ts";
 
 type Deps = {
   readonly store: Store;
@@ -38,26 +38,26 @@ export type Likely = { readonly micros: number; readonly tokens: number };
 /** A call that may begin. `reserved` is absent when no limit applies and a crash needs no trace of the call. */
 export type OpenCall = { readonly reserved: ReservationRow | undefined; readonly limits: readonly Limit[] };
 
-const RENEW_MS = 60_000;
+const RENEW_INTERVAL_MS = 60_000;
 /** A reservation that was not renewed for this long has missed three renewals, so its call is considered lost. */
-const LEASE_MS = 4 * RENEW_MS;
+const LEASE_MS = 4 * RENEW_INTERVAL_MS;
 /** Maximum retries when budget becomes available between a rejection and the check of which limit caused it. */
 const MAX_LOOKS = 5;
 /** Old periods are kept for reports on the past year. */
-const KEPT_MS = 400 * 86_400_000;
+const PERIOD_RETENTION_MS = 400 * 86_400_000;
 
-const MAX_NOTICED = 1_000;
+const MAX_NOTIFIED = 1_000;
 
 /** A queue that is full of one person's writes empties within seconds. What a call has cost must not be lost to that. */
-const STORE_AGAIN_MS = 250;
+const STORE_RETRY_MS = 250;
 const MAX_STORE_ATTEMPTS = 120;
 
-const whileOverloaded: Again = (error, failures) =>
+const retryWhileOverloaded: RetryPolicy = (error, failures) =>
   error instanceof CommitError && error.reason === "overloaded" && failures < MAX_STORE_ATTEMPTS
-    ? STORE_AGAIN_MS
+    ? STORE_RETRY_MS
     : undefined;
 
-const NOTHING_USED = {
+const NO_USAGE = {
   input_tokens: 0,
   output_tokens: 0,
   cache_read_tokens: 0,
@@ -74,7 +74,7 @@ export class ModelLedger {
   readonly #open = new Set<string>();
   #renewal: Timer | undefined;
   /** Budgets whose notifications were already written, so that repeated calls write nothing. */
-  #noticedUsedUp = new Set<string>();
+  #notifiedUsedUp = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -85,10 +85,10 @@ export class ModelLedger {
     call: LedgerCall,
     likely: () => Likely,
     options: { readonly always: boolean },
-  ): Promise<OpenCall | Reached> {
+  ): Promise<OpenCall | ReachedLimit> {
     const { clock } = this.#deps;
     for (let look = 0; look < MAX_LOOKS; look++) {
-      const limits = await limitsOn(this.#deps, call);
+      const limits = await loadLimits(this.#deps, call);
       if (limits.length === 0 && !options.always) return { reserved: undefined, limits };
       const now = clock.now();
       const { micros, tokens } = likely();
@@ -104,12 +104,12 @@ export class ModelLedger {
       try {
         await this.#commit([...guards, insertReservation(reserved)]);
         this.#open.add(reserved.id);
-        this.#renewLater();
+        this.#scheduleRenewal();
         return { reserved, limits };
       } catch (error) {
         if (!(error instanceof CommitError && error.reason === "stale")) throw error;
       }
-      const reached = await this.#reached(limits);
+      const reached = await this.#findReached(limits);
       if (!reached) continue;
       if (!reached.isHeld) await this.#notifyUsedUp(reached);
       return reached;
@@ -120,21 +120,21 @@ export class ModelLedger {
   /** Returns whether a limit on such calls is used up; true if that cannot be read. */
   async isStillReached(place: CallPlace): Promise<boolean> {
     try {
-      return (await this.usedUp(place)) !== undefined;
+      return (await this.findUsedUp(place)) !== undefined;
     } catch {
       return true;
     }
   }
 
   /** Returns the used-up limit on such calls. Rejects when the limits cannot be read. */
-  async usedUp(place: CallPlace): Promise<Reached | undefined> {
-    const reached = await this.#reached(await limitsOn(this.#deps, place));
+  async findUsedUp(place: CallPlace): Promise<ReachedLimit | undefined> {
+    const reached = await this.#findReached(await loadLimits(this.#deps, place));
     return reached?.isHeld === false ? reached : undefined;
   }
 
   /** Returns a used-up limit, or else one whose remainder is reserved. */
-  async #reached(limits: readonly Limit[]): Promise<Reached | undefined> {
-    let held: Reached | undefined;
+  async #findReached(limits: readonly Limit[]): Promise<ReachedLimit | undefined> {
+    let held: ReachedLimit | undefined;
     for (const limit of limits) {
       const used = await loadUsed(this.#deps.store, limit);
       if (used.isReached) return { limit, used, isHeld: false };
@@ -153,7 +153,7 @@ export class ModelLedger {
     const now = this.#deps.clock.now();
     try {
       const writes = reserved ? settle({ ...reserved, ...call }, settlement, now) : recordCall(call, settlement, now);
-      await retry(this.#deps.clock, () => this.#commit([...writes, ...more]), whileOverloaded);
+      await retry(this.#deps.clock, () => this.#commit([...writes, ...more]), retryWhileOverloaded);
     } finally {
       // If the write fails, the reservation is no longer renewed and is settled as lost.
       if (reserved) this.#open.delete(reserved.id);
@@ -162,7 +162,7 @@ export class ModelLedger {
   }
 
   /** Releases the reservation of a call that used nothing. If that fails, the reservation expires. */
-  async giveUp({ reserved }: OpenCall): Promise<void> {
+  async releaseReservation({ reserved }: OpenCall): Promise<void> {
     if (!reserved) return;
     this.#open.delete(reserved.id);
     await this.#commit([release(reserved)]).catch((error) =>
@@ -187,15 +187,15 @@ export class ModelLedger {
     }
   }
 
-  async #notifyUsedUp(reached: Reached): Promise<void> {
+  async #notifyUsedUp(reached: ReachedLimit): Promise<void> {
     const { store, clock, onNotified } = this.#deps;
     const { budget_id, begins_at } = reached.limit;
     const key = `${budget_id} ${begins_at} ${reached.used.extra}`;
-    if (this.#noticedUsedUp.has(key)) return;
-    if (this.#noticedUsedUp.size >= MAX_NOTICED) this.#noticedUsedUp.clear();
-    this.#noticedUsedUp.add(key);
+    if (this.#notifiedUsedUp.has(key)) return;
+    if (this.#notifiedUsedUp.size >= MAX_NOTIFIED) this.#notifiedUsedUp.clear();
+    this.#notifiedUsedUp.add(key);
     try {
-      const { writes, user_ids } = await usedUpNotices(store, reached, clock.now());
+      const { writes, user_ids } = await buildUsedUpNotices(store, reached, clock.now());
       await this.#commit(writes);
       for (const user_id of user_ids) onNotified(user_id);
     } catch (error) {
@@ -214,7 +214,7 @@ export class ModelLedger {
     for (const row of lost) {
       if (this.#open.has(row.id)) continue;
       const settlement: Settlement = {
-        ...NOTHING_USED,
+        ...NO_USAGE,
         outcome: "lost",
         cost_micros: row.reserved_micros,
         output_tokens: row.reserved_tokens,
@@ -230,7 +230,7 @@ export class ModelLedger {
     }
     if (settled > 0)
       log("models").warn("{count} model calls were interrupted and count as reserved", { count: settled });
-    await this.#commit([deleteOldAccounts(now - KEPT_MS)]);
+    await this.#commit([deleteOldAccounts(now - PERIOD_RETENTION_MS)]);
   }
 
   /** Stops renewing. */
@@ -239,8 +239,8 @@ export class ModelLedger {
     this.#renewal = undefined;
   }
 
-  #renewLater(): void {
-    this.#renewal ??= this.#deps.clock.after(RENEW_MS, () => {
+  #scheduleRenewal(): void {
+    this.#renewal ??= this.#deps.clock.after(RENEW_INTERVAL_MS, () => {
       this.#renewal = undefined;
       void this.#renew();
     });
@@ -248,7 +248,7 @@ export class ModelLedger {
 
   async #renew(): Promise<void> {
     if (this.#open.size === 0) return;
-    this.#renewLater();
+    this.#scheduleRenewal();
     try {
       await this.#commit([renewReservations([...this.#open], this.#deps.clock.now() + LEASE_MS)]);
     } catch (error) {
@@ -269,7 +269,7 @@ export const ledgerUpkeep = ({ ledger, clock, parts }: UpkeepDeps): PeriodicChor
   new PeriodicChore({
     clock,
     parts,
-    every_ms: RENEW_MS,
+    every_ms: RENEW_INTERVAL_MS,
     work: () => ledger.settleLost({ all: false }),
     failed: (error) => log("models").warn("lost model calls could not be settled: {error}", { error }),
   });

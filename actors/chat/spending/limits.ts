@@ -7,7 +7,7 @@ import { sumCost } from "#db/chats/spend.ts";
 import { readLimitsOn } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
-import { periodAt } from "./period.ts";
+import { toPeriod } from "./period.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
 
@@ -15,7 +15,7 @@ type Deps = { readonly store: Store; readonly clock: Clock };
 export type Limit = Account & { readonly limit: number; readonly period: UsagePeriod };
 
 /** The limit that blocks a call. `isHeld`: running calls have reserved the remainder, which may become available soon. */
-export type Reached = { readonly limit: Limit; readonly used: AccountFigures; readonly isHeld: boolean };
+export type ReachedLimit = { readonly limit: Limit; readonly used: AccountFigures; readonly isHeld: boolean };
 
 /** Amounts in micros; null means no limit. Times in milliseconds since 1970. */
 export type Spending = {
@@ -29,30 +29,33 @@ export type Spending = {
 
 /** Returns a budget as a limit for the period that contains `now`. */
 export const toLimit = ({ id, scope, scope_id, period, unit, amount }: BudgetRow, now: number): Limit => {
-  const { from, to } = periodAt(period, now);
+  const { from, to } = toPeriod(period, now);
   return { budget_id: id, scope, scope_id, unit, period, limit: amount, begins_at: from, ends_at: to };
 };
 
 /** Returns a person's spend limit, or undefined if they have none. */
-export const personLimit = async ({ store, clock }: Deps, user_id: string): Promise<Limit | undefined> => {
-  const { limit, period } = await amountFor(store, user_id);
+export const loadPersonLimit = async ({ store, clock }: Deps, user_id: string): Promise<Limit | undefined> => {
+  const { limit, period } = await loadAmount(store, user_id);
   return limit === null ? undefined : toPersonLimit(user_id, limit, period, clock.now());
 };
 
-const amountFor = async (store: Store, user_id: string) => {
+const loadAmount = async (store: Store, user_id: string) => {
   const { everybody, own } = await readLimitsOn(store, user_id);
   return { limit: own ?? everybody.spend_limit_micros, period: everybody.period };
 };
 
 const toPersonLimit = (user_id: string, limit: number, period: UsagePeriod, now: number): Limit => {
-  const { from, to } = periodAt(period, now);
+  const { from, to } = toPeriod(period, now);
   const of = { budget_id: personBudgetId(user_id), scope: "person", scope_id: user_id, unit: "usd" } as const;
   return { ...of, period, limit, begins_at: from, ends_at: to };
 };
 
 /** Returns all limits on a call that begins now. Rejects when they cannot be read; then nothing may be spent. */
-export const limitsOn = async (deps: Deps, place: CallPlace): Promise<readonly Limit[]> => {
-  const [person, rows] = await Promise.all([personLimit(deps, place.user_id), deps.store.all(listBudgetsOn(place))]);
+export const loadLimits = async (deps: Deps, place: CallPlace): Promise<readonly Limit[]> => {
+  const [person, rows] = await Promise.all([
+    loadPersonLimit(deps, place.user_id),
+    deps.store.all(listBudgetsOn(place)),
+  ]);
   const now = deps.clock.now();
   return [...(person ? [person] : []), ...rows.map((row) => toLimit(row, now))];
 };
@@ -69,9 +72,9 @@ export const loadUsed = async (
 
 /** Rejects when it cannot be read: then nothing may be spent. */
 export const loadSpending = async ({ store, clock }: Deps, user_id: string): Promise<Spending> => {
-  const { limit, period } = await amountFor(store, user_id);
+  const { limit, period } = await loadAmount(store, user_id);
   const now = clock.now();
-  const { from, to } = periodAt(period, now);
+  const { from, to } = toPeriod(period, now);
   if (limit !== null) {
     const { spent, extra } = await loadUsed(store, toPersonLimit(user_id, limit, period, now));
     return { period, limit: limit + extra, spent, from, to };
@@ -83,8 +86,11 @@ export const loadSpending = async ({ store, clock }: Deps, user_id: string): Pro
 /**
  * Returns undefined while the user may spend. Skips the sum if no limit is set. Calls of models without a price are not part of any sum.
  */
-export const exceededBy = async (deps: Deps, user_id: string): Promise<(Spending & { limit: number }) | undefined> => {
-  const limit = await personLimit(deps, user_id);
+export const findExceededLimit = async (
+  deps: Deps,
+  user_id: string,
+): Promise<(Spending & { limit: number }) | undefined> => {
+  const limit = await loadPersonLimit(deps, user_id);
   if (!limit) return undefined;
   const { spent, extra, isReached } = await loadUsed(deps.store, limit);
   if (!isReached) return undefined;

@@ -6,7 +6,7 @@ import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { findCallPlace } from "#db/chats/spend.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { BudgetPause } from "#schema/ai/budget.ts";
-import { budgetTitle } from "#schema/ai/budget-words.ts";
+import { formatBudgetTitle } from "#schema/ai/budget-words.ts";
 import type { ModelPrice } from "#schema/chats/model-price.ts";
 import { computeCost } from "#src/llm/cost.ts";
 import {
@@ -18,7 +18,7 @@ import {
   type ModelUsage,
 } from "#src/llm/model.ts";
 import type { Likely, ModelLedger, OpenCall } from "./ledger.ts";
-import type { Reached } from "./limits.ts";
+import type { ReachedLimit } from "./limits.ts";
 import { loadPause } from "./warnings.ts";
 
 type Deps = { readonly store: Store; readonly ledger: ModelLedger; readonly models: LanguageModels };
@@ -30,7 +30,7 @@ export class BudgetUsedUp extends ModelError {
   readonly isStillUsedUp: () => Promise<boolean>;
 
   constructor(pause: BudgetPause, isStillUsedUp: () => Promise<boolean>) {
-    const detail = `${budgetTitle(pause)} is used up. It resets at ${pause.resets_at}.`;
+    const detail = `${formatBudgetTitle(pause)} is used up. It resets at ${pause.resets_at}.`;
     super("usage_limit", detail, { retryable: false, reason: pause.scope === "person" ? "spend_limit" : "budget" });
     this.pause = pause;
     this.isStillUsedUp = isStillUsedUp;
@@ -59,12 +59,12 @@ export class MeteredModels implements LanguageModels {
     return this.#deps.models.resolve(id);
   }
 
-  side(id: string): ModelInfo | undefined {
-    return this.#deps.models.side?.(id);
+  resolveSideModel(id: string): ModelInfo | undefined {
+    return this.#deps.models.resolveSideModel?.(id);
   }
 
-  price(id: string): ModelPrice | undefined {
-    return this.#deps.models.price?.(id) as ModelPrice | undefined;
+  findModelPrice(id: string): ModelPrice | undefined {
+    return this.#deps.models.findModelPrice?.(id) as ModelPrice | undefined;
   }
 
   /** Throws like the models do, and also `BudgetUsedUp`, or a retryable `generic` error when usage cannot be read or written. */
@@ -84,7 +84,7 @@ export class MeteredModels implements LanguageModels {
         if ("delta" in event) bytes += Buffer.byteLength(event.delta);
         if (event.type === "usage") {
           // A provider may report usage more than once. The last report wins.
-          used = this.#priced(request.model_id, event.usage);
+          used = this.#addCost(request.model_id, event.usage);
           yield { type: "usage", usage: used };
         } else yield event;
       }
@@ -92,18 +92,18 @@ export class MeteredModels implements LanguageModels {
       // The answer broke off after its usage was reported. The caller must see that failure, not one of recording it.
       if (!isSettled && used) await this.#record(call, used).catch(() => {});
       else if (!isSettled && !isFinished && bytes > 0) await this.#recordEstimate(call, request, bytes).catch(() => {});
-      else if (!isSettled) await this.#deps.ledger.giveUp(call.open);
+      else if (!isSettled) await this.#deps.ledger.releaseReservation(call.open);
     }
   }
 
   /** Throws `BudgetUsedUp` when a limit is reached, and `generic` when limits cannot be read or written; then nothing is spent. */
   async #begin(request: ModelRequest): Promise<Call> {
     const { store, ledger } = this.#deps;
-    let begun: OpenCall | Reached;
+    let begun: OpenCall | ReachedLimit;
     let row: LedgerCall;
     try {
       row = await this.#ledgerCall(request);
-      begun = await ledger.begin(row, () => this.#likely(request), { always: false });
+      begun = await ledger.begin(row, () => this.#estimateUsage(request), { always: false });
       if ("isHeld" in begun && !begun.isHeld) {
         throw new BudgetUsedUp(await loadPause(store, begun), () => ledger.isStillReached(row));
       }
@@ -136,15 +136,15 @@ export class MeteredModels implements LanguageModels {
     };
   }
 
-  #likely(request: ModelRequest): Likely {
+  #estimateUsage(request: ModelRequest): Likely {
     const input_tokens = estimateInput(request);
     const usage = { input_tokens, output_tokens: EXPECTED_OUTPUT_TOKENS };
-    const micros = computeCost(usage, this.#deps.models.price?.(request.model_id)) ?? 0;
+    const micros = computeCost(usage, this.#deps.models.findModelPrice?.(request.model_id)) ?? 0;
     return { micros, tokens: input_tokens + EXPECTED_OUTPUT_TOKENS };
   }
 
-  #priced(model_id: string, usage: ModelUsage): ModelUsage {
-    const cost_micros = isCounted(usage) ? computeCost(usage, this.#deps.models.price?.(model_id)) : null;
+  #addCost(model_id: string, usage: ModelUsage): ModelUsage {
+    const cost_micros = isCounted(usage) ? computeCost(usage, this.#deps.models.findModelPrice?.(model_id)) : null;
     return cost_micros === null ? usage : { ...usage, cost_micros };
   }
 
@@ -154,7 +154,7 @@ export class MeteredModels implements LanguageModels {
   #recordEstimate(call: Call, request: ModelRequest, bytes: number): Promise<void> {
     const usage = { input_tokens: estimateInput(request), output_tokens: Math.ceil(bytes / BYTES_PER_ANSWER_TOKEN) };
     const outcome = request.signal.aborted ? "aborted" : "failed";
-    return this.#record(call, this.#priced(request.model_id, usage), { outcome, is_estimated: true });
+    return this.#record(call, this.#addCost(request.model_id, usage), { outcome, is_estimated: true });
   }
 
   async #record(
@@ -162,7 +162,7 @@ export class MeteredModels implements LanguageModels {
     usage: ModelUsage,
     { outcome, is_estimated }: Pick<Settlement, "outcome" | "is_estimated"> = REPORTED,
   ): Promise<void> {
-    if (!isCounted(usage)) return this.#deps.ledger.giveUp(open);
+    if (!isCounted(usage)) return this.#deps.ledger.releaseReservation(open);
     const settlement: Settlement = {
       outcome,
       input_tokens: usage.input_tokens ?? 0,

@@ -4,7 +4,7 @@ import type { UsagePeriod } from "#schema/chats/usage-limit.ts";
 const DAY_MS = 86_400_000;
 
 /** Returns the period that contains `now`, in milliseconds since 1970. `to` is exclusive. */
-export const periodAt = (period: UsagePeriod, now: number): { readonly from: number; readonly to: number } => {
+export const toPeriod = (period: UsagePeriod, now: number): { readonly from: number; readonly to: number } => {
   const date = new Date(now);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   if (period === "month") return { from: Date.UTC(year, month), to: Date.UTC(year, month + 1) };

@@ -8,15 +8,15 @@ import type { Store } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import { type Chore, PeriodicChore, type PeriodicDeps } from "../../runtime/chore.ts";
 
-const EVERY_MS = 600_000;
+const RUN_INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 const MIB = 1024 ** 2;
 /**
  * How often a node checks the total size while it records as much as the limit. A fraction of the limit, so that large totals are not
  * summed constantly.
  */
-const LOOKS_FOR_EACH_LIMIT = 64;
-const MIN_LOOK_BYTES = MIB / 4;
+const CHECKS_PER_LIMIT = 64;
+const MIN_CHECK_BYTES = MIB / 4;
 
 type Deps = Pick<PeriodicDeps, "clock" | "parts"> & { readonly store: Store };
 
@@ -24,17 +24,17 @@ export class RecordingRetention implements Chore {
   readonly #store: Store;
   readonly #periodic: PeriodicChore;
   /** Bytes that this node has recorded since its last check, and the number after which it checks. */
-  #added = 0;
-  #lookAfter = MIN_LOOK_BYTES;
+  #bytesSinceCheck = 0;
+  #checkAfter = MIN_CHECK_BYTES;
   #isStopped = false;
-  #looking: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
 
   constructor({ store, clock, parts }: Deps) {
     this.#store = store;
     this.#periodic = new PeriodicChore({
       clock,
       parts,
-      every_ms: EVERY_MS,
+      every_ms: RUN_INTERVAL_MS,
       work: async (now, isStopped) => {
         await this.#deleteExpired(now, isStopped);
         await this.#makeRoom(isStopped);
@@ -48,24 +48,24 @@ export class RecordingRetention implements Chore {
   }
 
   /** Counts stored bytes, and frees space after enough of them. Each node does this for its own recordings. */
-  added(bytes: number): void {
-    this.#added += bytes;
-    if (this.#added < this.#lookAfter || this.#looking || this.#isStopped) return;
+  onStored(bytes: number): void {
+    this.#bytesSinceCheck += bytes;
+    if (this.#bytesSinceCheck < this.#checkAfter || this.#checking || this.#isStopped) return;
     // Runs in the background, so that the call does not wait.
-    this.#looking = runOutsideRequest(() => this.#makeRoom(() => this.#isStopped))
+    this.#checking = runOutsideRequest(() => this.#makeRoom(() => this.#isStopped))
       .catch(warn)
       .finally(() => {
-        this.#looking = undefined;
+        this.#checking = undefined;
       });
   }
 
-  async idle(): Promise<void> {
-    await Promise.all([this.#periodic.idle(), this.#looking]);
+  async whenIdle(): Promise<void> {
+    await Promise.all([this.#periodic.whenIdle(), this.#checking]);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([this.#periodic.stop(), this.#looking]);
+    await Promise.all([this.#periodic.stop(), this.#checking]);
   }
 
   async #deleteExpired(now: number, isStopped: () => boolean): Promise<void> {
@@ -76,10 +76,10 @@ export class RecordingRetention implements Chore {
   }
 
   async #makeRoom(isStopped: () => boolean): Promise<void> {
-    this.#added = 0;
+    this.#bytesSinceCheck = 0;
     const { recording } = await readGatewaySettings(this.#store);
     const max_bytes = recording.max_mib * MIB;
-    this.#lookAfter = Math.max(MIN_LOOK_BYTES, max_bytes / LOOKS_FOR_EACH_LIMIT);
+    this.#checkAfter = Math.max(MIN_CHECK_BYTES, max_bytes / CHECKS_PER_LIMIT);
     const [beyond] = await this.#store.scan(findRecordingBeyond({ max_bytes }));
     if (typeof beyond?.created_at !== "number") return;
     const old = { before: beyond.created_at + 1 };

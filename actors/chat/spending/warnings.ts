@@ -1,17 +1,17 @@
 // Budget notifications: once per period when most of a budget is used, and once when it is used up (rule BU-3).
 
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { findScopeName, listDeciders } from "#db/budgets/deciders.ts";
 import { markWarned } from "#db/budgets/periods.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { notified } from "#db/notifications/notifications.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import type { BudgetPause } from "#schema/ai/budget.ts";
-import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
-import { type Limit, loadUsed, type Reached } from "./limits.ts";
+import { formatAmount, formatBudgetTitle } from "#schema/ai/budget-words.ts";
+import { type Limit, loadUsed, type ReachedLimit } from "./limits.ts";
 
 /** The used share of a budget that triggers the warning. */
-const WARN_AT = 0.8;
+const WARNING_RATIO = 0.8;
 
 type Notices = { readonly writes: readonly Statement[]; readonly user_ids: readonly string[] };
 
@@ -19,35 +19,42 @@ type Notices = { readonly writes: readonly Statement[]; readonly user_ids: reado
 export const loadWarning = async (store: Store, limit: Limit, now: number): Promise<Notices | undefined> => {
   const { spent, extra, warned_at } = await loadUsed(store, limit);
   const whole = limit.limit + extra;
-  if (warned_at !== null || whole === 0 || spent < whole * WARN_AT) return undefined;
+  if (warned_at !== null || whole === 0 || spent < whole * WARNING_RATIO) return undefined;
   const name = await loadName(store, limit);
   const deciders = await store.all(listDeciders(limit.scope_id));
   const own = limit.scope === "person" || limit.scope === "user" ? [limit.scope_id] : [];
   const user_ids = [...new Set([...own, ...deciders.map(({ id }) => id)])];
   const values = {
-    budget: budgetTitle({ ...limit, name }),
+    budget: formatBudgetTitle({ ...limit, name }),
     used: `${formatAmount(limit.unit, spent)} of ${formatAmount(limit.unit, whole)}`,
-    time: rfc3339(limit.ends_at),
+    time: toRfc3339(limit.ends_at),
   };
   const dedupe = `budget_nearly_used:${limit.budget_id}:${limit.begins_at}:${extra}`;
   const about = { now, kind: "budget_nearly_used", values, path: BUDGETS_PAGE, dedupe } as const;
-  return { writes: [markWarned(limit, now), ...user_ids.map((user_id) => notified({ ...about, user_id }))], user_ids };
+  return {
+    writes: [markWarned(limit, now), ...user_ids.map((user_id) => insertNotification({ ...about, user_id }))],
+    user_ids,
+  };
 };
 
 const BUDGETS_PAGE = "/admin/budgets";
 
 /** Returns the notifications for people who can raise a used-up budget. Writing them again has no effect. */
-export const usedUpNotices = async (store: Store, { limit, used }: Reached, now: number): Promise<Notices> => {
+export const buildUsedUpNotices = async (
+  store: Store,
+  { limit, used }: ReachedLimit,
+  now: number,
+): Promise<Notices> => {
   const deciders = await store.all(listDeciders(limit.scope_id));
   const values = {
-    budget: budgetTitle({ ...limit, name: await loadName(store, limit) }),
+    budget: formatBudgetTitle({ ...limit, name: await loadName(store, limit) }),
     limit: formatAmount(limit.unit, limit.limit + used.extra),
-    time: rfc3339(limit.ends_at),
+    time: toRfc3339(limit.ends_at),
   };
   const dedupe = `budget_used_up:${limit.budget_id}:${limit.begins_at}:${used.extra}`;
   const about = { now, kind: "budget_used_up", values, path: BUDGETS_PAGE, dedupe } as const;
   const user_ids = deciders.map(({ id }) => id);
-  return { writes: user_ids.map((user_id) => notified({ ...about, user_id })), user_ids };
+  return { writes: user_ids.map((user_id) => insertNotification({ ...about, user_id })), user_ids };
 };
 
 const loadName = async (store: Store, { scope_id }: Limit): Promise<string> =>
@@ -59,7 +66,7 @@ const SUGGESTED = { usd: 5_000_000, tokens: 100_000 } as const;
 const STEP = { usd: 1_000_000, tokens: 1_000 } as const;
 
 /** Returns the question that a chat asks when a budget is used up. */
-export const loadPause = async (store: Store, { limit, used }: Reached): Promise<BudgetPause> => {
+export const loadPause = async (store: Store, { limit, used }: ReachedLimit): Promise<BudgetPause> => {
   const { budget_id, scope, scope_id, period, unit, ends_at } = limit;
   const whole = limit.limit + used.extra;
   const tenth = Math.ceil(whole / 10 / STEP[unit]) * STEP[unit];
@@ -72,7 +79,7 @@ export const loadPause = async (store: Store, { limit, used }: Reached): Promise
     limit: whole,
     spent: used.spent,
     suggested: Math.max(SUGGESTED[unit], tenth),
-    resets_at: rfc3339(ends_at),
+    resets_at: toRfc3339(ends_at),
     deciders: await store.all(listDeciders(scope_id)),
   };
 };

@@ -3,11 +3,11 @@
 
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
-import { keepAnswer } from "#db/chats/requests.ts";
+import { insertAnswer } from "#db/chats/requests.ts";
 import { indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { guardUser, takeSeat } from "#db/users/users.ts";
-import { startTurn, tellOwner } from "../announce.ts";
+import { assignSeat, guardUser } from "#db/users/users.ts";
+import { notifyOwner, startTurn } from "../announce.ts";
 import { attachWrites } from "../attach.ts";
 import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
@@ -15,9 +15,9 @@ import type { ChatState } from "../machine/chat-state.ts";
 import type { Message } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 import { toCreation } from "./create.ts";
-import { messageWrites } from "./writes.ts";
+import { toMessageWrites } from "./writes.ts";
 
-export type Created = {
+export type CreatedChat = {
   readonly state: ChatState;
   readonly inserted: readonly Message[];
   readonly writes: readonly Statement[];
@@ -25,7 +25,7 @@ export type Created = {
   readonly after: () => void;
 };
 
-export const created = async (parts: ChatDeps, args: CreateChat): Promise<Created> => {
+export const buildChat = async (parts: ChatDeps, args: CreateChat): Promise<CreatedChat> => {
   const { store, clock, topics, effects } = parts;
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", args.messages.length);
@@ -38,16 +38,16 @@ export const created = async (parts: ChatDeps, args: CreateChat): Promise<Create
       guardUser({ id: state.owner_id }),
       insertChat({ ...row, pending_calls: [...pending_calls] }),
       ...(state.workspace_id === null ? [] : [pinContextOnce(key, state.workspace_id, clock.now())]),
-      ...messageWrites(key, inserted),
+      ...toMessageWrites(key, inserted),
       indexTitle(key, state.title),
-      ...(await takeSeat(store, state.owner_id)),
+      ...(await assignSeat(store, state.owner_id)),
       auditChatCreated(state, clock.now()),
-      ...(args.request ? keepAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
+      ...(args.request ? insertAnswer(key, args.request, { answer: null, now: clock.now() }) : []),
       ...args.messages.flatMap(({ content }) => attachWrites(key, content, clock.now())),
     ],
     after: () => {
       effects.wordsAdded();
-      tellOwner(topics, state, "created");
+      notifyOwner(topics, state, "created");
       startTurn(effects, state);
       effects.promptAdded(state);
     },

@@ -4,20 +4,20 @@ import { AppError, conflict, invalidField } from "#base/errors.ts";
 import { listChildren, unpinChat } from "#db/chats/chats.ts";
 import { repinContext } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
-import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
+import { applyPermissionMode, requireAsking } from "#src/tools/permission-mode.ts";
 import type { Outcome } from "../../runtime/actor.ts";
-import { announce, announceListChanges, tellOwner } from "../announce.ts";
+import { announce, announceListChanges, notifyOwner } from "../announce.ts";
 import { auditChatChanges } from "../audit.ts";
 import { decide } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Change } from "../machine/decision.ts";
 import type { ChangeChat, ChatPatch } from "../messages.ts";
-import { checkedRoot, readChat } from "./read.ts";
-import { buildWrites, patchWrites, pinWrites } from "./writes.ts";
+import { readChat, requireRoot } from "./read.ts";
+import { buildWrites, pinWrites, toPatchWrites } from "./writes.ts";
 
 type Member = {
   readonly before: ChatState;
@@ -27,33 +27,33 @@ type Member = {
 };
 
 /** Changes this chat and its sub-chats together. Throws, without changing anything, if one of them rejects the change. */
-export const changedFamily = async (
+export const changeFamily = async (
   deps: ChatDeps,
   state: ChatState,
   { archived, patch: given, agent_options, permission_mode, asks = false, pin, silent_since }: ChangeChat,
 ): Promise<Outcome<ChatState, void>> => {
   const { clock, topics } = deps;
   if (silent_since !== undefined && (state.updated_at >= silent_since || state.pin_order > 0)) {
-    throw conflict("The chat has moved meanwhile.");
+    throw conflict("The chat has changed. Reload it and try again.");
   }
   if (pin !== null && pin > 0 && (archived ?? state.archived)) {
     throw new AppError("invalid", "An archived chat cannot be pinned.");
   }
   const asked = agent_options === undefined ? given : withAgentOptions(state, given, agent_options);
   const moded = permission_mode === undefined ? asked : withMode(state, asked, permission_mode);
-  const patch = asks ? { ...moded, permissions: askingPermissions(state.permissions) } : moded;
+  const patch = asks ? { ...moded, permissions: requireAsking(state.permissions) } : moded;
   const type = archived ? "archive" : "unarchive";
-  const change = archived === undefined ? undefined : await decide(deps, checkedRoot(state), { type });
+  const change = archived === undefined ? undefined : await decide(deps, requireRoot(state), { type });
   const children = await loadChildren(deps, state, { archived, patch }, (child) => decide(deps, child, { type }));
   const next = { ...(change?.state ?? state), ...patch };
   const unpins = archived === true || pin === 0;
   const { workspace_id = state.workspace_id } = patch;
   const members: readonly Member[] = [{ before: state, change, patch }, ...children];
-  const after = () => {
+  const announceMembers = () => {
     for (const { before, change: moved } of members) {
       if (!moved) continue;
       if (before === state) announce(deps, state, { ...moved, state: next });
-      tellOwner(topics, moved.state, archived ? "deleted" : "created");
+      notifyOwner(topics, moved.state, archived ? "deleted" : "created");
     }
     announceListChanges(topics, state, next);
     for (const { before } of children) {
@@ -66,12 +66,12 @@ export const changedFamily = async (
   return {
     state: { ...next, ...(unpins ? { pin_order: 0 } : pin === null ? {} : { pin_order: pin }) },
     writes: [
-      ...members.flatMap(writesOfMember),
+      ...members.flatMap(toMemberWrites),
       ...(unpins ? unpinChat(state.id, state.owner_id) : pin === null ? [] : pinWrites(state, pin)),
       ...(workspace_id === state.workspace_id ? [] : repinContext(state.key, workspace_id, clock.now())),
       ...children.flatMap((child) => writeAuditEntries(child, clock.now())),
     ],
-    after,
+    after: announceMembers,
     reply: undefined,
   };
 };
@@ -93,7 +93,7 @@ const withAgentOptions = (state: ChatState, patch: ChatPatch, asked: ChosenOptio
 /** Applies the mode to the chat's current rules, so that rules added in the meantime are kept. */
 const withMode = (state: ChatState, patch: ChatPatch, mode: PermissionMode): ChatPatch => {
   const { permissions = state.permissions, plan_mode = state.plan_mode } = patch;
-  const next = withPermissionMode(mode, { permissions, plan_mode });
+  const next = applyPermissionMode(mode, { permissions, plan_mode });
   const isChanged = "permissions" in patch || next.permissions !== state.permissions;
   return { ...patch, plan_mode: next.plan_mode, ...(isChanged ? { permissions: next.permissions } : {}) };
 };
@@ -120,11 +120,11 @@ const loadChildren = async (
   return found;
 };
 
-const writesOfMember = ({ before, change, patch }: Member): Statement[] => [
+const toMemberWrites = ({ before, change, patch }: Member): Statement[] => [
   ...(change ? buildWrites(before, change) : []),
-  ...patchWrites(before, patch),
+  ...toPatchWrites(before, patch),
 ];
 
 /** Records the changed permissions of a sub-chat. Its archiving, which follows its root's, has no entry of its own. */
 const writeAuditEntries = ({ before, patch }: Member, now: number): Statement[] =>
-  auditChatChanges(before, { state: { ...before, ...patch } }, now).map(audited);
+  auditChatChanges(before, { state: { ...before, ...patch } }, now).map(insertAudit);

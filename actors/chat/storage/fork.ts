@@ -6,19 +6,19 @@ import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
 import { insertChatFile, listChatFiles } from "#db/chats/files.ts";
 import { findMessage, insertMessages, listHistoryUpTo, type MessageRow, weighHistoryUpTo } from "#db/chats/messages.ts";
-import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
+import { insertAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { guardUser, takeSeat } from "#db/users/users.ts";
-import { CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
+import { assignSeat, guardUser } from "#db/users/users.ts";
+import { MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { tellOwner } from "../announce.ts";
+import { notifyOwner } from "../announce.ts";
 import { auditChatCreated } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import { askedAfter, pendingAfter } from "../machine/pending.ts";
+import { questionAfter, updatePendingCalls } from "../machine/pending.ts";
 import type { CopiedMessages } from "../turn/checkpoints.ts";
 import { toCreation } from "./create.ts";
 import { readChat } from "./read.ts";
@@ -38,7 +38,7 @@ export type ForkChat = {
   readonly request?: RequestKey | undefined;
 };
 
-type Forked = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
+type ForkedChat = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
 
 /** The whole copy is held in memory and committed in one batch. */
 const MAX_COPIED_BYTES = 32 * 1024 * 1024;
@@ -48,7 +48,7 @@ const TOO_LARGE =
 const NO_RESULT = "The chat was copied before this call had a result.";
 
 /** Rejects with 404 when the chat does not exist or has no such visible message; with 409 when the copied messages are too large. */
-export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promise<Forked> => {
+export const forkChat = async (parts: ChatDeps, id: string, args: ForkChat): Promise<ForkedChat> => {
   const { store, clock, topics, effects } = parts;
   const found = await readChat(store, args.source_id);
   if (!found) throw notFound();
@@ -60,13 +60,13 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
   const files = await store.all(listChatFiles({ chat: source.key }));
   const now = clock.now();
-  const owed = unanswered(rows);
+  const owed = findPendingCalls(rows);
   const key = await store.reserve("chats", 1);
   const first_id = await store.reserve("messages", rows.length + owed.length + 1);
   const names = new Map(files.map((file) => [file.id, uuid()]));
   const copies: MessageRow[] = [
-    ...rows.map((row) => ({ ...row, content: renamed(row.content, names) })),
-    ...owed.map((call) => cancelled(call, now)),
+    ...rows.map((row) => ({ ...row, content: replaceFileIds(row.content, names) })),
+    ...owed.map((call) => toCancelledResult(call, now)),
   ].map((row, at) => ({ ...row, id: first_id + at, chat: key, revision: 1 }));
   const state = makeState(source, { id, key, first_id, now, title: args.title, copies });
   const { queue: _, pending_calls, ...chat } = state;
@@ -79,17 +79,17 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
       ...(copies.length === 0 ? [] : [insertMessages(copies)]),
       ...indexMessages(key, copies),
       indexTitle(key, state.title),
-      ...(await takeSeat(store, state.owner_id)),
+      ...(await assignSeat(store, state.owner_id)),
       ...(files.length === 0
         ? []
         : [insertChatFile(files.map((file) => ({ ...file, id: names.get(file.id) ?? uuid(), chat: key })))]),
       auditChatCreated(state, now),
-      ...(args.request ? keepAnswer(key, args.request, { answer: null, now }) : []),
+      ...(args.request ? insertAnswer(key, args.request, { answer: null, now }) : []),
     ],
     after: () => {
       effects.chatCopied(state, { from_chat_id: source.id, messages: pairMessages(rows, copies) });
       effects.wordsAdded();
-      tellOwner(topics, state, "created");
+      notifyOwner(topics, state, "created");
     },
   };
 };
@@ -98,7 +98,7 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
 const pairMessages = (rows: readonly MessageRow[], copies: readonly MessageRow[]): CopiedMessages["messages"] =>
   rows
     .flatMap(({ id, role }, at) => (role === "user" ? [{ from_message_id: id, message_id: copies[at]?.id ?? 0 }] : []))
-    .slice(-CHECKPOINTS_OF_CHAT);
+    .slice(-MAX_CHECKPOINTS_PER_CHAT);
 
 const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id }: ForkChat): Promise<number> => {
   if (message_id === undefined) return Number.MAX_SAFE_INTEGER;
@@ -108,7 +108,7 @@ const findForkEnd = async ({ store }: ChatDeps, { key }: ChatState, { message_id
 };
 
 /** Replaces file IDs with those of the copies, also in tool results. */
-const renamed = (content: MessagePart[], names: ReadonlyMap<string, string>): MessagePart[] => {
+const replaceFileIds = (content: MessagePart[], names: ReadonlyMap<string, string>): MessagePart[] => {
   if (names.size === 0) return content;
   const text = JSON.stringify(content).replaceAll(
     /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
@@ -119,10 +119,10 @@ const renamed = (content: MessagePart[], names: ReadonlyMap<string, string>): Me
 
 const toMessage = ({ usage, ...row }: MessageRow): Message => ({ ...row, usage });
 
-const unanswered = (rows: readonly MessageRow[]): readonly PendingCall[] =>
-  rows.reduce<readonly PendingCall[]>((pending, row) => pendingAfter(pending, toMessage(row)), []);
+const findPendingCalls = (rows: readonly MessageRow[]): readonly PendingCall[] =>
+  rows.reduce<readonly PendingCall[]>((pending, row) => updatePendingCalls(pending, toMessage(row)), []);
 
-const cancelled = ({ tool_call_id, tool_name }: PendingCall, now: number): MessageRow => {
+const toCancelledResult = ({ tool_call_id, tool_name }: PendingCall, now: number): MessageRow => {
   const { content, ...message } = toolMessage({
     tool_call_id,
     tool_name,
@@ -158,9 +158,9 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   const agent_session = copyChoices(source);
-  const asked_by = copies.reduce<string | null>((asked, row) => askedAfter(asked, toMessage(row)), null);
+  const asked_by = copies.reduce<string | null>((asked, row) => questionAfter(asked, toMessage(row)), null);
   const own = { id, key: at.key, agent_session, last_assistant_id: seen, asked_by, read_cursor: seen };
-  return { ...state, ...OWN, ...own, status: "waiting" };
+  return { ...state, ...RESET_FIELDS, ...own, status: "waiting" };
 };
 
 /** Keeps the chosen options of the coding agent. The session itself stays with the source, so the copy starts a new one. */
@@ -168,7 +168,7 @@ const copyChoices = ({ agent_session }: ChatState): ChatState["agent_session"] =
   agent_session && { ...agent_session, session_id: "", through: 0 };
 
 /** Fields that are reset in the copy. */
-const OWN = {
+const RESET_FIELDS = {
   parent_chat_id: null,
   root_chat_id: null,
   pin_order: 0,

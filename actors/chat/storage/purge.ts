@@ -4,31 +4,35 @@ import { deleteChat, deleteChatLeavings, deleteMessageSlice, findSliceEnd } from
 import { deleteRunSlice, findAnyStep } from "#db/chats/runs.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { forgetHookContents } from "#db/hook-dispatches.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { forgetTrials } from "#db/trials/trials.ts";
+import { clearHookContents } from "#db/hook-dispatches.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { deleteTrials } from "#db/trials/trials.ts";
 import type { Outcome } from "../../runtime/actor.ts";
 import { announceAccessChange } from "../announce.ts";
-import { chatDeleted } from "../audit.ts";
+import { auditChatDeleted } from "../audit.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import type { Late } from "../messages.ts";
+import type { LateResult } from "../messages.ts";
 import { readChildren } from "./read.ts";
 
 /** Returns `stale` when the chat is not archived, or was archived after `before`. */
-export const purged = async (
+export const purgeChat = async (
   { store, chats, clock, topics }: ChatDeps,
   state: ChatState,
   before: number,
-): Promise<Outcome<ChatState, Late>> => {
+): Promise<Outcome<ChatState, LateResult>> => {
   if (!state.archived || state.parent_chat_id !== null || state.updated_at >= before) return { state, reply: "stale" };
   const children = await readChildren(store, state.id, true);
   for (const child of children) {
-    await emptyChat(store, child);
-    await store.commit([...removeChat(child), audited(chatDeleted(child, clock.now()))], undefined, child.part);
+    await deleteLargeData(store, child);
+    await store.commit(
+      [...removeChat(child), insertAudit(auditChatDeleted(child, clock.now()))],
+      undefined,
+      child.part,
+    );
   }
-  await emptyChat(store, state);
-  const after = () => {
+  await deleteLargeData(store, state);
+  const announceDeleted = () => {
     announceAccessChange(topics, state.id);
     for (const { id } of children) {
       announceAccessChange(topics, id);
@@ -37,11 +41,11 @@ export const purged = async (
         .catch(() => {});
     }
   };
-  return { state, gone: true, writes: removeChat(state), after, reply: "done" };
+  return { state, gone: true, writes: removeChat(state), after: announceDeleted, reply: "done" };
 };
 
 /** Deletes the data that can be large: messages with their search index entries, and recorded model calls. */
-const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key" | "part">): Promise<void> => {
+const deleteLargeData = async (store: Store, { key: chat, part }: Pick<ChatState, "key" | "part">): Promise<void> => {
   for (;;) {
     const last = await store.get(findSliceEnd({ chat }));
     if (!last) break;
@@ -53,7 +57,7 @@ const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key
 /** Deletes the remaining data and the chat itself; `stale` when the chat has changed since it was read. */
 const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
-  forgetHookContents({ chat_id: id }),
-  ...forgetTrials(id),
+  clearHookContents({ chat_id: id }),
+  ...deleteTrials(id),
   deleteChat(id, snapshot_version),
 ];

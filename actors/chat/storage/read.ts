@@ -23,7 +23,7 @@ export const readChat = async (store: Store, id: string): Promise<ChatState | un
 };
 
 /** Throws 400 for a sub-chat. */
-export const checkedRoot = (state: ChatState): ChatState => {
+export const requireRoot = (state: ChatState): ChatState => {
   if (state.parent_chat_id === null) return state;
   throw new AppError("invalid", "Only the root chat can be archived; its sub-chats go with it.");
 };

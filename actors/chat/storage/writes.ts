@@ -2,11 +2,11 @@
 
 import { movePin, pinChat, saveExecution, unpinChat, updateChat } from "#db/chats/chats.ts";
 import { deleteMessagesFrom, deleteQueued, insertMessages, insertQueued, updateQueued } from "#db/chats/messages.ts";
-import { forgetMessagesFrom, indexMessages, indexTitle } from "#db/chats/search.ts";
+import { indexMessages, indexTitle, unindexMessagesFrom } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import type { Change, Message, Queued } from "../machine/decision.ts";
+import type { Change, Message, QueueItem } from "../machine/decision.ts";
 import type { ChatPatch } from "../messages.ts";
 
 /** Returns the batch of one or more transitions from `before` to the state of `change`. */
@@ -16,15 +16,15 @@ export const buildWrites = (before: ChatState, { state, inserted, deleted_from }
     ? []
     : [
         deleteMessagesFrom({ chat: before.key, from: deleted_from, revision: state.snapshot_version }),
-        forgetMessagesFrom(before.key, deleted_from),
+        unindexMessagesFrom(before.key, deleted_from),
       ]),
-  ...messageWrites(before.key, inserted),
-  ...queueWrites(before, state),
-  ...deadlineWrites(before, state),
+  ...toMessageWrites(before.key, inserted),
+  ...toQueueWrites(before, state),
+  ...toDeadlineWrites(before, state),
 ];
 
 /** Returns the writes for new messages, including their search index entries (rule FS-1). `chat` is the key. */
-export const messageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
+export const toMessageWrites = (chat: number, messages: readonly Message[]): Statement[] =>
   messages.length === 0
     ? []
     : [insertMessages(messages.map((row) => toMessageRow(chat, row))), ...indexMessages(chat, messages)];
@@ -37,11 +37,11 @@ export const toMessageRow = (chat: number, { content, usage, ...row }: Message) 
   usage: usage as Record<string, number> | null,
 });
 
-const queueWrites = ({ key, queue }: ChatState, { queue: next }: ChatState): Statement[] => {
+const toQueueWrites = ({ key, queue }: ChatState, { queue: next }: ChatState): Statement[] => {
   if (queue === next) return [];
   const old = new Map(queue.map((row) => [row.id, row]));
   const kept = new Set(next.map(({ id }) => id));
-  const added: Queued[] = next.filter(({ id }) => !old.has(id));
+  const added: QueueItem[] = next.filter(({ id }) => !old.has(id));
   const moved = next.filter(({ id, position }) => old.has(id) && old.get(id)?.position !== position);
   return [
     ...queue.filter(({ id }) => !kept.has(id)).map(({ id }) => deleteQueued(id)),
@@ -52,7 +52,7 @@ const queueWrites = ({ key, queue }: ChatState, { queue: next }: ChatState): Sta
   ];
 };
 
-const deadlineWrites = (
+const toDeadlineWrites = (
   { id, requires_action_deadline: before }: ChatState,
   { requires_action_deadline: next }: ChatState,
 ): Statement[] => {
@@ -61,7 +61,7 @@ const deadlineWrites = (
 };
 
 /** Combines two transitions into one commit. */
-export const joined = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
+export const combineChanges = (first: Change<ChatState>, second: Change<ChatState>): Change<ChatState> => ({
   ...second,
   inserted: [...first.inserted, ...second.inserted],
   promoted: [...first.promoted, ...second.promoted],
@@ -70,7 +70,7 @@ export const joined = (first: Change<ChatState>, second: Change<ChatState>): Cha
 });
 
 /** Returns the writes for metadata. The title is also added to the search index. */
-export const patchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
+export const toPatchWrites = ({ id, key }: ChatState, patch: ChatPatch): Statement[] => [
   ...(Object.keys(patch).length === 0 ? [] : [updateChat(id, patch, { expect: 1 })]),
   ...(patch.title === undefined ? [] : [indexTitle(key, patch.title)]),
 ];

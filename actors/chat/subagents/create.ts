@@ -6,7 +6,7 @@ import type { PendingCall } from "../machine/decision.ts";
 import type { CreateChat } from "../messages.ts";
 
 /** Maximum sub-chats of a chat, including finished ones, since they can be continued. */
-export const SUBAGENTS_LIMIT = 100;
+export const MAX_SUBAGENTS = 100;
 
 export type SpawnSubagent = {
   /** The sub-chat's ID, which stays the same when the call is run again. */
@@ -22,16 +22,20 @@ export type SpawnSubagent = {
 };
 
 /** stale: the call is obsolete and must have no effect. */
-export type Spawned = "done" | "stale" | "full" | "planning";
+export type SpawnResult = "done" | "stale" | "full" | "planning";
 
 /** Returns why the sub-chat may not be created, or undefined. `count`: existing sub-chats. */
-export const spawnRefusal = (root: ChatState, { call, type }: SpawnSubagent, count: number): Spawned | undefined => {
+export const findSpawnRefusal = (
+  root: ChatState,
+  { call, type }: SpawnSubagent,
+  count: number,
+): SpawnResult | undefined => {
   const isOwed = root.pending_calls.some(
     ({ message_id, tool_call_id }) => message_id === call.message_id && tool_call_id === call.tool_call_id,
   );
   if (!isOwed || root.archived || root.status !== "running" || root.parent_chat_id !== null) return "stale";
   if (root.plan_mode !== null && type !== "explore") return "planning";
-  return count >= SUBAGENTS_LIMIT ? "full" : undefined;
+  return count >= MAX_SUBAGENTS ? "full" : undefined;
 };
 
 /** The sub-chat inherits the root's workspace, MCP servers, owner and permissions, but not its messages or the client's tools. */

@@ -5,7 +5,7 @@ import type { ChatRow } from "#db/chats/chats.ts";
 import { readChatSetting, readModelOverride } from "#db/chats/settings.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listModelConfigs } from "#db/models/models.ts";
-import { allowedEfforts } from "#schema/chats/model-config.ts";
+import { listAllowedEfforts } from "#schema/chats/model-config.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { SpawnInput } from "#src/tools/subagents/agents.ts";
 import { ToolError } from "#src/tools/tool.ts";
@@ -13,14 +13,14 @@ import { ToolError } from "#src/tools/tool.ts";
 import { organizationModel } from "../background/organization-model.ts";
 
 type Deps = { readonly store: Store; readonly models: LanguageModels };
-type Chosen = { readonly model_config_id: string; readonly reasoning_effort: string };
+type ChosenModel = { readonly model_config_id: string; readonly reasoning_effort: string };
 
 /** Throws `ToolError` for an unusable model. */
-export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInput): Promise<Chosen> => {
+export const chooseSubagentModel = async (parts: Deps, root: ChatRow, input: SpawnInput): Promise<ChosenModel> => {
   const { model_config_id, reasoning_effort } = input;
   if (model_config_id !== undefined) {
     const model = parts.models.resolve(model_config_id.trim().toLowerCase());
-    if (!model) throw new ToolError("There is no model of this model_config_id that can be used. Leave it out.");
+    if (!model) throw new ToolError("No usable model has this model_config_id. Omit it to use the default.");
     return { model_config_id: model.id, reasoning_effort: reasoning_effort ?? "" };
   }
   const wanted = await loadOverride(parts, root, input.type);
@@ -30,7 +30,7 @@ export const subagentModel = async (parts: Deps, root: ChatRow, input: SpawnInpu
 };
 
 /** Returns the models that `spawn` accepts; without any configured model, the built-in one. */
-export const subagentModels = async ({ store, models }: Deps) => {
+export const listSubagentModels = async ({ store, models }: Deps) => {
   const rows = (await store.all(listModelConfigs())).filter(({ id }) => models.resolve(id) !== undefined);
   const [only] = rows.length === 0 ? [models.resolve(null)] : [];
   return [
@@ -39,7 +39,7 @@ export const subagentModels = async ({ store, models }: Deps) => {
       display_name,
       model,
       is_default,
-      reasoning_efforts: allowedEfforts(model_config),
+      reasoning_efforts: listAllowedEfforts(model_config),
     })),
     ...(only ? [{ model_config_id: only.id, display_name: only.display_name, is_default: true }] : []),
   ];
@@ -50,7 +50,7 @@ const loadOverride = async (
   { store, models }: Deps,
   { organization_id, owner_id: user_id }: ChatRow,
   type: SpawnInput["type"],
-): Promise<Chosen | undefined> => {
+): Promise<ChosenModel | undefined> => {
   const context = type === "explore" ? "explore" : "general";
   const isAllowed = await readChatSetting(store, "allow_model_overrides");
   const set = isAllowed ? await readModelOverride(store, { organization_id, user_id, context }) : undefined;

@@ -2,9 +2,9 @@
 // own actor; waiting never blocks a mailbox. Rejects chats that do not belong to this chat.
 
 import type { Clock } from "#base/clock.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { uuidFor } from "#base/ids.ts";
+import { deriveUuid } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
 import { type ChatRow, findChat, listChildren } from "#db/chats/chats.ts";
 import { listNewestMessages } from "#db/chats/messages.ts";
@@ -15,30 +15,30 @@ import { HookDenied, HookFailure } from "#src/hooks/protocol.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { Live, SpawnInput, Subagents } from "#src/tools/subagents/agents.ts";
-import { INTERRUPTED, ToolError } from "#src/tools/tool.ts";
-import type { Asks } from "../../runtime/directory.ts";
+import { INTERRUPTED_REASON, ToolError } from "#src/tools/tool.ts";
+import type { MessageSender } from "../../runtime/directory.ts";
 import type { Events } from "../../runtime/events.ts";
-import { fallbackTitle } from "../background/title-text.ts";
+import { toFallbackTitle } from "../background/title-text.ts";
 import type { CheckedCommand } from "../hooks/checked.ts";
 import { type AdmittedPrompt, admitPrompt, type Prompt } from "../hooks/prompts.ts";
 import type { PendingCall } from "../machine/decision.ts";
-import type { ChatSnapshot, SendMessage, Sent } from "../messages.ts";
-import { type Spawned, type SpawnSubagent, SUBAGENTS_LIMIT } from "./create.ts";
-import { subagentModel, subagentModels } from "./model.ts";
+import type { ChatSnapshot, SendMessage, SendResult } from "../messages.ts";
+import { MAX_SUBAGENTS, type SpawnResult, type SpawnSubagent } from "./create.ts";
+import { chooseSubagentModel, listSubagentModels } from "./model.ts";
 import { SubagentText } from "./text.ts";
 
 /** A wait polls at this interval in addition to its subscriptions (facts/chats 5.1). */
-const LOOK_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 /** Number of newest messages that are searched for the report. */
-const NEWEST = 200;
-const TITLE_CHARS = 200;
+const MAX_NEWEST_MESSAGES = 200;
+const MAX_TITLE_CHARS = 200;
 
 /** Messages to a root chat and its sub-chats from the root's tools. */
 export interface SubagentMessages {
-  maySpawn(args: SpawnSubagent): Promise<Spawned>;
-  spawn(args: SpawnSubagent): Promise<Spawned>;
+  maySpawn(args: SpawnSubagent): Promise<SpawnResult>;
+  spawn(args: SpawnSubagent): Promise<SpawnResult>;
   check(args: CheckedCommand): Promise<void>;
-  send(args: SendMessage): Promise<Sent>;
+  send(args: SendMessage): Promise<SendResult>;
   snapshot(args: Record<string, never>): Promise<ChatSnapshot>;
   interrupt(args: Record<string, never>): Promise<void>;
 }
@@ -48,7 +48,7 @@ export type SubagentDeps = {
   readonly clock: Clock;
   readonly topics: Topics<Events>;
   readonly models: LanguageModels;
-  readonly chats: () => Asks<SubagentMessages>;
+  readonly chats: () => MessageSender<SubagentMessages>;
   readonly hooks: Hooks;
 };
 
@@ -63,34 +63,34 @@ export type SubagentsOf = {
 
 export class ChatSubagents implements Subagents {
   readonly #deps: SubagentDeps;
-  readonly #of: SubagentsOf;
+  readonly #parent: SubagentsOf;
 
   constructor(deps: SubagentDeps, of: SubagentsOf) {
     this.#deps = deps;
-    this.#of = of;
+    this.#parent = of;
   }
 
   async spawn(input: SpawnInput): Promise<ToolResult> {
     const { store, chats } = this.#deps;
-    const { chat_id, run_id, call } = this.#of;
-    const id = uuidFor(`subagent ${run_id}`);
+    const { chat_id, run_id, call } = this.#parent;
+    const id = deriveUuid(`subagent ${run_id}`);
     const made = await store.get(findChat({ id }));
-    if (made) return { ...shown(made), type: made.subagent_type };
+    if (made) return { ...toSummary(made), type: made.subagent_type };
     const { type, prompt } = input;
     const root = await this.#root();
-    const model = await subagentModel(this.#deps, root, input);
+    const model = await chooseSubagentModel(this.#deps, root, input);
     const spawning = { id, call, type, title: formatTitle(input), ...model };
     const refused = await chats().ask(chat_id, "maySpawn", { ...spawning, content: [] });
     if (refused !== "done") throw new ToolError(REFUSALS[refused]);
     const admitted = await this.#admit({ ...root, id, parent_chat_id: chat_id, root_chat_id: chat_id }, prompt);
     const spawned = await chats().ask(chat_id, "spawn", { ...spawning, ...admitted });
     if (spawned !== "done") throw new ToolError(REFUSALS[spawned]);
-    return { ...shown(await this.#own(id)), type };
+    return { ...toSummary(await this.#requireChild(id)), type };
   }
 
   async wait(chat_id: string, timeout_ms: number, live: Live, signal: AbortSignal): Promise<ToolResult> {
     const { store, clock, topics, chats } = this.#deps;
-    const { id } = await this.#own(chat_id);
+    const { id } = await this.#requireChild(chat_id);
     const until = clock.monotonic() + timeout_ms;
     const text = new SubagentText(live);
     let wake = () => {};
@@ -111,12 +111,12 @@ export class ChatSubagents implements Subagents {
         if (!row) throw new ToolError("The agent is gone.");
         if (!BUSY.has(row.status)) return await this.#report(row);
         const left = until - clock.monotonic();
-        if (left <= 0) return { ...shown(row), timed_out: true };
-        await this.#pause(woken, Math.min(left, LOOK_MS), signal);
+        if (left <= 0) return { ...toSummary(row), timed_out: true };
+        await this.#pause(woken, Math.min(left, CHECK_INTERVAL_MS), signal);
       }
     } catch (error) {
       // An interrupt of the turn also stops the sub-chat it waits for, like a command (rule SB-7). Background sub-chats continue.
-      if (signal.reason === INTERRUPTED) await this.#stop(id).catch(() => {});
+      if (signal.reason === INTERRUPTED_REASON) await this.#stop(id).catch(() => {});
       throw error;
     } finally {
       for (const end of leave) end();
@@ -125,11 +125,11 @@ export class ChatSubagents implements Subagents {
 
   async message(chat_id: string, text: string, interrupt: boolean): Promise<ToolResult> {
     const { store, chats } = this.#deps;
-    const child = await this.#own(chat_id);
+    const child = await this.#requireChild(chat_id);
     const { id, owner_id, status, subagent_type } = child;
     const root = await this.#root();
     if (root.plan_mode !== null && subagent_type !== "explore") throw new ToolError(REFUSALS.planning);
-    const request_key = { key: `tool ${this.#of.run_id}`, digest: "" };
+    const request_key = { key: `tool ${this.#parent.run_id}`, digest: "" };
     const behavior = interrupt ? "interrupt" : "queue";
     if (!(await findAnswer(store, child.key, request_key))) {
       await chats().ask(id, "check", { type: "send", behavior });
@@ -144,26 +144,26 @@ export class ChatSubagents implements Subagents {
         request_key,
       });
     }
-    const now = await this.#own(id);
+    const now = await this.#requireChild(id);
     return { chat_id: id, status: now.status, interrupted: interrupt && BUSY.has(status) };
   }
 
   async interrupt(chat_id: string): Promise<ToolResult> {
-    const { id } = await this.#own(chat_id);
+    const { id } = await this.#requireChild(chat_id);
     const interrupted = await this.#stop(id);
-    return { chat_id: id, status: (await this.#own(id)).status, interrupted };
+    return { chat_id: id, status: (await this.#requireChild(id)).status, interrupted };
   }
 
   async list(limit: number, offset: number): Promise<ToolResult> {
-    const rows = await this.#deps.store.all(listChildren({ root: this.#of.chat_id }));
+    const rows = await this.#deps.store.all(listChildren({ root: this.#parent.chat_id }));
     // Sorts by key, because many sub-chats can be created in the same millisecond.
     const all = rows.sort((a, b) => b.key - a.key);
     const page = all.slice(offset, offset + limit);
     return {
       agents: page.map((row) => ({
-        ...shown(row),
+        ...toSummary(row),
         type: row.subagent_type,
-        created_at: rfc3339(row.created_at),
+        created_at: toRfc3339(row.created_at),
         ...(row.last_error ? { last_error: row.last_error.message } : {}),
       })),
       count: all.length,
@@ -172,7 +172,7 @@ export class ChatSubagents implements Subagents {
   }
 
   async models(): Promise<ToolResult> {
-    return { models: await subagentModels(this.#deps) };
+    return { models: await listSubagentModels(this.#deps) };
   }
 
   /** Asks the hook about a message to a sub-chat. Throws `ToolError` if denied; without a valid decision the turn ends too. */
@@ -182,8 +182,8 @@ export class ChatSubagents implements Subagents {
     } catch (error) {
       if (error instanceof HookDenied) throw new ToolError(error.message);
       if (!(error instanceof HookFailure)) throw error;
-      this.#of.failed?.(error);
-      throw new ToolError("A lifecycle hook gave no valid answer: nothing was said to the agent.");
+      this.#parent.failed?.(error);
+      throw new ToolError("A lifecycle hook failed, so the message was not sent to the agent.");
     }
   }
 
@@ -199,7 +199,7 @@ export class ChatSubagents implements Subagents {
   }
 
   async #report(row: ChatRow): Promise<ToolResult> {
-    const page = { chat: row.key, after: 0, before: Number.MAX_SAFE_INTEGER, limit: NEWEST };
+    const page = { chat: row.key, after: 0, before: Number.MAX_SAFE_INTEGER, limit: MAX_NEWEST_MESSAGES };
     const messages = await this.#deps.store.scan(listNewestMessages(page));
     const said = messages
       .filter(({ role }) => role === "assistant")
@@ -207,17 +207,19 @@ export class ChatSubagents implements Subagents {
     const report = said.find((text) => text.trim() !== "") ?? "";
     const { last_error } = row;
     const failed = last_error && { last_error: `${last_error.message} ${last_error.detail ?? ""}`.trim() };
-    return { ...shown(row), report, ...failed };
+    return { ...toSummary(row), report, ...failed };
   }
 
-  async #own(id: string): Promise<ChatRow> {
+  async #requireChild(id: string): Promise<ChatRow> {
     const row = await this.#deps.store.get(findChat({ id: id.trim().toLowerCase() }));
-    if (row?.parent_chat_id === this.#of.chat_id) return row;
-    throw new ToolError("This chat has started no agent of this chat_id. list_agents says which there are.");
+    if (row?.parent_chat_id === this.#parent.chat_id) return row;
+    throw new ToolError(
+      "This chat has not started an agent with this chat_id. Use list_agents to see the ones it has.",
+    );
   }
 
   async #root(): Promise<ChatRow> {
-    const row = await this.#deps.store.get(findChat({ id: this.#of.chat_id }));
+    const row = await this.#deps.store.get(findChat({ id: this.#parent.chat_id }));
     if (row) return row;
     throw new ToolError("The chat is gone.");
   }
@@ -238,15 +240,15 @@ export class ChatSubagents implements Subagents {
 
 const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
 
-const REFUSALS: Readonly<Record<Exclude<Spawned, "done">, string>> = {
+const REFUSALS: Readonly<Record<Exclude<SpawnResult, "done">, string>> = {
   stale: "The turn that wanted the agent is over.",
-  full: `This chat has ${SUBAGENTS_LIMIT} agents, which is the most: use message_agent to give one of them more to do.`,
+  full: `This chat has ${MAX_SUBAGENTS} agents, the maximum. Use message_agent to give one of them more work.`,
   planning: "While this chat plans, only agents of the type explore can be used.",
 };
 
-const shown = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
+const toSummary = ({ id, title, status }: ChatRow) => ({ chat_id: id, title, status });
 
 const formatTitle = ({ title = "", prompt }: SpawnInput): string => {
-  const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, TITLE_CHARS).join("");
-  return wanted === "" ? fallbackTitle([{ type: "text", text: prompt }]) : wanted;
+  const wanted = [...title.replaceAll(/\s+/g, " ").trim()].slice(0, MAX_TITLE_CHARS).join("");
+  return wanted === "" ? toFallbackTitle([{ type: "text", text: prompt }]) : wanted;
 };

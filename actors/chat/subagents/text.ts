@@ -27,11 +27,11 @@ export class SubagentText {
       this.#isOld = !this.#isEmpty;
     }
     const known = Math.max(0, this.#seq + 1 - first_seq);
-    for (const event of events.slice(known)) this.#say(textIn(event));
+    for (const event of events.slice(known)) this.#writeText(findText(event));
     this.#seq = Math.max(this.#seq, first_seq + events.length - 1);
   }
 
-  #say(text: string): void {
+  #writeText(text: string): void {
     if (text === "") return;
     if (this.#isOld) this.#live.reset();
     this.#isOld = false;
@@ -41,7 +41,7 @@ export class SubagentText {
 }
 
 /** Returns the text of a stream event; empty for other kinds of parts. */
-const textIn = (event: string): string => {
+const findText = (event: string): string => {
   if (!event.includes('"type":"text"')) return "";
   const { message_part } = JSON.parse(event) as { message_part: { part: { type: string; text?: string } } };
   return message_part.part.type === "text" ? (message_part.part.text ?? "") : "";

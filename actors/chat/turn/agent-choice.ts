@@ -43,16 +43,16 @@ const choosing = (tool: ToolDefinition, agents: readonly Agent[]): ToolDefinitio
 };
 
 /** Returns the folder of the workspace's first agent, inside of which edits need no approval; undefined when the rules require none. */
-export const editedFolder = async (
+export const loadEditFolder = async (
   store: Store,
   { permissions, workspace_id, pending_calls }: Pick<ChatState, "permissions" | "workspace_id" | "pending_calls">,
 ): Promise<string | undefined> => {
   const matters = permissions?.default === "accept_edits" && pending_calls.some(({ tool_name }) => isEdit(tool_name));
-  return matters ? agentFolder(store, workspace_id) : undefined;
+  return matters ? loadAgentFolder(store, workspace_id) : undefined;
 };
 
 /** Returns the folder of the named or first agent of the workspace; undefined if unknown. */
-export const agentFolder = async (
+export const loadAgentFolder = async (
   store: Store,
   workspace_id: string | null,
   name?: string,
@@ -63,7 +63,7 @@ export const agentFolder = async (
 };
 
 /** Splits a call into the agent that it names and the arguments that the tool expects. */
-export const agentOfCall = ({
+export const findAgentOfCall = ({
   tool_name,
   args,
 }: Pick<PendingCall, "tool_name" | "args">): { readonly agent: string | undefined; readonly args: unknown } => {
@@ -78,5 +78,5 @@ export const findChosenAgent = <A extends Agent>(agents: readonly A[], name: str
   agents.find((one) => (name === undefined ? one.parent_id === null : one.name === name));
 
 /** Returns the message for a name without an agent. */
-export const noSuchAgent = (agents: readonly Agent[], name: string): string =>
+export const formatUnknownAgent = (agents: readonly Agent[], name: string): string =>
   `The workspace has no agent "${name}". It has: ${agents.map((one) => one.name).join(", ")}.`;

@@ -1,26 +1,26 @@
 // Decides about a turn's reports: the input of the next model call, and the end of a step. Used by the chat's actor.
 import { pinContextOnce } from "#db/chats/context.ts";
-import { chatModel } from "#src/llm/chat-model.ts";
+import { resolveChatModel } from "#src/llm/chat-model.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import type { Outcome } from "../../runtime/actor.ts";
 import { decideLate, toOutcome } from "../decide.ts";
 import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
-import { permittedCalls } from "../machine/permissions.ts";
-import type { Reported, StartedAttempt, Step } from "../messages.ts";
-import { joined } from "../storage/writes.ts";
-import { editedFolder } from "./agent-choice.ts";
-import { callsToRun, offeredTools, offersProviderTools, toPromptOf } from "./offer.ts";
+import { sortCalls } from "../machine/permissions.ts";
+import type { ReportResult, StartedAttempt, Step } from "../messages.ts";
+import { combineChanges } from "../storage/writes.ts";
+import { loadEditFolder } from "./agent-choice.ts";
+import { buildToolOffer, callsToRun, offersProviderTools, toPromptScope } from "./offer.ts";
 
 type Answer<T> = Promise<Outcome<ChatState, T | "stale">>;
 
 /** Handles a turn that is about to call the model, or to run open calls. */
-export const startedAttempt = async (
+export const startAttempt = async (
   deps: ChatDeps,
   state: ChatState,
   history_version: number,
 ): Answer<StartedAttempt> => {
-  const { calls, refused, asked } = permittedCalls(state, callsToRun(state), await editedFolder(deps.store, state));
+  const { calls, refused, asked } = sortCalls(state, callsToRun(state), await loadEditFolder(deps.store, state));
   // Calls that wait for permissions, or the client's calls of a step that a crash interrupted.
   const owesResults = state.pending_calls.length > 0 && calls.length === 0;
   const decided = await decideLate(
@@ -34,7 +34,7 @@ export const startedAttempt = async (
   const next = decided.state;
   const id = next.last_model_config_id;
   // An unusable model is called nevertheless: its error says why, and no other model sees the history (rule MO-34).
-  const model: ModelInfo = chatModel(deps.models, id) ?? { id, provider: "", display_name: "" };
+  const model: ModelInfo = resolveChatModel(deps.models, id) ?? { id, provider: "", display_name: "" };
   const attempt: StartedAttempt = {
     fence: { history_version: next.history_version, generation_attempt: next.generation_attempt },
     chat_key: next.key,
@@ -45,13 +45,13 @@ export const startedAttempt = async (
     context_limit: model.context_limit ?? 0,
     compression_threshold: model.compression_threshold ?? null,
     provider_tools: offersProviderTools(next),
-    tools: offeredTools(next),
+    tools: buildToolOffer(next),
     calls,
     permissions: next.permissions,
     refused,
     compaction: state.compaction,
     awaits_client: state.pending_calls.length > calls.length,
-    about: toPromptOf(next),
+    about: toPromptScope(next),
     family: { parent_chat_id: next.parent_chat_id, root_chat_id: next.root_chat_id },
     mcp_server_ids: next.mcp_server_ids,
     coding_agent: next.coding_agent === null ? null : { name: next.coding_agent, session: next.agent_session },
@@ -64,7 +64,7 @@ export const startedAttempt = async (
 };
 
 /** Handles a finished step of the model: stores its messages and all consequences in one commit. */
-export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: Step): Answer<Reported> => {
+export const storeStep = async (deps: ChatDeps, state: ChatState, reported: Step): Answer<ReportResult> => {
   const { fence, messages, then } = reported;
   const step = await decideLate(deps, state, { type: "commit_step", fence, messages });
   if (step === "stale") return { state, reply: "stale" };
@@ -72,11 +72,11 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   if (then === "fail") {
     const now = { history_version, generation_attempt };
     const failed = await decideLate(deps, step.state, { type: "finish_error", fence: now, error: reported.error });
-    const both = failed === "stale" ? step : joined(step, failed);
-    return toOutcome<Reported | "stale">(deps, state, both, { history_version, goes_on: false });
+    const both = failed === "stale" ? step : combineChanges(step, failed);
+    return toOutcome<ReportResult | "stale">(deps, state, both, { history_version, goes_on: false });
   }
-  const folder = await editedFolder(deps.store, step.state);
-  const { calls, asked } = permittedCalls(step.state, callsToRun(step.state), folder);
+  const folder = await loadEditFolder(deps.store, step.state);
+  const { calls, asked } = sortCalls(step.state, callsToRun(step.state), folder);
   // The turn answers refused calls before anyone is asked (rule PE-10). Calls of a coding agent already run inside the agent, which may
   // wait for this answer before it reports any of them.
   const hasOwnWork = calls.length > 0 && !(step.state.coding_agent !== null && asked.length > 0);
@@ -84,6 +84,6 @@ export const reportedStep = async (deps: ChatDeps, state: ChatState, reported: S
   const act = { type: "enter_requires_action", history_version, asked, approval_ms: deps.approval_ms } as const;
   const ending = then === "act" ? act : ({ type: "finish_turn", history_version } as const);
   const end = goes_on ? undefined : await decideLate(deps, step.state, ending);
-  const change = end && end !== "stale" ? joined(step, end) : step;
-  return toOutcome<Reported | "stale">(deps, state, change, { history_version, goes_on });
+  const change = end && end !== "stale" ? combineChanges(step, end) : step;
+  return toOutcome<ReportResult | "stale">(deps, state, change, { history_version, goes_on });
 };

@@ -5,25 +5,25 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
-import type { CheckpointTaken, CopyCheckpoints, Restored } from "#schema/agents/checkpoint.ts";
-import type { ServicesOf } from "#src/tools/services.ts";
-import { ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import type { CheckpointTaken, CopyCheckpoints, RestoreResult } from "#schema/agents/checkpoint.ts";
+import type { ToolServicesFor } from "#src/tools/services.ts";
+import { ToolError, WorkspaceUnreachableError } from "#src/tools/tool.ts";
 import { isHookRow } from "../hooks/effects.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
 /** Maximum delay of a tool. A slower checkpoint is dropped; the daemon's own limit is slightly shorter. */
-const PATIENCE_MS = 10_000;
-const WITHIN_MS = 9_000;
+const CHECKPOINT_TIMEOUT_MS = 10_000;
+const DAEMON_TIMEOUT_MS = 9_000;
 /** Restoring a large repository is slow. */
-const RESTORE_MS = 10 * 60_000;
+const RESTORE_TIMEOUT_MS = 10 * 60_000;
 
 /** Maximum chats in one request to the daemon. The remaining ones follow later. */
-const MAX_FORGOTTEN = 1_000;
+const MAX_DELETED = 1_000;
 
-type Of = PromptOf & { readonly chat_id: string };
-const toServicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
+type CheckpointChat = PromptOf & { readonly chat_id: string };
+const toServiceScope = (of: CheckpointChat): ToolServicesFor => ({ ...of, run_id: of.chat_id });
 
 /**
  * Creates a checkpoint for the last message, if it is a new one of a person, and warns the chat about anything missing. `waits`: whether to
@@ -31,7 +31,7 @@ const toServicesOf = (of: Of): ServicesOf => ({ ...of, run_id: of.chat_id });
  */
 export const createCheckpoint = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
-  of: Of,
+  of: CheckpointChat,
   history: readonly MessageRow[],
   { waits, signal }: { readonly waits: boolean; readonly signal: AbortSignal },
 ): Promise<void> => {
@@ -39,12 +39,12 @@ export const createCheckpoint = async (
   const last = history.findLast((row) => !isHookRow(row));
   if (last?.role !== "user" || last.replayed !== null || last.visibility === "model") return;
   const late = new AbortController();
-  const limit = parts.clock.after(PATIENCE_MS, () =>
+  const limit = parts.clock.after(CHECKPOINT_TIMEOUT_MS, () =>
     late.abort(new Error("the workspace: its files could not be kept within 10 seconds")),
   );
   try {
-    const agent = new WorkspaceAgent(parts, toServicesOf(of), waits);
-    const json = { chat_id: of.chat_id, message_id: last.id, within_ms: WITHIN_MS };
+    const agent = new WorkspaceAgent(parts, toServiceScope(of), waits);
+    const json = { chat_id: of.chat_id, message_id: last.id, within_ms: DAEMON_TIMEOUT_MS };
     const both = AbortSignal.any([signal, late.signal]);
     const asked = { method: "POST", path: "/checkpoints", json, signal: both, patient: true } as const;
     const { problems = [], chats } = await agent.call<CheckpointTaken>(asked);
@@ -55,24 +55,33 @@ export const createCheckpoint = async (
     if (signal.aborted) return;
     log("chats").debug("no checkpoint for chat {chat_id}: {error}", { chat_id: of.chat_id, error });
     // No tool can change files of an unreachable workspace.
-    const isAway = error instanceof WorkspaceAway && !late.signal.aborted;
+    const isAway = error instanceof WorkspaceUnreachableError && !late.signal.aborted;
     warn(parts.warnings, of, isAway ? [] : [error instanceof Error ? error.message : String(error)]);
   } finally {
     limit.cancel();
   }
 };
 
-const warn = (warnings: ChatWarnings, { chat_id }: Of, problems: readonly string[]): void => {
+const warn = (warnings: ChatWarnings, { chat_id }: CheckpointChat, problems: readonly string[]): void => {
   const texts = problems.map((problem) => `Undo does not cover this message's changes in ${problem}.`);
   if (texts.length > 0 || warnings.from("checkpoint", chat_id).length > 0) warnings.set("checkpoint", chat_id, texts);
 };
 
 /** Restores the checkpoint of this message. Rejects with 409 and a readable message when that fails. */
-export const restoreCheckpoint = async (parts: AgentDeps, of: Of, message_id: number): Promise<Restored> => {
+export const restoreCheckpoint = async (
+  parts: AgentDeps,
+  of: CheckpointChat,
+  message_id: number,
+): Promise<RestoreResult> => {
   try {
     const json = { chat_id: of.chat_id, message_id };
-    const agent = new WorkspaceAgent(parts, toServicesOf(of), false);
-    return await agent.call<Restored>({ method: "POST", path: "/checkpoints/restore", json, answer_ms: RESTORE_MS });
+    const agent = new WorkspaceAgent(parts, toServiceScope(of), false);
+    return await agent.call<RestoreResult>({
+      method: "POST",
+      path: "/checkpoints/restore",
+      json,
+      answer_ms: RESTORE_TIMEOUT_MS,
+    });
   } catch (error) {
     if (error instanceof ToolError) throw new AppError("conflict", error.message);
     throw error;
@@ -85,17 +94,19 @@ export type CopiedMessages = { readonly from_chat_id: string; readonly messages:
 /** Copies checkpoints to a copied chat, or warns it that undo does not cover the copied messages. Never rejects. */
 export const copyFiles = async (
   parts: AgentDeps & { readonly warnings: ChatWarnings },
-  of: Of,
+  of: CheckpointChat,
   copied: CopiedMessages,
 ): Promise<void> => {
   if (of.workspace_id === null || !of.is_root || copied.messages.length === 0) return;
   try {
-    const agent = new WorkspaceAgent(parts, toServicesOf(of), false);
+    const agent = new WorkspaceAgent(parts, toServiceScope(of), false);
     await agent.call({ method: "POST", path: "/checkpoints/copy", json: { ...copied, chat_id: of.chat_id } });
   } catch (error) {
     log("chats").debug("chat {chat_id} has no checkpoints of its source: {error}", { chat_id: of.chat_id, error });
     const why =
-      error instanceof WorkspaceAway ? "the workspace could not be reached" : "the workspace did not take them";
+      error instanceof WorkspaceUnreachableError
+        ? "the workspace could not be reached"
+        : "the workspace did not take them";
     parts.warnings.set("checkpoint", of.chat_id, [`Undo does not cover the copied messages: ${why}.`]);
   }
 };
@@ -108,13 +119,13 @@ const deleteOrphanedCheckpoints = async (
 ): Promise<void> => {
   try {
     const found = await Promise.all(chats.map(async (id) => ((await store.get(findChatPlace({ id }))) ? [] : [id])));
-    await forget(agent, found.flat().slice(0, MAX_FORGOTTEN));
+    await deleteChatData(agent, found.flat().slice(0, MAX_DELETED));
   } catch (error) {
     log("chats").debug("what the workspace keeps of deleted chats was not forgotten: {error}", { error });
   }
 };
 
-const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promise<void> => {
+const deleteChatData = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promise<void> => {
   if (chat_ids.length === 0) return;
   for (const path of ["/checkpoints/forget", "/coding-agents/forget"]) {
     await agent.call({ method: "POST", path, json: { chat_ids } });
@@ -122,10 +133,10 @@ const forget = async (agent: WorkspaceAgent, chat_ids: readonly string[]): Promi
 };
 
 /** Deletes the data of a chat that was just deleted, if its workspace is running. Never rejects. */
-export const forgetFiles = async (parts: AgentDeps, of: Of): Promise<void> => {
+export const deleteChatFiles = async (parts: AgentDeps, of: CheckpointChat): Promise<void> => {
   if (of.workspace_id === null || !of.is_root) return;
   try {
-    await forget(new WorkspaceAgent(parts, toServicesOf(of), false), [of.chat_id]);
+    await deleteChatData(new WorkspaceAgent(parts, toServiceScope(of), false), [of.chat_id]);
   } catch (error) {
     log("chats").debug("what the workspace keeps of chat {chat_id} is forgotten later: {error}", {
       chat_id: of.chat_id,

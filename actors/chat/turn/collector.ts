@@ -1,11 +1,11 @@
 // Assembles the content of a message from a model's events, and returns the live parts for followers. Pure except for its own state.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import type { ModelEvent, ModelUsage } from "#src/llm/model.ts";
 import { execute } from "#src/tools/processes/execute.ts";
-import { parsedCommands } from "#src/tools/processes/parsed-commands.ts";
+import { parseCommands } from "#src/tools/processes/parsed-commands.ts";
 
-type Said = Extract<ModelEvent, { type: "text" | "reasoning" }>;
+type TextEvent = Extract<ModelEvent, { type: "text" | "reasoning" }>;
 type Growing = { -readonly [K in keyof MessagePart]: MessagePart[K] };
 
 export class Collector {
@@ -24,7 +24,7 @@ export class Collector {
         return [...this.#grow("reasoning", event, now), ...(event.ends ? this.#endReasoning(now) : [])];
       case "text_was_reasoning":
         for (const part of this.#parts) {
-          if (part.type === "text") Object.assign(part, { type: "reasoning", created_at: rfc3339(now) });
+          if (part.type === "text") Object.assign(part, { type: "reasoning", created_at: toRfc3339(now) });
         }
         return this.#endReasoning(now);
       case "tool_call_delta": {
@@ -34,13 +34,13 @@ export class Collector {
       case "tool_call": {
         const { id: tool_call_id, name: tool_name, args, input } = event;
         if (input !== undefined) this.inputs.set(tool_call_id, input);
-        const parsed_commands = tool_name === execute.name ? parsedCommands(commandIn(args)) : undefined;
+        const parsed_commands = tool_name === execute.name ? parseCommands(findCommand(args)) : undefined;
         const part: MessagePart = {
           type: "tool-call",
           tool_call_id,
           tool_name,
           args,
-          created_at: rfc3339(now),
+          created_at: toRfc3339(now),
           ...(parsed_commands ? { parsed_commands } : {}),
         };
         if (event.provider_executed) part.provider_executed = true;
@@ -57,7 +57,7 @@ export class Collector {
           result,
           is_error,
           provider_executed: true,
-          created_at: rfc3339(now),
+          created_at: toRfc3339(now),
         };
         this.#parts.push({ ...part, provider_metadata: metadata });
         return [part];
@@ -88,11 +88,11 @@ export class Collector {
     );
   }
 
-  #grow(type: "text" | "reasoning", event: Said, now: number): MessagePart[] {
+  #grow(type: "text" | "reasoning", event: TextEvent, now: number): MessagePart[] {
     const { delta, metadata } = event;
     const last = this.#parts.at(-1);
     const isMore = last?.type === type && last.completed_at === undefined;
-    const begun: Growing = { type, text: "", ...(type === "reasoning" ? { created_at: rfc3339(now) } : {}) };
+    const begun: Growing = { type, text: "", ...(type === "reasoning" ? { created_at: toRfc3339(now) } : {}) };
     const part = isMore ? last : begun;
     // An event without content, such as the end of reasoning that never began.
     if (!isMore && delta === "" && !metadata) return [];
@@ -106,9 +106,9 @@ export class Collector {
   #endReasoning(now: number): MessagePart[] {
     const last = this.#parts.at(-1);
     if (last?.type !== "reasoning" || last.completed_at !== undefined) return [];
-    last.completed_at = rfc3339(now);
+    last.completed_at = toRfc3339(now);
     return [{ type: "reasoning", text: "", completed_at: last.completed_at }];
   }
 }
 
-const commandIn = (args: unknown): unknown => (args as { command?: unknown } | null | undefined)?.command;
+const findCommand = (args: unknown): unknown => (args as { command?: unknown } | null | undefined)?.command;

@@ -2,13 +2,13 @@
 // outside of the mailbox; the rows are stored as one step of the turn (rules CM-1 to CM-10). Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import { toChatError } from "#src/llm/failure.ts";
-import { effectRows } from "../hooks/effects.ts";
+import { toEffectRows } from "../hooks/effects.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { type HistoryRow, SUMMARIZED, selectBody } from "../prompt/compact.ts";
 import type { Compactor } from "../prompt/compactor.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import type { Reporter } from "./reporter.ts";
 import { type PartBatch, StreamBuffer } from "./stream-buffer.ts";
 
@@ -24,7 +24,7 @@ type CompactionHost = {
 };
 
 /** "none": the history and the attempt are unchanged. A number: the history version from which the next attempt continues. */
-type Compacted = "none" | "over" | number;
+type CompactionOutcome = "none" | "over" | number;
 
 export class TurnCompaction {
   readonly #host: CompactionHost;
@@ -36,54 +36,59 @@ export class TurnCompaction {
   }
 
   /** Compacts if due; `isForced`: the model rejected the history as too long. A failure does not fail the turn. */
-  async whereDue(begun: StartedAttempt, history: readonly HistoryRow[], isForced: boolean): Promise<Compacted> {
+  async compactIfDue(
+    begun: StartedAttempt,
+    history: readonly HistoryRow[],
+    isForced: boolean,
+  ): Promise<CompactionOutcome> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
-    const isWanted = await untilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
+    const isWanted = await retryUntilAnswered(clock, signal, () => this.#compactor.isWanted(begun, history, isForced));
     if (isWanted === "stale") return "over";
     if (!isWanted) return "none";
-    const rows = await this.#shown(begun, isForced ? undefined : {}, (hook_context) =>
+    const rows = await this.#summarizeLive(begun, isForced ? undefined : {}, (hook_context) =>
       this.#compactor.rows(begun, history, signal, hook_context),
     );
     if (rows === "over") return "over";
     if (!rows) return isForced ? "none" : begun.fence.history_version;
     const then = "continue";
-    const reported = await reporter.ask("reportStep", { fence: begun.fence, messages: rows, then });
+    const reported = await reporter.report("reportStep", { fence: begun.fence, messages: rows, then });
     return reported === "stale" ? "over" : reported.history_version;
   }
 
   /** Compacts on the owner's request. The turn ends with it, or fails with it. */
-  async asked(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
+  async compactOnRequest(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<void> {
     const { clock, reporter } = this.#host;
     const { signal } = reporter;
     const { fence, compaction } = begun;
     if (!compaction) return;
     const { instructions, context, notice } = compaction;
     const then = "finish";
-    if (selectBody(history).length === 0) return void (await reporter.ask("reportStep", { fence, messages: [], then }));
+    if (selectBody(history).length === 0)
+      return void (await reporter.report("reportStep", { fence, messages: [], then }));
     try {
-      const rows = await this.#shown(begun, instructions === "" ? {} : { instructions }, (requested) => {
+      const rows = await this.#summarizeLive(begun, instructions === "" ? {} : { instructions }, (requested) => {
         const hook_context = [context, requested].filter(Boolean).join("\n\n");
-        return this.#compactor.summed(begun, history, signal, { source: "manual", hook_context, instructions });
+        return this.#compactor.summarize(begun, history, signal, { source: "manual", hook_context, instructions });
       });
       if (rows === "over" || !rows) return;
-      const messages = [...rows, ...effectRows({ user_message: notice })];
-      await reporter.ask("reportStep", { fence, messages, then });
+      const messages = [...rows, ...toEffectRows({ user_message: notice })];
+      await reporter.report("reportStep", { fence, messages, then });
     } catch (error) {
       if (signal.aborted) return;
-      await reporter.ask("reportFailure", { fence, error: toChatError(error, begun, clock.now()), messages: [] });
+      await reporter.report("reportFailure", { fence, error: toChatError(error, begun, clock.now()), messages: [] });
     }
   }
 
   /** Returns the summary's rows between those of the hooks, and shows the call on the stream. `args` undefined: not shown. */
-  async #shown(
+  async #summarizeLive(
     begun: StartedAttempt,
     args: object | undefined,
     sum: (hook_context: string) => Promise<readonly NewMessage[] | undefined>,
   ): Promise<readonly NewMessage[] | "over" | undefined> {
     const { chat_id, hooks, publish, begin, reporter } = this.#host;
     begin(undefined);
-    const decision = await reporter.decided(begun, [], () => hooks.ask(begun, "pre_compact"));
+    const decision = await reporter.askHooks(begun, [], () => hooks.ask(begun, "pre_compact"));
     if (!decision) return "over";
     const buffer = args && new StreamBuffer(chat_id, begun.fence, (batch) => publish(chat_id, batch));
     begin(buffer);
@@ -91,9 +96,9 @@ export class TurnCompaction {
     try {
       const summary = await sum(decision.model_context ?? "");
       if (!summary) return undefined;
-      const after = await reporter.decided(begun, [], () => hooks.rows(begun, "post_compact"));
+      const after = await reporter.askHooks(begun, [], () => hooks.rows(begun, "post_compact"));
       if (!after) return "over";
-      return [...summary, ...effectRows({ user_message: decision.user_message ?? "" }), ...after];
+      return [...summary, ...toEffectRows({ user_message: decision.user_message ?? "" }), ...after];
     } catch (error) {
       if (reporter.signal.aborted) return "over";
       throw error;

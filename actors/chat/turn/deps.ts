@@ -1,7 +1,7 @@
 // Dependencies of a chat's turn.
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
-import type { Asks } from "../../runtime/directory.ts";
+import type { MessageSender } from "../../runtime/directory.ts";
 import type { Recorder } from "../background/recorder.ts";
 import type { TurnReports } from "../messages.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
@@ -13,7 +13,7 @@ import type { ChatWarnings } from "./warnings.ts";
 
 export type TurnDeps = AgentDeps & {
   readonly models: LanguageModels;
-  readonly chats: () => Asks<TurnReports>;
+  readonly chats: () => MessageSender<TurnReports>;
   readonly mcp: ChatMcp;
   readonly warnings: ChatWarnings;
   readonly hooks: Hooks;

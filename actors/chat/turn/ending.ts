@@ -48,29 +48,27 @@ export const isCutOff = (content: readonly MessagePart[], finish: Finish | undef
   finish === "length" && callsIn(content).length === 0;
 
 /** Returns the notice for people that a provider's filter ended the answer. */
-export const afterFilter = (): NewMessage[] => [row("assistant", "user", FILTERED)];
+export const toFilterNotice = (): NewMessage[] => [row("assistant", "user", FILTERED_NOTICE)];
 
-const FILTERED =
-  "[The provider's content filter ended the answer here, so it is not complete. Say it in another way to go on.]";
+const FILTERED_NOTICE = "[The provider's content filter cut off this answer. Rephrase your message to continue.]";
 
 /** Returns the notice that an answer may be incomplete. */
-export const afterUnknownEnd = (): NewMessage[] => [row("assistant", "user", INCOMPLETE)];
+export const toIncompleteNotice = (): NewMessage[] => [row("assistant", "user", INCOMPLETE_NOTICE)];
 
-const INCOMPLETE =
-  "[The provider ended the answer here without saying that it is complete. Ask for the rest to let it go on.]";
+const INCOMPLETE_NOTICE =
+  "[The provider ended this answer without marking it as complete. Ask for the rest if it looks cut off.]";
 
 /** Returns the rows after a cut-off answer: a notice for people, and a request to continue if it is continued. */
-export const afterCut = (isContinued: boolean): NewMessage[] => [
+export const toCutOffRows = (isContinued: boolean): NewMessage[] => [
   {
-    ...row("assistant", "user", isContinued ? GOES_ON : STOPPED),
+    ...row("assistant", "user", isContinued ? CONTINUED_NOTICE : STOPPED),
   },
-  ...(isContinued ? [row("user", "model", CONTINUE)] : []),
+  ...(isContinued ? [row("user", "model", CONTINUE_PROMPT)] : []),
 ];
 
-const GOES_ON = "[The answer has reached the model's output limit. It is continued below.]";
-const STOPPED =
-  "[The answer has reached the model's output limit and is not complete. Ask for the rest to let it go on.]";
-const CONTINUE =
+const CONTINUED_NOTICE = "[The answer has reached the model's output limit. It is continued below.]";
+const STOPPED = "[This answer reached the model's output limit and is incomplete. Ask the model to continue.]";
+const CONTINUE_PROMPT =
   "Your last message was cut off at the limit of its length. Go on exactly where it stopped: repeat nothing and say nothing about the break.";
 
 const row = (role: NewMessage["role"], visibility: NewMessage["visibility"], text: string): NewMessage => ({

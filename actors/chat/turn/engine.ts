@@ -1,7 +1,7 @@
 // The interface of the engines that run a chat's turns: Slipway's own loop over a model, or a coding agent in the workspace. The runner
 // depends only on this.
 import type { Recording } from "../background/recorder.ts";
-import type { Begun } from "../effects.ts";
+import type { TurnStart } from "../effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { TurnOf } from "./slot.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
@@ -25,7 +25,7 @@ export interface RunningTurn {
 }
 
 export interface Engine {
-  begin(of: TurnOf, begun: Begun): RunningTurn;
+  begin(of: TurnOf, begun: TurnStart): RunningTurn;
 }
 
 export interface Engines {
@@ -36,5 +36,5 @@ export interface Engines {
   /** Discards the state of a chat that was deleted or may not continue. */
   forget(chat_id: string): void;
   /** Discards the state of chats in these shards. */
-  leave(isLeaving: (part: number) => boolean): void;
+  releaseParts(isLeaving: (part: number) => boolean): void;
 }

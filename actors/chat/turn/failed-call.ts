@@ -9,10 +9,10 @@ import type { StartedAttempt } from "../messages.ts";
 import { BudgetUsedUp } from "../spending/metered-models.ts";
 import { hasBrokenOff, type Tries } from "./ending.ts";
 import type { Reporter } from "./reporter.ts";
-import { MAX_BROKEN_RETRIES, MAX_EMPTY_RETRIES, MAX_RETRIES, nextTry } from "./retry.ts";
-import { saidSoFar } from "./step-end.ts";
+import { MAX_BROKEN_RETRIES, MAX_EMPTY_RETRIES, MAX_RETRIES, toRetryState } from "./retry.ts";
+import { toPartialAnswer } from "./step-end.ts";
 
-type Failed = {
+type FailedCall = {
   readonly chat_id: string;
   readonly begun: StartedAttempt;
   readonly failure: unknown;
@@ -22,9 +22,9 @@ type Failed = {
 type Deps = { readonly clock: Clock; readonly reporter: Reporter };
 
 /** Counts and reports the failure. Returns the retry to wait for, or undefined when the turn is over. */
-export const afterFailure = async (
+export const handleFailure = async (
   { clock, reporter }: Deps,
-  { chat_id, begun, failure, content }: Failed,
+  { chat_id, begun, failure, content }: FailedCall,
   tries: Tries,
 ): Promise<RetryState | undefined> => {
   const { fence } = begun;
@@ -40,12 +40,12 @@ export const afterFailure = async (
     log("chats").error("the model of chat {chat_id} broke: {error}", { chat_id, error: failure });
   }
   if (!error.retryable || isLast || wait_ms > MAX_WAIT_MS) {
-    const messages = saidSoFar(content, clock.now(), "The call was not run: the answer broke off.");
-    await reporter.ask("reportFailure", { fence, error, messages });
+    const messages = toPartialAnswer(content, clock.now(), "The call did not run because the answer was cut off.");
+    await reporter.report("reportFailure", { fence, error, messages });
     return undefined;
   }
-  const retry = nextTry(error, tries.failures, wait_ms, clock.now());
-  return (await reporter.ask("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
+  const retry = toRetryState(error, tries.failures, wait_ms, clock.now());
+  return (await reporter.report("recordRetry", { fence, retry })) === "stale" ? undefined : retry;
 };
 
 /** Checks the budget again after the pause is stored, because an earlier raise found nothing to resume. */
@@ -54,9 +54,9 @@ export const pauseTurn = async (
   fence: StartedAttempt["fence"],
   { pause, isStillUsedUp }: BudgetUsedUp,
 ): Promise<void> => {
-  const paused = await reporter.ask("pauseForBudget", { fence, pause, resets_at: Date.parse(pause.resets_at) });
+  const paused = await reporter.report("pauseForBudget", { fence, pause, resets_at: Date.parse(pause.resets_at) });
   if (paused === "stale" || (await isStillUsedUp())) return;
-  await reporter.ask("budgetRaised", { budget_id: pause.budget_id });
+  await reporter.report("budgetRaised", { budget_id: pause.budget_id });
 };
 
 const count = (tries: Tries, failure: unknown, content: readonly MessagePart[]): void => {

@@ -3,35 +3,35 @@
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import { offerAgentChoice } from "./agent-choice.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { ChatMcp, McpOffer } from "./mcp.ts";
-import { NO_MCP } from "./mcp.ts";
-import { toToolsOf } from "./offer.ts";
+import { EMPTY_OFFER } from "./mcp.ts";
+import { toToolScope } from "./offer.ts";
 
 /** Returns the attempt with the choice of agents and the MCP tools; undefined once the signal has fired. */
-export const offeredTo = async (
+export const addMcpTools = async (
   { clock, store, mcp }: Pick<TurnDeps, "clock" | "store" | "mcp">,
   chat_id: string,
   begun: StartedAttempt,
   signal: AbortSignal,
 ): Promise<{ readonly begun: StartedAttempt; readonly offer: McpOffer } | undefined> => {
-  const offer = await untilAnswered(clock, signal, () => offerFor(mcp, chat_id, begun, signal));
+  const offer = await retryUntilAnswered(clock, signal, () => loadOffer(mcp, chat_id, begun, signal));
   if (offer === "stale") return undefined;
-  const chosen = await untilAnswered(clock, signal, () => offerAgentChoice(store, begun));
+  const chosen = await retryUntilAnswered(clock, signal, () => offerAgentChoice(store, begun));
   return chosen === "stale" ? undefined : { begun: withMcpTools(chosen, offer), offer };
 };
 
 /** Makes no request if the attempt only runs our own tools. A client's tool keeps its name even if a server has the same one (MC-2). */
-const offerFor = async (
+const loadOffer = async (
   mcp: ChatMcp,
   chat_id: string,
   { about, mcp_server_ids, calls, tools }: StartedAttempt,
   signal: AbortSignal,
 ): Promise<McpOffer> => {
-  if (calls.length > 0 && calls.every(({ tool_name }) => isServerTool(tool_name))) return NO_MCP;
-  const offer = await mcp.offer({ ...about, chat_id, mcp_server_ids }, toToolsOf(chat_id, about), signal);
+  if (calls.length > 0 && calls.every(({ tool_name }) => isServerTool(tool_name))) return EMPTY_OFFER;
+  const offer = await mcp.offer({ ...about, chat_id, mcp_server_ids }, toToolScope(chat_id, about), signal);
   const taken = new Set(tools.map(({ name }) => name));
   return new Map([...offer].filter(([name]) => !taken.has(name)));
 };

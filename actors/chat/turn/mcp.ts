@@ -11,15 +11,15 @@ import type { McpToolResult } from "#schema/agents/agent-context.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import type { ToolDefinition } from "#src/llm/model.ts";
 import type { CallLimits } from "#src/mcp/connection.ts";
-import { type McpAnswer, type McpFile, SHOWN_TYPES } from "#src/mcp/content.ts";
+import { type McpAnswer, type McpFile, SUPPORTED_FILE_TYPES } from "#src/mcp/content.ts";
 import { McpError } from "#src/mcp/failure.ts";
-import { isAllowed, offeredName } from "#src/mcp/names.ts";
+import { isAllowed, toOfferedName } from "#src/mcp/names.ts";
 import type { McpPool, McpTarget } from "#src/mcp/pool.ts";
-import type { ToolsOf } from "#src/tools/available.ts";
-import { lookUpUse } from "#src/tools/registry.ts";
+import type { ChatToolContext } from "#src/tools/available.ts";
+import { findToolUse } from "#src/tools/registry.ts";
 import type { ToolResult } from "#src/tools/result.ts";
 import type { ToolServices } from "#src/tools/services.ts";
-import { type Tool, ToolError, tool } from "#src/tools/tool.ts";
+import { defineTool, type Tool, ToolError } from "#src/tools/tool.ts";
 import type { ChatWarnings } from "./warnings.ts";
 
 /** Returns access to a server on behalf of a person; undefined if the person has not signed in there. */
@@ -48,12 +48,12 @@ type WorkspaceServer = { readonly server: string; readonly tools: readonly Store
 /** An MCP tool: its definition and how to run it. `server_id`: the organization's server; null for the workspace's. */
 export type McpTool = { readonly definition: ToolDefinition; readonly tool: Tool; readonly server_id: string | null };
 export type McpOffer = ReadonlyMap<string, McpTool>;
-export const NO_MCP: McpOffer = new Map();
+export const EMPTY_OFFER: McpOffer = new Map();
 
 /** After this delay, followers see which servers the turn waits for. */
-const NOTICE_MS = 1_000;
+const NOTICE_DELAY_MS = 1_000;
 const MAX_TOOLS = 300;
-const KEPT = 64;
+const MAX_CACHED = 64;
 
 export class ChatMcp {
   readonly #deps: McpDeps;
@@ -64,13 +64,13 @@ export class ChatMcp {
   }
 
   /** Returns the tools by the names they are offered under. For duplicate names, the first wins. */
-  async offer(of: McpOf, tools: ToolsOf, signal: AbortSignal): Promise<McpOffer> {
+  async offer(of: McpOf, tools: ChatToolContext, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
     const servers = await this.#servers(of, tools);
     const waiting = new Set(servers);
-    const notice = this.#deps.clock.after(NOTICE_MS, () => {
+    const notice = this.#deps.clock.after(NOTICE_DELAY_MS, () => {
       const words = [...waiting].map((one) => `The chat waits for the MCP server "${one.display_name}".`);
-      this.#deps.warnings.tell(of.chat_id, "mcp", [...warnings, ...words]);
+      this.#deps.warnings.sendOnce(of.chat_id, "mcp", [...warnings, ...words]);
     });
     const lists = await Promise.all(
       servers.map((server) =>
@@ -84,7 +84,7 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = lookUpUse("workspace_mcp", tools) === "yes" ? await this.#ownTools(of, warnings) : [];
+    const own = findToolUse("workspace_mcp", tools) === "yes" ? await this.#listWorkspaceTools(of, warnings) : [];
     this.#warn(of.chat_id, warnings);
     const offer = new Map<string, McpTool>();
     for (const one of [...lists.flat(), ...own].slice(0, MAX_TOOLS)) {
@@ -93,8 +93,8 @@ export class ChatMcp {
     return offer;
   }
 
-  async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ToolsOf): Promise<McpServerRow[]> {
-    const use = lookUpUse("external_mcp", tools);
+  async #servers({ organization_id, mcp_server_ids }: McpOf, tools: ChatToolContext): Promise<McpServerRow[]> {
+    const use = findToolUse("external_mcp", tools);
     if (use === "no") return [];
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
     return rows.filter(
@@ -108,13 +108,13 @@ export class ChatMcp {
   async #loadTools(server: McpServerRow, owner_id: string, signal: AbortSignal): Promise<McpTool[]> {
     const { pool, limits } = this.#deps;
     const connection = await pool.connectInTime(await this.#target(server, owner_id), signal);
-    const tools = await connection.freshTools();
+    const tools = await connection.getTools();
     const { id, slug, tool_allow_list, tool_deny_list, model_intent } = server;
     return tools
       .filter(({ name }) => isAllowed(name, tool_allow_list, tool_deny_list))
       .map((one) =>
-        mcpTool(
-          { ...one, name: offeredName(slug, one.name), server: server.display_name || slug },
+        toMcpTool(
+          { ...one, name: toOfferedName(slug, one.name), server: server.display_name || slug },
           { server_id: id, asksIntent: model_intent },
           (args, _, ended) =>
             pool.call(() => this.#target(server, owner_id), one.name, args, { signal: ended, limits }),
@@ -132,11 +132,11 @@ export class ChatMcp {
    * Returns the workspace's tools, except for tools with the name prefix of an organization's server (ignoring case): rules and approvals
    * for such a name apply to the organization's server, even while it is unreachable or not selected.
    */
-  async #ownTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
+  async #listWorkspaceTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { organization_id } = of;
     const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
-    const taken = rows.map(({ slug }) => offeredName(slug, "").toLowerCase());
-    const own = await this.#workspaceTools(of, warnings);
+    const taken = rows.map(({ slug }) => toOfferedName(slug, "").toLowerCase());
+    const own = await this.#loadWorkspaceTools(of, warnings);
     const isTaken = ({ definition: { name } }: McpTool) =>
       taken.some((prefix) => name.toLowerCase().startsWith(prefix));
     const left = new Set(own.filter(isTaken).map(({ definition }) => definition.server));
@@ -152,7 +152,7 @@ export class ChatMcp {
    * Reads the tools that the workspace currently reports, regardless of the pinned context (facts/chats 5.5: changed MCP tools do not mark
    * the context as dirty).
    */
-  async #workspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
+  async #loadWorkspaceTools({ workspace_id }: McpOf, warnings: string[]): Promise<McpTool[]> {
     const { store, limits } = this.#deps;
     const context = workspace_id === null ? undefined : await store.get(findWorkspaceContext({ workspace_id }));
     if (!context) return [];
@@ -164,7 +164,7 @@ export class ChatMcp {
       );
       this.#workspaces.set(context.snapshot, servers);
       const [oldest = ""] = this.#workspaces.keys();
-      if (this.#workspaces.size > KEPT) this.#workspaces.delete(oldest);
+      if (this.#workspaces.size > MAX_CACHED) this.#workspaces.delete(oldest);
     }
     for (const { server, problem } of servers) {
       if (problem !== "") warnings.push(`The MCP server "${server}" of the workspace is not available: ${problem}`);
@@ -172,8 +172,8 @@ export class ChatMcp {
     return servers.flatMap(({ server, tools }) =>
       tools.map((one) => {
         const plain = one.name.startsWith(`${server}__`) ? one.name.slice(server.length + 2) : one.name;
-        const offered = { ...one, name: offeredName(server, plain), server };
-        return mcpTool(offered, { server_id: null, asksIntent: false }, (args, { agent }, signal) =>
+        const offered = { ...one, name: toOfferedName(server, plain), server };
+        return toMcpTool(offered, { server_id: null, asksIntent: false }, (args, { agent }, signal) =>
           agent.call<McpToolResult>({
             method: "POST",
             path: "/mcp/call-tool",
@@ -197,36 +197,36 @@ export class ChatMcp {
 
 /** Accepts any object, because the MCP server validates the arguments. */
 const ARGUMENTS = t.Object({}, { additionalProperties: true });
-const INTENT = "model_intent";
+const INTENT_ARGUMENT = "model_intent";
 
-type Run = (
+type RunMcpTool = (
   args: Record<string, unknown>,
   context: Parameters<Tool["run"]>[0],
   signal: AbortSignal,
 ) => Promise<McpAnswer>;
 
 /** `name`: as offered. `server`: display name. */
-type Offered = StoredTool & { readonly server: string };
-type Of = { readonly server_id: string | null; readonly asksIntent: boolean };
+type OfferedTool = StoredTool & { readonly server: string };
+type ToolSource = { readonly server_id: string | null; readonly asksIntent: boolean };
 
-const mcpTool = (
-  { name, description, input_schema, server }: Offered,
-  { server_id, asksIntent }: Of,
-  call: Run,
+const toMcpTool = (
+  { name, description, input_schema, server }: OfferedTool,
+  { server_id, asksIntent }: ToolSource,
+  call: RunMcpTool,
 ): McpTool => ({
   server_id,
   definition: { name, description, input_schema: asksIntent ? withIntent(input_schema) : input_schema, server },
-  tool: tool({
+  tool: defineTool({
     name,
     description,
     input_schema: ARGUMENTS,
     gives_image: true,
     async run(context, given: Static<typeof ARGUMENTS>, signal): Promise<ToolResult> {
-      const { [INTENT]: intent, ...rest } = given as Record<string, unknown>;
-      const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT]: intent };
+      const { [INTENT_ARGUMENT]: intent, ...rest } = given as Record<string, unknown>;
+      const args = asksIntent || intent === undefined ? rest : { ...rest, [INTENT_ARGUMENT]: intent };
       try {
         const { result, is_error, files = [] } = await call(args, context, signal);
-        if (!is_error) return withFiles(result, await keptFiles(context.services, name, files));
+        if (!is_error) return withFiles(result, await attachFiles(context.services, name, files));
         const { error, ...more } = result;
         throw new ToolError(typeof error === "string" ? error : "The tool failed.", more);
       } catch (error) {
@@ -237,13 +237,17 @@ const mcpTool = (
   }),
 });
 
-type KeptFile = { readonly file_id: string; readonly media_type: string };
+type AttachedFile = { readonly file_id: string; readonly media_type: string };
 
 /** Stores images and documents as files of the chat. Other files are only mentioned in the text. */
-const keptFiles = async (services: ToolServices, tool_name: string, files: readonly McpFile[]): Promise<KeptFile[]> => {
-  const kept: KeptFile[] = [];
+const attachFiles = async (
+  services: ToolServices,
+  tool_name: string,
+  files: readonly McpFile[],
+): Promise<AttachedFile[]> => {
+  const kept: AttachedFile[] = [];
   for (const [number, { media_type, data }] of files.entries()) {
-    if (!SHOWN_TYPES.includes(media_type)) continue;
+    if (!SUPPORTED_FILE_TYPES.includes(media_type)) continue;
     const name = `${tool_name}-${number + 1}.${media_type.split("/")[1]}`;
     try {
       kept.push(await services.attachFile(name, new Uint8Array(Buffer.from(data, "base64")), number));
@@ -252,16 +256,16 @@ const keptFiles = async (services: ToolServices, tool_name: string, files: reado
       log("chats").debug("a file of {tool_name} was not kept: {error}", { tool_name, error });
     }
   }
-  return kept.filter(({ media_type }) => SHOWN_TYPES.includes(media_type));
+  return kept.filter(({ media_type }) => SUPPORTED_FILE_TYPES.includes(media_type));
 };
 
 /** Adds the stored files to the result, replacing the MCP server's own `image` and `files`, which do not refer to stored files. */
-const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly KeptFile[]): ToolResult =>
+const withFiles = ({ image: _, files: __, ...result }: ToolResult, kept: readonly AttachedFile[]): ToolResult =>
   kept.length === 0 ? result : { ...result, files: kept };
 
 /** Adds a text parameter in which the model states its intent. The server never receives it. */
 const withIntent = (schema: unknown): unknown => {
   const { properties = {}, ...rest } = (schema ?? {}) as { properties?: Record<string, unknown> };
   const intent = { type: "string", description: "In a few words, what you want to find out or do with this call." };
-  return { type: "object", ...rest, properties: { ...properties, [INTENT]: intent } };
+  return { type: "object", ...rest, properties: { ...properties, [INTENT_ARGUMENT]: intent } };
 };

@@ -3,10 +3,10 @@ import { findCustomPrompt } from "#db/chats/messages.ts";
 import { type CallSettings, readCallSettings } from "#db/chats/settings.ts";
 import { repairCall } from "#src/llm/mend.ts";
 import { ModelError, type PromptMessage } from "#src/llm/model.ts";
-import type { EndOfCall, Recording } from "../background/recorder.ts";
+import type { RecordEnd, Recording } from "../background/recorder.ts";
 import type { StartedAttempt } from "../messages.ts";
 import { assemblePrompt } from "../prompt/prompt.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import type { Collector } from "./collector.ts";
 import type { TurnDeps } from "./deps.ts";
 import { findProblem } from "./ending.ts";
@@ -16,7 +16,7 @@ import type { StreamBuffer } from "./stream-buffer.ts";
 import { untilAborted, watchSilence } from "./watch.ts";
 
 type Deps = Pick<TurnDeps, "blocks" | "clock" | "hooks" | "models" | "store" | "warnings">;
-type Of = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id: string };
+type CallScope = Pick<StartedAttempt, "chat_key" | "about"> & { readonly chat_id: string };
 
 type Call = {
   readonly chat_id: string;
@@ -42,9 +42,9 @@ export const callModel = async (
   let warnings: readonly string[] = [];
   const silence = new AbortController();
   const signal = AbortSignal.any([stop, silence.signal]);
-  const watch = watchSilence(clock, () => silence.abort(SILENT));
-  let ended: EndOfCall | undefined;
-  const over = (failure: unknown): unknown => {
+  const watch = watchSilence(clock, () => silence.abort(SILENCE_ERROR));
+  let ended: RecordEnd | undefined;
+  const endCall = (failure: unknown): unknown => {
     ended?.({ collector, failure, isStopped: stop.aborted });
     return failure;
   };
@@ -59,14 +59,14 @@ export const callModel = async (
       watch.heard();
       if (event.type === "warnings") {
         warnings = event.warnings;
-        warnOfTools(deps, chat_id, warnings);
+        setToolWarnings(deps, chat_id, warnings);
       }
       for (const part of collector.add(repairCall(event, tools), clock.now())) buffer.push(withServer(part, mcp));
     }
-    warnOfTools(deps, chat_id, warnings);
-    return over(findProblem(collector.content(clock.now()), collector.finish));
+    setToolWarnings(deps, chat_id, warnings);
+    return endCall(findProblem(collector.content(clock.now()), collector.finish));
   } catch (error) {
-    return over(silence.signal.aborted ? SILENT : error);
+    return endCall(silence.signal.aborted ? SILENCE_ERROR : error);
   } finally {
     watch.cancel();
     buffer.close();
@@ -74,17 +74,17 @@ export const callModel = async (
 };
 
 /** Warns the chat about tools that the last request could not offer. */
-const warnOfTools = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
+const setToolWarnings = ({ warnings }: Deps, chat_id: string, texts: readonly string[]): void => {
   const known = warnings.from("tools", chat_id);
   if (texts.join("\n") !== known.join("\n")) warnings.set("tools", chat_id, texts);
 };
 
-const SILENT = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");
+const SILENCE_ERROR = new ModelError("stream_silence_timeout", "The provider sent nothing for too long.");
 
 /** Returns the model's prompt: blocks that are read again for each call, and the history. Throws the reason of `signal`. */
 const buildPrompt = async (
   deps: Deps,
-  { chat_key, about, chat_id }: Of,
+  { chat_key, about, chat_id }: CallScope,
   history: readonly PromptMessage[],
   signal: AbortSignal,
 ): Promise<{ readonly messages: readonly PromptMessage[]; readonly settings: CallSettings }> => {
@@ -95,7 +95,7 @@ const buildPrompt = async (
     const blocks = await Promise.all(deps.blocks.map((block) => block(of)));
     return { settings: await settings, blocks: blocks.flat() };
   };
-  const found = await untilAnswered(deps.clock, signal, read);
+  const found = await retryUntilAnswered(deps.clock, signal, read);
   if (found === "stale") throw signal.reason;
   const { settings, blocks } = found;
   const messages = assemblePrompt(

@@ -2,7 +2,7 @@
 
 import type { ToolDefinition } from "#src/llm/model.ts";
 import { type ChatMode, toPlanPath } from "#src/tools/available.ts";
-import { isServerTool, lookUpUse, type ToolsOf, toolsFor } from "#src/tools/registry.ts";
+import { type ChatToolContext, findToolUse, isServerTool, listTools } from "#src/tools/registry.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
@@ -14,32 +14,32 @@ export const toChatMode = ({ is_root, plan_mode, subagent_type }: PromptOf): Cha
 };
 
 /** Returns the properties that decide about the chat's tools. */
-export const toToolsOf = (chat_id: string, about: PromptOf): ToolsOf => ({
+export const toToolScope = (chat_id: string, about: PromptOf): ChatToolContext => ({
   mode: toChatMode(about),
   has_workspace: about.workspace_id !== null,
   plan_path: toPlanPath(chat_id),
 });
 
-export const toPromptOf = (state: ChatState): PromptOf => {
+export const toPromptScope = (state: ChatState): PromptOf => {
   const { owner_id, organization_id, parent_chat_id, plan_mode, workspace_id, subagent_type } = state;
   return { owner_id, organization_id, plan_mode, workspace_id, subagent_type, is_root: parent_chat_id === null };
 };
 
 /** Returns the server's tools first. A client's tool with the same name is not offered, and none of them while the chat plans. */
-export const offeredTools = (state: ChatState): ToolDefinition[] => [
-  ...toolsFor(toToolsOf(state.id, toPromptOf(state))).map(({ name, description, input_schema }) => ({
+export const buildToolOffer = (state: ChatState): ToolDefinition[] => [
+  ...listTools(toToolScope(state.id, toPromptScope(state))).map(({ name, description, input_schema }) => ({
     name,
     description: description.trim(),
-    input_schema: plain(input_schema),
+    input_schema: toPlainSchema(input_schema),
   })),
-  ...(lookUpUse("dynamic", toToolsOf(state.id, toPromptOf(state))) === "yes"
+  ...(findToolUse("dynamic", toToolScope(state.id, toPromptScope(state))) === "yes"
     ? state.dynamic_tools.filter(({ name }) => !isServerTool(name))
     : []),
 ];
 
 /** Returns whether provider-executed tools may be offered, if the model's options request them. */
 export const offersProviderTools = (state: ChatState): boolean =>
-  lookUpUse("provider", toToolsOf(state.id, toPromptOf(state))) === "yes";
+  findToolUse("provider", toToolScope(state.id, toPromptScope(state))) === "yes";
 
 /** Returns the calls without a result that the turn must run. */
 export const callsToRun = ({
@@ -51,11 +51,11 @@ export const callsToRun = ({
     ({ tool_name }) => isServerTool(tool_name) || !dynamic_tools.some(({ name }) => name === tool_name),
   );
 
-const known = new WeakMap<object, unknown>();
+const plainSchemas = new WeakMap<object, unknown>();
 
 /** Returns a schema as JSON, without its library's metadata. */
-const plain = (schema: object): unknown => {
-  const made = known.get(schema) ?? JSON.parse(JSON.stringify(schema));
-  known.set(schema, made);
+const toPlainSchema = (schema: object): unknown => {
+  const made = plainSchemas.get(schema) ?? JSON.parse(JSON.stringify(schema));
+  plainSchemas.set(schema, made);
   return made;
 };

@@ -6,8 +6,8 @@ import type { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { HistoryRow } from "../prompt/compact.ts";
-import { contextRows } from "../prompt/context-parts.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { buildContextRows } from "../prompt/context-parts.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import type { Reporter } from "./reporter.ts";
 
 type Deps = { readonly store: Store; readonly clock: Clock };
@@ -26,11 +26,11 @@ export class Opening {
 
   /** Runs once in a turn. A number: the new version of the history; "none": nothing was added; "over": the turn has ended. */
   async store(begun: StartedAttempt, history: readonly HistoryRow[]): Promise<"none" | "over" | number> {
-    const messages = await this.#reporter.decided(begun, [], () => this.#rows(begun, history));
+    const messages = await this.#reporter.askHooks(begun, [], () => this.#rows(begun, history));
     if (!messages) return "over";
     if (messages.length === 0) return "none";
     const then = "continue";
-    const reported = await this.#reporter.ask("reportStep", { fence: begun.fence, messages, then });
+    const reported = await this.#reporter.report("reportStep", { fence: begun.fence, messages, then });
     return reported === "stale" ? "over" : reported.history_version;
   }
 
@@ -39,8 +39,10 @@ export class Opening {
     if (this.#isDone) return [];
     this.#isDone = true;
     const { store, clock } = this.#deps;
-    const context = await untilAnswered(clock, this.#reporter.signal, () => contextRows(store, begun.chat_key));
+    const context = await retryUntilAnswered(clock, this.#reporter.signal, () =>
+      buildContextRows(store, begun.chat_key),
+    );
     if (context === "stale") throw this.#reporter.signal.reason;
-    return [...context, ...(await this.#hooks.sessionStart(begun, history))];
+    return [...context, ...(await this.#hooks.toSessionStart(begun, history))];
   }
 }

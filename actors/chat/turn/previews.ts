@@ -3,22 +3,22 @@
 import { mapConcurrently } from "#base/concurrency-limit.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { redirectProblem } from "#src/tools/files/real-path.ts";
-import { permissionFor } from "#src/tools/permission.ts";
-import { type CallPreview, editIn, previewCall, previewEdit } from "#src/tools/preview.ts";
-import { lookUpUse, toolsFor } from "#src/tools/registry.ts";
-import { argumentsProblem } from "#src/tools/run.ts";
-import { ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
+import { decidePermission } from "#src/tools/permission.ts";
+import { type CallPreview, previewCall, previewEdit, toPreviewFiles } from "#src/tools/preview.ts";
+import { findToolUse, listTools } from "#src/tools/registry.ts";
+import { findArgumentsProblem } from "#src/tools/run.ts";
+import { ToolError, WorkspaceStoppedError, WorkspaceUnreachableError } from "#src/tools/tool.ts";
 import type { PendingCall } from "../machine/decision.ts";
 import type { StartedAttempt } from "../messages.ts";
 import type { PromptOf } from "../prompt/prompt.ts";
-import { agentFolder, agentOfCall } from "./agent-choice.ts";
+import { findAgentOfCall, loadAgentFolder } from "./agent-choice.ts";
 import { callsIn } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
-import { toToolsOf } from "./offer.ts";
+import { toToolScope } from "./offer.ts";
 import { type ReachDeps, WorkspaceAgent } from "./tool-agent.ts";
 
 /** A person's question is not delayed longer by a workspace that does not answer. */
-const PREVIEW_MS = 5_000;
+const PREVIEW_TIMEOUT_MS = 5_000;
 /** Previews that run together; each may hold a whole file. */
 const MAX_CONCURRENT = 8;
 /** Maximum bytes of the diffs of all calls together. */
@@ -29,12 +29,12 @@ export type PreviewOf = PromptOf & { readonly chat_id: string };
 /** Returns what each call would do now, in order. Calls of an answer with hundreds of edits share the time and the bytes of diffs. */
 export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly PendingCall[]): Promise<CallPreview[]> => {
   let left = MAX_DIFFS_BYTES;
-  return inTime(deps, (signal) =>
+  return withTimeout(deps, (signal) =>
     mapConcurrently(MAX_CONCURRENT, calls, async (call) => {
       if (left <= 0) return { problem: "Not previewed: the answer changes too much to show all of it." };
-      const { agent, args } = agentOfCall(call);
+      const { agent, args } = findAgentOfCall(call);
       const workspace = new WorkspaceAgent(deps, { ...of, run_id: of.chat_id }, false, { name: agent });
-      const folder = await agentFolder(deps.store, of.workspace_id, agent);
+      const folder = await loadAgentFolder(deps.store, of.workspace_id, agent);
       const preview = await previewCall(workspace, { ...call, args }, folder ?? "", signal);
       for (const { diff } of preview.files ?? []) left -= Buffer.byteLength(diff);
       return preview;
@@ -42,7 +42,7 @@ export const previewCalls = (deps: ReachDeps, of: PreviewOf, calls: readonly Pen
   );
 };
 
-type Proposed = {
+type ProposedCalls = {
   readonly chat_id: string;
   readonly begun: StartedAttempt;
   readonly mcp: Pick<McpOffer, "get">;
@@ -55,21 +55,21 @@ type Proposed = {
  */
 export const failingCalls = async (
   deps: ReachDeps,
-  { chat_id, begun, mcp, content }: Proposed,
+  { chat_id, begun, mcp, content }: ProposedCalls,
   signal: AbortSignal,
 ): Promise<(readonly [call: MessagePart, why: string])[]> => {
   const { permissions, about } = begun;
   if (permissions === null) return [];
-  const of = toToolsOf(chat_id, about);
-  const found = await inTime(deps, (late) =>
+  const of = toToolScope(chat_id, about);
+  const found = await withTimeout(deps, (late) =>
     mapConcurrently(MAX_CONCURRENT, callsIn(content), async (part) => {
       const { tool_name = "" } = part;
-      const { agent, args } = agentOfCall({ tool_name, args: part.args });
-      const place = { use: lookUpUse(tool_name, of), folder: undefined };
-      const tool = toolsFor(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
-      if (!tool || permissionFor(permissions, { tool_name, args }, place) !== "ask") return undefined;
-      const edit = argumentsProblem(tool, args) === undefined ? editIn({ tool_name, args }) : undefined;
-      if (edit === undefined) return argumentsProblem(tool, args);
+      const { agent, args } = findAgentOfCall({ tool_name, args: part.args });
+      const place = { use: findToolUse(tool_name, of), folder: undefined };
+      const tool = listTools(of).find(({ name }) => name === tool_name) ?? mcp.get(tool_name)?.tool;
+      if (!tool || decidePermission(permissions, { tool_name, args }, place) !== "ask") return undefined;
+      const edit = findArgumentsProblem(tool, args) === undefined ? toPreviewFiles({ tool_name, args }) : undefined;
+      if (edit === undefined) return findArgumentsProblem(tool, args);
       const workspace = new WorkspaceAgent(deps, { ...about, chat_id, run_id: chat_id }, false, { name: agent });
       const until = AbortSignal.any([late, signal]);
       const look = async (): Promise<string | undefined> => {
@@ -89,12 +89,14 @@ export const failingCalls = async (
 };
 
 /** Aborts the work at the timeout. */
-const inTime = async <T>(
+const withTimeout = async <T>(
   { clock }: Pick<ReachDeps, "clock">,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
   const late = new AbortController();
-  const limit = clock.after(PREVIEW_MS, () => late.abort(new WorkspaceAway("The workspace does not answer.")));
+  const limit = clock.after(PREVIEW_TIMEOUT_MS, () =>
+    late.abort(new WorkspaceUnreachableError("The workspace does not answer.")),
+  );
   try {
     return await work(late.signal);
   } finally {
@@ -103,4 +105,5 @@ const inTime = async <T>(
 };
 
 /** The workspace cannot answer, because it is unreachable or would only start with the call. */
-const isUnknown = (error: ToolError): boolean => error instanceof WorkspaceAway || error instanceof WorkspaceStopped;
+const isUnknown = (error: ToolError): boolean =>
+  error instanceof WorkspaceUnreachableError || error instanceof WorkspaceStoppedError;

@@ -1,10 +1,10 @@
 // Sends a turn's reports to its chat's actor. Every report has the history and attempt it belongs to; a stale one ends the turn.
 import { HookFailure } from "#src/hooks/protocol.ts";
 import type { Messages } from "../../runtime/directory.ts";
-import { hookError } from "../hooks/effects.ts";
+import { toHookError } from "../hooks/effects.ts";
 import type { NewMessage } from "../machine/decision.ts";
 import type { StartedAttempt, TurnReports } from "../messages.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import type { TurnDeps } from "./deps.ts";
 
 export class Reporter {
@@ -20,19 +20,19 @@ export class Reporter {
   }
 
   /** Retries until the actor has answered. Returns "stale" also when the turn is stopped. */
-  ask<K extends keyof Messages<TurnReports>>(
+  report<K extends keyof Messages<TurnReports>>(
     message: K,
     args: Messages<TurnReports>[K]["args"],
   ): Promise<Messages<TurnReports>[K]["reply"] | "stale"> {
     const { clock, chats } = this.#deps;
-    return untilAnswered(clock, this.signal, () => chats().ask(this.#chat_id, message, args));
+    return retryUntilAnswered(clock, this.signal, () => chats().ask(this.#chat_id, message, args));
   }
 
   /**
    * Returns the hooks' decision. Returns undefined once the turn is over: it was stopped, or it failed without a valid decision, with
    * `said` in the history.
    */
-  async decided<T>(
+  async askHooks<T>(
     { fence }: StartedAttempt,
     said: readonly NewMessage[],
     ask: () => Promise<T>,
@@ -43,7 +43,7 @@ export class Reporter {
       if (this.signal.aborted) return undefined;
       if (!(error instanceof HookFailure)) throw error;
       const then = "fail";
-      await this.ask("reportStep", { fence, messages: said, then, error: hookError(error) });
+      await this.report("reportStep", { fence, messages: said, then, error: toHookError(error) });
       return undefined;
     }
   }

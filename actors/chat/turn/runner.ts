@@ -4,20 +4,27 @@
 import { log } from "#base/log.ts";
 import type { Parts } from "#base/parts.ts";
 import { pause } from "#base/retry.ts";
-import { beginSpan, currentSpan, errorType, inOwnSpan, type Span, type SpanOptions } from "#base/spans.ts";
-import type { Restored } from "#schema/agents/checkpoint.ts";
+import {
+  beginSpan,
+  getCurrentSpan,
+  getErrorType,
+  runInDetachedSpan,
+  type Span,
+  type SpanOptions,
+} from "#base/spans.ts";
+import type { RestoreResult } from "#schema/agents/checkpoint.ts";
 import type { CallPreview } from "#src/tools/preview.ts";
 import { execute } from "#src/tools/processes/execute.ts";
 import { endProcess } from "#src/tools/processes/processes.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
-import { INTERRUPTED } from "#src/tools/tool.ts";
+import { INTERRUPTED_REASON } from "#src/tools/tool.ts";
 import { Capacity, type Claimant, type Pool } from "../../runtime/capacity.ts";
-import type { Begun, Interrupted } from "../effects.ts";
+import type { InterruptedChat, TurnStart } from "../effects.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import type { CompactionCounts } from "../prompt/compactor.ts";
-import { untilAnswered } from "../until-answered.ts";
-import { agentOfCall } from "./agent-choice.ts";
-import { type CopiedMessages, copyFiles, forgetFiles, restoreCheckpoint } from "./checkpoints.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
+import { findAgentOfCall } from "./agent-choice.ts";
+import { type CopiedMessages, copyFiles, deleteChatFiles, restoreCheckpoint } from "./checkpoints.ts";
 import type { TurnDeps } from "./deps.ts";
 import type { Engines, RunningTurn } from "./engine.ts";
 import { type PreviewOf, previewCalls } from "./previews.ts";
@@ -39,7 +46,7 @@ type Job = {
   done: Promise<void>;
 };
 
-type Started = Claimant & { readonly part: number; readonly coding_agent: string | null };
+type TurnClaimant = Claimant & { readonly part: number; readonly coding_agent: string | null };
 
 /** `tellWaiting`: called when a chat starts or stops waiting for a slot. */
 type GenerationsDeps = TurnDeps & {
@@ -67,10 +74,10 @@ export class Generations {
    * `goesOn`: the turn was begun by a previous server, which may have been waiting for the time of `retry`.
    */
   start(
-    { id: chat_id, owner_id, part, coding_agent }: Started,
+    { id: chat_id, owner_id, part, coding_agent }: TurnClaimant,
     pool: Pool,
     history_version: number,
-    begun: Begun = {},
+    begun: TurnStart = {},
   ): void {
     if (this.#stopping.signal.aborted || !this.#deps.parts.has(part)) return;
     const old = this.#jobs.get(chat_id);
@@ -82,20 +89,20 @@ export class Generations {
       take: (signal) =>
         new Promise((resolve) => {
           signal.addEventListener("abort", () => resolve(), { once: true });
-          job.release = this.#slotFor(of, pool, resolve);
+          job.release = this.#requestSlot(of, pool, resolve);
         }),
       isOwed: () => this.#capacity.isOwed(pool, owner_id),
     };
     const turn = this.#deps.engines.of(coding_agent).begin({ chat_id, part, history_version, slot }, begun);
-    const begun_at = { reason: currentSpan(), began: this.#deps.clock.now() };
+    const begun_at = { reason: getCurrentSpan(), began: this.#deps.clock.now() };
     const job: Job = { turn, part, ...begun_at, coding_agent, release: () => {}, done: Promise.resolve() };
     this.#jobs.set(chat_id, job);
-    const release = this.#slotFor(of, pool, () => {
+    const release = this.#requestSlot(of, pool, () => {
       this.begun += 1;
       // Only after the function to release the slot is set.
       job.done = Promise.resolve().then(() =>
-        inOwnSpan(
-          () => turnSpan(chat_id, job),
+        runInDetachedSpan(
+          () => toTurnSpan(chat_id, job),
           job.reason,
           () => this.#run(chat_id, job),
         ),
@@ -109,22 +116,22 @@ export class Generations {
    * Calls `run` once a slot is available; until then followers see that the chat waits. Returns a function that releases the slot or stops
    * waiting.
    */
-  #slotFor(of: Claimant, pool: Pool, run: () => void): () => void {
+  #requestSlot(of: Claimant, pool: Pool, run: () => void): () => void {
     const { id: chat_id } = of;
     let wasWaiting = false;
-    const tell = (isWaiting: boolean): void => {
+    const notifyWaiting = (isWaiting: boolean): void => {
       if (wasWaiting === isWaiting) return;
       wasWaiting = isWaiting;
       this.#deps.tellWaiting(chat_id, isWaiting);
     };
     const release = this.#capacity.request(pool, of, () => {
-      tell(false);
+      notifyWaiting(false);
       run();
     });
-    tell(this.#capacity.isWaiting(chat_id));
+    notifyWaiting(this.#capacity.isWaiting(chat_id));
     return () => {
       release();
-      tell(false);
+      notifyWaiting(false);
     };
   }
 
@@ -132,7 +139,7 @@ export class Generations {
    * Stops the turn and reports its output on this history, including late output of a coding agent. First ends what its commands have
    * started, or, without a turn, the leftovers of a previous server; waits only briefly for that.
    */
-  interrupt(chat: Interrupted, history_version: number): void {
+  interrupt(chat: InterruptedChat, history_version: number): void {
     const { id: chat_id } = chat;
     const job = this.#jobs.get(chat_id);
     if (job?.turn.isStopped) return;
@@ -162,7 +169,7 @@ export class Generations {
   }
 
   /** Restores the workspace's files from the checkpoint of this message. Rejects with 409 and a readable message. */
-  restoreFiles(of: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<Restored> {
+  restoreFiles(of: Parameters<typeof restoreCheckpoint>[1], message_id: number): Promise<RestoreResult> {
     return restoreCheckpoint(this.#deps, of, message_id);
   }
 
@@ -172,9 +179,9 @@ export class Generations {
   }
 
   /** Deletes the workspace's data of a deleted chat, in the background. */
-  forgetFiles(of: Parameters<typeof forgetFiles>[1]): void {
+  forgetFiles(of: Parameters<typeof deleteChatFiles>[1]): void {
     this.#deps.engines.forget(of.chat_id);
-    void forgetFiles(this.#deps, of);
+    void deleteChatFiles(this.#deps, of);
   }
 
   /** Returns the chats with a turn, or with a coding agent between turns. */
@@ -198,7 +205,7 @@ export class Generations {
   }
 
   /** Returns whether a turn of the chat runs, waits or is being stopped. */
-  holds(chat_id: string): boolean {
+  hasTurn(chat_id: string): boolean {
     return this.#jobs.has(chat_id);
   }
 
@@ -211,19 +218,19 @@ export class Generations {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the server is stopping"));
     const jobs = [...this.#jobs.values()];
-    for (const job of jobs) this.#end(job, LEAVING);
-    this.#deps.engines.leave(() => true);
+    for (const job of jobs) this.#end(job, PART_RELEASED);
+    this.#deps.engines.releaseParts(() => true);
     await Promise.all([...jobs.map(({ done }) => done), ...this.#reports]);
     this.#jobs.clear();
   }
 
   /** Stops the turns of these shards without a report. Other nodes continue them, and no turn of these shards begins here anymore. */
-  async leave(isLeaving: (part: number) => boolean): Promise<void> {
+  async releaseParts(isLeaving: (part: number) => boolean): Promise<void> {
     const leaving = [...this.#jobs].filter(([, { part }]) => isLeaving(part));
-    for (const [, job] of leaving) this.#end(job, LEAVING);
-    this.#deps.engines.leave(isLeaving);
+    for (const [, job] of leaving) this.#end(job, PART_RELEASED);
+    this.#deps.engines.releaseParts(isLeaving);
     await Promise.all(leaving.map(([, { done }]) => done));
-    for (const [chat_id, job] of leaving) this.#forget(chat_id, job);
+    for (const [chat_id, job] of leaving) this.#removeJob(chat_id, job);
   }
 
   async #run(chat_id: string, job: Job): Promise<void> {
@@ -231,13 +238,13 @@ export class Generations {
       beginSpan({ name: "wait for slot", began: job.began })?.end();
       await job.turn.run();
     } catch (error) {
-      currentSpan()?.fail(errorType(error));
+      getCurrentSpan()?.fail(getErrorType(error));
       log("chats").error("the turn of chat {chat_id} broke: {error}", { chat_id, error });
     } finally {
       job.release();
       job.turn.recording?.end(job.turn.isStopped);
       // An interrupted turn stays until its end is reported, so that late joiners still see its output.
-      if (!job.turn.isStopped) this.#forget(chat_id, job);
+      if (!job.turn.isStopped) this.#removeJob(chat_id, job);
     }
   }
 
@@ -251,26 +258,26 @@ export class Generations {
     const { clock, chats } = this.#deps;
     const over = new AbortController();
     void ended.then(() => over.abort());
-    await pause(clock, ENDING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
+    await pause(clock, INTERRUPTING_MS, AbortSignal.any([over.signal, this.#stopping.signal]));
     if (this.#stopping.signal.aborted && !over.signal.aborted) return;
     const args = { history_version, partial: partial() };
-    await untilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
-    if (job) this.#forget(chat_id, job);
+    await retryUntilAnswered(clock, this.#stopping.signal, () => chats().ask(chat_id, "finishInterruption", args));
+    if (job) this.#removeJob(chat_id, job);
   }
 
   /** Also ends what the turn's tools have started, unless the server is shutting down (rule TO-5). */
-  #end(job: Job | undefined, reason = INTERRUPTED): void {
+  #end(job: Job | undefined, reason = INTERRUPTED_REASON): void {
     job?.turn.stop(reason);
     job?.release();
   }
 
-  #forget(chat_id: string, job: Job): void {
+  #removeJob(chat_id: string, job: Job): void {
     if (this.#jobs.get(chat_id) === job) this.#jobs.delete(chat_id);
   }
 }
 
 /** Describes a turn by OpenTelemetry's conventions for generative AI. */
-const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions => ({
+const toTurnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions => ({
   name: `invoke_agent ${coding_agent ?? "slipway"}`,
   began,
   attributes: {
@@ -281,18 +288,18 @@ const turnSpan = (chat_id: string, { began, coding_agent }: Job): SpanOptions =>
 });
 
 /** The chat stays `interrupting` for this long, so that a server that crashes in between ends the commands at its next start. */
-const ENDING_MS = 1_000;
-const LEAVING = new Error("the server is stopping");
+const INTERRUPTING_MS = 1_000;
+const PART_RELEASED = new Error("the server is stopping");
 
 type Deps = ReachDeps & Pick<AgentDeps, "subagents">;
 
 /** Resolves when all have ended, or have been unreachable for too long. Never rejects. */
-const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: Interrupted): Promise<unknown> =>
+const endRuns = (parts: Deps, { id: chat_id, pending_calls, about }: InterruptedChat): Promise<unknown> =>
   Promise.all(
     pending_calls.map(async (call) => {
       const of = { chat_id, run_id: toRunId(chat_id, call) };
       if (call.tool_name === execute.name) {
-        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, { name: agentOfCall(call).agent });
+        const agent = new WorkspaceAgent(parts, { ...about, ...of }, true, { name: findAgentOfCall(call).agent });
         await endProcess({ agent, clock: parts.clock }, of.run_id);
       }
       if (call.tool_name !== waitAgent.name) return;

@@ -2,20 +2,20 @@
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 import { isServerTool } from "#src/tools/registry.ts";
 import { keepTextOnly } from "../hooks/proposals.ts";
-import type { Proposed, TurnHooks } from "../hooks/turn-hooks.ts";
+import type { ProposedStep, TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage, Usage } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import type { Reported, StartedAttempt } from "../messages.ts";
+import type { ReportResult, StartedAttempt } from "../messages.ts";
 import type { Collector } from "./collector.ts";
 import {
-  afterCut,
-  afterFilter,
-  afterUnknownEnd,
   callsIn,
   isCutOff,
   MAX_CONTINUATIONS,
   MAX_RESUMPTIONS,
   type Tries,
+  toCutOffRows,
+  toFilterNotice,
+  toIncompleteNotice,
 } from "./ending.ts";
 import type { McpOffer } from "./mcp.ts";
 import { withServer } from "./mcp-turn.ts";
@@ -23,7 +23,7 @@ import { failingCalls } from "./previews.ts";
 import type { Reporter } from "./reporter.ts";
 import type { ReachDeps } from "./tool-agent.ts";
 
-const assistant = (
+const toAssistantMessage = (
   content: readonly MessagePart[],
   usage: Usage | null,
   model_config_id: string | null,
@@ -41,12 +41,12 @@ const makeResult = ({ tool_call_id = "", tool_name = "" }: MessagePart, error: s
   toolMessage({ tool_call_id, tool_name, result: { error }, is_error: true, now });
 
 /** Returns the messages of an incomplete answer. `missing` is the error that each of its calls gets as a result. */
-export const saidSoFar = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
+export const toPartialAnswer = (content: readonly MessagePart[], now: number, missing: string): NewMessage[] =>
   content.length === 0
     ? []
-    : [assistant(content, null, null), ...callsIn(content).map((call) => makeResult(call, missing, now))];
+    : [toAssistantMessage(content, null, null), ...callsIn(content).map((call) => makeResult(call, missing, now))];
 
-type Ended = {
+type AnswerEnd = {
   readonly usage: Usage | null;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -69,18 +69,18 @@ type Ended = {
 type StepEnd = { readonly messages: NewMessage[]; readonly then: "finish" | "act" | "continue" };
 
 /** Returns the messages of a step and what happens next: the turn continues, waits for the client's tools, or ends. */
-export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: Proposed, ended: Ended): StepEnd => {
+export const endOfStep = ({ model_id, tools }: StartedAttempt, proposed: ProposedStep, ended: AnswerEnd): StepEnd => {
   const { content, refused } = proposed;
   const { usage, now, isLast, isCut, isContinued, isFiltered, isResumed, isUnknown, mcp } = ended;
   const calls = callsIn(content);
   const unknown = calls.filter(({ tool_name }) => !tools.some(({ name }) => name === tool_name));
   const messages = [
-    ...(content.length === 0 ? [] : [assistant(content, usage, model_id)]),
+    ...(content.length === 0 ? [] : [toAssistantMessage(content, usage, model_id)]),
     ...unknown.map((call) => makeResult(call, `There is no tool "${call.tool_name}".`, now)),
     ...refused,
-    ...(isCut ? afterCut(isContinued) : []),
-    ...(isFiltered ? afterFilter() : []),
-    ...(isUnknown ? afterUnknownEnd() : []),
+    ...(isCut ? toCutOffRows(isContinued) : []),
+    ...(isFiltered ? toFilterNotice() : []),
+    ...(isUnknown ? toIncompleteNotice() : []),
   ];
   const done = new Set(refused.flatMap((message) => message.content.map(({ tool_call_id }) => tool_call_id)));
   const open = calls.filter((call) => !unknown.includes(call) && !done.has(call.tool_call_id));
@@ -107,7 +107,7 @@ export const reportAnswer = async (
   { hooks, reporter, agents }: Deps,
   { chat_id, begun, collector, mcp, now, isLast }: Answer,
   tries: Tries,
-): Promise<Reported | "stale" | undefined> => {
+): Promise<ReportResult | "stale" | undefined> => {
   const { fence, model_id } = begun;
   const { usage, inputs, finish } = collector;
   const said = collector.content(now).map((part) => withServer(part, mcp));
@@ -118,8 +118,8 @@ export const reportAnswer = async (
   const isResumed = isPaused && !isLast && tries.resumed < MAX_RESUMPTIONS;
   tries.resumed = isResumed ? tries.resumed + 1 : 0;
   const words = keepTextOnly(said);
-  const kept = words.length === 0 ? [] : [assistant(words, usage, model_id)];
-  const decided = await reporter.decided(begun, kept, () => hooks.propose(begun, said, inputs));
+  const kept = words.length === 0 ? [] : [toAssistantMessage(words, usage, model_id)];
+  const decided = await reporter.askHooks(begun, kept, () => hooks.propose(begun, said, inputs));
   if (!decided) return undefined;
   const failing = await failingCalls(agents, { chat_id, begun, mcp, content: decided.content }, reporter.signal);
   if (reporter.signal.aborted) return undefined;
@@ -134,7 +134,7 @@ export const reportAnswer = async (
   };
   const { messages, then } = endOfStep(begun, proposed, { usage, now, isLast, mcp, ...ending });
   const all = [...messages, ...proposed.rows];
-  const ended = then === "finish" ? await reporter.decided(begun, all, () => hooks.rows(begun, "stop")) : [];
+  const ended = then === "finish" ? await reporter.askHooks(begun, all, () => hooks.rows(begun, "stop")) : [];
   if (!ended) return undefined;
-  return reporter.ask("reportStep", { fence, messages: [...all, ...ended], then });
+  return reporter.report("reportStep", { fence, messages: [...all, ...ended], then });
 };

@@ -4,9 +4,9 @@ import { type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
 import type { Fence } from "../machine/decision.ts";
 
 /** Maximum characters of JSON per attempt. Later parts are dropped, but the final message is complete. */
-export const BUFFER_LIMIT = 1_048_576;
+export const MAX_BUFFER_CHARS = 1_048_576;
 /** Maximum events in one frame (facts/chats 2.1). */
-export const FRAME_EVENTS = 256;
+export const MAX_FRAME_EVENTS = 256;
 
 /** Parts for followers: stream events as JSON, numbered from `first_seq` without gaps. */
 export type PartBatch = Fence & { readonly first_seq: number; readonly events: readonly string[] };
@@ -30,7 +30,7 @@ export class StreamBuffer {
 
   /** Adds a part. `role` is that of its message. */
   push(part: MessagePart, role: "assistant" | "tool" = "assistant"): void {
-    if (this.#isClosed || this.#chars > BUFFER_LIMIT) return;
+    if (this.#isClosed || this.#chars > MAX_BUFFER_CHARS) return;
     const event = `${this.#head}${this.#events.length + 1},"role":"${role}","part":${JSON.stringify(presentPart(part, false))}}}`;
     this.#events.push(event);
     this.#chars += event.length;
@@ -45,7 +45,7 @@ export class StreamBuffer {
   /** Sends pending parts to followers. */
   flush(): void {
     while (this.#published < this.#events.length) {
-      const events = this.#events.slice(this.#published, this.#published + FRAME_EVENTS);
+      const events = this.#events.slice(this.#published, this.#published + MAX_FRAME_EVENTS);
       const first_seq = this.#published + 1;
       this.#published += events.length;
       this.#publish({ ...this.fence, first_seq, events });

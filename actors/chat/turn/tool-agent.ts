@@ -8,33 +8,39 @@ import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { CHAT_HEADER } from "#schema/agents/git-message.ts";
-import type { ServicesOf, ToolServices } from "#src/tools/services.ts";
+import type { ToolServices, ToolServicesFor } from "#src/tools/services.ts";
 import type { Skills } from "#src/tools/skills/skills.ts";
 import type { Subagents } from "#src/tools/subagents/agents.ts";
-import { type AgentCall, type ToolAgent, ToolError, WorkspaceAway, WorkspaceStopped } from "#src/tools/tool.ts";
+import {
+  type AgentCall,
+  type ToolAgent,
+  ToolError,
+  WorkspaceStoppedError,
+  WorkspaceUnreachableError,
+} from "#src/tools/tool.ts";
 import { type AgentHttp, type HttpResponse, WireError } from "#src/wire/index.ts";
 import type { SubagentsOf } from "../subagents/subagents.ts";
-import { findChosenAgent, noSuchAgent } from "./agent-choice.ts";
+import { findChosenAgent, formatUnknownAgent } from "./agent-choice.ts";
 
 /** A restarted server or a briefly disconnected daemon reconnects within this time. */
-const PATIENCE_MS = 15_000;
-const AGAIN_MS = 200;
+const RECONNECT_TIMEOUT_MS = 15_000;
+const RETRY_INTERVAL_MS = 200;
 /** How long after its start a server expects daemons to reconnect. */
-const RETURN_MS = 30_000;
+const STARTUP_RECONNECT_MS = 30_000;
 /** Exceeds the long-poll time of every request. */
-const ANSWER_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 /** Extra time for requests that report their own timeout. */
-const ANSWER_SPARE_MS = 10_000;
+const ANSWER_GRACE_MS = 10_000;
 /** Workspace statuses for which a call waits. */
-const MAY_WAKE: ReadonlySet<string> = new Set(["stopped", "stopping", "pending", "starting"]);
+const WAKEABLE_STATUSES: ReadonlySet<string> = new Set(["stopped", "stopping", "pending", "starting"]);
 /** Maximum bytes of one answer. */
-const MOST = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 export type AgentDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly agentHttp: AgentHttp;
-  readonly toolServices: (of: ServicesOf) => ToolServices;
+  readonly toolServices: (of: ToolServicesFor) => ToolServices;
   readonly skills: (of: { readonly chat_key: number; readonly owner_id: string }) => Skills;
   readonly subagents: (of: SubagentsOf) => Subagents;
   /** When this server started. A daemon last heard before that may still be reconnecting. */
@@ -65,7 +71,7 @@ export class WorkspaceAgent implements ToolAgent {
   /** A workspace that stops during a call was stopped on purpose. */
   #isReached = false;
 
-  constructor(deps: ReachDeps, of: ServicesOf, known: boolean, { name, wakes }: AgentOptions = {}) {
+  constructor(deps: ReachDeps, of: ToolServicesFor, known: boolean, { name, wakes }: AgentOptions = {}) {
     this.#name = name;
     this.#wakes = wakes;
     this.#deps = deps;
@@ -76,7 +82,7 @@ export class WorkspaceAgent implements ToolAgent {
   }
 
   call<T>(call: AgentCall): Promise<T> {
-    return this.#call<T>(call, (response) => response.json<T>(MOST));
+    return this.#call<T>(call, (response) => response.json<T>(MAX_ANSWER_BYTES));
   }
 
   bytes(path: string, most: number, signal: AbortSignal): Promise<Uint8Array> {
@@ -90,10 +96,10 @@ export class WorkspaceAgent implements ToolAgent {
 
   async #call<T>(call: AgentCall, read: Read<T>): Promise<T> {
     const { clock } = this.#deps;
-    const until = clock.monotonic() + PATIENCE_MS;
+    const until = clock.monotonic() + RECONNECT_TIMEOUT_MS;
     for (;;) {
       try {
-        const answer = await this.#once<T>(call, read);
+        const answer = await this.#callOnce<T>(call, read);
         this.#known = true;
         return answer;
       } catch (error) {
@@ -101,21 +107,21 @@ export class WorkspaceAgent implements ToolAgent {
         if (!(error instanceof AppError)) throw error;
         const mayWait = call.patient && this.#known && clock.monotonic() < until;
         if (!mayWait) {
-          const wayBack = await this.#services.wayBack();
-          throw new WorkspaceAway(`The workspace cannot be reached. ${error.message} ${wayBack}`);
+          const wayBack = await this.#services.describeRestore();
+          throw new WorkspaceUnreachableError(`The workspace cannot be reached. ${error.message} ${wayBack}`);
         }
       }
-      await pause(clock, AGAIN_MS);
+      await pause(clock, RETRY_INTERVAL_MS);
     }
   }
 
-  async #once<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
+  async #callOnce<T>({ method, path, json, body, signal, answer_ms = 0, ends }: AgentCall, read: Read<T>): Promise<T> {
     const { agentHttp, clock } = this.#deps;
     const agent_id = await this.#agent(ends);
     this.#chats ??= this.#family();
     const headers: [string, string][] = [[CHAT_HEADER, await this.#chats]];
     const silence = new AbortController();
-    const limit = clock.after(Math.max(ANSWER_MS, answer_ms + ANSWER_SPARE_MS), () => silence.abort());
+    const limit = clock.after(Math.max(ANSWER_TIMEOUT_MS, answer_ms + ANSWER_GRACE_MS), () => silence.abort());
     try {
       const response = await agentHttp.request(agent_id, {
         method,
@@ -126,7 +132,7 @@ export class WorkspaceAgent implements ToolAgent {
         signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
       });
       if (response.status < 400) return await read(response);
-      throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MOST)));
+      throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MAX_ANSWER_BYTES)));
     } catch (error) {
       throw silence.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
@@ -147,29 +153,30 @@ export class WorkspaceAgent implements ToolAgent {
     let workspace = await store.get(findWorkspace({ id: this.#workspace_id }));
     if (!workspace || workspace.deleted) throw new ToolError("The workspace was deleted.");
     if (workspace.dormant_at !== null) throw new ToolError("The workspace is dormant. Wake it up first.");
-    if (!ends && !(await this.#services.mayUseWorkspace()))
+    if (!ends && !(await this.#services.canUseWorkspace()))
       throw new ToolError("The chat's owner may no longer use the workspace.");
     let agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    if (this.#wakes && !this.#isReached && agents.length === 0 && MAY_WAKE.has(workspace.status)) {
+    if (this.#wakes && !this.#isReached && agents.length === 0 && WAKEABLE_STATUSES.has(workspace.status)) {
       await this.#services.wakeWorkspace(this.#wakes);
       workspace = (await store.get(findWorkspace({ id: workspace.id }))) ?? workspace;
       agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     }
     const agent = findChosenAgent(agents, this.#name);
-    if (!agent && this.#name !== undefined && agents.length > 0) throw new ToolError(noSuchAgent(agents, this.#name));
+    if (!agent && this.#name !== undefined && agents.length > 0)
+      throw new ToolError(formatUnknownAgent(agents, this.#name));
     if (agent) {
       this.#isReached = true;
       this.#known ||= this.#isExpected(agent.last_connected_at);
       return agent.id;
     }
-    throw new WorkspaceStopped(`The workspace does not run: it is ${workspace.status}.`);
+    throw new WorkspaceStoppedError(`The workspace does not run: it is ${workspace.status}.`);
   }
 
   /** The agent was connected to the previous server, and this one has just started. */
   #isExpected(last_connected_at: number | null): boolean {
     const { clock, opened_at } = this.#deps;
     if (opened_at === undefined || last_connected_at === null) return false;
-    return last_connected_at < opened_at && clock.now() - opened_at < RETURN_MS;
+    return last_connected_at < opened_at && clock.now() - opened_at < STARTUP_RECONNECT_MS;
   }
 }
 
@@ -182,7 +189,7 @@ const formatRefusal = (
   { message = "", detail = "", validations = [] }: Refusal,
 ): string => {
   if (status === 404 && path.startsWith("/processes/")) {
-    return "There is no process of this id; the workspace may have been restarted since.";
+    return "No process has this id. The workspace may have been restarted since.";
   }
   const fields = validations.map((one) => `${one.field} ${one.detail}`).join("; ");
   return [message, fields, detail].filter((words) => words !== "").join(" ") || `The agent answered ${status}.`;

@@ -1,7 +1,7 @@
 // Runs the calls of the model's last step, passes their results to hooks, and stores everything in one commit. Used by turn.ts.
 import type { Clock } from "#base/clock.ts";
 import type { TurnHooks } from "../hooks/turn-hooks.ts";
-import type { Reported, StartedAttempt } from "../messages.ts";
+import type { ReportResult, StartedAttempt } from "../messages.ts";
 import type { Reporter } from "./reporter.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import type { ToolStep } from "./tool-step.ts";
@@ -19,7 +19,7 @@ type Deps = { readonly clock: Clock; readonly hooks: TurnHooks; readonly reporte
 export const runCalls = async (
   { clock, hooks, reporter }: Deps,
   { begun, tools, buffer, isLast }: Calls,
-): Promise<Reported | "stale" | undefined> => {
+): Promise<ReportResult | "stale" | undefined> => {
   try {
     await tools.run(reporter.signal);
   } catch (error) {
@@ -30,13 +30,13 @@ export const runCalls = async (
   }
   const messages = tools.messages(clock.now(), "The call has no result.");
   const then = begun.awaits_client ? "act" : isLast || tools.endsTurn ? "finish" : "continue";
-  const rows = await reporter.decided(begun, messages, async () => {
+  const rows = await reporter.askHooks(begun, messages, async () => {
     if (tools.failure) throw tools.failure;
     return [
-      ...(await hooks.answered(begun, tools.answered)),
+      ...(await hooks.onAnswered(begun, tools.answered)),
       ...(then === "finish" ? await hooks.rows(begun, "stop") : []),
     ];
   });
   if (!rows) return undefined;
-  return reporter.ask("reportStep", { fence: begun.fence, messages: [...messages, ...rows], then });
+  return reporter.report("reportStep", { fence: begun.fence, messages: [...messages, ...rows], then });
 };

@@ -1,17 +1,17 @@
 // Runs the tool calls of one step, a few at a time, outside of the mailbox. Followers get their output live; their results become messages in
 // the order of the calls. Run by turn.ts; calls that a crash interrupts are run again under the same IDs (rule TO-8).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
 import { sha256, uuidFromBytes } from "#base/ids.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { HookFailure } from "#src/hooks/protocol.ts";
-import { Gathered } from "#src/tools/cut.ts";
-import { approvedProblem, linkProblem } from "#src/tools/files/real-path.ts";
+import { HeadTailBuffer } from "#src/tools/cut.ts";
+import { approvedProblem, findLinkProblem } from "#src/tools/files/real-path.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { isAcceptedByMode } from "#src/tools/permission.ts";
 import { isEdit } from "#src/tools/permission-mode.ts";
 import { execute } from "#src/tools/processes/execute.ts";
-import { endsTurn, givesImage, lookUpUse } from "#src/tools/registry.ts";
+import { findToolUse, isTurnEnding, returnsImage } from "#src/tools/registry.ts";
 import { runTool, type ToolAnswer } from "#src/tools/run.ts";
 import { StepBudget } from "#src/tools/step-budget.ts";
 import { waitAgent } from "#src/tools/subagents/wait-agent.ts";
@@ -19,10 +19,10 @@ import type { AnsweredCall } from "../hooks/turn-hooks.ts";
 import type { NewMessage, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
 import type { StartedAttempt } from "../messages.ts";
-import { agentOfCall } from "./agent-choice.ts";
+import { findAgentOfCall } from "./agent-choice.ts";
 import type { McpOffer } from "./mcp.ts";
 import { toServerField } from "./mcp-turn.ts";
-import { toToolsOf } from "./offer.ts";
+import { toToolScope } from "./offer.ts";
 import type { StreamBuffer } from "./stream-buffer.ts";
 import { type AgentDeps, WorkspaceAgent } from "./tool-agent.ts";
 
@@ -31,10 +31,10 @@ const ENDED_WITH: ReadonlySet<string> = new Set([execute.name, waitAgent.name]);
 /** Calls of one step that run together. Each may hold a response of the workspace or of an MCP server. */
 const MAX_CONCURRENT = 8;
 /** Maximum bytes of output stored for an interrupted call. */
-const PARTIAL_LIMIT = 8_192;
+const MAX_PARTIAL_BYTES = 8_192;
 
 type WithMcp = { readonly mcp: McpOffer };
-type Answered = ToolAnswer & { readonly at: number };
+type AnsweredAt = ToolAnswer & { readonly at: number };
 
 export class ToolStep {
   readonly #deps: AgentDeps;
@@ -44,8 +44,8 @@ export class ToolStep {
   /** Why calls are not run, by call ID. */
   readonly #refused: Map<string, string>;
   readonly #buffer: StreamBuffer;
-  readonly #answers = new Map<PendingCall, Answered>();
-  readonly #written = new Map<PendingCall, Gathered>();
+  readonly #answers = new Map<PendingCall, AnsweredAt>();
+  readonly #written = new Map<PendingCall, HeadTailBuffer>();
   readonly #limit = new ConcurrencyLimit(MAX_CONCURRENT);
   readonly #budget: StepBudget;
   readonly #commands: Promise<void>[] = [];
@@ -71,10 +71,10 @@ export class ToolStep {
   run(signal: AbortSignal): Promise<unknown> {
     const all = Promise.all(this.#begun.calls.map((call) => this.#start(call, signal)));
     return new Promise((resolve, reject) => {
-      const leave = () => reject(signal.reason);
-      if (signal.aborted) leave();
-      signal.addEventListener("abort", leave, { once: true });
-      all.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+      const onAbort = () => reject(signal.reason);
+      if (signal.aborted) onAbort();
+      signal.addEventListener("abort", onAbort, { once: true });
+      all.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
     });
   }
 
@@ -87,7 +87,7 @@ export class ToolStep {
   messages(now: number, missing: string): NewMessage[] {
     return this.#begun.calls.map((call) => {
       const { tool_call_id, tool_name } = call;
-      const { result, is_error, at } = this.#answers.get(call) ?? this.#cutOff(call, now, missing);
+      const { result, is_error, at } = this.#answers.get(call) ?? this.#toPartialAnswer(call, now, missing);
       const server = toServerField(this.#begun.mcp, tool_name);
       const media = this.#toMediaFlag(tool_name, is_error, result);
       return toolMessage({ tool_call_id, tool_name, result, is_error, ...media, ...server, now: at });
@@ -104,14 +104,14 @@ export class ToolStep {
 
   /** Whether a person continues: one of the calls used a tool that ends the turn. */
   get endsTurn(): boolean {
-    return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && endsTurn(tool_name));
+    return [...this.#answers].some(([{ tool_name }, { is_error }]) => !is_error && isTurnEnding(tool_name));
   }
 
   /** Runs the call when it is its turn. Waiting for a sub-chat holds nothing, and may take hours, so it takes no turn. */
   #start(call: PendingCall, signal: AbortSignal): Promise<void> {
     const run = async (): Promise<void> => {
       if (signal.aborted) return;
-      const done = this.#run(call, signal);
+      const done = this.#runCall(call, signal);
       if (ENDED_WITH.has(call.tool_name)) this.#commands.push(done);
       await done;
       await nextTurn();
@@ -119,17 +119,17 @@ export class ToolStep {
     return call.tool_name === waitAgent.name ? run() : this.#limit.run(run);
   }
 
-  async #run(call: PendingCall, signal: AbortSignal): Promise<void> {
+  async #runCall(call: PendingCall, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { about, fence, context_limit } = this.#begun;
     const { tool_call_id, tool_name } = call;
     const again = fence.generation_attempt > 1;
-    this.#written.set(call, new Gathered(PARTIAL_LIMIT));
+    this.#written.set(call, new HeadTailBuffer(MAX_PARTIAL_BYTES));
     const run_id = toRunId(this.#chat_id, call);
-    const named = agentOfCall(call);
+    const named = findAgentOfCall(call);
     const of = { ...about, chat_id: this.#chat_id, run_id };
     const services = this.#deps.toolServices(of);
-    this.#mask ??= services.knownSecrets().then((secrets) => new SecretMask(secrets));
+    this.#mask ??= services.loadSecrets().then((secrets) => new SecretMask(secrets));
     const context = {
       clock,
       again,
@@ -149,7 +149,7 @@ export class ToolStep {
       }),
       reset: () => {
         if (signal.aborted) return;
-        this.#written.set(call, new Gathered(PARTIAL_LIMIT));
+        this.#written.set(call, new HeadTailBuffer(MAX_PARTIAL_BYTES));
         this.#buffer.push({ type: "tool-result", tool_call_id, tool_name, result_reset: true }, "tool");
       },
       write: (result_delta: string) => {
@@ -162,7 +162,7 @@ export class ToolStep {
     if (full !== undefined) this.#refused.set(tool_call_id, full);
     const refusal =
       this.#refused.get(tool_call_id) ??
-      (this.#isAccepted(call) ? await linkProblem(context.agent, named.args, signal) : undefined) ??
+      (this.#isAccepted(call) ? await findLinkProblem(context.agent, named.args, signal) : undefined) ??
       // A file can become a link while a person decides.
       (call.permission === "granted" && isEdit(tool_name)
         ? await approvedProblem(context.agent, named.args, signal)
@@ -170,7 +170,7 @@ export class ToolStep {
     const answered =
       refusal === undefined
         ? await runTool(
-            toToolsOf(this.#chat_id, about),
+            toToolScope(this.#chat_id, about),
             { tool_name, args: named.args },
             context,
             signal,
@@ -178,7 +178,7 @@ export class ToolStep {
           )
         : { result: { error: refusal }, is_error: true };
     if (signal.aborted) return;
-    const answer = this.#budget.fit(noted(answered, call));
+    const answer = this.#budget.fit(addNote(answered, call));
     const at = clock.now();
     this.#answers.set(call, { ...answer, at });
     const { result, is_error } = answer;
@@ -191,31 +191,31 @@ export class ToolStep {
       is_error,
       ...media,
       ...toServerField(this.#begun.mcp, tool_name),
-      created_at: rfc3339(at),
+      created_at: toRfc3339(at),
     } as const;
     this.#buffer.push(part, "tool");
   }
 
   /** Whether the call is allowed only by the chat's mode, which was decided from the paths as written. */
   #isAccepted({ tool_name, args, permission }: PendingCall): boolean {
-    const use = lookUpUse(tool_name, toToolsOf(this.#chat_id, this.#begun.about));
+    const use = findToolUse(tool_name, toToolScope(this.#chat_id, this.#begun.about));
     return permission !== "granted" && use === "yes" && isAcceptedByMode(this.#begun.permissions, { tool_name, args });
   }
 
   /** Only our own tools can mark a result as an image. Results of MCP servers count as ours once their files are stored. */
   #toMediaFlag(tool_name: string, is_error: boolean, result: ToolAnswer["result"]): { is_media?: true } {
     const isMcp = this.#begun.mcp.get(tool_name)?.tool.gives_image === true && Array.isArray(result.files);
-    return (givesImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
+    return (returnsImage(tool_name) || isMcp) && !is_error ? { is_media: true } : {};
   }
 
-  #cutOff(call: PendingCall, at: number, error: string): Answered {
+  #toPartialAnswer(call: PendingCall, at: number, error: string): AnsweredAt {
     const output = this.#written.get(call)?.result.text ?? "";
     return { result: { ...(output === "" ? {} : { output }), error }, is_error: true, at };
   }
 }
 
 /** Tells the model how to call the tool next time. */
-const noted = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>
+const addNote = (answer: ToolAnswer, { note }: PendingCall): ToolAnswer =>
   note === undefined ? answer : { ...answer, result: { ...answer.result, arguments_note: note } };
 
 /** Returns a stable ID for the call, the same for every run. */

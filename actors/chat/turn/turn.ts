@@ -5,51 +5,51 @@ import { pause } from "#base/retry.ts";
 import type { MessageRow } from "#db/chats/messages.ts";
 import { MAX_WAIT_MS } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
-import { onlyReads } from "#src/tools/registry.ts";
+import { isReadOnlyTool } from "#src/tools/registry.ts";
 import type { Recording } from "../background/recorder.ts";
-import type { Begun } from "../effects.ts";
+import type { TurnStart } from "../effects.ts";
 import { TurnHooks } from "../hooks/turn-hooks.ts";
 import type { NewMessage, RetryState } from "../machine/decision.ts";
-import type { Reported, StartedAttempt } from "../messages.ts";
+import type { ReportResult, StartedAttempt } from "../messages.ts";
 import { type HistoryRow, measureFullness } from "../prompt/compact.ts";
 import { Compactor } from "../prompt/compactor.ts";
 import { TurnHistory } from "../prompt/prompt-history.ts";
-import { untilAnswered } from "../until-answered.ts";
+import { retryUntilAnswered } from "../until-answered.ts";
 import { createCheckpoint } from "./checkpoints.ts";
 import { Collector } from "./collector.ts";
 import { TurnCompaction } from "./compaction.ts";
 import type { TurnDeps } from "./deps.ts";
 import { STEPS, type Tries } from "./ending.ts";
 import type { RunningTurn } from "./engine.ts";
-import { afterFailure } from "./failed-call.ts";
-import { type McpOffer, NO_MCP } from "./mcp.ts";
-import { offeredTo } from "./mcp-turn.ts";
+import { handleFailure } from "./failed-call.ts";
+import { EMPTY_OFFER, type McpOffer } from "./mcp.ts";
+import { addMcpTools } from "./mcp-turn.ts";
 import { callModel } from "./model-call.ts";
 import { Opening } from "./opening.ts";
 import { Reporter } from "./reporter.ts";
 import { type Slot, type TurnOf, yieldSlot } from "./slot.ts";
-import { reportAnswer, saidSoFar } from "./step-end.ts";
+import { reportAnswer, toPartialAnswer } from "./step-end.ts";
 import { StreamBuffer } from "./stream-buffer.ts";
 import { runCalls } from "./tool-calls.ts";
 import { ToolStep } from "./tool-step.ts";
 
 /** Percent of the context from which the prompt may have been too long: token counts are estimates, and exclude instructions and tools. */
-const NEAR = 70;
+const NEAR_LIMIT_PERCENT = 70;
 /** Characters per token in code and tool output. */
-const PER_TOKEN = 3;
+const CHARS_PER_TOKEN = 3;
 
 /** Returns whether a request was rejected without a known reason and its history is near the model's context limit. */
-const mayBeTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
+const isProbablyTooLong = (failure: unknown, history: readonly HistoryRow[], context_limit: number): boolean => {
   if (!(failure instanceof ModelError) || failure.reason !== undefined || failure.retryable) return false;
   const { kind, status_code = 0 } = failure;
   const isUnclear = (kind === "generic" || kind === "config") && [400, 413, 422].includes(status_code);
   if (!isUnclear || context_limit <= 0) return false;
   const characters = history.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0);
-  const tokens = Math.max(characters / PER_TOKEN, measureFullness(history, context_limit).tokens);
-  return tokens >= (context_limit * NEAR) / 100;
+  const tokens = Math.max(characters / CHARS_PER_TOKEN, measureFullness(history, context_limit).tokens);
+  return tokens >= (context_limit * NEAR_LIMIT_PERCENT) / 100;
 };
 
-type Then = "none" | "again" | "over";
+type NextAction = "none" | "again" | "over";
 
 export class Turn implements RunningTurn {
   readonly #deps: TurnDeps;
@@ -63,24 +63,24 @@ export class Turn implements RunningTurn {
   /** The debugging record of the model calls, if enabled. */
   readonly recording: Recording | undefined;
   #tools: ToolStep | undefined;
-  #mcp: McpOffer = NO_MCP;
+  #mcp: McpOffer = EMPTY_OFFER;
   #history: TurnHistory | undefined;
   /** Resolves when the checkpoint of the person's message is stored (rule UN-1). */
-  #kept: Promise<void> = Promise.resolve();
+  #checkpoint: Promise<void> = Promise.resolve();
   readonly #compaction: TurnCompaction;
   readonly #hooks: TurnHooks;
   readonly #opening: Opening;
   readonly #slot: Slot;
-  readonly #goesOn: boolean;
+  readonly #isContinued: boolean;
   readonly #retry: RetryState | null;
 
   constructor(
     deps: TurnDeps,
     { chat_id, history_version, slot }: TurnOf,
-    { goesOn = false, retry = null }: Begun = {},
+    { goesOn = false, retry = null }: TurnStart = {},
   ) {
     this.#slot = slot;
-    this.#goesOn = goesOn;
+    this.#isContinued = goesOn;
     this.#retry = retry;
     this.#deps = deps;
     this.#chat_id = chat_id;
@@ -102,14 +102,14 @@ export class Turn implements RunningTurn {
 
   /** Runs from the first model call to the last. Rejects only because of a bug. */
   async run(): Promise<void> {
-    await this.#untilRetry();
+    await this.#waitUntilRetry();
     const tries = { failures: this.#retry?.attempt ?? 0, empty: 0, broken: 0, continued: 0, resumed: 0 };
     let hasGuessed = false;
     for (let step = 1; !this.isStopped; ) {
-      const asked = await this.#reporter.ask("beginAttempt", { history_version: this.history_version });
+      const asked = await this.#reporter.report("beginAttempt", { history_version: this.history_version });
       if (asked !== "stale" && asked.compaction) {
         const all = await this.#readHistory(asked);
-        return all && this.#compaction.asked(asked, all);
+        return all && this.#compaction.compactOnRequest(asked, all);
       }
       const begun = asked === "stale" || this.isStopped ? undefined : await this.#withTools(asked);
       if (!begun || this.isStopped) return;
@@ -122,16 +122,16 @@ export class Turn implements RunningTurn {
       const opened = history && this.#follow(await this.#opening.store(begun, history));
       if (!history || opened === "over") return;
       if (opened === "again") continue;
-      const before = this.#follow(await this.#compaction.whereDue(begun, history, false));
+      const before = this.#follow(await this.#compaction.compactIfDue(begun, history, false));
       if (before === "over" || this.isStopped) return;
       if (before === "again") continue;
-      this.#keepFiles(begun, history);
+      this.#startCheckpoint(begun, history);
       const failure = await this.#call(begun, history);
       if (this.isStopped) return;
-      const isGuess: boolean = !hasGuessed && mayBeTooLong(failure, history, begun.context_limit);
+      const isGuess: boolean = !hasGuessed && isProbablyTooLong(failure, history, begun.context_limit);
       hasGuessed ||= isGuess;
       if (isGuess || (failure instanceof ModelError && failure.reason === "too_long")) {
-        const then = this.#follow(await this.#compaction.whereDue(begun, history, true));
+        const then = this.#follow(await this.#compaction.compactIfDue(begun, history, true));
         if (then === "over") return;
         if (then === "again") continue;
       }
@@ -146,14 +146,14 @@ export class Turn implements RunningTurn {
   }
 
   /** Waits for the retry that the previous server had scheduled. Capped at the maximum retry delay, because clocks may differ. */
-  async #untilRetry(): Promise<void> {
+  async #waitUntilRetry(): Promise<void> {
     const { clock } = this.#deps;
     const left = Math.min((this.#retry?.retrying_at ?? 0) - clock.now(), MAX_WAIT_MS);
-    if (left > 0) await this.#rest(left);
+    if (left > 0) await this.#waitWithoutSlot(left);
   }
 
   /** Waits without a slot, so that other turns can use it (rule CH-47). */
-  async #rest(ms: number): Promise<void> {
+  async #waitWithoutSlot(ms: number): Promise<void> {
     this.#slot.leave();
     await pause(this.#deps.clock, ms, this.#abort.signal);
     if (!this.isStopped) await this.#slot.take(this.#abort.signal);
@@ -178,16 +178,16 @@ export class Turn implements RunningTurn {
   partial(now: number): NewMessage[] {
     const answers = this.#tools?.messages(now, "The call was interrupted.");
     this.#tools = undefined;
-    return answers ?? saidSoFar(this.#takeContent(now), now, "The call was interrupted.");
+    return answers ?? toPartialAnswer(this.#flushContent(now), now, "The call was interrupted.");
   }
 
-  #takeContent(now: number) {
+  #flushContent(now: number) {
     const content = this.#collector?.content(now) ?? [];
     this.#collector = undefined;
     return content;
   }
 
-  #newBuffer({ fence }: StartedAttempt): StreamBuffer {
+  #createBuffer({ fence }: StartedAttempt): StreamBuffer {
     const buffer = new StreamBuffer(this.#chat_id, fence, (batch) => this.#deps.publish(this.#chat_id, batch));
     this.buffer = buffer;
     return buffer;
@@ -196,7 +196,7 @@ export class Turn implements RunningTurn {
   /** Makes one model call. Returns undefined when it completed, otherwise why it failed. */
   #call(begun: StartedAttempt, history: readonly MessageRow[]): Promise<unknown> {
     const collector = new Collector();
-    const buffer = this.#newBuffer(begun);
+    const buffer = this.#createBuffer(begun);
     this.#collector = collector;
     const call = {
       chat_id: this.#chat_id,
@@ -211,19 +211,19 @@ export class Turn implements RunningTurn {
   }
 
   /** Creates the checkpoint while the model starts to answer. No writing tool runs before it is stored. */
-  #keepFiles({ about }: StartedAttempt, history: readonly MessageRow[]): void {
-    const how = { waits: this.#goesOn, signal: this.#abort.signal };
+  #startCheckpoint({ about }: StartedAttempt, history: readonly MessageRow[]): void {
+    const how = { waits: this.#isContinued, signal: this.#abort.signal };
     const kept = createCheckpoint(this.#deps, { ...about, chat_id: this.#chat_id }, history, how);
-    this.#kept = Promise.all([this.#kept, kept]).then(() => {});
+    this.#checkpoint = Promise.all([this.#checkpoint, kept]).then(() => {});
   }
 
   /** Runs the calls of the last step and stores their results. Returns false when the turn is over. */
   async #runTools(begun: StartedAttempt, isLast: boolean): Promise<boolean> {
     // Read-only calls need not wait for the checkpoint.
-    if (!begun.calls.every(({ tool_name }) => onlyReads(tool_name))) await this.#kept;
+    if (!begun.calls.every(({ tool_name }) => isReadOnlyTool(tool_name))) await this.#checkpoint;
     if (this.isStopped) return false;
-    const buffer = this.#newBuffer(begun);
-    const tools = new ToolStep(this.#deps, this.#chat_id, { ...begun, mcp: this.#mcp }, buffer, this.#goesOn);
+    const buffer = this.#createBuffer(begun);
+    const tools = new ToolStep(this.#deps, this.#chat_id, { ...begun, mcp: this.#mcp }, buffer, this.#isContinued);
     this.#tools = tools;
     const deps = { clock: this.#deps.clock, hooks: this.#hooks, reporter: this.#reporter };
     const reported = await runCalls(deps, { begun, tools, buffer, isLast });
@@ -233,7 +233,7 @@ export class Turn implements RunningTurn {
   }
 
   /** Returns false when the turn is over. Otherwise continues from the history version that the actor returned. */
-  #isOn(reported: Reported | "stale"): boolean {
+  #isOn(reported: ReportResult | "stale"): boolean {
     if (reported === "stale" || !reported.goes_on) return false;
     this.history_version = reported.history_version;
     return true;
@@ -241,7 +241,7 @@ export class Turn implements RunningTurn {
 
   /** Returns the attempt with the choice of agents and the MCP tools; undefined once the turn is over. */
   async #withTools(begun: StartedAttempt): Promise<StartedAttempt | undefined> {
-    const offered = await offeredTo(this.#deps, this.#chat_id, begun, this.#abort.signal);
+    const offered = await addMcpTools(this.#deps, this.#chat_id, begun, this.#abort.signal);
     this.#mcp = offered?.offer ?? this.#mcp;
     return offered?.begun;
   }
@@ -251,12 +251,12 @@ export class Turn implements RunningTurn {
     const { clock, store } = this.#deps;
     this.#history ??= new TurnHistory(store, chat_key);
     const history = this.#history;
-    const rows = await untilAnswered(clock, this.#abort.signal, () => history.read());
+    const rows = await retryUntilAnswered(clock, this.#abort.signal, () => history.read());
     return rows === "stale" ? undefined : rows;
   }
 
   /** Returns "again" when the history has changed and the next attempt continues from it. */
-  #follow(then: "none" | "over" | number): Then {
+  #follow(then: "none" | "over" | number): NextAction {
     if (typeof then !== "number") return then;
     this.history_version = then;
     return "again";
@@ -265,11 +265,11 @@ export class Turn implements RunningTurn {
   /** Handles a failed call. Returns false when the turn is over. */
   async #waitForRetry(failure: unknown, tries: Tries, begun: StartedAttempt): Promise<boolean> {
     const { clock } = this.#deps;
-    const content = this.#takeContent(clock.now());
+    const content = this.#flushContent(clock.now());
     const failed = { chat_id: this.#chat_id, begun, failure, content };
-    const retry = await afterFailure({ clock, reporter: this.#reporter }, failed, tries);
+    const retry = await handleFailure({ clock, reporter: this.#reporter }, failed, tries);
     if (!retry) return false;
-    await this.#rest(retry.delay_ms);
+    await this.#waitWithoutSlot(retry.delay_ms);
     return !this.isStopped;
   }
 

@@ -18,7 +18,7 @@ export class ChatWarnings {
   }
 
   /** Returns the warnings of all sources. */
-  of(chat_id: string): readonly string[] {
+  list(chat_id: string): readonly string[] {
     return [...(this.#chats.get(chat_id)?.values() ?? [])].flat();
   }
 
@@ -36,11 +36,11 @@ export class ChatWarnings {
     if (next.size > 0) this.#chats.set(chat_id, next);
     const [oldest = ""] = this.#chats.keys();
     if (this.#chats.size > MAX_CHATS) this.#chats.delete(oldest);
-    this.#publish(chat_id, this.of(chat_id));
+    this.#publish(chat_id, this.list(chat_id));
   }
 
   /** Sends warnings to current followers without storing them. */
-  tell(chat_id: string, source: Source, warnings: readonly string[]): void {
+  sendOnce(chat_id: string, source: Source, warnings: readonly string[]): void {
     const others = [...(this.#chats.get(chat_id) ?? [])].flatMap(([one, texts]) => (one === source ? [] : texts));
     this.#publish(chat_id, [...others, ...warnings]);
   }

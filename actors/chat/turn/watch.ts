@@ -2,17 +2,17 @@
 import type { Clock } from "#base/clock.ts";
 
 /** A stream that is silent for this long is abandoned (facts/chats 5.3). */
-export const SILENCE_MS = 600_000;
+export const SILENCE_TIMEOUT_MS = 600_000;
 
 /** Calls `silent` after SILENCE_MS without an event. Uses one timer, which is rescheduled only when it fires. */
 export const watchSilence = (clock: Clock, silent: () => void): { heard(): void; cancel(): void } => {
   let last = clock.monotonic();
-  const look = (): void => {
-    const left = last + SILENCE_MS - clock.monotonic();
+  const checkSilence = (): void => {
+    const left = last + SILENCE_TIMEOUT_MS - clock.monotonic();
     if (left <= 0) silent();
-    else timer = clock.after(left, look);
+    else timer = clock.after(left, checkSilence);
   };
-  let timer = clock.after(SILENCE_MS, look);
+  let timer = clock.after(SILENCE_TIMEOUT_MS, checkSilence);
   return {
     heard: () => {
       last = clock.monotonic();
@@ -25,14 +25,14 @@ export const watchSilence = (clock: Clock, silent: () => void): { heard(): void;
 export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSignal): AsyncIterable<T> {
   // Uses one promise per event, because racing each event against a single abort promise would leak memory until the stream ends.
   let fail: (reason: unknown) => void = () => {};
-  const leave = () => fail(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
+  const onAbort = () => fail(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
   let isDone = false;
   try {
     for (;;) {
       const { value, done } = await new Promise<IteratorResult<T>>((resolve, reject) => {
         fail = reject;
-        if (signal.aborted) leave();
+        if (signal.aborted) onAbort();
         else source.next().then(resolve, reject);
       });
       isDone = done === true;
@@ -40,7 +40,7 @@ export async function* untilAborted<T>(source: AsyncIterator<T>, signal: AbortSi
       yield value;
     }
   } finally {
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", onAbort);
     if (!isDone) source.return?.()?.catch?.(() => {});
   }
 }

@@ -2,7 +2,7 @@
 // computes it.
 
 /** Where a shard is. */
-export type Held = {
+export type HeldPart = {
   /** Empty or a dead node: the shard must be assigned. */
   readonly node: string;
   /** The shard was assigned within the last lease period, so it stays while its node lives. */
@@ -15,7 +15,7 @@ export type Move = { readonly part: number; readonly to: string };
  * Returns the fewest moves after which no living node has two more shards than another; shards of dead nodes come first. If new shards
  * prevent that, balances as far as possible; a later call does the rest. `held`: by shard number.
  */
-export const planMoves = (held: readonly Held[], living: readonly string[]): Move[] => {
+export const planMoves = (held: readonly HeldPart[], living: readonly string[]): Move[] => {
   const nodes = [...new Set(living)].sort();
   if (nodes.length === 0) return [];
   const own = new Map<string, number[]>(nodes.map((node) => [node, []]));
@@ -24,11 +24,11 @@ export const planMoves = (held: readonly Held[], living: readonly string[]): Mov
   const have = new Map(nodes.map((node) => [node, own.get(node)?.length ?? 0]));
   const count = (node: string): number => have.get(node) ?? 0;
   const [least, over] = [Math.floor(held.length / nodes.length), held.length % nodes.length];
-  const mustKeepMore = (node: string): boolean =>
+  const hasExcessNew = (node: string): boolean =>
     (own.get(node) ?? []).filter((part) => held[part]?.isNew).length > least;
   // Leftover shards stay with nodes that cannot give them up, then with those that have more, which minimizes moves.
   const byCount = [...nodes].sort(
-    (a, b) => Number(mustKeepMore(b)) - Number(mustKeepMore(a)) || count(b) - count(a) || (a < b ? -1 : 1),
+    (a, b) => Number(hasExcessNew(b)) - Number(hasExcessNew(a)) || count(b) - count(a) || (a < b ? -1 : 1),
   );
   for (const [at, node] of byCount.entries()) {
     const surplus = count(node) - least - (at < over ? 1 : 0);

@@ -1,7 +1,7 @@
 // Ownership of shards in the database: each commit group checks it, and transfers wait for groups that have checked
 // (docs/spec/cluster-nodes.md, stage 5).
 import type { ReservedSQL } from "bun";
-import type { Sent } from "../bind.ts";
+import type { BoundText } from "../bind.ts";
 
 /**
  * Returns the first statement of a node's group: checks that the newest epoch is the node's, and that it owns all shards of the group's
@@ -9,7 +9,7 @@ import type { Sent } from "../bind.ts";
  */
 export const makeGuard =
   (node: string, epoch: number) =>
-  (parts: readonly number[]): Sent => ({
+  (parts: readonly number[]): BoundText => ({
     text: "select own_epoch($1), own_parts($2, $1, $3::text::bigint[])",
     params: [epoch, node, `{${parts.join(",")}}`],
   });
@@ -23,7 +23,7 @@ export const raiseEpoch = async (sql: ReservedSQL): Promise<number> => {
 };
 
 /** Assigns all shards to this node, which alone may write from then on, and returns its epoch. Part of a transaction. */
-export const takeEverything = async (sql: ReservedSQL, node: string): Promise<number> => {
+export const takeAllParts = async (sql: ReservedSQL, node: string): Promise<number> => {
   // In the order in which a guard locks its rows. Each waits for a running group of the previous node.
   const value = await raiseEpoch(sql);
   await sql.unsafe("delete from leases");

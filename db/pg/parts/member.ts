@@ -4,69 +4,76 @@ import type { ReservedSQL } from "bun";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { CommitError } from "../../engine/store.ts";
-import { connected, LivingNode, LOOK_MS, type NodeOptions, type NodeRole, soon } from "../living-node.ts";
+import {
+  CHECK_INTERVAL_MS,
+  LivingNode,
+  type NodeOptions,
+  type NodeRole,
+  withPrimary,
+  withTimeout,
+} from "../living-node.ts";
 import { type SeenState, toSeenState } from "../node-state.ts";
 import { Primary } from "../primary.ts";
 import { PgStore } from "../store.ts";
 import {
+  assignOrphanedParts,
   type Holder,
-  handOver,
   joinParts,
-  keepParts,
-  leaveParts,
-  plannedMoves,
+  planBalance,
+  reclaimParts,
+  removeNodeFromParts,
   renewParts,
-  takeOver,
+  transferParts,
 } from "./moves.ts";
 import { type PartsHandler, Possession } from "./possession.ts";
-import { isUneven, lookAtParts, nextEnd, type PartsTable } from "./table.ts";
+import { isUneven, loadPartsTable, msUntilNextExpiry, type PartsTable } from "./table.ts";
 
 /** How often the lease is renewed: twice within the time in which a write must have succeeded for reads to be allowed. */
-const RENEW_MS = 500;
+const RENEW_INTERVAL_MS = 500;
 /** How often it checks all nodes and the database. */
-const SEE_MS = 1000;
+const VIEW_INTERVAL_MS = 1000;
 /** How often it checks while shards are about to move, since callers wait for that. */
-const MOVING_MS = 50;
+const MOVING_CHECK_INTERVAL_MS = 50;
 /** Retry interval for an unreachable node, and how often before it is logged: a node that has just joined is not listening yet. */
-const REACH_AGAIN_MS = 1000;
-const REACH_TRIES = 3;
+const REACH_RETRY_MS = 1000;
+const MAX_REACH_TRIES = 3;
 /** Maximum shards that move at a time, because they briefly have no owner. */
-const AT_ONCE = 64;
+const MAX_CONCURRENT_MOVES = 64;
 /** Moving shards waits for groups, and the database ends those that stall after two seconds. */
-const MOVE_MS = 10_000;
+const MOVE_TIMEOUT_MS = 10_000;
 
 export class PartsMember extends LivingNode implements Parts {
   readonly epoch: number;
-  readonly #held: Possession;
+  readonly #possession: Possession;
   /** A separate connection for moving shards, which waits for others and must not delay renewals. */
   readonly #mover: Primary;
   #moves: Promise<unknown> = Promise.resolve();
   #table: PartsTable = { owners: [], isOrphaned: false };
   /** Incremented when this node moves shards, to detect outdated views. */
   #moved = 0;
-  #looked = Promise.withResolvers<void>();
+  #checked = Promise.withResolvers<void>();
   #renewed_at: number;
   #seen_at = Number.NEGATIVE_INFINITY;
   /** Since when every renewal was in time. */
   #steady_since = Number.NEGATIVE_INFINITY;
-  #taking: Promise<void> | undefined;
-  #giving: Promise<void> | undefined;
-  #gives_again_at = Number.NEGATIVE_INFINITY;
+  #assigning: Promise<void> | undefined;
+  #balancing: Promise<void> | undefined;
+  #next_balance_at = Number.NEGATIVE_INFINITY;
   /** Nodes that were unreachable when this one had shards for them, with the number of tries. */
-  readonly #unreached = new Map<string, number>();
-  #reaches: ((node: OtherNode) => Promise<boolean>) | undefined;
+  readonly #unreachable = new Map<string, number>();
+  #canReach: ((node: OtherNode) => Promise<boolean>) | undefined;
   #isResting = false;
-  #hasGiven = false;
+  #hasHandedOver = false;
 
   private constructor(options: NodeOptions, primary: Primary, epoch: number, joined_at: number) {
     super(options, primary);
     this.epoch = epoch;
     this.#renewed_at = joined_at;
     this.#mover = new Primary(options.url);
-    this.#held = new Possession({
+    this.#possession = new Possession({
       holder: this.#holder,
       clock: options.clock,
-      beforeCome: () => this.store?.giveUpNumbers(),
+      beforeCome: () => this.store?.discardNumbers(),
     });
   }
 
@@ -76,20 +83,20 @@ export class PartsMember extends LivingNode implements Parts {
    */
   static join(options: NodeOptions): Promise<PartsMember> {
     const { id, lease_ms, clock } = options;
-    return connected(options, async (sql, primary) => {
+    return withPrimary(options, async (sql, primary) => {
       const joined_at = clock.monotonic();
       const member = new PartsMember(options, primary, await joinParts(sql, id, lease_ms), joined_at);
       try {
-        member.hold(joined_at);
+        member.recordLease(joined_at);
         await member.begin(sql);
-        member.listener.hear(({ all, moves, epoch }) => {
+        member.listener.subscribe(({ all, moves, epoch }) => {
           if (all || (moves && epoch !== member.epoch)) member.#wake();
         });
-        await member.#lookNow();
-        await member.#taking;
+        await member.#checkNow();
+        await member.#assigning;
         return member;
       } catch (error) {
-        await member.leave();
+        await member.leaveCluster();
         throw error;
       }
     });
@@ -97,7 +104,7 @@ export class PartsMember extends LivingNode implements Parts {
 
   /** Active until others have taken over, or it has handed all shards over. */
   get role(): NodeRole {
-    return this.isFollowed || this.#hasGiven || this.hasLeft ? "spare" : "active";
+    return this.isFollowed || this.#hasHandedOver || this.hasLeft ? "spare" : "active";
   }
 
   get state(): SeenState {
@@ -109,24 +116,24 @@ export class PartsMember extends LivingNode implements Parts {
   }
 
   has(part: number): boolean {
-    return this.#held.has(part);
+    return this.#possession.has(part);
   }
 
   get isFirst(): boolean {
-    return this.#held.isFirst;
+    return this.#possession.isFirst;
   }
 
   get comings(): number {
-    return this.#held.comings;
+    return this.#possession.comings;
   }
 
   /** Number of shards that it owns. */
   get count(): number {
-    return this.#held.count;
+    return this.#possession.count;
   }
 
   nodeOf(part: number): OtherNode | undefined {
-    return this.#held.nodeOf(part);
+    return this.#possession.nodeOf(part);
   }
 
   /** Returns the epoch of the node at this address, if its shards have not been taken over; otherwise undefined. */
@@ -141,12 +148,12 @@ export class PartsMember extends LivingNode implements Parts {
 
   /** Sets the handler. This node hands no shard over before this call; shards that it owns by then are adopted now. */
   onMoves(handler: PartsHandler): void {
-    this.#held.onMoves(handler);
+    this.#possession.onMoves(handler);
   }
 
   /** From now on, unreachable nodes get no shards, because they would be unusable there. */
-  onlyWhereReached(reaches: (node: OtherNode) => Promise<boolean>): void {
-    this.#reaches = reaches;
+  requireReachable(reaches: (node: OtherNode) => Promise<boolean>): void {
+    this.#canReach = reaches;
   }
 
   /** Opens the store of this node, which writes for its shards and for data without a shard. */
@@ -168,34 +175,34 @@ export class PartsMember extends LivingNode implements Parts {
    */
   async rest(): Promise<void> {
     this.#isResting = true;
-    this.#held.rest();
-    await this.#giving;
+    this.#possession.pauseAdopting();
+    await this.#balancing;
   }
 
   /** Hands all its shards over to living nodes, and then only observes ownership. The store must be closed. */
-  async giveUp(): Promise<void> {
-    if (this.#hasGiven) return;
-    this.#hasGiven = true;
-    this.endLapse();
+  async handOverAll(): Promise<void> {
+    if (this.#hasHandedOver) return;
+    this.#hasHandedOver = true;
+    this.cancelLapse();
     this.#isResting = true;
-    const give = async (): Promise<void> => {
+    const handOverParts = async (): Promise<void> => {
       if (this.isFollowed) return;
-      this.#held.giveAll();
-      await this.within((sql) => leaveParts(sql, this.#holder, this.options.lease_ms)).catch((error) => {
+      this.#possession.dropAll();
+      await this.withWriter((sql) => removeNodeFromParts(sql, this.#holder, this.options.lease_ms)).catch((error) => {
         log("cluster").warn("its parts could not be given away; the others wait for the end of its lease: {error}", {
           error,
         });
       });
     };
-    await this.inTurn(give);
+    await this.runSerially(handOverParts);
   }
 
   /** Leaves the cluster. The store must be closed. */
-  async leave(): Promise<void> {
+  async leaveCluster(): Promise<void> {
     if (this.hasLeft) return;
-    await this.giveUp();
+    await this.handOverAll();
     await this.end();
-    this.#looked.resolve();
+    this.#checked.resolve();
     await this.#mover.close();
   }
 
@@ -205,75 +212,77 @@ export class PartsMember extends LivingNode implements Parts {
 
   /** Until the next renewal, or until another node's lease expires, which is not announced. */
   protected get pause(): number {
-    const due = this.#renewed_at + this.#renewEvery - this.options.clock.monotonic();
-    const next = due > 0 ? due : LOOK_MS;
-    const mayGive = this.options.clock.monotonic() >= this.#gives_again_at;
+    const due = this.#renewed_at + this.#renewInterval - this.options.clock.monotonic();
+    const next = due > 0 ? due : CHECK_INTERVAL_MS;
+    const mayGive = this.options.clock.monotonic() >= this.#next_balance_at;
     const isMoving = this.#table.isOrphaned || (isUneven(this.#table) && mayGive);
-    return Math.ceil(Math.min(next, isMoving ? MOVING_MS : nextEnd(this.#table)));
+    return Math.ceil(Math.min(next, isMoving ? MOVING_CHECK_INTERVAL_MS : msUntilNextExpiry(this.#table)));
   }
 
-  get #renewEvery(): number {
-    return Math.min(RENEW_MS, this.options.lease_ms / 6);
+  get #renewInterval(): number {
+    return Math.min(RENEW_INTERVAL_MS, this.options.lease_ms / 6);
   }
 
-  protected async beat(sql: ReservedSQL): Promise<void> {
-    if (this.isFollowed) return this.#looked.resolve();
+  protected async runHeartbeat(sql: ReservedSQL): Promise<void> {
+    if (this.isFollowed) return this.#checked.resolve();
     const now = this.options.clock.monotonic();
-    if (!this.#hasGiven && now - this.#seen_at >= SEE_MS) {
-      await this.see(sql);
+    if (!this.#hasHandedOver && now - this.#seen_at >= VIEW_INTERVAL_MS) {
+      await this.loadView(sql);
       this.#seen_at = now;
     }
-    await this.#look(sql);
+    await this.#checkParts(sql);
   }
 
   protected override reconnect(): void {
     super.reconnect();
-    this.#mover.lost();
+    this.#mover.dropConnections();
   }
 
   /** Returns undefined if the renewal was rejected. */
-  async #renewed(sql: ReservedSQL): Promise<PartsTable | undefined> {
+  async #renewLease(sql: ReservedSQL): Promise<PartsTable | undefined> {
     const asked_at = this.options.clock.monotonic();
     const table = await renewParts(sql, this.renewal);
     if (!table) return undefined;
     if (this.serves_ms <= 0) this.#steady_since = asked_at;
     this.#renewed_at = asked_at;
-    this.hold(asked_at);
+    this.recordLease(asked_at);
     return table;
   }
 
   /** Combined with a renewal if one is due, since one query does both. */
-  async #look(sql: ReservedSQL): Promise<void> {
-    const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewEvery;
+  async #checkParts(sql: ReservedSQL): Promise<void> {
+    const isDue = (): boolean => this.options.clock.monotonic() - this.#renewed_at >= this.#renewInterval;
     for (let moved = -1; moved !== this.#moved; ) {
       moved = this.#moved;
-      const table = await (!this.#hasGiven && isDue() ? this.#renewed(sql) : lookAtParts(sql));
-      if (!table) return this.follow();
+      const table = await (!this.#hasHandedOver && isDue() ? this.#renewLease(sql) : loadPartsTable(sql));
+      if (!table) return this.onLeaseLost();
       this.#table = table;
     }
     this.listener.see(this.#table.owners.map(({ teller }) => teller));
-    this.#held.see(this.#table);
-    this.#looked.resolve();
-    this.#looked = Promise.withResolvers();
+    this.#possession.applyTable(this.#table);
+    this.#checked.resolve();
+    this.#checked = Promise.withResolvers();
     if (!this.#isResting && this.serves_ms > 0) this.#move();
   }
 
   /** Resolves after a check that began after this call. */
-  async #lookNow(): Promise<void> {
+  async #checkNow(): Promise<void> {
     if (!this.isActive) return;
     this.#wake();
-    await this.#looked.promise;
+    await this.#checked.promise;
   }
 
   #wake(): void {
     this.#moved++;
-    this.plan(0);
+    this.scheduleHeartbeat(0);
   }
 
   /** Serializes moves. A move that timed out may have happened; the next check finds out. */
   #moving<T>(work: (sql: ReservedSQL) => Promise<T>): Promise<T> {
-    const done = this.#moves.then(() => soon(this.options.clock, MOVE_MS, () => this.#mover.writer().then(work)));
-    this.#moves = done.catch(() => this.#mover.lost());
+    const done = this.#moves.then(() =>
+      withTimeout(this.options.clock, MOVE_TIMEOUT_MS, () => this.#mover.writer().then(work)),
+    );
+    this.#moves = done.catch(() => this.#mover.dropConnections());
     return done;
   }
 
@@ -282,65 +291,67 @@ export class PartsMember extends LivingNode implements Parts {
     // After an outage of the database for all nodes, gives the others time to renew their leases.
     const isSteady = now - this.#steady_since >= this.options.lease_ms / 2;
     if (this.#table.isOrphaned && isSteady) {
-      this.#taking ??= this.#takeOver().finally(() => {
-        this.#taking = undefined;
+      this.#assigning ??= this.#assignOrphans().finally(() => {
+        this.#assigning = undefined;
       });
-    } else if (isUneven(this.#table) && now >= this.#gives_again_at) {
-      this.#giving ??= this.#handOver().finally(() => {
-        this.#giving = undefined;
+    } else if (isUneven(this.#table) && now >= this.#next_balance_at) {
+      this.#balancing ??= this.#balance().finally(() => {
+        this.#balancing = undefined;
       });
     }
   }
 
-  async #takeOver(): Promise<void> {
+  async #assignOrphans(): Promise<void> {
     try {
-      await this.#moving((sql) => takeOver(sql, this.options.lease_ms, this.#unreached));
+      await this.#moving((sql) => assignOrphanedParts(sql, this.options.lease_ms, this.#unreachable));
     } catch (error) {
       log("cluster").warn("parts that nobody has could not be given out yet: {error}", { error });
       return;
     }
-    await this.#lookNow();
+    await this.#checkNow();
   }
 
   /** Checks which of these nodes are reachable. */
-  async #reach(ids: ReadonlySet<string>): Promise<void> {
-    const look = async ({ id, address }: OtherNode): Promise<void> => {
-      const isReached = (await this.#reaches?.({ id, address })) ?? true;
-      const tries = isReached ? 0 : (this.#unreached.get(id) ?? 0) + 1;
-      if (isReached) this.#unreached.delete(id);
-      else this.#unreached.set(id, tries);
-      if (tries === REACH_TRIES)
+  async #checkReached(ids: ReadonlySet<string>): Promise<void> {
+    const checkReachable = async ({ id, address }: OtherNode): Promise<void> => {
+      const isReached = (await this.#canReach?.({ id, address })) ?? true;
+      const tries = isReached ? 0 : (this.#unreachable.get(id) ?? 0) + 1;
+      if (isReached) this.#unreachable.delete(id);
+      else this.#unreachable.set(id, tries);
+      if (tries === MAX_REACH_TRIES)
         log("cluster").warn("node {node} gets no parts: nobody answers as a node at its address {address}", {
           node: id,
           address,
         });
     };
-    await Promise.all(this.#table.owners.filter(({ id }) => ids.has(id)).map(look));
+    await Promise.all(this.#table.owners.filter(({ id }) => ids.has(id)).map(checkReachable));
   }
 
-  async #handOver(): Promise<void> {
+  async #balance(): Promise<void> {
     const { clock, lease_ms } = this.options;
     try {
-      const planned = await this.#moving((sql) => plannedMoves(sql, lease_ms));
-      const own = planned.filter(({ part }) => this.#held.mayLeave(part));
-      await this.#reach(new Set(own.map(({ to }) => to)));
-      const moves = own.filter(({ to }) => !this.#unreached.has(to));
-      if (moves.length < own.length) this.#gives_again_at = clock.monotonic() + REACH_AGAIN_MS;
-      for (let at = 0; at < moves.length && !this.#isResting; at += AT_ONCE) {
-        const batch = moves.slice(at, at + AT_ONCE);
-        const leaving = await this.#held.leave(
+      const planned = await this.#moving((sql) => planBalance(sql, lease_ms));
+      const own = planned.filter(({ part }) => this.#possession.canRelease(part));
+      await this.#checkReached(new Set(own.map(({ to }) => to)));
+      const moves = own.filter(({ to }) => !this.#unreachable.has(to));
+      if (moves.length < own.length) this.#next_balance_at = clock.monotonic() + REACH_RETRY_MS;
+      for (let at = 0; at < moves.length && !this.#isResting; at += MAX_CONCURRENT_MOVES) {
+        const batch = moves.slice(at, at + MAX_CONCURRENT_MOVES);
+        const leaving = await this.#possession.releaseParts(
           batch.map(({ part }) => part),
           lease_ms,
         );
         try {
-          const moved = new Set(leaving.isDone ? await this.#moving((sql) => handOver(sql, this.#holder, batch)) : []);
+          const moved = new Set(
+            leaving.isDone ? await this.#moving((sql) => transferParts(sql, this.#holder, batch)) : [],
+          );
           const kept = leaving.parts.filter((part) => !moved.has(part));
-          if (kept.length > 0) await this.#moving((sql) => keepParts(sql, this.#holder, kept));
+          if (kept.length > 0) await this.#moving((sql) => reclaimParts(sql, this.#holder, kept));
         } finally {
-          await this.#lookNow();
-          if (!this.#held.settle(leaving)) this.#gives_again_at = clock.monotonic() + lease_ms;
+          await this.#checkNow();
+          if (!this.#possession.settle(leaving)) this.#next_balance_at = clock.monotonic() + lease_ms;
         }
-        if (clock.monotonic() < this.#gives_again_at) return;
+        if (clock.monotonic() < this.#next_balance_at) return;
       }
     } catch (error) {
       log("cluster").warn("parts could not be handed over: {error}", { error });

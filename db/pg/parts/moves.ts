@@ -1,22 +1,22 @@
 // Transfers shards between nodes that are active at the same time (docs/spec/cluster-nodes.md, stage 5). Each operation is a transaction.
 import type { ReservedSQL } from "bun";
-import type { Sent } from "../bind.ts";
-import { type Renewal, SHOW, shareLease } from "../lease.ts";
-import { sentMoves } from "../told/notice.ts";
+import type { BoundText } from "../bind.ts";
+import { type Renewal, shareLease, UPSERT_HEARTBEAT } from "../lease.ts";
+import { toMovesNotification } from "../told/notice.ts";
 import { type Move, planMoves } from "./assignment.ts";
 import { inTransaction, raiseEpoch } from "./guard.ts";
-import { OWNERS, type OwnerRow, type PartsTable, toPartsTable } from "./table.ts";
+import { type OwnerRow, type PartsTable, SELECT_OWNERS, toPartsTable } from "./table.ts";
 
 /** An epoch of no node, so that all nodes check. */
-const NOBODY = 0;
+const NO_EPOCH = 0;
 
 /** Held while shards are assigned, so that of several nodes that see one die, only one assigns its shards. */
-const LOCK = 5_710_321_978;
+const ASSIGNMENT_LOCK = 5_710_321_978;
 
 /** Returns the first statement of a group with several active nodes. There is no single newest epoch. */
 export const makePartsGuard =
   (node: string, epoch: number) =>
-  (parts: readonly number[]): Sent => ({
+  (parts: readonly number[]): BoundText => ({
     text: "select own_parts($1, $2, $3::text::bigint[])",
     params: [node, epoch, `{${parts.join(",")}}`],
   });
@@ -48,7 +48,7 @@ export const joinParts = (sql: ReservedSQL, node: string, lease_ms: number): Pro
        on conflict (node) do update set epoch = excluded.epoch`,
       [node, value],
     );
-    await tellMoves(sql, value);
+    await notifyMoves(sql, value);
     // Extended last, because the previous steps may have waited.
     await sql.unsafe("update leases set expires_at = clock_timestamp() + $2 * interval '1 ms' where node = $1", [
       node,
@@ -68,7 +68,7 @@ export const renewParts = async (
   const rows: (OwnerRow & { readonly renewed: boolean })[] = await sql.unsafe(
     `with renewed as (update leases set expires_at = clock_timestamp() + $5 * interval '1 ms', told = $6::bigint
        where node = $1 and exists (select 1 from fences where fences.node = $1 and fences.epoch = $4::bigint) returning 1),
-     shown as (${SHOW}), owners as (${OWNERS}) select *, exists (select 1 from renewed) as renewed from owners order by id`,
+     shown as (${UPSERT_HEARTBEAT}), owners as (${SELECT_OWNERS}) select *, exists (select 1 from renewed) as renewed from owners order by id`,
     [id, address, version, epoch, lease_ms, told ?? 0],
   );
   if (!rows[0]?.renewed) return undefined;
@@ -77,20 +77,24 @@ export const renewParts = async (
 };
 
 /** Nodes that get no shards. */
-type Unreached = Pick<ReadonlySet<string>, "has">;
+type UnreachableNodes = Pick<ReadonlySet<string>, "has">;
 
 /**
  * Fences every node whose lease has expired, and assigns its shards and ownerless ones to living nodes. Waits for running groups of such a
  * node. Returns the moves.
  */
-export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreached = new Set()): Promise<Move[]> =>
+export const assignOrphanedParts = (
+  sql: ReservedSQL,
+  lease_ms: number,
+  unreached: UnreachableNodes = new Set(),
+): Promise<Move[]> =>
   inTransaction(sql, async () => {
-    await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
+    await sql.unsafe(`select pg_advisory_xact_lock(${ASSIGNMENT_LOCK})`);
     // A concurrent renewal waits and then finds no lease, which ends its node.
     const ended = await sql.unsafe("delete from leases where expires_at <= clock_timestamp() returning node");
-    for (const { node } of ended) await forget(sql, node);
-    const given = await giveOut(sql, lease_ms, unreached);
-    if (ended.length + given.length > 0) await tellMoves(sql, NOBODY);
+    for (const { node } of ended) await fenceNode(sql, node);
+    const given = await assignUnowned(sql, lease_ms, unreached);
+    if (ended.length + given.length > 0) await notifyMoves(sql, NO_EPOCH);
     return given;
   });
 
@@ -98,24 +102,28 @@ export const takeOver = (sql: ReservedSQL, lease_ms: number, unreached: Unreache
  * Removes a node: its shards go to living nodes, or become ownerless if none exist. It must have stopped writing. Returns the moves;
  * undefined if other nodes had already taken over from it.
  */
-export const leaveParts = (sql: ReservedSQL, { node, epoch }: Holder, lease_ms: number): Promise<Move[] | undefined> =>
+export const removeNodeFromParts = (
+  sql: ReservedSQL,
+  { node, epoch }: Holder,
+  lease_ms: number,
+): Promise<Move[] | undefined> =>
   inTransaction(sql, async () => {
-    await sql.unsafe(`select pg_advisory_xact_lock(${LOCK})`);
+    await sql.unsafe(`select pg_advisory_xact_lock(${ASSIGNMENT_LOCK})`);
     const left = await sql.unsafe(
       "delete from leases where node = $1 and exists (select 1 from fences where fences.node = $1 and epoch = $2) returning 1",
       [node, epoch],
     );
     if (left.length === 0) return undefined;
-    await forget(sql, node);
-    const given = await giveOut(sql, lease_ms);
+    await fenceNode(sql, node);
+    const given = await assignUnowned(sql, lease_ms);
     await sql.unsafe("update parts set node = '', epoch = 0 where node = $1", [node]);
-    await tellMoves(sql, epoch);
+    await notifyMoves(sql, epoch);
     return given;
   });
 
 /** Makes every node check immediately, because callers wait for the shards. */
-const tellMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
-  const { text, params } = sentMoves(epoch);
+const notifyMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
+  const { text, params } = toMovesNotification(epoch);
   await sql.unsafe(text, params as never[]);
 };
 
@@ -123,28 +131,28 @@ const tellMoves = async (sql: ReservedSQL, epoch: number): Promise<void> => {
 export type Holder = { readonly node: string; readonly epoch: number };
 
 /** Waits for the node's running group, and rejects every later one. */
-const forget = async (sql: ReservedSQL, node: string): Promise<void> => {
+const fenceNode = async (sql: ReservedSQL, node: string): Promise<void> => {
   await sql.unsafe("delete from fences where node = $1", [node]);
   await sql.unsafe("delete from versions where node = $1", [node]);
 };
 
 /** Assigns shards without a living owner; `unreached` get none. */
-const giveOut = async (sql: ReservedSQL, lease_ms: number, unreached?: Unreached): Promise<Move[]> => {
-  const { moves, living } = await planned(sql, lease_ms, unreached);
+const assignUnowned = async (sql: ReservedSQL, lease_ms: number, unreached?: UnreachableNodes): Promise<Move[]> => {
+  const { moves, living } = await computeMoves(sql, lease_ms, unreached);
   // Living owners hand over their shards themselves.
   const taken = moves.filter(({ part }) => !living.has(part));
-  await give(sql, taken);
+  await storeMoves(sql, taken);
   return taken;
 };
 
 /** Returns the moves that would balance the shards of all living nodes. Each owner hands over its own. */
-export const plannedMoves = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
-  (await planned(sql, lease_ms)).moves;
+export const planBalance = async (sql: ReservedSQL, lease_ms: number): Promise<Move[]> =>
+  (await computeMoves(sql, lease_ms)).moves;
 
-const planned = async (
+const computeMoves = async (
   sql: ReservedSQL,
   lease_ms: number,
-  unreached: Unreached = new Set(),
+  unreached: UnreachableNodes = new Set(),
 ): Promise<{ readonly moves: Move[]; readonly living: ReadonlySet<number> }> => {
   const rows: { part: string; node: string; lives: boolean; is_new: boolean }[] = await sql.unsafe(
     `select part, coalesce(f.node, '') as node, f.node is not null as lives, given_at > clock_timestamp() - $1 * interval '1 ms' as is_new
@@ -161,7 +169,7 @@ const planned = async (
 };
 
 /** Locks rows in the same order as guards. Waits for a node that is rejoining, so that no shard goes to its earlier life. */
-const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
+const UPDATE_OWNERS = `with wanted as materialized (select part, receiver from jsonb_to_recordset($1::text::jsonb) as w (part bigint, receiver text)),
     receivers as materialized (select node, epoch from fences where node in (select receiver from wanted) order by node for share),
     held as materialized (select part from parts where part in (select part from wanted) order by part for no key update)
   update parts set node = receivers.node, epoch = receivers.epoch, given_at = clock_timestamp() from wanted, receivers
@@ -170,24 +178,25 @@ const GIVE = `with wanted as materialized (select part, receiver from jsonb_to_r
 const formatWanted = (moves: readonly Move[]): string =>
   JSON.stringify(moves.map(({ part, to: receiver }) => ({ part, receiver })));
 
-const give = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> => sql.unsafe(GIVE, [formatWanted(moves)]);
+const storeMoves = (sql: ReservedSQL, moves: readonly Move[]): Promise<unknown> =>
+  sql.unsafe(UPDATE_OWNERS, [formatWanted(moves)]);
 
 /**
  * Hands some of the node's shards over to other living nodes, once it has nothing more to write for them. Waits for its running group.
  * Returns those that moved: not shards that it did not own, nor those whose receiver no longer exists.
  */
-export const handOver = async (
+export const transferParts = async (
   sql: ReservedSQL,
   { node, epoch }: Holder,
   moves: readonly Move[],
 ): Promise<number[]> => {
   const rows: { part: string }[] = await sql.unsafe(
-    `${GIVE} and parts.node = $2 and parts.epoch = $3
+    `${UPDATE_OWNERS} and parts.node = $2 and parts.epoch = $3
        and receivers.node in (select leases.node from leases where expires_at > clock_timestamp()) returning parts.part`,
     [formatWanted(moves), node, epoch],
   );
   // Sent afterwards. A node that misses it notices with its next renewal.
-  if (rows.length > 0) await tellMoves(sql, epoch);
+  if (rows.length > 0) await notifyMoves(sql, epoch);
   return rows.map(({ part }) => Number(part));
 };
 
@@ -195,7 +204,11 @@ export const handOver = async (
  * Gives the released shards that no other node has received back to this node. They then stay here for a lease period, which every node
  * sees in the table.
  */
-export const keepParts = async (sql: ReservedSQL, { node, epoch }: Holder, parts: readonly number[]): Promise<void> => {
+export const reclaimParts = async (
+  sql: ReservedSQL,
+  { node, epoch }: Holder,
+  parts: readonly number[],
+): Promise<void> => {
   await sql.unsafe(
     `with held as materialized (select part from parts where node = $1 and epoch = $2
          and part in (select value::bigint from jsonb_array_elements_text($3::text::jsonb)) order by part for no key update)

@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { FIRST_PART, type OtherNode, PARTS, type Parts } from "#base/parts.ts";
-import { pause, within } from "#base/retry.ts";
+import { finishesWithin, pause } from "#base/retry.ts";
 import type { Holder } from "./moves.ts";
 import type { PartsTable } from "./table.ts";
 
@@ -14,7 +14,7 @@ export type PartsHandler = {
    * Releases shards that no longer belong to this node. Resolves when none of their work is in memory or running, so that another node can
    * get them.
    */
-  leave(parts: readonly number[]): Promise<void>;
+  releaseParts(parts: readonly number[]): Promise<void>;
 };
 
 type Options = {
@@ -33,7 +33,7 @@ export type Leaving = {
   readonly over: Promise<void>;
 };
 
-const AGAIN_MS = 1000;
+const ADOPT_RETRY_MS = 1000;
 
 export class Possession implements Parts {
   readonly #options: Options;
@@ -41,7 +41,7 @@ export class Possession implements Parts {
   /** Shards on their way to another node, and those that `adopt` has not finished. */
   readonly #leaving = new Set<number>();
   readonly #adopting = new Set<number>();
-  #mine: ReadonlySet<number> = new Set();
+  #tableParts: ReadonlySet<number> = new Set();
   #others: (OtherNode | undefined)[] = [];
   #handler: PartsHandler | undefined;
   #isResting = false;
@@ -72,7 +72,7 @@ export class Possession implements Parts {
   }
 
   /** Returns whether the shard can be released. */
-  mayLeave(part: number): boolean {
+  canRelease(part: number): boolean {
     return this.#handler !== undefined && !this.#isResting && this.#own.has(part) && !this.#adopting.has(part);
   }
 
@@ -82,46 +82,46 @@ export class Possession implements Parts {
   }
 
   /** Ignores new shards from now on. */
-  rest(): void {
+  pauseAdopting(): void {
     this.#isResting = true;
   }
 
   /** Drops all shards. */
-  giveAll(): void {
+  dropAll(): void {
     this.#isResting = true;
     this.#own.clear();
   }
 
   /** Applies the table of shards. */
-  see({ owners }: PartsTable): void {
+  applyTable({ owners }: PartsTable): void {
     const { node, epoch } = this.#options.holder;
     const before = this.count;
     this.#others = new Array(PARTS).fill(undefined);
-    this.#mine = new Set();
+    this.#tableParts = new Set();
     for (const { id, address, epoch: of, lives, parts } of owners) {
-      if (id === node && of === epoch) this.#mine = new Set(parts);
+      if (id === node && of === epoch) this.#tableParts = new Set(parts);
       else if (lives) for (const part of parts) this.#others[part] = { id, address };
     }
-    const gone = [...this.#own].filter((part) => !this.#mine.has(part));
-    if (gone.length > 0) this.#lose(gone);
-    const come = [...this.#mine].filter((part) => !this.#own.has(part) && !this.#leaving.has(part));
-    if (come.length > 0 && !this.#isResting) this.#come(come);
-    if (this.count !== before) this.#say();
+    const gone = [...this.#own].filter((part) => !this.#tableParts.has(part));
+    if (gone.length > 0) this.#onLost(gone);
+    const come = [...this.#tableParts].filter((part) => !this.#own.has(part) && !this.#leaving.has(part));
+    if (come.length > 0 && !this.#isResting) this.#onArrived(come);
+    if (this.count !== before) this.#logCount();
   }
 
   /** Asks the handler to release these shards, which no longer count as owned; `settle` determines the result. */
-  async leave(parts: readonly number[], ms: number): Promise<Leaving> {
+  async releaseParts(parts: readonly number[], ms: number): Promise<Leaving> {
     for (const part of parts) {
       this.#own.delete(part);
       this.#leaving.add(part);
     }
     let isDone = false;
     const over = (async () => {
-      await this.#handler?.leave(parts);
+      await this.#handler?.releaseParts(parts);
       isDone = true;
     })().catch((error) => log("cluster").error("parts could not be left: {error}", { error }));
     const values = { count: parts.length, seconds: ms / 1000 };
-    if (!(await within(this.#options.clock, ms, over))) {
+    if (!(await finishesWithin(this.#options.clock, ms, over))) {
       log("cluster").error("{count} parts were not left within {seconds} s: they stay here", values);
     }
     return { parts, isDone, over };
@@ -133,14 +133,14 @@ export class Possession implements Parts {
    */
   settle({ parts, over }: Leaving): boolean {
     for (const part of parts) this.#leaving.delete(part);
-    const kept = parts.filter((part) => this.#mine.has(part));
+    const kept = parts.filter((part) => this.#tableParts.has(part));
     for (const part of kept) this.#own.add(part);
     if (kept.length > 0) this.#adopt(kept, over);
-    this.#say();
+    this.#logCount();
     return kept.length === 0;
   }
 
-  #come(parts: readonly number[]): void {
+  #onArrived(parts: readonly number[]): void {
     this.#options.beforeCome();
     this.#comings++;
     for (const part of parts) this.#own.add(part);
@@ -151,10 +151,10 @@ export class Possession implements Parts {
    * Handles shards that were taken away without a handover, by an operator or because this node was too late. Its batches for them are
    * already rejected.
    */
-  #lose(parts: readonly number[]): void {
+  #onLost(parts: readonly number[]): void {
     log("cluster").warn("{count} parts are another node's now, which this one has not given", { count: parts.length });
     for (const part of parts) this.#own.delete(part);
-    void Promise.resolve(this.#handler?.leave(parts)).catch((error) => {
+    void Promise.resolve(this.#handler?.releaseParts(parts)).catch((error) => {
       log("cluster").error("parts could not be left: {error}", { error });
     });
   }
@@ -162,29 +162,29 @@ export class Possession implements Parts {
   #adopt(parts: readonly number[], after: Promise<void> = Promise.resolve()): void {
     for (const part of parts) this.#adopting.add(part);
     void after
-      .then(() => this.#adoptAll(parts))
+      .then(() => this.#adoptWithRetries(parts))
       .finally(() => {
         for (const part of parts) this.#adopting.delete(part);
       });
   }
 
-  async #adoptAll(parts: readonly number[]): Promise<void> {
+  async #adoptWithRetries(parts: readonly number[]): Promise<void> {
     for (;;) {
       const own = parts.filter((part) => this.#own.has(part));
       if (own.length === 0 || this.#isResting) return;
       try {
         return await this.#handler?.adopt(own);
       } catch (error) {
-        log("cluster").error("what was open in {count} parts could not be gone on with: {error}", {
+        log("cluster").error("could not resume the open work of {count} parts: {error}", {
           count: own.length,
           error,
         });
       }
-      await pause(this.#options.clock, AGAIN_MS);
+      await pause(this.#options.clock, ADOPT_RETRY_MS);
     }
   }
 
-  #say(): void {
+  #logCount(): void {
     const { node } = this.#options.holder;
     log("cluster").info("node {node} has {count} of {all} parts", { node, count: this.count, all: PARTS });
   }

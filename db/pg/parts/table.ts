@@ -31,14 +31,15 @@ export type OwnerRow = {
 };
 
 /** Selects every node with its lease and its shards. */
-export const OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told,
+export const SELECT_OWNERS = `select f.node as id, coalesce(n.address, f.node) as address, f.epoch, l.expires_at::text as sign, l.told,
     (extract(epoch from l.expires_at - clock_timestamp()) * 1000)::float8 as ends_ms,
     coalesce(string_agg(p.part::text, ',' order by p.part), '') as parts
   from leases l join fences f on f.node = l.node left join nodes n on n.id = l.node
     left join parts p on p.node = f.node and p.epoch = f.epoch
   group by f.node, n.address, f.epoch, l.expires_at, l.told order by f.node`;
 
-export const lookAtParts = async (sql: ReservedSQL): Promise<PartsTable> => toPartsTable(await sql.unsafe(OWNERS));
+export const loadPartsTable = async (sql: ReservedSQL): Promise<PartsTable> =>
+  toPartsTable(await sql.unsafe(SELECT_OWNERS));
 
 export const toPartsTable = (rows: readonly OwnerRow[]): PartsTable => {
   const owners = rows.map(({ id, address, ends_ms, parts, ...row }) => {
@@ -59,5 +60,5 @@ export const isUneven = ({ owners }: PartsTable): boolean => {
 };
 
 /** Returns the milliseconds until the first of these leases expires, unless renewed. */
-export const nextEnd = ({ owners }: PartsTable): number =>
+export const msUntilNextExpiry = ({ owners }: PartsTable): number =>
   Math.min(...owners.map(({ ends_ms }) => Math.max(1, ends_ms)));

@@ -2,9 +2,14 @@
 // each request, once for all waiting requests: cached data is valid if the counters are unchanged.
 import type { SQL } from "bun";
 import { isAnswer } from "../refusal.ts";
-import { RAISED } from "./raised.ts";
+import { SELECT_COUNTERS } from "./raised.ts";
 
-type Raised = { readonly by: string; readonly shown: string; readonly callers: string; readonly listed: string };
+type VersionCounters = {
+  readonly by: string;
+  readonly shown: string;
+  readonly callers: string;
+  readonly listed: string;
+};
 
 type Deps = {
   /** Returns a connection to the primary. */
@@ -15,7 +20,7 @@ type Deps = {
 
 export class KnownVersions {
   readonly #deps: Deps;
-  #raised: Raised | undefined;
+  #counters: VersionCounters | undefined;
   #shown = 0;
   #callers = 0;
   #listed = 0;
@@ -28,19 +33,19 @@ export class KnownVersions {
 
   /** Undefined if a node does not count, or the database did not answer. */
   get shown(): number | undefined {
-    return this.#raised && this.#shown;
+    return this.#counters && this.#shown;
   }
 
   get listed(): number | undefined {
-    return this.#raised && this.#listed;
+    return this.#counters && this.#listed;
   }
 
   get callers(): number | undefined {
-    return this.#raised && this.#callers;
+    return this.#counters && this.#callers;
   }
 
   /** Resolves when everything committed before the call is known. Never rejects; unknown versions are just not used for caching. */
-  ask(): Promise<void> {
+  refresh(): Promise<void> {
     // A pending query may have been answered before.
     if (!this.#running) return this.#begin();
     this.#next ??= this.#running.then(() => {
@@ -51,25 +56,25 @@ export class KnownVersions {
   }
 
   #begin(): Promise<void> {
-    const running = this.#ask().finally(() => {
+    const running = this.#loadCounters().finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;
     return running;
   }
 
-  async #ask(): Promise<void> {
+  async #loadCounters(): Promise<void> {
     try {
       const connection = await this.#deps.connection();
-      const [row]: Raised[] = await connection.unsafe(RAISED);
-      const before = this.#raised;
+      const [row]: VersionCounters[] = await connection.unsafe(SELECT_COUNTERS);
+      const before = this.#counters;
       const isSame = row !== undefined && row.by === before?.by;
       if (!isSame || row.shown !== before.shown) this.#shown++;
       if (!isSame || row.listed !== before.listed) this.#listed++;
       if (!isSame || row.callers !== before.callers) this.#callers++;
-      this.#raised = row;
+      this.#counters = row;
     } catch (error) {
-      this.#raised = undefined;
+      this.#counters = undefined;
       if (!isAnswer(error)) this.#deps.lost();
     }
   }

@@ -4,24 +4,24 @@
 import { SQL } from "bun";
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { CONNECT_SECONDS } from "../find-primary.ts";
+import { CONNECT_TIMEOUT_SECONDS } from "../find-primary.ts";
 import type { Primary } from "../primary.ts";
 import { CHANNEL, type Notice, readNotice } from "./notice.ts";
-import { type Teller, Tellers } from "./tellers.ts";
+import { NoticeSenders, type Teller } from "./tellers.ts";
 
 /** Nodes send a heartbeat each second. */
-export const SILENCE_MS = 3_000;
-const LOOK_MS = 500;
+export const SILENCE_TIMEOUT_MS = 3_000;
+const CHECK_INTERVAL_MS = 500;
 
 type Options = { readonly primary: Pick<Primary, "host">; readonly clock: Clock };
 
 /** Called with each notice; `all` if something may have been missed. */
-export type Hear = (notice: Notice) => void;
+export type NoticeHandler = (notice: Notice) => void;
 
 export class Listener {
   readonly #options: Options;
-  readonly #hearers = new Set<Hear>();
-  readonly #tellers = new Tellers(SILENCE_MS);
+  readonly #handlers = new Set<NoticeHandler>();
+  readonly #senders = new NoticeSenders(SILENCE_TIMEOUT_MS);
   #timer: Timer | undefined;
   #sql: SQL | undefined;
   #connecting: Promise<void> | undefined;
@@ -36,14 +36,14 @@ export class Listener {
   }
 
   /** Subscribes to notices, beginning with "everything" once it listens. Returns a function to unsubscribe. */
-  hear(hear: Hear): () => void {
+  subscribe(hear: NoticeHandler): () => void {
     // Earlier notices may have been missed.
-    if (this.#timer) hear(EVERYTHING);
+    if (this.#timer) hear(MISSED_NOTICE);
     else this.#begin();
-    this.#hearers.add(hear);
+    this.#handlers.add(hear);
     return () => {
-      this.#hearers.delete(hear);
-      if (this.#hearers.size === 0) this.#end();
+      this.#handlers.delete(hear);
+      if (this.#handlers.size === 0) this.#end();
     };
   }
 
@@ -51,10 +51,10 @@ export class Listener {
   see(tellers: readonly Teller[]): void {
     if (!this.#timer) return;
     this.#seen_at = this.#options.clock.monotonic();
-    const found = this.#tellers.see(tellers, this.#seen_at);
-    if (found !== "nothing") this.#everything();
+    const found = this.#senders.see(tellers, this.#seen_at);
+    if (found !== "nothing") this.#dispatchEverything();
     // The connection may hang, or lead to a database that is no longer the primary.
-    if (found === "missed") this.#again();
+    if (found === "missed") this.#reconnect();
   }
 
   async close(): Promise<void> {
@@ -66,30 +66,30 @@ export class Listener {
   #begin(): void {
     const { clock } = this.#options;
     this.#seen_at = clock.monotonic();
-    this.#timer = clock.every(LOOK_MS, () => this.#look());
-    this.#again();
+    this.#timer = clock.every(CHECK_INTERVAL_MS, () => this.#checkSenders());
+    this.#reconnect();
   }
 
   /** Closes the connection when the last listener has unsubscribed. */
   #end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#tellers.clear();
+    this.#senders.clear();
     this.#disconnect();
   }
 
-  #look(): void {
+  #checkSenders(): void {
     const now = this.#options.clock.monotonic();
-    const isSilent = now - this.#seen_at >= SILENCE_MS;
-    const isDeaf = !this.#isListening && now - this.#tried_at >= SILENCE_MS;
+    const isSilent = now - this.#seen_at >= SILENCE_TIMEOUT_MS;
+    const isDeaf = !this.#isListening && now - this.#tried_at >= SILENCE_TIMEOUT_MS;
     if (isSilent) {
       this.#seen_at = now;
-      this.#everything();
+      this.#dispatchEverything();
     }
-    if (isSilent || isDeaf) this.#again();
+    if (isSilent || isDeaf) this.#reconnect();
   }
 
-  #again(): void {
+  #reconnect(): void {
     this.#connecting ??= this.#connect()
       .catch((error) => this.#timer && log("db").warn("what other nodes tell cannot be heard: {error}", { error }))
       .finally(() => {
@@ -103,12 +103,12 @@ export class Listener {
     this.#tried_at = clock.monotonic();
     const host = await primary.host();
     if (!this.#timer || this.#isClosed) return;
-    const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_SECONDS });
+    const sql = new SQL(host, { max: 1, connectionTimeout: CONNECT_TIMEOUT_SECONDS });
     this.#sql = sql;
     const isNow = (): boolean => sql === this.#sql;
     await sql.listen(
       CHANNEL,
-      (text) => isNow() && this.#hear(readNotice(text)),
+      (text) => isNow() && this.#onNotice(readNotice(text)),
       () => isNow() && this.#listens(),
     );
   }
@@ -122,23 +122,23 @@ export class Listener {
 
   #listens(): void {
     this.#isListening = true;
-    this.#tellers.catchUp();
-    this.#everything();
+    this.#senders.catchUp();
+    this.#dispatchEverything();
   }
 
-  #hear(notice: Notice): void {
-    this.#tellers.hear(notice, this.#options.clock.monotonic());
-    this.#say(notice);
+  #onNotice(notice: Notice): void {
+    this.#senders.onNotice(notice, this.#options.clock.monotonic());
+    this.#dispatch(notice);
   }
 
-  #everything(): void {
-    this.#say(EVERYTHING);
+  #dispatchEverything(): void {
+    this.#dispatch(MISSED_NOTICE);
   }
 
-  #say(notice: Notice): void {
-    for (const hear of this.#hearers) hear(notice);
+  #dispatch(notice: Notice): void {
+    for (const handle of this.#handlers) handle(notice);
   }
 }
 
 /** From no particular node. */
-const EVERYTHING: Notice = { epoch: 0, all: true };
+const MISSED_NOTICE: Notice = { epoch: 0, all: true };

@@ -1,10 +1,10 @@
 // Messages between the nodes of a cluster, sent through the database as NOTIFY payloads. They arrive with the commit that they belong to,
 // in the order of commits. Pure.
 import type { Statement } from "../../engine/sql.ts";
-import type { Sent } from "../bind.ts";
+import type { BoundText } from "../bind.ts";
 
 /** An event for every node, as it is published on this one. */
-export type Word = { readonly kind: string; readonly id: string; readonly event: object };
+export type BroadcastEvent = { readonly kind: string; readonly id: string; readonly event: object };
 
 /** `all`: the content exceeded a notice, so receivers must check everything that depends on notices. */
 export type Notice = {
@@ -14,7 +14,7 @@ export type Notice = {
   /** Shards have moved, or a node has joined or left. Not counted. */
   readonly moves?: true;
   readonly audit?: true;
-  readonly words?: readonly Word[];
+  readonly words?: readonly BroadcastEvent[];
   readonly all?: true;
 };
 
@@ -23,7 +23,7 @@ export const CHANNEL = "slipway";
 const MAX_NOTICE_BYTES = 7_999;
 
 /** Returns the text of a notice, or "everything" if it would be too long. */
-export const noticeText = (notice: Notice): string => {
+export const formatNotice = (notice: Notice): string => {
   const text = JSON.stringify(notice);
   const { epoch, n } = notice;
   return Buffer.byteLength(text) <= MAX_NOTICE_BYTES ? text : JSON.stringify({ epoch, n, all: true });
@@ -44,7 +44,7 @@ export const readNotice = (text: string): Notice => {
 export const makeNotice = (
   epoch: number,
   batches: readonly (readonly Statement[])[],
-  words: readonly Word[],
+  words: readonly BroadcastEvent[],
 ): Notice | undefined => {
   const isAudited = batches.some((batch) => batch.some(({ touches }) => touches?.includes("audit")));
   if (!isAudited && words.length === 0) return undefined;
@@ -55,21 +55,21 @@ export const makeNotice = (
 export const MAX_NOTIFICATIONS = 500;
 
 /** Splits the notice into as many messages as needed, numbered after `told`. Returns "everything" for too many events. */
-export const sentNotices = (notice: Notice, told: number): Sent[] => {
+export const toNotifications = (notice: Notice, told: number): BoundText[] => {
   const { epoch, words = [], ...rest } = notice;
   const n = told + 1;
-  if (words.length >= MAX_NOTIFICATIONS) return [sentNotice({ epoch, n, all: true })];
+  if (words.length >= MAX_NOTIFICATIONS) return [toNotification({ epoch, n, all: true })];
   const whole = { epoch, n, ...rest, ...(words.length > 0 && { words }) };
-  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MAX_NOTICE_BYTES) return [sentNotice(whole)];
+  if (words.length < 2 || Buffer.byteLength(JSON.stringify(whole)) <= MAX_NOTICE_BYTES) return [toNotification(whole)];
   const half = words.length >> 1;
-  const first = sentNotices({ epoch, ...rest, words: words.slice(0, half) }, told);
-  return [...first, ...sentNotices({ epoch, words: words.slice(half) }, told + first.length)];
+  const first = toNotifications({ epoch, ...rest, words: words.slice(0, half) }, told);
+  return [...first, ...toNotifications({ epoch, words: words.slice(half) }, told + first.length)];
 };
 
 /** Announces that shards have moved or the living nodes have changed. */
-export const sentMoves = (epoch: number): Sent => sentNotice({ epoch, moves: true });
+export const toMovesNotification = (epoch: number): BoundText => toNotification({ epoch, moves: true });
 
-const sentNotice = (notice: Notice): Sent => ({
+const toNotification = (notice: Notice): BoundText => ({
   text: "select pg_notify($1, $2)",
-  params: [CHANNEL, noticeText(notice)],
+  params: [CHANNEL, formatNotice(notice)],
 });

@@ -10,51 +10,55 @@ export type Teller = {
   readonly sign: string;
 };
 
-type Known = Omit<Teller, "epoch"> & { readonly heard: number; readonly signed_at: number; readonly isSilent: boolean };
+type KnownSender = Omit<Teller, "epoch"> & {
+  readonly heard: number;
+  readonly signed_at: number;
+  readonly isSilent: boolean;
+};
 
 /** `missed`: a node has sent more than was received; `gone`: a node has disappeared, and its last notices may be missing. */
-export type Found = "nothing" | "missed" | "gone";
+export type SenderCheck = "nothing" | "missed" | "gone";
 
-export class Tellers {
+export class NoticeSenders {
   readonly #silence_ms: number;
-  readonly #known = new Map<number, Known>();
+  readonly #senders = new Map<number, KnownSender>();
 
   /** `silence_ms`: after this long without a heartbeat, a node may be gone. */
   constructor(silence_ms: number) {
     this.#silence_ms = silence_ms;
   }
 
-  hear({ epoch, n = 0 }: Notice, now: number): void {
-    const known = this.#known.get(epoch) ?? { told: 0, sign: "", signed_at: now, isSilent: false, heard: 0 };
-    if (n > known.heard) this.#known.set(epoch, { ...known, heard: n });
+  onNotice({ epoch, n = 0 }: Notice, now: number): void {
+    const known = this.#senders.get(epoch) ?? { told: 0, sign: "", signed_at: now, isSilent: false, heard: 0 };
+    if (n > known.heard) this.#senders.set(epoch, { ...known, heard: n });
   }
 
   /** Treats everything known to be sent as received. */
   catchUp(): void {
-    for (const [epoch, known] of this.#known)
-      this.#known.set(epoch, { ...known, heard: Math.max(known.heard, known.told) });
+    for (const [epoch, known] of this.#senders)
+      this.#senders.set(epoch, { ...known, heard: Math.max(known.heard, known.told) });
   }
 
   clear(): void {
-    this.#known.clear();
+    this.#senders.clear();
   }
 
   /**
    * Processes the current senders. A notice sent before the previous check and still not received was missed; others may be on their way.
    */
-  see(tellers: readonly Teller[], now: number): Found {
+  see(tellers: readonly Teller[], now: number): SenderCheck {
     let [isMissed, isGone] = [false, false];
     for (const { epoch, told, sign } of tellers) {
-      const known = this.#known.get(epoch) ?? { told: 0, sign, signed_at: now, isSilent: false, heard: 0 };
+      const known = this.#senders.get(epoch) ?? { told: 0, sign, signed_at: now, isSilent: false, heard: 0 };
       isMissed ||= known.told > known.heard;
       const signed_at = sign === known.sign ? known.signed_at : now;
       const isSilent = now - signed_at >= this.#silence_ms;
       isGone ||= isSilent && !known.isSilent;
-      this.#known.set(epoch, { told, sign, signed_at, isSilent, heard: Math.max(known.heard, known.told) });
+      this.#senders.set(epoch, { told, sign, signed_at, isSilent, heard: Math.max(known.heard, known.told) });
     }
-    for (const [epoch, { isSilent }] of this.#known) {
+    for (const [epoch, { isSilent }] of this.#senders) {
       if (tellers.some((one) => one.epoch === epoch)) continue;
-      this.#known.delete(epoch);
+      this.#senders.delete(epoch);
       isGone ||= !isSilent;
     }
     return isMissed ? "missed" : isGone ? "gone" : "nothing";

@@ -1,7 +1,7 @@
-// Audit log entries. `audited` returns the insert that must be part of the batch of the change, so that neither exists without the other
+// Audit log entries. `insertAudit` returns the insert that must be part of the batch of the change, so that neither exists without the other
 // (rule AU-1). Nothing else writes entries; see search.ts for reads.
 import { NIL_UUID, uuid } from "#base/ids.ts";
-import { originNow } from "#base/origin.ts";
+import { getCurrentOrigin } from "#base/origin.ts";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { insertInto, type Statement } from "../../engine/sql.ts";
 import { audit_logs } from "../../schema/audit.ts";
@@ -38,8 +38,8 @@ export type AuditedChange = Pick<AuditEntry, "action" | "before" | "after" | "no
 const insertAuditLog = insertInto(audit_logs);
 
 /** Returns the insert of an entry, with the origin of the current work (src/base/origin.ts). */
-export const audited = (entry: AuditEntry): Statement => {
-  const origin = originNow()?.();
+export const insertAudit = (entry: AuditEntry): Statement => {
+  const origin = getCurrentOrigin()?.();
   const { action, resource_type, before, after } = entry;
   const status_code = entry.status_code ?? origin?.status_code ?? 200;
   const tells = status_code < 400 && action !== "login" && action !== "logout";
@@ -51,11 +51,11 @@ export const audited = (entry: AuditEntry): Statement => {
     organization_id: entry.organization_id ?? null,
     user_id,
     ip: origin?.ip ?? null,
-    user_agent: (origin?.user_agent ?? "").slice(0, LONGEST),
+    user_agent: (origin?.user_agent ?? "").slice(0, MAX_TEXT_CHARS),
     action,
     resource_type,
     resource_id: entry.resource_id ?? NIL_UUID,
-    resource_target: entry.target.slice(0, LONGEST),
+    resource_target: entry.target.slice(0, MAX_TEXT_CHARS),
     resource_icon: entry.icon ?? "",
     workspace_id: entry.workspace_id ?? null,
     build_reason: entry.build_reason ?? "",
@@ -69,7 +69,7 @@ export const audited = (entry: AuditEntry): Statement => {
 type Row = Readonly<Record<string, unknown>> | undefined;
 
 /** Maximum length of a name and of a user agent. */
-const LONGEST = 1024;
+const MAX_TEXT_CHARS = 1024;
 
 /** Returns whether the log records this change. */
 export const isAudited = (resource_type: ResourceType, before: object, after: object): boolean =>

@@ -1,43 +1,43 @@
 // Computes field-by-field changes: which fields of which kind of entity are logged, and which only by name (facts/platform 7). Pure.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import type { AuditDiff } from "../../schema/audit.ts";
 
 /** How each column is logged: as is, as a time, as a secret, or under another name. */
-type Tracked = Readonly<Record<string, { as?: string; kind?: "time" | "secret" }>>;
+type TrackedColumns = Readonly<Record<string, { as?: string; kind?: "time" | "secret" }>>;
 
-const plain = (...columns: string[]): Tracked => Object.fromEntries(columns.map((column) => [column, {}]));
-const times = (...columns: string[]): Tracked =>
+const trackPlain = (...columns: string[]): TrackedColumns => Object.fromEntries(columns.map((column) => [column, {}]));
+const trackTimes = (...columns: string[]): TrackedColumns =>
   Object.fromEntries(columns.map((column) => [column, { kind: "time" as const }]));
 
 /** A kind that is not listed here logs all fields it is given, none of which may be a secret (rule AU-5). */
-const TRACKED: Partial<Record<ResourceType, Tracked>> = {
+const TRACKED: Partial<Record<ResourceType, TrackedColumns>> = {
   user: {
-    ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
-    ...plain("quiet_hours_schedule", "dotfiles_url", "dotfiles_branch", "dotfiles_install_command"),
+    ...trackPlain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
+    ...trackPlain("quiet_hours_schedule", "dotfiles_url", "dotfiles_branch", "dotfiles_install_command"),
     roles: { as: "rbac_roles" },
     password_hash: { as: "hashed_password", kind: "secret" },
   },
   api_key: {
-    ...plain("user_id", "token_name", "login_type", "scope", "scopes", "allowed_addresses", "lifetime_seconds"),
-    ...times("created_at", "expires_at", "last_used"),
+    ...trackPlain("user_id", "token_name", "login_type", "scope", "scopes", "allowed_addresses", "lifetime_seconds"),
+    ...trackTimes("created_at", "expires_at", "last_used"),
     secret_hash: { as: "hashed_secret", kind: "secret" },
   },
-  passkey: plain("id", "user_id", "name", "backed_up"),
-  invitation: plain("email", "roles", "organization_id", "organization_roles", "group_ids", "expires_at"),
-  second_factor: { ...plain("kind"), recovery_codes: { kind: "secret" } },
+  passkey: trackPlain("id", "user_id", "name", "backed_up"),
+  invitation: trackPlain("email", "roles", "organization_id", "organization_roles", "group_ids", "expires_at"),
+  second_factor: { ...trackPlain("kind"), recovery_codes: { kind: "secret" } },
   user_secret: {
-    ...plain("name", "description", "env_name", "file_path"),
+    ...trackPlain("name", "description", "env_name", "file_path"),
     sealed_value: { as: "value", kind: "secret" },
   },
-  git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
+  git_ssh_key: { ...trackPlain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
   deploy_key: {
-    ...plain("id", "user_id", "url", "ssh_url", "public_key"),
+    ...trackPlain("id", "user_id", "url", "ssh_url", "public_key"),
     sealed_private_key: { as: "private_key", kind: "secret" },
   },
-  organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
-  organization_member: plain("user_id", "organization_id", "username", "roles"),
-  template: plain(
+  organization: trackPlain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
+  organization_member: trackPlain("user_id", "organization_id", "username", "roles"),
+  template: trackPlain(
     ...["id", "name", "display_name", "description", "icon", "active_version_id", "deprecation_message"],
     ...["default_ttl_ms", "activity_bump_ms", "autostop_requirement_days", "autostop_requirement_weeks"],
     ...["autostart_requirement_days", "failure_ttl_ms", "time_til_dormant_ms", "time_til_dormant_autodelete_ms"],
@@ -55,59 +55,72 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     ],
   ),
   template_version: {
-    ...plain("id", "template_id", "name", "message", "file_id", "archived", "created_by"),
+    ...trackPlain("id", "template_id", "name", "message", "file_id", "archived", "created_by"),
     canceled_at: { kind: "time" },
   },
   workspace: {
-    ...plain("id", "owner_id", "template_id", "name", "autostart_schedule", "automatic_updates", "favorite"),
-    ...plain("user_acl", "group_acl"),
-    ...times("dormant_at", "deleting_at", "next_start_at", "deadline"),
+    ...trackPlain("id", "owner_id", "template_id", "name", "autostart_schedule", "automatic_updates", "favorite"),
+    ...trackPlain("user_acl", "group_acl"),
+    ...trackTimes("dormant_at", "deleting_at", "next_start_at", "deadline"),
     ttl_ms: { as: "ttl" },
   },
-  workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
-  port_share: plain("agent_name", "port", "protocol", "share_level"),
+  workspace_build: { ...trackPlain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
+  port_share: trackPlain("agent_name", "port", "protocol", "share_level"),
   // The title may be the beginning of the prompt.
   task: {
-    ...plain("id", "owner_id", "name", "chat_id", "coding_agent", "model_config_id"),
+    ...trackPlain("id", "owner_id", "name", "chat_id", "coding_agent", "model_config_id"),
     display_name: { kind: "secret" },
     prompt: { kind: "secret" },
   },
-  chat: plain(
+  chat: trackPlain(
     ...["id", "owner_id", "title", "archived", "labels", "permissions", "plan_mode", "workspace_id"],
     ...["user_acl", "group_acl"],
   ),
   ai_provider: {
-    ...plain("id", "provider", "display_name", "base_url", "enabled"),
+    ...trackPlain("id", "provider", "display_name", "base_url", "enabled"),
     sealed_api_key: { as: "api_key", kind: "secret" },
   },
-  ai_model: plain(
+  ai_model: trackPlain(
     ...["id", "provider_id", "model", "display_name", "enabled", "is_default", "context_limit"],
     ...["compression_threshold", "model_config"],
   ),
   external_auth_link: {
-    ...plain("user_id", "provider_id"),
-    ...times("expires_at"),
+    ...trackPlain("user_id", "provider_id"),
+    ...trackTimes("expires_at"),
     sealed_tokens: { as: "tokens", kind: "secret" },
   },
   // People's custom prompts are private.
   user_chat_settings: {
-    ...plain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
-    ...plain("spend_limit_micros"),
+    ...trackPlain("debug_logging", "threshold_percent", "mode", "model_config_id", "permissions"),
+    ...trackPlain("spend_limit_micros"),
     prompt: { kind: "secret" },
   },
   mcp_server: {
-    ...plain("id", "organization_id", "slug", "display_name", "description", "icon", "url", "transport", "auth_type"),
-    ...plain("api_key_header", "oauth2", "tool_allow_list", "tool_deny_list", "availability", "enabled"),
-    ...plain("model_intent", "allow_in_plan_mode"),
+    ...trackPlain(
+      "id",
+      "organization_id",
+      "slug",
+      "display_name",
+      "description",
+      "icon",
+      "url",
+      "transport",
+      "auth_type",
+    ),
+    ...trackPlain("api_key_header", "oauth2", "tool_allow_list", "tool_deny_list", "availability", "enabled"),
+    ...trackPlain("model_intent", "allow_in_plan_mode"),
     sealed_secrets: { as: "secrets", kind: "secret" },
   },
-  oauth2_provider_app: plain("id", "name", "icon", "redirect_uris", "scopes", "auth_method", "self_registered"),
+  oauth2_provider_app: trackPlain("id", "name", "icon", "redirect_uris", "scopes", "auth_method", "self_registered"),
   oauth2_provider_app_secret: {
-    ...plain("id", "app_id", "last_characters"),
+    ...trackPlain("id", "app_id", "last_characters"),
     secret_hash: { as: "secret", kind: "secret" },
   },
-  provisioner_key: { ...plain("id", "organization_id", "name", "tags"), secret_hash: { as: "key", kind: "secret" } },
-  file: plain("id", "hash", "mimetype", "size", "created_by"),
+  provisioner_key: {
+    ...trackPlain("id", "organization_id", "name", "tags"),
+    secret_hash: { as: "key", kind: "secret" },
+  },
+  file: trackPlain("id", "hash", "mimetype", "size", "created_by"),
 };
 
 const KNOWN = new Map(
@@ -121,7 +134,7 @@ type Row = Readonly<Record<string, unknown>>;
  * both values empty. Times are milliseconds in rows and RFC 3339 in the diff.
  */
 export const computeDiff = (type: ResourceType, before: Row | undefined, after: Row | undefined): AuditDiff => {
-  const tracked = KNOWN.get(type) ?? Object.entries(plain(...Object.keys({ ...before, ...after })));
+  const tracked = KNOWN.get(type) ?? Object.entries(trackPlain(...Object.keys({ ...before, ...after })));
   const diff: Record<string, AuditDiff[string]> = {};
   for (const [column, { as: name = column, kind }] of tracked) {
     // Actors call this after each message, and usually nothing has changed.
@@ -134,7 +147,7 @@ export const computeDiff = (type: ResourceType, before: Row | undefined, after: 
     diff[name] =
       kind === "secret"
         ? { old: toZeroValue(known), new: toZeroValue(known), secret: true }
-        : { old: shown(was, kind), new: shown(is, kind), secret: false };
+        : { old: toLoggedValue(was, kind), new: toLoggedValue(is, kind), secret: false };
   }
   return diff;
 };
@@ -155,7 +168,7 @@ export const toZeroValue = (value: unknown): unknown => {
 };
 
 /** A time that has not been set is null. */
-const shown = (value: unknown, kind: "time" | "secret" | undefined): unknown => {
+const toLoggedValue = (value: unknown, kind: "time" | "secret" | undefined): unknown => {
   if (kind !== "time") return value;
-  return typeof value === "number" && value > 0 ? rfc3339(value) : null;
+  return typeof value === "number" && value > 0 ? toRfc3339(value) : null;
 };

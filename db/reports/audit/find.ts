@@ -4,10 +4,10 @@
 import type { Database } from "bun:sqlite";
 import type { Query } from "../../engine/sql.ts";
 import { type AuditFilter, listThingRuns, toConditions, toPlace } from "./plan.ts";
-import { type AuditCursor, countEntries, runsAt, type Source, type Span, selectPage } from "./runs.ts";
+import { type AuditCursor, countEntries, iterateRuns, type Source, type Span, selectPage } from "./runs.ts";
 
 /** Maximum number to which matching entries are counted. */
-export const COUNT_CAP = 2_000;
+export const MAX_AUDIT_COUNT = 2_000;
 
 export type AuditSearch = {
   readonly filter: AuditFilter;
@@ -18,7 +18,7 @@ export type AuditSearch = {
   readonly counted?: boolean;
 };
 
-/** Keys in list order. The count goes up to COUNT_CAP + 1, and is 0 if not requested. */
+/** Keys in list order. The count goes up to MAX_AUDIT_COUNT + 1, and is 0 if not requested. */
 export type AuditFound = { readonly keys: readonly number[]; readonly count: number };
 
 /** For `scan`. Runs in one transaction, so that page and count are consistent. */
@@ -30,35 +30,35 @@ export const findAudit = (search: AuditSearch): Query<AuditFound> => ({
 });
 
 /** Returns the result as JSON text. */
-export const auditReport = (db: Database, search: AuditSearch): string => JSON.stringify(found(db, search));
+export const auditReport = (db: Database, search: AuditSearch): string => JSON.stringify(findEntries(db, search));
 
-const found = (db: Database, { filter, limit, offset = 0, cursor, counted = false }: AuditSearch): AuditFound => {
+const findEntries = (db: Database, { filter, limit, offset = 0, cursor, counted = false }: AuditSearch): AuditFound => {
   const { from, to } = filter;
   const whole: Span = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   const source = chooseSource(db, filter, whole);
-  if (!counted || cursor || source.conditions.length === 0 || offset + limit > COUNT_CAP) {
+  if (!counted || cursor || source.conditions.length === 0 || offset + limit > MAX_AUDIT_COUNT) {
     const keys = selectPage(db, source, cursor ? { ...whole, cursor } : whole, limit, offset);
-    return { keys, count: counted ? countEntries(db, source, whole, COUNT_CAP + 1) : 0 };
+    return { keys, count: counted ? countEntries(db, source, whole, MAX_AUDIT_COUNT + 1) : 0 };
   }
   // If entries are filtered one by one, a single pass gives both.
-  const keys = selectPage(db, source, whole, COUNT_CAP + 1, 0);
+  const keys = selectPage(db, source, whole, MAX_AUDIT_COUNT + 1, 0);
   return { keys: keys.slice(offset, offset + limit), count: keys.length };
 };
 
 /** Up to this many entries, every row is checked. */
-const FEW = 2_000;
+const MAX_SCANNED = 2_000;
 
 /** Chooses the fastest source for a filter. Counts candidates only as far as needed. */
 const chooseSource = (db: Database, filter: AuditFilter, span: Span): Source => {
   const place = toPlace(filter);
   const things = listThingRuns(filter).map((run) => ({ runs: [run], conditions: toConditions(filter, [run]) }));
   const last = things.at(-1);
-  if (!last) return { runs: [...runsAt(db, place)], conditions: [] };
-  const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, FEW + 1) <= FEW;
+  if (!last) return { runs: [...iterateRuns(db, place)], conditions: [] };
+  const isFew = ({ runs }: Source) => countEntries(db, { runs, conditions: [] }, span, MAX_SCANNED + 1) <= MAX_SCANNED;
   const few = things.find((one) => one.conditions.length === 0 || isFew(one));
   if (few || !place.kind) return few ?? last;
   // A name with thousands of entries. Its index could filter the rest too, but a rarer condition is faster.
-  const runs = [...runsAt(db, place)];
+  const runs = [...iterateRuns(db, place)];
   const rest = { runs, conditions: toConditions(filter, runs) };
   return isFew(rest) ? rest : last;
 };

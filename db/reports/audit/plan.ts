@@ -25,7 +25,7 @@ export type AuditFilter = {
 export type Condition = { readonly column: string; readonly values: readonly Value[] };
 
 /** The entries of an index whose leading columns have these values. */
-export type Run = { readonly index: string; readonly where: readonly (readonly [column: string, value: Value])[] };
+export type IndexRun = { readonly index: string; readonly where: readonly (readonly [column: string, value: Value])[] };
 
 /** The columns before the time in indexes of people and organizations. Together they have a few dozen values. */
 export const KIND = ["resource_type", "action", "build_reason"] as const;
@@ -33,21 +33,21 @@ export type Kind = readonly [resource_type: string, action: string, build_reason
 export type WantedKind = readonly [string | undefined, string | undefined, string | undefined];
 
 /** An index that contains all runs of a filter; `leading` are the columns before the kind. Without kinds, it is one run. */
-export type Place = {
+export type IndexRange = {
   readonly index: string;
   /** A column without values matches every value. */
   readonly leading: readonly { readonly column: string; readonly values?: readonly Value[] }[];
   readonly kind?: WantedKind;
 };
 
-const one = (column: string, index: string, value: string | undefined): Run[] =>
+const toRuns = (column: string, index: string, value: string | undefined): IndexRun[] =>
   value === undefined ? [] : [{ index, where: [[column, value]] }];
 
 /** Returns the runs of the requested entity, usually short. A single run is sufficient if the other conditions are checked in its rows. */
-export const listThingRuns = (filter: AuditFilter): Run[] => [
-  ...one("request_id", "audit_logs_request", filter.request_id),
-  ...one("resource_id", "audit_logs_resource", filter.resource_id),
-  ...one("lower(resource_target)", "audit_logs_target", filter.resource_target?.toLowerCase()),
+export const listThingRuns = (filter: AuditFilter): IndexRun[] => [
+  ...toRuns("request_id", "audit_logs_request", filter.request_id),
+  ...toRuns("resource_id", "audit_logs_resource", filter.resource_id),
+  ...toRuns("lower(resource_target)", "audit_logs_target", filter.resource_target?.toLowerCase()),
 ];
 
 /** Undefined: all. Empty: nothing matches. */
@@ -57,7 +57,7 @@ const selectOrganizations = ({ organization_id, within }: AuditFilter): readonly
 };
 
 /** Returns the index that has the conditions on person, organization and kind before the time. */
-export const toPlace = (filter: AuditFilter): Place => {
+export const toPlace = (filter: AuditFilter): IndexRange => {
   const { resource_type, action, build_reason, user_ids } = filter;
   const kind: WantedKind = [resource_type, action, build_reason];
   const organizations = selectOrganizations(filter);
@@ -72,7 +72,7 @@ export const toPlace = (filter: AuditFilter): Place => {
 };
 
 /** Returns the conditions, other than the time, that these runs do not cover. */
-export const toConditions = (filter: AuditFilter, runs: readonly Run[]): Condition[] => {
+export const toConditions = (filter: AuditFilter, runs: readonly IndexRun[]): Condition[] => {
   const known = new Set(runs.flatMap(({ where }) => where.map(([column]) => column)));
   const { leading, kind = [] } = toPlace(filter);
   const all = [
@@ -84,31 +84,41 @@ export const toConditions = (filter: AuditFilter, runs: readonly Run[]): Conditi
 };
 
 /** A position between entries of an index, by kind and time. A walk through kinds goes in descending order below it. */
-export type Bound = readonly [...Kind, time: number];
+export type IndexBound = readonly [...Kind, time: number];
 
 /** Greater than every time. */
-export const NEVER = 9e15;
+export const MAX_TIME = 9e15;
 /** Greater than every word in SQLite's order. */
-const LAST = "\u{10ffff}";
+const MAX_WORD = "\u{10ffff}";
 
-const above = ([type = LAST, action = LAST, reason = LAST]: readonly string[]): Bound => [type, action, reason, NEVER];
-const below = ([type = "", action = "", reason = ""]: readonly string[]): Bound => [type, action, reason, -NEVER];
+const boundAbove = ([type = MAX_WORD, action = MAX_WORD, reason = MAX_WORD]: readonly string[]): IndexBound => [
+  type,
+  action,
+  reason,
+  MAX_TIME,
+];
+const boundBelow = ([type = "", action = "", reason = ""]: readonly string[]): IndexBound => [
+  type,
+  action,
+  reason,
+  -MAX_TIME,
+];
 
 /** Returns where a walk begins. */
-export const firstBound = (wanted: WantedKind): Bound => {
+export const toFirstBound = (wanted: WantedKind): IndexBound => {
   const free = wanted.indexOf(undefined);
-  return above(wanted.slice(0, free === -1 ? wanted.length : free) as string[]);
+  return boundAbove(wanted.slice(0, free === -1 ? wanted.length : free) as string[]);
 };
 
 /** Decides about a kind that a walk has found: whether it matches, and where to continue; without a bound, the walk ends. */
-export const nextStep = (wanted: WantedKind, found: Kind): { matches: boolean; bound?: Bound } => {
+export const toNextStep = (wanted: WantedKind, found: Kind): { matches: boolean; bound?: IndexBound } => {
   const wrong = found.findIndex((value, n) => wanted[n] !== undefined && wanted[n] !== value);
   if (wrong === -1) {
     const last = wanted.lastIndexOf(undefined);
-    return last === -1 ? { matches: true } : { matches: true, bound: below(found.slice(0, last + 1)) };
+    return last === -1 ? { matches: true } : { matches: true, bound: boundBelow(found.slice(0, last + 1)) };
   }
   const before = found.slice(0, wrong);
   const value = wanted[wrong] as string;
-  if ((found[wrong] as string) > value) return { matches: false, bound: above([...before, value]) };
-  return wrong === 0 ? { matches: false } : { matches: false, bound: below(before) };
+  if ((found[wrong] as string) > value) return { matches: false, bound: boundAbove([...before, value]) };
+  return wrong === 0 ? { matches: false } : { matches: false, bound: boundBelow(before) };
 };

@@ -3,15 +3,15 @@
 import type { Database } from "bun:sqlite";
 import type { Value } from "../../engine/sql.ts";
 import {
-  type Bound,
   type Condition,
-  firstBound,
+  type IndexBound,
+  type IndexRange,
+  type IndexRun,
   KIND,
   type Kind,
-  NEVER,
-  nextStep,
-  type Place,
-  type Run,
+  MAX_TIME,
+  toFirstBound,
+  toNextStep,
 } from "./plan.ts";
 
 /** The last entry of the previous page. */
@@ -21,40 +21,40 @@ export type AuditCursor = { readonly time: number; readonly key: number };
 export type Span = { readonly from?: number; readonly to?: number; readonly cursor?: AuditCursor };
 
 /** The entries of any of these runs that meet the conditions. */
-export type Source = { readonly runs: readonly Run[]; readonly conditions: readonly Condition[] };
+export type Source = { readonly runs: readonly IndexRun[]; readonly conditions: readonly Condition[] };
 
 /** Maximum runs joined in one statement; SQLite's limit is 500. */
-const AT_ONCE = 250;
+const MAX_JOINED_RUNS = 250;
 
 /** Yields all runs that may have entries. */
-export function* runsAt(db: Database, { index, leading, kind }: Place): Generator<Run> {
-  for (const prefix of prefixesAt(db, index, leading)) {
+export function* iterateRuns(db: Database, { index, leading, kind }: IndexRange): Generator<IndexRun> {
+  for (const prefix of iteratePrefixes(db, index, leading)) {
     if (!kind) yield { index, where: prefix };
-    else for (const one of kindsAt(db, { index, where: prefix }, kind)) yield one;
+    else for (const one of iterateKinds(db, { index, where: prefix }, kind)) yield one;
   }
 }
 
-function* prefixesAt(
+function* iteratePrefixes(
   db: Database,
   index: string,
-  [next, ...rest]: Place["leading"],
-  known: Run["where"] = [],
-): Generator<Run["where"]> {
+  [next, ...rest]: IndexRange["leading"],
+  known: IndexRun["where"] = [],
+): Generator<IndexRun["where"]> {
   if (!next) {
     yield known;
     return;
   }
   for (const value of next.values ?? iterateValues(db, { index, where: known }, next.column)) {
-    yield* prefixesAt(db, index, rest, [...known, [next.column, value]]);
+    yield* iteratePrefixes(db, index, rest, [...known, [next.column, value]]);
   }
 }
 
 /** Yields the distinct values of a column, including null, with one index lookup each, regardless of the number of entries. */
-function* iterateValues(db: Database, run: Run, column: string): Generator<Value> {
+function* iterateValues(db: Database, run: IndexRun, column: string): Generator<Value> {
   yield null;
   const least = db.query(`select min(${column}) from ${fromRun(run)} and ${column} > ?`);
   for (let at: Value = ""; ; ) {
-    const [value] = least.values(...(valuesIn(run) as never[]), at as never)[0] ?? [];
+    const [value] = least.values(...(listValues(run) as never[]), at as never)[0] ?? [];
     if (value === null || value === undefined) return;
     at = value as Value;
     yield at;
@@ -62,8 +62,12 @@ function* iterateValues(db: Database, run: Run, column: string): Generator<Value
 }
 
 /** Yields the runs of matching kinds in a part of an index, with one or two lookups each. */
-function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place["kind"]>): Generator<Run> {
-  const makeRun = (kind: Kind): Run => ({
+function* iterateKinds(
+  db: Database,
+  { index, where }: IndexRun,
+  wanted: NonNullable<IndexRange["kind"]>,
+): Generator<IndexRun> {
+  const makeRun = (kind: Kind): IndexRun => ({
     index,
     where: [...where, ...KIND.map((name, n) => [name, kind[n] as string] as const)],
   });
@@ -78,10 +82,10 @@ function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place
   const greatest = db.query(
     `select ${columns} from ${fromRun({ index, where })} and ${below} order by ${order} limit 1`,
   );
-  for (let bound: Bound | undefined = firstBound(wanted); bound; ) {
-    const found = greatest.values(...([...valuesIn({ index, where }), ...bound] as never[]))[0] as Kind | undefined;
+  for (let bound: IndexBound | undefined = toFirstBound(wanted); bound; ) {
+    const found = greatest.values(...([...listValues({ index, where }), ...bound] as never[]))[0] as Kind | undefined;
     if (!found) return;
-    const step = nextStep(wanted, found);
+    const step = toNextStep(wanted, found);
     if (step.matches) yield makeRun(found);
     bound = step.bound;
   }
@@ -89,18 +93,18 @@ function* kindsAt(db: Database, { index, where }: Run, wanted: NonNullable<Place
 
 const row = (parts: readonly string[]): string => `(${parts.join(", ")})`;
 
-const fromRun = ({ index, where }: Run): string =>
+const fromRun = ({ index, where }: IndexRun): string =>
   `audit_logs indexed by ${index} where ${["true", ...where.map(([column]) => `${column} is ?`)].join(" and ")}`;
-const valuesIn = ({ where }: Run): Value[] => where.map(([, value]) => value);
+const listValues = ({ where }: IndexRun): Value[] => where.map(([, value]) => value);
 
 type Text = { readonly text: string; readonly params: readonly Value[] };
 
 /** Selects the entries of a run in a span that meet the conditions. Omits unneeded conditions, which would be checked for every entry. */
-const selectEntries = (run: Run, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
-  const parts: Text[] = [{ text: fromRun(run), params: valuesIn(run) }];
+const selectEntries = (run: IndexRun, conditions: readonly Condition[], { from, to, cursor }: Span): Text => {
+  const parts: Text[] = [{ text: fromRun(run), params: listValues(run) }];
   if (from !== undefined) parts.push({ text: "time >= ?", params: [from] });
-  const last = Math.min(to ?? NEVER, cursor?.time ?? NEVER);
-  if (last < NEVER) parts.push({ text: "time <= ?", params: [last] });
+  const last = Math.min(to ?? MAX_TIME, cursor?.time ?? MAX_TIME);
+  if (last < MAX_TIME) parts.push({ text: "time <= ?", params: [last] });
   if (cursor) parts.push({ text: "(time < ? or key < ?)", params: [cursor.time, cursor.key] });
   for (const { column, values } of conditions) {
     parts.push({ text: `${column} in ${row(values.map(() => "?"))}`, params: values });
@@ -120,10 +124,10 @@ const selectAll = ({ runs, conditions }: Source, span: Span): Text => {
 const NEWEST_FIRST = " order by time desc, key desc";
 
 type Entry = readonly [time: number, key: number];
-const newestFirst = (a: Entry, b: Entry): number => b[0] - a[0] || b[1] - a[1];
+const compareNewestFirst = (a: Entry, b: Entry): number => b[0] - a[0] || b[1] - a[1];
 
 /** Not cached, because there is one statement for each number of runs. */
-const once = (db: Database, { text, params }: Text): Value[][] => {
+const queryUncached = (db: Database, { text, params }: Text): Value[][] => {
   const statement = db.prepare(text);
   try {
     return statement.values(...(params as never[])) as Value[][];
@@ -136,31 +140,32 @@ const once = (db: Database, { text, params }: Text): Value[][] => {
 export const selectPage = (db: Database, source: Source, span: Span, limit: number, offset: number): number[] => {
   const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
   const runs = source.runs.length <= 1 ? source.runs : selectNewest(db, source, span, most);
-  const read = (some: readonly Run[], first: number, count: number): Entry[] => {
+  const read = (some: readonly IndexRun[], first: number, count: number): Entry[] => {
     if (some.length === 0) return [];
     const { text, params } = selectAll({ ...source, runs: some }, span);
-    return once(db, {
+    return queryUncached(db, {
       text: `${text}${NEWEST_FIRST} limit ? offset ?`,
       params: [...params, count, first],
     }) as unknown as Entry[];
   };
-  if (runs.length <= AT_ONCE) return read(runs, offset, limit).map(([, key]) => key);
+  if (runs.length <= MAX_JOINED_RUNS) return read(runs, offset, limit).map(([, key]) => key);
   const entries: Entry[] = [];
-  for (let at = 0; at < runs.length; at += AT_ONCE) entries.push(...read(runs.slice(at, at + AT_ONCE), 0, most));
+  for (let at = 0; at < runs.length; at += MAX_JOINED_RUNS)
+    entries.push(...read(runs.slice(at, at + MAX_JOINED_RUNS), 0, most));
   return entries
-    .sort(newestFirst)
+    .sort(compareNewestFirst)
     .slice(offset, most)
     .map(([, key]) => key);
 };
 
-const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, most: number): Run[] => {
-  const found: { run: Run; entry: Entry }[] = [];
+const selectNewest = (db: Database, { runs, conditions }: Source, span: Span, most: number): IndexRun[] => {
+  const found: { run: IndexRun; entry: Entry }[] = [];
   for (const run of runs) {
     const { text, params } = selectEntries(run, conditions, span);
     const newest = db.query(`select time, key from ${text}${NEWEST_FIRST} limit 1`).values(...(params as never[]))[0];
     if (newest) found.push({ run, entry: newest as unknown as Entry });
   }
-  const first = found.sort((a, b) => newestFirst(a.entry, b.entry)).slice(0, most);
+  const first = found.sort((a, b) => compareNewestFirst(a.entry, b.entry)).slice(0, most);
   return first.map(({ run }) => run);
 };
 

@@ -3,7 +3,7 @@ import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { type AnySQLiteColumn, alias } from "drizzle-orm/sqlite-core";
 import type { AuditAction, ResourceType } from "#schema/audit.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
-import { build, given, query, type RowOfQuery, statement } from "../../engine/sql.ts";
+import { build, eqParam, query, type RowOfQuery, statement } from "../../engine/sql.ts";
 import type { Store } from "../../engine/store.ts";
 import { audit_logs } from "../../schema/audit.ts";
 import { chats } from "../../schema/chats.ts";
@@ -16,7 +16,7 @@ import { type AuditSearch, findAudit } from "./find.ts";
 
 export type AuditRow = typeof audit_logs.$inferSelect;
 
-const newestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
+const orderNewestFirst = [desc(audit_logs.time), desc(audit_logs.key)] as const;
 
 const owners = alias(users, "owners");
 
@@ -29,7 +29,7 @@ export const selectMemberships = (user_id: AnySQLiteColumn) =>
     .as("memberships");
 
 /** The organization of a log entry. */
-export const shownOrganization = {
+export const organizationColumns = {
   id: organizations.id,
   name: organizations.name,
   display_name: organizations.display_name,
@@ -37,11 +37,11 @@ export const shownOrganization = {
 } as const;
 
 /** Display data of a row: the author, the organization, and the current state of the entity. */
-const shownColumns = {
+const auditColumns = {
   entry: getTableColumns(audit_logs),
   user: getTableColumns(users),
   memberships: selectMemberships(audit_logs.user_id),
-  organization: shownOrganization,
+  organization: organizationColumns,
   workspace: { name: workspaces.name, deleted: workspaces.deleted },
   owner: { username: owners.username },
   /** 1 if the entity no longer exists; null for kinds that are not looked up. */
@@ -69,23 +69,23 @@ const shownColumns = {
 /** The entries that findAudit has found, newest first: {keys}, a JSON array. For `scan`. */
 export const listShownAudit = query(
   build
-    .select(shownColumns)
+    .select(auditColumns)
     .from(audit_logs)
     .leftJoin(users, eq(users.id, audit_logs.user_id))
     .leftJoin(organizations, eq(organizations.id, audit_logs.organization_id))
     .leftJoin(workspaces, eq(workspaces.id, audit_logs.workspace_id))
     .leftJoin(owners, eq(owners.id, workspaces.owner_id))
     .where(sql`${audit_logs.key} in (select value from json_each(${sql.placeholder("keys")}))`)
-    .orderBy(...newestFirst),
+    .orderBy(...orderNewestFirst),
 );
 
-export type ShownEntry = RowOfQuery<typeof listShownAudit>;
+export type AuditEntryView = RowOfQuery<typeof listShownAudit>;
 
 /** Returns a page, newest first, and the number of matches if requested (find.ts). */
 export const listAudit = async (
   store: Pick<Store, "scan">,
   search: AuditSearch,
-): Promise<{ rows: ShownEntry[]; count: number }> => {
+): Promise<{ rows: AuditEntryView[]; count: number }> => {
   const [{ keys, count } = { keys: [], count: 0 }] = await store.scan(findAudit(search));
   const rows = keys.length === 0 ? [] : await store.scan(listShownAudit({ keys: JSON.stringify(keys) }));
   return { rows, count };
@@ -93,7 +93,7 @@ export const listAudit = async (
 
 /** The start of a page: {id}. */
 export const findAuditCursor = query(
-  build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(given(audit_logs.id)),
+  build.select({ time: audit_logs.time, key: audit_logs.key }).from(audit_logs).where(eqParam(audit_logs.id)),
 );
 
 /** IDs of everyone who has or had this username or email address, including deleted users. For `scan`. */
@@ -114,8 +114,8 @@ export const listUsersAt = query(
  * Old entries of a kind, for retention: {resource_type, action, before}. Every reason separately, since it precedes the time in the index.
  */
 const old = and(
-  given(audit_logs.resource_type),
-  given(audit_logs.action),
+  eqParam(audit_logs.resource_type),
+  eqParam(audit_logs.action),
   inArray(audit_logs.build_reason, ["", ...BUILD_REASONS]),
   lt(audit_logs.time, sql.placeholder("before")),
 );

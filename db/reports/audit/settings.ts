@@ -2,23 +2,23 @@
 import type { AuditAction, AuditRetention, ResourceType } from "#schema/audit.ts";
 import type { Statement } from "../../engine/sql.ts";
 import type { Store } from "../../engine/store.ts";
-import { findSetting, putSetting } from "../../settings.ts";
+import { findSetting, upsertSetting } from "../../settings.ts";
 
 const KEY = "audit.retention";
-const FOR_EVER: AuditRetention = { days: 0, sign_in_days: null, kinds: {} };
+const UNLIMITED: AuditRetention = { days: 0, sign_in_days: null, kinds: {} };
 
 export const readAuditRetention = async (store: Pick<Store, "get">): Promise<AuditRetention> => {
   const row = await store.get(findSetting({ key: KEY }));
-  return row ? { ...FOR_EVER, ...(JSON.parse(row.value) as AuditRetention) } : FOR_EVER;
+  return row ? { ...UNLIMITED, ...(JSON.parse(row.value) as AuditRetention) } : UNLIMITED;
 };
 
-export const putAuditRetention = (retention: AuditRetention): Statement =>
-  putSetting({ key: KEY, value: JSON.stringify(retention) });
+export const upsertAuditRetention = (retention: AuditRetention): Statement =>
+  upsertSetting({ key: KEY, value: JSON.stringify(retention) });
 
 const SIGN_INS: readonly AuditAction[] = ["login", "logout"];
 
 /** Returns the days that an entry of this kind is kept; 0 means forever. The setting for sign-ins takes precedence over that for keys. */
-export const daysKept = (retention: AuditRetention, type: ResourceType, action: AuditAction): number => {
+export const toRetentionDays = (retention: AuditRetention, type: ResourceType, action: AuditAction): number => {
   const { days, sign_in_days, kinds } = retention;
   if (SIGN_INS.includes(action) && sign_in_days !== null) return sign_in_days;
   return kinds[type] ?? days;

@@ -1,12 +1,12 @@
 // Minutes of any usage by user, with their templates: a minute counts once, at most 30 per bucket (facts/platform 6.2). For the insights
 // reports.
-import { ANY, MOST } from "./block.ts";
-import type { Part } from "./parts.ts";
+import { ANY_APP, MAX_BUCKET_MINUTES } from "./block.ts";
+import type { ReportPart } from "./parts.ts";
 import type { Group } from "./walk.ts";
 
 export type UserActivity = { minutes: number; readonly templates: Set<number> };
 
-export class Activity implements Part {
+export class Activity implements ReportPart {
   readonly #users = new Map<number, UserActivity>();
 
   get weight(): number {
@@ -22,7 +22,7 @@ export class Activity implements Part {
       let own = 0;
       if (group.covered && !sums) own = digest.minutes;
       else {
-        detail().each(ANY, low, high, (i, one) => {
+        detail().eachBucket(ANY_APP, low, high, (i, one) => {
           own += one;
           if (sums) sums[i] = (sums[i] as number) + one;
         });
@@ -30,7 +30,7 @@ export class Activity implements Part {
       if (own > 0) found.push(template);
       minutes += own;
     }
-    if (sums) minutes = sums.reduce((sum, one) => sum + Math.min(MOST, one), 0);
+    if (sums) minutes = sums.reduce((sum, one) => sum + Math.min(MAX_BUCKET_MINUTES, one), 0);
     if (minutes > 0) this.#count(user, minutes, found);
   }
 
@@ -44,7 +44,7 @@ export class Activity implements Part {
     for (const template of templates) row.templates.add(template);
   }
 
-  static joined(parts: readonly Activity[]): ReadonlyMap<number, UserActivity> {
+  static joinParts(parts: readonly Activity[]): ReadonlyMap<number, UserActivity> {
     const all = new Activity();
     for (const part of parts) {
       for (const [user, { minutes, templates }] of part.#users) all.#count(user, minutes, templates);

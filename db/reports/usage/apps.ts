@@ -2,22 +2,22 @@
 // same time count at most 30 minutes of a bucket, and adjacent buckets are one session whatever their template.
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { Rows } from "../../engine/rows.ts";
-import { ANY, BLOCK, MOST, runsIn } from "./block.ts";
-import { appText, KEY_KINDS } from "./keys.ts";
-import type { Part } from "./parts.ts";
+import { ANY_APP, BLOCK, countRuns, MAX_BUCKET_MINUTES } from "./block.ts";
+import { formatAppName, KEY_KINDS } from "./keys.ts";
+import type { ReportPart } from "./parts.ts";
 import type { Group } from "./walk.ts";
 
-type Figures = { minutes: number; runs: number; templates: Set<number> };
+type AppTotals = { minutes: number; runs: number; templates: Set<number> };
 
 /** Combines user and app into one number. */
 const toUseNumber = (user: number, app: number): number => user * APPS + app;
-const appIn = (use: number): number => use % APPS;
+const toAppNumber = (use: number): number => use % APPS;
 const APPS = 2 ** 28;
 
-export class AppFigures implements Part {
+export class AppFigures implements ReportPart {
   readonly #from: number;
   readonly #to: number;
-  readonly #figures = new Map<number, Figures>();
+  readonly #figures = new Map<number, AppTotals>();
   /** Maps a session to the bucket after the block in which it was still active at the end. */
   readonly #open = new Map<number, number>();
   /** Sessions in the first and in the last bucket, which may continue in neighboring parts. */
@@ -41,7 +41,7 @@ export class AppFigures implements Part {
     else this.#addApart(group);
   }
 
-  #of(app: number): Figures {
+  #getFigures(app: number): AppTotals {
     let one = this.#figures.get(app);
     if (!one) {
       one = { minutes: 0, runs: 0, templates: new Set() };
@@ -51,7 +51,7 @@ export class AppFigures implements Part {
   }
 
   /** Continues a session across the boundary of two blocks. */
-  #join(group: Group, app: number, figures: Figures, atStart: boolean, atEnd: boolean): void {
+  #join(group: Group, app: number, figures: AppTotals, atStart: boolean, atEnd: boolean): void {
     const use = toUseNumber(group.user, app);
     if (atStart) {
       if (group.start + group.low === this.#from) this.#atStart.add(use);
@@ -66,7 +66,7 @@ export class AppFigures implements Part {
     const edges = new Map<number, { start: boolean; end: boolean }>();
     for (const { digest, template } of group.rows) {
       digest.eachApp((app, minutes, runs, atStart, atEnd) => {
-        const figures = this.#of(app);
+        const figures = this.#getFigures(app);
         figures.minutes += minutes;
         figures.runs += runs;
         figures.templates.add(template);
@@ -75,7 +75,7 @@ export class AppFigures implements Part {
         edges.set(app, { start: atStart || edge?.start === true, end: atEnd || edge?.end === true });
       });
     }
-    for (const [app, { start, end }] of edges) this.#join(group, app, this.#of(app), start, end);
+    for (const [app, { start, end }] of edges) this.#join(group, app, this.#getFigures(app), start, end);
   }
 
   /** Needs no sums per bucket. */
@@ -84,16 +84,16 @@ export class AppFigures implements Part {
     for (const { detail, template } of rows) {
       const read = detail();
       for (const app of read.apps) {
-        if (app === ANY) continue;
+        if (app === ANY_APP) continue;
         let [sum, runs, first, last] = [0, 0, -1, -2];
-        read.each(app, low, high, (i, minutes) => {
+        read.eachBucket(app, low, high, (i, minutes) => {
           sum += minutes;
           if (i !== last + 1) runs++;
           if (first < 0) first = i;
           last = i;
         });
         if (runs === 0) continue;
-        const figures = this.#of(app);
+        const figures = this.#getFigures(app);
         figures.minutes += sum;
         figures.runs += runs;
         figures.templates.add(template);
@@ -108,21 +108,21 @@ export class AppFigures implements Part {
     for (const { detail, template } of group.rows) {
       const read = detail();
       for (const app of read.apps) {
-        if (app === ANY) continue;
+        if (app === ANY_APP) continue;
         const sum = sums.get(app) ?? new Uint8Array(BLOCK);
         sums.set(app, sum);
         let used = false;
-        read.each(app, low, high, (i, minutes) => {
+        read.eachBucket(app, low, high, (i, minutes) => {
           used = true;
-          sum[i] = Math.min(MOST, (sum[i] as number) + minutes);
+          sum[i] = Math.min(MAX_BUCKET_MINUTES, (sum[i] as number) + minutes);
         });
-        if (used) this.#of(app).templates.add(template);
+        if (used) this.#getFigures(app).templates.add(template);
       }
     }
     for (const [app, sum] of sums) {
-      const runs = runsIn(sum, low, high);
+      const runs = countRuns(sum, low, high);
       if (runs === 0) continue;
-      const figures = this.#of(app);
+      const figures = this.#getFigures(app);
       for (let i = low; i < high; i++) figures.minutes += sum[i] as number;
       figures.runs += runs;
       this.#join(group, app, figures, sum[low] !== 0, sum[high - 1] !== 0);
@@ -130,16 +130,16 @@ export class AppFigures implements Part {
   }
 
   /** Joins figures of consecutive parts. A session that continues into the next part counts once. */
-  static joined(parts: readonly AppFigures[]): AppFigures {
+  static joinParts(parts: readonly AppFigures[]): AppFigures {
     const all = new AppFigures(0, 0);
     for (const part of parts) {
       for (const [app, { minutes, runs, templates }] of part.#figures) {
-        const figures = all.#of(app);
+        const figures = all.#getFigures(app);
         figures.minutes += minutes;
         figures.runs += runs;
         for (const template of templates) figures.templates.add(template);
       }
-      for (const use of part.#atStart) if (all.#atEnd.has(use)) all.#of(appIn(use)).runs--;
+      for (const use of part.#atStart) if (all.#atEnd.has(use)) all.#getFigures(toAppNumber(use)).runs--;
       all.#atEnd = part.#atEnd;
     }
     return all;
@@ -150,7 +150,7 @@ export class AppFigures implements Part {
     const rows = await read("select key, name from usage_keys where kind = ?", [KEY_KINDS.app]);
     const names = new Map(rows as [number, string][]);
     const byName = new Map([...this.#figures].map(([app, figures]) => [names.get(app) ?? "", figures]));
-    const line = (name: string, figures: Figures | undefined) => {
+    const line = (name: string, figures: AppTotals | undefined) => {
       const [slug, display_name, icon, type] = JSON.parse(name) as string[];
       return {
         display_name,
@@ -162,10 +162,10 @@ export class AppFigures implements Part {
         type,
       };
     };
-    const builtin = BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" }));
+    const builtin = BUILTIN_APPS.map((app) => formatAppName({ ...app, type: "builtin" }));
     const others = [...byName.keys()].filter((name) => name !== "" && !builtin.includes(name));
-    const parts = (name: string): string[] => JSON.parse(name) as string[];
-    others.sort((a, b) => compare(parts(a), parts(b)));
+    const parseName = (name: string): string[] => JSON.parse(name) as string[];
+    others.sort((a, b) => compare(parseName(a), parseName(b)));
     return [...builtin, ...others].map((name) => line(name, byName.get(name)));
   }
 }

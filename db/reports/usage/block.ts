@@ -6,9 +6,9 @@ export const BUCKET_MS = 1_800_000;
 export const BLOCK = 1536;
 const BYTES = BLOCK / 8;
 /** Maximum minutes of a bucket. */
-export const MOST = 30;
+export const MAX_BUCKET_MINUTES = 30;
 /** The pseudo app for any usage at all. */
-export const ANY = 0;
+export const ANY_APP = 0;
 
 const USERS = 2 ** 24;
 const TEMPLATES = 2 ** 18;
@@ -16,14 +16,14 @@ const TEMPLATES = 2 ** 18;
 /** Returns a row's number. Rows are ordered by block, then user, then template. */
 export const toRowId = (block: number, user: number, template: number): number =>
   (block * USERS + user) * TEMPLATES + template;
-export const templateIn = (id: number): number => id % TEMPLATES;
+export const toTemplate = (id: number): number => id % TEMPLATES;
 export const userIn = (id: number): number => Math.floor(id / TEMPLATES) % USERS;
-export const blockIn = (id: number): number => Math.floor(id / TEMPLATES / USERS);
+export const toBlock = (id: number): number => Math.floor(id / TEMPLATES / USERS);
 
 /** Minutes by app and bucket, and each bucket's latency in half milliseconds (0: none). */
 export type Block = { readonly apps: Map<number, Uint8Array>; readonly latency: Uint16Array };
 
-export const emptyBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
+export const createBlock = (): Block => ({ apps: new Map(), latency: new Uint16Array(BLOCK) });
 
 /** Returns the minutes of one app, creating them if needed. */
 export const getMinutes = (block: Block, app: number): Uint8Array => {
@@ -36,7 +36,7 @@ export const getMinutes = (block: Block, app: number): Uint8Array => {
 };
 
 /** Counts the minutes in a mask. */
-export const onesIn = (mask: number): number => {
+export const countBits = (mask: number): number => {
   let ones = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) ones++;
   return ones;
@@ -59,7 +59,7 @@ export const computeMedian = (samples: readonly { ms: number; count: number }[])
 };
 
 /** Counts runs of adjacent used buckets in [from, to) of the block. */
-export const runsIn = (minutes: Uint8Array, from = 0, to = BLOCK): number => {
+export const countRuns = (minutes: Uint8Array, from = 0, to = BLOCK): number => {
   let runs = 0;
   for (let i = from; i < to; i++) if (minutes[i] !== 0 && (i === from || minutes[i - 1] === 0)) runs++;
   return runs;
@@ -71,7 +71,7 @@ const computeSum = (minutes: Uint8Array): number => {
   return sum;
 };
 
-const sortedApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
+const sortApps = (block: Block): [number, Uint8Array][] => [...block.apps].sort(([a], [b]) => a - b);
 
 /** Size of a detail's header: the number of apps, key and bucket count of each, and the number of buckets with a latency. */
 const measureHead = (apps: number): number => 2 + apps * 6 + 2;
@@ -80,7 +80,7 @@ const measureHead = (apps: number): number => 2 + apps * 6 + 2;
  * Packs everything: after the header, a section per app with a bit for each used bucket and their minutes; then latencies in the same way.
  */
 export const packDetail = (block: Block): Uint8Array => {
-  const apps = sortedApps(block);
+  const apps = sortApps(block);
   const counts = apps.map(([, minutes]) => minutes.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0));
   const latencies = block.latency.reduce((sum, one) => sum + (one === 0 ? 0 : 1), 0);
   const inApps = counts.reduce((sum, count) => sum + BYTES + count, 0);
@@ -115,7 +115,7 @@ export const packDetail = (block: Block): Uint8Array => {
   return bytes;
 };
 
-const ONES = Uint8Array.from({ length: 256 }, (_, byte) => onesIn(byte));
+const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => countBits(byte));
 
 /** Reads a detail in place, only as far as needed. */
 export class Detail {
@@ -140,25 +140,25 @@ export class Detail {
   }
 
   /** Calls `see` for buckets in [low, high) in which the app was used. */
-  each(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
+  eachBucket(app: number, low: number, high: number, see: (i: number, minutes: number) => void): void {
     const at = this.#sections.get(app);
     if (at === undefined) return;
     const from = at + BYTES;
-    this.#marked(at, low, high, (i, index) => see(i, this.#bytes[from + index] as number));
+    this.#eachMarked(at, low, high, (i, index) => see(i, this.#bytes[from + index] as number));
   }
 
   eachLatency(low: number, high: number, see: (i: number, value: number) => void): void {
     const from = this.#latencies + BYTES;
     const bytes = this.#bytes;
-    this.#marked(this.#latencies, low, high, (i, index) => see(i, u16(bytes, from + index * 2)));
+    this.#eachMarked(this.#latencies, low, high, (i, index) => see(i, u16(bytes, from + index * 2)));
   }
 
-  #marked(at: number, low: number, high: number, see: (i: number, index: number) => void): void {
+  #eachMarked(at: number, low: number, high: number, see: (i: number, index: number) => void): void {
     let index = 0;
     for (let byte = 0; byte * 8 < high; byte++) {
       const marks = this.#bytes[at + byte] as number;
       if (byte * 8 + 8 <= low) {
-        index += ONES[marks] as number;
+        index += BIT_COUNTS[marks] as number;
         continue;
       }
       for (let rest = marks; rest !== 0; rest &= rest - 1) {
@@ -174,10 +174,10 @@ const u16 = (bytes: Uint8Array, at: number): number => (bytes[at] as number) | (
 
 export const unpackDetail = (bytes: Uint8Array): Block => {
   const detail = new Detail(bytes);
-  const block = emptyBlock();
+  const block = createBlock();
   for (const app of detail.apps) {
     const minutes = getMinutes(block, app);
-    detail.each(app, 0, BLOCK, (i, one) => {
+    detail.eachBucket(app, 0, BLOCK, (i, one) => {
       minutes[i] = one;
     });
   }
@@ -195,12 +195,12 @@ const APP = 10;
  * counts.
  */
 export const packDigest = (block: Block): Uint8Array => {
-  const apps = sortedApps(block).filter(([app]) => app !== ANY);
+  const apps = sortApps(block).filter(([app]) => app !== ANY_APP);
   const latencies = new Map<number, number>();
   for (const one of block.latency) if (one !== 0) latencies.set(one, (latencies.get(one) ?? 0) + 1);
   const bytes = new Uint8Array(HEAD + apps.length * APP + latencies.size * 4);
   const view = new DataView(bytes.buffer);
-  const any = block.apps.get(ANY) ?? new Uint8Array(BLOCK);
+  const any = block.apps.get(ANY_APP) ?? new Uint8Array(BLOCK);
   for (let i = 0; i < BLOCK; i++) {
     if (any[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
   }
@@ -211,7 +211,7 @@ export const packDigest = (block: Block): Uint8Array => {
   for (const [app, minutes] of apps) {
     view.setUint32(at, app, true);
     view.setUint16(at + 4, computeSum(minutes), true);
-    view.setUint16(at + 6, runsIn(minutes), true);
+    view.setUint16(at + 6, countRuns(minutes), true);
     view.setUint8(at + 8, (minutes[0] ? 1 : 0) | (minutes[BLOCK - 1] ? 2 : 0));
     at += APP;
   }
@@ -261,10 +261,10 @@ export class Digest {
   }
 }
 
-export const noBits = (): Uint8Array => new Uint8Array(BYTES);
+export const createBits = (): Uint8Array => new Uint8Array(BYTES);
 
 /** Returns whether any bit in [from, to) is set. */
-export const anyIn = (bits: Uint8Array, from: number, to: number): boolean => {
+export const hasBitIn = (bits: Uint8Array, from: number, to: number): boolean => {
   if (to <= from) return false;
   const [first, last] = [from >> 3, (to - 1) >> 3];
   const head = 255 & (255 << (from & 7));

@@ -1,12 +1,12 @@
 // Distinct users per day or week, and their templates (facts/platform 6.2). For the insights reports.
-import { anyIn } from "./block.ts";
-import type { Part } from "./parts.ts";
+import { hasBitIn } from "./block.ts";
+import type { ReportPart } from "./parts.ts";
 import type { Group, UsageRow } from "./walk.ts";
 
 /** Intervals from an index on, as positions in a block: [lows[n], ends[n]). */
 type Windows = { start: number; from: number; lows: readonly number[]; ends: readonly number[] };
 
-export class Intervals implements Part {
+export class Intervals implements ReportPart {
   readonly #edges: readonly number[];
   readonly #users: Uint32Array;
   /** Maps a template to 1 for each interval in which it was used. */
@@ -25,8 +25,8 @@ export class Intervals implements Part {
   constructor(edges: readonly number[], from: number, to: number) {
     this.#edges = edges;
     this.#users = new Uint32Array(Math.max(0, edges.length - 1));
-    this.#first = this.#indexAt(from);
-    this.#last = this.#indexAt(to - 1);
+    this.#first = this.#findIndex(from);
+    this.#last = this.#findIndex(to - 1);
     this.#atLast = this.#first === this.#last ? this.#atFirst : new Set();
   }
 
@@ -42,7 +42,7 @@ export class Intervals implements Part {
     for (let w = 0; w < lows.length; w++) {
       const [i, low, end] = [from + w, lows[w] as number, ends[w] as number];
       for (let r = 0; r < rows.length; r++) {
-        if (!anyIn((rows[r] as UsageRow).digest.bits, low, end)) continue;
+        if (!hasBitIn((rows[r] as UsageRow).digest.bits, low, end)) continue;
         (marks[r] as Uint8Array)[i] = 1;
         if (counted >= i) continue;
         counted = i;
@@ -57,7 +57,7 @@ export class Intervals implements Part {
   /** Returns the intervals' positions in a block, reused for its consecutive groups. */
   #makeWindows(start: number, high: number): Windows {
     if (this.#windows.start === start) return this.#windows;
-    const from = this.#indexAt(start);
+    const from = this.#findIndex(start);
     const [lows, ends]: [number[], number[]] = [[], []];
     for (let i = from; i < this.#users.length; i++) {
       const low = (this.#edges[i] as number) - start;
@@ -79,7 +79,7 @@ export class Intervals implements Part {
   }
 
   /** Returns the interval that contains a bucket, or the first after it. */
-  #indexAt(bucket: number): number {
+  #findIndex(bucket: number): number {
     let [low, high] = [0, this.#users.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -90,7 +90,7 @@ export class Intervals implements Part {
   }
 
   /** Joins users and templates of each interval over consecutive parts. A user in two parts counts once. */
-  static joined(parts: readonly Intervals[]): { users: number; templates: Set<number> }[] {
+  static joinParts(parts: readonly Intervals[]): { users: number; templates: Set<number> }[] {
     const length = parts[0] === undefined ? 0 : parts[0].#users.length;
     const all = Array.from({ length }, () => ({ users: 0, templates: new Set<number>() }));
     let last = -1;

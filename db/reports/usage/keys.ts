@@ -8,5 +8,5 @@ export type KeyKind = (typeof KEY_KINDS)[keyof typeof KEY_KINDS];
 export type AppName = { slug: string; display_name: string; icon: string; type: "builtin" | "app" };
 
 /** Returns an app's name in the table of keys. */
-export const appText = ({ slug, display_name, icon, type }: AppName): string =>
+export const formatAppName = ({ slug, display_name, icon, type }: AppName): string =>
   JSON.stringify([slug, display_name, icon, type]);

@@ -1,11 +1,11 @@
 // Counts of each latency by user, and percentiles (facts/platform 6.2). For the insights reports.
-import { anyIn } from "./block.ts";
-import type { Part } from "./parts.ts";
+import { hasBitIn } from "./block.ts";
+import type { ReportPart } from "./parts.ts";
 import type { Group } from "./walk.ts";
 
-export type UserLatencies = { readonly counts: Counts; readonly templates: Set<number> };
+export type UserLatencies = { readonly counts: LatencyCounts; readonly templates: Set<number> };
 
-export class Latencies implements Part {
+export class Latencies implements ReportPart {
   readonly #users = new Map<number, UserLatencies>();
 
   get weight(): number {
@@ -18,28 +18,28 @@ export class Latencies implements Part {
   add(group: Group): void {
     const { user, low, high, rows } = group;
     for (const { digest, template, detail } of rows) {
-      if (!anyIn(digest.bits, low, high)) continue;
-      const { counts, templates } = this.#of(user);
+      if (!hasBitIn(digest.bits, low, high)) continue;
+      const { counts, templates } = this.#getUser(user);
       templates.add(template);
       if (group.covered) digest.eachLatency((value, count) => counts.add(value, count));
       else detail().eachLatency(low, high, (_, value) => counts.add(value, 1));
     }
   }
 
-  #of(user: number): UserLatencies {
+  #getUser(user: number): UserLatencies {
     let row = this.#users.get(user);
     if (!row) {
-      row = { counts: new Counts(), templates: new Set() };
+      row = { counts: new LatencyCounts(), templates: new Set() };
       this.#users.set(user, row);
     }
     return row;
   }
 
-  static joined(parts: readonly Latencies[]): ReadonlyMap<number, UserLatencies> {
+  static joinParts(parts: readonly Latencies[]): ReadonlyMap<number, UserLatencies> {
     const all = new Latencies();
     for (const part of parts) {
       for (const [user, { counts, templates }] of part.#users) {
-        const row = all.#of(user);
+        const row = all.#getUser(user);
         row.counts.addAll(counts);
         for (const template of templates) row.templates.add(template);
       }
@@ -49,8 +49,8 @@ export class Latencies implements Part {
 }
 
 /** Counts of values in half milliseconds, optimized for many small ones. */
-export class Counts {
-  #small = new Uint32Array(LEAST);
+export class LatencyCounts {
+  #small = new Uint32Array(INITIAL_SIZE);
   #large: Map<number, number> | undefined;
 
   get weight(): number {
@@ -62,7 +62,7 @@ export class Counts {
     else this.#addLarge(value, count);
   }
 
-  addAll(other: Counts): void {
+  addAll(other: LatencyCounts): void {
     const { length } = other.#small;
     if (length > this.#small.length) this.#grow(length);
     const [to, from] = [this.#small, other.#small];
@@ -71,7 +71,7 @@ export class Counts {
   }
 
   #addLarge(value: number, count: number): void {
-    if (value < SMALL) {
+    if (value < MAX_SMALL_VALUE) {
       this.#grow(2 ** Math.ceil(Math.log2(value + 1)));
       this.#small[value] = count;
       return;
@@ -87,7 +87,7 @@ export class Counts {
   }
 
   /** Returns milliseconds, interpolated between ranks; -1 without values. */
-  percentiles(ranks: readonly number[]): number[] {
+  computePercentiles(ranks: readonly number[]): number[] {
     const values: number[] = [];
     const upTo: number[] = [];
     let total = 0;
@@ -100,14 +100,14 @@ export class Counts {
     for (let value = 0; value < small.length; value++) if (small[value] !== 0) see(value, small[value] as number);
     for (const [value, count] of [...(this.#large ?? [])].sort(([a], [b]) => a - b)) see(value, count);
     if (total === 0) return ranks.map(() => -1);
-    const at = (index: number): number => (values[upTo.findIndex((seen) => index < seen)] ?? 0) / 2;
+    const valueAt = (index: number): number => (values[upTo.findIndex((seen) => index < seen)] ?? 0) / 2;
     return ranks.map((rank) => {
       const exact = rank * (total - 1);
-      const [below, above] = [at(Math.floor(exact)), at(Math.ceil(exact))];
+      const [below, above] = [valueAt(Math.floor(exact)), valueAt(Math.ceil(exact))];
       return below + (above - below) * (exact - Math.floor(exact));
     });
   }
 }
 /** Arrays start with this many values and double up to half a second; larger values are stored separately. */
-const LEAST = 128;
-const SMALL = 1024;
+const INITIAL_SIZE = 128;
+const MAX_SMALL_VALUE = 1024;

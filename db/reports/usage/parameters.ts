@@ -31,18 +31,18 @@ export const parametersUsage = async (
   const rows = (await read(SQL, [from, to, PREBUILDS_USER_ID, ids, ids])) as [string, string, string, string, number][];
   const version = "select manifest, created_at from template_versions where id = ?";
   const known = new Map<string, { parameters: Map<string, Parameter>; created_at: number }>();
-  const versionOf = async (id: string) => {
+  const loadVersion = async (id: string) => {
     let one = known.get(id);
     if (!one) {
       const [manifest, created_at] = ((await read(version, [id]))[0] ?? [null, 0]) as [string | null, number];
-      one = { parameters: parametersIn(manifest), created_at };
+      one = { parameters: parseParameters(manifest), created_at };
       known.set(id, one);
     }
     return one;
   };
   const found = new Map<string, Usage>();
   for (const [template_id, version_id, name, value, count] of rows) {
-    const { parameters, created_at } = await versionOf(version_id);
+    const { parameters, created_at } = await loadVersion(version_id);
     const parameter = parameters.get(name);
     if (!parameter) continue;
     const key = JSON.stringify([name, parameter.type, parameter.options, template_id]);
@@ -78,7 +78,7 @@ export const parametersUsage = async (
   }));
 };
 
-const parametersIn = (manifest: string | null): Map<string, Parameter> => {
+const parseParameters = (manifest: string | null): Map<string, Parameter> => {
   const { parameters = [] } = (manifest === null ? {} : JSON.parse(manifest)) as Partial<Manifest>;
   return new Map(
     parameters.map(({ name, display_name = "", description = "", type = "string", options = [] }) => [

@@ -1,6 +1,6 @@
 // The insights reports (facts/platform 6.2), computed and serialized as JSON in a reader Worker, so that the main thread only passes text
 // on. Each report takes plain data and returns the text of its body.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { Rows } from "../../engine/rows.ts";
 import type { ReportName } from "../../engine/sql.ts";
 import { Activity } from "./activity.ts";
@@ -10,7 +10,7 @@ import { Intervals } from "./intervals.ts";
 import { KEY_KINDS } from "./keys.ts";
 import { Latencies } from "./latencies.ts";
 import { parametersUsage } from "./parameters.ts";
-import type { Deps } from "./parts.ts";
+import type { PartCache } from "./parts.ts";
 import { TemplateUse } from "./templates.ts";
 import type { Span } from "./walk.ts";
 
@@ -32,7 +32,7 @@ export type ReportArgs = {
 };
 
 /** Returns the bucket that begins at or after a time. A bucket belongs to the day in which it begins. */
-const bucketAt = (ms: number): number => Math.ceil(ms / BUCKET_MS);
+const toBucket = (ms: number): number => Math.ceil(ms / BUCKET_MS);
 
 const loadKeys = async (read: Rows, kind: number): Promise<Map<number, string>> =>
   new Map((await read("select key, name from usage_keys where kind = ?", [kind])) as [number, string][]);
@@ -44,8 +44,8 @@ const loadScope = async (read: Rows, args: ReportArgs): Promise<Scope> => {
   const wanted = args.templates && new Set(args.templates);
   const keys = wanted && new Set([...templates].flatMap(([key, id]) => (wanted.has(id) ? [key] : [])));
   // The future has no usage yet, so a range that extends there includes its whole last block.
-  const to = args.open ? Math.ceil(bucketAt(args.to) / BLOCK) * BLOCK : bucketAt(args.to);
-  return { span: { from: bucketAt(args.from), to, templates: keys }, templates };
+  const to = args.open ? Math.ceil(toBucket(args.to) / BLOCK) * BLOCK : toBucket(args.to);
+  return { span: { from: toBucket(args.from), to, templates: keys }, templates };
 };
 
 const listIds = ({ templates }: Scope, keys: Iterable<number>): string[] =>
@@ -54,7 +54,7 @@ const listIds = ({ templates }: Scope, keys: Iterable<number>): string[] =>
 type Person = { readonly id: string; readonly username: string; readonly avatar_url: string };
 
 /** Returns rows by user ID, without unknown users. */
-const byUser = async <T>(
+const presentByUser = async <T>(
   read: Rows,
   rows: ReadonlyMap<number, T>,
   show: (person: Person, row: T) => object,
@@ -69,17 +69,17 @@ const byUser = async <T>(
   });
 };
 
-const times = ({ from, to }: ReportArgs) => ({ start_time: rfc3339(from), end_time: rfc3339(to) });
+const times = ({ from, to }: ReportArgs) => ({ start_time: toRfc3339(from), end_time: toRfc3339(to) });
 
 /** Returns rows by user, and the templates of all of them. */
-const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
+const presentUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
   read: Rows,
   args: ReportArgs,
   scope: Scope,
   used: ReadonlyMap<number, T>,
   show: (row: T) => object,
 ): Promise<string> => {
-  const users = await byUser(read, used, ({ id, username, avatar_url }, row) => ({
+  const users = await presentByUser(read, used, ({ id, username, avatar_url }, row) => ({
     avatar_url,
     ...show(row),
     template_ids: listIds(scope, row.templates),
@@ -92,41 +92,41 @@ const ofUsers = async <T extends { readonly templates: ReadonlySet<number> }>(
 };
 
 /** Seconds of any usage by user. */
-const userActivity = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+const userActivity = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
-  const parts = await kept.of(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
-  return ofUsers(read, args, scope, Activity.joined(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
+  const parts = await kept.load(read, scope.span, { name: "activity", details: true, make: () => new Activity() });
+  return presentUsers(read, args, scope, Activity.joinParts(parts), ({ minutes }) => ({ seconds: minutes * 60 }));
 };
 
 /** Percentiles of the buckets' latencies; -1 for users without any. */
-const userLatency = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+const userLatency = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
-  const parts = await kept.of(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
-  return ofUsers(read, args, scope, Latencies.joined(parts), ({ counts }) => {
-    const [p50, p95] = counts.percentiles([0.5, 0.95]);
+  const parts = await kept.load(read, scope.span, { name: "latency", details: true, make: () => new Latencies() });
+  return presentUsers(read, args, scope, Latencies.joinParts(parts), ({ counts }) => {
+    const [p50, p95] = counts.computePercentiles([0.5, 0.95]);
     return { latency_ms: { p50, p95 } };
   });
 };
 
 /** Active users by interval and in total, usage of apps, and values of parameters. */
-const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+const templateReports = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
   const scope = await loadScope(read, args);
   const { interval = "", sections = ["interval_reports", "report"] } = args;
   const [wantsIntervals, wantsReport] = [sections.includes("interval_reports"), sections.includes("report")];
   const edges = wantsIntervals ? (args.edges ?? []) : [];
-  const buckets = edges.map(bucketAt);
-  const parts = await kept.of(read, scope.span, {
+  const buckets = edges.map(toBucket);
+  const parts = await kept.load(read, scope.span, {
     name: `templates ${buckets.join()} ${wantsReport}`,
     details: wantsReport,
     make: (from, to) =>
       new TemplateUse(new Intervals(buckets, from, to), wantsReport ? new AppFigures(from, to) : undefined),
   });
-  const used = TemplateUse.joined(parts);
+  const used = TemplateUse.joinParts(parts);
   const interval_reports = used.intervals.map(({ users, templates }, i) => ({
     active_users: users,
-    end_time: rfc3339(edges[i + 1] as number),
+    end_time: toRfc3339(edges[i + 1] as number),
     interval,
-    start_time: rfc3339(edges[i] as number),
+    start_time: toRfc3339(edges[i] as number),
     template_ids: listIds(scope, templates),
   }));
   const report = async () => ({
@@ -143,12 +143,12 @@ const templateReports = async (read: Rows, args: ReportArgs, kept: Deps): Promis
 };
 
 /** Distinct users per day. */
-const daus = async (read: Rows, args: ReportArgs, kept: Deps): Promise<string> => {
+const daus = async (read: Rows, args: ReportArgs, kept: PartCache): Promise<string> => {
   const { edges = [], dates = [], tz_hour_offset } = args;
-  const buckets = edges.map(bucketAt);
+  const buckets = edges.map(toBucket);
   const make = (from: number, to: number) => new Intervals(buckets, from, to);
-  const days = Intervals.joined(
-    await kept.of(read, (await loadScope(read, args)).span, { name: `days ${buckets.join()}`, make }),
+  const days = Intervals.joinParts(
+    await kept.load(read, (await loadScope(read, args)).span, { name: `days ${buckets.join()}`, make }),
   );
   const entries = dates.map((date, i) => ({ amount: days[i]?.users ?? 0, date }));
   return JSON.stringify({ entries, tz_hour_offset });

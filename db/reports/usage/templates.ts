@@ -1,11 +1,11 @@
 // Usage of templates: distinct users in total and by interval, and their apps. For the insights reports.
 import { AppFigures } from "./apps.ts";
-import { anyIn } from "./block.ts";
+import { hasBitIn } from "./block.ts";
 import { Intervals } from "./intervals.ts";
-import type { Part } from "./parts.ts";
+import type { ReportPart } from "./parts.ts";
 import type { Group } from "./walk.ts";
 
-export class TemplateUse implements Part {
+export class TemplateUse implements ReportPart {
   readonly #intervals: Intervals;
   /** Absent if only intervals are requested. */
   readonly #apps: AppFigures | undefined;
@@ -26,7 +26,7 @@ export class TemplateUse implements Part {
     if (!this.#apps) return;
     let used = false;
     for (const { digest, template } of group.rows) {
-      if (!anyIn(digest.bits, group.low, group.high)) continue;
+      if (!hasBitIn(digest.bits, group.low, group.high)) continue;
       used = true;
       this.#templates.add(template);
     }
@@ -36,7 +36,7 @@ export class TemplateUse implements Part {
   }
 
   /** Joins consecutive parts. */
-  static joined(parts: readonly TemplateUse[]) {
+  static joinParts(parts: readonly TemplateUse[]) {
     const [users, templates] = [new Set<number>(), new Set<number>()];
     for (const part of parts) {
       for (const user of part.#users) users.add(user);
@@ -45,8 +45,8 @@ export class TemplateUse implements Part {
     return {
       users: users.size,
       templates,
-      intervals: Intervals.joined(parts.map((part) => part.#intervals)),
-      apps: AppFigures.joined(parts.flatMap((part) => part.#apps ?? [])),
+      intervals: Intervals.joinParts(parts.map((part) => part.#intervals)),
+      apps: AppFigures.joinParts(parts.flatMap((part) => part.#apps ?? [])),
     };
   }
 }

@@ -3,11 +3,11 @@
 
 import { and, lte, sql } from "drizzle-orm";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { build, given, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
+import { build, eqParam, type Query, query, type ReportName, type Statement } from "../../engine/sql.ts";
 import { agent_apps } from "../../schema/agents.ts";
 import { usage_details, usage_keys, usage_latencies, usage_minutes } from "../../schema/usage.ts";
 import { workspaces } from "../../schema/workspaces.ts";
-import { BLOCK, blockIn } from "./block.ts";
+import { BLOCK, toBlock } from "./block.ts";
 import type { KeyKind } from "./keys.ts";
 import type { ReportArgs } from "./reports.ts";
 
@@ -25,7 +25,7 @@ export const listUsageKeys = query(
     .from(usage_keys)
     .where(
       and(
-        given(usage_keys.kind),
+        eqParam(usage_keys.kind),
         sql`${usage_keys.name} in (select value from json_each(${sql.placeholder("names")}))`,
       ),
     ),
@@ -143,7 +143,7 @@ export const savePacked = (
     sql: "insert into usage_details (id, detail) values (?, ?) on conflict (id) do update set detail = excluded.detail",
     rows: rows.map(({ id, detail }) => [id, detail]),
   },
-  countWrites(rows.map(({ id }) => blockIn(id))),
+  countWrites(rows.map(({ id }) => toBlock(id))),
 ];
 
 /** The JSON text of a report. For `scan`, which computes it in a reader. */

@@ -2,21 +2,21 @@
 // for the insights reports (db/reports/usage/reports.ts): must not be called on the main thread.
 import type { Rows } from "../../engine/rows.ts";
 import {
-  ANY,
+  ANY_APP,
   BLOCK,
   type Block,
-  blockIn,
   computeMedian,
+  countBits,
+  createBlock,
   Detail,
   Digest,
-  emptyBlock,
   getMinutes,
-  MOST,
-  onesIn,
+  MAX_BUCKET_MINUTES,
   packDetail,
   packDigest,
-  templateIn,
+  toBlock,
   toRowId,
+  toTemplate,
   touches,
   unpackDetail,
   userIn,
@@ -44,7 +44,7 @@ export class Group {
 
   constructor(id: number, rows: readonly UsageRow[], { from, to }: Span) {
     this.user = userIn(id);
-    this.start = blockIn(id) * BLOCK;
+    this.start = toBlock(id) * BLOCK;
     this.low = Math.max(0, from - this.start);
     this.high = Math.min(BLOCK, to - this.start);
     this.rows = rows;
@@ -67,18 +67,18 @@ export class Group {
 }
 
 /** Limits on rows per read, rows processed together, and rows per report. A larger deployment needs narrower queries. */
-const PAGE = 5_000;
-const BATCH = 500;
+const PAGE_ROWS = 5_000;
+const BATCH_ROWS = 500;
 const MAX_ROWS = 2_000_000;
 
 /** A packed row, before it is known whether its detail is needed. */
-type Packed = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
+type PackedRow = { readonly id: number; readonly digest: Uint8Array | undefined; detail: Uint8Array | undefined };
 
 /**
  * Calls `see` for each user and block, ordered by block. With `details`, rows have their details if needed: when the range covers the block
  * partially, or templates were used at the same time.
  */
-export const walk = async (
+export const walkUsage = async (
   read: Rows,
   span: Span,
   see: (group: Group) => void,
@@ -86,9 +86,9 @@ export const walk = async (
 ): Promise<void> => {
   const { from, to, templates } = span;
   if (to <= from) return;
-  const fresh = await unfolded(read, span);
+  const fresh = await loadUnfolded(read, span);
   const waiting = [...fresh.keys()].sort((a, b) => a - b);
-  let rows: Packed[] = [];
+  let rows: PackedRow[] = [];
   /** Passes on the collected groups, except the last one if more of it may follow. */
   const show = async (isLast: boolean): Promise<void> => {
     const end = isLast
@@ -98,11 +98,11 @@ export const walk = async (
     rows = rows.slice(end);
     for (const group of await loadGroups(read, gathered, { fresh, span, details })) see(group);
   };
-  const take = (row: Packed): void => {
-    if (templates && !templates.has(templateIn(row.id))) return;
+  const addRow = (row: PackedRow): void => {
+    if (templates && !templates.has(toTemplate(row.id))) return;
     if (row.digest || fresh.has(row.id)) rows.push(row);
   };
-  const unread = (id: number): Packed => ({ id, digest: undefined, detail: undefined });
+  const toUnreadRow = (id: number): PackedRow => ({ id, digest: undefined, detail: undefined });
   let count = 0;
   let w = 0;
   for (const [low, high, covered] of stretches(span)) {
@@ -110,43 +110,47 @@ export const walk = async (
     for (let next = toRowId(low, 0, 0); ; ) {
       const found = (await read(page, [next, end])) as [number, Uint8Array, Uint8Array?][];
       for (const [id, digest, detail] of found) {
-        while (w < waiting.length && (waiting[w] as number) < id) take(unread(waiting[w++] as number));
+        while (w < waiting.length && (waiting[w] as number) < id) addRow(toUnreadRow(waiting[w++] as number));
         if (waiting[w] === id) w++;
-        take({ id, digest, detail: detail ?? undefined });
-        if (rows.length >= BATCH) await show(false);
+        addRow({ id, digest, detail: detail ?? undefined });
+        if (rows.length >= BATCH_ROWS) await show(false);
       }
       count += found.length;
-      if (found.length < PAGE) break;
+      if (found.length < PAGE_ROWS) break;
       if (count > MAX_ROWS) throw new Error(`more than ${MAX_ROWS} rows of use`);
       next = (found.at(-1)?.[0] ?? end) + 1;
     }
   }
-  while (w < waiting.length) take(unread(waiting[w++] as number));
+  while (w < waiting.length) addRow(toUnreadRow(waiting[w++] as number));
   await show(true);
 };
 
-const PLAIN = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE}`;
+const PLAIN = `select id, digest from usage_digests where id >= ? and id < ? order by id limit ${PAGE_ROWS}`;
 const DETAILED = `
   select g.id, g.digest, d.detail from usage_digests g left join usage_details d on d.id = g.id
-  where g.id >= ? and g.id < ? order by g.id limit ${PAGE}`;
+  where g.id >= ? and g.id < ? order by g.id limit ${PAGE_ROWS}`;
 
 /** Returns a number for a user in a block. */
 const toGroupNumber = (id: number): number => Math.floor(id / 2 ** 18);
 
-type How = { readonly fresh: ReadonlyMap<number, Fresh>; readonly span: Span; readonly details: boolean };
+type LoadOptions = { readonly fresh: ReadonlyMap<number, FreshUsage>; readonly span: Span; readonly details: boolean };
 
-const loadGroups = async (read: Rows, rows: readonly Packed[], { fresh, span, details }: How): Promise<Group[]> => {
+const loadGroups = async (
+  read: Rows,
+  rows: readonly PackedRow[],
+  { fresh, span, details }: LoadOptions,
+): Promise<Group[]> => {
   // Data that is not aggregated yet is added to the detail, from which the digest is derived.
   await readDetails(
     read,
     rows.filter(({ id }) => fresh.has(id)),
   );
   const groups: Group[] = [];
-  const packed: Packed[][] = [];
+  const packed: PackedRow[][] = [];
   for (let at = 0; at < rows.length; ) {
-    const first = rows[at] as Packed;
+    const first = rows[at] as PackedRow;
     let end = at + 1;
-    while (end < rows.length && toGroupNumber((rows[end] as Packed).id) === toGroupNumber(first.id)) end++;
+    while (end < rows.length && toGroupNumber((rows[end] as PackedRow).id) === toGroupNumber(first.id)) end++;
     const own = rows.slice(at, end);
     groups.push(
       new Group(
@@ -168,16 +172,16 @@ const loadGroups = async (read: Rows, rows: readonly Packed[], { fresh, span, de
   return groups;
 };
 
-const toRow = (row: Packed, more: Fresh | undefined): UsageRow => {
-  const template = templateIn(row.id);
-  const packed = (): Uint8Array => row.detail ?? packDetail(emptyBlock());
+const toRow = (row: PackedRow, more: FreshUsage | undefined): UsageRow => {
+  const template = toTemplate(row.id);
+  const packed = (): Uint8Array => row.detail ?? packDetail(createBlock());
   if (!more) return { template, digest: new Digest(row.digest as Uint8Array), detail: () => new Detail(packed()) };
   const block = unpackDetail(packed());
   addAll(block, more);
   return { template, digest: new Digest(packDigest(block)), detail: () => new Detail(packDetail(block)) };
 };
 
-const readDetails = async (read: Rows, rows: readonly Packed[]): Promise<void> => {
+const readDetails = async (read: Rows, rows: readonly PackedRow[]): Promise<void> => {
   const missing = new Map(rows.filter(({ detail }) => !detail).map((row) => [row.id, row]));
   if (missing.size === 0) return;
   const sql = "select id, detail from usage_details where id in (select value from json_each(?))";
@@ -200,15 +204,15 @@ const stretches = ({ from, to }: Span): [low: number, high: number, covered: boo
   ];
 };
 
-type Fresh = {
+type FreshUsage = {
   minutes: { at: number; app: number; mask: number }[];
   latencies: Map<number, { ms: number; count: number }[]>;
 };
 
 /** Returns the data that is not aggregated yet, by the ID of the row it will be aggregated into. */
-const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fresh>> => {
-  const fresh = new Map<number, Fresh>();
-  const of = (bucket: number, user: number, template: number): Fresh => {
+const loadUnfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, FreshUsage>> => {
+  const fresh = new Map<number, FreshUsage>();
+  const getFresh = (bucket: number, user: number, template: number): FreshUsage => {
     const id = toRowId(Math.floor(bucket / BLOCK), user, template);
     let one = fresh.get(id);
     if (!one) {
@@ -226,7 +230,7 @@ const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fre
   );
   for (const row of minutes as number[][]) {
     const [bucket = 0, user = 0, template = 0, app = 0, mask = 0] = row;
-    of(bucket, user, template).minutes.push({ at: bucket % BLOCK, app, mask });
+    getFresh(bucket, user, template).minutes.push({ at: bucket % BLOCK, app, mask });
   }
   const latencies = await read(
     'select bucket, "user", template, ms, "count" from usage_latencies where bucket >= ? and bucket < ?',
@@ -234,18 +238,18 @@ const unfolded = async (read: Rows, { from, to }: Span): Promise<Map<number, Fre
   );
   for (const row of latencies as number[][]) {
     const [bucket = 0, user = 0, template = 0, ms = 0, count = 0] = row;
-    const known = of(bucket, user, template).latencies;
+    const known = getFresh(bucket, user, template).latencies;
     const at = bucket % BLOCK;
     known.set(at, [...(known.get(at) ?? []), { ms, count }]);
   }
   return fresh;
 };
 
-const addAll = (block: Block, { minutes, latencies }: Fresh): void => {
-  getMinutes(block, ANY);
+const addAll = (block: Block, { minutes, latencies }: FreshUsage): void => {
+  getMinutes(block, ANY_APP);
   for (const { at, app, mask } of minutes) {
     const counted = getMinutes(block, app);
-    counted[at] = Math.min(MOST, (counted[at] as number) + onesIn(mask));
+    counted[at] = Math.min(MAX_BUCKET_MINUTES, (counted[at] as number) + countBits(mask));
   }
   for (const [at, samples] of latencies) block.latency[at] ||= computeMedian(samples);
 };

@@ -101,7 +101,7 @@ export const backups = (ctx: ApiContext) =>
         checkServerAdmin(caller);
         return ownersFeed(ctx, caller, request, (feed) => {
           let isReading = false;
-          const tell = async (): Promise<void> => {
+          const sendBackups = async (): Promise<void> => {
             if (isReading) return;
             isReading = true;
             const shown = await ctx.backupsByHand.list().finally(() => {
@@ -109,8 +109,8 @@ export const backups = (ctx: ApiContext) =>
             });
             feed.send(JSON.stringify(shown));
           };
-          void tell().catch(feed.fail);
-          return ctx.backupsByHand.onChange(() => void tell().catch(feed.fail));
+          void sendBackups().catch(feed.fail);
+          return ctx.backupsByHand.onChange(() => void sendBackups().catch(feed.fail));
         });
       },
       {

@@ -1,6 +1,6 @@
 // Administration of the server itself, for site owners: backups, log, support bundle and linked external accounts.
 import { checkServerAdmin } from "#domain/access.ts";
-import { externalAccounts } from "#domain/administration/external-accounts.ts";
+import { listExternalAccounts } from "#domain/administration/external-accounts.ts";
 import { ExternalAccounts } from "#schema/administration/external-accounts.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -20,7 +20,7 @@ export const administration = (ctx: ApiContext) =>
       "/deployment/external-auth",
       ({ caller }) => {
         checkServerAdmin(caller);
-        return externalAccounts(ctx);
+        return listExternalAccounts(ctx);
       },
       {
         user: true,

@@ -1,9 +1,9 @@
 // Routes that return the latest lines of the server log and stream new ones.
 import { type Static, t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import { invalidField } from "#base/errors.ts";
-import { onActiveNode } from "#base/network/read-here.ts";
+import { requireActiveNode } from "#base/network/read-here.ts";
 import { type RecentLine, recentLog } from "#base/recent-log.ts";
 import { checkServerAdmin } from "#domain/access.ts";
 import { ServerLog, ServerLogLine } from "#schema/administration/server-log.ts";
@@ -16,7 +16,7 @@ import { routes } from "../http/routes.ts";
 import { ownersFeed } from "./feed.ts";
 
 const tags = ["Administration"];
-const MOST = 2_000;
+const MAX_LINES = 2_000;
 /** Lines that arrive within this window are sent as one message. */
 const GATHER_MS = 100;
 
@@ -36,13 +36,13 @@ const parseLevel = (text: string | undefined): number => {
 
 const presentLine = ({ id, at, level, area, text }: RecentLine): ServerLogLine => ({
   id,
-  time: rfc3339(at),
+  time: toRfc3339(at),
   level: level as ServerLogLine["level"],
   area,
   text,
 });
 
-const wanted = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {
+const makeFilter = ({ level, area, search }: Static<typeof query>): ((line: RecentLine) => boolean) => {
   const least = parseLevel(level);
   const words = search?.toLowerCase();
   return (line) =>
@@ -59,8 +59,8 @@ export const serverLog = (ctx: ApiContext) =>
       "",
       ({ caller, query }) => {
         checkServerAdmin(caller);
-        onActiveNode();
-        const lines = recentLog.after(query.after_id ?? 0, MOST, wanted(query)).map(presentLine);
+        requireActiveNode();
+        const lines = recentLog.listAfter(query.after_id ?? 0, MAX_LINES, makeFilter(query)).map(presentLine);
         return { level: logLevels.print(ctx.config.log_level), lines };
       },
       {
@@ -82,23 +82,23 @@ export const serverLog = (ctx: ApiContext) =>
       "/watch",
       ({ caller, query, request }) => {
         checkServerAdmin(caller);
-        const fits = wanted(query);
+        const fits = makeFilter(query);
         return ownersFeed(ctx, caller, request, (feed) => {
           let last = query.after_id ?? 0;
           // Line IDs restart with the process.
           if (last > recentLog.last) last = 0;
           let isPlanned = false;
-          const tell = (): void => {
+          const sendLines = (): void => {
             isPlanned = false;
-            const lines = recentLog.after(last, MOST, fits);
+            const lines = recentLog.listAfter(last, MAX_LINES, fits);
             last = recentLog.last;
             if (lines.length > 0) feed.send(JSON.stringify(lines.map(presentLine)));
           };
-          tell();
-          return recentLog.onMore(() => {
+          sendLines();
+          return recentLog.onLines(() => {
             if (isPlanned) return;
             isPlanned = true;
-            ctx.clock.after(GATHER_MS, tell);
+            ctx.clock.after(GATHER_MS, sendLines);
           });
         });
       },

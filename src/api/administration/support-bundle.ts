@@ -1,7 +1,7 @@
 // Route that downloads a diagnostic bundle for support, for site owners.
 import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
-import { supportBundle } from "#domain/administration/support-bundle.ts";
+import { createSupportBundle } from "#domain/administration/support-bundle.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -19,7 +19,7 @@ export const supportBundles = (ctx: ApiContext) =>
       async ({ caller }) => {
         checkServerAdmin(caller);
         const headers = { "content-type": TAR, "content-disposition": 'attachment; filename="slipway-support.tar"' };
-        return new Response(await supportBundle(ctx), { headers });
+        return new Response(await createSupportBundle(ctx), { headers });
       },
       {
         user: true,

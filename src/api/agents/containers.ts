@@ -2,15 +2,15 @@
 // rules CO-1 to CO-6). Listing them is not activity and does not extend the deadline.
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { mayUseWorkspace } from "#domain/access.ts";
-import { askContainers, shownListing } from "#domain/agents/containers.ts";
+import { canUseWorkspace } from "#domain/access.ts";
+import { presentListing, requestContainers } from "#domain/agents/containers.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { ContainerListing } from "#schema/workspaces/container.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { shownAs } from "../http/query.ts";
+import { documentAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
@@ -27,13 +27,13 @@ export const agentContainers = (ctx: ApiContext) =>
       async ({ caller, params, request }) => {
         const labels = parseLabels(request, caller.compat);
         const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-        return shownListing(await askContainers(ctx, agent_id, "GET", labels), caller.compat);
+        return presentListing(await requestContainers(ctx, agent_id, "GET", labels), caller.compat);
       },
       {
         user: true,
         params,
         query: t.Object({
-          label: shownAs(
+          label: documentAs(
             { type: "array", items: { type: "string" }, required: true, example: "app=web" },
             t.Union([t.String(), t.Array(t.String())], {
               description:
@@ -59,7 +59,7 @@ export const agentContainers = (ctx: ApiContext) =>
       async ({ caller, params, request }) => {
         const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const watch = await ContainerWatch.begin(ctx, agent_id, caller.compat);
-        const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
+        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         try {
           return ctx.sockets.upgrade(request, closeWhenAccessLost(ctx, caller, access, watch), { who: caller.user_id });
         } catch (error) {

@@ -2,8 +2,8 @@
 // change the workspace; its daemon does the work.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayUpdateWorkspace } from "#domain/access.ts";
-import { askContainers } from "#domain/agents/containers.ts";
+import { canUpdateWorkspace } from "#domain/access.ts";
+import { requestContainers } from "#domain/agents/containers.ts";
 import { toWorkspace, usableAgentAt } from "#domain/agents/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -22,8 +22,8 @@ export const agentDevcontainers = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/containers/devcontainers/:devcontainer/recreate",
       async ({ caller, params, status }) => {
-        const agent_id = await changeable(ctx, params.workspaceagent, caller);
-        await askContainers(ctx, agent_id, "POST", `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`);
+        const agent_id = await findChangeableAgent(ctx, params.workspaceagent, caller);
+        await requestContainers(ctx, agent_id, "POST", `/devcontainers/${params.devcontainer.toLowerCase()}/recreate`);
         return status(202, { message: "The devcontainer is being recreated." });
       },
       {
@@ -45,8 +45,8 @@ export const agentDevcontainers = (ctx: ApiContext) =>
     .delete(
       "/:workspaceagent/containers/devcontainers/:devcontainer",
       async ({ caller, params, set }) => {
-        const agent_id = await changeable(ctx, params.workspaceagent, caller);
-        await askContainers(ctx, agent_id, "DELETE", `/devcontainers/${params.devcontainer.toLowerCase()}`);
+        const agent_id = await findChangeableAgent(ctx, params.workspaceagent, caller);
+        await requestContainers(ctx, agent_id, "DELETE", `/devcontainers/${params.devcontainer.toLowerCase()}`);
         set.status = 204;
       },
       {
@@ -70,8 +70,8 @@ export const agentDevcontainers = (ctx: ApiContext) =>
  * Returns the agent if the caller may change its workspace. Rejects with 404 for callers without access and with 403 for callers who may
  * only use it.
  */
-const changeable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
+const findChangeableAgent = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<string> => {
   const place = await usableAgentAt(ctx.store, id, caller);
-  if (!mayUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();
+  if (!canUpdateWorkspace(caller, toWorkspace(place))) throw forbidden();
   return place.agent_id;
 };

@@ -2,10 +2,10 @@
 // (facts/platform 3.6, rules EA-10, EA-12 to EA-14). With `listen`, waits until the owner has linked an account. Rejects agents that may
 // not read the owner's data.
 import { t } from "elysia";
-import { rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, invalid, notFound } from "#base/errors.ts";
 import { AgentExternalAuth } from "#schema/users/external-auth.ts";
-import { gitCredential, type Provider } from "#src/git/provider.ts";
+import { type Provider, toGitCredential } from "#src/git/provider.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -23,9 +23,9 @@ export const agentExternalAuth = (ctx: ApiContext) =>
           throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
         const listen = parseFlag(query.listen);
-        const provider = providerIn(ctx, query);
-        if (!listen) return (await loadToken(ctx, caller, provider)) ?? unlinked(ctx, provider);
-        const wait = new Wait(ctx, caller, provider.id, request);
+        const provider = resolveProvider(ctx, query);
+        if (!listen) return (await loadToken(ctx, caller, provider)) ?? toUnlinked(ctx, provider);
+        const wait = new LinkWait(ctx, caller, provider.id, request);
         try {
           // The subscription must exist before this read, or a link made in between would be lost.
           const known = await loadToken(ctx, caller, provider);
@@ -63,7 +63,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
     );
 
 /** Requires exactly one of the two, or both if they agree (facts/platform 10.1). */
-const providerIn = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {
+const resolveProvider = ({ links }: ApiContext, { match = "", id = "" }: { match?: string; id?: string }): Provider => {
   if (match === "" && id === "") {
     throw invalid("Query parameters have invalid values.", [{ field: "match", detail: "give match or id" }]);
   }
@@ -87,18 +87,18 @@ const loadToken = async (
   const live = await links.live(owner_id, provider);
   if (!live) return undefined;
   const { access_token, token_extra, expires_at } = live;
-  const credential = gitCredential(provider.type, access_token);
+  const credential = toGitCredential(provider.type, access_token);
   return {
     access_token,
     ...credential,
     type: provider.type,
     url: "",
-    expires_at: rfc3339OrAbsent(expires_at),
+    expires_at: toOptionalRfc3339(expires_at),
     token_extra,
   };
 };
 
-const unlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAuth => ({
+const toUnlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAuth => ({
   access_token: "",
   username: "",
   password: "",
@@ -108,43 +108,43 @@ const unlinked = ({ accessUrl }: ApiContext, { id }: Provider): AgentExternalAut
 });
 
 /** Waits until an owner links an account at a provider. The wait ends with the agent's build, the caller's connection or the server. */
-class Wait {
-  #news = false;
-  #over = false;
+class LinkWait {
+  #hasNews = false;
+  #isOver = false;
   #wake: (() => void) | undefined;
-  readonly #undo: (() => void)[];
+  readonly #cleanups: (() => void)[];
 
   constructor({ topics, streams }: ApiContext, caller: AgentCaller, provider: string, request: Request) {
     const { agent_id, owner_id } = caller;
-    const look = (): void => {
-      this.#news = true;
+    const onLinkChanged = (): void => {
+      this.#hasNews = true;
       this.#wake?.();
     };
-    this.#undo = [
+    this.#cleanups = [
       // First, because it can reject.
       streams.add({ end: () => this.end(), ping: () => {}, isPoll: true }, agent_id, request),
       topics.subscribe("external_auth", owner_id, ({ provider_id }) => {
-        if (provider_id === provider) look();
+        if (provider_id === provider) onLinkChanged();
       }),
-      topics.subscribe("missed", "", look),
+      topics.subscribe("missed", "", onLinkChanged),
       topics.subscribe("agent_gone", agent_id, () => this.end()),
     ];
   }
 
   /** Returns true after the next link, or when one may have been missed; false when the wait has ended. */
   async next(): Promise<boolean> {
-    while (!this.#news && !this.#over) {
+    while (!this.#hasNews && !this.#isOver) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    this.#news = false;
-    return !this.#over;
+    this.#hasNews = false;
+    return !this.#isOver;
   }
 
   end(): void {
-    this.#over = true;
-    for (const one of this.#undo.splice(0)) one();
+    this.#isOver = true;
+    for (const one of this.#cleanups.splice(0)) one();
     this.#wake?.();
   }
 }

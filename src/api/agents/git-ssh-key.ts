@@ -1,10 +1,10 @@
 // The SSH key pair that a user's workspaces present to git servers. Agents get the whole pair; users can see and rotate the public key
 // (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Created on first use, stored encrypted, and never returned anywhere else.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
-import { mayManageKeys } from "#domain/access.ts";
+import { canManageKeys } from "#domain/access.ts";
 import { findKeyForSsh, openDeployKey } from "#domain/users/deploy-keys.ts";
 import { userPath as params, userAt } from "#domain/users/find.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
@@ -19,8 +19,8 @@ import { routes } from "../http/routes.ts";
 const presentKey = ({ user_id, public_key, created_at, updated_at }: GitSshKeyRow): GitSshKey => ({
   user_id,
   public_key,
-  created_at: rfc3339(created_at),
-  updated_at: rfc3339(updated_at),
+  created_at: toRfc3339(created_at),
+  updated_at: toRfc3339(updated_at),
 });
 
 /** `GET me/gitsshkey`. */
@@ -72,7 +72,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
 export const userGitSshKey = (ctx: ApiContext) => {
   const userIdAt = async (text: string, caller: UserCaller): Promise<string> => {
     const { id } = await userAt(ctx.store, text, caller);
-    if (!mayManageKeys(caller, id)) throw forbidden();
+    if (!canManageKeys(caller, id)) throw forbidden();
     return id;
   };
   return routes()

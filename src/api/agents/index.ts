@@ -16,7 +16,7 @@ import { taskLogSnapshot } from "./log-snapshot.ts";
 import { agentLogs } from "./logs.ts";
 import { agentReports } from "./me.ts";
 import { agentMetadata } from "./metadata.ts";
-import { oneAgent } from "./one.ts";
+import { agentById } from "./one.ts";
 import { agentPorts } from "./ports.ts";
 import { agentReinit } from "./reinit.ts";
 import { agentRpc } from "./rpc/index.ts";
@@ -47,5 +47,5 @@ export const agents = (ctx: ApiContext) => {
     .use(agentFiles(ctx))
     .use(agentConnection(ctx))
     .use(agentCoordinate(ctx))
-    .use(oneAgent(ctx));
+    .use(agentById(ctx));
 };

@@ -15,7 +15,7 @@ import { routes } from "../http/routes.ts";
 const ABOUT =
   "404 if no agent of a running workspace has the instance id, 409 if several have it and `agent_name` doesn't select one. Returns the same token each time; it replaces the one that the build issued.";
 
-const documented = (cloud: string, example: Record<string, string>) => ({
+const toRouteOptions = (cloud: string, example: Record<string, string>) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
   detail: operation({
     reads: "public",
@@ -45,7 +45,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           return verifyCloudA(files, body, ctx.clock.now());
         }),
       {
-        ...documented(cloud, { document: "as the cloud gave it", signature: "as the cloud gave it" }),
+        ...toRouteOptions(cloud, { document: "as the cloud gave it", signature: "as the cloud gave it" }),
         body: CloudAIdentity,
       },
     );
@@ -60,7 +60,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyAzureIdentity: verifyCloudB } = await import("#src/identity/azure.ts");
           return verifyCloudB(files, body.signature, ctx.clock.now());
         }),
-      { ...documented(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
+      { ...toRouteOptions(cloud, { encoding: "pkcs7", signature: "as the cloud gave it" }), body: CloudBIdentity },
     );
   }
   for (const cloud of ["cloud-c", "google"]) {
@@ -72,7 +72,7 @@ export const instanceIdentity = (ctx: ApiContext) => {
           const { verifyGoogleIdentity: verifyCloudC } = await import("#src/identity/google.ts");
           return verifyCloudC(files, body.json_web_token, ctx.clock.now());
         }),
-      { ...documented(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
+      { ...toRouteOptions(cloud, { json_web_token: "as the cloud gave it" }), body: CloudCIdentity },
     );
   }
   return app;

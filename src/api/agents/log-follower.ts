@@ -6,16 +6,16 @@ import { type AgentPlace, findAgentById, isSignedIn } from "#domain/agents/find.
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { type LogFollowers, worthCompressing } from "./log-followers.ts";
+import { type LogFollowers, shouldCompress } from "./log-followers.ts";
 import { logFrames } from "./log-pages.ts";
 import type { LogRequest } from "./log-query.ts";
 
 /** Maximum bytes buffered for the client before the next page is read. */
-const ENOUGH_BYTES = 64 * 1024;
+const PAUSE_BYTES = 64 * 1024;
 /** A client that reads nothing for this long while history is sent is disconnected. */
-const STALLED_MS = 30_000;
+const STALL_TIMEOUT_MS = 30_000;
 /** Characters of live lines buffered while a page is read. Beyond this limit, another page is read instead. */
-const BUFFER_CHARS = 128 * 1024;
+const MAX_BUFFERED_CHARS = 128 * 1024;
 
 /** State a follower needs until it is live. Kept separate because ten thousand live followers need none of it. */
 type Reading = {
@@ -38,7 +38,7 @@ export class LogFollower implements SocketHandler {
   constructor(ctx: ApiContext, followers: LogFollowers, place: AgentPlace, request: LogRequest) {
     this.#ctx = ctx;
     this.#followers = followers;
-    this.#agent_id = followers.nameOf(place.agent_id);
+    this.#agent_id = followers.internId(place.agent_id);
     this.#reading = {
       place,
       request,
@@ -57,7 +57,7 @@ export class LogFollower implements SocketHandler {
     const { topics } = this.#ctx;
     reading.stops = [
       this.#followers.history.hold(reading.place.agent_key),
-      topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => keep(reading, logs)),
+      topics.subscribe("agent_logs", this.#agent_id, ({ logs }) => bufferLines(reading, logs)),
       topics.subscribe("agent_logs_missed", this.#agent_id, () => {
         reading.missed = true;
       }),
@@ -97,9 +97,9 @@ export class LogFollower implements SocketHandler {
     const isLine = after > 0 && (await this.#followers.pages.has(agent_key, after));
     for (let first = true; ; first = false) {
       // Every line published until now is stored, so the page contains it.
-      forget(reading);
+      clearBuffer(reading);
       const settling = reading.ending;
-      if (settling) await this.#followers.settled(agent_id);
+      if (settling) await this.#followers.flush(agent_id);
       const { frames, last, isFull } = await history.page(agent_id, agent_key, cursor);
       if (!(await this.#sendPaced(socket, reading, frames, first))) return;
       cursor = last ?? cursor;
@@ -132,10 +132,10 @@ export class LogFollower implements SocketHandler {
   }
 
   async #waitForRoom(socket: Socket, reading: Reading): Promise<boolean> {
-    while (socket.waiting > ENOUGH_BYTES && this.#reading && !socket.closing) {
+    while (socket.waiting > PAUSE_BYTES && this.#reading && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
       reading.room = resolve;
-      const stalled: Timer = this.#ctx.clock.after(STALLED_MS, () => {
+      const stalled: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
         socket.closeSlow();
         resolve();
       });
@@ -154,19 +154,19 @@ export class LogFollower implements SocketHandler {
 }
 
 const send = (socket: Socket, frame: string, { compress }: LogRequest): void => {
-  socket.send(frame, compress && worthCompressing(frame));
+  socket.send(frame, compress && shouldCompress(frame));
 };
 
-const keep = (reading: Reading, logs: readonly AgentLog[]): void => {
+const bufferLines = (reading: Reading, logs: readonly AgentLog[]): void => {
   if (reading.missed) return;
   for (const { output } of logs) reading.chars += output.length;
-  if (reading.chars > BUFFER_CHARS) {
-    forget(reading);
+  if (reading.chars > MAX_BUFFERED_CHARS) {
+    clearBuffer(reading);
     reading.missed = true;
   } else reading.live.push(...logs);
 };
 
-const forget = (reading: Reading): void => {
+const clearBuffer = (reading: Reading): void => {
   reading.live = [];
   reading.chars = 0;
   reading.missed = false;

@@ -8,15 +8,15 @@ import { LogHistory } from "./log-history.ts";
 import { LogPages, logFrames } from "./log-pages.ts";
 
 /** Shorter frames are sent uncompressed, because compressing them costs more than it saves. */
-const COMPRESS_FROM = 1024;
+const MIN_COMPRESSED_CHARS = 1024;
 /**
  * Bun compresses a published frame separately for each client, 40 us for 100 lines. Beyond this many clients, frames are sent uncompressed.
  */
-const COMPRESS_CROWD = 16;
+const MIN_COMPRESSED_FOLLOWERS = 16;
 
-export const worthCompressing = (frame: string): boolean => frame.length >= COMPRESS_FROM;
+export const shouldCompress = (frame: string): boolean => frame.length >= MIN_COMPRESSED_CHARS;
 
-type Followed = {
+type FollowedAgent = {
   readonly id: string;
   readonly sockets: Set<Socket>;
   /** Clients that have just joined, with the last line that each has read from the store: a line can be stored before it is published. */
@@ -28,7 +28,7 @@ export class LogFollowers {
   readonly pages: LogPages;
   readonly history: LogHistory;
   readonly #ctx: ApiContext;
-  readonly #followed = new Map<string, Followed>();
+  readonly #followedAgents = new Map<string, FollowedAgent>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -37,8 +37,8 @@ export class LogFollowers {
   }
 
   /** Returns one shared string for all followers of the agent, because each request brings its own copy of the ID. */
-  nameOf(agent_id: string): string {
-    return this.#followed.get(agent_id)?.id ?? agent_id;
+  internId(agent_id: string): string {
+    return this.#followedAgents.get(agent_id)?.id ?? agent_id;
   }
 
   /**
@@ -46,10 +46,10 @@ export class LogFollowers {
    * between.
    */
   join(agent_id: string, socket: Socket, cursor: number, compress: boolean): void {
-    let followed = this.#followed.get(agent_id);
+    let followed = this.#followedAgents.get(agent_id);
     if (!followed) {
       followed = { id: agent_id, sockets: new Set(), fresh: new Map(), stop: this.#listen(agent_id) };
-      this.#followed.set(agent_id, followed);
+      this.#followedAgents.set(agent_id, followed);
     }
     followed.sockets.add(socket);
     followed.fresh.set(socket, cursor);
@@ -57,15 +57,15 @@ export class LogFollowers {
   }
 
   leave(agent_id: string, socket: Socket): void {
-    const followed = this.#followed.get(agent_id);
+    const followed = this.#followedAgents.get(agent_id);
     followed?.fresh.delete(socket);
     if (!followed?.sockets.delete(socket) || followed.sockets.size > 0) return;
     followed.stop();
-    this.#followed.delete(agent_id);
+    this.#followedAgents.delete(agent_id);
   }
 
   /** Resolves when every batch sent before has been stored and published. A stream can then end without losing a line. */
-  async settled(agent_id: string): Promise<void> {
+  async flush(agent_id: string): Promise<void> {
     try {
       await this.#ctx.agents.ask(agent_id, "settle", {});
     } catch (error) {
@@ -77,7 +77,7 @@ export class LogFollowers {
     const { topics } = this.#ctx;
     const stops = [
       topics.subscribe("agent_logs", agent_id, ({ logs }) => this.#publish(agent_id, logs)),
-      topics.subscribe("agent_logs_missed", agent_id, () => this.#sendAway(agent_id)),
+      topics.subscribe("agent_logs_missed", agent_id, () => this.#disconnectAll(agent_id)),
       topics.subscribe("agent_gone", agent_id, () => void this.#end(agent_id)),
     ];
     return () => {
@@ -89,11 +89,11 @@ export class LogFollowers {
     const { sockets } = this.#ctx;
     const compressed = toTopic(agent_id, true);
     const plain = toTopic(agent_id, false);
-    const crowd = sockets.followersOf(compressed);
-    if (crowd + sockets.followersOf(plain) === 0) return;
+    const crowd = sockets.countFollowers(compressed);
+    if (crowd + sockets.countFollowers(plain) === 0) return;
     const back = this.#setAside(agent_id, logs);
     for (const frame of logFrames(logs)) {
-      sockets.publish(compressed, frame, crowd <= COMPRESS_CROWD && worthCompressing(frame));
+      sockets.publish(compressed, frame, crowd <= MIN_COMPRESSED_FOLLOWERS && shouldCompress(frame));
       sockets.publish(plain, frame);
     }
     for (const join of back) join();
@@ -104,7 +104,7 @@ export class LogFollowers {
    * follow again.
    */
   #setAside(agent_id: string, logs: readonly AgentLog[]): (() => void)[] {
-    const fresh = this.#followed.get(agent_id)?.fresh ?? new Map<Socket, number>();
+    const fresh = this.#followedAgents.get(agent_id)?.fresh ?? new Map<Socket, number>();
     const back: (() => void)[] = [];
     for (const [socket, cursor] of fresh) {
       if ((logs[0]?.id ?? 0) > cursor) fresh.delete(socket);
@@ -120,15 +120,15 @@ export class LogFollowers {
   }
 
   /** Closes all followers. A client that reconnects with the last ID it has seen gets the lines it missed. */
-  #sendAway(agent_id: string): void {
-    for (const socket of [...(this.#followed.get(agent_id)?.sockets ?? [])]) {
+  #disconnectAll(agent_id: string): void {
+    for (const socket of [...(this.#followedAgents.get(agent_id)?.sockets ?? [])]) {
       socket.close(CLOSE.tryLater, "lines may be missing, resume from the last id seen");
     }
   }
 
   async #end(agent_id: string): Promise<void> {
-    await this.settled(agent_id);
-    for (const socket of [...(this.#followed.get(agent_id)?.sockets ?? [])]) {
+    await this.flush(agent_id);
+    for (const socket of [...(this.#followedAgents.get(agent_id)?.sockets ?? [])]) {
       socket.close(CLOSE.normal, "the agent is no longer in use");
     }
   }

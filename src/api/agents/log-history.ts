@@ -1,7 +1,7 @@
 // Serves the stored part of an agent's log as frames for new followers. Clients that open a log at the same time share each page: a full
 // page never changes, so it is cached. One page is sent per turn of the event loop, so that live lines and other requests are not delayed
 // (rule LG-24).
-import { Pace } from "#base/pace.ts";
+import { TurnThrottle } from "#base/pace.ts";
 import { type LogPages, logFrames, PAGE_LINES } from "./log-pages.ts";
 
 export type HistoryPage = {
@@ -15,17 +15,17 @@ export type HistoryPage = {
 type Reading = { page: Promise<HistoryPage>; begun: number };
 
 /** Maximum characters of cached frames, over all agents. */
-const KEPT_CHARS = 4 * 1024 * 1024;
+const MAX_CACHED_CHARS = 4 * 1024 * 1024;
 
 export class LogHistory {
   readonly #pages: LogPages;
-  readonly #turns = new Pace();
+  readonly #turns = new TurnThrottle();
   /** Number of clients that are reading an agent's history. */
   readonly #readers = new Map<number, number>();
   readonly #readings = new Map<string, Reading>();
   /** Full pages, least recently used first. */
-  readonly #kept = new Map<string, HistoryPage>();
-  #keptChars = 0;
+  readonly #cached = new Map<string, HistoryPage>();
+  #cachedChars = 0;
   #order = 0;
 
   constructor(pages: LogPages) {
@@ -55,54 +55,54 @@ export class LogHistory {
     return () => {
       const left = (this.#readers.get(agent_key) ?? 1) - 1;
       if (left > 0) this.#readers.set(agent_key, left);
-      else this.#forget(agent_key);
+      else this.#evict(agent_key);
     };
   }
 
-  #forget(agent_key: number): void {
+  #evict(agent_key: number): void {
     this.#readers.delete(agent_key);
-    for (const key of [...this.#kept.keys()]) if (key.startsWith(`${agent_key}:`)) this.#drop(key);
+    for (const key of [...this.#cached.keys()]) if (key.startsWith(`${agent_key}:`)) this.#drop(key);
   }
 
   #read(key: string, agent_id: string, agent_key: number, after: number): Reading {
-    const reading: Reading = { begun: ++this.#order, page: this.#stored(agent_id, agent_key, after) };
+    const reading: Reading = { begun: ++this.#order, page: this.#loadPage(agent_id, agent_key, after) };
     this.#readings.set(key, reading);
-    const over = (): void => void this.#readings.delete(key);
+    const onDone = (): void => void this.#readings.delete(key);
     reading.page.then((page) => {
-      over();
-      if (page.isFull && this.#readers.has(agent_key)) this.#keep(key, page);
-    }, over);
+      onDone();
+      if (page.isFull && this.#readers.has(agent_key)) this.#cache(key, page);
+    }, onDone);
     return reading;
   }
 
-  async #stored(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
+  async #loadPage(agent_id: string, agent_key: number, after: number): Promise<HistoryPage> {
     const rows = await this.#pages.read(agent_key, after, Number.MAX_SAFE_INTEGER);
-    const frames = logFrames(await this.#pages.shown(agent_id, rows));
+    const frames = logFrames(await this.#pages.toLogs(agent_id, rows));
     return { frames, last: rows.at(-1)?.id, isFull: rows.length === PAGE_LINES };
   }
 
   #use(key: string): HistoryPage | undefined {
-    const page = this.#kept.get(key);
+    const page = this.#cached.get(key);
     if (!page) return undefined;
-    this.#kept.delete(key);
-    this.#kept.set(key, page);
+    this.#cached.delete(key);
+    this.#cached.set(key, page);
     return page;
   }
 
-  #keep(key: string, page: HistoryPage): void {
-    this.#kept.set(key, page);
-    this.#keptChars += countChars(page);
-    for (const first of this.#kept.keys()) {
-      if (this.#keptChars <= KEPT_CHARS) return;
+  #cache(key: string, page: HistoryPage): void {
+    this.#cached.set(key, page);
+    this.#cachedChars += countChars(page);
+    for (const first of this.#cached.keys()) {
+      if (this.#cachedChars <= MAX_CACHED_CHARS) return;
       this.#drop(first);
     }
   }
 
   #drop(key: string): void {
-    const page = this.#kept.get(key);
+    const page = this.#cached.get(key);
     if (!page) return;
-    this.#kept.delete(key);
-    this.#keptChars -= countChars(page);
+    this.#cached.delete(key);
+    this.#cachedChars -= countChars(page);
   }
 }
 

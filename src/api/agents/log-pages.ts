@@ -1,6 +1,6 @@
 // Reads an agent's stored lines page by page and packs them into JSON arrays of bounded size. Used by the JSON response, the text response
 // and the start of every follower.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { ConcurrencyLimit } from "#base/concurrency-limit.ts";
 import { listLogSources } from "#db/agents/log-sources.ts";
 import { type AgentLogRow, listAgentLogs } from "#db/agents/logs.ts";
@@ -14,13 +14,13 @@ export const PAGE_LINES = 500;
 /** Maximum characters of one JSON array; a longer line gets its own array. */
 export const FRAME_CHARS = 96 * 1024;
 /** Pages read concurrently by all history readers. Further reads wait, so that many readers cannot fill the store's queue. */
-const READING = 4;
+const MAX_CONCURRENT_READS = 4;
 
 type Source = { id: string; display_name: string };
 
 export class LogPages {
   readonly #store: Store;
-  readonly #limit = new ConcurrencyLimit(READING);
+  readonly #limit = new ConcurrencyLimit(MAX_CONCURRENT_READS);
 
   constructor(store: Store) {
     this.#store = store;
@@ -44,12 +44,12 @@ export class LogPages {
   }
 
   /** Returns stored lines as callers see them. */
-  async shown(agent_id: string, rows: readonly AgentLogRow[]): Promise<AgentLog[]> {
+  async toLogs(agent_id: string, rows: readonly AgentLogRow[]): Promise<AgentLog[]> {
     if (rows.length === 0) return [];
     const sources = await this.sources(agent_id);
     return rows.map((row) => ({
       id: row.id,
-      created_at: rfc3339(row.created_at),
+      created_at: toRfc3339(row.created_at),
       level: LOG_LEVELS[row.level] as LogLevel,
       output: row.output,
       source_id: sources.get(row.source)?.id ?? DEFAULT_SOURCE.id,

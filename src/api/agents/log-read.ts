@@ -1,5 +1,5 @@
 // The plain response of `GET {agent}/logs`: stored lines as one JSON array or as text, read and sent page by page.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { AgentLogRow } from "#db/agents/logs.ts";
 import type { AgentPlace } from "#domain/agents/find.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
@@ -26,7 +26,7 @@ export const readLogs = async (
     const rows = await pages.read(place.agent_key, after, request.before);
     for (const { output } of rows) chars += output.length;
     if (text) parts.push(...rows.map(text));
-    else if (rows.length > 0) parts.push(JSON.stringify(await pages.shown(place.agent_id, rows)).slice(1, -1));
+    else if (rows.length > 0) parts.push(JSON.stringify(await pages.toLogs(place.agent_id, rows)).slice(1, -1));
     if (rows.length < PAGE_LINES) break;
     after = (rows.at(-1) as AgentLogRow).id;
   }
@@ -48,6 +48,6 @@ const makeFormatter = (
     const name = LOG_LEVELS[level] as string;
     const shown = plain ? name : `${COLOURS[level]}${name}${RESET}`;
     const from = `agent.${place.agent_name}|${sources.get(source)?.display_name ?? DEFAULT_SOURCE.display_name}`;
-    return `${rfc3339(created_at)} [${shown}] [${from}] ${output}\n`;
+    return `${toRfc3339(created_at)} [${shown}] [${from}] ${output}\n`;
   };
 };

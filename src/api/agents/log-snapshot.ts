@@ -1,7 +1,7 @@
 // `POST me/tasks/{task}/log-snapshot`: stores the last messages of a task so that they can be shown while its workspace is stopped
 // (specification "Limits").
 import { t } from "elysia";
-import { keepTaskSnapshot } from "#domain/tasks/snapshot.ts";
+import { storeTaskSnapshot } from "#domain/tasks/snapshot.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -9,7 +9,7 @@ import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 /** Fixed by the specification. */
-const LIMIT = 65_536;
+const MAX_BYTES = 65_536;
 
 export const taskLogSnapshot = (ctx: ApiContext) =>
   routes()
@@ -17,7 +17,7 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
     .post(
       "/me/tasks/:task/log-snapshot",
       async ({ caller, params, body, set }) => {
-        await keepTaskSnapshot(ctx, params.task, caller, body.messages ?? []);
+        await storeTaskSnapshot(ctx, params.task, caller, body.messages ?? []);
         set.status = 204;
       },
       {
@@ -31,7 +31,7 @@ export const taskLogSnapshot = (ctx: ApiContext) =>
           operationId: "saveTaskLogSnapshot",
           summary: "Store the last messages of a task",
           description: "Shown in the task's log until its chat starts.",
-          limit: LIMIT,
+          limit: MAX_BYTES,
           example: { messages: [{ id: 1, role: "user", content: "Hello!", time: "2030-01-31T09:30:00Z" }] },
           placement: "token",
         }),

@@ -1,6 +1,6 @@
 // Returns an agent's log lines as JSON, as text, or as a WebSocket that continues with live lines (facts/platform 4).
 import { t } from "elysia";
-import { maySeeWorkspace } from "#domain/access.ts";
+import { canSeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentLog } from "#schema/agents/agent-log.ts";
@@ -14,7 +14,7 @@ import { LogFollower } from "./log-follower.ts";
 import { LogFollowers } from "./log-followers.ts";
 import { LogQuery, logRequest } from "./log-query.ts";
 import { readLogs } from "./log-read.ts";
-import { removed } from "./me.ts";
+import { endpointRemoved } from "./me.ts";
 
 const tags = ["Agents"];
 const path = t.Object({ workspaceagent: t.String({ format: "uuid", description: "Agent id." }) });
@@ -29,7 +29,7 @@ export const agentLogs = (ctx: ApiContext) => {
         const asked = logRequest(query);
         const place = await agentAt(ctx.store, params.workspaceagent, caller);
         if (!asked.follow) return await readLogs(followers.pages, place, asked, caller.compat);
-        const access = workspaceAccess(ctx, place.workspace_id, maySeeWorkspace);
+        const access = workspaceAccess(ctx, place.workspace_id, canSeeWorkspace);
         const follower = closeWhenAccessLost(ctx, caller, access, new LogFollower(ctx, followers, place, asked));
         return ctx.sockets.upgrade(request, follower, { who: caller.user_id, compressed: asked.compress });
       },
@@ -55,7 +55,7 @@ export const agentLogs = (ctx: ApiContext) => {
     .get(
       "/:workspaceagent/startup-logs",
       () => {
-        throw removed("{workspaceagent}/logs");
+        throw endpointRemoved("{workspaceagent}/logs");
       },
       {
         user: true,

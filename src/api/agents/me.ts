@@ -2,12 +2,12 @@
 // validated once, and sent as one message to the actor and one batch to the store.
 import { t } from "elysia";
 import { toBatchId } from "#actors/agent/log-lines.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { PatchLogs } from "#schema/agents/agent-log.ts";
 import { CreateLogSource, LogSource } from "#schema/agents/log-source.ts";
-import { asIcon, asLine } from "#schema/text.ts";
+import { toIcon, toLine } from "#schema/text.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { ANY_ID } from "../http/document/example-ids.ts";
@@ -24,13 +24,13 @@ export const agentReports = (ctx: ApiContext) =>
       "/log-source",
       async ({ caller, body, status }) => {
         // Invalid values are cleaned instead of rejected: an agent cannot fix them, and its log lines must not be lost because of them.
-        const shown = { display_name: asLine(body.display_name ?? ""), icon: asIcon(body.icon ?? "") };
+        const shown = { display_name: toLine(body.display_name ?? ""), icon: toIcon(body.icon ?? "") };
         await ctx.agents.ask(caller.agent_id, "createLogSource", { ...body, ...shown });
         const source = {
           id: body.id,
           workspace_agent_id: caller.agent_id,
           ...shown,
-          created_at: rfc3339(ctx.clock.now()),
+          created_at: toRfc3339(ctx.clock.now()),
         };
         return caller.compat ? status(201, source) : source;
       },
@@ -57,7 +57,7 @@ export const agentReports = (ctx: ApiContext) =>
           logs: body.logs,
           batch_id: toBatchName(request, body),
         });
-        if (outcome === "overflow") throw logsOverflowed(ctx.config.agent_log_limit);
+        if (outcome === "overflow") throw logLimitReached(ctx.config.agent_log_limit);
         return STORED;
       },
       {
@@ -88,7 +88,7 @@ export const agentReports = (ctx: ApiContext) =>
     .get(
       "/gitauth",
       () => {
-        throw removed("me/external-auth");
+        throw endpointRemoved("me/external-auth");
       },
       {
         agent: true,
@@ -114,11 +114,11 @@ const toBatchName = (request: Request, body: object): string | undefined => {
 const STORED: Generic = { message: "Logs stored." };
 
 /** Rejects with 413 once an agent has stored as many log bytes as allowed; the agent then stops sending. */
-const logsOverflowed = (limit: number): AppError =>
+const logLimitReached = (limit: number): AppError =>
   new AppError("too_large", "Agent log storage limit exceeded.", {
     detail: `Maximum is ${limit} bytes of output for each agent.`,
   });
 
 /** Rejects with 410 for endpoints the specification marks as removed. */
-export const removed = (replacement: string): AppError =>
+export const endpointRemoved = (replacement: string): AppError =>
   new AppError("gone", "This endpoint has been removed.", { detail: `Use workspaceagents/${replacement}.` });

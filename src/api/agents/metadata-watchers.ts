@@ -16,12 +16,12 @@ export interface MetadataWatcher {
   gone(): void;
 }
 
-const OFTEN_MS = 1_000;
-const SELDOM_MS = 5_000;
+const CHECK_INTERVAL_MS = 1_000;
+const RESEND_INTERVAL_MS = 5_000;
 
 export class MetadataWatchers {
   readonly #ctx: ApiContext;
-  readonly #watched = new Map<string, Watched>();
+  readonly #watchedAgents = new Map<string, WatchedAgent>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -29,72 +29,72 @@ export class MetadataWatchers {
 
   /** Sends everything to the watcher now, and again on changes and at intervals, until the returned function is called. */
   watch(agent_id: string, watcher: MetadataWatcher): () => void {
-    let watched = this.#watched.get(agent_id);
+    let watched = this.#watchedAgents.get(agent_id);
     if (!watched) {
-      watched = new Watched(this.#ctx, agent_id);
-      this.#watched.set(agent_id, watched);
+      watched = new WatchedAgent(this.#ctx, agent_id);
+      this.#watchedAgents.set(agent_id, watched);
     }
     const one = watched;
     one.add(watcher);
     return () => {
-      if (one.remove(watcher) && this.#watched.get(agent_id) === one) this.#watched.delete(agent_id);
+      if (one.remove(watcher) && this.#watchedAgents.get(agent_id) === one) this.#watchedAgents.delete(agent_id);
     };
   }
 }
 
 /** When a watcher was last notified, and of which change. */
-type Sent = { at: number; change: number };
+type LastSent = { at: number; change: number };
 
-class Watched {
+class WatchedAgent {
   readonly #ctx: ApiContext;
   readonly #agentId: string;
-  readonly #sent = new Map<MetadataWatcher, Sent>();
+  readonly #lastSent = new Map<MetadataWatcher, LastSent>();
   readonly #timer: Timer;
-  readonly #leave: (() => void)[];
+  readonly #unsubscribes: (() => void)[];
   #change = 0;
 
   constructor(ctx: ApiContext, agent_id: string) {
     this.#ctx = ctx;
     this.#agentId = agent_id;
-    this.#timer = ctx.clock.every(OFTEN_MS, () => this.#tick());
-    this.#leave = [
+    this.#timer = ctx.clock.every(CHECK_INTERVAL_MS, () => this.#tick());
+    this.#unsubscribes = [
       ctx.topics.subscribe("agent_metadata", agent_id, () => {
         this.#change++;
       }),
       ctx.topics.subscribe("agent_gone", agent_id, () => {
-        for (const watcher of [...this.#sent.keys()]) watcher.gone();
+        for (const watcher of [...this.#lastSent.keys()]) watcher.gone();
       }),
     ];
   }
 
   add(watcher: MetadataWatcher): void {
-    this.#sent.set(watcher, { at: 0, change: 0 });
-    void this.#tell([watcher]);
+    this.#lastSent.set(watcher, { at: 0, change: 0 });
+    void this.#notify([watcher]);
   }
 
   /** Returns true when no watchers are left. */
   remove(watcher: MetadataWatcher): boolean {
-    this.#sent.delete(watcher);
-    if (this.#sent.size > 0) return false;
+    this.#lastSent.delete(watcher);
+    if (this.#lastSent.size > 0) return false;
     this.#timer.cancel();
-    for (const leave of this.#leave.splice(0)) leave();
+    for (const leave of this.#unsubscribes.splice(0)) leave();
     return true;
   }
 
   #tick(): void {
     const now = this.#ctx.clock.monotonic();
-    const due = [...this.#sent].filter(
-      ([, { at, change }]) => now - at >= (change < this.#change ? OFTEN_MS : SELDOM_MS),
+    const due = [...this.#lastSent].filter(
+      ([, { at, change }]) => now - at >= (change < this.#change ? CHECK_INTERVAL_MS : RESEND_INTERVAL_MS),
     );
-    if (due.length > 0) void this.#tell(due.map(([watcher]) => watcher));
+    if (due.length > 0) void this.#notify(due.map(([watcher]) => watcher));
   }
 
-  async #tell(watchers: readonly MetadataWatcher[]): Promise<void> {
+  async #notify(watchers: readonly MetadataWatcher[]): Promise<void> {
     const sent = { at: this.#ctx.clock.monotonic(), change: this.#change };
-    for (const watcher of watchers) this.#sent.set(watcher, sent);
+    for (const watcher of watchers) this.#lastSent.set(watcher, sent);
     const json = await this.#read();
     for (const watcher of watchers) {
-      if (!this.#sent.has(watcher)) continue;
+      if (!this.#lastSent.has(watcher)) continue;
       if (json === undefined) watcher.failed();
       else watcher.data(json);
     }

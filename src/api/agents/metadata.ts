@@ -1,6 +1,6 @@
 // Streams the metadata of one agent as server-sent events or over a WebSocket (facts/platform 5.8).
 import { t } from "elysia";
-import { maySeeWorkspace } from "#domain/access.ts";
+import { canSeeWorkspace } from "#domain/access.ts";
 import { agentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { AgentMetadata, MetadataFrame } from "#schema/agents/agent.ts";
@@ -9,7 +9,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { closeWhenAccessLost, watchAccess } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { MetadataWatchers } from "./metadata-watchers.ts";
@@ -20,23 +20,23 @@ const UNREADABLE = JSON.stringify({ message: "The metadata cannot be read now." 
 
 export const agentMetadata = (ctx: ApiContext) => {
   const watchers = new MetadataWatchers(ctx);
-  const watchable = async (id: string, caller: UserCaller) => {
+  const findWatchable = async (id: string, caller: UserCaller) => {
     const { agent_id, workspace_id } = await agentAt(ctx.store, id, caller);
-    return { agent_id, access: workspaceAccess(ctx, workspace_id, maySeeWorkspace) };
+    return { agent_id, access: workspaceAccess(ctx, workspace_id, canSeeWorkspace) };
   };
   return routes()
     .use(callers)
     .get(
       "/:workspaceagent/watch-metadata",
       async ({ caller, params, request }) => {
-        const { agent_id, access } = await watchable(params.workspaceagent, caller);
+        const { agent_id, access } = await findWatchable(params.workspaceagent, caller);
         return eventStream(ctx, request, (stream) => {
           const leave = watchers.watch(agent_id, {
             data: (json) => stream.send("data", json),
             failed: () => stream.send("error", UNREADABLE),
             gone: () => stream.end(),
           });
-          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
+          const signOut = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
             leave();
             signOut();
@@ -64,7 +64,7 @@ export const agentMetadata = (ctx: ApiContext) => {
     .get(
       "/:workspaceagent/watch-metadata-ws",
       async ({ caller, params, request }) => {
-        const { agent_id, access } = await watchable(params.workspaceagent, caller);
+        const { agent_id, access } = await findWatchable(params.workspaceagent, caller);
         const handler = new MetadataSocket(watchers, agent_id);
         const closing = closeWhenAccessLost(ctx, caller, access, handler);
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
@@ -91,7 +91,7 @@ export const agentMetadata = (ctx: ApiContext) => {
 class MetadataSocket implements SocketHandler {
   readonly #watchers: MetadataWatchers;
   readonly #agentId: string;
-  #leave: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   constructor(watchers: MetadataWatchers, agent_id: string) {
     this.#watchers = watchers;
@@ -99,7 +99,7 @@ class MetadataSocket implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#leave = this.#watchers.watch(this.#agentId, {
+    this.#unsubscribe = this.#watchers.watch(this.#agentId, {
       data: (json) => socket.send(`{"type":"data","data":${json}}`, true),
       failed: () => socket.send(`{"type":"error","data":${UNREADABLE}}`),
       gone: () => socket.close(CLOSE.goingAway, "a newer build has taken over"),
@@ -111,6 +111,6 @@ class MetadataSocket implements SocketHandler {
   }
 
   close(): void {
-    this.#leave?.();
+    this.#unsubscribe?.();
   }
 }

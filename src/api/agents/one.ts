@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { findAgent } from "#db/agents/agents.ts";
 import { agentAt } from "#domain/agents/find.ts";
-import { agentView, presentAgentRows } from "#domain/agents/present.ts";
+import { makeAgentView, presentAgentRows } from "#domain/agents/present.ts";
 import { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -11,7 +11,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
-export const oneAgent = (ctx: ApiContext) =>
+export const agentById = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
@@ -19,7 +19,7 @@ export const oneAgent = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const { agent_id } = await agentAt(ctx.store, params.workspaceagent, caller);
         const row = await ctx.store.get(findAgent({ id: agent_id }));
-        const [agent] = await presentAgentRows(agentView(ctx, caller), row ? [row] : []);
+        const [agent] = await presentAgentRows(makeAgentView(ctx, caller), row ? [row] : []);
         if (!agent) throw notFound();
         return agent;
       },

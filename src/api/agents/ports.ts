@@ -21,7 +21,7 @@ export const agentPorts = (ctx: ApiContext) =>
       "/:workspaceagent/listening-ports",
       async ({ caller, params }) => {
         const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-        return listeningPorts(ctx, agent_id);
+        return requestListeningPorts(ctx, agent_id);
       },
       {
         user: true,
@@ -40,7 +40,7 @@ export const agentPorts = (ctx: ApiContext) =>
       },
     );
 
-const listeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
+const requestListeningPorts = async (ctx: ApiContext, agent_id: string): Promise<ListeningPorts> => {
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {

@@ -3,10 +3,10 @@
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { PackedPrograms } from "#domain/agents/packed-programs.ts";
-import { agentPrograms, findAgentProgram } from "#domain/agents/programs.ts";
-import { filledInitScript, INIT_MACHINES, INIT_SYSTEMS } from "#src/provisioners/terraform/init-script.ts";
+import { findAgentProgram, listAgentPrograms } from "#domain/agents/programs.ts";
+import { INIT_ARCHITECTURES, INIT_SYSTEMS, renderInitScript } from "#src/provisioners/terraform/init-script.ts";
 import type { ApiContext } from "../context.ts";
-import { chooseEncoding, isKnown } from "../http/encoding.ts";
+import { chooseEncoding, matchesEtag } from "../http/encoding.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -20,12 +20,12 @@ const systems = t.Object({
     { description: "Operating system." },
   ),
   arch: t.Union(
-    INIT_MACHINES.map((one) => t.Literal(one)),
+    INIT_ARCHITECTURES.map((one) => t.Literal(one)),
     { description: "CPU architecture." },
   ),
 });
 
-const plain = (content: string, type = "text/plain; charset=utf-8"): Response =>
+const textResponse = (content: string, type = "text/plain; charset=utf-8"): Response =>
   new Response(content, { headers: { "content-type": type } });
 
 const scriptAt = {
@@ -50,8 +50,8 @@ export const agentProgramFiles = (ctx: ApiContext) => {
       "/bin/:file",
       async ({ params: { file }, request }) => {
         if (file === SUMS) {
-          const all = await agentPrograms(ctx.config);
-          return plain([...all].map(([name, { sha256 }]) => `${sha256}  ${name}\n`).join(""));
+          const all = await listAgentPrograms(ctx.config);
+          return textResponse([...all].map(([name, { sha256 }]) => `${sha256}  ${name}\n`).join(""));
         }
         const program = await findAgentProgram(ctx.config, file);
         if (!program) throw notFound();
@@ -65,7 +65,7 @@ export const agentProgramFiles = (ctx: ApiContext) => {
         };
         // Editor plug-ins identify their copy by its SHA-1.
         const tags = [etag, `"${program.sha256}-gzip"`, `"${program.sha1}"`];
-        if (tags.some((tag) => isKnown(request, tag))) {
+        if (tags.some((tag) => matchesEtag(request, tag))) {
           return new Response(null, { status: 304, headers });
         }
         const coding = chooseEncoding(request.headers.get("accept-encoding"), ["gzip"] as const);
@@ -93,7 +93,7 @@ export const agentProgramFiles = (ctx: ApiContext) => {
     )
     .get(
       "/init-script/:os/:arch",
-      ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
+      ({ params: { os, arch } }) => textResponse(renderInitScript(os, arch, ctx.accessUrl.href)),
       scriptAt,
     );
 };
@@ -102,6 +102,6 @@ export const agentProgramFiles = (ctx: ApiContext) => {
 export const initScripts = (ctx: ApiContext) =>
   routes().get(
     "/init-script/:os/:arch",
-    ({ params: { os, arch } }) => plain(filledInitScript(os, arch, ctx.accessUrl.href)),
+    ({ params: { os, arch } }) => textResponse(renderInitScript(os, arch, ctx.accessUrl.href)),
     scriptAt,
   );

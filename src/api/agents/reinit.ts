@@ -9,7 +9,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findAgentById, isLatest } from "#domain/agents/find.ts";
 import { ReinitEvent } from "#schema/agents/reinit.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { ApiContext } from "../context.ts";
 import { type AgentCaller, callers } from "../http/caller.ts";
@@ -29,12 +29,12 @@ export const agentReinit = (ctx: ApiContext) =>
         const claim = new Claim(ctx, caller, request);
         try {
           // The subscription must exist before this read, or a claim made in between would be lost.
-          await claim.look(isDurable);
-          if (wantsEvents(request, caller)) return streamEvents(ctx, request, claim);
+          await claim.checkState(isDurable);
+          if (acceptsEvents(request, caller)) return streamEvents(ctx, request, claim);
           ctx.requests.exempt(request);
-          return await claim.answered(request.signal);
+          return await claim.waitForEvent(request.signal);
         } catch (error) {
-          claim.forget();
+          claim.dispose();
           throw error;
         }
       },
@@ -48,18 +48,17 @@ export const agentReinit = (ctx: ApiContext) =>
           access: "agent",
           summary: "Wait until the workspace is claimed",
           description:
-            "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event, otherwise JSON when it happens. 409 means that it never will: don't retry.",
+            "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event, otherwise JSON when it happens. 409: the workspace will not be claimed. Don't retry.",
           sends: ReinitEvent,
           placement: "token",
         }),
       },
     );
 
-const notPrepared = (): AppError =>
-  conflict("The workspace is not a prebuilt workspace: there is nothing to wait for.");
+const nothingToWaitFor = (): AppError => conflict("There is no pending claim for this workspace.");
 
 /** Upstream agents read events without sending the Accept header. */
-const wantsEvents = (request: Request, { compat }: AgentCaller): boolean =>
+const acceptsEvents = (request: Request, { compat }: AgentCaller): boolean =>
   compat || (request.headers.get("accept") ?? "").includes("text/event-stream");
 
 const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response =>
@@ -68,11 +67,11 @@ const streamEvents = (ctx: ApiContext, request: Request, claim: Claim): Response
       if (event) stream.send("data", JSON.stringify(event));
       stream.end();
     });
-    return () => claim.forget();
+    return () => claim.dispose();
   });
 
 /** `unheard`: the agent created by the claim has not reported anything yet. */
-type Found =
+type ClaimState =
   | { readonly phase: "waiting" }
   | { readonly phase: "none" }
   | { readonly phase: "done"; readonly owner_id: string; readonly unheard: boolean };
@@ -83,11 +82,11 @@ type Found =
  */
 class Claim {
   readonly settled: Promise<ReinitEvent | undefined>;
-  readonly #undo: (() => void)[];
+  readonly #cleanups: (() => void)[];
   readonly #settle: (event: ReinitEvent | undefined) => void;
   readonly #ctx: ApiContext;
   readonly #caller: AgentCaller;
-  #over = false;
+  #isOver = false;
 
   constructor(ctx: ApiContext, caller: AgentCaller, request: Request) {
     const { topics, streams } = ctx;
@@ -97,17 +96,17 @@ class Claim {
     const { promise, resolve } = Promise.withResolvers<ReinitEvent | undefined>();
     this.settled = promise;
     this.#settle = (event) => {
-      this.#over = true;
-      this.forget();
+      this.#isOver = true;
+      this.dispose();
       resolve(event);
     };
-    const look = (): void => void this.#lookAgain();
-    this.#undo = [
+    const checkState = (): void => void this.#recheck();
+    this.#cleanups = [
       // Must be first, because `add` can throw.
       streams.add({ end: () => this.#settle(undefined), ping: () => {}, isPoll: true }, agent_id, request),
-      topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#claimed(owner_id)),
-      topics.subscribe("workspace", workspace_id, look),
-      topics.subscribe("agent_gone", agent_id, look),
+      topics.subscribe("reinit", workspace_id, ({ owner_id }) => this.#onClaimed(owner_id)),
+      topics.subscribe("workspace", workspace_id, checkState),
+      topics.subscribe("agent_gone", agent_id, checkState),
     ];
   }
 
@@ -115,18 +114,18 @@ class Claim {
    * Checks the stored state. Throws 409 when there is nothing to wait for. Reports a finished claim if `isDurable`, or if the new agent has
    * not started and therefore cannot know of the claim, even if an earlier call returned it.
    */
-  async look(isDurable: boolean): Promise<void> {
-    const found = await this.#find();
-    if (this.#over || found.phase === "waiting") return;
-    if (found.phase === "none") throw notPrepared();
-    if (!isDurable && !found.unheard) throw notPrepared();
-    this.#claimed(found.owner_id);
+  async checkState(isDurable: boolean): Promise<void> {
+    const found = await this.#findState();
+    if (this.#isOver || found.phase === "waiting") return;
+    if (found.phase === "none") throw nothingToWaitFor();
+    if (!isDurable && !found.unheard) throw nothingToWaitFor();
+    this.#onClaimed(found.owner_id);
   }
 
-  async #lookAgain(): Promise<void> {
+  async #recheck(): Promise<void> {
     try {
-      const found = await this.#find();
-      if (found.phase === "done") this.#claimed(found.owner_id);
+      const found = await this.#findState();
+      if (found.phase === "done") this.#onClaimed(found.owner_id);
       else if (found.phase === "none") this.#settle(undefined);
     } catch {
       // The client retries and gets the state that is stored by then.
@@ -135,7 +134,7 @@ class Claim {
   }
 
   /** Uses the latest build of the workspace, because the claim may just have replaced the caller's build. */
-  async #find(): Promise<Found> {
+  async #findState(): Promise<ClaimState> {
     const { store } = this.#ctx;
     const place = await findAgentById(store, this.#caller.agent_id);
     if (!place || place.deleted) return { phase: "none" };
@@ -144,19 +143,19 @@ class Claim {
     const job = build && (await store.get(findJob({ id: build.job_id })));
     if (!build || !job || !(await isClaim(store, place, build))) return { phase: "none" };
     if (isActive(job)) return { phase: "waiting" };
-    if (jobStatus(job) !== "succeeded") return { phase: "none" };
+    if (toJobStatus(job) !== "succeeded") return { phase: "none" };
     const agent = isLatest(place) ? await store.get(findAgent({ id: place.agent_id })) : undefined;
     return { phase: "done", owner_id: place.owner_id, unheard: !agent || agent.lifecycle_state === "created" };
   }
 
-  #claimed(owner_id: string): void {
+  #onClaimed(owner_id: string): void {
     this.#settle({ reason: "prebuild_claimed", workspace_id: this.#caller.workspace_id, owner_id });
   }
 
   /**
    * Returns the event. Rejects with 503 when the wait ended without one: the server stops, another build took over, or the caller hung up.
    */
-  async answered(signal: AbortSignal): Promise<ReinitEvent> {
+  async waitForEvent(signal: AbortSignal): Promise<ReinitEvent> {
     if (signal.aborted) this.#settle(undefined);
     signal.addEventListener("abort", () => this.#settle(undefined), { once: true });
     const event = await this.settled;
@@ -164,7 +163,7 @@ class Claim {
     throw new AppError("overloaded", "The wait ended without a claim.");
   }
 
-  forget(): void {
-    for (const one of this.#undo.splice(0)) one();
+  dispose(): void {
+    for (const one of this.#cleanups.splice(0)) one();
   }
 }

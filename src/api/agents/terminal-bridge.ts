@@ -5,12 +5,12 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import {
   AGENT_PORT,
-  asWireError,
   type Duplex,
   encodeTerminalRequest,
   JsonObjects,
   MAX_INPUT,
   type TerminalRequest,
+  toWireError,
   Wakeup,
 } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -36,14 +36,14 @@ export class TerminalBridge implements SocketHandler {
   readonly #request: TerminalRequest;
   readonly #events: TerminalEvents;
   readonly #objects = new JsonObjects(MAX_INPUT);
-  readonly #gone = new AbortController();
-  readonly #room = new Wakeup();
-  readonly #typed = new Wakeup();
+  readonly #closed = new AbortController();
+  readonly #drained = new Wakeup();
+  readonly #inputAdded = new Wakeup();
   #input: Uint8Array[] = [];
   #waiting = 0;
   #isFull = false;
   #isPaused = false;
-  #ended: ((reason: string) => void) | undefined;
+  #endConnection: ((reason: string) => void) | undefined;
 
   constructor(ctx: Pick<ApiContext, "dialer">, agent_id: string, request: TerminalRequest, events: TerminalEvents) {
     this.#ctx = ctx;
@@ -64,7 +64,7 @@ export class TerminalBridge implements SocketHandler {
     try {
       this.#objects.push(bytes);
     } catch (error) {
-      const { failure, message } = asWireError(error);
+      const { failure, message } = toWireError(error);
       socket.close(failure === "too_large" ? CLOSE.tooBig : CLOSE.policy, message);
       return;
     }
@@ -78,59 +78,59 @@ export class TerminalBridge implements SocketHandler {
       this.#isPaused = true;
       socket.pause();
     }
-    this.#typed.ring();
+    this.#inputAdded.wake();
     this.#events.used();
   }
 
   drain(): void {
     this.#isFull = false;
-    this.#room.ring();
+    this.#drained.wake();
   }
 
   close(_socket: Socket, _code: number, reason: string): void {
-    this.#ended?.(reason || "the client has gone");
-    this.#gone.abort();
+    this.#endConnection?.(reason || "the client has gone");
+    this.#closed.abort();
     this.#input = [];
-    this.#typed.ring();
-    this.#room.ring();
+    this.#inputAdded.wake();
+    this.#drained.wake();
   }
 
   async #run(socket: Socket): Promise<void> {
     let stream: Duplex;
     try {
-      stream = await this.#ctx.dialer.dial(this.#agentId, AGENT_PORT.terminal, this.#gone.signal);
+      stream = await this.#ctx.dialer.dial(this.#agentId, AGENT_PORT.terminal, this.#closed.signal);
       await stream.write(encodeTerminalRequest(this.#request));
     } catch (error) {
       socket.close(CLOSE.internal, formatError(error));
       return;
     }
     this.#events.used();
-    if (!this.#gone.signal.aborted) this.#ended = this.#events.noted();
+    if (!this.#closed.signal.aborted) this.#endConnection = this.#events.noted();
     const hangUp = (): void => stream.reset("The client has gone.");
-    this.#gone.signal.addEventListener("abort", hangUp, { once: true });
-    if (this.#gone.signal.aborted) hangUp();
-    void this.#type(socket, stream);
+    this.#closed.signal.addEventListener("abort", hangUp, { once: true });
+    if (this.#closed.signal.aborted) hangUp();
+    void this.#forwardInput(socket, stream);
     try {
       for (;;) {
         const chunk = await stream.read();
         if (chunk === undefined) break;
-        if (!(await this.#show(socket, chunk))) return;
+        if (!(await this.#forwardOutput(socket, chunk))) return;
       }
       socket.close(CLOSE.normal, "the command has ended");
     } catch (error) {
-      const { failure, message } = asWireError(error);
+      const { failure, message } = toWireError(error);
       if (failure === "reset" && this.#isFull) socket.closeSlow();
       else
-        socket.close(CLOSE.internal, failure === "reset" ? "the agent has ended the connection" : goneWords(message));
+        socket.close(CLOSE.internal, failure === "reset" ? "the agent has ended the connection" : formatGone(message));
     }
   }
 
-  async #type(socket: Socket, stream: Duplex): Promise<void> {
+  async #forwardInput(socket: Socket, stream: Duplex): Promise<void> {
     try {
-      while (!this.#gone.signal.aborted) {
+      while (!this.#closed.signal.aborted) {
         const bytes = this.#input.shift();
         if (bytes === undefined) {
-          await this.#typed.wait();
+          await this.#inputAdded.wait();
           continue;
         }
         await stream.write(bytes);
@@ -146,10 +146,10 @@ export class TerminalBridge implements SocketHandler {
   }
 
   /** Returns false when the socket has closed. */
-  async #show(socket: Socket, chunk: Uint8Array): Promise<boolean> {
+  async #forwardOutput(socket: Socket, chunk: Uint8Array): Promise<boolean> {
     for (let at = 0; at < chunk.byteLength; at += PIECE) {
-      while (this.#isFull && !this.#gone.signal.aborted) await this.#room.wait();
-      if (this.#gone.signal.aborted) return false;
+      while (this.#isFull && !this.#closed.signal.aborted) await this.#drained.wait();
+      if (this.#closed.signal.aborted) return false;
       const taken = socket.transmit(chunk.subarray(at, at + PIECE));
       if (taken === 0) return false;
       this.#isFull = taken < 0;
@@ -158,7 +158,7 @@ export class TerminalBridge implements SocketHandler {
   }
 }
 
-const goneWords = (message: string): string => `the agent has gone away: ${message}`;
+const formatGone = (message: string): string => `the agent has gone away: ${message}`;
 
 const formatError = (error: unknown): string => {
   if (!(error instanceof AppError)) return "the terminal could not be opened";

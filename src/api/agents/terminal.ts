@@ -1,16 +1,16 @@
 // `GET {agent}/pty`: a terminal in the workspace (facts/platform 5.6).
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { mayUseWorkspace } from "#domain/access.ts";
+import { canUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { trackUse } from "#domain/agents/use.ts";
 import type { End } from "#domain/connections/log.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { byUser } from "#domain/workspaces/find.ts";
+import { toActivityUser } from "#domain/workspaces/find.ts";
 import { MAX_SIDE, type TerminalRequest } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
-import { connectedBy } from "../http/connected-by.ts";
+import { toConnectedBy } from "../http/connected-by.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
@@ -18,7 +18,7 @@ import { routes } from "../http/routes.ts";
 import { TerminalBridge } from "./terminal-bridge.ts";
 
 // Has no bounds in the schema, because Elysia would report violations without the parameter's name.
-const Side = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
+const SideQuery = t.Optional(t.Integer({ description: `First size, 1 to ${MAX_SIDE}; default 80.` }));
 
 const parseSide = (name: "height" | "width", side = 80): number => {
   if (side < 1 || side > MAX_SIDE) throw invalidField(name, `must be from 1 to ${MAX_SIDE}`);
@@ -48,12 +48,12 @@ export const agentTerminal = (ctx: ApiContext) =>
           ContainerUser: container_user,
           BackendType: parseBackend(query.backend_type, container),
         };
-        const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
+        const used = trackUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
         // Captured now, because the request's details are not available after the upgrade.
-        const by = connectedBy(ctx, caller, request);
+        const by = toConnectedBy(ctx, caller, request);
         const noted = (): End => ctx.connections.begin({ ...by, agent_id, type: "reconnecting_pty" });
         const bridge = new TerminalBridge(ctx, agent_id, terminal, { used, noted });
-        const access = workspaceAccess(ctx, workspace_id, mayUseWorkspace);
+        const access = workspaceAccess(ctx, workspace_id, canUseWorkspace);
         const closing = closeWhenAccessLost(ctx, caller, access, bridge);
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });
       },
@@ -71,8 +71,8 @@ export const agentTerminal = (ctx: ApiContext) =>
             description:
               "Identifies the terminal. Reusing an id attaches to the running terminal and shows its screen as it is, with up to 1,000 lines above it.",
           }),
-          height: Side,
-          width: Side,
+          height: SideQuery,
+          width: SideQuery,
           command: t.Optional(
             t.String({ maxLength: 4096, description: "Command to run in the user's shell; default a login shell." }),
           ),

@@ -2,10 +2,10 @@
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { AGENT_FILE_LIMIT, uploadToAgent } from "#domain/agents/upload.ts";
+import { MAX_AGENT_FILE_BYTES, uploadToAgent } from "#domain/agents/upload.ts";
 import { UploadedAgentFile } from "#schema/agents/agent-upload.ts";
 import type { ApiContext } from "../context.ts";
-import { bounded } from "../files.ts";
+import { limitBody } from "../files.ts";
 import { tooLarge } from "../http/body/body.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -29,10 +29,11 @@ export const agentUpload = (ctx: ApiContext) =>
     .post(
       "/:workspaceagent/files",
       async ({ caller, params, query, request, status }) => {
-        if (Number(request.headers.get("content-length") ?? 0) > AGENT_FILE_LIMIT) throw tooLarge(AGENT_FILE_LIMIT);
+        if (Number(request.headers.get("content-length") ?? 0) > MAX_AGENT_FILE_BYTES)
+          throw tooLarge(MAX_AGENT_FILE_BYTES);
         const { agent_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
         const { name, terminal = "", folder = "", replace = false } = query;
-        const body = bounded(request, AGENT_FILE_LIMIT);
+        const body = limitBody(request, MAX_AGENT_FILE_BYTES);
         return status(
           201,
           await uploadToAgent(ctx, agent_id, {
@@ -68,12 +69,12 @@ export const agentUpload = (ctx: ApiContext) =>
         detail: operation({
           // The body is streamed to the agent.
           reads: "stream",
-          limit: AGENT_FILE_LIMIT,
+          limit: MAX_AGENT_FILE_BYTES,
           accepts: ["application/octet-stream"],
           tags: ["Agents"],
           operationId: "uploadAgentFile",
           summary: "Upload a file into a workspace",
-          description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written atomically by the workspace's user. 400 when the agent is not connected; the message gives its state.`,
+          description: `The bytes as the body, at most ${MAX_AGENT_FILE_BYTES}, written atomically by the workspace's user. 400 when the agent is not connected; the message gives its state.`,
           access: "owner",
           scope: "workspace:ssh",
           placement: "agent",

@@ -1,8 +1,8 @@
 // Runs a yamux session over a WebSocket of an agent's daemon, and closes it when the agent's build is no longer the latest. Both
 // connections of a daemon use it (connection.ts and tunnel-connection.ts).
-import { HEARTBEAT_MS, INACTIVE_MS } from "#actors/agent/status.ts";
+import { HEARTBEAT_MS, INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { findAgentById, isSignedIn } from "#domain/agents/find.ts";
-import { ByteStream, endedBy, YamuxSession } from "#src/wire/index.ts";
+import { ByteStream, toCloseError, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket } from "../http/socket.ts";
 
@@ -21,7 +21,7 @@ export class YamuxSocket {
   readonly #ctx: Pick<ApiContext, "store" | "clock" | "topics">;
   readonly #agent_id: string;
   readonly #stream: ByteStream;
-  readonly #stops: (() => void)[];
+  readonly #cleanups: (() => void)[];
 
   constructor(ctx: Pick<ApiContext, "store" | "clock" | "topics">, socket: Socket, options: YamuxSocketOptions) {
     const { agent_id, role, alive } = options;
@@ -35,15 +35,15 @@ export class YamuxSocket {
       role,
       clock: ctx.clock,
       ping_interval_ms: HEARTBEAT_MS,
-      ping_timeout_ms: INACTIVE_MS,
+      ping_timeout_ms: INACTIVITY_TIMEOUT_MS,
       alive,
     });
-    this.#stops = [ctx.topics.subscribe("agent_gone", agent_id, () => this.goAway(TAKEN_OVER))];
+    this.#cleanups = [ctx.topics.subscribe("agent_gone", agent_id, () => this.goAway(TAKEN_OVER))];
   }
 
   /** Registers a function to call when the session has ended. */
   onEnd(stop: () => void): void {
-    this.#stops.push(stop);
+    this.#cleanups.push(stop);
   }
 
   push(data: string | Uint8Array): void {
@@ -72,8 +72,8 @@ export class YamuxSocket {
 
   /** Called when the socket has closed. */
   end(code: number, reason: string, words?: string): void {
-    for (const stop of this.#stops) stop();
-    this.#stream.end(endedBy(code, reason));
+    for (const stop of this.#cleanups) stop();
+    this.#stream.end(toCloseError(code, reason));
     this.session.close(words);
   }
 }

@@ -1,6 +1,11 @@
 // Routes of coding agents: those available to chats, and their configuration by administrators.
 import { t } from "elysia";
-import { availableAgents, codingAgents, removeCodingAgent, setCodingAgent } from "#domain/ai/coding-agents.ts";
+import {
+  listAvailableAgents,
+  presentCodingAgents,
+  removeCodingAgent,
+  setCodingAgent,
+} from "#domain/ai/coding-agents.ts";
 import {
   AvailableAgents,
   CodingAgent,
@@ -22,7 +27,7 @@ const params = t.Object({ coding_agent: codingAgentName("The name of a coding ag
 export const agents = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })
     .use(callers)
-    .get("/agents/available", ({ caller, query }) => availableAgents(ctx, caller, query), {
+    .get("/agents/available", ({ caller, query }) => listAvailableAgents(ctx, caller, query), {
       user,
       query: t.Object({
         workspace_id: t.Optional(
@@ -43,7 +48,7 @@ export const agents = (ctx: ApiContext) =>
         scope: "chat:read",
       }),
     })
-    .get("/agents", ({ caller }) => codingAgents(ctx, caller), {
+    .get("/agents", ({ caller }) => presentCodingAgents(ctx, caller), {
       user,
       response: { 200: CodingAgents, ...fails(401, 403) },
       detail: operation({

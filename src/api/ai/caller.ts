@@ -6,20 +6,20 @@ import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { findChatPayer } from "#db/chats/spend.ts";
 import { findHomeOrganization, readMemberships } from "#db/users/members.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayUseWorkspace, mayWorkIn } from "#domain/access.ts";
-import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.ts";
+import { canUseWorkspace, canWorkIn } from "#domain/access.ts";
+import { isChatToken, matchesChatToken, parseChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
-import { agentOfToken } from "#domain/ai/workspace-token.ts";
+import { parseWorkspaceToken } from "#domain/ai/workspace-token.ts";
 import type { Access } from "#domain/live-access.ts";
-import { asCaller } from "#domain/users/as-caller.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { loadCaller } from "#domain/users/as-caller.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 import type { ApiContext } from "../context.ts";
-import { identify, type Who } from "../http/identify.ts";
-import { whenAccessLost } from "../http/revocation.ts";
-import { presentedToken } from "./headers.ts";
+import { type CallerDeps, identify } from "../http/identify.ts";
+import { watchAccess } from "../http/revocation.ts";
+import { findToken } from "./headers.ts";
 
 /** The scope that an API key needs. */
 export const GATEWAY_SCOPE = "ai:use";
@@ -28,34 +28,38 @@ export type GatewayCaller = {
   readonly payer: Payer;
   readonly asker: Asker;
   /** Calls `end` with a reason when the token becomes invalid. Returns a function that stops listening. */
-  readonly whenLost: WhenLost;
+  readonly whenLost: WatchAccess;
 };
 
-type WhenLost = (ctx: ApiContext, who: Who, end: (reason: string) => void) => () => void;
+type WatchAccess = (ctx: ApiContext, who: CallerDeps, end: (reason: string) => void) => () => void;
 
 const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
 /** Returns the caller, or the reason for rejecting the request. */
-export const gatewayCaller = async (request: Request, dialect: Dialect, who: Who): Promise<GatewayCaller | Refusal> => {
-  const token = presentedToken(request, dialect);
+export const identifyGatewayCaller = async (
+  request: Request,
+  dialect: Dialect,
+  who: CallerDeps,
+): Promise<GatewayCaller | Refusal> => {
+  const token = findToken(request, dialect);
   if (token === undefined) {
     return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
   }
-  if (isWorkspaceToken(token)) return workspaceCaller(token, who);
-  return isChatToken(token) ? chatCaller(token, who) : personCaller(token, request, who);
+  if (isWorkspaceToken(token)) return identifyWorkspace(token, who);
+  return isChatToken(token) ? identifyChat(token, who) : identifyPerson(token, request, who);
 };
 
 /** What a token depends on: the workspace and its agent, and the accounts of people with their roles and groups. */
 type Depends = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
 
 /** Looks at the token again whenever something ends that it depends on. */
-const whenTokenLost =
+const watchToken =
   (
     { agent_id, workspace_id, user_ids }: Depends,
-    identifyAgain: (who: Who) => Promise<GatewayCaller | Refusal>,
-  ): WhenLost =>
+    identifyAgain: (who: CallerDeps) => Promise<GatewayCaller | Refusal>,
+  ): WatchAccess =>
   ({ topics }, who, end) => {
-    const look = (): void => {
+    const recheck = (): void => {
       identifyAgain(who).then(
         (found) => {
           if ("status" in found) end(ENDED);
@@ -64,30 +68,30 @@ const whenTokenLost =
       );
     };
     const stops = [
-      topics.subscribe("agent_gone", agent_id, look),
-      topics.subscribe("missed", "", look),
-      topics.subscribe("access_changed", workspace_id, look),
-      ...user_ids.map((id) => topics.subscribe("key_gone", id, look)),
-      ...user_ids.map((id) => topics.subscribe("access_changed", id, look)),
+      topics.subscribe("agent_gone", agent_id, recheck),
+      topics.subscribe("missed", "", recheck),
+      topics.subscribe("access_changed", workspace_id, recheck),
+      ...user_ids.map((id) => topics.subscribe("key_gone", id, recheck)),
+      ...user_ids.map((id) => topics.subscribe("access_changed", id, recheck)),
     ];
     // The token may have become invalid while the call was being set up.
-    look();
+    recheck();
     return () => {
       for (const stop of stops) stop();
     };
   };
 
-const ENDED = "its token counts no more";
+const ENDED = "its token is no longer valid";
 
 const NO_CHAT = { chat_id: "", root_chat_id: "" } as const;
 
-const NO_ACCESS: Refusal = {
+const MODELS_DENIED: Refusal = {
   status: 403,
   code: "permission_denied",
   message: "The template doesn't give this agent access to models.",
 };
 
-const NO_MEMBER: Refusal = {
+const NOT_A_MEMBER: Refusal = {
   status: 403,
   code: "permission_denied",
   message: "The owner of this token is not a member of the organization.",
@@ -100,15 +104,15 @@ const NO_ORGANIZATION: Refusal = {
   message: "The owner of this token is not a member of any organization.",
 };
 
-const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
-  const agent_id = agentOfToken(who.encryption, token);
+const identifyWorkspace = async (token: string, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
+  const agent_id = parseWorkspaceToken(who.encryption, token);
   const agent = agent_id === undefined ? undefined : await who.store.get(findSignedInAgent({ id: agent_id }));
   if (!agent || agent_id === undefined)
     return unknown("The token of this workspace is no longer valid. Restart the workspace to get a new one.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
-  if (agent.api_key_scope !== "all") return NO_ACCESS;
+  if (agent.api_key_scope !== "all") return MODELS_DENIED;
   const { groups, organizations } = await readMemberships(who.store, agent.owner_id);
-  if (!mayWorkIn({ organizations }, agent.organization_id)) return NO_MEMBER;
+  if (!canWorkIn({ organizations }, agent.organization_id)) return NOT_A_MEMBER;
   return {
     payer: {
       ...NO_CHAT,
@@ -119,29 +123,29 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
       template_id: agent.template_id,
     },
     asker: { groups, template_id: agent.template_id },
-    whenLost: whenTokenLost({ agent_id, workspace_id: agent.workspace_id, user_ids: [agent.owner_id] }, (again) =>
-      workspaceCaller(token, again),
+    whenLost: watchToken({ agent_id, workspace_id: agent.workspace_id, user_ids: [agent.owner_id] }, (again) =>
+      identifyWorkspace(token, again),
     ),
   };
 };
 
-/** The chat's owner pays, who need not be the workspace's: then only while a turn runs, and as long as they may use the workspace. */
-const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
-  const named = namesInChatToken(token);
+/** The chat's owner pays. If they do not own the workspace, the token is valid only during a turn and while they may use the workspace. */
+const identifyChat = async (token: string, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
+  const named = parseChatToken(token);
   const chat = named && (await who.store.get(findChatPayer({ id: named.chat_id })));
-  if (!chat || !isTokenOf(who.encryption, token, { ...named, owner_id: chat.owner_id })) return TOKEN_ENDED;
+  if (!chat || !matchesChatToken(who.encryption, token, { ...named, owner_id: chat.owner_id })) return TOKEN_ENDED;
   const agent = await who.store.get(findSignedInAgent({ id: named.agent_id }));
   if (!agent || agent.workspace_id !== chat.workspace_id || chat.coding_agent === null) return TOKEN_ENDED;
   if (chat.owner_status === "suspended") return unknown("The owner of this chat is suspended.");
   if (agent.owner_status === "suspended") return unknown("The owner of this workspace is suspended.");
-  if (agent.api_key_scope !== "all") return NO_ACCESS;
+  if (agent.api_key_scope !== "all") return MODELS_DENIED;
   const { groups, organizations } = await readMemberships(who.store, chat.owner_id);
-  if (!mayWorkIn({ organizations }, chat.organization_id)) return NO_MEMBER;
+  if (!canWorkIn({ organizations }, chat.organization_id)) return NOT_A_MEMBER;
   if (chat.owner_id !== agent.owner_id) {
-    if (!BUSY.has(chat.status)) return NO_TURN;
-    const guest = await asCaller(who.store, chat.owner_id);
+    if (!BUSY.has(chat.status)) return CHAT_IDLE;
+    const guest = await loadCaller(who.store, chat.owner_id);
     const place = await who.store.get(findWorkspacePlace({ id: agent.workspace_id }));
-    if (!guest || !place || !mayUseWorkspace(guest, place)) return NO_WORKSPACE;
+    if (!guest || !place || !canUseWorkspace(guest, place)) return WORKSPACE_DENIED;
   }
   return {
     payer: {
@@ -154,13 +158,13 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
       root_chat_id: chat.root_chat_id,
     },
     asker: { groups, template_id: agent.template_id },
-    whenLost: whenTokenLost(
+    whenLost: watchToken(
       {
         agent_id: named.agent_id,
         workspace_id: agent.workspace_id,
         user_ids: [chat.owner_id, agent.owner_id],
       },
-      (again) => chatCaller(token, again),
+      (again) => identifyChat(token, again),
     ),
   };
 };
@@ -168,11 +172,11 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
 /** A turn that runs, ends, or waits for its owner. */
 const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
 
-const NO_TURN = unknown(
-  "The token of this chat counts only while the chat works: its workspace belongs to someone else.",
+const CHAT_IDLE = unknown(
+  "The token of this chat is valid only while a turn is running, because the workspace belongs to someone else.",
 );
 
-const NO_WORKSPACE: Refusal = {
+const WORKSPACE_DENIED: Refusal = {
   status: 403,
   code: "permission_denied",
   message: "The owner of this chat may no longer use the workspace.",
@@ -182,14 +186,14 @@ const TOKEN_ENDED = unknown(
   "The token of this chat is no longer valid. It is valid until the chat or its workspace ends.",
 );
 
-const anyMembership = (user_id: string): Access => ({
+const membershipAccess = (user_id: string): Access => ({
   key: "any membership",
   topic: user_id,
   holds: async ({ organizations }) => Object.keys(organizations).length > 0,
   lost: ENDED,
 });
 
-const personCaller = async (token: string, request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
+const identifyPerson = async (token: string, request: Request, who: CallerDeps): Promise<GatewayCaller | Refusal> => {
   const identity = await identify({ token, place: "header", compat: false }, request, who);
   if (identity instanceof AppError) {
     const words = [identity.message, identity.detail].filter((part) => part !== "").join(" ");
@@ -198,7 +202,7 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
       : { status: 403, code: "permission_denied", message: words };
   }
   if (identity.kind === "agent") return unknown("The agent's own token cannot call models. Use the workspace's token.");
-  if (!allows(identity.scopes, GATEWAY_SCOPE)) {
+  if (!hasScope(identity.scopes, GATEWAY_SCOPE)) {
     const message = `This API key cannot call models. Create one with the scope ${GATEWAY_SCOPE}.`;
     return { status: 403, code: "permission_denied", message };
   }
@@ -214,6 +218,6 @@ const personCaller = async (token: string, request: Request, who: Who): Promise<
       template_id: "",
     },
     asker: { groups: identity.groups, template_id: undefined },
-    whenLost: (ctx, _who, end) => whenAccessLost(ctx, identity, anyMembership(identity.user_id), end),
+    whenLost: (ctx, _who, end) => watchAccess(ctx, identity, membershipAccess(identity.user_id), end),
   };
 };

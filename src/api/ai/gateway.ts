@@ -5,35 +5,35 @@ import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { type Span, withinSpan } from "#base/spans.ts";
+import { runInSpan, type Span } from "#base/spans.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type Ended, endCall, openCall } from "#domain/ai/ledger.ts";
-import { namesFor, type Target, targetsFor } from "#domain/ai/names.ts";
+import { type CallResult, endCall, openCall } from "#domain/ai/ledger.ts";
+import { listNames, listTargets, type Target } from "#domain/ai/names.ts";
 import { type CallBody, CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { DEFAULT_BASE_URL, DIALECTS, type Dialect, type Endpoint, findEndpoint } from "#src/llm/gateway/endpoint.ts";
 import { KeyMask } from "#src/llm/gateway/key-mask.ts";
 import { Recording } from "#src/llm/gateway/recording.ts";
-import { type Refusal, refusalResponse } from "#src/llm/gateway/refusal.ts";
+import { type Refusal, toRefusalResponse } from "#src/llm/gateway/refusal.ts";
 import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import { ModelError } from "#src/llm/model.ts";
-import { withoutSecrets } from "#src/llm/secrets.ts";
+import { maskSecrets } from "#src/llm/secrets.ts";
 import type { ApiContext } from "../context.ts";
 import { readBytes } from "../http/body/body.ts";
 import { getPath } from "../http/errors.ts";
-import type { Who } from "../http/identify.ts";
+import type { CallerDeps } from "../http/identify.ts";
 import { GatewayFigures } from "../metrics/gateway.ts";
-import { beginModelSpan, conventionalProvider, usageAttributes } from "../metrics/model-spans.ts";
+import { beginModelSpan, toConventionalProvider, toUsageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
-import { type GatewayCaller, gatewayCaller } from "./caller.ts";
+import { type GatewayCaller, identifyGatewayCaller } from "./caller.ts";
 import {
-  callerHeaders,
-  notAPage,
-  providerHeaders,
-  providerRequestId,
-  providerUrl,
+  addBrowserHeaders,
+  findProviderRequestId,
   refuseSelection,
+  toCallerHeaders,
+  toProviderHeaders,
+  toProviderUrl,
 } from "./headers.ts";
-import { modelList } from "./model-list.ts";
+import { presentModelList } from "./model-list.ts";
 import { OpenCalls } from "./open-calls.ts";
 
 export const GATEWAY_PREFIX = "/api/v2/ai/";
@@ -46,7 +46,7 @@ const MAX_ERROR_BYTES = 256 * 1024;
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 /** Returns the dialect and the rest of the path for a gateway request, or undefined for any other request. */
-const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefined => {
+const parseGatewayPath = (path: string): { dialect: Dialect; rest: string } | undefined => {
   if (!path.startsWith(GATEWAY_PREFIX)) return undefined;
   const [, name, rest = ""] = /^([a-z]+)(\/.*)?$/.exec(path.slice(GATEWAY_PREFIX.length)) ?? [];
   const dialect = DIALECTS.find((one) => one === name);
@@ -54,10 +54,10 @@ const gatewayPath = (path: string): { dialect: Dialect; rest: string } | undefin
 };
 
 /** Returns whether a request is for the gateway rather than for the API routes next to it. */
-export const isGatewayPath = (path: string): boolean => gatewayPath(path) !== undefined;
+export const isGatewayPath = (path: string): boolean => parseGatewayPath(path) !== undefined;
 
 /** A provider's response, with what is needed to record the call. */
-type Asked = {
+type ProviderResponse = {
   readonly target: Target;
   readonly response: Response;
   readonly key: string;
@@ -66,11 +66,11 @@ type Asked = {
 
 export class AiGateway {
   readonly #ctx: ApiContext;
-  readonly #who: Who;
+  readonly #who: CallerDeps;
   readonly #calls = new OpenCalls();
   readonly #figures = new GatewayFigures();
 
-  constructor(ctx: ApiContext, who: Who, metrics: Metrics | undefined) {
+  constructor(ctx: ApiContext, who: CallerDeps, metrics: Metrics | undefined) {
     this.#ctx = ctx;
     this.#who = who;
     if (metrics) this.#figures.register(metrics, () => this.#calls.count);
@@ -78,11 +78,11 @@ export class AiGateway {
 
   /** Answers a gateway request. Errors, too, have the form of its dialect. */
   async answer(request: Request): Promise<Response> {
-    return notAPage(await this.#answered(request));
+    return addBrowserHeaders(await this.#respond(request));
   }
 
-  async #answered(request: Request): Promise<Response> {
-    const { dialect, rest } = gatewayPath(getPath(request.url)) as { dialect: Dialect; rest: string };
+  async #respond(request: Request): Promise<Response> {
+    const { dialect, rest } = parseGatewayPath(getPath(request.url)) as { dialect: Dialect; rest: string };
     try {
       const endpoint = findEndpoint(dialect, request.method, rest);
       if (endpoint?.kind === "probe") return new Response(null, { status: 200 });
@@ -97,11 +97,11 @@ export class AiGateway {
 
   #refuse(dialect: Dialect, refusal: Refusal): Response {
     this.#figures.refuse(dialect, refusal.code);
-    return refusalResponse(dialect, refusal);
+    return toRefusalResponse(dialect, refusal);
   }
 
   async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
-    const caller = await gatewayCaller(request, dialect, this.#who);
+    const caller = await identifyGatewayCaller(request, dialect, this.#who);
     if ("status" in caller) return caller;
     const catalog = await this.#ctx.modelSettings.catalog();
     if (!catalog.settings.enabled)
@@ -112,7 +112,8 @@ export class AiGateway {
         code: "unknown_url",
         message: `The gateway does not forward ${request.method} requests to this path.`,
       };
-    if (endpoint.kind === "models") return Response.json(modelList(dialect, namesFor(catalog, dialect, caller.asker)));
+    if (endpoint.kind === "models")
+      return Response.json(presentModelList(dialect, listNames(catalog, dialect, caller.asker)));
     // Counted before the body is read, because the body is held in memory.
     const place = this.#calls.open(caller.payer.user_id, maxBodyBytes(request));
     if ("status" in place) return place;
@@ -121,7 +122,7 @@ export class AiGateway {
       place.weigh(bytes.byteLength);
       const body = readCallBody(endpoint, bytes);
       refuseSelection(dialect, request);
-      const targets = targetsFor(catalog, dialect, body.model, caller.asker);
+      const targets = listTargets(catalog, dialect, body.model, caller.asker);
       const answered =
         targets.length === 0
           ? unknownModel(body.model)
@@ -173,8 +174,8 @@ export class AiGateway {
     const record = this.#recorder(call, { reserved, begun, span, unwatch });
     let target = first;
     try {
-      const asked = await withinSpan(span, () =>
-        this.#ask(call, abort.signal, (next) => {
+      const asked = await runInSpan(span, () =>
+        this.#callProviders(call, abort.signal, (next) => {
           target = next;
         }),
       );
@@ -183,9 +184,9 @@ export class AiGateway {
         return asked;
       }
       const { status } = asked.response;
-      if (status >= 400) return await this.#failed(call, asked, record);
-      if (status >= 300) return await this.#redirected(asked, record);
-      return await this.#passed(call, asked, { record, abort, begun });
+      if (status >= 400) return await this.#passError(call, asked, record);
+      if (status >= 300) return await this.#refuseRedirect(asked, record);
+      return await this.#passResponse(call, asked, { record, abort, begun });
     } catch (error) {
       // The provider processes and charges for what it received, whether or not the caller still waits.
       await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
@@ -195,30 +196,30 @@ export class AiGateway {
   }
 
   /** Tries one provider after the other until one returns something other than a transient error. */
-  async #ask(
+  async #callProviders(
     { request, endpoint, body, targets }: Call,
     signal: AbortSignal,
     onTarget: (target: Target) => void,
-  ): Promise<Asked | Refusal> {
+  ): Promise<ProviderResponse | Refusal> {
     let unreachable: Refusal | undefined;
     for (const [index, target] of targets.entries()) {
       const isLast = index === targets.length - 1;
       onTarget(target);
       const { provider, model } = target;
       const key = provider.key();
-      const url = providerUrl(provider, {
+      const url = toProviderUrl(provider, {
         defaultUrl: DEFAULT_BASE_URL[provider.provider] ?? "",
         path: endpoint.path,
         model,
         query: new URL(request.url).searchParams,
       });
-      const headers = providerHeaders(request.headers, endpoint.dialect, key);
+      const headers = toProviderHeaders(request.headers, endpoint.dialect, key);
       const send = (bytes: Uint8Array) =>
         this.#ctx.modelFetch(url, { method: request.method, headers, body: bytes as Uint8Array<ArrayBuffer>, signal });
       try {
         let response = await send(body.bytesFor(model));
         let hidesUsage = body.hidesUsage;
-        if (hidesUsage && response.status === 400 && (await refusesUsage(response.clone() as Response))) {
+        if (hidesUsage && response.status === 400 && (await isUsageRejected(response.clone() as Response))) {
           // An older provider server: the call is sent unchanged and its usage is estimated.
           await response.body?.cancel();
           response = await send(body.bytesWithoutUsage(model));
@@ -230,10 +231,10 @@ export class AiGateway {
         if (signal.aborted) throw error;
         const reason = error instanceof ModelError ? error.message : "it cannot be reached";
         log("models").warn("the provider {provider} did not answer a call of the gateway: {error}", {
-          provider: providerName(target),
-          error: withoutSecrets(String(error), key),
+          provider: getProviderName(target),
+          error: maskSecrets(String(error), key),
         });
-        const message = `The model provider ${providerName(target)} did not answer: ${reason}.`;
+        const message = `The model provider ${getProviderName(target)} did not answer: ${reason}.`;
         unreachable = { status: 502, code: "provider_unreachable", message };
         if (isLast) return unreachable;
       }
@@ -242,54 +243,58 @@ export class AiGateway {
   }
 
   /** Passes on a provider's error without the provider's key and anything else that looks like a key. */
-  async #failed({ recording }: Call, { target, response, key }: Asked, record: Recorder): Promise<Response | Refusal> {
+  async #passError(
+    { recording }: Call,
+    { target, response, key }: ProviderResponse,
+    record: Recorder,
+  ): Promise<Response | Refusal> {
     // An error that is truncated or cannot be decompressed is still an error.
     const read = await readText(response, MAX_ERROR_BYTES).catch(() => undefined);
-    const text = read === undefined ? undefined : withoutSecrets(read, key);
+    const text = read === undefined ? undefined : maskSecrets(read, key);
     if (text !== undefined) recording?.read(Buffer.from(text));
-    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
-    const name = providerName(target);
+    await record(target, { outcome: "failed", provider_request_id: findProviderRequestId(response.headers, key) });
+    const name = getProviderName(target);
     if (response.status === 401) {
       const message = `The model provider ${name} refused the server's credentials. Ask an administrator to check its API key.`;
       return { status: 502, code: "provider_credentials", message };
     }
-    if (text === undefined) return unreadable(name);
+    if (text === undefined) return toUnreadable(name);
     return new Response(text, {
       status: response.status,
-      headers: callerHeaders(response.headers, key),
+      headers: toCallerHeaders(response.headers, key),
     });
   }
 
   /** Rejects a redirect from a provider: the gateway does not follow it and does not pass it to the caller. */
-  async #redirected({ target, response, key }: Asked, record: Recorder): Promise<Refusal> {
+  async #refuseRedirect({ target, response, key }: ProviderResponse, record: Recorder): Promise<Refusal> {
     await response.body?.cancel();
-    await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
-    const message = `The model provider ${providerName(target)} responded with a redirect (${response.status}). Ask an administrator to check its address.`;
+    await record(target, { outcome: "failed", provider_request_id: findProviderRequestId(response.headers, key) });
+    const message = `The model provider ${getProviderName(target)} responded with a redirect (${response.status}). Ask an administrator to check its address.`;
     return { status: 502, code: "provider_redirects", message };
   }
 
   /** Streams a provider's response to the caller with backpressure. */
-  async #passed(
+  async #passResponse(
     call: Call,
-    { target, response, key, hidesUsage }: Asked,
+    { target, response, key, hidesUsage }: ProviderResponse,
     { record, abort, begun }: Passing,
   ): Promise<Response | Refusal> {
     const { clock } = this.#ctx;
     const { recording } = call;
-    const headers = callerHeaders(response.headers, key);
+    const headers = toCallerHeaders(response.headers, key);
     const tap = new UsageTap({
       format: call.endpoint.usage,
       type: response.headers.get("content-type") ?? "",
       hidesUsage,
     });
     const mask = new KeyMask(key);
-    const provider_request_id = providerRequestId(response.headers, key);
+    const provider_request_id = findProviderRequestId(response.headers, key);
     let first_byte_ms: number | null = null;
     const reader = response.body?.getReader();
     const read = async () => (await reader?.read()) ?? { done: true as const, value: undefined };
     /** The first chunk, until the caller reads it. */
     let next: Awaited<ReturnType<typeof read>> | undefined;
-    const end = (outcome: Ended["outcome"]): Promise<void> => {
+    const end = (outcome: CallResult["outcome"]): Promise<void> => {
       if (outcome !== "ok") {
         // The provider charges for everything it has sent, including bytes held back from an interrupted response.
         if (next?.value) tap.read(next.value);
@@ -309,23 +314,23 @@ export class AiGateway {
         provider_request_id,
       });
     };
-    const brokeOff = (error: unknown): void =>
+    const logBreak = (error: unknown): void =>
       log("models").warn("the answer of the provider {provider} broke off: {error}", {
-        provider: providerName(target),
-        error: withoutSecrets(String(error), key),
+        provider: getProviderName(target),
+        error: maskSecrets(String(error), key),
       });
     // Until the first chunk has been sent, an unreadable response can still become a proper error.
     try {
       next = await read();
     } catch (error) {
       if (abort.signal.aborted) throw error;
-      brokeOff(error);
+      logBreak(error);
       await record(target, { outcome: "failed", was_begun: true, first_byte_ms, provider_request_id });
-      return unreadable(providerName(target));
+      return toUnreadable(getProviderName(target));
     }
     if (!next.done) first_byte_ms = Math.round(clock.monotonic() - begun);
     let isOver = false;
-    const cut = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const cutOff = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
       if (isOver) return;
       isOver = true;
       await end(abort.signal.aborted ? "aborted" : "failed");
@@ -336,7 +341,7 @@ export class AiGateway {
       {
         start(controller) {
           // Needed even while the caller is not reading.
-          abort.signal.addEventListener("abort", () => void cut(controller));
+          abort.signal.addEventListener("abort", () => void cutOff(controller));
         },
         async pull(controller) {
           try {
@@ -361,8 +366,8 @@ export class AiGateway {
               return;
             }
           } catch (error) {
-            if (!abort.signal.aborted) brokeOff(error);
-            await cut(controller);
+            if (!abort.signal.aborted) logBreak(error);
+            await cutOff(controller);
           }
         },
         async cancel() {
@@ -379,7 +384,7 @@ export class AiGateway {
   /** Returns a function that settles the call once and releases its slot. */
   #recorder(
     { body, caller, recording, release, endpoint: { dialect } }: Call,
-    { reserved, begun, span, unwatch }: Recorded,
+    { reserved, begun, span, unwatch }: RecordedCall,
   ): Recorder {
     let isSettled = false;
     return async (target, ended) => {
@@ -393,7 +398,7 @@ export class AiGateway {
       const model = target.isNamed ? target.model : undefined;
       this.#figures.count({ dialect, model, outcome, first_byte_ms, duration_ms });
       if (!reserved) return;
-      const whole: Ended = {
+      const whole: CallResult = {
         usage: undefined,
         text_bytes: 0,
         was_begun: false,
@@ -422,14 +427,14 @@ type Call = {
   readonly recording: Recording | undefined;
   readonly release: () => void;
 };
-type Recorded = {
+type RecordedCall = {
   readonly reserved: OpenCall | undefined;
   readonly begun: number;
   readonly span: Span | undefined;
   readonly unwatch: () => void;
 };
 type Passing = { readonly record: Recorder; readonly abort: AbortController; readonly begun: number };
-type Recorder = (target: Target, ended: Partial<Ended> & Pick<Ended, "outcome">) => Promise<void>;
+type Recorder = (target: Target, ended: Partial<CallResult> & Pick<CallResult, "outcome">) => Promise<void>;
 
 /** Starts the trace span of a call, named after the first provider. */
 const beginGatewaySpan = ({ endpoint, body }: Call, { provider, model }: Target): Span | undefined => {
@@ -441,18 +446,18 @@ const beginGatewaySpan = ({ endpoint, body }: Call, { provider, model }: Target)
 const endGatewaySpan = (
   span: Span,
   { provider, model }: Target,
-  { outcome, usage, first_byte_ms }: Partial<Ended>,
+  { outcome, usage, first_byte_ms }: Partial<CallResult>,
 ): void => {
-  span.set({ "gen_ai.provider.name": conventionalProvider(provider.provider), "gen_ai.response.model": model });
-  if (usage) span.set(usageAttributes(usage));
+  span.set({ "gen_ai.provider.name": toConventionalProvider(provider.provider), "gen_ai.response.model": model });
+  if (usage) span.set(toUsageAttributes(usage));
   span.set({ "slipway.gateway.first_byte_ms": first_byte_ms ?? undefined });
   if (outcome !== "ok") span.fail(outcome ?? "failed");
   span.end();
 };
 
-const providerName = ({ provider }: Target): string => provider.display_name || provider.provider;
+const getProviderName = ({ provider }: Target): string => provider.display_name || provider.provider;
 
-const unreadable = (name: string): Refusal => ({
+const toUnreadable = (name: string): Refusal => ({
   status: 502,
   code: "provider_unreadable",
   message: `The answer of the model provider ${name} was interrupted or could not be read.`,
@@ -495,7 +500,7 @@ const toRefusal = (error: unknown, request: Request): Refusal => {
 };
 
 /** Returns whether a provider rejects the option to report the usage of a stream. */
-const refusesUsage = async (response: { readonly body: ReadableStream<Uint8Array> | null }): Promise<boolean> =>
+const isUsageRejected = async (response: { readonly body: ReadableStream<Uint8Array> | null }): Promise<boolean> =>
   /stream_options|include_usage/.test(await readText(response, MAX_ERROR_BYTES));
 
 const readText = async (

@@ -16,7 +16,7 @@ const HOP_BY_HOP = [
 ];
 
 /** Credentials, headers about the connection to this server, and headers that select the account to charge. */
-const NOT_SENT = new Set([
+const DROPPED_REQUEST_HEADERS = new Set([
   ...HOP_BY_HOP,
   ...[
     "authorization",
@@ -43,13 +43,13 @@ const NOT_SENT = new Set([
     "referer",
   ],
 ]);
-const NOT_SENT_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
+const DROPPED_REQUEST_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
 
 /** Headers that change what a browser does on the server's own origin. The server sets its own. */
-const OF_THE_ORIGIN =
+const ORIGIN_HEADERS =
   /^(?:content-security-policy|x-frame-options|x-content-type-options|x-xss-protection|(?:permissions|feature|document|referrer)-policy|cross-origin-|origin-|access-control-|timing-allow-origin|report-to|reporting-endpoints|nel$|public-key-pins|expect-ct|set-cookie|refresh|sec-|speculation-rules|supports-loading-mode|x-dns-prefetch-control|x-permitted-cross-domain-policies)/;
 
-const NOT_RETURNED = new Set([
+const DROPPED_RESPONSE_HEADERS = new Set([
   ...HOP_BY_HOP,
   ...["content-length", "content-encoding", "content-type", "strict-transport-security", "alt-svc", "server", "via"],
   // Headers that would redirect a browser, make it store something, or sign it in.
@@ -64,15 +64,15 @@ const ANSWER_TYPE =
 const PLAIN_TEXT = "text/plain; charset=utf-8";
 
 /** What every answer of the gateway says to a browser, so that nothing in it is ever a page of this server. */
-const TO_BROWSERS = {
+const BROWSER_HEADERS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
 } as const;
 
 /** Returns the same answer with the server's own headers for browsers. */
-export const notAPage = (response: Response): Response => {
-  for (const [name, value] of Object.entries(TO_BROWSERS)) response.headers.set(name, value);
+export const addBrowserHeaders = (response: Response): Response => {
+  for (const [name, value] of Object.entries(BROWSER_HEADERS)) response.headers.set(name, value);
   return response;
 };
 
@@ -80,11 +80,12 @@ export const notAPage = (response: Response): Response => {
 const ANTHROPIC_VERSION = "2023-06-01";
 
 /** Returns the headers for the provider, with its key. */
-export const providerHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
+export const toProviderHeaders = (from: Headers, dialect: Dialect, key: string): Headers => {
   const sent = new Headers();
   const named = new Set((from.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
   for (const [name, value] of from) {
-    if (!NOT_SENT.has(name) && !NOT_SENT_PREFIX.test(name) && !named.has(name)) sent.append(name, value);
+    if (!DROPPED_REQUEST_HEADERS.has(name) && !DROPPED_REQUEST_PREFIX.test(name) && !named.has(name))
+      sent.append(name, value);
   }
   // Usage is read from the response while it passes, so it must not be compressed.
   sent.set("accept-encoding", "identity");
@@ -97,11 +98,11 @@ export const providerHeaders = (from: Headers, dialect: Dialect, key: string): H
 };
 
 /** Returns the headers for the caller, without any that contain the provider's key. */
-export const callerHeaders = (from: Headers, key: string): Headers => {
+export const toCallerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
   for (const [name, value] of from) {
     const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
-    const isOurs = NOT_RETURNED.has(name) || OF_THE_ORIGIN.test(name) || name.startsWith("cf-");
+    const isOurs = DROPPED_RESPONSE_HEADERS.has(name) || ORIGIN_HEADERS.test(name) || name.startsWith("cf-");
     if (!hasKey && !isOurs) returned.append(name, value);
   }
   const type = from.get("content-type")?.trim() ?? "";
@@ -110,7 +111,7 @@ export const callerHeaders = (from: Headers, key: string): Headers => {
 };
 
 /** Returns the provider's request ID; empty if none exists or it contains the key. */
-export const providerRequestId = (from: Headers, key: string): string => {
+export const findProviderRequestId = (from: Headers, key: string): string => {
   const id = from.get("request-id") ?? from.get("x-request-id") ?? "";
   return key !== "" && id.includes(key) ? "" : id.slice(0, 200);
 };
@@ -119,7 +120,7 @@ export const providerRequestId = (from: Headers, key: string): string => {
  * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: none exists. Only clients of Gemini send
  * keys in addresses, which logs of proxies keep.
  */
-export const presentedToken = (request: Request, dialect: Dialect): string | undefined => {
+export const findToken = (request: Request, dialect: Dialect): string | undefined => {
   const { headers } = request;
   const bearer = /^bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   const given = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
@@ -150,7 +151,7 @@ export const refuseSelection = (dialect: Dialect, request: Request): void => {
 };
 
 /** Returns the URL of a call: the provider's address, the endpoint's path and the caller's query without credentials. */
-export const providerUrl = (
+export const toProviderUrl = (
   { base_url }: Pick<ConfiguredProvider, "base_url">,
   { defaultUrl, path, model, query }: { defaultUrl: string; path: string; model: string; query: URLSearchParams },
 ): URL => {

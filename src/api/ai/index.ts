@@ -1,8 +1,8 @@
 // API routes of the AI gateway: its settings, its calls, and model costs.
 import { t } from "elysia";
 import { readRecording } from "#domain/ai/recordings.ts";
-import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
-import { clockOffset, costRange } from "#domain/chats/cost-range.ts";
+import { getGatewaySettings, listGatewayCalls, loadAiUsage, setGatewaySettings } from "#domain/ai/settings.ts";
+import { parseClockOffset, parseCostRange } from "#domain/chats/cost-range.ts";
 import { AiUsage, GatewayCalls, GatewayRecording, GatewaySettings, USAGE_DIMENSIONS } from "#schema/ai/gateway.ts";
 import { oneOf } from "#schema/one-of.ts";
 import { writesSetting } from "../audit/setting-targets.ts";
@@ -25,7 +25,7 @@ export const ai = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })
     .use(callers)
     .use(aiBudgets(ctx))
-    .get("/settings", ({ caller }) => gatewaySettings(ctx, caller), {
+    .get("/settings", ({ caller }) => getGatewaySettings(ctx, caller), {
       user,
       response: { 200: GatewaySettings, ...fails(401, 403) },
       detail: operation({
@@ -63,7 +63,7 @@ export const ai = (ctx: ApiContext) =>
     .get(
       "/calls",
       ({ caller, query }) =>
-        gatewayCalls(ctx, caller, {
+        listGatewayCalls(ctx, caller, {
           user_id: query.user_id,
           workspace_id: query.workspace_id,
           before: query.before,
@@ -110,11 +110,11 @@ export const ai = (ctx: ApiContext) =>
       "/usage",
       ({ caller, query }) => {
         const { by, user_id, start_date, end_date, month } = query;
-        return aiUsage(ctx, caller, {
+        return loadAiUsage(ctx, caller, {
           by,
           user_id,
-          range: costRange({ start_date, end_date, month }, ctx.clock.now()),
-          offset: clockOffset(start_date),
+          range: parseCostRange({ start_date, end_date, month }, ctx.clock.now()),
+          offset: parseClockOffset(start_date),
         });
       },
       {

@@ -5,7 +5,7 @@ import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 const EPOCH = "1970-01-01T00:00:00Z";
 
 /** Returns the list. Names with `*` are patterns, not models, and are left out. */
-export const modelList = (dialect: Dialect, names: readonly string[]): object => {
+export const presentModelList = (dialect: Dialect, names: readonly string[]): object => {
   const models = names.filter((name) => !name.includes("*"));
   if (dialect === "anthropic") {
     const data = models.map((id) => ({ type: "model", id, display_name: id, created_at: EPOCH }));

@@ -7,13 +7,13 @@ type Limits = { readonly calls: number; readonly bytes: number };
 
 const MIB = 1024 * 1024;
 const LIMITS: Limits = { calls: 2_000, bytes: 1024 * MIB };
-const LIMITS_OF_USER: Limits = { calls: 100, bytes: 256 * MIB };
-const TRY_AGAIN_S = 5;
+const USER_LIMITS: Limits = { calls: 100, bytes: 256 * MIB };
+const RETRY_AFTER_S = 5;
 
-const fits = ({ calls, bytes }: Weight, more: number, limits: Limits): boolean =>
+const hasRoom = ({ calls, bytes }: Weight, more: number, limits: Limits): boolean =>
   calls < limits.calls && bytes + more <= limits.bytes;
 
-type OpenPlace = {
+type OpenSlot = {
   /** Sets the actual size of the request once it has been read. */
   weigh(bytes: number): void;
   /** Releases the slot, once. */
@@ -30,11 +30,11 @@ export class OpenCalls {
   }
 
   /** Takes a slot for a request of at most `most` bytes, if the limits of the caller and of the server allow it. */
-  open(user_id: string, most: number): OpenPlace | Refusal {
+  open(user_id: string, most: number): OpenSlot | Refusal {
     const own = this.#users.get(user_id) ?? { calls: 0, bytes: 0 };
-    if (!fits(own, most, LIMITS_OF_USER) || !fits(this.#all, most, LIMITS)) {
+    if (!hasRoom(own, most, USER_LIMITS) || !hasRoom(this.#all, most, LIMITS)) {
       const message = "Too many model calls are in progress. Try again when one of them is done.";
-      return { status: 429, code: "too_many_calls", message, retry_after: TRY_AGAIN_S };
+      return { status: 429, code: "too_many_calls", message, retry_after: RETRY_AFTER_S };
     }
     this.#users.set(user_id, own);
     let held = 0;

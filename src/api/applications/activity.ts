@@ -2,16 +2,16 @@
 // 2.7). App traffic marks the workspace as used; a person who uses one of its ports also extends its deadline (rule AX-14).
 import { log } from "#base/log.ts";
 import type { AppPlace } from "#domain/applications/find.ts";
-import { byUser } from "#domain/workspaces/find.ts";
+import { toActivityUser } from "#domain/workspaces/find.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
-const EVERY_MS = 60_000;
+const NOTE_INTERVAL_MS = 60_000;
 const MAX_KEPT = 10_000;
 
 export class AppActivity {
   readonly #ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">;
-  readonly #noted = new Map<string, number>();
+  readonly #notedAt = new Map<string, number>();
 
   constructor(ctx: Pick<ApiContext, "clock" | "workspaces" | "usage">) {
     this.#ctx = ctx;
@@ -26,12 +26,12 @@ export class AppActivity {
     const reason = isPort && caller ? "port_forward" : "app_traffic";
     const key = `${workspace_id} ${reason}`;
     const at = clock.now();
-    if (at - (this.#noted.get(key) ?? -EVERY_MS) < EVERY_MS) return;
-    if (this.#noted.size >= MAX_KEPT) this.#noted.clear();
-    this.#noted.set(key, at);
-    const by = caller && byUser(caller);
+    if (at - (this.#notedAt.get(key) ?? -NOTE_INTERVAL_MS) < NOTE_INTERVAL_MS) return;
+    if (this.#notedAt.size >= MAX_KEPT) this.#notedAt.clear();
+    this.#notedAt.set(key, at);
+    const by = caller && toActivityUser(caller);
     workspaces.ask(workspace_id, "recordActivity", { reason, at, agent_id, by }).catch((error) => {
-      log("applications").warn("the use of workspace {workspace_id} was not noted: {error}", { workspace_id, error });
+      log("applications").warn("cannot record the use of workspace {workspace_id}: {error}", { workspace_id, error });
     });
   }
 }

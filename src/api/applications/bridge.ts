@@ -1,6 +1,6 @@
 // Connects a browser's WebSocket to an app's. Every message passes whole and in order, with backpressure in both directions, and each side
 // gets the other's close reason (rule AX-10). Buffers are bounded: neither side is read while the other does not read.
-import { asWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
+import { toWireError, Wakeup, type WebSocketFrames, type WebSocketMessage } from "#src/wire/index.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
 /** When more than this is waiting for the app, the browser is not read. */
@@ -22,8 +22,8 @@ export type BridgeEvents = {
 export class AppBridge implements SocketHandler {
   readonly #app: WebSocketFrames;
   readonly #events: BridgeEvents;
-  readonly #room = new Wakeup();
-  readonly #said = new Wakeup();
+  readonly #drained = new Wakeup();
+  readonly #queued = new Wakeup();
   #queue: WebSocketMessage[] = [];
   #waiting = 0;
   #isPaused = false;
@@ -39,13 +39,13 @@ export class AppBridge implements SocketHandler {
   open(socket: Socket): void {
     this.#stop = this.#events.watch((reason) => socket.close(CLOSE.policy, reason));
     void this.#listen(socket);
-    void this.#tell(socket);
+    void this.#forwardToApp(socket);
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
     const message: WebSocketMessage =
       typeof data === "string" ? { kind: "text", text: data } : { kind: "binary", bytes: data.slice() };
-    this.#say(message);
+    this.#enqueue(message);
     if (this.#isFullForApp && !this.#isPaused) {
       this.#isPaused = true;
       socket.pause();
@@ -55,14 +55,14 @@ export class AppBridge implements SocketHandler {
 
   drain(): void {
     this.#isFull = false;
-    this.#room.ring();
+    this.#drained.wake();
   }
 
   close(_socket: Socket, code: number, reason: string): void {
     this.#isGone = true;
     this.#stop();
-    this.#room.ring();
-    this.#say({ kind: "close", code: code === 1005 || isSendable(code) ? code : CLOSE.goingAway, reason });
+    this.#drained.wake();
+    this.#enqueue({ kind: "close", code: code === 1005 || isSendable(code) ? code : CLOSE.goingAway, reason });
     this.#events.later(() => this.#app.reset("Nobody listens any more."));
   }
 
@@ -70,19 +70,19 @@ export class AppBridge implements SocketHandler {
     return this.#waiting > PAUSE_BYTES;
   }
 
-  #say(message: WebSocketMessage): void {
+  #enqueue(message: WebSocketMessage): void {
     this.#waiting += measureSize(message);
     this.#queue.push(message);
-    this.#said.ring();
+    this.#queued.wake();
   }
 
   /** Forwards from the browser to the app until one of them disconnects. */
-  async #tell(socket: Socket): Promise<void> {
+  async #forwardToApp(socket: Socket): Promise<void> {
     try {
       for (;;) {
         const message = this.#queue.shift();
         if (message === undefined) {
-          await this.#said.wait();
+          await this.#queued.wait();
           continue;
         }
         await this.#app.send(message);
@@ -105,7 +105,7 @@ export class AppBridge implements SocketHandler {
         const message = await this.#app.next();
         if (message === undefined) break;
         // An app that sends pings but does not read gets no more pongs until it reads.
-        if (message.kind === "ping" && !this.#isFullForApp) this.#say({ kind: "pong", bytes: message.bytes });
+        if (message.kind === "ping" && !this.#isFullForApp) this.#enqueue({ kind: "pong", bytes: message.bytes });
         if (message.kind === "close") {
           const code = message.code === 1005 ? CLOSE.normal : message.code;
           socket.close(isSendable(code) ? code : CLOSE.protocol, message.reason);
@@ -113,11 +113,11 @@ export class AppBridge implements SocketHandler {
         }
         if (message.kind !== "text" && message.kind !== "binary") continue;
         this.#events.used();
-        if (!(await this.#show(socket, message.kind === "text" ? message.text : message.bytes))) return;
+        if (!(await this.#forwardToBrowser(socket, message.kind === "text" ? message.text : message.bytes))) return;
       }
       socket.close(CLOSE.internal, "the app has gone away");
     } catch (error) {
-      const { failure, message } = asWireError(error);
+      const { failure, message } = toWireError(error);
       if (failure === "too_large")
         socket.close(CLOSE.tooBig, "the app sent a message that is longer than app_message_mb");
       else socket.close(CLOSE.internal, `the app has gone away: ${message}`);
@@ -125,8 +125,8 @@ export class AppBridge implements SocketHandler {
   }
 
   /** Returns false when the socket has closed. */
-  async #show(socket: Socket, data: string | Uint8Array): Promise<boolean> {
-    while (this.#isFull && !this.#isGone) await this.#room.wait();
+  async #forwardToBrowser(socket: Socket, data: string | Uint8Array): Promise<boolean> {
+    while (this.#isFull && !this.#isGone) await this.#drained.wait();
     if (this.#isGone) return false;
     const taken = socket.transmit(data);
     this.#isFull = taken < 0;

@@ -7,18 +7,18 @@ import { readMemberships } from "#db/users/members.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { whenKeyGone } from "../http/revocation.ts";
+import { watchKey } from "../http/revocation.ts";
 import type { AppCaller } from "./hand-over.ts";
 
 const LOST = "you may no longer open this app";
 
-export type Opened = { readonly name: AppName; readonly place: AppPlace; readonly by: AppCaller | undefined };
+export type OpenedApp = { readonly name: AppName; readonly place: AppPlace; readonly by: AppCaller | undefined };
 
 /**
  * Calls `end` once, with a reason, including when access was lost while the connection was being set up. Returns a function that stops
  * listening.
  */
-export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: string) => void): (() => void) => {
+export const watchAppAccess = (ctx: ApiContext, opened: OpenedApp, end: (reason: string) => void): (() => void) => {
   const { name, place, by } = opened;
   const { topics } = ctx;
   const stops: (() => void)[] = [];
@@ -27,34 +27,34 @@ export const whenAppLost = (ctx: ApiContext, opened: Opened, end: (reason: strin
     isOver = true;
     for (const one of stops.splice(0)) one();
   };
-  const gone = (reason: string): void => {
+  const endOnce = (reason: string): void => {
     if (isOver) return;
     stop();
     end(reason);
   };
-  const lost = (): void => gone(LOST);
-  const look = async (): Promise<void> => {
-    const caller = by && (await personNow(ctx, by.caller));
+  const onLost = (): void => endOnce(LOST);
+  const recheck = async (): Promise<void> => {
+    const caller = by && (await reloadPerson(ctx, by.caller));
     const now = by && !caller ? undefined : await findApp(ctx, name, caller);
     const isSame = typeof now === "object" && now.agent_id === place.agent_id && now.port === place.port;
-    if (!isSame) lost();
+    if (!isSame) onLost();
   };
-  const again = (): void => void look().catch(lost);
+  const onChange = (): void => void recheck().catch(onLost);
   stops.push(
-    topics.subscribe("access_changed", place.workspace_id, again),
-    topics.subscribe("agent_gone", place.agent_id, lost),
-    topics.subscribe("missed", "", again),
+    topics.subscribe("access_changed", place.workspace_id, onChange),
+    topics.subscribe("agent_gone", place.agent_id, onLost),
+    topics.subscribe("missed", "", onChange),
   );
   if (by) {
-    stops.push(topics.subscribe("access_changed", by.caller.user_id, again), whenKeyGone(ctx, by.caller, gone));
-    if (by.parent) stops.push(whenKeyGone(ctx, { ...by.caller, key_id: by.parent }, gone));
+    stops.push(topics.subscribe("access_changed", by.caller.user_id, onChange), watchKey(ctx, by.caller, endOnce));
+    if (by.parent) stops.push(watchKey(ctx, { ...by.caller, key_id: by.parent }, endOnce));
   }
-  again();
+  onChange();
   return stop;
 };
 
 /** Returns the same person with their current roles and memberships. */
-const personNow = async ({ store }: ApiContext, caller: UserCaller): Promise<UserCaller | undefined> => {
+const reloadPerson = async ({ store }: ApiContext, caller: UserCaller): Promise<UserCaller | undefined> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (!key) return undefined;
   return { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };

@@ -6,24 +6,27 @@ import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
 import { listScopes } from "#domain/users/keys.ts";
 import { startAppSession } from "#domain/users/sign-in.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import type { Identity, UserCaller } from "../http/caller.ts";
-import { cookie, identify, type Who } from "../http/identify.ts";
+import { type CallerDeps, identify, readCookie } from "../http/identify.ts";
 import { APP_COOKIE, KEY_FORM, SECURE_APP_COOKIE } from "./headers.ts";
 
 /** The query parameter that carries the encrypted key. */
 export const KEY_PARAMETER = "service_app_key";
-const GOOD_FOR_MS = 60_000;
-const COOKIE_SECONDS = 30 * 86_400;
+const KEY_TTL_MS = 60_000;
+const COOKIE_TTL_SECONDS = 30 * 86_400;
 
 type Offer = { id: string; secret: string; user_id: string; parent: string; until: number };
 type Session = { token: string; parent: string };
 
-const MAY_START = "workspace:start";
+const START_SCOPE = "workspace:start";
 
 /** Wraps a caller who sent a session or API key directly. */
-export const asAppCaller = (caller: UserCaller): AppCaller => ({ caller, mayStart: allows(caller.scopes, MAY_START) });
+export const toAppCaller = (caller: UserCaller): AppCaller => ({
+  caller,
+  mayStart: hasScope(caller.scopes, START_SCOPE),
+});
 
 /** The person signed in at an app's host. */
 export type AppCaller = {
@@ -37,7 +40,7 @@ export type AppCaller = {
 export class HandOver {
   readonly #ctx: ApiContext;
   /** IDs of recently exchanged keys, with the time at which each can be forgotten. */
-  readonly #used = new Map<string, number>();
+  readonly #usedKeys = new Map<string, number>();
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
@@ -45,7 +48,7 @@ export class HandOver {
 
   /** Returns the encrypted key for this host. It becomes a session key only when it is exchanged. */
   offer(caller: UserCaller, host: string): string {
-    const until = this.#ctx.clock.now() + GOOD_FOR_MS;
+    const until = this.#ctx.clock.now() + KEY_TTL_MS;
     const offer: Offer = { id: keyId(), secret: keySecret(), user_id: caller.user_id, parent: caller.key_id, until };
     return this.#ctx.encryption.seal(JSON.stringify(offer), `app_key:${host}`);
   }
@@ -55,11 +58,11 @@ export class HandOver {
     const { store, clock, encryption, accessUrl } = this.#ctx;
     const offer = this.#open<Offer>(sealed, `app_key:${host}`);
     const now = clock.now();
-    for (const [id, until] of this.#used) if (until <= now) this.#used.delete(id);
-    if (!offer || offer.until <= now || this.#used.has(offer.id)) throw spent();
-    this.#used.set(offer.id, offer.until);
+    for (const [id, until] of this.#usedKeys) if (until <= now) this.#usedKeys.delete(id);
+    if (!offer || offer.until <= now || this.#usedKeys.has(offer.id)) throw linkExpired();
+    this.#usedKeys.set(offer.id, offer.until);
     const parent = await store.get(findKeyWithUser({ id: offer.parent }));
-    if (!parent) throw spent();
+    if (!parent) throw linkExpired();
     const { id, secret, user_id } = offer;
     const token = await startAppSession(this.#ctx, {
       id,
@@ -69,26 +72,29 @@ export class HandOver {
       workspace_id: parent.workspace_id ?? undefined,
       lifetime_seconds: parent.lifetime_seconds,
     });
-    if (token === undefined) throw spent();
+    if (token === undefined) throw linkExpired();
     const session: Session = { token, parent: offer.parent };
     const value = encryption.seal(JSON.stringify(session), `app_session:${host}`);
     const isSecure = accessUrl.protocol === "https:";
-    return `${isSecure ? SECURE_APP_COOKIE : APP_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_SECONDS}${
+    return `${isSecure ? SECURE_APP_COOKIE : APP_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${COOKIE_TTL_SECONDS}${
       isSecure ? "; Secure" : ""
     }`;
   }
 
   /** Returns the person the cookie of this host belongs to; undefined once the sign-in it was derived from has ended. */
-  async callerOf(request: Request, host: string, who: Who): Promise<AppCaller | undefined> {
+  async findCaller(request: Request, host: string, who: CallerDeps): Promise<AppCaller | undefined> {
     const name = this.#ctx.accessUrl.protocol === "https:" ? SECURE_APP_COOKIE : APP_COOKIE;
-    const session = this.#open<Session>(cookie(request.headers.get("cookie") ?? "", name) ?? "", `app_session:${host}`);
+    const session = this.#open<Session>(
+      readCookie(request.headers.get("cookie") ?? "", name) ?? "",
+      `app_session:${host}`,
+    );
     if (!session) return undefined;
     const parent = await this.#ctx.store.get(findKeyWithUser({ id: session.parent }));
     if (!parent || parent.expires_at <= this.#ctx.clock.now()) return undefined;
     const isAllowed = isAllowedFrom(parent.allowed_addresses, this.#ctx.addresses.of(request));
-    if (!isAllowed || !allows(listScopes(parent), "workspace:application_connect")) return undefined;
+    if (!isAllowed || !hasScope(listScopes(parent), "workspace:application_connect")) return undefined;
     const caller = await loadPerson(session.token, request, who);
-    return caller && { caller, parent: session.parent, mayStart: allows(listScopes(parent), MAY_START) };
+    return caller && { caller, parent: session.parent, mayStart: hasScope(listScopes(parent), START_SCOPE) };
   }
 
   #open<T>(sealed: string, context: string): T | undefined {
@@ -102,12 +108,12 @@ export class HandOver {
 }
 
 /** Returns the user of an API key; undefined if the key is invalid, not a user's, or lacks the scope for apps. */
-export const loadPerson = async (token: string, request: Request, who: Who): Promise<UserCaller | undefined> => {
+export const loadPerson = async (token: string, request: Request, who: CallerDeps): Promise<UserCaller | undefined> => {
   if (!KEY_FORM.test(token)) return undefined;
   const identity: Identity = await identify({ token, place: "header", compat: false }, request, who);
   if (identity instanceof AppError || identity.kind !== "user") return undefined;
-  return allows(identity.scopes, "workspace:application_connect") ? identity : undefined;
+  return hasScope(identity.scopes, "workspace:application_connect") ? identity : undefined;
 };
 
-const spent = (): AppError =>
+const linkExpired = (): AppError =>
   new AppError("invalid", "This sign-in link was already used or has expired.", { detail: "Open the app again." });

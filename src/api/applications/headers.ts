@@ -2,7 +2,7 @@
 // one connection only, and an app below the access URL cannot set headers for the whole origin (rules AX-6 to AX-8). Pure.
 import { NODE_HEADER, PART_HEADER } from "#base/network/node-headers.ts";
 import { SESSION_COOKIE, SESSION_HEADER } from "../http/identify.ts";
-import { WAITS } from "./opening.ts";
+import { WAIT_PARAMETER } from "./opening.ts";
 
 const UPSTREAM = "coder_session_token";
 /** The session cookie on an app's host; over TLS it has a name that no other host can set. */
@@ -16,10 +16,10 @@ export const SECURE_APP_COOKIE = `__Host-${APP_COOKIE}`;
 export const BY_PATH = "service_app_by_path";
 
 const OUR_COOKIES = new Set([SESSION_COOKIE, UPSTREAM, APP_COOKIE, SECURE_APP_COOKIE, BY_PATH]);
-const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAITS]);
+const OUR_QUERIES = new Set([SESSION_COOKIE, UPSTREAM, BY_PATH, WAIT_PARAMETER]);
 const OUR_HEADERS = new Set([SESSION_HEADER.toLowerCase(), "coder-session-token"]);
 /** Headers used only between nodes of a cluster. If an app sent one, its request would be executed again. */
-const OF_NODES = new Set([NODE_HEADER, PART_HEADER]);
+const NODE_HEADERS = new Set([NODE_HEADER, PART_HEADER]);
 /** The form of an API key (facts/platform 8.2). */
 export const KEY_FORM = /^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/;
 
@@ -48,9 +48,9 @@ const countHops = (headers: Headers): number => {
 export const isLoop = (headers: Headers): boolean => countHops(headers) >= MAX_HOPS;
 
 /** Headers that are set again or are meant only for this server. */
-const NOT_FORWARDED = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
+const DROPPED_HEADERS = new Set([HOPS_HEADER, "forwarded", "x-real-ip", "expect", "http2-settings", "content-length"]);
 
-export type Forwarded = {
+export type ForwardedClient = {
   /** The client's address. */
   readonly address: string;
   readonly protocol: string;
@@ -60,18 +60,18 @@ export type Forwarded = {
 
 type Pair = readonly [string, string];
 
-const namedIn = (connection: string | null): Set<string> =>
+const listConnectionHeaders = (connection: string | null): Set<string> =>
   new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
 
 /** Returns the headers of the request to the app. */
-export const requestHeaders = (from: Headers, { address, protocol, prefix }: Forwarded): Pair[] => {
-  const named = namedIn(from.get("connection"));
+export const toAppHeaders = (from: Headers, { address, protocol, prefix }: ForwardedClient): Pair[] => {
+  const named = listConnectionHeaders(from.get("connection"));
   const sent: Pair[] = [];
   for (const [name, value] of from) {
-    if (HOP_BY_HOP.has(name) || NOT_FORWARDED.has(name) || OUR_HEADERS.has(name) || OF_NODES.has(name)) continue;
+    if (HOP_BY_HOP.has(name) || DROPPED_HEADERS.has(name) || OUR_HEADERS.has(name) || NODE_HEADERS.has(name)) continue;
     if ((named.has(name) && name !== "host") || name.startsWith("x-forwarded-")) continue;
     if (name === "authorization" && isOurBearer(value)) continue;
-    const kept = name === "cookie" ? appCookies(value) : value;
+    const kept = name === "cookie" ? removeOwnCookies(value) : value;
     if (kept !== "") sent.push([name, kept]);
   }
   sent.push(["x-forwarded-for", address], ["x-forwarded-proto", protocol.replace(":", "")]);
@@ -83,7 +83,7 @@ export const requestHeaders = (from: Headers, { address, protocol, prefix }: For
 
 const isOurBearer = (value: string): boolean => KEY_FORM.test(/^bearer\s+(.*)$/i.exec(value)?.[1]?.trim() ?? "");
 
-const appCookies = (cookies: string): string =>
+const removeOwnCookies = (cookies: string): string =>
   cookies
     .split(";")
     .map((one) => one.trim())
@@ -93,10 +93,10 @@ const appCookies = (cookies: string): string =>
 const toName = (cookie: string): string => cookie.slice(0, Math.max(0, cookie.indexOf("="))).trim();
 
 /** Returns the query without Slipway's credentials and otherwise unchanged. Includes the question mark, or is empty. */
-export const appQuery = (query: string): string => withoutPairs(query, isOurPair);
+export const removeOwnQuery = (query: string): string => removePairs(query, isOurPair);
 
 /** Returns the query without the pairs that `isOut` matches, otherwise byte for byte unchanged. */
-export const withoutPairs = (query: string, isOut: (pair: string) => boolean): string => {
+export const removePairs = (query: string, isOut: (pair: string) => boolean): string => {
   const pairs = query.slice(1).split("&");
   const kept = pairs.filter((pair) => !isOut(pair));
   if (kept.length === pairs.length) return query;
@@ -111,7 +111,7 @@ const isOurPair = (pair: string): boolean => {
 /** Headers an app may set on its own host but not below the access URL, where they would apply to the whole origin. */
 const ORIGIN_WIDE = new Set(["clear-site-data", "strict-transport-security", "public-key-pins", "nel", "report-to"]);
 
-type Shown = {
+type ResponseContext = {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Its pages get an opaque origin: below the access URL, a script could otherwise act as anyone who opens it. */
@@ -121,37 +121,37 @@ type Shown = {
 };
 
 /** Returns the headers of the response. A response made for one person must not be cached for others. */
-export const responseHeaders = (from: Headers, { prefix, sandboxed, by }: Shown): Headers => {
-  const named = namedIn(from.get("connection"));
+export const toBrowserHeaders = (from: Headers, { prefix, sandboxed, by }: ResponseContext): Headers => {
+  const named = listConnectionHeaders(from.get("connection"));
   const headers = new Headers();
   for (const [name, value] of from) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name === "alt-svc" || name === "set-cookie") continue;
-    if (OF_NODES.has(name)) continue;
+    if (NODE_HEADERS.has(name)) continue;
     if (prefix !== "" && name === "service-worker-allowed") {
-      headers.append(name, scopeBelow(prefix, value));
+      headers.append(name, limitScope(prefix, value));
       continue;
     }
     if (prefix !== "" && ORIGIN_WIDE.has(name)) continue;
     headers.append(name, value);
   }
   for (const cookie of from.getSetCookie()) {
-    const kept = appCookie(cookie, prefix);
+    const kept = limitCookie(cookie, prefix);
     if (kept !== undefined) headers.append("set-cookie", kept);
   }
   if (sandboxed) headers.append("content-security-policy", SANDBOX);
   if (!/(^|[\s,])(cookie|\*)($|[\s,])/i.test(headers.get("vary") ?? "")) headers.append("vary", "Cookie");
-  if (by) keepPrivate(headers);
+  if (by) forbidSharedCaching(headers);
   return headers;
 };
 
 /** Limits the scope of an app's service worker to the app's own path, because the origin belongs to Slipway. */
-const scopeBelow = (prefix: string, value: string): string => {
+const limitScope = (prefix: string, value: string): string => {
   const path = URL.canParse(value, "http://app") ? new URL(value, "http://app").pathname : "/";
   return path === prefix || path.startsWith(`${prefix}/`) ? path : `${prefix}${path}`;
 };
 
 /** Leaves the cache lifetime to the app but forbids shared caches. */
-const keepPrivate = (headers: Headers): void => {
+const forbidSharedCaching = (headers: Headers): void => {
   const said = (headers.get("cache-control") ?? "").split(",").map((one) => one.trim());
   const kept = said.filter((one) => one !== "" && !/^(public|private(=.*)?|s-maxage=.*|proxy-revalidate)$/i.test(one));
   headers.set("cache-control", ["private", ...kept].join(", "));
@@ -161,7 +161,7 @@ const keepPrivate = (headers: Headers): void => {
 const SANDBOX = "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
 
 /** Restricts an app's cookie to its own host and path. Returns undefined for a cookie with one of Slipway's names. */
-const appCookie = (cookie: string, prefix: string): string | undefined => {
+const limitCookie = (cookie: string, prefix: string): string | undefined => {
   const [pair = "", ...attributes] = cookie.split(";").map((part) => part.trim());
   if (OUR_COOKIES.has(toName(pair))) return undefined;
   const kept = attributes.filter((one) => one !== "" && !/^domain\s*(=|$)/i.test(one));

@@ -3,22 +3,22 @@ import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
 import { formatLabel } from "#base/links/app-label.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
-import { type AppHosts, appHosts, nextSignIn } from "#domain/applications/names.ts";
+import { type AppHosts, findNextSignInOrigin, makeAppHosts } from "#domain/applications/names.ts";
 import { ApplicationHost, TerminalTicket, TerminalTicketRequest } from "#schema/users/application.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, getUser } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
-import { wantsPage } from "../http/plain-page.ts";
+import { acceptsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { hasValidCaller, redirectTo, redirectToSignIn } from "../http/sign-in-first.ts";
-import { agentOfTerminal, newTicket } from "../http/terminal-ticket.ts";
+import { createTicket, parseTerminalAgent } from "../http/terminal-ticket.ts";
 import { HandOver, KEY_PARAMETER } from "./hand-over.ts";
 
 const tags = ["Applications"];
 
 export const applications = (ctx: ApiContext) => {
-  const hosts = ({ headers }: Request): AppHosts => appHosts(ctx, headers.get("host") ?? "");
+  const hosts = ({ headers }: Request): AppHosts => makeAppHosts(ctx, headers.get("host") ?? "");
   const handOver = new HandOver(ctx);
   return routes({ prefix: "/applications" })
     .use(callers)
@@ -38,10 +38,10 @@ export const applications = (ctx: ApiContext) => {
       async ({ caller, body }) => {
         const { agent_id } = await usableAgentAt(ctx.store, body.agentID, caller);
         const url = URL.canParse(body.url) ? new URL(body.url) : undefined;
-        if (!url || !/^(?:https?|wss?):$/.test(url.protocol) || agentOfTerminal(url.pathname) !== agent_id) {
+        if (!url || !/^(?:https?|wss?):$/.test(url.protocol) || parseTerminalAgent(url.pathname) !== agent_id) {
           throw invalidField("url", "must be the address of this agent's terminal");
         }
-        return { signed_token: newTicket(ctx, caller, agent_id) };
+        return { signed_token: createTicket(ctx, caller, agent_id) };
       },
       {
         user: true,
@@ -68,7 +68,7 @@ export const applications = (ctx: ApiContext) => {
         const caller = getUser(request);
         // Without a target, redirects to the server itself.
         if (!query.redirect_uri) return redirectTo(ctx.accessUrl.href);
-        const target = hosts(request).target(query.redirect_uri);
+        const target = hosts(request).parseTarget(query.redirect_uri);
         const label = target && formatLabel(target.name);
         if (!target || !label) throw invalidField("redirect_uri", "must be the URL of an app on a host of its own");
         // Appended to the raw query, because an app may parse its query in its own way.
@@ -78,7 +78,7 @@ export const applications = (ctx: ApiContext) => {
       {
         // A person who came from an app signs in first and then continues; a program gets an error.
         transform: ({ request }) => {
-          if (!wantsPage(request)) getUser(request);
+          if (!acceptsPage(request)) getUser(request);
         },
         beforeHandle: ({ request }) => (hasValidCaller(request) ? undefined : signIn(ctx, request)),
         query: t.Object({
@@ -109,7 +109,7 @@ export const applications = (ctx: ApiContext) => {
 
 /** Sends a person to the access URL, where they may already be signed in, and from there to the sign-in page. */
 const signIn = (ctx: ApiContext, request: Request): Response => {
-  const next = nextSignIn(ctx, request.headers.get("host") ?? "");
+  const next = findNextSignInOrigin(ctx, request.headers.get("host") ?? "");
   if (next === undefined) return redirectToSignIn(request);
   const { pathname, search } = new URL(request.url);
   return redirectTo(`${next}${pathname}${search}`);

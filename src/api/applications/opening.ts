@@ -1,12 +1,12 @@
 // Decides whether a request is a person opening a page. Everything else happens in the background and does not start a workspace:
 // subresources, script requests, prefetches, pages that reload themselves, and monitors (rule WO-3). Pure.
-import { wantsPage } from "../http/plain-page.ts";
+import { acceptsPage } from "../http/plain-page.ts";
 
 /** Query parameter with the build that a page is waiting for. */
-export const WAITS = "service_app_wait";
+export const WAIT_PARAMETER = "service_app_wait";
 
 /** Returns whether the browser is prefetching the page. */
-const isAhead = (headers: Headers): boolean =>
+const isPrefetch = (headers: Headers): boolean =>
   ["purpose", "sec-purpose", "x-purpose", "x-moz"].some((name) =>
     /prefetch|prerender|preview/i.test(headers.get(name) ?? ""),
   );
@@ -15,14 +15,14 @@ const isAhead = (headers: Headers): boolean =>
 export const isPage = (request: Request): boolean => {
   const { method, headers } = request;
   const mode = headers.get("sec-fetch-mode");
-  return method === "GET" && wantsPage(request) && !isAhead(headers) && (mode === null || mode === "navigate");
+  return method === "GET" && acceptsPage(request) && !isPrefetch(headers) && (mode === null || mode === "navigate");
 };
 
 /**
  * Returns whether a person is opening the page. A page in a frame and a page that reloads itself (as development servers make pages do when
  * the workspace stops) qualify only after a user activation in them. Browsers that send none of these headers are trusted.
  */
-export const opensPage = (request: Request): boolean => {
+export const isOpeningPage = (request: Request): boolean => {
   const { headers } = request;
   const dest = headers.get("sec-fetch-dest");
   const pressed = headers.get("sec-fetch-user") === "?1";

@@ -6,10 +6,15 @@ import type { AppHosts } from "#domain/applications/names.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 
-type Place = { readonly hosts: AppHosts; readonly name: AppName; readonly accessUrl: URL; readonly onHost: boolean };
+type AppOrigin = {
+  readonly hosts: AppHosts;
+  readonly name: AppName;
+  readonly accessUrl: URL;
+  readonly onHost: boolean;
+};
 
 /** Returns false for a write or WebSocket that another site's page has sent with the cookie. */
-export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost }: Place): boolean => {
+export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost }: AppOrigin): boolean => {
   const { method, headers } = request;
   if (SAFE.has(method) && headers.get("upgrade") === null) return true;
   const origin = headers.get("origin");
@@ -21,17 +26,17 @@ export const isFromOwnPage = (request: Request, { hosts, name, accessUrl, onHost
   const { protocol, host } = new URL(origin);
   if (protocol !== accessUrl.protocol) return false;
   if (host === headers.get("host")?.toLowerCase()) return true;
-  return onHost ? isOfWorkspace(hosts.nameOfOrigin(origin), name) : host === accessUrl.host;
+  return onHost ? isOfWorkspace(hosts.parseOrigin(origin), name) : host === accessUrl.host;
 };
 
 /**
  * Returns whether this is the preflight of a page of another app of the same workspace on its own host. Browsers send preflights without
  * cookies, so the app answers them for everyone; access is checked again with the actual request.
  */
-export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: Place): boolean => {
+export const isOwnPreflight = ({ method, headers }: Request, { hosts, name, onHost }: AppOrigin): boolean => {
   const origin = headers.get("origin");
   if (method !== "OPTIONS" || !onHost || origin === null || !headers.has("access-control-request-method")) return false;
-  return isOfWorkspace(hosts.nameOfOrigin(origin), name);
+  return isOfWorkspace(hosts.parseOrigin(origin), name);
 };
 
 const isOfWorkspace = (one: AppName | undefined, { user, workspace }: AppName): boolean =>

@@ -1,7 +1,7 @@
 // The error shown when an app cannot be displayed: a small page for people, the generic error body for programs. It loads nothing from
 // elsewhere and repeats nothing from the request (rule AX-5).
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
-import { type Plain, plainPage, wantsPage } from "../http/plain-page.ts";
+import { acceptsPage, type PlainPage, renderPlainPage } from "../http/plain-page.ts";
 
 export type Trouble =
   | "signed_out"
@@ -23,9 +23,9 @@ export type Trouble =
   | "loop"
   | "needs_host";
 
-type Words = { status: number; title: string; text: string };
+type ErrorText = { status: number; title: string; text: string };
 
-const WORDS: Record<Trouble, Words> = {
+const ERROR_TEXTS: Record<Trouble, ErrorText> = {
   signed_out: { status: 401, title: "Sign in first", text: "You are signed out or your session has expired." },
   not_found: {
     status: 404,
@@ -83,15 +83,20 @@ const WORDS: Record<Trouble, Words> = {
 };
 
 /** Returns the response; `home` is the target of the link back. */
-export const troubleAnswer = (request: Request, trouble: Trouble, home: URL, action?: Plain["action"]): Response => {
-  const { status, title, text } = WORDS[trouble];
+export const troubleResponse = (
+  request: Request,
+  trouble: Trouble,
+  home: URL,
+  action?: PlainPage["action"],
+): Response => {
+  const { status, title, text } = ERROR_TEXTS[trouble];
   const headers = new Headers(COMMON_HEADERS);
   headers.set("referrer-policy", "no-referrer");
   if (status === 503) headers.set("retry-after", "5");
   if (status === 401 || status === 403) headers.set("www-authenticate", "Bearer");
-  if (!wantsPage(request)) {
+  if (!acceptsPage(request)) {
     headers.set("content-type", "application/json; charset=utf-8");
     return new Response(JSON.stringify({ message: `${title}.`, detail: text }), { status, headers });
   }
-  return plainPage({ status, title, text, home: `${home.origin}/`, ...(action && { action }) }, headers);
+  return renderPlainPage({ status, title, text, home: `${home.origin}/`, ...(action && { action }) }, headers);
 };

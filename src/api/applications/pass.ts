@@ -4,21 +4,21 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { unhurried } from "#base/network/body-pieces.ts";
+import { paceBody } from "#base/network/body-pieces.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { AppBridge } from "./bridge.ts";
-import { type Opened, whenAppLost } from "./ends.ts";
-import { isLoop, requestHeaders, responseHeaders } from "./headers.ts";
+import { type OpenedApp, watchAppAccess } from "./ends.ts";
+import { isLoop, toAppHeaders, toBrowserHeaders } from "./headers.ts";
 import type { Trouble } from "./page.ts";
 
 /** Timeout for an app to send its response headers. */
-const HEAD_MS = 300_000;
+const HEAD_TIMEOUT_MS = 300_000;
 /** Bodies up to this many bytes are not streamed. */
-const SHORT = 64 * 1024;
-const FAREWELL_MS = 5_000;
+const MAX_BUFFERED_BYTES = 64 * 1024;
+const CLOSE_TIMEOUT_MS = 5_000;
 
-export type Passing = Opened & {
+export type Passing = OpenedApp & {
   /** Where the app is mounted below the access URL; empty on a host of its own. */
   readonly prefix: string;
   /** Path and query as sent to the app. */
@@ -30,7 +30,7 @@ export type Passing = Opened & {
 };
 
 /** Returns the app's response, or an error page explaining why none exists. Throws 503 when too many requests are open. */
-export const passOn = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
+export const forwardRequest = async (ctx: ApiContext, request: Request, passing: Passing): Promise<Response> => {
   const { headers, method } = request;
   const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
   // The runtime does not expose a body of such requests, and without it the app would answer a different request.
@@ -38,8 +38,8 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   if (isLoop(headers)) return passing.trouble("loop");
   const flow = new Flow(ctx, request, passing);
   try {
-    if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgraded(ctx, request, passing, flow);
-    const asked = flow.asked(getBody(ctx.clock, request, hasBody));
+    if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgrade(ctx, request, passing, flow);
+    const asked = flow.appRequest(getBody(ctx.clock, request, hasBody));
     return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
@@ -54,7 +54,7 @@ const getBody = (clock: Clock, { body, headers }: Request, hasBody: boolean) => 
   if (!hasBody || !body) return {};
   const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
   return {
-    body: unhurried(clock, body as unknown as AsyncIterable<Uint8Array>),
+    body: paceBody(clock, body as unknown as AsyncIterable<Uint8Array>),
     ...(length === undefined ? {} : { length }),
   };
 };
@@ -71,8 +71,8 @@ const findTrouble = (error: unknown): Trouble | undefined => {
 };
 
 /** Connects to the app first, so that its choice of protocol or its refusal becomes the response. */
-const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flow: Flow): Promise<Response> => {
-  const asked = flow.asked({});
+const upgrade = async (ctx: ApiContext, request: Request, passing: Passing, flow: Flow): Promise<Response> => {
+  const asked = flow.appRequest({});
   const names = ["sec-websocket-extensions", "connection", "upgrade"];
   const kept = [...asked.headers].filter(([name]) => !names.includes(name));
   const headers = [...kept, ["connection", "Upgrade"] as const, ["upgrade", "websocket"] as const];
@@ -82,8 +82,8 @@ const upgraded = async (ctx: ApiContext, request: Request, passing: Passing, flo
   const frames = new WebSocketFrames(answer.stream, ctx.config.app_message_mb * 1024 * 1024);
   const bridge = new AppBridge(frames, {
     used: passing.used,
-    watch: (end) => whenAppLost(ctx, passing, end),
-    later: (run) => void ctx.clock.after(FAREWELL_MS, run),
+    watch: (end) => watchAppAccess(ctx, passing, end),
+    later: (run) => void ctx.clock.after(CLOSE_TIMEOUT_MS, run),
   });
   try {
     flow.end();
@@ -110,7 +110,7 @@ class Flow {
   readonly #passing: Passing;
   readonly #abort = new AbortController();
   readonly #timer: Timer;
-  #undo: (() => void)[] = [];
+  #cleanups: (() => void)[] = [];
   /** The user whose connection this is. */
   readonly who: string;
   isLate = false;
@@ -123,20 +123,20 @@ class Flow {
     this.who = passing.by?.caller.user_id ?? `address ${address}`;
     const { cut } = this;
     const open = { end: cut, ping: () => {} };
-    this.#undo.push(ctx.streams.add(open, this.who, request));
+    this.#cleanups.push(ctx.streams.add(open, this.who, request));
     ctx.requests.exempt(request);
     request.signal.addEventListener("abort", cut, { once: true });
-    this.#timer = ctx.clock.after(HEAD_MS, () => {
+    this.#timer = ctx.clock.after(HEAD_TIMEOUT_MS, () => {
       this.isLate = true;
       cut();
     });
-    this.#undo.push(() => this.#timer.cancel());
+    this.#cleanups.push(() => this.#timer.cancel());
   }
 
   readonly cut = (): void => this.#abort.abort();
 
   /** Returns the request as sent to the app. */
-  asked(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
+  appRequest(body: { body?: AsyncIterable<Uint8Array>; length?: number }) {
     const { prefix, path, place, used } = this.#passing;
     used();
     const { headers, method } = this.#request;
@@ -149,7 +149,7 @@ class Flow {
       tls: place.tls,
       signal: this.#abort.signal,
       ...body,
-      headers: requestHeaders(headers, forwarded),
+      headers: toAppHeaders(headers, forwarded),
     };
   }
 
@@ -157,7 +157,7 @@ class Flow {
   async answer(response: HttpResponse): Promise<Response> {
     const { status } = response;
     if (status < 200 || status > 599) throw new WireError("protocol", "The answer's status is none.");
-    const headers = responseHeaders(response.headers, this.#passing);
+    const headers = toBrowserHeaders(response.headers, this.#passing);
     if (this.#request.method === "HEAD" || status === 204 || status === 205 || status === 304) {
       this.end();
       // A 205 should have no body but may have one.
@@ -165,7 +165,7 @@ class Flow {
       return new Response(null, { status, headers });
     }
     const length = Number(response.headers.get("content-length") ?? Number.NaN);
-    if (length <= SHORT) {
+    if (length <= MAX_BUFFERED_BYTES) {
       const parts: Uint8Array[] = [];
       for await (const part of response.body) parts.push(part);
       this.end();
@@ -176,17 +176,17 @@ class Flow {
       return new Response(toStream(body), { status, headers });
     }
     this.#timer.cancel();
-    this.#undo.push(whenAppLost(this.#ctx, this.#passing, this.cut));
+    this.#cleanups.push(watchAppAccess(this.#ctx, this.#passing, this.cut));
     return new Response(this.#toStream(response), { status, headers });
   }
 
   end(): void {
-    for (const one of this.#undo.splice(0)) one();
+    for (const one of this.#cleanups.splice(0)) one();
   }
 
   #toStream(response: HttpResponse): ReadableStream<Uint8Array> {
     const { used } = this.#passing;
-    const over = (): void => this.end();
+    const onEnd = (): void => this.end();
     const { cut } = this;
     return new ReadableStream<Uint8Array>(
       {
@@ -198,17 +198,17 @@ class Flow {
               controller.enqueue(value);
               return;
             }
-            over();
+            onEnd();
             controller.close();
           } catch (error) {
-            over();
+            onEnd();
             log("applications").debug("an app's answer broke off: {error}", { error });
             // Cuts the connection so that the client doesn't mistake the response for complete. The runtime would print a reason.
             controller.error(undefined);
           }
         },
         cancel() {
-          over();
+          onEnd();
           // Needed even if nothing of the body was read yet.
           cut();
         },

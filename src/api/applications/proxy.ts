@@ -5,23 +5,23 @@ import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
-import { type AppHosts, appHosts, appPath, firstSignIn } from "#domain/applications/names.ts";
+import { type AppHosts, getFirstSignInOrigin, makeAppHosts, parseAppPath } from "#domain/applications/names.ts";
 import type { ApiContext } from "../context.ts";
-import { connectedBy } from "../http/connected-by.ts";
+import { toConnectedBy } from "../http/connected-by.ts";
 import { getPath } from "../http/errors.ts";
-import { cookie, findCredential, SESSION_COOKIE, type Who } from "../http/identify.ts";
-import { wantsPage } from "../http/plain-page.ts";
+import { type CallerDeps, findCredential, readCookie, SESSION_COOKIE } from "../http/identify.ts";
+import { acceptsPage } from "../http/plain-page.ts";
 import { AppActivity } from "./activity.ts";
-import { type AppCaller, asAppCaller, HandOver, KEY_PARAMETER, loadPerson } from "./hand-over.ts";
-import { appQuery, BY_PATH, withoutPairs } from "./headers.ts";
+import { type AppCaller, HandOver, KEY_PARAMETER, loadPerson, toAppCaller } from "./hand-over.ts";
+import { BY_PATH, removeOwnQuery, removePairs } from "./headers.ts";
 import { isFromOwnPage, isOwnPreflight } from "./origin.ts";
-import { type Trouble, troubleAnswer } from "./page.ts";
-import { type Passing, passOn } from "./pass.ts";
+import { type Trouble, troubleResponse } from "./page.ts";
+import { forwardRequest, type Passing } from "./pass.ts";
 import { AppVisits } from "./visits.ts";
 import { AppWaiting } from "./waiting.ts";
 
 /** An app request, whether it came by host or by path. */
-type Asked = {
+type AppRequest = {
   readonly name: AppName;
   /** Empty on an app's own host. */
   readonly prefix: string;
@@ -32,7 +32,7 @@ type Asked = {
 
 export class AppProxy {
   readonly #ctx: ApiContext;
-  readonly #who: Who;
+  readonly #who: CallerDeps;
   readonly #handOver: HandOver;
   readonly #activity: AppActivity;
   readonly #visits: AppVisits;
@@ -40,7 +40,7 @@ export class AppProxy {
   /** Cache of the last parsed Host header, because nearly all requests of a server have the same one. */
   #last: { readonly host: string; readonly accessUrl: URL; readonly name: AppName | undefined } | undefined;
 
-  constructor(ctx: ApiContext, who: Who) {
+  constructor(ctx: ApiContext, who: CallerDeps) {
     this.#ctx = ctx;
     this.#who = who;
     this.#handOver = new HandOver(ctx);
@@ -50,23 +50,23 @@ export class AppProxy {
   }
 
   /** Returns the app that the Host header names, if any. */
-  nameOf(request: Request): AppName | undefined {
+  findAppName(request: Request): AppName | undefined {
     const host = request.headers.get("host") ?? "";
     const { accessUrl } = this.#ctx;
     if (this.#last?.host !== host || this.#last.accessUrl !== accessUrl) {
-      this.#last = { host, accessUrl, name: this.#hostsFor(request).nameIn(host) };
+      this.#last = { host, accessUrl, name: this.#hostsFor(request).parseName(host) };
     }
     return this.#last.name;
   }
 
   /** Answers a request to an app's own host. */
-  async onHost(request: Request, name: AppName): Promise<Response> {
+  async serveHost(request: Request, name: AppName): Promise<Response> {
     const label = formatLabel(name);
     const query = getQuery(request.url);
     const sealed = request.method === "GET" ? new URLSearchParams(query).get(KEY_PARAMETER) : null;
     if (sealed !== null) return this.#exchange(request, label, sealed);
-    const fromCookie = await this.#handOver.callerOf(request, label, this.#who);
-    const by = fromCookie ?? (await this.#byToken(request));
+    const fromCookie = await this.#handOver.findCaller(request, label, this.#who);
+    const by = fromCookie ?? (await this.#findTokenCaller(request));
     return this.#serve(request, {
       name,
       prefix: "",
@@ -77,13 +77,13 @@ export class AppProxy {
   }
 
   /** Answers a request for a path below the access URL. */
-  async onPath(request: Request): Promise<Response> {
-    if (this.#ctx.config.disable_path_apps) return this.#trouble(request, "disabled");
-    const path = appPath(getPath(request.url));
-    if (!path) return this.#trouble(request, "not_found");
-    const session = cookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
+  async servePath(request: Request): Promise<Response> {
+    if (this.#ctx.config.disable_path_apps) return this.#troublePage(request, "disabled");
+    const path = parseAppPath(getPath(request.url));
+    if (!path) return this.#troublePage(request, "not_found");
+    const session = readCookie(request.headers.get("cookie") ?? "", SESSION_COOKIE);
     const caller = session && (await loadPerson(session, request, this.#who));
-    const by = caller ? asAppCaller(caller) : await this.#byToken(request);
+    const by = caller ? toAppCaller(caller) : await this.#findTokenCaller(request);
     return this.#serve(request, { ...path, by, byCookie: caller !== undefined && caller !== "" });
   }
 
@@ -97,39 +97,39 @@ export class AppProxy {
   }
 
   #hostsFor({ headers }: Request): AppHosts {
-    return appHosts(this.#ctx, headers.get("host") ?? "");
+    return makeAppHosts(this.#ctx, headers.get("host") ?? "");
   }
 
   /** Authenticates programs, which send a token in a header or in the query. */
-  async #byToken(request: Request): Promise<AppCaller | undefined> {
+  async #findTokenCaller(request: Request): Promise<AppCaller | undefined> {
     const headers = new Headers(request.headers);
     headers.delete("cookie");
     const token = findCredential(new Request(request.url, { headers }))?.token;
     const caller = token === undefined ? undefined : await loadPerson(token, request, this.#who);
-    return caller && asAppCaller(caller);
+    return caller && toAppCaller(caller);
   }
 
-  async #serve(request: Request, asked: Asked): Promise<Response> {
+  async #serve(request: Request, asked: AppRequest): Promise<Response> {
     const { name, prefix, rest, by, byCookie } = asked;
-    const query = appQuery(getQuery(request.url));
+    const query = removeOwnQuery(getQuery(request.url));
     const { accessUrl } = this.#ctx;
     const from = { hosts: this.#hostsFor(request), name, accessUrl, onHost: prefix === "" };
     const asPreflight = isOwnPreflight(request, from);
     const place = await findApp(this.#ctx, name, by?.caller, { asPreflight });
-    const opening = { name, by, here: `${samePath(`${prefix}${rest}`)}${query}` };
+    const opening = { name, by, here: `${normalizeSlashes(`${prefix}${rest}`)}${query}` };
     const waits = await this.#waiting.answer(request, opening, place);
     if (waits) return waits;
-    if (place === "signed_out" && wantsPage(request)) return this.#signIn(request, asked, query);
-    if (typeof place === "string") return this.#trouble(request, place);
-    if (byCookie && !isFromOwnPage(request, from)) return this.#trouble(request, "foreign");
+    if (place === "signed_out" && acceptsPage(request)) return this.#signIn(request, asked, query);
+    if (typeof place === "string") return this.#troublePage(request, place);
+    if (byCookie && !isFromOwnPage(request, from)) return this.#troublePage(request, "foreign");
     if (request.method === "GET" || request.method === "HEAD") {
       // Relative links of an app resolve below its own folder.
-      if (rest === "") return elsewhere(`${prefix}/${query}`);
-      if (rest === "/" && query === "" && place.base.query !== "") return elsewhere(`${prefix}/${place.base.query}`);
+      if (rest === "") return redirect(`${prefix}/${query}`);
+      if (rest === "/" && query === "" && place.base.query !== "") return redirect(`${prefix}/${place.base.query}`);
     }
-    const instead = prefix === "" ? undefined : this.#instead(request, asked, place, query);
+    const instead = prefix === "" ? undefined : this.#findRedirect(request, asked, place, query);
     if (instead) return instead;
-    const visitor = connectedBy(this.#ctx, by?.caller, request);
+    const visitor = toConnectedBy(this.#ctx, by?.caller, request);
     const passing: Passing = {
       name,
       place,
@@ -137,35 +137,37 @@ export class AppProxy {
       prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
-      used: oncePerSecond(this.#ctx.clock, () => {
+      used: throttlePerSecond(this.#ctx.clock, () => {
         this.#activity.note(place, by?.caller);
-        this.#visits.used(place, visitor);
+        this.#visits.recordTraffic(place, visitor);
       }),
       trouble: async (trouble) => {
-        const comes = COMES_YET.has(trouble) ? await this.#waiting.instead(request, opening, place) : undefined;
-        return comes ?? this.#trouble(request, trouble);
+        const comes = TRANSIENT_TROUBLES.has(trouble)
+          ? await this.#waiting.findWaitingPage(request, opening, place)
+          : undefined;
+        return comes ?? this.#troublePage(request, trouble);
       },
     };
-    const answer = await passOn(this.#ctx, request, passing);
-    this.#visits.answered(place, visitor, answer.status);
+    const answer = await forwardRequest(this.#ctx, request, passing);
+    this.#visits.recordResponse(place, visitor, answer.status);
     return answer;
   }
 
-  #signIn(request: Request, { name, prefix, rest }: Asked, query: string): Response {
-    if (prefix !== "") return elsewhere(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
-    const origin = firstSignIn(this.#ctx, request.headers.get("host") ?? "");
+  #signIn(request: Request, { name, prefix, rest }: AppRequest, query: string): Response {
+    if (prefix !== "") return redirect(`/login?${new URLSearchParams({ redirect: `${prefix}${rest}${query}` })}`);
+    const origin = getFirstSignInOrigin(this.#ctx, request.headers.get("host") ?? "");
     const url = new URL("/api/v2/applications/auth-redirect", origin);
-    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).originOf(formatLabel(name))}${rest}${query}`);
-    return elsewhere(url.href);
+    url.searchParams.set("redirect_uri", `${this.#hostsFor(request).toOrigin(formatLabel(name))}${rest}${query}`);
+    return redirect(url.href);
   }
 
   /**
    * Returns the redirect for a person who opens a page below the access URL: to the app's own host, or to a page that says why it needs
    * one. Returns undefined when the page can be shown here: for programs, and for pages that share the access URL's origin.
    */
-  #instead(
+  #findRedirect(
     request: Request,
-    { rest, prefix, by, byCookie }: Asked,
+    { rest, prefix, by, byCookie }: AppRequest,
     place: AppPlace,
     query: string,
   ): Response | undefined {
@@ -173,44 +175,44 @@ export class AppProxy {
     if (isProgram || !isNavigation(request) || this.#sharesOrigin(place, by)) return undefined;
     const hosts = this.#hostsFor(request);
     if (hosts.exist && place.label !== "") {
-      const url = new URL(`${hosts.originOf(place.label)}${rest || "/"}${query}`);
+      const url = new URL(`${hosts.toOrigin(place.label)}${rest || "/"}${query}`);
       if (by && byCookie) url.search = withPair(query, KEY_PARAMETER, this.#handOver.offer(by.caller, place.label));
-      return elsewhere(url.href);
+      return redirect(url.href);
     }
     // The parts of a public app load without a cookie, too.
-    if (place.isPublic || cookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
+    if (place.isPublic || readCookie(request.headers.get("cookie") ?? "", BY_PATH) !== undefined) return undefined;
     const here = `${prefix}${rest || "/"}${query}`;
     if (hasPair(getQuery(request.url), BY_PATH)) {
-      const answer = elsewhere(here);
+      const answer = redirect(here);
       answer.headers.append("set-cookie", `${BY_PATH}=1; Path=${prefix}/; HttpOnly; SameSite=Lax`);
       return answer;
     }
     const href = `${prefix}${rest || "/"}${withPair(query, BY_PATH, "1")}`;
-    return troubleAnswer(request, "needs_host", this.#ctx.accessUrl, { href, text: "Open anyway" });
+    return troubleResponse(request, "needs_host", this.#ctx.accessUrl, { href, text: "Open anyway" });
   }
 
   async #exchange(request: Request, label: string, sealed: string): Promise<Response> {
     try {
       const session = await this.#handOver.exchange(sealed, label);
-      const query = withoutPairs(getQuery(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
-      const answer = elsewhere(`${samePath(getPath(request.url))}${query}`);
+      const query = removePairs(getQuery(request.url), (pair) => hasPair(pair, KEY_PARAMETER));
+      const answer = redirect(`${normalizeSlashes(getPath(request.url))}${query}`);
       answer.headers.append("set-cookie", session);
       return answer;
     } catch (error) {
-      if (error instanceof AppError && error.kind === "invalid") return this.#trouble(request, "spent");
+      if (error instanceof AppError && error.kind === "invalid") return this.#troublePage(request, "spent");
       throw error;
     }
   }
 
-  #trouble(request: Request, trouble: Trouble): Response {
-    return troubleAnswer(request, trouble, this.#ctx.accessUrl);
+  #troublePage(request: Request, trouble: Trouble): Response {
+    return troubleResponse(request, trouble, this.#ctx.accessUrl);
   }
 }
 
 const SECOND_MS = 1_000;
 
 /** A response has thousands of chunks, and each of them reports the same activity. */
-const oncePerSecond = (clock: Clock, run: () => void): (() => void) => {
+const throttlePerSecond = (clock: Clock, run: () => void): (() => void) => {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock.monotonic();
@@ -221,7 +223,7 @@ const oncePerSecond = (clock: Clock, run: () => void): (() => void) => {
 };
 
 /** Errors that can go away if the workspace has only just started. */
-const COMES_YET: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
+const TRANSIENT_TROUBLES: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
 
 const getQuery = (url: string): string => {
   const at = url.indexOf("?");
@@ -230,7 +232,7 @@ const getQuery = (url: string): string => {
 
 /** Returns whether a browser is opening a page, not loading a part of one. */
 const isNavigation = (request: Request): boolean =>
-  wantsPage(request) && [null, "document", "iframe", "frame"].includes(request.headers.get("sec-fetch-dest"));
+  acceptsPage(request) && [null, "document", "iframe", "frame"].includes(request.headers.get("sec-fetch-dest"));
 
 /** Returns the query with one more pair, otherwise byte for byte unchanged. */
 const withPair = (query: string, name: string, value: string): string =>
@@ -239,9 +241,9 @@ const withPair = (query: string, name: string, value: string): string =>
 const hasPair = (query: string, name: string): boolean => new URLSearchParams(query).has(name);
 
 /** A path that begins with two slashes would redirect to another host. */
-const samePath = (path: string): string => path.replace(/^\/+/, "/");
+const normalizeSlashes = (path: string): string => path.replace(/^\/+/, "/");
 
-const elsewhere = (location: string): Response =>
+const redirect = (location: string): Response =>
   new Response(null, {
     status: 307,
     headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },

@@ -6,10 +6,10 @@ import type { ConnectedBy, End } from "#domain/connections/log.ts";
 import type { ApiContext } from "../context.ts";
 
 /** A visit ends after this much silence. */
-const SILENCE_MS = 15 * 60_000;
-const EVERY_MS = 60_000;
+const IDLE_TIMEOUT_MS = 15 * 60_000;
+const SWEEP_INTERVAL_MS = 60_000;
 /** Maximum number of open visits; beyond it, the least recently used one ends. */
-const MOST = 10_000;
+const MAX_OPEN_VISITS = 10_000;
 
 type Visit = { last: number; readonly end: End };
 
@@ -24,9 +24,9 @@ export class AppVisits {
   }
 
   /** Records a response with its status. */
-  answered(place: AppPlace, by: ConnectedBy, status_code: number): void {
+  recordResponse(place: AppPlace, by: ConnectedBy, status_code: number): void {
     const key = toKey(place, by);
-    if (this.used(place, by)) return;
+    if (this.recordTraffic(place, by)) return;
     const { agent_id, isPort, slug, port } = place;
     const end = this.#ctx.connections.begin({
       ...by,
@@ -37,12 +37,12 @@ export class AppVisits {
     });
     this.#open.set(key, { last: this.#ctx.clock.now(), end });
     const [oldest] = this.#open;
-    if (this.#open.size > MOST && oldest) this.#end(...oldest);
-    this.#timer ??= this.#ctx.clock.after(EVERY_MS, () => this.#sweep());
+    if (this.#open.size > MAX_OPEN_VISITS && oldest) this.#end(...oldest);
+    this.#timer ??= this.#ctx.clock.after(SWEEP_INTERVAL_MS, () => this.#sweep());
   }
 
   /** Records traffic; returns false when no visit is open. Cheap enough to call for every chunk. */
-  used(place: AppPlace, by: ConnectedBy): boolean {
+  recordTraffic(place: AppPlace, by: ConnectedBy): boolean {
     const key = toKey(place, by);
     const visit = this.#open.get(key);
     if (!visit) return false;
@@ -54,12 +54,12 @@ export class AppVisits {
 
   #sweep(): void {
     this.#timer = undefined;
-    const before = this.#ctx.clock.now() - SILENCE_MS;
+    const before = this.#ctx.clock.now() - IDLE_TIMEOUT_MS;
     for (const [key, visit] of this.#open) {
       if (visit.last > before) break;
       this.#end(key, visit);
     }
-    if (this.#open.size > 0) this.#timer = this.#ctx.clock.after(EVERY_MS, () => this.#sweep());
+    if (this.#open.size > 0) this.#timer = this.#ctx.clock.after(SWEEP_INTERVAL_MS, () => this.#sweep());
   }
 
   #end(key: string, visit: Visit): void {

@@ -14,9 +14,9 @@ import {
 } from "#domain/applications/waiting.ts";
 import { wakeWorkspace } from "#domain/builds/wake.ts";
 import type { ApiContext } from "../context.ts";
-import { plainPage, type Step, waitingPage } from "../http/plain-page.ts";
+import { renderPlainPage, renderWaitingPage, type Step } from "../http/plain-page.ts";
 import type { AppCaller } from "./hand-over.ts";
-import { isPage, opensPage, WAITS } from "./opening.ts";
+import { isOpeningPage, isPage, WAIT_PARAMETER } from "./opening.ts";
 
 /** Who opens which app. `here` is the URL without Slipway's own parameters, on the same host. */
 export type Opening = {
@@ -26,7 +26,7 @@ export type Opening = {
 };
 
 /** Timeout for checking whether a port accepts connections. */
-const PROBE_MS = 3_000;
+const PROBE_TIMEOUT_MS = 3_000;
 
 export class AppWaiting {
   readonly #ctx: ApiContext;
@@ -37,25 +37,29 @@ export class AppWaiting {
 
   /** Returns the waiting page or a redirect to the app; undefined when the request is handled normally. */
   async answer(request: Request, opening: Opening, place: AppPlace | Refusal): Promise<Response | undefined> {
-    const waits = new URL(request.url).searchParams.get(WAITS) ?? undefined;
+    const waits = new URL(request.url).searchParams.get(WAIT_PARAMETER) ?? undefined;
     if (!isPage(request)) return undefined;
-    if (typeof place !== "string") return waits === undefined ? undefined : this.#arriving(place, opening);
+    if (typeof place !== "string") return waits === undefined ? undefined : this.#continueWaiting(place, opening);
     const awaited = await findAwaited(this.#ctx, opening.name, opening.by?.caller);
     if (!awaited) return undefined;
     const { standing, build_id } = awaited;
     // A page that waits for the workspace to stop was opened by a person, too.
-    const isMeant = waits === undefined ? opensPage(request) : waits === build_id;
+    const isMeant = waits === undefined ? isOpeningPage(request) : waits === build_id;
     if (standing === "stopped" && isMeant) return this.#wake(opening, awaited);
-    if (standing === "stopped") return this.#stopped(opening, "It was stopped. Start it to open the app.");
-    if (standing === "failed" && awaited.isUser) return this.#failed(opening, build_id);
+    if (standing === "stopped") return this.#stoppedPage(opening, "It was stopped. Start it to open the app.");
+    if (standing === "failed" && awaited.isUser) return this.#failedPage(opening, build_id);
     if (standing !== "starting" && standing !== "stopping") return undefined;
-    return waits === build_id ? this.#underWay(awaited) : wayTo(opening.here, build_id);
+    return waits === build_id ? this.#progressPage(awaited) : redirectToWait(opening.here, build_id);
   }
 
   /** Returns the waiting page for an app that does not respond but may still start. */
-  async instead(request: Request, { here }: Opening, { agent_id, build_id }: AppPlace): Promise<Response | undefined> {
+  async findWaitingPage(
+    request: Request,
+    { here }: Opening,
+    { agent_id, build_id }: AppPlace,
+  ): Promise<Response | undefined> {
     if (!isPage(request)) return undefined;
-    return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : wayTo(here, build_id);
+    return (await findAgentStage(this.#ctx, agent_id)) === "open" ? undefined : redirectToWait(here, build_id);
   }
 
   async #wake(opening: Opening, { workspace_id, isUser }: AwaitedWorkspace): Promise<Response | undefined> {
@@ -64,24 +68,24 @@ export class AppWaiting {
     const input = { caller: by?.caller, isVisitor: !isUser, reason: "dashboard" } as const;
     try {
       const { standing, build_id } = await wakeWorkspace(this.#ctx, workspace_id, input);
-      return standing === "dormant" || standing === "deleted" ? undefined : wayTo(here, build_id);
+      return standing === "dormant" || standing === "deleted" ? undefined : redirectToWait(here, build_id);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return isUser ? this.#stopped(opening, [error.message, error.detail].filter(Boolean).join(" ")) : undefined;
+      return isUser ? this.#stoppedPage(opening, [error.message, error.detail].filter(Boolean).join(" ")) : undefined;
     }
   }
 
   /** Handles a running workspace: redirects to the app once its port accepts connections, and shows the waiting page until then. */
-  async #arriving({ agent_id, port }: AppPlace, { here, name }: Opening): Promise<Response> {
+  async #continueWaiting({ agent_id, port }: AppPlace, { here, name }: Opening): Promise<Response> {
     const stage = await findAgentStage(this.#ctx, agent_id);
-    if (stage === "open") return wayOn(here);
-    if (stage !== "connecting" && (await this.#accepts(agent_id, port))) return wayOn(here);
-    return page(name.workspace, stage === "connecting" ? "connect" : "open", NOTES[stage]);
+    if (stage === "open") return redirect(here);
+    if (stage !== "connecting" && (await this.#acceptsConnections(agent_id, port))) return redirect(here);
+    return page(name.workspace, stage === "connecting" ? "connect" : "open", STAGE_NOTES[stage]);
   }
 
-  async #accepts(agent_id: string, port: number): Promise<boolean> {
+  async #acceptsConnections(agent_id: string, port: number): Promise<boolean> {
     const late = new AbortController();
-    const timer = this.#ctx.clock.after(PROBE_MS, () => late.abort());
+    const timer = this.#ctx.clock.after(PROBE_TIMEOUT_MS, () => late.abort());
     try {
       (await this.#ctx.dialer.dial(agent_id, port, late.signal)).reset();
       return true;
@@ -92,21 +96,21 @@ export class AppWaiting {
     }
   }
 
-  async #underWay({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
+  async #progressPage({ name, standing, isUser, build_id }: AwaitedWorkspace): Promise<Response> {
     const { isQueued, line } = await findProgress(this.#ctx, build_id);
     const note = isQueued ? "The build is queued." : isUser ? line : "";
     return page(name, standing === "stopping" ? "stop" : "start", note);
   }
 
-  #stopped({ here }: Opening, text: string): Response {
+  #stoppedPage({ here }: Opening, text: string): Response {
     const action = { href: here, text: "Start" };
-    return this.#plain({ status: 503, title: "The workspace is stopped", text, action });
+    return this.#messagePage({ status: 503, title: "The workspace is stopped", text, action });
   }
 
-  async #failed({ here }: Opening, build_id: string): Promise<Response> {
+  async #failedPage({ here }: Opening, build_id: string): Promise<Response> {
     const { error } = await findProgress(this.#ctx, build_id);
     const text = error === "" ? "Its last build failed." : `Its last build failed: ${error}`;
-    return this.#plain({
+    return this.#messagePage({
       status: 503,
       title: "The workspace did not start",
       text,
@@ -114,10 +118,15 @@ export class AppWaiting {
     });
   }
 
-  #plain(words: { status: number; title: string; text: string; action: { href: string; text: string } }): Response {
+  #messagePage(words: {
+    status: number;
+    title: string;
+    text: string;
+    action: { href: string; text: string };
+  }): Response {
     const headers = new Headers(COMMON_HEADERS);
     headers.set("retry-after", "5");
-    return plainPage({ ...words, home: `${this.#ctx.accessUrl.origin}/` }, headers);
+    return renderPlainPage({ ...words, home: `${this.#ctx.accessUrl.origin}/` }, headers);
   }
 }
 
@@ -128,7 +137,7 @@ const STEPS = [
   ["open", "Open the app"],
 ] as const;
 
-const NOTES: Record<AgentStage, string> = {
+const STAGE_NOTES: Record<AgentStage, string> = {
   connecting: "",
   scripts: "Startup scripts are running.",
   opening: "The app is not responding yet.",
@@ -142,15 +151,15 @@ const page = (name: string, now: (typeof STEPS)[number][0], note: string): Respo
   const steps = shown.map(([, text], i): Step => ({ text, state: i < at ? "done" : i === at ? "now" : "later" }));
   const headers = new Headers(COMMON_HEADERS);
   headers.set("retry-after", "2");
-  return waitingPage({ title: `Starting ${name}`, steps, note }, headers);
+  return renderWaitingPage({ title: `Starting ${name}`, steps, note }, headers);
 };
 
 const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 /** Redirects to the page that waits for a build. A redirect, so that the browser's Back button skips it. */
-const wayTo = (here: string, build_id: string): Response => {
-  const location = `${here}${here.includes("?") ? "&" : "?"}${WAITS}=${build_id}`;
+const redirectToWait = (here: string, build_id: string): Response => {
+  const location = `${here}${here.includes("?") ? "&" : "?"}${WAIT_PARAMETER}=${build_id}`;
   return new Response(null, { status: 307, headers: { location, ...HEADERS } });
 };
 
-const wayOn = (location: string): Response => new Response(null, { status: 307, headers: { location, ...HEADERS } });
+const redirect = (location: string): Response => new Response(null, { status: 307, headers: { location, ...HEADERS } });

@@ -28,7 +28,7 @@ const COLUMNS: readonly (readonly [string, (entry: AuditLog) => unknown])[] = [
   ["id", ({ id }) => id],
 ];
 
-const cell = (value: unknown): string => {
+const formatCell = (value: unknown): string => {
   const text = String(value);
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -36,7 +36,7 @@ const cell = (value: unknown): string => {
 
 const csvHead = `${COLUMNS.map(([name]) => name).join(",")}\r\n`;
 
-const csvLine = (entry: AuditLog): string => `${COLUMNS.map(([, of]) => cell(of(entry))).join(",")}\r\n`;
+const formatCsvLine = (entry: AuditLog): string => `${COLUMNS.map(([, of]) => formatCell(of(entry))).join(",")}\r\n`;
 
 const PAGE = 250;
 
@@ -45,13 +45,13 @@ export type Format = (typeof EXPORT_FORMATS)[number];
 
 const FORMATS: Readonly<Record<Format, { readonly head: string; readonly line: (entry: AuditLog) => string }>> = {
   ndjson: { head: "", line: (entry) => `${JSON.stringify(entry)}\n` },
-  csv: { head: csvHead, line: csvLine },
+  csv: { head: csvHead, line: formatCsvLine },
 };
 
 type Deps = Pick<ApiContext, "store" | "clock" | "draining">;
 
 /** Exports the entries that match now. Entries written during the export are newer and not included. */
-export const exported = (
+export const exportAudit = (
   ctx: Deps,
   filter: AuditFilter,
   caller: UserCaller,
@@ -64,7 +64,7 @@ export const exported = (
   return new ReadableStream(
     {
       async pull(controller) {
-        if (!(await mayGoOn(ctx, caller))) {
+        if (!(await canContinue(ctx, caller))) {
           controller.error(new AppError("unauthenticated", "The session has ended."));
           return;
         }
@@ -85,7 +85,7 @@ export const exported = (
 };
 
 /** Returns whether the key still exists, its user is active, and their roles are the ones the filter was made for. */
-const mayGoOn = async ({ store, clock, draining }: Deps, caller: UserCaller): Promise<boolean> => {
+const canContinue = async ({ store, clock, draining }: Deps, caller: UserCaller): Promise<boolean> => {
   const key = await store.get(findKeyWithUser({ id: caller.key_id }));
   if (draining || !key || key.deleted || key.status === "suspended" || key.expires_at <= clock.now()) return false;
   if (listScopes(key).join() !== caller.scopes.join()) return false;

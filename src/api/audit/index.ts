@@ -2,10 +2,10 @@
 // organization see its entries (facts/platform 3.8 and 7). No route can change an entry.
 import { t } from "elysia";
 import { invalid, invalidField } from "#base/errors.ts";
-import { COUNT_CAP } from "#db/reports/audit/find.ts";
+import { MAX_AUDIT_COUNT } from "#db/reports/audit/find.ts";
 import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention } from "#db/reports/audit/settings.ts";
-import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
+import { listAuditedOrganizations, parseAuditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
 import { presentEntries } from "#domain/audit/shown.ts";
 import { AuditLog, AuditLogs, AuditRetention } from "#schema/audit.ts";
@@ -16,10 +16,10 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { pageQuery, toPage } from "../http/paging.ts";
-import { shownAs } from "../http/query.ts";
+import { documentAs } from "../http/query.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { EXPORT_FORMATS, exported, type Format } from "./export.ts";
+import { EXPORT_FORMATS, exportAudit, type Format } from "./export.ts";
 import { auditAccess, followAudit } from "./watch.ts";
 
 const tags = ["Audit"];
@@ -46,13 +46,13 @@ export const audit = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, query }) => {
-        auditedPlaces(caller);
+        listAuditedOrganizations(caller);
         if (query.limit === undefined && !caller.compat) {
           throw invalid("Query parameters have invalid values.", [{ field: "limit", detail: "is required" }]);
         }
         const page = toPage(query);
-        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
-        await ctx.refused.settled();
+        const filter = await parseAuditFilter(ctx.store, query.q ?? "", caller);
+        await ctx.refused.flush();
         const cursor = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id.toLowerCase() })));
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no entry with this id.");
         const { rows, count } = await listAudit(ctx.store, {
@@ -61,7 +61,7 @@ export const audit = (ctx: ApiContext) =>
           ...(cursor && { cursor }),
           counted: true,
         });
-        return { audit_logs: await presentEntries(ctx, caller, rows), count, count_cap: COUNT_CAP };
+        return { audit_logs: await presentEntries(ctx, caller, rows), count, count_cap: MAX_AUDIT_COUNT };
       },
       {
         user,
@@ -69,7 +69,7 @@ export const audit = (ctx: ApiContext) =>
           q,
           offset: pageQuery.offset,
           after_id: pageQuery.after_id,
-          limit: shownAs(
+          limit: documentAs(
             { type: "integer", required: true },
             t.Integer({ description: "0: all entries, up to 10,000." }),
           ),
@@ -89,10 +89,10 @@ export const audit = (ctx: ApiContext) =>
     .get(
       "/export",
       async ({ caller, query }) => {
-        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
+        const filter = await parseAuditFilter(ctx.store, query.q ?? "", caller);
         const format = parseFormat(query.format);
-        await ctx.refused.settled();
-        return new Response(exported(ctx, filter, caller, format), {
+        await ctx.refused.flush();
+        return new Response(exportAudit(ctx, filter, caller, format), {
           headers: {
             "content-type": `${TYPES[format]}; charset=utf-8`,
             "content-disposition": `attachment; filename="audit.${format}"`,
@@ -120,8 +120,8 @@ export const audit = (ctx: ApiContext) =>
     .get(
       "/watch",
       async ({ caller, query, request }) => {
-        const filter = await auditFilter(ctx.store, query.q ?? "", caller);
-        const access = auditAccess(caller, auditedPlaces(caller));
+        const filter = await parseAuditFilter(ctx.store, query.q ?? "", caller);
+        const access = auditAccess(caller, listAuditedOrganizations(caller));
         const after = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id })))?.key;
         if (after === undefined && query.after_id) throw invalidField("after_id", "names no entry");
         return feed(ctx, caller, request, access, (out) =>
@@ -149,7 +149,7 @@ export const audit = (ctx: ApiContext) =>
     .get(
       "/retention",
       async ({ caller }) => {
-        auditedPlaces(caller);
+        listAuditedOrganizations(caller);
         return readAuditRetention(ctx.store);
       },
       {

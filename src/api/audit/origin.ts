@@ -12,7 +12,7 @@ import { getRequestUuid } from "../http/request-id.ts";
  * Runs `work`, which handles this request, on behalf of its sender. Reports of agents are excluded, because they are frequent and never
  * audited; the one change an agent can request (its workspace's deadline) is included.
  */
-export const onBehalf = <T>(
+export const runOnBehalf = <T>(
   request: Request,
   identity: Identity,
   { addresses, operations }: { readonly addresses: Addresses; readonly operations: Operations },

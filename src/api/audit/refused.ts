@@ -4,17 +4,17 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
-import { type OriginOf, originNow } from "#base/origin.ts";
+import { getCurrentOrigin, type OriginOf } from "#base/origin.ts";
 import { nextTurn } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
 import { auditRefused } from "#domain/audit/refused.ts";
 import { Throttle } from "#domain/users/throttle.ts";
-import type { Asked, AuditTarget } from "./targets.ts";
+import type { AuditTarget, TargetRequest } from "./targets.ts";
 
 /** Maximum entries per minute and caller. */
-const EACH = 60;
+const MAX_PER_MINUTE = 60;
 /** Maximum entries waiting to be written. */
-const WAITING = 1_000;
+const MAX_PENDING = 1_000;
 
 /**
  * Statuses that say nothing about an attempted change: the caller was unknown, no resource was addressed, or the request was too large or
@@ -30,15 +30,15 @@ export const rememberBody = (request: Request, body: unknown): void => void bodi
 /** The change that a request attempted. */
 export type Attempt = { readonly target: AuditTarget; readonly params: Readonly<Record<string, string>> };
 
-type Refused = {
+type RejectedChange = {
   readonly target: AuditTarget;
-  readonly asked: Asked;
+  readonly asked: TargetRequest;
   readonly origin: OriginOf;
   readonly status_code: number;
   readonly now: number;
 };
 
-export class RefusedChanges {
+export class RejectedChanges {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #counts: Throttle;
@@ -49,7 +49,7 @@ export class RefusedChanges {
   constructor({ store, clock }: { store: Store; clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
-    this.#counts = new Throttle(clock, EACH);
+    this.#counts = new Throttle(clock, MAX_PER_MINUTE);
   }
 
   /**
@@ -59,7 +59,7 @@ export class RefusedChanges {
   note(request: Request, status_code: number, attemptOf: () => Attempt | undefined): void {
     if (status_code < 400 || status_code >= 500 || UNAUDITED.has(status_code)) return;
     const found = attemptOf();
-    const origin = found && originNow();
+    const origin = found && getCurrentOrigin();
     // Captured now, because the connection and its address may not be available later.
     const user_id = origin?.().user_id ?? null;
     if (!found || !origin || user_id === null || !this.#hasRoomFor(user_id)) return;
@@ -70,30 +70,29 @@ export class RefusedChanges {
   }
 
   /** Resolves when every rejection so far has been stored or dropped. */
-  settled(): Promise<void> {
+  flush(): Promise<void> {
     return this.#last;
   }
 
   #hasRoomFor(user_id: string): boolean {
     const tries = this.#counts.add(user_id);
-    if (tries > EACH) {
-      if (tries === EACH + 1) {
-        log("audit").warn("{user_id} was refused {limit} times in a minute; the log tells of no more", {
+    if (tries > MAX_PER_MINUTE) {
+      if (tries === MAX_PER_MINUTE + 1) {
+        log("audit").warn("{user_id} had {limit} rejected changes in a minute; further ones are not audited", {
           user_id,
-          limit: EACH,
+          limit: MAX_PER_MINUTE,
         });
       }
       return false;
     }
-    if (this.#waiting < WAITING) return true;
-    if (!this.#isFull)
-      log("audit").warn("too many requests were refused at once; the log does not tell of all of them");
+    if (this.#waiting < MAX_PENDING) return true;
+    if (!this.#isFull) log("audit").warn("too many rejected changes are pending; some are not audited");
     this.#isFull = true;
     return false;
   }
 
   /** Never rejects. */
-  async #write({ target, asked, origin, status_code, now }: Refused): Promise<void> {
+  async #write({ target, asked, origin, status_code, now }: RejectedChange): Promise<void> {
     // Sends the response first, so that its timing does not reveal whether the resource exists (rule AU-18).
     await nextTurn();
     try {
@@ -103,7 +102,7 @@ export class RefusedChanges {
       const entry = { ...about, now, status_code, action: given ?? target.action };
       await auditRefused(this.#store, origin, entry);
     } catch (error) {
-      log("audit").warn("a refused request could not be told of", { error });
+      log("audit").warn("cannot write the audit entry of a rejected change", { error });
     } finally {
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#isFull = false;

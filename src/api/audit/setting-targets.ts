@@ -9,7 +9,17 @@ import { listModelConfigs, listModelProviders } from "#db/models/models.ts";
 import { findLink } from "#db/users/external-auth.ts";
 import type { ResourceType } from "#schema/audit.ts";
 import { ORGANIZATION_CONTEXTS, OVERRIDE_CONTEXTS } from "#schema/chats/model-override.ts";
-import { type Asked, type AuditTarget, type Find, group, idIn, member, organization, user, writes } from "./targets.ts";
+import {
+  type AuditTarget,
+  type Find,
+  group,
+  idIn,
+  member,
+  organization,
+  type TargetRequest,
+  user,
+  writes,
+} from "./targets.ts";
 
 /** Returns a target for settings such as `chats/config` or `audit/retention`, which always exist. */
 export const settingTarget =
@@ -20,11 +30,11 @@ export const settingTarget =
 export const writesSetting = (name: string): AuditTarget => writes(settingTarget("chat_settings", name));
 
 /** A user's own setting. */
-const ownSettingTarget =
+const userSettingTarget =
   (target: string): Find =>
   async ({ user_id }) => ({ resource_type: "user_chat_settings", resource_id: user_id, target });
 
-export const writesOwnSetting = (name: string): AuditTarget => writes(ownSettingTarget(name));
+export const writesUserSetting = (name: string): AuditTarget => writes(userSettingTarget(name));
 
 /** A user's model choice in an organization. */
 export const memberModel: Find = async (asked) => {
@@ -39,7 +49,7 @@ export const organizationModel: Find = async (asked) => {
   return found && target ? { ...found, resource_type: "chat_settings", target } : undefined;
 };
 
-const findOverride = ({ params: { context = "" } }: Asked, contexts: readonly string[]): string | undefined =>
+const findOverride = ({ params: { context = "" } }: TargetRequest, contexts: readonly string[]): string | undefined =>
   contexts.includes(context) ? `model_override.${context}` : undefined;
 
 /** A link of the caller: to a provider account, or with the prefix `mcp:` to an MCP server. */
@@ -66,13 +76,13 @@ export const modelConfig: Find = async ({ store, params }) => {
 /** The compaction threshold of the caller's chats for an existing model. */
 export const newThreshold: Find = async (asked) => {
   const params = { model_config: asked.params.model ?? "" };
-  return (await modelConfig({ ...asked, params })) ? ownSettingTarget("compaction_threshold")(asked) : undefined;
+  return (await modelConfig({ ...asked, params })) ? userSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
 export const threshold: Find = async (asked) => {
   const model = idIn(asked.params, "model");
   const set = await readCompactionThresholds(asked.store, asked.user_id);
-  return set.some(([id]) => id === model) ? ownSettingTarget("compaction_threshold")(asked) : undefined;
+  return set.some(([id]) => id === model) ? userSettingTarget("compaction_threshold")(asked) : undefined;
 };
 
 /** The spend limit of a user. */

@@ -1,6 +1,6 @@
-// What operations change, for the audit log of refused changes: `audit: target.writes(target.workspace)` in a route's `operation`. Each
-// target finds what a path names, whoever asks, as the entry of a change that succeeds would name it. Undefined: there is no such thing,
-// and no entry is written (rule AU-16). test/api/audit/table.ts says why of the operations that declare none (rule AU-17).
+// Audit targets: what an operation changes, for the audit log of rejected changes: `audit: target.writes(target.workspace)` in a route's
+// `operation`. A target finds the resource in the path, without checking access. Undefined means that it does not exist
+// and no entry is written (rule AU-16). test/api/audit/table.ts lists the operations without a target, with the reason (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -31,7 +31,7 @@ import { EVERYONE } from "#schema/workspaces/acl.ts";
 import { TRANSITIONS } from "#schema/workspaces/transition.ts";
 
 /** The request as a target sees it: path parameters, user, and on some routes the body. */
-export type Asked = {
+export type TargetRequest = {
   readonly store: Store;
   readonly params: Readonly<Record<string, string>>;
   readonly user_id: string;
@@ -39,9 +39,11 @@ export type Asked = {
 };
 
 /** What the entry says about the resource; `action` is set where the body decides it. */
-export type Thing = Omit<AuditEntry, "now" | "action" | "before" | "after"> & { readonly action?: AuditAction };
+export type AuditedResource = Omit<AuditEntry, "now" | "action" | "before" | "after"> & {
+  readonly action?: AuditAction;
+};
 
-export type Find = (asked: Asked) => Promise<Thing | undefined>;
+export type Find = (asked: TargetRequest) => Promise<AuditedResource | undefined>;
 
 export type AuditTarget = {
   readonly action: AuditAction;
@@ -50,38 +52,38 @@ export type AuditTarget = {
   readonly needsBody: boolean;
 };
 
-type Needs = { readonly needsBody?: boolean };
+type TargetOptions = { readonly needsBody?: boolean };
 
-export const writes = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+export const writes = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "write",
   find,
   needsBody,
 });
 
-export const deletes = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+export const deletes = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "delete",
   find,
   needsBody,
 });
 
-export const creates = (find: Find, { needsBody = false }: Needs = {}): AuditTarget => ({
+export const creates = (find: Find, { needsBody = false }: TargetOptions = {}): AuditTarget => ({
   action: "create",
   find,
   needsBody,
 });
 
 /** Returns an ID in its stored form, or the zero UUID, which matches nothing, for an invalid one. */
-export const idIn = (params: Asked["params"], name: string): string => {
+export const idIn = (params: TargetRequest["params"], name: string): string => {
   const text = params[name] ?? "";
   return isUuid(text) ? text.toLowerCase() : NIL_UUID;
 };
 
-const userIn = ({ store, params: { user = "" }, user_id }: Asked) => {
+const userIn = ({ store, params: { user = "" }, user_id }: TargetRequest) => {
   const id = user === "me" ? user_id : isUuid(user) ? user.toLowerCase() : undefined;
   return store.get(id ? findUser({ id }) : findUserByName({ username: user }));
 };
 
-const organizationIn = ({ store, params: { organization = "" } }: Asked) => {
+const organizationIn = ({ store, params: { organization = "" } }: TargetRequest) => {
   if (isUuid(organization)) return store.get(findOrganization({ id: organization.toLowerCase() }));
   return store.get(
     organization === "default" ? findDefaultOrganization() : findOrganizationByName({ name: organization }),

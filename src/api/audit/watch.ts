@@ -2,16 +2,16 @@
 // number in memory is checked each second, and the log is read when it has changed.
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
-import { auditedPlaces } from "#domain/audit/query.ts";
+import { listAuditedOrganizations } from "#domain/audit/query.ts";
 import { presentEntries } from "#domain/audit/shown.ts";
 import type { Access } from "#domain/live-access.ts";
 import type { Feed } from "../administration/feed.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Maximum entries per check; a client that misses some reads the list. */
-const MOST = 100;
+const MAX_ENTRIES = 100;
 
 /** Holds while the caller may read at least the part of the audit log they could read at the start. */
 export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly string[] | undefined): Access => ({
@@ -20,7 +20,7 @@ export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly str
   lost: "you may no longer read this part of the audit log",
   holds: async (caller) => {
     try {
-      const now = auditedPlaces(caller);
+      const now = listAuditedOrganizations(caller);
       return now === undefined || within?.every((id) => now.includes(id)) === true;
     } catch {
       return false;
@@ -43,23 +43,23 @@ export const followAudit = (
 ): (() => void) => {
   let seen = after;
   let version: number | undefined;
-  let isLooking = false;
-  const newest = async () => (await listAudit(store, { filter, limit: seen === undefined ? 1 : MOST })).rows;
-  const look = async (): Promise<void> => {
-    if (isLooking || (seen !== undefined && version !== undefined && store.auditVersion === version)) return;
-    isLooking = true;
+  let isPolling = false;
+  const loadNewest = async () => (await listAudit(store, { filter, limit: seen === undefined ? 1 : MAX_ENTRIES })).rows;
+  const poll = async (): Promise<void> => {
+    if (isPolling || (seen !== undefined && version !== undefined && store.auditVersion === version)) return;
+    isPolling = true;
     version = store.auditVersion;
     try {
-      const rows = await newest();
+      const rows = await loadNewest();
       const isFirst = seen === undefined;
       const fresh = seen === undefined ? [] : rows.filter(({ entry }) => entry.key > (seen ?? 0)).reverse();
       seen = Math.max(seen ?? 0, rows[0]?.entry.key ?? 0);
       if (isFirst || fresh.length > 0) feed.send(JSON.stringify(await presentEntries({ store }, caller, fresh)));
     } finally {
-      isLooking = false;
+      isPolling = false;
     }
   };
-  void look().catch(feed.fail);
-  const timer = clock.every(LOOK_MS, () => void look().catch(feed.fail));
+  void poll().catch(feed.fail);
+  const timer = clock.every(POLL_INTERVAL_MS, () => void poll().catch(feed.fail));
   return () => timer.cancel();
 };

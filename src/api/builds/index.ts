@@ -3,8 +3,8 @@ import { t } from "elysia";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
-import { isOwner, mayStartStop } from "#domain/access.ts";
-import { agentView } from "#domain/agents/present.ts";
+import { canStartStop, isOwner } from "#domain/access.ts";
+import { makeAgentView } from "#domain/agents/present.ts";
 import { buildAt } from "#domain/builds/find.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadResources } from "#domain/builds/resources.ts";
@@ -53,8 +53,8 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/cancel",
       async ({ caller, params, query }) => {
         const view = await buildAt(ctx, params.workspacebuild, caller);
-        const expect_status = expected(query.expect_status);
-        checkMayCancel(view, caller, expect_status);
+        const expect_status = parseExpectedStatus(query.expect_status);
+        checkCanCancel(view, caller, expect_status);
         await ctx.workspaces.ask(view.workspace.id, "cancelBuild", { build_id: view.build.id, expect_status });
         return { message: "The build is being cancelled." };
       },
@@ -123,7 +123,7 @@ export const builds = (ctx: ApiContext) =>
       "/:workspacebuild/resources",
       async ({ caller, params }) => {
         const { job } = await buildAt(ctx, params.workspacebuild, caller);
-        const resources = await loadResources(agentView(ctx, caller), [job]);
+        const resources = await loadResources(makeAgentView(ctx, caller), [job]);
         return resources.get(job.id) ?? [];
       },
       {
@@ -160,7 +160,7 @@ export const builds = (ctx: ApiContext) =>
       },
     );
 
-const expected = (text: string | undefined): "running" | "pending" | undefined => {
+const parseExpectedStatus = (text: string | undefined): "running" | "pending" | undefined => {
   if (text === undefined || text === "") return undefined;
   if (text === "running" || text === "pending") return text;
   throw new AppError("invalid", "Query parameters have invalid values.", {
@@ -169,8 +169,8 @@ const expected = (text: string | undefined): "running" | "pending" | undefined =
 };
 
 // A build that has not started can always be canceled. Otherwise the template decides, except for site owners.
-const checkMayCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expect?: string): void => {
-  if (!mayStartStop(caller, workspace)) throw forbidden("You may not cancel builds of this workspace.");
+const checkCanCancel = ({ workspace, template }: WorkspaceView, caller: UserCaller, expect?: string): void => {
+  if (!canStartStop(caller, workspace)) throw forbidden("You may not cancel builds of this workspace.");
   if (template.allow_user_cancel_workspace_jobs || isOwner(caller) || expect === "pending") return;
   throw forbidden("The template does not let its users cancel builds.");
 };

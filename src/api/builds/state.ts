@@ -6,9 +6,9 @@ import { openState, sealState } from "#db/workspaces/build-state.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
-import { mayManageTemplates } from "#domain/access.ts";
+import { canManageTemplates } from "#domain/access.ts";
 import { buildAt } from "#domain/builds/find.ts";
-import { checkPushed, STATE_LIMIT, stateFrom } from "#domain/builds/state-text.ts";
+import { checkPushed, MAX_STATE_CHARS, parseState } from "#domain/builds/state-text.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -27,7 +27,7 @@ export const buildState = (ctx: ApiContext) =>
     .get(
       "/:workspacebuild/state",
       async ({ caller, params }) => {
-        const { build } = await managed(ctx, params.workspacebuild, caller);
+        const { build } = await getManagedBuild(ctx, params.workspacebuild, caller);
         const row = await ctx.store.get(findBuild({ id: build.id }));
         const state = row ? openState(ctx.encryption, row.workspace_id, row.state) : null;
         return new Response(state ?? "", { headers: { "content-type": "application/octet-stream" } });
@@ -54,8 +54,8 @@ export const buildState = (ctx: ApiContext) =>
     .put(
       "/:workspacebuild/state",
       async ({ caller, params, query, body, status }) => {
-        const { build, workspace, job } = await managed(ctx, params.workspacebuild, caller);
-        const state = stateFrom(body.state);
+        const { build, workspace, job } = await getManagedBuild(ctx, params.workspacebuild, caller);
+        const state = parseState(body.state);
         if (state === undefined) throw invalidField("state", "must be base64 of UTF-8 text");
         const isForced = parseFlag(query.force);
         const { provisioner = "" } = (await ctx.store.get(findJob({ id: job.id }))) ?? {};
@@ -77,7 +77,7 @@ export const buildState = (ctx: ApiContext) =>
         query: t.Object({
           force: flagQuery("Discard resources in the existing Terraform state instead of returning 409."),
         }),
-        body: t.Object({ state: t.String({ maxLength: STATE_LIMIT, description: "Base64; empty for none." }) }),
+        body: t.Object({ state: t.String({ maxLength: MAX_STATE_CHARS, description: "Base64; empty for none." }) }),
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 413, 503) },
         detail: operation({
           tags,
@@ -85,7 +85,7 @@ export const buildState = (ctx: ApiContext) =>
           summary: "Replace the state of a build",
           description:
             "For manual repairs: the next build of the workspace uses it. 409 while a build is active. For a Terraform template it must be a Terraform state (400) with the same lineage and a newer serial, or empty if the existing state has no resources (409).",
-          limit: STATE_LIMIT + 4_096,
+          limit: MAX_STATE_CHARS + 4_096,
           audit: target.writes(target.workspaceBuild),
           example: { state: "" },
           access: "user_admins",
@@ -95,9 +95,9 @@ export const buildState = (ctx: ApiContext) =>
       },
     );
 
-const managed = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
+const getManagedBuild = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
   const view = await buildAt(ctx, id, caller);
-  if (!mayManageTemplates(caller, view.workspace.organization_id)) {
+  if (!canManageTemplates(caller, view.workspace.organization_id)) {
     throw forbidden("Only template administrators can see build state.");
   }
   return view;

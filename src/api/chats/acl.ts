@@ -6,8 +6,8 @@ import { type ChatShareChange, listChatShares } from "#db/chats/shares.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { listMinimalUsers } from "#db/users/users.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
-import { mayShareChat } from "#domain/access.ts";
-import { visibleChat } from "#domain/chats/find.ts";
+import { canShareChat } from "#domain/access.ts";
+import { findVisibleChat } from "#domain/chats/find.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
 import { ChatAcl, PatchChatAcl } from "#schema/chats/chat-acl.ts";
@@ -23,13 +23,13 @@ import { chatPath, tags } from "./paths.ts";
 const user = true;
 const params = chatPath;
 /** More entries than a person would send in one request; each one is looked up. */
-const CHANGES_LIMIT = 500;
+const MAX_CHANGES = 500;
 const CHAT_ROLES = ["read"] as const;
 
 export const chatAcl = (ctx: ApiContext) =>
   routes()
     .use(callers)
-    .get("/:chat/acl", async ({ caller, params }) => presentAcl(ctx, await shareable(ctx, params.chat, caller)), {
+    .get("/:chat/acl", async ({ caller, params }) => presentAcl(ctx, await findShareable(ctx, params.chat, caller)), {
       user,
       params,
       response: { 200: ChatAcl, ...fails(400, 401, 403, 404) },
@@ -46,14 +46,14 @@ export const chatAcl = (ctx: ApiContext) =>
     .patch(
       "/:chat/acl",
       async ({ caller, params, body, status }) => {
-        const place = await shareable(ctx, params.chat, caller);
+        const place = await findShareable(ctx, params.chat, caller);
         const problems: Validation[] = [];
         const user_roles = readRoleChanges("user_roles", body.user_roles, CHAT_ROLES, problems);
         const group_roles = readRoleChanges("group_roles", body.group_roles, CHAT_ROLES, problems);
         const users = toShareChanges("user", user_roles);
         const groups = toShareChanges("group", group_roles);
-        if (users.length + groups.length > CHANGES_LIMIT) {
-          problems.push({ field: "user_roles", detail: `must be at most ${CHANGES_LIMIT} at once` });
+        if (users.length + groups.length > MAX_CHANGES) {
+          problems.push({ field: "user_roles", detail: `must be at most ${MAX_CHANGES} at once` });
         } else await checkUsers(ctx, place, caller, users, problems);
         await checkGroups(ctx.store, place.organization_id, "group_roles", group_roles, problems);
         if (problems.length > 0) throw invalid("Validation failed.", problems);
@@ -84,9 +84,9 @@ export const chatAcl = (ctx: ApiContext) =>
  * Rejects with 404 for callers without access, with 403 for callers who can only read and where sharing is disabled, and with 400 for
  * sub-chats.
  */
-const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await visibleChat(ctx, id, caller);
-  if (!mayShareChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
+const findShareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await findVisibleChat(ctx, id, caller);
+  if (!canShareChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
   if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
   if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
     throw forbidden("Chats of this organization can't be shared.");
@@ -96,16 +96,17 @@ const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promi
 
 const presentAcl = async ({ store }: ApiContext, place: ChatPlace): Promise<ChatAcl> => {
   const shares = await store.all(listChatShares({ chat: place.key }));
-  const named = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
-  const rolesOf = (kind: "user" | "group") => Object.fromEntries(named(kind).map((one) => [one.subject, one.role]));
-  const ids = JSON.stringify(named("user").map(({ subject }) => subject));
+  const filterShares = (kind: "user" | "group") => shares.filter((one) => one.kind === kind);
+  const toRoles = (kind: "user" | "group") =>
+    Object.fromEntries(filterShares(kind).map((one) => [one.subject, one.role]));
+  const ids = JSON.stringify(filterShares("user").map(({ subject }) => subject));
   const people = await store.all(listMinimalUsers({ ids }));
   const organization = await getOrganization(store, place.organization_id);
   return {
     users: people.map((one) => ({ ...one, role: "read" })),
-    groups: await presentGroupRoles(store, organization, rolesOf("group")),
-    user_roles: rolesOf("user"),
-    group_roles: rolesOf("group"),
+    groups: await presentGroupRoles(store, organization, toRoles("group")),
+    user_roles: toRoles("user"),
+    group_roles: toRoles("group"),
   };
 };
 

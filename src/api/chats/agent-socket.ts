@@ -1,12 +1,12 @@
 // Connects to the daemon of a chat's workspace over a WebSocket, and checks who may use it through the chat (facts/chats 2.11, 2.12). Used
 // by the git and desktop streams. All checks run before the caller's own request is upgraded.
 import { t } from "elysia";
-import { findChosenAgent, noSuchAgent } from "#actors/chat/turn/agent-choice.ts";
+import { findChosenAgent, formatUnknownAgent } from "#actors/chat/turn/agent-choice.ts";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { mayUseWorkspace } from "#domain/access.ts";
+import { canUseWorkspace } from "#domain/access.ts";
 import { chatAccess } from "#domain/chats/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
@@ -29,7 +29,7 @@ export const agentQuery = t.Object({
  * Returns the agent of the chat's workspace, by name or the first one. Rejects with 400 when none exists, and with 403 for callers who can
  * read the chat but not use the workspace.
  */
-export const agentOfChat = async (
+export const findAgentOfChat = async (
   { store }: Pick<ApiContext, "store">,
   place: ChatPlace,
   caller: UserCaller,
@@ -38,23 +38,23 @@ export const agentOfChat = async (
   if (place.workspace_id === null) throw invalid("The chat has no workspace.");
   const workspace = await store.get(findWorkspace({ id: place.workspace_id }));
   if (!workspace || workspace.deleted) throw invalid("The workspace of the chat was deleted.");
-  if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
+  if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not use the workspace of this chat.");
   if (workspace.dormant_at !== null) throw invalid("The workspace of the chat is dormant. Wake it up first.");
   const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
   const agent = findChosenAgent(agents, name);
-  if (!agent && name !== undefined && agents.length > 0) throw invalidField("agent", noSuchAgent(agents, name));
+  if (!agent && name !== undefined && agents.length > 0) throw invalidField("agent", formatUnknownAgent(agents, name));
   if (!agent) throw invalid(`The workspace of the chat has no agent: it is ${workspace.status}.`);
   return { agent_id: agent.id, workspace_id: workspace.id };
 };
 
 /** Ends when the caller loses access to the chat or its workspace. */
-export const whileChatIsUsable = (
+export const closeWhenChatUnusable = (
   ctx: ApiContext,
   caller: UserCaller,
   place: ChatPlace,
   handler: SocketHandler,
 ): SocketHandler => {
-  const used = workspaceAccess(ctx, place.workspace_id ?? "", mayUseWorkspace);
+  const used = workspaceAccess(ctx, place.workspace_id ?? "", canUseWorkspace);
   return closeWhenAccessLost(ctx, caller, chatAccess(ctx, place), closeWhenAccessLost(ctx, caller, used, handler));
 };
 
@@ -67,7 +67,7 @@ export const upgradeToStream = (
   stream: SocketHandler & { close(): void },
 ): Response | undefined => {
   try {
-    return ctx.sockets.upgrade(request, whileChatIsUsable(ctx, caller, place, stream), { who: caller.user_id });
+    return ctx.sockets.upgrade(request, closeWhenChatUnusable(ctx, caller, place, stream), { who: caller.user_id });
   } catch (error) {
     stream.close();
     throw error;

@@ -6,12 +6,12 @@ import type { ChangeChat, ChatPatch } from "#actors/chat/messages.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { type ChatPlace, findChat } from "#db/chats/chats.ts";
-import { workspaceFor } from "#domain/chats/create.ts";
-import { changeableChat, ownChat, readChat } from "#domain/chats/find.ts";
+import { resolveWorkspace } from "#domain/chats/create.ts";
+import { findChangeableChat, ownChatAt, readChat } from "#domain/chats/find.ts";
 import { checkModes, parsePlanMode, parseTitle, toLabels } from "#domain/chats/input.ts";
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { isRepeated, REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
-import { mustAskIn } from "#domain/chats/starting-permissions.ts";
+import { shouldAskIn } from "#domain/chats/starting-permissions.ts";
 import { Chat, ToolResults, UpdateChat } from "#schema/chats/chat.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -20,7 +20,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Generic, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { CHAT_BODY_LIMIT, chatPath, parseNumber, tags } from "./paths.ts";
+import { chatPath, MAX_CHAT_BODY_BYTES, parseNumber, tags } from "./paths.ts";
 
 const queuedPath = t.Object({ ...chatPath.properties, queuedMessage: t.String({ description: "Queued message id." }) });
 
@@ -44,27 +44,27 @@ const buildPatch = async (
   if (mode !== undefined) patch.plan_mode = mode;
   if (workspace_id !== undefined) {
     const detach = workspace_id === NIL_UUID;
-    patch.workspace_id = detach ? null : await workspaceFor(ctx, caller, chat.organization_id, workspace_id);
+    patch.workspace_id = detach ? null : await resolveWorkspace(ctx, caller, chat.organization_id, workspace_id);
   }
   checkModes(permission_mode, mode);
   const change = { patch, pin: pin_order ?? null };
   if (permission_mode !== undefined) return { ...change, permission_mode };
-  return { ...change, asks: await asksFromNowOn(ctx, chat.id, patch) };
+  return { ...change, asks: await shouldStartAsking(ctx, chat.id, patch) };
 };
 
 /**
  * Returns whether the chat must ask for permission from now on: it must when a chat started in the UI moves into a workspace on the
  * server's machine and neither the request nor its owner sets permissions.
  */
-const asksFromNowOn = async ({ store }: ApiContext, id: string, patch: ChatPatch): Promise<boolean> => {
+const shouldStartAsking = async ({ store }: ApiContext, id: string, patch: ChatPatch): Promise<boolean> => {
   const { workspace_id, permissions } = patch;
   if (!workspace_id || permissions !== undefined) return false;
   const chat = await store.get(findChat({ id }));
-  return chat !== undefined && chat.workspace_id !== workspace_id && mustAskIn(store, chat, workspace_id);
+  return chat !== undefined && chat.workspace_id !== workspace_id && shouldAskIn(store, chat, workspace_id);
 };
 
 /** Returns the messages that hooks add to the results. Results that would be rejected are rejected before any hook is called. */
-const resultRows = async (
+const loadHookMessages = async (
   { hooks, chats, store }: ApiContext,
   id: string,
   results: readonly ToolResult[],
@@ -81,7 +81,7 @@ export const changeChat = (ctx: ApiContext) =>
     .patch(
       "/:chat",
       async ({ caller, params, body, set }) => {
-        const place = await changeableChat(ctx, params.chat, caller);
+        const place = await findChangeableChat(ctx, params.chat, caller);
         const change = await buildPatch(ctx, caller, place, body);
         const { archived, permission_mode, agent_options } = body;
         const asks = [archived, permission_mode, agent_options].some((one) => one !== undefined) || change.pin !== null;
@@ -116,7 +116,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/interrupt",
       async ({ caller, params }) => {
-        const { id } = await changeableChat(ctx, params.chat, caller);
+        const { id } = await findChangeableChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "interrupt", {});
         return readChat(ctx, id);
       },
@@ -138,7 +138,7 @@ export const changeChat = (ctx: ApiContext) =>
     .delete(
       "/:chat/queue/:queuedMessage",
       async ({ caller, params, set }) => {
-        const { id } = await changeableChat(ctx, params.chat, caller);
+        const { id } = await findChangeableChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "deleteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 204;
       },
@@ -159,7 +159,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/queue/:queuedMessage/promote",
       async ({ caller, params, set }) => {
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const { id } = await ownChatAt(ctx, params.chat, caller);
         await ctx.chats.ask(id, "promoteQueued", { queued_id: parseNumber("queuedMessage", params.queuedMessage) });
         set.status = 202;
         return { message: "The queued message is next." };
@@ -183,9 +183,9 @@ export const changeChat = (ctx: ApiContext) =>
       "/:chat/tool-results",
       async ({ caller, params, body, request, set }) => {
         const request_key = requestKey(request, "results", body);
-        const { id, key } = await ownChat(ctx, params.chat, caller);
+        const { id, key } = await ownChatAt(ctx, params.chat, caller);
         const results = body.results.map(({ is_error = false, ...one }) => ({ ...one, is_error }));
-        const rows = (await isRepeated(ctx, key, request_key)) ? [] : await resultRows(ctx, id, results);
+        const rows = (await isRepeated(ctx, key, request_key)) ? [] : await loadHookMessages(ctx, id, results);
         await ctx.chats.ask(id, "completeAction", { results, rows, request_key });
         set.status = 204;
       },
@@ -200,7 +200,7 @@ export const changeChat = (ctx: ApiContext) =>
           operationId: "submitToolResults",
           summary: "Submit tool results",
           description: "Answers every pending call exactly once. 409 if none is pending.",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           example: { results: [{ tool_call_id: "call_1", output: { answer: 42 } }] },
           access: "owner_only",
           scope: "chat:update",
@@ -211,7 +211,7 @@ export const changeChat = (ctx: ApiContext) =>
     .post(
       "/:chat/reconcile-invalid",
       async ({ caller, params }) => {
-        const { id } = await changeableChat(ctx, params.chat, caller);
+        const { id } = await findChangeableChat(ctx, params.chat, caller);
         await ctx.chats.ask(id, "reconcile", {});
         return readChat(ctx, id);
       },

@@ -3,8 +3,8 @@
 import { AppError, forbidden } from "#base/errors.ts";
 import { findWorkspaceContext } from "#db/chats/context.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayUseWorkspace } from "#domain/access.ts";
-import { ownChat, readChat } from "#domain/chats/find.ts";
+import { canUseWorkspace } from "#domain/access.ts";
+import { ownChatAt, readChat } from "#domain/chats/find.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -17,10 +17,10 @@ export const chatContext = (ctx: ApiContext) =>
     .put(
       "/:chat/context",
       async ({ caller, params }) => {
-        const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
+        const { id, workspace_id } = await ownChatAt(ctx, params.chat, caller);
         if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
         const workspace = await ctx.store.get(findWorkspacePlace({ id: workspace_id }));
-        if (!workspace || !mayUseWorkspace(caller, workspace)) {
+        if (!workspace || !canUseWorkspace(caller, workspace)) {
           throw forbidden("You may no longer use the workspace of this chat.");
         }
         if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {

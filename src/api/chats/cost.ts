@@ -1,7 +1,7 @@
 // Costs of one chat, of one user's chats, and of all chats (facts/chats 6, facts/agents D 63).
 import { t } from "elysia";
 import { loadAllCosts, loadChatCost, loadUserCost } from "#domain/chats/cost.ts";
-import { costRange } from "#domain/chats/cost-range.ts";
+import { parseCostRange } from "#domain/chats/cost-range.ts";
 import { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -40,7 +40,7 @@ export const chatCost = (ctx: ApiContext) =>
       ({ caller, query }) => {
         const { search = "", limit, offset, ...asked } = query;
         const page = toPage({ ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) });
-        return loadAllCosts(ctx, caller, costRange(asked, ctx.clock.now()), { search, ...page });
+        return loadAllCosts(ctx, caller, parseCostRange(asked, ctx.clock.now()), { search, ...page });
       },
       {
         user: true,
@@ -63,7 +63,7 @@ export const chatCost = (ctx: ApiContext) =>
     )
     .get(
       "/cost/:user/summary",
-      ({ caller, params, query }) => loadUserCost(ctx, params.user, caller, costRange(query, ctx.clock.now())),
+      ({ caller, params, query }) => loadUserCost(ctx, params.user, caller, parseCostRange(query, ctx.clock.now())),
       {
         user: true,
         params: t.Object({ user: t.String({ description: "User id, username or `me`." }) }),

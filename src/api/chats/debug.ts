@@ -1,10 +1,10 @@
 // Recorded model calls of a chat (facts/chats 4.18), for its owner and site owners but not for users it is shared with.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
 import { type ChatRunRow, type ChatRunStepRow, findRun, listRuns, listSteps } from "#db/chats/runs.ts";
-import { changeableChat } from "#domain/chats/find.ts";
+import { findChangeableChat } from "#domain/chats/find.ts";
 import { ChatRun, type ChatRunStep, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -21,7 +21,7 @@ export const chatDebug = (ctx: ApiContext) =>
     .get(
       "/:chat/debug/runs",
       async ({ caller, params }) => {
-        const place = await changeableChat(ctx, params.chat, caller);
+        const place = await findChangeableChat(ctx, params.chat, caller);
         const rows = await ctx.store.scan(listRuns({ chat: place.key }));
         return rows.map((row) => presentRun(place, row));
       },
@@ -44,7 +44,7 @@ export const chatDebug = (ctx: ApiContext) =>
     .get(
       "/:chat/debug/runs/:run",
       async ({ caller, params }) => {
-        const place = await changeableChat(ctx, params.chat, caller);
+        const place = await findChangeableChat(ctx, params.chat, caller);
         const row = await ctx.store.get(findRun({ id: params.run.toLowerCase() }));
         if (!row || row.chat !== place.key) throw notFound();
         const steps = await ctx.store.scan(listSteps({ run: row.key }));
@@ -79,9 +79,9 @@ const presentRun = (place: ChatPlace, row: ChatRunRow): ChatRun => {
     ...(parent_chat_id === null ? {} : { parent_chat_id, root_chat_id: parent_chat_id }),
     ...(trigger_message_id === null ? {} : { trigger_message_id }),
     ...(history_tip_message_id === null ? {} : { history_tip_message_id }),
-    started_at: rfc3339(row.started_at),
-    updated_at: rfc3339(row.updated_at),
-    ...(row.finished_at === null ? {} : { finished_at: rfc3339(row.finished_at) }),
+    started_at: toRfc3339(row.started_at),
+    updated_at: toRfc3339(row.updated_at),
+    ...(row.finished_at === null ? {} : { finished_at: toRfc3339(row.finished_at) }),
   };
 };
 
@@ -96,7 +96,7 @@ const presentStep = (run_id: string, step: ChatRunStepRow): ChatRunStep => {
     response,
     ...(usage === null ? {} : { usage }),
     ...(error === null ? {} : { error }),
-    started_at: rfc3339(step.started_at),
-    finished_at: rfc3339(step.finished_at),
+    started_at: toRfc3339(step.started_at),
+    finished_at: toRfc3339(step.finished_at),
   };
 };

@@ -1,9 +1,9 @@
 // Permanently deletes a chat with its sub-chats, history and files (rules DL-1 to DL-4). An extension: upstream only archives chats and
 // deletes them when they expire (facts/chats 4.16).
 import { readChat } from "#actors/chat/storage/read.ts";
-import { toPromptOf } from "#actors/chat/turn/offer.ts";
+import { toPromptScope } from "#actors/chat/turn/offer.ts";
 import { AppError, conflict } from "#base/errors.ts";
-import { changeableChat } from "#domain/chats/find.ts";
+import { findChangeableChat } from "#domain/chats/find.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -18,7 +18,7 @@ export const deleteChat = (ctx: ApiContext) =>
     .delete(
       "/:chat",
       async ({ caller, params, set }) => {
-        const { id, archived, parent_chat_id } = await changeableChat(ctx, params.chat, caller);
+        const { id, archived, parent_chat_id } = await findChangeableChat(ctx, params.chat, caller);
         if (parent_chat_id !== null)
           throw new AppError("invalid", "Only root chats can be deleted; sub-chats go with them.");
         // Archived first, so that nothing new starts in it. If a crash interrupts the deletion, the archived chat is found and deleted
@@ -27,7 +27,7 @@ export const deleteChat = (ctx: ApiContext) =>
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
         const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
         if (done === "stale") throw conflict("The chat was restored in the meantime.");
-        if (chat) ctx.generations.forgetFiles({ ...toPromptOf(chat), chat_id: id });
+        if (chat) ctx.generations.forgetFiles({ ...toPromptScope(chat), chat_id: id });
         set.status = 204;
       },
       {

@@ -1,9 +1,9 @@
 // `GET /api/experimental/chats/{chat}/stream/desktop`: relays the VNC server of the chat's workspace (facts/chats 2.12, rules DT-2). The
 // caller must have access to the chat and its workspace. The bytes are neither inspected nor stored.
 import { AppError } from "#base/errors.ts";
-import { noteUse, USE_EVERY_MS } from "#domain/agents/use.ts";
-import { visibleChat } from "#domain/chats/find.ts";
-import { byUser } from "#domain/workspaces/find.ts";
+import { noteUse, USE_INTERVAL_MS } from "#domain/agents/use.ts";
+import { findVisibleChat } from "#domain/chats/find.ts";
+import { toActivityUser } from "#domain/workspaces/find.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -12,12 +12,12 @@ import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
+import { agentQuery, findAgentOfChat, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
 /** Maximum bytes of one message from the daemon, equal to what it reads at a time. */
-const LONGEST = 4 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Maximum bytes waiting for the desktop; a client that sends more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -27,11 +27,14 @@ export const chatDesktop = (ctx: ApiContext) =>
     .get(
       "/:chat/stream/desktop",
       async ({ caller, params, query, request }) => {
-        const place = await visibleChat(ctx, params.chat, caller);
-        const { agent_id, workspace_id } = await agentOfChat(ctx, place, caller, query.agent);
-        const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", LONGEST).catch(noDesktop);
-        const used = () => void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: byUser(caller) });
-        const stream = new DesktopStream(ctx, frames, used);
+        const place = await findVisibleChat(ctx, params.chat, caller);
+        const { agent_id, workspace_id } = await findAgentOfChat(ctx, place, caller, query.agent);
+        const frames = await dialAgentSocket(ctx, agent_id, "/api/v0/desktop/vnc", MAX_MESSAGE_BYTES).catch(
+          rethrowDesktopError,
+        );
+        const onUse = () =>
+          void noteUse(ctx, workspace_id, { reason: "terminal", agent_id, by: toActivityUser(caller) });
+        const stream = new DesktopStream(ctx, frames, onUse);
         return upgradeToStream(ctx, request, caller, place, stream);
       },
       {
@@ -52,7 +55,7 @@ export const chatDesktop = (ctx: ApiContext) =>
     );
 
 /** The agent returns 500 when the workspace has no VNC server or it does not start; that is not a failure of this server. */
-const noDesktop = (error: unknown): never => {
+const rethrowDesktopError = (error: unknown): never => {
   if (!(error instanceof AppError) || error.kind !== "internal") throw error;
   throw new AppError("conflict", error.message, { detail: error.detail, cause: error });
 };
@@ -61,14 +64,14 @@ class DesktopStream implements SocketHandler {
   readonly #clock: ApiContext["clock"];
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
-  readonly #used: () => void;
-  #noted = Number.NEGATIVE_INFINITY;
+  readonly #onUse: () => void;
+  #notedAt = Number.NEGATIVE_INFINITY;
   #waiting = 0;
 
   constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames, used: () => void) {
     this.#clock = clock;
     this.#frames = frames;
-    this.#used = used;
+    this.#onUse = used;
     this.#relay = new Relay(clock, frames);
   }
 
@@ -84,11 +87,11 @@ class DesktopStream implements SocketHandler {
       return;
     }
     this.#note();
-    const gone = (): void => {
+    const onSent = (): void => {
       this.#waiting -= bytes.byteLength;
     };
     // The side that listens to the daemon notices when it disconnects.
-    this.#frames.send({ kind: "binary", bytes }).then(gone, gone);
+    this.#frames.send({ kind: "binary", bytes }).then(onSent, onSent);
   }
 
   drain(): void {
@@ -101,9 +104,9 @@ class DesktopStream implements SocketHandler {
 
   #note(): void {
     const now = this.#clock.monotonic();
-    if (now - this.#noted < USE_EVERY_MS) return;
-    this.#noted = now;
-    this.#used();
+    if (now - this.#notedAt < USE_INTERVAL_MS) return;
+    this.#notedAt = now;
+    this.#onUse();
   }
 }
 

@@ -1,5 +1,5 @@
 // `GET /chats/{chat}/diff`: the changes a chat has pushed, from its git host (facts/chats 6, rule PR-5).
-import { visibleChat } from "#domain/chats/find.ts";
+import { findVisibleChat } from "#domain/chats/find.ts";
 import { ChatDiff } from "#schema/chats/chat-diff.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -14,7 +14,7 @@ export const chatDiff = (ctx: ApiContext) =>
     .get(
       "/:chat/diff",
       async ({ caller, params }) => {
-        const { id } = await visibleChat(ctx, params.chat, caller);
+        const { id } = await findVisibleChat(ctx, params.chat, caller);
         const { row, provider, diff } = await ctx.diffs.read(id);
         const { remote_origin, branch, url } = row;
         return { chat_id: id, provider, remote_origin, branch, ...(url ? { pull_request_url: url } : {}), diff };

@@ -3,11 +3,11 @@
 import { t } from "elysia";
 import { ANY_TYPE } from "#base/file-signature.ts";
 import { formatDisposition } from "#domain/chats/file-name.ts";
-import { findFile, keepChatFile } from "#domain/chats/files.ts";
+import { findFile, storeChatFile } from "#domain/chats/files.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { CHAT_FILE_TYPES, UploadedChatFile } from "#schema/chats/chat-file.ts";
 import type { ApiContext } from "../context.ts";
-import { bounded } from "../files.ts";
+import { limitBody } from "../files.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -15,12 +15,12 @@ import { routes } from "../http/routes.ts";
 import { tags } from "./paths.ts";
 
 /** Maximum bytes of one upload (specification, "Limits"). */
-const FILE_LIMIT = 10_485_760;
-const UPLOADS_A_MINUTE = 120;
+const MAX_FILE_BYTES = 10_485_760;
+const MAX_UPLOADS_PER_MINUTE = 120;
 const YEAR_SECONDS = 31_536_000;
 
 export const chatFiles = (ctx: ApiContext) => {
-  const uploads = new Throttle(ctx.clock, UPLOADS_A_MINUTE);
+  const uploads = new Throttle(ctx.clock, MAX_UPLOADS_PER_MINUTE);
   return routes({ prefix: "/files" })
     .use(callers)
     .post(
@@ -39,8 +39,8 @@ export const chatFiles = (ctx: ApiContext) => {
           tags,
           operationId: "uploadChatFile",
           summary: "Upload a file for a chat",
-          description: `The bytes as the body, at most ${FILE_LIMIT}; the name in \`Content-Disposition: attachment; filename="..."\`. The content type is detected from the bytes. A file that no message references within 30 days is deleted.`,
-          limit: FILE_LIMIT,
+          description: `The bytes as the body, at most ${MAX_FILE_BYTES}; the name in \`Content-Disposition: attachment; filename="..."\`. The content type is detected from the bytes. A file that no message references within 30 days is deleted.`,
+          limit: MAX_FILE_BYTES,
           reads: "stream",
           accepts: [ANY_TYPE, ...CHAT_FILE_TYPES],
           headers: {
@@ -73,8 +73,8 @@ export const chatFiles = (ctx: ApiContext) => {
 
 /** Rejects a body that is too large with 413 before any other check. */
 const upload = async (ctx: ApiContext, caller: UserCaller, organization: string, request: Request): Promise<string> => {
-  const bytes = Buffer.concat(await Array.fromAsync(bounded(request, FILE_LIMIT)));
-  return keepChatFile(ctx, caller, {
+  const bytes = Buffer.concat(await Array.fromAsync(limitBody(request, MAX_FILE_BYTES)));
+  return storeChatFile(ctx, caller, {
     organization_id: organization.toLowerCase(),
     bytes,
     content_type: request.headers.get("content-type"),
@@ -84,7 +84,7 @@ const upload = async (ctx: ApiContext, caller: UserCaller, organization: string,
 
 const download = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<Response> => {
   const { hash, name, media_type } = await findFile(ctx, caller, id);
-  return new Response(Bun.file(await ctx.blobs.pathOf(hash)), {
+  return new Response(Bun.file(await ctx.blobs.getPath(hash)), {
     headers: {
       "content-type": media_type.startsWith("text/") ? `${media_type}; charset=utf-8` : media_type,
       "content-disposition": formatDisposition(media_type === "application/pdf" ? "attachment" : "inline", name),

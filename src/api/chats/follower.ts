@@ -10,7 +10,7 @@ import { isFullPage, listMessages } from "#db/chats/messages.ts";
 import { presentMessage } from "#domain/chats/present.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
-import { NOTHING_YET, type Synced, stateEvents } from "./sync.ts";
+import { listStateEvents, NOTHING_SYNCED, type SyncState } from "./sync.ts";
 
 /** Receives a follower's frames. */
 export interface Sink {
@@ -21,17 +21,17 @@ export interface Sink {
 }
 
 /** Options of a follower: messages after a cursor, and upstream's ID format. */
-export type Asked = { readonly after_id: number; readonly compat: boolean };
+export type FollowOptions = { readonly after_id: number; readonly compat: boolean };
 
 /** Maximum events per frame (facts/chats 2.1). */
 const FRAME_EVENTS = 256;
 /** Maximum notices and batches that wait while history is read. */
-const WAITING_LIMIT = 2_048;
+const MAX_QUEUED_ITEMS = 2_048;
 
 /** State that is not part of the chat itself. */
-type Around = { readonly warnings: readonly string[]; readonly isWaiting: boolean };
+type ExternalState = { readonly warnings: readonly string[]; readonly isWaiting: boolean };
 
-const WAITS = "The chat waits until one of the chats that are being answered now has ended its turn.";
+const WAITING_WARNING = "The chat waits for a free slot: too many chats are running a turn.";
 
 type Item =
   | { readonly notice: ChatNotice }
@@ -48,7 +48,7 @@ const toFrame = (batch: PartBatch): string => {
 };
 
 /** Converts a live part to the format of upstream clients. */
-const plainIds = (event: string): string => {
+const flattenIds = (event: string): string => {
   if (!event.includes('"valid":true}')) return event;
   const parsed = JSON.parse(event) as { message_part: { part: Record<string, unknown> } };
   const { part } = parsed.message_part;
@@ -63,47 +63,47 @@ export class ChatFollower {
   readonly #ctx: ApiContext;
   readonly #place: ChatPlace;
   readonly #sink: Sink;
-  readonly #asked: Asked;
+  readonly #options: FollowOptions;
   readonly #waiting: Item[] = [];
-  #leave: (() => void)[] = [];
-  #synced: Synced = NOTHING_YET;
+  #unsubscribes: (() => void)[] = [];
+  #synced: SyncState = NOTHING_SYNCED;
   #snapshot = 0;
   #nextSeq = 1;
-  #around: Around = { warnings: [], isWaiting: false };
+  #external: ExternalState = { warnings: [], isWaiting: false };
   #isBusy = true;
   #isOver = false;
 
-  constructor(ctx: ApiContext, place: ChatPlace, asked: Asked, sink: Sink) {
+  constructor(ctx: ApiContext, place: ChatPlace, asked: FollowOptions, sink: Sink) {
     this.#ctx = ctx;
     this.#place = place;
-    this.#asked = asked;
+    this.#options = asked;
     this.#sink = sink;
   }
 
   start(): void {
     const { topics } = this.#ctx;
-    this.#leave = [
-      topics.subscribe("chat", this.#place.id, (notice) => this.#take({ notice })),
-      topics.subscribe("chat_parts", this.#place.id, (batch) => this.#take({ batch })),
-      topics.subscribe("chat_warnings", this.#place.id, ({ warnings }) => this.#take({ warnings })),
-      topics.subscribe("chat_waits", this.#place.id, ({ isWaiting }) => this.#take({ isWaiting })),
+    this.#unsubscribes = [
+      topics.subscribe("chat", this.#place.id, (notice) => this.#enqueue({ notice })),
+      topics.subscribe("chat_parts", this.#place.id, (batch) => this.#enqueue({ batch })),
+      topics.subscribe("chat_warnings", this.#place.id, ({ warnings }) => this.#enqueue({ warnings })),
+      topics.subscribe("chat_waits", this.#place.id, ({ isWaiting }) => this.#enqueue({ isWaiting })),
     ];
     this.#begin().catch((error) => this.#fail(error));
   }
 
   stop(): void {
     this.#isOver = true;
-    for (const leave of this.#leave.splice(0)) leave();
+    for (const leave of this.#unsubscribes.splice(0)) leave();
     this.#waiting.length = 0;
   }
 
   async #begin(): Promise<void> {
     const { picture, buffer } = await this.#ctx.chats.ask(this.#place.id, "snapshot", {});
     this.#snapshot = picture.snapshot_version;
-    await this.#sendHistory(this.#asked.after_id, picture.snapshot_version);
+    await this.#sendHistory(this.#options.after_id, picture.snapshot_version);
     this.#sendState(picture);
-    this.#sendAround({
-      warnings: this.#ctx.warnings.of(this.#place.id),
+    this.#sendExternal({
+      warnings: this.#ctx.warnings.list(this.#place.id),
       isWaiting: this.#ctx.generations.isWaiting(this.#place.id),
     });
     if (buffer) this.#sendParts(buffer);
@@ -111,9 +111,9 @@ export class ChatFollower {
     this.#drain();
   }
 
-  #take(item: Item): void {
+  #enqueue(item: Item): void {
     if (this.#isOver) return;
-    if (this.#waiting.length < WAITING_LIMIT) this.#waiting.push(item);
+    if (this.#waiting.length < MAX_QUEUED_ITEMS) this.#waiting.push(item);
     else this.#giveUp("behind");
     if (!this.#isBusy) this.#drain();
   }
@@ -121,7 +121,7 @@ export class ChatFollower {
   #drain(): void {
     for (let item = this.#waiting.shift(); item && !this.#isOver; item = this.#waiting.shift()) {
       if ("batch" in item) this.#sendParts(item.batch);
-      else if ("warnings" in item || "isWaiting" in item) this.#sendAround(item);
+      else if ("warnings" in item || "isWaiting" in item) this.#sendExternal(item);
       else if (item.notice.snapshot_version > this.#snapshot) {
         const { notice } = item;
         this.#snapshot = notice.snapshot_version;
@@ -130,7 +130,7 @@ export class ChatFollower {
           this.#sendAll(notice).catch((error) => this.#fail(error));
           return;
         }
-        this.#send(notice.messages.map((message) => this.#messageEvent(message)));
+        this.#send(notice.messages.map((message) => this.#toMessageEvent(message)));
         this.#sendState(notice);
       }
     }
@@ -150,7 +150,7 @@ export class ChatFollower {
     for (let cursor = after; !this.#isOver; ) {
       const page = { chat: this.#place.key, after: cursor, before: Number.MAX_SAFE_INTEGER };
       const rows = await this.#ctx.store.scan(listMessages({ ...page, revision, limit: FRAME_EVENTS }));
-      this.#send(rows.map((row) => this.#messageEvent(row)));
+      this.#send(rows.map((row) => this.#toMessageEvent(row)));
       const last = rows.at(-1);
       const hasRoom = await this.#sink.room();
       if (!last || !hasRoom || (rows.length < FRAME_EVENTS && !isFullPage(rows))) return;
@@ -158,14 +158,14 @@ export class ChatFollower {
     }
   }
 
-  #messageEvent(message: Parameters<typeof presentMessage>[1]): ChatEvent {
+  #toMessageEvent(message: Parameters<typeof presentMessage>[1]): ChatEvent {
     const chat_id = this.#place.id;
-    return { type: "message", chat_id, message: presentMessage(chat_id, message, this.#asked.compat) };
+    return { type: "message", chat_id, message: presentMessage(chat_id, message, this.#options.compat) };
   }
 
-  #sendState(picture: Parameters<typeof stateEvents>[2]): void {
+  #sendState(picture: Parameters<typeof listStateEvents>[2]): void {
     const { history_version, generation_attempt } = this.#synced;
-    const { events, synced } = stateEvents(this.#place.id, this.#synced, picture, this.#asked.compat);
+    const { events, synced } = listStateEvents(this.#place.id, this.#synced, picture, this.#options.compat);
     if (synced.history_version !== history_version || synced.generation_attempt !== generation_attempt) {
       this.#nextSeq = 1;
     }
@@ -174,14 +174,14 @@ export class ChatFollower {
   }
 
   /** Sends warnings about the turn and whether it waits for a slot, each time one of them changes. */
-  #sendAround(now: Partial<Around>): void {
-    const before = this.#around;
-    this.#around = { ...before, ...now };
-    const { warnings, isWaiting } = this.#around;
+  #sendExternal(now: Partial<ExternalState>): void {
+    const before = this.#external;
+    this.#external = { ...before, ...now };
+    const { warnings, isWaiting } = this.#external;
     if (before.isWaiting === isWaiting && before.warnings.join("\n") === warnings.join("\n")) return;
     const status = {
       status: this.#synced.status,
-      warnings: isWaiting ? [...warnings, WAITS] : warnings,
+      warnings: isWaiting ? [...warnings, WAITING_WARNING] : warnings,
       ...(before.isWaiting === isWaiting ? {} : { queued_for_capacity: isWaiting }),
     };
     this.#send([{ type: "status", chat_id: this.#place.id, status }]);
@@ -195,13 +195,13 @@ export class ChatFollower {
     if (known < 0) this.#fail(new Error(`parts ${this.#nextSeq} to ${batch.first_seq} are missing`));
     if (known < 0 || known >= batch.events.length) return;
     this.#nextSeq = batch.first_seq + batch.events.length;
-    if (known === 0 && batch.events.length <= FRAME_EVENTS && !this.#asked.compat) {
+    if (known === 0 && batch.events.length <= FRAME_EVENTS && !this.#options.compat) {
       this.#sink.send(toFrame(batch));
       return;
     }
     for (let from = known; from < batch.events.length; from += FRAME_EVENTS) {
       const events = batch.events.slice(from, from + FRAME_EVENTS);
-      this.#sink.send(`[${(this.#asked.compat ? events.map(plainIds) : events).join(",")}]`);
+      this.#sink.send(`[${(this.#options.compat ? events.map(flattenIds) : events).join(",")}]`);
     }
   }
 

@@ -1,9 +1,9 @@
 // Forks a chat up to a message (rules FK-1 to FK-4). An extension, for trying an alternative without losing the original.
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
-import { mayCreateChat, mayDriveChat } from "#domain/access.ts";
-import { readChat, visibleChat } from "#domain/chats/find.ts";
+import { toPart } from "#base/parts.ts";
+import { canCreateChat, canDriveChat } from "#domain/access.ts";
+import { findVisibleChat, readChat } from "#domain/chats/find.ts";
 import { parseTitle } from "#domain/chats/input.ts";
 import { isMadeBy, REPEATABLE, requestKey, toChatId } from "#domain/chats/repeat.ts";
 import { Chat, ForkChat } from "#schema/chats/chat.ts";
@@ -20,9 +20,9 @@ export const forkChat = (ctx: ApiContext) =>
     .post(
       "/:chat/fork",
       async ({ caller, params, body, request, status }) => {
-        const place = await visibleChat(ctx, params.chat, caller);
-        if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-        if (!mayCreateChat(caller, place.organization_id))
+        const place = await findVisibleChat(ctx, params.chat, caller);
+        if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+        if (!canCreateChat(caller, place.organization_id))
           throw forbidden("You are not a member of this organization.");
         if (place.parent_chat_id !== null) throw new AppError("invalid", "Only root chats can be copied.");
         const { message_id } = body;
@@ -31,7 +31,7 @@ export const forkChat = (ctx: ApiContext) =>
         const key = requestKey(request, `fork ${place.id}`, body);
         const id = key === undefined ? uuid() : toChatId(caller.user_id, key.key);
         if (!(await isMadeBy(ctx, id, key))) {
-          ctx.chats.expect(id, partOf(place.owner_id));
+          ctx.chats.expect(id, toPart(place.owner_id));
           // If two identical requests race, the second returns what the first created.
           await ctx.chats
             .ask(id, "fork", { source_id: place.id, message_id, title, request: key })

@@ -3,7 +3,7 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { parseJson, tryParseJson } from "#base/json/read.ts";
-import { visibleChat } from "#domain/chats/find.ts";
+import { findVisibleChat } from "#domain/chats/find.ts";
 import { GitMessage, GitRequest } from "#schema/agents/git-message.ts";
 import { type WebSocketFrames, type WebSocketMessage, WireError, wireProblem } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -13,12 +13,12 @@ import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
-import { agentOfChat, agentQuery, upgradeToStream } from "./agent-socket.ts";
+import { agentQuery, findAgentOfChat, upgradeToStream } from "./agent-socket.ts";
 import { chatPath, tags } from "./paths.ts";
 import { Relay } from "./relay.ts";
 
 /** Slightly larger than the daemon's largest message. */
-const LONGEST = 8 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 export const chatGit = (ctx: ApiContext) =>
   routes()
@@ -26,9 +26,9 @@ export const chatGit = (ctx: ApiContext) =>
     .get(
       "/:chat/stream/git",
       async ({ caller, params, query, request }) => {
-        const place = await visibleChat(ctx, params.chat, caller);
-        const { agent_id } = await agentOfChat(ctx, place, caller, query.agent);
-        const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, LONGEST);
+        const place = await findVisibleChat(ctx, params.chat, caller);
+        const { agent_id } = await findAgentOfChat(ctx, place, caller, query.agent);
+        const frames = await dialAgentSocket(ctx, agent_id, `/api/v0/git/watch?chat=${place.id}`, MAX_MESSAGE_BYTES);
         const stream = new GitStream(ctx, frames);
         return upgradeToStream(ctx, request, caller, place, stream);
       },
@@ -58,7 +58,7 @@ export const chatGit = (ctx: ApiContext) =>
 class GitStream implements SocketHandler {
   readonly #relay: Relay;
   readonly #frames: WebSocketFrames;
-  #asked = false;
+  #isRefreshing = false;
 
   constructor({ clock }: Pick<ApiContext, "clock">, frames: WebSocketFrames) {
     this.#frames = frames;
@@ -66,7 +66,7 @@ class GitStream implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    this.#relay.run(socket, shown);
+    this.#relay.run(socket, toClientMessage);
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
@@ -75,13 +75,13 @@ class GitStream implements SocketHandler {
       return;
     }
     // A refresh is already pending.
-    if (this.#asked) return;
-    this.#asked = true;
-    const sent = (): void => {
-      this.#asked = false;
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
+    const onSent = (): void => {
+      this.#isRefreshing = false;
     };
     // The side that listens to the daemon notices when it disconnects.
-    this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(sent, sent);
+    this.#frames.send({ kind: "text", text: JSON.stringify({ type: "refresh" }) }).then(onSent, onSent);
   }
 
   drain(): void {
@@ -97,7 +97,7 @@ const parseKind = (data: string | Uint8Array): unknown =>
   (tryParseJson(data) as { type?: unknown } | null | undefined)?.type;
 
 /** A daemon's messages are untrusted and are validated before they are relayed. */
-const shown = (message: WebSocketMessage): string | undefined => {
+const toClientMessage = (message: WebSocketMessage): string | undefined => {
   if (message.kind !== "text") return undefined;
   let said: unknown;
   try {

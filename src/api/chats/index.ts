@@ -4,7 +4,7 @@ import { invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { listChatsOfWorkspaces } from "#db/chats/views.ts";
 import { createChat } from "#domain/chats/create.ts";
-import { readChat, visibleChat } from "#domain/chats/find.ts";
+import { findVisibleChat, readChat } from "#domain/chats/find.ts";
 import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { Chat, CreateChat } from "#schema/chats/chat.ts";
 import { LimitReached } from "#schema/chats/usage-limit.ts";
@@ -29,7 +29,7 @@ import { chatGit } from "./git.ts";
 import { listChats, toSharers } from "./list.ts";
 import { localModels } from "./local-models.ts";
 import { chatMessages } from "./messages.ts";
-import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
+import { chatPath, MAX_CHAT_BODY_BYTES, tags } from "./paths.ts";
 import { chatPermissions, userPermissions } from "./permissions.ts";
 import { chatConfig } from "./settings/config.ts";
 import { userChatConfig } from "./settings/config-user.ts";
@@ -43,7 +43,7 @@ import { chatTitle } from "./title.ts";
 import { chatTrials } from "./trials.ts";
 import { chatWatch } from "./watch.ts";
 
-const WORKSPACES_LIMIT = 25;
+const MAX_WORKSPACES = 25;
 
 /** The same routes under the prefix that older clients use. */
 export const experimentalChats = (ctx: ApiContext) => routes({ prefix: "/api/experimental" }).use(chats(ctx));
@@ -95,7 +95,7 @@ export const chats = (ctx: ApiContext) =>
           operationId: "createChat",
           summary: "Create a chat",
           description: "The first turn starts immediately. `GET /api/v2/organizations` lists the ids of organizations.",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           example: { organization_id: ANY_ID, content: [{ type: "text", text: "Hello! Who are you?" }] },
           scope: "chat:create",
           placement: "owner",
@@ -106,7 +106,7 @@ export const chats = (ctx: ApiContext) =>
       "/by-workspace",
       async ({ caller, query }) => {
         const ids = (query.workspace_ids ?? "").split(",").filter((id) => id !== "");
-        if (ids.length > WORKSPACES_LIMIT) throw invalidField("workspace_ids", `must be at most ${WORKSPACES_LIMIT}`);
+        if (ids.length > MAX_WORKSPACES) throw invalidField("workspace_ids", `must be at most ${MAX_WORKSPACES}`);
         if (!ids.every(isUuid)) throw invalidField("workspace_ids", "must be UUIDs, separated by commas");
         if (ids.length === 0) return {};
         const asked = ids.map((id) => id.toLowerCase());
@@ -137,7 +137,7 @@ export const chats = (ctx: ApiContext) =>
     .use(tryModelConfig(ctx))
     .use(localModels(ctx))
     .use(availableModels(ctx))
-    .get("/:chat", async ({ caller, params }) => readChat(ctx, (await visibleChat(ctx, params.chat, caller)).id), {
+    .get("/:chat", async ({ caller, params }) => readChat(ctx, (await findVisibleChat(ctx, params.chat, caller)).id), {
       user: true,
       params: chatPath,
       response: { 200: Chat, ...fails(400, 401, 404) },

@@ -3,8 +3,8 @@ import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 import { type ChatFilter, listPage } from "#db/chats/list.ts";
 import type { Matching } from "#db/chats/search.ts";
-import { findChatView, listChatViews, listChildViews, type ShownChat } from "#db/chats/views.ts";
-import { maySeeChat } from "#domain/chats/find.ts";
+import { findChatView, type ListedChat, listChatViews, listChildViews } from "#db/chats/views.ts";
+import { canSeeChat } from "#domain/chats/find.ts";
 import { presentChat } from "#domain/chats/present.ts";
 import { searchChats, toSearch } from "#domain/chats/search.ts";
 import type { Chat } from "#schema/chats/chat.ts";
@@ -38,28 +38,28 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   });
 };
 
-const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ShownChat> => {
+const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ListedChat> => {
   const unknown = () => invalidField("after_id", "names none of your chats");
   const view = await ctx.store.get(findChatView(id.toLowerCase()));
   if (!view) throw unknown();
   if (view.chat.owner_id === caller.user_id) return view.chat;
   // The pins of other users do not affect the order of this list.
-  if (await maySeeChat(ctx, caller, view.chat)) return { ...view.chat, pin_order: 0 };
+  if (await canSeeChat(ctx, caller, view.chat)) return { ...view.chat, pin_order: 0 };
   throw unknown();
 };
 
-type Asked = { readonly filter: ChatFilter; readonly search: Matching | undefined };
+type ParsedQuery = { readonly filter: ChatFilter; readonly search: Matching | undefined };
 
-const parseFilter = (text: string, labels: readonly string[], caller: UserCaller): Asked => {
+const parseFilter = (text: string, labels: readonly string[], caller: UserCaller): ParsedQuery => {
   const search = new SearchQuery(text);
-  if (search.free !== "") search.refuse("q", "Bare words are not supported; write title:word.");
+  if (search.free !== "") search.addProblem("q", "Bare words are not supported; write title:word.");
   const sources = search.choices("source", SOURCES);
   const pull = {
     statuses: search.choices("pr_status", PR_STATUSES),
     repo: search.text("repo"),
     title: search.text("pr_title"),
-    number: findNumber(search),
-    url: findAddress(search),
+    number: parseNumberFilter(search),
+    url: parseAddressFilter(search),
   };
   const filter: ChatFilter = {
     owner_id: caller.user_id,
@@ -72,23 +72,24 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
     pull,
   };
   const wanted = toSearch(search);
-  search.end("Invalid chat search query.");
+  search.requireValid("Invalid chat search query.");
   return { filter, search: wanted };
 };
 
 /** Returns the IDs that chats are shared with for this user to read them: their own and their groups' IDs. */
 export const toSharers = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
-const findNumber = (search: SearchQuery): number | undefined => {
+const parseNumberFilter = (search: SearchQuery): number | undefined => {
   const number = search.text("pr");
-  if (number !== undefined && !/^[1-9]\d*$/.test(number)) search.refuse("pr", `"${number}" is not a positive number.`);
+  if (number !== undefined && !/^[1-9]\d*$/.test(number))
+    search.addProblem("pr", `"${number}" is not a positive number.`);
   return number === undefined ? undefined : Number(number);
 };
 
-const findAddress = (search: SearchQuery): string | undefined => {
+const parseAddressFilter = (search: SearchQuery): string | undefined => {
   const address = search.text("diff_url");
   if (address !== undefined && !(URL.canParse(address) && /^https?:\/\/[^/]/.test(address))) {
-    search.refuse("diff_url", `"${address}" is not an http or https URL.`);
+    search.addProblem("diff_url", `"${address}" is not an http or https URL.`);
   }
   return address;
 };

@@ -1,6 +1,6 @@
 // Detects model servers on this machine, for an owner who configures the first model.
 import { checkModelAdmin } from "#domain/access.ts";
-import { localModelServers } from "#domain/administration/local-models.ts";
+import { findLocalModelServers } from "#domain/administration/local-models.ts";
 import { LocalModelServers } from "#schema/administration/local-models.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -15,7 +15,7 @@ export const localModels = (ctx: ApiContext) =>
       "/providers/local",
       ({ caller }) => {
         checkModelAdmin(caller);
-        return localModelServers(ctx);
+        return findLocalModelServers(ctx);
       },
       {
         user: true,

@@ -7,9 +7,9 @@ import { isFullPage, listMessages, listNewestMessages, listPrompts, listQueued }
 import { admitUserPrompt } from "#domain/chats/admitted.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
-import { ownChat, visibleChat } from "#domain/chats/find.ts";
+import { findVisibleChat, ownChatAt } from "#domain/chats/find.ts";
 import { parseBehavior, parseEffort, parsePlanMode, toContent } from "#domain/chats/input.ts";
-import { chosenServers } from "#domain/chats/mcp-choice.ts";
+import { chooseServers } from "#domain/chats/mcp-choice.ts";
 import { presentMessage, presentQueued } from "#domain/chats/present.ts";
 import { REPEATABLE, requestKey } from "#domain/chats/repeat.ts";
 import { restoreFiles } from "#domain/chats/restore-files.ts";
@@ -42,7 +42,7 @@ const buildPatch = async (ctx: ApiContext, id: string, input: Input): Promise<Ch
   const patch: ChatPatch = {
     last_model_config_id: model_config_id === undefined ? undefined : chooseModel(ctx, model_config_id),
     last_reasoning_effort: parseEffort(reasoning_effort),
-    mcp_server_ids: chat && (await chosenServers(ctx, chat.organization_id, mcp_server_ids, chat.mcp_server_ids)),
+    mcp_server_ids: chat && (await chooseServers(ctx, chat.organization_id, mcp_server_ids, chat.mcp_server_ids)),
     plan_mode: parsePlanMode(plan_mode),
   };
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
@@ -55,7 +55,7 @@ export const chatMessages = (ctx: ApiContext) =>
       "/:chat/messages",
       async ({ caller, params, body, request }) => {
         const request_key = requestKey(request, "send", body);
-        const chat = await ownChat(ctx, params.chat, caller);
+        const chat = await ownChatAt(ctx, params.chat, caller);
         const { id } = chat;
         const behavior = parseBehavior(body.busy_behavior);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
@@ -104,7 +104,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .patch(
       "/:chat/messages/:message",
       async ({ caller, params, body }) => {
-        const chat = await ownChat(ctx, params.chat, caller);
+        const chat = await ownChatAt(ctx, params.chat, caller);
         const { id } = chat;
         const message_id = parseNumber("message", params.message);
         const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
@@ -146,7 +146,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .get(
       "/:chat/messages",
       async ({ caller, params, query }) => {
-        const { id, key } = await visibleChat(ctx, params.chat, caller);
+        const { id, key } = await findVisibleChat(ctx, params.chat, caller);
         const { after, before, limit } = toPage(query);
         const ascending = query.after_id !== undefined && query.before_id === undefined;
         const list = ascending ? listMessages : listNewestMessages;
@@ -182,7 +182,7 @@ export const chatMessages = (ctx: ApiContext) =>
     .get(
       "/:chat/prompts",
       async ({ caller, params, query }) => {
-        const { key } = await visibleChat(ctx, params.chat, caller);
+        const { key } = await findVisibleChat(ctx, params.chat, caller);
         const { limit = 0 } = query;
         if (limit < 0 || limit > MAX_PROMPTS) throw invalidField("limit", `must be 0 to ${MAX_PROMPTS}`);
         const rows = await ctx.store.scan(listPrompts({ chat: key, after: 0, limit: limit || PROMPTS }));

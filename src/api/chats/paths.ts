@@ -6,7 +6,7 @@ import { fails } from "../http/responses.ts";
 
 export const tags = ["Chats"];
 /** Maximum bytes of bodies that the specification limits more tightly. */
-export const CHAT_BODY_LIMIT = 262_144;
+export const MAX_CHAT_BODY_BYTES = 262_144;
 export const chatPath = t.Object({ chat: t.String({ format: "uuid", description: "Chat id." }) });
 
 /** For routes that change a chat and return it; 409 when the chat's state does not allow it. */

@@ -3,11 +3,11 @@ import { t } from "elysia";
 import { invalid } from "#base/errors.ts";
 import { readUserChatSetting } from "#db/chats/settings.ts";
 import { readApprovals } from "#domain/chats/approvals.ts";
-import { usableWorkspace } from "#domain/chats/create.ts";
-import { ownChat } from "#domain/chats/find.ts";
+import { requireUsableWorkspace } from "#domain/chats/create.ts";
+import { ownChatAt } from "#domain/chats/find.ts";
 import { COMMAND_PROBLEM, toPermissions } from "#domain/chats/permission-rules.ts";
 import { setUserChatSetting } from "#domain/chats/settings.ts";
-import { startingPermissions } from "#domain/chats/starting-permissions.ts";
+import { loadStartingPermissions } from "#domain/chats/starting-permissions.ts";
 import { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { ChatPermissions, PermissionAnswers, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { named } from "#schema/named.ts";
@@ -19,14 +19,14 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { CHAT_BODY_LIMIT, chatPath, tags } from "./paths.ts";
+import { chatPath, MAX_CHAT_BODY_BYTES, tags } from "./paths.ts";
 
 export const chatPermissions = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
       "/:chat/permissions",
-      async ({ caller, params }) => readApprovals(ctx, (await ownChat(ctx, params.chat, caller)).id),
+      async ({ caller, params }) => readApprovals(ctx, (await ownChatAt(ctx, params.chat, caller)).id),
       {
         user: true,
         params: chatPath,
@@ -46,7 +46,7 @@ export const chatPermissions = (ctx: ApiContext) =>
     .post(
       "/:chat/permissions",
       async ({ caller, params, body, set }) => {
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const { id } = await ownChatAt(ctx, params.chat, caller);
         for (const [index, { command }] of body.answers.entries()) {
           if (command === undefined || isCommandPrefix(command)) continue;
           throw invalid("Invalid answers.", [{ field: `answers.${index}.command`, detail: COMMAND_PROBLEM }]);
@@ -64,7 +64,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           operationId: "answerPermissions",
           summary: "Answer calls waiting for approval",
           description:
-            "Every call that `action_required` of the kind `permission` names, exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting.",
+            "Answer every call listed in `action_required` (kind `permission`) exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
           access: "owner_only",
           scope: "chat:update",
@@ -103,10 +103,11 @@ export const userPermissions = (ctx: ApiContext) =>
       "/starting-permissions",
       async ({ caller, query }) => {
         const { workspace_id } = query;
-        const stored = await startingPermissions(ctx.store, {
+        const stored = await loadStartingPermissions(ctx.store, {
           owner_id: caller.user_id,
           client_type: "ui",
-          workspace_id: workspace_id === undefined ? null : (await usableWorkspace(ctx, caller, workspace_id)).id,
+          workspace_id:
+            workspace_id === undefined ? null : (await requireUsableWorkspace(ctx, caller, workspace_id)).id,
           plan_mode: null,
           permission_mode: undefined,
           permissions: undefined,
@@ -124,7 +125,7 @@ export const userPermissions = (ctx: ApiContext) =>
           operationId: "getStartingPermissions",
           summary: "Get the permissions a new chat would have",
           description:
-            "For a chat of the client type `ui` in that workspace, or in none. In a workspace on the server's own machine it asks before changes, unless you have set permissions for your new chats.",
+            "Returns the permissions of a new `ui` chat in the given workspace, or without a workspace. In a workspace on the server's own machine, the chat asks before it changes anything, unless you have set permissions for your new chats.",
           access: "users",
           scope: "chat_config:read",
         }),
@@ -145,11 +146,11 @@ export const userPermissions = (ctx: ApiContext) =>
           operationId: "setUserPermissions",
           summary: "Set the permissions of your new chats",
           description: "Existing chats are unchanged.",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           example: {
             permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
           },
-          audit: setting.writesOwnSetting("permissions"),
+          audit: setting.writesUserSetting("permissions"),
           access: "users",
           scope: "chat_config:update",
         }),

@@ -5,23 +5,23 @@ import type { Timer } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
-import { chatAccess, visibleChat } from "#domain/chats/find.ts";
+import { chatAccess, findVisibleChat } from "#domain/chats/find.ts";
 import { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { closeWhenAccessLost, whenAccessLost } from "../http/revocation.ts";
+import { closeWhenAccessLost, watchAccess } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
-import { type Asked, ChatFollower } from "./follower.ts";
+import { ChatFollower, type FollowOptions } from "./follower.ts";
 import { chatPath, tags } from "./paths.ts";
 
 /** Maximum bytes buffered for the client before more history is read. */
-const ENOUGH_BYTES = 64 * 1024;
+const PAUSE_BYTES = 64 * 1024;
 /** A client that reads nothing for this long is disconnected (facts/chats 2.7). */
-const STALLED_MS = 10_000;
+const STALL_TIMEOUT_MS = 10_000;
 
 export const chatStream = (ctx: ApiContext) =>
   routes()
@@ -32,15 +32,15 @@ export const chatStream = (ctx: ApiContext) =>
         const { after_id = 0 } = query;
         const { compat } = caller;
         if (after_id < 0) throw invalidField("after_id", "must be 0 or more");
-        const place = await visibleChat(ctx, params.chat, caller);
+        const place = await findVisibleChat(ctx, params.chat, caller);
         const access = chatAccess(ctx, place);
-        const seen = () => markRead(ctx, place, caller);
+        const onSeen = () => markRead(ctx, place, caller);
         if (!request.headers.get("accept")?.includes("text/event-stream")) {
           const handler = closeWhenAccessLost(
             ctx,
             caller,
             access,
-            new ChatSocket(ctx, place, { after_id, compat }, seen),
+            new ChatSocket(ctx, place, { after_id, compat }, onSeen),
           );
           return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
         }
@@ -52,21 +52,21 @@ export const chatStream = (ctx: ApiContext) =>
             {
               send: (frame) => void stream.send("data", frame),
               room: async () => {
-                const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
-                const hasRoom = await stream.room(ENOUGH_BYTES);
+                const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.abort());
+                const hasRoom = await stream.waitForRoom(PAUSE_BYTES);
                 stalled.cancel();
                 return hasRoom;
               },
-              end: (why) => (why === "failed" ? stream.end() : stream.cut()),
+              end: (why) => (why === "failed" ? stream.end() : stream.abort()),
             },
           );
           follower.start();
-          seen();
-          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
+          onSeen();
+          const signOut = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
             follower.stop();
             signOut();
-            seen();
+            onSeen();
           };
         });
       },
@@ -105,13 +105,13 @@ const markRead = (ctx: ApiContext, { id, owner_id }: ChatPlace, caller: UserCall
 class ChatSocket implements SocketHandler {
   readonly #make: (socket: Socket) => ChatFollower;
   readonly #ctx: ApiContext;
-  readonly #seen: () => void;
+  readonly #onSeen: () => void;
   #follower: ChatFollower | undefined;
-  #room: (() => void) | undefined;
+  #onRoom: (() => void) | undefined;
 
-  constructor(ctx: ApiContext, place: ChatPlace, asked: Asked, seen: () => void) {
+  constructor(ctx: ApiContext, place: ChatPlace, asked: FollowOptions, seen: () => void) {
     this.#ctx = ctx;
-    this.#seen = seen;
+    this.#onSeen = seen;
     this.#make = (socket) =>
       new ChatFollower(ctx, place, asked, {
         send: (frame) => void socket.send(frame),
@@ -126,7 +126,7 @@ class ChatSocket implements SocketHandler {
   open(socket: Socket): void {
     this.#follower = this.#make(socket);
     this.#follower.start();
-    this.#seen();
+    this.#onSeen();
   }
 
   message(socket: Socket): void {
@@ -134,26 +134,26 @@ class ChatSocket implements SocketHandler {
   }
 
   drain(): void {
-    this.#room?.();
+    this.#onRoom?.();
   }
 
   close(): void {
     this.#follower?.stop();
-    this.#room?.();
-    this.#seen();
+    this.#onRoom?.();
+    this.#onSeen();
   }
 
   async #waitForRoom(socket: Socket): Promise<boolean> {
-    while (socket.waiting > ENOUGH_BYTES && !socket.closing) {
+    while (socket.waiting > PAUSE_BYTES && !socket.closing) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#room = resolve;
-      const stalled: Timer = this.#ctx.clock.after(STALLED_MS, () => {
+      this.#onRoom = resolve;
+      const stalled: Timer = this.#ctx.clock.after(STALL_TIMEOUT_MS, () => {
         socket.closeSlow();
         resolve();
       });
       await promise;
       stalled.cancel();
-      this.#room = undefined;
+      this.#onRoom = undefined;
     }
     return !socket.closing;
   }

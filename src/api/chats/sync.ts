@@ -1,12 +1,12 @@
 // Computes the events that take a follower from one state of a chat to the next, in the order of facts/chats 2.3. Pure.
 import type { ChatPicture } from "#actors/chat/messages.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { presentQueued } from "#domain/chats/present.ts";
 import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
-import { shownStatus } from "#schema/chats/chat-status.ts";
+import { toChatStatus } from "#schema/chats/chat-status.ts";
 
 /** The state a follower has received so far. */
-export type Synced = {
+export type SyncState = {
   readonly history_version: number;
   readonly queue_version: number;
   readonly retry_version: number;
@@ -17,7 +17,7 @@ export type Synced = {
   readonly action_sent: number;
 };
 
-export const NOTHING_YET: Synced = {
+export const NOTHING_SYNCED: SyncState = {
   history_version: 0,
   queue_version: 0,
   retry_version: 0,
@@ -28,15 +28,15 @@ export const NOTHING_YET: Synced = {
 };
 
 /** Returns all events except messages and parts; messages go before them, parts after. */
-export const stateEvents = (
+export const listStateEvents = (
   chat_id: string,
-  synced: Synced,
+  synced: SyncState,
   now: ChatPicture,
   compat: boolean,
-): { events: ChatEvent[]; synced: Synced } => {
+): { events: ChatEvent[]; synced: SyncState } => {
   const events: ChatEvent[] = [];
   const { history_version, queue_version, retry_version, generation_attempt } = now;
-  const status = shownStatus(now.status);
+  const status = toChatStatus(now.status);
   if (queue_version !== synced.queue_version) {
     events.push({
       type: "queue_update",
@@ -48,7 +48,7 @@ export const stateEvents = (
   const sendsError = status === "error" && history_version > synced.error_sent;
   if (sendsError) events.push({ type: "error", chat_id, error: now.last_error ?? UNKNOWN });
   const sendsAction = status === "requires_action" && history_version > synced.action_sent;
-  if (sendsAction) events.push({ type: "action_required", chat_id, action_required: actionRequired(now) });
+  if (sendsAction) events.push({ type: "action_required", chat_id, action_required: toActionRequired(now) });
   if (now.retry_state && retry_version !== synced.retry_version) {
     const { provider, retrying_at, status_code, ...retry } = now.retry_state;
     events.push({
@@ -57,7 +57,7 @@ export const stateEvents = (
       retry: {
         ...retry,
         ...(provider ? { provider } : {}),
-        retrying_at: rfc3339(retrying_at),
+        retrying_at: toRfc3339(retrying_at),
         ...(status_code ? { status_code } : {}),
       },
     });
@@ -78,14 +78,14 @@ export const stateEvents = (
 };
 
 /** Returns whether the unfinished answer that a follower may show is invalid. */
-const isNewBuffer = (synced: Synced, { history_version, generation_attempt }: ChatPicture): boolean =>
+const isNewBuffer = (synced: SyncState, { history_version, generation_attempt }: ChatPicture): boolean =>
   history_version !== synced.history_version ||
   (generation_attempt !== synced.generation_attempt && generation_attempt !== 0);
 
 type Asking = Pick<ChatPicture, "pending_calls" | "budget_pause">;
 
 /** Returns the calls that wait for a person's permission or for the client's results, with arguments as JSON text. */
-export const actionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
+export const toActionRequired = ({ pending_calls, budget_pause }: Asking): ActionRequired => {
   if (budget_pause) return { kind: "budget", tool_calls: [], budget: budget_pause };
   const asked = pending_calls.filter(({ permission }) => permission === "asked");
   const tool_calls = (asked.length > 0 ? asked : pending_calls).map(({ tool_call_id, tool_name, args }) => ({

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { AppError, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
-import { ownChat } from "#domain/chats/find.ts";
+import { ownChatAt } from "#domain/chats/find.ts";
 import { toChatError } from "#src/llm/failure.ts";
 import { ModelError } from "#src/llm/model.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,10 +18,12 @@ export const chatTitle = (ctx: ApiContext) =>
     .post(
       "/:chat/title/propose",
       async ({ caller, params, request }) => {
-        const { id } = await ownChat(ctx, params.chat, caller);
+        const { id } = await ownChatAt(ctx, params.chat, caller);
         const chat = await ctx.store.get(findChat({ id }));
         if (!chat) throw notFound();
-        const title = await ctx.titles.propose(chat, request.signal).catch((error) => failed(error, ctx.clock.now()));
+        const title = await ctx.titles
+          .propose(chat, request.signal)
+          .catch((error) => rethrowTitleError(error, ctx.clock.now()));
         return { title };
       },
       {
@@ -42,7 +44,7 @@ export const chatTitle = (ctx: ApiContext) =>
     );
 
 /** Hides the provider's own error message from the caller. */
-const failed = (error: unknown, now: number): never => {
+const rethrowTitleError = (error: unknown, now: number): never => {
   if (!(error instanceof ModelError)) throw error;
   const { message, detail } = toChatError(error, error, now);
   const kind =

@@ -1,6 +1,6 @@
 // Trials of a chat: one prompt tried in several forks of the chat's workspace, at most one of which is kept.
 import { t } from "elysia";
-import { ownChat } from "#domain/chats/find.ts";
+import { ownChatAt } from "#domain/chats/find.ts";
 import { discardTrial, keepWay, stopTrial } from "#domain/trials/change.ts";
 import { createTrial } from "#domain/trials/create.ts";
 import { readTrialDiff, readTrials, trialAt } from "#domain/trials/find.ts";
@@ -12,7 +12,7 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { CHAT_BODY_LIMIT, chatPath, parseNumber, tags } from "./paths.ts";
+import { chatPath, MAX_CHAT_BODY_BYTES, parseNumber, tags } from "./paths.ts";
 
 const user = true;
 const params = t.Object({ ...chatPath.properties, trial: t.String({ format: "uuid", description: "Trial id." }) });
@@ -37,7 +37,7 @@ export const chatTrials = (ctx: ApiContext) =>
     .post(
       "/:chat/trials",
       async ({ caller, params, body, status }) =>
-        status(201, await createTrial(ctx, await ownChat(ctx, params.chat, caller), body, caller)),
+        status(201, await createTrial(ctx, await ownChatAt(ctx, params.chat, caller), body, caller)),
       {
         user,
         params: chatPath,
@@ -49,7 +49,7 @@ export const chatTrials = (ctx: ApiContext) =>
           summary: "Try several ways",
           description:
             "Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all.",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
           scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
           placement: "chat_workspace",

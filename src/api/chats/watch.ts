@@ -9,14 +9,14 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { tags } from "./paths.ts";
-import { actionRequired } from "./sync.ts";
+import { toActionRequired } from "./sync.ts";
 
 /** Maximum events waiting for their chat to be read. */
-const WAITING_LIMIT = 1_024;
+const MAX_PENDING_EVENTS = 1_024;
 
 export const chatWatch = (ctx: ApiContext) =>
   routes()
@@ -24,7 +24,7 @@ export const chatWatch = (ctx: ApiContext) =>
     .get(
       "/watch",
       ({ caller, request }) => {
-        const handler = closeWhenKeyGone(ctx, caller, new WatchSocket(ctx, caller.user_id));
+        const handler = closeWhenKeyRevoked(ctx, caller, new WatchSocket(ctx, caller.user_id));
         return ctx.sockets.upgrade(request, handler, { who: caller.user_id });
       },
       {
@@ -44,19 +44,19 @@ export const chatWatch = (ctx: ApiContext) =>
       },
     );
 
-const awaited = (
+const presentPendingAction = (
   pending_calls: Events["owner_chats"]["pending_calls"],
   { budget_pause }: Pick<ChatView["chat"], "budget_pause">,
 ): Partial<WatchEvent> => {
   if (!pending_calls) return {};
-  const { kind, tool_calls, budget } = actionRequired({ pending_calls: [...pending_calls], budget_pause });
+  const { kind, tool_calls, budget } = toActionRequired({ pending_calls: [...pending_calls], budget_pause });
   return { ...(kind ? { action_kind: kind } : {}), tool_calls, ...(budget ? { budget } : {}) };
 };
 
 class WatchSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #owner: string;
-  #leaves: readonly (() => void)[] = [];
+  #unsubscribes: readonly (() => void)[] = [];
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
@@ -68,10 +68,10 @@ class WatchSocket implements SocketHandler {
   open(socket: Socket): void {
     const { topics } = this.#ctx;
     // The client reconnects and reads the list.
-    const missed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
-    this.#leaves = [
-      topics.subscribe("owner_chats", this.#owner, (event) => this.#take(socket, event)),
-      topics.subscribe("missed", "", missed),
+    const onMissed = (): void => socket.close(CLOSE.goingAway, "events may have been missed: read the list again");
+    this.#unsubscribes = [
+      topics.subscribe("owner_chats", this.#owner, (event) => this.#enqueue(socket, event)),
+      topics.subscribe("missed", "", onMissed),
     ];
   }
 
@@ -80,28 +80,32 @@ class WatchSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const leave of this.#leaves) leave();
+    for (const leave of this.#unsubscribes) leave();
   }
 
-  #take(socket: Socket, event: Events["owner_chats"]): void {
-    if (this.#waiting >= WAITING_LIMIT) {
+  #enqueue(socket: Socket, event: Events["owner_chats"]): void {
+    if (this.#waiting >= MAX_PENDING_EVENTS) {
       socket.closeSlow();
       return;
     }
     this.#waiting += 1;
     this.#last = this.#last
-      .then(() => this.#tell(socket, event))
+      .then(() => this.#sendEvent(socket, event))
       .finally(() => {
         this.#waiting -= 1;
       });
   }
 
-  async #tell(socket: Socket, { kind, chat_id, pending_calls }: Events["owner_chats"]): Promise<void> {
+  async #sendEvent(socket: Socket, { kind, chat_id, pending_calls }: Events["owner_chats"]): Promise<void> {
     if (socket.closing) return;
     try {
       const view = await this.#ctx.store.get(findChatView(chat_id));
       if (!view) return;
-      const event: WatchEvent = { kind, chat: presentChat(view, []), ...awaited(pending_calls, view.chat) };
+      const event: WatchEvent = {
+        kind,
+        chat: presentChat(view, []),
+        ...presentPendingAction(pending_calls, view.chat),
+      };
       socket.send(JSON.stringify(event));
     } catch (error) {
       log("chats").warn("an event about chat {chat_id} is lost: {error}", { chat_id, error });

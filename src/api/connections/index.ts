@@ -1,10 +1,10 @@
 // The connection log: who connected to which workspace, how, from where and for how long. For users who can read the audit log.
 import { t } from "elysia";
 import { invalidField } from "#base/errors.ts";
-import { COUNT_CAP, findConnectionCursor, listConnections } from "#db/connections/search.ts";
+import { findConnectionCursor, listConnections, MAX_CONNECTION_COUNT } from "#db/connections/search.ts";
 import { readConnectionRetention } from "#db/connections/settings.ts";
 import { presentConnection } from "#domain/connections/present.ts";
-import { connectionFilter, loggedPlaces } from "#domain/connections/query.ts";
+import { listLoggedOrganizations, parseConnectionFilter } from "#domain/connections/query.ts";
 import { setConnectionRetention } from "#domain/connections/retention.ts";
 import { ConnectionLogs, ConnectionRetention } from "#schema/connections.ts";
 import * as setting from "../audit/setting-targets.ts";
@@ -25,14 +25,14 @@ export const connections = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, query }) => {
-        const filter = await connectionFilter(ctx.store, query.q ?? "", caller);
+        const filter = await parseConnectionFilter(ctx.store, query.q ?? "", caller);
         const { limit, offset } = toPage(query);
-        await ctx.connections.settled();
+        await ctx.connections.flush();
         const id = query.after_id?.toLowerCase();
         const cursor = id === undefined ? undefined : await ctx.store.get(findConnectionCursor({ id }));
         if (id !== undefined && !cursor) throw invalidField("after_id", "There is no entry with this id.");
         const { rows, count } = await listConnections(ctx.store, filter, { limit, offset, cursor });
-        return { connection_logs: rows.map(presentConnection), count, count_cap: COUNT_CAP };
+        return { connection_logs: rows.map(presentConnection), count, count_cap: MAX_CONNECTION_COUNT };
       },
       {
         user,
@@ -61,7 +61,7 @@ export const connections = (ctx: ApiContext) =>
     .get(
       "/retention",
       async ({ caller }) => {
-        loggedPlaces(caller);
+        listLoggedOrganizations(caller);
         return readConnectionRetention(ctx.store);
       },
       {

@@ -1,7 +1,7 @@
 // Server state for administrators: health with the findings of `slipway doctor`, and the peers of the private network.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
+import { canChangeDeployment, canReadDeployment } from "#domain/access.ts";
 import { changeHealthSettings, readHealthSettings } from "#domain/health/health.ts";
 import { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import { named } from "#schema/named.ts";
@@ -18,10 +18,10 @@ const tags = ["General"];
 const user = true;
 
 const checkReader = (caller: UserCaller): void => {
-  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors can see the server's health.");
+  if (!canReadDeployment(caller)) throw forbidden("Only owners and auditors can see the server's health.");
 };
 
-const counts = named("CoordinatorCounts", t.Object({ peers: t.Integer(), tunnels: t.Integer() }));
+const CoordinatorCounts = named("CoordinatorCounts", t.Object({ peers: t.Integer(), tunnels: t.Integer() }));
 
 const Coordinator = named(
   "Coordinator",
@@ -35,7 +35,7 @@ const Coordinator = named(
       }),
       { description: "Connected peers, at most 1,000." },
     ),
-    counts,
+    counts: CoordinatorCounts,
   }),
 );
 
@@ -43,7 +43,7 @@ const Tailnet = named(
   "TailnetStats",
   t.Object({
     relay: t.Object({ clients: t.Integer(), keys: t.Integer() }),
-    coordinator: counts,
+    coordinator: CoordinatorCounts,
   }),
 );
 
@@ -92,7 +92,7 @@ export const debug = (ctx: ApiContext) =>
     .put(
       "/health/settings",
       async ({ caller, body }) => {
-        if (!mayChangeDeployment(caller)) throw forbidden("Only owners can dismiss warnings.");
+        if (!canChangeDeployment(caller)) throw forbidden("Only owners can dismiss warnings.");
         await changeHealthSettings(ctx, body);
         return readHealthSettings(ctx.store);
       },
@@ -116,7 +116,7 @@ export const debug = (ctx: ApiContext) =>
       "/coordinator",
       async ({ caller }) => {
         checkReader(caller);
-        const { peers, coordinator } = await ctx.tailnet.whole();
+        const { peers, coordinator } = await ctx.tailnet.loadAll();
         return { peers: [...peers], counts: coordinator };
       },
       {
@@ -135,7 +135,7 @@ export const debug = (ctx: ApiContext) =>
       "/tailnet",
       async ({ caller }) => {
         checkReader(caller);
-        const { relay, coordinator } = await ctx.tailnet.whole();
+        const { relay, coordinator } = await ctx.tailnet.loadAll();
         return { relay, coordinator };
       },
       {

@@ -1,12 +1,12 @@
 // Facts that clients read before they offer features: the caller's permissions, available features, and whether a newer version exists.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { VERSION } from "#base/version.ts";
-import { mayReadDeployment, mayViewInsights } from "#domain/access.ts";
+import { canReadDeployment, canViewInsights } from "#domain/access.ts";
 import { answerChecks } from "#domain/deployment/authcheck.ts";
-import { deploymentSettings } from "#domain/deployment/settings.ts";
-import { deploymentStats } from "#domain/deployment/stats.ts";
+import { listDeploymentSettings } from "#domain/deployment/settings.ts";
+import { loadDeploymentStats } from "#domain/deployment/stats.ts";
 import { AuthAnswers, AuthChecks } from "#schema/deployment/authcheck.ts";
 import { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
 import { Entitlements } from "#schema/deployment/entitlements.ts";
@@ -38,7 +38,7 @@ const HAS_NOT = [
 ];
 
 const checkReader = (caller: UserCaller): void => {
-  if (!mayReadDeployment(caller)) throw forbidden("Only owners and auditors can see the deployment's configuration.");
+  if (!canReadDeployment(caller)) throw forbidden("Only owners and auditors can see the deployment's configuration.");
 };
 
 export const deploymentFacts = (ctx: ApiContext) =>
@@ -70,7 +70,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         has_license: false,
         trial: false,
         require_telemetry: false,
-        refreshed_at: rfc3339(ctx.clock.now()),
+        refreshed_at: toRfc3339(ctx.clock.now()),
       }),
       {
         user,
@@ -120,7 +120,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
       "/deployment/config",
       ({ caller }) => {
         checkReader(caller);
-        return deploymentSettings(ctx);
+        return listDeploymentSettings(ctx);
       },
       {
         user,
@@ -138,8 +138,8 @@ export const deploymentFacts = (ctx: ApiContext) =>
     .get(
       "/deployment/stats",
       ({ caller }) => {
-        if (!mayViewInsights(caller)) throw forbidden("Only users with access to insights can see these figures.");
-        return deploymentStats(ctx);
+        if (!canViewInsights(caller)) throw forbidden("Only users with access to insights can see these figures.");
+        return loadDeploymentStats(ctx);
       },
       {
         user,

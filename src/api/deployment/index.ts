@@ -1,6 +1,6 @@
 // Deployment facts that clients read at startup: appearance, SSH names, experiments, and app hosts.
 import { t } from "elysia";
-import { deploymentId } from "#db/settings.ts";
+import { loadDeploymentId } from "#db/settings.ts";
 import { changeAppearance, readAppearance } from "#domain/deployment/appearance.ts";
 import { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { named } from "#schema/named.ts";
@@ -118,7 +118,7 @@ export const deployment = (ctx: ApiContext) =>
       async () => ({
         regions: [
           {
-            id: await deploymentId(ctx.store),
+            id: await loadDeploymentId(ctx.store),
             name: "primary",
             display_name: "Default",
             icon_url: "",

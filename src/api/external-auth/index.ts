@@ -22,17 +22,17 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { newState, openDevice, sealDevice, verifierIn } from "./web-flow.ts";
+import { createState, openDevice, openVerifier, sealDevice } from "./web-flow.ts";
 
 const tags = ["External accounts"];
 const params = t.Object({ externalauth: t.String({ description: "The provider's id in the setting external_auth." }) });
 
 /** The callback URL that the operator registers at the provider, so its form must never change. */
-const callbackUrl = (accessUrl: URL, provider: Provider): URL =>
+const toCallbackUrl = (accessUrl: URL, provider: Provider): URL =>
   new URL(`/external-auth/${provider.id}/callback`, accessUrl);
 
 export const externalAuth = (ctx: ApiContext) =>
-  routes({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(byDevice(ctx));
+  routes({ prefix: "/external-auth" }).use(callers).use(reading(ctx)).use(signingIn(ctx)).use(deviceFlow(ctx));
 
 const reading = (ctx: ApiContext) =>
   routes()
@@ -119,9 +119,9 @@ const signingIn = (ctx: ApiContext) =>
       ({ caller, params }) => {
         const provider = ctx.links.provider(params.externalauth);
         if (provider.device_flow || !provider.auth_url) throw invalid("This provider takes device codes only.");
-        const { state, verifier } = newState(ctx, caller, provider);
+        const { state, verifier } = createState(ctx, caller, provider);
         return {
-          url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, provider), state, verifier }).href,
+          url: authorizeUrl(provider, { redirect: toCallbackUrl(ctx.accessUrl, provider), state, verifier }).href,
         };
       },
       {
@@ -143,11 +143,11 @@ const signingIn = (ctx: ApiContext) =>
       "/:externalauth/callback",
       async ({ caller, params, body, status }) => {
         const provider = ctx.links.provider(params.externalauth);
-        const verifier = verifierIn(ctx, caller, provider, body.state);
-        const redirect = callbackUrl(ctx.accessUrl, provider);
+        const verifier = openVerifier(ctx, caller, provider, body.state);
+        const redirect = toCallbackUrl(ctx.accessUrl, provider);
         const tokens = await ctx.links.client
           .exchange(provider, { code: body.code, redirect, verifier })
-          .catch(asAnswer);
+          .catch(rethrowProviderError);
         await ctx.links.put(caller.user_id, provider, tokens);
         return status(204, undefined);
       },
@@ -167,16 +167,16 @@ const signingIn = (ctx: ApiContext) =>
       },
     );
 
-const byDevice = (ctx: ApiContext) =>
+const deviceFlow = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
       "/:externalauth/device",
       async ({ caller, params }) => {
-        const provider = deviceProvider(ctx, params.externalauth);
+        const provider = requireDeviceProvider(ctx, params.externalauth);
         const { device_code, expires_in, interval, ...rest } = await ctx.links.client
           .startDevice(provider)
-          .catch(asAnswer);
+          .catch(rethrowProviderError);
         const sealed = sealDevice(ctx, caller, provider.id, device_code);
         return { ...rest, device_code: sealed, expires_in: Math.ceil(expires_in), interval: Math.ceil(interval) };
       },
@@ -197,9 +197,9 @@ const byDevice = (ctx: ApiContext) =>
     .post(
       "/:externalauth/device",
       async ({ caller, params, body, status }) => {
-        const provider = deviceProvider(ctx, params.externalauth);
+        const provider = requireDeviceProvider(ctx, params.externalauth);
         const code = openDevice(ctx, caller, provider.id, body.device_code);
-        const tokens = await ctx.links.client.pollDevice(provider, code).catch(asAnswer);
+        const tokens = await ctx.links.client.pollDevice(provider, code).catch(rethrowProviderError);
         await ctx.links.put(caller.user_id, provider, tokens);
         return status(204, undefined);
       },
@@ -221,14 +221,14 @@ const byDevice = (ctx: ApiContext) =>
       },
     );
 
-const deviceProvider = ({ links }: ApiContext, id: string): Provider => {
+const requireDeviceProvider = ({ links }: ApiContext, id: string): Provider => {
   const provider = links.provider(id);
   if (!provider.device_flow) throw invalid("This provider has no device flow.");
   return provider;
 };
 
 /** Maps a provider's rejection to 400 with its message as detail, and a failure to 503. */
-const asAnswer = (error: unknown): never => {
+const rethrowProviderError = (error: unknown): never => {
   if (!(error instanceof ProviderError)) throw error;
   if (error.kind === "denied")
     throw new AppError("invalid", "The provider rejected the request.", { detail: error.code || error.message });

@@ -17,7 +17,7 @@ type State = {
 };
 
 /** How long a person may take to sign in at the provider. */
-const LIFE_MS = 600_000;
+const STATE_TTL_MS = 600_000;
 
 type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 
@@ -27,10 +27,10 @@ const toPlace = ({ client_id, auth_url, token_url }: Provider): string =>
   sha256(JSON.stringify([client_id, auth_url, token_url]));
 
 /** Creates a new state and its verifier. */
-export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provider: Provider) => {
+export const createState = ({ clock, encryption }: Deps, caller: UserCaller, provider: Provider) => {
   const verifier = linkToken();
   const { user_id, key_id } = caller;
-  const state: State = { user_id, key_id, verifier, until: clock.now() + LIFE_MS, place: toPlace(provider) };
+  const state: State = { user_id, key_id, verifier, until: clock.now() + STATE_TTL_MS, place: toPlace(provider) };
   return { verifier, state: encryption.seal(JSON.stringify(state), toSealContext(provider.id)) };
 };
 
@@ -38,13 +38,13 @@ export const newState = ({ clock, encryption }: Deps, caller: UserCaller, provid
  * Returns the verifier in a state. Rejects with 400 unless this session started it at this provider less than ten minutes ago, and the
  * code would still go where the person was sent for.
  */
-export const verifierIn = (
+export const openVerifier = (
   { clock, encryption }: Deps,
   caller: UserCaller,
   provider: Provider,
   text: string,
 ): string => {
-  const state = opened(encryption, text, toSealContext(provider.id)) as State | undefined;
+  const state = openJson(encryption, text, toSealContext(provider.id)) as State | undefined;
   const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
   if (!state || !isOwn) {
     throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
@@ -64,12 +64,12 @@ export const sealDevice = ({ encryption }: Deps, caller: UserCaller, provider_id
 
 /** Returns the provider's device code. Rejects with 400 if it is not this user's. */
 export const openDevice = ({ encryption }: Deps, caller: UserCaller, provider_id: string, text: string): string => {
-  const code = opened(encryption, text, deviceContext(provider_id, caller.user_id));
+  const code = openJson(encryption, text, deviceContext(provider_id, caller.user_id));
   if (typeof code === "string") return code;
   throw invalid("Validation failed.", [{ field: "device_code", detail: "was not given to you here" }]);
 };
 
-const opened = (encryption: Encryption, text: string, context: string): unknown => {
+const openJson = (encryption: Encryption, text: string, context: string): unknown => {
   try {
     return JSON.parse(encryption.open(text, context));
   } catch (error) {

@@ -1,8 +1,8 @@
 // Administration of a user's second factors: see them, require one, and remove all for a user who has lost them.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listPasskeys } from "#db/users/passkeys.ts";
-import { mayManageUser } from "#domain/access.ts";
+import { canManageUser } from "#domain/access.ts";
 import { requireFactor, resetFactors } from "#domain/factors/administration.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
 import { type KnownUser, userAt, userPath } from "#domain/users/find.ts";
@@ -19,7 +19,7 @@ const presentFactors = async (ctx: ApiContext, user: KnownUser): Promise<Factors
   const { factors } = ctx.accounts;
   const totp = await factors.totp(user.id);
   return {
-    totp: totp ? { created_at: rfc3339(totp.created_at) } : null,
+    totp: totp ? { created_at: toRfc3339(totp.created_at) } : null,
     passkeys: (await ctx.store.all(listPasskeys({ user_id: user.id }))).length,
     recovery_codes_left: await factors.recoveryCodesLeft(user.id),
     required: needsFactor(ctx.config.require_second_factor, user),
@@ -34,7 +34,7 @@ export const factorAdministration = (ctx: ApiContext) =>
       "/:user/factors",
       async ({ caller, params }) => {
         const user = await userAt(ctx.store, params.user, caller);
-        if (user.id !== caller.user_id && !mayManageUser(caller, user)) throw forbidden();
+        if (user.id !== caller.user_id && !canManageUser(caller, user)) throw forbidden();
         return presentFactors(ctx, user);
       },
       {

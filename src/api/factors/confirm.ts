@@ -1,7 +1,7 @@
 // Reauthentication, for actions a session may do only in the following 15 minutes (rule FA-9).
 import { conflict, invalidField } from "#base/errors.ts";
 import { confirmCaller } from "#domain/factors/confirm.ts";
-import { askForPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
+import { requestPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
 import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
 import { PasskeyChallenge, PasskeyProof } from "#schema/users/passkey.ts";
@@ -21,7 +21,7 @@ export const confirmation = (ctx: ApiContext) =>
       async ({ caller, params, body, request, status }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
         const used = await prove(ctx, ctx.addresses.of(request), user, caller, body);
-        const factor = (await ctx.accounts.factors.methodsOf(user.id)).length > 0;
+        const factor = (await ctx.accounts.factors.listMethods(user.id)).length > 0;
         await confirmCaller(ctx, caller, { password: true, factor }, used);
         return status(204, undefined);
       },
@@ -53,7 +53,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const { id } = await ownAccountAt(ctx, params.user, caller);
         if (!(await ctx.accounts.factors.hasPasskeys(id))) throw conflict("There is no passkey.");
-        return status(201, await askForPasskey(ctx, PURPOSE, { user_id: id }, id));
+        return status(201, await requestPasskey(ctx, PURPOSE, { user_id: id }, id));
       },
       {
         user: true,

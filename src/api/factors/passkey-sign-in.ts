@@ -2,7 +2,7 @@
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { findUser, guardPassword, type User } from "#db/users/users.ts";
-import { askForPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
+import { requestPasskey, verifyPasskey } from "#domain/factors/passkey-proof.ts";
 import { PasskeyChallenge, PasskeyProof, StartPasskeyLogin } from "#schema/users/passkey.ts";
 import { SessionToken } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
@@ -10,7 +10,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
-import { begunSignIn } from "./sign-in.ts";
+import { getPendingSignIn } from "./sign-in.ts";
 
 const tags = ["Users"];
 const PURPOSE = "sign_in";
@@ -18,9 +18,9 @@ const PATH = "/login/passkey";
 const START = "/login/passkey/start";
 
 /** The password sign-in that this completes; empty if none exists. */
-type Of = { readonly second_factor: string };
+type SignInContext = { readonly second_factor: string };
 
-const refused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
+const passkeyRefused = (): AppError => new AppError("unauthenticated", "This passkey does not sign you in.");
 
 export const passkeySignIn = (ctx: ApiContext) =>
   routes()
@@ -28,8 +28,8 @@ export const passkeySignIn = (ctx: ApiContext) =>
       START,
       async ({ body, status }) => {
         const { second_factor = "" } = body;
-        const user_id = second_factor === "" ? undefined : (await begunSignIn(ctx, second_factor)).user.id;
-        return status(201, await askForPasskey<Of>(ctx, PURPOSE, { second_factor }, user_id));
+        const user_id = second_factor === "" ? undefined : (await getPendingSignIn(ctx, second_factor)).user.id;
+        return status(201, await requestPasskey<SignInContext>(ctx, PURPOSE, { second_factor }, user_id));
       },
       {
         body: StartPasskeyLogin,
@@ -50,12 +50,12 @@ export const passkeySignIn = (ctx: ApiContext) =>
       PATH,
       async ({ body, request, set, status }) => {
         const { challenges } = ctx.accounts.factors;
-        const proof = await verifyPasskey<Of>(ctx, PURPOSE, body);
+        const proof = await verifyPasskey<SignInContext>(ctx, PURPOSE, body);
         const user = proof && (await ctx.store.get(findUser({ id: proof.passkey.user_id })));
-        if (!proof || !user || user.login_type !== "password") throw refused();
-        mustBeActive(user);
-        const begun = proof.of.second_factor === "" ? undefined : await begunSignIn(ctx, proof.of.second_factor);
-        if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw refused();
+        if (!proof || !user || user.login_type !== "password") throw passkeyRefused();
+        requireActive(user);
+        const begun = proof.of.second_factor === "" ? undefined : await getPendingSignIn(ctx, proof.of.second_factor);
+        if (begun && (begun.user.id !== user.id || !challenges.spend(begun.opened))) throw passkeyRefused();
         const still = guardPassword({ id: user.id, password_hash: user.password_hash });
         const guards = [...(begun ? [still, ...begun.first.changes] : []), ...proof.statements];
         // A passkey proves possession and, when unlocked, identity.
@@ -67,7 +67,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
           set.headers["set-cookie"] = cookie;
           return status(201, { session_token: token });
         } catch (error) {
-          throw error instanceof CommitError && error.reason === "stale" ? refused() : error;
+          throw error instanceof CommitError && error.reason === "stale" ? passkeyRefused() : error;
         }
       },
       {
@@ -92,7 +92,7 @@ export const passkeySignIn = (ctx: ApiContext) =>
       },
     );
 
-const mustBeActive = ({ status }: User): void => {
+const requireActive = ({ status }: User): void => {
   if (status !== "suspended") return;
   throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
 };

@@ -1,6 +1,6 @@
 // A user's passkeys: register, list, rename, delete. Only for oneself; changes to sign-in require recent reauthentication (FA-9).
 import { t } from "elysia";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Passkey as PasskeyRow } from "#db/users/passkeys.ts";
 import { beginPasskey, loadPasskeys, registerPasskey, removePasskey, renamePasskey } from "#domain/factors/passkeys.ts";
 import { ownAccountAt } from "#domain/factors/proof.ts";
@@ -23,8 +23,8 @@ const presentPasskey = ({ id, name, created_at, last_used_at, backed_up }: Passk
   id,
   name,
   backed_up,
-  created_at: rfc3339(created_at),
-  last_used_at: rfc3339OrAbsent(last_used_at),
+  created_at: toRfc3339(created_at),
+  last_used_at: toOptionalRfc3339(last_used_at),
 });
 
 export const passkeys = (ctx: ApiContext) =>

@@ -20,16 +20,21 @@ const PURPOSE = "sign_in";
 const PATH = "/login/second-factor";
 
 /** The identity from a provider sign-in. */
-type AtProvider = { readonly provider: string; readonly identity: Identity };
+type ProviderIdentity = { readonly provider: string; readonly identity: Identity };
 
 /** The user and their password's digest: a new password invalidates unfinished sign-ins. */
-type Begun = { readonly user_id: string; readonly password: string; readonly oidc?: AtProvider };
+type PendingSignIn = { readonly user_id: string; readonly password: string; readonly oidc?: ProviderIdentity };
 
 const computeDigest = (user: User): string => sha256(`sign-in ${user.password_hash}`);
 
 /** Returns the response to a correct first step when a second factor is required. */
-export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[], oidc?: AtProvider): LoginRefused => {
-  const data: Begun = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
+export const requestFactor = (
+  ctx: ApiContext,
+  user: User,
+  methods: FactorMethod[],
+  oidc?: ProviderIdentity,
+): LoginRefused => {
+  const data: PendingSignIn = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
   return {
     message: "A second factor is required.",
     detail:
@@ -40,47 +45,51 @@ export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[
 };
 
 /** Returns the user who started this sign-in. Rejects with 401 when it was not started here, has expired, or is finished. */
-export const begunSignIn = async (ctx: ApiContext, challenge: string) => {
-  const opened = ctx.accounts.factors.challenges.open<Begun>(PURPOSE, challenge);
+export const getPendingSignIn = async (ctx: ApiContext, challenge: string) => {
+  const opened = ctx.accounts.factors.challenges.open<PendingSignIn>(PURPOSE, challenge);
   const user = opened && (await ctx.store.get(findUser({ id: opened.data.user_id })));
-  if (!opened || !user || computeDigest(user) !== opened.data.password) throw over();
+  if (!opened || !user || computeDigest(user) !== opened.data.password) throw signInExpired();
   if (user.status === "suspended") {
     throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
   }
-  return { opened, user, first: await firstHalf(ctx, user, opened.data.oidc) };
+  return { opened, user, first: await recheckFirstStep(ctx, user, opened.data.oidc) };
 };
 
-type FirstHalf = {
+type FirstStep = {
   readonly login_type: "password" | "oidc";
   readonly isPasswordProved: boolean;
   readonly changes: readonly Statement[];
 };
 
 /** Returns what the first step proved and what it changes. A provider sign-in is checked again, because much may have changed since. */
-const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefined): Promise<FirstHalf> => {
+const recheckFirstStep = async (
+  ctx: ApiContext,
+  user: User,
+  oidc: ProviderIdentity | undefined,
+): Promise<FirstStep> => {
   if (!oidc) return { login_type: "password", isPasswordProved: true, changes: [] };
   const provider = ctx.oidc.find(oidc.provider);
   const admitted = provider && (await admitPerson(ctx, provider, oidc.identity));
-  if (admitted?.user.id !== user.id) throw over();
+  if (admitted?.user.id !== user.id) throw signInExpired();
   return { login_type: "oidc", isPasswordProved: false, changes: admitted.changes };
 };
 
-const over = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
+const signInExpired = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
 
-const wrong = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
+const wrongCode = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
 
 export const secondFactorSignIn = (ctx: ApiContext) =>
   routes().post(
     PATH,
     async ({ body, request, set, status }) => {
       const { factors } = ctx.accounts;
-      const { opened, user, first } = await begunSignIn(ctx, body.challenge);
-      const used = await factors.take(user, body.code);
+      const { opened, user, first } = await getPendingSignIn(ctx, body.challenge);
+      const used = await factors.redeem(user, body.code);
       if (!used) {
         await noteFailedSignIn(ctx, user);
-        throw wrong();
+        throw wrongCode();
       }
-      if (!factors.challenges.spend(opened)) throw over();
+      if (!factors.challenges.spend(opened)) throw signInExpired();
       const still = guardPassword({ id: user.id, password_hash: user.password_hash });
       try {
         const proved = { password: first.isPasswordProved, factor: true };
@@ -92,7 +101,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         return status(201, { session_token: token });
       } catch (error) {
         factors.challenges.restore(opened);
-        throw error instanceof CommitError && error.reason === "stale" ? wrong() : error;
+        throw error instanceof CommitError && error.reason === "stale" ? wrongCode() : error;
       }
     },
     {

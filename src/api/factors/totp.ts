@@ -5,8 +5,8 @@ import { ownAccountAt, prove } from "#domain/factors/proof.ts";
 import { beginTotp, confirmTotp, removeTotp } from "#domain/factors/totp.ts";
 import { userPath } from "#domain/users/find.ts";
 import { ConfirmTotp, PasswordAndCode, RecoveryCodes, TotpEnrolment } from "#schema/users/second-factor.ts";
-import { qrSvg } from "#src/authentication/qr.ts";
-import { otpauthUri } from "#src/authentication/totp.ts";
+import { renderQrCode } from "#src/authentication/qr.ts";
+import { formatOtpauthUri } from "#src/authentication/totp.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -22,8 +22,8 @@ export const totp = (ctx: ApiContext) =>
       async ({ caller, params, status }) => {
         const user = await ownAccountAt(ctx, params.user, caller);
         const { enrolment, expires_at, secret } = await beginTotp(ctx, user, caller);
-        const uri = otpauthUri(secret, { issuer: `Slipway (${ctx.accessUrl.hostname})`, account: user.email });
-        return status(201, { enrolment, expires_at, secret, uri, qr_svg: qrSvg(uri) });
+        const uri = formatOtpauthUri(secret, { issuer: `Slipway (${ctx.accessUrl.hostname})`, account: user.email });
+        return status(201, { enrolment, expires_at, secret, uri, qr_svg: renderQrCode(uri) });
       },
       {
         enrolling: true,

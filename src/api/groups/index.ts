@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { readMemberships } from "#db/users/members.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
-import { maySeeGroups } from "#domain/access.ts";
+import { canSeeGroups } from "#domain/access.ts";
 import { changeGroup, removeGroup } from "#domain/groups/change.ts";
 import { findGroupFor, groupPath, listGroups, loadMembersPage, presentGroup } from "#domain/groups/find.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
@@ -132,7 +132,7 @@ const list = async (
 ): Promise<Group[]> => {
   const organizations = organization
     ? [await organizationAt(store, organization, caller)]
-    : (await store.all(listOrganizations())).filter(({ id }) => maySeeGroups(caller, id));
+    : (await store.all(listOrganizations())).filter(({ id }) => canSeeGroups(caller, id));
   const wanted = group_ids === undefined ? undefined : new Set(group_ids.toLowerCase().split(","));
   const member = has_member ? (await anyUserAt(store, has_member, caller)).id : undefined;
   const own = member === undefined ? undefined : new Set((await readMemberships(store, member)).groups);

@@ -1,6 +1,6 @@
 // The ledger of lifecycle hooks, for site owners: requests to consumers and their decisions. No route can change it.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import {
@@ -126,7 +126,7 @@ const presentDispatch = ({
   ...row
 }: HookDispatchRow): HookDispatch => ({
   ...row,
-  created_at: rfc3339(created_at),
+  created_at: toRfc3339(created_at),
   ...(tool_name === null ? {} : { tool_name }),
   ...(request === null ? {} : { request }),
   ...(response === null ? {} : { response }),

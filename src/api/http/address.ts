@@ -1,7 +1,7 @@
 // Determines the client address of a request: the connection's, or the one reported by a trusted proxy. Used for rate limits and audit
 // records, never for access decisions.
 import { isIP } from "node:net";
-import { NetworkList, plainAddress } from "#base/network/networks.ts";
+import { NetworkList, normalizeAddress } from "#base/network/networks.ts";
 
 export class Addresses {
   readonly #proxies: NetworkList;
@@ -28,4 +28,4 @@ export class Addresses {
 
 /** Converts an IPv4-mapped IPv6 address to IPv4 and strips the port that some proxies add. */
 const plain = (address: string): string =>
-  plainAddress(address.replace(/^(?:\[([\da-f:.]+)\](?::\d+)?|([\d.]+):\d+)$/i, "$1$2"));
+  normalizeAddress(address.replace(/^(?:\[([\da-f:.]+)\](?::\d+)?|([\d.]+):\d+)$/i, "$1$2"));

@@ -10,11 +10,11 @@ import { findAgentByToken } from "#db/agents/tokens.ts";
 import type { RowOfQuery } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 
-const FRESH_MS = 1_000;
-const LIMIT = 10_000;
+const TTL_MS = 1_000;
+const MAX_ENTRIES = 10_000;
 
-type Known = RowOfQuery<typeof findAgentByToken>;
-type Entry = { readonly agent: Known; readonly until: number };
+type TokenAgent = RowOfQuery<typeof findAgentByToken>;
+type Entry = { readonly agent: TokenAgent; readonly until: number };
 
 type Deps = {
   readonly store: Pick<Store, "get">;
@@ -30,49 +30,49 @@ export class AgentTokens {
   readonly #store: Pick<Store, "get">;
   readonly #clock: Clock;
   readonly #parts: Pick<Parts, "has" | "comings">;
-  #comings: number | undefined;
+  #knownComings: number | undefined;
   #sweeping: Timer | undefined;
   /** Number of agents that have ended so far. */
-  #ended = 0;
+  #endCount = 0;
 
   constructor({ store, topics, clock, parts }: Deps) {
     this.#store = store;
     this.#clock = clock;
     this.#parts = parts;
     topics.subscribeAll("agent_gone", (agent_id) => {
-      this.#ended++;
-      this.#forget(agent_id);
+      this.#endCount++;
+      this.#evict(agent_id);
     });
   }
 
   /** Returns the agent whose token has this hash if its build is the latest; undefined otherwise. */
-  async find(token_hash: string): Promise<Known | undefined> {
+  async find(token_hash: string): Promise<TokenAgent | undefined> {
     const { comings } = this.#parts;
-    if (comings !== this.#comings) this.#forgetAll();
-    this.#comings = comings;
+    if (comings !== this.#knownComings) this.#evictAll();
+    this.#knownComings = comings;
     const known = this.#entries.get(token_hash);
     const isFresh = known !== undefined && known.until > this.#clock.monotonic();
     if (isFresh && this.#parts.has(known.agent.part)) return known.agent;
-    if (known) this.#forget(known.agent.agent_id);
-    const ended = this.#ended;
+    if (known) this.#evict(known.agent.agent_id);
+    const ended = this.#endCount;
     const agent = await this.#store.get(findAgentByToken({ token_hash }));
     // An agent that ended during the read must not be cached.
-    const isCurrent = ended === this.#ended && comings === this.#parts.comings;
+    const isCurrent = ended === this.#endCount && comings === this.#parts.comings;
     if (agent && isCurrent && this.#parts.has(agent.part)) this.#remember(token_hash, agent);
     return agent;
   }
 
-  #remember(token_hash: string, agent: Known): void {
+  #remember(token_hash: string, agent: TokenAgent): void {
     const now = this.#clock.monotonic();
-    this.#forget(agent.agent_id);
+    this.#evict(agent.agent_id);
     // Entries are in the order of their expiry.
     for (const old of this.#entries.values()) {
-      if (old.until > now && this.#entries.size < LIMIT) break;
-      this.#forget(old.agent.agent_id);
+      if (old.until > now && this.#entries.size < MAX_ENTRIES) break;
+      this.#evict(old.agent.agent_id);
     }
-    this.#entries.set(token_hash, { agent, until: now + FRESH_MS });
+    this.#entries.set(token_hash, { agent, until: now + TTL_MS });
     this.#hashes.set(agent.agent_id, token_hash);
-    this.#sweeping ??= this.#clock.after(FRESH_MS, () => this.#sweep());
+    this.#sweeping ??= this.#clock.after(TTL_MS, () => this.#sweep());
   }
 
   /** Evicts expired entries even if no new ones arrive. */
@@ -80,17 +80,17 @@ export class AgentTokens {
     const now = this.#clock.monotonic();
     for (const { agent, until } of this.#entries.values()) {
       if (until > now) break;
-      this.#forget(agent.agent_id);
+      this.#evict(agent.agent_id);
     }
-    this.#sweeping = this.#entries.size > 0 ? this.#clock.after(FRESH_MS, () => this.#sweep()) : undefined;
+    this.#sweeping = this.#entries.size > 0 ? this.#clock.after(TTL_MS, () => this.#sweep()) : undefined;
   }
 
-  #forgetAll(): void {
+  #evictAll(): void {
     this.#entries.clear();
     this.#hashes.clear();
   }
 
-  #forget(agent_id: string): void {
+  #evict(agent_id: string): void {
     const token_hash = this.#hashes.get(agent_id);
     if (token_hash === undefined) return;
     this.#hashes.delete(agent_id);

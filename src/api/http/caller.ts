@@ -46,11 +46,14 @@ const identities = new WeakMap<Request, Identity>();
 /** Stores the identity of a request's sender; called once by src/server.ts before routing. */
 export const remember = (request: Request, identity: Identity): void => void identities.set(request, identity);
 
-const NOBODY = new AppError("unauthenticated", "You are signed out or your session has expired. Please sign in again.");
+const SIGNED_OUT = new AppError(
+  "unauthenticated",
+  "You are signed out or your session has expired. Please sign in again.",
+);
 
 /** Returns the caller, or throws the error that says why none exists. */
 export const getCaller = (request: Request): Caller => {
-  const identity = identities.get(request) ?? NOBODY;
+  const identity = identities.get(request) ?? SIGNED_OUT;
   if (identity instanceof AppError) throw identity;
   return identity;
 };
@@ -63,12 +66,12 @@ export const userIn = (request: Request): UserCaller | undefined => {
 
 /** Returns whether the sender uses upstream's header and cookie names; false for anonymous callers. */
 export const isCompat = (request: Request): boolean => {
-  const identity = identities.get(request) ?? NOBODY;
+  const identity = identities.get(request) ?? SIGNED_OUT;
   return !(identity instanceof AppError) && identity.compat;
 };
 /** Throws 401 for anonymous callers. Known callers pass whatever they may do, because the route checks that once the body is read. */
 export const requireKnownCaller = (request: Request): void => {
-  if (!findSender(identities.get(request) ?? NOBODY)) getCaller(request);
+  if (!findSender(identities.get(request) ?? SIGNED_OUT)) getCaller(request);
 };
 
 /** Returns the caller, including a user who must enroll a second factor first. */
@@ -78,20 +81,20 @@ const getSender = (request: Request): Caller => {
 };
 
 /** Returns the signed-in user; an agent token is not accepted here (facts/platform 3.8). */
-export const getUser = (request: Request): UserCaller => asUser(getCaller(request));
+export const getUser = (request: Request): UserCaller => requireUser(getCaller(request));
 
 /** Returns the signed-in user, including one who must enroll a second factor first. */
-const getEnrollingUser = (request: Request): UserCaller => asUser(getSender(request));
+const getEnrollingUser = (request: Request): UserCaller => requireUser(getSender(request));
 
-const asUser = (caller: Caller): UserCaller => {
-  if (caller.kind !== "user") throw NOBODY;
+const requireUser = (caller: Caller): UserCaller => {
+  if (caller.kind !== "user") throw SIGNED_OUT;
   return caller;
 };
 
 /** Returns the workspace agent whose token was sent; a user's token is not accepted here. */
 export const getAgent = (request: Request): AgentCaller => {
   const caller = getCaller(request);
-  if (caller.kind !== "agent") throw NOBODY;
+  if (caller.kind !== "agent") throw SIGNED_OUT;
   return caller;
 };
 

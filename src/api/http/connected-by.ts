@@ -3,7 +3,7 @@ import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "./caller.ts";
 
 /** Without a caller, the connection is anonymous. */
-export const connectedBy = <C extends UserCaller | undefined>(
+export const toConnectedBy = <C extends UserCaller | undefined>(
   { addresses }: Pick<ApiContext, "addresses">,
   caller: C,
   request: Request,

@@ -1,6 +1,6 @@
 // Opens a WebSocket to an agent's daemon, for routes that relay its messages.
 import { AppError } from "#base/errors.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 import { refusal } from "#domain/agents/containers.ts";
 import { WebSocketFrames } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
@@ -27,7 +27,7 @@ export const dialAgentSocket = async (
         ["connection", "Upgrade"],
         ["upgrade", "websocket"],
         ["sec-websocket-version", "13"],
-        ["sec-websocket-key", Buffer.from(secretBytes(16)).toString("base64")],
+        ["sec-websocket-key", Buffer.from(generateBytes(16)).toString("base64")],
       ],
       signal: late.signal,
     });

@@ -8,10 +8,10 @@ import type { ServedFile } from "#src/web/files.ts";
 type Coding = "br" | "zstd" | "gzip";
 
 /** In bytes. A smaller response does not save a packet when compressed. */
-const WORTH_BYTES = 4_096;
+const MIN_COMPRESSED_BYTES = 4_096;
 
 /** Returns the quality of a coding per RFC 9110 12.5.3: absent is 1, `*` stands for all that are not named. */
-const qualities = (header: string): ((coding: string) => number) => {
+const parseQualities = (header: string): ((coding: string) => number) => {
   const named = new Map<string, number>();
   for (const part of header.toLowerCase().split(",")) {
     const [coding = "", ...parameters] = part.split(";").map((one) => one.trim());
@@ -24,14 +24,14 @@ const qualities = (header: string): ((coding: string) => number) => {
 /** Returns the offered coding with the highest quality, the first of them on a tie; undefined when the client prefers no encoding. */
 export const chooseEncoding = <C extends string>(header: string | null, offered: readonly C[]): C | undefined => {
   if (!header) return undefined;
-  const quality = qualities(header);
+  const quality = parseQualities(header);
   let best: C | undefined;
   for (const one of offered) if (quality(one) > (best === undefined ? 0 : quality(best))) best = one;
   return best;
 };
 
 /** Returns whether the client has this version: `If-None-Match` names it or is `*`; weak tags match (RFC 9110 13.1.2). */
-export const isKnown = (request: Request, etag: string): boolean => {
+export const matchesEtag = (request: Request, etag: string): boolean => {
   const asked = request.headers.get("if-none-match");
   if (asked === null) return false;
   return asked.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);
@@ -48,7 +48,7 @@ export const fileResponse = (
   // Each encoding has its own ETag, because a cache that joins ranges must not mix encodings.
   const etag = twin ? file.etag.replace(/"$/, `-${coding}"`) : file.etag;
   const all = { ...headers, "content-type": `${file.type}; charset=utf-8`, vary: "accept-encoding", etag };
-  if (isKnown(request, etag)) return new Response(null, { status: 304, headers: all });
+  if (matchesEtag(request, etag)) return new Response(null, { status: 304, headers: all });
   return new Response(twin ?? file.body, { headers: twin ? { ...all, "content-encoding": coding } : all });
 };
 
@@ -65,7 +65,7 @@ const compressors: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Promise<Uin
  * Compresses a response if it is JSON for a page and large enough. Only for reads: the response to a write can contain a secret next to
  * attacker-controlled input (BREACH).
  */
-export const compressed = async (request: Request, response: Response): Promise<Response> => {
+export const compress = async (request: Request, response: Response): Promise<Response> => {
   if (request.method !== "GET" || response.status !== 200 || response.headers.has("content-encoding")) return response;
   if (!response.headers.get("content-type")?.startsWith("application/json")) return response;
   const coding = chooseEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip", "br"] as const);
@@ -73,7 +73,7 @@ export const compressed = async (request: Request, response: Response): Promise<
   const { headers, status } = response;
   headers.append("vary", "accept-encoding");
   const body = new Uint8Array(await response.arrayBuffer());
-  if (body.length < WORTH_BYTES) return new Response(body, { status, headers });
+  if (body.length < MIN_COMPRESSED_BYTES) return new Response(body, { status, headers });
   headers.set("content-encoding", coding);
   headers.delete("content-length");
   return new Response((await compressors[coding](body)) as Uint8Array<ArrayBuffer>, { status, headers });

@@ -7,8 +7,8 @@ import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { PassedOn } from "#base/network/read-here.ts";
 import { CommitError, isMoved, type Refusal } from "#db/engine/store.ts";
 import { asHookRefusal, HookFailure } from "#src/hooks/protocol.ts";
-import { plainPage, wantsPage } from "./plain-page.ts";
-import { type Broken, isWord, problemsIn } from "./validation-words.ts";
+import { acceptsPage, renderPlainPage } from "./plain-page.ts";
+import { isWord, listProblems, type Violation } from "./validation-words.ts";
 
 const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
   constraint: { kind: "conflict", message: "The change conflicts with something that already exists." },
@@ -28,10 +28,10 @@ const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
 /** Seconds after which a rejected request may be retried. */
 const RETRY_AFTER = "1";
 
-const moved = new WeakSet<Request>();
+const movedRequests = new WeakSet<Request>();
 
 /** Returns whether the request failed because another node now owns its part. */
-export const hasMoved = (request: Request): boolean => moved.has(request);
+export const hasMoved = (request: Request): boolean => movedRequests.has(request);
 
 /** Converts any thrown value to an AppError. */
 const toAppError = (error: unknown, path: string): AppError => {
@@ -55,7 +55,7 @@ const isCutOff = (error: unknown, { signal }: Request): boolean =>
 /** Returns the response to an error; logs errors that are not the caller's fault. */
 export const errorResponse = (error: unknown, request: Request, extra: Record<string, string> = {}): Response => {
   const mapped = toAppError(error, getPath(request.url));
-  if (isMoved(mapped.cause)) moved.add(request);
+  if (isMoved(mapped.cause)) movedRequests.add(request);
   if (STATUS[mapped.kind] >= 500) {
     // Overload, shutdown and misrouted requests are not failures and would flood the log.
     const isNone =
@@ -80,14 +80,14 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
     headers.set("retry-after", String(mapped.retry_after ?? RETRY_AFTER));
   }
   const status = STATUS[mapped.kind];
-  if (wantsPage(request) && !getPath(request.url).startsWith("/api/")) {
-    return plainPage({ ...wordsForPeople(mapped), status, home: "/" }, headers);
+  if (acceptsPage(request) && !getPath(request.url).startsWith("/api/")) {
+    return renderPlainPage({ ...toPageText(mapped), status, home: "/" }, headers);
   }
   return new Response(JSON.stringify(toBody(mapped)), { status, headers });
 };
 
 /** Returns the text for a person who opened a URL outside the API in a browser. */
-const wordsForPeople = ({ kind, message, detail }: AppError): { title: string; text: string } => {
+const toPageText = ({ kind, message, detail }: AppError): { title: string; text: string } => {
   if (kind === "not_found") return { title: "Page not found", text: "No page exists at this URL." };
   const text = [message, detail].filter(Boolean).join(" ");
   return { title: TITLES[kind] ?? "This page cannot be shown", text };
@@ -131,9 +131,9 @@ const fromValidation = (error: ValidationError, path: string): AppError => {
   // The original error is not the cause, because its message contains the whole value.
   if (!(on in MESSAGES))
     return new AppError("internal", "An internal error occurred.", { cause: new Error(`in ${on}`) });
-  const broken = (error.all as readonly Broken[]).filter((one) => "path" in one && one.summary !== undefined);
+  const broken = (error.all as readonly Violation[]).filter((one) => "path" in one && one.summary !== undefined);
   const isNoRoute = on === "params" && broken.some((one) => isWord(one) && path.endsWith(`/${one.value}`));
   if (isNoRoute) return new AppError("not_found", "Route not found.");
-  const validations = problemsIn(broken);
+  const validations = listProblems(broken);
   return new AppError("invalid", MESSAGES[on] as string, { validations });
 };

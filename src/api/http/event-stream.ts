@@ -44,7 +44,7 @@ export class EventStream {
   }
 
   /** Resolves with true when at most this many bytes wait for the client, and with false when the stream has ended. */
-  async room(bytes: number): Promise<boolean> {
+  async waitForRoom(bytes: number): Promise<boolean> {
     while (this.#open && this.waiting > bytes) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -54,14 +54,14 @@ export class EventStream {
   }
 
   /** Called when the client has read what was waiting. */
-  pulled(): void {
+  onPull(): void {
     this.#wake?.();
   }
 
   /** Ends the stream immediately because the client is too slow. */
-  cut(): void {
+  abort(): void {
     if (!this.#open) return;
-    this.left();
+    this.onDisconnect();
     log("http").debug("the reader of an event stream is too slow: the stream is ended");
     // Bun prints any error passed here, with its stack; without one it only cuts the connection.
     this.#controller.error();
@@ -70,12 +70,12 @@ export class EventStream {
   /** Ends the stream after the waiting events have been sent. */
   end(): void {
     if (!this.#open) return;
-    this.left();
+    this.onDisconnect();
     this.#controller.close();
   }
 
   /** Called when the client has disconnected. */
-  left(): void {
+  onDisconnect(): void {
     if (!this.#open) return;
     this.#open = false;
     this.#wake?.();
@@ -85,7 +85,7 @@ export class EventStream {
   #write(text: string): boolean {
     if (!this.#open) return false;
     if (this.waiting > SLOW_BYTES) {
-      this.cut();
+      this.abort();
       return false;
     }
     this.#controller.enqueue(new TextEncoder().encode(text));
@@ -119,17 +119,17 @@ export const eventStream = (
         try {
           undo.push(opened(made));
         } catch (error) {
-          made.left();
+          made.onDisconnect();
           throw error;
         }
         // For HEAD, Elysia reads the response to its end to determine its length.
         if (request.method === "HEAD") made.end();
       },
       pull() {
-        stream?.pulled();
+        stream?.onPull();
       },
       cancel() {
-        stream?.left();
+        stream?.onDisconnect();
       },
     },
     new ByteLengthQueuingStrategy({ highWaterMark: 0 }),

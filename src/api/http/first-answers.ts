@@ -1,17 +1,17 @@
 // Embeds the initial data of an app page for a signed-in user: the session and the content of the live lists. Otherwise the app would
 // request each as soon as the page has loaded (src/web/app/early.ts) (rule WB-77).
-import { isReadHere, readHere } from "#base/network/read-here.ts";
-import { within } from "#base/retry.ts";
+import { isLocalRead, readLocally } from "#base/network/read-here.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { ApiContext } from "../context.ts";
-import { firstMessage } from "../workspaces/watch-all-follower.ts";
+import { loadFirstMessage } from "../workspaces/watch-all-follower.ts";
 import { remember, type UserCaller, userIn } from "./caller.ts";
 import { findCredential } from "./identify.ts";
-import type { Tell } from "./streamed-page.ts";
+import type { LoadInitialData } from "./streamed-page.ts";
 
 /** Paths below /api/v2 whose responses the app needs first; `workspaces` is the path of their stream. */
 type Beginning = { readonly session: readonly string[]; readonly workspaces: string; readonly chats: string };
 
-type Parts = {
+type PreloadDeps = {
   readonly ctx: ApiContext;
   readonly beginning: Beginning;
   /** Sends a request to a route of this server. */
@@ -21,9 +21,9 @@ type Parts = {
 };
 
 /** The page does not wait longer for data that it can also request later. */
-const PATIENCE_MS = 250;
+const READ_TIMEOUT_MS = 250;
 /** In characters. A longer list would delay the page, so the page requests it separately. */
-const MOST = 100_000;
+const MAX_CHARS = 100_000;
 const PREFIX = "/api/v2";
 
 /** Keeps only the headers that identify the client; the page's other headers do not apply to API requests. */
@@ -39,10 +39,10 @@ const toKeptHeaders = ({ headers }: Request): Headers => {
 /**
  * Returns a function that reads the data, or undefined for anonymous callers. The data is undefined when a request was rejected or late.
  */
-export const preloadInitialData = ({ ctx, beginning, ask, count }: Parts) => {
+export const preloadInitialData = ({ ctx, beginning, ask, count }: PreloadDeps) => {
   const answerTo = async (page: Request, caller: UserCaller, address: string): Promise<string> => {
     const request = new Request(new URL(PREFIX + address, page.url).href, { headers: toKeptHeaders(page) });
-    ctx.requests.passedOnFor(request, ctx.requests.peerOf(page) ?? "");
+    ctx.requests.setPeer(request, ctx.requests.getPeer(page) ?? "");
     count(request, caller);
     remember(request, caller);
     const response = await ask(request);
@@ -52,17 +52,17 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: Parts) => {
   const read = async (page: Request, caller: UserCaller): Promise<string> => {
     const { session, workspaces, chats } = beginning;
     const [list, ...answers] = await Promise.all([
-      firstMessage(ctx, caller),
+      loadFirstMessage(ctx, caller),
       ...[...session, chats].map((address) => answerTo(page, caller, address)),
     ]);
-    const fitting = answers.filter((answer, at) => at < session.length || answer.length <= MOST);
-    const heard = list !== undefined && list.length <= MOST ? { [workspaces]: list } : {};
+    const fitting = answers.filter((answer, at) => at < session.length || answer.length <= MAX_CHARS);
+    const heard = list !== undefined && list.length <= MAX_CHARS ? { [workspaces]: list } : {};
     return `{"answers":{${fitting.join(",")}},"heard":${JSON.stringify(heard)}}`;
   };
-  const inTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
+  const readInTime = async (page: Request, caller: UserCaller): Promise<string | undefined> => {
     let json: string | undefined;
     // The page is shown even when only the active node of a cluster can read its data.
-    const begun = isReadHere() ? readHere(() => read(page, caller)) : read(page, caller);
+    const begun = isLocalRead() ? readLocally(() => read(page, caller)) : read(page, caller);
     const reading = begun.then(
       (text) => {
         json = text;
@@ -70,13 +70,13 @@ export const preloadInitialData = ({ ctx, beginning, ask, count }: Parts) => {
       // The app sends the request itself and gets the error.
       () => undefined,
     );
-    await within(ctx.clock, PATIENCE_MS, reading);
+    await finishesWithin(ctx.clock, READ_TIMEOUT_MS, reading);
     return json?.replaceAll("<", "\\u003c");
   };
-  return (page: Request): Tell | undefined => {
+  return (page: Request): LoadInitialData | undefined => {
     const caller = userIn(page);
     // A key in the URL is not what the page's own requests will send.
     if (!caller?.scopes.includes("all") || findCredential(page)?.place !== "cookie") return undefined;
-    return () => inTime(page, caller);
+    return () => readInTime(page, caller);
   };
 };

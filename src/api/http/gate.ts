@@ -1,7 +1,7 @@
 // Rejects requests before Elysia sees them: unknown Host headers (a short one shifts where Elysia looks for the path, and a foreign one is
 // DNS rebinding), and cookie-authenticated writes or WebSockets from another site's page (rules HT-1, HT-2).
 import { AppError } from "#base/errors.ts";
-import { hostName } from "#base/network/host-name.ts";
+import { parseHostName } from "#base/network/host-name.ts";
 import type { Credential } from "./identify.ts";
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -12,7 +12,7 @@ export type AllowedHosts = ReadonlySet<string>;
 /** Throws 400 for a missing or malformed Host and 421 for one that is not in the allowlist. */
 export const checkHost = (request: Request, allowed: AllowedHosts): void => {
   const host = request.headers.get("host") ?? "";
-  const name = hostName(host);
+  const name = parseHostName(host);
   if (name === undefined) throw new AppError("invalid", "The Host header is missing or malformed.");
   if (allowed.has(name)) return;
   throw new AppError("misdirected", "This server does not answer to that host name.", {

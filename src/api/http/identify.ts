@@ -1,22 +1,22 @@
 // Finds the credential of a request and the caller it belongs to (facts/platform 8.1 and 8.2). Rejects nothing itself: the result can be
 // the 401 for a route that requires a caller.
 import type { Clock } from "#base/clock.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import type { SecondFactorPolicy } from "#base/config/sign-in-settings.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError, forbidden } from "#base/errors.ts";
-import { isUuid, sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, isUuid, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { needsFactor } from "#domain/factors/policy.ts";
 import { isAllowedFrom } from "#domain/users/allowed-addresses.ts";
 import { GRANTED, listScopes } from "#domain/users/keys.ts";
-import { noteKeyUse, type Seen } from "#domain/users/sign-in.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { type KeyClient, noteKeyUse } from "#domain/users/sign-in.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { Addresses } from "./address.ts";
 import type { AgentTokens } from "./agent-tokens.ts";
 import { EnrollmentRequired, type Identity, type UserCaller } from "./caller.ts";
-import { openTicket, TICKET_SCOPE, ticketIn } from "./terminal-ticket.ts";
-import type { KnownKey, UserKeys } from "./user-keys.ts";
+import { findTicket, openTicket, TICKET_SCOPE } from "./terminal-ticket.ts";
+import type { CachedKey, UserKeys } from "./user-keys.ts";
 
 export const SESSION_COOKIE = "service_session_token";
 export const SESSION_HEADER = "Service-Session-Token";
@@ -24,10 +24,10 @@ const UPSTREAM_COOKIE = "coder_session_token";
 const UPSTREAM_HEADER = "Coder-Session-Token";
 
 /** Minimum time between writes of `last_used` and a session's expiry, and a shorter one when the address has changed. */
-const TOUCH_MS = 3_600_000;
-const MOVED_MS = 5 * 60_000;
+const TOUCH_INTERVAL_MS = 3_600_000;
+const MOVE_INTERVAL_MS = 5 * 60_000;
 
-export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): Seen => ({
+export const toSeen = (request: Request, addresses: Pick<Addresses, "of">): KeyClient => ({
   ip_address: addresses.of(request),
   user_agent: (request.headers.get("user-agent") ?? "").slice(0, 256),
 });
@@ -40,13 +40,13 @@ export const findCredential = (request: Request): Credential | undefined => {
   const fromCli = headers.get("user-agent")?.startsWith("coder-cli/") ?? false;
   const question = request.url.indexOf("?");
   const query = question < 0 ? undefined : new URLSearchParams(request.url.slice(question + 1));
-  const ticket = query && ticketIn(request.url, query);
+  const ticket = query && findTicket(request.url, query);
   if (ticket !== undefined) return { token: ticket, place: "ticket", compat: fromCli };
   const cookies = headers.get("cookie");
   if (cookies) {
-    const ours = cookie(cookies, SESSION_COOKIE);
+    const ours = readCookie(cookies, SESSION_COOKIE);
     if (ours) return { token: ours, place: "cookie", compat: fromCli };
-    const upstream = cookie(cookies, UPSTREAM_COOKIE);
+    const upstream = readCookie(cookies, UPSTREAM_COOKIE);
     if (upstream) return { token: upstream, place: "cookie", compat: true };
   }
   const named = query?.get(SESSION_COOKIE);
@@ -66,7 +66,7 @@ export const findCredential = (request: Request): Credential | undefined => {
 };
 
 /** Returns the value of the first cookie of this name in a Cookie header. */
-export const cookie = (cookies: string, name: string): string | undefined => {
+export const readCookie = (cookies: string, name: string): string | undefined => {
   for (const part of cookies.split(";")) {
     const at = part.indexOf("=");
     if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim() || undefined;
@@ -81,10 +81,10 @@ const refusal = (detail: string, reason?: "revoked"): AppError =>
     ...(reason && { reason }),
   });
 
-const NOTHING = refusal("A session token must be sent in the header, a cookie or a query parameter.");
+const NO_CREDENTIAL = refusal("A session token must be sent in the header, a cookie or a query parameter.");
 
 /** Dependencies for looking up callers. */
-export type Who = {
+export type CallerDeps = {
   readonly addresses: Pick<Addresses, "of">;
   readonly store: Store;
   readonly clock: Clock;
@@ -95,8 +95,12 @@ export type Who = {
 };
 
 /** Returns the sender of a request, or the error for routes that require one: 401, or 403 when the key is not valid from this address. */
-export const identify = async (credential: Credential | undefined, request: Request, who: Who): Promise<Identity> => {
-  if (!credential) return NOTHING;
+export const identify = async (
+  credential: Credential | undefined,
+  request: Request,
+  who: CallerDeps,
+): Promise<Identity> => {
+  if (!credential) return NO_CREDENTIAL;
   const { token, place, compat } = credential;
   if (place === "ticket") return identifyTicket(credential, request, who);
   const { agents, keys } = who;
@@ -110,37 +114,37 @@ export const identify = async (credential: Credential | undefined, request: Requ
   if (!match) return refusal("The format of the session token is invalid.");
   const known = await keys.find(match[1] as string);
   if (!known || known.key.deleted) return refusal("The API key is invalid.", "revoked");
-  if (!sameDigest(sha256(match[2] as string), known.key.secret_hash)) {
+  if (!isSameDigest(sha256(match[2] as string), known.key.secret_hash)) {
     return refusal("The secret of the API key is invalid.");
   }
   // URLs are kept in logs and histories (RFC 9700 4.3.2), and editors can send headers.
   if (place === "query" && known.key.login_type === GRANTED) {
     return refusal("An application's token must be sent in a header, not in a URL.");
   }
-  return callerWith(known, listScopes(known.key), { compat, request, who });
+  return toCaller(known, listScopes(known.key), { compat, request, who });
 };
 
 /** Identifies the holder of a ticket for one terminal, valid as long as the session that created the ticket. */
-const identifyTicket = async ({ token, compat }: Credential, request: Request, who: Who): Promise<Identity> => {
+const identifyTicket = async ({ token, compat }: Credential, request: Request, who: CallerDeps): Promise<Identity> => {
   const ticket = openTicket(who, token, request.url);
   const known = ticket && (await who.keys.find(ticket.key_id));
   if (!known || known.key.deleted || known.key.user_id !== ticket.user_id) {
     return refusal("The ticket is not valid for this terminal or has expired.");
   }
-  const scopes = allows(listScopes(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
-  return callerWith(known, scopes, { compat, request, who });
+  const scopes = hasScope(listScopes(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
+  return toCaller(known, scopes, { compat, request, who });
 };
 
-type Sent = { readonly compat: boolean; readonly request: Request; readonly who: Who };
+type SentRequest = { readonly compat: boolean; readonly request: Request; readonly who: CallerDeps };
 
 /** Returns the caller for a key, unless the key is no longer valid or not valid from this address. */
-const callerWith = (
-  { key, memberships }: KnownKey,
+const toCaller = (
+  { key, memberships }: CachedKey,
   scopes: readonly string[],
-  { compat, request, who: { store, clock, policy, addresses } }: Sent,
+  { compat, request, who: { store, clock, policy, addresses } }: SentRequest,
 ): Identity => {
   const now = clock.now();
-  if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
+  if (key.expires_at <= now) return refusal(`The API key expired at ${toRfc3339(key.expires_at)}.`);
   if (key.status === "suspended") return refusal("The user is not active: suspended.", "revoked");
   if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
     return forbidden(`This token is not valid from ${addresses.of(request) || "an unknown address"}.`);
@@ -148,8 +152,8 @@ const callerWith = (
   // The first use of a token is recorded immediately, so that "never used" is always true.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;
   const since = now - key.last_used;
-  const isMoved = since >= MOVED_MS && key.ip_address !== addresses.of(request);
-  if (isFirstUse || since >= TOUCH_MS || key.status === "dormant" || isMoved) {
+  const isMoved = since >= MOVE_INTERVAL_MS && key.ip_address !== addresses.of(request);
+  if (isFirstUse || since >= TOUCH_INTERVAL_MS || key.status === "dormant" || isMoved) {
     noteKeyUse({ store }, key, now, toSeen(request, addresses));
   }
   const caller: UserCaller = {

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { ALL_PARTS, type Parts } from "#base/parts.ts";
 import { ConnectionLimits } from "./holders.ts";
 import { PingTimer } from "./ping.ts";
-import type { Place } from "./placement/placement.ts";
+import type { Destination } from "./placement/placement.ts";
 
 /** An open stream or poll; polls ignore pings. `isPoll`: when it ends early, the request may be repeated elsewhere. */
 export type Open = { end(): void; ping(): void; readonly isPoll?: true };
@@ -13,8 +13,8 @@ export class OpenStreams {
   readonly #open: PingTimer<Open>;
   readonly #holders: ConnectionLimits;
   readonly #parts: Pick<Parts, "has">;
-  readonly #places = new WeakMap<Request, Place>();
-  readonly #placeOf = new WeakMap<Open, Place>();
+  readonly #places = new WeakMap<Request, Destination>();
+  readonly #destinations = new WeakMap<Open, Destination>();
   readonly #polls = new WeakSet<Request>();
 
   /** At most `limit` may be open, three quarters of them by one caller. `parts`: the parts this node owns. */
@@ -25,7 +25,7 @@ export class OpenStreams {
   }
 
   /** Assigns whatever this request opens to a part, or to no particular node. */
-  belongs(request: Request, place: Place): void {
+  assign(request: Request, place: Destination): void {
     this.#places.set(request, place);
   }
 
@@ -35,7 +35,7 @@ export class OpenStreams {
     this.#holders.count(who, 1);
     this.#open.add(open);
     const place = this.#places.get(request);
-    if (place !== undefined) this.#placeOf.set(open, place);
+    if (place !== undefined) this.#destinations.set(open, place);
     if (open.isPoll) this.#polls.add(request);
     // Its part moved away while it was being opened, so it would receive nothing more.
     if (typeof place === "number" && !this.#parts.has(place)) queueMicrotask(() => open.end());
@@ -60,7 +60,7 @@ export class OpenStreams {
   /** Ends the streams of parts that move to other nodes. Streams without a known part end too. */
   endParts(isLeaving: (part: number) => boolean): void {
     for (const open of this.#open.all()) {
-      const place = this.#placeOf.get(open);
+      const place = this.#destinations.get(open);
       if (place === undefined || (typeof place === "number" && isLeaving(place))) open.end();
     }
   }

@@ -4,7 +4,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import type { ActionScope } from "#schema/users/scopes.ts";
 import type { AuditTarget } from "../audit/targets.ts";
-import type { Way } from "./placement/ways.ts";
+import type { PlacementKind } from "./placement/ways.ts";
 
 /**
  * Who is allowed, in relation to the resource in the path; the authorization matrix test tries every kind of caller (rule SC-1). Others get
@@ -42,7 +42,7 @@ export type ScopeNeed =
   | { readonly oneOf: readonly ActionScope[] };
 
 /** How the server handles an operation; omitted members have defaults. */
-export type Declared = {
+export type OperationOptions = {
   /** A valid body that pages can fill their fields with. Without one, pages generate values for every field, which validation rejects. */
   readonly example?: { readonly [field: string]: Json };
   /** Maximum bytes of the body; by default 4 MiB, or 64 KiB for anonymous routes. */
@@ -61,7 +61,7 @@ export type Declared = {
    * Which node of a cluster handles it (rule CP-20), determined by the resource it names. Defaults to the first node. Required for every
    * operation whose path names a resource that belongs to a node.
    */
-  readonly placement?: Way;
+  readonly placement?: PlacementKind;
   /** The attempted change, for the audit log of rejected requests. If omitted, rejections are not recorded (rule AU-17). */
   readonly audit?: AuditTarget;
   /** `upload`: counted separately, with a lower limit per minute (facts/platform 3.1). */
@@ -72,7 +72,7 @@ export type Declared = {
   readonly accepts?: readonly string[];
   /** Content types of the response, unless it is only JSON. */
   readonly answers?: readonly string[];
-  /** A WebSocket that needs only the store and events that every node receives (HEARD_EVERYWHERE), so read-only nodes serve it too. */
+  /** A WebSocket that needs only the store and events that every node receives (EVENTS_FOR_ALL_NODES), so read-only nodes serve it too. */
   readonly anywhere?: true;
   /** Schema of each message of a stream, over WebSocket or as the `data` of an event. */
   readonly sends?: TSchema;
@@ -97,19 +97,19 @@ const MEMBERS = [
     "headers",
   ] as const),
   ...(["accepts", "answers", "anywhere", "sends", "takes"] as const),
-] satisfies readonly (keyof Declared)[];
+] satisfies readonly (keyof OperationOptions)[];
 const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);
 
 /** Returns the `detail` of a route. */
-export const operation = (given: DocumentDecoration & Declared): DocumentDecoration => {
+export const operation = (given: DocumentDecoration & OperationOptions): DocumentDecoration => {
   const members = Object.entries(given).filter(([, value]) => value !== undefined);
   const words = Object.fromEntries(members.filter(([member]) => !isDeclared(member)));
-  const declared: Declared = Object.fromEntries(members.filter(([member]) => isDeclared(member)));
+  const declared: OperationOptions = Object.fromEntries(members.filter(([member]) => isDeclared(member)));
   return { ...words, [DECLARED]: declared } as DocumentDecoration;
 };
 
-const NOTHING: Declared = {};
+const NO_OPTIONS: OperationOptions = {};
 
 /** Returns a route's declaration. */
-export const declaredBy = (hooks: object): Declared =>
-  (hooks as { detail?: { [DECLARED]?: Declared } }).detail?.[DECLARED] ?? NOTHING;
+export const getOptions = (hooks: object): OperationOptions =>
+  (hooks as { detail?: { [DECLARED]?: OperationOptions } }).detail?.[DECLARED] ?? NO_OPTIONS;

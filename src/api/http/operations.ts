@@ -1,14 +1,14 @@
 // Looks up operations by method and path, before a request is routed and after it has failed.
 import type { AnyElysia } from "elysia";
 import { listSchemas } from "./answers/answer-validators.ts";
-import { type Declared, declaredBy } from "./operation.ts";
+import { getOptions, type OperationOptions } from "./operation.ts";
 
 type Operation = {
   readonly method: string;
   /** As written in routes: variables begin with `:`. */
   readonly route: string;
   readonly segments: readonly string[];
-  readonly declared: Declared;
+  readonly declared: OperationOptions;
   /** The route's options. */
   readonly hooks: object;
 };
@@ -17,14 +17,14 @@ export class Operations {
   /** By number of segments, in the router's order: literal segments before variables. */
   readonly #byLength = new Map<number, Operation[]>();
   /** By method and route. */
-  readonly #declared = new Map<string, Declared>();
+  readonly #declared = new Map<string, OperationOptions>();
 
   constructor(routes: AnyElysia["routes"]) {
     const all = routes.map(({ method, path, hooks }): Operation => {
       const segments = splitPath(path);
-      return { method, route: path, segments, declared: declaredBy(hooks), hooks };
+      return { method, route: path, segments, declared: getOptions(hooks), hooks };
     });
-    for (const operation of all.sort(byNames)) {
+    for (const operation of all.sort(compareLiterals)) {
       const alike = this.#byLength.get(operation.segments.length);
       if (alike) alike.push(operation);
       else this.#byLength.set(operation.segments.length, [operation]);
@@ -33,19 +33,21 @@ export class Operations {
   }
 
   /** Returns the declaration of a method and route (`/users/:user`). */
-  declared(method: string, route: string): Declared | undefined {
+  findOptions(method: string, route: string): OperationOptions | undefined {
     return this.#declared.get(`${method} ${route}`);
   }
 
   /** Returns the operation for a request's path. */
   find(method: string, path: string): Operation | undefined {
     const segments = splitPath(path);
-    return this.#byLength.get(segments.length)?.find((one) => one.method === method && fits(one.segments, segments));
+    return this.#byLength
+      .get(segments.length)
+      ?.find((one) => one.method === method && matchesPath(one.segments, segments));
   }
 
   /** Returns the methods a path accepts; empty when the path does not exist. */
-  methods(path: string): string[] {
-    return [...new Set(this.#at(path).map(({ method }) => method))];
+  listMethods(path: string): string[] {
+    return [...new Set(this.#listMatches(path).map(({ method }) => method))];
   }
 
   /** Returns the success status: the lowest declared one, or the highest for upstream clients. */
@@ -54,23 +56,23 @@ export class Operations {
     return operation && listSuccesses(operation).at(compat ? -1 : 0);
   }
 
-  #at(path: string): Operation[] {
+  #listMatches(path: string): Operation[] {
     const segments = splitPath(path);
-    return (this.#byLength.get(segments.length) ?? []).filter((one) => fits(one.segments, segments));
+    return (this.#byLength.get(segments.length) ?? []).filter((one) => matchesPath(one.segments, segments));
   }
 }
 
 /** Orders by the first segment that is literal in only one of the routes. */
-const byNames = ({ segments: a }: Operation, { segments: b }: Operation): number => {
+const compareLiterals = ({ segments: a }: Operation, { segments: b }: Operation): number => {
   const at = a.findIndex((segment, i) => isVariable(segment) !== isVariable(b[i] ?? ""));
   return at < 0 ? 0 : Number(isVariable(a[at] ?? "")) - Number(isVariable(b[at] ?? ""));
 };
 
 /** Returns the values of a route's variables in a path; text that cannot be decoded matches nothing. */
-export const variablesIn = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
+export const parseVariables = ({ segments }: Pick<Operation, "segments">, path: string): Record<string, string> => {
   const given = splitPath(path);
   return Object.fromEntries(
-    segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decoded(given[i] ?? "")]] : [])),
+    segments.flatMap((segment, i) => (isVariable(segment) ? [[segment.slice(1), decode(given[i] ?? "")]] : [])),
   );
 };
 
@@ -78,7 +80,7 @@ const splitPath = (path: string): string[] => path.replace(/\/$/, "").split("/")
 
 const isVariable = (segment: string): boolean => segment.startsWith(":");
 
-const fits = (route: readonly string[], path: readonly string[]): boolean =>
+const matchesPath = (route: readonly string[], path: readonly string[]): boolean =>
   route.every((segment, i) => isVariable(segment) || segment === path[i]);
 
 /** Returns the declared success statuses in ascending order. */
@@ -88,7 +90,7 @@ const listSuccesses = ({ hooks }: Operation): number[] =>
     .filter((status) => status >= 200 && status < 400)
     .sort((a, b) => a - b);
 
-const decoded = (text: string): string => {
+const decode = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {

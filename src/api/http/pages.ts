@@ -7,7 +7,7 @@ import { fileResponse } from "./encoding.ts";
 import { getPath } from "./errors.ts";
 import { operation } from "./operation.ts";
 import { routes } from "./routes.ts";
-import { streamedPage, type Tell } from "./streamed-page.ts";
+import { type LoadInitialData, streamPage } from "./streamed-page.ts";
 
 const COMMON = {
   "x-content-type-options": "nosniff",
@@ -21,7 +21,7 @@ const COMMON = {
  * Returns the page's content security policy. `inline` are the hashes of the page's inline scripts. Trusted Types are required; their only
  * policy lets the app register its service worker (src/web/app/shell/install.ts).
  */
-const policy = ({ inline = [], types = [], pictures }: Pick<ServedFile, "inline" | "types" | "pictures">): string =>
+const makePolicy = ({ inline = [], types = [], pictures }: Pick<ServedFile, "inline" | "types" | "pictures">): string =>
   [
     "default-src 'none'",
     `script-src ${["'self'", ...inline].join(" ")}`,
@@ -39,13 +39,13 @@ const policy = ({ inline = [], types = [], pictures }: Pick<ServedFile, "inline"
   ].join("; ");
 
 const PREFIX = "/assets/";
-const FOR_EVER = "public, max-age=31536000, immutable";
+const CACHE_FOREVER = "public, max-age=31536000, immutable";
 
 export type WebFiles = () => Promise<ReadonlyMap<string, ServedFile>>;
 
 type Names = Readonly<Record<string, string>>;
 
-const PLACES = [
+const PLACEMENTS = [
   ["workspace", ":workspace"],
   ["chat", ":chat"],
   ["agent", ":agent"],
@@ -60,12 +60,12 @@ export const webPages = (
   { pages, roots, moved }: { readonly pages: Names; readonly roots: Names; readonly moved: Names },
   files: WebFiles,
   dress: (file: ServedFile) => Promise<ServedFile>,
-  first: (request: Request) => Tell | undefined,
+  first: (request: Request) => LoadInitialData | undefined,
 ): AnyElysia => {
   const hidden = { detail: { hide: true } };
   // A page's initial data is read on the node that owns the resource in its path.
-  const placed = (path: string) => {
-    const [way] = PLACES.find(([, variable]) => path.split("/").includes(variable)) ?? [];
+  const toPageOptions = (path: string) => {
+    const [way] = PLACEMENTS.find(([, variable]) => path.split("/").includes(variable)) ?? [];
     return { detail: operation({ hide: true, placement: way }) };
   };
   const file = async (name: string, isPage: boolean): Promise<ServedFile> => {
@@ -79,11 +79,11 @@ export const webPages = (
       path,
       async ({ request }) => {
         const page = await dress(await file(name, true));
-        const headers = { ...COMMON, "content-security-policy": policy(page), "cache-control": "no-cache" };
+        const headers = { ...COMMON, "content-security-policy": makePolicy(page), "cache-control": "no-cache" };
         const tell = first(request);
-        return (tell && streamedPage(request, page, { tell, headers })) ?? fileResponse(request, page, headers);
+        return (tell && streamPage(request, page, { tell, headers })) ?? fileResponse(request, page, headers);
       },
-      placed(path),
+      toPageOptions(path),
     );
   }
   for (const [path, name] of Object.entries(roots)) {
@@ -102,14 +102,14 @@ export const webPages = (
     `${PREFIX}:file`,
     async ({ request }) => {
       const asset = await file(getPath(request.url).slice(PREFIX.length), false);
-      return fileResponse(request, asset, { ...COMMON, "cache-control": FOR_EVER });
+      return fileResponse(request, asset, { ...COMMON, "cache-control": CACHE_FOREVER });
     },
     hidden,
   );
 };
 
 /** Loads the files once; after a failure, the next request retries. */
-export const onceLoaded = (load: WebFiles): WebFiles => {
+export const loadOnce = (load: WebFiles): WebFiles => {
   let loaded: ReturnType<WebFiles> | undefined;
   return () => {
     loaded ??= load().catch((error) => {

@@ -4,7 +4,7 @@ import { invalid } from "#base/errors.ts";
 import type { Page } from "#schema/page.ts";
 
 /** Row limit when a client asks for everything; longer lists must be paged. */
-const EVERYTHING = 10_000;
+const MAX_ROWS = 10_000;
 
 // Has no bounds in the schema, because Elysia would report violations without the parameter's name.
 export const pageQuery = {
@@ -26,5 +26,5 @@ export const toPage = (query: { limit?: number; offset?: number }): Page => {
       negative.map(([field]) => ({ field, detail: "must be 0 or more" })),
     );
   }
-  return { limit: Math.min(limit || EVERYTHING, EVERYTHING), offset: Math.min(offset, Number.MAX_SAFE_INTEGER) };
+  return { limit: Math.min(limit || MAX_ROWS, MAX_ROWS), offset: Math.min(offset, Number.MAX_SAFE_INTEGER) };
 };

@@ -2,7 +2,7 @@
 // event loop for 90 ms (test/bench, row idle). One timer serves all and stops when nothing is open. Used for sockets and event streams.
 import type { Clock, Timer } from "#base/clock.ts";
 
-const PERIOD_MS = 15_000;
+const PING_INTERVAL_MS = 15_000;
 const SLICES = 100;
 
 export class PingTimer<T extends { ping(): void }> {
@@ -29,7 +29,7 @@ export class PingTimer<T extends { ping(): void }> {
     this.#filling = (this.#filling + SLICES - 1) % SLICES;
     const empty = this.#size === 0;
     (this.#slices[empty ? (this.#due + SLICES - 1) % SLICES : this.#filling] as Set<T>).add(one);
-    if (empty) this.#timer = this.#clock.every(PERIOD_MS / SLICES, () => this.#visit());
+    if (empty) this.#timer = this.#clock.every(PING_INTERVAL_MS / SLICES, () => this.#visit());
     this.#size += 1;
   }
 

@@ -21,10 +21,10 @@ li.now::before { content: "\\25CF"; color: var(--accent); }
 const POLICY = `default-src 'none'; style-src 'sha256-${Buffer.from(sha256(STYLE), "hex").toString("base64")}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** Returns whether a browser is asking for a page. */
-export const wantsPage = ({ method, headers }: Request): boolean =>
+export const acceptsPage = ({ method, headers }: Request): boolean =>
   (method === "GET" || method === "HEAD") && (headers.get("accept")?.includes("text/html") ?? false);
 
-export type Plain = {
+export type PlainPage = {
   readonly status: number;
   readonly title: string;
   readonly text: string;
@@ -37,21 +37,21 @@ export type Plain = {
  * Returns the page, with the given headers and its own. `home` is the target of the link back; for transient errors, the page offers a
  * retry.
  */
-export const plainPage = ({ status, title, text, home, action }: Plain, headers: Headers): Response => {
+export const renderPlainPage = ({ status, title, text, home, action }: PlainPage, headers: Headers): Response => {
   setHeaders(headers);
   const { href, text: words } = action ?? { href: "", text: "Try again" };
   const again = status === 404 ? "" : `<a href="${Bun.escapeHTML(href)}">${Bun.escapeHTML(words)}</a>`;
   const body = `<h1>${Bun.escapeHTML(title)}</h1><p>${Bun.escapeHTML(text)}</p>${again}<a href="${Bun.escapeHTML(home)}">Home</a>`;
-  return new Response(whole(title, "", body), { status, headers });
+  return new Response(renderDocument(title, "", body), { status, headers });
 };
 
 export type Step = { readonly text: string; readonly state: "done" | "now" | "later" };
 
 /** Seconds after which the waiting page reloads. */
-const AGAIN_SECONDS = 2;
+const RELOAD_SECONDS = 2;
 
 /** Returns a page that shows progress and reloads itself until it gets a different response. */
-export const waitingPage = (
+export const renderWaitingPage = (
   { title, steps, note }: { readonly title: string; readonly steps: readonly Step[]; readonly note: string },
   headers: Headers,
 ): Response => {
@@ -61,8 +61,8 @@ export const waitingPage = (
       `<li class="${state}"${state === "now" ? ' aria-current="step"' : ""}>${Bun.escapeHTML(text)}</li>`,
   );
   const body = `<h1>${Bun.escapeHTML(title)}</h1><ol>${items.join("")}</ol><p role="status">${Bun.escapeHTML(note)}</p>`;
-  const again = `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">`;
-  return new Response(whole(title, again, body), { status: 503, headers });
+  const again = `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">`;
+  return new Response(renderDocument(title, again, body), { status: 503, headers });
 };
 
 const setHeaders = (headers: Headers): void => {
@@ -71,7 +71,7 @@ const setHeaders = (headers: Headers): void => {
   headers.set("referrer-policy", "no-referrer");
 };
 
-const whole = (title: string, head: string, body: string): string => `<!doctype html>
+const renderDocument = (title: string, head: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${head}<title>${Bun.escapeHTML(title)} · Slipway</title><link rel="icon" href="data:,"><style>${STYLE}</style></head>
 <body><main>${body}</main></body>

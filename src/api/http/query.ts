@@ -3,10 +3,10 @@
 import { type StringOptions, type TSchema, Type as t } from "@sinclair/typebox";
 
 /** The schema keyword with what the document shows instead. */
-export const SHOWN = "x-shown";
+export const DOCUMENTED = "x-shown";
 
 /** What the document shows. `required`: native callers get 400 without it; upstream clients get a default (rule HT-16). */
-export type Shown = {
+export type DocumentedType = {
   readonly type: "integer" | "boolean" | "string" | "array";
   readonly format?: string;
   readonly enum?: readonly string[];
@@ -16,11 +16,12 @@ export type Shown = {
 };
 
 /** Returns a parameter of this schema that the document describes differently. */
-export const shownAs = <T extends TSchema>(shown: Shown, schema: T) => t.Optional({ ...schema, [SHOWN]: shown } as T);
+export const documentAs = <T extends TSchema>(shown: DocumentedType, schema: T) =>
+  t.Optional({ ...schema, [DOCUMENTED]: shown } as T);
 
 /** Returns a parameter that the handler reads as text; `checked` is validated before the handler runs. */
-export const textQuery = (description: string, shown: Shown, checked: StringOptions = {}) =>
-  shownAs(shown, t.String({ ...checked, description }));
+export const textQuery = (description: string, shown: DocumentedType, checked: StringOptions = {}) =>
+  documentAs(shown, t.String({ ...checked, description }));
 
 /** Returns a boolean parameter; read it with `parseFlag`. */
 export const flagQuery = (description: string) =>

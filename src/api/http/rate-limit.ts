@@ -13,7 +13,11 @@ const CALLS = 512;
 /** Limit for operations that declare `rate: "upload"`: an archive can have a hundred mebibytes. */
 const UPLOADS = 12;
 
-type Needs = { readonly clock: Clock; readonly addresses: Addresses; readonly config: Pick<Config, "api_rate_limit"> };
+type RateLimitDeps = {
+  readonly clock: Clock;
+  readonly addresses: Addresses;
+  readonly config: Pick<Config, "api_rate_limit">;
+};
 
 /** Counts shared with other nodes, if any. */
 export type OthersCounts = SharedCounts | undefined;
@@ -25,11 +29,11 @@ export class RateLimits {
   readonly #uploads: Throttle;
 
   /** Returns the limits, or undefined when nothing is limited. */
-  static of(needs: Needs, shared?: OthersCounts): RateLimits | undefined {
+  static create(needs: RateLimitDeps, shared?: OthersCounts): RateLimits | undefined {
     return needs.config.api_rate_limit === 0 ? undefined : new RateLimits(needs, shared);
   }
 
-  private constructor({ clock, addresses, config }: Needs, shared: OthersCounts) {
+  private constructor({ clock, addresses, config }: RateLimitDeps, shared: OthersCounts) {
     // Undefined means the default limit, and none for this machine.
     const limit = config.api_rate_limit;
     this.#addresses = addresses;

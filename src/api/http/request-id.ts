@@ -1,7 +1,7 @@
 // Request IDs: the one sent by the caller or proxy, which is returned with the response (rule HT-12). Requests without one get one when
 // they are traced or audited. The ID is in every line of the trace.
 import { isUuid, uuid } from "#base/ids.ts";
-import { runAsPartOf, stopwatch, traceStep, tracing } from "#base/trace.ts";
+import { logTraceStep, runForRequests, startStopwatch, tracing } from "#base/trace.ts";
 import { isRouted } from "../metrics/requests.ts";
 import { getPath } from "./errors.ts";
 
@@ -15,31 +15,31 @@ export const getRequestId = (request: Request): string | undefined => {
   return tracing() ? getRequestUuid(request) : undefined;
 };
 
-const made = new WeakMap<Request, string>();
+const madeIds = new WeakMap<Request, string>();
 
 /** Returns the ID for the audit log: the caller's if it is a UUID, or else a generated one, the same each time. */
 export const getRequestUuid = (request: Request): string => {
   const own = request.headers.get("x-request-id") ?? "";
   if (isUuid(own)) return own.toLowerCase();
-  const id = made.get(request) ?? uuid();
-  made.set(request, id);
+  const id = madeIds.get(request) ?? uuid();
+  madeIds.set(request, id);
   return id;
 };
 
 /** Returns the generated ID, if one was needed so far. */
-export const findMadeId = (request: Request): string | undefined => made.get(request);
+export const findMadeId = (request: Request): string | undefined => madeIds.get(request);
 
 /** Handles the request and traces it; all work on its behalf has the same ID. */
-export const tracedAnswer = async (
+export const runTraced = async (
   request: Request,
   id: string,
   answer: (request: Request) => Promise<Response>,
 ): Promise<Response> => {
-  const taking = stopwatch();
-  const response = await runAsPartOf([id], () => answer(request));
+  const taking = startStopwatch();
+  const response = await runForRequests([id], () => answer(request));
   // The query is left out because it can contain a token, and so can a mistyped path.
   const { method, url } = request;
   const path = isRouted(request) ? getPath(url) : "none of ours";
-  traceStep("request", [id], { method, path, status: response.status, took_ms: taking() });
+  logTraceStep("request", [id], { method, path, status: response.status, took_ms: taking() });
   return response;
 };

@@ -6,16 +6,16 @@ import { AppError } from "#base/errors.ts";
 import { PartedRequest } from "#base/network/request-part.ts";
 import { ResponseMismatches } from "./answers/response-mismatch.ts";
 import { hasMoved } from "./errors.ts";
-import type { Place } from "./placement/placement.ts";
+import type { Destination } from "./placement/placement.ts";
 
 /** A request that takes longer gets 503; streams and long polls exempt themselves. */
-const DEADLINE_MS = 60_000;
-const CHECK_MS = 1_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+const CHECK_INTERVAL_MS = 1_000;
 /** Requests started per turn of the event loop. The rest of a burst waits, so that reads and pings are served in between. */
-const BEGUN_PER_TURN = 32;
+const MAX_STARTED_PER_TURN = 32;
 
 /** Methods that write nothing that must be complete before the next node starts. */
-const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 type Waiting = { since: number; late: (reason: AppError) => void };
 
@@ -29,8 +29,8 @@ export class Requests {
   readonly #exempted = new Set<Request>();
   #idle: (() => void)[] = [];
   #stopping = false;
-  #begun = 0;
-  readonly #named = new WeakMap<Request, string>();
+  #startedThisTurn = 0;
+  readonly #peers = new WeakMap<Request, string>();
   readonly #waiting: (() => void)[] = [];
   /** Used only when several nodes are active. */
   readonly #parted = new WeakMap<Request, PartedRequest>();
@@ -41,7 +41,7 @@ export class Requests {
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
-    clock.every(CHECK_MS, () => this.#expire());
+    clock.every(CHECK_INTERVAL_MS, () => this.#expire());
   }
 
   /** Handles the request. Rejects with 503 when there are too many, the server is stopping, or the handler takes too long. */
@@ -51,8 +51,9 @@ export class Requests {
     const { promise, reject } = Promise.withResolvers<never>();
     this.#running.set(request, { since: this.#clock.monotonic(), late: reject });
     try {
-      if (++this.#begun === 1) setImmediate(() => this.#turn());
-      if (this.#begun > BEGUN_PER_TURN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (++this.#startedThisTurn === 1) setImmediate(() => this.#startTurn());
+      if (this.#startedThisTurn > MAX_STARTED_PER_TURN)
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
       return await Promise.race([this.#parted.get(request)?.run(answer) ?? answer(), promise]);
     } finally {
       this.#running.delete(request);
@@ -69,8 +70,8 @@ export class Requests {
    * Returns the client address of the connection, or the one given by the node that forwarded the request; undefined once the connection
    * has closed.
    */
-  peerOf(request: Request): string | undefined {
-    return this.#named.get(request) ?? this.#server?.requestIP(request)?.address;
+  getPeer(request: Request): string | undefined {
+    return this.#peers.get(request) ?? this.#server?.requestIP(request)?.address;
   }
 
   /** Returns the remote ports of connections with unanswered requests. */
@@ -80,12 +81,12 @@ export class Requests {
   }
 
   /** Records the client address of a request that another node forwarded. */
-  passedOnFor(request: Request, address: string): void {
-    this.#named.set(request, address);
+  setPeer(request: Request, address: string): void {
+    this.#peers.set(request, address);
   }
 
   /** Assigns the request's writes to a part; they are rejected once another node owns it. Work that any node can do belongs to no part. */
-  belongs(request: Request, place: Place): void {
+  assign(request: Request, place: Destination): void {
     if (typeof place === "number") this.#parted.set(request, new PartedRequest(place, () => this.#change()));
   }
 
@@ -93,15 +94,15 @@ export class Requests {
    * Returns whether the request was rejected because another node owns its part, before it had written anything; that node must be asked
    * instead.
    */
-  isOfAnother(request: Request): boolean {
+  belongsElsewhere(request: Request): boolean {
     return hasMoved(request) && this.#parted.get(request)?.hasBegun === false;
   }
 
   /** Resolves when no writing request of these parts is in progress, except requests that wait for something else themselves. */
-  async left(isLeaving: (part: number) => boolean): Promise<void> {
+  async waitUntilLeft(isLeaving: (part: number) => boolean): Promise<void> {
     const isHeld = (request: Request): boolean => {
       const parted = this.#parted.get(request);
-      return parted?.mayWrite === true && isLeaving(parted.part) && !READS.has(request.method);
+      return parted?.mayWrite === true && isLeaving(parted.part) && !READ_METHODS.has(request.method);
     };
     while ([...this.#running.keys()].some(isHeld)) await new Promise<void>((resolve) => this.#changes.push(resolve));
   }
@@ -129,15 +130,15 @@ export class Requests {
   }
 
   /** Starts a new turn: waiting requests continue in order of arrival. */
-  #turn(): void {
-    const next = this.#waiting.splice(0, BEGUN_PER_TURN);
-    this.#begun = next.length + this.#waiting.length;
-    if (this.#begun > 0) setImmediate(() => this.#turn());
+  #startTurn(): void {
+    const next = this.#waiting.splice(0, MAX_STARTED_PER_TURN);
+    this.#startedThisTurn = next.length + this.#waiting.length;
+    if (this.#startedThisTurn > 0) setImmediate(() => this.#startTurn());
     for (const goOn of next) goOn();
   }
 
   #expire(): void {
-    const oldest = this.#clock.monotonic() - DEADLINE_MS;
+    const oldest = this.#clock.monotonic() - REQUEST_TIMEOUT_MS;
     for (const { since, late } of this.#running.values()) {
       if (since > oldest) break;
       late(new AppError("overloaded", "The request took too long and was canceled."));

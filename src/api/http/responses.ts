@@ -28,12 +28,14 @@ export const WORDS: Record<number, string> = {
 };
 
 const failures = new Map<number, TSchema>();
-const answers = new Map<string, Record<number, TSchema>>();
+const failureSets = new Map<string, Record<number, TSchema>>();
 
 const failureSchema = (status: number): TSchema =>
-  kept(failures, status, () => t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }));
+  getOrCreate(failures, status, () =>
+    t.Object(Generic.properties, { description: WORDS[status] ?? "The request failed." }),
+  );
 
-const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+const getOrCreate = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
   const value = map.get(key) ?? make();
   map.set(key, value);
   return value;
@@ -41,7 +43,9 @@ const kept = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
 
 /** Returns a route's error responses for its `response` option: `...fails(400, 401, 404)`. Routes with the same errors share them. */
 export const fails = <S extends number>(...statuses: S[]): Readonly<Record<S, TSchema>> =>
-  kept(answers, statuses.join(), () => Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])));
+  getOrCreate(failureSets, statuses.join(), () =>
+    Object.fromEntries(statuses.map((status) => [status, failureSchema(status)])),
+  );
 
 /** 204. */
 export const NoContent = t.Void({ description: "Done; no body." });

@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
 const watches = new WeakMap<Deps["topics"], Map<string, Watch>>();
 
 /** Returns the existing watch, or a new one that starts with its first watcher. */
-export const watchFor = (ctx: Deps, caller: Caller, access?: Access): Watch => {
+export const getWatch = (ctx: Deps, caller: Caller, access?: Access): Watch => {
   const key = toKey(caller, access);
   return watches.get(ctx.topics)?.get(key) ?? new Watch(ctx, key, caller, access);
 };
@@ -35,9 +35,9 @@ export class Watch {
   readonly #caller: Caller;
   readonly #access: Access | undefined;
   readonly #watchers = new Set<Watcher>();
-  #stops: (() => void)[] = [];
+  #unsubscribes: (() => void)[] = [];
   #expiry: Timer | undefined;
-  #over = false;
+  #isOver = false;
 
   constructor(ctx: Deps, key: string, caller: Caller, access: Access | undefined) {
     this.#ctx = ctx;
@@ -56,7 +56,7 @@ export class Watch {
   join(watcher: Watcher): Watch {
     const known = watches.get(this.#ctx.topics)?.get(this.#key);
     if (known && known !== this) return known.join(watcher);
-    if (this.#over) return new Watch(this.#ctx, this.#key, this.#caller, this.#access).join(watcher);
+    if (this.#isOver) return new Watch(this.#ctx, this.#key, this.#caller, this.#access).join(watcher);
     this.#watchers.add(watcher);
     if (this.#watchers.size === 1) this.#begin();
     return this;
@@ -72,55 +72,55 @@ export class Watch {
     watches.set(topics, known.set(this.#key, this));
     const caller = this.#caller;
     if (caller.kind === "agent") {
-      this.#stops = [topics.subscribe("agent_gone", caller.agent_id, () => this.#lose(SIGNED_OUT))];
+      this.#unsubscribes = [topics.subscribe("agent_gone", caller.agent_id, () => this.#revoke(SIGNED_OUT))];
       return;
     }
-    this.#stops = [
-      topics.subscribe("key_gone", caller.key_id, () => this.#lose(SIGNED_OUT)),
+    this.#unsubscribes = [
+      topics.subscribe("key_gone", caller.key_id, () => this.#revoke(SIGNED_OUT)),
       topics.subscribe("key_gone", caller.user_id, ({ except }) => {
-        if (except !== caller.key_id) this.#lose(SIGNED_OUT);
+        if (except !== caller.key_id) this.#revoke(SIGNED_OUT);
       }),
     ];
     const { parent_key_id } = caller;
     if (parent_key_id !== undefined) {
-      this.#stops.push(topics.subscribe("key_gone", parent_key_id, () => this.#lose(SIGNED_OUT)));
+      this.#unsubscribes.push(topics.subscribe("key_gone", parent_key_id, () => this.#revoke(SIGNED_OUT)));
     }
-    const look = (): void => this.#lookAgain(caller);
-    this.#stops.push(topics.subscribe("missed", "", look));
+    const onChange = (): void => this.#recheck(caller);
+    this.#unsubscribes.push(topics.subscribe("missed", "", onChange));
     if (this.#access) {
-      this.#stops.push(
-        topics.subscribe("access_changed", this.#access.topic, look),
-        topics.subscribe("access_changed", caller.user_id, look),
+      this.#unsubscribes.push(
+        topics.subscribe("access_changed", this.#access.topic, onChange),
+        topics.subscribe("access_changed", caller.user_id, onChange),
       );
     }
     // Access may have been lost while the connection was being set up.
-    look();
+    onChange();
   }
 
-  #lookAgain(caller: UserCaller): void {
-    this.#look(caller).then(
-      (reason) => reason && this.#lose(reason),
-      () => this.#access && this.#lose(this.#access.lost),
+  #recheck(caller: UserCaller): void {
+    this.#check(caller).then(
+      (reason) => reason && this.#revoke(reason),
+      () => this.#access && this.#revoke(this.#access.lost),
     );
   }
 
   /** Returns why access was lost, or undefined. Sets the timer for the key's expiry. */
-  async #look(caller: UserCaller): Promise<string | undefined> {
+  async #check(caller: UserCaller): Promise<string | undefined> {
     const { store, clock } = this.#ctx;
     const key = await store.get(findKeyWithUser({ id: caller.key_id }));
     const left = (key?.expires_at ?? 0) - clock.now();
     if (!key || key.deleted || key.status === "suspended" || left <= 0) return SIGNED_OUT;
     this.#expiry?.cancel();
-    if (!this.#over) {
-      this.#expiry = clock.after(Math.min(left, MAX_WAIT_MS), () => this.#lookAgain(caller));
+    if (!this.#isOver) {
+      this.#expiry = clock.after(Math.min(left, MAX_WAIT_MS), () => this.#recheck(caller));
     }
     if (!this.#access) return undefined;
     const now = { ...caller, roles: key.roles, ...(await readMemberships(store, caller.user_id)) };
     return (await this.#access.holds(now)) ? undefined : this.#access.lost;
   }
 
-  #lose(reason: string): void {
-    if (this.#over) return;
+  #revoke(reason: string): void {
+    if (this.#isOver) return;
     const watchers = [...this.#watchers];
     this.#watchers.clear();
     this.#end();
@@ -128,9 +128,9 @@ export class Watch {
   }
 
   #end(): void {
-    this.#over = true;
-    for (const stop of this.#stops) stop();
-    this.#stops = [];
+    this.#isOver = true;
+    for (const stop of this.#unsubscribes) stop();
+    this.#unsubscribes = [];
     this.#expiry?.cancel();
     const known = watches.get(this.#ctx.topics);
     if (known?.get(this.#key) === this) known.delete(this.#key);

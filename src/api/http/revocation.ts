@@ -5,7 +5,7 @@
 import type { Access } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
 import type { Caller } from "./caller.ts";
-import { type Watch, watchFor } from "./revocation-watch.ts";
+import { getWatch, type Watch } from "./revocation-watch.ts";
 import { CLOSE, type Socket, type SocketHandler } from "./socket.ts";
 
 type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
@@ -14,30 +14,26 @@ type Deps = Pick<ApiContext, "store" | "clock" | "topics">;
  * Calls `end` once, with a reason, when the caller's key or agent token becomes invalid, including while the connection is being set up.
  * Returns a function that stops listening.
  */
-export const whenKeyGone = (ctx: Deps, caller: Caller, end: (reason: string) => void): (() => void) =>
-  watchFor(ctx, caller).add({ lost: end });
+export const watchKey = (ctx: Deps, caller: Caller, end: (reason: string) => void): (() => void) =>
+  getWatch(ctx, caller).add({ lost: end });
 
 /**
  * Calls `end` once, with a reason, when the key becomes invalid or the user loses access: the workspace or chat is no longer shared with
  * them, or their roles or memberships have changed (rule SH-6). Returns a function that stops listening.
  */
-export const whenAccessLost = (
-  ctx: Deps,
-  caller: Caller,
-  access: Access,
-  end: (reason: string) => void,
-): (() => void) => watchFor(ctx, caller, access).add({ lost: end });
+export const watchAccess = (ctx: Deps, caller: Caller, access: Access, end: (reason: string) => void): (() => void) =>
+  getWatch(ctx, caller, access).add({ lost: end });
 
 /**
- * Wraps a socket handler so that the socket closes (1008) when the caller's key becomes invalid: `upgrade(request, closeWhenKeyGone(ctx,
+ * Wraps a socket handler so that the socket closes (1008) when the caller's key becomes invalid: `upgrade(request, closeWhenKeyRevoked(ctx,
  * caller, handler))`.
  */
-export const closeWhenKeyGone = (ctx: Deps, caller: Caller, handler: SocketHandler): SocketHandler =>
-  new Closing(watchFor(ctx, caller), handler);
+export const closeWhenKeyRevoked = (ctx: Deps, caller: Caller, handler: SocketHandler): SocketHandler =>
+  new Closing(getWatch(ctx, caller), handler);
 
-/** Like `closeWhenKeyGone`, and also closes when access is lost. */
+/** Like `closeWhenKeyRevoked`, and also closes when access is lost. */
 export const closeWhenAccessLost = (ctx: Deps, caller: Caller, access: Access, handler: SocketHandler): SocketHandler =>
-  new Closing(watchFor(ctx, caller, access), handler);
+  new Closing(getWatch(ctx, caller, access), handler);
 
 /** Forwards everything. A class instead of closures, because there is one for each of ten thousand followers. */
 class Closing implements SocketHandler {

@@ -26,9 +26,9 @@ export const SLOW_BYTES = 512 * 1024;
  * A client of Slipway's own endpoints is cut off without a reason when more than this is waiting. Above SLOW_BYTES, this leaves room for
  * the largest burst of one turn.
  */
-const CUT_BYTES = 4 * 1024 * 1024;
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Maximum size of a message from a client of Slipway's own endpoints. */
-const MAX_MESSAGE_BYTES = CUT_BYTES + 64 * 1024;
+const MAX_MESSAGE_BYTES = MAX_WAITING_BYTES + 64 * 1024;
 /** Maximum size of an app's message, unless a setting overrides it. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
 /**
@@ -39,15 +39,15 @@ const BURST_FRAMES = 20_000;
 const FRAMES_PER_SECOND = 10_000;
 const AGENT_FACTOR = 10;
 /** The clock is read once per this many frames. */
-const LOOK_EVERY_FRAMES = 256;
+const CHECK_INTERVAL_FRAMES = 256;
 /** A client that is being closed may take this long to read the rest and the reason; then it is cut off. */
-const FAREWELL_MS = 120_000;
+const CLOSE_TIMEOUT_MS = 120_000;
 /** Maximum bytes waiting for all clients that are being closed; beyond it, the oldest are cut off. */
 const FAREWELL_BYTES = 64 * 1024 * 1024;
 /** A closed socket whose client does not answer the close frame is cut off after this time. */
-const CUT_AFTER_MS = 5_000;
+const CUT_TIMEOUT_MS = 5_000;
 /** Characters published to a topic between two checks for slow clients; below this, no client can be far behind. */
-const LOOK_EVERY = 64 * 1024;
+const CHECK_INTERVAL_CHARS = 64 * 1024;
 
 export interface SocketHandler {
   /** Called when the socket is open; frames can be sent from now on. */
@@ -77,21 +77,21 @@ export type UpgradeOptions = {
   app?: boolean;
 };
 
-type Followed = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
+type TopicFollowers = { readonly alone: readonly string[]; readonly sockets: Set<Socket>; unlooked: number };
 type Data = {
   handler: SocketHandler;
   socket?: Socket;
   who?: string;
   agent?: boolean;
   app?: boolean;
-  place?: Place | undefined;
+  place?: Destination | undefined;
 };
 /** A part, or any node. */
-type Place = number | "here";
+type Destination = number | "here";
 type Raw = ServerWebSocket<Data>;
 
 const NO_TOPICS: readonly string[] = [];
-const GOES_ON = "another node goes on with this";
+const HANDED_OVER = "another node has taken over";
 
 /** One open WebSocket. */
 export class Socket {
@@ -100,7 +100,7 @@ export class Socket {
   closing = false;
   /** The topics it follows, under the names `Sockets` keeps. */
   topics: readonly string[] = NO_TOPICS;
-  #farewell: { code: number; reason: string } | undefined;
+  #closeFrame: { code: number; reason: string } | undefined;
   /** True when the handler asked to pause, or when the client has sent more frames than allowed. */
   #isPaused = false;
   #isHeld = false;
@@ -119,7 +119,7 @@ export class Socket {
   send(data: string | Uint8Array, compress = false): boolean {
     if (this.closing || this.checkSpeed()) return false;
     const result = typeof data === "string" ? this.#raw.sendText(data, compress) : this.#raw.sendBinary(data, compress);
-    if (result === 0 || this.waiting > CUT_BYTES) this.cut();
+    if (result === 0 || this.waiting > MAX_WAITING_BYTES) this.terminate();
     return !this.closing;
   }
 
@@ -149,7 +149,7 @@ export class Socket {
    */
   received(): void {
     this.#frames += 1;
-    if (this.#frames < LOOK_EVERY_FRAMES || this.#isHeld) return;
+    if (this.#frames < CHECK_INTERVAL_FRAMES || this.#isHeld) return;
     const { clock } = this.#sockets;
     const now = clock.monotonic();
     const rate = (FRAMES_PER_SECOND * this.#factor) / 1_000;
@@ -173,18 +173,18 @@ export class Socket {
   /** Subscribes the socket to a topic until it closes. */
   follow(topic: string): void {
     this.#raw.subscribe(topic);
-    this.#sockets.joined(topic, this);
+    this.#sockets.addFollower(topic, this);
   }
 
   /** Unsubscribes the socket from all topics and returns them. */
   unfollow(): readonly string[] {
-    const topics = this.#sockets.left(this);
+    const topics = this.#sockets.removeFollower(this);
     for (const topic of topics) this.#raw.unsubscribe(topic);
     return topics;
   }
 
   /** Returns the part the socket belongs to; undefined if it was not set. */
-  get place(): Place | undefined {
+  get place(): Destination | undefined {
     return this.#raw.data.place;
   }
 
@@ -203,45 +203,45 @@ export class Socket {
   /** Stops sending to a client that has fallen behind. When it reads again, it gets what is waiting and then the reason. */
   closeSlow(): void {
     if (!this.closing) this.#sockets.slowCloses += 1;
-    this.#sayLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
+    this.#closeLater(CLOSE.tryLater, "reader too slow, resume from the last id seen");
   }
 
   /** Called when the waiting bytes were sent: sends the close frame that was held back. */
   drained(): void {
-    if (this.#farewell && this.waiting === 0) this.#end(this.#farewell.code, this.#farewell.reason);
+    if (this.#closeFrame && this.waiting === 0) this.#end(this.#closeFrame.code, this.#closeFrame.reason);
   }
 
   /** Closes the connection; a client that does not respond is cut off shortly after. */
   close(code: number, reason: string): void {
     if (this.closing) return;
     this.closing = true;
-    this.#sockets.left(this);
+    this.#sockets.removeFollower(this);
     this.#end(code, reason);
   }
 
   /** Cuts the connection immediately. */
-  cut(): void {
+  terminate(): void {
     this.closing = true;
     this.#raw.terminate();
   }
 
   // Bun gives a closed socket only a few seconds to send what is waiting, so a stalled client's close frame is sent after that.
-  #sayLater(code: number, reason: string): void {
+  #closeLater(code: number, reason: string): void {
     if (this.closing) return;
     this.closing = true;
     this.unfollow();
-    this.#farewell = { code, reason };
+    this.#closeFrame = { code, reason };
     this.#sockets.farewell(this);
-    this.#sockets.clock.after(FAREWELL_MS, () => this.cut());
+    this.#sockets.clock.after(CLOSE_TIMEOUT_MS, () => this.terminate());
     this.drained();
   }
 
   #end(code: number, reason: string): void {
-    this.#farewell = undefined;
+    this.#closeFrame = undefined;
     // Resumed so that the client's close frame is read.
     this.#raw.resume();
     this.#raw.close(code, reason.slice(0, 120));
-    this.#sockets.clock.after(CUT_AFTER_MS, () => this.cut());
+    this.#sockets.clock.after(CUT_TIMEOUT_MS, () => this.terminate());
   }
 
   ping(): void {
@@ -253,10 +253,10 @@ export class Socket {
 export class Sockets {
   readonly clock: Clock;
   readonly #open: PingTimer<Socket>;
-  readonly #followers = new Map<string, Followed>();
+  readonly #followers = new Map<string, TopicFollowers>();
   readonly #leaving = new Set<Socket>();
   readonly #holders: ConnectionLimits;
-  readonly #places = new WeakMap<Request, Place>();
+  readonly #places = new WeakMap<Request, Destination>();
   readonly #parts: Pick<Parts, "has">;
   #server: Server<Data> | undefined;
   /** Number of clients closed for being too slow, since the start. */
@@ -278,7 +278,7 @@ export class Sockets {
     const longest = Math.max(maxAppMessage, MAX_MESSAGE_BYTES);
     this.websocket.maxPayloadLength = longest;
     // One whole message plus what was waiting before it.
-    this.websocket.backpressureLimit = longest + CUT_BYTES;
+    this.websocket.backpressureLimit = longest + MAX_WAITING_BYTES;
     this.#parts = parts;
     this.#open = new PingTimer(clock);
     this.#holders = new ConnectionLimits(limit);
@@ -289,7 +289,7 @@ export class Sockets {
   }
 
   /** Sets the part of a request; its socket closes when that part leaves this node. */
-  belongs(request: Request, place: Place): void {
+  assign(request: Request, place: Destination): void {
     this.#places.set(request, place);
   }
 
@@ -321,7 +321,7 @@ export class Sockets {
     const followers = this.#followers.get(topic);
     if (!followers) return;
     followers.unlooked += frame.length;
-    if (followers.unlooked > LOOK_EVERY) {
+    if (followers.unlooked > CHECK_INTERVAL_CHARS) {
       followers.unlooked = 0;
       for (const socket of followers.sockets) socket.checkSpeed();
     }
@@ -329,11 +329,11 @@ export class Sockets {
   }
 
   /** Returns the number of sockets subscribed to the topic; with none, a publisher can skip encoding the frame. */
-  followersOf(topic: string): number {
+  countFollowers(topic: string): number {
     return this.#followers.get(topic)?.sockets.size ?? 0;
   }
 
-  joined(topic: string, socket: Socket): void {
+  addFollower(topic: string, socket: Socket): void {
     let followers = this.#followers.get(topic);
     if (!followers) {
       followers = { alone: [topic], sockets: new Set(), unlooked: 0 };
@@ -345,7 +345,7 @@ export class Sockets {
   }
 
   /** Unsubscribes a closed socket from its topics and returns them. */
-  left(socket: Socket): readonly string[] {
+  removeFollower(socket: Socket): readonly string[] {
     const { topics } = socket;
     for (const topic of topics) {
       const followers = this.#followers.get(topic);
@@ -364,7 +364,7 @@ export class Sockets {
     for (const one of this.#leaving) {
       if (bytes <= FAREWELL_BYTES) return;
       bytes -= one.waiting;
-      one.cut();
+      one.terminate();
     }
   }
 
@@ -390,7 +390,7 @@ export class Sockets {
     for (const socket of this.#open.all()) {
       const { place } = socket;
       if (place === undefined || (typeof place === "number" && isLeaving(place)))
-        socket.close(CLOSE.goingAway, GOES_ON);
+        socket.close(CLOSE.goingAway, HANDED_OVER);
     }
   }
 
@@ -411,7 +411,7 @@ export class Sockets {
       raw.data.handler.open?.(socket);
       // The part may have moved away while the request was in progress, so this socket would receive nothing more.
       const { place } = raw.data;
-      if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, GOES_ON);
+      if (typeof place === "number" && !this.#parts.has(place)) socket.close(CLOSE.goingAway, HANDED_OVER);
     },
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;
@@ -432,7 +432,7 @@ export class Sockets {
       const { socket } = raw.data;
       if (!socket) return;
       socket.closing = true;
-      this.left(socket);
+      this.removeFollower(socket);
       this.#leaving.delete(socket);
       if (this.#open.delete(socket)) {
         this.#holders.count(raw.data.who, -1);

@@ -10,7 +10,7 @@ import { getPath } from "./errors.ts";
 export const TICKET_PARAMETER = "signed_token";
 /** The scope of a ticket. */
 export const TICKET_SCOPE = "workspace:ssh";
-const LIFE_MS = 60_000;
+const TICKET_TTL_MS = 60_000;
 const PLACE = /^\/api\/v2\/workspaceagents\/([0-9a-fA-F-]{36})\/pty\/?$/;
 
 type Ticket = { readonly user_id: string; readonly key_id: string; readonly until: number };
@@ -19,24 +19,28 @@ type Deps = { readonly clock: Clock; readonly encryption: Encryption };
 const toSealContext = (agent_id: string): string => `terminal_ticket:${agent_id}`;
 
 /** Returns the agent whose terminal has this path; undefined for any other path. */
-export const agentOfTerminal = (path: string): string | undefined => {
+export const parseTerminalAgent = (path: string): string | undefined => {
   const id = PLACE.exec(path)?.[1]?.toLowerCase();
   return id !== undefined && isUuid(id) ? id : undefined;
 };
 
-export const newTicket = ({ clock, encryption }: Deps, { user_id, key_id }: UserCaller, agent_id: string): string => {
-  const ticket: Ticket = { user_id, key_id, until: clock.now() + LIFE_MS };
+export const createTicket = (
+  { clock, encryption }: Deps,
+  { user_id, key_id }: UserCaller,
+  agent_id: string,
+): string => {
+  const ticket: Ticket = { user_id, key_id, until: clock.now() + TICKET_TTL_MS };
   return encryption.seal(JSON.stringify(ticket), toSealContext(agent_id));
 };
 
 /** Returns the ticket in the query of a terminal request; undefined for other requests. */
-export const ticketIn = (url: string, query: URLSearchParams): string | undefined =>
-  query.has(TICKET_PARAMETER) && agentOfTerminal(getPath(url)) ? (query.get(TICKET_PARAMETER) ?? "") : undefined;
+export const findTicket = (url: string, query: URLSearchParams): string | undefined =>
+  query.has(TICKET_PARAMETER) && parseTerminalAgent(getPath(url)) ? (query.get(TICKET_PARAMETER) ?? "") : undefined;
 
 /** Returns the ticket's content; undefined when it has expired, was altered, or is for a different agent than the request. */
 export const openTicket = ({ clock, encryption }: Deps, text: string, url: string): Ticket | undefined => {
   try {
-    const ticket = JSON.parse(encryption.open(text, toSealContext(agentOfTerminal(getPath(url)) ?? ""))) as Ticket;
+    const ticket = JSON.parse(encryption.open(text, toSealContext(parseTerminalAgent(getPath(url)) ?? ""))) as Ticket;
     return ticket.until > clock.now() ? ticket : undefined;
   } catch (error) {
     if (error instanceof UnsealError) return undefined;

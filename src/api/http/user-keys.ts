@@ -6,16 +6,16 @@ import type { Store } from "#db/engine/store.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { type Memberships, readMemberships } from "#db/users/members.ts";
 
-const LIMIT = 10_000;
+const MAX_ENTRIES = 10_000;
 
 export type KeyOfUser = NonNullable<RowOfQuery<typeof findKeyWithUser>>;
 
 /** A key with its user and the user's memberships. */
-export type KnownKey = { readonly key: KeyOfUser; readonly memberships: Memberships };
+export type CachedKey = { readonly key: KeyOfUser; readonly memberships: Memberships };
 
 export class UserKeys {
   readonly #store: Store;
-  readonly #known = new Map<string, KnownKey>();
+  readonly #cache = new Map<string, CachedKey>();
   #version: number | undefined;
 
   constructor(store: Store) {
@@ -23,18 +23,18 @@ export class UserKeys {
   }
 
   /** Returns the key with its user in any state; undefined when it does not exist. Does not check the secret. */
-  async find(id: string): Promise<KnownKey | undefined> {
+  async find(id: string): Promise<CachedKey | undefined> {
     const store = this.#store;
-    await store.askCallers?.();
+    await store.refreshCallersVersion?.();
     const version = store.callersVersion;
-    if (version !== this.#version || this.#known.size >= LIMIT) this.#known.clear();
+    if (version !== this.#version || this.#cache.size >= MAX_ENTRIES) this.#cache.clear();
     this.#version = version;
-    const known = this.#known.get(id);
+    const known = this.#cache.get(id);
     if (known) return known;
     const key = await store.get(findKeyWithUser({ id }));
     if (!key) return undefined;
     const found = { key, memberships: await readMemberships(store, key.user_id) };
-    if (version !== undefined && version === store.callersVersion) this.#known.set(id, found);
+    if (version !== undefined && version === store.callersVersion) this.#cache.set(id, found);
     return found;
   }
 }

@@ -20,7 +20,7 @@ type Schema = {
 };
 
 /** One violation reported by the validator. */
-export type Broken = {
+export type Violation = {
   /** Path of the value, such as `/content/0/text`. */
   readonly path: string;
   readonly type?: ValueErrorType;
@@ -28,18 +28,18 @@ export type Broken = {
   readonly schema?: Schema;
   readonly summary?: string;
   /** For a union: the violations of each of its members. */
-  readonly errors?: readonly Iterable<Broken>[];
+  readonly errors?: readonly Iterable<Violation>[];
 };
 
 /** Enough to correct a request; a list can have a hundred thousand invalid entries. */
 const MAX_PROBLEMS = 64;
 
 /** Returns the first invalid places, each once with its first violation. */
-export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
+export const listProblems = (broken: Iterable<Violation>): Validation[] => {
   const seen = new Map<string, string>();
   for (const one of broken) {
     if (seen.size >= MAX_PROBLEMS) break;
-    for (const { field, detail } of explained(one)) if (!seen.has(field)) seen.set(field, detail);
+    for (const { field, detail } of explain(one)) if (!seen.has(field)) seen.set(field, detail);
   }
   return [...seen].map(([field, detail]) => ({ field, detail }));
 };
@@ -48,19 +48,19 @@ export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
  * Returns whether the path ends with a word instead of an ID: the caller wanted a route that does not exist, such as `/chats/usage` (rule
  * HT-14).
  */
-export const isWord = ({ value, schema }: Broken): boolean =>
+export const isWord = ({ value, schema }: Violation): boolean =>
   schema?.format === "uuid" && typeof value === "string" && /^[a-z]+(?:[-_][a-z]+)*$/.test(value);
 
 /** If a value can only match one member of a union, reports that member's violations. */
-const explained = (one: Broken): Validation[] => {
-  const meant = typeof one.schema?.error === "string" ? undefined : meantMember(one);
-  return meant ? problemsIn(meant) : [{ field: one.path.slice(1).replaceAll("/", "."), detail: describe(one) }];
+const explain = (one: Violation): Validation[] => {
+  const meant = typeof one.schema?.error === "string" ? undefined : findIntendedMember(one);
+  return meant ? listProblems(meant) : [{ field: one.path.slice(1).replaceAll("/", "."), detail: describe(one) }];
 };
 
-const meantMember = ({ schema, value, errors = [] }: Broken): Iterable<Broken> | undefined => {
+const findIntendedMember = ({ schema, value, errors = [] }: Violation): Iterable<Violation> | undefined => {
   const members = (schema?.anyOf ?? []).map((member, i) => ({ member, errors: errors[i] }));
   const fitting = members.filter(
-    ({ member, errors: of }) => of && member.type === getType(value) && isMeant(member, value),
+    ({ member, errors: of }) => of && member.type === getType(value) && isIntended(member, value),
   );
   const [only, ...others] = fitting;
   return only && others.length === 0 && ["array", "object"].includes(String(only.member.type))
@@ -69,7 +69,7 @@ const meantMember = ({ schema, value, errors = [] }: Broken): Iterable<Broken> |
 };
 
 /** Returns whether an object has the constant that distinguishes this union member. */
-const isMeant = ({ properties = {} }: Schema, value: unknown): boolean =>
+const isIntended = ({ properties = {} }: Schema, value: unknown): boolean =>
   Object.entries(properties as Record<string, Schema>).every(
     ([name, { const: constant }]) => constant === undefined || (value as Record<string, unknown>)[name] === constant,
   );
@@ -88,7 +88,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Describes the allowed numbers, with both bounds if both exist. */
-const numberWords = ({ type, minimum, maximum }: Schema): string => {
+const describeNumber = ({ type, minimum, maximum }: Schema): string => {
   const kind = type === "integer" ? "a whole number" : "a number";
   if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
   if (minimum !== undefined) return `${kind}, at least ${minimum}`;
@@ -96,15 +96,15 @@ const numberWords = ({ type, minimum, maximum }: Schema): string => {
 };
 
 /** Returns what is wrong with the length of a text or list; undefined when it is valid. */
-const lengthProblem = (schema: Schema, value: unknown): string | undefined => {
+const findLengthProblem = (schema: Schema, value: unknown): string | undefined => {
   const [least, most, what] = Array.isArray(value)
     ? ([schema.minItems, schema.maxItems, "entries"] as const)
     : ([schema.minLength, schema.maxLength, "characters"] as const);
   if (typeof value !== "string" && !Array.isArray(value)) return undefined;
-  const words = (count: number) =>
+  const formatCount = (count: number) =>
     count === 1 ? `1 ${what === "entries" ? "entry" : "character"}` : `${count} ${what}`;
-  if (most !== undefined && value.length > most) return `must have at most ${words(most)}`;
-  return least !== undefined && value.length < least ? `must have at least ${words(least)}` : undefined;
+  if (most !== undefined && value.length > most) return `must have at most ${formatCount(most)}`;
+  return least !== undefined && value.length < least ? `must have at least ${formatCount(least)}` : undefined;
 };
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -120,8 +120,8 @@ const PLAIN_PROBLEMS: ReadonlyMap<ValueErrorType | undefined, string> = new Map(
   [ValueErrorType.ObjectMaxProperties, "has too many members"],
 ]);
 
-const describe = ({ type, schema = {}, value }: Broken): string => {
-  const length = lengthProblem(schema, value);
+const describe = ({ type, schema = {}, value }: Violation): string => {
+  const length = findLengthProblem(schema, value);
   if (length !== undefined && (schema.pattern !== undefined || typeof schema.error !== "string")) return length;
   const plain = PLAIN_PROBLEMS.get(type);
   if (plain !== undefined) return plain;
@@ -129,11 +129,11 @@ const describe = ({ type, schema = {}, value }: Broken): string => {
   if (type === ValueErrorType.StringPattern) return "has characters or a form that are not allowed here";
   return schema.format !== undefined && schema.format in FORMATS
     ? (FORMATS[schema.format] as string)
-    : `must be ${thing(schema)}`;
+    : `must be ${describeType(schema)}`;
 };
 
 /** Returns a noun for values of this schema. */
-const thing = (schema: Schema): string => {
+const describeType = (schema: Schema): string => {
   const members = schema.anyOf ?? [schema];
   const constants = members.filter((one) => "const" in one).map((one) => String(one.const));
   // A number in a query can arrive as text, so its schema is a union; only the number is described.
@@ -147,7 +147,7 @@ const thing = (schema: Schema): string => {
 };
 
 const getKind = (schema: Schema): string => {
-  if (schema.type === "integer" || schema.type === "number") return numberWords(schema);
+  if (schema.type === "integer" || schema.type === "number") return describeNumber(schema);
   if (schema.format === "uuid") return "a UUID";
   return TYPES[schema.type ?? ""] ?? "of another form";
 };

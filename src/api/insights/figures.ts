@@ -1,9 +1,9 @@
 // Reports for the Insights page that upstream clients don't know: build statistics and chat usage.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayReadAudit } from "#domain/access.ts";
-import { buildInsights } from "#domain/insights/builds.ts";
-import { chatInsights } from "#domain/insights/chats.ts";
+import { canReadAudit } from "#domain/access.ts";
+import { loadBuildInsights } from "#domain/insights/builds.ts";
+import { loadChatInsights } from "#domain/insights/chats.ts";
 import { parseRange } from "#domain/insights/range.ts";
 import { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
@@ -12,7 +12,7 @@ import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { interval, parseInterval, rangeQuery } from "./query.ts";
-import { checkKnown, templatesFor } from "./who.ts";
+import { rejectUnknownParameters, resolveTemplates } from "./who.ts";
 
 const tags = ["Insights"];
 const buildsQuery = { ...rangeQuery, interval };
@@ -25,11 +25,11 @@ export const insightFigures = (ctx: ApiContext) =>
     .get(
       "/builds",
       async ({ caller, request, query }) => {
-        checkKnown(request, buildsQuery);
+        rejectUnknownParameters(request, buildsQuery);
         const range = parseRange(query, ctx.clock.now());
         const every = parseInterval(query.interval, caller) ?? "day";
-        const templates = await templatesFor(ctx, request, caller);
-        return buildInsights(ctx, range, every, templates);
+        const templates = await resolveTemplates(ctx, request, caller);
+        return loadBuildInsights(ctx, range, every, templates);
       },
       {
         user: true,
@@ -49,11 +49,11 @@ export const insightFigures = (ctx: ApiContext) =>
     .get(
       "/chats",
       ({ caller, request, query }) => {
-        checkKnown(request, chatsQuery);
+        rejectUnknownParameters(request, chatsQuery);
         const range = parseRange(query, ctx.clock.now());
         const every = parseInterval(query.interval, caller) ?? "day";
-        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors can see what chats have used.");
-        return chatInsights(ctx, range, every);
+        if (!canReadAudit(caller)) throw forbidden("Only owners and auditors can see what chats have used.");
+        return loadChatInsights(ctx, range, every);
       },
       {
         user: true,

@@ -2,11 +2,11 @@
 // a time.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
-import { asJson, daysFrom, loadDaus } from "#domain/insights/daus.ts";
+import { canReadAllUsers, canReadAudit } from "#domain/access.ts";
+import { jsonResponse, loadDaus, parseDayOffset } from "#domain/insights/daus.ts";
 import { listEdges, parseRange } from "#domain/insights/range.ts";
-import { parseZone, statusCounts } from "#domain/insights/status-counts.ts";
-import { wrongQuery } from "#domain/insights/zones.ts";
+import { loadStatusCounts, parseZone } from "#domain/insights/status-counts.ts";
+import { invalidQuery } from "#domain/insights/zones.ts";
 import { Daus, TemplateInsights, UserActivity, UserLatency, UserStatusCounts } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -16,7 +16,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { insightFigures } from "./figures.ts";
 import { interval, parseInterval, rangeQuery, tzOffset } from "./query.ts";
-import { checkKnown, listIn, templatesFor } from "./who.ts";
+import { parseList, rejectUnknownParameters, resolveTemplates } from "./who.ts";
 
 const tags = ["Insights"];
 
@@ -31,9 +31,9 @@ const templatesQuery = {
 };
 
 const parseSections = (request: Request): string[] => {
-  const sections = listIn(request, "sections");
+  const sections = parseList(request, "sections");
   if (!sections.every((one) => SECTIONS.includes(one))) {
-    throw wrongQuery("sections", `must be of ${SECTIONS.join(", ")}`);
+    throw invalidQuery("sections", `must be of ${SECTIONS.join(", ")}`);
   }
   return sections.length > 0 ? sections : SECTIONS;
 };
@@ -41,10 +41,10 @@ const parseSections = (request: Request): string[] => {
 /** Returns a report over a time range. As everywhere, the query is validated before access is checked. */
 const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
   const { caller, request, query } = question;
-  checkKnown(request, rangeQuery);
+  rejectUnknownParameters(request, rangeQuery);
   const range = parseRange(query, ctx.clock.now());
-  const templates = await templatesFor(ctx, request, caller);
-  return asJson(await ctx.usage.report(name, { ...range, templates }));
+  const templates = await resolveTemplates(ctx, request, caller);
+  return jsonResponse(await ctx.usage.report(name, { ...range, templates }));
 };
 type Question = { caller: UserCaller; request: Request; query: { start_time?: string; end_time?: string } };
 
@@ -55,9 +55,9 @@ export const insights = (ctx: ApiContext) =>
     .get(
       "/daus",
       ({ caller, request, query }) => {
-        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors can see how the deployment is used.");
-        checkKnown(request, { tz_offset: true });
-        return loadDaus(ctx, { hours: daysFrom(query.tz_offset, caller) });
+        if (!canReadAudit(caller)) throw forbidden("Only owners and auditors can see how the deployment is used.");
+        rejectUnknownParameters(request, { tz_offset: true });
+        return loadDaus(ctx, { hours: parseDayOffset(query.tz_offset, caller) });
       },
       {
         user: true,
@@ -78,13 +78,15 @@ export const insights = (ctx: ApiContext) =>
     .get(
       "/templates",
       async ({ caller, request, query }) => {
-        checkKnown(request, templatesQuery);
+        rejectUnknownParameters(request, templatesQuery);
         const range = parseRange(query, ctx.clock.now());
         const every = parseInterval(query.interval, caller);
         const sections = parseSections(request);
         const edges = every && listEdges(range, every);
-        const templates = await templatesFor(ctx, request, caller);
-        return asJson(await ctx.usage.report("templates", { ...range, templates, interval: every, edges, sections }));
+        const templates = await resolveTemplates(ctx, request, caller);
+        return jsonResponse(
+          await ctx.usage.report("templates", { ...range, templates, interval: every, edges, sections }),
+        );
       },
       {
         user: true,
@@ -138,9 +140,9 @@ export const insights = (ctx: ApiContext) =>
     .get(
       "/user-status-counts",
       ({ caller, request, query }) => {
-        if (!mayReadAllUsers(caller)) throw forbidden("Only people who can see all users can see their statuses.");
-        checkKnown(request, { timezone: true, tz_offset: true });
-        return statusCounts(ctx, parseZone(query));
+        if (!canReadAllUsers(caller)) throw forbidden("Only people who can see all users can see their statuses.");
+        rejectUnknownParameters(request, { timezone: true, tz_offset: true });
+        return loadStatusCounts(ctx, parseZone(query));
       },
       {
         user: true,

@@ -1,10 +1,10 @@
 // Query parameters of the reports over a time range.
 import type { Interval } from "#domain/insights/range.ts";
-import { wrongQuery } from "#domain/insights/zones.ts";
+import { invalidQuery } from "#domain/insights/zones.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { type Shown, textQuery } from "../http/query.ts";
+import { type DocumentedType, textQuery } from "../http/query.ts";
 
-const time = (example: string): Shown => ({ type: "string", format: "date-time", required: true, example });
+const time = (example: string): DocumentedType => ({ type: "string", format: "date-time", required: true, example });
 
 // Text that is validated by hand: Elysia would report invalid values without the parameter's name, and ignore unknown parameters.
 export const rangeQuery = {
@@ -31,5 +31,5 @@ export const tzOffset = textQuery("Whole hours from UTC, -12 to 14; a day begins
 export const parseInterval = (text: string | undefined, { compat }: UserCaller): Interval | undefined => {
   if (text === "day" || text === "week") return text;
   if (compat && !text) return undefined;
-  throw wrongQuery("interval", text ? "must be day or week" : "is required");
+  throw invalidQuery("interval", text ? "must be day or week" : "is required");
 };

@@ -2,8 +2,8 @@
 import { forbidden, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { findTemplate } from "#db/templates/templates.ts";
-import { mayViewInsights } from "#domain/access.ts";
-import { wrongQuery } from "#domain/insights/zones.ts";
+import { canViewInsights } from "#domain/access.ts";
+import { invalidQuery } from "#domain/insights/zones.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 
@@ -13,14 +13,14 @@ const MAX_TEMPLATES = 500;
 const CREDENTIALS = ["service_session_token", "coder_session_token", "access_token"];
 
 /** Rejects unknown parameters (facts/platform 3.1). */
-export const checkKnown = (request: Request, known: object): void => {
+export const rejectUnknownParameters = (request: Request, known: object): void => {
   for (const name of new URL(request.url).searchParams.keys()) {
-    if (!(name in known) && !CREDENTIALS.includes(name)) throw wrongQuery(name, "is not a parameter of this report");
+    if (!(name in known) && !CREDENTIALS.includes(name)) throw invalidQuery(name, "is not a parameter of this report");
   }
 };
 
 /** Returns the values of a parameter that is repeated or comma-separated. */
-export const listIn = (request: Request, name: string): string[] =>
+export const parseList = (request: Request, name: string): string[] =>
   new URL(request.url).searchParams
     .getAll(name)
     .flatMap((one) => one.split(","))
@@ -28,27 +28,27 @@ export const listIn = (request: Request, name: string): string[] =>
     .filter((one) => one !== "");
 
 /** Doesn't reveal whether the template exists. */
-const refused = () => forbidden("This takes the right to view the insights of every template asked for.");
+const insightsForbidden = () => forbidden("You need permission to view the insights of every requested template.");
 
 /**
  * Returns the IDs of the requested templates; undefined means all, for callers with access to all. Throws 403 for other callers and 404 for
  * templates that do not exist.
  */
-export const templatesFor = async (
+export const resolveTemplates = async (
   ctx: ApiContext,
   request: Request,
   caller: UserCaller,
 ): Promise<string[] | undefined> => {
-  const ids = [...new Set(listIn(request, "template_ids").map((id) => id.toLowerCase()))];
-  if (!ids.every(isUuid)) throw wrongQuery("template_ids", "must be ids of templates");
-  if (ids.length > MAX_TEMPLATES) throw wrongQuery("template_ids", `must be at most ${MAX_TEMPLATES}`);
+  const ids = [...new Set(parseList(request, "template_ids").map((id) => id.toLowerCase()))];
+  if (!ids.every(isUuid)) throw invalidQuery("template_ids", "must be ids of templates");
+  if (ids.length > MAX_TEMPLATES) throw invalidQuery("template_ids", `must be at most ${MAX_TEMPLATES}`);
   if (ids.length === 0) {
-    if (!mayViewInsights(caller)) throw refused();
+    if (!canViewInsights(caller)) throw insightsForbidden();
     return undefined;
   }
   for (const id of ids) {
     const template = await ctx.store.get(findTemplate({ id }));
-    if (!mayViewInsights(caller, template?.organization_id)) throw refused();
+    if (!canViewInsights(caller, template?.organization_id)) throw insightsForbidden();
     if (!template) throw notFound();
   }
   return ids;

@@ -3,10 +3,10 @@
 import { type AppError, conflict } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { checkWay, invitationFor, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
-import { beginInvitedPasskey, invitedPasskey, keptPasskey } from "#domain/invitations/passkey.ts";
+import { checkWay, findValidInvitation, makeAccount, openInvitation } from "#domain/invitations/accept.ts";
+import { beginInvitedPasskey, registerInvitedPasskey, storeInvitedPasskey } from "#domain/invitations/passkey.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
-import { toTakenConflict, USER_NAMES } from "#domain/users/taken.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "#domain/users/taken.ts";
 import { checkUsername } from "#domain/users/usernames.ts";
 import {
   AcceptByOidc,
@@ -22,18 +22,18 @@ import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { asAnswer } from "../oidc/refusals.ts";
-import { sealState, stateCookie } from "../oidc/sign-in-state.ts";
+import { toSignInError } from "../oidc/refusals.ts";
+import { formatStateCookie, sealState } from "../oidc/sign-in-state.ts";
 import { openSession } from "../users/new-session.ts";
 
 const tags = ["Invitations"];
 const TOKEN = "the part of the link behind the #";
 
-const refused = (error: unknown): AppError => {
+const toAcceptError = (error: unknown): AppError => {
   if (error instanceof CommitError && error.reason === "stale") {
     return conflict("This invitation was used or changed at the same time. Open the link again.");
   }
-  return toTakenConflict(error, USER_NAMES);
+  return toTakenConflict(error, USER_UNIQUE_FIELDS);
 };
 
 export const acceptInvitation = (ctx: ApiContext) =>
@@ -57,11 +57,11 @@ export const acceptInvitation = (ctx: ApiContext) =>
       async ({ body, request, set, status }) => {
         const { accounts } = ctx;
         const { token, username, password, passkey: given } = body;
-        const row = await invitationFor(ctx, token);
+        const row = await findValidInvitation(ctx, token);
         checkWay(body);
         checkUsername(username);
         if (password !== undefined) await accounts.passwords.check(password, { username, email: row.email });
-        const passkey = given && (await invitedPasskey(ctx, row, given));
+        const passkey = given && (await registerInvitedPasskey(ctx, row, given));
         const password_hash = password === undefined ? "" : await accounts.passwords.hash(password);
         const { user, statements } = await makeAccount(ctx, row, {
           id: passkey?.user_id ?? uuid(),
@@ -70,11 +70,11 @@ export const acceptInvitation = (ctx: ApiContext) =>
           login_type: "password",
           password_hash,
         });
-        const kept = passkey && keptPasskey(ctx, user, passkey);
+        const kept = passkey && storeInvitedPasskey(ctx, user, passkey);
         const proved = { password: true, factor: passkey !== undefined };
         const guards = [...statements, ...(kept?.statements ?? [])];
         const session = await openSession(ctx, user, request, proved, guards).catch((error) =>
-          Promise.reject(refused(error)),
+          Promise.reject(toAcceptError(error)),
         );
         ctx.topics.publish("notified", user.id, {});
         set.headers["set-cookie"] = session.cookie;
@@ -102,7 +102,7 @@ export const acceptInvitation = (ctx: ApiContext) =>
     .post(
       "/accept/passkey/start",
       async ({ body, status }) => {
-        const row = await invitationFor(ctx, body.token);
+        const row = await findValidInvitation(ctx, body.token);
         checkUsername(body.username);
         return status(201, await beginInvitedPasskey(ctx, row, body.username));
       },
@@ -123,13 +123,13 @@ export const acceptInvitation = (ctx: ApiContext) =>
     .post(
       "/accept/oidc",
       async ({ body, set, status }) => {
-        const row = await invitationFor(ctx, body.token);
-        const client = ctx.oidc.at(body.provider);
+        const row = await findValidInvitation(ctx, body.token);
+        const client = ctx.oidc.get(body.provider);
         const { id } = client.setting;
         const back = redirectUri(id, ctx.accessUrl).href;
-        const { url, checks } = await client.begin(back).catch((error) => Promise.reject(asAnswer(error)));
+        const { url, checks } = await client.begin(back).catch((error) => Promise.reject(toSignInError(error)));
         const sealed = sealState(ctx, id, { checks, back: "/", invitation: row.token_hash });
-        set.headers["set-cookie"] = stateCookie(ctx, id, sealed);
+        set.headers["set-cookie"] = formatStateCookie(ctx, id, sealed);
         return status(201, { url: url.href });
       },
       {

@@ -3,19 +3,19 @@
 import { t } from "elysia";
 import { presentJobLog } from "#actors/job/logs.ts";
 import { findJob, JOB_LOG_PAGE, type JobLogRow, listJobLogs } from "#db/workspaces/jobs.ts";
-import { maySeeWorkspace } from "#domain/access.ts";
+import { canSeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import { JobLog } from "#schema/workspaces/job.ts";
 import { LogQuery, type LogRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
 import { type EventStream, eventStream } from "../http/event-stream.ts";
-import { type Declared, operation } from "../http/operation.ts";
+import { type OperationOptions, operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { closeWhenAccessLost, closeWhenKeyGone, whenAccessLost, whenKeyGone } from "../http/revocation.ts";
+import { closeWhenAccessLost, closeWhenKeyRevoked, watchAccess, watchKey } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-type LogWords = Pick<Declared, "access" | "scope" | "placement"> & {
+type LogWords = Pick<OperationOptions, "access" | "scope" | "placement"> & {
   readonly tags: string[];
   readonly operationId: string;
   readonly summary: string;
@@ -49,7 +49,7 @@ const ANSWER_LINES = 50_000;
 const STEP_LINES = 500;
 const STEP_BYTES = 128 * 1024;
 /** An event stream whose client reads nothing for this long is ended. */
-const STALLED_MS = 10_000;
+const STALL_TIMEOUT_MS = 10_000;
 
 /** Returns the response to `GET .../logs`: an array, text, or the upgrade. `workspace_id` is set for a build's log. */
 export const jobLogs = async (
@@ -62,11 +62,11 @@ export const jobLogs = async (
 ): Promise<JobLog[] | Response> => {
   if (asked.follow) {
     const follower = new JobLogFollower(ctx, job, asked);
-    const access = workspace_id === undefined ? undefined : workspaceAccess(ctx, workspace_id, maySeeWorkspace);
+    const access = workspace_id === undefined ? undefined : workspaceAccess(ctx, workspace_id, canSeeWorkspace);
     if (request.headers.get("accept")?.includes("text/event-stream")) {
       return eventStream(ctx, request, (stream) => {
         const end = () => stream.end();
-        const signOut = access ? whenAccessLost(ctx, caller, access, end) : whenKeyGone(ctx, caller, end);
+        const signOut = access ? watchAccess(ctx, caller, access, end) : watchKey(ctx, caller, end);
         followAsEvents(ctx, follower, stream);
         return () => {
           follower.stop();
@@ -75,7 +75,9 @@ export const jobLogs = async (
       });
     }
     const socket = new JobLogSocket(follower, asked.compress);
-    const closing = access ? closeWhenAccessLost(ctx, caller, access, socket) : closeWhenKeyGone(ctx, caller, socket);
+    const closing = access
+      ? closeWhenAccessLost(ctx, caller, access, socket)
+      : closeWhenKeyRevoked(ctx, caller, socket);
     return ctx.sockets.upgrade(request, closing, { who: caller.user_id, compressed: asked.compress });
   }
   const rows: JobLogRow[] = [];
@@ -88,10 +90,10 @@ export const jobLogs = async (
     after = page.at(-1)?.id ?? after;
   }
   if (asked.format === "json") return rows.map(presentJobLog);
-  return new Response(rows.map(textLine).join(""), { headers: { "content-type": "text/plain; charset=utf-8" } });
+  return new Response(rows.map(formatTextLine).join(""), { headers: { "content-type": "text/plain; charset=utf-8" } });
 };
 
-const textLine = (row: JobLogRow): string => {
+const formatTextLine = (row: JobLogRow): string => {
   const { created_at, log_level, log_source, stage, output } = presentJobLog(row);
   return `${created_at} [${log_level}] [${log_source}|${stage}] ${output}\n`;
 };
@@ -111,8 +113,8 @@ class JobLogFollower {
   readonly #ctx: ApiContext;
   readonly #job: LoggedJob;
   #after: number;
-  #leave: (() => void) | undefined;
-  #reading = false;
+  #unsubscribe: (() => void) | undefined;
+  #isReading = false;
   #again = false;
 
   constructor(ctx: ApiContext, job: LoggedJob, { after }: LogRequest) {
@@ -122,22 +124,22 @@ class JobLogFollower {
   }
 
   start(sink: LineSink): void {
-    this.#leave = this.#ctx.topics.subscribe("job", this.#job.id, () => this.wake(sink));
+    this.#unsubscribe = this.#ctx.topics.subscribe("job", this.#job.id, () => this.wake(sink));
     this.wake(sink);
   }
 
   stop(): void {
-    this.#leave?.();
+    this.#unsubscribe?.();
   }
 
   wake(sink: LineSink): void {
     this.#again = true;
-    if (this.#reading) return;
-    this.#reading = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
     this.#read(sink)
       .catch(() => sink.end("failed"))
       .finally(() => {
-        this.#reading = false;
+        this.#isReading = false;
         if (this.#again && !sink.isOver) this.wake(sink);
       });
   }
@@ -211,8 +213,8 @@ const followAsEvents = (ctx: ApiContext, follower: JobLogFollower, stream: Event
     },
     hasRoom: () => {
       if (stream.waiting <= STEP_BYTES) return true;
-      const stalled = ctx.clock.after(STALLED_MS, () => stream.cut());
-      void stream.room(STEP_BYTES).then((hasRoom) => {
+      const stalled = ctx.clock.after(STALL_TIMEOUT_MS, () => stream.abort());
+      void stream.waitForRoom(STEP_BYTES).then((hasRoom) => {
         stalled.cancel();
         if (hasRoom) follower.wake(sink);
       });

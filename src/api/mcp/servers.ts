@@ -1,10 +1,10 @@
 // The MCP servers an organization offers to its chats. Members see the enabled ones; its administrators see and change all (rules MC-8,
 // MC-9). Secrets can be set but never read, and must be entered again when a server's URL changes.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listMcpServers, type McpServerRow } from "#db/models/mcp-servers.ts";
 import { findLink } from "#db/users/external-auth.ts";
-import { mayUpdateOrganization } from "#domain/access.ts";
+import { canUpdateOrganization } from "#domain/access.ts";
 import { openSecrets, toProviderId } from "#domain/mcp/access.ts";
 import { addServer, changeServer, findAdministeredServer, findServer, removeServer } from "#domain/mcp/servers.ts";
 import { tryServer } from "#domain/mcp/try-server.ts";
@@ -36,8 +36,8 @@ export const mcpServers = (ctx: ApiContext) => {
       has_secret: sealed_secrets !== "",
       custom_header_names: Object.keys(secrets.custom_headers ?? {}),
       auth_connected: row.auth_type !== "oauth2" || link?.failure === "",
-      created_at: rfc3339(created_at),
-      updated_at: rfc3339(updated_at),
+      created_at: toRfc3339(created_at),
+      updated_at: toRfc3339(updated_at),
     };
   };
   return routes()
@@ -47,7 +47,7 @@ export const mcpServers = (ctx: ApiContext) => {
       async ({ caller, params }) => {
         const { id: organization_id } = await organizationAt(store, params.organization, caller);
         const rows = await store.all(listMcpServers({ organization_id }));
-        const seesAll = mayUpdateOrganization(caller, organization_id);
+        const seesAll = canUpdateOrganization(caller, organization_id);
         return Promise.all(rows.filter(({ enabled }) => enabled || seesAll).map((row) => presentServer(row, caller)));
       },
       {

@@ -4,14 +4,14 @@ import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { guardMcpServer, type McpServerRow } from "#db/models/mcp-servers.ts";
-import { oauthProvider } from "#domain/mcp/access.ts";
+import { toOAuthProvider } from "#domain/mcp/access.ts";
 import { findServer, signOutOfServer } from "#domain/mcp/servers.ts";
 import { authorizeUrl, ProviderError } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 import * as setting from "../audit/setting-targets.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
-import { newState, verifierIn } from "../external-auth/web-flow.ts";
+import { createState, openVerifier } from "../external-auth/web-flow.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent } from "../http/responses.ts";
@@ -19,12 +19,12 @@ import { routes } from "../http/routes.ts";
 import { serverPath, tags } from "./servers.ts";
 
 /** The callback URL registered by the MCP server's administrator, so its form must never change. */
-const callbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
+const toCallbackUrl = (accessUrl: URL, { organization_id, id }: McpServerRow): URL =>
   new URL(`/api/v2/organizations/${organization_id}/mcp-servers/${id}/oauth2/callback`, accessUrl);
 
 export const mcpSignIn = (ctx: ApiContext) => {
   const providerAt = (server: McpServerRow): Provider => {
-    const provider = oauthProvider(ctx.encryption, server);
+    const provider = toOAuthProvider(ctx.encryption, server);
     if (!provider) throw invalid("This MCP server requires no sign-in.");
     return provider;
   };
@@ -35,8 +35,10 @@ export const mcpSignIn = (ctx: ApiContext) => {
       async ({ caller, params }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
-        const { state, verifier } = newState(ctx, caller, provider);
-        return { url: authorizeUrl(provider, { redirect: callbackUrl(ctx.accessUrl, server), state, verifier }).href };
+        const { state, verifier } = createState(ctx, caller, provider);
+        return {
+          url: authorizeUrl(provider, { redirect: toCallbackUrl(ctx.accessUrl, server), state, verifier }).href,
+        };
       },
       {
         user: true,
@@ -60,13 +62,13 @@ export const mcpSignIn = (ctx: ApiContext) => {
       async ({ caller, params, query }) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
-        const verifier = verifierIn(ctx, caller, provider, query.state ?? "");
+        const verifier = openVerifier(ctx, caller, provider, query.state ?? "");
         if (query.code === undefined)
           throw invalid("The server rejected the request.", [], (query.error ?? "").slice(0, 200));
-        const redirect = callbackUrl(ctx.accessUrl, server);
+        const redirect = toCallbackUrl(ctx.accessUrl, server);
         const tokens = await ctx.links.client
           .exchange(provider, { code: query.code, redirect, verifier })
-          .catch(asAnswer);
+          .catch(rethrowProviderError);
         // The tokens must never be sent to a place that the server was moved to while they were requested.
         await ctx.links.put(caller.user_id, provider, tokens, [guardMcpServer(server)]).catch(asChanged);
         return `You are signed in at ${server.display_name}. This window can be closed.\n`;
@@ -117,7 +119,7 @@ const asChanged = (error: unknown): never => {
   throw invalid("The MCP server was changed while you signed in. Start the sign-in again.");
 };
 
-const asAnswer = (error: unknown): never => {
+const rethrowProviderError = (error: unknown): never => {
   if (!(error instanceof ProviderError)) throw error;
   if (error.kind === "denied") throw invalid("The server rejected the request.", [], error.code || error.message);
   throw new AppError("overloaded", "The server cannot be reached.", { detail: error.message });

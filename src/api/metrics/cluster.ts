@@ -9,20 +9,16 @@ export const registerCluster = (metrics: Metrics, node: LivingNode): void => {
     () => [{ labels: { node: node.id }, value: node.serves_ms > 0 ? 1 : 0 }],
     ["node"],
   );
-  metrics.gauge("slipway_node_epoch", "How often the lease has changed hands.", () => node.epoch);
-  metrics.gauge("slipway_node_serves_seconds", "For how long this node may serve without renewing its lease.", () =>
+  metrics.gauge("slipway_node_epoch", "Number of times that the lease moved to another node.", () => node.epoch);
+  metrics.gauge("slipway_node_serves_seconds", "Time until this node's lease expires.", () =>
     Math.max(0, node.serves_ms / 1000),
   );
   if (node.state.parts !== undefined) {
-    metrics.gauge(
-      "slipway_node_parts",
-      "How many of the 256 parts of the deployment this node has.",
-      () => node.state.parts ?? 0,
-    );
+    metrics.gauge("slipway_node_parts", "Number of the 256 shards that this node owns.", () => node.state.parts ?? 0);
   }
   metrics.gauge(
     "slipway_node_silent_seconds",
-    "How long ago each node was last heard of by the database.",
+    "Time since the last heartbeat of each node.",
     () => (node.view?.nodes ?? []).map(({ id, silent_ms }) => ({ labels: { node: id }, value: silent_ms / 1000 })),
     ["node"],
   );

@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { watchMailboxes } from "#actors/runtime/mailbox.ts";
-import type { Labelled } from "#base/labelled.ts";
+import type { LabeledValues } from "#base/labelled.ts";
 import type { Metrics } from "#base/metrics.ts";
 import type { SpanCounts, Telemetry } from "#base/spans.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
@@ -20,18 +20,18 @@ export const registerFigures = (
 ): void => {
   metrics.gauge(
     "slipway_build_info",
-    "Which Slipway this is; always 1.",
-    () => one({ version: VERSION, commit: COMMIT }),
+    "Version of the server; always 1.",
+    () => toSample({ version: VERSION, commit: COMMIT }),
     ["version", "commit"],
   );
   registerRequests(metrics, ctx);
   registerActors(metrics, ctx);
   registerStore(metrics, ctx);
   if (ctx.cluster) registerCluster(metrics, ctx.cluster);
-  presentChats(metrics, ctx);
+  registerChats(metrics, ctx);
   metrics.gauge(
     "slipway_backup_last_success_seconds",
-    "When the server last made a backup by itself, seconds since 1970; 0 for never since the start.",
+    "Time of the last scheduled backup in seconds since 1970; 0 if none was created since the start.",
     () => ctx.backups.last / 1000,
   );
   registerHomeBackups(metrics, ctx);
@@ -39,22 +39,22 @@ export const registerFigures = (
   metrics.counter("slipway_backup_failures_total", "Scheduled backups that have failed.", () => ctx.backups.failures);
 };
 
-const one = (labels: Record<string, string>): Labelled => [{ labels, value: 1 }];
+const toSample = (labels: Record<string, string>): LabeledValues => [{ labels, value: 1 }];
 
 const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): void => {
   const { counts } = homeBackups;
-  const results = (): Labelled =>
+  const results = (): LabeledValues =>
     (["made", "failed", "verified", "damaged"] as const).map((result) => ({
       labels: { result },
       value: counts[result],
     }));
   metrics.counter(
     "slipway_home_backups_total",
-    "Home backups made and verified by this server since its start.",
+    "Home backups that this server has created or verified since its start, by result.",
     results,
     ["result"],
   );
-  metrics.gauge("slipway_home_backup_bytes", "What all home backups had to store.", () => homeBackups.standing.bytes);
+  metrics.gauge("slipway_home_backup_bytes", "Bytes stored by all home backups.", () => homeBackups.standing.bytes);
   metrics.gauge(
     "slipway_home_backup_problems",
     "Workspaces whose home backup is missing, too old, failed or damaged.",
@@ -62,13 +62,13 @@ const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): voi
   );
   metrics.gauge(
     "slipway_home_backup_oldest_seconds",
-    "When the oldest of the newest home backups was made, seconds since 1970; 0 without any.",
+    "Creation time of the oldest among the latest home backups of all workspaces, in seconds since 1970; 0 if there are none.",
     () => homeBackups.standing.oldest_ms / 1000,
   );
 };
 
 const registerRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
-  const rows = (): Labelled =>
+  const rows = (): LabeledValues =>
     [...metrics.requests].map(([key, value]) => {
       const [method = "", route = "", status = ""] = key.split(" ");
       return { labels: { method, route, status }, value };
@@ -76,25 +76,25 @@ const registerRequests = (metrics: Metrics, { requests, sockets, streams }: ApiC
   metrics.counter("slipway_http_requests_total", "Answered requests.", rows, ["method", "route", "status"]);
   metrics.histogram(
     "slipway_http_request_seconds",
-    "Time until a request was answered; for streams until they began.",
+    "Time to the response of a request; for streams, to its start.",
     metrics.requestSeconds,
   );
   metrics.counter(
     "slipway_http_response_mismatches_total",
-    "Answers that did not fit their own schema: a defect of Slipway, whose log names operation and field.",
+    "Responses that did not match their schema. This is a bug in Slipway; the log names the operation and the field.",
     () => requests.mismatches.count,
   );
-  metrics.gauge("slipway_http_requests_open", "Requests that are being answered.", () => requests.size);
+  metrics.gauge("slipway_http_requests_open", "Requests in progress.", () => requests.size);
   metrics.gauge("slipway_sockets_open", "Open WebSockets.", () => sockets.counts.open);
-  metrics.gauge("slipway_agents_connected", "Agents that are connected.", () => sockets.agents);
+  metrics.gauge("slipway_agents_connected", "Connected agents.", () => sockets.agents);
   metrics.gauge(
     "slipway_followers",
-    "Readers of topics, such as followers of logs and chats.",
+    "Subscribers of topics, such as followers of logs and chats.",
     () => sockets.followers,
   );
   metrics.counter(
     "slipway_slow_closes_total",
-    "WebSockets that were closed because their reader was too slow.",
+    "WebSockets closed because their reader was too slow.",
     () => sockets.slowCloses,
   );
   metrics.gauge("slipway_event_streams_open", "Open event streams and long polls.", () => streams.size);
@@ -108,14 +108,15 @@ const registerActors = (metrics: Metrics, ctx: ApiContext): void => {
     dry_run: ctx.dryRuns,
     workspace: ctx.workspaces,
   };
-  const live = (): Labelled => Object.entries(kinds).map(([kind, { size }]) => ({ labels: { kind }, value: size }));
+  const live = (): LabeledValues =>
+    Object.entries(kinds).map(([kind, { size }]) => ({ labels: { kind }, value: size }));
   metrics.gauge("slipway_actors_live", "Actors in memory.", live, ["kind"]);
   metrics.gauge(
     "slipway_mailbox_waiting",
-    "Messages that wait for their turn, all actors together.",
+    "Messages waiting in the mailboxes of all actors.",
     () => metrics.mailboxWaiting,
   );
-  metrics.histogram("slipway_mailbox_wait_seconds", "How long a message waited for its turn.", metrics.mailboxSeconds);
+  metrics.histogram("slipway_mailbox_wait_seconds", "Time that a message waited in a mailbox.", metrics.mailboxSeconds);
   watchMailboxes({
     entered() {
       metrics.mailboxWaiting += 1;
@@ -134,10 +135,10 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
   metrics.gauge("slipway_disk_full", "1 while the disk takes no writes.", isIn("full"));
   metrics.histogram(
     "slipway_commit_seconds",
-    "Time of a commit of a group of batches, its flush included.",
+    "Duration of a group commit, including the flush.",
     metrics.commitSeconds,
   );
-  metrics.histogram("slipway_commit_group_rows", "Rows of a group of batches.", metrics.commitRows);
+  metrics.histogram("slipway_commit_group_rows", "Rows in a commit group.", metrics.commitRows);
   if (store instanceof LocalStore) {
     const size = (name: string) => () => statSync(join(config.data_dir, name), { throwIfNoEntry: false })?.size ?? 0;
     metrics.gauge("slipway_database_bytes", "Size of the database file.", size("slipway.db"));
@@ -145,11 +146,7 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
   }
   const { writer } = store;
   if (!writer) return;
-  metrics.counter(
-    "slipway_commit_groups_total",
-    "Groups of batches that reached the disk.",
-    () => writer.counts.groups,
-  );
+  metrics.counter("slipway_commit_groups_total", "Commit groups written to disk.", () => writer.counts.groups);
   metrics.counter("slipway_commit_batches_total", "Batches in them.", () => writer.counts.batches);
   writer.watch = {
     now: () => metrics.clock.monotonic(),
@@ -160,43 +157,43 @@ const registerStore = (metrics: Metrics, { store, config }: ApiContext): void =>
   };
 };
 
-const presentChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
+const registerChats = (metrics: Metrics, { generations, hooks }: ApiContext): void => {
   const { models } = metrics;
-  const dispatches = (): Labelled =>
+  const dispatches = (): LabeledValues =>
     [...hooks.counts].map(([key, value]) => {
       const [event = "", result = ""] = key.split(" ");
       return { labels: { event, result }, value };
     });
-  metrics.counter("slipway_hook_dispatches_total", "Dispatches of lifecycle hooks, by what was decided.", dispatches, [
+  metrics.counter("slipway_hook_dispatches_total", "Lifecycle hook dispatches, by decision.", dispatches, [
     ...["event", "result"],
   ]);
-  metrics.gauge("slipway_hook_dispatches_open", "Dispatches that wait for an answer.", () => hooks.open);
-  metrics.gauge("slipway_chat_turns", "Turns of chats that run or wait for a slot.", () => generations.size);
-  metrics.gauge("slipway_chat_turns_waiting", "Those that wait for a slot.", () => generations.waiting);
-  metrics.counter("slipway_chat_turns_total", "Turns that were given a slot.", () => generations.begun);
-  const compactions = (): Labelled =>
+  metrics.gauge("slipway_hook_dispatches_open", "Lifecycle hook dispatches waiting for a response.", () => hooks.open);
+  metrics.gauge("slipway_chat_turns", "Chat turns that are running or waiting for a slot.", () => generations.size);
+  metrics.gauge("slipway_chat_turns_waiting", "Chat turns waiting for a slot.", () => generations.waiting);
+  metrics.counter("slipway_chat_turns_total", "Chat turns that got a slot.", () => generations.begun);
+  const compactions = (): LabeledValues =>
     Object.entries(generations.compactions).map(([outcome, value]) => ({ labels: { outcome }, value }));
-  metrics.counter("slipway_chat_compactions_total", "Histories that were to be made shorter.", compactions, [
+  metrics.counter("slipway_chat_compactions_total", "Compactions of chat histories, by result.", compactions, [
     "outcome",
   ]);
-  metrics.counter("slipway_model_calls_total", "Calls of language models.", () => models.calls);
-  metrics.counter("slipway_model_retries_total", "Those that repeated a failed one.", () => models.retries);
-  const tokens = (): Labelled => [
+  metrics.counter("slipway_model_calls_total", "Language model calls.", () => models.calls);
+  metrics.counter("slipway_model_retries_total", "Retries of failed language model calls.", () => models.retries);
+  const tokens = (): LabeledValues => [
     { labels: { direction: "in" }, value: models.tokens_in },
     { labels: { direction: "out" }, value: models.tokens_out },
   ];
-  metrics.counter("slipway_model_tokens_total", "Tokens, as providers report them.", tokens, ["direction"]);
-  const failures = (): Labelled => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
-  metrics.counter("slipway_model_failures_total", "Calls that failed, by what went wrong.", failures, ["kind"]);
+  metrics.counter("slipway_model_tokens_total", "Tokens as reported by the providers.", tokens, ["direction"]);
+  const failures = (): LabeledValues => [...models.failures].map(([kind, value]) => ({ labels: { kind }, value }));
+  metrics.counter("slipway_model_failures_total", "Failed language model calls, by reason.", failures, ["kind"]);
 };
 
 const registerSpans = (metrics: Metrics, counts: Readonly<SpanCounts> | undefined): void => {
   metrics.counter(
     "slipway_spans_exported_total",
-    "Spans that the collector of traces has taken.",
+    "Spans accepted by the trace collector.",
     () => counts?.exported ?? 0,
   );
-  const dropped = (): Labelled =>
+  const countDropped = (): LabeledValues =>
     (["buffer_full", "export_failed"] as const).map((reason) => ({ labels: { reason }, value: counts?.[reason] ?? 0 }));
-  metrics.counter("slipway_spans_dropped_total", "Spans that were dropped, by why.", dropped, ["reason"]);
+  metrics.counter("slipway_spans_dropped_total", "Dropped spans, by reason.", countDropped, ["reason"]);
 };

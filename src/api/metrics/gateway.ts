@@ -1,7 +1,7 @@
 // Metrics of the AI gateway: calls by dialect, model and outcome, their durations, and rejections.
 
 import { Buckets } from "#base/buckets.ts";
-import type { Labelled } from "#base/labelled.ts";
+import type { LabeledValues } from "#base/labelled.ts";
 import type { Metrics } from "#base/metrics.ts";
 import type { CallOutcome } from "#db/schema/model-spend.ts";
 import { DIALECTS, type Dialect } from "#src/llm/gateway/endpoint.ts";
@@ -22,17 +22,18 @@ type CountedCall = {
   readonly duration_ms: number;
 };
 
-const byDialect = (): ReadonlyMap<Dialect, Buckets> => new Map(DIALECTS.map((one) => [one, new Buckets(SECONDS)]));
+const makeDialectBuckets = (): ReadonlyMap<Dialect, Buckets> =>
+  new Map(DIALECTS.map((one) => [one, new Buckets(SECONDS)]));
 
 export class GatewayFigures {
   readonly #calls = new Map<string, { readonly labels: Record<string, string>; value: number }>();
   readonly #refusals = new Map<string, { readonly labels: Record<string, string>; value: number }>();
   readonly #models = new Set<string>();
-  readonly #firstByteSeconds = byDialect();
-  readonly #seconds = byDialect();
+  readonly #firstByteSeconds = makeDialectBuckets();
+  readonly #seconds = makeDialectBuckets();
 
   count({ dialect, model: named, outcome, first_byte_ms, duration_ms }: CountedCall): void {
-    const model = this.#labelOf(named);
+    const model = this.#toLabel(named);
     increase(this.#calls, { dialect, model, outcome });
     if (first_byte_ms !== null) this.#firstByteSeconds.get(dialect)?.observe(first_byte_ms / 1000);
     this.#seconds.get(dialect)?.observe(duration_ms / 1000);
@@ -45,28 +46,28 @@ export class GatewayFigures {
 
   /** Registers the metrics; `open` returns the number of calls in progress. */
   register(metrics: Metrics, open: () => number): void {
-    const calls = (): Labelled => [...this.#calls.values()];
-    const refusals = (): Labelled => [...this.#refusals.values()];
-    metrics.counter("slipway_gateway_calls_total", "Calls of models through the gateway that have ended.", calls, [
+    const calls = (): LabeledValues => [...this.#calls.values()];
+    const refusals = (): LabeledValues => [...this.#refusals.values()];
+    metrics.counter("slipway_gateway_calls_total", "Model calls through the gateway that have ended.", calls, [
       "dialect",
       "model",
       "outcome",
     ]);
-    metrics.counter("slipway_gateway_refusals_total", "Calls that the gateway refused.", refusals, [
+    metrics.counter("slipway_gateway_refusals_total", "Calls that the gateway rejected.", refusals, [
       "dialect",
       "reason",
     ]);
     metrics.histograms(
       "slipway_gateway_first_byte_seconds",
-      "Time from a call to the first byte of its answer.",
+      "Time from a call to the first byte of its response.",
       "dialect",
       this.#firstByteSeconds,
     );
     metrics.histograms("slipway_gateway_call_seconds", "Time from a call to its end.", "dialect", this.#seconds);
-    metrics.gauge("slipway_gateway_calls_open", "Calls of models through the gateway that are under way.", open);
+    metrics.gauge("slipway_gateway_calls_open", "Model calls through the gateway that are in progress.", open);
   }
 
-  #labelOf(model: string | undefined): string {
+  #toLabel(model: string | undefined): string {
     if (model === undefined || (!this.#models.has(model) && this.#models.size >= MAX_MODELS)) return OTHER_MODEL;
     this.#models.add(model);
     return model;

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { type Address, address } from "#base/config/kinds.ts";
 import { log } from "#base/log.ts";
 import type { Metrics } from "#base/metrics.ts";
-import { hostName } from "#base/network/host-name.ts";
+import { parseHostName } from "#base/network/host-name.ts";
 
 /** Thrown when the address cannot be used; the message says which one and why. */
 export class MetricsAddressError extends Error {
@@ -19,13 +19,13 @@ export const listenForScrapes = (metrics: Metrics, at: Address, names: readonly 
     return listen(metrics, at, new Set([...names, at.host.toLowerCase()]));
   } catch (error) {
     const code = String((error as { code?: unknown }).code);
-    throw new MetricsAddressError(`metrics_address: ${address.print(at)} cannot be had (${code}); choose another`);
+    throw new MetricsAddressError(`metrics_address: ${address.print(at)} cannot be used (${code}); choose another`);
   }
 };
 
 /** Rejects DNS rebinding: another site's page can reach this listener through its own hostname, but not through an IP address. */
 const isOurs = (host: string, names: ReadonlySet<string>): boolean => {
-  const name = hostName(host);
+  const name = parseHostName(host);
   return name !== undefined && (names.has(name) || isIP(name.replace(/^\[|\]$/g, "")) !== 0);
 };
 
@@ -47,7 +47,7 @@ const listen = (metrics: Metrics, { host, port }: Address, names: ReadonlySet<st
       return new Response(await metrics.text(), { headers });
     },
     error(error) {
-      log("metrics").error("a scrape has failed", { error });
+      log("metrics").error("scrape failed", { error });
       return new Response("The metrics could not be read.\n", { status: 500 });
     },
   });

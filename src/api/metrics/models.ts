@@ -1,12 +1,12 @@
 // Counts language model calls and their usage; passes everything on unchanged.
 import type { Metrics } from "#base/metrics.ts";
 import { type LanguageModels, ModelError, type ModelEvent, type ModelRequest } from "#src/llm/model.ts";
-import { promptTokens } from "#src/llm/usage.ts";
+import { countPromptTokens } from "#src/llm/usage.ts";
 
-export const countedModels = (models: LanguageModels, { models: counts }: Metrics): LanguageModels => ({
+export const countModels = (models: LanguageModels, { models: counts }: Metrics): LanguageModels => ({
   resolve: (id) => models.resolve(id),
-  side: (id) => models.side?.(id),
-  price: (id) => models.price?.(id),
+  resolveSideModel: (id) => models.resolveSideModel?.(id),
+  findModelPrice: (id) => models.findModelPrice?.(id),
   async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     counts.calls += 1;
     if (request.attempt > 1) counts.retries += 1;
@@ -14,7 +14,8 @@ export const countedModels = (models: LanguageModels, { models: counts }: Metric
     try {
       for await (const event of models.stream(request)) {
         // A provider can report more than once; the last report is final.
-        if (event.type === "usage") used = { input: promptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
+        if (event.type === "usage")
+          used = { input: countPromptTokens(event.usage), output: event.usage.output_tokens ?? 0 };
         yield event;
       }
     } catch (error) {

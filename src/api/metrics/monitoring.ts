@@ -21,8 +21,8 @@ type Alert = {
   readonly action: string;
 };
 
-const one = (expr: string, legend = ""): Panel["queries"] => [{ expr, legend }];
-const quantiles = (histogram: string): Panel["queries"] =>
+const toQuery = (expr: string, legend = ""): Panel["queries"] => [{ expr, legend }];
+const toQuantileQueries = (histogram: string): Panel["queries"] =>
   [0.5, 0.99].map((q) => ({
     expr: `histogram_quantile(${q}, sum by (le) (rate(${histogram}_bucket{job="$job"}[5m])))`,
     legend: `p${100 * q}`,
@@ -33,9 +33,9 @@ export const PANELS: readonly Panel[] = [
     group: "Requests",
     title: "Requests by status",
     unit: "reqps",
-    queries: one('sum by (status) (rate(slipway_http_requests_total{job="$job"}[5m]))', "{{status}}"),
+    queries: toQuery('sum by (status) (rate(slipway_http_requests_total{job="$job"}[5m]))', "{{status}}"),
   },
-  { group: "Requests", title: "Time to answer", unit: "s", queries: quantiles("slipway_http_request_seconds") },
+  { group: "Requests", title: "Time to answer", unit: "s", queries: toQuantileQueries("slipway_http_request_seconds") },
   {
     group: "Requests",
     title: "Open connections",
@@ -46,7 +46,7 @@ export const PANELS: readonly Panel[] = [
       { expr: 'slipway_event_streams_open{job="$job"}', legend: "event streams" },
     ],
   },
-  { group: "Database", title: "Time of a commit", unit: "s", queries: quantiles("slipway_commit_seconds") },
+  { group: "Database", title: "Time of a commit", unit: "s", queries: toQuantileQueries("slipway_commit_seconds") },
   {
     group: "Database",
     title: "Size",
@@ -69,19 +69,19 @@ export const PANELS: readonly Panel[] = [
     group: "Database",
     title: "Last scheduled backup",
     unit: "dateTimeFromNow",
-    queries: one('slipway_backup_last_success_seconds{job="$job"} * 1000 > 0'),
+    queries: toQuery('slipway_backup_last_success_seconds{job="$job"} * 1000 > 0'),
   },
   {
     group: "Database",
     title: "Oldest last home backup",
     unit: "dateTimeFromNow",
-    queries: one('slipway_home_backup_oldest_seconds{job="$job"} * 1000 > 0'),
+    queries: toQuery('slipway_home_backup_oldest_seconds{job="$job"} * 1000 > 0'),
   },
   {
     group: "Workspaces and chats",
     title: "Connected agents",
     unit: "short",
-    queries: one('slipway_agents_connected{job="$job"}'),
+    queries: toQuery('slipway_agents_connected{job="$job"}'),
   },
   {
     group: "Workspaces and chats",
@@ -96,21 +96,21 @@ export const PANELS: readonly Panel[] = [
     group: "Workspaces and chats",
     title: "Model calls that failed",
     unit: "reqps",
-    queries: one('sum(rate(slipway_model_failures_total{job="$job"}[5m]))'),
+    queries: toQuery('sum(rate(slipway_model_failures_total{job="$job"}[5m]))'),
   },
-  { group: "Process", title: "Memory", unit: "bytes", queries: one('process_resident_memory_bytes{job="$job"}') },
+  { group: "Process", title: "Memory", unit: "bytes", queries: toQuery('process_resident_memory_bytes{job="$job"}') },
   {
     group: "Process",
     title: "Event-loop delay",
     unit: "s",
-    queries: one('slipway_event_loop_delay_seconds{job="$job"}', "{{quantile}}"),
+    queries: toQuery('slipway_event_loop_delay_seconds{job="$job"}', "{{quantile}}"),
   },
-  { group: "Process", title: "Open files", unit: "short", queries: one('process_open_fds{job="$job"}') },
+  { group: "Process", title: "Open files", unit: "short", queries: toQuery('process_open_fds{job="$job"}') },
   {
     group: "Process",
     title: "Waiting messages of actors",
     unit: "short",
-    queries: one('slipway_mailbox_waiting{job="$job"}'),
+    queries: toQuery('slipway_mailbox_waiting{job="$job"}'),
   },
 ];
 

@@ -66,17 +66,17 @@ const panelJson = ({ title, unit, queries }: Panel, id: number, at: { x: number;
 
 /** Returns the alerts as a file of Prometheus rules. */
 export const alertRules = (): string => {
-  const quoted = (text: string): string => JSON.stringify(text);
+  const quote = (text: string): string => JSON.stringify(text);
   const rules = ALERTS.map(({ name, expr, for: lasts, severity, summary, action }) =>
     [
       `      - alert: ${name}`,
-      `        expr: ${quoted(expr)}`,
+      `        expr: ${quote(expr)}`,
       `        for: ${lasts}`,
       "        labels:",
       `          severity: ${severity}`,
       "        annotations:",
-      `          summary: ${quoted(summary)}`,
-      `          description: ${quoted(action.replace(/ \(\[[^\]]+\]\([^)]+\)\)/g, ""))}`,
+      `          summary: ${quote(summary)}`,
+      `          description: ${quote(action.replace(/ \(\[[^\]]+\]\([^)]+\)\)/g, ""))}`,
     ].join("\n"),
   );
   return `# Printed by \`bun run docs\`. Expects the scrape job \`slipway\`.\ngroups:\n  - name: slipway\n    rules:\n${rules.join("\n")}\n`;

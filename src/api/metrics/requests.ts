@@ -2,13 +2,13 @@
 // is counted when metrics are disabled.
 import { Elysia } from "elysia";
 import type { Metrics } from "#base/metrics.ts";
-import { adoptSpan, beginSpan, isTraced, withinSpan } from "#base/spans.ts";
+import { adoptSpan, beginSpan, isTraced, runInSpan } from "#base/spans.ts";
 import { tracing } from "#base/trace.ts";
 
 type Handle = (request: Request) => Promise<Response>;
 
 /** For requests that reached no route: rejected before routing, an unknown path, or proxied to an app. */
-const NONE = "none";
+const UNROUTED = "none";
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 const routes = new WeakMap<Request, string>();
@@ -34,7 +34,7 @@ export const countRequests = (handle: Handle, metrics: Metrics | undefined): Han
     const response = await handle(request);
     const seconds = (metrics.clock.monotonic() - began) / 1000;
     const method = METHODS.has(request.method) ? request.method : "other";
-    metrics.countRequest(method, routes.get(request) ?? NONE, toStatus(request, response), seconds);
+    metrics.countRequest(method, routes.get(request) ?? UNROUTED, toStatus(request, response), seconds);
     return response;
   };
 };
@@ -58,7 +58,7 @@ export const traceRequests = (handle: Handle, isLeftOut: (request: Request) => b
       parent,
     });
     try {
-      const response = await withinSpan(span, () => handle(request));
+      const response = await runInSpan(span, () => handle(request));
       const status = toStatus(request, response);
       span?.set({ "http.response.status_code": status });
       if (status >= 500) span?.fail(String(status));

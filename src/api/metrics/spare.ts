@@ -2,7 +2,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { Address } from "#base/config/kinds.ts";
 import { Metrics } from "#base/metrics.ts";
-import { presentProcess } from "#base/process-figures.ts";
+import { registerProcessMetrics } from "#base/process-figures.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { registerCluster } from "./cluster.ts";
 import { listenForScrapes } from "./listen.ts";
@@ -17,7 +17,7 @@ export const serveSpareMetrics = (
   names: readonly string[],
 ): AsyncDisposable & { readonly url: URL } => {
   const metrics = new Metrics(clock);
-  presentProcess(metrics);
+  registerProcessMetrics(metrics);
   registerCluster(metrics, node);
   const { url, stop } = listenForScrapes(metrics, at, names);
   return { url, [Symbol.asyncDispose]: stop };

@@ -1,7 +1,7 @@
 // Notifications: users' inboxes, live updates, and the delivery settings of administrators.
 import { t } from "elysia";
 import { readNotifierPaused } from "#db/notifications/settings.ts";
-import { idsIn, markAllRead, markRead, readInbox } from "#domain/notifications/inbox.ts";
+import { markAllRead, markRead, parseIds, readInbox } from "#domain/notifications/inbox.ts";
 import { listKinds, sendTest, setMethod, setPaused } from "#domain/notifications/settings.ts";
 import {
   DispatchMethods,
@@ -21,7 +21,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, NoContent, Upgraded } from "../http/responses.ts";
-import { closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { InboxSocket } from "./watch.ts";
 
@@ -37,8 +37,8 @@ const filter = {
 
 const toFilter = (query: { templates?: string; targets?: string; read_status?: "all" | "read" | "unread" }) => ({
   read: query.read_status ?? ("all" as const),
-  templates: idsIn("templates", query.templates),
-  targets: idsIn("targets", query.targets),
+  templates: parseIds("templates", query.templates),
+  targets: parseIds("targets", query.targets),
 });
 
 export const notifications = (ctx: ApiContext) =>
@@ -66,7 +66,7 @@ export const notifications = (ctx: ApiContext) =>
       "/inbox/watch",
       async ({ caller, query, request }) => {
         const socket = await InboxSocket.from(ctx, caller.user_id, toFilter(query));
-        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
+        return ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, socket), { who: caller.user_id });
       },
       {
         user,

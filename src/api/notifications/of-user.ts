@@ -1,6 +1,6 @@
 // A user's notification preferences and push subscriptions; only for oneself.
 import { t } from "elysia";
-import { findNotified } from "#domain/notifications/inbox.ts";
+import { findNotifiedUser } from "#domain/notifications/inbox.ts";
 import { changePreferences, loadPreferences, sendTest } from "#domain/notifications/settings.ts";
 import { subscribe, unsubscribe } from "#domain/notifications/webpush.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -18,16 +18,16 @@ import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Notifications"];
-const of = { user: true, params: userPath } as const;
+const userOptions = { user: true, params: userPath } as const;
 
 export const notificationsOfUser = (ctx: ApiContext) =>
   routes({ prefix: "/users" })
     .use(callers)
     .get(
       "/:user/notifications/preferences",
-      async ({ caller, params }) => loadPreferences(ctx, await findNotified(ctx, params.user, caller)),
+      async ({ caller, params }) => loadPreferences(ctx, await findNotifiedUser(ctx, params.user, caller)),
       {
-        ...of,
+        ...userOptions,
         response: { 200: t.Array(NotificationPreference), ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -41,9 +41,9 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .put(
       "/:user/notifications/preferences",
       async ({ caller, params, body }) =>
-        changePreferences(ctx, await findNotified(ctx, params.user, caller), body.template_disabled_map),
+        changePreferences(ctx, await findNotifiedUser(ctx, params.user, caller), body.template_disabled_map),
       {
-        ...of,
+        ...userOptions,
         body: UpdatePreferences,
         response: { 200: t.Array(NotificationPreference), ...fails(400, 401, 403, 404) },
         detail: operation({
@@ -60,11 +60,11 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .post(
       "/:user/webpush/subscription",
       async ({ caller, params, body, set }) => {
-        await subscribe(ctx, await findNotified(ctx, params.user, caller), caller, body);
+        await subscribe(ctx, await findNotifiedUser(ctx, params.user, caller), caller, body);
         set.status = 204;
       },
       {
-        ...of,
+        ...userOptions,
         body: WebpushSubscription,
         response: { 204: NoContent, ...fails(400, 401, 403, 404, 409) },
         detail: operation({
@@ -86,11 +86,11 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .delete(
       "/:user/webpush/subscription",
       async ({ caller, params, body, set }) => {
-        await unsubscribe(ctx, await findNotified(ctx, params.user, caller), body.endpoint);
+        await unsubscribe(ctx, await findNotifiedUser(ctx, params.user, caller), body.endpoint);
         set.status = 204;
       },
       {
-        ...of,
+        ...userOptions,
         body: WebpushEndpoint,
         response: { 204: NoContent, ...fails(400, 401, 403, 404) },
         detail: operation({
@@ -106,11 +106,11 @@ export const notificationsOfUser = (ctx: ApiContext) =>
     .post(
       "/:user/webpush/test",
       async ({ caller, params, set }) => {
-        await sendTest(ctx, await findNotified(ctx, params.user, caller));
+        await sendTest(ctx, await findNotifiedUser(ctx, params.user, caller));
         set.status = 204;
       },
       {
-        ...of,
+        ...userOptions,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

@@ -10,12 +10,12 @@ export class InboxSocket implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #user: string;
   readonly #filter: InboxFilter;
-  #leaves: readonly (() => void)[] = [];
+  #unsubscribes: readonly (() => void)[] = [];
   /** Key of the newest notification sent. */
   #cursor: number;
   #unread: number;
-  #isLooking = false;
-  #isAsked = false;
+  #isChecking = false;
+  #isPending = false;
 
   private constructor(ctx: ApiContext, user_id: string, filter: InboxFilter, from: { key: number; unread: number }) {
     this.#ctx = ctx;
@@ -27,15 +27,15 @@ export class InboxSocket implements SocketHandler {
 
   /** Starts following now, so that notifications created before the socket opens are sent too. */
   static async from(ctx: ApiContext, user_id: string, filter: InboxFilter): Promise<InboxSocket> {
-    const key = await newestKey(ctx, user_id);
+    const key = await findNewestKey(ctx, user_id);
     return new InboxSocket(ctx, user_id, filter, { key, unread: await loadUnreadCount(ctx, user_id) });
   }
 
   open(socket: Socket): void {
     const { topics } = this.#ctx;
-    const look = (): void => this.#look(socket);
-    this.#leaves = [topics.subscribe("inbox", this.#user, look), topics.subscribe("missed", "", look)];
-    look();
+    const onChange = (): void => this.#check(socket);
+    this.#unsubscribes = [topics.subscribe("inbox", this.#user, onChange), topics.subscribe("missed", "", onChange)];
+    onChange();
   }
 
   message(socket: Socket): void {
@@ -43,28 +43,28 @@ export class InboxSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const leave of this.#leaves) leave();
+    for (const leave of this.#unsubscribes) leave();
   }
 
-  #look(socket: Socket): void {
-    this.#isAsked = true;
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    void this.#tell(socket)
+  #check(socket: Socket): void {
+    this.#isPending = true;
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    void this.#sendNew(socket)
       .catch((error) => {
         log("notifications").warn("an inbox could not be read: {error}", { error });
         socket.close(CLOSE.internal, "the inbox could not be read");
       })
       .finally(() => {
-        this.#isLooking = false;
-        if (this.#isAsked && !socket.closing) this.#look(socket);
+        this.#isChecking = false;
+        if (this.#isPending && !socket.closing) this.#check(socket);
       });
   }
 
-  async #tell(socket: Socket): Promise<void> {
+  async #sendNew(socket: Socket): Promise<void> {
     const { store } = this.#ctx;
-    while (this.#isAsked && !socket.closing) {
-      this.#isAsked = false;
+    while (this.#isPending && !socket.closing) {
+      this.#isPending = false;
       const rows = await store.all(listNotificationsAfter({ user_id: this.#user, after: this.#cursor }));
       // Read after the notifications; otherwise the count might have to be corrected by another message.
       const unread_count = await loadUnreadCount(this.#ctx, this.#user);
@@ -72,9 +72,9 @@ export class InboxSocket implements SocketHandler {
       if (
         rows.length === 0 &&
         unread_count !== this.#unread &&
-        (await newestKey(this.#ctx, this.#user)) > this.#cursor
+        (await findNewestKey(this.#ctx, this.#user)) > this.#cursor
       ) {
-        this.#isAsked = true;
+        this.#isPending = true;
         continue;
       }
       this.#cursor = rows.at(-1)?.key ?? this.#cursor;
@@ -82,10 +82,10 @@ export class InboxSocket implements SocketHandler {
       for (const row of wanted) socket.send(JSON.stringify({ notification: presentNotification(row), unread_count }));
       if (wanted.length === 0 && unread_count !== this.#unread) socket.send(JSON.stringify({ unread_count }));
       this.#unread = unread_count;
-      if (rows.length > 0) this.#isAsked = true;
+      if (rows.length > 0) this.#isPending = true;
     }
   }
 }
 
-const newestKey = async ({ store }: ApiContext, user_id: string): Promise<number> =>
+const findNewestKey = async ({ store }: ApiContext, user_id: string): Promise<number> =>
   (await store.get(findNewestNotification({ user_id })))?.key ?? 0;

@@ -1,6 +1,6 @@
 // OAuth 2 applications that ask users for access, and their secrets, for owners (rules OA-1 to OA-3).
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listOAuth2Apps, listOAuth2Secrets, type OAuth2AppRow, type OAuth2SecretRow } from "#db/oauth2/apps.ts";
 import {
   changeApp,
@@ -8,9 +8,9 @@ import {
   createAppSecret,
   findApp,
   findAppToChange,
-  mustChangeApps,
   removeApp,
   removeAppSecret,
+  requireAppChange,
   requireAppManager,
 } from "#domain/oauth2/apps.ts";
 import {
@@ -39,8 +39,8 @@ const secretPath = t.Object({
 const presentSecret = ({ id, last_characters, created_at, last_used_at }: OAuth2SecretRow): OAuth2Secret => ({
   id,
   client_secret_truncated: last_characters,
-  created_at: rfc3339(created_at),
-  last_used_at: last_used_at === null ? null : rfc3339(last_used_at),
+  created_at: toRfc3339(created_at),
+  last_used_at: last_used_at === null ? null : toRfc3339(last_used_at),
 });
 
 export const oauth2Apps = (ctx: ApiContext) => {
@@ -53,8 +53,8 @@ export const oauth2Apps = (ctx: ApiContext) => {
     scopes: row.scopes,
     token_endpoint_auth_method: row.auth_method as AuthMethod,
     self_registered: row.self_registered,
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
     endpoints: {
       authorization: new URL("/oauth2/authorize", ctx.accessUrl).href,
       token: new URL("/oauth2/token", ctx.accessUrl).href,
@@ -84,7 +84,7 @@ export const oauth2Apps = (ctx: ApiContext) => {
     .post(
       "",
       async ({ caller, body, status }) => {
-        await mustChangeApps(ctx, caller);
+        await requireAppChange(ctx, caller);
         return status(201, present(await createApp(ctx, body)));
       },
       {

@@ -1,7 +1,7 @@
 // Backs the page /oauth2/authorize: what an application requests, and the user's decision (rules OA-5 to OA-9). The decision is an ordinary
 // write, so another site's page cannot send it.
 import { notFound } from "#base/errors.ts";
-import { answerTo, appOfRequest, approve, problemTo, scopesOfRequest } from "#domain/oauth2/authorize.ts";
+import { answerTo, approve, findRequestedApp, resolveScopes, toProblemRedirect } from "#domain/oauth2/authorize.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
 import { formatPlace } from "#domain/oauth2/redirects.ts";
 import {
@@ -23,7 +23,7 @@ const user = true;
 const PATH = "/oauth2-provider/authorize";
 
 export const oauth2Authorize = (ctx: ApiContext) => {
-  const mustBeOn = (): void => {
+  const requireEnabled = (): void => {
     if (!ctx.config.oauth2_provider) throw notFound();
   };
   return routes()
@@ -31,15 +31,15 @@ export const oauth2Authorize = (ctx: ApiContext) => {
     .get(
       PATH,
       async ({ query }): Promise<AuthorizationRequest> => {
-        mustBeOn();
-        const { id, name, icon, ...app } = await appOfRequest(ctx, query);
+        requireEnabled();
+        const { id, name, icon, ...app } = await findRequestedApp(ctx, query);
         const known = { id, name, icon, self_registered: app.self_registered };
         const about = { app: known, sends_to: formatPlace(query.redirect_uri) };
         try {
-          return { ...about, scopes: scopesOfRequest(ctx, { id, name, icon, ...app }, query) };
+          return { ...about, scopes: resolveScopes(ctx, { id, name, icon, ...app }, query) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;
-          return { ...about, scopes: [], error_redirect: problemTo(ctx, query, error) };
+          return { ...about, scopes: [], error_redirect: toProblemRedirect(ctx, query, error) };
         }
       },
       {
@@ -59,17 +59,17 @@ export const oauth2Authorize = (ctx: ApiContext) => {
     .post(
       PATH,
       async ({ caller, body, request }) => {
-        mustBeOn();
+        requireEnabled();
         const { approve: isApproved, ...asked } = body;
-        const app = await appOfRequest(ctx, asked);
+        const app = await findRequestedApp(ctx, asked);
         try {
-          const scopes = scopesOfRequest(ctx, app, asked);
+          const scopes = resolveScopes(ctx, app, asked);
           if (!isApproved) throw new OAuth2Problem("access_denied", "The user declined.");
           const code = await approve(ctx, caller, asked, { app, scopes, seen: toSeen(request, ctx.addresses) });
           return { redirect_to: answerTo(ctx, asked, { code }) };
         } catch (error) {
           if (!(error instanceof OAuth2Problem)) throw error;
-          return { redirect_to: problemTo(ctx, asked, error) };
+          return { redirect_to: toProblemRedirect(ctx, asked, error) };
         }
       },
       {

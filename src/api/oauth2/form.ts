@@ -3,7 +3,7 @@ import type { ClientProof } from "#domain/oauth2/clients.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
 import { readBytes } from "../http/body/body.ts";
 
-export const FORM_LIMIT = 65_536;
+export const MAX_FORM_BYTES = 65_536;
 
 export type Form = ReadonlyMap<string, string>;
 
@@ -13,7 +13,7 @@ export const readForm = async (request: Request): Promise<Form> => {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
     throw new OAuth2Problem("invalid_request", "Send a form: application/x-www-form-urlencoded.");
   }
-  const text = new TextDecoder().decode(await readBytes(request, FORM_LIMIT));
+  const text = new TextDecoder().decode(await readBytes(request, MAX_FORM_BYTES));
   const form = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (form.has(name)) throw new OAuth2Problem("invalid_request", "A field was sent twice.");
@@ -30,12 +30,12 @@ export const getField = (form: Form, name: string): string => {
 };
 
 /** Returns the client's credentials, sent in exactly one way. Throws `invalid_request` or `invalid_client`. */
-export const proofIn = (request: Request, form: Form): ClientProof => {
+export const parseProof = (request: Request, form: Form): ClientProof => {
   const header = request.headers.get("authorization") ?? "";
   if (!/^basic /i.test(header)) return { client_id: getField(form, "client_id"), secret: form.get("client_secret") };
   if (form.has("client_secret")) throw new OAuth2Problem("invalid_request", "Send the secret in one way only.");
   const [client_id = "", ...rest] = Buffer.from(header.slice(6).trim(), "base64").toString().split(":");
-  const proof = { client_id: unescaped(client_id), secret: unescaped(rest.join(":")) };
+  const proof = { client_id: decodeField(client_id), secret: decodeField(rest.join(":")) };
   const named = form.get("client_id");
   if (named !== undefined && named !== proof.client_id) {
     throw new OAuth2Problem("invalid_request", "client_id is another than that of the header.");
@@ -44,7 +44,7 @@ export const proofIn = (request: Request, form: Form): ClientProof => {
 };
 
 /** Both are form-encoded (RFC 6749 2.3.1). */
-const unescaped = (text: string): string => {
+const decodeField = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {

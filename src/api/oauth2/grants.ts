@@ -1,6 +1,6 @@
 // Access that a user has granted to applications (rules OA-15, OA-16).
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listGrants } from "#db/oauth2/grants.ts";
 import { endUserGrant } from "#domain/oauth2/grants.ts";
 import { keysOwnerAt } from "#domain/users/api-key.ts";
@@ -36,9 +36,9 @@ export const oauth2Grants = (ctx: ApiContext) =>
               id: grant.key_id,
               app: { id: app.id, name: app.name, icon: app.icon, self_registered: app.self_registered },
               scopes: grant.scopes,
-              created_at: rfc3339(grant.created_at),
-              last_used: rfc3339(Math.max(key.last_used, grant.updated_at)),
-              expires_at: rfc3339(grant.refresh_expires_at ?? 0),
+              created_at: toRfc3339(grant.created_at),
+              last_used: toRfc3339(Math.max(key.last_used, grant.updated_at)),
+              expires_at: toRfc3339(grant.refresh_expires_at ?? 0),
             }),
           );
       },

@@ -4,7 +4,7 @@ import type { AnyElysia } from "elysia";
 import { COMMON_HEADERS } from "#base/network/common-headers.ts";
 import { requireOwnResource } from "#domain/oauth2/authorize.ts";
 import { findClient } from "#domain/oauth2/clients.ts";
-import { giveBack } from "#domain/oauth2/grants.ts";
+import { revokeToken } from "#domain/oauth2/grants.ts";
 import { OAuth2Problem } from "#domain/oauth2/problem.ts";
 import { type Metadata, registerApp } from "#domain/oauth2/register.ts";
 import { redeemCode, refresh, type Tokens } from "#domain/oauth2/tokens.ts";
@@ -14,14 +14,14 @@ import { SCOPES } from "#schema/users/scopes.ts";
 import type { ApiContext } from "../context.ts";
 import { operation } from "../http/operation.ts";
 import { routes } from "../http/routes.ts";
-import { FORM_LIMIT, type Form, getField, proofIn, readForm } from "./form.ts";
+import { type Form, getField, MAX_FORM_BYTES, parseProof, readForm } from "./form.ts";
 
 /** Limits per network and minute: registrations, and other calls. */
 const REGISTRATIONS = 10;
 const CALLS = 300;
 
-const hidden = { detail: { ...operation({ reads: "stream", limit: FORM_LIMIT }), hide: true } };
-const hiddenJson = { detail: { ...operation({ reads: "public", limit: FORM_LIMIT }), hide: true } };
+const hidden = { detail: { ...operation({ reads: "stream", limit: MAX_FORM_BYTES }), hide: true } };
+const hiddenJson = { detail: { ...operation({ reads: "public", limit: MAX_FORM_BYTES }), hide: true } };
 
 /** Returns JSON that must not be cached, because it contains tokens. */
 const answer = (body: object, status = 200, more: Record<string, string> = {}): Response =>
@@ -38,15 +38,16 @@ const toErrorResponse = (error: unknown): Response => {
 export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   const registrations = new Throttle(ctx.clock, REGISTRATIONS);
   const calls = new Throttle(ctx.clock, CALLS);
-  const at = (path: string): string => new URL(path, ctx.accessUrl).href;
-  const counted = (throttle: Throttle, request: Request): void => throttle.count(toNetwork(ctx.addresses.of(request)));
+  const toUrl = (path: string): string => new URL(path, ctx.accessUrl).href;
+  const countCall = (throttle: Throttle, request: Request): void =>
+    throttle.count(toNetwork(ctx.addresses.of(request)));
 
   const metadata = () => ({
     issuer: ctx.accessUrl.origin,
-    authorization_endpoint: at("/oauth2/authorize"),
-    token_endpoint: at("/oauth2/token"),
-    revocation_endpoint: at("/oauth2/revoke"),
-    ...(ctx.config.oauth2_registration ? { registration_endpoint: at("/oauth2/register") } : {}),
+    authorization_endpoint: toUrl("/oauth2/authorize"),
+    token_endpoint: toUrl("/oauth2/token"),
+    revocation_endpoint: toUrl("/oauth2/revoke"),
+    ...(ctx.config.oauth2_registration ? { registration_endpoint: toUrl("/oauth2/register") } : {}),
     scopes_supported: SCOPES,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
@@ -58,7 +59,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
   });
 
   const tokensFor = async (request: Request, form: Form): Promise<Tokens> => {
-    const client = await findClient(ctx, proofIn(request, form));
+    const client = await findClient(ctx, parseProof(request, form));
     const type = getField(form, "grant_type");
     requireOwnResource(ctx, form.get("resource"));
     if (type === "authorization_code") {
@@ -82,7 +83,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
     routes().post(
       "/oauth2/register",
       async ({ request, body }) => {
-        counted(registrations, request);
+        countCall(registrations, request);
         try {
           const { app, secret } = await registerApp(ctx, body as Metadata | null);
           const registered = {
@@ -113,7 +114,7 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
     .post(
       "/oauth2/token",
       async ({ request }) => {
-        counted(calls, request);
+        countCall(calls, request);
         try {
           return answer(await tokensFor(request, await readForm(request)));
         } catch (error) {
@@ -125,11 +126,11 @@ export const oauth2Protocol = (ctx: ApiContext): AnyElysia => {
     .post(
       "/oauth2/revoke",
       async ({ request }) => {
-        counted(calls, request);
+        countCall(calls, request);
         try {
           const form = await readForm(request);
-          const client = await findClient(ctx, proofIn(request, form));
-          await giveBack(ctx, client, getField(form, "token"));
+          const client = await findClient(ctx, parseProof(request, form));
+          await revokeToken(ctx, client, getField(form, "token"));
           return answer({});
         } catch (error) {
           return toErrorResponse(error);

@@ -3,20 +3,20 @@
 import { redirect, t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { admitPerson } from "#domain/oidc/admit.ts";
-import { toIdentity, withoutRemarks } from "#domain/oidc/identity.ts";
+import { removeRemarks, toIdentity } from "#domain/oidc/identity.ts";
 import { providerPath, redirectUri } from "#domain/oidc/providers.ts";
-import { keptSession } from "#domain/oidc/session.ts";
+import { storeOidcSession } from "#domain/oidc/session.ts";
 import { LoginRefused } from "#schema/users/second-factor.ts";
 import type { OidcClient } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
-import { askForFactor } from "../factors/sign-in.ts";
+import { requestFactor } from "../factors/sign-in.ts";
 import { operation } from "../http/operation.ts";
-import { plainPage, wantsPage } from "../http/plain-page.ts";
+import { acceptsPage, renderPlainPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { openSession } from "../users/new-session.ts";
-import { asAnswer } from "./refusals.ts";
-import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
+import { toSignInError } from "./refusals.ts";
+import { formatStateCookie, requireStartedSignIn, sealState } from "./sign-in-state.ts";
 import { oidcTrial } from "./trial.ts";
 
 const tags = ["Users"];
@@ -29,7 +29,7 @@ const query = t.Object({
  * Returns a path on this server, with exactly one leading slash because two would name another host; the home page for anything else (rule
  * PG-3).
  */
-const wayBack = (asked: string | undefined, origin: string): string => {
+const toReturnPath = (asked: string | undefined, origin: string): string => {
   const url = asked?.startsWith("/") && URL.canParse(asked, origin) ? new URL(asked, origin) : undefined;
   return url?.origin === origin ? `/${url.pathname.replace(/^\/+/, "")}${url.search}${url.hash}` : "/";
 };
@@ -41,14 +41,14 @@ export const oidc = (ctx: ApiContext) => {
     const { id } = client.setting;
     const { url, checks } = await client
       .begin(redirectUri(id, ctx.accessUrl).href)
-      .catch((error) => Promise.reject(asAnswer(error)));
-    const sealed = sealState(ctx, id, { checks, back: wayBack(back, ctx.accessUrl.origin) });
-    return withCookies(redirect(url.href, 307), stateCookie(ctx, id, sealed));
+      .catch((error) => Promise.reject(toSignInError(error)));
+    const sealed = sealState(ctx, id, { checks, back: toReturnPath(back, ctx.accessUrl.origin) });
+    return withCookies(redirect(url.href, 307), formatStateCookie(ctx, id, sealed));
   };
 
   const complete = async (client: OidcClient, request: Request): Promise<Response> => {
     const { setting } = client;
-    const state = begunHere(ctx, setting.id, request);
+    const state = requireStartedSignIn(ctx, setting.id, request);
     const { search } = new URL(request.url);
     // The page completes the trial and needs the cookie.
     if (state.trial_of !== undefined) return redirect(`${state.back}#${search}`, 307);
@@ -57,10 +57,10 @@ export const oidc = (ctx: ApiContext) => {
     const completed = await client.complete(callback, state.checks);
     const identity = toIdentity(client, completed.claims);
     const { user, changes, methods } = await admitPerson(ctx, client, identity, state.invitation);
-    const over = stateCookie(ctx, setting.id, "");
+    const over = formatStateCookie(ctx, setting.id, "");
     if (methods.length > 0) {
-      const asked = askForFactor(ctx, user, methods, { provider: setting.id, identity: withoutRemarks(identity) });
-      if (!wantsPage(request)) return withCookies(Response.json(asked, { status: 401 }), over);
+      const asked = requestFactor(ctx, user, methods, { provider: setting.id, identity: removeRemarks(identity) });
+      if (!acceptsPage(request)) return withCookies(Response.json(asked, { status: 401 }), over);
       const page = new URL("/login", ctx.accessUrl);
       page.searchParams.set("redirect", state.back);
       page.hash = `challenge=${encodeURIComponent(asked.second_factor?.challenge ?? "")}`;
@@ -69,7 +69,7 @@ export const oidc = (ctx: ApiContext) => {
     const proved = { password: user.login_type === "oidc", factor: false };
     const { cookie } = await openSession(ctx, user, request, proved, changes, {
       login_type: "oidc",
-      keeps: (key_id) => keptSession(ctx, client, user, key_id, completed),
+      keeps: (key_id) => storeOidcSession(ctx, client, user, key_id, completed),
     });
     return withCookies(redirect(state.back, 307), cookie, over);
   };
@@ -97,7 +97,7 @@ export const oidc = (ctx: ApiContext) => {
         },
       },
     )
-    .get("/:provider/start", ({ params, query }) => begin(providers.at(params.provider), query.redirect), {
+    .get("/:provider/start", ({ params, query }) => begin(providers.get(params.provider), query.redirect), {
       params,
       query,
       response: { ...response, ...fails(400, 401, 404, 503) },
@@ -111,14 +111,14 @@ export const oidc = (ctx: ApiContext) => {
     .get(
       "/:provider/callback",
       ({ params, request }) => {
-        const client = providers.at(params.provider);
+        const client = providers.get(params.provider);
         return complete(client, request).catch((thrown) => {
-          const error = asAnswer(thrown);
-          if (!wantsPage(request)) throw error;
+          const error = toSignInError(thrown);
+          if (!acceptsPage(request)) throw error;
           const text = [error.message, error.detail].filter(Boolean).join(" ");
           const headers = new Headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
-          const page = plainPage({ status: 403, title: "You are not signed in", text, home: "/login" }, headers);
-          return withCookies(page, stateCookie(ctx, params.provider, ""));
+          const page = renderPlainPage({ status: 403, title: "You are not signed in", text, home: "/login" }, headers);
+          return withCookies(page, formatStateCookie(ctx, params.provider, ""));
         });
       },
       {

@@ -5,7 +5,7 @@ import { CommitError } from "#db/engine/store.ts";
 import { OidcError } from "#src/authentication/oidc.ts";
 
 /** Rethrows other errors. */
-export const asAnswer = (error: unknown): AppError => {
+export const toSignInError = (error: unknown): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError && error.reason === "constraint") {
     return new AppError("conflict", "Someone else signed up with the same name at the same time. Sign in again.");

@@ -5,11 +5,11 @@ import { AppError } from "#base/errors.ts";
 import { providerPath } from "#domain/oidc/providers.ts";
 import type { Checks } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
-import { cookie } from "../http/identify.ts";
+import { readCookie } from "../http/identify.ts";
 
 const STATE_COOKIE = "service_oidc_state";
 /** How long a person may take to sign in at the provider. */
-const LIFE_S = 600;
+const STATE_TTL_S = 600;
 
 export type State = {
   readonly checks: Checks;
@@ -24,18 +24,18 @@ export type State = {
 const toSealContext = (id: string): string => `oidc_state:${id}`;
 
 /** Returns the Set-Cookie header; an empty value deletes the cookie. */
-export const stateCookie = ({ accessUrl }: ApiContext, id: string, value: string): string =>
-  `${STATE_COOKIE}=${value}; Path=${providerPath(id)}; HttpOnly; SameSite=Lax; Max-Age=${value === "" ? 0 : LIFE_S}${
+export const formatStateCookie = ({ accessUrl }: ApiContext, id: string, value: string): string =>
+  `${STATE_COOKIE}=${value}; Path=${providerPath(id)}; HttpOnly; SameSite=Lax; Max-Age=${value === "" ? 0 : STATE_TTL_S}${
     accessUrl.protocol === "https:" ? "; Secure" : ""
   }`;
 
 export const sealState = (ctx: ApiContext, id: string, state: Omit<State, "until">): string => {
-  const until = ctx.clock.now() + LIFE_S * 1000;
+  const until = ctx.clock.now() + STATE_TTL_S * 1000;
   return ctx.encryption.seal(JSON.stringify({ ...state, until } satisfies State), toSealContext(id));
 };
 
-const stateIn = (encryption: Encryption, id: string, request: Request): State | undefined => {
-  const sealed = cookie(request.headers.get("cookie") ?? "", STATE_COOKIE);
+const readState = (encryption: Encryption, id: string, request: Request): State | undefined => {
+  const sealed = readCookie(request.headers.get("cookie") ?? "", STATE_COOKIE);
   try {
     return sealed === undefined ? undefined : (JSON.parse(encryption.open(sealed, toSealContext(id))) as State);
   } catch (error) {
@@ -45,8 +45,8 @@ const stateIn = (encryption: Encryption, id: string, request: Request): State | 
 };
 
 /** Returns the sign-in this browser started. Rejects with 401 when none exists or it has expired. */
-export const begunHere = (ctx: ApiContext, id: string, request: Request): State => {
-  const state = stateIn(ctx.encryption, id, request);
+export const requireStartedSignIn = (ctx: ApiContext, id: string, request: Request): State => {
+  const state = readState(ctx.encryption, id, request);
   if (state && state.until > ctx.clock.now()) return state;
   throw new AppError(
     "unauthenticated",

@@ -2,7 +2,7 @@
 // grant (rule OI-12).
 import { t } from "elysia";
 import { AppError, forbidden } from "#base/errors.ts";
-import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";
+import { canChangeDeployment, canReadDeployment } from "#domain/access.ts";
 import { redirectUri } from "#domain/oidc/providers.ts";
 import { presentOidcProvider, tryPerson } from "#domain/oidc/trial.ts";
 import { OidcProviders, OidcTrial, OidcTrialRequest, OidcTrialStarted } from "#schema/users/oidc.ts";
@@ -11,8 +11,8 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { asAnswer } from "./refusals.ts";
-import { begunHere, sealState, stateCookie } from "./sign-in-state.ts";
+import { toSignInError } from "./refusals.ts";
+import { formatStateCookie, requireStartedSignIn, sealState } from "./sign-in-state.ts";
 
 const tags = ["Users"];
 const params = t.Object({ provider: t.String({ maxLength: 64, description: "Id of the provider." }) });
@@ -26,7 +26,7 @@ export const oidcTrial = (ctx: ApiContext) =>
     .get(
       "",
       ({ caller }) => {
-        if (!mayReadDeployment(caller)) throw forbidden();
+        if (!canReadDeployment(caller)) throw forbidden();
         return ctx.oidc.all.map((one) => presentOidcProvider(one, ctx.accessUrl));
       },
       {
@@ -45,16 +45,16 @@ export const oidcTrial = (ctx: ApiContext) =>
     .post(
       "/:provider/try",
       async ({ caller, params, set, status }) => {
-        if (!mayChangeDeployment(caller)) throw forbidden();
-        const client = ctx.oidc.at(params.provider);
+        if (!canChangeDeployment(caller)) throw forbidden();
+        const client = ctx.oidc.get(params.provider);
         const back = redirectUri(params.provider, ctx.accessUrl);
-        const { url, checks } = await client.begin(back.href).catch((error) => Promise.reject(asAnswer(error)));
+        const { url, checks } = await client.begin(back.href).catch((error) => Promise.reject(toSignInError(error)));
         const sealed = sealState(ctx, params.provider, {
           checks,
           back: trialPage(params.provider),
           trial_of: caller.user_id,
         });
-        set.headers["set-cookie"] = stateCookie(ctx, params.provider, sealed);
+        set.headers["set-cookie"] = formatStateCookie(ctx, params.provider, sealed);
         return status(201, { url: url.href });
       },
       {
@@ -74,14 +74,16 @@ export const oidcTrial = (ctx: ApiContext) =>
     .post(
       "/:provider/try/complete",
       async ({ caller, params, body, request, set }) => {
-        if (!mayChangeDeployment(caller)) throw forbidden();
-        const client = ctx.oidc.at(params.provider);
-        const { checks, trial_of } = begunHere(ctx, params.provider, request);
+        if (!canChangeDeployment(caller)) throw forbidden();
+        const client = ctx.oidc.get(params.provider);
+        const { checks, trial_of } = requireStartedSignIn(ctx, params.provider, request);
         if (trial_of !== caller.user_id) throw new AppError("forbidden", "You have not started this test.");
-        set.headers["set-cookie"] = stateCookie(ctx, params.provider, "");
+        set.headers["set-cookie"] = formatStateCookie(ctx, params.provider, "");
         const callback = redirectUri(params.provider, ctx.accessUrl);
         callback.search = body.query;
-        const { claims } = await client.complete(callback, checks).catch((error) => Promise.reject(asAnswer(error)));
+        const { claims } = await client
+          .complete(callback, checks)
+          .catch((error) => Promise.reject(toSignInError(error)));
         return tryPerson(ctx, client, claims);
       },
       {

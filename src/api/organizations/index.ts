@@ -1,7 +1,7 @@
 // Organizations, which own templates and workspaces.
 import { t } from "elysia";
 import { listOrganizations } from "#db/users/organizations.ts";
-import { maySeeOrganization } from "#domain/access.ts";
+import { canSeeOrganization } from "#domain/access.ts";
 import { changeOrganization, createOrganization, removeOrganization } from "#domain/organizations/change.ts";
 import { organizationAt, organizationPath, presentOrganization } from "#domain/organizations/find.ts";
 import { CreateOrganizationRequest, Organization, UpdateOrganizationRequest } from "#schema/users/organization.ts";
@@ -32,7 +32,7 @@ export const organizations = (ctx: ApiContext) =>
       "",
       async ({ caller }) => {
         const rows = await ctx.store.all(listOrganizations());
-        return rows.filter((row) => maySeeOrganization(caller, row.id)).map(presentOrganization);
+        return rows.filter((row) => canSeeOrganization(caller, row.id)).map(presentOrganization);
       },
       {
         user: true,

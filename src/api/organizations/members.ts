@@ -1,6 +1,6 @@
 // Members of an organization and their roles (facts/platform 9.3 and 3.8).
 import { t } from "elysia";
-import { mayGiveOrganizationRoles } from "#domain/access.ts";
+import { canGiveOrganizationRoles } from "#domain/access.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import {
   addMember,
@@ -10,7 +10,7 @@ import {
   setMemberRoles,
 } from "#domain/organizations/members.ts";
 import { userPath } from "#domain/users/find.ts";
-import { AssignableRole, assignable, ORGANIZATION_ROLES } from "#domain/users/site-roles.ts";
+import { AssignableRole, listAssignable, ORGANIZATION_ROLES } from "#domain/users/site-roles.ts";
 import { Member } from "#schema/users/member.ts";
 import { UpdateRolesRequest } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
@@ -75,7 +75,7 @@ export const members = (ctx: ApiContext) =>
       "/:organization/members/roles",
       async ({ caller, params }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
-        return assignable(ORGANIZATION_ROLES, mayGiveOrganizationRoles(caller, id), id);
+        return listAssignable(ORGANIZATION_ROLES, canGiveOrganizationRoles(caller, id), id);
       },
       {
         user,

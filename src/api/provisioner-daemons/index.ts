@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { AppError, invalidField } from "#base/errors.ts";
 import { listProvisionerDaemons } from "#db/templates/provisioners.ts";
 import { organizationAt, organizationPath, workersOrganizationAt } from "#domain/organizations/find.ts";
-import { register } from "#domain/provisioners/daemon.ts";
+import { registerDaemon } from "#domain/provisioners/daemon.ts";
 import { presentDaemon } from "#domain/provisioners/present.ts";
 import { ProvisionerDaemon } from "#schema/templates/provisioner.ts";
 import { parseTags } from "#src/provisioners/external/tags.ts";
@@ -21,7 +21,7 @@ const tags = ["Provisioners"];
 const params = organizationPath;
 const KINDS = ["local", "docker", "echo", "terraform"];
 
-const short = (description: string, maxLength = 1_024) => t.Optional(t.String({ maxLength, description }));
+const shortText = (description: string, maxLength = 1_024) => t.Optional(t.String({ maxLength, description }));
 
 const serveQuery = t.Object({
   name: t.String({
@@ -31,22 +31,22 @@ const serveQuery = t.Object({
     description: "Name of the worker; a new connection with this name replaces the previous one.",
     examples: ["builder-1"],
   }),
-  tags: short("Such as `region=eu,gpu=yes`.", 4_096),
-  provisioners: short("Such as `local,docker`. Default: local."),
-  places: short(
+  tags: shortText("Such as `region=eu,gpu=yes`.", 4_096),
+  provisioners: shortText("Such as `local,docker`. Default: local."),
+  places: shortText(
     "Location of its resources, such as `docker=<id of the engine>`: another worker at the same location can take over.",
   ),
-  version: short("Of the program.", 64),
+  version: shortText("Of the program.", 64),
   slots: t.Optional(t.Integer({ minimum: 1, maximum: 64, description: "Concurrent jobs. Default 1." })),
 });
 
-const tagsIn = (field: string, text: string | undefined): Record<string, string> => {
+const parseTagQuery = (field: string, text: string | undefined): Record<string, string> => {
   const parsed = parseTags(text ?? "");
   if (!parsed) throw invalidField(field, "must be name=value pairs, separated by commas");
   return parsed;
 };
 
-const kindsIn = (text = "local"): string[] => {
+const parseKinds = (text = "local"): string[] => {
   const kinds = text.split(",").map((kind) => kind.trim());
   if (kinds.every((kind) => KINDS.includes(kind))) return [...new Set(kinds)];
   throw invalidField("provisioners", `must be some of ${KINDS.join(", ")}, separated by commas`);
@@ -92,16 +92,16 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           key_id: key.id,
           name: query.name,
           // The key's tags take precedence, so its holder cannot change them.
-          tags: { ...tagsIn("tags", query.tags), ...key.tags },
-          provisioners: kindsIn(query.provisioners),
+          tags: { ...parseTagQuery("tags", query.tags), ...key.tags },
+          provisioners: parseKinds(query.provisioners),
           version: query.version ?? "",
           slots: query.slots ?? 1,
         };
-        const places = tagsIn("places", query.places);
+        const places = parseTagQuery("places", query.places);
         if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
           throw new AppError("invalid", "This endpoint is a WebSocket: send an upgrade request.");
         }
-        const id = await register(ctx, wanted);
+        const id = await registerDaemon(ctx, wanted);
         const connection = new WorkerConnection(ctx, { ...wanted, id, places });
         return ctx.sockets.upgrade(request, connection, { who: key.id });
       },

@@ -19,7 +19,7 @@ const jobPath = t.Object({
   job: t.String({ format: "uuid", description: "Job id." }),
 });
 
-const statusesIn = (text = ""): string[] => {
+const parseStatuses = (text = ""): string[] => {
   const words = text.split(",").filter((one) => one !== "");
   if (words.every((one) => (JOB_STATUSES as readonly string[]).includes(one))) return words;
   throw invalid("Query parameters have invalid values.", [
@@ -36,7 +36,7 @@ export const provisionerJobs = (ctx: ApiContext) =>
         const organization_id = await findJobsOrganization(ctx, params.organization, caller);
         const { status, initiator = "", limit = 50 } = query;
         return listJobs(ctx, organization_id, {
-          status: statusesIn(status),
+          status: parseStatuses(status),
           initiator: initiator.toLowerCase(),
           limit,
         });

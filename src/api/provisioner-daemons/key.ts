@@ -2,7 +2,7 @@
 // send a session token (rule PV-13).
 import { Elysia } from "elysia";
 import { AppError } from "#base/errors.ts";
-import { sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, sha256 } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findProvisionerKeyByPrefix, type ProvisionerKeyRow } from "#db/templates/provisioners.ts";
 import { findCredential } from "../http/identify.ts";
@@ -17,7 +17,7 @@ const findKey = async (request: Request, store: Store): Promise<ProvisionerKeyRo
   const [, prefix, secret] = /^([A-Za-z0-9]{10})-([A-Za-z0-9]{43})$/.exec(token) ?? [];
   if (prefix === undefined || secret === undefined) throw REFUSED;
   const row = await store.get(findProvisionerKeyByPrefix({ prefix }));
-  if (!sameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
+  if (!isSameDigest(sha256(secret), row?.secret_hash ?? sha256("")) || !row) throw REFUSED;
   return row;
 };
 

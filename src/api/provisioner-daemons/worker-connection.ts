@@ -2,13 +2,13 @@
 import { log } from "#base/log.ts";
 import { findProvisionerKey } from "#db/templates/provisioners.ts";
 import { findObsoleteStates } from "#domain/builds/kept.ts";
-import { noteGone } from "#domain/provisioners/daemon.ts";
+import { recordLastSeen } from "#domain/provisioners/daemon.ts";
 import type { ConnectedWorker, WorkerFacts } from "#src/provisioners/external/connected-worker.ts";
 import { readWorkerMessage, type WorkerMessage } from "#src/provisioners/external/protocol.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-type Kept = Extract<WorkerMessage, { type: "kept" }>;
+type KeptMessage = Extract<WorkerMessage, { type: "kept" }>;
 
 export class WorkerConnection implements SocketHandler {
   readonly #ctx: ApiContext;
@@ -36,20 +36,20 @@ export class WorkerConnection implements SocketHandler {
   message(socket: Socket, data: string | Uint8Array): void {
     const message = readWorkerMessage(data);
     if (!message || !this.#worker) {
-      socket.close(CLOSE.protocol, "a message was not understood");
+      socket.close(CLOSE.protocol, "invalid message");
       return;
     }
-    this.#worker.hear(message);
-    if (message.type === "leaving") this.#ctx.workers.heard();
-    if (message.type === "kept") void this.#tellStored(this.#worker, message);
+    this.#worker.handleMessage(message);
+    if (message.type === "leaving") this.#ctx.workers.notifyChanged();
+    if (message.type === "kept") void this.#sendStored(this.#worker, message);
   }
 
   /** Never rejects: a worker that gets no answer keeps its results and asks again. */
-  async #tellStored(worker: ConnectedWorker, { provisioner, builds }: Kept): Promise<void> {
+  async #sendStored(worker: ConnectedWorker, { provisioner, builds }: KeptMessage): Promise<void> {
     try {
-      worker.stored(provisioner, await findObsoleteStates(this.#ctx, builds, this.#facts.organization_id));
+      worker.confirmStored(provisioner, await findObsoleteStates(this.#ctx, builds, this.#facts.organization_id));
     } catch (error) {
-      log("provisioners").warn("what worker {name} keeps cannot be looked for: {error}", {
+      log("provisioners").warn("cannot look up the results that worker {name} stores: {error}", {
         name: this.#facts.name,
         error,
       });
@@ -60,10 +60,10 @@ export class WorkerConnection implements SocketHandler {
     const { workers } = this.#ctx;
     const { id, name } = this.#facts;
     if (!this.#worker) return;
-    workers.lost(this.#worker, "its connection has ended");
-    log("provisioners").info("worker {name} has gone: {code} {reason}", { name, code, reason });
+    workers.removeWorker(this.#worker, "its connection has ended");
+    log("provisioners").info("worker {name} disconnected: {code} {reason}", { name, code, reason });
     // Another connection with that name is open, so it is still online.
     if (workers.find(id)) return;
-    void noteGone(this.#ctx, this.#facts);
+    void recordLastSeen(this.#ctx, this.#facts);
   }
 }

@@ -1,6 +1,6 @@
 // Repositories on git hosts: those the caller has opened, and a preview of the workspace for one.
 import { t } from "elysia";
-import { lookAtRepository } from "#domain/repositories/look.ts";
+import { inspectRepository } from "#domain/repositories/look.ts";
 import { listRecentRepositories } from "#domain/repositories/recent.ts";
 import { ReadRepository, RecentRepository, RepositoryFound } from "#schema/templates/repository.ts";
 import type { ApiContext } from "../context.ts";
@@ -28,7 +28,7 @@ export const repositories = (ctx: ApiContext) =>
         scope: "workspace:read",
       }),
     })
-    .post("/read", ({ caller, body }) => lookAtRepository(ctx, caller, body.repository), {
+    .post("/read", ({ caller, body }) => inspectRepository(ctx, caller, body.repository), {
       user: true,
       body: ReadRepository,
       response: { 200: RepositoryFound, ...fails(400, 401, 403, 413, 503) },

@@ -1,6 +1,6 @@
 // A user's client in the private network: the Tailnet service over yamux over a WebSocket (facts/wire 2.1).
 import { log } from "#base/log.ts";
-import { ByteStream, endedBy, routerFor, serveSession, Tailnet, YamuxSession } from "#src/wire/index.ts";
+import { ByteStream, createRouter, serveSession, Tailnet, toCloseError, YamuxSession } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type TailnetCaller, tailnetService } from "./service.ts";
@@ -13,7 +13,7 @@ const MAX_HELD = 1024 * 1024;
 export class ClientConnection implements SocketHandler {
   readonly #ctx: ApiContext;
   readonly #caller: TailnetCaller;
-  readonly #ended: () => void;
+  readonly #onEnd: () => void;
   #stream: ByteStream | undefined;
   #session: YamuxSession | undefined;
 
@@ -21,7 +21,7 @@ export class ClientConnection implements SocketHandler {
   constructor(ctx: ApiContext, caller: TailnetCaller, ended: () => void = () => {}) {
     this.#ctx = ctx;
     this.#caller = caller;
-    this.#ended = ended;
+    this.#onEnd = ended;
   }
 
   open(socket: Socket): void {
@@ -34,7 +34,7 @@ export class ClientConnection implements SocketHandler {
     this.#stream = stream;
     this.#session = session;
     const peer = { ...this.#caller.peer, dropped: (reason: string) => stream.close(CLOSE.tryLater, reason) };
-    const router = routerFor(Tailnet, tailnetService(this.#ctx, { ...this.#caller, peer }));
+    const router = createRouter(Tailnet, tailnetService(this.#ctx, { ...this.#caller, peer }));
     const onError = (method: string, error: unknown): void =>
       log("tailnet").error("{method} failed: {error}", { method, error });
     void serveSession(session, router, { clock, onError, max_held: MAX_HELD });
@@ -49,8 +49,8 @@ export class ClientConnection implements SocketHandler {
   }
 
   close(_socket: Socket, code: number, reason: string): void {
-    this.#stream?.end(endedBy(code, reason));
+    this.#stream?.end(toCloseError(code, reason));
     this.#session?.close();
-    this.#ended();
+    this.#onEnd();
   }
 }

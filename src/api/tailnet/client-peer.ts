@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { AppError, invalid } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { ApiContext } from "../context.ts";
-import { peerOfResumeToken } from "./resume-token.ts";
+import { openResumeToken } from "./resume-token.ts";
 
 export const clientQuery = (version: string) =>
   t.Object({
@@ -16,7 +16,7 @@ export const clientQuery = (version: string) =>
   });
 
 /** Maps old versions of `coordinate` to 2.0: their clients send 1.x or nothing (rule TL-10). */
-export const agentVersion = (version = "2.0"): string => (/^1\.\d{1,4}$/.test(version) ? "2.0" : version);
+export const parseAgentVersion = (version = "2.0"): string => (/^1\.\d{1,4}$/.test(version) ? "2.0" : version);
 
 /** Rejects any major version but 2 with 400; upstream clients compare the message. */
 export const checkVersion = (version: string): void => {
@@ -30,7 +30,7 @@ export const checkVersion = (version: string): void => {
  */
 export const peerId = (ctx: ApiContext, holder: string, resume_token: string | undefined): string => {
   if (resume_token === undefined || resume_token === "") return uuid();
-  const id = peerOfResumeToken(ctx.encryption, resume_token, holder, ctx.clock.now());
+  const id = openResumeToken(ctx.encryption, resume_token, holder, ctx.clock.now());
   if (id !== undefined) return id;
   throw new AppError("unauthenticated", "Invalid resume token", {
     validations: [{ field: "resume_token", detail: "it was altered, has expired, or was given for something else" }],

@@ -1,7 +1,7 @@
 // `GET {agent}/coordinate`: a client of one agent's network (facts/wire 2.1). Callers without access to the workspace get 404 before any
 // other check; the connection ends when access is lost (rule SH-6).
 import { t } from "elysia";
-import { mayUseWorkspace } from "#domain/access.ts";
+import { canUseWorkspace } from "#domain/access.ts";
 import { usableAgentAt } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
 import type { ApiContext } from "../context.ts";
@@ -11,7 +11,7 @@ import { fails, Upgraded } from "../http/responses.ts";
 import { closeWhenAccessLost } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
-import { agentVersion, checkVersion, clientQuery, peerId } from "./client-peer.ts";
+import { checkVersion, clientQuery, parseAgentVersion, peerId } from "./client-peer.ts";
 import { WatchedTunnels } from "./watched-tunnels.ts";
 
 export const agentCoordinate = (ctx: ApiContext) =>
@@ -21,7 +21,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
       "/:workspaceagent/coordinate",
       async ({ caller, params, query, request }) => {
         const { agent_id, workspace_id } = await usableAgentAt(ctx.store, params.workspaceagent, caller);
-        checkVersion(agentVersion(query.version));
+        checkVersion(parseAgentVersion(query.version));
         const holder = `agent:${agent_id}:${caller.user_id}`;
         const tunnels = new WatchedTunnels(ctx, caller, agent_id);
         const connection = new ClientConnection(
@@ -36,7 +36,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
         const closing = closeWhenAccessLost(
           ctx,
           caller,
-          workspaceAccess(ctx, workspace_id, mayUseWorkspace),
+          workspaceAccess(ctx, workspace_id, canUseWorkspace),
           connection,
         );
         return ctx.sockets.upgrade(request, closing, { who: caller.user_id });

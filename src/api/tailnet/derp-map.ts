@@ -2,12 +2,12 @@
 import { t } from "elysia";
 import { agentAt } from "#domain/agents/find.ts";
 import { AgentConnectionInfo, DerpMap } from "#schema/agents/derp-map.ts";
-import { derpMapJson, RELAY_ONLY } from "#src/tailnet/index.ts";
+import { buildDerpMapJson, RELAY_ONLY } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type SocketHandler } from "../http/socket.ts";
 
@@ -17,7 +17,7 @@ export const HOSTNAME_SUFFIX = "coder";
 const tags = ["Agents"];
 
 const connectionInfo = (ctx: ApiContext): AgentConnectionInfo => ({
-  derp_map: derpMapJson(ctx.accessUrl),
+  derp_map: buildDerpMapJson(ctx.accessUrl),
   ...RELAY_ONLY,
   hostname_suffix: HOSTNAME_SUFFIX,
 });
@@ -66,7 +66,7 @@ export const derpMaps = (ctx: ApiContext) =>
     .get(
       "/derp-map",
       ({ caller, request }) =>
-        ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, sendMap(ctx)), { who: caller.user_id }),
+        ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, sendMap(ctx)), { who: caller.user_id }),
       {
         user: true,
         response: { 101: Upgraded, ...fails(400, 401, 503) },
@@ -84,6 +84,6 @@ export const derpMaps = (ctx: ApiContext) =>
     );
 
 const sendMap = (ctx: ApiContext): SocketHandler => ({
-  open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(derpMapJson(ctx.accessUrl)))),
+  open: (socket) => void socket.send(new TextEncoder().encode(JSON.stringify(buildDerpMapJson(ctx.accessUrl)))),
   message: (socket) => socket.close(CLOSE.protocol, "clients send nothing here"),
 });

@@ -3,24 +3,24 @@
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { isUuid } from "#base/ids.ts";
 
-const LIFETIME_MS = 24 * 3_600_000;
+const TOKEN_TTL_MS = 24 * 3_600_000;
 /** The client refreshes the token after half of its lifetime. */
-const REFRESH_SECONDS = LIFETIME_MS / 2 / 1000;
+const REFRESH_INTERVAL_SECONDS = TOKEN_TTL_MS / 2 / 1000;
 
 export type ResumeToken = { token: string; refresh_in_seconds: number; expires_at: number };
 
 /** `holder` says who may use it for what, such as `tailnet:<user id>`. */
 export const makeResumeToken = (encryption: Encryption, peer_id: string, holder: string, now: number): ResumeToken => {
-  const expires_at = now + LIFETIME_MS;
+  const expires_at = now + TOKEN_TTL_MS;
   return {
     token: encryption.seal(`${peer_id} ${expires_at}`, toSealContext(holder)),
-    refresh_in_seconds: REFRESH_SECONDS,
+    refresh_in_seconds: REFRESH_INTERVAL_SECONDS,
     expires_at,
   };
 };
 
 /** Returns the peer ID in a token; undefined when it was altered, belongs to another holder or has expired. */
-export const peerOfResumeToken = (
+export const openResumeToken = (
   encryption: Encryption,
   token: string,
   holder: string,

@@ -1,10 +1,10 @@
 // The Tailnet service for one connection, an agent's or a client's (facts/wire 2). The peer's rules define what it may do.
 import { uuidFromBytes } from "#base/ids.ts";
-import { derpMap, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
-import { RpcError, seconds, type TailnetHandlers, toTimestamp } from "#src/wire/index.ts";
+import { buildDerpMap, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
+import { RpcError, type TailnetHandlers, toDuration, toTimestamp } from "#src/wire/index.ts";
 import type { ApiContext } from "../context.ts";
 import { makeResumeToken } from "./resume-token.ts";
-import { workspaceUpdates } from "./workspace-updates.ts";
+import { streamWorkspaceUpdates } from "./workspace-updates.ts";
 
 export type TailnetCaller = {
   /** Its identity in the network and its permissions there. */
@@ -21,7 +21,7 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
   postTelemetry: () => ({}),
 
   async *streamDERPMaps(_request, { signal }) {
-    yield derpMap(ctx.accessUrl);
+    yield buildDerpMap(ctx.accessUrl);
     // The map never changes while the server runs; the stream stays open because peers expect it.
     if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   },
@@ -29,7 +29,7 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
   refreshResumeToken() {
     const made = makeResumeToken(ctx.encryption, caller.peer.id, caller.holder, ctx.clock.now());
     const { token, refresh_in_seconds, expires_at } = made;
-    return { token, refreshIn: seconds(refresh_in_seconds), expiresAt: toTimestamp(expires_at) };
+    return { token, refreshIn: toDuration(refresh_in_seconds), expiresAt: toTimestamp(expires_at) };
   },
 
   coordinate: (requests, { signal }) =>
@@ -40,6 +40,6 @@ export const tailnetService = (ctx: ApiContext, caller: TailnetCaller): TailnetH
     const owner_id = workspaceOwnerId.byteLength === 16 ? uuidFromBytes(workspaceOwnerId) : "";
     if (!mayFollow?.(owner_id))
       throw new RpcError(0, "The owner does not exist or you may not follow their workspaces.");
-    yield* workspaceUpdates(ctx, owner_id, signal);
+    yield* streamWorkspaceUpdates(ctx, owner_id, signal);
   },
 });

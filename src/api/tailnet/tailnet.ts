@@ -5,7 +5,7 @@ import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { ClientConnection } from "./client-connection.ts";
 import { checkVersion, clientQuery, peerId } from "./client-peer.ts";
@@ -30,7 +30,7 @@ export const tailnet = (ctx: ApiContext) =>
           },
           () => tunnels.stop(),
         );
-        return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, connection), { who: caller.user_id });
+        return ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, connection), { who: caller.user_id });
       },
       {
         user: true,

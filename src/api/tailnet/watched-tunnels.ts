@@ -1,13 +1,13 @@
 // The tunnels of one client. Each is authorized separately, and ends when its user loses access to the workspace or the key becomes
 // invalid. A client that disconnects uncleanly keeps its tunnels for some time, so its access is watched for as long. [TL-12] [TL-28]
-import { mayUseWorkspace } from "#domain/access.ts";
+import { canUseWorkspace } from "#domain/access.ts";
 import { findAgentById, toWorkspace } from "#domain/agents/find.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { clientRules, LOST_MS, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
+import { createClientRules, LOST_TTL_MS, type Peer, type PeerOptions } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import { connectedBy } from "../http/connected-by.ts";
-import { whenAccessLost } from "../http/revocation.ts";
+import { toConnectedBy } from "../http/connected-by.ts";
+import { watchAccess } from "../http/revocation.ts";
 
 const REFUSED = "agent not found or you do not have permission";
 
@@ -18,7 +18,7 @@ export class WatchedTunnels {
   readonly #only: string | undefined;
   readonly #watches = new Map<string, () => void>();
   #peer: Peer | undefined;
-  #over = false;
+  #isOver = false;
 
   constructor(ctx: ApiContext, caller: UserCaller, only?: string) {
     this.#ctx = ctx;
@@ -28,8 +28,8 @@ export class WatchedTunnels {
 
   /** Returns the client's peer options for the coordinator. */
   peer(id: string, request: Request): PeerOptions {
-    const holder = connectedBy(this.#ctx, this.#caller, request);
-    return { id, holder, isWatched: true, rules: clientRules((agent_id) => this.#refuse(agent_id)) };
+    const holder = toConnectedBy(this.#ctx, this.#caller, request);
+    return { id, holder, isWatched: true, rules: createClientRules((agent_id) => this.#refuse(agent_id)) };
   }
 
   belongTo(peer: Peer): void {
@@ -38,10 +38,10 @@ export class WatchedTunnels {
 
   /** Called when the connection has closed. */
   stop(): void {
-    this.#over = true;
+    this.#isOver = true;
     const { coordinator } = this.#ctx.tailnet;
     const peer = this.#peer;
-    peer?.lost();
+    peer?.onStreamLost();
     const end = (): void => {
       for (const stop of this.#watches.values()) stop();
       this.#watches.clear();
@@ -50,9 +50,9 @@ export class WatchedTunnels {
       end();
       return;
     }
-    this.#ctx.clock.after(LOST_MS, () => {
+    this.#ctx.clock.after(LOST_TTL_MS, () => {
       end();
-      coordinator.forgetLost(peer.id);
+      coordinator.releaseLost(peer.id);
     });
   }
 
@@ -61,10 +61,10 @@ export class WatchedTunnels {
     if (this.#only !== undefined && agent_id !== this.#only) return "this connection is for one agent only";
     if (this.#watches.has(agent_id)) return undefined;
     const place = await findAgentById(this.#ctx.store, agent_id);
-    if (!place || place.deleted || !mayUseWorkspace(this.#caller, toWorkspace(place))) return REFUSED;
-    if (this.#over || this.#watches.has(agent_id)) return undefined;
-    const access = workspaceAccess(this.#ctx, place.workspace_id, mayUseWorkspace);
-    const stop = whenAccessLost(this.#ctx, this.#caller, access, () => {
+    if (!place || place.deleted || !canUseWorkspace(this.#caller, toWorkspace(place))) return REFUSED;
+    if (this.#isOver || this.#watches.has(agent_id)) return undefined;
+    const access = workspaceAccess(this.#ctx, place.workspace_id, canUseWorkspace);
+    const stop = watchAccess(this.#ctx, this.#caller, access, () => {
       this.#watches.delete(agent_id);
       this.#peer?.closeTunnel(agent_id);
     });

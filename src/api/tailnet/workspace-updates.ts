@@ -1,6 +1,6 @@
 // Streams a user's workspaces and agents to desktop clients: first all of them, then changes (facts/wire 2). A slow client gets fewer,
 // larger updates; nothing accumulates. [TL-16]
-import { uuidBytes } from "#base/ids.ts";
+import { uuidToBytes } from "#base/ids.ts";
 import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { findOwnedWorkspace, listOwnedWorkspaces } from "#db/agents/tailnet-views.ts";
 import { BUILD_STATUSES } from "#schema/workspaces/build.ts";
@@ -14,24 +14,24 @@ type Update = {
   deletedAgents: TailnetAgentInit[];
 };
 /** What the client has received about a workspace. */
-type Shown = { name: string; status: Workspace_Status; agents: Map<string, string> };
+type SentWorkspace = { name: string; status: Workspace_Status; agents: Map<string, string> };
 
 const PAGE = 500;
 
-export async function* workspaceUpdates(
+export async function* streamWorkspaceUpdates(
   ctx: Pick<ApiContext, "store" | "tailnet">,
   owner_id: string,
   signal: AbortSignal,
 ): AsyncGenerator<Update, void, undefined> {
-  const shown = new Map<string, Shown>();
+  const shown = new Map<string, SentWorkspace>();
   let changed = new Set<string>();
   const bell = new Wakeup();
   // Subscribes before reading, so that no change is missed in between.
   const stop = ctx.tailnet.changes.listen(owner_id, (id) => {
     changed.add(id);
-    bell.ring();
+    bell.wake();
   });
-  signal.addEventListener("abort", () => bell.ring());
+  signal.addEventListener("abort", () => bell.wake());
   try {
     yield await step(ctx, owner_id, shown, await listAll(ctx, owner_id));
     while (!signal.aborted) {
@@ -62,7 +62,7 @@ const listAll = async ({ store }: Pick<ApiContext, "store">, owner_id: string): 
 const step = async (
   { store }: Pick<ApiContext, "store">,
   owner_id: string,
-  shown: Map<string, Shown>,
+  shown: Map<string, SentWorkspace>,
   ids: Iterable<string>,
 ): Promise<Update> => {
   const update: Update = { upsertedWorkspaces: [], upsertedAgents: [], deletedWorkspaces: [], deletedAgents: [] };
@@ -72,9 +72,9 @@ const step = async (
     const isThere = workspace !== undefined && !workspace.deleted && workspace.owner_id === owner_id;
     const agents = isThere ? await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id })) : [];
     const now = new Map(agents.map((agent) => [agent.id, agent.name]));
-    const workspaceId = uuidBytes(id);
+    const workspaceId = uuidToBytes(id);
     for (const [agent, name] of before?.agents ?? []) {
-      if (!now.has(agent)) update.deletedAgents.push({ id: uuidBytes(agent), name, workspaceId });
+      if (!now.has(agent)) update.deletedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
     }
     if (!isThere) {
       if (before)
@@ -87,7 +87,7 @@ const step = async (
       update.upsertedWorkspaces.push({ id: workspaceId, name: workspace.name, status });
     }
     for (const [agent, name] of now) {
-      if (before?.agents.get(agent) !== name) update.upsertedAgents.push({ id: uuidBytes(agent), name, workspaceId });
+      if (before?.agents.get(agent) !== name) update.upsertedAgents.push({ id: uuidToBytes(agent), name, workspaceId });
     }
     shown.set(id, { name: workspace.name, status, agents: now });
   }

@@ -4,7 +4,7 @@ import { changePrompt, deleteTask, pauseTask, resumeTask, sendToTask } from "#do
 import { createTask } from "#domain/tasks/create.ts";
 import { taskAt, taskPath } from "#domain/tasks/find.ts";
 import { searchTasks } from "#domain/tasks/list.ts";
-import { taskLogs } from "#domain/tasks/logs.ts";
+import { loadTaskLogs } from "#domain/tasks/logs.ts";
 import { presentTask } from "#domain/tasks/present.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import { CreateTask, Task, TaskBuild, TaskInput, TaskLogs, Tasks } from "#schema/tasks/task.ts";
@@ -21,7 +21,7 @@ const tags = ["Tasks"];
 const user = true;
 const params = taskPath;
 const LOGS = 1_000;
-const PROMPT_LIMIT = 512 * 1024;
+const MAX_PROMPT_BYTES = 512 * 1024;
 
 export const tasks = (ctx: ApiContext) =>
   routes({ prefix: "/tasks" })
@@ -60,7 +60,7 @@ export const tasks = (ctx: ApiContext) =>
           summary: "Create a task",
           description:
             "Creates a workspace from one of template_id and template_version_id, or from a repository. When the workspace is ready, a chat starts with the prompt, once.",
-          limit: PROMPT_LIMIT,
+          limit: MAX_PROMPT_BYTES,
           example: { input: "Add a page that lists the open invoices.", template_id: ANY_ID },
           access: "owner_only",
           scope: ["task:create", "workspace:create", "template:use"],
@@ -101,7 +101,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "updateTaskInput",
           summary: "Change a task's prompt",
           description: "Only before its chat starts.",
-          limit: PROMPT_LIMIT,
+          limit: MAX_PROMPT_BYTES,
           audit: target.writes(target.task),
           example: { input: "Add a page that lists the open invoices." },
           access: "owner_only",
@@ -126,7 +126,7 @@ export const tasks = (ctx: ApiContext) =>
           operationId: "sendTaskInput",
           summary: "Send a message to a task",
           description: "Queued while a turn is running. 409 while the task is paused or has no chat yet.",
-          limit: PROMPT_LIMIT,
+          limit: MAX_PROMPT_BYTES,
           example: { input: "Sort them by date, too." },
           access: "owner_only",
           scope: "task:update",
@@ -138,7 +138,7 @@ export const tasks = (ctx: ApiContext) =>
       "/:user/:task/logs",
       async ({ caller, params, query }) => {
         const task = await taskAt(ctx.store, params, caller);
-        return taskLogs(ctx, task, { after: query.after_id, limit: query.limit ?? LOGS });
+        return loadTaskLogs(ctx, task, { after: query.after_id, limit: query.limit ?? LOGS });
       },
       {
         user,

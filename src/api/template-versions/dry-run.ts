@@ -3,15 +3,15 @@
 // to DR-6).
 import { t } from "elysia";
 import { planDryRun } from "#actors/template-version/dry-run-plan.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { matchedProvisioners } from "#domain/builds/job.ts";
+import { matchProvisioners } from "#domain/builds/job.ts";
 import { createDryRun, dryRunAt, presentDryRun } from "#domain/template-versions/dry-run.ts";
 import { versionAt, versionPath } from "#domain/template-versions/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { PlannedResource } from "#schema/templates/template-version.ts";
 import { CreateDryRun } from "#schema/workspaces/dry-run.ts";
-import { isActive, jobStatus, MatchedProvisioners, ProvisionerJob } from "#schema/workspaces/job.ts";
+import { isActive, MatchedProvisioners, ProvisionerJob, toJobStatus } from "#schema/workspaces/job.ts";
 import { presentPlannedResources } from "#src/provisioners/planned.ts";
 import { logRequest } from "../agents/log-query.ts";
 import type { ApiContext } from "../context.ts";
@@ -80,12 +80,12 @@ export const dryRuns = (ctx: ApiContext) =>
       "/:job/resources",
       async ({ caller, params }) => {
         const { job } = await dryRunAt(ctx, params, caller);
-        const status = jobStatus(job);
+        const status = toJobStatus(job);
         if (isActive(job)) throw new AppError("precondition_failed", "The dry run has not ended yet.");
         if (status !== "succeeded") throw new AppError("invalid", `The dry run has ${status}.`, { detail: job.error });
         if (job.input.planned) return job.input.planned;
         const { manifest } = await planDryRun(ctx, job, ctx.accessUrl.href);
-        return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: rfc3339(job.created_at) });
+        return presentPlannedResources(manifest, { id: job.id, job_id: job.id, created_at: toRfc3339(job.created_at) });
       },
       {
         user,
@@ -125,7 +125,7 @@ export const dryRuns = (ctx: ApiContext) =>
       "/:job/matched-provisioners",
       async ({ caller, params }) => {
         const { job } = await dryRunAt(ctx, params, caller);
-        return matchedProvisioners(job.tags, ctx.jobs, ctx.clock.now());
+        return matchProvisioners(job.tags, ctx.jobs, ctx.clock.now());
       },
       {
         user,

@@ -6,13 +6,13 @@ import { t } from "elysia";
 import { tryParseJson } from "#base/json/read.ts";
 import { log } from "#base/log.ts";
 import { loadManifest, versionAt, versionPath } from "#domain/template-versions/find.ts";
-import { formFor } from "#domain/template-versions/form.ts";
+import { loadForm } from "#domain/template-versions/form.ts";
 import { DynamicParameters, DynamicParametersRequest } from "#schema/workspaces/dynamic-parameters.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { closeWhenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
@@ -20,7 +20,7 @@ const tags = ["Templates"];
 const user = true;
 
 /** Maximum characters of one request. */
-const REQUEST_LIMIT = 256 * 1024;
+const MAX_REQUEST_CHARS = 256 * 1024;
 
 export const dynamicParameters = (ctx: ApiContext) =>
   routes({ prefix: "/templateversions/:templateversion/dynamic-parameters" })
@@ -28,7 +28,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
     .get(
       "",
       async ({ caller, params, request }) => {
-        const form = closeWhenKeyGone(ctx, caller, new Form(await answers(ctx, params.templateversion, caller)));
+        const form = closeWhenKeyRevoked(ctx, caller, new Form(await makeAnswer(ctx, params.templateversion, caller)));
         return ctx.sockets.upgrade(request, form, { who: caller.user_id });
       },
       {
@@ -56,7 +56,7 @@ export const dynamicParameters = (ctx: ApiContext) =>
       "/evaluate",
       async ({ caller, params, body }) => {
         const { id = 0, inputs } = body;
-        const answer = await answers(ctx, params.templateversion, caller);
+        const answer = await makeAnswer(ctx, params.templateversion, caller);
         return { id, ...(await answer(inputs, new AbortController().signal)) };
       },
       {
@@ -80,10 +80,10 @@ export const dynamicParameters = (ctx: ApiContext) =>
 type Answer = (inputs: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Omit<DynamicParameters, "id">>;
 
 /** Checks everything about the version; rejects with 404 and 412 like any other read of it. */
-const answers = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
+const makeAnswer = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<Answer> => {
   const found = await versionAt(ctx, id, caller);
   const manifest = await loadManifest(ctx, found);
-  return (inputs, signal) => formFor(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
+  return (inputs, signal) => loadForm(ctx, found.version, manifest, { inputs, user_id: caller.user_id }, signal);
 };
 
 /** Answers only the newest request: earlier requests that are still unanswered get no response. */
@@ -97,13 +97,13 @@ class Form implements SocketHandler {
   }
 
   open(socket: Socket): void {
-    void this.#ask(socket, { id: -1, inputs: {} });
+    void this.#respond(socket, { id: -1, inputs: {} });
   }
 
   message(socket: Socket, data: string | Uint8Array): void {
-    const asked = requestIn(data);
+    const asked = parseRequest(data);
     if (!asked) socket.close(CLOSE.policy, "a message must be {id, inputs}");
-    else void this.#ask(socket, asked);
+    else void this.#respond(socket, asked);
   }
 
   close(): void {
@@ -111,7 +111,7 @@ class Form implements SocketHandler {
     this.#asked.abort(new Error("the form was closed"));
   }
 
-  async #ask(socket: Socket, { id = 0, inputs }: DynamicParametersRequest): Promise<void> {
+  async #respond(socket: Socket, { id = 0, inputs }: DynamicParametersRequest): Promise<void> {
     this.#asked.abort(new Error("another question was asked"));
     const asked = new AbortController();
     this.#asked = asked;
@@ -126,8 +126,8 @@ class Form implements SocketHandler {
   }
 }
 
-const requestIn = (data: string | Uint8Array): DynamicParametersRequest | undefined => {
-  if (typeof data !== "string" || data.length > REQUEST_LIMIT) return undefined;
+const parseRequest = (data: string | Uint8Array): DynamicParametersRequest | undefined => {
+  if (typeof data !== "string" || data.length > MAX_REQUEST_CHARS) return undefined;
   const value = tryParseJson(data);
   return Value.Check(DynamicParametersRequest, value) ? value : undefined;
 };

@@ -1,10 +1,10 @@
 // Template versions: create, read, update, cancel and archive, and their template.yaml.
 
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { openVariables } from "#db/templates/variables.ts";
-import { mayManageTemplates } from "#domain/access.ts";
-import { versionExternalAuth } from "#domain/external-auth/version.ts";
+import { canManageTemplates } from "#domain/access.ts";
+import { listVersionExternalAuth } from "#domain/external-auth/version.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { createVersion } from "#domain/template-versions/create.ts";
 import { loadManifest, managedVersionAt, versionAt, versionPath } from "#domain/template-versions/find.ts";
@@ -44,7 +44,7 @@ const reading = fails(400, 401, 404, 412);
 export const templateVersions = (ctx: ApiContext) =>
   routes()
     .use(organizationVersions(ctx))
-    .use(oneVersion(ctx))
+    .use(versionById(ctx))
     .use(versionContents(ctx))
     .use(dryRuns(ctx))
     .use(dynamicParameters(ctx));
@@ -77,7 +77,7 @@ const organizationVersions = (ctx: ApiContext) =>
       },
     );
 
-const oneVersion = (ctx: ApiContext) =>
+const versionById = (ctx: ApiContext) =>
   routes({ prefix: "/templateversions/:templateversion" })
     .use(callers)
     .get("", async ({ caller, params }) => presentVersion(await versionAt(ctx, params.templateversion, caller), ctx), {
@@ -229,7 +229,7 @@ const versionContents = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
         const presets = presentPresets(await loadManifest(ctx, found), found.version.id);
-        if (!mayManageTemplates(caller, found.version.organization_id)) return presets;
+        if (!canManageTemplates(caller, found.version.organization_id)) return presets;
         const problems = ctx.prebuilds.problems();
         return presets.map((preset) => {
           const problem = problems.find(({ preset_id }) => preset_id === preset.id);
@@ -255,7 +255,11 @@ const versionContents = (ctx: ApiContext) =>
       async ({ caller, params }) => {
         const found = await versionAt(ctx, params.templateversion, caller);
         const { id, job_id, created_at } = found.version;
-        return presentPlannedResources(await loadManifest(ctx, found), { id, job_id, created_at: rfc3339(created_at) });
+        return presentPlannedResources(await loadManifest(ctx, found), {
+          id,
+          job_id,
+          created_at: toRfc3339(created_at),
+        });
       },
       {
         user: true,
@@ -276,7 +280,7 @@ const versionContents = (ctx: ApiContext) =>
       "/external-auth",
       async ({ caller, params }) => {
         const manifest = await loadManifest(ctx, await versionAt(ctx, params.templateversion, caller));
-        return versionExternalAuth(ctx, caller, manifest);
+        return listVersionExternalAuth(ctx, caller, manifest);
       },
       {
         user: true,

@@ -1,5 +1,5 @@
 // Who can use a template, and who it could be shared with.
-import { changeAccess, checkMayManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
+import { changeAccess, checkCanManage, presentAccess, presentAvailable } from "#domain/templates/access-list.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
@@ -22,7 +22,7 @@ export const templateAcl = (ctx: ApiContext) =>
       "/:template/acl",
       async ({ caller, params }) => {
         const { template } = await templateAt(ctx, params.template, caller);
-        checkMayManage(template, caller);
+        checkCanManage(template, caller);
         return presentAccess(ctx, template, caller);
       },
       {
@@ -42,7 +42,7 @@ export const templateAcl = (ctx: ApiContext) =>
       "/:template/acl/available",
       async ({ caller, params }) => {
         const { template } = await templateAt(ctx, params.template, caller);
-        checkMayManage(template, caller);
+        checkCanManage(template, caller);
         return presentAvailable(ctx, template, caller);
       },
       {
@@ -62,9 +62,9 @@ export const templateAcl = (ctx: ApiContext) =>
       "/:template/acl",
       async ({ caller, params, body }) => {
         const { template } = await templateAt(ctx, params.template, caller);
-        checkMayManage(template, caller);
-        const again = async () => (await templateAt(ctx, template.id, caller)).template;
-        await changeAccess(ctx, template, caller, body, again);
+        checkCanManage(template, caller);
+        const reloadTemplate = async () => (await templateAt(ctx, template.id, caller)).template;
+        await changeAccess(ctx, template, caller, body, reloadTemplate);
         return { message: "The list of who may use the template has been changed." };
       },
       {

@@ -1,8 +1,8 @@
 // Daily active users of a template's workspaces (facts/platform 6.2).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayManageTemplate, mayReadAudit } from "#domain/access.ts";
-import { daysFrom, loadDaus } from "#domain/insights/daus.ts";
+import { canManageTemplate, canReadAudit } from "#domain/access.ts";
+import { loadDaus, parseDayOffset } from "#domain/insights/daus.ts";
 import { templateAt, templatePath } from "#domain/templates/find.ts";
 import { Daus } from "#schema/insights.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,10 +18,10 @@ export const templateDaus = (ctx: ApiContext) =>
     .get(
       "/:template/daus",
       async ({ caller, params, query }) => {
-        const hours = daysFrom(query.tz_offset, caller);
+        const hours = parseDayOffset(query.tz_offset, caller);
         const { template } = await templateAt(ctx, params.template, caller);
         const { organization_id, id } = template;
-        if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
+        if (!canManageTemplate(caller, template) && !canReadAudit(caller, organization_id)) {
           throw forbidden("Only template administrators and auditors can see how templates are used.");
         }
         return loadDaus(ctx, { hours, templates: [id] });

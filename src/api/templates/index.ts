@@ -1,11 +1,11 @@
 // Routes of templates: listing, reading, creating, changing and deleting. Versions are in versions.ts.
 import { t } from "elysia";
-import type { ShownTemplate } from "#db/templates/templates.ts";
-import { mayHaveLocal, whyNoLocal } from "#domain/builds/local-rule.ts";
+import type { TemplateView } from "#db/templates/templates.ts";
+import { canHaveLocal, explainNoLocal } from "#domain/builds/local-rule.ts";
 import { organizationAt, organizationPath } from "#domain/organizations/find.ts";
 import { BuildTimes } from "#domain/templates/build-times.ts";
 import { changeTemplate, makeTemplate, removeTemplate, requireTemplateAdmin } from "#domain/templates/change.ts";
-import { managedTemplateAt, templateAt, templateNamed, templatePath } from "#domain/templates/find.ts";
+import { findTemplateNamed, managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
 import { presentTemplate } from "#domain/templates/present.ts";
 import { searchTemplates } from "#domain/templates/search.ts";
 import { Generic } from "#schema/generic.ts";
@@ -22,7 +22,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import { templateAcl } from "./acl.ts";
 import { templateDaus } from "./daus.ts";
-import { namedVersions } from "./named-versions.ts";
+import { versionsByName } from "./named-versions.ts";
 import { templateVersionRoutes } from "./versions.ts";
 
 const tags = ["Templates"];
@@ -42,19 +42,19 @@ const list = {
 
 export const templates = (ctx: ApiContext) => {
   const times = new BuildTimes(ctx.store, ctx.clock);
-  const present = async (shown: ShownTemplate): Promise<Template> =>
-    presentTemplate(shown, await times.of(shown.template.id));
+  const present = async (shown: TemplateView): Promise<Template> =>
+    presentTemplate(shown, await times.get(shown.template.id));
   return routes()
     .use(manifestSchema())
     .use(examples(ctx))
-    .use(inOrganization(ctx, present))
-    .use(oneTemplate(ctx, present))
+    .use(organizationTemplates(ctx, present))
+    .use(templateById(ctx, present))
     .use(templateAcl(ctx))
     .use(templateVersionRoutes(ctx))
     .use(templateDaus(ctx));
 };
 
-type Present = (shown: ShownTemplate) => Promise<Template>;
+type Present = (shown: TemplateView) => Promise<Template>;
 
 const MANIFEST_SCHEMA = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...Manifest }, null, 2);
 
@@ -81,7 +81,7 @@ const examples = ({ config }: ApiContext) =>
     .get(
       "/examples",
       ({ caller }) => {
-        const hasLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, caller.roles);
+        const hasLocal = explainNoLocal(config) === undefined && canHaveLocal(config, caller.roles);
         return [...EXAMPLES]
           .filter(([, { provisioner }]) => provisioner !== "local" || hasLocal)
           .map(([id, { display_name, description, icon, provisioner, kind, markdown }]) => ({
@@ -109,7 +109,7 @@ const examples = ({ config }: ApiContext) =>
       },
     );
 
-const inOrganization = (ctx: ApiContext, present: Present) =>
+const organizationTemplates = (ctx: ApiContext, present: Present) =>
   routes({ prefix: "/organizations" })
     .use(callers)
     .get(
@@ -134,7 +134,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
     .get(
       "/:organization/templates/:name",
       async ({ caller, params }) => {
-        return present(await templateNamed(ctx, params, caller));
+        return present(await findTemplateNamed(ctx, params, caller));
       },
       {
         user: true,
@@ -149,7 +149,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
         }),
       },
     )
-    .use(namedVersions(ctx))
+    .use(versionsByName(ctx))
     .post(
       "/:organization/templates",
       async ({ caller, params, body, status }) => {
@@ -175,7 +175,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
       },
     );
 
-const oneTemplate = (ctx: ApiContext, present: Present) =>
+const templateById = (ctx: ApiContext, present: Present) =>
   routes({ prefix: "/templates" })
     .use(callers)
     .get(

@@ -1,10 +1,10 @@
 // Template versions by the names of their organization, template and version, as used by clients that push templates.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { findVersionBefore, findVersionByName, type ShownVersion } from "#db/templates/versions.ts";
+import { findVersionBefore, findVersionByName, type VersionView } from "#db/templates/versions.ts";
 import { organizationPath } from "#domain/organizations/find.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
-import { templateNamed } from "#domain/templates/find.ts";
+import { findTemplateNamed } from "#domain/templates/find.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -20,22 +20,22 @@ const namedVersion = t.Object({
   version: t.String({ description: "The version's name." }),
 });
 
-type Named = { readonly organization: string; readonly name: string; readonly version: string };
+type VersionPath = { readonly organization: string; readonly name: string; readonly version: string };
 
 /** Rejects with 404 for versions that do not exist or are not visible. */
-const versionNamed = async (ctx: ApiContext, path: Named, caller: UserCaller): Promise<ShownVersion> => {
-  const { template } = await templateNamed(ctx, path, caller);
+const findVersionNamed = async (ctx: ApiContext, path: VersionPath, caller: UserCaller): Promise<VersionView> => {
+  const { template } = await findTemplateNamed(ctx, path, caller);
   const version = await ctx.store.get(findVersionByName({ template_id: template.id, name: path.version }));
   if (!version) throw notFound();
   return version;
 };
 
-export const namedVersions = (ctx: ApiContext) =>
+export const versionsByName = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get(
       "/:organization/templates/:name/versions/:version",
-      async ({ caller, params }) => presentVersion(await versionNamed(ctx, params, caller), ctx),
+      async ({ caller, params }) => presentVersion(await findVersionNamed(ctx, params, caller), ctx),
       {
         user: true,
         params: namedVersion,
@@ -52,7 +52,7 @@ export const namedVersions = (ctx: ApiContext) =>
     .get(
       "/:organization/templates/:name/versions/:version/previous",
       async ({ caller, params }) => {
-        const { version } = await versionNamed(ctx, params, caller);
+        const { version } = await findVersionNamed(ctx, params, caller);
         const before = await ctx.store.get(findVersionBefore({ template_id: version.template_id, id: version.id }));
         if (!before) throw notFound();
         return presentVersion(before, ctx);

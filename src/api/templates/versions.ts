@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { notFound, toErrorKind } from "#base/errors.ts";
 import { findVersionByName, listUnusedVersions, listVersionsByTemplate } from "#db/templates/versions.ts";
 import { presentVersion } from "#domain/template-versions/present.ts";
-import { mayPromote } from "#domain/template-versions/promote.ts";
+import { canPromote } from "#domain/template-versions/promote.ts";
 import { managedTemplateAt, templateAt, templatePath } from "#domain/templates/find.ts";
 import { Generic } from "#schema/generic.ts";
 import { TemplateVersion } from "#schema/templates/template-version.ts";
@@ -122,7 +122,7 @@ export const templateVersionRoutes = (ctx: ApiContext) =>
       "",
       async ({ caller, params, body }) => {
         const { template } = await managedTemplateAt(ctx, params.template, caller);
-        await mayPromote(ctx, caller, body.id.toLowerCase());
+        await canPromote(ctx, caller, body.id.toLowerCase());
         await ctx.versions.ask(body.id.toLowerCase(), "activate", { template_id: template.id });
         return { message: "The version is active: new workspaces are made from it." };
       },

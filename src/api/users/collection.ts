@@ -4,7 +4,7 @@ import { invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 import { countUsers, searchUsers, type UserFilter } from "#db/users/search.ts";
 import { findUser } from "#db/users/users.ts";
-import { mayReadAllUsers, mayReadMembers } from "#domain/access.ts";
+import { canReadAllUsers, canReadMembers } from "#domain/access.ts";
 import { createUser } from "#domain/users/create.ts";
 import { PREBUILDS_USER_ID } from "#domain/users/first-user.ts";
 import { presentUser } from "#domain/users/present.ts";
@@ -21,7 +21,7 @@ const tags = ["Users"];
 const LIST_LOGIN_TYPES = ["password", "none", "github", "oidc", "token"] as const;
 
 /** Parses `q` into a filter, limited to what the caller can see. Throws 400. */
-export const userFilter = (q: string, caller: UserCaller): UserFilter => {
+export const parseUserFilter = (q: string, caller: UserCaller): UserFilter => {
   const query = new SearchQuery(q);
   const filter: UserFilter = {
     text: query.free,
@@ -32,16 +32,16 @@ export const userFilter = (q: string, caller: UserCaller): UserFilter => {
     last_seen_before: query.time("last_seen_before"),
     created_after: query.time("created_after"),
     created_before: query.time("created_before"),
-    github_com_user_id: query.whole("github_com_user_id"),
-    visible: mayReadAllUsers(caller)
+    github_com_user_id: query.integer("github_com_user_id"),
+    visible: canReadAllUsers(caller)
       ? undefined
       : {
           user_id: caller.user_id,
-          organizations: Object.keys(caller.organizations).filter((id) => mayReadMembers(caller, id)),
+          organizations: Object.keys(caller.organizations).filter((id) => canReadMembers(caller, id)),
         },
     except: PREBUILDS_USER_ID,
   };
-  query.end("Invalid user search query.");
+  query.requireValid("Invalid user search query.");
   return filter;
 };
 
@@ -52,7 +52,7 @@ export const userCollection = (ctx: ApiContext) =>
       "",
       async ({ caller, query }) => {
         const { store } = ctx;
-        const filter = userFilter(query.q ?? "", caller);
+        const filter = parseUserFilter(query.q ?? "", caller);
         const cursor = query.after_id ? await store.get(findUser({ id: query.after_id.toLowerCase() })) : undefined;
         if (query.after_id && !cursor) throw invalidField("after_id", "There is no user with this id.");
         const page = { ...toPage(query), after: cursor?.username.toLowerCase() };

@@ -18,7 +18,7 @@ const params = t.Object({
   user: userPath.properties.user,
   deploy_key: t.String({ format: "uuid", description: "Deploy key ID." }),
 });
-const ofOne = { user, params } as const;
+const keyOptions = { user, params } as const;
 
 /** `GET` and `POST users/{user}/deploy-keys`, `DELETE users/{user}/deploy-keys/{deploy_key}`. */
 export const deployKeys = (ctx: ApiContext) =>
@@ -72,7 +72,7 @@ export const deployKeys = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...ofOne,
+        ...keyOptions,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

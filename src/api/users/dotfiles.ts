@@ -5,7 +5,7 @@ import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.
 import { userPath } from "#domain/users/find.ts";
 import { findOwn } from "#domain/users/looks.ts";
 import { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers, type UserCaller } from "../http/caller.ts";
@@ -14,12 +14,12 @@ import { fails, NoContent } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
-const of = { user: true, params: userPath } as const;
+const userOptions = { user: true, params: userPath } as const;
 
 /** Dotfiles run in all workspaces of the user, also after the key that set them has ended. Rejects with 403. */
 const checkRunsCode = async (ctx: ApiContext, caller: UserCaller): Promise<void> => {
   await requireOwnKey(ctx, caller, "set dotfiles");
-  if (!allows(caller.scopes, "workspace:ssh"))
+  if (!hasScope(caller.scopes, "workspace:ssh"))
     throw forbidden("Dotfiles run in your workspaces, so the token also needs the scope workspace:ssh.");
 };
 
@@ -28,7 +28,7 @@ export const userDotfiles = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get("/:user/dotfiles", async ({ caller, params }) => toDotfiles(await findOwn(ctx, params.user, caller)), {
-      ...of,
+      ...userOptions,
       response: { 200: Dotfiles, ...fails(401, 403, 404) },
       detail: operation({
         tags,
@@ -45,7 +45,7 @@ export const userDotfiles = (ctx: ApiContext) =>
         return setDotfiles(ctx, user, body);
       },
       {
-        ...of,
+        ...userOptions,
         body: UpdateDotfiles,
         response: { 200: Dotfiles, ...fails(400, 401, 403, 404) },
         detail: operation({
@@ -67,7 +67,7 @@ export const userDotfiles = (ctx: ApiContext) =>
         set.status = 204;
       },
       {
-        ...of,
+        ...userOptions,
         response: { 204: NoContent, ...fails(401, 403, 404) },
         detail: operation({
           tags,

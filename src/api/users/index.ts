@@ -11,7 +11,7 @@ import { userDotfiles } from "./dotfiles.ts";
 import { firstUser } from "./first.ts";
 import { userLooks } from "./looks.ts";
 import { signInMethods } from "./methods.ts";
-import { oneUser } from "./one.ts";
+import { userById } from "./one.ts";
 import { userOrganizations } from "./organizations.ts";
 import { userPassword } from "./password.ts";
 import { quietHours } from "./quiet-hours.ts";
@@ -27,7 +27,7 @@ export const users = (ctx: ApiContext) =>
     .use(signInMethods(ctx))
     .use(oidc(ctx))
     .use(userCollection(ctx))
-    .use(oneUser(ctx))
+    .use(userById(ctx))
     .use(oidcLinks(ctx))
     .use(factors(ctx))
     .use(userPassword(ctx))

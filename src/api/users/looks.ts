@@ -1,7 +1,7 @@
 // A user's theme, terminal font, and last values of template parameters.
 import { t } from "elysia";
 import { userPath } from "#domain/users/find.ts";
-import { findOwn, lastParameters, setLooks } from "#domain/users/looks.ts";
+import { findOwn, loadLastParameters, setLooks } from "#domain/users/looks.ts";
 import { TERMINAL_FONTS } from "#schema/deployment/appearance.ts";
 import { named } from "#schema/named.ts";
 import { oneOf } from "#schema/one-of.ts";
@@ -13,7 +13,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
-const of = { user: true, params: userPath } as const;
+const userOptions = { user: true, params: userPath } as const;
 
 const Looks = named(
   "UserAppearance",
@@ -37,7 +37,7 @@ export const userLooks = (ctx: ApiContext) =>
         return { theme_preference, terminal_font: TERMINAL_FONTS.find((one) => one === terminal_font) ?? "" };
       },
       {
-        ...of,
+        ...userOptions,
         response: { 200: Looks, ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -55,7 +55,7 @@ export const userLooks = (ctx: ApiContext) =>
         return body;
       },
       {
-        ...of,
+        ...userOptions,
         body: Looks,
         response: { 200: Looks, ...fails(400, 401, 403, 404) },
         detail: operation({
@@ -72,10 +72,10 @@ export const userLooks = (ctx: ApiContext) =>
       "/:user/autofill-parameters",
       async ({ caller, params, query }) => {
         const { id } = await findOwn(ctx, params.user, caller);
-        return lastParameters(ctx, id, query.template_id, caller);
+        return loadLastParameters(ctx, id, query.template_id, caller);
       },
       {
-        ...of,
+        ...userOptions,
         query: t.Object({ template_id: t.String({ format: "uuid", description: "Template id." }) }),
         response: { 200: t.Array(Filled), ...fails(400, 401, 403, 404) },
         detail: operation({

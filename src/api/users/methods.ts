@@ -38,7 +38,7 @@ const AuthMethods = named(
   }),
 );
 
-const shownProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMethods>["oidc"] => {
+const presentProviders = (settings: readonly OidcSetting[]): Static<typeof AuthMethods>["oidc"] => {
   const providers = settings.map(({ id, display_name, icon = "" }) => ({
     id,
     icon,
@@ -63,7 +63,7 @@ export const signInMethods = (ctx: ApiContext) =>
         password: { enabled: true },
         passkey: { enabled: toParty(ctx.accessUrl) !== undefined },
         github: { enabled: false, default_provider_configured: false },
-        oidc: shownProviders(ctx.config.oidc_providers),
+        oidc: presentProviders(ctx.config.oidc_providers),
       }),
       {
         response: { 200: AuthMethods },

@@ -2,16 +2,16 @@
 import type { Statement } from "#db/engine/sql.ts";
 import type { User } from "#db/users/users.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
-import { type NewSession, type Proved, startSession } from "#domain/users/sign-in.ts";
+import { type NewSession, type ProvenFactors, startSession } from "#domain/users/sign-in.ts";
 import type { ApiContext } from "../context.ts";
 import { SESSION_COOKIE, toSeen } from "../http/identify.ts";
 
 /** The maximum lifetime browsers allow; the session's actual expiry is enforced on the server. */
-const COOKIE_SECONDS = 30 * 86_400;
+const COOKIE_TTL_SECONDS = 30 * 86_400;
 
 /** Returns the Set-Cookie header; an empty token deletes the cookie. */
 export const makeCookie = (ctx: ApiContext, token: string): string =>
-  `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_SECONDS}${
+  `${SESSION_COOKIE}=${token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${token === "" ? 0 : COOKIE_TTL_SECONDS}${
     ctx.accessUrl.protocol === "https:" ? "; Secure" : ""
   }`;
 
@@ -20,7 +20,7 @@ export const openSession = async (
   ctx: ApiContext,
   user: User,
   request: Request,
-  proved: Proved,
+  proved: ProvenFactors,
   guards: readonly Statement[],
   { login_type = "password", keeps }: Pick<NewSession, "login_type" | "keeps"> = {},
 ): Promise<{ token: string; cookie: string }> => {

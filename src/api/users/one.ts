@@ -18,7 +18,7 @@ const statusPath = t.Object({
   status: t.Union([t.Literal("suspend"), t.Literal("activate")], { description: "suspend or activate" }),
 });
 
-export const oneUser = (ctx: ApiContext) =>
+export const userById = (ctx: ApiContext) =>
   routes()
     .use(callers)
     .get("/:user", async ({ caller, params }) => presentKnownUser(await userAt(ctx.store, params.user, caller)), {

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
 import { listOrganizations } from "#db/users/organizations.ts";
-import { maySeeOrganization } from "#domain/access.ts";
+import { canSeeOrganization } from "#domain/access.ts";
 import { organizationAt, presentOrganization } from "#domain/organizations/find.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import { Organization } from "#schema/users/organization.ts";
@@ -23,7 +23,7 @@ export const userOrganizations = (ctx: ApiContext) =>
         const user = await userAt(ctx.store, params.user, caller);
         const rows = await ctx.store.all(listOrganizations());
         return rows
-          .filter((row) => row.id in user.organizations && maySeeOrganization(caller, row.id))
+          .filter((row) => row.id in user.organizations && canSeeOrganization(caller, row.id))
           .map(presentOrganization);
       },
       {

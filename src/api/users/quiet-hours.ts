@@ -16,7 +16,7 @@ import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
-const of = { user: true, params: userPath } as const;
+const userOptions = { user: true, params: userPath } as const;
 
 export const quietHours = (ctx: ApiContext) =>
   routes()
@@ -25,7 +25,7 @@ export const quietHours = (ctx: ApiContext) =>
       "/:user/quiet-hours",
       async ({ caller, params }) => toQuietHours(await findQuietOwner(ctx, params.user, caller), ctx.clock.now()),
       {
-        ...of,
+        ...userOptions,
         response: { 200: QuietHours, ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -41,7 +41,7 @@ export const quietHours = (ctx: ApiContext) =>
       async ({ caller, params, body }) =>
         setQuietHours(ctx, await findQuietOwner(ctx, params.user, caller), body.schedule),
       {
-        ...of,
+        ...userOptions,
         body: UpdateQuietHoursRequest,
         response: { 200: QuietHours, ...fails(400, 401, 403, 404) },
         detail: operation({
@@ -63,7 +63,7 @@ export const quietHours = (ctx: ApiContext) =>
         return toPreferences(await findOwn(ctx, params.user, caller));
       },
       {
-        ...of,
+        ...userOptions,
         response: { 200: UserPreferences, ...fails(401, 403, 404) },
         detail: operation({
           tags,
@@ -78,7 +78,7 @@ export const quietHours = (ctx: ApiContext) =>
       "/:user/preferences",
       async ({ caller, params, body }) => setPreferences(ctx, await findOwn(ctx, params.user, caller), body),
       {
-        ...of,
+        ...userOptions,
         body: UpdateUserPreferences,
         response: { 200: UserPreferences, ...fails(400, 401, 403, 404) },
         detail: operation({

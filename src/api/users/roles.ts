@@ -1,10 +1,10 @@
 // Site roles: list and assign. Only an owner can assign them, and never to themselves (rule ID-11).
 import { t } from "elysia";
-import { mayGiveSiteRoles } from "#domain/access.ts";
+import { canGiveSiteRoles } from "#domain/access.ts";
 import { setSiteRoles } from "#domain/users/change.ts";
 import { userAt, userPath } from "#domain/users/find.ts";
 import { presentKnownUser } from "#domain/users/present.ts";
-import { AssignableRole, assignable } from "#domain/users/site-roles.ts";
+import { AssignableRole, listAssignable } from "#domain/users/site-roles.ts";
 import { SITE_ROLES, UpdateRolesRequest, User } from "#schema/users/user.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,7 +18,7 @@ const tags = ["Users"];
 export const userRoles = (ctx: ApiContext) =>
   routes()
     .use(callers)
-    .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
+    .get("/roles", ({ caller }) => listAssignable(SITE_ROLES, canGiveSiteRoles(caller)), {
       user: true,
       response: { 200: t.Array(AssignableRole), ...fails(401) },
       detail: operation({

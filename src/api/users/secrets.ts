@@ -1,6 +1,6 @@
 // User secrets, which workspaces get as environment variables or files. Their values are never returned.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listUserSecrets, type UserSecretRow } from "#db/users/secrets.ts";
 import { requireOwnKey } from "#domain/factors/proof.ts";
 import { userPath } from "#domain/users/find.ts";
@@ -26,8 +26,8 @@ const presentSecret = ({ id, name, description, env_name, file_path, ...row }: U
   description,
   env_name,
   file_path,
-  created_at: rfc3339(row.created_at),
-  updated_at: rfc3339(row.updated_at),
+  created_at: toRfc3339(row.created_at),
+  updated_at: toRfc3339(row.updated_at),
 });
 
 /** They reach every workspace, also after an application's access has ended. */

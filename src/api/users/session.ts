@@ -3,7 +3,7 @@
 import { AppError } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { guardPassword } from "#db/users/users.ts";
-import { loadOidcSession, providerSignOut } from "#domain/oidc/session.ts";
+import { findProviderSignOut, loadOidcSession } from "#domain/oidc/session.ts";
 import { findAccountByEmail } from "#domain/users/email.ts";
 import { isKnownAddress } from "#domain/users/known-address.ts";
 import { noteFailedSignIn, signOut } from "#domain/users/sign-in.ts";
@@ -11,7 +11,7 @@ import { LoginRefused } from "#schema/users/second-factor.ts";
 import { LoginRequest, SessionToken, SignedOut } from "#schema/users/user.ts";
 import type { ApiContext } from "../context.ts";
 import { passkeySignIn } from "../factors/passkey-sign-in.ts";
-import { askForFactor, secondFactorSignIn } from "../factors/sign-in.ts";
+import { requestFactor, secondFactorSignIn } from "../factors/sign-in.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
@@ -20,7 +20,7 @@ import { makeCookie, openSession } from "./new-session.ts";
 
 const tags = ["Users"];
 
-const incorrect = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
+const signInIncorrect = (): AppError => new AppError("unauthenticated", "Incorrect email or password.");
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
 
@@ -36,22 +36,22 @@ export const session = (ctx: ApiContext) =>
         const guess = accounts.countGuess({ address, account: body.email, isKnown });
         const user = await findAccountByEmail(store, body.email);
         const isRight = await guess.verify(body.password, user?.password_hash);
-        if (!user) throw incorrect();
+        if (!user) throw signInIncorrect();
         if (!isRight || user.status === "suspended") {
           // Not awaited, because the response time must not reveal whether the account exists.
           void noteFailedSignIn(ctx, user);
         }
-        if (!isRight) throw incorrect();
+        if (!isRight) throw signInIncorrect();
         if (user.status === "suspended") {
           throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
         }
-        const methods = await accounts.factors.methodsOf(user.id);
-        if (methods.length > 0) return status(401, askForFactor(ctx, user, methods));
+        const methods = await accounts.factors.listMethods(user.id);
+        if (methods.length > 0) return status(401, requestFactor(ctx, user, methods));
         const { id, password_hash } = user;
         const still = guardPassword({ id, password_hash });
         const { token, cookie } = await openSession(ctx, user, request, { password: true, factor: false }, [
           still,
-        ]).catch((error) => Promise.reject(isStale(error) ? incorrect() : error));
+        ]).catch((error) => Promise.reject(isStale(error) ? signInIncorrect() : error));
         set.headers["set-cookie"] = cookie;
         return status(201, { session_token: token });
       },
@@ -83,7 +83,7 @@ export const session = (ctx: ApiContext) =>
         const session = await loadOidcSession(ctx, caller.key_id);
         await signOut(ctx, caller);
         set.headers["set-cookie"] = makeCookie(ctx, "");
-        const url = await providerSignOut(ctx, session);
+        const url = await findProviderSignOut(ctx, session);
         return { message: "You are signed out.", ...(url ? { sign_out_url: url.href } : {}) };
       },
       {

@@ -1,6 +1,6 @@
 // A user's sessions: where and with what each was last used, and revoking them (rule ID-23). Tokens are in tokens.ts.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ApiKey, listSessions } from "#db/users/api-keys.ts";
 import { keyAt, keysOwnerAt } from "#domain/users/api-key.ts";
@@ -29,9 +29,9 @@ const presentSession = (key: ApiKey, current: string): Session => ({
   device: parseDevice(key.user_agent),
   user_agent: key.user_agent,
   ip_address: key.ip_address,
-  created_at: rfc3339(key.created_at),
-  last_used: rfc3339(key.last_used),
-  expires_at: rfc3339(key.expires_at),
+  created_at: toRfc3339(key.created_at),
+  last_used: toRfc3339(key.last_used),
+  expires_at: toRfc3339(key.expires_at),
 });
 
 export const sessions = (ctx: ApiContext) =>

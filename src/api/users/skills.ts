@@ -1,6 +1,6 @@
 // Personal skills, which apply to all of a user's chats; only for oneself (facts/chats 5.5, rule CX-13). At most 100 of 64 KiB each.
 import { t } from "elysia";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listUserSkills, type UserSkillRow } from "#db/users/skills.ts";
 import { userPath } from "#domain/users/find.ts";
 import { changeSkill, createSkill, findSkill, findSkillOwner, removeSkill } from "#domain/users/skills.ts";
@@ -21,8 +21,8 @@ const path = t.Object({
 
 const presentSkill = ({ user_id: _, ...row }: UserSkillRow): UserSkill & { content: string } => ({
   ...row,
-  created_at: rfc3339(row.created_at),
-  updated_at: rfc3339(row.updated_at),
+  created_at: toRfc3339(row.created_at),
+  updated_at: toRfc3339(row.updated_at),
 });
 
 export const userSkills = (ctx: ApiContext) =>

@@ -7,7 +7,7 @@ import { isOwner } from "#domain/access.ts";
 import { keyAt, keysOwnerAt, presentApiKey } from "#domain/users/api-key.ts";
 import { userPath as params } from "#domain/users/find.ts";
 import { changeToken, createSessionKey, createToken, expireKey, removeKey } from "#domain/users/keys-change.ts";
-import { maxSeconds, nanoseconds } from "#domain/users/lifetime.ts";
+import { getMaxSeconds, toNanoseconds } from "#domain/users/lifetime.ts";
 import { ApiKey, CreateTokenRequest, NewKey, TokenConfig, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -104,7 +104,7 @@ export const tokens = (ctx: ApiContext) =>
       "/:user/keys/tokens/tokenconfig",
       async ({ caller, params }) => {
         const owner = await keysOwnerAt(ctx, params.user, caller);
-        return { max_token_lifetime: nanoseconds(maxSeconds(owner.roles)) };
+        return { max_token_lifetime: toNanoseconds(getMaxSeconds(owner.roles)) };
       },
       {
         user,

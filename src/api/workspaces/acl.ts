@@ -3,10 +3,10 @@ import { forbidden, invalid, type Validation } from "#base/errors.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
 import { findSharingOff } from "#db/workspaces/sharing.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayShareWorkspace } from "#domain/access.ts";
+import { canShareWorkspace } from "#domain/access.ts";
 import { checkGroups, presentGroupRoles, type RoleChanges, readRoleChanges } from "#domain/groups/acl.ts";
 import { getOrganization } from "#domain/organizations/find.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { loadPeople } from "#domain/workspaces/shared-with.ts";
 import { PatchWorkspaceAcl, WORKSPACE_ROLES, WorkspaceAcl, type WorkspaceRole } from "#schema/workspaces/acl.ts";
 import * as target from "../audit/targets.ts";
@@ -22,23 +22,23 @@ const user = true;
 const params = workspacePath;
 
 export const acl = (ctx: ApiContext) => {
-  const sharedPlace = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await livingWorkspaceAt(ctx, id, caller);
+  const findShareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+    const place = await existingWorkspaceAt(ctx, id, caller);
     if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
       throw forbidden("Workspaces of this organization can't be shared.");
     }
     return place;
   };
   const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await sharedPlace(id, caller);
-    if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace can share it.");
+    const place = await findShareable(id, caller);
+    if (!canShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace can share it.");
     return place;
   };
   return routes()
     .use(callers)
     .get(
       "/:workspace/acl",
-      async ({ caller, params }) => presentAcl(ctx, await sharedPlace(params.workspace, caller)),
+      async ({ caller, params }) => presentAcl(ctx, await findShareable(params.workspace, caller)),
       {
         user,
         params,

@@ -1,9 +1,9 @@
 // Returns a workspace's schedule activity: what extended its deadline, and what the server will do next. A Slipway extension.
-import { keptBy } from "#actors/workspace/activity.ts";
-import { nextAction } from "#actors/workspace/schedule.ts";
+import { parseJobs } from "#actors/workspace/activity.ts";
+import { findNextAction } from "#actors/workspace/schedule.ts";
 import { loadRules } from "#actors/workspace/schedule-rules.ts";
 import { findCapturing } from "#actors/workspace/snapshot-rows.ts";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { countWorkingChats } from "#db/chats/chats.ts";
 import { listActivity } from "#db/workspaces/activity.ts";
@@ -11,7 +11,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { listSnapshots } from "#db/workspaces/snapshots.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { type ActivityReason, WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -25,7 +25,7 @@ export const activity = (ctx: ApiContext) =>
     .get(
       "/:workspace/activity",
       async ({ caller, params }) => {
-        const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+        const { id } = await existingWorkspaceAt(ctx, params.workspace, caller);
         return readActivity(ctx, id);
       },
       {
@@ -54,22 +54,22 @@ const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<W
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!workspace || !build || !job) throw notFound();
   const snapshots = await store.all(listSnapshots({ workspace_id: id }));
-  const next = nextAction(
+  const next = findNextAction(
     { workspace, build, job, capturing: findCapturing(snapshots) },
     await loadRules(store, workspace),
   );
   const rows = await store.all(listActivity({ workspace_id: id }));
   const isUp = build.transition === "start" && job.completed_at !== null && job.error === "";
-  const fresh = rows.find(({ at, detail }) => at > clock.now() - FRESH_MS && keptBy(detail).length > 0);
+  const fresh = rows.find(({ at, detail }) => at > clock.now() - FRESH_MS && parseJobs(detail).length > 0);
   const { count = 0 } = (await store.get(countWorkingChats({ workspace_id: id }))) ?? {};
   const chats = count === 0 ? [] : [count === 1 ? "a chat" : `${count} chats`];
   return {
-    kept_by: isUp ? [...keptBy(fresh?.detail ?? ""), ...chats] : [],
-    next: next ? { what: next.what, at: rfc3339(next.at), why: next.why } : null,
-    deadline: rfc3339OrAbsent(build.deadline),
-    max_deadline: rfc3339OrAbsent(build.max_deadline),
+    kept_by: isUp ? [...parseJobs(fresh?.detail ?? ""), ...chats] : [],
+    next: next ? { what: next.what, at: toRfc3339(next.at), why: next.why } : null,
+    deadline: toOptionalRfc3339(build.deadline),
+    max_deadline: toOptionalRfc3339(build.max_deadline),
     entries: rows.map(({ at, reason, detail, actor_kind, actor_id, actor_name, old_deadline, new_deadline }) => ({
-      at: rfc3339(at),
+      at: toRfc3339(at),
       reason: reason as ActivityReason,
       detail,
       actor: {
@@ -77,8 +77,8 @@ const readActivity = async ({ store, clock }: ApiContext, id: string): Promise<W
         ...(actor_id === null ? {} : { id: actor_id }),
         name: actor_name,
       },
-      old_deadline: rfc3339OrAbsent(old_deadline),
-      new_deadline: rfc3339OrAbsent(new_deadline),
+      old_deadline: toOptionalRfc3339(old_deadline),
+      new_deadline: toOptionalRfc3339(new_deadline),
     })),
   };
 };

@@ -5,8 +5,8 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { mayFollowTemplate, mayUpdateWorkspace } from "#domain/access.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { canFollowTemplate, canUpdateWorkspace } from "#domain/access.ts";
+import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { PutAutomaticUpdates } from "#schema/workspaces/workspace.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
@@ -25,9 +25,9 @@ export const autoupdates = (ctx: ApiContext) =>
     .put(
       "/:workspace/autoupdates",
       async ({ caller, params, body, status }) => {
-        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
-        if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
-        if (body.automatic_updates === "always" && !mayFollowTemplate(caller, place))
+        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+        if (body.automatic_updates === "always" && !canFollowTemplate(caller, place))
           throw forbidden("Only people who can use the workspace can turn on automatic updates.");
         await ctx.workspaces.ask(place.id, "edit", { type: "follow", ...body });
         return status(204, undefined);
@@ -53,8 +53,8 @@ export const autoupdates = (ctx: ApiContext) =>
     .get(
       "/:workspace/resolve-autostart",
       async ({ caller, params }) => {
-        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
-        return { parameter_mismatch: await wouldMismatch(ctx, place.id) };
+        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        return { parameter_mismatch: await hasMismatch(ctx, place.id) };
       },
       {
         user: true,
@@ -81,7 +81,7 @@ export const autoupdates = (ctx: ApiContext) =>
     );
 
 /** Returns whether the next start uses another version with parameters that neither the last build's values nor defaults can fill. */
-const wouldMismatch = async ({ store }: ApiContext, id: string): Promise<boolean> => {
+const hasMismatch = async ({ store }: ApiContext, id: string): Promise<boolean> => {
   const workspace = await store.get(findWorkspace({ id }));
   const template = workspace && (await store.get(findTemplateEvenDeleted({ id: workspace.template_id })));
   const last = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));

@@ -2,7 +2,7 @@
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { searchUsers } from "#db/users/search.ts";
-import { mayCreateWorkspacesForAll } from "#domain/access.ts";
+import { canCreateWorkspacesForAll } from "#domain/access.ts";
 import { organizationAt } from "#domain/organizations/find.ts";
 import { userAt } from "#domain/users/find.ts";
 import { MinimalUser } from "#schema/users/user.ts";
@@ -12,7 +12,7 @@ import { operation } from "../http/operation.ts";
 import { pageQuery, toPage } from "../http/paging.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
-import { userFilter } from "../users/collection.ts";
+import { parseUserFilter } from "../users/collection.ts";
 
 export const availableUsers = (ctx: ApiContext) =>
   routes()
@@ -22,8 +22,8 @@ export const availableUsers = (ctx: ApiContext) =>
       async ({ caller, params, query }) => {
         const { id } = await organizationAt(ctx.store, params.organization, caller);
         await userAt(ctx.store, params.user, caller);
-        if (!mayCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
-        const filter = { ...userFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
+        if (!canCreateWorkspacesForAll(caller, id)) throw forbidden("You may not create workspaces for others here.");
+        const filter = { ...parseUserFilter(query.q ?? "", caller), visible: { user_id: "", organizations: [id] } };
         const users = await ctx.store.scan(searchUsers(filter, toPage(query)));
         return users.map(({ id, username, name, avatar_url }) => ({ id, username, name, avatar_url }));
       },

@@ -2,33 +2,33 @@
 // the event loop, next to workspaces that changed themselves (rule WK-29).
 import type { Clock } from "#base/clock.ts";
 
-type Looked = { look(): void };
+type Refreshable = { refresh(): void };
 
 /** Minimum milliseconds between refreshes of queued workspaces, per hundred of them. */
-const QUEUE_MS = 1_000;
+const QUEUE_INTERVAL_MS = 1_000;
 const HUNDRED = 100;
 
 export class BroadChanges {
   readonly #clock: Clock;
-  readonly #due = new Set<Looked>();
-  readonly #queued = new Set<Looked>();
-  #running = false;
-  #armed = false;
+  readonly #due = new Set<Refreshable>();
+  readonly #queued = new Set<Refreshable>();
+  #isRunning = false;
+  #isArmed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Schedules each workspace to be refreshed once, soon; one that is already scheduled stays scheduled once. */
-  look(those: Iterable<Looked>): void {
+  refresh(those: Iterable<Refreshable>): void {
     for (const one of those) this.#due.add(one);
-    if (this.#running || this.#due.size === 0) return;
-    this.#running = true;
-    setImmediate(() => this.#next());
+    if (this.#isRunning || this.#due.size === 0) return;
+    this.#isRunning = true;
+    setImmediate(() => this.#refreshNext());
   }
 
   /** Sets whether the workspace shows a queue position or the workers' state. */
-  setQueued(one: Looked, isQueued: boolean): void {
+  setQueued(one: Refreshable, isQueued: boolean): void {
     if (isQueued) this.#queued.add(one);
     else this.#queued.delete(one);
   }
@@ -38,27 +38,27 @@ export class BroadChanges {
    * more.
    */
   queueMoved(): void {
-    if (this.#armed || this.#queued.size === 0) return;
-    this.#armed = true;
-    this.#clock.after(QUEUE_MS * Math.ceil(this.#queued.size / HUNDRED), () => {
-      this.#armed = false;
-      this.look(this.#queued);
+    if (this.#isArmed || this.#queued.size === 0) return;
+    this.#isArmed = true;
+    this.#clock.after(QUEUE_INTERVAL_MS * Math.ceil(this.#queued.size / HUNDRED), () => {
+      this.#isArmed = false;
+      this.refresh(this.#queued);
     });
   }
 
-  forget(one: Looked): void {
+  remove(one: Refreshable): void {
     this.#due.delete(one);
     this.#queued.delete(one);
   }
 
-  #next(): void {
+  #refreshNext(): void {
     const [first] = this.#due;
     if (!first) {
-      this.#running = false;
+      this.#isRunning = false;
       return;
     }
     this.#due.delete(first);
-    setImmediate(() => this.#next());
-    first.look();
+    setImmediate(() => this.#refreshNext());
+    first.refresh();
   }
 }

@@ -6,8 +6,8 @@ import { findBuildView, listBuildViews } from "#db/workspaces/views.ts";
 import { createBuild, restartWorkspace } from "#domain/builds/create.ts";
 import { presentBuilds } from "#domain/builds/present.ts";
 import { loadTimings } from "#domain/builds/timings.ts";
-import { gone, workspaceAt } from "#domain/workspaces/find.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import { Build, BuildTimings, CreateBuild, RestartWorkspace } from "#schema/workspaces/build.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -53,7 +53,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       "/:workspace/restart",
       async ({ caller, params, body, status }) => {
         requireScope(caller, "workspace:start");
-        const isUpdate = body.template_version_id !== undefined && allows(caller.scopes, "workspace:update");
+        const isUpdate = body.template_version_id !== undefined && hasScope(caller.scopes, "workspace:update");
         if (!isUpdate) requireScope(caller, "workspace:stop");
         return status(201, await restartWorkspace(ctx, params.workspace, body, caller));
       },
@@ -122,7 +122,7 @@ export const workspaceBuilds = (ctx: ApiContext) =>
       "/:workspace/timings",
       async ({ caller, params, query }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
-        if (place.deleted && !parseFlag(query.include_deleted)) throw gone();
+        if (place.deleted && !parseFlag(query.include_deleted)) throw workspaceGone();
         const view = await ctx.store.get(findBuildView({ id: place.latest_build_id }));
         if (!view) throw notFound();
         return loadTimings(ctx.store, view);

@@ -49,7 +49,7 @@ export const findWorkspaceId = async (
 
 /** Routes under /users and /organizations that concern workspaces. */
 export const workspacesByOwner = (ctx: ApiContext) => {
-  const idOf = (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> =>
+  const findId = (caller: UserCaller, owner: string, name: string, includeDeleted: boolean): Promise<string> =>
     findWorkspaceId(ctx, caller, { owner, name, includeDeleted });
   return routes()
     .use(callers)
@@ -102,7 +102,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
       "/users/:user/workspace/:workspacename",
       async ({ caller, params, query }) => {
         const includeDeleted = parseFlag(query.include_deleted);
-        const id = await idOf(caller, params.user, params.workspacename, includeDeleted);
+        const id = await findId(caller, params.user, params.workspacename, includeDeleted);
         const workspace = await readWorkspace(ctx, id, caller);
         if (!workspace) throw notFound();
         return workspace;
@@ -125,7 +125,7 @@ export const workspacesByOwner = (ctx: ApiContext) => {
     .get(
       "/users/:user/workspace/:workspacename/builds/:buildnumber",
       async ({ caller, params }) => {
-        const workspace_id = await idOf(caller, params.user, params.workspacename, true);
+        const workspace_id = await findId(caller, params.user, params.workspacename, true);
         const found = await ctx.store.get(findBuildByNumber({ workspace_id, build_number: params.buildnumber }));
         const view = found && (await ctx.store.get(findBuildView({ id: found.id })));
         const [build] = view ? await presentBuilds(ctx, [view], caller.compat) : [];

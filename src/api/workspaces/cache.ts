@@ -1,6 +1,6 @@
 // Caches the JSON of GET /workspaces/{id}. An entry is used only while its stamp, which is read each time, is unchanged and no shown value
 // depends on elapsed time (rules WK-12 and WK-13). The cache is bounded. Access is checked before the cache is read.
-import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { NEVER } from "#base/clock.ts";
 import { findWorkspaceStamp, listWorkspaceStamps, type WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
@@ -12,9 +12,9 @@ import type { ApiContext } from "../context.ts";
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** `until`: no shown value changes with time alone before then; milliseconds since 1970. */
-export type Made = { readonly until: number; readonly json: string };
+export type CachedJson = { readonly until: number; readonly json: string };
 /** `workers`: the version of the connected workers it shows; undefined when it shows only the built-in one. */
-type Entry = Made & { readonly stamp: string; readonly workers: number | undefined };
+type Entry = CachedJson & { readonly stamp: string; readonly workers: number | undefined };
 
 /** Version of what is shown of one workspace. */
 type Version = number | string;
@@ -36,10 +36,10 @@ export class WorkspaceCache {
   }
 
   /** Returns the current stamp. It is read again after every write that may change it, because the read is most of a response's cost. */
-  async stampOf(id: string): Promise<WorkspaceStamp | undefined> {
+  async loadStamp(id: string): Promise<WorkspaceStamp | undefined> {
     const { store } = this.#ctx;
-    const version = store.versionOf?.(id);
-    const known = this.#known(id, version);
+    const version = store.getVersion?.(id);
+    const known = this.#findStamp(id, version);
     if (known) return known;
     const stamped = await store.get(findWorkspaceStamp(id));
     if (stamped) this.#remember(stamped, version);
@@ -47,13 +47,15 @@ export class WorkspaceCache {
   }
 
   /** Returns the stamps of several workspaces by ID; reads only those that may have changed. */
-  async stampsOf(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
+  async loadStamps(ids: readonly string[]): Promise<ReadonlyMap<string, WorkspaceStamp>> {
     const { store } = this.#ctx;
-    const asked: readonly (Version | undefined)[] = store.versionsOf
-      ? await store.versionsOf(ids)
-      : ids.map((id) => store.versionOf?.(id));
+    const asked: readonly (Version | undefined)[] = store.loadVersions
+      ? await store.loadVersions(ids)
+      : ids.map((id) => store.getVersion?.(id));
     const versions = new Map(ids.map((id, i) => [id, asked[i]]));
-    const stamps = new Map(ids.flatMap((id) => this.#known(id, versions.get(id)) ?? []).map((one) => [one.id, one]));
+    const stamps = new Map(
+      ids.flatMap((id) => this.#findStamp(id, versions.get(id)) ?? []).map((one) => [one.id, one]),
+    );
     const missing = ids.filter((id) => !stamps.has(id));
     for (const stamped of missing.length > 0 ? await store.scan(listWorkspaceStamps(missing)) : []) {
       stamps.set(stamped.id, stamped);
@@ -62,7 +64,7 @@ export class WorkspaceCache {
     return stamps;
   }
 
-  #known(id: string, version: Version | undefined): WorkspaceStamp | undefined {
+  #findStamp(id: string, version: Version | undefined): WorkspaceStamp | undefined {
     const known = this.#stamps.get(id);
     return version !== undefined && known?.version === version ? known.stamped : undefined;
   }
@@ -78,11 +80,11 @@ export class WorkspaceCache {
     const known = this.find(stamped, viewer);
     if (known) return known.json;
     const workspace = await readWorkspace(this.#ctx, stamped.id, viewer);
-    return workspace && this.keep(stamped, viewer, workspace).json;
+    return workspace && this.store(stamped, viewer, workspace).json;
   }
 
   /** Returns a cached response that is still valid. */
-  find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): Made | undefined {
+  find({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer): CachedJson | undefined {
     const key = toKey(id, owner_id, viewer);
     const known = this.#entries.get(key);
     if (!known || known.stamp !== stamp || this.#ctx.clock.now() >= known.until) return undefined;
@@ -93,12 +95,12 @@ export class WorkspaceCache {
   }
 
   /** The stamp must have been read before the workspace. */
-  keep({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer, workspace: Workspace): Made {
+  store({ id, owner_id, stamp }: WorkspaceStamp, viewer: Viewer, workspace: Workspace): CachedJson {
     const { jobs, clock } = this.#ctx;
     const isBuiltIn = workspace.latest_build.job.available_workers.includes(jobs.worker.id);
     const workers = isBuiltIn ? undefined : jobs.workersVersion;
-    const entry = { stamp, workers, until: goodUntil(workspace, clock.now()), json: JSON.stringify(workspace) };
-    this.#keep(toKey(id, owner_id, viewer), entry);
+    const entry = { stamp, workers, until: findExpiry(workspace, clock.now()), json: JSON.stringify(workspace) };
+    this.#put(toKey(id, owner_id, viewer), entry);
     return entry;
   }
 
@@ -107,7 +109,7 @@ export class WorkspaceCache {
     return { entries: this.#entries.size, bytes: this.#bytes };
   }
 
-  #keep(key: string, entry: Entry): void {
+  #put(key: string, entry: Entry): void {
     this.#drop(key);
     this.#entries.set(key, entry);
     this.#bytes += entry.json.length;
@@ -124,18 +126,18 @@ export class WorkspaceCache {
 }
 
 /** Returns until when no shown value changes with time alone; milliseconds since 1970. */
-const goodUntil = ({ latest_build }: Workspace, now: number): number => {
+const findExpiry = ({ latest_build }: Workspace, now: number): number => {
   const { job } = latest_build;
   // The queue position changes without a write to this workspace.
   const waits = job.completed_at === undefined && job.started_at === undefined;
   if (waits) return now;
   return Math.min(
     Number.MAX_SAFE_INTEGER,
-    ...latest_build.resources.flatMap(({ agents }) => agents).map(agentUntil(now)),
+    ...latest_build.resources.flatMap(({ agents }) => agents).map(findAgentExpiry(now)),
   );
 };
 
-const agentUntil =
+const findAgentExpiry =
   (now: number) =>
   (agent: WorkspaceAgent): number => {
     // Ages of metadata are shown in whole seconds.
@@ -143,5 +145,5 @@ const agentUntil =
     const allowed = agent.connection_timeout_seconds * 1000;
     if (agent.status === "connecting" && allowed > 0) return Math.min(measured, Date.parse(agent.created_at) + allowed);
     if (agent.status !== "connected" || agent.last_connected_at === undefined) return measured;
-    return Math.min(measured, Date.parse(agent.last_connected_at) + INACTIVE_MS);
+    return Math.min(measured, Date.parse(agent.last_connected_at) + INACTIVITY_TIMEOUT_MS);
   };

@@ -1,6 +1,6 @@
 // Records the IDs of changed workspaces in order: for live followers, and for clients that reconnect after a short time. The record is
 // bounded; a client that was away for longer starts with a snapshot (rules WS-1, WS-4).
-import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import type { Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -10,26 +10,26 @@ import { listWorkspacesShowing, listWorkspacesSilentSince } from "#db/workspaces
 import type { ApiContext } from "../context.ts";
 
 /** Maximum workspaces whose last change is recorded. */
-const LIMIT = 20_000;
+const MAX_CHANGES = 20_000;
 /** Interval of the check for agents that have gone silent, for which there is no event. */
-const SILENCE_EVERY_MS = 5_000;
+const SILENCE_CHECK_INTERVAL_MS = 5_000;
 
 export interface ChangeListener {
-  changed(id: string): void;
+  onChanged(id: string): void;
   /** Called when the set of workspaces this user can see may have changed. */
-  accessChanged(user_id: string): void;
+  onAccessChanged(user_id: string): void;
   /** Called when changes may have been missed, so everything shown may be outdated. */
-  missed(): void;
+  onMissed(): void;
   /** Called when a template or one of its versions has changed or was deleted. */
-  templateChanged(template: TemplateRow): void;
+  onTemplateChanged(template: TemplateRow): void;
 }
 
-const all = new WeakMap<ApiContext, ChangedIds>();
+const instances = new WeakMap<ApiContext, ChangedIds>();
 
 /** Returns the server's shared instance, because cursors issued by one request are used by another. */
 export const getChangedIds = (ctx: ApiContext): ChangedIds => {
-  const known = all.get(ctx) ?? new ChangedIds(ctx);
-  all.set(ctx, known);
+  const known = instances.get(ctx) ?? new ChangedIds(ctx);
+  instances.set(ctx, known);
   return known;
 };
 
@@ -51,21 +51,21 @@ export class ChangedIds {
     ctx.topics.subscribeAll("workspace_changed", (id) => this.#note(id));
     ctx.topics.subscribeAll("access_changed", (id) => {
       this.#note(id);
-      for (const one of [...this.#listeners]) one.accessChanged(id);
+      for (const one of [...this.#listeners]) one.onAccessChanged(id);
     });
     ctx.topics.subscribeAll("shown_changed", (id) => {
       void this.#noteShowing(id);
       void this.#noteTemplate(id);
     });
-    ctx.topics.subscribeAll("missed", () => this.#forget());
+    ctx.topics.subscribeAll("missed", () => this.#reset());
   }
 
   /** Calls the listener on every change until the returned function is called. */
   listen(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     if (!this.#silenceTimer) {
-      this.#silentUntil = this.#ctx.clock.now() - INACTIVE_MS;
-      this.#silenceTimer = this.#ctx.clock.every(SILENCE_EVERY_MS, () => void this.#noteSilent());
+      this.#silentUntil = this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS;
+      this.#silenceTimer = this.#ctx.clock.every(SILENCE_CHECK_INTERVAL_MS, () => void this.#noteSilent());
     }
     return () => {
       this.#listeners.delete(listener);
@@ -81,7 +81,7 @@ export class ChangedIds {
   }
 
   /** Returns what has changed after this cursor; undefined when that is no longer known. */
-  after(place: string): string[] | undefined {
+  listAfter(place: string): string[] | undefined {
     const [epoch, text] = place.split(".");
     const number = Number(text);
     if (epoch !== this.#epoch || !(number >= this.#floor && number <= this.#number)) return undefined;
@@ -94,22 +94,22 @@ export class ChangedIds {
     this.#number += 1;
     this.#changes.delete(id);
     this.#changes.set(id, this.#number);
-    if (this.#changes.size > LIMIT) {
+    if (this.#changes.size > MAX_CHANGES) {
       const [oldest] = this.#changes;
       if (oldest) {
         this.#changes.delete(oldest[0]);
         this.#floor = oldest[1];
       }
     }
-    for (const one of [...this.#listeners]) one.changed(id);
+    for (const one of [...this.#listeners]) one.onChanged(id);
   }
 
   /** Invalidates all earlier cursors. */
-  #forget(): void {
+  #reset(): void {
     this.#number += 1;
     this.#floor = this.#number;
     this.#changes.clear();
-    for (const one of [...this.#listeners]) one.missed();
+    for (const one of [...this.#listeners]) one.onMissed();
   }
 
   async #noteShowing(id: string): Promise<void> {
@@ -127,14 +127,14 @@ export class ChangedIds {
     try {
       const version = await store.get(findTemplateVersion({ id }));
       const template = await store.get(findTemplateEvenDeleted({ id: version?.template_id ?? id }));
-      if (template) for (const one of [...this.#listeners]) one.templateChanged(template);
+      if (template) for (const one of [...this.#listeners]) one.onTemplateChanged(template);
     } catch (error) {
       log("watch").warn("the template {id} cannot be read: {error}", { id, error });
     }
   }
 
   async #noteSilent(): Promise<void> {
-    const [from, to] = [this.#silentUntil, this.#ctx.clock.now() - INACTIVE_MS];
+    const [from, to] = [this.#silentUntil, this.#ctx.clock.now() - INACTIVITY_TIMEOUT_MS];
     this.#silentUntil = to;
     try {
       for (const one of await this.#ctx.store.scan(listWorkspacesSilentSince(from, to))) this.#note(one);

@@ -1,5 +1,5 @@
 // Extends the deadline of a running workspace: by users who may change it, and by its own agent (facts/platform 2.7 and 10.1).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { invalidField } from "#base/errors.ts";
 import { workspacePath } from "#domain/workspaces/find.ts";
 import { ExtendWorkspace } from "#schema/workspaces/schedule.ts";
@@ -22,7 +22,7 @@ export const extend = (ctx: ApiContext) =>
         const deadline = Date.parse(body.deadline);
         if (Number.isNaN(deadline)) throw invalidField("deadline", "must be a date and time in RFC 3339");
         await ctx.workspaces.ask(id, "extend", { deadline, by });
-        return { message: `Deadline updated to ${rfc3339(deadline)}.` };
+        return { message: `Deadline updated to ${toRfc3339(deadline)}.` };
       },
       {
         anyone: true,

@@ -2,9 +2,9 @@
 // the workspace, where the token is readable anyway (rule TF-17).
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
-import { mayUseWorkspace } from "#domain/access.ts";
-import { externalAgentCredentials } from "#domain/agents/external.ts";
-import { livingWorkspaceAt } from "#domain/workspaces/find.ts";
+import { canUseWorkspace } from "#domain/access.ts";
+import { findExternalAgentCredentials } from "#domain/agents/external.ts";
+import { existingWorkspaceAt } from "#domain/workspaces/find.ts";
 import { ExternalAgentCredentials } from "#schema/workspaces/external-agent.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -18,9 +18,9 @@ export const externalAgent = (ctx: ApiContext) =>
     .get(
       "/:workspace/external-agent/:agent/credentials",
       async ({ caller, params }) => {
-        const place = await livingWorkspaceAt(ctx, params.workspace, caller);
-        if (!mayUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
-        return await externalAgentCredentials(ctx, place.id, params.agent);
+        const place = await existingWorkspaceAt(ctx, params.workspace, caller);
+        if (!canUseWorkspace(caller, place)) throw forbidden("You may not enter this workspace.");
+        return await findExternalAgentCredentials(ctx, place.id, params.agent);
       },
       {
         user: true,

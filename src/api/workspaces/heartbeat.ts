@@ -1,11 +1,11 @@
 // Heartbeat messages of streams: one timer for all streams, which each second serves only those that are due (rule WK-23).
 import type { Clock, Timer } from "#base/clock.ts";
 
-const EVERY_S = 15;
+const INTERVAL_S = 15;
 
 export class Heartbeat {
   readonly #clock: Clock;
-  readonly #slices = Array.from({ length: EVERY_S }, () => new Set<() => void>());
+  readonly #slices = Array.from({ length: INTERVAL_S }, () => new Set<() => void>());
   #timer: Timer | undefined;
   #second = 0;
   #size = 0;
@@ -31,7 +31,7 @@ export class Heartbeat {
   }
 
   #tick(): void {
-    this.#second = (this.#second + 1) % EVERY_S;
+    this.#second = (this.#second + 1) % INTERVAL_S;
     for (const beat of [...(this.#slices[this.#second] ?? [])]) beat();
   }
 }

@@ -1,6 +1,6 @@
 // Home backups of a workspace: list, create, fetch, delete.
 import { t } from "elysia";
-import { livingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
+import { existingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
 import {
   createHomeBackup,
   deleteHomeBackup,
@@ -29,7 +29,7 @@ export const homeBackups = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspace/home-backups",
-      async ({ caller, params }) => readHomeBackups(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
+      async ({ caller, params }) => readHomeBackups(ctx, await existingWorkspaceAt(ctx, params.workspace, caller)),
       {
         user,
         params: workspacePath,

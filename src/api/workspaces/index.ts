@@ -1,8 +1,8 @@
 // Workspaces under /workspaces: read, list, and their builds. Creating one is in by-owner.ts.
 import { t } from "elysia";
 import { notFound } from "#base/errors.ts";
-import { maySeeWorkspace } from "#domain/access.ts";
-import { gone } from "#domain/workspaces/find.ts";
+import { canSeeWorkspace } from "#domain/access.ts";
+import { workspaceGone } from "#domain/workspaces/find.ts";
 import { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -79,9 +79,9 @@ export const workspaces = (ctx: ApiContext) => {
       "/:workspace",
       async ({ caller, params, query }) => {
         const includeDeleted = parseFlag(query.include_deleted);
-        const stamped = await cache.stampOf(params.workspace.toLowerCase());
-        if (!stamped || !maySeeWorkspace(caller, stamped)) throw notFound();
-        if (stamped.deleted && !includeDeleted) throw gone();
+        const stamped = await cache.loadStamp(params.workspace.toLowerCase());
+        if (!stamped || !canSeeWorkspace(caller, stamped)) throw notFound();
+        if (stamped.deleted && !includeDeleted) throw workspaceGone();
         const json = await cache.read(stamped, caller);
         if (json === undefined) throw notFound();
         return new Response(json, { headers: JSON_HEADERS });

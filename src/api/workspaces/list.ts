@@ -2,33 +2,33 @@
 // the response cache while they are valid. A whole page is reused until a write affects any list, and its query result while only agents
 // have written (rules WK-17, WK-18, WL-1 to WL-6).
 import type { WorkspaceFilter } from "#db/workspaces/filter.ts";
-import { pageOfWorkspaces } from "#db/workspaces/lists.ts";
+import { listWorkspacePage } from "#db/workspaces/lists.ts";
 import type { WorkspaceStamp } from "#db/workspaces/stamps.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import { presentWorkspaces, type Viewer } from "#domain/workspaces/present.ts";
-import { workspaceFilter } from "#domain/workspaces/search.ts";
+import { parseWorkspaceFilter } from "#domain/workspaces/search.ts";
 import type { Page } from "#schema/page.ts";
 import type { ApiContext } from "../context.ts";
 import type { UserCaller } from "../http/caller.ts";
-import type { Made, WorkspaceCache } from "./cache.ts";
+import type { CachedJson, WorkspaceCache } from "./cache.ts";
 
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 
 /** Maximum bytes of cached pages; the oldest are evicted first. */
-const PAGES_BYTES = 8 * 1024 * 1024;
+const MAX_PAGES_BYTES = 8 * 1024 * 1024;
 /** Workspaces presented at a time. */
 const STEP = 50;
 /** Maximum age of a cached page. */
-const PAGE_MS = 10_000;
+const PAGE_TTL_MS = 10_000;
 
 /** `after`: only workspaces with larger IDs, ordered by ID. */
 export type WorkspacePage = Page & { readonly after?: string | undefined };
 
 /** The workspaces on a page, and the total count. */
-type Found = { readonly ids: readonly string[]; readonly count: number };
-type KeptPage = Made & {
+type FoundPage = { readonly ids: readonly string[]; readonly count: number };
+type CachedPage = CachedJson & {
   readonly version: number;
-  readonly found: Found;
+  readonly found: FoundPage;
   readonly listed: number | undefined;
   /** Time of the query; milliseconds since 1970. */
   readonly found_at: number;
@@ -37,7 +37,7 @@ type KeptPage = Made & {
 export class WorkspaceLists {
   readonly #ctx: ApiContext;
   readonly #cache: WorkspaceCache;
-  readonly #pages = new Map<string, KeptPage>();
+  readonly #pages = new Map<string, CachedPage>();
   #bytes = 0;
 
   constructor(ctx: ApiContext, cache: WorkspaceCache) {
@@ -48,32 +48,39 @@ export class WorkspaceLists {
   /** Returns the page of workspaces that the caller can see and that match `q`, with the total count. Rejects an invalid `q` with 400. */
   async answer(caller: UserCaller, q: string, page: WorkspacePage): Promise<Response> {
     const now = this.#ctx.clock.now();
-    const filter = workspaceFilter(q, caller, now);
+    const filter = parseWorkspaceFilter(q, caller, now);
     const { shownVersion: version, listedVersion: listed } = this.#ctx.store;
     const key = JSON.stringify([caller.user_id, caller.compat, q, page, filter.scope]);
     const known = this.#pages.get(key);
     if (known && known.version === version && now < known.until) return new Response(known.json, { headers: HEADERS });
-    const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_MS;
+    const isFound = known && listed !== undefined && known.listed === listed && now < known.found_at + PAGE_TTL_MS;
     const found = isFound ? known.found : await this.#find(caller, filter, page);
     const made = await this.#make(caller, found);
     const movesWithTime = filter.has_agent !== undefined || filter.healthy !== undefined;
     if (version !== undefined && !movesWithTime) {
       const found_at = isFound ? known.found_at : now;
-      this.#keep(key, { ...made, version, found, listed, found_at, until: Math.min(made.until, found_at + PAGE_MS) });
+      this.#cachePage(key, {
+        ...made,
+        version,
+        found,
+        listed,
+        found_at,
+        until: Math.min(made.until, found_at + PAGE_TTL_MS),
+      });
     }
     return new Response(made.json, { headers: HEADERS });
   }
 
-  async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset, after }: WorkspacePage): Promise<Found> {
+  async #find(viewer: Viewer, filter: WorkspaceFilter, { limit, offset, after }: WorkspacePage): Promise<FoundPage> {
     const wanted = Math.min(limit + offset, Number.MAX_SAFE_INTEGER - 1);
     const rows = await this.#ctx.store.scan(
-      pageOfWorkspaces(filter, { favorites_of: viewer.user_id, limit: wanted, after }),
+      listWorkspacePage(filter, { favorites_of: viewer.user_id, limit: wanted, after }),
     );
     return { ids: rows.flatMap(({ id }) => id ?? []).slice(offset, offset + limit), count: rows[0]?.count ?? 0 };
   }
 
-  async #make(viewer: Viewer, { ids, count }: Found): Promise<Made> {
-    const shown = await this.#shown(ids, viewer);
+  async #make(viewer: Viewer, { ids, count }: FoundPage): Promise<CachedJson> {
+    const shown = await this.#render(ids, viewer);
     return {
       json: `{"workspaces":[${shown.map(({ json }) => json).join(",")}],"count":${count}}`,
       until: Math.min(Number.MAX_SAFE_INTEGER, ...shown.map(({ until }) => until)),
@@ -81,11 +88,11 @@ export class WorkspaceLists {
   }
 
   /** Keeps the given order; workspaces deleted in the meantime are left out. */
-  async #shown(ids: readonly string[], viewer: Viewer): Promise<Made[]> {
+  async #render(ids: readonly string[], viewer: Viewer): Promise<CachedJson[]> {
     if (ids.length === 0) return [];
     const { store } = this.#ctx;
-    const stamps = await this.#cache.stampsOf(ids);
-    const made = new Map<string, Made>();
+    const stamps = await this.#cache.loadStamps(ids);
+    const made = new Map<string, CachedJson>();
     const missing: WorkspaceStamp[] = [];
     for (const stamp of stamps.values()) {
       const known = this.#cache.find(stamp, viewer);
@@ -99,18 +106,18 @@ export class WorkspaceLists {
       const workspaces = await presentWorkspaces(this.#ctx, views, viewer, { all: (query) => store.scan(query) });
       for (const workspace of workspaces) {
         const stamp = stamps.get(workspace.id);
-        if (stamp) made.set(workspace.id, this.#cache.keep(stamp, viewer, workspace));
+        if (stamp) made.set(workspace.id, this.#cache.store(stamp, viewer, workspace));
       }
     }
     return ids.flatMap((id) => made.get(id) ?? []);
   }
 
-  #keep(key: string, page: KeptPage): void {
+  #cachePage(key: string, page: CachedPage): void {
     this.#drop(key);
     this.#pages.set(key, page);
     this.#bytes += page.json.length;
     for (const [oldest] of this.#pages) {
-      if (this.#bytes <= PAGES_BYTES) return;
+      if (this.#bytes <= MAX_PAGES_BYTES) return;
       this.#drop(oldest);
     }
   }

@@ -13,7 +13,7 @@ const named = t.Object({ owner: t.String(), workspace: t.String() });
 
 export const pageLinks = (ctx: ApiContext) => {
   /** Redirects to the result of `find`, or to the list when the caller has no such resource. */
-  const lead = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
+  const redirectToFound = async (request: Request, list: string, find: () => Promise<string>): Promise<Response> => {
     if (!hasValidCaller(request)) return redirectToSignIn(request);
     try {
       return redirectTo(await find());
@@ -23,7 +23,7 @@ export const pageLinks = (ctx: ApiContext) => {
     }
   };
   const workspace = (request: Request, { owner, workspace: name }: typeof named.static, tab = ""): Promise<Response> =>
-    lead(request, "/workspaces", async () => {
+    redirectToFound(request, "/workspaces", async () => {
       const id = await findWorkspaceId(ctx, getUser(request), { owner, name, includeDeleted: false });
       return `/workspaces/${id}${tab}`;
     });
@@ -44,7 +44,7 @@ export const pageLinks = (ctx: ApiContext) => {
     .get(
       "/tasks/:owner/:task",
       ({ request, params: { owner, task } }) =>
-        lead(request, "/tasks", async () => {
+        redirectToFound(request, "/tasks", async () => {
           const { chat_id, workspace_id } = await taskAt(ctx.store, { user: owner, task }, getUser(request));
           return chat_id === null ? `/workspaces/${workspace_id}` : `/chats/${chat_id}`;
         }),

@@ -2,9 +2,9 @@
 import { forbidden } from "#base/errors.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
-import { mayStartStop, mayUseWorkspace } from "#domain/access.ts";
+import { canStartStop, canUseWorkspace } from "#domain/access.ts";
 import { checkOwnerBelongs } from "#domain/builds/new-build.ts";
-import { livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { existingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { DeletePortShare, PortShare, PortShares, UpsertPortShare } from "#schema/workspaces/port-share.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
@@ -18,9 +18,9 @@ const user = true;
 const params = workspacePath;
 
 export const portShares = (ctx: ApiContext) => {
-  const changeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-    const place = await livingWorkspaceAt(ctx, id, caller);
-    if (!mayStartStop(caller, place)) throw forbidden("You may not share ports of this workspace.");
+  const findChangeable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+    const place = await existingWorkspaceAt(ctx, id, caller);
+    if (!canStartStop(caller, place)) throw forbidden("You may not share ports of this workspace.");
     return place;
   };
   return routes()
@@ -28,7 +28,7 @@ export const portShares = (ctx: ApiContext) => {
     .get(
       "/:workspace/port-share",
       async ({ caller, params }) => {
-        const { id } = await livingWorkspaceAt(ctx, params.workspace, caller);
+        const { id } = await existingWorkspaceAt(ctx, params.workspace, caller);
         return { shares: await ctx.store.all(listPortShares({ workspace_id: id })) };
       },
       {
@@ -48,9 +48,9 @@ export const portShares = (ctx: ApiContext) => {
     .post(
       "/:workspace/port-share",
       async ({ caller, params, body }) => {
-        const place = await changeable(params.workspace, caller);
+        const place = await findChangeable(params.workspace, caller);
         // Sharing a port gives access to it, so administrators without access to the workspace can only unshare.
-        if (!mayUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
+        if (!canUseWorkspace(caller, place)) throw forbidden("You may not share ports of this workspace.");
         await checkOwnerBelongs(ctx.store, place);
         const { id } = place;
         const { agent_name, port, protocol, share_level } = body;
@@ -84,7 +84,7 @@ export const portShares = (ctx: ApiContext) => {
     .delete(
       "/:workspace/port-share",
       async ({ caller, params, body }) => {
-        const { id } = await changeable(params.workspace, caller);
+        const { id } = await findChangeable(params.workspace, caller);
         const { agent_name, port } = body;
         await ctx.workspaces.ask(id, "unsharePort", { agent_name, port });
         return new Response(null, { status: 200 });

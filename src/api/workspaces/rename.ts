@@ -1,7 +1,7 @@
 // Renames a workspace. Disabled unless the setting `allow_workspace_renames` is on, because tools and people remember names (facts/platform
 // 3.4).
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
-import { mayUpdateWorkspace } from "#domain/access.ts";
+import { canUpdateWorkspace } from "#domain/access.ts";
 import { nameProblem } from "#domain/workspaces/fields.ts";
 import { workspaceAt, workspacePath } from "#domain/workspaces/find.ts";
 import { RenameWorkspace } from "#schema/workspaces/workspace.ts";
@@ -19,7 +19,7 @@ export const rename = (ctx: ApiContext) =>
       "/:workspace",
       async ({ caller, params, body, status }) => {
         const place = await workspaceAt(ctx, params.workspace, caller);
-        if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+        if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
         if (place.deleted) throw new AppError("method_not_allowed", "A deleted workspace cannot be changed.");
         const { name = place.name } = body;
         const problem = nameProblem(name);

@@ -3,7 +3,7 @@
 /** IDs of the resources that a workspace shows data of. */
 export type SourceIds = ReadonlySet<string>;
 
-export class ShownSources<Watched extends object> {
+export class SourceIndex<Watched extends object> {
   readonly #bySource = new Map<string, Set<Watched>>();
   readonly #sources = new Map<Watched, SourceIds>();
   #changes = 0;
@@ -17,7 +17,7 @@ export class ShownSources<Watched extends object> {
   register(watched: Watched, ids: SourceIds): void {
     const before = this.#sources.get(watched);
     if (before && before.size === ids.size && before.isSubsetOf(ids)) return;
-    this.forget(watched);
+    this.unregister(watched);
     this.#sources.set(watched, ids);
     for (const id of ids) {
       const those = this.#bySource.get(id);
@@ -26,7 +26,7 @@ export class ShownSources<Watched extends object> {
     }
   }
 
-  forget(watched: Watched): void {
+  unregister(watched: Watched): void {
     for (const id of this.#sources.get(watched) ?? []) {
       const those = this.#bySource.get(id);
       those?.delete(watched);
@@ -36,7 +36,7 @@ export class ShownSources<Watched extends object> {
   }
 
   /** Returns the workspaces that show data of a changed source. */
-  changed(id: string): Iterable<Watched> {
+  noteChanged(id: string): Iterable<Watched> {
     this.#changes += 1;
     return this.#bySource.get(id) ?? [];
   }

@@ -9,9 +9,9 @@ type Due = { readonly at: number; readonly look: () => void };
 
 export class SilenceTimer {
   readonly #clock: Clock;
-  readonly #dues = new Map<object, Due>();
+  readonly #entries = new Map<object, Due>();
   #timer: Timer | undefined;
-  #at = Number.POSITIVE_INFINITY;
+  #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -19,33 +19,33 @@ export class SilenceTimer {
 
   /** Calls `look` once, not before `at`; a later call for the same object replaces it. */
   expect(thing: object, at: number, look: () => void): void {
-    this.#dues.set(thing, { at, look });
-    if (at < this.#at) this.#arm(at);
+    this.#entries.set(thing, { at, look });
+    if (at < this.#dueAt) this.#arm(at);
   }
 
-  forget(thing: object): void {
-    this.#dues.delete(thing);
-    if (this.#dues.size > 0) return;
+  remove(thing: object): void {
+    this.#entries.delete(thing);
+    if (this.#entries.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#at = Number.POSITIVE_INFINITY;
+    this.#dueAt = Number.POSITIVE_INFINITY;
   }
 
   #arm(at: number): void {
     this.#timer?.cancel();
     const wait = Math.max(at - this.#clock.now(), MIN_MS);
-    this.#at = at;
-    this.#timer = this.#clock.after(wait, () => this.#look());
+    this.#dueAt = at;
+    this.#timer = this.#clock.after(wait, () => this.#refreshDue());
   }
 
-  #look(): void {
+  #refreshDue(): void {
     const now = this.#clock.now();
     this.#timer = undefined;
-    this.#at = Number.POSITIVE_INFINITY;
-    const due = [...this.#dues].filter(([, { at }]) => at <= now);
-    for (const [thing] of due) this.#dues.delete(thing);
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    const due = [...this.#entries].filter(([, { at }]) => at <= now);
+    for (const [thing] of due) this.#entries.delete(thing);
     let next = Number.POSITIVE_INFINITY;
-    for (const { at } of this.#dues.values()) next = Math.min(next, at);
+    for (const { at } of this.#entries.values()) next = Math.min(next, at);
     if (next < Number.POSITIVE_INFINITY) this.#arm(next);
     for (const [, { look }] of due) look();
   }

@@ -1,7 +1,7 @@
 // Snapshots of a workspace's files: list, create, restore, delete.
 import { t } from "elysia";
 import { restoreBuild } from "#domain/builds/create.ts";
-import { changeableAt, livingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
+import { changeableAt, existingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { createSnapshot, readSnapshots, snapshotAt } from "#domain/workspaces/snapshots.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { CreateSnapshot, Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
@@ -24,7 +24,7 @@ export const snapshots = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/:workspace/snapshots",
-      async ({ caller, params }) => readSnapshots(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
+      async ({ caller, params }) => readSnapshots(ctx, await existingWorkspaceAt(ctx, params.workspace, caller)),
       {
         user,
         params: workspacePath,

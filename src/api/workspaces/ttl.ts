@@ -1,7 +1,7 @@
 // Autostop: how long a workspace runs after a start (facts/platform 2.7 and 3.4).
 import { invalidField } from "#base/errors.ts";
-import { byUser, changeableAt, workspacePath } from "#domain/workspaces/find.ts";
-import { ttlProblem, UpdateTtl, wholeTtl } from "#schema/workspaces/schedule.ts";
+import { changeableAt, toActivityUser, workspacePath } from "#domain/workspaces/find.ts";
+import { findTtlProblem, roundTtl, UpdateTtl } from "#schema/workspaces/schedule.ts";
 import * as target from "../audit/targets.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
@@ -16,9 +16,9 @@ export const ttl = (ctx: ApiContext) =>
       "/:workspace/ttl",
       async ({ caller, params, body, status }) => {
         const place = await changeableAt(ctx, params.workspace, caller);
-        const broken = body.ttl_ms ? ttlProblem(body.ttl_ms) : undefined;
+        const broken = body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined;
         if (broken) throw invalidField("ttl_ms", broken);
-        await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: wholeTtl(body.ttl_ms), by: byUser(caller) });
+        await ctx.workspaces.ask(place.id, "setTtl", { ttl_ms: roundTtl(body.ttl_ms), by: toActivityUser(caller) });
         return status(204, undefined);
       },
       {

@@ -7,7 +7,7 @@ import type { TemplateRow } from "#db/templates/templates.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { listSeenWorkspaces, listWorkspaceSummaries, type SummaryRow } from "#db/workspaces/summaries.ts";
-import { mayReadTemplate } from "#domain/access.ts";
+import { canReadTemplate } from "#domain/access.ts";
 import { toScope } from "#domain/workspaces/search.ts";
 import { presentSummary } from "#domain/workspaces/summary.ts";
 import type { WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
@@ -18,7 +18,7 @@ import { type ChangedIds, type ChangeListener, getChangedIds } from "./changed-i
 /** Maximum rows per message. */
 const ROWS = 500;
 /** Rows in the first message of a snapshot: one page, so that it arrives immediately. */
-const FIRST_ROWS = 100;
+const MAX_FIRST_ROWS = 100;
 
 const ACCESS = JSON.stringify({ type: "access" } satisfies WorkspacesEvent);
 
@@ -39,7 +39,7 @@ export class WorkspacesFollower implements ChangeListener {
   readonly #outlet: Outlet;
   #caller: UserCaller;
   /** Rows the client has, as ID to hash, so that nothing is sent twice. */
-  #known = new Map<string, number | bigint>();
+  #sentHashes = new Map<string, number | bigint>();
   readonly #waiting = new Set<string>();
   /** The changes a reconnecting client has missed, until they are sent. */
   #missed: ReadonlySet<string> | undefined;
@@ -47,9 +47,9 @@ export class WorkspacesFollower implements ChangeListener {
   readonly #templates = new Set<string>();
   #isAll = false;
   #rolesChanged = false;
-  #working = false;
-  #gone = false;
-  #leave: () => void = () => {};
+  #isWorking = false;
+  #isClosed = false;
+  #stopListening: () => void = () => {};
 
   constructor(ctx: ApiContext, changes: ChangedIds, caller: UserCaller, outlet: Outlet) {
     this.#ctx = ctx;
@@ -60,8 +60,8 @@ export class WorkspacesFollower implements ChangeListener {
 
   /** Starts after a cursor of an earlier stream, or with a snapshot. */
   begin(after: string | undefined): void {
-    this.#leave = this.#changes.listen(this);
-    const missed = after === undefined ? undefined : this.#changes.after(after);
+    this.#stopListening = this.#changes.listen(this);
+    const missed = after === undefined ? undefined : this.#changes.listAfter(after);
     this.#missed = missed && new Set(missed);
     // True if they changed since that cursor, or if that is unknown: the cursor may come from another node or be too old.
     this.#rolesChanged = after !== undefined && (!this.#missed || this.#missed.has(this.#caller.user_id));
@@ -70,28 +70,28 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   end(): void {
-    this.#gone = true;
-    this.#leave();
+    this.#isClosed = true;
+    this.#stopListening();
   }
 
-  changed(id: string): void {
+  onChanged(id: string): void {
     this.#waiting.add(id);
     this.#wake();
   }
 
-  accessChanged(user_id: string): void {
-    if (user_id === this.#caller.user_id) this.missed();
+  onAccessChanged(user_id: string): void {
+    if (user_id === this.#caller.user_id) this.onMissed();
   }
 
-  missed(): void {
+  onMissed(): void {
     this.#rolesChanged = true;
     this.#missed = undefined;
     this.#isAll = true;
     this.#wake();
   }
 
-  templateChanged(template: TemplateRow): void {
-    if (!mayReadTemplate(this.#caller, template)) return;
+  onTemplateChanged(template: TemplateRow): void {
+    if (!canReadTemplate(this.#caller, template)) return;
     this.#templates.add(template.id);
     this.#wake();
   }
@@ -102,22 +102,22 @@ export class WorkspacesFollower implements ChangeListener {
   }
 
   #wake(): void {
-    if (this.#working || this.#gone) return;
-    this.#working = true;
+    if (this.#isWorking || this.#isClosed) return;
+    this.#isWorking = true;
     void this.#work()
       .catch((error) => {
         log("watch").warn("the workspaces of {user} cannot be read: {error}", { user: this.#caller.user_id, error });
-        if (!this.#gone) this.#outlet.failed();
+        if (!this.#isClosed) this.#outlet.failed();
       })
       .finally(() => {
-        this.#working = false;
+        this.#isWorking = false;
         // A change may have arrived since the last check.
         if (this.#isDue) this.#wake();
       });
   }
 
   async #work(): Promise<void> {
-    while (!this.#gone && this.#isDue) {
+    while (!this.#isClosed && this.#isDue) {
       // Everything committed in the rest of this turn is read together.
       await nextTurn();
       const place = this.#changes.place;
@@ -137,19 +137,19 @@ export class WorkspacesFollower implements ChangeListener {
   async #sendAll(id: string): Promise<void> {
     this.#isAll = false;
     this.#waiting.clear();
-    this.#known = new Map();
+    this.#sentHashes = new Map();
     if (this.#missed && (await this.#sendMissed(this.#missed, id))) return;
     const scope = toScope(this.#caller);
     const ids = await this.#ctx.store.scan(listSeenWorkspaces(scope, this.#caller.user_id));
     const read = (at: number): Promise<SummaryRow[]> => {
-      const page = ids.slice(at, at + (at === 0 ? FIRST_ROWS : ROWS));
+      const page = ids.slice(at, at + (at === 0 ? MAX_FIRST_ROWS : ROWS));
       return page.length === 0 ? Promise.resolve([]) : this.#ctx.store.scan(listWorkspaceSummaries(scope, page));
     };
     // Reads page by page: the first rows are sent before the last are read, and other requests run in between. The next page is read while
     // one is being sent. Changes in the meantime are sent afterwards.
     let next = read(0);
     for (let at = 0, end = 0; at === 0 || at < ids.length; at = end) {
-      end = at + (at === 0 ? FIRST_ROWS : ROWS);
+      end = at + (at === 0 ? MAX_FIRST_ROWS : ROWS);
       const rows = await next;
       next = read(end);
       // The failure is reported where the result is awaited.
@@ -171,7 +171,7 @@ export class WorkspacesFollower implements ChangeListener {
     const seen = rows.filter((row) => missed.has(row.id as string));
     if (seen.length < missed.size) return false;
     // A row read here may be newer than what the client has; its change is announced after this and sent then.
-    for (const row of rows) this.#known.set(row.id as string, UNSEEN);
+    for (const row of rows) this.#sentHashes.set(row.id as string, UNSEEN);
     const changed = seen.map((row) => this.#json(row).json);
     await this.#send(`{"type":"changes","changed":[${changed.join(",")}],"removed":[],"id":"${id}"}`);
     return true;
@@ -185,8 +185,8 @@ export class WorkspacesFollower implements ChangeListener {
       const rows = await this.#ctx.store.scan(listWorkspaceSummaries(toScope(this.#caller), some));
       const seen = new Set(rows.map((row) => row.id as string));
       const changed = rows.map((row) => this.#json(row)).flatMap(({ json, isNew }) => (isNew ? json : []));
-      const removed = some.filter((one) => !seen.has(one) && this.#known.has(one));
-      for (const one of removed) this.#known.delete(one);
+      const removed = some.filter((one) => !seen.has(one) && this.#sentHashes.has(one));
+      for (const one of removed) this.#sentHashes.delete(one);
       if (changed.length === 0 && removed.length === 0) continue;
       // Only the last message of a round carries the cursor, because only then has everything before it been sent.
       const place = at + ROWS < ids.length ? "" : id;
@@ -198,13 +198,13 @@ export class WorkspacesFollower implements ChangeListener {
   #json(row: SummaryRow): { json: string; isNew: boolean } {
     const json = JSON.stringify(presentSummary(row, this.#caller.user_id, this.#ctx.clock.now()));
     const hash = Bun.hash(json);
-    const isNew = this.#known.get(row.id as string) !== hash;
-    this.#known.set(row.id as string, hash);
+    const isNew = this.#sentHashes.get(row.id as string) !== hash;
+    this.#sentHashes.set(row.id as string, hash);
     return { json, isNew };
   }
 
   async #send(json: string): Promise<boolean> {
-    if (this.#gone) return false;
+    if (this.#isClosed) return false;
     const goesOn = await this.#outlet.send(json);
     if (!goesOn) this.end();
     return goesOn;
@@ -227,12 +227,12 @@ export class WorkspacesFollower implements ChangeListener {
  * Returns the stream's first message for a client that continues with the stream afterwards; undefined when the rows don't fit into one
  * message.
  */
-export const firstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
+export const loadFirstMessage = async (ctx: ApiContext, caller: UserCaller): Promise<string | undefined> => {
   // Changes after this cursor are sent by the stream.
   const id = getChangedIds(ctx).place;
   const scope = toScope(caller);
   const ids = await ctx.store.scan(listSeenWorkspaces(scope, caller.user_id));
-  if (ids.length > FIRST_ROWS) return undefined;
+  if (ids.length > MAX_FIRST_ROWS) return undefined;
   const rows = ids.length === 0 ? [] : await ctx.store.scan(listWorkspaceSummaries(scope, ids));
   const workspaces = rows.map((row) => presentSummary(row, caller.user_id, ctx.clock.now()));
   return JSON.stringify({ type: "snapshot", workspaces, more: false, id } satisfies WorkspacesEvent);

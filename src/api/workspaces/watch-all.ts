@@ -6,7 +6,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { type EventStream, eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
-import { closeWhenKeyGone, whenKeyGone } from "../http/revocation.ts";
+import { closeWhenKeyRevoked, watchKey } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { type ChangedIds, getChangedIds } from "./changed-ids.ts";
@@ -16,7 +16,7 @@ import { WorkspacesFollower } from "./watch-all-follower.ts";
 const PING = '{"type":"ping"}';
 const UNREADABLE = JSON.stringify({ message: "The workspaces cannot be read now." });
 /** Maximum bytes waiting for a client before the next rows are read. */
-const ROOM_BYTES = 128 * 1024;
+const PAUSE_BYTES = 128 * 1024;
 
 export const watchAll = (ctx: ApiContext) => {
   const changes = getChangedIds(ctx);
@@ -29,7 +29,7 @@ export const watchAll = (ctx: ApiContext) => {
         const after = query.after_id;
         if (request.headers.has("upgrade")) {
           const socket = new WorkspacesSocket({ ctx, changes, heartbeat, caller, after });
-          return ctx.sockets.upgrade(request, closeWhenKeyGone(ctx, caller, socket), { who: caller.user_id });
+          return ctx.sockets.upgrade(request, closeWhenKeyRevoked(ctx, caller, socket), { who: caller.user_id });
         }
         return eventStream(ctx, request, (stream) => {
           const follower = new WorkspacesFollower(ctx, changes, caller, {
@@ -39,7 +39,7 @@ export const watchAll = (ctx: ApiContext) => {
               stream.end();
             },
           });
-          const signOut = whenKeyGone(ctx, caller, () => stream.end());
+          const signOut = watchKey(ctx, caller, () => stream.end());
           follower.begin(after);
           return () => {
             follower.end();
@@ -75,7 +75,7 @@ export const watchAll = (ctx: ApiContext) => {
 };
 
 const sendEvent = (stream: EventStream, json: string): Promise<boolean> =>
-  stream.send("data", json) ? stream.room(ROOM_BYTES) : Promise.resolve(false);
+  stream.send("data", json) ? stream.waitForRoom(PAUSE_BYTES) : Promise.resolve(false);
 
 type Deps = {
   readonly ctx: ApiContext;
@@ -122,7 +122,7 @@ class WorkspacesSocket implements SocketHandler {
 
   async #send(socket: Socket, json: string): Promise<boolean> {
     if (!socket.send(json, true)) return false;
-    while (!socket.closing && socket.waiting > ROOM_BYTES) {
+    while (!socket.closing && socket.waiting > PAUSE_BYTES) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve;
       });

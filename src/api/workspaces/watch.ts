@@ -1,8 +1,8 @@
 // Watches one workspace, as server-sent events or over a WebSocket (facts/platform 5.1 and 5.2).
 import { t } from "elysia";
-import { maySeeWorkspace } from "#domain/access.ts";
+import { canSeeWorkspace } from "#domain/access.ts";
 import { workspaceAccess } from "#domain/live-access.ts";
-import { gone, workspaceAt } from "#domain/workspaces/find.ts";
+import { workspaceAt, workspaceGone } from "#domain/workspaces/find.ts";
 import { Workspace } from "#schema/workspaces/workspace.ts";
 import { WorkspaceFrame } from "#schema/workspaces/workspace-watch.ts";
 import type { ApiContext } from "../context.ts";
@@ -10,7 +10,7 @@ import { callers, type UserCaller } from "../http/caller.ts";
 import { eventStream } from "../http/event-stream.ts";
 import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
-import { whenAccessLost } from "../http/revocation.ts";
+import { watchAccess } from "../http/revocation.ts";
 import { routes } from "../http/routes.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -27,9 +27,9 @@ export const watch = (ctx: ApiContext) => {
   const watchers = new Watchers(ctx);
   const heartbeat = new Heartbeat(ctx.clock);
   /** Returns the ID to watch. Rejects with 404 or 410 when there is nothing to see. */
-  const watchable = async (id: string, caller: UserCaller): Promise<string> => {
+  const findWatchableId = async (id: string, caller: UserCaller): Promise<string> => {
     const place = await workspaceAt(ctx, id, caller);
-    if (place.deleted) throw gone();
+    if (place.deleted) throw workspaceGone();
     return place.id;
   };
   return routes()
@@ -37,15 +37,15 @@ export const watch = (ctx: ApiContext) => {
     .get(
       "/:workspace/watch",
       async ({ caller, params, request }) => {
-        const id = await watchable(params.workspace, caller);
+        const id = await findWatchableId(params.workspace, caller);
         return eventStream(ctx, request, (stream) => {
           const leave = watchers.watch(id, {
             viewer: caller,
             data: (json) => stream.send("data", json),
             failed: () => stream.send("error", UNREADABLE),
           });
-          const access = workspaceAccess(ctx, id, maySeeWorkspace);
-          const signOut = whenAccessLost(ctx, caller, access, () => stream.end());
+          const access = workspaceAccess(ctx, id, canSeeWorkspace);
+          const signOut = watchAccess(ctx, caller, access, () => stream.end());
           return () => {
             leave();
             signOut();
@@ -73,7 +73,7 @@ export const watch = (ctx: ApiContext) => {
     .get(
       "/:workspace/watch-ws",
       async ({ caller, params, request }) => {
-        const id = await watchable(params.workspace, caller);
+        const id = await findWatchableId(params.workspace, caller);
         return ctx.sockets.upgrade(request, new WorkspaceSocket(ctx, { watchers, heartbeat }, id, caller), {
           who: caller.user_id,
           compressed: true,
@@ -104,7 +104,7 @@ class WorkspaceSocket implements SocketHandler {
   readonly #heartbeat: Heartbeat;
   readonly #id: string;
   readonly #caller: UserCaller;
-  #undo: (() => void)[] = [];
+  #cleanups: (() => void)[] = [];
 
   constructor(
     ctx: ApiContext,
@@ -121,9 +121,9 @@ class WorkspaceSocket implements SocketHandler {
 
   open(socket: Socket): void {
     socket.send(PING);
-    this.#undo = [
+    this.#cleanups = [
       this.#heartbeat.join(() => socket.send(PING)),
-      whenAccessLost(this.#ctx, this.#caller, workspaceAccess(this.#ctx, this.#id, maySeeWorkspace), (reason) =>
+      watchAccess(this.#ctx, this.#caller, workspaceAccess(this.#ctx, this.#id, canSeeWorkspace), (reason) =>
         socket.close(CLOSE.policy, reason),
       ),
       this.#watchers.watch(this.#id, {
@@ -139,6 +139,6 @@ class WorkspaceSocket implements SocketHandler {
   }
 
   close(): void {
-    for (const one of this.#undo.splice(0)) one();
+    for (const one of this.#cleanups.splice(0)) one();
   }
 }

@@ -1,15 +1,15 @@
 // Serves all watchers of workspaces. Each change is read and serialized once for all watchers with the same view, and each watcher gets the
 // newest state once, in order. Changes during a read cause one more read (rules WK-9 to WK-11).
 
-import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { log } from "#base/log.ts";
-import { Pace } from "#base/pace.ts";
+import { TurnThrottle } from "#base/pace.ts";
 import { nextTurn } from "#base/retry.ts";
 import { readWorkspace, type Viewer } from "#domain/workspaces/present.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiContext } from "../context.ts";
 import { BroadChanges } from "./broad-changes.ts";
-import { ShownSources } from "./shown-sources.ts";
+import { SourceIndex } from "./shown-sources.ts";
 import { SilenceTimer } from "./silence-timer.ts";
 
 export interface Watcher {
@@ -22,16 +22,16 @@ export interface Watcher {
 
 export class Watchers {
   readonly #ctx: ApiContext;
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedWorkspace>();
   readonly #services: Services;
 
   constructor(ctx: ApiContext) {
     this.#ctx = ctx;
     const broad = new BroadChanges(ctx.clock);
-    const sources = new ShownSources<Watched>();
-    this.#services = { silenceTimer: new SilenceTimer(ctx.clock), pace: new Pace(), broad, sources };
-    ctx.topics.subscribeAll("shown_changed", (id) => broad.look(sources.changed(id)));
-    ctx.topics.subscribeAll("missed", () => broad.look(this.#watched.values()));
+    const sources = new SourceIndex<WatchedWorkspace>();
+    this.#services = { silenceTimer: new SilenceTimer(ctx.clock), pace: new TurnThrottle(), broad, sources };
+    ctx.topics.subscribeAll("shown_changed", (id) => broad.refresh(sources.noteChanged(id)));
+    ctx.topics.subscribeAll("missed", () => broad.refresh(this.#watched.values()));
     ctx.jobs.onChange(() => broad.queueMoved());
   }
 
@@ -39,7 +39,7 @@ export class Watchers {
   watch(id: string, watcher: Watcher): () => void {
     let watched = this.#watched.get(id);
     if (!watched) {
-      watched = new Watched(this.#ctx, id, this.#services);
+      watched = new WatchedWorkspace(this.#ctx, id, this.#services);
       this.#watched.set(id, watched);
     }
     const one = watched;
@@ -58,20 +58,20 @@ export class Watchers {
 /** Services shared by all watched workspaces. */
 type Services = {
   readonly silenceTimer: SilenceTimer;
-  readonly pace: Pace;
+  readonly pace: TurnThrottle;
   readonly broad: BroadChanges;
-  readonly sources: ShownSources<Watched>;
+  readonly sources: SourceIndex<WatchedWorkspace>;
 };
 
 type Rendered = { json: string; statuses: string };
 
-class Watched {
+class WatchedWorkspace {
   readonly #ctx: ApiContext;
   readonly #id: string;
-  readonly #last = new Map<Watcher, string>();
-  readonly #leave: (() => void)[];
-  #changed = false;
-  #reading = false;
+  readonly #lastSent = new Map<Watcher, string>();
+  readonly #unsubscribes: (() => void)[];
+  #isStale = false;
+  #isReading = false;
   #statuses = "";
   readonly #services: Services;
 
@@ -79,54 +79,57 @@ class Watched {
     this.#ctx = ctx;
     this.#id = id;
     this.#services = services;
-    const wake = () => this.look();
-    this.#leave = [ctx.topics.subscribe("workspace", id, wake), ctx.topics.subscribe("workspace_changed", id, wake)];
+    const wake = () => this.refresh();
+    this.#unsubscribes = [
+      ctx.topics.subscribe("workspace", id, wake),
+      ctx.topics.subscribe("workspace_changed", id, wake),
+    ];
   }
 
   add(watcher: Watcher): void {
-    this.#last.set(watcher, "");
-    this.look();
+    this.#lastSent.set(watcher, "");
+    this.refresh();
   }
 
   /** Returns true when no watchers are left. */
   remove(watcher: Watcher): boolean {
-    this.#last.delete(watcher);
-    if (this.#last.size > 0) return false;
-    for (const leave of this.#leave.splice(0)) leave();
-    this.#forget();
+    this.#lastSent.delete(watcher);
+    if (this.#lastSent.size > 0) return false;
+    for (const leave of this.#unsubscribes.splice(0)) leave();
+    this.#unregister();
     return true;
   }
 
   /** Reads the workspace again and sends it to the watchers whose view has changed. */
-  look(): void {
-    this.#changed = true;
-    if (this.#reading) return;
-    this.#reading = true;
-    void this.#tell().finally(() => {
-      this.#reading = false;
+  refresh(): void {
+    this.#isStale = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    void this.#sendChanges().finally(() => {
+      this.#isReading = false;
       // A change may have arrived since the last read.
-      if (this.#changed && this.#last.size > 0) this.look();
+      if (this.#isStale && this.#lastSent.size > 0) this.refresh();
     });
   }
 
-  async #tell(): Promise<void> {
+  async #sendChanges(): Promise<void> {
     // Everything committed in the rest of this turn is read together.
     await nextTurn();
     // Hundreds of workspaces can change at the same time. Changes until this one's turn are read together, too.
     await this.#services.pace.next();
-    while (this.#changed && this.#last.size > 0) {
-      this.#changed = false;
+    while (this.#isStale && this.#lastSent.size > 0) {
+      this.#isStale = false;
       const seen = new Map<string, Promise<Rendered | undefined>>();
-      for (const watcher of [...this.#last.keys()]) {
+      for (const watcher of [...this.#lastSent.keys()]) {
         const { user_id, compat } = watcher.viewer;
         const key = `${compat} ${user_id}`;
         const rendering = seen.get(key) ?? this.#render(watcher.viewer);
         seen.set(key, rendering);
         const rendered = await rendering;
-        if (!this.#last.has(watcher)) continue;
+        if (!this.#lastSent.has(watcher)) continue;
         if (!rendered) watcher.failed();
-        else if (rendered.json !== this.#last.get(watcher)) {
-          this.#last.set(watcher, rendered.json);
+        else if (rendered.json !== this.#lastSent.get(watcher)) {
+          this.#lastSent.set(watcher, rendered.json);
           this.#statuses = rendered.statuses;
           watcher.data(rendered.json);
         }
@@ -151,34 +154,34 @@ class Watched {
   #listen(workspace: Workspace, changes: number): void {
     const { broad, sources } = this.#services;
     // The last watcher may have left during the read.
-    if (this.#last.size === 0) {
-      this.#forget();
+    if (this.#lastSent.size === 0) {
+      this.#unregister();
       return;
     }
     sources.register(this, listSources(workspace));
-    if (changes !== sources.changes) this.look();
-    broad.setQueued(this, showsQueue(workspace, this.#ctx.jobs.worker.id));
+    if (changes !== sources.changes) this.refresh();
+    broad.setQueued(this, dependsOnQueue(workspace, this.#ctx.jobs.worker.id));
     this.#listenForSilence(workspace);
   }
 
-  #forget(): void {
+  #unregister(): void {
     const { broad, silenceTimer, sources } = this.#services;
-    sources.forget(this);
-    broad.forget(this);
-    silenceTimer.forget(this);
+    sources.unregister(this);
+    broad.remove(this);
+    silenceTimer.remove(this);
   }
 
   // There is no event for a silent agent, so the workspace is read again when an agent may count as silent.
   #listenForSilence(workspace: Workspace): void {
-    const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(silentAt);
-    if (dues.length === 0) this.#services.silenceTimer.forget(this);
+    const dues = workspace.latest_build.resources.flatMap(({ agents }) => agents).flatMap(listSilenceTimes);
+    if (dues.length === 0) this.#services.silenceTimer.remove(this);
     else this.#services.silenceTimer.expect(this, Math.min(...dues), () => void this.#checkSilence());
   }
 
   async #checkSilence(): Promise<void> {
-    const [first] = this.#last.keys();
+    const [first] = this.#lastSent.keys();
     const rendered = first && (await this.#render(first.viewer));
-    if (rendered && rendered.statuses !== this.#statuses) this.look();
+    if (rendered && rendered.statuses !== this.#statuses) this.refresh();
   }
 }
 
@@ -191,13 +194,14 @@ const listSources = ({ latest_build, ...workspace }: Workspace): Set<string> =>
   ]);
 
 /** Returns whether the workspace shows a queue position, or workers other than the built-in one. */
-const showsQueue = ({ latest_build: { job } }: Workspace, builtIn: string): boolean =>
+const dependsOnQueue = ({ latest_build: { job } }: Workspace, builtIn: string): boolean =>
   (job.started_at === undefined && job.completed_at === undefined) || !job.available_workers.includes(builtIn);
 
 type Agent = Workspace["latest_build"]["resources"][number]["agents"][number];
 
-const silentAt = (agent: Agent): number[] => {
-  if (agent.status === "connected") return [Date.parse(agent.last_connected_at ?? agent.created_at) + INACTIVE_MS + 1];
+const listSilenceTimes = (agent: Agent): number[] => {
+  if (agent.status === "connected")
+    return [Date.parse(agent.last_connected_at ?? agent.created_at) + INACTIVITY_TIMEOUT_MS + 1];
   const limit = agent.connection_timeout_seconds * 1000;
   return agent.status === "connecting" && limit > 0 ? [Date.parse(agent.created_at) + limit + 1] : [];
 };

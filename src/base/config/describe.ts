@@ -1,15 +1,15 @@
 // Generates all descriptions of settings from the tables: help text, `config show`, the example file and the table in docs/configuration.md
 // (rule CF-1). Secrets are never printed (rule CF-5).
-import type { Loaded } from "./resolve.ts";
-import { secretKeys, toFileKey } from "./secret-files.ts";
+import type { LoadedSettings } from "./resolve.ts";
+import { listSecretKeys, toFileKey } from "./secret-files.ts";
 import { formatDefault, type Setting, type SettingsTable, toFlag, toVariableName } from "./setting.ts";
 
 const HIDDEN = "(hidden)";
 const WIDTH = 100;
 
 /** Returns the settings part of a command's `--help`. */
-export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
-  const byFile = new Set(secretKeys(table));
+export const formatSettingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string => {
+  const byFile = new Set(listSecretKeys(table));
   return groupSettings(table)
     .map(([group, rows]) => {
       const lines = rows.map(([key, one]) => {
@@ -26,7 +26,7 @@ export const settingsHelp = (table: SettingsTable, prefix = "SLIPWAY_"): string 
 };
 
 /** One row of `config show`: the value as text, or null when there is no value. */
-export interface ShownSetting {
+export interface SettingRow {
   key: string;
   value: string | null;
   from: string;
@@ -34,18 +34,18 @@ export interface ShownSetting {
 }
 
 /** Returns the effective values and their sources; secrets and passwords in URLs are shown as `(hidden)`. */
-export const shownSettings = <T extends SettingsTable>(table: T, loaded: Loaded<T>): ShownSetting[] =>
+export const describeSettings = <T extends SettingsTable>(table: T, loaded: LoadedSettings<T>): SettingRow[] =>
   Object.entries(table).map(([key, one]) => {
     const value = loaded.config[key];
-    const shown = value === undefined ? null : one.secret ? HIDDEN : withoutPasswords(one.kind.print(value));
+    const shown = value === undefined ? null : one.secret ? HIDDEN : redactPasswords(one.kind.print(value));
     const source = loaded.sources[key];
     return { key, value: shown, from: source?.from ?? "default", name: source?.name ?? "default" };
   });
 
-const withoutPasswords = (text: string): string => text.replace(/(:\/\/[^\s/:@]*:)[^\s/]+@/g, `$1${HIDDEN}@`);
+const redactPasswords = (text: string): string => text.replace(/(:\/\/[^\s/:@]*:)[^\s/]+@/g, `$1${HIDDEN}@`);
 
 /** Formats `config show` for people: key, value and source in columns. */
-export const settingsListing = (rows: readonly ShownSetting[]): string => {
+export const formatSettingsListing = (rows: readonly SettingRow[]): string => {
   const cells = rows.map((row) => {
     const value = row.value === null ? "(not set)" : row.value || "(none)";
     return [row.key, value, row.from === "default" ? "default" : `${row.from} ${row.name}`];
@@ -62,8 +62,8 @@ export const settingsListing = (rows: readonly ShownSetting[]): string => {
 };
 
 /** Returns a settings file with every setting explained and commented out; used unchanged, it has no effect. */
-export const exampleFile = (table: SettingsTable): string => {
-  const byFile = new Set(secretKeys(table));
+export const formatExampleFile = (table: SettingsTable): string => {
+  const byFile = new Set(listSecretKeys(table));
   const head =
     "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
   const use = "# remove the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
@@ -74,7 +74,7 @@ export const exampleFile = (table: SettingsTable): string => {
         const file = byFile.has(key) ? ` Or ${toFileKey(key)}: a file that holds it.` : "";
         const facts = `Form: ${one.kind.accepts}. Default: ${formatDefault(one)}.${file}`;
         const value = one.default === undefined ? "" : one.kind.print(one.default);
-        return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${yamlScalar(value)}\n`;
+        return `${wrap(`${one.help} ${facts}`, "# ")}\n#${key}: ${toYamlScalar(value)}\n`;
       });
     return entries.length === 0 ? "" : `\n# --- ${group} ---\n\n${entries.join("\n")}`;
   });
@@ -85,9 +85,9 @@ export const exampleFile = (table: SettingsTable): string => {
  * Returns the table between the markers `<!-- settings -->` and `<!-- /settings -->` of docs/configuration.md. `hasFile`: a settings file
  * is also read.
  */
-export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
-  const cell = (text: string): string => text.replaceAll("|", "\\|");
-  const byFile = new Set(secretKeys(table));
+export const formatSettingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile = true): string => {
+  const escapeCell = (text: string): string => text.replaceAll("|", "\\|");
+  const byFile = new Set(listSecretKeys(table));
   const rows = Object.entries(table).map(([key, one]) => {
     const names = [toFlag(key), toVariableName(key, prefix), ...(one.file === false || !hasFile ? [] : [key])].map(
       (name) => `\`${name}\``,
@@ -96,7 +96,7 @@ export const settingsTable = (table: SettingsTable, prefix = "SLIPWAY_", hasFile
     const file = byFile.has(key)
       ? ` Or a file that holds it: \`${toFlag(toFileKey(key))}\`, \`${toVariableName(toFileKey(key), prefix)}\`.`
       : "";
-    return `| ${names.join("<br>")} | ${cell(fallback)} | ${cell(`${one.help} Form: ${one.kind.accepts}.${file}`)} |`;
+    return `| ${names.join("<br>")} | ${escapeCell(fallback)} | ${escapeCell(`${one.help} Form: ${one.kind.accepts}.${file}`)} |`;
   });
   return [`| flag, variable${hasFile ? ", file key" : ""} | default | meaning |`, "|---|---|---|", ...rows].join("\n");
 };
@@ -107,7 +107,7 @@ function groupSettings(table: SettingsTable): [string, [string, Setting<unknown>
 }
 
 // Quotes text that YAML would parse as something else: numbers, brackets, colons, empty text.
-function yamlScalar(value: string): string {
+function toYamlScalar(value: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(value) || /^\d+$/.test(value) ? value : JSON.stringify(value);
 }
 

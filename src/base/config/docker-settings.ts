@@ -56,7 +56,7 @@ export const DOCKER_SETTINGS = {
 type DockerValues = Values<Pick<typeof DOCKER_SETTINGS, `repository_registry${"" | "_user" | "_password"}`>>;
 
 /** Returns what is missing in the registry settings. `prefix` is the prefix of the variables. */
-export const registryIsWhole = (settings: DockerValues, prefix?: string): Problem[] => {
+export const checkRegistry = (settings: DockerValues, prefix?: string): Problem[] => {
   const {
     repository_registry: name,
     repository_registry_user: user,
@@ -71,7 +71,7 @@ export const registryIsWhole = (settings: DockerValues, prefix?: string): Proble
 };
 
 /** Returns the registry for repository images in the form the provisioner takes. */
-export const imageRegistry = ({
+export const toImageRegistry = ({
   repository_registry: name,
   repository_registry_user: user,
   repository_registry_password: password,

@@ -51,7 +51,7 @@ const isPattern = (value: unknown): boolean => {
 };
 
 /** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
-const mistakeIn = (entry: unknown): string | undefined => {
+const findMistake = (entry: unknown): string | undefined => {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return "must be a mapping";
   const one = entry as Record<string, unknown>;
   const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
@@ -78,7 +78,7 @@ const mistakeIn = (entry: unknown): string | undefined => {
   return undefined;
 };
 
-const providers = listOfMappings<ProviderSetting>("id, type and client_id", mistakeIn);
+const providers = listOfMappings<ProviderSetting>("id, type and client_id", findMistake);
 
 export const EXTERNAL_AUTH_SETTINGS = {
   external_auth: setting(providers, [], {

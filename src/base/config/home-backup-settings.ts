@@ -1,5 +1,5 @@
 // Settings of home backups: copies of workspace files in a folder or bucket, away from the machine that stores them.
-import { baseUrl, choice, duration, matching, path, text, whole } from "./kinds.ts";
+import { baseUrl, choice, duration, integer, matching, path, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 import { bucketName, objectPrefix } from "./storage-settings.ts";
 
@@ -56,11 +56,11 @@ export const HOME_BACKUP_SETTINGS = {
     absent: "derived from the encryption key",
     secret: true,
   }),
-  home_backup_keep_daily: setting(whole(1, 1_000), 7, {
+  home_backup_keep_daily: setting(integer(1, 1_000), 7, {
     group,
     help: "How many days to keep one backup a day. The newest backup of a workspace is always kept.",
   }),
-  home_backup_keep_weekly: setting(whole(0, 1_000), 4, {
+  home_backup_keep_weekly: setting(integer(0, 1_000), 4, {
     group,
     help: "How many weeks to keep one backup a week. Backups of a permanently deleted workspace are kept equally long, at least for a day.",
   }),

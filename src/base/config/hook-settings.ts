@@ -1,5 +1,5 @@
 // Settings of lifecycle hooks: the consumer to call, and the effect of its answers.
-import { choice, duration, flag, type Kind, whole } from "./kinds.ts";
+import { choice, duration, flag, integer, type Kind } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 /** Minimum bytes of a shared secret. */
@@ -60,7 +60,7 @@ export const HOOK_SETTINGS = {
     group: "Hooks",
     help: "Whether chats also run the hooks that their workspace declares in .slipway/hooks.json. Hooks run in the workspace, so anyone who can write there can change them. Put mandatory rules into the consumer.",
   }),
-  hook_ledger_days: setting(whole(1, 3_650), 30, {
+  hook_ledger_days: setting(integer(1, 3_650), 30, {
     group: "Hooks",
     help: "How many days to keep hook requests and decisions, at most the newest 1,000,000.",
   }),

@@ -55,7 +55,7 @@ export const flag: Kind<boolean> = {
 };
 
 /** An integer from `low` to `high`, both included. */
-export const whole = (low: number, high: number): Kind<number> => ({
+export const integer = (low: number, high: number): Kind<number> => ({
   accepts: `a whole number from ${low} to ${high}`,
   placeholder: "N",
   parse(value) {

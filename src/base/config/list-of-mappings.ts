@@ -15,7 +15,7 @@ export const listOfMappings = <T extends { readonly id: string }>(
   members: string,
   mistakeIn: (entry: unknown) => string | undefined,
 ): Kind<readonly T[]> => {
-  const mistakeInList = (list: unknown): string | undefined => {
+  const findListMistake = (list: unknown): string | undefined => {
     if (!Array.isArray(list)) return "it is not a list";
     for (const [i, entry] of list.entries()) {
       const mistake = mistakeIn(entry);
@@ -31,9 +31,9 @@ export const listOfMappings = <T extends { readonly id: string }>(
     structured: true,
     parse(text) {
       const list = listIn(text);
-      return mistakeInList(list) === undefined ? (list as T[]) : undefined;
+      return findListMistake(list) === undefined ? (list as T[]) : undefined;
     },
-    mistake: (text) => mistakeInList(listIn(text)),
+    mistake: (text) => findListMistake(listIn(text)),
     print: (value) => (value.length === 0 ? "" : JSON.stringify(value)),
   };
 };

@@ -2,7 +2,7 @@
 // rejected, because they would never log anything.
 import type { Level, LogLevels } from "../log.ts";
 import type { Kind } from "./kinds.ts";
-import { didYouMean } from "./nearest.ts";
+import { suggestName } from "./nearest.ts";
 
 export const LEVELS: readonly Level[] = ["trace", "debug", "info", "warn", "error"];
 
@@ -26,14 +26,14 @@ export const AREAS: readonly string[] = [
   ...["templates", "topics", "trace", "usage", "watch", "worker", "workspaces"],
 ];
 
-const levelIn = (text: string): Level | undefined => LEVELS.find((level) => level === text.toLowerCase());
+const parseLevel = (text: string): Level | undefined => LEVELS.find((level) => level === text.toLowerCase());
 
 const parse = (text: string): LogLevels | undefined => {
   const parts = text.split(",").map((part) => part.trim().split("="));
   const areas: Record<string, Level> = {};
   let level: Level | undefined;
   for (const [name = "", value, ...more] of parts) {
-    const said = levelIn((value ?? name).trim());
+    const said = parseLevel((value ?? name).trim());
     if (said === undefined || more.length > 0) return undefined;
     if (value === undefined) {
       if (level !== undefined) return undefined;
@@ -54,6 +54,6 @@ export const logLevels: Kind<LogLevels> = {
       .split(",")
       .flatMap((part) => (part.includes("=") ? [(part.split("=")[0] as string).trim()] : []));
     const unknown = names.find((name) => !AREAS.includes(name));
-    return unknown === undefined ? undefined : `there is no area ${unknown}.${didYouMean(unknown, AREAS)}`;
+    return unknown === undefined ? undefined : `there is no area ${unknown}.${suggestName(unknown, AREAS)}`;
   },
 };

@@ -1,7 +1,7 @@
 // "Did you mean ...?" for misspelled settings, commands and names.
 
 /** Names that people try, by the setting they mean. */
-const TRIED: Readonly<Record<string, readonly string[]>> = {
+const SETTING_ALIASES: Readonly<Record<string, readonly string[]>> = {
   address: "port host listen bind addr http_address http_port listen_address bind_address".split(" "),
   access_url: "url public_url base_url external_url".split(" "),
   wildcard_access_url: "wildcard wildcard_url apps_url app_hostname".split(" "),
@@ -13,8 +13,8 @@ const TRIED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the known name closest to `name`, if at most a third of its letters differ. */
-export const nearest = (name: string, known: readonly string[]): string | undefined => {
-  const ranked = known.map((one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }));
+export const findNearest = (name: string, known: readonly string[]): string | undefined => {
+  const ranked = known.map((one) => ({ one, distance: computeEditDistance(name.toLowerCase(), one.toLowerCase()) }));
   const best = ranked
     .filter(({ one, distance }) => distance <= Math.ceil(name.length / 3) && hasLikeWords(name, one))
     .sort((a, b) => a.distance - b.distance)[0];
@@ -22,21 +22,21 @@ export const nearest = (name: string, known: readonly string[]): string | undefi
 };
 
 /** Returns ` Did you mean X?`, or an empty string. */
-export const didYouMean = (name: string, known: readonly string[]): string => {
-  const best = nearest(name, known);
+export const suggestName = (name: string, known: readonly string[]): string => {
+  const best = findNearest(name, known);
   return best === undefined ? "" : ` Did you mean ${best}?`;
 };
 
-/** Like `didYouMean` for settings, written as `write` does. Also knows the names that other programs use for a setting. */
-export const didYouMeanSetting = (
+/** Like `suggestName` for settings, written as `write` does. Also knows the names that other programs use for a setting. */
+export const suggestSetting = (
   name: string,
   keys: readonly string[],
   write: (key: string) => string = (key) => key,
 ): string => {
-  const bare = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
-  const prefix = bare(write("")).replace(/_+$/, "");
-  const own = bare(name).replace(new RegExp(`^${prefix}_`), "");
-  const meant = keys.find((key) => TRIED[key]?.includes(own)) ?? nearest(own, keys);
+  const normalize = (text: string): string => text.toLowerCase().replaceAll("-", "_").replace(/^_+/, "");
+  const prefix = normalize(write("")).replace(/_+$/, "");
+  const own = normalize(name).replace(new RegExp(`^${prefix}_`), "");
+  const meant = keys.find((key) => SETTING_ALIASES[key]?.includes(own)) ?? findNearest(own, keys);
   return meant === undefined ? "" : ` Did you mean ${write(meant)}?`;
 };
 
@@ -44,11 +44,11 @@ export const didYouMeanSetting = (
 const hasLikeWords = (a: string, b: string): boolean => {
   const [left, right] = [a, b].map((name) => name.toLowerCase().split(/[-_ .]+/));
   if (!left || !right || left.length !== right.length || left.length === 1) return true;
-  return left.every((word, at) => editDistance(word, right[at] ?? "") <= Math.ceil(word.length / 2));
+  return left.every((word, at) => computeEditDistance(word, right[at] ?? "") <= Math.ceil(word.length / 2));
 };
 
 /** Returns how many letters must be changed, added or removed to turn one name into the other. */
-export function editDistance(a: string, b: string): number {
+export function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

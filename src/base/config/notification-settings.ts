@@ -1,5 +1,5 @@
 // Notification settings: email, which is disabled without a host, and web push.
-import { choice, matching, networks, text, whole } from "./kinds.ts";
+import { choice, integer, matching, networks, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 const group = "Email";
@@ -15,7 +15,7 @@ export const NOTIFICATION_SETTINGS = {
     help: "The SMTP server for outgoing email. Requires smtp_from.",
     absent: "no email is sent",
   }),
-  smtp_port: setting(whole(1, 65_535), 587, { group, help: "The port of the SMTP server." }),
+  smtp_port: setting(integer(1, 65_535), 587, { group, help: "The port of the SMTP server." }),
   smtp_tls: setting(choice("starttls", "tls", "none"), "starttls", {
     group,
     help: "How the connection to the SMTP server is encrypted: starttls, tls (usually port 465), or none for a server on this machine.",

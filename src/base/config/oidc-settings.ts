@@ -60,7 +60,7 @@ const isIssuer = (value: unknown): boolean => {
 };
 
 /** Returns what is wrong with an entry. Never includes values, because one of them is a secret. */
-const mistakeIn = (one: unknown): string | undefined => {
+const findMistake = (one: unknown): string | undefined => {
   if (!isMapping(one)) return "must be a mapping";
   const unknown = Object.keys(one).find((key) => !KNOWN.has(key));
   if (unknown !== undefined) return `has no key ${unknown}`;
@@ -75,10 +75,10 @@ const mistakeIn = (one: unknown): string | undefined => {
   if (Array.isArray(one.scopes) && !one.scopes.includes("openid")) return "scopes must include openid";
   if (isText(one.icon) && !/^(https:\/\/|data:image\/)/.test(one.icon))
     return "icon must be an https or data:image URL";
-  return mistakeInMappings(one);
+  return findMappingMistake(one);
 };
 
-const mistakeInMappings = ({ roles, organizations }: Record<string, unknown>): string | undefined => {
+const findMappingMistake = ({ roles, organizations }: Record<string, unknown>): string | undefined => {
   if (roles !== undefined) {
     const fits = isMapping(roles) && Object.values(roles).every((list) => hasOnlyKeys(SITE_ROLES, list));
     if (!fits) return `roles must map groups to lists of ${SITE_ROLES.join(", ")}`;
@@ -94,7 +94,7 @@ const mistakeInMappings = ({ roles, organizations }: Record<string, unknown>): s
     : `organizations must map groups to organizations to lists of ${ORGANIZATION_ROLES.join(", ")}`;
 };
 
-const providers = listOfMappings<OidcSetting>("id, issuer and client_id", mistakeIn);
+const providers = listOfMappings<OidcSetting>("id, issuer and client_id", findMistake);
 
 export const OIDC_SETTINGS = {
   oidc_providers: setting(providers, [], {

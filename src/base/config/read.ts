@@ -2,11 +2,11 @@
 // Rejects unknown names and says where they were found.
 import { parseArgs } from "node:util";
 import type { Problem } from "#base/usage-error.ts";
-import { didYouMeanSetting } from "./nearest.ts";
+import { suggestSetting } from "./nearest.ts";
 import { type SettingsTable, toFlag, toVariableName } from "./setting.ts";
 
 /** The text of one setting, and where it was found. */
-export interface Given {
+export interface RawSetting {
   key: string;
   /** As written: `--address`, `SLIPWAY_ADDRESS` or `address`. */
   name: string;
@@ -17,14 +17,14 @@ export interface Given {
   text: string | undefined;
 }
 
-export interface Reading {
-  given: Given[];
+export interface ReadResult {
+  given: RawSetting[];
   problems: Problem[];
 }
 
 /** `--key value`, `--key=value`, and for switches `--key` alone. */
-export const readFlags = (table: SettingsTable, argv: readonly string[]): Reading => {
-  const reading: Reading = { given: [], problems: [] };
+export const readFlags = (table: SettingsTable, argv: readonly string[]): ReadResult => {
+  const reading: ReadResult = { given: [], problems: [] };
   const keys = new Map(Object.keys(table).map((key) => [toFlag(key).slice(2), key]));
   const options = Object.fromEntries(
     [...keys].map(([name, key]) => [name, { type: table[key]?.kind.bare ? "boolean" : "string" } as const]),
@@ -40,7 +40,7 @@ export const readFlags = (table: SettingsTable, argv: readonly string[]): Readin
     } else if (token.kind === "option") {
       const key = keys.get(token.name);
       if (key === undefined) {
-        const hint = didYouMeanSetting(token.rawName, [...keys.values()], toFlag);
+        const hint = suggestSetting(token.rawName, [...keys.values()], toFlag);
         reading.problems.push({ name: token.rawName, from: place, detail: `unknown setting.${hint}` });
         afterUnknown = token.inlineValue === undefined ? token.index + 1 : -1;
         continue;
@@ -60,8 +60,8 @@ export const readEnv = (
   env: Readonly<Record<string, string | undefined>>,
   prefix: string,
   known: readonly string[],
-): Reading => {
-  const reading: Reading = { given: [], problems: [] };
+): ReadResult => {
+  const reading: ReadResult = { given: [], problems: [] };
   const keys = new Map(Object.keys(table).map((key) => [toVariableName(key, prefix), key]));
   const place = "environment";
   for (const [name, text] of Object.entries(env)) {
@@ -69,7 +69,7 @@ export const readEnv = (
     const key = keys.get(name);
     if (key !== undefined) reading.given.push({ key, name, from: "env", place, text });
     else if (!known.includes(name)) {
-      const detail = `unknown setting.${didYouMeanSetting(name, [...keys.values()], (key) => toVariableName(key, prefix))}`;
+      const detail = `unknown setting.${suggestSetting(name, [...keys.values()], (key) => toVariableName(key, prefix))}`;
       reading.problems.push({ name, from: place, detail });
     }
   }
@@ -80,10 +80,10 @@ export const readEnv = (
 export const readOtherVariables = (
   table: SettingsTable,
   env: Readonly<Record<string, string | undefined>>,
-  before: readonly Reading[],
-): Reading => {
+  before: readonly ReadResult[],
+): ReadResult => {
   const isGiven = (key: string): boolean => before.some(({ given }) => given.some((one) => one.key === key));
-  const given = Object.entries(table).flatMap(([key, { otherVariable: name }]): Given[] => {
+  const given = Object.entries(table).flatMap(([key, { otherVariable: name }]): RawSetting[] => {
     const text = name === undefined || isGiven(key) ? undefined : env[name];
     return name && text ? [{ key, name, from: "env", place: "environment", text }] : [];
   });
@@ -91,8 +91,8 @@ export const readOtherVariables = (
 };
 
 /** Reads a YAML mapping of keys to scalars or lists of scalars. */
-export const readSettingsFile = (table: SettingsTable, place: string, content: string): Reading => {
-  const reading: Reading = { given: [], problems: [] };
+export const readSettingsFile = (table: SettingsTable, place: string, content: string): ReadResult => {
+  const reading: ReadResult = { given: [], problems: [] };
   const keys = Object.keys(table).filter((key) => table[key]?.file !== false);
   let parsed: unknown;
   try {
@@ -105,18 +105,20 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
     const detail = "expected a YAML mapping of settings, such as `address: 127.0.0.1:7080`";
     return { given: [], problems: [{ name: "config", from: place, detail }] };
   }
-  for (const name of givenTwice(content)) {
+  for (const name of findDuplicateKeys(content)) {
     reading.problems.push({ name, from: place, detail: "is set more than once in the file" });
   }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {
       const kind = table[name]?.kind;
       const text =
-        kind?.structured && typeof value === "object" ? JSON.stringify(value) : scalarText(value, kind?.list === true);
+        kind?.structured && typeof value === "object"
+          ? JSON.stringify(value)
+          : toScalarText(value, kind?.list === true);
       reading.given.push({ key: name, name, from: "file", place, text });
     } else {
       const elsewhere =
-        name in table ? " It can only be a flag or an environment variable." : didYouMeanSetting(name, keys);
+        name in table ? " It can only be a flag or an environment variable." : suggestSetting(name, keys);
       reading.problems.push({ name, from: place, detail: `unknown setting.${elsewhere}` });
     }
   }
@@ -124,15 +126,15 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
 };
 
 /** Returns keys that start more than one line; the parser would silently use the last one. */
-const givenTwice = (content: string): string[] => {
+const findDuplicateKeys = (content: string): string[] => {
   const names = [...content.matchAll(/^([a-z_]+)\s*:/gm)].map(([, name = ""]) => name);
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];
 };
 
-function scalarText(value: unknown, list: boolean): string | undefined {
+function toScalarText(value: unknown, list: boolean): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (!list || !Array.isArray(value)) return undefined;
-  const items = value.map((item) => scalarText(item, false));
+  const items = value.map((item) => toScalarText(item, false));
   return items.every((item) => item !== undefined) ? items.join(",") : undefined;
 }

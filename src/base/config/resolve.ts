@@ -1,7 +1,7 @@
 // Converts the collected text to the typed values of a table. Precedence: flag, environment, file, default (rule CF-2). Rejects everything
 // unknown or malformed and reports all problems in one error (rules CF-3, CF-4).
 import { type Problem, UsageError } from "#base/usage-error.ts";
-import { type Given, type Reading, readEnv, readFlags, readOtherVariables, readSettingsFile } from "./read.ts";
+import { type RawSetting, type ReadResult, readEnv, readFlags, readOtherVariables, readSettingsFile } from "./read.ts";
 import { readSecretFiles, withSecretFiles } from "./secret-files.ts";
 import { formatDefault, type Setting, type SettingsTable, type Values } from "./setting.ts";
 
@@ -11,7 +11,7 @@ export interface Source {
   name: string;
 }
 
-export interface Loaded<T extends SettingsTable> {
+export interface LoadedSettings<T extends SettingsTable> {
   config: Values<T>;
   sources: { readonly [K in keyof T]: Source };
 }
@@ -34,7 +34,7 @@ export interface Rules<T extends SettingsTable> {
 }
 
 /** Loads a table. Throws UsageError that names every invalid setting, its source and its accepted format. */
-export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): Loaded<T> => {
+export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: Input): LoadedSettings<T> => {
   const { table } = rules;
   const readable = withSecretFiles(table);
   const named = [readFlags(readable, input.argv), readEnv(readable, input.env, rules.prefix, rules.otherVariables)];
@@ -51,21 +51,21 @@ export const loadSettings = <T extends SettingsTable>(rules: Rules<T>, input: In
     for (const reading of readings.toReversed()) {
       for (const given of reading.given.filter((candidate) => candidate.key === key)) {
         const value = given.text === undefined ? undefined : one.kind.parse(given.text);
-        if (value === undefined) problems.push(malformed(given, one));
+        if (value === undefined) problems.push(describeMalformed(given, one));
         values[key] = value;
         sources[key] = { from: given.from, name: given.from === "file" ? given.place : given.name };
       }
     }
   }
   // Every key of the table now has a parsed value or its default.
-  const loaded = { config: values as Values<T>, sources: sources as Loaded<T>["sources"] };
+  const loaded = { config: values as Values<T>, sources: sources as LoadedSettings<T>["sources"] };
   if (problems.length === 0) problems.push(...(rules.together?.(loaded.config) ?? []));
   if (problems.length > 0) throw new UsageError(problems);
   return loaded;
 };
 
-function readFileNamedBy(table: SettingsTable, readings: readonly Reading[], input: Input): Reading {
-  const none: Reading = { given: [], problems: [] };
+function readFileNamedBy(table: SettingsTable, readings: readonly ReadResult[], input: Input): ReadResult {
+  const none: ReadResult = { given: [], problems: [] };
   if (table.config === undefined) return none;
   const named = readings.map((reading) => reading.given.findLast((given) => given.key === "config")).find(Boolean);
   if (named?.text === undefined) return none;
@@ -77,7 +77,7 @@ function readFileNamedBy(table: SettingsTable, readings: readonly Reading[], inp
   }
 }
 
-function malformed(given: Given, one: Setting<unknown>): Problem {
+function describeMalformed(given: RawSetting, one: Setting<unknown>): Problem {
   const mistake = given.text === undefined ? undefined : one.kind.mistake?.(given.text);
   const wrote = one.secret || given.text === undefined ? "" : `, got ${JSON.stringify(given.text)}`;
   return {

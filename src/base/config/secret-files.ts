@@ -2,7 +2,7 @@
 // secrets off the command line and out of the environment, which other programs of the same user can read.
 import type { Problem } from "#base/usage-error.ts";
 import { path } from "./kinds.ts";
-import type { Given, Reading } from "./read.ts";
+import type { RawSetting, ReadResult } from "./read.ts";
 import { optional, type SettingsTable, toVariableName } from "./setting.ts";
 
 const FILE = "_file";
@@ -11,7 +11,7 @@ const FILE = "_file";
  * Returns the secrets of a table that get a `<key>_file` setting. Excludes secrets whose `<key>_file` is already in the table, such as
  * `token_file`.
  */
-export const secretKeys = (table: SettingsTable): string[] =>
+export const listSecretKeys = (table: SettingsTable): string[] =>
   Object.keys(table).filter((key) => table[key]?.secret && !(key + FILE in table));
 
 /** `admin_password` -> `admin_password_file`. */
@@ -21,7 +21,7 @@ export const toFileKey = (key: string): string => key + FILE;
 export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ...table,
   ...Object.fromEntries(
-    secretKeys(table).map((key) => [
+    listSecretKeys(table).map((key) => [
       toFileKey(key),
       optional(path, { group: table[key]?.group ?? "", help: `A file that contains ${key}.`, absent: "none" }),
     ]),
@@ -44,35 +44,35 @@ export const listSecretVariables = (table: SettingsTable, prefix?: string): stri
  */
 export const readSecretFiles = (
   table: SettingsTable,
-  { given, problems }: Reading,
+  { given, problems }: ReadResult,
   readFile: (path: string) => string,
-): Reading => {
-  const owners = new Map(secretKeys(table).map((key) => [toFileKey(key), key]));
-  const found: Reading = { given: [], problems: [...problems] };
+): ReadResult => {
+  const owners = new Map(listSecretKeys(table).map((key) => [toFileKey(key), key]));
+  const found: ReadResult = { given: [], problems: [...problems] };
   for (const one of given) {
     const key = owners.get(one.key);
     if (key === undefined) found.given.push(one);
     else {
       const other = given.find((candidate) => candidate.key === key);
-      if (other) found.problems.push({ ...placed(one), detail: `${other.name} is also set; set only one` });
+      if (other) found.problems.push({ ...toProblemSource(one), detail: `${other.name} is also set; set only one` });
       else read(one, key, readFile, found);
     }
   }
   return found;
 };
 
-const placed = ({ name, place }: Given): Pick<Problem, "name" | "from"> => ({ name, from: place });
+const toProblemSource = ({ name, place }: RawSetting): Pick<Problem, "name" | "from"> => ({ name, from: place });
 
-const read = (one: Given, key: string, readFile: (path: string) => string, found: Reading): void => {
+const read = (one: RawSetting, key: string, readFile: (path: string) => string, found: ReadResult): void => {
   const file = one.text === undefined ? undefined : path.parse(one.text);
   if (file === undefined) {
-    found.problems.push({ ...placed(one), detail: `expected ${path.accepts}` });
+    found.problems.push({ ...toProblemSource(one), detail: `expected ${path.accepts}` });
     return;
   }
   try {
     found.given.push({ ...one, key, text: readFile(file).replace(/\r?\n$/, "") });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    found.problems.push({ ...placed(one), detail: `cannot be read: ${reason}` });
+    found.problems.push({ ...toProblemSource(one), detail: `cannot be read: ${reason}` });
   }
 };

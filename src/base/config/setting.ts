@@ -19,7 +19,7 @@ export interface Setting<T> {
   readonly file?: false;
 }
 
-type Described = Pick<Setting<unknown>, "group" | "help" | "absent" | "secret" | "file" | "otherVariable">;
+type SettingDescription = Pick<Setting<unknown>, "group" | "help" | "absent" | "secret" | "file" | "otherVariable">;
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>;
 
@@ -29,12 +29,12 @@ export type Values<T extends SettingsTable> = {
 };
 
 /** Returns a setting that always has a value. */
-export const setting = <T>(kind: Kind<T>, fallback: T, rest: Described): Setting<T> =>
+export const setting = <T>(kind: Kind<T>, fallback: T, rest: SettingDescription): Setting<T> =>
   // T never includes undefined: every kind parses to a value.
   ({ ...rest, kind: kind as Kind<Exclude<T, undefined>>, default: fallback });
 
 /** Returns an optional setting; `absent` describes what happens without it. */
-export const optional = <T>(kind: Kind<T>, rest: Described & { absent: string }): Setting<T | undefined> => ({
+export const optional = <T>(kind: Kind<T>, rest: SettingDescription & { absent: string }): Setting<T | undefined> => ({
   ...rest,
   kind: kind as Kind<Exclude<T, undefined>>,
   default: undefined,

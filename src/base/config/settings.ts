@@ -13,13 +13,13 @@ import {
   duration,
   flag,
   hosts,
+  integer,
   matching,
   networks,
   origins,
   path,
   programSchemes,
   text,
-  whole,
   wildcardHost,
 } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
@@ -116,7 +116,7 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "Runs apps under the access URL in the server's own origin for the workspace's owner, so that cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: apps run in a sandbox without an origin, as apps of other people's workspaces always do.",
   }),
-  app_message_mb: setting(whole(5, 1024), 32, {
+  app_message_mb: setting(integer(5, 1024), 32, {
     group: "Network",
     help: "The maximum size of a WebSocket message between an app and its user, in MiB. A larger one closes the WebSocket with 1009. Each message is buffered in memory as a whole.",
   }),
@@ -135,11 +135,11 @@ export const SERVER_SETTINGS = {
     group: "Network",
     help: "Proxies whose X-Forwarded-For header is trusted. Empty: none.",
   }),
-  max_connections: setting(whole(1, 1_000_000), 20_000, {
+  max_connections: setting(integer(1, 1_000_000), 20_000, {
     group: "Network",
     help: "Maximum number of open connections. Further connections get 503, except a few health checks. Lowered at start if the limit of open files is too low.",
   }),
-  api_rate_limit: optional(whole(0, 1_000_000), {
+  api_rate_limit: optional(integer(0, 1_000_000), {
     group: "Network",
     help: "Maximum number of API calls per minute of a user, or of a network address that is not signed in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that serves reads counts separately. 0: no limit.",
     absent: "512; programs on this machine are not limited",
@@ -213,12 +213,12 @@ export const SERVER_SETTINGS = {
     help: "Whether applications can register themselves, as editors do. They can redirect only to programs on the same machine as the browser. Off: owners create all applications. Requires oauth2_provider.",
   }),
   ...OIDC_SETTINGS,
-  provisioner_slots: setting(whole(1, 64), 2, {
+  provisioner_slots: setting(integer(1, 64), 2, {
     group: "Workspaces",
     help: "How many builds run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node. External workers have their own limits.",
   }),
   ...DOCKER_SETTINGS,
-  repository_images_mb: setting(whole(0, 16_777_216), 20_480, {
+  repository_images_mb: setting(integer(0, 16_777_216), 20_480, {
     group: "Workspaces",
     help: "Maximum total size of repository images on the Docker Engine, in MiB. The least recently used images are removed first; images in use are kept.",
   }),
@@ -234,7 +234,7 @@ export const SERVER_SETTINGS = {
     group: "Workspaces",
     help: "Whether workspaces can be renamed. Clients that stored the old name, such as an SSH host list, don't learn the new one.",
   }),
-  chat_slots: setting(whole(1, 10_000), 5, {
+  chat_slots: setting(integer(1, 10_000), 5, {
     group: "Chats",
     help: "How many chats run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node.",
   }),
@@ -248,7 +248,7 @@ export const SERVER_SETTINGS = {
     group: "Chats",
     help: "Where to look for local model servers (Ollama, LM Studio, vLLM, llama.cpp) when an owner adds the first model. Empty: nowhere.",
   }),
-  subchat_slots: setting(whole(1, 10_000), 10, {
+  subchat_slots: setting(integer(1, 10_000), 10, {
     group: "Chats",
     help: "The same for sub-chats, which have a limit of their own so that none waits for its parent.",
   }),
@@ -274,7 +274,7 @@ export const SERVER_SETTINGS = {
   }),
   ...HOOK_SETTINGS,
   ...NOTIFICATION_SETTINGS,
-  agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
+  agent_log_limit: setting(integer(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
     help: "Maximum log output of an agent over its lifetime, in bytes; further output is rejected. Change it only for tests and benchmarks.",
   }),
@@ -288,11 +288,11 @@ export const SERVER_SETTINGS = {
     help: "The folder for automatic backups, and the default of `slipway backup`. Prefer another disk: backups in the data directory are lost with it.",
     absent: "the folder backups in the data directory",
   }),
-  backup_keep: setting(whole(1, 10_000), 7, {
+  backup_keep: setting(integer(1, 10_000), 7, {
     group: "Backups",
     help: "How many automatic backups to keep. Older ones are removed after the next backup.",
   }),
-  backup_rate_mb: setting(whole(0, 100_000), 64, {
+  backup_rate_mb: setting(integer(0, 100_000), 64, {
     group: "Backups",
     help: "Maximum write rate of backups in MiB per second, so that the server's own writes don't wait for the disk. 0: no limit.",
   }),
@@ -309,7 +309,7 @@ export const SERVER_SETTINGS = {
   ...HOME_BACKUP_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...STORAGE_SETTINGS,
-  database_cache_mb: setting(whole(1, 65_536), 64, {
+  database_cache_mb: setting(integer(1, 65_536), 64, {
     group: "Database",
     help: "Memory for the database's page cache, in MiB.",
   }),

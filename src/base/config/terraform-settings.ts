@@ -3,7 +3,7 @@ import { duration, flag, listKind, path, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 /** Environment variables that cloud and engine providers read. */
-const PASSED = [
+const FORWARDED_VARIABLES = [
   ...["AWS_*", "GOOGLE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "ARM_*", "AZURE_*", "DIGITALOCEAN_*"],
   ...["HCLOUD_TOKEN", "KUBE_*", "KUBECONFIG", "DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "TF_TOKEN_*"],
 ];
@@ -24,7 +24,7 @@ export const TERRAFORM_SETTINGS = {
     absent: "the variable TF_CLI_CONFIG_FILE, else the program's own",
     otherVariable: "TF_CLI_CONFIG_FILE",
   }),
-  terraform_environment: setting(names, PASSED, {
+  terraform_environment: setting(names, FORWARDED_VARIABLES, {
     group: "Workspaces",
     help: "Environment variables that Terraform templates can see, in addition to PATH, HOME and proxy variables. Everyone who can create templates can read them.",
   }),

@@ -1,5 +1,5 @@
 // OpenTelemetry trace settings (docs/monitoring.md). The standard OTEL_ variables are used for settings that are set nowhere else.
-import { flag, type Kind, text, whole } from "./kinds.ts";
+import { flag, integer, type Kind, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
 /** The URL can have a path, as those of hosted collectors do. */
@@ -66,7 +66,7 @@ export const TRACE_SETTINGS = {
     absent: "the variable OTEL_SERVICE_NAME, else slipway",
     otherVariable: "OTEL_SERVICE_NAME",
   }),
-  otlp_sample_percent: setting(whole(0, 100), 100, {
+  otlp_sample_percent: setting(integer(0, 100), 100, {
     group: "Traces",
     help: "Percentage of traces to keep. Callers that send `traceparent` decide for their own traces.",
   }),

@@ -1,7 +1,7 @@
 // Settings of an external worker (command `provisioner`). Flags `--key`, `--url` and so on; variables SLIPWAY_WORKER_KEY,
 // SLIPWAY_WORKER_URL. There is no settings file.
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
-import { baseUrl, flag, type Kind, listKind, matching, path, text, whole } from "./kinds.ts";
+import { baseUrl, flag, integer, type Kind, listKind, matching, path, text } from "./kinds.ts";
 import { logSettings } from "./log-settings.ts";
 import { optional, setting, type Values } from "./setting.ts";
 import { TERRAFORM_SETTINGS } from "./terraform-settings.ts";
@@ -51,7 +51,7 @@ export const WORKER_SETTINGS = {
   ),
   tags: setting(tags, [], { group: "Work", help: "Tags that jobs can require, such as region=eu,gpu=yes." }),
   provisioners: setting(kinds, ["local"], { group: "Work", help: "The provisioners that it runs." }),
-  slots: setting(whole(1, 64), 2, { group: "Work", help: "How many jobs it runs at the same time." }),
+  slots: setting(integer(1, 64), 2, { group: "Work", help: "How many jobs it runs at the same time." }),
   data_dir: setting(path, "./provisioner-data", {
     group: "Work",
     help: "The folder for workspaces of the provisioner `local`, and for plugins and runs of `terraform`.",

@@ -1,7 +1,7 @@
 // Links that open a workspace in a local editor, for the command line and pages. Pure. The format is documented by the editors' plug-ins:
 // in the contributing guide of the plug-in for VS Code and its forks, and in the link fields of the plug-in for JetBrains Gateway.
 
-export type Place = {
+export type EditorTarget = {
   /** The server's URL. */
   url: URL;
   owner: string;
@@ -18,13 +18,14 @@ export const EDITORS = ["vscode", "vscode-insiders", "vscodium", "cursor", "wind
 
 export type Editor = (typeof EDITORS)[number];
 
-export const editorLink = (editor: Editor, place: Place): string =>
+export const formatEditorLink = (editor: Editor, place: EditorTarget): string =>
   `${editor}://coder.coder-remote/open?${formatFields(place)}`;
 
 /** Returns a link for JetBrains Gateway, which asks for an editor if the link names none. */
-export const gatewayLink = (place: Place): string => `jetbrains-gateway://connect#type=coder&${formatFields(place)}`;
+export const formatGatewayLink = (place: EditorTarget): string =>
+  `jetbrains-gateway://connect#type=coder&${formatFields(place)}`;
 
-const formatFields = ({ url, owner, workspace, agent, folder, token }: Place): string =>
+const formatFields = ({ url, owner, workspace, agent, folder, token }: EditorTarget): string =>
   Object.entries({ url: url.origin, owner, workspace, agent, folder, token })
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]))
     .join("&");

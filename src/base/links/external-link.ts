@@ -7,23 +7,23 @@ export const KEY_PLACEHOLDER = "$SESSION_TOKEN";
 type ExternalApp = { readonly external: boolean; readonly url: string };
 
 /** Returns whether an app's link has a placeholder for a key. Links to web pages never get one. */
-export const wantsKey = ({ external, url }: ExternalApp): boolean =>
+export const hasKeyPlaceholder = ({ external, url }: ExternalApp): boolean =>
   external && url.includes(KEY_PLACEHOLDER) && !/^https?:/i.test(url);
 
 /** As the API returns it to native or upstream clients. */
-type ShownAgent = { readonly parent_id: string | null | { readonly valid: boolean } };
+type AgentResponse = { readonly parent_id: string | null | { readonly valid: boolean } };
 
 /**
  * Returns whether an app can get a key: its link has a placeholder, and the template declared the app, not a program inside the workspace.
  */
-export const mayGetKey = ({ parent_id }: ShownAgent, app: ExternalApp): boolean =>
-  wantsKey(app) && (typeof parent_id === "object" ? parent_id?.valid !== true : false);
+export const canGetKey = ({ parent_id }: AgentResponse, app: ExternalApp): boolean =>
+  hasKeyPlaceholder(app) && (typeof parent_id === "object" ? parent_id?.valid !== true : false);
 
 /** Returns the link with the key inserted, or with the placeholder removed. */
 export const withKey = (url: string, key: string): string => url.replaceAll(KEY_PLACEHOLDER, encodeURIComponent(key));
 
 /** Returns the path below the access URL where a person allows an app to get a key. */
-export const consentPath = (place: { workspace_id: string; agent: string; app: string }): string =>
+export const toConsentPath = (place: { workspace_id: string; agent: string; app: string }): string =>
   `/open-app?${new URLSearchParams({ workspace: place.workspace_id, agent: place.agent, app: place.app })}`;
 
 /** The target of a link. */
@@ -40,22 +40,23 @@ export type LinkTarget = {
 export const linkTarget = (link: string): LinkTarget | undefined => {
   if (!URL.canParse(link)) return undefined;
   const { protocol, host } = new URL(link);
-  return { scheme: protocol.slice(0, -1), authority: host, hosts: [...hostsIn(link.slice(protocol.length), 0)] };
+  return { scheme: protocol.slice(0, -1), authority: host, hosts: [...findHosts(link.slice(protocol.length), 0)] };
 };
 
-const NESTED = 3;
+const MAX_NESTING = 3;
 
 /** Returns hosts of URLs inside a text, including nested percent-encoded ones. */
-const hostsIn = (text: string, depth: number): Set<string> => {
+const findHosts = (text: string, depth: number): Set<string> => {
   const hosts = new Set<string>();
   for (const [address] of text.matchAll(/[a-z][a-z0-9+.-]*:\/\/[^\s&#"'<>]+/gi)) {
     if (URL.canParse(address) && new URL(address).host !== "") hosts.add(new URL(address).host);
   }
-  if (depth < NESTED && text.includes("%")) for (const host of hostsIn(decoded(text), depth + 1)) hosts.add(host);
+  if (depth < MAX_NESTING && text.includes("%"))
+    for (const host of findHosts(decodeEscapes(text), depth + 1)) hosts.add(host);
   return hosts;
 };
 
-const decoded = (text: string): string =>
+const decodeEscapes = (text: string): string =>
   text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (part) => {
     try {
       return decodeURIComponent(part);

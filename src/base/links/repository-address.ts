@@ -29,27 +29,28 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   const trimmed = text.trim();
   if (trimmed.length > MAX_ADDRESS || /\s/.test(trimmed)) return undefined;
   const scp = SCP.exec(trimmed);
-  if (scp) return repository(`https://${(scp[1] ?? "").toLowerCase()}`, partsOf(scp[2] ?? ""), {});
+  if (scp) return toRepositoryAddress(`https://${(scp[1] ?? "").toLowerCase()}`, splitPath(scp[2] ?? ""), {});
   if (!URL.canParse(trimmed)) return undefined;
   const url = new URL(trimmed);
-  const parts = partsOf(url.pathname);
+  const parts = splitPath(url.pathname);
   // A host that begins with a dash could be interpreted as a command-line option.
   if (parts === undefined || !HOST.test(url.hostname)) return undefined;
   // The SSH port says nothing about the web port.
-  if (url.protocol === "ssh:" || url.protocol === "git:") return repository(`https://${url.hostname}`, parts, {});
+  if (url.protocol === "ssh:" || url.protocol === "git:")
+    return toRepositoryAddress(`https://${url.hostname}`, parts, {});
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
   return linkOn(url, parts);
 };
 
 /** The error for a link with a password or token, which would be stored and shown to others with access to the workspace. */
-export const NO_CREDENTIALS =
+export const CREDENTIALS_PROBLEM =
   "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
 
 const TOKEN_NAME = /^(?:glpat-|gh[pousr]_|github_pat_|.{40})/;
 const SECRET_MEMBERS = /^(?:.*[_-])?(?:token|password|passwd|secret|auth|api[_-]?key)$/i;
 
 /** Returns whether the link contains a password or token. A username, which hosts put into their clone URLs, is not a secret. */
-export const holdsCredentials = (link: string): boolean => {
+export const hasCredentials = (link: string): boolean => {
   const text = link.trim();
   if (!URL.canParse(text)) return false;
   const { username, password, searchParams } = new URL(text);
@@ -57,10 +58,10 @@ export const holdsCredentials = (link: string): boolean => {
   return [...searchParams].some(([name, value]) => value !== "" && SECRET_MEMBERS.test(name));
 };
 
-type Shown = Pick<RepositoryAddress, "branch" | "commit" | "pull_request" | "path" | "branch_and_path">;
+type PageTarget = Pick<RepositoryAddress, "branch" | "commit" | "pull_request" | "path" | "branch_and_path">;
 
 /** Returns the decoded parts of a path; undefined if it leaves its root or cannot be decoded. */
-const partsOf = (path: string): string[] | undefined => {
+const splitPath = (path: string): string[] | undefined => {
   try {
     const parts = path.split("/").filter((part) => part !== "");
     const decoded = parts.map((part) => decodeURIComponent(part));
@@ -75,19 +76,19 @@ const partsOf = (path: string): string[] | undefined => {
 
 const linkOn = (url: URL, parts: readonly string[]): RepositoryAddress | undefined => {
   const { origin } = url;
-  const server = bitbucketServer(url, parts);
+  const server = parseBitbucketServer(url, parts);
   if (server) return server;
   // GitLab: a project's path has one part for each nested group, and ends at "-".
   const dash = parts.indexOf("-");
-  if (dash >= 2) return repository(origin, parts.slice(0, dash), shownBy(parts.slice(dash + 1), undefined));
+  if (dash >= 2) return toRepositoryAddress(origin, parts.slice(0, dash), parsePage(parts.slice(dash + 1), undefined));
   const [, , page] = parts;
   if (page !== undefined && !parts.some((part) => part.endsWith(".git"))) {
-    const shown = shownBy(parts.slice(2), url.hostname);
+    const shown = parsePage(parts.slice(2), url.hostname);
     // A page without a code reference, such as an issue or a list, of a repository with a two-part path. Otherwise it may be a GitLab
     // project in nested groups.
-    if (Object.keys(shown).length > 0 || PAGES.has(page)) return repository(origin, parts.slice(0, 2), shown);
+    if (Object.keys(shown).length > 0 || PAGES.has(page)) return toRepositoryAddress(origin, parts.slice(0, 2), shown);
   }
-  return repository(origin, parts, {});
+  return toRepositoryAddress(origin, parts, {});
 };
 
 /** Page names of hosts whose repositories have two-part paths. */
@@ -98,18 +99,18 @@ const PAGES = new Set([
 ]);
 
 /** Returns what the page below a repository shows. */
-const shownBy = (parts: readonly string[], host: string | undefined): Shown => {
+const parsePage = (parts: readonly string[], host: string | undefined): PageTarget => {
   const [page = "", first = "", ...rest] = parts;
   switch (page) {
     case "tree":
-      return refAndPath([first, ...rest]);
+      return parseRefAndPath([first, ...rest]);
     case "blob":
     case "blame":
-      return refAndPath([first, ...rest].slice(0, -1));
+      return parseRefAndPath([first, ...rest].slice(0, -1));
     case "commit":
     case "commits":
       if (SHA.test(first)) return { commit: first };
-      return page === "commits" ? refAndPath([first, ...rest]) : {};
+      return page === "commits" ? parseRefAndPath([first, ...rest]) : {};
     case "pull":
     case "pulls":
     case "pull-requests":
@@ -118,22 +119,22 @@ const shownBy = (parts: readonly string[], host: string | undefined): Shown => {
     case "branch":
       return first === "" ? {} : { branch: [first, ...rest].join("/") };
     case "src":
-      return giteaOrBitbucket(first, rest, host);
+      return parseSourcePath(first, rest, host);
     default:
       return {};
   }
 };
 
 /** `src/branch/main/docs` is a Gitea link, `src/main/docs` a Bitbucket link. */
-const giteaOrBitbucket = (first: string, rest: readonly string[], host: string | undefined): Shown => {
+const parseSourcePath = (first: string, rest: readonly string[], host: string | undefined): PageTarget => {
   const isBitbucket = host === "bitbucket.org";
-  if (!isBitbucket && (first === "branch" || first === "tag")) return refAndPath(rest);
-  if (!isBitbucket && first === "commit") return refAndPath(rest);
-  return refAndPath([first, ...rest]);
+  if (!isBitbucket && (first === "branch" || first === "tag")) return parseRefAndPath(rest);
+  if (!isBitbucket && first === "commit") return parseRefAndPath(rest);
+  return parseRefAndPath([first, ...rest]);
 };
 
 /** A commit contains no slashes, but a branch can, so only the host can split a longer path. */
-const refAndPath = (parts: readonly string[]): Shown => {
+const parseRefAndPath = (parts: readonly string[]): PageTarget => {
   const [first = "", ...rest] = parts;
   if (first === "") return {};
   if (SHA.test(first)) return rest.length > 0 ? { commit: first, path: rest.join("/") } : { commit: first };
@@ -141,7 +142,10 @@ const refAndPath = (parts: readonly string[]): Shown => {
 };
 
 /** `/projects/KEY/repos/NAME/browse/docs?at=refs/heads/main`, cloned from `/scm/key/name.git`. */
-const bitbucketServer = ({ origin, searchParams }: URL, parts: readonly string[]): RepositoryAddress | undefined => {
+const parseBitbucketServer = (
+  { origin, searchParams }: URL,
+  parts: readonly string[],
+): RepositoryAddress | undefined => {
   const at = parts.indexOf("repos");
   const [kind, key] = [parts[at - 2], parts[at - 1]];
   const name = parts[at + 1];
@@ -149,18 +153,18 @@ const bitbucketServer = ({ origin, searchParams }: URL, parts: readonly string[]
   const [page, first = "", ...rest] = parts.slice(at + 2);
   const branch = searchParams.get("at")?.replace(/^refs\/(?:heads|tags)\//, "");
   const path = page === "browse" ? [first, ...rest].filter(Boolean).join("/") : "";
-  const shown: Shown =
+  const shown: PageTarget =
     page === "pull-requests" && DIGITS.test(first)
       ? { pull_request: Number(first) }
       : { ...(branch ? { branch } : {}), ...(path ? { path } : {}) };
   const owner = kind === "users" ? `~${key}` : key.toLowerCase();
-  return repository(origin, [...parts.slice(0, at - 2), "scm", owner, `${name}.git`], shown);
+  return toRepositoryAddress(origin, [...parts.slice(0, at - 2), "scm", owner, `${name}.git`], shown);
 };
 
-const repository = (
+const toRepositoryAddress = (
   origin: string,
   parts: readonly string[] | undefined,
-  shown: Shown,
+  shown: PageTarget,
 ): RepositoryAddress | undefined => {
   if (parts === undefined || parts.length < 1 || parts.length > 20 || !parts.every((part) => PART.test(part))) {
     return undefined;
@@ -171,7 +175,7 @@ const repository = (
 };
 
 /** A git ref to try, and the folder that remains. */
-export type RefToTry = {
+export type CandidateRef = {
   readonly ref: string;
   readonly kind: "default" | "branch" | "tag" | "commit" | "pull_request";
   readonly path?: string;
@@ -181,7 +185,7 @@ export type RefToTry = {
 const MAX_REF_PARTS = 6;
 
 /** Returns the refs that the address may mean, most likely first. */
-export const refsToTry = (asked: Shown): RefToTry[] => {
+export const listCandidateRefs = (asked: PageTarget): CandidateRef[] => {
   const path = asked.path ? { path: asked.path } : {};
   const { branch, commit, pull_request, branch_and_path } = asked;
   if (commit !== undefined) return [{ ref: commit, kind: "commit", ...path }];
@@ -190,14 +194,14 @@ export const refsToTry = (asked: Shown): RefToTry[] => {
     refs.push(`refs/pull-requests/${pull_request}/from`);
     return refs.map((ref) => ({ ref, kind: "pull_request", ...path }));
   }
-  if (branch !== undefined) return named(branch, asked.path);
+  if (branch !== undefined) return toRefs(branch, asked.path);
   if (branch_and_path === undefined) return [{ ref: "HEAD", kind: "default", ...path }];
   const parts = branch_and_path.split("/");
   const counts = Array.from({ length: Math.min(parts.length, MAX_REF_PARTS) }, (_, at) => at + 1);
-  return counts.flatMap((count) => named(parts.slice(0, count).join("/"), parts.slice(count).join("/")));
+  return counts.flatMap((count) => toRefs(parts.slice(0, count).join("/"), parts.slice(count).join("/")));
 };
 
-const named = (name: string, path: string | undefined): RefToTry[] => {
+const toRefs = (name: string, path: string | undefined): CandidateRef[] => {
   const more = path ? { path } : {};
   return [
     { ref: `refs/heads/${name}`, kind: "branch", ...more },
@@ -206,7 +210,7 @@ const named = (name: string, path: string | undefined): RefToTry[] => {
 };
 
 /** Derives a workspace name from a repository's name: letters, digits and single hyphens. */
-export const workspaceNameFor = (name: string): string =>
+export const toWorkspaceName = (name: string): string =>
   name
     .replace(/[^a-zA-Z0-9]+/g, "-")
     .replace(/^-+/, "")

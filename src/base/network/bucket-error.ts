@@ -1,7 +1,7 @@
 // Explains errors of a bucket to the server's operator.
 
 /** Messages that say what to change, by the store's error code or status. */
-const WORDS: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   NoSuchBucket: "there is no such bucket",
   InvalidAccessKeyId: "s3_access_key is not known there",
   XAdminUserNotFound: "s3_access_key is not known there",
@@ -21,7 +21,7 @@ const WORDS: Readonly<Record<string, string>> = {
   404: "what should be there is not",
 };
 
-type Answered = { readonly status?: number; readonly code?: string; readonly isPassing?: boolean };
+type BucketFailure = { readonly status?: number; readonly code?: string; readonly isPassing?: boolean };
 
 export class BucketError extends Error {
   override readonly name = "BucketError";
@@ -31,9 +31,10 @@ export class BucketError extends Error {
   /** True when a retry may succeed. */
   readonly isPassing: boolean;
 
-  constructor(bucket: string, { status, code = "", isPassing = isPassingAnswer(status, code) }: Answered) {
+  constructor(bucket: string, { status, code = "", isPassing = isPassingAnswer(status, code) }: BucketFailure) {
     const said = [status, code].filter((one) => one !== undefined && one !== "").join(" ");
-    const words = WORDS[code] ?? WORDS[String(status)] ?? (status === undefined ? "it does not answer" : "it refuses");
+    const words =
+      MESSAGES[code] ?? MESSAGES[String(status)] ?? (status === undefined ? "it does not answer" : "it refuses");
     super(`the bucket ${bucket} cannot be used: ${words} (${said})`);
     this.status = status;
     this.code = code;

@@ -10,13 +10,13 @@ import { systemRandom } from "../random.ts";
 import { backoff, retry } from "../retry.ts";
 import { BucketError } from "./bucket-error.ts";
 
-const ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 5_000;
 /** Timeout for the store's response, and for each further chunk. */
-const ANSWER_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 /** Uploads slower than this are restarted. */
 const MIN_BYTES_PER_MS = 256;
-const SIGNED_SECONDS = 3600;
+const SIGNATURE_TTL_S = 3600;
 
 export type BucketPlace = {
   /** Undefined means Amazon S3 in the region. */
@@ -32,7 +32,8 @@ export type BucketPlace = {
 type Options = { readonly clock?: Clock; readonly answer_ms?: number };
 
 /** List errors that a retry cannot fix. */
-const REFUSALS = /^(AccessDenied|NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)$/;
+const PERMANENT_ERRORS =
+  /^(AccessDenied|NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)$/;
 
 type Call = {
   readonly headers?: Record<string, string>;
@@ -48,7 +49,7 @@ export class Bucket {
   readonly #clock: Clock;
   readonly #answer_ms: number;
 
-  constructor(place: BucketPlace, { clock = systemClock, answer_ms = ANSWER_MS }: Options = {}) {
+  constructor(place: BucketPlace, { clock = systemClock, answer_ms = RESPONSE_TIMEOUT_MS }: Options = {}) {
     const { endpoint, region, bucket, prefix, access_key: accessKeyId, secret_key: secretAccessKey } = place;
     const at = endpoint === undefined ? {} : { endpoint };
     this.#client = new Bun.S3Client({ ...at, region, bucket, accessKeyId, secretAccessKey });
@@ -63,17 +64,17 @@ export class Bucket {
     const md5 = new Bun.CryptoHasher("md5");
     for await (const bytes of Bun.file(path).stream()) md5.update(bytes);
     const headers = { "content-md5": md5.digest("base64"), "content-length": String(size) };
-    await this.#trying(async () => {
+    await this.#withRetry(async () => {
       const body = size > 0 ? { body: Bun.file(path).stream() } : {};
       await this.#call("PUT", object, { headers, ...body, ms: this.#answer_ms + size / MIN_BYTES_PER_MS });
-      const found = await this.#size(object);
+      const found = await this.#loadSize(object);
       if (found !== size) throw new BucketError(this.name, { code: "ObjectIsNotThere", isPassing: true });
     });
   }
 
   /** Downloads an object to a new file and verifies its SHA-256. Throws BucketError. */
   async getTo(object: string, path: string, hash: string): Promise<void> {
-    await this.#trying(async () => {
+    await this.#withRetry(async () => {
       const { response, over, extend } = await this.#open("GET", object, {});
       try {
         const hasher = new Bun.CryptoHasher("sha256");
@@ -85,7 +86,7 @@ export class Bucket {
         }
         if (hasher.digest("hex") !== hash) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
       } catch (error) {
-        throw this.#named(error);
+        throw this.#toBucketError(error);
       } finally {
         over();
       }
@@ -97,13 +98,13 @@ export class Bucket {
     const md5 = new Bun.CryptoHasher("md5").update(bytes).digest("base64");
     const headers = { "content-md5": md5, "content-length": String(bytes.length) };
     const ms = this.#answer_ms + bytes.length / MIN_BYTES_PER_MS;
-    await this.#trying(() => this.#call("PUT", object, { headers, body: bytes, ms }));
+    await this.#withRetry(() => this.#call("PUT", object, { headers, body: bytes, ms }));
   }
 
   /** Returns the bytes of an object, of which at most `max` are read; undefined if it does not exist. Throws BucketError. */
   getBytes(object: string, max: number): Promise<Uint8Array | undefined> {
-    return this.#trying(async () => {
-      const opened = await this.#open("GET", object, {}).catch(absent);
+    return this.#withRetry(async () => {
+      const opened = await this.#open("GET", object, {}).catch(toUndefinedIfMissing);
       if (!opened) return undefined;
       const { response, over, extend } = opened;
       try {
@@ -117,7 +118,7 @@ export class Bucket {
         }
         return Buffer.concat(pieces, length);
       } catch (error) {
-        throw this.#named(error);
+        throw this.#toBucketError(error);
       } finally {
         over();
       }
@@ -128,8 +129,8 @@ export class Bucket {
   async *list(prefix: string): AsyncGenerator<{ readonly name: string; readonly modified_at: number }> {
     let continuationToken: string | undefined;
     do {
-      const page = await this.#trying(() =>
-        this.#page({ prefix, ...(continuationToken ? { continuationToken } : {}) }),
+      const page = await this.#withRetry(() =>
+        this.#listPage({ prefix, ...(continuationToken ? { continuationToken } : {}) }),
       );
       for (const { key, lastModified = "" } of page.contents ?? []) {
         yield { name: key, modified_at: Date.parse(lastModified) };
@@ -139,55 +140,55 @@ export class Bucket {
   }
 
   /** Bun's client lists objects itself and has no timeout. */
-  async #page(options: { readonly prefix: string; readonly continuationToken?: string }) {
+  async #listPage(options: { readonly prefix: string; readonly continuationToken?: string }) {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const giveUp = (): void => reject(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
-    const timer = this.#clock.after(this.#answer_ms, giveUp);
+    const onTimeout = (): void => reject(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
+    const timer = this.#clock.after(this.#answer_ms, onTimeout);
     try {
       return await Promise.race([this.#client.list(options), late]);
     } catch (error) {
       if (error instanceof BucketError) throw error;
       const { code = "" } = error as { code?: string };
-      throw new BucketError(this.name, { code, isPassing: !REFUSALS.test(code) });
+      throw new BucketError(this.name, { code, isPassing: !PERMANENT_ERRORS.test(code) });
     } finally {
       timer.cancel();
     }
   }
 
   /** Returns the size of an object in bytes; undefined if it does not exist. Throws BucketError. */
-  sizeOf(object: string): Promise<number | undefined> {
-    return this.#trying(() => this.#size(object));
+  getSize(object: string): Promise<number | undefined> {
+    return this.#withRetry(() => this.#loadSize(object));
   }
 
   /** Removes an object; succeeds if it does not exist. Throws BucketError. */
   async remove(object: string): Promise<void> {
-    await this.#trying(() => this.#call("DELETE", object).catch(absent));
+    await this.#withRetry(() => this.#call("DELETE", object).catch(toUndefinedIfMissing));
   }
 
   /** Writes, reads and removes a test object. Throws BucketError, whose message says what to check. */
   async check(): Promise<void> {
     const object = `${this.prefix}probe-${uuid()}`;
-    await this.#trying(async () => {
+    await this.#withRetry(async () => {
       const text = "Slipway looks whether it can write here.";
       const body = new Blob([text]).stream();
       await this.#call("PUT", object, { body, headers: { "content-length": String(text.length) } });
       const { response, over } = await this.#open("GET", object, {});
       const read = await readStart(response, 2 * text.length)
-        .catch((error: unknown) => Promise.reject(this.#named(error)))
+        .catch((error: unknown) => Promise.reject(this.#toBucketError(error)))
         .finally(over);
       if (read !== text) throw new BucketError(this.name, { code: "OtherBytes", isPassing: true });
     });
     await this.remove(object);
   }
 
-  async #size(object: string): Promise<number | undefined> {
-    const headers = await this.#call("HEAD", object).catch(absent);
+  async #loadSize(object: string): Promise<number | undefined> {
+    const headers = await this.#call("HEAD", object).catch(toUndefinedIfMissing);
     return headers && Number(headers.get("content-length"));
   }
 
-  #trying<T>(work: () => Promise<T>): Promise<T> {
+  #withRetry<T>(work: () => Promise<T>): Promise<T> {
     return retry(this.#clock, work, (error, failures) =>
-      error instanceof BucketError && error.isPassing && failures < ATTEMPTS
+      error instanceof BucketError && error.isPassing && failures < MAX_ATTEMPTS
         ? backoff(failures, MAX_PAUSE_MS, systemRandom)
         : undefined,
     );
@@ -203,30 +204,30 @@ export class Bucket {
 
   /** Returns a successful response; `over` cancels the timeout, `extend` restarts it. */
   async #open(method: Method, object: string, { headers = {}, body, ms = this.#answer_ms }: Call) {
-    const url = this.#client.presign(object, { method, expiresIn: SIGNED_SECONDS });
+    const url = this.#client.presign(object, { method, expiresIn: SIGNATURE_TTL_S });
     const late = new AbortController();
-    const giveUp = (): void => late.abort(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
-    let timer = this.#clock.after(ms, giveUp);
-    const over = (): void => timer.cancel();
+    const onTimeout = (): void => late.abort(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
+    let timer = this.#clock.after(ms, onTimeout);
+    const stopTimer = (): void => timer.cancel();
     const extend = (): void => {
       timer.cancel();
-      timer = this.#clock.after(ms, giveUp);
+      timer = this.#clock.after(ms, onTimeout);
     };
     try {
       const sent = { method, headers, redirect: "manual" as const, signal: late.signal, ...(body ? { body } : {}) };
       const response = await fetch(url, sent);
-      if (response.ok) return { response, over, extend };
+      if (response.ok) return { response, over: stopTimer, extend };
       const text = method === "HEAD" ? "" : await readStart(response, 4096);
       const [, code = ""] = /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(text) ?? [];
       throw new BucketError(this.name, { status: response.status, code });
     } catch (error) {
-      over();
-      throw this.#named(error);
+      stopTimer();
+      throw this.#toBucketError(error);
     }
   }
 
   /** Returns a network error without its URL: a signed URL would let anyone who reads it repeat the request. */
-  #named(error: unknown): unknown {
+  #toBucketError(error: unknown): unknown {
     if (error instanceof BucketError) return error;
     const { code, name } = error as { code?: string; name: string };
     // A local disk error is not an error of the store.
@@ -238,6 +239,6 @@ export class Bucket {
 type Method = "GET" | "PUT" | "HEAD" | "DELETE";
 
 /** A store's 404 may mean the bucket or the key; a response to HEAD has no error code. */
-const absent = (error: unknown): undefined => {
+const toUndefinedIfMissing = (error: unknown): undefined => {
   if (!(error instanceof BucketError) || error.status !== 404 || !/^(NoSuchKey|)$/.test(error.code)) throw error;
 };

@@ -1,6 +1,6 @@
 // Explains network errors to people instead of showing the system's error code. Pure.
 
-const WORDS: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
   ConnectionRefused: "nothing listens there",
   ECONNRESET: "the connection broke off",
@@ -19,7 +19,7 @@ export const describeNetworkError = (error: unknown): string => {
     readonly code?: unknown;
     readonly message?: unknown;
   };
-  const known = WORDS[String(code)];
+  const known = MESSAGES[String(code)];
   if (known !== undefined) return known;
   if (typeof message === "string" && message !== "") return message;
   return typeof code === "string" && code !== "" ? code : "no connection";

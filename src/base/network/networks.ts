@@ -18,14 +18,14 @@ export class NetworkList {
 
   /** Returns whether the address, in any notation, is in one of the networks; false if it is not an address. */
   has(address: string): boolean {
-    const plain = plainAddress(address);
+    const plain = normalizeAddress(address);
     return isIP(plain) !== 0 && this.#list.check(plain, toFamily(plain));
   }
 }
 
 // IANA's special-purpose registries. IPv4 inside IPv6 is judged as IPv4.
 /** All ranges outside the public internet. */
-export const NOT_PUBLIC = new NetworkList([
+export const NON_PUBLIC_NETWORKS = new NetworkList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
   ...["224.0.0.0/4", "240.0.0.0/4"],
@@ -37,17 +37,18 @@ export const NOT_PUBLIC = new NetworkList([
  * Returns the IPv4 address embedded in an IPv6 one, or the address itself: mapped (::ffff:a.b.c.d, in every spelling), translated
  * (::ffff:0:a.b.c.d), NAT64 (64:ff9b::/96), 6to4 (2002::/16), ISATAP and the old compatible form (::a.b.c.d).
  */
-export const plainAddress = (address: string): string => {
+export const normalizeAddress = (address: string): string => {
   if (isIP(address) !== 6) return address;
   const words = toWords(address);
   const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".");
-  const starts = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
-  const isLast = starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0);
+  const hasPrefix = (...prefix: number[]): boolean => prefix.every((word, i) => words[i] === word);
+  const isLast =
+    hasPrefix(0, 0, 0, 0, 0, 0xffff) || hasPrefix(0, 0, 0, 0, 0xffff, 0) || hasPrefix(0x64, 0xff9b, 0, 0, 0, 0);
   const isIsatap = words[5] === 0x5efe && (words[4] === 0 || words[4] === 0x200);
   // :: and ::1 do not contain an IPv4 address.
-  const isCompatible = starts(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1);
+  const isCompatible = hasPrefix(0, 0, 0, 0, 0, 0) && (words[6] !== 0 || (words[7] ?? 0) > 1);
   if (isLast || isIsatap || isCompatible) return v4(words[6], words[7]);
-  return starts(0x2002) ? v4(words[1], words[2]) : address;
+  return hasPrefix(0x2002) ? v4(words[1], words[2]) : address;
 };
 
 /** Returns the eight 16-bit words of an IPv6 address. */
@@ -55,8 +56,8 @@ const toWords = (address: string): number[] => {
   // The URL parser normalizes every form, including one that ends in an IPv4 address, to hexadecimal words.
   const host = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
   const [head = "", tail] = host.split("::");
-  const words = (text: string): number[] =>
+  const parseWords = (text: string): number[] =>
     text === "" ? [] : text.split(":").map((word) => Number.parseInt(word, 16));
-  const [left, right] = [words(head), words(tail ?? "")];
+  const [left, right] = [parseWords(head), parseWords(tail ?? "")];
   return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right];
 };

@@ -13,7 +13,7 @@ export class PartedRequest {
   #hasBegun = false;
   /** Number of operations in progress that may still change something. */
   #open = 0;
-  #waits = 0;
+  #waitCount = 0;
 
   /** `changed` is called when a handoff should check again whether it must wait for this request. */
   constructor(part: number, changed: () => void = () => {}) {
@@ -23,7 +23,7 @@ export class PartedRequest {
 
   /** Returns whether its handler is still running and not waiting for something else, such as the part's next node. */
   get mayWrite(): boolean {
-    return !this.#isOver && this.#waits === 0;
+    return !this.#isOver && this.#waitCount === 0;
   }
 
   /** Returns whether its handler has ended, even if it was answered earlier. */
@@ -50,7 +50,7 @@ export class PartedRequest {
   }
 
   /** Tracks `work` as a change, unless it rejects with an error for which `isNothing` says that nothing has changed. */
-  async changing<T>(work: Promise<T>, isNothing: (error: unknown) => boolean): Promise<T> {
+  async trackChange<T>(work: Promise<T>, isNothing: (error: unknown) => boolean): Promise<T> {
     this.#open++;
     try {
       const done = await work;
@@ -64,19 +64,19 @@ export class PartedRequest {
     }
   }
 
-  async whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    this.#waits++;
+  async runWaiting<T>(work: () => Promise<T>): Promise<T> {
+    this.#waitCount++;
     this.#changed();
     try {
       return await work();
     } finally {
-      this.#waits--;
+      this.#waitCount--;
     }
   }
 }
 
 /** Returns the request that the current code runs for; undefined outside a request and on a single server. */
-export const requestNow = (): PartedRequest | undefined => {
+export const getCurrentRequest = (): PartedRequest | undefined => {
   const now = current.getStore();
   return now?.isOver ? undefined : now;
 };
@@ -86,8 +86,8 @@ export const runOutsideRequest = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 
 /** Marks the request before a change outside the database, so that it is not repeated on another node. */
-export const markSideEffect = (): void => requestNow()?.begin();
+export const markSideEffect = (): void => getCurrentRequest()?.begin();
 
 /** Runs work that waits for something else; a node that hands off the part does not wait for the request in the meantime. */
-export const whileWaitingForOthers = <T>(work: () => Promise<T>): Promise<T> =>
-  requestNow()?.whileWaiting(work) ?? work();
+export const runWhileWaiting = <T>(work: () => Promise<T>): Promise<T> =>
+  getCurrentRequest()?.runWaiting(work) ?? work();

@@ -3,7 +3,7 @@
 import { Cron } from "croner";
 import { WEEKDAYS, type Weekday } from "./weekdays.ts";
 
-type Parsed = {
+type ParsedSchedule = {
   readonly cron: Cron;
   readonly midnight: Cron;
   readonly format: Intl.DateTimeFormat;
@@ -11,34 +11,34 @@ type Parsed = {
 };
 
 /** Cache of parsed schedules: there are few, and parsing costs more than evaluating. The oldest are evicted first. */
-const known = new Map<string, Parsed>();
-const KNOWN_LIMIT = 256;
+const cache = new Map<string, ParsedSchedule>();
+const MAX_CACHED_SCHEDULES = 256;
 
 /** Returns why the text is not a valid schedule; undefined if it is. */
 export const scheduleProblem = (text: string): string | undefined => {
-  const { zone, fields } = split(text);
+  const { zone, fields } = splitZone(text);
   if (!isZone(zone)) return `"${zone}" is not a known time zone`;
   if (fields.length !== 5) return "must have the five fields minute, hour, day of month, month and day of week";
   if (fields[2] !== "*" || fields[3] !== "*") return "the day of month and the month must be *";
   const plain = /^[\d*,/-]+$/.test(`${fields[0]}${fields[1]}`) && /^[\da-z*,/-]+$/i.test(fields[4] ?? "");
-  if (!plain) return EXAMPLE;
+  if (!plain) return CRON_PROBLEM;
   try {
     const cron = new Cron(fields.join(" "), { timezone: zone, paused: true });
     return cron.nextRun(new Date(0)) ? undefined : "never comes";
   } catch {
-    return EXAMPLE;
+    return CRON_PROBLEM;
   }
 };
 
-const EXAMPLE = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-5";
+const CRON_PROBLEM = "is not a schedule such as CRON_TZ=Europe/Paris 30 9 * * 1-5";
 
 /**
  * Returns the first time after `after` that matches the schedule and falls on one of `days`, both in the schedule's zone, in milliseconds
  * since 1970; undefined if none exists. A time skipped by a clock change occurs right after the change; one that occurs twice is used
  * only the first time, unless the schedule matches every hour (rule TI-2).
  */
-export const nextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
-  const { cron, midnight } = parsed(text);
+export const findNextTime = (text: string, after: number, days: readonly string[] = WEEKDAYS): number | undefined => {
+  const { cron, midnight } = parseSchedule(text);
   let at = cron.nextRun(new Date(after));
   // Days that are not allowed are skipped whole; after a week of them, there is no match.
   for (let left = 8; at && left > 0; left--) {
@@ -51,54 +51,54 @@ export const nextTime = (text: string, after: number, days: readonly string[] = 
 
 /** Returns the day of the week of a time in the schedule's zone. */
 export const toWeekday = (text: string, at: number): Weekday =>
-  parsed(text).format.format(new Date(at)).toLowerCase() as Weekday;
+  parseSchedule(text).format.format(new Date(at)).toLowerCase() as Weekday;
 
 /** Returns the day of a time in the schedule's zone, in days since 1970-01-01. */
 export const toDayNumber = (text: string, at: number): number => {
-  const [month = 1, day = 1, year = 1970] = parsed(text).date.format(new Date(at)).split("/").map(Number);
+  const [month = 1, day = 1, year = 1970] = parseSchedule(text).date.format(new Date(at)).split("/").map(Number);
   return Date.UTC(year, month - 1, day) / 86_400_000;
 };
 
 /** Returns the only time of day of a daily schedule, and its zone; undefined if it has several times, none, or only some days. */
-export const dailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
+export const findDailyTime = (text: string): { hour: number; minute: number; zone: string } | undefined => {
   if (scheduleProblem(text) !== undefined) return undefined;
-  const { zone, fields } = split(text);
+  const { zone, fields } = splitZone(text);
   const [minute = "", hour = "", , , days] = fields;
   if (!/^\d+$/.test(minute) || !/^\d+$/.test(hour) || days !== "*") return undefined;
   return { hour: Number(hour), minute: Number(minute), zone };
 };
 
-const parsed = (text: string): Parsed => {
-  const found = known.get(text);
+const parseSchedule = (text: string): ParsedSchedule => {
+  const found = cache.get(text);
   if (found) return found;
-  const { zone, fields } = split(text);
+  const { zone, fields } = splitZone(text);
   const made = {
     cron: new Cron(fields.join(" "), { timezone: zone, paused: true }),
     midnight: new Cron("0 0 * * *", { timezone: zone, paused: true }),
     format: new Intl.DateTimeFormat("en-US", { weekday: "long", timeZone: zone }),
     date: new Intl.DateTimeFormat("en-US", { year: "numeric", month: "numeric", day: "numeric", timeZone: zone }),
   };
-  known.set(text, made);
-  const [oldest] = known.keys();
-  if (known.size > KNOWN_LIMIT && oldest !== undefined) known.delete(oldest);
+  cache.set(text, made);
+  const [oldest] = cache.keys();
+  if (cache.size > MAX_CACHED_SCHEDULES && oldest !== undefined) cache.delete(oldest);
   return made;
 };
 
-const WHAT_SCRIPTS_TAKE = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";
+const SCRIPT_CRON_HINT = "is not a schedule such as 0 9 * * 1-5, or with seconds first 0 0 9 * * 1-5";
 
 /** Returns why a script cannot have this cron text; undefined if it can. Five fields begin with the minute, six with the second. */
-export const scriptCronProblem = (text: string): string | undefined => {
+export const findScriptCronProblem = (text: string): string | undefined => {
   try {
     const fields = text.trim().split(/\s+/).length;
-    if (!text.startsWith("@") && fields !== 5 && fields !== 6) return WHAT_SCRIPTS_TAKE;
+    if (!text.startsWith("@") && fields !== 5 && fields !== 6) return SCRIPT_CRON_HINT;
     return new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(0)) ? undefined : "never comes";
   } catch {
-    return WHAT_SCRIPTS_TAKE;
+    return SCRIPT_CRON_HINT;
   }
 };
 
 /** Returns whether the minute of `now` matches five cron fields in this time zone. False for invalid text or zones. */
-export const fitsNow = (text: string, timezone: string, now: number): boolean => {
+export const matchesCron = (text: string, timezone: string, now: number): boolean => {
   try {
     return new Cron(text, { paused: true, legacyMode: true, timezone }).match(new Date(now - (now % 60_000)));
   } catch {
@@ -110,10 +110,10 @@ export const fitsNow = (text: string, timezone: string, now: number): boolean =>
  * Returns the next time of a script's cron text after `now`, in milliseconds since 1970; undefined if none exists. Throws for invalid
  * text.
  */
-export const nextScriptTime = (text: string, now: number): number | undefined =>
+export const findNextScriptTime = (text: string, now: number): number | undefined =>
   new Cron(text, { paused: true, legacyMode: true }).nextRun(new Date(now))?.getTime();
 
-const split = (text: string): { zone: string; fields: string[] } => {
+const splitZone = (text: string): { zone: string; fields: string[] } => {
   const match = /^(?:CRON_TZ=(\S*)\s+)?(.*)$/s.exec(text.trim());
   return { zone: match?.[1] ?? "UTC", fields: (match?.[2] ?? "").split(/\s+/) };
 };

@@ -5,16 +5,17 @@ import { join } from "node:path";
 import { log } from "../log.ts";
 
 /** The memory file system of Linux; each container has its own. */
-const SHARED = "/dev/shm";
+const SHARED_MEMORY_PATH = "/dev/shm";
 const TMPFS = 0x01021994;
 
 /** Returns the folder of a workspace, whether or not it exists. The same path in each of its containers. */
-export const memoryFolder = (workspace_id: string): string => join(SHARED, `slipway-secrets-${workspace_id}`);
+export const getMemoryFolder = (workspace_id: string): string =>
+  join(SHARED_MEMORY_PATH, `slipway-secrets-${workspace_id}`);
 
 /** Creates the folder. Returns false when the system has no such file system, or an existing folder is accessible to others. */
 export const makeMemoryFolder = (folder: string): boolean => {
   try {
-    if (statfsSync(SHARED).type !== TMPFS) return false;
+    if (statfsSync(SHARED_MEMORY_PATH).type !== TMPFS) return false;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return isOwnFolder(folder);
   } catch {

@@ -1,18 +1,18 @@
 // Lists the encodings of a secret that a program's output may contain: plain, JSON, HCL, URL-encoded and base64. Pure.
 
 /** Bytes per line of base64 as wrapped by `base64` and PEM: 76 and 64 characters. */
-const LINES_OF_BASE64 = [57, 48];
+const BASE64_LINE_BYTES = [57, 48];
 
 /** Returns all encodings to search for, including the plain text; some may be identical. */
 export const listEncodings = (secret: string): string[] => [
   secret,
-  ...quotedSpellings(secret),
-  ...addressSpellings(secret),
-  ...base64Spellings(secret),
+  ...listQuotedSpellings(secret),
+  ...listUrlSpellings(secret),
+  ...listBase64Spellings(secret),
 ];
 
 /** Returns the secret as in JSON, in Go's JSON, which escapes three more characters, and in HCL strings. */
-const quotedSpellings = (secret: string): string[] => {
+const listQuotedSpellings = (secret: string): string[] => {
   const json = JSON.stringify(secret).slice(1, -1);
   const go = json.replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
   // JSON inside a JSON string.
@@ -21,13 +21,13 @@ const quotedSpellings = (secret: string): string[] => {
 };
 
 /** Characters that Go leaves unencoded in a URL's path and in its user and password. */
-const KEPT_IN_ADDRESSES = [/%(?:24|26|2B|3D|3A|40)/g, /%(?:24|26|2B|3D|2C|3B)/g];
+const UNENCODED_IN_URLS = [/%(?:24|26|2B|3D|3A|40)/g, /%(?:24|26|2B|3D|2C|3B)/g];
 
 /** Returns percent-encoded forms: minimal and maximal, with spaces as in forms, and hex digits in both cases. */
-const addressSpellings = (secret: string): string[] => {
+const listUrlSpellings = (secret: string): string[] => {
   const usual = encodeURIComponent(secret.toWellFormed());
   const strict = usual.replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
-  const lax = KEPT_IN_ADDRESSES.map((kept) => strict.replace(kept, decodeURIComponent));
+  const lax = UNENCODED_IN_URLS.map((kept) => strict.replace(kept, decodeURIComponent));
   return [usual, strict, strict.replaceAll("%20", "+"), strict.replaceAll("%2F", "/"), ...lax].flatMap((one) => [
     one,
     one.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
@@ -39,19 +39,19 @@ const addressSpellings = (secret: string): string[] => {
  * there are three alignments, and the characters at the edges, which depend on neighbors, are left out. A long secret is also searched for
  * line by line.
  */
-const base64Spellings = (secret: string): string[] => {
+const listBase64Spellings = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
-  const shifted = [0, 1, 2].map((before) => encoded(bytes, before));
-  const lines = LINES_OF_BASE64.filter((most) => bytes.length > most).flatMap((most) =>
+  const shifted = [0, 1, 2].map((before) => encodeAtOffset(bytes, before));
+  const lines = BASE64_LINE_BYTES.filter((most) => bytes.length > most).flatMap((most) =>
     Array.from({ length: Math.ceil(bytes.length / most) }, (_, at) =>
-      encoded(bytes.subarray(at * most, (at + 1) * most), 0),
+      encodeAtOffset(bytes.subarray(at * most, (at + 1) * most), 0),
     ),
   );
   return [...shifted, ...lines].flatMap((one) => [one, one.replaceAll("+", "-").replaceAll("/", "_")]);
 };
 
 /** Returns the characters that depend only on these bytes, with `before` bytes in front. */
-const encoded = (bytes: Uint8Array, before: number): string =>
+const encodeAtOffset = (bytes: Uint8Array, before: number): string =>
   Buffer.concat([Buffer.alloc(before), bytes])
     .toString("base64")
     .slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3));

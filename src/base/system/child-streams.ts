@@ -6,7 +6,7 @@ type Feedable = Bun.Subprocess<"pipe", "pipe" | "ignore", "pipe">;
  * Writes a stream to a program's input until it ends. If the stream fails, the program is killed, so that it never mistakes partial input
  * for complete input.
  */
-export const feed = async (child: Feedable, stream: AsyncIterable<Uint8Array>): Promise<void> => {
+export const writeToChild = async (child: Feedable, stream: AsyncIterable<Uint8Array>): Promise<void> => {
   try {
     for await (const bytes of stream) {
       child.stdin.write(bytes);

@@ -1,30 +1,30 @@
 // The file descriptor limit of this process, its open descriptors, and the number of connections that the limit allows.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 
-const LIMITS = "/proc/self/limits";
-const DESCRIPTORS = "/proc/self/fd";
+const LIMITS_PATH = "/proc/self/limits";
+const DESCRIPTORS_PATH = "/proc/self/fd";
 /** Descriptors of a server without connections: databases, logs, Workers and event loops, with a margin. */
-const OWN = 32;
+const BASE_DESCRIPTORS = 32;
 /** Enough for any server. */
 export const MAX_RESERVE = 256;
 
 /** Returns the limit of open files; undefined if the system does not report it. */
 export const openFilesLimit = (): number | undefined => {
-  const text = existsSync(LIMITS) ? readFileSync(LIMITS, "utf8") : "";
+  const text = existsSync(LIMITS_PATH) ? readFileSync(LIMITS_PATH, "utf8") : "";
   const [, limit] = /^Max open files +(\d+)/m.exec(text) ?? [];
   return limit === undefined ? undefined : Number(limit);
 };
 
 /** Counts the open descriptors of this process. */
 export const countOpenFiles = (): number => {
-  const { size } = statSync(DESCRIPTORS);
-  return size > 0 ? size : listedOpenFiles();
+  const { size } = statSync(DESCRIPTORS_PATH);
+  return size > 0 ? size : countDescriptors();
 };
 
 /** Kernels before 6.2 have no count and must list the descriptors, which takes one descriptor itself. */
-const listedOpenFiles = (): number => {
+const countDescriptors = (): number => {
   try {
-    return readdirSync(DESCRIPTORS).length - 1;
+    return readdirSync(DESCRIPTORS_PATH).length - 1;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
     return openFilesLimit() ?? 0;
@@ -35,5 +35,5 @@ const listedOpenFiles = (): number => {
 export const getReserve = (limit: number): number => Math.min(MAX_RESERVE, Math.floor(limit / 5));
 
 /** Returns how many connections fit into the limit if each needs `each` descriptors; at least one. */
-export const carriedConnections = (limit: number, each: number): number =>
-  Math.max(1, Math.floor((limit - OWN - getReserve(limit)) / each));
+export const computeMaxConnections = (limit: number, each: number): number =>
+  Math.max(1, Math.floor((limit - BASE_DESCRIPTORS - getReserve(limit)) / each));

@@ -2,7 +2,7 @@
 // listener that is closed. So new connections are first directed to the other listener, or to neither. Linux only; elsewhere, a connection
 // arriving at that moment is cut off.
 import { ptr } from "bun:ffi";
-import { systemLibrary } from "./library.ts";
+import { loadSystemLibrary } from "./library.ts";
 
 const SYMBOLS = { setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" } } as const;
 
@@ -22,10 +22,10 @@ const EVERYTHING = 0xffff_ffff;
 const FLAGS_AT = 13;
 const SYN = 2;
 
-let library: ReturnType<typeof systemLibrary<typeof SYMBOLS>> | "unknown" = "unknown";
+let library: ReturnType<typeof loadSystemLibrary<typeof SYMBOLS>> | "unknown" = "unknown";
 
-const attach = (descriptor: number, option: number, steps: readonly Step[]): boolean => {
-  if (library === "unknown") library = systemLibrary(SYMBOLS);
+const attachFilter = (descriptor: number, option: number, steps: readonly Step[]): boolean => {
+  if (library === "unknown") library = loadSystemLibrary(SYMBOLS);
   if (!library || descriptor < 0) return false;
   const program = new DataView(new ArrayBuffer(8 * steps.length));
   for (const [i, [code, ifSo, ifNot, value]] of steps.entries()) {
@@ -53,11 +53,11 @@ const attach = (descriptor: number, option: number, steps: readonly Step[]): boo
  * listener is left, it gets all. Returns false where the system does not support it.
  */
 export const directToSecondListener = (descriptor: number): boolean =>
-  attach(descriptor, SO_ATTACH_REUSEPORT_CBPF, [[ANSWER, 0, 0, 1]]);
+  attachFilter(descriptor, SO_ATTACH_REUSEPORT_CBPF, [[ANSWER, 0, 0, 1]]);
 
 /** Stops answering new connections on this listener; clients retry, and are refused once it is closed. */
 export const stopAccepting = (descriptor: number): boolean =>
-  attach(descriptor, SO_ATTACH_FILTER, [
+  attachFilter(descriptor, SO_ATTACH_FILTER, [
     [LOAD_BYTE, 0, 0, FLAGS_AT],
     [HAS_BITS, 0, 1, SYN],
     [ANSWER, 0, 0, 0],

@@ -1,7 +1,7 @@
 // The listener and the connections of one TCP port of this process, as the system reports them, because the runtime does not expose
 // connections that have sent no request. Linux only.
 import { ptr } from "bun:ffi";
-import { systemLibrary } from "./library.ts";
+import { loadSystemLibrary } from "./library.ts";
 import { countOpenFiles } from "./open-files.ts";
 
 const SYMBOLS = {
@@ -39,15 +39,15 @@ export type TcpConnection = {
 
 export type TcpSockets = { readonly listener: number | undefined; readonly connections: readonly TcpConnection[] };
 
-let library: ReturnType<typeof systemLibrary<typeof SYMBOLS>> | "unknown" = "unknown";
-const system = () => {
-  if (library === "unknown") library = systemLibrary(SYMBOLS);
+let library: ReturnType<typeof loadSystemLibrary<typeof SYMBOLS>> | "unknown" = "unknown";
+const loadSystem = () => {
+  if (library === "unknown") library = loadSystemLibrary(SYMBOLS);
   return library;
 };
 
 /** Finds the sockets of a port among all descriptors of this process. Opens no descriptor itself, so that it works when none is left. */
-export const tcpSocketsOn = (port: number): TcpSockets => {
-  const c = system();
+export const findTcpSockets = (port: number): TcpSockets => {
+  const c = loadSystem();
   if (!c) return { listener: undefined, connections: [] };
   let listener: number | undefined;
   const connections: TcpConnection[] = [];
@@ -55,11 +55,11 @@ export const tcpSocketsOn = (port: number): TcpSockets => {
   for (let descriptor = 0; left > 0 && descriptor < MAX_DESCRIPTOR; descriptor++) {
     if (c.fcntl(descriptor, F_GETFD) < 0) continue;
     left--;
-    if (portBy(c.getsockname, descriptor) !== port) continue;
+    if (readPort(c.getsockname, descriptor) !== port) continue;
     const info = readInfo(c, descriptor);
     const state = info?.getUint8(STATE_AT);
     if (state === LISTENING) listener = descriptor;
-    const peerPort = state === ESTABLISHED ? portBy(c.getpeername, descriptor) : undefined;
+    const peerPort = state === ESTABLISHED ? readPort(c.getpeername, descriptor) : undefined;
     if (!info || peerPort === undefined) continue;
     const hasAnswered = info.getBigUint64(BYTES_ACKED_AT, true) > 0n;
     connections.push({ descriptor, peerPort, hasAnswered, idleMs: info.getUint32(LAST_RECEIVED_AT, true) });
@@ -68,15 +68,17 @@ export const tcpSocketsOn = (port: number): TcpSockets => {
 };
 
 /** Shuts down both directions; the owner of the descriptor notices and closes it. */
-export const endConnection = ({ descriptor }: TcpConnection): void => void system()?.shutdown(descriptor, SHUT_BOTH);
+export const shutDownConnection = ({ descriptor }: TcpConnection): void =>
+  void loadSystem()?.shutdown(descriptor, SHUT_BOTH);
 
 /** Limits how many connections wait at a listener to be accepted. */
-export const setBacklog = (listener: number, connections: number): void => void system()?.listen(listener, connections);
+export const setBacklog = (listener: number, connections: number): void =>
+  void loadSystem()?.listen(listener, connections);
 
-type System = NonNullable<ReturnType<typeof system>>;
+type System = NonNullable<ReturnType<typeof loadSystem>>;
 
 /** Returns undefined for anything but a TCP socket over IP. */
-const portBy = (ask: System["getsockname"], descriptor: number): number | undefined => {
+const readPort = (ask: System["getsockname"], descriptor: number): number | undefined => {
   const address = new Uint8Array(28);
   const length = new Uint32Array([address.length]);
   if (ask(descriptor, ptr(address), ptr(length)) !== 0) return undefined;

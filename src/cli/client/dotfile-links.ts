@@ -4,7 +4,7 @@ import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, st
 import { join, sep } from "node:path";
 
 /** Top-level files about the repository itself. */
-const NOT_LINKED = new Set([
+const EXCLUDED_FILES = new Set([
   ".git",
   ".gitignore",
   ".gitmodules",
@@ -14,7 +14,7 @@ const NOT_LINKED = new Set([
   ".DS_Store",
 ]);
 /** Programs write into these folders: a link to a whole folder would put their files into the clone. */
-const SHARED = new Set([
+const SHARED_FOLDERS = new Set([
   ".cache",
   ".config",
   ".config/autostart",
@@ -30,11 +30,11 @@ const SHARED = new Set([
   ".ssh",
 ]);
 /** Programs refuse these folders if others can read them. */
-const PRIVATE = new Set([".ssh", ".gnupg"]);
+const PRIVATE_FOLDERS = new Set([".ssh", ".gnupg"]);
 
 /** Links each dotfile of the clone into the home folder. Returns the paths that are newly linked. */
 export const linkDotfiles = (clone: string, home: string): string[] => {
-  const names = readdirSync(clone).filter((name) => name.startsWith(".") && !NOT_LINKED.has(name));
+  const names = readdirSync(clone).filter((name) => name.startsWith(".") && !EXCLUDED_FILES.has(name));
   return names.sort().flatMap((name) => linkOne({ clone, home }, name));
 };
 
@@ -47,10 +47,10 @@ const linkOne = (roots: Roots, path: string): string[] => {
   const isFolder = lstatSync(from).isDirectory();
   const there = lstatSync(to, { throwIfNoEntry: false });
   const isLinked = there?.isSymbolicLink() === true && readlinkSync(to) === from;
-  if (isFolder && (SHARED.has(path) || isRealFolder(to) || holds(to, roots.clone))) {
+  if (isFolder && (SHARED_FOLDERS.has(path) || isRealFolder(to) || containsPath(to, roots.clone))) {
     if (isLinked) rmSync(to);
     else if (there && !isFolderOrLeadsToOne(to)) renameToBackup(to);
-    mkdirSync(to, { recursive: true, ...(PRIVATE.has(path) ? { mode: 0o700 } : {}) });
+    mkdirSync(to, { recursive: true, ...(PRIVATE_FOLDERS.has(path) ? { mode: 0o700 } : {}) });
     return readdirSync(from)
       .filter((name) => name !== ".git" && name !== ".DS_Store")
       .sort()
@@ -67,7 +67,7 @@ const isRealFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry
 const isFolderOrLeadsToOne = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-const holds = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
+const containsPath = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
 /** Moves an existing file out of the way, under an unused name. */
 export const renameToBackup = (path: string): void => {

@@ -3,15 +3,15 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readArguments } from "../arguments.ts";
-import { confirmable, mustAgree, oneWord, promptIfMissing } from "../asked.ts";
+import { promptIfMissing, requireConfirmable, requireConfirmation, takeOneWord } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
-import { plain } from "../text.ts";
+import { toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 import { linkDotfiles, renameToBackup } from "./dotfile-links.ts";
-import { forPeople } from "./remote.ts";
+import { explainError } from "./remote.ts";
 
 /** Names of install scripts, in order of precedence. */
-const SCRIPTS = [
+const INSTALL_SCRIPTS = [
   "install.sh",
   "install",
   "bootstrap.sh",
@@ -29,31 +29,34 @@ export const run: RunVerb = async (input) => {
     values: ["branch", "folder", "install-command"],
     switches: ["yes", "replace"],
   });
-  const word = oneWord(input, words, "the repository with your dotfiles");
-  confirmable(input, has.yes, "run or linked");
-  return forPeople("dotfiles", input, async () => {
+  const word = takeOneWord(input, words, "the repository with your dotfiles");
+  requireConfirmable(input, has.yes, "run or linked");
+  return explainError("dotfiles", input, async () => {
     const { HOME } = input.env;
     if (!HOME) throw new VerbFailure("no home directory: set HOME");
     const repository = await promptIfMissing(input, word, "Repository");
     if (repository.startsWith("-"))
-      throw new VerbFailure(`${plain(repository)} is not the URL or path of a repository`);
-    if (value.branch?.startsWith("-")) throw new VerbFailure(`${plain(value.branch)} is not a valid branch name`);
+      throw new VerbFailure(`${toPlainLine(repository)} is not the URL or path of a repository`);
+    if (value.branch?.startsWith("-")) throw new VerbFailure(`${toPlainLine(value.branch)} is not a valid branch name`);
     if (!has.yes)
-      await mustAgree(
+      await requireConfirmation(
         input,
-        `This runs the install script of ${plain(repository)} here, or links its files. Continue?`,
+        `This runs the install script of ${toPlainLine(repository)} here, or links its files. Continue?`,
       );
     const folder = resolve(value.folder ?? join(HOME, ".config", "slipway", "dotfiles"));
-    await fetched(input, repository, { folder, branch: value.branch, replaces: has.replace });
-    const script = value["install-command"] ?? SCRIPTS.find((name) => isRunnable(join(folder, name)));
+    await cloneOrUpdate(input, repository, { folder, branch: value.branch, replaces: has.replace });
+    const script = value["install-command"] ?? INSTALL_SCRIPTS.find((name) => isRunnable(join(folder, name)));
     const linked = script === undefined ? linkDotfiles(folder, HOME) : [];
     if (script !== undefined) {
       const command = script === value["install-command"] ? ["sh", "-c", script] : [join(folder, script)];
       await runIn(input, folder, command, `${script} failed`);
     }
     if (has.json) input.print(JSON.stringify({ folder, script: script ?? null, linked }));
-    else if (script !== undefined) input.print(`${script} of ${plain(repository)} was run.`);
-    else input.print(linked.length > 0 ? `Linked ${linked.map(plain).join(", ")}.` : "Everything is already linked.");
+    else if (script !== undefined) input.print(`${script} of ${toPlainLine(repository)} was run.`);
+    else
+      input.print(
+        linked.length > 0 ? `Linked ${linked.map(toPlainLine).join(", ")}.` : "Everything is already linked.",
+      );
     return EXIT.ok;
   });
 };
@@ -61,11 +64,16 @@ export const run: RunVerb = async (input) => {
 type Clone = { readonly folder: string; readonly branch: string | undefined; readonly replaces: boolean };
 
 /** Clones or updates the repository. Local changes are not touched. */
-const fetched = async (input: VerbInput, repository: string, { folder, branch, replaces }: Clone): Promise<void> => {
+const cloneOrUpdate = async (
+  input: VerbInput,
+  repository: string,
+  { folder, branch, replaces }: Clone,
+): Promise<void> => {
   if (!Bun.which("git", { PATH: input.env.PATH ?? "" })) throw new VerbFailure("git is not installed");
   const known = await readOrigin(folder);
   if (known !== undefined && known !== repository) {
-    if (!replaces) throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
+    if (!replaces)
+      throw new VerbFailure(`${folder} holds ${toPlainLine(known) || "another repository"}; move it away first`);
     // Links point into this folder, so the new clone must have the same path.
     renameToBackup(folder);
   }

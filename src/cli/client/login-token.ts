@@ -1,12 +1,12 @@
 // `slipway login token`: prints the token of the stored session, for programs that need one.
-import { noWords, readArguments } from "../arguments.ts";
+import { readArguments, requireNoWords } from "../arguments.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
-import { forPeople, makeClient } from "./remote.ts";
+import { explainError, makeClient } from "./remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  noWords(words);
-  return forPeople("login token", input, async () => {
+  requireNoWords(words);
+  return explainError("login token", input, async () => {
     const { token = "", url } = makeClient(input, value);
     input.print(has.json ? JSON.stringify({ url: url.href, token }) : token);
     return EXIT.ok;

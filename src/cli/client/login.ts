@@ -3,27 +3,27 @@
 import { loadClientConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
 import { ApiError, Client } from "#src/client.ts";
-import { type Arguments, noWords, readArguments } from "../arguments.ts";
-import { Asker, allInput } from "../ask.ts";
+import { type Arguments, readArguments, requireNoWords } from "../arguments.ts";
+import { Asker, readAllInput } from "../ask.ts";
 import { VerbFailure } from "../failure.ts";
 import { getStreams } from "../streams.ts";
-import { plain } from "../text.ts";
+import { toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { forPeople } from "./remote.ts";
+import { explainError } from "./remote.ts";
 import { readSession, writeSession } from "./session.ts";
 
 const SHAPE = {
   values: ["email", "code"],
   switches: ["password-stdin", "token-stdin", "use-token-as-session"],
 } as const;
-type Given = Arguments<"email" | "code", never, "password-stdin" | "token-stdin" | "use-token-as-session">;
+type LoginArguments = Arguments<"email" | "code", never, "password-stdin" | "token-stdin" | "use-token-as-session">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const url = resolveAddress(given, input);
-  return forPeople("login", input, async ({ talksTo }) => {
+  return explainError("login", input, async ({ talksTo }) => {
     talksTo(url);
-    await mustBeSlipway(url, input);
+    await requireSlipway(url, input);
     if (url.protocol === "http:" && !isThisMachine(url.hostname)) {
       input.printError(`Warning: ${url.origin} is not encrypted; others on the network can read what you type.\n`);
     }
@@ -31,25 +31,25 @@ export const run: RunVerb = async (input) => {
     const { username, email } = await client.get("/api/v2/users/me", input);
     const file = writeSession(input, { url: url.href, token: client.token ?? "", username });
     const facts = { url: url.href, username, email, file };
-    input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${plain(username)}.`);
+    input.print(given.has.json ? JSON.stringify(facts) : `Signed in to ${url.origin} as ${toPlainLine(username)}.`);
     return EXIT.ok;
   });
 };
 
 /** Returns the address from an argument, a flag, the environment, or the last sign-in. Throws UsageError. */
-const resolveAddress = ({ words, value, has }: Given, input: VerbInput): URL => {
+const resolveAddress = ({ words, value, has }: LoginArguments, input: VerbInput): URL => {
   const [word, ...more] = words;
-  noWords(more);
+  requireNoWords(more);
   if (word !== undefined && value.url !== undefined) throw usageError("--url", "given twice");
   if (value.token !== undefined)
     throw usageError("--token", "other users of this machine could read it: use --token-stdin");
   if (has["password-stdin"] && has["token-stdin"]) throw usageError("--token-stdin", "not with --password-stdin");
   if (has["password-stdin"] && value.email === undefined) throw usageError("--email", "--password-stdin needs it");
-  return loadClientConfig(input, { url: word ?? value.url }, lastSession(input)).url;
+  return loadClientConfig(input, { url: word ?? value.url }, readLastSession(input)).url;
 };
 
 /** Ignores a damaged session file, because signing in replaces it. */
-const lastSession = (input: VerbInput) => {
+const readLastSession = (input: VerbInput) => {
   try {
     return readSession(input);
   } catch {
@@ -58,7 +58,7 @@ const lastSession = (input: VerbInput) => {
 };
 
 /** Checks that the address is a Slipway server before anyone types a password. */
-const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
+const requireSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<void> => {
   const asked = new Client(url, undefined, headers).get("/api/v2/buildinfo", { signal });
   const said = await asked.catch((error) => {
     if (error instanceof ApiError || error instanceof SyntaxError) return null;
@@ -67,33 +67,38 @@ const mustBeSlipway = async (url: URL, { signal, headers }: VerbInput): Promise<
   if (typeof said?.version !== "string") throw new VerbFailure(`${url.origin} is not a Slipway server`);
 };
 
-const signIn = async (client: Client, { value, has }: Given, input: VerbInput): Promise<Client> => {
+const signIn = async (client: Client, { value, has }: LoginArguments, input: VerbInput): Promise<Client> => {
   const streams = getStreams(input);
   // Editor plug-ins pass the token in the environment.
   const { SLIPWAY_TOKEN, CODER_SESSION_TOKEN } = input.env;
   if (has["use-token-as-session"]) {
     const token = CODER_SESSION_TOKEN || SLIPWAY_TOKEN;
     if (!token) throw new VerbFailure("--use-token-as-session needs a token in SLIPWAY_TOKEN or CODER_SESSION_TOKEN");
-    return client.as(token);
+    return client.withToken(token);
   }
-  if (has["token-stdin"]) return client.as(toSecret(await allInput(streams), "token"));
+  if (has["token-stdin"]) return client.withToken(toSecret(await readAllInput(streams), "token"));
   if (has["password-stdin"]) {
-    return client.signIn(value.email ?? "", toSecret(await allInput(streams), "password"), codeGiven(value.code));
+    return client.signIn(
+      value.email ?? "",
+      toSecret(await readAllInput(streams), "password"),
+      toCodeSource(value.code),
+    );
   }
   if (!streams.inputIsTerminal) {
     throw new VerbFailure("no terminal for prompts: use --token-stdin, or --email EMAIL --password-stdin");
   }
   await using asker = new Asker(streams, input.printError);
-  const email = value.email ?? (await asker.line(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
-  if (email === "") return client.as(toSecret(await asker.secret("Token: "), "token"));
-  const askCode = () => asker.line("Code from your authenticator app, or a recovery code: ");
-  const password = toSecret(await asker.secret("Password: "), "password");
+  const email =
+    value.email ?? (await asker.promptLine(`Email (empty: paste a token from ${client.url.origin}/cli-auth): `));
+  if (email === "") return client.withToken(toSecret(await asker.promptSecret("Token: "), "token"));
+  const promptForCode = () => asker.promptLine("Code from your authenticator app, or a recovery code: ");
+  const password = toSecret(await asker.promptSecret("Password: "), "password");
   // Awaited here, because the terminal is needed until the code has been typed.
-  return await client.signIn(email, password, codeGiven(value.code) ?? askCode);
+  return await client.signIn(email, password, toCodeSource(value.code) ?? promptForCode);
 };
 
 /** A code is valid once and for a minute, so passing it as an argument exposes nothing useful. */
-const codeGiven = (code: string | undefined) => (code === undefined ? undefined : async () => code);
+const toCodeSource = (code: string | undefined) => (code === undefined ? undefined : async () => code);
 
 const toSecret = (text: string, name: string): string => {
   if (text !== "") return name === "token" ? text.trim() : text;

@@ -1,26 +1,27 @@
 // `slipway logout`: ends the stored session, locally and at its server. A pasted API token is only removed locally, because other programs
 // may use it.
 import { Client } from "#src/client.ts";
-import { noWords, readArguments } from "../arguments.ts";
-import { plain } from "../text.ts";
+import { readArguments, requireNoWords } from "../arguments.ts";
+import { toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { forPeople } from "./remote.ts";
-import { forgetSession, readSession, type Session } from "./session.ts";
+import { explainError } from "./remote.ts";
+import { deleteSession, readSession, type Session } from "./session.ts";
 
 export const run: RunVerb = async (input) => {
   // Accepts --yes for programs, although there is no confirmation.
   const { words, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
-  noWords(words);
-  return forPeople("logout", input, async () => {
+  requireNoWords(words);
+  return explainError("logout", input, async () => {
     const session = readSession(input);
     if (!session) {
       input.print(has.json ? JSON.stringify({ ended: false }) : "Not signed in.");
       return EXIT.ok;
     }
-    const problem = await endAtServer(session, input).catch((error: Error) => error.message);
+    const problem = await signOutAtServer(session, input).catch((error: Error) => error.message);
     // The local session is removed even if the server fails.
-    forgetSession(input);
-    if (problem !== undefined) input.printError(`Could not revoke the session on the server: ${plain(problem)}\n`);
+    deleteSession(input);
+    if (problem !== undefined)
+      input.printError(`Could not revoke the session on the server: ${toPlainLine(problem)}\n`);
     const { url, username } = session;
     input.print(has.json ? JSON.stringify({ ended: true, url, username }) : `Signed out of ${new URL(url).origin}.`);
     return EXIT.ok;
@@ -28,7 +29,10 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Ends the session at the server. Returns what failed; undefined if nothing is left to end. */
-const endAtServer = async ({ url, token }: Session, { signal, headers }: VerbInput): Promise<string | undefined> => {
+const signOutAtServer = async (
+  { url, token }: Session,
+  { signal, headers }: VerbInput,
+): Promise<string | undefined> => {
   const client = new Client(url, token, headers);
   const [id = ""] = token.split("-");
   const key = await client.fetch("GET", `/api/v2/users/me/keys/${encodeURIComponent(id)}`, undefined, { signal });

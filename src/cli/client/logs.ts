@@ -1,28 +1,28 @@
 // `slipway logs WORKSPACE`, also `slipway workspaces logs`: the logs of the newest build and of the workspace's agents, one line at a time;
 // with --follow, live.
 
-import { visible } from "#base/visible-text.ts";
+import { escapeHidden } from "#base/visible-text.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../arguments.ts";
-import { several } from "../text.ts";
+import { toPlainLines } from "../text.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 import { readMessages, withServer } from "./remote.ts";
-import { listAgents, workspaceAsked } from "./workspaces/find.ts";
+import { listAgents, selectWorkspace } from "./workspaces/find.ts";
 
 /** Prints a line; rejects once the reader is closed, as in `slipway logs dev --follow | head -1`. */
 type Print = (line: unknown) => Promise<void>;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["follow"] });
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("logs", input, value, async ({ client }) => {
     const workspace = await named(client);
     const print: Print = async (line) => {
       const { output } = line as { output: string };
-      const text = has.json ? visible(JSON.stringify(line)) : several(output);
+      const text = has.json ? escapeHidden(JSON.stringify(line)) : toPlainLines(output);
       if (input.streams) await input.streams.write(`${text}\n`);
       else input.print(text);
     };

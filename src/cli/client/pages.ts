@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 const PAGE = 100;
 
 /** Returns all items of a list that takes `limit` and `offset`, without duplicates, even if the order changes between pages. */
-export const allPages = async <T extends { id: string }, Key extends string>(
+export const loadAllPages = async <T extends { id: string }, Key extends string>(
   client: Client,
   path: string,
   key: Key,
@@ -21,26 +21,26 @@ export const allPages = async <T extends { id: string }, Key extends string>(
 };
 
 /** The cursor before the first row of a list sorted by ID. */
-const BEFORE_ALL = "00000000-0000-0000-0000-000000000000";
+const FIRST_CURSOR = "00000000-0000-0000-0000-000000000000";
 
 /** Returns every matching workspace once, even if workspaces start and stop during the request, in the order of pages by `offset`. */
-export const allWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
+export const loadAllWorkspaces = async (client: Client, q: string): Promise<Workspace[]> => {
   const found = new Map<string, Workspace>();
-  for (let after_id = BEFORE_ALL; ; ) {
+  for (let after_id = FIRST_CURSOR; ; ) {
     const search = new URLSearchParams({ q, limit: String(PAGE), after_id });
     const { workspaces } = await client.get<Workspaces>(`/api/v2/workspaces?${search}`);
     const known = found.size;
     for (const one of workspaces) found.set(one.id, one);
     // A server without this cursor returns its first page every time.
-    if (workspaces.length < PAGE || found.size === known) return [...found.values()].sort(byPlace);
+    if (workspaces.length < PAGE || found.size === known) return [...found.values()].sort(compareWorkspaces);
     after_id = workspaces.at(-1)?.id ?? after_id;
   }
 };
 
-const byPlace = (a: Workspace, b: Workspace): number =>
+const compareWorkspaces = (a: Workspace, b: Workspace): number =>
   Number(b.favorite) - Number(a.favorite) ||
   Number(b.latest_build.status === "running") - Number(a.latest_build.status === "running") ||
-  compared(a.owner_name.toLowerCase(), b.owner_name.toLowerCase()) ||
-  compared(a.name.toLowerCase(), b.name.toLowerCase());
+  compareText(a.owner_name.toLowerCase(), b.owner_name.toLowerCase()) ||
+  compareText(a.name.toLowerCase(), b.name.toLowerCase());
 
-const compared = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

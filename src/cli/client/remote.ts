@@ -1,6 +1,6 @@
 // Functions shared by all commands that talk to a server: finding the server, formatting errors, and handling Ctrl-C (rules CV-2 to CV-4).
 // A stored session is never sent to a server other than its own.
-import { type Clock, holdProcess } from "#base/clock.ts";
+import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { loadClientConfig } from "#base/config.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import { pause } from "#base/retry.ts";
@@ -9,7 +9,7 @@ import type { JobLog } from "#schema/workspaces/job.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { VerbFailure } from "../failure.ts";
 import { OutputGone } from "../output.ts";
-import { plain } from "../text.ts";
+import { toPlainLine } from "../text.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { readSession } from "./session.ts";
 
@@ -42,19 +42,19 @@ export const withServer = (
   flags: Flags,
   work: (remote: Remote) => Promise<number>,
 ): Promise<number> =>
-  forPeople(verb, input, (remote) => {
+  explainError(verb, input, (remote) => {
     const client = makeClient(input, flags);
     remote.talksTo(client.url);
     return work({ ...remote, client });
   });
 
 /** Runs `work`, prints errors as a sentence, and ends on Ctrl-C. Returns the exit code. */
-export const forPeople = async (
+export const explainError = async (
   verb: string,
   { signal, printError }: Pick<VerbInput, "signal" | "printError">,
   work: (remote: Omit<Remote, "client">) => Promise<number>,
 ): Promise<number> => {
-  const hold = holdProcess();
+  const hold = keepProcessAlive();
   let act: () => Promise<void> | void = () => {};
   let where = "the server";
   try {
@@ -66,7 +66,7 @@ export const forPeople = async (
         where = url.origin;
       },
     });
-    const code = await Promise.race([working, aborted(signal)]);
+    const code = await Promise.race([working, waitForAbort(signal)]);
     if (code !== undefined) return code;
     working.catch(() => {});
     await act();
@@ -83,7 +83,7 @@ export const forPeople = async (
   }
 };
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
+const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
@@ -93,17 +93,19 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
 const formatError = (error: unknown, where: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;
-  if (error instanceof ApiError) return wordsOfAnswer(error);
+  if (error instanceof ApiError) return formatApiError(error);
   const { code } = error as { code?: unknown };
   return typeof code === "string" && isOfNetwork(code)
-    ? `${where} does not answer (${plain(describeNetworkError(error))})`
+    ? `${where} does not answer (${toPlainLine(describeNetworkError(error))})`
     : undefined;
 };
 
-const wordsOfAnswer = ({ status, body, message }: ApiError): string => {
-  const fields = (body.validations ?? []).map(({ field, detail }) => `\n  ${plain(field)}: ${plain(detail)}`);
+const formatApiError = ({ status, body, message }: ApiError): string => {
+  const fields = (body.validations ?? []).map(
+    ({ field, detail }) => `\n  ${toPlainLine(field)}: ${toPlainLine(detail)}`,
+  );
   const more = status === 401 ? " Run `slipway login` to sign in." : "";
-  return `${plain(message)}${fields.join("")}${more}`;
+  return `${toPlainLine(message)}${fields.join("")}${more}`;
 };
 
 const isOfNetwork = (code: string): boolean =>
@@ -136,16 +138,16 @@ export async function* readMessages<T>(client: Client, path: string): AsyncGener
   for await (const message of socket) yield JSON.parse(String(message)) as T;
   const { code, reason } = await socket.closed;
   if (code === 1000) return;
-  const words = `the server ended the stream (${code}${reason ? `: ${plain(reason)}` : ""})`;
+  const words = `the server ended the stream (${code}${reason ? `: ${toPlainLine(reason)}` : ""})`;
   throw FINAL_CODES.includes(code) ? new VerbFailure(words) : new StreamBroken(words);
 }
 
 /** How long to retry while the server is unreachable, for example during a restart. */
-const PATIENCE_MS = 60_000;
-const AGAIN_MS = 500;
+const RETRY_TIMEOUT_MS = 60_000;
+const RETRY_INTERVAL_MS = 500;
 
 /** Yields the complete log of a job, across reconnects and without repeating lines (rule CV-6). */
-export async function* jobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
+export async function* followJobLog(clock: Clock, client: Client, path: string): AsyncGenerator<JobLog> {
   let after = 0;
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
@@ -158,15 +160,15 @@ export async function* jobLog(clock: Clock, client: Client, path: string): Async
       return;
     } catch (error) {
       lost ??= clock.monotonic();
-      const mayPass = error instanceof StreamBroken || (!isFirst && mayAnswerLater(error));
-      if (!mayPass || clock.monotonic() - lost > PATIENCE_MS) throw error;
+      const mayPass = error instanceof StreamBroken || (!isFirst && isTemporary(error));
+      if (!mayPass || clock.monotonic() - lost > RETRY_TIMEOUT_MS) throw error;
     }
-    await pause(clock, AGAIN_MS);
+    await pause(clock, RETRY_INTERVAL_MS);
   }
 }
 
 /** True if the server is unreachable or temporarily unavailable. */
-export const mayAnswerLater = (error: unknown): boolean => {
+export const isTemporary = (error: unknown): boolean => {
   if (error instanceof StreamBroken) return true;
   if (error instanceof ApiError) return error.status >= 500;
   const { code } = error as { code?: unknown };

@@ -7,14 +7,14 @@ import type { VerbInput } from "../verb.ts";
 
 export type Session = { url: string; token: string; username: string };
 
-type Place = Pick<VerbInput, "env" | "configFolder">;
-type Reader = Place & Pick<VerbInput, "readFile">;
+type SessionLocation = Pick<VerbInput, "env" | "configFolder">;
+type Reader = SessionLocation & Pick<VerbInput, "readFile">;
 
 /**
  * Returns `$XDG_CONFIG_HOME/slipway/session.json` if that is an absolute path, otherwise the path below `~/.config`. Throws VerbFailure if
  * there is no home folder.
  */
-const sessionFile = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => {
+const getSessionPath = ({ XDG_CONFIG_HOME, HOME }: VerbInput["env"]): string => {
   if (XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME)) return join(XDG_CONFIG_HOME, "slipway", "session.json");
   if (HOME) return join(HOME, ".config", "slipway", "session.json");
   throw new VerbFailure("no home directory to store the session in: set HOME or XDG_CONFIG_HOME");
@@ -25,18 +25,18 @@ export const readSession = (input: Reader): Session | undefined => {
   const { env, configFolder } = input;
   if (configFolder !== undefined) return readFolder(input, configFolder);
   if (!env.HOME && !env.XDG_CONFIG_HOME) return undefined;
-  const file = sessionFile(env);
-  const text = readIfThere(input, file);
+  const file = getSessionPath(env);
+  const text = readIfExists(input, file);
   if (text === undefined) return undefined;
-  const found = parsed(text);
+  const found = parseSession(text);
   if (!found) throw new VerbFailure(`${file} is damaged. Sign in again with \`slipway login\`.`);
   return found;
 };
 
 /** Writes the session atomically; other users can never read it, not even briefly. Returns its path. */
-export const writeSession = ({ env, configFolder }: Place, session: Session): string => {
+export const writeSession = ({ env, configFolder }: SessionLocation, session: Session): string => {
   if (configFolder === undefined) {
-    const file = sessionFile(env);
+    const file = getSessionPath(env);
     writePrivate(file, `${JSON.stringify(session, null, 2)}\n`);
     return file;
   }
@@ -47,21 +47,21 @@ export const writeSession = ({ env, configFolder }: Place, session: Session): st
   return configFolder;
 };
 
-export const forgetSession = ({ env, configFolder }: Place): void => {
+export const deleteSession = ({ env, configFolder }: SessionLocation): void => {
   const files =
-    configFolder === undefined ? [sessionFile(env)] : ["session", "url"].map((one) => join(configFolder, one));
+    configFolder === undefined ? [getSessionPath(env)] : ["session", "url"].map((one) => join(configFolder, one));
   for (const file of files) rmSync(file, { force: true });
 };
 
 const readFolder = (input: Reader, folder: string): Session | undefined => {
-  const [url, token] = ["url", "session"].map((name) => readIfThere(input, join(folder, name))?.trim());
+  const [url, token] = ["url", "session"].map((name) => readIfExists(input, join(folder, name))?.trim());
   if (!url || !token) return undefined;
   if (!URL.canParse(url))
     throw new VerbFailure(`${join(folder, "url")} contains no server URL. Sign in again with \`slipway login\`.`);
   return { url, token, username: "" };
 };
 
-const readIfThere = ({ readFile }: Reader, file: string): string | undefined => {
+const readIfExists = ({ readFile }: Reader, file: string): string | undefined => {
   try {
     return readFile(file);
   } catch (error) {
@@ -90,7 +90,7 @@ const writePrivate = (file: string, text: string): void => {
   }
 };
 
-const parsed = (text: string): Session | undefined => {
+const parseSession = (text: string): Session | undefined => {
   try {
     const { url, token, username } = JSON.parse(text) as Partial<Record<keyof Session, unknown>>;
     if (typeof url !== "string" || !URL.canParse(url) || typeof token !== "string") return undefined;

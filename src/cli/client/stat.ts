@@ -7,14 +7,14 @@ import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import { AGENT_MARK } from "#src/daemon/environment.ts";
 import { readOwnUse } from "#src/daemon/own-processes.ts";
-import { noWords, readArguments } from "../arguments.ts";
+import { readArguments, requireNoWords } from "../arguments.ts";
 import { VerbFailure } from "../failure.ts";
-import { asTable } from "../options.ts";
-import { size } from "../text.ts";
+import { formatTable } from "../options.ts";
+import { formatSize } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { forPeople } from "./remote.ts";
+import { explainError } from "./remote.ts";
 
-type Figure = {
+type Measurement = {
   used: number;
   total: number | null;
   unit: "cores" | "bytes";
@@ -24,7 +24,7 @@ type Figure = {
 type Kind = "cpu" | "memory" | "disk";
 
 /** Duration of the CPU measurement. */
-const LOOK_MS = 1000;
+const SAMPLE_MS = 1000;
 const CGROUP = "/sys/fs/cgroup";
 /** Set by the daemon if its workspace consists of processes on a shared machine. */
 const SHARES_MACHINE = "SLIPWAY_SHARES_MACHINE";
@@ -32,27 +32,27 @@ const SHARES_MACHINE = "SLIPWAY_SHARES_MACHINE";
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["path", "prefix"], switches: ["host"] });
   const [word, ...more] = words;
-  noWords(more);
+  requireNoWords(more);
   const kinds: readonly Kind[] = word === undefined ? ["cpu", "memory", "disk"] : [parseKind(word)];
   if (value.path !== undefined && !kinds.includes("disk")) throw usageError("--path", "only with disk");
   const unit = parseUnit(value.prefix);
   // The machine itself has no cgroup limits.
-  const place = has.host ? { ...input, readFile: noFile } : input;
+  const place = has.host ? { ...input, readFile: rejectFormat } : input;
   const isShared = !has.host && input.env[SHARES_MACHINE] === "true";
-  return forPeople("stat", input, async () => {
-    const figures: Partial<Record<Kind, Figure>> = {};
+  return explainError("stat", input, async () => {
+    const figures: Partial<Record<Kind, Measurement>> = {};
     for (const kind of kinds) {
-      const own = isShared && value.path === undefined ? await OWN_FIGURES[kind](input) : undefined;
-      const figure = own ?? (await FIGURES[kind](place, value.path ?? input.env.HOME ?? "/"));
+      const own = isShared && value.path === undefined ? await OWN_MEASUREMENTS[kind](input) : undefined;
+      const figure = own ?? (await MEASUREMENTS[kind](place, value.path ?? input.env.HOME ?? "/"));
       figures[kind] = isShared && !own && value.path === undefined ? { ...figure, of_machine: true } : figure;
     }
     if (has.json) input.print(JSON.stringify(figures));
-    else if (word !== undefined) input.print(shown(figures[parseKind(word)] as Figure, unit));
+    else if (word !== undefined) input.print(formatMeasurement(figures[parseKind(word)] as Measurement, unit));
     else
       input.print(
-        asTable(
+        formatTable(
           ["WHAT", "USED"],
-          kinds.map((kind) => [kind, shown(figures[kind] as Figure, unit)]),
+          kinds.map((kind) => [kind, formatMeasurement(figures[kind] as Measurement, unit)]),
         ),
       );
     return EXIT.ok;
@@ -74,42 +74,42 @@ const parseUnit = (given: string | undefined): Prefix | undefined => {
   return unit;
 };
 
-const noFile = (path: string): never => {
+const rejectFormat = (path: string): never => {
   throw new Error(`${path} has an unexpected format`);
 };
 
 /** `1.2 of 4 cores (30 %)`. */
-const shown = ({ used, total, unit, of_machine }: Figure, prefix: Prefix | undefined): string => {
-  const bytes = (amount: number): string =>
+const formatMeasurement = ({ used, total, unit, of_machine }: Measurement, prefix: Prefix | undefined): string => {
+  const formatBytes = (amount: number): string =>
     prefix === undefined
-      ? size(amount)
+      ? formatSize(amount)
       : `${(amount / 1024 ** (PREFIXES.indexOf(prefix) + 1)).toFixed(prefix === "Ki" ? 0 : 1)} ${prefix}B`;
-  const text = (amount: number): string => (unit === "bytes" ? bytes(amount) : amount.toFixed(1));
+  const text = (amount: number): string => (unit === "bytes" ? formatBytes(amount) : amount.toFixed(1));
   const noun = unit === "cores" ? " cores" : "";
   if (total === null || total === 0) return `${text(used)}${noun}`;
   const end = of_machine ? ", whole machine" : "";
-  const whole = unit === "bytes" ? bytes(total) : String(Math.round(total * 100) / 100);
+  const whole = unit === "bytes" ? formatBytes(total) : String(Math.round(total * 100) / 100);
   return `${text(used)} of ${whole}${noun} (${Math.round((used / total) * 100)} %)${end}`;
 };
 
-const cpu = async (input: VerbInput): Promise<Figure> => {
+const measureCpu = async (input: VerbInput): Promise<Measurement> => {
   const begun = input.clock.monotonic();
-  const before = usedMs(input);
-  await pause(input.clock, LOOK_MS);
-  const used = (usedMs(input) - before) / (input.clock.monotonic() - begun);
+  const before = readUsedMs(input);
+  await pause(input.clock, SAMPLE_MS);
+  const used = (readUsedMs(input) - before) / (input.clock.monotonic() - begun);
   const [quota, period] = (read(input, "cpu.max") ?? "max 1").split(" ");
   const limit = quota === "max" ? availableParallelism() : Number(quota) / Number(period);
   return { used: Math.max(0, used), total: Math.min(limit, availableParallelism()), unit: "cores" };
 };
 
 /** Returns the CPU time used, in milliseconds: by the container if there is one, otherwise by the machine. */
-const usedMs = (input: VerbInput): number => {
+const readUsedMs = (input: VerbInput): number => {
   const [, own] = /^usage_usec (\d+)$/m.exec(read(input, "cpu.stat") ?? "") ?? [];
   if (own !== undefined && isContained(input)) return Number(own) / 1000;
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 };
 
-const memory = async (input: VerbInput): Promise<Figure> => {
+const measureMemory = async (input: VerbInput): Promise<Measurement> => {
   const limit = Number(read(input, "memory.max") ?? Number.NaN);
   const current = Number(read(input, "memory.current") ?? Number.NaN);
   if (!Number.isFinite(current) || !isContained(input)) {
@@ -121,7 +121,7 @@ const memory = async (input: VerbInput): Promise<Figure> => {
   return { used: Math.max(0, current - Number(cache)), total, unit: "bytes" };
 };
 
-const disk = async (_: VerbInput, path: string): Promise<Figure> => {
+const measureDisk = async (_: VerbInput, path: string): Promise<Measurement> => {
   try {
     const { blocks, bfree, bsize } = statfsSync(path);
     return { used: (blocks - bfree) * bsize, total: blocks * bsize, unit: "bytes" };
@@ -130,13 +130,13 @@ const disk = async (_: VerbInput, path: string): Promise<Figure> => {
   }
 };
 
-type OwnFigure = (input: VerbInput) => Promise<Figure | undefined>;
+type OwnMeasurement = (input: VerbInput) => Promise<Measurement | undefined>;
 
-const ownCpu: OwnFigure = async ({ clock, env }) => {
+const measureOwnCpu: OwnMeasurement = async ({ clock, env }) => {
   const begun = clock.monotonic();
   const before = readOwnUse(env[AGENT_MARK] ?? "");
   if (!before) return undefined;
-  await pause(clock, LOOK_MS);
+  await pause(clock, SAMPLE_MS);
   const passed = clock.monotonic() - begun;
   let used = 0;
   // For a process that started in between, all of its CPU time counts.
@@ -144,13 +144,13 @@ const ownCpu: OwnFigure = async ({ clock, env }) => {
   return { used: used / passed, total: availableParallelism(), unit: "cores" };
 };
 
-const ownMemory: OwnFigure = async ({ env }) => {
+const measureOwnMemory: OwnMeasurement = async ({ env }) => {
   const use = readOwnUse(env[AGENT_MARK] ?? "");
   return use && { used: use.memory_bytes, total: totalmem(), unit: "bytes" };
 };
 
 /** Measures the home folder. */
-const ownDisk: OwnFigure = async ({ env }) => {
+const measureOwnDisk: OwnMeasurement = async ({ env }) => {
   if (!env.HOME) return undefined;
   const child = Bun.spawn(["du", "-skx", env.HOME], { stdout: "pipe", stderr: "ignore" });
   // `du` reports what it can read, and exits with 1 if a file disappears.
@@ -159,9 +159,17 @@ const ownDisk: OwnFigure = async ({ env }) => {
 };
 
 /** For workspaces that consist of processes on a shared machine. Undefined where these are not visible. */
-const OWN_FIGURES: Readonly<Record<Kind, OwnFigure>> = { cpu: ownCpu, memory: ownMemory, disk: ownDisk };
+const OWN_MEASUREMENTS: Readonly<Record<Kind, OwnMeasurement>> = {
+  cpu: measureOwnCpu,
+  memory: measureOwnMemory,
+  disk: measureOwnDisk,
+};
 
-const FIGURES: Readonly<Record<Kind, (input: VerbInput, path: string) => Promise<Figure>>> = { cpu, memory, disk };
+const MEASUREMENTS: Readonly<Record<Kind, (input: VerbInput, path: string) => Promise<Measurement>>> = {
+  cpu: measureCpu,
+  memory: measureMemory,
+  disk: measureDisk,
+};
 
 /** The root cgroup of a machine has no such file; a container's root is a child cgroup. */
 const isContained = (input: VerbInput): boolean => read(input, "memory.current") !== undefined;

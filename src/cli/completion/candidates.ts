@@ -3,43 +3,47 @@
 import { withSecretFiles } from "#base/config/secret-files.ts";
 import { toFlag } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
-import { wordIn } from "../group.ts";
+import { findSubVerb } from "../group.ts";
 import type { SubVerb, Verb, VerbInput } from "../verb.ts";
-import { FILES, listNames, type Names } from "./names.ts";
+import { FILES_CANDIDATE, listNames, type Names } from "./names.ts";
 
 type Candidate = { text: string; help?: string };
 /** A command's usage, flags, and what its first argument names. */
 type Call = { usage: string; flags: readonly string[]; names: Names | undefined; word: string };
 
 /** Returns one line per candidate, with its description after a tab. The last word is the one being typed. */
-export const answer = async (verbs: readonly Verb[], input: VerbInput, words: readonly string[]): Promise<string[]> => {
+export const formatCompletions = async (
+  verbs: readonly Verb[],
+  input: VerbInput,
+  words: readonly string[],
+): Promise<string[]> => {
   const typed = words.at(-1) ?? "";
-  const found = await candidates(verbs, input, words.slice(0, -1), typed);
+  const found = await listCandidates(verbs, input, words.slice(0, -1), typed);
   return found
-    .filter(({ text }) => text === FILES || text.startsWith(typed))
+    .filter(({ text }) => text === FILES_CANDIDATE || text.startsWith(typed))
     .map(({ text, help }) => (help ? `${text}\t${help}` : text));
 };
 
-const candidates = async (
+const listCandidates = async (
   verbs: readonly Verb[],
   input: VerbInput,
   before: readonly string[],
   typed: string,
 ): Promise<Candidate[]> => {
   const [name, ...rest] = before;
-  if (name === undefined) return [{ text: "help", help: "Explain a command." }, ...verbs.map(asCandidate)];
-  if (name === "help") return before.length === 1 ? verbs.map(asCandidate) : [];
+  if (name === undefined) return [{ text: "help", help: "Explain a command." }, ...verbs.map(toCandidate)];
+  if (name === "help") return before.length === 1 ? verbs.map(toCandidate) : [];
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];
-  if (!verb.words) return within(input, parseCall(verb), rest, typed);
-  const found = wordIn(verb.words, rest);
-  if (found) return within(input, callOfWord(verb, found.word), found.rest, typed);
-  const alone = verb.isCalledAlone ? await within(input, parseCall(verb), rest, typed) : [];
-  return [...nextWords(verb.words, rest), ...alone];
+  if (!verb.words) return completeArgument(input, parseCall(verb), rest, typed);
+  const found = findSubVerb(verb.words, rest);
+  if (found) return completeArgument(input, toCall(verb, found.word), found.rest, typed);
+  const alone = verb.isCalledAlone ? await completeArgument(input, parseCall(verb), rest, typed) : [];
+  return [...listNextWords(verb.words, rest), ...alone];
 };
 
 /** Returns the possible next words: for `apps list` and `apps create`, first `apps`, then `list` and `create`. */
-const nextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
+const listNextWords = (words: readonly SubVerb[], before: readonly string[]): Candidate[] => {
   const begun = before.map((word) => `${word} `).join("");
   const next = words
     .filter(({ name }) => name.startsWith(begun))
@@ -49,10 +53,10 @@ const nextWords = (words: readonly SubVerb[], before: readonly string[]): Candid
   return [...whole, ...[...new Set(halves)].map((text) => ({ text }))];
 };
 
-const asCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => ({ text: name, help });
+const toCandidate = ({ name, help }: Pick<Verb, "name" | "help">): Candidate => ({ text: name, help });
 
-const FLAG = /(?<![\w-])--[a-z][a-z-]*/g;
-const flagsIn = (text: string): string[] => [...new Set([...text.matchAll(FLAG)].map(([flag]) => flag))];
+const FLAG_PATTERN = /(?<![\w-])--[a-z][a-z-]*/g;
+const findFlags = (text: string): string[] => [...new Set([...text.matchAll(FLAG_PATTERN)].map(([flag]) => flag))];
 
 const parseCall = (verb: Verb): Call => {
   const explained = `${verb.usage}\n${verb.details?.() ?? ""}`;
@@ -61,38 +65,45 @@ const parseCall = (verb: Verb): Call => {
     : [];
   return {
     usage: verb.usage,
-    flags: [...new Set([...flagsIn(explained), ...settings, "--help"])],
+    flags: [...new Set([...findFlags(explained), ...settings, "--help"])],
     names: verb.names,
     word: verb.name,
   };
 };
 
-const callOfWord = (verb: Verb, { usage, names, name }: SubVerb): Call => {
+const toCall = (verb: Verb, { usage, names, name }: SubVerb): Call => {
   const isClient = verb.details?.().includes("--output") === true;
   const common = isClient ? ["--output", "--json", "--url", "--help"] : ["--data-dir", "--json", "--help"];
-  return { usage, flags: [...flagsIn(usage), ...common], names, word: name };
+  return { usage, flags: [...findFlags(usage), ...common], names, word: name };
 };
 
 /** Completes within a command: a flag's value, an argument, or another flag. */
-const within = async (input: VerbInput, call: Call, before: readonly string[], typed: string): Promise<Candidate[]> => {
+const completeArgument = async (
+  input: VerbInput,
+  call: Call,
+  before: readonly string[],
+  typed: string,
+): Promise<Candidate[]> => {
   // Arguments after `--` belong to another program.
-  if (before.includes("--")) return [{ text: FILES }];
+  if (before.includes("--")) return [{ text: FILES_CANDIDATE }];
   const last = before.at(-1) ?? "";
-  const value = takes(call, last);
-  if (value !== undefined) return valuesFor(input, before, last, value);
+  const value = findPlaceholder(call, last);
+  if (value !== undefined) return listValues(input, before, last, value);
   if (typed.startsWith("-")) {
-    const again = (flag: string): boolean => call.usage.includes(`[${flag} ${takes(call, flag)}]...`);
-    return call.flags.filter((flag) => !before.includes(flag) || again(flag)).map((text) => ({ text }));
+    const isRepeatable = (flag: string): boolean => call.usage.includes(`[${flag} ${findPlaceholder(call, flag)}]...`);
+    return call.flags.filter((flag) => !before.includes(flag) || isRepeatable(flag)).map((text) => ({ text }));
   }
-  const place = before.filter((word, at) => !word.startsWith("-") && takes(call, before[at - 1] ?? "") === undefined);
+  const place = before.filter(
+    (word, at) => !word.startsWith("-") && findPlaceholder(call, before[at - 1] ?? "") === undefined,
+  );
   const named =
     call.names !== undefined && place.length === 0 ? await listNames(input, before, call.names, call.word) : [];
   const expected = parseUsage(call.usage)[place.length] ?? "";
-  return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES }] : [])];
+  return [...named, ...splitChoices(expected), ...(isFile(expected) ? [{ text: FILES_CANDIDATE }] : [])];
 };
 
 /** Returns the placeholder of a flag's value from the usage; undefined for switches and non-flags. */
-const takes = ({ usage, flags }: Call, flag: string): string | undefined => {
+const findPlaceholder = ({ usage, flags }: Call, flag: string): string | undefined => {
   if (flag === "--output") return "json|table";
   if (flag === "--url") return "URL";
   if (!flag.startsWith("--") || !flags.includes(flag)) return undefined;
@@ -106,7 +117,7 @@ const parseUsage = (usage: string): string[] =>
     .split(" ")
     .filter(Boolean);
 
-const NAMES_OF_FLAGS: Readonly<Record<string, Names>> = {
+const FLAG_NAMES: Readonly<Record<string, Names>> = {
   "--template": "template",
   "--workspace": "workspace",
   "--user": "user",
@@ -120,15 +131,15 @@ const NAMES_OF_FLAGS: Readonly<Record<string, Names>> = {
   "--roles": "role",
 };
 
-const valuesFor = async (
+const listValues = async (
   input: VerbInput,
   before: readonly string[],
   flag: string,
   value: string,
 ): Promise<Candidate[]> => {
-  const names = NAMES_OF_FLAGS[flag];
+  const names = FLAG_NAMES[flag];
   if (names !== undefined) return listNames(input, before, names);
-  return isFile(value) ? [{ text: FILES }] : splitChoices(value);
+  return isFile(value) ? [{ text: FILES_CANDIDATE }] : splitChoices(value);
 };
 
 /** Returns the words of `a|b|c`; none for a placeholder such as NAME. */

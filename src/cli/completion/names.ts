@@ -6,19 +6,19 @@ import type { BuildStatus } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { makeClient } from "../client/remote.ts";
-import { plain } from "../text.ts";
-import type { Named, VerbInput } from "../verb.ts";
+import { toPlainLine } from "../text.ts";
+import type { NameKind, VerbInput } from "../verb.ts";
 
 /** A candidate that stands for local files, which the shell completes better. */
-export const FILES = ":files";
+export const FILES_CANDIDATE = ":files";
 
-export type Names = Named | "scope" | "role" | "organization" | "model";
+export type Names = NameKind | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
 /** Names that a shell takes for one word. It puts others onto the command line as they are, as commands for the next Enter. */
 const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.@+:/-]*$/u;
 /** Maximum wait after Tab was pressed. */
-const PATIENCE_MS = 1500;
+const TIMEOUT_MS = 1500;
 
 /** `before` contains the words typed so far, which may name a server or a user. `word` is the action, such as `start`. */
 export const listNames = async (
@@ -27,33 +27,33 @@ export const listNames = async (
   kind: Names,
   word = "",
 ): Promise<Candidate[]> => {
-  const given = (flag: string): string | undefined => before[before.indexOf(flag) + 1 || before.length];
-  const url = given("--url");
+  const findValue = (flag: string): string | undefined => before[before.indexOf(flag) + 1 || before.length];
+  const url = findValue("--url");
   try {
-    const client = KNOWN.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
-    const asked = ASK[kind](client as Client, given("--user") ?? "me", word);
-    const found = await Promise.race([asked, pause(input.clock, PATIENCE_MS).then(() => [])]);
+    const client = LOCAL_NAMES.has(kind) ? undefined : makeClient(input, url === undefined ? {} : { url });
+    const asked = LOADERS[kind](client as Client, findValue("--user") ?? "me", word);
+    const found = await Promise.race([asked, pause(input.clock, TIMEOUT_MS).then(() => [])]);
     return found
       .filter(({ text }) => PLAIN_NAME.test(text))
-      .map(({ text, help }) => ({ text, ...(help ? { help: plain(help) } : {}) }));
+      .map(({ text, help }) => ({ text, ...(help ? { help: toPlainLine(help) } : {}) }));
   } catch {
     return [];
   }
 };
 
 /** Workspaces with these statuses are not offered for the command. */
-const DONE: Readonly<Record<string, readonly BuildStatus[]>> = {
+const EXCLUDED_STATUSES: Readonly<Record<string, readonly BuildStatus[]>> = {
   start: ["running", "starting"],
   stop: ["stopped", "stopping"],
 };
 
 /** Names that need no server. */
-const KNOWN = new Set<Names>(["scope", "role"]);
+const LOCAL_NAMES = new Set<Names>(["scope", "role"]);
 
-const ASK: Readonly<Record<Names, (client: Client, user: string, word: string) => Promise<Candidate[]>>> = {
+const LOADERS: Readonly<Record<Names, (client: Client, user: string, word: string) => Promise<Candidate[]>>> = {
   workspace: async (client, _user, word) => {
     const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
-    const done = DONE[word];
+    const done = EXCLUDED_STATUSES[word];
     return workspaces
       .filter(({ latest_build }: Workspace) => !done?.includes(latest_build.status))
       .map(({ name, latest_build }: Workspace) => ({ text: name, help: latest_build.status }));

@@ -2,15 +2,15 @@
 // WORD…`), so that it offers the commands of this version and names from the server.
 import { usageError } from "#base/usage-error.ts";
 import { EXIT, type RunVerb, type Verb } from "../verb.ts";
-import { FILES } from "./names.ts";
+import { FILES_CANDIDATE } from "./names.ts";
 
 /** Returns the verb for a program with these verbs. */
-export const completionVerb =
+export const createCompletionVerb =
   (verbs: readonly Verb[]): RunVerb =>
   async (input) => {
     const [shell = "", more, ...words] = input.argv;
     if (shell === "words" && more === "--") {
-      const { answer } = await import("./candidates.ts");
+      const { formatCompletions: answer } = await import("./candidates.ts");
       for (const line of await answer(verbs, input, words)) input.print(line);
       return EXIT.ok;
     }
@@ -25,7 +25,7 @@ _slipway() {
   local line word=\${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   while IFS= read -r line; do
-    if [ "$line" = ${FILES} ]; then
+    if [ "$line" = ${FILES_CANDIDATE} ]; then
       compopt -o filenames 2>/dev/null
       while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word")
     else
@@ -41,7 +41,7 @@ _slipway() {
   local line name
   local -a found
   for line in "\${(@f)$("$words[1]" completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-    if [[ $line == ${FILES} ]]; then _files
+    if [[ $line == ${FILES_CANDIDATE} ]]; then _files
     elif [[ -n $line ]]; then
       name=\${line%%$'\\t'*}
       found+=("\${name//:/\\\\:}:\${line#*$'\\t'}")
@@ -57,7 +57,7 @@ function __slipway_words
   set -e before[1]
   set -l word (commandline -ct)
   for line in (slipway completion words -- $before "$word" 2>/dev/null)
-    if test "$line" = ${FILES}
+    if test "$line" = ${FILES_CANDIDATE}
       __fish_complete_path "$word"
     else
       echo $line

@@ -17,21 +17,21 @@ type Options = {
 };
 
 /** Holds the cluster's lease during `work`, so that no node becomes active. `fresh`: an empty database may be initialized. */
-export const onCluster = async (
+export const runOnCluster = async (
   url: string,
   { config, clock, fresh, fatal }: Options,
   work: (store: Store) => Promise<void>,
 ): Promise<void> => {
   try {
-    await mustBeFree(url, fresh);
+    await requireIdleCluster(url, fresh);
     const id = `offline-${keyId()}`;
     const node = await ClusterNode.join({ url, id, version: VERSION, lease_ms: config.cluster_lease, clock, fatal });
     try {
-      await node.lead();
+      await node.whenActive();
       const store = node.openStore();
       await work(store).finally(() => store.close());
     } finally {
-      await node.leave();
+      await node.leaveCluster();
     }
   } catch (error) {
     if (error instanceof UnsafeDatabaseError) throw new MachineError(error.message);
@@ -41,7 +41,7 @@ export const onCluster = async (
   }
 };
 
-const mustBeFree = async (url: string, fresh: boolean): Promise<void> => {
+const requireIdleCluster = async (url: string, fresh: boolean): Promise<void> => {
   const { schema, newest, view } = await inspectPostgres(url);
   const active = view?.active ?? view?.members[0];
   if (active) {

@@ -5,15 +5,15 @@ import { usageError } from "#base/usage-error.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import { extract } from "#src/home-backups/extract.ts";
 import { deriveRecoveryKey, HomeBackupStore, type Manifest } from "#src/home-backups/store.ts";
-import { asTable, takeOptions } from "../options.ts";
-import { plain, size } from "../text.ts";
+import { formatTable, takeOptions } from "../options.ts";
+import { formatSize, toPlainLine } from "../text.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 
 type Config = ReturnType<typeof loadConfig>["config"];
 
 /** Prints the recovery key. */
 export const key: RunVerb = (input) =>
-  inWords("key", input, async () => {
+  reportErrors("key", input, async () => {
     const { given: json, rest: argv } = takeSwitch(input.argv, "--json");
     const recovery_key = readRecoveryKey(loadConfig({ ...input, argv }).config);
     input.print(json ? JSON.stringify({ recovery_key }) : recovery_key);
@@ -21,23 +21,23 @@ export const key: RunVerb = (input) =>
 
 /** Lists the backups in the folder or bucket. */
 export const search: RunVerb = (input) =>
-  inWords("search", input, async () => {
+  reportErrors("search", input, async () => {
     const { given: json, rest } = takeSwitch(input.argv, "--json");
     const { words, rest: argv } = takeOptions(rest, []);
     if (words.length > 1) throw usageError("home-backups search", "expected one workspace at most");
-    const found = matching(await openStore(input, argv).list(), words[0]);
+    const found = filterBackups(await openStore(input, argv).list(), words[0]);
     if (json) input.print(JSON.stringify(found.map(toFacts)));
     else if (found.length === 0) input.print("No home backups.");
     else {
       const head = ["ID", "WORKSPACE", "CREATED", "SIZE", "MADE BY"];
       input.print(
-        asTable(
+        formatTable(
           head,
           found.map((one) => [
             one.id.slice(0, 8),
-            plain(`${one.owner_name}/${one.workspace_name}`),
+            toPlainLine(`${one.owner_name}/${one.workspace_name}`),
             new Date(one.created_at).toISOString(),
-            size(one.bytes),
+            formatSize(one.bytes),
             one.engine,
           ]),
         ),
@@ -47,7 +47,7 @@ export const search: RunVerb = (input) =>
 
 /** Unpacks one backup into a folder. */
 export const extractOne: RunVerb = (input) =>
-  inWords("extract", input, async () => {
+  reportErrors("extract", input, async () => {
     const { given: json, rest } = takeSwitch(input.argv, "--json");
     const { words, rest: argv } = takeOptions(rest, []);
     const [wanted, folder, ...more] = words;
@@ -55,19 +55,19 @@ export const extractOne: RunVerb = (input) =>
       throw usageError("home-backups extract", "expected a backup or workspace, and a folder");
     }
     const store = openStore(input, argv);
-    const all = matching(await store.list(), wanted);
+    const all = filterBackups(await store.list(), wanted);
     const manifest = all[0];
     if (!manifest) throw new HomeBackupError(`there is no backup ${wanted} in ${store.place.url}.`);
     const workspaces = new Set(all.map(({ workspace_id }) => workspace_id));
     if (workspaces.size > 1) throw new HomeBackupError(`several workspaces match ${wanted}; use the ID of a backup`);
     await extract(store.read(manifest, input.signal), folder);
     const { created_at, owner_name, workspace_name } = manifest;
-    const shown = `The files of ${plain(`${owner_name}/${workspace_name}`)} as of ${new Date(created_at).toISOString()} are in ${folder}.`;
+    const shown = `The files of ${toPlainLine(`${owner_name}/${workspace_name}`)} as of ${new Date(created_at).toISOString()} are in ${folder}.`;
     input.print(json ? JSON.stringify(toFacts(manifest)) : shown);
   });
 
 /** Filters backups by ID, ID prefix, workspace ID or name, or owner/name; newest first. */
-const matching = (all: readonly Manifest[], wanted: string | undefined): readonly Manifest[] => {
+const filterBackups = (all: readonly Manifest[], wanted: string | undefined): readonly Manifest[] => {
   if (wanted === undefined) return all;
   const text = wanted.toLowerCase();
   const byId = all.filter(({ id }) => id.startsWith(text));
@@ -100,7 +100,7 @@ const readRecoveryKey = ({ home_backup_recovery_key, encryption_key, data_dir }:
   );
 };
 
-const inWords = async (verb: string, input: VerbInput, work: () => Promise<void>): Promise<number> => {
+const reportErrors = async (verb: string, input: VerbInput, work: () => Promise<void>): Promise<number> => {
   try {
     await work();
     return EXIT.ok;

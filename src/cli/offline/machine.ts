@@ -1,7 +1,7 @@
 // Runs offline operations on a data directory or a cluster's database: accounts and tokens, managed by anyone with access to the machine.
 // Takes the server's lock or the cluster's lease, so it never runs next to a server. An older database must be migrated with `serve` or
 // `migrate`.
-import { holdProcess } from "#base/clock.ts";
+import { keepProcessAlive } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
 import { LockedError } from "#base/lock-file.ts";
@@ -9,33 +9,33 @@ import { inspectDatabase } from "#db/engine/inspect.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
 import type { Store } from "#db/engine/store.ts";
-import { giveToOwner } from "../server/ownership.ts";
+import { changeToOwner } from "../server/ownership.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
 import { MachineError } from "./error.ts";
 
 /** Opens the store of the data directory for `work`. `fresh`: a new directory may be created. Returns the exit code. */
-export const onMachine = async (
+export const runOnMachine = async (
   verb: string,
   { clock, printError }: VerbInput,
   config: Config,
   work: (store: Store) => Promise<void>,
   { fresh = false } = {},
 ): Promise<number> => {
-  const hold = holdProcess();
+  const hold = keepProcessAlive();
   try {
-    const fatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
+    const printFatal = (error: Error): void => printError(`slipway ${verb}: ${error.message}\n`);
     if (config.database_url !== undefined) {
-      const { onCluster } = await import("./cluster.ts");
-      await onCluster(config.database_url, { config, clock, fatal, fresh }, work);
+      const { runOnCluster: onCluster } = await import("./cluster.ts");
+      await onCluster(config.database_url, { config, clock, fatal: printFatal, fresh }, work);
       return EXIT.ok;
     }
-    if (!fresh) mustBeCurrent(config);
-    const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal });
+    if (!fresh) requireCurrentSchema(config);
+    const store = openLocalStore({ directory: config.data_dir, cacheMb: 8, now: clock.now(), fatal: printFatal });
     try {
       await work(store);
     } finally {
       await store.close();
-      giveToOwner(config.data_dir);
+      changeToOwner(config.data_dir);
     }
     return EXIT.ok;
   } catch (error) {
@@ -48,7 +48,7 @@ export const onMachine = async (
   }
 };
 
-const mustBeCurrent = ({ data_dir }: Config): void => {
+const requireCurrentSchema = ({ data_dir }: Config): void => {
   const { exists, schema, newest } = inspectDatabase(data_dir);
   if (!exists) throw new MachineError(`there is no database in ${data_dir}; name its folder with --data-dir`);
   if (schema < newest) {

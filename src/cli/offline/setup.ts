@@ -7,20 +7,20 @@ import { openKey } from "#db/engine/sealed.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
-import { onlyWord, takeOptions } from "../options.ts";
-import { passwordFrom } from "../password.ts";
+import { requireOneWord, takeOptions } from "../options.ts";
+import { readPassword } from "../password.ts";
 import { type RunVerb, takeSwitch } from "../verb.ts";
-import { onMachine } from "./machine.ts";
+import { runOnMachine } from "./machine.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["email", "password-file"]);
-  const username = onlyWord(words, "the first user's name");
+  const username = requireOneWord(words, "the first user's name");
   const { email } = options;
   if (email === undefined) throw usageError("--email", "expected the first user's email address");
   const { config } = loadConfig({ ...input, argv });
-  const { password, made } = passwordFrom(options["password-file"], input);
-  const work = async (store: Parameters<Parameters<typeof onMachine>[3]>[0]): Promise<void> => {
+  const { password, made } = readPassword(options["password-file"], input);
+  const work = async (store: Parameters<Parameters<typeof runOnMachine>[3]>[0]): Promise<void> => {
     const { data_dir: directory, encryption_key: digits } = config;
     if (config.database_url === undefined) openEncryption(directory);
     else await openKey(store, { directory, digits, shared: true });
@@ -30,5 +30,5 @@ export const run: RunVerb = async (input) => {
     if (json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
     else input.print(`Created the owner ${username}.${shown}`);
   };
-  return onMachine("offline setup", input, config, work, { fresh: true });
+  return runOnMachine("offline setup", input, config, work, { fresh: true });
 };

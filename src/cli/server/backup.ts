@@ -3,30 +3,30 @@
 import { existsSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { dirname, join } from "node:path";
-import { holdProcess } from "#base/clock.ts";
+import { keepProcessAlive } from "#base/clock.ts";
 import { loadConfig } from "#base/config.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { removeLeftovers } from "#db/backup/kept.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
-import { backupFolder } from "#db/backup/schedule.ts";
+import { toBackupFolder } from "#db/backup/schedule.ts";
 import { EXIT, type RunVerb, takePath, takeSwitch, type VerbInput } from "../verb.ts";
-import { Far } from "./far.ts";
-import { giveToOwner } from "./ownership.ts";
+import { TerminalProgress } from "./far.ts";
+import { changeToOwner } from "./ownership.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { path, rest: argv } = takePath(rest);
   const { config } = loadConfig({ ...input, argv });
-  return forPeople("backup", input, config.data_dir, async () => {
+  return explainErrors("backup", input, config.data_dir, async () => {
     const { data_dir } = config;
-    const target = path ?? backupFolder(config);
+    const target = path ?? toBackupFolder(config);
     // Checked first, so that a mistyped folder stays empty and usable for a restore.
     if (!existsSync(join(data_dir, DATABASE))) throw new BackupError(`there is no database in ${data_dir}`);
     // Not lower while the server's log is locked: on a busy machine the lock would be held for a long time.
     lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     const folder = target.endsWith(".tar") ? dirname(target) : target;
     await removeLeftovers([folder, join(data_dir, "backups")], input.clock.now());
-    using far = new Far(input, `backing up ${data_dir}`);
+    using far = new TerminalProgress(input, `backing up ${data_dir}`);
     const made = await makeBackup({
       data_dir,
       target,
@@ -44,13 +44,13 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Prints an error that the operator can fix as a sentence, with the data directory if relevant. Returns the exit code. */
-export const forPeople = async (
+export const explainErrors = async (
   verb: string,
   { printError }: VerbInput,
   data_dir: string | undefined,
   work: () => Promise<void>,
 ): Promise<number> => {
-  const hold = holdProcess();
+  const hold = keepProcessAlive();
   try {
     await work();
     return EXIT.ok;
@@ -62,7 +62,7 @@ export const forPeople = async (
     printError(`slipway ${verb}: ${message}${data_dir === undefined ? "" : ` (data directory ${data_dir})`}\n`);
     return EXIT.failed;
   } finally {
-    if (data_dir !== undefined) giveToOwner(data_dir, verb === "restore");
+    if (data_dir !== undefined) changeToOwner(data_dir, verb === "restore");
     hold.cancel();
   }
 };

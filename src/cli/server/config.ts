@@ -1,6 +1,6 @@
 // `slipway config show|check|example`: shows or validates the settings in effect, or prints an example file.
 
-import { exampleFile, settingsListing, shownSettings } from "#base/config/describe.ts";
+import { describeSettings, formatExampleFile, formatSettingsListing } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { loadConfig } from "#base/config.ts";
 import { usageError } from "#base/usage-error.ts";
@@ -10,7 +10,7 @@ export const run: RunVerb = async (input) => {
   const [what = "", ...rest] = input.argv;
   if (what === "example") {
     if (rest[0] !== undefined) throw usageError(rest[0], "unexpected argument");
-    input.print(exampleFile(SERVER_SETTINGS).trimEnd());
+    input.print(formatExampleFile(SERVER_SETTINGS).trimEnd());
     return EXIT.ok;
   }
   if (what !== "show" && what !== "check") {
@@ -18,8 +18,8 @@ export const run: RunVerb = async (input) => {
   }
   const { given: json, rest: argv } = takeSwitch(rest, "--json");
   const loaded = loadConfig({ ...input, argv });
-  const rows = shownSettings(SERVER_SETTINGS, loaded);
+  const rows = describeSettings(SERVER_SETTINGS, loaded);
   if (what === "check") input.print(json ? JSON.stringify({ ok: true }) : "The settings are valid.");
-  else input.print(json ? JSON.stringify(rows, null, 2) : settingsListing(rows));
+  else input.print(json ? JSON.stringify(rows, null, 2) : formatSettingsListing(rows));
   return EXIT.ok;
 };

@@ -7,7 +7,7 @@ import { UsageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
 import { examine } from "#domain/health/checks.ts";
 import type { Finding } from "#domain/health/finding.ts";
-import { asTable } from "../options.ts";
+import { formatTable } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 
 export const run: RunVerb = async (input) => {
@@ -17,14 +17,14 @@ export const run: RunVerb = async (input) => {
   const ok = findings.every(({ status }) => status !== "wrong");
   if (json) input.print(JSON.stringify({ ok, version: VERSION, findings }));
   else {
-    const rows = findings.map(({ name, status, detail }) => [SHOWN[status], name, detail]);
-    input.print(asTable(["", "WHAT", "FOUND"], rows));
+    const rows = findings.map(({ name, status, detail }) => [STATUS_LABELS[status], name, detail]);
+    input.print(formatTable(["", "WHAT", "FOUND"], rows));
   }
   return ok ? EXIT.ok : EXIT.failed;
 };
 
 /** A file with secrets must not be readable by everyone; a group may read it, such as that of a service. */
-const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
+const checkSettingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Finding => {
   const name = "settings";
   const hasSecrets = Object.entries(SERVER_SETTINGS).some(
     ([key, one]) => "secret" in one && one.secret && sources[key as keyof typeof sources].from === "file",
@@ -38,13 +38,13 @@ const settingsFile = ({ config, sources }: ReturnType<typeof loadConfig>): Findi
   };
 };
 
-const SHOWN: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
+const STATUS_LABELS: Record<Finding["status"], string> = { ok: "ok", warn: "WARN", wrong: "WRONG" };
 
 /** Invalid settings are reported as a finding. */
 export const collectFindings = async (input: VerbInput, quick: boolean): Promise<Finding[]> => {
   try {
     const loaded = loadConfig(input);
-    return [settingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];
+    return [checkSettingsFile(loaded), ...(await examine(loaded.config, input.clock, quick, input.env))];
   } catch (error) {
     // An unknown word or flag is a usage error. An invalid value is a finding.
     if (!(error instanceof UsageError) || error.problems.some(isWrongCall)) throw error;

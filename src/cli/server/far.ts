@@ -1,17 +1,17 @@
 // Progress of a long operation, shown only on a terminal (rule CV-22).
 import { Progress } from "../progress.ts";
-import { size } from "../text.ts";
+import { formatSize } from "../text.ts";
 import type { VerbInput } from "../verb.ts";
 
-export class Far implements Disposable {
+export class TerminalProgress implements Disposable {
   readonly #progress: Progress | undefined;
 
   constructor(input: VerbInput, doing: string) {
     this.#progress = input.isTerminal ? new Progress(input) : undefined;
-    this.#progress?.status(doing);
+    this.#progress?.setStatus(doing);
   }
 
-  readonly report = (bytes: number): void => this.#progress?.far(size(bytes));
+  readonly report = (bytes: number): void => this.#progress?.setDetail(formatSize(bytes));
 
   [Symbol.dispose](): void {
     this.#progress?.[Symbol.dispose]();

@@ -9,7 +9,7 @@ import type { AgentExternalAuth } from "#schema/users/external-auth.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 
-const AGAIN_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 export const run: RunVerb = async (input) => {
   const [prompt = ""] = input.argv;
@@ -20,10 +20,10 @@ export const run: RunVerb = async (input) => {
   }
   const client = new Client(url, token);
   try {
-    const now = await ask(client, at, input.signal);
+    const now = await loadToken(client, at, input.signal);
     if (now.url !== "") input.printError(`slipway: to continue, link your account at ${now.url}\n`);
     if (now.url !== "" && input.env.SLIPWAY_GIT_NO_WAIT === "1") return EXIT.failed;
-    const { username, password } = withoutTokenName(now.url === "" ? now : await linked(client, at, input));
+    const { username, password } = withoutTokenName(now.url === "" ? now : await waitForLink(client, at, input));
     input.print(field === "Username" ? username : password);
     return EXIT.ok;
   } catch (error) {
@@ -45,7 +45,7 @@ const withoutTokenName = ({
   password === "" ? { username: "x-access-token", password: username } : { username, password };
 
 /** Without the user part, which is the token itself when git asks for the password. */
-const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
+const loadToken = (client: Client, at: string, signal: AbortSignal, more = ""): Promise<AgentExternalAuth> => {
   const url = new URL(at);
   url.username = "";
   url.password = "";
@@ -54,18 +54,18 @@ const ask = (client: Client, at: string, signal: AbortSignal, more = ""): Promis
 };
 
 /** Waits without a time limit, and across restarts of the server. */
-const linked = async (
+const waitForLink = async (
   client: Client,
   at: string,
   { signal, clock }: { signal: AbortSignal; clock: Clock },
 ): Promise<AgentExternalAuth> => {
   for (;;) {
     try {
-      return await ask(client, at, signal, "&listen=true");
+      return await loadToken(client, at, signal, "&listen=true");
     } catch (error) {
       const isOver = error instanceof ApiError && error.status !== 503;
       if (isOver || signal.aborted) throw error;
-      await pause(clock, AGAIN_MS);
+      await pause(clock, RETRY_INTERVAL_MS);
     }
   }
 };

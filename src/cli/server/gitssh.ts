@@ -26,7 +26,7 @@ export const run: RunVerb = async (input) => {
     mkdirSync(join(home, ".ssh"), { recursive: true, mode: 0o700 });
     const [key, config] = [join(folder, "key"), join(folder, "config")];
     writeFileSync(key, private_key, { mode: 0o600 });
-    writeFileSync(config, configuration(home, key, is_deploy_key === true), { mode: 0o600 });
+    writeFileSync(config, formatConfiguration(home, key, is_deploy_key === true), { mode: 0o600 });
     const child = Bun.spawn([ssh, "-F", config, ...input.argv], {
       env,
       stdin: "inherit",
@@ -49,7 +49,7 @@ export const run: RunVerb = async (input) => {
 type Env = Record<string, string>;
 
 /** Options of ssh with a value: the rest of the word, or the next word. */
-const VALUED = "BbcDEeFIiJLlmOoPpQRSWw";
+const VALUE_FLAGS = "BbcDEeFIiJLlmOoPpQRSWw";
 
 /**
  * Returns the repository that git requests over ssh: `ssh://host:port/path`, with the port if the command line contains one; empty for
@@ -62,7 +62,7 @@ export const findRemote = (argv: readonly string[]): string => {
   // `git-upload-pack '/acme/app.git'`, or from git-lfs `git-lfs-authenticate acme/app.git download`.
   const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(command.join(" ")) ?? [];
   if (host === undefined || path === undefined) return "";
-  const port = inDestination ?? portIn(options);
+  const port = inDestination ?? findPort(options);
   return `ssh://${host}${port === undefined ? "" : `:${port}`}/${path.replace(/^\/+/, "")}`;
 };
 
@@ -75,7 +75,7 @@ const readOptions = (argv: readonly string[]): { options: Option[]; rest: readon
     const word = argv[at] ?? "";
     if (word === "--") return { options, rest: argv.slice(at + 1) };
     if (!/^-./.test(word)) return { options, rest: argv.slice(at) };
-    const valued = [...word].findIndex((letter, place) => place > 0 && VALUED.includes(letter));
+    const valued = [...word].findIndex((letter, place) => place > 0 && VALUE_FLAGS.includes(letter));
     if (valued < 0) continue;
     const value = word.slice(valued + 1) || argv[++at] || "";
     options.push([word[valued] ?? "", value]);
@@ -84,7 +84,7 @@ const readOptions = (argv: readonly string[]): { options: Option[]; rest: readon
 };
 
 /** ssh uses the first of several port settings. */
-const portIn = (options: readonly Option[]): string | undefined => {
+const findPort = (options: readonly Option[]): string | undefined => {
   const ports = options.map(([name, value]) =>
     name === "p" ? value : name === "o" ? /^\s*port\s*[=\s]\s*(\d+)\s*$/i.exec(value)?.[1] : undefined,
   );
@@ -92,17 +92,17 @@ const portIn = (options: readonly Option[]): string | undefined => {
 };
 
 /** ssh uses the first value of each setting, so these come last; keys are cumulative. A new host's key is stored without asking. */
-const configuration = (home: string, key: string, isOnlyKey: boolean): string => {
-  const path = (text: string): string => `"${text.replaceAll("%", "%%")}"`;
+const formatConfiguration = (home: string, key: string, isOnlyKey: boolean): string => {
+  const quotePath = (text: string): string => `"${text.replaceAll("%", "%%")}"`;
   return [
     `Include "${home}/.ssh/config"`,
     "Match all",
-    `IdentityFile ${path(key)}`,
+    `IdentityFile ${quotePath(key)}`,
     // A host accepts the first key that it knows for the whole connection, so keys of an agent must not come before this one.
     ...(isOnlyKey ? ["IdentitiesOnly yes"] : []),
     'Include "/etc/ssh/ssh_config"',
     "Match all",
-    `UserKnownHostsFile ${path(`${home}/.ssh/known_hosts`)}`,
+    `UserKnownHostsFile ${quotePath(`${home}/.ssh/known_hosts`)}`,
     "StrictHostKeyChecking accept-new",
     "",
   ].join("\n");

@@ -1,19 +1,19 @@
 // `slipway health [--url URL] [--json]`: requests /readyz from the local server or from an address. For HEALTHCHECK in the image and for
 // scripts.
-import { accessUrl, type Config, loadClientConfig, loadConfig } from "#base/config.ts";
+import { type Config, getAccessUrl, loadClientConfig, loadConfig } from "#base/config.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import { usageError } from "#base/usage-error.ts";
 import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 
-const DEADLINE_MS = 4000;
+const TIMEOUT_MS = 4000;
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["url"]);
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
-  const target = options.url === undefined ? ownServer(input, argv) : elsewhere(input, options.url, argv);
-  const answer = (ready: boolean, url: URL, said: string): number => {
+  const target = options.url === undefined ? parseOwnServer(input, argv) : parseRemoteServer(input, options.url, argv);
+  const printAnswer = (ready: boolean, url: URL, said: string): number => {
     if (json) input.print(JSON.stringify({ ready, url: url.href, detail: said }));
     else if (ready) input.print(said);
     else input.printError(`not ready: ${url} ${said}\n`);
@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
   };
   const { url, host, isOwn } = target;
   const late = new AbortController();
-  const timer = input.clock.after(DEADLINE_MS, () => late.abort(new Error(`no answer within ${DEADLINE_MS / 1000} s`)));
+  const timer = input.clock.after(TIMEOUT_MS, () => late.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
   try {
     const response = await fetch(url, {
       signal: AbortSignal.any([input.signal, late.signal]),
@@ -31,22 +31,22 @@ export const run: RunVerb = async (input) => {
       headers: host ? { host } : {},
     });
     await response.body?.cancel();
-    return answer(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
+    return printAnswer(response.ok, url, response.ok ? "ready" : `answered ${response.status}`);
   } catch (error) {
     if (input.signal.aborted) return EXIT.interrupted;
-    return answer(false, url, `does not answer (${describeNetworkError(error)})`);
+    return printAnswer(false, url, `does not answer (${describeNetworkError(error)})`);
   } finally {
     timer.cancel();
   }
 };
 
 /** Sends a request to the server with these settings; undefined unless it succeeds. Returns the response as JSON, or an empty object. */
-export const askOwnServer = async (
+export const requestOwnServer = async (
   config: Config,
   path: string,
   signal: AbortSignal,
 ): Promise<{ version?: string } | undefined> => {
-  const { url, host } = addressOf(config, path);
+  const { url, host } = toTarget(config, path);
   try {
     const response = await fetch(url, {
       signal,
@@ -65,17 +65,17 @@ export const askOwnServer = async (
 type Target = { url: URL; host: string | undefined; isOwn: boolean };
 
 /** Returns the server of the settings. Throws UsageError if they contain no port. */
-const ownServer = (input: VerbInput, argv: readonly string[]): Target => {
+const parseOwnServer = (input: VerbInput, argv: readonly string[]): Target => {
   const { config } = loadConfig({ ...input, argv });
-  return addressOf(config, "/readyz");
+  return toTarget(config, "/readyz");
 };
 
-const addressOf = (config: Config, path: string): Target => {
+const toTarget = (config: Config, path: string): Target => {
   const { port } = config.address;
   if (port === 0)
     throw usageError("health", "cannot determine the port of a server that picks one; pass --address or --url");
   // Uses the bound address instead of the access URL: the result must not depend on a proxy.
-  const url = new URL(path, accessUrl({ ...config, access_url: undefined }, port));
+  const url = new URL(path, getAccessUrl({ ...config, access_url: undefined }, port));
   // The server only accepts its own host names, which the setting contains.
   return { url, host: config.allowed_hosts?.[0], isOwn: true };
 };
@@ -84,7 +84,7 @@ const addressOf = (config: Config, path: string): Target => {
  * Returns a server at an address, possibly behind a proxy. Throws UsageError for an invalid address, and for settings, which would have no
  * effect.
  */
-const elsewhere = (input: VerbInput, text: string, [more]: readonly string[]): Target => {
+const parseRemoteServer = (input: VerbInput, text: string, [more]: readonly string[]): Target => {
   if (more !== undefined) throw usageError(more, "not with --url");
   const { url } = loadClientConfig(input, { url: text });
   return { url: new URL("/readyz", url), host: undefined, isOwn: false };

@@ -2,13 +2,13 @@
 // migration is needed.
 import { loadConfig } from "#base/config.ts";
 import { inspectDatabase } from "#db/engine/inspect.ts";
-import { onMachine } from "../offline/machine.ts";
+import { runOnMachine } from "../offline/machine.ts";
 import { takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch } from "../verb.ts";
 import { move } from "./move.ts";
 
 /** Exit code of --check if a migration is needed. */
-const NEEDED = 1;
+const MIGRATION_NEEDED = 1;
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest } = takeSwitch(input.argv, "--json");
@@ -28,7 +28,7 @@ export const run: RunVerb = async (input) => {
     else if (problem) input.print(`${problem.charAt(0).toUpperCase()}${problem.slice(1)}`);
     else if (missing.length === 0) input.print(`The database is up to date (schema ${schema}).`);
     else input.print(`Pending: ${missing.join(", ")}. The database is copied to backups/ first.`);
-    return !exists || schema === newest ? EXIT.ok : NEEDED;
+    return !exists || schema === newest ? EXIT.ok : MIGRATION_NEEDED;
   }
   if (!exists) {
     input.printError(`slipway migrate: there is no database in ${config.data_dir}\n`);
@@ -39,5 +39,5 @@ export const run: RunVerb = async (input) => {
     if (json) input.print(JSON.stringify({ applied: missing, schema: newest }));
     else input.print(missing.length === 0 ? "The database was already up to date." : `Applied: ${missing.join(", ")}.`);
   };
-  return onMachine("migrate", input, config, work, { fresh: true });
+  return runOnMachine("migrate", input, config, work, { fresh: true });
 };

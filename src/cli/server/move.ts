@@ -1,6 +1,6 @@
 // `slipway migrate --to postgres://...` and `--to sqlite`: moves a whole installation between a data directory and PostgreSQL, while no
 // server runs on either.
-import { holdProcess } from "#base/clock.ts";
+import { keepProcessAlive } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { EncryptionKeyError } from "#base/encryption.ts";
 import { armFailpoint } from "#base/failpoint.ts";
@@ -9,9 +9,9 @@ import { BucketError } from "#base/network/bucket-error.ts";
 import { usageError } from "#base/usage-error.ts";
 import { DatabaseVersionError } from "#db/engine/migration.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { withoutPassword } from "#db/pg/hosts.ts";
+import { redactPassword } from "#db/pg/hosts.ts";
 import { EXIT, type VerbInput } from "../verb.ts";
-import { giveToOwner } from "./ownership.ts";
+import { changeToOwner } from "./ownership.ts";
 
 const POSTGRES = /^postgres(ql)?:\/\/[^/?\s]+\/[^/?\s]+/;
 
@@ -25,7 +25,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
   if (!POSTGRES.test(url))
     throw usageError("--to", "expected postgres://user:password@host:port/database, postgres or sqlite");
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
-  const hold = holdProcess();
+  const hold = keepProcessAlive();
   const { CopyError } = await import("#db/pg/copied-tables.ts");
   const { UnsafeDatabaseError } = await import("#db/engine/unsafe.ts");
   const { makeBucket: bucketOf } = await import("#db/pg/uploads.ts");
@@ -41,7 +41,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     } else moved = await (await import("#db/pg/copy-in.ts")).copyIntoPostgres(options);
     if (json) print(JSON.stringify(moved));
     else {
-      const where = to === "sqlite" ? directory : withoutPassword(url);
+      const where = to === "sqlite" ? directory : redactPassword(url);
       print(
         `Moved ${moved.rows} rows of ${moved.tables} tables and ${moved.files} uploads into ${where}; all were verified.`,
       );
@@ -55,7 +55,7 @@ export const move = async (input: VerbInput, config: Config, to: string, json: b
     printError(`slipway migrate: ${(refused as Error).message}\n`);
     return EXIT.failed;
   } finally {
-    giveToOwner(directory, to === "sqlite");
+    changeToOwner(directory, to === "sqlite");
     hold.cancel();
   }
 };

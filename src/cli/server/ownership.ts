@@ -5,21 +5,21 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 /** Files that commands create in a data directory; homes of workspaces are not included. */
-const OURS = /^(slipway\.db(-wal|-shm)?|lock(-journal)?|encryption\.key|files|backups)$/;
+const OWN_FILES = /^(slipway\.db(-wal|-shm)?|lock(-journal)?|encryption\.key|files|backups)$/;
 
 /**
  * Changes the owner of root's files to the directory's owner; does nothing for other users. `deep`: includes everything that was restored.
  */
-export const giveToOwner = (data_dir: string, deep = false): void => {
+export const changeToOwner = (data_dir: string, deep = false): void => {
   if (userInfo().uid !== 0) return;
   const owner = lstatSync(data_dir, { throwIfNoEntry: false });
   if (!owner?.isDirectory() || owner.uid === 0) return;
-  const give = (path: string): void => {
+  const changeOwner = (path: string): void => {
     const found = lstatSync(path);
     const isFolder = found.isDirectory();
     // A hard link to a file of root's elsewhere must not be given away.
     if (found.uid === 0 && (isFolder || (found.isFile() && found.nlink === 1))) lchownSync(path, owner.uid, owner.gid);
-    if (deep && isFolder) for (const name of readdirSync(path)) give(join(path, name));
+    if (deep && isFolder) for (const name of readdirSync(path)) changeOwner(join(path, name));
   };
-  for (const name of readdirSync(data_dir)) if (OURS.test(name)) give(join(data_dir, name));
+  for (const name of readdirSync(data_dir)) if (OWN_FILES.test(name)) changeOwner(join(data_dir, name));
 };

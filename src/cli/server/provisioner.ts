@@ -2,8 +2,8 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { imageRegistry } from "#base/config/docker-settings.ts";
-import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
+import { toImageRegistry } from "#base/config/docker-settings.ts";
+import { getContainerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(settings, input);
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
-  const name = settings.name ?? machineName();
+  const name = settings.name ?? getMachineName();
   const provisioners = makeProvisioners(settings, input);
   for (const one of provisioners.values()) await one.prepare?.();
   const files = join(resolve(settings.data_dir), "files");
@@ -47,7 +47,7 @@ export const run: RunVerb = async (input) => {
   return EXIT.ok;
 };
 
-const machineName = (): string =>
+const getMachineName = (): string =>
   hostname()
     .replace(/[^a-zA-Z0-9]+/g, "-")
     .replace(/^-|-$/g, "")
@@ -70,11 +70,11 @@ const toEndpoint = (settings: WorkerSettings, name: string): URL => {
 
 /** Identifies where the worker creates resources. A digest is enough, because the server only compares it. */
 const toPlaces = ({ data_dir, docker_host = "" }: WorkerSettings): Record<string, string> => {
-  const place = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
+  const hashParts = (...parts: string[]): string => sha256(parts.join("\0")).slice(0, 32);
   const engine =
     docker_host.startsWith("tcp:") || docker_host.startsWith("http") ? docker_host : `${hostname()} ${docker_host}`;
-  const folder = (kind: string): string => place(kind, hostname(), resolve(data_dir));
-  return { local: folder("local"), docker: place("docker", engine), terraform: folder("terraform") };
+  const toFolderName = (kind: string): string => hashParts(kind, hostname(), resolve(data_dir));
+  return { local: toFolderName("local"), docker: hashParts("docker", engine), terraform: toFolderName("terraform") };
 };
 
 const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): Map<string, Provisioner> => {
@@ -92,11 +92,11 @@ const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): 
       new DockerProvisioner({
         host: docker_host,
         clock,
-        accessUrl: () => containerAccessUrl(docker_access_url, url),
+        accessUrl: () => getContainerAccessUrl(docker_access_url, url),
         program: agent_binary,
         // Images are not pruned here: the server does so if it shares the engine.
         repositoryImages: Number.POSITIVE_INFINITY,
-        registry: imageRegistry(settings),
+        registry: toImageRegistry(settings),
       }),
     terraform: () =>
       new TerraformProvisioner({

@@ -1,7 +1,7 @@
 // `slipway readonly [--writable FILE]... -- PROGRAM [ARGUMENT]...`: runs a program that can write only to these files, for chats in plan
 // mode (rule PM-6). Replaces this process with the program, so that process ID, group and exit status are the program's.
 import { usageError } from "#base/usage-error.ts";
-import { becomeReadOnly } from "#src/daemon/sandbox/landlock.ts";
+import { execReadOnly } from "#src/daemon/sandbox/landlock.ts";
 import { EXIT, type RunVerb } from "../verb.ts";
 
 export const run: RunVerb = async ({ argv, printError }) => {
@@ -16,7 +16,7 @@ export const run: RunVerb = async ({ argv, printError }) => {
     writable.push(path);
   }
   try {
-    return becomeReadOnly([program, ...words], writable);
+    return execReadOnly([program, ...words], writable);
   } catch (error) {
     printError(`slipway readonly: ${(error as Error).message}\n`);
     return EXIT.failed;

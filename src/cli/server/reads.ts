@@ -1,7 +1,7 @@
 // Serves reads on an inactive node with `cluster_reads = every`: everything that can be read from the database.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { passOn } from "#base/network/read-here.ts";
+import { passToActiveNode } from "#base/network/read-here.ts";
 import type { ClusterNode } from "#db/pg/node.ts";
 import type { StandingBy } from "#src/cluster/membership.ts";
 import type { SharedCounts } from "#src/cluster/shared-counts.ts";
@@ -11,7 +11,7 @@ import { startReads } from "#src/server.ts";
 type Options = { readonly config: Config; readonly clock: Clock; readonly checkAnswers?: boolean };
 
 /** Serves until disposed. `port` is for local requests. */
-export const answerReads = (
+export const serveReads = (
   {
     node,
     encryption,
@@ -23,9 +23,9 @@ export const answerReads = (
   },
   { config, clock, ...options }: Options,
 ): AsyncDisposable & { readonly port: number } => {
-  const store = node.openReads(passOn);
+  const store = node.openReads(passToActiveNode);
   const ctx = openReads({ config, clock, store, encryption });
-  const server = startReads(ctx, { takeNamed, counts, ask: () => store.ask(), ...options });
+  const server = startReads(ctx, { takeNamed, counts, ask: () => store.refreshVersions(), ...options });
   followActiveNode(store, ctx);
   return {
     port: server.port,

@@ -9,8 +9,8 @@ import { Flow } from "#db/backup/flow.ts";
 import type { Manifest } from "#db/backup/manifest.ts";
 import { restoreBackup, verifyBackup } from "#db/backup/restore.ts";
 import { type RunVerb, takePath, takeSwitch } from "../verb.ts";
-import { forPeople } from "./backup.ts";
-import { Far } from "./far.ts";
+import { explainErrors } from "./backup.ts";
+import { TerminalProgress } from "./far.ts";
 
 export const run: RunVerb = async (input) => {
   const { given: json, rest: withoutJson } = takeSwitch(input.argv, "--json");
@@ -18,21 +18,21 @@ export const run: RunVerb = async (input) => {
   const { path, rest: argv } = takePath(rest);
   if (path === undefined) throw usageError("restore", "expected a backup: a folder slipway-… or a .tar file");
   const { config } = loadConfig({ ...input, argv });
-  return forPeople("restore", input, check ? undefined : config.data_dir, async () => {
-    using far = new Far(input, check ? `checking ${path}` : `restoring ${path}`);
+  return explainErrors("restore", input, check ? undefined : config.data_dir, async () => {
+    using far = new TerminalProgress(input, check ? `checking ${path}` : `restoring ${path}`);
     const flow = new Flow(input.clock, 0, input.signal, far.report);
-    const manifest = check ? await checked(path, flow) : await restoreBackup(path, config.data_dir, flow);
+    const manifest = check ? await verify(path, flow) : await restoreBackup(path, config.data_dir, flow);
     far[Symbol.dispose]();
     if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
-    else if (check) input.print(`${path} is intact: ${summary(manifest)}.`);
-    else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);
-    if (!json && !check) for (const line of nameHomes(manifest)) input.print(line);
+    else if (check) input.print(`${path} is intact: ${formatSummary(manifest)}.`);
+    else input.print(`Restored ${formatSummary(manifest)} into ${resolve(config.data_dir)}.`);
+    if (!json && !check) for (const line of describeHomes(manifest)) input.print(line);
   });
 };
 
 /** Unpacked next to the backup, where there is enough space. */
-const checked = async (path: string, flow: Flow): Promise<Manifest> => {
-  const scratch = scratchFolder(dirname(resolve(path)));
+const verify = async (path: string, flow: Flow): Promise<Manifest> => {
+  const scratch = createScratchFolder(dirname(resolve(path)));
   try {
     return await verifyBackup(path, scratch, flow);
   } finally {
@@ -41,7 +41,7 @@ const checked = async (path: string, flow: Flow): Promise<Manifest> => {
 };
 
 /** Backups may be on a read-only disk. */
-const scratchFolder = (beside: string): string => {
+const createScratchFolder = (beside: string): string => {
   try {
     return mkdtempSync(join(beside, ".check-"));
   } catch (error) {
@@ -50,11 +50,11 @@ const scratchFolder = (beside: string): string => {
   }
 };
 
-const summary = ({ created_at, version, files }: Manifest): string =>
+const formatSummary = ({ created_at, version, files }: Manifest): string =>
   `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
 
 /** Describes the homes that the backup only refers to. */
-const nameHomes = ({ homes = [] }: Manifest): string[] =>
+const describeHomes = ({ homes = [] }: Manifest): string[] =>
   homes.map(
     ({ location, workspaces }) =>
       `The files of ${workspaces} ${workspaces === 1 ? "workspace are" : "workspaces are"} in ${location}. Restore them with \`slipway home-backups restore\`.`,

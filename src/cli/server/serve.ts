@@ -4,31 +4,31 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
 import { logLevels } from "#base/config/log-levels.ts";
 import {
-  allowedHosts,
   type Config,
   findContainerAccessProblem,
+  getAllowedHosts,
   type LoadedConfig,
   loadConfig,
   SECRET_VARIABLES,
 } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
+import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls } from "#base/tls.ts";
 import { VERSION } from "#base/version.ts";
 import { localWorkspaces } from "#domain/health/local.ts";
-import type { Beside, Membership, StandingBy } from "#src/cluster/membership.ts";
+import type { Membership, SpareServices, StandingBy } from "#src/cluster/membership.ts";
 import { startLogging } from "../logging.ts";
-import { reasonForPeople } from "../reason.ts";
+import { explainReason } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 
 /** The functions of src/context and src/server.ts that `serve` uses. */
 export interface ServeDeps<Context extends ServedContext> {
   openContext(options: OpenOptions): Promise<Context>;
-  startServer(context: Context): Promise<Started>;
+  startServer(context: Context): Promise<StartedServer>;
 }
 
-interface Started {
+interface StartedServer {
   url: URL;
   /** The metrics listener, if configured. */
   metrics?: URL | undefined;
@@ -57,8 +57,8 @@ export const run: RunVerb = async (input) => {
   const { config: wanted, sources } = loadConfig(input);
   input.forgetVariables?.(SECRET_VARIABLES);
   startLogging(wanted, input);
-  const config = withinOpenFiles(wanted, sources.max_connections.from !== "default");
-  const began = startedWith(wanted, input.clock);
+  const config = limitConnections(wanted, sources.max_connections.from !== "default");
+  const began = collectSettings(wanted, input.clock);
   input.onReload?.(() => reload(input, began));
   if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
   const [{ openContext }, { startServer }] = await Promise.all([
@@ -68,7 +68,7 @@ export const run: RunVerb = async (input) => {
   try {
     return await serve(input, { config, sources }, { openContext, startServer });
   } catch (error) {
-    const reason = reasonForPeople(error, config);
+    const reason = explainReason(error, config);
     if (reason === undefined) throw error;
     input.printError(`slipway serve: ${reason}\n`);
     return EXIT.failed;
@@ -76,17 +76,18 @@ export const run: RunVerb = async (input) => {
 };
 
 /** In a cluster, a connection to another node uses two more, to that node's server. */
-const OPENED_BY_NODE = 3;
+const DESCRIPTORS_PER_CONNECTION = 3;
 
 /** Above this, a lower limit of open files is normal and not worth a warning. */
-const MANY_CONNECTIONS = 4_096;
+const WARNING_THRESHOLD = 4_096;
 
 /** Lowers `max_connections` to fit the limit of open files. */
-const withinOpenFiles = (config: Config, isConfigured: boolean): Config => {
+const limitConnections = (config: Config, isConfigured: boolean): Config => {
   const limit = openFilesLimit();
-  const carried = limit && carriedConnections(limit, config.cluster_active === "every" ? OPENED_BY_NODE : 1);
+  const carried =
+    limit && computeMaxConnections(limit, config.cluster_active === "every" ? DESCRIPTORS_PER_CONNECTION : 1);
   if (carried === undefined || carried >= config.max_connections) return config;
-  log("server")[isConfigured || carried < MANY_CONNECTIONS ? "warn" : "debug"](
+  log("server")[isConfigured || carried < WARNING_THRESHOLD ? "warn" : "debug"](
     "max_connections is lowered to fit the limit on open files. Raise LimitNOFILE of the service or `ulimit -n`",
     { max_connections: carried, configured: config.max_connections, limit },
   );
@@ -98,7 +99,7 @@ function reload(input: VerbInput, began: StartedWith): void {
   try {
     const { config } = loadConfig(input);
     startLogging(config, input);
-    const waiting = changedSince(began, startedWith(config, input.clock));
+    const waiting = listChanges(began, collectSettings(config, input.clock));
     const { log_level, log_format } = config;
     log("server").info("the settings were reloaded", {
       log_level: logLevels.print(log_level),
@@ -114,7 +115,7 @@ function reload(input: VerbInput, began: StartedWith): void {
 type StartedWith = ReadonlyMap<string, unknown>;
 
 /** Throws `TlsError`, also for renewed files that could not be loaded at start. */
-const startedWith = (config: Config, clock: Clock): StartedWith =>
+const collectSettings = (config: Config, clock: Clock): StartedWith =>
   new Map<string, unknown>([
     ...Object.entries(config).map(([key, value]): [string, unknown] => [
       key,
@@ -123,7 +124,7 @@ const startedWith = (config: Config, clock: Clock): StartedWith =>
     ["the certificate in tls_cert_file", readTls(config, clock.now())?.cert],
   ]);
 
-const changedSince = (began: StartedWith, now: StartedWith): string[] =>
+const listChanges = (began: StartedWith, now: StartedWith): string[] =>
   [...now.keys()].filter((key) => !key.startsWith("log_") && !isDeepStrictEqual(began.get(key), now.get(key)));
 
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -152,7 +153,7 @@ export const serve = async <Context extends ServedContext>(
     environment: input.env,
     membership,
   });
-  let server: Started;
+  let server: StartedServer;
   try {
     server = await parts.startServer(context);
   } catch (error) {
@@ -162,12 +163,12 @@ export const serve = async <Context extends ServedContext>(
   await announce(input, config, server, context);
   void warnOfContainers(config, clock);
   // After a fatal error, an orderly shutdown would try to write. Acknowledged writes are on disk, so exiting immediately loses nothing.
-  if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
+  if ((await Promise.race([waitForAbort(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");
     await context[Symbol.asyncDispose]();
   })();
-  return withinDeadline(clock, config.shutdown_timeout, stopped);
+  return stopWithin(clock, config.shutdown_timeout, stopped);
 };
 
 /** Waits as a node of a cluster until it is the active one. A standby node has nothing to write when it stops. */
@@ -181,15 +182,15 @@ const standBy = async (
   const { joinCluster } = await import("#src/cluster/membership.ts");
   const spareFigures = config.metrics_address && (await import("#src/api/metrics/spare.ts"));
   const readsAnswered = config.cluster_reads === "every" ? await import("./reads.ts") : undefined;
-  const standsBy = (as: StandingBy): Beside => {
+  const onStandby = (as: StandingBy): SpareServices => {
     const { port, node } = as;
     input.print(`Slipway ${VERSION} is on standby on port ${port}: another node of the cluster is active`);
     const figures =
       spareFigures &&
       config.metrics_address &&
-      spareFigures.serveSpareMetrics(node, clock, config.metrics_address, allowedHosts(config));
+      spareFigures.serveSpareMetrics(node, clock, config.metrics_address, getAllowedHosts(config));
     if (figures) input.print(`Metrics: ${figures.url.href}`);
-    const reads = readsAnswered?.answerReads(as, { config, clock });
+    const reads = readsAnswered?.serveReads(as, { config, clock });
     return {
       get reads() {
         return reads?.port;
@@ -201,7 +202,7 @@ const standBy = async (
     };
   };
   try {
-    return await joinCluster({ config, clock, signal, fatal, standsBy });
+    return await joinCluster({ config, clock, signal, fatal, standsBy: onStandby });
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;
@@ -214,7 +215,10 @@ const joinOthers = async (
   config: Config,
   fatal: (error: Error) => void,
 ): Promise<Membership | "stopped"> => {
-  const [{ joinActive }, { answerReads }] = await Promise.all([import("#src/cluster/active.ts"), import("./reads.ts")]);
+  const [{ joinActive }, { serveReads: answerReads }] = await Promise.all([
+    import("#src/cluster/active.ts"),
+    import("./reads.ts"),
+  ]);
   try {
     return await joinActive({ config, clock, signal, fatal, beside: (as) => answerReads(as, { config, clock }) });
   } catch (error) {
@@ -226,7 +230,7 @@ const joinOthers = async (
 const announce = async (
   input: VerbInput,
   config: Config,
-  { url, metrics }: Started,
+  { url, metrics }: StartedServer,
   context: ServedContext,
 ): Promise<void> => {
   const shown = url.href.replace(/\/$/, "");
@@ -235,7 +239,7 @@ const announce = async (
   if (setup !== undefined) input.print(`Create the first user (the link works once, for 30 minutes): ${setup}`);
   input.print(`API documentation: ${shown}/swagger`);
   if (metrics) input.print(`Metrics: ${metrics.href}`);
-  input.print(`Data directory: ${await placeOfData(config)}`);
+  input.print(`Data directory: ${await describeDataLocation(config)}`);
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
 };
 
@@ -246,24 +250,24 @@ const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => 
   const { DockerProvisioner } = await import("#src/provisioners/docker/docker.ts");
   const { docker_host: host, agent_binary: program } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
-  const lacks = await new DockerProvisioner({ host, program, clock, accessUrl }).lacks();
+  const lacks = await new DockerProvisioner({ host, program, clock, accessUrl }).findProblem();
   if (lacks === undefined) log("server").warn(cutOff);
 };
 
-const placeOfData = async ({ database_url, data_dir }: Config): Promise<string> => {
+const describeDataLocation = async ({ database_url, data_dir }: Config): Promise<string> => {
   if (database_url === undefined) return resolve(data_dir);
   // Loaded only here: a single server does not need it.
-  const { withoutPassword } = await import("#db/pg/hosts.ts");
+  const { redactPassword: withoutPassword } = await import("#db/pg/hosts.ts");
   return withoutPassword(database_url);
 };
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
+const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((done) => {
     if (signal.aborted) done(undefined);
     else signal.addEventListener("abort", () => done(undefined), { once: true });
   });
 
-async function withinDeadline(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
+async function stopWithin(clock: Clock, ms: number, stopped: Promise<void>): Promise<number> {
   const { promise: late, resolve: giveUp } = Promise.withResolvers<number>();
   const timer = clock.after(ms, () => {
     log("server").error("shutdown took longer than shutdown_timeout; closing the remaining connections", {

@@ -3,17 +3,17 @@
 // running server creates it (../client/support/server.ts).
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { holdProcess } from "#base/clock.ts";
-import { shownSettings } from "#base/config/describe.ts";
+import { keepProcessAlive } from "#base/clock.ts";
+import { describeSettings } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
-import { redacted } from "#base/redact.ts";
+import { redact } from "#base/redact.ts";
 import { usageError } from "#base/usage-error.ts";
 import { Flow } from "#db/backup/flow.ts";
 import { packTar } from "#db/backup/tar.ts";
-import { inspectDatabase, tableSizes } from "#db/engine/inspect.ts";
-import { describeProcess, shown } from "#domain/administration/support-bundle.ts";
-import { onlyWord, takeOptions } from "../options.ts";
+import { inspectDatabase, measureTables } from "#db/engine/inspect.ts";
+import { describeProcess, formatJson } from "#domain/administration/support-bundle.ts";
+import { requireOneWord, takeOptions } from "../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../verb.ts";
 import { collectFindings } from "./doctor.ts";
 
@@ -25,16 +25,16 @@ export const run: RunVerb = async (input) => {
   }
   const { given: json, rest } = takeSwitch(input.argv, "--json");
   const { words, options, rest: argv } = takeOptions(rest, ["log-file"]);
-  const file = onlyWord(words, "the file to write, such as support.tar");
+  const file = requireOneWord(words, "the file to write, such as support.tar");
   const inside = { ...input, argv };
   const loaded = loadConfig(inside);
   const parts: Record<string, string> = {
-    "about.json": shown(describeProcess(input.clock)),
-    "settings.json": redacted(shown(shownSettings(SERVER_SETTINGS, loaded))),
-    "doctor.json": redacted(shown(await collectFindings(inside, true))),
-    "database.json": shown(await databaseFacts(loaded.config)),
+    "about.json": formatJson(describeProcess(input.clock)),
+    "settings.json": redact(formatJson(describeSettings(SERVER_SETTINGS, loaded))),
+    "doctor.json": redact(formatJson(await collectFindings(inside, true))),
+    "database.json": formatJson(await collectDatabaseFacts(loaded.config)),
   };
-  if (options["log-file"] !== undefined) parts["log.txt"] = lastLines(options["log-file"], input);
+  if (options["log-file"] !== undefined) parts["log.txt"] = readLastLines(options["log-file"], input);
   await write(file, parts, new Flow(input.clock, 0, input.signal));
   const names = Object.keys(parts);
   if (json) input.print(JSON.stringify({ path: resolve(file), files: names }));
@@ -42,19 +42,19 @@ export const run: RunVerb = async (input) => {
   return EXIT.ok;
 };
 
-const databaseFacts = async ({ data_dir, database_url }: Config) => {
+const collectDatabaseFacts = async ({ data_dir, database_url }: Config) => {
   try {
     if (database_url !== undefined) return await (await import("#db/pg/inspect.ts")).inspectPostgres(database_url);
     const facts = inspectDatabase(data_dir);
-    return { ...facts, tables: facts.exists ? tableSizes(data_dir) : [] };
+    return { ...facts, tables: facts.exists ? measureTables(data_dir) : [] };
   } catch (error) {
     return { error: (error as Error).message };
   }
 };
 
-const lastLines = (path: string, { readFile }: VerbInput): string => {
+const readLastLines = (path: string, { readFile }: VerbInput): string => {
   try {
-    return redacted(
+    return redact(
       readFile(path)
         .split("\n")
         .slice(-LOG_LINES - 1)
@@ -66,7 +66,7 @@ const lastLines = (path: string, { readFile }: VerbInput): string => {
 };
 
 const write = async (file: string, parts: Readonly<Record<string, string>>, flow: Flow): Promise<void> => {
-  const hold = holdProcess();
+  const hold = keepProcessAlive();
   const folder = mkdtempSync(join(dirname(resolve(file)), ".support-"));
   try {
     for (const [name, text] of Object.entries(parts)) writeFileSync(join(folder, name), text, { mode: 0o600 });

@@ -1,6 +1,6 @@
 // `slipway systemd [--user NAME] [--program PATH] [settings]`: prints a unit that runs the server as a separate user with minimal
 // privileges. It contains the settings from the command line; secrets only as the files that contain them.
-import { secretKeys, toFileKey } from "#base/config/secret-files.ts";
+import { listSecretKeys, toFileKey } from "#base/config/secret-files.ts";
 import { toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
@@ -11,7 +11,7 @@ import { EXIT, type RunVerb } from "../verb.ts";
 const DATA_DIR = "/var/lib/slipway";
 
 export const run: RunVerb = async (input) => {
-  const secrets = secretKeys(SERVER_SETTINGS);
+  const secrets = listSecretKeys(SERVER_SETTINGS);
   const names = secrets.map((key) => toFlag(toFileKey(key)).slice(2));
   const { words, options, rest } = takeOptions<string>(input.argv, ["user", "program", ...names]);
   const credentials = secrets.flatMap((key, i) => {
@@ -39,20 +39,24 @@ export const run: RunVerb = async (input) => {
     );
   const flags = given
     .filter(([key]) => key !== "data_dir" && !isByFile(key))
-    .map(([key, one]) => quoted(`${toFlag(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`));
+    .map(([key, one]) =>
+      quoteArgument(`${toFlag(key)}=${one.kind.print(config[key as keyof typeof config] as never)}`),
+    );
   const data_dir = sources.data_dir.from === "default" ? DATA_DIR : config.data_dir;
   for (const [name, path] of [
     ["--data-dir", data_dir],
     ...listPaths(config),
-    ...credentials.map(pathOfSecret),
+    ...credentials.map(toSecretFlag),
   ] as const) {
     if (path !== undefined && !path.startsWith("/")) throw usageError(name, "a unit needs an absolute path");
   }
   if (config.local_workspace_user !== undefined && user !== "root") {
     throw usageError("--local-workspace-user", "needs a server that runs as root: add --user root");
   }
-  const lines = [...credentialLines(credentials), ...folders(data_dir, config), ...rights(config)];
-  input.print(unit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }));
+  const lines = [...formatCredentials(credentials), ...formatFolders(data_dir, config), ...formatCapabilities(config)];
+  input.print(
+    formatUnit({ user, program, data_dir, flags, lines, seconds: Math.ceil(config.shutdown_timeout / 1000) + 5 }),
+  );
   return EXIT.ok;
 };
 
@@ -61,10 +65,10 @@ const toPlaceholder = (key: string): string => (key === "database_url" ? "postgr
 
 type Credential = { readonly key: string; readonly path: string };
 
-const pathOfSecret = ({ key, path }: Credential): [string, string] => [toFlag(toFileKey(key)), path];
+const toSecretFlag = ({ key, path }: Credential): [string, string] => [toFlag(toFileKey(key)), path];
 
 /** systemd reads the files as root and makes them available only to the service, in a private folder. */
-const credentialLines = (credentials: readonly Credential[]): string[] => {
+const formatCredentials = (credentials: readonly Credential[]): string[] => {
   const shown = credentials.length > 0 ? credentials : [{ key: "admin_password", path: "/etc/slipway/admin-password" }];
   const lines = shown.flatMap(({ key, path }) => [
     `LoadCredential=${key}:${path.replaceAll("%", "%%")}`,
@@ -78,7 +82,7 @@ const credentialLines = (credentials: readonly Credential[]): string[] => {
 };
 
 // systemd expands `%` and `$` in commands and splits at spaces.
-const quoted = (argument: string): string =>
+const quoteArgument = (argument: string): string =>
   `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
 const PATHS = [
@@ -104,22 +108,22 @@ type Unit = {
 };
 
 /** systemd creates folders below /var/lib; others must exist. Everything else is read-only. */
-const folders = (data_dir: string, { backup_dir, home_backup_dir }: Config): string[] => {
+const formatFolders = (data_dir: string, { backup_dir, home_backup_dir }: Config): string[] => {
   const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
   const others = [own ? undefined : data_dir, backup_dir, home_backup_dir].filter((path) => path !== undefined);
   return [
     ...(own ? [`StateDirectory=${own}`, "StateDirectoryMode=0700"] : []),
-    ...(others.length > 0 ? [`ReadWritePaths=${others.map(pathInUnit).join(" ")}`] : []),
+    ...(others.length > 0 ? [`ReadWritePaths=${others.map(toUnitPath).join(" ")}`] : []),
   ];
 };
 
-const pathInUnit = (path: string): string => {
+const toUnitPath = (path: string): string => {
   const escaped = path.replaceAll("%", "%%");
   return /[\s"\\]/.test(path) ? `"${escaped.replace(/["\\]/g, "\\$&")}"` : escaped;
 };
 
 /** Capabilities to start programs as another user, change the owner of its home, and inspect and kill its processes. */
-const BECOME_ANOTHER = [
+const USER_CAPABILITIES = [
   ...["CAP_SETUID", "CAP_SETGID", "CAP_CHOWN", "CAP_FOWNER"],
   ...["CAP_DAC_OVERRIDE", "CAP_SYS_PTRACE", "CAP_KILL"],
 ];
@@ -127,11 +131,11 @@ const BECOME_ANOTHER = [
 /**
  * Capabilities that the settings require: ports below 1024, files in users' homes, and another user for local workspaces. None otherwise.
  */
-const rights = (config: Config): string[] => {
+const formatCapabilities = (config: Config): string[] => {
   const ports = [config.address, config.metrics_address].map((one) => one?.port ?? 0);
   const capabilities = [
     ...(ports.some((port) => port > 0 && port < 1024) ? ["CAP_NET_BIND_SERVICE"] : []),
-    ...(config.local_workspace_user === undefined ? [] : BECOME_ANOTHER),
+    ...(config.local_workspace_user === undefined ? [] : USER_CAPABILITIES),
   ].join(" ");
   const inHomes = [config.data_dir, ...listPaths(config).map(([, path]) => path ?? "")].some((path) =>
     /^\/(home|root|run\/user)\//.test(path),
@@ -145,7 +149,7 @@ const rights = (config: Config): string[] => {
   ];
 };
 
-const unit = ({
+const formatUnit = ({
   user,
   program,
   data_dir,
@@ -161,7 +165,7 @@ Wants=network-online.target
 [Service]
 User=${user}
 Group=${user}
-ExecStart=${[program, "serve", quoted(`--data-dir=${data_dir}`), ...flags].join(" ")}
+ExecStart=${[program, "serve", quoteArgument(`--data-dir=${data_dir}`), ...flags].join(" ")}
 ExecReload=/bin/kill -HUP $MAINPID
 # More settings, as variables.
 EnvironmentFile=-/etc/slipway/env

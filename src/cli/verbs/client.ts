@@ -1,12 +1,12 @@
 // The verbs that talk to a running server: signing in, and those without subcommands.
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS } from "#base/config/client-settings.ts";
-import { settingsHelp } from "#base/config/describe.ts";
+import { formatSettingsHelp } from "#base/config/describe.ts";
 import { group } from "../group.ts";
 import type { Verb } from "../verb.ts";
 
 /** The help text about the server connection, shared by these verbs. */
 export const CONNECTION = (): string =>
-  `--output json|table  output format; --json is short for --output json\n\n${settingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX)}`;
+  `--output json|table  output format; --json is short for --output json\n\n${formatSettingsHelp(CLIENT_SETTINGS, CLIENT_ENV_PREFIX)}`;
 
 export const SIGNING_IN: readonly Verb[] = [
   group({

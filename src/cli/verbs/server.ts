@@ -1,6 +1,6 @@
 // The verbs that run and maintain a server, and those called by git and workspaces.
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
-import { settingsHelp } from "#base/config/describe.ts";
+import { formatSettingsHelp } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS } from "#base/config/worker-settings.ts";
 import type { Verb } from "../verb.ts";
@@ -12,7 +12,7 @@ export const RUNNING: readonly Verb[] = [
     area: "start",
     help: "Run the server.",
     usage: "[settings]",
-    details: () => settingsHelp(SERVER_SETTINGS),
+    details: () => formatSettingsHelp(SERVER_SETTINGS),
     load: () => import("../server/serve.ts"),
   },
   {
@@ -20,7 +20,7 @@ export const RUNNING: readonly Verb[] = [
     area: "plumbing",
     help: "Run the daemon inside a workspace.",
     usage: "[settings]",
-    details: () => settingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
+    details: () => formatSettingsHelp(DAEMON_SETTINGS, DAEMON_ENV_PREFIX),
     load: () => import("../server/agent.ts"),
   },
   {
@@ -28,13 +28,13 @@ export const RUNNING: readonly Verb[] = [
     area: "server",
     help: "Run a worker that builds workspaces for a server.",
     usage: "[settings]",
-    details: () => settingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
+    details: () => formatSettingsHelp(WORKER_SETTINGS, WORKER_ENV_PREFIX),
     load: () => import("../server/provisioner.ts"),
   },
 ];
 
 /** The verbs that a workspace calls automatically. */
-export const INSIDE: readonly Verb[] = [
+export const WORKSPACE_VERBS: readonly Verb[] = [
   {
     name: "readonly",
     area: "plumbing",

@@ -4,40 +4,50 @@ import type { SubVerb, Verb } from "../verb.ts";
 import { CONNECTION } from "./client.ts";
 import { WORKSPACES } from "./workspaces.ts";
 
-const wordNamed = (name: string): SubVerb => {
+const getSubVerb = (name: string): SubVerb => {
   const word = WORKSPACES.words?.find((one) => one.name === name);
   if (!word) throw new Error(`slipway workspaces has no word ${name}`);
   return word;
 };
 
 /** `help` is in the imperative, like all commands in the list; subcommands are described in the third person. */
-const shortcut = (name: string, help: string, word = name): Verb => {
-  const { usage, names, load } = wordNamed(word);
+const createShortcut = (name: string, help: string, word = name): Verb => {
+  const { usage, names, load } = getSubVerb(word);
   return { name, area: "workspaces", help, usage, details: CONNECTION, ...(names ? { names } : {}), load };
 };
 
 /** Lists running workspaces: `slipway ls status:running`. */
 const RUNNING: Verb = {
-  ...shortcut("ps", "List your running workspaces.", "list"),
+  ...createShortcut("ps", "List your running workspaces.", "list"),
   load: async () => {
-    const { run } = await wordNamed("list").load();
+    const { run } = await getSubVerb("list").load();
     return { run: (input) => run({ ...input, argv: ["status:running", ...input.argv] }) };
   },
 };
 
 export const SHORTCUTS: readonly Verb[] = [
-  shortcut("ls", "List your workspaces, or all that you can see. Filter with terms such as status:running.", "list"),
+  createShortcut(
+    "ls",
+    "List your workspaces, or all that you can see. Filter with terms such as status:running.",
+    "list",
+  ),
   RUNNING,
-  shortcut("create", "Create a workspace and wait until its agent is ready; --repo opens a Git repository in it."),
-  shortcut(
+  createShortcut(
+    "create",
+    "Create a workspace and wait until its agent is ready; --repo opens a Git repository in it.",
+  ),
+  createShortcut(
     "start",
     "Start a workspace and wait until its agent is ready; --update takes the template's active version.",
   ),
-  shortcut("stop", "Stop a workspace."),
-  shortcut("restart", "Stop a workspace and start it again."),
-  shortcut("update", "Update a workspace to its template's active version, and restart it if it is running."),
-  shortcut("fork", "Create workspaces with copies of this one's files and of your chats in it; --start starts them."),
-  shortcut(
+  createShortcut("stop", "Stop a workspace."),
+  createShortcut("restart", "Stop a workspace and start it again."),
+  createShortcut("update", "Update a workspace to its template's active version, and restart it if it is running."),
+  createShortcut(
+    "fork",
+    "Create workspaces with copies of this one's files and of your chats in it; --start starts them.",
+  ),
+  createShortcut(
     "rm",
     "Delete a workspace after confirmation; --permanent skips the trash, --orphan leaves resources behind that cannot be removed.",
     "delete",

@@ -6,7 +6,7 @@ import { AppError, conflict } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { LockedError, lockFile } from "#base/lock-file.ts";
 import { log } from "#base/log.ts";
-import { oneAtATime, retry, within } from "#base/retry.ts";
+import { createSerialQueue, finishesWithin, retry } from "#base/retry.ts";
 import {
   CHECKPOINT_DAYS,
   type Checkpoint,
@@ -14,14 +14,14 @@ import {
   type CheckpointTaken,
   type CopyCheckpoints,
   type FolderChanges,
-  type Restored,
+  type RestoreResult,
 } from "#schema/agents/checkpoint.ts";
 import { Diff } from "../git/diff.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { findEnclosingRepository, readGitfile } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
-import { type CheckpointRecord, CheckpointRecords, type KeptFolder } from "./records.ts";
+import { type CheckpointFolder, type CheckpointRecord, CheckpointRecords } from "./records.ts";
 import { FolderRestore } from "./restore.ts";
 import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
@@ -29,7 +29,15 @@ import { type Kind, ShadowGit } from "./shadow.ts";
 
 /** The empty tree, which every git knows. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-const COMPARE = ["-c", "core.quotePath=false", "diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv"];
+const DIFF_TREE_ARGS = [
+  "-c",
+  "core.quotePath=false",
+  "diff-tree",
+  "-r",
+  "--no-renames",
+  "--no-ext-diff",
+  "--no-textconv",
+];
 
 /** Compares the trees; undefined stands for a folder that did not exist. Throws with git's own message. */
 const compareTrees = async (
@@ -45,7 +53,7 @@ const compareTrees = async (
   const own = shadow.kind === "repository" ? await findOwnRepository(options, shadow.root) : undefined;
   const how = { timeout_ms: BULK_TIMEOUT_MS, ...(own ? { borrowed: own.objects } : {}) };
   const counts = { files: 0, added: 0, removed: 0 };
-  const numbers = await shadow.git([...COMPARE, "--numstat", "-z", before, after], how);
+  const numbers = await shadow.git([...DIFF_TREE_ARGS, "--numstat", "-z", before, after], how);
   for (const line of numbers.split("\0").filter((one) => one !== "")) {
     const [added, removed] = line.split("\t");
     counts.files += 1;
@@ -56,7 +64,7 @@ const compareTrees = async (
   const diff = new Diff();
   const encoder = new TextEncoder();
   const onText = (text: string): void => diff.add(encoder.encode(text));
-  await shadow.git([...COMPARE, "-p", before, after], { ...how, onText });
+  await shadow.git([...DIFF_TREE_ARGS, "-p", before, after], { ...how, onText });
   return { ...counts, unified_diff: diff.text };
 };
 
@@ -74,13 +82,13 @@ export type CheckpointsOptions = GitOptions & { readonly folder: () => string; r
  */
 const [RECORDS, WORK, OBJECTS, REMOVED] = ["chats", "folders", "objects", "removed"];
 /** Days that files removed by a restore are kept. */
-const REMOVED_DAYS = 7;
+const TRASH_DAYS = 7;
 /** A file whose modification time is that of the last full cleanup. */
-const TIDIED = "tidied";
+const CLEANED_MARK = "tidied";
 /** Locked while git directories are read or written. */
-const LOCK = "lock";
+const LOCK_FILE = "lock";
 const LOCKED_RETRY_MS = 20;
-const IN_PREPARATION = "the first checkpoint of its files is still being made";
+const IN_PREPARATION_REASON = "the first checkpoint of its files is still being made";
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
@@ -88,7 +96,7 @@ export class Checkpoints {
   readonly #store: CheckpointStore;
   readonly #shadows = new Map<string, ShadowGit>();
   readonly #ignored = new Map<string, IgnoredFiles>();
-  readonly #inOwnTurn = oneAtATime();
+  readonly #serialize = createSerialQueue();
   #next: Promise<CheckpointRecord> | undefined;
 
   constructor(options: CheckpointsOptions) {
@@ -111,48 +119,48 @@ export class Checkpoints {
   }: Checkpoint & { readonly within_ms?: number }): Promise<Omit<CheckpointTaken, "message">> {
     const known = await this.#records.read(of);
     if (known) return { problems: [...known.problems] };
-    this.#next ??= this.#inTurn(() => {
+    this.#next ??= this.#withLock(() => {
       this.#next = undefined;
       return this.#capture();
     });
     const captured = this.#next;
-    const isInTime = within_ms === undefined || (await within(this.#options.clock, within_ms, captured));
+    const isInTime = within_ms === undefined || (await finishesWithin(this.#options.clock, within_ms, captured));
     const record = isInTime
       ? await captured
-      : { folders: [], problems: [`${this.#options.folder()}: ${IN_PREPARATION}`] };
+      : { folders: [], problems: [`${this.#options.folder()}: ${IN_PREPARATION_REASON}`] };
     if (!isInTime) captured.catch(() => {});
     await this.#records.write(of, record);
     const isDue = await this.#isDue();
-    const isLess = await this.#records.cut(of.chat_id);
-    if (isDue || isLess) this.#tidyLater(isDue);
+    const isLess = await this.#records.prune(of.chat_id);
+    if (isDue || isLess) this.#scheduleCleanup(isDue);
     const problems = [...record.problems];
-    return isDue ? { problems, chats: await this.#records.chats() } : { problems };
+    return isDue ? { problems, chats: await this.#records.listChats() } : { problems };
   }
 
   /** Copies the checkpoints of a chat to its fork. */
   async copy(copied: CopyCheckpoints): Promise<void> {
     // Serialized with the cleanup, which keeps only what the records reference.
-    await this.#inTurn(() => this.#records.copy(copied));
+    await this.#withLock(() => this.#records.copy(copied));
   }
 
   /** Deletes the checkpoints of these chats. */
-  async forget(chat_ids: readonly string[]): Promise<void> {
-    await this.#records.forget(chat_ids);
-    this.#tidyLater(false);
+  async removeChats(chat_ids: readonly string[]): Promise<void> {
+    await this.#records.removeChats(chat_ids);
+    this.#scheduleCleanup(false);
   }
 
   /** Resolves when no work is in progress. */
-  async idle(): Promise<void> {
-    await this.#inTurn(async () => {});
+  async waitUntilIdle(): Promise<void> {
+    await this.#withLock(async () => {});
   }
 
   /**
    * Restores the files one by one and returns those that could not be restored. Rejects with 404 without a checkpoint, and with 409 if it
    * has no files or none of them could be restored.
    */
-  restore(of: Checkpoint): Promise<Restored> {
-    return this.#inTurn(async () => {
-      const { folders, problems } = await this.#filesAt(of);
+  restore(of: Checkpoint): Promise<RestoreResult> {
+    return this.#withLock(async () => {
+      const { folders, problems } = await this.#loadOwnRecord(of);
       const { state, clock } = this.#options;
       const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
@@ -163,29 +171,29 @@ export class Checkpoints {
           isBelow(root, kept.root) ? [root.slice(kept.root.length + 1)] : [],
         );
         try {
-          const shadow = this.#shadow(kept.root, kept.kind);
+          const shadow = this.#openShadow(kept.root, kept.kind);
           const done = await new FolderRestore(this.#options, shadow, kept, { without: inside, removed }).run();
           restored_files += done.restored;
-          left_out.push(...done.left_out, ...(await this.#makeIgnored(shadow).missing()));
+          left_out.push(...done.left_out, ...(await this.#makeIgnored(shadow).describeMissing()));
         } catch (error) {
           left_out.push(`${kept.root} (${formatError(error)})`);
           log("daemon").warn("{root} was not restored: {error}", { root: kept.root, error });
         }
       }
       if (restored_files === 0 && left_out.length > problems.length) {
-        throw conflict(`No file could be restored: ${named(left_out).join("; ")}`);
+        throw conflict(`No file could be restored: ${abbreviateList(left_out).join("; ")}`);
       }
-      return { restored_files, left_out: named(left_out) };
+      return { restored_files, left_out: abbreviateList(left_out) };
     });
   }
 
   /** Runs work one at a time, also across daemons with the same state folder, because they share index files. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#inOwnTurn(async () => {
+  #withLock<T>(work: () => Promise<T>): Promise<T> {
+    return this.#serialize(async () => {
       const { state, clock } = this.#options;
       // If the state folder cannot be created, the work that needs it fails with a better error.
       await mkdir(state, { recursive: true, mode: 0o700 }).catch(() => {});
-      const lock = await retry(clock, async () => takeLock(join(state, LOCK)), whileLocked);
+      const lock = await retry(clock, async () => acquireLock(join(state, LOCK_FILE)), lockRetryDelay);
       try {
         return await work();
       } finally {
@@ -198,9 +206,9 @@ export class Checkpoints {
    * Compares the current files with those of a checkpoint. Rejects with 404 without a checkpoint and 409 if it has no files. Does not store
    * a checkpoint.
    */
-  changes(of: Checkpoint): Promise<CheckpointChanges> {
-    return this.#inTurn(async () => {
-      const then = await this.#filesAt(of);
+  listChanges(of: Checkpoint): Promise<CheckpointChanges> {
+    return this.#withLock(async () => {
+      const then = await this.#loadOwnRecord(of);
       const now = await this.#capture();
       const before = new Map(then.folders.map((kept) => [kept.root, kept]));
       const after = new Map(now.folders.map((kept) => [kept.root, kept]));
@@ -212,39 +220,39 @@ export class Checkpoints {
         const trees = { before: before.get(root)?.tree, after: after.get(root)?.tree };
         if (trees.before === trees.after) continue;
         try {
-          folders.push({ root, ...(await compareTrees(this.#options, this.#shadow(root, kept.kind), trees)) });
+          folders.push({ root, ...(await compareTrees(this.#options, this.#openShadow(root, kept.kind), trees)) });
         } catch (error) {
           problems.push(`${root}: ${formatError(error)}`);
         }
       }
-      return { folders: folders.filter(({ files }) => files > 0), problems: named(problems) };
+      return { folders: folders.filter(({ files }) => files > 0), problems: abbreviateList(problems) };
     });
   }
 
   /** Returns the checkpoint without folders of other workspaces: files restored from a fork include the fork's checkpoints. */
-  async #filesAt(of: Checkpoint): Promise<CheckpointRecord> {
+  async #loadOwnRecord(of: Checkpoint): Promise<CheckpointRecord> {
     const record = await this.#records.read(of);
     if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
     const { problems } = record;
     if (record.folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
-    const { folder, first } = await this.#place();
-    const isHere = (root: string): boolean => root === folder || isBelow(folder, root) || isBelow(root, first);
-    const folders = record.folders.filter(({ root }) => isHere(root));
+    const { folder, first } = await this.#locate();
+    const isInScope = (root: string): boolean => root === folder || isBelow(folder, root) || isBelow(root, first);
+    const folders = record.folders.filter(({ root }) => isInScope(root));
     if (folders.length === 0) throw conflict("The files of this message were kept in another workspace.");
     return { folders, problems };
   }
 
   /** Finds the agent's folder and the repository around it, if any. */
-  async #place(): Promise<{ readonly folder: string; readonly around: string | undefined; readonly first: string }> {
+  async #locate(): Promise<{ readonly folder: string; readonly around: string | undefined; readonly first: string }> {
     const folder = await realpath(this.#options.folder());
-    const around = await findEnclosingRepository(folder);
-    return { folder, around, first: around ?? folder };
+    const enclosing = await findEnclosingRepository(folder);
+    return { folder, around: enclosing, first: enclosing ?? folder };
   }
 
   async #capture(): Promise<CheckpointRecord> {
     const problems: string[] = [];
-    const folders: KeptFolder[] = [];
-    const { around, first } = await this.#place();
+    const folders: CheckpointFolder[] = [];
+    const { around, first } = await this.#locate();
     const seen = new Set([first]);
     const waiting: { root: string; kind: Kind }[] = [
       { root: first, kind: around === undefined ? "folder" : "repository" },
@@ -256,12 +264,12 @@ export class Checkpoints {
         break;
       }
       try {
-        const shadow = this.#shadow(root, kind);
+        const shadow = this.#openShadow(root, kind);
         const captured = await shadow.capture();
         const gitfile = kind === "repository" ? await readGitfile(root) : undefined;
         folders.push({ root, kind, ...captured, ...(gitfile === undefined ? {} : { gitfile }) });
         const inside = captured.nested.map((path) => join(root, path));
-        for (const path of [...inside, ...(await this.#makeIgnored(shadow).repositories())]) {
+        for (const path of [...inside, ...(await this.#makeIgnored(shadow).findRepositories())]) {
           if (seen.has(path)) continue;
           seen.add(path);
           waiting.push({ root: path, kind: "repository" });
@@ -272,47 +280,47 @@ export class Checkpoints {
         log("daemon").warn("no checkpoint of {root}: {error}", { root, error });
       }
     }
-    this.#lookForIgnored(folders);
+    this.#refreshIgnored(folders);
     return { folders, problems };
   }
 
   /** Finds ignored files for the next checkpoint and for the result of a restore. Runs after the checkpoint is acknowledged. */
-  #lookForIgnored(folders: readonly KeptFolder[]): void {
-    void this.#inTurn(async () => {
+  #refreshIgnored(folders: readonly CheckpointFolder[]): void {
+    void this.#withLock(async () => {
       for (const { root, kind } of folders) {
-        await this.#makeIgnored(this.#shadow(root, kind))
+        await this.#makeIgnored(this.#openShadow(root, kind))
           .refresh()
           .catch((error) => log("daemon").debug("ignored files of {root} are unknown: {error}", { root, error }));
       }
     });
   }
 
-  #shadow(root: string, kind: Kind): ShadowGit {
+  #openShadow(root: string, kind: Kind): ShadowGit {
     const { state } = this.#options;
     const name = toName(kind, root);
     const known = this.#shadows.get(name);
     if (known) return known;
-    const made = new ShadowGit(
+    const created = new ShadowGit(
       this.#options,
       { root, place: join(state, WORK, name), objects: join(state, OBJECTS) },
       kind,
     );
-    this.#shadows.set(name, made);
-    return made;
+    this.#shadows.set(name, created);
+    return created;
   }
 
   #makeIgnored(shadow: ShadowGit): IgnoredFiles {
     const { place } = shadow.place;
     const known = this.#ignored.get(place);
     if (known) return known;
-    const made = new IgnoredFiles(shadow);
-    this.#ignored.set(place, made);
-    return made;
+    const created = new IgnoredFiles(shadow);
+    this.#ignored.set(place, created);
+    return created;
   }
 
   /** Returns true once a day. */
   async #isDue(): Promise<boolean> {
-    const mark = join(this.#options.state, TIDIED);
+    const mark = join(this.#options.state, CLEANED_MARK);
     const now = this.#options.clock.now();
     const isFirst = !(await isOlder(mark, Number.MAX_SAFE_INTEGER));
     if (!isFirst && !(await isOlder(mark, now - DAY_MS))) return false;
@@ -321,24 +329,24 @@ export class Checkpoints {
     return !isFirst;
   }
 
-  #tidyLater(withOld: boolean): void {
-    this.#inTurn(() => this.#tidy(withOld)).catch((error) => {
+  #scheduleCleanup(withOld: boolean): void {
+    this.#withLock(() => this.#cleanUp(withOld)).catch((error) => {
       log("daemon").warn("old checkpoints were not removed: {error}", { error });
     });
   }
 
-  async #tidy(withOld: boolean): Promise<void> {
+  async #cleanUp(withOld: boolean): Promise<void> {
     const now = this.#options.clock.now();
     // One day more than the server assumes, because its clock may differ.
     if (withOld) await this.#records.expire(now - (CHECKPOINT_DAYS + 1) * DAY_MS, now);
     await this.#removeFormer();
-    await this.#removeToRemoved(now - REMOVED_DAYS * DAY_MS);
-    const needed = new Map<string, Set<string>>();
-    for (const { root, kind, tree } of await this.#records.folders()) {
+    await this.#removeToRemoved(now - TRASH_DAYS * DAY_MS);
+    const neededTrees = new Map<string, Set<string>>();
+    for (const { root, kind, tree } of await this.#records.listFolders()) {
       const name = toName(kind, root);
-      needed.set(name, (needed.get(name) ?? new Set()).add(tree));
+      neededTrees.set(name, (neededTrees.get(name) ?? new Set()).add(tree));
     }
-    for (const name of await this.#store.tidy(needed)) {
+    for (const name of await this.#store.removeUnreferenced(neededTrees)) {
       const shadow = this.#shadows.get(name);
       if (shadow) this.#ignored.delete(shadow.place.place);
       this.#shadows.delete(name);
@@ -361,11 +369,11 @@ export class Checkpoints {
   }
 }
 
-const whileLocked = (error: unknown, failures: number): number | undefined =>
+const lockRetryDelay = (error: unknown, failures: number): number | undefined =>
   error instanceof LockedError && failures * LOCKED_RETRY_MS < BULK_TIMEOUT_MS ? LOCKED_RETRY_MS : undefined;
 
 /** Returns undefined if the file system has no locks; usually there is only one daemon anyway. Throws LockedError. */
-const takeLock = (file: string): { close(): void } | undefined => {
+const acquireLock = (file: string): { close(): void } | undefined => {
   try {
     return lockFile(file, "another daemon keeps checkpoints of the same files");
   } catch (error) {
@@ -382,5 +390,5 @@ const isBelow = (path: string, folder: string): boolean => path.startsWith(`${fo
 const formatError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the first texts and the number of the remaining ones. */
-const named = (texts: readonly string[]): string[] =>
+const abbreviateList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_NAMED ? [...texts] : [...texts.slice(0, MAX_NAMED), `and ${texts.length - MAX_NAMED} more`];

@@ -2,13 +2,13 @@
 // inside. Also finds repositories in ignored folders, which git does not list (rule UN-1).
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { isThere, readText } from "./shadow.ts";
+import { fileExists, readText } from "./shadow.ts";
 
 const MAX_GITFILE_BYTES = 4_096;
 const MAX_LOOKED_AT = 500;
 const MAX_DEPTH = 2;
 /** Folders that usually contain dependencies or build output. */
-const SKIPPED = new Set(["node_modules", "vendor", "target", "dist", "build", "venv"]);
+const SKIPPED_FOLDERS = new Set(["node_modules", "vendor", "target", "dist", "build", "venv"]);
 
 /** Returns the nearest repository folder at or above this one, with symbolic links resolved; undefined if none exists. */
 export const findEnclosingRepository = async (folder: string): Promise<string | undefined> => {
@@ -46,25 +46,25 @@ export const resolveGitfile = (root: string, text: string): string | undefined =
 /** Finds repositories in these folders and a few levels below. */
 export const findNestedRepositories = async (folders: readonly string[]): Promise<string[]> => {
   const found: string[] = [];
-  let left = MAX_LOOKED_AT;
-  const look = async (place: string, depth: number): Promise<void> => {
-    left -= 1;
-    if (left < 0) return;
+  let remaining = MAX_LOOKED_AT;
+  const visit = async (place: string, depth: number): Promise<void> => {
+    remaining -= 1;
+    if (remaining < 0) return;
     if (await isRepository(place)) {
       found.push(place);
       return;
     }
     if (depth === MAX_DEPTH) return;
     for (const entry of await readdir(place, { withFileTypes: true }).catch(() => [])) {
-      if (entry.isDirectory() && isSearchable(entry.name)) await look(join(place, entry.name), depth + 1);
+      if (entry.isDirectory() && isSearchable(entry.name)) await visit(join(place, entry.name), depth + 1);
     }
   };
-  for (const folder of folders) await look(folder, 0);
+  for (const folder of folders) await visit(folder, 0);
   return found;
 };
 
 /** Returns false for hidden folders and folders of dependencies or build output. */
-export const isSearchable = (name: string): boolean => !name.startsWith(".") && !SKIPPED.has(name);
+export const isSearchable = (name: string): boolean => !name.startsWith(".") && !SKIPPED_FOLDERS.has(name);
 
 const findGitDirectory = async (root: string): Promise<string | undefined> => {
   const text = await readGitfile(root);
@@ -73,9 +73,9 @@ const findGitDirectory = async (root: string): Promise<string | undefined> => {
 
 /** A worktree uses the objects of the repository it belongs to. */
 const hasObjects = async (place: string): Promise<boolean> => {
-  if (await isThere(join(place, "objects"))) return true;
+  if (await fileExists(join(place, "objects"))) return true;
   const common = await readText(join(place, "commondir"));
   if (common === undefined) return false;
   const path = common.trim();
-  return isThere(join(isAbsolute(path) ? path : join(place, path), "objects"));
+  return fileExists(join(isAbsolute(path) ? path : join(place, path), "objects"));
 };

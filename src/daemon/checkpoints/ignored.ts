@@ -3,17 +3,17 @@
 import { lstat, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findNestedRepositories, isRepository, isSearchable } from "./folders.ts";
-import { type ShadowGit, split } from "./shadow.ts";
+import { type ShadowGit, splitNul } from "./shadow.ts";
 
 const MAX_ENTRIES = 500;
 
 /** Absolute paths. An ignored folder stands for everything in it. */
-type Found = { readonly ignored: readonly string[]; readonly repositories: readonly string[] };
+type IgnoredListing = { readonly ignored: readonly string[]; readonly repositories: readonly string[] };
 
 export class IgnoredFiles {
   readonly #shadow: ShadowGit;
   readonly #file: string;
-  #found: Found | undefined;
+  #listing: IgnoredListing | undefined;
 
   constructor(shadow: ShadowGit) {
     this.#shadow = shadow;
@@ -23,44 +23,46 @@ export class IgnoredFiles {
   /** Refreshes the list. */
   async refresh(): Promise<void> {
     const args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-    const paths = split(await this.#shadow.git(args)).slice(0, MAX_ENTRIES);
+    const paths = splitNul(await this.#shadow.git(args)).slice(0, MAX_ENTRIES);
     const folders = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
-    const places = folders.filter((path) => isSearchable(path.split("/").at(-1) ?? "")).map((path) => this.#at(path));
-    const ignored = paths.map((path) => this.#at(path.replace(/\/$/, "")));
-    this.#found = { ignored, repositories: await findNestedRepositories(places) };
-    await writeFile(`${this.#file}.new`, JSON.stringify(this.#found));
+    const places = folders
+      .filter((path) => isSearchable(path.split("/").at(-1) ?? ""))
+      .map((path) => this.#resolve(path));
+    const ignored = paths.map((path) => this.#resolve(path.replace(/\/$/, "")));
+    this.#listing = { ignored, repositories: await findNestedRepositories(places) };
+    await writeFile(`${this.#file}.new`, JSON.stringify(this.#listing));
     await rename(`${this.#file}.new`, this.#file);
   }
 
   /** Returns the repositories in ignored folders, searching for them on the first call. */
-  async repositories(): Promise<string[]> {
-    const found = (await this.#read()) ?? (await this.refresh().then(() => this.#found));
-    const there = await Promise.all(
+  async findRepositories(): Promise<string[]> {
+    const found = (await this.#read()) ?? (await this.refresh().then(() => this.#listing));
+    const existence = await Promise.all(
       (found?.repositories ?? []).map(async (path) => ((await isRepository(path)) ? [path] : [])),
     );
-    return there.flat();
+    return existence.flat();
   }
 
   /** Describes the ignored files that existed earlier and are missing now, except repositories, which are restored. */
-  async missing(): Promise<string[]> {
+  async describeMissing(): Promise<string[]> {
     const found = await this.#read();
-    const gone: string[] = [];
+    const missingPaths: string[] = [];
     for (const path of found?.ignored ?? []) {
       const isCovered = found?.repositories.some((one) => one === path || one.startsWith(`${path}/`));
-      if (!isCovered && !(await lstat(path).catch(() => undefined))) gone.push(`${path} (ignored by git)`);
+      if (!isCovered && !(await lstat(path).catch(() => undefined))) missingPaths.push(`${path} (ignored by git)`);
     }
-    return gone;
+    return missingPaths;
   }
 
-  async #read(): Promise<Found | undefined> {
-    this.#found ??= await readFile(this.#file, "utf8").then(
-      (text) => JSON.parse(text) as Found,
+  async #read(): Promise<IgnoredListing | undefined> {
+    this.#listing ??= await readFile(this.#file, "utf8").then(
+      (text) => JSON.parse(text) as IgnoredListing,
       () => undefined,
     );
-    return this.#found;
+    return this.#listing;
   }
 
-  #at(path: string): string {
+  #resolve(path: string): string {
     return join(this.#shadow.root, path);
   }
 }

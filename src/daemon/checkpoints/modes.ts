@@ -3,7 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 
 /** Modes that git and a common umask produce. */
-const USUAL = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
+const ORDINARY_MODES = new Set([0o644, 0o664, 0o755, 0o775, 0o666, 0o777]);
 const MAX_NOTED = 5_000;
 
 export class ModeList {
@@ -20,11 +20,11 @@ export class ModeList {
   }
 
   /** Records the modes of the captured files. */
-  async note(modes: ReadonlyMap<string, number>): Promise<void> {
+  async record(modes: ReadonlyMap<string, number>): Promise<void> {
     const known = await this.#read();
     let isChanged = false;
     for (const [path, mode] of modes) {
-      const isNoted = mode !== 0 && !USUAL.has(mode) && known.size < MAX_NOTED;
+      const isNoted = mode !== 0 && !ORDINARY_MODES.has(mode) && known.size < MAX_NOTED;
       if (isNoted ? known.get(path) === mode : !known.has(path)) continue;
       isChanged = true;
       if (isNoted) known.set(path, mode);
@@ -33,14 +33,14 @@ export class ModeList {
     if (isChanged) await this.#write(known);
   }
 
-  async drop(paths: readonly string[]): Promise<void> {
-    await this.note(new Map(paths.map((path) => [path, 0])));
+  async remove(paths: readonly string[]): Promise<void> {
+    await this.record(new Map(paths.map((path) => [path, 0])));
   }
 
   /** Reads the file each time because another daemon may have written it. */
   async #read(): Promise<Map<string, number>> {
     const text = await readFile(this.#file, "utf8").catch(() => "{}");
-    const known = new Map(Object.entries(parsed(text)));
+    const known = new Map(Object.entries(parseModes(text)));
     this.#known = known;
     return known;
   }
@@ -50,7 +50,7 @@ export class ModeList {
   }
 }
 
-const parsed = (text: string): Record<string, number> => {
+const parseModes = (text: string): Record<string, number> => {
   try {
     return JSON.parse(text) as Record<string, number>;
   } catch {

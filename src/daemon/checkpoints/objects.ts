@@ -27,7 +27,7 @@ export class CheckpointStore {
    * Removes unreferenced objects and git directories, and returns the names of the removed directories. `needed`: trees by the name of the
    * folder's git directory.
    */
-  async tidy(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
+  async removeUnreferenced(needed: ReadonlyMap<string, ReadonlySet<string>>): Promise<string[]> {
     const { work, objects } = this.#places;
     const before = this.#options.clock.now() - GRACE_MS;
     const removed: string[] = [];
@@ -41,10 +41,10 @@ export class CheckpointStore {
         continue;
       }
       await removeLeavings(place, before);
-      const held = await this.#treeOfIndex(place);
+      const indexTree = await this.#writeIndexTree(place);
       // If the references of one folder are unknown, nothing may be removed.
-      if (held === undefined) needs = undefined;
-      else needs?.push(...(trees ?? []), ...held);
+      if (indexTree === undefined) needs = undefined;
+      else needs?.push(...(trees ?? []), ...indexTree);
     }
     if (needs) await this.#removeUnneeded([...new Set(needs)], before);
     await removeTemporary(join(objects, "pack"), before);
@@ -55,10 +55,10 @@ export class CheckpointStore {
    * Returns the tree of the index, which also references objects. Undefined if the index cannot be read: the next checkpoint builds a new
    * one.
    */
-  async #treeOfIndex(place: string): Promise<string[] | undefined> {
+  async #writeIndexTree(place: string): Promise<string[] | undefined> {
     if (!(await stat(join(place, "info", "ready")).catch(() => undefined))) return [];
     try {
-      return [(await this.#git(place, ["write-tree", "--missing-ok"])).trim()];
+      return [(await this.#runGit(place, ["write-tree", "--missing-ok"])).trim()];
     } catch (error) {
       await rm(place, { recursive: true, force: true });
       log("daemon").warn("old checkpoints were not removed: {error}", { error });
@@ -68,10 +68,10 @@ export class CheckpointStore {
 
   async #removeUnneeded(trees: readonly string[], before: number): Promise<void> {
     const { objects } = this.#places;
-    const loose = await looseBefore(objects, before);
-    const packs = await packsBefore(join(objects, "pack"), before);
+    const loose = await listLooseBefore(objects, before);
+    const packs = await listPacksBefore(join(objects, "pack"), before);
     if (loose.size === 0 && packs.length < 2 && trees.length > 0) return;
-    const ids = await this.#reachable(trees);
+    const ids = await this.#listReachable(trees);
     for (const id of ids) loose.delete(id);
     for (const file of loose.values()) await rm(file, { force: true });
     if (loose.size > 0) log("daemon").debug("{count} objects of old checkpoints were removed", { count: loose.size });
@@ -82,21 +82,21 @@ export class CheckpointStore {
   async #repack(ids: ReadonlySet<string>, packs: readonly string[]): Promise<void> {
     const { objects } = this.#places;
     const [place] = await readdir(this.#places.work).catch(() => []);
-    const made = new Set<string>();
+    const createdPacks = new Set<string>();
     if (ids.size > 0 && place !== undefined) {
       const input = [...ids].map((id) => `${id}\n`).join("");
       const args = ["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")];
-      for (const hash of (await this.#git(join(this.#places.work, place), args, input)).split("\n"))
-        made.add(`pack-${hash}`);
+      for (const hash of (await this.#runGit(join(this.#places.work, place), args, input)).split("\n"))
+        createdPacks.add(`pack-${hash}`);
     }
     for (const pack of packs) {
-      if (made.has(pack)) continue;
+      if (createdPacks.has(pack)) continue;
       for (const end of ["idx", "pack", "rev"]) await rm(join(objects, "pack", `${pack}.${end}`), { force: true });
     }
   }
 
   /** Returns the objects of these trees that are in the store. */
-  async #reachable(trees: readonly string[]): Promise<Set<string>> {
+  async #listReachable(trees: readonly string[]): Promise<Set<string>> {
     const found = new Set<string>();
     const [name] = await readdir(this.#places.work).catch(() => []);
     if (name === undefined || trees.length === 0) return found;
@@ -105,7 +105,7 @@ export class CheckpointStore {
     let rest = "";
     const args = ["rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin"];
     await runCheckpointGit(this.#options, {
-      ...this.#at(place),
+      ...this.#toGitPlace(place),
       args,
       input: trees.map((tree) => `${tree}\n`).join(""),
       timeout_ms: BULK_TIMEOUT_MS,
@@ -115,7 +115,7 @@ export class CheckpointStore {
         all.push(...lines);
       },
     });
-    const known = await this.#git(
+    const known = await this.#runGit(
       place,
       ["cat-file", "--batch-check=%(objectname)"],
       all.map((id) => `${id}\n`).join(""),
@@ -124,19 +124,19 @@ export class CheckpointStore {
     return found;
   }
 
-  #git(place: string, args: readonly string[], input?: string): Promise<string> {
+  #runGit(place: string, args: readonly string[], input?: string): Promise<string> {
     const more = { timeout_ms: BULK_TIMEOUT_MS, ...(input === undefined ? {} : { input }) };
-    return runCheckpointGit(this.#options, { ...this.#at(place), args, ...more });
+    return runCheckpointGit(this.#options, { ...this.#toGitPlace(place), args, ...more });
   }
 
   /** None of these commands reads the work tree. */
-  #at(place: string) {
+  #toGitPlace(place: string) {
     return { place, objects: this.#places.objects, root: place };
   }
 }
 
 /** Returns the paths of loose objects by ID. */
-const looseBefore = async (objects: string, before: number): Promise<Map<string, string>> => {
+const listLooseBefore = async (objects: string, before: number): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   for (const head of await readdir(objects).catch(() => [])) {
     if (!/^[0-9a-f]{2}$/.test(head)) continue;
@@ -149,7 +149,7 @@ const looseBefore = async (objects: string, before: number): Promise<Map<string,
 };
 
 /** Returns pack names without extension. */
-const packsBefore = async (folder: string, before: number): Promise<string[]> => {
+const listPacksBefore = async (folder: string, before: number): Promise<string[]> => {
   const found: string[] = [];
   for (const name of await readdir(folder).catch(() => [])) {
     const pack = /^(pack-[0-9a-f]+)\.pack$/.exec(name)?.[1];

@@ -3,8 +3,8 @@
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
-import { CHECKPOINTS_OF_CHAT, type Checkpoint, type CopyCheckpoints } from "#schema/agents/checkpoint.ts";
-import type { Captured, Kind } from "./shadow.ts";
+import { type Checkpoint, type CopyCheckpoints, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
+import type { CapturedTree, Kind } from "./shadow.ts";
 
 /**
  * Checkpoints over the limit before the oldest are removed. They are removed in batches because finding the objects that only they
@@ -16,10 +16,10 @@ const MAX_CHATS = 500;
 const HOUR_MS = 3_600_000;
 
 /** One folder of a checkpoint. `gitfile`: the content of `.git` if it is a file, as in submodules and worktrees. */
-export type KeptFolder = Captured & { readonly root: string; readonly kind: Kind; readonly gitfile?: string };
+export type CheckpointFolder = CapturedTree & { readonly root: string; readonly kind: Kind; readonly gitfile?: string };
 
 /** The folders of the checkpoint, the outer one first, and a description of each folder that could not be captured. */
-export type CheckpointRecord = { readonly folders: readonly KeptFolder[]; readonly problems: readonly string[] };
+export type CheckpointRecord = { readonly folders: readonly CheckpointFolder[]; readonly problems: readonly string[] };
 
 export class CheckpointRecords {
   readonly #folder: string;
@@ -30,44 +30,44 @@ export class CheckpointRecords {
 
   /** Returns undefined if the record is missing or unreadable. */
   async read(of: Checkpoint): Promise<CheckpointRecord | undefined> {
-    return readRecord(this.#file(of));
+    return readRecord(this.#toPath(of));
   }
 
   async write(of: Checkpoint, record: CheckpointRecord): Promise<void> {
-    const file = this.#file(of);
+    const file = this.#toPath(of);
     await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
-    const beside = `${file}.${uuid()}`;
-    await writeFile(beside, JSON.stringify(record));
-    await rename(beside, file);
+    const temporaryFile = `${file}.${uuid()}`;
+    await writeFile(temporaryFile, JSON.stringify(record));
+    await rename(temporaryFile, file);
   }
 
   /** Copies the existing records to the other chat and keeps their age. */
   async copy({ from_chat_id, chat_id, messages }: CopyCheckpoints): Promise<void> {
     for (const { from_message_id, message_id } of messages) {
       const record = await this.read({ chat_id: from_chat_id, message_id: from_message_id });
-      const found = await stat(this.#file({ chat_id: from_chat_id, message_id: from_message_id })).catch(
+      const found = await stat(this.#toPath({ chat_id: from_chat_id, message_id: from_message_id })).catch(
         () => undefined,
       );
       if (!record || !found) continue;
       await this.write({ chat_id, message_id }, record);
-      await utimes(this.#file({ chat_id, message_id }), found.atime, found.mtime);
+      await utimes(this.#toPath({ chat_id, message_id }), found.atime, found.mtime);
     }
   }
 
-  #file({ chat_id, message_id }: Checkpoint): string {
+  #toPath({ chat_id, message_id }: Checkpoint): string {
     return join(this.#folder, chat_id, `${message_id}.json`);
   }
 
   /** Returns the chats that have checkpoints, up to a limit. */
-  async chats(): Promise<string[]> {
+  async listChats(): Promise<string[]> {
     return (await listEntries(this.#folder)).slice(0, MAX_CHATS);
   }
 
   /** Keeps only the newest checkpoints of a chat. Returns true if any were removed. */
-  async cut(chat_id: string): Promise<boolean> {
+  async prune(chat_id: string): Promise<boolean> {
     const ids = (await listEntries(join(this.#folder, chat_id))).flatMap((name) => parseNumber(name) ?? []);
-    if (ids.length <= CHECKPOINTS_OF_CHAT + SLACK) return false;
-    const old = ids.sort((one, other) => other - one).slice(CHECKPOINTS_OF_CHAT);
+    if (ids.length <= MAX_CHECKPOINTS_PER_CHAT + SLACK) return false;
+    const old = ids.sort((one, other) => other - one).slice(MAX_CHECKPOINTS_PER_CHAT);
     for (const id of old) await rm(join(this.#folder, chat_id, `${id}.json`), { force: true });
     return true;
   }
@@ -86,13 +86,13 @@ export class CheckpointRecords {
     }
   }
 
-  async forget(chat_ids: readonly string[]): Promise<void> {
+  async removeChats(chat_ids: readonly string[]): Promise<void> {
     for (const chat_id of chat_ids) await rm(join(this.#folder, chat_id), { recursive: true, force: true });
   }
 
   /** Returns the folders of all checkpoints. */
-  async folders(): Promise<KeptFolder[]> {
-    const found: KeptFolder[] = [];
+  async listFolders(): Promise<CheckpointFolder[]> {
+    const found: CheckpointFolder[] = [];
     for (const chat_id of await listEntries(this.#folder)) {
       for (const name of await listEntries(join(this.#folder, chat_id))) {
         const record = await readRecord(join(this.#folder, chat_id, name));

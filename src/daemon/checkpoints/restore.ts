@@ -19,10 +19,10 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { isRepository, resolveGitfile } from "./folders.ts";
-import type { KeptFolder } from "./records.ts";
+import type { CheckpointFolder } from "./records.ts";
 import { BULK_TIMEOUT_MS } from "./run.ts";
 import { findOwnRepository } from "./seed.ts";
-import { isReadable, isThere, lines, MAX_FILE_BYTES, type ShadowGit, split } from "./shadow.ts";
+import { fileExists, isReadable, joinNul, MAX_FILE_BYTES, type ShadowGit, splitNul } from "./shadow.ts";
 
 const GITLINK = "160000";
 
@@ -40,46 +40,46 @@ export type RestoreInto = { readonly without: readonly string[]; readonly remove
 export class FolderRestore {
   readonly #options: GitOptions;
   readonly #shadow: ShadowGit;
-  readonly #kept: KeptFolder;
-  readonly #without: readonly string[];
+  readonly #folder: CheckpointFolder;
+  readonly #excluded: readonly string[];
   readonly #removed: string;
-  readonly #left_out: string[] = [];
+  readonly #skipped: string[] = [];
   #objects: string | undefined;
 
-  constructor(options: GitOptions, shadow: ShadowGit, kept: KeptFolder, { without, removed }: RestoreInto) {
+  constructor(options: GitOptions, shadow: ShadowGit, kept: CheckpointFolder, { without, removed }: RestoreInto) {
     this.#removed = removed;
     this.#options = options;
     this.#shadow = shadow;
-    this.#kept = kept;
-    this.#without = without;
+    this.#folder = kept;
+    this.#excluded = without;
   }
 
   async run(): Promise<FolderRestored> {
-    const { root } = this.#kept;
+    const { root } = this.#folder;
     await mkdir(root, { recursive: true });
     if ((await realpath(root)) !== root) throw new Error("a link is in its place");
     await this.#restoreGitfile();
-    const had = this.#kept.kind === "repository" && !(await isRepository(root));
-    if (had) this.#left_out.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
+    const had = this.#folder.kind === "repository" && !(await isRepository(root));
+    if (had) this.#skipped.push(`the repository in ${join(root, ".git")} (commits are not part of a checkpoint)`);
     await this.#shadow.prepare();
     await this.#shadow.addExclude();
     // The repository's own objects, if it still has them, for files that were too large to copy.
-    if (this.#kept.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
-    const { ids, remove } = await this.#changes();
-    const files = await this.#writable(ids, remove);
+    if (this.#folder.kind === "repository") this.#objects = (await findOwnRepository(this.#options, root))?.objects;
+    const { ids, remove } = await this.#listChanges();
+    const files = await this.#findWritable(ids, remove);
     const removed = await this.#remove(remove);
     const written = (await this.#write(files)) + (await this.#restoreModes(new Set(files)));
-    for (const { path, reason } of this.#kept.skipped) {
-      if (!(await isThere(join(root, path)))) this.#leaveOut(path, reason);
+    for (const { path, reason } of this.#folder.skipped) {
+      if (!(await fileExists(join(root, path)))) this.#skip(path, reason);
     }
-    return { restored: removed + written, left_out: this.#left_out };
+    return { restored: removed + written, left_out: this.#skipped };
   }
 
   /** Reconnects a submodule or worktree to its repository, if that still exists. */
   async #restoreGitfile(): Promise<void> {
-    const { root, gitfile } = this.#kept;
+    const { root, gitfile } = this.#folder;
     const target = gitfile === undefined ? undefined : resolveGitfile(root, gitfile);
-    if (gitfile === undefined || target === undefined || !(await isThere(target))) return;
+    if (gitfile === undefined || target === undefined || !(await fileExists(target))) return;
     if (!(await lstat(join(root, ".git")).catch(() => undefined))) await writeFile(join(root, ".git"), gitfile);
   }
 
@@ -87,19 +87,19 @@ export class FolderRestore {
    * Finds the changes from file names and times, without reading file contents: current files against the last capture, and the last
    * capture against the checkpoint.
    */
-  async #changes(): Promise<Changes> {
-    const { tree } = this.#kept;
-    const { others, changed } = await this.#shadow.list(this.#without);
-    const wanted = await this.#listFiles(tree);
-    const known = await this.#listFiles(await this.#shadow.indexTree());
+  async #listChanges(): Promise<Changes> {
+    const { tree } = this.#folder;
+    const { others, changed } = await this.#shadow.list(this.#excluded);
+    const wantedFiles = await this.#listFiles(tree);
+    const known = await this.#listFiles(await this.#shadow.writeIndexTree());
     const ids = new Map<string, string>();
-    for (const [path, file] of wanted) if (known.get(path) !== file) ids.set(path, toId(file));
+    for (const [path, file] of wantedFiles) if (known.get(path) !== file) ids.set(path, toId(file));
     for (const path of [...changed, ...others]) {
-      const file = wanted.get(path);
+      const file = wantedFiles.get(path);
       if (file !== undefined) ids.set(path, toId(file));
     }
-    const added = [...others, ...known.keys()].filter((path) => !wanted.has(path));
-    return { ids, remove: await this.#removable(added, wanted) };
+    const added = [...others, ...known.keys()].filter((path) => !wantedFiles.has(path));
+    return { ids, remove: await this.#findRemovable(added, wantedFiles) };
   }
 
   /** Returns mode and object ID by path. */
@@ -125,37 +125,37 @@ export class FolderRestore {
    * Returns the files created after the checkpoint, without folders that have their own checkpoint, large files, and files that are or were
    * ignored.
    */
-  async #removable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
+  async #findRemovable(added: readonly string[], wanted: ReadonlyMap<string, string>): Promise<Set<string>> {
     const found = new Set<string>();
     // Skipped files existed at the checkpoint, so they are not new.
-    const skipped = new Set(this.#kept.skipped.map(({ path }) => path));
+    const skipped = new Set(this.#folder.skipped.map(({ path }) => path));
     for (const path of added) {
-      if (skipped.has(path) || this.#without.some((folder) => path.startsWith(`${folder}/`))) continue;
+      if (skipped.has(path) || this.#excluded.some((folder) => path.startsWith(`${folder}/`))) continue;
       if (await this.#isRemovable(path)) found.add(path);
     }
     if (found.size === 0) return found;
     // Files that a later checkpoint captured may be ignored now.
-    for (const path of await this.#ignored(this.#kept.root, [...found])) found.delete(path);
+    for (const path of await this.#findIgnored(this.#folder.root, [...found])) found.delete(path);
     const rules = [...wanted.keys()].filter((path) => path === ".gitignore" || path.endsWith("/.gitignore"));
     if (rules.length === 0) return found;
-    for (const path of await this.#ignoredThen(rules, [...found])) found.delete(path);
+    for (const path of await this.#findFormerlyIgnored(rules, [...found])) found.delete(path);
     return found;
   }
 
   /** Returns false for files that no checkpoint would capture. */
   async #isRemovable(path: string): Promise<boolean> {
-    const file = join(this.#kept.root, path);
-    const here = await lstat(file).catch(() => undefined);
-    if (!here || here.isDirectory() || here.size > MAX_FILE_BYTES) return false;
-    return here.isSymbolicLink() || (await isReadable(file));
+    const file = join(this.#folder.root, path);
+    const existing = await lstat(file).catch(() => undefined);
+    if (!existing || existing.isDirectory() || existing.size > MAX_FILE_BYTES) return false;
+    return existing.isSymbolicLink() || (await isReadable(file));
   }
 
   /** Returns the paths that the rules below `root` ignore. Returns all of them if git fails, so that none is removed. */
-  async #ignored(root: string, paths: readonly string[]): Promise<readonly string[]> {
+  async #findIgnored(root: string, paths: readonly string[]): Promise<readonly string[]> {
     const args = ["check-ignore", "--no-index", "-z", "--stdin"];
     try {
       // Exit code 1: no path is ignored.
-      return split(await this.#shadow.git(args, { input: lines(paths), root, fine: [1] }));
+      return splitNul(await this.#shadow.git(args, { input: joinNul(paths), root, fine: [1] }));
     } catch (error) {
       log("daemon").warn("nothing is removed from {root}: {error}", { root, error });
       return paths;
@@ -163,51 +163,51 @@ export class FolderRestore {
   }
 
   /** Returns the paths that the checkpoint's ignore rules match: rules deleted since then still protect files. */
-  async #ignoredThen(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
-    const beside = join(this.#shadow.place.place, `rules-${uuid()}`);
-    await mkdir(beside);
+  async #findFormerlyIgnored(rules: readonly string[], paths: readonly string[]): Promise<readonly string[]> {
+    const rulesFolder = join(this.#shadow.place.place, `rules-${uuid()}`);
+    await mkdir(rulesFolder);
     try {
-      await this.#checkout(rules, beside);
-      return await this.#ignored(beside, paths);
+      await this.#checkout(rules, rulesFolder);
+      return await this.#findIgnored(rulesFolder, paths);
     } finally {
-      await rm(beside, { recursive: true, force: true });
+      await rm(rulesFolder, { recursive: true, force: true });
     }
   }
 
   /** Returns the files that can be written: their content is stored, and nothing blocks their path. */
-  async #writable(ids: ReadonlyMap<string, string>, remove: ReadonlySet<string>): Promise<string[]> {
+  async #findWritable(ids: ReadonlyMap<string, string>, remove: ReadonlySet<string>): Promise<string[]> {
     if (ids.size === 0) return [];
     const input = [...new Set(ids.values())].map((id) => `${id}\n`).join("");
-    const text = await this.#git(["cat-file", "--batch-check=%(objecttype)"], { input });
+    const text = await this.#runGit(["cat-file", "--batch-check=%(objecttype)"], { input });
     const missing = new Set([...text.matchAll(/^([0-9a-f]+) missing$/gm)].map(([, id]) => id));
     const files: string[] = [];
     for (const [path, id] of ids) {
-      const problem = missing.has(id) ? "it was too large to be kept" : await this.#inTheWay(path, remove);
+      const problem = missing.has(id) ? "it was too large to be kept" : await this.#findObstacle(path, remove);
       if (problem === undefined) files.push(path);
-      else this.#leaveOut(path, problem);
+      else this.#skip(path, problem);
     }
     return files;
   }
 
   /** Returns the reason why the path cannot be written, if any. */
-  async #inTheWay(path: string, going: ReadonlySet<string>): Promise<string | undefined> {
-    const { root } = this.#kept;
+  async #findObstacle(path: string, going: ReadonlySet<string>): Promise<string | undefined> {
+    const { root } = this.#folder;
     const parts = path.split("/");
     for (let count = 1; count < parts.length; count++) {
-      const above = parts.slice(0, count).join("/");
-      const found = await lstat(join(root, above)).catch(() => undefined);
-      if (!found || going.has(above)) return undefined;
-      if (!found.isDirectory()) return `${join(root, above)} is in the way`;
+      const ancestor = parts.slice(0, count).join("/");
+      const found = await lstat(join(root, ancestor)).catch(() => undefined);
+      if (!found || going.has(ancestor)) return undefined;
+      if (!found.isDirectory()) return `${join(root, ancestor)} is in the way`;
     }
     const isWritable = await access(join(root, dirname(path)), constants.W_OK).then(
       () => true,
       () => false,
     );
     if (!isWritable) return "its folder cannot be written to";
-    const here = await lstat(join(root, path)).catch(() => undefined);
-    if (!here?.isDirectory()) return undefined;
-    const inside = await readdir(join(root, path), { recursive: true, withFileTypes: true });
-    const stays = inside.find(
+    const existing = await lstat(join(root, path)).catch(() => undefined);
+    if (!existing?.isDirectory()) return undefined;
+    const childEntries = await readdir(join(root, path), { recursive: true, withFileTypes: true });
+    const stays = childEntries.find(
       (one) => !one.isDirectory() && !going.has(join(one.parentPath, one.name).slice(root.length + 1)),
     );
     return stays ? "a folder with files that are not kept is in its place" : undefined;
@@ -215,14 +215,14 @@ export class FolderRestore {
 
   /** Moves files away instead of deleting them: a program unrelated to the chat may have created them. */
   async #remove(paths: ReadonlySet<string>): Promise<number> {
-    const { root } = this.#kept;
+    const { root } = this.#folder;
     let count = 0;
     for (const path of paths) {
       try {
         await moveToRemoved(join(root, path), join(this.#removed, root, path));
         count += 1;
       } catch (error) {
-        this.#leaveOut(path, `it cannot be removed: ${(error as Error).message}`);
+        this.#skip(path, `it cannot be removed: ${(error as Error).message}`);
       }
       for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
         const isEmpty = await rmdir(join(root, folder)).then(
@@ -237,10 +237,10 @@ export class FolderRestore {
 
   async #write(paths: readonly string[]): Promise<number> {
     if (paths.length === 0) return 0;
-    const { root, modes } = this.#kept;
+    const { root, modes } = this.#folder;
     const failed = new Set(await this.#checkout(paths, root));
     for (const path of paths) {
-      if (failed.has(path)) this.#leaveOut(path, "it could not be written");
+      if (failed.has(path)) this.#skip(path, "it could not be written");
       else if (modes[path] !== undefined) await chmod(join(root, path), modes[path]);
     }
     return paths.length - failed.size;
@@ -252,14 +252,14 @@ export class FolderRestore {
    */
   async #restoreModes(written: ReadonlySet<string>): Promise<number> {
     let count = 0;
-    for (const [path, mode] of Object.entries(this.#kept.modes)) {
+    for (const [path, mode] of Object.entries(this.#folder.modes)) {
       if (written.has(path)) continue;
-      const file = join(this.#kept.root, path);
-      const here = await lstat(file).catch(() => undefined);
-      if (!here?.isFile() || (here.mode & 0o777) === mode) continue;
+      const file = join(this.#folder.root, path);
+      const existing = await lstat(file).catch(() => undefined);
+      if (!existing?.isFile() || (existing.mode & 0o777) === mode) continue;
       await chmod(file, mode).then(
         () => count++,
-        () => this.#leaveOut(path, "its permissions could not be set"),
+        () => this.#skip(path, "its permissions could not be set"),
       );
     }
     return count;
@@ -270,25 +270,25 @@ export class FolderRestore {
     const index = join(this.#shadow.place.place, `index-${uuid()}`);
     const more = { index, root, timeout_ms: BULK_TIMEOUT_MS };
     try {
-      await this.#git(["read-tree", this.#kept.tree], more);
+      await this.#runGit(["read-tree", this.#folder.tree], more);
       // A file that cannot be written must not prevent the others.
-      await this.#git(["checkout-index", "-f", "-u", "-z", "--stdin"], { input: lines(paths), index, root }).catch(
+      await this.#runGit(["checkout-index", "-f", "-u", "-z", "--stdin"], { input: joinNul(paths), index, root }).catch(
         () => {},
       );
-      const wanted = new Set(paths);
-      const text = await this.#git(["diff-files", "-z", "--name-only", "--ignore-submodules=all"], more);
-      return split(text).filter((path) => wanted.has(path));
+      const wantedFiles = new Set(paths);
+      const text = await this.#runGit(["diff-files", "-z", "--name-only", "--ignore-submodules=all"], more);
+      return splitNul(text).filter((path) => wantedFiles.has(path));
     } finally {
       await rm(index, { force: true });
     }
   }
 
-  #git(args: readonly string[], more: Parameters<ShadowGit["git"]>[1]): Promise<string> {
+  #runGit(args: readonly string[], more: Parameters<ShadowGit["git"]>[1]): Promise<string> {
     return this.#shadow.git(args, this.#objects === undefined ? more : { borrowed: this.#objects, ...more });
   }
 
-  #leaveOut(path: string, reason: string): void {
-    this.#left_out.push(`${join(this.#kept.root, path)} (${reason})`);
+  #skip(path: string, reason: string): void {
+    this.#skipped.push(`${join(this.#folder.root, path)} (${reason})`);
   }
 }
 

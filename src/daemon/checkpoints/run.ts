@@ -26,12 +26,12 @@ const SETTINGS = [
   "core.compression=1",
   "gc.auto=0",
 ];
-const SAFE = SETTINGS.flatMap((one) => ["-c", one]);
+const SAFE_SETTINGS = SETTINGS.flatMap((one) => ["-c", one]);
 
 /** A private git directory: its own index and rules, with objects in a store that all folders of the workspace share. */
-export type Place = { readonly place: string; readonly objects: string; readonly root: string };
+export type GitPlace = { readonly place: string; readonly objects: string; readonly root: string };
 
-export type CheckpointGit = Place & {
+export type CheckpointGit = GitPlace & {
   readonly args: readonly string[];
   readonly input?: string;
   readonly index?: string;
@@ -50,10 +50,10 @@ export const runCheckpointGit = async (options: GitOptions, wanted: CheckpointGi
   const env: Record<string, string> = { GIT_DIR: place, GIT_OBJECT_DIRECTORY: objects };
   if (args[0] !== "init") env.GIT_WORK_TREE = root;
   if (index !== undefined) env.GIT_INDEX_FILE = index;
-  if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quoted(borrowed);
+  if (borrowed !== undefined) env.GIT_ALTERNATE_OBJECT_DIRECTORIES = quotePath(borrowed);
   const { timeout_ms, fine, onText } = wanted;
   // A temporary index must not leave a shared index file behind.
-  const settings = index === undefined ? SAFE : [...SAFE, "-c", "core.splitIndex=false"];
+  const settings = index === undefined ? SAFE_SETTINGS : [...SAFE_SETTINGS, "-c", "core.splitIndex=false"];
   const command = ["git", ...settings, ...args];
   return runGitProgram(options, { command, root, env, input, timeout_ms, fine, onText });
 };
@@ -68,7 +68,7 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
   try {
     return await runOnce(options, program);
   } catch (error) {
-    if (!(error instanceof AppError) || !BAD_SETTINGS.test(error.message)) throw error;
+    if (!(error instanceof AppError) || !BAD_SETTINGS_MESSAGE.test(error.message)) throw error;
     const { command, root, env, input, timeout_ms, fine, onText } = program;
     const without = { ...env, GIT_CONFIG_GLOBAL: "/dev/null" };
     return runOnce(options, { command, root, env: without, input, timeout_ms, fine, onText });
@@ -76,7 +76,7 @@ export const runGitProgram = async (options: GitOptions, program: Program): Prom
 };
 
 /** Git reports these before it does anything. */
-const BAD_SETTINGS = /bad (numeric |boolean )?config|unable to access '.*config'/;
+const BAD_SETTINGS_MESSAGE = /bad (numeric |boolean )?config|unable to access '.*config'/;
 
 const runOnce = async (options: GitOptions, program: Program): Promise<string> => {
   const { command, root, env, input, timeout_ms = TIMEOUT_MS, fine = [], onText } = program;
@@ -110,4 +110,4 @@ const runOnce = async (options: GitOptions, program: Program): Promise<string> =
 };
 
 /** Quotes a path so that git does not split it at colons. */
-const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+const quotePath = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

@@ -4,7 +4,7 @@ import { copyFile, lstat, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
-import { BULK_TIMEOUT_MS, type CheckpointGit, type Place, runCheckpointGit, runGitProgram } from "./run.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type GitPlace, runCheckpointGit, runGitProgram } from "./run.ts";
 
 /** Larger objects are not copied. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
@@ -15,7 +15,7 @@ const MAX_INDEX_BYTES = 64 * 1024 * 1024;
 
 const GITLINK = "160000";
 const ASSUME_UNCHANGED = 0x8000;
-const STAGES = 0x3000;
+const STAGE_MASK = 0x3000;
 const INTENT_TO_ADD = 0x2000_0000;
 const SKIP_WORKTREE = 0x4000_0000;
 
@@ -24,7 +24,7 @@ export type OwnRepository = { readonly format: string; readonly objects: string;
 
 type Entry = { readonly path: string; readonly id: string; readonly mode: string; size: number; flags: number };
 type Sizes = ReadonlyMap<string, { readonly size: number; readonly stored: number }>;
-type Known = {
+type OwnIndex = {
   readonly root: string;
   readonly entries: readonly Entry[];
   readonly sizes: Sizes;
@@ -34,26 +34,26 @@ type Git = (args: readonly string[], more?: Partial<CheckpointGit>) => Promise<s
 
 /** Undefined if this folder is not the root of a git repository, or git refuses to open it. */
 export const findOwnRepository = async (options: GitOptions, root: string): Promise<OwnRepository | undefined> => {
-  const asked = ["--show-object-format", "--git-path", "objects", "--git-path", "index"];
-  const command = ["git", "--no-optional-locks", "rev-parse", "--path-format=absolute", "--show-prefix", ...asked];
+  const gitArgs = ["--show-object-format", "--git-path", "objects", "--git-path", "index"];
+  const command = ["git", "--no-optional-locks", "rev-parse", "--path-format=absolute", "--show-prefix", ...gitArgs];
   const text = await runGitProgram(options, { command, root, env: {} }).catch(() => undefined);
   const [prefix, format = "", objects = "", index = ""] = text?.split("\n") ?? [];
   return prefix === "" && objects !== "" ? { format, objects, index } : undefined;
 };
 
 /** False if the import failed; then the index is empty, and every file is read. */
-export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepository): Promise<boolean> => {
+export const seedIndex = async (options: GitOptions, place: GitPlace, own: OwnRepository): Promise<boolean> => {
   const git: Git = (args, more) =>
     runCheckpointGit(options, { ...place, args, borrowed: own.objects, timeout_ms: BULK_TIMEOUT_MS, ...more });
   try {
     if (!(await copyIndex(own.index, join(place.place, "index")))) return false;
     const entries = await listIndex(git);
     const sizes = await loadSizes(git, [...new Set(entries.map(({ id }) => id))]);
-    const filtered = await filteredPaths(options, place.root, entries);
+    const filtered = await findFilteredPaths(options, place.root, entries);
     await correctIndex(git, { root: place.root, entries, sizes, filtered });
     const tree = (await git(["write-tree", "--missing-ok"])).trim();
-    const below = (await git(["ls-tree", "-r", "-d", "-z", tree])).matchAll(/ tree ([0-9a-f]+)\t/g);
-    const trees = [...below].map(([, id = ""]) => id);
+    const treeMatches = (await git(["ls-tree", "-r", "-d", "-z", tree])).matchAll(/ tree ([0-9a-f]+)\t/g);
+    const trees = [...treeMatches].map(([, id = ""]) => id);
     await copyObjects(git, place, [tree, ...trees, ...sizes.keys()], sizes);
     return true;
   } catch (error) {
@@ -104,14 +104,14 @@ const loadSizes = async (git: Git, ids: readonly string[]): Promise<Map<string, 
  * Removes entries that do not match the file's content: conflicts, submodules, intent-to-add entries, and files with filters or line-end
  * conversion. Such files are read like new ones.
  */
-const correctIndex = async (git: Git, { root, entries, sizes, filtered }: Known): Promise<void> => {
+const correctIndex = async (git: Git, { root, entries, sizes, filtered }: OwnIndex): Promise<void> => {
   const out = new Set<string>();
   const unmarked: string[] = [];
   const present: string[] = [];
   for (const { path, id, mode, size, flags } of entries) {
     const isSkipped = (flags & SKIP_WORKTREE) !== 0;
     const isConverted = !isSkipped && sizes.has(id) && sizes.get(id)?.size !== size;
-    const isOdd = mode === GITLINK || (flags & (STAGES | INTENT_TO_ADD)) !== 0;
+    const isOdd = mode === GITLINK || (flags & (STAGE_MASK | INTENT_TO_ADD)) !== 0;
     if (isOdd || isConverted || filtered.has(path)) out.add(path);
     else if (isSkipped && (await lstat(join(root, path)).catch(() => undefined))) present.push(path);
     if (flags & ASSUME_UNCHANGED) unmarked.push(path);
@@ -123,7 +123,7 @@ const correctIndex = async (git: Git, { root, entries, sizes, filtered }: Known)
 };
 
 /** Paths that a filter (LFS, encryption) may store in another form of the same size. */
-const filteredPaths = async (
+const findFilteredPaths = async (
   options: GitOptions,
   root: string,
   entries: readonly Entry[],
@@ -131,11 +131,11 @@ const filteredPaths = async (
   const found = new Set<string>();
   if (!entries.some(({ path }) => basename(path) === ".gitattributes")) return found;
   // Queries the user's repository, because our own attributes disable all filters.
-  const asked = ["git", "--no-optional-locks", "check-attr", "-z", "--stdin", "filter"];
+  const gitArgs = ["git", "--no-optional-locks", "check-attr", "-z", "--stdin", "filter"];
   const fields: string[] = [];
   let rest = "";
   await runGitProgram(options, {
-    command: asked,
+    command: gitArgs,
     root,
     env: {},
     input: entries.map(({ path }) => `${path}\0`).join(""),
@@ -152,16 +152,16 @@ const filteredPaths = async (
 };
 
 /** Copies objects that the shared store lacks into a pack. Throws if some are still missing. */
-const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[], sizes: Sizes): Promise<void> => {
-  const lacking = await listLacking(git, ids);
-  const wanted = lacking.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
-  const bytes = wanted.reduce((sum, id) => sum + (sizes.get(id)?.stored ?? 0), 0);
+const copyObjects = async (git: Git, { objects }: GitPlace, ids: readonly string[], sizes: Sizes): Promise<void> => {
+  const missingIds = await listLacking(git, ids);
+  const copyableIds = missingIds.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);
+  const bytes = copyableIds.reduce((sum, id) => sum + (sizes.get(id)?.stored ?? 0), 0);
   if (bytes > MAX_SEED_BYTES) throw new Error(`its files take more than ${MAX_SEED_BYTES} bytes`);
-  if (wanted.length === 0) return;
-  const input = wanted.map((id) => `${id}\n`).join("");
+  if (copyableIds.length === 0) return;
+  const input = copyableIds.map((id) => `${id}\n`).join("");
   await git(["pack-objects", "-q", "--window=0", join(objects, "pack", "pack")], { input });
-  const left = await listLacking(git, wanted);
-  if (left.length > 0) throw new Error(`${left.length} objects were not copied`);
+  const stillMissing = await listLacking(git, copyableIds);
+  if (stillMissing.length > 0) throw new Error(`${stillMissing.length} objects were not copied`);
 };
 
 /** Returns the IDs that our own store lacks. */

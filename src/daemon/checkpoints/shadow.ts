@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { conflict } from "#base/errors.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { ModeList } from "./modes.ts";
-import { BULK_TIMEOUT_MS, type CheckpointGit, type Place, runCheckpointGit } from "./run.ts";
+import { BULK_TIMEOUT_MS, type CheckpointGit, type GitPlace, runCheckpointGit } from "./run.ts";
 import { findOwnRepository, seedIndex } from "./seed.ts";
 
 const MAX_PATHS = 100_000;
@@ -16,40 +16,44 @@ export const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** A checkpoint must not fill the disk. */
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
 /** With more changes than this (a branch was probably switched), the user's index is imported first. */
-const MANY_CHANGES = 500;
+const SEED_AFTER_CHANGES = 500;
 /** From this number on, objects are written to one pack instead of a file each. */
 const MANY_OBJECTS = 1_000;
 const MAX_SKIPPED = 200;
 
 // Bytes are stored unchanged, regardless of attributes.
-const ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
+const RAW_ATTRIBUTES = "* -text -filter -ident -eol -working-tree-encoding\n";
 /** Excludes in a folder that is not a repository: files that programs create rather than people. */
-const PLAIN_EXCLUDE = "/.*/\nnode_modules/\n";
+const DEFAULT_EXCLUDES = "/.*/\nnode_modules/\n";
 
 export type Kind = "repository" | "folder";
 /** A file that is not in the checkpoint, and the reason. */
-export type Skipped = { readonly path: string; readonly reason: string };
-export type Captured = {
+export type SkippedFile = { readonly path: string; readonly reason: string };
+export type CapturedTree = {
   readonly tree: string;
-  readonly skipped: readonly Skipped[];
+  readonly skipped: readonly SkippedFile[];
   /** Permissions that git does not record. */
   readonly modes: Readonly<Record<string, number>>;
   /** Repositories inside, as paths relative to the root. */
   readonly nested: readonly string[];
 };
 /** Differences from the last capture. */
-type Listed = { readonly others: readonly string[]; readonly changed: readonly string[]; readonly nested: string[] };
+type ListedChanges = {
+  readonly others: readonly string[];
+  readonly changed: readonly string[];
+  readonly nested: string[];
+};
 
 export class ShadowGit {
   readonly root: string;
   readonly kind: Kind;
   readonly #options: GitOptions;
-  readonly #place: Place;
+  readonly #place: GitPlace;
   readonly #modes: ModeList;
   /** The tree of an index file; another daemon may replace the file. */
   #tree: { readonly id: string; readonly index: string } | undefined;
 
-  constructor(options: GitOptions, place: Place, kind: Kind) {
+  constructor(options: GitOptions, place: GitPlace, kind: Kind) {
     this.root = place.root;
     this.kind = kind;
     this.#options = options;
@@ -58,55 +62,55 @@ export class ShadowGit {
   }
 
   /** Captures every file that git would not ignore. Throws a readable message if a limit is exceeded. */
-  async capture(): Promise<Captured> {
+  async capture(): Promise<CapturedTree> {
     await this.prepare();
     await this.#refreshExclude();
     let { others, changed, nested } = await this.list();
-    if (this.kind === "repository" && others.length + changed.length > MANY_CHANGES && (await this.#seed())) {
+    if (this.kind === "repository" && others.length + changed.length > SEED_AFTER_CHANGES && (await this.#seed())) {
       ({ others, changed, nested } = await this.list());
     }
-    const { kept, gone, skipped } = await this.#affordable([...new Set([...others, ...changed])], new Set(changed));
+    const { kept, gone, skipped } = await this.#withinLimits([...new Set([...others, ...changed])], new Set(changed));
     if (gone.length > 0) {
-      await this.git(["update-index", "--force-remove", "-z", "--stdin"], { input: lines(gone) });
-      await this.#modes.drop(gone);
+      await this.git(["update-index", "--force-remove", "-z", "--stdin"], { input: joinNul(gone) });
+      await this.#modes.remove(gone);
     }
     if (kept.length > 0) await this.#add(kept);
-    return { tree: await this.#treeOfIndex(), skipped, modes: this.#modes.all, nested };
+    return { tree: await this.#writeTree(), skipped, modes: this.#modes.all, nested };
   }
 
   /** Lists untracked files and changed files. `without`: folders below that are skipped. */
-  async list(without: readonly string[] = []): Promise<Listed> {
-    const excludes = without.map((folder) => `--exclude=/${escaped(folder)}/`);
+  async list(without: readonly string[] = []): Promise<ListedChanges> {
+    const excludes = without.map((folder) => `--exclude=/${escapePattern(folder)}/`);
     const [untracked, dirty] = await Promise.all([
       this.git(["ls-files", "-z", "--others", "--exclude-standard", ...excludes]),
       this.git(["diff-files", "-z", "--name-only", "--ignore-submodules=all"]),
     ]);
-    const others = split(untracked);
+    const others = splitNul(untracked);
     return {
       others: others.filter((path) => !path.endsWith("/")),
       nested: others.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1)),
-      changed: split(dirty),
+      changed: splitNul(dirty),
     };
   }
 
   /** Returns the tree of the last capture, or the empty tree. */
-  async indexTree(): Promise<string> {
+  async writeIndexTree(): Promise<string> {
     // The objects of tracked files that are too large are not in this store.
     return (await this.git(["write-tree", "--missing-ok"])).trim();
   }
 
-  /** Like indexTree(), but cached until the index changes. */
-  async #treeOfIndex(): Promise<string> {
-    const before = await this.#indexFile();
+  /** Like writeIndexTree(), but cached until the index changes. */
+  async #writeTree(): Promise<string> {
+    const before = await this.#getIndexVersion();
     if (this.#tree && this.#tree.index === before) return this.#tree.id;
-    const id = await this.indexTree();
+    const id = await this.writeIndexTree();
     // Git may store the trees it created in the index.
-    this.#tree = { id, index: await this.#indexFile() };
+    this.#tree = { id, index: await this.#getIndexVersion() };
     return id;
   }
 
   /** Identifies a version of the index file: git writes a new file for each change. */
-  async #indexFile(): Promise<string> {
+  async #getIndexVersion(): Promise<string> {
     const found = await stat(join(this.#place.place, "index"), { bigint: true }).catch(() => undefined);
     return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : "";
   }
@@ -115,14 +119,14 @@ export class ShadowGit {
   async prepare(): Promise<void> {
     const { place, objects, root } = this.#place;
     await this.#removeLeftLock();
-    if (await isThere(join(place, "info", "ready"))) return;
+    if (await fileExists(join(place, "info", "ready"))) return;
     await rm(place, { recursive: true, force: true });
     await mkdir(place, { recursive: true, mode: 0o700 });
     await mkdir(objects, { recursive: true, mode: 0o700 });
     await this.git(["init", "-q", "--bare", "--object-format=sha1", place]);
     await mkdir(join(place, "info"), { recursive: true });
-    await writeFile(join(place, "info", "attributes"), ATTRIBUTES);
-    await writeFile(join(place, "info", "exclude"), this.kind === "folder" ? PLAIN_EXCLUDE : "");
+    await writeFile(join(place, "info", "attributes"), RAW_ATTRIBUTES);
+    await writeFile(join(place, "info", "exclude"), this.kind === "folder" ? DEFAULT_EXCLUDES : "");
     await writeFile(join(place, "root"), root);
     if (this.kind === "repository") await this.#seed();
     await writeFile(join(place, "info", "ready"), "");
@@ -132,7 +136,7 @@ export class ShadowGit {
     return runCheckpointGit(this.#options, { ...this.#place, args, ...more });
   }
 
-  get place(): Place {
+  get place(): GitPlace {
     return this.#place;
   }
 
@@ -165,42 +169,42 @@ export class ShadowGit {
   async #add(kept: readonly string[]): Promise<void> {
     const bulk = kept.length > MANY_OBJECTS ? ["-c", "core.bigFileThreshold=1"] : [];
     const args = [...bulk, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-    await this.git(args, { input: lines(kept), timeout_ms: BULK_TIMEOUT_MS });
+    await this.git(args, { input: joinNul(kept), timeout_ms: BULK_TIMEOUT_MS });
   }
 
   /**
    * Splits the paths into those that can be captured and the rest. `gone`: must be removed from the index because the path is no longer a
    * file that is captured.
    */
-  async #affordable(
+  async #withinLimits(
     paths: readonly string[],
     tracked: ReadonlySet<string>,
-  ): Promise<{ kept: string[]; gone: string[]; skipped: Skipped[] }> {
+  ): Promise<{ kept: string[]; gone: string[]; skipped: SkippedFile[] }> {
     if (paths.length > MAX_PATHS) throw conflict(`${this.root} has more than ${MAX_PATHS} changed files`);
-    const kept: string[] = [];
-    const gone: string[] = [];
-    const skipped: Skipped[] = [];
+    const keptPaths: string[] = [];
+    const removedPaths: string[] = [];
+    const skipped: SkippedFile[] = [];
     const modes = new Map<string, number>();
     let bytes = 0;
     for (const path of paths) {
-      const { size = 0, mode, problem } = await this.#look(path);
+      const { size = 0, mode, problem } = await this.#inspect(path);
       if (problem !== undefined) {
-        if (tracked.has(path)) gone.push(path);
+        if (tracked.has(path)) removedPaths.push(path);
         if (problem !== "" && skipped.length < MAX_SKIPPED) skipped.push({ path, reason: problem });
         continue;
       }
       bytes += size;
       if (bytes > MAX_BYTES) throw conflict(`${this.root} has more than ${MAX_BYTES} bytes of changes`);
       modes.set(path, mode ?? 0);
-      kept.push(path);
+      keptPaths.push(path);
     }
-    if (kept.length > 0) await this.#requireSpace(bytes);
-    await this.#modes.note(modes);
-    return { kept, gone, skipped };
+    if (keptPaths.length > 0) await this.#requireSpace(bytes);
+    await this.#modes.record(modes);
+    return { kept: keptPaths, gone: removedPaths, skipped };
   }
 
   /** `problem`: why the file is not captured; empty if the path is not a regular file. */
-  async #look(path: string): Promise<{ size?: number; mode?: number; problem?: string }> {
+  async #inspect(path: string): Promise<{ size?: number; mode?: number; problem?: string }> {
     if (path.includes("\uFFFD")) return { problem: "its name is not UTF-8" };
     const file = join(this.root, path);
     const found = await lstat(file).catch(() => undefined);
@@ -217,11 +221,11 @@ export class ShadowGit {
 }
 
 /** Escapes a path as a pattern that matches only itself. */
-const escaped = (path: string): string => path.replaceAll(/[\\*?[\]! ]/g, String.raw`\$&`);
+const escapePattern = (path: string): string => path.replaceAll(/[\\*?[\]! ]/g, String.raw`\$&`);
 
-export const lines = (paths: readonly string[]): string => paths.map((path) => `${path}\0`).join("");
-export const split = (text: string): string[] => text.split("\0").filter((part) => part !== "");
-export const isThere = (path: string): Promise<boolean> =>
+export const joinNul = (paths: readonly string[]): string => paths.map((path) => `${path}\0`).join("");
+export const splitNul = (text: string): string[] => text.split("\0").filter((part) => part !== "");
+export const fileExists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

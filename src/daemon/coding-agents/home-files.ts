@@ -15,33 +15,33 @@ import { sha256 } from "#base/ids.ts";
 import type { HomeFiles } from "#schema/agents/agent-program.ts";
 
 /** Files written at the last start: text digests and link targets, by path. */
-type Given = Record<string, string>;
-const RECORD = ".slipway-given.json";
+type FileMarks = Record<string, string>;
+const RECORD_FILE = ".slipway-given.json";
 
 /** Writes these files into the home and removes those of the last start. Throws for a path that leads out of the home. */
-export const putHomeFiles = (home: string, { home_files = [], home_links = [] }: HomeFiles): void => {
+export const writeHomeFiles = (home: string, { home_files = [], home_links = [] }: HomeFiles): void => {
   const before = readRecord(home);
   for (const [path, mark] of Object.entries(before)) {
     if (readMark(home, path) === mark) rmSync(join(home, path), { force: true });
   }
-  const given: Given = {};
+  const written: FileMarks = {};
   for (const { path, text } of home_files) {
-    const file = freePlace(home, path);
+    const file = prepareFreePath(home, path);
     if (file === undefined) continue;
     writeFileSync(file, text, { mode: 0o600, flag: "wx" });
-    given[path] = sha256(text);
+    written[path] = sha256(text);
   }
   for (const { path, target } of home_links) {
-    const link = freePlace(home, path);
+    const link = prepareFreePath(home, path);
     if (link === undefined) continue;
     symlinkSync(target, link);
-    given[path] = target;
+    written[path] = target;
   }
-  writeFileSync(join(home, RECORD), JSON.stringify(given), { mode: 0o600 });
+  writeFileSync(join(home, RECORD_FILE), JSON.stringify(written), { mode: 0o600 });
 };
 
 /** Returns the absolute path after creating its folder; undefined if the agent or a person has put something else there. */
-const freePlace = (home: string, path: string): string | undefined => {
+const prepareFreePath = (home: string, path: string): string | undefined => {
   const place = join(home, path);
   if (!place.startsWith(home + sep)) throw new Error(`"${path}" leads out of the agent's home.`);
   const folder = dirname(place);
@@ -52,9 +52,9 @@ const freePlace = (home: string, path: string): string | undefined => {
   return lstatSync(place, { throwIfNoEntry: false }) === undefined ? place : undefined;
 };
 
-const readRecord = (home: string): Given => {
+const readRecord = (home: string): FileMarks => {
   try {
-    return JSON.parse(readFileSync(join(home, RECORD), "utf8")) as Given;
+    return JSON.parse(readFileSync(join(home, RECORD_FILE), "utf8")) as FileMarks;
   } catch {
     return {};
   }

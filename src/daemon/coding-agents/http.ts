@@ -5,11 +5,15 @@ import type { CodingAgentPrograms } from "./programs.ts";
 
 type ReadBody = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
 type ParseNumber = (request: Request, name: string, otherwise: number) => number;
-type Asked = Request & { readonly params: Readonly<Record<string, string>> };
+type RoutedRequest = Request & { readonly params: Readonly<Record<string, string>> };
 
-const Forget = t.Object({ chat_ids: t.Array(t.String({ pattern: "^[0-9a-f-]{36}$" }), { maxItems: 1_000 }) });
+const ForgetBody = t.Object({ chat_ids: t.Array(t.String({ pattern: "^[0-9a-f-]{36}$" }), { maxItems: 1_000 }) });
 
-export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadBody, parseNumber: ParseNumber) => ({
+export const createCodingAgentRoutes = (
+  programs: CodingAgentPrograms,
+  readBody: ReadBody,
+  parseNumber: ParseNumber,
+) => ({
   "/api/v0/coding-agents/start": {
     POST: async (request: Request) => {
       programs.start(await readBody(request, StartAgentProgram));
@@ -18,12 +22,12 @@ export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadB
   },
   "/api/v0/coding-agents/forget": {
     POST: async (request: Request) => {
-      await programs.forget((await readBody(request, Forget)).chat_ids);
+      await programs.removeChats((await readBody(request, ForgetBody)).chat_ids);
       return Response.json({ message: "Their homes are removed." });
     },
   },
   "/api/v0/coding-agents/:id/output": {
-    GET: async (request: Asked) =>
+    GET: async (request: RoutedRequest) =>
       Response.json(
         await programs.output(request.params.id ?? "", {
           after: parseNumber(request, "after", 0),
@@ -34,19 +38,19 @@ export const codingAgentRoutes = (programs: CodingAgentPrograms, readBody: ReadB
       ),
   },
   "/api/v0/coding-agents/:id/input": {
-    POST: async (request: Asked) => {
+    POST: async (request: RoutedRequest) => {
       const taken = await programs.input(request.params.id ?? "", parseNumber(request, "at", 0), await request.bytes());
       return Response.json({ taken });
     },
   },
   "/api/v0/coding-agents/:id/answer": {
-    POST: async (request: Asked) => {
+    POST: async (request: RoutedRequest) => {
       programs.answer(request.params.id ?? "", parseNumber(request, "number", 0), await request.text());
       return Response.json({ message: "Answered." });
     },
   },
   "/api/v0/coding-agents/:id/end": {
-    POST: (request: Asked) => {
+    POST: (request: RoutedRequest) => {
       programs.end(request.params.id ?? "");
       return Response.json({ message: "The program ends." });
     },

@@ -1,7 +1,7 @@
 // The MCP server that coding agents find on the loopback interface. An agent's request waits here until the server has read and answered
 // it, so the tools and their secrets stay on the server. An agent authenticates with the token that the server gave its program.
 import type { Clock, Timer } from "#base/clock.ts";
-import { sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, sha256 } from "#base/ids.ts";
 import type { AgentMcpRequest } from "#schema/agents/agent-program.ts";
 
 const MAX_MESSAGE = 4 * 1024 * 1024;
@@ -9,14 +9,14 @@ const MAX_WAITING = 64;
 /** Maximum number of characters of requests in one response to the server. */
 const MAX_ANSWER = 4 * 1024 * 1024;
 /** Clients close a stream that stays silent. */
-const PING_MS = 15_000;
+const PING_INTERVAL_MS = 15_000;
 
-type Waiting = AgentMcpRequest & { answer(message: string): void };
+type PendingRequest = AgentMcpRequest & { answer(message: string): void };
 
 /** The MCP requests of one program. */
 export class McpRequests {
   readonly #digest: string;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingRequest>();
   readonly #onNews: () => void;
   #count = 0;
 
@@ -26,7 +26,7 @@ export class McpRequests {
   }
 
   isToken(token: string): boolean {
-    return sameDigest(sha256(token), this.#digest);
+    return isSameDigest(sha256(token), this.#digest);
   }
 
   /** The number of the newest request. */
@@ -48,7 +48,7 @@ export class McpRequests {
   }
 
   /** Returns the requests after this one, as many as fit; the next response has the rest. */
-  after(number: number): AgentMcpRequest[] {
+  listAfter(number: number): AgentMcpRequest[] {
     const found: AgentMcpRequest[] = [];
     let size = 0;
     for (const { number: one, message } of this.#waiting.values()) {
@@ -82,7 +82,7 @@ export class McpRelay {
   }
 
   /** Returns the address for a program. */
-  urlOf(id: string): string {
+  getUrl(id: string): string {
     this.#server ??= this.listen();
     return `http://127.0.0.1:${this.#server.port}/${id}`;
   }
@@ -94,7 +94,7 @@ export class McpRelay {
       maxRequestBodySize: MAX_MESSAGE,
       // Tool calls may wait for a person.
       idleTimeout: 0,
-      fetch: (request) => this.#take(request),
+      fetch: (request) => this.#handle(request),
     });
     // The server must not keep an otherwise idle daemon alive.
     server.unref();
@@ -102,7 +102,7 @@ export class McpRelay {
     return server;
   }
 
-  async #take(request: Request): Promise<Response> {
+  async #handle(request: Request): Promise<Response> {
     const requests = this.#find(new URL(request.url).pathname.slice(1));
     const [, token = ""] = /^Bearer (\S+)$/.exec(request.headers.get("authorization") ?? "") ?? [];
     // A browser page on this machine cannot know the token, but must not even learn that this server exists.
@@ -114,7 +114,7 @@ export class McpRelay {
     if (kind === "invalid") return new Response(null, { status: 400 });
     if (kind === "notification") return new Response(null, { status: 202 });
     if (requests.isFull) return new Response(null, { status: 429 });
-    return answered(this.#clock, requests, message);
+    return respondWithEvents(this.#clock, requests, message);
   }
 }
 
@@ -131,15 +131,15 @@ const parseKind = (message: string): "request" | "notification" | "invalid" => {
 };
 
 /** Responds with an event stream: headers are sent immediately, and pings keep it alive while a person decides. */
-const answered = (clock: Clock, requests: McpRequests, message: string): Response => {
+const respondWithEvents = (clock: Clock, requests: McpRequests, message: string): Response => {
   const encoder = new TextEncoder();
-  let forget = (): unknown => undefined;
+  let unsubscribe = (): unknown => undefined;
   let pings: Timer | undefined;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => {
-      pings = clock.every(PING_MS, () => controller.enqueue(encoder.encode(": waiting\n\n")));
+      pings = clock.every(PING_INTERVAL_MS, () => controller.enqueue(encoder.encode(": waiting\n\n")));
       controller.enqueue(encoder.encode(": taken\n\n"));
-      forget = requests.add(message, (answer) => {
+      unsubscribe = requests.add(message, (answer) => {
         pings?.cancel();
         controller.enqueue(encoder.encode(`event: message\ndata: ${answer}\n\n`));
         controller.close();
@@ -147,7 +147,7 @@ const answered = (clock: Clock, requests: McpRequests, message: string): Respons
     },
     cancel: () => {
       pings?.cancel();
-      forget();
+      unsubscribe();
     },
   });
   return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });

@@ -6,7 +6,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { pause, within } from "#base/retry.ts";
+import { finishesWithin, pause } from "#base/retry.ts";
 import type {
   AgentProgramOutput,
   AgentProgramState,
@@ -17,8 +17,8 @@ import { Wakeup } from "#src/wire/index.ts";
 import { type Environment, expand } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { wholeCharacters } from "../whole-characters.ts";
-import { putHomeFiles } from "./home-files.ts";
+import { trimPartialCharacter } from "../whole-characters.ts";
+import { writeHomeFiles } from "./home-files.ts";
 import { McpRelay, McpRequests } from "./mcp-relay.ts";
 
 // Buffers the output of a coding agent until the server has it: nothing is lost when a connection breaks, and a program that writes faster
@@ -27,46 +27,50 @@ const MAX_KEPT = 4 * 1024 * 1024;
 const MAX_ANSWER = 256 * 1024;
 
 class PendingOutput {
-  #kept = Buffer.alloc(0);
+  #retained = Buffer.alloc(0);
   /** The offset of the first buffered byte. */
   #from = 0;
-  readonly #room = new Wakeup();
+  readonly #readable = new Wakeup();
   /** Signals that more output is available or that the output has ended. */
   readonly news = new Wakeup();
 
   get written(): number {
-    return this.#from + this.#kept.byteLength;
+    return this.#from + this.#retained.byteLength;
   }
 
   /** Buffers bytes, and resolves when more can be accepted. */
   async push(bytes: Uint8Array): Promise<void> {
-    this.#kept = Buffer.concat([this.#kept, bytes]);
-    this.news.ring();
-    while (this.#kept.byteLength > MAX_KEPT) await this.#room.wait();
+    this.#retained = Buffer.concat([this.#retained, bytes]);
+    this.news.wake();
+    while (this.#retained.byteLength > MAX_KEPT) await this.#readable.wait();
   }
 
   /** Returns the output from `after` on, in whole characters, and discards what came before. */
-  take(after: number, isOver: boolean): { readonly output: string; readonly next: number } {
+  read(after: number, isOver: boolean): { readonly output: string; readonly next: number } {
     const known = Math.min(Math.max(after, this.#from), this.written);
-    this.#kept = this.#kept.subarray(known - this.#from);
+    this.#retained = this.#retained.subarray(known - this.#from);
     this.#from = known;
-    this.#room.ring();
-    const asked = this.#kept.subarray(0, MAX_ANSWER);
-    const whole = isOver && asked.byteLength === this.#kept.byteLength ? asked : wholeCharacters(asked);
-    return { output: new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole), next: known + whole.byteLength };
+    this.#readable.wake();
+    const requested = this.#retained.subarray(0, MAX_ANSWER);
+    const complete =
+      isOver && requested.byteLength === this.#retained.byteLength ? requested : trimPartialCharacter(requested);
+    return {
+      output: new TextDecoder("utf-8", { ignoreBOM: true }).decode(complete),
+      next: known + complete.byteLength,
+    };
   }
 }
 
 const MAX_RUNNING = 64;
 const MAX_WAIT_MS = 30_000;
 const MAX_ERROR_OUTPUT = 4_000;
-const INSTALL_MS = 15 * 60_000;
+const INSTALL_TIMEOUT_MS = 15 * 60_000;
 /** A server that has not read for this long is considered gone. */
-const UNREAD_MS = 10 * 60_000;
+const UNREAD_TIMEOUT_MS = 10 * 60_000;
 /** How long a program may take to exit before the next one of its chat starts. */
-const END_MS = 6_000;
+const END_TIMEOUT_MS = 6_000;
 /** How long the output of an ended program can still be read. */
-const KEPT_MS = 60_000;
+const OUTPUT_RETENTION_MS = 60_000;
 
 type Options = {
   readonly clock: Clock;
@@ -135,7 +139,7 @@ export class CodingAgentPrograms {
     const program: Program = {
       chat_id: asked.chat_id,
       output,
-      mcp: mcp_token === undefined ? undefined : new McpRequests(mcp_token, () => output.news.ring()),
+      mcp: mcp_token === undefined ? undefined : new McpRequests(mcp_token, () => output.news.wake()),
       state: "installing",
       group: 0,
       exit_code: null,
@@ -153,8 +157,8 @@ export class CodingAgentPrograms {
     program.over = this.#run(asked, program, Promise.all(before.map(([, one]) => one.over))).finally(() => {
       program.state = "ended";
       program.unread?.cancel();
-      program.output.news.ring();
-      this.#options.clock.after(KEPT_MS, () => this.#programs.delete(asked.id));
+      program.output.news.wake();
+      this.#options.clock.after(OUTPUT_RETENTION_MS, () => this.#programs.delete(asked.id));
     });
   }
 
@@ -180,10 +184,10 @@ export class CodingAgentPrograms {
     return {
       state: program.state,
       directory,
-      ...output.take(after, isOver),
+      ...output.read(after, isOver),
       exit_code,
       error_output,
-      ...(mcp === undefined ? {} : { mcp_url: this.#relay.urlOf(id), mcp_requests: mcp.after(heard) }),
+      ...(mcp === undefined ? {} : { mcp_url: this.#relay.getUrl(id), mcp_requests: mcp.listAfter(heard) }),
     };
   }
 
@@ -214,15 +218,15 @@ export class CodingAgentPrograms {
   }
 
   /** Removes the homes of deleted chats, once their programs have ended. */
-  async forget(chat_ids: readonly string[]): Promise<void> {
+  async removeChats(chat_ids: readonly string[]): Promise<void> {
     const programs = [...this.#programs].filter(([, { chat_id }]) => chat_ids.includes(chat_id));
     for (const [id] of programs) this.end(id);
-    await within(this.#options.clock, END_MS, Promise.all(programs.map(([, { over }]) => over)));
-    for (const chat_id of chat_ids) rmSync(this.#home(chat_id), { recursive: true, force: true });
+    await finishesWithin(this.#options.clock, END_TIMEOUT_MS, Promise.all(programs.map(([, { over }]) => over)));
+    for (const chat_id of chat_ids) rmSync(this.#toHome(chat_id), { recursive: true, force: true });
   }
 
   /** Returns the chats that have a home here. */
-  chats(): string[] {
+  listChats(): string[] {
     const homes = join(this.#options.state, "homes");
     return existsSync(homes) ? readdirSync(homes) : [];
   }
@@ -233,20 +237,20 @@ export class CodingAgentPrograms {
     return program;
   }
 
-  #home(chat_id: string): string {
+  #toHome(chat_id: string): string {
     return join(this.#options.state, "homes", chat_id);
   }
 
   #watchReader(id: string, program: Program): void {
     program.unread?.cancel();
     if (program.state === "ended") return;
-    program.unread = this.#options.clock.after(UNREAD_MS, () => this.end(id));
+    program.unread = this.#options.clock.after(UNREAD_TIMEOUT_MS, () => this.end(id));
   }
 
   async #run(asked: StartAgentProgram, program: Program, before: Promise<unknown>): Promise<void> {
     const { clock, groups, directory } = this.#options;
-    await within(clock, END_MS, before);
-    const installed = this.#installedFolder(asked.install_script);
+    await finishesWithin(clock, END_TIMEOUT_MS, before);
+    const installed = this.#toInstallFolder(asked.install_script);
     try {
       await this.#install(asked.install_script, installed);
     } catch (error) {
@@ -254,12 +258,12 @@ export class CodingAgentPrograms {
       return;
     }
     if (program.isUnwanted) return;
-    const env = this.#environment(asked, installed);
-    const words = asked.arguments.map((word) => expand(word, env));
+    const env = this.#buildEnvironment(asked, installed);
+    const programArgs = asked.arguments.map((word) => expand(word, env));
     let child: ReturnType<typeof spawnPiped>;
     try {
-      putHomeFiles(this.#home(asked.chat_id), asked);
-      child = spawnPiped([asked.command, ...words], directory, env);
+      writeHomeFiles(this.#toHome(asked.chat_id), asked);
+      child = spawnPiped([asked.command, ...programArgs], directory, env);
     } catch (error) {
       program.error_output = `The program cannot be started: ${(error as Error).message}`;
       return;
@@ -271,7 +275,7 @@ export class CodingAgentPrograms {
       await child.stdin.flush();
     };
     program.state = "running";
-    program.output.news.ring();
+    program.output.news.wake();
     const read = (async () => {
       for await (const bytes of child.stdout) await program.output.push(bytes);
     })().catch(() => {});
@@ -286,27 +290,27 @@ export class CodingAgentPrograms {
     program.exit_code = await child.exited;
     // Also ends its child processes, which could otherwise keep its pipes open.
     groups.end(child.pid);
-    await within(clock, END_MS, Promise.all([read, readErrors]));
-    groups.ended(child.pid);
+    await finishesWithin(clock, END_TIMEOUT_MS, Promise.all([read, readErrors]));
+    groups.onLeaderEnd(child.pid);
   }
 
   /** Returns the install folder of a script, which depends on the script's text: a changed script installs into another folder. */
-  #installedFolder(script: string): string {
+  #toInstallFolder(script: string): string {
     return join(this.#options.state, "installed", sha256(script).slice(0, 16));
   }
 
-  #environment({ chat_id, variables, model_tokens }: StartAgentProgram, installed: string): Environment {
-    const env = withModelToken(this.#options.env, model_tokens);
-    const home = this.#home(chat_id);
+  #buildEnvironment({ chat_id, variables, model_tokens }: StartAgentProgram, installed: string): Environment {
+    const env = addModelToken(this.#options.env, model_tokens);
+    const home = this.#toHome(chat_id);
     mkdirSync(home, { recursive: true, mode: 0o700 });
     const gitconfig = join(env.HOME ?? "", ".gitconfig");
-    const given = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, expand(value, env)]));
-    const folders = [join(installed, "bin"), join(installed, "node_modules", ".bin"), given.PATH ?? env.PATH ?? ""];
+    const expanded = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, expand(value, env)]));
+    const folders = [join(installed, "bin"), join(installed, "node_modules", ".bin"), expanded.PATH ?? env.PATH ?? ""];
     return {
       ...env,
       // Commits keep the user's identity although the agent has its own home.
       ...(env.GIT_CONFIG_GLOBAL === undefined && existsSync(gitconfig) ? { GIT_CONFIG_GLOBAL: gitconfig } : {}),
-      ...given,
+      ...expanded,
       HOME: home,
       PATH: folders.join(":"),
     };
@@ -314,7 +318,7 @@ export class CodingAgentPrograms {
 
   /** Runs each script once; concurrent callers wait for the same run. Rejects with the last lines of a failed script. */
   #install(script: string, folder: string): Promise<void> {
-    if (script.trim() === "" || existsSync(join(folder, DONE))) return Promise.resolve();
+    if (script.trim() === "" || existsSync(join(folder, DONE_FILE))) return Promise.resolve();
     const known = this.#installs.get(folder);
     if (known) return known;
     const install = this.#runInstall(script, folder).finally(() => this.#installs.delete(folder));
@@ -330,26 +334,26 @@ export class CodingAgentPrograms {
     const { exit_code, timed_out } = await runProcess({
       command: ["sh", "-c", script],
       directory: folder,
-      env: { ...env, [INSTALL_FOLDER]: folder },
+      env: { ...env, [INSTALL_FOLDER_VARIABLE]: folder },
       clock,
       groups,
-      timeout_ms: INSTALL_MS,
+      timeout_ms: INSTALL_TIMEOUT_MS,
       onOutput: (_, bytes) => {
         tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_ERROR_OUTPUT);
       },
     });
     if (exit_code === 0 && !timed_out) {
-      await Bun.write(join(folder, DONE), "");
+      await Bun.write(join(folder, DONE_FILE), "");
       return;
     }
     log("daemon").warn("a coding agent cannot be installed: its script ended with {exit_code}", { exit_code });
-    const why = timed_out ? "took longer than 15 minutes" : `ended with code ${exit_code}`;
-    throw new Error(`The install script ${why}.\n${tail.trim()}`);
+    const reason = timed_out ? "took longer than 15 minutes" : `ended with code ${exit_code}`;
+    throw new Error(`The install script ${reason}.\n${tail.trim()}`);
   }
 }
 
 /** Other values stay: a key that the template has set is for another server. */
-const withModelToken = (env: Environment, tokens: ModelTokens | undefined): Environment =>
+const addModelToken = (env: Environment, tokens: ModelTokens | undefined): Environment =>
   tokens === undefined
     ? env
     : Object.fromEntries(
@@ -357,8 +361,8 @@ const withModelToken = (env: Environment, tokens: ModelTokens | undefined): Envi
       );
 
 /** The folder that a script installs into; its `bin` and `node_modules/.bin` are on the agent's path. */
-const INSTALL_FOLDER = "SLIPWAY_INSTALL_DIR";
-const DONE = ".installed";
+const INSTALL_FOLDER_VARIABLE = "SLIPWAY_INSTALL_DIR";
+const DONE_FILE = ".installed";
 
 const spawnPiped = (command: string[], cwd: string, env: Environment) => {
   // The program is searched on its own path, not on the daemon's.

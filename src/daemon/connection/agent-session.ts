@@ -3,14 +3,14 @@
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { log } from "#base/log.ts";
-import { aborted, pause, within } from "#base/retry.ts";
+import { finishesWithin, pause, waitForAbort } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { watchApps } from "../apps.ts";
 import { type BinFolder, createBinFolder } from "../bin-folder.ts";
 import { writeCodexConfig } from "../codex-config.ts";
 import { WorkspaceContext } from "../context/context.ts";
 import { WorkspaceMcp } from "../context/mcp.ts";
-import { type Environment, resolveFolder, scriptEnvironment, toId } from "../environment.ts";
+import { buildScriptEnvironment, type Environment, resolveFolder, toId } from "../environment.ts";
 import { createGitHelpers, type GitHelpers } from "../git/helpers.ts";
 import { Jobs } from "../jobs.ts";
 import { MemoryKills } from "../memory-kills.ts";
@@ -20,9 +20,9 @@ import type { Logs } from "../scripts/logs.ts";
 import { collectMetadata } from "../scripts/metadata.ts";
 import { ScriptRunner } from "../scripts/script-runner.ts";
 import { runCron, runStartScripts, runStopScripts } from "../scripts/scripts.ts";
-import { secretVariables, writeSecretFiles } from "../secret-files.ts";
+import { listSecretVariables, writeSecretFiles } from "../secret-files.ts";
 import { watchSpace } from "../space.ts";
-import { type TokenFile, tokenFile } from "../token-file.ts";
+import { parseTokenFile, type TokenFile } from "../token-file.ts";
 import type { Reports } from "./reports.ts";
 import { reportStats } from "./stats.ts";
 import { type DaemonOptions, Reach } from "./tunnel-reach.ts";
@@ -36,7 +36,7 @@ export type AgentSessionOptions = DaemonOptions & {
 /** How long remaining processes may take to exit when the daemon ends. */
 const GRACE_MS = 2_000;
 /** How long to wait for the rest of their output. */
-const LAST_WORDS_MS = 1_000;
+const FINAL_LOGS_TIMEOUT_MS = 1_000;
 /** How long running stop scripts may take to exit once the workspace's files no longer exist. */
 const GONE_MS = 5_000;
 
@@ -58,7 +58,7 @@ export class AgentSession {
   private constructor(options: AgentSessionOptions) {
     const { manifest, env, clock, logs, reports } = options;
     this.#options = options;
-    this.#token = tokenFile(options.token);
+    this.#token = parseTokenFile(options.token);
     writeSecretFiles(manifest, env);
     const programs = { ...this.#toPrograms(manifest) };
     this.#programs = programs;
@@ -81,7 +81,7 @@ export class AgentSession {
       mcp: this.#mcp,
       directory: resolveFolder(manifest.directory, env),
       home: env.HOME || homedir(),
-      extra: sourcesIn(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
+      extra: listLogSources(programs.SLIPWAY_CONTEXT_SOURCES ?? "", env),
     });
     this.#reach = new Reach({
       ...options,
@@ -101,17 +101,17 @@ export class AgentSession {
   }
 
   /** Returns true if the manifest is for this agent. */
-  isOf({ agentId }: Manifest): boolean {
+  isForAgent({ agentId }: Manifest): boolean {
     return Buffer.compare(agentId, this.#options.manifest.agentId) === 0;
   }
 
   /** Ends everything without stop scripts or reports, because the workspace was claimed and this agent no longer exists. */
-  async leave(): Promise<void> {
+  async abandon(): Promise<void> {
     this.#stopping.abort();
     await this.#reach.end({ stays: true });
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
-    await within(this.#options.clock, LAST_WORDS_MS, this.#runner.idle());
+    await finishesWithin(this.#options.clock, FINAL_LOGS_TIMEOUT_MS, this.#runner.waitUntilIdle());
     this.#removeFiles();
   }
 
@@ -120,7 +120,7 @@ export class AgentSession {
     const { manifest, env, clock, lifecycle } = this.#options;
     this.#stopping.abort();
     lifecycle.enter("shutting_down");
-    const cut = aborted(gone).then(() => pause(clock, GONE_MS));
+    const cut = waitForAbort(gone).then(() => pause(clock, GONE_MS));
     const outcome = await Promise.race([
       runStopScripts(manifest.scripts, this.#runner),
       cut.then(() => "shutdown_timeout" as const),
@@ -128,7 +128,7 @@ export class AgentSession {
     await this.#reach.end();
     this.#mcp.end();
     await this.#groups.endAll(GRACE_MS);
-    await within(clock, LAST_WORDS_MS, this.#runner.idle());
+    await finishesWithin(clock, FINAL_LOGS_TIMEOUT_MS, this.#runner.waitUntilIdle());
     // Secrets must not stay in a volume that others can mount or copy while the workspace is stopped. The next start writes them again.
     writeSecretFiles({ secrets: [], workspaceId: manifest.workspaceId }, env);
     this.#removeFiles();
@@ -149,8 +149,8 @@ export class AgentSession {
   }
 
   #toPrograms(manifest: Manifest): Environment {
-    const secrets = secretVariables(manifest);
-    return scriptEnvironment({
+    const secrets = listSecretVariables(manifest);
+    return buildScriptEnvironment({
       ...this.#options,
       manifest,
       token: this.#token.env,
@@ -204,18 +204,18 @@ export class AgentSession {
     });
     const jobs = new Jobs(agent_id);
     void reportStats({
-      jobs: (elapsed_ms) => jobs.take(elapsed_ms),
+      jobs: (elapsed_ms) => jobs.takeActive(elapsed_ms),
       connection,
       clock,
       signal,
       open: () => this.#reach.open,
-      latency: () => connection.roundTrip(),
+      latency: () => connection.measureRoundTrip(),
     });
   }
 }
 
 /** Returns additional folders with context of the workspace, from the variable `SLIPWAY_CONTEXT_SOURCES`, which is a list like PATH. */
-const sourcesIn = (text: string, env: AgentSessionOptions["env"]): string[] =>
+const listLogSources = (text: string, env: AgentSessionOptions["env"]): string[] =>
   text
     .split(delimiter)
     .filter((one) => one.trim() !== "")

@@ -4,18 +4,18 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
-import { agentClient, WireError, type YamuxSession } from "#src/wire/index.ts";
+import { createAgentClient, WireError, type YamuxSession } from "#src/wire/index.ts";
 import { dial, TokenRefused } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 
-export type AgentApi = ReturnType<typeof agentClient>;
+export type AgentApi = ReturnType<typeof createAgentClient>;
 
 /** One call. It may be retried when the connection breaks, so it must be idempotent. */
 export type Call<T> = (api: AgentApi, signal: AbortSignal) => Promise<T>;
 
 /** The daemon is stopping, and the call was not made. */
-export class Stopped extends Error {
-  override readonly name = "Stopped";
+export class DaemonStopped extends Error {
+  override readonly name = "DaemonStopped";
 }
 
 export type ConnectionOptions = {
@@ -31,8 +31,8 @@ export type ConnectionOptions = {
 
 type Live = { session: YamuxSession; api: AgentApi };
 
-const ROUND_TRIPS = 5;
-const USE_AGAIN_MS = 2_000;
+const PING_COUNT = 5;
+const REUSE_DELAY_MS = 2_000;
 const CALL_TIMEOUT_MS = 60_000;
 
 export class Connection {
@@ -52,8 +52,8 @@ export class Connection {
     const { clock, random, ending } = this.#options;
     const hurry = ending ? { hurry: ending } : {};
     const what = "not connected";
-    await reconnect({ what, clock, random, signal: this.#stop.signal, ...hurry, once: () => this.#once() });
-    this.#next.reject(new Stopped("The daemon stops."));
+    await reconnect({ what, clock, random, signal: this.#stop.signal, ...hurry, once: () => this.#runOnce() });
+    this.#next.reject(new DaemonStopped("The daemon stops."));
   }
 
   /** True while there is a connection on which the server has accepted the token. */
@@ -66,7 +66,7 @@ export class Connection {
     return this.#refused.promise;
   }
 
-  /** Closes the connection for good. Pending calls reject with `Stopped`. */
+  /** Closes the connection for good. Pending calls reject with `DaemonStopped`. */
   stop(): void {
     this.#stop.abort();
     this.#live?.session.close("The daemon stops.");
@@ -76,7 +76,7 @@ export class Connection {
   async ask<T>(call: Call<T>): Promise<T> {
     for (;;) {
       const live = this.#live ?? (await this.#next.promise);
-      if (this.#stop.signal.aborted) throw new Stopped("The daemon stops.");
+      if (this.#stop.signal.aborted) throw new DaemonStopped("The daemon stops.");
       try {
         return await this.#call(live.api, call);
       } catch (error) {
@@ -88,22 +88,22 @@ export class Connection {
   }
 
   /** Runs `use` on each connection until the signal fires, and again on the same connection if `use` ends first. Never rejects. */
-  async eachSession(use: (session: YamuxSession) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async forEachSession(use: (session: YamuxSession) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted && !this.#stop.signal.aborted) {
       const live = this.#live ?? (await this.#next.promise.catch(() => undefined));
       if (!live || signal.aborted) return;
       await use(live.session).catch((error) =>
-        log("daemon").debug("a use of the connection broke: {error}", { error }),
+        log("daemon").debug("a user of the connection failed: {error}", { error }),
       );
-      if (this.#live === live) await Promise.race([pause(clock, USE_AGAIN_MS, signal), live.session.closed]);
+      if (this.#live === live) await Promise.race([pause(clock, REUSE_DELAY_MS, signal), live.session.closed]);
     }
   }
 
   /** Measures the round trip to the server in milliseconds, as the median of a few pings; undefined without a connection. */
-  async roundTrip(): Promise<number | undefined> {
+  async measureRoundTrip(): Promise<number | undefined> {
     const taken: number[] = [];
-    for (let left = ROUND_TRIPS; left > 0; left--) {
+    for (let left = PING_COUNT; left > 0; left--) {
       const took = await this.#live?.session.ping();
       if (took !== undefined) taken.push(took);
     }
@@ -111,22 +111,22 @@ export class Connection {
   }
 
   /** Handles one connection from dialing to its end and returns the reason it ended. */
-  async #once(): Promise<Error> {
+  async #runOnce(): Promise<Error> {
     const { url, token, clock, greet } = this.#options;
     const { signal } = this.#stop;
     try {
       const session = await dial({ url, token, clock, signal });
-      const live = { session, api: agentClient(session) };
-      const hangUp = (): void => session.close("The daemon stops.");
-      signal.addEventListener("abort", hangUp, { once: true });
+      const live = { session, api: createAgentClient(session) };
+      const closeSession = (): void => session.close("The daemon stops.");
+      signal.addEventListener("abort", closeSession, { once: true });
       try {
-        if (signal.aborted) hangUp();
+        if (signal.aborted) closeSession();
         await this.#call(live.api, greet);
         this.#open(live);
         const failure = await session.closed;
         return failure ?? new Error("The server closed the connection.");
       } finally {
-        signal.removeEventListener("abort", hangUp);
+        signal.removeEventListener("abort", closeSession);
         this.#end(live, "The greeting failed.");
       }
     } catch (error) {

@@ -5,9 +5,9 @@ import { describeNetworkError } from "#base/network/failure-words.ts";
 import {
   AGENT_API_VERSION,
   type ByteStream,
-  plainWebSocket,
-  streamOverWebSocket,
-  UpgradeRefused,
+  connectPlainWebSocket,
+  createWebSocketStream,
+  UpgradeRefusedError,
   WireError,
   type YamuxOptions,
   YamuxSession,
@@ -30,12 +30,12 @@ export class TokenRefused extends Error {
 type Endpoint = { path: string; role: YamuxOptions["role"] };
 
 /** The daemon opens the streams. */
-const CALLS: Endpoint = {
+const CALLS_PATH: Endpoint = {
   path: `/api/v2/workspaceagents/me/rpc?${new URLSearchParams({ version: AGENT_API_VERSION, role: "agent" })}`,
   role: "client",
 };
 /** The server opens the streams. */
-export const TUNNEL: Endpoint = { path: "/api/v2/workspaceagents/me/tunnel", role: "server" };
+export const TUNNEL_PATH: Endpoint = { path: "/api/v2/workspaceagents/me/tunnel", role: "server" };
 
 /** Opens a session. Rejects with TokenRefused, or with WireError if there is no connection within 30 s or the signal fires. */
 export const dial = async (options: {
@@ -46,14 +46,14 @@ export const dial = async (options: {
   /** The server's endpoint to connect to; calls by default. */
   endpoint?: Endpoint;
 }): Promise<YamuxSession> => {
-  const { url, token, clock, signal, endpoint = CALLS } = options;
+  const { url, token, clock, signal, endpoint = CALLS_PATH } = options;
   const cut = new AbortController();
-  const giveUp = (): void => cut.abort();
-  const late = clock.after(DIAL_TIMEOUT_MS, giveUp);
-  signal.addEventListener("abort", giveUp);
-  if (signal.aborted) giveUp();
+  const onAbort = (): void => cut.abort();
+  const timeout = clock.after(DIAL_TIMEOUT_MS, onAbort);
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
   try {
-    const stream = await opened({ url: toAddress(url, endpoint), token, clock, signal: cut.signal, endpoint });
+    const stream = await openWebSocket({ url: toAddress(url, endpoint), token, clock, signal: cut.signal, endpoint });
     return new YamuxSession(stream, {
       role: endpoint.role,
       clock,
@@ -61,30 +61,30 @@ export const dial = async (options: {
       ping_timeout_ms: PING_TIMEOUT_MS,
     });
   } catch (error) {
-    if (error instanceof WireError && error.failure === "closed") throw await unreached(url, error, clock);
-    if (!(error instanceof UpgradeRefused)) throw error;
+    if (error instanceof WireError && error.failure === "closed") throw await explainUnreachable(url, error, clock);
+    if (!(error instanceof UpgradeRefusedError)) throw error;
     const { status, message } = error;
     throw status === 401 || status === 403 ? new TokenRefused(status) : new WireError("closed", message);
   } finally {
-    late.cancel();
-    signal.removeEventListener("abort", giveUp);
+    timeout.cancel();
+    signal.removeEventListener("abort", onAbort);
   }
 };
 
 /** How long to query the server for the reason of a failed upgrade, which a WebSocket does not report. */
-const WHY_MS = 2_000;
+const PROBE_TIMEOUT_MS = 2_000;
 
 /** Returns an error with the address that was tried and the reason it did not answer. */
-const unreached = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
-  const late = new AbortController();
-  const timer = clock.after(WHY_MS, () => late.abort());
-  const asked = fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
-  const why = await asked.then(
+const explainUnreachable = async (url: URL, { message }: WireError, clock: Clock): Promise<WireError> => {
+  const timeout = new AbortController();
+  const timer = clock.after(PROBE_TIMEOUT_MS, () => timeout.abort());
+  const asked = fetch(new URL("/healthz", url), { signal: timeout.signal, redirect: "manual" });
+  const reason = await asked.then(
     ({ status }) => (status === 200 ? message : `${message} It answers ${status} to /healthz.`),
-    (error: unknown) => (late.signal.aborted ? "there is no answer" : describeNetworkError(error)),
+    (error: unknown) => (timeout.signal.aborted ? "there is no answer" : describeNetworkError(error)),
   );
   timer.cancel();
-  return new WireError("closed", `${url.origin} is not reached: ${why}`);
+  return new WireError("closed", `${url.origin} is not reached: ${reason}`);
 };
 
 type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; endpoint: Endpoint };
@@ -93,23 +93,24 @@ type Opening = { url: URL; token: string; clock: Clock; signal: AbortSignal; end
  * Opens the WebSocket. The tunnel carries bulk data, so an unencrypted one uses our faster client. With TLS the gain is negligible, and the
  * runtime must verify the certificate.
  */
-const opened = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
+const openWebSocket = async ({ url, token, clock, signal, endpoint }: Opening): Promise<ByteStream> => {
   const headers = { "Service-Session-Token": token };
-  if (endpoint === TUNNEL && url.protocol === "ws:") return await plainWebSocket({ url, headers, clock, signal });
-  const socket = new WebSocket(url, socketOptions(headers));
+  if (endpoint === TUNNEL_PATH && url.protocol === "ws:")
+    return await connectPlainWebSocket({ url, headers, clock, signal });
+  const socket = new WebSocket(url, toSocketOptions(headers));
   let status: number | undefined;
   socket.addEventListener("error", (event) => {
-    status = refusedStatus((event as ErrorEvent).message);
+    status = parseRefusedStatus((event as ErrorEvent).message);
   });
-  const giveUp = (): void => socket.close();
-  signal.addEventListener("abort", giveUp);
-  if (signal.aborted) giveUp();
+  const onAbort = (): void => socket.close();
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
   try {
-    return await streamOverWebSocket(socket, clock);
+    return await createWebSocketStream(socket, clock);
   } catch (error) {
-    throw status === undefined ? error : new UpgradeRefused(status);
+    throw status === undefined ? error : new UpgradeRefusedError(status);
   } finally {
-    signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", onAbort);
   }
 };
 
@@ -120,10 +121,10 @@ const toAddress = (base: URL, { path }: Endpoint): URL => {
 };
 
 // Bun's own options; the DOM type knows only subprotocols.
-const socketOptions = (headers: Record<string, string>): never => ({ headers, perMessageDeflate: false }) as never;
+const toSocketOptions = (headers: Record<string, string>): never => ({ headers, perMessageDeflate: false }) as never;
 
 // The error message is the only place where Bun reports the status of a refused upgrade.
-const refusedStatus = (message = ""): number | undefined => {
+const parseRefusedStatus = (message = ""): number | undefined => {
   const found = /status code: (\d{3})/.exec(message);
   return found ? Number(found[1]) : undefined;
 };

@@ -6,16 +6,16 @@ import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
 import { TokenRefused } from "./dial.ts";
 
-const CEILING_MS = 10_000;
+const MAX_BACKOFF_MS = 10_000;
 // A rejected token usually stays rejected, but a corrected clock or a restored backup can make it valid again.
-const REFUSED_CEILING_MS = 60_000;
+const MAX_REFUSED_BACKOFF_MS = 60_000;
 /** A build may not yet have reported the token that it created; until then the server does not know it. */
-const UNKNOWN_CEILING_MS = 2_000;
+const MAX_UNKNOWN_BACKOFF_MS = 2_000;
 /** Number of attempts, which take about ten minutes. */
-const UNKNOWN_TRIES = 400;
-const HURRY_MS = 500;
+const MAX_UNKNOWN_ATTEMPTS = 400;
+const FAST_RETRY_MS = 500;
 /** A connection that lived this long resets the backoff. */
-const GOOD_AFTER_MS = 1_000;
+const STABLE_AFTER_MS = 1_000;
 
 export type ReconnectOptions = {
   /** What is connected, for the log. */
@@ -36,12 +36,12 @@ export const reconnect = async ({ what, clock, random, signal, hurry, once }: Re
     const began = clock.monotonic();
     const failure = await once();
     if (signal.aborted) return;
-    if (clock.monotonic() - began >= GOOD_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
+    if (clock.monotonic() - began >= STABLE_AFTER_MS && !(failure instanceof TokenRefused)) failures = 0;
     const refused = failure instanceof TokenRefused;
-    wasKnown ||= !refused && clock.monotonic() - began >= GOOD_AFTER_MS;
-    const isEarly = !wasKnown && failures < UNKNOWN_TRIES;
-    const ceiling = refused ? (isEarly ? UNKNOWN_CEILING_MS : REFUSED_CEILING_MS) : CEILING_MS;
-    const wait = backoff(failures, hurry?.aborted ? HURRY_MS : ceiling, random);
+    wasKnown ||= !refused && clock.monotonic() - began >= STABLE_AFTER_MS;
+    const isEarly = !wasKnown && failures < MAX_UNKNOWN_ATTEMPTS;
+    const ceiling = refused ? (isEarly ? MAX_UNKNOWN_BACKOFF_MS : MAX_REFUSED_BACKOFF_MS) : MAX_BACKOFF_MS;
+    const wait = backoff(failures, hurry?.aborted ? FAST_RETRY_MS : ceiling, random);
     log("daemon").warn(`${what}, trying again in {wait} ms: {reason}`, { wait, reason: failure.message });
     await pause(clock, wait, hurry && !hurry.aborted ? AbortSignal.any([signal, hurry]) : signal);
   }

@@ -5,7 +5,7 @@ import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
 import { ApiError, Client } from "#src/client.ts";
 
-const CEILING_MS = 10_000;
+const MAX_BACKOFF_MS = 10_000;
 
 /**
  * Returns true once the workspace has its owner and the claim's build has succeeded, even if that was before the call; false if it never
@@ -29,7 +29,7 @@ export const awaitClaim = async (options: {
       if (error instanceof ApiError && error.status === 409) return false;
       log("daemon").debug("cannot wait for an owner: {error}", { error });
     }
-    await pause(clock, backoff(failures, CEILING_MS, random), signal);
+    await pause(clock, backoff(failures, MAX_BACKOFF_MS, random), signal);
   }
   return false;
 };

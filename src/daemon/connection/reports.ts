@@ -5,13 +5,13 @@ import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
 import { RpcError } from "#src/wire/index.ts";
-import { type Call, type Connection, Stopped } from "./connection.ts";
+import { type Call, type Connection, DaemonStopped } from "./connection.ts";
 
 export type ReportsOptions = { connection: Pick<Connection, "ask">; clock: Clock; random: Random };
 
 const MAX_WAITING = 1_000;
-const TRIES = 5;
-const CEILING_MS = 5_000;
+const MAX_ATTEMPTS = 5;
+const MAX_BACKOFF_MS = 5_000;
 
 export class Reports {
   readonly #options: ReportsOptions;
@@ -48,13 +48,13 @@ export class Reports {
         await connection.ask(call);
         return;
       } catch (error) {
-        if (error instanceof Stopped) return;
+        if (error instanceof DaemonStopped) return;
         const reason = error instanceof Error ? error.message : String(error);
-        if (!(error instanceof RpcError) || tries === TRIES) {
+        if (!(error instanceof RpcError) || tries === MAX_ATTEMPTS) {
           log("daemon").error("the server refused a report: {what}: {reason}", { what, reason });
           return;
         }
-        await pause(clock, backoff(tries, CEILING_MS, random));
+        await pause(clock, backoff(tries, MAX_BACKOFF_MS, random));
       }
     }
   }

@@ -6,8 +6,8 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { type Job, toMetrics } from "#src/wire/index.ts";
 import type { SessionKind } from "../ssh/session-counts.ts";
-import { durationMs } from "../times.ts";
-import { type Connection, Stopped } from "./connection.ts";
+import { toDurationMs } from "../times.ts";
+import { type Connection, DaemonStopped } from "./connection.ts";
 
 export type Traffic = { rx_bytes: bigint; rx_packets: bigint; tx_bytes: bigint; tx_packets: bigint };
 
@@ -51,8 +51,8 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
     let moved = 0;
     let typed_before = 0;
     jobs(0);
-    while (durationMs(reportInterval) > 0) {
-      await pause(clock, durationMs(reportInterval), signal);
+    while (toDurationMs(reportInterval) > 0) {
+      await pause(clock, toDurationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = parseTraffic(read() ?? "");
       const { terminals, streams, moved_bytes, sessions, typed, idleSessions } = open();
@@ -72,17 +72,17 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
         sessionCountReconnectingPty: BigInt(terminals),
         // -1 is how genuine agents report an unknown latency.
         connectionMedianLatencyMs: (await latency()) ?? -1,
-        rxBytes: grown(last.rx_bytes, now.rx_bytes),
-        rxPackets: grown(last.rx_packets, now.rx_packets),
-        txBytes: grown(last.tx_bytes, now.tx_bytes),
-        txPackets: grown(last.tx_packets, now.tx_packets),
+        rxBytes: increaseSince(last.rx_bytes, now.rx_bytes),
+        rxPackets: increaseSince(last.rx_packets, now.rx_packets),
+        txBytes: increaseSince(last.tx_bytes, now.tx_bytes),
+        txPackets: increaseSince(last.tx_packets, now.tx_packets),
         metrics: toMetrics(jobs(elapsed_ms), idle),
       };
       ({ reportInterval } = await connection.ask((api, abort) => api.updateStats({ stats }, abort)));
       last = now;
     }
   } catch (error) {
-    if (!(error instanceof Stopped)) log("daemon").warn("the server takes no statistics: {error}", { error });
+    if (!(error instanceof DaemonStopped)) log("daemon").warn("the server takes no statistics: {error}", { error });
   }
 };
 
@@ -105,7 +105,7 @@ export const parseTraffic = (netDev: string): Traffic => {
 };
 
 // The counters of a removed interface disappear with it.
-const grown = (before: bigint, after: bigint): bigint => (after > before ? after - before : 0n);
+const increaseSince = (before: bigint, after: bigint): bigint => (after > before ? after - before : 0n);
 
 const readNetDev = (): string | undefined => {
   try {

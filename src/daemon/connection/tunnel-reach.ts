@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { ownBinary } from "#base/program.ts";
+import { getOwnBinary } from "#base/program.ts";
 import type { Random } from "#base/random.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { AGENT_PORT, pipe, WireError } from "#src/wire/index.ts";
 import { Checkpoints } from "../checkpoints/checkpoints.ts";
@@ -19,7 +19,7 @@ import { SubAgents } from "../containers/sub-agents.ts";
 import type { WorkspaceContext } from "../context/context.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import { Desktop } from "../desktop/desktop.ts";
-import { type Environment, resolveFolder, resolvePlace, stateFolder, toId } from "../environment.ts";
+import { type Environment, resolveFolder, resolvePlace, resolveStateFolder, toId } from "../environment.ts";
 import { GitRecord } from "../git/record.ts";
 import { GitWatches } from "../git/watch.ts";
 import { HookPrograms } from "../hooks/run.ts";
@@ -64,7 +64,7 @@ export type ReachOptions = DaemonOptions & {
 };
 
 /** How long removing containers, and the agents in them, may delay the end of the workspace. */
-const CONTAINERS_MS = 8_000;
+const CONTAINERS_TIMEOUT_MS = 8_000;
 
 export class Reach {
   readonly #clock: Clock;
@@ -98,34 +98,35 @@ export class Reach {
     const directory = resolveFolder(manifest.directory, given);
     const agent_id = toId(manifest.agentId);
     const motd = manifest.motdPath === "" ? "" : resolvePlace(manifest.motdPath, given, directory);
-    const hidden = hiddenPorts(manifest, url);
+    const hidden = findHiddenPorts(manifest, url);
     const ports = new ListeningPorts({
       hidden,
       agent_id,
       uid: process.getuid?.() ?? -1,
     });
-    const engineAt = (): ContainerEngine | undefined => {
+    const connectEngine = (): ContainerEngine | undefined => {
       const address = findEngineAddress(env);
       return address && new ContainerEngine(address, clock);
     };
-    this.#terminals = new TerminalSessions({ clock, groups, agent_id, env, directory, engine: engineAt });
+    this.#terminals = new TerminalSessions({ clock, groups, agent_id, env, directory, engine: connectEngine });
     const desktop = new Desktop({ clock, groups, env });
     // Agents are not nested any further, and without a compiled program there is nothing to copy into a container.
-    const program = manifest.parentId === undefined ? ownBinary() : undefined;
+    const program = manifest.parentId === undefined ? getOwnBinary() : undefined;
     this.containers = new Containers({
       clock,
       directory,
-      engine: engineAt,
+      engine: connectEngine,
       declared: () => listDeclaredDevcontainers(manifest, (path, base = directory) => resolvePlace(path, given, base)),
       devcontainers: new DevcontainerCli({
         clock,
         groups,
         env,
-        onLine: (level, output) => options.logs.source(OWN_SOURCE).add({ at: clock.now(), level, output }),
+        onLine: (level, output) => options.logs.getSource(OWN_SOURCE).add({ at: clock.now(), level, output }),
       }),
-      agents: program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: engineAt, program }),
+      agents:
+        program === undefined ? undefined : new SubAgents({ clock, connection, url, engine: connectEngine, program }),
     });
-    this.#api = served({
+    this.#api = tryServeHttpApi({
       ports: () => ports.list(),
       processes: new Processes({ clock, groups, env, display: () => desktop.env }),
       codingAgents: new CodingAgentPrograms({
@@ -133,7 +134,7 @@ export class Reach {
         groups,
         env,
         directory,
-        state: join(stateFolder(env), "coding-agents"),
+        state: join(resolveStateFolder(env), "coding-agents"),
         hidePort: (port) => void hidden.add(port),
       }),
       containers: this.containers,
@@ -142,7 +143,7 @@ export class Reach {
         groups,
         env,
         folder: () => directory,
-        record: new GitRecord(join(stateFolder(env), "git")),
+        record: new GitRecord(join(resolveStateFolder(env), "git")),
       }),
       hooks: new HookPrograms({ clock, groups, env, directory }),
       desktop,
@@ -152,7 +153,7 @@ export class Reach {
         groups,
         env,
         folder: () => directory,
-        state: join(stateFolder(env), "checkpoints"),
+        state: join(resolveStateFolder(env), "checkpoints"),
       }),
       context,
       mcp,
@@ -160,16 +161,16 @@ export class Reach {
       renewSecrets,
       debug: {
         manifest,
-        roundTrip: () => connection.roundTrip(),
+        roundTrip: () => connection.measureRoundTrip(),
         open: () => this.open,
         remotes: () => this.#network?.shown ?? [],
       },
-      folderOf: (terminal) => this.#terminals.folderOf(terminal),
+      folderOf: (terminal) => this.#terminals.getFolder(terminal),
       place: (path) => resolvePlace(path, given, directory),
     });
     const reports = new ConnectionReports({ reports: options.reports, clock });
-    this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: engineAt });
-    const reach = { url, clock, random, services: this.#services(clock), counted: () => this.#counted() };
+    this.#ssh = new SshServer({ clock, groups, env, directory, motd, reports, engine: connectEngine });
+    const reach = { url, clock, random, services: this.#createServices(clock), counted: () => this.#countStream() };
     this.#running = runTunnel({ ...reach, token, signal: this.#stopping.signal });
     // Its addresses are derived from its ID.
     if (agent_id !== "") {
@@ -188,20 +189,20 @@ export class Reach {
     const [streams, moved_bytes] = [this.#streams, this.#moved_bytes];
     const { clients: terminals, typed } = this.#terminals;
     const { sessions } = this.#ssh;
-    const idleSessions = () => this.#ssh.takeIdle();
-    return { terminals, streams, moved_bytes, sessions, typed, idleSessions };
+    const countIdleSessions = () => this.#ssh.countIdleSessions();
+    return { terminals, streams, moved_bytes, sessions, typed, idleSessions: countIdleSessions };
   }
 
   /** Ends the terminals, so that their viewers see the end, and then the tunnel. `stays`: the workspace continues with another agent. */
   async end({ stays = false }: { stays?: boolean } = {}): Promise<void> {
     await this.#terminals.endAll();
-    await within(this.#clock, CONTAINERS_MS, this.containers.end(!stays));
+    await finishesWithin(this.#clock, CONTAINERS_TIMEOUT_MS, this.containers.end(!stays));
     this.#stopping.abort();
     await this.#running;
     await this.#api?.close();
   }
 
-  #counted(): CountedStream {
+  #countStream(): CountedStream {
     this.#streams += 1;
     return {
       moved: (bytes) => {
@@ -213,7 +214,7 @@ export class Reach {
     };
   }
 
-  #services(clock: Clock): TunnelServices {
+  #createServices(clock: Clock): TunnelServices {
     return new Map([
       [AGENT_PORT.terminal, async () => (stream) => this.#terminals.serve(stream)],
       [
@@ -228,7 +229,7 @@ export class Reach {
   }
 }
 
-const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefined => {
+const tryServeHttpApi = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefined => {
   try {
     return serveHttpApi(options);
   } catch (error) {
@@ -240,7 +241,7 @@ const served = (options: Parameters<typeof serveHttpApi>[0]): HttpApi | undefine
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** Returns the ports of the agent's own apps (facts/platform 5.7), and the server's port if it runs in the same place as the workspace. */
-const hiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
+const findHiddenPorts = ({ apps }: Manifest, server: URL): Set<number> => {
   const urls = apps.flatMap(({ url, healthcheck }) => [url, healthcheck?.url ?? ""]).filter((one) => URL.canParse(one));
   const hidden = new Set(urls.map((one) => getPort(new URL(one))));
   if (LOOPBACK.has(server.hostname)) hidden.add(getPort(server));

@@ -5,8 +5,8 @@ import type { Clock } from "#base/clock.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
 
 /** Bytes buffered here before the socket is no longer read. */
-const FULL_AT = 256 * 1024;
-const CONNECT_MS = 10_000;
+const MAX_BUFFERED_BYTES = 256 * 1024;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** With `tls`, any certificate is accepted: the other side is a program on this machine. */
 export type SocketTarget = { unix: string } | { hostname: string; port: number; tls?: boolean };
@@ -14,14 +14,16 @@ export type SocketTarget = { unix: string } | { hostname: string; port: number; 
 /** Connects within ten seconds. Throws WireError `refused` with a readable reason. */
 export const connectSocket = async (target: SocketTarget, clock: Clock): Promise<Duplex> => {
   const duplex = new SocketDuplex();
-  const late = Promise.withResolvers<never>();
-  const timer = clock.after(CONNECT_MS, () => late.reject(new WireError("refused", "It does not answer.")));
+  const connectTimeout = Promise.withResolvers<never>();
+  const timer = clock.after(CONNECT_TIMEOUT_MS, () =>
+    connectTimeout.reject(new WireError("refused", "It does not answer.")),
+  );
   try {
     const tls = "tls" in target && target.tls ? { rejectUnauthorized: false } : undefined;
     const connecting = Bun.connect({ ...target, tls, allowHalfOpen: !tls, socket: duplex.events } as never);
     connecting.catch(() => {});
-    late.promise.catch(() => duplex.reset("It does not answer."));
-    await Promise.race([tls ? connecting.then(() => duplex.secured) : connecting, late.promise]);
+    connectTimeout.promise.catch(() => duplex.reset("It does not answer."));
+    await Promise.race([tls ? connecting.then(() => duplex.secured) : connecting, connectTimeout.promise]);
     return duplex;
   } catch (error) {
     if (error instanceof WireError) throw error;
@@ -47,7 +49,7 @@ class SocketDuplex implements Duplex {
   #unread = 0;
   #paused = false;
   #peerEnded = false;
-  #shut = false;
+  #isShutDown = false;
   #ended: Promise<void> | undefined;
   #failure: WireError | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -67,18 +69,18 @@ class SocketDuplex implements Duplex {
     data: (_: Socket, chunk: Buffer): void => {
       this.#received.push(chunk);
       this.#unread += chunk.byteLength;
-      if (this.#unread >= FULL_AT && !this.#paused) {
+      if (this.#unread >= MAX_BUFFERED_BYTES && !this.#paused) {
         this.#paused = true;
         this.#socket?.pause();
       }
-      this.#readable.ring();
+      this.#readable.wake();
     },
-    drain: (): void => this.#writable.ring(),
+    drain: (): void => this.#writable.wake(),
     end: (): void => this.#onEnd(),
     error: (_: Socket, error: Error): void => this.#fail(new WireError("closed", error.message)),
     close: (_: Socket, error?: Error | null): void => {
       // Once our side has ended, Bun reports the other side's end only as a close.
-      if (!error && this.#shut) this.#onEnd();
+      if (!error && this.#isShutDown) this.#onEnd();
       else this.#fail(new WireError("closed", error?.message ?? "The other side has closed the connection."));
       this.#settled.resolve(this.#failure);
     },
@@ -89,7 +91,7 @@ class SocketDuplex implements Duplex {
       const chunk = this.#received.shift();
       if (chunk) {
         this.#unread -= chunk.byteLength;
-        if (this.#paused && this.#unread < FULL_AT / 2) {
+        if (this.#paused && this.#unread < MAX_BUFFERED_BYTES / 2) {
           this.#paused = false;
           this.#socket?.resume();
         }
@@ -110,7 +112,7 @@ class SocketDuplex implements Duplex {
 
   end(): Promise<void> {
     this.#ended ??= this.#writing.then(() => {
-      this.#shut = true;
+      this.#isShutDown = true;
       this.#socket?.shutdown();
       this.#closeWhenOver();
     });
@@ -142,7 +144,7 @@ class SocketDuplex implements Duplex {
   #onEnd(): void {
     if (this.#peerEnded) return;
     this.#peerEnded = true;
-    this.#readable.ring();
+    this.#readable.wake();
     this.#closeWhenOver();
   }
 
@@ -153,7 +155,7 @@ class SocketDuplex implements Duplex {
   #fail(failure: WireError): void {
     this.#failure ??= failure;
     this.#secured.reject(new WireError("refused", "It does not speak TLS."));
-    this.#readable.ring();
-    this.#writable.ring();
+    this.#readable.wake();
+    this.#writable.wake();
   }
 }

@@ -4,17 +4,17 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import {
-  asWireError,
   type Duplex,
   encodeOutcome,
   Lookahead,
   pipe,
   readTarget,
   type Target,
+  toWireError,
   WireError,
   type YamuxSession,
 } from "#src/wire/index.ts";
-import { dial, TUNNEL } from "./dial.ts";
+import { dial, TUNNEL_PATH } from "./dial.ts";
 import { reconnect } from "./reconnect.ts";
 import { connectSocket } from "./tunnel-socket.ts";
 
@@ -38,29 +38,29 @@ export type TunnelOptions = {
 /** Receives the bytes of a stream and its end. */
 export type CountedStream = { moved(bytes: number): void; ended(): void };
 
-const HEADER_MS = 10_000;
-const FIRST_TCP = 9;
+const HEADER_TIMEOUT_MS = 10_000;
+const MIN_TCP_PORT = 9;
 
 /** Connects and reconnects until the signal fires; never rejects. */
 export const runTunnel = (options: TunnelOptions): Promise<void> => {
   const { url, token, clock, random, signal } = options;
-  const once = async (): Promise<Error> => {
+  const runOnce = async (): Promise<Error> => {
     try {
-      const session = await dial({ url, token, clock, signal, endpoint: TUNNEL });
-      const hangUp = (): void => session.close("The daemon stops.");
-      signal.addEventListener("abort", hangUp, { once: true });
+      const session = await dial({ url, token, clock, signal, endpoint: TUNNEL_PATH });
+      const closeSession = (): void => session.close("The daemon stops.");
+      signal.addEventListener("abort", closeSession, { once: true });
       try {
-        if (signal.aborted) hangUp();
+        if (signal.aborted) closeSession();
         await serve(session, options);
         return (await session.closed) ?? new Error("The server closed the tunnel.");
       } finally {
-        signal.removeEventListener("abort", hangUp);
+        signal.removeEventListener("abort", closeSession);
       }
     } catch (error) {
-      return asError(error);
+      return toError(error);
     }
   };
-  return reconnect({ what: "no tunnel", clock, random, signal, once });
+  return reconnect({ what: "no tunnel", clock, random, signal, once: runOnce });
 };
 
 const serve = async (session: YamuxSession, options: TunnelOptions): Promise<void> => {
@@ -68,7 +68,7 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
     const stream = await session.accept();
     if (stream === undefined) return;
     serveStream(stream, options).catch((error) => {
-      stream.reset(asWireError(error).message);
+      stream.reset(toWireError(error).message);
       log("daemon").debug("a stream of the tunnel broke: {error}", { error });
     });
   }
@@ -76,13 +76,13 @@ const serve = async (session: YamuxSession, options: TunnelOptions): Promise<voi
 
 const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOptions): Promise<void> => {
   const stream = new Lookahead(raw);
-  const late = clock.after(HEADER_MS, () => raw.reset("No target was named."));
-  const { port, tls } = await readTarget(stream).finally(() => late.cancel());
+  const headerTimer = clock.after(HEADER_TIMEOUT_MS, () => raw.reset("No target was named."));
+  const { port, tls } = await readTarget(stream).finally(() => headerTimer.cancel());
   let run: (stream: Duplex) => Promise<void>;
   try {
-    run = await ((tls ? undefined : services.get(port)) ?? (() => tcp({ port, tls }, clock, counted)))();
+    run = await ((tls ? undefined : services.get(port)) ?? (() => connectTcp({ port, tls }, clock, counted)))();
   } catch (error) {
-    const { failure, message } = asWireError(error);
+    const { failure, message } = toWireError(error);
     await stream.write(encodeOutcome(failure === "refused" ? "refused" : "failed", message));
     await stream.end();
     return;
@@ -92,19 +92,19 @@ const serveStream = async (raw: Duplex, { clock, services, counted }: TunnelOpti
 };
 
 /** Connects to a port of the workspace and returns the function that serves the stream. Throws WireError `refused`. */
-export const tcp = async (
+export const connectTcp = async (
   target: Target,
   clock: Clock,
   counted: TunnelOptions["counted"],
 ): Promise<(stream: Duplex) => Promise<void>> => {
-  if (target.port < FIRST_TCP) throw new WireError("refused", `The agent does not offer port ${target.port}.`);
-  const socket = await loopback(target, clock);
+  if (target.port < MIN_TCP_PORT) throw new WireError("refused", `The agent does not offer port ${target.port}.`);
+  const socket = await connectLoopback(target, clock);
   const { moved, ended } = counted();
   return (stream) => pipe(stream, socket, moved).finally(ended);
 };
 
 /** Programs listen on either loopback address, or on both. */
-const loopback = async (target: Target, clock: Clock): Promise<Duplex> => {
+const connectLoopback = async (target: Target, clock: Clock): Promise<Duplex> => {
   try {
     return await connectSocket({ hostname: "127.0.0.1", ...target }, clock);
   } catch (error) {
@@ -114,4 +114,4 @@ const loopback = async (target: Target, clock: Clock): Promise<Duplex> => {
   }
 };
 
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

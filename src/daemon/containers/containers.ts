@@ -12,13 +12,13 @@ import type {
 import type { DeclaredDevcontainer } from "./declared.ts";
 import type { DevcontainerEngine } from "./devcontainers-cli.ts";
 import {
-  changedAt,
   type DevcontainerPlace,
   findContainer,
+  findDevcontainers,
   listPlaces,
-  placesIn,
-  safeName,
+  readModifiedTime,
   toDevcontainerId,
+  toSafeName,
 } from "./devcontainers-find.ts";
 import type { ContainerEngine } from "./engine.ts";
 import type { SubAgents } from "./sub-agents.ts";
@@ -39,7 +39,7 @@ export type ContainersOptions = {
 };
 
 /** How often plain containers are polled for watchers. */
-const LOOK_MS = 10_000;
+const POLL_INTERVAL_MS = 10_000;
 
 /** State of a devcontainer in addition to what the disk and the engine report. */
 type Memory = { doing?: DevcontainerStatus; error?: string; deleted_at?: number };
@@ -50,7 +50,7 @@ export class Containers {
   readonly #watchers = new Set<(listing: string) => void>();
   #timer: Timer | undefined;
   #last = "";
-  #telling: Promise<void> = Promise.resolve();
+  #notifying: Promise<void> = Promise.resolve();
   /** Containers created here, by devcontainer: they are removed with the workspace. */
   readonly #made = new Map<string, string>();
   #keeping: Timer | undefined;
@@ -62,13 +62,13 @@ export class Containers {
 
   /** Lists only containers that carry all `labels` (an empty value matches any); always lists devcontainers and warnings. */
   async list(labels: readonly (readonly [string, string])[] = []): Promise<FoundContainers> {
-    const { containers, warnings } = await this.#look();
-    const carries = (one: Container): boolean =>
+    const { containers, warnings } = await this.#listContainers();
+    const hasDevcontainer = (one: Container): boolean =>
       labels.every(([key, value]) => key in one.labels && (value === "" || one.labels[key] === value));
     return {
-      containers: containers.filter(carries),
-      devcontainers: this.#devcontainers(containers),
-      warnings: [...warnings, ...portConflicts(containers), ...this.#withoutAgent(containers)],
+      containers: containers.filter(hasDevcontainer),
+      devcontainers: this.#listDevcontainers(containers),
+      warnings: [...warnings, ...findPortConflicts(containers), ...this.#listAgentFailures(containers)],
     };
   }
 
@@ -80,13 +80,13 @@ export class Containers {
       const found = devcontainers.find((one) => one.name === name);
       if (found)
         await this.#begin(found.id, () => "starting").then(
-          (one) => this.#bringUp(one, false),
+          (one) => this.#start(one, false),
           () => {},
         );
     }
     if (this.#ended || !this.#options.agents) return;
-    this.#keeping = this.#options.clock.every(LOOK_MS, () => void this.#keepAgents());
-    await this.#keepAgents();
+    this.#keeping = this.#options.clock.every(POLL_INTERVAL_MS, () => void this.#reconcileAgents());
+    await this.#reconcileAgents();
   }
 
   /** Ends the agents inside; with `remove`, also removes the containers created here. Mounted files stay. */
@@ -96,7 +96,7 @@ export class Containers {
     await this.#options.agents?.endAll();
     const engine = this.#options.engine();
     if (!remove || !engine) return;
-    const { containers } = await this.#look();
+    const { containers } = await this.#listContainers();
     await Promise.all(
       [...this.#made.values()].map((id) =>
         engine.removeWhole(containers.find((one) => one.id === id) ?? { id, labels: {} }).catch((error: unknown) => {
@@ -109,18 +109,18 @@ export class Containers {
   /** Sends each listing as JSON text: the first immediately, then one per change. Returns a function that stops watching. */
   watch(tell: (listing: string) => void): () => void {
     let isFirst = true;
-    const once = (listing: string): void => {
+    const onFirstListing = (listing: string): void => {
       isFirst = false;
       tell(listing);
     };
     if (this.#watchers.size === 0) this.#last = "";
-    this.#watchers.add(once);
-    this.#timer ??= this.#options.clock.every(LOOK_MS, () => this.#tell());
+    this.#watchers.add(onFirstListing);
+    this.#timer ??= this.#options.clock.every(POLL_INTERVAL_MS, () => this.#notifyWatchers());
     void this.list().then((listing) => {
-      if (isFirst && this.#watchers.has(once)) once(JSON.stringify(listing));
+      if (isFirst && this.#watchers.has(onFirstListing)) onFirstListing(JSON.stringify(listing));
     });
     return () => {
-      this.#watchers.delete(once);
+      this.#watchers.delete(onFirstListing);
       if (this.#watchers.size > 0) return;
       this.#timer?.cancel();
       this.#timer = undefined;
@@ -136,7 +136,7 @@ export class Containers {
       if (subagent_id !== null) throw new AppError("forbidden", "The template made this devcontainer.");
       return "starting";
     });
-    void this.#bringUp(found, true);
+    void this.#start(found, true);
   }
 
   /**
@@ -151,54 +151,54 @@ export class Containers {
       this.#made.delete(id);
       if (container && engine) {
         if (container.running) await engine.stop(container.id);
-        this.#enter(id, { doing: "deleting" });
+        this.#remember(id, { doing: "deleting" });
         await engine.removeWhole(container);
       }
-      this.#enter(id, { deleted_at: this.#options.clock.now() });
+      this.#remember(id, { deleted_at: this.#options.clock.now() });
     } catch (error) {
-      this.#enter(id, { error: (error as Error).message });
+      this.#remember(id, { error: (error as Error).message });
       throw error;
     }
   }
 
   /** Starts its container and the agent in it. Never rejects: the listing shows a failure. */
-  async #bringUp(one: FoundDevcontainer, replace: boolean): Promise<void> {
+  async #start(one: FoundDevcontainer, replace: boolean): Promise<void> {
     const { agents, devcontainers } = this.#options;
     try {
       await agents?.end(one.id);
-      const made = await devcontainers.up({ ...one, replace });
-      this.#made.set(one.id, made.container_id);
-      await agents?.start(one, async () => made, made.container_id);
-      this.#enter(one.id, made.problem === undefined ? {} : { error: made.problem });
+      const startedContainer = await devcontainers.up({ ...one, replace });
+      this.#made.set(one.id, startedContainer.container_id);
+      await agents?.start(one, async () => startedContainer, startedContainer.container_id);
+      this.#remember(one.id, startedContainer.problem === undefined ? {} : { error: startedContainer.problem });
     } catch (error) {
       log("daemon").warn("the devcontainer {name} could not be made: {error}", { name: one.name, error });
-      this.#enter(one.id, { error: error instanceof Error ? error.message : String(error) });
+      this.#remember(one.id, { error: error instanceof Error ? error.message : String(error) });
     }
   }
 
   /**
-   * Keeps an agent in each running devcontainer of this workspace's own folders, whoever started it, and ends the agents of those that do
+   * Keeps an agent in each running devcontainer of this workspace's own folders, and ends the agents of devcontainers that do
    * not run.
    */
-  async #keepAgents(): Promise<void> {
+  async #reconcileAgents(): Promise<void> {
     const { agents, declared, devcontainers, directory } = this.#options;
     if (!agents) return;
-    const own = new Set([...declared(), ...placesIn(directory)].map(toDevcontainerId));
+    const own = new Set([...declared(), ...findDevcontainers(directory)].map(toDevcontainerId));
     const { devcontainers: found } = await this.list();
     const idle = found.filter(({ id }) => own.has(id) && this.#memory.get(id)?.doing === undefined);
     const before = idle.map(({ id }) => agents.find(id)?.id);
     await Promise.all(
       idle.map((one) => {
         const container = one.container?.running ? one.container.id : undefined;
-        return agents.keep(one, container, () => devcontainers.up({ ...one, replace: false }));
+        return agents.reconcile(one, container, () => devcontainers.up({ ...one, replace: false }));
       }),
     );
-    if (idle.some(({ id }, i) => agents.find(id)?.id !== before[i])) this.#tell();
+    if (idle.some(({ id }, i) => agents.find(id)?.id !== before[i])) this.#notifyWatchers();
   }
 
-  #withoutAgent(containers: readonly Container[]): string[] {
-    return this.#devcontainers(containers).flatMap(({ id, name }) => {
-      const reason = this.#options.agents?.failure(id);
+  #listAgentFailures(containers: readonly Container[]): string[] {
+    return this.#listDevcontainers(containers).flatMap(({ id, name }) => {
+      const reason = this.#options.agents?.getFailure(id);
       return reason === undefined ? [] : [`The devcontainer ${name} has no agent: ${reason}`];
     });
   }
@@ -210,18 +210,18 @@ export class Containers {
     if (!found) throw notFound();
     const already = this.#memory.get(found.id)?.doing;
     if (already !== undefined) throw conflict(`The devcontainer is ${already} already.`);
-    this.#enter(found.id, { doing: doing(found) });
+    this.#remember(found.id, { doing: doing(found) });
     return found;
   }
 
-  #enter(id: string, memory: Memory): void {
+  #remember(id: string, memory: Memory): void {
     this.#memory.set(id, memory);
-    this.#tell();
+    this.#notifyWatchers();
   }
 
   /** Sends changed listings to watchers, in order. */
-  #tell(): void {
-    this.#telling = this.#telling.then(async () => {
+  #notifyWatchers(): void {
+    this.#notifying = this.#notifying.then(async () => {
       if (this.#watchers.size === 0) return;
       const listing = JSON.stringify(await this.list());
       if (listing === this.#last) return;
@@ -230,7 +230,7 @@ export class Containers {
     });
   }
 
-  async #look(): Promise<{ containers: Container[]; warnings: string[] }> {
+  async #listContainers(): Promise<{ containers: Container[]; warnings: string[] }> {
     try {
       return { containers: (await this.#options.engine()?.list()) ?? [], warnings: [] };
     } catch (error) {
@@ -238,23 +238,23 @@ export class Containers {
     }
   }
 
-  #devcontainers(containers: readonly Container[]): FoundDevcontainer[] {
+  #listDevcontainers(containers: readonly Container[]): FoundDevcontainer[] {
     const { directory } = this.#options;
     const declared = this.#options.declared();
     const places = new Map<string, DevcontainerPlace & { name?: string; subagent_id?: string | null }>();
-    for (const place of [...declared, ...placesIn(directory), ...listPlaces(containers)]) {
+    for (const place of [...declared, ...findDevcontainers(directory), ...listPlaces(containers)]) {
       const id = toDevcontainerId(place);
       if (!places.has(id)) places.set(id, place);
     }
     const taken = new Set(declared.map(({ name }) => name));
-    const sorted = [...places].sort(([, a], [, b]) => order(a, b));
+    const sorted = [...places].sort(([, a], [, b]) => comparePlaces(a, b));
     return sorted.flatMap(([id, place]) => {
       const { workspace_folder, config_path, subagent_id = null } = place;
       const memory = this.#memory.get(id) ?? {};
       const container = findContainer(place, containers);
-      const changed_at = changedAt(config_path);
+      const changed_at = readModifiedTime(config_path);
       if (memory.deleted_at !== undefined && !container && (changed_at ?? 0) <= memory.deleted_at) return [];
-      const name = place.name ?? safeName(workspace_folder, taken);
+      const name = place.name ?? toSafeName(workspace_folder, taken);
       taken.add(name);
       const agent = this.#options.agents?.find(id);
       return {
@@ -264,7 +264,7 @@ export class Containers {
         config_path,
         subagent_id,
         status: toStatus(memory, container),
-        dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND,
+        dirty: container !== undefined && (changed_at ?? 0) >= Date.parse(container.created_at) + SECOND_MS,
         ...(memory.error === undefined ? {} : { error: memory.error }),
         ...(container ? { container } : {}),
         ...(agent ? { agent } : {}),
@@ -274,9 +274,9 @@ export class Containers {
 }
 
 /** The engine reports times in whole seconds. */
-const SECOND = 1_000;
+const SECOND_MS = 1_000;
 
-const order = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
+const comparePlaces = (a: DevcontainerPlace, b: DevcontainerPlace): number =>
   compare(a.workspace_folder, b.workspace_folder) || compare(a.config_path, b.config_path);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -285,16 +285,16 @@ const toStatus = ({ doing, error }: Memory, container: Container | undefined): D
   doing ?? (error === undefined ? (container?.running ? "running" : "stopped") : "error");
 
 /** Reports host ports that more than one container uses. */
-const portConflicts = (containers: readonly Container[]): string[] => {
-  const wanted = new Map<string, Set<string>>();
+const findPortConflicts = (containers: readonly Container[]): string[] => {
+  const containersByPort = new Map<string, Set<string>>();
   for (const { name, ports } of containers) {
     for (const { host_port, network } of ports) {
       if (host_port === 0) continue;
       const key = `${host_port}/${network}`;
-      wanted.set(key, (wanted.get(key) ?? new Set()).add(name));
+      containersByPort.set(key, (containersByPort.get(key) ?? new Set()).add(name));
     }
   }
-  return [...wanted]
+  return [...containersByPort]
     .filter(([, names]) => names.size > 1)
     .map(([key, names]) => `The containers ${[...names].join(", ")} want the same port ${key} of this machine.`);
 };

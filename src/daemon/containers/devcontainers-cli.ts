@@ -10,7 +10,7 @@ import { runProcess } from "../scripts/process.ts";
  * A running devcontainer: its user, the project's path inside, and the environment of its programs. `problem`: a lifecycle command failed,
  * which does not keep people out.
  */
-export type UpDevcontainer = {
+export type RunningDevcontainer = {
   container_id: string;
   remote_user: string;
   remote_folder: string;
@@ -28,13 +28,13 @@ export type UpRequest = {
 
 export interface DevcontainerEngine {
   /** Starts the container of this devcontainer. Rejects with a readable message if none exists in the end. */
-  up(asked: UpRequest): Promise<UpDevcontainer>;
+  up(asked: UpRequest): Promise<RunningDevcontainer>;
 }
 
 /** Building images takes time; after this long it is considered stuck. */
-const TIMEOUT_MS = 30 * 60_000;
-const OUTPUT_BYTES = 256 * 1024;
-const SHOWN_CHARS = 2_000;
+const UP_TIMEOUT_MS = 30 * 60_000;
+const MAX_OUTPUT_BYTES = 256 * 1024;
+const MAX_PROBLEM_CHARS = 2_000;
 
 type Options = {
   clock: Clock;
@@ -54,7 +54,7 @@ export class DevcontainerCli implements DevcontainerEngine {
     this.#options = options;
   }
 
-  async up(asked: UpRequest): Promise<UpDevcontainer> {
+  async up(asked: UpRequest): Promise<RunningDevcontainer> {
     const { onLine } = this.#options;
     const first = await this.#run(asked, asked.replace ? ["--remove-existing-container"] : []);
     if (first.problem === undefined) return parseOutcome(first.said);
@@ -70,7 +70,7 @@ export class DevcontainerCli implements DevcontainerEngine {
     const { clock, groups, env, onLine } = this.#options;
     const program = Bun.which("devcontainer", { PATH: env.PATH ?? "" });
     if (program === null) throw new Error("The workspace has no `devcontainer` program.");
-    const said = { stdout: "", stderr: "" };
+    const printed_text = { stdout: "", stderr: "" };
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
     const printed = new PrintedLines((line) => onLine("info", `Devcontainer ${name}: ${line}`));
     const { exit_code, timed_out } = await runProcess({
@@ -82,20 +82,20 @@ export class DevcontainerCli implements DevcontainerEngine {
         ...["--workspace-folder", workspace_folder, "--config", config_path],
       ],
       directory: workspace_folder,
-      timeout_ms: TIMEOUT_MS,
+      timeout_ms: UP_TIMEOUT_MS,
       onOutput: (from, bytes) => {
         const text = decoders[from].decode(bytes, { stream: true });
-        said[from] = (said[from] + text).slice(-OUTPUT_BYTES);
+        printed_text[from] = (printed_text[from] + text).slice(-MAX_OUTPUT_BYTES);
         if (from === "stderr") printed.push(text);
       },
     });
     if (timed_out) throw new Error("The `devcontainer` program did not end within 30 minutes.");
-    const last = lastObject(said.stdout);
+    const last = parseOutcomeLine(printed_text.stdout);
     const { outcome, containerId, message, description } = last;
     if (exit_code === 0 && outcome === "success" && typeof containerId === "string") return { said: last };
-    const words = [message, description].filter((one): one is string => typeof one === "string" && one !== "");
-    const problem = words.join(" ") || said.stderr.trim() || `It ended with code ${exit_code}.`;
-    return { said: last, problem: problem.slice(-SHOWN_CHARS) };
+    const sentences = [message, description].filter((one): one is string => typeof one === "string" && one !== "");
+    const problem = sentences.join(" ") || printed_text.stderr.trim() || `It ended with code ${exit_code}.`;
+    return { said: last, problem: problem.slice(-MAX_PROBLEM_CHARS) };
   }
 }
 
@@ -112,7 +112,7 @@ const parseOutcome = ({ containerId, remoteUser, remoteWorkspaceFolder, mergedCo
 const MAX_PRINTED_LINES = 5_000;
 // Colors, cursor movements and other control characters.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROLS = /\u001b\[[0-9;?]*[a-zA-Z]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
+const CONTROL_SEQUENCES = /\u001b\[[0-9;?]*[a-zA-Z]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /** Finds program output among the log's JSON lines. Skips lines about commands, because they contain environment values. */
 class PrintedLines {
@@ -126,19 +126,19 @@ class PrintedLines {
 
   push(text: string): void {
     const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(-OUTPUT_BYTES);
-    for (const line of lines) for (const printed of printedIn(line)) this.#say(printed);
+    this.#rest = (lines.pop() ?? "").slice(-MAX_OUTPUT_BYTES);
+    for (const line of lines) for (const printed of parsePrintedLines(line)) this.#emit(printed);
   }
 
-  #say(line: string): void {
-    const plain = line.replaceAll(CONTROLS, "").trimEnd();
+  #emit(line: string): void {
+    const plain = line.replaceAll(CONTROL_SEQUENCES, "").trimEnd();
     if (plain === "" || this.#left === 0) return;
     this.#left -= 1;
     this.#take(plain);
   }
 }
 
-const printedIn = (line: string): string[] => {
+const parsePrintedLines = (line: string): string[] => {
   try {
     const { type, text } = JSON.parse(line) as { readonly type?: unknown; readonly text?: unknown };
     return type === "raw" && typeof text === "string" ? text.split(/\r?\n/) : [];
@@ -148,7 +148,7 @@ const printedIn = (line: string): string[] => {
 };
 
 /** Returns the last line that is a JSON object; earlier lines are log output. */
-const lastObject = (text: string): Record<string, unknown> => {
+const parseOutcomeLine = (text: string): Record<string, unknown> => {
   for (const line of text.trim().split("\n").reverse()) {
     try {
       const found: unknown = JSON.parse(line);

@@ -16,12 +16,14 @@ const MAX_FOLDERS = 200;
 const MAX_FILES = 20;
 
 /** Finds the configurations in this folder and in its direct subfolders. */
-export const placesIn = (directory: string): DevcontainerPlace[] => {
-  const below = folders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
-  return [directory, ...below.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(placesOfProject);
+export const findDevcontainers = (directory: string): DevcontainerPlace[] => {
+  const subfolders = listFolders(directory).filter((name) => !name.startsWith(".") && name !== "node_modules");
+  return [directory, ...subfolders.slice(0, MAX_FOLDERS).map((name) => join(directory, name))].flatMap(
+    findProjectConfigs,
+  );
 };
 
-const usualConfigs = (workspace_folder: string): string[] => [
+const listDefaultConfigs = (workspace_folder: string): string[] => [
   join(workspace_folder, ".devcontainer", "devcontainer.json"),
   join(workspace_folder, ".devcontainer.json"),
 ];
@@ -31,18 +33,18 @@ const usualConfigs = (workspace_folder: string): string[] => [
  * later.
  */
 export const findDefaultConfig = (workspace_folder: string): string => {
-  const [first = "", ...others] = usualConfigs(workspace_folder);
-  return [first, ...others].find((path) => changedAt(path) !== undefined) ?? first;
+  const [first = "", ...others] = listDefaultConfigs(workspace_folder);
+  return [first, ...others].find((path) => readModifiedTime(path) !== undefined) ?? first;
 };
 
 /** Finds configuration files in the locations that the development containers specification allows. */
-const placesOfProject = (workspace_folder: string): DevcontainerPlace[] => {
-  const inside = join(workspace_folder, ".devcontainer");
-  const named = folders(inside)
+const findProjectConfigs = (workspace_folder: string): DevcontainerPlace[] => {
+  const configFolder = join(workspace_folder, ".devcontainer");
+  const named = listFolders(configFolder)
     .slice(0, MAX_FILES)
-    .map((name) => join(inside, name, "devcontainer.json"));
-  const first = usualConfigs(workspace_folder).find((path) => changedAt(path) !== undefined);
-  return [...(first === undefined ? [] : [first]), ...named.filter((path) => changedAt(path) !== undefined)].map(
+    .map((name) => join(configFolder, name, "devcontainer.json"));
+  const first = listDefaultConfigs(workspace_folder).find((path) => readModifiedTime(path) !== undefined);
+  return [...(first === undefined ? [] : [first]), ...named.filter((path) => readModifiedTime(path) !== undefined)].map(
     (config_path) => ({ workspace_folder, config_path }),
   );
 };
@@ -56,14 +58,14 @@ export const listPlaces = (containers: readonly Container[]): DevcontainerPlace[
 
 /** Returns the container of a location: a running one, else the newest. `containers` are sorted newest first. */
 export const findContainer = (place: DevcontainerPlace, containers: readonly Container[]): Container | undefined => {
-  const mine = containers.filter(
+  const ownContainers = containers.filter(
     ({ labels }) => labels[FOLDER_LABEL] === place.workspace_folder && labels[CONFIG_LABEL] === place.config_path,
   );
-  return mine.find(({ running }) => running) ?? mine[0];
+  return ownContainers.find(({ running }) => running) ?? ownContainers[0];
 };
 
 /** Returns milliseconds since 1970, or undefined if the file does not exist. */
-export const changedAt = (path: string): number | undefined => {
+export const readModifiedTime = (path: string): number | undefined => {
   try {
     const found = statSync(path);
     return found.isFile() ? found.mtimeMs : undefined;
@@ -81,7 +83,7 @@ export const toDevcontainerId = ({ workspace_folder, config_path }: Devcontainer
 };
 
 /** Returns the folder's name in lower case with hyphens, with a number appended if it is taken. */
-export const safeName = (workspace_folder: string, taken: ReadonlySet<string>): string => {
+export const toSafeName = (workspace_folder: string, taken: ReadonlySet<string>): string => {
   const plain =
     basename(workspace_folder)
       .toLowerCase()
@@ -94,7 +96,7 @@ export const safeName = (workspace_folder: string, taken: ReadonlySet<string>): 
   }
 };
 
-const folders = (path: string): string[] => {
+const listFolders = (path: string): string[] => {
   try {
     return readdirSync(path, { withFileTypes: true })
       .filter((one) => one.isDirectory())

@@ -8,10 +8,10 @@ import type { Container } from "#schema/workspaces/container.ts";
 import type { Environment } from "../environment.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
-const TIMEOUT_MS = 20_000;
-const UPLOAD_MS = 10 * 60_000;
-const STOP_SECONDS = 10;
-const MOST = 1_000;
+const REQUEST_TIMEOUT_MS = 20_000;
+const UPLOAD_TIMEOUT_MS = 10 * 60_000;
+const STOP_TIMEOUT_S = 10;
+const MAX_CONTAINERS = 1_000;
 /** The label that groups the containers of a compose project. */
 const COMPOSE_PROJECT = "com.docker.compose.project";
 
@@ -52,13 +52,13 @@ export class ContainerEngine {
 
   /** Returns all containers, including stopped ones, newest first. */
   async list(): Promise<Container[]> {
-    const found = await this.json<ListedContainer[]>("GET", `/containers/json?all=true&limit=${MOST}`);
+    const found = await this.json<ListedContainer[]>("GET", `/containers/json?all=true&limit=${MAX_CONTAINERS}`);
     return found.sort((a, b) => (b.Created ?? 0) - (a.Created ?? 0)).map(toContainer);
   }
 
   /** Stops a container and kills it after some seconds. Succeeds if it has already stopped. */
   async stop(id: string): Promise<void> {
-    await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_SECONDS}`, undefined, [304]);
+    await this.call("POST", `/containers/${encodeURIComponent(id)}/stop?t=${STOP_TIMEOUT_S}`, undefined, [304]);
   }
 
   /** Removes a container. Succeeds if it no longer exists. */
@@ -96,7 +96,7 @@ export class ContainerEngine {
 
   /** Uploads a tar for the engine to unpack, within ten minutes. Throws AppError. */
   async upload(path: string, tar: ReadableStream<Uint8Array>): Promise<void> {
-    const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_MS };
+    const request = { body: tar, headers: { "content-type": "application/x-tar" }, limit: UPLOAD_TIMEOUT_MS };
     const response = await this.#fetch("PUT", (await this.prefix()) + path, request);
     if (!response.ok) throw await readRefusal(response);
     await response.text();
@@ -119,16 +119,16 @@ export class ContainerEngine {
   async #fetch(
     method: string,
     path: string,
-    { limit = TIMEOUT_MS, ...request }: EngineRequest = {},
+    { limit = REQUEST_TIMEOUT_MS, ...request }: EngineRequest = {},
   ): Promise<Response> {
     const { base, socket, shown } = this.address;
-    const late = new AbortController();
-    const timer = this.#clock.after(limit, () => late.abort());
+    const timeoutSignal = new AbortController();
+    const timer = this.#clock.after(limit, () => timeoutSignal.abort());
     try {
       return await fetch(base + path, {
         method,
         redirect: "manual",
-        signal: late.signal,
+        signal: timeoutSignal.signal,
         ...(socket === undefined ? {} : { unix: socket }),
         ...request,
       } as RequestInit);
@@ -144,11 +144,11 @@ type EngineRequest = { body?: string | ReadableStream<Uint8Array>; headers?: Rec
 
 const readRefusal = async (response: Response): Promise<AppError> =>
   new AppError(
-    KINDS[response.status] ?? "internal",
+    ERROR_KINDS[response.status] ?? "internal",
     `The container engine refuses: ${await readEngineError(response)}`,
   );
 
-const KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
+const ERROR_KINDS: Readonly<Record<number, ErrorKind>> = { 400: "invalid", 404: "not_found", 409: "conflict" };
 
 const toContainer = ({
   Id,

@@ -15,7 +15,7 @@ export type ContainerProgram = {
 
 type Deps = { readonly engine: ContainerEngine; readonly clock: Clock };
 
-const OUTPUT_BYTES = 64 * 1024;
+const MAX_OUTPUT_BYTES = 64 * 1024;
 const HEADER_BYTES = 8;
 const STDERR = 2;
 
@@ -34,8 +34,8 @@ export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boo
     body: new TextEncoder().encode(JSON.stringify({ Detach: false, Tty: tty })),
   });
   if (!("response" in answer)) return answer.stream;
-  const said = await answer.response.text(OUTPUT_BYTES);
-  throw new Error(`The container engine starts no program: ${said.trim() || answer.response.status}`);
+  const responseText = await answer.response.text(MAX_OUTPUT_BYTES);
+  throw new Error(`The container engine starts no program: ${responseText.trim() || answer.response.status}`);
 };
 
 /** Runs it to completion with this input; returns its output, at most 64 KiB. Throws Error with the end of the output if it fails. */
@@ -47,7 +47,7 @@ export const runInContainer = async (deps: Deps, program: ContainerProgram, inpu
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of stream) {
-    if (size < OUTPUT_BYTES) chunks.push(chunk);
+    if (size < MAX_OUTPUT_BYTES) chunks.push(chunk);
     size += chunk.byteLength;
   }
   const output = readFrames(Buffer.concat(chunks)).trim();
@@ -81,7 +81,7 @@ export const createExec = async (
   { attached, tty = false }: { attached: boolean; tty?: boolean },
 ): Promise<string> => {
   const { container, user, command, env = {}, directory } = program;
-  const made = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
+  const createdExec = await engine.json<{ Id: string }>("POST", `/containers/${encodeURIComponent(container)}/exec`, {
     AttachStdin: attached,
     AttachStdout: attached,
     AttachStderr: attached,
@@ -91,7 +91,7 @@ export const createExec = async (
     ...(user === "" ? {} : { User: user }),
     ...(directory === undefined ? {} : { WorkingDir: directory }),
   });
-  return encodeURIComponent(made.Id);
+  return encodeURIComponent(createdExec.Id);
 };
 
 /** Yields the output of a program without a terminal as it arrives, decoded from the engine's frames. */

@@ -7,7 +7,7 @@ import type { Containers } from "./containers.ts";
 
 type Request_ = Request & { params: Record<string, string> };
 
-export const containerRoutes = (containers: Containers) => ({
+export const createContainerRoutes = (containers: Containers) => ({
   "/api/v0/containers": { GET: async (request: Request) => Response.json(await containers.list(parseLabels(request))) },
   "/api/v0/containers/watch": {
     GET: (request: Request, server: Server<SocketData>) =>

@@ -1,6 +1,6 @@
 // Installs an agent in a running container: the program, a token that only its user can read, and a background process.
 import type { Clock } from "#base/clock.ts";
-import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
+import { createTar, PROGRAM_PATH } from "#base/program-tar.ts";
 import type { ContainerEngine } from "./engine.ts";
 import { runInContainer, startInBackground } from "./exec.ts";
 import { type ContainerNetworks, findRoute, Relay } from "./relay.ts";
@@ -24,11 +24,11 @@ export type InjectionOptions = {
 export type InjectedAgent = { readonly exec: string; readonly folder: string; readonly relay: Relay | undefined };
 
 // Removes the leftovers of an earlier agent first: it exits when its token file is removed.
-const KEEP_TOKEN = `umask 077
+const WRITE_TOKEN_SCRIPT = `umask 077
 rm -rf /tmp/slipway-agent-* 2>/dev/null
 folder=$(mktemp -d /tmp/slipway-agent-XXXXXX) && cat >"$folder/token" && echo "$folder"`;
 
-const START = `SHELL=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
+const START_SCRIPT = `SHELL=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd) 2>/dev/null | head -n 1 | cut -d: -f7)
 [ -x "$SHELL" ] || SHELL=/bin/sh
 export SHELL
 exec "$0" agent >agent.log 2>&1`;
@@ -40,17 +40,21 @@ const ORPHAN_TIMEOUT = "1h";
 export const injectAgent = async (options: InjectionOptions): Promise<InjectedAgent> => {
   const { engine, program, server, container, user, token } = options;
   const path = `/containers/${encodeURIComponent(container)}`;
-  await engine.upload(`${path}/archive?path=/`, tarWith(program, PROGRAM_PATH));
-  const inside = (command: readonly string[]) => ({ container, user, command });
-  await runInContainer(options, inside([PROGRAM_PATH, "version"])).catch((error: Error) => {
+  await engine.upload(`${path}/archive?path=/`, createTar(program, PROGRAM_PATH));
+  const toContainerProgram = (command: readonly string[]) => ({ container, user, command });
+  await runInContainer(options, toContainerProgram([PROGRAM_PATH, "version"])).catch((error: Error) => {
     throw new Error(`The agent's program does not run in this container: ${error.message}`);
   });
   const route = findRoute(server, await engine.json<ContainerNetworks>("GET", `${path}/json`));
   const relay = route.kind === "relay" ? await Relay.listen(server, route) : undefined;
   try {
-    const folder = await runInContainer(options, inside(["/bin/sh", "-c", KEEP_TOKEN]), `${token}\n`);
+    const folder = await runInContainer(
+      options,
+      toContainerProgram(["/bin/sh", "-c", WRITE_TOKEN_SCRIPT]),
+      `${token}\n`,
+    );
     const exec = await startInBackground(options, {
-      ...inside(["/bin/sh", "-c", START, PROGRAM_PATH]),
+      ...toContainerProgram(["/bin/sh", "-c", START_SCRIPT, PROGRAM_PATH]),
       directory: folder,
       env: {
         ...options.env,

@@ -13,11 +13,11 @@ export type ContainerNetworks = {
 /** How a container reaches the server: directly, or through a relay that listens on `gateway` for `address`. */
 export type Route = { readonly kind: "direct" } | { readonly kind: "relay"; gateway: string; address: string };
 
-const OWN_MACHINE = new Set(["localhost", "127.0.0.1", "[::1]", "host.docker.internal"]);
+const LOCAL_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]", "host.docker.internal"]);
 
 /** Throws Error with a readable message if there is no route. Pure. */
 export const findRoute = (server: URL, { HostConfig, NetworkSettings }: ContainerNetworks): Route => {
-  if (!OWN_MACHINE.has(server.hostname) || HostConfig?.NetworkMode === "host") return { kind: "direct" };
+  if (!LOCAL_HOSTS.has(server.hostname) || HostConfig?.NetworkMode === "host") return { kind: "direct" };
   if (server.protocol !== "http:") {
     throw new Error(
       `A container cannot reach the server at ${server.origin}; its access URL must be a name for others.`,
@@ -49,12 +49,12 @@ export class Relay implements Disposable {
   static async listen(target: URL, { gateway, address }: { gateway: string; address: string }): Promise<Relay> {
     const open = new Set<Socket>();
     const server = createServer({ allowHalfOpen: true }, (inside) => {
-      if (plain(inside.remoteAddress) !== plain(address) || open.size >= MAX_CONNECTIONS) {
+      if (normalizeAddress(inside.remoteAddress) !== normalizeAddress(address) || open.size >= MAX_CONNECTIONS) {
         inside.destroy();
         return;
       }
-      const outside = connect({ host: getHost(target), port: Number(target.port) || 80, allowHalfOpen: true });
-      for (const [one, other] of [[inside, outside] as const, [outside, inside] as const]) {
+      const upstream = connect({ host: getHost(target), port: Number(target.port) || 80, allowHalfOpen: true });
+      for (const [one, other] of [[inside, upstream] as const, [upstream, inside] as const]) {
         open.add(inside);
         one.on("error", () => other.destroy());
         one.on("close", () => {
@@ -62,8 +62,8 @@ export class Relay implements Disposable {
           other.destroy();
         });
       }
-      outside.pipe(inside);
-      forward(inside, outside, target.host);
+      upstream.pipe(inside);
+      forward(inside, upstream, target.host);
     });
     const listening = Promise.withResolvers<void>();
     server.once("error", listening.reject);
@@ -99,7 +99,7 @@ const forward = (inside: Socket, outside: Socket, host: string): void => {
     if (end < 0) return;
     inside.off("data", read);
     inside.pause();
-    outside.write(headFor(host, head.subarray(0, end).toString("latin1")), "latin1");
+    outside.write(rewriteHead(host, head.subarray(0, end).toString("latin1")), "latin1");
     outside.write(head.subarray(end));
     inside.pipe(outside);
   };
@@ -110,15 +110,15 @@ const forward = (inside: Socket, outside: Socket, host: string): void => {
  * Rewrites the head of a request for `host`. Unless the request upgrades the connection, it becomes the only one on it, so that no request
  * passes unmodified. Pure.
  */
-export const headFor = (host: string, head: string): string => {
+export const rewriteHead = (host: string, head: string): string => {
   const [first = "", ...lines] = head.split("\r\n");
   const isUpgrade = lines.some((line) => /^upgrade:/i.test(line));
-  const kept = lines.filter((line) => !/^host:/i.test(line) && (isUpgrade || !/^connection:/i.test(line)));
-  return [first, `Host: ${host}`, ...kept, ...(isUpgrade ? [] : ["Connection: close"])].join("\r\n");
+  const keptLines = lines.filter((line) => !/^host:/i.test(line) && (isUpgrade || !/^connection:/i.test(line)));
+  return [first, `Host: ${host}`, ...keptLines, ...(isUpgrade ? [] : ["Connection: close"])].join("\r\n");
 };
 
 /** Normalizes an IPv4 address that arrives on an IPv6 socket. */
-const plain = (address: string | undefined): string => (address ?? "").replace(/^::ffff:/, "");
+const normalizeAddress = (address: string | undefined): string => (address ?? "").replace(/^::ffff:/, "");
 
 const getHost = ({ hostname }: URL): string =>
   hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");

@@ -1,11 +1,11 @@
 // Manages the agents inside this one, one per running devcontainer: registers them with the server, installs them in the container, and
 // ends them with it. Their tokens exist only in this process, so agents of an earlier process are deleted at startup.
 import type { Clock } from "#base/clock.ts";
-import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { RpcError } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
-import type { UpDevcontainer } from "./devcontainers-cli.ts";
+import type { RunningDevcontainer } from "./devcontainers-cli.ts";
 import type { ContainerEngine } from "./engine.ts";
 import { isExecRunning } from "./exec.ts";
 import { type InjectedAgent, injectAgent, removeAgent } from "./injection.ts";
@@ -30,7 +30,7 @@ const RETRY_MS = 60_000;
 /** The protocol's enum values: vscode, web_terminal, ssh_helper, port_forwarding_helper. */
 const DISPLAY_APPS = [0, 2, 3, 4];
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
-const NAME_TRIES = 5;
+const MAX_NAME_ATTEMPTS = 5;
 
 export class SubAgents {
   readonly #options: SubAgentsOptions;
@@ -55,13 +55,17 @@ export class SubAgents {
   }
 
   /** Returns why the devcontainer has no agent. */
-  failure(devcontainer: string): string | undefined {
+  getFailure(devcontainer: string): string | undefined {
     return this.#failures.get(devcontainer)?.reason;
   }
 
   /** Starts an agent in the container that `up` returns, replacing the previous one. Never rejects: see `failure`. */
-  start(devcontainer: { id: string; name: string }, up: () => Promise<UpDevcontainer>, container = ""): Promise<void> {
-    return this.#inTurn(devcontainer.id, async () => {
+  start(
+    devcontainer: { id: string; name: string },
+    up: () => Promise<RunningDevcontainer>,
+    container = "",
+  ): Promise<void> {
+    return this.#enqueue(devcontainer.id, async () => {
       await this.#end(devcontainer.id);
       this.#failures.delete(devcontainer.id);
       try {
@@ -75,10 +79,10 @@ export class SubAgents {
   }
 
   /** Starts an agent if `container` runs without one; ends the agent of a container that no longer runs. */
-  async keep(
+  async reconcile(
     devcontainer: { id: string; name: string },
     container: string | undefined,
-    up: () => Promise<UpDevcontainer>,
+    up: () => Promise<RunningDevcontainer>,
   ): Promise<void> {
     const { clock, engine } = this.#options;
     if (this.#queues.has(devcontainer.id)) return;
@@ -95,7 +99,7 @@ export class SubAgents {
 
   /** Ends the agent of this devcontainer. */
   end(devcontainer: string): Promise<void> {
-    return this.#inTurn(devcontainer, async () => {
+    return this.#enqueue(devcontainer, async () => {
       this.#failures.delete(devcontainer);
       await this.#end(devcontainer);
     });
@@ -105,7 +109,7 @@ export class SubAgents {
     await Promise.all([...this.#running.keys()].map((id) => this.end(id)));
   }
 
-  #inTurn(devcontainer: string, work: () => Promise<void>): Promise<void> {
+  #enqueue(devcontainer: string, work: () => Promise<void>): Promise<void> {
     const mine = (this.#queues.get(devcontainer) ?? this.#begun).then(work).finally(() => {
       if (this.#queues.get(devcontainer) === mine) this.#queues.delete(devcontainer);
     });
@@ -113,7 +117,7 @@ export class SubAgents {
     return mine;
   }
 
-  async #create(wanted: string, made: UpDevcontainer): Promise<Running> {
+  async #create(wanted: string, made: RunningDevcontainer): Promise<Running> {
     const { clock, engine: engineAt, program, url } = this.#options;
     const engine = engineAt();
     if (!engine) throw new Error("The workspace has no container engine.");
@@ -152,7 +156,7 @@ export class SubAgents {
         this.#made.add(id);
         return { id, name: agent.name, token: uuidFromBytes(agent.authToken) };
       } catch (error) {
-        if (!(error instanceof RpcError) || n === NAME_TRIES || !/already/.test(error.message)) throw error;
+        if (!(error instanceof RpcError) || n === MAX_NAME_ATTEMPTS || !/already/.test(error.message)) throw error;
       }
     }
   }
@@ -179,7 +183,7 @@ export class SubAgents {
   async #delete(id: string): Promise<void> {
     this.#made.delete(id);
     try {
-      await this.#options.connection.ask((api, signal) => api.deleteSubAgent({ id: uuidBytes(id) }, signal));
+      await this.#options.connection.ask((api, signal) => api.deleteSubAgent({ id: uuidToBytes(id) }, signal));
     } catch (error) {
       log("daemon").debug("the agent {id} was not deleted: {error}", { id, error });
     }

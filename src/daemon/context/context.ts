@@ -7,15 +7,15 @@ import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
 import { RpcError } from "#src/wire/index.ts";
-import { type Connection, Stopped } from "../connection/connection.ts";
+import { type Connection, DaemonStopped } from "../connection/connection.ts";
 import type { WorkspaceMcp } from "./mcp.ts";
-import { contextRoots, LIMITS, scanContext } from "./scan.ts";
+import { findContextRoots, LIMITS, scanContext } from "./scan.ts";
 import { FolderWatch } from "./watch.ts";
 
 /** Debounces changes. */
-const SETTLE_MS = 250;
+const SETTLE_DELAY_MS = 250;
 /** Rescan interval, in case the system misses a change notification. */
-const POLL_MS = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 const UNIMPLEMENTED = 12;
 
 export type ContextOptions = {
@@ -65,17 +65,18 @@ export class WorkspaceContext {
         this.#wake = Promise.withResolvers();
         const pushed = this.#pushed;
         this.#pushed = Promise.withResolvers();
-        const scan = await scanContext(await contextRoots(this.#options));
+        const scan = await scanContext(await findContextRoots(this.#options));
         folders.set(scan.watched);
         mcp.use(scan.configs);
         const resources = [...scan.resources, ...mcp.resources].slice(0, LIMITS.count);
         if (!(await this.#push(resources, scan.error))) return;
         pushed.resolve();
-        await Promise.race([this.#wake.promise, pause(clock, POLL_MS, signal)]);
-        await pause(clock, SETTLE_MS, signal);
+        await Promise.race([this.#wake.promise, pause(clock, POLL_INTERVAL_MS, signal)]);
+        await pause(clock, SETTLE_DELAY_MS, signal);
       }
     } catch (error) {
-      if (!(error instanceof Stopped)) log("daemon").error("the context can no longer be told: {error}", { error });
+      if (!(error instanceof DaemonStopped))
+        log("daemon").error("the context can no longer be told: {error}", { error });
     } finally {
       folders.close();
     }

@@ -3,7 +3,7 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { sep } from "node:path";
-import { wholeCharacters } from "../whole-characters.ts";
+import { trimPartialCharacter } from "../whole-characters.ts";
 
 export type ContextFile =
   | { readonly status: "ok"; readonly bytes: Uint8Array; readonly real: string }
@@ -39,7 +39,7 @@ export const readContextFile = async (path: string, root: string, limit: number)
       }
       if (size > limit) {
         const error = `has ${size} bytes, more than ${limit}`;
-        return { status: "oversize", size, error, bytes: wholeEnd(bytes.slice(0, read)), real };
+        return { status: "oversize", size, error, bytes: dropPartialCharacter(bytes.slice(0, read)), real };
       }
       if (read > size) return { status: "unreadable", size: read, error: "changes while it is read" };
       return { status: "ok", bytes: bytes.slice(0, read), real };
@@ -54,21 +54,22 @@ export const readContextFile = async (path: string, root: string, limit: number)
 
 /** Decodes UTF-8, or UTF-16 if the bytes indicate it: by a byte order mark, or by a zero in every other byte of Latin text. */
 export const decodeText = (bytes: Uint8Array): string => {
-  const encoding = utf16In(bytes);
+  const encoding = detectUtf16(bytes);
   return new TextDecoder(encoding ?? "utf-8").decode(
     encoding === undefined ? bytes : bytes.subarray(0, bytes.length & ~1),
   );
 };
 
-const LOOKED_AT = 256;
+const SNIFFED_BYTES = 256;
 
-const wholeEnd = (bytes: Uint8Array): Uint8Array => (utf16In(bytes) === undefined ? wholeCharacters(bytes) : bytes);
+const dropPartialCharacter = (bytes: Uint8Array): Uint8Array =>
+  detectUtf16(bytes) === undefined ? trimPartialCharacter(bytes) : bytes;
 
-const utf16In = (bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined => {
+const detectUtf16 = (bytes: Uint8Array): "utf-16le" | "utf-16be" | undefined => {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
-  const head = bytes.subarray(0, LOOKED_AT);
+  const head = bytes.subarray(0, SNIFFED_BYTES);
   const zeros = [0, 0];
   for (const [at, byte] of head.entries()) if (byte === 0) zeros[at & 1] = (zeros[at & 1] ?? 0) + 1;
   const [even = 0, odd = 0] = zeros;

@@ -8,32 +8,32 @@ import type { SkillFile, SkillFiles } from "#schema/agents/agent-context.ts";
 import { isInside } from "./file.ts";
 
 const MAX_FILES = 200;
-const DEPTH = 5;
+const MAX_DEPTH = 5;
 /** Maximum number of bytes of a supporting file; the rest is cut off (facts/chats 5.1). */
-const FILE_BYTES = 512 * 1024;
+const MAX_FILE_BYTES = 512 * 1024;
 
 /** Returns the paths of regular files in a skill's folder, sorted by name. Skips links. */
-export const skillFiles = async (folder: string): Promise<SkillFiles> => {
+export const listSkillFiles = async (folder: string): Promise<SkillFiles> => {
   const root = await realpath(folder).catch(() => undefined);
   if (root === undefined) throw notFound();
   const files: string[] = [];
   let truncated = false;
-  const look = async (at: string, depth: number): Promise<void> => {
+  const visit = async (at: string, depth: number): Promise<void> => {
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(at, entry.name);
-      if (entry.isDirectory() && depth < DEPTH && entry.name !== ".git") await look(path, depth + 1);
+      if (entry.isDirectory() && depth < MAX_DEPTH && entry.name !== ".git") await visit(path, depth + 1);
       if (!entry.isFile() || (depth === 0 && entry.name === "SKILL.md")) continue;
       if (files.length >= MAX_FILES) truncated = true;
       else files.push(relative(root, path));
     }
   };
-  await look(root, 0);
+  await visit(root, 0);
   return { files, truncated };
 };
 
 /** Returns the beginning of a file in a skill's folder. Rejects with 400 for a file outside of it and 404 for a missing one. */
-export const skillFile = async (folder: string, path: string): Promise<SkillFile> => {
+export const readSkillFile = async (folder: string, path: string): Promise<SkillFile> => {
   const root = await realpath(folder).catch(() => undefined);
   const real = root === undefined ? undefined : await realpath(join(root, path)).catch(() => undefined);
   if (root === undefined) throw notFound();
@@ -45,10 +45,10 @@ export const skillFile = async (folder: string, path: string): Promise<SkillFile
   try {
     const found = await file.stat();
     if (!found.isFile()) throw invalidField("path", "is no regular file");
-    const bytes = new Uint8Array(FILE_BYTES);
+    const bytes = new Uint8Array(MAX_FILE_BYTES);
     let read = 0;
-    while (read < FILE_BYTES) {
-      const { bytesRead } = await file.read(bytes, read, FILE_BYTES - read, read);
+    while (read < MAX_FILE_BYTES) {
+      const { bytesRead } = await file.read(bytes, read, MAX_FILE_BYTES - read, read);
       if (bytesRead === 0) break;
       read += bytesRead;
     }

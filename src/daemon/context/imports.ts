@@ -5,34 +5,34 @@ import { decodeText, readContextFile } from "./file.ts";
 
 const MAX_DEPTH = 5;
 const MAX_FILES = 50;
-const IMPORT = /^(?:\s*[-*+]\s+|\s*)@(\S+)\s*$/;
-const FENCE = /^\s*(```|~~~)/;
+const IMPORT_LINE = /^(?:\s*[-*+]\s+|\s*)@(\S+)\s*$/;
+const FENCE_LINE = /^\s*(```|~~~)/;
 
 /** `problem`: what was left out; empty if nothing was. `folders`: the folders of the imported files, with links resolved. */
-export type Imported = { readonly body: string; readonly problem: string; readonly folders: readonly string[] };
+export type ExpandedImports = { readonly body: string; readonly problem: string; readonly folders: readonly string[] };
 
-type Of = { readonly source: string; readonly root: string; readonly limit: number };
+type ImportScope = { readonly source: string; readonly root: string; readonly limit: number };
 
 /** Returns the text with its imports expanded. A line that names no file is kept unchanged. */
-export const expandImports = async (text: string, { source, root, limit }: Of): Promise<Imported> => {
+export const expandImports = async (text: string, { source, root, limit }: ImportScope): Promise<ExpandedImports> => {
   const problems: string[] = [];
   const folders = new Set<string>();
-  let left = limit - Buffer.byteLength(text);
+  let remainingBytes = limit - Buffer.byteLength(text);
   let files = 0;
 
   const expand = async (body: string, from: string, above: readonly string[]): Promise<string> => {
     const lines: string[] = [];
     let isFenced = false;
     for (const line of body.split("\n")) {
-      if (FENCE.test(line)) isFenced = !isFenced;
-      const path = isFenced ? undefined : IMPORT.exec(line)?.[1];
-      lines.push((path === undefined ? undefined : await imported(path, from, above)) ?? line);
+      if (FENCE_LINE.test(line)) isFenced = !isFenced;
+      const path = isFenced ? undefined : IMPORT_LINE.exec(line)?.[1];
+      lines.push((path === undefined ? undefined : await expandLine(path, from, above)) ?? line);
     }
     return lines.join("\n");
   };
 
   /** Returns undefined for a line that is kept unchanged. */
-  const imported = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
+  const expandLine = async (path: string, from: string, above: readonly string[]): Promise<string | undefined> => {
     const file = await readContextFile(resolvePlace(path, dirname(from)), root, limit);
     if (!file) return undefined;
     if (file.status !== "ok") {
@@ -46,11 +46,13 @@ export const expandImports = async (text: string, { source, root, limit }: Of): 
       .trimEnd();
     const size = Buffer.byteLength(body);
     files += 1;
-    if (size > left || files > MAX_FILES || above.length > MAX_DEPTH) {
-      problems.push(`@${path} is left out: ${size > left ? `more than ${limit} bytes in all` : "too many imports"}`);
+    if (size > remainingBytes || files > MAX_FILES || above.length > MAX_DEPTH) {
+      problems.push(
+        `@${path} is left out: ${size > remainingBytes ? `more than ${limit} bytes in all` : "too many imports"}`,
+      );
       return undefined;
     }
-    left -= size;
+    remainingBytes -= size;
     folders.add(dirname(file.real));
     return expand(body, file.real, [...above, file.real]);
   };

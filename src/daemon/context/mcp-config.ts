@@ -13,22 +13,22 @@ export type McpServerSpec = { readonly name: string } & (
 );
 type Env = Readonly<Record<string, string>>;
 
-export type Declared = {
+export type DeclaredServers = {
   readonly servers: readonly McpServerSpec[];
   readonly wrong: readonly { name: string; problem: string }[];
 };
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-const MOST = 50;
+const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const MAX_SERVERS = 50;
 
 /** `folder`: the folder of the file, in which programs start. */
-export const parseDeclaredServers = (text: string, folder: string, env: Env): Declared => {
+export const parseDeclaredServers = (text: string, folder: string, env: Env): DeclaredServers => {
   const servers: McpServerSpec[] = [];
   const wrong: { name: string; problem: string }[] = [];
-  for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MOST)) {
-    const made = parseSpec(name, toRecord(given), folder, env);
-    if (typeof made === "string") wrong.push({ name, problem: made });
-    else if (made) servers.push(made);
+  for (const [name, given] of Object.entries(toRecord(toRecord(JSON.parse(text)).mcpServers)).slice(0, MAX_SERVERS)) {
+    const parsedServer = parseSpec(name, toRecord(given), folder, env);
+    if (typeof parsedServer === "string") wrong.push({ name, problem: parsedServer });
+    else if (parsedServer) servers.push(parsedServer);
   }
   return { servers, wrong };
 };
@@ -40,22 +40,22 @@ const parseSpec = (
   folder: string,
   env: Env,
 ): McpServerSpec | string | undefined => {
-  if (!NAME.test(name) || name.includes("__")) return "needs a name of letters, digits, dots and dashes";
+  if (!SERVER_NAME.test(name) || name.includes("__")) return "needs a name of letters, digits, dots and dashes";
   if (given.disabled === true) return undefined;
-  const filled = (text: unknown): string => (typeof text === "string" ? fill(text, env) : "");
-  const mapOf = (map: unknown): Env =>
-    Object.fromEntries(Object.entries(toRecord(map)).map(([key, value]) => [key, filled(value)]));
+  const fillText = (text: unknown): string => (typeof text === "string" ? expandVariables(text, env) : "");
+  const toEnv = (map: unknown): Env =>
+    Object.fromEntries(Object.entries(toRecord(map)).map(([key, value]) => [key, fillText(value)]));
   if (typeof given.command === "string" && given.command !== "") {
-    const args = Array.isArray(given.args) ? given.args.map(filled) : [];
-    return { name, kind: "stdio", command: filled(given.command), args, env: mapOf(given.env), folder };
+    const args = Array.isArray(given.args) ? given.args.map(fillText) : [];
+    return { name, kind: "stdio", command: fillText(given.command), args, env: toEnv(given.env), folder };
   }
-  const url = filled(given.url);
+  const url = fillText(given.url);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return "needs a command, or an http or https url";
-  return { name, kind: given.type === "sse" ? "sse" : "http", url, headers: mapOf(given.headers) };
+  return { name, kind: given.type === "sse" ? "sse" : "http", url, headers: toEnv(given.headers) };
 };
 
 const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 
-const fill = (text: string, env: Env): string =>
+const expandVariables = (text: string, env: Env): string =>
   text.replace(/\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g, (_, name: string, otherwise = "") => env[name] || otherwise);

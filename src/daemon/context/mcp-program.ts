@@ -1,7 +1,7 @@
 // Runs an MCP server program of the workspace in its own process group, which ends as a whole. Keeps the last lines of its error output for
 // the reason it ended, with configured values redacted. Used by mcp.ts.
 import type { Clock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { LineTransport, Program } from "#src/mcp/lines.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import type { McpServerSpec } from "./mcp-config.ts";
@@ -38,10 +38,10 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
     for await (const bytes of child.stderr) tail = (tail + decoder.decode(bytes, { stream: true })).slice(-MAX_TAIL);
   })().catch(() => {});
   void child.exited.then(async (code) => {
-    groups.ended(child.pid);
+    groups.onLeaderEnd(child.pid);
     // Its child processes may keep the pipe open.
-    await within(clock, PIPE_MS, read);
-    transport.ended(formatReason(code, hidden(tail, Object.values(spec.env))));
+    await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
+    transport.onProgramEnd(formatReason(code, maskValues(tail, Object.values(spec.env))));
   });
   return {
     write: async (bytes: Uint8Array) => {
@@ -52,13 +52,15 @@ export const startProgram = ({ clock, env, groups }: Options, spec: Spec, transp
   };
 };
 
-const PIPE_MS = 200;
+const PIPE_TIMEOUT_MS = 200;
 
 const formatReason = (code: number, tail: string): string => {
   const lines = tail.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
-  const said = lines.slice(-MAX_LINES).join(" / ");
-  return said === "" ? `the program ended with code ${code}` : `the program ended with code ${code}: ${said}`;
+  const lastOutput = lines.slice(-MAX_LINES).join(" / ");
+  return lastOutput === ""
+    ? `the program ended with code ${code}`
+    : `the program ended with code ${code}: ${lastOutput}`;
 };
 
-const hidden = (text: string, values: readonly string[]): string =>
+const maskValues = (text: string, values: readonly string[]): string =>
   values.reduce((shown, value) => (value.length < MIN_SECRET ? shown : shown.replaceAll(value, "***")), text);

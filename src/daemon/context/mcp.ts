@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { StoredResource } from "#schema/chats/chat-context.ts";
 import { type CallLimits, CONNECT_MS, McpConnection } from "#src/mcp/connection.ts";
 import type { McpAnswer } from "#src/mcp/content.ts";
@@ -20,14 +20,14 @@ export type McpOptions = { clock: Clock; groups: ProcessGroups; env: Readonly<Re
 /** Maximum size of the tool descriptions of all servers: a snapshot must fit into one message. */
 const MAX_TOOLS_BYTES = 1024 * 1024;
 /** A program may install itself first. */
-const PROGRAM_CONNECT_MS = 180_000;
+const PROGRAM_CONNECT_TIMEOUT_MS = 180_000;
 /** A server that has not answered after this long is shown as starting. */
-const STARTING_MS = 1_000;
+const STARTING_TIMEOUT_MS = 1_000;
 /** Initial and maximum delay before a failed server is retried. Doubles with every failure. */
-const RETRY_MS = 5_000;
+const RETRY_DELAY_MS = 5_000;
 const MAX_RETRY_MS = 5 * 60_000;
 /** How long a tool call waits for the refreshed tool list when the call has changed it. */
-const RELIST_MS = 3_000;
+const RELIST_TIMEOUT_MS = 3_000;
 
 type Config = { readonly folder: string; readonly text: string };
 type Server = {
@@ -44,7 +44,7 @@ type Server = {
 export class WorkspaceMcp {
   readonly #options: McpOptions;
   readonly #servers = new Map<string, Server>();
-  #wrong: StoredResource[] = [];
+  #invalid: StoredResource[] = [];
   #changed: () => Promise<void> = async () => {};
   #isOver = false;
 
@@ -60,29 +60,29 @@ export class WorkspaceMcp {
   /** Replaces the configs: ends servers that they no longer declare and starts new ones. The first of a name wins. */
   use(configs: readonly Config[]): void {
     if (this.#isOver) return;
-    const wanted = new Map<string, McpServerSpec>();
-    this.#wrong = [];
+    const wantedServers = new Map<string, McpServerSpec>();
+    this.#invalid = [];
     for (const { text, folder } of configs) {
       const { servers, wrong } = parseDeclaredServers(text, folder, this.#options.env);
-      for (const spec of servers) if (!wanted.has(spec.name)) wanted.set(spec.name, spec);
-      this.#wrong.push(...wrong.map(({ name, problem }) => makeResource(name, "invalid", problem)));
+      for (const spec of servers) if (!wantedServers.has(spec.name)) wantedServers.set(spec.name, spec);
+      this.#invalid.push(...wrong.map(({ name, problem }) => makeResource(name, "invalid", problem)));
     }
     for (const [name, { key }] of this.#servers) {
-      const spec = wanted.get(name);
+      const spec = wantedServers.get(name);
       if (!spec || JSON.stringify(spec) !== key) this.#drop(name);
     }
-    for (const spec of wanted.values()) if (!this.#servers.has(spec.name)) this.#begin(spec);
+    for (const spec of wantedServers.values()) if (!this.#servers.has(spec.name)) this.#begin(spec);
   }
 
   /** Returns servers with a known tool list, failed ones, and those that are slow to start. */
   get resources(): StoredResource[] {
     const all = [...this.#servers.values()].map(({ resource }) => resource);
-    let left = MAX_TOOLS_BYTES;
-    return [...all.filter(({ status }) => status !== "excluded"), ...this.#wrong]
+    let remainingBytes = MAX_TOOLS_BYTES;
+    return [...all.filter(({ status }) => status !== "excluded"), ...this.#invalid]
       .sort((a, b) => (a.source < b.source ? -1 : 1))
       .map((one) => {
-        left -= one.size_bytes;
-        if (left >= 0 || one.size_bytes === 0) return one;
+        remainingBytes -= one.size_bytes;
+        if (remainingBytes >= 0 || one.size_bytes === 0) return one;
         const error = `together the servers describe their tools with more than ${MAX_TOOLS_BYTES} bytes`;
         return { ...makeResource(one.source, "oversize", error), size_bytes: one.size_bytes };
       });
@@ -104,7 +104,7 @@ export class WorkspaceMcp {
         async (connection) => {
           const answer = await connection.call(tool, args, signal, limits);
           // The next step must see the tool list as the call has changed it.
-          await within(this.#options.clock, RELIST_MS, this.#relist(known, connection));
+          await finishesWithin(this.#options.clock, RELIST_TIMEOUT_MS, this.#relist(known, connection));
           return answer;
         },
       );
@@ -125,16 +125,16 @@ export class WorkspaceMcp {
     const server: Server = {
       spec,
       key: JSON.stringify(spec),
-      connection: NEVER,
+      connection: NOT_CONNECTED,
       isOpening: false,
       resource,
       failures: 0,
     };
     this.#servers.set(spec.name, server);
     this.#connect(server).catch(() => {});
-    this.#options.clock.after(STARTING_MS, () => {
+    this.#options.clock.after(STARTING_TIMEOUT_MS, () => {
       if (server.resource.status !== "excluded") return;
-      void this.#setResource(server, makeResource(spec.name, "unreadable", STARTING));
+      void this.#setResource(server, makeResource(spec.name, "unreadable", STARTING_REASON));
     });
   }
 
@@ -172,7 +172,7 @@ export class WorkspaceMcp {
   /** Nothing calls a server whose tools are unknown, so retries must not depend on calls. */
   #retryLater(server: Server): void {
     if (this.#servers.get(server.spec.name) !== server) return;
-    const delay_ms = Math.min(RETRY_MS * 2 ** (server.failures - 1), MAX_RETRY_MS);
+    const delay_ms = Math.min(RETRY_DELAY_MS * 2 ** (server.failures - 1), MAX_RETRY_MS);
     server.retry = this.#options.clock.after(delay_ms, () => {
       if (this.#servers.get(server.spec.name) === server && !server.isOpening) this.#connect(server).catch(() => {});
     });
@@ -180,7 +180,7 @@ export class WorkspaceMcp {
 
   async #relist(server: Server, connection: McpConnection): Promise<void> {
     const before = connection.tools;
-    if ((await connection.freshTools()) !== before) await this.#setTools(server, connection);
+    if ((await connection.getTools()) !== before) await this.#setTools(server, connection);
   }
 
   #setTools(server: Server, { tools }: McpConnection): Promise<void> {
@@ -213,18 +213,18 @@ export class WorkspaceMcp {
       void server.connection.then((connection) => this.#relist(server, connection)).catch(() => {});
     };
     if (spec.kind !== "stdio") {
-      const way = { url: new URL(spec.url), kind: spec.kind, headers: spec.headers, fetch: globalThis.fetch };
-      return openHttp(clock, way, { connect_ms: CONNECT_MS, onToolsChanged: relist });
+      const target = { url: new URL(spec.url), kind: spec.kind, headers: spec.headers, fetch: globalThis.fetch };
+      return openHttp(clock, target, { connect_ms: CONNECT_MS, onToolsChanged: relist });
     }
     const start = (transport: LineTransport) => startProgram(this.#options, spec, transport);
-    const options = { connect_ms: PROGRAM_CONNECT_MS, onToolsChanged: relist };
+    const options = { connect_ms: PROGRAM_CONNECT_TIMEOUT_MS, onToolsChanged: relist };
     return McpConnection.open(clock, () => new LineTransport(start), options);
   }
 }
 
-const NEVER = Promise.reject<McpConnection>(new McpError("not begun"));
-NEVER.catch(() => {});
-const STARTING = "it is starting";
+const NOT_CONNECTED = Promise.reject<McpConnection>(new McpError("not begun"));
+NOT_CONNECTED.catch(() => {});
+const STARTING_REASON = "it is starting";
 
 const makeResource = (source: string, status: StoredResource["status"], error: string): StoredResource => ({
   kind: "mcp_server",

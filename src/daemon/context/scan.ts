@@ -7,14 +7,14 @@ import { type ContextFile, decodeText, readContextFile } from "./file.ts";
 import { expandImports } from "./imports.ts";
 import { parseSkillHead } from "./skill.ts";
 
-const INSTRUCTIONS = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
-const CONTAINERS = ["skills", ".agents/skills", ".claude/skills", ".codex/skills"];
+const INSTRUCTION_FILES = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
+const SKILL_FOLDERS = ["skills", ".agents/skills", ".claude/skills", ".codex/skills"];
 const MCP_FILE = ".mcp.json";
 /** Maximum bytes of one file, bytes of all files, and number of resources. */
 export const LIMITS = { file: 64 * 1024, total: 2 * 1024 * 1024, count: 500 };
 /** Maximum number of plugin folders scanned, and their depth in the cache: source, plugin, version. */
 const MAX_PLUGINS = 100;
-const PLUGIN_DEPTH = 3;
+const MAX_PLUGIN_DEPTH = 3;
 
 export type Scan = {
   readonly resources: readonly StoredResource[];
@@ -27,28 +27,28 @@ export type Scan = {
 };
 
 /** Returns the folders to scan. `extra`: folders that the workspace declares. */
-export const contextRoots = async (at: {
+export const findContextRoots = async (at: {
   directory: string;
   home: string;
   extra: readonly string[];
 }): Promise<string[]> => {
   const roots = [at.directory, join(at.home, ".slipway"), ...at.extra];
-  return [...roots, ...(await pluginsIn(join(at.home, ".claude", "plugins", "cache")))];
+  return [...roots, ...(await findPlugins(join(at.home, ".claude", "plugins", "cache")))];
 };
 
 export const scanContext = async (roots: readonly string[]): Promise<Scan> => {
-  const found = new Found();
+  const found = new ScanResult();
   for (const given of roots) {
     const root = await realpath(given).catch(() => undefined);
     if (root === undefined || !found.begin(root)) continue;
-    for (const name of INSTRUCTIONS) await instructionIn(found, root, join(given, name));
-    await configIn(found, root, join(given, MCP_FILE));
-    for (const container of CONTAINERS) await skillsIn(found, root, join(given, container));
+    for (const name of INSTRUCTION_FILES) await readInstruction(found, root, join(given, name));
+    await readMcpConfig(found, root, join(given, MCP_FILE));
+    for (const container of SKILL_FOLDERS) await scanSkills(found, root, join(given, container));
   }
   return found.result;
 };
 
-const instructionIn = async (found: Found, root: string, source: string): Promise<void> => {
+const readInstruction = async (found: ScanResult, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
   if (file && "real" in file && !found.isNew(file.real)) return;
   if (!file) return;
@@ -56,11 +56,11 @@ const instructionIn = async (found: Found, root: string, source: string): Promis
   const { body, problem, folders } = await expandImports(text, { source, root, limit: LIMITS.file });
   for (const folder of folders) found.watched.add(folder);
   // The beginning of a file that is too long is used (specification, "Limits").
-  const judged = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
-  found.add("instruction_file", source, file, () => judged, true);
+  const resourceContent = file.status === "ok" && problem !== "" ? { body, error: problem } : { body };
+  found.add("instruction_file", source, file, () => resourceContent, true);
 };
 
-const configIn = async (found: Found, root: string, source: string): Promise<void> => {
+const readMcpConfig = async (found: ScanResult, root: string, source: string): Promise<void> => {
   const file = await readContextFile(source, root, LIMITS.file);
   if (file?.status === "ok" && !found.isNew(file.real)) return;
   if (!file) return;
@@ -75,7 +75,7 @@ const configIn = async (found: Found, root: string, source: string): Promise<voi
   });
 };
 
-const skillsIn = async (found: Found, root: string, container: string): Promise<void> => {
+const scanSkills = async (found: ScanResult, root: string, container: string): Promise<void> => {
   const entries = await readdir(container).catch(() => []);
   if (entries.length > 0) found.watched.add(container);
   for (const name of entries.sort()) {
@@ -94,7 +94,7 @@ const skillsIn = async (found: Found, root: string, container: string): Promise<
   }
 };
 
-class Found {
+class ScanResult {
   readonly skills = new Set<string>();
   readonly configs: { folder: string; source: string; text: string }[] = [];
   readonly watched = new Set<string>();
@@ -147,9 +147,10 @@ class Found {
       this.#resources.push({ kind, source, status: "excluded", size_bytes, error });
       return;
     }
-    const judged = judge(decodeText(file.bytes));
-    if ((judged.status ?? "ok") === "ok") this.#bytes += Math.max(read, Buffer.byteLength(judged.body ?? ""));
-    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...judged });
+    const resourceContent = judge(decodeText(file.bytes));
+    if ((resourceContent.status ?? "ok") === "ok")
+      this.#bytes += Math.max(read, Buffer.byteLength(resourceContent.body ?? ""));
+    this.#resources.push({ kind, source, status, size_bytes, error: problem, ...resourceContent });
   }
 
   get result(): Scan {
@@ -159,16 +160,16 @@ class Found {
 }
 
 /** Returns the folders of the cache that contain plugin skills. */
-const pluginsIn = async (cache: string): Promise<string[]> => {
+const findPlugins = async (cache: string): Promise<string[]> => {
   const plugins: string[] = [];
-  const look = async (folder: string, depth: number): Promise<void> => {
+  const visit = async (folder: string, depth: number): Promise<void> => {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    if (folders.some((name) => CONTAINERS.some((one) => one.startsWith(name)))) plugins.push(folder);
-    else if (depth < PLUGIN_DEPTH) {
-      for (const name of folders.sort()) if (plugins.length < MAX_PLUGINS) await look(join(folder, name), depth + 1);
+    if (folders.some((name) => SKILL_FOLDERS.some((one) => one.startsWith(name)))) plugins.push(folder);
+    else if (depth < MAX_PLUGIN_DEPTH) {
+      for (const name of folders.sort()) if (plugins.length < MAX_PLUGINS) await visit(join(folder, name), depth + 1);
     }
   };
-  await look(cache, 0);
+  await visit(cache, 0);
   return plugins.slice(0, MAX_PLUGINS);
 };

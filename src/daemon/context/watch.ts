@@ -1,7 +1,7 @@
 // Signals changes in a set of folders. Best effort: periodic scans find changes that the system does not report (rule CX-5).
 import { type FSWatcher, watch } from "node:fs";
 
-const MOST = 256;
+const MAX_WATCHED_FOLDERS = 256;
 
 export class FolderWatch {
   readonly #wake: () => void;
@@ -13,13 +13,13 @@ export class FolderWatch {
 
   /** Watches exactly these folders. */
   set(folders: readonly string[]): void {
-    const wanted = new Set(folders.slice(0, MOST));
+    const wantedFolders = new Set(folders.slice(0, MAX_WATCHED_FOLDERS));
     for (const [folder, watcher] of this.#watchers) {
-      if (wanted.has(folder)) continue;
+      if (wantedFolders.has(folder)) continue;
       watcher.close();
       this.#watchers.delete(folder);
     }
-    for (const folder of wanted) if (!this.#watchers.has(folder)) this.#add(folder);
+    for (const folder of wantedFolders) if (!this.#watchers.has(folder)) this.#add(folder);
   }
 
   #add(folder: string): void {

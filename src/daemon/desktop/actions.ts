@@ -11,9 +11,9 @@ import { computeScale, makePicture } from "./png.ts";
 import { RfbClient } from "./rfb.ts";
 
 /** Time for the action's effect to appear on the screen. */
-const SETTLE_MS = 400;
-const PRESS_MS = 12;
-const WAIT_MS = 1_000;
+const SETTLE_DELAY_MS = 400;
+const PRESS_DELAY_MS = 12;
+const DEFAULT_WAIT_MS = 1_000;
 const WHEEL = { up: 8, down: 16, left: 32, right: 64 } as const;
 const BUTTONS: Readonly<Record<string, readonly [button: number, times: number]>> = {
   click: [1, 1],
@@ -27,9 +27,9 @@ export const performAction = async (desktop: Desktop, clock: Clock, action: Desk
   const stream = await desktop.connect();
   try {
     const screen = await RfbClient.open(stream);
-    await act(screen, clock, action);
-    if (action.action !== "screenshot" && action.action !== "wait") await pause(clock, SETTLE_MS);
-    const { width, height, png } = await makePicture(await screen.look());
+    await runAction(screen, clock, action);
+    if (action.action !== "screenshot" && action.action !== "wait") await pause(clock, SETTLE_DELAY_MS);
+    const { width, height, png } = await makePicture(await screen.captureScreen());
     return { width, height, image: Buffer.from(png).toString("base64") };
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
@@ -39,61 +39,61 @@ export const performAction = async (desktop: Desktop, clock: Clock, action: Desk
   }
 };
 
-const act = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promise<void> => {
-  const { action, x, y, to_x, to_y, text, keys, direction = "down", amount = 3, duration_ms = WAIT_MS } = asked;
-  const pressed = async (at: Place, button: number): Promise<void> => {
-    await screen.pointer(at.x, at.y, button);
-    await pause(clock, PRESS_MS);
-    await screen.pointer(at.x, at.y, 0);
-    await pause(clock, PRESS_MS);
+const runAction = async (screen: RfbClient, clock: Clock, asked: DesktopAction): Promise<void> => {
+  const { action, x, y, to_x, to_y, text, keys, direction = "down", amount = 3, duration_ms = DEFAULT_WAIT_MS } = asked;
+  const click = async (at: Point, button: number): Promise<void> => {
+    await screen.movePointer(at.x, at.y, button);
+    await pause(clock, PRESS_DELAY_MS);
+    await screen.movePointer(at.x, at.y, 0);
+    await pause(clock, PRESS_DELAY_MS);
   };
   const button = BUTTONS[action];
   if (button) {
-    const at = placeOn(screen, x, y, "x");
-    await screen.pointer(at.x, at.y, 0);
-    for (let i = 0; i < button[1]; i += 1) await pressed(at, button[0]);
+    const at = toScreenPoint(screen, x, y, "x");
+    await screen.movePointer(at.x, at.y, 0);
+    for (let i = 0; i < button[1]; i += 1) await click(at, button[0]);
   } else if (action === "move") {
-    const at = placeOn(screen, x, y, "x");
-    await screen.pointer(at.x, at.y, 0);
+    const at = toScreenPoint(screen, x, y, "x");
+    await screen.movePointer(at.x, at.y, 0);
   } else if (action === "drag") {
-    const [from, to] = [placeOn(screen, x, y, "x"), placeOn(screen, to_x, to_y, "to_x")];
-    await screen.pointer(from.x, from.y, 0);
-    await screen.pointer(from.x, from.y, 1);
+    const [from, to] = [toScreenPoint(screen, x, y, "x"), toScreenPoint(screen, to_x, to_y, "to_x")];
+    await screen.movePointer(from.x, from.y, 0);
+    await screen.movePointer(from.x, from.y, 1);
     for (let step = 1; step <= 10; step += 1) {
-      await pause(clock, PRESS_MS);
-      const part = (a: number, b: number): number => Math.round(a + ((b - a) * step) / 10);
-      await screen.pointer(part(from.x, to.x), part(from.y, to.y), 1);
+      await pause(clock, PRESS_DELAY_MS);
+      const interpolate = (a: number, b: number): number => Math.round(a + ((b - a) * step) / 10);
+      await screen.movePointer(interpolate(from.x, to.x), interpolate(from.y, to.y), 1);
     }
-    await pause(clock, PRESS_MS);
-    await screen.pointer(to.x, to.y, 0);
+    await pause(clock, PRESS_DELAY_MS);
+    await screen.movePointer(to.x, to.y, 0);
   } else if (action === "scroll") {
-    const at = placeOn(screen, x, y, "x");
-    for (let i = 0; i < amount; i += 1) await pressed(at, WHEEL[direction]);
+    const at = toScreenPoint(screen, x, y, "x");
+    for (let i = 0; i < amount; i += 1) await click(at, WHEEL[direction]);
   } else if (action === "type") {
     if (text === undefined) throw invalidField("text", "is missing");
-    for (const character of text) await typed(screen, [toKeysym(character)]);
+    for (const character of text) await pressKeys(screen, [toKeysym(character)]);
   } else if (action === "key") {
     if (keys === undefined) throw invalidField("keys", "is missing");
     for (const chord of keys.trim().split(/\s+/)) {
       const all = parseKeysyms(chord);
       if (!all) throw invalidField("keys", `names no keys: ${chord}`);
-      await typed(screen, all);
-      await pause(clock, PRESS_MS);
+      await pressKeys(screen, all);
+      await pause(clock, PRESS_DELAY_MS);
     }
   } else if (action === "wait") await pause(clock, duration_ms);
 };
 
 /** Presses all keys in order and releases them. */
-const typed = async (screen: RfbClient, keysyms: readonly number[]): Promise<void> => {
-  for (const keysym of keysyms) await screen.key(keysym, true);
-  for (const keysym of [...keysyms].reverse()) await screen.key(keysym, false);
+const pressKeys = async (screen: RfbClient, keysyms: readonly number[]): Promise<void> => {
+  for (const keysym of keysyms) await screen.sendKey(keysym, true);
+  for (const keysym of [...keysyms].reverse()) await screen.sendKey(keysym, false);
 };
 
-type Place = { readonly x: number; readonly y: number };
+type Point = { readonly x: number; readonly y: number };
 
 /** Converts coordinates of the picture to coordinates of the screen. Rejects with 400 if one is missing or outside of the picture. */
-const placeOn = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Place => {
-  if (x === undefined || y === undefined) throw invalidField(field, "and the other half of the place are needed");
+const toScreenPoint = ({ size }: RfbClient, x: number | undefined, y: number | undefined, field: string): Point => {
+  if (x === undefined || y === undefined) throw invalidField(field, "and its other coordinate are required");
   const scale = computeScale(size);
   const place = { x: Math.round(x / scale), y: Math.round(y / scale) };
   if (place.x >= size.width || place.y >= size.height) {

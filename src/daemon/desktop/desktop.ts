@@ -5,7 +5,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
@@ -14,19 +14,19 @@ import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 import {
+  buildDisplayCommand,
+  buildVncCommand,
   type DesktopKind,
-  displayCommand,
   findDesktopKind,
   findSession,
   parseVncServer,
-  vncCommand,
 } from "./programs.ts";
 
 export type DesktopOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
 
 /** How long to wait for a display and its VNC server to start. */
-const START_MS = 20_000;
-const LOOK_MS = 50;
+const START_TIMEOUT_MS = 20_000;
+const POLL_INTERVAL_MS = 50;
 
 type Running = { readonly target: SocketTarget; readonly env: Environment };
 
@@ -45,24 +45,24 @@ export class Desktop {
     const { clock, env } = this.#options;
     const named = parseVncServer(env);
     try {
-      const target = named ?? (await this.#desktop()).target;
+      const target = named ?? (await this.#startDesktop()).target;
       return await connectSocket(target, clock);
     } catch (error) {
       // An AppError already has a readable message; connection failures are WireErrors.
       if (error instanceof AppError && !(error instanceof WireError)) throw error;
-      throw unavailable(`Its VNC server cannot be reached: ${(error as Error).message}`);
+      throw desktopUnavailable(`Its VNC server cannot be reached: ${(error as Error).message}`);
     }
   }
 
-  #desktop(): Promise<Running> {
+  #startDesktop(): Promise<Running> {
     if (this.#running) return this.#running;
-    const starting: Promise<Running> = this.#start(() => this.#forget(starting));
+    const starting: Promise<Running> = this.#start(() => this.#clearRunning(starting));
     this.#running = starting;
-    starting.catch(() => this.#forget(starting));
+    starting.catch(() => this.#clearRunning(starting));
     return starting;
   }
 
-  #forget(one: Promise<Running>): void {
+  #clearRunning(one: Promise<Running>): void {
     if (this.#running !== one) return;
     this.#running = undefined;
     this.env = {};
@@ -71,18 +71,18 @@ export class Desktop {
   /** Calls `ended` when the display has ended. */
   async #start(ended: () => void): Promise<Running> {
     const kind = findDesktopKind(this.#options.env.PATH ?? "");
-    if (!kind) throw unavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");
+    if (!kind) throw desktopUnavailable("Neither Xvnc nor Xvfb with x11vnc is installed in the workspace.");
     const folder = mkdtempSync(join(tmpdir(), "slipway-desktop-"));
     const files = { socket: join(folder, "vnc"), authority: join(folder, "authority") };
-    writeFileSync(files.authority, displayKey(secretBytes(16)), { mode: 0o600 });
-    const over = (): void => {
+    writeFileSync(files.authority, toXauthority(generateBytes(16)), { mode: 0o600 });
+    const cleanUp = (): void => {
       rmSync(folder, { recursive: true, force: true });
       ended();
     };
-    const display = await this.#display(kind, files, over);
+    const display = await this.#startDisplay(kind, files, cleanUp);
     const env = { DISPLAY: `:${display}`, XAUTHORITY: files.authority };
-    if (kind === "xvfb") void this.#run(vncCommand(files, display), env, () => {}).catch(() => {});
-    await this.#reachable({ unix: files.socket });
+    if (kind === "xvfb") void this.#run(buildVncCommand(files, display), env, () => {}).catch(() => {});
+    await this.#waitUntilReachable({ unix: files.socket });
     this.env = env;
     const session = findSession(this.#options.env);
     if (session) void this.#run(session, env, () => {}).catch(() => {});
@@ -91,34 +91,36 @@ export class Desktop {
   }
 
   /** Starts the X server, which prints its display number once it accepts programs. */
-  #display(kind: DesktopKind, files: { socket: string; authority: string }, over: () => void): Promise<string> {
+  #startDisplay(kind: DesktopKind, files: { socket: string; authority: string }, over: () => void): Promise<string> {
     const { clock } = this.#options;
     return new Promise((resolve, reject) => {
-      let said = "";
-      const late = clock.after(START_MS, () => reject(unavailable("Its display did not start in time.")));
-      const heard = (bytes: Uint8Array): void => {
-        said += new TextDecoder().decode(bytes);
-        const number = /^(\d+)\n/.exec(said)?.[1];
+      let stdout = "";
+      const startTimer = clock.after(START_TIMEOUT_MS, () =>
+        reject(desktopUnavailable("Its display did not start in time.")),
+      );
+      const onDisplayOutput = (bytes: Uint8Array): void => {
+        stdout += new TextDecoder().decode(bytes);
+        const number = /^(\d+)\n/.exec(stdout)?.[1];
         if (number !== undefined) resolve(number);
       };
-      const ended = (): void => {
-        late.cancel();
+      const onDisplayEnd = (): void => {
+        startTimer.cancel();
         over();
-        reject(unavailable("Its display ended as soon as it was started."));
+        reject(desktopUnavailable("Its display ended as soon as it was started."));
       };
-      this.#run(displayCommand(kind, files), {}, heard).then(ended, ended);
+      this.#run(buildDisplayCommand(kind, files), {}, onDisplayOutput).then(onDisplayEnd, onDisplayEnd);
     });
   }
 
-  async #reachable(target: SocketTarget): Promise<void> {
+  async #waitUntilReachable(target: SocketTarget): Promise<void> {
     const { clock } = this.#options;
-    const until = clock.monotonic() + START_MS;
+    const until = clock.monotonic() + START_TIMEOUT_MS;
     for (;;) {
       const found = await connectSocket(target, clock).catch(() => undefined);
       found?.reset("It is there.");
       if (found) return;
-      if (clock.monotonic() > until) throw unavailable("Its VNC server did not start in time.");
-      await pause(clock, LOOK_MS);
+      if (clock.monotonic() > until) throw desktopUnavailable("Its VNC server did not start in time.");
+      await pause(clock, POLL_INTERVAL_MS);
     }
   }
 
@@ -138,11 +140,11 @@ export class Desktop {
   }
 }
 
-const unavailable = (detail: string): AppError =>
+const desktopUnavailable = (detail: string): AppError =>
   new AppError("internal", "The desktop of the workspace cannot be started.", { detail });
 
 /** Returns an Xauthority file with one key for any display. */
-const displayKey = (key: Uint8Array): Uint8Array => {
+const toXauthority = (key: Uint8Array): Uint8Array => {
   const name = new TextEncoder().encode("MIT-MAGIC-COOKIE-1");
   return Uint8Array.of(0xff, 0xff, 0, 0, 0, 0, 0, name.length, ...name, 0, key.length, ...key);
 };

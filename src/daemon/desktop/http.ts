@@ -4,12 +4,12 @@ import type { Clock } from "#base/clock.ts";
 import type { DesktopAction, DesktopPicture } from "#schema/agents/desktop-action.ts";
 import { type Duplex, Wakeup } from "#src/wire/index.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
-import { Once } from "../once.ts";
+import { OnceByName } from "../once.ts";
 import { performAction } from "./actions.ts";
 import type { Desktop } from "./desktop.ts";
 
 /** Bytes buffered for a slow reader before the VNC server is no longer read. */
-const ENOUGH = 1024 * 1024;
+const MAX_READ_AHEAD_BYTES = 1024 * 1024;
 /** Maximum number of bytes buffered for the VNC server; a client that sends more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -20,8 +20,8 @@ export type DesktopHttp = {
   readonly actionOf: (request: Request) => Promise<DesktopAction>;
 };
 
-export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
-  const done = new Once<DesktopPicture>();
+export const createDesktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
+  const done = new OnceByName<DesktopPicture>();
   return {
     "/api/v0/desktop/vnc": {
       GET: async (request: Request, server: Server<SocketData>) => {
@@ -35,7 +35,7 @@ export const desktopRoutes = ({ desktop, clock, actionOf }: DesktopHttp) => {
       POST: async (request: Request) => {
         const { id, ...action } = await actionOf(request);
         const act = () => performAction(desktop, clock, action);
-        return Response.json(await (id === undefined ? act() : done.once(id, act)));
+        return Response.json(await (id === undefined ? act() : done.run(id, act)));
       },
     },
   };
@@ -52,7 +52,7 @@ const makeBridge = (stream: Duplex): SocketHandler => {
           const chunk = await stream.read();
           if (chunk === undefined) return;
           socket.sendBinary(chunk);
-          while (!isOver && socket.getBufferedAmount() > ENOUGH) await room.wait();
+          while (!isOver && socket.getBufferedAmount() > MAX_READ_AHEAD_BYTES) await room.wait();
         }
       };
       read().then(
@@ -74,10 +74,10 @@ const makeBridge = (stream: Duplex): SocketHandler => {
         () => {},
       );
     },
-    drain: () => room.ring(),
+    drain: () => room.wake(),
     close() {
       isOver = true;
-      room.ring();
+      room.wake();
       stream.reset("The viewer has gone.");
     },
   };

@@ -1,6 +1,6 @@
 // X keysyms of keys: characters, and named keys in the spellings that models use. Pure.
 
-const NAMED: Readonly<Record<string, number>> = {
+const NAMED_KEYSYMS: Readonly<Record<string, number>> = {
   return: 0xff0d,
   enter: 0xff0d,
   tab: 0xff09,
@@ -49,7 +49,7 @@ export const toKeysym = (character: string): number => {
 export const parseKeysyms = (chord: string): number[] | undefined => {
   const names = chord.length === 1 ? [chord] : chord.split("+");
   const found = names.map((name) => {
-    const known = NAMED[name.toLowerCase().replace(/_[lr]$/, "")];
+    const known = NAMED_KEYSYMS[name.toLowerCase().replace(/_[lr]$/, "")];
     const number = /^f([1-9]|1\d|2[0-4])$/i.exec(name)?.[1];
     if (known !== undefined) return known;
     if (number !== undefined) return 0xffbd + Number(number);

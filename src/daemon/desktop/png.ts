@@ -4,13 +4,13 @@ import { deflate } from "node:zlib";
 import type { Screen } from "./rfb.ts";
 
 /** Maximum length of the longer side; models do not use more detail. */
-const LONGEST = 1_280;
+const MAX_SIDE = 1_280;
 
-const pressed = promisify(deflate) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
+const compress = promisify(deflate) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
 /** Returns the scale from screen to picture; at most 1. */
 export const computeScale = ({ width, height }: { width: number; height: number }): number =>
-  Math.min(1, LONGEST / Math.max(width, height));
+  Math.min(1, MAX_SIDE / Math.max(width, height));
 
 export type Picture = { readonly width: number; readonly height: number; readonly png: Uint8Array };
 
@@ -61,11 +61,16 @@ const encodePng = async (width: number, height: number, rows: Uint8Array): Promi
   // Eight bits each for red, green and blue.
   head[8] = 8;
   head[9] = 2;
-  const data = await pressed(rows, { level: 6 });
-  return Buffer.concat([SIGNATURE, chunk("IHDR", head), chunk("IDAT", data), chunk("IEND", new Uint8Array(0))]);
+  const data = await compress(rows, { level: 6 });
+  return Buffer.concat([
+    SIGNATURE,
+    encodeChunk("IHDR", head),
+    encodeChunk("IDAT", data),
+    encodeChunk("IEND", new Uint8Array(0)),
+  ]);
 };
 
-const chunk = (name: string, data: Uint8Array): Uint8Array => {
+const encodeChunk = (name: string, data: Uint8Array): Uint8Array => {
   const bytes = new Uint8Array(12 + data.byteLength);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, data.byteLength);

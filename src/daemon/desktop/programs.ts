@@ -6,9 +6,9 @@ import type { Environment } from "../environment.ts";
 /** One program that is both display and VNC server, or one program for each. */
 export type DesktopKind = "xvnc" | "xvfb";
 
-const SIZE = "1280x800";
+const SCREEN_SIZE = "1280x800";
 /** Desktop sessions in order of preference; the first installed one is used. */
-const SESSIONS = ["startxfce4", "startlxqt", "openbox-session", "fluxbox", "icewm-session", "twm", "xterm"];
+const SESSION_PROGRAMS = ["startxfce4", "startlxqt", "openbox-session", "fluxbox", "icewm-session", "twm", "xterm"];
 
 export const findDesktopKind = (PATH: string): DesktopKind | undefined => {
   const has = (name: string): boolean => Bun.which(name, { PATH }) !== null;
@@ -29,14 +29,14 @@ type Files = { readonly socket: string; readonly authority: string };
 /**
  * Returns a command that prints the display number and a line end once it is ready. The display accepts only local programs with the key.
  */
-export const displayCommand = (kind: DesktopKind, { socket, authority }: Files): string[] => {
+export const buildDisplayCommand = (kind: DesktopKind, { socket, authority }: Files): string[] => {
   const common = ["-displayfd", "1", "-auth", authority, "-nolisten", "tcp"];
-  if (kind === "xvfb") return ["Xvfb", ...common, "-screen", "0", `${SIZE}x24`];
+  if (kind === "xvfb") return ["Xvfb", ...common, "-screen", "0", `${SCREEN_SIZE}x24`];
   const open = ["-rfbunixpath", socket, "-rfbport", "-1", "-SecurityTypes", "None"];
-  return ["Xvnc", ...common, ...open, "-geometry", SIZE, "-depth", "24", "-AlwaysShared"];
+  return ["Xvnc", ...common, ...open, "-geometry", SCREEN_SIZE, "-depth", "24", "-AlwaysShared"];
 };
 
-export const vncCommand = ({ socket, authority }: Files, display: string): string[] => [
+export const buildVncCommand = ({ socket, authority }: Files, display: string): string[] => [
   ...["x11vnc", "-display", `:${display}`, "-auth", authority, "-unixsock", socket, "-rfbport", "0"],
   ...["-nopw", "-shared", "-forever", "-quiet", "-noxrecord"],
 ];
@@ -44,6 +44,6 @@ export const vncCommand = ({ socket, authority }: Files, display: string): strin
 /** Returns the command in `SLIPWAY_DESKTOP_SESSION`, or an installed session. */
 export const findSession = ({ PATH = "", SLIPWAY_DESKTOP_SESSION = "" }: Environment): string[] | undefined => {
   if (SLIPWAY_DESKTOP_SESSION !== "") return ["sh", "-c", SLIPWAY_DESKTOP_SESSION];
-  const found = SESSIONS.find((name) => Bun.which(name, { PATH }) !== null);
+  const found = SESSION_PROGRAMS.find((name) => Bun.which(name, { PATH }) !== null);
   return found === undefined ? undefined : [found];
 };

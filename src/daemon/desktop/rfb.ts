@@ -7,10 +7,10 @@ export type Screen = { readonly width: number; readonly height: number; readonly
 
 const MAX_PIXELS = 8_192 * 8_192;
 const MAX_TEXT_BYTES = 1024 * 1024;
-const NONE = 1;
-const RAW = 0;
-const COPY = 1;
-const DESKTOP_SIZE = -223;
+const NO_AUTHENTICATION = 1;
+const RAW_ENCODING = 0;
+const COPY_RECT_ENCODING = 1;
+const DESKTOP_SIZE_ENCODING = -223;
 
 export class RfbClient {
   readonly #stream: Lookahead;
@@ -18,24 +18,43 @@ export class RfbClient {
 
   private constructor(stream: Lookahead, width: number, height: number) {
     this.#stream = stream;
-    this.#screen = emptyScreen(width, height);
+    this.#screen = createScreen(width, height);
   }
 
   /** Performs the handshake and asks for shared access. Throws WireError. */
   static async open(duplex: Duplex): Promise<RfbClient> {
     const stream = new Lookahead(duplex);
-    const version = /^RFB 003\.(\d{3})\n$/.exec(new TextDecoder().decode(await stream.exactly(12)))?.[1];
-    if (version === undefined) throw broken("This is no VNC server.");
+    const version = /^RFB 003\.(\d{3})\n$/.exec(new TextDecoder().decode(await stream.readExactly(12)))?.[1];
+    if (version === undefined) throw protocolError("This is no VNC server.");
     const minor = Math.min(8, Number(version));
     await stream.write(new TextEncoder().encode(`RFB 003.00${minor >= 7 ? minor : 3}\n`));
-    await agree(stream, minor);
+    await negotiate(stream, minor);
     await stream.write(Uint8Array.of(1));
-    const head = toView(await stream.exactly(24));
-    await stream.exactly(bounded(head.getUint32(20), 4_096));
+    const head = toView(await stream.readExactly(24));
+    await stream.readExactly(requireAtMost(head.getUint32(20), 4_096));
     const client = new RfbClient(stream, head.getUint16(0), head.getUint16(2));
     // 32 bits per pixel, 24 used, little-endian, with red in the highest byte, then green and blue.
     await stream.write(Uint8Array.of(0, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 16, 8, 0, 0, 0, 0));
-    await stream.write(Uint8Array.of(2, 0, 0, 3, 0, 0, 0, RAW, 0, 0, 0, COPY, 255, 255, 255, 256 + DESKTOP_SIZE));
+    await stream.write(
+      Uint8Array.of(
+        2,
+        0,
+        0,
+        3,
+        0,
+        0,
+        0,
+        RAW_ENCODING,
+        0,
+        0,
+        0,
+        COPY_RECT_ENCODING,
+        255,
+        255,
+        255,
+        256 + DESKTOP_SIZE_ENCODING,
+      ),
+    );
     return client;
   }
 
@@ -44,80 +63,81 @@ export class RfbClient {
   }
 
   /** Captures the whole screen. */
-  async look(): Promise<Screen> {
-    await this.#ask();
+  async captureScreen(): Promise<Screen> {
+    await this.#requestUpdate();
     for (let seen = 0; seen < this.#screen.width * this.#screen.height; ) {
-      const got = await this.#next();
+      const got = await this.#readMessage();
       if (got === "resized") {
         seen = 0;
-        await this.#ask();
+        await this.#requestUpdate();
       } else seen += got;
     }
     return this.#screen;
   }
 
   /** Moves the pointer with these buttons down: 1 left, 2 middle, 4 right, 8 and 16 wheel up and down, 32 and 64 wheel left and right. */
-  pointer(x: number, y: number, buttons: number): Promise<void> {
+  movePointer(x: number, y: number, buttons: number): Promise<void> {
     return this.#stream.write(Uint8Array.of(5, buttons, x >> 8, x & 255, y >> 8, y & 255));
   }
 
-  key(keysym: number, down: boolean): Promise<void> {
+  sendKey(keysym: number, down: boolean): Promise<void> {
     const bytes = Uint8Array.of(4, down ? 1 : 0, 0, 0, 0, 0, 0, 0);
     toView(bytes).setUint32(4, keysym);
     return this.#stream.write(bytes);
   }
 
-  #ask(): Promise<void> {
+  #requestUpdate(): Promise<void> {
     const { width, height } = this.#screen;
     return this.#stream.write(Uint8Array.of(3, 0, 0, 0, 0, 0, width >> 8, width & 255, height >> 8, height & 255));
   }
 
   /** Handles one server message and returns the number of pixels it updated. */
-  async #next(): Promise<number | "resized"> {
-    const [kind] = await this.#stream.exactly(1);
+  async #readMessage(): Promise<number | "resized"> {
+    const [kind] = await this.#stream.readExactly(1);
     if (kind === 0) return this.#update();
     if (kind === 1) {
-      const colours = toView(await this.#stream.exactly(5)).getUint16(3);
-      await this.#stream.exactly(colours * 6);
+      const colours = toView(await this.#stream.readExactly(5)).getUint16(3);
+      await this.#stream.readExactly(colours * 6);
     } else if (kind === 3) {
-      const length = toView(await this.#stream.exactly(7)).getUint32(3);
-      await this.#stream.exactly(bounded(length, MAX_TEXT_BYTES));
-    } else if (kind !== 2) throw broken("The VNC server says something unknown.");
+      const length = toView(await this.#stream.readExactly(7)).getUint32(3);
+      await this.#stream.readExactly(requireAtMost(length, MAX_TEXT_BYTES));
+    } else if (kind !== 2) throw protocolError("The VNC server says something unknown.");
     return 0;
   }
 
   async #update(): Promise<number | "resized"> {
-    const count = toView(await this.#stream.exactly(3)).getUint16(1);
+    const count = toView(await this.#stream.readExactly(3)).getUint16(1);
     let seen = 0;
     for (let i = 0; i < count; i += 1) {
-      const head = toView(await this.#stream.exactly(12));
+      const head = toView(await this.#stream.readExactly(12));
       const [x, y, width, height] = [head.getUint16(0), head.getUint16(2), head.getUint16(4), head.getUint16(6)];
       const encoding = head.getInt32(8);
-      if (encoding === DESKTOP_SIZE) {
-        this.#screen = emptyScreen(width, height);
+      if (encoding === DESKTOP_SIZE_ENCODING) {
+        this.#screen = createScreen(width, height);
         return "resized";
       }
-      if (x + width > this.#screen.width || y + height > this.#screen.height) throw broken("A part is off the screen.");
-      if (encoding === RAW) await this.#draw(x, y, width, height);
-      else if (encoding === COPY) await this.#copy(x, y, width, height);
-      else throw broken("The VNC server sends what was not asked for.");
+      if (x + width > this.#screen.width || y + height > this.#screen.height)
+        throw protocolError("A part is off the screen.");
+      if (encoding === RAW_ENCODING) await this.#drawRectangle(x, y, width, height);
+      else if (encoding === COPY_RECT_ENCODING) await this.#copy(x, y, width, height);
+      else throw protocolError("The VNC server sends what was not asked for.");
       seen += width * height;
     }
     return seen;
   }
 
-  async #draw(x: number, y: number, width: number, height: number): Promise<void> {
+  async #drawRectangle(x: number, y: number, width: number, height: number): Promise<void> {
     const { pixels, width: across } = this.#screen;
     for (let row = 0; row < height; row += 1) {
-      pixels.set(await this.#stream.exactly(width * 4), ((y + row) * across + x) * 4);
+      pixels.set(await this.#stream.readExactly(width * 4), ((y + row) * across + x) * 4);
     }
   }
 
   async #copy(x: number, y: number, width: number, height: number): Promise<void> {
     const { pixels, width: across, height: down } = this.#screen;
-    const from = toView(await this.#stream.exactly(4));
+    const from = toView(await this.#stream.readExactly(4));
     const [left, top] = [from.getUint16(0), from.getUint16(2)];
-    if (left + width > across || top + height > down) throw broken("A part is off the screen.");
+    if (left + width > across || top + height > down) throw protocolError("A part is off the screen.");
     const before = pixels.slice();
     for (let row = 0; row < height; row += 1) {
       const at = ((top + row) * across + left) * 4;
@@ -127,29 +147,29 @@ export class RfbClient {
 }
 
 /** Chooses among the server's security types; only "none" is supported. */
-const agree = async (stream: Lookahead, minor: number): Promise<void> => {
+const negotiate = async (stream: Lookahead, minor: number): Promise<void> => {
   if (minor < 7) {
-    if (toView(await stream.exactly(4)).getUint32(0) !== NONE) throw locked();
+    if (toView(await stream.readExactly(4)).getUint32(0) !== NO_AUTHENTICATION) throw passwordError();
     return;
   }
-  const [count = 0] = await stream.exactly(1);
+  const [count = 0] = await stream.readExactly(1);
   if (count === 0) throw new WireError("refused", "The VNC server refuses.");
-  if (!(await stream.exactly(count)).includes(NONE)) throw locked();
-  await stream.write(Uint8Array.of(NONE));
-  if (minor >= 8 && toView(await stream.exactly(4)).getUint32(0) !== 0) throw locked();
+  if (!(await stream.readExactly(count)).includes(NO_AUTHENTICATION)) throw passwordError();
+  await stream.write(Uint8Array.of(NO_AUTHENTICATION));
+  if (minor >= 8 && toView(await stream.readExactly(4)).getUint32(0) !== 0) throw passwordError();
 };
 
-const emptyScreen = (width: number, height: number): Screen => {
-  if (width === 0 || height === 0 || width * height > MAX_PIXELS) throw broken("The screen has no size.");
+const createScreen = (width: number, height: number): Screen => {
+  if (width === 0 || height === 0 || width * height > MAX_PIXELS) throw protocolError("The screen has no size.");
   return { width, height, pixels: new Uint8Array(width * height * 4) };
 };
 
 const toView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-const bounded = (length: number, most: number): number => {
-  if (length > most) throw broken("The VNC server says too much.");
+const requireAtMost = (length: number, most: number): number => {
+  if (length > most) throw protocolError("The VNC server sent too much data.");
   return length;
 };
 
-const broken = (words: string): WireError => new WireError("protocol", words);
-const locked = (): WireError => new WireError("refused", "The VNC server asks for a password.");
+const protocolError = (words: string): WireError => new WireError("protocol", words);
+const passwordError = (): WireError => new WireError("refused", "The VNC server requires a password.");

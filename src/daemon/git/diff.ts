@@ -7,10 +7,10 @@ const MAX_FILE_DIFF_BYTES = 256 * 1024;
 /** Maximum size of all changes of one repository, as JSON. */
 const MAX_DIFF_BYTES = 3 * 1024 * 1024;
 
-const TOO_LARGE = "The changes of this repository are larger than 3 MiB and are not shown.\n";
-const FILE_TOO_LARGE = "(the change of this file is larger than 256 KiB and is not shown)\n";
+const TOO_LARGE_NOTICE = "The changes of this repository are larger than 3 MiB and are not shown.\n";
+const FILE_TOO_LARGE_NOTICE = "(the change of this file is larger than 256 KiB and is not shown)\n";
 
-const BEGIN = "diff --git ";
+const DIFF_HEADER = "diff --git ";
 
 /** Collects git's output in pieces, and the diffs of single files. */
 export class Diff {
@@ -31,27 +31,27 @@ export class Diff {
     if (this.isFull) return;
     const lines = (this.#rest + this.#decoder.decode(bytes, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
-    for (const line of lines) this.#line(line);
+    for (const line of lines) this.#addLine(line);
     // Bounds a line that never ends.
     if (this.#rest.length > MAX_FILE_DIFF_BYTES) this.#rest = this.#rest.slice(0, MAX_FILE_DIFF_BYTES + 1);
   }
 
   /** Adds the diff of one file. */
-  file(text: string): void {
+  addFile(text: string): void {
     this.#close();
-    this.#keep(text.length > MAX_FILE_DIFF_BYTES ? makeStub(text.split("\n", 4)) : text);
+    this.#append(text.length > MAX_FILE_DIFF_BYTES ? makeStub(text.split("\n", 4)) : text);
   }
 
   get text(): string {
-    if (this.#rest !== "") this.#line(this.#rest);
+    if (this.#rest !== "") this.#addLine(this.#rest);
     this.#rest = "";
     this.#close();
-    return this.isFull ? TOO_LARGE : this.#files.join("");
+    return this.isFull ? TOO_LARGE_NOTICE : this.#files.join("");
   }
 
-  #line(line: string): void {
+  #addLine(line: string): void {
     // Every content line begins with a space, a plus, a minus or a backslash.
-    if (line.startsWith(BEGIN)) this.#close();
+    if (line.startsWith(DIFF_HEADER)) this.#close();
     if (this.#head.length < 4) this.#head.push(line);
     this.#fileSize += line.length + 1;
     if (this.#fileSize <= MAX_FILE_DIFF_BYTES) this.#lines.push(line, "\n");
@@ -60,14 +60,14 @@ export class Diff {
 
   #close(): void {
     if (this.#head.length > 0) {
-      this.#keep(this.#fileSize > MAX_FILE_DIFF_BYTES ? makeStub(this.#head) : this.#lines.join(""));
+      this.#append(this.#fileSize > MAX_FILE_DIFF_BYTES ? makeStub(this.#head) : this.#lines.join(""));
     }
     this.#head = [];
     this.#lines = [];
     this.#fileSize = 0;
   }
 
-  #keep(text: string): void {
+  #append(text: string): void {
     if (this.isFull) return;
     this.#size += Buffer.byteLength(JSON.stringify(text));
     this.#files.push(text);
@@ -78,29 +78,29 @@ export class Diff {
 const makeStub = (head: readonly string[]): string => {
   const content = head.findIndex((line) => line.startsWith("@@"));
   const named = content < 0 ? head : head.slice(0, content);
-  return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE}`;
+  return `${named.map((line) => `${line.slice(0, 4_096)}\n`).join("")}${FILE_TOO_LARGE_NOTICE}`;
 };
 
 /** Returns the diff that git would show for a new file. `content` is undefined for a file that is too large to read. */
-export const newFileDiff = (
+export const formatNewFileDiff = (
   path: string,
   { mode, content }: { mode: "100644" | "100755" | "120000"; content: Uint8Array | undefined },
 ): string => {
-  const head = `${BEGIN}${quoted(`a/${path}`)} ${quoted(`b/${path}`)}\nnew file mode ${mode}\n`;
+  const head = `${DIFF_HEADER}${quoteName(`a/${path}`)} ${quoteName(`b/${path}`)}\nnew file mode ${mode}\n`;
   if (content === undefined) return `${head}(the file is larger than 2 MiB and is not shown)\n`;
   if (content.byteLength === 0) return head;
   if (content.subarray(0, 8_000).includes(0))
-    return `${head}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`;
+    return `${head}Binary files /dev/null and ${quoteName(`b/${path}`)} differ\n`;
   const text = new TextDecoder().decode(content);
   const lines = text.split("\n");
   const isEnded = lines.at(-1) === "";
   if (isEnded) lines.pop();
   const hunk = `@@ -0,0 +1${lines.length === 1 ? "" : `,${lines.length}`} @@\n`;
   const end = isEnded ? "" : "\\ No newline at end of file\n";
-  return `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
+  return `${head}--- /dev/null\n+++ ${quoteName(`b/${path}`)}\n${hunk}${lines.map((line) => `+${line}\n`).join("")}${end}`;
 };
 
 /** Quotes a name as git does: only if it contains quotation marks, backslashes or control characters. */
-const quoted = (name: string): string =>
+const quoteName = (name: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
   /["\\\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name;

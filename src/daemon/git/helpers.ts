@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
-import { ownProgram } from "../own-program.ts";
+import { getOwnCommand } from "../own-program.ts";
 
 /** Variables for the workspace's programs. Disposing removes the files they name. */
 export type GitHelpers = Disposable & { readonly env: Readonly<Record<string, string>> };
 
 /** Never throws: a workspace with a full temp folder works without the helpers. */
-export const createGitHelpers = (program: readonly string[] = ownProgram()): GitHelpers => {
+export const createGitHelpers = (program: readonly string[] = getOwnCommand()): GitHelpers => {
   const command = program.map(quoteForShell).join(" ");
   // Otherwise git would probe whether the command is OpenSSH; it is compatible.
   const ssh = { GIT_SSH_COMMAND: `${command} gitssh`, GIT_SSH_VARIANT: "ssh" };

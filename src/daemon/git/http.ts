@@ -7,17 +7,17 @@ import { CHAT_HEADER } from "#schema/agents/git-message.ts";
 import type { SocketData, SocketHandler } from "../http/sockets.ts";
 import type { GitWatches } from "./watch.ts";
 
-export const gitRoutes = (git: GitWatches) => ({
+export const createGitRoutes = (git: GitWatches) => ({
   "/api/v0/git/watch": {
     GET: (request: Request, server: Server<SocketData>) => {
-      const handler = makeFollower(git, chatIn(request));
+      const handler = makeFollower(git, findChat(request));
       return server.upgrade(request, { data: { handler } })
         ? undefined
         : Response.json({ message: "This route takes WebSockets." }, { status: 426 });
     },
   },
   "/api/v0/git/references": {
-    GET: async (request: Request) => Response.json(await git.references(chatIn(request))),
+    GET: async (request: Request) => Response.json(await git.listReferences(findChat(request))),
   },
 });
 
@@ -25,7 +25,7 @@ export const gitRoutes = (git: GitWatches) => ({
 export const parseChats = (request: Request): string[] =>
   (request.headers.get(CHAT_HEADER) ?? "").split(",").slice(0, 2).filter(isUuid);
 
-const chatIn = (request: Request): string => {
+const findChat = (request: Request): string => {
   const chat = new URL(request.url).searchParams.get("chat") ?? "";
   if (!isUuid(chat)) throw invalidField("chat", "must be a UUID");
   return chat;
@@ -33,7 +33,7 @@ const chatIn = (request: Request): string => {
 
 const makeFollower = (git: GitWatches, chat: string): SocketHandler => {
   let stop: () => void = () => {};
-  let tell: () => void = () => {};
+  let sendUpdate: () => void = () => {};
   let refresh: () => void = () => {};
   return {
     open(socket) {
@@ -42,13 +42,13 @@ const makeFollower = (git: GitWatches, chat: string): SocketHandler => {
         socket.send(JSON.stringify(message));
         return true;
       };
-      ({ stop, tell, refresh } = git.watch(chat, { send }));
+      ({ stop, tell: sendUpdate, refresh } = git.watch(chat, { send }));
     },
     message(socket, data) {
       if (parseType(data) === "refresh") refresh();
       else socket.send(JSON.stringify({ type: "error", message: "unknown message type" }));
     },
-    drain: () => tell(),
+    drain: () => sendUpdate(),
     close: () => stop(),
   };
 };

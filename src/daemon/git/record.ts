@@ -9,7 +9,7 @@ import { log } from "#base/log.ts";
 const MAX_CHATS = 256;
 
 /** Repositories that a chat's tools have touched, and paths that are in no repository yet, in order. */
-export type Touched = { readonly roots: readonly string[]; readonly paths: readonly string[] };
+export type TouchedPaths = { readonly roots: readonly string[]; readonly paths: readonly string[] };
 
 export class GitRecord {
   readonly #folder: string;
@@ -20,17 +20,17 @@ export class GitRecord {
   }
 
   /** Returns the last record of the chat; undefined if it is missing or unreadable. */
-  async read(chat: string): Promise<Touched | undefined> {
+  async read(chat: string): Promise<TouchedPaths | undefined> {
     try {
-      const { roots, paths } = JSON.parse(await readFile(this.#toFile(chat), "utf8")) as Touched;
-      return areTexts(roots) && areTexts(paths) ? { roots, paths } : undefined;
+      const { roots, paths } = JSON.parse(await readFile(this.#toFile(chat), "utf8")) as TouchedPaths;
+      return isTextList(roots) && isTextList(paths) ? { roots, paths } : undefined;
     } catch {
       return undefined;
     }
   }
 
   /** Serializes writes. Never rejects: a full disk must not fail the tool. */
-  write(chat: string, touched: Touched): Promise<void> {
+  write(chat: string, touched: TouchedPaths): Promise<void> {
     this.#writing = this.#writing
       .then(() => this.#write(chat, touched))
       .catch((error: unknown) =>
@@ -39,16 +39,16 @@ export class GitRecord {
     return this.#writing;
   }
 
-  async #write(chat: string, touched: Touched): Promise<void> {
+  async #write(chat: string, touched: TouchedPaths): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const file = this.#toFile(chat);
-    const beside = `${file}.${uuid()}`;
-    await writeFile(beside, JSON.stringify(touched), { mode: 0o600 });
-    await rename(beside, file);
-    await this.#cut();
+    const temporaryFile = `${file}.${uuid()}`;
+    await writeFile(temporaryFile, JSON.stringify(touched), { mode: 0o600 });
+    await rename(temporaryFile, file);
+    await this.#prune();
   }
 
-  async #cut(): Promise<void> {
+  async #prune(): Promise<void> {
     const names = await readdir(this.#folder);
     if (names.length <= MAX_CHATS) return;
     const aged = await Promise.all(
@@ -66,5 +66,5 @@ export class GitRecord {
   }
 }
 
-const areTexts = (list: unknown): list is string[] =>
+const isTextList = (list: unknown): list is string[] =>
   Array.isArray(list) && list.every((one) => typeof one === "string");

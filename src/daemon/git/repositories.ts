@@ -7,21 +7,21 @@ const MAX_WORDS = 64;
 
 /** Returns the root of the repository that contains the path; undefined if none exists. The path need not exist. */
 export const findRepository = async (path: string): Promise<string | undefined> => {
-  let place = await existing(path);
+  let place = await keepExisting(path);
   for (;;) {
-    if (await exists(join(place, ".git"))) return place;
+    if (await pathExists(join(place, ".git"))) return place;
     const above = dirname(place);
     if (above === place) return undefined;
     place = above;
   }
 };
 
-export const isRepository = (root: string): Promise<boolean> => exists(join(root, ".git"));
+export const isRepository = (root: string): Promise<boolean> => pathExists(join(root, ".git"));
 
 /**
  * Returns the folders that a command may work in: its working directory, folders that it names, and the folder that a `git clone` creates.
  */
-export const placesIn = (command: string, directory: string): string[] => {
+export const findCommandFolders = (command: string, directory: string): string[] => {
   const words = command.split(/[\s;&|()<>]+/).slice(0, MAX_WORDS);
   const named = words.flatMap((word) => {
     const plain = word.replaceAll(/^["']|["']$/g, "");
@@ -35,7 +35,7 @@ export const placesIn = (command: string, directory: string): string[] => {
 };
 
 /** Returns the paths that are existing folders. */
-export const foldersAmong = async (paths: readonly string[]): Promise<string[]> => {
+export const filterFolders = async (paths: readonly string[]): Promise<string[]> => {
   const found = await Promise.all(
     paths.map(async (path) => ((await stat(path).catch(() => undefined))?.isDirectory() ? [path] : [])),
   );
@@ -43,7 +43,7 @@ export const foldersAmong = async (paths: readonly string[]): Promise<string[]> 
 };
 
 /** Returns the nearest existing ancestor of the path, with links resolved. */
-const existing = async (path: string): Promise<string> => {
+const keepExisting = async (path: string): Promise<string> => {
   for (let place = path; ; place = dirname(place)) {
     const found = await realpath(place).catch(() => undefined);
     if (found !== undefined) return found;
@@ -51,7 +51,7 @@ const existing = async (path: string): Promise<string> => {
   }
 };
 
-const exists = (path: string): Promise<boolean> =>
+const pathExists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

@@ -7,36 +7,40 @@ import type { GitReferences } from "#schema/agents/git-message.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { Diff, MAX_FILE_BYTES, newFileDiff } from "./diff.ts";
+import { Diff, formatNewFileDiff, MAX_FILE_BYTES } from "./diff.ts";
 
 export type GitOptions = { readonly clock: Clock; readonly groups: ProcessGroups; readonly env: Environment };
 
 /** The state of a repository. */
-export type Picture = { readonly branch: string; readonly remote_origin: string; readonly unified_diff: string };
+export type RepositorySnapshot = {
+  readonly branch: string;
+  readonly remote_origin: string;
+  readonly unified_diff: string;
+};
 
 const TIMEOUT_MS = 20_000;
 /** Maximum size of a listing; a larger work tree is shown in part. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 const MAX_NEW_FILES = 2_000;
 
-const SAFE = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
+const SAFE_SETTINGS = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
 const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1", LC_ALL: "C" };
 
 /** Throws with git's own message if the repository cannot be read. */
-export const scanRepository = async (options: GitOptions, root: string): Promise<Picture> => {
+export const scanRepository = async (options: GitOptions, root: string): Promise<RepositorySnapshot> => {
   const status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
   const listed = await runGit(options, root, status);
   const remote_origin = await loadOrigin(options, root);
   const lines = listed.split("\0");
   const diff = new Diff();
-  if (lines.some((line) => /^[12u] /.test(line))) await trackedChanges(options, root, lines, diff);
+  if (lines.some((line) => /^[12u] /.test(line))) await diffTracked(options, root, lines, diff);
   const untracked = lines.filter((line) => line.startsWith("? ")).map((line) => line.slice(2));
   for (const path of untracked.slice(0, MAX_NEW_FILES)) {
     if (diff.isFull) break;
-    const text = await newFile(join(root, path), path);
-    if (text !== undefined) diff.file(text);
+    const text = await diffNewFile(join(root, path), path);
+    if (text !== undefined) diff.addFile(text);
   }
-  return { branch: branchIn(lines), remote_origin, unified_diff: diff.text };
+  return { branch: parseBranch(lines), remote_origin, unified_diff: diff.text };
 };
 
 /** Loads only what is checked out, and whether it was pushed. */
@@ -51,7 +55,7 @@ export const loadReference = async (
   return { repo_root, branch, remote_origin, pushed: found !== "" };
 };
 
-const branchIn = (lines: readonly string[]): string => {
+const parseBranch = (lines: readonly string[]): string => {
   const name = lines.find((line) => line.startsWith("# branch.head "))?.slice("# branch.head ".length) ?? "";
   return name === "(detached)" ? "" : name;
 };
@@ -62,12 +66,7 @@ const loadOrigin = async (options: GitOptions, root: string): Promise<string> =>
   return text.replace(/^([a-z+]+:\/\/)[^/@]*@/i, "$1");
 };
 
-const trackedChanges = async (
-  options: GitOptions,
-  root: string,
-  lines: readonly string[],
-  diff: Diff,
-): Promise<void> => {
+const diffTracked = async (options: GitOptions, root: string, lines: readonly string[], diff: Diff): Promise<void> => {
   const isFirst = lines.includes("# branch.oid (initial)");
   // Before the first commit, everything is compared with an empty tree in the repository's hash format.
   const base = isFirst ? (await runGit(options, root, ["hash-object", "-t", "tree", "/dev/null"])).trim() : "HEAD";
@@ -80,15 +79,18 @@ const trackedChanges = async (
 };
 
 /** Returns undefined for anything but a file or link, and for a file removed in the meantime. */
-const newFile = async (absolute: string, path: string): Promise<string | undefined> => {
+const diffNewFile = async (absolute: string, path: string): Promise<string | undefined> => {
   try {
     const found = await lstat(absolute);
     if (found.isSymbolicLink()) {
-      return newFileDiff(path, { mode: "120000", content: new TextEncoder().encode(await readlink(absolute)) });
+      return formatNewFileDiff(path, { mode: "120000", content: new TextEncoder().encode(await readlink(absolute)) });
     }
     if (!found.isFile()) return undefined;
     const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
-    return newFileDiff(path, { mode, content: found.size > MAX_FILE_BYTES ? undefined : await readFile(absolute) });
+    return formatNewFileDiff(path, {
+      mode,
+      content: found.size > MAX_FILE_BYTES ? undefined : await readFile(absolute),
+    });
   } catch {
     return undefined;
   }
@@ -121,9 +123,9 @@ const run = async (
 ): Promise<void> => {
   let pid = 0;
   let isEnough = false;
-  let words = "";
+  let errorText = "";
   const end = await runProcess({
-    command: ["git", ...SAFE, ...args],
+    command: ["git", ...SAFE_SETTINGS, ...args],
     directory: root,
     env: { ...env, ...ENVIRONMENT },
     clock,
@@ -133,7 +135,7 @@ const run = async (
       pid = started;
     },
     onOutput: (from, bytes) => {
-      if (from === "stderr") words = (words + new TextDecoder().decode(bytes)).slice(0, 500);
+      if (from === "stderr") errorText = (errorText + new TextDecoder().decode(bytes)).slice(0, 500);
       else if (!isEnough && !take(bytes)) {
         isEnough = true;
         groups.end(pid);
@@ -141,5 +143,5 @@ const run = async (
     },
   });
   if (isEnough || end.exit_code === 0 || fine.includes(end.exit_code)) return;
-  throw new Error(end.timed_out ? "git takes too long" : words.trim() || `git ended with ${end.exit_code}`);
+  throw new Error(end.timed_out ? "git takes too long" : errorText.trim() || `git ended with ${end.exit_code}`);
 };

@@ -1,15 +1,15 @@
 // The repositories that chats work on. Records what their tools touch, scans while someone watches (after tools, on request, every half
 // minute, at most once a second), and sends what has changed since the last message (facts/chats 2.11, rules GS-1 to GS-5). One scan serves
 // all watchers of a chat; a slow reader gets fewer messages.
-import { rfc3339, type Timer } from "#base/clock.ts";
+import { type Timer, toRfc3339 } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { GitMessage, GitReferences, GitRepository } from "#schema/agents/git-message.ts";
 import type { GitRecord } from "./record.ts";
-import { findRepository, foldersAmong, isRepository, placesIn } from "./repositories.ts";
-import { type GitOptions, loadReference, type Picture, scanRepository } from "./scan.ts";
+import { filterFolders, findCommandFolders, findRepository, isRepository } from "./repositories.ts";
+import { type GitOptions, loadReference, type RepositorySnapshot, scanRepository } from "./scan.ts";
 
 const COOLDOWN_MS = 1_000;
-const LOOK_MS = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 const MAX_CHATS = 256;
 const MAX_ROOTS = 16;
 /** Bytes of a message; a single repository may exceed it slightly. */
@@ -32,14 +32,14 @@ export type GitWatchOptions = GitOptions & {
   readonly folder: () => string;
 };
 
-type Tracked = {
+type TrackedChat = {
   /** Resolves when the record of an earlier daemon is loaded. */
   known: Promise<void>;
   /** In the order in which they were touched. */
   readonly roots: Set<string>;
   readonly paths: Set<string>;
   readonly readers: Set<Reader>;
-  pictures: Map<string, Picture>;
+  pictures: Map<string, RepositorySnapshot>;
   scanned_at: string | undefined;
   problem: string;
   /** Roots whose last scan failed: partly created or removed, or broken. */
@@ -53,46 +53,46 @@ type Tracked = {
 
 export class GitWatches {
   readonly #options: GitWatchOptions;
-  readonly #chats = new Map<string, Tracked>();
+  readonly #chats = new Map<string, TrackedChat>();
 
   constructor(options: GitWatchOptions) {
     this.#options = options;
   }
 
   /** Records that tools of these chats accessed these paths. `changed`: they may have written there. */
-  async touched(chats: readonly string[], paths: readonly string[], changed: boolean): Promise<void> {
+  async recordAccess(chats: readonly string[], paths: readonly string[], changed: boolean): Promise<void> {
     for (const path of paths) {
       const root = await findRepository(path);
       for (const chat of chats) {
-        const tracked = this.#of(chat);
+        const tracked = this.#track(chat);
         await tracked.known;
         const isNew = root === undefined ? !tracked.paths.has(path) : !tracked.roots.has(root);
-        if (root === undefined) latest(tracked.paths, path, MAX_PATHS);
-        else latest(tracked.roots, root, MAX_ROOTS);
-        if (isNew) await this.#keep(chat, tracked);
-        if ((isNew && root !== undefined) || changed) this.#want(tracked);
+        if (root === undefined) moveToEnd(tracked.paths, path, MAX_PATHS);
+        else moveToEnd(tracked.roots, root, MAX_ROOTS);
+        if (isNew) await this.#saveRecord(chat, tracked);
+        if ((isNew && root !== undefined) || changed) this.#requestScan(tracked);
       }
     }
   }
 
   /** Records a command that starts in `directory`, or has `ended`. */
-  async ran(chats: readonly string[], command: string, directory: string, ended: boolean): Promise<void> {
-    await this.touched(chats, await foldersAmong(placesIn(command, directory)), ended);
+  async recordCommand(chats: readonly string[], command: string, directory: string, ended: boolean): Promise<void> {
+    await this.recordAccess(chats, await filterFolders(findCommandFolders(command, directory)), ended);
   }
 
   /** Sends the current state and then each change. */
   watch(chat: string, to: GitWatcher): GitWatch {
-    const tracked = this.#of(chat);
+    const tracked = this.#track(chat);
     const reader: Reader = { to, sent: new Map(), owes: false, failed: "" };
     tracked.readers.add(reader);
-    tracked.regular ??= this.#options.clock.every(LOOK_MS, () => this.#want(tracked));
-    this.#want(tracked);
+    tracked.regular ??= this.#options.clock.every(POLL_INTERVAL_MS, () => this.#requestScan(tracked));
+    this.#requestScan(tracked);
     return {
       refresh: () => {
         reader.owes = true;
-        this.#want(tracked);
+        this.#requestScan(tracked);
       },
-      tell: () => this.#tell(tracked, reader),
+      tell: () => this.#sendChanges(tracked, reader),
       stop: () => {
         tracked.readers.delete(reader);
         if (tracked.readers.size > 0) return;
@@ -103,10 +103,10 @@ export class GitWatches {
   }
 
   /** Returns what is checked out where; the repository touched last comes last. */
-  async references(chat: string): Promise<GitReferences> {
-    const tracked = this.#of(chat);
+  async listReferences(chat: string): Promise<GitReferences> {
+    const tracked = this.#track(chat);
     await tracked.known;
-    await this.#locate(tracked);
+    await this.#findNewRepositories(tracked);
     const repositories: GitReferences["repositories"] = [];
     for (const root of tracked.roots) {
       const found = await loadReference(this.#options, root).catch(() => undefined);
@@ -115,10 +115,10 @@ export class GitWatches {
     return { repositories };
   }
 
-  #of(chat: string): Tracked {
+  #track(chat: string): TrackedChat {
     const known = this.#chats.get(chat);
-    const tracked = known ?? emptyTracked();
-    if (!known) tracked.known = this.#recall(chat, tracked);
+    const tracked = known ?? createTracked();
+    if (!known) tracked.known = this.#loadRecord(chat, tracked);
     this.#chats.delete(chat);
     this.#chats.set(chat, tracked);
     for (const [id, { readers }] of this.#chats) {
@@ -129,17 +129,17 @@ export class GitWatches {
   }
 
   /** Loads the record and appends what was touched since. */
-  async #recall(chat: string, { roots, paths }: Tracked): Promise<void> {
-    const kept = await this.#options.record.read(chat);
-    for (const root of kept?.roots ?? []) latest(roots, root, MAX_ROOTS);
-    for (const path of kept?.paths ?? []) latest(paths, path, MAX_PATHS);
+  async #loadRecord(chat: string, { roots, paths }: TrackedChat): Promise<void> {
+    const storedRecord = await this.#options.record.read(chat);
+    for (const root of storedRecord?.roots ?? []) moveToEnd(roots, root, MAX_ROOTS);
+    for (const path of storedRecord?.paths ?? []) moveToEnd(paths, path, MAX_PATHS);
   }
 
-  #keep(chat: string, { roots, paths }: Tracked): Promise<void> {
+  #saveRecord(chat: string, { roots, paths }: TrackedChat): Promise<void> {
     return this.#options.record.write(chat, { roots: [...roots], paths: [...paths] });
   }
 
-  #want(tracked: Tracked): void {
+  #requestScan(tracked: TrackedChat): void {
     if (tracked.readers.size === 0) return;
     tracked.wanted = true;
     if (tracked.isScanning || tracked.soon) return;
@@ -151,15 +151,15 @@ export class GitWatches {
     });
   }
 
-  async #scan(tracked: Tracked): Promise<void> {
+  async #scan(tracked: TrackedChat): Promise<void> {
     const { clock } = this.#options;
     tracked.isScanning = true;
     tracked.wanted = false;
-    const pictures = new Map<string, Picture>();
+    const pictures = new Map<string, RepositorySnapshot>();
     const failing = new Set<string>();
     tracked.problem = "";
     await tracked.known;
-    await this.#locate(tracked);
+    await this.#findNewRepositories(tracked);
     for (const root of await this.#listShown(tracked)) {
       if (!(await isRepository(root))) continue;
       try {
@@ -176,32 +176,32 @@ export class GitWatches {
     Object.assign(tracked, {
       pictures,
       failing,
-      scanned_at: rfc3339(clock.now()),
+      scanned_at: toRfc3339(clock.now()),
       isScanning: false,
       last: clock.monotonic(),
     });
-    for (const reader of tracked.readers) this.#tell(tracked, reader);
-    if (tracked.wanted) this.#want(tracked);
+    for (const reader of tracked.readers) this.#sendChanges(tracked, reader);
+    if (tracked.wanted) this.#requestScan(tracked);
   }
 
   /** Returns the repositories that a chat works on, or else the one around the agent's folder. */
-  async #listShown({ roots }: Tracked): Promise<readonly string[]> {
+  async #listShown({ roots }: TrackedChat): Promise<readonly string[]> {
     if (roots.size > 0) return [...roots];
-    const around = await findRepository(this.#options.folder());
-    return around === undefined ? [] : [around];
+    const enclosing = await findRepository(this.#options.folder());
+    return enclosing === undefined ? [] : [enclosing];
   }
 
   /** A repository may have been created where there was none. */
-  async #locate(tracked: Tracked): Promise<void> {
+  async #findNewRepositories(tracked: TrackedChat): Promise<void> {
     for (const path of tracked.paths) {
       const root = await findRepository(path);
       if (root === undefined) continue;
       tracked.paths.delete(path);
-      latest(tracked.roots, root, MAX_ROOTS);
+      moveToEnd(tracked.roots, root, MAX_ROOTS);
     }
   }
 
-  #tell(tracked: Tracked, reader: Reader): void {
+  #sendChanges(tracked: TrackedChat, reader: Reader): void {
     const { pictures, scanned_at, problem } = tracked;
     if (scanned_at === undefined) return;
     if (problem !== reader.failed) {
@@ -209,11 +209,11 @@ export class GitWatches {
       reader.failed = problem;
     }
     for (;;) {
-      const news = collectNews(pictures, reader);
-      if (news.length === 0 && !reader.owes) return;
-      if (!reader.to.send({ type: "changes", scanned_at, repositories: news })) return;
+      const changes = collectNews(pictures, reader);
+      if (changes.length === 0 && !reader.owes) return;
+      if (!reader.to.send({ type: "changes", scanned_at, repositories: changes })) return;
       reader.owes = false;
-      for (const { repo_root, removed } of news) {
+      for (const { repo_root, removed } of changes) {
         const picture = pictures.get(repo_root);
         if (removed || !picture) reader.sent.delete(repo_root);
         else reader.sent.set(repo_root, toMark(picture));
@@ -223,24 +223,27 @@ export class GitWatches {
 }
 
 /** Returns the repositories that differ from what the reader has, as many as fit into one message. */
-const collectNews = (pictures: ReadonlyMap<string, Picture>, { sent }: Pick<Reader, "sent">): GitRepository[] => {
-  const gone = [...sent.keys()].filter((root) => !pictures.has(root));
-  const news: GitRepository[] = gone.map((repo_root) => ({ repo_root, ...NOTHING, removed: true }));
+const collectNews = (
+  pictures: ReadonlyMap<string, RepositorySnapshot>,
+  { sent }: Pick<Reader, "sent">,
+): GitRepository[] => {
+  const removedRoots = [...sent.keys()].filter((root) => !pictures.has(root));
+  const changes: GitRepository[] = removedRoots.map((repo_root) => ({ repo_root, ...EMPTY_SNAPSHOT, removed: true }));
   let size = 0;
   for (const [repo_root, picture] of pictures) {
     if (sent.get(repo_root) === toMark(picture)) continue;
     size += Buffer.byteLength(JSON.stringify(picture));
-    if (size > MAX_MESSAGE_BYTES && news.length > 0) break;
-    news.push({ repo_root, ...picture, removed: false });
+    if (size > MAX_MESSAGE_BYTES && changes.length > 0) break;
+    changes.push({ repo_root, ...picture, removed: false });
   }
-  return news;
+  return changes;
 };
 
-const toMark = (picture: Picture): string => String(Bun.hash(JSON.stringify(picture)));
+const toMark = (picture: RepositorySnapshot): string => String(Bun.hash(JSON.stringify(picture)));
 
-const NOTHING: Picture = { branch: "", remote_origin: "", unified_diff: "" };
+const EMPTY_SNAPSHOT: RepositorySnapshot = { branch: "", remote_origin: "", unified_diff: "" };
 
-const emptyTracked = (): Tracked => ({
+const createTracked = (): TrackedChat => ({
   known: Promise.resolve(),
   roots: new Set(),
   paths: new Set(),
@@ -257,7 +260,7 @@ const emptyTracked = (): Tracked => ({
 });
 
 /** Moves an entry to the end; beyond `most` the first one is removed. */
-const latest = (set: Set<string>, one: string, most: number): void => {
+const moveToEnd = (set: Set<string>, one: string, most: number): void => {
   set.delete(one);
   set.add(one);
   for (const first of set) {

@@ -11,19 +11,19 @@ import { readContextFile } from "../context/file.ts";
 
 /** Relative to the workspace's folder. */
 export const HOOKS_FILE = join(".slipway", "hooks.json");
-const FILE_BYTES = 64 * 1024;
-const MOST = 16;
+const MAX_FILE_BYTES = 64 * 1024;
+const MAX_HOOKS = 16;
 /** Maximum and default timeout of a hook, in seconds. */
 const MAX_SECONDS = 5;
 
-const Entry = strictObject({
+const HookEntry = strictObject({
   name: t.String({ minLength: 1, maxLength: 64 }),
   event: t.Union(HOOK_EVENTS.map((event) => t.Literal(event))),
   matcher: t.Optional(t.String({ minLength: 1, maxLength: 256 })),
   command: t.String({ minLength: 1, maxLength: 4_096 }),
   timeout: t.Optional(t.Number({ exclusiveMinimum: 0, maximum: MAX_SECONDS })),
 });
-const File = strictObject({ version: t.Literal(1), hooks: t.Array(Entry, { maxItems: MOST }) });
+const HooksFileSchema = strictObject({ version: t.Literal(1), hooks: t.Array(HookEntry, { maxItems: MAX_HOOKS }) });
 
 export type WorkspaceHook = {
   readonly name: string;
@@ -38,14 +38,14 @@ export type Declaration = {
   readonly hooks: readonly WorkspaceHook[];
 };
 
-const NONE: Declaration = { revision: "", error: "", hooks: [] };
+const NO_HOOKS: Declaration = { revision: "", error: "", hooks: [] };
 
 /** `directory`: the workspace's folder. Never rejects: `error` says what is wrong with the file. */
 export const readDeclaration = async (directory: string): Promise<Declaration> => {
   const root = await realpath(directory).catch(() => undefined);
-  if (root === undefined) return NONE;
-  const file = await readContextFile(join(root, HOOKS_FILE), root, FILE_BYTES);
-  if (!file) return NONE;
+  if (root === undefined) return NO_HOOKS;
+  const file = await readContextFile(join(root, HOOKS_FILE), root, MAX_FILE_BYTES);
+  if (!file) return NO_HOOKS;
   if (file.status !== "ok") return { revision: sha256(file.error), error: `${HOOKS_FILE} ${file.error}.`, hooks: [] };
   const text = new TextDecoder().decode(file.bytes);
   const read = parseDeclaration(text);
@@ -62,20 +62,20 @@ export const parseDeclaration = (text: string): WorkspaceHook[] | string => {
   } catch {
     return "is no JSON";
   }
-  if (!Value.Check(File, value)) {
-    const [first] = Value.Errors(File, value);
+  if (!Value.Check(HooksFileSchema, value)) {
+    const [first] = Value.Errors(HooksFileSchema, value);
     return `is not as it should be at ${first?.path || "/"}: ${first?.message ?? "unknown"}`;
   }
   const hooks = value.hooks.map(toHook);
-  const twice = hooks.find((one, at) => hooks.findIndex(({ name }) => name === one.name) < at);
-  if (twice) return `has two hooks named ${twice.name}`;
-  const odd = value.hooks.find(({ event, matcher }) => matcher !== undefined && !TOOL_EVENTS.has(event));
-  return odd ? `has a matcher at ${odd.name}, whose event is about no tool` : hooks;
+  const duplicate = hooks.find((one, at) => hooks.findIndex(({ name }) => name === one.name) < at);
+  if (duplicate) return `has two hooks named ${duplicate.name}`;
+  const misplaced = value.hooks.find(({ event, matcher }) => matcher !== undefined && !TOOL_EVENTS.has(event));
+  return misplaced ? `has a matcher at ${misplaced.name}, whose event is about no tool` : hooks;
 };
 
 const TOOL_EVENTS: ReadonlySet<string> = new Set(["pre_tool_use", "post_tool_use"]);
 
-const toHook = ({ timeout = MAX_SECONDS, matcher = "*", ...one }: Static<typeof Entry>): WorkspaceHook => ({
+const toHook = ({ timeout = MAX_SECONDS, matcher = "*", ...one }: Static<typeof HookEntry>): WorkspaceHook => ({
   ...one,
   matcher,
   timeout_ms: Math.ceil(timeout * 1_000),

@@ -8,7 +8,7 @@ import type { HookPrograms } from "./run.ts";
 type Options = { readonly hooks: HookPrograms; place(path: string): string };
 type BodyOf = <S extends TSchema>(request: Request, schema: S) => Promise<Static<S>>;
 
-export const hookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) => ({
+export const createHookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) => ({
   "/api/v0/hooks": {
     GET: async () => {
       const { revision, error, hooks } = await readDeclaration(place("."));
@@ -19,12 +19,12 @@ export const hookRoutes = ({ hooks: programs, place }: Options, bodyOf: BodyOf) 
   /** Rejects with 409 if the file has changed since the hook was listed. */
   "/api/v0/hooks/run": {
     POST: async (request: Request) => {
-      const asked = await bodyOf(request, RunHook);
+      const hookRequest = await bodyOf(request, RunHook);
       const { revision, hooks } = await readDeclaration(place("."));
-      if (revision !== asked.revision) throw conflict("The hooks of the workspace have changed.");
-      const hook = hooks.find(({ name }) => name === asked.name);
+      if (revision !== hookRequest.revision) throw conflict("The hooks of the workspace have changed.");
+      const hook = hooks.find(({ name }) => name === hookRequest.name);
       if (!hook) throw notFound();
-      return Response.json(await programs.run(hook, asked.request));
+      return Response.json(await programs.run(hook, hookRequest.request));
     },
   },
 });

@@ -8,13 +8,13 @@ import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
 import type { WorkspaceHook } from "./declared.ts";
 
-export const OUTPUT_BYTES = 64 * 1024;
+export const MAX_OUTPUT_BYTES = 64 * 1024;
 const MAX_RUNNING = 16;
 /** The exit code that shells return for a program that cannot be started. */
-const CANNOT_START = 126;
+const CANNOT_START_CODE = 126;
 
 /** The rest of the daemon's environment may contain keys and is not passed to a hook. */
-const PASSED =
+const PASSED_VARIABLES =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|SLIPWAY|SLIPWAY_WORKSPACE_[A-Z_]+)$/;
 
 type Options = {
@@ -36,9 +36,9 @@ export class HookPrograms {
   async run({ name, event, command, timeout_ms }: WorkspaceHook, request: string): Promise<HookRun> {
     if (this.#running >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} hooks run already.`);
     const { clock, groups, env, directory } = this.#options;
-    const late = Promise.withResolvers<HookRun>();
-    const limit = clock.after(timeout_ms, () => late.resolve(ended("timeout")));
-    const said: Uint8Array[] = [];
+    const timedOut = Promise.withResolvers<HookRun>();
+    const limit = clock.after(timeout_ms, () => timedOut.resolve(toHookRun("timeout")));
+    const outputChunks: Uint8Array[] = [];
     let size = 0;
     let group: number | undefined;
     this.#running += 1;
@@ -48,37 +48,37 @@ export class HookPrograms {
       clock,
       groups,
       timeout_ms,
-      env: { ...passed(env), SLIPWAY_HOOK_NAME: name, SLIPWAY_HOOK_EVENT: event },
+      env: { ...filterEnvironment(env), SLIPWAY_HOOK_NAME: name, SLIPWAY_HOOK_EVENT: event },
       stdin: new TextEncoder().encode(request),
       ends_group: true,
       onStart: (pid) => {
         group = pid;
       },
       onOutput: (from, bytes) => {
-        if (from === "stderr" || size > OUTPUT_BYTES) return;
+        if (from === "stderr" || size > MAX_OUTPUT_BYTES) return;
         size += bytes.byteLength;
-        said.push(bytes);
-        if (size <= OUTPUT_BYTES) return;
+        outputChunks.push(bytes);
+        if (size <= MAX_OUTPUT_BYTES) return;
         if (group !== undefined) groups.end(group);
-        late.resolve(ended("too_long"));
+        timedOut.resolve(toHookRun("too_long"));
       },
     }).then(
       ({ exit_code, timed_out }): HookRun => {
-        if (timed_out) return ended("timeout");
-        if (size > OUTPUT_BYTES) return ended("too_long");
-        if (exit_code !== 0) return ended("failed", exit_code);
-        return { outcome: "ok", exit_code, output: Buffer.concat(said).toString("base64") };
+        if (timed_out) return toHookRun("timeout");
+        if (size > MAX_OUTPUT_BYTES) return toHookRun("too_long");
+        if (exit_code !== 0) return toHookRun("failed", exit_code);
+        return { outcome: "ok", exit_code, output: Buffer.concat(outputChunks).toString("base64") };
       },
-      () => ended("failed", CANNOT_START),
+      () => toHookRun("failed", CANNOT_START_CODE),
     );
     void run.finally(() => {
       this.#running -= 1;
     });
-    return Promise.race([run, late.promise]).finally(() => limit.cancel());
+    return Promise.race([run, timedOut.promise]).finally(() => limit.cancel());
   }
 }
 
-const ended = (outcome: HookRun["outcome"], exit_code = -1): HookRun => ({ outcome, exit_code, output: "" });
+const toHookRun = (outcome: HookRun["outcome"], exit_code = -1): HookRun => ({ outcome, exit_code, output: "" });
 
-const passed = (env: Environment): Environment =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => PASSED.test(name)));
+const filterEnvironment = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => PASSED_VARIABLES.test(name)));

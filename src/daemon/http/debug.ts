@@ -2,11 +2,11 @@
 // daemon's log, its peers, and Prometheus metrics. Rule PT-9.
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { recentLog } from "#base/recent-log.ts";
 import { RELAY_REGION } from "#src/tailnet/index.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
-import { manifestWithoutSecrets } from "#src/wire/index.ts";
+import { omitManifestSecrets } from "#src/wire/index.ts";
 import type { OpenConnections } from "../connection/stats.ts";
 
 export type DebugOptions = {
@@ -31,44 +31,45 @@ export type RemoteShown = {
 };
 
 /** Number of the newest log lines that are returned. */
-const LOG_LINES = 2_000;
+const MAX_LOG_LINES = 2_000;
 
-const OK = { severity: "ok", warnings: null, dismissed: false } as const;
-const WARNING = { severity: "warning", dismissed: false } as const;
+const OK_STATUS = { severity: "ok", warnings: null, dismissed: false } as const;
+const WARNING_STATUS = { severity: "warning", dismissed: false } as const;
 /** The minimum MTU for a tunnel's packets. */
 const MIN_MTU = 1_378;
 
-export const debugRoutes = (options: DebugOptions) => ({
-  "/api/v0/netcheck": { GET: async () => Response.json(await netcheck(options)) },
+export const createDebugRoutes = (options: DebugOptions) => ({
+  "/api/v0/netcheck": { GET: async () => Response.json(await describeNetcheck(options)) },
   "/debug/logs": { GET: () => new Response(logLines(), { headers: { "content-type": "text/plain; charset=utf-8" } }) },
   "/debug/magicsock": {
     GET: () => Response.json({ region: RELAY_REGION, direct: false, peers: options.remotes() }),
   },
-  "/debug/manifest": { GET: () => Response.json(manifestWithoutSecrets(options.manifest)) },
+  "/debug/manifest": { GET: () => Response.json(omitManifestSecrets(options.manifest)) },
   "/debug/prometheus": {
-    GET: async () => new Response(await figures(options), { headers: { "content-type": "text/plain; version=0.0.4" } }),
+    GET: async () =>
+      new Response(await formatMetrics(options), { headers: { "content-type": "text/plain; version=0.0.4" } }),
   },
 });
 
 /** Returns what the daemon has logged since its start, with possible secrets removed. */
 const logLines = (): string =>
   recentLog
-    .after(0, LOG_LINES)
-    .map(({ at, level, area, text }) => `${rfc3339(at)} ${level.toUpperCase()} ${area}: ${text}\n`)
+    .listAfter(0, MAX_LOG_LINES)
+    .map(({ at, level, area, text }) => `${toRfc3339(at)} ${level.toUpperCase()} ${area}: ${text}\n`)
     .join("");
 
 /** All traffic goes through the relay, which has the server's address. */
-const netcheck = async ({ roundTrip }: DebugOptions) => {
+const describeNetcheck = async ({ roundTrip }: DebugOptions) => {
   const round_trip_ms = await roundTrip();
   const latency = round_trip_ms === undefined ? {} : { [`${RELAY_REGION}-v4`]: round_trip_ms / 1_000 };
   return {
-    ...OK,
+    ...OK_STATUS,
     net_info: { UDP: false, PreferredDERP: RELAY_REGION, DERPLatency: latency },
-    interfaces: interfaces(),
+    interfaces: listInterfaces(),
   };
 };
 
-const interfaces = () => {
+const listInterfaces = () => {
   const found = Object.entries(networkInterfaces()).map(([name, addresses = []], i) => ({
     id: i + 1,
     name,
@@ -80,7 +81,7 @@ const interfaces = () => {
     code: "EIF01",
     message: `Network interface ${name} has MTU ${mtu}, less than ${MIN_MTU}.`,
   }));
-  return { ...(small.length > 0 ? { ...WARNING, warnings } : OK), interfaces: found };
+  return { ...(small.length > 0 ? { ...WARNING_STATUS, warnings } : OK_STATUS), interfaces: found };
 };
 
 /** Returns 0 if the system does not report it. */
@@ -92,7 +93,7 @@ const readMtu = (name: string): number => {
   }
 };
 
-const figures = async ({ roundTrip, open }: DebugOptions): Promise<string> => {
+const formatMetrics = async ({ roundTrip, open }: DebugOptions): Promise<string> => {
   const round_trip_ms = (await roundTrip()) ?? Number.NaN;
   const { terminals, streams, sessions } = open();
   const gauges: [string, string, number | undefined][] = [

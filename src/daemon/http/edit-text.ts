@@ -3,27 +3,28 @@
 // nothing. Pure.
 import type { EditFiles } from "#schema/agents/agent-files.ts";
 import { findAlike, makeReplacement } from "./fuzzy-text.ts";
-import { nearestLine } from "./nearest-line.ts";
+import { findNearestLine } from "./nearest-line.ts";
 
 type Edit = EditFiles["files"][number]["edits"][number];
 /** `text`: the replacement. */
 type Passage = { readonly from: number; readonly to: number; readonly text: string };
-type Edited = { text: string } | { field: "old_text" | "new_text"; problem: string };
+type EditResult = { text: string } | { field: "old_text" | "new_text"; problem: string };
 
 const MAX_LINES_NAMED = 10;
 
 /** Returns the edited text, or the field that does not fit and why. */
-export const applyEdit = (text: string, edit: Edit): Edited => {
+export const applyEdit = (text: string, edit: Edit): EditResult => {
   const { old_text, new_text, replace_all = false } = edit;
   if (old_text === new_text) {
     return { field: "new_text", problem: "is the same as old_text, so nothing would change" };
   }
   let found = findPassages(text, old_text, new_text);
   if (found.length === 0) {
-    const [without, replacement] = [withoutNumbers(old_text), withoutNumbers(new_text)];
+    const [without, replacement] = [stripLineNumbers(old_text), stripLineNumbers(new_text)];
     if (without !== old_text) found = findPassages(text, without, replacement);
   }
-  if (found.length === 0) return { field: "old_text", problem: `is not in the file.${nearestLine(text, old_text)}` };
+  if (found.length === 0)
+    return { field: "old_text", problem: `is not in the file.${findNearestLine(text, old_text)}` };
   if (found.length > 1 && !replace_all) {
     const lines = found.slice(0, MAX_LINES_NAMED).map(({ from }) => text.slice(0, from).split("\n").length);
     const where = `in lines ${lines.join(", ")}${found.length > lines.length ? " and others" : ""}`;
@@ -45,10 +46,10 @@ export const applyEdit = (text: string, edit: Edit): Edited => {
 /** Tries the strictest match first. */
 const findPassages = (text: string, old_text: string, new_text: string): Passage[] => {
   const finders = [
-    () => exact(text, old_text, new_text),
-    () => exact(text, old_text.replace(/\r?\n/g, "\r\n"), new_text),
-    () => exact(text, old_text.replace(/\r\n/g, "\n"), new_text),
-    () => similar(text, old_text, new_text),
+    () => findExact(text, old_text, new_text),
+    () => findExact(text, old_text.replace(/\r?\n/g, "\r\n"), new_text),
+    () => findExact(text, old_text.replace(/\r\n/g, "\n"), new_text),
+    () => findSimilar(text, old_text, new_text),
     () =>
       findAlike(text, old_text).map((match) => {
         return { from: match.from, to: match.to, text: makeReplacement(text, match, { old_text, new_text }) };
@@ -56,27 +57,27 @@ const findPassages = (text: string, old_text: string, new_text: string): Passage
   ];
   for (const find of finders) {
     const found = find();
-    if (found.length > 0) return found.map((passage) => withLineEnds(text, passage));
+    if (found.length > 0) return found.map((passage) => applyLineEndings(text, passage));
   }
   return [];
 };
 
 /** Gives the replacement the line endings of the surrounding lines, since a file may mix them. */
-const withLineEnds = (text: string, { from, to, text: replacement }: Passage): Passage => {
-  const near = text.slice(from, to).includes("\n") ? from : text.lastIndexOf("\n", from - 1);
-  const end = text.indexOf("\n", Math.max(0, near));
+const applyLineEndings = (text: string, { from, to, text: replacement }: Passage): Passage => {
+  const lineStart = text.slice(from, to).includes("\n") ? from : text.lastIndexOf("\n", from - 1);
+  const end = text.indexOf("\n", Math.max(0, lineStart));
   const isCrlf = end > 0 ? text[end - 1] === "\r" : text.includes("\r\n");
   return { from, to, text: replacement.replace(/\r?\n/g, isCrlf ? "\r\n" : "\n") };
 };
 
 /** Removes the line numbers from a passage copied from read_file. */
-const withoutNumbers = (passage: string): string => {
+const stripLineNumbers = (passage: string): string => {
   const lines = passage.split("\n");
   const isNumbered = lines.every((line) => line === "" || /^\s*\d+\t/.test(line));
   return isNumbered ? lines.map((line) => line.replace(/^\s*\d+\t/, "")).join("\n") : passage;
 };
 
-const exact = (text: string, passage: string, replacement: string): Passage[] => {
+const findExact = (text: string, passage: string, replacement: string): Passage[] => {
   const found: Passage[] = [];
   for (let from = text.indexOf(passage); from >= 0; from = text.indexOf(passage, from + passage.length)) {
     found.push({ from, to: from + passage.length, text: replacement });
@@ -85,31 +86,31 @@ const exact = (text: string, passage: string, replacement: string): Passage[] =>
 };
 
 /** Finds whole lines that differ only in surrounding whitespace, and indents all lines of the replacement alike. */
-const similar = (text: string, passage: string, replacement: string): Passage[] => {
+const findSimilar = (text: string, passage: string, replacement: string): Passage[] => {
   const endsLine = /\r?\n$/.test(passage);
-  const wanted = passage.replace(/\r?\n$/, "").split(/\r?\n/);
-  const bare = wanted.map((line) => line.trim());
+  const passageLines = passage.replace(/\r?\n$/, "").split(/\r?\n/);
+  const bare = passageLines.map((line) => line.trim());
   if (bare.every((line) => line === "")) return [];
-  const lines = splitLines(text);
+  const lines = toLines(text);
   const found: Passage[] = [];
-  for (let index = 0; index + wanted.length <= lines.length; index += 1) {
-    const window = lines.slice(index, index + wanted.length);
+  for (let index = 0; index + passageLines.length <= lines.length; index += 1) {
+    const window = lines.slice(index, index + passageLines.length);
     if (window[0]?.text.trim() !== bare[0] || !window.every((line, at) => line.text.trim() === bare[at])) continue;
-    const indent = commonIndent(
+    const indent = findCommonIndent(
       window.map((line) => line.text),
-      wanted,
+      passageLines,
     );
     const [first, last] = [window[0], window.at(-1)];
     if (indent === undefined || !first || !last) continue;
-    found.push({ from: first.from, to: endsLine ? last.next : last.to, text: reindented(replacement, indent) });
-    index += wanted.length - 1;
+    found.push({ from: first.from, to: endsLine ? last.next : last.to, text: indentLines(replacement, indent) });
+    index += passageLines.length - 1;
   }
   return found;
 };
 
 type Line = { readonly text: string; readonly from: number; readonly to: number; readonly next: number };
 
-const splitLines = (text: string): Line[] => {
+const toLines = (text: string): Line[] => {
   const lines: Line[] = [];
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
@@ -122,14 +123,14 @@ const splitLines = (text: string): Line[] => {
   return lines;
 };
 
-const leading = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
+const getIndent = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
 /** Returns the indentation that the file's lines have in addition to the passage's; undefined unless it is the same for all. */
-const commonIndent = (lines: readonly string[], wanted: readonly string[]): string | undefined => {
+const findCommonIndent = (lines: readonly string[], wanted: readonly string[]): string | undefined => {
   let indent: string | undefined;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === "") continue;
-    const [has, asked] = [leading(line), leading(wanted[index] ?? "")];
+    const [has, asked] = [getIndent(line), getIndent(wanted[index] ?? "")];
     if (!has.endsWith(asked)) return undefined;
     const extra = has.slice(0, has.length - asked.length);
     if (indent !== undefined && indent !== extra) return undefined;
@@ -138,7 +139,7 @@ const commonIndent = (lines: readonly string[], wanted: readonly string[]): stri
   return indent ?? "";
 };
 
-const reindented = (text: string, indent: string): string =>
+const indentLines = (text: string, indent: string): string =>
   indent === ""
     ? text
     : text

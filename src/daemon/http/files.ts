@@ -4,10 +4,10 @@ import { constants } from "node:fs";
 import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { AppError, invalidField } from "#base/errors.ts";
-import { detectBinaryType, LOOKED_AT } from "#base/file-signature.ts";
+import { detectBinaryType, TEXT_SAMPLE_BYTES } from "#base/file-signature.ts";
 import { uuid } from "#base/ids.ts";
 import type { DirectoryListing, EditedFiles, EditFiles, FileLines } from "#schema/agents/agent-files.ts";
-import { unifiedDiff } from "../git/unified-diff.ts";
+import { createUnifiedDiff } from "../git/unified-diff.ts";
 import { applyEdit } from "./edit-text.ts";
 
 /** Maximum size of a file that is written, or read or edited as text. */
@@ -17,7 +17,7 @@ const MAX_LINES_BYTES = 1024 * 1024;
 
 /** Returns at most 10,000 entries, sorted by name. */
 export const listDirectory = (path: string): Promise<DirectoryListing> =>
-  explained(path, async () => {
+  explainFileErrors(path, async () => {
     const contents: DirectoryListing["contents"] = [];
     let truncated = false;
     for await (const entry of await opendir(path)) {
@@ -38,10 +38,10 @@ export const listDirectory = (path: string): Promise<DirectoryListing> =>
  * if it does not exist.
  */
 export const resolvePath = (path: string): Promise<string> =>
-  explained(path, () =>
+  explainFileErrors(path, () =>
     realpath(path).catch(async (error) => {
       if (!(await isLink(path))) throw error;
-      return realTarget(path, MAX_LINKS);
+      return resolveTarget(path, MAX_LINKS);
     }),
   );
 
@@ -53,20 +53,20 @@ const isLink = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const realTarget = async (path: string, left: number): Promise<string> => {
+const resolveTarget = async (path: string, left: number): Promise<string> => {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;
-  const folder = await realTarget(dirname(path), left);
+  const folder = await resolveTarget(dirname(path), left);
   if (!(await isLink(path))) return join(folder, basename(path));
   if (left === 0) throw invalidField("path", "leads through too many symbolic links");
-  return realTarget(resolve(folder, await readlink(path)), left - 1);
+  return resolveTarget(resolve(folder, await readlink(path)), left - 1);
 };
 
 /** Streams bytes `offset` to `offset` + `limit`. */
 export const readFile = async (path: string, offset: number, limit: number): Promise<Response> => {
   const size = await readSize(path);
   // A file that cannot be opened is rejected here: a response that has started could only be cut off.
-  await explained(path, async () => (await open(path)).close());
+  await explainFileErrors(path, async () => (await open(path)).close());
   const end = Math.min(size, offset + limit);
   return new Response(Bun.file(path).slice(offset, Math.max(offset, end)), {
     headers: { "content-type": "application/octet-stream", "x-file-size": String(size) },
@@ -79,7 +79,7 @@ export const readFile = async (path: string, offset: number, limit: number): Pro
  */
 export const readFileLines = async (path: string, offset: number, limit: number): Promise<FileLines> => {
   const file_size = await readSize(path);
-  const media_type = await binaryTypeAt(path);
+  const media_type = await detectTypeAt(path);
   if (media_type !== undefined) return { content: "", file_size, lines_read: 0, total_lines: 0, media_type };
   const text = new TextDecoder().decode(await readBytes(path));
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
@@ -100,15 +100,15 @@ export const readFileLines = async (path: string, offset: number, limit: number)
 
 /** Replaces the whole file and creates missing folders. Keeps the mode of an existing file, and follows links. */
 export const writeFile = (path: string, content: Uint8Array | string): Promise<void> =>
-  explained(path, async () => {
+  explainFileErrors(path, async () => {
     await mkdir(dirname(path), { recursive: true });
     const target = await realpath(path).catch(() => path);
     const before = await stat(target).catch(() => undefined);
     if (before && !before.isFile()) throw invalidField("path", "is not a regular file");
-    const beside = join(dirname(target), `.${uuid()}.tmp`);
+    const temporaryFile = join(dirname(target), `.${uuid()}.tmp`);
     try {
       const mode = before ? before.mode & 0o7777 : 0o666;
-      const file = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
+      const file = await open(temporaryFile, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
       try {
         await file.writeFile(content);
         if (before) await file.chmod(mode);
@@ -116,9 +116,9 @@ export const writeFile = (path: string, content: Uint8Array | string): Promise<v
       } finally {
         await file.close();
       }
-      await rename(beside, target);
+      await rename(temporaryFile, target);
     } catch (error) {
-      await rm(beside, { force: true });
+      await rm(temporaryFile, { force: true });
       throw error;
     }
   });
@@ -135,14 +135,14 @@ type EditedText = { readonly path: string; readonly before: string; readonly tex
 
 /** Validates all edits before writing any file. Rejects with 400 and the edit that does not fit. */
 export const editFiles = async (files: PlacedEdits): Promise<EditedFiles> => {
-  const texts = await editedTexts(files);
+  const texts = await applyEdits(files);
   for (const [path, { text }] of texts) await writeFile(path, text);
   return makeDiffs([...texts.values()]);
 };
 
 /** Returns what the edits would change without writing. Rejects with 400 like editFiles(). */
 export const previewEdits = async (files: PlacedEdits): Promise<EditedFiles> =>
-  makeDiffs([...(await editedTexts(files)).values()]);
+  makeDiffs([...(await applyEdits(files)).values()]);
 
 /** Returns what writing the whole file would change. A file that is not text has no diff. */
 export const previewWrite = async (path: string, absolute_path: string, text: string): Promise<EditedFiles> => {
@@ -151,28 +151,28 @@ export const previewWrite = async (path: string, absolute_path: string, text: st
     throw error;
   });
   if (before === undefined) {
-    const diff = unifiedDiff(path, "", text).replace(/^--- .*$/m, "--- /dev/null");
+    const diff = createUnifiedDiff(path, "", text).replace(/^--- .*$/m, "--- /dev/null");
     return { files: [{ path, diff, is_new: true }] };
   }
   const isText = detectBinaryType(before) === undefined;
-  return { files: [{ path, diff: isText ? unifiedDiff(path, new TextDecoder().decode(before), text) : "" }] };
+  return { files: [{ path, diff: isText ? createUnifiedDiff(path, new TextDecoder().decode(before), text) : "" }] };
 };
 
 const makeDiffs = (texts: readonly EditedText[]): EditedFiles => ({
-  files: texts.map(({ path, before, text }) => ({ path, diff: unifiedDiff(path, before, text) })),
+  files: texts.map(({ path, before, text }) => ({ path, diff: createUnifiedDiff(path, before, text) })),
 });
 
 /** Returns the edited texts by absolute path. */
-const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, EditedText>> => {
+const applyEdits = async (files: PlacedEdits): Promise<ReadonlyMap<string, EditedText>> => {
   const texts = new Map<string, EditedText>();
   for (const [i, { path, absolute_path, edits }] of files.entries()) {
-    const before = texts.get(absolute_path)?.before ?? (await editableText(absolute_path));
+    const before = texts.get(absolute_path)?.before ?? (await readEditableText(absolute_path));
     let text = texts.get(absolute_path)?.text ?? before;
     for (const [j, edit] of edits.entries()) {
       const edited = applyEdit(text, edit);
       if ("problem" in edited) throw invalidField(`files.${i}.edits.${j}.${edited.field}`, edited.problem);
       text = edited.text;
-      if (text.length > MAX_FILE) throw tooLarge();
+      if (text.length > MAX_FILE) throw fileTooLarge();
     }
     texts.set(absolute_path, { path, before, text });
   }
@@ -180,39 +180,39 @@ const editedTexts = async (files: PlacedEdits): Promise<ReadonlyMap<string, Edit
 };
 
 /** Reads text so that it can be written back unchanged apart from the edits: keeps the byte order mark and rejects other encodings. */
-const editableText = async (path: string): Promise<string> => {
+const readEditableText = async (path: string): Promise<string> => {
   const bytes = await readBytes(path);
   const type = detectBinaryType(bytes);
-  if (type !== undefined) throw noText(`${path}: ${type}, ${bytes.byteLength} bytes.`);
+  if (type !== undefined) throw notEditable(`${path}: ${type}, ${bytes.byteLength} bytes.`);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw noText(`${path}: it is not in UTF-8.`);
+    throw notEditable(`${path}: it is not in UTF-8.`);
   }
 };
 
-const noText = (detail: string): AppError =>
+const notEditable = (detail: string): AppError =>
   new AppError("unsupported_media", "Only text in UTF-8 can be edited.", { detail });
 
-const binaryTypeAt = (path: string): Promise<string | undefined> =>
-  explained(path, async () => detectBinaryType(await Bun.file(path).slice(0, LOOKED_AT).bytes()));
+const detectTypeAt = (path: string): Promise<string | undefined> =>
+  explainFileErrors(path, async () => detectBinaryType(await Bun.file(path).slice(0, TEXT_SAMPLE_BYTES).bytes()));
 
 const readBytes = async (path: string): Promise<Uint8Array> => {
-  if ((await readSize(path)) > MAX_FILE) throw tooLarge();
-  return explained(path, () => Bun.file(path).bytes());
+  if ((await readSize(path)) > MAX_FILE) throw fileTooLarge();
+  return explainFileErrors(path, () => Bun.file(path).bytes());
 };
 
 // A pipe or device could be read forever.
 const readSize = (path: string): Promise<number> =>
-  explained(path, async () => {
+  explainFileErrors(path, async () => {
     const found = await stat(path);
     if (!found.isFile()) throw invalidField("path", "is not a regular file");
     return found.size;
   });
 
-const tooLarge = (): AppError => new AppError("too_large", `Files above ${MAX_FILE} bytes are not handled.`);
+const fileTooLarge = (): AppError => new AppError("too_large", `Files above ${MAX_FILE} bytes are not handled.`);
 
-const explained = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
+const explainFileErrors = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {

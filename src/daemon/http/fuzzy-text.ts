@@ -2,27 +2,27 @@
 // no-break and other spaces, tabs for spaces, invisible characters. Unedited parts keep the file's characters. Pure.
 
 /** A text in normalized form. `at[i]` is the offset of character i in the original text; the last entry is its end. */
-type Plain = { readonly text: string; readonly at: readonly number[] };
+type NormalizedText = { readonly text: string; readonly at: readonly number[] };
 export type Match = { readonly from: number; readonly to: number };
 
-const LOOK_ALIKES: readonly (readonly [characters: RegExp, plain: string])[] = [
+const LOOKALIKE_CHARACTERS: readonly (readonly [characters: RegExp, plain: string])[] = [
   [/[\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc]/g, "'"],
   [/[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g, '"'],
   [/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g, "-"],
   [/\u2026/g, "..."],
 ];
 // A letter with its marks, a run of whitespace, a line end, invisible characters, or any other character.
-const UNITS = /\r?\n|[^\S\r\n]+|[\u200b-\u200d\u2060\ufeff\u00ad]+|\P{M}\p{M}*|\p{M}+/gu;
-const INVISIBLE = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
+const TEXT_UNITS = /\r?\n|[^\S\r\n]+|[\u200b-\u200d\u2060\ufeff\u00ad]+|\P{M}\p{M}*|\p{M}+/gu;
+const INVISIBLE_CHARACTERS = /^[\u200b-\u200d\u2060\ufeff\u00ad]+$/;
 
 /** Returns the non-overlapping matches of the passage. */
 export const findAlike = (text: string, passage: string): Match[] => {
-  const wanted = toPlain(passage).text;
-  if (wanted.trim() === "") return [];
+  const target = toPlain(passage).text;
+  if (target.trim() === "") return [];
   const { text: plain, at } = toPlain(text);
   const found: Match[] = [];
-  for (let from = plain.indexOf(wanted); from >= 0; from = plain.indexOf(wanted, from + wanted.length)) {
-    found.push({ from: at[from] ?? 0, to: at[from + wanted.length] ?? text.length });
+  for (let from = plain.indexOf(target); from >= 0; from = plain.indexOf(target, from + target.length)) {
+    found.push({ from: at[from] ?? 0, to: at[from + target.length] ?? text.length });
   }
   return found;
 };
@@ -34,8 +34,8 @@ export const makeReplacement = (
   { old_text, new_text }: { readonly old_text: string; readonly new_text: string },
 ): string => {
   const before = text.slice(from, to);
-  const wanted = indentedAs(before, startsLine(text, from), old_text, new_text);
-  const [file, next] = [toPlain(before), toPlain(wanted)];
+  const target = matchIndent(before, isAtLineStart(text, from), old_text, new_text);
+  const [file, next] = [toPlain(before), toPlain(target)];
   const shorter = Math.min(file.text.length, next.text.length);
   let start = 0;
   while (start < shorter && file.text[start] === next.text[start]) start += 1;
@@ -46,19 +46,19 @@ export const makeReplacement = (
   while (end > 0 && (isInside(file, file.text.length - end) || isInside(next, next.text.length - end))) end -= 1;
   return (
     before.slice(0, file.at[start]) +
-    wanted.slice(next.at[start], next.at[next.text.length - end]) +
+    target.slice(next.at[start], next.at[next.text.length - end]) +
     before.slice(file.at[file.text.length - end])
   );
 };
 
 /** Returns true if the index splits an original character that was normalized to several. */
-const isInside = ({ at }: Plain, index: number): boolean => index > 0 && at[index] === at[index - 1];
+const isInside = ({ at }: NormalizedText, index: number): boolean => index > 0 && at[index] === at[index - 1];
 
-const toPlain = (text: string): Plain => {
+const toPlain = (text: string): NormalizedText => {
   const pieces: string[] = [];
   const at: number[] = [];
-  for (const match of text.matchAll(UNITS)) {
-    const piece = plainUnit(match[0], text[match.index + match[0].length]);
+  for (const match of text.matchAll(TEXT_UNITS)) {
+    const piece = normalizeUnit(match[0], text[match.index + match[0].length]);
     pieces.push(piece);
     for (let count = 0; count < piece.length; count++) at.push(match.index);
   }
@@ -67,30 +67,34 @@ const toPlain = (text: string): Plain => {
 };
 
 /** Returns the normalized unit. `next`: the character after it. */
-const plainUnit = (unit: string, next: string | undefined): string => {
+const normalizeUnit = (unit: string, next: string | undefined): string => {
   if (unit.endsWith("\n")) return "\n";
-  if (INVISIBLE.test(unit)) return "";
+  if (INVISIBLE_CHARACTERS.test(unit)) return "";
   if (/^\s+$/.test(unit)) return next === "\n" || next === "\r" ? "" : " ";
-  return LOOK_ALIKES.reduce((text, [characters, plain]) => text.replace(characters, plain), unit.normalize("NFC"));
+  return LOOKALIKE_CHARACTERS.reduce(
+    (text, [characters, plain]) => text.replace(characters, plain),
+    unit.normalize("NFC"),
+  );
 };
 
-const startsLine = (text: string, at: number): boolean => /(^|\n)[ \t]*$/.test(text.slice(Math.max(0, at - 400), at));
+const isAtLineStart = (text: string, at: number): boolean =>
+  /(^|\n)[ \t]*$/.test(text.slice(Math.max(0, at - 400), at));
 
-const leading = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
+const getIndent = (line: string): string => /^[ \t]*/.exec(line)?.[0] ?? "";
 
 /** Converts the new text to the file's indentation style, as far as the passage shows it. */
-const indentedAs = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
+const matchIndent = (before: string, startsAtLine: boolean, old_text: string, new_text: string): string => {
   const file = before.split(/\r?\n/);
   const known = new Map<string, string>();
   let blanks = 0;
   for (const [index, line] of old_text.split(/\r?\n/).entries()) {
     if (line.trim() === "" || (index === 0 && !startsAtLine)) continue;
-    const [asked, has] = [leading(line), leading(file[index] ?? "")];
+    const [asked, has] = [getIndent(line), getIndent(file[index] ?? "")];
     known.set(asked, has);
     if (/^ +$/.test(asked) && /^\t+$/.test(has)) blanks ||= asked.length / has.length;
   }
-  const moved = (line: string): string => {
-    const indent = leading(line);
+  const reindent = (line: string): string => {
+    const indent = getIndent(line);
     const same = known.get(indent);
     if (same !== undefined) return same + line.slice(indent.length);
     if (!Number.isInteger(blanks) || blanks === 0 || indent.includes("\t")) return line;
@@ -99,6 +103,6 @@ const indentedAs = (before: string, startsAtLine: boolean, old_text: string, new
   };
   return new_text
     .split(/\r?\n/)
-    .map((line, index) => (line.trim() === "" || (index === 0 && !startsAtLine) ? line : moved(line)))
+    .map((line, index) => (line.trim() === "" || (index === 0 && !startsAtLine) ? line : reindent(line)))
     .join("\n");
 };

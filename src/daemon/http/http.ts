@@ -29,22 +29,22 @@ import { DesktopAction } from "#schema/agents/desktop-action.ts";
 import { TouchedFiles } from "#schema/agents/git-message.ts";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
-import { codingAgentRoutes } from "../coding-agents/http.ts";
+import { createCodingAgentRoutes } from "../coding-agents/http.ts";
 import type { CodingAgentPrograms } from "../coding-agents/programs.ts";
 import type { Containers } from "../containers/containers.ts";
-import { containerRoutes } from "../containers/http.ts";
+import { createContainerRoutes } from "../containers/http.ts";
 import type { WorkspaceContext } from "../context/context.ts";
-import { skillFile, skillFiles } from "../context/http.ts";
+import { listSkillFiles, readSkillFile } from "../context/http.ts";
 import type { WorkspaceMcp } from "../context/mcp.ts";
 import type { Desktop } from "../desktop/desktop.ts";
-import { desktopRoutes } from "../desktop/http.ts";
-import { gitRoutes, parseChats } from "../git/http.ts";
+import { createDesktopRoutes } from "../desktop/http.ts";
+import { createGitRoutes, parseChats } from "../git/http.ts";
 import type { GitWatches } from "../git/watch.ts";
-import { hookRoutes } from "../hooks/http.ts";
+import { createHookRoutes } from "../hooks/http.ts";
 import type { HookPrograms } from "../hooks/run.ts";
-import { Once } from "../once.ts";
+import { OnceByName } from "../once.ts";
 import { canRestrictWrites } from "../sandbox/landlock.ts";
-import { type DebugOptions, debugRoutes } from "./debug.ts";
+import { createDebugRoutes, type DebugOptions } from "./debug.ts";
 import {
   editFiles,
   listDirectory,
@@ -62,7 +62,7 @@ import { resolveSimilarPath } from "./similar-path.ts";
 import { handledSockets } from "./sockets.ts";
 
 /** Used if the server is too old to send a timeout. */
-const MCP_CALL_MS = 60_000;
+const MCP_CALL_TIMEOUT_MS = 60_000;
 
 export type HttpApiOptions = {
   ports(): ListeningPort[];
@@ -89,7 +89,7 @@ export type HttpApiOptions = {
 
 export type HttpApi = { readonly socket: string; close(): Promise<void> };
 
-const ALL = Number.MAX_SAFE_INTEGER;
+const NO_MAXIMUM = Number.MAX_SAFE_INTEGER;
 
 /** Listens on a Unix socket in a private folder that only this user can read. */
 export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
@@ -102,16 +102,16 @@ export const serveHttpApi = (options: HttpApiOptions): HttpApi => {
     idleTimeout: 0,
     routes: {
       ...makeRoutes(options),
-      ...containerRoutes(options.containers),
-      ...gitRoutes(options.git),
-      ...debugRoutes(options.debug),
-      ...hookRoutes(options, readBody),
-      ...codingAgentRoutes(options.codingAgents, readBody, parseNumber),
-      ...desktopRoutes({ ...options, actionOf: readAction }),
+      ...createContainerRoutes(options.containers),
+      ...createGitRoutes(options.git),
+      ...createDebugRoutes(options.debug),
+      ...createHookRoutes(options, readBody),
+      ...createCodingAgentRoutes(options.codingAgents, readBody, parseNumber),
+      ...createDesktopRoutes({ ...options, actionOf: readAction }),
     },
     websocket: handledSockets,
-    fetch: () => failed(new AppError("not_found", "Route not found.")),
-    error: failed,
+    fetch: () => toErrorResponse(new AppError("not_found", "Route not found.")),
+    error: toErrorResponse,
   } as never);
   return {
     socket,
@@ -136,12 +136,12 @@ const makeRoutes = ({
   folderOf,
   ...notices
 }: HttpApiOptions) => {
-  const edits = new Once<EditedFiles>();
-  const path = (request: Request): string => place(getQuery(request, "path") || missing("path"));
+  const edits = new OnceByName<EditedFiles>();
+  const path = (request: Request): string => place(getQuery(request, "path") || notFound("path"));
   /** A chat's repositories are derived from the paths that its tools touch. */
-  const touched = (request: Request, paths: readonly string[], changed: boolean): void => {
+  const recordAccess = (request: Request, paths: readonly string[], changed: boolean): void => {
     const chats = parseChats(request);
-    if (chats.length > 0) void git.touched(chats, paths, changed);
+    if (chats.length > 0) void git.recordAccess(chats, paths, changed);
   };
   return {
     "/api/v0/shutdown": {
@@ -157,15 +157,23 @@ const makeRoutes = ({
       },
     },
     "/api/v0/context": { GET: () => Response.json(context.current) },
-    "/api/v0/context/skill-files": { GET: async (request: Request) => Response.json(await skillFiles(path(request))) },
+    "/api/v0/context/skill-files": {
+      GET: async (request: Request) => Response.json(await listSkillFiles(path(request))),
+    },
     "/api/v0/context/skill-file": {
       GET: async (request: Request) =>
-        Response.json(await skillFile(path(request), getQuery(request, "file") || missing("file"))),
+        Response.json(await readSkillFile(path(request), getQuery(request, "file") || notFound("file"))),
     },
     "/api/v0/mcp/call-tool": {
       POST: async (request: Request) => {
         const asked = await readBody(request, CallMcpTool);
-        const { server, tool, arguments: args, silence_ms = MCP_CALL_MS, total_ms = MCP_CALL_MS } = asked;
+        const {
+          server,
+          tool,
+          arguments: args,
+          silence_ms = MCP_CALL_TIMEOUT_MS,
+          total_ms = MCP_CALL_TIMEOUT_MS,
+        } = asked;
         return Response.json(await mcp.call(server, tool, args, request.signal, { silence_ms, total_ms }));
       },
     },
@@ -181,29 +189,29 @@ const makeRoutes = ({
     "/api/v0/read-file": {
       GET: async (request: Request) => {
         const file = await resolveSimilarPath(path(request));
-        touched(request, [file], false);
-        return readFile(file, parseNumber(request, "offset", 0), parseNumber(request, "limit", ALL));
+        recordAccess(request, [file], false);
+        return readFile(file, parseNumber(request, "offset", 0), parseNumber(request, "limit", NO_MAXIMUM));
       },
     },
     "/api/v0/read-file-lines": {
       GET: async (request: Request) => {
         const offset = Math.max(1, parseNumber(request, "offset", 1));
         const file = await resolveSimilarPath(path(request));
-        touched(request, [file], false);
+        recordAccess(request, [file], false);
         return Response.json(await readFileLines(file, offset, parseNumber(request, "limit", 2_000)));
       },
     },
     "/api/v0/write-file": {
       POST: async (request: Request) => {
         await writeFile(path(request), await request.bytes());
-        touched(request, [path(request)], true);
+        recordAccess(request, [path(request)], true);
         return Response.json({ message: "The file was written." });
       },
     },
     "/api/v0/upload": {
       POST: async (request: Request) => {
         const folder = folderOf(getQuery(request, "terminal")) ?? place(getQuery(request, "folder") || ".");
-        const written = join(folder, basename(getQuery(request, "name") || missing("name")));
+        const written = join(folder, basename(getQuery(request, "name") || notFound("name")));
         await uploadFile(written, await request.bytes(), getQuery(request, "replace") === "true");
         return Response.json({ path: written });
       },
@@ -217,8 +225,8 @@ const makeRoutes = ({
           }),
         );
         const edit = () => editFiles(placed);
-        const edited = await (id === undefined ? edit() : edits.once(id, edit));
-        touched(
+        const edited = await (id === undefined ? edit() : edits.run(id, edit));
+        recordAccess(
           request,
           placed.map(({ absolute_path }) => absolute_path),
           true,
@@ -237,10 +245,10 @@ const makeRoutes = ({
     "/api/v0/git/touched": {
       POST: async (request: Request) => {
         const { paths, commands } = await readBody(request, TouchedFiles);
-        touched(request, paths.map(place), true);
+        recordAccess(request, paths.map(place), true);
         const chats = parseChats(request);
         for (const { command, directory = "." } of chats.length > 0 ? commands : []) {
-          void git.ran(chats, command, place(directory), true);
+          void git.recordCommand(chats, command, place(directory), true);
         }
         return Response.json({ message: "The repositories are looked at." });
       },
@@ -249,7 +257,7 @@ const makeRoutes = ({
       POST: async (request: Request) => {
         const { problems = [], chats } = await checkpoints.take(await readBody(request, TakeCheckpoint));
         const message = problems.length === 0 ? "The files as they are now are kept." : "Not all files are kept.";
-        const kept = chats && [...new Set([...chats, ...codingAgents.chats()])];
+        const kept = chats && [...new Set([...chats, ...codingAgents.listChats()])];
         const taken: CheckpointTaken = { message, problems, ...(kept ? { chats: kept } : {}) };
         return Response.json(taken);
       },
@@ -263,12 +271,13 @@ const makeRoutes = ({
     "/api/v0/checkpoints/forget": {
       POST: async (request: Request) => {
         const { chat_ids } = await readBody(request, ForgetCheckpoints);
-        await checkpoints.forget(chat_ids);
+        await checkpoints.removeChats(chat_ids);
         return Response.json({ message: "Their checkpoints are forgotten." });
       },
     },
     "/api/v0/checkpoints/changes": {
-      POST: async (request: Request) => Response.json(await checkpoints.changes(await readBody(request, Checkpoint))),
+      POST: async (request: Request) =>
+        Response.json(await checkpoints.listChanges(await readBody(request, Checkpoint))),
     },
     "/api/v0/checkpoints/restore": {
       POST: async (request: Request) => Response.json(await checkpoints.restore(await readBody(request, Checkpoint))),
@@ -278,13 +287,13 @@ const makeRoutes = ({
         const asked = await readBody(request, StartProcess);
         const directory = place(asked.directory ?? ".");
         const chats = parseChats(request);
-        const ran = (ended: boolean): void => {
-          if (chats.length > 0) void git.ran(chats, asked.command, directory, ended);
+        const recordCommand = (ended: boolean): void => {
+          if (chats.length > 0) void git.recordCommand(chats, asked.command, directory, ended);
         };
         const writable_only = asked.writable_only?.map(place);
         const limits = writable_only ? { writable_only } : {};
-        const started = processes.start({ ...asked, ...limits }, directory, () => ran(true));
-        ran(false);
+        const started = processes.start({ ...asked, ...limits }, directory, () => recordCommand(true));
+        recordCommand(false);
         return Response.json(started);
       },
     },
@@ -297,7 +306,7 @@ const makeRoutes = ({
         const asked = {
           after: parseNumber(request, "after", 0),
           wait_ms: parseNumber(request, "wait_ms", 0),
-          limit: parseNumber(request, "limit", ALL),
+          limit: parseNumber(request, "limit", NO_MAXIMUM),
           follow: getQuery(request, "follow") === "1",
         };
         return Response.json(await processes.output(request.params.id ?? "", asked));
@@ -314,7 +323,7 @@ const makeRoutes = ({
 
 const readAction = (request: Request) => readBody(request, DesktopAction);
 
-const missing = (name: string): never => {
+const notFound = (name: string): never => {
   throw invalidField(name, "is missing");
 };
 
@@ -340,7 +349,7 @@ const readBody = async <S extends TSchema>(request: Request, schema: S): Promise
   throw invalid("Validation failed.", validations);
 };
 
-const failed = (error: Error): Response => {
+const toErrorResponse = (error: Error): Response => {
   const known = error instanceof AppError ? error : new AppError("internal", "An internal error occurred.");
   if (known.kind === "internal") log("daemon").error("a request failed: {error}", { error });
   const { message, detail, validations } = known;

@@ -7,14 +7,15 @@ const MAX_SHOWN = 200;
 const MIN_LIKENESS = 0.5;
 
 /** Returns a sentence with a leading space; empty if no line is similar. */
-export const nearestLine = (text: string, passage: string): string => {
+export const findNearestLine = (text: string, passage: string): string => {
   const lines = text.split(/\r?\n/, MAX_LINES);
-  const there = new Set(lines.map((line) => line.trim()));
-  const asked = passage.split(/\r?\n/).filter((line) => line.trim() !== "");
-  const wanted = asked.find((line) => !there.has(line.trim()));
-  if (asked.length === 0) return "";
-  if (wanted === undefined) return " All of its lines are in the file, but not in this order or with this indentation.";
-  const pairs = countPairs(wanted);
+  const knownLines = new Set(lines.map((line) => line.trim()));
+  const passageLines = passage.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const missingLine = passageLines.find((line) => !knownLines.has(line.trim()));
+  if (passageLines.length === 0) return "";
+  if (missingLine === undefined)
+    return " All of its lines are in the file, but not in this order or with this indentation.";
+  const pairs = countPairs(missingLine);
   let best = { likeness: 0, index: -1 };
   for (const [index, line] of lines.entries()) {
     const likeness = computeLikeness(pairs, countPairs(line));

@@ -1,17 +1,17 @@
 // Programs that the server starts in the workspace for tools of chats, each in its own process group and with its latest output (facts/wire
 // 4.1, rule PT-7). Bounded in number and output.
-import { type Clock, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { type Clock, toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SignalProcess, StartProcess } from "#schema/agents/agent-files.ts";
 import { Wakeup } from "#src/wire/index.ts";
 import type { Environment } from "../environment.ts";
-import { ownProgram } from "../own-program.ts";
+import { getOwnCommand } from "../own-program.ts";
 import { canRestrictWrites } from "../sandbox/landlock.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { runProcess } from "../scripts/process.ts";
-import { wholeCharacters } from "../whole-characters.ts";
+import { trimPartialCharacter } from "../whole-characters.ts";
 
 // A ring buffer of the last bytes that a process has written.
 
@@ -54,11 +54,11 @@ class OutputRing {
 
 const MAX_RUNNING = 64;
 const MAX_KEPT = 128;
-const OUTPUT_BYTES = 1024 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_WAIT_MS = 30_000;
-const SIGNAL = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
+const SIGNALS = { terminate: "SIGTERM", kill: "SIGKILL", interrupt: "SIGINT" } as const;
 /** The exit code that shells return for a program that cannot be started. */
-const CANNOT_START = 126;
+const CANNOT_START_CODE = 126;
 
 export type ProcessesOptions = {
   clock: Clock;
@@ -68,7 +68,7 @@ export type ProcessesOptions = {
   display(): Environment;
 };
 
-type Started = {
+type StartedProcess = {
   id: string;
   pid: number;
   command: string;
@@ -88,7 +88,7 @@ export type OutputQuery = { after: number; wait_ms: number; limit?: number; foll
 
 export class Processes {
   readonly #options: ProcessesOptions;
-  readonly #started = new Map<string, Started>();
+  readonly #started = new Map<string, StartedProcess>();
 
   constructor(options: ProcessesOptions) {
     this.#options = options;
@@ -107,10 +107,10 @@ export class Processes {
       throw new AppError("conflict", "This system cannot keep programs from writing files.");
     const running = [...this.#started.values()].filter(({ ended_at }) => ended_at === undefined);
     if (running.length >= MAX_RUNNING) throw new AppError("too_many_requests", `${MAX_RUNNING} programs run already.`);
-    this.#forgetOld();
-    const ring = new OutputRing(OUTPUT_BYTES);
-    const news = new Wakeup();
-    const started: Started = {
+    this.#evictEnded();
+    const ring = new OutputRing(MAX_OUTPUT_BYTES);
+    const outputChanged = new Wakeup();
+    const started: StartedProcess = {
       id,
       pid: 0,
       command,
@@ -120,10 +120,10 @@ export class Processes {
       exit_code: null,
       timed_out: false,
       ring,
-      news,
+      news: outputChanged,
       over: Promise.resolve(),
     };
-    const ended = (exit_code: number, timed_out: boolean): void => {
+    const onEnd = (exit_code: number, timed_out: boolean): void => {
       Object.assign(started, { exit_code, timed_out, ended_at: clock.now() });
       over();
     };
@@ -139,13 +139,13 @@ export class Processes {
       },
       onOutput: (_, bytes) => {
         ring.push(bytes);
-        news.ring();
+        outputChanged.wake();
       },
     }).then(
-      ({ exit_code, timed_out }) => ended(exit_code, timed_out),
+      ({ exit_code, timed_out }) => onEnd(exit_code, timed_out),
       (error) => {
         ring.push(new TextEncoder().encode(`The program cannot be started: ${(error as Error).message}\n`));
-        ended(CANNOT_START, false);
+        onEnd(CANNOT_START_CODE, false);
       },
     );
     this.#started.set(started.id, started);
@@ -159,7 +159,7 @@ export class Processes {
 
   /** Returns the retained output from offset `after` on. Waits up to `wait_ms` for the program's end, or for new output. */
   async output(id: string, query: OutputQuery): Promise<ProcessOutput> {
-    const { after, wait_ms, limit = OUTPUT_BYTES, follow = false } = query;
+    const { after, wait_ms, limit = MAX_OUTPUT_BYTES, follow = false } = query;
     const started = this.#find(id);
     const hasNews = () => follow && started.ring.written > after;
     if (wait_ms > 0 && started.ended_at === undefined && !hasNews()) {
@@ -168,17 +168,17 @@ export class Processes {
       await Promise.race([started.over, wait, ...(follow ? [started.news.wait()] : [])]);
       waited.abort();
     }
-    const kept = started.ring.snapshot();
+    const retained = started.ring.snapshot();
     const { written } = started.ring;
-    const first = written - kept.byteLength;
+    const first = written - retained.byteLength;
     const from = Math.min(written, Math.max(first, after));
-    const asked = kept.subarray(from - first, from - first + limit);
+    const requested = retained.subarray(from - first, from - first + limit);
     // The rest of a character may be still to come, or beyond the limit.
-    const isLast = started.ended_at !== undefined && from + asked.byteLength === written;
-    const whole = isLast ? asked : wholeCharacters(asked);
+    const isLast = started.ended_at !== undefined && from + requested.byteLength === written;
+    const whole = isLast ? requested : trimPartialCharacter(requested);
     const next = from + whole.byteLength;
     const output = new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole);
-    const more = from + asked.byteLength < written;
+    const more = from + requested.byteLength < written;
     return { ...toInfo(started), output, from, next, more, truncated: from > after };
   }
 
@@ -187,19 +187,19 @@ export class Processes {
     const { pid, ended_at } = this.#find(id);
     if (ended_at !== undefined || pid === 0) throw new AppError("conflict", "The program has ended.");
     try {
-      process.kill(-pid, SIGNAL[signal]);
+      process.kill(-pid, SIGNALS[signal]);
     } catch {
       throw new AppError("conflict", "The program has ended.");
     }
   }
 
-  #find(id: string): Started {
+  #find(id: string): StartedProcess {
     const started = this.#started.get(id);
     if (!started) throw notFound();
     return started;
   }
 
-  #forgetOld(): void {
+  #evictEnded(): void {
     for (const [id, { ended_at }] of this.#started) {
       if (this.#started.size < MAX_KEPT) return;
       if (ended_at !== undefined) this.#started.delete(id);
@@ -209,11 +209,20 @@ export class Processes {
 
 /** Returns the prefix for a command that may write only these files. */
 const readOnly = (writable: readonly string[]): string[] => [
-  ...ownProgram(),
+  ...getOwnCommand(),
   ...["readonly", ...writable.flatMap((path) => ["--writable", path]), "--"],
 ];
 
-const toInfo = ({ id, pid, command, directory, started_at, ended_at, exit_code, timed_out }: Started): ProcessInfo => ({
+const toInfo = ({
+  id,
+  pid,
+  command,
+  directory,
+  started_at,
+  ended_at,
+  exit_code,
+  timed_out,
+}: StartedProcess): ProcessInfo => ({
   id,
   pid,
   command,
@@ -221,6 +230,6 @@ const toInfo = ({ id, pid, command, directory, started_at, ended_at, exit_code, 
   exit_code,
   timed_out,
   running: ended_at === undefined,
-  started_at: rfc3339(started_at),
-  ended_at: rfc3339OrAbsent(ended_at) ?? null,
+  started_at: toRfc3339(started_at),
+  ended_at: toOptionalRfc3339(ended_at) ?? null,
 });

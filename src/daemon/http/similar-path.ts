@@ -6,13 +6,13 @@ import { basename, dirname, join } from "node:path";
 export const resolveSimilarPath = async (path: string): Promise<string> => (await findLike(path)) ?? path;
 
 const findLike = async (path: string): Promise<string | undefined> => {
-  if (await exists(path)) return path;
+  if (await pathExists(path)) return path;
   const above = dirname(path);
   const folder = above === path ? undefined : await findLike(above);
   if (folder === undefined) return undefined;
-  const wanted = normalizeLook(basename(path));
+  const normalizedName = normalizeLook(basename(path));
   const names = await readdir(folder).catch(() => []);
-  const [found, ...others] = names.filter((name) => normalizeLook(name) === wanted);
+  const [found, ...others] = names.filter((name) => normalizeLook(name) === normalizedName);
   return found !== undefined && others.length === 0 ? join(folder, found) : undefined;
 };
 
@@ -23,7 +23,7 @@ const normalizeLook = (name: string): string =>
     .replace(/[\u2018\u2019]/g, "'")
     .replace(/[\u2010-\u2015]/g, "-");
 
-const exists = (path: string): Promise<boolean> =>
+const pathExists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

@@ -4,24 +4,24 @@ import type { Clock } from "#base/clock.ts";
 import type { Datagram } from "#src/tailnet/index.ts";
 
 const MAX_FLOWS = 128;
-const QUIET_MS = 120_000;
-const FIRST_PORT = 9;
+const IDLE_TIMEOUT_MS = 120_000;
+const MIN_PORT = 9;
 
 type Flow = { socket: Promise<Bun.udp.Socket<"buffer">>; usedAt: number };
 
 export class DatagramFlows {
   readonly #clock: Clock;
   readonly #flows = new Map<string, Flow>();
-  readonly #looking: { cancel(): void };
+  readonly #sweeper: { cancel(): void };
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#looking = clock.every(QUIET_MS / 4, () => this.#forgetQuiet());
+    this.#sweeper = clock.every(IDLE_TIMEOUT_MS / 4, () => this.#closeIdle());
   }
 
   /** Sends a datagram to a port of this machine; responses go to `answer`. */
   send({ sourcePort, targetPort, data }: Datagram, answer: (data: Uint8Array) => void): void {
-    if (targetPort < FIRST_PORT) return;
+    if (targetPort < MIN_PORT) return;
     const name = `${sourcePort}:${targetPort}`;
     let flow = this.#flows.get(name);
     if (!flow) {
@@ -42,16 +42,16 @@ export class DatagramFlows {
   }
 
   close(): void {
-    this.#looking.cancel();
-    for (const name of [...this.#flows.keys()]) this.#forget(name);
+    this.#sweeper.cancel();
+    for (const name of [...this.#flows.keys()]) this.#closeFlow(name);
   }
 
-  #forgetQuiet(): void {
-    const before = this.#clock.monotonic() - QUIET_MS;
-    for (const [name, { usedAt }] of this.#flows) if (usedAt < before) this.#forget(name);
+  #closeIdle(): void {
+    const before = this.#clock.monotonic() - IDLE_TIMEOUT_MS;
+    for (const [name, { usedAt }] of this.#flows) if (usedAt < before) this.#closeFlow(name);
   }
 
-  #forget(name: string): void {
+  #closeFlow(name: string): void {
     const flow = this.#flows.get(name);
     this.#flows.delete(name);
     flow?.socket.then(

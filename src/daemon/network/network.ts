@@ -6,16 +6,16 @@ import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import {
   addressWords,
-  agentAddressBytes,
   NetworkPeer,
   RelayLink,
   type Remote,
   type TcpConnection,
+  toAgentAddressBytes,
 } from "#src/tailnet/index.ts";
-import { AGENT_PORT, asWireError, type Duplex, tailnetClient } from "#src/wire/index.ts";
+import { AGENT_PORT, createTailnetClient, type Duplex, toWireError } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { ConnectionReports } from "../connection/connection-reports.ts";
-import { type CountedStream, type TunnelServices, tcp } from "../connection/tunnel.ts";
+import { type CountedStream, connectTcp, type TunnelServices } from "../connection/tunnel.ts";
 import type { RemoteShown } from "../http/debug.ts";
 import type { SshServer } from "../ssh/server.ts";
 import { DatagramFlows } from "./datagrams.ts";
@@ -27,7 +27,7 @@ export type NetworkOptions = {
   agent_id: string;
   clock: Clock;
   random: Random;
-  connection: Pick<Connection, "eachSession">;
+  connection: Pick<Connection, "forEachSession">;
   signal: AbortSignal;
   /** The services that the server's tunnel also reaches. */
   services: TunnelServices;
@@ -46,7 +46,7 @@ export type JoinedNetwork = { readonly shown: readonly RemoteShown[] };
 export const joinNetwork = (options: NetworkOptions): JoinedNetwork => new NetworkAgent(options);
 
 class NetworkAgent implements JoinedNetwork {
-  readonly #o: NetworkOptions;
+  readonly #options: NetworkOptions;
   readonly #peer: NetworkPeer;
   readonly #flows = new Map<Remote, DatagramFlows>();
   readonly #own: ReadonlyMap<number, Service>;
@@ -54,7 +54,7 @@ class NetworkAgent implements JoinedNetwork {
 
   constructor(options: NetworkOptions) {
     const { url, agent_id, clock, random, connection, signal, ssh } = options;
-    this.#o = options;
+    this.#options = options;
     this.#ports = new PortVisits(options);
     this.#own = new Map<number, Service>([
       [AGENT_PORT.ssh, (stream, ip) => ssh.serve(stream, ip)],
@@ -65,13 +65,13 @@ class NetworkAgent implements JoinedNetwork {
       clock,
       random,
       role: "agent",
-      addresses: agentAddressBytes(agent_id),
+      addresses: toAgentAddressBytes(agent_id),
       link: (key, receive, back) => new RelayLink({ url, key, clock, random, receive, back }),
       accept: (stream, port) => void this.#accept(stream, port),
       datagram: (from, datagram, answer) => this.#getFlows(from).send(datagram, answer),
     });
     signal.addEventListener("abort", () => this.#end(), { once: true });
-    void connection.eachSession((session) => this.#peer.run(tailnetClient(session)), signal);
+    void connection.forEachSession((session) => this.#peer.run(createTailnetClient(session)), signal);
   }
 
   /** The peers with a tunnel. */
@@ -88,21 +88,21 @@ class NetworkAgent implements JoinedNetwork {
   async #accept(connection: TcpConnection, port: number): Promise<void> {
     try {
       const ip = addressWords(connection.ends.target);
-      const run = this.#own.get(port) ?? (await this.#reach(port));
+      const run = this.#own.get(port) ?? (await this.#connectService(port));
       connection.accept();
       await run(connection, ip);
     } catch (error) {
-      const { message } = asWireError(error);
+      const { message } = toWireError(error);
       connection.reset(message);
       log("daemon").debug("a connection of the network ended: {message}", { message, port });
     }
   }
 
-  async #reach(port: number): Promise<Service> {
-    const { services, clock, counted, reports } = this.#o;
+  async #connectService(port: number): Promise<Service> {
+    const { services, clock, counted, reports } = this.#options;
     const service = services.get(port);
     if (!service) {
-      const run = await tcp({ port, tls: false }, clock, counted);
+      const run = await connectTcp({ port, tls: false }, clock, counted);
       return (stream, ip) => run(stream).finally(this.#ports.begin(ip, port));
     }
     const run = await service();
@@ -116,7 +116,7 @@ class NetworkAgent implements JoinedNetwork {
   #getFlows(remote: Remote): DatagramFlows {
     const known = this.#flows.get(remote);
     if (known) return known;
-    const flows = new DatagramFlows(this.#o.clock);
+    const flows = new DatagramFlows(this.#options.clock);
     this.#flows.set(remote, flows);
     remote.over.signal.addEventListener("abort", () => {
       flows.close();
@@ -127,7 +127,7 @@ class NetworkAgent implements JoinedNetwork {
 
   #end(): void {
     this.#ports.close();
-    this.#o.ssh.close();
+    this.#options.ssh.close();
     void this.#peer.close();
   }
 }

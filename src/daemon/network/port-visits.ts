@@ -1,13 +1,13 @@
 // Ports that a peer of the private network uses, for the connection log. The many streams of a browser are one connection until none has
 // been open for a while.
 import type { Clock, Timer } from "#base/clock.ts";
-import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
+import type { ConnectionReports, ReportEnd } from "../connection/connection-reports.ts";
 
-const SILENCE_MS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
 /** Maximum number of ports tracked at a time; others are not reported. */
-const MOST = 1_000;
+const MAX_PORTS = 1_000;
 
-type Visit = { streams: number; silence: Timer | undefined; readonly ended: Ended };
+type Visit = { streams: number; silence: Timer | undefined; readonly ended: ReportEnd };
 
 export class PortVisits {
   readonly #clock: Clock;
@@ -22,14 +22,14 @@ export class PortVisits {
   /** Records a new stream; call the result when it has ended. */
   begin(ip: string, port: number): () => void {
     const key = `${ip} ${port}`;
-    const visit = this.#open.get(key) ?? this.#new(key, ip, port);
+    const visit = this.#open.get(key) ?? this.#createVisit(key, ip, port);
     if (!visit) return () => {};
     visit.streams += 1;
     visit.silence?.cancel();
     return () => {
       visit.streams -= 1;
       if (visit.streams > 0) return;
-      visit.silence = this.#clock.after(SILENCE_MS, () => {
+      visit.silence = this.#clock.after(IDLE_TIMEOUT_MS, () => {
         this.#open.delete(key);
         visit.ended("the port was not used any more");
       });
@@ -45,8 +45,8 @@ export class PortVisits {
     this.#open.clear();
   }
 
-  #new(key: string, ip: string, port: number): Visit | undefined {
-    if (this.#open.size >= MOST) return undefined;
+  #createVisit(key: string, ip: string, port: number): Visit | undefined {
+    if (this.#open.size >= MAX_PORTS) return undefined;
     const visit = { streams: 0, silence: undefined, ended: this.#reports.begin({ port }, ip) };
     this.#open.set(key, visit);
     return visit;

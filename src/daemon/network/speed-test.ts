@@ -6,26 +6,27 @@ import { type Duplex, WireError } from "#src/wire/index.ts";
 const MAX_LINE = 1_024;
 /** Maximum duration of a test, regardless of the request. */
 const MAX_MS = 60_000;
-const BLOCK = new Uint8Array(64 * 1024);
+const TEST_BLOCK = new Uint8Array(64 * 1024);
 /** Directions: the agent sends, or the client sends. */
-const DOWNLOAD = 0;
+const DOWNLOAD_DIRECTION = 0;
 
 /** Serves one test. Throws WireError `protocol` for an invalid line. */
 export const serveSpeedTest = async (stream: Duplex, clock: Clock): Promise<void> => {
-  const { direction, ms } = testIn(await firstLine(stream));
+  const { direction, ms } = testIn(await readFirstLine(stream));
   await stream.write(new TextEncoder().encode("{}\n"));
-  if (direction === DOWNLOAD) {
+  if (direction === DOWNLOAD_DIRECTION) {
     const until = clock.monotonic() + ms;
-    while (clock.monotonic() < until) await stream.write(BLOCK);
+    while (clock.monotonic() < until) await stream.write(TEST_BLOCK);
   } else while ((await stream.read()) !== undefined);
   await stream.end();
 };
 
-const firstLine = async (stream: Duplex): Promise<string> => {
+const readFirstLine = async (stream: Duplex): Promise<string> => {
   let text = "";
   while (!text.includes("\n") && !isWhole(text)) {
     const chunk = await stream.read();
-    if (chunk === undefined || text.length > MAX_LINE) throw new WireError("protocol", "The test is not described.");
+    if (chunk === undefined || text.length > MAX_LINE)
+      throw new WireError("protocol", "The speed test has no valid description.");
     text += new TextDecoder().decode(chunk);
   }
   return text;

@@ -3,12 +3,12 @@
 // listen on a socket (rule PM-6).
 import { ptr } from "bun:ffi";
 import { log } from "#base/log.ts";
-import { systemLibrary } from "#base/system/library.ts";
+import { loadSystemLibrary } from "#base/system/library.ts";
 
 /** From this version on, truncating a file by name is also restricted. */
-const LEAST = 3;
+const MIN_VERSION = 3;
 /** From this version on, signals to programs outside are also blocked. */
-const SCOPED = 6;
+const SCOPED_ACCESS = 6;
 
 // linux/landlock.h: the rights to change files, by bit.
 const WRITE_FILE = 1n << 1n;
@@ -16,9 +16,9 @@ const TRUNCATE = 1n << 14n;
 const REMOVE_DIR_TO_MAKE_SYM = 0b1_1111_1111n << 4n;
 const REFER = 1n << 13n;
 const CHANGES = WRITE_FILE | REMOVE_DIR_TO_MAKE_SYM | REFER | TRUNCATE;
-const CREATE_RULESET = 444n;
-const ADD_RULE = 445n;
-const RESTRICT_SELF = 446n;
+const SYS_LANDLOCK_CREATE_RULESET = 444n;
+const SYS_LANDLOCK_ADD_RULE = 445n;
+const SYS_LANDLOCK_RESTRICT_SELF = 446n;
 const PATH_BENEATH = 1n;
 const O_PATH = 0x200000 | 0x80000;
 const SET_NO_NEW_PRIVS = 38;
@@ -35,51 +35,53 @@ const SYMBOLS = {
   execvp: { args: ["ptr", "ptr"], returns: "i32" },
 } as const;
 
-const load = () => systemLibrary(SYMBOLS);
+const load = () => loadSystemLibrary(SYMBOLS);
 
-let known: boolean | undefined;
+let cachedSupport: boolean | undefined;
 
 /** Returns true if programs can be restricted here. */
 export const canRestrictWrites = (): boolean => {
-  known ??= readVersion(load()) >= LEAST;
-  return known;
+  cachedSupport ??= readVersion(load()) >= MIN_VERSION;
+  return cachedSupport;
 };
 
 type Library = NonNullable<ReturnType<typeof load>>;
 
-const readVersion = (c: Library | undefined): number => (c ? Number(c.syscall(CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0);
+const readVersion = (c: Library | undefined): number =>
+  c ? Number(c.syscall(SYS_LANDLOCK_CREATE_RULESET, 0n, 0n, 1n, 0n)) : 0;
 
 /**
  * Replaces this process with a program that may write only these files, as far as they exist. Never returns. Throws Error if the
  * restriction or the start fails.
  */
-export const becomeReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
+export const execReadOnly = (command: readonly [string, ...string[]], writable: readonly string[]): never => {
   const c = load();
   const version = readVersion(c);
-  if (!c || version < LEAST) throw new Error("This system has no Landlock of version 3 or later.");
-  const isScoped = version >= SCOPED;
+  if (!c || version < MIN_VERSION) throw new Error("This system has no Landlock of version 3 or later.");
+  const isScoped = version >= SCOPED_ACCESS;
   // handled_access_fs, handled_access_net, scoped: abstract sockets and signals.
   const attributes = new BigUint64Array([CHANGES, 0n, 3n]);
   const size = isScoped ? 24n : 8n;
-  const rules = c.syscall(CREATE_RULESET, BigInt(ptr(attributes)), size, 0n, 0n);
+  const rules = c.syscall(SYS_LANDLOCK_CREATE_RULESET, BigInt(ptr(attributes)), size, 0n, 0n);
   if (rules < 0n) throw new Error("Landlock makes no rules.");
   for (const path of [...SINKS, ...writable]) {
-    const file = c.open(ptr(cString(path)), O_PATH);
+    const file = c.open(ptr(toCString(path)), O_PATH);
     if (file < 0) continue;
     const rule = new DataView(new ArrayBuffer(12));
     rule.setBigUint64(0, WRITE_FILE | TRUNCATE, true);
     rule.setInt32(8, file, true);
-    const added = c.syscall(ADD_RULE, rules, PATH_BENEATH, BigInt(ptr(new Uint8Array(rule.buffer))), 0n);
+    const added = c.syscall(SYS_LANDLOCK_ADD_RULE, rules, PATH_BENEATH, BigInt(ptr(new Uint8Array(rule.buffer))), 0n);
     if (added < 0n) log("daemon").warn("{path} cannot be left writable", { path });
   }
   if (c.prctl(SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n) !== 0) throw new Error("The program cannot be kept from new rights.");
-  if (c.syscall(RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n) throw new Error("Landlock holds nothing back.");
+  if (c.syscall(SYS_LANDLOCK_RESTRICT_SELF, rules, 0n, 0n, 0n) !== 0n)
+    throw new Error("Landlock could not restrict the process.");
   // Restores the default that a program has when a shell starts it.
   c.signal(SIGPIPE, 0n);
-  const words = command.map(cString);
-  const list = new BigUint64Array([...words.map((word) => BigInt(ptr(word))), 0n]);
-  c.execvp(ptr(words[0] as Buffer), ptr(list));
+  const commandStrings = command.map(toCString);
+  const list = new BigUint64Array([...commandStrings.map((word) => BigInt(ptr(word))), 0n]);
+  c.execvp(ptr(commandStrings[0] as Buffer), ptr(list));
   throw new Error(`${command[0]} cannot be started.`);
 };
 
-const cString = (text: string): Buffer => Buffer.from(`${text}\0`);
+const toCString = (text: string): Buffer => Buffer.from(`${text}\0`);

@@ -5,15 +5,15 @@ import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import { AGENT_MARK } from "../environment.ts";
 
-const KILL_AFTER_MS = 5_000;
-const LOOK_AGAIN_MS = 20;
+const KILL_DELAY_MS = 5_000;
+const POLL_INTERVAL_MS = 20;
 
 export class ProcessGroups {
   readonly #clock: Clock;
   readonly #mark: string;
   readonly #groups = new Set<number>();
   /** Groups whose first process, our child, is still running. */
-  readonly #led = new Set<number>();
+  readonly #leaders = new Set<number>();
 
   /** The agent's ID is in the environment of every process. It identifies our processes when a process ID is reused. */
   constructor(options: { clock: Clock; agent_id: string }) {
@@ -24,35 +24,35 @@ export class ProcessGroups {
   /** Registers a started group; its ID is that of its first process. */
   add(group: number): void {
     this.#groups.add(group);
-    this.#led.add(group);
+    this.#leaders.add(group);
   }
 
   /** Handles the end of a group's first process: forgets the group if no other process is left. */
-  ended(group: number): void {
-    this.#led.delete(group);
-    this.#forgetIfGone(group);
+  onLeaderEnd(group: number): void {
+    this.#leaders.delete(group);
+    this.#removeIfEnded(group);
   }
 
   /** Asks the group to end, and kills it five seconds later. */
   end(group: number): void {
     this.#send(group, "SIGTERM");
-    this.#clock.after(KILL_AFTER_MS, () => this.#send(group, "SIGKILL"));
+    this.#clock.after(KILL_DELAY_MS, () => this.#send(group, "SIGKILL"));
   }
 
   /** Asks all groups to end, waits up to `grace_ms` milliseconds, and kills the rest. */
   async endAll(grace_ms: number): Promise<void> {
     for (const group of this.#groups) this.#send(group, "SIGTERM");
     const until = this.#clock.monotonic() + grace_ms;
-    while (this.#living().length > 0 && this.#clock.monotonic() < until) await pause(this.#clock, LOOK_AGAIN_MS);
-    for (const group of this.#living()) this.#send(group, "SIGKILL");
+    while (this.#listAlive().length > 0 && this.#clock.monotonic() < until) await pause(this.#clock, POLL_INTERVAL_MS);
+    for (const group of this.#listAlive()) this.#send(group, "SIGKILL");
   }
 
-  #living(): number[] {
-    for (const group of [...this.#groups]) this.#forgetIfGone(group);
+  #listAlive(): number[] {
+    for (const group of [...this.#groups]) this.#removeIfEnded(group);
     return [...this.#groups];
   }
 
-  #forgetIfGone(group: number): void {
+  #removeIfEnded(group: number): void {
     if (!this.#isAlive(group)) this.#groups.delete(group);
   }
 
@@ -71,7 +71,7 @@ export class ProcessGroups {
     } catch {
       return false;
     }
-    if (this.#led.has(group)) return true;
+    if (this.#leaders.has(group)) return true;
     // Excludes zombies and groups of other owners if the system reports them.
     const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));

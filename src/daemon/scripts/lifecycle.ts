@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import type { LifecycleState } from "#schema/agents/agent.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import type { Reports } from "../connection/reports.ts";
-import { timestamp } from "../times.ts";
+import { toTimestamp } from "../times.ts";
 
 const STATES: Readonly<Record<LifecycleState, Lifecycle_State>> = {
   created: Lifecycle_State.CREATED,
@@ -38,13 +38,13 @@ export class Lifecycle {
   }
 
   /** Reports the latest state again on a new connection, unless that report is still queued. */
-  repeat(): void {
+  resend(): void {
     if (this.#newest && this.#waiting === 0) void this.#report(this.#newest);
   }
 
   async #report({ state, at }: { state: LifecycleState; at: number }): Promise<void> {
     this.#waiting += 1;
-    const lifecycle = { state: STATES[state], changedAt: timestamp(at) };
+    const lifecycle = { state: STATES[state], changedAt: toTimestamp(at) };
     await this.#reports.add(`lifecycle ${state}`, (api, signal) => api.updateLifecycle({ lifecycle }, signal));
     this.#waiting -= 1;
   }

@@ -6,7 +6,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 export type LogLine = { readonly at: number; readonly level: LogLevel; readonly output: string };
 
 // Size of a line in addition to its text, so that empty lines count.
-const OVERHEAD = 32;
+const LINE_OVERHEAD_BYTES = 32;
 const COMPACT_AT = 1024;
 
 export class LineQueue {
@@ -32,17 +32,17 @@ export class LineQueue {
   }
 
   push(line: LogLine): void {
-    const bytes = Buffer.byteLength(line.output) + OVERHEAD;
+    const bytes = Buffer.byteLength(line.output) + LINE_OVERHEAD_BYTES;
     this.#lines.push({ line, bytes });
     this.#bytes += bytes;
     while (this.#bytes > this.#bound && this.length > 1) {
-      this.#shift();
+      this.#removeOldest();
       this.#dropped += 1;
     }
   }
 
   /** Counts lines as dropped that were taken but could not be delivered. */
-  noteDropped(count: number): void {
+  countDropped(count: number): void {
     this.#dropped += count;
   }
 
@@ -51,7 +51,7 @@ export class LineQueue {
     const taken: LogLine[] = [];
     let size = 0;
     if (this.#dropped > 0) {
-      taken.push(this.#notice());
+      taken.push(this.#makeNotice());
       this.#dropped = 0;
     }
     while (taken.length < lines && this.length > 0) {
@@ -59,7 +59,7 @@ export class LineQueue {
       if (size > 0 && size + next.bytes > bytes) break;
       size += next.bytes;
       taken.push(next.line);
-      this.#shift();
+      this.#removeOldest();
     }
     return taken;
   }
@@ -71,14 +71,14 @@ export class LineQueue {
     this.#dropped = 0;
   }
 
-  #notice(): LogLine {
+  #makeNotice(): LogLine {
     const count = this.#dropped;
     const at = this.#lines[this.#head]?.line.at ?? 0;
     const output = `[slipway: ${count} ${count === 1 ? "line was" : "lines were"} dropped here, the server could not be reached]`;
     return { at, level: "warn", output };
   }
 
-  #shift(): void {
+  #removeOldest(): void {
     this.#bytes -= this.#lines[this.#head]!.bytes;
     this.#head += 1;
     if (this.#head < COMPACT_AT || this.#head * 2 < this.#lines.length) return;

@@ -18,7 +18,7 @@ export class LineSplitter {
     const lines = this.#split(this.#decoder.decode());
     const last = this.#rest;
     this.#rest = "";
-    return last === "" ? lines : [...lines, withoutReturn(last)];
+    return last === "" ? lines : [...lines, stripCarriageReturn(last)];
   }
 
   #split(text: string): string[] {
@@ -27,22 +27,22 @@ export class LineSplitter {
     pieces.forEach((piece, i) => {
       this.#rest += piece;
       while (this.#rest.length > MAX_LINE) {
-        const cut = cutBefore(this.#rest, MAX_LINE);
+        const cut = toCharacterBoundary(this.#rest, MAX_LINE);
         lines.push(this.#rest.slice(0, cut));
         this.#rest = this.#rest.slice(cut);
       }
       if (i === pieces.length - 1) return;
-      lines.push(withoutReturn(this.#rest));
+      lines.push(stripCarriageReturn(this.#rest));
       this.#rest = "";
     });
     return lines;
   }
 }
 
-const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
+const stripCarriageReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
 // Never splits a surrogate pair.
-const cutBefore = (text: string, at: number): number => {
+const toCharacterBoundary = (text: string, at: number): number => {
   const code = text.charCodeAt(at - 1);
   return code >= 0xd800 && code <= 0xdbff ? at - 1 : at;
 };

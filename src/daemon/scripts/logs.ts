@@ -1,24 +1,24 @@
 // Ships log lines to the server: one queue per source, batches in order, one in flight at a time (rules DM-8 to DM-12). Each batch has an
 // ID and is retried until acknowledged, so that a lost response neither loses nor duplicates lines.
 import type { Clock } from "#base/clock.ts";
-import { uuid, uuidBytes } from "#base/ids.ts";
+import { uuid, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { backoff, pause } from "#base/retry.ts";
 import type { LogLevel } from "#schema/log-level.ts";
 import { Log_Level } from "#src/wire/gen/agent_pb.ts";
-import { type Connection, Stopped } from "../connection/connection.ts";
-import { timestamp } from "../times.ts";
+import { type Connection, DaemonStopped } from "../connection/connection.ts";
+import { toTimestamp } from "../times.ts";
 import { LineQueue, type LogLine } from "./line-queue.ts";
 
 export type LogsOptions = { connection: Pick<Connection, "ask">; clock: Clock; random: Random };
 
-const BATCH_LINES = 100;
-const BATCH_BYTES = 64 * 1024;
+const MAX_BATCH_LINES = 100;
+const MAX_BATCH_BYTES = 64 * 1024;
 /** Minimum time between two batches, unless the next one is full. */
-const BATCH_GAP_MS = 250;
-const QUEUE_BYTES = 1024 * 1024;
-const CEILING_MS = 10_000;
+const BATCH_INTERVAL_MS = 250;
+const MAX_QUEUE_BYTES = 1024 * 1024;
+const MAX_BACKOFF_MS = 10_000;
 /** About five minutes of attempts. Connection failures are not counted. */
 const MAX_REFUSALS = 35;
 
@@ -45,19 +45,19 @@ export class Logs {
   }
 
   /** Returns the queue of a source, by its ID of 16 bytes. */
-  source(id: Uint8Array): LogSource {
+  getSource(id: Uint8Array): LogSource {
     const key = Buffer.from(id).toString("hex");
     const known = this.#sources.get(key);
     if (known) return known;
-    const made = new LogSource(id.slice(), this.#options, {
+    const createdSource = new LogSource(id.slice(), this.#options, {
       isFull: () => this.#full,
       setFull: () => {
         if (!this.#full) log("daemon").warn("the server stores no more log lines of this agent");
         this.#full = true;
       },
     });
-    this.#sources.set(key, made);
-    return made;
+    this.#sources.set(key, createdSource);
+    return createdSource;
   }
 
   /** Sends queued lines without delay. Resolves when the queues are empty. */
@@ -71,11 +71,11 @@ export class LogSource {
   readonly #id: Uint8Array;
   readonly #options: LogsOptions;
   readonly #limit: { isFull(): boolean; setFull(): void };
-  readonly #queue = new LineQueue(QUEUE_BYTES);
-  #shipping: Promise<void> | undefined;
+  readonly #queue = new LineQueue(MAX_QUEUE_BYTES);
+  #sending: Promise<void> | undefined;
   #sentAt = Number.NEGATIVE_INFINITY;
   #gap: AbortController | undefined;
-  #hurry = false;
+  #flushNow = false;
 
   constructor(id: Uint8Array, options: LogsOptions, limit: { isFull(): boolean; setFull(): void }) {
     this.#id = id;
@@ -87,40 +87,40 @@ export class LogSource {
     if (this.#limit.isFull()) return;
     this.#queue.push(line);
     if (this.#isBatch) this.#gap?.abort();
-    this.#shipping ??= this.#ship();
+    this.#sending ??= this.#sendBatches();
   }
 
   async flush(): Promise<void> {
-    this.#hurry = true;
+    this.#flushNow = true;
     this.#gap?.abort();
-    await this.#shipping;
+    await this.#sending;
   }
 
   get #isBatch(): boolean {
-    return this.#queue.length >= BATCH_LINES || this.#queue.bytes >= BATCH_BYTES;
+    return this.#queue.length >= MAX_BATCH_LINES || this.#queue.bytes >= MAX_BATCH_BYTES;
   }
 
-  async #ship(): Promise<void> {
+  async #sendBatches(): Promise<void> {
     // Lines that were read together share a batch.
     await Promise.resolve();
     try {
       while (this.#queue.length > 0 && !this.#limit.isFull()) {
-        await this.#untilDue();
-        await this.#send(this.#queue.take(BATCH_LINES, BATCH_BYTES));
+        await this.#waitUntilDue();
+        await this.#send(this.#queue.take(MAX_BATCH_LINES, MAX_BATCH_BYTES));
       }
     } catch (error) {
-      if (!(error instanceof Stopped)) throw error;
+      if (!(error instanceof DaemonStopped)) throw error;
     } finally {
       if (this.#limit.isFull()) this.#queue.clear();
-      this.#shipping = undefined;
+      this.#sending = undefined;
     }
   }
 
   /** The first line is sent immediately; later ones wait briefly to share a batch. */
-  async #untilDue(): Promise<void> {
+  async #waitUntilDue(): Promise<void> {
     const { clock } = this.#options;
-    const wait = this.#sentAt + BATCH_GAP_MS - clock.monotonic();
-    if (wait > 0 && !this.#isBatch && !this.#hurry) {
+    const wait = this.#sentAt + BATCH_INTERVAL_MS - clock.monotonic();
+    if (wait > 0 && !this.#isBatch && !this.#flushNow) {
       this.#gap = new AbortController();
       await pause(clock, wait, this.#gap.signal);
       this.#gap = undefined;
@@ -131,21 +131,21 @@ export class LogSource {
   /** Sends one batch under one ID until it is acknowledged. */
   async #send(lines: readonly LogLine[]): Promise<void> {
     const { connection, clock, random } = this.#options;
-    const logs = lines.map(({ at, level, output }) => ({ createdAt: timestamp(at), level: LEVELS[level], output }));
-    const request = { logSourceId: this.#id, logs, batchId: uuidBytes(uuid()) };
+    const logs = lines.map(({ at, level, output }) => ({ createdAt: toTimestamp(at), level: LEVELS[level], output }));
+    const request = { logSourceId: this.#id, logs, batchId: uuidToBytes(uuid()) };
     for (let refusals = 0; ; refusals += 1) {
       try {
         const { logLimitExceeded } = await connection.ask((api, signal) => api.batchCreateLogs(request, signal));
         if (logLimitExceeded) this.#limit.setFull();
         return;
       } catch (error) {
-        if (error instanceof Stopped) throw error;
+        if (error instanceof DaemonStopped) throw error;
         if (refusals === MAX_REFUSALS) {
           log("daemon").error("log lines were refused: {error}", { error });
-          this.#queue.noteDropped(lines.length);
+          this.#queue.countDropped(lines.length);
           return;
         }
-        await pause(clock, backoff(refusals, CEILING_MS, random));
+        await pause(clock, backoff(refusals, MAX_BACKOFF_MS, random));
       }
     }
   }

@@ -2,11 +2,11 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { WorkspaceAgentMetadata_Description } from "#src/wire/gen/agent_pb.ts";
-import { metadataMs } from "#src/wire/index.ts";
+import { fromMetadataDuration } from "#src/wire/index.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { Environment } from "../environment.ts";
-import { Latest } from "../latest.ts";
-import { timestamp } from "../times.ts";
+import { LatestReporter } from "../latest.ts";
+import { toTimestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { runScript } from "./run-script.ts";
 
@@ -23,7 +23,7 @@ type Result = { key: string; at: number; value: string; error: string };
 
 /** The server truncates values to this size (facts/platform 2.2). */
 const MAX_BYTES = 2048;
-const BATCH_GAP_MS = 1_000;
+const BATCH_INTERVAL_MS = 1_000;
 
 /** Collects until the signal fires. A run that takes longer than its interval delays the next one. */
 export const collectMetadata = (
@@ -31,34 +31,34 @@ export const collectMetadata = (
   options: MetadataOptions,
 ): void => {
   const { connection, clock, signal } = options;
-  const latest = new Latest<Result>({
+  const latest = new LatestReporter<Result>({
     connection,
     clock,
     what: "metadata",
-    gap_ms: BATCH_GAP_MS,
+    gap_ms: BATCH_INTERVAL_MS,
     send: (results) => (api, abort) =>
       api.batchUpdateMetadata(
         {
           metadata: results.map(({ key, at, value, error }) => ({
             key,
-            result: { collectedAt: timestamp(at), age: 0n, value, error },
+            result: { collectedAt: toTimestamp(at), age: 0n, value, error },
           })),
         },
         abort,
       ),
   });
-  const repeat = async (description: WorkspaceAgentMetadata_Description): Promise<void> => {
-    const interval = Math.max(1_000, metadataMs(description.interval));
+  const runPeriodically = async (description: WorkspaceAgentMetadata_Description): Promise<void> => {
+    const interval = Math.max(1_000, fromMetadataDuration(description.interval));
     while (!signal.aborted) {
       const began = clock.monotonic();
       const at = clock.now();
       const result = await collect(description, interval, options);
       if (signal.aborted) return;
-      latest.put(description.key, { key: description.key, at, ...result });
+      latest.report(description.key, { key: description.key, at, ...result });
       await pause(clock, Math.max(0, began + interval - clock.monotonic()), signal);
     }
   };
-  for (const description of descriptions) void repeat(description);
+  for (const description of descriptions) void runPeriodically(description);
 };
 
 /** Runs one script and returns its standard output or an error. Never rejects. */
@@ -67,8 +67,8 @@ const collect = async (
   interval_ms: number,
   { clock, env, directory, groups }: MetadataOptions,
 ): Promise<{ value: string; error: string }> => {
-  const timeout_ms = metadataMs(timeout) || interval_ms;
-  const output = { stdout: new Beginning(), stderr: new Beginning() };
+  const timeout_ms = fromMetadataDuration(timeout) || interval_ms;
+  const output = { stdout: new OutputHead(), stderr: new OutputHead() };
   try {
     const { exit_code, timed_out } = await runScript(script, {
       directory,
@@ -81,14 +81,14 @@ const collect = async (
     const value = output.stdout.text;
     if (timed_out) return { value, error: `ended: it ran longer than ${timeout_ms / 1000} s` };
     if (exit_code === 0) return { value, error: "" };
-    return { value, error: cut(`exit code ${exit_code}: ${output.stderr.text}`.replace(/: $/, "")) };
+    return { value, error: truncateBytes(`exit code ${exit_code}: ${output.stderr.text}`.replace(/: $/, "")) };
   } catch (error) {
-    return { value: "", error: cut(`cannot be started: ${(error as Error).message}`) };
+    return { value: "", error: truncateBytes(`cannot be started: ${(error as Error).message}`) };
   }
 };
 
 /** Keeps the first bytes of an output and discards the rest. Keeps twice the limit, because surrounding whitespace is trimmed. */
-class Beginning {
+class OutputHead {
   #bytes = Buffer.alloc(0);
 
   add(bytes: Uint8Array): void {
@@ -97,11 +97,11 @@ class Beginning {
   }
 
   get text(): string {
-    return cut(this.#bytes.toString("utf8").trim());
+    return truncateBytes(this.#bytes.toString("utf8").trim());
   }
 }
 
-const cut = (text: string): string => {
+const truncateBytes = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;
   // Drops a character that the limit cuts in half.

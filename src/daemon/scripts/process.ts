@@ -1,7 +1,7 @@
 // Runs a program of the workspace in its own session, with streamed output and a timeout. Resolves even if a background process keeps the
 // pipes open (rules DM-6, DM-7).
 import type { Clock } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { ProcessGroups } from "./groups.ts";
 
 export type ProcessOptions = {
@@ -24,7 +24,7 @@ export type ProcessOptions = {
 /** `pipes_left_open`: the program has ended, but ten seconds later its output had not; the rest is not read. */
 export type ProcessEnd = { exit_code: number; timed_out: boolean; pipes_left_open: boolean };
 
-const PIPES_MS = 10_000;
+const PIPE_TIMEOUT_MS = 10_000;
 
 /** Resolves when the program has ended and its output was read. Rejects if it cannot be started. */
 export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> => {
@@ -49,19 +49,19 @@ export const runProcess = async (options: ProcessOptions): Promise<ProcessEnd> =
     { from: "stdout" as const, reader: child.stdout.getReader() },
     { from: "stderr" as const, reader: child.stderr.getReader() },
   ];
-  const read = Promise.all(pipes.map(({ from, reader }) => pump(reader, (bytes) => onOutput(from, bytes))));
+  const read = Promise.all(pipes.map(({ from, reader }) => readAll(reader, (bytes) => onOutput(from, bytes))));
   const exit_code = await child.exited;
   limit?.cancel();
   if (options.ends_group) groups.end(child.pid);
-  const closed = await within(clock, PIPES_MS, read);
+  const closed = await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
   if (!closed) for (const { reader } of pipes) await reader.cancel();
-  groups.ended(child.pid);
+  groups.onLeaderEnd(child.pid);
   return { exit_code, timed_out, pipes_left_open: !closed };
 };
 
 type Reader = { read(): Promise<{ done: boolean; value?: Uint8Array }> };
 
-const pump = async (reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> => {
+const readAll = async (reader: Reader, take: (bytes: Uint8Array) => void): Promise<void> => {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -9,7 +9,7 @@ import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wir
 import type { BinFolder } from "../bin-folder.ts";
 import type { Reports } from "../connection/reports.ts";
 import { type Environment, resolveFolder, resolvePlace, toId } from "../environment.ts";
-import { durationMs, timestamp } from "../times.ts";
+import { toDurationMs, toTimestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
 import type { LogSource, Logs } from "./logs.ts";
@@ -39,7 +39,7 @@ const STATUSES: Readonly<Record<ScriptStatus, Timing_Status>> = {
   pipes_left_open: Timing_Status.PIPES_LEFT_OPEN,
 };
 /** The exit code that shells return for a program that cannot be started. */
-const CANNOT_START = 126;
+const CANNOT_START_CODE = 126;
 
 export class ScriptRunner {
   readonly #options: ScriptRunnerOptions;
@@ -51,29 +51,29 @@ export class ScriptRunner {
 
   /** Resolves when the script has ended; never rejects. `limit_ms` applies to a script without its own timeout; 0 for none. */
   run(script: Script, stage: Stage, limit_ms = 0): Promise<ScriptStatus> {
-    const run = this.#run(script, stage, limit_ms).finally(() => this.#running.delete(run));
+    const run = this.#runStage(script, stage, limit_ms).finally(() => this.#running.delete(run));
     this.#running.add(run);
     return run;
   }
 
   /** Resolves when running scripts have ended and were reported. */
-  async idle(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     await Promise.all(this.#running);
   }
 
-  async #run(script: Script, stage: Stage, limit_ms: number): Promise<ScriptStatus> {
+  async #runStage(script: Script, stage: Stage, limit_ms: number): Promise<ScriptStatus> {
     const { clock, logs, reports } = this.#options;
-    const source = logs.source(script.logSourceId);
+    const source = logs.getSource(script.logSourceId);
     const start = clock.now();
-    const timeout_ms = durationMs(script.timeout) || limit_ms;
-    const end = await this.#runIn(script, source, timeout_ms);
+    const timeout_ms = toDurationMs(script.timeout) || limit_ms;
+    const end = await this.#runLogged(script, source, timeout_ms);
     const status = toStatus(end);
-    if (status === "exit_failure" && end.exit_code !== CANNOT_START)
-      this.#say(source, "error", `The script failed with exit code ${end.exit_code}.`);
+    if (status === "exit_failure" && end.exit_code !== CANNOT_START_CODE)
+      this.#log(source, "error", `The script failed with exit code ${end.exit_code}.`);
     if (status === "timed_out")
-      this.#say(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
+      this.#log(source, "warn", `The script was ended: it ran longer than ${timeout_ms / 1000} s.`);
     if (status === "pipes_left_open") {
-      this.#say(
+      this.#log(
         source,
         "warn",
         "The script has ended but left a program with its output open, which is not read any more.",
@@ -81,8 +81,8 @@ export class ScriptRunner {
     }
     const timing = {
       scriptId: script.id,
-      start: timestamp(start),
-      end: timestamp(clock.now()),
+      start: toTimestamp(start),
+      end: toTimestamp(clock.now()),
       exitCode: end.exit_code,
       stage: STAGES[stage],
       status: STATUSES[status],
@@ -91,12 +91,12 @@ export class ScriptRunner {
     return status;
   }
 
-  async #runIn(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
+  async #runLogged(script: Script, source: LogSource, timeout_ms: number): Promise<ProcessEnd> {
     const { clock, env, bin, directory, groups } = this.#options;
     const splitters = { stdout: new LineSplitter(), stderr: new LineSplitter() };
     // Programs also write progress to standard error; only the exit code indicates failure.
-    const take = (lines: readonly string[]): void => {
-      for (const line of lines) this.#say(source, "info", line);
+    const logLines = (lines: readonly string[]): void => {
+      for (const line of lines) this.#log(source, "info", line);
     };
     const file = this.#openFile(script.logPath, source);
     try {
@@ -109,19 +109,19 @@ export class ScriptRunner {
         timeout_ms,
         onOutput: (from, bytes) => {
           file?.write(bytes);
-          take(splitters[from].push(bytes));
+          logLines(splitters[from].push(bytes));
         },
       });
     } catch (error) {
-      this.#say(source, "error", `The script cannot be started: ${(error as Error).message}`);
-      return { exit_code: CANNOT_START, timed_out: false, pipes_left_open: false };
+      this.#log(source, "error", `The script cannot be started: ${(error as Error).message}`);
+      return { exit_code: CANNOT_START_CODE, timed_out: false, pipes_left_open: false };
     } finally {
-      for (const splitter of Object.values(splitters)) take(splitter.end());
+      for (const splitter of Object.values(splitters)) logLines(splitter.end());
       file?.close();
     }
   }
 
-  #say(source: LogSource, level: LogLevel, output: string): void {
+  #log(source: LogSource, level: LogLevel, output: string): void {
     source.add({ at: this.#options.clock.now(), level, output });
   }
 
@@ -133,9 +133,9 @@ export class ScriptRunner {
     try {
       mkdirSync(dirname(place), { recursive: true });
       const file = openSync(place, "a", 0o600);
-      return { write: (bytes) => tolerate(() => writeSync(file, bytes)), close: () => closeSync(file) };
+      return { write: (bytes) => reportFailure(() => writeSync(file, bytes)), close: () => closeSync(file) };
     } catch (error) {
-      this.#say(source, "warn", `The log file cannot be written: ${(error as Error).message}`);
+      this.#log(source, "warn", `The log file cannot be written: ${(error as Error).message}`);
       return undefined;
     }
   }
@@ -147,7 +147,7 @@ const toStatus = ({ exit_code, timed_out, pipes_left_open }: ProcessEnd): Script
   return pipes_left_open ? "pipes_left_open" : "ok";
 };
 
-const tolerate = (write: () => void): void => {
+const reportFailure = (write: () => void): void => {
   try {
     write();
   } catch (error) {

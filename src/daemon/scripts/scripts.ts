@@ -2,13 +2,13 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { nextScriptTime } from "#base/schedule/cron.ts";
+import { findNextScriptTime } from "#base/schedule/cron.ts";
 import type { Script, ScriptRunner, ScriptStatus } from "./script-runner.ts";
 
 /** Timers cannot wait for months, and the wall clock may be changed in the meantime. */
 const MAX_WAIT_MS = 3_600_000;
 /** Timeout of stop scripts without their own, because the caller does not wait forever for the daemon to end. */
-const STOP_LIMIT_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
 
 /**
  * Installs the owner's dotfiles, then runs the start scripts in parallel, even if the dotfiles failed. Resolves when the scripts that block
@@ -34,7 +34,7 @@ export const runStopScripts = async (
   scripts: readonly Script[],
   runner: ScriptRunner,
 ): Promise<"off" | "shutdown_error" | "shutdown_timeout"> => {
-  const runs = scripts.filter((one) => one.runOnStop).map((script) => runner.run(script, "stop", STOP_LIMIT_MS));
+  const runs = scripts.filter((one) => one.runOnStop).map((script) => runner.run(script, "stop", STOP_TIMEOUT_MS));
   const worst = findWorst(await Promise.all(runs));
   return worst === "ok" ? "off" : `shutdown_${worst}`;
 };
@@ -54,7 +54,7 @@ export const runCron = async (
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<void> => {
   while (!signal.aborted) {
-    const due = nextRun(script, clock.now());
+    const due = findNextRun(script, clock.now());
     if (due === undefined) return;
     while (!signal.aborted && clock.now() < due) {
       await pause(clock, Math.min(due - clock.now(), MAX_WAIT_MS), signal);
@@ -63,11 +63,11 @@ export const runCron = async (
   }
 };
 
-const nextRun = ({ cron, displayName }: Script, now: number): number | undefined => {
+const findNextRun = ({ cron, displayName }: Script, now: number): number | undefined => {
   try {
-    return nextScriptTime(cron, now);
+    return findNextScriptTime(cron, now);
   } catch (error) {
-    log("daemon").error("the script {script} has a cron text that cannot be read: {error}", {
+    log("daemon").error("the script {script} has an invalid cron expression: {error}", {
       script: displayName,
       error,
     });

@@ -3,17 +3,17 @@ import type ssh2 from "ssh2";
 import type { RunOptions } from "./running.ts";
 
 /** Used if there is no exit code. */
-export const NO_CODE = 255;
+export const DEFAULT_EXIT_CODE = 255;
 
-export const exitChannel = (
+export const sendExit = (
   channel: ssh2.ServerChannel,
   { exitCode, signalCode }: { exitCode: number | null; signalCode: NodeJS.Signals | number | null },
   exited: RunOptions["exited"],
 ): void => {
   const reason = signalCode ? `the program was ended by ${signalCode}` : "";
-  exited(reason, exitCode ?? NO_CODE);
+  exited(reason, exitCode ?? DEFAULT_EXIT_CODE);
   if (channel.destroyed) return;
   if (signalCode) channel.exit(String(signalCode).replace("SIG", ""), false, "");
-  else channel.exit(exitCode ?? NO_CODE);
+  else channel.exit(exitCode ?? DEFAULT_EXIT_CODE);
   channel.end();
 };

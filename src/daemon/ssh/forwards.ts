@@ -12,7 +12,7 @@ const MAX_LISTENERS = 64;
 const MAX_CONNECTIONS = 1_024;
 
 type Accept = () => ssh2.ServerChannel;
-type Opened = (error: Error | undefined, channel: NodeDuplex) => void;
+type OnOpened = (error: Error | undefined, channel: NodeDuplex) => void;
 
 export class Forwards {
   readonly #client: ssh2.Connection;
@@ -36,25 +36,26 @@ export class Forwards {
     );
     client.on("request", (accept, reject, asked, info) => {
       const name: string = asked;
-      const given = info as { bindAddr: string; bindPort: number; socketPath: string };
-      if (name === "tcpip-forward") this.#listenOnPort(given, accept, reject);
-      else if (name === "streamlocal-forward@openssh.com") this.#listenOnPath(given, accept, reject);
-      else if (name === "cancel-tcpip-forward") this.#cancel(`${given.bindAddr}:${given.bindPort}`, accept, reject);
-      else if (name === "cancel-streamlocal-forward@openssh.com") this.#cancel(given.socketPath, accept, reject);
+      const forwardInfo = info as { bindAddr: string; bindPort: number; socketPath: string };
+      if (name === "tcpip-forward") this.#listenOnPort(forwardInfo, accept, reject);
+      else if (name === "streamlocal-forward@openssh.com") this.#listenOnPath(forwardInfo, accept, reject);
+      else if (name === "cancel-tcpip-forward")
+        this.#cancel(`${forwardInfo.bindAddr}:${forwardInfo.bindPort}`, accept, reject);
+      else if (name === "cancel-streamlocal-forward@openssh.com") this.#cancel(forwardInfo.socketPath, accept, reject);
       else reject?.();
     });
   }
 
   /** Returns a socket that forwards to the client's agent; one for all of its sessions. */
-  agent(): Promise<AgentSocket | undefined> {
+  forwardAgent(): Promise<AgentSocket | undefined> {
     this.#agent ??= AgentSocket.open((socket) => this.#toAgent(socket));
     return this.#agent;
   }
 
   /** Returns a display that forwards to the client; one per session that requests it. */
-  async display(request: X11Request, env: Environment): Promise<X11Display | undefined> {
+  async forwardDisplay(request: X11Request, env: Environment): Promise<X11Display | undefined> {
     if (this.#displays.size >= MAX_LISTENERS) return undefined;
-    const made = await openDisplay(request, env, (socket) => {
+    const openedDisplay = await openDisplay(request, env, (socket) => {
       const { remoteAddress = "127.0.0.1", remotePort = 0 } = socket;
       if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
       else
@@ -62,8 +63,10 @@ export class Forwards {
           error ? socket.destroy() : this.#join(socket, channel),
         );
     });
-    if (made) this.#displays.add(made);
-    return made && { ...made, close: () => this.#displays.delete(made) && made.close() };
+    if (openedDisplay) this.#displays.add(openedDisplay);
+    return (
+      openedDisplay && { ...openedDisplay, close: () => this.#displays.delete(openedDisplay) && openedDisplay.close() }
+    );
   }
 
   close(): void {
@@ -90,7 +93,7 @@ export class Forwards {
 
   #listenOnPort(info: { bindAddr: string; bindPort: number }, accept: Answer, reject: Reject): void {
     const { bindAddr, bindPort } = info;
-    const server = this.#listener((socket, opened) => {
+    const server = this.#createListener((socket, opened) => {
       const { remoteAddress = "127.0.0.1", remotePort = 0 } = socket;
       this.#client.forwardOut(bindAddr, getPort(server, bindPort), remoteAddress, remotePort, opened as never);
     });
@@ -104,7 +107,7 @@ export class Forwards {
   }
 
   #listenOnPath({ socketPath }: { socketPath: string }, accept: Answer, reject: Reject): void {
-    const server = this.#listener((_, opened) => {
+    const server = this.#createListener((_, opened) => {
       this.#client.openssh_forwardOutStreamLocal(socketPath, opened as never);
     });
     this.#begin(server, reject, () => {
@@ -129,7 +132,7 @@ export class Forwards {
     else reject?.();
   }
 
-  #listener(open: (socket: Socket, opened: Opened) => void): Server {
+  #createListener(open: (socket: Socket, opened: OnOpened) => void): Server {
     return createServer((socket) => {
       socket.on("error", () => {});
       if (this.#sockets.size >= MAX_CONNECTIONS) socket.destroy();
@@ -164,7 +167,7 @@ export class Forwards {
 
 type Answer = ((port?: number) => void) | undefined;
 type Reject = (() => void) | undefined;
-type OpenX11 = (address: string, port: number, opened: Opened) => void;
+type OpenX11 = (address: string, port: number, opened: OnOpened) => void;
 type ForwardingProtocol = {
   x11: (channel: number, window: number, packet: number, options?: unknown) => void;
   openssh_authAgent: (channel: number, window: number, packet: number) => void;

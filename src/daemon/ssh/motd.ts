@@ -3,15 +3,15 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-const MOST = 64 * 1024;
-const QUIET = ".hushlogin";
+const MAX_MOTD_BYTES = 64 * 1024;
+const HUSHLOGIN_FILE = ".hushlogin";
 
 /** Returns the message with terminal line ends; empty if none exists. */
 export const loadMessageOfTheDay = async (path: string, home: string): Promise<string> => {
-  if (path === "" || existsSync(join(home, QUIET))) return "";
+  if (path === "" || existsSync(join(home, HUSHLOGIN_FILE))) return "";
   try {
     if (!statSync(path).isFile()) return "";
-    const text = await Bun.file(path).slice(0, MOST).text();
+    const text = await Bun.file(path).slice(0, MAX_MOTD_BYTES).text();
     return text === "" ? "" : `${text.trimEnd().replaceAll(/\r?\n/g, "\r\n")}\r\n`;
   } catch {
     // The file does not exist or is not readable for this user.

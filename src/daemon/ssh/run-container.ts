@@ -5,9 +5,15 @@ import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import { attachExec, createExec, loadExitCode, readOutputs, startInBackground } from "../containers/exec.ts";
-import { newMark, shellCommand, signalCommand, startInContainer, variable } from "../terminal/container.ts";
+import {
+  buildShellCommand,
+  buildSignalCommand,
+  createMark,
+  startInContainer,
+  toMarkVariable,
+} from "../terminal/container.ts";
 import type { TerminalSize } from "../terminal/program.ts";
-import { exitChannel, NO_CODE } from "./exit.ts";
+import { DEFAULT_EXIT_CODE, sendExit } from "./exit.ts";
 import { writeAll } from "./run-piped.ts";
 import { showOnTerminal } from "./run-terminal.ts";
 import type { Running, RunOptions } from "./running.ts";
@@ -37,19 +43,19 @@ export const runOnContainerTerminal = (run: ContainerRun, size: TerminalSize, te
 /** Runs without a terminal, with separate output streams. Continues after the client disconnects. */
 export const runInContainerPiped = (run: ContainerRun): Running => {
   const { channel, engine, container, user, command, env } = run;
-  const mark = newMark();
-  const program = { container, user, command: shellCommand(command), env: { ...env, ...variable(mark) } };
-  void follow(run, async () => {
+  const mark = createMark();
+  const program = { container, user, command: buildShellCommand(command), env: { ...env, ...toMarkVariable(mark) } };
+  void runAndReport(run, async () => {
     const exec = await createExec(run, program, { attached: true });
     const stream = await attachExec(run, exec, false);
-    pass(channel, stream);
+    forwardInput(channel, stream);
     for await (const { isError, bytes } of readOutputs(stream))
       await writeAll(isError ? channel.stderr : channel, bytes);
     return loadExitCode(engine, exec);
   });
   return {
     signal(name) {
-      startInBackground(run, { container, user, command: signalCommand(mark, name) }).catch((error: unknown) =>
+      startInBackground(run, { container, user, command: buildSignalCommand(mark, name) }).catch((error: unknown) =>
         log("daemon").debug("a program in a container was not told of {name}: {error}", { name, error }),
       );
     },
@@ -57,20 +63,20 @@ export const runInContainerPiped = (run: ContainerRun): Running => {
 };
 
 /** Runs the work to its end and reports the result to the client. */
-const follow = async ({ channel, exited }: ContainerRun, work: () => Promise<number | null>): Promise<void> => {
-  let exitCode: number | null = NO_CODE;
+const runAndReport = async ({ channel, exited }: ContainerRun, work: () => Promise<number | null>): Promise<void> => {
+  let exitCode: number | null = DEFAULT_EXIT_CODE;
   try {
     exitCode = await work();
   } catch (error) {
     if (!channel.destroyed) channel.stderr.write(`slipway: ${(error as Error).message}\n`);
   }
-  exitChannel(channel, { exitCode, signalCode: null }, exited);
+  sendExit(channel, { exitCode, signalCode: null }, exited);
 };
 
 type Input = { write(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
 
 /** Forwards the client's input until its end. Does not iterate over the channel, which would destroy it at the end of input. */
-const pass = (channel: ssh2.ServerChannel, stream: Input): void => {
+const forwardInput = (channel: ssh2.ServerChannel, stream: Input): void => {
   channel.on("data", (chunk: Buffer) => {
     channel.pause();
     // A program that has ended accepts no input.
@@ -79,7 +85,7 @@ const pass = (channel: ssh2.ServerChannel, stream: Input): void => {
       () => channel.resume(),
     );
   });
-  const noMore = (): void => void stream.end().catch(() => {});
-  channel.on("end", noMore);
-  channel.on("close", noMore);
+  const endInput = (): void => void stream.end().catch(() => {});
+  channel.on("end", endInput);
+  channel.on("close", endInput);
 };

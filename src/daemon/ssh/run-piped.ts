@@ -1,10 +1,10 @@
 // Runs an SSH command without a terminal, with its pipes connected to the channel.
-import { within } from "#base/retry.ts";
-import { exitChannel } from "./exit.ts";
+import { finishesWithin } from "#base/retry.ts";
+import { sendExit } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
 /** A background process may keep the pipes open; they are read for this long after the command has ended. */
-const PIPES_MS = 10_000;
+const PIPE_TIMEOUT_MS = 10_000;
 
 /** Starts the command and connects its pipes to the channel. Throws if it cannot be started. */
 export const runPiped = ({ channel, command, directory, env, clock, groups, exited }: RunOptions): Running => {
@@ -27,18 +27,18 @@ export const runPiped = ({ channel, command, directory, env, clock, groups, exit
       () => channel.resume(),
     );
   });
-  const noMore = (): void => {
+  const endInput = (): void => {
     // The program may already have closed its end.
     Promise.resolve(child.stdin.end()).catch(() => {});
   };
-  channel.on("end", noMore);
-  channel.on("close", noMore);
+  channel.on("end", endInput);
+  channel.on("close", endInput);
   const read = Promise.all([copy(child.stdout, channel), copy(child.stderr, channel.stderr)]);
   void (async () => {
     await child.exited;
-    await within(clock, PIPES_MS, read);
-    groups.ended(child.pid);
-    exitChannel(channel, child, exited);
+    await finishesWithin(clock, PIPE_TIMEOUT_MS, read);
+    groups.onLeaderEnd(child.pid);
+    sendExit(channel, child, exited);
   })();
   return {
     signal(name) {

@@ -2,27 +2,27 @@
 import type ssh2 from "ssh2";
 import { pause } from "#base/retry.ts";
 import { type ProgramEvents, startProgram, type TerminalProgram, type TerminalSize } from "../terminal/program.ts";
-import { exitChannel } from "./exit.ts";
+import { sendExit } from "./exit.ts";
 import type { Running, RunOptions } from "./running.ts";
 
 /** How long to wait for output of background processes once the program has ended. */
-const LAST_WORDS_MS = 200;
+const FINAL_OUTPUT_TIMEOUT_MS = 200;
 /** Bytes of input that the program has not read; beyond this, the client has to wait. */
-const UNREAD_INPUT = 64 * 1024;
+const MAX_UNREAD_INPUT = 64 * 1024;
 
 /** Clients without a terminal send 0, which is not a valid size. */
 export const toTerminalSize = ({ rows, cols }: { rows: number; cols: number }): TerminalSize => ({
-  height: clamped(rows, 24),
-  width: clamped(cols, 80),
+  height: clampDimension(rows, 24),
+  width: clampDimension(cols, 80),
 });
 
-const clamped = (value: number, fallback: number): number => (value > 0 ? Math.min(value, 10_000) : fallback);
+const clampDimension = (value: number, fallback: number): number => (value > 0 ? Math.min(value, 10_000) : fallback);
 
 /** A program on a terminal with what a session needs in addition: signals and an exit status. */
 export type SessionProgram = TerminalProgram & {
   signal(name: NodeJS.Signals): void;
   /** Returns the exit status; called after the program has ended. */
-  outcome(): Promise<Parameters<typeof exitChannel>[1]>;
+  outcome(): Promise<Parameters<typeof sendExit>[1]>;
 };
 
 type TerminalRun = Pick<RunOptions, "channel" | "clock" | "exited">;
@@ -57,7 +57,7 @@ export const showOnTerminal = (
   channel.on("data", (chunk: Buffer) => {
     unread += chunk.byteLength;
     program.write(new Uint8Array(chunk));
-    if (unread > UNREAD_INPUT) channel.pause();
+    if (unread > MAX_UNREAD_INPUT) channel.pause();
   });
   let isOver = false;
   channel.once("close", () => {
@@ -66,9 +66,9 @@ export const showOnTerminal = (
   });
   void (async () => {
     await program.exited;
-    await Promise.race([closed.promise, pause(clock, LAST_WORDS_MS)]);
+    await Promise.race([closed.promise, pause(clock, FINAL_OUTPUT_TIMEOUT_MS)]);
     isOver = true;
-    exitChannel(channel, await program.outcome(), exited);
+    sendExit(channel, await program.outcome(), exited);
     program.release();
   })();
   return { signal: (name) => program.signal(name), resize: (size) => program.resize(size) };

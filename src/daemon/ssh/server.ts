@@ -4,8 +4,8 @@
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
-import { ConnectionUse, type Duplex, nodeStream, readChunks } from "#src/wire/index.ts";
-import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
+import { ConnectionUse, type Duplex, readChunks, toNodeStream } from "#src/wire/index.ts";
+import type { ConnectionReports, ReportEnd } from "../connection/connection-reports.ts";
 import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
@@ -28,7 +28,7 @@ export class SshServer {
   readonly #counts = new SessionCounts();
   /** Activity and number of sessions per client, by a number used in place of its port: tunnels have no ports. */
   readonly #uses = new Map<number, ClientUse>();
-  #taken = 0;
+  #acceptedSockets = 0;
   #server: Promise<ssh2.Server> | undefined;
 
   constructor(options: SshOptions) {
@@ -41,8 +41,8 @@ export class SshServer {
   }
 
   /** Returns the number of sessions of clients that have not used their connection since the last call. */
-  takeIdle(): number {
-    return [...this.#uses.values()].reduce((sum, { use, sessions }) => sum + (use.take() ? 0 : sessions), 0);
+  countIdleSessions(): number {
+    return [...this.#uses.values()].reduce((sum, { use, sessions }) => sum + (use.takeUsed() ? 0 : sessions), 0);
   }
 
   /** Serves one client at this address; resolves when it has disconnected. */
@@ -57,10 +57,10 @@ export class SshServer {
       throw error;
     });
     const server = await this.#server;
-    const number = ++this.#taken;
+    const number = ++this.#acceptedSockets;
     const of = { use: new ConnectionUse(this.#options.clock), sessions: 0 };
     this.#uses.set(number, of);
-    const socket = nodeStream(counting(connection, (bytes) => of.use.sent(bytes)));
+    const socket = toNodeStream(countChannel(connection, (bytes) => of.use.onSent(bytes)));
     try {
       server.injectSocket(Object.assign(socket, { remoteAddress: ip, remotePort: number }) as never);
       await connection.closed;
@@ -87,16 +87,16 @@ export class SshServer {
       algorithms: { compress: ["none" as const] },
     };
     const server = new ssh.Server(options as ssh2.ServerConfig, (client, { ip, port }) =>
-      this.#take(client, ip, this.#uses.get(port)),
+      this.#acceptClient(client, ip, this.#uses.get(port)),
     );
     server.on("error", (error: Error) => log("daemon").debug("ssh: {error}", { error }));
     return server;
   }
 
-  #take(client: ssh2.Connection, ip: string, of: ClientUse | undefined): void {
+  #acceptClient(client: ssh2.Connection, ip: string, of: ClientUse | undefined): void {
     this.#clients.add(client);
     const forwards = new Forwards(client);
-    client.on("error", (error) => log("daemon").debug("an ssh client broke: {error}", { error }));
+    client.on("error", (error) => log("daemon").debug("an ssh client failed: {error}", { error }));
     client.on("authentication", (attempt) => attempt.accept());
     client.on("close", () => {
       this.#clients.delete(client);
@@ -108,23 +108,23 @@ export class SshServer {
         serveSession(accept(), {
           ...this.#options,
           client,
-          forwardAgent: () => forwards.agent(),
-          forwardX11: (request, env) => forwards.display(request, env),
-          counted: (kind) => this.#counted(kind, ip, of),
-          typed: () => of?.use.typed(),
+          forwardAgent: () => forwards.forwardAgent(),
+          forwardX11: (request, env) => forwards.forwardDisplay(request, env),
+          counted: (kind) => this.#countSession(kind, ip, of),
+          typed: () => of?.use.onTyped(),
         }),
       );
     });
   }
 
-  #counted(kind: SessionKind, ip: string, of: ClientUse | undefined): Ended {
+  #countSession(kind: SessionKind, ip: string, of: ClientUse | undefined): ReportEnd {
     const uncount = this.#counts.add(kind);
     const ended = this.#options.reports.begin(kind, ip);
     let isOpen = true;
     if (of) {
       of.sessions += 1;
       // Opening a session counts as activity.
-      of.use.typed();
+      of.use.onTyped();
     }
     return (reason, code) => {
       uncount();
@@ -136,7 +136,7 @@ export class SshServer {
 }
 
 /** Wraps a connection to count the bytes read from it. */
-const counting = (connection: Duplex, read: (bytes: number) => void): Duplex => ({
+const countChannel = (connection: Duplex, read: (bytes: number) => void): Duplex => ({
   async read() {
     const chunk = await connection.read();
     read(chunk?.byteLength ?? 0);

@@ -4,14 +4,14 @@ import { homedir } from "node:os";
 import type ssh2 from "ssh2";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import type { Ended } from "../connection/connection-reports.ts";
+import type { ReportEnd } from "../connection/connection-reports.ts";
 import type { ContainerEngine } from "../containers/engine.ts";
 import type { Environment } from "../environment.ts";
 import type { ProcessGroups } from "../scripts/groups.ts";
 import { findShell } from "../shell.ts";
-import { terminalEnvironment } from "../terminal/sessions.ts";
+import { buildTerminalEnvironment } from "../terminal/sessions.ts";
 import type { AgentSocket } from "./agent-socket.ts";
-import { NO_CODE } from "./exit.ts";
+import { DEFAULT_EXIT_CODE } from "./exit.ts";
 import { loadMessageOfTheDay } from "./motd.ts";
 import { runInContainerPiped, runOnContainerTerminal } from "./run-container.ts";
 import { runPiped } from "./run-piped.ts";
@@ -19,7 +19,7 @@ import { runOnTerminal, toTerminalSize } from "./run-terminal.ts";
 import type { Running } from "./running.ts";
 import { SESSION_TYPE_VARIABLES, type SessionKind, toSessionKind } from "./session-counts.ts";
 import { serveSftp } from "./sftp/sftp.ts";
-import { userName } from "./user.ts";
+import { getUserName } from "./user.ts";
 import type { X11Display, X11Request } from "./x11.ts";
 
 export type SessionOptions = {
@@ -38,7 +38,7 @@ export type SessionOptions = {
   /** Returns a display that forwards to the client; undefined if impossible. */
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
   /** Counts a session of this kind. The result is called when the session has ended, possibly more than once. */
-  counted(kind: SessionKind): Ended;
+  counted(kind: SessionKind): ReportEnd;
   /** Called when input is typed into its terminal. */
   typed(): void;
 };
@@ -65,10 +65,10 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
   const beginInside = (channel: ssh2.ServerChannel, command: string): void => {
     const uncount = options.counted(kind);
     channel.on("error", () => {});
-    for (const end of ["finish", "close"]) channel.once(end, () => uncount(LEFT, NO_CODE));
+    for (const end of ["finish", "close"]) channel.once(end, () => uncount(CLIENT_LEFT_REASON, DEFAULT_EXIT_CODE));
     const engine = options.engine();
     if (!engine) {
-      refuse(channel, "The workspace has no container engine.");
+      refuseChannel(channel, "The workspace has no container engine.");
       return;
     }
     const run = { channel, clock, engine, ...place, command, env: Object.fromEntries(set), exited: uncount };
@@ -80,16 +80,16 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     const uncount = options.counted(kind);
     channel.on("error", () => {});
     const [socket, shown] = await Promise.all([agent, display]);
-    const ended = (): void => {
-      uncount(LEFT, NO_CODE);
+    const onChannelEnd = (): void => {
+      uncount(CLIENT_LEFT_REASON, DEFAULT_EXIT_CODE);
       shown?.close();
     };
     // Uses our end of the channel, because a client that has read the exit code may disconnect without closing it.
-    channel.once("finish", ended);
-    channel.once("close", ended);
-    if (channel.destroyed) ended();
+    channel.once("finish", onChannelEnd);
+    channel.once("close", onChannelEnd);
+    if (channel.destroyed) onChannelEnd();
     if (isLogin && terminal) channel.write(await loadMessageOfTheDay(options.motd, env.HOME ?? homedir()));
-    const username = userName(env);
+    const username = getUserName(env);
     const own = {
       USER: username,
       LOGNAME: username,
@@ -103,13 +103,13 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     try {
       const common = { channel, command, directory, clock, groups, exited: uncount };
       if (terminal) {
-        const ofTerminal = { ...terminalEnvironment(own, shell), TERM: terminal.term };
+        const ofTerminal = { ...buildTerminalEnvironment(own, shell), TERM: terminal.term };
         running = runOnTerminal({ ...common, env: ofTerminal, size: terminal.size });
         channel.on("data", options.typed);
       } else running = runPiped({ ...common, env: own });
     } catch (error) {
       log("daemon").warn("an ssh session cannot begin: {error}", { error });
-      refuse(channel, (error as Error).message);
+      refuseChannel(channel, (error as Error).message);
     }
   };
 
@@ -143,8 +143,8 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     void agent.then((socket) => (socket ? accept?.() : reject?.()));
   });
   session.on("x11", (accept, reject, { single, protocol, cookie, screen }) => {
-    const asked = { single, protocol, cookie: String(cookie), screen };
-    display ??= options.forwardX11(asked, { HOME: homedir(), ...env });
+    const x11Request = { single, protocol, cookie: String(cookie), screen };
+    display ??= options.forwardX11(x11Request, { HOME: homedir(), ...env });
     void display.then((one) => (one ? accept?.() : reject?.()));
   });
   session.on("shell", (accept) =>
@@ -162,7 +162,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     if (place.container !== "") {
       // Serving the workspace's files instead would be misleading.
       channel.on("error", () => {});
-      refuse(channel, "files of a container are not served");
+      refuseChannel(channel, "files of a container are not served");
       channel.close();
       return;
     }
@@ -173,14 +173,14 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
 };
 
 /** The client had disconnected when the program ended. */
-const LEFT = "the client has gone";
+const CLIENT_LEFT_REASON = "the client has gone";
 
 /** The exit code that shells return for a program that cannot be run. */
-const CANNOT_START = 126;
+const CANNOT_START_CODE = 126;
 
-const refuse = (channel: ssh2.ServerChannel, why: string): void => {
+const refuseChannel = (channel: ssh2.ServerChannel, why: string): void => {
   channel.stderr.write(`slipway: ${why}\n`);
-  channel.exit(CANNOT_START);
+  channel.exit(CANNOT_START_CODE);
   channel.end();
 };
 

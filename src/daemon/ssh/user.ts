@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** Returns the name from the password file, or else from the environment. */
-export const userName = (env: Readonly<Record<string, string>>): string => {
+export const getUserName = (env: Readonly<Record<string, string>>): string => {
   const uid = String(process.getuid?.() ?? -1);
   try {
     for (const line of readFileSync("/etc/passwd", "utf8").split("\n")) {

@@ -3,10 +3,10 @@
 // display. [WN-9]
 import { createServer, type Server, type Socket } from "node:net";
 
-const FIRST_DISPLAY = 10;
-const LAST_DISPLAY = 1_000;
+const MIN_DISPLAY = 10;
+const MAX_DISPLAY = 1_000;
 const BASE_PORT = 6_000;
-const XAUTH_MS = 10_000;
+const XAUTH_TIMEOUT_MS = 10_000;
 
 export type X11Request = {
   /** Accepts only one connection. */
@@ -58,12 +58,12 @@ export const openDisplay = async (
 
 /** Returns the number of the first free display. */
 const listen = async (server: Server): Promise<number | undefined> => {
-  for (let display = FIRST_DISPLAY; display < LAST_DISPLAY; display += 1) {
+  for (let display = MIN_DISPLAY; display < MAX_DISPLAY; display += 1) {
     const isFree = await new Promise<boolean>((resolve) => {
-      const taken = (): void => resolve(false);
-      server.once("error", taken);
+      const onTaken = (): void => resolve(false);
+      server.once("error", onTaken);
       server.listen(BASE_PORT + display, "127.0.0.1", () => {
-        server.removeListener("error", taken);
+        server.removeListener("error", onTaken);
         resolve(true);
       });
     });
@@ -79,7 +79,7 @@ const runXauth = async (xauth: string, env: Readonly<Record<string, string>>, li
     stdin: new TextEncoder().encode(lines),
     stdout: "ignore",
     stderr: "ignore",
-    timeout: XAUTH_MS,
+    timeout: XAUTH_TIMEOUT_MS,
   });
   return (await child.exited) === 0;
 };

@@ -1,9 +1,9 @@
 // Sends output to one client of a terminal, in order and as fast as its stream accepts it (rules TM-5, TM-6).
 import type { Clock } from "#base/clock.ts";
-import { asWireError, type Duplex } from "#src/wire/index.ts";
+import { type Duplex, toWireError } from "#src/wire/index.ts";
 
 /** Size of one write: small enough to notice that a slow client makes progress. */
-const PIECE = 16 * 1024;
+const MAX_PIECE_BYTES = 16 * 1024;
 
 export class TerminalClient {
   /** Settles when nothing more can be sent. Never rejects. */
@@ -15,11 +15,11 @@ export class TerminalClient {
   #bytes = 0;
   #progress: number;
   #ending = false;
-  #over = false;
+  #isClosed = false;
   #sending = false;
   /** True while the initial output is being assembled. */
   #isHeld = false;
-  readonly #gone = Promise.withResolvers<void>();
+  readonly #disconnected = Promise.withResolvers<void>();
 
   /** `moved` is called whenever part of the pending output was sent. */
   constructor(stream: Duplex, clock: Clock, moved: () => void) {
@@ -27,7 +27,7 @@ export class TerminalClient {
     this.#clock = clock;
     this.#moved = moved;
     this.#progress = clock.monotonic();
-    this.gone = this.#gone.promise;
+    this.gone = this.#disconnected.promise;
     void stream.closed.then(() => this.#stop());
   }
 
@@ -42,11 +42,11 @@ export class TerminalClient {
   }
 
   send(chunk: Uint8Array): void {
-    if (this.#over || this.#ending || chunk.byteLength === 0) return;
+    if (this.#isClosed || this.#ending || chunk.byteLength === 0) return;
     if (this.#bytes === 0) this.#progress = this.#clock.monotonic();
     this.#waiting.push(chunk);
     this.#bytes += chunk.byteLength;
-    this.#go();
+    this.#sendIfReady();
   }
 
   /** Sends what `first` resolves to before any later output. */
@@ -54,17 +54,17 @@ export class TerminalClient {
     this.#isHeld = true;
     const chunk = await first;
     this.#isHeld = false;
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#progress = this.#clock.monotonic();
     if (chunk.byteLength > 0) this.#waiting.unshift(chunk);
     this.#bytes += chunk.byteLength;
-    this.#go();
+    this.#sendIfReady();
   }
 
   /** Ends the stream once everything was sent. */
   end(): void {
     this.#ending = true;
-    this.#go();
+    this.#sendIfReady();
   }
 
   /** Resets the stream. */
@@ -73,18 +73,18 @@ export class TerminalClient {
     this.#stop();
   }
 
-  #go(): void {
-    if (!this.#sending && !this.#isHeld && (this.#waiting.length > 0 || this.#ending)) void this.#run();
+  #sendIfReady(): void {
+    if (!this.#sending && !this.#isHeld && (this.#waiting.length > 0 || this.#ending)) void this.#sendWaiting();
   }
 
-  async #run(): Promise<void> {
+  async #sendWaiting(): Promise<void> {
     this.#sending = true;
     try {
       for (;;) {
         const chunk = this.#waiting.shift();
         if (chunk === undefined) break;
-        for (let at = 0; at < chunk.byteLength; at += PIECE) {
-          const piece = chunk.subarray(at, at + PIECE);
+        for (let at = 0; at < chunk.byteLength; at += MAX_PIECE_BYTES) {
+          const piece = chunk.subarray(at, at + MAX_PIECE_BYTES);
           await this.#stream.write(piece);
           this.#bytes -= piece.byteLength;
           this.#progress = this.#clock.monotonic();
@@ -96,17 +96,17 @@ export class TerminalClient {
         this.#stop();
       }
     } catch (error) {
-      this.detach(asWireError(error).message);
+      this.detach(toWireError(error).message);
     } finally {
       this.#sending = false;
     }
   }
 
   #stop(): void {
-    this.#over = true;
+    this.#isClosed = true;
     this.#waiting = [];
     this.#bytes = 0;
     this.#moved();
-    this.#gone.resolve();
+    this.#disconnected.resolve();
   }
 }

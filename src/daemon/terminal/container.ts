@@ -35,25 +35,27 @@ const SHELL_SCRIPT = `s=$( (getent passwd "$(id -u)" || grep "^[^:]*:[^:]*:$(id 
 if [ $# -gt 0 ]; then exec "$s" -c "$1"; else exec "$s" -l; fi`;
 
 /** Returns the command line that runs a command, or a login shell, in a container. */
-export const shellCommand = (command: string): string[] => [
+export const buildShellCommand = (command: string): string[] => [
   ...["/bin/sh", "-c", SHELL_SCRIPT, "sh"],
   ...(command === "" ? [] : [command]),
 ];
 
 /** Marks everything that was started together, because an engine has no call to end it. */
-const MARK = "SLIPWAY_TERMINAL";
+const MARK_VARIABLE = "SLIPWAY_TERMINAL";
 const SIGNAL_SCRIPT = `for p in /proc/[0-9]*; do
 if tr '\\0' '\\n' < "$p/environ" 2>/dev/null | grep -qx "$1"; then kill -s "$2" "\${p#/proc/}" 2>/dev/null; kill -s CONT "\${p#/proc/}" 2>/dev/null; fi
 done`;
 
-/** Returns a variable by which `signalCommand` finds the programs again. */
-export const newMark = (): string => `${MARK}=${uuid()}`;
+/** Returns a variable by which `buildSignalCommand` finds the programs again. */
+export const createMark = (): string => `${MARK_VARIABLE}=${uuid()}`;
 
 /** Returns a mark as an environment variable. */
-export const variable = (mark: string): Record<string, string> => ({ [MARK]: mark.slice(MARK.length + 1) });
+export const toMarkVariable = (mark: string): Record<string, string> => ({
+  [MARK_VARIABLE]: mark.slice(MARK_VARIABLE.length + 1),
+});
 
 /** Returns the command that signals all processes in a container with this mark. */
-export const signalCommand = (mark: string, name: string): string[] => [
+export const buildSignalCommand = (mark: string, name: string): string[] => [
   ...["/bin/sh", "-c", SIGNAL_SCRIPT, "sh", mark, name.replace(/^SIG/, "")],
 ];
 
@@ -65,7 +67,7 @@ class ContainerProgram implements ContainerTerminal {
   readonly exited: Promise<unknown>;
   readonly #options: ContainerProgramOptions;
   readonly #events: ProgramEvents;
-  readonly #mark = newMark();
+  readonly #mark = createMark();
   readonly #goOn = new Wakeup();
   readonly #ready = Promise.withResolvers<Duplex | undefined>();
   #exec = "";
@@ -87,7 +89,7 @@ class ContainerProgram implements ContainerTerminal {
     },
     release: (): void => {
       this.#held = false;
-      this.#goOn.ring();
+      this.#goOn.wake();
     },
   };
 
@@ -104,7 +106,7 @@ class ContainerProgram implements ContainerTerminal {
     this.#size = size;
     this.#writing = this.#writing
       .then(async () => {
-        if ((await this.#ready.promise) && this.#size === size) await this.#resize();
+        if ((await this.#ready.promise) && this.#size === size) await this.#sendSize();
       })
       .catch(() => {});
   }
@@ -129,7 +131,7 @@ class ContainerProgram implements ContainerTerminal {
   async #send(name: NodeJS.Signals): Promise<void> {
     try {
       const { container, user } = this.#options;
-      await startInBackground(this.#options, { container, user, command: signalCommand(this.#mark, name) });
+      await startInBackground(this.#options, { container, user, command: buildSignalCommand(this.#mark, name) });
     } catch (error) {
       log("daemon").debug("a terminal in a container was not told of {name}: {error}", { name, error });
     }
@@ -144,7 +146,7 @@ class ContainerProgram implements ContainerTerminal {
     try {
       const stream = await this.#start();
       // Input waits for the resize: a program that responds to a line must see the terminal's real size.
-      await this.#resize().catch(() => {});
+      await this.#sendSize().catch(() => {});
       this.#ready.resolve(stream);
       if (this.#ended) return;
       for await (const chunk of stream) {
@@ -167,8 +169,8 @@ class ContainerProgram implements ContainerTerminal {
     const program = {
       container,
       user,
-      command: shellCommand(command),
-      env: { TERM: "xterm-256color", COLORTERM: "truecolor", ...env, ...variable(this.#mark) },
+      command: buildShellCommand(command),
+      env: { TERM: "xterm-256color", COLORTERM: "truecolor", ...env, ...toMarkVariable(this.#mark) },
     };
     const exec = await createExec({ engine, clock }, program, { attached: true, tty: true });
     const stream = await attachExec({ engine, clock }, exec, true);
@@ -176,7 +178,7 @@ class ContainerProgram implements ContainerTerminal {
     return stream;
   }
 
-  async #resize(): Promise<void> {
+  async #sendSize(): Promise<void> {
     const { height, width } = this.#size;
     await (await this.#options.engine.call("POST", `/exec/${this.#exec}/resize?h=${height}&w=${width}`)).text();
   }

@@ -10,14 +10,14 @@ const MAX_REPLAY = 2 * 1024 * 1024;
 const MAX_TITLE = 256;
 
 /** Resets a client that has shown something else to the initial state. */
-const CLEAN = "\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[H\x1b[2J";
+const CLEAR_SCREEN = "\x1b[!p\x1b[?1049l\x1b[?1000l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[H\x1b[2J";
 /** The sequence with which the package switches to the alternate screen. */
-const OTHER_SCREEN = "\x1b[?1049h\x1b[H";
+const ENTER_ALTERNATE_SCREEN = "\x1b[?1049h\x1b[H";
 /** Modes for the encoding of mouse positions. */
 const MOUSE_ENCODINGS: ReadonlySet<number> = new Set([1005, 1006, 1015, 1016]);
-const CURSOR_SHOWN = 25;
+const SHOW_CURSOR_MODE = 25;
 /** Modes that switch to the alternate screen. */
-const ALTERNATE: ReadonlySet<number> = new Set([47, 1047, 1049]);
+const ALTERNATE_SCREEN_MODES: ReadonlySet<number> = new Set([47, 1047, 1049]);
 
 /** State that the serializer package omits. */
 type Rest = {
@@ -28,12 +28,12 @@ type Rest = {
   regions: { normal?: Region | undefined; alternate?: Region | undefined };
 };
 type Region = readonly [top: number, bottom: number];
-const initial = (): Rest => ({ mouse: undefined, isCursorShown: true, cursorStyle: 0, regions: {} });
+const initialModes = (): Rest => ({ mouse: undefined, isCursorShown: true, cursorStyle: 0, regions: {} });
 
 export class Emulator {
   readonly #terminal: Terminal;
   readonly #writer = new SerializeAddon();
-  #rest = initial();
+  #rest = initialModes();
   #title = "";
 
   constructor(size: TerminalSize) {
@@ -61,17 +61,17 @@ export class Emulator {
   serialize(): string {
     // Reset colors before the switch, which would otherwise fill the alternate screen with the current color. Drop cursor movements by 0,
     // which terminals treat as 1.
-    const screen = this.#written()
-      .replace(OTHER_SCREEN, `\x1b[0m${OTHER_SCREEN}`)
+    const screen = this.#serializeScreen()
+      .replace(ENTER_ALTERNATE_SCREEN, `\x1b[0m${ENTER_ALTERNATE_SCREEN}`)
       .replaceAll("\x1b[0C", "")
       .replaceAll("\x1b[0D", "");
-    return screen === "" ? "" : CLEAN + screen + this.#writtenRest();
+    return screen === "" ? "" : CLEAR_SCREEN + screen + this.#serializeModes();
   }
 
   /** Resets to the initial state. */
   reset(): void {
     this.#terminal.reset();
-    this.#rest = initial();
+    this.#rest = initialModes();
     this.#title = "";
   }
 
@@ -79,14 +79,14 @@ export class Emulator {
     this.#terminal.dispose();
   }
 
-  #written(): string {
-    const whole = this.#writer.serialize();
-    if (whole.length <= MAX_REPLAY) return whole;
+  #serializeScreen(): string {
+    const fullScreen = this.#writer.serialize();
+    if (fullScreen.length <= MAX_REPLAY) return fullScreen;
     const shown = this.#writer.serialize({ scrollback: 0 });
     return shown.length <= MAX_REPLAY ? shown : "";
   }
 
-  #writtenRest(): string {
+  #serializeModes(): string {
     const { mouse, isCursorShown, cursorStyle, regions } = this.#rest;
     const { cursorX, cursorY, type } = this.#terminal.buffer.active;
     const region = regions[type];
@@ -99,7 +99,7 @@ export class Emulator {
     }
     if (mouse !== undefined) pieces.push(`\x1b[?${mouse}h`);
     if (cursorStyle !== 0) pieces.push(`\x1b[${cursorStyle} q`);
-    if (!isCursorShown) pieces.push(`\x1b[?${CURSOR_SHOWN}l`);
+    if (!isCursorShown) pieces.push(`\x1b[?${SHOW_CURSOR_MODE}l`);
     if (this.#title !== "") pieces.push(`\x1b]2;${this.#title}\x07`);
     return pieces.join("");
   }
@@ -107,15 +107,15 @@ export class Emulator {
   /** Records settings and lets the emulator process them as usual. */
   #watch(): void {
     const { parser } = this.#terminal;
-    const forget = (): boolean => {
-      this.#rest = initial();
+    const resetModes = (): boolean => {
+      this.#rest = initialModes();
       return false;
     };
     for (const [final, isOn] of [["h", true] as const, ["l", false] as const]) {
       parser.registerCsiHandler({ prefix: "?", final }, (params) => {
         for (const mode of params) {
-          if (mode === CURSOR_SHOWN) this.#rest.isCursorShown = isOn;
-          else if (ALTERNATE.has(mode as number) && !isOn) this.#rest.regions.alternate = undefined;
+          if (mode === SHOW_CURSOR_MODE) this.#rest.isCursorShown = isOn;
+          else if (ALTERNATE_SCREEN_MODES.has(mode as number) && !isOn) this.#rest.regions.alternate = undefined;
           else if (MOUSE_ENCODINGS.has(mode as number)) this.#rest.mouse = isOn ? (mode as number) : undefined;
         }
         return false;
@@ -133,8 +133,8 @@ export class Emulator {
       this.#rest.regions[this.#terminal.buffer.active.type] = isPart ? [first, last] : undefined;
       return false;
     });
-    parser.registerCsiHandler({ intermediates: "!", final: "p" }, forget);
-    parser.registerEscHandler({ final: "c" }, forget);
+    parser.registerCsiHandler({ intermediates: "!", final: "p" }, resetModes);
+    parser.registerEscHandler({ final: "c" }, resetModes);
   }
 }
 

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 
-const KILL_AFTER_MS = 1_000;
-const LOOK_AGAIN_MS = 20;
+const KILL_DELAY_MS = 1_000;
+const POLL_INTERVAL_MS = 20;
 
 /** Sends SIGHUP to every process of the session, and kills the rest a second later. Resolves when none is left. */
 export const endSession = (session: number, clock: Clock): Promise<void> =>
@@ -13,13 +13,13 @@ export const endSession = (session: number, clock: Clock): Promise<void> =>
 /** Like endSession(), for the processes that `living` returns; calls it until none is left. */
 export const endProcesses = async (living: () => readonly number[], clock: Clock): Promise<void> => {
   send(living(), "SIGHUP");
-  const until = clock.monotonic() + KILL_AFTER_MS;
-  while (living().length > 0 && clock.monotonic() < until) await pause(clock, LOOK_AGAIN_MS);
+  const until = clock.monotonic() + KILL_DELAY_MS;
+  while (living().length > 0 && clock.monotonic() < until) await pause(clock, POLL_INTERVAL_MS);
   send(living(), "SIGKILL");
 };
 
 /** Returns all processes of this machine; undefined without /proc. */
-export const allProcesses = (): number[] | undefined => {
+export const listProcessIds = (): number[] | undefined => {
   try {
     return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   } catch {
@@ -41,7 +41,7 @@ const send = (processes: readonly number[], signal: "SIGHUP" | "SIGKILL"): void 
 
 /** Returns the living processes of the session; without /proc, only its leader. */
 const listMembers = (session: number): number[] =>
-  allProcesses()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
+  listProcessIds()?.filter((pid) => isMember(pid, session)) ?? (isAlive(session) ? [session] : []);
 
 const isMember = (pid: number, session: number): boolean => {
   try {

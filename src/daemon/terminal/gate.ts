@@ -18,7 +18,7 @@ export const spawnWithGate = <T>(spawn: () => T): { spawned: T; gate: OutputGate
   const before = new Set(openTerminals());
   const spawned = spawn();
   const [device] = openTerminals().filter((one) => !before.has(one));
-  const flow = device === undefined ? undefined : tcflow();
+  const flow = device === undefined ? undefined : loadTcFlow();
   if (device === undefined || flow === undefined) return { spawned, gate: undefined };
   const set = (action: number): void => {
     try {
@@ -54,11 +54,11 @@ const openTerminals = (): string[] => {
 
 type TcFlow = (file: number, action: number) => number;
 
-let found: { flow: TcFlow | undefined } | undefined;
+let cachedLibrary: { flow: TcFlow | undefined } | undefined;
 
-const tcflow = (): TcFlow | undefined => {
-  found ??= { flow: process.platform === "linux" ? load() : undefined };
-  return found.flow;
+const loadTcFlow = (): TcFlow | undefined => {
+  cachedLibrary ??= { flow: process.platform === "linux" ? load() : undefined };
+  return cachedLibrary.flow;
 };
 
 const load = (): TcFlow | undefined => {

@@ -5,19 +5,19 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Emulator } from "./emulator.ts";
 import type { TerminalSize } from "./program.ts";
-import { KEPT_LINES } from "./screen-limits.ts";
+import { MAX_STORED_LINES } from "./screen-limits.ts";
 
 /** Maximum bytes stored unprocessed. */
-const PLAIN_BYTES = 64 * 1024;
+const MAX_PLAIN_BYTES = 64 * 1024;
 /** Small pieces of output, such as echoed keys, are collected in blocks of this size. */
-const BLOCK = 4 * 1024;
+const BLOCK_BYTES = 4 * 1024;
 /** Bytes processed without a pause, which takes about two milliseconds. */
-const SLICE = 32 * 1024;
+const SLICE_BYTES = 32 * 1024;
 /** Delay before output goes to the emulator, unless a client requests the screen or too much is pending. */
-const LATER_MS = 50;
-const SOON_BYTES = 1024 * 1024;
+const EMULATION_DELAY_MS = 50;
+const MAX_DELAYED_BYTES = 1024 * 1024;
 /** Bytes of pending output from which on text is skipped that scrolls out of the scrollback anyway. */
-const SKIPPED_FROM = 128 * 1024;
+const SKIP_THRESHOLD_BYTES = 128 * 1024;
 /** Maximum bytes of pending output. Beyond that, which happens only if output cannot be paused, the screen is cleared. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
@@ -27,11 +27,11 @@ type Event = Block | TerminalSize | ((emulator: Emulator | undefined) => void);
 
 /** Matches anything but colored text: other sequences, character set changes, bells (which may end a title), and eight-bit controls. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
-const MORE_THAN_TEXT = /[\x07\x0e\x0f]|\xc2[\x80-\x9f]|\x1b(?!\[[\d;:]*[mK])/;
+const NON_TEXT_SEQUENCE = /[\x07\x0e\x0f]|\xc2[\x80-\x9f]|\x1b(?!\[[\d;:]*[mK])/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters
-const COLOR = /\x1b\[[\d;:]*m/g;
+const COLOR_SEQUENCE = /\x1b\[[\d;:]*m/g;
 /** Bytes kept at the start of the output, which may begin inside an escape sequence. */
-const UNDER_WAY = 256;
+const IN_PROGRESS = 256;
 /** Maximum length of color sequences since the last reset. */
 const MAX_COLORS = 4 * 1024;
 
@@ -41,11 +41,11 @@ const MAX_COLORS = 4 * 1024;
  */
 const dropScrolledText = (output: Buffer): Buffer => {
   const text = output.toString("latin1");
-  const end = text.search(MORE_THAN_TEXT);
-  const from = text.indexOf("\n", UNDER_WAY) + 1;
+  const end = text.search(NON_TEXT_SEQUENCE);
+  const from = text.indexOf("\n", IN_PROGRESS) + 1;
   let to = end < 0 ? text.length : end;
   // Prefers to cut at a carriage return, after which text begins in the first column; a bare line feed keeps the column.
-  for (let lines = 0; lines <= KEPT_LINES || (text[to - 1] !== "\r" && lines <= 2 * KEPT_LINES); lines++) {
+  for (let lines = 0; lines <= MAX_STORED_LINES || (text[to - 1] !== "\r" && lines <= 2 * MAX_STORED_LINES); lines++) {
     to = text.lastIndexOf("\n", to - 1);
     if (to < from) return output;
   }
@@ -53,14 +53,14 @@ const dropScrolledText = (output: Buffer): Buffer => {
   if (from === 0 || to <= from) return output;
   const left = text.slice(from, to);
   const reset = Math.max(left.lastIndexOf("\x1b[0m"), left.lastIndexOf("\x1b[m"), 0);
-  const colors = left.slice(reset).match(COLOR)?.join("") ?? "";
+  const colors = left.slice(reset).match(COLOR_SEQUENCE)?.join("") ?? "";
   if (colors.length > MAX_COLORS) return output;
   return Buffer.concat([output.subarray(0, from), Buffer.from(colors), output.subarray(to)]);
 };
 
 const isBlock = (event: Event | undefined): event is Block => typeof event === "object" && "bytes" in event;
 
-export class KeptScreen {
+export class ScreenBuffer {
   readonly #clock: Clock;
   readonly #moved: () => void;
   readonly #size: TerminalSize;
@@ -69,7 +69,7 @@ export class KeptScreen {
   #written = 0;
   #emulator: Emulator | undefined;
   #running: Promise<void> | undefined;
-  #later: Timer | undefined;
+  #delay: Timer | undefined;
   /** The value of `written` at the last attempt to skip text. */
   #skipped_at = 0;
   #isOver = false;
@@ -94,11 +94,11 @@ export class KeptScreen {
   push(chunk: Uint8Array): void {
     this.#written += chunk.byteLength;
     if (this.#isOver) return;
-    this.#keep(chunk);
+    this.#append(chunk);
     this.#waiting += chunk.byteLength;
-    if (this.#waiting > MAX_WAITING) this.#beginAgain();
-    if (this.#waiting > SOON_BYTES) this.#run();
-    else if (this.#emulator || this.#waiting > PLAIN_BYTES) this.#runLater();
+    if (this.#waiting > MAX_WAITING) this.#resetScreen();
+    if (this.#waiting > MAX_DELAYED_BYTES) this.#processEvents();
+    else if (this.#emulator || this.#waiting > MAX_PLAIN_BYTES) this.#scheduleProcessing();
   }
 
   resize(size: TerminalSize): void {
@@ -106,7 +106,7 @@ export class KeptScreen {
     // Before the first output, only the last size matters.
     if (this.#written === 0) this.#events.length = 0;
     this.#events.push(size);
-    if (this.#emulator) this.#runLater();
+    if (this.#emulator) this.#scheduleProcessing();
   }
 
   /** Returns terminal output that draws the screen as of all output pushed so far. Never rejects. */
@@ -114,33 +114,33 @@ export class KeptScreen {
     if (this.#written === 0 || this.#isOver) return new Uint8Array();
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#events.push((emulator) => resolve(emulator?.serialize() ?? ""));
-    this.#run();
+    this.#processEvents();
     return new TextEncoder().encode(await promise);
   }
 
   /** Releases the emulator; no more requests follow. */
   dispose(): void {
     this.#isOver = true;
-    this.#later?.cancel();
+    this.#delay?.cancel();
     void (this.#running ?? Promise.resolve()).then(() => {
       this.#emulator?.dispose();
       this.#emulator = undefined;
-      this.#forget();
+      this.#discardEvents();
     });
   }
 
-  #keep(chunk: Uint8Array): void {
+  #append(chunk: Uint8Array): void {
     const last = this.#events.at(-1);
     if (isBlock(last) && last.used + chunk.byteLength <= last.bytes.byteLength) {
       last.bytes.set(chunk, last.used);
       last.used += chunk.byteLength;
       return;
     }
-    if (chunk.byteLength >= BLOCK) {
+    if (chunk.byteLength >= BLOCK_BYTES) {
       this.#events.push({ bytes: chunk, used: chunk.byteLength });
       return;
     }
-    const bytes = new Uint8Array(BLOCK);
+    const bytes = new Uint8Array(BLOCK_BYTES);
     bytes.set(chunk);
     this.#events.push({ bytes, used: chunk.byteLength });
   }
@@ -156,51 +156,51 @@ export class KeptScreen {
     this.#events.splice(0, blocks.length, { bytes: kept, used: kept.byteLength });
   }
 
-  #forget(): void {
+  #discardEvents(): void {
     for (const event of this.#events.splice(0)) if (typeof event === "function") event(undefined);
     this.#waiting = 0;
   }
 
-  #beginAgain(): void {
+  #resetScreen(): void {
     this.#events = this.#events.filter((event) => !isBlock(event));
     this.#waiting = 0;
     this.#emulator?.reset();
   }
 
-  #runLater(): void {
-    this.#later ??= this.#clock.after(LATER_MS, () => this.#run());
+  #scheduleProcessing(): void {
+    this.#delay ??= this.#clock.after(EMULATION_DELAY_MS, () => this.#processEvents());
   }
 
-  #run(): void {
-    this.#later?.cancel();
-    this.#later = undefined;
-    this.#running ??= this.#show()
+  #processEvents(): void {
+    this.#delay?.cancel();
+    this.#delay = undefined;
+    this.#running ??= this.#emulateEvents()
       .catch((error) => {
         log("daemon").error("the screen of a terminal cannot be kept: {error}", { error });
         this.#isOver = true;
-        this.#forget();
+        this.#discardEvents();
       })
       .finally(() => {
         this.#running = undefined;
         // Handles events that arrived while the last one was being processed.
-        if (this.#isOver) this.#forget();
-        else if (this.#events.length > 0) this.#run();
+        if (this.#isOver) this.#discardEvents();
+        else if (this.#events.length > 0) this.#processEvents();
       });
   }
 
   /** Processes output in slices, so that other work runs in between. */
-  async #show(): Promise<void> {
+  async #emulateEvents(): Promise<void> {
     this.#emulator ??= new (await import("./emulator.ts")).Emulator(this.#size);
     const emulator = this.#emulator;
     for (;;) {
-      if (this.#waiting > SKIPPED_FROM && this.#written - this.#skipped_at > SKIPPED_FROM) this.#skip();
+      if (this.#waiting > SKIP_THRESHOLD_BYTES && this.#written - this.#skipped_at > SKIP_THRESHOLD_BYTES) this.#skip();
       const event = this.#events.shift();
       if (event === undefined) return;
       if (typeof event === "function") event(emulator);
       else if (!isBlock(event)) emulator.resize(event);
       else {
-        for (let at = 0; at < event.used; at += SLICE) {
-          const slice = event.bytes.subarray(at, Math.min(at + SLICE, event.used));
+        for (let at = 0; at < event.used; at += SLICE_BYTES) {
+          const slice = event.bytes.subarray(at, Math.min(at + SLICE_BYTES, event.used));
           await emulator.write(slice);
           this.#waiting = Math.max(0, this.#waiting - slice.byteLength);
           this.#moved();

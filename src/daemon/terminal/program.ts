@@ -86,7 +86,7 @@ export const startProgram = (options: LocalProgramOptions, events: ProgramEvents
     end: () => endSession(child.pid, clock),
     release() {
       child.terminal?.close();
-      groups.ended(child.pid);
+      groups.onLeaderEnd(child.pid);
       void endSession(child.pid, clock);
     },
   };

@@ -8,4 +8,4 @@ export const MAX_CELLS = 200_000;
 /** A larger terminal is stored cropped to this size. */
 export const MAX_SIZE: TerminalSize = { height: 250, width: 800 };
 /** Lines further up are never stored, regardless of the size. */
-export const KEPT_LINES = SCROLLBACK + MAX_SIZE.height;
+export const MAX_STORED_LINES = SCROLLBACK + MAX_SIZE.height;

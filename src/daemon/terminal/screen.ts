@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { allProcesses, endProcesses } from "./end.ts";
+import { endProcesses, listProcessIds } from "./end.ts";
 import { type LocalProgramOptions, type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 
 /** No command key, so that every key reaches the program; no messages; scrollback stays in the client's history. */
-const SETTINGS = `startup_message off
+const SCREEN_SETTINGS = `startup_message off
 vbell off
 deflogin off
 defutf8 on
@@ -20,7 +20,7 @@ escape ""
 
 /** Screen removes its socket shortly after its last display has ended. */
 const LAST_MS = 1_000;
-const LOOK_AGAIN_MS = 20;
+const POLL_INTERVAL_MS = 20;
 
 export class Screens {
   readonly #clock: Clock;
@@ -30,7 +30,7 @@ export class Screens {
   /** A restarted daemon finds its screens by the agent's ID. */
   constructor({ clock, agent_id }: { clock: Clock; agent_id: string }) {
     this.#clock = clock;
-    this.#folder = join(tmpdir(), `slipway-screen-${shortName(agent_id)}`);
+    this.#folder = join(tmpdir(), `slipway-screen-${hashName(agent_id)}`);
   }
 
   /** Runs the command on this terminal's screen, or attaches to an existing screen. Throws with a readable message. */
@@ -38,9 +38,9 @@ export class Screens {
     const screen = process.platform === "linux" ? Bun.which("screen", { PATH: options.env.PATH ?? "" }) : null;
     if (screen === null) throw new Error("This workspace has no program `screen`: open the terminal as `buffered`.");
     this.#makeFolder();
-    const name = shortName(terminal);
+    const name = hashName(terminal);
     const settings = join(this.#folder, "settings");
-    writeFileSync(settings, SETTINGS);
+    writeFileSync(settings, SCREEN_SETTINGS);
     // Removes the variables of a daemon that was itself started inside a screen.
     const { STY, WINDOW, ...rest } = options.env;
     const program = startProgram(
@@ -71,17 +71,17 @@ export class Screens {
   /** Handles the end of a display: the command has ended too, unless another daemon of this agent shows the screen now. */
   async #endIfOver(name: string): Promise<void> {
     const until = this.#clock.monotonic() + LAST_MS;
-    while (this.#names().includes(name)) {
+    while (this.#listNames().includes(name)) {
       if (this.#clock.monotonic() >= until) return;
-      await pause(this.#clock, LOOK_AGAIN_MS);
+      await pause(this.#clock, POLL_INTERVAL_MS);
     }
     await this.#end(name);
   }
 
   /** Ends the screens of an earlier daemon that were not reopened; `shown` are the current terminals. */
   async endOthers(shown: Iterable<string>): Promise<void> {
-    const kept = new Set([...shown].map(shortName));
-    await Promise.all(this.#names().map((name) => (kept.has(name) ? undefined : this.#end(name))));
+    const keptNames = new Set([...shown].map(hashName));
+    await Promise.all(this.#listNames().map((name) => (keptNames.has(name) ? undefined : this.#end(name))));
   }
 
   /** Ends all screens and removes their folder. */
@@ -94,12 +94,12 @@ export class Screens {
   /** Ends the programs of the screen, identified by `STY`, and its own process, whose ID is in the socket's name. */
   #end(name: string): Promise<void> {
     return endProcesses(
-      () => (allProcesses() ?? []).filter((pid) => isOn(pid, name) || isKeeper(pid, this.#folder, name)),
+      () => (listProcessIds() ?? []).filter((pid) => isOn(pid, name) || isKeeper(pid, this.#folder, name)),
       this.#clock,
     );
   }
 
-  #names(): string[] {
+  #listNames(): string[] {
     if (!this.#isOurs()) return [];
     return readdirSync(this.#folder).flatMap((socket) => socket.match(/^\d+\.(.+)$/)?.[1] ?? []);
   }
@@ -117,7 +117,7 @@ export class Screens {
 }
 
 /** Shortens any text to 32 letters and digits; the same for every daemon of this agent. */
-const shortName = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32);
+const hashName = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 32);
 
 const isOn = (pid: number, name: string): boolean => {
   const [screen] = readEnvironment(pid).match(/(?<=\0STY=)[^\0]*/) ?? [""];

@@ -10,7 +10,7 @@ import { findShell } from "../shell.ts";
 import { startInContainer } from "./container.ts";
 import { type ProgramEvents, startProgram, type TerminalProgram } from "./program.ts";
 import { Screens } from "./screen.ts";
-import { KEPT_MS, Terminal } from "./terminal.ts";
+import { DETACHED_TTL_MS, Terminal } from "./terminal.ts";
 
 export type TerminalSessionsOptions = {
   clock: Clock;
@@ -22,8 +22,8 @@ export type TerminalSessionsOptions = {
   engine?(): ContainerEngine | undefined;
 };
 
-const MOST = 100;
-const REQUEST_MS = 30_000;
+const MAX_TERMINALS = 100;
+const REQUEST_TIMEOUT_MS = 30_000;
 
 export class TerminalSessions {
   readonly #options: TerminalSessionsOptions;
@@ -37,16 +37,16 @@ export class TerminalSessions {
     this.#options = options;
     this.#screens = new Screens(options);
     // Screens of an earlier daemon are kept as long as any detached terminal.
-    this.#unclaimed = options.clock.after(KEPT_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
+    this.#unclaimed = options.clock.after(DETACHED_TTL_MS, () => void this.#screens.endOthers(this.#terminals.keys()));
   }
 
   /** Serves one stream until its client disconnects. */
   async serve(raw: Duplex): Promise<void> {
-    const late = this.#options.clock.after(REQUEST_MS, () => raw.reset("No terminal was named."));
+    const requestTimer = this.#options.clock.after(REQUEST_TIMEOUT_MS, () => raw.reset("No terminal was named."));
     const stream = new Lookahead(raw);
-    const request = await readTerminalRequest(stream).finally(() => late.cancel());
+    const request = await readTerminalRequest(stream).finally(() => requestTimer.cancel());
     try {
-      await this.#terminal(request).attach(stream, { height: request.Height, width: request.Width });
+      await this.#getOrStart(request).attach(stream, { height: request.Height, width: request.Width });
     } catch (error) {
       // The terminal is the only place where the user can see the error.
       await stream.write(new TextEncoder().encode(`${(error as Error).message}\r\n`));
@@ -65,7 +65,7 @@ export class TerminalSessions {
   }
 
   /** Returns the current folder of this terminal; undefined if the terminal does not exist or the folder is unknown. */
-  folderOf(id: string): string | undefined {
+  getFolder(id: string): string | undefined {
     return this.#terminals.get(id)?.folder;
   }
 
@@ -81,14 +81,14 @@ export class TerminalSessions {
     await this.#screens.endAll();
   }
 
-  #terminal(request: TerminalRequest): Terminal {
+  #getOrStart(request: TerminalRequest): Terminal {
     const { ID } = request;
     const known = this.#terminals.get(ID);
     if (known) return known;
     if (this.#stopping) throw new Error("The workspace is stopping.");
-    if (this.#terminals.size >= MOST) throw new Error(`The workspace has ${MOST} terminals already.`);
+    if (this.#terminals.size >= MAX_TERMINALS) throw new Error(`The workspace has ${MAX_TERMINALS} terminals already.`);
     const terminal: Terminal = new Terminal({
-      start: request.Container === "" ? this.#here(request) : this.#inContainer(request),
+      start: request.Container === "" ? this.#prepareLocal(request) : this.#prepareInContainer(request),
       size: { height: request.Height, width: request.Width },
       clock: this.#options.clock,
       typed: () => {
@@ -103,18 +103,18 @@ export class TerminalSessions {
     return terminal;
   }
 
-  #here({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
+  #prepareLocal({ ID, BackendType, Command, Height, Width }: TerminalRequest): Start {
     if (!["", "buffered", "screen"].includes(BackendType)) throw new Error("A terminal is `buffered` or `screen`.");
     const { clock, groups, env, directory } = this.#options;
     const shell = findShell(env);
     const command = Command === "" ? [shell, "-l"] : [shell, "-c", Command];
     const size = { height: Height, width: Width };
-    const options = { command, directory, env: terminalEnvironment(env, shell), size, clock, groups };
+    const options = { command, directory, env: buildTerminalEnvironment(env, shell), size, clock, groups };
     if (BackendType === "screen") return (events) => this.#screens.start(ID, options, events);
     return (events) => startProgram(options, events);
   }
 
-  #inContainer({ Container, ContainerUser, BackendType, Command, Height, Width }: TerminalRequest): Start {
+  #prepareInContainer({ Container, ContainerUser, BackendType, Command, Height, Width }: TerminalRequest): Start {
     if (BackendType === "screen") throw new Error("A terminal in a container is always `buffered`.");
     const engine = this.#options.engine?.();
     if (!engine) throw new Error("The workspace has no container engine.");
@@ -133,7 +133,7 @@ export class TerminalSessions {
 type Start = (events: ProgramEvents) => TerminalProgram;
 
 /** Returns the environment of terminal programs, with the terminal type and a character set for their output. */
-export const terminalEnvironment = (env: Environment, shell: string): Environment => {
+export const buildTerminalEnvironment = (env: Environment, shell: string): Environment => {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
   const isUtf8 = /utf-?8/i.test(locale);
   // LC_ALL would override the value set here.

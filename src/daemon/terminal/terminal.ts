@@ -1,10 +1,10 @@
 // One terminal of the workspace: a program on a pseudo-terminal, its screen, and its clients (facts/platform 5.6, rules TM-1 to TM-9). The
 // program waits while the slowest client does not read; a client that reads nothing for long is detached.
 import type { Clock, Timer } from "#base/clock.ts";
-import { within } from "#base/retry.ts";
-import { type Duplex, JsonObjects, MAX_INPUT, terminalInput, Wakeup } from "#src/wire/index.ts";
+import { finishesWithin } from "#base/retry.ts";
+import { type Duplex, JsonObjects, MAX_INPUT, parseTerminalInput, Wakeup } from "#src/wire/index.ts";
 import { TerminalClient } from "./client.ts";
-import { KeptScreen } from "./kept-screen.ts";
+import { ScreenBuffer } from "./kept-screen.ts";
 import type { ProgramEvents, TerminalProgram, TerminalSize } from "./program.ts";
 
 export type TerminalOptions = {
@@ -20,29 +20,29 @@ export type TerminalOptions = {
 };
 
 /** Pending bytes of a client at which programs are paused; they continue when every client has less than half of it. */
-const HELD_AT = 128 * 1024;
+const HOLD_AT_BYTES = 128 * 1024;
 /** The same limit for output that the stored screen has not processed. */
-const SCREEN_HELD_AT = 2 * 1024 * 1024;
+const SCREEN_HOLD_AT_BYTES = 2 * 1024 * 1024;
 /** If output cannot be paused, a client with more pending bytes is detached. */
-const CUT_AT = 8 * 1024 * 1024;
+const DISCONNECT_AT_BYTES = 8 * 1024 * 1024;
 /** Bytes of input that the program has not read; more stays in the stream. */
-const UNREAD_INPUT = 64 * 1024;
+const MAX_UNREAD_INPUT = 64 * 1024;
 /** After this long without a report, a few bytes are written anyway; the interval then doubles up to a limit. */
 const PROBE_AFTER_MS = 50;
 const MAX_PROBE_AFTER_MS = 5_000;
 const PROBE_BYTES = 256;
 /** How long a detached terminal is kept. */
-export const KEPT_MS = 300_000;
+export const DETACHED_TTL_MS = 300_000;
 /** How long a client that reads nothing may block the others. A single client blocks only the program. */
-const STALLED_SHARED_MS = 20_000;
-const STALLED_ALONE_MS = 120_000;
-const LOOK_MS = 1_000;
+const SHARED_STALL_TIMEOUT_MS = 20_000;
+const SINGLE_STALL_TIMEOUT_MS = 120_000;
+const POLL_INTERVAL_MS = 1_000;
 /** How long to wait for output of background processes once the program has ended. */
-const LAST_WORDS_MS = 200;
+const FINAL_OUTPUT_TIMEOUT_MS = 200;
 
 export class Terminal {
   readonly #options: TerminalOptions;
-  readonly #screen: KeptScreen;
+  readonly #screen: ScreenBuffer;
   readonly #clients = new Set<TerminalClient>();
   /** The size of each client's window. */
   readonly #sizes = new Map<TerminalClient, TerminalSize>();
@@ -53,46 +53,46 @@ export class Terminal {
   readonly #flushed = new Wakeup();
   #unflushed = 0;
   #held = false;
-  #unwatched: Timer | undefined;
+  #detachTimer: Timer | undefined;
   #looker: Timer | undefined;
-  #over = false;
+  #isOver = false;
 
   /** Throws if the program cannot be started. */
   constructor(options: TerminalOptions) {
     this.#options = options;
     this.#size = options.size;
-    this.#screen = new KeptScreen(options.clock, options.size, () => this.#regulate());
+    this.#screen = new ScreenBuffer(options.clock, options.size, () => this.#regulate());
     this.#program = options.start({
       output: (chunk) => this.#onOutput(chunk),
       drained: () => {
         this.#unflushed = 0;
-        this.#flushed.ring();
+        this.#flushed.wake();
       },
       closed: () => {
         this.#closed.resolve();
-        this.#flushed.ring();
+        this.#flushed.wake();
       },
     });
-    void this.#live();
+    void this.#listActiveClients();
   }
 
   /** Sends the current screen and later output, and types what the stream sends. Resolves when the client has disconnected. */
   async attach(stream: Duplex, size: TerminalSize): Promise<void> {
     const client = new TerminalClient(stream, this.#options.clock, () => this.#regulate());
-    this.#unwatched?.cancel();
-    this.#unwatched = undefined;
+    this.#detachTimer?.cancel();
+    this.#detachTimer = undefined;
     this.#clients.add(client);
-    this.#resize(client, size);
+    this.#setClientSize(client, size);
     if (this.#screen.written > 0) void client.begin(this.#screen.snapshot());
-    if (this.#over) client.end();
+    if (this.#isOver) client.end();
     else this.#watchStalls();
     void this.#listen(stream, client);
     await client.gone;
     this.#clients.delete(client);
     this.#sizes.delete(client);
-    this.#fit();
+    this.#fitToClients();
     this.#regulate();
-    if (this.#clients.size === 0) this.#unwatch();
+    if (this.#clients.size === 0) this.#detach();
   }
 
   /** The folder of its foreground program; undefined if unknown. */
@@ -105,15 +105,15 @@ export class Terminal {
     return this.#clients.size;
   }
 
-  #resize(client: TerminalClient, size: TerminalSize): void {
+  #setClientSize(client: TerminalClient, size: TerminalSize): void {
     this.#sizes.set(client, size);
-    this.#fit();
+    this.#fitToClients();
   }
 
   /** Uses the largest size that fits all clients, so that none sees only part of the screen. */
-  #fit(): void {
+  #fitToClients(): void {
     const sizes = [...this.#sizes.values()];
-    if (sizes.length === 0 || this.#over) return;
+    if (sizes.length === 0 || this.#isOver) return;
     const height = Math.min(...sizes.map((size) => size.height));
     const width = Math.min(...sizes.map((size) => size.width));
     if (height === this.#size.height && width === this.#size.width) return;
@@ -135,11 +135,11 @@ export class Terminal {
     try {
       for await (const chunk of stream) {
         for (const object of objects.push(chunk)) {
-          const { data, height, width } = terminalInput(object);
-          if (height !== undefined && width !== undefined) this.#resize(client, { height, width });
+          const { data, height, width } = parseTerminalInput(object);
+          if (height !== undefined && width !== undefined) this.#setClientSize(client, { height, width });
           if (data === undefined) continue;
           this.#options.typed?.();
-          await this.#type(data);
+          await this.#writeInput(data);
         }
       }
       // A client that ends its side disconnects; the terminal stays.
@@ -153,16 +153,16 @@ export class Terminal {
    * Bun accepts any amount of input and buffers what the program has not read, so further client input waits until it is read. About one
    * time in thirty Bun fails to report that everything was read; writing a few more bytes triggers the report.
    */
-  async #type(data: string): Promise<void> {
+  async #writeInput(data: string): Promise<void> {
     let bytes: Uint8Array = new TextEncoder().encode(data);
     let patience = PROBE_AFTER_MS;
-    while (this.#unflushed > UNREAD_INPUT && !this.#over && bytes.byteLength > 0) {
-      if (await within(this.#options.clock, patience, this.#flushed.wait())) continue;
+    while (this.#unflushed > MAX_UNREAD_INPUT && !this.#isOver && bytes.byteLength > 0) {
+      if (await finishesWithin(this.#options.clock, patience, this.#flushed.wait())) continue;
       patience = Math.min(patience * 2, MAX_PROBE_AFTER_MS);
       this.#write(bytes.subarray(0, PROBE_BYTES));
       bytes = bytes.subarray(PROBE_BYTES);
     }
-    if (!this.#over && bytes.byteLength > 0) this.#write(bytes);
+    if (!this.#isOver && bytes.byteLength > 0) this.#write(bytes);
   }
 
   #write(bytes: Uint8Array): void {
@@ -178,15 +178,15 @@ export class Terminal {
 
   /** Pauses the program while a client is behind, and resumes it when all have caught up. */
   #regulate(): void {
-    let behind = this.#screen.waiting / SCREEN_HELD_AT;
+    let backlog = this.#screen.waiting / SCREEN_HOLD_AT_BYTES;
     for (const client of [...this.#clients]) {
-      if (client.waiting > CUT_AT) client.detach("The client is too slow.");
-      behind = Math.max(behind, client.waiting / HELD_AT);
+      if (client.waiting > DISCONNECT_AT_BYTES) client.detach("The client is too slow.");
+      backlog = Math.max(backlog, client.waiting / HOLD_AT_BYTES);
     }
-    if (!this.#held && behind >= 1 && !this.#over) {
+    if (!this.#held && backlog >= 1 && !this.#isOver) {
       this.#held = true;
       this.#program.gate?.hold();
-    } else if (this.#held && behind < 0.5) this.#release();
+    } else if (this.#held && backlog < 0.5) this.#release();
   }
 
   #release(): void {
@@ -196,26 +196,26 @@ export class Terminal {
   }
 
   #watchStalls(): void {
-    this.#looker ??= this.#options.clock.every(LOOK_MS, () => {
-      const allowed = this.#clients.size > 1 ? STALLED_SHARED_MS : STALLED_ALONE_MS;
+    this.#looker ??= this.#options.clock.every(POLL_INTERVAL_MS, () => {
+      const allowed = this.#clients.size > 1 ? SHARED_STALL_TIMEOUT_MS : SINGLE_STALL_TIMEOUT_MS;
       for (const client of [...this.#clients]) {
         if (client.stalled_ms > allowed) client.detach("The client is too slow.");
       }
     });
   }
 
-  #unwatch(): void {
+  #detach(): void {
     this.#looker?.cancel();
     this.#looker = undefined;
-    if (this.#over) return;
-    this.#unwatched = this.#options.clock.after(KEPT_MS, () => {
+    if (this.#isOver) return;
+    this.#detachTimer = this.#options.clock.after(DETACHED_TTL_MS, () => {
       this.#options.gone();
       void this.end();
     });
   }
 
   /** Runs from the program's start to its last byte of output. */
-  async #live(): Promise<void> {
+  async #listActiveClients(): Promise<void> {
     const { clock, gone } = this.#options;
     await this.#program.exited;
     // Reads what is still in the terminal. A background process may keep it open, so silence counts as the end.
@@ -223,15 +223,15 @@ export class Terminal {
       const quiet = this.#screen.written === seen && !this.#held;
       seen = this.#screen.written;
       const silence = Promise.withResolvers<"silent">();
-      const timer = clock.after(LAST_WORDS_MS, () => silence.resolve("silent"));
+      const timer = clock.after(FINAL_OUTPUT_TIMEOUT_MS, () => silence.resolve("silent"));
       const what = await Promise.race([this.#closed.promise, silence.promise]);
       timer.cancel();
       if (what !== "silent" || quiet) break;
     }
-    this.#over = true;
-    this.#flushed.ring();
+    this.#isOver = true;
+    this.#flushed.wake();
     gone();
-    this.#unwatched?.cancel();
+    this.#detachTimer?.cancel();
     for (const client of this.#clients) client.end();
     this.#screen.dispose();
     this.#program.release();

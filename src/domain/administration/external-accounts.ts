@@ -6,7 +6,7 @@ import { presentLink, presentProvider } from "../external-auth/present.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "links" | "accessUrl">;
 
-export const externalAccounts = async ({ store, clock, links, accessUrl }: Deps): Promise<ExternalAccounts> => {
+export const listExternalAccounts = async ({ store, clock, links, accessUrl }: Deps): Promise<ExternalAccounts> => {
   const rows = (await store.scan(listAllLinks())).filter(({ link }) => links.providers.has(link.provider_id));
   return {
     providers: [...links.providers.values()].map((provider) => ({

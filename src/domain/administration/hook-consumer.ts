@@ -9,14 +9,14 @@ export const hookConsumer = ({ config }: Pick<DomainContext, "config">): HookCon
   configured: makeConsumer(config) !== undefined,
   enabled: config.hook_enabled,
   mode: config.hook_mode,
-  url: config.hook_url ? plainAddress(config.hook_url) : "",
+  url: config.hook_url ? toPlainUrl(config.hook_url) : "",
   timeout_ms: config.hook_timeout,
   has_previous_secret: config.hook_previous_secret !== undefined,
   keeps_contents: config.hook_ledger_contents,
   ledger_days: config.hook_ledger_days,
 });
 
-const plainAddress = (text: string): string => {
+const toPlainUrl = (text: string): string => {
   const { origin, pathname } = new URL(text);
   return `${origin}${pathname}`;
 };

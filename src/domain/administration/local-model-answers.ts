@@ -4,8 +4,8 @@ import type { LocalModelServer } from "#schema/administration/local-models.ts";
 type Model = LocalModelServer["models"][number];
 type Kind = LocalModelServer["kind"];
 
-const MOST = 200;
-const LONGEST = 256;
+const MAX_MODELS = 200;
+const MAX_TEXT_CHARS = 256;
 
 const toRecord = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
@@ -13,34 +13,40 @@ const toRecord = (value: unknown): Record<string, unknown> =>
 /** Returns the string with this name, or an empty one. */
 export const readText = (value: unknown, name: string): string => {
   const text = toRecord(value)[name];
-  return typeof text === "string" ? text.slice(0, LONGEST) : "";
+  return typeof text === "string" ? text.slice(0, MAX_TEXT_CHARS) : "";
 };
 
-const whole = (value: unknown): number | null =>
+const parseCount = (value: unknown): number | null =>
   typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;
 
-const named = (model: string): Model => ({ model, size_bytes: null, parameters: "", context_limit: null, tools: null });
+const makeModel = (model: string): Model => ({
+  model,
+  size_bytes: null,
+  parameters: "",
+  context_limit: null,
+  tools: null,
+});
 
 /** Parses Ollama's `/api/tags`; undefined if it is something else. */
-export const ollamaModels = (answer: unknown): Model[] | undefined => {
+export const parseOllamaModels = (answer: unknown): Model[] | undefined => {
   const { models } = toRecord(answer);
   if (!Array.isArray(models)) return undefined;
-  return models.slice(0, MOST).flatMap((one) => {
+  return models.slice(0, MAX_MODELS).flatMap((one) => {
     const model = readText(one, "name") || readText(one, "model");
     if (model === "") return [];
     const { size, details } = toRecord(one);
-    return [{ ...named(model), size_bytes: whole(size), parameters: readText(details, "parameter_size") }];
+    return [{ ...makeModel(model), size_bytes: parseCount(size), parameters: readText(details, "parameter_size") }];
   });
 };
 
 /** Adds a model's capabilities and context length from Ollama's `/api/show`. */
-export const ollamaModel = (model: Model, answer: unknown): Model => {
+export const parseOllamaModel = (model: Model, answer: unknown): Model => {
   const { capabilities, model_info } = toRecord(answer);
   const info = toRecord(model_info);
   const length = Object.entries(info).find(([key]) => key.endsWith(".context_length"))?.[1];
   return {
     ...model,
-    context_limit: whole(length),
+    context_limit: parseCount(length),
     tools: Array.isArray(capabilities) ? capabilities.includes("tools") : null,
   };
 };
@@ -52,14 +58,14 @@ const OWNERS: readonly (readonly [RegExp, Kind, string])[] = [
 ];
 
 /** Parses the model list of an OpenAI-compatible server and identifies the server by the owner field; undefined if it is something else. */
-export const listOfModels = (answer: unknown): { kind: Kind; name: string; models: Model[] } | undefined => {
+export const parseModelList = (answer: unknown): { kind: Kind; name: string; models: Model[] } | undefined => {
   const { data } = toRecord(answer);
   if (!Array.isArray(data)) return undefined;
-  const models = data.slice(0, MOST).flatMap((one) => {
+  const models = data.slice(0, MAX_MODELS).flatMap((one) => {
     const model = readText(one, "id");
     const { max_model_len, meta } = toRecord(one);
-    const context_limit = whole(max_model_len) ?? whole(toRecord(meta).n_ctx_train);
-    return model === "" ? [] : [{ ...named(model), context_limit }];
+    const context_limit = parseCount(max_model_len) ?? parseCount(toRecord(meta).n_ctx_train);
+    return model === "" ? [] : [{ ...makeModel(model), context_limit }];
   });
   const owner = readText(data[0], "owned_by");
   const [, kind, name] = OWNERS.find(([pattern]) => pattern.test(owner)) ?? [

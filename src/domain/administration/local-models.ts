@@ -4,77 +4,79 @@ import { parseJson } from "#base/json/read.ts";
 import { Outbound } from "#base/outbound.ts";
 import type { LocalModelServer, LocalModelServers } from "#schema/administration/local-models.ts";
 import type { DomainContext } from "../context.ts";
-import { listOfModels, ollamaModel, ollamaModels, readText } from "./local-model-answers.ts";
+import { parseModelList, parseOllamaModel, parseOllamaModels, readText } from "./local-model-answers.ts";
 
-const EACH_MS = 1_500;
+const REQUEST_TIMEOUT_MS = 1_500;
 const MAX_BYTES = 1024 * 1024;
 /** Maximum number of Ollama's models whose capabilities are queried. */
 const MAX_CONCURRENT = 20;
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
 type Deps = Pick<DomainContext, "clock" | "config" | "modelSettings">;
-type Found = Omit<LocalModelServer, "provider_id">;
+type FoundServer = Omit<LocalModelServer, "provider_id">;
 
-export const localModelServers = async (deps: Deps): Promise<LocalModelServers> => {
+export const findLocalModelServers = async (deps: Deps): Promise<LocalModelServers> => {
   const { config, clock, modelSettings } = deps;
-  const limits = { timeout_ms: EACH_MS, max_bytes: MAX_BYTES };
+  const limits = { timeout_ms: REQUEST_TIMEOUT_MS, max_bytes: MAX_BYTES };
   const outbound = new Outbound({ clock, allowed: [...LOOPBACK, ...config.allowed_private_networks], ...limits });
   const { providers } = await modelSettings.list();
-  const found = await Promise.all(config.local_model_servers.map((at) => new Looking(outbound, new URL(at)).look()));
+  const found = await Promise.all(
+    config.local_model_servers.map((at) => new ServerProbe(outbound, new URL(at)).probe()),
+  );
   const servers = found
     .filter((one) => one !== undefined)
     .map((one) => ({
       ...one,
-      provider_id: providers.find(({ base_url }) => base_url && sameAddress(base_url, one.base_url))?.id ?? null,
+      provider_id: providers.find(({ base_url }) => base_url && isSameUrl(base_url, one.base_url))?.id ?? null,
     }));
   return { servers };
 };
 
-const sameAddress = (one: string, other: string): boolean => {
-  const plain = (text: string): string => text.replace(/\/+$/, "").replace("//localhost", "//127.0.0.1");
-  return plain(one) === plain(other);
+const isSameUrl = (one: string, other: string): boolean => {
+  const normalizeUrl = (text: string): string => text.replace(/\/+$/, "").replace("//localhost", "//127.0.0.1");
+  return normalizeUrl(one) === normalizeUrl(other);
 };
 
-class Looking {
+class ServerProbe {
   readonly #outbound: Outbound;
-  readonly #at: URL;
+  readonly #url: URL;
 
   constructor(outbound: Outbound, at: URL) {
     this.#outbound = outbound;
-    this.#at = at;
+    this.#url = at;
   }
 
-  async look(): Promise<Found | undefined> {
-    return (await this.#ollama()) ?? (await this.#compatible());
+  async probe(): Promise<FoundServer | undefined> {
+    return (await this.#probeOllama()) ?? (await this.#probeCompatible());
   }
 
-  async #ollama(): Promise<Found | undefined> {
-    const named = ollamaModels(await this.#json("/api/tags"));
+  async #probeOllama(): Promise<FoundServer | undefined> {
+    const named = parseOllamaModels(await this.#json("/api/tags"));
     if (!named) return undefined;
     const version = readText(await this.#json("/api/version"), "version");
     const asked = named.slice(0, MAX_CONCURRENT).map(async (one) => {
-      return ollamaModel(one, await this.#json("/api/show", { model: one.model }));
+      return parseOllamaModel(one, await this.#json("/api/show", { model: one.model }));
     });
     const models = [...(await Promise.all(asked)), ...named.slice(MAX_CONCURRENT)];
     return { kind: "ollama", name: "Ollama", version, base_url: this.#base(), models };
   }
 
-  async #compatible(): Promise<Found | undefined> {
-    const list = listOfModels(await this.#json("/v1/models"));
+  async #probeCompatible(): Promise<FoundServer | undefined> {
+    const list = parseModelList(await this.#json("/v1/models"));
     if (!list) return undefined;
     const version = list.kind === "vllm" ? readText(await this.#json("/version"), "version") : "";
     return { kind: list.kind, name: list.name, version, base_url: this.#base(), models: list.models };
   }
 
   #base(): string {
-    return new URL("/v1", this.#at).href;
+    return new URL("/v1", this.#url).href;
   }
 
   /** Returns a 200 response with JSON; undefined for everything else. */
   async #json(path: string, body?: object): Promise<unknown> {
     const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     try {
-      const { status, text } = await this.#outbound.fetch(new URL(path, this.#at), body ? post : {});
+      const { status, text } = await this.#outbound.fetch(new URL(path, this.#url), body ? post : {});
       return status === 200 ? parseJson(text) : undefined;
     } catch {
       return undefined;

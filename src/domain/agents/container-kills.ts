@@ -16,7 +16,7 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
     if (!workspace || workspace.deleted || !ctx.parts.has(workspace.part)) return;
     const agents = await ctx.store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
     const own = agents.filter(({ parent_id }) => parent_id === null);
-    const named = await resourceNamed(ctx, workspace.latest_build_id, resource);
+    const named = await findResourceNamed(ctx, workspace.latest_build_id, resource);
     const agent = own.find(({ resource_id }) => resource_id === named) ?? own[0];
     if (!agent) return;
     const process = `container ${resource}`;
@@ -36,7 +36,11 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
   }
 };
 
-const resourceNamed = async ({ store }: DomainContext, build_id: string, name: string): Promise<string | undefined> => {
+const findResourceNamed = async (
+  { store }: DomainContext,
+  build_id: string,
+  name: string,
+): Promise<string | undefined> => {
   const build = await store.get(findBuild({ id: build_id }));
   if (!build) return undefined;
   return (await store.all(listResources({ job_id: build.job_id }))).find((one) => one.name === name)?.id;

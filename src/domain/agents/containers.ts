@@ -17,7 +17,7 @@ const MAX_WORDS = 64 * 1024;
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
 /** Returns the body of a successful response. Throws 408 on a timeout, and the agent's own error. */
-export const askContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
+export const requestContainers = async (ctx: Deps, agent_id: string, method: string, rest: string): Promise<string> => {
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {
@@ -34,7 +34,7 @@ export const askContainers = async (ctx: Deps, agent_id: string, method: string,
 };
 
 /** Returns a daemon's listing in the format for native or upstream callers. */
-export const shownListing = (text: string, compat: boolean): ContainerListing => {
+export const presentListing = (text: string, compat: boolean): ContainerListing => {
   let found: unknown;
   try {
     found = Value.Clean(FoundContainers, parseJson(text));

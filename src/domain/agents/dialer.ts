@@ -12,17 +12,17 @@ import {
   encodeTarget,
   Lookahead,
   readOutcome,
-  tlsOver,
   Wakeup,
   WireError,
+  wrapTls,
   type YamuxSession,
 } from "#src/wire/index.ts";
 import { NetworkDialer, type NetworkDialerDeps } from "./network-dialer.ts";
 
 /** Timeout for the agent to report whether the target is open. Longer than the agent's own connect timeout. */
-const ANSWER_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 /** A connected agent opens its tunnel within this time, or it has none. */
-const TUNNEL_MS = 5_000;
+const TUNNEL_TIMEOUT_MS = 5_000;
 
 /** Callbacks for the connection of one of Slipway's own daemons. */
 export type ConnectedDaemon = {
@@ -51,7 +51,7 @@ export class AgentsDialer implements AgentDialer {
     this.#clock = deps.clock;
     this.network = new NetworkDialer(deps);
     // Slipway's own daemon joins the network before its tunnel is open, so for it only the tunnel ends the wait.
-    deps.tailnet.coordinator.listen((id) => this.#isGenuine(id) && this.#arrivals.get(id)?.ring());
+    deps.tailnet.coordinator.listen((id) => this.#isGenuine(id) && this.#arrivals.get(id)?.wake());
   }
 
   /**
@@ -62,7 +62,7 @@ export class AgentsDialer implements AgentDialer {
     const tunnel = { session, replaced };
     this.#tunnels.set(agent_id, tunnel);
     before?.replaced();
-    this.#arrivals.get(agent_id)?.ring();
+    this.#arrivals.get(agent_id)?.wake();
     return () => {
       if (this.#tunnels.get(agent_id) === tunnel) this.#tunnels.delete(agent_id);
     };
@@ -103,21 +103,21 @@ export class AgentsDialer implements AgentDialer {
     const session = this.#tunnels.get(agent_id)?.session ?? (await this.#arriving(agent_id, signal));
     if (session) return await this.#through(session, port, tls, signal);
     const stream = await this.network.dial(agent_id, port, signal);
-    return tls ? await tlsOver(stream, signal) : stream;
+    return tls ? await wrapTls(stream, signal) : stream;
   }
 
   async #through(session: YamuxSession, port: number, tls?: boolean, signal?: AbortSignal): Promise<Duplex> {
     const raw = await session.open();
-    const giveUp = (): void => raw.reset("The caller has gone.");
+    const onAbort = (): void => raw.reset("The caller has gone.");
     const stream = new Lookahead(raw);
     let isLate = false;
-    const late = this.#clock.after(ANSWER_MS, () => {
+    const late = this.#clock.after(RESPONSE_TIMEOUT_MS, () => {
       isLate = true;
       raw.reset("The agent is not responding.");
     });
-    signal?.addEventListener("abort", giveUp, { once: true });
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      if (signal?.aborted) giveUp();
+      if (signal?.aborted) onAbort();
       await stream.write(encodeTarget(port, tls));
       await readOutcome(stream);
       return stream;
@@ -126,7 +126,7 @@ export class AgentsDialer implements AgentDialer {
       throw isLate ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       late.cancel();
-      signal?.removeEventListener("abort", giveUp);
+      signal?.removeEventListener("abort", onAbort);
     }
   }
 
@@ -156,15 +156,15 @@ export class AgentsDialer implements AgentDialer {
     const bell = this.#arrivals.get(agent_id) ?? new Wakeup();
     this.#arrivals.set(agent_id, bell);
     return new Promise((resolve) => {
-      const over = (): void => {
+      const finish = (): void => {
         timer.cancel();
-        signal?.removeEventListener("abort", over);
+        signal?.removeEventListener("abort", finish);
         this.#arrivals.delete(agent_id);
         resolve();
       };
-      const timer = this.#clock.after(TUNNEL_MS, () => bell.ring());
-      signal?.addEventListener("abort", over, { once: true });
-      void bell.wait().then(over);
+      const timer = this.#clock.after(TUNNEL_TIMEOUT_MS, () => bell.wake());
+      signal?.addEventListener("abort", finish, { once: true });
+      void bell.wait().then(finish);
     });
   }
 }

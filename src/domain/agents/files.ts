@@ -13,10 +13,10 @@ const TIMEOUT_MS = 30_000;
 
 type Deps = Pick<DomainContext, "clock" | "agentHttp">;
 
-type Asked = { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown };
+type DaemonRequest = { readonly method: "GET" | "POST"; readonly path: string; readonly json?: unknown };
 
 /** Returns the head of a successful response. Throws 408 on a timeout, and the agent's own error. */
-const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpResponse> => {
+const requestDaemon = async (ctx: Deps, agent_id: string, asked: DaemonRequest): Promise<HttpResponse> => {
   const late = new AbortController();
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   try {
@@ -33,7 +33,11 @@ const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpRespo
 
 /** Lists a folder. `path` is relative to the agent's folder unless it begins with `/` or `~`. */
 export const listAgentFolder = async (ctx: Deps, agent_id: string, path: string): Promise<DirectoryListing> => {
-  const response = await ask(ctx, agent_id, { method: "POST", path: "/api/v0/list-directory", json: { path } });
+  const response = await requestDaemon(ctx, agent_id, {
+    method: "POST",
+    path: "/api/v0/list-directory",
+    json: { path },
+  });
   const found = Value.Clean(DirectoryListing, await response.json<unknown>(MAX_LISTING));
   if (!Value.Check(DirectoryListing, found))
     throw new WireError("protocol", "The agent's response is not a list of files.");
@@ -48,6 +52,6 @@ export const readAgentFile = async (
   limit?: number,
 ): Promise<{ size: number; bytes: AsyncGenerator<Uint8Array, void, undefined> }> => {
   const query = new URLSearchParams({ path, ...(limit === undefined ? {} : { limit: String(limit) }) });
-  const { headers, body } = await ask(ctx, agent_id, { method: "GET", path: `/api/v0/read-file?${query}` });
+  const { headers, body } = await requestDaemon(ctx, agent_id, { method: "GET", path: `/api/v0/read-file?${query}` });
   return { size: Number(headers.get("x-file-size") ?? 0), bytes: body };
 };

@@ -4,7 +4,7 @@ import { conflict, notFound } from "#base/errors.ts";
 import { findAgentPlace } from "#db/agents/agents.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { maySeeWorkspace, mayUseWorkspace } from "../access.ts";
+import { canSeeWorkspace, canUseWorkspace } from "../access.ts";
 
 export type AgentPlace = NonNullable<Awaited<ReturnType<typeof findAgentById>>>;
 
@@ -25,7 +25,7 @@ export const toWorkspace = ({ workspace_id, owner_id, organization_id, user_acl,
  */
 export const agentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
-  if (!place || place.deleted || !maySeeWorkspace(caller, toWorkspace(place))) throw notFound();
+  if (!place || place.deleted || !canSeeWorkspace(caller, toWorkspace(place))) throw notFound();
   return place;
 };
 
@@ -35,7 +35,7 @@ export const agentAt = async (store: Store, id: string, caller: UserCaller): Pro
  */
 export const usableAgentAt = async (store: Store, id: string, caller: UserCaller): Promise<AgentPlace> => {
   const place = await findAgentById(store, id);
-  if (!place || place.deleted || !mayUseWorkspace(caller, toWorkspace(place))) throw notFound();
+  if (!place || place.deleted || !canUseWorkspace(caller, toWorkspace(place))) throw notFound();
   if (isDormant(place)) throw conflict("The workspace is dormant. Wake it up first.");
   return place;
 };

@@ -8,27 +8,27 @@ import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import type { Topics } from "#base/topics.ts";
 import {
-  addressText,
   type Coordinator,
-  clientAddress,
-  clientRules,
+  createClientAddress,
+  createClientRules,
+  createLocalCoordinator,
+  formatIp6,
   LocalLink,
-  localCoordinator,
   NetworkPeer,
+  parseSingleAddress,
   type Relay,
-  singleAddress,
 } from "#src/tailnet/index.ts";
 import { type Duplex, WireError } from "#src/wire/index.ts";
 
 /** A tunnel without streams for this long is closed. */
-const IDLE_MS = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
 /** Timeout for an agent's response. */
-const ANSWER_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 /** Maximum concurrent streams to one agent, including those being opened. */
 export const MAX_STREAMS = 256;
 /** Maximum agents with a tunnel. */
 const MAX_AGENTS = 4_096;
-const AGAIN_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 export type NetworkDialerDeps = {
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class NetworkDialer {
   readonly #deps: NetworkDialerDeps;
   readonly #uses = new Map<string, Use>();
   #peer: NetworkPeer | undefined;
-  readonly #address = clientAddress();
+  readonly #address = createClientAddress();
 
   constructor(deps: NetworkDialerDeps) {
     this.#deps = deps;
@@ -56,19 +56,19 @@ export class NetworkDialer {
 
   /** Returns whether this is the address under which agents see the server. */
   isOwn(address: string): boolean {
-    return singleAddress(`${address}/128`) === singleAddress(`${addressText(this.#address)}/128`);
+    return parseSingleAddress(`${address}/128`) === parseSingleAddress(`${formatIp6(this.#address)}/128`);
   }
 
   /** Returns whether the agent has joined the network. */
   has(agent_id: string): boolean {
-    return this.#deps.tailnet.coordinator.nodeOf(agent_id) !== undefined;
+    return this.#deps.tailnet.coordinator.getNode(agent_id) !== undefined;
   }
 
   /** Opens a stream to a port of the agent. Throws WireError: `refused`, `timeout`, `too_large`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     const release = this.#hold(agent_id);
     const late = new AbortController();
-    const timer = this.#deps.clock.after(ANSWER_MS, () => late.abort());
+    const timer = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => late.abort());
     try {
       this.#peer ??= this.#join();
       const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
@@ -85,7 +85,7 @@ export class NetworkDialer {
 
   /** Breaks all streams and stops dialing. */
   async close(): Promise<void> {
-    for (const agent_id of [...this.#uses.keys()]) this.#leave(agent_id);
+    for (const agent_id of [...this.#uses.keys()]) this.#release(agent_id);
     await this.#peer?.close();
   }
 
@@ -101,26 +101,26 @@ export class NetworkDialer {
       isOver = true;
       use.streams -= 1;
       if (use.streams > 0 || this.#uses.get(agent_id) !== use) return;
-      use.idle = this.#deps.clock.after(IDLE_MS, () => this.#leave(agent_id));
+      use.idle = this.#deps.clock.after(IDLE_TIMEOUT_MS, () => this.#release(agent_id));
     };
   }
 
   #begin(agent_id: string): Use {
     if (this.#uses.size >= MAX_AGENTS) throw new WireError("too_large", "There are too many tunnels to agents.");
     // A newer build has taken over: the streams in its agents' tunnels break immediately.
-    const unlisten = this.#deps.topics.subscribe("agent_gone", agent_id, () => this.#leave(agent_id));
+    const unlisten = this.#deps.topics.subscribe("agent_gone", agent_id, () => this.#release(agent_id));
     const use = { streams: 0, idle: undefined, unlisten };
     this.#uses.set(agent_id, use);
     return use;
   }
 
-  #leave(agent_id: string): void {
+  #release(agent_id: string): void {
     const use = this.#uses.get(agent_id);
     if (!use) return;
     this.#uses.delete(agent_id);
     use.idle?.cancel();
     use.unlisten();
-    void this.#peer?.leave(agent_id);
+    void this.#peer?.closeTunnel(agent_id);
   }
 
   #join(): NetworkPeer {
@@ -142,12 +142,12 @@ export class NetworkDialer {
   async #stayJoined(peer: NetworkPeer): Promise<void> {
     const { clock, tailnet } = this.#deps;
     // Access was checked before the dial.
-    const options = { id: uuid(), staysHere: true, rules: clientRules(async () => undefined) };
-    const coordinator = localCoordinator(tailnet.coordinator, options);
+    const options = { id: uuid(), staysHere: true, rules: createClientRules(async () => undefined) };
+    const coordinator = createLocalCoordinator(tailnet.coordinator, options);
     for (;;) {
       await peer.run(coordinator).catch((error) => log("agents").warn("the network: {error}", { error }));
       if (peer.isClosed) return;
-      await pause(clock, AGAIN_MS);
+      await pause(clock, RETRY_INTERVAL_MS);
     }
   }
 }

@@ -9,7 +9,7 @@ import type { AgentProgram } from "./programs.ts";
 
 const SUFFIX = ".gz";
 /** Below this, compression saves nothing noticeable. */
-const WORTH_BYTES = 64 * 1024;
+const MIN_COMPRESSED_BYTES = 64 * 1024;
 
 export class PackedPrograms {
   readonly #folder: string;
@@ -21,7 +21,7 @@ export class PackedPrograms {
 
   /** Returns the compressed file; undefined while none exists, in which case it is created in the background. */
   find(program: AgentProgram): string | undefined {
-    if (program.size < WORTH_BYTES) return undefined;
+    if (program.size < MIN_COMPRESSED_BYTES) return undefined;
     const file = join(this.#folder, `${program.sha256}${SUFFIX}`);
     if (existsSync(file)) return file;
     if (!this.#packing.has(file)) this.#packing.set(file, this.#pack(program, file));
@@ -29,7 +29,7 @@ export class PackedPrograms {
   }
 
   /** Resolves when no compression is running. */
-  async settled(): Promise<void> {
+  async flush(): Promise<void> {
     await Promise.all(this.#packing.values());
   }
 
@@ -40,17 +40,17 @@ export class PackedPrograms {
       // A fast level: higher ones take seconds of CPU time to save a few percent.
       await pipeline(createReadStream(path), createGzip({ level: 4 }), createWriteStream(part, { mode: 0o600 }));
       renameSync(part, file);
-      this.#forgetOthers();
+      this.#deleteOld();
     } catch (error) {
       rmSync(part, { force: true });
-      log("http").warn("the program {sha256} could not be packed: {error}", { sha256, error });
+      log("http").warn("the program {sha256} could not be compressed: {error}", { sha256, error });
     } finally {
       this.#packing.delete(file);
     }
   }
 
   /** Keeps the newest programs for all systems and deletes those of earlier versions. */
-  #forgetOthers(): void {
+  #deleteOld(): void {
     const files = readdirSync(this.#folder).filter((name) => name.endsWith(SUFFIX));
     const aged = files.map((name) => ({ name, at: Bun.file(join(this.#folder, name)).lastModified }));
     for (const { name } of aged.sort((a, b) => b.at - a.at).slice(MAX_KEPT))

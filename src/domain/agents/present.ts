@@ -1,10 +1,10 @@
 // Presents agents to callers: combines rows of five tables, and derives status and health at `now` (facts/platform 2.3 to 2.5). Used by the
 // agent route and in a build's resources.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
-import { NEVER, rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { NEVER, toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
-import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { mapValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { type AgentRow, listAgentsOfResources } from "#db/agents/agents.ts";
 import { listAgentNames, listShareMaximums } from "#db/agents/app-places.ts";
 import { type AppStatusRow, listAppStatusesByAgents } from "#db/agents/app-statuses.ts";
@@ -16,8 +16,8 @@ import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { App, AppStatus } from "#schema/workspaces/app.ts";
-import { effectiveLevel, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { appHosts } from "../applications/names.ts";
+import { getEffectiveLevel, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { makeAppHosts } from "../applications/names.ts";
 import type { DomainContext } from "../context.ts";
 
 /** What is needed to present agents. */
@@ -34,7 +34,7 @@ export type AgentView = {
 };
 
 /** Returns the view at the present time; `store` can be a snapshot, so that all rows are from one moment. */
-export const agentView = (
+export const makeAgentView = (
   ctx: DomainContext,
   { compat }: { readonly compat: boolean },
   store: AgentView["store"] = ctx.store,
@@ -43,7 +43,7 @@ export const agentView = (
   encryption: ctx.encryption,
   now: ctx.clock.now(),
   compat,
-  hasAppHosts: appHosts(ctx).exist,
+  hasAppHosts: makeAppHosts(ctx).exist,
 });
 
 /** Returns the agents of these resources by resource ID, each list in display order, then by name. */
@@ -64,11 +64,11 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   const { store } = view;
   const of = { agent_ids: JSON.stringify(rows.map(({ id }) => id)) };
   const [apps, statuses, scripts, sources, metadata] = await Promise.all([
-    store.all(listAppsByAgents(of)).then(byAgent),
-    store.all(listAppStatusesByAgents(of)).then(byAgent),
-    store.all(listScriptsByAgents(of)).then(byAgent),
-    store.all(listLogSourcesByAgents(of)).then(byAgent),
-    store.all(listMetadataByAgents(of)).then(byAgent),
+    store.all(listAppsByAgents(of)).then(groupByAgent),
+    store.all(listAppStatusesByAgents(of)).then(groupByAgent),
+    store.all(listScriptsByAgents(of)).then(groupByAgent),
+    store.all(listLogSourcesByAgents(of)).then(groupByAgent),
+    store.all(listMetadataByAgents(of)).then(groupByAgent),
   ]);
   const needsNames = view.hasAppHosts && [...apps.values()].flat().some(({ subdomain }) => subdomain);
   const names = needsNames ? Map.groupBy(await store.all(listAgentNames(of)), ({ agent_id }) => agent_id) : undefined;
@@ -95,7 +95,7 @@ export const presentAgentRows = async (view: AgentView, rows: readonly AgentRow[
   );
 };
 
-const byAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
+const groupByAgent = <R extends { agent_id: string }>(rows: R[]): Map<string, R[]> =>
   Map.groupBy(rows, (row) => row.agent_id);
 
 type Deps = {
@@ -122,13 +122,13 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     status,
     lifecycle_state: row.lifecycle_state as WorkspaceAgent["lifecycle_state"],
     health: agentHealth(status, row.lifecycle_state),
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
-    first_connected_at: rfc3339OrAbsent(row.first_connected_at),
-    last_connected_at: rfc3339OrAbsent(row.last_connected_at),
-    disconnected_at: rfc3339OrAbsent(row.disconnected_at),
-    started_at: rfc3339OrAbsent(row.started_at),
-    ready_at: rfc3339OrAbsent(row.ready_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
+    first_connected_at: toOptionalRfc3339(row.first_connected_at),
+    last_connected_at: toOptionalRfc3339(row.last_connected_at),
+    disconnected_at: toOptionalRfc3339(row.disconnected_at),
+    started_at: toOptionalRfc3339(row.started_at),
+    ready_at: toOptionalRfc3339(row.ready_at),
     connection_timeout_seconds: row.connection_timeout_seconds,
     architecture: row.architecture,
     operating_system: row.operating_system,
@@ -137,7 +137,7 @@ const presentAgent = (row: AgentRow, parts: Deps, now: number, compat: boolean):
     instance_id: row.instance_id,
     version: row.version,
     api_version: row.api_version,
-    environment_variables: changeValues(row.environment_variables, parts.open),
+    environment_variables: mapValues(row.environment_variables, parts.open),
     display_apps: row.display_apps,
     subsystems: row.subsystems as WorkspaceAgent["subsystems"],
     startup_script_behavior: blocks ? "blocking" : "non-blocking",
@@ -174,7 +174,7 @@ const presentApp = (app: AgentAppRow, { statuses, names, most }: Pick<Deps, "sta
     threshold: app.healthcheck_threshold,
   },
   open_in: app.open_in as App["open_in"],
-  sharing_level: effectiveLevel(app.sharing_level as ShareLevel, most),
+  sharing_level: getEffectiveLevel(app.sharing_level as ShareLevel, most),
   statuses: statuses.filter(({ app_id }) => app_id === app.id).map(presentStatus),
 });
 
@@ -183,7 +183,7 @@ const presentStatus = ({ id, agent_id, app_id, workspace_id, created_at, ...said
   agent_id,
   app_id,
   workspace_id,
-  created_at: rfc3339(created_at),
+  created_at: toRfc3339(created_at),
   state: said.state as AppStatus["state"],
   message: said.message,
   uri: said.uri,
@@ -213,7 +213,7 @@ const presentLogSource = (source: LogSourceRow): WorkspaceAgent["log_sources"][n
   workspace_agent_id: source.agent_id,
   display_name: source.display_name,
   icon: source.icon,
-  created_at: rfc3339(source.created_at),
+  created_at: toRfc3339(source.created_at),
 });
 
 /** Presents one metadata result at `now`, milliseconds since 1970. */
@@ -232,7 +232,7 @@ export const presentMetadata = (
   },
   result: {
     // Clients of this stream reject a list with a missing time.
-    collected_at: row.collected_at === null ? NEVER : rfc3339(row.collected_at),
+    collected_at: row.collected_at === null ? NEVER : toRfc3339(row.collected_at),
     age: row.collected_at === null ? 0 : Math.max(0, Math.floor((now - row.collected_at) / 1000)),
     value: row.value,
     error: row.error,

@@ -3,7 +3,7 @@
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "#base/config.ts";
-import { ownBinary } from "#base/program.ts";
+import { getOwnBinary } from "#base/program.ts";
 import { readSystem } from "#src/provisioners/docker/program.ts";
 
 export const PROGRAM_SYSTEMS = ["linux", "linux-musl", "darwin", "windows"] as const;
@@ -14,27 +14,27 @@ export type AgentProgram = Digests & { readonly path: string; readonly size: num
 
 /** Cache of digests by path, size and modification time, so that a program is read only once. */
 const digests = new Map<string, Promise<Digests>>();
-const DIGESTS = 64;
+const MAX_DIGESTS = 64;
 
 type Settings = Pick<Config, "agent_binary" | "agent_binaries">;
 
 /**
  * Returns `linux-musl-amd64` for `slipway-linux-musl-amd64` or `windows-arm64` for `coder-windows-arm64.exe`; undefined for other names.
  */
-const systemIn = (name: string): string | undefined => {
+const parseSystem = (name: string): string | undefined => {
   const [, system] = /^(?:slipway|coder)-([a-z]+(?:-musl)?-[a-z0-9]+)(?:\.exe)?$/.exec(name) ?? [];
   return PROGRAM_SYSTEMS.some((os) => PROGRAM_MACHINES.some((arch) => system === `${os}-${arch}`)) ? system : undefined;
 };
 
 /** Returns the program with this name; undefined when the server has none for that system. */
 export const findAgentProgram = async (settings: Settings, name: string): Promise<AgentProgram | undefined> => {
-  const system = systemIn(name);
-  const path = system === undefined ? undefined : pathFor(settings, system);
-  return path === undefined ? undefined : described(path);
+  const system = parseSystem(name);
+  const path = system === undefined ? undefined : findPath(settings, system);
+  return path === undefined ? undefined : loadProgram(path);
 };
 
 /** Returns all available programs by download name. */
-export const agentPrograms = async (settings: Settings): Promise<Map<string, AgentProgram>> => {
+export const listAgentPrograms = async (settings: Settings): Promise<Map<string, AgentProgram>> => {
   const found = new Map<string, AgentProgram>();
   for (const os of PROGRAM_SYSTEMS) {
     for (const arch of PROGRAM_MACHINES) {
@@ -46,8 +46,8 @@ export const agentPrograms = async (settings: Settings): Promise<Map<string, Age
   return found;
 };
 
-const pathFor = ({ agent_binary, agent_binaries }: Settings, system: string): string | undefined => {
-  const own = ownBinary();
+const findPath = ({ agent_binary, agent_binaries }: Settings, system: string): string | undefined => {
+  const own = getOwnBinary();
   const folder = agent_binaries ?? (own === undefined ? undefined : dirname(own));
   const there =
     folder === undefined ? undefined : join(folder, `slipway-${system}${/^windows/.test(system) ? ".exe" : ""}`);
@@ -58,11 +58,11 @@ const pathFor = ({ agent_binary, agent_binaries }: Settings, system: string): st
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
-const described = async (path: string): Promise<AgentProgram> => {
+const loadProgram = async (path: string): Promise<AgentProgram> => {
   const { size, mtimeMs } = statSync(path);
   const key = `${path}\0${size}\0${mtimeMs}`;
   const known = digests.get(key) ?? loadDigests(path);
-  if (digests.size >= DIGESTS) digests.clear();
+  if (digests.size >= MAX_DIGESTS) digests.clear();
   digests.set(key, known);
   return { path, size, ...(await known) };
 };

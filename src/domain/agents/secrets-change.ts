@@ -2,23 +2,23 @@
 // the daemon cannot be reached, it gets the change with its next connection.
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { coalesced, retry } from "#base/retry.ts";
+import { coalesce, retry } from "#base/retry.ts";
 import type { DomainContext } from "../context.ts";
 import { findAgentById } from "./find.ts";
 
 /** A daemon responds before it does anything. */
-const ANSWER_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 /** Its tunnel may be reconnecting. */
-const AGAIN_MS = 5_000;
-const TRIES = 5;
+const RETRY_INTERVAL_MS = 5_000;
+const MAX_TRIES = 5;
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics" | "agentHttp">;
 
 /** Notifies this agent's daemon of each change until the signal aborts. Changes during a notification cause one more. */
-export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+export const notifySecretsChanges = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
   const place = await findAgentById(deps.store, agent_id);
   if (!place || signal.aborted) return;
-  const tell = coalesced(() => askToRenew(deps, agent_id, signal));
+  const tell = coalesce(() => requestRenewal(deps, agent_id, signal));
   const leaves = [
     deps.topics.subscribe("secrets_changed", place.owner_id, tell),
     deps.topics.subscribe("missed", "", tell),
@@ -30,17 +30,19 @@ export const tellSecretsChange = async (deps: Deps, agent_id: string, signal: Ab
 };
 
 /** Never rejects. */
-const askToRenew = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
-  const again = (error: unknown, failures: number): number | undefined => {
-    log("agents").debug("agent {agent_id} cannot be told of changed secrets: {error}", { agent_id, error });
-    return failures < TRIES ? AGAIN_MS : undefined;
+const requestRenewal = async (deps: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  const toRetryDelay = (error: unknown, failures: number): number | undefined => {
+    log("agents").debug("cannot notify agent {agent_id} of changed secrets: {error}", { agent_id, error });
+    return failures < MAX_TRIES ? RETRY_INTERVAL_MS : undefined;
   };
-  await retry(deps.clock, () => askOnce(deps, agent_id, signal), again, signal).catch(() => undefined);
+  await retry(deps.clock, () => requestRenewalOnce(deps, agent_id, signal), toRetryDelay, signal).catch(
+    () => undefined,
+  );
 };
 
 /** An older daemon does not know this path; its error response is accepted as well. */
-const askOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
-  const late = lateAfter(clock, ANSWER_MS);
+const requestRenewalOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: AbortSignal): Promise<void> => {
+  const late = makeTimeout(clock, RESPONSE_TIMEOUT_MS);
   try {
     const asked = AbortSignal.any([signal, late.signal]);
     const path = "/api/v0/renew-secrets";
@@ -51,7 +53,7 @@ const askOnce = async ({ agentHttp, clock }: Deps, agent_id: string, signal: Abo
   }
 };
 
-const lateAfter = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
+const makeTimeout = (clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } => {
   const late = new AbortController();
   const timer = clock.after(ms, () => late.abort());
   return { signal: late.signal, cancel: () => timer.cancel() };

@@ -5,14 +5,14 @@ import type { DomainContext } from "../context.ts";
 
 /** Runs for the life of the server. */
 export const endWithParents = ({ store, topics }: Pick<DomainContext, "store" | "topics">): void => {
-  const tell = async (parent_id: string): Promise<void> => {
+  const endChildren = async (parent_id: string): Promise<void> => {
     for (const { id } of await store.all(listSubAgents({ parent_id }))) topics.publish("agent_gone", id, {});
   };
   topics.subscribeAll("agent_gone", (agent_id, _, isFar) => {
     // The node where it happened has already reported the children.
     if (isFar) return;
-    tell(agent_id).catch((error) => {
-      log("agents").debug("the agents inside {agent_id} were not told: {error}", { agent_id, error });
+    endChildren(agent_id).catch((error) => {
+      log("agents").debug("cannot report the end of the agents inside {agent_id}: {error}", { agent_id, error });
     });
   });
 };

@@ -4,7 +4,7 @@ import type { DomainContext } from "../context.ts";
 import { refusal } from "./containers.ts";
 
 /** Maximum bytes of one file, equal to the daemon's limit. */
-export const AGENT_FILE_LIMIT = 33_554_432;
+export const MAX_AGENT_FILE_BYTES = 33_554_432;
 const TIMEOUT_MS = 120_000;
 const MAX_ANSWER = 64 * 1024;
 
@@ -28,7 +28,7 @@ export const uploadToAgent = async (
   const timer = ctx.clock.after(TIMEOUT_MS, () => late.abort());
   let broken: unknown;
   // A truncated or oversized body must also abort the request to the agent, which would otherwise wait for the rest.
-  const whole = async function* (): AsyncGenerator<Uint8Array> {
+  const streamBody = async function* (): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
     } catch (error) {
@@ -39,7 +39,7 @@ export const uploadToAgent = async (
   };
   try {
     const query = new URLSearchParams({ name, terminal, folder, replace: String(replace) });
-    const asked = { method: "POST", path: `/api/v0/upload?${query}`, body: whole(), signal: late.signal };
+    const asked = { method: "POST", path: `/api/v0/upload?${query}`, body: streamBody(), signal: late.signal };
     const response = await ctx.agentHttp.request(agent_id, asked);
     if (response.status !== 200) throw await refusal(response);
     const answer = await response.json<{ path?: unknown }>(MAX_ANSWER);

@@ -4,23 +4,27 @@ import type { ActivityReport } from "#actors/workspace/activity.ts";
 import { log } from "#base/log.ts";
 import type { DomainContext } from "../context.ts";
 
-export const USE_EVERY_MS = 60_000;
+export const USE_INTERVAL_MS = 60_000;
 
 type Deps = Pick<DomainContext, "clock" | "workspaces">;
-type OfTerminals = Deps & {
+type TerminalUseDeps = Deps & {
   readonly usage: Pick<DomainContext["usage"], "note" | "noteRoundTrip">;
   readonly dialer: Pick<DomainContext["dialer"], "roundTrip">;
 };
 
 /** Returns a cheap function to call on each activity. */
-export const trackUse = (ctx: OfTerminals, workspace_id: string, report: Omit<ActivityReport, "at">): (() => void) => {
+export const trackUse = (
+  ctx: TerminalUseDeps,
+  workspace_id: string,
+  report: Omit<ActivityReport, "at">,
+): (() => void) => {
   let noted = Number.NEGATIVE_INFINITY;
   const { agent_id } = report;
   const use = { workspace_id, agent_id, user_id: report.by?.id ?? undefined, app: "reconnecting-pty" };
   return () => {
     ctx.usage.note(use);
     const now = ctx.clock.monotonic();
-    if (now - noted < USE_EVERY_MS) return;
+    if (now - noted < USE_INTERVAL_MS) return;
     noted = now;
     // The agent's own report is only from the moment it is sent, when the terminal may be idle.
     ctx.usage.noteRoundTrip(workspace_id, agent_id === undefined ? undefined : ctx.dialer.roundTrip(agent_id));
@@ -33,6 +37,6 @@ export const noteUse = async (ctx: Deps, workspace_id: string, report: Omit<Acti
   try {
     await ctx.workspaces.ask(workspace_id, "recordActivity", { ...report, at: ctx.clock.now() });
   } catch (error) {
-    log("agents").warn("the use of workspace {workspace_id} was not noted: {error}", { workspace_id, error });
+    log("agents").warn("cannot record the use of workspace {workspace_id}: {error}", { workspace_id, error });
   }
 };

@@ -1,8 +1,8 @@
 // Coding agents for chats: those that users can choose, and their configuration by administrators.
 import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { FIRST_PART } from "#base/parts.ts";
-import { deleteCodingAgent, findCodingAgent, listCodingAgents, putCodingAgent } from "#db/models/coding-agents.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { deleteCodingAgent, findCodingAgent, listCodingAgents, upsertCodingAgent } from "#db/models/coding-agents.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import type {
   AvailableAgents,
@@ -12,8 +12,8 @@ import type {
   DefaultAgent,
 } from "#schema/ai/coding-agents.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { resolveProfile, withPresets } from "#src/acp/presets.ts";
-import { mayConfigureChats } from "../access.ts";
+import { mergePresets, resolveProfile } from "#src/acp/presets.ts";
+import { canConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { workspaceAt } from "../workspaces/find.ts";
@@ -21,23 +21,23 @@ import { workspaceAt } from "../workspaces/find.ts";
 type Context = Pick<DomainContext, "store" | "clock">;
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage coding agents.");
+  if (!canConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage coding agents.");
 };
 
 /** Where a chat or task is to start: an existing workspace, or a new one from a template. */
-type Place = { readonly workspace_id?: string | undefined; readonly template_id?: string | undefined };
+type StartLocation = { readonly workspace_id?: string | undefined; readonly template_id?: string | undefined };
 
 /**
  * Returns the coding agents available for new chats, and the default of the template or of the workspace's template. Rejects with 400 when
  * both are given and with 404 when the caller cannot see it.
  */
-export const availableAgents = async (
+export const listAvailableAgents = async (
   ctx: DomainContext,
   caller: UserCaller,
-  place: Place,
+  place: StartLocation,
 ): Promise<AvailableAgents> => {
   const template = await findTemplateFor(ctx, caller, place);
-  const agents = withPresets(await listCodingAgents(ctx.store)).filter(({ enabled }) => enabled);
+  const agents = mergePresets(await listCodingAgents(ctx.store)).filter(({ enabled }) => enabled);
   const default_agent = template && (await findDefaultAgent(ctx, template));
   return {
     agents: agents.map(({ name, display_name, icon, dialect }) => ({ name, display_name, icon, dialect })),
@@ -48,7 +48,7 @@ export const availableAgents = async (
 const findTemplateFor = async (
   ctx: DomainContext,
   caller: UserCaller,
-  { workspace_id, template_id }: Place,
+  { workspace_id, template_id }: StartLocation,
 ): Promise<TemplateRow | undefined> => {
   if (workspace_id === undefined) {
     return template_id === undefined ? undefined : (await templateAt(ctx, template_id, caller)).template;
@@ -87,9 +87,9 @@ export const checkAgent = async (
 };
 
 /** Returns all coding agents with their settings. Rejects with 403 for everyone but owners. */
-export const codingAgents = async ({ store }: Context, caller: UserCaller): Promise<CodingAgents> => {
+export const presentCodingAgents = async ({ store }: Context, caller: UserCaller): Promise<CodingAgents> => {
   checkAdmin(caller);
-  return { agents: [...withPresets(await listCodingAgents(store))] };
+  return { agents: [...mergePresets(await listCodingAgents(store))] };
 };
 
 /** Adds a coding agent or replaces its settings. Rejects with 403. */
@@ -103,7 +103,11 @@ export const setCodingAgent = async (
   const agent = Object.assign({ name, is_preset: resolveProfile(name, undefined) !== undefined }, input);
   const before = resolveProfile(name, await findCodingAgent(store, name));
   const about = { now: clock.now(), ...audit(name) };
-  await store.commit([putCodingAgent(agent), audited({ ...about, before, after: agent })], undefined, FIRST_PART);
+  await store.commit(
+    [upsertCodingAgent(agent), insertAudit({ ...about, before, after: agent })],
+    undefined,
+    FIRST_PART,
+  );
   return agent;
 };
 
@@ -112,7 +116,7 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
   checkAdmin(caller);
   const before = await findCodingAgent(store, name);
   if (!before) throw notFound();
-  const entry = audited({ now: clock.now(), ...audit(name), before });
+  const entry = insertAudit({ now: clock.now(), ...audit(name), before });
   await store.commit([deleteCodingAgent(name), entry], undefined, FIRST_PART);
 };
 

@@ -2,26 +2,26 @@
 import type { Encryption } from "#base/encryption.ts";
 import type { Store } from "#db/engine/store.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
-import { workspaceToken } from "./workspace-token.ts";
+import { makeWorkspaceToken } from "./workspace-token.ts";
 
 /**
  * Returns the variables for an agent that reaches the server at `server`; empty unless an administrator has enabled the gateway in
  * workspaces. The names are those read by the providers' own SDKs and agents. A dialect whose URL or key is in `own`, the names set by the
  * template or the owner's secrets, gets none: that URL must not receive Slipway's token, nor Slipway's URL that key.
  */
-export const gatewayEnvironment = async (
+export const makeGatewayEnvironment = async (
   { store, encryption }: { readonly store: Store; readonly encryption: Encryption },
   agent_id: string,
   { server, own }: { readonly server: URL; readonly own: readonly string[] },
 ): Promise<Record<string, string>> => {
   const { enabled, in_workspaces } = await readGatewaySettings(store);
   if (!enabled || !in_workspaces) return {};
-  const token = workspaceToken(encryption, agent_id);
-  const at = (path: string): string => new URL(`/api/v2/ai/${path}`, server).href;
+  const token = makeWorkspaceToken(encryption, agent_id);
+  const toUrl = (path: string): string => new URL(`/api/v2/ai/${path}`, server).href;
   const dialects = [
-    { keys: ["ANTHROPIC_API_KEY"], set: { ANTHROPIC_BASE_URL: at("anthropic"), ANTHROPIC_AUTH_TOKEN: token } },
-    { keys: [], set: { OPENAI_BASE_URL: at("openai/v1"), OPENAI_API_KEY: token } },
-    { keys: ["GOOGLE_API_KEY"], set: { GOOGLE_GEMINI_BASE_URL: at("google"), GEMINI_API_KEY: token } },
+    { keys: ["ANTHROPIC_API_KEY"], set: { ANTHROPIC_BASE_URL: toUrl("anthropic"), ANTHROPIC_AUTH_TOKEN: token } },
+    { keys: [], set: { OPENAI_BASE_URL: toUrl("openai/v1"), OPENAI_API_KEY: token } },
+    { keys: ["GOOGLE_API_KEY"], set: { GOOGLE_GEMINI_BASE_URL: toUrl("google"), GEMINI_API_KEY: token } },
   ];
   const offered = dialects.filter(
     ({ keys, set }) => ![...keys, ...Object.keys(set)].some((name) => own.includes(name)),

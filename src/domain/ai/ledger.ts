@@ -1,7 +1,7 @@
 // The ledger entry of a gateway call: the possible cost is reserved before the call starts, and the usage is written before its response is
 // complete.
 import type { ModelLedger, OpenCall } from "#actors/chat/spending/ledger.ts";
-import type { Reached } from "#actors/chat/spending/limits.ts";
+import type { ReachedLimit } from "#actors/chat/spending/limits.ts";
 import { EXPECTED_OUTPUT_TOKENS } from "#actors/chat/spending/metered-models.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
@@ -30,14 +30,14 @@ export type Payer = {
 };
 
 /** Returns the price of a target; undefined if unknown. */
-const priceFor = ({ provider, model, config }: Target) =>
+const findPriceFor = ({ provider, model, config }: Target) =>
   findPrice(provider.provider, model, config?.model_config.cost);
 
 /** Maximum output tokens that one call may reserve over all its answers. */
 const MAX_RESERVED_OUTPUT_TOKENS = 1_048_576;
 
 /** Returns an upper estimate of a call's tokens. */
-export const likelyTokens = ({
+export const estimateTokens = ({
   prompt_tokens,
   answers,
   max_output_tokens = EXPECTED_OUTPUT_TOKENS,
@@ -47,10 +47,10 @@ export const likelyTokens = ({
 });
 
 /** Returns an upper estimate of a call's usage; 0 micros without a price. */
-const likelyUse = (target: Target, body: CallBody) => {
-  const likely = likelyTokens(body);
+const estimateUse = (target: Target, body: CallBody) => {
+  const likely = estimateTokens(body);
   return {
-    micros: computeCost(likely, priceFor(target)) ?? 0,
+    micros: computeCost(likely, findPriceFor(target)) ?? 0,
     tokens: likely.input_tokens + likely.output_tokens,
   };
 };
@@ -69,7 +69,7 @@ type Ledger = { readonly ledger: ModelLedger } & Pick<DomainContext, "clock">;
 /**
  * How long a workspace's call waits while open calls may use up the rest of a budget. Coding agents give up quickly when they get an error.
  */
-const HELD_WAIT_MS = 60_000;
+const HELD_TIMEOUT_MS = 60_000;
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 2_000];
 
 /**
@@ -78,12 +78,12 @@ const [FIRST_LOOK_MS, LAST_LOOK_MS] = [100, 2_000];
 export const openCall = async (
   { ledger, clock }: Ledger,
   { payer, target, body, signal }: Pick<EndedCall, "payer" | "target" | "body"> & { readonly signal: AbortSignal },
-): Promise<OpenCall | Reached> => {
+): Promise<OpenCall | ReachedLimit> => {
   const waits = payer.workspace_id !== "";
-  const giveUpAt = clock.monotonic() + HELD_WAIT_MS;
+  const giveUpAt = clock.monotonic() + HELD_TIMEOUT_MS;
   for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, LAST_LOOK_MS)) {
     const call = ledgerCall(payer, target, body);
-    const opened = await ledger.begin(call, () => likelyUse(target, body), { always: true });
+    const opened = await ledger.begin(call, () => estimateUse(target, body), { always: true });
     const isHeld = "isHeld" in opened && opened.isHeld;
     if (!(isHeld && waits) || clock.monotonic() >= giveUpAt) return opened;
     await pause(clock, look, signal);
@@ -92,7 +92,7 @@ export const openCall = async (
   }
 };
 
-export type Ended = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms" | "provider_request_id"> & {
+export type CallResult = Pick<Settlement, "outcome" | "first_byte_ms" | "duration_ms" | "provider_request_id"> & {
   /** As reported by the provider; undefined if it reported none. */
   readonly usage: ModelUsage | undefined;
   /** Bytes of text since the last usage report, to estimate the rest. */
@@ -107,7 +107,7 @@ const BYTES_PER_TOKEN = 4;
 /** Returns a call's usage: as reported, or else estimated from its prompt and the text that passed. A rejected call has used nothing. */
 export const toUsage = (
   { prompt_tokens }: Pick<CallBody, "prompt_tokens">,
-  { usage, outcome, text_bytes, was_begun }: Pick<Ended, "usage" | "outcome" | "text_bytes" | "was_begun">,
+  { usage, outcome, text_bytes, was_begun }: Pick<CallResult, "usage" | "outcome" | "text_bytes" | "was_begun">,
 ): { readonly usage: ModelUsage; readonly is_estimated: boolean } => {
   const isReported = usage !== undefined && (outcome === "ok" || text_bytes === 0);
   if (isReported || !was_begun) return { usage: usage ?? {}, is_estimated: false };
@@ -128,7 +128,7 @@ export const endCall = async (
   { ledger, encryption, clock, recordingRetention }: Ledger & Pick<DomainContext, "encryption" | "recordingRetention">,
   open: OpenCall,
   { payer, target, body, recording }: EndedCall,
-  ended: Ended,
+  ended: CallResult,
 ): Promise<void> => {
   const { usage, is_estimated } = toUsage(body, ended);
   const { outcome, first_byte_ms, duration_ms, provider_request_id } = ended;
@@ -151,8 +151,8 @@ export const endCall = async (
     output_tokens: usage.output_tokens ?? 0,
     cache_read_tokens: usage.cache_read_tokens ?? 0,
     cache_creation_tokens: usage.cache_creation_tokens ?? 0,
-    cost_micros: isFree ? 0 : computeCost(usage, priceFor(target)),
+    cost_micros: isFree ? 0 : computeCost(usage, findPriceFor(target)),
   };
   await ledger.end(open, ledgerCall(payer, target, body), settlement, recorded ? [insertRecording(recorded)] : []);
-  if (recorded) recordingRetention.added(recorded.sealed_texts.length);
+  if (recorded) recordingRetention.onStored(recorded.sealed_texts.length);
 };

@@ -27,33 +27,42 @@ export type Asker = {
  * Returns the targets for a model, in order of preference. Empty if no name matches or the caller may not use it; the two cases are not
  * distinguished, so that other callers' names stay hidden.
  */
-export const targetsFor = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
-  const direct = lookUp(catalog, dialect, model, asker);
+export const listTargets = (
+  catalog: ModelCatalog,
+  dialect: Dialect,
+  model: string,
+  asker: Asker,
+): readonly Target[] => {
+  const direct = findTargets(catalog, dialect, model, asker);
   const fallback = catalog.settings.default_names[dialect];
-  return direct.length > 0 || fallback === undefined ? direct : lookUp(catalog, dialect, fallback, asker);
+  return direct.length > 0 || fallback === undefined ? direct : findTargets(catalog, dialect, fallback, asker);
 };
 
-const lookUp = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
-  const named = catalog.settings.names.find((one) => fits(one.name, model));
+const findTargets = (catalog: ModelCatalog, dialect: Dialect, model: string, asker: Asker): readonly Target[] => {
+  const named = catalog.settings.names.find((one) => matchesPattern(one.name, model));
   // A name that an administrator has mapped and restricted must not be reachable in another way.
-  if (named) return isAllowed(named, asker) ? mapped(catalog, dialect, named, model) : [];
+  if (named) return isAllowed(named, asker) ? toTargets(catalog, dialect, named, model) : [];
   return catalog.models.flatMap((config) => {
     const provider =
-      config.enabled && config.model === model ? usable(catalog, dialect, config.provider_id) : undefined;
+      config.enabled && config.model === model ? findUsableProvider(catalog, dialect, config.provider_id) : undefined;
     return provider ? [{ provider, model, config, isNamed: true }] : [];
   });
 };
 
-const mapped = (catalog: ModelCatalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
+const toTargets = (catalog: ModelCatalog, dialect: Dialect, { targets }: GatewayName, asked: string): Target[] =>
   targets.flatMap(({ provider_id, model: given }) => {
     const model = given ?? asked;
-    const provider = usable(catalog, dialect, provider_id);
+    const provider = findUsableProvider(catalog, dialect, provider_id);
     const config = catalog.models.find((one) => one.provider_id === provider_id && one.model === model);
     const isNamed = given !== undefined || config !== undefined;
     return provider ? [{ provider, model, config, isNamed }] : [];
   });
 
-const usable = ({ providers }: ModelCatalog, dialect: Dialect, id: string): ConfiguredProvider | undefined =>
+const findUsableProvider = (
+  { providers }: ModelCatalog,
+  dialect: Dialect,
+  id: string,
+): ConfiguredProvider | undefined =>
   providers.find((one) => one.id === id && one.enabled && KINDS_OF[dialect].includes(one.provider));
 
 const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_id }: Asker): boolean =>
@@ -61,7 +70,7 @@ const isAllowed = ({ group_ids, template_ids }: GatewayName, { groups, template_
   (template_ids === undefined || (template_id !== undefined && template_ids.includes(template_id)));
 
 /** Returns whether a name that may contain `*` matches the requested model. */
-export const fits = (pattern: string, model: string): boolean => {
+export const matchesPattern = (pattern: string, model: string): boolean => {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return pattern === model;
   const last = rest.pop() ?? "";
@@ -76,10 +85,10 @@ export const fits = (pattern: string, model: string): boolean => {
 };
 
 /** Returns the names a caller may request, with `*` unexpanded, without duplicates. */
-export const namesFor = (catalog: ModelCatalog, dialect: Dialect, asker: Asker): string[] => {
+export const listNames = (catalog: ModelCatalog, dialect: Dialect, asker: Asker): string[] => {
   const names = catalog.settings.names.filter(
-    (one) => isAllowed(one, asker) && mapped(catalog, dialect, one, one.name).length > 0,
+    (one) => isAllowed(one, asker) && toTargets(catalog, dialect, one, one.name).length > 0,
   );
-  const own = catalog.models.filter(({ model }) => lookUp(catalog, dialect, model, asker).length > 0);
+  const own = catalog.models.filter(({ model }) => findTargets(catalog, dialect, model, asker).length > 0);
   return [...new Set([...names.map(({ name }) => name), ...own.map(({ model }) => model)])];
 };

@@ -2,16 +2,16 @@
 // entry for each read.
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { type Encryption, UnsealError } from "#base/encryption.ts";
 import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findRecording, type RecordingRow } from "#db/chats/recordings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { GatewayRecording } from "#schema/ai/gateway.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { RecordedTexts } from "#src/llm/gateway/recording.ts";
-import { mayReadRecordings } from "../access.ts";
+import { canReadRecordings } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 const compress = promisify(gzip);
@@ -45,13 +45,13 @@ export const readRecording = async (
   caller: UserCaller,
   call_id: number,
 ): Promise<GatewayRecording> => {
-  if (!mayReadRecordings(caller)) throw forbidden("Only owners of the deployment can read recorded prompts.");
+  if (!canReadRecordings(caller)) throw forbidden("Only owners of the deployment can read recorded prompts.");
   const found = await store.get(findRecording({ key: call_id }));
   if (!found) throw notFound();
   const { recording, username } = found;
   const texts = await openTexts(encryption, recording);
   await store.commit([
-    audited({
+    insertAudit({
       now: clock.now(),
       action: "open",
       resource_type: "ai_call",
@@ -60,7 +60,7 @@ export const readRecording = async (
     }),
   ]);
   const { user_id, prompt_bytes, answer_bytes, created_at } = recording;
-  return { call_id, user_id, username, ...texts, prompt_bytes, answer_bytes, created_at: rfc3339(created_at) };
+  return { call_id, user_id, username, ...texts, prompt_bytes, answer_bytes, created_at: toRfc3339(created_at) };
 };
 
 const openTexts = async (encryption: Encryption, row: RecordingRow): Promise<Texts> => {

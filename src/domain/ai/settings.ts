@@ -1,21 +1,21 @@
 // Settings of the AI gateway, and views of its ledger for administrators and users.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listCalls, sumUsage, type UsageRow } from "#db/chats/ledger.ts";
-import { NOTHING_SPENT } from "#db/chats/spend.ts";
+import { ZERO_SPEND } from "#db/chats/spend.ts";
 import { readGatewaySettings } from "#db/models/gateway.ts";
 import type { AiUsage, GatewayCalls, GatewaySettings, UsageDimension } from "#schema/ai/gateway.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayConfigureChats } from "../access.ts";
+import { canConfigureChats } from "../access.ts";
 import type { CostRange } from "../chats/cost-range.ts";
 import type { DomainContext } from "../context.ts";
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage the AI gateway.");
+  if (!canConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage the AI gateway.");
 };
 
 /** Returns the settings. Rejects with 403 for everyone but owners. */
-export const gatewaySettings = async ({ store }: DomainContext, caller: UserCaller): Promise<GatewaySettings> => {
+export const getGatewaySettings = async ({ store }: DomainContext, caller: UserCaller): Promise<GatewaySettings> => {
   checkAdmin(caller);
   return readGatewaySettings(store);
 };
@@ -30,7 +30,7 @@ export const setGatewaySettings = async (
   await modelSettings.changeGateway(after);
 };
 
-export type CallsAsked = {
+export type CallsQuery = {
   readonly user_id: string | undefined;
   readonly workspace_id: string | undefined;
   readonly before: number | undefined;
@@ -38,19 +38,19 @@ export type CallsAsked = {
 };
 
 /** Returns gateway calls: the caller's own, or everyone's if an owner gives no `user_id`. Rejects with 403 for other users' calls. */
-export const gatewayCalls = async (
+export const listGatewayCalls = async (
   { store }: DomainContext,
   caller: UserCaller,
-  asked: CallsAsked,
+  asked: CallsQuery,
 ): Promise<GatewayCalls> => {
-  const user_id = ownOrAll(caller, asked.user_id);
+  const user_id = toVisibleUserId(caller, asked.user_id);
   const rows = await store.scan(listCalls({ ...asked, user_id, limit: asked.limit + 1 }));
-  const calls = rows.slice(0, asked.limit).map((row) => ({ ...row, created_at: rfc3339(row.created_at) }));
+  const calls = rows.slice(0, asked.limit).map((row) => ({ ...row, created_at: toRfc3339(row.created_at) }));
   const last = rows.length > asked.limit ? calls.at(-1) : undefined;
   return { calls, ...(last ? { next_before: last.id } : {}) };
 };
 
-type UsageAsked = {
+type UsageQuery = {
   readonly by: UsageDimension;
   readonly range: CostRange;
   /** Offset of the time zone from UTC in milliseconds; positive east of UTC. */
@@ -59,20 +59,20 @@ type UsageAsked = {
 };
 
 /** Returns totals of the model calls in a time range, both of chats and of the gateway. Rejects with 403 for other users' calls. */
-export const aiUsage = async (
+export const loadAiUsage = async (
   { store }: DomainContext,
   caller: UserCaller,
-  { by, range, offset, user_id }: UsageAsked,
+  { by, range, offset, user_id }: UsageQuery,
 ): Promise<AiUsage> => {
-  const filter = { ...range, offset, user_id: ownOrAll(caller, user_id) };
+  const filter = { ...range, offset, user_id: toVisibleUserId(caller, user_id) };
   const rows = await store.scan(sumUsage(by, filter));
   // Each call has exactly one kind, and there are few kinds, so this sum includes each call once.
   const kinds = by === "kind" ? rows : await store.scan(sumUsage("kind", filter));
-  const total = kinds.reduce((sum, row) => added(sum, row), NOTHING_SPENT);
-  return { start_date: rfc3339(range.from), end_date: rfc3339(range.to), by, total, rows };
+  const total = kinds.reduce((sum, row) => addUsage(sum, row), ZERO_SPEND);
+  return { start_date: toRfc3339(range.from), end_date: toRfc3339(range.to), by, total, rows };
 };
 
-const added = (sum: typeof NOTHING_SPENT, row: UsageRow): typeof NOTHING_SPENT => ({
+const addUsage = (sum: typeof ZERO_SPEND, row: UsageRow): typeof ZERO_SPEND => ({
   total_cost_micros: sum.total_cost_micros + row.total_cost_micros,
   request_count: sum.request_count + row.request_count,
   unpriced_request_count: sum.unpriced_request_count + row.unpriced_request_count,
@@ -82,8 +82,8 @@ const added = (sum: typeof NOTHING_SPENT, row: UsageRow): typeof NOTHING_SPENT =
   cache_creation_tokens: sum.cache_creation_tokens + row.cache_creation_tokens,
 });
 
-const ownOrAll = (caller: UserCaller, user_id: string | undefined): string | undefined => {
-  if (mayConfigureChats(caller)) return user_id;
+const toVisibleUserId = (caller: UserCaller, user_id: string | undefined): string | undefined => {
+  if (canConfigureChats(caller)) return user_id;
   if (user_id === undefined || user_id === caller.user_id) return caller.user_id;
   throw forbidden("Only owners of the deployment can see the model calls of others.");
 };

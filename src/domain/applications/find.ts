@@ -7,9 +7,9 @@ import type { AgentAppRow } from "#db/agents/apps.ts";
 import type { Store } from "#db/engine/store.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { isCovered, mayUseWorkspace } from "../access.ts";
-import { portIn } from "./names.ts";
+import { getEffectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { canUseWorkspace, isCoveredByKey } from "../access.ts";
+import { parsePort } from "./names.ts";
 
 /** An app or port that the caller can open. */
 export type AppPlace = {
@@ -51,20 +51,20 @@ export const findApp = async (
   const username = name.user === "me" ? caller?.username : name.user;
   const workspace = username && (await store.get(findNamedWorkspace({ username, name: name.workspace })));
   if (!workspace) return refused;
-  const isUser = caller !== undefined && mayUseWorkspace(caller, workspace);
+  const isUser = caller !== undefined && canUseWorkspace(caller, workspace);
   const state = toState(workspace);
   // Only users of the workspace learn its state, because others may not be allowed to open the app at all.
   if (state !== "running") return isUser ? state : refused;
   const agents = await store.all(listNamedAgents({ build_id: workspace.build_id }));
   const agent = name.agent
     ? agents.find((one) => one.name.toLowerCase() === name.agent)
-    : onlyOne(agents.filter(({ parent_id }) => parent_id === null));
+    : getOnly(agents.filter(({ parent_id }) => parent_id === null));
   if (!agent) return refused;
   const app = await store.get(findAgentApp({ agent_id: agent.id, slug: name.app }));
   const target = app ? toTarget(app) : await findPort(store, workspace.id, agent.name, name.app);
   if (!target) return isUser && app ? "no_address" : refused;
-  const level = effectiveLevel(target.level, workspace.max_share_level as ShareLevel);
-  if (!asPreflight && !mayOpen(level, caller, workspace)) return refused;
+  const level = getEffectiveLevel(target.level, workspace.max_share_level as ShareLevel);
+  if (!asPreflight && !canOpen(level, caller, workspace)) return refused;
   const { level: _, ...rest } = target;
   const label = formatLabel({ app: name.app, agent: agent.name, workspace: workspace.name, user: username });
   const { id: workspace_id, owner_id, build_id } = workspace;
@@ -72,7 +72,7 @@ export const findApp = async (
   return { ...where, slug: app?.slug, label, isPublic: level === "public", ...rest };
 };
 
-const onlyOne = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
+const getOnly = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
 
 const toState = (workspace: NamedWorkspace): Refusal | "running" => {
   if (workspace.dormant_at !== null) return "dormant";
@@ -82,14 +82,14 @@ const toState = (workspace: NamedWorkspace): Refusal | "running" => {
 };
 
 /** `owner` means users of the workspace; the site's own level is wider than an organization's (SHARE_LEVELS). */
-export const mayOpen = (
+export const canOpen = (
   level: ShareLevel,
   caller: UserCaller | undefined,
   workspace: Pick<NamedWorkspace, "id" | "owner_id" | "organization_id" | "user_acl" | "group_acl">,
 ): boolean => {
   if (level === "public") return true;
-  if (!caller || !isCovered(caller, workspace)) return false;
-  if (level === "authenticated" || mayUseWorkspace(caller, workspace)) return true;
+  if (!caller || !isCoveredByKey(caller, workspace)) return false;
+  if (level === "authenticated" || canUseWorkspace(caller, workspace)) return true;
   return level === "organization" && workspace.organization_id in caller.organizations;
 };
 
@@ -112,7 +112,7 @@ const findPort = async (
   agent: string,
   app: string,
 ): Promise<Target | undefined> => {
-  const port = portIn(app);
+  const port = parsePort(app);
   if (!port) return undefined;
   const shares = await store.all(listPortShares({ workspace_id }));
   const share = shares.find((one) => one.agent_name === agent && one.port === port.port);

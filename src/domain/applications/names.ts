@@ -2,7 +2,7 @@
 // host must have exactly this form, so that a key is never sent to a look-alike host.
 import { isLoopback } from "#base/config.ts";
 import { type AppName, formatLabel, PART } from "#base/links/app-label.ts";
-import { hostName } from "#base/network/host-name.ts";
+import { parseHostName } from "#base/network/host-name.ts";
 
 const HOST = /^([a-z0-9-]{1,63})\.([a-z0-9._-]+?)(?::(\d{1,5}))?$/;
 
@@ -18,7 +18,7 @@ type Deps = {
  * Returns the app hosts: those of the setting, or names below `apps.localhost` when the server is reached by a loopback name without TLS.
  * `host` is the request's Host header: a forwarded port may differ from the server's, and a request with any other name has no app hosts.
  */
-export const appHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.host): AppHosts => {
+export const makeAppHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.host): AppHosts => {
   const { wildcard_access_url } = config;
   if (wildcard_access_url !== undefined) return new AppHosts(wildcard_access_url, accessUrl);
   const [, name = "", port = "80"] = /^(.+?)(?::(\d{1,5}))?$/.exec(host) ?? [];
@@ -30,20 +30,22 @@ export const appHosts = ({ config, accessUrl }: Deps, host: string = accessUrl.h
  * Returns the origin where a person starts to sign in to an app. On a local machine, people use both `localhost` and `127.0.0.1`, each with
  * its own cookies: the one that is not the access URL is tried first and redirects to the other.
  */
-export const firstSignIn = (
+export const getFirstSignInOrigin = (
   { config, accessUrl }: Deps & { readonly config: { readonly allowed_hosts?: readonly string[] | undefined } },
   host: string,
 ): string => {
-  if (!appHosts({ config, accessUrl }, host).isOwnMachine) return accessUrl.origin;
+  if (!makeAppHosts({ config, accessUrl }, host).isOwnMachine) return accessUrl.origin;
   const other = accessUrl.hostname === "localhost" ? "127.0.0.1" : "localhost";
   const name = (config.allowed_hosts ?? [other]).includes(other) ? other : accessUrl.hostname;
   return `http://${name}${toPort(host)}`;
 };
 
 /** Returns the access URL's origin at the request's port, where a person may be signed in who is not signed in at the request's host. */
-export const nextSignIn = (deps: Deps, host: string): string | undefined => {
-  const isThere = hostName(host) === deps.accessUrl.hostname;
-  return isThere || !appHosts(deps, host).isOwnMachine ? undefined : `http://${deps.accessUrl.hostname}${toPort(host)}`;
+export const findNextSignInOrigin = (deps: Deps, host: string): string | undefined => {
+  const isThere = parseHostName(host) === deps.accessUrl.hostname;
+  return isThere || !makeAppHosts(deps, host).isOwnMachine
+    ? undefined
+    : `http://${deps.accessUrl.hostname}${toPort(host)}`;
 };
 
 const toPort = (host: string): string => /:\d{1,5}$/.exec(host)?.[0] ?? "";
@@ -77,14 +79,14 @@ export class AppHosts {
   }
 
   /** Returns the app whose origin matches exactly, because another port may belong to another program. */
-  nameOfOrigin(origin: string): AppName | undefined {
+  parseOrigin(origin: string): AppName | undefined {
     if (!URL.canParse(origin)) return undefined;
-    const name = this.nameIn(new URL(origin).host);
-    return name && origin === this.originOf(formatLabel(name)) ? name : undefined;
+    const name = this.parseName(new URL(origin).host);
+    return name && origin === this.toOrigin(formatLabel(name)) ? name : undefined;
   }
 
   /** Returns the app in a Host header. The port is ignored, because a reverse proxy may have removed it. */
-  nameIn(host: string): AppName | undefined {
+  parseName(host: string): AppName | undefined {
     const [, label, suffix] = HOST.exec(host.toLowerCase()) ?? [];
     if (label === undefined || this.#suffix === "" || suffix !== this.#suffix) return undefined;
     const [app, agent, workspace, user, ...rest] = label.split("--");
@@ -93,18 +95,18 @@ export class AppHosts {
   }
 
   /** Returns a redirect target if scheme, host and port are exactly an app's, without user info and control characters. */
-  target(text: string): { url: URL; name: AppName } | undefined {
+  parseTarget(text: string): { url: URL; name: AppName } | undefined {
     // A text that a URL parser would correct is not the URL it appears to be.
     if (!/^https?:\/\/[a-z0-9]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return undefined;
     const url = new URL(text);
-    const name = this.nameIn(url.host);
+    const name = this.parseName(url.host);
     const isExact =
       url.protocol === this.#protocol && url.port === this.#port && `${url.username}${url.password}` === "";
     return name && isExact && text.toLowerCase().startsWith(`${url.protocol}//${url.host}`) ? { url, name } : undefined;
   }
 
   /** Returns `https://8080--main--dev--ann.apps.example.com`, without a trailing slash. */
-  originOf(label: string): string {
+  toOrigin(label: string): string {
     return `${this.#protocol}//${label}.${this.#suffix}${this.#port && `:${this.#port}`}`;
   }
 }
@@ -120,17 +122,17 @@ export type AppPath = {
   readonly rest: string;
 };
 
-const PATH = /^(\/@([^/]+)\/([^/]+)\/apps\/([^/]+))(\/.*)?$/;
+const APP_PATH = /^(\/@([^/]+)\/([^/]+)\/apps\/([^/]+))(\/.*)?$/;
 
 /** `/@ann/dev`, its settings and builds: workspace pages, not apps. */
-const PAGE = /^\/@[^/]+\/[^/]+(\/settings(\/[^/]+)?|\/builds\/\d+)?$/;
+const PAGE_PATH = /^\/@[^/]+\/[^/]+(\/settings(\/[^/]+)?|\/builds\/\d+)?$/;
 
 /** Returns whether a path belongs to apps, including malformed ones. */
-export const isAppPath = (path: string): boolean => path.startsWith("/@") && !PAGE.test(path);
+export const isAppPath = (path: string): boolean => path.startsWith("/@") && !PAGE_PATH.test(path);
 
 /** Parses `/@{user}/{workspace}[.{agent}]/apps/{app}/...`; undefined if it does not have this form. */
-export const appPath = (path: string): AppPath | undefined => {
-  const [, prefix = "", user = "", place = "", app = "", rest = ""] = PATH.exec(path) ?? [];
+export const parseAppPath = (path: string): AppPath | undefined => {
+  const [, prefix = "", user = "", place = "", app = "", rest = ""] = APP_PATH.exec(path) ?? [];
   const [workspace = "", agent, ...others] = place.toLowerCase().split(".");
   const name = { user: user.toLowerCase(), workspace, agent, app: app.toLowerCase() };
   const parts = [name.user, workspace, name.app, ...(agent === undefined ? [] : [agent])];
@@ -139,7 +141,7 @@ export const appPath = (path: string): AppPath | undefined => {
 };
 
 /** Returns the port for `8080` or `8080s`; undefined for anything else. Ports below 9 are reserved for the agent. */
-export const portIn = (app: string): { port: number; tls: boolean } | undefined => {
+export const parsePort = (app: string): { port: number; tls: boolean } | undefined => {
   const [, digits, secure] = /^([1-9]\d{0,4})(s?)$/.exec(app) ?? [];
   const port = Number(digits ?? 0);
   return port >= 9 && port <= 65_535 ? { port, tls: secure === "s" } : undefined;

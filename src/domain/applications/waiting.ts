@@ -10,12 +10,12 @@ import { findJob, findLastJobLog } from "#db/workspaces/jobs.ts";
 import { listPortShares } from "#db/workspaces/port-shares.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { effectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
-import { mayUseWorkspace } from "../access.ts";
+import { getEffectiveLevel, type ShareLevel } from "#schema/workspaces/port-share.ts";
+import { canUseWorkspace } from "../access.ts";
 import { findStanding, type Waking } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
-import { mayOpen } from "./find.ts";
-import { portIn } from "./names.ts";
+import { canOpen } from "./find.ts";
+import { parsePort } from "./names.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
 
@@ -42,7 +42,7 @@ export const findAwaited = async (
   const username = name.user === "me" ? caller?.username : name.user;
   const workspace = username && (await store.get(findNamedWorkspace({ username, name: name.workspace })));
   if (!workspace) return undefined;
-  const isUser = caller !== undefined && mayUseWorkspace(caller, workspace);
+  const isUser = caller !== undefined && canUseWorkspace(caller, workspace);
   if (!isUser && !(await isVisitor(deps, workspace, name, caller))) return undefined;
   const place = await store.get(findWorkspacePlace({ id: workspace.id }));
   if (!place) return undefined;
@@ -61,11 +61,11 @@ const isVisitor = async (
   if (template?.wake_on_connect !== "public") return false;
   const isNamed = (name: string): boolean => agent === undefined || name.toLowerCase() === agent;
   const known = (await store.all(listKnownApps({ workspace_id: id, slug: app }))).find((one) => isNamed(one.agent));
-  const port = known ? undefined : portIn(app)?.port;
+  const port = known ? undefined : parsePort(app)?.port;
   const shares = port === undefined ? [] : await store.all(listPortShares({ workspace_id: id }));
   const share = shares.find((one) => isNamed(one.agent_name) && one.port === port);
   const level = (known?.level ?? share?.share_level) as ShareLevel | undefined;
-  return level !== undefined && mayOpen(effectiveLevel(level, max_share_level as ShareLevel), caller, workspace);
+  return level !== undefined && canOpen(getEffectiveLevel(level, max_share_level as ShareLevel), caller, workspace);
 };
 
 /** The progress of a build: the newest log line while it is running, and why it failed. */

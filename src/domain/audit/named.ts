@@ -10,7 +10,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
  * Returns the IDs of users matching a username (or `me`) and an email address; undefined if neither is given, and an empty list if no one
  * matches.
  */
-export const usersIn = async (
+export const findFilterUsers = async (
   store: Store,
   search: SearchQuery,
   caller: UserCaller,
@@ -27,10 +27,10 @@ export const usersIn = async (
 const idsIn = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
 /** Resolves the key `organization`, an ID or a name; rejects an unknown name. */
-export const organizationIn = async (store: Store, search: SearchQuery): Promise<string | undefined> => {
+export const findFilterOrganization = async (store: Store, search: SearchQuery): Promise<string | undefined> => {
   const text = search.text("organization");
   if (text === undefined || isUuid(text)) return text;
   const found = await store.get(findOrganizationByName({ name: text }));
-  if (!found) search.refuse("organization", `There is no organization "${text}".`);
+  if (!found) search.addProblem("organization", `There is no organization "${text}".`);
   return found?.id;
 };

@@ -1,8 +1,8 @@
 // Presents an audit log entry: a sentence describing the action, a link to the resource, and whether it still exists (facts/platform 7).
 // Pure.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { isUuid, NIL_UUID } from "#base/ids.ts";
-import type { AuditRow, ShownEntry } from "#db/reports/audit/search.ts";
+import type { AuditEntryView, AuditRow } from "#db/reports/audit/search.ts";
 import type { AuditAction, AuditLog, ResourceType } from "#schema/audit.ts";
 import { presentUser } from "../users/present.ts";
 
@@ -38,16 +38,16 @@ const NAMES: Partial<Record<ResourceType, string>> = {
 
 const formatName = (type: ResourceType): string => NAMES[type] ?? type.replaceAll("_", " ");
 
-type Described = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
+type DescribedEntry = Pick<AuditRow, "action" | "resource_type" | "status_code" | "diff">;
 
 /** Returns a sentence with `{user}` and `{target}`, to be filled in by the client. */
-export const formatDescription = ({ action, resource_type, status_code, diff }: Described): string => {
+export const formatDescription = ({ action, resource_type, status_code, diff }: DescribedEntry): string => {
   const start = action === "request_password_reset" ? "" : "{user} ";
   const fields = Object.keys(diff);
   if (resource_type === "chat" && action === "write" && status_code < 300 && fields.length > 0) {
-    const only = (...names: string[]) => fields.every((field) => names.includes(field));
-    if (only("archived")) return `${start}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
-    if (only("user_acl", "group_acl")) return `${start}updated sharing for chat {target}`;
+    const hasOnly = (...names: string[]) => fields.every((field) => names.includes(field));
+    if (hasOnly("archived")) return `${start}${diff.archived?.new === true ? "archived" : "unarchived"} chat {target}`;
+    if (hasOnly("user_acl", "group_acl")) return `${start}updated sharing for chat {target}`;
   }
   return `${start}${formatVerb(action, status_code)}${formatObject(action, resource_type)}`;
 };
@@ -64,7 +64,7 @@ const formatObject = (action: AuditAction, type: ResourceType): string => {
   return ` ${formatName(type)}${type === "convert_login" ? " to" : ""} {target}`;
 };
 
-const OF_WORKSPACES: readonly ResourceType[] = [
+const WORKSPACE_RESOURCES: readonly ResourceType[] = [
   "workspace",
   "workspace_build",
   "workspace_agent",
@@ -73,7 +73,7 @@ const OF_WORKSPACES: readonly ResourceType[] = [
   "workspace_snapshot",
 ];
 
-const toLink = ({ entry, workspace, owner }: ShownEntry): string => {
+const toLink = ({ entry, workspace, owner }: AuditEntryView): string => {
   const at = workspace && owner ? `/@${owner.username}/${workspace.name}` : "";
   if (entry.resource_type === "template") return `/templates/${entry.resource_target}`;
   if (entry.resource_type === "user") return `/users?filter=${encodeURIComponent(entry.resource_target)}`;
@@ -83,14 +83,16 @@ const toLink = ({ entry, workspace, owner }: ShownEntry): string => {
   return build_number === undefined ? at : `${at}/builds/${build_number}`;
 };
 
-export const presentEntry = (shown: ShownEntry): AuditLog => {
+export const presentEntry = (shown: AuditEntryView): AuditLog => {
   const { entry, user, organization, workspace, owner } = shown;
-  const is_deleted = OF_WORKSPACES.includes(entry.resource_type) ? (workspace?.deleted ?? true) : shown.gone === 1;
+  const is_deleted = WORKSPACE_RESOURCES.includes(entry.resource_type)
+    ? (workspace?.deleted ?? true)
+    : shown.gone === 1;
   const ofBuild = entry.resource_type === "workspace_build" && owner ? { workspace_owner: owner.username } : {};
   const ofFile = shown.made === null ? {} : { template_version: shown.made };
   return {
     id: entry.id,
-    time: rfc3339(entry.time),
+    time: toRfc3339(entry.time),
     organization_id: entry.organization_id ?? NIL_UUID,
     ...(organization ? { organization } : {}),
     user: user ? presentUser(user, shown.memberships) : null,

@@ -7,20 +7,20 @@ import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { BUILD_REASONS } from "#schema/workspaces/build.ts";
-import { mayReadAudit } from "../access.ts";
-import { organizationIn, usersIn } from "./named.ts";
+import { canReadAudit } from "../access.ts";
+import { findFilterOrganization, findFilterUsers } from "./named.ts";
 
 /** Returns the organizations whose entries the caller may see; undefined means all entries. */
-export const auditedPlaces = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {
-  if (mayReadAudit(caller)) return undefined;
-  const places = Object.keys(caller.organizations).filter((id) => mayReadAudit(caller, id));
+export const listAuditedOrganizations = (caller: UserCaller, log = "audit log"): readonly string[] | undefined => {
+  if (canReadAudit(caller)) return undefined;
+  const places = Object.keys(caller.organizations).filter((id) => canReadAudit(caller, id));
   if (places.length === 0) throw forbidden(`Only owners and auditors, of the site or an organization, see the ${log}.`);
   return places;
 };
 
 /** Returns the filter for `q`, limited to what the caller may see. Throws 400 with one validation per mistake. */
-export const auditFilter = async (store: Store, q: string, caller: UserCaller): Promise<AuditFilter> => {
-  const within = auditedPlaces(caller);
+export const parseAuditFilter = async (store: Store, q: string, caller: UserCaller): Promise<AuditFilter> => {
+  const within = listAuditedOrganizations(caller);
   const search = new SearchQuery(q);
   const kind = search.free === "" ? search.choice("resource_type", RESOURCE_TYPES) : findKind(search);
   const filter: AuditFilter = {
@@ -30,36 +30,36 @@ export const auditFilter = async (store: Store, q: string, caller: UserCaller): 
     resource_id: search.uuid("resource_id"),
     request_id: search.uuid("request_id"),
     resource_target: search.text("resource_target"),
-    user_ids: await usersIn(store, search, caller, { name: "username", email: "email" }),
-    organization_id: await organizationIn(store, search),
+    user_ids: await findFilterUsers(store, search, caller, { name: "username", email: "email" }),
+    organization_id: await findFilterOrganization(store, search),
     from: findDay(search, "date_from"),
     to: toDayEnd(findDay(search, "date_to")),
     within,
   };
-  search.end("Invalid audit search query.");
+  search.requireValid("Invalid audit search query.");
   return filter;
 };
 
 /** Words without a key name a kind of resource. */
 const findKind = (search: SearchQuery) => {
-  if (search.has("resource_type")) search.refuse("resource_type", "is given as free text, too.");
+  if (search.has("resource_type")) search.addProblem("resource_type", "is given as free text, too.");
   const word = search.free.replaceAll(" ", "_");
   const found = RESOURCE_TYPES.find((type) => type === word);
-  if (!found) search.refuse("resource_type", `"${search.free}" is not one of ${RESOURCE_TYPES.join(", ")}.`);
+  if (!found) search.addProblem("resource_type", `"${search.free}" is not one of ${RESOURCE_TYPES.join(", ")}.`);
   return found;
 };
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const DAY_PATTERN = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
 /** Returns the first moment of a day, UTC. */
 const findDay = (search: SearchQuery, key: string): number | undefined => {
   const text = search.text(key);
   if (text === undefined) return undefined;
-  const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  const at = DAY_PATTERN.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   // Otherwise, February 30 would be parsed as a day in March.
   if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at;
-  search.refuse(key, `"${text}" is not a date such as 2026-01-31.`);
+  search.addProblem(key, `"${text}" is not a date such as 2026-01-31.`);
   return undefined;
 };
 

@@ -1,7 +1,7 @@
 // Retention period of the audit log.
 import { forbidden, invalidField } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { putAuditRetention, readAuditRetention } from "#db/reports/audit/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { readAuditRetention, upsertAuditRetention } from "#db/reports/audit/settings.ts";
 import { type AuditRetention, RESOURCE_TYPES } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
@@ -15,8 +15,8 @@ export const setAuditRetention = async (
 ): Promise<void> => {
   if (!isOwner(caller)) throw forbidden("Only owners can change how long entries are kept.");
   const unknown = Object.keys(after.kinds).find((kind) => !(RESOURCE_TYPES as readonly string[]).includes(kind));
-  if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is no kind of thing.`);
+  if (unknown !== undefined) throw invalidField("kinds", `"${unknown.slice(0, 64)}" is not a resource type.`);
   const before = await readAuditRetention(store);
   const entry = { now: clock.now(), action: "write", resource_type: "audit_settings", target: "retention" } as const;
-  await store.commit([putAuditRetention(after), audited({ ...entry, before, after })]);
+  await store.commit([upsertAuditRetention(after), insertAudit({ ...entry, before, after })]);
 };

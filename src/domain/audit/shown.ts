@@ -3,12 +3,12 @@
 import { type ChatPlace, listChatPlaces } from "#db/chats/chats.ts";
 import { listSharedWith } from "#db/chats/shares.ts";
 import { toZeroValue } from "#db/reports/audit/diff.ts";
-import type { ShownEntry } from "#db/reports/audit/search.ts";
+import type { AuditEntryView } from "#db/reports/audit/search.ts";
 import type { AuditDiff } from "#db/schema/audit.ts";
 import type { AuditLog, ResourceType } from "#schema/audit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { allows } from "#schema/users/scopes.ts";
-import { isOwner, mayUpdateChat, readsChatsAs } from "../access.ts";
+import { hasScope } from "#schema/users/scopes.ts";
+import { canUpdateChat, isOwner, listReaderIds } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { presentEntry } from "./present.ts";
 
@@ -18,28 +18,28 @@ const PRIVATE: Partial<Record<ResourceType, readonly string[]>> = {
   user_chat_settings: ["permissions"],
 };
 
-type Row = ShownEntry["entry"];
+type Row = AuditEntryView["entry"];
 
-const privateFields = ({ resource_type, diff }: Pick<Row, "resource_type" | "diff">): readonly string[] =>
+const listPrivateFields = ({ resource_type, diff }: Pick<Row, "resource_type" | "diff">): readonly string[] =>
   PRIVATE[resource_type]?.filter((field) => Object.hasOwn(diff, field)) ?? [];
 
 export const presentEntries = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
-  rows: readonly ShownEntry[],
+  rows: readonly AuditEntryView[],
 ): Promise<AuditLog[]> => {
-  const ofChats = rows.filter(({ entry }) => entry.resource_type === "chat" && privateFields(entry).length > 0);
+  const ofChats = rows.filter(({ entry }) => entry.resource_type === "chat" && listPrivateFields(entry).length > 0);
   const readable = await listReadable(store, caller, [...new Set(ofChats.map(({ entry }) => entry.resource_id))]);
-  const mayRead = ({ resource_type, resource_id }: Row): boolean =>
+  const canRead = ({ resource_type, resource_id }: Row): boolean =>
     resource_type === "chat" ? readable.has(resource_id) : isOwner(caller) || resource_id === caller.user_id;
   return rows.map((shown) => {
     const log = presentEntry(shown);
-    const fields = privateFields(shown.entry);
-    return fields.length === 0 || mayRead(shown.entry) ? log : { ...log, diff: withoutValues(log.diff, fields) };
+    const fields = listPrivateFields(shown.entry);
+    return fields.length === 0 || canRead(shown.entry) ? log : { ...log, diff: redactValues(log.diff, fields) };
   });
 };
 
-const withoutValues = (diff: AuditDiff, fields: readonly string[]): AuditDiff =>
+const redactValues = (diff: AuditDiff, fields: readonly string[]): AuditDiff =>
   Object.fromEntries(
     Object.entries(diff).map(([field, change]) => {
       const zero = toZeroValue(change.new ?? change.old);
@@ -53,12 +53,12 @@ const listReadable = async (
   caller: UserCaller,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> => {
-  if (ids.length === 0 || !allows(caller.scopes, "chat:read")) return new Set();
+  if (ids.length === 0 || !hasScope(caller.scopes, "chat:read")) return new Set();
   const places = await store.scan(listChatPlaces({ ids: JSON.stringify(ids) }));
-  const ofOthers = places.filter((place) => !mayUpdateChat(caller, place));
-  const shareable = ofOthers.filter(({ organization_id }) => readsChatsAs(caller, organization_id).length > 0);
+  const ofOthers = places.filter((place) => !canUpdateChat(caller, place));
+  const shareable = ofOthers.filter(({ organization_id }) => listReaderIds(caller, organization_id).length > 0);
   const shared = await listShared(store, caller, shareable);
-  const isReadable = (place: ChatPlace): boolean => mayUpdateChat(caller, place) || shared.has(getRoot(place));
+  const isReadable = (place: ChatPlace): boolean => canUpdateChat(caller, place) || shared.has(getRoot(place));
   return new Set(places.filter(isReadable).map(({ id }) => id));
 };
 

@@ -1,6 +1,6 @@
 // Budgets: set, list, raise and remove, and resume chats that wait for one.
-import { type Limit, loadUsed, personLimit, toLimit } from "#actors/chat/spending/limits.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { type Limit, loadPersonLimit, loadUsed, toLimit } from "#actors/chat/spending/limits.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { type AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import {
@@ -15,10 +15,10 @@ import {
 import { findScopeHome, findScopeName, type ScopeHome } from "#db/budgets/deciders.ts";
 import { deleteAccounts, openAccount, personBudgetId, raiseAccount } from "#db/budgets/periods.ts";
 import { listPausedChats } from "#db/chats/chats.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { Budget, PutBudget } from "#schema/ai/budget.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { isLimitedBy, mayConfigureChats, mayManageBudget } from "../access.ts";
+import { canConfigureChats, canManageBudget, isLimitedBy } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Returns the budgets that the caller manages or is limited by, with their usage. */
@@ -26,20 +26,20 @@ export const readBudgets = async (ctx: DomainContext, caller: UserCaller): Promi
   const rows = await ctx.store.all(listBudgets());
   const shown: Budget[] = [];
   for (const row of rows) {
-    const isSeen = isLimitedBy(caller, row) || mayManageBudget(caller, await loadTarget(ctx, row));
+    const isSeen = isLimitedBy(caller, row) || canManageBudget(caller, await loadTarget(ctx, row));
     if (isSeen) shown.push(await presentBudget(ctx, row));
   }
   return shown;
 };
 
-type Scoped = Pick<BudgetRow, "scope" | "scope_id">;
+type ScopeRef = Pick<BudgetRow, "scope" | "scope_id">;
 
-const NOWHERE: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
+const NO_HOME: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
 
 /** Returns the scope with the organization and owner that access is decided by; empty ones for a deleted scope. */
-const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: Scoped) => ({
+const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: ScopeRef) => ({
   scope,
-  ...((await store.get(findScopeHome(scope, scope_id))) ?? NOWHERE),
+  ...((await store.get(findScopeHome(scope, scope_id))) ?? NO_HOME),
 });
 
 const presentBudget = async ({ store, clock }: DomainContext, row: BudgetRow): Promise<Budget> => {
@@ -47,7 +47,7 @@ const presentBudget = async ({ store, clock }: DomainContext, row: BudgetRow): P
   const { spent, reserved, extra } = await loadUsed(store, limit);
   const { id, scope, scope_id, period, unit, amount } = row;
   const name = scope_id === "" ? "" : ((await store.get(findScopeName(scope_id))) ?? "");
-  const times = { period_start: rfc3339(limit.begins_at), resets_at: rfc3339(limit.ends_at) };
+  const times = { period_start: toRfc3339(limit.begins_at), resets_at: toRfc3339(limit.ends_at) };
   return { id, scope, scope_id, name, period, unit, amount, extra, spent, reserved, ...times };
 };
 
@@ -58,7 +58,7 @@ export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: P
   if (scope === "everyone" && scope_id !== "") throw invalidField("scope_id", "must be absent for everyone");
   if (scope !== "everyone" && scope_id === "") throw invalidField("scope_id", "is required for this scope");
   const home = await store.get(findScopeHome(scope, scope_id));
-  if (!mayManageBudget(caller, { scope, ...(home ?? NOWHERE) })) throw notTheirs();
+  if (!canManageBudget(caller, { scope, ...(home ?? NO_HOME) })) throw budgetForbidden();
   if (!home) throw invalidField("scope_id", `is not the ID of a ${scope}`);
   if (home.is_sub_chat) throw invalidField("scope_id", "is a sub-chat: set the budget of its root chat");
   const now = clock.now();
@@ -67,24 +67,27 @@ export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: P
     ? { ...before, amount, updated_at: now }
     : { id: uuid(), scope, scope_id, period, unit, amount, created_at: now, updated_at: now };
   const write = before ? updateBudget(before.id, { amount, updated_at: now }, { expect: 1 }) : insertBudget(after);
-  await store.commit([write, toEntry(after, { now, before: shownIn(before), after: shownIn(after) }, home)]);
+  await store.commit([
+    write,
+    toEntry(after, { now, before: toAuditedFields(before), after: toAuditedFields(after) }, home),
+  ]);
   await resumeChats(ctx, after.id);
   return presentBudget(ctx, after);
 };
 
-const notTheirs = (): AppError =>
+const budgetForbidden = (): AppError =>
   forbidden(
     "Only owners of the deployment, administrators of the organization, and the owner of the chat can set this budget.",
   );
 
 /** The audited fields of a budget. */
-const shownIn = (row: BudgetRow | undefined) =>
+const toAuditedFields = (row: BudgetRow | undefined) =>
   row && { scope: row.scope, scope_id: row.scope_id, period: row.period, unit: row.unit, amount: row.amount };
 
 type Change = { readonly now: number; readonly before: object | undefined; readonly after: object | undefined };
 
 const toEntry = ({ id }: Pick<BudgetRow, "id">, { now, before, after }: Change, home: ScopeHome) =>
-  audited({
+  insertAudit({
     now,
     action: "write",
     resource_type: "chat_settings",
@@ -98,19 +101,19 @@ const toEntry = ({ id }: Pick<BudgetRow, "id">, { now, before, after }: Change, 
 /** Removes a budget and resumes chats that wait for it. Throws 403, 404. */
 export const removeBudget = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const { store, clock } = ctx;
-  const row = await budgetFor(ctx, caller, id);
-  const home = (await store.get(findScopeHome(row.scope, row.scope_id))) ?? NOWHERE;
-  const entry = toEntry(row, { now: clock.now(), before: shownIn(row), after: undefined }, home);
+  const row = await findChangeableBudget(ctx, caller, id);
+  const home = (await store.get(findScopeHome(row.scope, row.scope_id))) ?? NO_HOME;
+  const entry = toEntry(row, { now: clock.now(), before: toAuditedFields(row), after: undefined }, home);
   await store.commit([{ ...deleteBudget(id), expect: 1 }, deleteAccounts(id), entry]);
   await resumeChats(ctx, id);
 };
 
 /** Returns the budget if the caller can change it. Throws 403 for one that only limits them, 404. */
-const budgetFor = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<BudgetRow> => {
+const findChangeableBudget = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<BudgetRow> => {
   const row = isUuid(id) ? await ctx.store.get(findBudget({ id })) : undefined;
   if (!row) throw notFound();
-  if (mayManageBudget(caller, await loadTarget(ctx, row))) return row;
-  throw isLimitedBy(caller, row) ? notTheirs() : notFound();
+  if (canManageBudget(caller, await loadTarget(ctx, row))) return row;
+  throw isLimitedBy(caller, row) ? budgetForbidden() : notFound();
 };
 
 /** Raises a budget for the current period and resumes chats that wait for it. `person:` and a user's ID: their spend limit. Throws 403, 404. */
@@ -121,24 +124,24 @@ export const raiseBudget = async (
   amount: number,
 ): Promise<void> => {
   const { store, clock } = ctx;
-  const limit = await limitFor(ctx, caller, id);
+  const limit = await findLimit(ctx, caller, id);
   const { extra } = await loadUsed(store, limit);
   const now = clock.now();
-  const resets_at = rfc3339(limit.ends_at);
+  const resets_at = toRfc3339(limit.ends_at);
   const change = { now, before: { extra, resets_at }, after: { extra: extra + amount, resets_at } };
   const home =
-    limit.scope === "person" ? NOWHERE : await loadTarget(ctx, { scope: limit.scope, scope_id: limit.scope_id });
+    limit.scope === "person" ? NO_HOME : await loadTarget(ctx, { scope: limit.scope, scope_id: limit.scope_id });
   await store.commit([openAccount(limit), raiseAccount(limit, amount), toEntry({ id }, change, home)]);
   await resumeChats(ctx, id);
 };
 
 const PERSON = personBudgetId("");
 
-const limitFor = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<Limit> => {
-  if (!id.startsWith(PERSON)) return toLimit(await budgetFor(ctx, caller, id), ctx.clock.now());
+const findLimit = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<Limit> => {
+  if (!id.startsWith(PERSON)) return toLimit(await findChangeableBudget(ctx, caller, id), ctx.clock.now());
   const user_id = id.slice(PERSON.length);
-  if (!mayConfigureChats(caller)) throw user_id === caller.user_id ? notTheirs() : notFound();
-  const limit = isUuid(user_id) ? await personLimit(ctx, user_id) : undefined;
+  if (!canConfigureChats(caller)) throw user_id === caller.user_id ? budgetForbidden() : notFound();
+  const limit = isUuid(user_id) ? await loadPersonLimit(ctx, user_id) : undefined;
   if (!limit) throw notFound();
   return limit;
 };

@@ -3,7 +3,7 @@ import type { AutomaticBuilds } from "#actors/workspace/effects.ts";
 import { notFound } from "#base/errors.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { listBuildParameters } from "#db/workspaces/builds.ts";
-import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
+import { type BuildDeps, loadVersion, planNewBuild, requireUsableManifest } from "./new-build.ts";
 import { hidesUserData } from "./user-data.ts";
 
 /** A start uses the template's active version if the template or the workspace requires it; everything else keeps its version. */
@@ -21,7 +21,7 @@ export const automaticBuilds = (
     const version = await loadVersion(store, starts && follows ? template.active_version_id : last.template_version_id);
     if (!version) throw notFound();
     // Stops and deletes do not require a usable version.
-    const manifest = usableManifest(
+    const manifest = requireUsableManifest(
       starts ? version : { ...version, row: { ...version.row, archived: false } },
       "invalid",
     );
@@ -29,6 +29,6 @@ export const automaticBuilds = (
     const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
     const { owner_id } = workspace;
     const no_user_data = hidesUserData({ by: "server" }, last.no_user_data);
-    return newBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
+    return planNewBuild(deps, version, manifest, { ...input, owner_id, no_user_data }, previous);
   },
 });

@@ -1,9 +1,9 @@
 // Creates a further build of a workspace: start, stop or delete (facts/platform 9.4).
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
-import { Pace } from "#base/pace.ts";
+import { TurnThrottle } from "#base/pace.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
 import { sealState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
@@ -13,25 +13,25 @@ import { findBuildView } from "#db/workspaces/views.ts";
 import { findWorkspace, findWorkspaceByName, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import {
-  mayDeleteWorkspace,
-  mayManageTemplate,
-  mayManageTemplates,
-  maySeeWorkspace,
-  mayStartStop,
-  mayUseWorkspace,
+  canDeleteWorkspace,
+  canManageTemplate,
+  canManageTemplates,
+  canSeeWorkspace,
+  canStartStop,
+  canUseWorkspace,
 } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { checkOwnerBelongs, loadVersion, newBuild, usableManifest } from "./new-build.ts";
+import { checkOwnerBelongs, loadVersion, planNewBuild, requireUsableManifest } from "./new-build.ts";
 import { presentBuilds } from "./present.ts";
-import { checkPushed, stateFrom } from "./state-text.ts";
+import { checkPushed, parseState } from "./state-text.ts";
 import { hidesUserData } from "./user-data.ts";
 
 /** Hundreds may be requested at the same time. */
-const pace = new Pace();
+const pace = new TurnThrottle();
 
-type Asked = {
+type BuildOptions = {
   /** Additional statements for the build's batch. */
   readonly beside?: readonly Statement[];
   /** The caller did not request a start explicitly: someone connected, or a model asked. It gives the agents no more access than before. */
@@ -46,13 +46,13 @@ export const createBuild = async (
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
-  { beside, isOnBehalf = false, after }: Asked = {},
+  { beside, isOnBehalf = false, after }: BuildOptions = {},
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
   if (after !== undefined && place.last.id !== after) throw conflict("Another build was started in the meantime.");
-  const build = await planned(ctx, place, body, caller);
+  const build = await planBuild(ctx, place, body, caller);
   const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
-  return begin(ctx, place, { ...build, ...onBehalf }, caller, beside);
+  return startBuild(ctx, place, { ...build, ...onBehalf }, caller, beside);
 };
 
 /**
@@ -67,13 +67,13 @@ export const restartWorkspace = async (
   caller: UserCaller,
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, { transition: "start" }, caller);
-  const start = await planned(ctx, place, { ...body, transition: "start" }, caller);
+  const start = await planBuild(ctx, place, { ...body, transition: "start" }, caller);
   const job = await ctx.store.get(findJob({ id: place.last.job_id }));
-  const isRunning = place.last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
-  if (!isRunning) return begin(ctx, place, start, caller);
+  const isRunning = place.last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
+  if (!isRunning) return startBuild(ctx, place, start, caller);
   const reason = body.reason === undefined ? {} : { reason: body.reason };
-  const stop = await planned(ctx, place, { transition: "stop", ...reason }, caller);
-  return begin(ctx, place, { ...stop, followed_by: start }, caller);
+  const stop = await planBuild(ctx, place, { transition: "stop", ...reason }, caller);
+  return startBuild(ctx, place, { ...stop, followed_by: start }, caller);
 };
 
 /**
@@ -91,12 +91,12 @@ export const restoreBuild = async (
   const place = await findPlace(ctx, workspace_id, { transition: "stop" }, caller);
   const { workspace, last } = place;
   await checkOwnerBelongs(ctx.store, workspace);
-  const stop = await planned(ctx, place, { transition: "stop" }, caller);
+  const stop = await planBuild(ctx, place, { transition: "stop" }, caller);
   const job = await ctx.store.get(findJob({ id: last.job_id }));
-  const isRunning = last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
-  const follows = isRunning ? { followed_by: await planned(ctx, place, { transition: "start" }, caller) } : {};
+  const isRunning = last.transition === "start" && job !== undefined && toJobStatus(job) === "succeeded";
+  const follows = isRunning ? { followed_by: await planBuild(ctx, place, { transition: "start" }, caller) } : {};
   const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id, once: true };
-  const restored = audited({
+  const restored = insertAudit({
     now: ctx.clock.now(),
     action: "write",
     resource_type: "workspace_snapshot",
@@ -106,7 +106,7 @@ export const restoreBuild = async (
     workspace_id: workspace.id,
     after: { restored_by_build: stop.id },
   });
-  return begin(ctx, place, { ...stop, ...follows, restore }, caller, [restored]);
+  return startBuild(ctx, place, { ...stop, ...follows, restore }, caller, [restored]);
 };
 
 /**
@@ -124,18 +124,18 @@ export const restoreDeleted = async (
   await checkOwnerBelongs(ctx.store, workspace);
   if (!workspace.deleted || workspace.trashed_until === null) throw conflict("The workspace is not in the trash.");
   if (template.deleted) throw conflict("The template of the workspace was deleted.");
-  const build = await planned(ctx, place, { transition: "stop" }, caller);
+  const build = await planBuild(ctx, place, { transition: "stop" }, caller);
   const free = name ?? (await findFreeName(ctx, workspace));
   await ctx.workspaces.ask(workspace.id, "restoreDeleted", { name: free, build, after: last.id });
   return presentBuild(ctx, build, caller);
 };
 
-const NAME_TRIES = 50;
+const MAX_NAME_TRIES = 50;
 const MAX_NAME = 32;
 
 /** Returns the name, with a number if it is taken. */
 const findFreeName = async ({ store }: DomainContext, { owner_id, name }: WorkspaceRow): Promise<string> => {
-  for (let number = 1; number <= NAME_TRIES; number++) {
+  for (let number = 1; number <= MAX_NAME_TRIES; number++) {
     const end = number === 1 ? "" : `-${number}`;
     const candidate = `${name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
     const taken = await store.get(findWorkspaceByName({ owner_id, name: candidate }));
@@ -144,7 +144,7 @@ const findFreeName = async ({ store }: DomainContext, { owner_id, name }: Worksp
   throw conflict("The name of the workspace is taken. Choose another one.");
 };
 
-type Place = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
+type BuildPlace = { readonly workspace: WorkspaceRow; readonly last: BuildRow; readonly template: TemplateRow };
 
 /** Returns the workspace for a permitted build, with its previous build. */
 const findPlace = async (
@@ -153,10 +153,10 @@ const findPlace = async (
   body: CreateBuild,
   caller: UserCaller,
   restores = false,
-): Promise<Place> => {
+): Promise<BuildPlace> => {
   await pace.next();
   const workspace = await store.get(findWorkspace({ id: workspace_id.toLowerCase() }));
-  if (!workspace || !maySeeWorkspace(caller, workspace)) throw notFound();
+  if (!workspace || !canSeeWorkspace(caller, workspace)) throw notFound();
   checkInput(body);
   checkRights(body, workspace, caller);
   const isInTrash = workspace.trashed_until !== null && body.transition === "delete" && body.permanent === true;
@@ -167,9 +167,9 @@ const findPlace = async (
   return { workspace, last, template };
 };
 
-const planned = async (
+const planBuild = async (
   ctx: DomainContext,
-  { workspace, last, template }: Place,
+  { workspace, last, template }: BuildPlace,
   body: CreateBuild,
   caller: UserCaller,
 ): Promise<NewBuild> => {
@@ -178,18 +178,18 @@ const planned = async (
   const kept = body.transition === "start" && follows ? template.active_version_id : last.template_version_id;
   const version = await loadVersion(store, body.template_version_id ?? kept);
   if (!version || version.row.template_id !== workspace.template_id) throw notFound();
-  const mayChoose = mayManageTemplate(caller, template);
+  const mayChoose = canManageTemplate(caller, template);
   if (template.require_active_version && version.row.id !== template.active_version_id && !mayChoose) {
     if (body.transition === "start") throw forbidden("The template requires its active version.");
   }
   // Stops and deletes do not require a usable version.
-  const manifest = usableManifest(
+  const manifest = requireUsableManifest(
     body.transition === "start" ? version : { ...version, row: { ...version.row, archived: false } },
     "not_acceptable",
   );
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  return newBuild(
+  return planNewBuild(
     ctx,
     version,
     manifest,
@@ -202,23 +202,23 @@ const planned = async (
         {
           by: "person",
           transition: body.transition,
-          mayEnter: mayUseWorkspace(caller, workspace),
-          isChanged: version.row.id !== last.template_version_id || changesWhatRuns(body),
+          mayEnter: canUseWorkspace(caller, workspace),
+          isChanged: version.row.id !== last.template_version_id || hasChangedInput(body),
         },
         last.no_user_data,
       ),
-      ...stateOverride(ctx, last, manifest.provisioner, body),
+      ...sealStateOverride(ctx, last, manifest.provisioner, body),
     },
     previous,
   );
 };
 
-const changesWhatRuns = ({ rich_parameter_values = [], template_version_preset_id, state }: CreateBuild): boolean =>
+const hasChangedInput = ({ rich_parameter_values = [], template_version_preset_id, state }: CreateBuild): boolean =>
   rich_parameter_values.length > 0 || template_version_preset_id !== undefined || !!state;
 
-const begin = async (
+const startBuild = async (
   ctx: DomainContext,
-  { workspace, last }: Place,
+  { workspace, last }: BuildPlace,
   build: NewBuild,
   caller: UserCaller,
   beside: readonly Statement[] = [],
@@ -241,18 +241,18 @@ const checkInput = (body: CreateBuild): void => {
   }
   if (body.orphan && body.state) throw invalidField("orphan", "is not possible together with state");
   if (body.dry_run) throw invalidField("dry_run", "is not supported for builds of a workspace");
-  if (body.state !== undefined && stateFrom(body.state) === undefined)
+  if (body.state !== undefined && parseState(body.state) === undefined)
     throw invalidField("state", "must be base64 of UTF-8 text");
 };
 
 /** Returns the state that replaces the previous build's. Planned follow-up builds store its name. */
-const stateOverride = (
+const sealStateOverride = (
   { encryption }: Pick<DomainContext, "encryption">,
   last: BuildRow,
   provisioner: string,
   { state }: CreateBuild,
 ): { told?: string } => {
-  const text = state ? stateFrom(state) : undefined;
+  const text = state ? parseState(state) : undefined;
   if (text === undefined) return {};
   checkPushed(encryption, { provisioner, text, before: last });
   const sealed = sealState(encryption, { workspace_id: last.workspace_id, provisioner }, text);
@@ -260,15 +260,15 @@ const stateOverride = (
 };
 
 const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCaller): void => {
-  const may = body.transition === "delete" ? mayDeleteWorkspace : mayStartStop;
+  const may = body.transition === "delete" ? canDeleteWorkspace : canStartStop;
   if (!may(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
-  if (body.orphan && !mayManageTemplates(caller, workspace.organization_id)) {
+  if (body.orphan && !canManageTemplates(caller, workspace.organization_id)) {
     throw forbidden("Only template administrators can delete a workspace without its resources.");
   }
-  if (body.state && !mayManageTemplates(caller, workspace.organization_id)) {
+  if (body.state && !canManageTemplates(caller, workspace.organization_id)) {
     throw forbidden("Only template administrators can replace the state of a build.");
   }
-  if (body.log_level === "debug" && !mayManageTemplates(caller, workspace.organization_id)) {
+  if (body.log_level === "debug" && !canManageTemplates(caller, workspace.organization_id)) {
     throw new AppError("forbidden", "Forbidden.", {
       detail: "Only template administrators can request debug logs.",
     });

@@ -2,12 +2,12 @@
 import { notFound } from "#base/errors.ts";
 import { findBuildView, type WorkspaceView } from "#db/workspaces/views.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { maySeeWorkspace } from "../access.ts";
+import { canSeeWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Returns the build with this ID of a workspace the caller can see. Rejects with 404 otherwise. */
 export const buildAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspaceView> => {
   const view = await ctx.store.get(findBuildView({ id: id.toLowerCase() }));
-  if (!view || !maySeeWorkspace(caller, view.workspace)) throw notFound();
+  if (!view || !canSeeWorkspace(caller, view.workspace)) throw notFound();
   return view;
 };

@@ -6,7 +6,7 @@ import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import { isActive } from "#schema/workspaces/job.ts";
-import type { KeptBuild } from "#src/provisioners/provisioner.ts";
+import type { RetainedBuild } from "#src/provisioners/provisioner.ts";
 import { parseSerial } from "#src/provisioners/terraform/session.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -18,17 +18,17 @@ type Deps = Pick<DomainContext, "store" | "encryption">;
  */
 export const findObsoleteStates = async (
   deps: Deps,
-  kept: readonly KeptBuild[],
+  kept: readonly RetainedBuild[],
   organization_id?: string,
-): Promise<KeptBuild[]> => {
-  const stored: KeptBuild[] = [];
+): Promise<RetainedBuild[]> => {
+  const stored: RetainedBuild[] = [];
   for (const one of kept) if (await isStored(deps, one, organization_id)) stored.push(one);
   return stored;
 };
 
 const isStored = async (
   { store, encryption }: Deps,
-  { workspace_id, lineage, serial }: KeptBuild,
+  { workspace_id, lineage, serial }: RetainedBuild,
   organization_id: string | undefined,
 ): Promise<boolean> => {
   const workspace = await store.get(findWorkspace({ id: workspace_id }));
@@ -47,10 +47,10 @@ const isStored = async (
 export const deleteObsoleteStates = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
   for (const provisioner of deps.provisioners.values()) {
     try {
-      const kept = (await provisioner.kept?.()) ?? [];
-      if (kept.length > 0) await provisioner.drop?.(await findObsoleteStates(deps, kept));
+      const kept = (await provisioner.listRetained?.()) ?? [];
+      if (kept.length > 0) await provisioner.dropRetained?.(await findObsoleteStates(deps, kept));
     } catch (error) {
-      log("builds").warn("what is kept of earlier builds cannot be looked for: {error}", { error });
+      log("builds").warn("cannot search for leftovers of earlier builds: {error}", { error });
     }
   }
 };

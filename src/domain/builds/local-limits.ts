@@ -7,7 +7,7 @@ import { findWorkspace, type WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { DomainContext } from "../context.ts";
 import type { FormDeps } from "../template-versions/form.ts";
 import { automaticBuilds } from "./automatic.ts";
-import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
+import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
 
 type Deps = Pick<DomainContext, "store" | "config" | "workspaces" | "jobs" | "repositories"> & FormDeps;
 
@@ -20,7 +20,7 @@ const PAGE = 500;
  */
 export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise<void> => {
   // This runs at every OpenID Connect sign-in, so nothing is searched for a user who may have local workspaces.
-  if (owner_id !== undefined && (await whyForbidden(deps, { owner_id })) === undefined) return;
+  if (owner_id !== undefined && (await explainForbidden(deps, { owner_id })) === undefined) return;
   for (let after = ""; ; ) {
     const running = listRunning({ provisioner: LOCAL_PROVISIONER, after, limit: PAGE });
     // At startup, blocking the event loop is harmless, and startup does not wait for a reader Worker.
@@ -39,7 +39,7 @@ export const stopForbiddenLocal = async (deps: Deps, owner_id?: string): Promise
 const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefined): Promise<void> => {
   const workspace = await deps.store.get(findWorkspace({ id }));
   if (!workspace || (owner_id !== undefined && workspace.owner_id !== owner_id)) return;
-  const why = await whyForbidden(deps, workspace);
+  const why = await explainForbidden(deps, workspace);
   if (why === undefined) return;
   const last = await deps.store.get(findBuild({ id: workspace.latest_build_id }));
   if (last?.transition !== "start") return;
@@ -53,8 +53,8 @@ const stopIfForbidden = async (deps: Deps, id: string, owner_id: string | undefi
 };
 
 /** Returns why a start by the owner would be rejected. */
-const whyForbidden = (deps: Deps, { owner_id }: Pick<WorkspaceRow, "owner_id">): Promise<string | undefined> =>
-  mayStartLocal(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
+const explainForbidden = (deps: Deps, { owner_id }: Pick<WorkspaceRow, "owner_id">): Promise<string | undefined> =>
+  checkLocalStart(deps, { owner_id, initiator_id: owner_id, author_id: owner_id }).then(
     () => undefined,
     (error: Error) => (error instanceof AppError && error.detail) || error.message,
   );

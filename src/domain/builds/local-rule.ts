@@ -9,7 +9,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 export const LOCAL_PROVISIONER = "local";
 
 /** Returns why this server starts no local workspaces; undefined if it does. */
-export const whyNoLocal = (config: Config): string | undefined => {
+export const explainNoLocal = (config: Config): string | undefined => {
   if (config.database_url !== undefined) {
     return "Local workspaces are not available in a cluster: their processes run on one node, where other nodes can't reach them.";
   }
@@ -20,7 +20,7 @@ export const whyNoLocal = (config: Config): string | undefined => {
 };
 
 /** Returns whether a user with these site roles may have local workspaces and see templates for them. */
-export const mayHaveLocal = (config: Config, roles: readonly string[]): boolean =>
+export const canHaveLocal = (config: Config, roles: readonly string[]): boolean =>
   config.allow_local_provisioner_for_members || config.local_workspace_user !== undefined || roles.includes("owner");
 
 /** The people whose input a local workspace executes. */
@@ -34,24 +34,24 @@ export type People = {
 };
 
 /** Rejects with 403 unless this server starts local workspaces and each of these people may have one. */
-export const mayStartLocal = async (
+export const checkLocalStart = async (
   { store, config }: { store: Store; config: Config },
   { owner_id, initiator_id, author_id }: People,
 ): Promise<void> => {
-  const reason = whyNoLocal(config);
+  const reason = explainNoLocal(config);
   if (reason !== undefined) throw forbidden(reason);
-  const mayHave = async (id: string): Promise<boolean> =>
-    mayHaveLocal(config, (await store.get(findUser({ id })))?.roles ?? []);
+  const canHave = async (id: string): Promise<boolean> =>
+    canHaveLocal(config, (await store.get(findUser({ id })))?.roles ?? []);
   // The server itself starts what schedules and presets require, and is the author of its built-in template.
-  const mayDo = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await mayHave(id));
+  const canTakePart = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await canHave(id));
   const rest = "The setting allow_local_provisioner_for_members allows it for everyone.";
-  if (!(await mayHave(owner_id))) {
+  if (!(await canHave(owner_id))) {
     throw forbidden(`Only owners of the deployment can have local workspaces on this server. ${rest}`);
   }
-  if (!(await mayDo(initiator_id))) {
+  if (!(await canTakePart(initiator_id))) {
     throw forbidden(`Only owners of the deployment can start local workspaces on this server. ${rest}`);
   }
-  if (!(await mayDo(author_id))) {
+  if (!(await canTakePart(author_id))) {
     throw forbidden(
       `On this server, local workspaces start only from template versions that an owner created. ${rest}`,
     );

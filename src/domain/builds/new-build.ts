@@ -12,32 +12,35 @@ import { readMemberships } from "#db/users/members.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
-import { type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
+import { type JobStatus, toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { hasFiles } from "#schema/workspaces/snapshot.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { findPreset } from "#src/provisioners/presets.ts";
-import { mayWorkIn } from "../access.ts";
+import { canWorkIn } from "../access.ts";
 import { withPlans } from "../repositories/planned.ts";
 import type { Repositories } from "../repositories/repositories.ts";
-import { askedFor, type FormDeps, known } from "../template-versions/form.ts";
-import { LOCAL_PROVISIONER, mayStartLocal } from "./local-rule.ts";
+import { type FormDeps, pickApplicable, resolveManifest } from "../template-versions/form.ts";
+import { checkLocalStart, LOCAL_PROVISIONER } from "./local-rule.ts";
 
 /** A version with the status of its import. */
-export type KnownVersion = { readonly row: TemplateVersionRow; readonly status: JobStatus };
+export type VersionWithStatus = { readonly row: TemplateVersionRow; readonly status: JobStatus };
 
-export const loadVersion = async (store: Store, id: string): Promise<KnownVersion | undefined> => {
+export const loadVersion = async (store: Store, id: string): Promise<VersionWithStatus | undefined> => {
   const row = await store.get(findTemplateVersion({ id: id.toLowerCase() }));
   const job = row && (await store.get(findJob({ id: row.job_id })));
-  return row && job ? { row, status: jobStatus(job) } : undefined;
+  return row && job ? { row, status: toJobStatus(job) } : undefined;
 };
 
 /**
  * Returns the manifest of a usable version. Rejects with 400 when it is archived or its import failed, and with `unready` while it is being
  * imported.
  */
-export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid" | "not_acceptable"): Manifest => {
+export const requireUsableManifest = (
+  { row, status }: VersionWithStatus,
+  unready: "invalid" | "not_acceptable",
+): Manifest => {
   if (row.archived) throw new AppError("invalid", "The template version is archived.");
   if (status === "pending" || status === "running" || status === "canceling") {
     throw new AppError(unready, "The template version is still being imported.");
@@ -54,7 +57,7 @@ export const usableManifest = ({ row, status }: KnownVersion, unready: "invalid"
  */
 export const resolveValues = async (
   deps: FormDeps,
-  { row }: Pick<KnownVersion, "row">,
+  { row }: Pick<VersionWithStatus, "row">,
   manifest: Manifest,
   { given, previous, preset }: Omit<ParameterInput, "manifest">,
   owner_id: string,
@@ -62,12 +65,12 @@ export const resolveValues = async (
   const named = given.map(({ name, value }) => [name, value] as const);
   const chosen = Object.entries(preset?.parameters ?? {}).map(([name, value]) => [name, String(value)] as const);
   const inputs = { ...previous, ...Object.fromEntries([...named, ...chosen]) };
-  const asked = await askedFor(deps, row, manifest, inputs, owner_id);
+  const asked = await resolveManifest(deps, row, manifest, inputs, owner_id);
   if (asked === manifest) return { manifest, values: resolveParameters({ manifest, given, previous, preset }) };
-  const wanted = known(manifest, asked, Object.fromEntries(named), previous);
+  const wanted = pickApplicable(manifest, asked, Object.fromEntries(named), previous);
   const fitting = given.filter(({ name }) => Object.hasOwn(wanted, name));
-  const isAsked = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
-  const parameters = Object.fromEntries(chosen.filter(([name]) => isAsked(name)));
+  const isParameter = (name: string): boolean => asked.parameters?.some((one) => one.name === name) === true;
+  const parameters = Object.fromEntries(chosen.filter(([name]) => isParameter(name)));
   const values = resolveParameters({
     manifest: asked,
     given: fitting,
@@ -78,15 +81,15 @@ export const resolveValues = async (
 };
 
 /** Returns the manifest with the tags for values that a build keeps, or the import's tags if the template no longer accepts the values. */
-const taggedFor = async (
+const addTags = async (
   deps: FormDeps,
-  { row }: Pick<KnownVersion, "row">,
+  { row }: Pick<VersionWithStatus, "row">,
   manifest: Manifest,
   values: Readonly<Record<string, string>>,
   owner_id: string,
 ): Promise<Manifest> => {
   if (Object.keys(manifest.terraform?.workspace_tags ?? {}).length === 0) return manifest;
-  return askedFor(deps, row, manifest, values, owner_id).catch((error) => {
+  return resolveManifest(deps, row, manifest, values, owner_id).catch((error) => {
     if (error instanceof AppError) return manifest;
     throw error;
   });
@@ -120,7 +123,7 @@ type Deleting = Input & { readonly provisioner: string; readonly tags: NewBuild[
 /** Returns how long the files of a deleted workspace are kept; undefined if they cannot or should not be kept. */
 const findTrashTime = async (
   store: Store,
-  { row }: KnownVersion,
+  { row }: VersionWithStatus,
   { transition, orphan, permanent, owner_id, provisioner, tags }: Deleting,
 ): Promise<{ kept_ms?: number }> => {
   if (transition !== "delete" || orphan || permanent || owner_id === PREBUILDS_USER_ID) return {};
@@ -134,7 +137,7 @@ export const checkOwnerBelongs = async (
   store: Store,
   { owner_id, organization_id }: { readonly owner_id: string; readonly organization_id: string },
 ): Promise<void> => {
-  if (owner_id === PREBUILDS_USER_ID || mayWorkIn(await readMemberships(store, owner_id), organization_id)) return;
+  if (owner_id === PREBUILDS_USER_ID || canWorkIn(await readMemberships(store, owner_id), organization_id)) return;
   throw forbidden("The owner of the workspace is not a member of its organization.");
 };
 
@@ -142,9 +145,9 @@ export const checkOwnerBelongs = async (
  * Returns the build with new IDs. Rejects with 400 for an invalid preset or parameter, and with 403 for a forbidden start. `previous` are
  * the values of the previous build.
  */
-export const newBuild = async (
+export const planNewBuild = async (
   deps: BuildDeps,
-  version: KnownVersion,
+  version: VersionWithStatus,
   manifest: Manifest,
   input: Input,
   previous?: Readonly<Record<string, string>>,
@@ -155,7 +158,7 @@ export const newBuild = async (
     await checkOwnerBelongs(store, { owner_id: input.owner_id, organization_id: version.row.organization_id });
   }
   if (input.transition === "start" && manifest.provisioner === LOCAL_PROVISIONER) {
-    await mayStartLocal(deps, { ...input, author_id: version.row.created_by });
+    await checkLocalStart(deps, { ...input, author_id: version.row.created_by });
   }
   const { rich_parameter_values: given = [], template_version_preset_id: preset_id } = input;
   const preset = preset_id === undefined ? undefined : findPreset(manifest, version.row.id, preset_id);
@@ -166,7 +169,7 @@ export const newBuild = async (
   const { values: resolved, manifest: asked } =
     input.transition === "start" || previous === undefined
       ? await resolveValues(deps, version, manifest, { given, previous, preset }, input.owner_id)
-      : { values: previous, manifest: await taggedFor(deps, version, manifest, previous, input.owner_id) };
+      : { values: previous, manifest: await addTags(deps, version, manifest, previous, input.owner_id) };
   const values =
     input.transition === "start"
       ? await withPlans(deps, asked, resolved, {

@@ -2,15 +2,15 @@
 import type { KeeperDeps } from "#actors/prebuilds/keeper.ts";
 import { notFound } from "#base/errors.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { type BuildDeps, loadVersion, newBuild, usableManifest } from "./new-build.ts";
+import { type BuildDeps, loadVersion, planNewBuild, requireUsableManifest } from "./new-build.ts";
 
 /** Rejects with 400 when a parameter has neither a preset value nor a default. */
-export const firstPrebuild =
+export const planFirstPrebuild =
   (deps: BuildDeps): KeeperDeps["firstBuild"] =>
   async (template, preset_id) => {
     const version = await loadVersion(deps.store, template.active_version_id);
     if (!version) throw notFound();
-    return newBuild(deps, version, usableManifest(version, "invalid"), {
+    return planNewBuild(deps, version, requireUsableManifest(version, "invalid"), {
       template_version_preset_id: preset_id,
       rich_parameter_values: [],
       transition: "start",

@@ -1,13 +1,13 @@
 // Presents builds.
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { WorkspaceView } from "#db/workspaces/views.ts";
 import { type BUILD_REASONS, type Build, buildStatus } from "#schema/workspaces/build.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
-import { agentView } from "../agents/present.ts";
+import { makeAgentView } from "../agents/present.ts";
 import type { DomainContext } from "../context.ts";
-import { matchedProvisioners, presentJob, type Queue } from "./job.ts";
+import { matchProvisioners, presentJob, type Queue } from "./job.ts";
 import { loadResources } from "./resources.ts";
 
 /** Presents builds with their resources, in the given order. */
@@ -18,7 +18,7 @@ export const presentBuilds = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Build[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await loadResources(agentView(ctx, { compat }, store), jobs);
+  const resources = await loadResources(makeAgentView(ctx, { compat }, store), jobs);
   return views.map((view) => presentBuild(view, resources.get(view.job.id) ?? [], ctx.jobs));
 };
 
@@ -36,8 +36,8 @@ export const presentBuild = (view: WorkspaceView, resources: Resource[], queue: 
   };
   return {
     id: build.id,
-    created_at: rfc3339(build.created_at),
-    updated_at: rfc3339(build.updated_at),
+    created_at: toRfc3339(build.created_at),
+    updated_at: toRfc3339(build.updated_at),
     workspace_id: workspace.id,
     workspace_name: workspace.name,
     workspace_owner_id: workspace.owner_id,
@@ -53,12 +53,12 @@ export const presentBuild = (view: WorkspaceView, resources: Resource[], queue: 
     job: presentJob(job, metadata, queue),
     reason: build.reason as (typeof BUILD_REASONS)[number],
     resources,
-    deadline: rfc3339OrAbsent(build.deadline),
-    max_deadline: rfc3339OrAbsent(build.max_deadline),
-    status: buildStatus(jobStatus(job), build.transition),
+    deadline: toOptionalRfc3339(build.deadline),
+    max_deadline: toOptionalRfc3339(build.max_deadline),
+    status: buildStatus(toJobStatus(job), build.transition),
     daily_cost: build.daily_cost,
     // As of the build's creation (facts/platform 2.1).
-    matched_provisioners: matchedProvisioners(job.tags, queue, build.created_at),
+    matched_provisioners: matchProvisioners(job.tags, queue, build.created_at),
     has_ai_task: template_version.has_ai_task,
     has_external_agent: template_version.has_external_agent,
   };

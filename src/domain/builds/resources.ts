@@ -1,8 +1,8 @@
 // The resources of builds with their agents. A build has resources only once it has succeeded.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listResources, listResourcesByJobs, type ResourceRow } from "#db/workspaces/resources.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
-import { type JobFacts, jobStatus } from "#schema/workspaces/job.ts";
+import { type JobFacts, toJobStatus } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import { type AgentView, presentAgents } from "../agents/present.ts";
 
@@ -11,7 +11,7 @@ type Job = JobFacts & { readonly id: string };
 /** Returns resources by job ID; jobs that have not succeeded have no entry. */
 export const loadResources = async (view: AgentView, jobs: readonly Job[]): Promise<Map<string, Resource[]>> => {
   const { store } = view;
-  const [first, ...rest] = jobs.filter((job) => jobStatus(job) === "succeeded").map(({ id }) => id);
+  const [first, ...rest] = jobs.filter((job) => toJobStatus(job) === "succeeded").map(({ id }) => id);
   const shown = new Map<string, Resource[]>();
   if (first === undefined) return shown;
   const rows =
@@ -33,7 +33,7 @@ export const loadResources = async (view: AgentView, jobs: readonly Job[]): Prom
 
 const presentResource = (row: ResourceRow, agents: WorkspaceAgent[]): Resource => ({
   id: row.id,
-  created_at: rfc3339(row.created_at),
+  created_at: toRfc3339(row.created_at),
   job_id: row.job_id,
   workspace_transition: row.transition as Resource["workspace_transition"],
   type: row.type,

@@ -7,11 +7,11 @@ import { findReplaceProblem, findStateProblem } from "#src/provisioners/terrafor
 /**
  * Maximum base64 characters: the limit of a build's state (src/provisioners/terraform/session.ts), so that a pulled state can be pushed.
  */
-export const STATE_LIMIT = Math.ceil((16 * 1024 * 1024) / 3) * 4;
+export const MAX_STATE_CHARS = Math.ceil((16 * 1024 * 1024) / 3) * 4;
 
 /** Returns the text; undefined unless it is base64 of UTF-8. */
-export const stateFrom = (base64: string): string | undefined => {
-  if (base64.length > STATE_LIMIT || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
+export const parseState = (base64: string): string | undefined => {
+  if (base64.length > MAX_STATE_CHARS || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
     return undefined;
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64, "base64"));
@@ -20,7 +20,7 @@ export const stateFrom = (base64: string): string | undefined => {
   }
 };
 
-export type Pushed = {
+export type PushedState = {
   /** The provisioner of the build that receives the state. */
   readonly provisioner: string;
   readonly text: string;
@@ -34,16 +34,19 @@ export type Pushed = {
  * Throws 400 for a state the provisioner cannot use, and 409 for one that would lose stored resources. Only Terraform's states describe
  * themselves; other provisioners interpret their own and tolerate invalid text. An empty state means that nothing is left.
  */
-export const checkPushed = (encryption: Encryption, { provisioner, text, before, isForced = false }: Pushed): void => {
+export const checkPushed = (
+  encryption: Encryption,
+  { provisioner, text, before, isForced = false }: PushedState,
+): void => {
   if (provisioner !== "terraform") return;
   const problem = text === "" ? undefined : findStateProblem(text);
   if (problem !== undefined) throw invalidField("state", problem);
-  const forgotten = isForced ? undefined : findReplaceProblem(openedOrNone(encryption, before), text);
+  const forgotten = isForced ? undefined : findReplaceProblem(openOrNull(encryption, before), text);
   if (forgotten !== undefined) throw conflict(forgotten);
 };
 
 /** A push is the way to repair a state that cannot be decrypted. */
-const openedOrNone = (encryption: Encryption, { workspace_id, state }: Pushed["before"]): string | null => {
+const openOrNull = (encryption: Encryption, { workspace_id, state }: PushedState["before"]): string | null => {
   try {
     return openState(encryption, workspace_id, state);
   } catch (error) {

@@ -19,22 +19,22 @@ import type { TemplateArchive, TerraformOwner, TerraformWork } from "#src/provis
 import type { DomainContext } from "../context.ts";
 import { groupsById } from "../groups/acl.ts";
 import { openGitSshKey, readGitSshKey } from "../users/git-ssh-key.ts";
-import { newKey } from "../users/keys.ts";
+import { createKey } from "../users/keys.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "encryption" | "blobs" | "links">;
 
 /** The parameter that contains the prompt of a task (facts/terraform 2.1). */
 const PROMPT = "AI Prompt";
-const SESSION_SECONDS = 7 * 86_400;
+const SESSION_TTL_SECONDS = 7 * 86_400;
 
 /**
  * Returns the request with what Terraform needs; requests to other provisioners are unchanged. Throws ProvisionError when the files no
  * longer exist.
  */
 export const addTerraformWork = async (deps: Deps, request: ProvisionRequest): Promise<ProvisionRequest> =>
-  request.manifest.provisioner === "terraform" ? { ...request, terraform: await workFor(deps, request) } : request;
+  request.manifest.provisioner === "terraform" ? { ...request, terraform: await toWork(deps, request) } : request;
 
-const workFor = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork> => {
+const toWork = async (deps: Deps, request: ProvisionRequest): Promise<TerraformWork> => {
   const { store, encryption } = deps;
   const { manifest, owner, parameters, build_id, build_number } = request;
   const build = await store.get(findBuild({ id: build_id }));
@@ -66,14 +66,14 @@ export const loadFiles = async (
   version: Pick<TemplateVersionRow, "file_id">,
   manifest: Manifest,
 ): Promise<{ archive: TemplateArchive; cache: TemplateArchive | undefined }> => {
-  const archiveOf = async (id: string): Promise<TemplateArchive | undefined> => {
+  const loadArchive = async (id: string): Promise<TemplateArchive | undefined> => {
     const file = await store.get(findFile({ id }));
-    return file && { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
+    return file && { path: await blobs.getPath(file.hash), mimetype: file.mimetype };
   };
-  const archive = await archiveOf(version.file_id);
+  const archive = await loadArchive(version.file_id);
   if (!archive) throw new ProvisionError("The template's upload was deleted.");
   const { cache_file } = manifest.terraform ?? {};
-  return { archive, cache: cache_file === undefined ? undefined : await archiveOf(cache_file) };
+  return { archive, cache: cache_file === undefined ? undefined : await loadArchive(cache_file) };
 };
 
 /** Returns a person's data that a template may read, without secrets. */
@@ -122,7 +122,7 @@ const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<Terra
   const { owner, manifest, no_user_data } = request;
   if (owner.id === PREBUILDS_USER_ID) return NO_SECRETS;
   if (no_user_data) {
-    await sessionToken(deps, request, false);
+    await createSessionToken(deps, request, false);
     return NO_SECRETS;
   }
   const needs = manifest.terraform?.needs ?? [];
@@ -130,13 +130,13 @@ const loadSecrets = async (deps: Deps, request: ProvisionRequest): Promise<Terra
   return {
     ssh_public_key: pair?.public_key ?? "",
     ssh_private_key: pair ? openGitSshKey(deps, pair) : "",
-    session_token: await sessionToken(deps, request, needs.includes("session_token")),
+    session_token: await createSessionToken(deps, request, needs.includes("session_token")),
     accounts: await loadAccounts(deps, owner.id, manifest),
   };
 };
 
 /** Each start gets a new token; every build revokes the previous one. */
-const sessionToken = async (
+const createSessionToken = async (
   { store, clock }: Deps,
   { owner, workspace, transition }: ProvisionRequest,
   isNeeded: boolean,
@@ -145,11 +145,11 @@ const sessionToken = async (
   const old = await store.get(findKeyByName({ user_id: owner.id, name: token_name }));
   const made =
     isNeeded && transition === "start"
-      ? newKey({
+      ? createKey({
           user_id: owner.id,
           login_type: "token",
           token_name,
-          lifetime_seconds: SESSION_SECONDS,
+          lifetime_seconds: SESSION_TTL_SECONDS,
           now: clock.now(),
         })
       : undefined;

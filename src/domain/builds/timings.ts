@@ -1,6 +1,6 @@
 // Durations of a build's parts: provisioner stages, agent connections and scripts (specification "Workspace build timings"). Parts that
 // have not started and ended are left out.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listAgentsEndedBy, listAgentsOfBuild } from "#db/agents/agents.ts";
 import { listScriptsByAgents, listScriptTimingsByAgents } from "#db/agents/scripts.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -9,7 +9,7 @@ import type { WorkspaceView } from "#db/workspaces/views.ts";
 import type { BuildTimings } from "#schema/workspaces/build.ts";
 
 type Span = { started_at: number; ended_at: number };
-const span = ({ started_at, ended_at }: Span) => ({ started_at: rfc3339(started_at), ended_at: rfc3339(ended_at) });
+const span = ({ started_at, ended_at }: Span) => ({ started_at: toRfc3339(started_at), ended_at: toRfc3339(ended_at) });
 
 export const loadTimings = async (store: Store, { build, job }: WorkspaceView): Promise<BuildTimings> => {
   const row = await store.get(findJob({ id: job.id }));
@@ -21,7 +21,7 @@ export const loadTimings = async (store: Store, { build, job }: WorkspaceView): 
   const scripts = new Map((await store.all(listScriptsByAgents({ agent_ids }))).map((one) => [one.id, one]));
   const newest = await store.all(listScriptTimingsByAgents({ agent_ids, stage: isStart ? "" : "stop" }));
   const runs = isStart ? newest : newest.filter(({ started_at }) => started_at >= job.created_at);
-  const nameOf = (id: string): string => agents.find((agent) => agent.id === id)?.name ?? "";
+  const findAgentName = (id: string): string => agents.find((agent) => agent.id === id)?.name ?? "";
   return {
     provisioner_timings: (row?.timings ?? []).map(({ action, resource, source, stage, ...times }) => ({
       job_id: job.id,
@@ -38,7 +38,7 @@ export const loadTimings = async (store: Store, { build, job }: WorkspaceView): 
       status: run.status,
       display_name: scripts.get(run.script_id)?.display_name ?? "",
       workspace_agent_id: run.agent_id,
-      workspace_agent_name: nameOf(run.agent_id),
+      workspace_agent_name: findAgentName(run.agent_id),
     })),
     agent_connection_timings: own.flatMap((agent) =>
       agent.first_connected_at === null

@@ -9,12 +9,12 @@ import { findJob } from "#db/workspaces/jobs.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
-import { mayStartStop } from "../access.ts";
+import { canStartStop } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { asCaller } from "../users/as-caller.ts";
+import { loadCaller } from "../users/as-caller.ts";
 import { createBuild } from "./create.ts";
 
 /** The state of a workspace by its latest build. */
@@ -42,14 +42,14 @@ export const findStanding = async (
   const build = await store.get(findBuild({ id: place.latest_build_id }));
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!build || !job) throw notFound();
-  const at = (standing: Standing): Waking => ({ standing, build_id: build.id });
-  if (place.deleted || build.transition === "delete") return at("deleted");
-  if (isDormant(place)) return at("dormant");
-  const status = jobStatus(job);
+  const toWaking = (standing: Standing): Waking => ({ standing, build_id: build.id });
+  if (place.deleted || build.transition === "delete") return toWaking("deleted");
+  if (isDormant(place)) return toWaking("dormant");
+  const status = toJobStatus(job);
   const isStart = build.transition === "start";
-  if (status === "succeeded") return at(isStart ? "running" : "stopped");
-  if (job.completed_at !== null) return at("failed");
-  return at(isStart ? "starting" : "stopping");
+  if (status === "succeeded") return toWaking(isStart ? "running" : "stopped");
+  if (job.completed_at !== null) return toWaking("failed");
+  return toWaking(isStart ? "starting" : "stopping");
 };
 
 /**
@@ -103,7 +103,7 @@ const checkWake = async (
 ): Promise<UserCaller> => {
   const template = await store.get(findTemplateEvenDeleted({ id: place.template_id }));
   const level = (template?.wake_on_connect ?? "off") as WakeLevel;
-  const isPerson = caller !== undefined && mayStartStop(caller, place);
+  const isPerson = caller !== undefined && canStartStop(caller, place);
   const visits = isVisitor && level === "public";
   if (place.owner_id === PREBUILDS_USER_ID || (!isPerson && !visits)) {
     throw forbidden("You may not start this workspace.");
@@ -114,7 +114,7 @@ const checkWake = async (
     );
   }
   // A visitor starts it on the owner's behalf, if the owner allows it.
-  const initiator = isPerson ? caller : await asCaller(store, place.owner_id);
+  const initiator = isPerson ? caller : await loadCaller(store, place.owner_id);
   const chooser = initiator && (await store.get(findUser({ id: initiator.user_id })));
   if (!initiator || !chooser) throw forbidden("The workspace's owner may not start it now.");
   if (!chooser.wake_on_connect)

@@ -1,6 +1,6 @@
 // Calls of a chat that wait for its owner's approval, with the effect each would have on the workspace as it is now (rule PE-16).
 import { readChat } from "#actors/chat/storage/read.ts";
-import { toPromptOf } from "#actors/chat/turn/offer.ts";
+import { toPromptScope } from "#actors/chat/turn/offer.ts";
 import { notFound } from "#base/errors.ts";
 import type { ChatApprovals } from "#schema/chats/chat-approval.ts";
 import { makeRules } from "#src/tools/permission.ts";
@@ -11,7 +11,7 @@ export const readApprovals = async ({ store, generations }: DomainContext, id: s
   const chat = await readChat(store, id);
   if (!chat) throw notFound();
   const asked = chat.status === "requires_action" ? chat.pending_calls.filter((one) => one.permission === "asked") : [];
-  const previews = await generations.previewCalls({ ...toPromptOf(chat), chat_id: id }, asked);
+  const previews = await generations.previewCalls({ ...toPromptScope(chat), chat_id: id }, asked);
   return {
     calls: asked.map((call, at) => ({
       tool_call_id: call.tool_call_id,

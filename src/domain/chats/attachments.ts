@@ -1,7 +1,7 @@
 // Checks the files a message may reference: the caller's own, in the same organization, belonging to this chat or none yet (facts/chats 3.3
 // and 3.4). Problems are reported later, with the part that references the file, in the order of parts.
 import { AppError } from "#base/errors.ts";
-import { CHAT_FILES_LIMIT, findChatFile } from "#db/chats/files.ts";
+import { findChatFile, MAX_CHAT_FILES } from "#db/chats/files.ts";
 import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -22,9 +22,9 @@ export const loadAttachables = async (
     type.trim().toLowerCase() === "file" && file_id ? [file_id] : [],
   );
   const ids = new Set(named.map((id) => id.toLowerCase()));
-  if (ids.size > CHAT_FILES_LIMIT) {
+  if (ids.size > MAX_CHAT_FILES) {
     throw new AppError("invalid", "Attachment limit exceeded.", {
-      detail: `A chat keeps at most ${CHAT_FILES_LIMIT} files.`,
+      detail: `A chat keeps at most ${MAX_CHAT_FILES} files.`,
     });
   }
   const found = new Map<string, Attachable>();

@@ -17,7 +17,7 @@ export type CostQuery = {
 };
 
 /** Returns the range; the last 30 days by default. Rejects with 400 for an invalid time, or an end before the start. */
-export const costRange = ({ start_date, end_date, month }: CostQuery, now: number): CostRange => {
+export const parseCostRange = ({ start_date, end_date, month }: CostQuery, now: number): CostRange => {
   if (month !== undefined) {
     if (start_date !== undefined || end_date !== undefined) {
       throw invalidField("month", "must not be given together with start_date or end_date");
@@ -31,7 +31,7 @@ export const costRange = ({ start_date, end_date, month }: CostQuery, now: numbe
 };
 
 /** Returns the UTC offset of a time in milliseconds; 0 for a date or an invalid time. */
-export const clockOffset = (text: string | undefined): number => {
+export const parseClockOffset = (text: string | undefined): number => {
   const [, sign, hours, minutes] = /([+-])(\d{2}):(\d{2})$/.exec(text ?? "") ?? [];
   return (sign === "-" ? -1 : 1) * (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
 };

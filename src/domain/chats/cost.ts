@@ -1,32 +1,32 @@
 // Costs of one chat tree, of one user's chats, and of all chats.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, notFound } from "#base/errors.ts";
 import {
   countSpenders,
   listAgentTurnCosts,
   listTurnCosts,
-  NOTHING_SPENT,
   type SpendOf,
   sumSpend,
   sumSpendByChat,
   sumSpendByModel,
   sumSpendByMonth,
   sumSpendByUser,
+  ZERO_SPEND,
 } from "#db/chats/spend.ts";
 import type { ChatCost, CostSummary, UserCosts } from "#schema/chats/chat-cost.ts";
 import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayConfigureChats } from "../access.ts";
+import { canConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { userAt } from "../users/find.ts";
 import type { CostRange } from "./cost-range.ts";
-import { changeableChat } from "./find.ts";
+import { findChangeableChat } from "./find.ts";
 
 const TURNS = 100;
 
 /** Returns the cost of the whole tree of a root chat. For its owner and site owners. Rejects with 404 or 403. */
 export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatCost> => {
-  const chat = await changeableChat(ctx, id, caller);
+  const chat = await findChangeableChat(ctx, id, caller);
   const of = { root: chat.parent_chat_id ?? chat.id };
   const { store } = ctx;
   const [sums, by_model, turns] = await Promise.all([
@@ -38,7 +38,7 @@ export const loadChatCost = async (ctx: DomainContext, id: string, caller: UserC
         : listAgentTurnCosts({ chat: chat.key, chat_id: chat.id, root: of.root, limit: TURNS }),
     ),
   ]);
-  return { chat_id: chat.id, ...(sums[0] ?? NOTHING_SPENT), by_model, turns };
+  return { chat_id: chat.id, ...(sums[0] ?? ZERO_SPEND), by_model, turns };
 };
 
 /** Returns one user's spending: one's own, or anyone's for administrators; 404 for others. */
@@ -49,10 +49,10 @@ export const loadUserCost = async (
   range: CostRange,
 ): Promise<CostSummary> => {
   const { id } = await userAt(ctx.store, text, caller);
-  if (id !== caller.user_id && !mayConfigureChats(caller)) throw notFound();
+  if (id !== caller.user_id && !canConfigureChats(caller)) throw notFound();
   const of: SpendOf = { user_id: id, ...range };
   const { store } = ctx;
-  const [[sums = NOTHING_SPENT], by_model, by_chat, by_month] = await Promise.all([
+  const [[sums = ZERO_SPEND], by_model, by_chat, by_month] = await Promise.all([
     store.scan(sumSpend(of)),
     store.scan(sumSpendByModel(of)),
     store.scan(sumSpendByChat(of)),
@@ -69,10 +69,10 @@ export const loadAllCosts = async (
   range: CostRange,
   { search, ...page }: Page & { readonly search: string },
 ): Promise<UserCosts> => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can see what others have spent.");
+  if (!canConfigureChats(caller)) throw forbidden("Only administrators can see what others have spent.");
   const of = { ...range, search: search.trim().toLowerCase() };
   const [[found], users] = await Promise.all([store.scan(countSpenders(of)), store.scan(sumSpendByUser(of, page))]);
   return { ...toDates(range), count: found?.count ?? 0, users };
 };
 
-const toDates = ({ from, to }: CostRange) => ({ start_date: rfc3339(from), end_date: rfc3339(to) });
+const toDates = ({ from, to }: CostRange) => ({ start_date: toRfc3339(from), end_date: toRfc3339(to) });

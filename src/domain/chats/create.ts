@@ -1,14 +1,14 @@
 // Creates a chat: runs the checks of facts/chats 4.3 in order, then its actor stores it with its first message and starts its turn.
-import { fallbackTitle } from "#actors/chat/background/title-text.ts";
+import { toFallbackTitle } from "#actors/chat/background/title-text.ts";
 import { admitPrompt } from "#actors/chat/hooks/prompts.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import type { RequestKey } from "#db/chats/requests.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { Chat, CreateChat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayCreateChat, mayUseWorkspace } from "../access.ts";
+import { canCreateChat, canUseWorkspace } from "../access.ts";
 import { checkCodingAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 import { loadAttachables } from "./attachments.ts";
@@ -22,12 +22,12 @@ import {
   toDynamicTools,
   toLabels,
 } from "./input.ts";
-import { chosenServers, defaultServers } from "./mcp-choice.ts";
+import { chooseServers, listDefaultServers } from "./mcp-choice.ts";
 import { toPermissions } from "./permission-rules.ts";
 import { isMadeBy, toChatId } from "./repeat.ts";
-import { startingPermissions } from "./starting-permissions.ts";
+import { loadStartingPermissions } from "./starting-permissions.ts";
 import { checkUsageLimit } from "./usage-limits.ts";
-import { wantedModel } from "./wanted-model.ts";
+import { findPreferredModel } from "./wanted-model.ts";
 
 /** With a `key`, the chat's ID is derived from it, so that a repeated request creates only one chat. */
 export const createChat = async (
@@ -37,24 +37,25 @@ export const createChat = async (
   request?: RequestKey,
 ): Promise<Chat> => {
   const organization_id = body.organization_id.toLowerCase();
-  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+  if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
   const id = request === undefined ? uuid() : toChatId(caller.user_id, request.key);
   if (await isMadeBy(ctx, id, request)) return readChat(ctx, id);
   await checkUsageLimit(ctx, caller.user_id);
   const chat = { organization_id, key: null };
   const typed = toContent(body.content, await loadAttachables(ctx, caller, body.content, chat));
-  const workspace_id = await workspaceFor(ctx, caller, organization_id, body.workspace_id);
-  const wanted = body.model_config_id === undefined ? await wantedModel(ctx, caller, organization_id) : undefined;
+  const workspace_id = await resolveWorkspace(ctx, caller, organization_id, body.workspace_id);
+  const wanted =
+    body.model_config_id === undefined ? await findPreferredModel(ctx, caller, organization_id) : undefined;
   const coding_agent = await checkCodingAgent(ctx, body.coding_agent, workspace_id);
-  const model = wanted?.model_config_id ?? modelOrNone(ctx, body.model_config_id, coding_agent);
+  const model = wanted?.model_config_id ?? chooseModelOrNone(ctx, body.model_config_id, coding_agent);
   const asked_plan = parsePlanMode(body.plan_mode);
   checkModes(body.permission_mode, asked_plan);
-  const chosen = await chosenServers(ctx, organization_id, body.mcp_server_ids);
-  const mcp_server_ids = chosen ?? (await defaultServers(ctx, organization_id));
+  const chosen = await chooseServers(ctx, organization_id, body.mcp_server_ids);
+  const mcp_server_ids = chosen ?? (await listDefaultServers(ctx, organization_id));
   const labels = toLabels(body.labels ?? {});
   const dynamic_tools = toDynamicTools(body.unsafe_dynamic_tools);
   const client_type = parseClientType(body.client_type);
-  const { permissions, plan_mode } = await startingPermissions(ctx.store, {
+  const { permissions, plan_mode } = await loadStartingPermissions(ctx.store, {
     owner_id: caller.user_id,
     client_type,
     workspace_id,
@@ -68,7 +69,7 @@ export const createChat = async (
   const owner = { id, owner_id: caller.user_id, workspace_id, parent_chat_id: null, root_chat_id: null };
   const asked = { chat: owner, content: typed, system_prompt: system, dynamic_tools };
   const { content, custom_prompt } = await admitPrompt(ctx, asked);
-  ctx.chats.expect(id, partOf(caller.user_id));
+  ctx.chats.expect(id, toPart(caller.user_id));
   const made = ctx.chats.ask(id, "create", {
     request,
     chat: {
@@ -81,7 +82,7 @@ export const createChat = async (
       coding_agent,
       last_model_config_id: model,
       last_reasoning_effort,
-      title: fallbackTitle(content),
+      title: toFallbackTitle(content),
       client_type,
       plan_mode,
       labels,
@@ -115,14 +116,14 @@ export const createChat = async (
 /**
  * Returns the ID to store; null for none. Rejects with 400 when it does not exist, is in another organization, or the caller cannot use it.
  */
-export const workspaceFor = async (
+export const resolveWorkspace = async (
   ctx: DomainContext,
   caller: UserCaller,
   organization_id: string,
   id: string | undefined,
 ): Promise<string | null> => {
   if (id === undefined) return null;
-  const workspace = await usableWorkspace(ctx, caller, id);
+  const workspace = await requireUsableWorkspace(ctx, caller, id);
   if (workspace.organization_id !== organization_id) {
     throw invalidField("workspace_id", "belongs to another organization");
   }
@@ -130,21 +131,21 @@ export const workspaceFor = async (
 };
 
 /** Rejects with 400 when it does not exist or the caller cannot use it. */
-export const usableWorkspace = async (
+export const requireUsableWorkspace = async (
   { store }: DomainContext,
   caller: UserCaller,
   id: string,
 ): Promise<WorkspacePlace> => {
   const workspace = await store.get(findWorkspacePlace({ id: id.toLowerCase() }));
-  if (workspace && !workspace.deleted && mayUseWorkspace(caller, workspace)) return workspace;
+  if (workspace && !workspace.deleted && canUseWorkspace(caller, workspace)) return workspace;
   throw invalidField("workspace_id", "names no workspace you can use");
 };
 
 /** A coding agent calls models itself, so it works without a configured model. */
-const modelOrNone = (ctx: DomainContext, id: string | undefined, coding_agent: string | null): string =>
-  coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NO_MODEL : chooseModel(ctx, id);
+const chooseModelOrNone = (ctx: DomainContext, id: string | undefined, coding_agent: string | null): string =>
+  coding_agent !== null && id === undefined && !ctx.models.resolve(null) ? NO_MODEL_ID : chooseModel(ctx, id);
 
-const NO_MODEL = "00000000-0000-0000-0000-000000000000";
+const NO_MODEL_ID = "00000000-0000-0000-0000-000000000000";
 
 /** Returns the model's ID. Rejects with 400 when there is no model, or none with this ID. */
 export const chooseModel = ({ models }: DomainContext, id: string | undefined): string => {

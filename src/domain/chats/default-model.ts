@@ -6,13 +6,13 @@ import { uuid } from "#base/ids.ts";
 import type { DomainContext } from "../context.ts";
 import { sendTestPrompt, tryModel } from "./try-model.ts";
 
-const MAX_HEIRS = 5;
-const HEIR_TIMEOUT_MS = 15_000;
+const MAX_CANDIDATES = 5;
+const CANDIDATE_TIMEOUT_MS = 15_000;
 
 type Deps = Pick<DomainContext, "clock" | "models" | "modelSettings">;
 type Asker = { readonly user_id: string; readonly signal: AbortSignal };
 
-const silent = (problem = ""): AppError =>
+const notResponding = (problem = ""): AppError =>
   new AppError("precondition_failed", `The model is not responding. ${problem}`.trim());
 
 /** Rejects with 412 when the new default does not respond, with 409 when it is disabled, and with 404. */
@@ -20,14 +20,14 @@ export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal 
   const { models } = await deps.modelSettings.list();
   if (models.find((one) => one.id === id)?.is_default) return;
   const { works, problem } = await tryModel(deps, id, user_id, signal);
-  if (!works) throw silent(problem);
+  if (!works) throw notResponding(problem);
 };
 
 /**
  * Returns whether a new model becomes the default: if the caller says so, or if none exists yet and it responds. Rejects with 412 when
  * the caller says so but it does not respond, and with 409 when it is disabled.
  */
-export const becomesDefault = async (
+export const shouldBecomeDefault = async (
   deps: Deps,
   model: Omit<NewModel, "is_default">,
   asked: boolean | undefined,
@@ -48,7 +48,7 @@ export const becomesDefault = async (
     throw conflict("The model or its provider is disabled or has no key.");
   }
   const { works, problem } = await sendTestPrompt(deps, draft, info, user_id, signal);
-  if (!works && asked) throw silent(problem);
+  if (!works && asked) throw notResponding(problem);
   return works;
 };
 
@@ -65,9 +65,9 @@ export const findNextDefault = async (
   if (!models.some((one) => one.is_default && leaves(one))) return;
   const isUsable = (one: ModelConfigRow): boolean =>
     one.enabled && !leaves(one) && deps.models.resolve(one.id) !== undefined;
-  const candidates = models.filter(isUsable).slice(0, MAX_HEIRS);
+  const candidates = models.filter(isUsable).slice(0, MAX_CANDIDATES);
   const done = new AbortController();
-  const timer = deps.clock.after(HEIR_TIMEOUT_MS, () => done.abort());
+  const timer = deps.clock.after(CANDIDATE_TIMEOUT_MS, () => done.abort());
   const stop = AbortSignal.any([signal, done.signal]);
   const isDemo = (one: ModelConfigRow): boolean =>
     providers.some(({ id, provider }) => id === one.provider_id && provider === "demo");

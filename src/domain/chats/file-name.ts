@@ -2,21 +2,21 @@
 // shown. Pure.
 import { invalidField } from "#base/errors.ts";
 
-const LONGEST = 255;
+const MAX_NAME_BYTES = 255;
 /** Control characters and bidirectional marks. */
-const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-const PLAIN = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
-const ENCODED = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
+const HIDDEN_CHARACTERS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const PLAIN_NAME = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i;
+const ENCODED_NAME = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^\s;"]+)/i;
 
 /** Returns the cleaned name without folders. Rejects with 400 when it is missing or too long. */
 export const parseFileName = (header: string | null): string => {
-  const wrong = (detail: string) => invalidField("Content-Disposition", detail);
+  const invalidName = (detail: string) => invalidField("Content-Disposition", detail);
   const text = header ?? "";
-  const [, quoted, token] = PLAIN.exec(text) ?? [];
-  const given = decodedName(ENCODED.exec(text)?.[1]) ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? "";
-  const name = (utf8Of(given).replaceAll(HIDDEN, "").split(/[\\/]/).at(-1) ?? "").trim();
-  if (name === "") throw wrong('must carry the name of the file: attachment; filename="notes.txt"');
-  if (Buffer.byteLength(name) > LONGEST) throw wrong(`has a name of more than ${LONGEST} bytes`);
+  const [, quoted, token] = PLAIN_NAME.exec(text) ?? [];
+  const given = decodeName(ENCODED_NAME.exec(text)?.[1]) ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? token ?? "";
+  const name = (toUtf8(given).replaceAll(HIDDEN_CHARACTERS, "").split(/[\\/]/).at(-1) ?? "").trim();
+  if (name === "") throw invalidName('must carry the name of the file: attachment; filename="notes.txt"');
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw invalidName(`has a name of more than ${MAX_NAME_BYTES} bytes`);
   return name;
 };
 
@@ -27,7 +27,7 @@ export const formatDisposition = (kind: "inline" | "attachment", name: string): 
   return `${kind}; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 };
 
-const decodedName = (encoded: string | undefined): string | undefined => {
+const decodeName = (encoded: string | undefined): string | undefined => {
   try {
     return encoded === undefined ? undefined : decodeURIComponent(encoded);
   } catch {
@@ -36,7 +36,7 @@ const decodedName = (encoded: string | undefined): string | undefined => {
 };
 
 /** Headers are decoded as Latin-1, but many clients send UTF-8. */
-const utf8Of = (text: string): string => {
+const toUtf8 = (text: string): string => {
   if ([...text].some((char) => char > "\u00ff")) return text.toWellFormed();
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(text, "latin1"));

@@ -6,13 +6,13 @@ import { ANY_TYPE, detectSignature } from "#base/file-signature.ts";
 import { JsonProblem, parseJson } from "#base/json/read.ts";
 import { CHAT_FILE_TYPES, type ChatFileType } from "#schema/chats/chat-file.ts";
 
-const SVG_LOOKED_AT = 65_536;
+const SVG_SEARCH_BYTES = 65_536;
 /** Control characters that occur in text: whitespace, line ends, escape sequences. */
-const IN_TEXT = new Set([9, 10, 11, 12, 13, 27]);
+const TEXT_CONTROLS = new Set([9, 10, 11, 12, 13, 27]);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Returns the declared type without parameters. Rejects with 400 for types that are never accepted. */
-export const declaredType = (header: string | null): ChatFileType | typeof ANY_TYPE => {
+export const parseDeclaredType = (header: string | null): ChatFileType | typeof ANY_TYPE => {
   const name = (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   const known = [...CHAT_FILE_TYPES, ANY_TYPE] as const;
   const found = known.find((type) => type === name);
@@ -21,10 +21,10 @@ export const declaredType = (header: string | null): ChatFileType | typeof ANY_T
 };
 
 /** Returns the type to store. Rejects with 400 for content of a type that is not allowed or differs from the declared one. */
-export const checkedType = (
+export const checkType = (
   bytes: Uint8Array,
   name: string,
-  declared: ReturnType<typeof declaredType>,
+  declared: ReturnType<typeof parseDeclaredType>,
 ): ChatFileType => {
   const found = detectType(bytes, name);
   if (!found) throw invalid("Unsupported file type.", [], "Images, PDF and text can be uploaded; SVG cannot.");
@@ -37,8 +37,8 @@ export const checkedType = (
 const detectType = (bytes: Uint8Array, name: string): ChatFileType | undefined => {
   const signed = detectSignature(bytes);
   if (signed !== undefined) return CHAT_FILE_TYPES.find((type) => type === signed);
-  const text = bytes.some((byte) => byte < 32 && !IN_TEXT.has(byte)) ? undefined : decoded(bytes);
-  if (text === undefined || isSvg(text.slice(0, SVG_LOOKED_AT))) return undefined;
+  const text = bytes.some((byte) => byte < 32 && !TEXT_CONTROLS.has(byte)) ? undefined : decode(bytes);
+  if (text === undefined || isSvg(text.slice(0, SVG_SEARCH_BYTES))) return undefined;
   const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase();
   if (extension === "json" && isJson(text)) return "application/json";
   if (extension === "md" || extension === "markdown") return "text/markdown";
@@ -67,7 +67,7 @@ const endOfDoctype = (text: string, from: number): number => {
   return closed < 0 ? -1 : text.indexOf(">", closed);
 };
 
-const decoded = (bytes: Uint8Array): string | undefined => {
+const decode = (bytes: Uint8Array): string | undefined => {
   try {
     return utf8.decode(bytes);
   } catch {

@@ -4,11 +4,11 @@ import { uuid } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { type ChatFileRow, findChatFile, findChatIdByKey, insertChatFile } from "#db/chats/files.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { isOwner, mayCreateChat } from "../access.ts";
+import { canCreateChat, isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { parseFileName } from "./file-name.ts";
-import { checkedType, declaredType } from "./file-type.ts";
-import { maySeeChat } from "./find.ts";
+import { checkType, parseDeclaredType } from "./file-type.ts";
+import { canSeeChat } from "./find.ts";
 
 type NewFile = {
   readonly organization_id: string;
@@ -19,38 +19,38 @@ type NewFile = {
 };
 
 /** Returns the file's ID. Reports problems in the order of facts/chats 4.14. */
-export const keepChatFile = async (
+export const storeChatFile = async (
   { store, blobs, clock }: DomainContext,
   caller: UserCaller,
   { organization_id, bytes, content_type, disposition }: NewFile,
 ): Promise<string> => {
-  if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-  const declared = declaredType(content_type);
+  if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+  const declared = parseDeclaredType(content_type);
   const name = parseFileName(disposition);
   if (bytes.byteLength === 0) throw new AppError("invalid", "The request body is empty.");
-  const media_type = checkedType(bytes, name, declared);
-  const { hash, size } = await blobs.put(inOnePiece(bytes));
+  const media_type = checkType(bytes, name, declared);
+  const { hash, size } = await blobs.put(asStream(bytes));
   const id = uuid();
   const row = { id, organization_id, owner_id: caller.user_id, hash, name, media_type, size, chat: null };
   await store.commit([insertChatFile({ ...row, created_at: clock.now() })]);
   return id;
 };
 
-async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
 /** Rejects with 404 for a file the caller may not read. */
 export const findFile = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<ChatFileRow> => {
   const file = await ctx.store.get(findChatFile({ id: id.toLowerCase() }));
-  if (!file || !(await mayRead(ctx, caller, file))) throw notFound();
+  if (!file || !(await canRead(ctx, caller, file))) throw notFound();
   return file;
 };
 
 /** Allows the uploader, site owners, and everyone who can see the chat it belongs to. */
-const mayRead = async (ctx: DomainContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
+const canRead = async (ctx: DomainContext, caller: UserCaller, file: ChatFileRow): Promise<boolean> => {
   if (file.owner_id === caller.user_id || isOwner(caller)) return true;
   const chat = file.chat === null ? undefined : await ctx.store.get(findChatIdByKey({ key: file.chat }));
   const place = chat && (await ctx.store.get(findChatPlace(chat)));
-  return place !== undefined && maySeeChat(ctx, caller, place);
+  return place !== undefined && canSeeChat(ctx, caller, place);
 };

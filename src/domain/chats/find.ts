@@ -9,25 +9,25 @@ import type { Store } from "#db/engine/store.ts";
 import { findModelName } from "#db/models/models.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayDriveChat, mayUpdateChat, mayWorkIn, readsChatsAs } from "../access.ts";
+import { canDriveChat, canUpdateChat, canWorkIn, listReaderIds } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import type { Access } from "../live-access.ts";
 import { presentAgentOptions, presentChat, presentContext } from "./present.ts";
 
 /** Allows the owner, site owners, and users whom the chat or its root is shared with. */
-export const maySeeChat = async (
+export const canSeeChat = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
   place: ChatPlace,
 ): Promise<boolean> =>
-  mayUpdateChat(caller, place) || isSharedWith(store, getRoot(place), readsChatsAs(caller, place.organization_id));
+  canUpdateChat(caller, place) || isSharedWith(store, getRoot(place), listReaderIds(caller, place.organization_id));
 
 const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
 
 /** Returns a chat the caller can see. Rejects with 404. */
-export const visibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+export const findVisibleChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await ctx.store.get(findChatPlace({ id: id.toLowerCase() }));
-  if (!place || !(await maySeeChat(ctx, caller, place))) throw notFound();
+  if (!place || !(await canSeeChat(ctx, caller, place))) throw notFound();
   return place;
 };
 
@@ -41,22 +41,22 @@ export const chatAccess = (ctx: DomainContext, place: ChatPlace): Access => ({
   lost: "you no longer have access to the chat",
   holds: async (caller) => {
     const now = await ctx.store.get(findChatPlace({ id: place.id }));
-    return now !== undefined && maySeeChat(ctx, caller, now);
+    return now !== undefined && canSeeChat(ctx, caller, now);
   },
 });
 
 /** Returns a chat the caller can change. Rejects with 404, and with 403 for users it is only shared with. */
-export const changeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await visibleChat(ctx, id, caller);
-  if (!mayUpdateChat(caller, place)) throw forbidden("This chat is shared with you as read-only.");
+export const findChangeableChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await findVisibleChat(ctx, id, caller);
+  if (!canUpdateChat(caller, place)) throw forbidden("This chat is shared with you as read-only.");
   return place;
 };
 
 /** Returns a chat the caller can send to: only its owner, while a member of its organization. Rejects with 404, 403, or 409 if archived. */
-export const ownChat = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
-  const place = await visibleChat(ctx, id, caller);
-  if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
-  if (!mayWorkIn(caller, place.organization_id)) throw forbidden("You are not a member of the chat's organization.");
+export const ownChatAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
+  const place = await findVisibleChat(ctx, id, caller);
+  if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  if (!canWorkIn(caller, place.organization_id)) throw forbidden("You are not a member of the chat's organization.");
   if (place.archived) throw conflict("The chat is archived. Unarchive it first.");
   return place;
 };
@@ -74,18 +74,18 @@ export const readChat = async ({ store, generations, warnings }: DomainContext, 
   return {
     ...shown,
     ...(agent_options.length === 0 ? {} : { agent_options }),
-    warnings: [...(await modelWarnings(store, view.chat)), ...warnings.of(id)],
+    warnings: [...(await listModelWarnings(store, view.chat)), ...warnings.list(id)],
     ...context,
   };
 };
 
 /** Warns when a different model answers than the one a queued message was sent for (rule MO-34). */
-const modelWarnings = async (
+const listModelWarnings = async (
   store: Store,
   { replaced_model_config_id, last_model_config_id }: ChatView["chat"],
 ): Promise<string[]> => {
   if (replaced_model_config_id === null) return [];
-  const nameOf = async (id: string) => (await store.get(findModelName({ id })))?.display_name ?? id;
-  const [wanted, used] = [await nameOf(replaced_model_config_id), await nameOf(last_model_config_id)];
+  const findName = async (id: string) => (await store.get(findModelName({ id })))?.display_name ?? id;
+  const [wanted, used] = [await findName(replaced_model_config_id), await findName(last_model_config_id)];
   return [`The queued message asked for the model "${wanted}", which is not available. "${used}" answers it.`];
 };

@@ -7,8 +7,8 @@ import type { InputPart, MessagePart } from "#schema/chats/chat-part.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { Attachables } from "./attachments.ts";
 
-const TOOLS_LIMIT = 250;
-const LABELS_LIMIT = 50;
+const MAX_TOOLS = 250;
+const MAX_LABELS = 50;
 const LABEL_KEY = /^[a-zA-Z0-9][a-zA-Z0-9._/-]*$/;
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
@@ -23,7 +23,7 @@ export const toContent = (parts: readonly InputPart[], files: Attachables = new 
 };
 
 const toPart = (part: InputPart, index: number, files: Attachables): MessagePart => {
-  const wrong = (field: string, problem: string): AppError =>
+  const invalidInput = (field: string, problem: string): AppError =>
     invalid(
       "Invalid input part.",
       [{ field: `content.${index}.${field}`, detail: problem }],
@@ -32,23 +32,23 @@ const toPart = (part: InputPart, index: number, files: Attachables): MessagePart
   switch (part.type.trim().toLowerCase()) {
     case "text": {
       const text = part.text?.trim() ?? "";
-      if (text === "") throw wrong("text", "must not be empty");
+      if (text === "") throw invalidInput("text", "must not be empty");
       return { type: "text", text };
     }
     case "file-reference": {
       const { file_name = "", start_line = 0, end_line = 0, content = "" } = part;
-      if (file_name.trim() === "") throw wrong("file_name", "must not be empty");
+      if (file_name.trim() === "") throw invalidInput("file_name", "must not be empty");
       return { type: "file-reference", file_name, start_line, end_line, content };
     }
     case "file": {
-      if (!part.file_id) throw wrong("file_id", "is required");
+      if (!part.file_id) throw invalidInput("file_id", "is required");
       const file_id = part.file_id.toLowerCase();
       const file = files.get(file_id) ?? { problem: "names no file you can attach" };
-      if ("problem" in file) throw wrong("file_id", file.problem);
+      if ("problem" in file) throw invalidInput("file_id", file.problem);
       return { type: "file", file_id, name: file.name, media_type: file.media_type };
     }
     default:
-      throw wrong("type", "must be text, file or file-reference");
+      throw invalidInput("type", "must be text, file or file-reference");
   }
 };
 
@@ -86,22 +86,22 @@ export const parseBehavior = (text: string | undefined): "queue" | "interrupt" =
 };
 
 export const toLabels = (labels: Readonly<Record<string, string>>): Record<string, string> => {
-  const wrong = (detail: string): AppError => invalid("Invalid labels.", [{ field: "labels", detail }]);
+  const invalidInput = (detail: string): AppError => invalid("Invalid labels.", [{ field: "labels", detail }]);
   const entries = Object.entries(labels);
-  if (entries.length > LABELS_LIMIT) throw wrong(`must be at most ${LABELS_LIMIT}`);
+  if (entries.length > MAX_LABELS) throw invalidInput(`must be at most ${MAX_LABELS}`);
   for (const [key, value] of entries) {
     if (!LABEL_KEY.test(key) || bytes(key) > 64) {
-      throw wrong(
+      throw invalidInput(
         `the key "${key.slice(0, 64)}" must be 1 to 64 letters, digits, dots, underscores, slashes and dashes`,
       );
     }
-    if (bytes(value) < 1 || bytes(value) > 256) throw wrong(`the value of "${key}" must have 1 to 256 bytes`);
+    if (bytes(value) < 1 || bytes(value) > 256) throw invalidInput(`the value of "${key}" must have 1 to 256 bytes`);
   }
   return { ...labels };
 };
 
 export const toDynamicTools = (tools: CreateChat["unsafe_dynamic_tools"] = []): DynamicTool[] => {
-  if (tools.length > TOOLS_LIMIT) throw wrongField("unsafe_dynamic_tools", `must be at most ${TOOLS_LIMIT}`);
+  if (tools.length > MAX_TOOLS) throw wrongField("unsafe_dynamic_tools", `must be at most ${MAX_TOOLS}`);
   const names = new Set<string>();
   return tools.map(({ name, description = "", input_schema = { type: "object" } }) => {
     if (name.trim() === "") throw wrongField("unsafe_dynamic_tools", "every tool needs a name");

@@ -9,7 +9,7 @@ type Deps = Pick<DomainContext, "store">;
  * Returns the chosen servers without duplicates; undefined when the request does not say. `known` are the chat's current servers. Rejects
  * with 400 and names those that cannot be used.
  */
-export const chosenServers = async (
+export const chooseServers = async (
   { store }: Deps,
   organization_id: string,
   ids: readonly string[] | null | undefined,
@@ -26,7 +26,7 @@ export const chosenServers = async (
 };
 
 /** Returns the servers of a new chat whose request names none. */
-export const defaultServers = async ({ store }: Deps, organization_id: string): Promise<string[]> => {
+export const listDefaultServers = async ({ store }: Deps, organization_id: string): Promise<string[]> => {
   const rows = await store.all(listMcpServers({ organization_id }));
   return rows.filter(({ enabled, availability }) => enabled && availability === "default_on").map(({ id }) => id);
 };

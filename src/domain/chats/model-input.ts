@@ -3,7 +3,7 @@ import { type AppError, invalid, invalidField, type Validation } from "#base/err
 import type { CallConfig } from "#schema/chats/model-config.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "#schema/chats/model-provider.ts";
 
-const KEY_BYTES = 10_240;
+const MAX_KEY_BYTES = 10_240;
 
 export const parseKind = (text: string): ProviderKind => {
   const kind = PROVIDER_KINDS.find((one) => one === text.trim().toLowerCase());
@@ -13,7 +13,8 @@ export const parseKind = (text: string): ProviderKind => {
 
 /** Accepts at most 10 KB, without surrounding whitespace (facts/chats 5.8). The key itself is never in the error. */
 export const parseKey = (text: string): string => {
-  if (Buffer.byteLength(text) > KEY_BYTES) throw invalidField("api_key", `must have at most ${KEY_BYTES} bytes`);
+  if (Buffer.byteLength(text) > MAX_KEY_BYTES)
+    throw invalidField("api_key", `must have at most ${MAX_KEY_BYTES} bytes`);
   if (text.trim() !== text) throw invalidField("api_key", "must not begin or end with blanks");
   if (/[^\x21-\x7e]/.test(text)) throw invalidField("api_key", "must be printable ASCII characters");
   return text;
@@ -21,14 +22,14 @@ export const parseKey = (text: string): string => {
 
 /** Accepts http or https without secrets, and removes a trailing slash. An empty text stays empty. */
 export const parseBaseUrl = (text: string, isNeeded: boolean): string => {
-  const wrong = (detail: string): AppError => invalidField("base_url", detail);
+  const invalidUrl = (detail: string): AppError => invalidField("base_url", detail);
   const trimmed = text.trim();
-  if (trimmed === "" && isNeeded) throw wrong("is required for this provider");
+  if (trimmed === "" && isNeeded) throw invalidUrl("is required for this provider");
   if (trimmed === "") return "";
   const url = URL.canParse(trimmed) ? new URL(trimmed) : undefined;
-  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw wrong("must be an http or https URL");
-  if (url.username !== "" || url.password !== "") throw wrong("must not contain credentials: give an api_key");
-  if (url.search !== "" || url.hash !== "") throw wrong("must not have a query or a fragment");
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw invalidUrl("must be an http or https URL");
+  if (url.username !== "" || url.password !== "") throw invalidUrl("must not contain credentials: give an api_key");
+  if (url.search !== "" || url.hash !== "") throw invalidUrl("must not have a query or a fragment");
   return url.href.replace(/\/+$/, "");
 };
 
@@ -38,7 +39,7 @@ export const parseName = (field: string, text: string): string => {
   return name;
 };
 
-const between = (field: string, value: number | null | undefined, low: number, high: number): Validation[] =>
+const checkRange = (field: string, value: number | null | undefined, low: number, high: number): Validation[] =>
   value === null || value === undefined || (value >= low && value <= high)
     ? []
     : [{ field, detail: `must be ${low} to ${high}` }];
@@ -53,14 +54,14 @@ export const checkNumbers = (given: {
 }): void => {
   const { context_limit, compression_threshold, model_config: call = {} } = given;
   const problems = [
-    ...between("context_limit", context_limit, 1, MAX_TOKENS),
-    ...between("compression_threshold", compression_threshold, 0, 100),
-    ...between("model_config.max_output_tokens", call.max_output_tokens, 1, MAX_TOKENS),
-    ...between("model_config.temperature", call.temperature, 0, 2),
-    ...between("model_config.top_p", call.top_p, 0, 1),
-    ...between("model_config.top_k", call.top_k, 1, MAX_TOKENS),
-    ...between("model_config.presence_penalty", call.presence_penalty, -2, 2),
-    ...between("model_config.frequency_penalty", call.frequency_penalty, -2, 2),
+    ...checkRange("context_limit", context_limit, 1, MAX_TOKENS),
+    ...checkRange("compression_threshold", compression_threshold, 0, 100),
+    ...checkRange("model_config.max_output_tokens", call.max_output_tokens, 1, MAX_TOKENS),
+    ...checkRange("model_config.temperature", call.temperature, 0, 2),
+    ...checkRange("model_config.top_p", call.top_p, 0, 1),
+    ...checkRange("model_config.top_k", call.top_k, 1, MAX_TOKENS),
+    ...checkRange("model_config.presence_penalty", call.presence_penalty, -2, 2),
+    ...checkRange("model_config.frequency_penalty", call.frequency_penalty, -2, 2),
   ];
   if (problems.length > 0) throw invalid("Validation failed.", problems);
 };

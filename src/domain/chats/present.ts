@@ -1,23 +1,23 @@
 // Presents chats, messages, queued messages and parts. All internal data is stripped here.
-import type { Message, Queued } from "#actors/chat/machine/decision.ts";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
-import type { ShownDiff } from "#db/chats/diffs.ts";
+import type { Message, QueueItem } from "#actors/chat/machine/decision.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
+import type { ChatDiffView } from "#db/chats/diffs.ts";
 import type { ChatFileRow } from "#db/chats/files.ts";
 import type { ChatView } from "#db/chats/views.ts";
 import type { AgentOption, AgentSessionState } from "#schema/chats/agent-option.ts";
 import type { Chat, ChatMessage, ChildChat, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ChatContext, StoredResource } from "#schema/chats/chat-context.ts";
 import type { DiffStatus } from "#schema/chats/chat-diff.ts";
-import { type MessagePart, presentPart, type ShownPart } from "#schema/chats/chat-part.ts";
-import { shownStatus } from "#schema/chats/chat-status.ts";
+import { type ChatMessagePart, type MessagePart, presentPart } from "#schema/chats/chat-part.ts";
+import { toChatStatus } from "#schema/chats/chat-status.ts";
 import { toPermissionMode } from "#src/tools/permission-mode.ts";
 
 /** Omits members that are null or an empty string. */
-const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+const omitEmpty = <T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== "")) as never;
 
 /** Presents a chat without its children. `queued_for_capacity` is set only when a single chat is read. */
-const presentOne = (
+const presentChild = (
   { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
@@ -27,7 +27,7 @@ const presentOne = (
   owner_id: chat.owner_id,
   owner_name: owner_name || owner_username,
   owner_username,
-  ...present({
+  ...omitEmpty({
     workspace_id: chat.workspace_id,
     agent_id,
     build_id,
@@ -48,14 +48,14 @@ const presentOne = (
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
   last_turn_summary: chat.last_turn_summary,
-  created_at: rfc3339(chat.created_at),
-  updated_at: rfc3339(chat.updated_at),
+  created_at: toRfc3339(chat.created_at),
+  updated_at: toRfc3339(chat.updated_at),
   archived: chat.archived,
   has_unread: chat.last_assistant_id > chat.read_cursor,
   shared,
   queued_for_capacity,
   client_type: chat.client_type,
-  status: shownStatus(chat.status),
+  status: toChatStatus(chat.status),
   pin_order: chat.pin_order,
   labels: chat.labels,
   mcp_server_ids: chat.mcp_server_ids,
@@ -65,7 +65,7 @@ const presentOne = (
     id: file.id,
     organization_id: file.organization_id,
     owner_id: file.owner_id,
-    created_at: rfc3339(file.created_at),
+    created_at: toRfc3339(file.created_at),
     mime_type: file.media_type,
     name: file.name,
     size_bytes: file.size,
@@ -85,10 +85,10 @@ export const presentChat = (
   queuedForCapacity = false,
   files: readonly ChatFileRow[] = [],
 ): Chat => ({
-  ...presentOne(view, queuedForCapacity, files),
+  ...presentChild(view, queuedForCapacity, files),
   children: children
     .filter(({ chat }) => chat.parent_chat_id === view.chat.id && chat.archived === view.chat.archived)
-    .map((child) => presentOne(child, false)),
+    .map((child) => presentChild(child, false)),
 });
 
 /** Options chosen since the agent's last message apply from the next one on, if the agent still offers them. */
@@ -104,55 +104,57 @@ export const presentContext = (
   resources: readonly StoredResource[] = [],
 ): ChatContext => ({
   dirty: dirty_since !== null,
-  ...(dirty_since === null ? {} : { dirty_since: rfc3339(dirty_since) }),
+  ...(dirty_since === null ? {} : { dirty_since: toRfc3339(dirty_since) }),
   error,
   resources: resources.map(({ body: _, truncated: __, tools, ...shown }) => ({
     ...shown,
     ...(tools
-      ? { tools: tools.map(({ name, description }) => ({ name: unprefixed(name, shown.source), description })) }
+      ? { tools: tools.map(({ name, description }) => ({ name: removePrefix(name, shown.source), description })) }
       : {}),
   })),
 });
 
-const unprefixed = (name: string, server: string): string =>
+const removePrefix = (name: string, server: string): string =>
   name.startsWith(`${server}__`) ? name.slice(server.length + 2) : name;
 
-type Shown = Omit<Message, "usage" | "revision"> & { readonly usage: Message["usage"] | Record<string, number> };
+type PresentableMessage = Omit<Message, "usage" | "revision"> & {
+  readonly usage: Message["usage"] | Record<string, number>;
+};
 
 /** `compat`: for a client that signs in under the upstream names. */
-export const presentMessage = (chat_id: string, message: Shown, compat: boolean): ChatMessage => {
+export const presentMessage = (chat_id: string, message: PresentableMessage, compat: boolean): ChatMessage => {
   const { id, role, content, created_by, model_config_id, created_at } = message;
   const { cost_micros, ...counters } = (message.usage ?? {}) as Record<string, number>;
   const usage = Object.entries(counters).filter(([, count]) => count > 0);
   return {
     id,
     chat_id,
-    ...present({ created_by, model_config_id }),
-    created_at: rfc3339(created_at),
+    ...omitEmpty({ created_by, model_config_id }),
+    created_at: toRfc3339(created_at),
     role,
-    content: shownContent(content, compat),
+    content: presentContent(content, compat),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage) } : {}),
     ...(cost_micros === undefined ? {} : { cost_micros }),
   };
 };
 
-export const presentQueued = (chat_id: string, queued: Queued, compat: boolean): QueuedMessage => {
+export const presentQueued = (chat_id: string, queued: QueueItem, compat: boolean): QueuedMessage => {
   const { id, content, model_config_id, created_at } = queued;
   return {
     id,
     chat_id,
-    ...present({ model_config_id }),
-    created_at: rfc3339(created_at),
-    content: shownContent(content, compat),
+    ...omitEmpty({ model_config_id }),
+    created_at: toRfc3339(created_at),
+    content: presentContent(content, compat),
   };
 };
 
 /** What hooks add for the model is hidden from everyone else (rule HK-10). */
-const shownContent = (content: readonly MessagePart[], compat: boolean): ShownPart[] =>
+const presentContent = (content: readonly MessagePart[], compat: boolean): ChatMessagePart[] =>
   content.filter(({ type }) => type !== "hook-context").map((part) => presentPart(part, compat));
 
 // Presents the pull request status of a chat.
-const presentDiffStatus = (chat_id: string, diff: ShownDiff): DiffStatus => ({
+const presentDiffStatus = (chat_id: string, diff: ChatDiffView): DiffStatus => ({
   chat_id,
   ...(diff.url ? { url: diff.url } : {}),
   ...(diff.pr_state ? { pull_request_state: diff.pr_state } : {}),
@@ -170,6 +172,6 @@ const presentDiffStatus = (chat_id: string, diff: ShownDiff): DiffStatus => ({
   ...(diff.author_avatar_url ? { author_avatar_url: diff.author_avatar_url } : {}),
   ...(diff.base_branch ? { base_branch: diff.base_branch } : {}),
   head_branch: diff.head_branch || diff.branch,
-  ...(diff.refreshed_at === null ? {} : { refreshed_at: rfc3339OrAbsent(diff.refreshed_at) }),
-  stale_at: rfc3339(diff.stale_at),
+  ...(diff.refreshed_at === null ? {} : { refreshed_at: toOptionalRfc3339(diff.refreshed_at) }),
+  stale_at: toRfc3339(diff.stale_at),
 });

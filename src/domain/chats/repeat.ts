@@ -5,26 +5,27 @@ import { findChatPlace } from "#db/chats/chats.ts";
 import { findAnswer, type RequestKey } from "#db/chats/requests.ts";
 import type { DomainContext } from "../context.ts";
 
-const LONGEST = 128;
+const MAX_KEY_CHARS = 128;
 
 /** The header declared by routes with such requests. */
 export const REPEATABLE = {
   "Idempotency-Key": {
     description:
       "Repeating a request with the same key within a day returns the first response. The same key with a different body returns 409.",
-    schema: { type: "string", maxLength: LONGEST },
+    schema: { type: "string", maxLength: MAX_KEY_CHARS },
   },
 } as const;
 
 /** Returns the key of a request with this body; undefined when it has none. `what` separates the keys of different routes. */
 export const requestKey = (request: Request, what: string, body: unknown): RequestKey | undefined => {
   const key = request.headers.get("idempotency-key") ?? "";
-  if (key.length > LONGEST) throw invalidField("Idempotency-Key", `must have at most ${LONGEST} characters`);
-  return key === "" ? undefined : { key: `${what} ${key}`, digest: sha256(sorted(body)) };
+  if (key.length > MAX_KEY_CHARS)
+    throw invalidField("Idempotency-Key", `must have at most ${MAX_KEY_CHARS} characters`);
+  return key === "" ? undefined : { key: `${what} ${key}`, digest: sha256(toSortedJson(body)) };
 };
 
 /** Serializes a value independently of the order of members. */
-const sorted = (value: unknown): string =>
+const toSortedJson = (value: unknown): string =>
   JSON.stringify(value, (_name, one: unknown) =>
     typeof one === "object" && one !== null && !Array.isArray(one)
       ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,14 +1,14 @@
 // Restores the workspace's files before a message is edited (rules UN-6 to UN-9); rejected while a turn is running.
 import { readChat, readEdited } from "#actors/chat/storage/read.ts";
-import { toPromptOf } from "#actors/chat/turn/offer.ts";
+import { toPromptScope } from "#actors/chat/turn/offer.ts";
 import { conflict, notFound } from "#base/errors.ts";
 import { findWrittenAfter } from "#db/chats/messages.ts";
-import { CHECKPOINT_DAYS, CHECKPOINTS_OF_CHAT } from "#schema/agents/checkpoint.ts";
+import { CHECKPOINT_DAYS, MAX_CHECKPOINTS_PER_CHAT } from "#schema/agents/checkpoint.ts";
 import type { DomainContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;
 // Only what is rejected here may have been deleted in the workspace (rule UN-9).
-const NO_LONGER_KEPT = `Files are kept for the newest ${CHECKPOINTS_OF_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
+const NO_LONGER_KEPT = `Files are kept for the newest ${MAX_CHECKPOINTS_PER_CHAT} messages of a chat, and for ${CHECKPOINT_DAYS} days.`;
 
 /**
  * Returns warnings about files that were not restored. Rejects with 404 and 400 like the edit itself, and with 409 while a turn is running,
@@ -25,8 +25,10 @@ export const restoreFiles = async (
   if (chat.status === "running" || chat.status === "interrupting") {
     throw conflict("A turn is working on the files. Interrupt it first.");
   }
-  const later = await store.get(findWrittenAfter({ chat: chat.key, after: message_id, skip: CHECKPOINTS_OF_CHAT - 1 }));
+  const later = await store.get(
+    findWrittenAfter({ chat: chat.key, after: message_id, skip: MAX_CHECKPOINTS_PER_CHAT - 1 }),
+  );
   if (later || clock.now() - target.created_at > CHECKPOINT_DAYS * DAY_MS) throw conflict(NO_LONGER_KEPT);
-  const { left_out } = await generations.restoreFiles({ ...toPromptOf(chat), chat_id: id }, message_id);
+  const { left_out } = await generations.restoreFiles({ ...toPromptScope(chat), chat_id: id }, message_id);
   return left_out.map((words) => `Not restored: ${words}.`);
 };

@@ -15,17 +15,17 @@ import { type Alternative, type Matching, toMatching } from "#db/chats/search.ts
 import type { Store } from "#db/engine/store.ts";
 
 /** More words than anyone types; the index accepts only bounded searches. */
-const WORDS_LIMIT = 100;
-const ALONE = ["title", "pr_title", "pr"] as const;
+const MAX_WORDS = 100;
+const EXCLUSIVE_KEYS = ["title", "pr_title", "pr"] as const;
 
 /** Returns the search for the index; undefined if none exists. Records mistakes. */
 export const toSearch = (query: SearchQuery): Matching | undefined => {
   if (!query.has("search")) return undefined;
   const text = query.text("search")?.trim() ?? "";
-  if (text === "") query.refuse("search", "There is nothing to search for.");
-  if (splitWords(text).length > WORDS_LIMIT) query.refuse("search", `A search has at most ${WORDS_LIMIT} words.`);
-  for (const key of ALONE) {
-    if (query.has(key)) query.refuse("search", `It cannot be combined with ${key}.`);
+  if (text === "") query.addProblem("search", "There is nothing to search for.");
+  if (splitWords(text).length > MAX_WORDS) query.addProblem("search", `A search has at most ${MAX_WORDS} words.`);
+  for (const key of EXCLUSIVE_KEYS) {
+    if (query.has(key)) query.addProblem("search", `It cannot be combined with ${key}.`);
   }
   return toMatching(parseAlternatives(text));
 };
@@ -45,11 +45,11 @@ export const parseAlternatives = (text: string): Alternative[] => {
 };
 
 /** Maximum chats at the top of the list that are examined one by one before all hits of frequent words are read. */
-const WINDOW = 256;
+const WINDOW_ROWS = 256;
 /** Chats of these that are sampled to estimate how frequent the words are. */
-const SAMPLE = 16;
+const SAMPLE_ROWS = 16;
 /** Up to this many hits, reading all of them is faster than examining chats that rarely match. */
-const SOME_HITS = 30_000;
+const MAX_COUNTED_HITS = 30_000;
 
 /**
  * Returns the IDs of a page of matching chats. With few hits, examines only chats with hits. With frequent words, examines the top of the
@@ -74,20 +74,20 @@ const searchTop = async (
   { limit, offset, after }: ChatPage,
 ): Promise<string[] | undefined> => {
   const wanted = offset + limit;
-  if (wanted > WINDOW) return undefined;
-  const top = await store.scan(listPage(filter, { limit: WINDOW, offset: 0, after }));
+  if (wanted > WINDOW_ROWS) return undefined;
+  const top = await store.scan(listPage(filter, { limit: WINDOW_ROWS, offset: 0, after }));
   const found: string[] = [];
   for (let seen = 0; seen < top.length && found.length < wanted; ) {
-    if (seen === SAMPLE && found.length < SAMPLE / 2) {
-      const [hits = 0] = await store.scan(countHits(search, SOME_HITS));
-      if (hits < SOME_HITS) return undefined;
+    if (seen === SAMPLE_ROWS && found.length < SAMPLE_ROWS / 2) {
+      const [hits = 0] = await store.scan(countHits(search, MAX_COUNTED_HITS));
+      if (hits < MAX_COUNTED_HITS) return undefined;
     }
     // Enough to fill the page at the match rate so far.
-    const step = Math.max(SAMPLE, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
-    const asked = top.slice(seen, seen === 0 ? SAMPLE : seen + step);
+    const step = Math.max(SAMPLE_ROWS, Math.ceil(((wanted - found.length) * seen) / Math.max(1, found.length)));
+    const asked = top.slice(seen, seen === 0 ? SAMPLE_ROWS : seen + step);
     const matching = new Set(await store.scan(listMatching(asked, search)));
     found.push(...asked.filter((id) => matching.has(id)));
     seen += asked.length;
   }
-  return found.length >= wanted || top.length < WINDOW ? found.slice(offset, wanted) : undefined;
+  return found.length >= wanted || top.length < WINDOW_ROWS ? found.slice(offset, wanted) : undefined;
 };

@@ -3,20 +3,20 @@ import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import {
   type ChatSettings,
   deleteCompactionThreshold,
-  putChatSetting,
-  putCompactionThreshold,
-  putModelOverride,
-  putOrganizationModel,
-  putUserChatSetting,
   readChatSetting,
   readCompactionThresholds,
   readModelOverride,
   readOrganizationModel,
   readUserChatSetting,
   type UserChatSettings,
+  upsertChatSetting,
+  upsertCompactionThreshold,
+  upsertModelOverride,
+  upsertOrganizationModel,
+  upsertUserChatSetting,
 } from "#db/chats/settings.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type {
   OrganizationContext,
   OverrideContext,
@@ -24,7 +24,7 @@ import type {
   PutOrganizationOverride,
 } from "#schema/chats/model-override.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayUpdateOrganization } from "../access.ts";
+import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { parseEffort } from "./input.ts";
 
@@ -36,10 +36,10 @@ export const setChatSetting = async <K extends keyof ChatSettings>(
 ): Promise<void> => {
   const before = { [name]: await readChatSetting(store, name) };
   const entry = { now: clock.now(), action: "write", resource_type: "chat_settings", target: name } as const;
-  await store.commit([putChatSetting(name, value), audited({ ...entry, before, after: { [name]: value } })]);
+  await store.commit([upsertChatSetting(name, value), insertAudit({ ...entry, before, after: { [name]: value } })]);
 };
 
-export const forcedRecording = (): AppError =>
+export const recordingForced = (): AppError =>
   new AppError("conflict", "The server's own settings record the model calls of every chat.");
 
 /** Changes a setting for the caller's own chats. */
@@ -51,14 +51,14 @@ export const setUserChatSetting = async <K extends keyof UserChatSettings>(
 ): Promise<void> => {
   const before = { [name]: await readUserChatSetting(ctx.store, user_id, name) };
   await ctx.store.commit([
-    putUserChatSetting(user_id, name, value),
+    upsertUserChatSetting(user_id, name, value),
     writeAuditEntry(ctx, user_id, name, before, { [name]: value }),
   ]);
 };
 
 /** Rejects with 403 unless an administrator allows it, and with 409 when the server's settings already enforce it. */
 export const setOwnRecording = async (ctx: DomainContext, caller: UserCaller, isEnabled: boolean): Promise<void> => {
-  if (ctx.config.chat_debug_logging) throw forcedRecording();
+  if (ctx.config.chat_debug_logging) throw recordingForced();
   if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
     throw forbidden("An administrator must allow this first.");
   }
@@ -88,7 +88,7 @@ export const setCompactionThreshold = async (
           writeAuditEntry(ctx, user_id, "compaction_threshold", before, undefined),
         ]
       : [
-          putCompactionThreshold(user_id, model, threshold_percent),
+          upsertCompactionThreshold(user_id, model, threshold_percent),
           writeAuditEntry(ctx, user_id, "compaction_threshold", before, { threshold_percent }),
         ],
   );
@@ -102,7 +102,7 @@ export const setModelOverride = async (
 ): Promise<void> => {
   const { organization_id, user_id, context } = place;
   if (mode === "deployment_default" && context === "root") throw invalidField("mode", "is not for root");
-  const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
+  const model = mode === "model" ? requireModel(models, model_config_id) : undefined;
   const effort = mode === "model" ? parseEffort(reasoning_effort) : undefined;
   const after =
     mode === "model" && model
@@ -111,8 +111,8 @@ export const setModelOverride = async (
   const about = { now: clock.now(), organization_id, resource_id: user_id };
   const before = await readModelOverride(store, place);
   await store.commit([
-    putModelOverride(place, after),
-    audited({
+    upsertModelOverride(place, after),
+    insertAudit({
       ...about,
       action: "write",
       resource_type: "user_chat_settings",
@@ -130,18 +130,18 @@ export const setOrganizationModel = async (
   { organization_id, context }: { readonly organization_id: string; readonly context: OrganizationContext },
   { mode, model_config_id, reasoning_effort }: PutOrganizationOverride,
 ): Promise<void> => {
-  if (!mayUpdateOrganization(caller, organization_id)) {
+  if (!canUpdateOrganization(caller, organization_id)) {
     throw forbidden("Only administrators of the organization can do this.");
   }
-  const model = mode === "model" ? modelNamed(models, model_config_id) : undefined;
+  const model = mode === "model" ? requireModel(models, model_config_id) : undefined;
   const effort = parseEffort(reasoning_effort);
   const after =
     model === undefined ? { mode } : { mode, model_config_id: model, ...(effort ? { reasoning_effort: effort } : {}) };
   const before = await readOrganizationModel(store, organization_id, context);
   const about = { now: clock.now(), organization_id, resource_id: organization_id };
   await store.commit([
-    putOrganizationModel(organization_id, context, after),
-    audited({
+    upsertOrganizationModel(organization_id, context, after),
+    insertAudit({
       ...about,
       action: "write",
       resource_type: "chat_settings",
@@ -152,7 +152,7 @@ export const setOrganizationModel = async (
   ]);
 };
 
-const modelNamed = (models: DomainContext["models"], id: string | undefined): string => {
+const requireModel = (models: DomainContext["models"], id: string | undefined): string => {
   const model = id ? models.resolve(id.toLowerCase()) : undefined;
   if (!model) throw invalidField("model_config_id", "names no model you can use");
   return model.id;
@@ -165,7 +165,7 @@ const writeAuditEntry = (
   before: object | undefined,
   after: object | undefined,
 ): Statement =>
-  audited({
+  insertAudit({
     now: clock.now(),
     action: "write",
     resource_type: "user_chat_settings",

@@ -5,7 +5,7 @@ import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
-import { askingPermissions, withPermissionMode } from "#src/tools/permission-mode.ts";
+import { applyPermissionMode, requireAsking } from "#src/tools/permission-mode.ts";
 import { LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 
 type NewChat = {
@@ -18,19 +18,19 @@ type NewChat = {
   readonly permissions: ChatPermissions | null | undefined;
 };
 
-export const startingPermissions = async (
+export const loadStartingPermissions = async (
   store: Store,
   chat: NewChat,
 ): Promise<{ readonly permissions: ChatPermissions | null; readonly plan_mode: "plan" | null }> => {
   const { permission_mode, plan_mode } = chat;
-  const permissions = chat.permissions === undefined ? await defaultPermissions(store, chat) : chat.permissions;
+  const permissions = chat.permissions === undefined ? await loadDefaultPermissions(store, chat) : chat.permissions;
   return permission_mode === undefined
     ? { permissions, plan_mode }
-    : withPermissionMode(permission_mode, { permissions, plan_mode });
+    : applyPermissionMode(permission_mode, { permissions, plan_mode });
 };
 
 /** Returns the user's default, or else the deployment's; on the server's machine, at least with approval. */
-const defaultPermissions = async (
+const loadDefaultPermissions = async (
   store: Store,
   { owner_id, client_type, workspace_id }: NewChat,
 ): Promise<ChatPermissions | null> => {
@@ -38,11 +38,11 @@ const defaultPermissions = async (
   if (own !== null) return own;
   const permissions = await readChatSetting(store, "permissions");
   const asks = client_type === "ui" && workspace_id !== null && (await isOnServer(store, workspace_id));
-  return asks ? askingPermissions(permissions) : permissions;
+  return asks ? requireAsking(permissions) : permissions;
 };
 
 /** Returns whether a chat that gets this workspace now must ask from now on, like one that starts there. */
-export const mustAskIn = async (
+export const shouldAskIn = async (
   store: Store,
   { owner_id, client_type }: Pick<NewChat, "owner_id" | "client_type">,
   workspace_id: string,

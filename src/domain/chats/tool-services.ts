@@ -3,7 +3,7 @@
 
 import { AppError } from "#base/errors.ts";
 import { ANY_TYPE } from "#base/file-signature.ts";
-import { uuidFor } from "#base/ids.ts";
+import { deriveUuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import { findChat, findChatPlace } from "#db/chats/chats.ts";
 import { findChatFile, insertChatFile, linkChatFiles } from "#db/chats/files.ts";
@@ -11,63 +11,69 @@ import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findWorkspaceByName, findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { presetId } from "#src/provisioners/presets.ts";
-import type { KnownSecrets } from "#src/tools/mask.ts";
+import { toPresetId } from "#src/provisioners/presets.ts";
+import type { ChatSecrets } from "#src/tools/mask.ts";
 import type { ToolResult } from "#src/tools/result.ts";
-import type { KeptFile, ServicesOf, ToolServices, WorkspaceInput } from "#src/tools/services.ts";
+import type { StoredFile, ToolServices, ToolServicesFor, WorkspaceInput } from "#src/tools/services.ts";
 import { ToolError } from "#src/tools/tool.ts";
-import { mayCreateChat, mayUseTemplate, mayUseWorkspace } from "../access.ts";
+import { canCreateChat, canUseTemplate, canUseWorkspace } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
-import { loadVersion, usableManifest } from "../builds/new-build.ts";
+import { loadVersion, requireUsableManifest } from "../builds/new-build.ts";
 import { wakeWorkspace } from "../builds/wake.ts";
 import type { DomainContext } from "../context.ts";
 import { templateAt } from "../templates/find.ts";
 import { searchTemplates } from "../templates/search.ts";
-import { asCaller } from "../users/as-caller.ts";
+import { loadCaller } from "../users/as-caller.ts";
 import { userAt } from "../users/find.ts";
 import { createWorkspace } from "../workspaces/create.ts";
 import { readWorkspace } from "../workspaces/present.ts";
-import { checkedType } from "./file-type.ts";
-import { knownSecrets } from "./known-secrets.ts";
-import { mustAskIn } from "./starting-permissions.ts";
+import { checkType } from "./file-type.ts";
+import { loadKnownSecrets } from "./known-secrets.ts";
+import { shouldAskIn } from "./starting-permissions.ts";
 
 const PAGE = 10;
 /** Timeout for a tool that waits for a workspace. */
-const MAX_MS = 20 * 60_000;
-const LOOK_MS = 250;
+const WAIT_TIMEOUT_MS = 20 * 60_000;
+const POLL_INTERVAL_MS = 250;
 /** Time for a provisioner to restart a dead agent before the workspace is rebuilt. */
-const RESTART_MS = 15_000;
-const ON_THE_WAY: ReadonlySet<string> = new Set(["pending", "starting", "stopping", "canceling", "deleting"]);
-const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
+const RESTART_TIMEOUT_MS = 15_000;
+const TRANSITIONAL_STATUSES: ReadonlySet<string> = new Set([
+  "pending",
+  "starting",
+  "stopping",
+  "canceling",
+  "deleting",
+]);
+const STARTING_STATES: ReadonlySet<string> = new Set(["created", "starting"]);
 
 export class ChatToolServices implements ToolServices {
   readonly #ctx: DomainContext;
-  readonly #of: ServicesOf;
+  readonly #scope: ToolServicesFor;
 
-  constructor(ctx: DomainContext, of: ServicesOf) {
+  constructor(ctx: DomainContext, of: ToolServicesFor) {
     this.#ctx = ctx;
-    this.#of = of;
+    this.#scope = of;
   }
 
-  async mayUseWorkspace(): Promise<boolean> {
+  async canUseWorkspace(): Promise<boolean> {
     const { store } = this.#ctx;
-    const id = this.#of.workspace_id;
+    const id = this.#scope.workspace_id;
     const owner = await this.#owner();
     const place = id === null ? undefined : await store.get(findWorkspacePlace({ id }));
-    return owner !== undefined && place !== undefined && mayUseWorkspace(owner, place);
+    return owner !== undefined && place !== undefined && canUseWorkspace(owner, place);
   }
 
-  knownSecrets(): Promise<KnownSecrets> {
-    return knownSecrets(this.#ctx, this.#of);
+  loadSecrets(): Promise<ChatSecrets> {
+    return loadKnownSecrets(this.#ctx, this.#scope);
   }
 
-  async mayBeginChats(): Promise<boolean> {
+  async canStartChats(): Promise<boolean> {
     const owner = await this.#owner();
-    return owner !== undefined && mayCreateChat(owner, this.#of.organization_id);
+    return owner !== undefined && canCreateChat(owner, this.#scope.organization_id);
   }
 
   async listTemplates(query: string, page: number): Promise<ToolResult> {
-    const rows = await searchTemplates(this.#ctx, await this.#caller(), "", this.#of.organization_id);
+    const rows = await searchTemplates(this.#ctx, await this.#caller(), "", this.#scope.organization_id);
     const wanted = query.trim().toLowerCase();
     const fitting = rows.filter(
       ({ template: { name, display_name, description, deprecation_message } }) =>
@@ -90,7 +96,7 @@ export class ChatToolServices implements ToolServices {
       ...(first ? { recommended_template_id: first.template.id } : {}),
       next_step: first
         ? "Read the one that fits with read_template, then use create_workspace."
-        : "There is no template that fits. Tell the person.",
+        : "No template fits. Tell the user.",
     };
   }
 
@@ -98,9 +104,9 @@ export class ChatToolServices implements ToolServices {
     const { store } = this.#ctx;
     const caller = await this.#caller();
     const { template } = await templateAt(this.#ctx, id, caller);
-    const version = mayUseTemplate(caller, template) ? await loadVersion(store, template.active_version_id) : undefined;
+    const version = canUseTemplate(caller, template) ? await loadVersion(store, template.active_version_id) : undefined;
     if (!version) throw new ToolError("There is no such template.");
-    const manifest = usableManifest(version, "invalid");
+    const manifest = requireUsableManifest(version, "invalid");
     return {
       id: template.id,
       name: template.name,
@@ -116,7 +122,7 @@ export class ChatToolServices implements ToolServices {
         ...(one.options ? { options: one.options.map(({ name, value }) => ({ name, value })) } : {}),
       })),
       presets: (manifest.presets ?? []).map((preset) => ({
-        id: presetId(version.row.id, preset.name),
+        id: toPresetId(version.row.id, preset.name),
         name: preset.name,
         description: preset.description ?? "",
         parameters: preset.parameters,
@@ -127,27 +133,27 @@ export class ChatToolServices implements ToolServices {
   async createWorkspace(input: WorkspaceInput, signal: AbortSignal): Promise<ToolResult> {
     const { store, chats } = this.#ctx;
     const caller = await this.#caller();
-    const bound = this.#of.workspace_id === null ? undefined : await this.#workspace(caller);
+    const bound = this.#scope.workspace_id === null ? undefined : await this.#workspace(caller);
     if (bound && bound.latest_build.status !== "deleted") {
-      return { ...(await this.#ready(bound.id, caller, signal)), created: false, existing: true };
+      return { ...(await this.#waitUntilReady(bound.id, caller, signal)), created: false, existing: true };
     }
     const { template } = await templateAt(this.#ctx, input.template_id, caller);
-    if (template.organization_id !== this.#of.organization_id) {
+    if (template.organization_id !== this.#scope.organization_id) {
       throw new ToolError("The template belongs to another organization than this chat.");
     }
     // Derived from the call, so that a retry after a crash finds the same workspace.
-    const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#of.run_id.slice(0, 6)}`;
-    const id = await this.#made({ ...input, name }, caller);
+    const name = input.name ?? `${template.name.slice(0, 20).replace(/-+$/, "")}-${this.#scope.run_id.slice(0, 6)}`;
+    const id = await this.#findOrCreate({ ...input, name }, caller);
     const place = await store.get(findWorkspacePlace({ id }));
-    const chat = await store.get(findChat({ id: this.#of.chat_id }));
-    const asks = chat !== undefined && (await mustAskIn(store, chat, id));
-    await chats.ask(this.#of.chat_id, "change", { patch: { workspace_id: id }, asks, pin: null });
-    return { ...(await this.#ready(id, caller, signal)), created: true, build_id: place?.latest_build_id };
+    const chat = await store.get(findChat({ id: this.#scope.chat_id }));
+    const asks = chat !== undefined && (await shouldAskIn(store, chat, id));
+    await chats.ask(this.#scope.chat_id, "change", { patch: { workspace_id: id }, asks, pin: null });
+    return { ...(await this.#waitUntilReady(id, caller, signal)), created: true, build_id: place?.latest_build_id };
   }
 
   async startWorkspace(parameters: Readonly<Record<string, string>>, signal: AbortSignal): Promise<ToolResult> {
     const caller = await this.#caller();
-    const workspace = await this.#settled(caller, signal);
+    const workspace = await this.#waitUntilSettled(caller, signal);
     const asItIs = workspace.latest_build.status === "running" && Object.keys(parameters).length === 0;
     const isUp = asItIs && (await this.#isBack(workspace, caller, signal));
     if (!isUp) {
@@ -156,37 +162,37 @@ export class ChatToolServices implements ToolServices {
       await createBuild(this.#ctx, workspace.id, body, caller, { isOnBehalf: true });
     }
     const rebuilt = asItIs && !isUp ? { rebuilt: true, reason: "The workspace's agent was dead." } : {};
-    return { started: true, ...rebuilt, ...(await this.#ready(workspace.id, caller, signal)) };
+    return { started: true, ...rebuilt, ...(await this.#waitUntilReady(workspace.id, caller, signal)) };
   }
 
   async wakeWorkspace(signal: AbortSignal): Promise<void> {
     const caller = await this.#caller();
-    const { id, name } = await this.#settled(caller, signal);
+    const { id, name } = await this.#waitUntilSettled(caller, signal);
     try {
       const { standing } = await wakeWorkspace(this.#ctx, id, { caller });
-      if (standing !== "running" && standing !== "starting") throw failed(name, standing);
+      if (standing !== "running" && standing !== "starting") throw buildFailed(name, standing);
     } catch (error) {
       if (!(error instanceof AppError) || error.kind === "internal") throw error;
-      throw new ToolError(`${error.message} start_workspace starts it where the person wants that.`);
+      throw new ToolError(`${error.message} Call start_workspace if the user wants to start it.`);
     }
-    await this.#ready(id, caller, signal);
+    await this.#waitUntilReady(id, caller, signal);
   }
 
   async stopWorkspace(signal: AbortSignal): Promise<ToolResult> {
     const caller = await this.#caller();
-    const workspace = await this.#settled(caller, signal);
+    const workspace = await this.#waitUntilSettled(caller, signal);
     if (workspace.latest_build.status !== "stopped") {
       await createBuild(this.#ctx, workspace.id, { transition: "stop" }, caller);
     }
-    const { name, latest_build } = await this.#settled(caller, signal);
-    if (latest_build.status !== "stopped") throw failed(name, latest_build.status);
+    const { name, latest_build } = await this.#waitUntilSettled(caller, signal);
+    if (latest_build.status !== "stopped") throw buildFailed(name, latest_build.status);
     return { stopped: true, workspace_name: name };
   }
 
-  async wayBack(): Promise<string> {
-    const { workspace_id } = this.#of;
+  async describeRestore(): Promise<string> {
+    const { workspace_id } = this.#scope;
     const attempt = workspace_id === null ? undefined : await this.#restarting(workspace_id);
-    if (attempt === undefined) return "Nothing starts it again by itself: start_workspace rebuilds the workspace.";
+    if (attempt === undefined) return "It does not restart automatically: start_workspace rebuilds the workspace.";
     return `Its process has ended and the server is starting it again (try ${attempt}): call again in a few seconds.`;
   }
 
@@ -195,41 +201,41 @@ export class ChatToolServices implements ToolServices {
     const { store, provisioners } = this.#ctx;
     const place = await store.get(findWorkspacePlace({ id: workspace_id }));
     const template = place && (await store.get(findTemplateEvenDeleted({ id: place.template_id })));
-    return template && provisioners.get(template.provisioner)?.restarting?.(workspace_id);
+    return template && provisioners.get(template.provisioner)?.getRestartAttempt?.(workspace_id);
   }
 
   /** Returns false when the agent is dead. One that the provisioner is restarting gets a few seconds. */
   async #isBack(workspace: Workspace, caller: UserCaller, signal: AbortSignal): Promise<boolean> {
     if (!isDead(workspace)) return true;
     if ((await this.#restarting(workspace.id)) === undefined) return false;
-    const end = this.#ctx.clock.monotonic() + RESTART_MS;
-    const now = await this.#until(
+    const end = this.#ctx.clock.monotonic() + RESTART_TIMEOUT_MS;
+    const now = await this.#waitUntil(
       ...([workspace.id, caller, signal] as const),
       (one) => !isDead(one) || this.#ctx.clock.monotonic() > end,
     );
     return !isDead(now);
   }
 
-  async keepFile({ name, media_type, bytes, number = 0 }: KeptFile): Promise<string> {
+  async storeFile({ name, media_type, bytes, number = 0 }: StoredFile): Promise<string> {
     const { store, blobs, clock } = this.#ctx;
-    const { chat_id, owner_id, organization_id, run_id } = this.#of;
-    const id = uuidFor(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
+    const { chat_id, owner_id, organization_id, run_id } = this.#scope;
+    const id = deriveUuid(number === 0 ? `file ${run_id}` : `file ${run_id} ${number}`);
     if (await store.get(findChatFile({ id }))) return id;
     const place = await store.get(findChatPlace({ id: chat_id }));
     if (!place) throw new ToolError("The chat is gone.");
-    const { hash, size } = await blobs.put(inOnePiece(bytes));
+    const { hash, size } = await blobs.put(asStream(bytes));
     const row = { id, organization_id, owner_id, hash, name, media_type, size, chat: null, created_at: clock.now() };
     await store.commit([insertChatFile(row), ...linkChatFiles(place.key, [id], clock.now())]);
     return id;
   }
 
   async attachFile(name: string, bytes: Uint8Array, number = 0): Promise<{ file_id: string; media_type: string }> {
-    const media_type = checkedType(bytes, name, ANY_TYPE);
-    return { file_id: await this.keepFile({ name, media_type, bytes, number }), media_type };
+    const media_type = checkType(bytes, name, ANY_TYPE);
+    return { file_id: await this.storeFile({ name, media_type, bytes, number }), media_type };
   }
 
   /** Returns the ID of the new workspace, or of the one created by an earlier run of this call. */
-  async #made({ name = "", ...input }: WorkspaceInput, caller: UserCaller): Promise<string> {
+  async #findOrCreate({ name = "", ...input }: WorkspaceInput, caller: UserCaller): Promise<string> {
     const { store } = this.#ctx;
     const owner = await userAt(store, "me", caller);
     const body = {
@@ -243,20 +249,20 @@ export class ChatToolServices implements ToolServices {
     } catch (error) {
       const isTaken = error instanceof AppError && error.kind === "conflict";
       const known = isTaken ? await store.get(findWorkspaceByName({ owner_id: owner.id, name })) : undefined;
-      if (!known || known.deleted || !name.endsWith(this.#of.run_id.slice(0, 6))) throw error;
+      if (!known || known.deleted || !name.endsWith(this.#scope.run_id.slice(0, 6))) throw error;
       return known.id;
     }
   }
 
   /** Waits until the workspace's agent is ready. Throws `ToolError` when its build fails. */
-  async #ready(id: string, caller: UserCaller, signal: AbortSignal): Promise<ToolResult> {
+  async #waitUntilReady(id: string, caller: UserCaller, signal: AbortSignal): Promise<ToolResult> {
     const isReady = ({ latest_build }: Workspace): boolean => {
-      if (ON_THE_WAY.has(latest_build.status)) return false;
+      if (TRANSITIONAL_STATUSES.has(latest_build.status)) return false;
       const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
-      return !agent || latest_build.status !== "running" || !BEFORE_READY.has(agent.lifecycle_state);
+      return !agent || latest_build.status !== "running" || !STARTING_STATES.has(agent.lifecycle_state);
     };
-    const { name, latest_build } = await this.#until(id, caller, signal, isReady);
-    if (latest_build.status !== "running") throw failed(name, latest_build.status);
+    const { name, latest_build } = await this.#waitUntil(id, caller, signal, isReady);
+    if (latest_build.status !== "running") throw buildFailed(name, latest_build.status);
     const agent = latest_build.resources.flatMap(({ agents }) => agents)[0];
     return {
       workspace_name: name,
@@ -267,47 +273,47 @@ export class ChatToolServices implements ToolServices {
   }
 
   /** Returns the chat's workspace once it has no active build. */
-  async #settled(caller: UserCaller, signal: AbortSignal): Promise<Workspace> {
+  async #waitUntilSettled(caller: UserCaller, signal: AbortSignal): Promise<Workspace> {
     const { id } = await this.#workspace(caller);
-    return this.#until(id, caller, signal, ({ latest_build }) => !ON_THE_WAY.has(latest_build.status));
+    return this.#waitUntil(id, caller, signal, ({ latest_build }) => !TRANSITIONAL_STATUSES.has(latest_build.status));
   }
 
-  async #until(
+  async #waitUntil(
     id: string,
     caller: UserCaller,
     signal: AbortSignal,
     isThere: (workspace: Workspace) => boolean,
   ): Promise<Workspace> {
     const { clock } = this.#ctx;
-    const end = clock.monotonic() + MAX_MS;
+    const end = clock.monotonic() + WAIT_TIMEOUT_MS;
     for (;;) {
       const workspace = await readWorkspace(this.#ctx, id, caller);
       if (!workspace) throw new ToolError("The workspace is gone.");
       if (isThere(workspace)) return workspace;
       if (clock.monotonic() > end)
         throw new ToolError(`The workspace takes too long: ${workspace.latest_build.status}.`);
-      await pause(clock, LOOK_MS);
+      await pause(clock, POLL_INTERVAL_MS);
       signal.throwIfAborted();
     }
   }
 
   async #workspace(caller: UserCaller): Promise<Workspace> {
-    const id = this.#of.workspace_id;
+    const id = this.#scope.workspace_id;
     if (id === null) throw new ToolError("This chat is not bound to a workspace.");
     const place = await this.#ctx.store.get(findWorkspacePlace({ id }));
-    const workspace = place && mayUseWorkspace(caller, place) ? await readWorkspace(this.#ctx, id, caller) : undefined;
-    if (!workspace) throw new ToolError("The workspace is not there, or may no longer be used.");
+    const workspace = place && canUseWorkspace(caller, place) ? await readWorkspace(this.#ctx, id, caller) : undefined;
+    if (!workspace) throw new ToolError("The workspace does not exist, or this chat may no longer use it.");
     return workspace;
   }
 
   async #caller(): Promise<UserCaller> {
     const owner = await this.#owner();
     if (owner) return owner;
-    throw new ToolError("The owner of this chat may not do anything now.");
+    throw new ToolError("The account of this chat's owner is suspended or was deleted.");
   }
 
   #owner(): Promise<UserCaller | undefined> {
-    return asCaller(this.#ctx.store, this.#of.owner_id);
+    return loadCaller(this.#ctx.store, this.#scope.owner_id);
   }
 }
 
@@ -317,12 +323,12 @@ const isDead = ({ latest_build }: Workspace): boolean => {
   return agent?.status === "disconnected" || agent?.status === "timeout";
 };
 
-async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
 const toParameterValues = (parameters: Readonly<Record<string, string>>) =>
   Object.entries(parameters).map(([name, value]) => ({ name, value }));
 
-const failed = (name: string, status: string): ToolError =>
-  new ToolError(`The build of the workspace "${name}" has not come to a good end: it is ${status}.`);
+const buildFailed = (name: string, status: string): ToolError =>
+  new ToolError(`The build of the workspace "${name}" did not succeed: its status is ${status}.`);

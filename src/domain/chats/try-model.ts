@@ -6,8 +6,8 @@ import { toChatError } from "#src/llm/failure.ts";
 import { type LanguageModels, ModelError, type ModelInfo } from "#src/llm/model.ts";
 import type { DomainContext } from "../context.ts";
 
-const TIME_MS = 60_000;
-const LONGEST = 400;
+const TIMEOUT_MS = 60_000;
+const MAX_ANSWER_CHARS = 400;
 const NO_CHAT = 0;
 
 /**
@@ -35,7 +35,7 @@ export const sendTestPrompt = async (
   stop: AbortSignal,
 ): Promise<TriedModel> => {
   const late = new AbortController();
-  const timer = clock.after(TIME_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
+  const timer = clock.after(TIMEOUT_MS, () => late.abort(new ModelError("timeout", "The model took too long.")));
   const signal = AbortSignal.any([late.signal, stop]);
   const begun = clock.monotonic();
   let first_ms: number | undefined;
@@ -57,12 +57,12 @@ export const sendTestPrompt = async (
       if (event.type === "text") answer += event.delta;
       if (event.type === "text_was_reasoning") answer = "";
       if (event.type === "usage") output_tokens = event.usage.output_tokens ?? 0;
-      if (event.type === "finish" || answer.length >= LONGEST) break;
+      if (event.type === "finish" || answer.length >= MAX_ANSWER_CHARS) break;
     }
     const total_ms = Math.round(clock.monotonic() - begun);
     return {
       works: true,
-      answer: answer.slice(0, LONGEST),
+      answer: answer.slice(0, MAX_ANSWER_CHARS),
       first_ms: Math.round(first_ms ?? total_ms),
       total_ms,
       output_tokens,

@@ -2,15 +2,15 @@
 import { notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { TriedProvider, TryModelProvider } from "#schema/chats/model-provider.ts";
-import { needsBaseUrl } from "#src/llm/adapters.ts";
+import { requiresBaseUrl } from "#src/llm/adapters.ts";
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
-import { ListProblem, listModels } from "#src/llm/model-list.ts";
+import { listModels, ModelListError } from "#src/llm/model-list.ts";
 import type { DomainContext } from "../context.ts";
 import { parseBaseUrl, parseKey, parseKind } from "./model-input.ts";
 import { sendTestPrompt } from "./try-model.ts";
 
-const LIST_MS = 10_000;
-const CONTEXT_LIMIT = 128_000;
+const LIST_TIMEOUT_MS = 10_000;
+const DEFAULT_CONTEXT_LIMIT = 128_000;
 
 type Deps = Pick<DomainContext, "clock" | "modelSettings" | "modelFetch">;
 
@@ -24,13 +24,13 @@ export const tryProvider = async (
   const provider = await loadDraft(deps, given);
   let models: string[];
   const late = new AbortController();
-  const timer = deps.clock.after(LIST_MS, () => late.abort());
+  const timer = deps.clock.after(LIST_TIMEOUT_MS, () => late.abort());
   try {
     const signal = AbortSignal.any([stop, late.signal]);
     models = await listModels(deps.modelFetch, { ...provider, key: provider.key() }, signal);
   } catch (error) {
     stop.throwIfAborted();
-    const problem = error instanceof ListProblem ? error.message : "The provider did not respond within 10 seconds.";
+    const problem = error instanceof ModelListError ? error.message : "The provider did not respond within 10 seconds.";
     return { works: false, models: [], problem };
   } finally {
     timer.cancel();
@@ -46,7 +46,7 @@ export const tryProvider = async (
 const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model: string) => {
   const id = uuid();
   const about = { id, provider_id: provider.id, model, display_name: model, enabled: true, is_default: true };
-  const config = { ...about, context_limit: CONTEXT_LIMIT, compression_threshold: null, model_config: {} };
+  const config = { ...about, context_limit: DEFAULT_CONTEXT_LIMIT, compression_threshold: null, model_config: {} };
   return { id, draft: modelSettings.draft(provider, config) };
 };
 
@@ -57,7 +57,7 @@ const loadDraft = async ({ modelSettings }: Deps, given: TryModelProvider): Prom
   const stored = wanted === undefined ? undefined : providers.find(({ id }) => id === wanted);
   if (wanted !== undefined && !stored) throw notFound();
   const kind = stored?.provider ?? parseKind(given.provider ?? "");
-  const base_url = parseBaseUrl(given.base_url ?? stored?.base_url ?? "", needsBaseUrl(kind));
+  const base_url = parseBaseUrl(given.base_url ?? stored?.base_url ?? "", requiresBaseUrl(kind));
   const isSamePlace = stored !== undefined && getOrigin(base_url) === getOrigin(stored.base_url);
   const key = given.api_key === undefined ? (isSamePlace ? stored.key() : "") : parseKey(given.api_key);
   const about = { id: stored?.id ?? uuid(), provider: kind, display_name: stored?.display_name ?? kind, enabled: true };

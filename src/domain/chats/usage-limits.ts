@@ -1,26 +1,26 @@
 // Spend limits: the settings of administrators, a user's status, and the check before spending.
-import { exceededBy, loadSpending } from "#actors/chat/spending/limits.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { findExceededLimit, loadSpending } from "#actors/chat/spending/limits.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import {
   deleteLimit,
   type LimitOwner,
   listLimits,
-  putLimit,
-  putUsageLimit,
   readLimit,
   readUsageLimit,
+  upsertLimit,
+  upsertUsageLimit,
 } from "#db/chats/usage-limits.ts";
 import type { Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findGroup } from "#db/users/groups.ts";
 import { findOrganization } from "#db/users/organizations.ts";
 import { findUser } from "#db/users/users.ts";
 import type { UsageLimitStatus, UsageLimits, UsagePeriod } from "#schema/chats/usage-limit.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { findPrice } from "#src/llm/prices.ts";
-import { mayConfigureChats } from "../access.ts";
+import { canConfigureChats } from "../access.ts";
 import { resumeLimitedChats } from "../budgets/budgets.ts";
 import type { DomainContext } from "../context.ts";
 import { findGroupFor } from "../groups/find.ts";
@@ -32,13 +32,13 @@ import { userAt } from "../users/find.ts";
  * too.
  */
 export const checkUsageLimit = async (ctx: DomainContext, user_id: string): Promise<void> => {
-  const exceeded = await exceededBy(ctx, user_id);
+  const exceeded = await findExceededLimit(ctx, user_id);
   if (!exceeded) return;
   const { spent, limit, period, to } = exceeded;
   throw new AppError("conflict", "The spend limit is reached.", {
-    detail: `The limit of this ${period} resets at ${rfc3339(to)}.`,
+    detail: `The limit of this ${period} resets at ${toRfc3339(to)}.`,
     reason: "usage_limit",
-    members: { spent_micros: spent, limit_micros: limit, resets_at: rfc3339(to) },
+    members: { spent_micros: spent, limit_micros: limit, resets_at: toRfc3339(to) },
   });
 };
 
@@ -50,13 +50,13 @@ export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Pro
     period,
     spend_limit_micros: limit,
     current_spend: spent,
-    period_start: rfc3339(from),
-    period_end: rfc3339(to),
+    period_start: toRfc3339(from),
+    period_end: toRfc3339(to),
   };
 };
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can set limits and see all of them.");
+  if (!canConfigureChats(caller)) throw forbidden("Only administrators can set limits and see all of them.");
 };
 
 /** Returns all limits. Rejects with 403. */
@@ -77,12 +77,12 @@ export const usageLimits = async (
     return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
   });
   const groups = (await listLimits(store, "group")).map(async ({ id, micros }) => {
-    const shown = await groupShown(store, id);
+    const shown = await presentGroupName(store, id);
     return shown ? [{ ...shown, spend_limit_micros: micros }] : [];
   });
   return {
     ...limit,
-    updated_at: updated_at === null ? null : rfc3339(updated_at),
+    updated_at: updated_at === null ? null : toRfc3339(updated_at),
     unpriced_model_count: unpriced.length,
     overrides: (await Promise.all(users)).flat(),
     group_overrides: (await Promise.all(groups)).flat(),
@@ -90,7 +90,7 @@ export const usageLimits = async (
 };
 
 /** An organization is shown under its own name: the limit of each of its members. */
-const groupShown = async (store: Store, id: string) => {
+const presentGroupName = async (store: Store, id: string) => {
   const group = await store.get(findGroup({ id }));
   if (group && group.organization_id !== id) {
     return { group_id: id, group_name: group.name, group_display_name: group.display_name };
@@ -99,15 +99,15 @@ const groupShown = async (store: Store, id: string) => {
   return organization && { group_id: id, group_name: organization.name, group_display_name: organization.display_name };
 };
 
-type Named = { readonly id: string; readonly organization_id?: string };
+type LimitTarget = { readonly id: string; readonly organization_id?: string };
 
-const userNamed = async (store: Store, named: string, caller: UserCaller): Promise<Named> => {
+const findUserTarget = async (store: Store, named: string, caller: UserCaller): Promise<LimitTarget> => {
   const { id } = await userAt(store, named, caller);
   return { id };
 };
 
 /** Returns a group by ID, or an organization by name or ID, which means the group of all its members. Rejects with 404. */
-const groupNamed = async (store: Store, named: string, caller: UserCaller): Promise<Named> => {
+const findGroupTarget = async (store: Store, named: string, caller: UserCaller): Promise<LimitTarget> => {
   if (isUuid(named)) {
     const { group } = await findGroupFor(store, named, caller);
     return { id: group.id, organization_id: group.organization_id };
@@ -128,7 +128,7 @@ export const setUsageLimit = async (
   const before = await readUsageLimit(store);
   const after = { ...given, updated_at: now };
   const entry = { now, action: "write", resource_type: "chat_settings", target: "usage_limit", before, after } as const;
-  await store.commit([putUsageLimit(after), audited(entry)]);
+  await store.commit([upsertUsageLimit(after), insertAudit(entry)]);
   await resumeLimitedChats(ctx);
 };
 
@@ -145,7 +145,7 @@ export const setLimit = async (
   checkAdmin(caller);
   const { store, clock } = ctx;
   const { id, organization_id } =
-    owner === "user" ? await userNamed(store, named, caller) : await groupNamed(store, named, caller);
+    owner === "user" ? await findUserTarget(store, named, caller) : await findGroupTarget(store, named, caller);
   const before = await readLimit(store, owner, id);
   if (micros === undefined && before === undefined) throw notFound();
   const limit = (spend_limit_micros: number | undefined) =>
@@ -156,8 +156,8 @@ export const setLimit = async (
       ? ({ resource_type: "user_chat_settings" } as const)
       : ({ resource_type: "chat_settings", organization_id } as const);
   await store.commit([
-    micros === undefined ? deleteLimit(owner, id) : putLimit(owner, id, micros),
-    audited({ ...about, ...whose, before: limit(before), after: limit(micros) }),
+    micros === undefined ? deleteLimit(owner, id) : upsertLimit(owner, id, micros),
+    insertAudit({ ...about, ...whose, before: limit(before), after: limit(micros) }),
   ]);
   await resumeLimitedChats(ctx);
 };

@@ -16,7 +16,7 @@ export const loadOverride = async (
 };
 
 /** Returns the model and effort for a chat whose request names none; undefined if nothing is set or it cannot be used now. */
-export const wantedModel = async (
+export const findPreferredModel = async (
   ctx: DomainContext,
   caller: UserCaller,
   organization_id: string,

@@ -45,23 +45,23 @@ export type End = (reason: string, how?: { readonly at: number }) => void;
 /** New connections recorded per agent and minute; beyond that, one line in the server's log. */
 const MAX_PER_MINUTE = 300;
 const MINUTE_MS = 60_000;
-const LONGEST = 1024;
+const MAX_REASON_CHARS = 1024;
 /** Maximum agents whose rate is tracked. */
 const MAX_AGENTS = 10_000;
 
 type Deps = { readonly store: Store; readonly clock: Clock; readonly parts?: Parts };
 /** Statements with the part of their workspace. */
-type Written = { readonly statements: readonly Statement[]; readonly part: number | undefined };
-const NOTHING: Written = { statements: [], part: undefined };
-type Paced = { since: number; count: number };
+type PartStatements = { readonly statements: readonly Statement[]; readonly part: number | undefined };
+const NO_STATEMENTS: PartStatements = { statements: [], part: undefined };
+type Rate = { since: number; count: number };
 
 export class ConnectionLogger {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #paces = new Map<string, Paced>();
+  readonly #rates = new Map<string, Rate>();
   readonly #writing = new Set<Promise<void>>();
   /** IDs of the connections to this server. */
-  readonly #held = new Set<string>();
+  readonly #openIds = new Set<string>();
   readonly #parts: Parts;
   #isStopped = false;
 
@@ -74,7 +74,7 @@ export class ConnectionLogger {
   /** Records a connection to the server itself; call the result once when it has ended. */
   begin(connection: NewConnection): End {
     const id = uuid();
-    this.#held.add(id);
+    this.#openIds.add(id);
     let part: number | undefined;
     const begun = this.#write(async () => {
       const made = await this.#insert(id, connection);
@@ -82,36 +82,40 @@ export class ConnectionLogger {
       return made;
     });
     return (reason, how) => {
-      if (!this.#isStopped) this.#held.delete(id);
-      const ended = { id, disconnect_time: how?.at ?? this.#clock.now(), disconnect_reason: reason.slice(0, LONGEST) };
+      if (!this.#isStopped) this.#openIds.delete(id);
+      const ended = {
+        id,
+        disconnect_time: how?.at ?? this.#clock.now(),
+        disconnect_reason: reason.slice(0, MAX_REASON_CHARS),
+      };
       void begun.then(() => this.#write(async () => ({ statements: [endConnection(ended)], part })));
     };
   }
 
   /** Records a connection reported by an agent. Resolves when it is stored; repeated reports have no effect. */
-  async reported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
+  async recordReported(connection: NewConnection & { readonly connection_id: string }): Promise<void> {
     const { statements, part } = await this.#insert(uuid(), connection);
     if (statements.length > 0) await this.#store.commit(statements, undefined, part);
   }
 
   /** Records the end of a connection; does nothing if it is unknown. */
-  async reportedEnd(
+  async recordReportedEnd(
     { agent_id, connection_id }: { readonly agent_id: string; readonly connection_id: string },
     reason: string,
     status_code: number,
     at: number,
   ): Promise<void> {
-    const disconnect_reason = reason.slice(0, LONGEST);
+    const disconnect_reason = reason.slice(0, MAX_REASON_CHARS);
     const ending = { disconnect_time: at, disconnect_reason, status_code };
     const ended = endReportedConnection({ agent_id, connection_id, ...ending });
-    await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
+    await this.#store.commit([ended], undefined, await this.#findPart(agent_id));
   }
 
   /** Ends all connections that an earlier process of the agent has reported. */
-  async begunAnew(agent_id: string, at = this.#clock.now()): Promise<void> {
+  async endEarlier(agent_id: string, at = this.#clock.now()): Promise<void> {
     const disconnect_reason = "the workspace's agent was started again";
     const ended = endConnectionsBefore({ agent_id, before: at, disconnect_time: at, disconnect_reason });
-    await this.#store.commit([ended], undefined, await this.#partOf(agent_id));
+    await this.#store.commit([ended], undefined, await this.#findPart(agent_id));
   }
 
   /** Ends the connections of an earlier server process. Called before this one accepts any. */
@@ -123,7 +127,7 @@ export class ConnectionLogger {
    * Ends the connections that another node had to workspaces of these parts, but not those that this node has accepted since it owns them.
    */
   async recoverParts(parts: readonly number[]): Promise<void> {
-    const but = JSON.stringify([...this.#held]);
+    const but = JSON.stringify([...this.#openIds]);
     const ending = this.#ending();
     await Promise.all(
       parts.map((part) => this.#store.commit([endHeldConnectionsInPart({ ...ending, part, but })], undefined, part)),
@@ -133,14 +137,14 @@ export class ConnectionLogger {
   /** Ends the server's own connections and stops recording. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.settled();
-    const ids = JSON.stringify([...this.#held]);
+    await this.flush();
+    const ids = JSON.stringify([...this.#openIds]);
     const isAlone = this.#parts === ALL_PARTS;
     await this.#store.commit([isAlone ? this.#endHeld() : endConnectionsAmong({ ...this.#ending(), ids })]);
   }
 
   /** Resolves when everything recorded so far is stored. */
-  async settled(): Promise<void> {
+  async flush(): Promise<void> {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 
@@ -152,48 +156,51 @@ export class ConnectionLogger {
     return { disconnect_time: this.#clock.now(), disconnect_reason: "the server was stopped" };
   }
 
-  async #partOf(agent_id: string): Promise<number | undefined> {
+  async #findPart(agent_id: string): Promise<number | undefined> {
     return (await findAgentById(this.#store, agent_id))?.part;
   }
 
-  async #insert(id: string, connection: NewConnection): Promise<Written> {
+  async #insert(id: string, connection: NewConnection): Promise<PartStatements> {
     const { agent_id, at = this.#clock.now() } = connection;
-    if (!this.#hasRoom(agent_id)) return NOTHING;
+    if (!this.#hasRoom(agent_id)) return NO_STATEMENTS;
     const place = await findAgentById(this.#store, agent_id);
-    if (!place) return NOTHING;
+    if (!place) return NO_STATEMENTS;
     return { statements: [insertConnection(toRow(id, at, place, connection))], part: place.part };
   }
 
-  #write(make: () => Promise<Written>): Promise<void> {
+  #write(make: () => Promise<PartStatements>): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     const writing = this.#commit(make).finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     return writing;
   }
 
-  async #commit(make: () => Promise<Written>): Promise<void> {
+  async #commit(make: () => Promise<PartStatements>): Promise<void> {
     try {
       const { statements, part } = await make();
       if (statements.length > 0) await this.#store.commit(statements, undefined, part);
     } catch (error) {
-      log("connections").warn("a connection was not noted: {error}", { error });
+      log("connections").warn("cannot record a connection: {error}", { error });
     }
   }
 
   #hasRoom(agent_id: string): boolean {
     const now = this.#clock.monotonic();
-    let paced = this.#paces.get(agent_id);
+    let paced = this.#rates.get(agent_id);
     if (!paced || now - paced.since >= MINUTE_MS) {
-      if (this.#paces.size >= MAX_AGENTS) this.#paces.clear();
+      if (this.#rates.size >= MAX_AGENTS) this.#rates.clear();
       paced = { since: now, count: 0 };
-      this.#paces.set(agent_id, paced);
+      this.#rates.set(agent_id, paced);
     }
     paced.count += 1;
     if (paced.count === MAX_PER_MINUTE + 1) {
-      log("connections").warn("agent {agent_id} has more than {most} new connections a minute: the rest is not noted", {
-        agent_id,
-        most: MAX_PER_MINUTE,
-      });
+      log("connections").warn(
+        "agent {agent_id} has more than {most} new connections a minute: further ones are not recorded",
+        {
+          agent_id,
+          most: MAX_PER_MINUTE,
+        },
+      );
     }
     return paced.count <= MAX_PER_MINUTE;
   }
@@ -215,7 +222,7 @@ const toRow = (id: string, at: number, place: AgentPlace, connection: NewConnect
     status_code,
     user_id,
     ip: ip !== null && isIP(ip) !== 0 ? ip : null,
-    user_agent: user_agent.slice(0, LONGEST),
-    target: target.slice(0, LONGEST),
+    user_agent: user_agent.slice(0, MAX_REASON_CHARS),
+    target: target.slice(0, MAX_REASON_CHARS),
   };
 };

@@ -1,18 +1,18 @@
 // Presents a connection log entry. Pure.
-import { rfc3339 } from "#base/clock.ts";
-import type { ShownConnection } from "#db/connections/search.ts";
+import { toRfc3339 } from "#base/clock.ts";
+import type { ListedConnection } from "#db/connections/search.ts";
 import { type ConnectionLog, WEB_TYPES } from "#schema/connections.ts";
 import { presentUser } from "../users/present.ts";
 
-export const presentConnection = (shown: ShownConnection): ConnectionLog => {
+export const presentConnection = (shown: ListedConnection): ConnectionLog => {
   const { entry, memberships, organization, owner, workspace } = shown;
   const user = shown.user ? presentUser(shown.user, memberships) : null;
-  const disconnect_time = entry.disconnect_time === null ? null : rfc3339(entry.disconnect_time);
+  const disconnect_time = entry.disconnect_time === null ? null : toRfc3339(entry.disconnect_time);
   const { disconnect_reason, status_code, user_agent, target } = entry;
   const isWeb = WEB_TYPES.includes(entry.type);
   return {
     id: entry.id,
-    connect_time: rfc3339(entry.connect_time),
+    connect_time: toRfc3339(entry.connect_time),
     disconnect_time,
     disconnect_reason,
     type: entry.type,

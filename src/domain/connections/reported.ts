@@ -29,17 +29,17 @@ export const noteReported = async (ctx: Deps, agent_id: string, report: Reported
   const now = ctx.clock.now();
   const at = report.at !== undefined && Math.abs(now - report.at) <= CLOCK_MS ? Math.min(report.at, now) : now;
   if (report.isOver) {
-    await ctx.connections.reportedEnd({ agent_id, connection_id }, reason, status_code, at);
+    await ctx.connections.recordReportedEnd({ agent_id, connection_id }, reason, status_code, at);
     return;
   }
   // The server records its own terminals itself, because it knows their users.
   if (ctx.dialer.network.isOwn(report.ip)) return;
-  const by = whoAt(ctx, agent_id, report.ip);
-  await ctx.connections.reported({ agent_id, connection_id, at, ...by, ...toKind(report) });
+  const by = findConnectedBy(ctx, agent_id, report.ip);
+  await ctx.connections.recordReported({ agent_id, connection_id, at, ...by, ...toKind(report) });
 };
 
-const whoAt = ({ tailnet }: Deps, agent_id: string, ip: string): ConnectedBy =>
-  tailnet.coordinator.holderAt(agent_id, ip) ?? { user_id: null, ip, user_agent: "" };
+const findConnectedBy = ({ tailnet }: Deps, agent_id: string, ip: string): ConnectedBy =>
+  tailnet.coordinator.findHolder(agent_id, ip) ?? { user_id: null, ip, user_agent: "" };
 
 const TYPES: Readonly<Record<string, ConnectionType>> = {
   ssh: "ssh",

@@ -1,7 +1,7 @@
 // Retention period of the connection log.
 import { forbidden } from "#base/errors.ts";
-import { putConnectionRetention, readConnectionRetention } from "#db/connections/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { readConnectionRetention, upsertConnectionRetention } from "#db/connections/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { ConnectionRetention } from "#schema/connections.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
@@ -21,5 +21,5 @@ export const setConnectionRetention = async (
     resource_type: "audit_settings",
     target: "connection retention",
   } as const;
-  await store.commit([putConnectionRetention(after), audited({ ...entry, before, after })]);
+  await store.commit([upsertConnectionRetention(after), insertAudit({ ...entry, before, after })]);
 };

@@ -1,28 +1,28 @@
 // The deployment's appearance: name, picture and announcements, set by an owner (rules DP-10, DP-11).
 import { forbidden } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { findSetting, putSetting } from "#db/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { findSetting, upsertSetting } from "#db/settings.ts";
 import type { Appearance, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayChangeDeployment } from "../access.ts";
+import { canChangeDeployment } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 const SETTING = "appearance";
 const NAME = "Slipway";
 
-type Chosen = Required<UpdateAppearance>;
+type StoredAppearance = Required<UpdateAppearance>;
 type Deps = Pick<DomainContext, "store" | "accessUrl">;
 
-const NOTHING: Chosen = {
+const DEFAULTS: StoredAppearance = {
   application_name: "",
   logo_url: "",
   announcement_banners: [],
   service_banner: { enabled: false, message: "", background_color: "" },
 };
 
-const readChosen = async ({ store }: Pick<Deps, "store">): Promise<Chosen> => {
+const readChosen = async ({ store }: Pick<Deps, "store">): Promise<StoredAppearance> => {
   const found = await store.get(findSetting({ key: SETTING }));
-  return found ? { ...NOTHING, ...(JSON.parse(found.value) as Partial<Chosen>) } : NOTHING;
+  return found ? { ...DEFAULTS, ...(JSON.parse(found.value) as Partial<StoredAppearance>) } : DEFAULTS;
 };
 
 export const readAppearance = async (ctx: Deps): Promise<Appearance> => {
@@ -41,15 +41,15 @@ export const changeAppearance = async (
   caller: UserCaller,
   input: UpdateAppearance,
 ): Promise<Appearance> => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can change the appearance.");
+  if (!canChangeDeployment(caller)) throw forbidden("Only owners can change the appearance.");
   const before = await readChosen(ctx);
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-  const after: Chosen = { ...before, ...given };
+  const after: StoredAppearance = { ...before, ...given };
   if (!Bun.deepEquals(before, after)) {
     const about = { now: ctx.clock.now(), action: "write", resource_type: "appearance", target: "appearance" } as const;
     await ctx.store.commit([
-      putSetting({ key: SETTING, value: JSON.stringify(after) }),
-      audited({ ...about, before, after }),
+      upsertSetting({ key: SETTING, value: JSON.stringify(after) }),
+      insertAudit({ ...about, before, after }),
     ]);
   }
   return readAppearance(ctx);

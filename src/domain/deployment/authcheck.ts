@@ -9,59 +9,59 @@ import { findUser } from "#db/users/users.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { AuthCheck, AuthObject } from "#schema/deployment/authcheck.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import * as access from "../access.ts";
 
-const MOST = 200;
+const MAX_CHECKS = 200;
 /** The names return in the answer. */
 const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{0,200}$/u;
 
 /** The relevant data of the resource: owner and organization. Without an organization, it means all of them. */
-type Meant = {
+type CheckedResource = {
   readonly owner: string | undefined;
   readonly organization: string | undefined;
   readonly store: Store;
   readonly id: string | undefined;
 };
-type Rule = (caller: UserCaller, meant: Meant) => boolean | Promise<boolean>;
+type Rule = (caller: UserCaller, meant: CheckedResource) => boolean | Promise<boolean>;
 type Rules = Readonly<Record<string, Rule>>;
 
-const NOWHERE = "";
+const NO_ORGANIZATION = "";
 
 /**
  * Returns the workspace if its ID is given. A missing one is treated as having no owner, so that the answer does not reveal which exist.
  */
-const resolveWorkspace = async (meant: Meant): Promise<access.WorkspaceTarget | undefined> => {
-  const { store, id, owner = NOWHERE, organization = NOWHERE } = meant;
+const resolveWorkspace = async (meant: CheckedResource): Promise<access.WorkspaceTarget | undefined> => {
+  const { store, id, owner = NO_ORGANIZATION, organization = NO_ORGANIZATION } = meant;
   if (id !== undefined) return store.get(findWorkspace({ id }));
-  return { id: NOWHERE, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
+  return { id: NO_ORGANIZATION, owner_id: owner, organization_id: organization, user_acl: {}, group_acl: {} };
 };
 
-const onWorkspace =
+const workspaceRule =
   (may: (caller: UserCaller, workspace: access.WorkspaceTarget) => boolean): Rule =>
   async (caller, meant) => {
     const workspace = await resolveWorkspace(meant);
     return workspace !== undefined && may(caller, workspace);
   };
 
-const inOrganization =
+const organizationRule =
   (may: (caller: UserCaller, organization: string) => boolean): Rule =>
-  (caller, { organization = NOWHERE }) =>
+  (caller, { organization = NO_ORGANIZATION }) =>
     may(caller, organization);
 
 /** Checks the template if its ID is given, or else all of an organization. */
-const onTemplate =
+const templateRule =
   (
     may: (caller: UserCaller, template: access.TemplateTarget) => boolean,
     mayAll: (caller: UserCaller, organization: string) => boolean,
   ): Rule =>
-  async (caller, { store, id, organization = NOWHERE }) => {
+  async (caller, { store, id, organization = NO_ORGANIZATION }) => {
     if (id === undefined) return mayAll(caller, organization);
     const template = await store.get(findTemplate({ id }));
     return template !== undefined && may(caller, template);
   };
 
-const onUser =
+const userRule =
   (may: (caller: UserCaller, user: access.UserTarget) => boolean, withoutOne: (caller: UserCaller) => boolean): Rule =>
   async (caller, { store, id, owner }) => {
     const wanted = id ?? owner;
@@ -73,74 +73,75 @@ const onUser =
   };
 
 /** Allows only its owner and site owners. A resource is never looked up by ID, so that its owner is not revealed. */
-const own: Rule = (caller, { owner, id }) => access.isOwner(caller) || (owner === caller.user_id && id === undefined);
+const ownRule: Rule = (caller, { owner, id }) =>
+  access.isOwner(caller) || (owner === caller.user_id && id === undefined);
 const forSiteOwner: Rule = (caller) => access.isOwner(caller);
 const everything = (rule: Rule): Rules => ({ create: rule, read: rule, update: rule, delete: rule });
 
 const WORKSPACE: Rules = {
-  create: (caller, { owner = NOWHERE, organization = NOWHERE }) =>
-    access.mayCreateWorkspaceFor(caller, organization, owner || caller.user_id),
-  read: onWorkspace(access.maySeeWorkspace),
-  update: onWorkspace(access.mayUpdateWorkspace),
-  delete: onWorkspace(access.mayDeleteWorkspace),
-  start: onWorkspace(access.mayStartStop),
-  stop: onWorkspace(access.mayStartStop),
-  ssh: onWorkspace(access.mayUseWorkspace),
-  application_connect: onWorkspace(access.mayUseWorkspace),
-  share: onWorkspace(access.mayShareWorkspace),
+  create: (caller, { owner = NO_ORGANIZATION, organization = NO_ORGANIZATION }) =>
+    access.canCreateWorkspaceFor(caller, organization, owner || caller.user_id),
+  read: workspaceRule(access.canSeeWorkspace),
+  update: workspaceRule(access.canUpdateWorkspace),
+  delete: workspaceRule(access.canDeleteWorkspace),
+  start: workspaceRule(access.canStartStop),
+  stop: workspaceRule(access.canStartStop),
+  ssh: workspaceRule(access.canUseWorkspace),
+  application_connect: workspaceRule(access.canUseWorkspace),
+  share: workspaceRule(access.canShareWorkspace),
 };
 
 const RULES: Readonly<Record<string, Rules>> = {
   workspace: WORKSPACE,
   template: {
-    create: inOrganization(access.mayManageTemplates),
-    read: onTemplate(access.mayReadTemplate, access.mayReadTemplates),
-    update: onTemplate(access.mayManageTemplate, access.mayManageTemplates),
-    delete: onTemplate(access.mayManageTemplate, access.mayManageTemplates),
-    use: onTemplate(access.mayUseTemplate, access.mayReadTemplates),
-    view_insights: (caller, { organization }) => access.mayViewInsights(caller, organization),
+    create: organizationRule(access.canManageTemplates),
+    read: templateRule(access.canReadTemplate, access.canReadTemplates),
+    update: templateRule(access.canManageTemplate, access.canManageTemplates),
+    delete: templateRule(access.canManageTemplate, access.canManageTemplates),
+    use: templateRule(access.canUseTemplate, access.canReadTemplates),
+    view_insights: (caller, { organization }) => access.canViewInsights(caller, organization),
   },
   user: {
-    create: access.mayCreateUsers,
-    read: onUser(access.maySeeUser, access.mayReadAllUsers),
-    update: onUser(access.mayManageUser, access.mayCreateUsers),
-    delete: onUser(access.mayManageUser, access.mayCreateUsers),
-    read_personal: onUser((caller, user) => caller.user_id === user.id, access.isOwner),
-    update_personal: onUser(access.mayEditProfile, access.isOwner),
+    create: access.canCreateUsers,
+    read: userRule(access.canSeeUser, access.canReadAllUsers),
+    update: userRule(access.canManageUser, access.canCreateUsers),
+    delete: userRule(access.canManageUser, access.canCreateUsers),
+    read_personal: userRule((caller, user) => caller.user_id === user.id, access.isOwner),
+    update_personal: userRule(access.canEditProfile, access.isOwner),
   },
   organization: {
-    create: access.mayCreateOrganizations,
-    read: inOrganization(access.maySeeOrganization),
-    update: inOrganization(access.mayUpdateOrganization),
-    delete: access.mayCreateOrganizations,
+    create: access.canCreateOrganizations,
+    read: organizationRule(access.canSeeOrganization),
+    update: organizationRule(access.canUpdateOrganization),
+    delete: access.canCreateOrganizations,
   },
   organization_member: {
-    create: inOrganization(access.mayManageMembers),
-    read: inOrganization(access.mayReadMembers),
-    update: inOrganization(access.mayGiveOrganizationRoles),
-    delete: inOrganization(access.mayManageMembers),
+    create: organizationRule(access.canManageMembers),
+    read: organizationRule(access.canReadMembers),
+    update: organizationRule(access.canGiveOrganizationRoles),
+    delete: organizationRule(access.canManageMembers),
   },
   assign_org_role: {
-    assign: inOrganization(access.mayGiveOrganizationRoles),
-    read: inOrganization(access.maySeeOrganization),
+    assign: organizationRule(access.canGiveOrganizationRoles),
+    read: organizationRule(access.canSeeOrganization),
   },
-  assign_role: { assign: forSiteOwner, read: access.mayReadAllUsers },
-  audit_log: { read: (caller, { organization }) => access.mayReadAudit(caller, organization) },
+  assign_role: { assign: forSiteOwner, read: access.canReadAllUsers },
+  audit_log: { read: (caller, { organization }) => access.canReadAudit(caller, organization) },
   chat: {
-    create: inOrganization(access.mayCreateChat),
-    read: own,
-    update: own,
-    delete: own,
-    share: own,
+    create: organizationRule(access.canCreateChat),
+    read: ownRule,
+    update: ownRule,
+    delete: ownRule,
+    share: ownRule,
   },
-  api_key: everything(own),
-  file: { create: inOrganization(access.mayManageTemplates), read: forSiteOwner },
-  provisioner_key: everything(inOrganization(access.mayUpdateOrganization)),
-  provisioner_daemon: { read: inOrganization(access.maySeeOrganization) },
-  provisioner_jobs: { read: inOrganization(access.mayManageTemplates) },
-  deployment_config: { read: access.mayReadDeployment, update: forSiteOwner },
-  deployment_stats: { read: access.mayReadDeployment },
-  debug_info: { read: access.mayReadDeployment },
+  api_key: everything(ownRule),
+  file: { create: organizationRule(access.canManageTemplates), read: forSiteOwner },
+  provisioner_key: everything(organizationRule(access.canUpdateOrganization)),
+  provisioner_daemon: { read: organizationRule(access.canSeeOrganization) },
+  provisioner_jobs: { read: organizationRule(access.canManageTemplates) },
+  deployment_config: { read: access.canReadDeployment, update: forSiteOwner },
+  deployment_stats: { read: access.canReadDeployment },
+  debug_info: { read: access.canReadDeployment },
 };
 
 /**
@@ -153,7 +154,7 @@ export const answerChecks = async (
   checks: Readonly<Record<string, AuthCheck>>,
 ): Promise<Record<string, boolean>> => {
   const asked = Object.entries(checks);
-  if (asked.length > MOST) throw invalidField("checks", `must be at most ${MOST}`);
+  if (asked.length > MAX_CHECKS) throw invalidField("checks", `must be at most ${MAX_CHECKS}`);
   if (!asked.every(([name]) => NAME.test(name))) {
     throw invalidField(
       "checks",
@@ -169,9 +170,9 @@ const answer = async (store: Store, caller: UserCaller, { object, action }: Auth
   const { resource_type } = object;
   const rules = Object.hasOwn(RULES, resource_type) ? RULES[resource_type] : undefined;
   const rule = rules && Object.hasOwn(rules, action) ? rules[action] : undefined;
-  if (!rule || !allows(caller.scopes, `${resource_type}:${action}`)) return false;
+  if (!rule || !hasScope(caller.scopes, `${resource_type}:${action}`)) return false;
   if (object.resource_id && !isUuid(object.resource_id)) return false;
-  const meant = await meantBy(store, caller, object);
+  const meant = await resolveResource(store, caller, object);
   if (object.any_org !== true) return rule(caller, meant);
   for (const organization of Object.keys(caller.organizations)) {
     if (await rule(caller, { ...meant, organization })) return true;
@@ -179,7 +180,7 @@ const answer = async (store: Store, caller: UserCaller, { object, action }: Auth
   return false;
 };
 
-const meantBy = async (store: Store, caller: UserCaller, object: AuthObject): Promise<Meant> => {
+const resolveResource = async (store: Store, caller: UserCaller, object: AuthObject): Promise<CheckedResource> => {
   const { owner_id, organization_id, resource_id, resource_type } = object;
   const id = resource_id?.toLowerCase() || undefined;
   const template = resource_type === "template" && id ? await store.get(findTemplate({ id })) : undefined;

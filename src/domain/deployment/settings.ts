@@ -1,5 +1,5 @@
 // The effective settings and their sources, as shown by `slipway config show`, without secrets (rule DP-3).
-import { shownSettings } from "#base/config/describe.ts";
+import { describeSettings } from "#base/config/describe.ts";
 import { formatDefault, toFlag, toVariableName } from "#base/config/setting.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import type { DeploymentConfig } from "#schema/deployment/deployment-config.ts";
@@ -7,15 +7,14 @@ import type { DomainContext } from "../context.ts";
 
 const SOURCES = { flag: "flag", env: "env", file: "yaml", default: "default" } as const;
 
-export const deploymentSettings = ({
+export const listDeploymentSettings = ({
   config,
   sources,
 }: Pick<DomainContext, "config" | "sources">): DeploymentConfig => {
   const shown = new Map(
-    shownSettings(SERVER_SETTINGS, { config, sources: sources ?? ({} as NonNullable<typeof sources>) }).map((row) => [
-      row.key,
-      row,
-    ]),
+    describeSettings(SERVER_SETTINGS, { config, sources: sources ?? ({} as NonNullable<typeof sources>) }).map(
+      (row) => [row.key, row],
+    ),
   );
   const options = Object.entries(SERVER_SETTINGS).map(([name, one]) => {
     const { value = null, from = "default", name: origin = "" } = shown.get(name) ?? {};

@@ -1,19 +1,19 @@
 // The deployment's current load: workspaces by state, and the statistics of connected agents (facts/platform 9.1).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { type AgentFigures, listAgentFigures, listStatusCounts } from "#db/workspaces/deployment-stats.ts";
 import type { DeploymentStats } from "#schema/deployment/stats.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Agents report every five minutes, so older data is stale. */
-const FROM_MS = 15 * 60_000;
-const NEXT_MS = 30_000;
+const WINDOW_MS = 15 * 60_000;
+const REFRESH_INTERVAL_MS = 30_000;
 
 type Deps = Pick<DomainContext, "store" | "clock">;
 
-export const deploymentStats = async ({ store, clock }: Deps): Promise<DeploymentStats> => {
+export const loadDeploymentStats = async ({ store, clock }: Deps): Promise<DeploymentStats> => {
   const now = clock.now();
   const counts = new Map((await store.all(listStatusCounts())).map(({ status, count }) => [status, count]));
-  const agents = await store.all(listAgentFigures({ from: now - FROM_MS }));
+  const agents = await store.all(listAgentFigures({ from: now - WINDOW_MS }));
   const count = (...statuses: string[]): number => statuses.reduce((sum, one) => sum + (counts.get(one) ?? 0), 0);
   const latencies = agents
     .filter(({ connection_count }) => connection_count > 0)
@@ -22,9 +22,9 @@ export const deploymentStats = async ({ store, clock }: Deps): Promise<Deploymen
   const sessions = (name: string): number => agents.reduce((sum, one) => sum + (one.session_counts[name] ?? 0), 0);
   const bytes = (of: (one: AgentFigures) => number): number => agents.reduce((sum, one) => sum + of(one), 0);
   return {
-    aggregated_from: rfc3339(now - FROM_MS),
-    collected_at: rfc3339(now),
-    next_update_at: rfc3339(now + NEXT_MS),
+    aggregated_from: toRfc3339(now - WINDOW_MS),
+    collected_at: toRfc3339(now),
+    next_update_at: toRfc3339(now + REFRESH_INTERVAL_MS),
     workspaces: {
       pending: count("pending"),
       building: count("starting", "stopping", "deleting", "canceling"),

@@ -9,24 +9,24 @@ import { runOutsideRequest } from "#base/network/request-part.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   deleteLink,
   failLink,
   findLink,
   type LinkRow,
   listLinks,
-  putLink,
   refreshLink,
+  upsertLink,
 } from "#db/users/external-auth.ts";
 import { guardUser, updateUser } from "#db/users/users.ts";
 import { type OAuthClient, ProviderError, type Tokens, type Validity } from "#src/git/oauth.ts";
 import type { Provider } from "#src/git/provider.ts";
 
 /** The version of the link to refresh. */
-type Asked = Pick<LinkRow, "user_id" | "provider_id" | "version">;
+type LinkVersion = Pick<LinkRow, "user_id" | "provider_id" | "version">;
 /** Lets another node refresh the link, and resolves when it has; undefined if this node must do it. */
-export type RefreshElsewhere = (asked: Asked) => Promise<void> | undefined;
+export type RefreshElsewhere = (asked: LinkVersion) => Promise<void> | undefined;
 
 export type LinksOptions = {
   store: Store;
@@ -38,17 +38,17 @@ export type LinksOptions = {
   elsewhere?: RefreshElsewhere | undefined;
 };
 
-type Sealed = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
+type TokenContent = Pick<Tokens, "access_token" | "refresh_token" | "token_extra">;
 
 /** A valid token. */
-export type Live = Omit<Sealed, "refresh_token"> & { readonly expires_at: number | null };
+export type LiveToken = Omit<TokenContent, "refresh_token"> & { readonly expires_at: number | null };
 
-type Linked = Pick<LinkRow, "user_id" | "provider_id">;
+type LinkKey = Pick<LinkRow, "user_id" | "provider_id">;
 
 /** Audits linking and unlinking, but not token refreshes. */
-const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Linked }, now: number): Statement => {
+const auditLink = ({ before, after }: { before?: LinkKey | undefined; after?: LinkKey }, now: number): Statement => {
   const { user_id, provider_id } = after ?? before ?? { user_id: "", provider_id: "" };
-  return audited({
+  return insertAudit({
     now,
     resource_type: "external_auth_link",
     resource_id: user_id,
@@ -62,9 +62,9 @@ const auditLink = ({ before, after }: { before?: Linked | undefined; after?: Lin
 const isGithubCom = ({ type, base_url }: Provider): boolean => type === "github" && base_url === "https://github.com";
 
 /** A token is refreshed this long before it expires, so that it does not expire on the way to the git host. */
-const EARLY_MS = 60_000;
+const REFRESH_AHEAD_MS = 60_000;
 /** Minimum interval between checks of a token with its provider. */
-const VALID_MS = 60_000;
+const VALIDITY_TTL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 export class Links {
@@ -102,7 +102,7 @@ export class Links {
     const before = await this.#find(user_id, provider);
     const after = { user_id, provider_id: provider.id, ...this.#columns(user_id, provider, tokens), created_at: now };
     const entry = auditLink({ before, after }, now);
-    await this.#options.store.commit([guardUser({ id: user_id }), ...guards, putLink(after), entry]);
+    await this.#options.store.commit([guardUser({ id: user_id }), ...guards, upsertLink(after), entry]);
     this.#options.topics.publish("external_auth", user_id, { provider_id: provider.id });
     if (isGithubCom(provider)) await this.#noteGithubAccount(user_id, provider, tokens.access_token);
   }
@@ -117,32 +117,32 @@ export class Links {
    * Returns a valid token; undefined means that the user must link (again). Rejects with 503 when it has expired and the provider cannot be
    * reached for a new one.
    */
-  async live(user_id: string, provider: Provider): Promise<Live | undefined> {
+  async live(user_id: string, provider: Provider): Promise<LiveToken | undefined> {
     let row = await this.#find(user_id, provider);
-    if (row?.failure === "" && this.#isDue(row)) row = await this.#refreshed(row, provider);
+    if (row?.failure === "" && this.#isDue(row)) row = await this.#refreshOnce(row, provider);
     if (row?.failure !== "") return undefined;
     if ((await this.#validity(row, provider)).state !== "invalid") return this.#open(row);
     // Revoked at the provider, but the refresh token may still be valid.
     row =
       row.has_refresh_token && !provider.no_refresh
-        ? await this.#refreshed(row, provider)
-        : await this.#failed(row, "The provider reports that the token is no longer valid.");
+        ? await this.#refreshOnce(row, provider)
+        : await this.#recordFailure(row, "The provider reports that the token is no longer valid.");
     return row?.failure === "" ? this.#open(row) : undefined;
   }
 
   /** Returns a new token after one was rejected before its expiry; undefined if none exists. */
-  async renewed(user_id: string, provider: Provider, refused_token: string): Promise<Live | undefined> {
+  async renew(user_id: string, provider: Provider, refused_token: string): Promise<LiveToken | undefined> {
     const row = await this.#find(user_id, provider);
     if (row?.failure !== "") return undefined;
     const known = this.#open(row);
     if (known.access_token !== refused_token) return known;
     if (!row.has_refresh_token) return undefined;
-    const next = await this.#refreshed(row, provider);
+    const next = await this.#refreshOnce(row, provider);
     return next?.failure === "" ? this.#open(next) : undefined;
   }
 
   /** Returns the decrypted tokens of all accounts the user has linked, valid or not; unreadable ones are left out. */
-  async secretsOf(user_id: string): Promise<string[]> {
+  async listSecrets(user_id: string): Promise<string[]> {
     const rows = await this.#options.store.all(listLinks({ user_id }));
     return rows.flatMap((row) => {
       try {
@@ -183,10 +183,10 @@ export class Links {
   }
 
   /** Refreshes the link on behalf of another node, unless its version has changed. */
-  async refresh({ user_id, provider_id, version }: Asked): Promise<void> {
+  async refresh({ user_id, provider_id, version }: LinkVersion): Promise<void> {
     const provider = this.provider(provider_id);
     const row = await this.#find(user_id, provider);
-    if (row?.version === version && row.failure === "") await this.#refreshed(row, provider);
+    if (row?.version === version && row.failure === "") await this.#refreshOnce(row, provider);
   }
 
   #find(user_id: string, provider: Provider): Promise<LinkRow | undefined> {
@@ -194,11 +194,11 @@ export class Links {
   }
 
   #isDue({ expires_at }: LinkRow): boolean {
-    return expires_at !== null && expires_at - EARLY_MS <= this.#options.clock.now();
+    return expires_at !== null && expires_at - REFRESH_AHEAD_MS <= this.#options.clock.now();
   }
 
   /** Returns the row after a refresh; concurrent callers share one refresh. */
-  #refreshed(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+  #refreshOnce(row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     const key = `${row.user_id}:${row.provider_id}`;
     const running = this.#refreshes.get(key);
     if (running) return running;
@@ -206,14 +206,14 @@ export class Links {
     const elsewhere = this.#options.elsewhere?.({ user_id, provider_id, version });
     // The result is stored for all waiting callers: the provider no longer accepts the previous token.
     const work = elsewhere
-      ? this.#refreshedElsewhere(elsewhere, row, provider)
+      ? this.#waitForRefresh(elsewhere, row, provider)
       : runOutsideRequest(() => this.#refresh(row, provider));
     const started = work.finally(() => this.#refreshes.delete(key));
     this.#refreshes.set(key, started);
     return started;
   }
 
-  async #refreshedElsewhere(done: Promise<void>, row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
+  async #waitForRefresh(done: Promise<void>, row: LinkRow, provider: Provider): Promise<LinkRow | undefined> {
     try {
       await done;
     } catch (error) {
@@ -228,7 +228,7 @@ export class Links {
     // Another refresh may have finished since the caller's read.
     const row = await this.#find(old.user_id, provider);
     if (!row || row.version !== old.version) return row;
-    if (!row.has_refresh_token || provider.no_refresh) return this.#failed(row, "The token has expired.");
+    if (!row.has_refresh_token || provider.no_refresh) return this.#recordFailure(row, "The token has expired.");
     const { user_id, provider_id, version: known_version } = row;
     try {
       const tokens = await this.client.refresh(provider, this.#openAll(row).refresh_token);
@@ -237,7 +237,7 @@ export class Links {
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      if (error.kind === "denied") return this.#failed(row, error.message);
+      if (error.kind === "denied") return this.#recordFailure(row, error.message);
       if (row.expires_at === null || row.expires_at > this.#options.clock.now()) return row;
       log("external-auth").warn("{provider} did not refresh a token: {error}", {
         provider: provider_id,
@@ -252,7 +252,7 @@ export class Links {
     const key = `${row.user_id}:${row.provider_id}:${row.version}:${row.created_at}`;
     const now = this.#options.clock.now();
     const since = this.#valid.get(key);
-    if (since !== undefined && now - since < VALID_MS) return { state: "valid", account: undefined };
+    if (since !== undefined && now - since < VALIDITY_TTL_MS) return { state: "valid", account: undefined };
     const validity = await this.client.validate(provider, this.#open(row).access_token);
     if (validity.state !== "invalid") {
       if (this.#valid.size >= MAX_REMEMBERED) this.#valid.clear();
@@ -262,7 +262,7 @@ export class Links {
   }
 
   /** Records that the link no longer works. */
-  async #failed(row: LinkRow, failure: string): Promise<LinkRow | undefined> {
+  async #recordFailure(row: LinkRow, failure: string): Promise<LinkRow | undefined> {
     const { user_id, provider_id, version: known_version } = row;
     await this.#commit(
       failLink({ user_id, provider_id, known_version, failure, updated_at: this.#options.clock.now() }),
@@ -280,7 +280,7 @@ export class Links {
   #columns(user_id: string, provider: Provider, { expires_in, ...rest }: Tokens) {
     const now = this.#options.clock.now();
     const { access_token, refresh_token, token_extra } = rest;
-    const sealed: Sealed = { access_token, refresh_token, token_extra };
+    const sealed: TokenContent = { access_token, refresh_token, token_extra };
     return {
       sealed_tokens: this.#options.encryption.seal(JSON.stringify(sealed), toSealContext(user_id, provider.id)),
       expires_at: expires_in === undefined ? null : now + Math.floor(expires_in * 1000),
@@ -289,11 +289,13 @@ export class Links {
     };
   }
 
-  #openAll({ user_id, provider_id, sealed_tokens }: LinkRow): Sealed {
-    return JSON.parse(this.#options.encryption.open(sealed_tokens, toSealContext(user_id, provider_id))) as Sealed;
+  #openAll({ user_id, provider_id, sealed_tokens }: LinkRow): TokenContent {
+    return JSON.parse(
+      this.#options.encryption.open(sealed_tokens, toSealContext(user_id, provider_id)),
+    ) as TokenContent;
   }
 
-  #open(row: LinkRow): Live {
+  #open(row: LinkRow): LiveToken {
     const { access_token, token_extra } = this.#openAll(row);
     return { access_token, token_extra, expires_at: row.expires_at };
   }

@@ -1,5 +1,5 @@
 // Presents external account providers and links. Pure.
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { LinkRow } from "#db/users/external-auth.ts";
 import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";
 import type { Provider } from "#src/git/provider.ts";
@@ -21,9 +21,9 @@ export const presentLink = (row: LinkRow, provider: Provider | undefined, now: n
   const hasEnded = !renews && row.expires_at !== null && row.expires_at <= now;
   return {
     provider_id: row.provider_id,
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
-    expires: rfc3339OrAbsent(row.expires_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
+    expires: toOptionalRfc3339(row.expires_at),
     has_refresh_token: row.has_refresh_token,
     authenticated: row.failure === "" && !hasEnded,
     validate_error: row.failure || (hasEnded ? "The token has expired." : ""),

@@ -6,7 +6,7 @@ import type { VersionExternalAuth } from "#schema/users/external-auth.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Returns one entry per provider in the manifest, including unknown ones, so that people see what is missing. */
-export const versionExternalAuth = (
+export const listVersionExternalAuth = (
   { links, store, accessUrl }: DomainContext,
   { user_id }: UserCaller,
   { external_auth = [] }: Manifest,

@@ -3,14 +3,14 @@ import type { Statement } from "#db/engine/sql.ts";
 import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { noteProof, type Proved } from "../users/sign-in.ts";
+import { noteProof, type ProvenFactors } from "../users/sign-in.ts";
 import { requireOwnKey } from "./proof.ts";
 
 /** `used`: statements that mark the proof as used. */
 export const confirmCaller = async (
   ctx: DomainContext,
   caller: UserCaller,
-  proved: Proved,
+  proved: ProvenFactors,
   used: readonly Statement[],
 ): Promise<void> => {
   await requireOwnKey(ctx, caller);

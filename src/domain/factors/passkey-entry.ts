@@ -1,16 +1,16 @@
 // Audit log entries of passkeys.
 
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { Passkey } from "#db/users/passkeys.ts";
 import type { User } from "#db/users/users.ts";
 
-export const passkeyEntry = (
+export const auditPasskey = (
   { id, username }: Pick<User, "id" | "username">,
   change: { before?: Passkey; after?: Passkey },
   now: number,
 ): Statement =>
-  audited({
+  insertAudit({
     now,
     resource_type: "passkey",
     resource_id: id,

@@ -3,12 +3,17 @@ import { AppError } from "#base/errors.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findPasskeyByCredential, listPasskeys, type Passkey, usePasskey } from "#db/users/passkeys.ts";
 import type { PasskeyChallenge } from "#schema/users/passkey.ts";
-import { askToProve, type Party, proved, toParty } from "#src/authentication/webauthn.ts";
+import {
+  createAuthenticationOptions,
+  type Party,
+  toParty,
+  verifyAuthentication,
+} from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
-import type { Opened } from "./challenges.ts";
+import type { OpenedChallenge } from "./challenges.ts";
 
 /** Rejects with 400 when browsers would not accept the origin. */
-export const partyAt = ({ accessUrl }: DomainContext): Party => {
+export const getRelyingParty = ({ accessUrl }: DomainContext): Party => {
   const party = toParty(accessUrl);
   if (party) return party;
   throw new AppError("invalid", "Passkeys need a host name and HTTPS.", {
@@ -17,42 +22,45 @@ export const partyAt = ({ accessUrl }: DomainContext): Party => {
 };
 
 /** A pending request; `of` is data needed when the response arrives. */
-type Begun<T> = { readonly challenge: string; readonly of: T };
+type PendingProof<T> = { readonly challenge: string; readonly of: T };
 
 /** Requests a passkey of this user, or any passkey. */
-export const askForPasskey = async <T extends object>(
+export const requestPasskey = async <T extends object>(
   ctx: DomainContext,
   purpose: string,
   of: T,
   user_id?: string,
 ): Promise<PasskeyChallenge> => {
   const known = user_id === undefined ? [] : await ctx.store.all(listPasskeys({ user_id }));
-  const { options, challenge } = await askToProve(partyAt(ctx), known);
-  const begun: Begun<T> = { challenge, of };
+  const { options, challenge } = await createAuthenticationOptions(getRelyingParty(ctx), known);
+  const begun: PendingProof<T> = { challenge, of };
   return { ...ctx.accounts.factors.challenges.offer(`passkey:${purpose}`, begun), options };
 };
 
-type Given = { readonly challenge: string; readonly credential: { readonly id: string; readonly response: unknown } };
+type PasskeyResponse = {
+  readonly challenge: string;
+  readonly credential: { readonly id: string; readonly response: unknown };
+};
 
 /** A valid proof that is now used up; `statements` record the use. */
-export type PasskeyProved<T> = {
+export type PasskeyProof<T> = {
   readonly of: T;
   readonly passkey: Passkey;
   readonly statements: readonly Statement[];
-  readonly opened: Opened<unknown>;
+  readonly opened: OpenedChallenge<unknown>;
 };
 
 /** Returns what the response proves; undefined when it is invalid, was already used, or was not requested. */
 export const verifyPasskey = async <T>(
   ctx: DomainContext,
   purpose: string,
-  { challenge, credential }: Given,
-): Promise<PasskeyProved<T> | undefined> => {
+  { challenge, credential }: PasskeyResponse,
+): Promise<PasskeyProof<T> | undefined> => {
   const { challenges } = ctx.accounts.factors;
-  const opened = challenges.open<Begun<T>>(`passkey:${purpose}`, challenge);
+  const opened = challenges.open<PendingProof<T>>(`passkey:${purpose}`, challenge);
   const passkey = opened && (await ctx.store.get(findPasskeyByCredential({ credential_id: credential.id })));
   if (!opened || !passkey) return undefined;
-  const counter = await proved(partyAt(ctx), opened.data.challenge, credential, passkey);
+  const counter = await verifyAuthentication(getRelyingParty(ctx), opened.data.challenge, credential, passkey);
   if (counter === undefined || !challenges.spend(opened)) return undefined;
   const { id, counter: known_counter } = passkey;
   const statements = [usePasskey({ id, known_counter, counter, now: ctx.clock.now() })];

@@ -8,19 +8,19 @@ import { guardKey } from "#db/users/api-keys.ts";
 import { deletePasskey, insertPasskey, listPasskeys, type Passkey, updatePasskey } from "#db/users/passkeys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { NewPasskeyRequest, PasskeyChallenge } from "#schema/users/passkey.ts";
-import { askToRegister, registered } from "#src/authentication/webauthn.ts";
+import { createRegistrationOptions, verifyRegistration } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
 import type { KnownUser } from "../users/find.ts";
 import { noteProof } from "../users/sign-in.ts";
-import { passkeyEntry } from "./passkey-entry.ts";
-import { partyAt } from "./passkey-proof.ts";
+import { auditPasskey } from "./passkey-entry.ts";
+import { getRelyingParty } from "./passkey-proof.ts";
 import { requireProof } from "./proof.ts";
 
 const PURPOSE = "passkey_registration";
 /** More devices than anyone has. */
-const MOST = 20;
+const MAX_PASSKEYS = 20;
 
-type Begun = { readonly user_id: string; readonly challenge: string };
+type PendingPasskey = { readonly user_id: string; readonly challenge: string };
 
 /** Oldest first. */
 export const loadPasskeys = (ctx: DomainContext, { id }: KnownUser): Promise<Passkey[]> =>
@@ -34,9 +34,9 @@ export const beginPasskey = async (
 ): Promise<PasskeyChallenge> => {
   await requireProof(ctx, caller);
   const known = await loadPasskeys(ctx, user);
-  if (known.length >= MOST) throw conflict(`You can have at most ${MOST} passkeys. Delete one first.`);
-  const { options, challenge } = await askToRegister(partyAt(ctx), user, known);
-  const begun: Begun = { user_id: user.id, challenge };
+  if (known.length >= MAX_PASSKEYS) throw conflict(`You can have at most ${MAX_PASSKEYS} passkeys. Delete one first.`);
+  const { options, challenge } = await createRegistrationOptions(getRelyingParty(ctx), user, known);
+  const begun: PendingPasskey = { user_id: user.id, challenge };
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
 };
 
@@ -49,11 +49,11 @@ export const registerPasskey = async (
 ): Promise<{ readonly passkey: Passkey; readonly codes: string[] }> => {
   const { factors } = ctx.accounts;
   await requireProof(ctx, caller);
-  const opened = factors.challenges.open<Begun>(PURPOSE, given.challenge);
+  const opened = factors.challenges.open<PendingPasskey>(PURPOSE, given.challenge);
   if (opened?.data.user_id !== user.id) {
     throw invalid("This registration has expired. Start again.");
   }
-  const made = await registered(partyAt(ctx), opened.data.challenge, given.credential);
+  const made = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, given.credential);
   if (!made) throw invalidField("credential", "The browser's response is not valid. Try again.");
   if (!factors.challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   const now = ctx.clock.now();
@@ -66,13 +66,13 @@ export const registerPasskey = async (
     last_used_at: null,
     transports: [...made.transports],
   };
-  const isFirst = (await factors.methodsOf(user.id)).length === 0;
+  const isFirst = (await factors.listMethods(user.id)).length === 0;
   const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
   try {
     await ctx.store.commit([
       guardKey({ id: caller.key_id, now }),
       insertPasskey(passkey),
-      passkeyEntry(user, { after: passkey }, now),
+      auditPasskey(user, { after: passkey }, now),
       ...statements,
       noteProof(caller.key_id, { password: false, factor: true }, now),
     ]);
@@ -96,7 +96,7 @@ export const renamePasskey = async (
   if (after.name !== before.name) {
     await ctx.store.commit([
       updatePasskey(before.id, { name: after.name }),
-      passkeyEntry(user, { before, after }, ctx.clock.now()),
+      auditPasskey(user, { before, after }, ctx.clock.now()),
     ]);
   }
   return after;
@@ -117,7 +117,7 @@ export const removePasskey = async (
     guardKey({ id: caller.key_id, now }),
     { ...deletePasskey(before.id), expect: 1 },
     ...(isLast ? [deleteRecoveryCodesByUser(user.id)] : []),
-    passkeyEntry(user, { before }, now),
+    auditPasskey(user, { before }, now),
   ]);
 };
 

@@ -11,7 +11,7 @@ import { PREBUILDS_USER_ID } from "../users/first-user.ts";
 import { GRANTED } from "../users/keys.ts";
 
 /** How long a proof is valid. */
-const PROOF_MS = 900_000;
+const PROOF_TTL_MS = 900_000;
 
 /**
  * Returns the caller's own account, which must have a password. Rejects with 404 or 403 for others, and with 400 for accounts without a
@@ -27,8 +27,8 @@ export const ownAccountAt = async (ctx: DomainContext, text: string, caller: Use
 };
 
 /**
- * Rejects with 403 for an application, whatever it was granted (rules OA-17, OA-21): how people sign in is theirs to change, and what gives access
- * to others would outlive the grant. `action` completes "An application cannot ...".
+ * Rejects with 403 for an application, regardless of its grant (rules OA-17, OA-21): only users change how they sign in, and access that an
+ * application gives to others would outlive its grant. `action` completes "An application cannot ...".
  */
 export const requireOwnKey = async (
   { store }: Pick<DomainContext, "store">,
@@ -39,7 +39,7 @@ export const requireOwnKey = async (
   if (key?.login_type === GRANTED) throw forbidden(`An application cannot ${action}.`);
 };
 
-type Given = { readonly password: string; readonly code?: string | undefined };
+type ProofInput = { readonly password: string; readonly code?: string | undefined };
 
 /**
  * Returns the statements that use up the proof of a request from this address, for the batch of the change it allows. Rejects with 400 and
@@ -50,7 +50,7 @@ export const prove = async (
   address: string,
   user: KnownUser,
   caller: UserCaller,
-  { password, code }: Given,
+  { password, code }: ProofInput,
 ): Promise<Statement[]> => {
   await requireOwnKey(ctx, caller);
   const { accounts } = ctx;
@@ -60,9 +60,9 @@ export const prove = async (
     throw invalidField("password", "This is not the current password.");
   }
   const still = guardPassword({ id: user.id, password_hash: user.password_hash });
-  if ((await factors.methodsOf(user.id)).length === 0) return [still];
+  if ((await factors.listMethods(user.id)).length === 0) return [still];
   if (code === undefined) throw invalidField("code", "A second-factor code is also required.");
-  const used = await factors.take(user, code);
+  const used = await factors.redeem(user, code);
   if (!used) throw invalidField("code", "The code is wrong or was used before.");
   return [still, ...used];
 };
@@ -71,9 +71,9 @@ export const prove = async (
 export const requireProof = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
   await requireOwnKey(ctx, caller);
   const key = await ctx.store.get(findKey({ id: caller.key_id }));
-  const hasFactor = (await ctx.accounts.factors.methodsOf(caller.user_id)).length > 0;
+  const hasFactor = (await ctx.accounts.factors.listMethods(caller.user_id)).length > 0;
   const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;
-  if (typeof at === "number" && ctx.clock.now() - at < PROOF_MS) return;
+  if (typeof at === "number" && ctx.clock.now() - at < PROOF_TTL_MS) return;
   throw new AppError("forbidden", "Confirm that it's you first.", {
     detail: "POST /users/me/confirm takes the password, and a code where there is a second factor.",
     validations: [{ field: "confirmation", detail: "is required or has expired" }],

@@ -13,7 +13,7 @@ export const renewRecoveryCodes = async (
   caller: UserCaller,
 ): Promise<string[]> => {
   const { factors } = ctx.accounts;
-  if ((await factors.methodsOf(user.id)).length === 0) throw conflict("There is no second factor to recover.");
+  if ((await factors.listMethods(user.id)).length === 0) throw conflict("There is no second factor to recover.");
   await requireProof(ctx, caller);
   const { codes, statements } = factors.renewRecoveryCodes(user);
   await ctx.store.commit([guardKey({ id: caller.key_id, now: ctx.clock.now() }), ...statements]);

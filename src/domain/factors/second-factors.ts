@@ -3,10 +3,10 @@
 import type { Clock } from "#base/clock.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { AppError } from "#base/errors.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, insertAudit } from "#db/reports/audit/audit.ts";
 import {
   countRecoveryCodes,
   deleteRecoveryCodesByUser,
@@ -22,22 +22,22 @@ import {
 import { listPasskeys } from "#db/users/passkeys.ts";
 import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/users/second-factor.ts";
-import { newRecoveryCodes, recoveryCodeHash } from "#src/authentication/recovery-codes.ts";
-import { base32, findStep, SECRET_BYTES } from "#src/authentication/totp.ts";
+import { generateRecoveryCodes, hashRecoveryCode } from "#src/authentication/recovery-codes.ts";
+import { encodeBase32, findStep, SECRET_BYTES } from "#src/authentication/totp.ts";
 import { Challenges } from "./challenges.ts";
 
 // Limits wrong codes per account: after five, each further attempt has to wait, from a minute up to an hour. Only a user who is signed in
 // or has proven the password gets this far, so others cannot lock them out. A correct code resets the limit.
-const FREE = 5;
-const FIRST_MS = 60_000;
+const FREE_TRIES = 5;
+const FIRST_WAIT_MS = 60_000;
 const MAX_WAIT_MS = 3_600_000;
 const MAX_ACCOUNTS = 10_000;
 
-type Tries = { count: number; until: number };
+type FailedTries = { count: number; until: number };
 
 class CodeLimit {
   readonly #clock: Clock;
-  readonly #tries = new Map<string, Tries>();
+  readonly #tries = new Map<string, FailedTries>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -57,7 +57,7 @@ class CodeLimit {
         retry_after,
       });
     }
-    const wait = count + 1 < FREE ? 0 : Math.min(FIRST_MS * 2 ** (count + 1 - FREE), MAX_WAIT_MS);
+    const wait = count + 1 < FREE_TRIES ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (count + 1 - FREE_TRIES), MAX_WAIT_MS);
     this.#tries.delete(user_id);
     this.#tries.set(user_id, { count: Math.min(count + 1, 100), until: now + wait });
     const oldest = this.#tries.size > MAX_ACCOUNTS ? this.#tries.keys().next().value : undefined;
@@ -96,7 +96,7 @@ export class SecondFactors {
   }
 
   /** Returns the user's available second-factor methods. */
-  async methodsOf(user_id: string): Promise<FactorMethod[]> {
+  async listMethods(user_id: string): Promise<FactorMethod[]> {
     const methods: FactorMethod[] = (await this.totp(user_id)) ? ["totp"] : [];
     if (await this.hasPasskeys(user_id)) methods.push("passkey");
     if (methods.length > 0 && (await this.recoveryCodesLeft(user_id)) > 0) methods.push("recovery_code");
@@ -107,20 +107,20 @@ export class SecondFactors {
    * Returns the statements that use up this code, for the batch of the change it allows; the batch fails as `stale` when the code was used
    * in the meantime. Undefined when it is wrong or was used before. Rejects with 429 after too many wrong codes.
    */
-  async take(user: Person, code: string): Promise<Statement[] | undefined> {
+  async redeem(user: Person, code: string): Promise<Statement[] | undefined> {
     this.limit.count(user.id);
-    const statements = (await this.#totpUse(user.id, code)) ?? (await this.#recoveryUse(user, code));
+    const statements = (await this.#redeemTotp(user.id, code)) ?? (await this.#redeemRecoveryCode(user, code));
     if (statements) this.limit.forgive(user.id);
     return statements;
   }
 
-  newTotpSecret(): string {
-    return base32(secretBytes(SECRET_BYTES));
+  createTotpSecret(): string {
+    return encodeBase32(generateBytes(SECRET_BYTES));
   }
 
   /** Returns the time step of a code for a secret that is not stored yet. */
-  stepOf(secret: string, code: string): number | undefined {
-    return findStep(secret, plain(code), this.#deps.clock.now());
+  findCodeStep(secret: string, code: string): number | undefined {
+    return findStep(secret, normalizeCode(code), this.#deps.clock.now());
   }
 
   /** `step` is that of the code that proved the app works. The batch fails as `constraint` when there is already an app. */
@@ -144,9 +144,9 @@ export class SecondFactors {
 
   /** Returns ten new recovery codes that replace the existing ones. */
   renewRecoveryCodes(user: Person): { codes: string[]; statements: Statement[] } {
-    const codes = newRecoveryCodes();
+    const codes = generateRecoveryCodes();
     const created_at = this.#deps.clock.now();
-    const rows = codes.map((code) => ({ user_id: user.id, code_hash: recoveryCodeHash(code) ?? "", created_at }));
+    const rows = codes.map((code) => ({ user_id: user.id, code_hash: hashRecoveryCode(code) ?? "", created_at }));
     const [before, after] = [{ recovery_codes: "" }, { recovery_codes: "new" }];
     return {
       codes,
@@ -160,19 +160,19 @@ export class SecondFactors {
 
   audited(user: Person, change: Pick<AuditEntry, "action" | "before" | "after" | "additional">): Statement {
     const about = { resource_type: "second_factor", resource_id: user.id, target: user.username } as const;
-    return audited({ ...about, ...change, now: this.#deps.clock.now() });
+    return insertAudit({ ...about, ...change, now: this.#deps.clock.now() });
   }
 
-  async #totpUse(user_id: string, code: string): Promise<Statement[] | undefined> {
+  async #redeemTotp(user_id: string, code: string): Promise<Statement[] | undefined> {
     const factor = await this.totp(user_id);
     if (!factor) return undefined;
     const secret = this.#deps.encryption.open(factor.sealed_secret, totpContext(user_id));
-    const step = this.stepOf(secret, code);
+    const step = this.findCodeStep(secret, code);
     return step === undefined || step <= factor.last_step ? undefined : [useTotpStep({ user_id, step })];
   }
 
-  async #recoveryUse(user: Person, code: string): Promise<Statement[] | undefined> {
-    const code_hash = recoveryCodeHash(code);
+  async #redeemRecoveryCode(user: Person, code: string): Promise<Statement[] | undefined> {
+    const code_hash = hashRecoveryCode(code);
     if (!code_hash) return undefined;
     const found = await this.#deps.store.get(findRecoveryCode({ user_id: user.id, code_hash }));
     if (!found) return undefined;
@@ -185,6 +185,6 @@ export class SecondFactors {
 }
 
 /** Apps display codes in two groups of three digits. */
-const plain = (code: string): string => code.replace(/[\s-]/g, "");
+const normalizeCode = (code: string): string => code.replace(/[\s-]/g, "");
 
 const totpContext = (user_id: string): string => `totp:${user_id}`;

@@ -11,20 +11,20 @@ import { noteProof } from "../users/sign-in.ts";
 import { requireProof } from "./proof.ts";
 
 const PURPOSE = "totp_enrolment";
-const ENROLMENT_MS = 900_000;
+const ENROLLMENT_TTL_MS = 900_000;
 
-type Begun = { readonly user_id: string; readonly secret: string };
+type PendingTotp = { readonly user_id: string; readonly secret: string };
 
-const enabledAlready = () => conflict("An authenticator app is already set up. Remove it first.");
+const alreadyEnabled = () => conflict("An authenticator app is already set up. Remove it first.");
 
 /** Returns a secret for the app, which takes effect only once a code confirms it. */
 export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: UserCaller) => {
   const { factors } = ctx.accounts;
   await requireProof(ctx, caller);
-  if (await factors.totp(user.id)) throw enabledAlready();
-  const secret = factors.newTotpSecret();
-  const begun: Begun = { user_id: user.id, secret };
-  const { challenge: enrolment, expires_at } = factors.challenges.offer(PURPOSE, begun, ENROLMENT_MS);
+  if (await factors.totp(user.id)) throw alreadyEnabled();
+  const secret = factors.createTotpSecret();
+  const begun: PendingTotp = { user_id: user.id, secret };
+  const { challenge: enrolment, expires_at } = factors.challenges.offer(PURPOSE, begun, ENROLLMENT_TTL_MS);
   return { enrolment, expires_at, secret };
 };
 
@@ -37,14 +37,14 @@ export const confirmTotp = async (
 ): Promise<string[]> => {
   const { factors } = ctx.accounts;
   await requireProof(ctx, caller);
-  const opened = factors.challenges.open<Begun>(PURPOSE, enrolment);
+  const opened = factors.challenges.open<PendingTotp>(PURPOSE, enrolment);
   if (opened?.data.user_id !== user.id) {
     throw invalid("This setup has expired. Start again.");
   }
-  const step = factors.stepOf(opened.data.secret, code);
+  const step = factors.findCodeStep(opened.data.secret, code);
   if (step === undefined) throw invalidField("code", "The code doesn't match the one that the app shows now.");
-  if (!factors.challenges.spend(opened)) throw enabledAlready();
-  const isFirst = (await factors.methodsOf(user.id)).length === 0;
+  if (!factors.challenges.spend(opened)) throw alreadyEnabled();
+  const isFirst = (await factors.listMethods(user.id)).length === 0;
   const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };
   const now = ctx.clock.now();
   try {
@@ -56,7 +56,7 @@ export const confirmTotp = async (
     ]);
   } catch (error) {
     factors.challenges.restore(opened);
-    throw error instanceof CommitError && error.reason === "constraint" ? enabledAlready() : error;
+    throw error instanceof CommitError && error.reason === "constraint" ? alreadyEnabled() : error;
   }
   return codes;
 };

@@ -46,16 +46,16 @@ export const checkGroups = async (
 /** Groups by ID, if they have a row: a deleted one has none. */
 export type GroupsById = ReadonlyMap<string, GroupRow>;
 
-const NONE: GroupsById = new Map();
+const NO_GROUPS: GroupsById = new Map();
 
 export const groupsById = async (store: Pick<Store, "all">, ids: readonly string[]): Promise<GroupsById> => {
-  if (ids.length === 0) return NONE;
+  if (ids.length === 0) return NO_GROUPS;
   const rows = await store.all(listGroups({ ids: JSON.stringify([...new Set(ids)]) }));
   return new Map(rows.map((row) => [row.id, row]));
 };
 
 /** Returns the name of a group in a list; undefined for a deleted one. The group of all members may have no row. */
-export const nameIn = (groups: GroupsById, organization_id: string, id: string): string | undefined =>
+export const findGroupName = (groups: GroupsById, organization_id: string, id: string): string | undefined =>
   groups.get(id)?.name ?? (id === organization_id ? EVERYONE : undefined);
 
 /** Returns the groups of a list with their roles: the group of all members first, then by name. */
@@ -67,7 +67,7 @@ export const presentGroupRoles = async <R extends string>(
   const groups = await groupsById(store, Object.keys(roles));
   return Object.entries(roles)
     .flatMap(([id, role]) => {
-      const name = nameIn(groups, organization.id, id);
+      const name = findGroupName(groups, organization.id, id);
       if (name === undefined) return [];
       const { display_name = "", avatar_url = "" } = groups.get(id) ?? {};
       return {

@@ -3,7 +3,7 @@ import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import {
   addToGroup,
   deleteGroup,
@@ -11,7 +11,7 @@ import {
   type GroupRow,
   insertGroup,
   listGroupMemberIds,
-  takeFromGroup,
+  removeFromGroup,
   updateGroup,
 } from "#db/users/groups.ts";
 import type { OrganizationRow } from "#db/users/organizations.ts";
@@ -19,7 +19,7 @@ import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateGroup, PatchGroup } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
-import { mayManageGroups } from "../access.ts";
+import { canManageGroups } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { anyUserAt } from "../users/find.ts";
 import { toTakenConflict } from "../users/taken.ts";
@@ -34,7 +34,7 @@ export const createGroup = async (
   caller: UserCaller,
   { name, display_name = "", avatar_url = "", quota_allowance = 0 }: CreateGroup,
 ): Promise<FoundGroup> => {
-  if (!mayManageGroups(caller, organization.id)) throw forbidden("You may not make groups in this organization.");
+  if (!canManageGroups(caller, organization.id)) throw forbidden("You may not create groups in this organization.");
   checkName(name);
   const now = clock.now();
   const group: GroupRow = {
@@ -63,7 +63,7 @@ export const changeGroup = async (
   caller: UserCaller,
   input: PatchGroup,
 ): Promise<FoundGroup> => {
-  if (!mayManageGroups(caller, organization.id)) throw forbidden("You may not change the groups of this organization.");
+  if (!canManageGroups(caller, organization.id)) throw forbidden("You may not change the groups of this organization.");
   const { add_users = [], remove_users = [] } = input;
   const isAll = isEveryone(group);
   if (isAll && add_users.length + remove_users.length > 0) {
@@ -74,7 +74,7 @@ export const changeGroup = async (
   const added = await findIds(ctx, "add_users", add_users, caller);
   const removed = await findIds(ctx, "remove_users", remove_users, caller);
   const both = added.find((id) => removed.includes(id));
-  if (both !== undefined) throw invalidField("remove_users", "names somebody who is to be added");
+  if (both !== undefined) throw invalidField("remove_users", "names a user who is also in add_users");
   const now = ctx.clock.now();
   const next: GroupRow = {
     ...group,
@@ -86,15 +86,18 @@ export const changeGroup = async (
   };
   await ctx.store
     .commit([
-      ...(await written(ctx, group, next)),
+      ...(await writeGroup(ctx, group, next)),
       ...added.map((id) => guardUser({ id })),
       ...addToGroup(added.map((user_id) => ({ group_id: group.id, organization_id: organization.id, user_id }))),
-      ...removed.map((user_id) => takeFromGroup({ group_id: group.id, user_id })),
+      ...removed.map((user_id) => removeFromGroup({ group_id: group.id, user_id })),
       writeAuditEntry(group, { action: "write", ...(await describeChange(ctx, group, next, added, removed)), now }),
     ])
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") {
-        throw invalidField("add_users", "names somebody who is no member of the organization, or the group is gone");
+        throw invalidField(
+          "add_users",
+          "names a user who is not a member of the organization, or the group was deleted",
+        );
       }
       throw toTakenConflict(error, NAMES);
     });
@@ -109,7 +112,7 @@ export const removeGroup = async (
   { group, organization }: FoundGroup,
   caller: UserCaller,
 ): Promise<void> => {
-  if (!mayManageGroups(caller, organization.id)) throw forbidden("You may not delete the groups of this organization.");
+  if (!canManageGroups(caller, organization.id)) throw forbidden("You may not delete the groups of this organization.");
   if (isEveryone(group)) throw invalid("The group of all members cannot be deleted.");
   const members = await ctx.store.scan(listGroupMemberIds({ group_id: group.id }));
   await ctx.store.commit([
@@ -120,7 +123,7 @@ export const removeGroup = async (
 };
 
 /** The group of all members gets a row with its first change. */
-const written = async ({ store }: DomainContext, group: GroupRow, next: GroupRow): Promise<Statement[]> => {
+const writeGroup = async ({ store }: DomainContext, group: GroupRow, next: GroupRow): Promise<Statement[]> => {
   const isThere = !isEveryone(group) || (await store.get(findGroup({ id: group.id }))) !== undefined;
   if (!isThere) return [insertGroup(next)];
   const { name, display_name, avatar_url, quota_allowance, updated_at } = next;
@@ -162,7 +165,7 @@ const describeChange = async (
 };
 
 const writeAuditEntry = ({ id, name, avatar_url, organization_id }: GroupRow, change: AuditedChange) =>
-  audited({
+  insertAudit({
     ...change,
     resource_type: "group",
     resource_id: id,

@@ -18,7 +18,7 @@ import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Group, GroupMember } from "#schema/users/group.ts";
 import { EVERYONE } from "#schema/workspaces/acl.ts";
-import { mayReadMembers, maySeeGroups } from "../access.ts";
+import { canReadMembers, canSeeGroups } from "../access.ts";
 import { presentGroupMember } from "../users/present.ts";
 
 /** The path parameter of routes of one group. */
@@ -46,7 +46,7 @@ const makeEveryoneGroup = ({ id, created_at }: OrganizationRow): GroupRow => ({
 export const findGroupFor = async (store: Store, id: string, caller: UserCaller): Promise<FoundGroup> => {
   const row = await store.get(findGroup({ id: id.toLowerCase() }));
   const organization = await store.get(findOrganization({ id: row?.organization_id ?? id.toLowerCase() }));
-  if (!organization || !maySeeGroups(caller, organization.id)) throw notFound();
+  if (!organization || !canSeeGroups(caller, organization.id)) throw notFound();
   return { group: row ?? makeEveryoneGroup(organization), organization };
 };
 
@@ -106,7 +106,7 @@ export const loadMembersPage = async (
   const everyone = isEveryone(group);
   const of = { organization_id: group.organization_id, group_id: group.id };
   const [counted] = await store.scan(everyone ? countMembers(of) : countGroupMembers(of));
-  const seesAll = mayReadMembers(caller, group.organization_id);
+  const seesAll = canReadMembers(caller, group.organization_id);
   const page = seesAll ? { limit, offset } : { limit: 10_000, offset: 0 };
   const rows: { user: User }[] = await store.scan(
     everyone ? listMembers({ ...of, ...page }) : listGroupMembers({ ...of, ...page }),

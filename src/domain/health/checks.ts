@@ -4,42 +4,40 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { makeConsumer } from "#actors/hooks/open.ts";
-import { type Clock, rfc3339, systemClock } from "#base/clock.ts";
-import { imageRegistry } from "#base/config/docker-settings.ts";
+import { type Clock, systemClock, toRfc3339 } from "#base/clock.ts";
+import { toImageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
-import { accessUrl, type Config, findContainerAccessProblem, listensOnLoopback } from "#base/config.ts";
-import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
-import { carriedConnections, openFilesLimit } from "#base/system/open-files.ts";
+import { type Config, findContainerAccessProblem, getAccessUrl, listensOnLoopback } from "#base/config.ts";
+import { EncryptionKeyError, getKeyPath, openEncryption } from "#base/encryption.ts";
+import { computeMaxConnections, openFilesLimit } from "#base/system/open-files.ts";
 import { readTls, TlsError } from "#base/tls.ts";
-import { isBackupName, readManifest, timeOfName } from "#db/backup/manifest.ts";
-import { backupFolder } from "#db/backup/schedule.ts";
+import { isBackupName, parseBackupTime, readManifest } from "#db/backup/manifest.ts";
+import { toBackupFolder } from "#db/backup/schedule.ts";
 import { isDamage, NEXT_STEP } from "#db/engine/damage.ts";
-import { describeUndecryptableSecrets, inspectDatabase, isInUse, quickCheck } from "#db/engine/inspect.ts";
-import { unfinishedMove } from "#db/engine/moving.ts";
+import { describeUndecryptableSecrets, inspectDatabase, isInUse, runQuickCheck } from "#db/engine/inspect.ts";
+import { findUnfinishedMove } from "#db/engine/moving.ts";
 import { probeConsumer } from "#src/hooks/probe.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
-import { appHosts } from "../applications/names.ts";
+import { makeAppHosts } from "../applications/names.ts";
 import type { Finding } from "./finding.ts";
-import { homeBackupPlace } from "./home-backups.ts";
+import { checkHomeBackupTarget } from "./home-backups.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
 import { postgres } from "./postgres.ts";
-import { terraformProgram } from "./terraform.ts";
+import { checkTerraform } from "./terraform.ts";
 
-const WAIT_MS = 3000;
+const LIST_TIMEOUT_MS = 3000;
 
 /** Returns no finding when uploads are in the database and belong there. */
 const bucket = async (config: Config & { database_url: string }): Promise<Finding[]> => {
   const name = "uploads";
   // Imported lazily, because a single server does not need it.
-  const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { keptObjects }] = await Promise.all([
-    import("#db/pg/uploads.ts"),
-    import("#db/pg/kept-objects.ts"),
-  ]);
+  const [{ makeBucket: bucketOf, describeBucketMismatch: strangeBucket }, { listStoredObjects: keptObjects }] =
+    await Promise.all([import("#db/pg/uploads.ts"), import("#db/pg/kept-objects.ts")]);
   const found = bucketOf(config, systemClock);
   try {
     await found?.check();
     // A database that does not respond is reported separately.
-    const kept = await keptObjects(config.database_url, { wait_ms: WAIT_MS }).catch(() => []);
+    const kept = await keptObjects(config.database_url, { wait_ms: LIST_TIMEOUT_MS }).catch(() => []);
     const problem = await strangeBucket(found, kept);
     if (problem !== undefined) return [{ name, status: "wrong", detail: problem }];
   } catch (error) {
@@ -52,10 +50,10 @@ const bucket = async (config: Config & { database_url: string }): Promise<Findin
   return [{ name, status: "ok", detail: `in ${found.name}; written, read and removed there` }];
 };
 
-const MB = 1024 * 1024;
+const BYTES_PER_MB = 1024 * 1024;
 /** Below this, the next growth of the write-ahead log may fail. */
-const LOW_BYTES = 256 * MB;
-const WAL_BYTES = 512 * MB;
+const MIN_FREE_BYTES = 256 * BYTES_PER_MB;
+const MAX_WAL_BYTES = 512 * BYTES_PER_MB;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 
@@ -67,8 +65,8 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), hostsOfApps(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   rest.push(...(await imagesRegistry(config, clock)));
-  rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
-  rest.push(await homeBackupPlace(config, env, clock));
+  rest.push(await checkTerraform(config, env), ...(await hookConsumer(config, clock)));
+  rest.push(await checkHomeBackupTarget(config, env, clock));
   const { database_url } = config;
   if (database_url !== undefined) {
     const cluster = { ...config, database_url };
@@ -112,13 +110,13 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
 const space = (data_dir: string): Finding => {
   const { bavail, bsize } = statfsSync(data_dir);
   const free = bavail * bsize;
-  const detail = `${(free / MB).toFixed(0)} MiB free`;
-  return { name: "disk", status: free < LOW_BYTES ? "wrong" : "ok", detail };
+  const detail = `${(free / BYTES_PER_MB).toFixed(0)} MiB free`;
+  return { name: "disk", status: free < MIN_FREE_BYTES ? "wrong" : "ok", detail };
 };
 
 const key = async (data_dir: string): Promise<Finding> => {
   const name = "encryption key";
-  const file = keyFile(data_dir);
+  const file = getKeyPath(data_dir);
   const found = statSync(file, { throwIfNoEntry: false });
   const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
@@ -156,19 +154,19 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
   const name = "database";
   try {
     const { exists, schema, problem, missing, migrated_at, database_bytes, wal_bytes } = inspectDatabase(data_dir);
-    const unfinished = unfinishedMove(data_dir);
+    const unfinished = findUnfinishedMove(data_dir);
     if (unfinished !== undefined) return [{ name, status: "wrong", detail: unfinished }, time(clock, 0)];
     if (!exists) return [{ name, status: "ok", detail: "none yet" }, time(clock, 0)];
-    const damage = quick ? undefined : await quickCheck(data_dir);
+    const damage = quick ? undefined : await runQuickCheck(data_dir);
     const detail =
       damage === undefined
-        ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not checked" : "intact"}`
+        ? `${(database_bytes / BYTES_PER_MB).toFixed(1)} MiB, ${quick ? "not checked" : "intact"}`
         : `${damage}. ${NEXT_STEP}`;
-    const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
+    const wal = `${(wal_bytes / BYTES_PER_MB).toFixed(1)} MiB`;
     return [
       { name, status: damage === undefined ? "ok" : "wrong", detail },
       version(schema, problem, missing),
-      { name: "write-ahead log", status: wal_bytes > WAL_BYTES ? "warn" : "ok", detail: wal },
+      { name: "write-ahead log", status: wal_bytes > MAX_WAL_BYTES ? "warn" : "ok", detail: wal },
       time(clock, migrated_at),
     ];
   } catch (error) {
@@ -188,9 +186,9 @@ const version = (schema: number, problem: string | undefined, missing: readonly 
 /** `least` is the time of a past event; a clock before it is wrong. */
 const time = (clock: Clock, least: number): Finding => {
   const now = clock.now();
-  const detail = rfc3339(now);
+  const detail = toRfc3339(now);
   if (now < least)
-    return { name: "clock", status: "wrong", detail: `${detail} is before the last migration, ${rfc3339(least)}` };
+    return { name: "clock", status: "wrong", detail: `${detail} is before the last migration, ${toRfc3339(least)}` };
   return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
 };
 
@@ -201,7 +199,7 @@ const ports = async ({ address: main, metrics_address }: Config, used: boolean):
   return found;
 };
 
-const REFUSED: Readonly<Record<string, string>> = {
+const PORT_PROBLEMS: Readonly<Record<string, string>> = {
   EADDRINUSE: "is in use by another program",
   EADDRNOTAVAIL: "is not an address of this machine",
   EACCES: "requires more privileges than this user has",
@@ -213,7 +211,7 @@ const port = async (name: string, wanted: Address, used: boolean): Promise<Findi
   const probe = createServer();
   const { promise, resolve: settle } = Promise.withResolvers<Finding>();
   probe.once("error", ({ code = "", message }: NodeJS.ErrnoException) =>
-    settle({ name, status: "wrong", detail: `${shown} ${REFUSED[code] ?? `cannot be used: ${message}`}` }),
+    settle({ name, status: "wrong", detail: `${shown} ${PORT_PROBLEMS[code] ?? `cannot be used: ${message}`}` }),
   );
   probe.listen(wanted.port, wanted.host.replace(/^\[|\]$/g, ""), () =>
     probe.close(() => settle({ name, status: "ok", detail: `${shown} is available` })),
@@ -223,11 +221,11 @@ const port = async (name: string, wanted: Address, used: boolean): Promise<Findi
 
 const backups = (config: Config, clock: Clock): Finding[] => {
   const name = "backups";
-  const folder = backupFolder(config);
+  const folder = toBackupFolder(config);
   const { backup_interval } = config;
   try {
     const all = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort() : [];
-    const newest = all.findLast((one) => timeOfName(one) <= clock.now());
+    const newest = all.findLast((one) => parseBackupTime(one) <= clock.now());
     if (newest === undefined) {
       const detail = backup_interval ? `none yet in ${folder}` : "automatic backups are off; set backup_interval";
       return [{ name, status: backup_interval ? "ok" : "warn", detail }];
@@ -246,7 +244,7 @@ const openFiles = ({ max_connections }: Config): Finding[] => {
   const name = "open files";
   const limit = openFilesLimit();
   if (limit === undefined) return [];
-  const carried = carriedConnections(limit, 1);
+  const carried = computeMaxConnections(limit, 1);
   if (carried >= max_connections) return [{ name, status: "ok", detail: `the limit is ${limit}` }];
   const detail = `the limit of ${limit} allows ${carried} connections, but max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
   return [{ name, status: "warn", detail }];
@@ -256,7 +254,12 @@ const openFiles = ({ max_connections }: Config): Finding[] => {
 const containers = async (config: Config, clock: Clock): Promise<Finding> => {
   const { docker_host, agent_binary } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
-  const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
+  const lacks = await new DockerProvisioner({
+    host: docker_host,
+    program: agent_binary,
+    clock,
+    accessUrl,
+  }).findProblem();
   const cutOff = lacks === undefined ? findContainerAccessProblem(config) : undefined;
   if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine responds. ${cutOff}` };
   const detail = lacks === undefined ? "the engine responds" : `Docker workspaces are not available: ${lacks}`;
@@ -269,9 +272,9 @@ const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> 
   const name = "image registry";
   if (repository_registry === undefined) return [];
   const accessUrl = (): URL => new URL("http://localhost/");
-  const docker = new DockerProvisioner({ host, clock, accessUrl, registry: imageRegistry(config) });
+  const docker = new DockerProvisioner({ host, clock, accessUrl, registry: toImageRegistry(config) });
   try {
-    const problem = await docker.lacksRegistry();
+    const problem = await docker.checkRegistry();
     if (!problem) return [{ name, status: "ok", detail: `${repository_registry} responds` }];
     const detail = `images of repositories are not shared through ${repository_registry}: ${problem.message}`;
     return [{ name, status: problem.kind === "wrong" ? "wrong" : "warn", detail }];
@@ -286,7 +289,7 @@ const certificate = (config: Config, clock: Clock): Finding[] => {
     const tls = readTls(config, clock.now());
     if (!tls) return [];
     const soon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
-    return [{ name, status: soon ? "warn" : "ok", detail: `valid until ${rfc3339(tls.expires_at)}` }];
+    return [{ name, status: soon ? "warn" : "ok", detail: `valid until ${toRfc3339(tls.expires_at)}` }];
   } catch (error) {
     if (!(error instanceof TlsError)) throw error;
     return [{ name, status: "wrong", detail: error.message }];
@@ -318,7 +321,7 @@ const exposure = (config: Config): Finding[] => {
 // Checks whether apps and ports have their own hosts: without them, most apps stay blank, and people should know before they try.
 const hostsOfApps = (config: Config): Finding => {
   const name = "app hosts";
-  const hosts = appHosts({ config, accessUrl: accessUrl(config, config.address.port) });
+  const hosts = makeAppHosts({ config, accessUrl: getAccessUrl(config, config.address.port) });
   if (hosts.exist) return { name, status: "ok", detail: `apps open at ${hosts.wildcard}` };
   const remedy =
     "set wildcard_access_url, such as *.apps.example.com, with a DNS entry and a certificate for these names";

@@ -3,25 +3,25 @@
 
 import type { ModelConfigRow, ModelProviderRow, ModelSettings } from "#actors/models/model-settings.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import { type Clock, rfc3339 } from "#base/clock.ts";
+import { type Clock, toRfc3339 } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { readStart } from "#base/json/read.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
 import type { Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { findSetting, putSetting } from "#db/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { findSetting, upsertSetting } from "#db/settings.ts";
 import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
 import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
 import type { Finding } from "./finding.ts";
-import { homesBackedUp } from "./home-backups.ts";
-import { presetsKeptReady } from "./prebuilds.ts";
-import { makeReport, type Seen } from "./report.ts";
+import { checkHomeBackups } from "./home-backups.ts";
+import { checkPrebuilds } from "./prebuilds.ts";
+import { type Measurements, makeReport } from "./report.ts";
 
-const KEPT_MS = 60_000;
-const ANSWER_MS = 5_000;
+const REPORT_TTL_MS = 60_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 const READS = 5;
 const SETTING = "health_dismissed";
 
@@ -40,7 +40,7 @@ export type HealthDeps = {
 
 export class Health {
   readonly #deps: HealthDeps;
-  #seen: Promise<Seen> | undefined;
+  #measurements: Promise<Measurements> | undefined;
   #until = 0;
 
   constructor(deps: HealthDeps) {
@@ -50,49 +50,53 @@ export class Health {
   /** `force`: checks again although the last check is recent; concurrent callers share one check. */
   async report(force: boolean): Promise<HealthReport> {
     const now = this.#deps.clock.now();
-    if (this.#seen === undefined || now >= this.#until || (force && now >= this.#until - KEPT_MS + 1_000)) {
-      this.#until = now + KEPT_MS;
-      const seen = this.#look();
-      this.#seen = seen;
+    if (
+      this.#measurements === undefined ||
+      now >= this.#until ||
+      (force && now >= this.#until - REPORT_TTL_MS + 1_000)
+    ) {
+      this.#until = now + REPORT_TTL_MS;
+      const seen = this.#examine();
+      this.#measurements = seen;
       seen.catch(() => {
-        if (this.#seen === seen) this.#seen = undefined;
+        if (this.#measurements === seen) this.#measurements = undefined;
       });
     }
     const { dismissed_healthchecks } = await readHealthSettings(this.#deps.store);
-    return makeReport(await this.#seen, new Set(dismissed_healthchecks));
+    return makeReport(await this.#measurements, new Set(dismissed_healthchecks));
   }
 
-  async #look(): Promise<Seen> {
+  async #examine(): Promise<Measurements> {
     const { config, clock, environment, tailnet, workers, prebuilds } = this.#deps;
     const [findings, access, socket] = await Promise.all([
       examine(config, clock, true, environment),
       this.#reach(),
       this.#openSocket(),
     ]);
-    const { coordinator, relay } = await tailnet.whole();
+    const { coordinator, relay } = await tailnet.loadAll();
     const { peers, tunnels } = coordinator;
     const { clients } = relay;
     return {
-      at: rfc3339(clock.now()),
+      at: toRfc3339(clock.now()),
       findings: [
         ...findings,
-        ...homesBackedUp(await this.#deps.homeBackups()),
-        ...presetsKeptReady(prebuilds().problems()),
+        ...checkHomeBackups(await this.#deps.homeBackups()),
+        ...checkPrebuilds(prebuilds().problems()),
         ...checkDefaultModel(await this.#deps.modelSettings().list()),
       ],
       access,
       socket,
       database: await this.#read(),
       relay: { clients, peers, tunnels },
-      workers: workers.shown(),
+      workers: workers.listRunning(),
     };
   }
 
   /** Requests itself at the URL that people and workspaces use. */
-  async #reach(): Promise<Seen["access"]> {
+  async #reach(): Promise<Measurements["access"]> {
     const url = this.#deps.accessUrl();
     const late = new AbortController();
-    const limit = this.#deps.clock.after(ANSWER_MS, () => late.abort());
+    const limit = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () => late.abort());
     try {
       const answer = await fetch(new URL("/healthz", url), { signal: late.signal, redirect: "manual" });
       const text = await readStart(answer, 200);
@@ -111,21 +115,26 @@ export class Health {
   }
 
   /** Opens a WebSocket to the relay as agents and editors do, because a proxy may forward requests but not WebSockets. */
-  #openSocket(): Promise<Seen["socket"]> {
+  #openSocket(): Promise<Measurements["socket"]> {
     const url = new URL("/derp", this.#deps.accessUrl());
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url, "derp");
-    const { promise, resolve } = Promise.withResolvers<Seen["socket"]>();
-    const limit = this.#deps.clock.after(ANSWER_MS, () => resolve({ error: "No WebSocket opens at the access URL." }));
+    const { promise, resolve } = Promise.withResolvers<Measurements["socket"]>();
+    const limit = this.#deps.clock.after(RESPONSE_TIMEOUT_MS, () =>
+      resolve({ error: "No WebSocket opens at the access URL." }),
+    );
     socket.onopen = () => resolve({});
-    socket.onerror = () => resolve({ error: "No WebSocket opens at the access URL: does a proxy let them through?" });
+    socket.onerror = () =>
+      resolve({
+        error: "The server cannot open a WebSocket at the access URL. Check that the proxy allows WebSockets.",
+      });
     return promise.finally(() => {
       limit.cancel();
       socket.close();
     });
   }
 
-  async #read(): Promise<Seen["database"]> {
+  async #read(): Promise<Measurements["database"]> {
     const { store, clock } = this.#deps;
     const times: number[] = [];
     try {
@@ -155,8 +164,8 @@ export const changeHealthSettings = async (
   const after = { dismissed_healthchecks: [...new Set(dismissed_healthchecks)].sort() };
   if (Bun.deepEquals(before, after)) return false;
   await store.commit([
-    putSetting({ key: SETTING, value: JSON.stringify(after.dismissed_healthchecks) }),
-    audited({
+    upsertSetting({ key: SETTING, value: JSON.stringify(after.dismissed_healthchecks) }),
+    insertAudit({
       now: clock.now(),
       action: "write",
       resource_type: "health_settings",

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { within } from "#base/retry.ts";
+import { finishesWithin } from "#base/retry.ts";
 import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import { HomeBackupError } from "#src/home-backups/error.ts";
 import { HomeBackupStore } from "#src/home-backups/store.ts";
@@ -10,23 +10,23 @@ import type { Finding } from "./finding.ts";
 
 const name = "home backups";
 const MAX_NAMED = 5;
-const ANSWER_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Checks whether the target is writable and the backup program is installed. */
-export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = systemClock): Promise<Finding> => {
+export const checkHomeBackupTarget = async (config: Config, env: Env, clock: Clock = systemClock): Promise<Finding> => {
   // The key is not needed to check whether the target is writable.
   const store = HomeBackupStore.open({ config, clock, path: env.PATH, recovery_key: "" });
   if (!store) return { name, status: "ok", detail: "off; set home_backup_dir or home_backup_s3_bucket" };
   const { url } = store.place;
   try {
-    const engine = await store.engine();
+    const engine = await store.chooseEngine();
     const checking = store.place.check();
     // It may fail after the response.
     checking.catch(() => {});
-    if (!(await within(clock, ANSWER_MS, checking))) {
-      return { name, status: "wrong", detail: `${url} does not respond within ${ANSWER_MS / 1000} seconds` };
+    if (!(await finishesWithin(clock, RESPONSE_TIMEOUT_MS, checking))) {
+      return { name, status: "wrong", detail: `${url} does not respond within ${RESPONSE_TIMEOUT_MS / 1000} seconds` };
     }
     const how = engine === "restic" ? "by restic" : "as archives";
     if (config.home_backup_interval === undefined) {
@@ -55,7 +55,7 @@ export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = s
 };
 
 /** Returns a finding for workspaces whose backups are missing, old or damaged. Pure. */
-export const homesBackedUp = ({ workspaces }: HomeBackupReport): Finding[] => {
+export const checkHomeBackups = ({ workspaces }: HomeBackupReport): Finding[] => {
   const bad = workspaces.filter(({ problem }) => problem !== "");
   if (bad.length === 0) return [];
   const named = bad.slice(0, MAX_NAMED).map((one) => `${one.owner_name}/${one.workspace_name}: ${one.problem}`);

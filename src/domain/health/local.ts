@@ -1,7 +1,7 @@
 // Findings of `slipway doctor` about local workspaces: whether they are available, to whom, and the consequences.
 import { dirname, join, resolve } from "node:path";
 import { type Config, isUsedOnlyLocally, listSharedUseSettings } from "#base/config.ts";
-import { LocalUserError, localUser, runAs } from "#src/provisioners/local/user.ts";
+import { findLocalUser, LocalUserError, runAs } from "#src/provisioners/local/user.ts";
 import type { Finding } from "./finding.ts";
 
 const name = "local workspaces";
@@ -36,9 +36,9 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
   const { local_workspace_user, data_dir } = config;
   if (local_workspace_user === undefined) return [];
   const title = "local workspace user";
-  const wrong = (detail: string): Finding[] => [{ name: title, status: "wrong", detail }];
+  const failedCheck = (detail: string): Finding[] => [{ name: title, status: "wrong", detail }];
   try {
-    const user = localUser(local_workspace_user);
+    const user = findLocalUser(local_workspace_user);
     const can = (test: string, paths: readonly string[]): string[] =>
       runAs(user, [
         "/bin/sh",
@@ -52,12 +52,12 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
     const [folder, program] = [dirname(resolve(data_dir)), process.execPath];
     const reached = can("x", [folder, program]);
     const missed = [folder, program].find((path) => !reached.includes(path));
-    if (missed !== undefined) return wrong(`${user.name} cannot reach ${missed}`);
+    if (missed !== undefined) return failedCheck(`${user.name} cannot reach ${missed}`);
     const read = can("r", listSecrets(config));
-    if (read.length > 0) return wrong(`${user.name} can read ${read.join(", ")}: remove this access`);
+    if (read.length > 0) return failedCheck(`${user.name} can read ${read.join(", ")}: remove this access`);
     return [{ name: title, status: "ok", detail: `${user.name}, who cannot read the server's files` }];
   } catch (error) {
-    if (error instanceof LocalUserError) return wrong(error.message);
+    if (error instanceof LocalUserError) return failedCheck(error.message);
     throw error;
   }
 };

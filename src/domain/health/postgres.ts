@@ -1,12 +1,12 @@
 // Findings of `slipway doctor` about a cluster's PostgreSQL: whether it is usable, its latency, which nodes are active and which stand by.
 import type { Config } from "#base/config.ts";
 import { PARTS } from "#base/parts.ts";
-import type { FoundPostgres } from "#db/pg/inspect.ts";
+import type { PostgresInspection } from "#db/pg/inspect.ts";
 import type { NodeRow } from "#db/pg/lease.ts";
 import type { Finding } from "./finding.ts";
 
 /** A node that was silent for this long has ended or hangs; nodes report every second. */
-const SILENT_MS = 30_000;
+const SILENCE_TIMEOUT_MS = 30_000;
 
 /** Returns findings about the database that replace those about the file in the data directory. */
 export const postgres = async (config: Config & { database_url: string }): Promise<Finding[]> => {
@@ -24,22 +24,22 @@ export const postgres = async (config: Config & { database_url: string }): Promi
   }
 };
 
-const schema = ({ schema: at, newest, problem }: FoundPostgres): Finding => {
+const schema = ({ schema: at, newest, problem }: PostgresInspection): Finding => {
   const name = "schema";
   if (problem) return { name, status: "wrong", detail: problem };
   if (at < newest) return { name, status: "warn", detail: `${newest - at} pending migrations run at the next start` };
   return { name, status: "ok", detail: `${at}, up to date` };
 };
 
-const nodes = ({ view, parts }: FoundPostgres): Finding[] => {
+const nodes = ({ view, parts }: PostgresInspection): Finding[] => {
   if (!view) return [];
   if (parts) return [members(view.members, parts)];
-  const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENT_MS).map(({ id }) => id);
+  const silent = view.nodes.filter(({ silent_ms }) => silent_ms > SILENCE_TIMEOUT_MS).map(({ id }) => id);
   const spares = view.nodes.length - silent.length - (view.active ? 1 : 0);
   const active: Finding = view.active
     ? { name: "active node", status: "ok", detail: `${view.active.id}, ${view.active.version}` }
     : { name: "active node", status: "warn", detail: "no node is active" };
-  const detail = [`${spares} stand by`, ...(silent.length > 0 ? [`not heard of: ${silent.join(", ")}`] : [])].join(
+  const detail = [`${spares} stand by`, ...(silent.length > 0 ? [`no heartbeat from ${silent.join(", ")}`] : [])].join(
     "; ",
   );
   return [active, { name: "spare nodes", status: silent.length > 0 || spares < 1 ? "warn" : "ok", detail }];
@@ -49,11 +49,11 @@ const nodes = ({ view, parts }: FoundPostgres): Finding[] => {
 const members = (living: readonly NodeRow[], parts: Readonly<Record<string, number>>): Finding => {
   const had = living.reduce((sum, { id }) => sum + (parts[id] ?? 0), 0);
   const each = living.map(({ id, version }) => `${id}, ${version}, ${parts[id] ?? 0} of ${PARTS} parts`);
-  if (had < PARTS) each.push(`${PARTS - had} parts are nobody's`);
+  if (had < PARTS) each.push(`${PARTS - had} shards have no node`);
   return { name: "active nodes", status: living.length < 2 || had < PARTS ? "warn" : "ok", detail: each.join("; ") };
 };
 
-const standby = ({ view }: FoundPostgres, isMissing: boolean): Finding => {
+const standby = ({ view }: PostgresInspection, isMissing: boolean): Finding => {
   const name = "standby database";
   if (!view) return { name, status: "ok", detail: "checked after the first start" };
   const { required, synchronous } = view.standby;

@@ -10,7 +10,7 @@ const ORDER: readonly Severity[] = ["ok", "warning", "error"];
 export const DATABASE_THRESHOLD_MS = 15;
 
 /** Measurements in the units of the report. */
-export type Seen = {
+export type Measurements = {
   readonly at: string;
   readonly findings: readonly Finding[];
   readonly access: { readonly url: string; readonly status: number; readonly text: string; readonly error?: string };
@@ -20,7 +20,7 @@ export type Seen = {
   readonly workers: readonly { readonly name: string; readonly running: number }[];
 };
 
-export const makeReport = (seen: Seen, dismissed: ReadonlySet<string>): HealthReport => {
+export const makeReport = (seen: Measurements, dismissed: ReadonlySet<string>): HealthReport => {
   const { access, database, socket, relay, workers } = seen;
   const findings = seen.findings.map(({ name, status, detail }) => ({
     name,
@@ -37,7 +37,7 @@ export const makeReport = (seen: Seen, dismissed: ReadonlySet<string>): HealthRe
       healthz_response: access.text,
     },
     database: {
-      ...makeSection(dismissed.has("Database"), database.error, slow(database.ms)),
+      ...makeSection(dismissed.has("Database"), database.error, warnIfSlow(database.ms)),
       reachable: database.error === undefined,
       threshold_ms: DATABASE_THRESHOLD_MS,
       latency: `${database.ms.toFixed(3)}ms`,
@@ -63,7 +63,7 @@ const makeSection = (dismissed: boolean, error: string | undefined, warnings: Wa
   ...(error === undefined ? {} : { error }),
 });
 
-const slow = (ms: number): Warning[] =>
+const warnIfSlow = (ms: number): Warning[] =>
   ms <= DATABASE_THRESHOLD_MS
     ? []
     : [

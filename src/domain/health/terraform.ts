@@ -1,12 +1,12 @@
 // Findings of `doctor` about Terraform templates: which program runs them, or why none does.
 import { existsSync } from "node:fs";
 import type { Config } from "#base/config.ts";
-import { ownBinary } from "#base/program.ts";
+import { getOwnBinary } from "#base/program.ts";
 import { findProgram } from "#src/provisioners/terraform/program.ts";
 import type { Finding } from "./finding.ts";
 
 /** A configured program that is missing is a mistake; a machine without one is not. */
-export const terraformProgram = async (
+export const checkTerraform = async (
   { terraform_binary, terraform_cli_config, agent_binary, agent_binaries }: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Finding> => {
@@ -19,7 +19,7 @@ export const terraformProgram = async (
       detail: `Terraform templates are not available: ${found}`,
     };
   }
-  const isServed = (ownBinary() ?? agent_binary ?? agent_binaries) !== undefined;
+  const isServed = (getOwnBinary() ?? agent_binary ?? agent_binaries) !== undefined;
   // Workspaces download this program from the server.
   const lacks = isServed
     ? ""

@@ -1,14 +1,14 @@
 // Build statistics of a range, by day or week and by template.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listTemplates } from "#db/templates/templates.ts";
 import { type BuildFigures, sumBuilds } from "#db/workspaces/build-figures.ts";
 import type { BuildInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
 import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
 
-const NONE: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
+const NO_BUILDS: BuildFigures = { builds: 0, failed: 0, canceled: 0, p50_ms: null, p95_ms: null };
 
-const only = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): BuildFigures => ({
+const pickFigures = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): BuildFigures => ({
   builds,
   failed,
   canceled,
@@ -17,7 +17,7 @@ const only = ({ builds, failed, canceled, p50_ms, p95_ms }: BuildFigures): Build
 });
 
 /** For some templates, or all. Rejects with 400 for weeks that do not fit into the range. */
-export const buildInsights = async (
+export const loadBuildInsights = async (
   { store }: DomainContext,
   range: Range,
   interval: Interval,
@@ -25,7 +25,7 @@ export const buildInsights = async (
 ): Promise<BuildInsights> => {
   const edges = listEdges(range, interval);
   const of = { ...toStretches(range, interval), templates };
-  const [[all = NONE], stretches, byTemplate, rows] = await Promise.all([
+  const [[all = NO_BUILDS], stretches, byTemplate, rows] = await Promise.all([
     store.scan(sumBuilds("all", of)),
     store.scan(sumBuilds("stretch", of)),
     store.scan(sumBuilds("template", of)),
@@ -35,13 +35,13 @@ export const buildInsights = async (
   const known = new Map(stretches.map((one) => [one.slot, one]));
   return {
     report: {
-      start_time: rfc3339(range.from),
-      end_time: rfc3339(range.to),
-      ...only(all),
+      start_time: toRfc3339(range.from),
+      end_time: toRfc3339(range.to),
+      ...pickFigures(all),
       intervals: edges.slice(0, -1).map((start, at) => ({
-        start_time: rfc3339(start),
-        end_time: rfc3339(edges[at + 1] ?? start),
-        ...only(known.get(String(at)) ?? NONE),
+        start_time: toRfc3339(start),
+        end_time: toRfc3339(edges[at + 1] ?? start),
+        ...pickFigures(known.get(String(at)) ?? NO_BUILDS),
       })),
       templates: byTemplate
         .map(({ slot, ...figures }) => ({

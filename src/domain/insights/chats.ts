@@ -1,6 +1,6 @@
 // Chat usage in a range: people, chats, tokens and cost, by day or week and by model.
-import { rfc3339 } from "#base/clock.ts";
-import { NOTHING_SPENT } from "#db/chats/spend.ts";
+import { toRfc3339 } from "#base/clock.ts";
+import { ZERO_SPEND } from "#db/chats/spend.ts";
 import {
   type SpendFigures,
   sumAllSpend,
@@ -11,20 +11,20 @@ import type { ChatInsights } from "#schema/insights.ts";
 import type { DomainContext } from "../context.ts";
 import { type Interval, listEdges, type Range, toStretches } from "./range.ts";
 
-const NOBODY = { users: 0, chats: 0, ...NOTHING_SPENT };
+const NO_USAGE = { users: 0, chats: 0, ...ZERO_SPEND };
 
 const sumTokens = (sums: SpendFigures): number =>
   sums.input_tokens + sums.output_tokens + sums.cache_read_tokens + sums.cache_creation_tokens;
 
 const add = (a: SpendFigures, b: SpendFigures): SpendFigures => {
-  const names = Object.keys(NOTHING_SPENT) as (keyof SpendFigures)[];
+  const names = Object.keys(ZERO_SPEND) as (keyof SpendFigures)[];
   return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as SpendFigures;
 };
 
 type Model = ChatInsights["report"]["models"][number];
 
 /** For the whole deployment. Rejects with 400 for weeks that do not fit into the range. */
-export const chatInsights = async (
+export const loadChatInsights = async (
   { store }: DomainContext,
   range: Range,
   interval: Interval,
@@ -32,7 +32,7 @@ export const chatInsights = async (
   const edges = listEdges(range, interval);
   const count = edges.length - 1;
   const of = toStretches(range, interval);
-  const [[all = NOBODY], stretches, cells] = await Promise.all([
+  const [[all = NO_USAGE], stretches, cells] = await Promise.all([
     store.scan(sumAllSpend(of)),
     store.scan(sumSpendByStretch(of)),
     store.scan(sumSpendByModelAndStretch(of)),
@@ -48,18 +48,18 @@ export const chatInsights = async (
       model,
       display_name,
       intervals,
-      ...add(found ?? NOTHING_SPENT, sums),
+      ...add(found ?? ZERO_SPEND, sums),
     });
   }
   return {
     report: {
-      start_time: rfc3339(range.from),
-      end_time: rfc3339(range.to),
+      start_time: toRfc3339(range.from),
+      end_time: toRfc3339(range.to),
       ...all,
       intervals: edges.slice(0, -1).map((start, at) => ({
-        start_time: rfc3339(start),
-        end_time: rfc3339(edges[at + 1] ?? start),
-        ...(known.get(at) ?? NOBODY),
+        start_time: toRfc3339(start),
+        end_time: toRfc3339(edges[at + 1] ?? start),
+        ...(known.get(at) ?? NO_USAGE),
       })),
       models: [...models.values()].sort((a, b) => sumTokens(b) - sumTokens(a)),
     },

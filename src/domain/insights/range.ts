@@ -1,6 +1,6 @@
 // The range of a report: between two midnights, in the UTC offsets of both times (facts/platform 6.2). If the offsets differ, the time zone
 // changed its clocks in between. Pure; rejects anything else with 400 and the parameter's name.
-import { changeBetween, DAY_MS, HOUR_MS, wrongQuery } from "./zones.ts";
+import { DAY_MS, findChangeBetween, HOUR_MS, invalidQuery } from "./zones.ts";
 
 export type Range = {
   /** Milliseconds; `from` is included, `to` is not. */
@@ -22,39 +22,47 @@ const TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Z
 type Moment = { readonly ms: number; readonly offset: number };
 
 const parseMoment = (field: string, text: string | undefined): Moment => {
-  if (text === undefined || text === "") throw wrongQuery(field, "is required");
+  if (text === undefined || text === "") throw invalidQuery(field, "is required");
   const [, date, hours, minutes, seconds, fraction = "0", zone = "Z"] = TIME.exec(text) ?? [];
   // An unescaped plus is decoded as a space.
   const offset = zone.replace(" ", "+").toUpperCase();
   const ms = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${fraction.slice(0, 3)}${offset}`);
-  if (date === undefined || Number.isNaN(ms)) throw wrongQuery(field, "must be an RFC 3339 time with its offset");
-  if (date.startsWith("0001-")) throw wrongQuery(field, "must not be the zero time");
-  if (Number(fraction) !== 0) throw wrongQuery(field, "must be a full hour");
+  if (date === undefined || Number.isNaN(ms)) throw invalidQuery(field, "must be an RFC 3339 time with its offset");
+  if (date.startsWith("0001-")) throw invalidQuery(field, "must not be the zero time");
+  if (Number(fraction) !== 0) throw invalidQuery(field, "must be a full hour");
   const [h = 0, m = 0] = offset === "Z" ? [] : offset.slice(1).split(":").map(Number);
   return { ms, offset: (offset.startsWith("-") ? -1 : 1) * (h * HOUR_MS + m * 60_000) };
 };
 
 /** Returns the time since local midnight. */
-const ofDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DAY_MS) % DAY_MS;
+const toTimeOfDay = ({ ms, offset }: Moment): number => (((ms + offset) % DAY_MS) + DAY_MS) % DAY_MS;
 
 /** Parses `start_time` and `end_time` of a query. */
 export const parseRange = (query: { start_time?: string; end_time?: string }, now: number): Range => {
   const start = parseMoment("start_time", query.start_time);
   const end = parseMoment("end_time", query.end_time);
-  if (start.ms > now) throw wrongQuery("start_time", "must not be in the future");
+  if (start.ms > now) throw invalidQuery("start_time", "must not be in the future");
   const nextHour = Math.floor((now + end.offset) / HOUR_MS) * HOUR_MS + HOUR_MS - end.offset;
-  if (end.ms > nextHour) throw wrongQuery("end_time", "must not be in the future");
-  if (ofDay(start) !== 0) throw wrongQuery("start_time", "must be at 00:00:00");
+  if (end.ms > nextHour) throw invalidQuery("end_time", "must not be in the future");
+  if (toTimeOfDay(start) !== 0) throw invalidQuery("start_time", "must be at 00:00:00");
   const today = Math.floor((now + end.offset) / DAY_MS);
   const isToday = Math.floor((end.ms + end.offset) / DAY_MS) === today;
-  if (ofDay(end) !== 0 && !(isToday && ofDay(end) % HOUR_MS === 0)) {
-    throw wrongQuery("end_time", "must be at 00:00:00, or at a full hour of today");
+  if (toTimeOfDay(end) !== 0 && !(isToday && toTimeOfDay(end) % HOUR_MS === 0)) {
+    throw invalidQuery("end_time", "must be at 00:00:00, or at a full hour of today");
   }
-  if (end.ms <= start.ms) throw wrongQuery("end_time", "must be after start_time");
+  if (end.ms <= start.ms) throw invalidQuery("end_time", "must be after start_time");
   const forward = end.offset - start.offset;
-  const changedAt = forward === 0 ? NEVER : changeBetween(start, end);
-  if (changedAt === undefined) throw wrongQuery("end_time", "must have an offset of the same time zone as start_time");
-  return { from: start.ms, to: end.ms, open: end.ms > now, endsToday: isToday && ofDay(end) !== 0, changedAt, forward };
+  const changedAt = forward === 0 ? NEVER : findChangeBetween(start, end);
+  if (changedAt === undefined)
+    throw invalidQuery("end_time", "must have an offset of the same time zone as start_time");
+  return {
+    from: start.ms,
+    to: end.ms,
+    open: end.ms > now,
+    endsToday: isToday && toTimeOfDay(end) !== 0,
+    changedAt,
+    forward,
+  };
 };
 
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -76,7 +84,7 @@ export const listEdges = ({ from, to, endsToday, changedAt, forward }: Range, in
   const step = toStep(interval);
   const rest = (to + forward - from) % step;
   if (interval === "week" && !endsToday && rest !== 0 && rest < 6 * DAY_MS) {
-    throw wrongQuery("interval", "week needs a range whose last part has at least six days, or ends today");
+    throw invalidQuery("interval", "week needs a range whose last part has at least six days, or ends today");
   }
   const edges: number[] = [];
   for (let day = from; day < to + forward; day += step) edges.push(day < changedAt ? day : day - forward);

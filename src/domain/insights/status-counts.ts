@@ -1,22 +1,22 @@
 // Number of active, dormant and suspended users at the start of each of the last days, and at the next full hour if nothing changes
 // (facts/platform 6.2).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { listStatusChanges } from "#db/reports/usage/usage.ts";
 import { USER_STATUSES } from "#schema/users/user.ts";
 import type { DomainContext } from "../context.ts";
-import { fixedZone, HOUR_MS, namedZone, parseOffset, wrongQuery, type Zone } from "./zones.ts";
+import { HOUR_MS, invalidQuery, makeFixedZone, makeNamedZone, parseOffset, type Zone } from "./zones.ts";
 
 const DAYS = 60;
 
 /** Returns the zone by name with daylight saving time, or by offset with 24-hour days, or UTC. Rejects with 400 when both are given. */
 export const parseZone = ({ timezone, tz_offset }: { timezone?: string; tz_offset?: string }): Zone => {
   const hours = parseOffset(tz_offset);
-  if (timezone === undefined || timezone === "") return fixedZone(hours ?? 0);
-  if (hours !== undefined) throw wrongQuery("tz_offset", "must not be given together with timezone");
-  return namedZone(timezone);
+  if (timezone === undefined || timezone === "") return makeFixedZone(hours ?? 0);
+  if (hours !== undefined) throw invalidQuery("tz_offset", "must not be given together with timezone");
+  return makeNamedZone(timezone);
 };
 
-export const statusCounts = async (ctx: DomainContext, zone: Zone) => {
+export const loadStatusCounts = async (ctx: DomainContext, zone: Zone) => {
   const now = ctx.clock.now();
   const today = zone.dayOf(now);
   const points = Array.from({ length: DAYS + 1 }, (_, i) => zone.startOf(today - DAYS + i));
@@ -28,7 +28,7 @@ export const statusCounts = async (ctx: DomainContext, zone: Zone) => {
     let [count, next] = [0, 0];
     const entries = points.map((point) => {
       for (; next < steps.length && (steps[next]?.at ?? 0) <= point; next++) count += steps[next]?.change ?? 0;
-      return { count, date: rfc3339(point) };
+      return { count, date: toRfc3339(point) };
     });
     return [status, entries] as const;
   });

@@ -5,10 +5,10 @@ export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
 /** All time zones differ from UTC by multiples of a quarter of an hour. */
 const STEP_MS = 900_000;
-const WIDEST_MS = 15 * HOUR_MS;
+const MAX_OFFSET_MS = 15 * HOUR_MS;
 
 /** Returns a 400 for query parameters. */
-export const wrongQuery = (field: string, detail: string) =>
+export const invalidQuery = (field: string, detail: string) =>
   invalid("A query parameter has an invalid value.", [{ field, detail }]);
 
 /** Parses whole hours from UTC, -12 to 14; undefined if absent. */
@@ -16,19 +16,19 @@ export const parseOffset = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const hours = /^-?\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (hours >= -12 && hours <= 14) return hours;
-  throw wrongQuery("tz_offset", "must be a whole number of hours from -12 to 14");
+  throw invalidQuery("tz_offset", "must be a whole number of hours from -12 to 14");
 };
 
 /** `dayOf` returns the day of a time, in days since 1970. */
 export type Zone = { dayOf(ms: number): number; startOf(day: number): number };
 
-export const fixedZone = (hours: number): Zone => ({
+export const makeFixedZone = (hours: number): Zone => ({
   dayOf: (ms) => Math.floor((ms + hours * HOUR_MS) / DAY_MS),
   startOf: (day) => day * DAY_MS - hours * HOUR_MS,
 });
 
 /** Returns the zone with an IANA name. Rejects with 400 for any other name. */
-export const namedZone = (name: string): Zone => {
+export const makeNamedZone = (name: string): Zone => {
   const format = makeFormat(name);
   const dayOf = (ms: number): number => {
     const parts: Record<string, number> = {};
@@ -40,7 +40,7 @@ export const namedZone = (name: string): Zone => {
     dayOf,
     // Finds the first quarter of an hour of the day: where clocks go forward at midnight, a day begins at one.
     startOf: (day) => {
-      let [low, high] = [(day * DAY_MS - WIDEST_MS) / STEP_MS, (day * DAY_MS + WIDEST_MS) / STEP_MS];
+      let [low, high] = [(day * DAY_MS - MAX_OFFSET_MS) / STEP_MS, (day * DAY_MS + MAX_OFFSET_MS) / STEP_MS];
       while (low < high) {
         const middle = Math.floor((low + high) / 2);
         if (dayOf(middle * STEP_MS) >= day) high = middle;
@@ -54,7 +54,7 @@ export const namedZone = (name: string): Zone => {
 type Moment = { readonly ms: number; readonly offset: number };
 
 /** Returns the last clock change of the zones that had these offsets at these times; undefined if there is no such zone. */
-export const changeBetween = (start: Moment, end: Moment): number | undefined => {
+export const findChangeBetween = (start: Moment, end: Moment): number | undefined => {
   const changes = new Map<number, number>();
   for (const name of Intl.supportedValuesOf("timeZone")) {
     const offsetAt = findOffsets(name);
@@ -89,6 +89,6 @@ const makeFormat = (timeZone: string): Intl.DateTimeFormat => {
     const parts = { year: "numeric", month: "numeric", day: "numeric" } as const;
     return new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { timeZone, ...parts });
   } catch {
-    throw wrongQuery("timezone", "must be the IANA name of a time zone, such as Europe/Berlin");
+    throw invalidQuery("timezone", "must be the IANA name of a time zone, such as Europe/Berlin");
   }
 };

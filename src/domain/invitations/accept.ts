@@ -1,6 +1,6 @@
 // Accepts an invitation: creates the account with the invitation's grants, in the batch of the first session (rules IV-4, IV-5).
 
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, invalid, invalidField } from "#base/errors.ts";
 import { sha256 } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -12,16 +12,16 @@ import { guardOwner, insertUser, type User } from "#db/users/users.ts";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
 import { toParty } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
-import { asCaller } from "../users/as-caller.ts";
-import { userMade } from "../users/audit.ts";
-import { freeUsername } from "../users/free-username.ts";
-import { newUser } from "../users/new-user.ts";
+import { loadCaller } from "../users/as-caller.ts";
+import { auditUserCreated } from "../users/audit.ts";
+import { findFreeUsername } from "../users/free-username.ts";
+import { makeUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
 import { presentRole } from "../users/present.ts";
-import { whyNotGrant } from "./rights.ts";
+import { explainDenial } from "./rights.ts";
 
 /** Returns the invitation of this link. Rejects with 404 for an unknown or revoked link and with 410 for an expired one. */
-export const invitationFor = async (
+export const findValidInvitation = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   token: string,
 ): Promise<InvitationRow> => {
@@ -41,8 +41,8 @@ export const invitationFor = async (
 
 /** Returns the inviter with their current access. Rejects with 403 when they could not grant this any more. */
 const loadInviter = async ({ store }: Pick<DomainContext, "store">, row: InvitationRow) => {
-  const inviter = await asCaller(store, row.invited_by);
-  if (inviter && whyNotGrant(inviter, row) === undefined) return inviter;
+  const inviter = await loadCaller(store, row.invited_by);
+  if (inviter && explainDenial(inviter, row) === undefined) return inviter;
   throw new AppError("forbidden", "The person who invited you no longer has the rights that the invitation grants.", {
     detail: "Ask an administrator for a new invitation.",
   });
@@ -50,7 +50,7 @@ const loadInviter = async ({ store }: Pick<DomainContext, "store">, row: Invitat
 
 /** Returns what the invited person sees before they accept. */
 export const openInvitation = async (ctx: DomainContext, token: string): Promise<OpenInvitation> => {
-  const row = await invitationFor(ctx, token);
+  const row = await findValidInvitation(ctx, token);
   const inviter = await loadInviter(ctx, row);
   const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
   const roles = [
@@ -60,11 +60,11 @@ export const openInvitation = async (ctx: DomainContext, token: string): Promise
   return {
     email: row.email,
     name: row.name,
-    username: await freeUsername(ctx.store, [row.name, row.email.split("@")[0] ?? ""]),
+    username: await findFreeUsername(ctx.store, [row.name, row.email.split("@")[0] ?? ""]),
     organization_name: organization ? organization.display_name || organization.name : "",
     roles: roles.map(({ display_name }) => display_name),
     invited_by: inviter.username,
-    expires_at: rfc3339(row.expires_at),
+    expires_at: toRfc3339(row.expires_at),
     passkey: toParty(ctx.accessUrl) !== undefined,
     providers: ctx.oidc.all.map(({ setting, name }) => ({ id: setting.id, name, icon: setting.icon ?? "" })),
   };
@@ -91,7 +91,7 @@ export const makeAccount = async (
   const memberships = groups.flatMap((group) =>
     group?.organization_id === organization_id ? [{ group_id: group.id, organization_id, user_id: newcomer.id }] : [],
   );
-  const user = newUser({ ...newcomer, email: row.email, roles: row.roles, created_at: now });
+  const user = makeUser({ ...newcomer, email: row.email, roles: row.roles, created_at: now });
   const by = { name: `an invitation of ${inviter.username}`, also: inviter.user_id };
   return {
     user,
@@ -102,7 +102,7 @@ export const makeAccount = async (
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: organization_roles, ...at }),
       ...addToGroup(memberships),
-      userMade(user, now),
+      auditUserCreated(user, now),
       ...(await userCreatedNotices({ store, now }, user, by)),
     ],
   };

@@ -1,12 +1,12 @@
 // Invites people and manages pending invitations: list, resend, revoke (rules IV-1 to IV-6).
 
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
-import { emailKey } from "#base/email-address.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
+import { toEmailKey } from "#base/email-address.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { isUuid, uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type AuditEntry, type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { type AuditEntry, type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import { listTemplatesByOrganization } from "#db/templates/templates.ts";
 import { findGroup } from "#db/users/groups.ts";
 import {
@@ -23,42 +23,43 @@ import {
 import { findOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Invitation, Invitations, Invited, InviteRequest, NewInvitation } from "#schema/users/invitation.ts";
-import { mayCreateUsers, maySeeOrganization } from "../access.ts";
-import { LOCAL_PROVISIONER, mayHaveLocal, whyNoLocal } from "../builds/local-rule.ts";
+import { canCreateUsers, canSeeOrganization } from "../access.ts";
+import { canHaveLocal, explainNoLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { isEveryone } from "../groups/find.ts";
 import { getGroupAcl } from "../templates/access-list.ts";
-import { findAccountByEmail, storedEmail } from "../users/email.ts";
-import { defaultOrganization } from "../users/first-user.ts";
-import { organizationRoles, siteRoles } from "../users/site-roles.ts";
-import { INVITATION_MS, linkTo, newLink, type Outgoing, sendLinks } from "./links.ts";
-import { type Gift, mayInvite, requireGrantable } from "./rights.ts";
+import { findAccountByEmail, toStoredEmail } from "../users/email.ts";
+import { getDefaultOrganization } from "../users/first-user.ts";
+import { checkOrganizationRoles, checkSiteRoles } from "../users/site-roles.ts";
+import { createLink, INVITATION_TTL_MS, type Outgoing, sendLinks, toLink } from "./links.ts";
+import { canInvite, type Grant, requireGrantable } from "./rights.ts";
 
 const MAX_PENDING = 1_000;
 /** Expired invitations are shown for this long, so that they can be resent. */
-const KEPT_MS = 30 * 86_400_000;
+const EXPIRED_TTL_MS = 30 * 86_400_000;
 
 const writeAuditEntry = (
   { id, email, organization_id }: InvitationRow,
   change: AuditedChange & Pick<AuditEntry, "additional">,
-): Statement => audited({ ...change, resource_type: "invitation", resource_id: id, target: email, organization_id });
+): Statement =>
+  insertAudit({ ...change, resource_type: "invitation", resource_id: id, target: email, organization_id });
 
 /** Invites people; addresses with an account or invitation are skipped and reported. Rejects with 400, 403 or 409. */
 export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input: InviteRequest): Promise<Invited> => {
   const { store, clock, mailer } = ctx;
-  mustInviteSomewhere(caller);
+  requireInviter(caller);
   await requireOwnKey(ctx, caller, "invite people");
   const { organization, gift } = await checkRequest(ctx, caller, input);
   requireGrantable(caller, gift);
   const now = clock.now();
-  const { people, skipped, replaced } = await newcomers(ctx, input.people);
+  const { people, skipped, replaced } = await splitNewcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
   if (pending + people.length - replaced.length > MAX_PENDING) {
     throw conflict(`There are ${pending} pending invitations; the limit is ${MAX_PENDING}. Revoke some first.`);
   }
   const made = people.map(({ email, name = "" }) => {
-    const link = newLink();
+    const link = createLink();
     const row: InvitationRow = {
       id: uuid(),
       email,
@@ -67,7 +68,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
       ...gift,
       invited_by: caller.user_id,
       created_at: now,
-      expires_at: now + INVITATION_MS,
+      expires_at: now + INVITATION_TTL_MS,
       sent_at: null,
       send_problem: "",
     };
@@ -75,7 +76,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   });
   if (made.length > 0) {
     const statements = [
-      deleteOldInvitations({ before: now - KEPT_MS }),
+      deleteOldInvitations({ before: now - EXPIRED_TTL_MS }),
       ...replaced.map(({ id }) => deleteInvitation(id)),
       ...made.map(({ row }) => insertInvitation(row)),
       ...made.map(({ row }) => writeAuditEntry(row, { now, action: "create", after: row })),
@@ -97,7 +98,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
 
 const presentNew = (ctx: DomainContext, { row, token, inviter }: Outgoing, organization: string, withLink: boolean) => {
   const invitation = presentInvitation(row, { inviter, organization }, ctx.clock.now());
-  const made: NewInvitation = withLink ? { invitation, link: linkTo(ctx, token) } : { invitation };
+  const made: NewInvitation = withLink ? { invitation, link: toLink(ctx, token) } : { invitation };
   return made;
 };
 
@@ -106,11 +107,11 @@ const checkRequest = async (
   { store }: DomainContext,
   caller: UserCaller,
   input: InviteRequest,
-): Promise<{ organization: OrganizationRow; gift: Gift }> => {
+): Promise<{ organization: OrganizationRow; gift: Grant }> => {
   const asked = input.organization_id?.toLowerCase();
   const organization =
-    asked === undefined ? await defaultOrganization(store) : await store.get(findOrganization({ id: asked }));
-  if (!organization || !maySeeOrganization(caller, organization.id)) {
+    asked === undefined ? await getDefaultOrganization(store) : await store.get(findOrganization({ id: asked }));
+  if (!organization || !canSeeOrganization(caller, organization.id)) {
     throw invalidField("organization_id", "This organization does not exist.");
   }
   const group_ids = [...new Set((input.group_ids ?? []).map((id) => id.toLowerCase()))];
@@ -122,9 +123,9 @@ const checkRequest = async (
     }
   }
   const gift = {
-    roles: siteRoles(input.roles ?? []),
+    roles: checkSiteRoles(input.roles ?? []),
     organization_id: organization.id,
-    organization_roles: organizationRoles(input.organization_roles ?? []),
+    organization_roles: checkOrganizationRoles(input.organization_roles ?? []),
     group_ids,
   };
   return { organization, gift };
@@ -137,13 +138,13 @@ type Newcomers = {
   readonly replaced: readonly InvitationRow[];
 };
 
-const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["people"]): Promise<Newcomers> => {
+const splitNewcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["people"]): Promise<Newcomers> => {
   const people = new Map<string, InviteRequest["people"][number]>();
   const skipped: { email: string; reason: string }[] = [];
   const replaced: InvitationRow[] = [];
   for (const [index, { email: given, name }] of asked.entries()) {
-    const email = storedEmail(given, `people[${index}].email`);
-    if (people.has(emailKey(email))) continue;
+    const email = toStoredEmail(given, `people[${index}].email`);
+    if (people.has(toEmailKey(email))) continue;
     const [user, pending] = await Promise.all([
       findAccountByEmail(store, given),
       store.get(findInvitationByEmail({ email })),
@@ -152,7 +153,7 @@ const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["
     else if (pending && pending.expires_at > clock.now()) {
       skipped.push({ email, reason: "This address was already invited. You can send the invitation again." });
     } else {
-      people.set(emailKey(email), { email, name });
+      people.set(toEmailKey(email), { email, name });
       if (pending) replaced.push(pending);
     }
   }
@@ -161,27 +162,27 @@ const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["
 
 /** Returns the invitations that the caller may revoke. Rejects with 403 when they may not invite anyone. */
 export const listVisibleInvitations = async (ctx: DomainContext, caller: UserCaller): Promise<Invitations> => {
-  mustInviteSomewhere(caller);
+  requireInviter(caller);
   const rows = await ctx.store.scan(listInvitations());
   const now = ctx.clock.now();
   return {
     by_email: ctx.mailer.isSetUp,
     invitations: rows
-      .filter(({ invitation }) => mayInvite(caller, invitation.organization_id))
+      .filter(({ invitation }) => canInvite(caller, invitation.organization_id))
       .map(({ invitation, inviter, organization }) => presentInvitation(invitation, { inviter, organization }, now)),
   };
 };
 
 /** Rejects with 403 unless the caller may invite people to some organization. */
-const mustInviteSomewhere = (caller: UserCaller): void => {
-  if (mayCreateUsers(caller) || Object.keys(caller.organizations).some((id) => mayInvite(caller, id))) return;
+const requireInviter = (caller: UserCaller): void => {
+  if (canCreateUsers(caller) || Object.keys(caller.organizations).some((id) => canInvite(caller, id))) return;
   throw forbidden("To invite people you need the right to create users or to add members.");
 };
 
 /** Rejects with 404 when there is no visible invitation. */
 const findVisible = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<InvitationRow> => {
   const row = isUuid(id) ? await store.get(findInvitation({ id: id.toLowerCase() })) : undefined;
-  if (!row || !mayInvite(caller, row.organization_id)) throw notFound();
+  if (!row || !canInvite(caller, row.organization_id)) throw notFound();
   return row;
 };
 
@@ -200,12 +201,12 @@ export const resendInvitation = async (
   await requireOwnKey(ctx, caller, "invite people");
   const isMailed = by === undefined ? ctx.mailer.isSetUp : by === "email";
   if (isMailed && !ctx.mailer.isSetUp) throw invalidField("by", "No SMTP server is set up: copy the link instead.");
-  const { token, token_hash } = newLink();
+  const { token, token_hash } = createLink();
   const now = ctx.clock.now();
   const patch = {
     token_hash,
     invited_by: caller.user_id,
-    expires_at: now + INVITATION_MS,
+    expires_at: now + INVITATION_TTL_MS,
     sent_at: null,
     send_problem: "",
   };
@@ -246,10 +247,10 @@ const presentInvitation = (
   organization_roles: row.organization_roles,
   group_ids: row.group_ids,
   invited_by: inviter,
-  created_at: rfc3339(row.created_at),
-  expires_at: rfc3339(row.expires_at),
+  created_at: toRfc3339(row.created_at),
+  expires_at: toRfc3339(row.expires_at),
   expired: row.expires_at <= now,
-  sent_at: rfc3339OrAbsent(row.sent_at),
+  sent_at: toOptionalRfc3339(row.sent_at),
   send_problem: row.send_problem,
 });
 
@@ -258,7 +259,7 @@ const hasTemplateForMembers = async (
   { store, config }: Pick<DomainContext, "store" | "config">,
   organization_id: string,
 ): Promise<boolean> => {
-  const membersHaveLocal = whyNoLocal(config) === undefined && mayHaveLocal(config, []);
+  const membersHaveLocal = explainNoLocal(config) === undefined && canHaveLocal(config, []);
   const rows = await store.scan(listTemplatesByOrganization({ organization_id }));
   return rows.some(
     (template) =>

@@ -5,17 +5,17 @@ import { runOutsideRequest } from "#base/network/request-part.ts";
 import { type InvitationRow, updateInvitation } from "#db/users/invitations.ts";
 import type { DomainContext } from "../context.ts";
 
-export const INVITATION_MS = 7 * 86_400_000;
+export const INVITATION_TTL_MS = 7 * 86_400_000;
 
 export type NewLink = { readonly token: string; readonly token_hash: string };
 
-export const newLink = (): NewLink => {
+export const createLink = (): NewLink => {
   const token = linkToken();
   return { token, token_hash: sha256(token) };
 };
 
 /** The token is in the fragment, so that it does not appear in logs of servers or proxies. */
-export const linkTo = ({ accessUrl }: Pick<DomainContext, "accessUrl">, token: string): string =>
+export const toLink = ({ accessUrl }: Pick<DomainContext, "accessUrl">, token: string): string =>
   new URL(`/invite#${token}`, accessUrl).href;
 
 export type Outgoing = { readonly row: InvitationRow; readonly token: string; readonly inviter: string };
@@ -24,16 +24,16 @@ const formatText = (ctx: DomainContext, { row, token, inviter }: Outgoing): stri
   [
     `${row.name === "" ? "Hello" : `Hello ${row.name}`},`,
     `${inviter} invited you to ${ctx.accessUrl.host}. Open this link to create your account:`,
-    linkTo(ctx, token),
+    toLink(ctx, token),
     "The link works once, for 7 days. If you did not expect this invitation, ignore this message.",
   ].join("\n\n");
 
 /** Sends the messages one after the other and records whether each was sent. Returns immediately; never rejects. */
 export const sendLinks = (ctx: DomainContext, outgoing: readonly Outgoing[]): void => {
-  const work = async (): Promise<void> => {
+  const sendAll = async (): Promise<void> => {
     for (const one of outgoing) await sendLink(ctx, one);
   };
-  void runOutsideRequest(work).catch((error) => log("http").warn("invitations were not sent: {error}", { error }));
+  void runOutsideRequest(sendAll).catch((error) => log("http").warn("invitations were not sent: {error}", { error }));
 };
 
 const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {

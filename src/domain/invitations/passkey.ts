@@ -7,15 +7,15 @@ import { findPasskeyByCredential, insertPasskey, type Passkey } from "#db/users/
 import type { User } from "#db/users/users.ts";
 import type { AcceptInvitation } from "#schema/users/invitation.ts";
 import type { PasskeyChallenge } from "#schema/users/passkey.ts";
-import { askToRegister, registered } from "#src/authentication/webauthn.ts";
+import { createRegistrationOptions, verifyRegistration } from "#src/authentication/webauthn.ts";
 import type { DomainContext } from "../context.ts";
-import { passkeyEntry } from "../factors/passkey-entry.ts";
-import { partyAt } from "../factors/passkey-proof.ts";
+import { auditPasskey } from "../factors/passkey-entry.ts";
+import { getRelyingParty } from "../factors/passkey-proof.ts";
 
 const PURPOSE = "passkey_invitation";
 
-type Begun = { readonly user_id: string; readonly invitation: string; readonly challenge: string };
-type Given = NonNullable<AcceptInvitation["passkey"]>;
+type PendingInvitedPasskey = { readonly user_id: string; readonly invitation: string; readonly challenge: string };
+type PasskeyInput = NonNullable<AcceptInvitation["passkey"]>;
 
 /** Returns the options for the browser. Rejects with 400 when browsers would not accept the origin. */
 export const beginInvitedPasskey = async (
@@ -24,21 +24,25 @@ export const beginInvitedPasskey = async (
   username: string,
 ): Promise<PasskeyChallenge> => {
   const user_id = uuid();
-  const { options, challenge } = await askToRegister(partyAt(ctx), { id: user_id, email, name: username }, []);
-  const begun: Begun = { user_id, invitation, challenge };
+  const { options, challenge } = await createRegistrationOptions(
+    getRelyingParty(ctx),
+    { id: user_id, email, name: username },
+    [],
+  );
+  const begun: PendingInvitedPasskey = { user_id, invitation, challenge };
   return { ...ctx.accounts.factors.challenges.offer(PURPOSE, begun), options };
 };
 
 /** Returns the passkey and the ID of its account. Rejects with 400 when the response is invalid. */
-export const invitedPasskey = async (
+export const registerInvitedPasskey = async (
   ctx: DomainContext,
   { id }: InvitationRow,
-  { challenge, name, credential }: Given,
+  { challenge, name, credential }: PasskeyInput,
 ): Promise<Passkey> => {
   const { challenges } = ctx.accounts.factors;
-  const opened = challenges.open<Begun>(PURPOSE, challenge);
+  const opened = challenges.open<PendingInvitedPasskey>(PURPOSE, challenge);
   if (opened?.data.invitation !== id) throw invalid("This registration has expired. Start again.");
-  const made = await registered(partyAt(ctx), opened.data.challenge, credential);
+  const made = await verifyRegistration(getRelyingParty(ctx), opened.data.challenge, credential);
   if (!made) throw invalidField("passkey.credential", "The browser's response is not valid. Try again.");
   if (await ctx.store.get(findPasskeyByCredential({ credential_id: made.credential_id }))) {
     throw conflict("This passkey is already registered.");
@@ -56,7 +60,7 @@ export const invitedPasskey = async (
 };
 
 /** Returns the statements that store the passkey and its recovery codes, for the batch of the account. */
-export const keptPasskey = (
+export const storeInvitedPasskey = (
   ctx: DomainContext,
   user: User,
   passkey: Passkey,
@@ -64,6 +68,6 @@ export const keptPasskey = (
   const { codes, statements } = ctx.accounts.factors.renewRecoveryCodes(user);
   return {
     codes,
-    statements: [insertPasskey(passkey), passkeyEntry(user, { after: passkey }, ctx.clock.now()), ...statements],
+    statements: [insertPasskey(passkey), auditPasskey(user, { after: passkey }, ctx.clock.now()), ...statements],
   };
 };

@@ -4,36 +4,36 @@ import { forbidden } from "#base/errors.ts";
 import type { InvitationRow } from "#db/users/invitations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import {
-  mayCreateUsers,
-  mayGiveOrganizationRoles,
-  mayGiveSiteRoles,
-  mayManageGroups,
-  mayManageMembers,
+  canCreateUsers,
+  canGiveOrganizationRoles,
+  canGiveSiteRoles,
+  canManageGroups,
+  canManageMembers,
 } from "../access.ts";
 
-export type Gift = Pick<InvitationRow, "roles" | "organization_id" | "organization_roles" | "group_ids">;
+export type Grant = Pick<InvitationRow, "roles" | "organization_id" | "organization_roles" | "group_ids">;
 
 /** Returns whether the caller may invite people to the organization at all. */
-export const mayInvite = (caller: UserCaller, organization_id: string): boolean =>
-  mayCreateUsers(caller) || mayManageMembers(caller, organization_id);
+export const canInvite = (caller: UserCaller, organization_id: string): boolean =>
+  canCreateUsers(caller) || canManageMembers(caller, organization_id);
 
 /** Returns why the caller may not grant this; undefined if they may. */
-export const whyNotGrant = (caller: UserCaller, gift: Gift): string | undefined => {
+export const explainDenial = (caller: UserCaller, gift: Grant): string | undefined => {
   const { organization_id } = gift;
-  if (!mayInvite(caller, organization_id))
+  if (!canInvite(caller, organization_id))
     return "To invite people you need the right to create users or to add members.";
-  if (gift.roles.length > 0 && !mayGiveSiteRoles(caller)) return "Only an owner may give site roles.";
-  if (gift.organization_roles.length > 0 && !mayGiveOrganizationRoles(caller, organization_id)) {
+  if (gift.roles.length > 0 && !canGiveSiteRoles(caller)) return "Only an owner may give site roles.";
+  if (gift.organization_roles.length > 0 && !canGiveOrganizationRoles(caller, organization_id)) {
     return "Only an administrator of the organization may give roles in it.";
   }
-  if (gift.group_ids.length > 0 && !mayManageGroups(caller, organization_id)) {
+  if (gift.group_ids.length > 0 && !canManageGroups(caller, organization_id)) {
     return "You may not add people to groups of this organization.";
   }
   return undefined;
 };
 
 /** Rejects with 403 unless the caller may grant all of it. */
-export const requireGrantable = (caller: UserCaller, gift: Gift): void => {
-  const reason = whyNotGrant(caller, gift);
+export const requireGrantable = (caller: UserCaller, gift: Grant): void => {
+  const reason = explainDenial(caller, gift);
   if (reason !== undefined) throw forbidden(reason);
 };

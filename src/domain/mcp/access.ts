@@ -30,7 +30,7 @@ export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpS
 export const toProviderId = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
 
 /** Returns the server as an OAuth provider; undefined when it requires no sign-in. */
-export const oauthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
+export const toOAuthProvider = (encryption: Encryption, server: McpServerRow): Provider | undefined => {
   const { oauth2, auth_type, display_name, icon } = server;
   if (auth_type !== "oauth2" || !oauth2) return undefined;
   return {
@@ -54,19 +54,19 @@ export const oauthProvider = (encryption: Encryption, server: McpServerRow): Pro
   };
 };
 
-export const mcpAccess =
+export const makeMcpAccess =
   ({ encryption, links }: Deps): McpAccess =>
   async (server, user_id) => {
-    const headers = await headersFor({ encryption, links }, server, user_id).catch((error) => {
+    const headers = await loadHeaders({ encryption, links }, server, user_id).catch((error) => {
       if (error instanceof UnsealError) throw new McpError("its secrets cannot be opened: they must be entered again.");
       throw error;
     });
     if (!headers) return undefined;
-    const provider = oauthProvider(encryption, server);
+    const provider = toOAuthProvider(encryption, server);
     if (!provider) return toTarget(server, headers);
     const renew = async () => {
-      const live = await links.renewed(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
-      return live && toTarget(server, bearer(live.access_token));
+      const live = await links.renew(user_id, provider, headers.authorization?.replace(/^Bearer /, "") ?? "");
+      return live && toTarget(server, toBearer(live.access_token));
     };
     return { ...toTarget(server, headers), renew };
   };
@@ -81,20 +81,20 @@ const toTarget = (
   headers,
 });
 
-const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+const toBearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
 /** Returns undefined while the user has not signed in there. */
-const headersFor = async (
+const loadHeaders = async (
   { encryption, links }: Deps,
   server: McpServerRow,
   user_id: string,
 ): Promise<Record<string, string> | undefined> => {
   const { auth_type, api_key_header } = server;
   if (auth_type === "none") return {};
-  const provider = oauthProvider(encryption, server);
+  const provider = toOAuthProvider(encryption, server);
   if (provider) {
     const live = await links.live(user_id, provider);
-    return live && bearer(live.access_token);
+    return live && toBearer(live.access_token);
   }
   const { api_key = "", custom_headers = {} } = openSecrets(encryption, server);
   return auth_type === "api_key" ? { [api_key_header || "authorization"]: api_key } : { ...custom_headers };

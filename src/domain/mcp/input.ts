@@ -20,7 +20,7 @@ const RESERVED = new Set([
   "transfer-encoding",
   "mcp-session-id",
 ]);
-const HEADERS_BYTES = 16_384;
+const MAX_HEADERS_BYTES = 16_384;
 
 export const parseSlug = (text: string): string => {
   if (SLUG.test(text) && text.length <= 32) return text;
@@ -37,17 +37,17 @@ const parseWord = <const W extends readonly string[]>(words: W, field: string, t
 };
 
 const parseUrl = (field: string, text: string): string => {
-  const wrong = (detail: string): AppError => invalidField(field, detail);
+  const invalidUrl = (detail: string): AppError => invalidField(field, detail);
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
-  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw wrong("must be an http or https URL");
-  if (url.username !== "" || url.password !== "") throw wrong("must not contain credentials");
-  if (url.hash !== "") throw wrong("must not have a fragment");
+  if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw invalidUrl("must be an http or https URL");
+  if (url.username !== "" || url.password !== "") throw invalidUrl("must not contain credentials");
+  if (url.hash !== "") throw invalidUrl("must not have a fragment");
   return url.href;
 };
 
 const parseHeader = (field: string, name: string): string => {
   if (HEADER.test(name) && !RESERVED.has(name.toLowerCase())) return name;
-  throw invalidField(field, `"${name.slice(0, 64)}" is no header that can be set`);
+  throw invalidField(field, `"${name.slice(0, 64)}" cannot be set as a header`);
 };
 
 const isValue = (text: string): boolean => /^[\x20-\x7e]*$/.test(text) && text.trim() === text;
@@ -58,7 +58,7 @@ export const parseHeaders = (given: Readonly<Record<string, string>>): Record<st
       throw invalidField("custom_headers", `the value of "${name.slice(0, 64)}" must be printable ASCII`);
     return [parseHeader("custom_headers", name), value] as const;
   });
-  if (JSON.stringify(entries).length > HEADERS_BYTES) throw invalidField("custom_headers", "are too long");
+  if (JSON.stringify(entries).length > MAX_HEADERS_BYTES) throw invalidField("custom_headers", "are too long");
   return Object.fromEntries(entries);
 };
 

@@ -12,37 +12,41 @@ import {
   type McpServerRow,
   updateMcpServer,
 } from "#db/models/mcp-servers.ts";
-import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteLink, deleteLinksAt } from "#db/users/external-auth.ts";
 import type { CreateMcpServer, UpdateMcpServer } from "#schema/chats/mcp-server.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayUpdateOrganization } from "../access.ts";
+import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 import { type McpSecrets, openSecrets, sealSecrets, toProviderId } from "./access.ts";
 import { parseHeaders, parseSecret, parseSlug, toColumns } from "./input.ts";
 
-const MOST = 200;
-const ADMINISTRATORS = "Only administrators of the organization can do this.";
+const MAX_SERVERS = 200;
+const ADMINISTRATORS_ONLY = "Only administrators of the organization can do this.";
 
-type At = { readonly organization: string; readonly mcp_server: string };
+type ServerPath = { readonly organization: string; readonly mcp_server: string };
 
 /** Returns the server if the caller can see it: all members see the enabled ones. Rejects with 404. */
 export const findServer = async (
   { store }: Pick<DomainContext, "store">,
-  { organization, mcp_server }: At,
+  { organization, mcp_server }: ServerPath,
   caller: UserCaller,
 ): Promise<McpServerRow> => {
   const { id: organization_id } = await organizationAt(store, organization, caller);
   const row = await store.get(findMcpServer({ organization_id, id: mcp_server.toLowerCase() }));
-  if (!row || !(row.enabled || mayUpdateOrganization(caller, organization_id))) throw notFound();
+  if (!row || !(row.enabled || canUpdateOrganization(caller, organization_id))) throw notFound();
   return row;
 };
 
 /** Returns the server if the caller can change it. Rejects with 403 or 404. */
-export const findAdministeredServer = async (ctx: DomainContext, at: At, caller: UserCaller): Promise<McpServerRow> => {
+export const findAdministeredServer = async (
+  ctx: DomainContext,
+  at: ServerPath,
+  caller: UserCaller,
+): Promise<McpServerRow> => {
   const row = await findServer(ctx, at, caller);
-  if (!mayUpdateOrganization(caller, row.organization_id)) throw forbidden(ADMINISTRATORS);
+  if (!canUpdateOrganization(caller, row.organization_id)) throw forbidden(ADMINISTRATORS_ONLY);
   return row;
 };
 
@@ -54,9 +58,9 @@ export const addServer = async (
   input: CreateMcpServer,
 ): Promise<McpServerRow> => {
   const { store, clock, encryption } = ctx;
-  if (!mayUpdateOrganization(caller, organization_id)) throw forbidden(ADMINISTRATORS);
-  if ((await store.all(listMcpServers({ organization_id }))).length >= MOST) {
-    throw new AppError("conflict", `An organization has at most ${MOST} MCP servers.`);
+  if (!canUpdateOrganization(caller, organization_id)) throw forbidden(ADMINISTRATORS_ONLY);
+  if ((await store.all(listMcpServers({ organization_id }))).length >= MAX_SERVERS) {
+    throw new AppError("conflict", `An organization has at most ${MAX_SERVERS} MCP servers.`);
   }
   const id = uuid();
   const slug = parseSlug(input.slug);
@@ -71,7 +75,7 @@ export const addServer = async (
     version: 0,
     created_at: now,
     updated_at: now,
-    sealed_secrets: sealSecrets(encryption, id, secretsAfter({}, columns.auth_type, input)),
+    sealed_secrets: sealSecrets(encryption, id, updateSecrets({}, columns.auth_type, input)),
   };
   await store
     .commit([insertMcpServer(row), writeAuditEntry(row, { action: "create", after: row, now })])
@@ -97,7 +101,7 @@ export const changeServer = async (
   const moved = new URL(columns.url).origin !== new URL(row.url).origin;
   const changesAuth = columns.auth_type !== row.auth_type;
   const known = moved || changesAuth || changesSignIn(row.oauth2, columns.oauth2) ? {} : openSecrets(encryption, row);
-  const secrets = secretsAfter(known, columns.auth_type, input);
+  const secrets = updateSecrets(known, columns.auth_type, input);
   const changed: McpServerRow = {
     ...row,
     ...columns,
@@ -116,7 +120,7 @@ export const changeServer = async (
       ...(forgets ? [deleteLinksAt(toProviderId(row))] : []),
       writeAuditEntry(row, { action: "write", before: row, after, now: changed.updated_at }),
     ])
-    .catch(goneOr);
+    .catch(rethrowAsNotFound);
   return changed;
 };
 
@@ -131,7 +135,7 @@ const toOrigin = (url: string | undefined): string => (url === undefined ? "" : 
 /** Also deletes all users' sign-ins there. Rejects with 404 when it no longer exists. */
 export const removeServer = async ({ store, clock }: DomainContext, row: McpServerRow): Promise<void> => {
   const entry = writeAuditEntry(row, { action: "delete", before: row, now: clock.now() });
-  await store.commit([...deleteMcpServer(row.id), entry]).catch(goneOr);
+  await store.commit([...deleteMcpServer(row.id), entry]).catch(rethrowAsNotFound);
 };
 
 /** Deletes the caller's own sign-in there. Rejects with 404 when none exists. */
@@ -141,7 +145,7 @@ export const signOutOfServer = async (
   { user_id }: UserCaller,
 ): Promise<void> => {
   const before = { user_id, provider_id: toProviderId(row) };
-  const entry = audited({
+  const entry = insertAudit({
     now: clock.now(),
     action: "delete",
     resource_type: "external_auth_link",
@@ -149,7 +153,7 @@ export const signOutOfServer = async (
     target: before.provider_id,
     before,
   });
-  await store.commit([deleteLink(before), entry]).catch(goneOr);
+  await store.commit([deleteLink(before), entry]).catch(rethrowAsNotFound);
 };
 
 const DEFAULTS = {
@@ -168,13 +172,13 @@ const DEFAULTS = {
   allow_in_plan_mode: false,
 } as const satisfies Partial<Record<keyof McpServerRow, unknown>> as unknown as McpServerRow;
 
-const goneOr = (error: unknown): never => {
+const rethrowAsNotFound = (error: unknown): never => {
   if (error instanceof CommitError && error.reason === "stale") throw notFound();
   throw error;
 };
 
 const writeAuditEntry = ({ id, slug, icon, organization_id }: McpServerRow, change: AuditedChange) =>
-  audited({
+  insertAudit({
     ...change,
     resource_type: "mcp_server",
     resource_id: id,
@@ -184,7 +188,7 @@ const writeAuditEntry = ({ id, slug, icon, organization_id }: McpServerRow, chan
   });
 
 /** Returns the secrets that this kind of sign-in uses. Rejects with 400 when a required one is missing. */
-const secretsAfter = (
+const updateSecrets = (
   before: McpSecrets,
   auth_type: McpServerRow["auth_type"],
   { api_key, custom_headers, oauth2_client_secret }: UpdateMcpServer,
@@ -214,8 +218,8 @@ const checkReachable = async (
   { mcpOutbound, outbound }: Deps,
   { url, oauth2 }: Pick<McpServerRow, "url" | "oauth2">,
 ): Promise<void> => {
-  const refused = await mcpOutbound.refusalOf(new URL(url));
+  const refused = await mcpOutbound.findRefusal(new URL(url));
   if (refused !== undefined) throw invalidField("url", refused);
-  const unsigned = oauth2 && (await outbound.refusalOf(new URL(oauth2.token_url)));
+  const unsigned = oauth2 && (await outbound.findRefusal(new URL(oauth2.token_url)));
   if (unsigned) throw invalidField("oauth2.token_url", unsigned);
 };

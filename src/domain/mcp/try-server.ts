@@ -9,7 +9,7 @@ import { hideHeaders } from "#src/mcp/hidden.ts";
 import { openHttp } from "#src/mcp/http.ts";
 import { isAllowed } from "#src/mcp/names.ts";
 import type { DomainContext } from "../context.ts";
-import { mcpAccess } from "./access.ts";
+import { makeMcpAccess } from "./access.ts";
 
 type Deps = Pick<DomainContext, "clock" | "encryption" | "links" | "mcpOutbound">;
 
@@ -23,8 +23,9 @@ export const tryServer = async (
   const begun = deps.clock.monotonic();
   const took = (): number => Math.round(deps.clock.monotonic() - begun);
   try {
-    const target = await mcpAccess(deps)(row, user_id);
-    if (!target) return { works: false, problem: "Sign in there first: the server is asked in your name.", ...NONE };
+    const target = await makeMcpAccess(deps)(row, user_id);
+    if (!target)
+      return { works: false, problem: "Sign in there first: the server is asked in your name.", ...NO_RESULT };
     const fetch = (url: string | URL, init?: RequestInit) => deps.mcpOutbound.open(new URL(url), init);
     const { url, kind, headers } = target;
     const connection = await openHttp(
@@ -34,7 +35,7 @@ export const tryServer = async (
     );
     const tools = connection.tools.map(({ name, description }) => ({
       name,
-      description: description.slice(0, LONGEST),
+      description: description.slice(0, MAX_DESCRIPTION_CHARS),
       offered: isAllowed(name, row.tool_allow_list, row.tool_deny_list),
     }));
     void connection.close();
@@ -46,5 +47,5 @@ export const tryServer = async (
   }
 };
 
-const NONE = { tools: [], took_ms: 0 };
-const LONGEST = 1_024;
+const NO_RESULT = { tools: [], took_ms: 0 };
+const MAX_DESCRIPTION_CHARS = 1_024;

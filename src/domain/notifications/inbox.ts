@@ -1,5 +1,5 @@
 // A user's inbox of notifications, which other users cannot read (rule NO-10).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, invalid, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -27,8 +27,8 @@ export const presentNotification = (row: NotificationRow): InboxNotification => 
   content: row.content,
   icon: row.icon,
   actions: row.actions,
-  read_at: row.read_at === null ? null : rfc3339(row.read_at),
-  created_at: rfc3339(row.created_at),
+  read_at: row.read_at === null ? null : toRfc3339(row.read_at),
+  created_at: toRfc3339(row.created_at),
 });
 
 export type InboxFilter = {
@@ -107,7 +107,7 @@ export const markAllRead = async (ctx: Deps, user_id: string): Promise<void> => 
 };
 
 /** Parses the IDs of a query, repeated or comma-separated. Rejects with 400 for invalid IDs. */
-export const idsIn = (field: string, text: string | undefined): string[] => {
+export const parseIds = (field: string, text: string | undefined): string[] => {
   const ids = (text ?? "")
     .split(",")
     .map((one) => one.trim().toLowerCase())
@@ -120,7 +120,7 @@ export const idsIn = (field: string, text: string | undefined): string[] => {
  * Returns the user whose notifications the path names, which must be the caller. Rejects with 404 for an invisible user and with 403 for
  * another user.
  */
-export const findNotified = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
+export const findNotifiedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await userAt(ctx.store, text, caller);
   if (id !== caller.user_id) throw forbidden("You can change only your own notification settings.");
   return id;

@@ -1,21 +1,26 @@
 // Notification settings: the kinds, the delivery methods that administrators and users have chosen, and test notifications.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { listPreferences, putPreference } from "#db/notifications/deliveries.ts";
-import { notified } from "#db/notifications/notifications.ts";
-import { putMethods, putNotifierPaused, readChosenMethods, readNotifierPaused } from "#db/notifications/settings.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { listPreferences, upsertPreference } from "#db/notifications/deliveries.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
+import {
+  readChosenMethods,
+  readNotifierPaused,
+  upsertMethods,
+  upsertNotifierPaused,
+} from "#db/notifications/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findNoticeKind, NOTICE_KINDS, type NoticeKind } from "#schema/notifications/kinds.ts";
 import type { Method, NotificationPreference, NotificationTemplate } from "#schema/notifications/notification.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayChangeDeployment } from "../access.ts";
+import { canChangeDeployment } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock" | "topics">;
 
 const checkMay = (caller: UserCaller): void => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can change notification settings.");
+  if (!canChangeDeployment(caller)) throw forbidden("Only owners can change notification settings.");
 };
 
 const toMethod = ({ mail }: NoticeKind): Method => (mail ? "smtp" : "inbox");
@@ -47,7 +52,7 @@ export const setMethod = async (
   if (!kind) throw notFound();
   const { [kind.id]: before = "", ...others } = await readChosenMethods(store);
   if (before !== method) {
-    const entry = audited({
+    const entry = insertAudit({
       now: clock.now(),
       action: "write",
       resource_type: "notification_template",
@@ -56,7 +61,7 @@ export const setMethod = async (
       before: { method: before },
       after: { method },
     });
-    await store.commit([putMethods(method === "" ? others : { ...others, [kind.id]: method }), entry]);
+    await store.commit([upsertMethods(method === "" ? others : { ...others, [kind.id]: method }), entry]);
   }
   const found = (await listKinds({ store })).find((one) => one.id === kind.id);
   if (!found) throw notFound();
@@ -79,7 +84,7 @@ export const setPaused = async (
     resource_type: "notifications_settings",
     target: "notifier",
   } as const;
-  await store.commit([putNotifierPaused(notifier_paused), audited({ ...about, ...change })]);
+  await store.commit([upsertNotifierPaused(notifier_paused), insertAudit({ ...about, ...change })]);
   topics.publish("notified", "", {});
 };
 
@@ -90,7 +95,7 @@ export const loadPreferences = async (
   (await store.all(listPreferences({ user_id }))).map(({ template_id, disabled, updated_at }) => ({
     id: template_id,
     disabled,
-    updated_at: rfc3339(updated_at),
+    updated_at: toRfc3339(updated_at),
   }));
 
 /** Kinds that are not listed are unchanged. Throws 400 for an unknown kind. */
@@ -102,8 +107,8 @@ export const changePreferences = async (
   const updated_at = clock.now();
   const writes = Object.entries(map).map(([id, disabled]) => {
     const kind = findNoticeKind(id.toLowerCase());
-    if (!kind) throw invalidField("template_disabled_map", `${id.slice(0, 64)} is no kind of notification`);
-    return putPreference({ user_id, template_id: kind.id, disabled, updated_at });
+    if (!kind) throw invalidField("template_disabled_map", `${id.slice(0, 64)} is not a kind of notification`);
+    return upsertPreference({ user_id, template_id: kind.id, disabled, updated_at });
   });
   if (writes.length > 0) await store.commit(writes);
   return loadPreferences({ store }, user_id);
@@ -112,6 +117,6 @@ export const changePreferences = async (
 /** Sends a test notification to the caller only. */
 export const sendTest = async ({ store, clock, topics }: Deps, user_id: string): Promise<void> => {
   const notice = { now: clock.now(), user_id, kind: "test", values: {}, path: "/", dedupe: `test:${uuid()}` } as const;
-  await store.commit([notified(notice)]);
+  await store.commit([insertNotification(notice)]);
   topics.publish("notified", "", {});
 };

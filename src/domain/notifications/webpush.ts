@@ -1,6 +1,6 @@
 // Web push subscriptions of users' browsers. Each belongs to the session that made it and ends with it. The URL comes from the user: only
 // https, only addresses that may be called, and only a few of them (rule NO-8).
-import { sealedFor } from "#actors/notifications/push.ts";
+import { toSealContext } from "#actors/notifications/push.ts";
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import {
@@ -13,12 +13,12 @@ import { findKey, guardKey } from "#db/users/api-keys.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { WebpushSubscription } from "#schema/notifications/notification.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { arePushKeys } from "#src/notify/push.ts";
+import { isPushKeys } from "#src/notify/push.ts";
 import type { DomainContext } from "../context.ts";
 import { isSignIn } from "../users/keys.ts";
 
 /** Maximum browsers per user. */
-const MOST = 10;
+const MAX_SUBSCRIPTIONS = 10;
 
 /**
  * A known URL gets the new keys, and belongs to this session from now on. Rejects with 403 unless the caller's key is a session, with 400
@@ -37,8 +37,8 @@ export const subscribe = async (
   if (url?.protocol !== "https:" || url.username + url.password !== "") {
     throw invalidField("endpoint", "must be an https URL");
   }
-  if (!arePushKeys({ p256dh: p256dh_key, auth: auth_key })) throw invalidField("p256dh_key", "is no key of a browser");
-  const refused = await pushOutbound.refusalOf(url);
+  if (!isPushKeys({ p256dh: p256dh_key, auth: auth_key })) throw invalidField("p256dh_key", "is not a browser's key");
+  const refused = await pushOutbound.findRefusal(url);
   if (refused !== undefined) throw invalidField("endpoint", refused);
   const endpoint_hash = sha256(endpoint);
   const now = clock.now();
@@ -46,9 +46,10 @@ export const subscribe = async (
     store.all(listSubscriptions({ user_id, now })),
     store.get(findSubscriptionAt({ user_id, endpoint_hash })),
   ]);
-  if (!same && known.length >= MOST) throw conflict(`You can have at most ${MOST} browsers. Remove one first.`);
+  if (!same && known.length >= MAX_SUBSCRIPTIONS)
+    throw conflict(`You can have at most ${MAX_SUBSCRIPTIONS} browsers. Remove one first.`);
   const id = uuid();
-  const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), sealedFor(id));
+  const sealed = encryption.seal(JSON.stringify({ endpoint, auth: auth_key, p256dh: p256dh_key }), toSealContext(id));
   await store.commit([
     guardUser({ id: user_id }),
     guardKey({ id: key_id, now }),

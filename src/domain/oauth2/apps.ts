@@ -16,19 +16,19 @@ import {
   updateOAuth2App,
 } from "#db/oauth2/apps.ts";
 import { deleteKeysOfApp, listKeysOfApp } from "#db/oauth2/grants.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { type CreateOAuth2App, MAX_REDIRECTS, type UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { scopesNamed } from "../users/api-key.ts";
+import { parseScopeNames } from "../users/api-key.ts";
 import { toTakenConflict } from "../users/taken.ts";
 import { redirectProblem } from "./redirects.ts";
 
 const MAX_APPS = 500;
 const MAX_SECRETS = 10;
-const SHOWN = 6;
+const VISIBLE_CHARACTERS = 6;
 
 /** Rejects with 403 for everyone but owners. */
 export const requireAppManager = (caller: UserCaller): void => {
@@ -36,14 +36,14 @@ export const requireAppManager = (caller: UserCaller): void => {
 };
 
 /** 403 for everyone but owners, and for applications: another one would outlive what this one was granted. */
-export const mustChangeApps = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
+export const requireAppChange = async (ctx: DomainContext, caller: UserCaller): Promise<void> => {
   requireAppManager(caller);
   await requireOwnKey(ctx, caller, "create or change applications");
 };
 
 /** An application that the caller may change. 403, 404. */
 export const findAppToChange = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<OAuth2AppRow> => {
-  await mustChangeApps(ctx, caller);
+  await requireAppChange(ctx, caller);
   return findApp(ctx, id, caller);
 };
 
@@ -66,9 +66,9 @@ const parseRedirects = (first: string, more: readonly string[], isSelfRegistered
 };
 
 const parseLimits = (scopes: readonly string[] | undefined): string[] =>
-  scopes === undefined || scopes.length === 0 ? [] : scopesNamed(undefined, scopes);
+  scopes === undefined || scopes.length === 0 ? [] : parseScopeNames(undefined, scopes);
 
-const about = ({ id, name, icon }: OAuth2AppRow, now: number) =>
+const toAuditTarget = ({ id, name, icon }: OAuth2AppRow, now: number) =>
   ({ now, resource_type: "oauth2_provider_app", resource_id: id, target: name, icon }) as const;
 
 /** Rejects with 400, or 409 for a name that is taken and when there are too many. */
@@ -88,7 +88,7 @@ export const createApp = async ({ store, clock }: DomainContext, input: CreateOA
   const { count = 0 } = (await store.get(countOAuth2Apps())) ?? {};
   if (count >= MAX_APPS) throw conflict(`There can be at most ${MAX_APPS} applications.`);
   await store
-    .commit([insertOAuth2App(row), audited({ ...about(row, now), action: "create", after: row })])
+    .commit([insertOAuth2App(row), insertAudit({ ...toAuditTarget(row, now), action: "create", after: row })])
     .catch((error) => Promise.reject(toTakenConflict(error, { oauth2_apps_name: "name" })));
   return row;
 };
@@ -109,7 +109,7 @@ export const changeApp = async (
     updated_at: now,
   };
   const after = { ...before, ...patch };
-  const entry = audited({ ...about(after, now), action: "write", before, after });
+  const entry = insertAudit({ ...toAuditTarget(after, now), action: "write", before, after });
   await store.commit([updateOAuth2App(before.id, patch, { expect: 1 }), entry]).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
     throw toTakenConflict(error, { oauth2_apps_name: "name" });
@@ -123,18 +123,18 @@ export const removeApp = async ({ store, clock, topics }: DomainContext, row: OA
   await store.commit([
     deleteKeysOfApp({ app_id: row.id }),
     deleteOAuth2App(row.id),
-    audited({ ...about(row, clock.now()), action: "delete", before: row }),
+    insertAudit({ ...toAuditTarget(row, clock.now()), action: "delete", before: row }),
   ]);
   for (const { key_id } of keys) topics.publish("key_gone", key_id, {});
 };
 
-const aboutSecret = (app: OAuth2AppRow, secret: OAuth2SecretRow, now: number) =>
-  ({ ...about(app, now), resource_type: "oauth2_provider_app_secret", resource_id: secret.id }) as const;
+const toSecretAuditTarget = (app: OAuth2AppRow, secret: OAuth2SecretRow, now: number) =>
+  ({ ...toAuditTarget(app, now), resource_type: "oauth2_provider_app_secret", resource_id: secret.id }) as const;
 
 /** Returns a new secret and the row that stores its hash. */
-export const newSecret = (app_id: string, now: number): { readonly text: string; readonly row: OAuth2SecretRow } => {
+export const createSecret = (app_id: string, now: number): { readonly text: string; readonly row: OAuth2SecretRow } => {
   const text = linkToken();
-  const hashes = { secret_hash: sha256(text), last_characters: text.slice(-SHOWN) };
+  const hashes = { secret_hash: sha256(text), last_characters: text.slice(-VISIBLE_CHARACTERS) };
   return { text, row: { id: uuid(), app_id, ...hashes, created_at: now, last_used_at: null } };
 };
 
@@ -147,10 +147,10 @@ export const createAppSecret = async (
   const known = await store.all(listOAuth2Secrets({ app_id: app.id }));
   if (known.length >= MAX_SECRETS) throw conflict(`There can be at most ${MAX_SECRETS} secrets.`);
   const now = clock.now();
-  const { text, row } = newSecret(app.id, now);
+  const { text, row } = createSecret(app.id, now);
   await store.commit([
     insertOAuth2Secret(row),
-    audited({ ...aboutSecret(app, row, now), action: "create", after: row }),
+    insertAudit({ ...toSecretAuditTarget(app, row, now), action: "create", after: row }),
   ]);
   return { id: row.id, text };
 };
@@ -163,6 +163,6 @@ export const removeAppSecret = async (
 ): Promise<void> => {
   const secret = isUuid(id) ? await store.get(findOAuth2Secret({ app_id: app.id, id: id.toLowerCase() })) : undefined;
   if (!secret) throw notFound();
-  const entry = audited({ ...aboutSecret(app, secret, clock.now()), action: "delete", before: secret });
+  const entry = insertAudit({ ...toSecretAuditTarget(app, secret, clock.now()), action: "delete", before: secret });
   await store.commit([deleteOAuth2Secret(secret.id), entry]);
 };

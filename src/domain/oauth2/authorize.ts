@@ -4,25 +4,25 @@ import { conflict, forbidden, invalid } from "#base/errors.ts";
 import { isUuid, linkToken, sha256 } from "#base/ids.ts";
 import { findOAuth2App, type OAuth2AppRow, updateOAuth2App } from "#db/oauth2/apps.ts";
 import { deleteLapsedGrants, insertOAuth2Grant, listGrantIds } from "#db/oauth2/grants.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findKey, guardKey } from "#db/users/api-keys.ts";
 import type { AuthorizationParameters } from "#schema/oauth2/grant.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { withinOwn } from "../users/api-key.ts";
-import { GRANTED, isSignIn, newKey } from "../users/keys.ts";
-import type { Seen } from "../users/sign-in.ts";
+import { requireWithinOwn } from "../users/api-key.ts";
+import { createKey, GRANTED, isSignIn } from "../users/keys.ts";
+import type { KeyClient } from "../users/sign-in.ts";
 import { OAuth2Problem } from "./problem.ts";
 import { isRegistered, withParameters } from "./redirects.ts";
-import { scopesAsked } from "./scopes.ts";
+import { parseScopes } from "./scopes.ts";
 
-const CODE_SECONDS = 300;
+const CODE_TTL_SECONDS = 300;
 /** Maximum active grants per user. */
 const MAX_GRANTS = 100;
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 /** Returns the application if its redirect URI is registered. Rejects with 400 otherwise, without a redirect. */
-export const appOfRequest = async (
+export const findRequestedApp = async (
   { store }: DomainContext,
   { client_id, redirect_uri }: Pick<AuthorizationParameters, "client_id" | "redirect_uri">,
 ): Promise<OAuth2AppRow> => {
@@ -35,7 +35,7 @@ export const appOfRequest = async (
 };
 
 /** Returns the requested scopes. Throws OAuth2Problem for mistakes of the application. */
-export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: AuthorizationParameters): string[] => {
+export const resolveScopes = (ctx: DomainContext, app: OAuth2AppRow, asked: AuthorizationParameters): string[] => {
   if (asked.response_type !== "code") {
     const isMissing = asked.response_type === undefined;
     throw new OAuth2Problem(isMissing ? "invalid_request" : "unsupported_response_type", "response_type must be code.");
@@ -44,10 +44,10 @@ export const scopesOfRequest = (ctx: DomainContext, app: OAuth2AppRow, asked: Au
     throw new OAuth2Problem("invalid_request", "response_mode must be query.");
   }
   if (asked.code_challenge_method !== "S256" || !CHALLENGE.test(asked.code_challenge ?? "")) {
-    throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is needed.");
+    throw new OAuth2Problem("invalid_request", "PKCE with code_challenge_method S256 is required.");
   }
   requireOwnResource(ctx, asked.resource);
-  return scopesAsked(asked.scope, app.scopes);
+  return parseScopes(asked.scope, app.scopes);
 };
 
 /**
@@ -61,7 +61,7 @@ export const requireOwnResource = (
   const isOurs =
     resource === undefined ||
     (URL.canParse(resource) && !resource.includes("#") && new URL(resource).origin === accessUrl.origin);
-  if (!isOurs) throw new OAuth2Problem("invalid_target", "resource is no address of this server.");
+  if (!isOurs) throw new OAuth2Problem("invalid_target", "resource must be an address of this server.");
 };
 
 /** Returns the redirect to the application with the result; `iss` identifies this server (RFC 9207). */
@@ -71,10 +71,10 @@ export const answerTo = (
   values: Readonly<Record<string, string>>,
 ): string => withParameters(redirect_uri, { ...values, state, iss: accessUrl.origin });
 
-export const problemTo = (ctx: DomainContext, asked: AuthorizationParameters, problem: OAuth2Problem): string =>
+export const toProblemRedirect = (ctx: DomainContext, asked: AuthorizationParameters, problem: OAuth2Problem): string =>
   answerTo(ctx, asked, { error: problem.code, error_description: problem.message });
 
-type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: Seen };
+type Approval = { readonly app: OAuth2AppRow; readonly scopes: readonly string[]; readonly seen: KeyClient };
 
 /**
  * Returns the code. The key of the grant is created now, so that everything that revokes a user's keys also revokes the grant. Its secret
@@ -91,18 +91,18 @@ export const approve = async (
   const now = clock.now();
   const own = await store.get(findKey({ id: caller.key_id }));
   if (!own || !isSignIn(own)) throw forbidden("You must be signed in. API tokens cannot approve access.");
-  const allowed_addresses = await withinOwn(ctx, caller, { scopes, allowed_addresses: [] });
+  const allowed_addresses = await requireWithinOwn(ctx, caller, { scopes, allowed_addresses: [] });
   const user_id = caller.user_id;
   await store.commit([deleteLapsedGrants({ user_id, now })]);
   if ((await store.all(listGrantIds({ user_id }))).length >= MAX_GRANTS) {
     throw conflict(`You have granted access ${MAX_GRANTS} times. Revoke what you do not need.`);
   }
-  const { id, statements, row } = newKey({
+  const { id, statements, row } = createKey({
     user_id,
     login_type: GRANTED,
     scopes,
     allowed_addresses,
-    lifetime_seconds: CODE_SECONDS,
+    lifetime_seconds: CODE_TTL_SECONDS,
     seen,
     now,
   });
@@ -124,7 +124,7 @@ export const approve = async (
       created_at: now,
       updated_at: now,
     }),
-    audited({
+    insertAudit({
       now,
       action: "create",
       resource_type: "api_key",

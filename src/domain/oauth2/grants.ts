@@ -1,9 +1,9 @@
 // Grants of users to applications: listing them, and revoking them immediately with everything opened with them (rules OA-15, OA-16).
 import { notFound } from "#base/errors.ts";
-import { sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, sha256 } from "#base/ids.ts";
 import { findOAuth2App } from "#db/oauth2/apps.ts";
 import { findGrant, findGrantByFamily } from "#db/oauth2/grants.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteKey, findKey } from "#db/users/api-keys.ts";
 import type { DomainContext } from "../context.ts";
 import type { Client } from "./clients.ts";
@@ -19,7 +19,7 @@ export const endGrant = async (
   const app = await store.get(findOAuth2App({ id: grant.app_id }));
   await store.commit([
     deleteKey(key_id),
-    audited({
+    insertAudit({
       now: clock.now(),
       action: "delete",
       resource_type: "api_key",
@@ -42,10 +42,10 @@ export const endUserGrant = async (ctx: DomainContext, user_id: string, key_id: 
  * Revokes the grant of an access or refresh token that an application returns. Does nothing for an unknown token (RFC 7009 2.2) or one of
  * another application.
  */
-export const giveBack = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
+export const revokeToken = async (ctx: DomainContext, { app }: Client, token: string): Promise<void> => {
   const [id = "", secret = ""] = token.split("-");
   const key = secret === "" ? undefined : await ctx.store.get(findKey({ id }));
-  const isAccess = key !== undefined && sameDigest(sha256(secret), key.secret_hash);
+  const isAccess = key !== undefined && isSameDigest(sha256(secret), key.secret_hash);
   const [family = ""] = token.split(".");
   const grant = await ctx.store.get(
     isAccess ? findGrant({ key_id: id }) : findGrantByFamily({ family_hash: sha256(family) }),

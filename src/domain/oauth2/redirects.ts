@@ -4,11 +4,11 @@ import { isUnsafeLink } from "#schema/text.ts";
 
 const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
 /** Schemes that browsers handle themselves or that belong to no program. */
-const NOT_OF_PROGRAMS =
+const RESERVED_SCHEMES =
   /^(?:https?|wss?|ftp|file|about|blob|data|javascript|vbscript|filesystem|view-source|chrome|resource|mailto|tel|sms|intent|ms-[a-z-]+|search-ms):$/i;
 
 /** Parameters of the response: a redirect URI that already contains one could forge a response. */
-const ANSWERS = ["code", "state", "iss", "error"];
+const RESPONSE_PARAMETERS = ["code", "state", "iss", "error"];
 
 const isLoopback = (url: URL): boolean => url.protocol === "http:" && LOOPBACK.has(url.hostname);
 
@@ -21,8 +21,9 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
   const url = new URL(text);
   if (text.includes("#")) return "must have no fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
-  if (ANSWERS.some((name) => url.searchParams.has(name))) return `must not hold ${ANSWERS.join(", ")} in its query`;
-  if (isLoopback(url) || !NOT_OF_PROGRAMS.test(url.protocol)) return undefined;
+  if (RESPONSE_PARAMETERS.some((name) => url.searchParams.has(name)))
+    return `must not hold ${RESPONSE_PARAMETERS.join(", ")} in its query`;
+  if (isLoopback(url) || !RESERVED_SCHEMES.test(url.protocol)) return undefined;
   if (url.protocol === "https:" && !isSelfRegistered) return undefined;
   return isSelfRegistered
     ? "must be http on a loopback address, or of a scheme of its own"
@@ -33,7 +34,7 @@ export const redirectProblem = (text: string, isSelfRegistered: boolean): string
 const LOOPBACK_TEXT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::\d{1,5})?((?:[/?].*)?)$/;
 
 /** Returns a loopback URI without its port and with at least the path `/`, otherwise unchanged; undefined for any other URI. */
-const withoutPort = (text: string): string | undefined => {
+const removePort = (text: string): string | undefined => {
   const [, host, rest] = (URL.canParse(text) ? LOOPBACK_TEXT.exec(text) : undefined) ?? [];
   return host === undefined ? undefined : host + (rest || "/");
 };
@@ -41,8 +42,8 @@ const withoutPort = (text: string): string | undefined => {
 /** Returns whether a requested redirect URI is registered. */
 export const isRegistered = (asked: string, registered: readonly string[]): boolean => {
   if (registered.includes(asked)) return true;
-  const plain = withoutPort(asked);
-  return plain !== undefined && registered.some((one) => withoutPort(one) === plain);
+  const plain = removePort(asked);
+  return plain !== undefined && registered.some((one) => removePort(one) === plain);
 };
 
 /** Returns the URI with more query parameters; undefined values are omitted. */

@@ -8,54 +8,57 @@ import {
   insertOAuth2Secret,
   type OAuth2AppRow,
 } from "#db/oauth2/apps.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { AUTH_METHODS, type AuthMethod, MAX_REDIRECTS, MAX_SCOPES } from "#schema/oauth2/app.ts";
-import { asIcon, asLine } from "#schema/text.ts";
+import { toIcon, toLine } from "#schema/text.ts";
 import type { DomainContext } from "../context.ts";
-import { newSecret } from "./apps.ts";
+import { createSecret } from "./apps.ts";
 import { OAuth2Problem } from "./problem.ts";
 import { redirectProblem } from "./redirects.ts";
-import { scopesAsked } from "./scopes.ts";
+import { parseScopes } from "./scopes.ts";
 
-const MOST = 500;
+const MAX_REGISTERED = 500;
 /** How long an unused application is kept, normally and when there are too many. */
-const UNUSED_MS = 30 * 24 * 3600 * 1000;
-const UNUSED_WHEN_FULL_MS = 10 * 60 * 1000;
+const UNUSED_TTL_MS = 30 * 24 * 3600 * 1000;
+const UNUSED_TTL_WHEN_FULL_MS = 10 * 60 * 1000;
 
 /** The received metadata; unknown members are ignored, as the standard requires. */
 export type Metadata = Readonly<Record<string, unknown>>;
 
-export type Registered = { readonly app: OAuth2AppRow; readonly secret: string | undefined };
+export type RegisteredApp = { readonly app: OAuth2AppRow; readonly secret: string | undefined };
 
 /** `metadata` is null when nothing was sent. Throws OAuth2Problem. */
-export const registerApp = async ({ store, clock }: DomainContext, metadata: Metadata | null): Promise<Registered> => {
-  if (metadata === null) throw refused("Send metadata as a JSON object.");
+export const registerApp = async (
+  { store, clock }: DomainContext,
+  metadata: Metadata | null,
+): Promise<RegisteredApp> => {
+  if (metadata === null) throw invalidMetadata("Send metadata as a JSON object.");
   const now = clock.now();
   const app: OAuth2AppRow = {
     id: uuid(),
     name:
-      asLine(textIn(metadata, "client_name") ?? "")
+      toLine(readString(metadata, "client_name") ?? "")
         .slice(0, 64)
         .toWellFormed() || "A program without a name",
-    icon: asIcon((textIn(metadata, "logo_uri") ?? "").slice(0, 1024)),
-    redirect_uris: redirectsIn(metadata),
-    scopes: scopesIn(metadata),
-    auth_method: methodIn(metadata),
+    icon: toIcon((readString(metadata, "logo_uri") ?? "").slice(0, 1024)),
+    redirect_uris: readRedirects(metadata),
+    scopes: readScopes(metadata),
+    auth_method: readMethod(metadata),
     self_registered: true,
     created_at: now,
     updated_at: now,
   };
-  mustBeAmong(metadata, "grant_types", ["authorization_code", "refresh_token"]);
-  mustBeAmong(metadata, "response_types", ["code"]);
-  const isFull = async (): Promise<boolean> => ((await store.get(countRegistered()))?.count ?? 0) >= MOST;
-  await store.commit([deleteUnusedRegistered({ before: now - UNUSED_MS })]);
-  if (await isFull()) await store.commit([deleteUnusedRegistered({ before: now - UNUSED_WHEN_FULL_MS })]);
+  requireKnown(metadata, "grant_types", ["authorization_code", "refresh_token"]);
+  requireKnown(metadata, "response_types", ["code"]);
+  const isFull = async (): Promise<boolean> => ((await store.get(countRegistered()))?.count ?? 0) >= MAX_REGISTERED;
+  await store.commit([deleteUnusedRegistered({ before: now - UNUSED_TTL_MS })]);
+  if (await isFull()) await store.commit([deleteUnusedRegistered({ before: now - UNUSED_TTL_WHEN_FULL_MS })]);
   if (await isFull()) throw new OAuth2Problem("temporarily_unavailable", "Too many programs have registered.");
-  const secret = app.auth_method === "none" ? undefined : newSecret(app.id, now);
+  const secret = app.auth_method === "none" ? undefined : createSecret(app.id, now);
   await store.commit([
     insertOAuth2App(app),
     ...(secret ? [insertOAuth2Secret(secret.row)] : []),
-    audited({
+    insertAudit({
       now,
       action: "register",
       resource_type: "oauth2_provider_app",
@@ -67,27 +70,29 @@ export const registerApp = async ({ store, clock }: DomainContext, metadata: Met
   return { app, secret: secret?.text };
 };
 
-const refused = (description: string): OAuth2Problem => new OAuth2Problem("invalid_client_metadata", description);
+const invalidMetadata = (description: string): OAuth2Problem =>
+  new OAuth2Problem("invalid_client_metadata", description);
 
-const textIn = (metadata: Metadata, name: string): string | undefined => {
+const readString = (metadata: Metadata, name: string): string | undefined => {
   const value = metadata[name];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string") throw refused(`${name} must be a text.`);
+  if (typeof value !== "string") throw invalidMetadata(`${name} must be a string.`);
   return value;
 };
 
-const textsIn = (metadata: Metadata, name: string): string[] | undefined => {
+const readStrings = (metadata: Metadata, name: string): string[] | undefined => {
   const value = metadata[name];
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value) || value.some((one) => typeof one !== "string")) throw refused(`${name} must be texts.`);
+  if (!Array.isArray(value) || value.some((one) => typeof one !== "string"))
+    throw invalidMetadata(`${name} must be a list of strings.`);
   return value;
 };
 
-const redirectsIn = (metadata: Metadata): string[] => {
-  const all = [...new Set(textsIn(metadata, "redirect_uris") ?? [])];
+const readRedirects = (metadata: Metadata): string[] => {
+  const all = [...new Set(readStrings(metadata, "redirect_uris") ?? [])];
   if (all.length === 0) throw new OAuth2Problem("invalid_redirect_uri", "redirect_uris is missing.");
   if (all.length > MAX_REDIRECTS) {
-    throw new OAuth2Problem("invalid_redirect_uri", `${MAX_REDIRECTS} redirect_uris are the most.`);
+    throw new OAuth2Problem("invalid_redirect_uri", `At most ${MAX_REDIRECTS} redirect_uris are allowed.`);
   }
   for (const one of all) {
     const problem = one.length > 1024 ? "is too long" : redirectProblem(one, true);
@@ -97,24 +102,25 @@ const redirectsIn = (metadata: Metadata): string[] => {
 };
 
 /** Uses the standard's default. */
-const methodIn = (metadata: Metadata): AuthMethod => {
-  const asked = textIn(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
+const readMethod = (metadata: Metadata): AuthMethod => {
+  const asked = readString(metadata, "token_endpoint_auth_method") ?? "client_secret_basic";
   const known = AUTH_METHODS.find((one) => one === asked);
-  if (known === undefined) throw refused("This token_endpoint_auth_method is not supported.");
+  if (known === undefined) throw invalidMetadata("This token_endpoint_auth_method is not supported.");
   return known;
 };
 
-const scopesIn = (metadata: Metadata): string[] => {
-  const text = textIn(metadata, "scope");
+const readScopes = (metadata: Metadata): string[] => {
+  const text = readString(metadata, "scope");
   if (text === undefined || text.trim() === "") return [];
-  if (text.length > MAX_SCOPES * 65) throw refused("scope is too long.");
+  if (text.length > MAX_SCOPES * 65) throw invalidMetadata("scope is too long.");
   try {
-    return scopesAsked(text, []);
+    return parseScopes(text, []);
   } catch (error) {
-    throw error instanceof OAuth2Problem ? refused(error.message) : error;
+    throw error instanceof OAuth2Problem ? invalidMetadata(error.message) : error;
   }
 };
 
-const mustBeAmong = (metadata: Metadata, name: string, known: readonly string[]): void => {
-  if (textsIn(metadata, name)?.some((one) => !known.includes(one))) throw refused(`${name}: only ${known.join(", ")}.`);
+const requireKnown = (metadata: Metadata, name: string, known: readonly string[]): void => {
+  if (readStrings(metadata, name)?.some((one) => !known.includes(one)))
+    throw invalidMetadata(`${name}: only ${known.join(", ")}.`);
 };

@@ -13,17 +13,17 @@ import {
 import { guardKey, updateKey } from "#db/users/api-keys.ts";
 import { findUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
-import { scopeColumns } from "../users/keys.ts";
-import { maxSeconds } from "../users/lifetime.ts";
+import { toScopeColumns } from "../users/keys.ts";
+import { getMaxSeconds } from "../users/lifetime.ts";
 import type { Client } from "./clients.ts";
 import { endGrant } from "./grants.ts";
 import { OAuth2Problem } from "./problem.ts";
 import { isRegistered } from "./redirects.ts";
-import { scopesAsked } from "./scopes.ts";
+import { parseScopes } from "./scopes.ts";
 
 /** Lifetime of an access token, and of an unused grant. */
-const ACCESS_SECONDS = 3600;
-const UNUSED_SECONDS = 30 * 24 * 3600;
+const ACCESS_TTL_SECONDS = 3600;
+const UNUSED_TTL_SECONDS = 30 * 24 * 3600;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
 export type Tokens = {
@@ -34,18 +34,18 @@ export type Tokens = {
   readonly scope: string;
 };
 
-const refused = (description = "It is invalid, expired or revoked."): OAuth2Problem =>
+const invalidGrant = (description = "It is invalid, expired or revoked."): OAuth2Problem =>
   new OAuth2Problem("invalid_grant", description);
 
 /** Returns the user of a grant. Throws `invalid_grant` if they are deleted or suspended. */
 const loadPerson = async ({ store }: DomainContext, { user_id }: OAuth2GrantRow): Promise<User> => {
   const user = await store.get(findUser({ id: user_id }));
-  if (!user || user.deleted || user.status === "suspended") throw refused();
+  if (!user || user.deleted || user.status === "suspended") throw invalidGrant();
   return user;
 };
 
 /** Creates new secrets of a grant, and the statements that store them. */
-const secretsFor = (
+const createSecrets = (
   grant: OAuth2GrantRow,
   user: User,
   scopes: readonly string[],
@@ -54,18 +54,18 @@ const secretsFor = (
 ) => {
   const secret = keySecret();
   const refresh_token = `${family}.${keySecret()}`;
-  const lasts = Math.min(UNUSED_SECONDS, maxSeconds(user.roles));
+  const lasts = Math.min(UNUSED_TTL_SECONDS, getMaxSeconds(user.roles));
   const patch = {
     secret_hash: sha256(secret),
-    ...scopeColumns(scopes),
-    lifetime_seconds: ACCESS_SECONDS,
+    ...toScopeColumns(scopes),
+    lifetime_seconds: ACCESS_TTL_SECONDS,
     updated_at: now,
-    expires_at: now + ACCESS_SECONDS * 1000,
+    expires_at: now + ACCESS_TTL_SECONDS * 1000,
   };
   const tokens: Tokens = {
     access_token: `${grant.key_id}-${secret}`,
     token_type: "Bearer",
-    expires_in: ACCESS_SECONDS,
+    expires_in: ACCESS_TTL_SECONDS,
     refresh_token,
     scope: scopes.join(" "),
   };
@@ -79,9 +79,9 @@ const secretsFor = (
 };
 
 /** Revokes a grant whose code or refresh token was used twice, because a copy may be in other hands. */
-const usedTwice = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
+const revokeReused = async (ctx: DomainContext, grant: OAuth2GrantRow): Promise<never> => {
   await endGrant(ctx, grant.key_id, { reason: "a code or refresh token was used twice" });
-  throw refused("It was already used. All tokens issued from it were revoked.");
+  throw invalidGrant("It was already used. All tokens issued from it were revoked.");
 };
 
 const isStale = (error: unknown): boolean => error instanceof CommitError && error.reason === "stale";
@@ -92,22 +92,23 @@ export type CodeProof = { readonly code: string; readonly redirect_uri: string; 
 export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, proof: CodeProof): Promise<Tokens> => {
   const now = ctx.clock.now();
   const grant = await ctx.store.get(findGrantByCode({ code_hash: sha256(proof.code) }));
-  if (!grant || grant.app_id !== app.id) throw refused();
-  if (grant.redeemed_at !== null) return usedTwice(ctx, grant);
-  if (grant.code_expires_at <= now) throw refused();
-  if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri doesn't match the authorization request.");
+  if (!grant || grant.app_id !== app.id) throw invalidGrant();
+  if (grant.redeemed_at !== null) return revokeReused(ctx, grant);
+  if (grant.code_expires_at <= now) throw invalidGrant();
+  if (grant.redirect_uri !== proof.redirect_uri)
+    throw invalidGrant("redirect_uri doesn't match the authorization request.");
   if (!isRegistered(grant.redirect_uri, app.redirect_uris))
-    throw refused("redirect_uri was taken from the application.");
+    throw invalidGrant("redirect_uri was removed from the application.");
   if (!VERIFIER.test(proof.code_verifier) || toChallenge(proof.code_verifier) !== grant.code_challenge) {
-    throw refused("code_verifier doesn't match.");
+    throw invalidGrant("code_verifier doesn't match.");
   }
   const user = await loadPerson(ctx, grant);
-  const { tokens, keeps, ...hashes } = secretsFor(grant, user, grant.scopes, now);
+  const { tokens, keeps, ...hashes } = createSecrets(grant, user, grant.scopes, now);
   const { key_id } = grant;
   const redeems = redeemGrant({ key_id, now, ...hashes });
   await ctx.store
     .commit([guardKey({ id: key_id, now }), redeems, keeps, ...noted])
-    .catch((error) => (isStale(error) ? usedTwice(ctx, grant) : Promise.reject(error)));
+    .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };
 
@@ -120,17 +121,17 @@ export const refresh = async (ctx: DomainContext, { app, noted }: Client, proof:
   const now = ctx.clock.now();
   const [family = ""] = proof.refresh_token.split(".");
   const grant = await ctx.store.get(findGrantByFamily({ family_hash: sha256(family) }));
-  if (!grant || grant.app_id !== app.id) throw refused();
+  if (!grant || grant.app_id !== app.id) throw invalidGrant();
   const known_hash = sha256(proof.refresh_token);
-  if (grant.refresh_hash !== known_hash) return usedTwice(ctx, grant);
-  if ((grant.refresh_expires_at ?? 0) <= now) throw refused();
-  const scopes = scopesAsked(proof.scope, grant.scopes);
+  if (grant.refresh_hash !== known_hash) return revokeReused(ctx, grant);
+  if ((grant.refresh_expires_at ?? 0) <= now) throw invalidGrant();
+  const scopes = parseScopes(proof.scope, grant.scopes);
   const user = await loadPerson(ctx, grant);
-  const { tokens, keeps, refresh_hash, refresh_expires_at } = secretsFor(grant, user, scopes, now, family);
+  const { tokens, keeps, refresh_hash, refresh_expires_at } = createSecrets(grant, user, scopes, now, family);
   const { key_id } = grant;
   const rotates = rotateGrant({ key_id, now, known_hash, refresh_hash, refresh_expires_at });
   await ctx.store
     .commit([rotates, keeps, ...noted])
-    .catch((error) => (isStale(error) ? usedTwice(ctx, grant) : Promise.reject(error)));
+    .catch((error) => (isStale(error) ? revokeReused(ctx, grant) : Promise.reject(error)));
   return tokens;
 };

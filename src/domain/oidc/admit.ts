@@ -5,10 +5,10 @@ import type { User } from "#db/users/users.ts";
 import type { FactorMethod } from "#schema/users/second-factor.ts";
 import type { DomainContext } from "../context.ts";
 import type { Identity, Provider } from "./identity.ts";
-import { mapped } from "./mapping.ts";
+import { applyMapping } from "./mapping.ts";
 import { findOrCreatePerson } from "./person.ts";
 
-export type Admitted = {
+export type AdmittedPerson = {
   readonly user: User;
   /** For the batch that creates the session. */
   readonly changes: readonly Statement[];
@@ -22,11 +22,11 @@ export const admitPerson = async (
   provider: Provider,
   identity: Identity,
   invitation?: string,
-): Promise<Admitted> => {
+): Promise<AdmittedPerson> => {
   const person = await findOrCreatePerson(ctx, provider, identity, invitation);
   const { user, statements } = person;
-  const changes = [...statements, ...(await mapped(ctx, provider, identity, person))];
+  const changes = [...statements, ...(await applyMapping(ctx, provider, identity, person))];
   ctx.oidc.logRemarks(provider, identity);
-  const methods = user.login_type === "password" ? await ctx.accounts.factors.methodsOf(user.id) : [];
+  const methods = user.login_type === "password" ? await ctx.accounts.factors.listMethods(user.id) : [];
   return { user, changes, methods };
 };

@@ -3,24 +3,24 @@
 // notified.
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { notified } from "#db/notifications/notifications.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { type OidcLink, updateOidcLink } from "#db/users/oidc-links.ts";
 import { findUserByEmail, findUserByName, type User, updateUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
-import { userChanged } from "../users/audit.ts";
+import { auditUserChanged } from "../users/audit.ts";
 import { isFreeName, toUsername } from "../users/usernames.ts";
 import type { Identity, Provider } from "./identity.ts";
 
-type Followed = { readonly user: User; readonly statements: readonly Statement[] };
+type FollowResult = { readonly user: User; readonly statements: readonly Statement[] };
 type Patch = { email?: string; username?: string; name?: string };
 
 /** Returns the user with the provider's current values. Users with a password keep their own. */
-export const followed = async (
+export const followProvider = async (
   ctx: DomainContext,
   provider: Provider,
   identity: Identity,
   { user, link }: { user: User; link: OidcLink },
-): Promise<Followed> => {
+): Promise<FollowResult> => {
   const { issuer, subject, username: before, name: nameBefore } = link;
   const { email, username, name } = identity;
   const remembered =
@@ -30,7 +30,8 @@ export const followed = async (
   const notices: Statement[] = [];
   if (email !== user.email) {
     const other = await ctx.store.get(findUserByEmail({ email }));
-    if (other && other.id !== user.id) notices.push(kept(ctx, provider, user, { what: "email address", value: email }));
+    if (other && other.id !== user.id)
+      notices.push(notifyTaken(ctx, provider, user, { what: "email address", value: email }));
     else patch.email = email;
   }
   const wanted = toUsername(username.split("@")[0] ?? "");
@@ -38,7 +39,7 @@ export const followed = async (
     const other = await ctx.store.get(findUserByName({ username: wanted }));
     const isFree = isFreeName(wanted) && (!other || other.id === user.id);
     if (isFree) patch.username = wanted;
-    else notices.push(kept(ctx, provider, user, { what: "username", value: wanted }));
+    else notices.push(notifyTaken(ctx, provider, user, { what: "username", value: wanted }));
   }
   if (nameBefore !== null && name !== nameBefore && name !== "" && name !== user.name) patch.name = name;
   if (Object.keys(patch).length === 0) return { user, statements: [...remembered, ...notices] };
@@ -47,7 +48,7 @@ export const followed = async (
     user: { ...user, ...patch },
     statements: [
       updateUser(user.id, { ...patch, updated_at: now }),
-      userChanged(user, patch, now),
+      auditUserChanged(user, patch, now),
       ...remembered,
       ...notices,
     ],
@@ -55,7 +56,7 @@ export const followed = async (
 };
 
 /** Notifies the user, once per value, that another account uses the provider's value. */
-const kept = (
+const notifyTaken = (
   ctx: DomainContext,
   { name: provider }: Provider,
   user: User,
@@ -67,7 +68,7 @@ const kept = (
     username: user.username,
     what,
   });
-  return notified({
+  return insertNotification({
     now: ctx.clock.now(),
     user_id: user.id,
     kind: "provider_change_kept",

@@ -14,19 +14,19 @@ export type Groups = {
   readonly remarks: readonly string[];
 };
 
-const quoted = (values: readonly string[]): string => {
+const quoteList = (values: readonly string[]): string => {
   const shown = values.slice(0, MAX_NAMED).map((one) => JSON.stringify(one.slice(0, 100)));
   return shown.join(", ") + (values.length > MAX_NAMED ? ` and ${values.length - MAX_NAMED} more` : "");
 };
 
-const mappedNames = ({ roles = {}, organizations = {} }: OidcSetting): string[] => [
+const listMappedNames = ({ roles = {}, organizations = {} }: OidcSetting): string[] => [
   ...new Set([...Object.keys(roles), ...Object.keys(organizations)]),
 ];
 
 /** Reads the groups claim: a list of strings, or one string. */
 export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
   const { groups_claim = "groups" } = setting;
-  const mapping = mappedNames(setting);
+  const mapping = listMappedNames(setting);
   const claim = claimAt(claims, groups_claim);
   if (claim === undefined) {
     if (mapping.length === 0) return { groups: [], remarks: [] };
@@ -49,24 +49,24 @@ export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
       ...(texts.length > MAX_GROUPS
         ? [`The claim ${groups_claim} has ${texts.length} groups. Only the first ${MAX_GROUPS} are used.`]
         : []),
-      ...unmatchedRemarks(groups, mapping),
+      ...findUnmatchedRemarks(groups, mapping),
     ],
   };
 };
 
 /** Normalizes common spelling differences of a group: letter case, a path, whitespace. */
-const folded = (group: string): string => group.trim().replace(/^\/+/, "").toLowerCase();
+const normalizeGroup = (group: string): string => group.trim().replace(/^\/+/, "").toLowerCase();
 
 /** Reports groups that nearly match the mapping, and a person without any matching group. */
-const unmatchedRemarks = (groups: readonly string[], mapping: readonly string[]): string[] => {
+const findUnmatchedRemarks = (groups: readonly string[], mapping: readonly string[]): string[] => {
   if (mapping.length === 0 || groups.length === 0) return [];
   const known = new Set(mapping);
   const unmatched = groups.filter((group) => !known.has(group));
-  const alike = new Map(mapping.map((name) => [folded(name), name]));
+  const alike = new Map(mapping.map((name) => [normalizeGroup(name), name]));
   const near = unmatched.flatMap((group) => {
     const [meant] = group.includes(",")
-      ? group.split(",").flatMap((part) => alike.get(folded(part)) ?? [])
-      : [alike.get(folded(group))];
+      ? group.split(",").flatMap((part) => alike.get(normalizeGroup(part)) ?? [])
+      : [alike.get(normalizeGroup(group))];
     return meant === undefined
       ? []
       : [`${JSON.stringify(group.slice(0, 100))} does not match ${JSON.stringify(meant)}`];
@@ -75,7 +75,7 @@ const unmatchedRemarks = (groups: readonly string[], mapping: readonly string[])
     return [`Group names must match the mapping exactly: ${near.slice(0, MAX_NAMED).join("; ")}.`];
   }
   if (unmatched.length < groups.length) return [];
-  return [`None of the groups matches the mapping: ${quoted(unmatched)}. The mapping names ${quoted(mapping)}.`];
+  return [`None of the groups matches the mapping: ${quoteList(unmatched)}. The mapping names ${quoteList(mapping)}.`];
 };
 
 const mergeLists = (lists: readonly (readonly string[] | undefined)[]): string[] => [

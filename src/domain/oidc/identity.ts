@@ -3,7 +3,7 @@
 import type { OidcSetting } from "#base/config/oidc-settings.ts";
 import { hasOneForm, isEmailAddress, normalizeEmail } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
-import { asLine } from "#schema/text.ts";
+import { toLine } from "#schema/text.ts";
 import type { Claims, OidcClient } from "#src/authentication/oidc.ts";
 import { claimAt } from "./claims.ts";
 import { findMemberships, findRoles, readGroups } from "./groups.ts";
@@ -32,9 +32,10 @@ export type Identity = {
 };
 
 /** For the second-factor step: the remarks were already logged. */
-export const withoutRemarks = (identity: Identity): Identity => ({ ...identity, remarks: [] });
+export const removeRemarks = (identity: Identity): Identity => ({ ...identity, remarks: [] });
 
-export const refusedSignIn = (message: string, detail = ""): AppError => new AppError("forbidden", message, { detail });
+export const signInForbidden = (message: string, detail = ""): AppError =>
+  new AppError("forbidden", message, { detail });
 
 /** Throws 403 with a readable message unless the provider sends an address that is verified or trusted and allowed. */
 export const toIdentity = (client: Provider, claims: Claims): Identity => {
@@ -47,7 +48,7 @@ export const toIdentity = (client: Provider, claims: Claims): Identity => {
     email: toEmail(client, claims),
     isVerified: isVerified(claims),
     username: typeof username === "string" ? username.slice(0, MAX_NAME_LENGTH) : "",
-    name: typeof claims.name === "string" ? asLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
+    name: typeof claims.name === "string" ? toLine(claims.name).slice(0, MAX_NAME_LENGTH).trim() : "",
     ...(roles ? { roles } : {}),
     memberships: findMemberships(setting, groups),
     remarks,
@@ -60,31 +61,31 @@ const isVerified = ({ email_verified }: Claims): boolean => email_verified === t
 const toEmail = ({ setting, name }: Provider, claims: Claims): string => {
   const { email } = claims;
   if (typeof email !== "string" || email === "") {
-    throw refusedSignIn(
+    throw signInForbidden(
       `${name} did not send your email address.`,
       "Ask an administrator: the scope email may be missing.",
     );
   }
   // Prevents an address that only looks like another one from being taken for it.
   if (!isEmailAddress(email) || !hasOneForm(email)) {
-    throw refusedSignIn(
+    throw signInForbidden(
       `${name} sent an email address that cannot be used here.`,
       "It is malformed, or holds control, invisible or look-alike characters.",
     );
   }
-  if (!isVerified(claims) && setting.trust_unverified_email !== true) throw unverified(name, claims);
-  if (!isAllowedDomain(setting, email)) throw refusedSignIn("Email addresses of this domain may not sign in here.");
+  if (!isVerified(claims) && setting.trust_unverified_email !== true) throw emailUnverified(name, claims);
+  if (!isAllowedDomain(setting, email)) throw signInForbidden("Email addresses of this domain may not sign in here.");
   return normalizeEmail(email);
 };
 
 /** Microsoft Entra ID and others never send it, which the person cannot change; the setting can. */
-const unverified = (name: string, { email_verified }: Claims): AppError =>
+const emailUnverified = (name: string, { email_verified }: Claims): AppError =>
   email_verified === undefined
-    ? refusedSignIn(
+    ? signInForbidden(
         `${name} does not say whether your email address is verified.`,
         `An administrator can accept addresses from this provider with the setting trust_unverified_email.`,
       )
-    : refusedSignIn(
+    : signInForbidden(
         `Your email address is not verified at ${name}.`,
         "Verify it there, then sign in again. If that is not possible, an administrator can accept addresses from this provider with the setting trust_unverified_email.",
       );

@@ -2,24 +2,24 @@
 // OI-7). The last owner stays one, and everyone stays in the default organization.
 
 import type { Statement } from "#db/engine/sql.ts";
-import { notified } from "#db/notifications/notifications.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { endMembership, insertMember, listMemberships, updateMember } from "#db/users/members.ts";
 import { findOrganizationByName } from "#db/users/organizations.ts";
 import { findOtherOwner, type User, updateUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { endSharesWith } from "../organizations/end-shares.ts";
-import { userChanged } from "../users/audit.ts";
+import { auditUserChanged } from "../users/audit.ts";
 import type { Identity, Provider } from "./identity.ts";
 import type { Person } from "./person.ts";
 
-const missing = (before: readonly string[], after: readonly string[]): string[] =>
+const findMissing = (before: readonly string[], after: readonly string[]): string[] =>
   before.filter((role) => !after.includes(role));
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean => Bun.deepEquals([...a].sort(), [...b].sort());
 
 /** Returns the changes that make the user match the provider, with their audit log entries. */
-export const mapped = async (
+export const applyMapping = async (
   ctx: DomainContext,
   provider: Provider,
   { roles, memberships }: Identity,
@@ -28,16 +28,21 @@ export const mapped = async (
   const { user } = person;
   const lost: string[] = [];
   const statements = [
-    ...(await mappedRoles(ctx, user, roles, lost)),
-    ...(await mappedMemberships(ctx, person, memberships, lost)),
+    ...(await applyRoles(ctx, user, roles, lost)),
+    ...(await applyMemberships(ctx, person, memberships, lost)),
   ];
-  return lost.length === 0 ? statements : [...statements, rightsTaken(ctx, user, provider, lost)];
+  return lost.length === 0 ? statements : [...statements, notifyRightsTaken(ctx, user, provider, lost)];
 };
 
 /** Notifies the user of the access they have lost, and which provider caused it. */
-const rightsTaken = (ctx: DomainContext, { id }: User, { name }: Provider, lost: readonly string[]): Statement => {
+const notifyRightsTaken = (
+  ctx: DomainContext,
+  { id }: User,
+  { name }: Provider,
+  lost: readonly string[],
+): Statement => {
   const now = ctx.clock.now();
-  return notified({
+  return insertNotification({
     now,
     user_id: id,
     kind: "rights_taken",
@@ -47,7 +52,7 @@ const rightsTaken = (ctx: DomainContext, { id }: User, { name }: Provider, lost:
   });
 };
 
-const mappedRoles = async (
+const applyRoles = async (
   ctx: DomainContext,
   user: User,
   given: string[] | undefined,
@@ -58,12 +63,12 @@ const mappedRoles = async (
     user.roles.includes("owner") && !given.includes("owner") && !(await ctx.store.get(findOtherOwner({ id: user.id })));
   const roles = isLastOwner ? [...given, "owner"] : given;
   if (isSame(roles, user.roles)) return [];
-  lost.push(...missing(user.roles, roles).map((role) => `the role ${role}`));
+  lost.push(...findMissing(user.roles, roles).map((role) => `the role ${role}`));
   const now = ctx.clock.now();
-  return [updateUser(user.id, { roles, updated_at: now }), userChanged(user, { roles }, now)];
+  return [updateUser(user.id, { roles, updated_at: now }), auditUserChanged(user, { roles }, now)];
 };
 
-const mappedMemberships = async (
+const applyMemberships = async (
   ctx: DomainContext,
   { user, memberships }: Pick<Person, "user" | "memberships">,
   wanted: Identity["memberships"],
@@ -92,20 +97,20 @@ const mappedMemberships = async (
     if (known && !roles) {
       lost.push(`the organization ${name}`);
       const before = { ...pair, username: user.username, roles: known };
-      statements.push(...endMembership(pair), audited({ ...about, action: "delete", before }));
+      statements.push(...endMembership(pair), insertAudit({ ...about, action: "delete", before }));
     } else if (!known && roles) {
       // A former member must not regain what was shared with them before.
       if (!memberships) await endSharesWith(ctx, pair);
       const after = { ...pair, username: user.username, roles };
       statements.push(
         insertMember({ ...pair, roles, created_at: now, updated_at: now }),
-        audited({ ...about, action: "create", after }),
+        insertAudit({ ...about, action: "create", after }),
       );
     } else if (known && roles && !isSame(known, roles)) {
-      lost.push(...missing(known, roles).map((role) => `the role ${role} in ${name}`));
+      lost.push(...findMissing(known, roles).map((role) => `the role ${role} in ${name}`));
       statements.push(
         updateMember({ ...pair, roles, updated_at: now }),
-        audited({ ...about, action: "write", before: { roles: known }, after: { roles } }),
+        insertAudit({ ...about, action: "write", before: { roles: known }, after: { roles } }),
       );
     }
   }

@@ -1,23 +1,23 @@
 // Finds the account of a person from an OpenID Connect provider: the linked one, one without a link that can be linked by its verified
 // address, or a new one (rules OI-5, OI-6). Rejections have readable messages; nothing is written here.
-import { emailKey } from "#base/email-address.ts";
+import { toEmailKey } from "#base/email-address.ts";
 import { AppError } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findInvitationByEmail, findInvitationByToken, type InvitationRow } from "#db/users/invitations.ts";
 import { insertMember, type Member } from "#db/users/members.ts";
 import { findAnyOidcLink, findOidcLink, guardUnlinked, insertOidcLink } from "#db/users/oidc-links.ts";
 import { findUser, findUserByEmail, insertUser, type User } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
 import { makeAccount } from "../invitations/accept.ts";
-import { userMade } from "../users/audit.ts";
-import { defaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
-import { freeUsername } from "../users/free-username.ts";
-import { newUser } from "../users/new-user.ts";
+import { auditUserCreated } from "../users/audit.ts";
+import { getDefaultOrganization, PREBUILDS_USER_ID } from "../users/first-user.ts";
+import { findFreeUsername } from "../users/free-username.ts";
+import { makeUser } from "../users/new-user.ts";
 import { userCreatedNotices } from "../users/notices.ts";
-import { followed } from "./follow.ts";
-import { type Identity, type Provider, refusedSignIn } from "./identity.ts";
+import { followProvider } from "./follow.ts";
+import { type Identity, type Provider, signInForbidden } from "./identity.ts";
 
 /** The user, and the statements for the sign-in. */
 export type Person = {
@@ -40,18 +40,18 @@ export const findOrCreatePerson = async (
   const link = await store.get(findOidcLink({ issuer, subject }));
   if (link) {
     const user = await store.get(findUser({ id: link.user_id }));
-    if (!user) throw refusedSignIn("The account that this sign-in belongs to was deleted.");
-    return followed(ctx, provider, identity, { user: active(user), link });
+    if (!user) throw signInForbidden("The account that this sign-in belongs to was deleted.");
+    return followProvider(ctx, provider, identity, { user: requireActive(user), link });
   }
   const known = await store.get(findUserByEmail({ email }));
-  if (known) return linked(ctx, provider, identity, known);
+  if (known) return linkAccount(ctx, provider, identity, known);
   const invitation = await findInvitation(ctx, provider, identity, token_hash);
-  if (invitation) return invited(ctx, provider, identity, invitation);
-  if (!sign_up) throw refusedSignIn("You have no account here yet.", "Ask an administrator for an invitation.");
-  return signedUp(ctx, provider, identity);
+  if (invitation) return acceptInvited(ctx, provider, identity, invitation);
+  if (!sign_up) throw signInForbidden("You have no account here yet.", "Ask an administrator for an invitation.");
+  return signUp(ctx, provider, identity);
 };
 
-const active = (user: User): User => {
+const requireActive = (user: User): User => {
   if (user.status !== "suspended") return user;
   throw new AppError("unauthenticated", "This account is suspended. Ask an administrator to activate it.");
 };
@@ -60,36 +60,36 @@ const active = (user: User): User => {
  * Returns an account with this address that has no link yet, if the operator lets this provider link accounts. An address alone never gives
  * access to a linked account: providers reassign addresses, and not every provider is trusted with every account.
  */
-const linked = async (
+const linkAccount = async (
   ctx: DomainContext,
   { setting, name }: Provider,
   identity: Identity,
   user: User,
 ): Promise<Person> => {
   if (await ctx.store.get(findAnyOidcLink({ user_id: user.id }))) {
-    throw refusedSignIn(
+    throw signInForbidden(
       "The account with your email address belongs to another sign-in.",
       `If it is yours, sign in the way you did before. If ${name} gave you a new identity, ask an administrator to remove the old link.`,
     );
   }
   if (user.id === PREBUILDS_USER_ID || !["oidc", "password"].includes(user.login_type)) {
-    throw refusedSignIn("The account with your email address cannot be signed in to.");
+    throw signInForbidden("The account with your email address cannot be signed in to.");
   }
   if (!identity.isVerified) {
-    throw refusedSignIn(
+    throw signInForbidden(
       "There is an account with your email address.",
       `It is linked only when ${name} says that the address is verified. Ask an administrator for an invitation or for another address.`,
     );
   }
   if (setting.link_accounts !== true) {
-    throw refusedSignIn(
+    throw signInForbidden(
       "There is an account with your email address, and this provider may not link accounts.",
       user.login_type === "password"
         ? "Sign in with your password."
         : "Ask an administrator to set link_accounts for this provider.",
     );
   }
-  active(user);
+  requireActive(user);
   const statements = [guardUnlinked({ user_id: user.id }), ...writeLink(ctx, setting.issuer, identity, user)];
   return { user, statements };
 };
@@ -107,15 +107,15 @@ const findInvitation = async (
   }
   const row = await store.get(findInvitationByToken({ token_hash }));
   if (!row || row.expires_at <= clock.now())
-    throw refusedSignIn("This invitation was used or revoked, or has expired.");
-  if (emailKey(row.email) === emailKey(email)) return row;
-  throw refusedSignIn(
+    throw signInForbidden("This invitation was used or revoked, or has expired.");
+  if (toEmailKey(row.email) === toEmailKey(email)) return row;
+  throw signInForbidden(
     `The invitation is for ${row.email}, and ${name} says that you are ${email}.`,
     "Sign in there with the invited address, or open the link again and set a password.",
   );
 };
 
-const invited = async (
+const acceptInvited = async (
   ctx: DomainContext,
   { setting }: Provider,
   identity: Identity,
@@ -123,7 +123,7 @@ const invited = async (
 ): Promise<Person> => {
   const { user, statements } = await makeAccount(ctx, row, {
     id: uuid(),
-    username: await freeUsername(ctx.store, listNames(identity)),
+    username: await findFreeUsername(ctx.store, listNames(identity)),
     name: identity.name || row.name,
     login_type: "oidc",
     password_hash: "",
@@ -151,11 +151,11 @@ const writeLink = (
   const after = { issuer, user_id };
   return [
     insertOidcLink({ issuer, subject, user_id, created_at: now, username, name }),
-    audited({ now, action: "create", resource_type: "oidc_link", resource_id: user_id, target, after, user_id }),
+    insertAudit({ now, action: "create", resource_type: "oidc_link", resource_id: user_id, target, after, user_id }),
   ];
 };
 
-const signedUp = async (
+const signUp = async (
   ctx: DomainContext,
   { setting: { issuer }, name: provider }: Provider,
   identity: Identity,
@@ -163,8 +163,8 @@ const signedUp = async (
   const { email, name } = identity;
   const now = ctx.clock.now();
   const at = { created_at: now, updated_at: now };
-  const username = await freeUsername(ctx.store, listNames(identity));
-  const user = newUser({
+  const username = await findFreeUsername(ctx.store, listNames(identity));
+  const user = makeUser({
     id: uuid(),
     email,
     username,
@@ -174,14 +174,14 @@ const signedUp = async (
     roles: [],
     created_at: now,
   });
-  const { id: organization_id } = await defaultOrganization(ctx.store);
+  const { id: organization_id } = await getDefaultOrganization(ctx.store);
   return {
     user,
     memberships: [{ organization_id, roles: [] }],
     statements: [
       insertUser(user),
       insertMember({ organization_id, user_id: user.id, roles: [], ...at }),
-      userMade(user, now),
+      auditUserCreated(user, now),
       ...writeLink(ctx, issuer, identity, user),
       ...(await userCreatedNotices({ store: ctx.store, now }, user, { name: `a sign-in at ${provider}` })),
     ],

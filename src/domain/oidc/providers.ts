@@ -16,7 +16,7 @@ export const providerPath = (id: string): string => `/api/v2/users/oidc/${id}`;
 export const redirectUri = (id: string, accessUrl: URL): URL => new URL(`${providerPath(id)}/callback`, accessUrl);
 
 /** The same remark is logged at most once in this time, because every sign-in repeats it. */
-const REMARK_MS = 3_600_000;
+const REMARK_INTERVAL_MS = 3_600_000;
 const MAX_REMEMBERED = 1_000;
 
 export class OidcProviders {
@@ -30,7 +30,7 @@ export class OidcProviders {
   }
 
   /** Returns the provider with this ID. Rejects with 404. */
-  at(id: string): OidcClient {
+  get(id: string): OidcClient {
     const found = this.find(id);
     if (!found) throw notFound();
     return found;
@@ -45,7 +45,7 @@ export class OidcProviders {
     const now = this.#clock.monotonic();
     for (const remark of remarks) {
       const key = `${id} ${remark}`;
-      if (now - (this.#remarked.get(key) ?? Number.NEGATIVE_INFINITY) < REMARK_MS) continue;
+      if (now - (this.#remarked.get(key) ?? Number.NEGATIVE_INFINITY) < REMARK_INTERVAL_MS) continue;
       if (this.#remarked.size >= MAX_REMEMBERED) this.#remarked.clear();
       this.#remarked.set(key, now);
       log("http").warn("groups from the provider {provider}: {remark}", { provider: id, remark });

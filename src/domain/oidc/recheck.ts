@@ -5,27 +5,27 @@ import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { Parts } from "#base/parts.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteKey } from "#db/users/api-keys.ts";
-import { listDueOidcSessions, type OidcSession, takeOidcSession, updateOidcSession } from "#db/users/oidc-sessions.ts";
+import { claimOidcSession, listDueOidcSessions, type OidcSession, updateOidcSession } from "#db/users/oidc-sessions.ts";
 import { findUser } from "#db/users/users.ts";
-import { type Completed, type OidcClient, OidcError } from "#src/authentication/oidc.ts";
+import { type OidcClient, OidcError, type SignInResult } from "#src/authentication/oidc.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { admitPerson } from "./admit.ts";
 import { toIdentity } from "./identity.ts";
-import { openTokens, tokenColumns } from "./session.ts";
+import { openTokens, toTokenColumns } from "./session.ts";
 
-const SWEEP_MS = 60_000;
-const RECHECK_MS = 3_600_000;
+const SWEEP_INTERVAL_MS = 60_000;
+const RECHECK_INTERVAL_MS = 3_600_000;
 
 export const oidcRechecks = (ctx: DomainContext, parts: Pick<Parts, "isFirst">): PeriodicChore =>
   new PeriodicChore({
     clock: ctx.clock,
-    every_ms: SWEEP_MS,
+    every_ms: SWEEP_INTERVAL_MS,
     parts,
     work: async (now, isStopped) => {
-      const due = await ctx.store.all(listDueOidcSessions({ before: now - RECHECK_MS, now }));
+      const due = await ctx.store.all(listDueOidcSessions({ before: now - RECHECK_INTERVAL_MS, now }));
       for (const { session, user_id } of due) if (!isStopped()) await recheck(ctx, session, user_id);
     },
     failed: (error) => log("http").warn("sessions were not checked at their providers: {error}", { error }),
@@ -37,7 +37,7 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
   // The provider is no longer configured: the session expires normally.
   if (!client) return;
   const isTaken = await ctx.store
-    .commit([takeOidcSession({ key_id, known_checked_at, now: ctx.clock.now() })])
+    .commit([claimOidcSession({ key_id, known_checked_at, now: ctx.clock.now() })])
     .then(() => true)
     .catch((error) => {
       if (error instanceof CommitError && error.reason === "stale") return false;
@@ -47,7 +47,7 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
   const { refresh_token = "", subject } = openTokens(ctx, session);
   try {
     const completed = await client.refresh({ refresh_token, subject });
-    await takeOver(ctx, client, session, user_id, completed);
+    await applyRecheck(ctx, client, session, user_id, completed);
   } catch (error) {
     const hasEnded = error instanceof OidcError && error.code === "invalid_grant";
     if (hasEnded || (error instanceof AppError && ["forbidden", "unauthenticated"].includes(error.kind))) {
@@ -57,15 +57,15 @@ const recheck = async (ctx: DomainContext, session: OidcSession, user_id: string
 };
 
 /** Applies what the provider says now. A provider that returns only the person's identity is fine too. */
-const takeOver = async (
+const applyRecheck = async (
   ctx: DomainContext,
   client: OidcClient,
   { key_id }: OidcSession,
   user_id: string,
-  completed: Completed,
+  completed: SignInResult,
 ): Promise<void> => {
   const { claims } = completed;
-  const kept = updateOidcSession(key_id, tokenColumns(ctx, key_id, completed));
+  const kept = updateOidcSession(key_id, toTokenColumns(ctx, key_id, completed));
   if (claims.email === undefined) {
     await ctx.store.commit([kept]);
     return;
@@ -87,7 +87,7 @@ const endSession = async (
   const user = await ctx.store.get(findUser({ id: user_id }));
   await ctx.store.commit([
     deleteKey(key_id),
-    audited({
+    insertAudit({
       now: ctx.clock.now(),
       action: "logout",
       resource_type: "api_key",

@@ -5,31 +5,31 @@ import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { findOidcSession, insertOidcSession, type OidcSession } from "#db/users/oidc-sessions.ts";
 import type { User } from "#db/users/users.ts";
-import type { Completed } from "#src/authentication/oidc.ts";
+import type { SignInResult } from "#src/authentication/oidc.ts";
 import type { DomainContext } from "../context.ts";
 import type { Provider } from "./identity.ts";
 
 /** Larger ID tokens, with thousands of groups, are not stored; the provider then asks the person before it signs them out. */
-const MAX_ID_TOKEN = 16_384;
+const MAX_ID_TOKEN_CHARS = 16_384;
 
-export type KeptTokens = { readonly subject: string; readonly id_token: string; readonly refresh_token?: string };
+export type StoredTokens = { readonly subject: string; readonly id_token: string; readonly refresh_token?: string };
 
 type Sealing = Pick<DomainContext, "encryption">;
 
 const toSealContext = (key_id: string): string => `oidc_session:${key_id}`;
 
-export const openTokens = ({ encryption }: Sealing, { key_id, sealed_tokens }: OidcSession): KeptTokens =>
-  JSON.parse(encryption.open(sealed_tokens, toSealContext(key_id))) as KeptTokens;
+export const openTokens = ({ encryption }: Sealing, { key_id, sealed_tokens }: OidcSession): StoredTokens =>
+  JSON.parse(encryption.open(sealed_tokens, toSealContext(key_id))) as StoredTokens;
 
 /** Returns the columns that store the provider's tokens. */
-export const tokenColumns = (
+export const toTokenColumns = (
   { encryption }: Sealing,
   key_id: string,
-  { claims, id_token, refresh_token }: Completed,
+  { claims, id_token, refresh_token }: SignInResult,
 ): Pick<OidcSession, "sealed_tokens" | "has_refresh_token"> => {
-  const kept: KeptTokens = {
+  const kept: StoredTokens = {
     subject: claims.sub,
-    id_token: id_token.length <= MAX_ID_TOKEN ? id_token : "",
+    id_token: id_token.length <= MAX_ID_TOKEN_CHARS ? id_token : "",
     ...(refresh_token === undefined ? {} : { refresh_token }),
   };
   return {
@@ -39,12 +39,12 @@ export const tokenColumns = (
 };
 
 /** Returns the statements that store a session's tokens, for the batch that creates it. */
-export const keptSession = (
+export const storeOidcSession = (
   ctx: DomainContext,
   { setting }: Provider,
   user: Pick<User, "login_type">,
   key_id: string,
-  completed: Completed,
+  completed: SignInResult,
 ): Statement[] =>
   user.login_type === "oidc" && (completed.refresh_token !== undefined || setting.sign_out_at_provider === true)
     ? [
@@ -52,20 +52,20 @@ export const keptSession = (
           key_id,
           provider: setting.id,
           checked_at: ctx.clock.now(),
-          ...tokenColumns(ctx, key_id, completed),
+          ...toTokenColumns(ctx, key_id, completed),
         }),
       ]
     : [];
 
 /** Returns the URL that ends the session at the provider; undefined if there is nothing to end or the provider cannot be reached. */
-export const providerSignOut = async (
+export const findProviderSignOut = async (
   ctx: DomainContext,
   session: OidcSession | undefined,
 ): Promise<URL | undefined> => {
   if (!session) return undefined;
   const client = ctx.oidc.find(session.provider);
   if (client?.setting.sign_out_at_provider !== true) return undefined;
-  return client.endSession(openTokens(ctx, session).id_token, new URL("/login", ctx.accessUrl)).catch((error) => {
+  return client.toEndSessionUrl(openTokens(ctx, session).id_token, new URL("/login", ctx.accessUrl)).catch((error) => {
     log("http").warn("a session was not ended at its provider: {error}", { error });
     return undefined;
   });

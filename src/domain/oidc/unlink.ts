@@ -1,18 +1,18 @@
 // Removes an account's links so that another identity with its address can be linked, after a provider was replaced or gave the person a
 // new identity.
 import { conflict, forbidden } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteSessionsByUser, guardKey } from "#db/users/api-keys.ts";
 import { deleteOidcLinksByUser, findAnyOidcLink } from "#db/users/oidc-links.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayResetPassword } from "../access.ts";
+import { canResetPassword } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireProof } from "../factors/proof.ts";
 import type { KnownUser } from "../users/find.ts";
 
 /** Also revokes the user's sessions. Rejects with 403, or 409 when there is no link. */
 export const removeOidcLinks = async (ctx: DomainContext, user: KnownUser, caller: UserCaller): Promise<void> => {
-  if (!mayResetPassword(caller, user)) throw forbidden("You may not change how this user signs in.");
+  if (!canResetPassword(caller, user)) throw forbidden("You may not change how this user signs in.");
   if (user.id === caller.user_id) throw forbidden("You cannot remove your own sign-in link.");
   await requireProof(ctx, caller);
   const link = await ctx.store.get(findAnyOidcLink({ user_id: user.id }));
@@ -23,7 +23,7 @@ export const removeOidcLinks = async (ctx: DomainContext, user: KnownUser, calle
     guardKey({ id: caller.key_id, now }),
     deleteOidcLinksByUser(user_id),
     deleteSessionsByUser({ user_id, except: "" }),
-    audited({
+    insertAudit({
       now,
       action: "delete",
       resource_type: "oidc_link",

@@ -4,7 +4,7 @@ import { revokeForbiddenShares } from "#actors/workspace/sharing-limits.ts";
 import { conflict, forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteGroupsByOrganization } from "#db/users/groups.ts";
 import { endMembershipsByOrganization } from "#db/users/members.ts";
 import {
@@ -15,7 +15,7 @@ import {
 } from "#db/users/organizations.ts";
 import { findSharingOff, setSharingOff } from "#db/workspaces/sharing.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayCreateOrganizations, mayUpdateOrganization } from "../access.ts";
+import { canCreateOrganizations, canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { toTakenConflict } from "../users/taken.ts";
 import { getOrganization } from "./find.ts";
@@ -35,7 +35,7 @@ export const createOrganization = async (
   caller: UserCaller,
   { name, display_name, description = "", icon = "" }: Input & { readonly name: string },
 ): Promise<OrganizationRow> => {
-  if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may create organizations.");
+  if (!canCreateOrganizations(caller)) throw forbidden("Only an owner may create organizations.");
   checkName(name, false);
   const now = clock.now();
   const row: OrganizationRow = {
@@ -62,7 +62,7 @@ export const changeOrganization = async (
   caller: UserCaller,
   input: Input,
 ): Promise<OrganizationRow> => {
-  if (!mayUpdateOrganization(caller, row.id)) throw forbidden("You may not change this organization.");
+  if (!canUpdateOrganization(caller, row.id)) throw forbidden("You may not change this organization.");
   checkName(input.name, row.is_default);
   const { name = row.name, description = row.description, icon = row.icon } = input;
   const display_name = input.display_name === undefined ? row.display_name : input.display_name.trim() || name;
@@ -84,7 +84,7 @@ export const removeOrganization = async (
   row: OrganizationRow,
   caller: UserCaller,
 ): Promise<void> => {
-  if (!mayCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
+  if (!canCreateOrganizations(caller)) throw forbidden("Only an owner may delete organizations.");
   if (row.is_default) throw invalid("The default organization cannot be deleted.");
   const now = clock.now();
   await store
@@ -107,9 +107,9 @@ export const setSharingDisabled = async (
   caller: UserCaller,
   sharing_disabled: boolean,
 ): Promise<void> => {
-  if (!mayUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
+  if (!canUpdateOrganization(caller, id)) throw forbidden("You may not change this organization.");
   const was = (await store.get(findSharingOff({ organization_id: id }))) !== undefined;
-  const entry = audited({
+  const entry = insertAudit({
     now: clock.now(),
     action: "write",
     resource_type: "organization",
@@ -131,7 +131,7 @@ const checkName = (name: string | undefined, isDefault: boolean): void => {
 };
 
 const writeAuditEntry = ({ id, name, icon }: OrganizationRow, change: AuditedChange) =>
-  audited({
+  insertAudit({
     ...change,
     resource_type: "organization",
     resource_id: id,

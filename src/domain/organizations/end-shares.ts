@@ -10,7 +10,7 @@ type Pair = { readonly organization_id: string; readonly user_id: string };
 type Deps = Pick<DomainContext, "store" | "workspaces" | "chats" | "clock" | "topics">;
 
 /** Concurrent changes of a template's access list; each attempt reads it again. */
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 /** Rejects when a share cannot be revoked: the caller adds the person only afterwards. */
 export const endSharesWith = async (ctx: Deps, pair: Pair): Promise<void> => {
@@ -21,11 +21,11 @@ export const endSharesWith = async (ctx: Deps, pair: Pair): Promise<void> => {
   for (const { id } of await ctx.store.scan(listChatsSharedWith({ organization_id, subject: user_id }))) {
     await ctx.chats.ask(id, "share", { changes: [{ subject: user_id, kind: "user", role: null }] });
   }
-  for (const { id } of await ctx.store.scan(listTemplatesGivenTo(pair))) await leaveTemplate(ctx, id, user_id);
+  for (const { id } of await ctx.store.scan(listTemplatesGivenTo(pair))) await endTemplateShares(ctx, id, user_id);
 };
 
-const leaveTemplate = async ({ store, clock, topics }: Deps, id: string, user_id: string): Promise<void> => {
-  for (let left = TRIES; ; left -= 1) {
+const endTemplateShares = async ({ store, clock, topics }: Deps, id: string, user_id: string): Promise<void> => {
+  for (let left = MAX_TRIES; ; left -= 1) {
     const template = await store.get(findTemplate({ id }));
     if (!template || !(user_id in template.user_acl)) return;
     const { [user_id]: _, ...user_acl } = template.user_acl;

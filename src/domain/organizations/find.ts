@@ -1,6 +1,6 @@
 // Finds and presents the organization in a path.
 import { Type as t } from "@sinclair/typebox";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -12,7 +12,7 @@ import {
 } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Organization } from "#schema/users/organization.ts";
-import { maySeeOrganization } from "../access.ts";
+import { canSeeOrganization } from "../access.ts";
 
 /** The path parameter of routes of one organization. */
 export const organizationPath = t.Object({
@@ -28,20 +28,20 @@ export const getOrganization = async (store: Store, id: string): Promise<Organiz
 
 /** Returns the organization in a path: a UUID, a name or `default`. Rejects with 404 when it does not exist or is not visible. */
 export const organizationAt = async (store: Store, text: string, caller: UserCaller): Promise<OrganizationRow> => {
-  const found = await organizationNamed(store, text);
-  if (!found || !maySeeOrganization(caller, found.id)) throw notFound();
+  const found = await findOrganizationNamed(store, text);
+  if (!found || !canSeeOrganization(caller, found.id)) throw notFound();
   return found;
 };
 
 /** Like `organizationAt`, for a worker, whose key belongs to one organization: rejects with 401 for another one. */
 export const workersOrganizationAt = async (store: Store, text: string, own: string): Promise<OrganizationRow> => {
-  const found = await organizationNamed(store, text);
+  const found = await findOrganizationNamed(store, text);
   if (!found) throw notFound();
   if (found.id === own) return found;
   throw new AppError("unauthenticated", "The provisioner key is of another organization.");
 };
 
-const organizationNamed = (store: Store, text: string): Promise<OrganizationRow | undefined> => {
+const findOrganizationNamed = (store: Store, text: string): Promise<OrganizationRow | undefined> => {
   if (isUuid(text)) return store.get(findOrganization({ id: text.toLowerCase() }));
   return store.get(text === "default" ? findDefaultOrganization() : findOrganizationByName({ name: text }));
 };
@@ -54,6 +54,6 @@ export const presentOrganization = (row: OrganizationRow): Organization => ({
   description: row.description,
   icon: row.icon,
   is_default: row.is_default,
-  created_at: rfc3339(row.created_at),
-  updated_at: rfc3339(row.updated_at),
+  created_at: toRfc3339(row.created_at),
+  updated_at: toRfc3339(row.updated_at),
 });

@@ -1,9 +1,9 @@
 // Members of an organization and their roles (facts/platform 9.3 and 3.8).
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { type AuditedChange, audited } from "#db/reports/audit/audit.ts";
+import { type AuditedChange, insertAudit } from "#db/reports/audit/audit.ts";
 import {
   countMembers,
   endMembership,
@@ -18,12 +18,12 @@ import { guardUser, type User as UserRow } from "#db/users/users.ts";
 import type { Page } from "#schema/page.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Member } from "#schema/users/member.ts";
-import { mayGiveOrganizationRoles, mayManageMembers, mayReadMembers } from "../access.ts";
+import { canGiveOrganizationRoles, canManageMembers, canReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { anyUserAt } from "../users/find.ts";
 import { presentRole } from "../users/present.ts";
-import { organizationRoles } from "../users/site-roles.ts";
+import { checkOrganizationRoles } from "../users/site-roles.ts";
 import { endSharesWith } from "./end-shares.ts";
 
 type Pair = { readonly organization_id: string; readonly user_id: string };
@@ -37,11 +37,11 @@ const presentMember = (member: MemberRow, of: UserRow): Member => ({
   avatar_url: of.avatar_url,
   status: of.status,
   login_type: of.login_type,
-  last_seen_at: rfc3339OrAbsent(of.last_seen_at),
+  last_seen_at: toOptionalRfc3339(of.last_seen_at),
   roles: member.roles.map((role) => presentRole(role, member.organization_id)),
   global_roles: of.roles.map((role) => presentRole(role)),
-  created_at: rfc3339(member.created_at),
-  updated_at: rfc3339(member.updated_at),
+  created_at: toRfc3339(member.created_at),
+  updated_at: toRfc3339(member.updated_at),
 });
 
 const loadMember = async (store: Store, pair: Pair): Promise<Member> => {
@@ -58,7 +58,7 @@ export const findMember = async (
   caller: UserCaller,
 ): Promise<Member> => {
   const found = await anyUserAt(store, user, caller);
-  if (found.id !== caller.user_id && !mayReadMembers(caller, organization_id)) throw notFound();
+  if (found.id !== caller.user_id && !canReadMembers(caller, organization_id)) throw notFound();
   return loadMember(store, { organization_id, user_id: found.id });
 };
 
@@ -69,7 +69,7 @@ export const listVisibleMembers = async (
   caller: UserCaller,
   page: Page,
 ): Promise<{ members: Member[]; count: number }> => {
-  if (!mayReadMembers(caller, organization_id)) {
+  if (!canReadMembers(caller, organization_id)) {
     const own = await store.get(findMemberWithUser({ organization_id, user_id: caller.user_id }));
     const rows = own && page.offset === 0 ? [presentMember(own.member, own.user)] : [];
     return { members: rows, count: own ? 1 : 0 };
@@ -88,7 +88,7 @@ export const addMember = async (
   user: string,
   caller: UserCaller,
 ): Promise<Member> => {
-  if (!mayManageMembers(caller, organization_id)) {
+  if (!canManageMembers(caller, organization_id)) {
     throw forbidden("You may not add members to this organization.");
   }
   const { store, clock, topics } = ctx;
@@ -125,7 +125,7 @@ export const removeMember = async (
   const leaves = (await anyUserAt(ctx.store, user, caller)).id === caller.user_id;
   const { pair, member } = leaves
     ? { pair: own, member: await loadMember(ctx.store, own) }
-    : await findManaged(ctx, { organization_id, user }, caller, mayManageMembers);
+    : await findManaged(ctx, { organization_id, user }, caller, canManageMembers);
   const { username, roles } = member;
   const before = { ...pair, username, roles: roles.map(({ name }) => name) };
   await ctx.store
@@ -137,7 +137,7 @@ export const removeMember = async (
     .catch((error) => {
       if (!leaves || !(error instanceof CommitError) || error.reason !== "stale") throw error;
       const words = "You cannot leave your only organization.";
-      throw mayManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
+      throw canManageMembers(caller, organization_id) ? invalid(words) : forbidden(words);
     });
   ctx.topics.publish("access_changed", pair.user_id, {});
   await endSharesWith(ctx, pair).catch((error) => {
@@ -152,10 +152,10 @@ export const setMemberRoles = async (
   caller: UserCaller,
   names: readonly string[],
 ): Promise<Member> => {
-  const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, mayGiveOrganizationRoles);
+  const { pair, member } = await findManaged(ctx, { organization_id, user }, caller, canGiveOrganizationRoles);
   await requireOwnKey(ctx, caller, "give roles");
   const now = ctx.clock.now();
-  const roles = organizationRoles(names);
+  const roles = checkOrganizationRoles(names);
   const change = { before: { roles: member.roles.map(({ name }) => name) }, after: { roles } };
   await ctx.store.commit([
     updateMember({ ...pair, roles, updated_at: now }),
@@ -165,19 +165,19 @@ export const setMemberRoles = async (
   return loadMember(ctx.store, pair);
 };
 
-type MayManage = (caller: UserCaller, organization: string) => boolean;
+type CanManage = (caller: UserCaller, organization: string) => boolean;
 
 /** Returns another member the caller may manage. Rejects with 404 when the member is not visible and with 400 for oneself. */
 const findManaged = async (
   { store }: DomainContext,
   { organization_id, user }: { readonly organization_id: string; readonly user: string },
   caller: UserCaller,
-  may: MayManage,
+  may: CanManage,
 ): Promise<{ pair: Pair; member: Member }> => {
   const found = await anyUserAt(store, user, caller);
   const pair = { organization_id, user_id: found.id };
   const isSelf = found.id === caller.user_id;
-  if (!isSelf && !mayReadMembers(caller, organization_id)) throw notFound();
+  if (!isSelf && !canReadMembers(caller, organization_id)) throw notFound();
   const member = await loadMember(store, pair);
   if (!may(caller, organization_id)) throw forbidden("You may not manage the members of this organization.");
   if (isSelf) throw invalid("You cannot do this to yourself.");
@@ -185,7 +185,7 @@ const findManaged = async (
 };
 
 const writeAuditEntry = ({ organization_id, user_id }: Pair, target: string, change: AuditedChange) =>
-  audited({
+  insertAudit({
     ...change,
     resource_type: "organization_member",
     resource_id: user_id,

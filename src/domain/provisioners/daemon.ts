@@ -13,7 +13,7 @@ import type { DomainContext } from "../context.ts";
 export type WantedDaemon = Omit<ProvisionerDaemonRow, "id" | "created_at" | "last_seen_at">;
 
 /** Records that the worker is connected; returns its ID, which stays the same as long as its name does. */
-export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promise<string> => {
+export const registerDaemon = async (ctx: DomainContext, wanted: WantedDaemon): Promise<string> => {
   const now = ctx.clock.now();
   for (let tries = 2; ; tries--) {
     const { organization_id, name } = wanted;
@@ -35,11 +35,11 @@ export const register = async (ctx: DomainContext, wanted: WantedDaemon): Promis
 };
 
 /** Records when the worker was last seen. Never rejects. */
-export const noteGone = async (
+export const recordLastSeen = async (
   { store, clock }: DomainContext,
   { id, name }: { readonly id: string; readonly name: string },
 ): Promise<void> => {
   await store.commit([updateProvisionerDaemon(id, { last_seen_at: clock.now() })]).catch((error) => {
-    log("provisioners").debug("that worker {name} has gone was not noted: {error}", { name, error });
+    log("provisioners").debug("cannot record that worker {name} has disconnected: {error}", { name, error });
   });
 };

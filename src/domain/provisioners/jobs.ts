@@ -4,18 +4,18 @@ import { NIL_UUID } from "#base/ids.ts";
 import { findJobInOrganization, type ListedJob, listJobsByOrganization } from "#db/workspaces/job-lists.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { ProvisionerJob } from "#schema/workspaces/job.ts";
-import { mayManageTemplates } from "../access.ts";
+import { canManageTemplates } from "../access.ts";
 import { presentJob, type Queue } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 
 /** Maximum rows considered for one response; older jobs have their own pages. */
-const MOST = 500;
+const MAX_JOBS = 500;
 
 /** Returns the organization whose jobs the caller can see. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findJobsOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
-  if (!mayManageTemplates(caller, id)) throw forbidden("Only template administrators can see all jobs.");
+  if (!canManageTemplates(caller, id)) throw forbidden("Only template administrators can see all jobs.");
   return id;
 };
 
@@ -39,15 +39,15 @@ const toInput = ({ template_version_id, workspace_build_id }: ListedJob["job"]["
   ...(workspace_build_id === undefined ? {} : { workspace_build_id }),
 });
 
-export type JobsAsked = { readonly status: readonly string[]; readonly initiator: string; readonly limit: number };
+export type JobsQuery = { readonly status: readonly string[]; readonly initiator: string; readonly limit: number };
 
 /** Returns the jobs, newest first. */
 export const listJobs = async (
   ctx: DomainContext,
   organization_id: string,
-  { status, initiator, limit }: JobsAsked,
+  { status, initiator, limit }: JobsQuery,
 ): Promise<ProvisionerJob[]> => {
-  const rows = await ctx.store.scan(listJobsByOrganization({ organization_id, initiator, limit: MOST }));
+  const rows = await ctx.store.scan(listJobsByOrganization({ organization_id, initiator, limit: MAX_JOBS }));
   const shown = rows.map((row) => presentListedJob(row, ctx.jobs));
   return shown.filter((one) => status.length === 0 || status.includes(one.status)).slice(0, limit);
 };

@@ -2,7 +2,7 @@
 // administrators.
 import { forbidden, notFound } from "#base/errors.ts";
 import { keyId, linkToken, sha256, uuid } from "#base/ids.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   deleteProvisionerKey,
   findProvisionerKeyByName,
@@ -10,7 +10,7 @@ import {
   type ProvisionerKeyRow,
 } from "#db/templates/provisioners.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayUpdateOrganization } from "../access.ts";
+import { canUpdateOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
 import { organizationAt } from "../organizations/find.ts";
@@ -19,7 +19,7 @@ import { toTakenConflict } from "../users/taken.ts";
 /** Returns the organization whose keys the caller can manage. Rejects with 404 when it is not visible, otherwise with 403. */
 export const findKeysOrganization = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<string> => {
   const { id } = await organizationAt(ctx.store, text, caller);
-  if (!mayUpdateOrganization(caller, id))
+  if (!canUpdateOrganization(caller, id))
     throw forbidden("Only administrators of the organization can manage its worker keys.");
   return id;
 };
@@ -75,4 +75,12 @@ const writeAuditEntry = (
   change: { before?: ProvisionerKeyRow; after?: ProvisionerKeyRow },
   now: number,
 ) =>
-  audited({ now, action, resource_type: "provisioner_key", resource_id: id, target: name, organization_id, ...change });
+  insertAudit({
+    now,
+    action,
+    resource_type: "provisioner_key",
+    resource_id: id,
+    target: name,
+    organization_id,
+    ...change,
+  });

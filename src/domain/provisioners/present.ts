@@ -1,5 +1,5 @@
 // Presents a worker: its capabilities and its current job. The workspace's name is shown only to users who can see it.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import {
   listProvisionerDaemons,
   listProvisionerKeys,
@@ -18,7 +18,7 @@ import type {
   ProvisionerKeyDaemons,
 } from "#schema/templates/provisioner.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { maySeeWorkspace } from "../access.ts";
+import { canSeeWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 type Deps = Pick<DomainContext, "store" | "workers" | "clock">;
@@ -28,7 +28,7 @@ export const presentKey = ({ id, organization_id, name, tags, created_at }: Prov
   organization_id,
   name,
   tags,
-  created_at: rfc3339(created_at),
+  created_at: toRfc3339(created_at),
 });
 
 /** Returns all keys of the organization, oldest first, with the workers that use them. */
@@ -65,8 +65,8 @@ export const presentDaemon = async (
     slots,
     status: worker ? (job ? "busy" : "idle") : "offline",
     current_job: job === undefined ? null : await presentJob(deps, job, caller),
-    created_at: rfc3339(row.created_at),
-    last_seen_at: rfc3339(worker ? deps.clock.now() - Math.round(worker.silence) : row.last_seen_at),
+    created_at: toRfc3339(row.created_at),
+    last_seen_at: toRfc3339(worker ? deps.clock.now() - Math.round(worker.silence) : row.last_seen_at),
   };
 };
 
@@ -75,7 +75,7 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
   const { workspace_build_id, template_version_id } = job?.input ?? {};
   const build = workspace_build_id ? await store.get(findBuild({ id: workspace_build_id })) : undefined;
   const workspace = build ? await store.get(findWorkspacePlace({ id: build.workspace_id })) : undefined;
-  const shown = workspace && maySeeWorkspace(caller, workspace) ? workspace : undefined;
+  const shown = workspace && canSeeWorkspace(caller, workspace) ? workspace : undefined;
   const version = template_version_id ? await store.get(findTemplateVersion({ id: template_version_id })) : undefined;
   const template_id = workspace?.template_id ?? version?.template_id ?? undefined;
   const template = template_id ? await store.get(findTemplate({ id: template_id })) : undefined;
@@ -86,6 +86,6 @@ const presentJob = async ({ store }: Deps, id: string, caller: UserCaller): Prom
     workspace_id: shown?.id ?? null,
     workspace_name: shown?.name ?? "",
     template_name: template?.name ?? "",
-    started_at: job?.started_at ? rfc3339(job.started_at) : null,
+    started_at: job?.started_at ? toRfc3339(job.started_at) : null,
   };
 };

@@ -10,26 +10,26 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
 import { collectNotes } from "#src/provisioners/repository/place.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
-import { mayUseTemplate } from "../access.ts";
+import { canUseTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { searchTemplates } from "../templates/search.ts";
 import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts";
-import { repositoryParameter } from "./planned.ts";
-import { repositoryProvisioner } from "./template.ts";
+import { findRepositoryParameter } from "./planned.ts";
+import { findRepositoryProvisioner } from "./template.ts";
 
 /** Returns what is at the link. A repository that can't be read is a result, too; throws 400 for an invalid link. */
-export const lookAtRepository = async (
+export const inspectRepository = async (
   ctx: DomainContext,
   caller: UserCaller,
   asked: RepositoryAsked,
 ): Promise<RepositoryFound> => {
   const { user_id } = caller;
   const [provisioner, read, account, key, templates] = await Promise.all([
-    repositoryProvisioner(ctx).catch(invalidAsUndefined),
-    planOrProblem(ctx, user_id, asked),
-    accountFor(ctx, user_id, asked.url),
-    deployKeyFor(ctx, user_id, asked.url),
-    templatesFor(ctx, caller),
+    findRepositoryProvisioner(ctx).catch(ignoreInvalid),
+    loadPlanOrProblem(ctx, user_id, asked),
+    findAccount(ctx, user_id, asked.url),
+    findDeployKey(ctx, user_id, asked.url),
+    listTemplatesFor(ctx, caller),
   ]);
   const { plan, problem, isHidden } = read;
   return {
@@ -38,7 +38,7 @@ export const lookAtRepository = async (
     ...(provisioner ? { provisioner } : {}),
     notes: plan ? collectNotes(plan, provisioner === "docker") : [],
     templates,
-    missing_secrets: plan ? await missingSecrets(ctx, user_id, plan) : [],
+    missing_secrets: plan ? await listMissingSecrets(ctx, user_id, plan) : [],
     ...(key ? { deploy_key: presentDeployKey(ctx, key) } : {}),
     may_create_deploy_key: isHidden && !key && !account?.linked,
     ...(account ? { account } : {}),
@@ -49,31 +49,31 @@ export const lookAtRepository = async (
 const MAX_TEMPLATES = 100;
 
 /** Returns the templates that the caller can use, that take a repository and require no other value, except the built-in ones. */
-const templatesFor = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryFound["templates"]> => {
+const listTemplatesFor = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryFound["templates"]> => {
   const own = new Set([...REPOSITORY_TEMPLATES.values()].map(({ name }) => name));
   const shown = (await searchTemplates(ctx, caller, "deprecated:false")).filter(
-    ({ template }) => !own.has(template.name) && mayUseTemplate(caller, template),
+    ({ template }) => !own.has(template.name) && canUseTemplate(caller, template),
   );
   const found = await Promise.all(
     shown.slice(0, MAX_TEMPLATES).map(async ({ template }) => {
       const version = await ctx.store.get(findTemplateVersion({ id: template.active_version_id }));
-      return version?.manifest && takesOnlyRepository(JSON.parse(version.manifest) as Manifest) ? [template] : [];
+      return version?.manifest && needsOnlyRepository(JSON.parse(version.manifest) as Manifest) ? [template] : [];
     }),
   );
   return found.flat().map(({ id, name, display_name, icon }) => ({ id, display_name: display_name || name, icon }));
 };
 
-const takesOnlyRepository = (manifest: Manifest): boolean => {
-  const wanted = repositoryParameter(manifest);
+const needsOnlyRepository = (manifest: Manifest): boolean => {
+  const wanted = findRepositoryParameter(manifest);
   const others = manifest.parameters?.filter((one) => one !== wanted) ?? [];
   return wanted !== undefined && others.every((one) => one.default !== undefined);
 };
 
-const invalidAsUndefined = (error: unknown): undefined => {
+const ignoreInvalid = (error: unknown): undefined => {
   if (!(error instanceof AppError) || error.kind !== "invalid") throw error;
 };
 
-const planOrProblem = async (
+const loadPlanOrProblem = async (
   { repositories }: DomainContext,
   user_id: string,
   asked: RepositoryAsked,
@@ -92,7 +92,7 @@ const planOrProblem = async (
   }
 };
 
-const accountFor = async (
+const findAccount = async (
   { links }: DomainContext,
   user_id: string,
   url: string,
@@ -103,12 +103,12 @@ const accountFor = async (
   return { id: provider.id, display_name: provider.display_name, linked };
 };
 
-const deployKeyFor = async (ctx: DomainContext, user_id: string, url: string): Promise<DeployKeyRow | undefined> => {
+const findDeployKey = async (ctx: DomainContext, user_id: string, url: string): Promise<DeployKeyRow | undefined> => {
   const address = parseRepositoryAddress(url);
   return address && findKeyForRepository(ctx, user_id, address.url);
 };
 
-const missingSecrets = async (
+const listMissingSecrets = async (
   { store }: DomainContext,
   user_id: string,
   { secrets }: RepositoryPlan,

@@ -5,7 +5,7 @@ import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import type { Repositories } from "./repositories.ts";
 
 /** Returns the first parameter of a template that takes a repository. */
-export const repositoryParameter = (manifest: Manifest): ManifestParameter | undefined =>
+export const findRepositoryParameter = (manifest: Manifest): ManifestParameter | undefined =>
   manifest.parameters?.find(({ form_type }) => form_type === REPOSITORY_FORM);
 
 /** Maximum length of a parameter value. */

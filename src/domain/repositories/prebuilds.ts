@@ -1,14 +1,14 @@
 // Repository prebuilds: adding, listing, and push events (rules IB-4 to IB-9). The keeper in actors/image-prebuilds runs the builds. A repository is
 // read as the person who added it, with their current rights.
-import { IMAGE_PREBUILD, type ImagePrebuildDeps, LOOK } from "#actors/image-prebuilds/keeper.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { IMAGE_CHECK_TIMER, IMAGE_PREBUILD, type ImagePrebuildDeps } from "#actors/image-prebuilds/keeper.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   countRepositoryPrebuilds,
   deleteRepositoryPrebuild,
@@ -29,13 +29,13 @@ import {
 import type { UserCaller } from "#schema/users/caller.ts";
 import { isPush, isSigned } from "#src/git/push-events.ts";
 import type { RepositoryImages } from "#src/provisioners/provisioner.ts";
-import { mayManageTemplates } from "../access.ts";
+import { canManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { asCaller } from "../users/as-caller.ts";
-import { repositoryOrganization, repositoryProvisioner } from "./template.ts";
+import { loadCaller } from "../users/as-caller.ts";
+import { findRepositoryOrganization, findRepositoryProvisioner } from "./template.ts";
 
 /** Minimum interval between checks after push events, so that repeated events cause no extra work. */
-const PUSH_PAUSE_MS = 10_000;
+const MIN_PUSH_INTERVAL_MS = 10_000;
 
 const DENIED = "Only people who manage templates of the organization can add repository prebuilds.";
 
@@ -43,8 +43,8 @@ const DENIED = "Only people who manage templates of the organization can add rep
 export const listVisiblePrebuilds = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryPrebuild[]> => {
   const rows = await ctx.store.all(listRepositoryPrebuilds());
   return rows
-    .filter(({ prebuild }) => mayManageTemplates(caller, prebuild.organization_id))
-    .map(({ prebuild, owner_name }) => present(ctx, prebuild, owner_name));
+    .filter(({ prebuild }) => canManageTemplates(caller, prebuild.organization_id))
+    .map(({ prebuild, owner_name }) => presentPrebuild(ctx, prebuild, owner_name));
 };
 
 /** Adds a repository and starts its first build. Rejects with 400, with 403, and with 409 for a duplicate or at the limit. */
@@ -54,9 +54,9 @@ export const addRepositoryPrebuild = async (
   input: NewRepositoryPrebuild,
 ): Promise<CreatedRepositoryPrebuild> => {
   const { store, clock } = ctx;
-  const organization_id = await organizationFor(ctx, caller, input.organization_id?.toLowerCase());
-  if (!mayManageTemplates(caller, organization_id)) throw forbidden(DENIED);
-  if ((await repositoryProvisioner(ctx)) !== "docker") {
+  const organization_id = await resolveOrganization(ctx, caller, input.organization_id?.toLowerCase());
+  if (!canManageTemplates(caller, organization_id)) throw forbidden(DENIED);
+  if ((await findRepositoryProvisioner(ctx)) !== "docker") {
     throw new AppError("invalid", "Images are built by a Docker Engine, but this server can't reach one.", {
       detail: "Set docker_host, and check with `slipway doctor`.",
     });
@@ -69,17 +69,17 @@ export const addRepositoryPrebuild = async (
     throw conflict(`The limit of ${MAX_REPOSITORY_PREBUILDS} repository prebuilds is reached. Remove some first.`);
   }
   const now = clock.now();
-  const row = newRow({ caller, organization_id, plan, input, now });
+  const row = makeRow({ caller, organization_id, plan, input, now });
   const batch = [
     insertRepositoryPrebuild(row),
-    setTimer(IMAGE_PREBUILD, row.id, LOOK, now),
+    setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, now),
     audit(row, { now, action: "create", after: row }),
   ];
   await store.commit(batch, undefined, FIRST_PART).catch((error) => {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
     throw conflict(`The organization already has a prebuild of ${plan.url}.`);
   });
-  return { prebuild: present(ctx, row, caller.username), secret: deriveSecret(ctx, row.id) };
+  return { prebuild: presentPrebuild(ctx, row, caller.username), secret: deriveSecret(ctx, row.id) };
 };
 
 type NewRow = {
@@ -90,7 +90,7 @@ type NewRow = {
   readonly now: number;
 };
 
-const newRow = ({ caller, organization_id, plan, input, now }: NewRow): RepositoryPrebuildRow => ({
+const makeRow = ({ caller, organization_id, plan, input, now }: NewRow): RepositoryPrebuildRow => ({
   id: uuid(),
   organization_id,
   owner_id: caller.user_id,
@@ -112,7 +112,7 @@ const newRow = ({ caller, organization_id, plan, input, now }: NewRow): Reposito
 /** Checks for a new commit now. Rejects with 404 if the prebuild does not exist or the caller may not manage it. */
 export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
-  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, ctx.clock.now())], undefined, FIRST_PART);
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, ctx.clock.now())], undefined, FIRST_PART);
 };
 
 /** Removes the prebuild. Its images stay until the cleanup of old images removes them. Rejects with 404. */
@@ -121,7 +121,7 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
   const now = ctx.clock.now();
   const batch = [
     deleteRepositoryPrebuild(row.id),
-    clearTimer(IMAGE_PREBUILD, row.id, LOOK),
+    clearTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER),
     audit(row, { now, action: "delete", before: row }),
   ];
   await ctx.store.commit(batch, undefined, FIRST_PART);
@@ -137,38 +137,38 @@ export const receivePush = async (
   const row = await ctx.store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
   if (!row || !isSigned(headers, body, deriveSecret(ctx, row.id))) throw notFound();
   if (!isPush(headers)) return;
-  const due = Math.max(ctx.clock.now(), (row.built_at ?? 0) + PUSH_PAUSE_MS);
-  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, due)], undefined, FIRST_PART);
+  const due = Math.max(ctx.clock.now(), (row.built_at ?? 0) + MIN_PUSH_INTERVAL_MS);
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, IMAGE_CHECK_TIMER, due)], undefined, FIRST_PART);
 };
 
 /** Returns the functions with which the prebuild keeper plans, builds and removes images. */
-export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "plan" | "build" | "remove"> => {
+export const toImagePrebuildDeps = (ctx: DomainContext): Pick<ImagePrebuildDeps, "plan" | "build" | "remove"> => {
   const images = (): RepositoryImages => {
     const found = ctx.provisioners.get("docker")?.images;
     if (!found) throw new AppError("invalid", "This server can't reach a Docker Engine.");
     return found;
   };
   return {
-    plan: (row) => planFor(ctx, row),
+    plan: (row) => loadPlan(ctx, row),
     build: (plan, owner_id, report, signal) => images().build(plan, owner_id, report, signal),
     remove: (names, signal) => images().remove(names, signal),
   };
 };
 
 /** Returns the plan for the newest commit of the default branch, read with the current rights of the prebuild's owner. Throws AppError. */
-const planFor = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise<RepositoryPlan> => {
-  const owner = await asCaller(ctx.store, row.owner_id);
+const loadPlan = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise<RepositoryPlan> => {
+  const owner = await loadCaller(ctx.store, row.owner_id);
   const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
-  if (!owner || !organization || !mayManageTemplates(owner, row.organization_id)) {
+  if (!owner || !organization || !canManageTemplates(owner, row.organization_id)) {
     throw forbidden("The person who added the repository no longer manages templates of the organization.");
   }
   return await ctx.repositories.plan(row.owner_id, { asked: { url: row.url }, field: "url" });
 };
 
-const organizationFor = async (ctx: DomainContext, caller: UserCaller, id: string | undefined): Promise<string> => {
-  if (id === undefined) return (await repositoryOrganization(ctx, caller)).id;
+const resolveOrganization = async (ctx: DomainContext, caller: UserCaller, id: string | undefined): Promise<string> => {
+  if (id === undefined) return (await findRepositoryOrganization(ctx, caller)).id;
   const found = await ctx.store.get(findOrganization({ id }));
-  if (!found || !mayManageTemplates(caller, id)) {
+  if (!found || !canManageTemplates(caller, id)) {
     throw invalidField("organization_id", "is not an organization whose templates you manage");
   }
   return id;
@@ -176,7 +176,7 @@ const organizationFor = async (ctx: DomainContext, caller: UserCaller, id: strin
 
 const find = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<RepositoryPrebuildRow> => {
   const row = await store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
-  if (!row || !mayManageTemplates(caller, row.organization_id)) throw notFound();
+  if (!row || !canManageTemplates(caller, row.organization_id)) throw notFound();
   return row;
 };
 
@@ -185,11 +185,15 @@ const deriveSecret = ({ encryption }: DomainContext, id: string): string =>
 
 const audit = (
   { id, organization_id, url }: RepositoryPrebuildRow,
-  change: Pick<Parameters<typeof audited>[0], "now" | "action" | "before" | "after">,
+  change: Pick<Parameters<typeof insertAudit>[0], "now" | "action" | "before" | "after">,
 ): Statement =>
-  audited({ ...change, resource_type: "repository_prebuild", resource_id: id, target: url, organization_id });
+  insertAudit({ ...change, resource_type: "repository_prebuild", resource_id: id, target: url, organization_id });
 
-const present = ({ accessUrl }: DomainContext, row: RepositoryPrebuildRow, owner_name: string): RepositoryPrebuild => ({
+const presentPrebuild = (
+  { accessUrl }: DomainContext,
+  row: RepositoryPrebuildRow,
+  owner_name: string,
+): RepositoryPrebuild => ({
   id: row.id,
   organization_id: row.organization_id,
   owner_id: row.owner_id,
@@ -204,7 +208,7 @@ const present = ({ accessUrl }: DomainContext, row: RepositoryPrebuildRow, owner
   commit: row.commit,
   images: row.images.length,
   log: row.log,
-  ...(row.built_at === null ? {} : { built_at: rfc3339(row.built_at) }),
-  ...(row.next_at === null ? {} : { next_at: rfc3339(row.next_at) }),
-  created_at: rfc3339(row.created_at),
+  ...(row.built_at === null ? {} : { built_at: toRfc3339(row.built_at) }),
+  ...(row.next_at === null ? {} : { next_at: toRfc3339(row.next_at) }),
+  created_at: toRfc3339(row.created_at),
 });

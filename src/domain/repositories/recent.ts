@@ -1,5 +1,5 @@
 // Recently opened repositories of a user, for the pages of new workspaces, chats and tasks (rule RW-19).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import { listRepositoryWorkspaces } from "#db/workspaces/repositories.ts";
 import {
@@ -21,21 +21,21 @@ export const listRecentRepositories = async (
   for (const row of await store.scan(listRepositoryWorkspaces({ owner_id }))) {
     const plan = parsePlan(row.value);
     if (!plan) continue;
-    const repository = toAsked(plan);
+    const repository = toRequest(plan);
     const key = JSON.stringify(repository);
     const known = found.get(key);
     const workspace = row.deleted ? undefined : { id: row.id, name: row.name };
     if (known?.workspace || (known && !workspace)) continue;
     if (!known && found.size >= MAX_OFFERED) continue;
     const { name } = parseRepositoryAddress(plan.url) ?? plan;
-    const used_at = known?.used_at ?? rfc3339(row.last_used_at);
+    const used_at = known?.used_at ?? toRfc3339(row.last_used_at);
     found.set(key, { repository, name, used_at, ...(workspace ? { workspace } : {}) });
   }
   return [...found.values()];
 };
 
 /** Returns the request that opens the same repository in its current state. */
-const toAsked = ({ url, ref, ref_kind, path, commit }: RepositoryPlan): RepositoryAsked => ({
+const toRequest = ({ url, ref, ref_kind, path, commit }: RepositoryPlan): RepositoryAsked => ({
   url,
   ...(ref_kind === "branch" || ref_kind === "tag" ? { branch: ref.replace(/^refs\/(?:heads|tags)\//, "") } : {}),
   ...(ref_kind === "commit" ? { commit } : {}),

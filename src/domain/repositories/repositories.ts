@@ -3,18 +3,18 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import {
-  holdsCredentials,
-  NO_CREDENTIALS,
+  CREDENTIALS_PROBLEM,
+  hasCredentials,
+  listCandidateRefs,
   parseRepositoryAddress,
   type RepositoryAddress,
-  refsToTry,
 } from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
 import { FeatureRegistry } from "#src/git/feature-registry.ts";
-import { gitCredential, type Provider } from "#src/git/provider.ts";
-import { type DeployKeyAccess, RepositoryReader, type Wanted } from "#src/git/repository-reader.ts";
+import { type Provider, toGitCredential } from "#src/git/provider.ts";
+import { type DeployKeyAccess, type OpenRequest, RepositoryReader } from "#src/git/repository-reader.ts";
 import { planRepository } from "#src/provisioners/repository/plan.ts";
 import type { RepositorySource, RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { Links } from "../external-auth/links.ts";
@@ -46,14 +46,14 @@ type Request = { readonly asked: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
   readonly #deps: Deps;
-  readonly #ofOwners: Readers;
-  readonly #ofOthers: Readers;
+  readonly #ownerReaders: Readers;
+  readonly #otherReaders: Readers;
   #reads = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#ofOwners = makeReaders(deps, deps.ownersOutbound, join(deps.root, "owners"));
-    this.#ofOthers = makeReaders(deps, deps.outbound, join(deps.root, "others"));
+    this.#ownerReaders = makeReaders(deps, deps.ownersOutbound, join(deps.root, "owners"));
+    this.#otherReaders = makeReaders(deps, deps.outbound, join(deps.root, "others"));
   }
 
   /** Returns the provider whose account reads repositories at this URL, if there is one. */
@@ -63,7 +63,7 @@ export class Repositories implements RepositorySources {
 
   /** Returns the plan for a request. Throws 400 by the invalid field, and 503 while too many repositories are being read. */
   async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
-    const address = addressOf(asked, field);
+    const address = toAddress(asked, field);
     if (this.#reads >= MAX_READS)
       throw new AppError("overloaded", "Too many repositories are being read. Try again in a moment.");
     this.#reads++;
@@ -78,9 +78,9 @@ export class Repositories implements RepositorySources {
   }
 
   async #read(user_id: string, address: RepositoryAddress, { asked, field }: Request): Promise<RepositoryPlan> {
-    const access = await this.#accessFor(user_id, address.url);
-    const readers = await this.#readersFor(user_id);
-    using repository = await readers.plans.open({ url: address.url, refs: refsToTry(address), ...access });
+    const access = await this.#loadAccess(user_id, address.url);
+    const readers = await this.#chooseReaders(user_id);
+    using repository = await readers.plans.open({ url: address.url, refs: listCandidateRefs(address), ...access });
     const path = repository.ref.path?.replace(/\/+$/, "") || undefined;
     if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
       throw invalidField(field, `the repository has no folder ${path}`);
@@ -100,27 +100,27 @@ export class Repositories implements RepositorySources {
 
   /** Returns the files of a plan's commit for an image. Rejects with RepositoryError, or the signal's reason. */
   async open({ url, commit }: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource> {
-    const access = await this.#accessFor(owner_id, url);
-    const { images } = await this.#readersFor(owner_id);
+    const access = await this.#loadAccess(owner_id, url);
+    const { images } = await this.#chooseReaders(owner_id);
     return await images.open({ url, refs: [{ ref: commit, kind: "commit" }], ...access, signal, isWhole: true });
   }
 
   /** Returns the tar of a feature. */
-  async feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array> {
-    return (await this.#readersFor(owner_id)).features.fetch(id, signal);
+  async loadFeature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array> {
+    return (await this.#chooseReaders(owner_id)).features.fetch(id, signal);
   }
 
-  async #readersFor(user_id: string): Promise<Readers> {
-    return (await this.#deps.isOwner(user_id)) ? this.#ofOwners : this.#ofOthers;
+  async #chooseReaders(user_id: string): Promise<Readers> {
+    return (await this.#deps.isOwner(user_id)) ? this.#ownerReaders : this.#otherReaders;
   }
 
   /** A deploy key for this repository takes precedence over an account. */
-  async #accessFor(user_id: string, url: string): Promise<Pick<Wanted, "credential" | "deploy_key">> {
+  async #loadAccess(user_id: string, url: string): Promise<Pick<OpenRequest, "credential" | "deploy_key">> {
     const deploy_key = await this.#deps.deployKey(user_id, url);
     if (deploy_key) return { deploy_key };
     const provider = this.providerFor(url);
     const live = provider && (await this.#deps.links.live(user_id, provider));
-    return { credential: live && gitCredential(provider.type, live.access_token) };
+    return { credential: live && toGitCredential(provider.type, live.access_token) };
   }
 }
 
@@ -145,8 +145,8 @@ const makeReaders = ({ clock, env }: Deps, outbound: Outbound, root: string): Re
 });
 
 /** Returns the reference of the link; explicit fields of the request take precedence. */
-const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => {
-  if (holdsCredentials(asked.url)) throw invalidField(`${field}.url`, NO_CREDENTIALS);
+const toAddress = (asked: RepositoryAsked, field: string): RepositoryAddress => {
+  if (hasCredentials(asked.url)) throw invalidField(`${field}.url`, CREDENTIALS_PROBLEM);
   const linked = parseRepositoryAddress(asked.url);
   if (!linked) {
     throw invalidField(`${field}.url`, "is not a link to a Git repository, such as https://github.com/acme/app");
@@ -154,7 +154,7 @@ const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => 
   const given = [asked.branch, asked.commit, asked.pull_request].filter((one) => one !== undefined && one !== "");
   if (given.length > 1) throw invalidField(field, "takes one of branch, commit and pull_request");
   for (const name of ["branch", "path"] as const) {
-    const problem = asked[name] === undefined ? undefined : problemOf(name, asked[name]);
+    const problem = asked[name] === undefined ? undefined : findProblem(name, asked[name]);
     if (problem !== undefined) throw invalidField(`${field}.${name}`, problem);
   }
   const { url, name } = linked;
@@ -175,7 +175,7 @@ const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => 
 };
 
 /** Git's rules for ref names and paths. */
-const problemOf = (what: "branch" | "path", text: string): string | undefined => {
+const findProblem = (what: "branch" | "path", text: string): string | undefined => {
   if (text.split("/").includes("..") || text.includes("\\")) return "must not leave the repository";
   if (what === "path") return undefined;
   const isName = !/[\s~^:?*[]|\.\.|@\{|^[-/.]|\/$|\.lock$|\/\/|\/\./.test(text);

@@ -5,7 +5,7 @@ import { findTemplateByName, type TemplateRow } from "#db/templates/templates.ts
 import { listOrganizations, type OrganizationRow } from "#db/users/organizations.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
-import { whyNoLocal } from "../builds/local-rule.ts";
+import { explainNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { createBuiltInTemplate, toCreatedKey } from "../templates/starter.ts";
 
@@ -15,11 +15,14 @@ const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>()
 /**
  * Returns how a repository would be opened here: with a Docker Engine if one responds, otherwise as a process. Throws 400 when neither is possible.
  */
-export const repositoryProvisioner = async ({ provisioners, config }: DomainContext): Promise<"docker" | "local"> => {
+export const findRepositoryProvisioner = async ({
+  provisioners,
+  config,
+}: DomainContext): Promise<"docker" | "local"> => {
   const docker = provisioners.get("docker");
-  const lacking = docker ? await docker.lacks?.() : "This server has no Docker provisioner.";
+  const lacking = docker ? await docker.findProblem?.() : "This server has no Docker provisioner.";
   if (lacking === undefined) return "docker";
-  const refusal = whyNoLocal(config);
+  const refusal = explainNoLocal(config);
   if (refusal === undefined) return "local";
   throw new AppError("invalid", "This server can't open repositories.", {
     detail: `${lacking} ${refusal}`,
@@ -27,7 +30,7 @@ export const repositoryProvisioner = async ({ provisioners, config }: DomainCont
 };
 
 /** Returns the organization in which a user opens repositories: the default one if they are a member, otherwise their first one. */
-export const repositoryOrganization = async (
+export const findRepositoryOrganization = async (
   { store }: DomainContext,
   { organizations }: Pick<UserCaller, "organizations">,
 ): Promise<OrganizationRow> => {
@@ -42,11 +45,14 @@ export const repositoryOrganization = async (
 };
 
 /** Returns this organization's template, created if it never existed. Throws 400 if an administrator deleted it. */
-export const repositoryTemplate = async (ctx: DomainContext, organization: OrganizationRow): Promise<TemplateRow> => {
-  const provisioner = await repositoryProvisioner(ctx);
+export const ensureRepositoryTemplate = async (
+  ctx: DomainContext,
+  organization: OrganizationRow,
+): Promise<TemplateRow> => {
+  const provisioner = await findRepositoryProvisioner(ctx);
   const example = REPOSITORY_TEMPLATES.get(provisioner);
   if (!example) throw new Error(`no template opens repositories with ${provisioner}`);
-  const found = await named(ctx, organization, example.name);
+  const found = await findByName(ctx, organization, example.name);
   if (found) return found;
   if (await ctx.store.get(findSetting({ key: toCreatedKey(example.name, organization) }))) {
     throw new AppError(
@@ -63,12 +69,15 @@ export const repositoryTemplate = async (ctx: DomainContext, organization: Organ
   running.set(key, work);
   await work.catch(async (error) => {
     // Another node may have created it at the same time.
-    if (!(await named(ctx, organization, example.name))) throw error;
+    if (!(await findByName(ctx, organization, example.name))) throw error;
   });
-  const made = await named(ctx, organization, example.name);
+  const made = await findByName(ctx, organization, example.name);
   if (!made) throw new Error(`the template ${example.name} could not be created`);
   return made;
 };
 
-const named = ({ store }: DomainContext, { id }: OrganizationRow, name: string): Promise<TemplateRow | undefined> =>
-  store.get(findTemplateByName({ organization_id: id, name }));
+const findByName = (
+  { store }: DomainContext,
+  { id }: OrganizationRow,
+  name: string,
+): Promise<TemplateRow | undefined> => store.get(findTemplateByName({ organization_id: id, name }));

@@ -2,11 +2,11 @@
 // which exchanges packets with the first node's. The other nodes send their keys repeatedly, so that a new first node learns them. Packets
 // that cannot be accepted are dropped, as a relay may (rule CP-64).
 import type { Clock } from "#base/clock.ts";
-import { FIRST_PART, type OtherNode, otherNodes, type Parts } from "#base/parts.ts";
+import { FIRST_PART, listOtherNodes, type OtherNode, type Parts } from "#base/parts.ts";
 import { PacketQueue, type Relay } from "#src/tailnet/index.ts";
 
 const KEY_BYTES = 32;
-const SAY_MS = 2_000;
+const KEYS_INTERVAL_MS = 2_000;
 /** Maximum bytes of packets in one message, and maximum messages in flight to one node. */
 const MAX_BUFFERED_BYTES = 512 * 1024;
 const MAX_CONCURRENT = 4;
@@ -14,33 +14,33 @@ const MAX_CONCURRENT = 4;
 const MAX_KEYS = 1_000;
 
 /** A message between relays: the sender's keys, and packets, each preceded by the keys of sender and receiver, in base64. */
-export type RelayWords = { readonly keys: readonly string[]; readonly packets: readonly string[] };
+export type RelayMessage = { readonly keys: readonly string[]; readonly packets: readonly string[] };
 
-export type FarRelayDeps = {
+export type RemoteRelayDeps = {
   readonly clock: Clock;
   readonly parts: Parts;
   readonly relay: Relay;
-  say(node: OtherNode, words: RelayWords): Promise<unknown>;
+  send(node: OtherNode, words: RelayMessage): Promise<unknown>;
 };
 
-type Way = { readonly queue: PacketQueue; underWay: number; isDue: boolean };
+type NodeQueue = { readonly queue: PacketQueue; underWay: number; isDue: boolean };
 
-export class FarRelay {
-  readonly #deps: FarRelayDeps;
+export class RemoteRelay {
+  readonly #deps: RemoteRelayDeps;
   /** Key in hex to the node that has announced it. */
   readonly #nodes = new Map<string, string>();
-  readonly #ways = new Map<string, Way>();
+  readonly #queues = new Map<string, NodeQueue>();
   /** Number of packets that were not delivered. */
   lost = 0;
 
-  constructor(deps: FarRelayDeps) {
+  constructor(deps: RemoteRelayDeps) {
     this.#deps = deps;
-    deps.clock.every(SAY_MS, () => this.#sayKeys());
+    deps.clock.every(KEYS_INTERVAL_MS, () => this.#sendKeys());
   }
 
   /** Called when a peer has joined this node's relay: the first node must know before the peer gets an answer. */
-  joined(): void {
-    this.#sayKeys();
+  onJoined(): void {
+    this.#sendKeys();
   }
 
   /** Forwards a packet to a peer that is not at this node's relay; returns false when no node is known for it. */
@@ -48,8 +48,8 @@ export class FarRelay {
     const { parts } = this.#deps;
     const id = parts.isFirst ? this.#nodes.get(address) : parts.nodeOf(FIRST_PART)?.id;
     if (id === undefined) return false;
-    const way = this.#ways.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
-    this.#ways.set(id, way);
+    const way = this.#queues.get(id) ?? { queue: new PacketQueue(), underWay: 0, isDue: false };
+    this.#queues.set(id, way);
     // Copied, because the packet is a view of the input buffer.
     way.queue.put("packet", Buffer.concat([from, Buffer.from(address, "hex"), packet]));
     // Packets of one turn are sent together.
@@ -59,30 +59,30 @@ export class FarRelay {
   }
 
   /** Handles a message from another node's relay. */
-  hear(node: string, { keys, packets }: RelayWords): void {
+  receive(node: string, { keys, packets }: RelayMessage): void {
     for (const [key, of] of this.#nodes) if (of === node) this.#nodes.delete(key);
     for (const key of keys.slice(0, MAX_KEYS)) this.#nodes.set(key, node);
     for (const text of packets) {
       const bytes = Buffer.from(text, "base64");
       if (bytes.length < 2 * KEY_BYTES) continue;
       const to = bytes.toString("hex", KEY_BYTES, 2 * KEY_BYTES);
-      this.#deps.relay.hand(bytes.subarray(0, KEY_BYTES), to, bytes.subarray(2 * KEY_BYTES));
+      this.#deps.relay.deliverLocal(bytes.subarray(0, KEY_BYTES), to, bytes.subarray(2 * KEY_BYTES));
     }
   }
 
-  #sayKeys(): void {
+  #sendKeys(): void {
     const { parts, relay } = this.#deps;
     const first = parts.nodeOf(FIRST_PART);
-    const others = new Set(otherNodes(parts).map(({ id }) => id));
+    const others = new Set(listOtherNodes(parts).map(({ id }) => id));
     for (const [key, node] of this.#nodes) if (!others.has(node)) this.#nodes.delete(key);
-    if (first && relay.counts.keys > 0) void this.#say(first, []);
+    if (first && relay.counts.keys > 0) void this.#sendTo(first, []);
   }
 
-  #send(id: string, way: Way): void {
+  #send(id: string, way: NodeQueue): void {
     way.isDue = false;
-    const node = otherNodes(this.#deps.parts).find((one) => one.id === id);
+    const node = listOtherNodes(this.#deps.parts).find((one) => one.id === id);
     if (!node) {
-      this.#ways.delete(id);
+      this.#queues.delete(id);
       return;
     }
     while (way.underWay < MAX_CONCURRENT) {
@@ -95,15 +95,15 @@ export class FarRelay {
       }
       if (packets.length === 0) return;
       way.underWay += 1;
-      void this.#say(node, packets).finally(() => {
+      void this.#sendTo(node, packets).finally(() => {
         way.underWay -= 1;
         this.#send(id, way);
       });
     }
   }
 
-  async #say(node: OtherNode, packets: readonly string[]): Promise<void> {
-    const { parts, relay, say } = this.#deps;
+  async #sendTo(node: OtherNode, packets: readonly string[]): Promise<void> {
+    const { parts, relay, send: say } = this.#deps;
     try {
       await say(node, { keys: parts.isFirst ? [] : relay.keys.slice(0, MAX_KEYS), packets });
     } catch {

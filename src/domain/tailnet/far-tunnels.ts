@@ -2,15 +2,15 @@
 // updates and tunnel requests are sent there, and responses return. Access is checked here first. When an agent's part moves, its tunnel
 // follows. [CP-66]
 import type { Clock } from "#base/clock.ts";
-import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import {
   countResponseBytes,
   type KnownNode,
-  type OtherCoordinators,
   type Peer,
   type PeerHolder,
+  type RemoteCoordinators,
 } from "#src/tailnet/index.ts";
 import {
   type CoordinateResponse,
@@ -20,40 +20,40 @@ import {
 import { type TypedBidiCall, Wakeup } from "#src/wire/index.ts";
 
 /** Interval for checking the agents' parts and retrying unreachable nodes. */
-const LOOK_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 const UPDATE_BYTES = 64;
 
 /** A client's identity for another node. */
-export type FarClient = { readonly id: string; readonly holder?: PeerHolder };
+export type RemoteClient = { readonly id: string; readonly holder?: PeerHolder };
 type Call = TypedBidiCall<(typeof Tailnet)["method"]["coordinate"]>;
 
-export type FarTunnelsDeps = {
+export type RemoteTunnelsDeps = {
   readonly clock: Clock;
   readonly parts: Pick<Parts, "has" | "nodeOf">;
   /** Returns the part of an agent; undefined when no agent has this ID. */
   partOf(agent_id: string): number | undefined | Promise<number | undefined>;
   /** Joins the coordinator of another node. */
-  join(node: OtherNode, client: FarClient): Promise<Call>;
+  join(node: OtherNode, client: RemoteClient): Promise<Call>;
   /** Revokes a lost client's tunnel with this agent, or with all agents. */
   revoke(node: OtherNode, client_id: string, agent_id: string | undefined): Promise<unknown>;
 };
 
 /** Receives the coordinator's calls. */
-export class FarTunnels implements OtherCoordinators {
-  readonly #deps: FarTunnelsDeps;
-  readonly #clients = new Map<Peer, FarTunnelsOf>();
+export class RemoteTunnels implements RemoteCoordinators {
+  readonly #deps: RemoteTunnelsDeps;
+  readonly #clients = new Map<Peer, ClientTunnels>();
   /** Nodes of lost clients whose access is still watched. */
   readonly #lost = new Map<string, readonly OtherNode[]>();
 
-  constructor(deps: FarTunnelsDeps) {
+  constructor(deps: RemoteTunnelsDeps) {
     this.#deps = deps;
-    deps.clock.every(LOOK_MS, () => {
-      for (const client of this.#clients.values()) client.look();
+    deps.clock.every(CHECK_INTERVAL_MS, () => {
+      for (const client of this.#clients.values()) client.reroute();
     });
   }
 
   /** Called when a peer has joined, possibly replacing an older stream of the same peer, whose tunnels continue. */
-  joined(peer: Peer, before: Peer | undefined): void {
+  onJoin(peer: Peer, before: Peer | undefined): void {
     this.#lost.delete(peer.id);
     const old = before && this.#clients.get(before);
     if (!before || !old) return;
@@ -63,13 +63,13 @@ export class FarTunnels implements OtherCoordinators {
     for (const id of tunnels) this.addTunnel(peer, id);
   }
 
-  nodeChanged(peer: Peer): void {
+  onNodeChange(peer: Peer): void {
     this.#clients.get(peer)?.nodeChanged();
   }
 
   addTunnel(peer: Peer, agent_id: string): void {
     if (peer.staysHere) return;
-    const client = this.#clients.get(peer) ?? new FarTunnelsOf(this.#deps, peer);
+    const client = this.#clients.get(peer) ?? new ClientTunnels(this.#deps, peer);
     this.#clients.set(peer, client);
     void client.add(agent_id);
   }
@@ -78,7 +78,7 @@ export class FarTunnels implements OtherCoordinators {
     this.#clients.get(peer)?.remove(agent_id);
   }
 
-  leave(peer: Peer, isLost: boolean): void {
+  removePeer(peer: Peer, isLost: boolean): void {
     const client = this.#clients.get(peer);
     if (!client) return;
     this.#clients.delete(peer);
@@ -91,21 +91,21 @@ export class FarTunnels implements OtherCoordinators {
     for (const node of this.#lost.get(client_id) ?? []) this.#deps.revoke(node, client_id, agent_id).catch(() => {});
   }
 
-  forget(client_id: string): void {
+  releaseLost(client_id: string): void {
     this.#lost.delete(client_id);
   }
 }
 
 /** The remote tunnels of one client. */
-class FarTunnelsOf {
-  readonly #deps: FarTunnelsDeps;
+class ClientTunnels {
+  readonly #deps: RemoteTunnelsDeps;
   readonly #peer: Peer;
   /** Includes agents of this node, whose parts may move. Undefined until the part is known. */
   readonly #parts = new Map<string, number | undefined>();
-  readonly #ways = new Map<string, Way>();
+  readonly #nodeTunnels = new Map<string, NodeTunnels>();
   #isOver = false;
 
-  constructor(deps: FarTunnelsDeps, peer: Peer) {
+  constructor(deps: RemoteTunnelsDeps, peer: Peer) {
     this.#deps = deps;
     this.#peer = peer;
   }
@@ -115,7 +115,7 @@ class FarTunnelsOf {
   }
 
   get nodes(): OtherNode[] {
-    return [...this.#ways.values()].map(({ node }) => node);
+    return [...this.#nodeTunnels.values()].map(({ node }) => node);
   }
 
   async add(agent_id: string): Promise<void> {
@@ -125,23 +125,23 @@ class FarTunnelsOf {
       if (!this.#parts.has(agent_id)) return;
       this.#parts.set(agent_id, part);
     } catch (error) {
-      log("tailnet").warn("where agent {agent_id} is cannot be found: {error}", { agent_id, error });
+      log("tailnet").warn("cannot find the node of agent {agent_id}: {error}", { agent_id, error });
       return;
     }
-    this.look();
+    this.reroute();
   }
 
   remove(agent_id: string): void {
     this.#parts.delete(agent_id);
-    this.look();
+    this.reroute();
   }
 
   nodeChanged(): void {
-    for (const way of this.#ways.values()) way.changed();
+    for (const way of this.#nodeTunnels.values()) way.onChanged();
   }
 
   /** Updates the routes to where the parts are now. */
-  look(): void {
+  reroute(): void {
     if (this.#isOver) return;
     const { parts } = this.#deps;
     const wanted = new Map<string, { node: OtherNode; agents: Set<string> }>();
@@ -152,44 +152,44 @@ class FarTunnelsOf {
       wanted.set(node.id, there);
       there.agents.add(agent_id);
     }
-    for (const [id, way] of this.#ways) {
+    for (const [id, way] of this.#nodeTunnels) {
       const agents = wanted.get(id)?.agents ?? new Set();
-      way.wants(agents, (agent_id) => !this.#parts.has(agent_id));
+      way.setWanted(agents, (agent_id) => !this.#parts.has(agent_id));
       if (agents.size === 0) {
-        this.#ways.delete(id);
+        this.#nodeTunnels.delete(id);
         way.end("disconnected");
       }
     }
     for (const [id, { node, agents }] of wanted) {
-      if (this.#ways.has(id)) continue;
-      const way = new Way(this.#deps, node, this.#peer, agents);
-      this.#ways.set(id, way);
+      if (this.#nodeTunnels.has(id)) continue;
+      const way = new NodeTunnels(this.#deps, node, this.#peer, agents);
+      this.#nodeTunnels.set(id, way);
       // The next check starts it again.
-      void way.run().finally(() => this.#ways.get(id) === way && this.#ways.delete(id));
+      void way.run().finally(() => this.#nodeTunnels.get(id) === way && this.#nodeTunnels.delete(id));
     }
   }
 
   end(how: "lost" | "disconnected"): void {
     this.#isOver = true;
     this.#parts.clear();
-    for (const way of this.#ways.values()) way.end(how);
-    this.#ways.clear();
+    for (const way of this.#nodeTunnels.values()) way.end(how);
+    this.#nodeTunnels.clear();
   }
 }
 
 /** A client at the coordinator of one other node. */
-class Way {
+class NodeTunnels {
   readonly node: OtherNode;
-  readonly #deps: FarTunnelsDeps;
+  readonly #deps: RemoteTunnelsDeps;
   readonly #peer: Peer;
-  readonly #bell = new Wakeup();
+  readonly #wakeup = new Wakeup();
   /** Agents of that node that the client has been told about. */
-  readonly #shown = new Set<string>();
+  readonly #announced = new Set<string>();
   #wanted: ReadonlySet<string>;
   #call: Call | undefined;
   #end: "lost" | "disconnected" | undefined;
 
-  constructor(deps: FarTunnelsDeps, node: OtherNode, peer: Peer, wanted: ReadonlySet<string>) {
+  constructor(deps: RemoteTunnelsDeps, node: OtherNode, peer: Peer, wanted: ReadonlySet<string>) {
     this.#deps = deps;
     this.node = node;
     this.#peer = peer;
@@ -197,20 +197,20 @@ class Way {
   }
 
   /** Called when the client has changed. */
-  changed(): void {
-    this.#bell.ring();
+  onChanged(): void {
+    this.#wakeup.wake();
   }
 
-  wants(agents: ReadonlySet<string>, isRemoved: (agent_id: string) => boolean): void {
+  setWanted(agents: ReadonlySet<string>, isRemoved: (agent_id: string) => boolean): void {
     this.#wanted = agents;
-    for (const id of [...this.#shown]) if (!agents.has(id)) this.#hide(id, isRemoved(id));
-    this.#bell.ring();
+    for (const id of [...this.#announced]) if (!agents.has(id)) this.#hide(id, isRemoved(id));
+    this.#wakeup.wake();
   }
 
   end(how: "lost" | "disconnected"): void {
     this.#end ??= how;
     if (how === "lost") this.#call?.cancel();
-    this.#bell.ring();
+    this.#wakeup.wake();
   }
 
   /** Runs until the route ends; never rejects. */
@@ -220,19 +220,19 @@ class Way {
       const call = await this.#deps.join(this.node, { id, ...(holder && { holder }) });
       this.#call = call;
       if (this.#end === "lost") return call.cancel();
-      void this.#say(call).catch(() => call.cancel());
-      for await (const response of call) this.#hear(response);
+      void this.#sendChanges(call).catch(() => call.cancel());
+      for await (const response of call) this.#onResponse(response);
     } catch {
       // The node has ended or no longer owns the part.
     } finally {
       const isOver = this.#end !== undefined;
       this.end("lost");
-      if (!isOver) for (const agent_id of [...this.#shown]) this.#hide(agent_id, false);
+      if (!isOver) for (const agent_id of [...this.#announced]) this.#hide(agent_id, false);
     }
   }
 
   /** Sends the differences to what was sent last, with backpressure. */
-  async #say(call: Call): Promise<void> {
+  async #sendChanges(call: Call): Promise<void> {
     const there = new Set<string>();
     let said: KnownNode | undefined;
     while (this.#end === undefined) {
@@ -244,32 +244,32 @@ class Way {
         await call.send({ updateSelf: { node: known.node } });
       } else if (add !== undefined) {
         there.add(add);
-        await call.send({ addTunnel: { id: uuidBytes(add) } });
+        await call.send({ addTunnel: { id: uuidToBytes(add) } });
       } else if (remove !== undefined) {
         there.delete(remove);
-        await call.send({ removeTunnel: { id: uuidBytes(remove) } });
-      } else await this.#bell.wait();
+        await call.send({ removeTunnel: { id: uuidToBytes(remove) } });
+      } else await this.#wakeup.wait();
     }
     if (this.#end !== "disconnected") return;
     await call.send({ disconnect: {} });
     await call.closeSend();
   }
 
-  #hear(response: CoordinateResponse): void {
+  #onResponse(response: CoordinateResponse): void {
     if (this.#end !== undefined) return;
     const updates = response.peerUpdates.filter(({ id }) => this.#wanted.has(uuidFromBytes(id)));
     for (const { id, kind } of updates) {
-      if (kind === Kind.NODE) this.#shown.add(uuidFromBytes(id));
-      else if (kind !== Kind.READY_FOR_HANDSHAKE) this.#shown.delete(uuidFromBytes(id));
+      if (kind === Kind.NODE) this.#announced.add(uuidFromBytes(id));
+      else if (kind !== Kind.READY_FOR_HANDSHAKE) this.#announced.delete(uuidFromBytes(id));
     }
     if (updates.length === 0) return;
     this.#peer.send({ peerUpdates: updates }, countResponseBytes(response));
   }
 
   #hide(agent_id: string, isRemoved: boolean): void {
-    this.#shown.delete(agent_id);
+    this.#announced.delete(agent_id);
     const kind = isRemoved ? Kind.DISCONNECTED : Kind.LOST;
     const reason = isRemoved ? "tunnel removed" : "the peer's connection was lost";
-    this.#peer.send({ peerUpdates: [{ id: uuidBytes(agent_id), kind, reason }] }, UPDATE_BYTES);
+    this.#peer.send({ peerUpdates: [{ id: uuidToBytes(agent_id), kind, reason }] }, UPDATE_BYTES);
   }
 }

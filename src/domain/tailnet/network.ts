@@ -6,7 +6,7 @@ import { log } from "#base/log.ts";
 import type { Topics } from "#base/topics.ts";
 import { findOwnedWorkspace } from "#db/agents/tailnet-views.ts";
 import type { Store } from "#db/engine/store.ts";
-import { Coordinator, Relay, type ShownPeer } from "#src/tailnet/index.ts";
+import { Coordinator, type PeerSummary, Relay } from "#src/tailnet/index.ts";
 
 // Notifies streams of changed workspaces by owner. Each change costs one lookup however many streams listen, and none without listeners.
 type ChangesDeps = { readonly store: Store; readonly topics: Topics<Events> };
@@ -20,7 +20,7 @@ class WorkspaceChanges {
   constructor({ store, topics }: ChangesDeps) {
     this.#store = store;
     topics.subscribeAll("workspace", (id) => {
-      if (this.#listeners.size > 0) void this.#tell(id);
+      if (this.#listeners.size > 0) void this.#notify(id);
     });
   }
 
@@ -34,12 +34,12 @@ class WorkspaceChanges {
     };
   }
 
-  async #tell(id: string): Promise<void> {
+  async #notify(id: string): Promise<void> {
     try {
       const workspace = await this.#store.get(findOwnedWorkspace({ id }));
       for (const listener of this.#listeners.get(workspace?.owner_id ?? "") ?? []) listener(id);
     } catch (error) {
-      log("tailnet").warn("a change of workspace {id} was not passed on: {error}", { id, error });
+      log("tailnet").warn("cannot notify clients of a change of workspace {id}: {error}", { id, error });
     }
   }
 }
@@ -49,7 +49,7 @@ const MAX_PEERS = 1_000;
 
 /** The members of the network as shown to people. */
 export type NetworkView = {
-  readonly peers: readonly ShownPeer[];
+  readonly peers: readonly PeerSummary[];
   readonly coordinator: { readonly peers: number; readonly tunnels: number };
   readonly relay: { readonly clients: number; readonly keys: number };
 };
@@ -69,11 +69,11 @@ export class Network {
   /** Returns this node's view. A client connected to another node is counted there. */
   get here(): NetworkView {
     const { coordinator, relay } = this;
-    return { peers: coordinator.shown(MAX_PEERS), coordinator: coordinator.counts, relay: relay.counts };
+    return { peers: coordinator.listPeers(MAX_PEERS), coordinator: coordinator.counts, relay: relay.counts };
   }
 
   /** Returns the view of all nodes. */
-  async whole(): Promise<NetworkView> {
+  async loadAll(): Promise<NetworkView> {
     const views = [this.here, ...(await this.others())];
     const sum = (of: (view: NetworkView) => number): number => views.reduce((all, view) => all + of(view), 0);
     return {

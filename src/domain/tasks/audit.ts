@@ -1,6 +1,6 @@
 // Audit log entries of tasks. The prompt is private to its owner: an entry only says that it changed.
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";
 
 type Change = { readonly before?: TaskRow; readonly after?: TaskRow };
@@ -9,7 +9,7 @@ export const auditTask = ({ before, after }: Change, now: number): Statement[] =
   const task = after ?? before;
   if (!task) return [];
   return [
-    audited({
+    insertAudit({
       now,
       action: before ? (after ? "write" : "delete") : "create",
       resource_type: "task",

@@ -5,14 +5,14 @@ import { forbidden } from "#base/errors.ts";
 import { asHookRefusal } from "#src/hooks/protocol.ts";
 import { createChat } from "../chats/create.ts";
 import type { DomainContext } from "../context.ts";
-import { asCaller } from "../users/as-caller.ts";
+import { loadCaller } from "../users/as-caller.ts";
 import { toRequest } from "./create.ts";
 
 /** What the task keeper does with chats. */
-export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "end"> => ({
+export const makeTaskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "end"> => ({
   begin: async (task) => {
-    const owner = await asCaller(ctx.store, task.owner_id);
-    if (!owner) throw forbidden("The owner may not do anything now.");
+    const owner = await loadCaller(ctx.store, task.owner_id);
+    if (!owner) throw forbidden("The owner's account is suspended or was deleted.");
     const { organization_id, workspace_id, prompt, coding_agent, model_config_id, reasoning_effort } = task;
     const body = {
       organization_id,

@@ -1,5 +1,5 @@
 // Changes an existing task: its prompt, messages to its chat, pausing, resuming and deleting.
-import { END_CHAT, GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
+import { END_CHAT_TIMER, PROMPT_TIMER, TASK } from "#actors/tasks/keeper.ts";
 import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -8,7 +8,7 @@ import { replacePrompt, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
 import { findWorkspace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { Build } from "#schema/workspaces/build.ts";
-import { mayDriveChat, mayWorkIn } from "../access.ts";
+import { canDriveChat, canWorkIn } from "../access.ts";
 import { createBuild } from "../builds/create.ts";
 import { admitUserPrompt } from "../chats/admitted.ts";
 import { toContent } from "../chats/input.ts";
@@ -17,8 +17,8 @@ import { auditTask } from "./audit.ts";
 import { parsePrompt } from "./create.ts";
 
 const checkOwn = (caller: UserCaller, task: TaskRow): void => {
-  if (!mayDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
-  if (!mayWorkIn(caller, task.organization_id)) throw forbidden("You are not a member of the task's organization.");
+  if (!canDriveChat(caller, task)) throw forbidden("Only the owner of a task can do this.");
+  if (!canWorkIn(caller, task.organization_id)) throw forbidden("You are not a member of the task's organization.");
 };
 
 /** Replaces the prompt before it is delivered. Throws 403, 409. */
@@ -54,7 +54,11 @@ export const sendToTask = async (
   }
   const chat = await ctx.store.get(findChatPlace({ id: task.chat_id }));
   if (!chat && task.delivered_at !== null) throw conflict("The chat of this task was deleted.");
-  if (!chat) throw conflict(task.problem || "The task does not have its prompt yet: its workspace is being started.");
+  if (!chat)
+    throw conflict(
+      task.problem ||
+        "The task's prompt has not been delivered yet because its workspace is starting. Try again shortly.",
+    );
   if (chat.archived) throw conflict("The chat is archived. Unarchive it first.");
   const behavior = "queue" as const;
   const admitted = await admitUserPrompt(ctx, chat, { typed: content, asked: { type: "send", behavior } });
@@ -80,13 +84,13 @@ export const pauseTask = async (ctx: DomainContext, task: TaskRow, caller: UserC
 /** Starts the workspace, which also delivers a pending prompt. Throws 403, 409. */
 export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Build> => {
   const now = ctx.clock.now();
-  const again =
+  const retryWrites =
     task.delivered_at === null
-      ? [updateTask(task.id, { problem: "", updated_at: now }), setTimer(TASK, task.id, GIVE_PROMPT, now)]
+      ? [updateTask(task.id, { problem: "", updated_at: now }), setTimer(TASK, task.id, PROMPT_TIMER, now)]
       : [];
   const body = { transition: "start", reason: "task_resume" } as const;
-  const build = await createBuild(ctx, task.workspace_id, body, caller, { beside: again });
-  if (again.length > 0) ctx.tasks.wait({ task_id: task.id, workspace_id: task.workspace_id });
+  const build = await createBuild(ctx, task.workspace_id, body, caller, { beside: retryWrites });
+  if (retryWrites.length > 0) ctx.tasks.wait({ task_id: task.id, workspace_id: task.workspace_id });
   return build;
 };
 
@@ -98,7 +102,7 @@ export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: User
   const now = ctx.clock.now();
   const rows = [
     updateTask(task.id, { deleted: true, updated_at: now }, { expect: 1 }),
-    setTimer(TASK, task.chat_id, END_CHAT, now),
+    setTimer(TASK, task.chat_id, END_CHAT_TIMER, now),
     ...auditTask({ before: task }, now),
   ];
   await createBuild(ctx, task.workspace_id, { transition: "delete" }, caller, { beside: rows }).catch((error) => {

@@ -1,6 +1,6 @@
 // Creates a task: after all checks, its row, the workspace with its first build, and the timer that delivers the prompt are written as one
 // batch (rule TK-1).
-import { GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
+import { PROMPT_TIMER, TASK } from "#actors/tasks/keeper.ts";
 import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { setTimer } from "#db/engine/timers.ts";
@@ -8,9 +8,9 @@ import { insertTask, type TaskRow } from "#db/tasks/tasks.ts";
 import type { TemplateRow } from "#db/templates/templates.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { CreateTask, Task } from "#schema/tasks/task.ts";
-import { asLine } from "#schema/text.ts";
+import { toLine } from "#schema/text.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayCreateChat } from "../access.ts";
+import { canCreateChat } from "../access.ts";
 import { checkAgent, findDefaultAgent } from "../ai/coding-agents.ts";
 import { chooseModel } from "../chats/create.ts";
 import { parseEffort, toContent } from "../chats/input.ts";
@@ -31,8 +31,8 @@ const MAX_TITLE_LENGTH = 64;
 const nameFor = (salt: string): string => `task-${salt.toLowerCase().slice(0, TAIL)}`;
 
 /** Returns the first line of the prompt, truncated. */
-const titleFor = (prompt: string): string => {
-  const line = asLine(prompt.trim().split("\n", 1)[0] ?? "");
+const makeTitle = (prompt: string): string => {
+  const line = toLine(prompt.trim().split("\n", 1)[0] ?? "");
   return line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).trimEnd()}…`;
 };
 
@@ -64,7 +64,7 @@ export const createTask = async (
       id,
       prepare: async (template) => {
         const { organization_id } = template;
-        if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
+        if (!canCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
         const { coding_agent, model_config_id } = await chooseLead(ctx, body, template);
         return (workspace_id) => {
           const row: TaskRow = {
@@ -72,7 +72,7 @@ export const createTask = async (
             organization_id,
             owner_id: owner.id,
             name,
-            display_name: body.display_name?.trim() || titleFor(prompt),
+            display_name: body.display_name?.trim() || makeTitle(prompt),
             workspace_id,
             chat_id: toChatId(owner.id, toRequest(id).key),
             prompt,
@@ -87,7 +87,7 @@ export const createTask = async (
             deleted: false,
           };
           task = row;
-          return [insertTask(row), setTimer(TASK, id, GIVE_PROMPT, now), ...auditTask({ after: row }, now)];
+          return [insertTask(row), setTimer(TASK, id, PROMPT_TIMER, now), ...auditTask({ after: row }, now)];
         };
       },
     },

@@ -5,7 +5,7 @@ import { isUuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTask, findTaskByName, type TaskRow } from "#db/tasks/tasks.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayUpdateChat } from "../access.ts";
+import { canUpdateChat } from "../access.ts";
 import { anyUserAt, userPath } from "../users/find.ts";
 
 /** The path parameters of routes of one task. */
@@ -23,6 +23,6 @@ export const taskAt = async (
   const { id: owner_id } = await anyUserAt(store, user, caller);
   const key = isUuid(task) ? findTask({ id: task.toLowerCase() }) : findTaskByName({ owner_id, name: task });
   const found = (await store.get(key))?.task;
-  if (!found || found.owner_id !== owner_id || !mayUpdateChat(caller, found)) throw notFound();
+  if (!found || found.owner_id !== owner_id || !canUpdateChat(caller, found)) throw notFound();
   return found;
 };

@@ -13,8 +13,8 @@ import { organizationAt } from "../organizations/find.ts";
 import { presentTasks } from "./present.ts";
 
 /** Maximum number of tasks considered, newest first. */
-const MOST = 1_000;
-const NONE: Tasks = { tasks: [], count: 0 };
+const MAX_TASKS = 1_000;
+const NO_TASKS: Tasks = { tasks: [], count: 0 };
 
 /** Returns the caller's tasks, newest first; a site owner sees everyone's. Rejects an invalid `q` with 400. */
 export const searchTasks = async (
@@ -28,14 +28,14 @@ export const searchTasks = async (
   const organization = search.text("organization");
   const status = search.choice("status", TASK_STATUSES);
   const words = search.free.toLowerCase();
-  search.end("Invalid task search query.");
-  const asked = owner === undefined ? null : await ownerId(ctx, owner, caller);
-  if (asked === undefined) return NONE;
-  if (!isOwner(caller) && asked !== null && asked !== caller.user_id) return NONE;
+  search.requireValid("Invalid task search query.");
+  const asked = owner === undefined ? null : await resolveOwnerId(ctx, owner, caller);
+  if (asked === undefined) return NO_TASKS;
+  if (!isOwner(caller) && asked !== null && asked !== caller.user_id) return NO_TASKS;
   const owner_id = isOwner(caller) ? asked : caller.user_id;
   const organization_id =
     organization === undefined ? null : (await organizationAt(ctx.store, organization, caller)).id;
-  const rows = await ctx.store.scan(listTasks({ owner_id, organization_id, limit: MOST }));
+  const rows = await ctx.store.scan(listTasks({ owner_id, organization_id, limit: MAX_TASKS }));
   const named = rows
     .map(({ task }) => task)
     .filter(({ name, display_name }) => `${name} ${display_name}`.toLowerCase().includes(words));
@@ -46,7 +46,7 @@ export const searchTasks = async (
   return { tasks: fitting.slice(offset, offset + limit), count: fitting.length };
 };
 
-const ownerId = async (
+const resolveOwnerId = async (
   { store }: DomainContext,
   owner: string,
   { user_id }: UserCaller,

@@ -1,5 +1,5 @@
 // The messages of a task: those of its chat, or those that an agent in its workspace left before there was a chat.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import { listMessages, listNewestMessages, type MessageRow } from "#db/chats/messages.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";
@@ -11,7 +11,7 @@ const END = Number.MAX_SAFE_INTEGER;
 type Cursor = { readonly after: number | undefined; readonly limit: number };
 
 /** Returns the newest entries; with `after`, the oldest ones since that entry. */
-export const taskLogs = async (
+export const loadTaskLogs = async (
   { store }: DomainContext,
   task: TaskRow,
   { after, limit }: Cursor,
@@ -31,15 +31,20 @@ const toLogEntry = ({ id, role, content, created_at }: MessageRow): TaskLog[] =>
   if (role !== "user" && role !== "assistant") return [];
   const text = content.flatMap((part) => (part.type === "text" && part.text ? [part.text] : [])).join("\n");
   if (text.trim() === "") return [];
-  return [{ id, content: text, type: role === "user" ? "input" : "output", time: rfc3339(created_at) }];
+  return [{ id, content: text, type: role === "user" ? "input" : "output", time: toRfc3339(created_at) }];
 };
 
-type Left = { readonly id?: unknown; readonly content?: unknown; readonly role?: unknown; readonly time?: unknown };
+type SnapshotMessage = {
+  readonly id?: unknown;
+  readonly content?: unknown;
+  readonly role?: unknown;
+  readonly time?: unknown;
+};
 
 const toSnapshotFields = ({ snapshot, created_at }: TaskRow): TaskLogs => {
   if (!snapshot) return { count: 0, logs: [] };
   const logs = snapshot.messages.flatMap((message, index): TaskLog[] => {
-    const { id, content, role, time } = (message ?? {}) as Left;
+    const { id, content, role, time } = (message ?? {}) as SnapshotMessage;
     if (typeof content !== "string") return [];
     const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
     return [
@@ -47,9 +52,9 @@ const toSnapshotFields = ({ snapshot, created_at }: TaskRow): TaskLogs => {
         id: typeof id === "number" && Number.isSafeInteger(id) ? id : index,
         content,
         type: role === "user" ? "input" : "output",
-        time: rfc3339(Number.isNaN(at) ? created_at : at),
+        time: toRfc3339(Number.isNaN(at) ? created_at : at),
       },
     ];
   });
-  return { count: logs.length, logs, snapshot: true, snapshot_at: rfc3339(snapshot.at) };
+  return { count: logs.length, logs, snapshot: true, snapshot_at: toRfc3339(snapshot.at) };
 };

@@ -1,11 +1,11 @@
 // Presents tasks. Their status is derived from the workspace's build, its agent and the chat, and is not stored.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
 import { type ChatOutcome, listChatOutcomes } from "#db/chats/chats.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
-import { shownStatus } from "#schema/chats/chat-status.ts";
+import { toChatStatus } from "#schema/chats/chat-status.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import type { Task, TaskState, TaskStatus } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -27,7 +27,7 @@ export const presentTasks = async (
   );
   return tasks.flatMap((task) => {
     const workspace = workspaces.get(task.workspace_id);
-    return workspace ? [present(task, workspace, chats.get(task.chat_id), caller.compat)] : [];
+    return workspace ? [toTask(task, workspace, chats.get(task.chat_id), caller.compat)] : [];
   });
 };
 
@@ -38,7 +38,7 @@ export const presentTask = async (ctx: DomainContext, task: TaskRow, caller: Use
   return shown;
 };
 
-const present = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined, compat: boolean): Task => {
+const toTask = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined, compat: boolean): Task => {
   const build = workspace.latest_build;
   const agent = build.resources.flatMap(({ agents }) => agents).find((one) => isTop(one));
   return {
@@ -68,8 +68,8 @@ const present = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefi
     initial_prompt: task.prompt,
     status: toStatus(task, workspace, agent),
     current_state: toState(task, workspace, chat),
-    created_at: rfc3339(task.created_at),
-    updated_at: rfc3339(Math.max(task.updated_at, chat?.updated_at ?? 0)),
+    created_at: toRfc3339(task.created_at),
+    updated_at: toRfc3339(Math.max(task.updated_at, chat?.updated_at ?? 0)),
   };
 };
 
@@ -115,9 +115,9 @@ const STATES = {
 } as const;
 
 const toState = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined): TaskState | null => {
-  const timestamp = rfc3339(chat?.updated_at ?? task.updated_at);
+  const timestamp = toRfc3339(chat?.updated_at ?? task.updated_at);
   if (!chat) return task.problem === "" ? null : { timestamp, state: "failed", message: task.problem, uri: "" };
-  const status = shownStatus(chat.status);
+  const status = toChatStatus(chat.status);
   const message = status === "error" ? (chat.last_error?.message ?? "") : chat.last_turn_summary;
   return { timestamp, state: STATES[status], message, uri: workspace.latest_app_status?.uri ?? "" };
 };

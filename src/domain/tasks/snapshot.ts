@@ -5,7 +5,7 @@ import type { AgentCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Replaces the previous snapshot. Rejects with 404 when the agent's workspace is not the task's. */
-export const keepTaskSnapshot = async (
+export const storeTaskSnapshot = async (
   { store, clock }: DomainContext,
   id: string,
   { workspace_id }: AgentCaller,

@@ -1,7 +1,7 @@
 // Creates a template version from an upload or a built-in template, which starts its import.
 import { AppError, forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import { findFile } from "#db/templates/files.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { openVariables, sealVariables } from "#db/templates/variables.ts";
@@ -12,23 +12,23 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { importTags } from "#src/provisioners/external/tags.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { EXAMPLES } from "#src/starter/examples.ts";
-import { mayManageTemplate, mayManageTemplates } from "../access.ts";
+import { canManageTemplate, canManageTemplates } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { mayReadFile, remember } from "../templates/uploads.ts";
+import { canReadFile, remember } from "../templates/uploads.ts";
 
 // Generates a name for a version without one, such as eager_otter7: easy to say and unlikely to be taken.
-const FIRST =
+const ADJECTIVE_LIST =
   "able bold brave brisk calm clever cosy daring eager fair fleet fond gentle glad happy jolly keen kind lively lucky merry mild neat nimble proud quick quiet ready sharp sunny warm wise";
-const SECOND =
+const NOUN_LIST =
   "badger bear beaver crane deer dove falcon finch fox gecko hare heron ibex jay koala lark lynx marten mole newt otter owl panda puffin raven robin seal stork swan tern vole wren";
 
-const first = FIRST.split(" ");
-const second = SECOND.split(" ");
+const ADJECTIVES = ADJECTIVE_LIST.split(" ");
+const NOUNS = NOUN_LIST.split(" ");
 
-const randomVersionName = (): string => {
+const makeVersionName = (): string => {
   const bytes = Buffer.from(uuid().replaceAll("-", ""), "hex");
   const pick = (words: readonly string[], at: number): string => words[(bytes[at] as number) % words.length] as string;
-  return `${pick(first, 0)}_${pick(second, 1)}${bytes.readUInt16BE(2) % 1000}`;
+  return `${pick(ADJECTIVES, 0)}_${pick(NOUNS, 1)}${bytes.readUInt16BE(2) % 1000}`;
 };
 
 /** Returns the new version's ID; its job is pending or already running. */
@@ -41,22 +41,22 @@ export const createVersion = async (
   const template = body.template_id
     ? await ctx.store.get(findTemplate({ id: body.template_id.toLowerCase() }))
     : undefined;
-  if (!(template ? mayManageTemplate(caller, template) : mayManageTemplates(caller, organization.id))) {
+  if (!(template ? canManageTemplate(caller, template) : canManageTemplates(caller, organization.id))) {
     throw forbidden("Only template administrators can create template versions.");
   }
   if (body.template_id && template?.organization_id !== organization.id) throw notFound();
   const given = toVariables(body.user_variable_values ?? []);
-  const before = template ? await valuesOfActive(ctx, template.active_version_id) : {};
+  const before = template ? await loadActiveValues(ctx, template.active_version_id) : {};
   const variable_values = { ...before, ...given };
   const id = uuid();
   const file_id = await findUploadedFile(ctx, caller, body);
-  if (!mayManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
-  ctx.versions.expect(id, partOf(template?.id ?? id));
+  if (!canManageTemplates(caller, organization.id)) await refuseTerraform(ctx, file_id);
+  ctx.versions.expect(id, toPart(template?.id ?? id));
   await ctx.versions.ask(id, "create", {
     job_id: uuid(),
     organization_id: organization.id,
     template_id: template?.id ?? null,
-    name: body.name || randomVersionName(),
+    name: body.name || makeVersionName(),
     message: body.message ?? "",
     file_id,
     tags: await resolveTags(ctx, organization.id, file_id, body),
@@ -67,7 +67,7 @@ export const createVersion = async (
 };
 
 /** Returns the variable values of the template's active version, because secret values cannot be read and entered again. */
-const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
+const loadActiveValues = async (ctx: DomainContext, id: string): Promise<Record<string, string>> => {
   const version = await ctx.store.get(findTemplateVersion({ id }));
   return version ? openVariables(ctx.encryption, version) : {};
 };
@@ -100,7 +100,7 @@ const resolveTags = async (
 const isTerraform = async ({ store, blobs }: DomainContext, file_id: string, unreadable: boolean): Promise<boolean> => {
   const file = await store.get(findFile({ id: file_id }));
   if (!file) return false;
-  const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
+  const archive = { path: await blobs.getPath(file.hash), mimetype: file.mimetype };
   return readTerraformSource(archive).then(
     (source) => source !== undefined,
     () => unreadable,
@@ -122,7 +122,7 @@ const findUploadedFile = async (
   }
   if (example_id !== undefined) return storeExample(ctx, example_id, caller.user_id);
   const file = await ctx.store.get(findFile({ id: (file_id as string).toLowerCase() }));
-  if (!file || !(await mayReadFile(ctx.store, caller, file)))
+  if (!file || !(await canReadFile(ctx.store, caller, file)))
     throw invalidField("file_id", "is not a file you uploaded");
   return file.id;
 };

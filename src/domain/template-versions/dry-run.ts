@@ -3,37 +3,37 @@
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { NIL_UUID, uuid } from "#base/ids.ts";
 import { countOpenDryRuns } from "#db/templates/dry-runs.ts";
-import { findTemplateVersion, type ShownVersion } from "#db/templates/versions.ts";
+import { findTemplateVersion, type VersionView } from "#db/templates/versions.ts";
 import { findJob, type JobRow } from "#db/workspaces/jobs.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateDryRun } from "#schema/workspaces/dry-run.ts";
-import { isActive, jobStatus, type ProvisionerJob } from "#schema/workspaces/job.ts";
+import { isActive, type ProvisionerJob, toJobStatus } from "#schema/workspaces/job.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { findPreset } from "#src/provisioners/presets.ts";
-import { mayCreateWorkspaceFor } from "../access.ts";
+import { canCreateWorkspaceFor } from "../access.ts";
 import { presentJob } from "../builds/job.ts";
 import { resolveValues } from "../builds/new-build.ts";
 import type { DomainContext } from "../context.ts";
-import { loadManifest, mayManageVersion, versionAt } from "./find.ts";
+import { canManageVersion, loadManifest, versionAt } from "./find.ts";
 
 /** Maximum concurrent dry runs per person, because each occupies a slot that builds need too. */
-const AT_ONCE = 10;
+const MAX_CONCURRENT = 10;
 
 /**
  * Starts a dry run of the version with these values. Rejects with 400, 403 or 412, and with 429 when the caller has too many in progress.
  */
 export const createDryRun = async (
   ctx: DomainContext,
-  found: ShownVersion,
+  found: VersionView,
   body: CreateDryRun,
   caller: UserCaller,
 ): Promise<JobRow> => {
   const { version, job } = found;
   const { organization_id } = version;
-  if (!mayCreateWorkspaceFor(caller, organization_id, caller.user_id) && !mayManageVersion(caller, found)) {
+  if (!canCreateWorkspaceFor(caller, organization_id, caller.user_id) && !canManageVersion(caller, found)) {
     throw forbidden("You may not create workspaces in this organization, so you can't start a dry run.");
   }
-  if (!isActive(job) && jobStatus(job) !== "succeeded") {
+  if (!isActive(job) && toJobStatus(job) !== "succeeded") {
     throw new AppError("invalid", "The import of the template version has failed.", {
       detail: job.error.slice(0, 500),
     });
@@ -54,8 +54,11 @@ export const createDryRun = async (
     caller.user_id,
   );
   const open = await ctx.store.get(countOpenDryRuns({ initiator_id: caller.user_id }));
-  if ((open?.count ?? 0) >= AT_ONCE) {
-    throw new AppError("too_many_requests", `You have ${AT_ONCE} dry runs in progress. Wait for one or cancel it.`);
+  if ((open?.count ?? 0) >= MAX_CONCURRENT) {
+    throw new AppError(
+      "too_many_requests",
+      `You have ${MAX_CONCURRENT} dry runs in progress. Wait for one or cancel it.`,
+    );
   }
   const id = uuid();
   ctx.dryRuns.expect(id, row.part);
@@ -80,17 +83,17 @@ export const dryRunAt = async (
   ctx: DomainContext,
   params: { templateversion: string; job: string },
   caller: UserCaller,
-): Promise<{ found: ShownVersion; job: JobRow }> => {
+): Promise<{ found: VersionView; job: JobRow }> => {
   const found = await versionAt(ctx, params.templateversion, caller);
   const job = await ctx.store.get(findJob({ id: params.job.toLowerCase() }));
   const isIt = job?.type === "template_version_dry_run" && job.input.template_version_id === found.version.id;
   if (!job || !isIt) throw notFound();
   const isMine = job.initiator_id === caller.user_id;
-  if (!isMine && !mayManageVersion(caller, found)) throw notFound();
+  if (!isMine && !canManageVersion(caller, found)) throw notFound();
   return { found, job };
 };
 
-export const presentDryRun = (ctx: DomainContext, { version, template }: ShownVersion, job: JobRow): ProvisionerJob => {
+export const presentDryRun = (ctx: DomainContext, { version, template }: VersionView, job: JobRow): ProvisionerJob => {
   const metadata = {
     template_version_name: version.name,
     template_id: version.template_id ?? NIL_UUID,

@@ -6,7 +6,7 @@ import type { TemplateVersionRow } from "#db/templates/versions.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import type { Diagnostic, DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { evaluate } from "#src/provisioners/dynamic.ts";
-import { PlanBroken, ProvisionError } from "#src/provisioners/provisioner.ts";
+import { PlanBrokenError, ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { FormAnswer, FormVersion } from "#src/provisioners/terraform/forms.ts";
 import { toLabel } from "#src/provisioners/terraform/mapping/address.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
@@ -22,7 +22,7 @@ type Inputs = Readonly<Record<string, string>>;
 export const isPlanned = (manifest: Manifest): boolean => manifest.terraform?.is_dynamic === true;
 
 /** Returns the form for these values. Rejects with the signal's reason when canceled. */
-export const formFor = async (
+export const loadForm = async (
   deps: FormDeps,
   version: Version,
   manifest: Manifest,
@@ -32,22 +32,22 @@ export const formFor = async (
   if (!isPlanned(manifest)) return evaluate(manifest, inputs);
   let answer: Answer;
   try {
-    answer = await answerWithFaulty(deps, version, manifest, inputs, user_id, signal);
+    answer = await loadAnswerWithFaulty(deps, version, manifest, inputs, user_id, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof ProvisionError)) throw error;
-    const { parameters } = evaluate(manifest, known(manifest, manifest, inputs));
-    return { parameters, diagnostics: [fault(error.message, "")] };
+    const { parameters } = evaluate(manifest, pickApplicable(manifest, manifest, inputs));
+    return { parameters, diagnostics: [toFault(error.message, "")] };
   }
-  const asked = withFaulty(manifest, answer);
-  const shown = evaluate(asked, known(manifest, asked, inputs));
+  const asked = addFaulty(manifest, answer);
+  const shown = evaluate(asked, pickApplicable(manifest, asked, inputs));
   const about = new Map((asked.parameters ?? []).map((one) => [one.name, answer.faults.filter(isAbout(one))]));
   const others = answer.faults.filter((one) => ![...about.values()].flat().includes(one));
   return {
     parameters: shown.parameters.map((one) => {
-      const own = (about.get(one.name) ?? []).map(({ summary, detail }) => fault(summary, detail));
+      const own = (about.get(one.name) ?? []).map(({ summary, detail }) => toFault(summary, detail));
       return { ...one, diagnostics: own.length > 0 ? own : one.diagnostics };
     }),
-    diagnostics: [...shown.diagnostics, ...others.map(({ summary, detail }) => fault(summary, detail))],
+    diagnostics: [...shown.diagnostics, ...others.map(({ summary, detail }) => toFault(summary, detail))],
   };
 };
 
@@ -55,7 +55,7 @@ export const formFor = async (
  * Returns the manifest with the parameters and tags that apply to these values, for a build with them. Rejects with 400 and one entry per
  * invalid value.
  */
-export const askedFor = async (
+export const resolveManifest = async (
   deps: FormDeps,
   version: Version,
   manifest: Manifest,
@@ -64,15 +64,15 @@ export const askedFor = async (
 ): Promise<Manifest> => {
   if (!isPlanned(manifest)) return manifest;
   const { signal } = new AbortController();
-  const answer = await answerWithFaulty(deps, version, manifest, inputs, user_id, signal).catch((error) => {
-    if (error instanceof PlanBroken) throw new AppError("overloaded", error.message);
+  const answer = await loadAnswerWithFaulty(deps, version, manifest, inputs, user_id, signal).catch((error) => {
+    if (error instanceof PlanBrokenError) throw new AppError("overloaded", error.message);
     throw error instanceof ProvisionError ? new AppError("invalid", error.message) : error;
   });
   if (answer.faults.length === 0) {
     const terraform = manifest.terraform && { ...manifest.terraform, workspace_tags: answer.tags };
     return { ...manifest, parameters: [...answer.parameters], ...(terraform ? { terraform } : {}) };
   }
-  const { parameters = [] } = withFaulty(manifest, answer);
+  const { parameters = [] } = addFaulty(manifest, answer);
   throw new AppError("invalid", "Parameter values are invalid.", {
     validations: answer.faults.map((one) => {
       const name = parameters.find((parameter) => isAbout(parameter)(one))?.name;
@@ -89,7 +89,7 @@ export const askedFor = async (
  * other values, or that only the previous build had, is dropped silently: a client that sends back all values with one change cannot know
  * which parameters no longer apply.
  */
-export const known = (
+export const pickApplicable = (
   manifest: Manifest,
   asked: Manifest,
   inputs: Inputs,
@@ -113,16 +113,16 @@ const isAbout =
  * A plan omits invalid parameters. Their definitions come from the import, or, if they did not apply there, from a plan without the
  * rejected values.
  */
-const answerWithFaulty = async (...asked: Parameters<typeof answerFor>): Promise<Answer> => {
+const loadAnswerWithFaulty = async (...asked: Parameters<typeof loadAnswer>): Promise<Answer> => {
   const [deps, version, manifest, inputs, user_id, signal] = asked;
-  const answer = await answerFor(...asked);
+  const answer = await loadAnswer(...asked);
   const wrong = answer.faults.filter(({ address }) => address.includes(PARAMETER));
-  const isKnown = (one: { readonly address: string }): boolean =>
+  const isOfManifest = (one: { readonly address: string }): boolean =>
     (manifest.parameters ?? []).some((parameter) => isAbout(parameter)(one));
-  if (wrong.every(isKnown)) return { ...answer, faulty: manifest.parameters ?? [] };
+  if (wrong.every(isOfManifest)) return { ...answer, faulty: manifest.parameters ?? [] };
   const well = new Set(answer.parameters.map(({ name }) => name));
   const rest = Object.fromEntries(Object.entries(inputs).filter(([name]) => well.has(name)));
-  const { parameters } = await answerFor(deps, version, manifest, rest, user_id, signal);
+  const { parameters } = await loadAnswer(deps, version, manifest, rest, user_id, signal);
   const names = new Set(parameters.map(({ name }) => name));
   return { ...answer, faulty: [...parameters, ...(manifest.parameters ?? []).filter(({ name }) => !names.has(name))] };
 };
@@ -130,23 +130,24 @@ const answerWithFaulty = async (...asked: Parameters<typeof answerFor>): Promise
 const PARAMETER = "data.coder_parameter.";
 
 /** Returns the parameters that apply, with those omitted by the plan inserted in their places. */
-const withFaulty = (manifest: Manifest, { parameters, faulty, faults }: Answer): Manifest => {
+const addFaulty = (manifest: Manifest, { parameters, faulty, faults }: Answer): Manifest => {
   const there = new Set(parameters.map(({ name }) => name));
   const added = faulty.filter((one) => !there.has(one.name) && faults.some(isAbout(one)));
   if (added.length === 0) return { ...manifest, parameters: [...parameters] };
   const order = faulty.map(({ name }) => name);
-  const place = ({ name }: ManifestParameter): number => (order.includes(name) ? order.indexOf(name) : order.length);
-  return { ...manifest, parameters: [...parameters, ...added].sort((a, b) => place(a) - place(b)) };
+  const toPosition = ({ name }: ManifestParameter): number =>
+    order.includes(name) ? order.indexOf(name) : order.length;
+  return { ...manifest, parameters: [...parameters, ...added].sort((a, b) => toPosition(a) - toPosition(b)) };
 };
 
-const fault = (summary: string, detail: string): Diagnostic => ({
+const toFault = (summary: string, detail: string): Diagnostic => ({
   severity: "error",
   summary,
   detail,
   extra: { code: "" },
 });
 
-const answerFor = async (
+const loadAnswer = async (
   deps: FormDeps,
   version: Version,
   manifest: Manifest,

@@ -1,13 +1,13 @@
 // Presents a template version.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import type { ShownVersion } from "#db/templates/versions.ts";
+import type { VersionView } from "#db/templates/versions.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { matchedProvisioners, presentJob } from "../builds/job.ts";
+import { matchProvisioners, presentJob } from "../builds/job.ts";
 import type { DomainContext } from "../context.ts";
 
 export const presentVersion = (
-  { version, creator, job, template }: ShownVersion,
+  { version, creator, job, template }: VersionView,
   ctx: DomainContext,
 ): TemplateVersion => ({
   id: version.id,
@@ -15,8 +15,8 @@ export const presentVersion = (
   organization_id: version.organization_id,
   name: version.name,
   message: version.message,
-  created_at: rfc3339(version.created_at),
-  updated_at: rfc3339(version.updated_at),
+  created_at: toRfc3339(version.created_at),
+  updated_at: toRfc3339(version.updated_at),
   job: presentJob(
     job,
     {
@@ -32,6 +32,6 @@ export const presentVersion = (
   created_by: creator,
   archived: version.archived,
   warnings: [],
-  matched_provisioners: matchedProvisioners(job.tags, ctx.jobs, ctx.clock.now()),
+  matched_provisioners: matchProvisioners(job.tags, ctx.jobs, ctx.clock.now()),
   has_external_agent: version.has_external_agent,
 });

@@ -1,31 +1,31 @@
 // The access list of a template: its users and groups, and changes to them (rules TA-1 to TA-6).
 import { conflict, forbidden, invalid, type Validation } from "#base/errors.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { setTemplateAccess, type TemplateRow } from "#db/templates/templates.ts";
 import { findMemberWithUser, listMembers } from "#db/users/members.ts";
 import { listUsersByIds, type User as UserRow } from "#db/users/users.ts";
 import type { PatchTemplateAcl, TemplateAcl, TemplateAclAvailable } from "#schema/templates/template-acl.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type Acl, WORKSPACE_ROLES, type WorkspaceRole } from "#schema/workspaces/acl.ts";
-import { mayManageTemplate, mayReadMembers } from "../access.ts";
+import { canManageTemplate, canReadMembers } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { checkGroups, type RoleChanges, readRoleChanges } from "../groups/acl.ts";
 import { listGroups, presentGroup } from "../groups/find.ts";
 import { getOrganization } from "../organizations/find.ts";
 import { presentUser } from "../users/present.ts";
 
-const ACL_LIMIT = 500;
+const MAX_ACL_ENTRIES = 500;
 /** Retries concurrent changes; each attempt reads the list again. */
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 /** Returns the effective group list: until it is set, all members of the organization can use the template. */
 export const getGroupAcl = ({ organization_id, group_acl }: TemplateRow): Acl =>
   group_acl ?? { [organization_id]: "use" };
 
 /** Rejects with 403 for callers who cannot change it. */
-export const checkMayManage = (template: TemplateRow, caller: UserCaller): void => {
-  if (!mayManageTemplate(caller, template))
+export const checkCanManage = (template: TemplateRow, caller: UserCaller): void => {
+  if (!canManageTemplate(caller, template))
     throw forbidden("Only administrators of the template can see who has access to it.");
 };
 
@@ -42,7 +42,7 @@ export const presentAccess = async (
   const groups = (await listGroups(store, organization)).filter(({ id }) => id in roles);
   return {
     users: users.map((user) => ({
-      ...shown(user, organization.id),
+      ...presentForOrganization(user, organization.id),
       role: template.user_acl[user.id] as WorkspaceRole,
     })),
     group: await Promise.all(
@@ -54,7 +54,7 @@ export const presentAccess = async (
   };
 };
 
-const AVAILABLE = 1000;
+const MAX_AVAILABLE = 1000;
 
 /** Returns members and groups of the template's organization that the caller can see. */
 export const presentAvailable = async (
@@ -63,11 +63,11 @@ export const presentAvailable = async (
   caller: UserCaller,
 ): Promise<TemplateAclAvailable> => {
   const organization = await getOrganization(store, template.organization_id);
-  const members = mayReadMembers(caller, organization.id)
-    ? await store.scan(listMembers({ organization_id: organization.id, limit: AVAILABLE, offset: 0 }))
+  const members = canReadMembers(caller, organization.id)
+    ? await store.scan(listMembers({ organization_id: organization.id, limit: MAX_AVAILABLE, offset: 0 }))
     : [];
   return {
-    users: members.map(({ user }) => shown(user, organization.id)),
+    users: members.map(({ user }) => presentForOrganization(user, organization.id)),
     groups: await Promise.all(
       (await listGroups(store, organization)).map((group) => presentGroup(store, { group, organization }, caller)),
     ),
@@ -75,7 +75,7 @@ export const presentAvailable = async (
 };
 
 /** Shows only the template's organization of each user. */
-const shown = (user: UserRow, organization_id: string) => presentUser(user, [organization_id]);
+const presentForOrganization = (user: UserRow, organization_id: string) => presentUser(user, [organization_id]);
 
 /** Rejects with 400 for users outside the organization and unknown groups and roles; nothing is changed then. */
 export const changeAccess = async (
@@ -91,8 +91,8 @@ export const changeAccess = async (
   await checkUsers(ctx, found, user_perms, problems);
   await checkGroups(ctx.store, found.organization_id, "group_perms", group_perms, problems);
   if (problems.length > 0) throw invalid("Validation failed.", problems);
-  for (let template = found, left = TRIES; ; template = await again(), left -= 1) {
-    checkMayManage(template, caller);
+  for (let template = found, left = MAX_TRIES; ; template = await again(), left -= 1) {
+    checkCanManage(template, caller);
     const written = await tryChange(ctx, template, user_perms, group_perms);
     if (written) return;
     if (left <= 1) throw conflict("The list is being changed by others. Please retry.");
@@ -106,12 +106,12 @@ const tryChange = async (
   group_perms: RoleChanges<WorkspaceRole>,
 ): Promise<boolean> => {
   const before = { user_acl: template.user_acl, group_acl: getGroupAcl(template) };
-  const after = { user_acl: merged(before.user_acl, user_perms), group_acl: merged(before.group_acl, group_perms) };
-  if (Object.keys(after.user_acl).length + Object.keys(after.group_acl).length > ACL_LIMIT) {
-    throw invalid(`A template can be given to at most ${ACL_LIMIT} users and groups.`);
+  const after = { user_acl: mergeAcl(before.user_acl, user_perms), group_acl: mergeAcl(before.group_acl, group_perms) };
+  if (Object.keys(after.user_acl).length + Object.keys(after.group_acl).length > MAX_ACL_ENTRIES) {
+    throw invalid(`A template can be given to at most ${MAX_ACL_ENTRIES} users and groups.`);
   }
   const now = clock.now();
-  const entry = audited({
+  const entry = insertAudit({
     now,
     action: "write",
     resource_type: "template",
@@ -132,7 +132,7 @@ const tryChange = async (
   return true;
 };
 
-const merged = (acl: Acl, changes: RoleChanges<WorkspaceRole>): Acl => {
+const mergeAcl = (acl: Acl, changes: RoleChanges<WorkspaceRole>): Acl => {
   const next = { ...acl, ...changes };
   return Object.fromEntries(Object.entries(next).filter((entry): entry is [string, WorkspaceRole] => entry[1] !== ""));
 };

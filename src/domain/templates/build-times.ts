@@ -5,12 +5,12 @@ import type { Store } from "#db/engine/store.ts";
 import { listBuildTimes } from "#db/templates/templates.ts";
 import type { BuildTimeStats } from "#schema/templates/template.ts";
 
-const KEEP_MS = 30_000;
+const TTL_MS = 30_000;
 
 export class BuildTimes {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #known = new Map<string, { until: number; stats: Promise<BuildTimeStats> }>();
+  readonly #cached = new Map<string, { until: number; stats: Promise<BuildTimeStats> }>();
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -18,22 +18,22 @@ export class BuildTimes {
   }
 
   /** At most half a minute old. */
-  of(template_id: string): Promise<BuildTimeStats> {
+  get(template_id: string): Promise<BuildTimeStats> {
     const now = this.#clock.monotonic();
-    const known = this.#known.get(template_id);
+    const known = this.#cached.get(template_id);
     if (known && known.until > now) return known.stats;
-    for (const [id, { until }] of this.#known) if (until <= now) this.#known.delete(id);
+    for (const [id, { until }] of this.#cached) if (until <= now) this.#cached.delete(id);
     const stats = this.#read(template_id);
-    this.#known.set(template_id, { until: now + KEEP_MS, stats });
-    stats.catch(() => this.#known.delete(template_id));
+    this.#cached.set(template_id, { until: now + TTL_MS, stats });
+    stats.catch(() => this.#cached.delete(template_id));
     return stats;
   }
 
   async #read(id: string): Promise<BuildTimeStats> {
     const rows = await this.#store.scan(listBuildTimes({ id }));
-    const of = (transition: string) =>
+    const get = (transition: string) =>
       percentiles(rows.filter((row) => row.transition === transition).map((row) => Number(row.milliseconds)));
-    return { start: of("start"), stop: of("stop"), delete: of("delete") };
+    return { start: get("start"), stop: get("stop"), delete: get("delete") };
   }
 }
 

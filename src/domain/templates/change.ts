@@ -7,8 +7,8 @@ import { WEEKDAYS } from "#base/schedule/weekdays.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
 import { setTimersOfTemplate } from "#db/engine/timers.ts";
-import { notified } from "#db/notifications/notifications.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { templates } from "#db/schema/templates.ts";
 import {
   countWorkspacesByTemplate,
@@ -24,7 +24,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { mayManageTemplates } from "../access.ts";
+import { canManageTemplates } from "../access.ts";
 import { checkAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 
@@ -88,7 +88,7 @@ export const makeTemplate = async (
 
 /** Rejects with 403 for callers who do not administer templates there. */
 export const requireTemplateAdmin = (caller: UserCaller, organization: OrganizationRow): void => {
-  if (!mayManageTemplates(caller, organization.id)) {
+  if (!canManageTemplates(caller, organization.id)) {
     throw forbidden("Only template administrators can create templates.");
   }
 };
@@ -99,9 +99,18 @@ const templateEntry = (
   change: { before?: TemplateRow; after?: object },
   now: number,
 ) =>
-  audited({ now, action, resource_type: "template", resource_id: id, target: name, icon, organization_id, ...change });
+  insertAudit({
+    now,
+    action,
+    resource_type: "template",
+    resource_id: id,
+    target: name,
+    icon,
+    organization_id,
+    ...change,
+  });
 
-const defined = (patch: object): object =>
+const omitUndefined = (patch: object): object =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
 
 /** Notifies users with a workspace from the template that it is deprecated, once per message. */
@@ -117,7 +126,7 @@ const deprecationNotices = async (
   const dedupe = `deprecated:${id}:${sha256(message).slice(0, 16)}`;
   return (await store.all(listWorkspaceOwnersByTemplate({ id })))
     .filter(({ owner_id }) => owner_id !== PREBUILDS_USER_ID)
-    .map(({ owner_id }) => notified({ ...about, user_id: owner_id, dedupe }));
+    .map(({ owner_id }) => insertNotification({ ...about, user_id: owner_id, dedupe }));
 };
 
 /** Changes the given members; omitted ones are unchanged. Rejects with 400 for a new default coding agent that cannot be used. */
@@ -147,11 +156,11 @@ export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, 
       updateTemplate(template.id, { ...patch, updated_at: now }, { expect: 1 }),
       ...timers,
       ...(await deprecationNotices(ctx, template, patch.deprecation_message, now)),
-      templateEntry(template, "write", { before: template, after: { ...template, ...defined(patch) } }, now),
+      templateEntry(template, "write", { before: template, after: { ...template, ...omitUndefined(patch) } }, now),
     ]);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    throw conflict("A template of this name exists already.", [{ field: "name", detail: "must be unique" }]);
+    throw conflict("A template with this name already exists.", [{ field: "name", detail: "must be unique" }]);
   }
   ctx.topics.publish("shown_changed", template.id, {});
   if (patch.deprecation_message) ctx.topics.publish("notified", template.id, {});

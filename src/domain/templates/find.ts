@@ -1,27 +1,27 @@
 // Finds the template in a path and checks the caller's access.
 import { Type as t } from "@sinclair/typebox";
 import { forbidden, notFound } from "#base/errors.ts";
-import { findTemplateByName, findTemplateShown, type ShownTemplate } from "#db/templates/templates.ts";
+import { findTemplateByName, findTemplateShown, type TemplateView } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplate, mayReadTemplate } from "../access.ts";
+import { canManageTemplate, canReadTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { organizationAt } from "../organizations/find.ts";
 
 export const templatePath = t.Object({ template: t.String({ format: "uuid", description: "Template id." }) });
 
 /** Returns the template if the caller can see it. Rejects with 404 otherwise. */
-export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+export const templateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {
   const found = await ctx.store.get(findTemplateShown({ id: id.toLowerCase() }));
-  if (!found || !mayReadTemplate(caller, found.template)) throw notFound();
+  if (!found || !canReadTemplate(caller, found.template)) throw notFound();
   return found;
 };
 
 /** Finds a template by the names of its organization and itself. */
-export const templateNamed = async (
+export const findTemplateNamed = async (
   ctx: DomainContext,
   { organization, name }: { readonly organization: string; readonly name: string },
   caller: UserCaller,
-): Promise<ShownTemplate> => {
+): Promise<TemplateView> => {
   const { id: organization_id } = await organizationAt(ctx.store, organization, caller);
   const found = await ctx.store.get(findTemplateByName({ organization_id, name }));
   if (!found) throw notFound();
@@ -29,9 +29,9 @@ export const templateNamed = async (
 };
 
 /** Like `templateAt`, for callers who can change it. Rejects with 403 for callers who can only see it. */
-export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<ShownTemplate> => {
+export const managedTemplateAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<TemplateView> => {
   const found = await templateAt(ctx, id, caller);
-  if (!mayManageTemplate(caller, found.template)) {
+  if (!canManageTemplate(caller, found.template)) {
     throw forbidden("Only template administrators can change templates.");
   }
   return found;

@@ -1,17 +1,17 @@
 // Presents a template.
-import { rfc3339 } from "#base/clock.ts";
-import type { ShownTemplate } from "#db/templates/templates.ts";
+import { toRfc3339 } from "#base/clock.ts";
+import type { TemplateView } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
-import { hasFiles, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import { findSnapshotProblem, hasFiles } from "#schema/workspaces/snapshot.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
 
 export const presentTemplate = (
-  { template, organization, creator, use, has_snapshot_module }: ShownTemplate,
+  { template, organization, creator, use, has_snapshot_module }: TemplateView,
   build_time_stats: BuildTimeStats,
 ): Template => ({
   id: template.id,
-  created_at: rfc3339(template.created_at),
-  updated_at: rfc3339(template.updated_at),
+  created_at: toRfc3339(template.created_at),
+  updated_at: toRfc3339(template.updated_at),
   organization_id: template.organization_id,
   organization_name: organization.name,
   organization_display_name: organization.display_name,
@@ -49,7 +49,8 @@ export const presentTemplate = (
   snapshots_on_stop: template.snapshots_on_stop,
   default_coding_agent: template.default_coding_agent,
   home_backups: template.home_backups,
-  snapshots_unsupported: whyNoSnapshots(template.provisioner, { has_snapshot_module: has_snapshot_module === 1 }) ?? "",
+  snapshots_unsupported:
+    findSnapshotProblem(template.provisioner, { has_snapshot_module: has_snapshot_module === 1 }) ?? "",
   has_trash: hasFiles(template.provisioner),
   max_port_share_level: template.max_port_share_level,
   use_classic_parameter_flow: template.use_classic_parameter_flow,

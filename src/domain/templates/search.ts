@@ -1,9 +1,9 @@
 // Lists of templates and their search `q` (facts/platform 9.3).
 import { SearchQuery } from "#base/query.ts";
-import { listTemplates, type ShownTemplate, type TemplateRow } from "#db/templates/templates.ts";
+import { listTemplates, type TemplateRow, type TemplateView } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplate, mayReadTemplate } from "../access.ts";
-import { LOCAL_PROVISIONER, mayHaveLocal } from "../builds/local-rule.ts";
+import { canManageTemplate, canReadTemplate } from "../access.ts";
+import { canHaveLocal, LOCAL_PROVISIONER } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 
 /**
@@ -15,21 +15,21 @@ export const searchTemplates = async (
   caller: UserCaller,
   q: string,
   organization_id?: string,
-): Promise<ShownTemplate[]> => {
+): Promise<TemplateView[]> => {
   const matches = makeMatcher(q, caller);
-  const seesLocal = (template: TemplateRow): boolean =>
-    mayHaveLocal(ctx.config, caller.roles) || mayManageTemplate(caller, template);
+  const canSeeLocal = (template: TemplateRow): boolean =>
+    canHaveLocal(ctx.config, caller.roles) || canManageTemplate(caller, template);
   const rows = await ctx.store.scan(listTemplates());
   return rows.filter(
     (row) =>
       (organization_id === undefined || row.template.organization_id === organization_id) &&
-      mayReadTemplate(caller, row.template) &&
-      (row.template.provisioner !== LOCAL_PROVISIONER || seesLocal(row.template)) &&
+      canReadTemplate(caller, row.template) &&
+      (row.template.provisioner !== LOCAL_PROVISIONER || canSeeLocal(row.template)) &&
       matches(row),
   );
 };
 
-const makeMatcher = (q: string, caller: UserCaller): ((row: ShownTemplate) => boolean) => {
+const makeMatcher = (q: string, caller: UserCaller): ((row: TemplateView) => boolean) => {
   const query = new SearchQuery(q);
   const name = query.text("name");
   const exact = query.text("exact_name");
@@ -38,12 +38,12 @@ const makeMatcher = (q: string, caller: UserCaller): ((row: ShownTemplate) => bo
   const tasks = query.flag("has-ai-task");
   const author = query.text("author");
   const { free } = query;
-  query.end("Query parameters have invalid values.");
+  query.requireValid("Query parameters have invalid values.");
   return ({ template, organization: place, creator, has_ai_task }) => {
     const names = [template.name, template.display_name].map((one) => one.toLowerCase());
-    const holds = (part: string): boolean => names.some((one) => one.includes(part));
-    if (free !== "" && !holds(free)) return false;
-    if (name !== undefined && !holds(name)) return false;
+    const includesText = (part: string): boolean => names.some((one) => one.includes(part));
+    if (free !== "" && !includesText(free)) return false;
+    if (name !== undefined && !includesText(name)) return false;
     if (exact !== undefined && template.name.toLowerCase() !== exact) return false;
     if (deprecated !== undefined && (template.deprecation_message !== "") !== deprecated) return false;
     if (tasks !== undefined && (has_ai_task === 1) !== tasks) return false;

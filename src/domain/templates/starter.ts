@@ -7,7 +7,7 @@ import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { Clock, Timer } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { type Parts, partOf } from "#base/parts.ts";
+import { type Parts, toPart } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
 import type { Blobs } from "#db/blobs.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -15,7 +15,7 @@ import { findSetting, insertSetting } from "#db/settings.ts";
 import { findTemplateByName } from "#db/templates/templates.ts";
 import { findDefaultOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import type { Provisioner } from "#src/provisioners/provisioner.ts";
 import { DOCKER, EXAMPLES, type Example, LOCAL } from "#src/starter/examples.ts";
 import { storeArchive } from "../template-versions/create.ts";
@@ -33,12 +33,12 @@ type Deps = {
 };
 
 /** Milliseconds between checks for an engine that does not respond yet. */
-const LOOK_MS = 15_000;
+const CHECK_INTERVAL_MS = 15_000;
 
 export class ReadyTemplates {
   readonly #deps: Deps;
   #timer: Timer | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #checking: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -50,15 +50,15 @@ export class ReadyTemplates {
     if (await this.#isMade(DOCKER)) return;
     const { clock, provisioners } = this.#deps;
     if (!provisioners.has(DOCKER)) return;
-    this.#timer = clock.every(LOOK_MS, () => {
-      this.#looking = this.#looking.then(() => this.#make(DOCKER));
+    this.#timer = clock.every(CHECK_INTERVAL_MS, () => {
+      this.#checking = this.#checking.then(() => this.#make(DOCKER));
     });
   }
 
   /** Stops checking, and waits for templates that are being created. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
-    await this.#looking;
+    await this.#checking;
   }
 
   /** A failure is logged and retried at the next start. */
@@ -67,12 +67,12 @@ export class ReadyTemplates {
     try {
       if (!provisioner) return;
       if (!(await this.#isMade(name))) {
-        if ((await provisioner.lacks?.()) !== undefined) return;
+        if ((await provisioner.findProblem?.()) !== undefined) return;
         const example = EXAMPLES.get(name);
         if (example) await createBuiltInTemplate(this.#deps, name, example);
       }
     } catch (error) {
-      log("templates").error("the ready template {name} could not be made: {error}", { name, error });
+      log("templates").error("cannot create the built-in template {name}: {error}", { name, error });
     }
     if (name === DOCKER) this.#timer?.cancel();
   }
@@ -106,10 +106,10 @@ export const createBuiltInTemplate = async (
     const { display_name, description, icon } = example;
     // Must be imported on this node, because only it learns how the import ends.
     let id = uuid();
-    while (!deps.parts.has(partOf(id))) id = uuid();
+    while (!deps.parts.has(toPart(id))) id = uuid();
     const job_id = uuid();
     const ended = waitForJob(deps, job_id);
-    versions.expect(id, partOf(id));
+    versions.expect(id, toPart(id));
     await versions.ask(id, "create", {
       job_id,
       organization_id,
@@ -123,7 +123,7 @@ export const createBuiltInTemplate = async (
     });
     await ended;
     const job = await store.get(findJob({ id: job_id }));
-    if (!job || jobStatus(job) !== "succeeded") throw new Error(`its import has not succeeded: ${job?.error}`);
+    if (!job || toJobStatus(job) !== "succeeded") throw new Error(`its import has not succeeded: ${job?.error}`);
     const body = { name, template_version_id: id, display_name, description, icon };
     await makeTemplate(deps, organization, PREBUILDS_USER_ID, body);
   }

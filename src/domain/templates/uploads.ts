@@ -1,7 +1,7 @@
 // Rows of uploaded files: who uploaded which content, and who can read it (rules TP-1 to TP-4).
 import { notFound } from "#base/errors.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   type FileRow,
   findFile,
@@ -12,7 +12,7 @@ import {
 } from "#db/templates/files.ts";
 import { listTemplateAccess } from "#db/templates/templates.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayManageTemplate, mayManageTemplates } from "../access.ts";
+import { canManageTemplate, canManageTemplates } from "../access.ts";
 
 /** Returns the ID under which the user has this content; the row is stored. */
 export const remember = async (store: Store, row: FileRow): Promise<{ id: string; isNew: boolean }> => {
@@ -23,7 +23,7 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
   try {
     const { id, created_at: now } = row;
     const about = { now, resource_type: "file", resource_id: id, target: hash } as const;
-    const entry = audited({ ...about, action: "create", after: row, status_code: 201 });
+    const entry = insertAudit({ ...about, action: "create", after: row, status_code: 201 });
     await store.commit([insertFile(row), entry]);
     return { id: row.id, isNew: true };
   } catch (error) {
@@ -38,19 +38,19 @@ export const remember = async (store: Store, row: FileRow): Promise<{ id: string
 /** Returns the upload with this ID if the caller can read it. Rejects with 404 otherwise. */
 export const fileAt = async (store: Store, id: string, caller: UserCaller): Promise<FileRow> => {
   const file = await store.get(findFile({ id: id.toLowerCase() }));
-  if (!file || !(await mayReadFile(store, caller, file))) throw notFound();
+  if (!file || !(await canReadFile(store, caller, file))) throw notFound();
   return file;
 };
 
 /** Allows the uploader, and template administrators if a version was created from it. */
-export const mayReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
-  if (file.created_by === caller.user_id || mayManageTemplates(caller, "")) return true;
+export const canReadFile = async (store: Store, caller: UserCaller, file: FileRow): Promise<boolean> => {
+  if (file.created_by === caller.user_id || canManageTemplates(caller, "")) return true;
   const used = await store.scan(listOrganizationsOfFile({ file_id: file.id }));
-  if (used.some(({ organization_id }) => mayManageTemplates(caller, organization_id))) return true;
-  return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => mayManageTemplate(caller, one));
+  if (used.some(({ organization_id }) => canManageTemplates(caller, organization_id))) return true;
+  return (await store.scan(listTemplatesOfFile({ file_id: file.id }))).some((one) => canManageTemplate(caller, one));
 };
 
 /** Allows everyone who can create versions of some template. */
-export const mayUpload = async (store: Store, caller: UserCaller): Promise<boolean> =>
-  ["", ...Object.keys(caller.organizations)].some((id) => mayManageTemplates(caller, id)) ||
-  (await store.scan(listTemplateAccess())).some((template) => mayManageTemplate(caller, template));
+export const canUpload = async (store: Store, caller: UserCaller): Promise<boolean> =>
+  ["", ...Object.keys(caller.organizations)].some((id) => canManageTemplates(caller, id)) ||
+  (await store.scan(listTemplateAccess())).some((template) => canManageTemplate(caller, template));

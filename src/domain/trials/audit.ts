@@ -1,7 +1,7 @@
 // Audit entries of trials: ways were tried, stopped, kept or discarded; prompts are never recorded. Forks, snapshots, builds and chats have entries
 // of their own.
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { TrialRow } from "#db/trials/trials.ts";
 
 type Operation = "try_ways" | "stop_ways" | "keep_way" | "discard_ways";
@@ -12,7 +12,7 @@ export const auditTrial = (
   now: number,
   way?: number,
 ): Statement =>
-  audited({
+  insertAudit({
     now,
     action: "write",
     resource_type: "chat",

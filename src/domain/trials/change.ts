@@ -8,7 +8,7 @@ import { listSnapshots } from "#db/workspaces/snapshots.ts";
 import type { Trial } from "#schema/chats/trial.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { MAX_SNAPSHOTS } from "#schema/workspaces/snapshot.ts";
-import { mayUseWorkspace } from "../access.ts";
+import { canUseWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { changeableAt } from "../workspaces/find.ts";
 import { auditTrial } from "./audit.ts";
@@ -17,8 +17,8 @@ import { presentTrial } from "./present.ts";
 /** Stops the ways; their forks remain until one is kept or all are discarded. Throws 409 when none is working. */
 export const stopTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
   const now = ctx.clock.now();
-  await ctx.trials.tell(trial.id, { type: "stop", now }, [auditTrial(trial, "stop_ways", now)]);
-  return readAgain(ctx, trial);
+  await ctx.trials.applyEvent(trial.id, { type: "stop", now }, [auditTrial(trial, "stop_ways", now)]);
+  return reloadTrial(ctx, trial);
 };
 
 /**
@@ -32,7 +32,7 @@ export const keepWay = async (
   caller: UserCaller,
 ): Promise<Trial> => {
   const workspace = await changeableAt(ctx, trial.workspace_id, caller);
-  if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not work in this workspace.");
+  if (!canUseWorkspace(caller, workspace)) throw forbidden("You may not work in this workspace.");
   if (countKept(await ctx.store.all(listSnapshots({ workspace_id: workspace.id }))) >= MAX_SNAPSHOTS) {
     throw conflict(
       `${workspace.name} has ${MAX_SNAPSHOTS} snapshots, and needs one more to keep a way. Delete one of them first.`,
@@ -40,16 +40,16 @@ export const keepWay = async (
   }
   const now = ctx.clock.now();
   const event = { type: "keep", number, snapshot_id: uuid(), safety_id: uuid(), now } as const;
-  await ctx.trials.tell(trial.id, event, [auditTrial(trial, "keep_way", now, number)]);
-  return readAgain(ctx, trial);
+  await ctx.trials.applyEvent(trial.id, event, [auditTrial(trial, "keep_way", now, number)]);
+  return reloadTrial(ctx, trial);
 };
 
 /** Starts deleting all forks and archiving their chats. Throws 409 while a way is being kept. */
 export const discardTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
   const now = ctx.clock.now();
-  await ctx.trials.tell(trial.id, { type: "discard", now }, [auditTrial(trial, "discard_ways", now)]);
-  return readAgain(ctx, trial);
+  await ctx.trials.applyEvent(trial.id, { type: "discard", now }, [auditTrial(trial, "discard_ways", now)]);
+  return reloadTrial(ctx, trial);
 };
 
-const readAgain = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> =>
+const reloadTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> =>
   presentTrial(ctx, (await ctx.store.get(findTrial({ id: trial.id })))?.trial ?? trial);

@@ -1,5 +1,5 @@
 // Creates a trial: checks everything, then writes its row and the fork for its ways as one batch (rules TY-1, TY-2).
-import { LOOK, TRIAL } from "#actors/trials/keeper.ts";
+import { TRIAL, TRIAL_CHECK_TIMER } from "#actors/trials/keeper.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
@@ -38,7 +38,7 @@ const WAYS = 3;
 const MAX_TITLE = 200;
 
 /** A requested way, before it has a workspace and a chat. */
-type Asked = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent">;
+type RequestedWay = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent">;
 
 /**
  * Returns the new trial, whose forks are being created. Throws 400 for invalid values, 403 and 404 as for a fork of the chat's workspace, and 409
@@ -69,7 +69,7 @@ export const createTrial = async (
     throw conflict("This chat already has open ways. Keep one or discard all of them first.");
   }
   const open = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
-  if (open + asked.length > MAX_OPEN_WAYS) throw tooMany(open);
+  if (open + asked.length > MAX_OPEN_WAYS) throw tooManyWays(open);
   const up_to = (await store.get(findLastMessage({ chat: chat.key })))?.id ?? 0;
   const id = uuid();
   const chat_ids = asked.map(() => uuid());
@@ -91,12 +91,12 @@ export const createTrial = async (
       return [
         insertTrial(row),
         guard,
-        setTimer(TRIAL, id, LOOK, row.created_at),
+        setTimer(TRIAL, id, TRIAL_CHECK_TIMER, row.created_at),
         auditTrial(row, "try_ways", row.created_at),
       ];
     },
   }).catch((error) => {
-    throw error instanceof CommitError && error.reason === "stale" ? tooMany(open) : error;
+    throw error instanceof CommitError && error.reason === "stale" ? tooManyWays(open) : error;
   });
   if (!row) throw new Error("a trial was made without its row");
   failpoint("trial_asked");
@@ -105,7 +105,7 @@ export const createTrial = async (
   return presentTrial(ctx, row);
 };
 
-const tooMany = (open: number): AppError =>
+const tooManyWays = (open: number): AppError =>
   conflict(
     `You can have at most ${MAX_OPEN_WAYS} open ways and have ${open}. Keep or discard those of other chats first.`,
   );
@@ -115,10 +115,10 @@ const planWays = async (
   ctx: DomainContext,
   chat: ChatRow,
   { prompt = "", count, ways }: CreateTrial,
-): Promise<readonly Asked[]> => {
+): Promise<readonly RequestedWay[]> => {
   if (ways && count !== undefined && count !== ways.length) throw invalidField("count", "must be the number of ways");
   const asked: readonly CreateTrialWay[] = ways ?? Array.from({ length: count ?? WAYS }, () => ({}));
-  const planned: Asked[] = [];
+  const planned: RequestedWay[] = [];
   for (const [at, way] of asked.entries()) {
     const own = (way.prompt ?? prompt).trim();
     if (own === "") throw invalidField(ways ? `ways.${at}.prompt` : "prompt", "must not be empty");
@@ -145,7 +145,7 @@ type New = {
   readonly chat: ChatRow;
   readonly body: CreateTrial;
   readonly fork: ForkRow;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly RequestedWay[];
   readonly now: number;
 };
 

@@ -1,26 +1,26 @@
 // Examines a way whose turn has ended: its changes since the prompt, and the result of the check command.
 import { WorkspaceAgent } from "#actors/chat/turn/tool-agent.ts";
-import type { Checked, Measured } from "#actors/trials/state.ts";
-import { uuidFor } from "#base/ids.ts";
+import type { CheckResult, WayChanges } from "#actors/trials/state.ts";
+import { deriveUuid } from "#base/ids.ts";
 import { pause } from "#base/retry.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
 import type { CheckpointChanges } from "#schema/agents/checkpoint.ts";
 import { CHECK_OUTPUT_BYTES, type TrialCheck, type TrialDiff } from "#schema/chats/trial.ts";
 import { SecretMask } from "#src/tools/mask.ts";
-import { endProcess, followProcess, startProcess, UNATTENDED } from "#src/tools/processes/processes.ts";
-import { INTERRUPTED, type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import { endProcess, followProcess, startProcess, UNATTENDED_ENV } from "#src/tools/processes/processes.ts";
+import { INTERRUPTED_REASON, type ToolAgent, ToolError, WorkspaceUnreachableError } from "#src/tools/tool.ts";
 import { ChatToolServices } from "../chats/tool-services.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Large repositories take time. */
-const CHANGES_MS = 120_000;
+const CHANGES_TIMEOUT_MS = 120_000;
 /** The daemon enforces the check's own limit; this applies if it does not. */
 const SPARE_MS = 30_000;
 /** Maximum length of all diffs of a way. */
 const MAX_DIFF = 4 * 1024 * 1024;
 const TOO_LARGE = "(not shown: the changes of all folders together exceed 4 MiB)\n";
 
-type Found = Measured & { readonly folders: TrialDiff["folders"] };
+type MeasuredChanges = WayChanges & { readonly folders: TrialDiff["folders"] };
 
 /** Compares the files with those at the prompt; returns why that is not possible, if so. */
 export const measureWay = async (
@@ -28,9 +28,9 @@ export const measureWay = async (
   trial: TrialRow,
   way: StoredWay,
   signal: AbortSignal,
-): Promise<Found> => {
+): Promise<MeasuredChanges> => {
   const { agent, mask } = await reach(ctx, trial, way);
-  return whenReached(ctx, signal, () => lookAtChanges(agent, way, { mask, signal })).catch((error) => {
+  return retryUntilReached(ctx, signal, () => loadChanges(agent, way, { mask, signal })).catch((error) => {
     if (signal.aborted || !(error instanceof ToolError)) throw error;
     return { changes: null, changes_error: error.message, folders: [] };
   });
@@ -42,10 +42,10 @@ export const checkWay = async (
   trial: TrialRow,
   way: StoredWay,
   signal: AbortSignal,
-): Promise<Checked> => {
+): Promise<CheckResult> => {
   const { agent, mask } = await reach(ctx, trial, way);
   try {
-    const check = await whenReached(ctx, signal, () => runCheck(ctx, agent, trial, way, { mask, signal }));
+    const check = await retryUntilReached(ctx, signal, () => runCheck(ctx, agent, trial, way, { mask, signal }));
     return { check, error: "" };
   } catch (error) {
     if (signal.aborted || !(error instanceof ToolError)) throw error;
@@ -59,37 +59,41 @@ const reach = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_i
   const of = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
   const toolServices = () => new ChatToolServices(ctx, of);
   const agent = new WorkspaceAgent({ store, clock, agentHttp, toolServices }, of, true);
-  return { agent, mask: new SecretMask(await toolServices().knownSecrets()) };
+  return { agent, mask: new SecretMask(await toolServices().loadSecrets()) };
 };
 
 /** A daemon that lost its connection returns within this time, or not at all. */
-const REACH_MS = 120_000;
-const AGAIN_MS = 1_000;
+const REACH_TIMEOUT_MS = 120_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 /** Retries while the workspace is unreachable although it should be running, such as after a restart of the server. */
-const whenReached = async <T>({ clock }: DomainContext, signal: AbortSignal, act: () => Promise<T>): Promise<T> => {
-  const until = clock.monotonic() + REACH_MS;
+const retryUntilReached = async <T>(
+  { clock }: DomainContext,
+  signal: AbortSignal,
+  act: () => Promise<T>,
+): Promise<T> => {
+  const until = clock.monotonic() + REACH_TIMEOUT_MS;
   for (;;) {
     try {
       return await act();
     } catch (error) {
-      if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) throw error;
+      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > until) throw error;
     }
-    await pause(clock, AGAIN_MS, signal);
+    await pause(clock, RETRY_INTERVAL_MS, signal);
     signal.throwIfAborted();
   }
 };
 
-type Look = { readonly mask: SecretMask; readonly signal: AbortSignal };
+type ExamineOptions = { readonly mask: SecretMask; readonly signal: AbortSignal };
 
-const lookAtChanges = async (
+const loadChanges = async (
   agent: ToolAgent,
   { chat_id, message_id }: StoredWay,
-  { mask, signal }: Look,
-): Promise<Found> => {
+  { mask, signal }: ExamineOptions,
+): Promise<MeasuredChanges> => {
   const json = { chat_id, message_id };
   const path = "/checkpoints/changes";
-  const asked = { method: "POST", path, json, patient: true, answer_ms: CHANGES_MS, signal } as const;
+  const asked = { method: "POST", path, json, patient: true, answer_ms: CHANGES_TIMEOUT_MS, signal } as const;
   const { folders, problems } = await agent.call<CheckpointChanges>(asked);
   const sum = (name: "files" | "added" | "removed"): number => folders.reduce((total, one) => total + one[name], 0);
   let room = MAX_DIFF;
@@ -107,12 +111,12 @@ const runCheck = async (
   agent: ToolAgent,
   trial: TrialRow,
   { number, turn }: StoredWay,
-  { mask, signal }: Look,
+  { mask, signal }: ExamineOptions,
 ): Promise<TrialCheck> => {
-  const id = uuidFor(`check ${trial.id} ${number} ${turn}`);
+  const id = deriveUuid(`check ${trial.id} ${number} ${turn}`);
   const timeout_ms = trial.check_timeout_seconds * 1_000;
   try {
-    await startProcess(agent, { id, command: trial.check_command, env: UNATTENDED, timeout_ms });
+    await startProcess(agent, { id, command: trial.check_command, env: UNATTENDED_ENV, timeout_ms });
     const of = { agent, clock, mask, write: () => {} };
     const { process, output } = await followProcess(of, id, timeout_ms + SPARE_MS, signal);
     const { exit_code, timed_out, running, started_at, ended_at } = process;
@@ -121,17 +125,17 @@ const runCheck = async (
     return {
       exit_code: running ? null : exit_code,
       timed_out: timed_out || running,
-      output: takeEnd(output),
+      output: truncateStart(output),
       duration_ms,
     };
   } catch (error) {
-    if (signal.reason === INTERRUPTED) await endProcess({ agent, clock }, id);
+    if (signal.reason === INTERRUPTED_REASON) await endProcess({ agent, clock }, id);
     throw error;
   }
 };
 
 /** Returns the last bytes, starting at a character boundary. */
-const takeEnd = (text: string): string => {
+const truncateStart = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= CHECK_OUTPUT_BYTES) return text;
   return bytes

@@ -3,8 +3,8 @@ import { forbidden, notFound } from "#base/errors.ts";
 import { findTrial, findTrialDiff, listTrials, type TrialRow } from "#db/trials/trials.ts";
 import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayDriveChat } from "../access.ts";
-import { visibleChat } from "../chats/find.ts";
+import { canDriveChat } from "../access.ts";
+import { findVisibleChat } from "../chats/find.ts";
 import type { DomainContext } from "../context.ts";
 import { presentTrial } from "./present.ts";
 
@@ -16,8 +16,8 @@ export const trialAt = async (
   { chat, trial }: { readonly chat: string; readonly trial: string },
   caller: UserCaller,
 ): Promise<TrialRow> => {
-  const place = await visibleChat(ctx, chat, caller);
-  if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  const place = await findVisibleChat(ctx, chat, caller);
+  if (!canDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
   const found = (await ctx.store.get(findTrial({ id: trial.toLowerCase() })))?.trial;
   if (found?.chat_id !== place.id) throw notFound();
   return found;
@@ -25,8 +25,8 @@ export const trialAt = async (
 
 /** Returns the trials of a chat, newest first; empty for people with read-only access. Throws 404. */
 export const readTrials = async (ctx: DomainContext, chat: string, caller: UserCaller): Promise<Trials> => {
-  const place = await visibleChat(ctx, chat, caller);
-  if (!mayDriveChat(caller, place)) return { trials: [] };
+  const place = await findVisibleChat(ctx, chat, caller);
+  if (!canDriveChat(caller, place)) return { trials: [] };
   const rows = await ctx.store.all(listTrials({ chat_id: place.id, limit: MAX_LISTED }));
   return { trials: await Promise.all(rows.map((row): Promise<Trial> => presentTrial(ctx, row))) };
 };

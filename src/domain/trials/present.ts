@@ -1,5 +1,5 @@
 // Turns a trial into the shape of the wire: its row, the names of its workspaces, and the cost of its ways' chats.
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import { sumSpend } from "#db/chats/spend.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
 import { findFork } from "#db/workspaces/forks.ts";
@@ -21,8 +21,8 @@ export const presentTrial = async (ctx: Pick<DomainContext, "store">, row: Trial
     check_timeout_seconds: row.check_timeout_seconds,
     ...(row.keep ? { kept_way: row.keep.number } : {}),
     ways: await Promise.all(row.ways.map((way) => presentWay(ctx, way, planned.get(way.workspace_id) ?? ""))),
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
   };
 };
 
@@ -33,8 +33,8 @@ const presentWay = async (
 ): Promise<TrialWay> => {
   const workspace = await store.get(findWorkspacePlace({ id: way.workspace_id }));
   const [spent] = way.message_id === null ? [] : await store.scan(sumSpend({ root: way.chat_id }));
-  const started_at = rfc3339OrAbsent(way.started_at);
-  const ended_at = rfc3339OrAbsent(way.ended_at);
+  const started_at = toOptionalRfc3339(way.started_at);
+  const ended_at = toOptionalRfc3339(way.ended_at);
   return {
     number: way.number,
     status: way.status,

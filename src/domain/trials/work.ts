@@ -6,13 +6,13 @@ import type { Store } from "#db/engine/store.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayUseWorkspace } from "../access.ts";
+import { canUseWorkspace } from "../access.ts";
 import { createBuild, restoreBuild } from "../builds/create.ts";
 import { admitUserPrompt } from "../chats/admitted.ts";
-import { ownChat } from "../chats/find.ts";
+import { ownChatAt } from "../chats/find.ts";
 import { toContent } from "../chats/input.ts";
 import type { DomainContext } from "../context.ts";
-import { asCaller } from "../users/as-caller.ts";
+import { loadCaller } from "../users/as-caller.ts";
 import { checkWay, measureWay } from "./examine.ts";
 
 type Work = Pick<TrialKeeperDeps, "deliver" | "measure" | "check" | "restore" | "remove">;
@@ -31,18 +31,18 @@ export const trialWork = (ctx: DomainContext): Work => ({
 });
 
 const loadOwner = async (store: Store, { owner_id }: TrialRow): Promise<UserCaller> => {
-  const owner = await asCaller(store, owner_id);
+  const owner = await loadCaller(store, owner_id);
   if (owner) return owner;
-  throw forbidden("The owner may not do anything now.");
+  throw forbidden("The owner's account is suspended or was deleted.");
 };
 
 /** Sends the prompt as the owner, exactly once even if retried. */
 const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Promise<number> => {
   const { store, chats } = ctx;
   const owner = await loadOwner(store, trial);
-  const chat = await ownChat(ctx, way.chat_id, owner);
+  const chat = await ownChatAt(ctx, way.chat_id, owner);
   const workspace = await store.get(findWorkspacePlace({ id: way.workspace_id }));
-  if (!workspace || !mayUseWorkspace(owner, workspace)) throw forbidden("You may not work in this workspace.");
+  if (!workspace || !canUseWorkspace(owner, workspace)) throw forbidden("You may not work in this workspace.");
   const request_key = { key: `trial ${trial.id} ${way.number}`, digest: "" };
   const behavior = "queue" as const;
   const typed = toContent([{ type: "text", text: way.prompt }]);

@@ -1,7 +1,7 @@
 // Services that the user routes share for the life of the process: hashing, the setup link, and sign-in rate limits.
 
 import type { Clock } from "#base/clock.ts";
-import { emailKey } from "#base/email-address.ts";
+import { toEmailKey } from "#base/email-address.ts";
 import type { Encryption } from "#base/encryption.ts";
 import { pause } from "#base/retry.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -12,17 +12,17 @@ import { SetupLink } from "./setup-link.ts";
 import { Throttle, toNetwork } from "./throttle.ts";
 
 /** Maximum sign-ins and password changes per minute from one address for one account (facts/platform 3.1). */
-const TRIES = 60;
+const MAX_TRIES = 60;
 /**
  * Maximum wrong passwords per minute from one address for all accounts together. Counts only wrong ones and is twice the limit per account,
  * because people share addresses and an attacker there must not lock others out.
  */
-const WRONG = 2 * TRIES;
+const MAX_WRONG = 2 * MAX_TRIES;
 /** Delay of a wrong password's response per request waiting to be hashed, which slows down a flood of attempts. */
-const PRESSURE_MS = 500;
-const LATEST_MS = 5_000;
+const DELAY_PER_WAITING_MS = 500;
+const MAX_DELAY_MS = 5_000;
 /** Maximum delayed responses. */
-const HELD = 10_000;
+const MAX_HELD = 10_000;
 
 /** An attempt to guess a password. */
 export type Guesser = {
@@ -54,7 +54,7 @@ export class Accounts {
   readonly #tries: Throttle;
   readonly #wrong: Throttle;
   readonly #guesses: Guesses;
-  #held = 0;
+  #heldCount = 0;
   /** True while the first user has not been created through the setup link. */
   setupNeeded = false;
 
@@ -67,14 +67,14 @@ export class Accounts {
     this.passwords = new Passwords(clock, deps.hashCost);
     this.factors = new SecondFactors(deps);
     this.setup = new SetupLink(deps);
-    this.#tries = new Throttle(clock, TRIES);
-    this.#wrong = new Throttle(clock, WRONG);
+    this.#tries = new Throttle(clock, MAX_TRIES);
+    this.#wrong = new Throttle(clock, MAX_WRONG);
     this.#guesses = new Guesses(clock);
   }
 
   /** Counts a possible password guess before any work is done. Throws 429 when there were too many (rules ID-5, ID-19). */
   countGuess({ address, account: sent, isKnown }: Guesser): Guess {
-    const account = emailKey(sent);
+    const account = toEmailKey(sent);
     const network = toNetwork(address);
     const counted = isKnown ? `${account} ${network}` : account;
     this.#wrong.count(network);
@@ -91,12 +91,12 @@ export class Accounts {
       this.#guesses.forgive(counted);
     };
     const wrong = (): Promise<void> =>
-      this.#hold(Math.max(this.#guesses.delayOf(counted), this.passwords.waiting * PRESSURE_MS));
+      this.#delay(Math.max(this.#guesses.getDelay(counted), this.passwords.waiting * DELAY_PER_WAITING_MS));
     const verify = async (password: string, hash: string | undefined): Promise<boolean> => {
       const isRight = await this.passwords.verify(password, hash, asker).catch(async (error) => {
         // The password was not checked, so the attempt is not counted. The rejection is delayed, or the caller could retry immediately.
         right();
-        await this.#hold(LATEST_MS);
+        await this.#delay(MAX_DELAY_MS);
         throw error;
       });
       if (isRight) right();
@@ -106,10 +106,10 @@ export class Accounts {
     return { verify, right, wrong };
   }
 
-  async #hold(ms: number): Promise<void> {
-    if (ms === 0 || this.#held >= HELD) return;
-    this.#held++;
-    await pause(this.#clock, Math.min(ms, LATEST_MS));
-    this.#held--;
+  async #delay(ms: number): Promise<void> {
+    if (ms === 0 || this.#heldCount >= MAX_HELD) return;
+    this.#heldCount++;
+    await pause(this.#clock, Math.min(ms, MAX_DELAY_MS));
+    this.#heldCount--;
   }
 }

@@ -23,9 +23,9 @@ export const isAllowedFrom = (networks: readonly string[], address: string): boo
 /** Returns whether all networks of `inner` are inside `outer`. */
 export const areWithin = (inner: readonly string[], outer: readonly string[]): boolean =>
   outer.length === 0 ||
-  (inner.length > 0 && inner.every((one) => outer.some((network) => holds(network, ...splitNetwork(one)))));
+  (inner.length > 0 && inner.every((one) => outer.some((network) => containsNetwork(network, ...splitNetwork(one)))));
 
-const holds = (network: string, base: string, bits: number): boolean =>
+const containsNetwork = (network: string, base: string, bits: number): boolean =>
   splitNetwork(network)[1] <= bits &&
   isIP(network.split("/")[0] ?? "") === isIP(base) &&
   isAllowedFrom([network], base);

@@ -1,11 +1,11 @@
 // Finds a user's key, and presents keys.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ApiKey as ApiKeyRow, findKey } from "#db/users/api-keys.ts";
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { allows, scopeNamed } from "#schema/users/scopes.ts";
-import { mayManageKeys } from "../access.ts";
+import { findScope, hasScope } from "#schema/users/scopes.ts";
+import { canManageKeys } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { areWithin, parseNetworks } from "./allowed-addresses.ts";
 import { type KnownUser, userAt } from "./find.ts";
@@ -15,7 +15,7 @@ import { GRANTED, isSignIn, listScopes } from "./keys.ts";
 /** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
-  if (!mayManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
+  if (!canManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
     throw forbidden("You may not manage this user's tokens.");
   }
   return user;
@@ -39,16 +39,16 @@ export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   scopes: [...listScopes(key)],
   allowed_addresses: key.allowed_addresses,
   lifetime_seconds: key.lifetime_seconds,
-  created_at: rfc3339(key.created_at),
-  updated_at: rfc3339(key.updated_at),
-  last_used: rfc3339(key.last_used),
-  expires_at: rfc3339(key.expires_at),
+  created_at: toRfc3339(key.created_at),
+  updated_at: toRfc3339(key.updated_at),
+  last_used: toRfc3339(key.last_used),
+  expires_at: toRfc3339(key.expires_at),
 });
 
 /** Returns the scopes requested by `scope` and `scopes` together; all scopes if neither is set. Throws 400 for unknown ones. */
-export const scopesNamed = (scope: string | undefined, scopes: readonly string[] = []): string[] => {
+export const parseScopeNames = (scope: string | undefined, scopes: readonly string[] = []): string[] => {
   const named = [...(scope ? [scope] : []), ...scopes].map((name) => {
-    const known = scopeNamed(name);
+    const known = findScope(name);
     if (known === undefined)
       throw invalidField("scopes", `"${name}" is not a scope; GET /api/v2/auth/scopes lists them.`);
     return known;
@@ -60,12 +60,12 @@ export const scopesNamed = (scope: string | undefined, scopes: readonly string[]
  * Returns the networks for a key that this caller creates or changes: never more than the caller's own key has. Throws 403 for more, and for more
  * scopes, because a narrow key could otherwise create a wide one (rule ID-22). Throws for an application, whose keys would outlive its grant.
  */
-export const withinOwn = async (
+export const requireWithinOwn = async (
   ctx: Pick<DomainContext, "store">,
   caller: UserCaller,
   wanted: { readonly scopes: readonly string[]; readonly allowed_addresses: readonly string[] },
 ): Promise<string[]> => {
-  const beyond = wanted.scopes.find((scope) => !allows(caller.scopes, scope));
+  const beyond = wanted.scopes.find((scope) => !hasScope(caller.scopes, scope));
   if (beyond !== undefined) throw forbidden(`The token of this request can't grant the scope ${beyond}.`);
   const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
   if (ownKey?.login_type === GRANTED) throw forbidden("An application's token cannot create other tokens.");
@@ -77,10 +77,10 @@ export const withinOwn = async (
 };
 
 /**
- * Returns for how many seconds a key that this caller creates may count: a token makes none that outlives it, or one of an hour would be one for
- * ever. A sign-in, which use extends, sets no end; neither does an owner's whole token to the tokens of others, whose accounts it manages.
+ * Returns the maximum lifetime in seconds of a key that this caller creates: a token cannot create a key that outlives it. Infinite for a
+ * sign-in session, and for an owner's unrestricted token that creates tokens for other users.
  */
-export const secondsLeft = async (
+export const computeSecondsLeft = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   caller: UserCaller,
   user_id: string,

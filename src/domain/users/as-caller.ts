@@ -5,7 +5,7 @@ import { findUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 
 /** Returns the user as a caller; undefined when they are not active. */
-export const asCaller = async (store: Store, user_id: string): Promise<UserCaller | undefined> => {
+export const loadCaller = async (store: Store, user_id: string): Promise<UserCaller | undefined> => {
   const user = await store.get(findUser({ id: user_id }));
   if (!user || user.status === "suspended") return undefined;
   return {

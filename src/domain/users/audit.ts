@@ -1,23 +1,23 @@
 // Audit entries of accounts and their keys, for the batches that change them, over HTTP and on the command line (rules AU-1, AU-5).
 
 import type { Statement } from "#db/engine/sql.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import type { api_keys } from "#db/schema/users.ts";
 import type { User } from "#db/users/users.ts";
 
 /** Returns the entry for a user whose fields are about to change. */
-export const userChanged = (user: User, patch: Partial<User>, now: number): Statement =>
-  audited({ ...about(user, now), action: "write", before: user, after: { ...user, ...patch } });
+export const auditUserChanged = (user: User, patch: Partial<User>, now: number): Statement =>
+  insertAudit({ ...toAuditTarget(user, now), action: "write", before: user, after: { ...user, ...patch } });
 
 type NewUser = Pick<User, "id" | "username"> & Partial<User>;
 
-export const userMade = (user: NewUser, now: number): Statement =>
-  audited({ ...about(user, now), action: "create", after: user });
+export const auditUserCreated = (user: NewUser, now: number): Statement =>
+  insertAudit({ ...toAuditTarget(user, now), action: "create", after: user });
 
-export const userDeleted = (user: User, now: number): Statement =>
-  audited({ ...about(user, now), action: "delete", before: user });
+export const auditUserDeleted = (user: User, now: number): Statement =>
+  insertAudit({ ...toAuditTarget(user, now), action: "delete", before: user });
 
-const about = ({ id, username }: NewUser, now: number) =>
+const toAuditTarget = ({ id, username }: NewUser, now: number) =>
   ({ now, resource_type: "user", resource_id: id, target: username }) as const;
 
 /** Returns the entry for a dormant account that becomes active with its first use. */
@@ -27,8 +27,8 @@ export const auditReactivation = (
 ): Statement[] =>
   status === "dormant"
     ? [
-        audited({
-          ...about(user, now),
+        insertAudit({
+          ...toAuditTarget(user, now),
           action: "write",
           user_id: user.id,
           before: { status },
@@ -40,8 +40,8 @@ export const auditReactivation = (
 type Key = typeof api_keys.$inferSelect;
 
 /** Keys are identified by name; the key of a sign-in has none and is identified by its ID, which is not secret. */
-export const keyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
-  audited({
+export const auditKeyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
+  insertAudit({
     now,
     resource_type: "api_key",
     target: key.token_name || key.id,

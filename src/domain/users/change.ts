@@ -17,21 +17,21 @@ import { deleteSecretsByUser } from "#db/users/secrets.ts";
 import { deleteSkillsByUser } from "#db/users/skills.ts";
 import { deleteUser, guardOwner, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { isOwner, mayEditProfile, mayGiveSiteRoles, mayManageUser } from "../access.ts";
+import { canEditProfile, canGiveSiteRoles, canManageUser, isOwner } from "../access.ts";
 import { stopForbiddenLocal } from "../builds/local-limits.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { userChanged, userDeleted } from "./audit.ts";
+import { auditUserChanged, auditUserDeleted } from "./audit.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { siteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_NAMES } from "./taken.ts";
+import { checkSiteRoles } from "./site-roles.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 /** Returns the user if the caller can manage them. The built-in account cannot be managed. Rejects with 403 or 404. */
 export const findManagedUser = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
-  if (!mayManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
+  if (!canManageUser(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden("You may not manage this user.");
   return user;
 };
 
@@ -55,7 +55,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       deleteRecordingsByUser(user.id),
       deleteNotificationsByUser(user.id),
       deleteSubscriptionsByUser(user.id),
-      userDeleted(user, now),
+      auditUserDeleted(user, now),
     ])
     .catch((error) => {
       if (!(error instanceof CommitError) || error.reason !== "stale") throw error;
@@ -72,14 +72,14 @@ export const changeProfile = async (
   caller: UserCaller,
   input: { readonly username: string; readonly name?: string | undefined },
 ): Promise<KnownUser> => {
-  if (!mayEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
+  if (!canEditProfile(caller, user) || user.id === PREBUILDS_USER_ID) throw forbidden();
   const { username } = input;
   if (username.toLowerCase() !== user.username.toLowerCase()) checkUsername(username);
   const now = ctx.clock.now();
   const name = input.name?.trim() ?? user.name;
   await ctx.store
-    .commit([updateUser(user.id, { username, name, updated_at: now }), userChanged(user, { username, name }, now)])
-    .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
+    .commit([updateUser(user.id, { username, name, updated_at: now }), auditUserChanged(user, { username, name }, now)])
+    .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
   ctx.topics.publish("shown_changed", user.id, {});
   return userAt(ctx.store, user.id, caller);
 };
@@ -103,7 +103,7 @@ export const setSuspended = async (
     updateUser(user.id, { status, updated_at: now }),
     // The workspaces of a suspended user stop (rule TI-16).
     setTimersOfOwner(user.id, "schedule", now),
-    userChanged(user, { status }, now),
+    auditUserChanged(user, { status }, now),
   ]);
   if (isSuspended) ctx.topics.publish("key_gone", user.id, {});
   return userAt(ctx.store, user.id, caller);
@@ -116,15 +116,15 @@ export const setSiteRoles = async (
   caller: UserCaller,
   names: readonly string[],
 ): Promise<KnownUser> => {
-  if (!mayGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID) throw forbidden("Only an owner may give site roles.");
+  if (!canGiveSiteRoles(caller) || user.id === PREBUILDS_USER_ID) throw forbidden("Only an owner may give site roles.");
   if (user.id === caller.user_id) throw invalid("You cannot change your own roles.");
   await requireOwnKey(ctx, caller, "give roles");
   const now = ctx.clock.now();
-  const roles = siteRoles(names);
+  const roles = checkSiteRoles(names);
   await ctx.store.commit([
     guardOwner({ id: caller.user_id }),
     updateUser(user.id, { roles, updated_at: now }),
-    userChanged(user, { roles }, now),
+    auditUserChanged(user, { roles }, now),
   ]);
   ctx.topics.publish("access_changed", user.id, {});
   await stopForbiddenLocal(ctx, user.id);

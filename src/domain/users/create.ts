@@ -9,15 +9,15 @@ import { findOrganization } from "#db/users/organizations.ts";
 import { findUser, insertUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateUserRequest } from "#schema/users/user.ts";
-import { mayCreateUsers, mayGiveSiteRoles, maySeeOrganization } from "../access.ts";
+import { canCreateUsers, canGiveSiteRoles, canSeeOrganization } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey } from "../factors/proof.ts";
-import { userMade } from "./audit.ts";
-import { storedEmail } from "./email.ts";
-import { defaultOrganization } from "./first-user.ts";
+import { auditUserCreated } from "./audit.ts";
+import { toStoredEmail } from "./email.ts";
+import { getDefaultOrganization } from "./first-user.ts";
 import { userCreatedNotices } from "./notices.ts";
-import { siteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_NAMES } from "./taken.ts";
+import { checkSiteRoles } from "./site-roles.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 /** Rejects with 400, 403, or 409 for names that are taken. */
@@ -27,18 +27,18 @@ export const createUser = async (
   input: Static<typeof CreateUserRequest>,
 ): Promise<{ readonly user: User; readonly organizations: readonly string[] }> => {
   const { store, clock, accounts, topics } = ctx;
-  if (!mayCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
+  if (!canCreateUsers(caller)) throw forbidden("To create users you need the role user-admin or owner.");
   checkUsername(input.username);
   const { login_type, email } = toSignIn(input);
   if (login_type !== "none") await requireOwnKey(ctx, caller, "create users who sign in");
   if (login_type === "password") await accounts.passwords.check(input.password ?? "", input);
   if (login_type !== "password" && input.password) {
-    throw invalidField("password", "A password goes only with login_type password.");
+    throw invalidField("password", "A password requires login_type password.");
   }
-  const roles = siteRoles(input.roles ?? []);
-  if (roles.length > 0 && !mayGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
+  const roles = checkSiteRoles(input.roles ?? []);
+  if (roles.length > 0 && !canGiveSiteRoles(caller)) throw forbidden("Only an owner may give site roles.");
   if (roles.length > 0) await requireOwnKey(ctx, caller, "give roles");
-  const organizations = await organizationsFor(store, input.organization_ids, caller);
+  const organizations = await resolveOrganizations(store, input.organization_ids, caller);
   const id = uuid();
   const password_hash = login_type === "password" ? await accounts.passwords.hash(input.password ?? "") : "";
   const now = clock.now();
@@ -58,10 +58,10 @@ export const createUser = async (
     .commit([
       insertUser(row),
       ...organizations.map((organization_id) => insertMember({ organization_id, user_id: id, roles: [], ...at })),
-      userMade(row, now),
+      auditUserCreated(row, now),
       ...(await userCreatedNotices({ store, now }, row, { name: caller.username, user_id: caller.user_id })),
     ])
-    .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
+    .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
   topics.publish("notified", id, {});
   const user = await store.get(findUser({ id }));
   if (!user) throw new Error("a user that was just made is gone");
@@ -81,18 +81,18 @@ const toSignIn = ({
   const login_type = service_account ? "none" : given || "password";
   if (login_type === "password" && email === "")
     throw invalidField("email", "An email address is required for a user who signs in.");
-  return { login_type, email: storedEmail(email) };
+  return { login_type, email: toStoredEmail(email) };
 };
 
 /**
  * Returns the organizations a new user joins: the requested ones, or the default one. Rejects with 400 for one that the caller cannot see.
  */
-const organizationsFor = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
-  if (!ids || ids.length === 0) return [(await defaultOrganization(store)).id];
+const resolveOrganizations = async (store: Store, ids: string[] | undefined, caller: UserCaller): Promise<string[]> => {
+  if (!ids || ids.length === 0) return [(await getDefaultOrganization(store)).id];
   const wanted = [...new Set(ids.map((id) => id.toLowerCase()))];
   for (const id of wanted) {
     const found = await store.get(findOrganization({ id }));
-    if (!found || !maySeeOrganization(caller, id)) {
+    if (!found || !canSeeOrganization(caller, id)) {
       throw invalidField("organization_ids", `There is no organization ${id}.`);
     }
   }

@@ -1,13 +1,13 @@
 // Deploy keys of users: an encrypted key pair for each of their repositories, used only for that repository by the server's git and by git in their
 // workspaces (rules DK-1 to DK-4). At most 100.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
-import { holdsCredentials, NO_CREDENTIALS } from "#base/links/repository-address.ts";
+import { CREDENTIALS_PROBLEM, hasCredentials } from "#base/links/repository-address.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   type DeployKeyRow,
   deleteDeployKey,
@@ -19,11 +19,11 @@ import {
 import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
-import { deploySettingsUrl, findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
+import { findDeployPlace, toDeploySettingsUrl, toRepositoryName } from "#src/git/deploy-key.ts";
 import type { DomainContext } from "../context.ts";
 import { findOwn } from "./looks.ts";
 
-const MOST = 100;
+const MAX_DEPLOY_KEYS = 100;
 const SSH_PORT = "22";
 
 type Sealing = Pick<DomainContext, "store" | "encryption">;
@@ -32,8 +32,8 @@ const toSealContext = ({ user_id, id }: Pick<DeployKeyRow, "user_id" | "id">): s
 /** The public view of a deploy key. */
 export const presentDeployKey = ({ links }: Pick<DomainContext, "links">, row: DeployKeyRow): DeployKey => {
   const { id, url, ssh_url, public_key, created_at } = row;
-  const settings_url = deploySettingsUrl(url, links.providerFor(url)?.type);
-  return { id, url, ssh_url, public_key, ...(settings_url ? { settings_url } : {}), created_at: rfc3339(created_at) };
+  const settings_url = toDeploySettingsUrl(url, links.providerFor(url)?.type);
+  return { id, url, ssh_url, public_key, ...(settings_url ? { settings_url } : {}), created_at: toRfc3339(created_at) };
 };
 
 /** Creates a key pair for the repository of the link. Throws 400 for an invalid link, and 409 for a duplicate and beyond the limit. */
@@ -42,7 +42,7 @@ export const createDeployKey = async (
   user_id: string,
   link: string,
 ): Promise<DeployKeyRow> => {
-  if (holdsCredentials(link)) throw invalidField("url", NO_CREDENTIALS);
+  if (hasCredentials(link)) throw invalidField("url", CREDENTIALS_PROBLEM);
   const place = findDeployPlace(link);
   if (!place) throw invalidField("url", "is not a link to a Git repository, such as https://github.com/acme/app");
   const { url, ssh_url } = place;
@@ -61,13 +61,13 @@ export const createDeployKey = async (
   };
   const writes = [
     guardUser({ id: user_id }),
-    insertDeployKey(row, MOST),
+    insertDeployKey(row, MAX_DEPLOY_KEYS),
     writeAuditEntry("create", row, row.created_at),
   ];
   await store.commit(writes).catch((error) => {
     if (!(error instanceof CommitError)) throw error;
     if (error.reason === "constraint") throw conflict("You already have a deploy key for this repository.");
-    throw error.reason === "stale" ? conflict(`You can have at most ${MOST} deploy keys.`) : error;
+    throw error.reason === "stale" ? conflict(`You can have at most ${MAX_DEPLOY_KEYS} deploy keys.`) : error;
   });
   return row;
 };
@@ -115,7 +115,7 @@ export const openDeployKey = ({ encryption }: Pick<Sealing, "encryption">, row: 
   encryption.open(row.sealed_private_key, toSealContext(row));
 
 const writeAuditEntry = (action: "create" | "delete", row: DeployKeyRow, now: number): Statement =>
-  audited({
+  insertAudit({
     now,
     action,
     resource_type: "deploy_key",

@@ -3,7 +3,7 @@ import { invalidField } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import type { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
 import type { DomainContext } from "../context.ts";
-import { userChanged } from "./audit.ts";
+import { auditUserChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
@@ -42,7 +42,7 @@ const write = async ({ store, clock }: Deps, user: KnownUser, dotfiles: Dotfiles
   const now = clock.now();
   await store.commit([
     updateUser(user.id, { ...patch, updated_at: now }, { expect: 1 }),
-    userChanged(user, patch, now),
+    auditUserChanged(user, patch, now),
   ]);
 };
 

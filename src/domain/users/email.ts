@@ -1,13 +1,13 @@
 // Normalizes email addresses of accounts so that each has only one stored form (rule ID-30).
-import { EMAIL_MISTAKE, isEmailAddress, normalizeEmail } from "#base/email-address.ts";
+import { EMAIL_PROBLEM, isEmailAddress, normalizeEmail } from "#base/email-address.ts";
 import { invalidField } from "#base/errors.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findUserByEmail, type User } from "#db/users/users.ts";
 
 /** Returns the stored form of an address; empty stays empty. Rejects with 400 when the normalized form is invalid. */
-export const storedEmail = (email: string, field = "email"): string => {
+export const toStoredEmail = (email: string, field = "email"): string => {
   const normalized = normalizeEmail(email);
-  if (email !== "" && !isEmailAddress(normalized)) throw invalidField(field, EMAIL_MISTAKE);
+  if (email !== "" && !isEmailAddress(normalized)) throw invalidField(field, EMAIL_PROBLEM);
   return normalized;
 };
 

@@ -6,7 +6,7 @@ import type { Store } from "#db/engine/store.ts";
 import { readMemberships } from "#db/users/members.ts";
 import { findUser, findUserByName, type User as UserRow } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { maySeeUser, type UserTarget } from "../access.ts";
+import { canSeeUser, type UserTarget } from "../access.ts";
 
 /** The path parameter of routes of one user. */
 export const userPath = t.Object({ user: t.String({ description: "User id, username or `me`." }) });
@@ -28,7 +28,7 @@ export const anyUserAt = async (store: Store, text: string, caller: UserCaller):
 /** Returns the user in a path (`me`, UUID or username). Rejects with 404 when none exists or the caller cannot see them. */
 export const userAt = async (store: Store, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await withOrganizations(store, await anyUserAt(store, text, caller));
-  if (!maySeeUser(caller, user)) throw notFound();
+  if (!canSeeUser(caller, user)) throw notFound();
   return user;
 };
 

@@ -13,31 +13,31 @@ import { insertMember } from "#db/users/members.ts";
 import { findDefaultOrganization, insertOrganization, type OrganizationRow } from "#db/users/organizations.ts";
 import { findAnyUser, findUser, insertUser } from "#db/users/users.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { userMade } from "./audit.ts";
-import { storedEmail } from "./email.ts";
+import { auditUserCreated } from "./audit.ts";
+import { toStoredEmail } from "./email.ts";
 import type { Passwords } from "./passwords.ts";
 import { closeSetupLinks } from "./setup-link.ts";
 
 export { PREBUILDS_USER_ID };
 
-export type FirstUser = { email: string; username: string; name: string; password: string };
+export type FirstUserInput = { email: string; username: string; name: string; password: string };
 
 type Deps = { store: Store; clock: Clock; passwords: Passwords };
 
 export const hasAnyUser = async (store: Store): Promise<boolean> => (await store.get(findAnyUser())) !== undefined;
 
 /** Returns the default organization, which exists from the first start. */
-export const defaultOrganization = async (store: Store): Promise<OrganizationRow> => {
+export const getDefaultOrganization = async (store: Store): Promise<OrganizationRow> => {
   const found = await store.get(findDefaultOrganization());
   if (!found) throw new Error("there is no default organization");
   return found;
 };
 
 /** Creates the owner. Rejects with 409 when there has ever been a first user. */
-export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUser) => {
+export const createFirstUser = async ({ store, clock, passwords }: Deps, user: FirstUserInput) => {
   if (await hasAnyUser(store)) throw conflict("The first user exists already.");
-  const organization = await defaultOrganization(store);
-  const email = storedEmail(user.email);
+  const organization = await getDefaultOrganization(store);
+  const email = toStoredEmail(user.email);
   const password_hash = await passwords.hash(user.password);
   const id = uuid();
   const now = clock.now();
@@ -60,7 +60,7 @@ export const createFirstUser = async ({ store, clock, passwords }: Deps, user: F
       insertSetting({ key: "first_user", value: id }),
       insertUser(row),
       insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
-      userMade(row, now),
+      auditUserCreated(row, now),
       ...(await closeSetupLinks(store)),
     ]);
   } catch (error) {

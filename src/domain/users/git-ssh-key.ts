@@ -5,7 +5,7 @@ import { notFound } from "#base/errors.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { findGitSshKey, type GitSshKeyRow, insertGitSshKey, replaceGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { DomainContext } from "../context.ts";
@@ -19,7 +19,7 @@ type Deps = Pick<DomainContext, "store" | "clock" | "encryption">;
 export const readGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
   const known = await deps.store.get(findGitSshKey({ user_id }));
   if (known) return known;
-  const made = newPair(deps, user_id);
+  const made = createPair(deps, user_id);
   // Only one of several concurrent creators succeeds; the others use its pair.
   const rows = [guardUser({ id: user_id }), { ...insertGitSshKey(made), expect: 1 }, writeAuditEntry(made)];
   await deps.store.commit(rows).catch((error) => {
@@ -36,7 +36,7 @@ export const openGitSshKey = ({ encryption }: Deps, { user_id, sealed_private_ke
 
 /** Replaces the key pair with a new one. */
 export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSshKeyRow> => {
-  const made = newPair(deps, user_id);
+  const made = createPair(deps, user_id);
   const before = await deps.store.get(findGitSshKey({ user_id }));
   await deps.store.commit([guardUser({ id: user_id }), replaceGitSshKey(made), writeAuditEntry(made, before)]);
   return readGitSshKey(deps, user_id);
@@ -44,7 +44,7 @@ export const renewGitSshKey = async (deps: Deps, user_id: string): Promise<GitSs
 
 const toSealContext = (user_id: string): string => `git_ssh_key:${user_id}`;
 
-const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => {
+const createPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => {
   const { public_key, private_key } = makeSshKeyPair();
   const now = clock.now();
   return {
@@ -57,7 +57,7 @@ const newPair = ({ clock, encryption }: Deps, user_id: string): GitSshKeyRow => 
 };
 
 const writeAuditEntry = (made: GitSshKeyRow, before?: GitSshKeyRow): Statement =>
-  audited({
+  insertAudit({
     now: made.updated_at,
     action: before ? "write" : "create",
     resource_type: "git_ssh_key",

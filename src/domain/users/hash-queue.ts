@@ -7,13 +7,13 @@ const HALF_LIFE_MS = 30_000;
 /** Maximum keys whose use is tracked. */
 const MAX_KEYS = 20_000;
 /** Use below this can be evicted when there is no room. */
-const FORGOTTEN = 0.1;
+const MIN_KEPT_USE = 0.1;
 
 /**
  * Up to this many waiting requests, equal ones are served first come, first served; beyond it, the last one is served first. In a flood
  * from ever new addresses all requests are equal, and the clients of the oldest ones have given up before their turn.
  */
-const CALM = 16;
+const MAX_FIFO_WAITING = 16;
 
 /** Whom the work is for. Its use is the sum of its keys' use: an address and an account, or one key for both. */
 export type Asker = {
@@ -33,21 +33,21 @@ class RecentUse {
     this.#clock = clock;
   }
 
-  of(key: string): number {
+  getAmount(key: string): number {
     const use = this.#uses.get(key);
     return use ? use.amount * 0.5 ** ((this.#clock.monotonic() - use.at) / HALF_LIFE_MS) : 0;
   }
 
   add(key: string, amount: number): void {
-    const sum = Math.max(0, this.of(key) + amount);
+    const sum = Math.max(0, this.getAmount(key) + amount);
     // Reinserted, so that the map is ordered by last use.
     this.#uses.delete(key);
-    if (this.#uses.size >= MAX_KEYS) this.#forget();
+    if (this.#uses.size >= MAX_KEYS) this.#evict();
     this.#uses.set(key, { amount: sum, at: this.#clock.monotonic() });
   }
 
-  #forget(): void {
-    for (const key of this.#uses.keys()) if (this.of(key) < FORGOTTEN) this.#uses.delete(key);
+  #evict(): void {
+    for (const key of this.#uses.keys()) if (this.getAmount(key) < MIN_KEPT_USE) this.#uses.delete(key);
     for (const key of this.#uses.keys()) {
       if (this.#uses.size < MAX_KEYS) return;
       this.#uses.delete(key);
@@ -81,7 +81,7 @@ export class HashQueue<T> {
     this.#waiting.push({ item, asker, since: this.#clock.monotonic() });
     if (this.#waiting.length <= this.#limit) return undefined;
     const ranks = this.#waiting.map((one) => this.#rank(one.asker));
-    return this.#take(ranks.lastIndexOf(Math.max(...ranks)));
+    return this.#removeAt(ranks.lastIndexOf(Math.max(...ranks)));
   }
 
   /** Returns the next request to serve, and the requests that have waited too long. */
@@ -91,12 +91,12 @@ export class HashQueue<T> {
     if (late.length > 0) this.#waiting = this.#waiting.filter(({ since }) => since >= oldest);
     const ranks = this.#waiting.map((one) => this.#rank(one.asker));
     const least = Math.min(...ranks);
-    const index = ranks.length <= CALM ? ranks.indexOf(least) : ranks.lastIndexOf(least);
-    return { next: this.#take(index), late };
+    const index = ranks.length <= MAX_FIFO_WAITING ? ranks.indexOf(least) : ranks.lastIndexOf(least);
+    return { next: this.#removeAt(index), late };
   }
 
   /** Records use when work for this asker starts; it affects later requests with one of its keys. */
-  used({ keys }: Asker): void {
+  recordUse({ keys }: Asker): void {
     for (const key of keys) this.#use.add(key, 1);
   }
 
@@ -106,10 +106,10 @@ export class HashQueue<T> {
   }
 
   #rank({ keys, isKnown }: Asker): number {
-    return keys.reduce((sum, key) => sum + this.#use.of(key), isKnown ? -0.5 : 0);
+    return keys.reduce((sum, key) => sum + this.#use.getAmount(key), isKnown ? -0.5 : 0);
   }
 
-  #take(index: number): T | undefined {
+  #removeAt(index: number): T | undefined {
     return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.item;
   }
 }

@@ -6,12 +6,12 @@ import { type ApiKey, deleteKey, deleteSessionsByUser, guardKey, listSessions, u
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { scopesNamed, secondsLeft, withinOwn } from "./api-key.ts";
-import { keyChanged } from "./audit.ts";
+import { computeSecondsLeft, parseScopeNames, requireWithinOwn } from "./api-key.ts";
+import { auditKeyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
-import { GRANTED, LOGIN_SECONDS, listScopes, newKey, scopeColumns } from "./keys.ts";
-import { lifetimeSeconds } from "./lifetime.ts";
-import type { Seen } from "./sign-in.ts";
+import { createKey, GRANTED, LOGIN_TTL_SECONDS, listScopes, toScopeColumns } from "./keys.ts";
+import { parseLifetimeSeconds } from "./lifetime.ts";
+import type { KeyClient } from "./sign-in.ts";
 import { toTakenConflict } from "./taken.ts";
 
 /** A key as a sign-in has one; shown this once. Made with a token it is one, and ends no later. 403 beyond the caller's own. */
@@ -19,22 +19,26 @@ export const createSessionKey = async (
   ctx: DomainContext,
   owner: KnownUser,
   caller: UserCaller,
-  seen: Seen,
+  seen: KeyClient,
 ): Promise<string> => {
   const now = ctx.clock.now();
-  const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
-  const left = await secondsLeft(ctx, caller, owner.id);
+  const allowed_addresses = await requireWithinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
+  const left = await computeSecondsLeft(ctx, caller, owner.id);
   const isOfSignIn = left === Number.POSITIVE_INFINITY;
-  const { token, statements, row } = newKey({
+  const { token, statements, row } = createKey({
     user_id: owner.id,
     login_type: isOfSignIn ? "password" : "token",
     token_name: isOfSignIn ? "" : `session-${keyId()}`,
-    lifetime_seconds: Math.min(LOGIN_SECONDS, left),
+    lifetime_seconds: Math.min(LOGIN_TTL_SECONDS, left),
     now,
     allowed_addresses,
     seen,
   });
-  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
+  await ctx.store.commit([
+    guardKey({ id: caller.key_id, now }),
+    ...statements,
+    auditKeyChanged(row, { after: row }, now),
+  ]);
   return token;
 };
 
@@ -52,19 +56,23 @@ export const createToken = async (
     throw invalidField("allow_list", "Tokens cannot be bound to single resources.");
   }
   const now = ctx.clock.now();
-  const scopes = scopesNamed(input.scope, input.scopes);
+  const scopes = parseScopeNames(input.scope, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? [] };
-  const { token, statements, row } = newKey({
+  const { token, statements, row } = createKey({
     user_id: owner.id,
     login_type: "token",
     now,
     scopes,
-    allowed_addresses: await withinOwn(ctx, caller, wanted),
+    allowed_addresses: await requireWithinOwn(ctx, caller, wanted),
     token_name: input.token_name || `token-${keyId()}`,
-    lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles, await secondsLeft(ctx, caller, owner.id)),
+    lifetime_seconds: parseLifetimeSeconds(
+      input.lifetime,
+      owner.roles,
+      await computeSecondsLeft(ctx, caller, owner.id),
+    ),
   });
   await ctx.store
-    .commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)])
+    .commit([guardKey({ id: caller.key_id, now }), ...statements, auditKeyChanged(row, { after: row }, now)])
     .catch((error) =>
       Promise.reject(toTakenConflict(error, { token_name: "token_name", api_keys_name: "token_name" })),
     );
@@ -80,16 +88,16 @@ export const changeToken = async (
 ): Promise<ApiKey> => {
   if (key.workspace_id !== null)
     throw conflict("A key for one workspace cannot be changed. Delete it and create another.");
-  const scopes = input.scopes === undefined ? listScopes(key) : scopesNamed(undefined, input.scopes);
+  const scopes = input.scopes === undefined ? listScopes(key) : parseScopeNames(undefined, input.scopes);
   const wanted = { scopes, allowed_addresses: input.allowed_addresses ?? key.allowed_addresses };
-  const allowed_addresses = await withinOwn(ctx, caller, wanted);
+  const allowed_addresses = await requireWithinOwn(ctx, caller, wanted);
   const now = ctx.clock.now();
-  const patch = { ...scopeColumns(scopes), allowed_addresses, updated_at: now };
+  const patch = { ...toScopeColumns(scopes), allowed_addresses, updated_at: now };
   const changed = { ...key, ...patch };
   await ctx.store.commit([
     guardKey({ id: caller.key_id, now }),
     updateKey(key.id, patch, { expect: 1 }),
-    keyChanged(key, { before: key, after: changed }, now),
+    auditKeyChanged(key, { before: key, after: changed }, now),
   ]);
   // Open connections were authorized under the old scopes and networks.
   ctx.topics.publish("key_gone", key.id, {});
@@ -105,14 +113,17 @@ export const expireKey = async (ctx: DomainContext, key: ApiKey): Promise<void> 
   const now = clock.now();
   const patch = { expires_at: now, updated_at: now };
   if (key.expires_at > now) {
-    await store.commit([updateKey(key.id, patch), keyChanged(key, { before: key, after: { ...key, ...patch } }, now)]);
+    await store.commit([
+      updateKey(key.id, patch),
+      auditKeyChanged(key, { before: key, after: { ...key, ...patch } }, now),
+    ]);
   }
   topics.publish("key_gone", key.id, {});
 };
 
 /** Deletes a token or a session. */
 export const removeKey = async ({ store, clock, topics }: DomainContext, key: ApiKey): Promise<void> => {
-  await store.commit([deleteKey(key.id), keyChanged(key, { before: key }, clock.now())]);
+  await store.commit([deleteKey(key.id), auditKeyChanged(key, { before: key }, clock.now())]);
   topics.publish("key_gone", key.id, {});
 };
 
@@ -125,7 +136,7 @@ export const endOtherSessions = async (
   const now = clock.now();
   const keys = await store.all(listSessions({ user_id: id, now }));
   const ended = keys.filter((key) => key.id !== caller.key_id);
-  const entries = ended.map((key) => keyChanged(key, { before: key }, now));
+  const entries = ended.map((key) => auditKeyChanged(key, { before: key }, now));
   await store.commit([deleteSessionsByUser({ user_id: id, except: caller.key_id }), ...entries]);
   for (const key of ended) topics.publish("key_gone", key.id, {});
 };

@@ -6,7 +6,7 @@ import { insertKey } from "#db/users/api-keys.ts";
 import { guardUser } from "#db/users/users.ts";
 
 /** A session lasts a day and is extended by use. */
-export const LOGIN_SECONDS = 86_400;
+export const LOGIN_TTL_SECONDS = 86_400;
 
 /** The login type of keys granted to applications (src/domain/oauth2). */
 export const GRANTED = "oauth2_provider_app";
@@ -43,7 +43,7 @@ export const listScopes = ({ scope, scopes }: Pick<ApiKey, "scope" | "scopes">):
  * Returns the columns that store scopes. Only the two original scopes are stored in `scope`, each alone; all others are stored as
  * `limited`, which an older server rejects.
  */
-export const scopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | "scopes"> => {
+export const toScopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | "scopes"> => {
   const [only, ...more] = scopes.includes("all") ? ["all"] : scopes;
   const isAlone = more.length === 0 && (only === "all" || only === "application_connect");
   return { scope: isAlone ? only : "limited", scopes: isAlone ? [] : [...scopes] };
@@ -53,7 +53,7 @@ export const scopeColumns = (scopes: readonly string[]): Pick<ApiKey, "scope" | 
  * Returns the key's text, which is shown only once, and the statements that store its hash; they fail as `stale` when its user has been
  * deleted (rule ID-26). `id` and `secret` are given when it was created before.
  */
-export const newKey = (
+export const createKey = (
   key: NewKey,
   { id, secret }: { id: string; secret: string } = { id: keyId(), secret: keySecret() },
 ): { id: string; token: string; statements: Statement[]; row: ApiKey } => {
@@ -63,7 +63,7 @@ export const newKey = (
     secret_hash: sha256(secret),
     token_name: key.token_name ?? "",
     login_type: key.login_type,
-    ...scopeColumns(key.scopes ?? ["all"]),
+    ...toScopeColumns(key.scopes ?? ["all"]),
     allowed_addresses: [...(key.allowed_addresses ?? [])],
     ip_address: "",
     user_agent: "",

@@ -2,11 +2,11 @@
 
 import { normalizeEmail } from "#base/email-address.ts";
 import type { Statement } from "#db/engine/sql.ts";
-import { findKnownAddress, forgetAddresses, rememberAddress } from "#db/known-addresses.ts";
+import { deleteOldAddresses, findKnownAddress, rememberAddress } from "#db/known-addresses.ts";
 import type { DomainContext } from "../context.ts";
 import { toNetwork } from "./throttle.ts";
 
-const KNOWN_MS = 90 * 86_400_000;
+const KNOWN_TTL_MS = 90 * 86_400_000;
 
 /**
  * Returns whether the account with this email address was signed in to from this address within 90 days. Does the same work when there is
@@ -17,7 +17,7 @@ export const isKnownAddress = async (
   email: string,
   address: string,
 ): Promise<boolean> => {
-  const since = clock.now() - KNOWN_MS;
+  const since = clock.now() - KNOWN_TTL_MS;
   return (
     (await store.get(findKnownAddress({ email: normalizeEmail(email), network: toNetwork(address), since }))) !==
     undefined
@@ -25,7 +25,7 @@ export const isKnownAddress = async (
 };
 
 /** Returns statements for the batch of every sign-in, by any method. */
-export const rememberedAddress = (user_id: string, address: string, now: number): Statement[] => [
+export const rememberSignInAddress = (user_id: string, address: string, now: number): Statement[] => [
   rememberAddress({ user_id, network: toNetwork(address), last_used: now }),
-  forgetAddresses({ user_id, since: now - KNOWN_MS }),
+  deleteOldAddresses({ user_id, since: now - KNOWN_TTL_MS }),
 ];

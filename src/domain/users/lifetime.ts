@@ -19,16 +19,16 @@ const UNITS: Record<string, number> = {
 };
 
 /** Returns the maximum lifetime in seconds of a token of a user with these site roles. */
-export const maxSeconds = (roles: readonly string[]): number =>
+export const getMaxSeconds = (roles: readonly string[]): number =>
   roles.includes("owner") ? MAX_OWNER_SECONDS : MAX_SECONDS;
 
-export const nanoseconds = (seconds: number): number => seconds * NANOSECONDS;
+export const toNanoseconds = (seconds: number): number => seconds * NANOSECONDS;
 
 /**
- * Whole seconds of what a request asks for; `left`: what the token of the request has left, where that is one, which none that it makes outlives.
+ * Returns the requested lifetime in whole seconds. `left`: the remaining seconds of the token that sends the request, which limit it.
  * Throws 400.
  */
-export const lifetimeSeconds = (
+export const parseLifetimeSeconds = (
   lifetime: number | string | undefined,
   roles: readonly string[],
   left = Number.POSITIVE_INFINITY,
@@ -41,7 +41,7 @@ export const lifetimeSeconds = (
       "A token lives at least a second. Numbers are nanoseconds; a text such as 168h is accepted, too.",
     );
   }
-  const max = maxSeconds(roles);
+  const max = getMaxSeconds(roles);
   if (seconds > max) throw invalidField("lifetime", `A token of this user lives at most ${max / 3600} hours.`);
   if (seconds > left) {
     const detail = `The token of this request ends in ${left} seconds, and a token that it creates ends no later. Choose a shorter lifetime, or leave it out.`;

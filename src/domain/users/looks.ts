@@ -43,7 +43,7 @@ export const toPreferences = ({ task_notification_alert_dismissed, wake_on_conne
 });
 
 /** Returns the parameter values of the user's newest workspace from a template. Rejects with 404 for an invisible template. */
-export const lastParameters = async (
+export const loadLastParameters = async (
   ctx: DomainContext,
   owner_id: string,
   template: string,

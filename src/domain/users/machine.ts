@@ -2,27 +2,27 @@
 // lifetimes follow the same rules as over HTTP; access to the data directory is the authorization.
 
 import type { Clock } from "#base/clock.ts";
-import { EMAIL_MISTAKE, isEmailAddress } from "#base/email-address.ts";
+import { EMAIL_PROBLEM, isEmailAddress } from "#base/email-address.ts";
 import { AppError, invalid, invalidField } from "#base/errors.ts";
 import { keyId, NIL_UUID, uuid } from "#base/ids.ts";
 import { type OriginOf, withOrigin } from "#base/origin.ts";
 import type { Store } from "#db/engine/store.ts";
 import { setTimersOfOwner } from "#db/engine/timers.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { deleteFactorsByUser } from "#db/second-factors.ts";
 import { type ApiKey, deleteKey, deleteKeysByUser, findKey, findKeyByName, listAllTokens } from "#db/users/api-keys.ts";
 import { insertMember } from "#db/users/members.ts";
 import { type ListedUser, searchUsers } from "#db/users/search.ts";
 import { findUser, findUserByName, insertUser, type User, updateUser } from "#db/users/users.ts";
-import { keyChanged, userChanged, userMade } from "./audit.ts";
-import { findAccountByEmail, storedEmail } from "./email.ts";
-import { createFirstUser, defaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
-import { newKey } from "./keys.ts";
-import { lifetimeSeconds } from "./lifetime.ts";
+import { auditKeyChanged, auditUserChanged, auditUserCreated } from "./audit.ts";
+import { findAccountByEmail, toStoredEmail } from "./email.ts";
+import { createFirstUser, getDefaultOrganization, hasAnyUser, PREBUILDS_USER_ID } from "./first-user.ts";
+import { createKey } from "./keys.ts";
+import { parseLifetimeSeconds } from "./lifetime.ts";
 import { userCreatedNotices } from "./notices.ts";
 import { Passwords } from "./passwords.ts";
-import { siteRoles } from "./site-roles.ts";
-import { toTakenConflict, USER_NAMES } from "./taken.ts";
+import { checkSiteRoles } from "./site-roles.ts";
+import { toTakenConflict, USER_UNIQUE_FIELDS } from "./taken.ts";
 import { checkUsername } from "./usernames.ts";
 
 const PAGE = 500;
@@ -64,7 +64,7 @@ export class MachineAccounts {
   /** Creates the first owner. Rejects with 409 when there is already a user. */
   async setUp(user: { username: string; email: string; password: string }): Promise<string> {
     await this.#check(user);
-    const made = await atMachine(() =>
+    const made = await runAsMachine(() =>
       createFirstUser({ store: this.#store, clock: this.#clock, passwords: this.#passwords }, { ...user, name: "" }),
     );
     return made.user_id;
@@ -73,15 +73,15 @@ export class MachineAccounts {
   /** Creates an active user in the default organization. Rejects with 409 for a name that is taken. */
   async create(user: { username: string; email: string; password: string; roles: readonly string[] }): Promise<string> {
     if (!(await hasAnyUser(this.#store)))
-      throw new AppError("conflict", "There is no user yet: `slipway offline setup` makes the first.");
+      throw new AppError("conflict", "There are no users yet. Create the first one with `slipway offline setup`.");
     await this.#check(user);
-    const roles = siteRoles(user.roles);
-    const organization = await defaultOrganization(this.#store);
+    const roles = checkSiteRoles(user.roles);
+    const organization = await getDefaultOrganization(this.#store);
     const password_hash = await this.#passwords.hash(user.password);
     const id = uuid();
     const at = { created_at: this.#clock.now(), updated_at: this.#clock.now() };
     const { username } = user;
-    const email = storedEmail(user.email);
+    const email = toStoredEmail(user.email);
     const row = { id, email, username, status: "active", login_type: "password", password_hash, roles, ...at } as const;
     const deps = { store: this.#store, now: at.created_at };
     const notices = await userCreatedNotices(deps, row, { name: "the command line on the server" });
@@ -89,10 +89,10 @@ export class MachineAccounts {
       .commit([
         insertUser(row),
         insertMember({ organization_id: organization.id, user_id: id, roles: [], ...at }),
-        atMachine(() => userMade(row, at.created_at)),
+        runAsMachine(() => auditUserCreated(row, at.created_at)),
         ...notices,
       ])
-      .catch((error) => Promise.reject(toTakenConflict(error, USER_NAMES)));
+      .catch((error) => Promise.reject(toTakenConflict(error, USER_UNIQUE_FIELDS)));
     return id;
   }
 
@@ -109,7 +109,7 @@ export class MachineAccounts {
       updateUser(user.id, { status, updated_at: now }),
       // The workspaces of a suspended user stop at the next start (rule TI-16).
       setTimersOfOwner(user.id, "schedule", now),
-      atMachine(() => userChanged(user, { status }, now)),
+      runAsMachine(() => auditUserChanged(user, { status }, now)),
     ]);
     return { ...user, status };
   }
@@ -124,7 +124,7 @@ export class MachineAccounts {
     await this.#store.commit([
       updateUser(user.id, { password_hash, updated_at: now }),
       deleteKeysByUser({ user_id: user.id, except: "" }),
-      atMachine(() => userChanged(user, { password_hash }, now)),
+      runAsMachine(() => auditUserChanged(user, { password_hash }, now)),
     ]);
     return user;
   }
@@ -136,7 +136,7 @@ export class MachineAccounts {
     const about = { now: this.#clock.now(), resource_type: "second_factor", resource_id, target } as const;
     await this.#store.commit([
       ...deleteFactorsByUser(user.id),
-      atMachine(() => audited({ ...about, action: "delete", before: { kind: "all" } })),
+      runAsMachine(() => insertAudit({ ...about, action: "delete", before: { kind: "all" } })),
     ]);
     return user;
   }
@@ -158,10 +158,10 @@ export class MachineAccounts {
     if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/.test(name))
       throw invalidField("name", "Up to 64 letters, digits, `_ . -`.");
     const now = this.#clock.now();
-    const lifetime_seconds = lifetimeSeconds(options.lifetime, user.roles);
-    const made = newKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
+    const lifetime_seconds = parseLifetimeSeconds(options.lifetime, user.roles);
+    const made = createKey({ user_id: user.id, login_type: "token", token_name: name, lifetime_seconds, now });
     await this.#store
-      .commit([...made.statements, atMachine(() => keyChanged(made.row, { after: made.row }, now))])
+      .commit([...made.statements, runAsMachine(() => auditKeyChanged(made.row, { after: made.row }, now))])
       .catch((error) => Promise.reject(toTakenConflict(error, { token_name: "name", api_keys_name: "name" })));
     return { id: made.id, name, token: made.token, expires_at: now + lifetime_seconds * 1000 };
   }
@@ -173,7 +173,7 @@ export class MachineAccounts {
       ? await this.#store.get(findKeyByName({ user_id: user.id, name: text }))
       : await this.#store.get(findKey({ id: text }));
     if (!key) throw new AppError("not_found", `There is no token "${text}".`);
-    const entry = atMachine(() => keyChanged(key, { before: key }, this.#clock.now()));
+    const entry = runAsMachine(() => auditKeyChanged(key, { before: key }, this.#clock.now()));
     await this.#store.commit([deleteKey(key.id), entry]);
     return key.id;
   }
@@ -187,13 +187,13 @@ export class MachineAccounts {
       throw invalidField("username", "1 to 32 letters and digits, in groups joined by single hyphens.");
     }
     checkUsername(username);
-    if (!isEmailAddress(email)) throw invalidField("email", EMAIL_MISTAKE);
+    if (!isEmailAddress(email)) throw invalidField("email", EMAIL_PROBLEM);
     await this.#passwords.check(password, { username, email });
   }
 }
 
 /** There is no account behind these actions, so the audit log names the command line (rule AU-4). */
-const atMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
+const runAsMachine = <T>(work: () => T): T => withOrigin(MACHINE, work);
 const MACHINE: OriginOf = () => ({
   user_id: null,
   ip: null,

@@ -1,10 +1,13 @@
 // The initial row of a new user.
 import type { User } from "#db/users/users.ts";
 
-type Known = Pick<User, "id" | "email" | "username" | "name" | "login_type" | "password_hash" | "roles" | "created_at">;
+type NewUserInput = Pick<
+  User,
+  "id" | "email" | "username" | "name" | "login_type" | "password_hash" | "roles" | "created_at"
+>;
 
 /** Returns the whole row of an active user. */
-export const newUser = (known: Known): User => ({
+export const makeUser = (known: NewUserInput): User => ({
   ...known,
   updated_at: known.created_at,
   status: "active",

@@ -1,7 +1,7 @@
 // Notifies user administrators of every new account, however it was created (rule NO-6).
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { notified } from "#db/notifications/notifications.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { listUserAdmins, type User } from "#db/users/users.ts";
 
 /** How the account was created. */
@@ -25,7 +25,7 @@ export const userCreatedNotices = async (
   return [...people]
     .filter((one) => one !== user_id && one !== id)
     .map((one) =>
-      notified({
+      insertNotification({
         now,
         user_id: one,
         kind: "user_created",

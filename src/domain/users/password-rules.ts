@@ -2,23 +2,23 @@
 // strength estimate comes from strength.ts.
 
 /** A shorter password must be especially hard to guess. */
-const LONG = 12;
-const SHORTEST = 8;
-const LONGEST = 128;
+const LONG_LENGTH = 12;
+const MIN_LENGTH = 8;
+const MAX_LENGTH = 128;
 /** Required guesses as a power of ten, for a long and for a short password. */
-const GUESSES_OF_LONG = 8;
-const GUESSES_OF_SHORT = 10;
+const MIN_GUESSES_LONG = 8;
+const MIN_GUESSES_SHORT = 10;
 /** Below this, the password is in common password lists. */
-const GUESSES_OF_COMMON = 6;
+const MIN_GUESSES_UNCOMMON = 6;
 
 /** The future owner of the password, as far as known. */
 export type PasswordOwner = { readonly email?: string; readonly username?: string; readonly name?: string };
 
 /** Returns an obvious problem, for people; empty if none exists. */
-export const shapeProblem = (password: string, owner: PasswordOwner): string => {
+export const findShapeProblem = (password: string, owner: PasswordOwner): string => {
   const length = [...password].length;
-  if (length < SHORTEST) return `Use at least ${LONG} characters.`;
-  if (length > LONGEST) return `Use at most ${LONGEST} characters.`;
+  if (length < MIN_LENGTH) return `Use at least ${LONG_LENGTH} characters.`;
+  if (length > MAX_LENGTH) return `Use at most ${MAX_LENGTH} characters.`;
   if (new Set(password).size < 4) return "Use more different characters.";
   return isOwnName(password, owner)
     ? "Don't base your password on your name, your email address or the name of this program."
@@ -26,12 +26,12 @@ export const shapeProblem = (password: string, owner: PasswordOwner): string => 
 };
 
 /** Returns the problem with a password that takes 10^`guesses` guesses. */
-export const strengthProblem = (password: string, guesses: number): string => {
-  const isLong = [...password].length >= LONG;
-  if (guesses >= (isLong ? GUESSES_OF_LONG : GUESSES_OF_SHORT)) return "";
-  return isLong || guesses < GUESSES_OF_COMMON
+export const findStrengthProblem = (password: string, guesses: number): string => {
+  const isLong = [...password].length >= LONG_LENGTH;
+  if (guesses >= (isLong ? MIN_GUESSES_LONG : MIN_GUESSES_SHORT)) return "";
+  return isLong || guesses < MIN_GUESSES_UNCOMMON
     ? "This password is easy to guess. Use several words that do not belong together."
-    : `Use at least ${LONG} characters, or something that is much harder to guess.`;
+    : `Use at least ${LONG_LENGTH} characters, or something that is much harder to guess.`;
 };
 
 /** A name that everyone who guesses passwords here tries. */
@@ -45,5 +45,5 @@ const isOwnName = (password: string, { email = "", username = "", name = "" }: P
     .sort((a, b) => b.length - a.length);
   const whole = password.toLowerCase();
   const rest = words.reduce((text, word) => text.replaceAll(word, ""), whole);
-  return rest !== whole && [...rest].length < SHORTEST;
+  return rest !== whole && [...rest].length < MIN_LENGTH;
 };

@@ -4,10 +4,10 @@ import { forbidden, invalidField } from "#base/errors.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
 import { guardPassword, guardWithoutRoles, updateUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { isOwner, mayResetPassword } from "../access.ts";
+import { canResetPassword, isOwner } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { requireOwnKey, requireProof } from "../factors/proof.ts";
-import { userChanged } from "./audit.ts";
+import { auditUserChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 
 type NewPassword = { readonly password: string; readonly old_password?: string | undefined };
@@ -25,12 +25,12 @@ export const setPassword = async (
   const { store, clock, accounts } = ctx;
   await requireOwnKey(ctx, caller);
   const isSelf = user.id === caller.user_id;
-  if (!isSelf && !mayResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
+  if (!isSelf && !canResetPassword(caller, user)) throw forbidden("You may not set this user's password.");
   if (user.login_type !== "password") throw invalidField("password", "This user does not sign in with a password.");
   await accounts.passwords.check(password, user);
   if (isSelf) {
     // Without a second factor, the old password is the only possible proof.
-    if ((await accounts.factors.methodsOf(user.id)).length > 0) await requireProof(ctx, caller);
+    if ((await accounts.factors.listMethods(user.id)).length > 0) await requireProof(ctx, caller);
     const guess = accounts.countGuess({ address, account: user.email, isKnown: true });
     const isRight = await guess.verify(old_password, user.password_hash);
     if (!isRight) throw invalidField("old_password", "This is not the current password.");
@@ -45,7 +45,7 @@ export const setPassword = async (
     ...(isSelf || isOwner(caller) ? [] : [guardWithoutRoles({ id: user.id })]),
     updateUser(user.id, { password_hash, updated_at: now }),
     deleteKeysByUser({ user_id: user.id, except }),
-    userChanged(user, { password_hash }, now),
+    auditUserChanged(user, { password_hash }, now),
   ]);
   ctx.topics.publish("key_gone", user.id, { except });
 };

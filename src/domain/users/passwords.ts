@@ -4,26 +4,26 @@
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { type Asker, HashQueue } from "./hash-queue.ts";
-import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
+import { findShapeProblem, findStrengthProblem, type PasswordOwner } from "./password-rules.ts";
 import { estimateGuesses } from "./strength.ts";
 
 /** The cost of one hash; `memoryCost` is in KiB. */
 export type HashCost = { readonly algorithm: "argon2id"; readonly memoryCost: number; readonly timeCost: number };
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
-const RECOMMENDED: HashCost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 };
+const RECOMMENDED_COST: HashCost = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 };
 
 /** A hash of a forgotten random password, so that an unknown user costs the same work as a wrong password (rule ID-4). */
-const NOBODYS =
+const DUMMY_HASH =
   "$argon2id$v=19$m=19456,t=2,p=1$XUf6h9tIF+LGxSly+B9G4+uRww8DCdr7/we6G5JP0cg$YrVMLo3cc+0Yk5Bd2hHc9fP7oPNtgcyPbws37hMqTTI";
 
-const AT_ONCE = 2;
-const WAITING = 512;
+const MAX_CONCURRENT = 2;
+const MAX_WAITING = 512;
 /** After this time, a waiting client has disconnected or will retry. */
 const MAX_WAIT_MS = 25_000;
 
 /** Callers on the command line, or signed-in callers who may set passwords. */
-const TRUSTED: Asker = { keys: [], isKnown: true };
+const TRUSTED_ASKER: Asker = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
 
@@ -34,10 +34,10 @@ export class Passwords {
   #running = 0;
 
   /** Costs other than the recommended one are for tests only. */
-  constructor(clock: Clock, cost: HashCost = RECOMMENDED) {
+  constructor(clock: Clock, cost: HashCost = RECOMMENDED_COST) {
     this.#clock = clock;
     this.#cost = cost;
-    this.#queue = new HashQueue(clock, WAITING, MAX_WAIT_MS);
+    this.#queue = new HashQueue(clock, MAX_WAITING, MAX_WAIT_MS);
   }
 
   /** Returns the number of waiting requests. */
@@ -45,25 +45,25 @@ export class Passwords {
     return this.#queue.size;
   }
 
-  hash(password: string, asker: Asker = TRUSTED): Promise<string> {
+  hash(password: string, asker: Asker = TRUSTED_ASKER): Promise<string> {
     return this.#turn(asker, () => Bun.password.hash(password, this.#cost));
   }
 
   /** Returns false without a hash too, after the same work. */
-  async verify(password: string, hash: string | undefined, asker: Asker = TRUSTED): Promise<boolean> {
+  async verify(password: string, hash: string | undefined, asker: Asker = TRUSTED_ASKER): Promise<boolean> {
     const isRight = await this.#turn(
       asker,
-      async () => (await Bun.password.verify(password, hash || NOBODYS)) && Boolean(hash),
+      async () => (await Bun.password.verify(password, hash || DUMMY_HASH)) && Boolean(hash),
     );
     if (isRight) this.#queue.forgive(asker);
     return isRight;
   }
 
   /** Returns the problem with a new password, for people; empty if it is acceptable. Queued like hashing, because it takes as long. */
-  async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED): Promise<string> {
-    const problem = shapeProblem(password, owner);
+  async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED_ASKER): Promise<string> {
+    const problem = findShapeProblem(password, owner);
     if (problem) return problem;
-    return strengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
+    return findStrengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
   }
 
   /** Throws 400 for an unacceptable new password. */
@@ -73,10 +73,10 @@ export class Passwords {
   }
 
   async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
-    if (this.#running < AT_ONCE) this.#running++;
+    if (this.#running < MAX_CONCURRENT) this.#running++;
     // A finished request passes its slot on, so the count is unchanged.
-    else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooMany()) }));
-    this.#queue.used(asker);
+    else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooManySignIns()) }));
+    this.#queue.recordUse(asker);
     try {
       return await work();
     } finally {
@@ -92,4 +92,4 @@ export class Passwords {
   }
 }
 
-const tooMany = (): AppError => new AppError("overloaded", "Too many people sign in at once.");
+const tooManySignIns = (): AppError => new AppError("overloaded", "Too many people sign in at once.");

@@ -1,5 +1,5 @@
 // Presents users.
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { User as UserRow } from "#db/users/users.ts";
 import type { GroupMember } from "#schema/users/group.ts";
 import type { RoleName, User } from "#schema/users/user.ts";
@@ -26,9 +26,9 @@ export const presentGroupMember = (user: UserRow): GroupMember => ({
   theme_preference: user.theme_preference,
   login_type: user.login_type,
   status: user.status,
-  created_at: rfc3339(user.created_at),
-  updated_at: rfc3339(user.updated_at),
-  last_seen_at: rfc3339OrAbsent(user.last_seen_at),
+  created_at: toRfc3339(user.created_at),
+  updated_at: toRfc3339(user.updated_at),
+  last_seen_at: toOptionalRfc3339(user.last_seen_at),
   is_service_account: user.login_type === "none",
 });
 

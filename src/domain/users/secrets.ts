@@ -5,7 +5,7 @@ import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   deleteUserSecret,
   findUserSecret,
@@ -21,12 +21,12 @@ import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
 import { toTakenConflict } from "./taken.ts";
 
-const MOST = 50;
+const MAX_SECRETS = 50;
 /** Variables a workspace depends on. */
 const RESERVED = new Set(["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD"]);
 /** Variables set by the server and its agents. */
-const OURS = /^(?:SLIPWAY|CODER)(?:_|$)/;
-const TAKEN = {
+const SYSTEM_VARIABLES = /^(?:SLIPWAY|CODER)(?:_|$)/;
+const UNIQUE_FIELDS = {
   user_secrets_name: "name",
   user_secrets_env: "env_name",
   user_secrets_file: "file_path",
@@ -72,13 +72,13 @@ export const createSecret = async (
   const row: UserSecretRow = { id, user_id, ...places, sealed_value, created_at: now, updated_at: now };
   const rows = [
     guardUser({ id: user_id }),
-    insertUserSecret(row, MOST),
+    insertUserSecret(row, MAX_SECRETS),
     writeAuditEntry("create", { after: row }, now),
   ];
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
-      throw conflict(`You can have at most ${MOST} secrets.`);
-    throw toTakenConflict(error, TAKEN);
+      throw conflict(`You can have at most ${MAX_SECRETS} secrets.`);
+    throw toTakenConflict(error, UNIQUE_FIELDS);
   });
   topics.publish("secrets_changed", user_id, {});
   return row;
@@ -101,7 +101,7 @@ export const changeSecret = async (
   const writes = [updateUserSecret(before.id, patch, { expect: 1 }), writeAuditEntry("write", { before, after }, now)];
   await store.commit(writes).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale") throw notFound();
-    throw toTakenConflict(error, TAKEN);
+    throw toTakenConflict(error, UNIQUE_FIELDS);
   });
   topics.publish("secrets_changed", before.user_id, {});
   return after;
@@ -141,14 +141,14 @@ const check = ({ value, env_name = "", file_path = "" }: UpdateUserSecret): void
   if (value !== undefined && Buffer.byteLength(value) > SECRET_BYTES) {
     throw invalidField("value", `must have at most ${SECRET_BYTES} bytes`);
   }
-  if (RESERVED.has(env_name) || OURS.test(env_name)) {
+  if (RESERVED.has(env_name) || SYSTEM_VARIABLES.test(env_name)) {
     throw invalidField("env_name", "is a variable that workspaces set themselves");
   }
-  const problem = pathProblem(file_path);
+  const problem = findPathProblem(file_path);
   if (problem !== undefined) throw invalidField("file_path", problem);
 };
 
-const pathProblem = (path: string): string | undefined => {
+const findPathProblem = (path: string): string | undefined => {
   if (path === "") return undefined;
   if (!path.startsWith("/") && !path.startsWith("~/")) return "must begin with / or ~/";
   const parts = path.split("/").slice(1);
@@ -162,7 +162,7 @@ type Change = { readonly before?: UserSecretRow; readonly after?: UserSecretRow 
 const writeAuditEntry = (action: "create" | "write" | "delete", { before, after }: Change, now: number): Statement => {
   const row = after ?? before;
   if (!row) throw new AppError("internal", "An entry is of something.");
-  return audited({
+  return insertAudit({
     now,
     action,
     resource_type: "user_secret",

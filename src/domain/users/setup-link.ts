@@ -2,18 +2,18 @@
 // of which node printed it.
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
-import { linkToken, sameDigest, sha256 } from "#base/ids.ts";
+import { isSameDigest, linkToken, sha256 } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { deleteSetting, insertSetting, listSettings } from "#db/settings.ts";
 
-const LINK_MS = 30 * 60_000;
+const LINK_TTL_MS = 30 * 60_000;
 /** Maximum valid links: a server that restarts repeatedly prints a new one each time. */
-const MOST = 10;
+const MAX_LINKS = 10;
 
 /** Rows of `settings`: the key is this prefix plus the hash of the token, the value is the expiry in milliseconds since 1970. */
 const PREFIX = "setup_link/";
-const ALL = { from: PREFIX, to: "setup_link0" };
+const KEY_RANGE = { from: PREFIX, to: "setup_link0" };
 
 export class SetupLink {
   readonly #store: Store;
@@ -28,15 +28,15 @@ export class SetupLink {
   async offer(): Promise<string> {
     const token = linkToken();
     const now = this.#clock.now();
-    const links = await this.#store.all(listSettings(ALL));
+    const links = await this.#store.all(listSettings(KEY_RANGE));
     const kept = links
       .filter(({ value }) => Number(value) > now)
       .sort((a, b) => Number(b.value) - Number(a.value))
-      .slice(0, MOST - 1);
+      .slice(0, MAX_LINKS - 1);
     const gone = links.filter((link) => !kept.includes(link));
     await this.#store.commit([
       ...gone.map(({ key }) => deleteSetting(key)),
-      insertSetting({ key: PREFIX + sha256(token), value: String(now + LINK_MS) }),
+      insertSetting({ key: PREFIX + sha256(token), value: String(now + LINK_TTL_MS) }),
     ]);
     return token;
   }
@@ -46,8 +46,8 @@ export class SetupLink {
     const digest = sha256(token);
     const now = this.#clock.now();
     let isGood = false;
-    for (const { key, value } of await this.#store.all(listSettings(ALL))) {
-      if (sameDigest(digest, key.slice(PREFIX.length)) && now < Number(value)) isGood = true;
+    for (const { key, value } of await this.#store.all(listSettings(KEY_RANGE))) {
+      if (isSameDigest(digest, key.slice(PREFIX.length)) && now < Number(value)) isGood = true;
     }
     if (isGood) return;
     throw new AppError("forbidden", "The setup token is not valid.", {
@@ -58,4 +58,4 @@ export class SetupLink {
 
 /** Returns the statements that delete all links, for the batch that creates the first user. */
 export const closeSetupLinks = async (store: Store): Promise<Statement[]> =>
-  (await store.all(listSettings(ALL))).map(({ key }) => deleteSetting(key));
+  (await store.all(listSettings(KEY_RANGE))).map(({ key }) => deleteSetting(key));

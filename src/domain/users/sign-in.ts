@@ -4,40 +4,40 @@ import { PassedOn } from "#base/network/read-here.ts";
 import { runOutsideRequest } from "#base/network/request-part.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import { type ApiKey, deleteKey, guardKey, touchKey, updateKey } from "#db/users/api-keys.ts";
 import { touchUser, type User } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
 import { auditReactivation } from "./audit.ts";
-import { isSignIn, LOGIN_SECONDS, newKey } from "./keys.ts";
-import { rememberedAddress } from "./known-address.ts";
+import { createKey, isSignIn, LOGIN_TTL_SECONDS } from "./keys.ts";
+import { rememberSignInAddress } from "./known-address.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
 
 /** The address and program that used a key. */
-export type Seen = { readonly ip_address: string; readonly user_agent: string };
+export type KeyClient = { readonly ip_address: string; readonly user_agent: string };
 
 /** The factors the person has just proven. */
-export type Proved = { readonly password: boolean; readonly factor: boolean };
+export type ProvenFactors = { readonly password: boolean; readonly factor: boolean };
 
 /** Returns the key columns that record when the user proved which factors. */
-const provedNow = ({ password, factor }: Proved, now: number): Partial<ApiKey> => ({
+const toProofColumns = ({ password, factor }: ProvenFactors, now: number): Partial<ApiKey> => ({
   ...(password ? { password_proved_at: now } : {}),
   ...(factor ? { factor_proved_at: now } : {}),
 });
 
 /** Records a new proof on an existing session. */
-export const noteProof = (key_id: string, proved: Proved, now: number): Statement =>
-  updateKey(key_id, provedNow(proved, now));
+export const noteProof = (key_id: string, proved: ProvenFactors, now: number): Statement =>
+  updateKey(key_id, toProofColumns(proved, now));
 
 /** Returns the entry for a sign-in, or for a failed attempt, of a known user. */
 const signInEntry = ({ id, username }: User, now: number, status_code: number): Statement =>
-  audited({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
+  insertAudit({ now, action: "login", resource_type: "api_key", target: username, user_id: id, status_code });
 
 export type NewSession = {
-  readonly seen: Seen;
-  readonly proved: Proved;
+  readonly seen: KeyClient;
+  readonly proved: ProvenFactors;
   /** Placed first in the batch. */
   readonly guards: readonly Statement[];
   readonly login_type?: "password" | "oidc";
@@ -52,20 +52,20 @@ export const startSession = async (
   { seen, proved, guards, login_type = "password", keeps }: NewSession,
 ): Promise<string> => {
   const now = clock.now();
-  const { id, token, statements } = newKey({
+  const { id, token, statements } = createKey({
     user_id: user.id,
     login_type,
-    lifetime_seconds: LOGIN_SECONDS,
+    lifetime_seconds: LOGIN_TTL_SECONDS,
     seen,
     now,
-    proved: provedNow(proved, now),
+    proved: toProofColumns(proved, now),
   });
   await store.commit([
     ...guards,
     ...statements,
     ...(keeps?.(id) ?? []),
     touchUser({ id: user.id, now }),
-    ...rememberedAddress(user.id, seen.ip_address, now),
+    ...rememberSignInAddress(user.id, seen.ip_address, now),
     signInEntry(user, now, 201),
     ...auditReactivation(user, now),
   ]);
@@ -89,7 +89,7 @@ export const startAppSession = async (
   { user_id, parent_id, workspace_id, lifetime_seconds, ...own }: NewAppSession,
 ): Promise<string | undefined> => {
   const now = clock.now();
-  const { token, statements } = newKey(
+  const { token, statements } = createKey(
     {
       user_id,
       login_type: "password",
@@ -115,7 +115,7 @@ export const startAppSession = async (
 export const noteFailedSignIn = async ({ store, clock }: Deps, user: User): Promise<void> => {
   await store
     .commit([signInEntry(user, clock.now(), 401)])
-    .catch((error) => log("http").warn("a failed sign-in could not be noted: {error}", { error }));
+    .catch((error) => log("http").warn("cannot record a failed sign-in: {error}", { error }));
 };
 
 /** Deletes the key of the request; everything opened with it ends. */
@@ -125,7 +125,7 @@ export const signOut = async (
 ): Promise<void> => {
   await store.commit([
     deleteKey(key_id),
-    audited({ now: clock.now(), action: "logout", resource_type: "api_key", target: username, user_id }),
+    insertAudit({ now: clock.now(), action: "logout", resource_type: "api_key", target: username, user_id }),
   ]);
   topics.publish("key_gone", key_id, {});
 };
@@ -134,7 +134,7 @@ type UsedKey = Pick<ApiKey, "login_type" | "lifetime_seconds" | "expires_at" | "
   Pick<User, "username" | "status"> & { readonly key_id: string };
 
 /** Records the use of a key, which reactivates a dormant user. Not awaited; after a failure, a later use records it. */
-export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: number, seen: Seen): void => {
+export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: number, seen: KeyClient): void => {
   const expires = isSignIn(key) ? now + key.lifetime_seconds * 1000 : key.expires_at;
   const writes = [
     touchKey({
@@ -150,6 +150,6 @@ export const noteKeyUse = ({ store }: Pick<Deps, "store">, key: UsedKey, now: nu
   // The key was used whatever the outcome of the request.
   const noted = runOutsideRequest(() => store.commit(writes));
   noted.catch((error) => {
-    if (!(error instanceof PassedOn)) log("http").warn("the use of a key was not noted", { error });
+    if (!(error instanceof PassedOn)) log("http").warn("cannot record the use of a key", { error });
   });
 };

@@ -18,14 +18,14 @@ export const AssignableRole = named(
 export type AssignableRole = Static<typeof AssignableRole>;
 
 /** Returns the roles without duplicates and the implied one. Rejects with 400 for an unknown name. */
-const checked = (roles: readonly string[], known: readonly string[], implied: string): string[] => {
+const checkRoles = (roles: readonly string[], known: readonly string[], implied: string): string[] => {
   const wanted = [...new Set(roles)].filter((role) => role !== implied);
   const unknown = wanted.find((role) => !known.includes(role));
   if (unknown !== undefined) throw invalidField("roles", `"${unknown}" is not one of ${known.join(", ")}.`);
   return wanted;
 };
 
-export const siteRoles = (roles: readonly string[]): string[] => checked(roles, SITE_ROLES, "member");
+export const checkSiteRoles = (roles: readonly string[]): string[] => checkRoles(roles, SITE_ROLES, "member");
 
 export const ORGANIZATION_ROLES = [
   "organization-admin",
@@ -35,9 +35,9 @@ export const ORGANIZATION_ROLES = [
   "organization-workspace-creation-ban",
 ] as const;
 
-export const organizationRoles = (roles: readonly string[]): string[] =>
-  checked(roles, ORGANIZATION_ROLES, "organization-member");
+export const checkOrganizationRoles = (roles: readonly string[]): string[] =>
+  checkRoles(roles, ORGANIZATION_ROLES, "organization-member");
 
 /** Returns the roles in display order, each with whether this caller can assign it. */
-export const assignable = (names: readonly string[], isAllowed: boolean, organization?: string): AssignableRole[] =>
+export const listAssignable = (names: readonly string[], isAllowed: boolean, organization?: string): AssignableRole[] =>
   names.map((name) => ({ ...presentRole(name, organization), assignable: isAllowed, built_in: true }));

@@ -2,7 +2,7 @@
 import { conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   deleteUserSkill,
   findUserSkill,
@@ -17,8 +17,8 @@ import type { DomainContext } from "../context.ts";
 import { userAt } from "./find.ts";
 import { toTakenConflict } from "./taken.ts";
 
-const MOST = 100;
-const BYTES = 65_536;
+const MAX_SKILLS = 100;
+const MAX_CONTENT_BYTES = 65_536;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 /** Returns the user in the path, who must be the caller. Rejects with 404 for an invisible user and with 403 for another user. */
@@ -47,15 +47,15 @@ export const createSkill = async (
   input: CreateUserSkill,
 ): Promise<UserSkillRow> => {
   const now = clock.now();
-  const row: UserSkillRow = { id: uuid(), user_id, ...checked(input), created_at: now, updated_at: now };
+  const row: UserSkillRow = { id: uuid(), user_id, ...checkSkill(input), created_at: now, updated_at: now };
   const rows = [
     guardUser({ id: user_id }),
-    insertUserSkill(row, MOST),
+    insertUserSkill(row, MAX_SKILLS),
     writeAuditEntry(row, "create", { after: row }, now),
   ];
   await store.commit(rows).catch((error) => {
     if (error instanceof CommitError && error.reason === "stale")
-      throw conflict(`You can have at most ${MOST} skills.`);
+      throw conflict(`You can have at most ${MAX_SKILLS} skills.`);
     throw toTakenConflict(error, { user_skills: "name" });
   });
   return row;
@@ -68,7 +68,7 @@ export const changeSkill = async (
   input: UpdateUserSkill,
 ): Promise<UserSkillRow> => {
   const now = clock.now();
-  const { name, description, content, updated_at } = { ...before, ...checked(input), updated_at: now };
+  const { name, description, content, updated_at } = { ...before, ...checkSkill(input), updated_at: now };
   const after = { ...before, name, description, content, updated_at };
   await store
     .commit([
@@ -90,13 +90,13 @@ export const removeSkill = async ({ store, clock }: DomainContext, row: UserSkil
   });
 };
 
-const checked = <S extends UpdateUserSkill>(given: S): S => {
+const checkSkill = <S extends UpdateUserSkill>(given: S): S => {
   const { name, description, content } = given;
   if (name !== undefined && !NAME.test(name)) throw invalidField("name", "must be lower-case words joined by dashes");
   if (description !== undefined && description.trim() === "") throw invalidField("description", "must not be empty");
   if (content !== undefined && content.trim() === "") throw invalidField("content", "must not be empty");
-  if (content !== undefined && Buffer.byteLength(content) > BYTES) {
-    throw invalidField("content", `must have at most ${BYTES} bytes`);
+  if (content !== undefined && Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
+    throw invalidField("content", `must have at most ${MAX_CONTENT_BYTES} bytes`);
   }
   return given;
 };
@@ -110,14 +110,14 @@ const writeAuditEntry = (
   { before, after }: Change,
   now: number,
 ) =>
-  audited({
+  insertAudit({
     now,
     action,
     resource_type: "user_skill",
     resource_id: row.id,
     target: row.name,
-    ...(before ? { before: named(before) } : {}),
-    ...(after ? { after: named(after) } : {}),
+    ...(before ? { before: toAuditedFields(before) } : {}),
+    ...(after ? { after: toAuditedFields(after) } : {}),
   });
 
-const named = ({ name, description }: UserSkillRow) => ({ name, description });
+const toAuditedFields = ({ name, description }: UserSkillRow) => ({ name, description });

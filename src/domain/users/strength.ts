@@ -3,33 +3,33 @@
 import type { Clock, Timer } from "#base/clock.ts";
 
 /** Only this many characters are examined: the work grows with the square of the length, and a password that is strong so far is strong. */
-const LOOKED_AT = 40;
-const IDLE_MS = 60_000;
+const MAX_CHECKED_CHARS = 40;
+const IDLE_TIMEOUT_MS = 60_000;
 
 type Waiting = { resolve(guesses: number): void; reject(error: Error): void };
 
 let worker: Worker | undefined;
-let idle: Timer | undefined;
-let last = 0;
+let idleTimer: Timer | undefined;
+let lastId = 0;
 const waiting = new Map<number, Waiting>();
 
 /** Returns the number of guesses as a power of ten. */
 export const estimateGuesses = async (clock: Clock, password: string): Promise<number> => {
-  idle?.cancel();
+  idleTimer?.cancel();
   worker ??= start();
-  const id = ++last;
+  const id = ++lastId;
   try {
     return await new Promise<number>((resolve, reject) => {
       waiting.set(id, { resolve, reject });
       // Keeps the process alive while waiting for a result.
       worker?.ref();
-      worker?.postMessage({ id, password: [...password].slice(0, LOOKED_AT).join("") });
+      worker?.postMessage({ id, password: [...password].slice(0, MAX_CHECKED_CHARS).join("") });
     });
   } finally {
     waiting.delete(id);
     if (waiting.size === 0) {
       worker?.unref();
-      idle = clock.after(IDLE_MS, stop);
+      idleTimer = clock.after(IDLE_TIMEOUT_MS, stop);
     }
   }
 };

@@ -7,10 +7,10 @@ export const toTakenConflict = (error: unknown, names: Readonly<Record<string, s
   if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
   const field = Object.entries(names).find(([name]) => error.constraint.includes(name))?.[1];
   if (field === undefined) throw error;
-  return conflict(`This ${field.replaceAll("_", " ")} is in use already.`, [
+  return conflict(`This ${field.replaceAll("_", " ")} is already in use.`, [
     { field, detail: "This value is already in use and must be unique." },
   ]);
 };
 
 /** Maps the unique indexes of users to fields of the request. */
-export const USER_NAMES = { users_username: "username", users_email: "email" } as const;
+export const USER_UNIQUE_FIELDS = { users_username: "username", users_email: "email" } as const;

@@ -1,17 +1,17 @@
 // Keys for one workspace, used by programs outside the browser such as editors. They have at most the access of the request's own key,
 // expire after some hours, and end with the sign-in they were created in (rule ID-28).
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { keyId } from "#base/ids.ts";
 import { guardKey } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { allows } from "#schema/users/scopes.ts";
+import { hasScope } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
-import { secondsLeft, withinOwn } from "./api-key.ts";
-import { keyChanged } from "./audit.ts";
-import { newKey } from "./keys.ts";
+import { computeSecondsLeft, requireWithinOwn } from "./api-key.ts";
+import { auditKeyChanged } from "./audit.ts";
+import { createKey } from "./keys.ts";
 
 /** One working day. Use does not extend it. */
-export const WORKSPACE_KEY_SECONDS = 8 * 3600;
+export const WORKSPACE_KEY_TTL_SECONDS = 8 * 3600;
 
 /** The scopes an editor needs to connect to a workspace and to start and stop it. */
 const SCOPES = [
@@ -29,18 +29,22 @@ export const createWorkspaceKey = async (
   program: string,
 ): Promise<WorkspaceKey> => {
   const now = ctx.clock.now();
-  const scopes = SCOPES.filter((scope) => allows(caller.scopes, scope));
-  const { token, statements, row } = newKey({
+  const scopes = SCOPES.filter((scope) => hasScope(caller.scopes, scope));
+  const { token, statements, row } = createKey({
     user_id: caller.user_id,
     login_type: "token",
     token_name: `${workspace.workspace_name}-${program}`.slice(0, 48).concat(`-${keyId()}`),
     scopes,
-    allowed_addresses: await withinOwn(ctx, caller, { scopes, allowed_addresses: [] }),
-    lifetime_seconds: Math.min(WORKSPACE_KEY_SECONDS, await secondsLeft(ctx, caller, caller.user_id)),
+    allowed_addresses: await requireWithinOwn(ctx, caller, { scopes, allowed_addresses: [] }),
+    lifetime_seconds: Math.min(WORKSPACE_KEY_TTL_SECONDS, await computeSecondsLeft(ctx, caller, caller.user_id)),
     parent_id: caller.key_id,
     workspace_id: workspace.workspace_id,
     now,
   });
-  await ctx.store.commit([guardKey({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)]);
-  return { key: token, expires_at: rfc3339(row.expires_at) };
+  await ctx.store.commit([
+    guardKey({ id: caller.key_id, now }),
+    ...statements,
+    auditKeyChanged(row, { after: row }, now),
+  ]);
+  return { key: token, expires_at: toRfc3339(row.expires_at) };
 };

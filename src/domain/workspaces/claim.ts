@@ -6,7 +6,7 @@ import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestPreset } from "#schema/templates/manifest.ts";
 import { hasPrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { resolveParameters } from "#src/provisioners/parameters.ts";
-import { presetId } from "#src/provisioners/presets.ts";
+import { toPresetId } from "#src/provisioners/presets.ts";
 import type { DomainContext } from "../context.ts";
 
 /**
@@ -21,7 +21,7 @@ export const claimPrebuild = async (
   beside: (workspace_id: string) => readonly Statement[],
 ): Promise<string | undefined> => {
   const version_id = asked.template_version_id;
-  const preset_id = asked.template_version_preset_id ?? presetLike(manifest, asked);
+  const preset_id = asked.template_version_preset_id ?? findMatchingPreset(manifest, asked);
   if (preset_id === undefined) return undefined;
   const build = { ...asked, template_version_preset_id: preset_id };
   const { owner_id, name, autostart_schedule, ttl_ms, automatic_updates, task_id } = wanted;
@@ -34,7 +34,7 @@ export const claimPrebuild = async (
 };
 
 /** Returns the preset whose values were chosen without naming it, because the build is the same. */
-const presetLike = (manifest: Manifest, { template_version_id, parameters }: NewBuild): string | undefined => {
+const findMatchingPreset = (manifest: Manifest, { template_version_id, parameters }: NewBuild): string | undefined => {
   const isSame = (preset: ManifestPreset): boolean => {
     try {
       const values = resolveParameters({ manifest, given: [], preset });
@@ -45,5 +45,5 @@ const presetLike = (manifest: Manifest, { template_version_id, parameters }: New
     }
   };
   const found = manifest.presets?.find((preset) => hasPrebuilds(preset) && isSame(preset));
-  return found && presetId(template_version_id, found.name);
+  return found && toPresetId(template_version_id, found.name);
 };

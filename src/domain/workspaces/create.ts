@@ -1,6 +1,6 @@
 // Creates a workspace: runs all checks, then its actor writes it with its first build (facts/platform 3.2).
 
-import { newRow } from "#actors/workspace/new-row.ts";
+import { createWorkspaceRow } from "#actors/workspace/new-row.ts";
 import { AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -10,12 +10,12 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts";
 import type { ParameterValue } from "#src/provisioners/parameters.ts";
-import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate, mayUseWorkspace } from "../access.ts";
-import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
+import { canCreateWorkspaceFor, canReadTemplates, canUseTemplate, canUseWorkspace } from "../access.ts";
+import { loadVersion, planNewBuild, requireUsableManifest, type VersionWithStatus } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
-import { repositoryParameter } from "../repositories/planned.ts";
-import { repositoryOrganization, repositoryTemplate } from "../repositories/template.ts";
+import { findRepositoryParameter } from "../repositories/planned.ts";
+import { ensureRepositoryTemplate, findRepositoryOrganization } from "../repositories/template.ts";
 import type { KnownUser } from "../users/find.ts";
 import { claimPrebuild } from "./claim.ts";
 import { workspaceFields } from "./fields.ts";
@@ -39,36 +39,36 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   const { caller, owner, organization_id, body, task } = creation;
   const { clock } = ctx;
   const fields = workspaceFields(body);
-  const { template, version } = await templateFor(ctx, caller, await withTemplate(ctx, creation));
+  const { template, version } = await resolveTemplate(ctx, caller, await addRepositoryTemplate(ctx, creation));
   if (organization_id !== undefined && template.organization_id !== organization_id) throw notFound();
-  if (!mayCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
+  if (!canCreateWorkspaceFor(caller, template.organization_id, owner.id)) {
     throw forbidden("You may not create workspaces for this user here.");
   }
-  mustBeMember(owner, template.organization_id);
+  requireMember(owner, template.organization_id);
   if (template.deprecation_message !== "") {
     throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
   }
   if (fields.ttl_ms !== null && !template.allow_user_autostop) {
-    throw invalidField("ttl_ms", "the template does not let its workspaces choose when they stop");
+    throw invalidField("ttl_ms", "the template does not allow its workspaces to set autostop");
   }
   if (fields.autostart_schedule !== null && !template.allow_user_autostart) {
-    throw invalidField("schedule", "the template does not let its workspaces start by themselves");
+    throw invalidField("schedule", "the template does not allow autostart");
   }
   const taskRows = await task?.prepare(template);
-  const manifest = usableManifest(version, "invalid");
+  const manifest = requireUsableManifest(version, "invalid");
   const { template_version_preset_id } = body;
   const target = { owner_id: owner.id, organization_id: template.organization_id };
   const id = uuid();
-  const mayEnter = mayUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
+  const mayEnter = canUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
   const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = {
-    rich_parameter_values: await valuesFor(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
+    rich_parameter_values: await resolveValues(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
     template_version_preset_id,
     owner_id: owner.id,
     initiator_id: caller.user_id,
     no_user_data,
   };
-  const build = await newBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
+  const build = await planNewBuild(ctx, version, manifest, { ...input, transition: "start", reason: "initiator" });
   const now = clock.now();
   const settings = {
     ...fields,
@@ -77,12 +77,12 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     template_id: template.id,
     task_id: task?.id ?? null,
   };
-  const workspace = newRow(settings, { id, latest_build_id: build.id, now });
-  const beside: TaskRows = (workspace_id) => taskRows?.(workspace_id) ?? [];
-  const claimed = await claimPrebuild(ctx, manifest, workspace, build, beside);
+  const workspace = createWorkspaceRow(settings, { id, latest_build_id: build.id, now });
+  const makeTaskRows: TaskRows = (workspace_id) => taskRows?.(workspace_id) ?? [];
+  const claimed = await claimPrebuild(ctx, manifest, workspace, build, makeTaskRows);
   if (claimed === undefined) {
     ctx.workspaces.expect(id, workspace.part);
-    await ctx.workspaces.ask(id, "create", { workspace, build, beside: beside(id) });
+    await ctx.workspaces.ask(id, "create", { workspace, build, beside: makeTaskRows(id) });
   }
   const made = await readWorkspace(ctx, claimed ?? id, caller);
   if (!made) throw notFound();
@@ -90,22 +90,22 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
 };
 
 /** Fills in the built-in template for a repository when the caller names none. */
-const withTemplate = async (
+const addRepositoryTemplate = async (
   ctx: DomainContext,
   { caller, owner, organization_id, body }: Creation,
 ): Promise<CreateWorkspace> => {
   if (!body.repository || body.template_id !== undefined || body.template_version_id !== undefined) return body;
   const organization =
     organization_id === undefined
-      ? await repositoryOrganization(ctx, owner)
+      ? await findRepositoryOrganization(ctx, owner)
       : await ctx.store.get(findOrganization({ id: organization_id }));
   if (!organization) throw notFound();
-  if (!mayCreateWorkspaceFor(caller, organization.id, owner.id)) {
+  if (!canCreateWorkspaceFor(caller, organization.id, owner.id)) {
     throw forbidden("You may not create workspaces for this user here.");
   }
-  mustBeMember(owner, organization.id);
-  const template = await repositoryTemplate(ctx, organization);
-  if (!mayUseTemplate(caller, template)) {
+  requireMember(owner, organization.id);
+  const template = await ensureRepositoryTemplate(ctx, organization);
+  if (!canUseTemplate(caller, template)) {
     throw invalidField(
       "repository",
       `needs the template "${template.name}", which is not shared with you; choose another one that takes a repository`,
@@ -114,45 +114,45 @@ const withTemplate = async (
   return { ...body, template_id: template.id };
 };
 
-const mustBeMember = (owner: KnownUser, organization_id: string): void => {
+const requireMember = (owner: KnownUser, organization_id: string): void => {
   if (organization_id in owner.organizations) return;
   throw new AppError("invalid", "The user is not a member of the template's organization.");
 };
 
 /** Returns the given values, with the plan of the repository in the parameter that takes one. */
-const valuesFor = async (
+const resolveValues = async (
   { repositories }: DomainContext,
   manifest: Manifest,
   { rich_parameter_values: given = [], repository: asked }: CreateWorkspace,
   reader_id: string,
 ): Promise<ParameterValue[]> => {
   if (!asked) return given;
-  const parameter = repositoryParameter(manifest);
+  const parameter = findRepositoryParameter(manifest);
   if (!parameter) throw invalidField("repository", "the template takes no repository");
   const plan = await repositories.plan(reader_id, { asked, field: "repository" });
   return [...given, { name: parameter.name, value: JSON.stringify(plan) }];
 };
 
-const templateFor = async (
+const resolveTemplate = async (
   { store }: DomainContext,
   caller: UserCaller,
   body: CreateWorkspace,
-): Promise<{ template: TemplateRow; version: KnownVersion }> => {
+): Promise<{ template: TemplateRow; version: VersionWithStatus }> => {
   const unknown = (field: string): AppError => invalidField(field, "does not exist, or you may not use it");
   if (body.template_id !== undefined) {
     const template = await store.get(findTemplate({ id: body.template_id.toLowerCase() }));
-    if (!template || !mayUseTemplate(caller, template)) throw unknown("template_id");
+    if (!template || !canUseTemplate(caller, template)) throw unknown("template_id");
     const version = await loadVersion(store, template.active_version_id);
     if (!version) throw unknown("template_id");
     return { template, version };
   }
   const version = await loadVersion(store, body.template_version_id ?? "");
-  if (!version || !mayReadTemplates(caller, version.row.organization_id)) throw unknown("template_version_id");
+  if (!version || !canReadTemplates(caller, version.row.organization_id)) throw unknown("template_version_id");
   if (version.row.template_id === null) {
     throw invalidField("template_version_id", "belongs to no template");
   }
   const template = await store.get(findTemplateEvenDeleted({ id: version.row.template_id }));
-  if (template && !mayUseTemplate(caller, template)) throw unknown("template_version_id");
+  if (template && !canUseTemplate(caller, template)) throw unknown("template_version_id");
   if (!template || template.deleted) throw notFound();
   return { template, version };
 };

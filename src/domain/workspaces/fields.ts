@@ -2,7 +2,7 @@
 
 import { invalid, type Validation } from "#base/errors.ts";
 import { scheduleProblem } from "#base/schedule/cron.ts";
-import { ttlProblem, wholeTtl } from "#schema/workspaces/schedule.ts";
+import { findTtlProblem, roundTtl } from "#schema/workspaces/schedule.ts";
 import { type CreateWorkspace, NAME_PATTERN } from "#schema/workspaces/workspace.ts";
 
 const RESERVED = ["new", "create"];
@@ -26,7 +26,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   const updates = body.automatic_updates || "never";
   note("name", nameProblem(body.name));
   note("schedule", schedule === null ? undefined : scheduleProblem(schedule));
-  note("ttl_ms", body.ttl_ms ? ttlProblem(body.ttl_ms) : undefined);
+  note("ttl_ms", body.ttl_ms ? findTtlProblem(body.ttl_ms) : undefined);
   if (updates !== "always" && updates !== "never") note("automatic_updates", "must be always or never");
   const isBoth = body.template_id !== undefined && body.template_version_id !== undefined;
   const isNeither = body.template_id === undefined && body.template_version_id === undefined;
@@ -40,7 +40,7 @@ export const workspaceFields = (body: CreateWorkspace): WorkspaceFields => {
   return {
     name: body.name,
     autostart_schedule: schedule,
-    ttl_ms: wholeTtl(body.ttl_ms),
+    ttl_ms: roundTtl(body.ttl_ms),
     automatic_updates: updates as "always" | "never",
   };
 };

@@ -3,7 +3,7 @@ import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { mayReplaceFiles, maySeeWorkspace, mayStartStop, mayUpdateWorkspace } from "../access.ts";
+import { canReplaceFiles, canSeeWorkspace, canStartStop, canUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** The path parameter of routes of one workspace. */
@@ -14,49 +14,53 @@ export const workspacePath = t.Object({ workspace: t.String({ format: "uuid", de
  */
 export const workspaceAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await ctx.store.get(findWorkspacePlace({ id: id.toLowerCase() }));
-  if (!place || !maySeeWorkspace(caller, place)) throw notFound();
+  if (!place || !canSeeWorkspace(caller, place)) throw notFound();
   return place;
 };
 
 /** Like `workspaceAt`, for operations that require an existing workspace. Rejects with 410 when it is deleted. */
-export const livingWorkspaceAt = async (
+export const existingWorkspaceAt = async (
   ctx: DomainContext,
   id: string,
   caller: UserCaller,
 ): Promise<WorkspacePlace> => {
   const place = await workspaceAt(ctx, id, caller);
-  if (place.deleted) throw gone();
+  if (place.deleted) throw workspaceGone();
   return place;
 };
 
 /** Returns a 410 for a deleted workspace that was not requested explicitly (facts/platform 3.3). */
-export const gone = (): AppError =>
+export const workspaceGone = (): AppError =>
   new AppError("gone", "The workspace has been deleted.", {
-    detail: "Ask with include_deleted=true to see what is known of it.",
+    detail: "Set include_deleted=true to read deleted workspaces.",
   });
 
 /** Returns an existing workspace the caller can change. Rejects with 403, 404 or 410 otherwise. */
 export const changeableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await livingWorkspaceAt(ctx, id, caller);
-  if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
+  const place = await existingWorkspaceAt(ctx, id, caller);
+  if (!canUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 
 /** Like `changeableAt`, for changes that make a workspace do less, which an owner who was removed from the organization may also make. */
 export const stoppableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
-  const place = await livingWorkspaceAt(ctx, id, caller);
-  if (!mayStartStop(caller, place)) throw forbidden("You may not change this workspace.");
+  const place = await existingWorkspaceAt(ctx, id, caller);
+  if (!canStartStop(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
 };
 
 /** Returns an existing workspace whose files and copies the caller may replace and delete. Rejects with 403, 404 or 410 otherwise. */
 export const replaceableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
   const place = await changeableAt(ctx, id, caller);
-  if (mayReplaceFiles(caller, place)) return place;
+  if (canReplaceFiles(caller, place)) return place;
   throw forbidden(
     "The files of this workspace and their copies are its owner's. Ask the owner to share the workspace with you as admin.",
   );
 };
 
 /** Returns the caller in the form used by the workspace's activity. */
-export const byUser = (caller: UserCaller) => ({ kind: "user" as const, id: caller.user_id, name: caller.username });
+export const toActivityUser = (caller: UserCaller) => ({
+  kind: "user" as const,
+  id: caller.user_id,
+  name: caller.username,
+});

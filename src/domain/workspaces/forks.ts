@@ -1,7 +1,7 @@
 // Forks of a workspace: access checks, planning and presentation. The keeper of forks (actors/forks/keeper.ts) creates the planned workspaces.
-import { FORK, GO_ON } from "#actors/forks/keeper.ts";
+import { CONTINUE_TIMER, FORK } from "#actors/forks/keeper.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
@@ -28,9 +28,9 @@ import {
 } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { type CreateFork, type Fork, type Forks, MAX_COPIED_CHATS, MAX_OPEN_FORKS } from "#schema/workspaces/fork.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
-import { mayCreateChat, mayCreateWorkspaceFor, mayManageTemplate, mayUseTemplate, mayUseWorkspace } from "../access.ts";
-import { loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
+import { canCreateChat, canCreateWorkspaceFor, canManageTemplate, canUseTemplate, canUseWorkspace } from "../access.ts";
+import { loadVersion, planNewBuild, requireUsableManifest } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
 import { nameProblem } from "./fields.ts";
@@ -49,7 +49,7 @@ export const createFork = async (
   place: WorkspacePlace,
   body: CreateFork,
   caller: UserCaller,
-): Promise<Fork> => present(ctx, await beginFork(ctx, place, body, caller));
+): Promise<Fork> => presentFork(ctx, await beginFork(ctx, place, body, caller));
 
 /** The purpose of a fork that was not requested as such. */
 type ForkFor = {
@@ -67,11 +67,11 @@ export const beginFork = async (
   place: WorkspacePlace,
   body: CreateFork,
   caller: UserCaller,
-  { ending = forkEnding, chats: planned, rows: more = () => [] }: ForkFor = {},
+  { ending = toForkSuffix, chats: planned, rows: more = () => [] }: ForkFor = {},
 ): Promise<ForkRow> => {
   const { store, clock } = ctx;
   // A fork gives access to all files of the workspace.
-  if (!mayUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
+  if (!canUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
   const source = await store.get(findWorkspace({ id: place.id }));
   if (!source) throw notFound();
   const { provisioner, unsupported } = await findKeeper(ctx, place);
@@ -107,7 +107,7 @@ export const beginFork = async (
     created_at: now,
     updated_at: now,
   };
-  const rows = [insertFork(row), setTimer(FORK, row.id, GO_ON, now), ...more(row)];
+  const rows = [insertFork(row), setTimer(FORK, row.id, CONTINUE_TIMER, now), ...more(row)];
   const about = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
   const from = home_backup_id === undefined ? {} : { home_backup_id: home_backup_id.toLowerCase() };
   await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, ...from, rows });
@@ -116,7 +116,7 @@ export const beginFork = async (
   return row;
 };
 
-const forkEnding = (number: number): string => (number === 1 ? "-fork" : `-fork-${number}`);
+const toForkSuffix = (number: number): string => (number === 1 ? "-fork" : `-fork-${number}`);
 
 /** Plans the first build of each copy: like the workspace's latest one, with a version that is usable now. */
 const planBuild = async (
@@ -130,8 +130,8 @@ const planBuild = async (
   const template = await store.get(findTemplateEvenDeleted({ id: source.template_id }));
   if (!last || !template) throw notFound();
   if (template.deleted) throw conflict("The template of the workspace was deleted.");
-  if (!mayUseTemplate(caller, template)) throw forbidden("You may not use the template of this workspace.");
-  if (!mayCreateWorkspaceFor(caller, template.organization_id, caller.user_id)) {
+  if (!canUseTemplate(caller, template)) throw forbidden("You may not use the template of this workspace.");
+  if (!canCreateWorkspaceFor(caller, template.organization_id, caller.user_id)) {
     throw forbidden("You may not create workspaces here.");
   }
   if (!(template.organization_id in caller.organizations)) {
@@ -140,10 +140,10 @@ const planBuild = async (
   if (template.deprecation_message !== "") {
     throw new AppError("invalid", "The template is deprecated.", { detail: template.deprecation_message });
   }
-  const mustBeActive = template.require_active_version && !mayManageTemplate(caller, template);
+  const mustBeActive = template.require_active_version && !canManageTemplate(caller, template);
   const version = await loadVersion(store, mustBeActive ? template.active_version_id : last.template_version_id);
   if (!version) throw notFound();
-  const manifest = usableManifest(version, "not_acceptable");
+  const manifest = requireUsableManifest(version, "not_acceptable");
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   // A key for one workspace does not open another.
@@ -151,7 +151,7 @@ const planBuild = async (
   const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = { owner_id: caller.user_id, initiator_id: caller.user_id, reason: "initiator", no_user_data };
   // Always checked as a start: a workspace that could not be started is not created.
-  const planned: NewBuild = await newBuild(ctx, version, manifest, { ...input, transition: "start" }, previous);
+  const planned: NewBuild = await planNewBuild(ctx, version, manifest, { ...input, transition: "start" }, previous);
   return start ? planned : { ...planned, transition: "stop" };
 };
 
@@ -176,7 +176,7 @@ const chooseNames = async (
       if (problem !== undefined)
         throw invalid("Validation failed.", [{ field: "names", detail: `${name} ${problem}` }]);
       if (await isTaken(name)) {
-        throw conflict("A workspace of this name exists already.", [{ field: "names", detail: `${name} is taken` }]);
+        throw conflict("A workspace with this name already exists.", [{ field: "names", detail: `${name} is taken` }]);
       }
       known.add(name.toLowerCase());
     }
@@ -192,7 +192,7 @@ const chooseNames = async (
 };
 
 const findChats = async ({ store }: DomainContext, { id, organization_id }: WorkspaceRow, caller: UserCaller) => {
-  if (!mayCreateChat(caller, organization_id)) return [];
+  if (!canCreateChat(caller, organization_id)) return [];
   const query = { workspace_id: id, owner_id: caller.user_id, limit: MAX_COPIED_CHATS };
   const rows = await store.all(listChatsToCopy(query));
   return rows.map(({ id: from_chat_id, up_to }) => ({ from_chat_id, up_to: Number(up_to) }));
@@ -202,7 +202,7 @@ const findChats = async ({ store }: DomainContext, { id, organization_id }: Work
 export const readForks = async (ctx: DomainContext, { id }: WorkspacePlace, caller: UserCaller): Promise<Forks> => {
   const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
   const own = rows.filter(({ owner_id }) => owner_id === caller.user_id);
-  return { forks: await Promise.all(own.map((row) => present(ctx, row))) };
+  return { forks: await Promise.all(own.map((row) => presentFork(ctx, row))) };
 };
 
 /** Returns the fork with this ID of this workspace. Throws 404, also for other people's forks. */
@@ -214,14 +214,14 @@ export const readFork = async (
 ): Promise<Fork> => {
   const row = await ctx.store.get(findFork({ id: fork.toLowerCase() }));
   if (row?.workspace_id !== id || row.owner_id !== caller.user_id) throw notFound();
-  return present(ctx, row);
+  return presentFork(ctx, row);
 };
 
-const present = async ({ store }: DomainContext, row: ForkRow): Promise<Fork> => {
+const presentFork = async ({ store }: DomainContext, row: ForkRow): Promise<Fork> => {
   const { id, workspace_id, owner_id, status, error, problems } = row;
   const builds = await store.all(listBuildsOfFork({ restored_snapshot_id: row.snapshot_id }));
   const names = new Map(builds.map((one) => [one.workspace_id, one.name]));
-  const become = ({ workspace_id: copy }: PlannedCopy): Pick<Fork["copies"][number], "status" | "error"> => {
+  const toCopyStatus = ({ workspace_id: copy }: PlannedCopy): Pick<Fork["copies"][number], "status" | "error"> => {
     if (status === "failed" || problems[copy] !== undefined) {
       return { status: "failed", error: problems[copy] ?? error };
     }
@@ -229,7 +229,7 @@ const present = async ({ store }: DomainContext, row: ForkRow): Promise<Fork> =>
     const newest = own.toSorted((a, b) => b.build_number - a.build_number)[0];
     if (!newest) return { status: "waiting", error: "" };
     if (newest.deleted) return { status: "deleted", error: "" };
-    const job = own.some((one) => jobStatus(one) === "succeeded") ? "succeeded" : jobStatus(newest);
+    const job = own.some((one) => toJobStatus(one) === "succeeded") ? "succeeded" : toJobStatus(newest);
     if (job === "succeeded") return { status: "ready", error: "" };
     if (job === "failed" || job === "canceled")
       return { status: "failed", error: newest.error || "The build was canceled." };
@@ -244,10 +244,10 @@ const present = async ({ store }: DomainContext, row: ForkRow): Promise<Fork> =>
     copies: row.copies.map((copy) => ({
       workspace_id: copy.workspace_id,
       name: names.get(copy.workspace_id) ?? copy.name,
-      ...become(copy),
+      ...toCopyStatus(copy),
       chats: copy.chats.map(({ from_chat_id, chat_id }) => ({ from_chat_id, chat_id })),
     })),
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
   };
 };

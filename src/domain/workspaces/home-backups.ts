@@ -1,11 +1,11 @@
 // Home backups of a workspace: listing, creating, fetching and deleting, and the state of all workspaces' backups.
-import { NOT_SET_UP, newHomeBackup } from "#actors/home-backups/keeper.ts";
+import { NOT_CONFIGURED, toPendingBackup } from "#actors/home-backups/keeper.ts";
 import { findProblem, isCounted } from "#actors/home-backups/standing.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { CommitError } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
 import {
   findHome,
   findHomeBackup,
@@ -29,22 +29,22 @@ import { findKeeper, presentSnapshot } from "./snapshots.ts";
 const MAX_LISTED = 200;
 
 /** The server cannot read disks that only a template can copy. */
-const whyNoBackups = ({ unsupported, has_files, provisioner }: Awaited<ReturnType<typeof findKeeper>>): string => {
+const explainNoBackups = ({ unsupported, has_files, provisioner }: Awaited<ReturnType<typeof findKeeper>>): string => {
   if (provisioner === "terraform" && !has_files) return "Home backups are not available for Terraform templates.";
   return unsupported.replace(/^Snapshots/, "Home backups");
 };
 
 /** Returns all home backups of a workspace, and where the next one is stored. */
 export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace): Promise<HomeBackups> => {
-  const unsupported = whyNoBackups(await findKeeper(ctx, place));
+  const unsupported = explainNoBackups(await findKeeper(ctx, place));
   const rows = await ctx.store.all(listHomeBackups({ workspace_id: place.id }));
   const { home_backup_interval: interval } = ctx.config;
   return {
-    backups: rows.map(present),
+    backups: rows.map(presentHomeBackup),
     bytes: rows.reduce((sum, { added_bytes }) => sum + added_bytes, 0),
     ...(interval === undefined ? {} : { interval_ms: interval }),
     location: ctx.homeBackupStore?.place.url ?? "",
-    unsupported: unsupported || (ctx.homeBackupStore ? "" : NOT_SET_UP),
+    unsupported: unsupported || (ctx.homeBackupStore ? "" : NOT_CONFIGURED),
   };
 };
 
@@ -55,14 +55,14 @@ export const createHomeBackup = async (
   caller: UserCaller,
 ): Promise<HomeBackup> => {
   const { homeBackupStore, store, clock } = ctx;
-  const unsupported = whyNoBackups(await findKeeper(ctx, place));
+  const unsupported = explainNoBackups(await findKeeper(ctx, place));
   if (unsupported !== "") throw new AppError("invalid", unsupported);
-  const backups = mustBeSetUp(homeBackupStore);
+  const backups = requireSetUp(homeBackupStore);
   const home = await store.get(findHome({ id: place.id }));
   if (!home) throw notFound();
   const now = clock.now();
-  const row = newHomeBackup(place.id, backups.place.url, now);
-  const entry = audited({
+  const row = toPendingBackup(place.id, backups.place.url, now);
+  const entry = insertAudit({
     now,
     action: "create",
     resource_type: "workspace_snapshot",
@@ -80,7 +80,7 @@ export const createHomeBackup = async (
     throw conflict("A backup of the workspace is being created. Try again when it is ready.");
   }
   ctx.homeBackups.sweep();
-  return present(row);
+  return presentHomeBackup(row);
 };
 
 /** Returns the home backup with this ID of this workspace. Throws 404. */
@@ -96,7 +96,7 @@ export const homeBackupAt = async (
 
 /** Rejects a backup whose files are not available: 409 when it is not ready or is stored elsewhere. */
 export const requireFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
-  const { place } = mustBeSetUp(ctx.homeBackupStore);
+  const { place } = requireSetUp(ctx.homeBackupStore);
   if (row.status !== "ready") throw conflict(`The backup is ${row.status}; only a ready one can be restored.`);
   if (row.location !== place.url) {
     throw conflict(`The backup is stored in ${row.location}, but the server is configured to use ${place.url}.`);
@@ -114,7 +114,7 @@ export const fetchHomeBackup = async (
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   requireFetchable(ctx, row);
   const id = uuid();
-  const name = `Backup of ${rfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
+  const name = `Backup of ${toRfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
   const about = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;
   await ctx.workspaces.ask(place.id, "createSnapshot", { id, ...about });
   const snapshot = await ctx.store.get(findSnapshot({ id }));
@@ -135,7 +135,7 @@ export const deleteHomeBackup = async (
   }
   const home = await ctx.store.get(findHome({ id }));
   if (!home) throw notFound();
-  const entry = audited({
+  const entry = insertAudit({
     now: ctx.clock.now(),
     action: "delete",
     resource_type: "workspace_snapshot",
@@ -162,8 +162,8 @@ export const reportHomeBackups = async (ctx: ReportDeps): Promise<HomeBackupRepo
     (a, b) =>
       Number(a.problem === "") - Number(b.problem === "") || a.row.workspace_name.localeCompare(b.row.workspace_name),
   );
-  let problem = homeBackupStore ? "" : NOT_SET_UP;
-  const engine = await homeBackupStore?.engine().catch((error: unknown) => {
+  let problem = homeBackupStore ? "" : NOT_CONFIGURED;
+  const engine = await homeBackupStore?.chooseEngine().catch((error: unknown) => {
     if (!(error instanceof HomeBackupError)) throw error;
     problem = error.message;
     return undefined;
@@ -183,18 +183,18 @@ export const reportHomeBackups = async (ctx: ReportDeps): Promise<HomeBackupRepo
       owner_name: row.owner_name,
       backups: row.backups,
       bytes: row.bytes,
-      ...(row.last_at ? { last_at: rfc3339(row.last_at) } : {}),
+      ...(row.last_at ? { last_at: toRfc3339(row.last_at) } : {}),
       problem,
     })),
   };
 };
 
-const mustBeSetUp = (backups: HomeBackupStore | undefined): HomeBackupStore => {
+const requireSetUp = (backups: HomeBackupStore | undefined): HomeBackupStore => {
   if (backups) return backups;
-  throw new AppError("invalid", NOT_SET_UP);
+  throw new AppError("invalid", NOT_CONFIGURED);
 };
 
-const present = (row: HomeBackupRow): HomeBackup => ({
+const presentHomeBackup = (row: HomeBackupRow): HomeBackup => ({
   id: row.id,
   workspace_id: row.workspace_id,
   status: row.status,
@@ -203,6 +203,6 @@ const present = (row: HomeBackupRow): HomeBackup => ({
   bytes: row.bytes,
   added_bytes: row.added_bytes,
   error: row.error,
-  created_at: rfc3339(row.created_at),
-  ...(row.verified_at === null ? {} : { verified_at: rfc3339(row.verified_at) }),
+  created_at: toRfc3339(row.created_at),
+  ...(row.verified_at === null ? {} : { verified_at: toRfc3339(row.verified_at) }),
 });

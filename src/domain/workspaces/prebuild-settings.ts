@@ -1,10 +1,10 @@
 // Pauses and resumes prebuilt workspaces, for example while an engine is repaired; for owners (rule PB-18).
 import { forbidden } from "#base/errors.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { putPrebuildsPaused, readPrebuildsPaused, scheduleAllPrebuildChecks } from "#db/workspaces/prebuilds.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { readPrebuildsPaused, scheduleAllPrebuildChecks, upsertPrebuildsPaused } from "#db/workspaces/prebuilds.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { PrebuildSettings } from "#schema/workspaces/prebuild-settings.ts";
-import { mayChangeDeployment, mayReadDeployment } from "../access.ts";
+import { canChangeDeployment, canReadDeployment } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** Rejects with 403. */
@@ -12,7 +12,7 @@ export const prebuildSettings = async (
   { store }: Pick<DomainContext, "store">,
   caller: UserCaller,
 ): Promise<PrebuildSettings> => {
-  if (!mayReadDeployment(caller))
+  if (!canReadDeployment(caller))
     throw forbidden("Only owners and auditors can see whether prebuilt workspaces are paused.");
   return { reconciliation_paused: await readPrebuildsPaused(store) };
 };
@@ -23,14 +23,14 @@ export const setPrebuildSettings = async (
   caller: UserCaller,
   after: PrebuildSettings,
 ): Promise<void> => {
-  if (!mayChangeDeployment(caller)) throw forbidden("Only owners can pause prebuilt workspaces.");
+  if (!canChangeDeployment(caller)) throw forbidden("Only owners can pause prebuilt workspaces.");
   const before = { reconciliation_paused: await readPrebuildsPaused(store) };
   if (Bun.deepEquals(before, after)) return;
   const now = clock.now();
   const about = { now, action: "write", resource_type: "prebuilds_settings", target: "reconciliation" } as const;
   await store.commit([
-    putPrebuildsPaused(after.reconciliation_paused),
+    upsertPrebuildsPaused(after.reconciliation_paused),
     scheduleAllPrebuildChecks(now),
-    audited({ ...about, before, after }),
+    insertAudit({ ...about, before, after }),
   ]);
 };

@@ -1,5 +1,5 @@
 // Presents a workspace.
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspaceView, type WorkspaceView } from "#db/workspaces/views.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -9,11 +9,11 @@ import type { AppStatus } from "#schema/workspaces/app.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { agentView } from "../agents/present.ts";
+import { makeAgentView } from "../agents/present.ts";
 import { presentBuild } from "../builds/present.ts";
 import { loadResources } from "../builds/resources.ts";
 import type { DomainContext } from "../context.ts";
-import { loadSubjects, type Subjects, sharedWith } from "./shared-with.ts";
+import { listSharedWith, loadSubjects, type Subjects } from "./shared-with.ts";
 
 /** Returns the whole workspace; undefined when it does not exist. The caller's access must have been checked. */
 export const readWorkspace = async (ctx: DomainContext, id: string, viewer: Viewer): Promise<Workspace | undefined> => {
@@ -32,7 +32,7 @@ export const presentWorkspaces = async (
   store: Pick<Store, "all"> = ctx.store,
 ): Promise<Workspace[]> => {
   const jobs = views.map(({ job }) => job);
-  const resources = await loadResources(agentView(ctx, viewer, store), jobs);
+  const resources = await loadResources(makeAgentView(ctx, viewer, store), jobs);
   const subjects = await loadSubjects(
     store,
     views.map(({ workspace }) => workspace),
@@ -51,8 +51,8 @@ const presentWorkspace = (
   const agents = resources.flatMap((resource) => resource.agents);
   return {
     id: workspace.id,
-    created_at: rfc3339(workspace.created_at),
-    updated_at: rfc3339(workspace.updated_at),
+    created_at: toRfc3339(workspace.created_at),
+    updated_at: toRfc3339(workspace.updated_at),
     owner_id: workspace.owner_id,
     owner_name: owner.username,
     owner_avatar_url: owner.avatar_url,
@@ -67,21 +67,21 @@ const presentWorkspace = (
     template_require_active_version: template.require_active_version,
     template_use_classic_parameter_flow: template.use_classic_parameter_flow,
     latest_build: presentBuild(view, resources, jobs),
-    latest_app_status: latestStatus(agents),
+    latest_app_status: findLatestStatus(agents),
     outdated: build.template_version_id !== template.active_version_id,
     name: workspace.name,
     autostart_schedule: workspace.autostart_schedule ?? undefined,
     ttl_ms: (template.allow_user_autostop ? workspace.ttl_ms : template.default_ttl_ms) || undefined,
-    last_used_at: rfc3339(workspace.last_used_at),
-    deleting_at: rfc3339OrAbsent(workspace.deleting_at),
-    dormant_at: rfc3339OrAbsent(workspace.dormant_at),
-    next_start_at: rfc3339OrAbsent(workspace.next_start_at),
+    last_used_at: toRfc3339(workspace.last_used_at),
+    deleting_at: toOptionalRfc3339(workspace.deleting_at),
+    dormant_at: toOptionalRfc3339(workspace.dormant_at),
+    next_start_at: toOptionalRfc3339(workspace.next_start_at),
     health: toHealth(agents),
     automatic_updates: workspace.automatic_updates,
     allow_renames: config.allow_workspace_renames,
     favorite: workspace.favorite && workspace.owner_id === viewer.user_id,
     is_prebuild: workspace.owner_id === PREBUILDS_USER_ID,
-    shared_with: sharedWith(workspace, subjects),
+    shared_with: listSharedWith(workspace, subjects),
     task_id: nullableUuid(workspace.task_id, viewer.compat),
   };
 };
@@ -96,7 +96,7 @@ const isTop = ({ parent_id }: WorkspaceAgent): boolean =>
   parent_id === null || (typeof parent_id === "object" && !parent_id.valid);
 
 /** Returns the newest status of all apps; null when none exists. */
-const latestStatus = (agents: readonly WorkspaceAgent[]): AppStatus | null => {
+const findLatestStatus = (agents: readonly WorkspaceAgent[]): AppStatus | null => {
   let newest: AppStatus | null = null;
   for (const { apps } of agents) {
     for (const { statuses } of apps) {

@@ -1,13 +1,13 @@
 // Parses the search text of the workspaces list (facts/platform 3.3) into a filter. Rejects with 400 and names every invalid key.
-import { INACTIVE_MS } from "#actors/agent/status.ts";
+import { INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { Scope, WorkspaceFilter } from "#db/workspaces/filter.ts";
 import { AGENT_STATUSES } from "#schema/agents/agent.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { BUILD_STATUSES } from "#schema/workspaces/build.ts";
-import { maySeeWorkspace } from "../access.ts";
+import { canSeeWorkspace } from "../access.ts";
 
-export const workspaceFilter = (text: string, caller: UserCaller, now: number): WorkspaceFilter => {
+export const parseWorkspaceFilter = (text: string, caller: UserCaller, now: number): WorkspaceFilter => {
   const search = new SearchQuery(text);
   const free = search.ownerAndName();
   const owner = search.text("owner") ?? free.owner;
@@ -17,7 +17,7 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
   const filter: WorkspaceFilter = {
     scope: toScope(caller),
     now,
-    silence_ms: INACTIVE_MS,
+    silence_ms: INACTIVITY_TIMEOUT_MS,
     ids: ids.length > 0 ? ids : undefined,
     owner_id: owner === "me" ? caller.user_id : undefined,
     owner: owner === "me" ? undefined : owner,
@@ -38,7 +38,7 @@ export const workspaceFilter = (text: string, caller: UserCaller, now: number): 
     has_external_agent: search.flag("has_external_agent"),
     parameters: search.list("param").map(parseParameter),
   };
-  search.end("Invalid workspace search query.");
+  search.requireValid("Invalid workspace search query.");
   return filter;
 };
 
@@ -48,13 +48,13 @@ const parseParameter = (text: string): { name: string; value?: string } => {
 };
 
 /**
- * Converts `maySeeWorkspace` to a list condition: evaluated for another user's workspace without an organization, and in each organization.
+ * Converts `canSeeWorkspace` to a list condition: evaluated for another user's workspace without an organization, and in each organization.
  */
 export const toScope = (caller: UserCaller): Scope => {
   const foreign = (organization_id: string) => ({ id: "", owner_id: "", organization_id, user_acl: {}, group_acl: {} });
-  if (maySeeWorkspace(caller, foreign(""))) return "all";
+  if (canSeeWorkspace(caller, foreign(""))) return "all";
   const member_of = Object.keys(caller.organizations);
-  const organizations = member_of.filter((id) => maySeeWorkspace(caller, foreign(id)));
+  const organizations = member_of.filter((id) => canSeeWorkspace(caller, foreign(id)));
   const { user_id, groups, only_workspace: only } = caller;
   return { user_id, organizations, member_of, groups, only };
 };

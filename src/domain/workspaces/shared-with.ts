@@ -4,17 +4,17 @@ import { listMinimalUsers } from "#db/users/users.ts";
 import type { MinimalUser } from "#schema/users/user.ts";
 import type { Acl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { type GroupsById, groupsById, nameIn } from "../groups/acl.ts";
+import { findGroupName, type GroupsById, groupsById } from "../groups/acl.ts";
 
 /** Users by ID, in the order of their names. */
 export type People = ReadonlyMap<string, MinimalUser>;
 
-const NOBODY: People = new Map();
+const NO_PEOPLE: People = new Map();
 
 /** Returns all users in these lists. */
 export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]): Promise<People> => {
   const ids = new Set(acls.flatMap((acl) => Object.keys(acl)));
-  if (ids.size === 0) return NOBODY;
+  if (ids.size === 0) return NO_PEOPLE;
   const users = await store.all(listMinimalUsers({ ids: JSON.stringify([...ids]) }));
   return new Map(users.map((user) => [user.id, user]));
 };
@@ -22,10 +22,13 @@ export const loadPeople = async (store: Pick<Store, "all">, acls: readonly Acl[]
 /** Users and groups of shares. */
 export type Subjects = { readonly people: People; readonly groups: GroupsById };
 
-type Shared = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
+type ShareLists = { readonly organization_id: string; readonly user_acl: Acl; readonly group_acl: Acl };
 
 /** Returns all users and groups these workspaces are shared with. */
-export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readonly Shared[]): Promise<Subjects> => ({
+export const loadSubjects = async (
+  store: Pick<Store, "all">,
+  workspaces: readonly ShareLists[],
+): Promise<Subjects> => ({
   people: await loadPeople(
     store,
     workspaces.map(({ user_acl }) => user_acl),
@@ -37,8 +40,8 @@ export const loadSubjects = async (store: Pick<Store, "all">, workspaces: readon
 });
 
 /** Lists users by name, then groups. */
-export const sharedWith = (
-  { organization_id, user_acl, group_acl }: Shared,
+export const listSharedWith = (
+  { organization_id, user_acl, group_acl }: ShareLists,
   { people, groups }: Subjects,
 ): Workspace["shared_with"] => {
   const users = [...people.values()].flatMap(({ id, username, avatar_url }) => {
@@ -47,7 +50,7 @@ export const sharedWith = (
     return [{ id, actor_type: "user" as const, name: username, avatar_url: avatar_url || undefined, roles: [role] }];
   });
   const shown = Object.entries(group_acl).flatMap(([id, role]) => {
-    const name = nameIn(groups, organization_id, id);
+    const name = findGroupName(groups, organization_id, id);
     if (name === undefined) return [];
     const avatar_url = groups.get(id)?.avatar_url || undefined;
     return [{ id, actor_type: "group" as const, name, avatar_url, roles: [role] }];

@@ -20,7 +20,7 @@ import type { DomainContext } from "../context.ts";
 type Deps = Pick<DomainContext, "store" | "encryption" | "blobs">;
 
 /** Returns the dependencies for creating and removing snapshots. */
-export const moduleLoads = (deps: Deps): ModuleLoads => ({
+export const makeModuleLoads = (deps: Deps): ModuleLoads => ({
   load: (place) => load(deps, place),
   async loadMade(place) {
     const row = await deps.store.get(findSnapshot({ id: place.snapshot_id }));
@@ -65,14 +65,14 @@ export const deleteObsoleteModules = async (deps: Deps & Pick<DomainContext, "pr
   for (const { module } of deps.provisioners.values()) {
     if (!module) continue;
     try {
-      for (const one of await module.kept()) await settleKept(deps, module, one);
+      for (const one of await module.listRetained()) await deleteKept(deps, module, one);
     } catch (error) {
-      log("snapshots").warn("what is kept of earlier snapshots cannot be looked for: {error}", { error });
+      log("snapshots").warn("cannot search for leftovers of earlier snapshots: {error}", { error });
     }
   }
 };
 
-const settleKept = async (
+const deleteKept = async (
   deps: Deps,
   module: SnapshotModule,
   { snapshot_id, state }: { readonly snapshot_id: string; readonly state: string | undefined },
@@ -82,17 +82,18 @@ const settleKept = async (
   // Creation or removal is still in progress and needs it.
   if (row?.status === "creating" || row?.status === "deleting") return;
   const place = { workspace_id: row?.workspace_id ?? "", snapshot_id };
-  if (state !== undefined && isBare(state)) return module.forget(place);
+  if (state !== undefined && isBare(state)) return module.releaseState(place);
   const made = row && openModuleState(encryption, snapshot_id, row.sealed_state);
   const [left, known] = [state, made?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
   const isSame = left !== undefined && known?.lineage === left.lineage;
-  if (isSame && known.serial >= left.serial) return module.forget(place);
+  if (isSame && known.serial >= left.serial) return module.releaseState(place);
   if (state !== undefined && made && !isSame) {
     // Another node has created the snapshot in the meantime.
     const { work } = await load(deps, place);
     await module.remove(place, { ...work, state }, new AbortController().signal);
-    return module.forget(place);
+    return module.releaseState(place);
   }
-  const words = "what snapshot {snapshot_id} has made is only in terraform/snapshots of the data folder";
+  const words =
+    "the resources of snapshot {snapshot_id} are recorded only in terraform/snapshots of the data directory";
   log("snapshots").error(words, { snapshot_id });
 };

@@ -2,7 +2,7 @@
 
 import { isForBuiltIn } from "#actors/runtime/job-queue.ts";
 import type { SnapshotWork } from "#actors/workspace/decision.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -13,21 +13,21 @@ import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import {
   type CreateSnapshot,
+  findSnapshotProblem,
   MAX_SNAPSHOTS,
   type Snapshot,
   type Snapshots,
-  whyNoSnapshots,
 } from "#schema/workspaces/snapshot.ts";
 import type { DomainContext } from "../context.ts";
 
-type Kept = Pick<SnapshotWork, "provisioner"> & {
+type Keeper = Pick<SnapshotWork, "provisioner"> & {
   readonly unsupported: string;
   /** Whether the server itself can read the files, as home backups require. */
   readonly has_files: boolean;
 };
 
 /** Returns what stores the workspace's files, and why it cannot copy them; empty if it can. */
-export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
+export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Keeper> => {
   const build = await ctx.store.get(findBuild({ id: latest_build_id }));
   const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
   if (!job) throw notFound();
@@ -36,7 +36,7 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
   const own = isForBuiltIn(job.tags) ? provisioner : "external";
   const { homes, module } = ctx.provisioners.get(own) ?? {};
   const isHere = homes !== undefined || module !== undefined;
-  const why = whyNoSnapshots(own, version) ?? (isHere ? "" : (whyNoSnapshots("") ?? ""));
+  const why = findSnapshotProblem(own, version) ?? (isHere ? "" : (findSnapshotProblem("") ?? ""));
   return { provisioner, unsupported: why, has_files: homes !== undefined };
 };
 
@@ -44,8 +44,8 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
 export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): Promise<Snapshots> => {
   const { id } = place;
   const { provisioner, unsupported, has_files } = await findKeeper(ctx, place);
-  const found = async () => (has_files ? ctx.provisioners.get(provisioner)?.homes?.method(id) : "module");
-  const method = unsupported === "" ? await found() : undefined;
+  const findMethod = async () => (has_files ? ctx.provisioners.get(provisioner)?.homes?.method(id) : "module");
+  const method = unsupported === "" ? await findMethod() : undefined;
   const rows = await ctx.store.all(listSnapshots({ workspace_id: id }));
   const restoring = new Set((await ctx.store.all(listRestoring({ workspace_id: id }))).map((one) => one.id));
   return {
@@ -99,6 +99,6 @@ export const presentSnapshot = (row: SnapshotRow, isRestoring = false): Snapshot
   bytes: row.bytes,
   error: row.error,
   created_by: row.created_by,
-  created_at: rfc3339(row.created_at),
-  updated_at: rfc3339(row.updated_at),
+  created_at: toRfc3339(row.created_at),
+  updated_at: toRfc3339(row.updated_at),
 });

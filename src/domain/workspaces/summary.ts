@@ -1,11 +1,11 @@
 // Presents a workspace as a list row, for the stream of all workspaces.
 import { agentHealth, agentStatus } from "#actors/agent/status.ts";
-import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
+import { toOptionalRfc3339, toRfc3339 } from "#base/clock.ts";
 import type { SummaryAgent, SummaryRow } from "#db/workspaces/summaries.ts";
 import type { AgentSummary, WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 
-const time = (value: unknown): string => rfc3339(Number(value));
-const timeOrAbsent = (value: unknown): string | undefined => rfc3339OrAbsent(value as number | null);
+const time = (value: unknown): string => toRfc3339(Number(value));
+const timeOrAbsent = (value: unknown): string | undefined => toOptionalRfc3339(value as number | null);
 
 const toAgent = (agent: SummaryAgent, now: number): AgentSummary => {
   const status = agentStatus(agent, now);

@@ -2,7 +2,7 @@
 // of chat-completions streams. Everything else is forwarded byte for byte. Pure.
 import { findDearer } from "./dearer.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { isObject, type Json, objectsIn } from "./json.ts";
+import { isObject, type Json, listObjects } from "./json.ts";
 import {
   findMemberTwice,
   findMisspelledName,
@@ -64,15 +64,15 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
   if (dearer !== undefined) throw new CallBodyError(dearer);
   const stored = findStored(endpoint.dialect, json);
   if (stored !== undefined) {
-    const why =
+    const reason =
       "What a provider stores is reachable for everyone who shares its key, so this gateway refuses references.";
-    throw new CallBodyError(`${why} Leave out \`${stored}\` and send the content itself.`);
+    throw new CallBodyError(`${reason} Leave out \`${stored}\` and send the content itself.`);
   }
   const streams = endpoint.streams ?? json.stream === true;
   const options = json.stream_options as Json | null | undefined;
   const asks = endpoint.usage === "openai_chat" && streams && options?.include_usage !== true;
   const added = asks ? { stream_options: { ...options, include_usage: true } } : {};
-  const bytesWith = (name: string, more: Json): Uint8Array => {
+  const countBytesWith = (name: string, more: Json): Uint8Array => {
     const inPath = endpoint.model !== undefined;
     // Gemini's body may repeat the model of the path.
     const isSame = name === model || (inPath && typeof json.model !== "string");
@@ -84,12 +84,12 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
     model,
     streams,
     hidesUsage: asks,
-    prompt_tokens: promptTokens(json, bytes.length),
-    max_output_tokens: maxOutput(json),
-    answers: answersOf(json),
+    prompt_tokens: estimatePromptTokens(json, bytes.length),
+    max_output_tokens: getMaxOutput(json),
+    answers: countAnswers(json),
     bytes,
-    bytesFor: (name) => bytesWith(name, added),
-    bytesWithoutUsage: (name) => bytesWith(name, {}),
+    bytesFor: (name) => countBytesWith(name, added),
+    bytesWithoutUsage: (name) => countBytesWith(name, {}),
   };
 };
 
@@ -108,7 +108,7 @@ const parse = (bytes: Uint8Array): Json => {
   if (!isObject(json)) throw new CallBodyError("The body of the request is not a JSON object.");
   const repeated = findRepeatedName(text);
   if (repeated !== undefined)
-    throw new CallBodyError(`The body of the request has ${shown(repeated)} twice in one object.`);
+    throw new CallBodyError(`The body of the request has ${quoteName(repeated)} twice in one object.`);
   return json;
 };
 
@@ -117,29 +117,29 @@ const refuseSecondReading = ({ dialect, model }: Endpoint, json: Json): void => 
   const misspelled = findMisspelledName(dialect, json);
   if (misspelled) {
     const [written, meant] = misspelled;
-    throw new CallBodyError(`The body of the request has a member ${shown(written)}. Write \`${meant}\`.`);
+    throw new CallBodyError(`The body of the request has a member ${quoteName(written)}. Write \`${meant}\`.`);
   }
   const wrong = findWrongType(json);
   if (wrong !== undefined) throw new CallBodyError(wrong);
   if (dialect !== "google") return;
-  const twice = findMemberTwice(json);
-  if (twice) {
-    const names = twice.map(shown).join(" and ");
+  const duplicate = findMemberTwice(json);
+  if (duplicate) {
+    const names = duplicate.map(quoteName).join(" and ");
     throw new CallBodyError(`The body of the request has ${names} in one object, which mean the same. Leave out one.`);
   }
   const other = model === undefined ? undefined : findOtherModel(json, model);
   if (other !== undefined) {
-    throw new CallBodyError(`The body of the request names the model ${shown(other)} and its path another one.`);
+    throw new CallBodyError(`The body of the request names the model ${quoteName(other)} and its path another one.`);
   }
 };
 
-const shown = (name: string): string => `\`${name.slice(0, 100)}\``;
+const quoteName = (name: string): string => `\`${name.slice(0, 100)}\``;
 
-const generationConfig = (json: Json): Json | null | undefined =>
+const getGenerationConfig = (json: Json): Json | null | undefined =>
   (json.generationConfig ?? json.generation_config) as Json | null | undefined;
 
-const maxOutput = (json: Json): number | undefined => {
-  const google = generationConfig(json);
+const getMaxOutput = (json: Json): number | undefined => {
+  const google = getGenerationConfig(json);
   const given = [
     json.max_tokens,
     json.max_completion_tokens,
@@ -150,8 +150,8 @@ const maxOutput = (json: Json): number | undefined => {
   return limits.length > 0 ? Math.min(Math.ceil(Math.max(...limits)), MAX_OUTPUT_TOKENS) : undefined;
 };
 
-const answersOf = (json: Json): number => {
-  const google = generationConfig(json);
+const countAnswers = (json: Json): number => {
+  const google = getGenerationConfig(json);
   const given = json.n ?? google?.candidateCount ?? google?.candidate_count;
   return typeof given === "number" && given >= 1 ? Math.min(Math.ceil(given), MAX_ANSWERS) : 1;
 };
@@ -159,14 +159,14 @@ const answersOf = (json: Json): number => {
 /**
  * Estimates text by its size in bytes. Images and content at URLs have fixed estimates, because their size says nothing about their tokens.
  */
-const promptTokens = (json: Json, size: number): number => {
+const estimatePromptTokens = (json: Json, size: number): number => {
   let images = 0;
   let imageBytes = 0;
   let fetched = 0;
-  for (const part of objectsIn(json)) {
-    const data = imageIn(part);
+  for (const part of listObjects(json)) {
+    const data = isImagePart(part);
     if (data === undefined) {
-      fetched += fetchedTokens(part);
+      fetched += estimateFetchedTokens(part);
       continue;
     }
     images += 1;
@@ -177,35 +177,35 @@ const promptTokens = (json: Json, size: number): number => {
 };
 
 /** Returns the estimate for a part that contains a URL of something other than an image; 0 if none exists. */
-const fetchedTokens = (part: Json): number => {
-  const google = firstObject(part.fileData, part.file_data);
-  if (google && textOf(google.fileUri ?? google.file_uri) !== "") {
-    return /^(?:application|text)\//.test(textOf(google.mimeType ?? google.mime_type))
+const estimateFetchedTokens = (part: Json): number => {
+  const google = findObject(part.fileData, part.file_data);
+  if (google && toText(google.fileUri ?? google.file_uri) !== "") {
+    return /^(?:application|text)\//.test(toText(google.mimeType ?? google.mime_type))
       ? DOCUMENT_TOKENS
       : RECORDING_TOKENS;
   }
-  const isOfAnthropic = part.type === "document" && isObject(part.source) && textOf(part.source.url) !== "";
-  return isOfAnthropic || textOf(part.file_url) !== "" ? DOCUMENT_TOKENS : 0;
+  const isOfAnthropic = part.type === "document" && isObject(part.source) && toText(part.source.url) !== "";
+  return isOfAnthropic || toText(part.file_url) !== "" ? DOCUMENT_TOKENS : 0;
 };
 
 /** Returns the data or the URL of an image part; undefined for other parts. */
-const imageIn = (part: Json): string | undefined => {
+const isImagePart = (part: Json): string | undefined => {
   if (part.type === "image_url" || part.type === "input_image") {
     const { image_url } = part;
-    return textOf(isObject(image_url) ? image_url.url : image_url);
+    return toText(isObject(image_url) ? image_url.url : image_url);
   }
-  if (part.type === "image" && isObject(part.source)) return textOf(part.source.data ?? part.source.url);
-  const google = firstObject(part.inlineData, part.inline_data) ?? firstObject(part.fileData, part.file_data);
-  if (google && textOf(google.mimeType ?? google.mime_type).startsWith("image/")) {
-    return textOf(google.data ?? google.fileUri ?? google.file_uri);
+  if (part.type === "image" && isObject(part.source)) return toText(part.source.data ?? part.source.url);
+  const google = findObject(part.inlineData, part.inline_data) ?? findObject(part.fileData, part.file_data);
+  if (google && toText(google.mimeType ?? google.mime_type).startsWith("image/")) {
+    return toText(google.data ?? google.fileUri ?? google.file_uri);
   }
   return undefined;
 };
 
 /** Avoids allocating a list, because this is called for every object of a body. */
-const firstObject = (one: unknown, other: unknown): Json | undefined => {
+const findObject = (one: unknown, other: unknown): Json | undefined => {
   if (isObject(one)) return one;
   return isObject(other) ? other : undefined;
 };
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const toText = (value: unknown): string => (typeof value === "string" ? value : "");

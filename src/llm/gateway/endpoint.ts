@@ -79,14 +79,14 @@ const findGoogle = (method: string, rest: string): Endpoint | undefined => {
   if (method === "GET" && rest === "/models") return { dialect: "google", kind: "models", path: "/models" };
   const [, model, verb = ""] = /^\/models\/([^/:]+):(\w+)$/.exec(rest) ?? [];
   const found = GOOGLE[verb];
-  const name = model === undefined ? undefined : decoded(model);
+  const name = model === undefined ? undefined : tryDecode(model);
   if (method !== "POST" || name === undefined || !found) return undefined;
   const [kind, streams] = found;
   const path = `/models/{model}:${verb}`;
   return { dialect: "google", kind, path, usage: "google", model: name, streams };
 };
 
-const decoded = (text: string): string | undefined => {
+const tryDecode = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -7,7 +7,7 @@ export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Yields all objects in a value, including itself. Not recursive, because callers can nest arbitrarily deep. */
-export function* objectsIn(value: unknown): Generator<Json> {
+export function* listObjects(value: unknown): Generator<Json> {
   const waiting: object[] = typeof value === "object" && value !== null ? [value] : [];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (Array.isArray(next)) pushObjects(waiting, next);

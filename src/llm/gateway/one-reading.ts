@@ -3,10 +3,10 @@
 
 import type { Dialect } from "./endpoint.ts";
 import { isObject, type Json } from "./json.ts";
-import { meantObjects, referringNames } from "./stored.ts";
+import { findReferences, iterateMeaningfulObjects } from "./stored.ts";
 
 /** Members that determine what a call may do and what it costs. */
-const DECIDING = [
+const DECISIVE_NAMES = [
   ...["model", "stream", "stream_options", "include_usage", "background", "n"],
   ...["max_tokens", "max_completion_tokens", "max_output_tokens"],
   ...["generationConfig", "generation_config", "maxOutputTokens", "max_output_tokens"],
@@ -14,7 +14,7 @@ const DECIDING = [
 ];
 
 /** Folds a name like case-insensitive parsers, for which the long s and the Kelvin sign equal letters. */
-const fold = (name: string): string => name.toUpperCase().toLowerCase();
+const normalizeName = (name: string): string => name.toUpperCase().toLowerCase();
 
 const END = {
   quote: 34,
@@ -91,28 +91,28 @@ const endOfText = (text: string, begin: number): number => {
   return at;
 };
 
-const asText = (value: unknown): string => JSON.stringify(value) ?? "";
+const formatJson = (value: unknown): string => JSON.stringify(value) ?? "";
 
 /** Kinds of values that parsers turn into each other: `"true"` and 1 are true to some, `"100000"` is a number. */
 const BOOLEANS = ["stream", "background"] as const;
 const NUMBERS = ["n", "max_tokens", "max_completion_tokens", "max_output_tokens"] as const;
 const OBJECTS = ["stream_options", "generationConfig", "generation_config"] as const;
-const NUMBERS_OF_GOOGLE = ["maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count"] as const;
+const GOOGLE_NUMBERS = ["maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count"] as const;
 
 /** Returns what is wrong with a member that decides about the call, in words; undefined: each has the type that it is read as. */
 export const findWrongType = (body: Json): string | undefined => {
-  const wrong = (of: Json, names: readonly string[], type: string, words: string): string | undefined => {
+  const describeWrongType = (of: Json, names: readonly string[], type: string, words: string): string | undefined => {
     const name = names.find((one) => of[one] !== undefined && of[one] !== null && typeof of[one] !== type);
-    return name && `\`${name}\` must be ${words}, not ${asText(of[name]).slice(0, 100)}.`;
+    return name && `\`${name}\` must be ${words}, not ${formatJson(of[name]).slice(0, 100)}.`;
   };
   const config = body.generationConfig ?? body.generation_config;
   const options = body.stream_options;
   return (
-    wrong(body, BOOLEANS, "boolean", "true or false") ??
-    wrong(body, NUMBERS, "number", "a number") ??
-    wrong(body, OBJECTS, "object", "an object") ??
-    (isObject(options) ? wrong(options, ["include_usage"], "boolean", "true or false") : undefined) ??
-    (isObject(config) ? wrong(config, NUMBERS_OF_GOOGLE, "number", "a number") : undefined)
+    describeWrongType(body, BOOLEANS, "boolean", "true or false") ??
+    describeWrongType(body, NUMBERS, "number", "a number") ??
+    describeWrongType(body, OBJECTS, "object", "an object") ??
+    (isObject(options) ? describeWrongType(options, ["include_usage"], "boolean", "true or false") : undefined) ??
+    (isObject(config) ? describeWrongType(config, GOOGLE_NUMBERS, "number", "a number") : undefined)
   );
 };
 
@@ -128,9 +128,9 @@ const findTwice = (part: Json): readonly [string, string] | undefined => {
 
 /** Returns two members of a body for Google that mean the same, if any. */
 export const findMemberTwice = (body: Json): readonly [string, string] | undefined => {
-  for (const part of meantObjects(body)) {
-    const twice = findTwice(part);
-    if (twice) return twice;
+  for (const part of iterateMeaningfulObjects(body)) {
+    const duplicate = findTwice(part);
+    if (duplicate) return duplicate;
   }
   return undefined;
 };
@@ -140,7 +140,7 @@ export const findOtherModel = (body: Json, model: string): string | undefined =>
   const requests = Array.isArray(body.requests) ? body.requests : [];
   const inner = [body, body.generateContentRequest, body.generate_content_request, ...requests].filter(isObject);
   const other = inner.map((one) => one.model).find((one) => one !== undefined && one !== null && !isSame(one, model));
-  return other === undefined ? undefined : asText(other);
+  return other === undefined ? undefined : formatJson(other);
 };
 
 const isSame = (named: unknown, model: string): boolean => named === model || named === `models/${model}`;
@@ -150,13 +150,13 @@ export const findMisspelledName = (
   dialect: Dialect,
   body: Json,
 ): readonly [written: string, meant: string] | undefined => {
-  const known = new Map([...DECIDING, ...referringNames(dialect)].map((name) => [fold(name), name]));
+  const known = new Map([...DECISIVE_NAMES, ...findReferences(dialect)].map((name) => [normalizeName(name), name]));
   /** Names that need no further check. */
-  const fine = new Set([...DECIDING, ...referringNames(dialect)]);
-  for (const part of meantObjects(body)) {
+  const fine = new Set([...DECISIVE_NAMES, ...findReferences(dialect)]);
+  for (const part of iterateMeaningfulObjects(body)) {
     for (const written in part) {
       if (fine.has(written)) continue;
-      const meant = known.get(fold(written));
+      const meant = known.get(normalizeName(written));
       if (meant !== undefined) return [written, meant];
       fine.add(written);
     }

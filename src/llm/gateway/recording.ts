@@ -21,7 +21,7 @@ export class Recording {
   #answerBytes = 0;
 
   constructor(prompt: Uint8Array) {
-    this.#prompt = excerpt(prompt);
+    this.#prompt = getExcerpt(prompt);
     this.#promptBytes = prompt.length;
   }
 
@@ -30,9 +30,9 @@ export class Recording {
     this.#answerBytes += piece.length;
     const room = MAX_RECORDED_BYTES - this.#keptBytes;
     if (room <= 0 || piece.length === 0) return;
-    const kept = piece.slice(0, room);
-    this.#answer.push(kept);
-    this.#keptBytes += kept.length;
+    const recordable = piece.slice(0, room);
+    this.#answer.push(recordable);
+    this.#keptBytes += recordable.length;
   }
 
   get texts(): RecordedTexts {
@@ -47,9 +47,9 @@ export class Recording {
 
 const toText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-const excerpt = (prompt: Uint8Array): string => {
+const getExcerpt = (prompt: Uint8Array): string => {
   if (prompt.length <= MAX_RECORDED_BYTES) return toText(prompt);
   const tail = prompt.subarray(prompt.length - (MAX_RECORDED_BYTES - PROMPT_HEAD_BYTES));
-  const left = prompt.length - MAX_RECORDED_BYTES;
-  return `${toText(prompt.subarray(0, PROMPT_HEAD_BYTES))}\n[${left} bytes are not recorded]\n${toText(tail)}`;
+  const excess = prompt.length - MAX_RECORDED_BYTES;
+  return `${toText(prompt.subarray(0, PROMPT_HEAD_BYTES))}\n[${excess} bytes are not recorded]\n${toText(tail)}`;
 };

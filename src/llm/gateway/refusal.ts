@@ -46,7 +46,7 @@ const GOOGLE_STATUS: Readonly<Record<number, string>> = {
 };
 
 /** Returns the body of an error in the format of this dialect's provider. */
-export const refusalBody = (dialect: Dialect, { status, message, code }: Refusal): object => {
+export const toRefusalBody = (dialect: Dialect, { status, message, code }: Refusal): object => {
   if (dialect === "anthropic") {
     return { type: "error", error: { type: ANTHROPIC_TYPES[status] ?? "api_error", message } };
   }
@@ -55,9 +55,9 @@ export const refusalBody = (dialect: Dialect, { status, message, code }: Refusal
 };
 
 /** Returns the error as a response. `x-should-retry: false` stops SDKs from retrying permanent errors. */
-export const refusalResponse = (dialect: Dialect, refusal: Refusal): Response => {
+export const toRefusalResponse = (dialect: Dialect, refusal: Refusal): Response => {
   const headers = new Headers({ "content-type": "application/json" });
   if (refusal.retry_after !== undefined) headers.set("retry-after", String(refusal.retry_after));
   else if (refusal.status < 500) headers.set("x-should-retry", "false");
-  return new Response(JSON.stringify(refusalBody(dialect, refusal)), { status: refusal.status, headers });
+  return new Response(JSON.stringify(toRefusalBody(dialect, refusal)), { status: refusal.status, headers });
 };

@@ -39,14 +39,14 @@ const MARKS: Readonly<Record<Dialect, readonly string[]>> = {
 };
 
 /** Returns the member names that are inspected in a body of a dialect. */
-export const referringNames = (dialect: Dialect): readonly string[] => [
+export const findReferences = (dialect: Dialect): readonly string[] => [
   ...ANYWHERE[dialect],
   ...ON_TOP[dialect],
   ...MARKS[dialect],
 ];
 
 /** Yields the objects of a body that have a meaning to the provider, including itself. */
-export function* meantObjects(body: Json): Generator<Json> {
+export function* iterateMeaningfulObjects(body: Json): Generator<Json> {
   const waiting: object[] = [body];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (Array.isArray(next)) {
@@ -74,7 +74,7 @@ export const findStored = (dialect: Dialect, body: Json): string | undefined => 
     const bare = items.find(isReference);
     if (bare) return typeof bare.type === "string" ? bare.type : "item_reference";
   }
-  for (const part of meantObjects(body)) {
+  for (const part of iterateMeaningfulObjects(body)) {
     // Files written by a sandbox are named in the response and sent back with the history.
     if (isSandboxOutput(part)) continue;
     const found = ANYWHERE[dialect].find((name) => isGiven(part[name])) ?? SPECIAL[dialect](part);
@@ -103,11 +103,11 @@ const isReference = (item: Json): boolean => {
   if (item.type === "item_reference") return true;
   if (!isGiven(item.id)) return false;
   if (!isGiven(item.type) && !isGiven(item.role)) return true;
-  const needed = Object.hasOwn(CONTENT_OF, String(item.type)) ? CONTENT_OF[String(item.type)] : ANY_CONTENT;
-  return !needed?.some((name) => item[name] !== undefined && item[name] !== null);
+  const contentNames = Object.hasOwn(CONTENT_OF, String(item.type)) ? CONTENT_OF[String(item.type)] : ANY_CONTENT;
+  return !contentNames?.some((name) => item[name] !== undefined && item[name] !== null);
 };
 
-const containerIn = ({ container }: Json): string | undefined => {
+const findContainer = ({ container }: Json): string | undefined => {
   if (typeof container === "string" && container !== "") return "container";
   return isObject(container) && isGiven(container.id) ? "container.id" : undefined;
 };
@@ -120,11 +120,11 @@ const SPECIAL: Readonly<Record<Dialect, (part: Json) => string | undefined>> = {
   anthropic: (part) => {
     // Anthropic's own skills are public.
     const isOwnSkill = isGiven(part.skill_id) && part.type !== "anthropic";
-    return containerIn(part) ?? (isOwnSkill ? "skill_id" : undefined);
+    return findContainer(part) ?? (isOwnSkill ? "skill_id" : undefined);
   },
   openai: (part) => {
     if (part.type === "item_reference" || part.type === "container_reference") return part.type;
-    return containerIn(part) ?? (isObject(part.audio) && isGiven(part.audio.id) ? "audio.id" : undefined);
+    return findContainer(part) ?? (isObject(part.audio) && isGiven(part.audio.id) ? "audio.id" : undefined);
   },
   google: (part) => {
     const file = [part.fileData, part.file_data].find(isObject);

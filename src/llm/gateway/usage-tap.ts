@@ -10,9 +10,9 @@ const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 /** Maximum size of a buffered incomplete event. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-type Counts = Json | null | undefined;
+type UsageCounts = Json | null | undefined;
 
-export type Tapped = {
+export type TappedUsage = {
   /** Undefined if the response has not reported it. */
   readonly usage: ModelUsage | undefined;
   /** The model named in the response; empty if none exists. */
@@ -51,7 +51,7 @@ export class UsageTap {
     this.#hidesUsage = options.hidesUsage && this.#isEvents;
   }
 
-  get tapped(): Tapped {
+  get tapped(): TappedUsage {
     // After an impossible figure, earlier figures are not trusted either.
     const usage = this.#isDoubtful || this.#isEmpty() ? undefined : this.#usage;
     const text_bytes = this.#textBytes - (usage ? this.#reportedBytes : 0);
@@ -73,7 +73,7 @@ export class UsageTap {
 
   /** Returns held-back bytes at the end of the response, after parsing them. */
   end(): Uint8Array {
-    const rest = this.#takeHeld();
+    const rest = this.#flushHeld();
     if (!this.#isEvents) this.#readWhole(rest);
     else if (rest.length > 0 && !this.#isLong) this.#readEvent(rest);
     return this.#hidesUsage ? rest : new Uint8Array();
@@ -87,7 +87,7 @@ export class UsageTap {
       if (piece[at] !== LINE_FEED || !this.#endsEvent(piece, at)) continue;
       this.#holdEvent(piece.subarray(from, at + 1), passed);
       from = at + 1;
-      const event = this.#takeHeld();
+      const event = this.#flushHeld();
       const isHidden = !this.#isLong && this.#readEvent(event) && this.#hidesUsage;
       this.#isLong = false;
       if (!isHidden) passed.push(event);
@@ -108,7 +108,7 @@ export class UsageTap {
       return;
     }
     this.#textBytes += bytes.length;
-    passed.push(this.#takeHeld());
+    passed.push(this.#flushHeld());
     // The last bytes are enough to detect the end of an event.
     const tail = bytes.length > 2 ? bytes.subarray(-2) : bytes;
     passed.push(bytes.subarray(0, bytes.length - tail.length));
@@ -141,7 +141,7 @@ export class UsageTap {
     this.#heldBytes += bytes.length;
   }
 
-  #takeHeld(): Uint8Array {
+  #flushHeld(): Uint8Array {
     const held = this.#held.length === 1 ? (this.#held[0] as Uint8Array) : join(this.#held);
     this.#held = [];
     this.#heldBytes = 0;
@@ -151,7 +151,7 @@ export class UsageTap {
   /** Parses one event. Returns true if it contains only the usage of a chat-completions stream. */
   #readEvent(event: Uint8Array): boolean {
     const data = readData(DECODER.decode(event));
-    const json = parsed(data);
+    const json = parseObject(data);
     if (!json) {
       // An incomplete or unknown event: its text was sent nevertheless.
       if (data !== "" && data !== "[DONE]") this.#textBytes += Buffer.byteLength(data);
@@ -171,7 +171,7 @@ export class UsageTap {
       // A truncated text: the last usage in it is used.
       this.#textBytes += bytes.length;
       const last = [...text.matchAll(/"(?:usage|usageMetadata)"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g)].at(-1);
-      const usage = last?.[1] === undefined ? undefined : parsed(last[1]);
+      const usage = last?.[1] === undefined ? undefined : parseObject(last[1]);
       if (usage) this.#readJson({ usage, usageMetadata: usage });
     }
   }
@@ -182,7 +182,7 @@ export class UsageTap {
     const model = [json.model, json.modelVersion, inner?.model].find((one) => typeof one === "string" && one !== "");
     if (typeof model === "string") this.#model = model;
     if (this.#format === undefined) return;
-    this.#textBytes += answeredBytes(json);
+    this.#textBytes += countAnswerBytes(json);
     const found = READERS[this.#format](json, inner);
     if (!found) return;
     if (Object.values(found).some(Number.isNaN)) this.#isDoubtful = true;
@@ -219,29 +219,29 @@ const count = (value: unknown): number | undefined => {
 };
 
 /** Members that are not part of the text. */
-const NO_TEXT = new Set([
+const NON_TEXT_MEMBERS = new Set([
   ...["id", "call_id", "type", "role", "object", "index", "status", "finish_reason", "finishReason", "stop_reason"],
   ...["logprobs", "logprobsResult", "annotations", "safetyRatings", "citationMetadata", "groundingMetadata"],
   "embedding",
 ]);
 
 /** Members that contain an image. */
-const PICTURES = new Set(["inlineData", "inline_data", "b64_json", "partial_image_b64"]);
+const PICTURE_MEMBERS = new Set(["inlineData", "inline_data", "b64_json", "partial_image_b64"]);
 /** An image counts as this much text regardless of its size: about 1,600 tokens. */
-const PICTURE_BYTES = 6_400;
+const ASSUMED_PICTURE_BYTES = 6_400;
 
 /**
  * Returns the size of the text in an event or response: output, reasoning and tool calls, in every dialect. Reasoning that is hidden in a
  * signature or encrypted also counts, because it is billed.
  */
-const answeredBytes = (json: Json): number => {
+const countAnswerBytes = (json: Json): number => {
   let size = 0;
   const waiting: unknown[] = [json.delta, json.content_block, json.content, json.choices, json.output, json.candidates];
-  if (typeof json.partial_image_b64 === "string") size += PICTURE_BYTES;
+  if (typeof json.partial_image_b64 === "string") size += ASSUMED_PICTURE_BYTES;
   // The text of an item was already sent in deltas; these members come only with its end.
   if (json.type === "response.output_item.done" && isObject(json.item)) {
     waiting.push(json.item.encrypted_content);
-    if (json.item.type === "image_generation_call") size += PICTURE_BYTES;
+    if (json.item.type === "image_generation_call") size += ASSUMED_PICTURE_BYTES;
   }
   while (waiting.length > 0) {
     const next = waiting.pop();
@@ -249,8 +249,8 @@ const answeredBytes = (json: Json): number => {
     else if (Array.isArray(next)) for (const inner of next) waiting.push(inner);
     else if (isObject(next)) {
       for (const name in next) {
-        if (PICTURES.has(name)) size += PICTURE_BYTES;
-        else if (!NO_TEXT.has(name)) waiting.push(next[name]);
+        if (PICTURE_MEMBERS.has(name)) size += ASSUMED_PICTURE_BYTES;
+        else if (!NON_TEXT_MEMBERS.has(name)) waiting.push(next[name]);
       }
     }
   }
@@ -261,7 +261,7 @@ const answeredBytes = (json: Json): number => {
 const MAX_VALUES = 1_000_000;
 
 const parsedAny = (text: string): unknown => tryParseJson(text, { maxValues: MAX_VALUES });
-const parsed = (text: string): Json | undefined => {
+const parseObject = (text: string): Json | undefined => {
   const json = text === "" || text === "[DONE]" ? undefined : parsedAny(text);
   return isObject(json) ? json : undefined;
 };
@@ -277,13 +277,13 @@ const join = (pieces: readonly Uint8Array[]): Uint8Array => {
 };
 
 /** Omits members without a value, so that they do not replace known ones. */
-const known = (usage: ModelUsage): ModelUsage | undefined => {
+const omitUndefined = (usage: ModelUsage): ModelUsage | undefined => {
   const entries = Object.entries(usage).filter(([, value]) => value !== undefined);
   return entries.length > 0 ? (Object.fromEntries(entries) as ModelUsage) : undefined;
 };
 
 /** OpenAI's and Google's prompt tokens include cached ones; ours do not. More cached tokens than prompt tokens is impossible. */
-const without = (all: unknown, cached: number | undefined): number | undefined => {
+const subtractCached = (all: unknown, cached: number | undefined): number | undefined => {
   const whole = count(all);
   if (whole === undefined) return undefined;
   return (cached ?? 0) > whole ? Number.NaN : whole - (cached ?? 0);
@@ -291,10 +291,10 @@ const without = (all: unknown, cached: number | undefined): number | undefined =
 
 const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined) => ModelUsage | undefined>> = {
   anthropic(json, inner) {
-    const usage = (json.usage ?? inner?.usage) as Counts;
+    const usage = (json.usage ?? inner?.usage) as UsageCounts;
     return (
       (usage &&
-        known({
+        omitUndefined({
           input_tokens: count(usage.input_tokens),
           output_tokens: count(usage.output_tokens),
           cache_read_tokens: count(usage.cache_read_input_tokens),
@@ -304,40 +304,40 @@ const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined
     );
   },
   openai_chat(json) {
-    const usage = json.usage as Counts;
+    const usage = json.usage as UsageCounts;
     if (!usage) return undefined;
-    const cached = count((usage.prompt_tokens_details as Counts)?.cached_tokens ?? usage.prompt_cache_hit_tokens);
-    return known({
-      input_tokens: without(usage.prompt_tokens, cached),
+    const cached = count((usage.prompt_tokens_details as UsageCounts)?.cached_tokens ?? usage.prompt_cache_hit_tokens);
+    return omitUndefined({
+      input_tokens: subtractCached(usage.prompt_tokens, cached),
       output_tokens: count(usage.completion_tokens),
       cache_read_tokens: cached,
     });
   },
   openai_responses(json, inner) {
-    const usage = (inner?.usage ?? json.usage) as Counts;
+    const usage = (inner?.usage ?? json.usage) as UsageCounts;
     if (!usage) return undefined;
-    const cached = count((usage.input_tokens_details as Counts)?.cached_tokens);
-    return known({
-      input_tokens: without(usage.input_tokens, cached),
+    const cached = count((usage.input_tokens_details as UsageCounts)?.cached_tokens);
+    return omitUndefined({
+      input_tokens: subtractCached(usage.input_tokens, cached),
       output_tokens: count(usage.output_tokens),
       cache_read_tokens: cached,
     });
   },
   openai_embeddings(json) {
-    const usage = json.usage as Counts;
-    return usage ? known({ input_tokens: count(usage.prompt_tokens) }) : undefined;
+    const usage = json.usage as UsageCounts;
+    return usage ? omitUndefined({ input_tokens: count(usage.prompt_tokens) }) : undefined;
   },
   google(json) {
-    const usage = json.usageMetadata as Counts;
+    const usage = json.usageMetadata as UsageCounts;
     if (!usage) return undefined;
     const cached = count(usage.cachedContentTokenCount);
     const answered = count(usage.candidatesTokenCount);
     const thought = count(usage.thoughtsTokenCount);
-    const asked = count(usage.promptTokenCount);
+    const promptCount = count(usage.promptTokenCount);
     const tools = count(usage.toolUsePromptTokenCount) ?? 0;
     const output = answered === undefined && thought === undefined ? undefined : (answered ?? 0) + (thought ?? 0);
-    return known({
-      input_tokens: asked === undefined ? undefined : without(asked + tools, cached),
+    return omitUndefined({
+      input_tokens: promptCount === undefined ? undefined : subtractCached(promptCount + tools, cached),
       output_tokens: output,
       cache_read_tokens: cached,
     });

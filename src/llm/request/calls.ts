@@ -9,10 +9,10 @@ type Turn = Role<"user" | "assistant" | "tool">;
 type CallPart = Extract<Role<"assistant">["content"][number], { type: "tool-call" }>;
 type ResultPart = Extract<Role<"tool">["content"][number], { type: "tool-result" }>;
 
-const LOST: ResultPart["output"] = { type: "error-text", value: "There is no result of this call." };
+const LOST_RESULT: ResultPart["output"] = { type: "error-text", value: "There is no result of this call." };
 
 /** Some servers refuse an empty message. */
-const spoken = (output: ResultPart["output"]): ResultPart["output"] =>
+const fillEmpty = (output: ResultPart["output"]): ResultPart["output"] =>
   (output.type === "text" || output.type === "error-text") && output.value.trim() === ""
     ? { ...output, value: "(no output)" }
     : output;
@@ -27,11 +27,11 @@ export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] =>
     const answers: ResultPart[] = [];
     const content = message.content.map((part) => {
       if (part.type !== "tool-call" || part.providerExecuted) return part;
-      const toolName = form.nameOf(part.toolName);
-      const toolCallId = ids.next(part, toolName);
-      const output = spoken(results.take(part.toolCallId, at) ?? LOST);
+      const toolName = form.getOfferedName(part.toolName);
+      const toolCallId = ids.allocate(part, toolName);
+      const output = fillEmpty(results.takeResult(part.toolCallId, at) ?? LOST_RESULT);
       answers.push({ type: "tool-result", toolCallId, toolName, output });
-      return { ...part, toolCallId, toolName, input: asObject(form.argsOf(part.toolName, part.input)) };
+      return { ...part, toolCallId, toolName, input: toArgumentsObject(form.toOfferedArgs(part.toolName, part.input)) };
     });
     const answer: Turn[] = answers.length === 0 ? [] : [{ role: "tool", content: answers }];
     return [{ ...message, content }, ...answer];
@@ -39,7 +39,7 @@ export const pairCalls = (turns: readonly Turn[], form: MessagesForm): Turn[] =>
 };
 
 /** Every API requires an object here; models also write arrays and plain values. */
-const asObject = (value: unknown): unknown =>
+const toArgumentsObject = (value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : { input: value ?? null };
 
 /** The results of a prompt by call ID, in order. */
@@ -59,7 +59,7 @@ class Results {
   }
 
   /** Takes the first unused result after the message `at` and before the next message with a call of the same ID. */
-  take(id: string, at: number): ResultPart["output"] | undefined {
+  takeResult(id: string, at: number): ResultPart["output"] | undefined {
     const until = this.#calls.get(id)?.find((other) => other > at) ?? Number.POSITIVE_INFINITY;
     const all = this.#byId.get(id) ?? [];
     const index = all.findIndex((one) => one.at > at && one.at < until);
@@ -84,7 +84,7 @@ class CallIds {
     this.#form = form;
   }
 
-  next({ toolCallId }: CallPart, name: string): string {
+  allocate({ toolCallId }: CallPart, name: string): string {
     const { callId, makeCallId } = this.#form.receiver;
     const seen = this.#seen.get(toolCallId) ?? 0;
     this.#seen.set(toolCallId, seen + 1);

@@ -4,17 +4,17 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { EFFORTS, type Effort } from "#schema/chats/model-config.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { Attachments } from "../attachments.ts";
-import { withCacheMarks } from "../cache-marks.ts";
+import { addCacheMarks } from "../cache-marks.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "../configured-model.ts";
-import type { Manner } from "../fallbacks.ts";
+import type { RequestForm } from "../fallbacks.ts";
 import type { ModelRequest } from "../model.ts";
 import { buildPrompt } from "../prompt.ts";
-import { providerTools, withoutOurs } from "../provider-tools.ts";
-import { messagesFor } from "./messages.ts";
+import { omitOwnOptions, toProviderTools } from "../provider-tools.ts";
+import { toMessages } from "./messages.ts";
 import { getReceiver, MISTRAL, type Receiver } from "./receivers.ts";
-import { type RequestTools, toolsFor } from "./tools.ts";
+import { createRequestTools, type RequestTools } from "./tools.ts";
 
-type Call = {
+type RequestCall = {
   readonly provider: ConfiguredProvider;
   readonly config: ConfiguredModel;
   readonly attachments: Attachments;
@@ -28,35 +28,37 @@ export type FormedRequest = {
 };
 
 /** Builds the request. Reads the attachments in the history. */
-export const formRequest = async (
-  { config, provider, attachments }: Call,
+export const buildRequest = async (
+  { config, provider, attachments }: RequestCall,
   { messages, tools, provider_tools = false, reasoning_effort }: ModelRequest,
-  manner: Manner,
+  manner: RequestForm,
   abortSignal: AbortSignal,
 ): Promise<FormedRequest> => {
   const { unsupported } = manner;
   const { model_config: wanted, model } = config;
   const kind = provider.provider;
   const own = wanted.provider_options;
-  const receiver = receiverFor({ config, provider, attachments }, unsupported);
+  const receiver = findReceiver({ config, provider, attachments }, unsupported);
   const run =
-    provider_tools && !unsupported.has("tools") ? providerTools(kind, own, { model, hasTools: tools.length > 0 }) : [];
-  const offer = toolsFor(receiver, unsupported.has("tools") ? [] : tools, {
+    provider_tools && !unsupported.has("tools")
+      ? toProviderTools(kind, own, { model, hasTools: tools.length > 0 })
+      : [];
+  const offer = createRequestTools(receiver, unsupported.has("tools") ? [] : tools, {
     messages,
     reserved: run.map(({ name }) => name),
   });
   const offered = [...offer.offered.map((one) => ({ type: "function" as const, ...one })), ...run];
-  const prompt = messagesFor(await buildPrompt(messages, attachments, { ...manner, kind }), {
+  const prompt = toMessages(await buildPrompt(messages, attachments, { ...manner, kind }), {
     receiver,
-    nameOf: (name) => offer.nameOf(name),
-    argsOf: (name, args) => offer.argsOf(name, args),
+    getOfferedName: (name) => offer.getOfferedName(name),
+    toOfferedArgs: (name, args) => offer.toOfferedArgs(name, args),
     hasTools: offer.offered.length > 0,
     hasSystem: !unsupported.has("system_role"),
   });
-  const effort = unsupported.has("reasoning_effort") ? undefined : effortFor(reasoning_effort, wanted.reasoning);
+  const effort = unsupported.has("reasoning_effort") ? undefined : findEffort(reasoning_effort, wanted.reasoning);
   const settings = toSettings(wanted, unsupported);
   const options: LanguageModelV4CallOptions = {
-    prompt: withCacheMarks(kind, prompt),
+    prompt: addCacheMarks(kind, prompt),
     abortSignal,
     ...(offered.length > 0 ? { tools: offered as NonNullable<LanguageModelV4CallOptions["tools"]> } : {}),
     ...Object.fromEntries(settings.map(({ option, value }) => [option, value])),
@@ -82,9 +84,9 @@ const ALWAYS = [
   "user_after_tool",
 ] as const;
 
-const receiverFor = ({ config, provider }: Call, unsupported: ReadonlySet<ModelFeature>): Receiver => {
+const findReceiver = ({ config, provider }: RequestCall, unsupported: ReadonlySet<ModelFeature>): Receiver => {
   const { base_url, provider: kind } = provider;
-  const useResponses = usesResponses(config);
+  const useResponses = shouldUseResponses(config);
   const receiver = getReceiver(kind, { useResponses, base_url, model: config.model });
   const { callId, makeCallId } = unsupported.has("long_tool_call_ids") ? MISTRAL : receiver;
   return {
@@ -95,7 +97,7 @@ const receiverFor = ({ config, provider }: Call, unsupported: ReadonlySet<ModelF
   };
 };
 
-export const usesResponses = ({ model_config }: ConfiguredModel): boolean =>
+export const shouldUseResponses = ({ model_config }: ConfiguredModel): boolean =>
   model_config.provider_options?.use_responses_api !== false;
 
 const SETTINGS = [
@@ -122,7 +124,7 @@ const toOptions = (
   unsupported: ReadonlySet<ModelFeature>,
 ): Record<string, unknown> => {
   const isSent = (name: string): boolean => !(unsupported.has("parallel_tool_calls") && PARALLEL.includes(name));
-  const options = Object.fromEntries(Object.entries(withoutOurs(own)).filter(([name]) => isSent(name)));
+  const options = Object.fromEntries(Object.entries(omitOwnOptions(own)).filter(([name]) => isSent(name)));
   if (kind === "openai") return { openai: { store: false, ...options } };
   if (kind === "anthropic" && unsupported.has("tool_streaming"))
     return { anthropic: { ...options, toolStreaming: false } };
@@ -130,8 +132,8 @@ const toOptions = (
 };
 
 /** Returns the chat's effort, otherwise the model's default, limited to its maximum (facts/chats 4.3). */
-const effortFor = (effort: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
-  const asked = EFFORTS.find((one) => one === effort) ?? limits.default;
-  if (asked === undefined || limits.max === undefined) return asked;
-  return EFFORTS.indexOf(asked) > EFFORTS.indexOf(limits.max) ? limits.max : asked;
+const findEffort = (effort: string, limits: { default?: Effort; max?: Effort } = {}): Effort | undefined => {
+  const requestedEffort = EFFORTS.find((one) => one === effort) ?? limits.default;
+  if (requestedEffort === undefined || limits.max === undefined) return requestedEffort;
+  return EFFORTS.indexOf(requestedEffort) > EFFORTS.indexOf(limits.max) ? limits.max : requestedEffort;
 };

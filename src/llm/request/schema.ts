@@ -37,14 +37,14 @@ export const repairSchema = (given: unknown): RepairedSchema | undefined => {
   const start = given === undefined || given === null || given === true ? {} : given;
   if (!isMembers(start)) return undefined;
   const repair = new Repair(start);
-  const root = repair.resolved(start);
+  const root = repair.resolveReferences(start);
   if (!isObjectType(root)) return undefined;
   const { node, note } = repair.root(root);
   return new RepairedSchema(node, note, repair.renames);
 };
 
 const isObjectType = ({ type }: Members): boolean => {
-  const types = typesIn(type);
+  const types = listTypes(type);
   return types.length === 0 || types.includes("object");
 };
 
@@ -62,7 +62,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   list: "array",
 };
 
-const typesIn = (type: unknown): string[] => {
+const listTypes = (type: unknown): string[] => {
   const all = (Array.isArray(type) ? type : [type]).filter((one): one is string => typeof one === "string");
   const known = all.map((one) => ALIASES[one.toLowerCase()] ?? one.toLowerCase()).filter((one) => TYPES.has(one));
   return [...new Set(known)];
@@ -87,7 +87,7 @@ class Repair {
   }
 
   /** Returns the schema with `$ref` resolved; references that cannot be found are dropped. */
-  resolved(schema: Members, stack: string[] = []): Members {
+  resolveReferences(schema: Members, stack: string[] = []): Members {
     let found: Members = schema;
     for (let hops = 0; typeof found.$ref === "string" && hops < 10; hops += 1) {
       const { $ref, ...siblings } = found;
@@ -101,7 +101,7 @@ class Repair {
 
   #find(pointer: string): unknown {
     if (!pointer.startsWith("#")) return undefined;
-    const names = pointer.split("/").slice(1).map(unescaped);
+    const names = pointer.split("/").slice(1).map(unescapePointer);
     let at: unknown = this.#document;
     for (const name of names) {
       if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
@@ -113,57 +113,58 @@ class Repair {
   /** Returns the top level: an object without combinators, which model servers refuse there. */
   root(schema: Members): { readonly node: Node; readonly note: string } {
     const notes: string[] = [];
-    const folded = this.#folded({ ...schema, type: "object" }, notes);
-    return { node: this.#node(folded, []), note: notes.join(" ") };
+    const folded = this.#flatten({ ...schema, type: "object" }, notes);
+    return { node: this.#repairNode(folded, []), note: notes.join(" ") };
   }
 
   /** Merges the properties of all branches into one object; `notes` says which of them belong together. */
-  #folded(schema: Members, notes: string[], depth = 0): Members {
+  #flatten(schema: Members, notes: string[], depth = 0): Members {
     const { anyOf, oneOf, allOf, not: _, enum: __, const: ___, if: ____, ...rest } = schema;
     let made: Members = rest;
     const branches = (value: unknown): Members[] =>
       Array.isArray(value) && depth < 5
-        ? value.filter(isMembers).map((one) => this.#folded(this.resolved(one), notes, depth + 1))
+        ? value.filter(isMembers).map((one) => this.#flatten(this.resolveReferences(one), notes, depth + 1))
         : [];
-    for (const branch of branches(allOf)) made = merged(made, branch, [...namesIn(made), ...namesIn(branch)]);
+    for (const branch of branches(allOf))
+      made = mergeProperties(made, branch, [...listNames(made), ...listNames(branch)]);
     for (const all of [branches(anyOf), branches(oneOf)]) {
       if (all.length === 0) continue;
-      const shared = namesIn(all[0] ?? {}).filter((name) => all.every((one) => namesIn(one).includes(name)));
-      const own = all.map((one) => namesIn(one).filter((name) => !shared.includes(name)));
-      const needed = [...namesIn(made), ...shared];
-      for (const branch of all) made = merged(made, branch, needed);
+      const shared = listNames(all[0] ?? {}).filter((name) => all.every((one) => listNames(one).includes(name)));
+      const own = all.map((one) => listNames(one).filter((name) => !shared.includes(name)));
+      const needed = [...listNames(made), ...shared];
+      for (const branch of all) made = mergeProperties(made, branch, needed);
       const choices = own.filter((names) => names.length > 0).map((names) => names.join(" and "));
       if (choices.length > 0) notes.push(`Give ${[...new Set(choices)].join(", or ")}.`);
     }
     return made;
   }
 
-  #node(value: unknown, stack: readonly string[]): Node {
+  #repairNode(value: unknown, stack: readonly string[]): Node {
     this.#nodes += 1;
     if (!isMembers(value) || this.#nodes > MAX_NODES) return {};
     const inside = [...stack];
-    const schema = this.resolved(value, inside);
+    const schema = this.resolveReferences(value, inside);
     const made: Node = {};
     for (const name of ["description", "title", "format"])
       if (typeof schema[name] === "string") made[name] = schema[name];
     if (schema.default !== undefined && schema.default !== null) made.default = schema.default;
     if (schema.const !== undefined && schema.const !== null) made.const = schema.const;
     if (Array.isArray(schema.enum) && schema.enum.length > 0) made.enum = [...new Set(schema.enum)];
-    this.#limits(schema, made);
-    const types = typesIn(schema.type);
+    this.#describeLimits(schema, made);
+    const types = listTypes(schema.type);
     if (isMembers(schema.properties) && types.length === 0) types.push("object");
     if (types.length > 0) made.type = types.length === 1 ? types[0] : types;
     for (const name of COMBINATORS) {
       const all = Array.isArray(schema[name]) ? schema[name] : [];
-      if (all.length > 0) made[name] = all.map((one) => this.#node(one, inside));
+      if (all.length > 0) made[name] = all.map((one) => this.#repairNode(one, inside));
     }
-    if (types.includes("object")) this.#object(schema, made, inside);
-    if (types.includes("array") || schema.items !== undefined) made.items = this.#items(schema, inside);
-    typeBranches(made);
+    if (types.includes("object")) this.#repairObject(schema, made, inside);
+    if (types.includes("array") || schema.items !== undefined) made.items = this.#repairItems(schema, inside);
+    toTypeBranches(made);
     return made;
   }
 
-  #limits(schema: Members, made: Node): void {
+  #describeLimits(schema: Members, made: Node): void {
     for (const name of NUMBERS) if (typeof schema[name] === "number") made[name] = schema[name];
     // Older drafts use a flag for the adjacent limit.
     for (const [flag, limit] of [
@@ -180,29 +181,31 @@ class Repair {
     if (typeof schema.pattern === "string" && isPattern(schema.pattern)) made.pattern = schema.pattern;
   }
 
-  #object(schema: Members, made: Node, stack: readonly string[]): void {
+  #repairObject(schema: Members, made: Node, stack: readonly string[]): void {
     const given = isMembers(schema.properties) ? Object.entries(schema.properties) : [];
-    const names = namesFor(given.map(([name]) => name));
-    made.properties = Object.fromEntries(given.map(([name, one]) => [names.get(name) ?? name, this.#node(one, stack)]));
+    const names = chooseNames(given.map(([name]) => name));
+    made.properties = Object.fromEntries(
+      given.map(([name, one]) => [names.get(name) ?? name, this.#repairNode(one, stack)]),
+    );
     this.renames.add(made, names);
-    const required = namesIn(schema).flatMap((name) => names.get(name) ?? []);
+    const required = listNames(schema).flatMap((name) => names.get(name) ?? []);
     if (required.length > 0) made.required = [...new Set(required)];
     const { additionalProperties: more, patternProperties } = schema;
     if (typeof more === "boolean" && (more || !isMembers(patternProperties))) made.additionalProperties = more;
-    if (isMembers(more)) made.additionalProperties = this.#node(more, stack);
+    if (isMembers(more)) made.additionalProperties = this.#repairNode(more, stack);
   }
 
   /** Returns one schema for all items: model servers do not support tuples. */
-  #items({ items, prefixItems }: Members, stack: readonly string[]): Node {
+  #repairItems({ items, prefixItems }: Members, stack: readonly string[]): Node {
     const places = [prefixItems, items].flatMap((one) => (Array.isArray(one) ? one : []));
-    const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#node(one, stack));
+    const all = [...places, ...(isMembers(items) ? [items] : [])].map((one) => this.#repairNode(one, stack));
     const distinct = [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
     return distinct.length > 1 ? { anyOf: distinct } : (distinct[0] ?? {});
   }
 }
 
 /** Moonshot requires the type in the branches, not next to them. */
-const typeBranches = (made: Node): void => {
+const toTypeBranches = (made: Node): void => {
   const { type, anyOf, oneOf, properties, items } = made;
   const branches = [anyOf, oneOf].flatMap((all) => (Array.isArray(all) ? (all as Node[]) : []));
   if (type === undefined || branches.length === 0 || properties !== undefined || items !== undefined) return;
@@ -210,7 +213,7 @@ const typeBranches = (made: Node): void => {
   delete made.type;
 };
 
-const unescaped = (name: string): string => {
+const unescapePointer = (name: string): string => {
   const plain = name.replaceAll("~1", "/").replaceAll("~0", "~");
   try {
     return decodeURIComponent(plain);
@@ -230,11 +233,11 @@ const isPattern = (pattern: string): boolean => {
   }
 };
 
-const namesIn = ({ required }: Members): string[] =>
+const listNames = ({ required }: Members): string[] =>
   Array.isArray(required) ? required.filter((name): name is string => typeof name === "string") : [];
 
 /** Merges the properties of both; a property in both accepts either schema. */
-const merged = (base: Members, branch: Members, required: readonly string[]): Members => {
+const mergeProperties = (base: Members, branch: Members, required: readonly string[]): Members => {
   const properties: Record<string, unknown> = { ...(isMembers(base.properties) ? base.properties : {}) };
   for (const [name, one] of Object.entries(isMembers(branch.properties) ? branch.properties : {})) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
@@ -248,7 +251,7 @@ const merged = (base: Members, branch: Members, required: readonly string[]): Me
 const PROPERTY = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /** Returns names that receivers accept, by the tool's own names. */
-const namesFor = (names: readonly string[]): ReadonlyMap<string, string> => {
+const chooseNames = (names: readonly string[]): ReadonlyMap<string, string> => {
   const taken = new Set(names.filter((name) => PROPERTY.test(name)));
   return new Map(
     names.map((name) => {
@@ -280,21 +283,21 @@ class Renames {
   apply(node: unknown, value: unknown, direction: Direction): unknown {
     if (!isMembers(node)) return value;
     if (Array.isArray(value)) {
-      const items = [...alternatives(node)].find((one) => one.items !== undefined)?.items;
+      const items = [...listAlternatives(node)].find((one) => one.items !== undefined)?.items;
       return value.map((one) => this.apply(items, one, direction));
     }
     if (!isMembers(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => {
-        const [other, child] = this.#member(node, name, direction);
+        const [other, child] = this.#renameMember(node, name, direction);
         return [other, this.apply(child, one, direction)];
       }),
     );
   }
 
   /** Returns the member's name on the other side, and its schema. */
-  #member(node: Members, name: string, direction: Direction): [string, unknown] {
-    for (const one of alternatives(node)) {
+  #renameMember(node: Members, name: string, direction: Direction): [string, unknown] {
+    for (const one of listAlternatives(node)) {
       const properties = isMembers(one.properties) ? one.properties : {};
       const renamed = [...(this.#byNode.get(one) ?? [])].find((pair) => pair[direction === "toModel" ? 0 : 1] === name);
       if (renamed) return [renamed[direction === "toModel" ? 1 : 0], properties[renamed[1]]];
@@ -305,11 +308,11 @@ class Renames {
 }
 
 /** Yields the schema and the schemas that it combines. */
-function* alternatives(node: Members, depth = 0): Iterable<Members> {
+function* listAlternatives(node: Members, depth = 0): Iterable<Members> {
   yield node;
   if (depth > 4) return;
   for (const name of COMBINATORS) {
     for (const one of Array.isArray(node[name]) ? node[name] : [])
-      if (isMembers(one)) yield* alternatives(one, depth + 1);
+      if (isMembers(one)) yield* listAlternatives(one, depth + 1);
   }
 }

@@ -33,28 +33,28 @@ export class RequestTools {
   }
 
   /** Returns the request's name for a tool; a tool that is no longer offered also gets a valid name. */
-  nameOf(own: string): string {
-    return this.#byOwn.get(own)?.name ?? acceptedName(own, this.#receiver);
+  getOfferedName(own: string): string {
+    return this.#byOwn.get(own)?.name ?? toAcceptedName(own, this.#receiver);
   }
 
   /** Returns the tool's own name. */
-  ownNameOf(name: string): string {
+  getOwnName(name: string): string {
     return this.#byName.get(name)?.own ?? name;
   }
 
   /** Converts the arguments of an earlier call to the names that the model uses. */
-  argsOf(own: string, args: unknown): unknown {
+  toOfferedArgs(own: string, args: unknown): unknown {
     return this.#byOwn.get(own)?.repaired.toModel(args) ?? args;
   }
 
   /** Converts the arguments of the model's call to the names that the tool expects. */
-  ownArgsOf(name: string, args: unknown): unknown {
+  toOwnArgs(name: string, args: unknown): unknown {
     return this.#byName.get(name)?.repaired.fromModel(args) ?? args;
   }
 }
 
 /** Returns the tools to offer. `reserved` counts tools that the provider runs itself, by name. */
-export const toolsFor = (
+export const createRequestTools = (
   receiver: Receiver,
   tools: readonly ToolDefinition[],
   { messages, reserved }: { readonly messages: readonly PromptMessage[]; readonly reserved: readonly string[] },
@@ -63,35 +63,35 @@ export const toolsFor = (
   const names = new Set(reserved);
   const entries = new Map<ToolDefinition, Entry>();
   for (const tool of tools) {
-    const repaired = repairedSchema(tool.input_schema);
-    const name = acceptedName(tool.name, receiver);
-    if (!repaired) warnings.push(`${subject(tool)} is left out: its input schema does not describe an object.`);
-    else if (names.has(name)) warnings.push(`${subject(tool)} is left out: another tool has the same name.`);
+    const repaired = getRepairedSchema(tool.input_schema);
+    const name = toAcceptedName(tool.name, receiver);
+    if (!repaired) warnings.push(`${describeTool(tool)} is left out: its input schema does not describe an object.`);
+    else if (names.has(name)) warnings.push(`${describeTool(tool)} is left out: another tool has the same name.`);
     else {
       names.add(name);
       const { schema: inputSchema, note } = repaired;
-      entries.set(tool, { own: tool.name, name, description: described(tool, note), inputSchema, repaired });
+      entries.set(tool, { own: tool.name, name, description: joinDescription(tool, note), inputSchema, repaired });
     }
   }
-  const kept = mostRelevant([...entries.keys()], receiver.maxTools - reserved.length, messages);
-  const dropped = [...entries.keys()].filter((tool) => !kept.has(tool));
-  if (dropped.length > 0) warnings.push(tooMany(dropped, receiver.maxTools));
+  const selected = selectMostRelevant([...entries.keys()], receiver.maxTools - reserved.length, messages);
+  const dropped = [...entries.keys()].filter((tool) => !selected.has(tool));
+  if (dropped.length > 0) warnings.push(describeDropped(dropped, receiver.maxTools));
   return new RequestTools(
     receiver,
-    [...entries].flatMap(([tool, entry]) => (kept.has(tool) ? [entry] : [])),
+    [...entries].flatMap(([tool, entry]) => (selected.has(tool) ? [entry] : [])),
     warnings,
   );
 };
 
-const described = ({ description }: ToolDefinition, note: string): string =>
+const joinDescription = ({ description }: ToolDefinition, note: string): string =>
   [typeof description === "string" ? description : "", note].filter(Boolean).join("\n");
 
-const subject = ({ name, server }: ToolDefinition): string =>
+const describeTool = ({ name, server }: ToolDefinition): string =>
   server === undefined ? `The tool "${name}"` : `The tool "${name}" of the MCP server "${server}"`;
 
 const MAX_NAMED = 5;
 
-const tooMany = (dropped: readonly ToolDefinition[], limit: number): string => {
+const describeDropped = (dropped: readonly ToolDefinition[], limit: number): string => {
   const servers = [...new Set(dropped.flatMap(({ server }) => (server === undefined ? [] : [`"${server}"`])))];
   const of = servers.length === 0 ? "" : ` of the MCP server${servers.length > 1 ? "s" : ""} ${servers.join(", ")}`;
   const names = dropped.slice(0, MAX_NAMED).map(({ name }) => name);
@@ -99,17 +99,17 @@ const tooMany = (dropped: readonly ToolDefinition[], limit: number): string => {
   return `The model accepts at most ${limit} tools. Left out${of}: ${names.join(", ")}${more}.`;
 };
 
-const known = new WeakMap<object, { readonly repaired: RepairedSchema | undefined }>();
+const repairedSchemas = new WeakMap<object, { readonly repaired: RepairedSchema | undefined }>();
 
-const repairedSchema = (schema: unknown): RepairedSchema | undefined => {
+const getRepairedSchema = (schema: unknown): RepairedSchema | undefined => {
   if (typeof schema !== "object" || schema === null) return repairSchema(schema);
-  const made = known.get(schema) ?? { repaired: repairSchema(schema) };
-  known.set(schema, made);
-  return made.repaired;
+  const cachedEntry = repairedSchemas.get(schema) ?? { repaired: repairSchema(schema) };
+  repairedSchemas.set(schema, cachedEntry);
+  return cachedEntry.repaired;
 };
 
 /** Returns the name if the receiver accepts it, otherwise a valid one that ends in a digest. */
-const acceptedName = (name: string, { toolName }: Receiver): string => {
+const toAcceptedName = (name: string, { toolName }: Receiver): string => {
   if (toolName.test(name)) return name;
   const plain = name.replace(/[^a-zA-Z0-9_-]/g, "_").replace(/^(?![a-zA-Z_])/, "_");
   return `${plain.slice(0, 57)}_${sha256(name).slice(0, 6)}`;
@@ -119,7 +119,7 @@ const acceptedName = (name: string, { toolName }: Receiver): string => {
  * Orders tools by relevance: Slipway's and the client's, then the ones that the chat has called, then the ones that share words with the users'
  * messages.
  */
-const mostRelevant = (
+const selectMostRelevant = (
   tools: readonly ToolDefinition[],
   limit: number,
   messages: readonly PromptMessage[],
@@ -133,14 +133,15 @@ const mostRelevant = (
       .flatMap(({ content }) => content.map(({ text = "" }) => text))
       .join(" "),
   );
-  const shared = (text: string): number => [...toWordSet(text)].filter((word) => words.has(word)).length;
+  const countSharedWords = (text: string): number => [...toWordSet(text)].filter((word) => words.has(word)).length;
   const scored = tools.map((tool) => {
     if (tool.server === undefined) return { tool, score: 2_000 };
-    const score = (called.has(tool.name) ? 1_000 : 0) + 3 * shared(tool.name) + shared(tool.description);
+    const score =
+      (called.has(tool.name) ? 1_000 : 0) + 3 * countSharedWords(tool.name) + countSharedWords(tool.description);
     return { tool, score };
   });
-  const best = scored.toSorted((one, other) => other.score - one.score).slice(0, Math.max(0, limit));
-  return new Set(best.map(({ tool }) => tool));
+  const ranked = scored.toSorted((one, other) => other.score - one.score).slice(0, Math.max(0, limit));
+  return new Set(ranked.map(({ tool }) => tool));
 };
 
 const toWordSet = (text: unknown): ReadonlySet<string> =>

@@ -3,48 +3,48 @@
 
 type Waiting = { readonly owner_id: string; readonly begin: () => void };
 
-export class BuildPlaces {
-  readonly #places: number;
+export class BuildSlots {
+  readonly #slots: number;
   /** Owners with a running build. */
   readonly #busy = new Set<string>();
   #waiting: Waiting[] = [];
 
   constructor(places: number) {
-    this.#places = places;
+    this.#slots = places;
   }
 
   /** Waits for a slot, calling `onWait` if none is free. Returns a disposable that releases it. Rejects with the signal's reason. */
-  async take(owner_id: string, signal: AbortSignal, onWait: () => void): Promise<Disposable> {
+  async acquire(owner_id: string, signal: AbortSignal, onWait: () => void): Promise<Disposable> {
     signal.throwIfAborted();
     if (!this.#isFree(owner_id)) {
       onWait();
-      await this.#turn(owner_id, signal);
+      await this.#waitForSlot(owner_id, signal);
     } else this.#busy.add(owner_id);
-    return { [Symbol.dispose]: () => this.#leave(owner_id) };
+    return { [Symbol.dispose]: () => this.#release(owner_id) };
   }
 
   #isFree(owner_id: string): boolean {
-    return this.#busy.size < this.#places && !this.#busy.has(owner_id);
+    return this.#busy.size < this.#slots && !this.#busy.has(owner_id);
   }
 
-  #turn(owner_id: string, signal: AbortSignal): Promise<void> {
+  #waitForSlot(owner_id: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
+      const onAbort = (): void => {
         this.#waiting = this.#waiting.filter((other) => other !== one);
         reject(signal.reason);
       };
       const begin = (): void => {
-        signal.removeEventListener("abort", giveUp);
+        signal.removeEventListener("abort", onAbort);
         this.#busy.add(owner_id);
         resolve();
       };
       const one = { owner_id, begin };
       this.#waiting.push(one);
-      signal.addEventListener("abort", giveUp, { once: true });
+      signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 
-  #leave(owner_id: string): void {
+  #release(owner_id: string): void {
     this.#busy.delete(owner_id);
     const next = this.#waiting.find((one) => this.#isFree(one.owner_id));
     if (!next) return;

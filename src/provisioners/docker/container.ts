@@ -13,14 +13,14 @@ export const GRACE_LABEL = "slipway.stop_grace";
 export type Agent = { readonly id: string; readonly token: string };
 
 /** A container resource and the agent that runs in it. */
-export type Wanted = {
+export type ContainerSpec = {
   readonly resource: ManifestResource;
   readonly docker: ManifestContainer;
   readonly agent?: Agent;
 };
 
 /** Returns the containers of a build. Throws ProvisionError if an agent has none. */
-export const wantedContainers = ({ manifest, agents }: ProvisionRequest): Wanted[] =>
+export const listContainerSpecs = ({ manifest, agents }: ProvisionRequest): ContainerSpec[] =>
   manifest.resources.flatMap((resource) => {
     const [named] = resource.agents ?? [];
     const agent = named && agents.find(({ name }) => name === named.name);
@@ -38,7 +38,7 @@ export const makeLabels = ({ workspace, owner, build_id }: ProvisionRequest): Re
 });
 
 /** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
-export const containerName = (request: ProvisionRequest, resource: string): string =>
+export const toContainerName = (request: ProvisionRequest, resource: string): string =>
   `slipway-${request.workspace.id}-${resource}`;
 
 /** Settings of a container that are not in its template. */
@@ -59,9 +59,9 @@ export type ContainerSettings = {
 const MAX_PROCESSES = 16_384;
 
 /** Returns the body of `POST /containers/create`. Contains the agent's token. */
-export const containerBody = (
+export const toContainerBody = (
   request: ProvisionRequest,
-  { resource, docker, agent }: Wanted,
+  { resource, docker, agent }: ContainerSpec,
   { access_url, run, volumeFor, ...usual }: ContainerSettings,
 ): Record<string, unknown> => {
   const { command, volumes = [], memory, cpus, stop_grace = STOP_GRACE } = docker;
@@ -73,7 +73,7 @@ export const containerBody = (
   };
   return {
     Image: docker.image,
-    Hostname: hostName(request.workspace.name),
+    Hostname: toHostname(request.workspace.name),
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     Labels: {
       ...docker.labels,
@@ -101,7 +101,7 @@ export const containerBody = (
       // With raw sockets, a container could impersonate others in its network.
       CapDrop: ["NET_RAW"],
       ...(memory ? { Memory: parseBytes(memory) } : {}),
-      ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: nanoCpus(cpus) }),
+      ...(cpus === undefined || cpus === "" ? {} : { NanoCpus: toNanoCpus(cpus) }),
     },
     // With several containers, each is reachable by its resource's name.
     ...(docker.network ? {} : { NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [resource.name] } } } }),
@@ -115,13 +115,13 @@ export const parseBytes = (text: string): number => {
   return Math.round(Number(number) * 1024 ** ["", "k", "m", "g", "t"].indexOf(unit.toLowerCase()));
 };
 
-const nanoCpus = (cpus: number | string): number => {
+const toNanoCpus = (cpus: number | string): number => {
   const number = Number(cpus);
   if (Number.isFinite(number) && number > 0) return Math.round(number * 1e9);
   throw new ProvisionError(`${cpus} is not a number of CPUs such as 0.5 or 4.`);
 };
 
-const hostName = (name: string): string =>
+const toHostname = (name: string): string =>
   name
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, "-")

@@ -3,50 +3,50 @@
 import type { Clock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { PROGRAM_PATH, tarWith } from "#base/program-tar.ts";
+import { createTar, PROGRAM_PATH } from "#base/program-tar.ts";
 import { pause } from "#base/retry.ts";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import type { SnapshotPlace } from "../homes.ts";
 import {
   type ContainerKill,
   ProvisionError,
-  type Provisioned,
   type Provisioner,
   type ProvisionRequest,
+  type ProvisionResult,
   type Report,
 } from "../provisioner.ts";
 import { isOfRepository } from "../repository/place.ts";
 import { reportRepositories } from "../repository/report.ts";
 import type { RepositorySources } from "../repository/sources.ts";
 import {
-  containerBody,
-  containerName,
+  type ContainerSpec,
   GRACE_LABEL,
+  listContainerSpecs,
   makeLabels,
   STOP_GRACE,
-  type Wanted,
-  wantedContainers,
+  toContainerBody,
+  toContainerName,
 } from "./container.ts";
 import { Engine, EngineError } from "./engine.ts";
 import { DockerHomes } from "./homes.ts";
 import { checkImageName } from "./image-name.ts";
 import { DockerImages } from "./images.ts";
 import { followMemoryKills } from "./memory-kills.ts";
-import { chooseNetwork, provideNetwork, removeNetworks } from "./network.ts";
+import { chooseNetwork, ensureNetwork, removeNetworks } from "./network.ts";
 import { chownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
-import { findImage, provideImage } from "./pull.ts";
+import { ensureImage, findImage } from "./pull.ts";
 import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
-import { type BuiltImage, needsBuild, repositoryImage } from "./repository-image.ts";
+import { type BuiltImage, ensureRepositoryImage, needsBuild } from "./repository-image.ts";
 import {
   createVolume,
   findVolumes,
+  getVolumeName,
   listVolumes,
   removeHelpers,
   removeVolume,
   SNAPSHOT_OF_LABEL,
   settleVolumes,
-  volumeName,
   WORKSPACE_LABEL,
 } from "./volumes.ts";
 
@@ -68,7 +68,11 @@ export type DockerOptions = {
   readonly cutOff?: string | undefined;
 };
 
-type Found = { readonly Id: string; readonly Names?: readonly string[]; readonly Labels?: Record<string, string> };
+type FoundContainer = {
+  readonly Id: string;
+  readonly Names?: readonly string[];
+  readonly Labels?: Record<string, string>;
+};
 
 /** A build in progress. */
 type Work = {
@@ -84,10 +88,10 @@ type Work = {
 const STAGES = { start: "Starting", stop: "Stopping", delete: "Deleting" } as const;
 const UPLOAD_MS = 10 * 60_000;
 /** How long to wait for the engine to respond to the availability check. */
-const READY_MS = 2_000;
+const READY_TIMEOUT_MS = 2_000;
 /** Number of retries while a container of the same name is being removed. */
 const NAME_TRIES = 3;
-const NAME_WAIT_MS = 500;
+const NAME_RETRY_MS = 500;
 
 export class DockerProvisioner implements Provisioner {
   readonly name = "docker";
@@ -105,19 +109,19 @@ export class DockerProvisioner implements Provisioner {
     this.images = new DockerImages({ host, clock, sources, registry: this.#registry, max_bytes });
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionResult> {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const work: Work = { engine, request, report, signal, stage: STAGES[request.transition], run: uuid() };
     await engine.connect(signal);
     const old = await listContainers(work);
-    if (request.claimed) return this.#keep(work, old);
-    for (const container of old) await this.#step(work, "stop", getName(container), () => remove(work, container));
+    if (request.claimed) return this.#handOver(work, old);
+    for (const container of old) await this.#runStep(work, "stop", getName(container), () => remove(work, container));
     await settleVolumes(engine, request.workspace.id, signal).catch((error) => {
       signal.throwIfAborted();
       report.log("warn", work.stage, `Former volumes stay until the next build: ${(error as Error).message}`);
     });
     if (request.transition === "delete" && !request.keeps_files) await this.#removeVolumes(work);
-    await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
+    await removeNetworks(engine, toLabelFilter(request.workspace.id), signal);
     if (request.keeps_files) {
       report.log("info", work.stage, "The workspace's volumes stay in the trash.");
       // Informational only: if the engine cannot measure the files, they are kept anyway.
@@ -130,9 +134,9 @@ export class DockerProvisioner implements Provisioner {
     if (cutOff !== undefined) report.log("warn", work.stage, cutOff);
     reportRepositories(request, report, work.stage);
     try {
-      const all = wantedContainers(request);
+      const all = listContainerSpecs(request);
       const network = chooseNetwork(request, all.length);
-      if (all.some(({ docker }) => !docker.network)) await provideNetwork(engine, network, makeLabels(request), signal);
+      if (all.some(({ docker }) => !docker.network)) await ensureNetwork(engine, network, makeLabels(request), signal);
       const containers: string[] = [];
       for (const wanted of all) containers.push(await this.#start(work, wanted, network));
       return { state: JSON.stringify({ containers }) };
@@ -145,11 +149,11 @@ export class DockerProvisioner implements Provisioner {
   #restore(work: Work, from: SnapshotPlace): Promise<void> {
     const { id, name } = work.request.workspace;
     work.report.log("info", work.stage, "Restoring the workspace's volumes from the snapshot.");
-    return this.#step(work, "restore", name, () => this.homes.restore(id, from, work.signal));
+    return this.#runStep(work, "restore", name, () => this.homes.restore(id, from, work.signal));
   }
 
   /** Keeps the containers of a claimed workspace, whose daemons have their tokens, and restarts any that have stopped. */
-  async #keep(work: Work, containers: readonly Found[]): Promise<{ state: string | null }> {
+  async #handOver(work: Work, containers: readonly FoundContainer[]): Promise<{ state: string | null }> {
     const { engine, request, report, signal, stage } = work;
     if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
     report.log("info", stage, "Giving the running workspace to its owner.");
@@ -163,10 +167,10 @@ export class DockerProvisioner implements Provisioner {
    * Returns why this provisioner cannot be used: the engine does not respond in time, or there is no daemon program for containers.
    * Undefined if it can.
    */
-  async lacks(): Promise<string | undefined> {
+  async findProblem(): Promise<string | undefined> {
     const end = new AbortController();
-    const late = new Error("The Docker Engine takes too long to respond.");
-    const timer = this.#options.clock.after(READY_MS, () => end.abort(late));
+    const timeoutError = new Error("The Docker Engine takes too long to respond.");
+    const timer = this.#options.clock.after(READY_TIMEOUT_MS, () => end.abort(timeoutError));
     try {
       await new Engine(this.#options.host, this.#options.clock).connect(end.signal);
       findProgram(this.#options.program);
@@ -181,7 +185,7 @@ export class DockerProvisioner implements Provisioner {
   /**
    * Returns why the image registry cannot be used; undefined if it can, or if none is configured. Rejects if the engine does not respond.
    */
-  async lacksRegistry(): Promise<RegistryProblem | undefined> {
+  async checkRegistry(): Promise<RegistryProblem | undefined> {
     if (!this.#registry) return undefined;
     const engine = new Engine(this.#options.host, this.#options.clock);
     await engine.connect();
@@ -203,7 +207,7 @@ export class DockerProvisioner implements Provisioner {
     const engine = new Engine(this.#options.host, this.#options.clock);
     const stage = "Planning";
     await engine.connect(signal);
-    for (const { docker, resource } of wantedContainers(request)) {
+    for (const { docker, resource } of listContainerSpecs(request)) {
       const wanted = docker.image;
       checkImageName(wanted, this.#registry?.name);
       const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
@@ -222,22 +226,24 @@ export class DockerProvisioner implements Provisioner {
   }
 
   /** Prepares image, volumes, container and daemon, and starts the container. Returns its ID. */
-  async #start(work: Work, wanted: Wanted, network: string): Promise<string> {
+  async #start(work: Work, wanted: ContainerSpec, network: string): Promise<string> {
     const { engine, request, report, signal, stage } = work;
     const { docker, resource, agent } = wanted;
-    const step = <T>(action: string, run: () => Promise<T>): Promise<T> => this.#step(work, action, resource.name, run);
+    const runStep = <T>(action: string, run: () => Promise<T>): Promise<T> =>
+      this.#runStep(work, action, resource.name, run);
     const program = agent ? findProgram(this.#options.program) : undefined;
     const plan = resource.agents?.flatMap(({ repository }) => (repository && parsePlan(repository)) || [])[0];
-    const { image, architecture, user } = await step("image", () => this.#image(work, wanted, plan));
+    const { image, architecture, user } = await runStep("image", () => this.#resolveImage(work, wanted, plan));
     if (program) checkArchitecture(program, architecture, image);
     const { current } = await listVolumes(engine, request.workspace.id, signal);
-    const volumeFor = (volume: string): string => current.get(volume)?.name ?? volumeName(request.workspace.id, volume);
+    const findVolume = (volume: string): string =>
+      current.get(volume)?.name ?? getVolumeName(request.workspace.id, volume);
     for (const { name } of docker.volumes ?? []) {
       if (current.has(name)) continue;
-      const volume = { name: volumeFor(name), labels: makeLabels(request) };
-      await step("volume", () => createVolume(engine, volume, signal));
+      const volume = { name: findVolume(name), labels: makeLabels(request) };
+      await runStep("volume", () => createVolume(engine, volume, signal));
     }
-    const body = containerBody(
+    const body = toContainerBody(
       request,
       { ...wanted, docker: { ...docker, image } },
       {
@@ -245,20 +251,20 @@ export class DockerProvisioner implements Provisioner {
         run: work.run,
         network,
         user,
-        volumeFor,
+        volumeFor: findVolume,
       },
     );
     report.log("info", stage, `Creating the container ${resource.name} from ${image}.`);
-    const id = await step("create", () => this.#create(work, wanted.resource.name, body));
+    const id = await runStep("create", () => this.#create(work, wanted.resource.name, body));
     if (plan) {
       const paths = (docker.volumes ?? []).filter(isOfRepository).map(({ path }) => path);
-      await step("owner", () => chownFolders(engine, { id, user: docker.user || user, paths, signal }));
+      await runStep("owner", () => chownFolders(engine, { id, user: docker.user || user, paths, signal }));
     }
     if (program) {
       report.log("info", stage, "Putting the workspace's daemon into the container.");
-      await step("upload", () => upload(work, id, program));
+      await runStep("upload", () => upload(work, id, program));
     }
-    await step("run", () =>
+    await runStep("run", () =>
       engine.json("start the container", "POST", `/containers/${id}/start`, { signal, fine: [304] }),
     );
     report.log("info", stage, `The container ${resource.name} is running.`);
@@ -266,14 +272,14 @@ export class DockerProvisioner implements Provisioner {
   }
 
   /** Returns the container's image: its repository's image if it has one. */
-  async #image(work: Work, { docker }: Wanted, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
+  async #resolveImage(work: Work, { docker }: ContainerSpec, plan: RepositoryPlan | undefined): Promise<BuiltImage> {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
     if (!plan || !needsBuild(plan)) {
       checkImageName(docker.image, this.#registry?.name);
-      return { image: docker.image, ...(await provideImage(pull, docker.image, docker.pull ?? "missing")) };
+      return { image: docker.image, ...(await ensureImage(pull, docker.image, docker.pull ?? "missing")) };
     }
-    return repositoryImage({
+    return ensureRepositoryImage({
       ...pull,
       plan,
       docker,
@@ -286,24 +292,29 @@ export class DockerProvisioner implements Provisioner {
 
   async #create(work: Work, resource: string, body: Record<string, unknown>): Promise<string> {
     const { engine, request, signal } = work;
-    const name = containerName(request, resource);
+    const name = toContainerName(request, resource);
     for (let left = NAME_TRIES; ; left--) {
       try {
         const query = { name };
-        const made = await engine.json<{ Id: string }>("create the container", "POST", "/containers/create", {
-          query,
-          body,
-          signal,
-        });
-        if (!made?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
-        return made.Id;
+        const createdContainer = await engine.json<{ Id: string }>(
+          "create the container",
+          "POST",
+          "/containers/create",
+          {
+            query,
+            body,
+            signal,
+          },
+        );
+        if (!createdContainer?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
+        return createdContainer.Id;
       } catch (error) {
         if (!(error instanceof EngineError) || error.status !== 409 || left === 0) throw error;
         // The container with this name is ours: left by an interrupted build, or being removed.
         const holder = (await listContainers(work)).find((old) => getName(old) === name);
         if (holder) await remove(work, holder);
         else if (left < NAME_TRIES) throw error;
-        await pause(this.#options.clock, NAME_WAIT_MS);
+        await pause(this.#options.clock, NAME_RETRY_MS);
       }
     }
   }
@@ -312,8 +323,9 @@ export class DockerProvisioner implements Provisioner {
   async #cleanUp(work: Work): Promise<void> {
     const calm = { ...work, signal: new AbortController().signal };
     try {
-      for (const container of await listContainers(calm, `slipway.run=${work.run}`)) await force(calm, container.Id);
-      await removeNetworks(calm.engine, ofWorkspace(work.request.workspace.id), calm.signal);
+      for (const container of await listContainers(calm, `slipway.run=${work.run}`))
+        await forceRemove(calm, container.Id);
+      await removeNetworks(calm.engine, toLabelFilter(work.request.workspace.id), calm.signal);
     } catch (error) {
       const { id } = work.request.workspace;
       log("docker").warn("what a failed start of workspace {id} left behind stays until the next build: {error}", {
@@ -330,14 +342,14 @@ export class DockerProvisioner implements Provisioner {
     const own = await findVolumes(engine, `${WORKSPACE_LABEL}=${id}`, signal);
     const copies = await findVolumes(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
     for (const { Name } of [...own, ...copies]) {
-      await this.#step(work, "delete", Name, () => {
+      await this.#runStep(work, "delete", Name, () => {
         work.report.log("info", work.stage, `Removing the volume ${Name}.`);
         return removeVolume(engine, Name, signal);
       });
     }
   }
 
-  async #step<T>(work: Work, action: string, resource: string, run: () => Promise<T>): Promise<T> {
+  async #runStep<T>(work: Work, action: string, resource: string, run: () => Promise<T>): Promise<T> {
     const { clock } = this.#options;
     work.signal.throwIfAborted();
     const started_at = clock.now();
@@ -347,18 +359,21 @@ export class DockerProvisioner implements Provisioner {
   }
 }
 
-const ofWorkspace = (id: string, ...labels: string[]): string =>
+const toLabelFilter = (id: string, ...labels: string[]): string =>
   JSON.stringify({ label: [`${WORKSPACE_LABEL}=${id}`, ...labels] });
 
-const listContainers = async ({ engine, request, signal }: Work, ...labels: string[]): Promise<readonly Found[]> => {
-  const query = { all: "true", filters: ofWorkspace(request.workspace.id, ...labels) };
-  return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
+const listContainers = async (
+  { engine, request, signal }: Work,
+  ...labels: string[]
+): Promise<readonly FoundContainer[]> => {
+  const query = { all: "true", filters: toLabelFilter(request.workspace.id, ...labels) };
+  return (await engine.json<FoundContainer[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
 
-const getName = ({ Id, Names }: Found): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
+const getName = ({ Id, Names }: FoundContainer): string => Names?.[0]?.replace(/^\//, "") ?? Id.slice(0, 12);
 
 /** Stops the container gracefully before removing it. Succeeds if it no longer exists. */
-const remove = async (work: Work, container: Found): Promise<void> => {
+const remove = async (work: Work, container: FoundContainer): Promise<void> => {
   const { engine, report, signal, stage } = work;
   const grace = Number(container.Labels?.[GRACE_LABEL] ?? STOP_GRACE);
   report.log("info", stage, `Stopping the container ${getName(container)}.`);
@@ -368,10 +383,10 @@ const remove = async (work: Work, container: Found): Promise<void> => {
     fine: [304, 404],
     timeout: (grace + 60) * 1000,
   });
-  await force(work, container.Id);
+  await forceRemove(work, container.Id);
 };
 
-const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
+const forceRemove = async ({ engine, signal }: Work, id: string): Promise<void> => {
   const query = { force: "true", v: "true" };
   // 409: the container is already being removed.
   await engine.json("remove the container", "DELETE", `/containers/${id}`, { query, signal, fine: [404, 409] });
@@ -380,7 +395,7 @@ const force = async ({ engine, signal }: Work, id: string): Promise<void> => {
 const upload = async ({ engine, signal }: Work, id: string, program: Program): Promise<void> => {
   await engine.json("take the workspace's daemon", "PUT", `/containers/${id}/archive`, {
     query: { path: "/" },
-    tar: tarWith(program.file, PROGRAM_PATH),
+    tar: createTar(program.file, PROGRAM_PATH),
     signal,
     timeout: UPLOAD_MS,
   });

@@ -13,7 +13,7 @@ const DEFAULT_DOCKER_HOST = "unix:///var/run/docker.sock";
 type DockerHost = { readonly shown: string; readonly base: string; readonly socket?: string };
 
 /** Throws ProvisionError for a scheme other than unix, tcp, http or https. */
-const dockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
+const parseDockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
   const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.+)$/.exec(text) ?? [];
   if (scheme === "unix") return { shown: text, base: "http://docker", socket: rest };
   const web = scheme === "tcp" ? `http://${rest}` : text;
@@ -58,7 +58,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const LIMITS = { maxValues: 500_000 };
 const SPACE = 0x20;
 /** Maximum length of a line or an error text. */
-const LINE_LIMIT = 256 * 1024;
+const MAX_LINE_CHARS = 256 * 1024;
 
 export class Engine {
   readonly #host: DockerHost;
@@ -67,7 +67,7 @@ export class Engine {
 
   /** `host` is the setting. Throws ProvisionError if it is unusable. */
   constructor(host: string | undefined, clock: Clock) {
-    this.#host = dockerHost(host);
+    this.#host = parseDockerHost(host);
     this.#clock = clock;
   }
 
@@ -123,7 +123,7 @@ export class Engine {
         alive();
         const parts = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
         rest = parts.pop() ?? "";
-        if (rest.length > LINE_LIMIT) throw new EngineError(0, "The Docker Engine sent a line without end.");
+        if (rest.length > MAX_LINE_CHARS) throw new EngineError(0, "The Docker Engine sent a line without end.");
         for (const part of parts) if (part.trim() !== "") each(this.#parsed(doing, part));
       }
       if (rest.trim() !== "") each(this.#parsed(doing, rest));
@@ -139,20 +139,20 @@ export class Engine {
   ): Promise<T> {
     const call = { query: { path }, signal, timeout: COPY_IDLE_MS };
     const at = `${this.#prefix}/containers/${container}/archive`;
-    const unreachable = (error: unknown): EngineError => this.#unreachable(error);
+    const toUnreachable = (error: unknown): EngineError => this.#toUnreachable(error);
     type Outcome = { readonly value: T } | { readonly error: unknown };
     const outcome = await this.#call("GET", at, call, "read the files of a volume", async ({ body }, alive) => {
       if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
-      const watched = async function* (): AsyncGenerator<Uint8Array> {
+      const watchBody = async function* (): AsyncGenerator<Uint8Array> {
         const pieces = body[Symbol.asyncIterator]();
         for (;;) {
-          const next = await pieces.next().catch((error: unknown) => Promise.reject(unreachable(error)));
+          const next = await pieces.next().catch((error: unknown) => Promise.reject(toUnreachable(error)));
           alive();
           if (next.done) return;
           yield next.value;
         }
       };
-      return use(watched()).then<Outcome, Outcome>(
+      return use(watchBody()).then<Outcome, Outcome>(
         (value) => ({ value }),
         (error: unknown) => ({ error }),
       );
@@ -208,11 +208,11 @@ export class Engine {
     const { query, body, tar, headers = {}, signal, timeout = TIMEOUT_MS, fine = [] } = call;
     signal?.throwIfAborted();
     const end = new AbortController();
-    const late = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
-    let timer = this.#clock.after(timeout, () => end.abort(late));
-    const alive = (): void => {
+    const timeoutError = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
+    let timer = this.#clock.after(timeout, () => end.abort(timeoutError));
+    const keepAlive = (): void => {
       timer.cancel();
-      timer = this.#clock.after(timeout, () => end.abort(late));
+      timer = this.#clock.after(timeout, () => end.abort(timeoutError));
     };
     const cancel = (): void => end.abort(signal?.reason);
     signal?.addEventListener("abort", cancel, { once: true });
@@ -234,7 +234,7 @@ export class Engine {
             : { body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } }),
           ...(tar === undefined ? {} : { body: tar, headers: { ...headers, "content-type": "application/x-tar" } }),
         } as RequestInit);
-        if (response.ok || fine.includes(response.status)) return await read(response, alive);
+        if (response.ok || fine.includes(response.status)) return await read(response, keepAlive);
         throw new EngineError(
           response.status,
           `The Docker Engine could not ${doing}: ${await readEngineError(response)}`,
@@ -244,14 +244,14 @@ export class Engine {
       return await Promise.race([work, over]);
     } catch (error) {
       if (end.signal.aborted) throw end.signal.reason;
-      throw error instanceof EngineError ? error : this.#unreachable(error);
+      throw error instanceof EngineError ? error : this.#toUnreachable(error);
     } finally {
       timer.cancel();
       signal?.removeEventListener("abort", cancel);
     }
   }
 
-  #unreachable(error: unknown): EngineError {
+  #toUnreachable(error: unknown): EngineError {
     const { code, message } = error as { code?: unknown; message?: unknown };
     const reasons: Record<string, string> = {
       ENOENT: "there is no such socket",

@@ -3,9 +3,9 @@
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import { emptyTar } from "#base/program-tar.ts";
+import { createEmptyTar } from "#base/program-tar.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { Captured, Homes, Packed, SnapshotPlace } from "../homes.ts";
+import type { CaptureResult, Homes, PackedFiles, SnapshotPlace } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import {
@@ -15,7 +15,6 @@ import {
   listCopies,
   listVolumes,
   nameCopy,
-  nextVolume,
   removeHelper,
   removeHelpers,
   removeVolume,
@@ -23,6 +22,7 @@ import {
   SNAPSHOT_LABEL,
   SNAPSHOT_OF_LABEL,
   settleVolumes,
+  toNextVolume,
   WORKSPACE_LABEL,
 } from "./volumes.ts";
 
@@ -31,7 +31,7 @@ const IMAGE = "slipway-files";
 const TAG = "1";
 
 type Labels = Readonly<Record<string, string>>;
-type Pair = { readonly from: string; readonly to: string };
+type VolumePair = { readonly from: string; readonly to: string };
 
 export class DockerHomes implements Homes {
   readonly #host: string | undefined;
@@ -47,16 +47,16 @@ export class DockerHomes implements Homes {
     return "volume";
   }
 
-  async capture(place: SnapshotPlace, signal: AbortSignal): Promise<Captured> {
+  async capture(place: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> {
     const { workspace_id, snapshot_id } = place;
-    const engine = await this.#engine(signal);
+    const engine = await this.#connect(signal);
     await discard(engine, place);
     const { current } = await listVolumes(engine, workspace_id, signal);
     if (current.size === 0) {
       throw new ProvisionError("The workspace has no volumes. Only files in volumes are kept while it is stopped.");
     }
     try {
-      const pairs: Pair[] = [];
+      const pairs: VolumePair[] = [];
       for (const { volume, name } of current.values()) {
         const copy = nameCopy(workspace_id, snapshot_id, volume);
         await createVolume(engine, copy, signal);
@@ -64,10 +64,10 @@ export class DockerHomes implements Homes {
       }
       await pauseAll(engine, workspace_id, signal);
       failpoint("snapshot_frozen");
-      const labels = { ...labelsOf(place), [HELPER_LABEL]: workspace_id };
+      const labels = { ...toSnapshotLabels(place), [HELPER_LABEL]: workspace_id };
       const bytes = await copyVolumes(engine, labels, pairs, signal);
       failpoint("snapshot_copied");
-      await goOn(engine, workspace_id);
+      await unpauseContainers(engine, workspace_id);
       failpoint("snapshot_made");
       return { method: "volume", bytes };
     } catch (error) {
@@ -78,28 +78,30 @@ export class DockerHomes implements Homes {
 
   /** Returns the size of a workspace's volumes and snapshots, as reported by the engine. */
   async measure(workspace_id: string, signal: AbortSignal): Promise<number> {
-    const engine = await this.#engine(signal);
-    type Used = { Volumes?: { Labels?: Record<string, string> | null; UsageData?: { Size: number } | null }[] | null };
-    const used = await engine.json<Used>("measure volumes", "GET", "/system/df", { signal });
+    const engine = await this.#connect(signal);
+    type DiskUsage = {
+      Volumes?: { Labels?: Record<string, string> | null; UsageData?: { Size: number } | null }[] | null;
+    };
+    const used = await engine.json<DiskUsage>("measure volumes", "GET", "/system/df", { signal });
     return (used?.Volumes ?? [])
       .filter(({ Labels }) => [Labels?.[WORKSPACE_LABEL], Labels?.[SNAPSHOT_OF_LABEL]].includes(workspace_id))
       .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
   }
 
-  async pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T> {
-    const engine = await this.#engine(signal);
+  async pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: PackedFiles) => Promise<T>): Promise<T> {
+    const engine = await this.#connect(signal);
     const copies = await listCopies(engine, place.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
     const volumes = copies.map(({ volume }) => volume).sort();
     const mounts = copies.map(({ volume, name }) => ({ Source: name, Target: `/files/${volume}`, ReadOnly: true }));
-    return withHelper(engine, labelsOf(place), mounts, signal, (helper) =>
+    return withHelper(engine, toSnapshotLabels(place), mounts, signal, (helper) =>
       engine.readArchive(helper, "/files/.", signal, (stream) => use({ volumes, stream })),
     );
   }
 
-  async unpack(place: SnapshotPlace, { volumes, stream }: Packed, signal: AbortSignal): Promise<Captured> {
+  async unpack(place: SnapshotPlace, { volumes, stream }: PackedFiles, signal: AbortSignal): Promise<CaptureResult> {
     const { workspace_id, snapshot_id } = place;
-    const engine = await this.#engine(signal);
+    const engine = await this.#connect(signal);
     await discard(engine, place);
     try {
       const mounts: Mount[] = [];
@@ -108,7 +110,7 @@ export class DockerHomes implements Homes {
         await createVolume(engine, copy, signal);
         mounts.push({ Source: copy.name, Target: `/files/${volume}` });
       }
-      const bytes = await withHelper(engine, labelsOf(place), mounts, signal, (helper) =>
+      const bytes = await withHelper(engine, toSnapshotLabels(place), mounts, signal, (helper) =>
         engine.writeArchive(helper, "/files", stream, signal),
       );
       failpoint("home_backup_fetched");
@@ -120,20 +122,20 @@ export class DockerHomes implements Homes {
   }
 
   async discard(place: SnapshotPlace): Promise<void> {
-    await discard(await this.#engine(), place);
+    await discard(await this.#connect(), place);
   }
 
   /** Replaces the files of a workspace without containers by those of a copy. If it fails, the workspace keeps its files. */
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
-    const engine = await this.#engine(signal);
+    const engine = await this.#connect(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
     await settleVolumes(engine, workspace_id, signal);
     const { current } = await listVolumes(engine, workspace_id, signal);
-    const pairs: Pair[] = [];
+    const pairs: VolumePair[] = [];
     try {
       for (const { volume, name } of copies) {
-        const next = nextVolume(workspace_id, volume, current.get(volume));
+        const next = toNextVolume(workspace_id, volume, current.get(volume));
         await createVolume(engine, next, signal);
         pairs.push({ from: name, to: next.name });
       }
@@ -154,7 +156,7 @@ export class DockerHomes implements Homes {
     });
   }
 
-  async #engine(signal?: AbortSignal): Promise<Engine> {
+  async #connect(signal?: AbortSignal): Promise<Engine> {
     const engine = new Engine(this.#host, this.#clock);
     await engine.connect(signal);
     return engine;
@@ -168,7 +170,7 @@ export class DockerHomes implements Homes {
 const copyVolumes = async (
   engine: Engine,
   labels: Labels,
-  pairs: readonly Pair[],
+  pairs: readonly VolumePair[],
   signal: AbortSignal,
 ): Promise<number> => {
   const from = pairs.map((pair, at) => ({ Source: pair.from, Target: `/files/${at}`, ReadOnly: true }));
@@ -180,7 +182,7 @@ const copyVolumes = async (
   );
 };
 
-const labelsOf = ({ workspace_id, snapshot_id }: SnapshotPlace): Labels => ({
+const toSnapshotLabels = ({ workspace_id, snapshot_id }: SnapshotPlace): Labels => ({
   [SNAPSHOT_LABEL]: snapshot_id,
   [SNAPSHOT_OF_LABEL]: workspace_id,
 });
@@ -195,7 +197,7 @@ const withHelper = async <T>(
   signal: AbortSignal,
   use: (helper: string) => Promise<T>,
 ): Promise<T> => {
-  await provideHelperImage(engine, signal);
+  await ensureHelperImage(engine, signal);
   const body = {
     Image: `${IMAGE}:${TAG}`,
     // The container is never started, but the engine requires a command.
@@ -217,10 +219,10 @@ const withHelper = async <T>(
   return result;
 };
 
-const provideHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
+const ensureHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
   const image = `${IMAGE}:${TAG}`;
   if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, fine: [404] })) return;
-  const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: emptyTar(), signal };
+  const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: createEmptyTar(), signal };
   await engine.lines("make an empty image", "POST", "/images/create", call, () => {});
 };
 
@@ -232,14 +234,14 @@ const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSigna
   }
 };
 
-const goOn = async (engine: Engine, workspace_id: string): Promise<void> => {
+const unpauseContainers = async (engine: Engine, workspace_id: string): Promise<void> => {
   for (const { Id } of await findContainers(engine, `${WORKSPACE_LABEL}=${workspace_id}`, ["paused"])) {
     await engine.json("resume a container", "POST", `/containers/${Id}/unpause`, { fine: [404, 409] });
   }
 };
 
 const discard = async (engine: Engine, { workspace_id, snapshot_id }: SnapshotPlace): Promise<void> => {
-  await goOn(engine, workspace_id);
+  await unpauseContainers(engine, workspace_id);
   await removeHelpers(engine, `${SNAPSHOT_LABEL}=${snapshot_id}`);
   for (const { name } of await listCopies(engine, snapshot_id)) await removeVolume(engine, name);
 };

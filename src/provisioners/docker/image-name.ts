@@ -93,13 +93,13 @@ class DockerfileCheck {
     const words = operands.trim().split(/[\t\v\f\r ]+/);
     const [image = "", as = "", name = ""] = words;
     if (!READABLE.test(unquote(image))) throw unreadable(image);
-    const wanted = expand(unquote(image), this.#values);
-    if (!READABLE.test(wanted)) throw unreadable(image);
-    if (!this.#names.has(wanted.toLowerCase())) {
-      checkImageName(wanted, this.#registry);
+    const imageReference = expand(unquote(image), this.#values);
+    if (!READABLE.test(imageReference)) throw unreadable(image);
+    if (!this.#names.has(imageReference.toLowerCase())) {
+      checkImageName(imageReference, this.#registry);
       // Otherwise the engine refuses the line: it may be one of a program in a here-document.
       const isComplete = words.length === 1 || (words.length === 3 && /^a[s\u017f]$/i.test(as));
-      if (wanted !== "scratch" && isComplete) this.bases.push(wanted);
+      if (imageReference !== "scratch" && isComplete) this.bases.push(imageReference);
     }
     if (as.toUpperCase() === "AS" && !isQuoted) this.#names.add(name.toLowerCase());
     this.stages += 1;
@@ -146,18 +146,18 @@ const listOperands = (operands: string): string[] => {
 
 const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");
 
-const TOO_LONG = "The Dockerfile has an ARG or a FROM that is too long to be looked at.";
+const TOO_LONG_MESSAGE = "The Dockerfile has an ARG or FROM instruction that is too long.";
 /** Maximum length of a name before and after variables are expanded, because each variable can double the previous one. */
 const MAX_EXPANDED = 4_096;
 
 const expand = (text: string, values: ReadonlyMap<string, string>): string => {
-  if (text.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG);
+  if (text.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG_MESSAGE);
   const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", form = "", other = "") => {
     const value = values.get(bare || braced) ?? "";
     if (form === ":+") return value === "" ? "" : other;
     return value === "" ? other : value;
   });
-  if (expanded.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG);
+  if (expanded.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG_MESSAGE);
   if (expanded.includes("$"))
     throw new ProvisionError(`The image ${text} of the Dockerfile has a variable in a form that cannot be followed.`);
   return expanded;

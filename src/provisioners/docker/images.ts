@@ -5,9 +5,9 @@ import { ProvisionError, type Report, type RepositoryImages } from "../provision
 import type { RepositorySources } from "../repository/sources.ts";
 import { Engine } from "./engine.ts";
 import { checkImageName } from "./image-name.ts";
-import { provideImage } from "./pull.ts";
+import { ensureImage } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
-import { needsBuild, removeImageNamed, repositoryImage } from "./repository-image.ts";
+import { ensureRepositoryImage, needsBuild, removeImageNamed } from "./repository-image.ts";
 
 export type ImagesOptions = {
   readonly host: string | undefined;
@@ -38,14 +38,14 @@ export class DockerImages implements RepositoryImages {
     if (!needsBuild(plan)) {
       if (image === undefined) throw new ProvisionError("The repository names no image.");
       checkImageName(image, registry?.name);
-      await provideImage(pull, image, "missing");
+      await ensureImage(pull, image, "missing");
       report.log("info", STAGE, `The repository uses the image ${image}, which is already on the engine.`);
       return [];
     }
     const names: string[] = [];
-    const used = (name: string): unknown => names.push(name);
+    const recordUse = (name: string): unknown => names.push(name);
     const docker = { image: image ?? "", memory: MEMORY };
-    await repositoryImage({ ...pull, sources, owner_id, plan, docker, max_bytes, registry, used });
+    await ensureRepositoryImage({ ...pull, sources, owner_id, plan, docker, max_bytes, registry, used: recordUse });
     return names;
   }
 

@@ -8,14 +8,14 @@ import { Engine } from "./engine.ts";
 import { WORKSPACE_LABEL } from "./volumes.ts";
 
 /** Initial delay before reconnecting to an engine that does not respond; doubles up to the maximum. */
-const WAIT_MS = 1_000;
+const INITIAL_RETRY_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 /** A day without events is normal. */
-const SILENCE_MS = 86_400_000;
+const EVENTS_IDLE_TIMEOUT_MS = 86_400_000;
 /** Seconds before the start from which events are included. */
-const BEFORE_S = 3_600;
+const LOOKBACK_S = 3_600;
 /** Maximum time between the kernel's kill and the end of its container; they arrive in either order. */
-const TOGETHER_MS = 10_000;
+const MAX_PAIR_GAP_MS = 10_000;
 /** SIGKILL. */
 const KILLED = "137";
 
@@ -32,12 +32,13 @@ export class KillPairs {
   readonly #ended = new Map<string, { readonly at: number; readonly kill: ContainerKill }>();
 
   /** Returns the container killed for memory, once both of its events have arrived. */
-  take({ Action: action, time = 0, timeNano = time * 1e9, Actor: actor }: Event): ContainerKill | undefined {
+  matchKill({ Action: action, time = 0, timeNano = time * 1e9, Actor: actor }: Event): ContainerKill | undefined {
     const { ID: id, Attributes: attributes = {} } = actor ?? {};
     const workspace_id = attributes[WORKSPACE_LABEL];
     if (id === undefined || workspace_id === undefined) return undefined;
     const at = Math.round(timeNano / 1e6);
-    const isNear = (other: number | undefined): boolean => other !== undefined && Math.abs(at - other) <= TOGETHER_MS;
+    const isNear = (other: number | undefined): boolean =>
+      other !== undefined && Math.abs(at - other) <= MAX_PAIR_GAP_MS;
     if (action === "oom") {
       const ended = this.#ended.get(id);
       this.#ended.delete(id);
@@ -65,13 +66,13 @@ type Follow = {
 /** Follows the engine until the signal fires. Never rejects; may report a kill twice after a reconnect. */
 export const followMemoryKills = async ({ host, clock, signal, killed }: Follow): Promise<void> => {
   const pairs = new KillPairs();
-  let since = Math.floor(clock.now() / 1000) - BEFORE_S;
-  let wait = WAIT_MS;
-  const each = (line: unknown): void => {
+  let since = Math.floor(clock.now() / 1000) - LOOKBACK_S;
+  let wait = INITIAL_RETRY_MS;
+  const onEvent = (line: unknown): void => {
     const event = line as Event;
-    wait = WAIT_MS;
+    wait = INITIAL_RETRY_MS;
     since = Math.max(since, event.time ?? 0);
-    const kill = pairs.take(event);
+    const kill = pairs.matchKill(event);
     if (kill) killed(kill);
   };
   const filters = JSON.stringify({ type: ["container"], event: ["oom", "die"], label: [WORKSPACE_LABEL] });
@@ -80,7 +81,13 @@ export const followMemoryKills = async ({ host, clock, signal, killed }: Follow)
       const engine = new Engine(host, clock);
       await engine.connect(signal);
       const query = { filters, since: String(since) };
-      await engine.lines("tell of containers", "GET", "/events", { query, signal, timeout: SILENCE_MS }, each);
+      await engine.lines(
+        "follow container events",
+        "GET",
+        "/events",
+        { query, signal, timeout: EVENTS_IDLE_TIMEOUT_MS },
+        onEvent,
+      );
     } catch (error) {
       if (!signal.aborted) log("docker").debug("containers are not followed: {error}", { error });
     }

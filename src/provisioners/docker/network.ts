@@ -23,7 +23,7 @@ export const checkNetwork = (network: string): string => {
 };
 
 /** Creates the network unless it exists. */
-export const provideNetwork = async (
+export const ensureNetwork = async (
   engine: Engine,
   name: string,
   labels: Record<string, string>,
@@ -86,7 +86,7 @@ export const withBuildNetwork = async (
   } catch (error) {
     // An engine has addresses for about thirty networks. In this one, it lets no packet through between containers.
     if (!(error instanceof EngineError) || !/address pool/.test(error.message)) throw error;
-    await provideNetwork(engine, SHARED_NETWORK, {}, signal);
+    await ensureNetwork(engine, SHARED_NETWORK, {}, signal);
     return build(SHARED_NETWORK);
   }
   try {

@@ -1,5 +1,5 @@
 // Sets the owner of a new container's volume folders to the user who works there: an engine creates the folders of empty volumes as root.
-import { joinStreams, tarEnd, tarFolder } from "#base/program-tar.ts";
+import { createTarEnd, createTarFolder, joinStreams } from "#base/program-tar.ts";
 import { readTar } from "../archive-tar.ts";
 import type { Engine } from "./engine.ts";
 
@@ -20,9 +20,9 @@ export const chownFolders = async (engine: Engine, { id, user, paths, signal }: 
   if (name === "" || name === "root" || name === "0" || paths.length === 0) return;
   const owner = /^\d+$/.test(name)
     ? { uid: Number(name), gid: Number(name) }
-    : await ownerNamed(engine, id, name, signal);
+    : await findOwner(engine, id, name, signal);
   if (!owner) return;
-  const tar = joinStreams([...paths.map((path) => tarFolder(path, owner)), tarEnd()]);
+  const tar = joinStreams([...paths.map((path) => createTarFolder(path, owner)), createTarEnd()]);
   await engine.json("take the folders of the workspace", "PUT", `/containers/${id}/archive`, {
     query: { path: "/" },
     tar,
@@ -30,7 +30,7 @@ export const chownFolders = async (engine: Engine, { id, user, paths, signal }: 
   });
 };
 
-const ownerNamed = async (
+const findOwner = async (
   engine: Engine,
   id: string,
   name: string,

@@ -1,6 +1,6 @@
 // The daemon program for a container: which file is copied into it, and whether it can run there.
 import { closeSync, openSync, readSync } from "node:fs";
-import { ownBinary } from "#base/program.ts";
+import { getOwnBinary } from "#base/program.ts";
 import { ProvisionError } from "../provisioner.ts";
 
 /** Architectures by ELF header number, with the names used in images. */
@@ -36,7 +36,7 @@ const readHead = (file: string, length: number): string => {
 
 /** Throws ProvisionError if there is no file for containers, or if it is not a Linux program. */
 export const findProgram = (setting: string | undefined): Program => {
-  const file = setting ?? ownBinary();
+  const file = setting ?? getOwnBinary();
   if (file === undefined) {
     throw new ProvisionError(
       "This server runs from source, so it has no program to put into a container. Build one with `bun run build` and set agent_binary to its path.",

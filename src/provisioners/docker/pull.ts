@@ -13,11 +13,11 @@ type Progress = {
 };
 
 /** Milliseconds between two progress lines. */
-const EVERY_MS = 3_000;
+const PROGRESS_INTERVAL_MS = 3_000;
 /** Milliseconds without progress after which a pull is aborted. */
-const SILENCE_MS = 5 * 60_000;
+const PULL_IDLE_TIMEOUT_MS = 5 * 60_000;
 /** Statuses that are repeated while bytes are transferred. */
-const MOVING = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
+const PROGRESS_STATES = new Set(["Downloading", "Extracting", "Waiting", "Pulling fs layer", "Verifying Checksum"]);
 
 export type Pull = {
   readonly engine: Engine;
@@ -43,7 +43,7 @@ export type Image = {
 };
 
 /** Returns the engine's image, pulling it first if the policy requires it. Throws ProvisionError. */
-export const provideImage = async (
+export const ensureImage = async (
   pull: Pull,
   image: string,
   policy: "missing" | "always" | "never",
@@ -68,7 +68,7 @@ export const findImage = async ({ engine, signal }: Pull, image: string): Promis
     return {
       id: found?.Id ?? "",
       architecture: found?.Architecture ?? "",
-      user: found?.Config?.User || devcontainerUser(found),
+      user: found?.Config?.User || parseDevcontainerUser(found),
       config_user: found?.Config?.User ?? "",
       triggers: found?.Config?.OnBuild ?? [],
       created_at: Date.parse(found?.Created ?? "") || 0,
@@ -97,7 +97,7 @@ type InspectedImage = {
 };
 
 /** Development images name their user in this label (containers.dev), as one object or several; the last one with a user wins. */
-const devcontainerUser = (image: InspectedImage | undefined): string => {
+const parseDevcontainerUser = (image: InspectedImage | undefined): string => {
   try {
     const parsed = parseJson(image?.Config?.Labels?.["devcontainer.metadata"] ?? "[]");
     const users = (Array.isArray(parsed) ? parsed : [parsed]).flatMap((one: Record<string, unknown> | null) => {
@@ -119,21 +119,21 @@ export const fetchImage = async (
   report.log("info", stage, `Fetching the image ${image}.`);
   const layers = new Map<string, { current: number; total: number }>();
   const seen = new Set<string>();
-  let next = clock.monotonic() + EVERY_MS;
-  const each = (line: unknown): void => {
+  let next = clock.monotonic() + PROGRESS_INTERVAL_MS;
+  const onProgress = (line: unknown): void => {
     const { id = "", status = "", error, progressDetail } = line as Progress;
     if (error !== undefined) throw new EngineError(0, `The image ${image} cannot be fetched: ${error}`);
     if (status === "Downloading" && progressDetail?.total) {
       layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
     }
     const text = id === "" ? status : `${id}: ${status}`;
-    if (!MOVING.has(status) && text !== "" && !seen.has(text) && seen.size < 1_000) {
+    if (!PROGRESS_STATES.has(status) && text !== "" && !seen.has(text) && seen.size < 1_000) {
       seen.add(text);
       report.log("info", stage, text);
     }
     if (clock.monotonic() >= next && layers.size > 0) {
-      next = clock.monotonic() + EVERY_MS;
-      report.log("info", stage, howFar([...layers.values()]));
+      next = clock.monotonic() + PROGRESS_INTERVAL_MS;
+      report.log("info", stage, formatProgress([...layers.values()]));
     }
   };
   await engine.lines(
@@ -141,17 +141,17 @@ export const fetchImage = async (
     "POST",
     "/images/create",
     {
-      query: splitName(image),
+      query: toPullQuery(image),
       headers,
       signal,
-      timeout: SILENCE_MS,
+      timeout: PULL_IDLE_TIMEOUT_MS,
     },
-    each,
+    onProgress,
   );
 };
 
 /** Without a tag, the engine would pull all tags. */
-const splitName = (image: string): Record<string, string> => {
+const toPullQuery = (image: string): Record<string, string> => {
   const digest = image.indexOf("@");
   if (digest > 0) return { fromImage: image.slice(0, digest), tag: image.slice(digest + 1) };
   const colon = image.lastIndexOf(":");
@@ -161,8 +161,8 @@ const splitName = (image: string): Record<string, string> => {
     : { fromImage: image, tag: "latest" };
 };
 
-const howFar = (layers: readonly { current: number; total: number }[]): string => {
-  const mib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+const formatProgress = (layers: readonly { current: number; total: number }[]): string => {
+  const toMib = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
   const sum = (key: "current" | "total"): number => layers.reduce((all, one) => all + one[key], 0);
-  return `Downloaded ${mib(sum("current"))} of ${mib(sum("total"))} MiB.`;
+  return `Downloaded ${toMib(sum("current"))} of ${toMib(sum("total"))} MiB.`;
 };

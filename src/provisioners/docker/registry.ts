@@ -14,18 +14,18 @@ export type RegistryOptions = {
 };
 
 /** Timeout for asking a registry whether it has an image, in milliseconds. */
-const ASK_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 15_000;
 /** Milliseconds without progress after which a push is aborted. */
-const SILENCE_MS = 5 * 60_000;
+const PUSH_IDLE_TIMEOUT_MS = 5 * 60_000;
 /** How long a registry that did not respond is skipped, so that builds do not wait for it one after another. */
-const REST_MS = 60_000;
+const UNREACHABLE_TTL_MS = 60_000;
 /** Initial delay before a push is retried; doubles up to the maximum. */
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 30 * 60_000;
 /** Maximum number of images queued for a push; others are pushed when they are next used. */
 const MAX_WAITING = 100;
 
-type Shared = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
+type SharedImage = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
 type Waiting = { readonly engine: Engine; readonly image: string; readonly key: string };
 
 /** Why the registry cannot be used. `wrong`: retrying does not help until something is changed. */
@@ -47,7 +47,7 @@ export class ImageRegistry {
     this.name = name;
     this.#clock = clock;
     const signIn = user === undefined ? {} : { username: user, password: password ?? "", serveraddress: toHost(name) };
-    this.#headers = { "x-registry-auth": paddedBase64Url(JSON.stringify(signIn)) };
+    this.#headers = { "x-registry-auth": toPaddedBase64Url(JSON.stringify(signIn)) };
   }
 
   /** Pulls the image of a key onto the engine and returns its name; undefined if that fails, with the reason in the build log. */
@@ -69,7 +69,7 @@ export class ImageRegistry {
       return image;
     } catch (error) {
       signal.throwIfAborted();
-      this.#note(error);
+      this.#recordProblem(error);
       report.log("warn", stage, `The image cannot be pulled from the registry ${host}: ${toReason(error)}`);
       return undefined;
     }
@@ -79,7 +79,7 @@ export class ImageRegistry {
    * Pushes the image of a key in the background unless the registry has it, and retries until it succeeds. `digests` are the engine's
    * records of the image.
    */
-  share({ engine, report, stage }: Pull, { image, key, digests }: Shared): void {
+  pushInBackground({ engine, report, stage }: Pull, { image, key, digests }: SharedImage): void {
     if (digests.some((digest) => digest.startsWith(`${this.name}@`))) return;
     const reason =
       this.#waiting.has(key) && this.#problem !== undefined ? ` The last try failed: ${this.#problem}` : "";
@@ -91,7 +91,7 @@ export class ImageRegistry {
     if (this.#stopped.signal.aborted || this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.set(key, { engine, image, key });
     // While a failed push waits for its retry, the others wait behind it.
-    if (!this.#retry) this.#work();
+    if (!this.#retry) this.#pushWaiting();
   }
 
   /** Checks whether the registry accepts these credentials. Returns undefined if it does. */
@@ -115,7 +115,7 @@ export class ImageRegistry {
     try {
       await engine.json("ask the registry for the image", "GET", `/distribution/${image}/json`, {
         signal,
-        timeout: ASK_MS,
+        timeout: REQUEST_TIMEOUT_MS,
         headers: this.#headers,
       });
       return true;
@@ -125,7 +125,7 @@ export class ImageRegistry {
     }
   }
 
-  #work(): void {
+  #pushWaiting(): void {
     if (this.#working) return;
     this.#retry = undefined;
     this.#working = this.#pushAll().finally(() => {
@@ -143,13 +143,13 @@ export class ImageRegistry {
         this.#delay = RETRY_MS;
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
-        this.#note(error);
+        this.#recordProblem(error);
         this.#problem = toReason(error);
         log("docker").warn("image {image} is not in the registry yet: {reason}", {
           image: waiting.image,
           reason: this.#problem,
         });
-        this.#retry = this.#clock.after(this.#delay, () => this.#work());
+        this.#retry = this.#clock.after(this.#delay, () => this.#pushWaiting());
         this.#delay = Math.min(this.#delay * 2, MAX_RETRY_MS);
         return;
       }
@@ -163,27 +163,27 @@ export class ImageRegistry {
     if (found === undefined) return;
     const tag = await readTag(engine, key, signal);
     await engine.json("tag the image", "POST", `/images/${image}/tag`, { query: { repo: this.name, tag }, signal });
-    const each = (line: unknown): void => {
+    const onProgress = (line: unknown): void => {
       const { error } = line as { error?: string };
       if (error !== undefined) throw new EngineError(0, error);
     };
-    const call = { query: { tag }, signal, timeout: SILENCE_MS, headers: this.#headers };
-    await engine.lines("push the image", "POST", `/images/${this.name}/push`, call, each);
+    const call = { query: { tag }, signal, timeout: PUSH_IDLE_TIMEOUT_MS, headers: this.#headers };
+    await engine.lines("push the image", "POST", `/images/${this.name}/push`, call, onProgress);
     log("docker").info("pushed image {image} to {registry}", { image, registry: this.name });
   }
 
-  #note(error: unknown): void {
-    if (!isRefusal(error)) this.#rests_until = this.#clock.now() + REST_MS;
+  #recordProblem(error: unknown): void {
+    if (!isRefusal(error)) this.#rests_until = this.#clock.now() + UNREACHABLE_TTL_MS;
   }
 }
 
 /** The engine's decoder requires the padding that `base64url` omits. */
-const paddedBase64Url = (text: string): string =>
+const toPaddedBase64Url = (text: string): string =>
   Buffer.from(text).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 
 /** Engines of other architectures share the registry, and their images cannot be used here. */
 const readTag = async (engine: Engine, key: string, signal: AbortSignal): Promise<string> => {
-  const version = await engine.json<{ Arch?: string }>("tell its architecture", "GET", "/version", { signal });
+  const version = await engine.json<{ Arch?: string }>("report its architecture", "GET", "/version", { signal });
   return `${key}-${version?.Arch ?? "unknown"}`;
 };
 

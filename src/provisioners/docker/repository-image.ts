@@ -2,29 +2,29 @@
 // size exceeds the limit (rules RW-13 to RW-16).
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { ManifestContainer } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { readTar } from "../archive-tar.ts";
 import { ProvisionError } from "../provisioner.ts";
 import {
   type Feature,
-  featureFile,
-  featuresDockerfile,
-  inOrder,
+  omitVersion,
   readFeature,
+  sortByInstallOrder,
+  toDockerfile,
+  toFeatureFile,
   type WantedFeature,
-  withoutVersion,
 } from "../repository/features.ts";
 import type { RepositorySource, RepositorySources } from "../repository/sources.ts";
 import { splitArguments } from "./build-arguments.ts";
-import { BuildPlaces } from "./build-places.ts";
+import { BuildSlots } from "./build-places.ts";
 import { BuildSteps } from "./build-steps.ts";
 import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, checkTriggers, REPOSITORY_IMAGE } from "./image-name.ts";
 import { withBuildNetwork } from "./network.ts";
-import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
+import { ensureImage, findImage, type Image, type Pull } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
 /**
@@ -36,9 +36,9 @@ const LABEL = "slipway.repository_image";
 /** Milliseconds after which an image is rebuilt at the next start, to pick up updates of its base and features. */
 const MAX_AGE_MS = 30 * 86_400_000;
 /** Milliseconds without progress after which a build is aborted. */
-const SILENCE_MS = 15 * 60_000;
+const BUILD_IDLE_TIMEOUT_MS = 15 * 60_000;
 /** Milliseconds that one build may take, whatever it prints. */
-const BUILD_MS = 60 * 60_000;
+const BUILD_TIMEOUT_MS = 60 * 60_000;
 const MAX_LINES = 5_000;
 const MAX_FEATURES = 32;
 const MAX_METADATA = 256 * 1024;
@@ -62,51 +62,58 @@ export type BuiltImage = Image & { readonly image: string };
 /** Running builds by key. Concurrent callers wait for the build and use its image. */
 const building = new Map<string, Promise<unknown>>();
 
-const places = new BuildPlaces(2);
+const buildSlots = new BuildSlots(2);
 
-/** Whether the image of the plan has to be built. */
+/** Returns true if the plan's image has to be built. */
 export const needsBuild = ({ build, features }: RepositoryPlan): boolean => build !== undefined || features.length > 0;
 
 /** Returns the image for a container's plan and builds it if necessary. Rejects with ProvisionError, or with the signal's reason. */
-export const repositoryImage = async (build: ImageBuild): Promise<BuiltImage> => {
+export const ensureRepositoryImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const { plan, docker } = build;
-  const base = plan.build ? await dockerfileImage(build, plan.build) : await pulledImage(build);
+  const base = plan.build ? await ensureDockerfileImage(build, plan.build) : await pullPlanImage(build);
   if (plan.features.length === 0) return base;
-  const key = keyOf(["features", base.id, plan.features, plan.user ?? base.user]);
-  return kept(build, key, docker.pull === "always", async (name) => {
+  const key = toImageKey(["features", base.id, plan.features, plan.user ?? base.user]);
+  return getOrBuild(build, key, docker.pull === "always", async (name) => {
     checkTriggers(base.image, base.triggers, build.registry?.name);
-    using source = plan.features.some(({ tree }) => tree !== undefined) ? await opened(build) : undefined;
-    const found = await withNeeds(build, source);
+    using source = plan.features.some(({ tree }) => tree !== undefined) ? await openSource(build) : undefined;
+    const found = await fetchFeatures(build, source);
     const features = found.map(({ feature }) => feature);
-    const dockerfile = featuresDockerfile(base.image, features, {
+    const dockerfile = toDockerfile(base.image, features, {
       user: plan.user ?? base.user,
       image_user: base.config_user,
     });
-    const files = found.map(({ archive }, at) => tarEntry(featureFile(at), archive));
-    const tar = joinStreams([tarEntry("Dockerfile", new TextEncoder().encode(dockerfile)), ...files, tarEnd()]);
+    const files = found.map(({ archive }, at) => createTarEntry(toFeatureFile(at), archive));
+    const tar = joinStreams([
+      createTarEntry("Dockerfile", new TextEncoder().encode(dockerfile)),
+      ...files,
+      createTarEnd(),
+    ]);
     await buildImage(build, name, tar, { dockerfile: "Dockerfile" });
   });
 };
 
-const keyOf = (parts: readonly unknown[]): string => sha256(JSON.stringify([VERSION, ...parts])).slice(0, 40);
+const toImageKey = (parts: readonly unknown[]): string => sha256(JSON.stringify([VERSION, ...parts])).slice(0, 40);
 
-const pulledImage = async (build: ImageBuild): Promise<BuiltImage> => {
+const pullPlanImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const image = build.plan.image ?? build.docker.image;
   checkImageName(image, build.registry?.name);
-  return { image, ...(await provideImage(build, image, build.docker.pull ?? "missing")) };
+  return { image, ...(await ensureImage(build, image, build.docker.pull ?? "missing")) };
 };
 
 /** Returns the image of a Dockerfile in the repository. Its context is one Git tree, so the tree's ID represents every file in it. */
-const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["build"]>): Promise<BuiltImage> => {
+const ensureDockerfileImage = (
+  build: ImageBuild,
+  wanted: NonNullable<RepositoryPlan["build"]>,
+): Promise<BuiltImage> => {
   const { plan, docker } = build;
   const isInside = wanted.context === "" || wanted.dockerfile.startsWith(`${wanted.context}/`);
-  const key = keyOf(["dockerfile", wanted, isInside]);
-  return kept(build, key, docker.pull === "always", async (name) => {
+  const key = toImageKey(["dockerfile", wanted, isInside]);
+  return getOrBuild(build, key, docker.pull === "always", async (name) => {
     const { given, dropped } = splitArguments(wanted.args);
     for (const one of dropped) {
       build.report.log("warn", build.stage, `Ignored build argument ${one}: proxies are set in the Docker Engine.`);
     }
-    using source = await opened(build);
+    using source = await openSource(build);
     await checkIds(source, wanted);
     const path = checkedDockerfile(wanted.tree);
     const query = {
@@ -117,10 +124,10 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
     for (const base of checkDockerfile(text, given, build.registry?.name)) {
-      const { triggers } = await provideImage(build, base, "missing");
+      const { triggers } = await ensureImage(build, base, "missing");
       checkTriggers(base, triggers, build.registry?.name);
     }
-    const dockerfile = tarEntry(path, new TextEncoder().encode(text));
+    const dockerfile = createTarEntry(path, new TextEncoder().encode(text));
     // Awaited here, so that `source` stays open until the engine has read the archive.
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
@@ -131,7 +138,7 @@ const checkIds = async (
   source: RepositorySource,
   { context, dockerfile, tree, dockerfile_id }: NonNullable<RepositoryPlan["build"]>,
 ): Promise<void> => {
-  const ids = await Promise.all([source.idOf(context), source.idOf(dockerfile)]);
+  const ids = await Promise.all([source.getObjectId(context), source.getObjectId(dockerfile)]);
   if (ids[0] === tree && ids[1] === dockerfile_id) return;
   throw new ProvisionError(
     "The plan of the workspace names other files than the repository's commit has. Open the repository by its link.",
@@ -148,7 +155,7 @@ const checkedDockerfile = (tree: string): string => `.slipway-${tree}.Dockerfile
  * Returns the image with this key. Pulls it or builds it with `make` if it is missing or too old, and always builds it if `isFresh`. If
  * that fails, returns the existing image.
  */
-const kept = async (
+const getOrBuild = async (
   build: ImageBuild,
   key: string,
   isFresh: boolean,
@@ -165,11 +172,11 @@ const kept = async (
   const isOld = known !== undefined && build.clock.now() - known.created_at > MAX_AGE_MS;
   if (known && !isOld && !isFresh) {
     report.log("info", stage, `Using the existing image of the repository: ${image}.`);
-    await touch(build.engine, key, signal);
-    build.registry?.share(build, { image, key, digests: known.digests });
+    await markUsed(build.engine, key, signal);
+    build.registry?.pushInBackground(build, { image, key, digests: known.digests });
     return { image, ...known };
   }
-  const work = pulledOrMade(build, { key, image, isKnown: known !== undefined, isFresh }, make);
+  const work = pullOrBuild(build, { key, image, isKnown: known !== undefined, isFresh }, make);
   building.set(key, work);
   try {
     await work;
@@ -181,16 +188,17 @@ const kept = async (
   } finally {
     building.delete(key);
   }
-  const made = await findImage(build, image);
-  if (!made) throw new ProvisionError("The image of the repository was built, but the Docker Engine does not have it.");
-  build.registry?.share(build, { image, key, digests: made.digests });
+  const foundImage = await findImage(build, image);
+  if (!foundImage)
+    throw new ProvisionError("The image of the repository was built, but the Docker Engine does not have it.");
+  build.registry?.pushInBackground(build, { image, key, digests: foundImage.digests });
   await pruneImages(build, image).catch((error) => {
     log("docker").warn("old images of repositories stay until the next build: {error}", { error });
   });
-  return { image, ...made };
+  return { image, ...foundImage };
 };
 
-type Needed = {
+type MissingImage = {
   readonly key: string;
   readonly image: string;
   readonly isKnown: boolean;
@@ -198,14 +206,14 @@ type Needed = {
 };
 
 /** Pulls and tags the registry's image, or builds one if the registry has none or only an old one. */
-const pulledOrMade = async (
+const pullOrBuild = async (
   build: ImageBuild,
-  { key, image, isKnown, isFresh }: Needed,
+  { key, image, isKnown, isFresh }: MissingImage,
   make: (name: string) => Promise<void>,
 ): Promise<void> => {
   const { engine, registry, report, stage, signal, clock, owner_id } = build;
   report.yieldSlot?.();
-  using _ = await places.take(owner_id, signal, () => {
+  using _ = await buildSlots.acquire(owner_id, signal, () => {
     report.log("info", stage, "Waiting for other image builds: two run at the same time, one for each person.");
   });
   const remote = isFresh ? undefined : await registry?.pull(build, key);
@@ -221,12 +229,12 @@ const pulledOrMade = async (
 };
 
 /** Marks the image as used: the engine records when it was last tagged. */
-const touch = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
+const markUsed = async (engine: Engine, key: string, signal: AbortSignal): Promise<void> => {
   const query = { repo: REPOSITORY_IMAGE, tag: key };
   await engine.json("tag an image", "POST", `/images/${REPOSITORY_IMAGE}:${key}/tag`, { query, signal, fine: [404] });
 };
 
-const opened = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {
+const openSource = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {
   if (!sources)
     throw new ProvisionError("This worker can't build repository images. Let the server itself run the template.");
   try {
@@ -246,56 +254,58 @@ const buildImage = async (
   query: Readonly<Record<string, string>>,
 ): Promise<void> => {
   let lines = 0;
-  const say = (text: string): void => {
+  const logOutput = (text: string): void => {
     for (const line of text.split(/\r?\n/)) {
       if (line.trim() === "" || lines > MAX_LINES) continue;
       lines++;
       report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is omitted." : line);
     }
   };
-  const each = (line: unknown, steps: BuildSteps): void => {
+  const onBuildLine = (line: unknown, steps: BuildSteps): void => {
     const { stream, error } = line as BuildLine;
     if (error !== undefined) throw new EngineError(0, `The image of the repository cannot be built: ${error}`);
     if (stream === undefined) return;
     steps.take(stream);
-    say(stream);
+    logOutput(stream);
   };
   const labels = { [LABEL]: "1", "slipway.repository": plan.url };
   const memory = docker.memory ? { memory: String(parseBytes(docker.memory)), memswap: "-1" } : {};
   const all = Object.assign({ t: name, rm: "1", forcerm: "1", labels: JSON.stringify(labels) }, memory, query);
   const late = new AbortController();
-  const timer = clock.after(BUILD_MS, () => late.abort());
-  const call = { query: all, tar, signal: AbortSignal.any([signal, late.signal]), timeout: SILENCE_MS };
+  const timer = clock.after(BUILD_TIMEOUT_MS, () => late.abort());
+  const call = { query: all, tar, signal: AbortSignal.any([signal, late.signal]), timeout: BUILD_IDLE_TIMEOUT_MS };
   try {
     await withBuildNetwork({ engine, clock, signal }, (networkmode) => {
       Object.assign(all, { networkmode });
       const steps = new BuildSteps(engine, networkmode);
-      return engine.lines("build the image", "POST", "/build", call, (line) => each(line, steps));
+      return engine.lines("build the image", "POST", "/build", call, (line) => onBuildLine(line, steps));
     });
   } catch (error) {
     signal.throwIfAborted();
     if (!late.signal.aborted) throw error;
-    throw new ProvisionError(`The build of the image was ended: it took more than ${BUILD_MS / 60_000} minutes.`);
+    throw new ProvisionError(
+      `The build of the image was ended: it took more than ${BUILD_TIMEOUT_MS / 60_000} minutes.`,
+    );
   } finally {
     timer.cancel();
   }
 };
 
-type Fetched = { readonly feature: Feature; readonly archive: Uint8Array };
+type FetchedFeature = { readonly feature: Feature; readonly archive: Uint8Array };
 
 /** Fetches the plan's features and their dependencies, in installation order. */
-const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined): Promise<Fetched[]> => {
+const fetchFeatures = async (build: ImageBuild, source: RepositorySource | undefined): Promise<FetchedFeature[]> => {
   const { plan, report, stage } = build;
-  const found = new Map<string, Fetched>();
+  const found = new Map<string, FetchedFeature>();
   const queue: (WantedFeature & { readonly tree?: string | undefined })[] = [...plan.features];
   for (let wanted = queue.shift(); wanted; wanted = queue.shift()) {
-    const id = withoutVersion(wanted.id);
+    const id = omitVersion(wanted.id);
     if (found.has(id)) continue;
     if (found.size >= MAX_FEATURES)
       throw new ProvisionError(`The repository asks for more than ${MAX_FEATURES} features.`);
     report.log("info", stage, `Fetching the feature ${wanted.id}.`);
-    const archive = await archiveOf(build, source, wanted);
-    const feature = { id: wanted.id, options: wanted.options, metadata: await metadataIn(wanted.id, archive) };
+    const archive = await loadArchive(build, source, wanted);
+    const feature = { id: wanted.id, options: wanted.options, metadata: await parseMetadata(wanted.id, archive) };
     for (const property of feature.metadata.dropped) {
       report.log("warn", stage, `Ignored in the feature ${wanted.id}: ${property}.`);
     }
@@ -304,7 +314,7 @@ const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined
   }
   const all = [...found.values()];
   try {
-    return inOrder(all.map(({ feature }) => feature)).flatMap((feature) =>
+    return sortByInstallOrder(all.map(({ feature }) => feature)).flatMap((feature) =>
       all.filter((one) => one.feature === feature),
     );
   } catch (error) {
@@ -312,7 +322,7 @@ const withNeeds = async (build: ImageBuild, source: RepositorySource | undefined
   }
 };
 
-const archiveOf = async (
+const loadArchive = async (
   { sources, owner_id, signal }: ImageBuild,
   source: RepositorySource | undefined,
   { id, tree }: { readonly id: string; readonly tree?: string | undefined },
@@ -320,14 +330,14 @@ const archiveOf = async (
   if (tree !== undefined && source) return new Uint8Array(await new Response(source.archive(tree)).arrayBuffer());
   if (!sources) throw new ProvisionError("This worker can't fetch features. Let the server itself run the template.");
   try {
-    return await sources.feature(id, owner_id, signal);
+    return await sources.loadFeature(id, owner_id, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new ProvisionError((error as Error).message, "", undefined, { cause: error });
   }
 };
 
-const metadataIn = async (id: string, archive: Uint8Array): Promise<Feature["metadata"]> => {
+const parseMetadata = async (id: string, archive: Uint8Array): Promise<Feature["metadata"]> => {
   const bytes = archive[0] === 0x1f && archive[1] === 0x8b ? Bun.gunzipSync(new Uint8Array(archive)) : archive;
   try {
     const entries = await readTar({ size: bytes.length, read: async (at, length) => bytes.subarray(at, at + length) });
@@ -339,16 +349,16 @@ const metadataIn = async (id: string, archive: Uint8Array): Promise<Feature["met
   }
 };
 
-type Listed = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
+type ListedImage = { readonly Id: string; readonly Size: number; readonly RepoTags?: readonly string[] | null };
 
 /** Removes the least recently used images until all together fit the limit. An image used by a container stays. */
 const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBuild, newest: string): Promise<void> => {
   const query = { filters: JSON.stringify({ label: [LABEL] }) };
-  const all = (await engine.json<Listed[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
+  const all = (await engine.json<ListedImage[]>("list images", "GET", "/images/json", { query, signal })) ?? [];
   let size = all.reduce((sum, one) => sum + one.Size, 0);
   if (size <= max_bytes) return;
   const used = new Map<string, number>();
-  for (const { Id } of all) used.set(Id, await lastUse(engine, Id, signal));
+  for (const { Id } of all) used.set(Id, await loadLastUse(engine, Id, signal));
   const oldest = all
     .filter(({ RepoTags }) => !RepoTags?.includes(newest))
     .sort((a, b) => (used.get(a.Id) ?? 0) - (used.get(b.Id) ?? 0));
@@ -364,7 +374,7 @@ const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBu
 /** Removes the image of this name; if the same image has another key, only the name is removed. */
 export const removeImageNamed = async (engine: Engine, name: string, signal: AbortSignal): Promise<void> => {
   const fine = [404, 409];
-  const found = await engine.json<Listed>("look at an image", "GET", `/images/${name}/json`, { signal, fine });
+  const found = await engine.json<ListedImage>("look at an image", "GET", `/images/${name}/json`, { signal, fine });
   if (!found) return;
   if ((found.RepoTags ?? []).filter(isOwnName).length > 1)
     await engine.json("remove an image", "DELETE", `/images/${name}`, { signal, fine });
@@ -374,7 +384,7 @@ export const removeImageNamed = async (engine: Engine, name: string, signal: Abo
 const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:`);
 
 /** Returns false if the image was already removed, a container uses it, or another image is based on it. */
-const removeImage = async (engine: Engine, { Id, RepoTags }: Listed, signal: AbortSignal): Promise<boolean> => {
+const removeImage = async (engine: Engine, { Id, RepoTags }: ListedImage, signal: AbortSignal): Promise<boolean> => {
   const fine = [404, 409];
   if (await isUsed(engine, Id, signal)) return false;
   // An image with several tags cannot be removed by ID. One of our tags remains if the removal fails because other images are based on it.
@@ -389,9 +399,12 @@ const isUsed = async (engine: Engine, id: string, signal: AbortSignal): Promise<
   return (found ?? []).length > 0;
 };
 
-const lastUse = async (engine: Engine, id: string, signal: AbortSignal): Promise<number> => {
-  type Inspected = { readonly Created?: string; readonly Metadata?: { readonly LastTagTime?: string } };
-  const found = await engine.json<Inspected>("look at an image", "GET", `/images/${id}/json`, { signal, fine: [404] });
+const loadLastUse = async (engine: Engine, id: string, signal: AbortSignal): Promise<number> => {
+  type InspectedImage = { readonly Created?: string; readonly Metadata?: { readonly LastTagTime?: string } };
+  const found = await engine.json<InspectedImage>("look at an image", "GET", `/images/${id}/json`, {
+    signal,
+    fine: [404],
+  });
   const [tagged, created] = [found?.Metadata?.LastTagTime, found?.Created].map((text) => Date.parse(text ?? ""));
   return Math.max(tagged || 0, created || 0);
 };

@@ -17,26 +17,26 @@ const GENERATION_LABEL = "slipway.generation";
 /** Labels the mark of a restore. */
 const MARK_LABEL = "slipway.restored";
 
-type Found = { readonly Name: string; readonly Labels?: Readonly<Record<string, string>> | null };
+type FoundVolume = { readonly Name: string; readonly Labels?: Readonly<Record<string, string>> | null };
 
 /** A volume of the engine, with the template's name for it. */
 export type Volume = { readonly volume: string; readonly name: string; readonly generation: number };
 
 /** Returns a deterministic name that includes the workspace, so that a build can be repeated. */
-export const volumeName = (workspace_id: string, volume: string): string => `slipway-${workspace_id}-${volume}`;
+export const getVolumeName = (workspace_id: string, volume: string): string => `slipway-${workspace_id}-${volume}`;
 
-const nextName = (workspace_id: string, volume: string, generation: number): string =>
+const toVolumeName = (workspace_id: string, volume: string, generation: number): string =>
   `slipway-r${generation}-${workspace_id}-${volume}`;
 
 /** Returns name and labels of the next generation of a volume. */
-export const nextVolume = (
+export const toNextVolume = (
   workspace_id: string,
   volume: string,
   current: Volume | undefined,
 ): { readonly name: string; readonly labels: Readonly<Record<string, string>> } => {
   const generation = (current?.generation ?? 0) + 1;
   return {
-    name: nextName(workspace_id, volume, generation),
+    name: toVolumeName(workspace_id, volume, generation),
     labels: { [WORKSPACE_LABEL]: workspace_id, [VOLUME_LABEL]: volume, [GENERATION_LABEL]: String(generation) },
   };
 };
@@ -64,7 +64,7 @@ type Volumes = {
 export const listVolumes = async (engine: Engine, workspace_id: string, signal?: AbortSignal): Promise<Volumes> => {
   const current = new Map<string, Volume>();
   const outdated: Volume[] = [];
-  const prefix = volumeName(workspace_id, "");
+  const prefix = getVolumeName(workspace_id, "");
   const found = await findVolumes(engine, `${WORKSPACE_LABEL}=${workspace_id}`, signal);
   const isMarked = found.some(({ Labels }) => Labels?.[MARK_LABEL] !== undefined);
   const all = found.flatMap(({ Name, Labels }) => {
@@ -122,10 +122,14 @@ export const listCopies = async (
     return volume === undefined ? [] : [{ volume, name: Name, generation: 0 }];
   });
 
-export const findVolumes = async (engine: Engine, label: string, signal?: AbortSignal): Promise<readonly Found[]> => {
+export const findVolumes = async (
+  engine: Engine,
+  label: string,
+  signal?: AbortSignal,
+): Promise<readonly FoundVolume[]> => {
   const query = { filters: JSON.stringify({ label: [label] }) };
-  type Answer = { Volumes?: Found[] | null };
-  return (await engine.json<Answer>("list volumes", "GET", "/volumes", { query, signal }))?.Volumes ?? [];
+  type VolumeList = { Volumes?: FoundVolume[] | null };
+  return (await engine.json<VolumeList>("list volumes", "GET", "/volumes", { query, signal }))?.Volumes ?? [];
 };
 
 export const createVolume = async (

@@ -13,7 +13,7 @@ export class EchoProvisioner implements Provisioner {
     for (const line of logs) report.log("info", `Echo ${transition}`, line);
     // Stopping and deleting always succeed, so that a test can clean up.
     if (transition !== "start") return { state: null };
-    if (hang) await aborted(signal);
+    if (hang) await waitForAbort(signal);
     signal.throwIfAborted();
     if (error !== undefined) throw new ProvisionError(error);
     return { state: state ?? "echo" };
@@ -25,7 +25,7 @@ export class EchoProvisioner implements Provisioner {
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<void> =>
+const waitForAbort = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });

@@ -3,17 +3,17 @@
 import type { Clock } from "#base/clock.ts";
 import {
   type BuildReport,
-  type KeptBuild,
-  type Made,
   ProvisionError,
+  type ProvisionedResources,
   type ProvisionRequest,
   type Report,
+  type RetainedBuild,
 } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
-import { STATE_LIMIT } from "../terraform/session.ts";
-import { FOUND_LIMIT } from "./found.ts";
-import { findPiece, type JobSource, Left, toSource, withoutFiles } from "./pieces.ts";
-import { JOB_LIMIT, type ServerMessage, TIMING_LIMIT, type WorkerMessage } from "./protocol.ts";
+import { MAX_STATE_BYTES } from "../terraform/session.ts";
+import { MAX_IMPORT_CHARS } from "./found.ts";
+import { findPiece, type JobSource, omitFiles, StateAssembler, toSource } from "./pieces.ts";
+import { MAX_JOB_BYTES, MAX_TIMINGS, type ServerMessage, type WorkerMessage } from "./protocol.ts";
 import type { WorkerPlace } from "./tags.ts";
 
 export type WorkerFacts = WorkerPlace & {
@@ -31,23 +31,28 @@ export interface WorkerLink {
 }
 
 export type Outcome =
-  | { readonly kind: "done"; readonly state: string | null; readonly made?: Made | undefined }
-  | { readonly kind: "failed"; readonly error: string; readonly code: string; readonly left?: WhatIsLeft | undefined }
-  | { readonly kind: "canceled"; readonly left?: WhatIsLeft | undefined }
+  | { readonly kind: "done"; readonly state: string | null; readonly made?: ProvisionedResources | undefined }
+  | {
+      readonly kind: "failed";
+      readonly error: string;
+      readonly code: string;
+      readonly left?: RemainingState | undefined;
+    }
+  | { readonly kind: "canceled"; readonly left?: RemainingState | undefined }
   | { readonly kind: "lost"; readonly reason: string };
 
 /** State that exists although the build failed. */
-type WhatIsLeft = { readonly state: string | null };
+type RemainingState = { readonly state: string | null };
 
 /** Dry runs and imports have no cost. */
 type WorkReport = Report & Partial<BuildReport>;
-type Handed = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
+type DispatchMessage = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
 
 type Job = {
   readonly source: JobSource;
   readonly report: WorkReport;
   readonly end: (outcome: Outcome) => void;
-  readonly left: Left;
+  readonly left: StateAssembler;
   timings: number;
 };
 
@@ -60,13 +65,13 @@ export class ConnectedWorker {
   readonly #held = new Set<string>();
   #isLeaving = false;
   #isGone = false;
-  #heard: number;
+  #heard_at: number;
 
   constructor(facts: WorkerFacts, link: WorkerLink, clock: Clock) {
     this.facts = facts;
     this.#link = link;
     this.#clock = clock;
-    this.#heard = clock.monotonic();
+    this.#heard_at = clock.monotonic();
     this.#send({ type: "welcome", id: facts.id, name: facts.name, answers: ["kept"] });
   }
 
@@ -80,7 +85,7 @@ export class ConnectedWorker {
 
   /** Milliseconds since the last message. */
   get silence(): number {
-    return this.#clock.monotonic() - this.#heard;
+    return this.#clock.monotonic() - this.#heard_at;
   }
 
   hold(job_id: string): void {
@@ -92,36 +97,36 @@ export class ConnectedWorker {
   }
 
   /** Sends the job, or a dry run of it, and resolves with the outcome. */
-  work(
+  runJob(
     request: ProvisionRequest,
     provisioner: string,
     report: WorkReport,
     type: "job" | "plan" = "job",
   ): Promise<Outcome> {
-    const message: Handed = { type, provisioner, request: withoutFiles(request) };
-    return this.#hand(message, toSource(request), report, STATE_LIMIT);
+    const message: DispatchMessage = { type, provisioner, request: omitFiles(request) };
+    return this.#dispatch(message, toSource(request), report, MAX_STATE_BYTES);
   }
 
-  /** Has the worker import a template; the state of a successful outcome is a text of `foundText`. */
+  /** Has the worker import a template; the state of a successful outcome is a text of `formatImport`. */
   importTemplate(request: ImportRequest, provisioner: string, report: Report): Promise<Outcome> {
     const { path, mimetype } = request.archive;
-    const message: Handed = {
+    const message: DispatchMessage = {
       type: "import",
       provisioner,
       request: { ...request, archive: { path: "", mimetype } },
     };
-    return this.#hand(message, { archive: path }, report, FOUND_LIMIT);
+    return this.#dispatch(message, { archive: path }, report, MAX_IMPORT_CHARS);
   }
 
-  #hand(message: Handed, source: JobSource, report: WorkReport, most: number): Promise<Outcome> {
+  #dispatch(message: DispatchMessage, source: JobSource, report: WorkReport, most: number): Promise<Outcome> {
     const text = JSON.stringify(message);
-    if (Buffer.byteLength(text) > JOB_LIMIT) {
+    if (Buffer.byteLength(text) > MAX_JOB_BYTES) {
       const error = "The template is too large to be sent to a worker.";
       return Promise.resolve({ kind: "failed", error, code: "" });
     }
     if (this.#isGone) return Promise.resolve({ kind: "lost", reason: "it had gone before it was asked" });
     return new Promise((end) => {
-      this.#jobs.set(message.request.job_id, { source, report, end, left: new Left(most), timings: 0 });
+      this.#jobs.set(message.request.job_id, { source, report, end, left: new StateAssembler(most), timings: 0 });
       if (!this.#link.send(text)) this.#link.close("the job could not be sent");
     });
   }
@@ -131,26 +136,26 @@ export class ConnectedWorker {
   }
 
   /** Tells the worker that the job's result is stored. */
-  forget(request: ProvisionRequest, provisioner: string): void {
+  confirmResult(request: ProvisionRequest, provisioner: string): void {
     // The worker needs only the job's identity, not its values.
     const { terraform: _, ...rest } = request;
     this.#send({ type: "forget", provisioner, request: { ...rest, state: null, agents: [], parameters: {} } });
   }
 
   /** Tells the worker which of its retained builds are stored. */
-  stored(provisioner: string, builds: readonly KeptBuild[]): void {
+  confirmStored(provisioner: string, builds: readonly RetainedBuild[]): void {
     if (builds.length > 0) this.#send({ type: "stored", provisioner, builds });
   }
 
   /** Handles a message of the worker. Messages about jobs that it no longer has are late and are ignored. */
-  hear(message: WorkerMessage): void {
-    this.#heard = this.#clock.monotonic();
+  handleMessage(message: WorkerMessage): void {
+    this.#heard_at = this.#clock.monotonic();
     if (message.type === "alive") this.#send({ type: "alive" });
     else if (message.type === "leaving") this.#isLeaving = true;
-    else if (message.type !== "kept") this.#hearOf(message);
+    else if (message.type !== "kept") this.#handleJobMessage(message);
   }
 
-  #hearOf(message: Exclude<WorkerMessage, { type: "alive" | "leaving" | "kept" }>): void {
+  #handleJobMessage(message: Exclude<WorkerMessage, { type: "alive" | "leaving" | "kept" }>): void {
     const job = this.#jobs.get(message.job_id);
     if (!job) return;
     switch (message.type) {
@@ -158,7 +163,7 @@ export class ConnectedWorker {
         for (const { level, stage, output } of message.lines) job.report.log(level, stage, output);
         return;
       case "timing":
-        if (job.timings++ < TIMING_LIMIT) job.report.timing(message.timing);
+        if (job.timings++ < MAX_TIMINGS) job.report.timing(message.timing);
         return;
       case "fetch": {
         const { job_id, file, offset } = message;
@@ -177,7 +182,7 @@ export class ConnectedWorker {
         this.#end(message.job_id, {
           kind: "done",
           state: message.has_left ? job.left.text : message.state,
-          made: message.made as Made | undefined,
+          made: message.made as ProvisionedResources | undefined,
         });
         return;
       case "failed":
@@ -204,7 +209,7 @@ export class ConnectedWorker {
   }
 
   /** Fails all jobs of a disconnected worker with the reason. */
-  lose(reason: string): void {
+  failJobs(reason: string): void {
     this.#isGone = true;
     for (const job_id of [...this.#jobs.keys()]) this.#end(job_id, { kind: "lost", reason });
   }

@@ -5,25 +5,25 @@ import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import {
   type BuildReport,
-  type Made,
   ProvisionError,
-  type Provisioned,
+  type ProvisionedResources,
   type Provisioner,
   type ProvisionRequest,
+  type ProvisionResult,
   type Report,
-  WorkerLost,
+  WorkerLostError,
 } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { listStateResources, parseSerial } from "../terraform/session.ts";
 import type { ConnectedWorker, Outcome } from "./connected-worker.ts";
 import { parseImport } from "./found.ts";
-import { findPlace, innerState, stateAt } from "./place.ts";
+import { findPlace, getInnerState, toPlacedState } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
 /** Milliseconds until a worker that does not end a canceled build is considered stuck. */
-const CANCEL_MS = 60_000;
+const CANCEL_TIMEOUT_MS = 60_000;
 /** Terraform is killed after two minutes: until then the worker is still busy with it and its other builds. */
-const TERRAFORM_CANCEL_MS = 180_000;
+const TERRAFORM_CANCEL_TIMEOUT_MS = 180_000;
 
 const TERRAFORM = "terraform";
 
@@ -41,99 +41,113 @@ export class ExternalProvisioner implements Provisioner {
     this.#clock = clock;
   }
 
-  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
-    const { provisioner, worker, outcome } = await this.#ask("job", request, report, signal);
+  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
+    const { provisioner, worker, outcome } = await this.#requireResult("job", request, report, signal);
     // Terraform's result is entirely in its state, so any worker can continue with it once a build has ended.
     if (provisioner === TERRAFORM) {
       const isGone = request.transition === "delete" && outcome.state === null;
-      if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE);
+      if (!isGone && !isNewer(request, outcome.state)) throw new ProvisionError(NO_STATE_MESSAGE);
       return { state: outcome.state, ...(outcome.made ? { made: outcome.made } : {}) };
     }
     const place = worker.facts.places[provisioner] ?? findPlace(request.state);
-    return { state: stateAt(place, outcome.state, request.transition === "delete") };
+    return { state: toPlacedState(place, outcome.state, request.transition === "delete") };
   }
 
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made | undefined> {
-    return (await this.#ask("plan", request, report, signal)).outcome.made;
+  async plan(
+    request: ProvisionRequest,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<ProvisionedResources | undefined> {
+    return (await this.#requireResult("plan", request, report, signal)).outcome.made;
   }
 
-  /** Runs a Terraform build on the worker that the queue has chosen. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  /** Runs a Terraform build on the worker that the queue has chosen. Throws ProvisionError, WorkerLostError, or the signal's reason. */
   async importTemplate(request: ImportRequest, report: Report, signal: AbortSignal): Promise<TerraformImport> {
-    const worker = this.#holder(request.job_id);
-    const work = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
-    const outcome = await this.#work(worker, { job_id: request.job_id, provisioner: TERRAFORM }, work, signal);
-    return parseImport(done(outcome, worker, signal).state);
+    const worker = this.#findHolder(request.job_id);
+    const startWork = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
+    const outcome = await this.#runOnWorker(
+      worker,
+      { job_id: request.job_id, provisioner: TERRAFORM },
+      startWork,
+      signal,
+    );
+    return parseImport(requireDone(outcome, worker, signal).state);
   }
 
   /** The worker that ran the build needs no copy. */
-  forget(request: ProvisionRequest): void {
+  releaseState(request: ProvisionRequest): void {
     const provisioner = toKind(request);
-    if (provisioner) this.#workers.holderOf(request.job_id)?.forget(request, provisioner);
+    if (provisioner) this.#workers.findHolder(request.job_id)?.confirmResult(request, provisioner);
   }
 
-  leaves(state: string | null): string[] {
+  listRemaining(state: string | null): string[] {
     return listStateResources(state);
   }
 
   /** Returns the worker's successful result; throws otherwise. */
-  async #ask(
+  async #requireResult(
     type: "job" | "plan",
     request: ProvisionRequest,
     report: Report,
     signal: AbortSignal,
-  ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Done }> {
+  ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: DoneOutcome }> {
     const provisioner = toKind(request);
     if (!provisioner) throw new ProvisionError("The template doesn't name the provisioner that a worker uses.");
-    const worker = this.#holder(request.job_id);
+    const worker = this.#findHolder(request.job_id);
     const asked: ProvisionRequest =
       provisioner === TERRAFORM
         ? request
-        : { ...request, manifest: { ...request.manifest, provisioner }, state: innerState(request.state) };
-    const work = (): Promise<Outcome> => worker.work(asked, provisioner, report, type);
+        : { ...request, manifest: { ...request.manifest, provisioner }, state: getInnerState(request.state) };
+    const startWork = (): Promise<Outcome> => worker.runJob(asked, provisioner, report, type);
     const asking = { job_id: request.job_id, provisioner };
-    const answer = await this.#work(worker, asking, work, signal);
-    const outcome = done(provisioner === TERRAFORM ? trusted(request, answer) : answer, worker, signal);
+    const answer = await this.#runOnWorker(worker, asking, startWork, signal);
+    const outcome = requireDone(provisioner === TERRAFORM ? ignoreStaleState(request, answer) : answer, worker, signal);
     return { provisioner, worker, outcome };
   }
 
-  #holder(job_id: string): ConnectedWorker {
-    const worker = this.#workers.holderOf(job_id);
-    if (!worker) throw new WorkerLost("it had gone before it was asked");
+  #findHolder(job_id: string): ConnectedWorker {
+    const worker = this.#workers.findHolder(job_id);
+    if (!worker) throw new WorkerLostError("it had gone before it was asked");
     return worker;
   }
 
-  async #work(
+  async #runOnWorker(
     worker: ConnectedWorker,
     { job_id, provisioner }: { readonly job_id: string; readonly provisioner: string },
     work: () => Promise<Outcome>,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const over = Promise.withResolvers<Outcome>();
+    const cancellation = Promise.withResolvers<Outcome>();
     const cancel = (): void => {
       worker.cancel(job_id);
       // Nothing waits for the result when the server stops; the closed connection informs the worker.
-      if ((signal.reason as Error | undefined)?.name === "ServerStopping") over.resolve({ kind: "canceled" });
-      else void this.#giveUp(worker, over.promise, provisioner === TERRAFORM ? TERRAFORM_CANCEL_MS : CANCEL_MS);
+      if ((signal.reason as Error | undefined)?.name === "ServerStopping") cancellation.resolve({ kind: "canceled" });
+      else
+        void this.#closeIfStuck(
+          worker,
+          cancellation.promise,
+          provisioner === TERRAFORM ? TERRAFORM_CANCEL_TIMEOUT_MS : CANCEL_TIMEOUT_MS,
+        );
     };
     signal.addEventListener("abort", cancel, { once: true });
     try {
       signal.throwIfAborted();
-      work().then(over.resolve);
-      return await over.promise;
+      work().then(cancellation.resolve);
+      return await cancellation.promise;
     } finally {
       signal.removeEventListener("abort", cancel);
     }
   }
 
-  async #giveUp(worker: ConnectedWorker, over: Promise<Outcome>, after_ms: number): Promise<void> {
+  async #closeIfStuck(worker: ConnectedWorker, over: Promise<Outcome>, after_ms: number): Promise<void> {
     const ended = await Promise.race([over.then(() => true), pause(this.#clock, after_ms).then(() => false)]);
     if (ended) return;
-    this.#workers.lost(worker, "it did not end a build that was cancelled");
-    worker.close("a cancelled build was not ended");
+    this.#workers.removeWorker(worker, "it did not end a canceled build");
+    worker.close("a canceled build did not end");
   }
 }
 
-const NO_STATE = "The worker did not report the resulting state, so the previous state is kept.";
+const NO_STATE_MESSAGE = "The worker did not report the resulting state, so the previous state is kept.";
 
 /** True if the text is a state that can replace the one that the build started with. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
@@ -143,23 +157,23 @@ const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boo
 };
 
 /** Ignores invalid and older states of builds that failed: their actual result is unknown. */
-const trusted = (request: ProvisionRequest, outcome: Outcome): Outcome => {
+const ignoreStaleState = (request: ProvisionRequest, outcome: Outcome): Outcome => {
   if (!("left" in outcome) || !outcome.left || isNewer(request, outcome.left.state)) return outcome;
   const { left: _, ...unheard } = outcome;
   return unheard;
 };
 
-type Done = Extract<Outcome, { kind: "done" }>;
+type DoneOutcome = Extract<Outcome, { kind: "done" }>;
 
 /** Returns the worker's successful result; throws otherwise. */
-const done = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): Done => {
+const requireDone = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): DoneOutcome => {
   // A canceled build may have created some resources.
   if ("left" in outcome && outcome.left) {
     const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
     throw new ProvisionError(error, code, outcome.left);
   }
   signal.throwIfAborted();
-  if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
+  if (outcome.kind === "lost") throw new WorkerLostError(outcome.reason, worker.facts.name);
   if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
   if (outcome.kind === "canceled") throw new ProvisionError("The worker abandoned the job.");
   return outcome;

@@ -2,24 +2,24 @@
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProvisionError, type ProvisionRequest } from "../provisioner.ts";
-import { STATE_LIMIT } from "../terraform/session.ts";
+import { MAX_STATE_BYTES } from "../terraform/session.ts";
 import type { TemplateArchive } from "../terraform/work.ts";
 import { type JobFile, PIECE_BYTES, type Piece } from "./pieces.ts";
 
 /** Maximum size of a template file that a worker accepts. */
-const FILE_LIMIT = 256 * 1024 * 1024;
+const MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 /** Fetches a chunk from the server; rejects when the connection or the job ends. */
-export type AskPiece = (file: JobFile, offset: number) => Promise<Piece>;
+export type FetchPiece = (file: JobFile, offset: number) => Promise<Piece>;
 
 export class FetchedFiles implements Disposable {
   readonly #folder: string;
-  readonly #ask: AskPiece;
+  readonly #fetchPiece: FetchPiece;
 
   /** `root`: the worker's own folder. */
-  constructor(root: string, job_id: string, ask: AskPiece) {
+  constructor(root: string, job_id: string, ask: FetchPiece) {
     this.#folder = join(root, job_id.replace(/[^a-z0-9-]/gi, ""));
-    this.#ask = ask;
+    this.#fetchPiece = ask;
   }
 
   /** Returns the request with its files on this machine. */
@@ -29,26 +29,26 @@ export class FetchedFiles implements Disposable {
     const { archive, cache } = terraform;
     return {
       ...request,
-      state: state === null ? null : await this.#text("state"),
+      state: state === null ? null : await this.#fetchText("state"),
       terraform: {
         ...terraform,
-        archive: await this.archive(archive),
-        cache: cache && (await this.#file("cache", cache)),
+        archive: await this.fetchArchive(archive),
+        cache: cache && (await this.#fetchFile("cache", cache)),
       },
     };
   }
 
   /** Returns the template's archive on this machine. */
-  archive(asked: TemplateArchive): Promise<TemplateArchive> {
-    return this.#file("archive", asked);
+  fetchArchive(asked: TemplateArchive): Promise<TemplateArchive> {
+    return this.#fetchFile("archive", asked);
   }
 
-  async #file(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {
+  async #fetchFile(name: JobFile, { mimetype }: TemplateArchive): Promise<TemplateArchive> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, name);
     const open = openSync(path, "w", 0o600);
     try {
-      await this.#each(name, FILE_LIMIT, (bytes) => {
+      await this.#fetchChunks(name, MAX_FILE_BYTES, (bytes) => {
         writeSync(open, bytes);
       });
     } finally {
@@ -57,15 +57,15 @@ export class FetchedFiles implements Disposable {
     return { path, mimetype };
   }
 
-  async #text(name: JobFile): Promise<string> {
+  async #fetchText(name: JobFile): Promise<string> {
     const parts: Buffer[] = [];
-    await this.#each(name, STATE_LIMIT * 2, (bytes) => parts.push(bytes));
+    await this.#fetchChunks(name, MAX_STATE_BYTES * 2, (bytes) => parts.push(bytes));
     return Buffer.concat(parts).toString("utf8");
   }
 
-  async #each(name: JobFile, most: number, take: (bytes: Buffer) => void): Promise<void> {
+  async #fetchChunks(name: JobFile, most: number, take: (bytes: Buffer) => void): Promise<void> {
     for (let offset = 0; ; ) {
-      const { data, size } = await this.#ask(name, offset);
+      const { data, size } = await this.#fetchPiece(name, offset);
       const bytes = Buffer.from(data, "base64");
       if (size > most || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
         throw new ProvisionError(`The server's ${name} of the job is larger than a worker accepts.`);

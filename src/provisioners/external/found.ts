@@ -7,24 +7,24 @@ import { tryParseJson } from "#base/json/read.ts";
 import { ManifestParameter, ManifestPreset, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import { ProvisionError } from "../provisioner.ts";
 import type { TerraformImport } from "../terraform/import.ts";
-import { opened } from "./opened.ts";
+import { toOpenSchema } from "./opened.ts";
 
 /** Characters: a manifest of 4 MiB, and modules of 20 MiB in base64. */
-export const FOUND_LIMIT = 36 * 1024 * 1024;
+export const MAX_IMPORT_CHARS = 36 * 1024 * 1024;
 
 const texts = t.Record(t.String(), t.String());
 const names = t.Array(t.String({ maxLength: 4096 }), { maxItems: 4096 });
 
-const Found = t.Object({
+const ImportSchema = t.Object({
   manifest: t.Object({
     provisioner: t.Literal("terraform"),
-    parameters: t.Array(opened(ManifestParameter)),
-    variables: t.Array(opened(ManifestVariable)),
-    presets: t.Array(opened(ManifestPreset)),
+    parameters: t.Array(toOpenSchema(ManifestParameter)),
+    variables: t.Array(toOpenSchema(ManifestVariable)),
+    presets: t.Array(toOpenSchema(ManifestPreset)),
     external_auth: t.Array(t.Object({ id: t.String(), optional: t.Optional(t.Boolean()) })),
     ai_task: t.Boolean(),
-    resources: t.Array(opened(ManifestResource)),
-    stop_resources: t.Array(opened(ManifestResource)),
+    resources: t.Array(toOpenSchema(ManifestResource)),
+    stop_resources: t.Array(toOpenSchema(ManifestResource)),
     terraform: t.Object({
       program: t.String({ maxLength: 64 }),
       version: t.String({ maxLength: 64 }),
@@ -38,15 +38,15 @@ const Found = t.Object({
   }),
   cache: t.Union([t.String(), t.Null()]),
 });
-const found = TypeCompiler.Compile(Found);
+const importCheck = TypeCompiler.Compile(ImportSchema);
 
-export const foundText = ({ manifest, cache }: TerraformImport): string =>
+export const formatImport = ({ manifest, cache }: TerraformImport): string =>
   JSON.stringify({ manifest, cache: cache ? Buffer.from(cache.archive).toString("base64") : null });
 
 /** Throws ProvisionError for a text that no import produces. */
 export const parseImport = (text: string | null): TerraformImport => {
   const value: unknown = text === null ? undefined : parsed(text);
-  if (!found.Check(value)) {
+  if (!importCheck.Check(value)) {
     throw new ProvisionError("The worker returned an invalid template.");
   }
   const { manifest, cache } = value as { manifest: TerraformImport["manifest"]; cache: string | null };

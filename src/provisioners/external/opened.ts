@@ -5,15 +5,15 @@ import type { TSchema } from "@sinclair/typebox";
 const BOUNDS = new Set(["additionalProperties", "pattern", "format", "minLength", "maxLength", "minItems", "maxItems"]);
 
 /** Returns the schema with only its types, required members and literal values. */
-export const opened = <Schema extends TSchema>(schema: Schema): Schema => {
+export const toOpenSchema = <Schema extends TSchema>(schema: Schema): Schema => {
   const copy: TSchema = { ...schema };
   for (const key of BOUNDS) delete copy[key];
-  if (copy.properties) copy.properties = each(copy.properties as Record<string, TSchema>);
-  if (copy.patternProperties) copy.patternProperties = each(copy.patternProperties as Record<string, TSchema>);
-  if (copy.items) copy.items = opened(copy.items as TSchema);
-  if (copy.anyOf) copy.anyOf = (copy.anyOf as TSchema[]).map(opened);
+  if (copy.properties) copy.properties = toOpenSchemas(copy.properties as Record<string, TSchema>);
+  if (copy.patternProperties) copy.patternProperties = toOpenSchemas(copy.patternProperties as Record<string, TSchema>);
+  if (copy.items) copy.items = toOpenSchema(copy.items as TSchema);
+  if (copy.anyOf) copy.anyOf = (copy.anyOf as TSchema[]).map(toOpenSchema);
   return copy as Schema;
 };
 
-const each = (schemas: Readonly<Record<string, TSchema>>): Record<string, TSchema> =>
-  Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, opened(one)]));
+const toOpenSchemas = (schemas: Readonly<Record<string, TSchema>>): Record<string, TSchema> =>
+  Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, toOpenSchema(one)]));

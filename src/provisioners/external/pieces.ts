@@ -13,15 +13,15 @@ export const PIECE_BYTES = 256 * 1024;
 export type Piece = { readonly data: string; readonly size: number };
 
 /** Returns the request as it is sent: without large data, which the worker fetches, and without paths of the server's machine. */
-export const withoutFiles = (request: ProvisionRequest): ProvisionRequest => {
+export const omitFiles = (request: ProvisionRequest): ProvisionRequest => {
   const { terraform, state } = request;
   if (!terraform) return request;
   const { archive, cache } = terraform;
-  const named = ({ mimetype }: TemplateArchive): TemplateArchive => ({ path: "", mimetype });
+  const omitPath = ({ mimetype }: TemplateArchive): TemplateArchive => ({ path: "", mimetype });
   return {
     ...request,
     state: state === null ? null : "",
-    terraform: { ...terraform, archive: named(archive), cache: cache && named(cache) },
+    terraform: { ...terraform, archive: omitPath(archive), cache: cache && omitPath(cache) },
   };
 };
 
@@ -55,7 +55,7 @@ export const findPiece = (source: JobSource, file: JobFile, offset: number): Pie
 };
 
 /** Assembles a job's result from chunks; rejects more than `limit` characters. */
-export class Left {
+export class StateAssembler {
   readonly #limit: number;
   #parts: string[] = [];
   #size = 0;
@@ -77,7 +77,7 @@ export class Left {
 }
 
 /** Splits the text into chunks that each fit into a message. */
-export const inPieces = (text: string): string[] =>
+export const splitIntoPieces = (text: string): string[] =>
   Array.from({ length: Math.ceil(text.length / PIECE_BYTES) }, (_, at) =>
     text.slice(at * PIECE_BYTES, (at + 1) * PIECE_BYTES),
   );

@@ -1,8 +1,8 @@
 // The server's record of a workspace created by an external worker: its place, and the provisioner's state. Pure.
 
-type Left = { readonly place?: string; readonly inner: string | null };
+type PlacedState = { readonly place?: string; readonly inner: string | null };
 
-const read = (state: string | null): Left => {
+const read = (state: string | null): PlacedState => {
   if (state === null) return { inner: null };
   try {
     const { place, inner } = JSON.parse(state) as { place?: unknown; inner?: unknown };
@@ -16,8 +16,8 @@ const read = (state: string | null): Left => {
 export const findPlace = (state: string | null): string | undefined => read(state).place;
 
 /** Returns the provisioner's own state. */
-export const innerState = (state: string | null): string | null => read(state).inner;
+export const getInnerState = (state: string | null): string | null => read(state).inner;
 
 /** Returns the state to store after a build; null once nothing exists anywhere. */
-export const stateAt = (place: string | undefined, inner: string | null, isDelete: boolean): string | null =>
+export const toPlacedState = (place: string | undefined, inner: string | null, isDelete: boolean): string | null =>
   isDelete || (place === undefined && inner === null) ? null : JSON.stringify({ place, inner });

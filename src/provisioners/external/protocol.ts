@@ -5,68 +5,85 @@ import { type Static, type TSchema, Type as t } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { tryParseJson } from "#base/json/read.ts";
 import { ManifestResource } from "#schema/templates/manifest.ts";
-import type { KeptBuild, ProvisionRequest } from "../provisioner.ts";
+import type { ProvisionRequest, RetainedBuild } from "../provisioner.ts";
 import type { ImportRequest } from "../terraform/import.ts";
-import { opened } from "./opened.ts";
+import { toOpenSchema } from "./opened.ts";
 import { JOB_FILES, type JobFile, PIECE_BYTES } from "./pieces.ts";
 
 /** Milliseconds between two heartbeats, and without one until the connection is considered lost. */
-export const ALIVE_MS = 5_000;
-export const SILENCE_MS = 15_000;
+export const HEARTBEAT_INTERVAL_MS = 5_000;
+export const SILENCE_TIMEOUT_MS = 15_000;
 /** Maximum bytes of output per job, which is also what the server stores. */
-export const OUTPUT_LIMIT = 1_048_576;
+export const MAX_OUTPUT_BYTES = 1_048_576;
 /** Maximum number of timings per job. */
-export const TIMING_LIMIT = 1_000;
+export const MAX_TIMINGS = 1_000;
 /** Maximum number of lines per message. */
-export const LINES = 200;
+export const MAX_LINES = 200;
 /** Maximum bytes of a job sent to a worker; a server socket buffers at most twice that. */
-export const JOB_LIMIT = 2 * 1024 * 1024;
+export const MAX_JOB_BYTES = 2 * 1024 * 1024;
 /** Maximum characters of a build's state. */
-const STATE_LIMIT = 1_048_576;
+const MAX_STATE_CHARS = 1_048_576;
 
 const id = t.String({ maxLength: 64 });
-const short = t.String({ maxLength: 4_096 });
+const ShortText = t.String({ maxLength: 4_096 });
 const time = t.Number();
 
 /** True if the preceding chunks are the build's result. */
 const has_left = t.Optional(t.Boolean());
 
 /** Terraform's resources; omitted if they do not fit into one message. */
-const Made_ = t.Object({
-  resources: t.Array(opened(ManifestResource), { maxItems: 4_096 }),
+const ProvisionedSchema = t.Object({
+  resources: t.Array(toOpenSchema(ManifestResource), { maxItems: 4_096 }),
   daily_cost: t.Integer({ minimum: 0 }),
   secrets: t.Array(t.String({ maxLength: 65_536 }), { maxItems: 1_000 }),
 });
 
 const Line = t.Object({
   level: t.Union([t.Literal("trace"), t.Literal("debug"), t.Literal("info"), t.Literal("warn"), t.Literal("error")]),
-  stage: short,
-  output: t.String({ maxLength: OUTPUT_LIMIT + 1 }),
+  stage: ShortText,
+  output: t.String({ maxLength: MAX_OUTPUT_BYTES + 1 }),
 });
 export type Line = Static<typeof Line>;
 
-const Kept = t.Object({ workspace_id: id, lineage: t.String({ maxLength: 256 }), serial: t.Integer({ minimum: 0 }) });
+const RetainedSchema = t.Object({
+  workspace_id: id,
+  lineage: t.String({ maxLength: 256 }),
+  serial: t.Integer({ minimum: 0 }),
+});
 /** Maximum number of states named in one message. */
-export const KEPT_LIMIT = 1_000;
+export const MAX_RETAINED = 1_000;
 
 export const WorkerMessage = t.Union([
   t.Object({ type: t.Literal("alive") }),
   /** The worker takes no more jobs and returns its running ones by closing the connection. */
   t.Object({ type: t.Literal("leaving") }),
-  t.Object({ type: t.Literal("log"), job_id: id, lines: t.Array(Line, { maxItems: LINES }) }),
+  t.Object({ type: t.Literal("log"), job_id: id, lines: t.Array(Line, { maxItems: MAX_LINES }) }),
   t.Object({
     type: t.Literal("timing"),
     job_id: id,
-    timing: t.Object({ action: short, resource: short, source: short, stage: short, started_at: time, ended_at: time }),
+    timing: t.Object({
+      action: ShortText,
+      resource: ShortText,
+      source: ShortText,
+      stage: ShortText,
+      started_at: time,
+      ended_at: time,
+    }),
   }),
   t.Object({
     type: t.Literal("done"),
     job_id: id,
-    state: t.Union([t.String({ maxLength: STATE_LIMIT }), t.Null()]),
+    state: t.Union([t.String({ maxLength: MAX_STATE_CHARS }), t.Null()]),
     has_left,
-    made: t.Optional(Made_),
+    made: t.Optional(ProvisionedSchema),
   }),
-  t.Object({ type: t.Literal("failed"), job_id: id, error: t.String({ maxLength: 65_536 }), code: short, has_left }),
+  t.Object({
+    type: t.Literal("failed"),
+    job_id: id,
+    error: t.String({ maxLength: 65_536 }),
+    code: ShortText,
+    has_left,
+  }),
   t.Object({ type: t.Literal("canceled"), job_id: id, has_left }),
   /** Requests a chunk of a file of the job. */
   t.Object({
@@ -81,7 +98,11 @@ export const WorkerMessage = t.Union([
    * States that the worker still stores, from builds whose end the server has not confirmed. Sent only to a server that announces that it
    * answers.
    */
-  t.Object({ type: t.Literal("kept"), provisioner: short, builds: t.Array(Kept, { maxItems: KEPT_LIMIT }) }),
+  t.Object({
+    type: t.Literal("kept"),
+    provisioner: ShortText,
+    builds: t.Array(RetainedSchema, { maxItems: MAX_RETAINED }),
+  }),
   /** The next chunk of the build's result; the final message says whether it is valid. */
   t.Object({ type: t.Literal("left"), job_id: id, text: t.String({ maxLength: PIECE_BYTES }) }),
 ]);
@@ -95,7 +116,7 @@ export type ServerMessage =
   | { readonly type: "job"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** Requests a dry run. A separate type, so that no worker takes it for a job. Answered like a job. */
   | { readonly type: "plan"; readonly provisioner: string; readonly request: ProvisionRequest }
-  /** Requests the import of a template; answered with the chunks of a `foundText`. */
+  /** Requests the import of a template; answered with the chunks of a `formatImport`. */
   | { readonly type: "import"; readonly provisioner: string; readonly request: ImportRequest }
   | { readonly type: "cancel"; readonly job_id: string }
   /** A requested chunk in base64; `size` is that of the whole file. */
@@ -112,7 +133,7 @@ export type ServerMessage =
   /** The build's result is stored: the worker needs no copy. */
   | { readonly type: "forget"; readonly provisioner: string; readonly request: ProvisionRequest }
   /** The states of `kept` that are stored: the worker needs no copies. */
-  | { readonly type: "stored"; readonly provisioner: string; readonly builds: readonly KeptBuild[] };
+  | { readonly type: "stored"; readonly provisioner: string; readonly builds: readonly RetainedBuild[] };
 
 const workerMessage = TypeCompiler.Compile(WorkerMessage);
 
@@ -124,22 +145,22 @@ const request = t.Object({
 });
 const importRequest = t.Object({
   job_id: id,
-  archive: t.Object({ path: t.String(), mimetype: short }),
+  archive: t.Object({ path: t.String(), mimetype: ShortText }),
   variables: t.Record(t.String(), t.String()),
   access_url: t.String(),
   accounts: t.Array(t.String()),
 });
 const serverMessage = TypeCompiler.Compile(
   t.Union([
-    t.Object({ type: t.Literal("welcome"), id, name: short, answers: t.Optional(t.Array(short)) }),
+    t.Object({ type: t.Literal("welcome"), id, name: ShortText, answers: t.Optional(t.Array(ShortText)) }),
     t.Object({ type: t.Literal("alive") }),
-    t.Object({ type: t.Literal("job"), provisioner: short, request }),
-    t.Object({ type: t.Literal("plan"), provisioner: short, request }),
-    t.Object({ type: t.Literal("import"), provisioner: short, request: importRequest }),
+    t.Object({ type: t.Literal("job"), provisioner: ShortText, request }),
+    t.Object({ type: t.Literal("plan"), provisioner: ShortText, request }),
+    t.Object({ type: t.Literal("import"), provisioner: ShortText, request: importRequest }),
     t.Object({ type: t.Literal("cancel"), job_id: id }),
-    t.Object({ type: t.Literal("forget"), provisioner: short, request }),
-    t.Object({ type: t.Literal("stored"), provisioner: short, builds: t.Array(Kept) }),
-    t.Object({ type: t.Literal("charged"), job_id: id, refused: t.Optional(short) }),
+    t.Object({ type: t.Literal("forget"), provisioner: ShortText, request }),
+    t.Object({ type: t.Literal("stored"), provisioner: ShortText, builds: t.Array(RetainedSchema) }),
+    t.Object({ type: t.Literal("charged"), job_id: id, refused: t.Optional(ShortText) }),
     t.Object({
       type: t.Literal("piece"),
       job_id: id,

@@ -52,7 +52,7 @@ export const getRequestedTags = ({
 }: Tags): Record<string, string> => Object.fromEntries(Object.entries(tags).filter(([name]) => !(name in WORKER_TAGS)));
 
 /** Adds the place from the state of the previous build: the workspace stays where it is. */
-export const tagsWithPlace = (tags: Tags, left: string | null): Record<string, string> => {
+export const addPlaceTag = (tags: Tags, left: string | null): Record<string, string> => {
   const place = tags.provisioner === undefined ? undefined : findPlace(left);
   return place === undefined ? { ...tags } : { ...tags, place };
 };
@@ -70,20 +70,20 @@ export const bindTagsToWorker = (tags: Tags, places: Tags | undefined): Tags => 
  * Returns the tags of a workspace's next Terraform build if the result of this one was never reported: it needs the worker whose folder has
  * the state, because any other would create everything again.
  */
-export const tagsUnheard = ({ provisioner, organization, place }: Tags): Record<string, string> =>
+export const toUnreportedBuildTags = ({ provisioner, organization, place }: Tags): Record<string, string> =>
   provisioner === "terraform" && organization !== undefined && place !== undefined
     ? { provisioner, organization, place }
     : {};
 
 /** Removes that restriction once the result is known, or someone has decided to do without it. */
-export const tagsHeard = (tags: Tags): Tags => {
+export const unbindTagsFromWorker = (tags: Tags): Tags => {
   if (tags.provisioner !== "terraform") return tags;
   const { place: _, ...heard } = tags;
   return heard;
 };
 
 /** Returns true if the worker may take a job with these tags. Always false for jobs that need no external worker. */
-export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
+export const canRun = (worker: WorkerPlace, tags: Tags): boolean => {
   const { provisioner, organization, place, ...others } = tags;
   return (
     provisioner !== undefined &&
@@ -96,8 +96,8 @@ export const mayTake = (worker: WorkerPlace, tags: Tags): boolean => {
 
 /** Describes a job's requested tags for people. */
 export const describeTags = ({ organization: _, place, ...tags }: Tags): string => {
-  const asked = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
-  return `${asked.join(", ")}${place === undefined ? "" : " where the workspace lives"}`;
+  const requested = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+  return `${requested.join(", ")}${place === undefined ? "" : " where the workspace lives"}`;
 };
 
 /** Parses `a=1,b=2` to {a: "1", b: "2"}; undefined if invalid. */

@@ -1,17 +1,24 @@
 // The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects indefinitely; a lost connection ends the
 // jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
-import { type Clock, holdProcess } from "#base/clock.ts";
+import { type Clock, keepProcessAlive } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { type BuildReport, ProvisionError, type Provisioned, type Provisioner } from "../provisioner.ts";
+import { type BuildReport, ProvisionError, type Provisioner, type ProvisionResult } from "../provisioner.ts";
 import type { ImportRequest, TerraformImport } from "../terraform/import.ts";
 import { readTerraformSource } from "../terraform/source.ts";
 import { TerraformProvisioner } from "../terraform/terraform.ts";
 import { FetchedFiles } from "./fetched.ts";
-import { foundText } from "./found.ts";
+import { formatImport } from "./found.ts";
 import { Outbox, OutputLimit } from "./outbox.ts";
-import { inPieces, type JobFile, type Piece } from "./pieces.ts";
-import { ALIVE_MS, KEPT_LIMIT, readServerMessage, type ServerMessage, SILENCE_MS, TIMING_LIMIT } from "./protocol.ts";
+import { type JobFile, type Piece, splitIntoPieces } from "./pieces.ts";
+import {
+  HEARTBEAT_INTERVAL_MS,
+  MAX_RETAINED,
+  MAX_TIMINGS,
+  readServerMessage,
+  type ServerMessage,
+  SILENCE_TIMEOUT_MS,
+} from "./protocol.ts";
 
 export type WorkerOptions = {
   /** The endpoint with its query: name, tags, provisioners. */
@@ -28,34 +35,37 @@ export type WorkerOptions = {
   readonly connected?: (name: string) => void;
 };
 
-const FIRST_MS = 100;
-const CEILING_MS = 10_000;
+const INITIAL_RETRY_MS = 100;
+const MAX_BACKOFF_MS = 10_000;
 /** A rejected key may have just been created and not be known everywhere, so it is retried at a low rate. */
-const REFUSED_CEILING_MS = 60_000;
-const GOOD_AFTER_MS = 5_000;
+const MAX_REFUSED_BACKOFF_MS = 60_000;
+const STABLE_AFTER_MS = 5_000;
 
 /** Works until the signal fires, regardless of the server. */
 export const runWorker = async (options: WorkerOptions): Promise<void> => {
   const { clock, random, signal } = options;
-  const held = holdProcess();
+  const processHold = keepProcessAlive();
   try {
     for (let failures = 0; !signal.aborted; failures++) {
       const began = clock.monotonic();
       const { reason, refused } = await new Connection(options).run();
       if (signal.aborted) return;
-      if (!refused && clock.monotonic() - began >= GOOD_AFTER_MS) failures = 0;
-      const whole = Math.min(refused ? REFUSED_CEILING_MS : CEILING_MS, FIRST_MS * 2 ** Math.min(failures, 20));
-      const wait = Math.round(whole * (0.5 + random() / 2));
+      if (!refused && clock.monotonic() - began >= STABLE_AFTER_MS) failures = 0;
+      const maxDelay = Math.min(
+        refused ? MAX_REFUSED_BACKOFF_MS : MAX_BACKOFF_MS,
+        INITIAL_RETRY_MS * 2 ** Math.min(failures, 20),
+      );
+      const wait = Math.round(maxDelay * (0.5 + random() / 2));
       log("worker").warn("not connected, trying again in {wait} ms: {reason}", { wait, reason });
       await pause(clock, wait, signal);
     }
   } finally {
-    held.cancel();
+    processHold.cancel();
   }
 };
 
-type Asked = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
-type AskedPiece = Extract<ServerMessage, { type: "piece" }>;
+type WorkMessage = Extract<ServerMessage, { type: "job" | "plan" | "import" }>;
+type PendingPiece = Extract<ServerMessage, { type: "piece" }>;
 
 class Connection {
   readonly #options: WorkerOptions;
@@ -63,12 +73,12 @@ class Connection {
   readonly #outbox: Outbox;
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
   /** Readers that wait for a chunk of a file, by job. */
-  readonly #asked = new Map<string, (piece: AskedPiece) => void>();
+  readonly #asked = new Map<string, (piece: PendingPiece) => void>();
   /** Jobs that wait for the decision on their cost. */
   readonly #charged = new Map<string, (refused: string | undefined) => void>();
   /** True once the server has said which kept states it already stores. */
   #isAnswered = false;
-  #heard: number;
+  #heard_at: number;
 
   constructor(options: WorkerOptions) {
     const { endpoint, key, clock } = options;
@@ -76,7 +86,7 @@ class Connection {
     const credentials = { headers: { "Service-Session-Token": key }, perMessageDeflate: false };
     this.#socket = new WebSocket(endpoint, credentials as never);
     this.#outbox = new Outbox(this.#socket, clock);
-    this.#heard = clock.monotonic();
+    this.#heard_at = clock.monotonic();
   }
 
   /** Runs one connection until everything of it has ended, including its jobs; returns why it ended. */
@@ -93,33 +103,33 @@ class Connection {
       if (status) ended.resolve({ reason: `the server answered ${status}`, refused: status === "401" });
       else ended.resolve({ reason: reason || refusal || `the connection was closed (${code})`, refused: false });
     };
-    socket.onmessage = ({ data }) => this.#hear(data as string | Uint8Array);
-    const heartbeat = clock.every(ALIVE_MS, () => {
-      this.#outbox.sayNow({ type: "alive" });
-      if (clock.monotonic() - this.#heard < SILENCE_MS) return;
+    socket.onmessage = ({ data }) => this.#handleMessage(data as string | Uint8Array);
+    const heartbeat = clock.every(HEARTBEAT_INTERVAL_MS, () => {
+      this.#outbox.sendNow({ type: "alive" });
+      if (clock.monotonic() - this.#heard_at < SILENCE_TIMEOUT_MS) return;
       ended.resolve({ reason: "nothing was heard of the server", refused: false });
       socket.terminate();
     });
-    const leave = (): void => {
-      this.#outbox.sayNow({ type: "leaving" });
+    const onAbort = (): void => {
+      this.#outbox.sendNow({ type: "leaving" });
       socket.close(1000, "the worker stops");
       ended.resolve({ reason: "stopped", refused: false });
     };
-    signal.addEventListener("abort", leave, { once: true });
-    if (signal.aborted) leave();
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
       return await ended.promise;
     } finally {
       heartbeat.cancel();
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", onAbort);
       // The next connection may bring the same workspace again, so everything of this one must have ended first.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
       await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     }
   }
 
-  #hear(data: string | Uint8Array): void {
-    this.#heard = this.#options.clock.monotonic();
+  #handleMessage(data: string | Uint8Array): void {
+    this.#heard_at = this.#options.clock.monotonic();
     const message = readServerMessage(data);
     if (!message) {
       this.#socket.close(1002, "a message was not understood");
@@ -128,38 +138,39 @@ class Connection {
     if (message.type === "welcome") {
       this.#isAnswered = message.answers?.includes("kept") === true;
       this.#options.connected?.(message.name);
-      void this.#askKept();
+      void this.#reportRetained();
     }
     if (message.type === "cancel") this.#jobs.get(message.job_id)?.abort.abort(new Error("the build was cancelled"));
     if (message.type === "piece") this.#asked.get(message.job_id)?.(message);
     if (message.type === "charged") this.#charged.get(message.job_id)?.(message.refused);
-    if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.forget?.(message.request);
-    if (message.type === "stored") void this.#options.provisioners.get(message.provisioner)?.drop?.(message.builds);
+    if (message.type === "forget") this.#options.provisioners.get(message.provisioner)?.releaseState?.(message.request);
+    if (message.type === "stored")
+      void this.#options.provisioners.get(message.provisioner)?.dropRetained?.(message.builds);
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
 
   /** Reports results that the server has not confirmed: after each connection, and with each new job. Never rejects. */
-  async #askKept(): Promise<void> {
+  async #reportRetained(): Promise<void> {
     if (!this.#isAnswered) return;
     for (const [name, provisioner] of this.#options.provisioners) {
       try {
-        const builds = (await provisioner.kept?.()) ?? [];
+        const builds = (await provisioner.listRetained?.()) ?? [];
         if (builds.length === 0) continue;
-        this.#outbox.say({ type: "kept", provisioner: name, builds: builds.slice(0, KEPT_LIMIT) });
+        this.#outbox.enqueue({ type: "kept", provisioner: name, builds: builds.slice(0, MAX_RETAINED) });
       } catch (error) {
         log("worker").warn("what is kept of earlier builds cannot be read: {error}", { error });
       }
     }
   }
 
-  #begin(message: Asked): void {
+  #begin(message: WorkMessage): void {
     const { job_id } = message.request;
     if (this.#jobs.has(job_id)) return;
-    void this.#askKept();
+    void this.#reportRetained();
     const what = { job: "build", plan: "dry run", import: "import" }[message.type];
     log("worker").info("{what} {job_id} begins", { what, job_id });
     const abort = new AbortController();
-    const done = this.#work(message, abort.signal).finally(() => {
+    const done = this.#runJob(message, abort.signal).finally(() => {
       this.#jobs.delete(job_id);
       log("worker").info("{what} {job_id} has ended", { what, job_id });
     });
@@ -167,10 +178,10 @@ class Connection {
   }
 
   /** Never rejects. */
-  async #work(message: Asked, signal: AbortSignal): Promise<void> {
+  async #runJob(message: WorkMessage, signal: AbortSignal): Promise<void> {
     const { job_id } = message.request;
     using files = new FetchedFiles(this.#options.files, job_id, (file, offset) =>
-      this.#askPiece(job_id, file, offset, signal),
+      this.#requestPiece(job_id, file, offset, signal),
     );
     try {
       const name = message.provisioner;
@@ -178,27 +189,33 @@ class Connection {
       if (!provisioner) throw new ProvisionError(`The worker does not run workspaces of the kind "${name}".`);
       if (message.type === "import") {
         const found = await this.#import(provisioner, message.request, files, signal);
-        this.#sayLeft(job_id, foundText(found));
-        return this.#outbox.say({ type: "done", job_id, state: null, has_left: true });
+        this.#sendState(job_id, formatImport(found));
+        return this.#outbox.enqueue({ type: "done", job_id, state: null, has_left: true });
       }
-      await this.#provision(message, provisioner, files, signal);
+      await this.#runProvisioner(message, provisioner, files, signal);
     } catch (error) {
       const left = error instanceof ProvisionError ? error.left : undefined;
-      if (left) this.#sayLeft(job_id, left.state);
+      if (left) this.#sendState(job_id, left.state);
       const more = left ? { has_left: true } : {};
-      if (signal.aborted) this.#outbox.say({ type: "canceled", job_id, ...more });
+      if (signal.aborted) this.#outbox.enqueue({ type: "canceled", job_id, ...more });
       else if (error instanceof ProvisionError) {
-        this.#outbox.say({ type: "failed", job_id, error: error.message.slice(0, 65_536), code: error.code, ...more });
+        this.#outbox.enqueue({
+          type: "failed",
+          job_id,
+          error: error.message.slice(0, 65_536),
+          code: error.code,
+          ...more,
+        });
       } else {
         log("worker").error("job {job_id} failed: {error}", { job_id, error });
-        const words = "The build failed because of an internal error of the worker. See the worker's log.";
-        this.#outbox.say({ type: "failed", job_id, error: words, code: "" });
+        const errorText = "The build failed because of an internal error of the worker. See the worker's log.";
+        this.#outbox.enqueue({ type: "failed", job_id, error: errorText, code: "" });
       }
     }
   }
 
-  async #provision(
-    { type, request: asked }: Exclude<Asked, { type: "import" }>,
+  async #runProvisioner(
+    { type, request: asked }: Exclude<WorkMessage, { type: "import" }>,
     provisioner: Provisioner,
     files: FetchedFiles,
     signal: AbortSignal,
@@ -206,15 +223,15 @@ class Connection {
     const { job_id } = asked;
     const request = await files.complete(asked);
     const report = this.#makeReport(job_id, signal);
-    const { state, made }: Provisioned =
+    const { state, made }: ProvisionResult =
       type === "plan"
         ? { state: null, made: await provisioner.plan?.(request, report, signal) }
         : await provisioner.run(request, report, signal);
     const shown = made && { ...made, resources: [...made.resources], secrets: [...made.secrets] };
     const more = shown ? { made: shown } : {};
     const hasLeft = type === "job" && (made !== undefined || request.terraform !== undefined);
-    if (hasLeft) this.#sayLeft(job_id, state);
-    this.#outbox.say({ type: "done", job_id, ...(hasLeft ? { state: null, has_left: true } : { state }), ...more });
+    if (hasLeft) this.#sendState(job_id, state);
+    this.#outbox.enqueue({ type: "done", job_id, ...(hasLeft ? { state: null, has_left: true } : { state }), ...more });
   }
 
   async #import(
@@ -226,49 +243,49 @@ class Connection {
     if (!(provisioner instanceof TerraformProvisioner)) {
       throw new ProvisionError(`The worker doesn't import templates of the kind "${provisioner.name}".`);
     }
-    const archive = await files.archive(asked.archive);
+    const archive = await files.fetchArchive(asked.archive);
     const source = await readTerraformSource(archive);
     if (!source) throw new ProvisionError("The upload is not a Terraform template.");
     return provisioner.importTemplate({ ...asked, archive }, source, this.#makeReport(asked.job_id, signal), signal);
   }
 
   /** Sends the state in chunks, followed by a message that completes it. */
-  #sayLeft(job_id: string, state: string | null): void {
-    for (const text of inPieces(state ?? "")) this.#outbox.say({ type: "left", job_id, text });
+  #sendState(job_id: string, state: string | null): void {
+    for (const text of splitIntoPieces(state ?? "")) this.#outbox.enqueue({ type: "left", job_id, text });
   }
 
   /** One at a time for each job. Rejects with the reason of `signal`. */
-  #askPiece(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Piece> {
+  #requestPiece(job_id: string, file: JobFile, offset: number, signal: AbortSignal): Promise<Piece> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
+      const onAbort = (): void => {
         this.#asked.delete(job_id);
         reject(signal.reason);
       };
-      if (signal.aborted) return leave();
-      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) return onAbort();
+      signal.addEventListener("abort", onAbort, { once: true });
       this.#asked.set(job_id, (piece) => {
         if (piece.file !== file || piece.offset !== offset) return;
         this.#asked.delete(job_id);
-        signal.removeEventListener("abort", leave);
+        signal.removeEventListener("abort", onAbort);
         resolve(piece);
       });
-      this.#outbox.say({ type: "fetch", job_id, file, offset });
+      this.#outbox.enqueue({ type: "fetch", job_id, file, offset });
     });
   }
 
   /** Rejects when the server refuses the cost, and with the reason of `signal`. */
-  #charge(job_id: string, daily_cost: number, signal: AbortSignal): Promise<void> {
+  #requestCharge(job_id: string, daily_cost: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const leave = (): void => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
     this.#charged.set(job_id, (refused) =>
       refused === undefined ? resolve() : reject(new ProvisionError(refused, "INSUFFICIENT_QUOTA")),
     );
-    if (signal.aborted) leave();
-    else this.#outbox.say({ type: "charge", job_id, daily_cost });
+    if (signal.aborted) onAbort();
+    else this.#outbox.enqueue({ type: "charge", job_id, daily_cost });
     return promise.finally(() => {
       this.#charged.delete(job_id);
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", onAbort);
     });
   }
 
@@ -277,24 +294,24 @@ class Connection {
     let timings = 0;
     return {
       log: (level, stage, output) => {
-        const line = limit.take({ level, stage, output });
-        if (line) this.#outbox.say({ type: "log", job_id, lines: [line] });
+        const line = limit.fitLine({ level, stage, output });
+        if (line) this.#outbox.enqueue({ type: "log", job_id, lines: [line] });
       },
       timing: (timing) => {
-        if (timings++ < TIMING_LIMIT) this.#outbox.say({ type: "timing", job_id, timing });
+        if (timings++ < MAX_TIMINGS) this.#outbox.enqueue({ type: "timing", job_id, timing });
       },
-      charge: (daily_cost) => this.#charge(job_id, daily_cost, signal),
+      charge: (daily_cost) => this.#requestCharge(job_id, daily_cost, signal),
     };
   }
 }
 
 const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = clock.after(ms, () => over());
-    const over = (): void => {
+    const timer = clock.after(ms, () => finish());
+    const finish = (): void => {
       timer.cancel();
-      signal.removeEventListener("abort", over);
+      signal.removeEventListener("abort", finish);
       resolve();
     };
-    signal.addEventListener("abort", over);
+    signal.addEventListener("abort", finish);
   });

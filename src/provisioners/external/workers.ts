@@ -3,8 +3,8 @@
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { ConnectedWorker, type WorkerFacts, type WorkerLink } from "./connected-worker.ts";
-import { ALIVE_MS, SILENCE_MS } from "./protocol.ts";
-import { mayTake, type Tags, type WorkerPlace } from "./tags.ts";
+import { HEARTBEAT_INTERVAL_MS, SILENCE_TIMEOUT_MS } from "./protocol.ts";
+import { canRun, type Tags, type WorkerPlace } from "./tags.ts";
 
 export class Workers {
   readonly #clock: Clock;
@@ -28,32 +28,32 @@ export class Workers {
     const before = this.#workers.get(facts.id);
     const worker = new ConnectedWorker(facts, link, this.#clock);
     if (before) {
-      this.lost(before, "another connection with its name has taken over");
+      this.removeWorker(before, "another connection with its name has taken over");
       before.close("another worker of this name has connected");
     }
     this.#workers.set(facts.id, worker);
-    this.#watch ??= this.#clock.every(ALIVE_MS, () => this.#reap());
-    this.#changed();
+    this.#watch ??= this.#clock.every(HEARTBEAT_INTERVAL_MS, () => this.#removeSilent());
+    this.#notifyListeners();
     return worker;
   }
 
   /** Removes a worker whose connection has ended and fails its jobs. Does nothing the second time. */
-  lost(worker: ConnectedWorker, reason: string): void {
+  removeWorker(worker: ConnectedWorker, reason: string): void {
     if (this.#workers.get(worker.facts.id) !== worker) return;
     this.#workers.delete(worker.facts.id);
     if (this.#workers.size === 0) this.#stopWatching();
-    worker.lose(reason);
-    this.#changed();
+    worker.failJobs(reason);
+    this.#notifyListeners();
   }
 
   /** Handles a message that may have changed the number of free slots. */
-  heard(): void {
-    this.#changed();
+  notifyChanged(): void {
+    this.#notifyListeners();
   }
 
   /** Returns the IDs of the connected workers that could take a job with these tags. */
   workersFor(tags: Tags): readonly string[] {
-    return this.#fitting(tags).map(({ facts }) => facts.id);
+    return this.#findMatching(tags).map(({ facts }) => facts.id);
   }
 
   /** True if any slot is free. */
@@ -62,9 +62,12 @@ export class Workers {
   }
 
   /** Reserves a slot at the matching worker with the most free slots; returns undefined if none exists. */
-  take(job_id: string, tags: Tags): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
+  reserveSlot(
+    job_id: string,
+    tags: Tags,
+  ): { readonly id: string; readonly name: string; readonly places: Tags } | undefined {
     let best: ConnectedWorker | undefined;
-    for (const worker of this.#fitting(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
+    for (const worker of this.#findMatching(tags)) if (worker.free > (best?.free ?? 0)) best = worker;
     if (!best) return undefined;
     best.hold(job_id);
     this.#holders.set(job_id, best);
@@ -75,7 +78,7 @@ export class Workers {
   }
 
   /** Returns the worker that has a slot reserved for this job. */
-  holderOf(job_id: string): ConnectedWorker | undefined {
+  findHolder(job_id: string): ConnectedWorker | undefined {
     return this.#holders.get(job_id);
   }
 
@@ -83,7 +86,7 @@ export class Workers {
   release(job_id: string): void {
     const holder = this.#holders.get(job_id);
     this.#holders.delete(job_id);
-    if (holder?.release(job_id)) this.#changed();
+    if (holder?.release(job_id)) this.#notifyListeners();
   }
 
   /** The connected workers, with what decides which jobs they may take. */
@@ -100,7 +103,7 @@ export class Workers {
   }
 
   /** Returns the connected workers and their number of jobs. */
-  shown(): { readonly name: string; readonly running: number }[] {
+  listRunning(): { readonly name: string; readonly running: number }[] {
     return [...this.#workers.values()].map(({ facts, jobs }) => ({ name: facts.name, running: jobs.length }));
   }
 
@@ -113,7 +116,7 @@ export class Workers {
   closeKey(key_id: string): void {
     for (const worker of [...this.#workers.values()]) {
       if (worker.facts.key_id !== key_id) continue;
-      this.lost(worker, "its key was removed");
+      this.removeWorker(worker, "its key was removed");
       worker.close("the provisioner key was removed");
     }
   }
@@ -121,7 +124,7 @@ export class Workers {
   /** Closes all connections because another node has taken over; reconnecting workers find it. */
   closeAll(reason: string): void {
     for (const worker of [...this.#workers.values()]) {
-      this.lost(worker, reason);
+      this.removeWorker(worker, reason);
       worker.close(reason);
     }
   }
@@ -130,15 +133,15 @@ export class Workers {
     this.#stopWatching();
   }
 
-  #fitting(tags: Tags): ConnectedWorker[] {
-    return [...this.#workers.values()].filter(({ facts }) => mayTake(facts, tags));
+  #findMatching(tags: Tags): ConnectedWorker[] {
+    return [...this.#workers.values()].filter(({ facts }) => canRun(facts, tags));
   }
 
-  #reap(): void {
+  #removeSilent(): void {
     for (const worker of [...this.#workers.values()]) {
-      if (worker.silence < SILENCE_MS) continue;
+      if (worker.silence < SILENCE_TIMEOUT_MS) continue;
       log("provisioners").warn("worker {name} has not been heard of and is given up", { name: worker.facts.name });
-      this.lost(worker, "nothing was heard of it");
+      this.removeWorker(worker, "nothing was heard of it");
       worker.close("nothing was heard of you");
     }
   }
@@ -148,7 +151,7 @@ export class Workers {
     this.#watch = undefined;
   }
 
-  #changed(): void {
+  #notifyListeners(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -16,7 +16,7 @@ import { join, resolve } from "node:path";
 import { failpoint } from "#base/failpoint.ts";
 import { isUuid } from "#base/ids.ts";
 import { makeHome } from "./home-files.ts";
-import { emptyAsOwner, grantAccess, restrictToServer } from "./ownership.ts";
+import { emptyHomeAsOwner, grantAccess, restrictToServer } from "./ownership.ts";
 import type { ProcessMark } from "./process-table.ts";
 import type { LocalUser } from "./user.ts";
 
@@ -62,23 +62,23 @@ export class WorkspaceFolder {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     this.#check();
-    this.settle();
+    this.finishReplacement();
   }
 
   /** Removes the token file: the trash must contain no secrets. */
-  forgetToken(): void {
+  removeToken(): void {
     rmSync(this.tokenFile, { force: true });
   }
 
   /** Writes a file that only the daemon's user can read. An existing file is removed first, since it may belong to another user. */
-  keepToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
+  writeToken(token: string, user?: { readonly uid: number; readonly gid: number }): void {
     rmSync(this.tokenFile, { force: true });
     writeFileSync(this.tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
     if (user) chownSync(this.tokenFile, user.uid, user.gid);
   }
 
   /**
-   * Replaces the home with the folder `draft`. After a crash in between, `settle` finds one of the two. Returns the path of the former
+   * Replaces the home with the folder `draft`. After a crash in between, `finishReplacement` finds one of the two. Returns the path of the former
    * home, which may be removed.
    */
   replaceHome(draft: string): string | undefined {
@@ -90,7 +90,7 @@ export class WorkspaceFolder {
   }
 
   /** Restores a home whose replacement was interrupted. Returns the remains of a former home, which may be removed. */
-  settle(): string | undefined {
+  finishReplacement(): string | undefined {
     if (readKind(this.#replaced) === undefined) return undefined;
     if (readKind(this.home) !== undefined) return this.#replaced;
     renameSync(this.#replaced, this.home);
@@ -139,13 +139,13 @@ export class WorkspaceFolder {
   }
 
   /** Replaces the record atomically, so that a crash leaves the old or the new one. */
-  remember(record: DaemonRecord): void {
+  writeRecord(record: DaemonRecord): void {
     const draft = `${this.#record}.new`;
     writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
     renameSync(draft, this.#record);
   }
 
-  forget(): void {
+  removeRecord(): void {
     rmSync(this.#record, { force: true });
   }
 
@@ -153,7 +153,7 @@ export class WorkspaceFolder {
   remove(): void {
     if (!this.exists) return;
     this.#check();
-    if (readKind(this.home) === "directory") emptyAsOwner(this.home);
+    if (readKind(this.home) === "directory") emptyHomeAsOwner(this.home);
     try {
       rmSync(this.path, { recursive: true, force: true });
     } catch {

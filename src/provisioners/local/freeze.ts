@@ -14,29 +14,29 @@ const POLL_MS = 2;
 const STOP_TIMEOUT_MS = 300;
 /** Maximum number of attempts; between two attempts all processes are resumed. */
 const MAX_TRIES = 20;
-const BETWEEN_TRIES_MS = 20;
+const RETRY_DELAY_MS = 20;
 
-export type Frozen = {
+export type FrozenHome = {
   /** Resumes all processes; may be called more than once. */
   thaw(): Promise<void>;
 };
 
 /** Stops every process of the home. Processes that were already stopped stay stopped afterwards. Throws ProvisionError. */
-export const freeze = async (home: string, clock: Clock): Promise<Frozen> => {
+export const freeze = async (home: string, clock: Clock): Promise<FrozenHome> => {
   for (let tries = 1; ; tries++) {
     try {
       return await freezeOnce(home, clock);
     } catch (error) {
-      if (!(error instanceof StillRunning) || tries === MAX_TRIES) throw error;
-      await pause(clock, BETWEEN_TRIES_MS);
+      if (!(error instanceof StillRunningError) || tries === MAX_TRIES) throw error;
+      await pause(clock, RETRY_DELAY_MS);
     }
   }
 };
 
 /** A process is still running. */
-class StillRunning extends ProvisionError {}
+class StillRunningError extends ProvisionError {}
 
-const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
+const freezeOnce = async (home: string, clock: Clock): Promise<FrozenHome> => {
   if (findProcessesAtHome(home).length === 0) return { thaw: async () => {} };
   const keeper = Bun.spawn(["/bin/sh", "-c", KEEPER], {
     env: { PATH: "/usr/bin:/bin" },
@@ -65,8 +65,8 @@ const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
       if (running.length === 0) continue;
       keeper.stdin.write(running.map(({ pid }) => `${pid}\n`).join(""));
       await keeper.stdin.flush();
-      await linesOf(answers, running.length);
-      await allStopped(running, clock);
+      await waitForLines(answers, running.length);
+      await waitUntilStopped(running, clock);
     }
   } catch (error) {
     await thaw();
@@ -75,7 +75,7 @@ const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
 };
 
 /** Waits for this many lines. */
-const linesOf = async (
+const waitForLines = async (
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   count: number,
 ): Promise<void> => {
@@ -87,10 +87,11 @@ const linesOf = async (
 };
 
 /** A signal takes effect only when a process returns from its system call. */
-const allStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
+const waitUntilStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
   const until = clock.monotonic() + STOP_TIMEOUT_MS;
   while (marks.some((mark) => isAlive(mark) && !isStopped(mark))) {
-    if (clock.monotonic() > until) throw new StillRunning("A process of the workspace does not react to being paused.");
+    if (clock.monotonic() > until)
+      throw new StillRunningError("A process of the workspace does not react to being paused.");
     await pause(clock, POLL_MS);
   }
 };

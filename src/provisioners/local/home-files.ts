@@ -10,12 +10,12 @@ import { drain } from "#base/system/child-streams.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 import { ProvisionError } from "../provisioner.ts";
 
-export type As = { readonly uid: number; readonly gid: number };
+export type FileOwner = { readonly uid: number; readonly gid: number };
 
 const ARCHIVE = "home.tar.zst";
 const TREE = "home";
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
-const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const FAST_COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const BTRFS_MAGIC = 0x9123683e;
 /** The inode number of each subvolume's root folder. */
 const SUBVOLUME_INODE = 256;
@@ -25,11 +25,11 @@ const TAR = isLinux ? ["tar", "--numeric-owner", "--sparse", "--one-file-system"
 
 const isOnBtrfs = (path: string): boolean => isLinux && statfsSync(path).type === BTRFS_MAGIC;
 const isSubvolume = (path: string): boolean => isOnBtrfs(path) && lstatSync(path).ino === SUBVOLUME_INODE;
-const btrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
+const runBtrfs = (): string | null => Bun.which("btrfs", { PATH: ENV.PATH });
 
 /** Creates an empty home, as a subvolume if possible so that it can be copied instantly. */
 export const makeHome = (home: string): void => {
-  const program = isOnBtrfs(join(home, "..")) ? btrfs() : null;
+  const program = isOnBtrfs(join(home, "..")) ? runBtrfs() : null;
   if (program)
     Bun.spawnSync([program, "subvolume", "create", home], { env: ENV, stdio: ["ignore", "ignore", "ignore"] });
   mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -37,11 +37,11 @@ export const makeHome = (home: string): void => {
 
 /** Tests which method works for the home; `next to` is a folder on the same file system that the server can write to. */
 export const chooseMethod = async (home: string, beside: string): Promise<SnapshotMethod> => {
-  if (isSubvolume(home) && btrfs()) return "btrfs";
+  if (isSubvolume(home) && runBtrfs()) return "btrfs";
   const probe = join(beside, "reflink.probe");
   try {
     writeFileSync(probe, "probe", { mode: 0o600 });
-    await run(["cp", "--reflink=always", probe, `${probe}.copy`], "look for shared copies");
+    await runProgram(["cp", "--reflink=always", probe, `${probe}.copy`], "look for shared copies");
     return "reflink";
   } catch {
     return "archive";
@@ -54,15 +54,19 @@ export const chooseMethod = async (home: string, beside: string): Promise<Snapsh
 /** Copies the home into the empty folder `to`. */
 export const copyHome = async (
   method: SnapshotMethod,
-  { home, to, as }: { readonly home: string; readonly to: string; readonly as?: As | undefined },
+  { home, to, as }: { readonly home: string; readonly to: string; readonly as?: FileOwner | undefined },
   signal: AbortSignal,
 ): Promise<void> => {
   if (method === "archive") return pack(home, join(to, ARCHIVE), as, signal);
-  await run(["sync", "-f", home], "write the workspace's files to the disk", { signal });
+  await runProgram(["sync", "-f", home], "write the workspace's files to the disk", { signal });
   const tree = join(to, TREE);
-  if (method === "btrfs") await run(["btrfs", "subvolume", "snapshot", home, tree], "copy the home", { signal });
+  if (method === "btrfs") await runProgram(["btrfs", "subvolume", "snapshot", home, tree], "copy the home", { signal });
   else
-    await run(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", { signal, as, home });
+    await runProgram(["cp", "-a", "--reflink=always", "--one-file-system", home, tree], "copy the home", {
+      signal,
+      as,
+      home,
+    });
 };
 
 /** Returns the method of the copy in this folder; undefined if none exists. */
@@ -76,17 +80,20 @@ export const readMethod = (copy: string): SnapshotMethod | undefined => {
 export const unpackHome = async (
   copy: string,
   to: string,
-  { as, signal }: { readonly as?: As | undefined; readonly signal: AbortSignal },
+  { as, signal }: { readonly as?: FileOwner | undefined; readonly signal: AbortSignal },
 ): Promise<void> => {
   const method = readMethod(copy);
   if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
   const tree = join(copy, TREE);
-  if (method === "btrfs") return run(["btrfs", "subvolume", "snapshot", tree, to], "restore the home", { signal });
+  if (method === "btrfs")
+    return runProgram(["btrfs", "subvolume", "snapshot", tree, to], "restore the home", { signal });
   if (method === "reflink") {
-    return run(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the home", { signal });
+    return runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", tree, to], "restore the home", {
+      signal,
+    });
   }
   makeHome(to);
-  if (as) await run(["chown", `${as.uid}:${as.gid}`, to], "restore the home", { signal });
+  if (as) await runProgram(["chown", `${as.uid}:${as.gid}`, to], "restore the home", { signal });
   await unpack(join(copy, ARCHIVE), to, as, signal);
 };
 
@@ -111,7 +118,7 @@ export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerat
   // Only the server can reach this folder.
   const child = spawn([...TAR, "-C", join(copy, TREE), "-cf", "-", "."], { signal });
   yield* drain(child);
-  await ended(child, "read the snapshot", { signal });
+  await waitForExit(child, "read the snapshot", { signal });
 }
 
 /** Fills the empty folder `to` with a copy from a tar archive. */
@@ -120,14 +127,14 @@ export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, s
   try {
     await pipeline(
       Readable.from(stream),
-      createZstdCompress(FAST),
+      createZstdCompress(FAST_COMPRESSION),
       createWriteStream(file, { mode: 0o600, flags: "wx" }),
       { signal },
     );
   } catch (error) {
-    throw (error as { code?: unknown }).code === "ENOSPC" ? failure("store the files", error, signal) : error;
+    throw (error as { code?: unknown }).code === "ENOSPC" ? toFailure("store the files", error, signal) : error;
   }
-  await flushed(file);
+  await syncToDisk(file);
 };
 
 /** Returns the size of the copy in this folder. */
@@ -149,31 +156,33 @@ export const removeTree = async (path: string): Promise<void> => {
     const isThere = lstatSync(tree, { throwIfNoEntry: false })?.isDirectory();
     if (!isThere || !isSubvolume(tree)) continue;
     // An unprivileged user may not do this; the following steps then remove it file by file.
-    await run(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
+    await runProgram(["btrfs", "subvolume", "delete", tree], "remove a copy").catch(() => {});
   }
   const isLeft = () => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   if (!isLeft()) return;
-  await run(["rm", "-rf", "--", path], "remove a copy").catch(() => {});
+  await runProgram(["rm", "-rf", "--", path], "remove a copy").catch(() => {});
   if (!isLeft()) return;
   // Package caches make their folders read-only.
-  await run(["chmod", "-R", "u+rwX", path], "remove a copy");
-  await run(["rm", "-rf", "--", path], "remove a copy");
+  await runProgram(["chmod", "-R", "u+rwX", path], "remove a copy");
+  await runProgram(["rm", "-rf", "--", path], "remove a copy");
 };
 
-const pack = async (home: string, file: string, as: As | undefined, signal: AbortSignal): Promise<void> => {
+const pack = async (home: string, file: string, as: FileOwner | undefined, signal: AbortSignal): Promise<void> => {
   const child = spawn([...TAR, "-C", home, "-cf", "-", "."], { as, signal });
   try {
     const from = Readable.fromWeb(child.stdout as Parameters<typeof Readable.fromWeb>[0]);
-    await pipeline(from, createZstdCompress(FAST), createWriteStream(file, { mode: 0o600, flags: "wx" }), { signal });
+    await pipeline(from, createZstdCompress(FAST_COMPRESSION), createWriteStream(file, { mode: 0o600, flags: "wx" }), {
+      signal,
+    });
   } catch (error) {
     child.kill("SIGKILL");
-    throw failure("pack the home", error, signal);
+    throw toFailure("pack the home", error, signal);
   }
-  await ended(child, "pack the home", { signal, home });
-  await flushed(file);
+  await waitForExit(child, "pack the home", { signal, home });
+  await syncToDisk(file);
 };
 
-const unpack = async (file: string, to: string, as: As | undefined, signal: AbortSignal): Promise<void> => {
+const unpack = async (file: string, to: string, as: FileOwner | undefined, signal: AbortSignal): Promise<void> => {
   const child = spawn([...TAR, ...(as ? ["--no-same-owner"] : []), "-C", to, "-xpf", "-"], { as, signal });
   try {
     const bytes = createReadStream(file).pipe(createZstdDecompress());
@@ -188,24 +197,24 @@ const unpack = async (file: string, to: string, as: As | undefined, signal: Abor
     await Promise.race([
       write(),
       child.exited.then((code) => (code === 0 ? undefined : Promise.reject(new Error()))),
-      broken(bytes),
+      rejectOnError(bytes),
     ]);
   } catch (error) {
     if ((error as Error).message !== "") {
       child.kill("SIGKILL");
-      throw failure("unpack the snapshot", error, signal);
+      throw toFailure("unpack the snapshot", error, signal);
     }
   }
-  await ended(child, "unpack the snapshot", { signal });
+  await waitForExit(child, "unpack the snapshot", { signal });
 };
 
-const broken = (stream: NodeJS.EventEmitter): Promise<never> =>
+const rejectOnError = (stream: NodeJS.EventEmitter): Promise<never> =>
   new Promise((_, reject) => {
     stream.on("error", reject);
   });
 
 /** Syncs the file and its folder entry to disk. */
-export const flushed = async (path: string): Promise<void> => {
+export const syncToDisk = async (path: string): Promise<void> => {
   const handle = await open(path, "r");
   try {
     await handle.sync();
@@ -215,7 +224,7 @@ export const flushed = async (path: string): Promise<void> => {
 };
 
 type Options = {
-  readonly as?: As | undefined;
+  readonly as?: FileOwner | undefined;
   readonly signal?: AbortSignal;
   /** The home that is read, so that an error can name the unreadable path in it. */
   readonly home?: string;
@@ -232,35 +241,35 @@ const spawn = (command: readonly string[], { as, signal }: Options) =>
     ...(signal ? { signal, killSignal: "SIGKILL" } : {}),
   });
 
-const ended = async (
+const waitForExit = async (
   child: ReturnType<typeof spawn>,
   doing: string,
   { signal, home }: Pick<Options, "signal" | "home">,
 ): Promise<void> => {
-  const words = await new Response(child.stderr).text();
+  const errorOutput = await new Response(child.stderr).text();
   const code = await child.exited;
   signal?.throwIfAborted();
-  const unreadable = code !== 0 && home !== undefined ? findUnreadable(words, home) : undefined;
+  const unreadable = code !== 0 && home !== undefined ? findUnreadable(errorOutput, home) : undefined;
   if (unreadable !== undefined) {
     throw new ProvisionError(
       `The server could not ${doing}: it can't read ${unreadable} (permission denied). Change its permissions or remove it.`,
     );
   }
   if (code !== 0)
-    throw new ProvisionError(`The server could not ${doing}: ${lastLine(words) || `exit status ${code}`}.`);
+    throw new ProvisionError(`The server could not ${doing}: ${getLastLine(errorOutput) || `exit status ${code}`}.`);
 };
 
 /** Runs a system program to its end. `doing` completes the sentence "The server could not ...". */
-const run = async (command: readonly string[], doing: string, options: Options = {}): Promise<void> => {
+const runProgram = async (command: readonly string[], doing: string, options: Options = {}): Promise<void> => {
   options.signal?.throwIfAborted();
   let child: ReturnType<typeof spawn>;
   try {
     child = spawn(command, options);
   } catch (error) {
-    throw failure(doing, error, options.signal);
+    throw toFailure(doing, error, options.signal);
   }
   child.stdin.end();
-  await ended(child, doing, options);
+  await waitForExit(child, doing, options);
 };
 
 const readOutput = async (command: readonly string[]): Promise<string> => {
@@ -269,12 +278,12 @@ const readOutput = async (command: readonly string[]): Promise<string> => {
   return new Response(child.stdout).text();
 };
 
-const failure = (doing: string, error: unknown, signal?: AbortSignal): Error => {
+const toFailure = (doing: string, error: unknown, signal?: AbortSignal): Error => {
   if (signal?.aborted) return signal.reason as Error;
   if (error instanceof ProvisionError) return error;
   const { code, message } = error as { code?: unknown; message: string };
-  const why = code === "ENOSPC" ? "there is no space left in the data directory" : message;
-  return new ProvisionError(`The server could not ${doing}: ${why}.`);
+  const reason = code === "ENOSPC" ? "there is no space left in the data directory" : message;
+  return new ProvisionError(`The server could not ${doing}: ${reason}.`);
 };
 
 /** Returns the first path in the home that `tar` or `cp` could not read, such as `~/private`. */
@@ -287,4 +296,4 @@ const findUnreadable = (words: string, home: string): string | undefined => {
   return undefined;
 };
 
-const lastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";
+const getLastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

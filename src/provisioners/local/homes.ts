@@ -4,20 +4,20 @@ import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { Captured, Homes, Packed, SnapshotPlace } from "../homes.ts";
+import type { CaptureResult, Homes, PackedFiles, SnapshotPlace } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { WorkspaceFolder } from "./folder.ts";
 import { freeze } from "./freeze.ts";
 import {
-  type As,
   chooseMethod,
   copyHome,
-  flushed,
+  type FileOwner,
   measureCopy,
   measureTree,
   readCopy,
   readMethod,
   removeTree,
+  syncToDisk,
   unpackHome,
   writeCopy,
 } from "./home-files.ts";
@@ -33,15 +33,15 @@ export class LocalHomes implements Homes {
   }
 
   async method(workspace_id: string): Promise<SnapshotMethod> {
-    const folder = this.#folder(workspace_id);
+    const folder = this.#toFolder(workspace_id);
     return existsSync(folder.home) ? chooseMethod(folder.home, folder.path) : "archive";
   }
 
-  async capture({ workspace_id, snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<Captured> {
-    const folder = this.#folder(workspace_id);
+  async capture({ workspace_id, snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> {
+    const folder = this.#toFolder(workspace_id);
     const place = folder.snapshot(snapshot_id);
-    const made = readMethod(place);
-    if (made) return { method: made, bytes: await measureCopy(place) };
+    const storedMethod = readMethod(place);
+    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(place) };
     if (!existsSync(folder.home)) throw new ProvisionError("The workspace has no files yet. Start it once first.");
     const method = await chooseMethod(folder.home, folder.path);
     const as = findUser(folder.home);
@@ -56,10 +56,10 @@ export class LocalHomes implements Homes {
         await frozen.thaw();
       }
       const bytes = await measureCopy(draft);
-      await flushed(draft);
+      await syncToDisk(draft);
       failpoint("snapshot_copied");
       renameSync(draft, place);
-      await flushed(folder.snapshots);
+      await syncToDisk(folder.snapshots);
       failpoint("snapshot_made");
       return { method, bytes };
     } catch (error) {
@@ -71,27 +71,31 @@ export class LocalHomes implements Homes {
   async pack<T>(
     { workspace_id, snapshot_id }: SnapshotPlace,
     signal: AbortSignal,
-    use: (packed: Packed) => Promise<T>,
+    use: (packed: PackedFiles) => Promise<T>,
   ): Promise<T> {
-    const stream = readCopy(this.#folder(workspace_id).snapshot(snapshot_id), signal);
+    const stream = readCopy(this.#toFolder(workspace_id).snapshot(snapshot_id), signal);
     return use({ volumes: [], stream });
   }
 
-  async unpack({ workspace_id, snapshot_id }: SnapshotPlace, packed: Packed, signal: AbortSignal): Promise<Captured> {
-    const folder = this.#folder(workspace_id);
+  async unpack(
+    { workspace_id, snapshot_id }: SnapshotPlace,
+    packed: PackedFiles,
+    signal: AbortSignal,
+  ): Promise<CaptureResult> {
+    const folder = this.#toFolder(workspace_id);
     const place = folder.snapshot(snapshot_id);
-    const made = readMethod(place);
-    if (made) return { method: made, bytes: await measureCopy(place) };
+    const storedMethod = readMethod(place);
+    if (storedMethod) return { method: storedMethod, bytes: await measureCopy(place) };
     folder.prepare();
     await removeDrafts(folder, snapshot_id);
     const draft = folder.makeDraft(snapshot_id);
     try {
       await writeCopy(draft, packed.stream, signal);
       const bytes = await measureCopy(draft);
-      await flushed(draft);
+      await syncToDisk(draft);
       failpoint("home_backup_fetched");
       renameSync(draft, place);
-      await flushed(folder.snapshots);
+      await syncToDisk(folder.snapshots);
       return { method: "archive", bytes };
     } catch (error) {
       await removeTree(draft).catch(() => {});
@@ -100,7 +104,7 @@ export class LocalHomes implements Homes {
   }
 
   async discard({ workspace_id, snapshot_id }: SnapshotPlace): Promise<void> {
-    const folder = this.#folder(workspace_id);
+    const folder = this.#toFolder(workspace_id);
     if (!folder.exists) return;
     await removeDrafts(folder, snapshot_id);
     await removeTree(folder.snapshot(snapshot_id));
@@ -108,13 +112,13 @@ export class LocalHomes implements Homes {
 
   /** Returns true for a copy from which a home can be created instantly. */
   isSubvolume({ workspace_id, snapshot_id }: SnapshotPlace): boolean {
-    return readMethod(this.#folder(workspace_id).snapshot(snapshot_id)) === "btrfs";
+    return readMethod(this.#toFolder(workspace_id).snapshot(snapshot_id)) === "btrfs";
   }
 
   /** Replaces the workspace's files with those of a copy; none of its processes may run. If it fails, the workspace keeps its files. */
   async restore(workspace_id: string, from: SnapshotPlace, signal: AbortSignal): Promise<void> {
-    const folder = this.#folder(workspace_id);
-    const copy = this.#folder(from.workspace_id).snapshot(from.snapshot_id);
+    const folder = this.#toFolder(workspace_id);
+    const copy = this.#toFolder(from.workspace_id).snapshot(from.snapshot_id);
     const as = findUser(folder.home);
     await removeDrafts(folder, from.snapshot_id);
     // The workspace's user unpacks an archive; the server copies a tree, in a folder that only it can reach.
@@ -123,7 +127,7 @@ export class LocalHomes implements Homes {
     try {
       await unpackHome(copy, draft, { as, signal });
       const former = folder.replaceHome(draft);
-      await flushed(folder.path);
+      await syncToDisk(folder.path);
       if (former) await this.#removeFormer(former);
     } catch (error) {
       await removeTree(draft).catch(() => {});
@@ -133,12 +137,12 @@ export class LocalHomes implements Homes {
 
   /** Returns the size of everything stored for a workspace. */
   measure(workspace_id: string): Promise<number> {
-    return measureTree(this.#folder(workspace_id).path);
+    return measureTree(this.#toFolder(workspace_id).path);
   }
 
   /** Repairs what a crash during a restore has left. */
   async settle(workspace_id: string): Promise<void> {
-    const former = this.#folder(workspace_id).settle();
+    const former = this.#toFolder(workspace_id).finishReplacement();
     if (former) await this.#removeFormer(former);
   }
 
@@ -147,7 +151,7 @@ export class LocalHomes implements Homes {
     return removeTree(former).catch((error) => log("local").warn("{former} stays: {error}", { former, error }));
   }
 
-  #folder(workspace_id: string): WorkspaceFolder {
+  #toFolder(workspace_id: string): WorkspaceFolder {
     return new WorkspaceFolder(this.#root, workspace_id);
   }
 }
@@ -157,7 +161,7 @@ const removeDrafts = async (folder: WorkspaceFolder, snapshot_id: string): Promi
 };
 
 /** Returns the owner of the home if the server can act as that user and is a different user. */
-const findUser = (home: string): As | undefined => {
+const findUser = (home: string): FileOwner | undefined => {
   const { uid = 0, gid = 0 } = lstatSync(home, { throwIfNoEntry: false }) ?? {};
   return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
 };

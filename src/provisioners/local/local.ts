@@ -6,13 +6,13 @@ import { userInfo } from "node:os";
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import { pause } from "#base/retry.ts";
-import { memoryFolder, removeMemoryFolder } from "#base/secrets/memory-folder.ts";
+import { getMemoryFolder, removeMemoryFolder } from "#base/secrets/memory-folder.ts";
 import { findSystemUser, isUsableShell } from "#base/system/system-user.ts";
 import {
   ProvisionError,
-  type Provisioned,
   type Provisioner,
   type ProvisionRequest,
+  type ProvisionResult,
   type Report,
 } from "../provisioner.ts";
 import { reportRepositories } from "../repository/report.ts";
@@ -20,7 +20,7 @@ import { type DaemonRecord, WorkspaceFolder } from "./folder.ts";
 import { LocalHomes } from "./homes.ts";
 import { findMark, findProcessesAtHome, isAlive, send } from "./process-table.ts";
 import { Supervisor } from "./supervisor.ts";
-import { type LocalUser, LocalUserError, localUser } from "./user.ts";
+import { findLocalUser, type LocalUser, LocalUserError } from "./user.ts";
 
 export type LocalOptions = {
   /** <data_dir>/workspaces */
@@ -43,7 +43,7 @@ export type LocalOptions = {
 
 const GRACE_MS = 30_000;
 const POLL_MS = 50;
-const ORPHAN_MS = 86_400_000;
+const ORPHAN_TIMEOUT_MS = 86_400_000;
 /** Maximum number of checks for a process that the system does not end. */
 const KILL_TRIES = 200;
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -71,11 +71,11 @@ export class LocalProvisioner implements Provisioner {
     });
   }
 
-  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
+  async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionResult> {
     const { transition, workspace } = request;
-    if (transition === "start") this.#mayStart();
+    if (transition === "start") this.#requireStartable();
     const folder = new WorkspaceFolder(this.#options.root, workspace.id);
-    const step = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
+    const runStep = async (action: string, words: string, work: () => void | Promise<void>): Promise<void> => {
       signal.throwIfAborted();
       const started_at = this.#options.clock.now();
       report.log("info", toStage(transition), words);
@@ -84,20 +84,20 @@ export class LocalProvisioner implements Provisioner {
       report.timing({ action, resource: workspace.name, source: "local", stage: "apply", started_at, ended_at });
     };
     if (request.claimed) {
-      await step("claim", "Giving the running workspace to its owner.", () => this.#keep(folder));
+      await runStep("claim", "Giving the running workspace to its owner.", () => this.#handOver(folder));
       this.#supervisor.watch(workspace.id);
       return { state: request.state };
     }
     this.#supervisor.release(workspace.id);
-    if (folder.record()) await step("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
+    if (folder.record()) await runStep("stop", "Stopping the workspace's processes.", () => this.#end(folder, signal));
     // A server killed immediately after the spawn leaves a daemon without a record.
     else await this.#kill(folder);
-    removeMemoryFolder(memoryFolder(workspace.id));
+    removeMemoryFolder(getMemoryFolder(workspace.id));
     await this.homes.settle(workspace.id);
     const { restore } = request;
     if (restore) {
-      await step("restore", "Restoring the workspace's files from the snapshot.", async () => {
-        const user = this.#user();
+      await runStep("restore", "Restoring the workspace's files from the snapshot.", async () => {
+        const user = this.#requireUser();
         // A subvolume replaces nothing, so no home is created first. This makes large numbers of forks cheap.
         if (this.homes.isSubvolume(restore)) folder.prepare();
         else folder.create(user);
@@ -107,15 +107,15 @@ export class LocalProvisioner implements Provisioner {
     }
     if (request.keeps_files) {
       report.log("info", toStage(transition), "The workspace's files stay in the trash.");
-      folder.forgetToken();
+      folder.removeToken();
       return { state: null, kept_bytes: await this.homes.measure(workspace.id) };
     }
-    if (transition === "delete") await step("delete", "Removing the workspace's folder.", () => folder.remove());
+    if (transition === "delete") await runStep("delete", "Removing the workspace's folder.", () => folder.remove());
     if (transition !== "start") return { state: null };
     const [agent, ...others] = request.agents;
     if (!agent || others.length > 0) throw new ProvisionError("A local workspace has exactly one agent.");
     reportRepositories(request, report, toStage(transition));
-    await step("create", "Starting the workspace's daemon.", () => this.#begin(folder, agent.token));
+    await runStep("create", "Starting the workspace's daemon.", () => this.#begin(folder, agent.token));
     if (signal.aborted) {
       await this.#kill(folder);
       signal.throwIfAborted();
@@ -127,13 +127,13 @@ export class LocalProvisioner implements Provisioner {
   /** Runs the checks of a start without creating a folder or starting anything. */
   async plan({ manifest }: ProvisionRequest, report: Report, signal: AbortSignal): Promise<undefined> {
     signal.throwIfAborted();
-    this.#mayStart();
+    this.#requireStartable();
     const agents = manifest.resources.flatMap((resource) => resource.agents ?? []);
     if (agents.length !== 1) throw new ProvisionError("A local workspace has exactly one agent.");
     report.log("info", "Planning", "The workspace's daemon would be started on this machine.");
   }
 
-  restarting(workspace_id: string): number | undefined {
+  getRestartAttempt(workspace_id: string): number | undefined {
     return this.#supervisor.restarting(workspace_id);
   }
 
@@ -167,42 +167,42 @@ export class LocalProvisioner implements Provisioner {
   }
 
   /** Throws ProvisionError if the configured user is unusable, instead of falling back to the server's user. */
-  #user(): LocalUser | undefined {
+  #requireUser(): LocalUser | undefined {
     const { user } = this.#options;
     try {
-      return user === undefined ? undefined : localUser(user);
+      return user === undefined ? undefined : findLocalUser(user);
     } catch (error) {
       throw error instanceof LocalUserError ? new ProvisionError(error.message) : error;
     }
   }
 
-  async lacks(): Promise<string | undefined> {
+  async findProblem(): Promise<string | undefined> {
     return this.#options.refusal;
   }
 
-  #mayStart(): void {
+  #requireStartable(): void {
     if (this.#options.refusal !== undefined) throw new ProvisionError(this.#options.refusal);
-    this.#user();
+    this.#requireUser();
   }
 
   /** Keeps the daemon of a claimed workspace, which has its token; restarts it if it has died. */
-  #keep(folder: WorkspaceFolder): void {
+  #handOver(folder: WorkspaceFolder): void {
     const record = folder.record();
     if (!record) throw new ProvisionError("The prebuilt workspace no longer exists.");
     if (!isAlive(record)) this.#begin(folder, record.token);
   }
 
   #begin(folder: WorkspaceFolder, token: string): void {
-    const user = this.#user();
+    const user = this.#requireUser();
     folder.create(user);
-    folder.keepToken(token, user);
-    const [program = "", ...args] = this.#options.command ?? ownCommand();
+    folder.writeToken(token, user);
+    const [program = "", ...args] = this.#options.command ?? getOwnCommand();
     const logFile = openSync(folder.logFile, "a", 0o600);
     try {
       const child = Bun.spawn([program, ...args], {
         // Not the home, where the runtime would read a bunfig.toml.
         cwd: folder.path,
-        env: this.#environment(folder, user),
+        env: this.#buildEnvironment(folder, user),
         ...(user ? { uid: user.uid, gid: user.gid } : {}),
         stdin: "ignore",
         stdout: logFile,
@@ -212,7 +212,7 @@ export class LocalProvisioner implements Provisioner {
       child.unref();
       const mark = findMark(child.pid);
       if (!mark) throw new ProvisionError(`The workspace's daemon exited immediately. See ${folder.logFile}.`);
-      folder.remember({ ...mark, token });
+      folder.writeRecord({ ...mark, token });
     } catch (error) {
       if (error instanceof ProvisionError) throw error;
       throw new ProvisionError(`The workspace's daemon cannot be started: ${(error as Error).message}`);
@@ -222,8 +222,8 @@ export class LocalProvisioner implements Provisioner {
   }
 
   // Passes on only the parts of the server's environment that a shell needs.
-  #environment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
-    const { accessUrl, environment = {}, orphanTimeout = ORPHAN_MS } = this.#options;
+  #buildEnvironment(folder: WorkspaceFolder, user?: LocalUser): Record<string, string> {
+    const { accessUrl, environment = {}, orphanTimeout = ORPHAN_TIMEOUT_MS } = this.#options;
     const { name, shell } = user ??
       findSystemUser(process.geteuid?.() ?? 0) ?? { name: userInfo().username, shell: "" };
     return {
@@ -269,7 +269,7 @@ export class LocalProvisioner implements Provisioner {
       for (const one of left) if (isAlive(one)) send(one, "SIGKILL");
       await pause(this.#options.clock, POLL_MS);
     }
-    folder.forget();
+    folder.removeRecord();
   }
 }
 
@@ -277,7 +277,7 @@ const toStage = (transition: ProvisionRequest["transition"]): string =>
   ({ start: "Starting", stop: "Stopping", delete: "Deleting" })[transition];
 
 /** Returns this program as it runs now: the compiled binary, or the runtime with the source. */
-const ownCommand = (): string[] =>
+const getOwnCommand = (): string[] =>
   import.meta.path.startsWith("/$bunfs/") || import.meta.path.includes("~BUN")
     ? [process.execPath, "agent"]
     : [process.execPath, "--no-env-file", new URL("../../main.ts", import.meta.url).pathname, "agent"];

@@ -39,7 +39,7 @@ export const grantAccess = (root: string, folder: string, home: string, user: Lo
  * Empties another user's home as that user, so that links changed during the removal cannot lead to files the user does not own. What
  * remains belongs to the server.
  */
-export const emptyAsOwner = (home: string): void => {
+export const emptyHomeAsOwner = (home: string): void => {
   const { uid, gid } = lstatSync(home);
   if (process.geteuid?.() !== 0 || uid === 0) return;
   runAs({ uid, gid }, ["/bin/sh", "-c", 'chmod -R u+rwX "$1"; rm -rf -- "$1"', "sh", home]);

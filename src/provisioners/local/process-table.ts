@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Identifies a started process: its ID, and a value that differs between processes with the same ID. */
 export type ProcessMark = { readonly pid: number; readonly started: string };
 
-const quiet = <T>(read: () => T): T | undefined => {
+const tryRead = <T>(read: () => T): T | undefined => {
   try {
     return read();
   } catch {
@@ -15,23 +15,23 @@ const quiet = <T>(read: () => T): T | undefined => {
 
 /** Returns the mark of a living process; undefined if none exists or only a zombie. */
 export const findMark = (pid: number): ProcessMark | undefined => {
-  const seen = look(pid);
+  const seen = readStatus(pid);
   return seen && !seen.hasEnded ? seen.mark : undefined;
 };
 
 /** Returns the mark of a child that was not yet waited for. It may have ended while its own children still run. */
-export const markOfChild = (pid: number): ProcessMark | undefined => look(pid)?.mark;
+export const markOfChild = (pid: number): ProcessMark | undefined => readStatus(pid)?.mark;
 
 /** Returns true if the process is stopped, by SIGSTOP or as a shell job. */
 export const isStopped = (mark: ProcessMark): boolean => {
-  const seen = look(mark.pid);
+  const seen = readStatus(mark.pid);
   return seen?.mark.started === mark.started && seen.state.startsWith("T");
 };
 
-type Seen = { readonly mark: ProcessMark; readonly state: string; readonly hasEnded: boolean };
+type ProcessStatus = { readonly mark: ProcessMark; readonly state: string; readonly hasEnded: boolean };
 
-const look = (pid: number): Seen | undefined => {
-  const stat = quiet(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+const readStatus = (pid: number): ProcessStatus | undefined => {
+  const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat !== undefined) {
     // The name in parentheses may contain anything, so fields are counted from the last parenthesis: state is the 3rd, start time the 22nd.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -39,7 +39,7 @@ const look = (pid: number): Seen | undefined => {
     return { mark: { pid, started: fields[19] ?? "" }, state, hasEnded: state === "Z" || state === "X" };
   }
   if (isLinux()) return undefined;
-  const ps = quiet(() =>
+  const ps = tryRead(() =>
     Bun.spawnSync(["ps", "-o", "stat=,lstart=", "-p", String(pid)])
       .stdout.toString()
       .trim(),
@@ -56,12 +56,12 @@ export const isAlive = (mark: ProcessMark): boolean => findMark(mark.pid)?.start
  * the system does not report environments.
  */
 export const findProcessesAtHome = (home: string): ProcessMark[] => {
-  const wanted = `\0HOME=${home}\0`;
+  const homeVariable = `\0HOME=${home}\0`;
   const found: ProcessMark[] = [];
-  for (const name of quiet(() => readdirSync("/proc")) ?? []) {
+  for (const name of tryRead(() => readdirSync("/proc")) ?? []) {
     if (!/^\d+$/.test(name)) continue;
-    const environment = quiet(() => readFileSync(`/proc/${name}/environ`, "latin1"));
-    if (!environment || !`\0${environment}\0`.includes(Buffer.from(wanted).toString("latin1"))) continue;
+    const environment = tryRead(() => readFileSync(`/proc/${name}/environ`, "latin1"));
+    if (!environment || !`\0${environment}\0`.includes(Buffer.from(homeVariable).toString("latin1"))) continue;
     const mark = findMark(Number(name));
     if (mark) found.push(mark);
   }
@@ -70,6 +70,6 @@ export const findProcessesAtHome = (home: string): ProcessMark[] => {
 
 /** Sends a signal; returns false if the process no longer exists. `group` signals its whole process group. */
 export const send = (mark: ProcessMark, signal: "SIGTERM" | "SIGKILL", group = false): boolean =>
-  quiet(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
+  tryRead(() => process.kill(group ? -mark.pid : mark.pid, signal)) !== undefined;
 
-const isLinux = (): boolean => quiet(() => readFileSync("/proc/self/stat")) !== undefined;
+const isLinux = (): boolean => tryRead(() => readFileSync("/proc/self/stat")) !== undefined;

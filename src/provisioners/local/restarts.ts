@@ -1,6 +1,6 @@
 // Computes when a daemon that has died is restarted. Pure.
 
-export type Watched = {
+export type WatchedDaemon = {
   /** Number of deaths in a row. */
   readonly deaths: number;
   /** When it was last started, in milliseconds of a monotonic clock. */
@@ -9,17 +9,17 @@ export type Watched = {
   readonly retry_at: number | null;
 };
 
-const FIRST_MS = 500;
-const CEILING_MS = 60_000;
+const INITIAL_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 60_000;
 /** The death of a daemon that lived this long starts a new series. */
-const GOOD_MS = 60_000;
+const STABLE_AFTER_MS = 60_000;
 /** Maximum number of restarts in a row, which takes about five minutes. */
-const MOST = 10;
+const MAX_RESTARTS = 10;
 
 /** Returns the state after a death or a failed start at `now`; undefined when restarts are given up. */
-export const scheduleRestart = ({ deaths, since, retry_at }: Watched, now: number): Watched | undefined => {
-  const wasGood = retry_at === null && now - since >= GOOD_MS;
+export const scheduleRestart = ({ deaths, since, retry_at }: WatchedDaemon, now: number): WatchedDaemon | undefined => {
+  const wasGood = retry_at === null && now - since >= STABLE_AFTER_MS;
   const row = wasGood ? 0 : deaths;
-  if (row >= MOST) return undefined;
-  return { deaths: row + 1, since, retry_at: now + Math.min(CEILING_MS, FIRST_MS * 2 ** row) };
+  if (row >= MAX_RESTARTS) return undefined;
+  return { deaths: row + 1, since, retry_at: now + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** row) };
 };

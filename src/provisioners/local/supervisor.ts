@@ -2,7 +2,7 @@
 // in a row. Polls instead of waiting for children, because daemons outlive the server that started them (rule LP-13).
 import type { Clock, Timer } from "#base/clock.ts";
 import { log } from "#base/log.ts";
-import { scheduleRestart, type Watched } from "./restarts.ts";
+import { scheduleRestart, type WatchedDaemon } from "./restarts.ts";
 
 export type SupervisorDeps = {
   readonly clock: Clock;
@@ -12,13 +12,13 @@ export type SupervisorDeps = {
   readonly restart: (workspace_id: string) => void;
 };
 
-const LOOK_MS = 500;
+const POLL_INTERVAL_MS = 500;
 /** How long a restarted daemon may take to reconnect to its server. */
-const ARRIVAL_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 15_000;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedDaemon>();
   #timer: Timer | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -28,7 +28,7 @@ export class Supervisor {
   /** Starts to keep a daemon alive that was just started or found. */
   watch(workspace_id: string): void {
     this.#watched.set(workspace_id, { deaths: 0, since: this.#deps.clock.monotonic(), retry_at: null });
-    this.#timer ??= this.#deps.clock.every(LOOK_MS, () => this.#look());
+    this.#timer ??= this.#deps.clock.every(POLL_INTERVAL_MS, () => this.#checkAll());
   }
 
   /** Stops watching a daemon that is meant to end. */
@@ -53,10 +53,10 @@ export class Supervisor {
     if (watched.retry_at !== null) return watched.deaths;
     // It may have died since the last check.
     if (!isAlive) return watched.deaths + 1;
-    return watched.deaths > 0 && clock.monotonic() - watched.since < ARRIVAL_MS ? watched.deaths : undefined;
+    return watched.deaths > 0 && clock.monotonic() - watched.since < CONNECT_TIMEOUT_MS ? watched.deaths : undefined;
   }
 
-  #look(): void {
+  #checkAll(): void {
     const now = this.#deps.clock.monotonic();
     for (const [id, watched] of [...this.#watched]) {
       if (watched.retry_at === null) this.#check(id, watched, now);
@@ -64,13 +64,13 @@ export class Supervisor {
     }
   }
 
-  #check(id: string, watched: Watched, now: number): void {
+  #check(id: string, watched: WatchedDaemon, now: number): void {
     const lives = this.#deps.lives(id);
     if (lives === undefined) this.release(id);
-    if (lives === false) this.#died(id, watched, now, "it has died");
+    if (lives === false) this.#onDeath(id, watched, now, "it has died");
   }
 
-  #restart(id: string, watched: Watched, now: number): void {
+  #restart(id: string, watched: WatchedDaemon, now: number): void {
     try {
       this.#deps.restart(id);
       this.#watched.set(id, { ...watched, since: now, retry_at: null });
@@ -79,15 +79,18 @@ export class Supervisor {
         attempt: watched.deaths,
       });
     } catch (error) {
-      this.#died(id, watched, now, error instanceof Error ? error.message : String(error));
+      this.#onDeath(id, watched, now, error instanceof Error ? error.message : String(error));
     }
   }
 
-  #died(id: string, watched: Watched, now: number, reason: string): void {
+  #onDeath(id: string, watched: WatchedDaemon, now: number, reason: string): void {
     const next = scheduleRestart(watched, now);
     if (next) this.#watched.set(id, next);
     else {
-      log("local").error("the daemon of workspace {id} is given up until its next start: {reason}", { id, reason });
+      log("local").error(
+        "the daemon of workspace {id} is not restarted again until the workspace's next start: {reason}",
+        { id, reason },
+      );
       this.release(id);
     }
   }

@@ -11,12 +11,12 @@ export class LocalUserError extends Error {
 }
 
 /** Returns the user of this name. Throws `LocalUserError` if it does not exist, if it is root, or if this process is not root. */
-export const localUser = (name: string, euid = process.geteuid?.()): LocalUser => {
-  const refused = (reason: string): LocalUserError => new LocalUserError(`local_workspace_user ${name}: ${reason}`);
+export const findLocalUser = (name: string, euid = process.geteuid?.()): LocalUser => {
+  const toUserError = (reason: string): LocalUserError => new LocalUserError(`local_workspace_user ${name}: ${reason}`);
   const user = findSystemUser(name);
-  if (!user) throw refused("this machine has no such user.");
-  if (user.uid === 0) throw refused("is root, which doesn't isolate anything.");
-  if (euid !== 0) throw refused("only a server that runs as root can start programs as another user.");
+  if (!user) throw toUserError("this machine has no such user.");
+  if (user.uid === 0) throw toUserError("is root, which doesn't isolate anything.");
+  if (euid !== 0) throw toUserError("only a server that runs as root can start programs as another user.");
   return { ...user, shell: isUsableShell(user.shell) ? user.shell : "/bin/sh" };
 };
 

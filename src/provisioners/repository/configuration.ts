@@ -28,7 +28,7 @@ export type Configuration = Omit<
 export const FOLDER_VARIABLE = "containerWorkspaceFolder";
 
 /** Returns an empty configuration. */
-export const emptyConfiguration = (): Configuration => ({
+export const createConfiguration = (): Configuration => ({
   container_env: {},
   remote_env: {},
   features: [],
@@ -47,16 +47,16 @@ export type Values = Readonly<Record<string, unknown>>;
 export const isMapping = (value: unknown): value is Values =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export const textOf = (value: unknown, max = 1_024): string | undefined =>
+export const toText = (value: unknown, max = 1_024): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= max && !value.includes("\0") ? value : undefined;
 
-export const listOf = (value: unknown): readonly unknown[] =>
+export const toList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined ? [] : [value];
 
 const MAX_NOTES = 64;
 
 /** Records a property that is ignored. */
-export const drop = ({ dropped }: Pick<Configuration, "dropped">, property: string, reason: string): void => {
+export const recordDropped = ({ dropped }: Pick<Configuration, "dropped">, property: string, reason: string): void => {
   if (dropped.length < MAX_NOTES) dropped.push({ property: property.slice(0, 256), reason: reason.slice(0, 1_024) });
 };
 
@@ -65,15 +65,16 @@ const MAX_VARIABLES = 256;
 const MAX_VALUE = 8_192;
 
 /** Returns the environment variables in a mapping; records those that the server sets or that are invalid. */
-export const variablesOf = (to: Configuration, property: string, value: unknown): Record<string, string> => {
+export const toVariables = (to: Configuration, property: string, value: unknown): Record<string, string> => {
   const found: Record<string, string> = {};
   if (!isMapping(value)) return found;
   for (const [name, given] of Object.entries(value).slice(0, MAX_VARIABLES)) {
     if (given === null || given === undefined) continue;
     const text = typeof given === "string" ? given : typeof given === "object" ? undefined : String(given);
     if (text === undefined || text.length > MAX_VALUE || text.includes("\0") || !VARIABLE.test(name)) {
-      drop(to, `${property}.${name}`, "This is not an environment variable.");
-    } else if (/^(?:SLIPWAY|CODER)_/.test(name)) drop(to, `${property}.${name}`, "Slipway sets this variable.");
+      recordDropped(to, `${property}.${name}`, "This is not an environment variable.");
+    } else if (/^(?:SLIPWAY|CODER)_/.test(name))
+      recordDropped(to, `${property}.${name}`, "Slipway sets this variable.");
     else found[name] = text;
   }
   return found;
@@ -81,9 +82,9 @@ export const variablesOf = (to: Configuration, property: string, value: unknown)
 
 const MAX_SCRIPT = 16_384;
 
-const command = (value: unknown, name?: string): LifecycleCommand | undefined => {
+const toCommand = (value: unknown, name?: string): LifecycleCommand | undefined => {
   const named = name === undefined ? {} : { name: name.slice(0, 256) };
-  const line = textOf(value, MAX_SCRIPT);
+  const line = toText(value, MAX_SCRIPT);
   if (line !== undefined) return { ...named, run: line };
   if (!Array.isArray(value) || value.length === 0 || value.length > 256) return undefined;
   const words = value.map((word) => (typeof word === "string" && word.length <= MAX_SCRIPT ? word : undefined));
@@ -93,15 +94,15 @@ const command = (value: unknown, name?: string): LifecycleCommand | undefined =>
 };
 
 /** Parses a shell line, a program with arguments, or several named ones that run in parallel. */
-export const lifecycleOf = (to: Configuration, property: string, value: unknown): Lifecycle => {
+export const toLifecycle = (to: Configuration, property: string, value: unknown): Lifecycle => {
   if (value === undefined || value === null || value === "") return [];
   const group = isMapping(value)
     ? Object.entries(value)
         .slice(0, MAX_NOTES)
-        .map(([name, one]) => command(one, name))
-    : [command(value)];
+        .map(([name, one]) => toCommand(one, name))
+    : [toCommand(value)];
   if (group.includes(undefined))
-    drop(to, property, "This is not a command: expected a string, a list of strings, or a mapping of these.");
+    recordDropped(to, property, "This is not a command: expected a string, a list of strings, or a mapping of these.");
   const usable = group.filter((one) => one !== undefined);
   return usable.length > 0 ? [usable] : [];
 };
@@ -118,7 +119,7 @@ export const isPort = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 65_535;
 
 /** Resolves a path written in the file `from` to a path in the repository; undefined if it is outside of the repository. */
-export const pathFrom = (from: string, path: string): string | undefined => {
+export const resolvePath = (from: string, path: string): string | undefined => {
   const joined = normalize(path.startsWith("/") ? path : `${dirname(from)}/${path}`);
   if (joined.startsWith("/") || joined === ".." || joined.startsWith("../")) return undefined;
   return joined === "." ? "" : joined.replace(/^\.\//, "").replace(/\/$/, "");
@@ -128,8 +129,8 @@ const IMAGE =
   /^[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*(:\d+)?(\/[a-zA-Z0-9]+([._-]+[a-zA-Z0-9]+)*)*(:[\w][\w.-]*)?(@[a-z0-9]+:[a-f0-9]+)?$/;
 
 /** Sets the image if the value is a valid image name. */
-export const takeImage = (to: Configuration, property: string, value: unknown): void => {
-  const image = textOf(value, 512);
+export const applyImage = (to: Configuration, property: string, value: unknown): void => {
+  const image = toText(value, 512);
   if (image !== undefined && IMAGE.test(image)) to.image = image;
-  else drop(to, property, "This is not the name of an image.");
+  else recordDropped(to, property, "This is not the name of an image.");
 };

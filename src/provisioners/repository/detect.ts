@@ -74,10 +74,10 @@ const MAX_CHOICES = 64;
 export const detect = (files: readonly string[], folder = "", chosen?: string): Detection => {
   const places = folder === "" ? [""] : [`${folder}/`, ""];
   const all = new Set(files);
-  const image = IMAGES[languageOf(files, places)];
+  const image = IMAGES[detectLanguage(files, places)];
   const hints = HINTS.filter(([name]) => places.some((place) => all.has(place + name))).map(([, words]) => words);
   for (const place of places) {
-    const choices = devcontainersIn(files, place);
+    const choices = listDevcontainers(files, place);
     const wanted = chosen !== undefined && choices.includes(chosen) ? chosen : choices[0];
     if (wanted !== undefined) {
       return { source: "devcontainer", file: wanted, choices: choices.slice(0, MAX_CHOICES), image, hints };
@@ -96,7 +96,7 @@ export const detect = (files: readonly string[], folder = "", chosen?: string): 
 };
 
 /** Returns the paths of all devcontainer.json files of a folder, in order of preference. */
-const devcontainersIn = (files: readonly string[], place: string): string[] => {
+const listDevcontainers = (files: readonly string[], place: string): string[] => {
   const usual = [`${place}.devcontainer/devcontainer.json`, `${place}.devcontainer.json`];
   const all = new Set(files);
   const deeper = files.filter((path) => {
@@ -106,7 +106,7 @@ const devcontainersIn = (files: readonly string[], place: string): string[] => {
   return [...usual.filter((path) => all.has(path)), ...deeper.sort()];
 };
 
-const languageOf = (files: readonly string[], places: readonly string[]): keyof typeof IMAGES => {
+const detectLanguage = (files: readonly string[], places: readonly string[]): keyof typeof IMAGES => {
   for (const place of places) {
     const here = files.filter((path) => path.startsWith(place)).map((path) => path.slice(place.length));
     for (const [pattern, language] of LANGUAGES) {

@@ -4,18 +4,18 @@ import { dirname } from "node:path/posix";
 import type { LifecycleStep } from "#schema/templates/repository.ts";
 import {
   addPort,
+  applyImage,
   type Configuration,
-  drop,
-  emptyConfiguration,
+  createConfiguration,
   isMapping,
   isPort,
-  lifecycleOf,
-  listOf,
-  pathFrom,
-  takeImage,
-  textOf,
+  recordDropped,
+  resolvePath,
+  toLifecycle,
+  toList,
+  toText,
+  toVariables,
   type Values,
-  variablesOf,
 } from "./configuration.ts";
 import { substitute } from "./substitute.ts";
 
@@ -39,33 +39,33 @@ export type ComposeReference = { readonly files: readonly string[]; readonly ser
 export const readDevcontainer = (
   source: DevcontainerFile,
 ): { configuration: Configuration; compose?: ComposeReference } => {
-  const to = emptyConfiguration();
-  const values = parsed(source, to);
+  const to = createConfiguration();
+  const values = parseFile(source, to);
   if (!values) return { configuration: to };
   const written = substitute(values, source, to) as Values;
-  const title = textOf(written.name, 256);
+  const title = toText(written.name, 256);
   if (title !== undefined) to.title = title;
-  const compose = imageOrBuild(written, source, to);
-  environment(written, to);
-  lifecycle(written, to);
-  ports(written, to);
-  mounts(written, to);
-  requirements(written, to);
-  refused(written, to);
+  const compose = applyImageOrBuild(written, source, to);
+  applyEnvironment(written, to);
+  applyLifecycle(written, to);
+  applyPorts(written, to);
+  applyMounts(written, to);
+  applyRequirements(written, to);
+  recordRefused(written, to);
   return compose ? { configuration: to, compose } : { configuration: to };
 };
 
-const parsed = ({ file, text }: DevcontainerFile, to: Configuration): Values | undefined => {
+const parseFile = ({ file, text }: DevcontainerFile, to: Configuration): Values | undefined => {
   if (text.length > MAX_FILE) {
-    drop(to, file, `The file is larger than ${MAX_FILE / 1024} KiB; the default image is used.`);
+    recordDropped(to, file, `The file is larger than ${MAX_FILE / 1024} KiB; the default image is used.`);
     return undefined;
   }
   try {
     const value: unknown = Bun.JSONC.parse(text.replace(/^\uFEFF/, ""));
     if (isMapping(value)) return value;
-    drop(to, file, "The file is not an object; the default image is used.");
+    recordDropped(to, file, "The file is not an object; the default image is used.");
   } catch (error) {
-    drop(
+    recordDropped(
       to,
       file,
       `The file is not valid JSON with comments (${(error as Error).message}); the default image is used.`,
@@ -74,50 +74,54 @@ const parsed = ({ file, text }: DevcontainerFile, to: Configuration): Values | u
   return undefined;
 };
 
-const imageOrBuild = (written: Values, { file }: DevcontainerFile, to: Configuration): ComposeReference | undefined => {
-  const files = listOf(written.dockerComposeFile).flatMap((one) => {
-    const path = textOf(one);
-    const inside = path === undefined ? undefined : pathFrom(file, path);
-    if (inside === undefined) drop(to, "dockerComposeFile", "A compose file must be in the repository.");
+const applyImageOrBuild = (
+  written: Values,
+  { file }: DevcontainerFile,
+  to: Configuration,
+): ComposeReference | undefined => {
+  const files = toList(written.dockerComposeFile).flatMap((one) => {
+    const path = toText(one);
+    const inside = path === undefined ? undefined : resolvePath(file, path);
+    if (inside === undefined) recordDropped(to, "dockerComposeFile", "A compose file must be in the repository.");
     return inside === undefined ? [] : [inside];
   });
-  features(written, file, to);
-  const service = textOf(written.service, 256);
+  applyFeatures(written, file, to);
+  const service = toText(written.service, 256);
   if (files.length > 0) {
     if (service !== undefined) return { files, service };
-    drop(to, "service", "Names the service to work in, and is missing; the default image is used.");
+    recordDropped(to, "service", "Names the service to work in, and is missing; the default image is used.");
     return undefined;
   }
   const build = isMapping(written.build) ? written.build : {};
-  const dockerfile = textOf(build.dockerfile) ?? textOf(written.dockerFile);
+  const dockerfile = toText(build.dockerfile) ?? toText(written.dockerFile);
   if (dockerfile === undefined) {
-    if (written.image !== undefined) takeImage(to, "image", written.image);
-    else if (written.build !== undefined) drop(to, "build", "Names no Dockerfile; the default image is used.");
+    if (written.image !== undefined) applyImage(to, "image", written.image);
+    else if (written.build !== undefined) recordDropped(to, "build", "Names no Dockerfile; the default image is used.");
     return undefined;
   }
-  takeBuild(to, file, {
+  applyBuild(to, file, {
     dockerfile,
-    context: textOf(build.context) ?? textOf(written.context) ?? ".",
-    args: variablesOf(to, "build.args", build.args),
-    target: textOf(build.target, 256),
+    context: toText(build.context) ?? toText(written.context) ?? ".",
+    args: toVariables(to, "build.args", build.args),
+    target: toText(build.target, 256),
   });
   for (const key of Object.keys(build)) {
     if (["dockerfile", "context", "args", "target"].includes(key)) continue;
-    drop(to, `build.${key}`, "Slipway passes no options of its own to the engine's builder.");
+    recordDropped(to, `build.${key}`, "Slipway passes no options of its own to the engine's builder.");
   }
   return undefined;
 };
 
 /** Sets the build if its files are in the repository. */
-export const takeBuild = (
+export const applyBuild = (
   to: Configuration,
   file: string,
   build: { dockerfile: string; context: string; args: Record<string, string>; target: string | undefined },
 ): void => {
-  const dockerfile = pathFrom(file, build.dockerfile);
-  const context = pathFrom(file, build.context);
+  const dockerfile = resolvePath(file, build.dockerfile);
+  const context = resolvePath(file, build.context);
   if (dockerfile === undefined || context === undefined) {
-    drop(to, "build", "The Dockerfile and its context must be in the repository; the default image is used.");
+    recordDropped(to, "build", "The Dockerfile and its context must be in the repository; the default image is used.");
     return;
   }
   to.build = { dockerfile, context, args: build.args, ...(build.target === undefined ? {} : { target: build.target }) };
@@ -125,12 +129,16 @@ export const takeBuild = (
 
 const FEATURE = /^(?:\.\/[\w./-]+|\w[\w.-]*(?::\d+)?(?:\/\w[\w.-]*)+(?:[:@][\w.:-]+)?)$/;
 
-const features = (written: Values, file: string, to: Configuration): void => {
+const applyFeatures = (written: Values, file: string, to: Configuration): void => {
   if (!isMapping(written.features)) return;
   for (const [id, given] of Object.entries(written.features).slice(0, 32)) {
-    const local = id.startsWith("./") ? pathFrom(file, id) : id;
+    const local = id.startsWith("./") ? resolvePath(file, id) : id;
     if (!FEATURE.test(id) || local === undefined || id.length > 512) {
-      drop(to, `features.${id}`, "Features must come from a registry or from a folder next to devcontainer.json.");
+      recordDropped(
+        to,
+        `features.${id}`,
+        "Features must come from a registry or from a folder next to devcontainer.json.",
+      );
       continue;
     }
     const options = isMapping(given) ? given : given === undefined || given === true ? {} : { version: given };
@@ -143,13 +151,13 @@ const features = (written: Values, file: string, to: Configuration): void => {
   }
 };
 
-const environment = (written: Values, to: Configuration): void => {
-  to.container_env = variablesOf(to, "containerEnv", written.containerEnv);
-  to.remote_env = variablesOf(to, "remoteEnv", written.remoteEnv);
-  const user = textOf(written.remoteUser, 64) ?? textOf(written.containerUser, 64);
+const applyEnvironment = (written: Values, to: Configuration): void => {
+  to.container_env = toVariables(to, "containerEnv", written.containerEnv);
+  to.remote_env = toVariables(to, "remoteEnv", written.remoteEnv);
+  const user = toText(written.remoteUser, 64) ?? toText(written.containerUser, 64);
   if (user === undefined) return;
   if (/^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/.test(user)) to.user = user;
-  else drop(to, "remoteUser", "This is not the name of a user.");
+  else recordDropped(to, "remoteUser", "This is not the name of a user.");
 };
 
 const STEPS: Readonly<Record<string, LifecycleStep>> = {
@@ -159,13 +167,13 @@ const STEPS: Readonly<Record<string, LifecycleStep>> = {
   postStartCommand: "post_start",
 };
 
-const lifecycle = (written: Values, to: Configuration): void => {
+const applyLifecycle = (written: Values, to: Configuration): void => {
   for (const [property, step] of Object.entries(STEPS))
-    to.lifecycle[step] = lifecycleOf(to, property, written[property]);
-  const waited = STEPS[textOf(written.waitFor) ?? ""];
+    to.lifecycle[step] = toLifecycle(to, property, written[property]);
+  const waited = STEPS[toText(written.waitFor) ?? ""];
   if (waited) to.wait_for = waited;
   if (written.postAttachCommand !== undefined) {
-    drop(
+    recordDropped(
       to,
       "postAttachCommand",
       "Runs each time an editor attaches, which Slipway does not tell apart. Run it in a terminal.",
@@ -173,36 +181,36 @@ const lifecycle = (written: Values, to: Configuration): void => {
   }
 };
 
-const ports = (written: Values, to: Configuration): void => {
+const applyPorts = (written: Values, to: Configuration): void => {
   const attributes = isMapping(written.portsAttributes) ? written.portsAttributes : {};
-  for (const given of [...listOf(written.forwardPorts), ...listOf(written.appPort)]) {
+  for (const given of [...toList(written.forwardPorts), ...toList(written.appPort)]) {
     const port = typeof given === "string" && /^\d+(?::\d+)?$/.test(given) ? Number(given.split(":").at(-1)) : given;
     if (!isPort(port)) {
-      drop(to, "forwardPorts", `${JSON.stringify(given)} is a port of another container, which is not there.`);
+      recordDropped(to, "forwardPorts", `${JSON.stringify(given)} is a port of another container, which is not there.`);
       continue;
     }
     const about = attributes[String(port)];
     const of = isMapping(about) ? about : {};
     if (of.onAutoForward === "ignore") continue;
     const protocol = of.protocol === "https" ? "https" : "http";
-    addPort(to, { port, label: textOf(of.label, 128) ?? `Port ${port}`, protocol });
+    addPort(to, { port, label: toText(of.label, 128) ?? `Port ${port}`, protocol });
   }
 };
 
-const mounts = (written: Values, to: Configuration): void => {
-  const workspaceMount = textOf(written.workspaceMount, 4_096);
-  const root = workspaceMount === undefined ? undefined : mountOf(workspaceMount)?.target;
+const applyMounts = (written: Values, to: Configuration): void => {
+  const workspaceMount = toText(written.workspaceMount, 4_096);
+  const root = workspaceMount === undefined ? undefined : parseMount(workspaceMount)?.target;
   if (root !== undefined && isFolder(root)) to.root = root;
-  const folder = textOf(written.workspaceFolder);
+  const folder = toText(written.workspaceFolder);
   if (folder !== undefined && (isFolder(folder) || folder.startsWith("$"))) to.folder = folder;
-  for (const given of listOf(written.mounts)) {
-    const mount = typeof given === "string" ? mountOf(given) : isMapping(given) ? mapped(given) : undefined;
-    const words = typeof given === "string" ? given : JSON.stringify(given);
+  for (const given of toList(written.mounts)) {
+    const mount = typeof given === "string" ? parseMount(given) : isMapping(given) ? toMount(given) : undefined;
+    const commandText = typeof given === "string" ? given : JSON.stringify(given);
     if (mount?.type !== "volume" || !isFolder(mount.target)) {
-      drop(
+      recordDropped(
         to,
         "mounts",
-        `${words.slice(0, 200)}: only volumes are mounted; the server's own folders are out of reach.`,
+        `${commandText.slice(0, 200)}: only volumes are mounted; the server's own folders are out of reach.`,
       );
       continue;
     }
@@ -222,15 +230,15 @@ const mounts = (written: Values, to: Configuration): void => {
 
 type Mount = { readonly type: string; readonly source: string; readonly target: string };
 
-const mountOf = (text: string): Mount => {
+const parseMount = (text: string): Mount => {
   const pairs = text.split(",").map((part) => part.split("=") as [string, string?]);
-  return mapped(Object.fromEntries(pairs.map(([key, value]) => [key.trim(), value ?? ""])));
+  return toMount(Object.fromEntries(pairs.map(([key, value]) => [key.trim(), value ?? ""])));
 };
 
-const mapped = (values: Values): Mount => ({
-  type: textOf(values.type) ?? "volume",
-  source: textOf(values.source) ?? textOf(values.src) ?? "",
-  target: textOf(values.target) ?? textOf(values.dst) ?? textOf(values.destination) ?? "",
+const toMount = (values: Values): Mount => ({
+  type: toText(values.type) ?? "volume",
+  source: toText(values.source) ?? toText(values.src) ?? "",
+  target: toText(values.target) ?? toText(values.dst) ?? toText(values.destination) ?? "",
 });
 
 /** Accepts a normalized absolute path outside of folders that belong to the system or Slipway. */
@@ -239,22 +247,23 @@ const isFolder = (path: string): boolean =>
   !path.split("/").includes("..") &&
   !/^\/(?:proc|sys|dev|etc|opt\/slipway|var\/run|run)(?:\/|$)/.test(path);
 
-const requirements = (written: Values, to: Configuration): void => {
+const applyRequirements = (written: Values, to: Configuration): void => {
   const host = isMapping(written.hostRequirements) ? written.hostRequirements : {};
   if (typeof host.cpus === "number" && host.cpus > 0) to.wanted.cpus = host.cpus;
-  const memory = textOf(host.memory, 32);
+  const memory = toText(host.memory, 32);
   if (memory !== undefined && /^\d+(?:\.\d+)?\s*[kmgt]?b?$/i.test(memory)) to.wanted.memory = memory;
-  if (host.gpu !== undefined && host.gpu !== false) drop(to, "hostRequirements.gpu", "Needs a template with a GPU.");
+  if (host.gpu !== undefined && host.gpu !== false)
+    recordDropped(to, "hostRequirements.gpu", "Needs a template with a GPU.");
   const secrets = isMapping(written.secrets) ? Object.entries(written.secrets).slice(0, 64) : [];
   for (const [name, about] of secrets) {
-    const description = isMapping(about) ? (textOf(about.description) ?? "") : "";
+    const description = isMapping(about) ? (toText(about.description) ?? "") : "";
     to.secrets.push({ name: name.slice(0, 256), description });
   }
   const customizations = isMapping(written.customizations) ? written.customizations : {};
   const vscode = isMapping(customizations.vscode) ? customizations.vscode : {};
-  const extensions = [...listOf(vscode.extensions), ...listOf(written.extensions)];
+  const extensions = [...toList(vscode.extensions), ...toList(written.extensions)];
   to.extensions = extensions
-    .flatMap((one) => textOf(one, 256) ?? [])
+    .flatMap((one) => toText(one, 256) ?? [])
     .filter((id) => /^[\w.-]+@?[\w.-]*$/.test(id))
     .slice(0, 256);
 };
@@ -271,17 +280,17 @@ const REFUSED: Readonly<Record<string, string>> = {
 /** Engine arguments without effect outside of the container: Slipway does the same automatically, or they concern names. */
 const HARMLESS = new Set(["--init", "--rm", "-it", "-i", "-t"]);
 
-const refused = (written: Values, to: Configuration): void => {
+const recordRefused = (written: Values, to: Configuration): void => {
   for (const [property, reason] of Object.entries(REFUSED)) {
     const value = written[property];
     if (value === undefined || value === false || value === null) continue;
     if (Array.isArray(value) && value.every((one) => HARMLESS.has(String(one)))) continue;
-    drop(to, property, reason);
+    recordDropped(to, property, reason);
   }
 };
 
 /** Returns the folder that the configuration in `file` is for: for `.devcontainer` and folders in it, the parent folder. */
-export const folderOf = (file: string): string => {
+export const toProjectFolder = (file: string): string => {
   const at = `/${file}`.indexOf("/.devcontainer");
   const folder = at >= 0 ? file.slice(0, Math.max(0, at - 1)) : dirname(file);
   return folder === "." ? "" : folder;

@@ -2,14 +2,14 @@
 // installs them. Pure.
 import {
   type Configuration,
-  emptyConfiguration,
+  createConfiguration,
   isMapping,
-  listOf,
-  textOf,
+  toList,
+  toText,
+  toVariables,
   type Values,
-  variablesOf,
 } from "./configuration.ts";
-import { quoted } from "./script.ts";
+import { shellQuote } from "./script.ts";
 
 /** A feature's devcontainer-feature.json. */
 export type FeatureMetadata = {
@@ -40,7 +40,7 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
     );
   }
   if (!isMapping(value)) throw new Error(`The feature ${id} has a devcontainer-feature.json that is not an object.`);
-  const notes: Configuration = emptyConfiguration();
+  const notes: Configuration = createConfiguration();
   const options = isMapping(value.options) ? Object.entries(value.options) : [];
   const defaults = options.flatMap(([name, about]) => {
     const given = isMapping(about) ? about.default : undefined;
@@ -49,13 +49,13 @@ export const readFeature = (id: string, text: string): FeatureMetadata => {
       : [];
   });
   return {
-    name: textOf(value.name, 256) ?? id,
+    name: toText(value.name, 256) ?? id,
     defaults: Object.fromEntries(defaults),
-    env: variablesOf(notes, "containerEnv", value.containerEnv),
-    after: listOf(value.installsAfter)
-      .flatMap((one) => textOf(one, 512) ?? [])
-      .map(withoutVersion),
-    needs: needsOf(value.dependsOn),
+    env: toVariables(notes, "containerEnv", value.containerEnv),
+    after: toList(value.installsAfter)
+      .flatMap((one) => toText(one, 512) ?? [])
+      .map(omitVersion),
+    needs: listNeeds(value.dependsOn),
     dropped: DROPPED.filter((property) => value[property] !== undefined && value[property] !== false),
   };
 };
@@ -68,42 +68,42 @@ const DROPPED = [
   ...["onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"],
 ];
 
-const needsOf = (value: unknown): WantedFeature[] =>
-  isMapping(value) ? Object.entries(value).map(([id, given]) => ({ id, options: optionsOf(given) })) : [];
+const listNeeds = (value: unknown): WantedFeature[] =>
+  isMapping(value) ? Object.entries(value).map(([id, given]) => ({ id, options: toOptions(given) })) : [];
 
-const optionsOf = (given: unknown): Record<string, string> => {
+const toOptions = (given: unknown): Record<string, string> => {
   const options: Values = isMapping(given) ? given : typeof given === "string" ? { version: given } : {};
   const plain = Object.entries(options).filter(([name, value]) => OPTION.test(name) && typeof value !== "object");
   return Object.fromEntries(plain.map(([name, value]) => [name, String(value)]));
 };
 
 /** `ghcr.io/devcontainers/features/node:1` without `:1`. */
-export const withoutVersion = (id: string): string => id.replace(/(?:@[\w:]+|:[\w.-]+)$/, "");
+export const omitVersion = (id: string): string => id.replace(/(?:@[\w:]+|:[\w.-]+)$/, "");
 
 /** Returns the features in installation order. Throws an Error for a cycle. */
-export const inOrder = (features: readonly Feature[]): Feature[] => {
-  const left = [...features];
-  const placed: Feature[] = [];
-  const present = new Set(features.map(({ id }) => withoutVersion(id)));
-  const isPlaced = (id: string): boolean => placed.some((one) => withoutVersion(one.id) === id);
-  while (left.length > 0) {
-    const at = left.findIndex(({ metadata }) =>
-      [...metadata.after, ...metadata.needs.map(({ id }) => withoutVersion(id))].every(
+export const sortByInstallOrder = (features: readonly Feature[]): Feature[] => {
+  const remaining = [...features];
+  const ordered: Feature[] = [];
+  const present = new Set(features.map(({ id }) => omitVersion(id)));
+  const isPlaced = (id: string): boolean => ordered.some((one) => omitVersion(one.id) === id);
+  while (remaining.length > 0) {
+    const at = remaining.findIndex(({ metadata }) =>
+      [...metadata.after, ...metadata.needs.map(({ id }) => omitVersion(id))].every(
         (id) => !present.has(id) || isPlaced(id),
       ),
     );
-    const [next] = at < 0 ? [] : left.splice(at, 1);
-    if (!next) throw new Error(`These features wait for each other: ${left.map(({ id }) => id).join(", ")}.`);
-    placed.push(next);
+    const [next] = at < 0 ? [] : remaining.splice(at, 1);
+    if (!next) throw new Error(`These features wait for each other: ${remaining.map(({ id }) => id).join(", ")}.`);
+    ordered.push(next);
   }
-  return placed;
+  return ordered;
 };
 
 /** Returns the path of the feature's files in the build context, by position. */
-export const featureFile = (at: number): string => `features/${at}.tar`;
+export const toFeatureFile = (at: number): string => `features/${at}.tar`;
 
 /** Returns a Dockerfile that installs features as root. `user` is the container's user, `image_user` the base image's. */
-export const featuresDockerfile = (
+export const toDockerfile = (
   base: string,
   features: readonly Feature[],
   { user, image_user }: { readonly user: string; readonly image_user: string },
@@ -112,8 +112,8 @@ export const featuresDockerfile = (
     const folder = `/tmp/slipway-features/${at}`;
     const env = Object.entries(feature.metadata.env);
     return [
-      `ADD ${featureFile(at)} ${folder}/`,
-      `RUN ${JSON.stringify(["/bin/sh", "-c", installing(feature, folder, user || "root")])}`,
+      `ADD ${toFeatureFile(at)} ${folder}/`,
+      `RUN ${JSON.stringify(["/bin/sh", "-c", toInstallSteps(feature, folder, user || "root")])}`,
       // Docker expands ${PATH}.
       ...env.map(([name, value]) => `ENV ${name}=${JSON.stringify(value.replaceAll("\n", " "))}`),
     ];
@@ -121,23 +121,23 @@ export const featuresDockerfile = (
   return [`FROM ${base}`, "USER root", ...lines, ...(image_user ? [`USER ${image_user}`] : []), ""].join("\n");
 };
 
-const installing = ({ id, options, metadata }: Feature, folder: string, user: string): string => {
+const toInstallSteps = ({ id, options, metadata }: Feature, folder: string, user: string): string => {
   const chosen = Object.entries(Object.assign({}, metadata.defaults, options));
-  const home = `"$(getent passwd ${quoted(user)} 2>/dev/null | cut -d: -f6 || true)"`;
-  const exported = chosen.map(([name, value]) => `export ${variableOf(name)}=${quoted(value)}`);
+  const home = `"$(getent passwd ${shellQuote(user)} 2>/dev/null | cut -d: -f6 || true)"`;
+  const exported = chosen.map(([name, value]) => `export ${toOptionVariable(name)}=${shellQuote(value)}`);
   return [
     ...exported,
-    `export _REMOTE_USER=${quoted(user)} _CONTAINER_USER=${quoted(user)}`,
+    `export _REMOTE_USER=${shellQuote(user)} _CONTAINER_USER=${shellQuote(user)}`,
     `_REMOTE_USER_HOME=${home}`,
-    `[ -n "$_REMOTE_USER_HOME" ] || _REMOTE_USER_HOME=$(sed -n ${quoted(`s#^${user}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*#\\1#p`)} /etc/passwd)`,
+    `[ -n "$_REMOTE_USER_HOME" ] || _REMOTE_USER_HOME=$(sed -n ${shellQuote(`s#^${user}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*#\\1#p`)} /etc/passwd)`,
     "export _REMOTE_USER_HOME _CONTAINER_USER_HOME=$_REMOTE_USER_HOME",
-    `cd ${folder} && chmod +x install.sh && ./install.sh || { echo ${quoted(`The feature ${id} could not be installed.`)} >&2; exit 1; }`,
+    `cd ${folder} && chmod +x install.sh && ./install.sh || { echo ${shellQuote(`The feature ${id} could not be installed.`)} >&2; exit 1; }`,
     `rm -rf ${folder}`,
   ].join("\n");
 };
 
 /** Returns the variable name of an option, as the specification defines it. */
-const variableOf = (name: string): string =>
+const toOptionVariable = (name: string): string =>
   name
     .replace(/[^\w]/g, "_")
     .replace(/^[\d_]+/, "_")

@@ -2,63 +2,63 @@
 import { parseYaml, YamlError } from "../yaml.ts";
 import {
   addPort,
+  applyImage,
   type Configuration,
-  drop,
-  emptyConfiguration,
+  createConfiguration,
   isMapping,
   isPort,
-  lifecycleOf,
-  listOf,
-  takeImage,
-  textOf,
+  recordDropped,
+  toLifecycle,
+  toList,
+  toText,
+  toVariables,
   type Values,
-  variablesOf,
 } from "./configuration.ts";
-import { takeBuild } from "./devcontainer.ts";
+import { applyBuild } from "./devcontainer.ts";
 
-const mappingIn = (to: Configuration, file: string, text: string): Values => {
+const parseMapping = (to: Configuration, file: string, text: string): Values => {
   try {
     const value = parseYaml(text);
     if (isMapping(value)) return value;
-    drop(to, file, "The file is not a mapping; the default image is used.");
+    recordDropped(to, file, "The file is not a mapping; the default image is used.");
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    drop(to, file, `Line ${error.line} ${error.message}; the default image is used.`);
+    recordDropped(to, file, `Line ${error.line} ${error.message}; the default image is used.`);
   }
   return {};
 };
 
 /** Adds image, build and environment of one service of a compose file. Records that other services are not started. */
-export const takeService = (to: Configuration, file: string, text: string, service: string): void => {
-  const { services } = mappingIn(to, file, text);
+export const applyService = (to: Configuration, file: string, text: string, service: string): void => {
+  const { services } = parseMapping(to, file, text);
   const all: Values = isMapping(services) ? services : {};
-  const wanted = all[service];
+  const serviceEntry = all[service];
   const others = Object.keys(all).filter((name) => name !== service);
   if (others.length > 0) {
-    drop(
+    recordDropped(
       to,
       "dockerComposeFile",
       `Only the service ${service} becomes a workspace. Not started: ${others.slice(0, 20).join(", ")}.`,
     );
   }
-  if (!isMapping(wanted)) {
-    drop(to, "service", `${file} has no service ${service}; the default image is used.`);
+  if (!isMapping(serviceEntry)) {
+    recordDropped(to, "service", `${file} has no service ${service}; the default image is used.`);
     return;
   }
-  const { build, image, environment } = wanted;
+  const { build, image, environment } = serviceEntry;
   if (typeof build === "string")
-    takeBuild(to, file, { dockerfile: `${build}/Dockerfile`, context: build, args: {}, target: undefined });
+    applyBuild(to, file, { dockerfile: `${build}/Dockerfile`, context: build, args: {}, target: undefined });
   else if (isMapping(build)) {
-    const context = textOf(build.context) ?? ".";
-    const dockerfile = `${context}/${textOf(build.dockerfile) ?? "Dockerfile"}`;
-    takeBuild(to, file, {
+    const context = toText(build.context) ?? ".";
+    const dockerfile = `${context}/${toText(build.dockerfile) ?? "Dockerfile"}`;
+    applyBuild(to, file, {
       dockerfile,
       context,
-      args: variablesOf(to, "build.args", pairs(build.args)),
-      target: textOf(build.target, 256),
+      args: toVariables(to, "build.args", toPairs(build.args)),
+      target: toText(build.target, 256),
     });
-  } else if (image !== undefined) takeImage(to, "image", image);
-  Object.assign(to.container_env, variablesOf(to, "environment", pairs(environment)));
+  } else if (image !== undefined) applyImage(to, "image", image);
+  Object.assign(to.container_env, toVariables(to, "environment", toPairs(environment)));
   for (const property of [
     "volumes",
     "privileged",
@@ -69,12 +69,13 @@ export const takeService = (to: Configuration, file: string, text: string, servi
     "pid",
     "ipc",
   ]) {
-    if (wanted[property] !== undefined) drop(to, `${service}.${property}`, "Could reach the server's machine.");
+    if (serviceEntry[property] !== undefined)
+      recordDropped(to, `${service}.${property}`, "Could reach the server's machine.");
   }
 };
 
 /** Converts `["A=1"]` to `{A: "1"}`. */
-const pairs = (value: unknown): unknown => {
+const toPairs = (value: unknown): unknown => {
   if (!Array.isArray(value)) return value;
   const lines = value.filter((one): one is string => typeof one === "string" && one.includes("="));
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
@@ -82,38 +83,38 @@ const pairs = (value: unknown): unknown => {
 
 /** Returns the configuration for a Dockerfile in the repository, with its folder as the context. */
 export const readDockerfile = (file: string): Configuration => {
-  const to = emptyConfiguration();
-  takeBuild(to, file, { dockerfile: file.split("/").at(-1) ?? file, context: ".", args: {}, target: undefined });
+  const to = createConfiguration();
+  applyBuild(to, file, { dockerfile: file.split("/").at(-1) ?? file, context: ".", args: {}, target: undefined });
   return to;
 };
 
 /** .gitpod.yml: image, tasks, ports, extensions. */
 export const readGitpod = (file: string, text: string): Configuration => {
-  const to = emptyConfiguration();
-  const { image, tasks, ports, vscode } = mappingIn(to, file, text);
+  const to = createConfiguration();
+  const { image, tasks, ports, vscode } = parseMapping(to, file, text);
   if (isMapping(image)) {
-    const dockerfile = textOf(image.file);
-    const context = textOf(image.context) ?? ".";
-    if (dockerfile === undefined) drop(to, "image", "Names no file; the default image is used.");
-    else takeBuild(to, file, { dockerfile, context, args: {}, target: undefined });
-  } else if (image !== undefined) takeImage(to, "image", image);
-  for (const [at, task] of listOf(tasks).slice(0, 32).entries()) if (isMapping(task)) takeTask(to, task, at);
-  for (const one of listOf(ports)) {
+    const dockerfile = toText(image.file);
+    const context = toText(image.context) ?? ".";
+    if (dockerfile === undefined) recordDropped(to, "image", "Names no file; the default image is used.");
+    else applyBuild(to, file, { dockerfile, context, args: {}, target: undefined });
+  } else if (image !== undefined) applyImage(to, "image", image);
+  for (const [at, task] of toList(tasks).slice(0, 32).entries()) if (isMapping(task)) applyTask(to, task, at);
+  for (const one of toList(ports)) {
     if (!isMapping(one) || !isPort(one.port) || one.onOpen === "ignore") continue;
-    addPort(to, { port: one.port, label: textOf(one.name, 128) ?? `Port ${one.port}`, protocol: "http" });
+    addPort(to, { port: one.port, label: toText(one.name, 128) ?? `Port ${one.port}`, protocol: "http" });
   }
-  const extensions = isMapping(vscode) ? listOf(vscode.extensions) : [];
-  to.extensions = extensions.flatMap((one) => textOf(one, 256) ?? []).slice(0, 256);
+  const extensions = isMapping(vscode) ? toList(vscode.extensions) : [];
+  to.extensions = extensions.flatMap((one) => toText(one, 256) ?? []).slice(0, 256);
   return to;
 };
 
 /** `before` and `init` prepare the clone once, `command` runs at each start; separate tasks run in parallel. */
-const takeTask = (to: Configuration, task: Values, at: number): void => {
-  const name = textOf(task.name, 256) ?? `Task ${at + 1}`;
-  Object.assign(to.remote_env, variablesOf(to, `tasks.${name}.env`, task.env));
-  const [before, init, run] = [task.before, task.init, task.command].map((one) => textOf(one, 16_384));
+const applyTask = (to: Configuration, task: Values, at: number): void => {
+  const name = toText(task.name, 256) ?? `Task ${at + 1}`;
+  Object.assign(to.remote_env, toVariables(to, `tasks.${name}.env`, task.env));
+  const [before, init, run] = [task.before, task.init, task.command].map((one) => toText(one, 16_384));
   const prepare = [before, init].filter((line) => line !== undefined).join("\n");
-  to.lifecycle.post_create.push(...lifecycleOf(to, `tasks.${name}`, prepare));
+  to.lifecycle.post_create.push(...toLifecycle(to, `tasks.${name}`, prepare));
   if (run === undefined) return;
   const [group] = to.lifecycle.post_start;
   const start = { name, run };
@@ -123,37 +124,42 @@ const takeTask = (to: Configuration, task: Values, at: number): void => {
 
 /** Reads devfile.yaml (devfile.io): the first container, its endpoints and environment, and the commands of the postStart event. */
 export const readDevfile = (file: string, text: string): Configuration => {
-  const to = emptyConfiguration();
-  const { components, commands, events, metadata } = mappingIn(to, file, text);
-  const title = isMapping(metadata) ? (textOf(metadata.displayName, 256) ?? textOf(metadata.name, 256)) : undefined;
+  const to = createConfiguration();
+  const { components, commands, events, metadata } = parseMapping(to, file, text);
+  const title = isMapping(metadata) ? (toText(metadata.displayName, 256) ?? toText(metadata.name, 256)) : undefined;
   if (title !== undefined) to.title = title;
-  const containers = listOf(components).filter((one) => isMapping(one) && isMapping(one.container)) as Values[];
+  const containers = toList(components).filter((one) => isMapping(one) && isMapping(one.container)) as Values[];
   const [first, ...others] = containers;
   if (others.length > 0)
-    drop(to, "components", `Only the first container becomes a workspace; ${others.length} more are not started.`);
+    recordDropped(
+      to,
+      "components",
+      `Only the first container becomes a workspace; ${others.length} more are not started.`,
+    );
   const container = isMapping(first?.container) ? first.container : {};
-  if (container.image !== undefined) takeImage(to, "image", container.image);
-  const env = listOf(container.env)
+  if (container.image !== undefined) applyImage(to, "image", container.image);
+  const env = toList(container.env)
     .filter(isMapping)
     .map(({ name, value }) => [String(name), value] as const);
-  to.container_env = variablesOf(to, "env", Object.fromEntries(env));
-  for (const one of listOf(container.endpoints).filter(isMapping)) {
+  to.container_env = toVariables(to, "env", Object.fromEntries(env));
+  for (const one of toList(container.endpoints).filter(isMapping)) {
     if (!isPort(one.targetPort) || one.exposure === "none") continue;
     const protocol = one.secure === true || one.protocol === "https" ? "https" : "http";
-    addPort(to, { port: one.targetPort, label: textOf(one.name, 128) ?? `Port ${one.targetPort}`, protocol });
+    addPort(to, { port: one.targetPort, label: toText(one.name, 128) ?? `Port ${one.targetPort}`, protocol });
   }
-  const memory = textOf(container.memoryLimit, 32);
+  const memory = toText(container.memoryLimit, 32);
   if (memory !== undefined && /^\d+(?:\.\d+)?[KMGT]i?$/.test(memory)) to.wanted.memory = memory;
   const known = new Map(
-    listOf(commands)
+    toList(commands)
       .filter(isMapping)
-      .map((one) => [textOf(one.id), one.exec]),
+      .map((one) => [toText(one.id), one.exec]),
   );
-  const started = isMapping(events) ? listOf(events.postStart) : [];
+  const started = isMapping(events) ? toList(events.postStart) : [];
   for (const id of started.slice(0, 32)) {
-    const exec = known.get(textOf(id));
-    const line = isMapping(exec) ? textOf(exec.commandLine, 16_384) : undefined;
-    if (line === undefined) drop(to, "events.postStart", `${String(id)} is not a command that a container runs.`);
+    const exec = known.get(toText(id));
+    const line = isMapping(exec) ? toText(exec.commandLine, 16_384) : undefined;
+    if (line === undefined)
+      recordDropped(to, "events.postStart", `${String(id)} is not a command that a container runs.`);
     else to.lifecycle.post_start.push([{ name: String(id).slice(0, 256), run: line }]);
   }
   return to;

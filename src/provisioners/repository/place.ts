@@ -4,14 +4,14 @@ import type { ManifestAgent, ManifestApp, ManifestResource } from "#schema/templ
 import { parsePlan, type RepositoryNote, type RepositoryPlan } from "#schema/templates/repository.ts";
 import { FOLDER_VARIABLE } from "./configuration.ts";
 import { isDefaultImage } from "./detect.ts";
-import { quoted, repositoryScripts } from "./script.ts";
+import { shellQuote, toRepositoryScripts } from "./script.ts";
 
 /** The folder of clones in containers that name none. */
 const CLONES = "/workspaces";
 const FOLDER = new RegExp(`\\$\\{${FOLDER_VARIABLE}\\}`, "g");
 
 /** Adds to the resource what the repositories of its agents need. An agent whose text is not a plan is unchanged. */
-export const withRepositories = (resource: ManifestResource): ManifestResource => {
+export const addRepositories = (resource: ManifestResource): ManifestResource => {
   const [agent, ...others] = resource.agents ?? [];
   const plan = agent?.repository === undefined ? undefined : parsePlan(agent.repository);
   if (!agent || !plan) return resource;
@@ -19,20 +19,21 @@ export const withRepositories = (resource: ManifestResource): ManifestResource =
   const root = isContainer ? (plan.root ?? `${CLONES}/${plan.name}`) : `~/${plan.name}`;
   return {
     ...resource,
-    ...(resource.docker ? { docker: containerFor(resource.docker, plan, root) } : {}),
-    agents: [agentFor(agent, plan, { root, isContainer }), ...others],
+    ...(resource.docker ? { docker: toContainer(resource.docker, plan, root) } : {}),
+    agents: [toAgent(agent, plan, { root, isContainer }), ...others],
   };
 };
 
 type Root = { readonly root: string; readonly isContainer: boolean };
 
-const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): ManifestAgent => {
+const toAgent = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): ManifestAgent => {
   const { root, isContainer } = at;
-  const folder = folderOf(plan, at);
+  const folder = resolveFolder(plan, at);
   // HOME is expanded by the shell; paths in a container are known.
-  const inShell = (path: string): string => (isContainer ? quoted(path) : `"$HOME"${quoted(path.slice(1))}`);
+  const toShellPath = (path: string): string =>
+    isContainer ? shellQuote(path) : `"$HOME"${shellQuote(path.slice(1))}`;
   const written = isContainer ? root : `\${HOME}${root.slice(1)}`;
-  const fill = (variables: Readonly<Record<string, string>>): [string, string][] =>
+  const fillVariables = (variables: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(variables).map(([name, value]) => [name, value.replace(FOLDER, () => written)]);
   const state = isContainer ? "/tmp/slipway-repository" : '"$HOME/.local/state/slipway/repository"';
   return {
@@ -40,26 +41,26 @@ const agentFor = (agent: ManifestAgent, plan: RepositoryPlan, at: Root): Manifes
     directory: folder,
     env: {
       ...agent.env,
-      ...Object.fromEntries(isContainer ? [] : fill(plan.container_env)),
-      ...Object.fromEntries(fill(plan.remote_env)),
+      ...Object.fromEntries(isContainer ? [] : fillVariables(plan.container_env)),
+      ...Object.fromEntries(fillVariables(plan.remote_env)),
     },
     scripts: [
-      ...repositoryScripts(plan, { root: inShell(root), folder: inShell(folder), state }),
+      ...toRepositoryScripts(plan, { root: toShellPath(root), folder: toShellPath(folder), state }),
       ...(agent.scripts ?? []),
     ],
-    apps: [...(agent.apps ?? []), ...appsOf(plan, agent.apps ?? [])],
+    apps: [...(agent.apps ?? []), ...listPortApps(plan, agent.apps ?? [])],
   };
 };
 
 /** Returns the folder to open: the configuration's if it is in the clone, else the requested one. */
-const folderOf = (plan: RepositoryPlan, { root, isContainer }: Root): string => {
+const resolveFolder = (plan: RepositoryPlan, { root, isContainer }: Root): string => {
   const named = plan.folder?.replace(FOLDER, () => root);
   const isInside = named !== undefined && (named === root || named.startsWith(`${root}/`)) && !named.includes("/../");
   if (isInside && (isContainer || plan.folder?.startsWith("$"))) return named;
   return plan.path ? posix.join(root, plan.path) : root;
 };
 
-const appsOf = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): ManifestApp[] =>
+const listPortApps = ({ ports }: RepositoryPlan, there: readonly ManifestApp[]): ManifestApp[] =>
   ports
     .map(({ port, label, protocol }) => ({
       slug: `port-${port}`,
@@ -77,7 +78,7 @@ export const isOfRepository = ({ name }: { readonly name: string }): boolean => 
 
 type Container = NonNullable<ManifestResource["docker"]>;
 
-const containerFor = (docker: Container, plan: RepositoryPlan, root: string): Container => {
+const toContainer = (docker: Container, plan: RepositoryPlan, root: string): Container => {
   const isBelowClones = root.startsWith(`${CLONES}/`);
   const clone = { name: VOLUME, path: isBelowClones ? CLONES : root };
   const there = [...(docker.volumes ?? []), clone];

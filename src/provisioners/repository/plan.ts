@@ -1,9 +1,9 @@
 // Creates a workspace's plan from a repository's files. Reads through an interface, so that it works with a remote host and in tests.
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
-import { type Configuration, drop, emptyConfiguration } from "./configuration.ts";
+import { type Configuration, createConfiguration, recordDropped } from "./configuration.ts";
 import { detect } from "./detect.ts";
-import { folderOf, readDevcontainer } from "./devcontainer.ts";
-import { readDevfile, readDockerfile, readGitpod, takeService } from "./other-files.ts";
+import { readDevcontainer, toProjectFolder } from "./devcontainer.ts";
+import { applyService, readDevfile, readDockerfile, readGitpod } from "./other-files.ts";
 
 /** The files of one commit. */
 export type RepositoryFiles = {
@@ -13,25 +13,25 @@ export type RepositoryFiles = {
   /** Returns the text of a file; undefined if it is missing, not text, or too large. */
   read(path: string): Promise<string | undefined>;
   /** Returns Git's ID of a file or folder, with an empty path for the top; undefined if it does not exist. */
-  idOf(path: string): Promise<string | undefined>;
+  getObjectId(path: string): Promise<string | undefined>;
 };
 
-type Where = Pick<RepositoryPlan, "url" | "name" | "ref" | "ref_kind" | "path" | "full_history">;
+type RepositoryLocation = Pick<RepositoryPlan, "url" | "name" | "ref" | "ref_kind" | "path" | "full_history">;
 
 /** Returns the plan for `where`. `configuration` is the path of the chosen devcontainer.json. */
 export const planRepository = async (
   source: RepositoryFiles,
-  where: Where,
+  where: RepositoryLocation,
   configuration?: string,
 ): Promise<RepositoryPlan> => {
   const { path = "" } = where;
   const found = detect(source.files, path, configuration);
-  const asked = await configurationIn(source, found.source, found.file, where);
+  const asked = await readConfiguration(source, found.source, found.file, where);
   if (configuration !== undefined && found.file !== configuration) {
-    drop(asked, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
+    recordDropped(asked, "configuration", `${configuration} is not a devcontainer.json of this repository.`);
   }
   const { build, features, ...rest } = asked;
-  const built = await withIds(source, asked, build);
+  const built = await addIds(source, asked, build);
   const image = built ? undefined : (rest.image ?? found.image);
   return {
     ...where,
@@ -43,27 +43,27 @@ export const planRepository = async (
     ...rest,
     ...(image === undefined ? {} : { image }),
     ...(built ? { build: built } : {}),
-    features: await featuresWithIds(source, asked, features),
+    features: await addFeatureIds(source, asked, features),
   };
 };
 
-const configurationIn = async (
+const readConfiguration = async (
   source: RepositoryFiles,
   kind: RepositoryPlan["source"],
   file: string | undefined,
-  { name }: Where,
+  { name }: RepositoryLocation,
 ): Promise<Configuration> => {
-  if (file === undefined) return emptyConfiguration();
+  if (file === undefined) return createConfiguration();
   if (kind === "dockerfile") return readDockerfile(file);
   const text = await source.read(file);
   if (text === undefined) {
-    const to = emptyConfiguration();
-    drop(to, file, "The file cannot be read as text; the default image is used.");
+    const to = createConfiguration();
+    recordDropped(to, file, "The file cannot be read as text; the default image is used.");
     return to;
   }
   if (kind === "gitpod") return readGitpod(file, text);
   if (kind === "devfile") return readDevfile(file, text);
-  const { configuration, compose } = readDevcontainer({ file, text, name, folder: folderOf(file) });
+  const { configuration, compose } = readDevcontainer({ file, text, name, folder: toProjectFolder(file) });
   if (compose) await addService(source, configuration, compose);
   return configuration;
 };
@@ -74,28 +74,31 @@ const addService = async (
   { files, service }: { readonly files: readonly string[]; readonly service: string },
 ): Promise<void> => {
   const [first = "", ...others] = files;
-  if (others.length > 0) drop(to, "dockerComposeFile", `Only ${first} is read.`);
+  if (others.length > 0) recordDropped(to, "dockerComposeFile", `Only ${first} is read.`);
   const text = await source.read(first);
   if (text === undefined)
-    drop(to, "dockerComposeFile", `${first} is not in the repository; the default image is used.`);
-  else takeService(to, first, text, service);
+    recordDropped(to, "dockerComposeFile", `${first} is not in the repository; the default image is used.`);
+  else applyService(to, first, text, service);
 };
 
 /** Adds the IDs of the build's files; drops the build if its files do not exist. */
-const withIds = async (
+const addIds = async (
   source: RepositoryFiles,
   to: Configuration,
   build: Configuration["build"],
 ): Promise<RepositoryPlan["build"]> => {
   if (!build) return undefined;
-  const [tree, dockerfile_id] = await Promise.all([source.idOf(build.context), source.idOf(build.dockerfile)]);
+  const [tree, dockerfile_id] = await Promise.all([
+    source.getObjectId(build.context),
+    source.getObjectId(build.dockerfile),
+  ]);
   if (tree !== undefined && dockerfile_id !== undefined) return { ...build, tree, dockerfile_id };
   const missing = dockerfile_id === undefined ? build.dockerfile : build.context;
-  drop(to, "build", `${missing} is not in the repository; the default image is used.`);
+  recordDropped(to, "build", `${missing} is not in the repository; the default image is used.`);
   return undefined;
 };
 
-const featuresWithIds = async (
+const addFeatureIds = async (
   source: RepositoryFiles,
   to: Configuration,
   features: Configuration["features"],
@@ -104,8 +107,9 @@ const featuresWithIds = async (
   for (const feature of features) {
     if (!feature.id.startsWith("./")) found.push(feature);
     else {
-      const tree = await source.idOf(feature.id.slice(2));
-      if (tree === undefined) drop(to, `features.${feature.id}`, "The feature's folder is not in the repository.");
+      const tree = await source.getObjectId(feature.id.slice(2));
+      if (tree === undefined)
+        recordDropped(to, `features.${feature.id}`, "The feature's folder is not in the repository.");
       else found.push({ ...feature, tree });
     }
   }

@@ -28,36 +28,42 @@ const WORDS: Readonly<Record<LifecycleStep, string>> = {
 };
 
 /** Returns the start scripts of a plan. */
-export const repositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): ManifestScript[] => {
+export const toRepositoryScripts = (plan: RepositoryPlan, place: ScriptPlace): ManifestScript[] => {
   const waited = LIFECYCLE_STEPS.slice(0, LIFECYCLE_STEPS.indexOf(plan.wait_for) + 1);
   const later = LIFECYCLE_STEPS.filter((step) => !waited.includes(step) && plan.lifecycle[step].length > 0);
-  const first = [...prelude(plan, place), ...CLAIM, ...cloning(plan), ...stepsOf(plan, waited), "finish ready"];
-  const second = [...prelude(plan, place), ...AWAIT, ...stepsOf(plan, later)];
-  const script = (display_name: string, lines: readonly string[], start_blocks_login: boolean): ManifestScript => ({
+  const first = [
+    ...listPrelude(plan, place),
+    ...CLAIM,
+    ...listCloneCommands(plan),
+    ...listStepCommands(plan, waited),
+    "finish ready",
+  ];
+  const second = [...listPrelude(plan, place), ...AWAIT, ...listStepCommands(plan, later)];
+  const joinScript = (display_name: string, lines: readonly string[], start_blocks_login: boolean): ManifestScript => ({
     display_name,
     script: `${lines.join("\n")}\n`,
     run_on_start: true,
     start_blocks_login,
   });
   return [
-    script("Repository", first, true),
-    ...(later.length > 0 ? [script("Repository commands", second, false)] : []),
+    joinScript("Repository", first, true),
+    ...(later.length > 0 ? [joinScript("Repository commands", second, false)] : []),
   ];
 };
 
 /** Quotes one word for a shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Quotes a word but leaves `${NAME}` for the shell to expand. */
-const quotedWithVariables = (text: string): string =>
+const shellQuoteWithVariables = (text: string): string =>
   text
     .split(/(\$\{[A-Za-z_]\w*\})/)
-    .map((part, at) => (at % 2 === 1 ? `"${part}"` : part === "" ? "" : quoted(part)))
+    .map((part, at) => (at % 2 === 1 ? `"${part}"` : part === "" ? "" : shellQuote(part)))
     .join("") || "''";
 
-const prelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): string[] => [
-  `url=${quoted(plan.ssh_url ?? plan.url)}`,
-  `host=${quoted(new URL(plan.ssh_url ?? plan.url).host)}`,
+const listPrelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): string[] => [
+  `url=${shellQuote(plan.ssh_url ?? plan.url)}`,
+  `host=${shellQuote(new URL(plan.ssh_url ?? plan.url).host)}`,
   `dir=${root}`,
   `folder=${folder}`,
   `state=${state}`,
@@ -105,14 +111,14 @@ const ACCESS = {
   key: "Check that your deploy key is still in the repository's settings at $host and under Account, Git and linked accounts, and start the workspace again.",
 };
 
-const refused = ({ ssh_url }: RepositoryPlan): string => `refused() {
+const toRefusedFunction = ({ ssh_url }: RepositoryPlan): string => `refused() {
   echo "The repository $url could not be cloned from $host; the message from Git is above." >&2
   echo "${ssh_url === undefined ? ACCESS.account : ACCESS.key}" >&2
   exit 1
 }`;
 
-const cloning = (plan: RepositoryPlan): string[] => [
-  refused(plan),
+const listCloneCommands = (plan: RepositoryPlan): string[] => [
+  toRefusedFunction(plan),
   // A clone that was killed partway starts over. Nothing else is ever removed.
   'if [ -e "$dir/.git/slipway-cloning" ]; then',
   '  echo "The last clone was interrupted. Starting again."',
@@ -129,7 +135,7 @@ const cloning = (plan: RepositoryPlan): string[] => [
   '  git remote add origin "$url" || exit 1',
   // If git-lfs is enabled for all repositories, one missing large file would fail the checkout.
   "  export GIT_LFS_SKIP_SMUDGE=1",
-  ...checkout(plan),
+  ...listCheckoutCommands(plan),
   "  unset GIT_LFS_SKIP_SMUDGE",
   "  if [ -f .gitmodules ]; then",
   `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; the message from Git is above." >&2`,
@@ -150,7 +156,7 @@ const cloning = (plan: RepositoryPlan): string[] => [
 ];
 
 /** Fetches and checks out what the plan names. A branch is checked out so that it can be pushed to, anything else detached. */
-const checkout = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
+const listCheckoutCommands = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => {
   const depth = full_history ? "" : " --depth 1";
   const fetch = (what: string): string => `  git fetch -q${depth} origin ${what} || refused`;
   const all = full_history ? ["  git fetch -q --tags origin || refused"] : [];
@@ -172,53 +178,59 @@ const checkout = ({ ref, ref_kind, full_history }: RepositoryPlan): string[] => 
       const branch = ref.replace(/^refs\/heads\//, "");
       return [
         ...all,
-        fetch(quoted(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
-        `  git checkout -q -b ${quoted(branch)} --track ${quoted(`origin/${branch}`)} || exit 1`,
+        fetch(shellQuote(`+refs/heads/${branch}:refs/remotes/origin/${branch}`)),
+        `  git checkout -q -b ${shellQuote(branch)} --track ${shellQuote(`origin/${branch}`)} || exit 1`,
       ];
     }
     case "tag":
-      return [...all, fetch(quoted(`+${ref}:${ref}`)), `  git checkout -q --detach ${quoted(ref)} || exit 1`];
+      return [...all, fetch(shellQuote(`+${ref}:${ref}`)), `  git checkout -q --detach ${shellQuote(ref)} || exit 1`];
     case "commit":
-      return [...all, fetch(quoted(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
+      return [...all, fetch(shellQuote(ref)), "  git checkout -q --detach FETCH_HEAD || exit 1"];
     case "pull_request": {
       const number = /\d+/.exec(ref)?.[0] ?? "0";
       const kept = `refs/remotes/origin/pull/${number}`;
       return [
         ...all,
-        fetch(quoted(`+${ref}:${kept}`)),
-        `  git checkout -q --no-track -b pull-${number} ${quoted(kept)} || exit 1`,
+        fetch(shellQuote(`+${ref}:${kept}`)),
+        `  git checkout -q --no-track -b pull-${number} ${shellQuote(kept)} || exit 1`,
       ];
     }
   }
 };
 
 /** Returns the commands of these steps, in order. All but those of the last step run once, until they change. */
-const stepsOf = ({ lifecycle }: RepositoryPlan, steps: readonly LifecycleStep[]): string[] =>
+const listStepCommands = ({ lifecycle }: RepositoryPlan, steps: readonly LifecycleStep[]): string[] =>
   steps.flatMap((step) => {
     const groups = lifecycle[step];
     if (groups.length === 0) return [];
-    if (step === "post_start") return ['cd "$folder" || exit 1', ...commandsOf(step, groups)];
+    if (step === "post_start") return ['cd "$folder" || exit 1', ...listGroupCommands(step, groups)];
     const done = `"$state/${step}-${sha256(JSON.stringify(groups)).slice(0, 16)}"`;
-    return [`if [ ! -e ${done} ]; then`, 'cd "$folder" || exit 1', ...commandsOf(step, groups), `: >${done}`, "fi"];
+    return [
+      `if [ ! -e ${done} ]; then`,
+      'cd "$folder" || exit 1',
+      ...listGroupCommands(step, groups),
+      `: >${done}`,
+      "fi",
+    ];
   });
 
-const commandsOf = (step: LifecycleStep, groups: Lifecycle): string[] =>
+const listGroupCommands = (step: LifecycleStep, groups: Lifecycle): string[] =>
   groups.flatMap((group) => {
     const [only] = group;
     const failed = `{ echo "${WORDS[step]} has failed." >&2; exit 1; }`;
-    if (group.length === 1 && only) return [saying(step, only), `${lineOf(only)} || ${failed}`];
+    if (group.length === 1 && only) return [toAnnouncement(step, only), `${toCommandLine(only)} || ${failed}`];
     // Starts the commands in parallel and waits for each of them.
     return [
       "pids=",
-      ...group.flatMap((one) => [saying(step, one), `${lineOf(one)} & pids="$pids $!"`]),
+      ...group.flatMap((one) => [toAnnouncement(step, one), `${toCommandLine(one)} & pids="$pids $!"`]),
       "worst=0",
       'for pid in $pids; do wait "$pid" || worst=1; done',
       `[ "$worst" = 0 ] || ${failed}`,
     ];
   });
 
-const saying = (step: LifecycleStep, { name }: LifecycleCommand): string =>
-  `printf '%s\\n' ${quoted(`Running ${WORDS[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
+const toAnnouncement = (step: LifecycleStep, { name }: LifecycleCommand): string =>
+  `printf '%s\\n' ${shellQuote(`Running ${WORDS[step]}${name === undefined ? "" : ` (${name})`}.`)}`;
 
-const lineOf = ({ run }: LifecycleCommand): string =>
-  typeof run === "string" ? `sh -c ${quoted(run)}` : run.map(quotedWithVariables).join(" ");
+const toCommandLine = ({ run }: LifecycleCommand): string =>
+  typeof run === "string" ? `sh -c ${shellQuote(run)}` : run.map(shellQuoteWithVariables).join(" ");

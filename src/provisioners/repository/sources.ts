@@ -9,12 +9,12 @@ export type RepositorySource = Disposable & {
   /** Returns the text of a file; undefined if it does not exist. */
   read(path: string): Promise<string | undefined>;
   /** Returns Git's ID of a file or folder; undefined if it does not exist. */
-  idOf(path: string): Promise<string | undefined>;
+  getObjectId(path: string): Promise<string | undefined>;
 };
 
 export type RepositorySources = {
   /** Opens the repository with this user's linked account. Rejects with an Error that is readable for people. */
   open(plan: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource>;
   /** Returns the tar of a feature by its ID, with this user's access. Rejects with an Error that is readable for people. */
-  feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
+  loadFeature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array>;
 };

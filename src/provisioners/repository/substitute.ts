@@ -1,9 +1,9 @@
 // Variables of a devcontainer.json: `${localEnv:X}` never reads the server's environment, `${containerEnv:X}` becomes a variable that the
 // workspace's programs expand, and folders stay as variables until the clone's location is known.
 import { basename } from "node:path/posix";
-import { type Configuration, drop, FOLDER_VARIABLE, isMapping } from "./configuration.ts";
+import { type Configuration, FOLDER_VARIABLE, isMapping, recordDropped } from "./configuration.ts";
 
-type Known = { readonly name: string; readonly folder: string };
+type KnownValues = { readonly name: string; readonly folder: string };
 
 /** Excludes braces inside, so that an unclosed one is scanned once and not once per brace that follows. */
 const VARIABLE = /\$\{([a-zA-Z]+)(?::([^{}:]*)(?::([^{}]*))?)?\}/g;
@@ -14,27 +14,27 @@ const CLONE_FOLDER = `\${${FOLDER_VARIABLE}}`;
 const MAX_DEPTH = 16;
 
 /** Returns the value with known variables filled in, in every text. */
-export const substitute = (value: unknown, known: Known, to: Configuration, depth = 0): unknown => {
-  if (typeof value === "string") return substituted(value, known, to);
+export const substitute = (value: unknown, known: KnownValues, to: Configuration, depth = 0): unknown => {
+  if (typeof value === "string") return substituteText(value, known, to);
   if (depth > MAX_DEPTH) return undefined;
   if (Array.isArray(value)) return value.map((one) => substitute(one, known, to, depth + 1));
   if (!isMapping(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, substitute(one, known, to, depth + 1)]));
 };
 
-const substituted = (text: string, known: Known, to: Configuration): string =>
+const substituteText = (text: string, known: KnownValues, to: Configuration): string =>
   text.includes("${")
     ? text.replace(VARIABLE, (whole, name: string, of = "", otherwise = "") =>
-        filledIn(whole, name, of, otherwise, known, to),
+        substituteVariable(whole, name, of, otherwise, known, to),
       )
     : text;
 
-const filledIn = (
+const substituteVariable = (
   whole: string,
   name: string,
   of: string,
   otherwise: string,
-  known: Known,
+  known: KnownValues,
   to: Configuration,
 ): string => {
   switch (name) {
@@ -52,7 +52,7 @@ const filledIn = (
     case "localEnv":
     case "env":
       if (otherwise === "" && !to.dropped.some(({ property }) => property === `localEnv:${of}`)) {
-        drop(to, `localEnv:${of}`, "The server's environment is not passed on, so this is empty.");
+        recordDropped(to, `localEnv:${of}`, "The server's environment is not passed on, so this is empty.");
       }
       return otherwise;
     default:

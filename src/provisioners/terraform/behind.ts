@@ -2,14 +2,14 @@
 // programs outweigh the server, so the niceness grows with their number; a single one must not starve next to workspaces that compile.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const ALONE = 13;
-const LAST = 19;
+const BASE_NICENESS = 13;
+const MAX_NICENESS = 19;
 /** Number of programs to assume for an apply: what it starts may be the workspace, which keeps this niceness even if fewer run later. */
-const STARTED = 10;
+const ASSUMED_PROGRAMS = 10;
 /** The factor by which one step of niceness changes the weight of a process (sched(7)). */
-const STEP = 1.25;
+const WEIGHT_PER_NICENESS = 1.25;
 /** Maximum number of checks for the session of a command that was just started. */
-const MAX_LOOKS = 50;
+const MAX_SESSION_CHECKS = 50;
 const nice = Bun.which("nice");
 const setsid = Bun.which("setsid");
 
@@ -20,39 +20,39 @@ const setsid = Bun.which("setsid");
 export const DETACHED = setsid === null;
 
 /** Running commands in this process. */
-const running = new Set<Behind>();
+const running = new Set<CommandPriority>();
 
 /**
  * Returns the niceness for this many parallel commands: up to four together weigh about as much as one alone; beyond that the lowest
  * priority is reached.
  */
 export const getNiceness = (count: number): number =>
-  Math.min(LAST, ALONE + Math.round(Math.log(Math.max(1, count)) / Math.log(STEP)));
+  Math.min(MAX_NICENESS, BASE_NICENESS + Math.round(Math.log(Math.max(1, count)) / Math.log(WEIGHT_PER_NICENESS)));
 
 /** The priority of one running command. */
-export class Behind {
+export class CommandPriority {
   /** The niceness of its session, once it has one. */
   #niceness: number | undefined;
-  #leads = DETACHED;
-  #looks = 0;
-  readonly #givesWay: boolean;
+  #isLeader = DETACHED;
+  #sessionChecks = 0;
+  readonly #isLowPriority: boolean;
 
   constructor(givesWay = true) {
-    this.#givesWay = givesWay;
+    this.#isLowPriority = givesWay;
     if (givesWay) running.add(this);
   }
 
   /** True once the session's priority is set, or if it cannot be set. */
   get isPut(): boolean {
-    return !this.#givesWay || this.#niceness !== undefined || this.#looks > MAX_LOOKS;
+    return !this.#isLowPriority || this.#niceness !== undefined || this.#sessionChecks > MAX_SESSION_CHECKS;
   }
 
   /** Returns the words to put in front of the command. */
-  words(command: string | undefined): readonly string[] {
+  toPrefix(command: string | undefined): readonly string[] {
     const session = setsid === null ? [] : [setsid];
-    return nice === null || !this.#givesWay
+    return nice === null || !this.#isLowPriority
       ? session
-      : [...session, nice, "-n", `${command === "apply" ? STARTED : getNiceness(running.size)}`];
+      : [...session, nice, "-n", `${command === "apply" ? ASSUMED_PROGRAMS : getNiceness(running.size)}`];
   }
 
   /**
@@ -60,15 +60,15 @@ export class Behind {
    * sessions before processes (autogroup in sched(7)); every command has its own session, and the server's would be one of many. Call
    * repeatedly: an unprivileged user may do this only once in 100 ms, so sessions with normal priority come first.
    */
-  put(pid: number): void {
-    if (!this.#givesWay) return;
-    this.#looks += 1;
+  lower(pid: number): void {
+    if (!this.#isLowPriority) return;
+    this.#sessionChecks += 1;
     // Until then, the session would be the server's own.
-    if (!this.#leads) this.#leads = leadsSession(pid);
-    if (!this.#leads) return;
+    if (!this.#isLeader) this.#isLeader = isSessionLeader(pid);
+    if (!this.#isLeader) return;
     if (this.#niceness !== undefined && [...running].some((other) => other.#niceness === undefined)) return;
     const niceness = getNiceness(running.size);
-    if (niceness !== this.#niceness && putSession(pid, niceness)) this.#niceness = niceness;
+    if (niceness !== this.#niceness && setSessionNiceness(pid, niceness)) this.#niceness = niceness;
   }
 
   [Symbol.dispose](): void {
@@ -80,7 +80,7 @@ export class Behind {
  * Returns true if the process leads its own session, which is needed to lower its priority and to end it; also true if the system does not
  * report sessions.
  */
-const leadsSession = (pid: number): boolean => {
+const isSessionLeader = (pid: number): boolean => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // After the name in parentheses: state, parent, group, session.
@@ -91,7 +91,7 @@ const leadsSession = (pid: number): boolean => {
 };
 
 /** Returns false if it has to be retried. */
-const putSession = (pid: number, niceness: number): boolean => {
+const setSessionNiceness = (pid: number, niceness: number): boolean => {
   try {
     writeFileSync(`/proc/${pid}/autogroup`, `${niceness}`);
     return true;

@@ -2,24 +2,24 @@
 import { failpoint } from "#base/failpoint.ts";
 import {
   type BuildReport,
-  type Made,
   ProvisionError,
-  type Provisioned,
+  type ProvisionedResources,
   type ProvisionRequest,
+  type ProvisionResult,
 } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 import { buildVariables } from "./environment.ts";
-import { mapped } from "./import.ts";
+import { withProvisionErrors } from "./import.ts";
 import { initScript } from "./init-script.ts";
-import { resourcesIn } from "./manifest.ts";
+import { toResources } from "./manifest.ts";
 import type { PlanDocument } from "./mapping/document.ts";
 import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, parseStateSecrets } from "./mask.ts";
 import type { Program } from "./program.ts";
-import { isBare, isState, newerState, type Session } from "./session.ts";
+import { isBare, isState, pickNewerState, type Session } from "./session.ts";
 import { SNAPSHOT_NAME } from "./snapshot-output.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
-import { variablesFile } from "./variables.ts";
+import { formatVariablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
 
 const STAGES = {
@@ -42,17 +42,17 @@ export type BuildRun = {
 };
 
 /** Throws ProvisionError with the current state, whatever ended the run. */
-export const build = async (run: BuildRun): Promise<Provisioned> => {
+export const build = async (run: BuildRun): Promise<ProvisionResult> => {
   const { request } = run;
   const work = request.terraform;
   if (!work) throw new ProvisionError("The template's files are not available.");
   checkReadable(request.state);
-  const state = newerState(request.state, await stateLeft(run, request.state));
+  const state = pickNewerState(request.state, await readRemainingState(run, request.state));
   try {
     if (request.transition === "delete" && isBare(state)) return { state: null };
-    return await carryOut(run, work, state);
+    return await runBuild(run, work, state);
   } catch (error) {
-    throw withState(error, (await stateLeft(run, state)) ?? state);
+    throw addState(error, (await readRemainingState(run, state)) ?? state);
   }
 };
 
@@ -65,23 +65,23 @@ const checkReadable = (state: string | null): void => {
 };
 
 /** Returns the state in the folder. Moves an unreadable one aside and logs its path. */
-const stateLeft = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
+const readRemainingState = async ({ session, report }: BuildRun, known: string | null): Promise<string | undefined> => {
   const place = await session.setAside(known);
   if (place !== undefined) {
     const words = `What a run has left as its state cannot be read. It is kept on the machine that ran it as ${place}; what is not in the state of the build before has to be looked for by hand.`;
     report.log("error", STAGES.init, words);
   }
-  return session.state();
+  return session.readState();
 };
 
 /** Returns the same failure with the remaining state. */
-const withState = (error: unknown, state: string | null): ProvisionError => {
+const addState = (error: unknown, state: string | null): ProvisionError => {
   const known = error instanceof ProvisionError ? error : undefined;
   const message = known?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
   return new ProvisionError(message, known?.code ?? "", { state }, { cause: error });
 };
 
-const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null): Promise<Provisioned> => {
+const runBuild = async (run: BuildRun, work: TerraformWork, state: string | null): Promise<ProvisionResult> => {
   const { request, session, engine, mask, report, program } = run;
   const { transition } = request;
   checkProgram(program, state);
@@ -91,35 +91,35 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   const secrets = listSecrets(request, work);
   mask.add(...secrets, ...(state === null ? [] : parseStateSecrets(state)));
   // Before init, which also installs providers that only the state still needs (facts/terraform 1.9).
-  if (state !== null) await session.keepState(state);
+  if (state !== null) await session.writeState(state);
   await unpack(run, work);
   failpoint("build_prepared");
   await engine.init(STAGES.init);
-  const env = buildVariables(request, work, initScript, request.claimed ? onlyToken(state) : undefined);
+  const env = buildVariables(request, work, initScript, request.claimed ? findOnlyToken(state) : undefined);
   const planned = await plan(run, env);
   await run.report.charge(planned);
-  await engine.apply(STAGES[transition], appliedWith(env));
-  const left = (await stateLeft(run, state)) ?? state;
+  await engine.apply(STAGES[transition], toApplyEnvironment(env));
+  const left = (await readRemainingState(run, state)) ?? state;
   if (transition === "delete") return { state: null };
-  const graph = await engine.graph();
-  const document = await engine.stateNow();
-  const { resources } = mapped(() => mapState(document, graph));
-  return { state: left, made: { resources: resourcesIn(resources), daily_cost: planned, secrets } };
+  const graph = await engine.loadGraph();
+  const document = await engine.readState();
+  const { resources } = withProvisionErrors(() => mapState(document, graph));
+  return { state: left, made: { resources: toResources(resources), daily_cost: planned, secrets } };
 };
 
 /** Returns what a start would create, without creating anything. */
-export const planOnly = async (
+export const runPlan = async (
   run: Pick<BuildRun, "request" | "session" | "engine" | "mask"> & { readonly work: TerraformWork },
-): Promise<Made> => {
+): Promise<ProvisionedResources> => {
   const { request, work, engine, mask } = run;
   mask.add(...listSecrets(request, work));
   await unpack(run, work);
   await engine.init(STAGES.init);
   await engine.plan(STAGES.plan, buildVariables(request, work, initScript));
-  const document = await engine.planned();
-  const graph = await engine.graph();
-  const { resources, daily_cost } = mapped(() => mapPlan(document, graph));
-  return { resources: resourcesIn(resources), daily_cost, secrets: [] };
+  const document = await engine.readPlan();
+  const graph = await engine.loadGraph();
+  const { resources, daily_cost } = withProvisionErrors(() => mapPlan(document, graph));
+  return { resources: toResources(resources), daily_cost, secrets: [] };
 };
 
 const unpack = async (
@@ -131,10 +131,10 @@ const unpack = async (
     name,
     type: declared_type ?? type ?? "",
   }));
-  await session.keepVariables(variablesFile(declared, variables));
+  await session.writeVariables(formatVariablesFile(declared, variables));
   const { manifest, snapshot_value } = request;
   if (manifest.terraform?.has_snapshot_module === true && snapshot_value !== undefined)
-    await session.keepValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
+    await session.writeValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
 };
 
 /** Plans, and returns the daily cost. A delete omits values that the template rejects (facts/terraform 1.10). */
@@ -150,26 +150,26 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
     await engine.plan(STAGES.plan, Object.fromEntries(without), true);
   }
   if (isDelete) return 0;
-  const document = await engine.planned();
-  if (request.claimed) tellReplaced(document, report);
-  return mapped(() => mapPlan(document, "")).daily_cost;
+  const document = await engine.readPlan();
+  if (request.claimed) warnAboutReplaced(document, report);
+  return withProvisionErrors(() => mapPlan(document, "")).daily_cost;
 };
 
 /**
  * A prebuilt workspace should be claimed without changes: its owner has to wait for every resource that is recreated (facts/terraform
  * 1.29).
  */
-const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
+const warnAboutReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildReport): void => {
   for (const { address, change } of resource_changes) {
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
     const because = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
-    const why = because === "" ? "" : ` because of ${because}`;
-    report.log("warn", STAGES.plan, `${address} is prebuilt and is re-created for its owner${why}.`);
+    const reason = because === "" ? "" : ` because of ${because}`;
+    report.log("warn", STAGES.plan, `${address} is prebuilt and is re-created for its owner${reason}.`);
   }
 };
 
 /** The plan file already contains parameters and accounts. */
-const appliedWith = (env: Readonly<Record<string, string>>): Record<string, string> =>
+const toApplyEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^CODER_(?:PARAMETER|EXTERNAL_AUTH|GIT_AUTH)_/.test(name)),
   );
@@ -194,7 +194,7 @@ const checkProgram = ({ name }: Program, state: string | null): void => {
 };
 
 /** Returns the token of the only agent; with several agents it would be ambiguous (facts/terraform 2.10). */
-const onlyToken = (state: string | null): string | undefined => {
+const findOnlyToken = (state: string | null): string | undefined => {
   const tokens = parseAgentTokens(state);
   return tokens.length === 1 ? tokens[0] : undefined;
 };

@@ -5,28 +5,28 @@ import { join } from "node:path";
 import type { Session } from "./session.ts";
 
 /** Maximum bytes of all modules together; modules that do not fit are fetched again at each build. */
-const MODULES_LIMIT = 20 * 1024 * 1024;
+const MAX_MODULES_BYTES = 20 * 1024 * 1024;
 const MODULES = ".terraform/modules";
 const LOCK = ".terraform.lock.hcl";
 
-export type Packed = { readonly archive: Uint8Array<ArrayBuffer>; readonly leftOut: readonly string[] };
+export type PackedCache = { readonly archive: Uint8Array<ArrayBuffer>; readonly leftOut: readonly string[] };
 
 /** Returns undefined if there is nothing to store. */
-export const packCache = async ({ work }: Session): Promise<Packed | undefined> => {
+export const packCache = async ({ work }: Session): Promise<PackedCache | undefined> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
   const lock = await readFile(join(work, LOCK)).catch(() => undefined);
   if (lock) files[LOCK] = lock;
-  let left = MODULES_LIMIT;
-  for (const name of await namesIn(join(work, MODULES))) {
-    const inside = await filesBelow(work, `${MODULES}/${name}`);
-    const size = inside.reduce((sum, file) => sum + file.size, 0);
-    if (size > left) {
+  let remainingBytes = MAX_MODULES_BYTES;
+  for (const name of await listNames(join(work, MODULES))) {
+    const moduleFiles = await listFilesBelow(work, `${MODULES}/${name}`);
+    const size = moduleFiles.reduce((sum, file) => sum + file.size, 0);
+    if (size > remainingBytes) {
       leftOut.push(name);
       continue;
     }
-    left -= size;
-    for (const { path } of inside) files[path] = await readFile(join(work, path));
+    remainingBytes -= size;
+    for (const { path } of moduleFiles) files[path] = await readFile(join(work, path));
   }
   if (Object.keys(files).length === 0) return undefined;
   return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), leftOut };
@@ -34,29 +34,29 @@ export const packCache = async ({ work }: Session): Promise<Packed | undefined> 
 
 type File = { readonly path: string; readonly size: number };
 
-const filesBelow = async (work: string, path: string): Promise<File[]> => {
+const listFilesBelow = async (work: string, path: string): Promise<File[]> => {
   const found = await lstat(join(work, path)).catch(() => undefined);
   if (found?.isFile()) return [{ path, size: found.size }];
   if (!found?.isDirectory()) return [];
   const files: File[] = [];
-  for (const name of await namesIn(join(work, path))) {
-    if (name !== ".git") files.push(...(await filesBelow(work, `${path}/${name}`)));
+  for (const name of await listNames(join(work, path))) {
+    if (name !== ".git") files.push(...(await listFilesBelow(work, `${path}/${name}`)));
   }
   return files;
 };
 
-const namesIn = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
+const listNames = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
 
 /** Maximum bytes of a scanned file. */
-const READ_LIMIT = 1024 * 1024;
+const MAX_SCANNED_BYTES = 1024 * 1024;
 
 /** Returns the owner's secrets that the template and its modules mention anywhere in their files (facts/terraform 2.1). */
 export const listNeeds = async ({ work }: Session): Promise<string[]> => {
-  const names = [...(await namesIn(work)).filter((name) => name !== ".terraform"), MODULES];
+  const names = [...(await listNames(work)).filter((name) => name !== ".terraform"), MODULES];
   const found = new Set<string>();
   for (const name of names) {
-    for (const { path, size } of await filesBelow(work, name)) {
-      if (size > READ_LIMIT) continue;
+    for (const { path, size } of await listFilesBelow(work, name)) {
+      if (size > MAX_SCANNED_BYTES) continue;
       const text = await readFile(join(work, path), "latin1");
       if (/session_token/i.test(text)) found.add("session_token");
       if (/ssh_(?:private|public)_key/i.test(text)) found.add("ssh_key");

@@ -16,8 +16,8 @@ import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { nextTurn, pause } from "#base/retry.ts";
 import { findMark, isAlive, markOfChild, type ProcessMark } from "../local/process-table.ts";
-import { Behind, DETACHED } from "./behind.ts";
-import { processorMsOfGroup } from "./processor-time.ts";
+import { CommandPriority, DETACHED } from "./behind.ts";
+import { readGroupCpuMs } from "./processor-time.ts";
 import { endStrays } from "./strays.ts";
 
 export type CommandOptions = {
@@ -47,12 +47,12 @@ export type CommandOptions = {
    * Receives each complete line of standard output and error, in order; a returned promise delays the next line. If absent, the output is
    * returned.
    */
-  readonly line?: TakeLine;
+  readonly line?: OnLine;
 };
 
-export type TakeLine = (text: string) => void | Promise<void>;
+export type OnLine = (text: string) => void | Promise<void>;
 
-export type Ended = {
+export type CommandResult = {
   readonly code: number;
   /** The signal that killed it, such as SIGKILL. */
   readonly killedBy: string | undefined;
@@ -68,9 +68,9 @@ const POLL_MS = 20;
 /** Wall-clock limit as a multiple of a CPU time limit, since a waiting program uses no CPU. */
 const CLOCK_FACTOR = 10;
 /** Poll interval until the command's priority is lowered. */
-const FIRST_POLL_MS = 2;
+const INITIAL_POLL_MS = 2;
 /** Maximum bytes of output of one command. */
-export const OUTPUT_LIMIT = 64 * 1024 * 1024;
+export const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 /** Bytes of output processed in one turn of the event loop. */
 const CHUNK = 64 * 1024;
 const ERRORS_SHOWN = 4096;
@@ -86,16 +86,16 @@ const APPEND =
  * Resolves or rejects only after the process has ended. Rejects with errors of `line`; a failed command is a result. Reads large output in
  * chunks, between which the event loop runs.
  */
-export const runCommand = async (options: CommandOptions): Promise<Ended> => {
-  const { folder, clock, signal, line, most = OUTPUT_LIMIT } = options;
+export const runCommand = async (options: CommandOptions): Promise<CommandResult> => {
+  const { folder, clock, signal, line, most = MAX_OUTPUT_BYTES } = options;
   // Not truncated for each command: that would wait for a disk that is still writing the previous output.
   await using out = await open(join(folder, "stdout"), APPEND, 0o600);
   await using err = await open(join(folder, "stderr"), APPEND, 0o600);
   const output = new Output(out, err, most);
   const mark = join(folder, MARK);
-  using behind = new Behind(options.givesWay);
+  using priority = new CommandPriority(options.givesWay);
   try {
-    const child = Bun.spawn([...behind.words(options.args[0]), options.program, ...options.args], {
+    const child = Bun.spawn([...priority.toPrefix(options.args[0]), options.program, ...options.args], {
       cwd: options.cwd,
       // Identifies programs that the template starts and that leave the group (strays.ts).
       env: { ...options.env, PWD: options.cwd },
@@ -104,15 +104,15 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
       stderr: err.fd,
       detached: DETACHED,
     });
-    const noted = markOfChild(child.pid);
-    behind.put(child.pid);
-    if (noted) await writeFile(mark, JSON.stringify(noted), { mode: 0o600 });
-    let over = false;
+    const processMark = markOfChild(child.pid);
+    priority.lower(child.pid);
+    if (processMark) await writeFile(mark, JSON.stringify(processMark), { mode: 0o600 });
+    let isOver = false;
     void child.exited.then(() => {
-      over = true;
+      isOver = true;
     });
     const readers = line ? output.readers(line) : [];
-    const stop = new Stop(child.pid, options);
+    const stop = new CommandStopper(child.pid, options);
     /** The output could not be processed: the program is ended as if canceled. */
     let refused: { readonly error: unknown } | undefined;
     const read = async (isLast = false): Promise<void> => {
@@ -122,16 +122,16 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
         refused ??= { error };
       }
     };
-    while (!over) {
-      await Promise.race([child.exited, pause(clock, behind.isPut ? POLL_MS : FIRST_POLL_MS)]);
-      if (!over) behind.put(child.pid);
+    while (!isOver) {
+      await Promise.race([child.exited, pause(clock, priority.isPut ? POLL_MS : INITIAL_POLL_MS)]);
+      if (!isOver) priority.lower(child.pid);
       if (!refused) await read();
-      stop.look(signal.aborted || refused !== undefined, output.isTooMuch);
-      if (stop.isAsked) await output.cut();
+      stop.checkLimits(signal.aborted || refused !== undefined, output.isTooMuch);
+      if (stop.isAsked) await output.truncate();
     }
     if (!refused) await read(true);
     const killedBy = child.signalCode?.toString() ?? toSignal(child.exitCode ?? 1);
-    await stop.ended(noted, killedBy !== undefined || (child.exitCode ?? 1) > FAILED);
+    await stop.onExit(processMark, killedBy !== undefined || (child.exitCode ?? 1) > FAILED);
     if (refused) throw refused.error;
     return {
       code: child.exitCode ?? 1,
@@ -147,7 +147,7 @@ export const runCommand = async (options: CommandOptions): Promise<Ended> => {
 };
 
 /** Interrupts the program itself, which then finishes what it has begun; later kills it with its whole group. */
-class Stop {
+class CommandStopper {
   tooLong = false;
   tooMuch = false;
   readonly #pid: number;
@@ -167,7 +167,7 @@ class Stop {
     return this.#asked !== undefined;
   }
 
-  look(isCancelled: boolean, isTooMuch: boolean): void {
+  checkLimits(isCancelled: boolean, isTooMuch: boolean): void {
     const { clock, limit, grace } = this.#options;
     const now = clock.monotonic();
     if (this.#asked === undefined) {
@@ -175,19 +175,19 @@ class Stop {
       this.tooMuch = isTooMuch;
       if (!isCancelled && !this.tooLong && !this.tooMuch) return;
       this.#asked = now;
-      signalTo(this.#pid, "SIGINT");
+      sendSignal(this.#pid, "SIGINT");
     } else if (now - this.#asked > grace && !this.#killed) {
       this.#killed = true;
-      signalTo(-this.#pid, "SIGKILL");
+      sendSignal(-this.#pid, "SIGKILL");
       // The process may not have its own group yet.
-      signalTo(this.#pid, "SIGKILL");
+      sendSignal(this.#pid, "SIGKILL");
     }
   }
 
   #hasUsed(ms: number): boolean {
     const { limit, countsProcessor = false } = this.#options;
     if (!countsProcessor || ms > CLOCK_FACTOR * limit) return true;
-    const used = processorMsOfGroup(this.#pid);
+    const used = readGroupCpuMs(this.#pid);
     return used === undefined || used > limit;
   }
 
@@ -195,10 +195,10 @@ class Stop {
    * Kills the rest of the group, such as a local-exec shell, which would otherwise keep running. Spares it only after an apply that exited
    * normally, because an apply may start the workspace's processes.
    */
-  async ended(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
+  async onExit(mark: ProcessMark | undefined, wasKilled: boolean): Promise<void> {
     const { args, folder } = this.#options;
     const mayLeave = args[0] === "apply" && this.#asked === undefined && !wasKilled;
-    if (!mayLeave) signalTo(-this.#pid, "SIGKILL");
+    if (!mayLeave) sendSignal(-this.#pid, "SIGKILL");
     // Only these two run programs of the template.
     if (mark && !mayLeave && (args[0] === "plan" || args[0] === "apply")) await endStrays(folder, mark);
   }
@@ -215,7 +215,7 @@ const toSignal = (code: number): string | undefined =>
 export const describeKill = (command: string, signal: string): string =>
   `${command} was killed by ${signal}${signal === "SIGKILL" ? ", perhaps because this machine ran out of memory: its kernel's log says so" : ""}.`;
 
-const signalTo = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
+const sendSignal = (pid: number, signal: "SIGINT" | "SIGKILL"): void => {
   try {
     process.kill(pid, signal);
   } catch {
@@ -229,30 +229,30 @@ class Output {
   readonly #err: FileHandle;
   readonly #outFrom: number;
   readonly #errFrom: number;
-  readonly #most: number;
+  readonly #maxBytes: number;
 
   constructor(out: FileHandle, err: FileHandle, most: number) {
     this.#out = out;
     this.#err = err;
-    this.#most = most;
+    this.#maxBytes = most;
     this.#outFrom = fstatSync(out.fd).size;
     this.#errFrom = fstatSync(err.fd).size;
   }
 
-  readers(line: TakeLine): Growing[] {
+  readers(line: OnLine): GrowingFile[] {
     return [
-      new Growing(this.#out.fd, this.#outFrom, line, this.#most),
-      new Growing(this.#err.fd, this.#errFrom, line, this.#most),
+      new GrowingFile(this.#out.fd, this.#outFrom, line, this.#maxBytes),
+      new GrowingFile(this.#err.fd, this.#errFrom, line, this.#maxBytes),
     ];
   }
 
   get isTooMuch(): boolean {
-    return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#most;
+    return fstatSync(this.#out.fd).size - this.#outFrom + fstatSync(this.#err.fd).size - this.#errFrom > this.#maxBytes;
   }
 
   /** Truncates the output, so that a program that keeps printing after the interrupt cannot fill the disk. */
-  async cut(): Promise<void> {
-    for (const file of [this.#out, this.#err]) if (fstatSync(file.fd).size > this.#most) await file.truncate();
+  async truncate(): Promise<void> {
+    for (const file of [this.#out, this.#err]) if (fstatSync(file.fd).size > this.#maxBytes) await file.truncate();
   }
 
   text(): string {
@@ -267,15 +267,15 @@ class Output {
 }
 
 /** Reads the lines of a growing file. */
-class Growing {
+class GrowingFile {
   readonly #file: number;
-  readonly #line: TakeLine;
+  readonly #line: OnLine;
   readonly #decoder = new TextDecoder();
   readonly #end: number;
   #at: number;
   #rest = "";
 
-  constructor(file: number, from: number, line: TakeLine, most: number) {
+  constructor(file: number, from: number, line: OnLine, most: number) {
     this.#file = file;
     this.#at = from;
     this.#end = from + most;
@@ -301,7 +301,7 @@ class Growing {
 
 const formatFailure = (file: number, from: number): string => {
   const parts: Uint8Array[] = [];
-  for (let at = from; at < from + OUTPUT_LIMIT; ) {
+  for (let at = from; at < from + MAX_OUTPUT_BYTES; ) {
     const buffer = new Uint8Array(CHUNK);
     const count = readSync(file, buffer, 0, CHUNK, at);
     if (count === 0) break;
@@ -312,14 +312,14 @@ const formatFailure = (file: number, from: number): string => {
 };
 
 /** Returns the processes that an earlier server started in this folder and that are still running. */
-const runningIn = (folder: string): ProcessMark[] => {
-  const noted = notedIn(folder);
-  if (noted) return isAlive(noted) ? [noted] : [];
+const findRunning = (folder: string): ProcessMark[] => {
+  const processMark = readMark(folder);
+  if (processMark) return isAlive(processMark) ? [processMark] : [];
   // The server may have died after starting the process and before recording it.
-  return processesWorkingIn(folder);
+  return findProcessesIn(folder);
 };
 
-const notedIn = (folder: string): ProcessMark | undefined => {
+const readMark = (folder: string): ProcessMark | undefined => {
   try {
     return JSON.parse(readFileSync(join(folder, MARK), "utf8")) as ProcessMark;
   } catch {
@@ -328,15 +328,15 @@ const notedIn = (folder: string): ProcessMark | undefined => {
 };
 
 /** Returns Terraform processes whose working directory is this folder or below it. */
-const processesWorkingIn = (folder: string): ProcessMark[] => {
+const findProcessesIn = (folder: string): ProcessMark[] => {
   if (!existsSync(folder)) return [];
-  const inside = `${realpathSync(folder)}/`;
-  return namesIn("/proc")
+  const folderPrefix = `${realpathSync(folder)}/`;
+  return listNames("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
         const isIt = /(?:^|\/)(?:terraform|tofu)[^/]*$/.test(readlinkSync(`/proc/${name}/exe`));
-        const isHere = isIt && `${readlinkSync(`/proc/${name}/cwd`)}/`.startsWith(inside);
+        const isHere = isIt && `${readlinkSync(`/proc/${name}/cwd`)}/`.startsWith(folderPrefix);
         return (isHere ? findMark(Number(name)) : undefined) ?? [];
       } catch {
         return [];
@@ -344,7 +344,7 @@ const processesWorkingIn = (folder: string): ProcessMark[] => {
     });
 };
 
-const namesIn = (folder: string): string[] => {
+const listNames = (folder: string): string[] => {
   try {
     return readdirSync(folder);
   } catch {
@@ -354,20 +354,20 @@ const namesIn = (folder: string): string[] => {
 
 /** Asks a process left by an earlier server to end; it writes its state first. */
 export const interruptRunning = (folder: string): boolean => {
-  const marks = runningIn(folder);
-  for (const { pid } of marks) signalTo(pid, "SIGINT");
+  const marks = findRunning(folder);
+  for (const { pid } of marks) sendSignal(pid, "SIGINT");
   return marks.length > 0;
 };
 
 /** Resolves once no process of an earlier server runs here. Kills processes that do not end in time, with all their children. */
 export const endRunning = async (folder: string, clock: Clock, grace: number): Promise<void> => {
-  const marks = runningIn(folder);
+  const marks = findRunning(folder);
   const until = clock.monotonic() + grace;
   while (marks.some(isAlive) && clock.monotonic() < until) await pause(clock, POLL_MS);
-  for (const { pid } of marks) signalTo(-pid, "SIGKILL");
+  for (const { pid } of marks) sendSignal(-pid, "SIGKILL");
   while (marks.some(isAlive)) await pause(clock, POLL_MS);
   // If the process was killed together with the server, its children may still be running.
-  const noted = notedIn(folder);
-  if (noted) await endStrays(folder, noted);
+  const processMark = readMark(folder);
+  if (processMark) await endStrays(folder, processMark);
   await rm(join(folder, MARK), { force: true });
 };

@@ -2,29 +2,31 @@
 // form has to plan (facts/terraform 4.4, 4.5). Reads a plan's `configuration`. Pure.
 import type { ConfiguredModule, Values } from "./mapping/document.ts";
 
-const ASKED = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
+const PARAMETER_TYPES = new Set(["coder_parameter", "coder_workspace_preset", "coder_workspace_tags"]);
 
-type Asked = { readonly address: string; readonly expressions: Values; readonly whole: Values };
+type DataSource = { readonly address: string; readonly expressions: Values; readonly whole: Values };
 
-const askedIn = (module: ConfiguredModule | undefined, at = ""): Asked[] => [
+const listDataSources = (module: ConfiguredModule | undefined, at = ""): DataSource[] => [
   ...(module?.resources ?? [])
-    .filter(({ mode, type }) => mode === "data" && ASKED.has(type ?? ""))
+    .filter(({ mode, type }) => mode === "data" && PARAMETER_TYPES.has(type ?? ""))
     .map((one) => ({
       address: `${at}data.${one.type}.${one.name}`,
       expressions: (one.expressions ?? {}) as Values,
       whole: one,
     })),
-  ...Object.entries(module?.module_calls ?? {}).flatMap(([name, call]) => askedIn(call.module, `${at}module.${name}.`)),
+  ...Object.entries(module?.module_calls ?? {}).flatMap(([name, call]) =>
+    listDataSources(call.module, `${at}module.${name}.`),
+  ),
 ];
 
 /** Returns the addresses of all parameters and similar data sources, without indexes. */
-export const formTargets = (module: ConfiguredModule | undefined): string[] =>
-  askedIn(module).map(({ address }) => address);
+export const listFormTargets = (module: ConfiguredModule | undefined): string[] =>
+  listDataSources(module).map(({ address }) => address);
 
 /** Returns the names of parameters, if they are constants, by address without indexes. */
-export const parameterNames = (module: ConfiguredModule | undefined): Map<string, string> =>
+export const listParameterNames = (module: ConfiguredModule | undefined): Map<string, string> =>
   new Map(
-    askedIn(module)
+    listDataSources(module)
       .filter(({ address }) => address.includes("data.coder_parameter."))
       .flatMap(({ address, expressions }) => {
         const name = (expressions.name as { constant_value?: unknown } | undefined)?.constant_value;
@@ -34,11 +36,11 @@ export const parameterNames = (module: ConfiguredModule | undefined): Map<string
 
 /** Returns true unless all expressions of the form's data sources use only constants and variables. */
 export const isDynamic = (module: ConfiguredModule | undefined): boolean =>
-  askedIn(module).some(
+  listDataSources(module).some(
     ({ address, expressions, whole }) =>
       // A module's inputs may come from anywhere.
-      (address.startsWith("module.") && referencesIn({ expressions, ...toCounts(whole) }).length > 0) ||
-      referencesIn({ expressions, ...toCounts(whole) }).some((name) => !name.startsWith("var.")),
+      (address.startsWith("module.") && listReferences({ expressions, ...toCounts(whole) }).length > 0) ||
+      listReferences({ expressions, ...toCounts(whole) }).some((name) => !name.startsWith("var.")),
   );
 
 const toCounts = ({ count_expression, for_each_expression }: Values): Values => ({
@@ -46,10 +48,10 @@ const toCounts = ({ count_expression, for_each_expression }: Values): Values => 
   for_each_expression,
 });
 
-const referencesIn = (value: unknown): string[] => {
-  if (Array.isArray(value)) return value.flatMap(referencesIn);
+const listReferences = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.flatMap(listReferences);
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    key === "references" && Array.isArray(inner) ? inner.map(String) : referencesIn(inner),
+    key === "references" && Array.isArray(inner) ? inner.map(String) : listReferences(inner),
   );
 };

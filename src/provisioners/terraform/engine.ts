@@ -4,14 +4,21 @@ import { mkdir } from "node:fs/promises";
 import type { Clock } from "#base/clock.ts";
 import { parseJson } from "#base/json/read.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { type CommandOptions, describeKill, type Ended, OUTPUT_LIMIT, runCommand, type TakeLine } from "./command.ts";
-import { quiet } from "./environment.ts";
+import {
+  type CommandOptions,
+  type CommandResult,
+  describeKill,
+  MAX_OUTPUT_BYTES,
+  type OnLine,
+  runCommand,
+} from "./command.ts";
+import { quietVariables } from "./environment.ts";
 import type { InitTurns } from "./init-turns.ts";
 import type { PlanDocument, StateDocument } from "./mapping/document.ts";
 import { type Mask, parseStateSecrets } from "./mask.ts";
 import { isAtLeast, type Program } from "./program.ts";
 import { Progress } from "./progress.ts";
-import { keepOwnProviders } from "./providers.ts";
+import { detachSharedProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
 import { parseAgentTokens } from "./state-tokens.ts";
@@ -35,7 +42,7 @@ export type EngineOptions = {
 };
 
 /** Used if neither this server nor a limit has ended it. */
-const INTERRUPTED = "it was interrupted from outside, by SIGINT or SIGTERM.";
+const INTERRUPTED_REASON = "it was interrupted from outside, by SIGINT or SIGTERM.";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
 /** A changed agent keeps its token, so it counts as one whose token was not seen: then every state is read. */
@@ -67,13 +74,13 @@ export class Engine {
     const json = isAtLeast(this.#options.program, 1, 9) ? ["-json"] : [];
     const { cliConfig, pluginCache, turns, clock } = this.#options;
     await mkdir(pluginCache, { recursive: true, mode: 0o700 });
-    const endTurn = await turns.take(clock, this.#signal);
+    const endTurn = await turns.waitForTurn(clock, this.#signal);
     try {
-      await this.#timed("init", async () => {
+      await this.#measureTime("init", async () => {
         const args = ["init", "-no-color", "-input=false", ...json];
-        await this.#logged(args, quiet(cliConfig, endTurn && pluginCache), stage, "init");
-        await keepOwnProviders(this.#session.work, pluginCache);
-        await this.#keepsState();
+        await this.#runLogged(args, quietVariables(cliConfig, endTurn && pluginCache), stage, "init");
+        await detachSharedProviders(this.#session.work, pluginCache);
+        await this.#rejectRemoteState();
       });
     } finally {
       endTurn?.();
@@ -84,8 +91,8 @@ export class Engine {
    * Rejects templates with a remote state: it would look like no state, so a delete would remove nothing and a stop would create everything
    * again.
    */
-  async #keepsState(): Promise<void> {
-    const backend = await this.#session.backend();
+  async #rejectRemoteState(): Promise<void> {
+    const backend = await this.#session.readBackend();
     if (backend === undefined) return;
     throw new ProvisionError(
       `The template keeps its state elsewhere (backend "${backend}"). Remove that block: this server stores the state of each workspace, encrypted.`,
@@ -94,60 +101,69 @@ export class Engine {
 
   /** Validates the files without values. Throws ProvisionError. */
   async validate(): Promise<void> {
-    await this.#timed("validate", () => this.#read(["validate", "-no-color"]));
+    await this.#measureTime("validate", () => this.#read(["validate", "-no-color"]));
   }
 
   /** Writes the plan to the session's plan file. `env`: the workspace's variables for the provider. */
   async plan(stage: string, env: Readonly<Record<string, string>>, destroy = false): Promise<void> {
     const args = ["plan", "-no-color", "-input=false", "-json", "-refresh=true", `-out=${this.#session.planFile}`];
     const more = [`-var-file=${this.#session.variablesFile}`, ...(destroy ? ["-destroy"] : [])];
-    await this.#timed("plan", () => this.#logged([...args, ...more], this.#full(env), stage, "plan"));
+    await this.#measureTime("plan", () =>
+      this.#runLogged([...args, ...more], this.#toQuietEnvironment(env), stage, "plan"),
+    );
   }
 
   async apply(stage: string, env: Readonly<Record<string, string>>): Promise<void> {
     const args = ["apply", "-no-color", "-auto-approve", "-input=false", "-json", this.#session.planFile];
-    const before = new Set(parseAgentTokens((await this.#session.state()) ?? null));
-    const first = await this.#session.stamp();
+    const before = new Set(parseAgentTokens((await this.#session.readState()) ?? null));
+    const first = await this.#session.readStateStamp();
     let known = first;
     /** Number of created agents, and of those whose new token has been seen. */
     let made = 0;
     let seen = 0;
-    await this.#logged(args, this.#full(env), stage, "apply", this.#options.limits.apply, async (text) => {
-      if (isAgentMade(text)) made += 1;
-      // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
-      // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
-      // thousands of resources Terraform writes the state for each of them.
-      if (!UUID.test(text) || (known !== first && seen >= made)) return;
-      const stamp = await this.#session.stamp();
-      if (stamp === known) return;
-      const state = (await this.#session.state()) ?? null;
-      this.#mask.add(...parseStateSecrets(state ?? ""));
-      seen = parseAgentTokens(state).filter((token) => !before.has(token)).length;
-      known = stamp;
-    });
+    await this.#runLogged(
+      args,
+      this.#toQuietEnvironment(env),
+      stage,
+      "apply",
+      this.#options.limits.apply,
+      async (text) => {
+        if (isAgentMade(text)) made += 1;
+        // New tokens must be masked before anything can print them, so each new state is read: tokens created by the plan are in the first
+        // state that the apply writes, those of new agents in later ones. Once all tokens are known, states are skipped, because with
+        // thousands of resources Terraform writes the state for each of them.
+        if (!UUID.test(text) || (known !== first && seen >= made)) return;
+        const stamp = await this.#session.readStateStamp();
+        if (stamp === known) return;
+        const state = (await this.#session.readState()) ?? null;
+        this.#mask.add(...parseStateSecrets(state ?? ""));
+        seen = parseAgentTokens(state).filter((token) => !before.has(token)).length;
+        known = stamp;
+      },
+    );
   }
 
-  async planned(): Promise<PlanDocument> {
-    return this.#document<PlanDocument>(["show", "-json", "-no-color", this.#session.planFile]);
+  async readPlan(): Promise<PlanDocument> {
+    return this.#readDocument<PlanDocument>(["show", "-json", "-no-color", this.#session.planFile]);
   }
 
-  async stateNow(): Promise<StateDocument> {
-    return this.#document<StateDocument>(["show", "-json", "-no-color"]);
+  async readState(): Promise<StateDocument> {
+    return this.#readDocument<StateDocument>(["show", "-json", "-no-color"]);
   }
 
   /** Returns the dependency graph as DOT. */
-  async graph(): Promise<string> {
+  async loadGraph(): Promise<string> {
     const type = isAtLeast(this.#options.program, 1, 7) ? ["-type=plan"] : [];
-    return this.#timed("graph", () => this.#read(["graph", ...type]));
+    return this.#measureTime("graph", () => this.#read(["graph", ...type]));
   }
 
-  #full(env: Readonly<Record<string, string>>): Record<string, string> {
+  #toQuietEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
     const { cliConfig, pluginCache } = this.#options;
     // Only for these two commands: the output of the others is parsed (facts/terraform 1.21).
-    return { ...quiet(cliConfig, pluginCache), ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}), ...env };
+    return { ...quietVariables(cliConfig, pluginCache), ...(this.#options.verbose ? { TF_LOG: "JSON" } : {}), ...env };
   }
 
-  async #document<T>(args: readonly string[]): Promise<T> {
+  async #readDocument<T>(args: readonly string[]): Promise<T> {
     const text = await this.#read(args);
     try {
       return parseJson(text, TERRAFORM_LIMITS) as T;
@@ -159,33 +175,37 @@ export class Engine {
 
   async #read(args: readonly string[]): Promise<string> {
     const { cliConfig, pluginCache } = this.#options;
-    const ended = await this.#run({ args, env: quiet(cliConfig, pluginCache), limit: this.#options.limits.step });
-    if (ended.code !== 0) this.#fail(args[0] ?? "", ended, [this.#mask.hide(ended.errors.trim())]);
+    const ended = await this.#runCommand({
+      args,
+      env: quietVariables(cliConfig, pluginCache),
+      limit: this.#options.limits.step,
+    });
+    if (ended.code !== 0) this.#throwFailure(args[0] ?? "", ended, [this.#mask.hide(ended.errors.trim())]);
     return ended.output;
   }
 
-  async #logged(
+  async #runLogged(
     args: readonly string[],
     env: Readonly<Record<string, string>>,
     stage: string,
     step: string,
     limit = this.#options.limits.step,
-    before?: TakeLine,
+    before?: OnLine,
   ): Promise<void> {
     const progress = new Progress(this.#report, this.#mask, () => this.#options.clock.now());
     const line = (text: string): void | Promise<void> => {
       const known = before?.(text);
       return known ? known.then(() => progress.line(text, stage, step)) : progress.line(text, stage, step);
     };
-    const ended = await this.#run({ args, env, limit, line });
+    const ended = await this.#runCommand({ args, env, limit, line });
     // A command that failed to start reports the reason on its last line.
     const last = progress.crash ?? this.#mask.hide(ended.errors.trim().split("\n").at(-1) ?? "");
     const reasons = progress.reasons.length > 0 ? progress.reasons : [last];
     if (ended.code !== 0)
-      this.#fail(args[0] ?? "", ended, progress.wasInterrupted ? [INTERRUPTED, ...reasons] : reasons);
+      this.#throwFailure(args[0] ?? "", ended, progress.wasInterrupted ? [INTERRUPTED_REASON, ...reasons] : reasons);
   }
 
-  async #run(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: TakeLine }): Promise<Ended> {
+  async #runCommand(part: Pick<CommandOptions, "args" | "env" | "limit"> & { line?: OnLine }): Promise<CommandResult> {
     this.#signal.throwIfAborted();
     const { program, clock, env, limits, givesWay } = this.#options;
     const { folder, work } = this.#session;
@@ -202,22 +222,26 @@ export class Engine {
     });
   }
 
-  #fail(command: string, { code, killedBy, tooLong, tooMuch }: Ended, reasons: readonly string[]): never {
+  #throwFailure(
+    command: string,
+    { code, killedBy, tooLong, tooMuch }: CommandResult,
+    reasons: readonly string[],
+  ): never {
     this.#signal.throwIfAborted();
     const { name } = this.#options.program;
     const minutes = Math.round((command === "apply" ? this.#options.limits.apply : this.#options.limits.step) / 60_000);
     if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
     if (tooMuch)
-      throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was stopped.`);
+      throw new ProvisionError(`${name} ${command} printed more than ${MAX_OUTPUT_BYTES} bytes and was stopped.`);
     // Earlier errors are not the reason it ended.
     if (killedBy) throw new ProvisionError(describeKill(`${name} ${command}`, killedBy));
-    const said = reasons.filter((one) => one !== "");
-    const [first = `it exited with ${code}.`] = said;
-    const more = said.length > 1 ? ` (and ${said.length - 1} more, see the log)` : "";
+    const nonEmptyReasons = reasons.filter((one) => one !== "");
+    const [first = `it exited with ${code}.`] = nonEmptyReasons;
+    const more = nonEmptyReasons.length > 1 ? ` (and ${nonEmptyReasons.length - 1} more, see the log)` : "";
     throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${more}`);
   }
 
-  async #timed<T>(step: string, work: () => Promise<T>): Promise<T> {
+  async #measureTime<T>(step: string, work: () => Promise<T>): Promise<T> {
     const { clock, program } = this.#options;
     const started_at = clock.now();
     try {

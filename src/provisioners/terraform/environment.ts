@@ -16,19 +16,22 @@ const NEVER = /^(?:TF_(?:WORKSPACE|DATA_DIR|CLI_|LOG|VAR_|INPUT|PLUGIN_CACHE)|CO
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** `allowed` contains names, and prefixes that end in `*`. */
-export const passedOn = (own: Variables, allowed: readonly string[]): Record<string, string> => {
+export const filterEnvironment = (own: Variables, allowed: readonly string[]): Record<string, string> => {
   const list = [...ALWAYS, ...allowed];
-  const fits = (name: string): boolean =>
+  const isAllowed = (name: string): boolean =>
     list.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : one === name));
   return Object.fromEntries(
     Object.entries(own).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && fits(entry[0]) && !NEVER.test(entry[0]),
+      (entry): entry is [string, string] => entry[1] !== undefined && isAllowed(entry[0]) && !NEVER.test(entry[0]),
     ),
   );
 };
 
 /** Returns the variables that every command gets in addition. */
-export const quiet = (cliConfig: string | undefined, pluginCache: string | undefined): Record<string, string> => ({
+export const quietVariables = (
+  cliConfig: string | undefined,
+  pluginCache: string | undefined,
+): Record<string, string> => ({
   CHECKPOINT_DISABLE: "1",
   TF_IN_AUTOMATION: "1",
   TF_INPUT: "0",
@@ -49,7 +52,7 @@ const PLATFORMS = [
 export type InitScript = (os: string, arch: string) => string;
 
 /** Returns the variables of an import or a form: no workspace, no secrets. `owner` only for a user's request. */
-export const plainVariables = (
+export const toPlainVariables = (
   transition: "start" | "stop" | "destroy",
   { access_url, initScript, owner }: { access_url: string; initScript: InitScript; owner?: TerraformOwner | undefined },
 ): Record<string, string> => ({
@@ -74,7 +77,7 @@ export const plainVariables = (
 });
 
 /** Returns parameter values by the digest of their name. */
-export const parameterVariables = (
+export const toParameterVariables = (
   values: Readonly<Record<string, string>>,
   previous: Readonly<Record<string, string>> = {},
 ): Record<string, string> => ({
@@ -95,7 +98,7 @@ export const buildVariables = (
   const { owner, secrets, template, task } = work;
   const accounts = Object.entries(secrets.accounts);
   return {
-    ...plainVariables(transition === "delete" ? "destroy" : transition, { access_url, initScript, owner }),
+    ...toPlainVariables(transition === "delete" ? "destroy" : transition, { access_url, initScript, owner }),
     CODER_WORKSPACE_NAME: workspace.name,
     CODER_WORKSPACE_ID: workspace.id,
     CODER_WORKSPACE_BUILD_ID: build_id,
@@ -108,7 +111,7 @@ export const buildVariables = (
     CODER_WORKSPACE_TEMPLATE_VERSION: template.version,
     CODER_TASK_ID: task.id,
     CODER_TASK_PROMPT: task.prompt,
-    ...parameterVariables(request.parameters, work.previous_parameters),
+    ...toParameterVariables(request.parameters, work.previous_parameters),
     ...Object.fromEntries(
       accounts.flatMap(([id, token]) => [
         [`CODER_EXTERNAL_AUTH_ACCESS_TOKEN_${id}`, token],

@@ -5,20 +5,20 @@ import { exists, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseJson } from "#base/json/read.ts";
 import type { ManifestParameter } from "#schema/templates/manifest.ts";
-import { PlanBroken, ProvisionError } from "../provisioner.ts";
+import { PlanBrokenError, ProvisionError } from "../provisioner.ts";
 import { describeKill, runCommand } from "./command.ts";
-import { parameterNames } from "./dependence.ts";
+import { listParameterNames } from "./dependence.ts";
 import { Engine, type EngineOptions } from "./engine.ts";
-import { parameterVariables, plainVariables, quiet } from "./environment.ts";
+import { quietVariables, toParameterVariables, toPlainVariables } from "./environment.ts";
 import { initScript } from "./init-script.ts";
-import { parameterIn } from "./manifest.ts";
-import { instancesOfPlan, type PlanDocument } from "./mapping/document.ts";
+import { toParameter } from "./manifest.ts";
+import { listPlanInstances, type PlanDocument } from "./mapping/document.ts";
 import { toParameters, toTags } from "./mapping/questions.ts";
 import { Mask } from "./mask.ts";
 import { type Diagnostic, Progress } from "./progress.ts";
 import { Session } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
-import { variablesFile } from "./variables.ts";
+import { formatVariablesFile } from "./variables.ts";
 import type { TemplateArchive, TerraformOwner } from "./work.ts";
 
 export type FormVersion = {
@@ -52,19 +52,19 @@ export type FormAnswer = {
 /** Milliseconds between interrupting and killing a command. */
 const GRACE_MS = 1_000;
 /** Timeout for preparing a version's providers and modules, which other requests wait for. */
-const PREPARE_MS = 60_000;
-const TOO_LATE = "The template's providers could not be installed in time.";
+const PREPARE_TIMEOUT_MS = 60_000;
+const TOO_LATE_MESSAGE = "The template's providers could not be installed in time.";
 /** Maximum number of parallel plans, prepared versions and cached answers. */
-const AT_ONCE = 2;
-const VERSIONS = 8;
-const ANSWERS = 128;
+const MAX_CONCURRENT = 2;
+const MAX_VERSIONS = 8;
+const MAX_ANSWERS = 128;
 const READY = "ready";
 
 /**
  * Terraform and its providers are Go programs. One that runs for a fraction of a second need not collect garbage, which takes a sixth of
  * its CPU time; above the memory limit it does so anyway.
  */
-const SHORT_LIVED = { GOGC: "off", GOMEMLIMIT: "512MiB" };
+const SHORT_LIVED_GO_ENV = { GOGC: "off", GOMEMLIMIT: "512MiB" };
 
 export class Forms {
   readonly #root: string;
@@ -93,11 +93,11 @@ export class Forms {
     const key = JSON.stringify([version.id, owner, Object.entries(inputs).sort()]);
     const known = this.#answers.get(key);
     if (known) return known;
-    await this.#turn(signal);
+    await this.#waitForSlot(signal);
     try {
-      const session = await this.#session(version);
-      const answer = await this.#plan(session, question, signal);
-      if (this.#answers.size >= ANSWERS) this.#answers.delete(this.#answers.keys().next().value ?? "");
+      const session = await this.#openSession(version);
+      const answer = await this.#planForm(session, question, signal);
+      if (this.#answers.size >= MAX_ANSWERS) this.#answers.delete(this.#answers.keys().next().value ?? "");
       this.#answers.set(key, answer);
       return answer;
     } finally {
@@ -106,8 +106,8 @@ export class Forms {
     }
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
-    while (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  async #waitForSlot(signal: AbortSignal): Promise<void> {
+    while (this.#running >= MAX_CONCURRENT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
     try {
       signal.throwIfAborted();
@@ -118,18 +118,18 @@ export class Forms {
     }
   }
 
-  async #session(version: FormVersion): Promise<Session> {
+  async #openSession(version: FormVersion): Promise<Session> {
     const known = this.#prepared.get(version.id) ?? this.#prepare(version);
     this.#prepared.delete(version.id);
     this.#prepared.set(version.id, known);
     known.catch(() => this.#prepared.delete(version.id));
     for (const [id] of this.#prepared) {
-      if (this.#prepared.size <= VERSIONS) break;
+      if (this.#prepared.size <= MAX_VERSIONS) break;
       if ((this.#busy.get(id) ?? 0) > 0 || id === version.id) continue;
       this.#prepared.delete(id);
-      const gone = rm(join(this.#root, id), { recursive: true, force: true });
-      this.#going.set(id, gone);
-      void gone.finally(() => this.#going.delete(id));
+      const removal = rm(join(this.#root, id), { recursive: true, force: true });
+      this.#going.set(id, removal);
+      void removal.finally(() => this.#going.delete(id));
     }
     return known;
   }
@@ -137,25 +137,25 @@ export class Forms {
   /** Prepares the template with its providers once per version; reuses a folder prepared by an earlier server. */
   async #prepare({ id, archive, cache, declared, variables }: FormVersion): Promise<Session> {
     const session = new Session(join(this.#root, id));
-    const values = variablesFile(declared, variables);
+    const values = formatVariablesFile(declared, variables);
     await this.#going.get(id);
     if (!(await exists(join(session.folder, READY)))) {
       await session.prepare(archive, cache);
       const options = await this.#options();
-      const late = new AbortController();
-      const limit = options.clock.after(PREPARE_MS, () => late.abort(new ProvisionError(TOO_LATE)));
+      const timeout = new AbortController();
+      const limit = options.clock.after(PREPARE_TIMEOUT_MS, () => timeout.abort(new ProvisionError(TOO_LATE_MESSAGE)));
       try {
-        await new Engine(options, { session, signal: late.signal, mask: new Mask(), report: SILENT }).init("");
+        await new Engine(options, { session, signal: timeout.signal, mask: new Mask(), report: SILENT }).init("");
       } finally {
         limit.cancel();
       }
       await writeFile(join(session.folder, READY), "");
     }
-    await session.keepVariables(values);
+    await session.writeVariables(values);
     return session;
   }
 
-  async #plan(
+  async #planForm(
     session: Session,
     { version, owner, access_url, inputs }: FormQuestion,
     signal: AbortSignal,
@@ -180,8 +180,11 @@ export class Forms {
         grace: GRACE_MS,
         givesWay,
       };
-      const base = { ...env, ...quiet(cliConfig, pluginCache), ...SHORT_LIVED };
-      const asked = { ...plainVariables("start", { access_url, initScript, owner }), ...parameterVariables(inputs) };
+      const base = { ...env, ...quietVariables(cliConfig, pluginCache), ...SHORT_LIVED_GO_ENV };
+      const asked = {
+        ...toPlainVariables("start", { access_url, initScript, owner }),
+        ...toParameterVariables(inputs),
+      };
       const mask = new Mask();
       mask.add(...version.secrets);
       const progress = new Progress(SILENT, mask, () => clock.now());
@@ -195,25 +198,25 @@ export class Forms {
       });
       signal.throwIfAborted();
       if (tooLong)
-        throw new PlanBroken(
+        throw new PlanBrokenError(
           `Evaluating the template's parameters took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
         );
-      if (killedBy) throw new PlanBroken(describeKill(`${program.name} plan`, killedBy));
+      if (killedBy) throw new PlanBrokenError(describeKill(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
         throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
-      if (shown.killedBy) throw new PlanBroken(describeKill(`${program.name} show`, shown.killedBy));
+      if (shown.killedBy) throw new PlanBrokenError(describeKill(`${program.name} show`, shown.killedBy));
       if (shown.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
       const document = readPlan(shown.output);
-      const instances = instancesOfPlan(document);
+      const instances = listPlanInstances(document);
       const faults = progress.errors.map((one) => ({
         ...one,
         summary: mask.hide(one.summary),
         detail: mask.hide(one.detail),
       }));
-      const names = parameterNames(document.configuration?.root_module);
-      return { parameters: toParameters(instances).map(parameterIn), tags: toTags(instances), faults, names };
+      const names = listParameterNames(document.configuration?.root_module);
+      return { parameters: toParameters(instances).map(toParameter), tags: toTags(instances), faults, names };
     } finally {
       this.#busy.set(version.id, (this.#busy.get(version.id) ?? 1) - 1);
       await rm(folder, { recursive: true, force: true });

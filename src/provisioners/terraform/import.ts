@@ -3,12 +3,12 @@
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { tryCompilePattern } from "../pattern.ts";
 import { ProvisionError, type Report } from "../provisioner.ts";
-import { listNeeds, type Packed, packCache } from "./cache.ts";
-import { formTargets, isDynamic, parameterNames } from "./dependence.ts";
+import { listNeeds, type PackedCache, packCache } from "./cache.ts";
+import { isDynamic, listFormTargets, listParameterNames } from "./dependence.ts";
 import type { Engine } from "./engine.ts";
-import { plainVariables } from "./environment.ts";
+import { toPlainVariables } from "./environment.ts";
 import { initScript } from "./init-script.ts";
-import { cronWarnings, parameterIn, presetIn, resourcesIn, variableIn } from "./manifest.ts";
+import { listCronWarnings, toParameter, toPreset, toResources, toVariable } from "./manifest.ts";
 import type { PlanDocument } from "./mapping/document.ts";
 import { type MappedPlan, mapPlan } from "./mapping/map.ts";
 import { MappingError } from "./mapping/mapped.ts";
@@ -16,7 +16,7 @@ import type { Program } from "./program.ts";
 import type { Session } from "./session.ts";
 import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";
 import type { TerraformSource } from "./source.ts";
-import { variablesFile } from "./variables.ts";
+import { formatVariablesFile } from "./variables.ts";
 import type { TemplateArchive } from "./work.ts";
 
 const STAGES = {
@@ -46,29 +46,29 @@ type ImportInput = Omit<ImportRequest, "job_id" | "archive"> & {
   readonly report: Report;
 };
 
-export type TerraformImport = { readonly manifest: Manifest; readonly cache: Packed | undefined };
+export type TerraformImport = { readonly manifest: Manifest; readonly cache: PackedCache | undefined };
 
 /** Maximum characters of a manifest. */
-const MANIFEST_LIMIT = 4 * 1024 * 1024;
+const MAX_MANIFEST_CHARS = 4 * 1024 * 1024;
 
 /** Throws ProvisionError for problems that the template's author has to fix. */
 export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
   const { engine, moduleEngine, session, source, report } = input;
   if (source.snapshot_module?.problem !== undefined) throw new ProvisionError(source.snapshot_module.problem);
-  await session.keepVariables(variablesFile(source.variables, input.variables));
+  await session.writeVariables(formatVariablesFile(source.variables, input.variables));
   await engine.init(STAGES.init);
   const cache = await packCache(session);
   for (const name of cache?.leftOut ?? [])
     report.log("warn", STAGES.init, `The module ${name} is too large to be stored and is fetched at each build.`);
-  const start = await half(input, "start");
-  const stop = await half(input, "stop");
-  for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])
+  const start = await importHalf(input, "start");
+  const stop = await importHalf(input, "stop");
+  for (const words of [...start.mapped.warnings, ...listCronWarnings(start.mapped.resources)])
     report.log("warn", STAGES.start, words);
   checkAccounts(start.mapped, input.accounts);
   if (moduleEngine) await checkModule(moduleEngine);
   const manifest = await loadManifest(input, start, stop.mapped);
-  if (JSON.stringify(manifest).length > MANIFEST_LIMIT)
-    throw new ProvisionError(`What the template describes has more than ${MANIFEST_LIMIT} characters.`);
+  if (JSON.stringify(manifest).length > MAX_MANIFEST_CHARS)
+    throw new ProvisionError(`What the template describes has more than ${MAX_MANIFEST_CHARS} characters.`);
   return { manifest, cache };
 };
 
@@ -81,17 +81,17 @@ const checkModule = async (engine: Engine): Promise<void> => {
   });
 };
 
-type Half = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
+type ImportHalf = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
 
-const half = async ({ engine, access_url }: ImportInput, transition: "start" | "stop"): Promise<Half> => {
-  await engine.plan(STAGES[transition], plainVariables(transition, { access_url, initScript }));
-  const plan = await engine.planned();
-  const graph = await engine.graph();
-  return { plan, mapped: mapped(() => mapPlan(plan, graph)) };
+const importHalf = async ({ engine, access_url }: ImportInput, transition: "start" | "stop"): Promise<ImportHalf> => {
+  await engine.plan(STAGES[transition], toPlainVariables(transition, { access_url, initScript }));
+  const plan = await engine.readPlan();
+  const graph = await engine.loadGraph();
+  return { plan, mapped: withProvisionErrors(() => mapPlan(plan, graph)) };
 };
 
 /** Converts a MappingError to an error for people who follow the job. */
-export const mapped = <T>(map: () => T): T => {
+export const withProvisionErrors = <T>(map: () => T): T => {
   try {
     return map();
   } catch (error) {
@@ -100,8 +100,9 @@ export const mapped = <T>(map: () => T): T => {
 };
 
 const checkAccounts = ({ external_auth }: MappedPlan, known: readonly string[]): void => {
-  const strange = external_auth.find(({ id }) => !known.includes(id));
-  if (strange) throw new ProvisionError(`The external auth provider "${strange.id}" is not configured on this server.`);
+  const unknownProvider = external_auth.find(({ id }) => !known.includes(id));
+  if (unknownProvider)
+    throw new ProvisionError(`The external auth provider "${unknownProvider.id}" is not configured on this server.`);
 };
 
 /** Returns true if only a plan can validate the parameter's value. */
@@ -110,21 +111,21 @@ const isOnlyReadByGo = ({ validation }: ManifestParameter): boolean =>
 
 const loadManifest = async (
   { program, source, session }: ImportInput,
-  { plan, mapped: start }: Half,
+  { plan, mapped: start }: ImportHalf,
   stop: MappedPlan,
 ): Promise<Manifest> => {
   const configured = plan.configuration?.root_module?.variables;
-  const parameters = start.parameters.map(parameterIn);
-  const presets = start.presets.map(presetIn);
+  const parameters = start.parameters.map(toParameter);
+  const presets = start.presets.map(toPreset);
   return {
     provisioner: "terraform",
     parameters,
-    variables: source.variables.map((one) => variableIn(one, configured)),
+    variables: source.variables.map((one) => toVariable(one, configured)),
     presets,
     external_auth: [...start.external_auth],
     ai_task: start.has_ai_task,
-    resources: resourcesIn(start.resources),
-    stop_resources: resourcesIn(stop.resources),
+    resources: toResources(start.resources),
+    stop_resources: toResources(stop.resources),
     terraform: {
       program: program.name,
       version: program.version,
@@ -132,8 +133,8 @@ const loadManifest = async (
       has_external_agent: start.has_external_agent,
       has_snapshot_module: source.snapshot_module !== undefined,
       needs: await listNeeds(session),
-      names: [...parameterNames(plan.configuration?.root_module).values()],
-      targets: formTargets(plan.configuration?.root_module),
+      names: [...listParameterNames(plan.configuration?.root_module).values()],
+      targets: listFormTargets(plan.configuration?.root_module),
       workspace_tags: start.tags,
     },
   };

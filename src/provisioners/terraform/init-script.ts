@@ -5,9 +5,9 @@ const URL_MARK = "${" + "ACCESS_URL}";
 const AUTH_MARK = "${" + "AUTH_TYPE}";
 
 export const INIT_SYSTEMS = ["linux", "darwin", "windows"] as const;
-export const INIT_MACHINES = ["amd64", "arm64", "armv7"] as const;
+export const INIT_ARCHITECTURES = ["amd64", "arm64", "armv7"] as const;
 
-const shell = (os: string, arch: string): string => `#!/bin/sh
+const toShellScript = (os: string, arch: string): string => `#!/bin/sh
 # Fetches the workspace's agent from the server and starts it. Tries again until the server answers.
 set -u
 say() { echo "workspace agent: $*" >&2; }
@@ -40,7 +40,7 @@ export CODER_AGENT_AUTH="${AUTH_MARK}"
 exec "$program" agent
 `;
 
-const powershell = (
+const toPowershellScript = (
   arch: string,
 ): string => `# Fetches the workspace's agent from the server and starts it. Tries again until the server answers.
 $ErrorActionPreference = "Stop"
@@ -59,8 +59,9 @@ exit $LASTEXITCODE
 `;
 
 /** Returns the script with the placeholders that the provider fills in. */
-export const initScript = (os: string, arch: string): string => (os === "windows" ? powershell(arch) : shell(os, arch));
+export const initScript = (os: string, arch: string): string =>
+  os === "windows" ? toPowershellScript(arch) : toShellScript(os, arch);
 
 /** Returns the script for /init-script: with the server's URL and token authentication. */
-export const filledInitScript = (os: string, arch: string, access_url: string): string =>
+export const renderInitScript = (os: string, arch: string, access_url: string): string =>
   initScript(os, arch).replaceAll(URL_MARK, access_url).replaceAll(AUTH_MARK, "token");

@@ -1,20 +1,20 @@
 // Serializes `init` runs, which write to the plugin folder shared by all runs (facts/terraform 1.11). The wait is bounded, so that an
 // unresponsive registry does not block builds of other templates.
 import type { Clock } from "#base/clock.ts";
-import { aborted, within } from "#base/retry.ts";
+import { finishesWithin, waitForAbort } from "#base/retry.ts";
 
 /** Milliseconds; many runs that start at the same time take less. */
-const PATIENCE_MS = 30_000;
+const TURN_TIMEOUT_MS = 30_000;
 
 export class InitTurns {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Resolves with a function that ends the turn, or with undefined after a timeout. Rejects with the signal's reason. */
-  async take(clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
+  async waitForTurn(clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = Promise.all([before, promise]);
-    const isTurn = await within(clock, PATIENCE_MS, Promise.race([before, aborted(signal)]));
+    const isTurn = await finishesWithin(clock, TURN_TIMEOUT_MS, Promise.race([before, waitForAbort(signal)]));
     if (isTurn && !signal.aborted) return resolve;
     resolve();
     signal.throwIfAborted();

@@ -4,10 +4,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { log } from "#base/log.ts";
-import type { KeptBuild } from "../provisioner.ts";
+import type { RetainedBuild } from "../provisioner.ts";
 import { parseSerial, Session } from "./session.ts";
 
-export class KeptBuilds {
+export class RetainedBuilds {
   readonly #root: string;
   /** Resolves once no process of an earlier run is active in a folder. */
   readonly #ended: (folder: string) => Promise<void>;
@@ -22,7 +22,7 @@ export class KeptBuilds {
   }
 
   /** Prevents listing and removing the workspace's folder while `work` runs. */
-  async during<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
+  async runDuring<T>(workspace_id: string, work: () => Promise<T>): Promise<T> {
     while (this.#going.has(workspace_id)) await this.#going.get(workspace_id);
     this.#busy.set(workspace_id, (this.#busy.get(workspace_id) ?? 0) + 1);
     try {
@@ -46,13 +46,13 @@ export class KeptBuilds {
   }
 
   /** Returns the builds with readable states and removes folders without a state. An unreadable state stays for an administrator. */
-  async list(): Promise<KeptBuild[]> {
-    const found: KeptBuild[] = [];
+  async list(): Promise<RetainedBuild[]> {
+    const found: RetainedBuild[] = [];
     for (const workspace_id of await readdir(this.#root).catch(() => [])) {
       const session = this.#getSession(workspace_id);
       if (!this.#busy.has(workspace_id)) await this.#ended(session.folder);
       if (this.#busy.has(workspace_id)) continue;
-      const kept = await keptIn(session, workspace_id);
+      const kept = await findRetained(session, workspace_id);
       if (kept) found.push(kept);
       else if (await session.isEmpty()) await this.remove(workspace_id);
     }
@@ -60,9 +60,9 @@ export class KeptBuilds {
   }
 
   /** Removes the folders that have not changed since they were listed. */
-  async drop(stored: readonly KeptBuild[]): Promise<void> {
+  async drop(stored: readonly RetainedBuild[]): Promise<void> {
     for (const { workspace_id, lineage, serial } of stored) {
-      const now = await keptIn(this.#getSession(workspace_id), workspace_id);
+      const now = await findRetained(this.#getSession(workspace_id), workspace_id);
       if (now?.lineage === lineage && now.serial === serial) await this.remove(workspace_id);
     }
   }
@@ -72,8 +72,8 @@ export class KeptBuilds {
   }
 }
 
-const keptIn = async (session: Session, workspace_id: string): Promise<KeptBuild | undefined> => {
-  const text = await session.state().catch(() => undefined);
+const findRetained = async (session: Session, workspace_id: string): Promise<RetainedBuild | undefined> => {
+  const text = await session.readState().catch(() => undefined);
   const known = text === undefined ? undefined : parseSerial(text);
   if (!known || !Number.isSafeInteger(known.serial) || known.serial < 0 || known.lineage.length > 256) return undefined;
   return { workspace_id, lineage: known.lineage, serial: known.serial };

@@ -1,5 +1,5 @@
 // Converts a mapped plan or state to a manifest, the form in which all other code knows a template (facts/terraform 6.3). Pure.
-import { scriptCronProblem } from "#base/schedule/cron.ts";
+import { findScriptCronProblem } from "#base/schedule/cron.ts";
 import type {
   ManifestAgent,
   ManifestApp,
@@ -21,9 +21,9 @@ import {
 import type { DeclaredVariable } from "./variables.ts";
 
 /** Used to drop members: a manifest omits empty, 0 and false ones. */
-type Full = Record<string, unknown>;
+type FullRecord = Record<string, unknown>;
 
-const lean = <T>(full: Full): T =>
+const omitEmpty = <T>(full: FullRecord): T =>
   Object.fromEntries(
     Object.entries(full).filter(
       ([, value]) => value !== "" && value !== undefined && value !== false && !isEmpty(value),
@@ -32,9 +32,9 @@ const lean = <T>(full: Full): T =>
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-export const resourcesIn = (mapped: readonly MappedResource[]): ManifestResource[] =>
+export const toResources = (mapped: readonly MappedResource[]): ManifestResource[] =>
   mapped.map(({ name, type, module_path, hide, icon, daily_cost, metadata, agents, instance_type }) =>
-    lean({
+    omitEmpty({
       name,
       type,
       module_path,
@@ -42,14 +42,14 @@ export const resourcesIn = (mapped: readonly MappedResource[]): ManifestResource
       icon,
       daily_cost: daily_cost || undefined,
       metadata: [...(instance_type === "" ? [] : [{ key: "type", value: instance_type }]), ...metadata],
-      agents: agents.map(agentIn),
+      agents: agents.map(toAgent),
     }),
   );
 
-const agentIn = (agent: MappedAgent): ManifestAgent => {
+const toAgent = (agent: MappedAgent): ManifestAgent => {
   const { name, os, arch, directory, env, troubleshooting_url, motd_file, instance_id, token, api_key_scope } = agent;
   return {
-    ...lean<Pick<ManifestAgent, "name">>({
+    ...omitEmpty<Pick<ManifestAgent, "name">>({
       name,
       os,
       arch,
@@ -60,14 +60,14 @@ const agentIn = (agent: MappedAgent): ManifestAgent => {
       instance_id,
       token,
       api_key_scope: api_key_scope === "all" ? undefined : api_key_scope,
-      apps: agent.apps.toSorted((a, b) => a.order - b.order || (a.slug < b.slug ? -1 : 1)).map(appIn),
-      scripts: agent.scripts.map(scriptIn),
+      apps: agent.apps.toSorted((a, b) => a.order - b.order || (a.slug < b.slug ? -1 : 1)).map(toApp),
+      scripts: agent.scripts.map(toScript),
       metadata: agent.metadata
         .toSorted((a, b) => a.order - b.order)
         .map(({ key, display_name, script, interval, timeout }) =>
-          lean({ key, display_name, script, interval, timeout: timeout || undefined }),
+          omitEmpty({ key, display_name, script, interval, timeout: timeout || undefined }),
         ),
-      devcontainers: agent.devcontainers.map((one) => lean(one)),
+      devcontainers: agent.devcontainers.map((one) => omitEmpty(one)),
     }),
     // An empty list has its own meaning: no display apps.
     display_apps: agent.display_apps as NonNullable<ManifestAgent["display_apps"]>,
@@ -75,26 +75,26 @@ const agentIn = (agent: MappedAgent): ManifestAgent => {
   };
 };
 
-const appIn = (app: MappedApp): ManifestApp => {
+const toApp = (app: MappedApp): ManifestApp => {
   const { order: _order, healthcheck, share, open_in, ...rest } = app;
-  return lean({ ...rest, share, open_in, healthcheck: healthcheck ?? undefined });
+  return omitEmpty({ ...rest, share, open_in, healthcheck: healthcheck ?? undefined });
 };
 
-const scriptIn = (script: MappedScript): Full =>
-  lean({ ...script, timeout: script.timeout || undefined, cron: toCron(script) });
+const toScript = (script: MappedScript): FullRecord =>
+  omitEmpty({ ...script, timeout: script.timeout || undefined, cron: toCron(script) });
 
 /** With five fields, the template's first one is the seconds, and the day of the week is missing (facts/terraform 3.13). */
 const toCron = ({ cron, display_name }: MappedScript): string => {
   if (cron === "") return "";
   const six = cron.trim().split(/\s+/).length === 5 && !cron.startsWith("@") ? `${cron.trim()} *` : cron.trim();
-  const problem = scriptCronProblem(six);
+  const problem = findScriptCronProblem(six);
   if (problem !== undefined)
     throw new MappingError(`The script ${display_name} has the cron text "${cron}": it ${problem}.`);
   return six;
 };
 
 /** Returns warnings about schedules that the author may not have intended. */
-export const cronWarnings = (mapped: readonly MappedResource[]): string[] =>
+export const listCronWarnings = (mapped: readonly MappedResource[]): string[] =>
   mapped
     .flatMap(({ agents }) => agents.flatMap(({ scripts }) => scripts))
     .filter(({ cron }) => cron.trim().split(/\s+/).length === 5)
@@ -103,9 +103,9 @@ export const cronWarnings = (mapped: readonly MappedResource[]): string[] =>
         `The script ${display_name} has the cron text "${cron}" of five fields: the first is seconds.`,
     );
 
-export const parameterIn = (one: MappedParameter): ManifestParameter => {
+export const toParameter = (one: MappedParameter): ManifestParameter => {
   const { validation: rule, options, required, default_value, type } = one;
-  const validation = lean<Full>({
+  const validation = omitEmpty<FullRecord>({
     regex: rule.regex,
     error: rule.error,
     monotonic: rule.monotonic,
@@ -113,7 +113,7 @@ export const parameterIn = (one: MappedParameter): ManifestParameter => {
     max: rule.max ?? undefined,
   });
   return {
-    ...lean<Pick<ManifestParameter, "name">>({
+    ...omitEmpty<Pick<ManifestParameter, "name">>({
       name: one.name,
       display_name: one.display_name,
       description: one.description,
@@ -123,7 +123,7 @@ export const parameterIn = (one: MappedParameter): ManifestParameter => {
       mutable: one.mutable,
       ephemeral: one.ephemeral,
       address: one.address,
-      options: options.map((option) => ({ ...lean<Full>(option), name: option.name, value: option.value })),
+      options: options.map((option) => ({ ...omitEmpty<FullRecord>(option), name: option.name, value: option.value })),
       // An empty rule means that the number must be an integer.
       validation: Object.keys(validation).length > 0 || one.is_whole ? validation : undefined,
       styling: Object.keys(one.styling).length > 0 ? one.styling : undefined,
@@ -132,7 +132,7 @@ export const parameterIn = (one: MappedParameter): ManifestParameter => {
   };
 };
 
-export const presetIn = ({
+export const toPreset = ({
   name,
   description,
   icon,
@@ -142,7 +142,7 @@ export const presetIn = ({
 }: MappedPreset): ManifestPreset => {
   const { instances, ttl_seconds, timezone, schedule } = prebuilds;
   return {
-    ...lean<Pick<ManifestPreset, "name" | "parameters">>({ name, description, icon, default: chosen, parameters }),
+    ...omitEmpty<Pick<ManifestPreset, "name" | "parameters">>({ name, description, icon, default: chosen, parameters }),
     ...(instances === 0 && schedule.length === 0
       ? {}
       : {
@@ -158,14 +158,14 @@ export const presetIn = ({
 const TYPES = ["string", "number", "bool"] as const;
 
 /** `configured` is what a plan knows about the variables; empty without a plan. */
-export const variableIn = (
+export const toVariable = (
   { name, description, type, default: given, sensitive }: DeclaredVariable,
   configured: Readonly<Record<string, ConfiguredVariable>> = {},
 ): ManifestVariable => {
   const known = configured[name]?.default;
   const value = known === undefined || known === null || typeof known === "string" ? known : JSON.stringify(known);
   return {
-    ...lean<Pick<ManifestVariable, "name">>({
+    ...omitEmpty<Pick<ManifestVariable, "name">>({
       name,
       sensitive,
       description: configured[name]?.description ?? description,

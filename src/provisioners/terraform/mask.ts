@@ -5,8 +5,8 @@ import { listEncodings } from "#base/secrets/spellings.ts";
 import { parseState } from "./state-json.ts";
 
 /** Masking shorter secrets would hide ordinary words. */
-const SHORTEST = 6;
-const SHOWN = "(hidden)";
+const MIN_SECRET_CHARS = 6;
+const HIDDEN_TEXT = "(hidden)";
 /** Number of leading characters that identify a possible secret; every secret is at least this long. */
 const HEAD = 4;
 /** Size of the hash table for heads. */
@@ -25,14 +25,14 @@ export class Mask {
       this.#known.add(secret);
       const lines = secret.split(/\r?\n/).map((line) => line.trim());
       for (const one of new Set([secret.trim(), ...lines])) {
-        if (one.length >= SHORTEST) for (const spelling of listEncodings(one)) this.#look(spelling);
+        if (one.length >= MIN_SECRET_CHARS) for (const spelling of listEncodings(one)) this.#addSpelling(spelling);
       }
     }
   }
 
-  #look(spelling: string): void {
-    if (spelling.length < SHORTEST) return;
-    const head = headAt(spelling, 0);
+  #addSpelling(spelling: string): void {
+    if (spelling.length < MIN_SECRET_CHARS) return;
+    const head = computeHead(spelling, 0);
     const same = this.#byHead.get(head) ?? [];
     if (same.includes(spelling)) return;
     same.push(spelling);
@@ -47,15 +47,15 @@ export class Mask {
   hide(text: string): string {
     let shown = "";
     let done = 0;
-    for (let at = 0; at + SHORTEST <= text.length; at++) {
-      const head = headAt(text, at);
+    for (let at = 0; at + MIN_SECRET_CHARS <= text.length; at++) {
+      const head = computeHead(text, at);
       if (this.#heads[head] !== 1) continue;
-      let end = this.#endOf(text, at, head);
+      let end = this.#findEnd(text, at, head);
       if (end === undefined) continue;
-      for (let inner = at + 1; inner < end && inner + SHORTEST <= text.length; inner++) {
-        end = Math.max(end, this.#endOf(text, inner, headAt(text, inner)) ?? 0);
+      for (let inner = at + 1; inner < end && inner + MIN_SECRET_CHARS <= text.length; inner++) {
+        end = Math.max(end, this.#findEnd(text, inner, computeHead(text, inner)) ?? 0);
       }
-      shown += text.slice(done, at) + SHOWN;
+      shown += text.slice(done, at) + HIDDEN_TEXT;
       done = end;
       at = end - 1;
     }
@@ -63,13 +63,13 @@ export class Mask {
   }
 
   /** Returns the end of the longest secret that starts here. */
-  #endOf(text: string, at: number, head: number): number | undefined {
+  #findEnd(text: string, at: number, head: number): number | undefined {
     const found = this.#byHead.get(head)?.find((one) => text.startsWith(one, at));
     return found === undefined ? undefined : at + found.length;
   }
 }
 
-const headAt = (text: string, at: number): number => {
+const computeHead = (text: string, at: number): number => {
   let number = 0;
   for (let i = 0; i < HEAD; i++) number = (Math.imul(number, 31) + text.charCodeAt(at + i)) >>> 0;
   return (number ^ (number >>> 16)) & (TABLE - 1);

@@ -4,17 +4,17 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Linux reports hundredths of a second, regardless of the kernel's clock rate. */
 const TICK_MS = 10;
 /** Fields of /proc/PID/stat after the name: the group, and the CPU time of the process and its ended children. */
-const GROUP = 2;
-const TIMES = [11, 12, 13, 14];
+const GROUP_FIELD = 2;
+const TIME_FIELDS = [11, 12, 13, 14];
 
 /** Returns milliseconds; undefined if the system does not report it. */
-export const processorMsOfGroup = (group: number): number | undefined => {
+export const readGroupCpuMs = (group: number): number | undefined => {
   if (process.platform !== "linux") return undefined;
   let ticks = 0;
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const fields = readStat(name);
-    if (Number(fields[GROUP]) === group) for (const at of TIMES) ticks += Number(fields[at] ?? 0);
+    if (Number(fields[GROUP_FIELD]) === group) for (const at of TIME_FIELDS) ticks += Number(fields[at] ?? 0);
   }
   return ticks * TICK_MS;
 };

@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from "node:path";
 export type Program = { readonly path: string; readonly name: "terraform" | "tofu"; readonly version: string };
 
 /** The oldest version with the required output (facts/terraform 1.5). */
-const OLDEST = [1, 1, 0];
+const MIN_VERSION = [1, 1, 0];
 /** Milliseconds for `version`. */
 const TIMEOUT_MS = 10_000;
 
@@ -29,12 +29,12 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
   }
   // An absolute path, because it is started in other folders.
   const path = resolve(found);
-  const asked = await readVersion(path, env.PATH ?? "");
-  if (asked === undefined) return `${path} does not report its version.`;
-  const numbers = asked.split(/[.-]/).slice(0, 3).map(Number);
-  const tooOld = OLDEST.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
-  if (tooOld) return `${path} is version ${asked}; ${OLDEST.join(".")} or newer is required.`;
-  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: asked };
+  const foundVersion = await readVersion(path, env.PATH ?? "");
+  if (foundVersion === undefined) return `${path} does not report its version.`;
+  const numbers = foundVersion.split(/[.-]/).slice(0, 3).map(Number);
+  const tooOld = MIN_VERSION.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
+  if (tooOld) return `${path} is version ${foundVersion}; ${MIN_VERSION.join(".")} or newer is required.`;
+  return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: foundVersion };
 };
 
 const readVersion = async (path: string, PATH: string): Promise<string | undefined> => {

@@ -14,9 +14,9 @@ export type Diagnostic = {
 /** Errors kept for the job's own message. */
 const MAX_ERRORS = 20;
 /** The first words of a crash report of a Go program; the rest is for its developers. */
-const CRASH = /^(?:panic|fatal error|SIG[A-Z]+): /;
+const CRASH_LINE = /^(?:panic|fatal error|SIG[A-Z]+): /;
 /** The message after SIGINT or SIGTERM. */
-const INTERRUPT = "Interrupt received.";
+const INTERRUPT_MESSAGE = "Interrupt received.";
 /** Maximum number of operations in progress: more than any template has. */
 const MAX_OPEN = 10_000;
 
@@ -66,15 +66,15 @@ export class Progress {
     if (text.trim() === "") return;
     const line = parse(text);
     if (!line) {
-      if (CRASH.test(text)) this.crash ??= this.#mask.hide(text);
-      this.#say("info", stage, text);
+      if (CRASH_LINE.test(text)) this.crash ??= this.#mask.hide(text);
+      this.#log("info", stage, text);
       return;
     }
-    if (line.type === "log" && line["@message"]?.includes(INTERRUPT)) this.wasInterrupted = true;
-    if (line.diagnostic) this.#diagnostic(line.diagnostic, stage);
-    else if (line.type === undefined) this.#own(line, stage);
-    else this.#say(LEVELS[line["@level"] ?? ""] ?? "info", stage, line["@message"] ?? "");
-    this.#timing(line, step);
+    if (line.type === "log" && line["@message"]?.includes(INTERRUPT_MESSAGE)) this.wasInterrupted = true;
+    if (line.diagnostic) this.#handleDiagnostic(line.diagnostic, stage);
+    else if (line.type === undefined) this.#handleLogLine(line, stage);
+    else this.#log(LEVELS[line["@level"] ?? ""] ?? "info", stage, line["@message"] ?? "");
+    this.#handleTiming(line, step);
   }
 
   /** The errors for the job, one line each. */
@@ -86,16 +86,16 @@ export class Progress {
   }
 
   /** Handles a line of TF_LOG: mostly traces, which are not useful; important messages are printed anyway (facts/terraform 1.21). */
-  #own(line: Line, stage: string): void {
+  #handleLogLine(line: Line, stage: string): void {
     const level = LEVELS[line["@level"] ?? ""] ?? "debug";
-    if (level !== "trace") this.#say(level === "info" ? "debug" : level, stage, line["@message"] ?? "");
+    if (level !== "trace") this.#log(level === "info" ? "debug" : level, stage, line["@message"] ?? "");
   }
 
-  #say(level: LogLevel, stage: string, text: string): void {
+  #log(level: LogLevel, stage: string, text: string): void {
     this.#report.log(level, stage, this.#mask.hide(text));
   }
 
-  #diagnostic(found: NonNullable<Line["diagnostic"]>, stage: string): void {
+  #handleDiagnostic(found: NonNullable<Line["diagnostic"]>, stage: string): void {
     const { severity = "error", summary = "", detail = "", address, range, snippet } = found;
     // The warning that a form's own -target causes.
     if (summary === "Resource targeting is in effect") return;
@@ -104,16 +104,16 @@ export class Progress {
     if (level === "error" && this.errors.length < MAX_ERRORS) {
       this.errors.push({ severity, summary, detail, address: about });
     }
-    this.#say(level, stage, `${level === "warn" ? "Warning" : "Error"}: ${summary}`);
+    this.#log(level, stage, `${level === "warn" ? "Warning" : "Error"}: ${summary}`);
     if (range?.filename) {
       const where = `  on ${range.filename} line ${range.start?.line ?? 1}${snippet?.context ? `, in ${snippet.context}` : ""}`;
-      this.#say(level, stage, `${where}:`);
-      if (snippet?.code) this.#say(level, stage, `    ${snippet.code.trim()}`);
+      this.#log(level, stage, `${where}:`);
+      if (snippet?.code) this.#log(level, stage, `    ${snippet.code.trim()}`);
     }
-    if (detail !== "") this.#say(level, stage, detail);
+    if (detail !== "") this.#log(level, stage, detail);
   }
 
-  #timing({ type = "", hook, "@timestamp": at }: Line, step: string): void {
+  #handleTiming({ type = "", hook, "@timestamp": at }: Line, step: string): void {
     const [, kind = "", phase = ""] =
       /^(apply|refresh|provision|ephemeral_op)_(start|complete|errored)$/.exec(type) ?? [];
     const resource = hook?.resource?.addr;

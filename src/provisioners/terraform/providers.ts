@@ -5,29 +5,29 @@ import { cp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
 /** `<host>/<owner>/<name>/<version>/<platform>` */
-const DEPTH = 5;
+const MAX_DEPTH = 5;
 
 /**
  * Makes a run independent of the shared folder: replaces a link into it by a copy, and a link through it to another place by a direct link.
  */
-export const keepOwnProviders = async (work: string, shared: string): Promise<void> => {
+export const detachSharedProviders = async (work: string, shared: string): Promise<void> => {
   const root = join(work, ".terraform/providers");
-  const inside = `${await realpath(shared)}/`;
-  for (const path of await linksBelow(root, DEPTH)) {
+  const sharedPrefix = `${await realpath(shared)}/`;
+  for (const path of await listLinksBelow(root, MAX_DEPTH)) {
     const target = await realpath(path);
     await rm(path);
-    if (!target.startsWith(inside)) await symlink(target, path);
+    if (!target.startsWith(sharedPrefix)) await symlink(target, path);
     // On file systems with reflinks, a copy is free.
     else await cp(target, path, { recursive: true, mode: constants.COPYFILE_FICLONE });
   }
 };
 
-const linksBelow = async (folder: string, depth: number): Promise<string[]> => {
+const listLinksBelow = async (folder: string, depth: number): Promise<string[]> => {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
     const path = join(folder, entry.name);
     if (entry.isSymbolicLink()) found.push(path);
-    else if (entry.isDirectory() && depth > 1) found.push(...(await linksBelow(path, depth - 1)));
+    else if (entry.isDirectory() && depth > 1) found.push(...(await listLinksBelow(path, depth - 1)));
   }
   return found;
 };

@@ -5,9 +5,9 @@ import { isBare, listStateResources, parseSerial } from "./session.ts";
 import { TERRAFORM_LIMITS } from "./state-json.ts";
 
 /** The state format of Terraform since 0.12, and of all OpenTofu versions; no other is supported. */
-const VERSION = 4;
+const STATE_VERSION = 4;
 /** Maximum characters of a lineage, as workers report it (src/provisioners/external/protocol.ts). */
-const LINEAGE_LIMIT = 256;
+const MAX_LINEAGE_CHARS = 256;
 
 type Loose = Readonly<Record<string, unknown>>;
 
@@ -17,8 +17,8 @@ export const findStateProblem = (text: string): string | undefined => {
   if (!isObject(state)) return "must be a Terraform state, which is a JSON object";
   if ("encrypted_data" in state) return "must be an unencrypted state, so that the server can check its resources";
   const { version, lineage, serial, resources } = state;
-  if (version !== VERSION) return `must be a Terraform state of version ${VERSION}`;
-  if (typeof lineage !== "string" || lineage === "" || lineage.length > LINEAGE_LIMIT)
+  if (version !== STATE_VERSION) return `must be a Terraform state of version ${STATE_VERSION}`;
+  if (typeof lineage !== "string" || lineage === "" || lineage.length > MAX_LINEAGE_CHARS)
     return "must be a Terraform state with a lineage";
   if (!Number.isSafeInteger(serial) || (serial as number) < 0) return "must be a Terraform state with a serial";
   if (!Array.isArray(resources)) return "must be a Terraform state with a list of resources";

@@ -12,15 +12,15 @@ import { parseState } from "./state-json.ts";
 import type { TemplateArchive } from "./work.ts";
 
 /** Maximum characters of a state. A larger one stays in its folder, where a person can retrieve it. */
-export const STATE_LIMIT = 16 * 1024 * 1024;
-const STATE = "terraform.tfstate";
+export const MAX_STATE_BYTES = 16 * 1024 * 1024;
+const STATE_FILE = "terraform.tfstate";
 /** Terraform's fallback file if it cannot write the state. */
-const ERRORED = "errored.tfstate";
+const ERRORED_STATE_FILE = "errored.tfstate";
 /** Maximum bytes of one template file. */
-const FILE_LIMIT = 100 * 1024 * 1024;
+const MAX_FILE_BYTES = 100 * 1024 * 1024;
 
 /** Files that are not unpacked from a template: Terraform's own folder, and states. */
-const LEFT_OUT = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate|errored\.tfstate)/;
+const OMITTED_FILES = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate|errored\.tfstate)/;
 
 export class Session {
   /** The folder of the run. */
@@ -47,14 +47,14 @@ export class Session {
   }
 
   get #stateFile(): string {
-    return join(this.work, STATE);
+    return join(this.work, STATE_FILE);
   }
 
   /** Unpacks the template and then its import's cache over it. Removes the files of an earlier run except its state. */
   async prepare(archive: TemplateArchive, cache?: TemplateArchive): Promise<void> {
     // The state is not moved in the meantime, so that it survives a kill.
-    if ((await this.state()) === undefined) await this.remove();
-    else await this.#removeAllBut(STATE);
+    if ((await this.readState()) === undefined) await this.remove();
+    else await this.#removeAllBut(STATE_FILE);
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
       const top = findTopFolder(entries);
@@ -62,7 +62,7 @@ export class Session {
       const own = entries
         .filter(({ name }) => name.startsWith(begin))
         .map((entry) => ({ entry, name: entry.name.slice(begin.length) }));
-      await this.#write(own.filter(({ name }) => !LEFT_OUT.test(name)));
+      await this.#write(own.filter(({ name }) => !OMITTED_FILES.test(name)));
     });
     if (!cache) return;
     await withArchive(cache.path, cache.mimetype, ({ entries }) =>
@@ -72,35 +72,35 @@ export class Session {
 
   /** Removes all files except this one in the working directory. */
   async #removeAllBut(file: string): Promise<void> {
-    const gone = async (folder: string, but: string): Promise<void> => {
+    const removeAllBut = async (folder: string, but: string): Promise<void> => {
       for (const name of await readdir(folder)) {
         if (name !== but) await rm(join(folder, name), { recursive: true, force: true });
       }
     };
-    await gone(this.folder, basename(this.work));
-    await gone(this.work, file);
+    await removeAllBut(this.folder, basename(this.work));
+    await removeAllBut(this.work, file);
   }
 
   async #write(files: readonly { entry: ArchiveEntry; name: string }[]): Promise<void> {
     for (const { entry, name } of files) {
       const path = join(this.work, name);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeFile(path, await entry.read(FILE_LIMIT), { mode: (entry.mode & 0o700) | 0o600 });
+      await writeFile(path, await entry.read(MAX_FILE_BYTES), { mode: (entry.mode & 0o700) | 0o600 });
     }
   }
 
-  async keepVariables(text: string): Promise<void> {
+  async writeVariables(text: string): Promise<void> {
     await writeFile(this.variablesFile, text, { mode: 0o600 });
   }
 
   /** Writes variable values to a file that Terraform reads automatically and takes literally. */
-  async keepValues(values: Readonly<Record<string, unknown>>): Promise<void> {
+  async writeValues(values: Readonly<Record<string, unknown>>): Promise<void> {
     if (Object.keys(values).length === 0) return;
     await writeFile(join(this.work, "slipway.auto.tfvars.json"), JSON.stringify(values), { mode: 0o600 });
   }
 
   /** Writes the state atomically. */
-  async keepState(state: string): Promise<void> {
+  async writeState(state: string): Promise<void> {
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     const next = `${this.#stateFile}.next`;
     await writeFile(next, state, { mode: 0o600 });
@@ -112,21 +112,24 @@ export class Session {
    * replaced it with something other than a plain file, such as a link to a file of the server. Throws ProvisionError for a state that is
    * too large to store.
    */
-  async state(): Promise<string | undefined> {
-    const [usual, errored] = [await stateIn(this.#stateFile), await stateIn(join(this.work, ERRORED))];
+  async readState(): Promise<string | undefined> {
+    const [usual, errored] = [
+      await readStateFile(this.#stateFile),
+      await readStateFile(join(this.work, ERRORED_STATE_FILE)),
+    ];
     if (usual === undefined || !isState(usual)) return errored !== undefined && isState(errored) ? errored : undefined;
-    return newerState(usual, errored) ?? undefined;
+    return pickNewerState(usual, errored) ?? undefined;
   }
 
   /** Returns a value that changes with the state, so that a large state is not read unnecessarily. */
-  async stamp(): Promise<string> {
+  async readStateStamp(): Promise<string> {
     const found = await lstat(this.#stateFile).catch(() => undefined);
     return found ? `${found.mtimeMs} ${found.size}` : "";
   }
 
   /** Returns true if the folder contains no state, not even an unreadable one. */
   async isEmpty(): Promise<boolean> {
-    const files = [this.#stateFile, join(this.work, ERRORED)];
+    const files = [this.#stateFile, join(this.work, ERRORED_STATE_FILE)];
     const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
     return found.every((file) => !file?.isFile() || file.size === 0);
   }
@@ -137,7 +140,7 @@ export class Session {
    * before the run, is not moved.
    */
   async setAside(known: string | null): Promise<string | undefined> {
-    const text = await stateIn(this.#stateFile);
+    const text = await readStateFile(this.#stateFile);
     if (text === undefined || text === known || isState(text)) return undefined;
     const folder = join(dirname(dirname(this.folder)), "unreadable");
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -148,8 +151,8 @@ export class Session {
   }
 
   /** Returns the backend in which the template stores its state, after init; undefined if the state is stored here. */
-  async backend(): Promise<string | undefined> {
-    const text = await stateIn(join(this.work, ".terraform", STATE));
+  async readBackend(): Promise<string | undefined> {
+    const text = await readStateFile(join(this.work, ".terraform", STATE_FILE));
     const { backend } = parseState(text ?? null) as { backend?: { type?: string; config?: { path?: unknown } } };
     return backend?.type === "local" && !backend.config?.path ? undefined : backend?.type;
   }
@@ -159,12 +162,12 @@ export class Session {
   }
 }
 
-const stateIn = async (file: string): Promise<string | undefined> => {
+const readStateFile = async (file: string): Promise<string | undefined> => {
   const found = await lstat(file).catch(() => undefined);
   if (!found?.isFile() || found.size === 0) return undefined;
-  if (found.size > STATE_LIMIT) {
+  if (found.size > MAX_STATE_BYTES) {
     throw new ProvisionError(
-      `The state has ${found.size} bytes, more than ${STATE_LIMIT}; it stays in ${file} and must be pulled from there.`,
+      `The state has ${found.size} bytes, more than ${MAX_STATE_BYTES}; it stays in ${file} and must be pulled from there.`,
     );
   }
   return readFile(file, "utf8");
@@ -184,7 +187,7 @@ export const parseSerial = (state: string): Serial | undefined => {
  * Returns the state to continue from: the one that an interrupted run has left in its folder, if it is newer than the stored one (the
  * server may have died before storing it); else the stored one.
  */
-export const newerState = (stored: string | null, left: string | undefined): string | null => {
+export const pickNewerState = (stored: string | null, left: string | undefined): string | null => {
   const ours = left === undefined ? undefined : parseSerial(left);
   if (left === undefined || !ours) return stored;
   if (stored === null) return left;

@@ -8,9 +8,9 @@ import type { SnapshotPlace } from "../homes.ts";
 import { type ModuleWork, ProvisionError, type Report, type SnapshotModule } from "../provisioner.ts";
 import type { Engine } from "./engine.ts";
 import type { Mask } from "./mask.ts";
-import { isBare, newerState, Session } from "./session.ts";
+import { isBare, pickNewerState, Session } from "./session.ts";
 import { readSnapshotOutput, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
-import { isTemplateFile, parseDeclaredVariables, variablesFile } from "./variables.ts";
+import { formatVariablesFile, isTemplateFile, parseDeclaredVariables } from "./variables.ts";
 
 type Deps = {
   /** Resolves once no process of an earlier run is active in a folder. */
@@ -18,8 +18,8 @@ type Deps = {
   readonly open: (session: Session, report: Report, signal: AbortSignal) => Promise<{ engine: Engine; mask: Mask }>;
 };
 
-const MAKING = "Creating the snapshot";
-const REMOVING = "Deleting the snapshot";
+const CREATE_STAGE = "Creating the snapshot";
+const DELETE_STAGE = "Deleting the snapshot";
 
 export class TerraformModule implements SnapshotModule {
   readonly #root: string;
@@ -33,52 +33,52 @@ export class TerraformModule implements SnapshotModule {
   }
 
   make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string> {
-    return this.#during(place, work, signal, async (engine, session) => {
-      await engine.init(MAKING);
-      await engine.plan(MAKING, {});
-      await engine.apply(MAKING, {});
+    return this.#runModule(place, work, signal, async (engine, session) => {
+      await engine.init(CREATE_STAGE);
+      await engine.plan(CREATE_STAGE, {});
+      await engine.apply(CREATE_STAGE, {});
       failpoint("module_applied");
-      const state = await session.state();
-      if (state === undefined || readSnapshotOutput(state) === undefined) throw new ProvisionError(NO_OUTPUT);
+      const state = await session.readState();
+      if (state === undefined || readSnapshotOutput(state) === undefined) throw new ProvisionError(NO_OUTPUT_MESSAGE);
       return state;
     });
   }
 
   remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void> {
-    return this.#during(place, work, signal, async (engine, _session, state) => {
+    return this.#runModule(place, work, signal, async (engine, _session, state) => {
       if (isBare(state)) return;
-      await engine.init(REMOVING);
-      await engine.plan(REMOVING, {}, true);
-      await engine.apply(REMOVING, {});
+      await engine.init(DELETE_STAGE);
+      await engine.plan(DELETE_STAGE, {}, true);
+      await engine.apply(DELETE_STAGE, {});
     });
   }
 
-  async forget(place: SnapshotPlace): Promise<void> {
-    if (!this.#busy.has(place.snapshot_id)) await this.#session(place).remove();
+  async releaseState(place: SnapshotPlace): Promise<void> {
+    if (!this.#busy.has(place.snapshot_id)) await this.#toSession(place).remove();
   }
 
-  async kept(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]> {
+  async listRetained(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]> {
     const names = await readdir(this.#root).catch(() => []);
     const left: { snapshot_id: string; state: string | undefined }[] = [];
     for (const snapshot_id of names) {
       if (this.#busy.has(snapshot_id)) continue;
-      const session = this.#session({ snapshot_id });
+      const session = this.#toSession({ snapshot_id });
       await this.#deps.ended(session.folder);
-      const state = await session.state().catch(() => undefined);
+      const state = await session.readState().catch(() => undefined);
       left.push({ snapshot_id, state: state ?? ((await session.isEmpty()) ? "" : undefined) });
     }
     return left;
   }
 
   /** Runs the module; a failure includes the state that exists then. */
-  async #during<T>(
+  async #runModule<T>(
     place: SnapshotPlace,
     work: ModuleWork,
     signal: AbortSignal,
     act: (engine: Engine, session: Session, state: string | null) => Promise<T>,
   ): Promise<T> {
     const { snapshot_id } = place;
-    const session = this.#session(place);
+    const session = this.#toSession(place);
     this.#busy.add(snapshot_id);
     try {
       await this.#deps.ended(session.folder);
@@ -86,13 +86,13 @@ export class TerraformModule implements SnapshotModule {
       const state = await unpack(session, place, work, mask);
       return await act(engine, session, state);
     } catch (error) {
-      throw withState(error, newerState(work.state, await session.state()));
+      throw addState(error, pickNewerState(work.state, await session.readState()));
     } finally {
       this.#busy.delete(snapshot_id);
     }
   }
 
-  #session({ snapshot_id }: Pick<SnapshotPlace, "snapshot_id">): Session {
+  #toSession({ snapshot_id }: Pick<SnapshotPlace, "snapshot_id">): Session {
     return new Session(join(this.#root, snapshot_id), SNAPSHOT_FOLDER);
   }
 }
@@ -105,24 +105,24 @@ const unpack = async (
   mask: Mask,
 ): Promise<string | null> => {
   await session.setAside(stored);
-  const state = newerState(stored, await session.state());
+  const state = pickNewerState(stored, await session.readState());
   mask.add(...declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name]));
   await session.prepare(archive);
-  if (state !== null) await session.keepState(state);
-  const asked = parseDeclaredVariables(await readFiles(session.work)).map(({ name }) => name);
-  const given = declared.filter(({ name }) => asked.includes(name));
-  const typed = given.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" }));
-  await session.keepVariables(variablesFile(typed, variables));
+  if (state !== null) await session.writeState(state);
+  const variableNames = parseDeclaredVariables(await readFiles(session.work)).map(({ name }) => name);
+  const passedVariables = declared.filter(({ name }) => variableNames.includes(name));
+  const typed = passedVariables.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" }));
+  await session.writeVariables(formatVariablesFile(typed, variables));
   const own = {
     [SNAPSHOT_NAME]: JSON.parse(source),
     slipway_snapshot_id: snapshot_id,
     slipway_workspace_id: workspace_id,
   };
-  await session.keepValues(Object.fromEntries(Object.entries(own).filter(([name]) => asked.includes(name))));
+  await session.writeValues(Object.fromEntries(Object.entries(own).filter(([name]) => variableNames.includes(name))));
   return state;
 };
 
-const NO_OUTPUT = `The module in ${SNAPSHOT_FOLDER} has given no output "${SNAPSHOT_NAME}", so nothing could be restored from it.`;
+const NO_OUTPUT_MESSAGE = `The module in ${SNAPSHOT_FOLDER} returned no output "${SNAPSHOT_NAME}", so nothing could be restored from it.`;
 
 const readFiles = async (folder: string) =>
   Promise.all(
@@ -131,7 +131,7 @@ const readFiles = async (folder: string) =>
       .map(async (name) => ({ name, text: await readFile(join(folder, name), "utf8") })),
   );
 
-const withState = (error: unknown, state: string | null): ProvisionError => {
+const addState = (error: unknown, state: string | null): ProvisionError => {
   const message = error instanceof Error ? error.message : "The snapshot was ended.";
   return new ProvisionError(message, "", { state }, { cause: error });
 };

@@ -5,9 +5,9 @@ import { findTopFolder } from "../template-source.ts";
 import { MODULE_VARIABLES, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
 import {
   type DeclaredVariable,
-  declaredOutputs,
   isTemplateFile,
   isValuesFile,
+  listDeclaredOutputs,
   parseDeclaredVariables,
   parseGivenNames,
   type TemplateFile,
@@ -15,7 +15,7 @@ import {
 import type { TemplateArchive } from "./work.ts";
 
 /** Maximum bytes of an HCL file, and of a README. */
-const FILE_LIMIT = 4 * 1024 * 1024;
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 export type TerraformSource = {
   readonly readme: string;
@@ -27,30 +27,30 @@ export type TerraformSource = {
   readonly snapshot_module: { readonly problem: string | undefined } | undefined;
 };
 
-const MANIFESTS = new Set(["template.yaml", "template.yml"]);
+const MANIFEST_NAMES = new Set(["template.yaml", "template.yml"]);
 
 /** Returns undefined for an upload without Terraform files at its top, or with a template.yaml there. Throws ArchiveError. */
 export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promise<TerraformSource | undefined> =>
   withArchive(path, mimetype, async ({ entries }) => {
     const top = findTopFolder(entries);
     const all = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
-    const filesIn = (folder: string) =>
+    const listTemplateFiles = (folder: string) =>
       all
         .filter(({ name }) => name.startsWith(folder) && !name.slice(folder.length).includes("/"))
         .map(({ entry, name }) => ({ entry, name: name.slice(folder.length) }));
-    const atTop = filesIn("");
-    if (atTop.some(({ name }) => MANIFESTS.has(name.toLowerCase()))) return undefined;
+    const atTop = listTemplateFiles("");
+    if (atTop.some(({ name }) => MANIFEST_NAMES.has(name.toLowerCase()))) return undefined;
     const read = async (fits: (name: string) => boolean, from = atTop): Promise<TemplateFile[]> => {
       const files: TemplateFile[] = [];
       for (const { entry, name } of from) {
-        if (fits(name)) files.push({ name, text: decodeText(await entry.read(FILE_LIMIT), name) });
+        if (fits(name)) files.push({ name, text: decodeText(await entry.read(MAX_FILE_BYTES), name) });
       }
       return files;
     };
     const files = await read(isTemplateFile);
     if (files.length === 0) return undefined;
     const [readme] = await read((name) => name.toLowerCase() === "readme.md");
-    const ofModule = await read(isTemplateFile, filesIn(`${SNAPSHOT_FOLDER}/`));
+    const ofModule = await read(isTemplateFile, listTemplateFiles(`${SNAPSHOT_FOLDER}/`));
     const declared = parseDeclaredVariables(files);
     const hasModule = ofModule.length > 0;
     return {
@@ -67,16 +67,21 @@ export const readTerraformSource = ({ path, mimetype }: TemplateArchive): Promis
 const findModuleProblem = (template: readonly TemplateFile[], module: readonly TemplateFile[]): string | undefined => {
   const variables = parseDeclaredVariables(template);
   const own = variables.find(({ name }) => name === SNAPSHOT_NAME);
-  const asked = parseDeclaredVariables(module);
+  const declaredVariables = parseDeclaredVariables(module);
   const known = new Set([...variables.map(({ name }) => name), ...MODULE_VARIABLES]);
-  const strange = asked.find((one) => one.default === undefined && !known.has(one.name));
-  const lacks = (what: string, where: string): string => `The folder ${SNAPSHOT_FOLDER} needs ${what} in ${where}.`;
-  if (!declaredOutputs(template).has(SNAPSHOT_NAME)) return lacks(`an output "${SNAPSHOT_NAME}"`, "the template");
-  if (own?.default === undefined) return lacks(`a variable "${SNAPSHOT_NAME}" with the default null`, "the template");
-  if (!asked.some(({ name }) => name === SNAPSHOT_NAME)) return lacks(`a variable "${SNAPSHOT_NAME}"`, "its own files");
-  if (!declaredOutputs(module).has(SNAPSHOT_NAME)) return lacks(`an output "${SNAPSHOT_NAME}"`, "its own files");
-  if (strange)
-    return `The variable "${strange.name}" of ${SNAPSHOT_FOLDER} needs a default, or a variable of the same name in the template.`;
+  const unknownVariable = declaredVariables.find((one) => one.default === undefined && !known.has(one.name));
+  const describeMissing = (what: string, where: string): string =>
+    `The folder ${SNAPSHOT_FOLDER} needs ${what} in ${where}.`;
+  if (!listDeclaredOutputs(template).has(SNAPSHOT_NAME))
+    return describeMissing(`an output "${SNAPSHOT_NAME}"`, "the template");
+  if (own?.default === undefined)
+    return describeMissing(`a variable "${SNAPSHOT_NAME}" with the default null`, "the template");
+  if (!declaredVariables.some(({ name }) => name === SNAPSHOT_NAME))
+    return describeMissing(`a variable "${SNAPSHOT_NAME}"`, "its own files");
+  if (!listDeclaredOutputs(module).has(SNAPSHOT_NAME))
+    return describeMissing(`an output "${SNAPSHOT_NAME}"`, "its own files");
+  if (unknownVariable)
+    return `The variable "${unknownVariable.name}" of ${SNAPSHOT_FOLDER} needs a default, or a variable of the same name in the template.`;
   return undefined;
 };
 

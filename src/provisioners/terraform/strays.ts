@@ -5,7 +5,7 @@ import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { findMark, isAlive, type ProcessMark } from "../local/process-table.ts";
 
 /** Maximum number of scans: a program that starts another at every scan cannot be ended this way. */
-const LOOKS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * Ends everything that was started in this folder after `run`, its first process. Never rejects; does nothing if the system does not report
@@ -13,8 +13,8 @@ const LOOKS = 5;
  */
 export const endStrays = async (folder: string, run: ProcessMark): Promise<void> => {
   const real = await realpath(folder).catch(() => folder);
-  for (let look = 0; look < LOOKS; look++) {
-    const found = await straysIn([folder, real], Number(run.started));
+  for (let look = 0; look < MAX_ATTEMPTS; look++) {
+    const found = await findStrays([folder, real], Number(run.started));
     if (found.length === 0) return;
     for (const mark of found) {
       try {
@@ -26,7 +26,7 @@ export const endStrays = async (folder: string, run: ProcessMark): Promise<void>
   }
 };
 
-const straysIn = async (folders: readonly string[], since: number): Promise<ProcessMark[]> => {
+const findStrays = async (folders: readonly string[], since: number): Promise<ProcessMark[]> => {
   const names = await readdir("/proc").catch(() => []);
   const others = names.filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const found = await Promise.all(others.map((name) => findStray(name, folders, since)));

@@ -7,23 +7,23 @@ import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import {
   type BuildReport,
-  type KeptBuild,
-  type Made,
   ProvisionError,
-  type Provisioned,
+  type ProvisionedResources,
   type Provisioner,
   type ProvisionRequest,
+  type ProvisionResult,
   type Report,
+  type RetainedBuild,
   type SnapshotModule,
 } from "../provisioner.ts";
-import { build, planOnly } from "./build.ts";
+import { build, runPlan } from "./build.ts";
 import { endRunning, interruptRunning } from "./command.ts";
 import { Engine, type EngineOptions, type Limits } from "./engine.ts";
-import { passedOn } from "./environment.ts";
+import { filterEnvironment } from "./environment.ts";
 import { Forms } from "./forms.ts";
 import { type ImportRequest, importPlan, type TerraformImport } from "./import.ts";
 import { InitTurns } from "./init-turns.ts";
-import { KeptBuilds } from "./kept.ts";
+import { RetainedBuilds } from "./kept.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { listStateResources, Session } from "./session.ts";
@@ -50,7 +50,7 @@ export type TerraformOptions = {
 const EVEN = "SLIPWAY_TEST_EVEN";
 
 /** Timeouts in milliseconds: of a plan, and of an interrupted command. */
-const STEP_MS = 15 * 60_000;
+const STEP_TIMEOUT_MS = 15 * 60_000;
 const GRACE_MS = 2 * 60_000;
 /** Age after which abandoned run folders and unused plugins are removed. */
 const FOLDER_AGE_MS = 7 * 86_400_000;
@@ -62,8 +62,8 @@ export class TerraformProvisioner implements Provisioner {
   /** Evaluates a template's parameters for given values. */
   readonly forms: Forms;
   readonly module: SnapshotModule;
-  readonly #turns = new InitTurns();
-  readonly #kept: KeptBuilds;
+  readonly #initTurns = new InitTurns();
+  readonly #kept: RetainedBuilds;
   #program: Promise<Program | string> | undefined;
 
   constructor(options: TerraformOptions) {
@@ -75,52 +75,54 @@ export class TerraformProvisioner implements Provisioner {
       cliConfig: cliConfig === undefined ? undefined : resolve(cliConfig),
     };
     const { clock } = options;
-    this.#kept = new KeptBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
+    this.#kept = new RetainedBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
     this.module = new TerraformModule(join(this.#options.root, "snapshots"), {
       ended: (folder) => this.#endLeft(folder),
-      open: (session, report, signal) => this.#engineFor(session, report, signal),
+      open: (session, report, signal) => this.#createEngine(session, report, signal),
     });
-    this.forms = new Forms(join(this.#options.root, "forms"), this.#options.formLimit, () => this.#engineOptions());
+    this.forms = new Forms(join(this.#options.root, "forms"), this.#options.formLimit, () =>
+      this.#buildEngineOptions(),
+    );
   }
 
-  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<Provisioned> {
+  async run(request: ProvisionRequest, report: BuildReport, signal: AbortSignal): Promise<ProvisionResult> {
     const session = this.#getSession(request.workspace.id);
     failpoint("build_claimed");
-    return this.#kept.during(request.workspace.id, async () => {
+    return this.#kept.runDuring(request.workspace.id, async () => {
       await this.#endLeft(session.folder);
-      const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
-      return build({ request, report, signal, session, engine, mask, program: await this.#found() });
+      const { engine, mask } = await this.#createEngine(session, report, signal, request.verbose);
+      return build({ request, report, signal, session, engine, mask, program: await this.#requireProgram() });
     });
   }
 
   /** Plans a start in a folder of its own, and returns what it would create. */
-  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made> {
+  async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<ProvisionedResources> {
     const work = request.terraform;
     if (!work) throw new ProvisionError("The template's files are not available.");
     const session = new Session(join(this.#options.root, "imports", request.job_id));
-    const { engine, mask } = await this.#engineFor(session, report, signal);
+    const { engine, mask } = await this.#createEngine(session, report, signal);
     try {
-      return await planOnly({ request, work, session, engine, mask });
+      return await runPlan({ request, work, session, engine, mask });
     } finally {
       await session.remove();
     }
   }
 
   /** Removes the workspace's folder, which is kept until its state is stored elsewhere. */
-  forget({ workspace }: ProvisionRequest): void {
+  releaseState({ workspace }: ProvisionRequest): void {
     failpoint("build_forget");
     void this.#kept.remove(workspace.id);
   }
 
-  kept(): Promise<readonly KeptBuild[]> {
+  listRetained(): Promise<readonly RetainedBuild[]> {
     return this.#kept.list();
   }
 
-  drop(stored: readonly KeptBuild[]): Promise<void> {
+  dropRetained(stored: readonly RetainedBuild[]): Promise<void> {
     return this.#kept.drop(stored);
   }
 
-  leaves(state: string | null): string[] {
+  listRemaining(state: string | null): string[] {
     return listStateResources(state);
   }
 
@@ -132,14 +134,14 @@ export class TerraformProvisioner implements Provisioner {
     signal: AbortSignal,
   ): Promise<TerraformImport> {
     const session = new Session(join(this.#options.root, "imports", request.job_id));
-    const program = await this.#found();
+    const program = await this.#requireProgram();
     await endRunning(session.folder, this.#options.clock, 0);
-    const { engine, mask } = await this.#engineFor(session, report, signal);
+    const { engine, mask } = await this.#createEngine(session, report, signal);
     const sensitive = source.variables.filter((one) => one.sensitive);
     mask.add(...sensitive.flatMap((one) => [request.variables[one.name], one.default]));
     try {
       await session.prepare(request.archive);
-      const moduleEngine = source.snapshot_module && (await this.#moduleEngine(session, request, report, signal));
+      const moduleEngine = source.snapshot_module && (await this.#createModuleEngine(session, request, report, signal));
       report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
       return await importPlan({ ...request, source, report, program, session, engine, moduleEngine });
     } finally {
@@ -148,7 +150,7 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   /** Creates the engine for the snapshot module, unpacked next to the template. */
-  async #moduleEngine(
+  async #createModuleEngine(
     { folder }: Session,
     { archive }: ImportRequest,
     report: Report,
@@ -156,10 +158,10 @@ export class TerraformProvisioner implements Provisioner {
   ): Promise<Engine> {
     const session = new Session(join(folder, "module"), SNAPSHOT_FOLDER);
     await session.prepare(archive);
-    return (await this.#engineFor(session, report, signal)).engine;
+    return (await this.#createEngine(session, report, signal)).engine;
   }
 
-  async lacks(): Promise<string | undefined> {
+  async findProblem(): Promise<string | undefined> {
     const found = await this.program();
     return typeof found === "string" ? found : undefined;
   }
@@ -177,30 +179,30 @@ export class TerraformProvisioner implements Provisioner {
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
     for (const kind of ["builds", "snapshots", "imports", "forms"]) {
-      for (const name of await namesIn(join(root, kind))) {
+      for (const name of await listNames(join(root, kind))) {
         const folder = join(root, kind, name);
         if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
         // The folder of a build or snapshot may contain the only copy of a state; a form's folder is reused for later questions.
         if (kind === "builds" || kind === "snapshots") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
-        const gone = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
+        const staleFolders = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
         // Imports and questions start over; neither creates anything.
-        if (gone.length > 0) await endRunning(folder, clock, 0);
-        for (const one of gone) await rm(one, { recursive: true, force: true });
+        if (staleFolders.length > 0) await endRunning(folder, clock, 0);
+        for (const one of staleFolders) await rm(one, { recursive: true, force: true });
       }
     }
-    await this.#dropPlugins();
+    await this.#removeOldPlugins();
   }
 
   /** Returns the form questions that an earlier server did not answer. */
   async #listRuns(folder: string): Promise<string[]> {
-    return (await namesIn(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
+    return (await listNames(folder)).filter((name) => name.startsWith("run-")).map((name) => join(folder, name));
   }
 
   /** `<host>/<owner>/<name>/<version>/<platform>` */
-  async #dropPlugins(): Promise<void> {
+  async #removeOldPlugins(): Promise<void> {
     const walk = async (folder: string, depth: number): Promise<void> => {
-      for (const name of await namesIn(folder)) {
+      for (const name of await listNames(folder)) {
         const path = join(folder, name);
         if (depth < 4) await walk(path, depth + 1);
         else if (this.#options.clock.now() - (await stat(path)).atimeMs > PLUGIN_AGE_MS)
@@ -225,20 +227,20 @@ export class TerraformProvisioner implements Provisioner {
   }
 
   get #limits(): Limits {
-    return { step: STEP_MS, grace: GRACE_MS, apply: this.#options.applyLimit, ...this.#options.limits };
+    return { step: STEP_TIMEOUT_MS, grace: GRACE_MS, apply: this.#options.applyLimit, ...this.#options.limits };
   }
 
   #getSession(workspace_id: string): Session {
     return new Session(join(this.#builds, workspace_id));
   }
 
-  async #found(): Promise<Program> {
+  async #requireProgram(): Promise<Program> {
     const found = await this.program();
     if (typeof found === "string") throw new ProvisionError(`Terraform templates cannot run here. ${found}`);
     return found;
   }
 
-  async #engineFor(
+  async #createEngine(
     session: Session,
     report: Report,
     signal: AbortSignal,
@@ -248,20 +250,20 @@ export class TerraformProvisioner implements Provisioner {
     await mkdir(session.folder, { recursive: true, mode: 0o700 });
     return {
       mask,
-      engine: new Engine({ ...(await this.#engineOptions()), verbose }, { session, signal, mask, report }),
+      engine: new Engine({ ...(await this.#buildEngineOptions()), verbose }, { session, signal, mask, report }),
     };
   }
 
-  async #engineOptions(): Promise<EngineOptions> {
+  async #buildEngineOptions(): Promise<EngineOptions> {
     const { clock, env, pass, cliConfig: named } = this.#options;
     // A configured file that does not exist adds a warning to all output (facts/terraform 2.5).
     const cliConfig = named !== undefined && (await exists(named)) ? named : undefined;
     return {
-      program: await this.#found(),
+      program: await this.#requireProgram(),
       clock,
       cliConfig,
-      env: passedOn(env, pass),
-      turns: this.#turns,
+      env: filterEnvironment(env, pass),
+      turns: this.#initTurns,
       pluginCache: this.#plugins,
       limits: this.#limits,
       givesWay: env[EVEN] === undefined,
@@ -269,4 +271,4 @@ export class TerraformProvisioner implements Provisioner {
   }
 }
 
-const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+const listNames = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

@@ -18,13 +18,15 @@ export type TemplateFile = { readonly name: string; readonly text: string };
 export const parseDeclaredVariables = (files: readonly TemplateFile[]): DeclaredVariable[] =>
   files
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap(({ name, text }) => (name.endsWith(".json") ? fromJson(text) : fromHcl(text)));
+    .flatMap(({ name, text }) => (name.endsWith(".json") ? parseJsonVariables(text) : parseHclVariables(text)));
 
 /** Returns the names of variables set in value files (`terraform.tfvars`, `*.auto.tfvars`). Users are not asked for them. */
 export const parseGivenNames = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
-      name.endsWith(".json") ? Object.keys(objectIn(text)) : findAttributes(text, 0, text.length).map(({ key }) => key),
+      name.endsWith(".json")
+        ? Object.keys(parseObject(text))
+        : findAttributes(text, 0, text.length).map(({ key }) => key),
     ),
   );
 
@@ -33,13 +35,13 @@ export const isValuesFile = (name: string): boolean =>
   /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name);
 export const isTemplateFile = (name: string): boolean => /\.(?:tf|tofu)(?:\.json)?$/.test(name);
 
-const objectIn = (json: string): Record<string, unknown> => {
+const parseObject = (json: string): Record<string, unknown> => {
   const value = tryParseJson(json);
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 };
 
-const fromJson = (json: string): DeclaredVariable[] => {
-  const blocks = [objectIn(json).variable].flat() as unknown[];
+const parseJsonVariables = (json: string): DeclaredVariable[] => {
+  const blocks = [parseObject(json).variable].flat() as unknown[];
   return blocks.flatMap((block) =>
     Object.entries((block ?? {}) as Record<string, unknown>).flatMap(([name, bodies]) => {
       const body = ([bodies].flat()[0] ?? {}) as Record<string, unknown>;
@@ -56,44 +58,44 @@ const fromJson = (json: string): DeclaredVariable[] => {
 };
 
 /** Returns the names of the outputs that files declare. */
-export const declaredOutputs = (files: readonly TemplateFile[]): Set<string> =>
+export const listDeclaredOutputs = (files: readonly TemplateFile[]): Set<string> =>
   new Set(
     files.flatMap(({ name, text }) =>
       name.endsWith(".json")
-        ? [objectIn(text).output].flat().flatMap((block) => Object.keys(block ?? {}))
+        ? [parseObject(text).output].flat().flatMap((block) => Object.keys(block ?? {}))
         : findBlocks(text, "output").map((one) => one.name),
     ),
   );
 
-const fromHcl = (text: string): DeclaredVariable[] =>
+const parseHclVariables = (text: string): DeclaredVariable[] =>
   findBlocks(text, "variable").map(({ name, from, to }) => {
     const attributes = new Map(findAttributes(text, from, to).map(({ key, value }) => [key, value]));
     const given = attributes.get("default");
     return {
       name,
-      description: stringIn(attributes.get("description") ?? "") ?? "",
-      type: stringIn(attributes.get("type") ?? "") ?? (attributes.get("type") ?? "").replace(/\s+/g, " "),
-      default: given === undefined ? undefined : given === "null" ? "" : (stringIn(given) ?? given),
+      description: parseString(attributes.get("description") ?? "") ?? "",
+      type: parseString(attributes.get("type") ?? "") ?? (attributes.get("type") ?? "").replace(/\s+/g, " "),
+      default: given === undefined ? undefined : given === "null" ? "" : (parseString(given) ?? given),
       sensitive: attributes.get("sensitive") === "true",
     };
   });
 
-const HEADS = {
+const BLOCK_HEADS = {
   variable: /^variable\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
   output: /^output\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
 } as const;
 
 /** Returns the name and the range of the body of each top-level block of this kind, such as `variable "x" {`. */
-const findBlocks = (text: string, kind: keyof typeof HEADS): { name: string; from: number; to: number }[] => {
+const findBlocks = (text: string, kind: keyof typeof BLOCK_HEADS): { name: string; from: number; to: number }[] => {
   const found: { name: string; from: number; to: number }[] = [];
   for (let at = 0; at < text.length; ) {
-    const [head, name] = HEADS[kind].exec(text.slice(at, at + 512)) ?? [];
+    const [head, name] = BLOCK_HEADS[kind].exec(text.slice(at, at + 512)) ?? [];
     if (head !== undefined && name !== undefined) {
       const from = at + head.length;
-      const to = closing(text, from);
+      const to = findClosing(text, from);
       found.push({ name, from, to });
       at = to + 1;
-    } else at = after(text, at);
+    } else at = skipToken(text, at);
   }
   return found;
 };
@@ -104,14 +106,14 @@ const findAttributes = (text: string, from: number, to: number): { key: string; 
   for (let at = from; at < to; ) {
     const [head, key] = /^([A-Za-z_][\w-]*)\s*=(?!=)[ \t]*/.exec(text.slice(at, at + 256)) ?? [];
     if (head === undefined || key === undefined) {
-      at = after(text, at);
+      at = skipToken(text, at);
       continue;
     }
     const start = at + head.length;
     at = start;
     let end = start;
     while (at < to && text[at] !== "\n" && text[at] !== "#" && !text.startsWith("//", at)) {
-      at = after(text, at);
+      at = skipToken(text, at);
       end = at;
     }
     found.push({ key, value: text.slice(start, Math.min(end, to)).trim() });
@@ -120,55 +122,55 @@ const findAttributes = (text: string, from: number, to: number): { key: string; 
 };
 
 /** Returns the position after the token at `at`: a comment, a string, a heredoc, a bracket with its content, a word, or one character. */
-const after = (text: string, at: number): number => {
+const skipToken = (text: string, at: number): number => {
   const rest = text.slice(at, at + 256);
-  if (rest.startsWith("#") || rest.startsWith("//")) return lineEnd(text, at);
-  if (rest.startsWith("/*")) return indexAfter(text, "*/", at + 2);
-  if (rest.startsWith('"')) return afterString(text, at + 1);
+  if (rest.startsWith("#") || rest.startsWith("//")) return findLineEnd(text, at);
+  if (rest.startsWith("/*")) return findAfter(text, "*/", at + 2);
+  if (rest.startsWith('"')) return skipString(text, at + 1);
   const [heredoc, mark] = /^<<-?([A-Za-z_]\w*)/.exec(rest) ?? [];
-  if (heredoc !== undefined) return afterHeredoc(text, at, mark as string);
-  if (rest.startsWith("{") || rest.startsWith("[") || rest.startsWith("(")) return closing(text, at + 1) + 1;
+  if (heredoc !== undefined) return skipHeredoc(text, at, mark as string);
+  if (rest.startsWith("{") || rest.startsWith("[") || rest.startsWith("(")) return findClosing(text, at + 1) + 1;
   // Skips a whole word, so that `variable` is not found inside `my_variable`.
   return at + (/^[\w-]+/.exec(rest)?.[0].length ?? 1);
 };
 
-const lineEnd = (text: string, at: number): number => {
+const findLineEnd = (text: string, at: number): number => {
   const end = text.indexOf("\n", at);
   return end < 0 ? text.length : end;
 };
 
-const indexAfter = (text: string, what: string, at: number): number => {
+const findAfter = (text: string, what: string, at: number): number => {
   const found = text.indexOf(what, at);
   return found < 0 ? text.length : found + what.length;
 };
 
 /** Returns the position of the bracket that closes the one before `at`. */
-const closing = (text: string, at: number): number => {
-  while (at < text.length && !"}])".includes(text[at] as string)) at = after(text, at);
+const findClosing = (text: string, at: number): number => {
+  while (at < text.length && !"}])".includes(text[at] as string)) at = skipToken(text, at);
   return at;
 };
 
-const afterString = (text: string, at: number): number => {
+const skipString = (text: string, at: number): number => {
   while (at < text.length && text[at] !== '"') {
     if (text[at] === "\\") at += 2;
     else if (text.startsWith("${", at) || text.startsWith("%{", at)) {
       // `$${` is a literal `${`.
       if (text[at - 1] === text[at]) at += 2;
-      else at = closing(text, at + 2) + 1;
+      else at = findClosing(text, at + 2) + 1;
     } else at += 1;
   }
   return at + 1;
 };
 
-const afterHeredoc = (text: string, at: number, mark: string): number => {
-  for (let line = lineEnd(text, at) + 1; line < text.length; line = lineEnd(text, line) + 1) {
-    if (text.slice(line, lineEnd(text, line)).trim() === mark) return lineEnd(text, line);
+const skipHeredoc = (text: string, at: number, mark: string): number => {
+  for (let line = findLineEnd(text, at) + 1; line < text.length; line = findLineEnd(text, line) + 1) {
+    if (text.slice(line, findLineEnd(text, line)).trim() === mark) return findLineEnd(text, line);
   }
   return text.length;
 };
 
 /** Returns the value of a plain quoted text; undefined for any other expression. */
-const stringIn = (expression: string): string | undefined => {
+const parseString = (expression: string): string | undefined => {
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(expression)) return undefined;
   return expression
     .slice(1, -1)
@@ -178,7 +180,7 @@ const stringIn = (expression: string): string | undefined => {
 };
 
 /** Returns the file for `-var-file` (facts/terraform 2.6): strings quoted, values of other types as written, in parentheses. */
-export const variablesFile = (
+export const formatVariablesFile = (
   declared: readonly { readonly name: string; readonly type: string }[],
   values: Readonly<Record<string, string>>,
 ): string =>
@@ -187,13 +189,13 @@ export const variablesFile = (
     .map(({ name, type }) => {
       const value = values[name] as string;
       // In parentheses, a value cannot end its line and start another variable.
-      return `${name} = ${type === "" || type === "string" || type === "any" ? quoted(value) : `(${value})`}\n`;
+      return `${name} = ${type === "" || type === "string" || type === "any" ? quoteHcl(value) : `(${value})`}\n`;
     })
     .join("");
 
 const ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-const quoted = (value: string): string =>
+const quoteHcl = (value: string): string =>
   `"${value
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what HCL wants escaped
     .replace(/[\\"\u0000-\u001f]/g, (one) => ESCAPES[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)

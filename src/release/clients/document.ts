@@ -1,7 +1,7 @@
 // Reads the OpenAPI document from which clients are generated, and the operations that become methods.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Made } from "../made.ts";
+import type { ReleaseInputs } from "../made.ts";
 
 export type Schema = {
   readonly type?: string;
@@ -27,7 +27,7 @@ export type Parameter = {
 
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
-type Described = {
+type OperationDescription = {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
@@ -38,7 +38,7 @@ type Described = {
 };
 
 export type OpenApi = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationDescription>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 };
 
@@ -62,7 +62,7 @@ export const KEY_HEADER = "Idempotency-Key";
 const EVENTS = "text/event-stream";
 
 /** Reads the document from a server that is started from this source for the purpose. */
-export const readDocument = async ({ root, scratch, env }: Made): Promise<OpenApi> => {
+export const readDocument = async ({ root, scratch, env }: ReleaseInputs): Promise<OpenApi> => {
   const data = join(scratch, "document");
   const command = [process.execPath, "--no-env-file", join(root, "src/main.ts"), "serve"];
   const settings = {
@@ -76,7 +76,7 @@ export const readDocument = async ({ root, scratch, env }: Made): Promise<OpenAp
   });
   const errors = child.stderr.text();
   try {
-    const url = await addressIn(child.stdout);
+    const url = await readAddress(child.stdout);
     if (url === undefined) throw new Error(`The server that describes its API did not start:\n${await errors}`);
     return (await (await fetch(new URL("/swagger/json", url))).json()) as OpenApi;
   } finally {
@@ -86,7 +86,7 @@ export const readDocument = async ({ root, scratch, env }: Made): Promise<OpenAp
   }
 };
 
-const addressIn = async (output: ReadableStream<Uint8Array>): Promise<string | undefined> => {
+const readAddress = async (output: ReadableStream<Uint8Array>): Promise<string | undefined> => {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of output) {
@@ -101,23 +101,23 @@ const addressIn = async (output: ReadableStream<Uint8Array>): Promise<string | u
  * Returns the operations that are requests or event streams. WebSockets are omitted: neither language supports them in its standard
  * library.
  */
-export const operationsIn = ({ paths }: OpenApi): Operation[] =>
+export const listOperations = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([, described]) => !isSocket(described))
       .map(([method, described]) => toOperation(method, path, described)),
   );
 
-const isSocket = ({ responses }: Described): boolean =>
+const isSocket = ({ responses }: OperationDescription): boolean =>
   Object.values(responses).every(
     ({ description = "", content }, i) => i > 0 || (content === undefined && description.includes("WebSocket")),
   );
 
-const toOperation = (method: string, path: string, described: Described): Operation => {
+const toOperation = (method: string, path: string, described: OperationDescription): Operation => {
   const { operationId, summary, description = "", parameters = [], requestBody, responses } = described;
   const [good] = Object.entries(responses).filter(([status]) => status.startsWith("2"));
-  const answer = first(good?.[1].content);
-  const body = first(requestBody?.content);
+  const answer = getFirstContent(good?.[1].content);
+  const body = getFirstContent(requestBody?.content);
   return {
     name: operationId,
     summary,
@@ -132,13 +132,13 @@ const toOperation = (method: string, path: string, described: Described): Operat
   };
 };
 
-const first = (content: Content | undefined): { type: string; schema: Schema } | undefined => {
+const getFirstContent = (content: Content | undefined): { type: string; schema: Schema } | undefined => {
   const [entry] = Object.entries(content ?? {});
   return entry && { type: entry[0], schema: entry[1].schema };
 };
 
 /** Returns the name of the schema that a schema refers to. */
-export const referredTo = ({ $ref, allOf }: Schema): string | undefined => {
+export const getReference = ({ $ref, allOf }: Schema): string | undefined => {
   const ref = $ref ?? (allOf?.length === 1 ? allOf[0]?.$ref : undefined);
   return ref?.replace("#/components/schemas/", "");
 };

@@ -3,13 +3,13 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ZipOptions, zipSync } from "fflate";
-import type { Made } from "../made.ts";
-import { type OpenApi, type Operation, operationsIn, type Parameter, referredTo, type Schema } from "./document.ts";
+import type { ReleaseInputs } from "../made.ts";
+import { getReference, listOperations, type OpenApi, type Operation, type Parameter, type Schema } from "./document.ts";
 
 const PACKAGE = "slipway_client";
 
 /** Writes `python/slipway_client-<version>-py3-none-any.whl`. Returns its path. */
-export const makePythonClient = (made: Made, document: OpenApi): string => {
+export const makePythonClient = (made: ReleaseInputs, document: OpenApi): string => {
   const source = join(made.root, "deploy/clients/python");
   const files = new Map<string, string>();
   for (const name of readdirSync(join(source, PACKAGE)).sort()) {
@@ -18,7 +18,7 @@ export const makePythonClient = (made: Made, document: OpenApi): string => {
   files.set(`${PACKAGE}/schema.py`, printSchema(document));
   files.set(`${PACKAGE}/operations.py`, printOperations(document));
   const about = `${PACKAGE}-${made.version}.dist-info`;
-  files.set(`${about}/METADATA`, metadata(made.version, readFileSync(join(source, "README.md"), "utf8")));
+  files.set(`${about}/METADATA`, formatMetadata(made.version, readFileSync(join(source, "README.md"), "utf8")));
   files.set(`${about}/WHEEL`, "Wheel-Version: 1.0\nGenerator: slipway\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
   files.set(`${about}/licenses/LICENSE`, readFileSync(join(made.root, "LICENSE"), "utf8"));
   files.set(`${about}/RECORD`, record(files, `${about}/RECORD`));
@@ -37,7 +37,7 @@ export const makePythonClient = (made: Made, document: OpenApi): string => {
   return wheel;
 };
 
-const metadata = (version: string, readme: string): string =>
+const formatMetadata = (version: string, readme: string): string =>
   [
     "Metadata-Version: 2.4",
     "Name: slipway-client",
@@ -76,36 +76,36 @@ const printSchema = ({ components: { schemas } }: OpenApi): string => {
     "",
     ...classes.map(([name, schema]) => `${printClass(name, schema)}\n\n`),
     // Annotations in a class may refer to later names; the value of an alias may not.
-    ...[...values, ...unions].map(([name, schema]) => `${name}: TypeAlias = ${typeOf(schema)}`),
+    ...[...values, ...unions].map(([name, schema]) => `${name}: TypeAlias = ${formatType(schema)}`),
     "",
   ].join("\n");
 };
 
 const printClass = (name: string, { description, properties = {}, required = [] }: Schema): string => {
   const members = Object.entries(properties).map(([member, schema]) => {
-    const type = typeOf(schema);
+    const type = formatType(schema);
     return `    ${member}: ${required.includes(member) ? type : `NotRequired[${type}]`}`;
   });
-  const lines = [...docstring(description, 4), ...members];
+  const lines = [...formatDocstring(description, 4), ...members];
   return [`class ${name}(TypedDict):`, ...(lines.length > 0 ? lines : ["    pass"])].join("\n");
 };
 
 const PLAIN: Readonly<Record<string, string>> = { string: "str", integer: "int", number: "float", boolean: "bool" };
 
 type Naming = (name: string) => string;
-const plainly: Naming = (name) => name;
-const inModule: Naming = (name) => `schema.${name}`;
+const keepName: Naming = (name) => name;
+const qualifyName: Naming = (name) => `schema.${name}`;
 
-const typeOf = (schema: Schema, naming: Naming = plainly): string => {
-  const type = bareType(schema, naming);
+const formatType = (schema: Schema, naming: Naming = keepName): string => {
+  const type = formatBareType(schema, naming);
   return schema.nullable && type !== "Any" ? `${type} | None` : type;
 };
 
-const bareType = (schema: Schema, naming: Naming): string => {
-  const inner = (one: Schema): string => typeOf(one, naming);
-  const name = referredTo(schema);
+const formatBareType = (schema: Schema, naming: Naming): string => {
+  const inner = (one: Schema): string => formatType(one, naming);
+  const name = getReference(schema);
   if (name !== undefined) return naming(name);
-  if (schema.enum) return `Literal[${schema.enum.map(pythonValue).join(", ")}]`;
+  if (schema.enum) return `Literal[${schema.enum.map(formatValue).join(", ")}]`;
   if (schema.anyOf) return [...new Set(schema.anyOf.map(inner))].join(" | ");
   if (schema.format === "binary") return "bytes";
   if (schema.type === "array") return `list[${schema.items ? inner(schema.items) : "Any"}]`;
@@ -116,11 +116,11 @@ const bareType = (schema: Schema, naming: Naming): string => {
   return PLAIN[schema.type ?? ""] ?? "Any";
 };
 
-const pythonValue = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   value === null ? "None" : typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 
 const printOperations = (document: OpenApi): string => {
-  const operations = operationsIn(document);
+  const operations = listOperations(document);
   return [
     '"""The operations of the API as methods, printed from the OpenAPI document."""',
     "",
@@ -162,7 +162,7 @@ const printOperations = (document: OpenApi): string => {
   ].join("\n");
 };
 
-const snake = (name: string): string =>
+const toSnakeCase = (name: string): string =>
   name
     .replace(/-/g, "_")
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
@@ -175,49 +175,57 @@ const printMethod = (operation: Operation): string => {
   const inHeader = parameters.filter((one) => one.in === "header");
   const named = [...inQuery, ...inHeader];
   const keywords = [
-    ...(body ? [`body: ${typeOf(body.schema, inModule)}${body.isRequired ? "" : " | None = None"}`] : []),
-    ...named.filter(({ required }) => required).map((one) => `${snake(one.name)}: ${typeOf(one.schema, inModule)}`),
-    ...named.filter(({ required }) => !required).map((one) => `${snake(one.name)}: ${optional(one)} = None`),
+    ...(body ? [`body: ${formatType(body.schema, qualifyName)}${body.isRequired ? "" : " | None = None"}`] : []),
+    ...named
+      .filter(({ required }) => required)
+      .map((one) => `${toSnakeCase(one.name)}: ${formatType(one.schema, qualifyName)}`),
+    ...named
+      .filter(({ required }) => !required)
+      .map((one) => `${toSnakeCase(one.name)}: ${formatOptional(one)} = None`),
     ...(body && body.type !== "application/json" ? [`content_type: str = ${JSON.stringify(body.type)}`] : []),
     ...(hasKey ? ["idempotency_key: str | None = None"] : []),
   ];
   const words = [
     "self",
-    ...inPath.map((one) => `${snake(one.name)}: str`),
+    ...inPath.map((one) => `${toSnakeCase(one.name)}: str`),
     ...(keywords.length > 0 ? ["*", ...keywords] : []),
   ];
-  const type = sends ? `Iterator[${typeOf(sends, inModule)}]` : answer ? typeOf(answer.schema, inModule) : "None";
+  const type = sends
+    ? `Iterator[${formatType(sends, qualifyName)}]`
+    : answer
+      ? formatType(answer.schema, qualifyName)
+      : "None";
   const place = [
     ...[JSON.stringify(method), JSON.stringify(path)],
     ...(body ? [JSON.stringify(body.type)] : []),
     ...(hasKey ? ["has_key=True"] : []),
   ].join(", ");
   const headers = [
-    ...inHeader.map((one) => `${JSON.stringify(one.name)}: ${snake(one.name)}`),
+    ...inHeader.map((one) => `${JSON.stringify(one.name)}: ${toSnakeCase(one.name)}`),
     ...(body && body.type !== "application/json" ? ['"Content-Type": content_type'] : []),
     ...(hasKey ? ['"Idempotency-Key": idempotency_key'] : []),
   ];
   const given = [
-    ...[`Operation(${place})`, dictionary(inPath), dictionary(inQuery)],
+    ...[`Operation(${place})`, formatDictionary(inPath), formatDictionary(inQuery)],
     ...(sends ? [] : [body ? "body" : "None"]),
     ...(headers.length > 0 ? [`{${headers.join(", ")}}`] : []),
   ];
   return [
-    `    def ${snake(name)}(${words.join(", ")}) -> ${type}:`,
-    ...docstring([`${summary}.`, description].filter(Boolean).join("\n\n"), 8),
+    `    def ${toSnakeCase(name)}(${words.join(", ")}) -> ${type}:`,
+    ...formatDocstring([`${summary}.`, description].filter(Boolean).join("\n\n"), 8),
     `        return self._${sends ? "stream" : "call"}(${given.join(", ")})`,
   ].join("\n");
 };
 
-const optional = ({ schema }: Parameter): string => {
-  const type = typeOf(schema, inModule);
+const formatOptional = ({ schema }: Parameter): string => {
+  const type = formatType(schema, qualifyName);
   return type.endsWith("| None") || type === "Any" ? type : `${type} | None`;
 };
 
-const dictionary = (parameters: readonly Parameter[]): string =>
-  `{${parameters.map(({ name }) => `${JSON.stringify(name)}: ${snake(name)}`).join(", ")}}`;
+const formatDictionary = (parameters: readonly Parameter[]): string =>
+  `{${parameters.map(({ name }) => `${JSON.stringify(name)}: ${toSnakeCase(name)}`).join(", ")}}`;
 
-const docstring = (text: string | undefined, indent: number): string[] => {
+const formatDocstring = (text: string | undefined, indent: number): string[] => {
   if (!text) return [];
   const space = " ".repeat(indent);
   const lines = text.replace(/\\/g, "\\\\").replace(/"""/g, '\\"""').split("\n");

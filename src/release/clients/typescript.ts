@@ -2,13 +2,13 @@
 // deploy/clients/typescript.
 import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Made } from "../made.ts";
+import type { ReleaseInputs } from "../made.ts";
 import { packForNpm } from "../npm.ts";
 import { runTool } from "../tools.ts";
-import { type OpenApi, operationsIn, referredTo, type Schema } from "./document.ts";
+import { getReference, listOperations, type OpenApi, type Schema } from "./document.ts";
 
 /** Writes `npm/slipway-client-<version>.tgz`. Returns its path. */
-export const makeTypeScriptClient = (made: Made, document: OpenApi): Promise<string> =>
+export const makeTypeScriptClient = (made: ReleaseInputs, document: OpenApi): Promise<string> =>
   packForNpm(made, "slipway-client", async (folder) => {
     const source = join(made.root, "deploy/clients/typescript");
     const build = join(made.scratch, "typescript-client");
@@ -38,7 +38,7 @@ export const makeTypeScriptClient = (made: Made, document: OpenApi): Promise<str
 /**
  * The generator requires TypeScript 5 but would import the newest version, so it runs in a process where that name resolves to version 5.
  */
-const printTypes = async ({ root, scratch }: Made, document: OpenApi): Promise<string> => {
+const printTypes = async ({ root, scratch }: ReleaseInputs, document: OpenApi): Promise<string> => {
   const file = join(scratch, "openapi.json");
   mkdirSync(scratch, { recursive: true });
   writeFileSync(file, JSON.stringify(document));
@@ -46,7 +46,7 @@ const printTypes = async ({ root, scratch }: Made, document: OpenApi): Promise<s
 };
 
 const printOperations = (document: OpenApi): string => {
-  const operations = operationsIn(document);
+  const operations = listOperations(document);
   const rows = operations.map(({ name, method, path, body, hasKey, sends }) => {
     const members = [
       `method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}`,
@@ -56,7 +56,7 @@ const printOperations = (document: OpenApi): string => {
     ];
     return `  ${name}: { ${members.join(", ")} },`;
   });
-  const streams = operations.flatMap(({ name, sends }) => (sends ? [`  ${name}: ${typeOf(sends)};`] : []));
+  const streams = operations.flatMap(({ name, sends }) => (sends ? [`  ${name}: ${formatType(sends)};`] : []));
   return [
     "// Printed from the OpenAPI document.",
     'import type { components } from "./schema.js";',
@@ -71,8 +71,8 @@ const printOperations = (document: OpenApi): string => {
   ].join("\n");
 };
 
-const typeOf = (schema: Schema): string => {
-  const name = referredTo(schema);
+const formatType = (schema: Schema): string => {
+  const name = getReference(schema);
   if (name !== undefined) return `components["schemas"][${JSON.stringify(name)}]`;
-  return schema.type === "array" && schema.items ? `${typeOf(schema.items)}[]` : "unknown";
+  return schema.type === "array" && schema.items ? `${formatType(schema.items)}[]` : "unknown";
 };

@@ -12,8 +12,10 @@ export const Backup = namedObject("Backup", {
   created_at: time(),
   bytes: t.Integer(),
   files: t.Integer(),
-  version: t.String({ description: "Of the program that made it; empty when its manifest cannot be read." }),
-  problem: t.String({ description: "Why it cannot be used; empty for none that is known." }),
+  version: t.String({
+    description: "The version of the program that created it; empty if its manifest cannot be read.",
+  }),
+  problem: t.String({ description: "Why it cannot be used; empty if there is no known reason." }),
   checked_at: orNull(
     time(),
     "When it was last read whole by this process and found good or bad; null: not since the start.",
@@ -23,10 +25,10 @@ export type Backup = Static<typeof Backup>;
 
 export const BackupWork = namedObject("BackupWork", {
   kind: oneOf(["make", "check"]),
-  name: t.String({ description: "Of the one that is checked; empty while one is made." }),
+  name: t.String({ description: "Name of the backup being verified; empty while one is being created." }),
   started_at: time(),
-  bytes: t.Integer({ description: "Written so far." }),
-  total_bytes: t.Integer({ description: "About as many as it will be." }),
+  bytes: t.Integer({ description: "The output so far." }),
+  total_bytes: t.Integer({ description: "An estimate of the number." }),
 });
 export type BackupWork = Static<typeof BackupWork>;
 
@@ -35,7 +37,7 @@ export const Backups = namedObject("Backups", {
   interval_ms: orNull(t.Integer(), "How often the server creates one automatically; null: never."),
   keep: t.Integer({ description: "How many automatic backups are kept." }),
   work: t.Union([BackupWork, t.Null()], { description: "The backup or restore in progress." }),
-  failure: t.String({ description: "Why the last work that was asked for has failed; empty when it has not." }),
+  failure: t.String({ description: "Why the last requested operation failed; empty if it succeeded." }),
   backups: t.Array(Backup, { description: "Newest first." }),
 });
 export type Backups = Static<typeof Backups>;

@@ -7,7 +7,7 @@ export const ExternalAccounts = namedObject("ExternalAccounts", {
   providers: t.Array(
     t.Object({
       ...ExternalAuthProvider.properties,
-      host: t.String({ description: "Where people sign in; empty for providers with device codes alone." }),
+      host: t.String({ description: "The sign-in URL; empty for providers that only support device codes." }),
       callback_url: t.String({ description: "The redirect URL to enter at the provider." }),
       link_count: t.Integer(),
     }),

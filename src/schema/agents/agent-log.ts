@@ -9,7 +9,7 @@ export const MAX_BATCH_LINES = 10_000;
 export const MAX_LINE_LENGTH = 1_048_576;
 
 export const AgentLog = namedObject("AgentLog", {
-  id: t.Integer({ description: "Grows from line to line; the cursor for `before` and `after`." }),
+  id: t.Integer({ description: "Increases with each line; the cursor for `before` and `after`." }),
   created_at: t.String({ format: "date-time" }),
   level: LogLevel,
   output: t.String({ description: "One line, without its line feed; may hold ANSI colours." }),
@@ -33,7 +33,7 @@ export const PatchLogs = namedObject("AddLogs", {
   log_source_id: t.Optional(
     t.String({
       maxLength: 64,
-      description: "A source made before; absent or all zeros means the default one, `External`.",
+      description: "An existing source; absent or all zeros: the default source, `External`.",
     }),
   ),
   logs: t.Array(NewAgentLog, { minItems: 1, maxItems: MAX_BATCH_LINES }),

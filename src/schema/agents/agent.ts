@@ -1,7 +1,7 @@
 // Wire shapes of workspace agents (specification "Workspace agent", facts/platform 1.1 and 2.5).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { framedWithoutPing } from "../framed.ts";
+import { eventFramesWithoutPing } from "../framed.ts";
 import { named, namedObject } from "../named.ts";
 import { NullableUuid } from "../nullable-uuid.ts";
 import { App } from "../workspaces/app.ts";
@@ -53,7 +53,7 @@ export const AgentScript = namedObject("AgentScript", {
   cron: t.String({ description: "Cron schedule on which it runs; empty when it has none." }),
   run_on_start: t.Boolean(),
   run_on_stop: t.Boolean(),
-  start_blocks_login: t.Boolean({ description: "People wait for it before they can sign in." }),
+  start_blocks_login: t.Boolean({ description: "Connections wait until it has finished." }),
   is_dotfiles: t.Optional(
     t.Literal(true, { description: "It installs the owner's dotfiles. The other start scripts wait for it." }),
   ),
@@ -81,7 +81,7 @@ export const AgentMetadata = namedObject("AgentMetadata", {
 });
 
 /** A message of the WebSocket that streams an agent's metadata. */
-export const MetadataFrame = framedWithoutPing("AgentMetadata", t.Array(AgentMetadata));
+export const MetadataFrame = eventFramesWithoutPing("AgentMetadata", t.Array(AgentMetadata));
 
 export const WorkspaceAgent = namedObject("WorkspaceAgent", {
   id: uuid(),
@@ -101,11 +101,11 @@ export const WorkspaceAgent = namedObject("WorkspaceAgent", {
   disconnected_at: optionalTime("Absent while connected."),
   started_at: optionalTime("When its start scripts began."),
   ready_at: optionalTime("When its start scripts ended."),
-  connection_timeout_seconds: t.Integer({ description: "After this it counts as timed out; 0 means never." }),
+  connection_timeout_seconds: t.Integer({ description: "Timeout of its connection; 0: none." }),
   architecture: t.String(),
   operating_system: t.String(),
   directory: t.String(),
-  expanded_directory: t.String({ description: "The directory with its variables filled in, as the agent found it." }),
+  expanded_directory: t.String({ description: "The directory with its variables expanded, as reported by the agent." }),
   instance_id: t.String(),
   version: t.String(),
   api_version: t.String(),

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 
 /** A message's checkpoint is available until the user has sent this many further messages in the chat, edited away or not (rule UN-9). */
-export const CHECKPOINTS_OF_CHAT = 100;
+export const MAX_CHECKPOINTS_PER_CHAT = 100;
 /** A checkpoint is also available only for this many days (rule UN-9). */
 export const CHECKPOINT_DAYS = 30;
 
@@ -30,7 +30,7 @@ export const CopyCheckpoints = t.Object({
   from_chat_id: chatId(),
   chat_id: chatId(),
   messages: t.Array(t.Object({ from_message_id: t.Integer({ minimum: 1 }), message_id: t.Integer({ minimum: 1 }) }), {
-    maxItems: CHECKPOINTS_OF_CHAT,
+    maxItems: MAX_CHECKPOINTS_PER_CHAT,
   }),
 });
 export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
@@ -51,4 +51,4 @@ export type FolderChanges = {
 export type CheckpointChanges = { folders: FolderChanges[]; problems: string[] };
 
 /** Number of files written or removed; `left_out` describes files and folders that were not restored. */
-export type Restored = { restored_files: number; left_out: string[] };
+export type RestoreResult = { restored_files: number; left_out: string[] };

@@ -7,14 +7,14 @@ export const DESKTOP_ACTIONS = [
   ...(["move", "drag", "scroll", "type", "key", "wait"] as const),
 ] as const;
 
-const place = (description: string) => t.Optional(t.Integer({ minimum: 0, maximum: 65_535, description }));
+const coordinate = (description: string) => t.Optional(t.Integer({ minimum: 0, maximum: 65_535, description }));
 
 export const DESKTOP_FIELDS = {
   action: oneOf(DESKTOP_ACTIONS, "What to do."),
-  x: place("Pixels from the left of the last screenshot: where to click, move, scroll, or begin to drag."),
-  y: place("Pixels from its top."),
-  to_x: place("For drag: where to release."),
-  to_y: place("For drag."),
+  x: coordinate("Pixels from the left of the last screenshot: where to click, move, scroll, or begin to drag."),
+  y: coordinate("Pixels from its top."),
+  to_x: coordinate("For drag: where to release."),
+  to_y: coordinate("For drag."),
   text: t.Optional(t.String({ maxLength: 10_000, description: "For type: the text; a line end presses Return." })),
   keys: t.Optional(
     t.String({ maxLength: 256, description: 'For key: such as "Return", "ctrl+c" or "alt+Tab"; several with blanks.' }),

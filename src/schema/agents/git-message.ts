@@ -9,7 +9,9 @@ const GitRepository = namedObject("GitRepository", {
   remote_origin: t.String({
     description: "Where `origin` points to, without credentials; empty when there is none.",
   }),
-  unified_diff: t.String({ description: "The work tree against the last commit, new files included." }),
+  unified_diff: t.String({
+    description: "The changes in the working tree since the last commit, including new files.",
+  }),
   removed: t.Boolean({ description: "The repository was removed; only `repo_root` is set then." }),
 });
 export type GitRepository = Static<typeof GitRepository>;

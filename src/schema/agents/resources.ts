@@ -64,7 +64,7 @@ export const AgentResources = namedObject("AgentResources", {
         killed_at: time(),
       }),
     ),
-    { description: "The last processes that the kernel ended because memory ran out, newest first; at most 5." },
+    { description: "The last processes that the kernel killed because memory ran out, newest first; at most 5." },
   ),
   reported_at: time(),
 });

@@ -21,7 +21,7 @@ export const PERIOD_ADJECTIVES: Readonly<Record<BudgetPeriod, string>> = {
 };
 
 /** Returns a budget's name for use inside a sentence: `the monthly budget of "Platform"`. */
-export const budgetName = ({ scope, name, period }: Pick<BudgetPause, "scope" | "name" | "period">): string => {
+export const formatBudgetName = ({ scope, name, period }: Pick<BudgetPause, "scope" | "name" | "period">): string => {
   const adjective = PERIOD_ADJECTIVES[period];
   if (scope === "everyone") return `the ${adjective} budget of everyone`;
   if (scope === "person") return name ? `the ${adjective} spend limit of ${name}` : `a ${adjective} spend limit`;
@@ -37,7 +37,7 @@ const NOUNS = {
 } as const;
 
 /** Returns the name for the beginning of a sentence. */
-export const budgetTitle = (budget: Pick<BudgetPause, "scope" | "name" | "period">): string => {
-  const words = budgetName(budget);
+export const formatBudgetTitle = (budget: Pick<BudgetPause, "scope" | "name" | "period">): string => {
+  const words = formatBudgetName(budget);
   return words.charAt(0).toUpperCase() + words.slice(1);
 };

@@ -16,7 +16,7 @@ export type BudgetUnit = (typeof BUDGET_UNITS)[number];
 export type BudgetPeriod = (typeof USAGE_PERIODS)[number];
 
 /** A billion dollars, or as many tokens. */
-const HIGHEST_AMOUNT = 1_000_000_000_000_000;
+const MAX_AMOUNT = 1_000_000_000_000_000;
 
 const scope = () =>
   oneOf(
@@ -25,7 +25,7 @@ const scope = () =>
   );
 const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
 const unit = () => oneOf(BUDGET_UNITS, "`usd`: amounts are millionths of a US dollar. `tokens`: tokens of all kinds.");
-const amount = (minimum: number, description: string) => t.Integer({ minimum, maximum: HIGHEST_AMOUNT, description });
+const amount = (minimum: number, description: string) => t.Integer({ minimum, maximum: MAX_AMOUNT, description });
 
 export const PutBudget = named(
   "PutBudget",
@@ -62,7 +62,7 @@ export const Budget = namedObject("Budget", {
   amount: t.Integer(),
   extra: t.Integer({ description: "The amount added for the current period." }),
   spent: t.Integer({ description: "The amount used in the current period." }),
-  reserved: t.Integer({ description: "What calls that are under way may use." }),
+  reserved: t.Integer({ description: "The amount reserved by active calls." }),
   period_start: time(),
   resets_at: time(),
 });
@@ -79,7 +79,7 @@ export const BudgetPause = namedObject("ChatBudgetPause", {
   unit: unit(),
   limit: t.Integer(),
   spent: t.Integer(),
-  suggested: t.Integer({ description: "An amount by which to raise it." }),
+  suggested: t.Integer({ description: "A suggested amount to add." }),
   resets_at: time("The turn continues then, at the latest."),
   deciders: t.Array(Decider, { description: "People who can raise it; at most 10." }),
 });

@@ -15,7 +15,7 @@ const homePath = (description: string) =>
   t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 
 const fields = {
-  display_name: lineText({ minLength: 1, maxLength: 64, description: "The name that people see." }),
+  display_name: lineText({ minLength: 1, maxLength: 64, description: "The display name." }),
   icon: iconText({ maxLength: 2_048, description: "URL or path of an image; empty: a default icon." }),
   enabled: t.Boolean({ description: "Whether people can start chats with it. Existing chats keep it." }),
   command: lineText({

@@ -84,7 +84,7 @@ export type GatewayName = GatewaySettings["names"][number];
 
 const counts = {
   request_count: t.Integer(),
-  unpriced_request_count: t.Integer({ description: "Calls of models without a price. They cost 0 in the sum." }),
+  unpriced_request_count: t.Integer({ description: "Calls of models without a price, which count as 0 in the sum." }),
   total_cost_micros: t.Integer({ description: "Millionths of a US dollar." }),
   input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
@@ -93,7 +93,7 @@ const counts = {
 };
 
 export const GatewayCall = namedObject("GatewayCall", {
-  id: t.Integer({ description: "Ascends." }),
+  id: t.Integer({ description: "Increases with each entry." }),
   user_id: t.String({ format: "uuid" }),
   username: t.String(),
   workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], {
@@ -116,7 +116,7 @@ export const GatewayCall = namedObject("GatewayCall", {
   cost_micros: t.Union([t.Integer(), t.Null()], { description: "Null: the model has no price." }),
   first_byte_ms: t.Union([t.Integer(), t.Null()]),
   duration_ms: t.Union([t.Integer(), t.Null()]),
-  provider_request_id: t.String({ description: "The provider's id of the request; empty where it names none." }),
+  provider_request_id: t.String({ description: "The provider's ID of the request; empty if it has none." }),
   is_recorded: t.Boolean({ description: "Whether its prompt and its answer are recorded." }),
   created_at: t.String({ format: "date-time", description: "When the call ended." }),
 });

@@ -5,7 +5,7 @@ import { PermissionRule } from "./chat-permissions.ts";
 
 const EditedFile = namedObject("ApprovalFile", {
   path: t.String(),
-  diff: t.String({ description: "Unified, against the file as it is now; cut at 256 KiB." }),
+  diff: t.String({ description: "Unified diff against the current file; truncated to 256 KiB." }),
   is_new: t.Boolean(),
 });
 
@@ -13,20 +13,20 @@ export const ChatApproval = namedObject("ChatApproval", {
   tool_call_id: t.String(),
   tool_name: t.String(),
   args: t.String({ description: "JSON." }),
-  files: t.Optional(t.Array(EditedFile, { description: "What an edit or a new file changes." })),
+  files: t.Optional(t.Array(EditedFile, { description: "The changes of an edit or a new file." })),
   command: t.Optional(
     t.Object(
       {
         text: t.String(),
         folder: t.String({ description: "Where it runs; empty where that is not known." }),
-        parts: t.Array(t.String(), { description: "The simple commands in it, as they are written." }),
+        parts: t.Array(t.String(), { description: "The simple commands in it, as written." }),
         in_background: t.Boolean(),
       },
       { description: "What `execute` runs." },
     ),
   ),
   problem: t.Optional(
-    t.String({ description: "Why it cannot be shown what the call does, such as that an edit does not fit." }),
+    t.String({ description: "Why the effect of the call cannot be shown, such as an edit that does not apply." }),
   ),
   always: t.Array(PermissionRule, {
     description: "The rules that an answer with the scope `always` keeps; empty where none can be kept.",

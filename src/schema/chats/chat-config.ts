@@ -8,7 +8,7 @@ export const PROMPT_BYTES = 131_072;
 
 const prompt = (description: string) => t.String({ description: `${description} At most 128 KiB.` });
 const days = (description: string) => t.Integer({ description: `${description} 0 to 3650.` });
-const forced_by_deployment = t.Boolean({ description: "The server's own setting: every chat is recorded." });
+const forced_by_deployment = t.Boolean({ description: "Set by the server's settings: every chat is recorded." });
 
 /** Bodies with one member each, under its name. */
 export const ChatConfig = {
@@ -22,13 +22,13 @@ export const ChatConfig = {
   plan_mode_instructions: prompt("Instructions for every chat in plan mode."),
   custom_prompt: prompt("Instructions for all chats of this user."),
   system_prompt: prompt("Instructions for every chat of this deployment."),
-  include_default_system_prompt: t.Boolean({ description: "The prompt Slipway comes with stands before it." }),
-  default_system_prompt: t.String({ description: "The prompt Slipway comes with." }),
-  allow_users: t.Boolean({ description: "Users may switch this on for themselves." }),
+  include_default_system_prompt: t.Boolean({ description: "The default system prompt precedes it." }),
+  default_system_prompt: t.String({ description: "The default system prompt." }),
+  allow_users: t.Boolean({ description: "Users can enable this for themselves." }),
   debug_logging_enabled: t.Boolean({ description: "This user's model calls are recorded." }),
-  user_toggle_allowed: t.Boolean({ description: "The user may switch it." }),
+  user_toggle_allowed: t.Boolean({ description: "The user can change it." }),
   permissions: t.Union([ChatPermissions, t.Null()], {
-    description: "Of new chats of people who have set none of their own; null: everything is allowed.",
+    description: "Applies to new chats of users without permissions of their own; null: everything is allowed.",
   }),
   forced_by_deployment,
 } satisfies Record<string, TSchema>;
@@ -36,6 +36,6 @@ export const ChatConfig = {
 export const CompactionThreshold = namedObject("CompactionThreshold", {
   model_config_id: t.String({ format: "uuid" }),
   threshold_percent: t.Integer({
-    description: "Of the context, from which on it is compacted: 0 to 100, 100 never.",
+    description: "Percentage of the context at which the history is compacted: 0 to 100; 100: never.",
   }),
 });

@@ -4,11 +4,11 @@ import { time, uuid } from "../fields.ts";
 import { namedObject } from "../named.ts";
 
 const counts = {
-  request_count: t.Integer({ description: "Model calls that reported what they used." }),
+  request_count: t.Integer({ description: "Model calls that reported their usage." }),
   unpriced_request_count: t.Integer({ description: "Calls whose model had no price; not included in any sum." }),
 };
 const sums = {
-  total_cost_micros: t.Integer({ description: "Millionths of a US dollar, of the calls with a price." }),
+  total_cost_micros: t.Integer({ description: "Millionths of a US dollar; only calls with a price." }),
   ...counts,
   input_tokens: t.Integer({ description: "Excludes tokens read from or written to a cache." }),
   output_tokens: t.Integer(),
@@ -33,7 +33,7 @@ export const ChatCost = namedObject("ChatCost", {
   turns: t.Array(
     t.Object({
       message_id: t.Integer({ description: "The user's message that began the turn." }),
-      cost_micros: t.Union([t.Integer(), t.Null()], { description: "null: no call of the turn had a price." }),
+      cost_micros: t.Union([t.Integer(), t.Null()], { description: "null if no call of the turn had a price." }),
       ...counts,
     }),
     { description: "The chat's latest 100 turns, newest first; excludes sub-chats." },
@@ -48,7 +48,7 @@ const range = {
 
 export const UserCosts = namedObject("UserCosts", {
   ...range,
-  count: t.Integer({ description: "Users who have spent something then." }),
+  count: t.Integer({ description: "Users who have spent something in the period." }),
   users: t.Array(
     t.Object({
       user_id: uuid(),

@@ -12,8 +12,8 @@ export const ChatRun = namedObject("ChatRun", {
   chat_id: uuid(),
   parent_chat_id: t.Optional(uuid()),
   root_chat_id: t.Optional(uuid()),
-  trigger_message_id: t.Optional(t.Integer({ description: "The newest message of the user when it began." })),
-  history_tip_message_id: t.Optional(t.Integer({ description: "The newest message of all when it began." })),
+  trigger_message_id: t.Optional(t.Integer({ description: "The user's newest message when it started." })),
+  history_tip_message_id: t.Optional(t.Integer({ description: "The newest message when it started." })),
   kind: oneOf(RUN_KINDS),
   status: oneOf(RUN_STATUSES),
   provider: t.String(),
@@ -25,17 +25,18 @@ export const ChatRun = namedObject("ChatRun", {
 });
 export type ChatRun = Static<typeof ChatRun>;
 
-const recorded = (what: string) => t.Unknown({ description: `${what} At most 64 KiB: long texts and lists are cut.` });
+const recordedValue = (what: string) =>
+  t.Unknown({ description: `${what} At most 64 KiB: long texts and lists are cut.` });
 
 export const ChatRunStep = namedObject("ChatRunStep", {
   run_id: uuid(),
   step_number: t.Integer({ description: "From 1." }),
   operation: oneOf(["stream", "generate"]),
   status: oneOf(RUN_STATUSES),
-  request: recorded("What the model was asked: messages, tools, effort."),
-  response: recorded("What it said: `content` and `finish`."),
+  request: recordedValue("What the model was asked: messages, tools, effort."),
+  response: recordedValue("What it said: `content` and `finish`."),
   usage: t.Optional(t.Record(t.String(), t.Integer())),
-  error: t.Optional(recorded("Why it failed.")),
+  error: t.Optional(recordedValue("Why it failed.")),
   started_at: time(),
   finished_at: time(),
 });

@@ -24,8 +24,8 @@ export const DiffStatus = namedObject("ChatDiffStatus", {
   author_avatar_url: absent(t.String()),
   base_branch: absent(t.String()),
   head_branch: absent(t.String()),
-  refreshed_at: absent(time("When the git host said so.")),
-  stale_at: absent(time("When it is asked again.")),
+  refreshed_at: absent(time("When the git host reported it.")),
+  stale_at: absent(time("When it is next refreshed.")),
 });
 export type DiffStatus = Static<typeof DiffStatus>;
 
@@ -35,6 +35,6 @@ export const ChatDiff = namedObject("ChatDiff", {
   remote_origin: t.String(),
   branch: t.String(),
   pull_request_url: absent(t.String()),
-  diff: t.String({ description: "Unified; of the pull request, or of the branch while there is none." }),
+  diff: t.String({ description: "Unified diff of the pull request, or of the branch if there is none." }),
 });
 export type ChatDiff = Static<typeof ChatDiff>;

@@ -22,10 +22,10 @@ export type ChatErrorKind = (typeof CHAT_ERROR_KINDS)[number];
 
 export const ChatError = namedObject("ChatError", {
   kind: named("ChatErrorKind", oneOf(CHAT_ERROR_KINDS)),
-  message: t.String({ description: "One sentence for people; never the provider's own words." }),
+  message: t.String({ description: "A sentence to display; never the provider's own text." }),
   detail: t.Optional(t.String({ description: "What the provider said." })),
   provider: t.Optional(t.String()),
-  retryable: t.Boolean({ description: "The same may well succeed later." }),
-  status_code: t.Optional(t.Integer({ description: "HTTP status of the provider, when there was one." })),
+  retryable: t.Boolean({ description: "A retry may succeed." }),
+  status_code: t.Optional(t.Integer({ description: "The provider's HTTP status, if it responded." })),
 });
 export type ChatError = Static<typeof ChatError>;

@@ -5,7 +5,7 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { Chat, ChatMessage, QueuedMessage } from "./chat.ts";
 import { ChatError } from "./chat-error.ts";
-import { ShownPart } from "./chat-part.ts";
+import { ChatMessagePart } from "./chat-part.ts";
 
 export const ToolCallRequest = namedObject("ToolCallRequest", {
   tool_call_id: t.String(),
@@ -39,7 +39,7 @@ export const ChatEvent = named(
         generation_attempt: t.Integer(),
         seq: t.Integer(),
         role: t.String(),
-        part: ShownPart,
+        part: ChatMessagePart,
       }),
     }),
     event("queue_update", "ChatQueueEvent", { queued_messages: t.Array(QueuedMessage) }),
@@ -56,7 +56,7 @@ export const ChatEvent = named(
         ),
         queued_for_capacity: t.Optional(
           t.Boolean({
-            description: "The turn waits for others to end, which `warnings` say, too; absent: as before.",
+            description: "The turn waits until others end, which `warnings` say, too; absent: as before.",
           }),
         ),
       }),

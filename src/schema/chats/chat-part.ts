@@ -47,14 +47,14 @@ export const MessagePart = t.Object({
   args_delta: text("Live only: more of the call's arguments, as JSON text."),
   result: json("What the tool answered."),
   result_delta: text("Live only: more of the result."),
-  result_reset: t.Optional(t.Boolean({ description: "Live only: forget the result so far." })),
+  result_reset: t.Optional(t.Boolean({ description: "Live only: discard the result so far." })),
   is_error: t.Optional(t.Boolean()),
   is_media: t.Optional(t.Boolean()),
   provider_executed: t.Optional(t.Boolean()),
   context_file_path: text("The instruction file that the chat goes by."),
   context_file_agent_id: text("The agent of the workspace that contains it."),
   context_file_truncated: t.Optional(
-    t.Boolean({ description: "The file is longer than 64 KiB: only its beginning counts." }),
+    t.Boolean({ description: "The file is larger than 64 KiB: only its beginning is used." }),
   ),
   skill_name: text(),
   skill_description: text(),
@@ -74,16 +74,16 @@ export type MessagePart = Static<typeof MessagePart> & {
 };
 
 /** A part as callers see it, stored or live. */
-export const ShownPart = namedObject("ChatMessagePart", {
+export const ChatMessagePart = namedObject("ChatMessagePart", {
   ...MessagePart.properties,
   file_id: t.Optional(NullableUuid),
   mcp_server_config_id: t.Optional(NullableUuid),
   context_file_agent_id: t.Optional(NullableUuid),
 });
-export type ShownPart = Static<typeof ShownPart>;
+export type ChatMessagePart = Static<typeof ChatMessagePart>;
 
 /** Returns a part without internal data, with optional IDs in the caller's format. */
-export const presentPart = (part: MessagePart, compat: boolean): ShownPart => {
+export const presentPart = (part: MessagePart, compat: boolean): ChatMessagePart => {
   // Most live parts are a few characters of text, and there are thousands of them.
   if (part.type === "text" && part.provider_metadata === undefined) return part;
   const { provider_metadata: _, skill_dir: __, context_file_hash: ___, ...known } = part;

@@ -31,7 +31,7 @@ export const PermissionRule = named(
     command: commandWords(),
     exact: t.Optional(
       t.Boolean({
-        description: "With true, the command must be these words and no others, instead of begin with them.",
+        description: "If true, the command must consist of exactly these words; otherwise, it must begin with them.",
       }),
     ),
     action: action("allow runs the call, ask waits for a person, deny answers it with an error."),
@@ -46,7 +46,7 @@ export const ChatPermissions = named(
       ["allow", "accept_edits", "ask_changes", "ask", "deny"],
       "What happens to calls that no rule names. accept_edits and ask_changes are the permission modes accept_edits and ask: they allow what only looks, accept_edits also edits below the agent's folder; ask and deny are about every call.",
     ),
-    rules: t.Array(PermissionRule, { maxItems: 200, description: "The first one that fits decides." }),
+    rules: t.Array(PermissionRule, { maxItems: 200, description: "The first matching rule applies." }),
   }),
 );
 export type ChatPermissions = Static<typeof ChatPermissions>;

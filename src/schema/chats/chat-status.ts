@@ -22,6 +22,6 @@ export const ChatStatus = named(
 );
 
 /** Returns the status shown to callers: a status left by an older version is an error until it is reconciled. */
-export const shownStatus = (status: string): ChatStatus => CHAT_STATUSES.find((one) => one === status) ?? "error";
+export const toChatStatus = (status: string): ChatStatus => CHAT_STATUSES.find((one) => one === status) ?? "error";
 
 export { CHAT_STATUSES };

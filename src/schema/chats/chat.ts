@@ -11,7 +11,7 @@ import { ChatContext } from "./chat-context.ts";
 import { DiffStatus } from "./chat-diff.ts";
 import { ChatError } from "./chat-error.ts";
 import { ChatFile } from "./chat-file.ts";
-import { InputPart, ShownPart } from "./chat-part.ts";
+import { ChatMessagePart, InputPart } from "./chat-part.ts";
 import { ChatPermissions, PermissionMode } from "./chat-permissions.ts";
 import { ChatStatus } from "./chat-status.ts";
 
@@ -40,7 +40,7 @@ const chatSchema = <C extends TSchema>(children: C) =>
     build_id: absent(uuid()),
     parent_chat_id: absent(uuid()),
     root_chat_id: absent(uuid()),
-    coding_agent: absent(t.String({ description: "The coding agent that it is led with." })),
+    coding_agent: absent(t.String({ description: "The coding agent of the chat." })),
     agent_options: absent(
       t.Array(AgentOption, {
         description:
@@ -64,7 +64,7 @@ const chatSchema = <C extends TSchema>(children: C) =>
     plan_mode: absent(PlanMode),
     status: ChatStatus,
     awaits: absent(Awaits),
-    pin_order: t.Integer({ description: "Place among the owner's pinned chats; 0: not pinned." }),
+    pin_order: t.Integer({ description: "Position among the owner's pinned chats; 0: not pinned." }),
     labels: Labels,
     permission_mode: PermissionMode,
     permissions: absent(ChatPermissions),
@@ -84,16 +84,18 @@ export const Chat = named("Chat", chatSchema(t.Array(ChildChat, { description: "
 export type Chat = Static<typeof Chat>;
 
 export const ChatMessage = namedObject("ChatMessage", {
-  id: t.Integer({ description: "Grows from message to message; the cursor for `after_id` and `before_id`." }),
+  id: t.Integer({ description: "Increases with each message; the cursor for `after_id` and `before_id`." }),
   chat_id: uuid(),
   created_by: absent(uuid()),
   model_config_id: absent(uuid()),
   created_at: time(),
   role: named("ChatMessageRole", oneOf(["assistant", "system", "tool", "user"])),
-  content: t.Array(ShownPart),
-  usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters that are 0 are left out." })),
+  content: t.Array(ChatMessagePart),
+  usage: absent(t.Record(t.String(), t.Integer(), { description: "Tokens; counters of 0 are omitted." })),
   cost_micros: absent(
-    t.Integer({ description: "What its model call has cost, in millionths of a US dollar; absent without a price." }),
+    t.Integer({
+      description: "Cost of its model call in millionths of a US dollar; absent if the model has no price.",
+    }),
   ),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
@@ -103,7 +105,7 @@ export const QueuedMessage = namedObject("ChatQueuedMessage", {
   chat_id: uuid(),
   model_config_id: absent(uuid()),
   created_at: time(),
-  content: t.Array(ShownPart),
+  content: t.Array(ChatMessagePart),
 });
 export type QueuedMessage = Static<typeof QueuedMessage>;
 
@@ -125,10 +127,10 @@ export const CreateChat = namedObject("CreateChat", {
   coding_agent: absent(
     t.String({
       maxLength: 64,
-      description: "The coding agent that the chat is led with, in its workspace; see `GET /api/v2/ai/agents`.",
+      description: "The coding agent of the chat, which runs in its workspace; see `GET /api/v2/ai/agents`.",
     }),
   ),
-  client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; fixed for life." })),
+  client_type: absent(t.String({ maxLength: 64, description: "api (default) or ui; cannot be changed." })),
   labels: absent(Labels),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
@@ -169,7 +171,7 @@ export type CreatedMessage = Static<typeof CreatedMessage>;
 export const EditMessage = namedObject("EditChatMessage", {
   content: content(),
   restore_files: absent(
-    t.Boolean({ description: "Also brings the workspace's files back as they were when the message was sent." }),
+    t.Boolean({ description: "Also restores the workspace's files to their state when the message was sent." }),
   ),
   mcp_server_ids: servers(),
   model_config_id: absent(uuid()),
@@ -216,9 +218,7 @@ export type ForkChat = Static<typeof ForkChat>;
 export const CompactChat = named(
   "CompactChat",
   strictObject({
-    instructions: absent(
-      t.String({ maxLength: 4_096, description: "What the summary is to heed, in words for the model." }),
-    ),
+    instructions: absent(t.String({ maxLength: 4_096, description: "Instructions for the summary." })),
   }),
 );
 export type CompactChat = Static<typeof CompactChat>;

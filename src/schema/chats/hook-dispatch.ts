@@ -20,14 +20,14 @@ export const HookDispatch = namedObject("HookDispatch", {
   }),
   created_at: t.String({ format: "date-time" }),
   duration_ms: t.Integer(),
-  request: t.Optional(t.String({ description: "The body that was sent; only where contents are kept." })),
-  response: t.Optional(t.String({ description: "The body that was answered; only where contents are kept." })),
+  request: t.Optional(t.String({ description: "The request body; only if contents are recorded." })),
+  response: t.Optional(t.String({ description: "The response body; only if contents are recorded." })),
 });
 export type HookDispatch = Static<typeof HookDispatch>;
 
 export const HookDispatches = namedObject("HookDispatches", {
   dispatches: t.Array(HookDispatch),
-  has_more: t.Boolean({ description: "There are older ones." }),
+  has_more: t.Boolean({ description: "Older entries exist." }),
 });
 
 export const HookConsumer = namedObject("HookConsumer", {
@@ -37,14 +37,14 @@ export const HookConsumer = namedObject("HookConsumer", {
   url: t.String({ description: "Without credentials and query; empty when there is none." }),
   timeout_ms: t.Integer(),
   has_previous_secret: t.Boolean({ description: "The secret is being changed: both are accepted." }),
-  keeps_contents: t.Boolean({ description: "The ledger keeps the request and the response." }),
+  keeps_contents: t.Boolean({ description: "The ledger stores the request and the response." }),
   ledger_days: t.Integer({ description: "How long dispatches are kept." }),
 });
 export type HookConsumer = Static<typeof HookConsumer>;
 
 export const TriedHookConsumer = namedObject("TriedHookConsumer", {
   works: t.Boolean(),
-  problem: t.Optional(t.String({ description: "Why it gives no valid answer." })),
+  problem: t.Optional(t.String({ description: "Why its response is not valid." })),
   took_ms: t.Integer(),
 });
 export type TriedHookConsumer = Static<typeof TriedHookConsumer>;

@@ -34,10 +34,10 @@ const editable = {
   transport: t.String({ maxLength: 64, description: "streamable_http (default) or sse." }),
   auth_type: t.String({ maxLength: 64, description: "none (default), api_key, custom_headers or oauth2." }),
   api_key_header: t.String({ maxLength: 256, description: "The header of the API key; Authorization by default." }),
-  api_key: t.String({ maxLength: 10_240, description: "As it stands in the header. Goes in and never comes out." }),
-  custom_headers: t.Record(t.String(), t.String(), { description: "Names and values. Go in and never come out." }),
+  api_key: t.String({ maxLength: 10_240, description: "As sent in the header. Write-only." }),
+  custom_headers: t.Record(t.String(), t.String(), { description: "Names and values. Write-only." }),
   oauth2: McpOAuth,
-  oauth2_client_secret: t.String({ maxLength: 10_240, description: "Goes in and never comes out." }),
+  oauth2_client_secret: t.String({ maxLength: 10_240, description: "Write-only." }),
   tool_allow_list: names(),
   tool_deny_list: names(),
   availability: t.String({ maxLength: 64, description: "force_on, default_on or default_off (default)." }),
@@ -45,10 +45,10 @@ const editable = {
   model_intent: t.Boolean({
     description: "The model states why it calls a tool; the server does not receive the reason.",
   }),
-  allow_in_plan_mode: t.Boolean({ description: "Chats that plan may use it, too." }),
+  allow_in_plan_mode: t.Boolean({ description: "Chats in plan mode can also use it." }),
 };
 
-const slug = t.String({ maxLength: 64, description: "The beginning of its tools' names." });
+const slug = t.String({ maxLength: 64, description: "The prefix of its tools' names." });
 
 // Strict: a misspelled `tool_allow_list` would allow every tool of the server.
 const changes = t.Partial(t.Object(editable)).properties;
@@ -68,9 +68,9 @@ export const McpServerConfig = namedObject("McpServerConfig", {
   auth_type: named("McpAuth", oneOf(MCP_AUTHS)),
   availability: named("McpAvailability", oneOf(MCP_AVAILABILITIES)),
   oauth2: t.Optional(McpOAuth),
-  has_secret: t.Boolean({ description: "An API key, headers or a client secret are kept." }),
+  has_secret: t.Boolean({ description: "An API key, headers or a client secret is stored." }),
   custom_header_names: t.Array(t.String()),
-  auth_connected: t.Boolean({ description: "The caller has signed in there, or need not." }),
+  auth_connected: t.Boolean({ description: "The caller has signed in there, or does not need to." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
 });
@@ -78,7 +78,7 @@ export type McpServerConfig = Static<typeof McpServerConfig>;
 
 export const TriedMcpServer = namedObject("TriedMcpServer", {
   works: t.Boolean(),
-  problem: t.Optional(t.String({ description: "Why it does not answer, in words." })),
+  problem: t.Optional(t.String({ description: "Why it is not responding, as text." })),
   tools: t.Array(
     t.Object({
       name: t.String(),

@@ -53,20 +53,24 @@ export const CallConfig = named(
 export type CallConfig = Static<typeof CallConfig>;
 
 /** Returns the efforts a chat can request, up to the model's maximum. */
-export const allowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
+export const listAllowedEfforts = ({ reasoning }: CallConfig): Effort[] =>
   reasoning?.max ? EFFORTS.slice(0, EFFORTS.indexOf(reasoning.max) + 1) : [...EFFORTS];
 
 const fields = {
-  model: lineText({ maxLength: 256, description: "The provider's name for it; unique in a provider, else 409." }),
+  model: lineText({
+    maxLength: 256,
+    description: "The provider's name for it; unique within a provider (otherwise 409).",
+  }),
   display_name: lineText({ maxLength: 128 }),
   enabled: t.Boolean(),
   is_default: t.Boolean({
     description:
       "Chats that name no model use it; there is at most one. Only a model that responds becomes the default.",
   }),
-  context_limit: t.Integer({ description: "Tokens a history may have; more than 0." }),
+  context_limit: t.Integer({ description: "Maximum number of tokens of the history; more than 0." }),
   compression_threshold: t.Union([t.Integer(), t.Null()], {
-    description: "Percent of the context at which a history is made shorter, 0 to 100; null: by the context's size.",
+    description:
+      "Percentage of the context at which the history is compacted, 0 to 100; null: depends on the context's size.",
   }),
   model_config: CallConfig,
 };
@@ -82,7 +86,7 @@ export const ModelConfig = namedObject("ModelConfig", {
   context_limit: t.Integer(),
   compression_threshold: absent(t.Integer()),
   model_config: CallConfig,
-  reasoning_efforts: t.Array(t.String(), { description: "Those a chat can ask for." }),
+  reasoning_efforts: t.Array(t.String(), { description: "The values that a chat can request." }),
   price: absent(ModelPrice),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
@@ -90,8 +94,8 @@ export const ModelConfig = namedObject("ModelConfig", {
 export type ModelConfig = Static<typeof ModelConfig>;
 
 export const CreateModelConfig = namedObject("CreateModelConfig", {
-  provider: absent(t.String({ maxLength: 64, description: "The provider's kind, when there is one of it." })),
-  provider_id: absent(t.String({ format: "uuid", description: "The provider; needed where a kind has several." })),
+  provider: absent(t.String({ maxLength: 64, description: "The provider's kind, if only one provider has it." })),
+  provider_id: absent(t.String({ format: "uuid", description: "The provider; required if several have the kind." })),
   model: fields.model,
   display_name: absent(fields.display_name),
   enabled: absent(fields.enabled),
@@ -108,11 +112,11 @@ export type UpdateModelConfig = Static<typeof UpdateModelConfig>;
 /** The result of a test prompt to a model. */
 export const TriedModel = namedObject("TriedModel", {
   works: t.Boolean(),
-  answer: t.String({ description: "Its words, at most 400 characters." }),
+  answer: t.String({ description: "Its text, at most 400 characters." }),
   problem: absent(t.String({ description: "Why it did not answer." })),
   first_ms: t.Integer({ description: "Milliseconds until its first token." }),
   total_ms: t.Integer(),
-  output_tokens: t.Integer({ description: "As the provider counts; 0 when it does not say." }),
+  output_tokens: t.Integer({ description: "As counted by the provider; 0 if it does not report it." }),
 });
 export type TriedModel = Static<typeof TriedModel>;
 

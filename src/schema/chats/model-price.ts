@@ -5,9 +5,9 @@ import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
 /** The highest price that can be entered: 1,000,000 dollars per million tokens. */
-export const HIGHEST_PRICE = 1_000_000_000_000;
+export const MAX_PRICE = 1_000_000_000_000;
 
-const price = (description: string) => t.Integer({ minimum: 0, maximum: HIGHEST_PRICE, description });
+const price = (description: string) => t.Integer({ minimum: 0, maximum: MAX_PRICE, description });
 const prices = {
   input: price("Prompt tokens that neither came from nor went into a cache; micros per million tokens."),
   output: price("Tokens of the answer, those of its reasoning included."),

@@ -8,14 +8,14 @@ export const PROVIDER_KINDS = ["anthropic", "openai", "google", "openai-compat",
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 const fields = {
-  display_name: lineText({ maxLength: 128, description: "Unique among providers of one kind; else 409." }),
+  display_name: lineText({ maxLength: 128, description: "Unique among providers of one kind (otherwise 409)." }),
   base_url: t.String({
     maxLength: 2_048,
     description:
       "Where its API begins, such as http://127.0.0.1:11434/v1. Empty: the provider's own address; openai-compat has none.",
   }),
-  api_key: t.String({ description: "Stored encrypted, never shown again. Empty removes it." }),
-  enabled: t.Boolean({ description: "A provider that is not enabled serves no chat." }),
+  api_key: t.String({ description: "Stored encrypted and never shown again. An empty text removes it." }),
+  enabled: t.Boolean({ description: "Chats cannot use a disabled provider." }),
 };
 
 export const ModelProvider = namedObject("ModelProvider", {
@@ -44,19 +44,19 @@ export type UpdateModelProvider = Static<typeof UpdateModelProvider>;
 
 export const TryModelProvider = namedObject("TryModelProvider", {
   provider_id: t.Optional(
-    t.String({ format: "uuid", description: "A provider that is there; other members stand in for what it has." }),
+    t.String({ format: "uuid", description: "An existing provider; other members replace its stored values." }),
   ),
   provider: t.Optional(t.String({ maxLength: 64, description: `${PROVIDER_KINDS.join(", ")}; needed without an id.` })),
   base_url: t.Optional(fields.base_url),
   api_key: t.Optional(fields.api_key),
-  model: t.Optional(lineText({ maxLength: 256, description: "Is asked to say hello." })),
+  model: t.Optional(lineText({ maxLength: 256, description: "The model to test." })),
 });
 export type TryModelProvider = Static<typeof TryModelProvider>;
 
 /** The result of testing a provider that is not saved yet. */
 export const TriedProvider = namedObject("TriedProvider", {
   works: t.Boolean(),
-  models: t.Array(t.String(), { description: "By the provider's own list; empty where it has none." }),
+  models: t.Array(t.String(), { description: "From the provider's own list; empty if it has none." }),
   answer: t.Optional(t.String({ description: "What the model said." })),
   problem: t.Optional(t.String({ description: "Why it does not work." })),
 });

@@ -27,7 +27,7 @@ export const TRIAL_STATUSES = ["running", "ready", "keeping", "discarding", "kep
 export type TrialStatus = (typeof TRIAL_STATUSES)[number];
 
 const TrialCheck = namedObject("TrialCheck", {
-  exit_code: t.Union([t.Integer(), t.Null()], { description: "null: it was stopped before it exited." }),
+  exit_code: t.Union([t.Integer(), t.Null()], { description: "null if it was stopped before it exited." }),
   timed_out: t.Boolean(),
   output: t.String({ description: `The end of its output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
   duration_ms: t.Integer({ minimum: 0 }),
@@ -63,7 +63,7 @@ const TrialWay = namedObject("TrialWay", {
   cost_micros: t.Integer({
     description: "Cost of its chat in millionths of a US dollar; calls without a price count as 0.",
   }),
-  started_at: t.Optional(time("When its chat got the prompt.")),
+  started_at: t.Optional(time("When the prompt was sent to its chat.")),
   ended_at: t.Optional(time("When its last turn ended.")),
   deleted: t.Boolean({ description: "Its workspace was deleted." }),
 });
@@ -84,7 +84,7 @@ export const Trial = namedObject("Trial", {
   error: t.String({ description: "Why the last attempt to keep a way failed; empty otherwise." }),
   check_command: t.String({ description: "Empty if there is no check." }),
   check_timeout_seconds: t.Integer(),
-  kept_way: t.Optional(t.Integer({ description: "The way that is being kept or was kept." })),
+  kept_way: t.Optional(t.Integer({ description: "The way that is being kept, or was kept." })),
   ways: t.Array(TrialWay),
   created_at: time(),
   updated_at: time(),

@@ -11,13 +11,14 @@ export const USAGE_PERIODS = ["day", "week", "month"] as const;
 export type UsagePeriod = (typeof USAGE_PERIODS)[number];
 
 /** A billion dollars. */
-const HIGHEST_LIMIT = 1_000_000_000_000_000;
+const MAX_LIMIT_MICROS = 1_000_000_000_000_000;
 
 const period = () => oneOf(USAGE_PERIODS, "In UTC; weeks begin on Monday.");
-const limit = (minimum: number) => t.Integer({ minimum, maximum: HIGHEST_LIMIT });
+const limit = (minimum: number) => t.Integer({ minimum, maximum: MAX_LIMIT_MICROS });
 const everybodys = () =>
   t.Union([limit(0), t.Null()], {
-    description: "Of everybody without a limit of their own or of an organization; 0: nothing, null: no limit.",
+    description:
+      "The limit of everyone without a limit of their own or of an organization; 0: nothing, null: no limit.",
   });
 
 export const PutUsageLimits = named(
@@ -30,7 +31,9 @@ export const UsageLimits = namedObject("UsageLimits", {
   spend_limit_micros: everybodys(),
   period: period(),
   updated_at: t.Union([time(), t.Null()], { description: "null: not set yet." }),
-  unpriced_model_count: t.Integer({ description: "Enabled models without a price: what they cost is in no sum." }),
+  unpriced_model_count: t.Integer({
+    description: "Enabled models without a price, whose cost is not included in sums.",
+  }),
   overrides: t.Array(
     t.Object({
       user_id: uuid(),
@@ -72,5 +75,5 @@ export const LimitReached = namedObject(
     limit_micros: t.Optional(t.Integer()),
     resets_at: t.Optional(time()),
   },
-  { description: "It conflicts with the present state, or the spend limit is reached." },
+  { description: "It conflicts with the current state, or the spend limit is reached." },
 );

@@ -5,7 +5,7 @@ import { iconText, linesText, lineText, trimmedText } from "../text.ts";
 
 export const Banner = namedObject("Banner", {
   enabled: t.Boolean(),
-  message: linesText({ maxLength: 3_000, description: "Plain words." }),
+  message: linesText({ maxLength: 3_000, description: "Plain text." }),
   background_color: t.String({
     pattern: "^$|^#[0-9a-fA-F]{6}$",
     error: "must be empty or a colour such as #1f6feb",
@@ -14,22 +14,22 @@ export const Banner = namedObject("Banner", {
 });
 export type Banner = Static<typeof Banner>;
 
-const chosen = {
+const editableFields = {
   application_name: trimmedText({ maxLength: 64, description: "Empty: Slipway." }),
   logo_url: iconText({ maxLength: 2_048 }),
   service_banner: Banner,
-  announcement_banners: t.Array(Banner, { maxItems: 5, description: "Shown to everybody who is signed in." }),
+  announcement_banners: t.Array(Banner, { maxItems: 5, description: "Shown to all signed-in users." }),
 };
 
 export const Appearance = namedObject("Appearance", {
-  ...chosen,
+  ...editableFields,
   application_name: t.String(),
   docs_url: t.String({ description: "Where this server's documentation is." }),
   support_links: t.Array(t.Object({ name: lineText(), target: t.String(), icon: t.String() })),
 });
 export type Appearance = Static<typeof Appearance>;
 
-export const UpdateAppearance = named("UpdateAppearance", t.Partial(t.Object(chosen)));
+export const UpdateAppearance = named("UpdateAppearance", t.Partial(t.Object(editableFields)));
 export type UpdateAppearance = Static<typeof UpdateAppearance>;
 
 export const TERMINAL_FONTS = [

@@ -11,9 +11,9 @@ export const AuthObject = namedObject(
     resource_id: t.Optional(
       t.String({ maxLength: 64, description: "ID of the resource; its owner is then looked up." }),
     ),
-    any_org: t.Optional(t.Boolean({ description: "Whether the caller may in any organization." })),
+    any_org: t.Optional(t.Boolean({ description: "Whether the caller has the permission in any organization." })),
   },
-  { description: "What it is about." },
+  { description: "The subject." },
 );
 export type AuthObject = Static<typeof AuthObject>;
 
@@ -24,7 +24,7 @@ export const AuthCheck = namedObject("AuthCheck", {
 export type AuthCheck = Static<typeof AuthCheck>;
 
 export const AuthChecks = namedObject("AuthChecks", {
-  checks: t.Record(t.String(), AuthCheck, { description: "By a name of the caller's own; at most 200." }),
+  checks: t.Record(t.String(), AuthCheck, { description: "Keyed by names that the caller chooses; at most 200." }),
 });
 
 export const AuthAnswers = t.Record(t.String(), t.Boolean(), {

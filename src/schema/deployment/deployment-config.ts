@@ -8,7 +8,7 @@ export const DeploymentOption = namedObject("DeploymentOption", {
   description: t.String(),
   flag: t.String(),
   env: t.String(),
-  yaml: t.String({ description: "The key in the settings file; empty where it cannot stand there." }),
+  yaml: t.String({ description: "The key in the settings file; empty if it cannot be set there." }),
   default: t.String(),
   value: t.Union([t.String(), t.Null()], { description: "Null when it is not set, `(hidden)` for secrets." }),
   value_source: oneOf(["flag", "env", "yaml", "default", ""], "Where the value comes from; empty: the default."),
@@ -18,7 +18,7 @@ export const DeploymentOption = namedObject("DeploymentOption", {
 });
 
 export const DeploymentConfig = namedObject("DeploymentConfig", {
-  config: t.Record(t.String(), t.Union([t.String(), t.Null()]), { description: "Values in effect by name." }),
+  config: t.Record(t.String(), t.Union([t.String(), t.Null()]), { description: "Effective values by name." }),
   options: t.Array(DeploymentOption),
 });
 export type DeploymentConfig = Static<typeof DeploymentConfig>;

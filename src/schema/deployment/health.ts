@@ -11,7 +11,7 @@ const section = {
   healthy: t.Boolean(),
   severity,
   warnings: t.Array(namedObject("HealthWarning", { code: t.String(), message: t.String() })),
-  dismissed: t.Boolean({ description: "An administrator does not want to hear of it." }),
+  dismissed: t.Boolean({ description: "An administrator has dismissed it." }),
   error: t.Optional(t.String({ description: "What went wrong." })),
 };
 
@@ -24,24 +24,24 @@ export const HealthFinding = namedObject("HealthFinding", {
 export type HealthFinding = Static<typeof HealthFinding>;
 
 export const HealthReport = namedObject("HealthReport", {
-  time: t.String({ format: "date-time", description: "When it was looked at." }),
-  healthy: t.Boolean({ description: "Nothing that is not dismissed is an error." }),
+  time: t.String({ format: "date-time", description: "When it was checked." }),
+  healthy: t.Boolean({ description: "There are no errors, except dismissed ones." }),
   severity,
   coder_version: t.String({ description: "The version of this server." }),
   findings: t.Array(HealthFinding, { description: "As `slipway doctor` words them." }),
   access_url: t.Object({
     ...section,
     access_url: t.String(),
-    reachable: t.Boolean({ description: "The server reaches itself there." }),
+    reachable: t.Boolean({ description: "The server can reach itself at this address." }),
     status_code: t.Integer(),
     healthz_response: t.String(),
   }),
   database: t.Object({
     ...section,
     reachable: t.Boolean(),
-    latency: t.String({ description: "Of the middle one of five reads." }),
+    latency: t.String({ description: "Median of five reads." }),
     latency_ms: t.Number(),
-    threshold_ms: t.Integer({ description: "Above this it is a warning." }),
+    threshold_ms: t.Integer({ description: "Higher values are a warning." }),
   }),
   derp: t.Object({
     ...section,

@@ -15,7 +15,10 @@ export const DeploymentStats = namedObject("DeploymentStats", {
     running: count,
     failed: count,
     stopped: count,
-    connection_latency_ms: t.Object({ P50: t.Number(), P95: t.Number() }, { description: "-1: no connections." }),
+    connection_latency_ms: t.Object(
+      { P50: t.Number(), P95: t.Number() },
+      { description: "-1 if there are no connections." },
+    ),
     rx_bytes: count,
     tx_bytes: count,
   }),

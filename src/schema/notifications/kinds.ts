@@ -196,12 +196,12 @@ export const findNoticeKind = (template_id: string): NoticeKind | undefined =>
   Object.values<NoticeKind>(NOTICE_KINDS).find(({ id }) => id === template_id);
 
 /** Maximum length of a value chosen by other people. */
-const LONGEST = 300;
+const MAX_VALUE_LENGTH = 300;
 
 /** Returns the text with all placeholders filled in; missing values are left empty. */
-export const filledIn = (words: string, values: Readonly<Record<string, string>>): string =>
+export const fillPlaceholders = (words: string, values: Readonly<Record<string, string>>): string =>
   words
     .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-      (Object.hasOwn(values, name) ? (values[name] ?? "") : "").slice(0, LONGEST),
+      (Object.hasOwn(values, name) ? (values[name] ?? "") : "").slice(0, MAX_VALUE_LENGTH),
     )
     .trim();

@@ -6,8 +6,8 @@ import { oneOf } from "../one-of.ts";
 export const InboxNotification = namedObject("InboxNotification", {
   id: t.String({ format: "uuid" }),
   user_id: t.String({ format: "uuid" }),
-  template_id: t.String({ format: "uuid", description: "Of which kind it is." }),
-  targets: t.Array(t.String({ format: "uuid" }), { description: "What it is about." }),
+  template_id: t.String({ format: "uuid", description: "Its kind." }),
+  targets: t.Array(t.String({ format: "uuid" }), { description: "The subject." }),
   title: t.String(),
   content: t.String(),
   icon: t.String(),
@@ -46,7 +46,9 @@ export const NotificationTemplate = namedObject("NotificationTemplate", {
 export type NotificationTemplate = Static<typeof NotificationTemplate>;
 
 export const NotificationSettings = namedObject("NotificationSettings", {
-  notifier_paused: t.Boolean({ description: "Nothing leaves the server; inboxes are filled all the same." }),
+  notifier_paused: t.Boolean({
+    description: "Nothing is sent outside of the server; inboxes still receive notifications.",
+  }),
 });
 export const DispatchMethods = namedObject("DispatchMethods", { available: t.Array(t.String()), default: t.String() });
 
@@ -63,7 +65,7 @@ export const UpdatePreferences = namedObject("UpdatePreferences", {
 export const WebpushSubscription = namedObject("WebpushSubscription", {
   endpoint: t.String({
     maxLength: 2_048,
-    description: "Where the browser's maker takes messages; https.",
+    description: "URL of the browser's push service; https.",
   }),
   auth_key: t.String({ maxLength: 64, description: "base64url." }),
   p256dh_key: t.String({ maxLength: 128, description: "base64url." }),

@@ -19,8 +19,8 @@ export const OAuth2App = namedObject("OAuth2ProviderApp", {
   name: t.String(),
   icon: t.String(),
   callback_url: t.String({ description: "The first of `redirect_uris`." }),
-  redirect_uris: t.Array(t.String(), { description: "Where people may be sent back to." }),
-  scopes: t.Array(t.String(), { description: "The most that it may ask for; empty: anything." }),
+  redirect_uris: t.Array(t.String(), { description: "The allowed redirect URLs." }),
+  scopes: t.Array(t.String(), { description: "The maximum scopes that it can request; empty: all." }),
   token_endpoint_auth_method: oneOf(AUTH_METHODS, "How it proves who it is; `none`: by PKCE alone."),
   self_registered: t.Boolean({ description: "The application registered itself; its name is unverified." }),
   created_at: time(),
@@ -34,10 +34,10 @@ const address = t.String({
   maxLength: 1024,
   description: "https, http on this machine (`http://127.0.0.1`, any port), or a custom scheme.",
 });
-const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "More of them." });
+const redirect_uris = t.Array(address, { maxItems: MAX_REDIRECTS, description: "More entries exist." });
 const scopes = t.Array(t.String({ maxLength: 64 }), {
   maxItems: MAX_SCOPES,
-  description: "The most that it may ask for, by the names of `GET /auth/scopes`; empty: anything.",
+  description: "The maximum scopes that it can request, by the names of `GET /auth/scopes`; empty: anything.",
 });
 const icon = iconText({ maxLength: 8_192 });
 
@@ -71,7 +71,7 @@ export const OAuth2Secret = namedObject("OAuth2ProviderAppSecret", {
   client_secret_truncated: t.String({ description: "Its last characters." }),
   created_at: time(),
   last_used_at: t.Union([t.String({ format: "date-time" }), t.Null()], {
-    description: "Written at most once an hour; null: never.",
+    description: "Updated at most once an hour; null: never.",
   }),
 });
 export type OAuth2Secret = Static<typeof OAuth2Secret>;

@@ -24,7 +24,7 @@ export type AuthorizationParameters = Static<typeof AuthorizationParameters>;
 
 export const AuthorizationAnswer = named(
   "OAuth2AuthorizationAnswer",
-  strictObject({ ...parameters, approve: t.Boolean({ description: "Whether the person agrees." }) }),
+  strictObject({ ...parameters, approve: t.Boolean({ description: "Whether the user approves." }) }),
 );
 
 export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
@@ -34,16 +34,16 @@ export const AuthorizationRequest = namedObject("OAuth2AuthorizationRequest", {
     icon: t.String(),
     self_registered: t.Boolean({ description: "Its name is unverified." }),
   }),
-  scopes: t.Array(t.String(), { description: "What it asks for; `all` is everything." }),
-  sends_to: t.String({ description: "Where the answer goes, for people to read: a host, or a program's scheme." }),
+  scopes: t.Array(t.String(), { description: "The scopes it requests; `all` is everything." }),
+  sends_to: t.String({ description: "Display text of the redirect target: a host, or the scheme of a program." }),
   error_redirect: t.Optional(
-    t.String({ description: "Instead of asking: the request is wrong, and the browser goes there with the reason." }),
+    t.String({ description: "Set if the request is invalid: the browser is redirected there with the reason." }),
   ),
 });
 export type AuthorizationRequest = Static<typeof AuthorizationRequest>;
 
 export const AuthorizationRedirect = namedObject("OAuth2AuthorizationRedirect", {
-  redirect_to: t.String({ description: "Where the browser goes now." }),
+  redirect_to: t.String({ description: "The URL to which the browser is redirected." }),
 });
 
 export const OAuth2Grant = namedObject("OAuth2Grant", {
@@ -51,7 +51,7 @@ export const OAuth2Grant = namedObject("OAuth2Grant", {
   app: t.Object({ id: uuid(), name: t.String(), icon: t.String(), self_registered: t.Boolean() }),
   scopes: t.Array(t.String()),
   created_at: time(),
-  last_used: time("Written at most once an hour."),
-  expires_at: time("Unless it is used until then."),
+  last_used: time("Updated at most once an hour."),
+  expires_at: time("Unless it is used before then."),
 });
 export type OAuth2Grant = Static<typeof OAuth2Grant>;

@@ -50,17 +50,14 @@ export const Task = namedObject("Task", {
   workspace_status: t.Optional(oneOf(BUILD_STATUSES)),
   workspace_build_number: t.Optional(t.Integer()),
   workspace_agent_id: NullableUuid,
-  workspace_agent_status: t.Optional(oneOf(AGENT_STATUSES, "Absent while there is no agent.")),
-  workspace_agent_lifecycle: t.Optional(oneOf(LIFECYCLE_STATES, "Absent while there is no agent.")),
+  workspace_agent_status: t.Optional(oneOf(AGENT_STATUSES, "Absent if there is no agent.")),
+  workspace_agent_lifecycle: t.Optional(oneOf(LIFECYCLE_STATES, "Absent if there is no agent.")),
   workspace_agent_health: t.Optional(
-    t.Object(
-      { healthy: t.Boolean(), reason: t.Optional(t.String()) },
-      { description: "Absent while there is no agent." },
-    ),
+    t.Object({ healthy: t.Boolean(), reason: t.Optional(t.String()) }, { description: "Absent if there is no agent." }),
   ),
   workspace_app_id: NullableUuid,
   chat_id: NullableUuid,
-  coding_agent: t.Optional(t.String({ description: "The coding agent that leads its chat; absent: a model does." })),
+  coding_agent: t.Optional(t.String({ description: "The coding agent of its chat; absent if the chat uses a model." })),
   initial_prompt: t.String(),
   status: named(
     "TaskStatus",
@@ -69,7 +66,7 @@ export const Task = namedObject("Task", {
       "pending: a build waits, or the workspace is being stopped. initializing: the workspace starts. active: the chat has the prompt and can be talked to. paused: the workspace is stopped. error: the build has failed, or the prompt cannot be given. unknown: none of these, such as a lost agent.",
     ),
   ),
-  current_state: t.Union([TaskState, t.Null()], { description: "Null until the chat has begun." }),
+  current_state: t.Union([TaskState, t.Null()], { description: "Null until the chat has started." }),
   created_at: time(),
   updated_at: time(),
 });
@@ -77,7 +74,7 @@ export type Task = Static<typeof Task>;
 
 export const Tasks = namedObject("Tasks", {
   tasks: t.Array(Task),
-  count: t.Integer({ description: "All that match, not only this page." }),
+  count: t.Integer({ description: "The number of all matches, not only of this page." }),
 });
 export type Tasks = Static<typeof Tasks>;
 
@@ -96,9 +93,7 @@ export const CreateTask = namedObject("CreateTaskRequest", {
         "Follows the rule for workspace names, since the workspace gets the same name. Generated from the prompt if absent or empty.",
     }),
   ),
-  display_name: t.Optional(
-    lineText({ maxLength: 64, description: "The beginning of the prompt when absent or empty." }),
-  ),
+  display_name: t.Optional(lineText({ maxLength: 64, description: "Default: the beginning of the prompt." })),
   coding_agent: t.Optional(
     t.String({
       maxLength: 64,
@@ -107,7 +102,7 @@ export const CreateTask = namedObject("CreateTaskRequest", {
     }),
   ),
   model_config_id: t.Optional(
-    t.String({ format: "uuid", description: "The model that leads the chat, instead of a coding agent." }),
+    t.String({ format: "uuid", description: "The model of the chat, instead of a coding agent." }),
   ),
   reasoning_effort: t.Optional(t.String({ maxLength: 16, description: "As in new chats." })),
 });
@@ -128,7 +123,9 @@ export const TaskLogs = namedObject("TaskLogs", {
   count: t.Integer({ description: "Of the entries in this answer." }),
   logs: t.Array(TaskLog, { description: "Oldest first." }),
   snapshot: t.Optional(
-    t.Boolean({ description: "What an agent in the workspace has left, since the chat has not begun." }),
+    t.Boolean({
+      description: "True if an agent in the workspace stored the logs, because the chat has not started yet.",
+    }),
   ),
   snapshot_at: t.Optional(time()),
 });

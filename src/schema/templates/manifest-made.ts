@@ -1,35 +1,35 @@
 // Parts of a manifest made from a Terraform template that a template.yaml cannot express. Written by the import, never by people, so it has
 // types and no schema.
 
-export type MadeApp = {
+export type GeneratedApp = {
   /** The ID in Terraform's state, which is stable between builds. */
   readonly id?: string;
 };
 
-export type MadeAgent = {
+export type GeneratedAgent = {
   /** `all`, or `no_user_data`: the agent gets no tokens and keys of the workspace's owner. */
   readonly api_key_scope?: string;
 };
 
-export type MadeResource = {
+export type GeneratedResource = {
   /** `module.box[0]`; absent for the root module. */
   readonly module_path?: string;
 };
 
-export type MadeParameter = {
+export type GeneratedParameter = {
   /** Form styling as written in the template: `placeholder`, `disabled` and so on. */
   readonly styling?: Readonly<Record<string, unknown>>;
   /** Its address as used in Terraform's diagnostics. */
   readonly address?: string;
 };
 
-export type MadeVariable = {
+export type GeneratedVariable = {
   /** Its type as written, such as `map(string)`. */
   readonly declared_type?: string;
 };
 
 /** Data about the whole template. */
-export type MadeManifest<Resource> = {
+export type GeneratedManifest<Resource> = {
   /** The resources that remain after a stop. */
   readonly stop_resources?: readonly Resource[];
   readonly terraform?: {

@@ -4,7 +4,14 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { codingAgentName } from "../ai/coding-agents.ts";
 import { lineText, templatedIcon } from "../text.ts";
-import type { MadeAgent, MadeApp, MadeManifest, MadeParameter, MadeResource, MadeVariable } from "./manifest-made.ts";
+import type {
+  GeneratedAgent,
+  GeneratedApp,
+  GeneratedManifest,
+  GeneratedParameter,
+  GeneratedResource,
+  GeneratedVariable,
+} from "./manifest-made.ts";
 
 const closed = { additionalProperties: false };
 const name = t.String({ pattern: "^[a-zA-Z0-9]+(?:[-_][a-zA-Z0-9]+)*$", minLength: 1, maxLength: 64 });
@@ -334,25 +341,25 @@ export const Manifest = t.Object(
   { ...closed, $id: "slipway-template", title: "Slipway template" },
 );
 
-type Written = Static<typeof Manifest>;
-type Own = "parameters" | "variables" | "resources" | "provisioner" | "external";
+type ManifestFields = Static<typeof Manifest>;
+type OverriddenFields = "parameters" | "variables" | "resources" | "provisioner" | "external";
 
 /** A manifest as stored: written in a template.yaml, or made from a Terraform template (manifest-made.ts). */
-export type Manifest = Omit<Written, Own> & {
-  provisioner: Written["provisioner"] | "terraform";
-  external?: { provisioner: NonNullable<Written["external"]>["provisioner"] | "terraform" } | undefined;
+export type Manifest = Omit<ManifestFields, OverriddenFields> & {
+  provisioner: ManifestFields["provisioner"] | "terraform";
+  external?: { provisioner: NonNullable<ManifestFields["external"]>["provisioner"] | "terraform" } | undefined;
   parameters?: ManifestParameter[] | undefined;
   variables?: ManifestVariable[] | undefined;
   resources: ManifestResource[];
-} & MadeManifest<ManifestResource>;
+} & GeneratedManifest<ManifestResource>;
 export type ManifestCondition = Static<typeof ManifestCondition>;
-export type ManifestParameter = Static<typeof ManifestParameter> & MadeParameter;
-export type ManifestVariable = Static<typeof ManifestVariable> & MadeVariable;
+export type ManifestParameter = Static<typeof ManifestParameter> & GeneratedParameter;
+export type ManifestVariable = Static<typeof ManifestVariable> & GeneratedVariable;
 export type ManifestPreset = Static<typeof ManifestPreset>;
 export type ManifestScript = Static<typeof ManifestScript>;
-export type ManifestApp = Static<typeof ManifestApp> & MadeApp;
-export type ManifestAgent = Omit<Static<typeof ManifestAgent>, "apps"> & { apps?: ManifestApp[] } & MadeAgent;
+export type ManifestApp = Static<typeof ManifestApp> & GeneratedApp;
+export type ManifestAgent = Omit<Static<typeof ManifestAgent>, "apps"> & { apps?: ManifestApp[] } & GeneratedAgent;
 export type ManifestContainer = Static<typeof ManifestContainer>;
 export type ManifestResource = Omit<Static<typeof ManifestResource>, "agents"> & {
   agents?: ManifestAgent[] | undefined;
-} & MadeResource;
+} & GeneratedResource;

@@ -4,7 +4,7 @@ import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
 const Tags = t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
-  description: "What a job may ask for.",
+  description: "What a job can request.",
 });
 const Name = t.String({
   minLength: 1,
@@ -31,7 +31,7 @@ export const CreateProvisionerKeyRequest = namedObject("CreateProvisionerKeyRequ
 export const NewProvisionerKey = namedObject("NewProvisionerKey", {
   id: t.String({ format: "uuid" }),
   name: t.String(),
-  key: t.String({ description: "Shown here once, and nowhere ever again." }),
+  key: t.String({ description: "Shown only once." }),
 });
 export type NewProvisionerKey = Static<typeof NewProvisionerKey>;
 
@@ -43,7 +43,7 @@ const CurrentJob = namedObject("ProvisionerCurrentJob", {
   type: t.String({ description: "workspace_build, template_version_import or template_version_dry_run." }),
   workspace_id: t.Union([t.String({ format: "uuid" }), t.Null()], { description: "Of a build." }),
   workspace_name: t.String({ description: "Empty for jobs that are not builds." }),
-  template_name: t.String({ description: "Empty for a template that is not there yet." }),
+  template_name: t.String({ description: "Empty for a template that does not exist yet." }),
   started_at: t.Union([t.String({ format: "date-time" }), t.Null()]),
 });
 export type CurrentJob = Static<typeof CurrentJob>;
@@ -54,9 +54,9 @@ export const ProvisionerDaemon = namedObject("ProvisionerDaemon", {
   key_id: t.String({ format: "uuid", description: "The provisioner key it signed in with." }),
   name: t.String(),
   version: t.String(),
-  provisioners: t.Array(t.String(), { description: "What it can bring to life: local, docker, echo." }),
+  provisioners: t.Array(t.String(), { description: "The provisioners it supports: local, docker, echo." }),
   tags: Tags,
-  slots: t.Integer({ description: "How many jobs it does at the same time." }),
+  slots: t.Integer({ description: "The maximum number of concurrent jobs." }),
   status: oneOf(DAEMON_STATUSES, "`busy` while it works on a job."),
   current_job: t.Union([CurrentJob, t.Null()], { description: "The first of the jobs it works on." }),
   created_at: t.String({ format: "date-time" }),

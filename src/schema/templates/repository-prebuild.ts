@@ -17,9 +17,9 @@ export type RepositoryPrebuildStatus = (typeof REPOSITORY_PREBUILD_STATES)[numbe
 const interval = t.Integer({
   minimum: 0,
   maximum: 720,
-  description: "Look for a new commit every this many hours. 0 (default): only after a push or by hand.",
+  description: "Check for a new commit every this many hours. 0 (default): only after a push or manually.",
 });
-const keep = t.Integer({ minimum: 1, maximum: 20, description: "How many images to keep; 3 by default." });
+const keptImages = t.Integer({ minimum: 1, maximum: 20, description: "How many images to keep; 3 by default." });
 
 export const NewRepositoryPrebuild = namedObject("NewRepositoryPrebuild", {
   url: lineText({
@@ -29,7 +29,7 @@ export const NewRepositoryPrebuild = namedObject("NewRepositoryPrebuild", {
   }),
   organization_id: t.Optional(uuid("Default: the caller's default organization.")),
   interval_hours: t.Optional(interval),
-  keep: t.Optional(keep),
+  keep: t.Optional(keptImages),
 });
 export type NewRepositoryPrebuild = Static<typeof NewRepositoryPrebuild>;
 
@@ -41,7 +41,7 @@ export const RepositoryPrebuild = namedObject("RepositoryPrebuild", {
   url: t.String(),
   name: t.String({ description: "The last part of the repository's path." }),
   interval_hours: interval,
-  keep,
+  keep: keptImages,
   webhook_url: t.String({ description: "Where the repository's host sends push events." }),
   status: oneOf(REPOSITORY_PREBUILD_STATES),
   error: t.String({ description: "Why the last build failed; empty when it succeeded." }),

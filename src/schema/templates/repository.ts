@@ -4,7 +4,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { tryParseJson } from "#base/json/read.ts";
-import { holdsCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
+import { hasCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
@@ -43,7 +43,7 @@ export const RepositoryAsked = namedObject("RepositoryAsked", {
   ),
   path: t.Optional(lineText({ maxLength: 1_024, description: "A folder in the repository to open and to read." })),
   configuration: t.Optional(
-    lineText({ maxLength: 1_024, description: "The path of a devcontainer.json, where the repository has several." }),
+    lineText({ maxLength: 1_024, description: "The path of a devcontainer.json, if the repository has several." }),
   ),
   full_history: t.Optional(t.Boolean({ description: "Clone every commit; otherwise only the newest one (default)." })),
 });
@@ -87,12 +87,12 @@ export type RepositoryNote = Static<typeof note>;
 export const SOURCES = ["devcontainer", "dockerfile", "gitpod", "devfile", "language"] as const;
 
 export const RepositoryPlan = namedObject("RepositoryPlan", {
-  url: t.String({ maxLength: MAX_ADDRESS, description: "What is cloned." }),
+  url: t.String({ maxLength: MAX_ADDRESS, description: "The URL to clone." }),
   ssh_url: t.Optional(
     t.String({
       pattern: "^ssh://\\w[\\w.-]*@\\w[\\w.-]*(?::\\d{1,5})?/[\\w.~/-]+$",
       maxLength: MAX_ADDRESS,
-      description: "What is cloned instead, with a deploy key.",
+      description: "The URL to clone with a deploy key instead.",
     }),
   ),
   name: t.String({ pattern: "^[\\w.~][\\w.~-]*$", maxLength: 256, description: "The name of the clone's folder." }),
@@ -112,8 +112,8 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
       context: path,
       args: variables,
       target: t.Optional(name),
-      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git's id of the context's files." }),
-      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git's id of the Dockerfile." }),
+      tree: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git object ID of the context's files." }),
+      dockerfile_id: t.String({ pattern: "^[0-9a-f]{40,64}$", description: "Git object ID of the Dockerfile." }),
     }),
   ),
   features: t.Array(
@@ -154,7 +154,7 @@ export const RepositoryPlan = namedObject("RepositoryPlan", {
   secrets: t.Array(t.Object({ name, description: t.String({ maxLength: 1_024 }) }), { maxItems: 64 }),
   extensions: t.Array(name, { maxItems: 256 }),
   hints: t.Array(t.String({ maxLength: 1_024 }), { maxItems: 16 }),
-  dropped: t.Array(note, { maxItems: 64, description: "What the configuration asks for and does not get, and why." }),
+  dropped: t.Array(note, { maxItems: 64, description: "Unsupported parts of the configuration, and why." }),
 });
 export type RepositoryPlan = Static<typeof RepositoryPlan>;
 
@@ -163,13 +163,13 @@ export const RepositoryFound = namedObject("RepositoryFound", {
   plan: t.Optional(RepositoryPlan),
   problem: t.String({ description: "Why the repository cannot be read; empty when it was." }),
   provisioner: t.Optional(oneOf(["docker", "local"], "How it would be opened; absent when nothing here can.")),
-  notes: t.Array(note, { description: "What the configuration asks for and does not get, and why." }),
+  notes: t.Array(note, { description: "Unsupported parts of the configuration, and why." }),
   templates: t.Array(t.Object({ id: t.String({ format: "uuid" }), display_name: t.String(), icon: t.String() }), {
     description:
       "Templates that the repository can be opened with instead of the default one: they take a repository and need no other value.",
   }),
   missing_secrets: t.Array(t.String(), {
-    description: "Secrets that the configuration names and the caller does not keep.",
+    description: "Secrets that the configuration requires and the caller does not have.",
   }),
   deploy_key: t.Optional(Object.assign({}, DeployKey, { description: "The caller's deploy key for this repository." })),
   may_create_deploy_key: t.Boolean({
@@ -193,7 +193,7 @@ export const RecentRepository = namedObject("RecentRepository", {
   workspace: t.Optional(
     t.Object(
       { id: t.String({ format: "uuid" }), name: t.String() },
-      { description: "The caller's workspace with it that was used last; absent when all were deleted." },
+      { description: "The caller's most recently used workspace with it; absent if all were deleted." },
     ),
   ),
 });
@@ -211,4 +211,4 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
  * password.
  */
 const isWebAddress = (url: string): boolean =>
-  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !holdsCredentials(url);
+  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !hasCredentials(url);

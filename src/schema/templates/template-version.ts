@@ -16,7 +16,7 @@ const Message = linesText({ maxLength: 1_048_576, description: "What this versio
 
 export const TemplateVersion = namedObject("TemplateVersion", {
   id: uuid(),
-  template_id: t.Optional(uuid("Absent while it belongs to no template.")),
+  template_id: t.Optional(uuid("Absent if it does not belong to a template yet.")),
   organization_id: uuid(),
   name: t.String(),
   message: t.String(),
@@ -28,21 +28,21 @@ export const TemplateVersion = namedObject("TemplateVersion", {
   archived: t.Boolean({ description: "Not offered for new builds." }),
   warnings: t.Array(t.String()),
   matched_provisioners: t.Optional(MatchedProvisioners),
-  has_external_agent: t.Boolean({ description: "Its workspaces run where the server does not start them." }),
+  has_external_agent: t.Boolean({ description: "Its workspaces run outside of the server's control." }),
 });
 export type TemplateVersion = Static<typeof TemplateVersion>;
 
 export const CreateTemplateVersion = namedObject("CreateTemplateVersion", {
   name: t.Optional(t.Union([VersionName, t.Literal("")], { description: "Empty or absent: one is chosen." })),
   message: t.Optional(Message),
-  template_id: t.Optional(uuid("The template it becomes a version of; absent for a template to be made later.")),
+  template_id: t.Optional(uuid("The template of the version; absent if the template will be created later.")),
   storage_method: t.Optional(t.Literal("file")),
   file_id: t.Optional(uuid("An upload. Exactly one of file_id and example_id.")),
-  example_id: t.Optional(t.String({ maxLength: 64, description: "A template that comes with the server: `local`." })),
+  example_id: t.Optional(t.String({ maxLength: 64, description: "A built-in template: `local`." })),
   provisioner: t.Optional(t.String({ maxLength: 64, description: "Not needed: the template names it." })),
   tags: t.Optional(
     t.Record(t.String({ maxLength: 64 }), t.String({ maxLength: 256 }), {
-      description: "What a worker must have to take the import.",
+      description: "The tags that a worker needs to take the import.",
     }),
   ),
   user_variable_values: t.Optional(
@@ -66,12 +66,12 @@ export const TemplateParameter = namedObject("TemplateParameter", {
   description: t.String({ description: "Markdown." }),
   description_plaintext: t.String(),
   type: t.String({ description: "string, number, bool or list(string)." }),
-  form_type: t.String({ description: "How a form asks for it." }),
-  mutable: t.Boolean({ description: "May be changed after the workspace was made." }),
+  form_type: t.String({ description: "The form control for it." }),
+  mutable: t.Boolean({ description: "Can be changed after the workspace was created." }),
   default_value: t.String(),
   icon: t.String(),
   options: t.Array(t.Object({ name: t.String(), description: t.String(), value: t.String(), icon: t.String() }), {
-    description: "When there are any, the value must be one of them.",
+    description: "If there are any, the value must be one of them.",
   }),
   validation_error: t.Optional(t.String()),
   validation_regex: t.Optional(t.String()),
@@ -79,7 +79,7 @@ export const TemplateParameter = namedObject("TemplateParameter", {
   validation_max: t.Optional(t.Integer()),
   validation_monotonic: t.Optional(t.String({ description: "`increasing` or `decreasing`." })),
   required: t.Boolean({ description: "It has no default." }),
-  ephemeral: t.Boolean({ description: "For one build only; not kept." }),
+  ephemeral: t.Boolean({ description: "For this build only; not stored." }),
 });
 export type TemplateParameter = Static<typeof TemplateParameter>;
 
@@ -99,7 +99,7 @@ export const Preset = namedObject("TemplatePreset", {
   name: t.String(),
   description: t.String(),
   icon: t.String(),
-  default: t.Boolean({ description: "Chosen when nothing else is." }),
+  default: t.Boolean({ description: "Used by default." }),
   desired_prebuild_instances: t.Union([t.Integer(), t.Null()]),
   parameters: t.Array(t.Object({ name: t.String(), value: t.String() })),
   prebuild_problem: t.Optional(
@@ -129,8 +129,8 @@ export const PlannedResource = namedObject("PlannedResource", {
       updated_at: time(),
       status: t.Literal("connecting"),
       lifecycle_state: t.Literal("created"),
-      operating_system: t.String({ description: "Empty: that of the machine it runs on." }),
-      architecture: t.String({ description: "Empty: that of the machine it runs on." }),
+      operating_system: t.String({ description: "Empty: that of its machine." }),
+      architecture: t.String({ description: "Empty: that of its machine." }),
       directory: t.String(),
       apps: t.Array(t.Object({ id: uuid(), slug: t.String(), display_name: t.String(), icon: t.String() })),
       scripts: t.Array(t.Object({ id: uuid(), display_name: t.String() })),
@@ -144,7 +144,7 @@ export const TemplateExample = namedObject("TemplateExample", {
   name: t.String(),
   description: t.String(),
   icon: t.String(),
-  provisioner: t.String({ description: "What brings its workspaces to life." }),
+  provisioner: t.String({ description: "The provisioner of its workspaces." }),
   kind: t.String({ description: "The same for versions that differ only in their provisioner." }),
   markdown: t.String({ description: "Its README." }),
 });

@@ -54,7 +54,7 @@ export const Template = namedObject("Template", {
   deleted: t.Boolean(),
   deprecated: t.Boolean({ description: "No new workspaces can be created from it." }),
   deprecation_message: t.String(),
-  default_ttl_ms: t.Integer({ description: "How long a started workspace runs; 0 is for ever." }),
+  default_ttl_ms: t.Integer({ description: "How long a started workspace runs; 0: without limit." }),
   activity_bump_ms: t.Integer({ description: "How much activity extends the deadline." }),
   autostop_requirement: t.Object({ days_of_week: t.Array(t.String()), weeks: t.Integer() }),
   autostart_requirement: t.Object({ days_of_week: t.Array(t.String()) }),
@@ -95,10 +95,10 @@ const name = t.String({
 });
 
 const settings = {
-  display_name: t.Optional(trimmedText({ maxLength: 64, description: "For people." })),
+  display_name: t.Optional(trimmedText({ maxLength: 64, description: "For display." })),
   description: t.Optional(linesText({ maxLength: 4096 })),
   icon: t.Optional(iconText({ maxLength: 4096 })),
-  default_ttl_ms: t.Optional(ms("How long a started workspace runs; 0 is for ever.")),
+  default_ttl_ms: t.Optional(ms("How long a started workspace runs; 0: without limit.")),
   activity_bump_ms: t.Optional(ms("How much activity extends the deadline; default one hour.")),
   autostop_requirement: t.Optional(Autostop),
   autostart_requirement: t.Optional(Autostart),
@@ -166,7 +166,7 @@ export const PatchTemplate = namedObject("PatchTemplate", {
     t.Boolean({ description: "Marks its workspaces as used now, so that none becomes dormant immediately." }),
   ),
   update_workspace_dormant_at: t.Optional(
-    t.Boolean({ description: "Its dormant workspaces count as dormant from now on." }),
+    t.Boolean({ description: "Restarts the dormancy period of its dormant workspaces." }),
   ),
   deprecation_message: t.Optional(
     linesText({

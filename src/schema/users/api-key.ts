@@ -16,17 +16,17 @@ export const ApiKey = namedObject("ApiKey", {
   username: t.String({ description: "Owner of the key." }),
   token_name: t.String({ description: "Empty for sign-ins." }),
   login_type: t.String({
-    description: "token; password or oidc for a sign-in; oauth2_provider_app for what an application was granted.",
+    description: "token; password or oidc for a sign-in; oauth2_provider_app for a grant to an application.",
   }),
   scope: t.String({ description: "The scope, or `limited` where there are several." }),
-  scopes: t.Array(t.String(), { description: "What the key may be used for; `all` is everything." }),
+  scopes: t.Array(t.String(), { description: "The scopes of the key; `all` is everything." }),
   allowed_addresses: t.Array(t.String(), {
-    description: "Networks in CIDR form from which it counts; empty: from everywhere.",
+    description: "Networks in CIDR notation from which it is valid; empty: all.",
   }),
   lifetime_seconds: t.Integer(),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
-  last_used: t.String({ format: "date-time", description: "Written at most once an hour." }),
+  last_used: t.String({ format: "date-time", description: "Updated at most once an hour." }),
   expires_at: t.String({ format: "date-time" }),
 });
 export type ApiKey = Static<typeof ApiKey>;
@@ -37,7 +37,7 @@ const Scopes = t.Array(t.String({ maxLength: 64 }), {
 });
 const AllowedAddresses = t.Array(t.String({ maxLength: 64 }), {
   maxItems: 32,
-  description: "IP addresses or networks in CIDR form from which it counts. Absent or empty: from everywhere.",
+  description: "IP addresses or networks in CIDR notation from which it is valid. Absent or empty: all.",
 });
 
 // Strict, both: with a misspelled `scopes` or `allowed_addresses`, the key would have full access from everywhere.
@@ -73,7 +73,7 @@ export const UpdateTokenRequest = named(
 /** A valid session of a user. */
 export const Session = namedObject("Session", {
   id: t.String({ description: "The ten characters before the hyphen of its key." }),
-  current: t.Boolean({ description: "It is the one this request was made with." }),
+  current: t.Boolean({ description: "The key of this request." }),
   device: t.Object({
     client: t.String({ description: "The browser or program with its version; empty when not known." }),
     os: t.String({ description: "Empty when not known." }),
@@ -84,9 +84,9 @@ export const Session = namedObject("Session", {
   created_at: t.String({ format: "date-time" }),
   last_used: t.String({
     format: "date-time",
-    description: "Written at most once an hour, sooner from a new address.",
+    description: "Updated at most once an hour, or sooner from a new address.",
   }),
-  expires_at: t.String({ format: "date-time", description: "When it ends unless it is used." }),
+  expires_at: t.String({ format: "date-time", description: "When it expires unless it is used." }),
 });
 export type Session = Static<typeof Session>;
 
@@ -95,5 +95,5 @@ export const NewKey = namedObject("NewKey", {
 });
 
 export const TokenConfig = namedObject("TokenConfig", {
-  max_token_lifetime: t.Integer({ description: "Nanoseconds that a token of this user may live at most." }),
+  max_token_lifetime: t.Integer({ description: "Maximum lifetime of this user's tokens, in nanoseconds." }),
 });

@@ -20,7 +20,7 @@ export const TerminalTicket = namedObject("TerminalTicket", {
   signed_token: t.String({ description: "For the query of that address, as `signed_token`; good for a minute." }),
 });
 
-const expires_at = t.String({ format: "date-time", description: "When the key ends, however much it is used." });
+const expires_at = t.String({ format: "date-time", description: "When the key expires, even if it is used." });
 
 export const WorkspaceKey = namedObject("WorkspaceKey", {
   key: t.String({ description: "The whole key. It is shown only this once." }),

@@ -12,7 +12,7 @@ export const DeployKey = namedObject("DeployKey", {
   ssh_url: t.String({ description: "Where Git reaches the repository with it." }),
   public_key: t.String({ description: "Add it to the repository's deploy keys at its host." }),
   settings_url: t.Optional(
-    t.String({ description: "The page of the host where that is done; absent where the kind of host is not known." }),
+    t.String({ description: "The page of the host where keys are added; absent if the kind of host is unknown." }),
   ),
   created_at: time(),
 });

@@ -11,7 +11,7 @@ export const AgentExternalAuth = namedObject("AgentExternalAuth", {
   type: t.String({ description: "The provider's type, such as github." }),
   url: t.String({ description: "Where the owner links an account; empty once that is done." }),
   expires_at: t.Optional(t.String({ format: "date-time", description: "Absent when the token does not expire." })),
-  token_extra: t.Record(t.String(), t.Unknown(), { description: "What else the provider gave along." }),
+  token_extra: t.Record(t.String(), t.Unknown(), { description: "Further data from the provider." }),
 });
 export type AgentExternalAuth = Static<typeof AgentExternalAuth>;
 
@@ -20,7 +20,7 @@ export const ExternalAuthProvider = namedObject("ExternalAuthProvider", {
   type: t.String(),
   display_name: t.String(),
   display_icon: t.String(),
-  device: t.Boolean({ description: "True: people type a code at the provider." }),
+  device: t.Boolean({ description: "True if users enter a code at the provider." }),
   allow_refresh: t.Boolean(),
   allow_validate: t.Boolean(),
   supports_revocation: t.Boolean(),
@@ -34,7 +34,7 @@ export const ExternalAuthLink = namedObject("ExternalAuthLink", {
   expires: t.Optional(t.String({ format: "date-time", description: "Absent when the token does not expire." })),
   has_refresh_token: t.Boolean(),
   authenticated: t.Boolean({ description: "False: link the account again." }),
-  validate_error: t.String({ description: "Why it does not work any more; empty while it does." }),
+  validate_error: t.String({ description: "Why it no longer works; empty if it works." }),
 });
 export type ExternalAuthLink = Static<typeof ExternalAuthLink>;
 
@@ -56,18 +56,18 @@ export const ExternalAuth = namedObject("ExternalAuth", {
 export type ExternalAuth = Static<typeof ExternalAuth>;
 
 export const ExternalAuthStart = namedObject("ExternalAuthStart", {
-  url: t.String({ description: "Where the browser goes next." }),
+  url: t.String({ description: "The URL to which the browser is redirected." }),
 });
 
 export const ExternalAuthCallback = namedObject("ExternalAuthCallback", {
-  code: t.String({ minLength: 1, maxLength: 4096, description: "As the provider gave it." }),
+  code: t.String({ minLength: 1, maxLength: 4096, description: "As reported by the provider." }),
   state: t.String({ minLength: 1, maxLength: 4096, description: "As sent in the request." }),
 });
 
 export const ExternalAuthDevice = namedObject("ExternalAuthDevice", {
   device_code: t.String({ description: "For the polls; only this user can use it." }),
-  user_code: t.String({ description: "What the person types at the provider." }),
-  verification_uri: t.String({ description: "Where they type it." }),
+  user_code: t.String({ description: "The code that the user enters at the provider." }),
+  verification_uri: t.String({ description: "The URL at which the user enters it." }),
   expires_in: t.Integer({ description: "Seconds." }),
   interval: t.Integer({ description: "Seconds between two polls." }),
 });
@@ -78,7 +78,7 @@ export const ExternalAuthPoll = namedObject("ExternalAuthPoll", {
 });
 
 export const ExternalAuthUnlinked = namedObject("ExternalAuthUnlinked", {
-  token_revoked: t.Boolean({ description: "True when the provider took the token back, too." }),
+  token_revoked: t.Boolean({ description: "True if the provider has also revoked the token." }),
   token_revocation_error: t.Optional(t.String()),
 });
 export type ExternalAuthUnlinked = Static<typeof ExternalAuthUnlinked>;

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
-const public_key = t.String({ description: "As it stands in `authorized_keys` or on a git server's page." });
+const public_key = t.String({ description: "As in `authorized_keys` or on a git server's page." });
 
 /** Returned only to agents of the user's own workspaces. */
 export const AgentGitSshKey = namedObject("AgentGitSshKey", {

@@ -27,7 +27,7 @@ export const Group = named(
     }),
     total_member_count: t.Integer(),
     avatar_url: t.String({ description: "A URL, or empty." }),
-    quota_allowance: t.Integer({ description: "What each member may add to the daily cost of their workspaces." }),
+    quota_allowance: t.Integer({ description: "The daily cost that each member's workspaces can add." }),
     source: t.String({ description: "`user`: made by people." }),
   }),
 );
@@ -54,7 +54,7 @@ const Users = (what: string) =>
 export const PatchGroup = named(
   "UpdateGroupRequest",
   strictObject({
-    name: t.Optional(t.Union([Name, t.Literal("")], { description: "Empty: stays." })),
+    name: t.Optional(t.Union([Name, t.Literal("")], { description: "Empty: unchanged." })),
     display_name: t.Optional(DisplayName),
     avatar_url: t.Optional(iconText({ maxLength: 500 })),
     quota_allowance: t.Optional(Allowance),
@@ -68,8 +68,8 @@ export type PatchGroup = Static<typeof PatchGroup>;
 export const WorkspaceQuota = named(
   "WorkspaceQuota",
   t.Object({
-    credits_consumed: t.Integer({ description: "The daily cost of their workspaces there." }),
-    budget: t.Integer({ description: "The sum of their groups' allowances; -1: nothing is limited there." }),
+    credits_consumed: t.Integer({ description: "The daily cost of their workspaces in the organization." }),
+    budget: t.Integer({ description: "The sum of their groups' allowances; -1: no limit." }),
   }),
 );
 export type WorkspaceQuota = Static<typeof WorkspaceQuota>;

@@ -6,14 +6,14 @@ import { lineText } from "../text.ts";
 import { CredentialJson } from "./passkey.ts";
 import { Email, RealName, Username } from "./user.ts";
 
-export const MAX_INVITED_AT_ONCE = 100;
+export const MAX_INVITATIONS_PER_REQUEST = 100;
 
 const Roles = (description: string) => t.Array(t.String({ maxLength: 64 }), { maxItems: 16, description });
 
 export const InviteRequest = namedObject("InviteRequest", {
   people: t.Array(t.Object({ email: Email, name: t.Optional(RealName) }), {
     minItems: 1,
-    maxItems: MAX_INVITED_AT_ONCE,
+    maxItems: MAX_INVITATIONS_PER_REQUEST,
     description: "The addresses, each with a name where it is known.",
   }),
   roles: t.Optional(Roles("Site roles. Only an owner gives them.")),
@@ -37,11 +37,11 @@ export const Invitation = namedObject("Invitation", {
   expires_at: time(),
   expired: t.Boolean(),
   sent_at: optionalTime("When the link last went out by email. Absent: it did not."),
-  send_problem: t.String({ description: "Why it could not be sent; empty: nothing went wrong." }),
+  send_problem: t.String({ description: "Why it could not be sent; empty if it was sent." }),
 });
 export type Invitation = Static<typeof Invitation>;
 
-const Link = t.String({ description: "Lets the person in once. Shown only now." });
+const Link = t.String({ description: "Single use. Shown only once." });
 
 export const NewInvitation = namedObject("NewInvitation", {
   invitation: Invitation,
@@ -50,17 +50,17 @@ export const NewInvitation = namedObject("NewInvitation", {
 export type NewInvitation = Static<typeof NewInvitation>;
 
 export const Invited = namedObject("Invited", {
-  invitations: t.Array(NewInvitation, { description: "With a link each, unless it goes by email." }),
+  invitations: t.Array(NewInvitation, { description: "Each with a link, unless it is sent by email." }),
   skipped: t.Array(t.Object({ email: t.String(), reason: t.String() }), {
     description: "Addresses that were not invited, and why.",
   }),
   by_email: t.Boolean({ description: "Whether the links go by email." }),
-  without_template: t.Boolean({ description: "Members of the organization can use no template yet." }),
+  without_template: t.Boolean({ description: "Members of the organization cannot use any template yet." }),
 });
 export type Invited = Static<typeof Invited>;
 
 export const Invitations = namedObject("Invitations", {
-  invitations: t.Array(Invitation, { description: "Those the caller may revoke, newest first." }),
+  invitations: t.Array(Invitation, { description: "Those that the caller can revoke, newest first." }),
   by_email: t.Boolean({ description: "Whether links can go by email." }),
 });
 export type Invitations = Static<typeof Invitations>;
@@ -68,26 +68,26 @@ export type Invitations = Static<typeof Invitations>;
 export const ResendRequest = namedObject("ResendRequest", {
   by: t.Optional(
     t.Union([t.Literal("email"), t.Literal("link")], {
-      description: "How the new link goes out. Default: by email where an SMTP server is set up.",
+      description: "How the new link is sent. Default: by email if an SMTP server is configured.",
     }),
   ),
 });
 
-const Token = t.String({ minLength: 1, maxLength: 100, description: "What stands behind the # of the link." });
+const Token = t.String({ minLength: 1, maxLength: 100, description: "The fragment of the link, after the #." });
 
 export const InvitationToken = namedObject("InvitationToken", { token: Token });
 
 export const OpenInvitation = namedObject("OpenInvitation", {
   email: t.String(),
   name: t.String(),
-  username: t.String({ description: "A username that is free." }),
+  username: t.String({ description: "An available username." }),
   organization_name: t.String(),
-  roles: t.Array(t.String(), { description: "Roles that come with it, as people call them." }),
+  roles: t.Array(t.String(), { description: "Roles that it includes, as display names." }),
   invited_by: t.String(),
   expires_at: time(),
   passkey: t.Boolean({ description: "Whether a passkey can take the place of a password." }),
   providers: t.Array(t.Object({ id: t.String(), name: t.String(), icon: t.String() }), {
-    description: "Where the person may sign in instead.",
+    description: "The alternative sign-in URL.",
   }),
 });
 export type OpenInvitation = Static<typeof OpenInvitation>;

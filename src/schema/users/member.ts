@@ -14,7 +14,7 @@ export const Member = namedObject("OrganizationMember", {
   login_type: t.String(),
   last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
   roles: t.Array(RoleName, { description: "Roles in this organization; `organization-member` is implied." }),
-  global_roles: t.Array(RoleName, { description: "Roles of the whole site." }),
+  global_roles: t.Array(RoleName, { description: "Site roles." }),
   created_at: t.String({ format: "date-time", description: "When the membership began." }),
   updated_at: t.String({ format: "date-time" }),
 });

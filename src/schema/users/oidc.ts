@@ -9,7 +9,7 @@ export const OidcProvider = namedObject("OidcProvider", {
   name: t.String(),
   issuer: t.String(),
   client_id: t.String(),
-  redirect_uri: t.String({ description: "To register at the provider." }),
+  redirect_uri: t.String({ description: "Register it at the provider." }),
   scopes: t.Array(t.String()),
   email_domains: t.Array(t.String(), { description: "Empty: addresses of every domain." }),
   sign_up: t.Boolean(),
@@ -25,23 +25,23 @@ export type OidcProvider = Static<typeof OidcProvider>;
 export const OidcProviders = t.Array(OidcProvider);
 
 export const OidcTrialStarted = namedObject("OidcTrialStarted", {
-  url: t.String({ description: "Where the browser goes: the provider's sign-in page." }),
+  url: t.String({ description: "The URL of the provider's sign-in page, to which the browser is redirected." }),
 });
 
 export const OidcTrialRequest = namedObject("OidcTrialRequest", {
   query: t.String({
     maxLength: 8192,
-    description: "What the provider sent the browser back with: the query of the address.",
+    description: "The query of the URL to which the provider redirected the browser.",
   }),
 });
 
 export const OidcTrial = namedObject("OidcTrial", {
-  claims: t.Record(t.String(), t.Unknown(), { description: "What the provider says of the person." }),
+  claims: t.Record(t.String(), t.Unknown(), { description: "The provider's data about the user." }),
   groups: t.Array(t.String(), { description: "The values of the groups claim, 200 at most." }),
   group_count: t.Integer(),
-  remarks: t.Array(t.String(), { description: "What looks like a mistake of the setting." }),
+  remarks: t.Array(t.String(), { description: "Likely mistakes in the settings." }),
   allowed: t.Boolean({ description: "Whether this person may sign in." }),
-  message: t.String({ description: "What signing in would do, or why it is refused." }),
+  message: t.String({ description: "The effect of the sign-in, or the reason why it would be rejected." }),
   detail: t.String(),
   roles: t.Union([Roles, t.Null()], {
     description: "The site roles that the groups give; null: the provider does not decide.",

@@ -4,7 +4,7 @@ import { named } from "../named.ts";
 import { lineText } from "../text.ts";
 
 const Challenge = t.String({ minLength: 1, maxLength: 16384, description: "Of the operation that began; opaque." });
-const Name = lineText({ minLength: 1, maxLength: 64, description: "What its owner calls it." });
+const Name = lineText({ minLength: 1, maxLength: 64, description: "The owner's name for it." });
 
 export const Passkey = named(
   "Passkey",
@@ -13,7 +13,7 @@ export const Passkey = named(
     name: t.String(),
     created_at: t.String({ format: "date-time" }),
     last_used_at: t.Optional(t.String({ format: "date-time", description: "Absent until it is used." })),
-    backed_up: t.Boolean({ description: "Whether it is kept by a service and not by one device alone." }),
+    backed_up: t.Boolean({ description: "Whether it is synced by a service instead of stored on a single device." }),
   }),
 );
 export type Passkey = Static<typeof Passkey>;
@@ -42,7 +42,7 @@ export const CredentialJson = named(
       authenticatorAttachment: t.Optional(t.Union([t.String({ maxLength: 64 }), t.Null()])),
       clientExtensionResults: t.Optional(t.Record(t.String(), t.Any())),
     },
-    { description: "The browser's answer, as `PublicKeyCredential.toJSON()` gives it." },
+    { description: "The browser's response, as `PublicKeyCredential.toJSON()` gives it." },
   ),
 );
 export type CredentialJson = Static<typeof CredentialJson>;

@@ -5,11 +5,11 @@ import { namedObject } from "../named.ts";
 
 export const QuietHours = namedObject("QuietHours", {
   raw_schedule: t.String({ description: "Such as `CRON_TZ=Europe/Paris 0 22 * * *`." }),
-  user_set: t.Boolean({ description: "Whether they have chosen it themselves." }),
-  user_can_set: t.Boolean({ description: "Everybody may." }),
-  time: t.String({ description: "The time of the day, as 22:00." }),
-  timezone: t.String({ description: "Where it is that time." }),
-  next: time("When it is that time again."),
+  user_set: t.Boolean({ description: "Whether the user has chosen it." }),
+  user_can_set: t.Boolean({ description: "Whether users can set them. Always true." }),
+  time: t.String({ description: "Time of day, such as 22:00." }),
+  timezone: t.String({ description: "Time zone of `time`." }),
+  next: time("The next time they start."),
 });
 export type QuietHours = Static<typeof QuietHours>;
 

@@ -60,20 +60,20 @@ export const SCOPES: readonly string[] = [...WHOLE, ...single, ...Object.keys(GR
 const KNOWN = new Set(SCOPES);
 
 /** Returns a scope's stored name: `coder:all` is `all`. Undefined for an unknown one. */
-export const scopeNamed = (name: string): string | undefined => {
+export const findScope = (name: string): string | undefined => {
   const plain = name === "coder:all" || name === "coder:application_connect" ? name.slice("coder:".length) : name;
   return KNOWN.has(plain) ? plain : undefined;
 };
 
 /** Returns whether the scopes cover `needed`, which can also be a whole resource (`workspace:*`) or a group. */
-export const allows = (scopes: readonly string[], needed: string): boolean => {
+export const hasScope = (scopes: readonly string[], needed: string): boolean => {
   if (scopes.includes("all") || scopes.includes(needed)) return true;
   if (needed === "all") return false;
   const parts = GROUPS[needed] ?? (needed.endsWith(":*") ? listActions(needed) : undefined);
-  if (parts) return parts.every((part) => allows(scopes, part));
+  if (parts) return parts.every((part) => hasScope(scopes, part));
   if (needed === "workspace:application_connect" && scopes.includes("application_connect")) return true;
   const [resource = ""] = needed.split(":");
-  return scopes.some((scope) => scope === `${resource}:*` || GROUPS[scope]?.some((part) => allows([part], needed)));
+  return scopes.some((scope) => scope === `${resource}:*` || GROUPS[scope]?.some((part) => hasScope([part], needed)));
 };
 
 const listActions = (wildcard: string): string[] => {

@@ -31,11 +31,11 @@ export const LoginRefused = namedObject(
           methods: Methods,
           expires_at: ExpiresAt,
         },
-        { description: "Only where the password was right and a second factor is still needed." },
+        { description: "Only if the password was correct and a second factor is still required." },
       ),
     ),
   },
-  { description: "Email or password are wrong, the account is suspended, or a second factor is needed." },
+  { description: "The email address or password is wrong, the account is suspended, or a second factor is required." },
 );
 export type LoginRefused = Static<typeof LoginRefused>;
 
@@ -48,14 +48,14 @@ export const Factors = namedObject("Factors", {
   passkeys: t.Integer({ description: "How many there are." }),
   recovery_codes_left: t.Integer(),
   required: t.Boolean({ description: "Whether this user must have a second factor." }),
-  required_by_administrator: t.Boolean({ description: "Whether that was said of this user alone." }),
+  required_by_administrator: t.Boolean({ description: "Whether it is set for this user alone." }),
 });
 export type Factors = Static<typeof Factors>;
 
 export const TotpEnrolment = namedObject("TotpEnrolment", {
   enrolment: t.String({ description: "For the operation that confirms it; opaque." }),
   expires_at: ExpiresAt,
-  secret: t.String({ description: "Base32, to be typed into an app." }),
+  secret: t.String({ description: "Base32, to enter in an app." }),
   uri: t.String({ description: "otpauth://…, for apps." }),
   qr_svg: t.String({ description: "The URI as a QR code: an SVG picture." }),
 });
@@ -64,14 +64,14 @@ export type TotpEnrolment = Static<typeof TotpEnrolment>;
 export const ConfirmTotp = namedObject("ConfirmTotp", { enrolment: Challenge, code: Code });
 
 export const RecoveryCodes = namedObject("RecoveryCodes", {
-  recovery_codes: t.Array(t.String(), { description: "Each counts once. They are shown only this once." }),
+  recovery_codes: t.Array(t.String(), { description: "Each can be used once. They are shown only this once." }),
 });
 
 export const PasswordAndCode = namedObject("PasswordAndCode", { password: Password, code: Code });
 
 export const ConfirmRequest = namedObject("ConfirmRequest", {
   password: Password,
-  code: t.Optional(t.String({ ...Code, description: "Needed by who has a second factor." })),
+  code: t.Optional(t.String({ ...Code, description: "Required for users with a second factor." })),
 });
 
 export const RequireFactor = namedObject("RequireFactor", { required: t.Boolean() });

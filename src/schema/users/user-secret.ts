@@ -11,11 +11,12 @@ const description = linesText({ maxLength: 1_024 });
 const env_name = t.String({
   maxLength: 128,
   pattern: "^$|^[A-Za-z_][A-Za-z0-9_]*$",
-  description: "The variable that holds it in one's workspaces; empty for none.",
+  description: "The variable that contains it in the user's workspaces; empty if none.",
 });
 const file_path = lineText({
   maxLength: 1_024,
-  description: "The file that holds it in one's workspaces, absolute or below `~/`; empty for none.",
+  description:
+    "The file that contains it in the user's workspaces: an absolute path, or one below `~/`; empty for none.",
 });
 const value = t.String({ minLength: 1, maxLength: SECRET_BYTES, description: "At most 16 KiB." });
 

@@ -1,6 +1,6 @@
 // Wire shapes of users (facts/platform 9.2, the specification's user).
 import { type Static, Type as t } from "@sinclair/typebox";
-import { EMAIL_MISTAKE, EMAIL_PATTERN, MAX_EMAIL_LENGTH } from "#base/email-address.ts";
+import { EMAIL_PATTERN, EMAIL_PROBLEM, MAX_EMAIL_LENGTH } from "#base/email-address.ts";
 import { namedObject } from "../named.ts";
 import { lineText } from "../text.ts";
 
@@ -21,10 +21,10 @@ export const Email = t.String({
   minLength: 3,
   maxLength: MAX_EMAIL_LENGTH,
   pattern: EMAIL_PATTERN,
-  error: EMAIL_MISTAKE,
+  error: EMAIL_PROBLEM,
   description: "Unique, ignoring case.",
 });
-export const RealName = lineText({ maxLength: 128, description: "What people call this user; may be empty." });
+export const RealName = lineText({ maxLength: 128, description: "Display name; may be empty." });
 
 export const RoleName = namedObject("RoleName", {
   name: t.String(),
@@ -50,13 +50,13 @@ export const User = namedObject("User", {
   avatar_url: t.String({ description: "A URL, or empty." }),
   theme_preference: t.String(),
   login_type: t.String({
-    description: "password, oidc for who signs in at a provider, or none for accounts that cannot sign in.",
+    description: "password, oidc for users who sign in at a provider, or none for accounts that cannot sign in.",
   }),
   status: t.String({ description: "active, dormant (has never signed in) or suspended." }),
   created_at: t.String({ format: "date-time" }),
   updated_at: t.String({ format: "date-time" }),
   last_seen_at: t.Optional(t.String({ format: "date-time", description: "Absent until the first sign-in." })),
-  has_ai_seat: t.Boolean({ description: "They have begun a chat at some time." }),
+  has_ai_seat: t.Boolean({ description: "They have started a chat at some time." }),
   is_service_account: t.Boolean(),
   organization_ids: t.Array(t.String({ format: "uuid" })),
   roles: t.Array(RoleName, { description: "Site roles; `member` is implied." }),
@@ -92,7 +92,9 @@ export type SessionToken = Static<typeof SessionToken>;
 export const SignedOut = namedObject("SignedOut", {
   message: t.String(),
   sign_out_url: t.Optional(
-    t.String({ description: "Where a browser ends the session at the sign-in provider, too, and comes back from." }),
+    t.String({
+      description: "URL at which the browser also ends the session at the sign-in provider, and which redirects back.",
+    }),
   ),
 });
 
@@ -105,7 +107,7 @@ export const CreateUserRequest = namedObject("CreateUserRequest", {
   password: t.Optional(t.String({ maxLength: 1000, description: "Needed with, and only with, login_type password." })),
   service_account: t.Optional(
     t.Boolean({
-      description: "For programs: it has tokens, and neither email address nor password to sign in with.",
+      description: "For programs: it has API tokens, but cannot sign in with an email address or a password.",
     }),
   ),
   login_type: t.Optional(
@@ -113,7 +115,7 @@ export const CreateUserRequest = namedObject("CreateUserRequest", {
   ),
   user_status: t.Optional(
     t.Union([t.Literal("active"), t.Literal("dormant")], {
-      description: "Default dormant, until the first sign-in.",
+      description: "Default: dormant, until the first sign-in.",
     }),
   ),
   organization_ids: t.Optional(
@@ -130,7 +132,7 @@ export const UpdateProfileRequest = namedObject("UpdateProfileRequest", {
 });
 
 export const UpdatePasswordRequest = namedObject("UpdatePasswordRequest", {
-  old_password: t.Optional(t.String({ maxLength: 1000, description: "Needed for one's own password." })),
+  old_password: t.Optional(t.String({ maxLength: 1000, description: "Required to change one's own password." })),
   password: t.String({ maxLength: 1000 }),
 });
 

@@ -25,8 +25,8 @@ export const AppStatus = namedObject("WorkspaceAppStatus", {
   state,
   message: t.String(),
   uri: t.String(),
-  icon: t.String({ description: "As the app gave it; empty for none." }),
-  needs_user_attention: t.Boolean({ description: "The app waits for its person." }),
+  icon: t.String({ description: "As the app reported it; empty if none." }),
+  needs_user_attention: t.Boolean({ description: "The app is waiting for its user." }),
 });
 export type AppStatus = Static<typeof AppStatus>;
 
@@ -46,7 +46,7 @@ export const PatchAppStatus = namedObject("PatchAppStatus", {
   icon: t.Optional(
     t.String({ maxLength: 1024, description: "A URL or a path on this server; other values are omitted." }),
   ),
-  needs_user_attention: t.Optional(t.Boolean({ description: "The app waits for its person." })),
+  needs_user_attention: t.Optional(t.Boolean({ description: "The app is waiting for its user." })),
 });
 
 export const App = namedObject("WorkspaceApp", {

@@ -87,14 +87,14 @@ export const Build = namedObject("WorkspaceBuild", {
   initiator_name: t.String(),
   job: ProvisionerJob,
   reason: BuildReason,
-  resources: t.Array(Resource, { description: "What it brought to life; empty until it has succeeded." }),
+  resources: t.Array(Resource, { description: "The resources it created; empty until it has succeeded." }),
   deadline: optionalTime("When autostop stops the workspace; absent if it does not."),
   max_deadline: optionalTime("The latest the deadline can be moved to; absent when there is no limit."),
   status: WorkspaceStatus,
   daily_cost: t.Integer(),
   matched_provisioners: MatchedProvisioners,
   has_ai_task: t.Boolean({ description: "Its template version declares an AI task." }),
-  has_external_agent: t.Boolean({ description: "It runs where the server does not start it." }),
+  has_external_agent: t.Boolean({ description: "It runs outside of the server's control." }),
 });
 export type Build = Static<typeof Build>;
 
@@ -106,9 +106,9 @@ export const ParameterValue = namedObject("ParameterValue", {
 /** Body of POST /workspaces/{workspace}/builds. */
 export const CreateBuild = namedObject("CreateBuild", {
   transition: WorkspaceTransition,
-  template_version_id: t.Optional(uuid("A version of the same template; default: the one of the last build.")),
+  template_version_id: t.Optional(uuid("A version of the same template; default: the version of the last build.")),
   rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, { maxItems: 256, description: "Those left out keep the value of the last build." }),
+    t.Array(ParameterValue, { maxItems: 256, description: "Omitted parameters keep the value of the last build." }),
   ),
   template_version_preset_id: t.Optional(uuid()),
   reason: t.Optional(t.String({ description: `One of ${CALLER_REASONS.join(", ")}; anything else is ignored.` })),

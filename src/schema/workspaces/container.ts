@@ -13,7 +13,7 @@ export const Container = namedObject("Container", {
   image: t.String(),
   created_at: t.String({ format: "date-time" }),
   running: t.Boolean(),
-  status: t.String({ description: "The engine's own words, such as `Up 2 hours`." }),
+  status: t.String({ description: "The engine's own text, such as `Up 2 hours`." }),
   labels: t.Record(t.String(), t.String()),
   volumes: t.Record(t.String(), t.String(), {
     description: "Mounts: volume name or host path to the path in the container.",
@@ -30,15 +30,15 @@ export const Container = namedObject("Container", {
 export type Container = Static<typeof Container>;
 
 const DevcontainerFields = {
-  id: t.String({ format: "uuid", description: "The same for this folder and file, whenever it is asked for." }),
-  name: t.String({ description: "The folder's name, made safe; with a number where two would be the same." }),
+  id: t.String({ format: "uuid", description: "Always the same for this folder and file." }),
+  name: t.String({ description: "The sanitized name of the folder, with a number if necessary to make it unique." }),
   workspace_folder: t.String(),
   config_path: t.String(),
   status: t.Unsafe<DevcontainerStatus>(
     t.Union(DEVCONTAINER_STATUSES.map((status: DevcontainerStatus) => t.Literal(status))),
   ),
-  dirty: t.Boolean({ description: "The file has changed after the container was made." }),
-  error: t.Optional(t.String({ description: "Why the last attempt to make it failed." })),
+  dirty: t.Boolean({ description: "The file has changed since the container was created." }),
+  error: t.Optional(t.String({ description: "Why the last attempt to create it failed." })),
   container: t.Optional(Container),
   agent: t.Optional(
     t.Object(
@@ -62,7 +62,7 @@ const containerListSchema = <D extends typeof Devcontainer | typeof FoundDevcont
   t.Object({
     containers: t.Array(Container, { description: "Newest first; stopped ones, too." }),
     devcontainers: t.Array(devcontainer, { description: "By workspace folder." }),
-    warnings: t.Array(t.String(), { description: "For people." }),
+    warnings: t.Array(t.String(), { description: "For display." }),
   });
 
 export const ContainerListing = named("ContainerListing", containerListSchema(Devcontainer));

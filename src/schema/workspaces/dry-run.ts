@@ -8,11 +8,11 @@ export const CreateDryRun = namedObject("CreateDryRun", {
     t.String({
       pattern: "^$|^[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*$",
       maxLength: 32,
-      description: "What the workspace would be called; it is never made.",
+      description: "The name of the workspace, which is not created.",
     }),
   ),
   rich_parameter_values: t.Optional(
-    t.Array(ParameterValue, { maxItems: 256, description: "Those left out take their default." }),
+    t.Array(ParameterValue, { maxItems: 256, description: "Omitted parameters use their default." }),
   ),
   template_version_preset_id: t.Optional(
     t.String({ format: "uuid", description: "A preset of the version; its values apply." }),

@@ -22,13 +22,13 @@ export const DynamicParameter = namedObject("DynamicParameter", {
   display_name: t.String(),
   description: t.String(),
   type: t.String(),
-  form_type: t.String({ description: "How a form asks for it." }),
+  form_type: t.String({ description: "The form control for it." }),
   styling: t.Record(t.String(), t.Unknown(), { description: "Such as `placeholder`, as the template says." }),
   mutable: t.Boolean(),
   default_value: Text,
   icon: t.String(),
   options: t.Array(t.Object({ name: t.String(), description: t.String(), value: Text, icon: t.String() }), {
-    description: "Those offered for the values given.",
+    description: "The options for the given values.",
   }),
   validations: t.Array(
     t.Object({
@@ -50,7 +50,7 @@ export type DynamicParameter = Static<typeof DynamicParameter>;
 export const DynamicParameters = namedObject("DynamicParameters", {
   id: t.Integer({ description: "ID of the request; -1 for the first message, which is sent without a request." }),
   diagnostics: t.Array(Diagnostic, { description: "Problems with the request as a whole." }),
-  parameters: t.Array(DynamicParameter, { description: "Those asked for these values, in order." }),
+  parameters: t.Array(DynamicParameter, { description: "The parameters of the form for these values, in order." }),
 });
 export type DynamicParameters = Static<typeof DynamicParameters>;
 
@@ -61,7 +61,7 @@ export const DynamicParametersRequest = namedObject("DynamicParametersRequest", 
     description: "Values by parameter name; omitted parameters use their defaults.",
   }),
   owner_id: t.Optional(
-    t.String({ maxLength: 64, description: "For whom the workspace would be; changes nothing here." }),
+    t.String({ maxLength: 64, description: "The owner of the workspace to create; does not affect the result." }),
   ),
 });
 export type DynamicParametersRequest = Static<typeof DynamicParametersRequest>;

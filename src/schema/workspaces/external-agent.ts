@@ -3,7 +3,9 @@ import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "../named.ts";
 
 export const ExternalAgentCredentials = namedObject("ExternalAgentCredentials", {
-  command: t.String({ description: "To be run on the machine: fetches the program from this server and starts it." }),
+  command: t.String({
+    description: "Command to run on the machine: downloads the program from this server and starts it.",
+  }),
   agent_token: t.String({ description: "The token the agent signs in with. Anyone who has it can act as the agent." }),
 });
 export type ExternalAgentCredentials = Static<typeof ExternalAgentCredentials>;

@@ -19,7 +19,7 @@ export const HomeBackup = namedObject("HomeBackup", {
   engine: t.Optional(engine),
   location: t.String({ description: "The folder or bucket it is in." }),
   bytes: t.Integer({ minimum: 0, description: "Size of the files; 0 until it is ready." }),
-  added_bytes: t.Integer({ minimum: 0, description: "Bytes that were stored in addition to earlier backups." }),
+  added_bytes: t.Integer({ minimum: 0, description: "Bytes stored in addition to earlier backups." }),
   error: t.String({ description: "Why it failed, or how the stored backup is damaged; empty otherwise." }),
   created_at: time(),
   verified_at: t.Optional(time("When it was last verified.")),

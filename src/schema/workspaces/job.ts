@@ -43,12 +43,12 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
   status: JobStatus,
   worker_id: t.Optional(uuid("The worker that took it.")),
   worker_name: t.String({ description: "Empty until a worker has taken it." }),
-  file_id: uuid("The upload the template was made from."),
-  tags: t.Record(t.String(), t.String(), { description: "What a worker must have to take it." }),
-  queue_position: t.Integer({ description: "Place in the queue, counted from 1; 0 when it does not wait." }),
+  file_id: uuid("The upload from which the template was created."),
+  tags: t.Record(t.String(), t.String(), { description: "The tags that a worker needs to take it." }),
+  queue_position: t.Integer({ description: "Position in the queue, starting at 1; 0 if it is not waiting." }),
   queue_size: t.Integer({ description: "How many jobs wait." }),
-  organization_id: uuid("The organization it is done for."),
-  initiator_id: uuid("Who asked for it."),
+  organization_id: uuid("The organization of the change."),
+  initiator_id: uuid("The user who requested it."),
   input: t.Object({
     template_version_id: t.Optional(uuid()),
     workspace_build_id: t.Optional(uuid()),
@@ -67,14 +67,14 @@ export const ProvisionerJob = namedObject("ProvisionerJob", {
       workspace_name: t.Optional(t.String()),
       workspace_build_transition: t.Optional(t.String()),
     },
-    { description: "Names of what it is about." },
+    { description: "Names of the affected resources." },
   ),
   logs_overflowed: t.Boolean({ description: "True when lines were dropped because the log had reached its limit." }),
 });
 export type ProvisionerJob = Static<typeof ProvisionerJob>;
 
 export const JobLog = namedObject("ProvisionerJobLog", {
-  id: t.Integer({ description: "Ascends within the job; the cursor of `after` and `before`." }),
+  id: t.Integer({ description: "Increases within the job; the cursor of `after` and `before`." }),
   created_at: time(),
   log_source: named(
     "ProvisionerJobLogSource",
@@ -88,7 +88,7 @@ export type JobLog = Static<typeof JobLog>;
 
 export const MatchedProvisioners = namedObject("MatchedProvisioners", {
   count: t.Integer({ description: "Workers with matching tags." }),
-  available: t.Integer({ description: "Those of them that have been heard of lately." }),
+  available: t.Integer({ description: "Those that have reported recently." }),
   most_recently_seen: optionalTime("When one of them was last heard of."),
 });
 export type MatchedProvisioners = Static<typeof MatchedProvisioners>;
@@ -102,7 +102,7 @@ export type JobFacts = {
 };
 
 /** Returns the status by the first matching rule of facts/platform 2.1. */
-export const jobStatus = (job: JobFacts): JobStatus => {
+export const toJobStatus = (job: JobFacts): JobStatus => {
   if (job.error !== "") return "failed";
   if (job.completed_at !== null) return job.canceled_at !== null ? "canceled" : "succeeded";
   if (job.canceled_at !== null) return "canceling";

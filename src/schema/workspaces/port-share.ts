@@ -13,7 +13,7 @@ export const isMoreOpen = (level: ShareLevel, most: ShareLevel): boolean =>
   SHARE_LEVELS.indexOf(level) > SHARE_LEVELS.indexOf(most);
 
 /** Returns the level at which a port or app is shared: the requested one, but no more open than the template allows. */
-export const effectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
+export const getEffectiveLevel = (asked: ShareLevel, most: ShareLevel): ShareLevel =>
   isMoreOpen(asked, most) ? most : asked;
 
 const agent_name = t.String({ description: "Name of an agent of the latest build." });

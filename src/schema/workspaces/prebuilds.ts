@@ -1,5 +1,5 @@
 // Prebuilt workspaces: the built-in account that owns them until they are claimed (facts/platform 2.8), and the preset's settings.
-import { fitsNow } from "#base/schedule/cron.ts";
+import { matchesCron } from "#base/schedule/cron.ts";
 import type { ManifestPreset } from "../templates/manifest.ts";
 
 export const PREBUILDS_USER_ID = "c42fdf75-3097-471c-8c33-fb52454d81c0";
@@ -15,7 +15,7 @@ export const resolvePrebuilds = (
   if (typeof prebuilds !== "object") return { instances: prebuilds ?? 0, ttl_ms: 0, is_scheduled: false };
   const { schedule, instances, ttl_ms = 0 } = prebuilds;
   if (!schedule || now === undefined) return { instances, ttl_ms, is_scheduled: schedule !== undefined };
-  const fitting = schedule.entries.filter(({ cron }) => fitsNow(cron, schedule.timezone, now));
+  const fitting = schedule.entries.filter(({ cron }) => matchesCron(cron, schedule.timezone, now));
   const most = fitting.length > 0 ? Math.max(...fitting.map((one) => one.instances)) : instances;
   return { instances: most, ttl_ms, is_scheduled: true };
 };

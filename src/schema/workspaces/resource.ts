@@ -9,9 +9,9 @@ export const Resource = namedObject("WorkspaceResource", {
   created_at: t.String({ format: "date-time" }),
   job_id: t.String({ format: "uuid" }),
   workspace_transition: WorkspaceTransition,
-  type: t.String({ description: "What it is, in the words of the provisioner." }),
+  type: t.String({ description: "The resource type, as named by the provisioner." }),
   name: t.String(),
-  hide: t.Boolean({ description: "People need not see it." }),
+  hide: t.Boolean({ description: "It does not have to be shown." }),
   icon: t.String(),
   agents: t.Array(WorkspaceAgent, { description: "In display order, then by name." }),
   metadata: t.Array(

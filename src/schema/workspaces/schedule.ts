@@ -9,13 +9,13 @@ const MINUTE = 60_000;
 const MAX_TTL = 30 * 24 * 60 * MINUTE;
 
 /** Returns why this is not a valid time to live in milliseconds; undefined if it is. */
-export const ttlProblem = (ttl: number): string | undefined => {
+export const findTtlProblem = (ttl: number): string | undefined => {
   if (!Number.isFinite(ttl) || ttl < MINUTE) return "must be at least one minute";
   return ttl > MAX_TTL ? "must be at most 30 days" : undefined;
 };
 
 /** Rounds to whole minutes; null for none or 0. */
-export const wholeTtl = (ttl: number | null | undefined): number | null =>
+export const roundTtl = (ttl: number | null | undefined): number | null =>
   ttl ? Math.trunc(ttl / MINUTE) * MINUTE : null;
 
 /** The kinds of activity in a workspace (facts/platform 2.7). `app_traffic` only marks it as used. */
@@ -43,7 +43,8 @@ export type ActivityReason = (typeof ACTIVITY_REASONS)[number];
 export const UpdateTtl = namedObject("UpdateTtl", {
   ttl_ms: t.Optional(
     t.Union([t.Integer(), t.Null()], {
-      description: "Milliseconds, one minute to 30 days, cut to whole minutes; absent, null or 0: it is not stopped.",
+      description:
+        "Milliseconds, one minute to 30 days, truncated to whole minutes; absent, null or 0: autostop is off.",
     }),
   ),
 });
@@ -55,7 +56,7 @@ export const UpdateAutostart = namedObject("UpdateAutostart", {
   ),
 });
 export const ExtendWorkspace = namedObject("ExtendWorkspace", {
-  deadline: time("When it stops instead; at least 30 minutes ahead."),
+  deadline: time("The new stop time; at least 30 minutes in the future."),
 });
 export const UpdateDormancy = namedObject("UpdateDormancy", {
   dormant: t.Optional(t.Boolean({ description: "Absent is false." })),
@@ -66,7 +67,7 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
     [
       t.Object({
         what: oneOf(["stop", "start", "make_dormant", "delete"]),
-        at: time("In the past when it is about to happen."),
+        at: time("In the past if it is about to happen."),
         why: t.String(),
       }),
       t.Null(),
@@ -75,14 +76,14 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
   ),
   deadline: optionalTime("When the running workspace stops; absent when it is not stopped."),
   max_deadline: optionalTime("No activity and no extension moves the deadline past this."),
-  kept_by: t.Array(t.String({ description: "In words: `npm run build`." }), {
-    description: "What works in the workspace now and so keeps it running: jobs and chats. Empty when nothing does.",
+  kept_by: t.Array(t.String({ description: "As text: `npm run build`." }), {
+    description: "Active jobs and chats that keep the workspace running; empty if there are none.",
   }),
   entries: t.Array(
     t.Object({
       at: time(),
       reason: oneOf([...ACTIVITY_REASONS]),
-      detail: t.String({ description: "In words." }),
+      detail: t.String({ description: "As text." }),
       actor: t.Object({
         kind: oneOf(["user", "agent", "server"]),
         id: t.Optional(uuid()),

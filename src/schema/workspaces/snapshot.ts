@@ -36,7 +36,7 @@ export const hasFiles = (provisioner: string): boolean => provisioner === "local
  * Returns why workspaces of this provisioner have no snapshots; undefined if they do. `has_snapshot_module`: the template has a module that
  * creates them.
  */
-export const whyNoSnapshots = (
+export const findSnapshotProblem = (
   provisioner: string,
   { has_snapshot_module = false }: { readonly has_snapshot_module?: boolean } = {},
 ): string | undefined => {
@@ -71,10 +71,10 @@ export const Snapshot = namedObject("Snapshot", {
   method: t.Optional(method),
   bytes: t.Integer({
     minimum: 0,
-    description: "Size of the files, of an archive its own. 0 until it is ready, and for the method `module`.",
+    description: "Size of the files; for an archive, its own size. 0 until it is ready, and for the method `module`.",
   }),
   error: t.String({ description: "Why it failed; empty otherwise." }),
-  created_by: uuid("The user who asked for it; the workspace's owner for one made on stop."),
+  created_by: uuid("The user who requested it; the workspace's owner if it was created on stop."),
   created_at: time(),
   updated_at: time(),
 });

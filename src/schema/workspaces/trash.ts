@@ -7,7 +7,7 @@ import { lineText } from "../text.ts";
 
 export const TrashedWorkspace = namedObject("TrashedWorkspace", {
   id: uuid(),
-  name: t.String({ description: "What it was called; another workspace may be called so by now." }),
+  name: t.String({ description: "Its former name; another workspace may have it now." }),
   owner_id: uuid(),
   owner_name: t.String(),
   template_id: uuid(),
@@ -18,7 +18,7 @@ export const TrashedWorkspace = namedObject("TrashedWorkspace", {
 });
 
 export const Trash = namedObject("Trash", {
-  workspaces: t.Array(TrashedWorkspace, { description: "Those deleted last first." }),
+  workspaces: t.Array(TrashedWorkspace, { description: "Most recently deleted first." }),
   bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
 });
 export type Trash = Static<typeof Trash>;

@@ -2,7 +2,7 @@
 import { type Static, Type as t } from "@sinclair/typebox";
 import { AgentStatus } from "../agents/agent.ts";
 import { optionalTime, time, uuid } from "../fields.ts";
-import { framed } from "../framed.ts";
+import { eventFrames } from "../framed.ts";
 import { named, namedObject } from "../named.ts";
 import { BuildReason, WorkspaceStatus } from "./build.ts";
 import { WorkspaceTransition } from "./transition.ts";
@@ -43,14 +43,14 @@ export const WorkspaceSummary = namedObject("WorkspaceSummary", {
   last_used_at: time(),
   dormant_at: optionalTime("Since when it is dormant."),
   deleting_at: optionalTime("When a dormant workspace is deleted."),
-  favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
+  favorite: t.Boolean({ description: "True only for the owner, if they marked it as a favorite." }),
   shared: t.Boolean({ description: "Whether it is shared." }),
   healthy: t.Boolean(),
   agents: t.Array(AgentSummary, { description: "Of what runs now." }),
 });
 export type WorkspaceSummary = Static<typeof WorkspaceSummary>;
 
-const id = t.String({ description: "Where a client that comes back goes on (query `after_id`)." });
+const id = t.String({ description: "Cursor for resuming after a disconnect (query `after_id`)." });
 const rows = (description: string) => t.Unsafe<readonly WorkspaceSummary[]>(t.Array(WorkspaceSummary, { description }));
 
 /** A message of the stream. */
@@ -91,4 +91,4 @@ export const WorkspacesEvent = named(
 export type WorkspacesEvent = Static<typeof WorkspacesEvent>;
 
 /** A message of the WebSocket that watches a workspace. */
-export const WorkspaceFrame = framed("Workspace", Workspace);
+export const WorkspaceFrame = eventFrames("Workspace", Workspace);

@@ -41,7 +41,9 @@ export const Workspace = namedObject("Workspace", {
   outdated: t.Boolean({ description: "The latest build uses another version than the template's active one." }),
   name: t.String(),
   autostart_schedule: t.Optional(t.String({ description: "Absent if it has no autostart schedule." })),
-  ttl_ms: t.Optional(t.Integer({ description: "Milliseconds it runs after a start; absent when it is not stopped." })),
+  ttl_ms: t.Optional(
+    t.Integer({ description: "Milliseconds until autostop after a start; absent if autostop is off." }),
+  ),
   last_used_at: time(),
   deleting_at: optionalTime("When a dormant workspace is deleted; absent when it is not."),
   dormant_at: optionalTime("Since when it is dormant; absent when it is not."),
@@ -52,7 +54,7 @@ export const Workspace = namedObject("Workspace", {
   }),
   automatic_updates: automaticUpdates,
   allow_renames: t.Boolean(),
-  favorite: t.Boolean({ description: "True only for the owner who has marked it." }),
+  favorite: t.Boolean({ description: "True only for the owner, if they marked it as a favorite." }),
   is_prebuild: t.Boolean(),
   shared_with: t.Array(
     t.Object({
@@ -69,12 +71,12 @@ export type Workspace = Static<typeof Workspace>;
 
 export const Workspaces = namedObject("Workspaces", {
   workspaces: t.Array(Workspace),
-  count: t.Integer({ description: "All that match, not only this page." }),
+  count: t.Integer({ description: "The number of all matches, not only of this page." }),
 });
 export type Workspaces = Static<typeof Workspaces>;
 
 export const RenameWorkspace = namedObject("RenameWorkspace", {
-  name: t.Optional(lineText({ description: "The name rule of new workspaces; absent: it stays." })),
+  name: t.Optional(lineText({ description: "The name pattern of new workspaces; absent: unchanged." })),
 });
 
 export const PutAutomaticUpdates = namedObject("PutAutomaticUpdates", { automatic_updates: automaticUpdates });

@@ -26,7 +26,7 @@ const load = () => {
 let loaded: ReturnType<typeof load> | undefined;
 
 /** The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer 4). */
-const ready = (key: Uint8Array, counter: number, data: Uint8Array) => {
+const loadInput = (key: Uint8Array, counter: number, data: Uint8Array) => {
   if (data.byteLength > MAX_PLAIN + TAG_BYTES) throw new RangeError("the packet is too large");
   loaded ??= load();
   loaded.bytes.set(key, 0);
@@ -44,7 +44,7 @@ export const seal = (
   head: Uint8Array,
   { key, counter, plain, padded }: { key: Uint8Array; counter: number; plain: Uint8Array; padded: number },
 ): Uint8Array => {
-  const { program, bytes } = ready(key, counter, plain);
+  const { program, bytes } = loadInput(key, counter, plain);
   if (padded > plain.byteLength) bytes.fill(0, DATA + plain.byteLength, DATA + padded);
   bytes.set(head, DATA - HEAD_BYTES);
   program.seal(padded);
@@ -55,6 +55,6 @@ export const seal = (
 export const openSealed = (key: Uint8Array, counter: number, sealed: Uint8Array): Uint8Array | undefined => {
   const length = sealed.byteLength - TAG_BYTES;
   if (length < 0 || length > MAX_PLAIN) return undefined;
-  const { program, bytes } = ready(key, counter, sealed);
+  const { program, bytes } = loadInput(key, counter, sealed);
   return program.open(length) === 1 ? bytes.slice(DATA, DATA + length) : undefined;
 };

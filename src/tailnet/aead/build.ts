@@ -7,7 +7,7 @@ import { join } from "node:path";
 import asc from "assemblyscript/asc";
 
 /** Generates one quarter round on words of four blocks together. */
-const quarter = (a: number, b: number, c: number, d: number): string => `
+const buildQuarterRound = (a: number, b: number, c: number, d: number): string => `
     x${a} = i32x4.add(x${a}, x${b}); x${d} = v128.xor(x${d}, x${a}); x${d} = v128.shuffle<u8>(x${d}, x${d}, 2,3,0,1, 6,7,4,5, 10,11,8,9, 14,15,12,13);
     x${c} = i32x4.add(x${c}, x${d}); x${b} = v128.xor(x${b}, x${c}); x${b} = v128.or(i32x4.shl(x${b}, 12), i32x4.shr_u(x${b}, 20));
     x${a} = i32x4.add(x${a}, x${b}); x${d} = v128.xor(x${d}, x${a}); x${d} = v128.shuffle<u8>(x${d}, x${d}, 3,0,1,2, 7,4,5,6, 11,8,9,10, 15,12,13,14);
@@ -19,7 +19,7 @@ const store = (r: number): string => `
     t2 = v128.shuffle<u32>(x${4 * r + 2}, x${4 * r + 3}, 0, 4, 1, 5); t3 = v128.shuffle<u32>(x${4 * r + 2}, x${4 * r + 3}, 2, 6, 3, 7);
     v128.store(to + ${16 * r}, v128.shuffle<u64>(t0, t2, 0, 2)); v128.store(to + ${64 + 16 * r}, v128.shuffle<u64>(t0, t2, 1, 3));
     v128.store(to + ${128 + 16 * r}, v128.shuffle<u64>(t1, t3, 0, 2)); v128.store(to + ${192 + 16 * r}, v128.shuffle<u64>(t1, t3, 1, 3));`;
-const words = [...Array(16).keys()];
+const WORD_INDEXES = [...Array(16).keys()];
 
 /** The program, in AssemblyScript. */
 const program = `
@@ -34,10 +34,10 @@ function stream(length: i32): void {
     const s0 = i32x4.splat(0x61707865), s1 = i32x4.splat(0x3320646e), s2 = i32x4.splat(0x79622d32), s3 = i32x4.splat(0x6b206574);
     ${[...Array(8).keys()].map((i) => `const s${4 + i} = v128.load32_splat(KEY + ${4 * i});`).join(" ")}
     const s12 = counter; ${[0, 1, 2].map((i) => `const s${13 + i} = v128.load32_splat(NONCE + ${4 * i});`).join(" ")}
-    let ${words.map((i) => `x${i} = s${i}`).join(", ")};
-    for (let i = 0; i < 10; i++) {${quarter(0, 4, 8, 12)}${quarter(1, 5, 9, 13)}${quarter(2, 6, 10, 14)}${quarter(3, 7, 11, 15)}${quarter(0, 5, 10, 15)}${quarter(1, 6, 11, 12)}${quarter(2, 7, 8, 13)}${quarter(3, 4, 9, 14)}
+    let ${WORD_INDEXES.map((i) => `x${i} = s${i}`).join(", ")};
+    for (let i = 0; i < 10; i++) {${buildQuarterRound(0, 4, 8, 12)}${buildQuarterRound(1, 5, 9, 13)}${buildQuarterRound(2, 6, 10, 14)}${buildQuarterRound(3, 7, 11, 15)}${buildQuarterRound(0, 5, 10, 15)}${buildQuarterRound(1, 6, 11, 12)}${buildQuarterRound(2, 7, 8, 13)}${buildQuarterRound(3, 4, 9, 14)}
     }
-    ${words.map((i) => `x${i} = i32x4.add(x${i}, s${i});`).join(" ")}
+    ${WORD_INDEXES.map((i) => `x${i} = i32x4.add(x${i}, s${i});`).join(" ")}
     let t0: v128, t1: v128, t2: v128, t3: v128;${rows.map(store).join("")}
     counter = i32x4.add(counter, i32x4.splat(4));
     to += 256;

@@ -1,9 +1,9 @@
 // IPv6 packets inside a tunnel: without extension headers, which no peer sends (facts/tailnet-peer 5). [TL-22]
 
 export const PROTOCOL = { tcp: 6, udp: 17, icmp: 58, tsmp: 99 } as const;
-export const IP6_HEAD = 40;
+export const IP6_HEADER_BYTES = 40;
 /** A header and the largest payload that its 16-bit length can express. */
-export const MAX_PACKET = IP6_HEAD + 0xffff;
+export const MAX_PACKET = IP6_HEADER_BYTES + 0xffff;
 const ADDRESS_BYTES = 16;
 
 /** A packet, whose views are created on demand: most packets are recognized by their addresses, which requires none. */
@@ -23,10 +23,10 @@ export class Packet {
     return this.#whole.subarray(8, 24);
   }
   get target(): Uint8Array {
-    return this.#whole.subarray(24, IP6_HEAD);
+    return this.#whole.subarray(24, IP6_HEADER_BYTES);
   }
   get payload(): Uint8Array {
-    return this.#whole.subarray(IP6_HEAD, this.#end);
+    return this.#whole.subarray(IP6_HEADER_BYTES, this.#end);
   }
   /** The packet itself, without WireGuard's padding. */
   get bytes(): Uint8Array {
@@ -36,34 +36,39 @@ export class Packet {
   /** True if source and destination are the same as the other packet's. */
   hasSameEnds(other: Packet): boolean {
     const [a, b] = [this.#whole, other.#whole];
-    for (let i = 8; i < IP6_HEAD; i += 1) if (a[i] !== b[i]) return false;
+    for (let i = 8; i < IP6_HEADER_BYTES; i += 1) if (a[i] !== b[i]) return false;
     return true;
   }
 
   /** Returns a packet with the same addresses, without the payload. */
-  endsOnly(): Packet {
-    return new Packet(this.#whole.slice(0, IP6_HEAD), IP6_HEAD);
+  withoutPayload(): Packet {
+    return new Packet(this.#whole.slice(0, IP6_HEADER_BYTES), IP6_HEADER_BYTES);
   }
 }
 
 /** Returns undefined if this is not a complete IPv6 packet. */
 export const parsePacket = (bytes: Uint8Array): Packet | undefined => {
-  if (bytes.byteLength < IP6_HEAD || (bytes[0] as number) >> 4 !== 6) return undefined;
-  const end = IP6_HEAD + (((bytes[4] as number) << 8) | (bytes[5] as number));
+  if (bytes.byteLength < IP6_HEADER_BYTES || (bytes[0] as number) >> 4 !== 6) return undefined;
+  const end = IP6_HEADER_BYTES + (((bytes[4] as number) << 8) | (bytes[5] as number));
   return bytes.byteLength < end ? undefined : new Packet(bytes, end);
 };
 
-export type Ends = { readonly source: Uint8Array; readonly target: Uint8Array };
+export type AddressPair = { readonly source: Uint8Array; readonly target: Uint8Array };
 
 /** Returns a packet with space for `length` bytes after its header. */
-export const newPacket = (protocol: number, ends: Ends, length: number): Uint8Array =>
-  writeHead(new Uint8Array(IP6_HEAD + length), protocol, ends, length);
+export const createPacket = (protocol: number, ends: AddressPair, length: number): Uint8Array =>
+  writeHeader(new Uint8Array(IP6_HEADER_BYTES + length), protocol, ends, length);
 
 /**
  * Writes a packet's header at the start of `into`, where the bytes before the length must be 0. Returns the packet including the bytes
  * after the header.
  */
-export const writeHead = (into: Uint8Array, protocol: number, { source, target }: Ends, length: number): Uint8Array => {
+export const writeHeader = (
+  into: Uint8Array,
+  protocol: number,
+  { source, target }: AddressPair,
+  length: number,
+): Uint8Array => {
   into[0] = 0x60;
   into[4] = length >> 8;
   into[5] = length;
@@ -71,11 +76,11 @@ export const writeHead = (into: Uint8Array, protocol: number, { source, target }
   into[7] = 64;
   into.set(source, 8);
   into.set(target, 24);
-  return into.subarray(0, IP6_HEAD + length);
+  return into.subarray(0, IP6_HEADER_BYTES + length);
 };
 
 /** Returns the Internet checksum of a packet's pseudo-header and payload (RFC 8200 8.1); 0 if the checksum inside is correct. */
-export const checksum = (packet: Uint8Array): number => {
+export const computePacketChecksum = (packet: Uint8Array): number => {
   const even = packet.byteOffset % 2 === 0 ? packet : packet.slice();
   return computeChecksum(packet, new Uint16Array(even.buffer, even.byteOffset, packet.byteLength >> 1));
 };
@@ -83,24 +88,24 @@ export const checksum = (packet: Uint8Array): number => {
 /** Computes the checksum of a packet that already has a view as words. */
 export const computeChecksum = (packet: Uint8Array, words: Uint16Array): number => {
   const end = packet.byteLength;
-  let sum = swapped(end - IP6_HEAD + (packet[6] as number));
+  let sum = toNetworkOrder(end - IP6_HEADER_BYTES + (packet[6] as number));
   // The sum does not depend on byte order, so words are added in this machine's order.
   const last = end >> 1;
   for (let i = 4; i < last; i += 1) sum += words[i] as number;
   if (end % 2 === 1) sum += IS_LITTLE ? (packet[end - 1] as number) : (packet[end - 1] as number) << 8;
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  return swapped(~sum & 0xffff);
+  return toNetworkOrder(~sum & 0xffff);
 };
 
 const IS_LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 /** Converts a 16-bit word between network byte order and this machine's. */
-const swapped = (word: number): number => (IS_LITTLE ? ((word & 0xff) << 8) | ((word >>> 8) & 0xff) : word);
+const toNetworkOrder = (word: number): number => (IS_LITTLE ? ((word & 0xff) << 8) | ((word >>> 8) & 0xff) : word);
 
 /** Returns the 16 bytes of an IPv6 address in any form that a URL allows. Throws RangeError for any other text. */
 export const parseAddress = (text: string): Uint8Array => {
   const [front = "", back, ...more] = text.split("::");
-  const words = (part: string): string[] => (part === "" ? [] : part.split(":"));
-  const [head, tail] = [words(front), words(back ?? "")];
+  const splitWords = (part: string): string[] => (part === "" ? [] : part.split(":"));
+  const [head, tail] = [splitWords(front), splitWords(back ?? "")];
   const missing = 8 - head.length - tail.length;
   if (more.length > 0 || (back === undefined ? missing !== 0 : missing < 1))
     throw new RangeError(`no IPv6 address: ${text}`);
@@ -112,9 +117,9 @@ export const parseAddress = (text: string): Uint8Array => {
 };
 
 /** Formats all eight words of an address. */
-export const addressText = (address: Uint8Array): string =>
+export const formatIp6 = (address: Uint8Array): string =>
   (Buffer.from(address).toString("hex").match(/.{4}/g) ?? []).join(":");
 
 /** Returns a string for each address as a map key; cheaper than its text. */
-export const addressKey = (address: Uint8Array): string =>
+export const toAddressKey = (address: Uint8Array): string =>
   Buffer.from(address.buffer, address.byteOffset, ADDRESS_BYTES).toString("latin1");

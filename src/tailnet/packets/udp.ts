@@ -1,7 +1,14 @@
 // UDP datagrams inside a tunnel (RFC 768). [TL-22]
-import { checksum, type Ends, IP6_HEAD, newPacket, type Packet, PROTOCOL } from "./ip6.ts";
+import {
+  type AddressPair,
+  computePacketChecksum,
+  createPacket,
+  IP6_HEADER_BYTES,
+  type Packet,
+  PROTOCOL,
+} from "./ip6.ts";
 
-const HEAD = 8;
+const HEADER_BYTES = 8;
 
 export interface Datagram {
   readonly sourcePort: number;
@@ -13,22 +20,23 @@ export interface Datagram {
 /** Returns undefined if it is malformed or its checksum, which IPv6 requires, is wrong. */
 export const parseDatagram = (packet: Packet): Datagram | undefined => {
   const { payload } = packet;
-  if (payload.byteLength < HEAD) return undefined;
+  if (payload.byteLength < HEADER_BYTES) return undefined;
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const length = view.getUint16(4);
-  if (length < HEAD || length > payload.byteLength || checksum(packet.bytes) !== 0) return undefined;
-  return { sourcePort: view.getUint16(0), targetPort: view.getUint16(2), data: payload.subarray(HEAD, length) };
+  if (length < HEADER_BYTES || length > payload.byteLength || computePacketChecksum(packet.bytes) !== 0)
+    return undefined;
+  return { sourcePort: view.getUint16(0), targetPort: view.getUint16(2), data: payload.subarray(HEADER_BYTES, length) };
 };
 
 /** Returns a datagram as a packet. */
-export const encodeDatagram = (ends: Ends, { sourcePort, targetPort, data }: Datagram): Uint8Array => {
-  const packet = newPacket(PROTOCOL.udp, ends, HEAD + data.byteLength);
+export const encodeDatagram = (ends: AddressPair, { sourcePort, targetPort, data }: Datagram): Uint8Array => {
+  const packet = createPacket(PROTOCOL.udp, ends, HEADER_BYTES + data.byteLength);
   const view = new DataView(packet.buffer);
-  view.setUint16(IP6_HEAD, sourcePort);
-  view.setUint16(IP6_HEAD + 2, targetPort);
-  view.setUint16(IP6_HEAD + 4, HEAD + data.byteLength);
-  packet.set(data, IP6_HEAD + HEAD);
+  view.setUint16(IP6_HEADER_BYTES, sourcePort);
+  view.setUint16(IP6_HEADER_BYTES + 2, targetPort);
+  view.setUint16(IP6_HEADER_BYTES + 4, HEADER_BYTES + data.byteLength);
+  packet.set(data, IP6_HEADER_BYTES + HEADER_BYTES);
   // 0 would mean that there is no checksum (RFC 8200 8.1).
-  view.setUint16(IP6_HEAD + 6, checksum(packet) || 0xffff);
+  view.setUint16(IP6_HEADER_BYTES + 6, computePacketChecksum(packet) || 0xffff);
   return packet;
 };

@@ -1,6 +1,6 @@
 // Discovery messages over the relay (facts/tailnet-peer 3): answers pings, which an official client's `ping` measures. Direct paths are
 // neither offered nor sought, so all traffic stays on the relay. [TL-27]
-import { KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal, sharedKey } from "../box.ts";
+import { deriveSharedKey, KEY_BYTES, type KeyPair, NONCE_BYTES, open, seal } from "../box.ts";
 
 const MAGIC = Uint8Array.of(0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac);
 const TYPE = { ping: 1, pong: 2 } as const;
@@ -13,7 +13,7 @@ const MESSAGE_BYTES = 1_310;
 const BODY_BYTES = MESSAGE_BYTES - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
 
 /** Returns the key of a discovery message's sender; undefined for anything else. */
-export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
+export const findDiscoverySender = (message: Uint8Array): Uint8Array | undefined =>
   message[0] === MAGIC[0] &&
   message.byteLength >= HEAD_BYTES + NONCE_BYTES + TAG_BYTES &&
   MAGIC.every((byte, i) => message[i] === byte)
@@ -21,7 +21,7 @@ export const discoverySender = (message: Uint8Array): Uint8Array | undefined =>
     : undefined;
 
 /** The address that stands for the relay: 127.3.3.40 as an IPv6 address, with the region as the port. */
-const relayEnd = (region: number): Uint8Array =>
+const toRelayEndpoint = (region: number): Uint8Array =>
   Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 3, 3, 40, region >> 8, region);
 
 /** Discovery with one other peer. */
@@ -33,11 +33,11 @@ export class Discovery {
   constructor(own: KeyPair, peer: Uint8Array) {
     this.#own = own;
     this.#peer = peer;
-    this.#shared = sharedKey(own.secret, peer);
+    this.#shared = deriveSharedKey(own.secret, peer);
   }
 
   /** True if this is the other peer's key. */
-  isWith(sender: Uint8Array): boolean {
+  isForPeer(sender: Uint8Array): boolean {
     return Buffer.compare(sender, this.#peer) === 0;
   }
 
@@ -49,7 +49,7 @@ export class Discovery {
     body[0] = TYPE.pong;
     body[1] = VERSION;
     body.set(plain.subarray(2, 2 + ID_BYTES), 2);
-    body.set(relayEnd(region), 2 + ID_BYTES);
+    body.set(toRelayEndpoint(region), 2 + ID_BYTES);
     return Buffer.concat([MAGIC, this.#own.public, seal(this.#shared, body)]);
   }
 }

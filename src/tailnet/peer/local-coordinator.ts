@@ -7,19 +7,19 @@ import { ResponseQueue as Queue } from "../response-queue.ts";
 import type { Coordinator as Caller } from "./network-peer.ts";
 
 /** Cost of a request in the queue; those of our own peers contain an ID or their own node. */
-const REQUEST_BYTES = 1_024;
+const REQUEST_COST_BYTES = 1_024;
 
 /** Each call joins as this peer; the membership ends with the call. */
-export const localCoordinator = (coordinator: Coordinator, peer: PeerOptions): Caller => ({
+export const createLocalCoordinator = (coordinator: Coordinator, peer: PeerOptions): Caller => ({
   async coordinate(signal) {
     const joined = coordinator.join(peer);
     const requests = new Queue<CoordinateRequest>();
-    const cancel = (): void => joined.lost();
+    const cancel = (): void => joined.onStreamLost();
     signal?.addEventListener("abort", cancel, { once: true });
     void joined.serve(requests.take());
     return {
       async send(request) {
-        if (!requests.put(create(CoordinateRequestSchema, request), REQUEST_BYTES)) cancel();
+        if (!requests.put(create(CoordinateRequestSchema, request), REQUEST_COST_BYTES)) cancel();
       },
       async closeSend() {
         requests.close();

@@ -15,31 +15,31 @@ export class LocalLink implements Link, RelayMember {
   readonly address: string;
   /** Partners learn of its end from the coordinator. */
   readonly sentTo: ReadonlySet<string> = new Set();
-  readonly #o: LocalLinkOptions;
+  readonly #options: LocalLinkOptions;
   /** Packets without a receiver. */
   dropped = 0;
 
   constructor(options: LocalLinkOptions) {
-    this.#o = options;
+    this.#options = options;
     this.key = options.key.public;
     this.address = toHex(this.key);
     options.relay.register(this);
   }
 
   send(to: Uint8Array, packet: Uint8Array): void {
-    if (!this.#o.relay.deliver(this, toHex(to), packet)) this.dropped += 1;
+    if (!this.#options.relay.deliver(this, toHex(to), packet)) this.dropped += 1;
   }
 
   receive(from: Uint8Array, packet: Uint8Array): void {
-    this.#o.receive(from, packet);
+    this.#options.receive(from, packet);
   }
 
-  tell(): void {
+  sendControl(): void {
     // The relay's information frames are irrelevant to a peer of the same process.
   }
 
   close(): void {
-    this.#o.relay.leave(this);
+    this.#options.relay.unregister(this);
   }
 }
 

@@ -2,7 +2,7 @@
 // connections and reports that it is ready for a handshake; a client requests tunnels and dials. Tunnels survive the loss of the
 // coordinator's connection: a restart of the server ends no session. [TL-27] [TL-28]
 import type { Clock } from "#base/clock.ts";
-import { secretBytes, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { generateBytes, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import {
@@ -10,19 +10,19 @@ import {
   CoordinateResponse_PeerUpdate_Kind as Kind,
   type Node,
 } from "#src/wire/gen/tailnet_pb.ts";
-import { type tailnetClient, WireError } from "#src/wire/index.ts";
-import { type KeyPair, keyPair } from "../box.ts";
-import { LOST_MS } from "../coordinator.ts";
+import { type createTailnetClient, WireError } from "#src/wire/index.ts";
+import { createKeyPair, type KeyPair } from "../box.ts";
+import { LOST_TTL_MS } from "../coordinator.ts";
 import { RELAY_REGION } from "../derp-map.ts";
-import { addressKey } from "../packets/ip6.ts";
+import { toAddressKey } from "../packets/ip6.ts";
 import type { Datagram } from "../packets/udp.ts";
 import type { TcpConnection } from "../tcp/connection.ts";
 import { HandshakeLoad } from "../wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "../wireguard/macs.ts";
 import { equal } from "../wireguard/primitives.ts";
 import { Tai64n } from "../wireguard/stamps.ts";
-import { discoverySender } from "./disco.ts";
-import { agentAddressBytes, type KnownPeer, toNode, toPeer } from "./node.ts";
+import { findDiscoverySender } from "./disco.ts";
+import { type KnownPeer, toAgentAddressBytes, toNode, toPeer } from "./node.ts";
 import type { Link } from "./relay-link.ts";
 import { type AcceptFrom, Remote, type RemoteHost } from "./remote.ts";
 
@@ -43,35 +43,35 @@ export type NetworkPeerOptions = {
   hasLargeSegments?: boolean;
 };
 
-export type Coordinator = Pick<ReturnType<typeof tailnetClient>, "coordinate">;
+export type Coordinator = Pick<ReturnType<typeof createTailnetClient>, "coordinate">;
 
 /** Default maximum number of concurrent tunnels. */
 const MAX_REMOTES = 512;
 /** A partner that does not return within this time after our own reconnect has left, and its access is not watched. */
-const ABSENT_MS = 2 * 60_000;
+const ABSENT_TIMEOUT_MS = 2 * 60_000;
 const TICK_MS = 1_000;
 /** How long a client waits for an agent to appear, and then for it to report that it is ready. */
-const APPEAR_MS = 15_000;
-const READY_MS = 5_000;
+const APPEAR_TIMEOUT_MS = 15_000;
+const READY_TIMEOUT_MS = 5_000;
 
 type Call = Awaited<ReturnType<Coordinator["coordinate"]>>;
 
 export class NetworkPeer {
-  readonly #o: NetworkPeerOptions;
-  readonly key: KeyPair = keyPair();
-  readonly #disco: KeyPair = keyPair();
+  readonly #options: NetworkPeerOptions;
+  readonly key: KeyPair = createKeyPair();
+  readonly #disco: KeyPair = createKeyPair();
   readonly #link: Link;
-  readonly #own: ReadonlySet<string>;
+  readonly #ownAddresses: ReadonlySet<string>;
   readonly #host: RemoteHost;
   readonly #byId = new Map<string, Remote>();
   readonly #byKey = new Map<string, Remote>();
   /** Deadlines until which lost partners are kept, by ID. */
   readonly #lost = new Map<string, number>();
   readonly #ready = new Set<string>();
-  readonly #wanted = new Set<string>();
+  readonly #requested = new Set<string>();
   readonly #waiting = new Set<() => void>();
   readonly #ticking: { cancel(): void };
-  readonly #most: number;
+  readonly #maxRemotes: number;
   #isClosed = false;
   /** The sender of the last packet, who is usually also the sender of the next. */
   #latest: Remote | undefined;
@@ -79,9 +79,9 @@ export class NetworkPeer {
 
   constructor(options: NetworkPeerOptions) {
     const { clock, random, accept, datagram, endOfTurn = setImmediate, hasLargeSegments = true } = options;
-    this.#o = options;
-    this.#own = new Set(options.addresses.map(addressKey));
-    this.#most = options.max_remotes ?? MAX_REMOTES;
+    this.#options = options;
+    this.#ownAddresses = new Set(options.addresses.map(toAddressKey));
+    this.#maxRemotes = options.max_remotes ?? MAX_REMOTES;
     const load = new HandshakeLoad(clock);
     this.#host = {
       clock,
@@ -97,17 +97,17 @@ export class NetworkPeer {
         key: this.key,
         stamps: new Tai64n(clock),
         cookies: new CookieIssuer(clock, new MacKeys(this.key.public)),
-        isUnderLoad: () => load.add(),
+        isUnderLoad: () => load.countInitiation(),
       },
       transmit: (to, message) => this.#link.send(to, message),
-      isOwn: (address) => this.#own.has(address),
+      isOwn: (address) => this.#ownAddresses.has(address),
     };
     this.#link = options.link(
       this.key,
       (from, packet) => this.#receive(from, packet),
       () => this.#resume(),
     );
-    this.#ticking = clock.every(TICK_MS, () => this.#tick());
+    this.#ticking = clock.every(TICK_MS, () => this.#onTick());
   }
 
   /** True once it has disconnected. */
@@ -129,20 +129,20 @@ export class NetworkPeer {
     const call = await coordinator.coordinate();
     this.#call = call;
     // A partner that does not return left while we were disconnected.
-    for (const id of this.#byId.keys()) this.#lose(id, ABSENT_MS);
+    for (const id of this.#byId.keys()) this.#markLost(id, ABSENT_TIMEOUT_MS);
     try {
       await call.send({
         updateSelf: {
           node: toNode(
-            { key: this.key.public, disco: this.#disco.public, addresses: this.#o.addresses },
-            this.#o.clock,
+            { key: this.key.public, disco: this.#disco.public, addresses: this.#options.addresses },
+            this.#options.clock,
           ),
         },
       });
-      for (const id of this.#wanted) await call.send({ addTunnel: { id: uuidBytes(id) } });
+      for (const id of this.#requested) await call.send({ addTunnel: { id: uuidToBytes(id) } });
       for await (const { error, peerUpdates } of call) {
         if (error !== "") log("tailnet").warn("the coordinator refuses: {error}", { error });
-        for (const update of peerUpdates) await this.#take(update, call);
+        for (const update of peerUpdates) await this.#handleUpdate(update, call);
       }
     } finally {
       if (this.#call === call) this.#call = undefined;
@@ -150,102 +150,102 @@ export class NetworkPeer {
   }
 
   /** Requests a tunnel to an agent, now and on every later connection. */
-  async want(agent_id: string): Promise<void> {
-    if (this.#wanted.has(agent_id)) return;
-    this.#wanted.add(agent_id);
-    await this.#call?.send({ addTunnel: { id: uuidBytes(agent_id) } });
+  async requestTunnel(agent_id: string): Promise<void> {
+    if (this.#requested.has(agent_id)) return;
+    this.#requested.add(agent_id);
+    await this.#call?.send({ addTunnel: { id: uuidToBytes(agent_id) } });
   }
 
   /** Closes a tunnel and breaks its connections. */
-  async leave(agent_id: string): Promise<void> {
-    this.#wanted.delete(agent_id);
-    this.#forget(agent_id, "The tunnel was given up.");
-    await this.#call?.send({ removeTunnel: { id: uuidBytes(agent_id) } });
+  async closeTunnel(agent_id: string): Promise<void> {
+    this.#requested.delete(agent_id);
+    this.#removePeer(agent_id, "The tunnel was closed.");
+    await this.#call?.send({ removeTunnel: { id: uuidToBytes(agent_id) } });
   }
 
   /** Resolves with the agent once it is reachable. Throws WireError `timeout` if it does not appear. */
   async find(agent_id: string, signal?: AbortSignal): Promise<Remote> {
-    await this.want(agent_id);
-    const { clock } = this.#o;
-    let deadline = clock.monotonic() + APPEAR_MS;
+    await this.requestTunnel(agent_id);
+    const { clock } = this.#options;
+    let deadline = clock.monotonic() + APPEAR_TIMEOUT_MS;
     let seen: Remote | undefined;
     for (;;) {
       const remote = this.#byId.get(agent_id);
       if (remote && this.#ready.has(agent_id)) return remote;
-      if (remote && !seen) deadline = clock.monotonic() + READY_MS;
+      if (remote && !seen) deadline = clock.monotonic() + READY_TIMEOUT_MS;
       seen = remote;
       const left = deadline - clock.monotonic();
-      if (signal?.aborted) throw new WireError("closed", "It was given up.");
+      if (signal?.aborted) throw new WireError("closed", "The connection was canceled.");
       // An agent that never reports that it is ready may be ready nevertheless (facts/wire 2.2).
       if (left <= 0 && remote) return remote;
       if (left <= 0) throw new WireError("timeout", "The agent is not connected to the network.");
-      await this.#changed(left, signal);
+      await this.#waitForChange(left, signal);
     }
   }
 
   /** Connects to a port of an agent. Throws WireError: `timeout`, `refused`, `closed`. */
   async dial(agent_id: string, port: number, signal?: AbortSignal): Promise<TcpConnection> {
     const remote = await this.find(agent_id, signal);
-    return await remote.tcp.connect(this.endsTo(agent_id), port, signal);
+    return await remote.tcp.connect(this.getAddressPair(agent_id), port, signal);
   }
 
   /** Returns the round-trip time to an agent in milliseconds; undefined if it does not answer within `timeout_ms`. */
   async ping(agent_id: string, timeout_ms: number): Promise<number | undefined> {
     const remote = await this.find(agent_id);
-    return await remote.ping(this.endsTo(agent_id), secretBytes(8), timeout_ms);
+    return await remote.ping(this.getAddressPair(agent_id), generateBytes(8), timeout_ms);
   }
 
-  endsTo(agent_id: string): { source: Uint8Array; target: Uint8Array } {
-    return { source: this.#o.addresses[0] as Uint8Array, target: agentAddressBytes(agent_id)[0] as Uint8Array };
+  getAddressPair(agent_id: string): { source: Uint8Array; target: Uint8Array } {
+    return { source: this.#options.addresses[0] as Uint8Array, target: toAgentAddressBytes(agent_id)[0] as Uint8Array };
   }
 
   /** Disconnects and breaks all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const id of [...this.#byId.keys()]) this.#forget(id, "This side has ended.");
+    for (const id of [...this.#byId.keys()]) this.#removePeer(id, "This side has ended.");
     this.#ticking.cancel();
     await this.#call?.send({ disconnect: {} }).catch(() => {});
     this.#link.close();
   }
 
-  async #take({ id: bytes, kind, node }: CoordinateResponse_PeerUpdate, call: Call): Promise<void> {
+  async #handleUpdate({ id: bytes, kind, node }: CoordinateResponse_PeerUpdate, call: Call): Promise<void> {
     if (bytes.byteLength !== 16) return;
     const id = uuidFromBytes(bytes);
     if (kind === Kind.NODE && node) {
-      this.#learn(id, node);
-      if (this.#o.role === "agent") await call.send({ readyForHandshake: [{ id: bytes }] });
+      this.#updatePeer(id, node);
+      if (this.#options.role === "agent") await call.send({ readyForHandshake: [{ id: bytes }] });
     } else if (kind === Kind.READY_FOR_HANDSHAKE) this.#ready.add(id);
-    else if (kind === Kind.DISCONNECTED) this.#forget(id, "The peer has left, or may not be here any more.");
-    else if (kind === Kind.LOST) this.#lose(id, LOST_MS);
-    this.#ring();
+    else if (kind === Kind.DISCONNECTED) this.#removePeer(id, "The peer has left, or may not be here any more.");
+    else if (kind === Kind.LOST) this.#markLost(id, LOST_TTL_MS);
+    this.#wakeWaiting();
   }
 
-  #learn(id: string, node: Node): void {
+  #updatePeer(id: string, node: Node): void {
     const known = toPeer(node);
     if (!known) return;
     const holder = this.#byKey.get(toHex(known.key));
     // A peer that claims another's key could only disrupt its tunnel. A lost peer may return under another ID.
     if (holder && holder.id !== id && !this.#lost.has(holder.id)) return;
     const before = this.#byId.get(id);
-    if (before && before !== holder) this.#forget(id, "The peer has started again.");
-    if (holder) this.#goOn(holder, id, known);
-    else if (this.#byId.size < this.#most || this.#forgetLost()) {
+    if (before && before !== holder) this.#removePeer(id, "The peer has started again.");
+    if (holder) this.#adoptPeer(holder, id, known);
+    else if (this.#byId.size < this.#maxRemotes || this.#removeOldestLost()) {
       const remote = new Remote(id, known, this.#host);
       this.#byId.set(id, remote);
       this.#byKey.set(toHex(known.key), remote);
-    } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#most, id });
+    } else log("tailnet").warn("there are {count} tunnels already, {id} gets none", { count: this.#maxRemotes, id });
   }
 
   /** Keeps the tunnel of a peer with the same key. */
-  #goOn(remote: Remote, id: string, known: KnownPeer): void {
+  #adoptPeer(remote: Remote, id: string, known: KnownPeer): void {
     this.#lost.delete(remote.id);
     this.#byId.delete(remote.id);
     remote.id = id;
     this.#byId.set(id, remote);
-    remote.learn(known);
+    remote.update(known);
   }
 
-  #forget(id: string, reason: string): void {
+  #removePeer(id: string, reason: string): void {
     const remote = this.#byId.get(id);
     this.#lost.delete(id);
     this.#ready.delete(id);
@@ -256,31 +256,31 @@ export class NetworkPeer {
     remote.close(reason);
   }
 
-  #lose(id: string, kept_ms: number): void {
-    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#o.clock.monotonic() + kept_ms);
+  #markLost(id: string, kept_ms: number): void {
+    if (this.#byId.has(id) && !this.#lost.has(id)) this.#lost.set(id, this.#options.clock.monotonic() + kept_ms);
   }
 
   /** Removes the peer that was lost first. */
-  #forgetLost(): boolean {
+  #removeOldestLost(): boolean {
     const [first] = this.#lost.keys();
-    if (first !== undefined) this.#forget(first, "The peer was lost.");
+    if (first !== undefined) this.#removePeer(first, "The peer was lost.");
     return first !== undefined;
   }
 
-  #tick(): void {
+  #onTick(): void {
     for (const remote of this.#byId.values()) remote.tunnel.tick();
-    const now = this.#o.clock.monotonic();
-    for (const [id, until] of this.#lost) if (now >= until) this.#forget(id, "The peer was lost.");
+    const now = this.#options.clock.monotonic();
+    for (const [id, until] of this.#lost) if (now >= until) this.#removePeer(id, "The peer was lost.");
   }
 
   #receive(from: Uint8Array, packet: Uint8Array): void {
     const remote = this.#latest && equal(from, this.#latest.key) ? this.#latest : this.#byKey.get(toHex(from));
     if (!remote) return;
     this.#latest = remote;
-    const sender = discoverySender(packet);
+    const sender = findDiscoverySender(packet);
     if (!sender) remote.tunnel.push(packet);
     else {
-      const answer = remote.discover(sender, packet, RELAY_REGION);
+      const answer = remote.answerDiscovery(sender, packet, RELAY_REGION);
       if (answer) this.#link.send(from.slice(), answer);
     }
   }
@@ -289,11 +289,11 @@ export class NetworkPeer {
     for (const remote of this.#byId.values()) remote.tcp.resume();
   }
 
-  #ring(): void {
+  #wakeWaiting(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  #changed(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  #waitForChange(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         timer.cancel();
@@ -301,7 +301,7 @@ export class NetworkPeer {
         this.#waiting.delete(wake);
         resolve();
       };
-      const timer = this.#o.clock.after(ms, wake);
+      const timer = this.#options.clock.after(ms, wake);
       signal?.addEventListener("abort", wake, { once: true });
       this.#waiting.add(wake);
     });

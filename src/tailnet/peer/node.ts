@@ -1,15 +1,15 @@
 // Converts nodes: what a peer sends about itself to the coordinator, and what it reads about others (facts/wire 2.3). [TL-27]
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 import type { Node, NodeSchema } from "#src/wire/gen/tailnet_pb.ts";
-import { agentAddresses, singleAddress } from "../addresses.ts";
+import { listAgentAddresses, parseSingleAddress } from "../addresses.ts";
 import { KEY_BYTES } from "../box.ts";
 import { RELAY_REGION } from "../derp-map.ts";
-import { addressText, parseAddress } from "../packets/ip6.ts";
+import { formatIp6, parseAddress } from "../packets/ip6.ts";
 
-const KEY_HEAD = new TextEncoder().encode("np");
-const DISCO_HEAD = "discokey:";
+const KEY_PREFIX = new TextEncoder().encode("np");
+const DISCO_PREFIX = "discokey:";
 /** Maximum number of accepted addresses per peer. */
 const MAX_ADDRESSES = 16;
 const CLIENT_PREFIX = "fd7a115ca1e0";
@@ -23,14 +23,14 @@ export type OwnNode = {
 
 /** Returns the node for the coordinator. */
 export const toNode = (own: OwnNode, clock: Clock): MessageInitShape<typeof NodeSchema> => {
-  const prefixes = own.addresses.map((address) => `${addressText(address)}/128`);
+  const prefixes = own.addresses.map((address) => `${formatIp6(address)}/128`);
   const now = clock.now();
   return {
     // Not 0, and within the integer range of all implementations.
-    id: 1n + BigInt(new DataView(secretBytes(4).buffer).getUint32(0)),
+    id: 1n + BigInt(new DataView(generateBytes(4).buffer).getUint32(0)),
     asOf: { seconds: BigInt(Math.floor(now / 1_000)), nanos: (now % 1_000) * 1_000_000 },
-    key: Buffer.concat([KEY_HEAD, own.key]),
-    disco: DISCO_HEAD + Buffer.from(own.disco).toString("hex"),
+    key: Buffer.concat([KEY_PREFIX, own.key]),
+    disco: DISCO_PREFIX + Buffer.from(own.disco).toString("hex"),
     preferredDerp: RELAY_REGION,
     derpLatency: {},
     addresses: prefixes,
@@ -46,21 +46,21 @@ export type KnownPeer = {
 
 /** Returns the relevant parts of another peer's node; undefined if it is unreachable because it has no key or no relay. */
 export const toPeer = ({ key, disco, preferredDerp, allowedIps }: Node): KnownPeer | undefined => {
-  const isKey = key.byteLength === KEY_HEAD.byteLength + KEY_BYTES && KEY_HEAD.every((byte, i) => key[i] === byte);
+  const isKey = key.byteLength === KEY_PREFIX.byteLength + KEY_BYTES && KEY_PREFIX.every((byte, i) => key[i] === byte);
   if (!isKey || preferredDerp === 0) return undefined;
-  const addresses = allowedIps.slice(0, MAX_ADDRESSES).map(singleAddress);
+  const addresses = allowedIps.slice(0, MAX_ADDRESSES).map(parseSingleAddress);
   const hex = /^discokey:([0-9a-f]{64})$/.exec(disco)?.[1];
   return {
-    key: key.slice(KEY_HEAD.byteLength),
+    key: key.slice(KEY_PREFIX.byteLength),
     disco: hex === undefined ? undefined : new Uint8Array(Buffer.from(hex, "hex")),
     addresses: addresses.filter((one) => one !== undefined).map((one) => parseAddress(one.replace(/^\[|\]$/g, ""))),
   };
 };
 
 /** Returns the addresses of an agent, 16 bytes each; the first is the one to dial. */
-export const agentAddressBytes = (agent_id: string): Uint8Array[] =>
-  agentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
+export const toAgentAddressBytes = (agent_id: string): Uint8Array[] =>
+  listAgentAddresses(agent_id).map((one) => parseAddress(one.replace(/^\[|\]$/g, "")));
 
 /** Returns a unique address for a client. */
-export const clientAddress = (): Uint8Array =>
-  new Uint8Array(Buffer.concat([Buffer.from(CLIENT_PREFIX, "hex"), secretBytes(10)]));
+export const createClientAddress = (): Uint8Array =>
+  new Uint8Array(Buffer.concat([Buffer.from(CLIENT_PREFIX, "hex"), generateBytes(10)]));

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
-import { type ByteStream, plainWebSocket, streamOverWebSocket } from "#src/wire/index.ts";
+import { type ByteStream, connectPlainWebSocket, createWebSocketStream } from "#src/wire/index.ts";
 import type { KeyPair } from "../box.ts";
 import { RelaySession } from "./relay-session.ts";
 
@@ -11,7 +11,7 @@ import { RelaySession } from "./relay-session.ts";
 const MAX_UNSENT = 2 * 1024 * 1024;
 const RETRY_MS = { first: 200, most: 3_000 } as const;
 /** The relay sends a frame every minute, so longer silence means a dead connection. */
-const SILENT_MS = 120_000;
+const SILENCE_TIMEOUT_MS = 120_000;
 
 export type RelayLinkOptions = {
   /** The server's URL; its scheme determines whether TLS is used. */
@@ -37,7 +37,7 @@ export interface Link {
 }
 
 export class RelayLink implements Link {
-  readonly #o: RelayLinkOptions;
+  readonly #options: RelayLinkOptions;
   readonly #url: URL;
   readonly #ready = Promise.withResolvers<void>();
   readonly ready = this.#ready.promise;
@@ -50,7 +50,7 @@ export class RelayLink implements Link {
   dropped = 0;
 
   constructor(options: RelayLinkOptions) {
-    this.#o = options;
+    this.#options = options;
     this.#url = new URL("/derp", options.url);
     this.#url.protocol = options.url.protocol === "https:" ? "wss:" : "ws:";
     void this.#run();
@@ -67,10 +67,10 @@ export class RelayLink implements Link {
   }
 
   async #run(): Promise<void> {
-    const { clock, random } = this.#o;
+    const { clock, random } = this.#options;
     while (!this.#isOver) {
       try {
-        await this.#once();
+        await this.#runOnce();
       } catch (error) {
         log("tailnet").debug("no relay: {error}", { error });
       }
@@ -81,28 +81,28 @@ export class RelayLink implements Link {
     }
   }
 
-  async #once(): Promise<void> {
+  async #runOnce(): Promise<void> {
     const stream = await this.#open();
     this.#stream = stream;
     if (this.#isOver) stream.close();
     this.#unsent = 0;
     const session = new RelaySession({
-      ...this.#o,
+      ...this.#options,
       write: (bytes) => this.#write(stream, bytes),
       ready: () => {
         this.#tries = 0;
         this.#ready.resolve();
-        this.#o.back?.();
+        this.#options.back?.();
       },
     });
     this.#session = session;
-    let heard = this.#o.clock.monotonic();
-    const watch = this.#o.clock.every(SILENT_MS / 4, () => {
-      if (this.#o.clock.monotonic() - heard > SILENT_MS) stream.close();
+    let heard = this.#options.clock.monotonic();
+    const watch = this.#options.clock.every(SILENCE_TIMEOUT_MS / 4, () => {
+      if (this.#options.clock.monotonic() - heard > SILENCE_TIMEOUT_MS) stream.close();
     });
     try {
       for await (const bytes of stream) {
-        heard = this.#o.clock.monotonic();
+        heard = this.#options.clock.monotonic();
         session.push(bytes);
       }
     } finally {
@@ -113,25 +113,29 @@ export class RelayLink implements Link {
   }
 
   #open(): Promise<ByteStream> {
-    const { clock, headers = {} } = this.#o;
+    const { clock, headers = {} } = this.#options;
     if (this.#url.protocol === "ws:") {
-      return plainWebSocket({ url: this.#url, headers: { ...headers, "sec-websocket-protocol": "derp" }, clock });
+      return connectPlainWebSocket({
+        url: this.#url,
+        headers: { ...headers, "sec-websocket-protocol": "derp" },
+        clock,
+      });
     }
     const options = { headers, protocols: ["derp"], perMessageDeflate: false };
-    return streamOverWebSocket(new WebSocket(this.#url, options as never), clock);
+    return createWebSocketStream(new WebSocket(this.#url, options as never), clock);
   }
 
   #write(stream: ByteStream, bytes: Uint8Array): void {
-    if (!stream.mustWait) {
+    if (!stream.isBackedUp) {
       // The bytes are sent or copied before the call returns.
       stream.write(bytes).catch(() => {});
       return;
     }
     this.#unsent += bytes.byteLength;
-    const left = (): void => {
+    const onSent = (): void => {
       if (stream === this.#stream) this.#unsent -= bytes.byteLength;
     };
     // A broken stream reports its error to the reader.
-    stream.write(bytes.slice()).then(left, left);
+    stream.write(bytes.slice()).then(onSent, onSent);
   }
 }

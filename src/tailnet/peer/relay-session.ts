@@ -1,7 +1,7 @@
 // The client's side of one relay connection (facts/wire 3.2): the introduction, then packets in both directions. Independent of sockets:
 // bytes are received by `push` and sent by `write`. [TL-27]
-import { KEY_BYTES, type KeyPair, open, seal, sharedKey } from "../box.ts";
-import { encodeFrame, FRAME, FrameError, FrameReader, MAGIC } from "../derp-frame.ts";
+import { deriveSharedKey, KEY_BYTES, type KeyPair, open, seal } from "../box.ts";
+import { DERP_MAGIC, encodeFrame, FRAME, FrameError, FrameReader } from "../derp-frame.ts";
 import { FrameBatch } from "../frame-batch.ts";
 
 export type RelaySessionOptions = {
@@ -15,28 +15,30 @@ export type RelaySessionOptions = {
   gone?(key: Uint8Array): void;
 };
 
-const INFO = new TextEncoder().encode(JSON.stringify({ version: 2, meshKey: "", CanAckPings: true, IsProber: false }));
+const CLIENT_INFO = new TextEncoder().encode(
+  JSON.stringify({ version: 2, meshKey: "", CanAckPings: true, IsProber: false }),
+);
 
 export class RelaySession {
-  readonly #o: RelaySessionOptions;
+  readonly #options: RelaySessionOptions;
   readonly #reader = new FrameReader();
   readonly #batch: FrameBatch;
   #shared: Uint8Array | undefined;
   #isReady = false;
 
   constructor(options: RelaySessionOptions) {
-    this.#o = options;
+    this.#options = options;
     this.#batch = new FrameBatch({ send: (bytes) => options.write(bytes) });
   }
 
   /** Takes bytes from the relay. Throws FrameError for invalid frames. */
   push(bytes: Uint8Array): void {
-    for (const { type, payload } of this.#reader.push(bytes)) this.#take(type, payload);
+    for (const { type, payload } of this.#reader.push(bytes)) this.#handleFrame(type, payload);
   }
 
   /** Sends a packet together with others of this turn; it is copied. Returns false before the introduction. */
   send(to: Uint8Array, packet: Uint8Array): boolean {
-    if (this.#isReady) this.#batch.put(FRAME.send_packet, to, packet);
+    if (this.#isReady) this.#batch.addPacket(FRAME.send_packet, to, packet);
     return this.#isReady;
   }
 
@@ -46,25 +48,27 @@ export class RelaySession {
     this.#batch.clear();
   }
 
-  #take(type: number, payload: Uint8Array): void {
+  #handleFrame(type: number, payload: Uint8Array): void {
     if (type === FRAME.receive_packet) {
       if (payload.byteLength < KEY_BYTES) throw new FrameError("a packet without a whole address");
-      this.#o.receive(payload.subarray(0, KEY_BYTES), payload.subarray(KEY_BYTES));
-    } else if (type === FRAME.server_key) this.#introduce(payload);
+      this.#options.receive(payload.subarray(0, KEY_BYTES), payload.subarray(KEY_BYTES));
+    } else if (type === FRAME.server_key) this.#sendIntroduction(payload);
     else if (type === FRAME.server_info) {
-      if (!this.#shared || !open(this.#shared, payload)) throw new FrameError("the relay does not prove its key");
+      if (!this.#shared || !open(this.#shared, payload)) throw new FrameError("the relay did not prove its key");
       this.#isReady = true;
       this.#batch.add(encodeFrame(FRAME.note_preferred, Uint8Array.of(1)));
-      this.#o.ready();
+      this.#options.ready();
     } else if (type === FRAME.ping) this.#batch.add(encodeFrame(FRAME.pong, payload));
-    else if (type === FRAME.peer_gone && payload.byteLength >= KEY_BYTES) this.#o.gone?.(payload.slice(0, KEY_BYTES));
+    else if (type === FRAME.peer_gone && payload.byteLength >= KEY_BYTES)
+      this.#options.gone?.(payload.slice(0, KEY_BYTES));
   }
 
-  #introduce(payload: Uint8Array): void {
-    const isRelay = payload.byteLength >= MAGIC.byteLength + KEY_BYTES && MAGIC.every((byte, i) => payload[i] === byte);
-    const key = payload.slice(MAGIC.byteLength, MAGIC.byteLength + KEY_BYTES);
-    this.#shared = isRelay ? sharedKey(this.#o.key.secret, key) : undefined;
+  #sendIntroduction(payload: Uint8Array): void {
+    const isRelay =
+      payload.byteLength >= DERP_MAGIC.byteLength + KEY_BYTES && DERP_MAGIC.every((byte, i) => payload[i] === byte);
+    const key = payload.slice(DERP_MAGIC.byteLength, DERP_MAGIC.byteLength + KEY_BYTES);
+    this.#shared = isRelay ? deriveSharedKey(this.#options.key.secret, key) : undefined;
     if (!this.#shared) throw new FrameError("that is no relay");
-    this.#batch.addNow(encodeFrame(FRAME.client_info, this.#o.key.public, seal(this.#shared, INFO)));
+    this.#batch.addNow(encodeFrame(FRAME.client_info, this.#options.key.public, seal(this.#shared, CLIENT_INFO)));
   }
 }

@@ -3,8 +3,8 @@
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
-import { addressKey, type Ends, type Packet, PROTOCOL, parsePacket } from "../packets/ip6.ts";
-import { ping, pong, pongId } from "../packets/pings.ts";
+import { type AddressPair, type Packet, PROTOCOL, parsePacket, toAddressKey } from "../packets/ip6.ts";
+import { encodePing, encodePong, parsePongId } from "../packets/pings.ts";
 import { type Datagram, encodeDatagram, parseDatagram } from "../packets/udp.ts";
 import { type Accept, TcpStack } from "../tcp/stack.ts";
 import { Tunnel, type TunnelHost } from "../wireguard/tunnel.ts";
@@ -40,7 +40,7 @@ export class Remote {
   #addresses: ReadonlySet<string> = new Set();
   #discovery: Discovery | undefined;
   /** The addresses of the last accepted packet, which usually match the next one. */
-  #letIn: Packet | undefined;
+  #lastAccepted: Packet | undefined;
   /** Fires when the peer no longer exists. */
   readonly over = new AbortController();
 
@@ -52,7 +52,7 @@ export class Remote {
       host: host.tunnels,
       peer: known.key,
       transmit: (message) => host.transmit(known.key, message),
-      receive: (packet) => this.#take(packet),
+      receive: (packet) => this.#handlePacket(packet),
     });
     const { clock, random, endOfTurn, hasLargeSegments = true } = host;
     this.tcp = new TcpStack({
@@ -60,45 +60,45 @@ export class Remote {
       random,
       endOfTurn,
       hasLargeSegments,
-      carry: (packet) => this.tunnel.send(packet),
+      sendPacket: (packet) => this.tunnel.send(packet),
       accept: (connection, port) => host.accept(connection, port, this),
     });
-    this.learn(known);
+    this.update(known);
   }
 
   /** Updates the peer's node; its key is unchanged. */
-  learn({ addresses, disco }: KnownPeer): void {
-    this.#addresses = new Set(addresses.map(addressKey));
-    this.#letIn = undefined;
-    if (disco && !this.#discovery?.isWith(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
+  update({ addresses, disco }: KnownPeer): void {
+    this.#addresses = new Set(addresses.map(toAddressKey));
+    this.#lastAccepted = undefined;
+    if (disco && !this.#discovery?.isForPeer(disco)) this.#discovery = new Discovery(this.#host.disco, disco);
   }
 
   /** Returns the answer to a discovery message sent with its key at the relay. */
-  discover(sender: Uint8Array, message: Uint8Array, region: number): Uint8Array | undefined {
-    return this.#discovery?.isWith(sender) ? this.#discovery.answer(message, region) : undefined;
+  answerDiscovery(sender: Uint8Array, message: Uint8Array, region: number): Uint8Array | undefined {
+    return this.#discovery?.isForPeer(sender) ? this.#discovery.answer(message, region) : undefined;
   }
 
   /** Returns the round-trip time through the tunnel in milliseconds; undefined if there is no answer within `timeout_ms`. */
-  ping(ends: Ends, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
+  ping(ends: AddressPair, id: Uint8Array, timeout_ms: number): Promise<number | undefined> {
     const { clock } = this.#host;
-    const begun = clock.monotonic();
+    const startedAt = clock.monotonic();
     const name = Buffer.from(id).toString("hex");
     return new Promise((resolve) => {
-      const late = clock.after(timeout_ms, () => {
+      const pingTimer = clock.after(timeout_ms, () => {
         this.#pings.delete(name);
         resolve(undefined);
       });
       this.#pings.set(name, () => {
-        late.cancel();
+        pingTimer.cancel();
         this.#pings.delete(name);
-        resolve(clock.monotonic() - begun);
+        resolve(clock.monotonic() - startedAt);
       });
-      this.tunnel.send(ping(ends, id));
+      this.tunnel.send(encodePing(ends, id));
     });
   }
 
   /** Sends a datagram. */
-  send(ends: Ends, datagram: Datagram): void {
+  send(ends: AddressPair, datagram: Datagram): void {
     this.tunnel.send(encodeDatagram(ends, datagram));
   }
 
@@ -108,26 +108,27 @@ export class Remote {
     this.over.abort();
   }
 
-  #take(bytes: Uint8Array): void {
+  #handlePacket(bytes: Uint8Array): void {
     const packet = parsePacket(bytes);
     if (!packet || !this.#isLetIn(packet)) return;
     if (packet.protocol === PROTOCOL.tcp) this.tcp.push(packet);
-    else if (packet.protocol === PROTOCOL.udp) this.#takeDatagram(packet);
+    else if (packet.protocol === PROTOCOL.udp) this.#handleDatagram(packet);
     else {
-      const answer = pong(packet);
+      const answer = encodePong(packet);
       if (answer) this.tunnel.send(answer);
-      else this.#pings.get(pongId(packet) ?? "")?.();
+      else this.#pings.get(parsePongId(packet) ?? "")?.();
     }
   }
 
   #isLetIn(packet: Packet): boolean {
-    if (this.#letIn && packet.hasSameEnds(this.#letIn)) return true;
-    if (!this.#addresses.has(addressKey(packet.source)) || !this.#host.isOwn(addressKey(packet.target))) return false;
-    this.#letIn = packet.endsOnly();
+    if (this.#lastAccepted && packet.hasSameEnds(this.#lastAccepted)) return true;
+    if (!this.#addresses.has(toAddressKey(packet.source)) || !this.#host.isOwn(toAddressKey(packet.target)))
+      return false;
+    this.#lastAccepted = packet.withoutPayload();
     return true;
   }
 
-  #takeDatagram(packet: Packet): void {
+  #handleDatagram(packet: Packet): void {
     const datagram = this.#host.datagram && parseDatagram(packet);
     if (!datagram) return;
     const back = { source: packet.target.slice(), target: packet.source.slice() };

@@ -1,27 +1,27 @@
 // One TCP connection with a peer, as a Duplex (RFC 9293): opening, ordering of received data, acknowledgments, closing. The sender handles
 // outgoing data. No urgent data or timestamps. [TL-23]
 import type { Clock } from "#base/clock.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 import { type Duplex, readChunks, Wakeup, WireError } from "#src/wire/index.ts";
-import { type Connected, encodeSegment, FLAG, type Segment } from "../packets/segment.ts";
+import { encodeSegment, FLAG, type Segment, type SocketPair } from "../packets/segment.ts";
 import { Reassembly } from "./reassembly.ts";
 import { Sender } from "./sender.ts";
-import { diff, MSS, plus } from "./sequence.ts";
+import { addSeq, diff, MSS } from "./sequence.ts";
 
-const SCALE = 6;
+const WINDOW_SCALE = 6;
 export const RECEIVE_WINDOW = 1024 * 1024;
 
 /** State shared by all connections with one peer. */
 export type Host = {
   readonly clock: Clock;
   /** Passes a packet to the tunnel. */
-  carry(packet: Uint8Array): void;
+  sendPacket(packet: Uint8Array): void;
   /** Calls `run` at the end of the turn of the event loop. */
   endOfTurn(run: () => void): void;
   /** Bytes that may still be buffered for the peer, over all its connections. */
-  room(): number;
+  getFreeBytes(): number;
   /** Adjusts the number of buffered bytes. */
-  holds(change: number): void;
+  addHeld(change: number): void;
   /** Called for each write on this connection; `isLittle` as in SenderOptions. */
   written(by: TcpConnection, isLittle: boolean): void;
   /** True if someone is typing on another connection. */
@@ -33,10 +33,10 @@ export type Host = {
 type State = "syn-sent" | "offered" | "syn-received" | "open" | "closed";
 
 export class TcpConnection implements Duplex {
-  readonly ends: Connected;
+  readonly ends: SocketPair;
   readonly closed: Promise<WireError | undefined>;
   readonly #host: Host;
-  readonly #over: (failure: WireError | undefined) => void;
+  readonly #onOver: (failure: WireError | undefined) => void;
   readonly #settled = Promise.withResolvers<WireError | undefined>();
   readonly #opened = Promise.withResolvers<void>();
   readonly #sender: Sender;
@@ -44,26 +44,26 @@ export class TcpConnection implements Duplex {
   readonly #readable = new Wakeup();
   #state: State = "syn-sent";
   #failure: WireError | undefined;
-  #held = 0;
+  #heldBytes = 0;
   /** The scale of our window; undefined if the peer does not support scaling. */
   #scale: number | undefined;
   #mayBlocks = false;
   #large: number | undefined;
-  #ackDue = false;
+  #isAckDue = false;
   #announcedWindow = RECEIVE_WINDOW;
 
   /** `over` is called once, when the connection has ended or broken. */
-  constructor(ends: Connected, host: Host, over: (failure: WireError | undefined) => void) {
+  constructor(ends: SocketPair, host: Host, over: (failure: WireError | undefined) => void) {
     this.ends = ends;
     this.#host = host;
-    this.#over = over;
+    this.#onOver = over;
     this.closed = this.#settled.promise;
     this.#opened.promise.catch(() => {});
     this.#sender = new Sender({
       clock: host.clock,
-      firstSeq: new DataView(secretBytes(4).buffer).getUint32(0),
+      firstSeq: new DataView(generateBytes(4).buffer).getUint32(0),
       transmit: (seq, flags, data) => this.#transmit(seq, flags, data),
-      dead: () => this.reset("The peer does not answer."),
+      onDead: () => this.reset("The peer does not answer."),
       written: (isLittle) => host.written(this, isLittle),
       isTypedBeside: () => host.isTypedBeside(this),
     });
@@ -74,13 +74,13 @@ export class TcpConnection implements Duplex {
     return this.#state !== "open" && this.#state !== "closed";
   }
   get figures() {
-    return { ...this.#sender.figures, resent: this.#sender.resent, held: this.#held };
+    return { ...this.#sender.figures, resent: this.#sender.resent, held: this.#heldBytes };
   }
 
   /** Takes a peer's SYN; nothing is sent before `accept` or `reset`. */
-  offer(segment: Segment): void {
+  acceptSyn(segment: Segment): void {
     this.#state = "offered";
-    this.#takeSyn(segment);
+    this.#handleSyn(segment);
   }
 
   /** Accepts an offered connection by sending the SYN-ACK. Bytes may be written immediately. */
@@ -100,9 +100,9 @@ export class TcpConnection implements Duplex {
     for (;;) {
       const chunk = this.#received.read();
       if (chunk) {
-        this.#account();
+        this.#updateHeld();
         // The last announced window was almost closed: announce that it is open again.
-        if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#window() >= RECEIVE_WINDOW / 2) this.#ackSoon();
+        if (this.#announcedWindow < RECEIVE_WINDOW / 4 && this.#getWindow() >= RECEIVE_WINDOW / 2) this.#scheduleAck();
         return chunk;
       }
       if (this.#failure) throw this.#failure;
@@ -150,36 +150,36 @@ export class TcpConnection implements Duplex {
     if (this.#state === "closed") {
       // The peer repeats its FIN, so our last acknowledgment was lost.
       if (segment.flags & FLAG.fin && !this.#failure) this.#acknowledge();
-    } else if (segment.flags & FLAG.rst) this.#takeReset(segment);
-    else if (this.#state === "syn-sent") this.#takeSynAck(segment);
-    else if (segment.flags & FLAG.syn) this.#takeSynAgain();
-    else if (segment.flags & FLAG.ack && this.#state !== "offered") this.#takeOpen(segment);
+    } else if (segment.flags & FLAG.rst) this.#handleReset(segment);
+    else if (this.#state === "syn-sent") this.#handleSynAck(segment);
+    else if (segment.flags & FLAG.syn) this.#handleRepeatedSyn();
+    else if (segment.flags & FLAG.ack && this.#state !== "offered") this.#handleEstablished(segment);
   }
 
-  #takeSyn({ seq, mss, large, scale, window, mayBlocks }: Segment): void {
-    this.#received.expected = plus(seq, 1);
-    this.#scale = scale === undefined ? undefined : SCALE;
+  #handleSyn({ seq, mss, large, scale, window, mayBlocks }: Segment): void {
+    this.#received.expected = addSeq(seq, 1);
+    this.#scale = scale === undefined ? undefined : WINDOW_SCALE;
     this.#mayBlocks = mayBlocks;
     // Sent only to a peer that sent it: other implementations do not know the option.
     this.#large = large === undefined ? undefined : this.#host.largeSegment;
-    this.#sender.learn({ mss: mss ?? 536, large, scale: scale ?? 0, hasBlocks: mayBlocks, window });
+    this.#sender.applyPeerOptions({ mss: mss ?? 536, large, scale: scale ?? 0, hasBlocks: mayBlocks, window });
   }
 
-  #takeSynAck(segment: Segment): void {
+  #handleSynAck(segment: Segment): void {
     const wanted = FLAG.syn | FLAG.ack;
     if ((segment.flags & wanted) !== wanted || segment.ack !== this.#sender.next) return;
-    this.#takeSyn(segment);
+    this.#handleSyn(segment);
     this.#open(segment);
     this.#acknowledge();
     this.#sender.pump();
   }
 
-  #takeSynAgain(): void {
-    if (this.#state === "syn-received") this.#sender.repeat();
+  #handleRepeatedSyn(): void {
+    if (this.#state === "syn-received") this.#sender.resendOldest();
     else if (this.#state === "open") this.#acknowledge();
   }
 
-  #takeReset({ seq, ack, flags }: Segment): void {
+  #handleReset({ seq, ack, flags }: Segment): void {
     const isDialling = this.#state === "syn-sent";
     const at = diff(seq, this.#received.expected);
     if (isDialling ? !(flags & FLAG.ack) || ack !== this.#sender.next : at < 0 || at > RECEIVE_WINDOW) return;
@@ -190,7 +190,7 @@ export class TcpConnection implements Duplex {
     );
   }
 
-  #takeOpen(segment: Segment): void {
+  #handleEstablished(segment: Segment): void {
     if (!this.#sender.isPossible(segment.ack)) {
       this.#acknowledge();
       return;
@@ -198,8 +198,8 @@ export class TcpConnection implements Duplex {
     if (this.#state === "syn-received") {
       if (segment.ack !== this.#sender.next) return;
       this.#open(segment);
-    } else this.#sender.take(segment);
-    if (segment.data.byteLength > 0 || segment.flags & FLAG.fin) this.#takeData(segment);
+    } else this.#sender.handleAck(segment);
+    if (segment.data.byteLength > 0 || segment.flags & FLAG.fin) this.#handleData(segment);
     this.#sender.pump();
     if (this.#received.hasEnded && this.#sender.finAcked) this.#stop(undefined);
   }
@@ -207,42 +207,42 @@ export class TcpConnection implements Duplex {
   #open(segment: Segment): void {
     this.#state = "open";
     this.#sender.open();
-    this.#sender.take(segment);
+    this.#sender.handleAck(segment);
     this.#opened.resolve();
   }
 
-  #takeData({ seq, data, flags }: Segment): void {
-    const limit = Math.min(RECEIVE_WINDOW, this.#host.room() + this.#held);
+  #handleData({ seq, data, flags }: Segment): void {
+    const limit = Math.min(RECEIVE_WINDOW, this.#host.getFreeBytes() + this.#heldBytes);
     const placed = this.#received.push(seq, data, (flags & FLAG.fin) !== 0, limit);
-    this.#account();
+    this.#updateHeld();
     if (placed === "next") {
-      this.#readable.ring();
+      this.#readable.wake();
       // A filled gap is acknowledged immediately, because the sender waits for it.
       if (this.#received.hasAhead || this.#received.hasEnded) this.#acknowledge();
-      else this.#ackSoon();
-    } else if (placed === "ahead") this.#ackSoon();
+      else this.#scheduleAck();
+    } else if (placed === "ahead") this.#scheduleAck();
     else this.#acknowledge();
   }
 
-  #account(): void {
+  #updateHeld(): void {
     const { held } = this.#received;
-    this.#host.holds(held - this.#held);
-    this.#held = held;
+    this.#host.addHeld(held - this.#heldBytes);
+    this.#heldBytes = held;
   }
 
-  #window(): number {
-    return this.#received.window(Math.min(RECEIVE_WINDOW, this.#host.room() + this.#held));
+  #getWindow(): number {
+    return this.#received.getWindow(Math.min(RECEIVE_WINDOW, this.#host.getFreeBytes() + this.#heldBytes));
   }
 
   #transmit(seq: number, flags: number, data: Uint8Array | undefined): void {
     const isSyn = (flags & FLAG.syn) !== 0;
     const isDial = isSyn && !(flags & FLAG.ack);
-    const window = this.#window();
+    const window = this.#getWindow();
     this.#announcedWindow = window;
-    this.#ackDue = false;
+    this.#isAckDue = false;
     const blocks = this.#mayBlocks && !isSyn && !data && this.#received.hasAhead ? this.#received.blocks() : undefined;
     const syn = isDial
-      ? { mss: MSS, scale: SCALE, mayBlocks: true, large: this.#host.largeSegment }
+      ? { mss: MSS, scale: WINDOW_SCALE, mayBlocks: true, large: this.#host.largeSegment }
       : { mss: MSS, scale: this.#scale, mayBlocks: this.#mayBlocks, large: this.#large };
     const packet = encodeSegment(this.ends, {
       seq,
@@ -253,7 +253,7 @@ export class TcpConnection implements Duplex {
       window: isSyn ? window : window >> (this.#scale ?? 0),
       syn: isSyn ? syn : undefined,
     });
-    this.#host.carry(packet);
+    this.#host.sendPacket(packet);
   }
 
   #acknowledge(): void {
@@ -261,11 +261,11 @@ export class TcpConnection implements Duplex {
   }
 
   /** Sends one acknowledgment for everything received in this turn. */
-  #ackSoon(): void {
-    if (this.#ackDue) return;
-    this.#ackDue = true;
+  #scheduleAck(): void {
+    if (this.#isAckDue) return;
+    this.#isAckDue = true;
     this.#host.endOfTurn(() => {
-      if (this.#ackDue && this.#state !== "closed") this.#acknowledge();
+      if (this.#isAckDue && this.#state !== "closed") this.#acknowledge();
     });
   }
 
@@ -275,11 +275,11 @@ export class TcpConnection implements Duplex {
     this.#sender.stop(failure ?? new WireError("closed", "The connection has ended."));
     if (failure) {
       this.#received.clear();
-      this.#account();
+      this.#updateHeld();
     }
     this.#opened.reject(failure ?? new WireError("closed", "The connection has ended."));
-    this.#readable.ring();
+    this.#readable.wake();
     this.#settled.resolve(failure);
-    this.#over(failure);
+    this.#onOver(failure);
   }
 }

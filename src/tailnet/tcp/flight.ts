@@ -1,11 +1,11 @@
 // Sent and unacknowledged segments, oldest first, and loss detection. A segment is lost if three later transmissions have overtaken it (as
 // in RFC 6675 and RFC 8985), which also detects lost retransmissions. [TL-25]
-import type { Block } from "../packets/segment.ts";
-import { diff, plus } from "./sequence.ts";
+import type { SackBlock } from "../packets/segment.ts";
+import { addSeq, diff } from "./sequence.ts";
 
-const REORDERING = 3;
+const REORDERING_THRESHOLD = 3;
 
-export type Sent = {
+export type SentSegment = {
   readonly seq: number;
   /** Sequence numbers it occupies: its bytes, and one for SYN or FIN. */
   readonly length: number;
@@ -22,10 +22,10 @@ export type Sent = {
  * Newly arrived data: its size, and the send time of the newest segment that was sent only once. `earliest`: segments sent after this time
  * cannot have arrived yet.
  */
-export type Arrived = { bytes: number; sentAt: number | undefined; readonly earliest: number };
+export type ArrivedData = { bytes: number; sentAt: number | undefined; readonly earliest: number };
 
 export class Flight {
-  #list: Sent[] = [];
+  #list: SentSegment[] = [];
   #first = 0;
   #orders = 0;
   /** The latest transmission known to have arrived. */
@@ -38,29 +38,29 @@ export class Flight {
     return this.#list.length - this.#first;
   }
 
-  get oldest(): Sent | undefined {
+  get oldest(): SentSegment | undefined {
     return this.#list[this.#first];
   }
 
   /** The newest segment that has not arrived. */
-  get newest(): Sent | undefined {
+  get newest(): SentSegment | undefined {
     for (let i = this.#list.length - 1; i >= this.#first; i -= 1)
       if (this.#list[i]?.state === "sent") return this.#list[i];
     return undefined;
   }
 
-  add(segment: Pick<Sent, "seq" | "length" | "flags" | "data" | "at">): void {
+  add(segment: Pick<SentSegment, "seq" | "length" | "flags" | "data" | "at">): void {
     this.#list.push({ ...segment, order: this.#orders++, isAgain: false, state: "sent" });
     this.bytes += segment.length;
   }
 
   /** Marks everything before `ack` as arrived. Adds to `arrived`. */
-  acknowledge(ack: number, arrived: Arrived): void {
+  acknowledge(ack: number, arrived: ArrivedData): void {
     while (this.#first < this.#list.length) {
-      const one = this.#list[this.#first] as Sent;
-      if (diff(plus(one.seq, one.length), ack) > 0) break;
-      this.#arrive(one, arrived);
-      this.#list[this.#first] = NOTHING;
+      const one = this.#list[this.#first] as SentSegment;
+      if (diff(addSeq(one.seq, one.length), ack) > 0) break;
+      this.#markArrived(one, arrived);
+      this.#list[this.#first] = NO_SEGMENT;
       this.#first += 1;
     }
     if (this.#first > 256 && this.#first * 2 > this.#list.length) {
@@ -70,12 +70,12 @@ export class Flight {
   }
 
   /** Marks these blocks beyond the acknowledgment as arrived. Adds to `arrived`. */
-  acknowledgeBlocks(blocks: readonly Block[], arrived: Arrived): void {
+  acknowledgeBlocks(blocks: readonly SackBlock[], arrived: ArrivedData): void {
     for (const { from, to } of blocks) {
       for (let i = this.#indexOf(from); i < this.#list.length; i += 1) {
-        const one = this.#list[i] as Sent;
-        if (diff(plus(one.seq, one.length), to) > 0) break;
-        this.#arrive(one, arrived);
+        const one = this.#list[i] as SentSegment;
+        if (diff(addSeq(one.seq, one.length), to) > 0) break;
+        this.#markArrived(one, arrived);
       }
     }
   }
@@ -84,37 +84,37 @@ export class Flight {
   findLost(): number {
     let bytes = 0;
     for (let i = this.#first; i < this.#list.length; i += 1) {
-      const one = this.#list[i] as Sent;
+      const one = this.#list[i] as SentSegment;
       // Later segments that were sent only once also have a later order.
-      if (one.order + REORDERING > this.#arrived && !one.isAgain) break;
-      if (one.state === "sent" && one.order + REORDERING <= this.#arrived) bytes += this.#lose(one);
+      if (one.order + REORDERING_THRESHOLD > this.#arrived && !one.isAgain) break;
+      if (one.state === "sent" && one.order + REORDERING_THRESHOLD <= this.#arrived) bytes += this.#markLost(one);
     }
     return bytes;
   }
 
   /** Marks the oldest segment as lost, for peers that do not report blocks. */
-  loseOldest(): number {
+  markOldestLost(): number {
     const { oldest } = this;
-    return oldest?.state === "sent" ? this.#lose(oldest) : 0;
+    return oldest?.state === "sent" ? this.#markLost(oldest) : 0;
   }
 
   /** Marks all segments that have not arrived as lost. */
-  loseAll(): void {
+  markAllLost(): void {
     for (let i = this.#first; i < this.#list.length; i += 1) {
-      const one = this.#list[i] as Sent;
-      if (one.state === "sent") this.#lose(one);
+      const one = this.#list[i] as SentSegment;
+      if (one.state === "sent") this.#markLost(one);
     }
   }
 
   /** Returns the oldest lost segment. */
-  nextLost(): Sent | undefined {
+  findOldestLost(): SentSegment | undefined {
     if (this.#lost === 0) return undefined;
     for (let i = this.#first; i < this.#list.length; i += 1) if (this.#list[i]?.state === "lost") return this.#list[i];
     return undefined;
   }
 
   /** Marks a segment as retransmitted. */
-  resent(one: Sent, at: number): void {
+  markResent(one: SentSegment, at: number): void {
     if (one.state === "lost") {
       this.#lost -= 1;
       this.bytes += one.length;
@@ -132,7 +132,7 @@ export class Flight {
     this.bytes = 0;
   }
 
-  #arrive(one: Sent, arrived: Arrived): void {
+  #markArrived(one: SentSegment, arrived: ArrivedData): void {
     if (one.state === "arrived") return;
     if (one.state === "lost") this.#lost -= 1;
     else this.bytes -= one.length;
@@ -143,7 +143,7 @@ export class Flight {
     if (!one.isAgain) arrived.sentAt = Math.max(arrived.sentAt ?? 0, one.at);
   }
 
-  #lose(one: Sent): number {
+  #markLost(one: SentSegment): number {
     one.state = "lost";
     this.#lost += 1;
     this.bytes -= one.length;
@@ -155,14 +155,14 @@ export class Flight {
     let [low, high] = [this.#first, this.#list.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (diff((this.#list[middle] as Sent).seq, seq) < 0) low = middle + 1;
+      if (diff((this.#list[middle] as SentSegment).seq, seq) < 0) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 }
 
-const NOTHING: Sent = {
+const NO_SEGMENT: SentSegment = {
   seq: 0,
   length: 0,
   flags: 0,

@@ -1,7 +1,7 @@
 // Reassembles received data: readable bytes, and pieces after a gap. All of it counts toward one limit, including the overhead of each
 // piece, so that a peer that sends many tiny segments uses no more memory than others. [TL-23] [TL-25]
-import { type Block, MAX_BLOCKS } from "../packets/segment.ts";
-import { diff, plus } from "./sequence.ts";
+import { MAX_SACK_BLOCKS, type SackBlock } from "../packets/segment.ts";
+import { addSeq, diff } from "./sequence.ts";
 
 /** Estimated overhead of a piece. */
 const PIECE_BYTES = 128;
@@ -13,7 +13,7 @@ const SLACK = 1.25;
 type Piece = { readonly seq: number; readonly data: Uint8Array };
 
 /** The position of a segment: the next bytes, bytes after a gap, or nothing new. */
-export type Placed = "next" | "ahead" | "old";
+export type Placement = "next" | "ahead" | "old";
 
 export class Reassembly {
   /** The next expected sequence number. */
@@ -35,22 +35,22 @@ export class Reassembly {
   }
 
   /** Returns how many more bytes may arrive, with at most `limit` unread. */
-  window(limit: number): number {
+  getWindow(limit: number): number {
     return Math.max(0, limit - this.#unread);
   }
 
   /** Takes a segment's bytes. Bytes far beyond a window of `limit` bytes are dropped. */
-  push(seq: number, data: Uint8Array, isFin: boolean, limit: number): Placed {
+  push(seq: number, data: Uint8Array, isFin: boolean, limit: number): Placement {
     const old = diff(this.expected, seq);
-    if (isFin && (this.#finAt === undefined || old <= 0)) this.#finAt = plus(seq, data.byteLength);
-    if (old < 0) return this.#keep({ seq, data }, limit);
+    if (isFin && (this.#finAt === undefined || old <= 0)) this.#finAt = addSeq(seq, data.byteLength);
+    if (old < 0) return this.#buffer({ seq, data }, limit);
     const fresh = data.subarray(Math.min(old, data.byteLength));
     const before = this.expected;
     // The announced window did not include the overhead, so slightly more is accepted.
     if (fresh.byteLength > 0 && this.#unread + fresh.byteLength <= limit * SLACK) this.#deliver(fresh);
     this.#join();
     if (this.#finAt === this.expected && !this.hasEnded) {
-      this.expected = plus(this.expected, 1);
+      this.expected = addSeq(this.expected, 1);
       this.hasEnded = true;
     }
     return this.expected === before ? "old" : "next";
@@ -61,18 +61,18 @@ export class Reassembly {
   }
 
   /** Returns the blocks received after gaps, the most recently extended first (RFC 2018 4). */
-  blocks(): Block[] {
+  blocks(): SackBlock[] {
     const blocks: { from: number; to: number }[] = [];
     for (const { seq, data } of this.#ahead) {
       const last = blocks.at(-1);
-      const end = plus(seq, data.byteLength);
+      const end = addSeq(seq, data.byteLength);
       if (last && diff(seq, last.to) <= 0) {
         if (diff(end, last.to) > 0) last.to = end;
       } else blocks.push({ from: seq, to: end });
     }
     const at = blocks.findIndex(({ from, to }) => diff(this.#latest, from) >= 0 && diff(this.#latest, to) < 0);
     if (at > 0) blocks.unshift(...blocks.splice(at, 1));
-    return blocks.slice(0, MAX_BLOCKS);
+    return blocks.slice(0, MAX_SACK_BLOCKS);
   }
 
   /** Returns the readable bytes, joined; undefined if none exist. */
@@ -96,17 +96,17 @@ export class Reassembly {
     this.#waiting = 0;
   }
 
-  #keep(piece: Piece, limit: number): Placed {
+  #buffer(piece: Piece, limit: number): Placement {
     const { seq, data } = piece;
     const cost = data.byteLength + PIECE_BYTES;
-    const reach = diff(plus(seq, data.byteLength), this.expected);
+    const reach = diff(addSeq(seq, data.byteLength), this.expected);
     if (data.byteLength === 0 || reach > limit * SLACK - this.#unread || this.#waiting + cost > limit * SLACK)
       return "old";
     let at = this.#ahead.length;
     while (at > 0 && diff((this.#ahead[at - 1] as Piece).seq, seq) > 0) at -= 1;
     const before = this.#ahead[at - 1];
     this.#latest = seq;
-    if (before && diff(plus(before.seq, before.data.byteLength), plus(seq, data.byteLength)) >= 0) return "ahead";
+    if (before && diff(addSeq(before.seq, before.data.byteLength), addSeq(seq, data.byteLength)) >= 0) return "ahead";
     this.#ahead.splice(at, 0, piece);
     this.#waiting += cost;
     return "ahead";
@@ -125,7 +125,7 @@ export class Reassembly {
   }
 
   #deliver(data: Uint8Array): void {
-    this.expected = plus(this.expected, data.byteLength);
+    this.expected = addSeq(this.expected, data.byteLength);
     this.#unread += data.byteLength + PIECE_BYTES;
     this.#chunks.push(data);
   }

@@ -4,7 +4,7 @@ type Write = { readonly data: Uint8Array; at: number; readonly done: PromiseWith
 
 /** A long write is copied in steps of this size, since each copy allocates memory. */
 const COPY_BYTES = 64 * 1024;
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 export class SendQueue {
   #writes: Write[] = [];
@@ -13,7 +13,7 @@ export class SendQueue {
 
   put(data: Uint8Array): Promise<void> {
     const done = Promise.withResolvers<void>();
-    this.#writes.push({ data, at: 0, done, copy: NOTHING });
+    this.#writes.push({ data, at: 0, done, copy: NO_BYTES });
     this.bytes += data.byteLength;
     return done.promise;
   }
@@ -32,7 +32,7 @@ export class SendQueue {
       out.set(piece, filled);
       filled += piece.byteLength;
       write.at += piece.byteLength;
-      write.copy = NOTHING;
+      write.copy = NO_BYTES;
       if (write.at < write.data.byteLength) break;
       finished += 1;
       write.done.resolve();

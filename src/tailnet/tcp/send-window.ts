@@ -9,15 +9,15 @@ export const TARGET_QUEUE_MS = 5;
 const TYPED_QUEUE_MS = 2;
 /** On a long path, its own latency dominates. There the queue may be this share of it, so that jitter does not leave the path idle. */
 const TYPED_QUEUE_SHARE = 1 / 8;
-export const FIRST_WINDOW = 16 * MSS;
+export const INITIAL_WINDOW = 16 * MSS;
 export const MIN_WINDOW = 4 * MSS;
 export const MAX_WINDOW = 2 * 1024 * 1024;
 /** Minimum duration of a round: on a path shorter than a millisecond, single measurements mean little. */
 const MIN_ROUND_MS = 1;
 /** A share of losses above this counts as congestion, whatever the delay. */
-const MANY_LOST = 0.15;
+const HIGH_LOSS_SHARE = 0.15;
 
-export type Acknowledged = {
+export type AckSample = {
   /** Newly acknowledged bytes. */
   bytes: number;
   /** Round-trip time of the newest of these segments in milliseconds; undefined if all were retransmitted. */
@@ -33,7 +33,7 @@ export type Acknowledged = {
 };
 
 export class SendWindow {
-  #size = FIRST_WINDOW;
+  #size = INITIAL_WINDOW;
   #isDoubling = true;
   #round = { since: Number.NEGATIVE_INFINITY, shortest: Number.POSITIVE_INFINITY, acked: 0, lost: 0, wasFull: false };
 
@@ -42,24 +42,24 @@ export class SendWindow {
     return this.#size;
   }
 
-  acknowledged({ bytes, sample, now, base, smooth, wasFull, isTypedBeside }: Acknowledged): void {
+  onAck({ bytes, sample, now, base, smooth, wasFull, isTypedBeside }: AckSample): void {
     const round = this.#round;
     if (round.since === Number.NEGATIVE_INFINITY) round.since = now;
     if (sample !== undefined) round.shortest = Math.min(round.shortest, sample);
     round.acked += bytes;
     round.wasFull ||= wasFull;
     if (now - round.since < Math.max(MIN_ROUND_MS, smooth) || round.shortest === Number.POSITIVE_INFINITY) return;
-    this.#endRound(base, isTypedBeside ? typedQueue(base) : TARGET_QUEUE_MS);
+    this.#endRound(base, isTypedBeside ? getQueueTarget(base) : TARGET_QUEUE_MS);
     this.#round = { since: now, shortest: Number.POSITIVE_INFINITY, acked: 0, lost: 0, wasFull: false };
   }
 
   /** Reports bytes detected as lost. */
-  lost(bytes: number): void {
+  onLoss(bytes: number): void {
     this.#round.lost += bytes;
   }
 
   /** A retransmission timeout has elapsed: start over. */
-  timedOut(): void {
+  onTimeout(): void {
     this.#set(this.#size / 4);
     this.#isDoubling = true;
   }
@@ -68,7 +68,7 @@ export class SendWindow {
     const { shortest, acked, lost, wasFull } = this.#round;
     const queue = shortest - base;
     if (lost > 0) this.#isDoubling = false;
-    if (lost > MANY_LOST * (acked + lost)) this.#set(this.#size / 2);
+    if (lost > HIGH_LOSS_SHARE * (acked + lost)) this.#set(this.#size / 2);
     else if (queue > target) {
       this.#isDoubling = false;
       this.#set(this.#size * Math.max(0.5, (base + target) / shortest));
@@ -83,5 +83,5 @@ export class SendWindow {
   }
 }
 
-const typedQueue = (base: number): number =>
+const getQueueTarget = (base: number): number =>
   Math.min(TARGET_QUEUE_MS, Math.max(TYPED_QUEUE_MS, base * TYPED_QUEUE_SHARE));

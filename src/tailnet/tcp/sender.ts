@@ -2,35 +2,35 @@
 // of addresses: `transmit` puts a segment on the wire. [TL-23] .. [TL-25]
 import type { Clock, Timer } from "#base/clock.ts";
 import { FLAG, type Segment } from "../packets/segment.ts";
-import { type Arrived, Flight, type Sent } from "./flight.ts";
+import { type ArrivedData, Flight, type SentSegment } from "./flight.ts";
 import { SendQueue } from "./send-queue.ts";
 import { SendWindow } from "./send-window.ts";
-import { diff, LARGE_SEGMENT, MSS, plus } from "./sequence.ts";
+import { addSeq, diff, LARGE_SEGMENT, MSS } from "./sequence.ts";
 
 // Round-trip times: smoothed for timeouts (RFC 6298), and the recent minimum, which is the path's latency without queues. [TL-24]
 
 const MIN_RTO_MS = 200;
 const MAX_RTO_MS = 30_000;
-const FIRST_RTO_MS = 1_000;
+const INITIAL_RTO_MS = 1_000;
 /** The minimum is reset after one to two of these intervals, because paths change. */
-const BASE_MS = 10_000;
+const MIN_RTT_WINDOW_MS = 10_000;
 
-class RoundTrip {
-  #smooth = 0;
-  #varies = 0;
+class RttEstimator {
+  #smoothed = 0;
+  #variation = 0;
   #now = { since: Number.NEGATIVE_INFINITY, base: Number.POSITIVE_INFINITY };
   #before = Number.POSITIVE_INFINITY;
 
   /** Adds one measurement in milliseconds, at a time of the monotonic clock. */
   add(sample: number, at: number): void {
-    if (this.#smooth === 0) {
-      this.#smooth = Math.max(sample, 0.01);
-      this.#varies = sample / 2;
+    if (this.#smoothed === 0) {
+      this.#smoothed = Math.max(sample, 0.01);
+      this.#variation = sample / 2;
     } else {
-      this.#varies = 0.75 * this.#varies + 0.25 * Math.abs(this.#smooth - sample);
-      this.#smooth = 0.875 * this.#smooth + 0.125 * sample;
+      this.#variation = 0.75 * this.#variation + 0.25 * Math.abs(this.#smoothed - sample);
+      this.#smoothed = 0.875 * this.#smoothed + 0.125 * sample;
     }
-    if (at - this.#now.since >= BASE_MS) {
+    if (at - this.#now.since >= MIN_RTT_WINDOW_MS) {
       this.#before = this.#now.base;
       this.#now = { since: at, base: sample };
     } else this.#now.base = Math.min(this.#now.base, sample);
@@ -38,7 +38,7 @@ class RoundTrip {
 
   /** The smoothed value; 0 before the first measurement. */
   get smooth(): number {
-    return this.#smooth;
+    return this.#smoothed;
   }
 
   /** The recent minimum. */
@@ -48,8 +48,8 @@ class RoundTrip {
 
   /** The retransmission timeout, after which all unacknowledged data is considered lost. */
   get timeout(): number {
-    if (this.#smooth === 0) return FIRST_RTO_MS;
-    return Math.min(MAX_RTO_MS, Math.max(MIN_RTO_MS, this.#smooth + 4 * this.#varies));
+    if (this.#smoothed === 0) return INITIAL_RTO_MS;
+    return Math.min(MAX_RTO_MS, Math.max(MIN_RTO_MS, this.#smoothed + 4 * this.#variation));
   }
 }
 
@@ -58,23 +58,23 @@ const MAX_TRIES = 14;
 /** Minimum delay of the tail loss probe, which is sent after two round trips. */
 const MIN_PROBE_MS = 30;
 /** Duplicate acknowledgments that signal a loss, for peers without blocks. */
-const REPEATS = 3;
+const DUPLICATE_ACK_THRESHOLD = 3;
 /** Minimum number of segments per window, so that a slow path is not blocked by one segment. */
-const SEGMENTS_IN_WINDOW = 8;
+const MIN_SEGMENTS_IN_WINDOW = 8;
 
 export type SenderOptions = {
   clock: Clock;
   firstSeq: number;
   transmit(seq: number, flags: number, data: Uint8Array | undefined): void;
   /** Called when the peer has not responded for a long time. */
-  dead(): void;
+  onDead(): void;
   /** Called for each write. `isLittle`: this write and the data in flight are small, so someone is waiting for it interactively. */
   written(isLittle: boolean): void;
   /** True if someone is typing on another connection with the same peer. */
   isTypedBeside(): boolean;
 };
 
-export type Learned = {
+export type PeerSynOptions = {
   mss: number;
   /** The larger segment size that the peer accepts; undefined if it sent none. */
   large: number | undefined;
@@ -84,11 +84,11 @@ export type Learned = {
 };
 
 export class Sender {
-  readonly #o: SenderOptions;
+  readonly #options: SenderOptions;
   readonly #queue = new SendQueue();
   readonly #flight = new Flight();
   readonly #window = new SendWindow();
-  readonly #trip = new RoundTrip();
+  readonly #rtt = new RttEstimator();
   #next: number;
   #unacked: number;
   #peerWindow = 0;
@@ -104,7 +104,7 @@ export class Sender {
   #hasProbed = false;
   #timer: Timer | undefined;
   #due = Number.POSITIVE_INFINITY;
-  #ringsAt = 0;
+  #timerAt = 0;
   #isEnding = false;
   #finSent = false;
   /** Our FIN was acknowledged. */
@@ -113,7 +113,7 @@ export class Sender {
   resent = 0;
 
   constructor(options: SenderOptions) {
-    this.#o = options;
+    this.#options = options;
     this.#next = options.firstSeq;
     this.#unacked = options.firstSeq;
   }
@@ -127,7 +127,7 @@ export class Sender {
   }
   /** For measurements: bytes in flight, the window, and the round trip in milliseconds. */
   get figures(): { flight: number; window: number; rtt: number } {
-    return { flight: this.#flight.bytes, window: this.#window.size, rtt: this.#trip.smooth };
+    return { flight: this.#flight.bytes, window: this.#window.size, rtt: this.#rtt.smooth };
   }
 
   /** Sends the SYN or SYN-ACK. */
@@ -136,7 +136,7 @@ export class Sender {
   }
 
   /** Applies the options of the peer's SYN. `scale` is 0 unless both sides support scaling. */
-  learn({ mss, large, scale, hasBlocks, window }: Learned): void {
+  applyPeerOptions({ mss, large, scale, hasBlocks, window }: PeerSynOptions): void {
     this.#mss = Math.max(1, Math.min(mss, MSS));
     this.#large = Math.max(this.#mss, Math.min(large ?? 0, LARGE_SEGMENT));
     this.#scale = scale;
@@ -150,7 +150,7 @@ export class Sender {
   }
 
   write(data: Uint8Array): Promise<void> {
-    this.#o.written(data.byteLength + this.#queue.bytes + this.#flight.bytes < MSS);
+    this.#options.written(data.byteLength + this.#queue.bytes + this.#flight.bytes < MSS);
     const written = this.#queue.put(data);
     this.pump();
     return written;
@@ -168,11 +168,15 @@ export class Sender {
   }
 
   /** Processes a segment's acknowledgment and window. */
-  take({ ack, window, blocks, flags, data }: Segment): void {
+  handleAck({ ack, window, blocks, flags, data }: Segment): void {
     const peerWindow = flags & FLAG.syn ? window : window << this.#scale;
     const acked = diff(ack, this.#unacked);
     if (acked < 0) return;
-    const arrived: Arrived = { bytes: 0, sentAt: undefined, earliest: this.#o.clock.monotonic() - this.#trip.base };
+    const arrived: ArrivedData = {
+      bytes: 0,
+      sentAt: undefined,
+      earliest: this.#options.clock.monotonic() - this.#rtt.base,
+    };
     const isRepeat = acked === 0 && data.byteLength === 0 && peerWindow === this.#peerWindow && this.#flight.length > 0;
     this.#peerWindow = peerWindow;
     // The peer responds, even if its window is closed.
@@ -185,10 +189,10 @@ export class Sender {
       if (this.#finSent && ack === this.#next) this.finAcked = true;
     } else if (isRepeat) this.#repeats += 1;
     if (this.#hasBlocks) this.#flight.acknowledgeBlocks(blocks, arrived);
-    this.#judge(acked, arrived);
-    if (acked > 0 || arrived.bytes > 0) this.#arm();
+    this.#updateWindow(acked, arrived);
+    if (acked > 0 || arrived.bytes > 0) this.#setDeadline();
     if (!this.#isOpen) return;
-    this.#resend();
+    this.#retransmitLost();
   }
 
   /** Sends as much as the windows allow. */
@@ -202,7 +206,7 @@ export class Sender {
         if (this.#flight.bytes + segment > this.#window.size) this.#wasFull = true;
         // Avoids silly windows: waits for a full segment, unless nothing is in flight that would open the window.
         if (room <= 0 || this.#flight.length > 0) {
-          this.#arm();
+          this.#setDeadline();
           return;
         }
       }
@@ -216,17 +220,17 @@ export class Sender {
   }
 
   /** Retransmits the oldest segment: the peer has not seen our SYN. */
-  repeat(): void {
+  resendOldest(): void {
     const { oldest } = this.#flight;
-    if (oldest) this.#again(oldest);
+    if (oldest) this.#retransmit(oldest);
   }
 
   /** After a reconnect, data in flight may be lost: retransmits the oldest segment, and the rest once the peer reports what it has. */
   resume(): void {
     this.#tries = 0;
-    this.#flight.loseAll();
-    const lost = this.#flight.nextLost();
-    if (lost) this.#again(lost);
+    this.#flight.markAllLost();
+    const lost = this.#flight.findOldestLost();
+    if (lost) this.#retransmit(lost);
   }
 
   /** Stops sending; queued writes fail. */
@@ -240,20 +244,20 @@ export class Sender {
 
   /** The segment size: large if the window is large, because cost is per packet rather than per byte; the standard size on a slow path. */
   get #segment(): number {
-    return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / SEGMENTS_IN_WINDOW)));
+    return Math.max(this.#mss, Math.min(this.#large, Math.floor(this.#window.size / MIN_SEGMENTS_IN_WINDOW)));
   }
 
-  #judge(acked: number, arrived: Arrived): void {
-    const now = this.#o.clock.monotonic();
+  #updateWindow(acked: number, arrived: ArrivedData): void {
+    const now = this.#options.clock.monotonic();
     const sample = arrived.sentAt === undefined ? undefined : now - arrived.sentAt;
-    if (sample !== undefined) this.#trip.add(sample, now);
+    if (sample !== undefined) this.#rtt.add(sample, now);
     let lost = this.#flight.findLost();
-    if (!this.#hasBlocks) lost += this.#judgeRepeats(acked);
-    if (lost > 0) this.#window.lost(lost);
+    if (!this.#hasBlocks) lost += this.#detectRepeatLoss(acked);
+    if (lost > 0) this.#window.onLoss(lost);
     if (arrived.bytes === 0) return;
-    const { base, smooth } = this.#trip;
-    const isTypedBeside = this.#o.isTypedBeside();
-    this.#window.acknowledged({
+    const { base, smooth } = this.#rtt;
+    const isTypedBeside = this.#options.isTypedBeside();
+    this.#window.onAck({
       bytes: arrived.bytes,
       sample,
       now,
@@ -266,97 +270,93 @@ export class Sender {
   }
 
   /** For a peer without blocks: three duplicate acknowledgments, and each partial acknowledgment, signal one loss (RFC 6582). */
-  #judgeRepeats(acked: number): number {
+  #detectRepeatLoss(acked: number): number {
     if (this.#recover !== undefined && diff(this.#unacked, this.#recover) >= 0) this.#recover = undefined;
-    if (this.#recover !== undefined) return acked > 0 ? this.#flight.loseOldest() : 0;
-    if (this.#repeats !== REPEATS) return 0;
+    if (this.#recover !== undefined) return acked > 0 ? this.#flight.markOldestLost() : 0;
+    if (this.#repeats !== DUPLICATE_ACK_THRESHOLD) return 0;
     this.#recover = this.#next;
-    return this.#flight.loseOldest();
+    return this.#flight.markOldestLost();
   }
 
-  #resend(): void {
-    for (let one = this.#flight.nextLost(); one; one = this.#flight.nextLost()) {
+  #retransmitLost(): void {
+    for (let one = this.#flight.findOldestLost(); one; one = this.#flight.findOldestLost()) {
       if (this.#flight.bytes > 0 && this.#flight.bytes + one.length > this.#window.size) return;
-      this.#again(one);
+      this.#retransmit(one);
     }
   }
 
-  #again(one: Sent): void {
+  #retransmit(one: SentSegment): void {
     this.resent += 1;
-    this.#flight.resent(one, this.#o.clock.monotonic());
-    this.#o.transmit(one.seq, one.flags, one.data);
-    this.#arm();
+    this.#flight.markResent(one, this.#options.clock.monotonic());
+    this.#options.transmit(one.seq, one.flags, one.data);
+    this.#setDeadline();
   }
 
   #send(flags: number, data: Uint8Array | undefined): void {
     const length = (data?.byteLength ?? 0) + (flags & (FLAG.syn | FLAG.fin) ? 1 : 0);
     const seq = this.#next;
-    this.#flight.add({ seq, length, flags, data, at: this.#o.clock.monotonic() });
-    this.#next = plus(seq, length);
-    this.#o.transmit(seq, flags, data);
-    if (this.#due === Number.POSITIVE_INFINITY) this.#arm();
+    this.#flight.add({ seq, length, flags, data, at: this.#options.clock.monotonic() });
+    this.#next = addSeq(seq, length);
+    this.#options.transmit(seq, flags, data);
+    if (this.#due === Number.POSITIVE_INFINITY) this.#setDeadline();
   }
 
   /** Sets the deadline. The timer itself is not reset if it fires early enough, because this runs for every packet. */
-  #arm(): void {
+  #setDeadline(): void {
     if (this.#flight.length === 0 && this.#queue.bytes === 0) {
       this.#due = Number.POSITIVE_INFINITY;
       return;
     }
-    const now = this.#o.clock.monotonic();
-    const isProbe = this.#mayProbe();
-    const wait = isProbe ? Math.max(MIN_PROBE_MS, 2 * this.#trip.smooth) : this.#trip.timeout * 2 ** this.#tries;
+    const now = this.#options.clock.monotonic();
+    const isProbe = this.#canProbe();
+    const wait = isProbe ? Math.max(MIN_PROBE_MS, 2 * this.#rtt.smooth) : this.#rtt.timeout * 2 ** this.#tries;
     this.#due = now + Math.min(MAX_RTO_MS, wait);
-    this.#ring(now);
+    this.#setTimer(now);
   }
 
-  #ring(now: number): void {
-    if (this.#timer && this.#ringsAt <= this.#due) return;
+  #setTimer(now: number): void {
+    if (this.#timer && this.#timerAt <= this.#due) return;
     this.#timer?.cancel();
-    this.#ringsAt = this.#due;
-    this.#timer = this.#o.clock.after(Math.max(0, this.#due - now), () => this.#rang());
+    this.#timerAt = this.#due;
+    this.#timer = this.#options.clock.after(Math.max(0, this.#due - now), () => this.#onTimer());
   }
 
-  #rang(): void {
+  #onTimer(): void {
     this.#timer = undefined;
-    const now = this.#o.clock.monotonic();
+    const now = this.#options.clock.monotonic();
     if (this.#due === Number.POSITIVE_INFINITY) return;
-    if (now < this.#due) this.#ring(now);
-    else this.#late();
+    if (now < this.#due) this.#setTimer(now);
+    else this.#onTimeout();
   }
 
-  #mayProbe(): boolean {
+  #canProbe(): boolean {
     return (
-      this.#isOpen &&
-      !this.#hasProbed &&
-      this.#tries === 0 &&
-      this.#trip.smooth > 0 &&
-      this.#flight.newest !== undefined
+      this.#isOpen && !this.#hasProbed && this.#tries === 0 && this.#rtt.smooth > 0 && this.#flight.newest !== undefined
     );
   }
 
-  #late(): void {
+  #onTimeout(): void {
     const { newest } = this.#flight;
-    if (this.#mayProbe() && newest) {
+    if (this.#canProbe() && newest) {
       // The tail of the data may be lost, with no later segment that would reveal it.
       this.#hasProbed = true;
-      this.#again(newest);
+      this.#retransmit(newest);
       return;
     }
     this.#tries += 1;
     if (this.#tries > MAX_TRIES) {
-      this.#o.dead();
+      this.#options.onDead();
       return;
     }
     const { oldest } = this.#flight;
     if (oldest) {
-      this.#flight.loseAll();
-      this.#window.timedOut();
-      this.#again(this.#flight.nextLost() ?? oldest);
+      this.#flight.markAllLost();
+      this.#window.onTimeout();
+      this.#retransmit(this.#flight.findOldestLost() ?? oldest);
     } else if (this.#queue.bytes > 0 && this.#isOpen) {
       // The window is closed: probe it with one byte.
       this.#send(FLAG.ack, this.#queue.take(1));
-      this.#arm();
+      this.#setDeadline();
     }
   }
 }

@@ -2,7 +2,7 @@
 
 /** Returns how far `a` is after `b`; negative if it is before. */
 export const diff = (a: number, b: number): number => (a - b) | 0;
-export const plus = (a: number, n: number): number => (a + n) >>> 0;
+export const addSeq = (a: number, n: number): number => (a + n) >>> 0;
 
 /** The payload of a network packet: 1280 minus both headers. */
 export const MSS = 1220;

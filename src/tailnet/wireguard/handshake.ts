@@ -1,15 +1,15 @@
 // WireGuard's handshake Noise_IKpsk2 as four pure steps (whitepaper 5.4.2, 5.4.3; facts/tailnet-peer 4): initiate, read the initiation,
 // respond, read the response. The pre-shared key is zero. Invalid messages yield undefined. [TL-19]
-import { agree, KEY_BYTES, type KeyPair, keyPair } from "../box.ts";
+import { computeSharedPoint, createKeyPair, KEY_BYTES, type KeyPair } from "../box.ts";
 import { hasMac1, type MacKeys, writeMacs } from "./macs.ts";
-import { INITIATION, part, RESPONSE, TYPE, toView } from "./messages.ts";
+import { copyPart, INITIATION, RESPONSE, TYPE, toView } from "./messages.ts";
 import { EMPTY, equal, hash, kdf, openField, sealField, utf8 } from "./primitives.ts";
 
-const CHAIN = hash(utf8("Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s"));
-const HASH = hash(CHAIN, utf8("WireGuard v1 zx2c4 Jason@zx2c4.com"));
-const NO_PSK = new Uint8Array(KEY_BYTES);
+const INITIAL_CHAIN_KEY = hash(utf8("Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s"));
+const INITIAL_HASH = hash(INITIAL_CHAIN_KEY, utf8("WireGuard v1 zx2c4 Jason@zx2c4.com"));
+const ZERO_PSK = new Uint8Array(KEY_BYTES);
 const STATIC_BYTES = KEY_BYTES + 16;
-const STAMP_BYTES = 12 + 16;
+const TIMESTAMP_BYTES = 12 + 16;
 
 /** Keys for data, and the indices that identify them on either side. */
 export type SessionKeys = {
@@ -20,7 +20,7 @@ export type SessionKeys = {
 };
 
 /** The initiator's state until the response. */
-export type Pending = {
+export type PendingHandshake = {
   readonly local: number;
   readonly ephemeral: KeyPair;
   readonly chain: Uint8Array;
@@ -29,7 +29,7 @@ export type Pending = {
 };
 
 /** The content of an initiation: the sender, the timestamp, and the state for the response. */
-export type Offer = {
+export type InitiationContent = {
   readonly peer: Uint8Array;
   readonly stamp: Uint8Array;
   readonly remote: number;
@@ -38,19 +38,19 @@ export type Offer = {
   readonly hash: Uint8Array;
 };
 
-type Step = { chain: Uint8Array; hash: Uint8Array };
+type HandshakeState = { chain: Uint8Array; hash: Uint8Array };
 
 /** Mixes the shared point of two keys into the chain. Returns the new chain and a key; undefined for a key that yields no secret. */
-const mixed = (chain: Uint8Array, secret: Uint8Array, peer: Uint8Array): [Uint8Array, Uint8Array] | undefined => {
-  const point = agree(secret, peer);
+const mixKey = (chain: Uint8Array, secret: Uint8Array, peer: Uint8Array): [Uint8Array, Uint8Array] | undefined => {
+  const point = computeSharedPoint(secret, peer);
   if (!point) return undefined;
   const [next, key] = kdf(2, chain, point);
   return [next, key];
 };
 
-const begun = (responder: Uint8Array, ephemeral: Uint8Array): Step => ({
-  chain: kdf(1, CHAIN, ephemeral)[0],
-  hash: hash(hash(HASH, responder), ephemeral),
+const beginHandshake = (responder: Uint8Array, ephemeral: Uint8Array): HandshakeState => ({
+  chain: kdf(1, INITIAL_CHAIN_KEY, ephemeral)[0],
+  hash: hash(hash(INITIAL_HASH, responder), ephemeral),
 });
 
 export type Macs = { readonly keys: MacKeys; readonly cookie: Uint8Array | undefined };
@@ -63,20 +63,20 @@ export const initiate = (
   own: KeyPair,
   peer: Uint8Array,
   { local, stamp, macs }: { local: number; stamp: Uint8Array; macs: Macs },
-): { message: Uint8Array; pending: Pending } | undefined => {
-  const ephemeral = keyPair();
+): { message: Uint8Array; pending: PendingHandshake } | undefined => {
+  const ephemeral = createKeyPair();
   const message = new Uint8Array(INITIATION.bytes);
   const view = toView(message);
   view.setUint32(0, TYPE.initiation, true);
   view.setUint32(INITIATION.sender, local, true);
   message.set(ephemeral.public, INITIATION.ephemeral);
-  const step = begun(peer, ephemeral.public);
-  const first = mixed(step.chain, ephemeral.secret, peer);
+  const step = beginHandshake(peer, ephemeral.public);
+  const first = mixKey(step.chain, ephemeral.secret, peer);
   if (!first) return undefined;
   const sealedStatic = sealField(first[1], own.public, step.hash);
   message.set(sealedStatic, INITIATION.static);
   step.hash = hash(step.hash, sealedStatic);
-  const second = mixed(first[0], own.secret, peer);
+  const second = mixKey(first[0], own.secret, peer);
   if (!second) return undefined;
   const sealedStamp = sealField(second[1], stamp, step.hash);
   message.set(sealedStamp, INITIATION.stamp);
@@ -85,16 +85,16 @@ export const initiate = (
 };
 
 /** Reads an initiation whose mac1 has been checked. */
-export const readInitiation = (own: KeyPair, message: Uint8Array): Offer | undefined => {
-  const ephemeral = part(message, INITIATION.ephemeral, KEY_BYTES);
-  const step = begun(own.public, ephemeral);
-  const first = mixed(step.chain, own.secret, ephemeral);
-  const sealedStatic = part(message, INITIATION.static, STATIC_BYTES);
+export const readInitiation = (own: KeyPair, message: Uint8Array): InitiationContent | undefined => {
+  const ephemeral = copyPart(message, INITIATION.ephemeral, KEY_BYTES);
+  const step = beginHandshake(own.public, ephemeral);
+  const first = mixKey(step.chain, own.secret, ephemeral);
+  const sealedStatic = copyPart(message, INITIATION.static, STATIC_BYTES);
   const peer = first && openField(first[1], sealedStatic, step.hash);
   if (!peer) return undefined;
   step.hash = hash(step.hash, sealedStatic);
-  const second = mixed(first[0], own.secret, peer);
-  const sealedStamp = part(message, INITIATION.stamp, STAMP_BYTES);
+  const second = mixKey(first[0], own.secret, peer);
+  const sealedStamp = copyPart(message, INITIATION.stamp, TIMESTAMP_BYTES);
   const stamp = second && openField(second[1], sealedStamp, step.hash);
   if (!stamp) return undefined;
   const remote = toView(message).getUint32(INITIATION.sender, true);
@@ -103,17 +103,17 @@ export const readInitiation = (own: KeyPair, message: Uint8Array): Offer | undef
 
 /** Returns the response to an initiation, and the resulting keys. */
 export const respond = (
-  { peer, remote, ephemeral: theirs, chain, hash: before }: Offer,
+  { peer, remote, ephemeral: theirs, chain, hash: before }: InitiationContent,
   { local, macs }: { local: number; macs: Macs },
 ): { message: Uint8Array; keys: SessionKeys } | undefined => {
-  const ephemeral = keyPair();
+  const ephemeral = createKeyPair();
   const message = new Uint8Array(RESPONSE.bytes);
   const view = toView(message);
   view.setUint32(0, TYPE.response, true);
   view.setUint32(RESPONSE.sender, local, true);
   view.setUint32(RESPONSE.receiver, remote, true);
   message.set(ephemeral.public, RESPONSE.ephemeral);
-  const sealed = confirmed({ chain, hash: before }, ephemeral.public, [
+  const sealed = finishHandshake({ chain, hash: before }, ephemeral.public, [
     [ephemeral.secret, theirs],
     [ephemeral.secret, peer],
   ]);
@@ -127,36 +127,36 @@ export const respond = (
 /** Reads the response to `pending`, and returns the resulting keys. */
 export const readResponse = (
   own: KeyPair,
-  pending: Pending,
+  pending: PendingHandshake,
   message: Uint8Array,
   keys: MacKeys,
 ): SessionKeys | undefined => {
   const view = toView(message);
   if (view.getUint32(RESPONSE.receiver, true) !== pending.local || !hasMac1(message, RESPONSE.mac1, keys))
     return undefined;
-  const theirs = part(message, RESPONSE.ephemeral, KEY_BYTES);
-  const sealed = confirmed(pending, theirs, [
+  const theirs = copyPart(message, RESPONSE.ephemeral, KEY_BYTES);
+  const sealed = finishHandshake(pending, theirs, [
     [pending.ephemeral.secret, theirs],
     [own.secret, theirs],
   ]);
-  const empty = sealed && openField(sealed.key, part(message, RESPONSE.empty, 16), sealed.hash);
+  const empty = sealed && openField(sealed.key, copyPart(message, RESPONSE.empty, 16), sealed.hash);
   if (!empty || !equal(empty, EMPTY)) return undefined;
   const [send, receive] = kdf(2, sealed.chain, EMPTY);
   return { local: pending.local, remote: view.getUint32(RESPONSE.sender, true), send, receive };
 };
 
 /** The second half, which is the same on both sides: the responder's ephemeral key, two points, and the pre-shared key. */
-const confirmed = (
-  { chain, hash: before }: Step,
+const finishHandshake = (
+  { chain, hash: before }: HandshakeState,
   ephemeral: Uint8Array,
   points: readonly [Uint8Array, Uint8Array][],
-): (Step & { key: Uint8Array }) | undefined => {
+): (HandshakeState & { key: Uint8Array }) | undefined => {
   let next = kdf(1, chain, ephemeral)[0];
   for (const [secret, peer] of points) {
-    const point = agree(secret, peer);
+    const point = computeSharedPoint(secret, peer);
     if (!point) return undefined;
     next = kdf(1, next, point)[0];
   }
-  const [last, temporary, key] = kdf(3, next, NO_PSK);
+  const [last, temporary, key] = kdf(3, next, ZERO_PSK);
   return { chain: last, hash: hash(hash(before, ephemeral), temporary), key };
 };

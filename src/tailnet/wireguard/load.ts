@@ -2,9 +2,9 @@
 import type { Clock } from "#base/clock.ts";
 
 /** A handshake costs about a millisecond of CPU time. Up to this many per second are answered without a cookie. */
-export const FREE_PER_SECOND = 100;
+export const MAX_UNLOADED_PER_SECOND = 100;
 /** Minimum duration of the load state. */
-const LOAD_MS = 1_000;
+const UNDER_LOAD_TTL_MS = 1_000;
 
 export class HandshakeLoad {
   readonly #clock: Clock;
@@ -17,14 +17,14 @@ export class HandshakeLoad {
   }
 
   /** Counts a handshake; returns true if there are too many. */
-  add(): boolean {
+  countInitiation(): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#since >= 1_000) {
       this.#since = now;
       this.#count = 0;
     }
     this.#count += 1;
-    if (this.#count > FREE_PER_SECOND) this.#loadedUntil = now + LOAD_MS;
+    if (this.#count > MAX_UNLOADED_PER_SECOND) this.#loadedUntil = now + UNDER_LOAD_TTL_MS;
     return now < this.#loadedUntil;
   }
 }

@@ -1,14 +1,14 @@
 // The two MACs at the end of every handshake message, and cookies (whitepaper 5.3, 5.4.4, 5.4.7): mac1 proves that the sender knows the
 // receiver's key, mac2 that it receives at its source address. A responder under load answers only messages with a mac2. [TL-20]
 import type { Clock } from "#base/clock.ts";
-import { secretBytes } from "#base/ids.ts";
-import { COOKIE, part, TYPE, toView } from "./messages.ts";
+import { generateBytes } from "#base/ids.ts";
+import { COOKIE, copyPart, TYPE, toView } from "./messages.ts";
 import { equal, HASH_BYTES, hash, MAC_BYTES, mac, openCookie, sealCookie, utf8 } from "./primitives.ts";
 
 const LABEL_MAC1 = utf8("mac1----");
 const LABEL_COOKIE = utf8("cookie--");
 /** A cookie and the secret behind it are valid for two minutes. */
-const COOKIE_MS = 120_000;
+const COOKIE_TTL_MS = 120_000;
 
 /** Keys derived from a public key, for messages to its holder. */
 export class MacKeys {
@@ -37,7 +37,7 @@ export const hasMac1 = (message: Uint8Array, at: number, keys: MacKeys): boolean
 export class CookieIssuer {
   readonly #clock: Clock;
   readonly #keys: MacKeys;
-  #secret = { value: secretBytes(HASH_BYTES), since: Number.NEGATIVE_INFINITY };
+  #secret = { value: generateBytes(HASH_BYTES), since: Number.NEGATIVE_INFINITY };
 
   constructor(clock: Clock, own: MacKeys) {
     this.#clock = clock;
@@ -45,9 +45,9 @@ export class CookieIssuer {
   }
 
   /** True if the mac2 after the mac1 at `at` was made with a cookie for this address. */
-  knows(message: Uint8Array, at: number, address: Uint8Array): boolean {
+  hasMac2(message: Uint8Array, at: number, address: Uint8Array): boolean {
     const end = at + MAC_BYTES;
-    return equal(mac(this.#cookieFor(address), message.subarray(0, end)), message.subarray(end, end + MAC_BYTES));
+    return equal(mac(this.#createCookie(address), message.subarray(0, end)), message.subarray(end, end + MAC_BYTES));
   }
 
   /** Returns the reply to a message without a mac2: a cookie that only its sender can decrypt. */
@@ -57,16 +57,16 @@ export class CookieIssuer {
     view.setUint32(0, TYPE.cookie, true);
     // Both kinds of handshake messages have the sender's index at the same offset.
     view.setUint32(COOKIE.receiver, toView(message).getUint32(4, true), true);
-    const nonce = secretBytes(COOKIE.sealed - COOKIE.nonce);
+    const nonce = generateBytes(COOKIE.sealed - COOKIE.nonce);
     out.set(nonce, COOKIE.nonce);
     const mac1 = message.subarray(at, at + MAC_BYTES);
-    out.set(sealCookie(this.#keys.cookie, nonce, this.#cookieFor(address), mac1), COOKIE.sealed);
+    out.set(sealCookie(this.#keys.cookie, nonce, this.#createCookie(address), mac1), COOKIE.sealed);
     return out;
   }
 
-  #cookieFor(address: Uint8Array): Uint8Array {
+  #createCookie(address: Uint8Array): Uint8Array {
     const now = this.#clock.monotonic();
-    if (now - this.#secret.since >= COOKIE_MS) this.#secret = { value: secretBytes(HASH_BYTES), since: now };
+    if (now - this.#secret.since >= COOKIE_TTL_MS) this.#secret = { value: generateBytes(HASH_BYTES), since: now };
     return mac(this.#secret.value, address);
   }
 }
@@ -83,9 +83,9 @@ export class CookieJar {
   }
 
   /** Takes a cookie message; returns false if it does not answer the message with this mac1. */
-  take(message: Uint8Array, mac1: Uint8Array): boolean {
-    const nonce = part(message, COOKIE.nonce, COOKIE.sealed - COOKIE.nonce);
-    const value = openCookie(this.#keys.cookie, nonce, part(message, COOKIE.sealed, 32), mac1);
+  consumeReply(message: Uint8Array, mac1: Uint8Array): boolean {
+    const nonce = copyPart(message, COOKIE.nonce, COOKIE.sealed - COOKIE.nonce);
+    const value = openCookie(this.#keys.cookie, nonce, copyPart(message, COOKIE.sealed, 32), mac1);
     if (value) this.#cookie = { value, at: this.#clock.monotonic() };
     return value !== undefined;
   }
@@ -93,6 +93,6 @@ export class CookieJar {
   /** The cookie, while it is valid. */
   get fresh(): Uint8Array | undefined {
     const { value, at } = this.#cookie ?? { value: undefined, at: 0 };
-    return this.#clock.monotonic() - at < COOKIE_MS ? value : undefined;
+    return this.#clock.monotonic() - at < COOKIE_TTL_MS ? value : undefined;
   }
 }

@@ -23,4 +23,4 @@ export const toView = (message: Uint8Array): DataView =>
   new DataView(message.buffer, message.byteOffset, message.byteLength);
 
 /** Returns a copy of a part of a message. */
-export const part = (message: Uint8Array, at: number, length: number): Uint8Array => message.slice(at, at + length);
+export const copyPart = (message: Uint8Array, at: number, length: number): Uint8Array => message.slice(at, at + length);

@@ -8,13 +8,13 @@ import { blake2s } from "@noble/hashes/blake2.js";
 export const HASH_BYTES = 32;
 export const MAC_BYTES = 16;
 const BLOCK_BYTES = 64;
-const NONCE = new Uint8Array(12);
+const ZERO_NONCE = new Uint8Array(12);
 
 /** BLAKE2s of all parts. */
 export const hash = (...parts: readonly Uint8Array[]): Uint8Array => {
-  const made = createHash("blake2s256");
-  for (const part of parts) made.update(part);
-  return new Uint8Array(made.digest());
+  const hasher = createHash("blake2s256");
+  for (const part of parts) hasher.update(part);
+  return new Uint8Array(hasher.digest());
 };
 
 /** HMAC (RFC 2104) over BLAKE2s. Keys have at most 32 bytes here. */
@@ -43,11 +43,11 @@ export const mac = (key: Uint8Array, bytes: Uint8Array): Uint8Array => blake2s(b
 
 /** Encrypts one field of a handshake; each key encrypts only one field, so the nonce is 0. */
 export const sealField = (key: Uint8Array, plain: Uint8Array, ad: Uint8Array): Uint8Array =>
-  chacha20poly1305(key, NONCE, ad).encrypt(plain);
+  chacha20poly1305(key, ZERO_NONCE, ad).encrypt(plain);
 
 /** Returns undefined if the field was not encrypted with this key and data. */
 export const openField = (key: Uint8Array, sealed: Uint8Array, ad: Uint8Array): Uint8Array | undefined =>
-  attempt(() => chacha20poly1305(key, NONCE, ad).decrypt(sealed));
+  tryOpen(() => chacha20poly1305(key, ZERO_NONCE, ad).decrypt(sealed));
 
 /** Encrypts a cookie; the nonce is 24 random bytes. */
 export const sealCookie = (key: Uint8Array, nonce: Uint8Array, cookie: Uint8Array, ad: Uint8Array): Uint8Array =>
@@ -59,9 +59,9 @@ export const openCookie = (
   nonce: Uint8Array,
   sealed: Uint8Array,
   ad: Uint8Array,
-): Uint8Array | undefined => attempt(() => xchacha20poly1305(key, nonce, ad).decrypt(sealed));
+): Uint8Array | undefined => tryOpen(() => xchacha20poly1305(key, nonce, ad).decrypt(sealed));
 
-const attempt = (open: () => Uint8Array): Uint8Array | undefined => {
+const tryOpen = (open: () => Uint8Array): Uint8Array | undefined => {
   try {
     return open();
   } catch {

@@ -4,32 +4,33 @@ import type { SessionKeys } from "./handshake.ts";
 import { DATA, TYPE, toView } from "./messages.ts";
 
 /** Far below the number of packets for which a key is safe, and within the exact range of a number. */
-const LAST_COUNTER = 2 ** 52;
+const REJECT_AFTER_MESSAGES = 2 ** 52;
 
 /** How far counters may arrive out of order. */
-export const WINDOW = 8_192 - 32;
-const WORDS = 8_192 / 32;
+export const REPLAY_WINDOW = 8_192 - 32;
+const WINDOW_WORDS = 8_192 / 32;
 
 /** Tracks the received counters of data packets (RFC 6479): a bit window that moves with the highest one. */
 export class ReplayWindow {
-  readonly #words = new Uint32Array(WORDS);
+  readonly #words = new Uint32Array(WINDOW_WORDS);
   #highest = -1;
 
   /** True if this counter is new and not too old. Does not record it: the packet may still prove to be forged. */
   isFresh(counter: number): boolean {
     if (counter > this.#highest) return true;
-    if (this.#highest - counter >= WINDOW) return false;
-    return ((this.#words[Math.floor(counter / 32) % WORDS] as number) & (1 << (counter % 32))) === 0;
+    if (this.#highest - counter >= REPLAY_WINDOW) return false;
+    return ((this.#words[Math.floor(counter / 32) % WINDOW_WORDS] as number) & (1 << (counter % 32))) === 0;
   }
 
   /** Records the counter of an authenticated packet. */
   mark(counter: number): void {
     if (counter > this.#highest) {
       const [last, next] = [Math.floor(this.#highest / 32), Math.floor(counter / 32)];
-      for (let word = Math.max(last + 1, next - WORDS + 1); word <= next; word += 1) this.#words[word % WORDS] = 0;
+      for (let word = Math.max(last + 1, next - WINDOW_WORDS + 1); word <= next; word += 1)
+        this.#words[word % WINDOW_WORDS] = 0;
       this.#highest = counter;
     }
-    const word = Math.floor(counter / 32) % WORDS;
+    const word = Math.floor(counter / 32) % WINDOW_WORDS;
     this.#words[word] = (this.#words[word] as number) | (1 << (counter % 32));
   }
 }
@@ -55,8 +56,8 @@ export class Session {
   }
 
   /** False once all counters are used. */
-  get mayCount(): boolean {
-    return this.#counter < LAST_COUNTER;
+  get canSend(): boolean {
+    return this.#counter < REJECT_AFTER_MESSAGES;
   }
 
   /** Returns a data message for this packet, padded to 16 bytes. Valid until the next packet of any session is encrypted or decrypted. */
@@ -73,7 +74,7 @@ export class Session {
   open(message: Uint8Array): Uint8Array | undefined {
     const view = toView(message);
     const counter = view.getUint32(DATA.counter, true) + view.getUint32(DATA.counter + 4, true) * 2 ** 32;
-    if (counter >= LAST_COUNTER || !this.#window.isFresh(counter)) return undefined;
+    if (counter >= REJECT_AFTER_MESSAGES || !this.#window.isFresh(counter)) return undefined;
     const plain = openSealed(this.#keys.receive, counter, message.subarray(DATA.body));
     if (plain) this.#window.mark(counter);
     return plain;

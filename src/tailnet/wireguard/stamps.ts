@@ -1,9 +1,9 @@
 // Timestamps and indices of handshakes (facts/tailnet-peer 4).
 import type { Clock } from "#base/clock.ts";
-import { secretBytes } from "#base/ids.ts";
+import { generateBytes } from "#base/ids.ts";
 
 /** The TAI64 seconds of the start of 1970. */
-const EPOCH = 2n ** 62n + 10n;
+const TAI64_EPOCH = 2n ** 62n + 10n;
 
 /** TAI64N timestamps, 12 bytes big-endian, strictly increasing even if the wall clock is not. */
 export class Tai64n {
@@ -18,11 +18,11 @@ export class Tai64n {
     this.#last = Math.max(this.#last + 1, this.#clock.now());
     const out = new Uint8Array(12);
     const view = new DataView(out.buffer);
-    view.setBigUint64(0, EPOCH + BigInt(Math.floor(this.#last / 1_000)));
+    view.setBigUint64(0, TAI64_EPOCH + BigInt(Math.floor(this.#last / 1_000)));
     view.setUint32(8, (this.#last % 1_000) * 1_000_000);
     return out;
   }
 }
 
 /** Returns a random word that identifies a session. */
-export const freshIndex = (): number => new DataView(secretBytes(4).buffer).getUint32(0);
+export const generateIndex = (): number => new DataView(generateBytes(4).buffer).getUint32(0);

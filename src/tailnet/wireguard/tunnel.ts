@@ -3,24 +3,31 @@
 import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import type { KeyPair } from "../box.ts";
-import { initiate, type Pending, readInitiation, readResponse, respond, type SessionKeys } from "./handshake.ts";
+import {
+  initiate,
+  type PendingHandshake,
+  readInitiation,
+  readResponse,
+  respond,
+  type SessionKeys,
+} from "./handshake.ts";
 import { type CookieIssuer, CookieJar, hasMac1, MacKeys } from "./macs.ts";
 import { COOKIE, DATA, findMessageType, INITIATION, TYPE, toView } from "./messages.ts";
 import { EMPTY, equal } from "./primitives.ts";
 import { Session } from "./session.ts";
-import { freshIndex, type Tai64n } from "./stamps.ts";
+import { generateIndex, type Tai64n } from "./stamps.ts";
 
-export const REKEY_AFTER_MS = 120_000;
-export const REJECT_AFTER_MS = 180_000;
-export const RETRY_MS = 5_000;
-const RETRY_JITTER_MS = 333;
-export const GIVE_UP_MS = 90_000;
-export const KEEPALIVE_MS = 10_000;
+export const REKEY_AFTER_TIME_MS = 120_000;
+export const REJECT_AFTER_TIME_MS = 180_000;
+export const REKEY_TIMEOUT_MS = 5_000;
+const REKEY_JITTER_MS = 333;
+export const REKEY_ATTEMPT_TIME_MS = 90_000;
+export const KEEPALIVE_TIMEOUT_MS = 10_000;
 /** A receiving initiator rekeys if its keys will expire before another exchange. */
-const REKEY_ON_RECEIVE_MS = REJECT_AFTER_MS - KEEPALIVE_MS - RETRY_MS;
+const REKEY_ON_RECEIVE_MS = REJECT_AFTER_TIME_MS - KEEPALIVE_TIMEOUT_MS - REKEY_TIMEOUT_MS;
 const MAX_STAGED = 256;
 /** Minimum interval between two initiations of a peer. */
-const INITIATION_GAP_MS = 20;
+const MIN_INITIATION_INTERVAL_MS = 20;
 
 /** State shared by all tunnels of a peer. */
 export type TunnelHost = {
@@ -43,136 +50,139 @@ export type TunnelOptions = {
   receive(packet: Uint8Array): void;
 };
 
-type Trying = Pending & { readonly retryAt: number };
+type PendingInitiation = PendingHandshake & { readonly retryAt: number };
 
 export class Tunnel {
-  readonly #o: TunnelOptions;
+  readonly #options: TunnelOptions;
   readonly #clock: Clock;
   readonly #ownKeys: MacKeys;
-  readonly #theirKeys: MacKeys;
-  readonly #jar: CookieJar;
+  readonly #peerKeys: MacKeys;
+  readonly #cookieJar: CookieJar;
   #current: Session | undefined;
   #previous: Session | undefined;
   /** Created as responder; not used for sending before the initiator has used it. */
   #next: Session | undefined;
-  #trying: Trying | undefined;
-  #firstTry = 0;
+  #pending: PendingInitiation | undefined;
+  #firstAttemptAt = 0;
   #staged: Uint8Array[] = [];
   #lastStamp: Uint8Array = EMPTY;
   #lastInitiation = Number.NEGATIVE_INFINITY;
   /** Since when we owe the peer a message, and since when it owes us one. */
-  #owing: number | undefined;
-  #waiting: number | undefined;
+  #owesSince: number | undefined;
+  #awaitingSince: number | undefined;
   /** Number of completed handshakes. */
   handshakes = 0;
 
   constructor(options: TunnelOptions) {
-    this.#o = options;
+    this.#options = options;
     this.#clock = options.host.clock;
     this.#ownKeys = new MacKeys(options.host.key.public);
-    this.#theirKeys = new MacKeys(options.peer);
-    this.#jar = new CookieJar(this.#clock, this.#theirKeys);
+    this.#peerKeys = new MacKeys(options.peer);
+    this.#cookieJar = new CookieJar(this.#clock, this.#peerKeys);
   }
 
   /** Sends a packet, or queues a copy until there are keys; the oldest of more than 256 are dropped. */
   send(packet: Uint8Array): void {
     const now = this.#clock.monotonic();
     const session = this.#current;
-    if (!session || now - session.born >= REJECT_AFTER_MS || !session.mayCount) {
+    if (!session || now - session.born >= REJECT_AFTER_TIME_MS || !session.canSend) {
       this.#staged.push(packet.slice());
       if (this.#staged.length > MAX_STAGED) this.#staged.shift();
-      this.#begin(now);
+      this.#sendInitiation(now);
       return;
     }
-    this.#owing = undefined;
-    if (packet.byteLength > 0) this.#waiting ??= now;
-    this.#o.transmit(session.seal(packet));
-    if (session.isInitiator && now - session.born >= REKEY_AFTER_MS) this.#begin(now);
+    this.#owesSince = undefined;
+    if (packet.byteLength > 0) this.#awaitingSince ??= now;
+    this.#options.transmit(session.seal(packet));
+    if (session.isInitiator && now - session.born >= REKEY_AFTER_TIME_MS) this.#sendInitiation(now);
   }
 
   /** Takes a message from the peer; invalid ones are dropped. */
   push(message: Uint8Array): void {
     const type = findMessageType(message);
-    if (type === TYPE.data) this.#takeData(message);
-    else if (type === TYPE.initiation) this.#answer(message);
-    else if (type === TYPE.response) this.#finish(message);
-    else if (type === TYPE.cookie) this.#takeCookie(message);
+    if (type === TYPE.data) this.#handleData(message);
+    else if (type === TYPE.initiation) this.#handleInitiation(message);
+    else if (type === TYPE.response) this.#handleResponse(message);
+    else if (type === TYPE.cookie) this.#handleCookie(message);
   }
 
   /** Does what is due: retries, keepalives, rekeying after silence, expiry of old keys. */
   tick(): void {
     const now = this.#clock.monotonic();
-    if (this.#trying && now >= this.#trying.retryAt) this.#begin(now);
-    if (this.#owing !== undefined && now - this.#owing >= KEEPALIVE_MS) {
-      this.#owing = undefined;
-      if (this.#current && now - this.#current.born < REJECT_AFTER_MS) this.send(EMPTY);
+    if (this.#pending && now >= this.#pending.retryAt) this.#sendInitiation(now);
+    if (this.#owesSince !== undefined && now - this.#owesSince >= KEEPALIVE_TIMEOUT_MS) {
+      this.#owesSince = undefined;
+      if (this.#current && now - this.#current.born < REJECT_AFTER_TIME_MS) this.send(EMPTY);
     }
-    if (this.#waiting !== undefined && now - this.#waiting >= KEEPALIVE_MS + RETRY_MS) {
-      this.#waiting = undefined;
-      this.#begin(now);
+    if (this.#awaitingSince !== undefined && now - this.#awaitingSince >= KEEPALIVE_TIMEOUT_MS + REKEY_TIMEOUT_MS) {
+      this.#awaitingSince = undefined;
+      this.#sendInitiation(now);
     }
     const isOver = (session: Session | undefined): boolean =>
-      session !== undefined && now - session.born >= 3 * REJECT_AFTER_MS;
+      session !== undefined && now - session.born >= 3 * REJECT_AFTER_TIME_MS;
     if (isOver(this.#current)) this.#current = undefined;
     if (isOver(this.#previous)) this.#previous = undefined;
     if (isOver(this.#next)) this.#next = undefined;
   }
 
-  #begin(now: number): void {
-    if (this.#trying && now < this.#trying.retryAt) return;
-    if (!this.#trying) this.#firstTry = now;
-    const { host, peer, transmit } = this.#o;
-    const begun =
-      now - this.#firstTry < GIVE_UP_MS &&
+  #sendInitiation(now: number): void {
+    if (this.#pending && now < this.#pending.retryAt) return;
+    if (!this.#pending) this.#firstAttemptAt = now;
+    const { host, peer, transmit } = this.#options;
+    const initiation =
+      now - this.#firstAttemptAt < REKEY_ATTEMPT_TIME_MS &&
       initiate(host.key, peer, {
-        local: freshIndex(),
+        local: generateIndex(),
         stamp: host.stamps.next(),
-        macs: { keys: this.#theirKeys, cookie: this.#jar.fresh },
+        macs: { keys: this.#peerKeys, cookie: this.#cookieJar.fresh },
       });
-    if (!begun) {
+    if (!initiation) {
       // The peer is unreachable, so queued packets are dropped.
-      this.#trying = undefined;
+      this.#pending = undefined;
       this.#staged = [];
       return;
     }
-    this.#trying = { ...begun.pending, retryAt: now + RETRY_MS + host.random() * RETRY_JITTER_MS };
-    transmit(begun.message);
+    this.#pending = { ...initiation.pending, retryAt: now + REKEY_TIMEOUT_MS + host.random() * REKEY_JITTER_MS };
+    transmit(initiation.message);
   }
 
-  #answer(message: Uint8Array): void {
-    const { host, peer, transmit } = this.#o;
+  #handleInitiation(message: Uint8Array): void {
+    const { host, peer, transmit } = this.#options;
     if (!hasMac1(message, INITIATION.mac1, this.#ownKeys)) return;
-    if (host.isUnderLoad() && !host.cookies.knows(message, INITIATION.mac1, peer)) {
+    if (host.isUnderLoad() && !host.cookies.hasMac2(message, INITIATION.mac1, peer)) {
       transmit(host.cookies.reply(message, INITIATION.mac1, peer));
       return;
     }
     const now = this.#clock.monotonic();
-    if (now - this.#lastInitiation < INITIATION_GAP_MS) return;
+    if (now - this.#lastInitiation < MIN_INITIATION_INTERVAL_MS) return;
     this.#lastInitiation = now;
     const offer = readInitiation(host.key, message);
     if (!offer || !equal(offer.peer, peer) || Buffer.compare(offer.stamp, this.#lastStamp) <= 0) return;
-    const answer = respond(offer, { local: freshIndex(), macs: { keys: this.#theirKeys, cookie: this.#jar.fresh } });
+    const answer = respond(offer, {
+      local: generateIndex(),
+      macs: { keys: this.#peerKeys, cookie: this.#cookieJar.fresh },
+    });
     if (!answer) return;
     this.#lastStamp = offer.stamp;
-    this.#next = this.#made(answer.keys, false);
+    this.#next = this.#createSession(answer.keys, false);
     transmit(answer.message);
   }
 
-  #finish(message: Uint8Array): void {
-    const keys = this.#trying && readResponse(this.#o.host.key, this.#trying, message, this.#ownKeys);
+  #handleResponse(message: Uint8Array): void {
+    const keys = this.#pending && readResponse(this.#options.host.key, this.#pending, message, this.#ownKeys);
     if (!keys) return;
-    this.#trying = undefined;
-    this.#promote(this.#made(keys, true));
+    this.#pending = undefined;
+    this.#promote(this.#createSession(keys, true));
     // The responder may not send with these keys before it has received with them.
     if (this.#staged.length === 0) this.send(EMPTY);
     this.#flush();
   }
 
-  #takeData(message: Uint8Array): void {
+  #handleData(message: Uint8Array): void {
     const index = toView(message).getUint32(DATA.receiver, true);
-    const session = this.#named(index);
+    const session = this.#findSession(index);
     const now = this.#clock.monotonic();
-    if (!session || now - session.born >= REJECT_AFTER_MS) return;
+    if (!session || now - session.born >= REJECT_AFTER_TIME_MS) return;
     const packet = session.open(message);
     if (!packet) return;
     if (session === this.#next) {
@@ -180,25 +190,26 @@ export class Tunnel {
       this.#promote(session);
       this.#flush();
     }
-    this.#waiting = undefined;
-    if (session.isInitiator && session === this.#current && now - session.born >= REKEY_ON_RECEIVE_MS) this.#begin(now);
+    this.#awaitingSince = undefined;
+    if (session.isInitiator && session === this.#current && now - session.born >= REKEY_ON_RECEIVE_MS)
+      this.#sendInitiation(now);
     if (packet.byteLength === 0) return;
-    this.#owing ??= now;
-    this.#o.receive(packet);
+    this.#owesSince ??= now;
+    this.#options.receive(packet);
   }
 
-  #named(index: number): Session | undefined {
+  #findSession(index: number): Session | undefined {
     if (this.#current?.local === index) return this.#current;
     return [this.#next, this.#previous].find((one) => one?.local === index);
   }
 
-  #takeCookie(message: Uint8Array): void {
-    const trying = this.#trying;
+  #handleCookie(message: Uint8Array): void {
+    const trying = this.#pending;
     if (trying && toView(message).getUint32(COOKIE.receiver, true) === trying.local)
-      this.#jar.take(message, trying.mac1);
+      this.#cookieJar.consumeReply(message, trying.mac1);
   }
 
-  #made(keys: SessionKeys, isInitiator: boolean): Session {
+  #createSession(keys: SessionKeys, isInitiator: boolean): Session {
     return new Session(keys, { isInitiator, born: this.#clock.monotonic() });
   }
 

@@ -1,16 +1,16 @@
 // The tool `attach_file`: stores a file of the workspace with the chat, for users to open (facts/chats 5.1, 3.4). Its type is detected from
 // its content, as for uploads.
 import { Type as t } from "@sinclair/typebox";
-import { ToolError, tool } from "../tool.ts";
+import { defineTool, ToolError } from "../tool.ts";
 import description from "./attach-file.txt" with { type: "text" };
 
 /** Maximum size of a file, as for uploads. */
-export const ATTACHED_LIMIT = 10_485_760;
+export const MAX_ATTACHMENT_BYTES = 10_485_760;
 const MAX_NAME_LENGTH = 255;
 /** Control characters, and characters that reverse the direction of text. */
-const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const INVISIBLE_CHARACTERS = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-export const attachFile = tool({
+export const attachFile = defineTool({
   name: "attach_file",
   description,
   changes_nothing: true,
@@ -22,12 +22,13 @@ export const attachFile = tool({
     { additionalProperties: false },
   ),
   async run({ agent, services }, { path, name: given }, signal) {
-    const query = new URLSearchParams({ path, limit: String(ATTACHED_LIMIT + 1) });
-    const bytes = await agent.bytes(`/read-file?${query}`, ATTACHED_LIMIT + 1, signal);
-    if (bytes.byteLength > ATTACHED_LIMIT) throw new ToolError(`The file is larger than ${ATTACHED_LIMIT} bytes.`);
+    const query = new URLSearchParams({ path, limit: String(MAX_ATTACHMENT_BYTES + 1) });
+    const bytes = await agent.bytes(`/read-file?${query}`, MAX_ATTACHMENT_BYTES + 1, signal);
+    if (bytes.byteLength > MAX_ATTACHMENT_BYTES)
+      throw new ToolError(`The file is larger than ${MAX_ATTACHMENT_BYTES} bytes.`);
     if (bytes.byteLength === 0) throw new ToolError("The file is empty.");
     const last = (given ?? path).split("/").at(-1) ?? "";
-    const name = last.replaceAll(HIDDEN, "").trim();
+    const name = last.replaceAll(INVISIBLE_CHARACTERS, "").trim();
     if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH) {
       throw new ToolError(`The file needs a name of at most ${MAX_NAME_LENGTH} bytes: say one with name.`);
     }

@@ -1,7 +1,7 @@
 // The tool `edit_files`: replaces passages in files of the workspace; all edits are validated before any file is written (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { EditedFiles } from "#schema/agents/agent-files.ts";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./edit-files.txt" with { type: "text" };
 
 const Edit = t.Object(
@@ -16,7 +16,7 @@ const Edit = t.Object(
   { additionalProperties: false },
 );
 
-export const editFiles = tool({
+export const editFiles = defineTool({
   name: "edit_files",
   description,
   input_schema: t.Object(

@@ -2,12 +2,12 @@
 import { Type as t } from "@sinclair/typebox";
 import type { FileLines } from "#schema/agents/agent-files.ts";
 import { CHAT_FILE_TYPES } from "#schema/chats/chat-file.ts";
-import { ToolError, tool } from "../tool.ts";
+import { defineTool, ToolError } from "../tool.ts";
 import description from "./read-file.txt" with { type: "text" };
 
 const MAX_LINES = 2_000;
 
-export const readFile = tool({
+export const readFile = defineTool({
   name: "read_file",
   description,
   changes_nothing: true,
@@ -28,18 +28,18 @@ export const readFile = tool({
       signal,
       patient: true,
     });
-    if (read.media_type !== undefined) throw new ToolError(noText(path, read.media_type, read.file_size));
+    if (read.media_type !== undefined) throw new ToolError(describeNonText(path, read.media_type, read.file_size));
     const lines = read.lines_read === 0 ? [] : read.content.split("\n");
     return { ...read, content: lines.map((line, index) => `${offset + index}\t${line}`).join("\n") };
   },
 });
 
-const noText = (path: string, media_type: string, size: number): string =>
-  `${path} is no text but ${media_type}, ${size} bytes: nothing of it was read. ${
-    isShown(media_type)
+const describeNonText = (path: string, media_type: string, size: number): string =>
+  `${path} is ${media_type} (${size} bytes), not text, so it was not read. ${
+    isViewable(media_type)
       ? "attach_file shows it to the person; to look into it yourself run a program with execute."
       : "To look into it run a program with execute."
   }`;
 
 /** The types that attach_file accepts. */
-const isShown = (media_type: string): boolean => CHAT_FILE_TYPES.some((type) => type === media_type);
+const isViewable = (media_type: string): boolean => CHAT_FILE_TYPES.some((type) => type === media_type);

@@ -2,7 +2,7 @@
 // file that requires approval, nor one that a person approves to a file that the person does not see (rule PE-17).
 import { posix } from "node:path";
 import { log } from "#base/log.ts";
-import { isPlainPath, pathsIn } from "../permission-mode.ts";
+import { getPaths, isPlainPath } from "../permission-mode.ts";
 import { type ToolAgent, ToolError } from "../tool.ts";
 
 type Agent = Pick<ToolAgent, "call">;
@@ -10,11 +10,11 @@ type Agent = Pick<ToolAgent, "call">;
 /**
  * Returns why the edit is refused, as a message for the model; undefined if every file is below the agent's folder and not hidden there.
  */
-export const linkProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
+export const findLinkProblem = (agent: Agent, args: unknown, signal: AbortSignal): Promise<string | undefined> =>
   orWhyNot(signal, async () => {
-    const paths = pathsIn(args).filter((one) => typeof one === "string");
-    const [first] = await filesAway(agent, paths, signal);
-    return first && leadsAway(...first);
+    const paths = getPaths(args).filter((one) => typeof one === "string");
+    const [first] = await findFilesOutside(agent, paths, signal);
+    return first && describeOutsideLink(...first);
   });
 
 /** Like `redirectProblem`, but returns why the workspace does not say, too. For an edit that a person has approved. */
@@ -33,15 +33,15 @@ const orWhyNot = async (signal: AbortSignal, look: () => Promise<string | undefi
 };
 
 /** Returns the real paths of the files that are not below the agent's folder, or are hidden there, by the given paths. */
-export const filesAway = async (
+export const findFilesOutside = async (
   agent: Agent,
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> => {
   const away = new Map<string, string>();
-  const folder = await resolved(agent, ".", signal);
+  const folder = await requestRealPath(agent, ".", signal);
   for (const path of paths) {
-    const real = await realPath(agent, path, signal);
+    const real = await resolveRealPath(agent, path, signal);
     if (!isPlainPath(real, folder)) away.set(path, real);
   }
   return away;
@@ -56,9 +56,9 @@ export const redirectProblem = async (
   args: unknown,
   signal: AbortSignal,
 ): Promise<string | undefined> => {
-  for (const path of pathsIn(args)) {
+  for (const path of getPaths(args)) {
     if (typeof path !== "string") continue;
-    const real = await realPath(agent, path, signal);
+    const real = await resolveRealPath(agent, path, signal);
     if (real !== (await shownPath(agent, path, signal)))
       return `"${path}" leads to ${real}, which the person who approves the edit does not see. Nothing was changed. Call again with the path ${real}.`;
   }
@@ -68,8 +68,8 @@ export const redirectProblem = async (
 /** Returns the path without resolving links below the agent's folder or the home. */
 const shownPath = async (agent: Agent, path: string, signal: AbortSignal): Promise<string> => {
   const below = (base: string, rest: string): string => posix.join(base, rest).replace(/(?<=.)\/$/, "");
-  if (path === "~" || path.startsWith("~/")) return below(await resolved(agent, "~", signal), path.slice(1));
-  const folder = await resolved(agent, ".", signal);
+  if (path === "~" || path.startsWith("~/")) return below(await requestRealPath(agent, "~", signal), path.slice(1));
+  const folder = await requestRealPath(agent, ".", signal);
   if (!path.startsWith("/")) return below(folder, path);
   // The folder itself may be reached through a link, as where /home is one.
   const parts = posix.normalize(path).split("/").slice(1);
@@ -81,29 +81,29 @@ const shownPath = async (agent: Agent, path: string, signal: AbortSignal): Promi
   return below("/", parts.join("/"));
 };
 
-const leadsAway = (path: string, real: string): string =>
+const describeOutsideLink = (path: string, real: string): string =>
   `"${path}" leads to ${real} through a symbolic link. Edits there need approval, so nothing was changed. Call again with the path ${real}, and a person is asked.`;
 
 /** Returns the path with links resolved; for a new file, that of its nearest existing folder plus the rest. */
-const realPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
+const resolveRealPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const parts = path.replace(/\/+$/, "").split("/");
   for (let kept = parts.length; kept > 0; kept -= 1) {
     const there = await resolvedIfThere(agent, parts.slice(0, kept).join("/") || "/", signal);
     if (there !== undefined) return [there.replace(/\/$/, ""), ...parts.slice(kept)].join("/");
   }
-  const folder = await resolved(agent, ".", signal);
+  const folder = await requestRealPath(agent, ".", signal);
   return [folder, ...parts].join("/");
 };
 
 const resolvedIfThere = (agent: Agent, path: string, signal?: AbortSignal): Promise<string | undefined> =>
-  resolved(agent, path, signal).catch((error: unknown) => {
+  requestRealPath(agent, path, signal).catch((error: unknown) => {
     if (!(error instanceof ToolError)) throw error;
     return undefined;
   });
 
-const resolved = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
+const requestRealPath = async (agent: Agent, path: string, signal?: AbortSignal): Promise<string> => {
   const query = new URLSearchParams({ path });
-  const asked = { method: "GET", path: `/resolve-path?${query}`, patient: true } as const;
-  const call = signal ? { ...asked, signal } : asked;
+  const agentCall = { method: "GET", path: `/resolve-path?${query}`, patient: true } as const;
+  const call = signal ? { ...agentCall, signal } : agentCall;
   return (await agent.call<{ resolved_path: string }>(call)).resolved_path;
 };

@@ -1,9 +1,9 @@
 // The tool `write_file`: creates or replaces a file of the workspace (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./write-file.txt" with { type: "text" };
 
-export const writeFile = tool({
+export const writeFile = defineTool({
   name: "write_file",
   description,
   input_schema: t.Object(

@@ -2,17 +2,17 @@
 // inspected later. If its turn is interrupted, it is killed with all its child processes (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
 import type { ProcessInfo, ProcessLimits, StartProcess } from "#schema/agents/agent-files.ts";
-import { parseDuration, unitNote } from "../duration.ts";
+import { makeUnitNote, parseDuration } from "../duration.ts";
 import type { ToolResult } from "../result.ts";
-import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
+import { defineTool, INTERRUPTED_REASON, type ToolContext, ToolError } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
-import { endProcess, followProcess, startProcess, UNATTENDED } from "./processes.ts";
+import { endProcess, followProcess, startProcess, UNATTENDED_ENV } from "./processes.ts";
 import { findWriteReason } from "./read-only-commands.ts";
 
-const TIMEOUT_MS = 10_000;
+const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
 
-export const execute = tool({
+export const execute = defineTool({
   name: "execute",
   description,
   input_schema: t.Object(
@@ -27,21 +27,26 @@ export const execute = tool({
   ),
   async run(context, args, signal) {
     const { agent, run_id } = context;
-    const timeout_ms = parseDuration(args.timeout, TIMEOUT_MS, MAX_MS);
+    const timeout_ms = parseDuration(args.timeout, DEFAULT_TIMEOUT_MS, MAX_MS);
     const { command, background } = parseForeground(args.command, args.run_in_background);
-    const begun = context.clock.monotonic();
+    const startedAt = context.clock.monotonic();
     try {
       const place = args.workdir === undefined ? {} : { directory: args.workdir };
-      const limits = await limitsFor(context, command);
-      await startProcess(agent, { id: run_id, command, env: UNATTENDED, ...place, ...limits });
+      const limits = await loadProcessLimits(context, command);
+      await startProcess(agent, { id: run_id, command, env: UNATTENDED_ENV, ...place, ...limits });
       signal.throwIfAborted();
       const asked = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, asked, signal);
-      const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("timeout", args.timeout) };
-      const wall_duration_ms = took(process) ?? Math.round(context.clock.monotonic() - begun);
-      return { ...said, wall_duration_ms, ...verdict(process, { background, timeout_ms }), ...makeNote(context.again) };
+      const toolOutput = { output, ...(truncated ? { truncated } : {}), ...makeUnitNote("timeout", args.timeout) };
+      const wall_duration_ms = getDuration(process) ?? Math.round(context.clock.monotonic() - startedAt);
+      return {
+        ...toolOutput,
+        wall_duration_ms,
+        ...describeOutcome(process, { background, timeout_ms }),
+        ...makeNote(context.again),
+      };
     } catch (error) {
-      if (signal.reason === INTERRUPTED) await endProcess(context, run_id);
+      if (signal.reason === INTERRUPTED_REASON) await endProcess(context, run_id);
       throw error;
     }
   },
@@ -51,30 +56,33 @@ export const execute = tool({
  * Returns how a read-only command is kept from writing: by the workspace's system, otherwise by checking the command itself. Throws
  * ToolError.
  */
-const limitsFor = async (
+const loadProcessLimits = async (
   { agent, writable_only }: Pick<ToolContext, "agent" | "writable_only">,
   command: string,
 ): Promise<Pick<StartProcess, "writable_only">> => {
   if (writable_only === undefined) return {};
   const limits = await agent.call<ProcessLimits>({ method: "GET", path: "/processes/limits", patient: true });
   if (limits.can_hold_back) return { writable_only: [...writable_only] };
-  const why = findWriteReason(command);
-  if (why === undefined) return {};
+  const writeReason = findWriteReason(command);
+  if (writeReason === undefined) return {};
   throw new ToolError(
-    `Here commands may only look, and this workspace cannot hold them back: ${why}. Nothing was run.`,
+    `Here commands may only look, and this workspace cannot hold them back: ${writeReason}. Nothing was run.`,
   );
 };
 
-type Wait = { readonly background: boolean; readonly timeout_ms: number };
+type WaitOptions = { readonly background: boolean; readonly timeout_ms: number };
 
-const verdict = ({ id, running, exit_code }: ProcessInfo, { background, timeout_ms }: Wait): ToolResult => {
+const describeOutcome = (
+  { id, running, exit_code }: ProcessInfo,
+  { background, timeout_ms }: WaitOptions,
+): ToolResult => {
   if (!running) return { success: exit_code === 0, exit_code };
-  if (background) return { success: true, background_process_id: id, note: RUNS_ON };
+  if (background) return { success: true, background_process_id: id, note: BACKGROUND_NOTE };
   const error = `The command had not ended after ${timeout_ms / 1_000} s. It still runs.`;
-  return { success: false, error, background_process_id: id, note: RUNS_ON };
+  return { success: false, error, background_process_id: id, note: BACKGROUND_NOTE };
 };
 
-const RUNS_ON = "It runs in the background: look with process_output, end it with process_signal.";
+const BACKGROUND_NOTE = "It runs in the background: look with process_output, end it with process_signal.";
 
 /** A trailing `&` means background; `&&` does not. */
 const parseForeground = (command: string, asked = false): { command: string; background: boolean } => {
@@ -83,7 +91,7 @@ const parseForeground = (command: string, asked = false): { command: string; bac
   return trails ? { command: trimmed.slice(0, -1).trimEnd(), background: true } : { command, background: asked };
 };
 
-const took = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
+const getDuration = ({ started_at, ended_at }: ProcessInfo): number | undefined =>
   ended_at === null ? undefined : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
 
 const makeNote = (again: boolean): ToolResult =>

@@ -4,44 +4,44 @@ import { type Command, forEachChild, parse, type SyntaxNode, type Word } from "u
 
 /** Longer texts are not parsed, since the worst case is quadratic; further commands are not listed. */
 const MAX_LENGTH = 6_000;
-const MOST = 100;
+const MAX_COMMANDS = 100;
 const MAX_WORD_LENGTH = 200;
 
 /** Parts of a word whose value is known before it runs. */
-const PLAIN: ReadonlySet<string> = new Set(["Literal", "SingleQuoted", "AnsiCQuoted"]);
-const AROUND: ReadonlySet<string> = new Set(["DoubleQuoted", "LocaleString"]);
+const CONSTANT_PARTS: ReadonlySet<string> = new Set(["Literal", "SingleQuoted", "AnsiCQuoted"]);
+const WRAPPER_PARTS: ReadonlySet<string> = new Set(["DoubleQuoted", "LocaleString"]);
 
 /**
  * Returns [program] or [program, first argument that is not a flag] of each simple command in order; programs without their folders.
  * Commands whose program is known only at run time are omitted. Undefined for invalid shell text (rule TO-19).
  */
-export const parsedCommands = (command: unknown): string[][] | undefined => {
-  const found = simpleCommands(command).flatMap(({ node: { name, args } }) => {
-    if (!name || !isKnown(name)) return [];
+export const parseCommands = (command: unknown): string[][] | undefined => {
+  const found = listSimpleCommands(command).flatMap(({ node: { name, args } }) => {
+    if (!name || !isConstant(name)) return [];
     const program = name.value.split("/").at(-1) ?? "";
     const first = args.flatMap((one) => (one.type === "Word" && !one.text.startsWith("-") ? [one] : []))[0];
-    const argument = first && (isKnown(first) ? first.value : first.text);
+    const argument = first && (isConstant(first) ? first.value : first.text);
     if (program === "") return [];
     return [[program, ...(argument ? [argument] : [])].map((one) => one.slice(0, MAX_WORD_LENGTH))];
   });
-  return found.length > 0 ? found.slice(0, MOST) : undefined;
+  return found.length > 0 ? found.slice(0, MAX_COMMANDS) : undefined;
 };
 
 /** Returns the text of each simple command in order, including those in substitutions. Empty for invalid shell text. */
-export const commandTexts = (command: string): string[] =>
-  simpleCommands(command)
+export const listCommandTexts = (command: string): string[] =>
+  listSimpleCommands(command)
     .map(({ node: { pos, end }, source }) => source.slice(pos, end).trim())
     .filter((text) => text !== "")
-    .slice(0, MOST);
+    .slice(0, MAX_COMMANDS);
 
 /** `source`: the text to which the node's positions refer; nested backticks have a separate text. */
-type Found = { readonly node: Command; readonly source: string };
+type FoundCommand = { readonly node: Command; readonly source: string };
 
-const simpleCommands = (command: unknown): Found[] => {
+const listSimpleCommands = (command: unknown): FoundCommand[] => {
   if (typeof command !== "string" || command.length > MAX_LENGTH) return [];
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return [];
-  const found: Found[] = [];
+  const found: FoundCommand[] = [];
   const walk = (node: SyntaxNode, around: string): void => {
     const source = node.type === "Script" ? (node.source ?? around) : around;
     if (node.type === "Command") found.push({ node, source });
@@ -51,10 +51,12 @@ const simpleCommands = (command: unknown): Found[] => {
   return found;
 };
 
-type Part = NonNullable<Word["parts"]>[number];
+type WordPart = NonNullable<Word["parts"]>[number];
 
 /** True for a word whose value is the same whenever it runs. */
-export const isKnown = ({ parts }: { readonly parts?: readonly Part[] | undefined }): boolean =>
+export const isConstant = ({ parts }: { readonly parts?: readonly WordPart[] | undefined }): boolean =>
   (parts ?? []).every(
-    (part) => PLAIN.has(part.type) || (AROUND.has(part.type) && isKnown(part as { parts?: readonly Part[] })),
+    (part) =>
+      CONSTANT_PARTS.has(part.type) ||
+      (WRAPPER_PARTS.has(part.type) && isConstant(part as { parts?: readonly WordPart[] })),
   );

@@ -2,7 +2,7 @@
 // state (variables, substitutions, globs, redirections, assignments, keywords) is deliberately not understood. Used by permission.ts; it
 // never runs anything.
 
-const PLAIN = /[A-Za-z0-9_@%+=:,./-]/;
+const PLAIN_CHARACTER = /[A-Za-z0-9_@%+=:,./-]/;
 const KEYWORDS = new Set(
   "if then else elif fi for while until do done case esac in function select time coproc".split(" "),
 );
@@ -11,10 +11,10 @@ const KEYWORDS = new Set(
 const MAX_COMMANDS = 200;
 
 /** One simple command: the program and its arguments as the shell would pass them. */
-export type Words = readonly string[];
+export type CommandWords = readonly string[];
 
 /** Returns all simple commands of a list or pipeline in order; undefined if anything in it is not plain, and for more than 200. */
-export const plainCommands = (text: string): readonly Words[] | undefined => {
+export const parsePlainCommands = (text: string): readonly CommandWords[] | undefined => {
   const commands: string[][] = [[]];
   let word: string | undefined;
   const endWord = (): void => {
@@ -29,10 +29,10 @@ export const plainCommands = (text: string): readonly Words[] | undefined => {
     } else if (char === "'" || char === '"') {
       const end = text.indexOf(char, at + 1);
       const inside = text.slice(at + 1, end);
-      if (end < 0 || (char === '"' && /[$`\\!]/.test(inside)) || HIDDEN.test(inside)) return undefined;
+      if (end < 0 || (char === '"' && /[$`\\!]/.test(inside)) || CONTROL_CHARACTERS.test(inside)) return undefined;
       word = (word ?? "") + inside;
       at = end + 1;
-    } else if (PLAIN.test(char)) {
+    } else if (PLAIN_CHARACTER.test(char)) {
       word = (word ?? "") + char;
       at += 1;
     } else {
@@ -51,6 +51,7 @@ export const plainCommands = (text: string): readonly Words[] | undefined => {
 
 /** Control characters except tabs and line breaks. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f]/;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f]/;
 
-const isPlain = ([program = ""]: Words): boolean => program !== "" && !program.includes("=") && !KEYWORDS.has(program);
+const isPlain = ([program = ""]: CommandWords): boolean =>
+  program !== "" && !program.includes("=") && !KEYWORDS.has(program);

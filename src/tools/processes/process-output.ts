@@ -1,14 +1,14 @@
 // The tool `process_output`: the output of a background program, and whether it has ended (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { parseDuration, unitNote } from "../duration.ts";
-import { tool } from "../tool.ts";
+import { makeUnitNote, parseDuration } from "../duration.ts";
+import { defineTool } from "../tool.ts";
 import description from "./process-output.txt" with { type: "text" };
 import { followProcess } from "./processes.ts";
 
-const WAIT_MS = 10_000;
+const DEFAULT_WAIT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
 
-export const processOutput = tool({
+export const processOutput = defineTool({
   name: "process_output",
   description,
   changes_nothing: true,
@@ -23,11 +23,11 @@ export const processOutput = tool({
     { additionalProperties: false },
   ),
   async run(context, { process_id, wait_timeout }, signal) {
-    const wait_ms = parseDuration(wait_timeout, WAIT_MS, MAX_MS);
+    const wait_ms = parseDuration(wait_timeout, DEFAULT_WAIT_MS, MAX_MS);
     const { process, output, truncated } = await followProcess(context, process_id, wait_ms, signal);
-    const said = { output, ...(truncated ? { truncated } : {}), ...unitNote("wait_timeout", wait_timeout) };
+    const toolOutput = { output, ...(truncated ? { truncated } : {}), ...makeUnitNote("wait_timeout", wait_timeout) };
     return process.running
-      ? { success: true, ...said, running: true }
-      : { success: process.exit_code === 0, ...said, running: false, exit_code: process.exit_code };
+      ? { success: true, ...toolOutput, running: true }
+      : { success: process.exit_code === 0, ...toolOutput, running: false, exit_code: process.exit_code };
   },
 });

@@ -1,10 +1,10 @@
 // The tool `process_signal`: kills a background program with all its child processes (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./process-signal.txt" with { type: "text" };
 import { sendSignal } from "./processes.ts";
 
-export const processSignal = tool({
+export const processSignal = defineTool({
   name: "process_signal",
   description,
   input_schema: t.Object(

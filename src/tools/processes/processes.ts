@@ -2,26 +2,26 @@
 // and kills it when the turn is interrupted. Used by `execute` and the `process_` tools.
 import { pause } from "#base/retry.ts";
 import type { ProcessInfo, ProcessOutput, SIGNALS, StartProcess } from "#schema/agents/agent-files.ts";
-import { Gathered } from "../cut.ts";
-import { type ToolAgent, type ToolContext, ToolError, WorkspaceAway } from "../tool.ts";
+import { HeadTailBuffer } from "../cut.ts";
+import { type ToolAgent, type ToolContext, ToolError, WorkspaceUnreachableError } from "../tool.ts";
 
 /** Maximum size of output in a result (facts/chats 5.1). */
-export const OUTPUT_LIMIT = 32_768;
+export const MAX_OUTPUT_BYTES = 32_768;
 /** How long one request waits for new output. */
-const WAIT_MS = 25_000;
+const LONG_POLL_MS = 25_000;
 /** Output is read in batches at this interval. */
-const PACE_MS = 40;
+const POLL_INTERVAL_MS = 40;
 /** Grace period between asking a program to end and killing it. */
 const GRACE_MS = 400;
 /** If a daemon does not return within this time, its programs no longer exist either. */
-const PERSIST_MS = 600_000;
-const AGAIN_MS = 500;
-const CHUNK = 131_072;
+const UNREACHABLE_TIMEOUT_MS = 600_000;
+const RETRY_DELAY_MS = 500;
+const MAX_CHUNK_BYTES = 131_072;
 /** An offset beyond any output. */
-const BEYOND = 999_999_999_999_999;
+const PAST_END = 999_999_999_999_999;
 
 /** Variables for programs without a user at a terminal: no pagers, colors, editors or prompts. */
-export const UNATTENDED = {
+export const UNATTENDED_ENV = {
   TERM: "dumb",
   NO_COLOR: "1",
   PAGER: "cat",
@@ -47,7 +47,7 @@ const readOutput = (
 ): Promise<ProcessOutput> =>
   agent.call({
     method: "GET",
-    path: `/processes/${encodeURIComponent(id)}/output?follow=1&limit=${CHUNK}&after=${query.after}&wait_ms=${query.wait_ms}`,
+    path: `/processes/${encodeURIComponent(id)}/output?follow=1&limit=${MAX_CHUNK_BYTES}&after=${query.after}&wait_ms=${query.wait_ms}`,
     patient: true,
     ends,
     ...(signal ? { signal } : {}),
@@ -61,7 +61,7 @@ export const sendSignal = (
 ): Promise<unknown> =>
   agent.call({ method: "POST", path: `/processes/${encodeURIComponent(id)}/signal`, json: { signal }, ends });
 
-export type Followed = { readonly process: ProcessInfo; readonly output: string; readonly truncated: boolean };
+export type FollowResult = { readonly process: ProcessInfo; readonly output: string; readonly truncated: boolean };
 
 /** Streams the program's output from the beginning, until it has ended or `for_ms` have passed. */
 export const followProcess = async (
@@ -69,57 +69,59 @@ export const followProcess = async (
   id: string,
   for_ms: number,
   signal: AbortSignal,
-): Promise<Followed> => {
+): Promise<FollowResult> => {
   const until = clock.monotonic() + for_ms;
-  const gathered = new Gathered(OUTPUT_LIMIT);
+  const gathered = new HeadTailBuffer(MAX_OUTPUT_BYTES);
   // Before anything is shortened or passed on: part of a secret would not be recognized.
   const masked = mask.stream();
-  const say = (text: string): void => {
+  const addOutput = (text: string): void => {
     if (text === "") return;
     gathered.add(text);
     write(text);
   };
-  const shown = () => {
-    say(masked.end());
+  const getOutput = () => {
+    addOutput(masked.end());
     const { text, truncated } = gathered.result;
     return { output: text, truncated };
   };
   for (let after = 0; ; ) {
     const left = Math.max(0, Math.ceil(until - clock.monotonic()));
-    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, WAIT_MS) }, { signal }).catch((error) => {
-      // The output so far is still useful.
-      if (error instanceof ToolError && after > 0) throw new ToolError(error.message, shown());
-      throw error;
-    });
+    const read = await readOutput(agent, id, { after, wait_ms: Math.min(left, LONG_POLL_MS) }, { signal }).catch(
+      (error) => {
+        // The output so far is still useful.
+        if (error instanceof ToolError && after > 0) throw new ToolError(error.message, getOutput());
+        throw error;
+      },
+    );
     signal.throwIfAborted();
     if (read.truncated) {
-      say(masked.end());
-      gathered.miss(read.from - after);
+      addOutput(masked.end());
+      gathered.addLost(read.from - after);
     }
-    say(masked.push(read.output));
+    addOutput(masked.push(read.output));
     const isMore = read.next > after;
     after = read.next;
     const { output: _, from, next, truncated, ...process } = read;
-    if (!process.running && !read.more) return { process, ...shown() };
-    if (process.running && left === 0) return { process, ...shown() };
-    if (process.running && isMore && !read.more) await pause(clock, Math.min(PACE_MS, left));
+    if (!process.running && !read.more) return { process, ...getOutput() };
+    if (process.running && left === 0) return { process, ...getOutput() };
+    if (process.running && isMore && !read.more) await pause(clock, Math.min(POLL_INTERVAL_MS, left));
   }
 };
 
 /** Ends the program with all its child processes: asks, then kills. Retries until the outcome is known. Never throws. */
 export const endProcess = async ({ agent, clock }: Pick<ToolContext, "agent" | "clock">, id: string): Promise<void> => {
-  const until = clock.monotonic() + PERSIST_MS;
+  const until = clock.monotonic() + UNREACHABLE_TIMEOUT_MS;
   for (;;) {
     try {
       await sendSignal(agent, id, "terminate", true);
       // The offset is beyond the end, so that this waits only for the program's end.
-      const { running } = await readOutput(agent, id, { after: BEYOND, wait_ms: GRACE_MS }, { ends: true });
+      const { running } = await readOutput(agent, id, { after: PAST_END, wait_ms: GRACE_MS }, { ends: true });
       if (running) await sendSignal(agent, id, "kill", true);
       return;
     } catch (error) {
       // The program has ended, or its workspace has.
-      if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) return;
+      if (!(error instanceof WorkspaceUnreachableError) || clock.monotonic() > until) return;
     }
-    await pause(clock, AGAIN_MS);
+    await pause(clock, RETRY_DELAY_MS);
   }
 };

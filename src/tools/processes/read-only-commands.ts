@@ -1,23 +1,24 @@
 // Decides whether a shell text only reads, for workspaces whose system cannot restrict programs: every command is on a list of programs
 // that write nothing, no argument makes it write, and the shell writes nothing itself (rule PM-7). Pure.
 import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
-import { isKnown } from "./parsed-commands.ts";
-import { canWrite, writingArgument } from "./writing-arguments.ts";
+import { isConstant } from "./parsed-commands.ts";
+import { canWrite, findWritingArgument } from "./writing-arguments.ts";
 
-const LONGEST = 6_000;
+const MAX_COMMAND_CHARS = 6_000;
 
 /** Programs that only read unless an argument says otherwise. */
-const PROGRAMS = new Set(
+const READ_ONLY_PROGRAMS = new Set(
   (
     "[ basename cat cd cmp column cut df diff dirname du echo egrep false fgrep file find git grep head id jq ls nl printf pwd readlink " +
     "realpath rg sort stat tac tail test tr tree true type uname wc which whoami"
   ).split(" "),
 );
-const GIT = /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
+const READ_ONLY_GIT =
+  /^(blame|cat-file|describe|diff|grep|log|ls-files|ls-tree|rev-list|rev-parse|shortlog|show|status)$/;
 
 /** Returns why the text is not read-only; undefined if it is. */
 export const findWriteReason = (command: string): string | undefined => {
-  if (command.length > LONGEST) return "it is too long to be looked through";
+  if (command.length > MAX_COMMAND_CHARS) return "it is too long to be checked";
   const script = parse(command);
   if (script.errors && script.errors.length > 0) return "it is no plain shell text";
   let found: string | undefined;
@@ -31,32 +32,32 @@ export const findWriteReason = (command: string): string | undefined => {
 
 const findProblem = (node: SyntaxNode): string | undefined => {
   if (node.type === "Function" || node.type === "Coproc") return "it defines functions";
-  if (node.type === "Redirected") return node.redirects.map(redirection).find((one) => one !== undefined);
+  if (node.type === "Redirected") return node.redirects.map(findRedirectionProblem).find((one) => one !== undefined);
   if (node.type !== "Command") return undefined;
   const { name, args, prefix, redirects } = node;
-  if (name === undefined || !isKnown(name)) return "a program is only known when it runs";
+  if (name === undefined || !isConstant(name)) return "a program is only known when it runs";
   if (prefix.some(({ type }) => type === "Assignment")) return "it sets variables";
   // A path could lead to a different program of the same name.
-  if (!PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
+  if (!READ_ONLY_PROGRAMS.has(name.value)) return `"${name.value}" is not one of the programs that only read`;
   const words = args.flatMap((one) => (one.type === "Word" ? [one] : []));
   if (name.value === "git") {
     const first = words[0];
-    if (!first || !isKnown(first) || !GIT.test(first.value)) return "git is only run for what looks";
+    if (!first || !isConstant(first) || !READ_ONLY_GIT.test(first.value)) return "git is only run for what looks";
   }
-  const unknown = canWrite(name.value) ? words.find((word) => !isKnown(word))?.text : undefined;
+  const unknown = canWrite(name.value) ? words.find((word) => !isConstant(word))?.text : undefined;
   const worst =
     unknown ??
-    writingArgument(
+    findWritingArgument(
       name.value,
       words.map((word) => word.value),
     );
   if (worst !== undefined) return `"${name.value} ${worst}" may write`;
-  return redirects.map(redirection).find((one) => one !== undefined);
+  return redirects.map(findRedirectionProblem).find((one) => one !== undefined);
 };
 
-const redirection = (one: Redirection): string | undefined => {
+const findRedirectionProblem = (one: Redirection): string | undefined => {
   if (one.type !== "Redirect" || one.operator === "<") return undefined;
-  const target = one.target && isKnown(one.target) ? one.target.value : "";
+  const target = one.target && isConstant(one.target) ? one.target.value : "";
   const isCopy = (one.operator === ">&" || one.operator === "<&") && /^(\d|-)$/.test(target);
   return isCopy || target === "/dev/null" ? undefined : "its output goes into a file";
 };

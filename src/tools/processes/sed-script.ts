@@ -14,14 +14,14 @@ const FLAGS = /^[gpiImM0-9]*/;
 /** True if the script may write a file or run a command. */
 export const isWritingScript = (script: string): boolean => {
   let rest = script;
-  const take = (pattern: RegExp): boolean => {
+  const consume = (pattern: RegExp): boolean => {
     const found = pattern.exec(rest)?.[0];
     if (!found) return false;
     rest = rest.slice(found.length);
     return true;
   };
-  const takeAddress = (): boolean => {
-    if (take(ADDRESS)) return true;
+  const consumeAddress = (): boolean => {
+    if (consume(ADDRESS)) return true;
     const parts = rest.startsWith("\\") ? 2 : 1;
     if (parts === 1 && !rest.startsWith("/")) return false;
     const end = findPart(rest, parts, rest[parts - 1]);
@@ -29,17 +29,17 @@ export const isWritingScript = (script: string): boolean => {
     rest = rest.slice(end).replace(/^[IM]+/, "");
     return true;
   };
-  while (take(/^[\s;}]+/) || rest !== "") {
-    if (take(/^#[^\n]*/)) continue;
-    if (takeAddress() && take(/^[ \t]*,[ \t]*/) && !takeAddress()) return true;
-    take(/^[ \t!]+/);
+  while (consume(/^[\s;}]+/) || rest !== "") {
+    if (consume(/^#[^\n]*/)) continue;
+    if (consumeAddress() && consume(/^[ \t]*,[ \t]*/) && !consumeAddress()) return true;
+    consume(/^[ \t!]+/);
     if (rest === "") break;
-    if (take(/^\{/) || take(TEXT) || take(FILE) || take(LABEL)) continue;
-    if (!take(PLAIN) && !take(WITH_NUMBER)) {
+    if (consume(/^\{/) || consume(TEXT) || consume(FILE) || consume(LABEL)) continue;
+    if (!consume(PLAIN) && !consume(WITH_NUMBER)) {
       const end = /^[sy]/.test(rest) ? findPart(rest, 2, rest[1], 2) : undefined;
       if (end === undefined) return true;
       rest = rest.slice(end);
-      take(FLAGS);
+      consume(FLAGS);
     }
     if (!/^[ \t]*(?:[;}#\n]|$)/.test(rest)) return true;
   }

@@ -3,7 +3,7 @@
 import { isWritingScript } from "./sed-script.ts";
 
 /** Options by program: short ones, alone or in a cluster, and long ones. */
-const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
+const WRITING_OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
   curl: [
     /^-[a-zA-Z#]*[oOTcDJK]/,
     [
@@ -41,7 +41,7 @@ const isLong = (argument: string, names: readonly string[]): boolean => {
 };
 
 /** Options of date whose value is not a time to set. */
-const DATE_VALUED = /^(-[uR]*[dfr]|--(date|file|reference))$/;
+const DATE_VALUE_OPTION = /^(-[uR]*[dfr]|--(date|file|reference))$/;
 
 /** Programs that write to their second file, with their options that take a value. */
 const SECOND_FILE: Readonly<Record<string, RegExp>> = { uniq: /^-[fsw]$/, xxd: /^-[cglosn]$/ };
@@ -72,15 +72,18 @@ const findScripts = (args: readonly string[]): string[] => {
 
 /** True if some argument makes the program write. */
 export const canWrite = (program: string): boolean =>
-  Object.hasOwn(OPTIONS, program) || Object.hasOwn(SECOND_FILE, program);
+  Object.hasOwn(WRITING_OPTIONS, program) || Object.hasOwn(SECOND_FILE, program);
 
 /** Returns the first argument that makes the program write or run something; undefined if it only reads. */
-export const writingArgument = (program: string, args: readonly string[]): string | undefined =>
-  writingArguments(program, args)[0];
+export const findWritingArgument = (program: string, args: readonly string[]): string | undefined =>
+  findWritingArguments(program, args)[0];
 
 /** Returns all such arguments. */
-export const writingArguments = (program: string, args: readonly string[]): readonly string[] => {
-  const [short, long] = (Object.hasOwn(OPTIONS, program) ? OPTIONS[program] : undefined) ?? [undefined, []];
+export const findWritingArguments = (program: string, args: readonly string[]): readonly string[] => {
+  const [short, long] = (Object.hasOwn(WRITING_OPTIONS, program) ? WRITING_OPTIONS[program] : undefined) ?? [
+    undefined,
+    [],
+  ];
   return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...findOperands(program, args)];
 };
 
@@ -89,7 +92,8 @@ const findOperands = (program: string, args: readonly string[]): readonly string
   if (program === "sed") return findScripts(args).filter(isWritingScript);
   // The option may be in a cluster of short options.
   if (program === "git" && args.includes("grep")) return args.filter((one) => /^-[a-zA-Z0-9]+O/.test(one));
-  if (program === "date") return args.filter((one, at) => /^[^-+]/.test(one) && !DATE_VALUED.test(args[at - 1] ?? ""));
+  if (program === "date")
+    return args.filter((one, at) => /^[^-+]/.test(one) && !DATE_VALUE_OPTION.test(args[at - 1] ?? ""));
   const valued = Object.hasOwn(SECOND_FILE, program) ? SECOND_FILE[program] : undefined;
   if (!valued) return [];
   const files = args.filter((one, at) => (one === "-" || !one.startsWith("-")) && !valued.test(args[at - 1] ?? ""));

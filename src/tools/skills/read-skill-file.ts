@@ -1,11 +1,11 @@
 // The tool `read_skill_file`: reads a file next to a skill's text, never outside the skill's folder (facts/chats 5.1, 5.5, rule CX-12).
 import { Type as t } from "@sinclair/typebox";
 import type { SkillFile } from "#schema/agents/agent-context.ts";
-import { ToolError, tool } from "../tool.ts";
+import { defineTool, ToolError } from "../tool.ts";
 import description from "./read-skill-file.txt" with { type: "text" };
-import { skillNamed } from "./skills.ts";
+import { findSkill } from "./skills.ts";
 
-export const readSkillFile = tool({
+export const readSkillFile = defineTool({
   name: "read_skill_file",
   description,
   changes_nothing: true,
@@ -18,7 +18,7 @@ export const readSkillFile = tool({
     { additionalProperties: false },
   ),
   async run({ agent, skills }, { name, path }, signal) {
-    const skill = skillNamed(await skills.list(), name);
+    const skill = findSkill(await skills.list(), name);
     if (!skill) throw new ToolError(`There is no skill "${name}".`);
     if (skill.folder === null) throw new ToolError("This skill is a personal one: it has no files.");
     const query = new URLSearchParams({ path: skill.folder, file: path });

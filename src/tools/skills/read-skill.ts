@@ -1,11 +1,11 @@
 // The tool `read_skill`: returns the text of a skill as pinned by the chat, and the names of its files (facts/chats 5.1, 5.5, rule CX-11).
 import { Type as t } from "@sinclair/typebox";
 import type { SkillFiles } from "#schema/agents/agent-context.ts";
-import { ToolError, tool } from "../tool.ts";
+import { defineTool, ToolError } from "../tool.ts";
 import description from "./read-skill.txt" with { type: "text" };
-import { skillNamed } from "./skills.ts";
+import { findSkill } from "./skills.ts";
 
-export const readSkill = tool({
+export const readSkill = defineTool({
   name: "read_skill",
   description,
   changes_nothing: true,
@@ -15,7 +15,7 @@ export const readSkill = tool({
     { additionalProperties: false },
   ),
   async run({ agent, skills }, { name }, signal) {
-    const skill = skillNamed(await skills.list(), name);
+    const skill = findSkill(await skills.list(), name);
     if (!skill) throw new ToolError(`There is no skill "${name}".`);
     const known = { name: skill.name, body: skill.body };
     if (skill.folder === null) return { ...known, files: [] };

@@ -1,12 +1,12 @@
 // The skills of a chat: those its workspace reported when its context was pinned, and its owner's personal ones, with the names that the
 // model uses (facts/chats 5.5, rule CX-11). Pure; actors/chat/prompt/context-blocks.ts loads them.
 
-type Described = { readonly name: string; readonly description: string };
+type SkillHeader = { readonly name: string; readonly description: string };
 /** `folder`: the location of its files in the workspace. */
-export type WorkspaceSkill = Described & { readonly body: string; readonly folder: string };
-export type PersonalSkill = Described & { readonly body: string };
+export type WorkspaceSkill = SkillHeader & { readonly body: string; readonly folder: string };
+export type PersonalSkill = SkillHeader & { readonly body: string };
 
-export type Skill = Described & { readonly body: string; readonly folder: string | null };
+export type Skill = SkillHeader & { readonly body: string; readonly folder: string | null };
 
 export interface Skills {
   /** Returns all skills by name. */
@@ -14,7 +14,7 @@ export interface Skills {
 }
 
 /** Returns the skills by name. If both sources have the same name, they are called `workspace/name` and `personal/name`. */
-export const namedSkills = (workspace: readonly WorkspaceSkill[], personal: readonly PersonalSkill[]): Skill[] => {
+export const mergeSkills = (workspace: readonly WorkspaceSkill[], personal: readonly PersonalSkill[]): Skill[] => {
   const theirs = new Set(workspace.map(({ name }) => name));
   const own = new Set(personal.map(({ name }) => name));
   const all = [
@@ -29,7 +29,7 @@ export const namedSkills = (workspace: readonly WorkspaceSkill[], personal: read
 };
 
 /** Returns the skill that the model means; also accepts `workspace/name` or `personal/name` for a unique name. */
-export const skillNamed = (skills: readonly Skill[], name: string): Skill | undefined => {
+export const findSkill = (skills: readonly Skill[], name: string): Skill | undefined => {
   const plain = skills.find((one) => one.name === name);
   if (plain) return plain;
   const [, side, rest] = /^(workspace|personal)\/(.+)$/.exec(name) ?? [];

@@ -1,9 +1,9 @@
 // The tool `interrupt_agent`: stops what an agent is doing (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./interrupt-agent.txt" with { type: "text" };
 
-export const interruptAgent = tool({
+export const interruptAgent = defineTool({
   name: "interrupt_agent",
   description,
   changes_nothing: true,

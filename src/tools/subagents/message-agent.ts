@@ -1,9 +1,9 @@
 // The tool `message_agent`: sends another message to an agent, like a user would (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./message-agent.txt" with { type: "text" };
 
-export const messageAgent = tool({
+export const messageAgent = defineTool({
   name: "message_agent",
   description,
   changes_nothing: true,

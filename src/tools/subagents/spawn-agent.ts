@@ -2,14 +2,14 @@
 import { Type as t } from "@sinclair/typebox";
 import { EFFORTS } from "#schema/chats/model-config.ts";
 import { oneOf } from "#schema/one-of.ts";
-import { ToolError, tool } from "../tool.ts";
+import { defineTool, ToolError } from "../tool.ts";
 import { SUBAGENT_TYPES } from "./agents.ts";
 import description from "./spawn-agent.txt" with { type: "text" };
 
-const PROMPT_CHARS = 100_000;
-const TITLE_CHARS = 200;
+const MAX_PROMPT_CHARS = 100_000;
+const MAX_TITLE_CHARS = 200;
 
-export const spawnAgent = tool({
+export const spawnAgent = defineTool({
   name: "spawn_agent",
   description,
   changes_nothing: true,
@@ -21,12 +21,12 @@ export const spawnAgent = tool({
       ),
       prompt: t.String({
         minLength: 1,
-        maxLength: PROMPT_CHARS,
+        maxLength: MAX_PROMPT_CHARS,
         pattern: "\\S",
         description: "The whole task: the agent knows nothing of this conversation.",
       }),
       title: t.Optional(
-        t.String({ maxLength: TITLE_CHARS, description: "What it is called; its first words without one." }),
+        t.String({ maxLength: MAX_TITLE_CHARS, description: "What it is called; its first words without one." }),
       ),
       model_config_id: t.Optional(
         t.String({
@@ -39,7 +39,8 @@ export const spawnAgent = tool({
     { additionalProperties: false },
   ),
   async run({ agents, services }, input) {
-    if (!(await services.mayBeginChats())) throw new ToolError("The owner of this chat may begin no chats now.");
+    if (!(await services.canStartChats()))
+      throw new ToolError("The owner of this chat can't start chats at the moment.");
     return agents.spawn(input);
   },
 });

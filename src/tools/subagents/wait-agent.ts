@@ -1,12 +1,12 @@
 // The tool `wait_agent`: the only way to get an agent's result (facts/chats 5.1, 5.9).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./wait-agent.txt" with { type: "text" };
 
-const TIMEOUT_S = 300;
+const DEFAULT_TIMEOUT_S = 300;
 const MAX_SECONDS = 14_400;
 
-export const waitAgent = tool({
+export const waitAgent = defineTool({
   name: "wait_agent",
   description,
   changes_nothing: true,
@@ -18,12 +18,12 @@ export const waitAgent = tool({
         t.Integer({
           minimum: 0,
           maximum: MAX_SECONDS,
-          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${TIMEOUT_S} by default. 0 only looks.`,
+          description: `How long to wait at most, 0 to ${MAX_SECONDS}; ${DEFAULT_TIMEOUT_S} by default. 0 only looks.`,
         }),
       ),
     },
     { additionalProperties: false },
   ),
-  run: (context, { chat_id, timeout_seconds = TIMEOUT_S }, signal) =>
+  run: (context, { chat_id, timeout_seconds = DEFAULT_TIMEOUT_S }, signal) =>
     context.agents.wait(chat_id, timeout_seconds * 1_000, context, signal),
 });

@@ -1,9 +1,9 @@
 // The tool `create_workspace`: creates a workspace for the chat, once (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./create-workspace.txt" with { type: "text" };
 
-export const createWorkspace = tool({
+export const createWorkspace = defineTool({
   name: "create_workspace",
   description,
   input_schema: t.Object(

@@ -1,9 +1,9 @@
 // The tool `list_templates`: lists the templates for workspaces (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./list-templates.txt" with { type: "text" };
 
-export const listTemplates = tool({
+export const listTemplates = defineTool({
   name: "list_templates",
   description,
   changes_nothing: true,

@@ -1,9 +1,9 @@
 // The tool `read_template`: returns a template's parameters and presets (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./read-template.txt" with { type: "text" };
 
-export const readTemplate = tool({
+export const readTemplate = defineTool({
   name: "read_template",
   description,
   changes_nothing: true,

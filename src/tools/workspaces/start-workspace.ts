@@ -1,9 +1,9 @@
 // The tool `start_workspace`: starts the chat's workspace (facts/chats 5.1).
 import { Type as t } from "@sinclair/typebox";
-import { tool } from "../tool.ts";
+import { defineTool } from "../tool.ts";
 import description from "./start-workspace.txt" with { type: "text" };
 
-export const startWorkspace = tool({
+export const startWorkspace = defineTool({
   name: "start_workspace",
   description,
   input_schema: t.Object(

@@ -2,7 +2,7 @@
 // (src/api/http/first-answers.ts), and prefetches the code and data of the page at this address, so that app, code and data load in one
 // round trip instead of one after the other. The app uses the same code for links that are pressed (shell/ahead.ts). Built into app.html.
 import { type Early, toKey } from "../browser/early.ts";
-import { rangeFor } from "./pages/insights/range.ts";
+import { parseRange } from "./pages/insights/range.ts";
 
 /** Path of a page, the indexes of its files, and the addresses it requests. The first match wins. */
 declare const PAGES: readonly (readonly [path: string, files: readonly number[], data: readonly string[]])[];
@@ -14,7 +14,7 @@ declare const STREAMS: readonly (readonly [socket: string, then?: string])[];
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-const ask = (text: string): void => {
+const prefetch = (text: string): void => {
   const [address = "", body] = text.split(" ");
   const method = body === undefined ? "GET" : "POST";
   const key = toKey(method, address, body);
@@ -30,12 +30,12 @@ const follow = (path: string, then: string): void => {
   const socket = new WebSocket(`${location.origin.replace("http", "ws")}/api/v2${path}`);
   const heard: unknown[] = [];
   socket.onmessage = ({ data }) => heard.push(data);
-  if (then) socket.onopen = () => ask(then);
+  if (then) socket.onopen = () => prefetch(then);
   early.sockets.set(`/api/v2${path}`, { socket, heard });
 };
 
 /** Returns the variables of the path as found in the address; undefined if the address does not match. */
-const named = (path: string, pathname: string): Record<string, string> | undefined => {
+const matchPath = (path: string, pathname: string): Record<string, string> | undefined => {
   const [parts, given] = [path.split("/"), pathname.split("/")];
   if (parts.length !== given.length) return undefined;
   const found: Record<string, string> = {};
@@ -57,15 +57,15 @@ const load = (file: number): void => {
 
 const prepare = ({ pathname, search }: URL | Location, withData: boolean): void => {
   for (const [path, files, data] of PAGES) {
-    const names = named(path, pathname);
+    const names = matchPath(path, pathname);
     if (!names) continue;
     for (const file of files) load(file);
     if (!withData) return;
     const asked = Object.fromEntries(new URLSearchParams(search));
-    const { query, before } = rangeFor(asked, Date.now(), -new Date().getTimezoneOffset());
+    const { query, before } = parseRange(asked, Date.now(), -new Date().getTimezoneOffset());
     const text = (values: Record<string, string>): string => String(new URLSearchParams(values));
     for (const address of data) {
-      ask(
+      prefetch(
         address
           .replace(/:[a-z]+/g, (name) => names[name] ?? name)
           .replace("q={q}", text({ q: asked.q ?? "" }))
@@ -77,22 +77,25 @@ const prepare = ({ pathname, search }: URL | Location, withData: boolean): void 
   }
 };
 
-type First = { readonly answers: Readonly<Record<string, unknown>>; readonly heard: Readonly<Record<string, string>> };
+type EmbeddedData = {
+  readonly answers: Readonly<Record<string, unknown>>;
+  readonly heard: Readonly<Record<string, string>>;
+};
 
 const came = document.getElementById("first")?.textContent;
-const first = came ? (JSON.parse(came) as First) : undefined;
+const embedded = came ? (JSON.parse(came) as EmbeddedData) : undefined;
 const cameAt = performance.now();
 
 const early: Early = {
-  answers: new Map(Object.entries(first?.answers ?? {}).map(([key, value]) => [key, { at: cameAt, value }])),
+  answers: new Map(Object.entries(embedded?.answers ?? {}).map(([key, value]) => [key, { at: cameAt, value }])),
   sockets: new Map(),
-  heard: new Map(Object.entries(first?.heard ?? {})),
+  heard: new Map(Object.entries(embedded?.heard ?? {})),
   prepare,
 };
 Object.assign(window, { early });
 
 const door = DOORS[location.pathname];
-const begin = (): void => {
+const startPrefetching = (): void => {
   for (const [path, then = ""] of STREAMS) {
     // Data that came with the page is shown before its changes are requested.
     const isHere = early.heard.has(path) || early.answers.has(toKey("GET", then));
@@ -101,8 +104,8 @@ const begin = (): void => {
   prepare(location, true);
 };
 
-for (const address of door ?? SESSION) ask(address);
-if (first || (!door && localStorage.getItem("signed-in") !== null)) begin();
+for (const address of door ?? SESSION) prefetch(address);
+if (embedded || (!door && localStorage.getItem("signed-in") !== null)) startPrefetching();
 else {
   prepare(location, false);
   // A browser without a stored session may still have a cookie, for example from an external sign-in page.
@@ -110,5 +113,5 @@ else {
   const asked = early.answers.get(toKey("GET", who));
   // A page that has been rendered has already made its own requests.
   const isNew = (): boolean => document.querySelector("#app > *") === null;
-  if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && begin()).catch(() => undefined);
+  if (!door) void asked?.answer?.then(({ ok }) => ok && isNew() && startPrefetching()).catch(() => undefined);
 }

@@ -2,7 +2,7 @@
 // unreachable. Everything else bypasses the cache: API responses, workspace apps and the pages themselves always come from the server. The
 // build adds the names of the files and of the page (src/web/build.ts).
 
-import { subscriptionBody } from "./data/push-keys.ts";
+import { toSubscriptionBody } from "./data/push-keys.ts";
 
 declare const FILES: readonly string[];
 declare const OFFLINE: { readonly path: string; readonly needs: readonly string[] };
@@ -20,12 +20,12 @@ type Fetching = Extendable & {
 type Pushing = Extendable & { readonly data: { json(): unknown } | null };
 /** Calls of a chat that wait for approval (actors/notifications/approval.ts). */
 type Approval = { readonly chat: string; readonly calls: readonly string[]; readonly can_allow: boolean };
-type Shown = { readonly path: string; readonly approval?: Approval | undefined };
+type ShownNotice = { readonly path: string; readonly approval?: Approval | undefined };
 type Notice = {
   readonly tag: string;
   readonly title: string;
   readonly body: string;
-  readonly data: Shown;
+  readonly data: ShownNotice;
   close(): void;
 };
 /** `action` is the pressed button of the notification; empty for the notification itself. */
@@ -56,7 +56,7 @@ type Worker = {
 
 const worker = self as unknown as Worker;
 const NAME = `slipway-${VERSION}`;
-const kept = new Set(FILES);
+const cachedFiles = new Set(FILES);
 
 worker.addEventListener("install", (event) => {
   const fill = async (): Promise<void> => {
@@ -78,7 +78,7 @@ worker.addEventListener("activate", (event) => {
   event.waitUntil(clear());
 });
 
-const file = async (request: Request): Promise<Response> => {
+const serveFile = async (request: Request): Promise<Response> => {
   const cache = await caches.open(NAME);
   const known = await cache.match(request.url);
   if (known) return known;
@@ -87,7 +87,7 @@ const file = async (request: Request): Promise<Response> => {
   return answer;
 };
 
-const page = async ({ request, preloadResponse }: Fetching): Promise<Response> => {
+const servePage = async ({ request, preloadResponse }: Fetching): Promise<Response> => {
   try {
     return (await preloadResponse) ?? (await fetch(request));
   } catch (error) {
@@ -101,13 +101,13 @@ worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
-  if (kept.has(pathname)) event.respondWith(file(request));
+  if (cachedFiles.has(pathname)) event.respondWith(serveFile(request));
   // Workspace apps (`/@owner/workspace/...`) and the API are not handled here.
-  else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(page(event));
+  else if (request.mode === "navigate" && !/^\/(@|api\/)/.test(pathname)) event.respondWith(servePage(event));
 });
 
 /** The payload that the server sends (actors/notifications/push.ts). */
-type Pushed = {
+type PushPayload = {
   readonly id: string;
   readonly title: string;
   readonly body: string;
@@ -118,7 +118,7 @@ type Pushed = {
 const ALLOW = { action: "allow", title: "Allow" };
 const DENY = { action: "deny", title: "Deny" };
 
-const notify = (title: string, body: string, tag: string, data: Shown): Promise<void> => {
+const showNotification = (title: string, body: string, tag: string, data: ShownNotice): Promise<void> => {
   const { approval } = data;
   const actions = approval === undefined ? [] : approval.can_allow ? [ALLOW, DENY] : [DENY];
   const options = { body, tag, icon: PICTURE, data, actions, requireInteraction: actions.length > 0 };
@@ -126,15 +126,25 @@ const notify = (title: string, body: string, tag: string, data: Shown): Promise<
 };
 
 worker.addEventListener("push", (event) => {
-  const { id = "", title = "Slipway", body = "", path = "/", approval } = (event.data?.json() ?? {}) as Partial<Pushed>;
-  event.waitUntil(notify(title, body, id, approval ? { path, approval } : { path }));
+  const {
+    id = "",
+    title = "Slipway",
+    body = "",
+    path = "/",
+    approval,
+  } = (event.data?.json() ?? {}) as Partial<PushPayload>;
+  event.waitUntil(showNotification(title, body, id, approval ? { path, approval } : { path }));
 });
 
 /**
  * Answers only the calls in the notification. The server refuses answers to calls that no longer wait, and answers by anyone other than the
  * chat's owner.
  */
-const answer = async ({ tag, title, body, data }: Notice, approval: Approval, decision: string): Promise<void> => {
+const sendDecision = async (
+  { tag, title, body, data }: Notice,
+  approval: Approval,
+  decision: string,
+): Promise<void> => {
   const answers = approval.calls.map((tool_call_id) => ({ tool_call_id, decision }));
   const response = await fetch(`/api/v2/chats/${encodeURIComponent(approval.chat)}/permissions`, {
     method: "POST",
@@ -144,10 +154,13 @@ const answer = async ({ tag, title, body, data }: Notice, approval: Approval, de
   if (response?.ok) return;
   const { path } = data;
   // The calls were not answered, so the user can retry.
-  if (!response || response.status >= 500) await notify(title, `The server is not responding. ${body}`, tag, data);
+  if (!response || response.status >= 500)
+    await showNotification(title, `The server is not responding. ${body}`, tag, data);
   else if (response.status === 401)
-    await notify("Sign in to answer", "Your session has ended. Sign in, then answer in the chat.", tag, { path });
-  else await notify("Not answered", "The chat is no longer waiting for this approval.", tag, { path });
+    await showNotification("Sign in to answer", "Your session has ended. Sign in, then answer in the chat.", tag, {
+      path,
+    });
+  else await showNotification("Not answered", "The chat is no longer waiting for this approval.", tag, { path });
 };
 
 /** Opens the page of the notification, in an existing window if there is one. */
@@ -171,10 +184,10 @@ worker.addEventListener("notificationclick", (event) => {
   const { notification, action } = event;
   const { path, approval } = notification.data;
   notification.close();
-  event.waitUntil(approval && action !== "" ? answer(notification, approval, action) : show(path));
+  event.waitUntil(approval && action !== "" ? sendDecision(notification, approval, action) : show(path));
 });
 
-const tell = (method: "POST" | "DELETE", body: object): Promise<Response> =>
+const sendSubscription = (method: "POST" | "DELETE", body: object): Promise<Response> =>
   fetch("/api/v2/users/me/webpush/subscription", {
     method,
     headers: { "content-type": "application/json" },
@@ -186,8 +199,8 @@ worker.addEventListener("pushsubscriptionchange", (event) => {
   const move = async (): Promise<void> => {
     const { oldSubscription: old } = event;
     const one = event.newSubscription ?? (old && (await worker.registration.pushManager.subscribe(old.options)));
-    if (one) await tell("POST", subscriptionBody(one));
-    if (old) await tell("DELETE", { endpoint: old.endpoint });
+    if (one) await sendSubscription("POST", toSubscriptionBody(one));
+    if (old) await sendSubscription("DELETE", { endpoint: old.endpoint });
   };
   event.waitUntil(move());
 });

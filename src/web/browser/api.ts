@@ -1,6 +1,6 @@
 // The API client of the plain pages, authenticated by the session cookie.
 import type { Generic } from "#schema/generic.ts";
-import { forgetEarly, takeAnswer } from "./early.ts";
+import { clearPrefetched, takeAnswer } from "./early.ts";
 
 /** An error response of the server, with a message for the user. */
 export class Problem extends Error {
@@ -33,7 +33,7 @@ const title = (field: string): string => field.charAt(0).toUpperCase() + field.s
 export const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const known = takeAnswer(method, path, text);
-  if (!known && method !== "GET") forgetEarly();
+  if (!known && method !== "GET") clearPrefetched();
   if (known?.value !== undefined) return known.value as T;
   const headers = { "content-type": "application/json" };
   const asked =

@@ -21,27 +21,27 @@ export type Early = {
 };
 
 /** Prefetched answers expire if they are not used within this time. */
-const OLD_MS = 20_000;
+const PREFETCH_TTL_MS = 20_000;
 
-const early = (): Early | undefined => {
+const getEarly = (): Early | undefined => {
   const found = (globalThis as { early?: Early }).early;
   const now = performance.now();
-  for (const [key, { at }] of found?.answers ?? []) if (now - at > OLD_MS) found?.answers.delete(key);
+  for (const [key, { at }] of found?.answers ?? []) if (now - at > PREFETCH_TTL_MS) found?.answers.delete(key);
   return found;
 };
 
 /** Discards all prefetched answers, because a change is about to be sent. */
-export const forgetEarly = (): void => {
+export const clearPrefetched = (): void => {
   (globalThis as { early?: Early }).early?.answers.clear();
 };
 
 /** Prefetches the page at this address, if it is a page of the app. */
-export const prepare = (url: URL, withData: boolean): void => early()?.prepare(url, withData);
+export const prepare = (url: URL, withData: boolean): void => getEarly()?.prepare(url, withData);
 
 /** Returns the prefetched answer, if there is one. */
 export const takeAnswer = (method: string, address: string, body?: string): EarlyAnswer | undefined => {
   const key = toKey(method, address, body);
-  const { answers } = early() ?? {};
+  const { answers } = getEarly() ?? {};
   const found = answers?.get(key);
   answers?.delete(key);
   return found;
@@ -49,14 +49,14 @@ export const takeAnswer = (method: string, address: string, body?: string): Earl
 
 /** Returns the answer that came with the page without consuming it. */
 export const peekAnswer = <T>(method: string, address: string): T | undefined =>
-  early()?.answers.get(toKey(method, address))?.value as T | undefined;
+  getEarly()?.answers.get(toKey(method, address))?.value as T | undefined;
 
 /** True if the answer came with the page. */
 export const cameWithPage = (method: string, address: string): boolean => peekAnswer(method, address) !== undefined;
 
 /** Returns the first message of the stream at this path, if it came with the page. */
-export const takeHeard = (path: string): string | undefined => {
-  const { heard } = early() ?? {};
+export const takeFirstMessage = (path: string): string | undefined => {
+  const { heard } = getEarly() ?? {};
   const found = heard?.get(path);
   heard?.delete(path);
   return found;

@@ -1,7 +1,7 @@
 // Links one account: redirects to the service and handles its response, or shows a device code and waits.
 import type { ExternalAuth, ExternalAuthDevice } from "#schema/users/external-auth.ts";
 import { call, Problem } from "./api.ts";
-import { busyWith, mustBeSignedIn, offerCopy, run, the } from "./page.ts";
+import { busyWith, offerCopy, requireSession, runPage, the } from "./page.ts";
 
 const [, , id = "", isCallback] = location.pathname.split("/");
 const PATH = `/external-auth/${id}`;
@@ -13,7 +13,7 @@ const isWindow = (): boolean => {
   return sessionStorage.getItem("window") === id;
 };
 
-const say = (words: string): void => {
+const showState = (words: string): void => {
   the("state").textContent = words;
 };
 
@@ -36,7 +36,7 @@ const comeBack = async (name: string): Promise<void> => {
   history.replaceState(null, "", `/external-auth/${id}`);
   if (!code || !state) {
     offer(`Sign in at ${name}`, toService);
-    say("The account was not linked.");
+    showState("The account was not linked.");
     throw new Error(
       error === "access_denied"
         ? `You declined access at ${name}.`
@@ -47,7 +47,7 @@ const comeBack = async (name: string): Promise<void> => {
     await call("POST", `${PATH}/callback`, { code, state });
   } catch (error) {
     offer(`Sign in at ${name}`, toService);
-    say("The account was not linked.");
+    showState("The account was not linked.");
     throw error;
   }
 };
@@ -57,14 +57,14 @@ const WORDS: Record<string, string> = {
   expired_token: "The code has expired.",
 };
 
-const byDevice = async (name: string): Promise<void> => {
+const linkByDevice = async (name: string): Promise<void> => {
   the("go").hidden = true;
   const begun = await call<ExternalAuthDevice>("GET", `${PATH}/device`);
   the<HTMLAnchorElement>("page").href = begun.verification_uri;
   the("page").textContent = `Open ${name}`;
   the("device").hidden = false;
   offerCopy(begun.user_code);
-  say("Waiting for you to enter the code.");
+  showState("Waiting for you to enter the code.");
   let seconds = begun.interval;
   for (;;) {
     await pause(seconds);
@@ -79,7 +79,7 @@ const byDevice = async (name: string): Promise<void> => {
       const goesOn = detail === "slow_down" || detail === "authorization_pending";
       if (goesOn || (error instanceof Problem && (error.status === 0 || error.status === 503))) continue;
       the("device").hidden = true;
-      say("The account was not linked.");
+      showState("The account was not linked.");
       offer("Get a new code", () => link(name));
       throw new Error(WORDS[detail] ?? (error instanceof Error ? error.message : String(error)));
     }
@@ -87,7 +87,7 @@ const byDevice = async (name: string): Promise<void> => {
 };
 
 const link = async (name: string): Promise<void> => {
-  await byDevice(name);
+  await linkByDevice(name);
   isLinked(name);
 };
 
@@ -96,10 +96,10 @@ const isLinked = (name: string): void => {
   new BroadcastChannel("external-auth").postMessage(id);
   if (isWindow()) window.close();
   the("go").hidden = true;
-  say(`Your account at ${name} is linked. Your workspaces can now use it. You can close this page.`);
+  showState(`Your account at ${name} is linked. Your workspaces can now use it. You can close this page.`);
 };
 
-const linkHere = async (): Promise<void> => {
+const startLinking = async (): Promise<void> => {
   const known = await call<ExternalAuth>("GET", PATH);
   const name = known.display_name;
   the("title").textContent = `Link your account at ${name}`;
@@ -110,16 +110,16 @@ const linkHere = async (): Promise<void> => {
   } else if (known.authenticated) isLinked(name);
   else if (known.device) await link(name);
   else {
-    say(`${name} asks you to allow Slipway to use your account, then sends you back here.`);
+    showState(`${name} asks you to allow Slipway to use your account, then sends you back here.`);
     offer(`Sign in at ${name}`, toService);
   }
 };
 
 isWindow();
-run(async () => {
-  await mustBeSignedIn();
-  await linkHere().catch((error) => {
+runPage(async () => {
+  await requireSession();
+  await startLinking().catch((error) => {
     if (!(error instanceof Problem && error.status === 404)) throw error;
-    say("This server has no such service. Check the link, or ask an administrator.");
+    showState("This server has no such service. Check the link, or ask an administrator.");
   });
 });

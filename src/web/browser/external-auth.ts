@@ -7,17 +7,17 @@ import type {
 } from "#schema/users/external-auth.ts";
 import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { call } from "./api.ts";
-import { askWhether, busyWith, make, mustBeSignedIn, offerCopy, run, say, the } from "./page.ts";
+import { busyWith, confirmInDialog, make, offerCopy, requireSession, runPage, showDone, the } from "./page.ts";
 
 const PATH = "/external-auth";
 
 const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthProvider): Promise<void> => {
-  if (!(await askWhether(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
+  if (!(await confirmInDialog(`Unlink ${display_name}? Your workspaces can no longer use the account.`))) return;
   await busyWith(button, async () => {
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
     const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
     await list();
-    say(`${display_name} unlinked.${there}`);
+    showDone(`${display_name} unlinked.${there}`);
     // The button no longer exists, so the focus moves to the list.
     the("all").focus();
   });
@@ -66,8 +66,8 @@ const list = async (): Promise<void> => {
   the("none").hidden = rows.length > 0;
 };
 
-run(async () => {
-  await mustBeSignedIn();
+runPage(async () => {
+  await requireSession();
   const [{ public_key }] = await Promise.all([call<GitSshKey>("GET", "/users/me/gitsshkey"), list()]);
   offerCopy(public_key);
   the("git").hidden = false;

@@ -2,7 +2,7 @@
 // nothing.
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { call, Problem } from "./api.ts";
-import { busyWith, make, mustBeSignedIn, run, the } from "./page.ts";
+import { busyWith, make, requireSession, runPage, the } from "./page.ts";
 import { isOwnPicture } from "./picture.ts";
 
 const PATH = "/oauth2-provider/authorize";
@@ -11,13 +11,13 @@ const KNOWN = [
   ...["code_challenge", "code_challenge_method", "resource"],
 ];
 
-const say = (words: string): void => {
+const showState = (words: string): void => {
   the("about").hidden = false;
   the("state").textContent = words;
 };
 
 /** Returns the parameters of the request. Unknown ones are ignored, as the standard requires, and none may be repeated. */
-const asked = (): Record<string, string> => {
+const readParameters = (): Record<string, string> => {
   const query = new URLSearchParams(location.search);
   const given = KNOWN.filter((name) => query.has(name));
   if (given.some((name) => query.getAll(name).length > 1)) throw new Error("The application sent an invalid request.");
@@ -75,11 +75,11 @@ const show = (request: AuthorizationRequest, username: string): void => {
  */
 const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void => {
   if (!app.self_registered) {
-    say("The application sent an invalid request and was notified. You can close this page.");
+    showState("The application sent an invalid request and was notified. You can close this page.");
     location.replace(address);
     return;
   }
-  say(
+  showState(
     `An application that calls itself ${app.name} sent an invalid request. Access was not granted. Its address: ${sends_to}.`,
   );
   the("wrong").hidden = false;
@@ -90,7 +90,7 @@ const refuse = ({ app, sends_to }: AuthorizationRequest, address: string): void 
 const answer = async (parameters: Record<string, string>, approve: boolean): Promise<void> => {
   const { redirect_to } = await call<{ redirect_to: string }>("POST", PATH, { ...parameters, approve });
   the("request").hidden = true;
-  say(
+  showState(
     approve
       ? "Access granted. Return to the application; you can close this page."
       : "Access denied. You can close this page.",
@@ -98,12 +98,12 @@ const answer = async (parameters: Record<string, string>, approve: boolean): Pro
   location.replace(redirect_to);
 };
 
-run(async () => {
-  const { username } = await mustBeSignedIn();
-  const parameters = asked();
+runPage(async () => {
+  const { username } = await requireSession();
+  const parameters = readParameters();
   const request = await call<AuthorizationRequest>("GET", `${PATH}?${new URLSearchParams(parameters)}`).catch(
     (error) => {
-      say(
+      showState(
         error instanceof Problem && error.status === 404
           ? "This server doesn't let applications request access. An administrator turns this on with the setting oauth2_provider."
           : "Access was not granted.",

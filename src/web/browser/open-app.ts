@@ -1,9 +1,9 @@
 // Asks the owner of a workspace before an external app of its template gets a key, and shows where the key would be sent. Opening the page
 // creates nothing.
-import { KEY_PLACEHOLDER, linkTarget, mayGetKey, withKey } from "#base/links/external-link.ts";
+import { canGetKey, KEY_PLACEHOLDER, linkTarget, withKey } from "#base/links/external-link.ts";
 import type { ExternalLink } from "#schema/users/application.ts";
 import { call } from "./api.ts";
-import { make, mustBeSignedIn, onSubmit, run, say, the } from "./page.ts";
+import { make, onSubmit, requireSession, runPage, showDone, the } from "./page.ts";
 
 /** The fields of a workspace that the page uses. */
 type Workspace = {
@@ -34,7 +34,7 @@ const find = async () => {
   const app = agent?.apps.find(({ slug }) => slug === query.get("app"));
   if (!agent || !app) throw new Error("The workspace has no such app. Start the workspace, then try again.");
   const target = linkTarget(app.url);
-  if (!mayGetKey(agent, app) || !target)
+  if (!canGetKey(agent, app) || !target)
     throw new Error("This app doesn't receive a session key. Open it from the workspace's page.");
   return { workspace, agent, app, target };
 };
@@ -42,11 +42,11 @@ const find = async () => {
 /** Opens the link, which the browser passes to the program. */
 const open = (link: string, name: string): void => {
   location.assign(link);
-  say(`Opening ${name}. If nothing happens, install the program on this computer.`);
+  showDone(`Opening ${name}. If nothing happens, install the program on this computer.`);
 };
 
-run(async () => {
-  await mustBeSignedIn();
+runPage(async () => {
+  await requireSession();
   const { workspace, agent, app, target } = await find();
   const { scheme, authority, hosts } = target;
   const name = app.display_name || app.slug;

@@ -1,7 +1,7 @@
 // Functions shared by all plain pages: find elements, load the session, submit a form once, show errors.
 import type { User } from "#schema/users/user.ts";
 import { call, Problem } from "./api.ts";
-import { forgetPerson } from "./kept.ts";
+import { clearUserData } from "./kept.ts";
 
 /** Returns the element with this ID. Pages and scripts are built together, so a missing element is a bug. */
 export const the = <T extends HTMLElement = HTMLElement>(id: string): T => {
@@ -23,7 +23,7 @@ export const make = (
 };
 
 /** Runs a page's main function and shows its errors, so that no page stays empty without a message. */
-export const run = (story: () => Promise<void>): void => void story().catch((error) => showProblem(error));
+export const runPage = (story: () => Promise<void>): void => void story().catch((error) => showProblem(error));
 
 /** True when the server has its first user. */
 export const isSetUp = async (): Promise<boolean> => {
@@ -36,18 +36,18 @@ export const isSetUp = async (): Promise<boolean> => {
   }
 };
 
-const SECURITY = "/account/security";
+const SECURITY_PATH = "/account/security";
 let isIn = false;
 
 /** Returns the signed-in user, or undefined. Fills the header. */
-export const signedIn = async (): Promise<User | undefined> => {
+export const loadSession = async (): Promise<User | undefined> => {
   the("sign-out").onclick = async () => {
     try {
       await call("POST", "/users/logout");
     } catch (error) {
       if (!(error instanceof Problem && error.status === 401)) return showProblem(error);
     }
-    forgetPerson();
+    clearUserData();
     location.assign("/");
   };
   document.querySelector(`#nav a[href="${location.pathname}"]`)?.setAttribute("aria-current", "page");
@@ -65,18 +65,18 @@ export const signedIn = async (): Promise<User | undefined> => {
 };
 
 /** Returns the signed-in user. Redirects to the sign-in page otherwise, which returns here. */
-export const mustBeSignedIn = async (): Promise<User> => {
-  const user = await signedIn();
+export const requireSession = async (): Promise<User> => {
+  const user = await loadSession();
   if (user) return user;
   signInAgain();
   return new Promise(() => {});
 };
 
 /** The address with its query, which the page needs again after sign-in. */
-const here = (): string =>
+const getCurrentAddress = (): string =>
   location.pathname + (/^\/(oauth2\/|open-app$)/.test(location.pathname) ? location.search : "");
 
-const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(here())}`);
+const signInAgain = (): void => location.replace(`/login?redirect=${encodeURIComponent(getCurrentAddress())}`);
 
 /** Shows an error where the user sees it. If the session has expired, redirects to the sign-in page. */
 export const showProblem = (error: unknown, id = "problem"): void => {
@@ -86,8 +86,8 @@ export const showProblem = (error: unknown, id = "problem"): void => {
   }
   // Until the user has a second factor, only that page is accessible.
   const isEnrolling = error instanceof Problem && error.status === 403 && error.names("second_factor");
-  if (isEnrolling && location.pathname !== SECURITY) {
-    location.replace(SECURITY);
+  if (isEnrolling && location.pathname !== SECURITY_PATH) {
+    location.replace(SECURITY_PATH);
     return;
   }
   const problem = the(id);
@@ -96,7 +96,7 @@ export const showProblem = (error: unknown, id = "problem"): void => {
 };
 
 /** Shows a success message in #done. */
-export const say = (words: string): void => {
+export const showDone = (words: string): void => {
   the("done").textContent = words;
 };
 
@@ -135,7 +135,7 @@ export const showSecret = (key: string): void => {
 };
 
 /** Asks in the dialog #sure; resolves to true for yes. */
-export const askWhether = (question: string): Promise<boolean> => {
+export const confirmInDialog = (question: string): Promise<boolean> => {
   const dialog = the<HTMLDialogElement>("sure");
   the("sure-text").textContent = question;
   dialog.returnValue = "no";

@@ -1,7 +1,7 @@
 // The redirect target after sign-in. Never another site (rule PG-3).
 
 /** Returns the full URL on `origin` that the query names as `redirect`, or the home page. */
-export const wayBack = (query: string, origin: string): string => {
+export const getRedirectTarget = (query: string, origin: string): string => {
   const asked = new URLSearchParams(query).get("redirect") ?? "/";
   const url = URL.canParse(asked, origin) ? new URL(asked, origin) : undefined;
   // The full URL, because a path alone may name another site: that of /..//evil.example is //evil.example.

@@ -5,7 +5,7 @@ import { call } from "./api.ts";
 type Json = PublicKeyCredentialCreationOptionsJSON & PublicKeyCredentialRequestOptionsJSON;
 
 /** True if this browser supports the JSON forms of WebAuthn. */
-export const knowsPasskeys = (): boolean =>
+export const supportsPasskeys = (): boolean =>
   typeof PublicKeyCredential !== "undefined" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 
 const answer = async (work: Promise<Credential | null>): Promise<CredentialJson> => {

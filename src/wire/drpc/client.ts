@@ -4,7 +4,7 @@
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeError, KIND, MAX_PACKET, NO_BODY } from "./frame.ts";
-import { type Numberless, PacketReader, PacketWriter } from "./packets.ts";
+import { type OutgoingPacket, PacketReader, PacketWriter } from "./packets.ts";
 
 /** Opens streams; a `YamuxSession`. */
 export interface Opener {
@@ -31,10 +31,10 @@ export const call = async (
   request: Uint8Array,
   signal?: AbortSignal,
 ): Promise<Uint8Array> => {
-  mustFit(request);
+  requireFit(request);
   const outgoing = await OutgoingCall.open(session, signal);
   // The response is read concurrently: an error may arrive before a long request is sent.
-  outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
+  outgoing.sendUnawaited([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
   try {
     const answer = await outgoing.next();
     if (!answer) throw new WireError("closed", "The call ended without an answer.");
@@ -51,10 +51,10 @@ export async function* callServerStream(
   request: Uint8Array,
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  mustFit(request);
+  requireFit(request);
   const outgoing = await OutgoingCall.open(session, signal);
-  outgoing.post([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
-  yield* outgoing.answers();
+  outgoing.sendUnawaited([KIND.invoke, utf8(method)], [KIND.message, request], [KIND.close_send, NO_BODY]);
+  yield* outgoing.iterateAnswers();
 }
 
 /** Bidirectional call. Resolves when the method has been sent. */
@@ -65,7 +65,7 @@ export const callBidi = async (session: Opener, method: string, signal?: AbortSi
     send: (request) => outgoing.send([KIND.message, request]),
     closeSend: () => outgoing.send([KIND.close_send, NO_BODY]),
     cancel: (reason) => outgoing.cancel(reason),
-    [Symbol.asyncIterator]: () => outgoing.answers(),
+    [Symbol.asyncIterator]: () => outgoing.iterateAnswers(),
   };
 };
 
@@ -73,12 +73,12 @@ class OutgoingCall {
   readonly #stream: Duplex;
   readonly #in: PacketReader;
   readonly #out: PacketWriter;
-  readonly #unlisten: () => void;
+  readonly #removeListener: () => void;
   #unsent = 0;
   #ended = false;
 
   static async open(session: Opener, signal?: AbortSignal): Promise<OutgoingCall> {
-    if (signal?.aborted) throw cancelled(signal);
+    if (signal?.aborted) throw toCancelledError(signal);
     const stream = await session.open();
     return new OutgoingCall(stream, signal);
   }
@@ -89,18 +89,18 @@ class OutgoingCall {
     this.#out = new PacketWriter(stream, STREAM_ID);
     const abort = (): void => this.cancel("The call was cancelled.");
     signal?.addEventListener("abort", abort, { once: true });
-    this.#unlisten = () => signal?.removeEventListener("abort", abort);
+    this.#removeListener = () => signal?.removeEventListener("abort", abort);
     if (signal?.aborted) abort();
   }
 
-  async send(...packets: readonly Numberless[]): Promise<void> {
+  async send(...packets: readonly OutgoingPacket[]): Promise<void> {
     this.#unsent += 1;
     await this.#out.send(...packets);
     this.#unsent -= 1;
   }
 
   /** Sends without waiting; a broken stream is reported when the response is read. */
-  post(...packets: readonly Numberless[]): void {
+  sendUnawaited(...packets: readonly OutgoingPacket[]): void {
     this.send(...packets).catch(() => {});
   }
 
@@ -114,7 +114,7 @@ class OutgoingCall {
     throw new WireError("closed", "The server ended the call early.");
   }
 
-  async *answers(): AsyncGenerator<Uint8Array, void, undefined> {
+  async *iterateAnswers(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
         const answer = await this.next();
@@ -129,7 +129,7 @@ class OutgoingCall {
 
   /** Closes cleanly: Close, then the end of our side. An unfinished request is not completed. */
   finish(): void {
-    this.#unlisten();
+    this.#removeListener();
     if (this.#unsent > 0) {
       this.#stream.reset();
       return;
@@ -141,15 +141,16 @@ class OutgoingCall {
   }
 
   cancel(reason = "The call was cancelled."): void {
-    this.#unlisten();
+    this.#removeListener();
     this.#stream.reset(reason);
   }
 }
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-const mustFit = (request: Uint8Array): void => {
+const requireFit = (request: Uint8Array): void => {
   if (request.byteLength > MAX_PACKET) throw new WireError("too_large", "A request of more than 4 MiB.");
 };
 
-const cancelled = (signal: AbortSignal): WireError => new WireError("closed", "The call was cancelled.", signal.reason);
+const toCancelledError = (signal: AbortSignal): WireError =>
+  new WireError("closed", "The call was cancelled.", signal.reason);

@@ -14,7 +14,7 @@ export interface Packet {
 }
 
 export const MAX_PACKET = 4 * 1024 * 1024;
-export const SPLIT_AT = 64 * 1024;
+export const MAX_FRAME_DATA = 64 * 1024;
 /** Bits of the control byte: the last frame of its packet; safe to ignore if the kind is unknown. */
 export const DONE = 0x01;
 export const CONTROL = 0x80;
@@ -39,20 +39,20 @@ export const encodePackets = (...packets: readonly Packet[]): Uint8Array => {
   let size = 0;
   for (const { body } of packets) {
     if (body.byteLength > MAX_PACKET) throw new WireError("too_large", "A message of more than 4 MiB.");
-    size += body.byteLength + MAX_HEADER * Math.max(1, Math.ceil(body.byteLength / SPLIT_AT));
+    size += body.byteLength + MAX_HEADER * Math.max(1, Math.ceil(body.byteLength / MAX_FRAME_DATA));
   }
   const out = new Uint8Array(size);
   let at = 0;
   for (const packet of packets) {
     let from = 0;
     do {
-      const piece = packet.body.subarray(from, from + SPLIT_AT);
+      const piece = packet.body.subarray(from, from + MAX_FRAME_DATA);
       from += piece.byteLength;
       const done = from === packet.body.byteLength;
       out[at++] = (packet.kind << 1) | (done ? DONE : 0) | (packet.kind === KIND.cancel ? CONTROL : 0);
-      at = putVarint(out, at, packet.stream_id);
-      at = putVarint(out, at, packet.message_id);
-      at = putVarint(out, at, piece.byteLength);
+      at = writeVarint(out, at, packet.stream_id);
+      at = writeVarint(out, at, packet.message_id);
+      at = writeVarint(out, at, piece.byteLength);
       out.set(piece, at);
       at += piece.byteLength;
     } while (from < packet.body.byteLength);
@@ -63,10 +63,10 @@ export const encodePackets = (...packets: readonly Packet[]): Uint8Array => {
 export const NO_BODY = new Uint8Array(0);
 
 export const encodeError = (code: number, text: string): Uint8Array => {
-  const words = new TextEncoder().encode(text);
-  const body = new Uint8Array(8 + words.byteLength);
+  const encodedText = new TextEncoder().encode(text);
+  const body = new Uint8Array(8 + encodedText.byteLength);
   new DataView(body.buffer).setBigUint64(0, BigInt(code));
-  body.set(words, 8);
+  body.set(encodedText, 8);
   return body;
 };
 
@@ -76,7 +76,7 @@ export const decodeError = (body: Uint8Array): RpcError => {
   return new RpcError(Number(code), new TextDecoder().decode(body.subarray(8)));
 };
 
-const putVarint = (out: Uint8Array, at: number, value: number): number => {
+const writeVarint = (out: Uint8Array, at: number, value: number): number => {
   let rest = value;
   let next = at;
   while (rest >= 0x80) {
@@ -88,7 +88,7 @@ const putVarint = (out: Uint8Array, at: number, value: number): number => {
 };
 
 /** Returns the number at `at` and the position after it; undefined if bytes are missing. */
-const takeVarint = (bytes: Uint8Array, at: number): [number, number] | undefined => {
+const readVarint = (bytes: Uint8Array, at: number): [number, number] | undefined => {
   let value = 0;
   let scale = 1;
   for (let i = at; i < at + 10; i++) {
@@ -106,12 +106,12 @@ export type Frame = { control: number; stream_id: number; message_id: number; le
 type FrameStart = Frame & { size: number };
 
 /** Returns the frame start at `from` and its size; undefined if bytes are missing. Throws WireError `protocol`. */
-export const takeFrameStart = (bytes: Uint8Array, from: number): FrameStart | undefined => {
+export const readFrameStart = (bytes: Uint8Array, from: number): FrameStart | undefined => {
   const control = bytes[from];
   if (control === undefined) return undefined;
-  const stream = takeVarint(bytes, from + 1);
-  const message = stream && takeVarint(bytes, stream[1]);
-  const length = message && takeVarint(bytes, message[1]);
+  const stream = readVarint(bytes, from + 1);
+  const message = stream && readVarint(bytes, stream[1]);
+  const length = message && readVarint(bytes, message[1]);
   if (!length) return undefined;
   return { control, stream_id: stream[0], message_id: message[0], length: length[0], size: length[1] - from };
 };

@@ -1,7 +1,7 @@
 // Reads and writes the DRPC packets of one stream: joins frames and checks the order of IDs. A packet is one or more frames with the same
 // ID. Rejects decreasing IDs, unknown kinds, packets over 4 MiB, and more unfinished bytes than its connection may hold. [WI-11] [WI-12]
 // [WI-19]
-import { compact } from "../chunk-queue.ts";
+import { copySmallView } from "../chunk-queue.ts";
 import type { Duplex } from "../duplex.ts";
 import { WireError } from "../wire-error.ts";
 import {
@@ -14,7 +14,7 @@ import {
   MAX_PACKET,
   NO_BODY,
   type Packet,
-  takeFrameStart,
+  readFrameStart,
 } from "./frame.ts";
 
 /** Limits the bytes of packets that the streams of a connection hold together: unfinished ones, and ones that no handler has finished. */
@@ -46,7 +46,7 @@ export class PacketParser {
   #frame: Frame | undefined;
   #missing = 0;
   /** The packet being assembled. */
-  #open: { kind: number; body: Gathered } | undefined;
+  #open: { kind: number; body: PacketBody } | undefined;
   /** Bytes of that packet in the budget. */
   #held = 0;
   #lastStream = 0;
@@ -74,7 +74,7 @@ export class PacketParser {
     for (;;) {
       if (!this.#frame && !this.#start()) {
         // The start of a header must not retain the chunk that it came in.
-        this.#chunk = compact(this.#chunk.subarray(this.#at));
+        this.#chunk = copySmallView(this.#chunk.subarray(this.#at));
         this.#at = 0;
         return undefined;
       }
@@ -84,7 +84,7 @@ export class PacketParser {
       this.#missing -= piece.byteLength;
       const done = this.#missing === 0 && (frame.control & DONE) !== 0;
       const open = this.#open!;
-      if (done && open.body.size === 0) open.body.replace(compact(piece));
+      if (done && open.body.size === 0) open.body.replace(copySmallView(piece));
       else {
         if (!done) this.#hold(piece.byteLength);
         open.body.add(piece);
@@ -114,13 +114,13 @@ export class PacketParser {
   }
 
   #start(): boolean {
-    const frame = takeFrameStart(this.#chunk, this.#at);
+    const frame = readFrameStart(this.#chunk, this.#at);
     if (!frame) return false;
     this.#at += frame.size;
     const kind = (frame.control >> 1) & 0x3f;
     const ahead = frame.stream_id - this.#lastStream || frame.message_id - this.#lastMessage;
     if (ahead < 0) throw new WireError("protocol", "Packet ids went backwards.");
-    if (ahead > 0) this.#open = { kind, body: new Gathered() };
+    if (ahead > 0) this.#open = { kind, body: new PacketBody() };
     else if (!this.#open) throw new WireError("protocol", "A packet id was used twice.");
     else if (this.#open.kind !== kind) throw new WireError("protocol", "A packet changed its kind.");
     if (this.#open.body.size + frame.length > MAX_PACKET)
@@ -143,7 +143,7 @@ const concat = (a: Uint8Array, b: Uint8Array): Uint8Array => {
 };
 
 /** A body that grows with the received bytes, never with the announced size. */
-class Gathered {
+class PacketBody {
   size = 0;
   #buffer: Uint8Array = NO_BODY;
 
@@ -201,7 +201,7 @@ export class PacketReader {
 }
 
 /** A packet without its IDs. */
-export type Numberless = readonly [kind: Kind, body: Uint8Array];
+export type OutgoingPacket = readonly [kind: Kind, body: Uint8Array];
 
 /** Numbers and sends the packets of one side of a call. */
 export class PacketWriter {
@@ -215,7 +215,7 @@ export class PacketWriter {
   }
 
   /** Sends packets together. Resolves when they are sent. */
-  async send(...packets: readonly Numberless[]): Promise<void> {
+  async send(...packets: readonly OutgoingPacket[]): Promise<void> {
     const numbered: Packet[] = [];
     for (const [kind, body] of packets) {
       this.#messageId += 1;

@@ -36,7 +36,7 @@ export interface ServeOptions {
 }
 
 const LINGER_MS = 30_000;
-const UNKNOWN_GRACE_MS = 1_000;
+const UNKNOWN_METHOD_GRACE_MS = 1_000;
 /** Twice the largest message. */
 const MAX_HELD = 2 * MAX_PACKET;
 /** Maximum bytes of a method's path. */
@@ -61,7 +61,7 @@ export const serve = async (
 ): Promise<void> => {
   const packets = new PacketReader(stream, budget);
   try {
-    const opening = await nextInvoke(packets);
+    const opening = await readInvoke(packets);
     if (!opening) return await stream.end();
     await new ServedCall(stream, packets, opening.stream_id, { ...options, budget }).run(opening.method, router);
   } catch {
@@ -70,7 +70,7 @@ export const serve = async (
   }
 };
 
-const nextInvoke = async (packets: PacketReader): Promise<{ stream_id: number; method: string } | undefined> => {
+const readInvoke = async (packets: PacketReader): Promise<{ stream_id: number; method: string } | undefined> => {
   for (;;) {
     const packet = await packets.next();
     if (!packet) return undefined;
@@ -109,7 +109,7 @@ class ServedCall {
     void this.#stream.closed.then((failure) => {
       if (failure) this.#cancel(failure);
     });
-    const pump = this.#pump();
+    const pump = this.#readRequests();
     await this.#answer(method, router);
     this.#answered = true;
     // From here on, the caller's packets are read only to detect its end; then we end too (1.4: the client closes).
@@ -133,29 +133,29 @@ class ServedCall {
       }
       const call: CallContext = { method, signal };
       if (handler.kind === "unary") {
-        const reply = await handler.run(await this.#onlyRequest(), call);
+        const reply = await handler.run(await this.#readOnlyRequest(), call);
         if (!signal.aborted) await this.#out.send([KIND.message, reply], [KIND.close_send, NO_BODY]);
         return;
       }
       const replies =
         handler.kind === "bidi_streaming"
           ? handler.run(readChunks({ read: () => this.#inbox.take() }), call)
-          : handler.run(await this.#onlyRequest(), call);
+          : handler.run(await this.#readOnlyRequest(), call);
       for await (const reply of replies) {
         if (signal.aborted) return;
         await this.#out.send([KIND.message, reply]);
       }
       if (!signal.aborted) await this.#out.send([KIND.close_send, NO_BODY]);
     } catch (error) {
-      const { code, text, hidden } = describe(error);
+      const { code, text, hidden } = describeError(error);
       if (hidden && !signal.aborted) this.#options.onError?.(method, error);
       await this.#out.send([KIND.error, encodeError(code, text)]).catch(() => {});
     }
   }
 
-  async #onlyRequest(): Promise<Uint8Array> {
+  async #readOnlyRequest(): Promise<Uint8Array> {
     const request = await this.#inbox.take();
-    if (!request) throw new RpcError(0, "The call came without a request.");
+    if (!request) throw new RpcError(0, "The call has no request.");
     return request;
   }
 
@@ -163,13 +163,13 @@ class ServedCall {
   // first. A caller that waits for the server gets its response after a moment.
   async #requestOrGrace(): Promise<void> {
     const moment = Promise.withResolvers<void>();
-    const timer = this.#options.clock.after(UNKNOWN_GRACE_MS, moment.resolve);
+    const timer = this.#options.clock.after(UNKNOWN_METHOD_GRACE_MS, moment.resolve);
     await Promise.race([this.#inbox.take().catch(() => {}), moment.promise]);
     timer.cancel();
   }
 
   /** Reads the caller's packets after the method, until it ends its side. Never rejects. */
-  async #pump(): Promise<void> {
+  async #readRequests(): Promise<void> {
     try {
       let packet = await this.#packets.next();
       for (; packet; packet = await this.#packets.next()) {
@@ -177,9 +177,9 @@ class ServedCall {
         else if (packet.kind === KIND.close_send) this.#inbox.close();
         // Cancel, Close, Error: the caller no longer wants a response. It must still end its side first: a Go caller that sees our end
         // while it sends its Close treats the call as canceled.
-        else if (packet.kind !== KIND.metadata) this.#cancel(callerLeft());
+        else if (packet.kind !== KIND.metadata) this.#cancel(toCallerLeftError());
       }
-      this.#cancel(callerLeft());
+      this.#cancel(toCallerLeftError());
       // The caller will grant no more window: release a response that waits for it.
       if (!this.#answered) this.#stream.reset("The caller has ended the call.");
     } catch (error) {
@@ -203,10 +203,10 @@ class ServedCall {
   }
 }
 
-const callerLeft = (): WireError => new WireError("closed", "The caller has ended the call.");
+const toCallerLeftError = (): WireError => new WireError("closed", "The caller has ended the call.");
 
 /** Returns what the caller may know about an error: its message only if it was meant for callers. */
-const describe = (error: unknown): { code: number; text: string; hidden: boolean } => {
+const describeError = (error: unknown): { code: number; text: string; hidden: boolean } => {
   if (error instanceof RpcError) return { code: error.code, text: error.message, hidden: false };
   if (error instanceof AppError && error.kind !== "internal") {
     return { code: 0, text: error.detail ? `${error.message} ${error.detail}` : error.message, hidden: false };

@@ -2,7 +2,7 @@
 import { expect, mock, test } from "bun:test";
 import { Batcher, type Waiting } from "#actors/agent/batcher.ts";
 
-const settled = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 type Group = Waiting<number, string>[];
 
@@ -15,7 +15,7 @@ const recorder = (most: number) => {
     cost: (item) => item,
     most,
     async run(take) {
-      await settled();
+      await nextTick();
       const group: Group = take();
       groups.push(group.map(({ item }) => item));
       const turn = Promise.withResolvers<void>();
@@ -33,17 +33,17 @@ const recorder = (most: number) => {
 test("[LG-21] items that arrive while a batch runs share the next one, in order, each with its own answer", async () => {
   const { together, groups, turns, idle } = recorder(100);
   const first = together.add(1);
-  while (!turns[0]) await settled();
+  while (!turns[0]) await nextTick();
   const rest = [2, 3, 4].map((item) => together.add(item));
-  await settled();
+  await nextTick();
   expect(groups).toEqual([[1]]);
   turns[0]?.resolve();
   expect(await first).toBe("stored 1");
-  while (!turns[1]) await settled();
+  while (!turns[1]) await nextTick();
   expect(groups).toEqual([[1], [2, 3, 4]]);
   turns[1]?.resolve();
   expect(await Promise.all(rest)).toEqual(["stored 2", "stored 3", "stored 4"]);
-  await together.drained();
+  await together.whenDrained();
   expect(idle).toHaveBeenCalledTimes(1);
 });
 
@@ -51,7 +51,7 @@ test("[LG-21] a group is bounded, but one large item goes alone", async () => {
   const { together, groups, turns } = recorder(10);
   const answers = [4, 5, 6, 50, 1].map((item) => together.add(item));
   for (let i = 0; i < 4; i++) {
-    while (!turns[i]) await settled();
+    while (!turns[i]) await nextTick();
     turns[i]?.resolve();
   }
   await Promise.all(answers);
@@ -61,9 +61,9 @@ test("[LG-21] a group is bounded, but one large item goes alone", async () => {
 test("[LG-21] a failed commit refuses its whole group and no other", async () => {
   const { together, turns } = recorder(10);
   const answers = [5, 5, 7].map((item) => together.add(item).catch((error: Error) => error.message));
-  while (!turns[0]) await settled();
+  while (!turns[0]) await nextTick();
   turns[0].reject(new Error("disk"));
-  while (!turns[1]) await settled();
+  while (!turns[1]) await nextTick();
   turns[1].resolve();
   expect(await Promise.all(answers)).toEqual(["disk", "disk", "stored 7"]);
 });

@@ -1,6 +1,6 @@
 // The effects of an agent's disk and memory reports: levels, the last processes, and notifications.
 import { expect, test } from "bun:test";
-import { mergeResources, resourceNotices } from "#actors/agent/resources.ts";
+import { buildResourceNotices, mergeResources } from "#actors/agent/resources.ts";
 import { findSpaceLevel } from "#schema/agents/resources.ts";
 
 const GB = 1e9;
@@ -31,7 +31,7 @@ test("[AG-25] the owner is notified when a level gets worse, and of processes by
   const report = (used: number, processes: string[], now: number) => {
     const said = { home: home(used), memory_kills: processes.map((process) => ({ process, killed_at: now })) };
     const next = mergeResources(before, said, now);
-    const notices = resourceNotices(workspace, before, next, said, now);
+    const notices = buildResourceNotices(workspace, before, next, said, now);
     before = next;
     return notices.map(({ rows }) => (rows?.[0] ?? []).filter((_, at) => [1, 4, 5, 8].includes(at)));
   };

@@ -6,7 +6,7 @@ import { LIFECYCLE_STATES, type LifecycleState } from "#schema/agents/agent.ts";
 
 const NOW = 1_900_000_000_000;
 
-const fresh = (): AgentState => ({
+const createAgentState = (): AgentState => ({
   agent: {
     key: 1,
     id: "a",
@@ -40,7 +40,7 @@ describe("lifecycle", () => {
   test("[AG-3] each report sets and clears the times as the table says", () => {
     const ended = ["ready", "start_timeout", "start_error"];
     for (const to of LIFECYCLE_STATES) {
-      const before = fresh();
+      const before = createAgentState();
       const started = { ...before, agent: { ...before.agent, started_at: NOW - 50, ready_at: NOW - 40 } };
       const times = (from: AgentState) => {
         const { agent } = report(from, to, NOW - 10).state;
@@ -62,18 +62,18 @@ describe("lifecycle", () => {
   test("[AG-4] any state may follow any other; the newest by the agent's time wins and a repeated one writes nothing", () => {
     for (const from of LIFECYCLE_STATES) {
       for (const to of LIFECYCLE_STATES) {
-        const first = report(fresh(), from, NOW - 20).state;
+        const first = report(createAgentState(), from, NOW - 20).state;
         expect(report(first, to, NOW - 10).state.agent.lifecycle_state).toBe(to);
         expect(report(first, to, NOW - 30)).toMatchObject({ state: first, writes: [], visible: false });
       }
-      const first = report(fresh(), from, NOW - 20).state;
+      const first = report(createAgentState(), from, NOW - 20).state;
       expect(report(first, from, NOW - 20)).toMatchObject({ writes: [], visible: false });
     }
   });
 
   test("[AG-4] an implausible time is replaced by the server's", () => {
     for (const wrong of [Date.UTC(1, 0), NOW + 10 ** 9, NOW - 10 ** 9]) {
-      expect(report(fresh(), "starting", wrong).state.agent.started_at).toBe(NOW);
+      expect(report(createAgentState(), "starting", wrong).state.agent.started_at).toBe(NOW);
     }
   });
 });
@@ -81,11 +81,11 @@ describe("lifecycle", () => {
 describe("connection", () => {
   const connect = (from: AgentState, connection_id: string, now = NOW) =>
     state.connected(from, { connection_id, api_version: "2.10", latency: {}, now });
-  const beat = (from: AgentState, connection_id: string, now: number) =>
+  const applyHeartbeat = (from: AgentState, connection_id: string, now: number) =>
     state.heartbeat(from, { connection_id, latency: { here: { latency_ms: 3, preferred: true } }, now });
 
   test("[AG-5] connecting keeps the first time, renews the last and clears the disconnection", () => {
-    const first = connect(fresh(), "one", NOW).state;
+    const first = connect(createAgentState(), "one", NOW).state;
     const gone = state.disconnected(first, { connection_id: "one", now: NOW + 5 }).state;
     expect(gone.agent.disconnected_at).toBe(NOW + 5);
     const { agent } = connect(gone, "two", NOW + 9).state;
@@ -93,19 +93,19 @@ describe("connection", () => {
   });
 
   test("[AG-7] a replaced connection neither disconnects the agent nor keeps it connected", () => {
-    const now = connect(connect(fresh(), "one").state, "two", NOW + 1).state;
+    const now = connect(connect(createAgentState(), "one").state, "two", NOW + 1).state;
     expect(state.disconnected(now, { connection_id: "one", now: NOW + 2 })).toMatchObject({ writes: [], state: now });
-    expect(beat(now, "one", NOW + 2)).toMatchObject({ writes: [], state: now });
+    expect(applyHeartbeat(now, "one", NOW + 2)).toMatchObject({ writes: [], state: now });
   });
 
   test("[AG-14] [AG-22] a heartbeat is recorded but not announced, unless the agent had been considered disconnected", () => {
-    const now = connect(fresh(), "one").state;
-    const soon = beat(now, "one", NOW + 15_000);
+    const now = connect(createAgentState(), "one").state;
+    const soon = applyHeartbeat(now, "one", NOW + 15_000);
     expect([soon.writes.length, soon.visible]).toEqual([1, false]);
     expect(soon.writes[0]?.rows[0]).toContain('{"here":{"latency_ms":3,"preferred":true}}');
-    expect(beat(now, "one", NOW + 31_000).visible).toBe(true);
+    expect(applyHeartbeat(now, "one", NOW + 31_000).visible).toBe(true);
     const reloaded = { ...now, connection: undefined };
-    expect(beat(reloaded, "one", NOW + 1).state.connection).toBe("one");
+    expect(applyHeartbeat(reloaded, "one", NOW + 1).state.connection).toBe("one");
   });
 });
 
@@ -115,11 +115,13 @@ describe("metadata", () => {
       { key: "cpu", value: "é".repeat(1025), error: "" },
       { key: "other", value: "x", error: "" },
     ];
-    const { writes } = state.metadata(fresh(), { results, now: NOW });
+    const { writes } = state.metadata(createAgentState(), { results, now: NOW });
     const row = writes[0]?.rows[0] as string[];
     expect(writes[0]?.rows.length).toBe(1);
     expect(row).toContain("é".repeat(1024));
     expect(row.some((value) => /exceeded 2048 bytes/.test(String(value)))).toBe(true);
-    expect(state.metadata(fresh(), { results: [{ key: "no", value: "", error: "" }], now: NOW }).writes).toEqual([]);
+    expect(
+      state.metadata(createAgentState(), { results: [{ key: "no", value: "", error: "" }], now: NOW }).writes,
+    ).toEqual([]);
   });
 });

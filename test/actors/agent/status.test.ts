@@ -1,6 +1,6 @@
 // Values derived from an agent's facts at read time, case by case.
 import { expect, test } from "bun:test";
-import { agentHealth, agentStatus, INACTIVE_MS } from "#actors/agent/status.ts";
+import { agentHealth, agentStatus, INACTIVITY_TIMEOUT_MS } from "#actors/agent/status.ts";
 import { AGENT_STATUSES, LIFECYCLE_STATES } from "#schema/agents/agent.ts";
 
 const CREATED = 1_000_000;
@@ -12,7 +12,8 @@ const facts = (patch: Partial<Parameters<typeof agentStatus>[0]> = {}) => ({
   disconnected_at: null,
   ...patch,
 });
-const connected = (patch = {}) => facts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
+const connectedFacts = (patch = {}) =>
+  facts({ first_connected_at: CREATED, last_connected_at: CREATED + 5000, ...patch });
 
 test("[AG-1] the status is derived from the times, and the first matching rule wins", () => {
   const cases: [ReturnType<typeof facts>, number, string][] = [
@@ -20,20 +21,20 @@ test("[AG-1] the status is derived from the times, and the first matching rule w
     [facts(), CREATED + 120_000, "connecting"],
     [facts(), CREATED + 120_001, "timeout"],
     [facts({ connection_timeout_seconds: 0 }), CREATED + 10 ** 9, "connecting"],
-    [connected(), CREATED + 5000, "connected"],
-    [connected(), CREATED + 5000 + INACTIVE_MS, "connected"],
-    [connected(), CREATED + 5001 + INACTIVE_MS, "disconnected"],
-    [connected({ disconnected_at: CREATED + 5000 }), CREATED + 5000, "disconnected"],
-    [connected({ disconnected_at: CREATED + 6000 }), CREATED + 6000, "disconnected"],
-    [connected({ disconnected_at: CREATED + 4000 }), CREATED + 6000, "connected"],
-    [connected(), CREATED + 10 ** 9, "disconnected"],
+    [connectedFacts(), CREATED + 5000, "connected"],
+    [connectedFacts(), CREATED + 5000 + INACTIVITY_TIMEOUT_MS, "connected"],
+    [connectedFacts(), CREATED + 5001 + INACTIVITY_TIMEOUT_MS, "disconnected"],
+    [connectedFacts({ disconnected_at: CREATED + 5000 }), CREATED + 5000, "disconnected"],
+    [connectedFacts({ disconnected_at: CREATED + 6000 }), CREATED + 6000, "disconnected"],
+    [connectedFacts({ disconnected_at: CREATED + 4000 }), CREATED + 6000, "connected"],
+    [connectedFacts(), CREATED + 10 ** 9, "disconnected"],
   ];
   for (const [agent, now, status] of cases)
     expect([agent, now, agentStatus(agent, now)]).toEqual([agent, now, status as never]);
 });
 
 test("[AG-2] the health is derived from status and lifecycle; every pair has exactly one result", () => {
-  const expected = (status: string, lifecycle: string): string => {
+  const expectedReason = (status: string, lifecycle: string): string => {
     if (status !== "connected" && lifecycle === "off") return "agent is not running";
     if (status === "timeout") return "agent is taking too long to connect";
     if (status === "disconnected") return "agent has lost its connection";
@@ -46,7 +47,7 @@ test("[AG-2] the health is derived from status and lifecycle; every pair has exa
       expect([status, lifecycle, health.healthy ? "healthy" : health.reason]).toEqual([
         status,
         lifecycle,
-        expected(status, lifecycle),
+        expectedReason(status, lifecycle),
       ]);
     }
   }

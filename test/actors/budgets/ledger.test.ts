@@ -11,7 +11,7 @@ import type { LedgerCall, Settlement } from "#db/chats/reservations.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
 setDefaultTimeout(60_000);
@@ -46,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 type ModelCall = Kind & { readonly micros: number; readonly open: OpenCall; readonly row: LedgerCall };
 type Entry = Kind & { readonly cost: number; readonly day: number };
 
-const settlement = (cost_micros: number): Settlement => ({
+const createSettlement = (cost_micros: number): Settlement => ({
   outcome: "ok",
   input_tokens: 0,
   output_tokens: cost_micros,
@@ -80,20 +80,20 @@ testInside(
     // The time of the calls: the server and its maintenance use an earlier time.
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 12));
     await using server = await startTestServer();
-    const { store } = contextOf(server);
+    const { store } = getContext(server);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
         run += 1;
-        const id = (what: string, number = 0): string => `${what}-${run}-${number}`;
+        const toId = (what: string, number = 0): string => `${what}-${run}-${number}`;
         const amounts: readonly (readonly [BudgetRow["scope"], string, number])[] = [
           ["everyone", "", 150],
-          ...([0, 1] as const).map((user) => ["user", id("user", user), 100] as const),
-          ...([0, 1] as const).map((chat) => ["chat", id("chat", chat), 70] as const),
+          ...([0, 1] as const).map((user) => ["user", toId("user", user), 100] as const),
+          ...([0, 1] as const).map((chat) => ["chat", toId("chat", chat), 70] as const),
         ];
         const now = clock.now();
         const rows = amounts.map(
           ([scope, scope_id, amount], at): BudgetRow => ({
-            id: id("budget", at),
+            id: toId("budget", at),
             scope,
             scope_id,
             amount,
@@ -106,19 +106,20 @@ testInside(
         for (const old of await store.all(listBudgets()))
           await store.commit([deleteBudget(old.id), deleteAccounts(old.id)]);
         await store.commit(rows.map((row) => insertBudget(row)));
-        const countsFor = ({ user, chat }: Kind, { scope, scope_id }: BudgetRow): boolean =>
-          scope === "everyone" || scope_id === id("user", user) || scope_id === id("chat", chat);
+        const appliesTo = ({ user, chat }: Kind, { scope, scope_id }: BudgetRow): boolean =>
+          scope === "everyone" || scope_id === toId("user", user) || scope_id === toId("chat", chat);
         let ledger = new ModelLedger({ store, clock, onNotified: () => {} });
         const open: ModelCall[] = [];
         const entries: Entry[] = [];
         const today = (): number => Math.floor(clock.now() / DAY_MS);
-        const spent = (row: BudgetRow): number =>
-          entries.filter((one) => one.day === today() && countsFor(one, row)).reduce((sum, { cost }) => sum + cost, 0);
-        const reserved = (row: BudgetRow): number =>
-          open.filter((one) => countsFor(one, row)).reduce((sum, { micros }) => sum + micros, 0);
+        const sumSpent = (row: BudgetRow): number =>
+          entries.filter((one) => one.day === today() && appliesTo(one, row)).reduce((sum, { cost }) => sum + cost, 0);
+        const sumReserved = (row: BudgetRow): number =>
+          open.filter((one) => appliesTo(one, row)).reduce((sum, { micros }) => sum + micros, 0);
         const hasRoom = (call: Kind): boolean =>
-          rows.every((row) => !countsFor(call, row) || spent(row) + reserved(row) < row.amount);
-        const take = (pick: number): ModelCall | undefined => open.splice(pick % Math.max(open.length, 1), 1)[0];
+          rows.every((row) => !appliesTo(call, row) || sumSpent(row) + sumReserved(row) < row.amount);
+        const takeOpenCall = (pick: number): ModelCall | undefined =>
+          open.splice(pick % Math.max(open.length, 1), 1)[0];
 
         const play = async (one: Step): Promise<void> => {
           if (one.do === "begin") {
@@ -126,9 +127,9 @@ testInside(
               one.calls.map(async ({ user, chat, micros }) => {
                 const row: LedgerCall = {
                   ...NO_CALL,
-                  user_id: id("user", user),
-                  root_chat_id: id("chat", chat),
-                  chat_id: id("chat", chat),
+                  user_id: toId("user", user),
+                  root_chat_id: toId("chat", chat),
+                  chat_id: toId("chat", chat),
                 };
                 const opened = await ledger.begin(row, () => ({ micros, tokens: micros }), { always: true });
                 return { user, chat, micros, row, opened };
@@ -143,15 +144,15 @@ testInside(
             for (const call of refused) expect(hasRoom(call)).toBe(false);
           }
           if (one.do === "end") {
-            const call = take(one.pick);
+            const call = takeOpenCall(one.pick);
             if (!call) return;
             const cost = Math.floor((call.micros * one.share) / 100);
-            await ledger.end(call.open, call.row, settlement(cost));
+            await ledger.end(call.open, call.row, createSettlement(cost));
             entries.push({ user: call.user, chat: call.chat, cost, day: today() });
           }
           if (one.do === "giveUp") {
-            const call = take(one.pick);
-            if (call) await ledger.giveUp(call.open);
+            const call = takeOpenCall(one.pick);
+            if (call) await ledger.releaseReservation(call.open);
           }
           if (one.do === "crash") {
             ledger.stop();
@@ -168,12 +169,12 @@ testInside(
           await play(one);
           for (const row of rows) {
             const used = await loadUsed(store, toLimit(row, clock.now()));
-            expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, spent(row), reserved(row)]);
+            expect([row.scope, used.spent, used.reserved]).toEqual([row.scope, sumSpent(row), sumReserved(row)]);
             const largest = Math.max(0, ...[...open].map(({ micros }) => micros), 60);
             expect(used.spent + used.reserved).toBeLessThan(row.amount + largest);
           }
         }
-        for (const call of open.splice(0)) await ledger.giveUp(call.open);
+        for (const call of open.splice(0)) await ledger.releaseReservation(call.open);
         ledger.stop();
         // Runs do not share the budget for everyone.
         clock.advance(2 * DAY_MS);
@@ -185,7 +186,7 @@ testInside(
 
 testInside("[BU-10] a call's usage is stored although the queue of writes is full when the call ends", async () => {
   await using server = await startTestServer();
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const now = systemClock.now();
   const row = { id: "full-queue", scope: "everyone", scope_id: "", amount: 1_000, period: "day", unit: "usd" } as const;
   await store.commit([insertBudget({ ...row, created_at: now, updated_at: now })]);
@@ -204,7 +205,7 @@ testInside("[BU-10] a call's usage is stored although the queue of writes is ful
   const opened = await ledger.begin(call, () => ({ micros: 9, tokens: 9 }), { always: true });
   if (!("reserved" in opened)) throw new Error("the call may not begin");
   refusals = 1;
-  await ledger.end(opened, call, settlement(7));
+  await ledger.end(opened, call, createSettlement(7));
   ledger.stop();
   const used = await loadUsed(store, toLimit({ ...row, created_at: now, updated_at: now }, now));
   expect([used.spent, used.reserved]).toEqual([7, 0]);

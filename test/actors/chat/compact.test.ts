@@ -1,12 +1,12 @@
 // When a history is compacted and what is kept of it, without a model.
 import { expect, test } from "bun:test";
 import {
-  compactedRows,
   computeThreshold,
   excerptUserMessages,
   formatRecord,
   type HistoryRow,
   isDue,
+  toCompactionRows,
 } from "#actors/chat/prompt/compact.ts";
 
 const row = (role: HistoryRow["role"], text: string, more: Partial<HistoryRow> = {}): HistoryRow => ({
@@ -92,7 +92,7 @@ test("[CM-4] unanswered messages are neither summarized nor lost, and a summary 
     source: "automatic",
     instructions: "",
   } as const;
-  const [past, call, result] = compactedRows({ ...at, summary: "SUM", prompts: ["one"], history });
+  const [past, call, result] = toCompactionRows({ ...at, summary: "SUM", prompts: ["one"], history });
   expect(past).toMatchObject({ role: "user", visibility: "model", replayed: 2 });
   expect(past?.content[0]?.text).toMatch(/SUM[\s\S]*<message>\none\n<\/message>/);
   expect([call, result]).toMatchObject([

@@ -1,8 +1,8 @@
 // The order of a prompt's parts, whoever supplies them, and what providers are asked to cache.
 import { expect, test } from "bun:test";
 import { assemblePrompt, type PromptBlock, SLOTS } from "#actors/chat/prompt/prompt.ts";
-import { noAttachments } from "#src/llm/attachments.ts";
-import { withCacheMarks } from "#src/llm/cache-marks.ts";
+import { loadNoAttachment } from "#src/llm/attachments.ts";
+import { addCacheMarks } from "#src/llm/cache-marks.ts";
 import type { PromptMessage } from "#src/llm/model.ts";
 import { buildPrompt } from "#src/llm/prompt.ts";
 
@@ -30,9 +30,9 @@ test("[PA-2] a provider that caches only marked content gets marks on the system
   const history = ["user", "assistant", "user", "assistant", "user"].map((role, index) =>
     row(role as PromptMessage["role"], `message ${index}`),
   );
-  const prompt = await buildPrompt([row("system", "rules"), ...history], noAttachments);
-  const marked = withCacheMarks("anthropic", prompt);
+  const prompt = await buildPrompt([row("system", "rules"), ...history], loadNoAttachment);
+  const marked = addCacheMarks("anthropic", prompt);
   const isMarked = marked.map(({ providerOptions }) => providerOptions?.anthropic !== undefined);
   expect(isMarked).toEqual([true, false, false, true, false, true]);
-  expect(withCacheMarks("google", prompt)).toEqual(prompt);
+  expect(addCacheMarks("google", prompt)).toEqual(prompt);
 });

@@ -9,18 +9,25 @@ import type {
   Execution,
   Message,
   NewMessage,
-  Queued,
+  QueueItem,
 } from "#actors/chat/machine/decision.ts";
-import { pendingAfter } from "#actors/chat/machine/pending.ts";
+import { updatePendingCalls } from "#actors/chat/machine/pending.ts";
 import { sample } from "#actors/chat/machine/print-table.ts";
-import { ACTION_LIMIT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
+import { ACTION_TIMEOUT_MS, numbersFor, transition } from "#actors/chat/machine/state.ts";
 import { toStateName } from "#actors/chat/names.ts";
-import { clearedRows } from "#actors/chat/prompt/compact.ts";
+import { toClearingRows } from "#actors/chat/prompt/compact.ts";
 import { AppError } from "#base/errors.ts";
 import type { BudgetPause } from "#schema/ai/budget.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
 
-type World = { state: Execution; history: Message[]; nextId: number; nextQueued: number; now: number; calls: number };
+type ModelState = {
+  state: Execution;
+  history: Message[];
+  nextId: number;
+  nextQueued: number;
+  now: number;
+  calls: number;
+};
 
 const KINDS: readonly CommandType[] = [
   "send",
@@ -52,11 +59,11 @@ const step = fc.record({
   pick: fc.nat(30),
   flag: fc.boolean(),
   late: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-  wait: fc.constantFrom(0, 1_000, ACTION_LIMIT_MS),
+  wait: fc.constantFrom(0, 1_000, ACTION_TIMEOUT_MS),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-const said = (role: NewMessage["role"], content: MessagePart[]): NewMessage => ({
+const createMessage = (role: NewMessage["role"], content: MessagePart[]): NewMessage => ({
   role,
   visibility: "both",
   content,
@@ -78,12 +85,12 @@ const PAUSE: BudgetPause = {
   deciders: [],
 };
 
-const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | undefined => {
+const toCommand = (world: ModelState, { kind, pick, flag, late }: Step): Command | undefined => {
   const { state, history, now } = world;
   const at = { now, first_id: world.nextId };
   const history_version = state.history_version - (late ? 1 : 0);
   const fence = { history_version, generation_attempt: state.generation_attempt };
-  const chosen = (state.queue[pick % Math.max(state.queue.length, 1)] as Queued | undefined)?.id ?? 0;
+  const chosen = (state.queue[pick % Math.max(state.queue.length, 1)] as QueueItem | undefined)?.id ?? 0;
   const error = { kind: "timeout", message: "It took too long.", retryable: true } as const;
   switch (kind) {
     case "send": {
@@ -101,7 +108,7 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
       const target = users[pick % users.length];
       if (!target) return undefined;
       const before = history.filter(({ id, role }) => role === "assistant" && id < target.id);
-      const message = said("user", [{ type: "text", text: `edited ${pick}` }]);
+      const message = createMessage("user", [{ type: "text", text: `edited ${pick}` }]);
       return { ...at, type: kind, from: target.id, last_assistant_id: before.at(-1)?.id ?? 0, message };
     }
     case "delete_queued":
@@ -136,7 +143,12 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
       const calls: MessagePart[] = flag
         ? [{ type: "tool-call", tool_call_id: `call-${world.calls++}`, tool_name: "ask", args: {} }]
         : [];
-      return { ...at, type: kind, fence, messages: [said("assistant", [{ type: "text", text: "so" }, ...calls])] };
+      return {
+        ...at,
+        type: kind,
+        fence,
+        messages: [createMessage("assistant", [{ type: "text", text: "so" }, ...calls])],
+      };
     }
     case "finish_error":
       return { ...at, type: kind, fence, error };
@@ -145,7 +157,7 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
         ...at,
         type: kind,
         history_version,
-        partial: flag ? [said("assistant", [{ type: "text", text: "par" }])] : [],
+        partial: flag ? [createMessage("assistant", [{ type: "text", text: "par" }])] : [],
       };
     case "complete_requires_action": {
       const all = state.pending_calls.map(({ tool_call_id }) => ({ tool_call_id, output: pick, is_error: false }));
@@ -163,7 +175,7 @@ const commandOf = (world: World, { kind, pick, flag, late }: Step): Command | un
     case "request_compaction":
       return { ...at, type: kind, request: { instructions: `${pick}`, context: "", notice: "" }, is_empty: late };
     case "clear":
-      return { ...at, type: kind, rows: clearedRows({ call_id: `clear-${pick}`, now }), is_empty: late };
+      return { ...at, type: kind, rows: toClearingRows({ call_id: `clear-${pick}`, now }), is_empty: late };
     default:
       return { ...at, type: kind };
   }
@@ -195,7 +207,7 @@ const queueAfter = (ids: number[], command: Command, from: string): number[] => 
 const isPaused = ({ budget_pause }: Execution): boolean => budget_pause !== null;
 const interrupts = (command: Command): boolean => command.type === "send" && command.behavior === "interrupt";
 
-const check = (world: World, command: Command, { state, inserted, deleted_from }: Change): void => {
+const check = (world: ModelState, command: Command, { state, inserted, deleted_from }: Change): void => {
   const before = world.state;
   const version = before.snapshot_version + 1;
   expect(state.snapshot_version).toBe(version);
@@ -241,11 +253,11 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
   const seen = new Set<string>();
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
-      const world: World = { state: sample("W", 0), history: [], nextId: 100, nextQueued: 1, now: 0, calls: 0 };
+      const world: ModelState = { state: sample("W", 0), history: [], nextId: 100, nextQueued: 1, now: 0, calls: 0 };
       world.state = { ...world.state, pending_calls: [], last_assistant_id: 0 };
       for (const one of steps) {
         world.now += one.wait;
-        const command = commandOf(world, one);
+        const command = toCommand(world, one);
         if (!command) continue;
         const before = structuredClone(world.state);
         const decision = transition(world.state, command);
@@ -259,10 +271,10 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
         world.nextId += inserted.length;
         if (command.type === "send") world.nextQueued += 1;
         world.state = decision.state;
-        let pending: readonly ReturnType<typeof pendingAfter>[number][] = [];
+        let pending: readonly ReturnType<typeof updatePendingCalls>[number][] = [];
         for (const row of world.history) {
           if (row.role === "user") expect(pending).toEqual([]);
-          pending = pendingAfter(pending, row);
+          pending = updatePendingCalls(pending, row);
         }
         expect(world.state.pending_calls.map(({ permission: _, ...call }) => call)).toEqual([...pending]);
         const lastAssistant = world.history.filter(({ role }) => role === "assistant").at(-1)?.id ?? 0;
@@ -275,7 +287,7 @@ test("[CH-3] random commands never break an invariant, lose a queued message or 
   expect(seen.size).toBeGreaterThan(35);
 });
 
-const after = (state: Execution, command: Command): Change => {
+const applyCommand = (state: Execution, command: Command): Change => {
   const decision = transition(state, command);
   if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
   return decision;
@@ -286,7 +298,7 @@ const message = { id: 1, content: [], created_by: "u", model_config_id: null, re
 test("[CH-4] twenty messages can wait; one more is refused with 429 and nothing is lost", () => {
   let state = sample("R0", 0);
   for (let id = 1; id <= 20; id++) {
-    state = after(state, { ...at, type: "send", message: { ...message, id }, behavior: "queue" }).state;
+    state = applyCommand(state, { ...at, type: "send", message: { ...message, id }, behavior: "queue" }).state;
   }
   const decision = transition(state, { ...at, type: "send", message: { ...message, id: 21 }, behavior: "queue" });
   expect(decision).toMatchObject({ kind: "refused", error: { kind: "too_many_requests" } });
@@ -296,13 +308,18 @@ test("[CH-4] twenty messages can wait; one more is refused with 429 and nothing 
 test("[CH-5] tool results must name every awaited call exactly once", () => {
   const awaiting = sample("A0", 0);
   const result = (tool_call_id: string) => ({ tool_call_id, output: 1, is_error: false });
-  const sent = (...ids: string[]) =>
+  const completeWith = (...ids: string[]) =>
     transition(awaiting, { ...at, type: "complete_requires_action", results: ids.map(result) });
-  for (const wrong of [sent(), sent("call", "call"), sent("other"), sent("call", "other")]) {
+  for (const wrong of [
+    completeWith(),
+    completeWith("call", "call"),
+    completeWith("other"),
+    completeWith("call", "other"),
+  ]) {
     expect(wrong).toMatchObject({ kind: "refused", error: { kind: "invalid" } });
     if (wrong.kind === "refused") expect(wrong.error).toBeInstanceOf(AppError);
   }
-  const done = after(awaiting, { ...at, type: "complete_requires_action", results: [result("call")] });
+  const done = applyCommand(awaiting, { ...at, type: "complete_requires_action", results: [result("call")] });
   expect(done.inserted).toMatchObject([
     { role: "tool", content: [{ tool_call_id: "call", result: 1, is_error: false }] },
   ]);
@@ -310,9 +327,9 @@ test("[CH-5] tool results must name every awaited call exactly once", () => {
 
 test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () => {
   const failed = sample("E1", 2);
-  const archived = after(failed, { ...at, type: "archive" }).state;
+  const archived = applyCommand(failed, { ...at, type: "archive" }).state;
   expect(archived.last_error).toEqual(failed.last_error);
-  const back = after(archived, { ...at, type: "unarchive" }).state;
+  const back = applyCommand(archived, { ...at, type: "unarchive" }).state;
   expect([toStateName(archived), toStateName(back)]).toEqual(["XE1", "E1"]);
   expect(back.queue).toEqual(failed.queue);
 });
@@ -320,7 +337,7 @@ test("[CH-6] archiving keeps the error, and unarchiving restores the chat", () =
 test("[CH-7] the deadline fires only when it is due", () => {
   const awaiting = { ...sample("A0", 0), requires_action_deadline: 1_000 };
   expect(transition(awaiting, { now: 999, first_id: 1, type: "cancel_requires_action" }).kind).toBe("stale");
-  const done = after(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
+  const done = applyCommand(awaiting, { now: 1_000, first_id: 1, type: "cancel_requires_action" });
   expect(done.state.status).toBe("running");
   expect(done.inserted).toMatchObject([{ role: "tool", content: [{ is_error: true }] }]);
 });
@@ -330,20 +347,25 @@ test("[PE-18] people have a separate time limit to allow a call, and the model i
   const [call] = running.pending_calls;
   const enter = { ...at, type: "enter_requires_action", history_version: running.history_version } as const;
   const asked = [call?.tool_call_id ?? ""];
-  const waiting = after(running, { ...enter, asked, approval_ms: 86_400_000 }).state;
+  const waiting = applyCommand(running, { ...enter, asked, approval_ms: 86_400_000 }).state;
   expect(waiting.requires_action_deadline).toBe(at.now + 86_400_000);
   // Client results are still awaited.
-  expect(after(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(
-    at.now + ACTION_LIMIT_MS,
+  expect(applyCommand(running, { ...enter, approval_ms: 86_400_000 }).state.requires_action_deadline).toBe(
+    at.now + ACTION_TIMEOUT_MS,
   );
   const late = { now: at.now + 86_400_000, first_id: 1, type: "cancel_requires_action" } as const;
   expect(transition(waiting, { ...late, now: late.now - 1 }).kind).toBe("stale");
-  expect(JSON.stringify(after(waiting, late).inserted)).toContain("This call was not approved in time");
+  expect(JSON.stringify(applyCommand(waiting, late).inserted)).toContain("This call was not approved in time");
 });
 
 test("[CH-8] an interrupted turn keeps its output, then the oldest queued message starts", () => {
-  const partial = said("assistant", [{ type: "text", text: "half a" }]);
-  const ended = after(sample("I1", 2), { ...at, type: "finish_interruption", history_version: 8, partial: [partial] });
+  const partial = createMessage("assistant", [{ type: "text", text: "half a" }]);
+  const ended = applyCommand(sample("I1", 2), {
+    ...at,
+    type: "finish_interruption",
+    history_version: 8,
+    partial: [partial],
+  });
   expect(ended.inserted.map(({ role }) => role)).toEqual(["assistant", "user"]);
   expect(toStateName(ended.state)).toBe("R1");
   expect(ended.effects).toEqual([{ do: "generate", history_version: ended.state.history_version }]);

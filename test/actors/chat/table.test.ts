@@ -97,7 +97,7 @@ const COMMANDS: Command[] = [
 ];
 const REPORTS = /^(record|commit|enter|finish|cancel|pause|budget)_/;
 
-const expectedStatus = (name: string, { type }: Command): number => {
+const getExpectedStatus = (name: string, { type }: Command): number => {
   if (type === "reconcile_invalid" || name === "invalid") return 409;
   if (name.startsWith("X")) return type === "archive" ? 400 : 409;
   return type === "unarchive" ? 400 : 409;
@@ -116,7 +116,11 @@ test("[CH-2] transitions that are not in the table are refused and change nothin
       else {
         const refusal = decision.kind === "refused" ? decision.error : new AppError("internal", "was not refused");
         const status: number = STATUS[refusal.kind];
-        expect([name, command.type, status] as unknown[]).toEqual([name, command.type, expectedStatus(name, command)]);
+        expect([name, command.type, status] as unknown[]).toEqual([
+          name,
+          command.type,
+          getExpectedStatus(name, command),
+        ]);
       }
     }
   }

@@ -6,17 +6,17 @@ import { findChat } from "#db/chats/chats.ts";
 import { listMessages } from "#db/chats/messages.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED, ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { startTestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 
 /** Resolves when all ready callbacks have run. */
-const loopTurned = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const openServices = async (options: TestServerOptions = {}) => {
   const models = new ScriptedModels();
   const clock = new ManualClock();
   const server = await startTestServer({ models, clock, ...options });
-  const { chats, store, topics, generations } = contextOf(server);
+  const { chats, store, topics, generations } = getContext(server);
   const notices: ChatNotice[] = [];
   const waiting: { fits: (notice: ChatNotice) => boolean; resolve: (notice: ChatNotice) => void }[] = [];
   const follow = (id: string) =>
@@ -25,9 +25,9 @@ const openServices = async (options: TestServerOptions = {}) => {
       for (const one of waiting.filter(({ fits }) => fits(notice))) one.resolve(notice);
     });
   /** Resolves with the next matching notice. */
-  const noticeOf = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
+  const nextNotice = (fits: (notice: ChatNotice) => boolean): Promise<ChatNotice> =>
     new Promise((resolve) => waiting.push({ fits, resolve }));
-  const status = (wanted: string) => noticeOf((notice) => notice.status === wanted);
+  const status = (wanted: string) => nextNotice((notice) => notice.status === wanted);
   const texts = async (id: string): Promise<string[]> => {
     const row = await store.get(findChat({ id }));
     const page = { chat: row?.key, after: 0, before: 1e9, revision: 1e9, limit: 1_000 };
@@ -50,7 +50,7 @@ const openServices = async (options: TestServerOptions = {}) => {
     store,
     generations,
     notices,
-    noticeOf,
+    noticeOf: nextNotice,
     status,
     texts,
     follow,
@@ -149,7 +149,7 @@ test("[CH-11] an interrupt keeps the output and stops the model immediately; lat
   call.say("too late").finish();
   expect(await services.texts(id)).toEqual(["user: hello", "assistant: half a sentence"]);
   await services.chats.ask(id, "snapshot", {});
-  expect(services.generations.holds(id)).toBe(false);
+  expect(services.generations.hasTurn(id)).toBe(false);
 });
 
 test("[CH-12] an edit makes the running turn obsolete and starts another on the shorter history", async () => {
@@ -186,7 +186,7 @@ test("[CH-13] a transient failure is retried with a growing delay, at least the 
     (await services.models.next()).say("par").fail("rate_limit", { retry_after_ms, status_code: 429 });
     const { retry_state } = await failed;
     waits.push(retry_state?.delay_ms ?? 0);
-    await loopTurned();
+    await nextTick();
     services.clock.advance(retry_state?.delay_ms ?? 0);
   }
   expect(waits).toEqual([1_000, 2_000, 9_000]);
@@ -205,7 +205,7 @@ test("[CH-14] a model that falls silent or breaks off is retried", async () => {
   const silent = services.noticeOf(({ retry_state }) => retry_state !== null);
   services.clock.advance(600_000);
   expect((await silent).retry_state?.kind).toBe("stream_silence_timeout");
-  await loopTurned();
+  await nextTick();
   services.clock.advance(1_000);
   const cut = services.noticeOf(({ retry_state }) => retry_state?.attempt === 2);
   (await services.models.next()).say("this bre").end();
@@ -221,7 +221,7 @@ test("[MO-47] an answer that breaks off after it started is requested again up t
     (await services.models.next()).say(`half ${call}`).end();
     if (call === 5) break;
     const { retry_state } = await retrying;
-    await loopTurned();
+    await nextTick();
     services.clock.advance(retry_state?.delay_ms ?? 0);
   }
   expect((await failed).last_error).toMatchObject({ kind: "timeout", retryable: true });
@@ -288,14 +288,14 @@ test("[CH-47] a turn that waits for a retry releases its slot and takes another 
   const failed = services.noticeOf(({ retry_state }) => retry_state !== null);
   (await services.models.next()).fail("overloaded", { retryable: true });
   const { retry_state } = await failed;
-  await loopTurned();
+  await nextTick();
   const two = await newChat(services, "two");
   const second = await services.models.next();
   expect([second.prompt, services.generations.isWaiting(one), services.generations.isWaiting(two)]).toEqual([
     ...["two", false, false],
   ]);
   services.clock.advance(retry_state?.delay_ms ?? 0);
-  await loopTurned();
+  await nextTick();
   expect(services.generations.isWaiting(one)).toBe(true);
   second.finish();
   const again = await services.models.next();
@@ -368,7 +368,7 @@ test("[CH-49] an owner without a slot for some time gets an extra one, at most a
   const done = services.status("waiting");
   guest.finish();
   await done;
-  await loopTurned();
+  await nextTick();
   services.clock.advance(20_000);
   expect((await services.models.next()).prompt).toBe("third");
   expect(waiting()).toEqual([true, false, false]);

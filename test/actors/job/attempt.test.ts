@@ -19,26 +19,26 @@ const REQUEST = {
 /** The third attempt starts, and this records all reports of its worker. */
 const owner = () => {
   const told: string[] = [];
-  const ask = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
+  const askRemote = async (_: string, message: string, { attempt, moved }: { attempt?: number; moved?: boolean }) => {
     told.push(`${message}${moved ? " moved" : ""} of ${attempt}`);
     return "done";
   };
-  const askHere = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
-  return { told, directory: { ask, askHere } as unknown };
+  const askLocal = async () => ({ request: REQUEST, orphan: false, verbose: false, file_id: "f", attempt: 3 });
+  return { told, directory: { ask: askRemote, askHere: askLocal } as unknown };
 };
 /** Resolves when the queue is idle. */
-const worked = async (submit: (jobs: JobQueue) => void): Promise<void> => {
+const runJobs = async (submit: (jobs: JobQueue) => void): Promise<void> => {
   const jobs = new JobQueue(1);
   submit(jobs);
-  await until(() => !jobs.holds("job"));
+  await until(() => !jobs.has("job"));
 };
 const job = { job_id: "job", created_at: 0, tags: {}, part: 1 };
-const ends = {
+const successfulProvisioner = {
   name: "made-up",
-  run: async (_: unknown, report: Report) => said(report),
-  plan: async (_: unknown, report: Report) => said(report),
+  run: async (_: unknown, report: Report) => logAndSucceed(report),
+  plan: async (_: unknown, report: Report) => logAndSucceed(report),
 };
-const said = (report: Report) => {
+const logAndSucceed = (report: Report) => {
   report.log("info", "Planning", "a line");
   return { state: null, resources: [] };
 };
@@ -46,15 +46,15 @@ const fails = { name: "made-up", run: () => Promise.reject(new Error("broken")) 
 
 test("[WK-7] every build report carries its attempt, so that reports of an earlier run are ignored", async () => {
   for (const [provisioner, end] of [
-    [ends, "completeJob"],
+    [successfulProvisioner, "completeJob"],
     [fails, "failJob"],
   ] as const) {
     const { told, directory } = owner();
     const workspaces = () => directory as Directory<WorkspaceActor>;
     const provisioners = new Map([["made-up", provisioner]]);
-    const equip = async (request: unknown) => request;
-    await worked((jobs) =>
-      new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip } as never).submit({
+    const passThrough = async (request: unknown) => request;
+    await runJobs((jobs) =>
+      new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: passThrough } as never).submit({
         ...job,
         workspace_id: "w",
         urgency: "person",
@@ -68,35 +68,35 @@ test("[WK-7] the same for an import and a dry run", async () => {
   const imports = owner();
   const versions = () => imports.directory as Directory<TemplateVersionActor>;
   const store = { get: async () => undefined };
-  await worked((jobs) =>
+  await runJobs((jobs) =>
     new ImportRunner({ clock: systemClock, jobs, versions, store } as never).submit({ ...job, version_id: "v" }),
   );
   expect(imports.told).toEqual(["failJob of 3"]);
 
   const runs = owner();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
-  const provisioners = new Map([["made-up", ends]]);
-  const equip = async (request: unknown) => request;
-  await worked((jobs) =>
-    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip } as never).submit(job),
+  const provisioners = new Map([["made-up", successfulProvisioner]]);
+  const passThrough = async (request: unknown) => request;
+  await runJobs((jobs) =>
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
   );
   expect(runs.told.at(-1)).toBe("completeJob of 3");
   expect(runs.told.every((one) => one.endsWith(" of 3"))).toBe(true);
 });
 
 test("[JB-12] a build and a dry run that a database outage interrupts go back into the queue", async () => {
-  const away = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
-  const provisioners = new Map([["made-up", { name: "made-up", run: away, plan: away }]]);
-  const equip = async (request: unknown) => request;
+  const rejectUnreachable = () => Promise.reject(Object.assign(new Error("no answer"), { reason: "unreachable" }));
+  const provisioners = new Map([["made-up", { name: "made-up", run: rejectUnreachable, plan: rejectUnreachable }]]);
+  const passThrough = async (request: unknown) => request;
   const runs = owner();
   const dryRuns = () => runs.directory as Directory<DryRunActor>;
-  await worked((jobs) =>
-    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip } as never).submit(job),
+  await runJobs((jobs) =>
+    new DryRunRunner({ clock: systemClock, jobs, dryRuns, provisioners, equip: passThrough } as never).submit(job),
   );
   const builds = owner();
   const workspaces = () => builds.directory as Directory<WorkspaceActor>;
-  await worked((jobs) =>
-    new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip } as never).submit({
+  await runJobs((jobs) =>
+    new BuildRunner({ clock: systemClock, jobs, workspaces, provisioners, equip: passThrough } as never).submit({
       ...job,
       workspace_id: "w",
       urgency: "person",

@@ -1,15 +1,15 @@
 // Job queues of several nodes and the messages between them: the first node has the workers.
 import { afterEach, expect, test } from "bun:test";
-import { FarJobs, type FarQuestion } from "#actors/runtime/far-jobs.ts";
+import { type RemoteJobRequest, RemoteJobs } from "#actors/runtime/far-jobs.ts";
 import { JobQueue, type QueuedJob } from "#actors/runtime/job-queue.ts";
 import type { JobOwner } from "#actors/runtime/other-queues.ts";
-import { NotBegun } from "#base/errors.ts";
+import { NotStartedError } from "#base/errors.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Workers } from "#src/provisioners/external/workers.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const TAGS = { provisioner: "docker", organization: "org", scope: "organization", owner: "" };
 const LINK = { send: () => true, close: () => {} };
 const facts = (id: string, slots = 1) => ({
@@ -39,9 +39,9 @@ const cluster = (names: readonly string[], slots = 1) => {
   const wrong: string[] = [];
   const cut = new Set<string>();
   const nodeOfPart = new Map<number, string>();
-  const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: FarJobs; submit: (id: string) => void }>();
+  const nodes = new Map<string, { queue: JobQueue; workers: Workers; far: RemoteJobs; submit: (id: string) => void }>();
   for (const name of names) {
-    const place = (id: string): OtherNode => ({ id, address: id });
+    const toNode = (id: string): OtherNode => ({ id, address: id });
     const parts: Parts = {
       comings: 0,
       has: (part) => nodeOfPart.get(part) === name,
@@ -50,11 +50,11 @@ const cluster = (names: readonly string[], slots = 1) => {
       },
       nodeOf: (part) => {
         const other = nodeOfPart.get(part);
-        return other === undefined || other === name ? undefined : place(other);
+        return other === undefined || other === name ? undefined : toNode(other);
       },
     };
     const workers = new Workers(clock);
-    const run = async (id: string, signal: AbortSignal): Promise<void> => {
+    const runJob = async (id: string, signal: AbortSignal): Promise<void> => {
       const owner = owners.get(id) as Owner;
       // Only the first node to report a start succeeds.
       if (owner.state !== "pending") return;
@@ -67,29 +67,29 @@ const cluster = (names: readonly string[], slots = 1) => {
       runs.delete(id);
       if ((signal.reason as Error | undefined)?.name !== "ServerStopping") owner.state = "done";
     };
-    const put = (job: Omit<QueuedJob, "run">): void => {
-      if (!queue.isElsewhere(job.tags) && queue.holds(job.id)) return;
-      queue.submit({ ...job, run: (signal) => run(job.id, signal) });
+    const submitJob = (job: Omit<QueuedJob, "run">): void => {
+      if (!queue.isElsewhere(job.tags) && queue.has(job.id)) return;
+      queue.submit({ ...job, run: (signal) => runJob(job.id, signal) });
     };
-    const far: FarJobs = new FarJobs({
+    const far: RemoteJobs = new RemoteJobs({
       parts,
       clock,
       queue: () => queue,
-      async ask(node, question: FarQuestion) {
-        if (cut.has(name) || cut.has(node.id)) throw new NotBegun("It cannot be reached.");
+      async ask(node, question: RemoteJobRequest) {
+        if (cut.has(name) || cut.has(node.id)) throw new NotStartedError("It cannot be reached.");
         // Only data is sent between nodes.
         return structuredClone(await nodes.get(node.id)?.far.answer(JSON.parse(JSON.stringify(question))));
       },
-      submit: put,
+      submit: submitJob,
       async requeue(_of: JobOwner, id) {
         const owner = owners.get(id);
         if (!owner || owner.state === "done" || !parts.has(owner.part)) return;
         owner.state = "pending";
-        put(owner.job);
+        submitJob(owner.job);
       },
     });
     const queue: JobQueue = new JobQueue(slots, workers, "built-in", far);
-    const submit = (id: string): void => put((owners.get(id) as Owner).job);
+    const submit = (id: string): void => submitJob((owners.get(id) as Owner).job);
     nodes.set(name, { queue, workers, far, submit });
     open.push(() => {
       far.stop();
@@ -118,7 +118,7 @@ const cluster = (names: readonly string[], slots = 1) => {
     async passes(holds: () => boolean) {
       await until(async () => {
         clock.advance(500);
-        await turn();
+        await nextTick();
         return holds();
       });
     },
@@ -130,12 +130,12 @@ test("[CP-60] a job that needs a worker runs on a worker of the first node, whoe
   nodeOfPart.set(0, "a").set(1, "b");
   start();
   submit("one", 1, 1);
-  expect(node("b").queue.holds("one")).toBe(true);
+  expect(node("b").queue.has("one")).toBe(true);
   node("a").workers.connect(facts("w"), LINK);
   await passes(() => runs.get("one")?.on === "a");
-  expect(node("a").queue.holdsHere("one")).toBe(true);
+  expect(node("a").queue.hasLocally("one")).toBe(true);
   runs.get("one")?.end();
-  await passes(() => !node("b").queue.holds("one"));
+  await passes(() => !node("b").queue.has("one"));
   expect(owners.get("one")?.state).toBe("done");
   // Jobs for the built-in worker stay on their node.
   submit("own", 1, 2, {});
@@ -160,12 +160,12 @@ test("[CP-61] every node lists the workers, and positions are counted over all n
   submit("first", 0, 3);
   submit("own", 1, 4, {});
   submit("waits", 1, 6, {});
-  const places = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
-  await passes(() => places("third").every((place) => place.queue_position === 3));
-  await passes(() => places("waits").every((place) => place.queue_position === 1));
+  const listPositions = (id: string) => ["a", "b", "c"].map((name) => node(name).queue.position(id));
+  await passes(() => listPositions("third").every((place) => place.queue_position === 3));
+  await passes(() => listPositions("waits").every((place) => place.queue_position === 1));
   for (const [at, id] of ["first", "second", "third"].entries())
-    expect(places(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
-  expect(places("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
+    expect(listPositions(id)).toEqual(Array(3).fill({ queue_position: at + 1, queue_size: 3 }));
+  expect(listPositions("waits")).toEqual(Array(3).fill({ queue_position: 1, queue_size: 1 }));
 });
 
 test("[CP-62] a cancellation reaches a job on another node, even if the connection was down in the meantime", async () => {
@@ -233,7 +233,7 @@ test("[CP-63] a first node that hands over ends its workers' jobs, and none star
   submit("waits", 2, 3);
   await passes(() => runs.size === 2);
   nodeOfPart.delete(0);
-  await node("a").queue.leave((part) => part === 0);
+  await node("a").queue.releaseParts((part) => part === 0);
   expect(runs.size).toBe(0);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.size).toBe(0);
@@ -251,13 +251,13 @@ test("[CP-63] a shard that moves leaves its jobs with the workers, and its next 
   submit("moves", 1, 1);
   await passes(() => runs.has("moves"));
   nodeOfPart.delete(1);
-  await node("b").queue.leave((part) => part === 1);
-  expect(node("b").queue.holds("moves")).toBe(false);
+  await node("b").queue.releaseParts((part) => part === 1);
+  expect(node("b").queue.has("moves")).toBe(false);
   nodeOfPart.set(1, "c");
-  expect(node("c").queue.takesUp((owners.get("moves") as Owner).job)).toBe(true);
+  expect(node("c").queue.ensureQueued((owners.get("moves") as Owner).job)).toBe(true);
   for (let i = 0; i < 4; i++) await passes(() => true);
   expect(runs.get("moves")?.on).toBe("a");
   runs.get("moves")?.end();
-  await passes(() => !node("c").queue.holds("moves"));
+  await passes(() => !node("c").queue.has("moves"));
   expect([owners.get("moves")?.state, wrong]).toEqual(["done", []]);
 });

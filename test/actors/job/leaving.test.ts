@@ -25,8 +25,8 @@ test("[CP-57] a build whose shard moves before it starts does not start on the o
     runner.submit({ workspace_id: name, job_id: name, created_at: 0, tags: {}, urgency: "person", part });
   submit("stays", PART + 1);
   submit("leaves", PART);
-  await jobs.leave((part) => part === PART);
-  await jobs.leave(() => true);
+  await jobs.releaseParts((part) => part === PART);
+  await jobs.releaseParts(() => true);
   expect(asked).toEqual(["startJob of stays here"]);
 });
 

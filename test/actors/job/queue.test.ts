@@ -1,7 +1,7 @@
 // The job queue and the reports of a running job.
 import { expect, test } from "bun:test";
 import { appendLogs } from "#actors/job/logs.ts";
-import { JobReport, type Said } from "#actors/job/report.ts";
+import { type JobOutput, JobReport } from "#actors/job/report.ts";
 import { JobQueue, type QueuedJob, ServerStopping } from "#actors/runtime/job-queue.ts";
 import type { Urgency } from "#actors/runtime/other-queues.ts";
 import { systemClock } from "#base/clock.ts";
@@ -53,20 +53,20 @@ test("[JB-13] a job that yields its slot lets the next one begin, once, and goes
   expect(begun).toEqual(["next"]);
   expect(queue.position("last").queue_position).toBe(1);
   gate.resolve();
-  await until(() => begun.length === 2 && !queue.holds("last"));
+  await until(() => begun.length === 2 && !queue.has("last"));
 });
 
 test("[JB-2] cancelling takes a waiting job out and tells a running one to end", async () => {
   const queue = new JobQueue(1);
   const told = Promise.withResolvers<unknown>();
-  const ends = async (signal: AbortSignal) => {
+  const waitForAbort = async (signal: AbortSignal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     told.resolve(signal.reason);
   };
-  queue.submit(job("running", 0, ends));
+  queue.submit(job("running", 0, waitForAbort));
   queue.submit(job("waiting", 1, async () => told.reject(new Error("it ran"))));
   queue.cancel("waiting", "no longer wanted");
-  expect(queue.holds("waiting")).toBe(false);
+  expect(queue.has("waiting")).toBe(false);
   queue.cancel("running", "no longer wanted");
   expect(String(await told.promise)).toContain("no longer wanted");
 });
@@ -107,7 +107,7 @@ test("[JB-10] a stored line has no NUL, no invalid characters and a maximum leng
 });
 
 test("[JB-11] a job's output in one turn of the event loop is one message, in order, and is resent while its owner is overloaded", async () => {
-  const got: Said[] = [];
+  const got: JobOutput[] = [];
   let refusals = 1;
   const report = new JobReport(systemClock, async (said) => {
     if (refusals-- > 0) throw new Error("overloaded");
@@ -115,7 +115,7 @@ test("[JB-11] a job's output in one turn of the event loop is one message, in or
   });
   report.log("info", "Stage", "one\ntwo");
   report.log("warn", "Stage", "three");
-  await report.settled();
+  await report.whenSettled();
   expect(got).toHaveLength(1);
   expect(got[0]?.logs.map(({ output, level }) => [output, level])).toEqual([
     ["one", "info"],

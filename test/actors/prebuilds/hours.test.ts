@@ -1,11 +1,11 @@
 // Presets with different numbers of prebuilt workspaces at different hours, by a schedule with a time zone.
 import { expect, test } from "bun:test";
-import { dueTimers } from "#db/engine/timers.ts";
+import { listDueTimers } from "#db/engine/timers.ts";
 import { listPrebuilds } from "#db/workspaces/prebuilds.ts";
 import { resolvePrebuilds } from "#schema/workspaces/prebuilds.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 
@@ -19,20 +19,20 @@ const schedule = {
 const preset = { name: "Day", parameters: {}, prebuilds: { instances: 0, schedule } };
 
 test("[PB-16] a preset uses the number in its schedule for this hour in its zone, the largest of several, else its own", () => {
-  const at = (hour: number): number => resolvePrebuilds(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
+  const countAtHour = (hour: number): number => resolvePrebuilds(preset, Date.UTC(2030, 0, 1, hour, 30)).instances;
   // Berlin is an hour ahead in winter.
-  expect([6, 7, 11, 16, 17].map(at)).toEqual([0, 2, 5, 2, 0]);
+  expect([6, 7, 11, 16, 17].map(countAtHour)).toEqual([0, 2, 5, 2, 0]);
   expect(resolvePrebuilds({ ...preset, prebuilds: 3 }, 0)).toEqual({ instances: 3, ttl_ms: 0, is_scheduled: false });
 });
 
 testInside("[PB-16] a preset that wants none is checked again later", async () => {
   const clock = new ManualClock(Date.UTC(2030, 0, 1, 2));
   await using world = await openWorld({ clock });
-  const { store, prebuilds } = contextOf(world.server);
+  const { store, prebuilds } = getContext(world.server);
   const manifest = { provisioner: "echo", presets: [preset], resources: [{ name: "main" }] };
   const { id } = await makeTemplate(world.admin, JSON.stringify(manifest));
   await prebuilds.reconcile(id);
   expect(await store.all(listPrebuilds({ template_id: id }))).toEqual([]);
-  const due = (await store.all(dueTimers({ now: 9e15 }))).find(({ actor_id }) => actor_id === id)?.due;
+  const due = (await store.all(listDueTimers({ now: 9e15 }))).find(({ actor_id }) => actor_id === id)?.due;
   expect(due).toBe(clock.now() + 5 * 60_000);
 });

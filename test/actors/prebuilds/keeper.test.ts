@@ -1,10 +1,10 @@
 // A prebuild check that does not complete.
 import { expect } from "bun:test";
 import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
-import { dueTimers } from "#db/engine/timers.ts";
+import { listDueTimers } from "#db/engine/timers.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 
@@ -13,30 +13,30 @@ testInside(
   async () => {
     const clock = new ManualClock();
     await using world = await openWorld({ clock });
-    const { store, prebuilds } = contextOf(world.server);
+    const { store, prebuilds } = getContext(world.server);
     const manifest = {
       provisioner: "echo",
       presets: [{ name: "Ready", parameters: {}, prebuilds: 1 }],
       resources: [{ name: "main" }],
     };
     const { id } = await makeTemplate(world.admin, JSON.stringify(manifest));
-    const next = async (): Promise<number> => {
-      const all = await store.all(dueTimers({ now: 9e15 }));
+    const getNextDelay = async (): Promise<number> => {
+      const all = await store.all(listDueTimers({ now: 9e15 }));
       return (all.find(({ actor_id }) => actor_id === id)?.due ?? Number.NaN) - clock.now();
     };
     const broken = new PrebuildKeeper({
       store,
       clock,
-      workspaces: () => contextOf(world.server).workspaces,
+      workspaces: () => getContext(world.server).workspaces,
       automatic: { plan: () => Promise.reject(new Error("no plan")) },
       firstBuild: () => Promise.reject(new Error("as if the server had died here")),
     });
     const error = await broken.reconcile(id).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain("as if the server had died here");
-    expect(await next()).toBe(10_000);
+    expect(await getNextDelay()).toBe(10_000);
     // No prebuilt workspaces are wanted, so no build moves the timer.
     await world.admin.patch(`/api/v2/templates/${id}`, { deprecation_message: "old" });
     await prebuilds.reconcile(id);
-    expect(await next()).toBeNaN();
+    expect(await getNextDelay()).toBeNaN();
   },
 );

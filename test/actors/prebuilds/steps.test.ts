@@ -3,26 +3,26 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import {
-  AT_ONCE,
+  MAX_CONCURRENT,
   MAX_FAILURES,
-  MOST,
+  MAX_PREBUILDS,
   type Prebuild,
   pauseAfter,
   planSteps,
   type Steps,
-  type Wanted,
+  type WantedPrebuilds,
 } from "#actors/prebuilds/steps.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const [START, MINUTE, HOUR] = [1_900_000_000_000, 60_000, 3_600_000];
-const wants = (instances: number, ttl_ms = 0): Wanted => ({
+const createWanted = (instances: number, ttl_ms = 0): WantedPrebuilds => ({
   version_id: "v1",
   presets: [{ id: "p", instances, ttl_ms }],
 });
-const one = (id: string, more: Partial<Prebuild> = {}): Prebuild => ({
+const createPrebuild = (id: string, more: Partial<Prebuild> = {}): Prebuild => ({
   workspace_id: id,
   build_id: `${id}-1`,
   version_id: "v1",
@@ -32,43 +32,47 @@ const one = (id: string, more: Partial<Prebuild> = {}): Prebuild => ({
   ended_at: START,
   ...more,
 });
-const shown = ({ create, remove, next }: Steps) => [create.length, remove.map((r) => r.workspace_id).join(), next];
-const failed = (id: string, ended_at: number) => one(id, { status: "failed", ended_at });
+const summarizeSteps = ({ create, remove, next }: Steps) => [
+  create.length,
+  remove.map((r) => r.workspace_id).join(),
+  next,
+];
+const createFailed = (id: string, ended_at: number) => createPrebuild(id, { status: "failed", ended_at });
 
 describe("single cases", () => {
   // biome-ignore format: a table of cases
-  const cases: [string, Wanted, Prebuild[], number, [number, string, number | undefined]][] = [
-    ["[PB-1] what is missing is made", wants(3), [one("a")], START, [2, "", undefined]],
-    ["[PB-1] what is being built counts", wants(2), [one("a", { status: "running", ended_at: null })], START, [1, "", undefined]],
-    ["[PB-1] what is too much goes, the longest ready first", wants(1), [one("b", { ended_at: START + 1 }), one("a")], START + 2, [0, "a", undefined]],
-    ["[PB-1] what is being built is left alone", wants(0), [one("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
-    ["[PB-2] another version is replaced", wants(1), [one("a", { version_id: "v0" })], START, [1, "a", undefined]],
-    ["[PB-2] a preset that is gone is cleared", wants(1), [one("a", { preset_id: "q" }), one("b")], START, [0, "a", undefined]],
-    ["[PB-2] what somebody has stopped is replaced", wants(1), [one("a", { transition: "stop" })], START, [1, "a", undefined]],
-    ["[PB-3] what is old is replaced", wants(1, HOUR), [one("a")], START + HOUR, [1, "a", undefined]],
-    ["[PB-3] what will be old is looked at then", wants(1, HOUR), [one("a")], START + 1, [0, "", START + HOUR]],
-    ["[PB-4] after a failure there is a pause", wants(2), [failed("a", START)], START + 1, [0, "", START + MINUTE]],
-    ["[PB-4] then one is tried", wants(2), [failed("a", START)], START + MINUTE, [1, "", undefined]],
-    ["[PB-4] and no other beside it", wants(2), [failed("a", START), one("b", { status: "running", ended_at: null })], START + HOUR, [0, "", undefined]],
-    ["[PB-4] the third failure is the last", wants(2), [failed("a", START), failed("b", START), failed("c", START)], START + 9 * HOUR, [0, "", undefined]],
-    ["[PB-4] a success forgets what failed before it", wants(2), [failed("a", START), one("b", { ended_at: START + 1 })], START + 2, [1, "a", undefined]],
-    ["[PB-5] a delete that failed is tried again later", wants(0), [one("a", { transition: "delete", status: "failed" })], START, [0, "", START + 10 * MINUTE]],
-    ["[PB-5] and then it is", wants(0), [one("a", { transition: "delete", status: "failed" })], START + HOUR, [0, "a", undefined]],
-    ["[PB-6] few at once", wants(50), [], START, [AT_ONCE, "", undefined]],
+  const cases: [string, WantedPrebuilds, Prebuild[], number, [number, string, number | undefined]][] = [
+    ["[PB-1] what is missing is made", createWanted(3), [createPrebuild("a")], START, [2, "", undefined]],
+    ["[PB-1] what is being built counts", createWanted(2), [createPrebuild("a", { status: "running", ended_at: null })], START, [1, "", undefined]],
+    ["[PB-1] what is too much goes, the longest ready first", createWanted(1), [createPrebuild("b", { ended_at: START + 1 }), createPrebuild("a")], START + 2, [0, "a", undefined]],
+    ["[PB-1] what is being built is left alone", createWanted(0), [createPrebuild("a", { status: "pending", ended_at: null })], START, [0, "", undefined]],
+    ["[PB-2] another version is replaced", createWanted(1), [createPrebuild("a", { version_id: "v0" })], START, [1, "a", undefined]],
+    ["[PB-2] a preset that is gone is cleared", createWanted(1), [createPrebuild("a", { preset_id: "q" }), createPrebuild("b")], START, [0, "a", undefined]],
+    ["[PB-2] what somebody has stopped is replaced", createWanted(1), [createPrebuild("a", { transition: "stop" })], START, [1, "a", undefined]],
+    ["[PB-3] what is old is replaced", createWanted(1, HOUR), [createPrebuild("a")], START + HOUR, [1, "a", undefined]],
+    ["[PB-3] what will be old is looked at then", createWanted(1, HOUR), [createPrebuild("a")], START + 1, [0, "", START + HOUR]],
+    ["[PB-4] after a failure there is a pause", createWanted(2), [createFailed("a", START)], START + 1, [0, "", START + MINUTE]],
+    ["[PB-4] then one is tried", createWanted(2), [createFailed("a", START)], START + MINUTE, [1, "", undefined]],
+    ["[PB-4] and no other beside it", createWanted(2), [createFailed("a", START), createPrebuild("b", { status: "running", ended_at: null })], START + HOUR, [0, "", undefined]],
+    ["[PB-4] the third failure is the last", createWanted(2), [createFailed("a", START), createFailed("b", START), createFailed("c", START)], START + 9 * HOUR, [0, "", undefined]],
+    ["[PB-4] a success forgets what failed before it", createWanted(2), [createFailed("a", START), createPrebuild("b", { ended_at: START + 1 })], START + 2, [1, "a", undefined]],
+    ["[PB-5] a delete that failed is tried again later", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START, [0, "", START + 10 * MINUTE]],
+    ["[PB-5] and then it is", createWanted(0), [createPrebuild("a", { transition: "delete", status: "failed" })], START + HOUR, [0, "a", undefined]],
+    ["[PB-6] few at once", createWanted(50), [], START, [MAX_CONCURRENT, "", undefined]],
   ];
   test.each(cases)("%s", (_, wanted, existing, now, steps) => {
-    expect(shown(planSteps(wanted, existing, now))).toEqual(steps);
+    expect(summarizeSteps(planSteps(wanted, existing, now))).toEqual(steps);
   });
 
   test("[PB-4] [PB-17] a preset that is given up is named", () => {
-    const given_up = (...existing: Prebuild[]) => planSteps(wants(1), existing, START + 9 * HOUR).given_up;
-    expect(given_up(failed("a", START), failed("b", START))).toEqual([]);
-    expect(given_up(failed("a", START), failed("b", START), failed("c", START))).toEqual(["p"]);
+    const listGivenUp = (...existing: Prebuild[]) => planSteps(createWanted(1), existing, START + 9 * HOUR).given_up;
+    expect(listGivenUp(createFailed("a", START), createFailed("b", START))).toEqual([]);
+    expect(listGivenUp(createFailed("a", START), createFailed("b", START), createFailed("c", START))).toEqual(["p"]);
   });
 
   test("[PB-6] a template keeps at most the limit, whatever its presets want", () => {
     const presets = ["p", "q"].map((id) => ({ id, instances: 100, ttl_ms: 0 }));
-    const existing = Array.from({ length: MOST - 2 }, (_, i) => one(`w${i}`));
+    const existing = Array.from({ length: MAX_PREBUILDS - 2 }, (_, i) => createPrebuild(`w${i}`));
     expect(planSteps({ version_id: "v1", presets }, existing, START).create.length).toBe(2);
   });
 });
@@ -77,7 +81,7 @@ type Move = { kind: "end" | "fail" | "claim" | "version" | "instances" | "leap" 
 
 /** A template and its environment. */
 class Model {
-  wanted: Wanted = {
+  wanted: WantedPrebuilds = {
     version_id: "v0",
     presets: [
       { id: "p", instances: 2, ttl_ms: 0 },
@@ -92,7 +96,7 @@ class Model {
 
   apply({ kind, at }: Move): void {
     const building = this.active()[at % Math.max(1, this.active().length)];
-    const [p, q] = this.wanted.presets as [Wanted["presets"][number], Wanted["presets"][number]];
+    const [p, q] = this.wanted.presets as [WantedPrebuilds["presets"][number], WantedPrebuilds["presets"][number]];
     if (kind === "end" && building) this.end(building, "succeeded");
     if (kind === "fail" && building) this.end(building, "failed");
     if (kind === "leap") this.now += at * MINUTE;
@@ -102,7 +106,7 @@ class Model {
     const chosen = good[at % Math.max(1, good.length)];
     if (kind === "claim" && chosen) this.all = this.all.filter((two) => two !== chosen);
     if (kind === "stop" && chosen) this.replace(chosen, { transition: "stop" });
-    this.look();
+    this.runKeeper();
   }
 
   end(prebuild: Prebuild, status: "succeeded" | "failed"): void {
@@ -115,7 +119,7 @@ class Model {
   }
 
   /** Runs the keeper and checks the invariants. */
-  look(): void {
+  runKeeper(): void {
     const before = this.all;
     const { create, remove, next } = planSteps(this.wanted, before, this.now);
     expect(remove.every(({ ended_at }) => ended_at !== null)).toBe(true);
@@ -125,11 +129,14 @@ class Model {
     for (const preset_id of create) {
       this.#made += 1;
       const { version_id } = this.wanted;
-      this.all = [...this.all, one(`w${this.#made}`, { version_id, preset_id, status: "pending", ended_at: null })];
+      this.all = [
+        ...this.all,
+        createPrebuild(`w${this.#made}`, { version_id, preset_id, status: "pending", ended_at: null }),
+      ];
     }
     if (create.length > 0) {
       const starting = this.active().filter(({ transition }) => transition === "start");
-      expect(starting.length).toBeLessThanOrEqual(AT_ONCE);
+      expect(starting.length).toBeLessThanOrEqual(MAX_CONCURRENT);
     }
     for (const { id, instances, ttl_ms } of this.wanted.presets) {
       const own = this.all.filter((two) => two.preset_id === id && two.version_id === this.wanted.version_id);
@@ -150,10 +157,10 @@ class Model {
     this.wanted = { ...this.wanted, version_id: "v9" };
     this.now += 24 * HOUR;
     for (let round = 0; round < 100; round++) {
-      this.look();
+      this.runKeeper();
       for (const building of this.active()) this.end(building, "succeeded");
     }
-    this.look();
+    this.runKeeper();
     for (const { id, instances } of this.wanted.presets) {
       expect(this.all.filter(({ preset_id }) => preset_id === id).length).toBe(instances);
     }
@@ -191,12 +198,12 @@ test("[PB-4] the delays grow, and a version that cannot be built is built at mos
   const model = new Model();
   let builds = 0;
   for (let minute = 0; minute < 600; minute++) {
-    model.look();
+    model.runKeeper();
     for (const building of model.active()) {
       builds += 1;
       model.end(building, "failed");
     }
     model.now += MINUTE;
   }
-  expect(builds).toBeLessThanOrEqual(2 * (MAX_FAILURES + AT_ONCE));
+  expect(builds).toBeLessThanOrEqual(2 * (MAX_FAILURES + MAX_CONCURRENT));
 });

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import {
   countOpen,
+  isActiveWay,
   isEnding,
   isOver,
-  isUnderWay,
   type TrialEvent,
   type TrialState,
   transition,
@@ -15,7 +15,7 @@ import { randomFrom } from "#test/support/random.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
-const way = (number: number): StoredWay => ({
+const createWay = (number: number): StoredWay => ({
   number,
   prompt: "try",
   model_config_id: null,
@@ -40,19 +40,19 @@ const begin = (count: number, check_command = "true"): TrialState => ({
   status: "running",
   error: "",
   check_command,
-  ways: Array.from({ length: count }, (_, at) => way(at + 1)),
+  ways: Array.from({ length: count }, (_, at) => createWay(at + 1)),
   keep: null,
 });
 
 /** Returns the state after these events; throws if one is rejected. */
-const after = (state: TrialState, ...events: readonly TrialEvent[]): TrialState =>
+const applyEvents = (state: TrialState, ...events: readonly TrialEvent[]): TrialState =>
   events.reduce((now, event) => {
     const decision = transition(now, event);
     if (decision.kind === "refused") throw decision.error;
     return decision.kind === "change" ? decision.state : now;
   }, state);
 
-const refusal = (state: TrialState, event: TrialEvent): string => {
+const getRefusal = (state: TrialState, event: TrialEvent): string => {
   const decision = transition(state, event);
   return decision.kind === "refused" ? `${decision.error.kind}: ${decision.error.message}` : decision.kind;
 };
@@ -85,59 +85,65 @@ const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_i
 const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
 
 test("[TY-3] a way goes from its fork through its turn to the result of its check, and is checked again when its chat continues", () => {
-  const working = after(begin(2), delivered(1), delivered(2), seen(1, "works"));
+  const working = applyEvents(begin(2), delivered(1), delivered(2), seen(1, "works"));
   expect([states(working), working.status]).toEqual(["working working", "running"]);
-  const asking = after(working, seen(1, "asks"));
+  const asking = applyEvents(working, seen(1, "asks"));
   expect(states(asking)).toBe("needs_you working");
-  const checking = after(asking, seen(1, "works"), seen(1, "rests"), seen(2, "rests", { failed: "no model" }));
+  const checking = applyEvents(asking, seen(1, "works"), seen(1, "rests"), seen(2, "rests", { failed: "no model" }));
   expect(states(checking)).toBe("checking error");
   expect(checking.ways[1]?.error).toBe("no model");
-  const ready = after(checking, measured(1), checked(1, 1, check(1)));
+  const ready = applyEvents(checking, measured(1), checked(1, 1, check(1)));
   expect([states(ready), ready.status]).toEqual(["failed error", "ready"]);
-  const again = after(ready, seen(1, "works"));
+  const again = applyEvents(ready, seen(1, "works"));
   expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
   // Further results of the first check are ignored.
-  expect(transition(after(again, seen(1, "rests")), checked(1, 1, check(0))).kind).toBe("stale");
-  const passed = after(again, seen(1, "rests"), measured(1, 2), checked(1, 2, check(0)));
+  expect(transition(applyEvents(again, seen(1, "rests")), checked(1, 1, check(0))).kind).toBe("stale");
+  const passed = applyEvents(again, seen(1, "rests"), measured(1, 2), checked(1, 2, check(0)));
   expect([states(passed), passed.status]).toEqual(["passed error", "ready"]);
-  const ended = after(begin(2), delivered(1), seen(1, "rests"), measured(1));
-  expect(states(after(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
-  expect(states(after(ended, checked(1, 1, null)))).toBe("error waiting");
-  expect(states(after(begin(1, ""), delivered(1), seen(1, "rests"), measured(1)))).toBe("finished");
+  const ended = applyEvents(begin(2), delivered(1), seen(1, "rests"), measured(1));
+  expect(states(applyEvents(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
+  expect(states(applyEvents(ended, checked(1, 1, null)))).toBe("error waiting");
+  expect(states(applyEvents(begin(1, ""), delivered(1), seen(1, "rests"), measured(1)))).toBe("finished");
 });
 
 test("[TY-6] a stop ends active ways, also while a prompt is being sent, and an interrupted one is not treated as active", () => {
-  const stopped = after(begin(3), delivered(1), delivered(2), seen(2, "rests"), { type: "stop", now });
+  const stopped = applyEvents(begin(3), delivered(1), delivered(2), seen(2, "rests"), { type: "stop", now });
   expect([states(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
   expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
   expect(transition(stopped, seen(1, "works")).kind).toBe("stale");
-  expect(after(stopped, seen(1, "rests")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
-  expect(after(stopped, delivered(3)).ways[2]).toMatchObject({ status: "stopped", interrupts: true, message_id: 30 });
-  expect(refusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is working.");
+  expect(applyEvents(stopped, seen(1, "rests")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
+  expect(applyEvents(stopped, delivered(3)).ways[2]).toMatchObject({
+    status: "stopped",
+    interrupts: true,
+    message_id: 30,
+  });
+  expect(getRefusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is working.");
 });
 
 test("[TY-4] [TY-5] one finished way is kept, or none; a failed keep leaves the choice open", () => {
-  const ready = after(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
-  expect(refusal(ready, keep(2))).toStartWith("conflict: Way 2 is still working");
-  expect(refusal(ready, keep(3))).toStartWith("invalid");
-  const keeping = after(ready, keep(1));
+  const ready = applyEvents(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
+  expect(getRefusal(ready, keep(2))).toStartWith("conflict: Way 2 is still working");
+  expect(getRefusal(ready, keep(3))).toStartWith("invalid");
+  const keeping = applyEvents(ready, keep(1));
   expect([keeping.status, states(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
   for (const event of [keep(1), { type: "discard", now }, { type: "stop", now }] as const) {
-    expect(refusal(keeping, event)).toStartWith("conflict: One of the ways is being kept");
+    expect(getRefusal(keeping, event)).toStartWith("conflict: One of the ways is being kept");
   }
   expect(transition(keeping, { type: "gone", number: 2 }).kind).toBe("stale");
-  expect(after(keeping, { type: "keep_failed", error: "no space" })).toMatchObject({
+  expect(applyEvents(keeping, { type: "keep_failed", error: "no space" })).toMatchObject({
     status: "ready",
     keep: null,
     error: "no space",
   });
-  const restored = after(keeping, { type: "restored" }, { type: "gone", number: 2 });
+  const restored = applyEvents(keeping, { type: "restored" }, { type: "gone", number: 2 });
   expect([restored.status, countOpen(restored)]).toEqual(["keeping", 1]);
-  expect(after(restored, { type: "gone", number: 1 }).status).toBe("kept");
-  const none = after(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
+  expect(applyEvents(restored, { type: "gone", number: 1 }).status).toBe("kept");
+  const none = applyEvents(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
   expect(none.status).toBe("discarded");
-  expect(refusal(none, keep(1))).toBe("conflict: This trial has already ended.");
-  expect(refusal(after(begin(2), { type: "stop", now }), keep(1))).toStartWith("conflict: Way 1 has not started");
+  expect(getRefusal(none, keep(1))).toBe("conflict: This trial has already ended.");
+  expect(getRefusal(applyEvents(begin(2), { type: "stop", now }), keep(1))).toStartWith(
+    "conflict: Way 1 has not started",
+  );
 });
 
 test(`[TY-7] in whatever order news and requests come, a trial ends with each way kept or gone (seed ${SEED})`, () => {
@@ -178,9 +184,9 @@ test(`[TY-7] in whatever order news and requests come, a trial ends with each wa
     // Eventually someone decides, and deletions complete.
     if (!isOver(state) && !isEnding(state)) {
       const ended = state.status === "keeping" ? ({ type: "restored" } as const) : ({ type: "discard", now } as const);
-      state = after(state, ended);
+      state = applyEvents(state, ended);
     }
-    state = after(state, ...state.ways.map(({ number }): TrialEvent => ({ type: "gone", number })));
+    state = applyEvents(state, ...state.ways.map(({ number }): TrialEvent => ({ type: "gone", number })));
     expect(isOver(state)).toBe(true);
     expect(countOpen(state)).toBe(0);
     ends.add(state.status);
@@ -191,7 +197,7 @@ test(`[TY-7] in whatever order news and requests come, a trial ends with each wa
 
 /** Checks the invariants of every step. */
 const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): void => {
-  const works = next.ways.some(isUnderWay);
+  const works = next.ways.some(isActiveWay);
   if (next.status === "running") expect(works).toBe(true);
   if (next.status === "ready") expect(works).toBe(false);
   expect(next.status === "keeping" || next.status === "kept").toBe(next.keep !== null);
@@ -202,7 +208,7 @@ const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): voi
     if (former.gone) expect(way.gone).toBe(true);
     expect(way.turn).toBeGreaterThanOrEqual(former.turn);
     if (way.status === "passed" || way.status === "failed") expect(way.check).not.toBeNull();
-    if (way.interrupts) expect(isUnderWay(way)).toBe(false);
+    if (way.interrupts) expect(isActiveWay(way)).toBe(false);
     // A way is interrupted only by a decision.
     if (way.interrupts && !former.interrupts) expect(["stop", "keep", "discard", "delivered"]).toContain(event.type);
   }

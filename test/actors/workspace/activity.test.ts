@@ -7,7 +7,7 @@ import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, type Facts, HOUR, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const CONNECTED: ActivityReport = { reason: "agent_stats", at: START, agent_id: "agent-1" };
-const deadlineOf = (decision: Decision): number | null | undefined =>
+const getDeadline = (decision: Decision): number | null | undefined =>
   decision.kind === "change" ? decision.state.build.deadline : undefined;
 
 const ttl_ms = 8 * HOUR;
@@ -28,23 +28,23 @@ describe("[TI-10] activity moves the deadline to one bump from now", () => {
     ["never back", 3 * HOUR, undefined],
   ])("%s", (_, left, bumped) => {
     const decision = recordActivity(runningWith(left), rulesWith(), CONNECTED, START);
-    expect(deadlineOf(decision)).toBe(bumped === undefined ? undefined : START + bumped);
+    expect(getDeadline(decision)).toBe(bumped === undefined ? undefined : START + bumped);
   });
 
   test("[TI-10] by the template's length, not past the latest deadline, and through the next autostart", () => {
     const rules = rulesWith({ activity_bump_ms: 3 * HOUR });
-    expect(deadlineOf(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
+    expect(getDeadline(recordActivity(runningWith(HOUR), rules, CONNECTED, START))).toBe(START + 3 * HOUR);
     const capped = runningWith(HOUR, { build: { max_deadline: START + 2 * HOUR } });
-    expect(deadlineOf(recordActivity(capped, rules, CONNECTED, START))).toBe(START + 2 * HOUR);
+    expect(getDeadline(recordActivity(capped, rules, CONNECTED, START))).toBe(START + 2 * HOUR);
     const atCap = runningWith(HOUR, { build: { max_deadline: START + HOUR } });
     expect(recordActivity(atCap, rules, CONNECTED, START).kind).toBe("stale");
     const scheduled = runningWith(HOUR, { workspace: { autostart_schedule: "CRON_TZ=UTC 0 14 * * *" } });
-    expect(deadlineOf(recordActivity(scheduled, rules, CONNECTED, START))).toBe(START + 2 * HOUR + ttl_ms);
+    expect(getDeadline(recordActivity(scheduled, rules, CONNECTED, START))).toBe(START + 2 * HOUR + ttl_ms);
   });
 
   test("[TI-10] a report with a future time is treated as now", () => {
     const ahead = { ...CONNECTED, at: START + DAY };
-    expect(deadlineOf(recordActivity(runningWith(MINUTE), rulesWith(), ahead, START))).toBe(START + HOUR);
+    expect(getDeadline(recordActivity(runningWith(MINUTE), rulesWith(), ahead, START))).toBe(START + HOUR);
   });
 });
 

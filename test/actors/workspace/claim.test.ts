@@ -1,6 +1,6 @@
 // Which workspaces can be claimed, and the result of a claim.
 import { describe, expect, test } from "bun:test";
-import { type Claim, claimed, isClaim } from "#actors/workspace/claim.ts";
+import { type Claim, isClaim, toClaimChange } from "#actors/workspace/claim.ts";
 import type { Change, NewBuild } from "#actors/workspace/decision.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { guardUser } from "#db/users/users.ts";
@@ -36,7 +36,7 @@ const CLAIM: Claim = {
   task_id: null,
   build,
 };
-const ready = (more: Facts = {}) =>
+const readyState = (more: Facts = {}) =>
   stateWith({
     workspace: { ...READY.workspace, ...more.workspace },
     build: { ...READY.build, ...more.build },
@@ -57,12 +57,16 @@ describe("[PB-7] claiming an unavailable prebuild is stale", () => {
     ["of another preset", {}, { template_version_preset_id: "other" }],
   ];
   test.each(cases)("%s", (_, facts, other = {}) => {
-    expect(claimed(ready(facts), { ...CLAIM, build: { ...build, ...other } }, START)).toBeUndefined();
+    expect(toClaimChange(readyState(facts), { ...CLAIM, build: { ...build, ...other } }, START)).toBeUndefined();
   });
 });
 
 test("[PB-7] a claim changes owner, name and times, revokes every share, and queues the build, guarded by the previous owner", () => {
-  const { state, writes, events, effects } = claimed({ ...ready(), agent_ids: ["a"] }, CLAIM, START + HOUR) as Change;
+  const { state, writes, events, effects } = toClaimChange(
+    { ...readyState(), agent_ids: ["a"] },
+    CLAIM,
+    START + HOUR,
+  ) as Change;
   expect(state.workspace).toMatchObject({
     owner_id: "ada",
     name: "mine",
@@ -84,19 +88,27 @@ test("[PB-7] a claim changes owner, name and times, revokes every share, and que
   expect(events).toContainEqual({ topic: "access_changed" });
   expect(effects).toEqual([{ do: "submit", job_id: "job-2" }]);
   // The next claim finds it taken.
-  expect(claimed(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
+  expect(toClaimChange(state, { ...CLAIM, name: "other" }, START + HOUR)).toBeUndefined();
 });
 
 describe("[PB-9] the build of the claim", () => {
-  const after = (initiator_id: string) =>
+  const storeWithBuildBy = (initiator_id: string) =>
     ({ get: async () => ({ initiator_id }) }) as unknown as Parameters<typeof isClaim>[0];
   const asked = { workspace_id: "w", build_number: 2, initiator_id: "ada", transition: "start" } as const;
   const cases: [string, boolean, Promise<boolean>][] = [
-    ["follows one of the keeper", true, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, asked)],
-    ["follows no other", false, isClaim(after("ada"), { owner_id: "ada" }, asked)],
-    ["is not the first", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, build_number: 1 })],
-    ["starts", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, transition: "stop" })],
-    ["is an owner's", false, isClaim(after(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, asked)],
+    ["follows one of the keeper", true, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, asked)],
+    ["follows no other", false, isClaim(storeWithBuildBy("ada"), { owner_id: "ada" }, asked)],
+    [
+      "is not the first",
+      false,
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, build_number: 1 }),
+    ],
+    [
+      "starts",
+      false,
+      isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: "ada" }, { ...asked, transition: "stop" }),
+    ],
+    ["is an owner's", false, isClaim(storeWithBuildBy(PREBUILDS_USER_ID), { owner_id: PREBUILDS_USER_ID }, asked)],
   ];
   test.each(cases)("%s", async (_, answer, is) => {
     expect(await is).toBe(answer);

@@ -2,12 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
+  computeMaxDeadline,
   type Deadlines,
-  effectiveTtl,
   extendProblem,
-  firstDeadline,
-  maxDeadline,
-  renewedDeadlines,
+  initialDeadlines,
+  renewDeadlines,
+  toEffectiveTtl,
 } from "#actors/workspace/deadline.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, HOUR, iso, MINUTE, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
@@ -19,27 +19,31 @@ const workspaceWith = (ttl_ms: number | null, autostart_schedule: string | null 
 });
 
 test("[TI-4] the first deadline is the end of the start plus the time to live; without one there is none", () => {
-  expect(firstDeadline(workspaceWith(2 * HOUR), rulesWith(), START)).toEqual({
+  expect(initialDeadlines(workspaceWith(2 * HOUR), rulesWith(), START)).toEqual({
     deadline: START + 2 * HOUR,
     max_deadline: null,
   });
-  expect(firstDeadline(workspaceWith(null), rulesWith(), START).deadline).toBeNull();
+  expect(initialDeadlines(workspaceWith(null), rulesWith(), START).deadline).toBeNull();
   const forbids = rulesWith({ allow_user_autostop: false, default_ttl_ms: HOUR });
-  expect(effectiveTtl(workspaceWith(null), forbids)).toBe(HOUR);
-  expect(firstDeadline(workspaceWith(5 * HOUR), forbids, START).deadline).toBe(START + HOUR);
-  expect(firstDeadline(workspaceWith(HOUR, null, PREBUILDS_USER_ID), rulesWith(), START).deadline).toBeNull();
+  expect(toEffectiveTtl(workspaceWith(null), forbids)).toBe(HOUR);
+  expect(initialDeadlines(workspaceWith(5 * HOUR), forbids, START).deadline).toBe(START + HOUR);
+  expect(initialDeadlines(workspaceWith(HOUR, null, PREBUILDS_USER_ID), rulesWith(), START).deadline).toBeNull();
 });
 
 test("[TI-5] a first deadline past the next autostart becomes that autostart plus the time to live", () => {
   // START is 12:00; autostart would be at 14:00.
   const schedule = "CRON_TZ=UTC 0 14 * * *";
-  expect(iso(firstDeadline(workspaceWith(HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T13:00");
-  expect(iso(firstDeadline(workspaceWith(2 * HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T14:00");
-  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T17:00");
+  expect(iso(initialDeadlines(workspaceWith(HOUR, schedule), rulesWith(), START).deadline)).toBe("2030-01-01T13:00");
+  expect(iso(initialDeadlines(workspaceWith(2 * HOUR, schedule), rulesWith(), START).deadline)).toBe(
+    "2030-01-01T14:00",
+  );
+  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), rulesWith(), START).deadline)).toBe(
+    "2030-01-01T17:00",
+  );
   const forbids = rulesWith({ allow_user_autostart: false });
-  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), forbids, START).deadline)).toBe("2030-01-01T15:00");
+  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), forbids, START).deadline)).toBe("2030-01-01T15:00");
   const weekend = rulesWith({ autostart_requirement_days: ["saturday"] });
-  expect(iso(firstDeadline(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
+  expect(iso(initialDeadlines(workspaceWith(3 * HOUR, schedule), weekend, START).deadline)).toBe("2030-01-01T15:00");
 });
 
 describe("[TI-6] the latest deadline is the first required midnight that is two hours away, give or take a quarter", () => {
@@ -59,18 +63,18 @@ describe("[TI-6] the latest deadline is the first required midnight that is two 
     [["friday"], 16, "2030-01-01T12:00Z", "2030-01-25T00:00"],
   ] as const)("%p every %p weeks from %s: %p", (days, weeks, ended, expected) => {
     const rules = rulesWith({ autostop_requirement_days: [...days], autostop_requirement_weeks: weeks });
-    expect(iso(maxDeadline(rules, at(ended)))).toBe(expected);
+    expect(iso(computeMaxDeadline(rules, at(ended)))).toBe(expected);
   });
 
   test("[TI-6] a deadline is limited to it, and without a time to live it is the deadline", () => {
     const rules = rulesWith({ autostop_requirement_days: ["wednesday"] });
     const midnight = at("2030-01-02T00:00Z");
-    expect(firstDeadline(workspaceWith(HOUR), rules, START)).toEqual({
+    expect(initialDeadlines(workspaceWith(HOUR), rules, START)).toEqual({
       deadline: START + HOUR,
       max_deadline: midnight,
     });
-    expect(firstDeadline(workspaceWith(DAY), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
-    expect(firstDeadline(workspaceWith(null), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
+    expect(initialDeadlines(workspaceWith(DAY), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
+    expect(initialDeadlines(workspaceWith(null), rules, START)).toEqual({ deadline: midnight, max_deadline: midnight });
   });
 });
 
@@ -84,13 +88,13 @@ test("[TI-6] whatever is required: the earliest required midnight in a required 
       fc.integer({ min: Date.UTC(2023, 0, 2), max: Date.UTC(2040, 0, 1) }),
       (days, weeks, ended) => {
         const rules = rulesWith({ autostop_requirement_days: days, autostop_requirement_weeks: weeks });
-        const fits = (day: number): boolean =>
+        const isAllowedDay = (day: number): boolean =>
           days.includes(DAYS[(new Date(day).getUTCDay() + 6) % 7] ?? "") &&
           Math.floor((day - Date.UTC(2023, 0, 2)) / (7 * DAY)) % weeks === 0 &&
           day - ended >= 105 * MINUTE;
         let expected = Math.floor(ended / DAY) * DAY;
-        while (!fits(expected)) expected += DAY;
-        expect(maxDeadline(rules, ended)).toBe(expected);
+        while (!isAllowedDay(expected)) expected += DAY;
+        expect(computeMaxDeadline(rules, ended)).toBe(expected);
       },
     ),
   );
@@ -105,7 +109,7 @@ test("[TI-4] [TI-6] whatever the settings: no deadline passes the latest one, an
       fc.integer({ min: START, max: START + 400 * DAY }),
       (ttl, schedule, days, ended) => {
         const rules = rulesWith({ autostop_requirement_days: days });
-        const { deadline, max_deadline } = firstDeadline(workspaceWith(ttl, schedule), rules, ended);
+        const { deadline, max_deadline } = initialDeadlines(workspaceWith(ttl, schedule), rules, ended);
         expect(max_deadline === null).toBe(days.length === 0);
         expect(deadline === null).toBe(ttl === null && max_deadline === null);
         if (deadline === null) return;
@@ -143,10 +147,10 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
   const now = START + HOUR;
   const wednesday = rulesWith({ autostop_requirement_days: ["wednesday"] });
   const after = (build: Deadlines, rules: ReturnType<typeof rulesWith>, at = now, ttl: number | null = null) =>
-    renewedDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
+    renewDeadlines(stateWith({ workspace: { ttl_ms: ttl }, build, job: { completed_at: START } }), rules, at);
 
   test("moves the latest deadline, and a deadline that is past it", () => {
-    const max = maxDeadline(wednesday, START) as number;
+    const max = computeMaxDeadline(wednesday, START) as number;
     expect(after({ deadline: null, max_deadline: null }, wednesday)).toEqual({ deadline: max, max_deadline: max });
     const [soon, late] = [max - HOUR, max + HOUR];
     const own = DAY;
@@ -161,14 +165,14 @@ describe("[TI-28] changing a required stop while the workspace runs", () => {
   });
 
   test("changes nothing if it is unchanged, also close to the stop and past it", () => {
-    const max = maxDeadline(wednesday, START) as number;
+    const max = computeMaxDeadline(wednesday, START) as number;
     for (const at of [now, max - HOUR, max, max + HOUR]) {
       expect(after({ deadline: max, max_deadline: max }, wednesday, at)).toBeUndefined();
     }
   });
 
   test("gives two hours if the stop would already be due, and removes it when none is required any more", () => {
-    const max = maxDeadline(wednesday, START) as number;
+    const max = computeMaxDeadline(wednesday, START) as number;
     const at = max + DAY;
     const given = after({ deadline: null, max_deadline: null }, wednesday, at);
     expect(given).toEqual({ deadline: at + 2 * HOUR, max_deadline: at + 2 * HOUR });

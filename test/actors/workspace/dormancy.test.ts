@@ -1,9 +1,9 @@
 // Becoming dormant and waking up, and schedule changes by people, as pure decisions.
 import { describe, expect, test } from "bun:test";
-import type { By } from "#actors/workspace/activity-note.ts";
+import type { Originator } from "#actors/workspace/activity-note.ts";
 import type { Decision, NewBuild } from "#actors/workspace/decision.ts";
-import { deletingAt, dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
-import { extended, withAutostart, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import { isDormant, mayBeRunning, toDeletionTime, toDormancyPatch } from "#actors/workspace/dormancy.ts";
+import { extendDeadline, withAutostart, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import {
@@ -19,7 +19,7 @@ import {
   stateWith,
 } from "./schedule-state.ts";
 
-const ADA: By = { kind: "user", id: NIL_UUID, name: "ada" };
+const ADA: Originator = { kind: "user", id: NIL_UUID, name: "ada" };
 const STOP: NewBuild = {
   ...PLAIN_BUILD,
   id: "build-2",
@@ -29,18 +29,18 @@ const STOP: NewBuild = {
   reason: "dormancy",
 };
 
-const stateOf = (decision: Decision) => {
+const getState = (decision: Decision) => {
   if (decision.kind !== "change") throw new Error(`came to ${decision.kind}`);
   return decision.state;
 };
-const kindOf = (decision: Decision): string => (decision.kind === "refused" ? decision.error.kind : decision.kind);
+const getOutcome = (decision: Decision): string => (decision.kind === "refused" ? decision.error.kind : decision.kind);
 
 describe("[TI-25] dormancy", () => {
   const now = START + DAY;
 
   test("[TI-25] a running workspace is stopped in the same batch, and watchers are notified once", () => {
     const decision = withDormancy(stateWith(), { dormant: true, by: ADA, stop: STOP }, now);
-    const { workspace, build } = stateOf(decision);
+    const { workspace, build } = getState(decision);
     expect(workspace).toMatchObject({ dormant_at: now, latest_build_id: "build-2", version: 2 });
     expect(build).toMatchObject({ transition: "stop", reason: "dormancy", build_number: 2 });
     expect(decision).toMatchObject({ effects: [{ do: "submit", job_id: "job-2" }], events: [{ topic: "workspace" }] });
@@ -48,10 +48,10 @@ describe("[TI-25] dormancy", () => {
 
   test("[TI-25] a stopped workspace is only marked; waking clears both times and is recorded as use", () => {
     const stopped = stateWith({ build: { transition: "stop" } });
-    const asleep = stateOf(withDormancy(stopped, { dormant: true, by: ADA }, now));
+    const asleep = getState(withDormancy(stopped, { dormant: true, by: ADA }, now));
     expect(asleep.workspace.dormant_at).toBe(now);
     expect(asleep.build.build_number).toBe(1);
-    const awake = stateOf(withDormancy(asleep, { dormant: false, by: ADA }, now + HOUR));
+    const awake = getState(withDormancy(asleep, { dormant: false, by: ADA }, now + HOUR));
     expect(awake.workspace).toMatchObject({ dormant_at: null, deleting_at: null, last_used_at: now + HOUR });
     expect(withDormancy(awake, { dormant: false, by: ADA }, now).kind).toBe("stale");
     expect(withDormancy(asleep, { dormant: true, by: ADA }, now).kind).toBe("stale");
@@ -63,16 +63,16 @@ describe("[TI-25] dormancy", () => {
     ["starting", false, { job: PENDING }],
     ["stopped", false, { build: { transition: "stop" as const } }],
   ])("[TI-25] something may run of a workspace: %s: %p", (_, runs, facts: Facts) => {
-    expect(mayRun(stateWith(facts))).toBe(runs);
+    expect(mayBeRunning(stateWith(facts))).toBe(runs);
   });
 
   test("[TI-25] it is deleted after the template's period, or never", () => {
     const dormant_at = START;
-    expect(deletingAt({ dormant_at }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
-    expect(deletingAt({ dormant_at }, rulesWith())).toBeNull();
-    expect(deletingAt({ dormant_at: null }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBeNull();
+    expect(toDeletionTime({ dormant_at }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBe(START + DAY);
+    expect(toDeletionTime({ dormant_at }, rulesWith())).toBeNull();
+    expect(toDeletionTime({ dormant_at: null }, rulesWith({ time_til_dormant_autodelete_ms: DAY }))).toBeNull();
     expect([isDormant({ dormant_at }), isDormant({ dormant_at: null })]).toEqual([true, false]);
-    expect(dormancyPatch(true, now)).toEqual({ dormant_at: now, updated_at: now });
+    expect(toDormancyPatch(true, now)).toEqual({ dormant_at: now, updated_at: now });
   });
 });
 
@@ -82,11 +82,11 @@ describe("[TI-27] an unclaimed prebuild and a deleted workspace", () => {
   test.each([
     ["time to live", (one: typeof prebuild) => withTtl(one, rulesWith(), { ttl_ms: HOUR, by: ADA }, START)],
     ["autostart", (one: typeof prebuild) => withAutostart(one, rulesWith(), "0 9 * * *", START)],
-    ["extension", (one: typeof prebuild) => extended(one, { deadline: START + HOUR, by: ADA }, START)],
+    ["extension", (one: typeof prebuild) => extendDeadline(one, { deadline: START + HOUR, by: ADA }, START)],
     ["dormancy", (one: typeof prebuild) => withDormancy(one, { dormant: true, by: ADA }, START)],
   ])("%s: 409 and 410", (_, ask) => {
-    expect(kindOf(ask(prebuild))).toBe("conflict");
-    expect(kindOf(ask(deleted))).toBe("gone");
+    expect(getOutcome(ask(prebuild))).toBe("conflict");
+    expect(getOutcome(ask(deleted))).toBe("gone");
   });
 });
 
@@ -96,17 +96,17 @@ describe("[TI-7] the time to live", () => {
   const deadline = START + HOUR;
 
   test("[TI-7] applies from the next start: the running deadline stays", () => {
-    const { workspace, build } = stateOf(set(2 * HOUR, { build: { deadline } }));
+    const { workspace, build } = getState(set(2 * HOUR, { build: { deadline } }));
     expect([workspace.ttl_ms, build.deadline]).toEqual([2 * HOUR, deadline]);
     expect(set(2 * HOUR, { workspace: { ttl_ms: 2 * HOUR }, build: { deadline } }).kind).toBe("stale");
   });
 
   test("[TI-7] removing it removes the running deadline, down to the latest one that the template allows", () => {
     const one = { workspace: { ttl_ms: HOUR }, build: { deadline } };
-    expect(stateOf(set(null, one)).build.deadline).toBeNull();
+    expect(getState(set(null, one)).build.deadline).toBeNull();
     const max_deadline = START + DAY;
-    expect(stateOf(set(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
-    const stopped = stateOf(set(null, { ...one, build: { deadline, transition: "stop" } }));
+    expect(getState(set(null, { ...one, build: { deadline, max_deadline } })).build.deadline).toBe(max_deadline);
+    const stopped = getState(set(null, { ...one, build: { deadline, transition: "stop" } }));
     expect([stopped.workspace.ttl_ms, stopped.build.deadline]).toEqual([null, deadline]);
   });
 
@@ -118,10 +118,10 @@ describe("[TI-7] the time to live", () => {
     [Number.NaN, "invalid"],
     [-HOUR, "invalid"],
   ])("%p ms: %s", (ttl, kind) => {
-    expect(kindOf(set(ttl))).toBe(kind);
+    expect(getOutcome(set(ttl))).toBe(kind);
   });
 
   test("[TI-7] the template may forbid it", () => {
-    expect(kindOf(set(HOUR, {}, rulesWith({ allow_user_autostop: false })))).toBe("invalid");
+    expect(getOutcome(set(HOUR, {}, rulesWith({ allow_user_autostop: false })))).toBe("invalid");
   });
 });

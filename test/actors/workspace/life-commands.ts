@@ -8,24 +8,24 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 /** While a build is running, time advances in small steps: a hanging one sends only heartbeats. */
-const PATIENCE = 59_000;
+const MAX_STEP_MS = 59_000;
 /** More workspaces add no coverage. */
-const MOST = 3;
+const MAX_WORKSPACES = 3;
 
 /** A real implementation of workspaces. */
 export interface Real {
   /** Applies a step and returns the status for everyone who does it, with 2xx as 200. All consequences have happened by then. */
-  take(step: Step): Promise<number>;
-  look(): Promise<View[]>;
+  applyStep(step: Step): Promise<number>;
+  listViews(): Promise<View[]>;
 }
 
 /** Shortly before a full hour: what starts then runs into what is in progress. */
-type Eve = { readonly do: "eve"; readonly hour: number };
+type NightStep = { readonly do: "eve"; readonly hour: number };
 
 class Command implements fc.AsyncCommand<LifeModel, Real> {
-  readonly #wish: Step | Eve;
+  readonly #wish: Step | NightStep;
 
-  constructor(wish: Step | Eve) {
+  constructor(wish: Step | NightStep) {
     this.#wish = wish;
   }
 
@@ -39,16 +39,16 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
 
   check(model: Readonly<LifeModel>): boolean {
     const step = this.#step(model);
-    if (step.do === "create" || step.do === "claim") return model.all.length < MOST;
-    if (step.do === "wait") return step.ms <= PATIENCE || !model.isBuilding;
+    if (step.do === "create" || step.do === "claim") return model.all.length < MAX_WORKSPACES;
+    if (step.do === "wait") return step.ms <= MAX_STEP_MS || !model.isBuilding;
     return model.all.length > 0;
   }
 
   async run(model: LifeModel, real: Real): Promise<void> {
     const step = this.#step(model);
-    const wanted = model.take(step);
-    deepStrictEqual(await real.take(step), wanted, `${this} is answered otherwise`);
-    deepStrictEqual(await real.look(), model.look());
+    const wanted = model.applyStep(step);
+    deepStrictEqual(await real.applyStep(step), wanted, `${this} is answered otherwise`);
+    deepStrictEqual(await real.listViews(), model.listViews());
   }
 
   toString(): string {
@@ -56,27 +56,27 @@ class Command implements fc.AsyncCommand<LifeModel, Real> {
   }
 }
 
-const of = fc.nat({ max: MOST - 1 });
+const workspaceIndex = fc.nat({ max: MAX_WORKSPACES - 1 });
 const version = fc.constantFrom("good", "good", "bad", "hang" as const);
 const transition = fc.constantFrom("start", "start", "stop", "stop", "stop", "delete" as const);
 const ttl = fc.option(fc.constantFrom(HOUR, 5 * HOUR, 30 * HOUR));
 const HOURS = [0, 9] as const;
 const hour = fc.option(fc.constantFrom(...HOURS));
 const on = fc.boolean();
-const times = fc.constantFrom(30_000, PATIENCE, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
+const times = fc.constantFrom(30_000, MAX_STEP_MS, 20 * MINUTE, HOUR, 5 * HOUR, 9 * HOUR, DAY, 3 * DAY);
 
-const stepsOf = (): fc.Arbitrary<Step | Eve>[] => [
-  fc.record({ do: fc.constant("create" as const), of, version, ttl, hour }),
-  fc.record({ do: fc.constant("claim" as const), of, ttl, hour }),
-  fc.record({ do: fc.constant("build" as const), of, transition, version }),
-  fc.record({ do: fc.constant("build" as const), of, transition, version }),
-  fc.record({ do: fc.constantFrom("cancel" as const, "use" as const), of }),
-  fc.record({ do: fc.constant("cancel" as const), of }),
-  fc.record({ do: fc.constant("extend" as const), of, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
-  fc.record({ do: fc.constant("ttl" as const), of, ms: ttl }),
-  fc.record({ do: fc.constant("autostart" as const), of, hour }),
-  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of, on }),
-  fc.record({ do: fc.constant("wait" as const), of, ms: times }),
+const listStepArbitraries = (): fc.Arbitrary<Step | NightStep>[] => [
+  fc.record({ do: fc.constant("create" as const), of: workspaceIndex, version, ttl, hour }),
+  fc.record({ do: fc.constant("claim" as const), of: workspaceIndex, ttl, hour }),
+  fc.record({ do: fc.constant("build" as const), of: workspaceIndex, transition, version }),
+  fc.record({ do: fc.constant("build" as const), of: workspaceIndex, transition, version }),
+  fc.record({ do: fc.constantFrom("cancel" as const, "use" as const), of: workspaceIndex }),
+  fc.record({ do: fc.constant("cancel" as const), of: workspaceIndex }),
+  fc.record({ do: fc.constant("extend" as const), of: workspaceIndex, by: fc.constantFrom(5 * MINUTE, HOUR, 2 * DAY) }),
+  fc.record({ do: fc.constant("ttl" as const), of: workspaceIndex, ms: ttl }),
+  fc.record({ do: fc.constant("autostart" as const), of: workspaceIndex, hour }),
+  fc.record({ do: fc.constantFrom("dormant" as const, "favorite" as const), of: workspaceIndex, on }),
+  fc.record({ do: fc.constant("wait" as const), of: workspaceIndex, ms: times }),
   fc.record({ do: fc.constant("eve" as const), hour: fc.constantFrom(...HOURS) }),
 ];
 
@@ -99,7 +99,7 @@ export type PlayOptions = {
 export const play = async ({ seed, runs, steps, open }: PlayOptions): Promise<Record<string, number>> => {
   const seen: Record<string, number> = {};
   const commands = fc.commands(
-    stepsOf().map((one) => one.map((step) => new Command(step))),
+    listStepArbitraries().map((one) => one.map((step) => new Command(step))),
     { maxCommands: steps, size: "max" },
   );
   await fc.assert(
@@ -111,7 +111,7 @@ export const play = async ({ seed, runs, steps, open }: PlayOptions): Promise<Re
       } finally {
         await done?.();
       }
-      for (const build of model.look().flatMap(({ builds }) => builds)) {
+      for (const build of model.listViews().flatMap(({ builds }) => builds)) {
         const [, , reason = ""] = build.split(" ");
         seen[reason] = (seen[reason] ?? 0) + 1;
       }

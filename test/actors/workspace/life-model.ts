@@ -38,10 +38,10 @@ export type View = {
 };
 
 type Job = "running" | "succeeded" | "failed" | "canceled";
-type Made = { readonly transition: Transition; readonly reason: string; job: Job; ended: number };
+type ModelBuild = { readonly transition: Transition; readonly reason: string; job: Job; ended: number };
 
 /** Returns the next time at this hour in UTC. */
-const nextHour = (hour: number, now: number): number => {
+const findNextHour = (hour: number, now: number): number => {
   const today = Math.floor(now / DAY) * DAY + hour * HOUR;
   return today > now ? today : today + DAY;
 };
@@ -61,13 +61,13 @@ export class LifeModel {
   }
 
   /** Applies a step and returns the status for everyone who does it. */
-  take(step: Step): number {
+  applyStep(step: Step): number {
     const answer = this.#answer(step);
     for (const one of this.all) one.settle(this);
     return answer;
   }
 
-  look(): View[] {
+  listViews(): View[] {
     return this.all.map((one) => one.view(this));
   }
 
@@ -76,12 +76,12 @@ export class LifeModel {
     if (step.do === "create") this.all.push(new Life(this, step.version, step.ttl, step.hour));
     if (step.do === "claim") this.all.push(new Life(this, "good", step.ttl, step.hour, true));
     if (step.do === "wait" || step.do === "create" || step.do === "claim") return 200;
-    return this.all[step.of % this.all.length]?.take(step, this) ?? 0;
+    return this.all[step.of % this.all.length]?.applyStep(step, this) ?? 0;
   }
 }
 
 class Life {
-  readonly #builds: Made[] = [];
+  readonly #builds: ModelBuild[] = [];
   #version: Version;
   #ttl: number | null;
   #hour: number | null;
@@ -100,8 +100,8 @@ class Life {
     this.#begin("start", "initiator", model.now);
   }
 
-  get #last(): Made {
-    return this.#builds.at(-1) as Made;
+  get #last(): ModelBuild {
+    return this.#builds.at(-1) as ModelBuild;
   }
 
   get isActive(): boolean {
@@ -121,7 +121,7 @@ class Life {
     this.#deadline = null;
     this.#schedule(now);
     if (transition !== "start" || job !== "succeeded" || this.#ttl === null) return;
-    const next = this.#hour === null ? null : nextHour(this.#hour, now);
+    const next = this.#hour === null ? null : findNextHour(this.#hour, now);
     // The next autostart is before that, so it continues to run through it.
     this.#deadline = next !== null && now + this.#ttl > next ? next + this.#ttl : now + this.#ttl;
   }
@@ -132,10 +132,10 @@ class Life {
   }
 
   #schedule(now: number): void {
-    this.#next = this.#hour === null ? null : nextHour(this.#hour, now);
+    this.#next = this.#hour === null ? null : findNextHour(this.#hour, now);
   }
 
-  take(step: Step, { now }: LifeModel): number {
+  applyStep(step: Step, { now }: LifeModel): number {
     const last = this.#last;
     if (step.do === "cancel") {
       if (!this.isActive) return 400;

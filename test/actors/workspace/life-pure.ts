@@ -1,14 +1,14 @@
 // Workspaces decided by state.ts and its pure functions, without store, server or worker: what timed.ts and workspace-actor.ts do around
 // each decision takes a few lines here. One of the two real implementations of life-commands.ts.
-import { claimed } from "#actors/workspace/claim.ts";
+import { toClaimChange } from "#actors/workspace/claim.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
-import { dormancyPatch, isDormant, mayRun } from "#actors/workspace/dormancy.ts";
-import { derivedTimes, dueAction, toTransition, touchesTimes } from "#actors/workspace/schedule.ts";
-import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import { isDormant, mayBeRunning, toDormancyPatch } from "#actors/workspace/dormancy.ts";
+import { deriveTimes, findDueAction, toTransition, touchesTimes } from "#actors/workspace/schedule.ts";
+import { extendDeadline, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { jobStatus } from "#schema/workspaces/job.ts";
+import { toJobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Real } from "./life-commands.ts";
 import type { Rules, Step, Transition, Version, View } from "./life-model.ts";
@@ -16,11 +16,13 @@ import { buildWith, rulesWith, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 const STATUS: Readonly<Record<string, number>> = { conflict: 409, gone: 410, invalid: 400 };
-export const cronOf = (hour: number | null): string | null => (hour === null ? null : `CRON_TZ=UTC 0 ${hour} * * *`);
+export const toCron = (hour: number | null): string | null => (hour === null ? null : `CRON_TZ=UTC 0 ${hour} * * *`);
 
-type Asked = { transition: Transition; reason?: string; version?: string; initiator?: string };
-const buildOf = (n: number, { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: Asked) =>
-  buildWith(n, { transition: kind, reason, initiator_id: initiator, template_version_id: version });
+type BuildRequest = { transition: Transition; reason?: string; version?: string; initiator?: string };
+const createNewBuild = (
+  n: number,
+  { transition: kind, reason = "initiator", version = "good", initiator = "owner" }: BuildRequest,
+) => buildWith(n, { transition: kind, reason, initiator_id: initiator, template_version_id: version });
 
 class PureLife {
   readonly #rules: ScheduleRules;
@@ -48,10 +50,10 @@ class PureLife {
 
   /** Like the actor: derived columns are part of the same batch. */
   #settle(before: WorkspaceState | undefined, next: WorkspaceState, always = false): void {
-    if (before && next.build.id !== before.build.id) this.#past.push(wordsFor(before));
+    if (before && next.build.id !== before.build.id) this.#past.push(describeBuild(before));
     this.#state = next;
     if (!always && !touchesTimes(before, next)) return;
-    const times = derivedTimes(before, next, this.#rules, this.#clock.now);
+    const times = deriveTimes(before, next, this.#rules, this.#clock.now);
     this.#state = { ...next, workspace: { ...next.workspace, ...times } };
   }
 
@@ -61,13 +63,13 @@ class PureLife {
     return 200;
   }
 
-  build(asked: Asked): number {
-    const build = buildOf(this.#number, { version: this.#state.build.template_version_id, ...asked });
+  build(asked: BuildRequest): number {
+    const build = createNewBuild(this.#number, { version: this.#state.build.template_version_id, ...asked });
     return this.apply(transition(this.#state, { type: "build", now: this.#clock.now, build }));
   }
 
   claim(ttl_ms: number | null, autostart_schedule: string | null): void {
-    const build = buildOf(this.#number, { transition: "start" });
+    const build = createNewBuild(this.#number, { transition: "start" });
     const own = {
       owner_id: "owner",
       name: "mine",
@@ -76,7 +78,7 @@ class PureLife {
       automatic_updates: "never" as const,
       task_id: null,
     } as const;
-    const change = claimed(this.#state, { ...own, build }, this.#clock.now);
+    const change = toClaimChange(this.#state, { ...own, build }, this.#clock.now);
     if (!change) throw new Error("what was kept ready is not to be had");
     this.apply(change);
     this.work();
@@ -91,9 +93,11 @@ class PureLife {
 
   sleep(dormant: boolean): number {
     const { workspace } = this.#state;
-    const needsStop = dormant && !isDormant(workspace) && !workspace.deleted && mayRun(this.#state);
+    const needsStop = dormant && !isDormant(workspace) && !workspace.deleted && mayBeRunning(this.#state);
     const { template_version_id: version } = this.#state.build;
-    const stop = needsStop ? buildOf(this.#number, { transition: "stop", reason: "dormancy", version }) : undefined;
+    const stop = needsStop
+      ? createNewBuild(this.#number, { transition: "stop", reason: "dormancy", version })
+      : undefined;
     return this.apply(withDormancy(this.#state, { dormant, by: BY, stop }, this.#clock.now));
   }
 
@@ -107,7 +111,7 @@ class PureLife {
 
   extend(by: number): number {
     const { now } = this.#clock;
-    return this.apply(extended(this.#state, { deadline: now + by, by: BY }, now));
+    return this.apply(extendDeadline(this.#state, { deadline: now + by, by: BY }, now));
   }
 
   favor(favorite: boolean): number {
@@ -125,7 +129,7 @@ class PureLife {
   /** The worker processes waiting jobs. */
   work(): void {
     const { state } = this;
-    if (jobStatus(state.job) !== "pending") return;
+    if (toJobStatus(state.job) !== "pending") return;
     const { now } = this.#clock;
     const { id: job_id } = state.job;
     const worker = { id: NIL_UUID, name: "w" };
@@ -147,7 +151,7 @@ class PureLife {
       this.work();
       const { now } = this.#clock;
       const before = this.#state;
-      const action = dueAction(before, this.#rules, now);
+      const action = findDueAction(before, this.#rules, now);
       if (!action) {
         this.#settle(before, before, true);
         return;
@@ -155,8 +159,8 @@ class PureLife {
       if (fired > 9) throw new Error(`due for ever: ${JSON.stringify(action)}`);
       const kind = toTransition(action, before);
       const { template_version_id: version } = before.build;
-      const build = kind && buildOf(this.#number, { transition: kind, reason: action.reason, version });
-      const patch = action.what === "make_dormant" ? dormancyPatch(true, now) : {};
+      const build = kind && createNewBuild(this.#number, { transition: kind, reason: action.reason, version });
+      const patch = action.what === "make_dormant" ? toDormancyPatch(true, now) : {};
       const decision = withBuild(before, patch, build, [], now);
       if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
       this.#settle(before, decision.state, true);
@@ -168,7 +172,7 @@ class PureLife {
     if (build.build_number !== this.#past.length + 1) throw new Error("build numbers have a gap");
     return {
       status: workspace.status,
-      builds: [...this.#past, wordsFor(this.#state)].map((words, i) => `${i + 1} ${words}`),
+      builds: [...this.#past, describeBuild(this.#state)].map((words, i) => `${i + 1} ${words}`),
       deadline: build.deadline,
       dormant_at: workspace.dormant_at,
       deleting_at: workspace.deleting_at,
@@ -179,7 +183,8 @@ class PureLife {
   }
 }
 
-const wordsFor = ({ build, job }: WorkspaceState): string => `${build.transition} ${build.reason} ${jobStatus(job)}`;
+const describeBuild = ({ build, job }: WorkspaceState): string =>
+  `${build.transition} ${build.reason} ${toJobStatus(job)}`;
 
 /** All workspaces of one run. */
 export class PureLives implements Real {
@@ -193,21 +198,21 @@ export class PureLives implements Real {
     this.#rules = rulesWith({ failure_ttl_ms: failure_ttl, ...times });
   }
 
-  async take(step: Step): Promise<number> {
+  async applyStep(step: Step): Promise<number> {
     const answer = this.#answer(step);
     for (const one of this.#all) one.run();
     return answer;
   }
 
-  async look(): Promise<View[]> {
+  async listViews(): Promise<View[]> {
     return this.#all.map((one) => one.view());
   }
 
-  #born(asked: Asked, more: Partial<WorkspaceState["workspace"]>): PureLife {
+  #born(asked: BuildRequest, more: Partial<WorkspaceState["workspace"]>): PureLife {
     const { now } = this.#clock;
     const times = { created_at: now, updated_at: now, last_used_at: now };
     const born = stateWith({ workspace: { ...times, status: "pending", version: 0, ...more } });
-    const life = new PureLife(this.#clock, this.#rules, born, buildOf(1, asked));
+    const life = new PureLife(this.#clock, this.#rules, born, createNewBuild(1, asked));
     this.#all.push(life);
     return life;
   }
@@ -215,12 +220,12 @@ export class PureLives implements Real {
   #answer(step: Step): number {
     if (step.do === "wait") this.#clock.now += step.ms;
     if (step.do === "create") {
-      const own = { ttl_ms: step.ttl, autostart_schedule: cronOf(step.hour) };
+      const own = { ttl_ms: step.ttl, autostart_schedule: toCron(step.hour) };
       this.#born({ transition: "start", version: step.version }, own);
     }
     if (step.do === "claim") {
       const life = this.#born({ transition: "start", initiator: PREBUILDS_USER_ID }, { owner_id: PREBUILDS_USER_ID });
-      life.claim(step.ttl, cronOf(step.hour));
+      life.claim(step.ttl, toCron(step.hour));
     }
     const one = this.#all[step.of % this.#all.length];
     if (!one) return 200;
@@ -236,7 +241,7 @@ export class PureLives implements Real {
       case "ttl":
         return one.ttl(step.ms);
       case "autostart":
-        return one.autostart(cronOf(step.hour));
+        return one.autostart(toCron(step.hour));
       case "dormant":
         return one.sleep(step.on);
       case "favorite":

@@ -5,26 +5,26 @@ import fc from "fast-check";
 import { recordActivity } from "#actors/workspace/activity.ts";
 import { isRunning } from "#actors/workspace/deadline.ts";
 import type { Decision, NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
-import { dormancyPatch, isDormant } from "#actors/workspace/dormancy.ts";
+import { isDormant, toDormancyPatch } from "#actors/workspace/dormancy.ts";
 import {
-  derivedTimes,
-  dueAction,
-  nextLook,
+  deriveTimes,
+  findDueAction,
+  nextCheckTime,
   planActions,
   toTransition,
   touchesTimes,
 } from "#actors/workspace/schedule.ts";
-import { extended, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
+import { extendDeadline, withAutostart, withBuild, withDormancy, withTtl } from "#actors/workspace/schedule-edits.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { nextTime } from "#base/schedule/cron.ts";
-import { isActive, jobStatus } from "#schema/workspaces/job.ts";
+import { findNextTime } from "#base/schedule/cron.ts";
+import { isActive, toJobStatus } from "#schema/workspaces/job.ts";
 import { buildWith, DAY, HOUR, MINUTE, rulesWith, START, stateWith } from "./schedule-state.ts";
 
 const BY = { kind: "user", id: NIL_UUID, name: "ada" } as const;
 
-const buildOf = (n: number, kind: NewBuild["transition"], reason: string): NewBuild =>
+const createNewBuild = (n: number, kind: NewBuild["transition"], reason: string): NewBuild =>
   buildWith(n, { transition: kind, reason });
 
 /** Does the same as timed.ts around each decision, without a store. */
@@ -51,22 +51,22 @@ class Model {
     if (!always && !touchesTimes(before, next)) return;
     this.state = {
       ...next,
-      workspace: { ...next.workspace, ...derivedTimes(before, next, this.rules, this.now) },
+      workspace: { ...next.workspace, ...deriveTimes(before, next, this.rules, this.now) },
     };
-    this.timer = nextLook(this.state, this.rules);
+    this.timer = nextCheckTime(this.state, this.rules);
   }
 
   /** Fires the timer while it is due, which must come to an end. */
   run(): void {
     for (let fired = 0; this.timer !== undefined && this.timer <= this.now; fired++) {
       if (fired > 3) throw new Error(`due for ever: ${JSON.stringify(planActions(this.state, this.rules))}`);
-      const action = dueAction(this.state, this.rules, this.now);
+      const action = findDueAction(this.state, this.rules, this.now);
       const before = this.state;
       let next = before;
       if (action) {
         const kind = toTransition(action, before);
-        const build = kind && buildOf(before.build.build_number + 1, kind, action.reason);
-        const patch = action.what === "make_dormant" ? dormancyPatch(true, this.now) : {};
+        const build = kind && createNewBuild(before.build.build_number + 1, kind, action.reason);
+        const patch = action.what === "make_dormant" ? toDormancyPatch(true, this.now) : {};
         const decision = withBuild(before, patch, build, [], this.now);
         if (decision.kind !== "change") throw new Error(`${action.kind} came to ${decision.kind}`);
         if (build) this.made.push({ reason: build.reason, at: this.now, dormant: isDormant(before.workspace) });
@@ -77,7 +77,7 @@ class Model {
   }
 
   person(kind: NewBuild["transition"]): void {
-    const build = buildOf(this.state.build.build_number + 1, kind, "initiator");
+    const build = createNewBuild(this.state.build.build_number + 1, kind, "initiator");
     this.apply(transition(this.state, { type: "build", now: this.now, build }));
   }
 
@@ -126,7 +126,7 @@ class Model {
     // A time in the past is allowed only while an active build delays it.
     if (next !== null && next <= this.now) expect(isActive(job)).toBe(true);
     const days = this.rules.autostart_requirement_days;
-    if (!isActive(job)) expect(next).toBe(nextTime(schedule, this.now, days) ?? null);
+    if (!isActive(job)) expect(next).toBe(findNextTime(schedule, this.now, days) ?? null);
   }
 }
 
@@ -170,7 +170,7 @@ const step = fc.oneof(
 );
 type Step = (typeof step extends fc.Arbitrary<infer S> ? S : never) & { ms?: number | null };
 
-const take = (model: Model, one: Step): void => {
+const applyStep = (model: Model, one: Step): void => {
   const { state, rules, now } = model;
   if (one.kind === "wait" && "ms" in one) model.now += one.ms ?? 0;
   if (one.kind === "end" && isActive(state.job) && "how" in one) model.end(one.how === "badly" ? "badly" : "well");
@@ -180,7 +180,7 @@ const take = (model: Model, one: Step): void => {
   }
   if (one.kind === "autostart" && "text" in one) model.apply(withAutostart(state, rules, one.text, now));
   if (one.kind === "extend" && "ms" in one)
-    model.apply(extended(state, { deadline: now + (one.ms ?? 0), by: BY }, now));
+    model.apply(extendDeadline(state, { deadline: now + (one.ms ?? 0), by: BY }, now));
   if (one.kind === "use") model.apply(recordActivity(state, rules, { reason: "terminal", at: now }, now));
   if (one.kind === "dormant" && "on" in one) model.apply(withDormancy(state, { dormant: one.on, by: BY }, now));
   if (one.kind === "template" && "rules" in one) {
@@ -197,7 +197,7 @@ test("[TI-26] [TI-18] whatever people and templates do: one timer at the earlies
     fc.property(fc.array(step, { minLength: 30, maxLength: 80, size: "max" }), (steps) => {
       const model = new Model(rulesWith());
       for (const one of steps) {
-        take(model, one as Step);
+        applyStep(model, one as Step);
         model.check();
       }
       for (const { reason, dormant } of model.made) {
@@ -205,7 +205,7 @@ test("[TI-26] [TI-18] whatever people and templates do: one timer at the earlies
         else others++;
         if (dormant) expect(["dormancy", "autodelete"]).toContain(reason);
       }
-      expect(["pending", "running", "succeeded", "failed", "canceled"]).toContain(jobStatus(model.state.job));
+      expect(["pending", "running", "succeeded", "failed", "canceled"]).toContain(toJobStatus(model.state.job));
     }),
     { numRuns: 300 },
   );

@@ -1,6 +1,6 @@
 // Workspaces in any state, for the tables of times: only the relevant fields are given, the rest have defaults.
 import type { NewBuild, WorkspaceState } from "#actors/workspace/decision.ts";
-import { NO_RULES, type ScheduleRules } from "#actors/workspace/schedule-rules.ts";
+import { DEFAULT_RULES, type ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { NIL_UUID } from "#base/ids.ts";
 
 export const MINUTE = 60_000;
@@ -128,7 +128,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
   capturing: null,
 });
 
-export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...NO_RULES, ...rules });
+export const rulesWith = (rules: Partial<ScheduleRules> = {}): ScheduleRules => ({ ...DEFAULT_RULES, ...rules });
 
 /** A failed job. */
 export const FAILED = { error: "broken" };

@@ -1,6 +1,6 @@
 // The server's automatic actions on a workspace, as the table of facts/platform 2.7: when, in which order, and when not.
 import { describe, expect, test } from "bun:test";
-import { derivedTimes, dueAction, nextAction, nextLook } from "#actors/workspace/schedule.ts";
+import { deriveTimes, findDueAction, findNextAction, nextCheckTime } from "#actors/workspace/schedule.ts";
 import type { ScheduleRules } from "#actors/workspace/schedule-rules.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { DAY, FAILED, type Facts, HOUR, iso, PENDING, rulesWith, START, stateWith } from "./schedule-state.ts";
@@ -53,29 +53,29 @@ const TABLE: [rule: string, what: string, facts: Facts, rules: Partial<ScheduleR
 describe("the next action", () => {
   test.each(TABLE.map((row) => [row[0], row[1], row] as const))("[%s] %s", (_, __, [, , facts, rules, kind, at]) => {
     const state = stateWith(facts);
-    const next = nextAction(state, rulesWith(rules));
+    const next = findNextAction(state, rulesWith(rules));
     expect([next?.kind, next?.at]).toEqual([kind as never, at]);
     if (at === undefined) return;
-    expect(dueAction(state, rulesWith(rules), at - 1)).toBeUndefined();
-    expect(dueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
+    expect(findDueAction(state, rulesWith(rules), at - 1)).toBeUndefined();
+    expect(findDueAction(state, rulesWith(rules), at)?.kind).toBe(kind as never);
   });
 
   test("[TI-14] if several are due, the first in the table runs", () => {
     const state = stateWith({ build: { deadline } });
     const rules = rulesWith({ time_til_dormant_ms: HOUR, owner_status: "suspended" });
-    expect(dueAction(state, rules, START + DAY)?.kind).toBe("autostop");
+    expect(findDueAction(state, rules, START + DAY)?.kind).toBe("autostop");
   });
 });
 
 test("[TK-6] the deadline of a task's workspace is reported as the task's pause", () => {
-  const reasonOf = (task_id: string | null) =>
-    dueAction(stateWith({ build: { deadline }, workspace: { task_id } }), rulesWith({}), START + DAY)?.reason;
-  expect([reasonOf(null), reasonOf("task")]).toEqual(["autostop", "task_auto_pause"]);
+  const getReason = (task_id: string | null) =>
+    findDueAction(stateWith({ build: { deadline }, workspace: { task_id } }), rulesWith({}), START + DAY)?.reason;
+  expect([getReason(null), getReason("task")]).toEqual(["autostop", "task_auto_pause"]);
 });
 
 describe("[TI-17] the time of the next start", () => {
   const derive = (before: Facts | undefined, after: Facts, rules: Partial<ScheduleRules>, now: number) =>
-    iso(derivedTimes(before && stateWith(before), stateWith(after), rulesWith(rules), now).next_start_at);
+    iso(deriveTimes(before && stateWith(before), stateWith(after), rulesWith(rules), now).next_start_at);
   const workspace = { autostart_schedule };
   const known = { workspace: scheduled, build: stopped };
 
@@ -102,13 +102,13 @@ describe("[TI-17] the time of the next start", () => {
 });
 
 test("[TI-26] the timer is set to the earliest action, and removed if there is none", () => {
-  const due = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
-    nextLook(stateWith(facts), rulesWith(rules));
-  expect(due({})).toBeUndefined();
-  expect(due({ build: { deadline } })).toBe(deadline);
-  expect(due({ build: { deadline }, workspace: scheduled })).toBe(deadline);
-  expect(due({ build: { deadline: START + DAY }, workspace: scheduled })).toBe(next_start_at);
-  expect(due({ build: { deadline } }, { time_til_dormant_ms: 1 })).toBe(START + 1);
-  expect(due({ build: { deadline }, workspace: scheduled, job: PENDING })).toBeUndefined();
-  expect(due({ build: { deadline }, workspace: { ...scheduled, deleted: true } })).toBeUndefined();
+  const findNextLook = (facts: Facts, rules: Partial<ScheduleRules> = {}): number | undefined =>
+    nextCheckTime(stateWith(facts), rulesWith(rules));
+  expect(findNextLook({})).toBeUndefined();
+  expect(findNextLook({ build: { deadline } })).toBe(deadline);
+  expect(findNextLook({ build: { deadline }, workspace: scheduled })).toBe(deadline);
+  expect(findNextLook({ build: { deadline: START + DAY }, workspace: scheduled })).toBe(next_start_at);
+  expect(findNextLook({ build: { deadline } }, { time_til_dormant_ms: 1 })).toBe(START + 1);
+  expect(findNextLook({ build: { deadline }, workspace: scheduled, job: PENDING })).toBeUndefined();
+  expect(findNextLook({ build: { deadline }, workspace: { ...scheduled, deleted: true } })).toBeUndefined();
 });

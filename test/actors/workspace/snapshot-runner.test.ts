@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import type { SubmittedSnapshot } from "#actors/workspace/effects.ts";
 import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
-import type { Captured, SnapshotPlace } from "#src/provisioners/homes.ts";
+import type { CaptureResult, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
-const submitted = (workspace_id: string, snapshot_id: string, part = 0): SubmittedSnapshot => ({
+const createSubmitted = (workspace_id: string, snapshot_id: string, part = 0): SubmittedSnapshot => ({
   workspace_id,
   owner_id: `owner of ${workspace_id}`,
   snapshot_id,
@@ -20,12 +20,12 @@ const submitted = (workspace_id: string, snapshot_id: string, part = 0): Submitt
 const openRunner = () => {
   const clock = new ManualClock();
   const seen: string[] = [];
-  const gates = new Map<string, PromiseWithResolvers<Captured>>();
+  const gates = new Map<string, PromiseWithResolvers<CaptureResult>>();
   let isUnreachable = false;
   const homes = {
-    capture: ({ snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<Captured> => {
+    capture: ({ snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<CaptureResult> => {
       seen.push(`capture ${snapshot_id}`);
-      const gate = Promise.withResolvers<Captured>();
+      const gate = Promise.withResolvers<CaptureResult>();
       gates.set(snapshot_id, gate);
       signal.addEventListener("abort", () => gate.reject(signal.reason));
       return gate.promise;
@@ -62,9 +62,9 @@ const openRunner = () => {
 
 test("[SN-21] removes a snapshot of a workspace before or after another is created, never while the workspace is paused for it", async () => {
   const { runner, seen, saw, finish } = openRunner();
-  runner.capture(submitted("w", "new"));
-  runner.discard(submitted("w", "old"));
-  runner.discard(submitted("other", "of-other"));
+  runner.capture(createSubmitted("w", "new"));
+  runner.discard(createSubmitted("w", "old"));
+  runner.discard(createSubmitted("other", "of-other"));
   await saw("snapshotDropped of-other");
   expect(seen).toEqual(["capture new", "discard of-other", "snapshotDropped of-other"]);
   finish("new");
@@ -76,8 +76,8 @@ test("[SN-21] removes a snapshot of a workspace before or after another is creat
 test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots until it succeeds", async () => {
   const { clock, runner, seen, saw, fail, reach } = openRunner();
   reach(false);
-  runner.capture(submitted("w", "new"));
-  runner.discard(submitted("other", "old"));
+  runner.capture(createSubmitted("w", "new"));
+  runner.discard(createSubmitted("other", "old"));
   fail("new", new ProvisionError("the engine does not answer"));
   await saw("snapshotFailed new");
   clock.advance(60_000);
@@ -95,15 +95,15 @@ test("[SN-20] retries removing a failed copy's leftovers and deleted snapshots u
 test("[SN-22] a node that hands a workspace over ends its snapshot work and reports none of it", async () => {
   const { clock, runner, seen, reach } = openRunner();
   reach(false);
-  runner.capture(submitted("w", "leaving", 1));
-  runner.discard(submitted("w", "waiting", 1));
-  runner.capture(submitted("staying", "here", 2));
-  await runner.leave((part) => part === 1);
+  runner.capture(createSubmitted("w", "leaving", 1));
+  runner.discard(createSubmitted("w", "waiting", 1));
+  runner.capture(createSubmitted("staying", "here", 2));
+  await runner.releaseParts((part) => part === 1);
   reach(true);
   clock.advance(60_000);
   expect(seen).toEqual(["capture leaving", "capture here"]);
   // The shard returns, and so does the work.
-  runner.capture(submitted("w", "leaving", 1));
+  runner.capture(createSubmitted("w", "leaving", 1));
   expect(seen.slice(2)).toEqual(["capture leaving"]);
   await runner.stop();
 });

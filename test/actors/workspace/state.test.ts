@@ -2,19 +2,19 @@
 // and for old ones. A failure prints the seed to reproduce it.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { CANCEL_LIMIT_MS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
+import { CANCEL_TIMEOUT_MS, PENDING_TIMEOUT_MS, SILENCE_TIMEOUT_MS } from "#actors/job/state.ts";
 import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors/workspace/decision.ts";
-import { workspaceNotices } from "#actors/workspace/notices.ts";
+import { buildWorkspaceNotices } from "#actors/workspace/notices.ts";
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
-import { isActive, type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
+import { isActive, type JobStatus, toJobStatus } from "#schema/workspaces/job.ts";
 import { buildWith, NEW_WORKSPACE } from "./schedule-state.ts";
 
 const START = Date.UTC(2030, 0, 1);
 
 const newBuild = (n: number, kind: NewBuild["transition"]): NewBuild => buildWith(n, { transition: kind });
 
-const fresh = (ttl_ms: number | null = null): Change =>
+const createFresh = (ttl_ms: number | null = null): Change =>
   create(
     { ...NEW_WORKSPACE, created_at: START, updated_at: START, last_used_at: START, ttl_ms },
     newBuild(1, "start"),
@@ -28,12 +28,12 @@ const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom("build", "start", "say", "touch", "cancel", "complete", "fail", "requeue", "reap"),
   transition: fc.constantFrom("start", "stop", "delete"),
   late: fc.constantFrom("no", "no", "job", "run"),
-  wait: fc.constantFrom(0, 1_000, SILENCE_LIMIT_MS, CANCEL_LIMIT_MS, PENDING_LIMIT_MS),
+  wait: fc.constantFrom(0, 1_000, SILENCE_TIMEOUT_MS, CANCEL_TIMEOUT_MS, PENDING_TIMEOUT_MS),
 });
 
-const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
+const toCommand = ({ kind, transition: how, late }: Step, state: WorkspaceState, now: number): WorkspaceCommand => {
   const job_id = late === "job" ? "job-0" : state.job.id;
-  const run = { job_id, ...(late === "run" ? { attempt: runBefore(state) } : runNow(state)) };
+  const run = { job_id, ...(late === "run" ? { attempt: getLastAttempt(state) } : getRunningAttempt(state)) };
   const n = state.build.build_number + 1;
   const log = { created_at: now, source: "provisioner", level: "info", stage: "", output: "x" } as const;
   switch (kind) {
@@ -65,10 +65,10 @@ const commandOf = ({ kind, transition: how, late }: Step, state: WorkspaceState,
 };
 
 /** The running attempt; empty if there is none. */
-const runNow = ({ job }: WorkspaceState): { attempt?: number } =>
+const getRunningAttempt = ({ job }: WorkspaceState): { attempt?: number } =>
   job.started_at === null ? {} : { attempt: job.attempts };
 /** The last attempt that is no longer running. */
-const runBefore = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
+const getLastAttempt = ({ job }: WorkspaceState): number => (job.started_at === null ? job.attempts : job.attempts - 1);
 
 /** Allowed job transitions; the table of facts/platform 2.1. */
 const MOVES: Record<JobStatus, readonly JobStatus[]> = {
@@ -84,11 +84,11 @@ const MOVES: Record<JobStatus, readonly JobStatus[]> = {
 test("[WK-7] [JB-4] in any order of events: one active build, numbers without gaps, only allowed transitions, late reports change nothing", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      let { state } = fresh();
+      let { state } = createFresh();
       let now = START;
       for (const one of steps) {
         now += one.wait;
-        const command = commandOf(one, state, now);
+        const command = toCommand(one, state, now);
         const decision = transition(state, command);
         if ("job_id" in command && command.job_id === "job-0") expect(decision.kind).toBe("stale");
         if ("attempt" in command && one.late === "run") expect(decision.kind).toBe("stale");
@@ -100,26 +100,26 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
         if (command.type === "build") {
           expect(isActive(state.job)).toBe(false);
           expect(next.build.build_number).toBe(state.build.build_number + 1);
-          expect(jobStatus(next.job)).toBe("pending");
+          expect(toJobStatus(next.job)).toBe("pending");
           const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
           // Stop and delete builds invalidate the agents' tokens at their end, so that stop scripts can still report.
           const ends = next.build.transition !== "start";
           expect(told).toEqual(ends ? [] : [...state.agent_ids]);
           if (ends) expect(next.agent_ids).toEqual(state.agent_ids);
         } else {
-          expect(MOVES[jobStatus(state.job)]).toContain(jobStatus(next.job));
+          expect(MOVES[toJobStatus(state.job)]).toContain(toJobStatus(next.job));
           expect(next.build.build_number).toBe(state.build.build_number);
         }
         const announced = decision.events.filter((event) => event.topic === "workspace");
         expect(next.workspace.version - state.workspace.version).toBe(announced.length);
-        if (jobStatus(next.job) !== jobStatus(state.job)) expect(announced).toHaveLength(1);
+        if (toJobStatus(next.job) !== toJobStatus(state.job)) expect(announced).toHaveLength(1);
         const ended = isActive(state.job) && !isActive(next.job) && command.type !== "build";
         expect(decision.events.some((event) => event.topic === "job" && event.done)).toBe(ended);
         if (ended && next.build.transition !== "start") {
           const told = decision.events.filter((event) => event.topic === "agent_gone").map((event) => event.agent_id);
           expect([told, next.agent_ids]).toEqual([[...state.agent_ids], []]);
         }
-        const removed = next.build.transition === "delete" && jobStatus(next.job) === "succeeded";
+        const removed = next.build.transition === "delete" && toJobStatus(next.job) === "succeeded";
         expect(next.workspace.deleted).toBe(removed);
         state = next;
       }
@@ -128,20 +128,22 @@ test("[WK-7] [JB-4] in any order of events: one active build, numbers without ga
   );
 });
 
-const after = (state: WorkspaceState, command: WorkspaceCommand): Change => {
+const applyCommand = (state: WorkspaceState, command: WorkspaceCommand): Change => {
   const decision = transition(state, command);
   if (decision.kind !== "change") throw new Error(`${command.type} came to ${decision.kind}`);
   return decision;
 };
 
-const started = (ttl?: number): WorkspaceState =>
-  after(fresh(ttl).state, commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, fresh().state, START))
-    .state;
+const createStarted = (ttl?: number): WorkspaceState =>
+  applyCommand(
+    createFresh(ttl).state,
+    toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, createFresh().state, START),
+  ).state;
 
 test("[JB-5] a cancellation wins over a success that is reported after it", () => {
-  const canceling = after(started(), { type: "cancel", now: START + 1, job_id: "job-1" }).state;
-  const done = after(canceling, { type: "complete", now: START + 2, job_id: "job-1", state: null }).state;
-  expect(jobStatus(done.job)).toBe("canceled");
+  const canceling = applyCommand(createStarted(), { type: "cancel", now: START + 1, job_id: "job-1" }).state;
+  const done = applyCommand(canceling, { type: "complete", now: START + 2, job_id: "job-1", state: null }).state;
+  expect(toJobStatus(done.job)).toBe("canceled");
   expect(done.build.deadline).toBeNull();
 });
 
@@ -149,22 +151,22 @@ test("[JB-6] a pending job is given up after 30 minutes with a duration of zero,
   const reap = (state: WorkspaceState, now: number) => transition(state, { type: "reap", now, first_id: 1 });
   const statusAt = (state: WorkspaceState, ms: number): JobStatus => {
     const decision = reap(state, START + ms);
-    return decision.kind === "change" ? jobStatus(decision.state.job) : "unknown";
+    return decision.kind === "change" ? toJobStatus(decision.state.job) : "unknown";
   };
-  const pending = fresh().state;
-  expect(statusAt(pending, PENDING_LIMIT_MS - 1)).toBe("pending");
-  expect(statusAt(pending, PENDING_LIMIT_MS)).toBe("failed");
-  const reaped = after(pending, { type: "reap", now: START + PENDING_LIMIT_MS, first_id: 7 });
+  const pending = createFresh().state;
+  expect(statusAt(pending, PENDING_TIMEOUT_MS - 1)).toBe("pending");
+  expect(statusAt(pending, PENDING_TIMEOUT_MS)).toBe("failed");
+  const reaped = applyCommand(pending, { type: "reap", now: START + PENDING_TIMEOUT_MS, first_id: 7 });
   expect(reaped.state.job.started_at).toBe(reaped.state.job.completed_at);
   const lines = reaped.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
   expect(lines).toHaveLength(5);
   expect([lines[0]?.output, lines[4]?.output]).toEqual(["", ""]);
-  expect([statusAt(started(), SILENCE_LIMIT_MS - 1), statusAt(started(), SILENCE_LIMIT_MS)]).toEqual([
+  expect([statusAt(createStarted(), SILENCE_TIMEOUT_MS - 1), statusAt(createStarted(), SILENCE_TIMEOUT_MS)]).toEqual([
     "running",
     "failed",
   ]);
-  const canceling = after(started(), { type: "cancel", now: START, job_id: "job-1" }).state;
-  expect([statusAt(canceling, CANCEL_LIMIT_MS - 1), statusAt(canceling, CANCEL_LIMIT_MS)]).toEqual([
+  const canceling = applyCommand(createStarted(), { type: "cancel", now: START, job_id: "job-1" }).state;
+  expect([statusAt(canceling, CANCEL_TIMEOUT_MS - 1), statusAt(canceling, CANCEL_TIMEOUT_MS)]).toEqual([
     "canceling",
     "failed",
   ]);
@@ -172,27 +174,30 @@ test("[JB-6] a pending job is given up after 30 minutes with a duration of zero,
 
 test("[JB-7] a job that two stops of the server have interrupted is not started a third time", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1" } as const;
-  const again = after(started(), requeue);
-  expect(jobStatus(again.state.job)).toBe("pending");
+  const again = applyCommand(createStarted(), requeue);
+  expect(toJobStatus(again.state.job)).toBe("pending");
   expect(again.effects).toEqual([{ do: "submit", job_id: "job-1" }]);
-  const start = commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, again.state, START);
-  const second = after(again.state, start).state;
-  const third = after(second, requeue);
-  expect(jobStatus(third.state.job)).toBe("failed");
+  const start = toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, again.state, START);
+  const second = applyCommand(again.state, start).state;
+  const third = applyCommand(second, requeue);
+  expect(toJobStatus(third.state.job)).toBe("failed");
   expect(third.effects).toEqual([]);
   expect(third.state.job.error).toContain("stopped");
 });
 
 test("[JB-7] [JB-12] a job that moves between nodes, as in a rolling upgrade, is started at most six times", () => {
   const requeue = { type: "requeue", now: START + 5, job_id: "job-1", moved: true } as const;
-  let state = started();
+  let state = createStarted();
   for (let begun = 1; begun < 6; begun++) {
-    state = after(state, requeue).state;
-    expect([begun, jobStatus(state.job)]).toEqual([begun, "pending"]);
-    state = after(state, commandOf({ kind: "start", transition: "start", late: "no", wait: 0 }, state, START)).state;
+    state = applyCommand(state, requeue).state;
+    expect([begun, toJobStatus(state.job)]).toEqual([begun, "pending"]);
+    state = applyCommand(
+      state,
+      toCommand({ kind: "start", transition: "start", late: "no", wait: 0 }, state, START),
+    ).state;
   }
-  const { job } = after(state, requeue).state;
-  expect(jobStatus(job)).toBe("failed");
+  const { job } = applyCommand(state, requeue).state;
+  expect(toJobStatus(job)).toBe("failed");
   // The server need not have been stopped in between.
   expect(job.error).toStartWith("The job was interrupted 6 times: ");
 });
@@ -207,7 +212,7 @@ test("[JB-9] a log ends at its limit, reports the overflow once, and accepts not
   });
   const many = Array.from({ length: 20 }, () => line("x".repeat(65_536)));
   const say = { type: "say", now: START, job_id: "job-1", first_id: 1, logs: many, timings: [] } as const;
-  const full = after(started(), say);
+  const full = applyCommand(createStarted(), say);
   expect(full.state.job).toMatchObject({ logs_length: 1_048_576, logs_overflowed: true });
   const heard = full.events.flatMap((event) => (event.topic === "job" ? event.logs : []));
   expect(heard).toHaveLength(16);
@@ -217,9 +222,9 @@ test("[JB-9] a log ends at its limit, reports the overflow once, and accepts not
 
 test("[WK-8] the deadline is the end of the start job plus the time to live; a stop has none", () => {
   const complete = { type: "complete", now: START + 9, job_id: "job-1", state: null } as const;
-  const running = after(started(60_000), complete).state;
+  const running = applyCommand(createStarted(60_000), complete).state;
   expect(running.build.deadline).toBe(START + 9 + 60_000);
-  const stopping = after(running, { type: "build", now: START + 10, build: newBuild(2, "stop") }).state;
+  const stopping = applyCommand(running, { type: "build", now: START + 10, build: newBuild(2, "stop") }).state;
   expect(stopping.build.deadline).toBeNull();
 });
 
@@ -243,7 +248,7 @@ const working = (state: WorkspaceState): WorkspaceState =>
   }).state;
 
 test("[WK-31] the follow-up of a build starts in the commit in which it succeeds, and never otherwise", () => {
-  const running = moveOn(working(fresh().state), {
+  const running = moveOn(working(createFresh().state), {
     type: "complete",
     now: START,
     job_id: "job-1",
@@ -255,7 +260,7 @@ test("[WK-31] the follow-up of a build starts in the commit in which it succeeds
 
   const done = moveOn(stopping, { type: "complete", ...end, state: "kept" });
   expect(done.state.build).toMatchObject({ id: "build-3", build_number: 3, transition: "start", state: "kept" });
-  expect([jobStatus(done.state.job), done.state.build.followed_by]).toEqual(["pending", null]);
+  expect([toJobStatus(done.state.job), done.state.build.followed_by]).toEqual(["pending", null]);
   expect(done.effects).toEqual([{ do: "submit", job_id: "job-3" }]);
   // The end of the stop is published together with the start.
   expect(done.events.filter(({ topic }) => topic === "job")).toMatchObject([{ job_id: "job-2", done: true }]);
@@ -265,24 +270,29 @@ test("[WK-31] the follow-up of a build starts in the commit in which it succeeds
   expect([failed.state.build.id, failed.effects]).toEqual(["build-2", []]);
   const canceling = moveOn(stopping, { type: "cancel", ...end }).state;
   const canceled = moveOn(canceling, { type: "complete", ...end, state: null });
-  expect([canceled.state.build.id, jobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
+  expect([canceled.state.build.id, toJobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
 });
 
 test("[SN-13] the owner is notified once when another person has restored a snapshot, whether the workspace stays stopped or starts again", () => {
-  const running = moveOn(working(fresh().state), { type: "complete", now: START, job_id: "job-1", state: "" }).state;
+  const running = moveOn(working(createFresh().state), {
+    type: "complete",
+    now: START,
+    job_id: "job-1",
+    state: "",
+  }).state;
   const restore = { snapshot_id: "snapshot", workspace_id: "workspace", once: true } as const;
   const end = { now: START, job_id: "job-2" };
-  const noticesOf = (more: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
+  const listNotices = (more: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
     const build = Object.assign(newBuild(2, "stop"), { restore, initiator_id: "boss" }, more);
     const restoring = working(moveOn(running, { type: "build", now: START, build }).state);
-    return workspaceNotices(restoring, moveOn(restoring, command).state, START).flatMap(({ rows }) => rows);
+    return buildWorkspaceNotices(restoring, moveOn(restoring, command).state, START).flatMap(({ rows }) => rows);
   };
   const complete: WorkspaceCommand = { type: "complete", ...end, state: "" };
   const notice = expect.arrayContaining(["The files of dev were replaced"]);
-  expect(noticesOf({}, complete)).toEqual([notice]);
-  expect(noticesOf({ followed_by: newBuild(3, "start") }, complete)).toEqual([notice]);
-  expect(noticesOf({ initiator_id: NIL_UUID }, complete)).toEqual([]);
-  const failed = noticesOf({}, { type: "fail", ...end, error: "broken", error_code: "" });
+  expect(listNotices({}, complete)).toEqual([notice]);
+  expect(listNotices({ followed_by: newBuild(3, "start") }, complete)).toEqual([notice]);
+  expect(listNotices({ initiator_id: NIL_UUID }, complete)).toEqual([]);
+  const failed = listNotices({}, { type: "fail", ...end, error: "broken", error_code: "" });
   expect(failed).toEqual([expect.not.arrayContaining(["The files of dev were replaced"])]);
 });
 
@@ -317,7 +327,7 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
     state = begin(state);
     state = change(state, { type: "requeue", now: START, job_id: state.job.id, lost: "The worker was lost." });
   }
-  expect(jobStatus(state.job)).toBe("failed");
+  expect(toJobStatus(state.job)).toBe("failed");
   // Even if the next version requests no worker.
   expect(follow(state, { tags: {} }).tags).toEqual(held);
   expect(follow(state, { orphan: true, tags: {} }).tags).toEqual({});
@@ -336,9 +346,9 @@ test("[TF-40] a build that lost its workers blocks the next one until it reports
   const cancelled = change(running, { type: "cancel", now: START, job_id });
   const unheard: [WorkspaceState, WorkspaceCommand][] = [
     [cancelled, { type: "complete", now: START, job_id, state: null, unheard: true }],
-    [cancelled, { type: "reap", now: START + CANCEL_LIMIT_MS, first_id: 1 }],
+    [cancelled, { type: "reap", now: START + CANCEL_TIMEOUT_MS, first_id: 1 }],
     [running, { type: "fail", now: START, job_id, error: "x", error_code: "" }],
-    [running, { type: "reap", now: START + SILENCE_LIMIT_MS, first_id: 1 }],
+    [running, { type: "reap", now: START + SILENCE_TIMEOUT_MS, first_id: 1 }],
   ];
   for (const [before, command] of unheard) expect(follow(change(before, command)).tags.place).toBe("here");
 });

@@ -8,7 +8,7 @@ import { until } from "#test/support/until.ts";
 import { newPerson } from "../users/people.ts";
 
 /** Returns the next list of entries, skipping pings. */
-const nextList = async (socket: ClientSocket): Promise<AuditLog[]> => {
+const nextEntries = async (socket: ClientSocket): Promise<AuditLog[]> => {
   for (;;) {
     const one = await socket.json<AuditLog[] | { type: "ping" }>();
     if (Array.isArray(one)) return one;
@@ -24,10 +24,10 @@ test("[AD-10] new entries match the filter; the CSV has every entry and no formu
   using socket = await auditor.client.socket(`/api/v2/audit/watch?q=${q}&after_id=${newest?.id}`);
   await owner.put("/api/v2/users/admin/profile", { username: "admin", name: "Ada" });
   await owner.post("/api/v2/organizations", { name: "harbour", description: "=1+1" });
-  const heard = await nextList(socket);
+  const heard = await nextEntries(socket);
   expect(heard).toMatchObject([{ action: "create", resource_target: "harbour" }]);
   await owner.delete("/api/v2/organizations/harbour");
-  expect(await nextList(socket)).toMatchObject([{ action: "delete", resource_target: "harbour" }]);
+  expect(await nextEntries(socket)).toMatchObject([{ action: "delete", resource_target: "harbour" }]);
 
   await owner.post("/api/v2/users", { username: "eve", name: "=cmd()", service_account: true, login_type: "none" });
   const sent = await auditor.client.fetch("GET", "/api/v2/audit/export?format=csv");
@@ -47,9 +47,9 @@ test("[AD-10] a follower of an empty audit log learns its starting point", async
   const { owner } = world;
   const q = encodeURIComponent("resource_type:organization");
   using socket = await owner.socket(`/api/v2/audit/watch?q=${q}`);
-  expect(await nextList(socket)).toEqual([]);
+  expect(await nextEntries(socket)).toEqual([]);
   await owner.post("/api/v2/organizations", { name: "harbour" });
-  expect(await nextList(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
+  expect(await nextEntries(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
 }, 60_000);
 
 test("[AU-20] what a chat is called and allows is shown to people who may read it", async () => {
@@ -60,7 +60,7 @@ test("[AU-20] what a chat is called and allows is shown to people who may read i
   const role = { roles: ["organization-admin"] };
   await owner.put("/api/v2/organizations/default/members/lea/roles", role);
   using socket = await lea.client.socket("/api/v2/audit/watch?q=chat");
-  expect(await nextList(socket)).toEqual([]);
+  expect(await nextEntries(socket)).toEqual([]);
   const chat = await ann.client.post<Chat>("/api/v2/chats", {
     organization_id,
     content: [{ type: "text", text: "My salary is 123456" }],
@@ -71,29 +71,29 @@ test("[AU-20] what a chat is called and allows is shown to people who may read i
   await ann.client.put("/api/v2/chats/config/user-permissions", { permissions });
   const secrets = /salary|secret-label|secret-command/;
   const path = `/api/v2/audit?limit=20&q=resource_id:${chat.id}`;
-  const created = async (client: Client) =>
+  const findCreateEntry = async (client: Client) =>
     (await client.get<{ audit_logs: AuditLog[] }>(path)).audit_logs.find(({ action }) => action === "create");
-  expect((await created(lea.client))?.diff).toMatchObject({
+  expect((await findCreateEntry(lea.client))?.diff).toMatchObject({
     title: { old: "", new: "", secret: true },
     labels: { old: {}, new: {}, secret: true },
     owner_id: { new: ann.user.id, secret: false },
   });
-  expect(JSON.stringify(await nextList(socket))).not.toMatch(secrets);
+  expect(JSON.stringify(await nextEntries(socket))).not.toMatch(secrets);
   for (const format of ["ndjson", "csv"]) {
     const file = await lea.client.fetch("GET", `/api/v2/audit/export?format=${format}`);
     expect(await file.text()).not.toMatch(secrets);
   }
   const shown = { title: { new: "My salary is 123456" }, labels: { new: { case: "secret-label" } } };
-  expect((await created(owner))?.diff).toMatchObject(shown);
+  expect((await findCreateEntry(owner))?.diff).toMatchObject(shown);
   // A token that may not read chats reads none of it.
   const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["audit_log:read"] });
-  expect(JSON.stringify(await created(owner.as(key)))).not.toMatch(secrets);
+  expect(JSON.stringify(await findCreateEntry(owner.withToken(key)))).not.toMatch(secrets);
   await ann.client.patch(`/api/v2/chats/${chat.id}/acl`, { user_roles: { [lea.user.id]: "read" } });
-  expect((await created(lea.client))?.diff).toMatchObject(shown);
+  expect((await findCreateEntry(lea.client))?.diff).toMatchObject(shown);
   await ann.client.post<unknown>(`/api/v2/chats/${chat.id}/interrupt`, {});
   await until(async () => (await ann.client.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
   await ann.client.delete(`/api/v2/chats/${chat.id}`);
-  for (const client of [owner, lea.client]) expect(JSON.stringify(await created(client))).not.toMatch(secrets);
+  for (const client of [owner, lea.client]) expect(JSON.stringify(await findCreateEntry(client))).not.toMatch(secrets);
 }, 60_000);
 
 test("[AD-9] chats of people who have set no permissions start with the deployment's", async () => {

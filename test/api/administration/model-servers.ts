@@ -10,7 +10,7 @@ const serve = (routes: Readonly<Record<string, Handler>>) =>
       routes[`${request.method} ${new URL(request.url).pathname}`]?.(request) ?? new Response("no", { status: 404 }),
   });
 
-const SHOWN: Readonly<Record<string, object>> = {
+const MODEL_DETAILS: Readonly<Record<string, object>> = {
   "qwen3-coder:30b": {
     capabilities: ["completion", "tools"],
     model_info: { "general.architecture": "qwen3moe", "qwen3moe.context_length": 262_144 },
@@ -31,7 +31,7 @@ export const startOllama = (more: Readonly<Record<string, Handler>> = {}) =>
       }),
     "POST /api/show": async (request) => {
       const { model } = (await request.json()) as { model: string };
-      return json(SHOWN[model]);
+      return json(MODEL_DETAILS[model]);
     },
     ...more,
   });

@@ -13,7 +13,7 @@ import { FakeProvider } from "../external-auth/provider.ts";
 import { LOCAL, link, startWith } from "../external-auth/world.ts";
 import { startOllama, startVllm } from "./model-servers.ts";
 
-const asOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+const signInOwner = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 
 test("[AD-5] Ollama and vLLM on this machine are found with their models; silent and other servers are not", async () => {
   using ollama = startOllama();
@@ -23,9 +23,9 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; silent
   using hanging = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => silent.promise.then(() => new Response()) });
   const at = [ollama, vllm, other, hanging].map(({ port }) => `http://127.0.0.1:${port}`);
   await using server = await startTestServer({ env: { SLIPWAY_LOCAL_MODEL_SERVERS: at.join(",") } });
-  const owner = await asOwner(server);
-  const look = () => owner.get<LocalModelServers>("/api/v2/chats/providers/local");
-  const { servers } = await look();
+  const owner = await signInOwner(server);
+  const getLocalServers = () => owner.get<LocalModelServers>("/api/v2/chats/providers/local");
+  const { servers } = await getLocalServers();
   expect(servers.map(({ kind, version, base_url }) => [kind, version, base_url])).toEqual([
     ["ollama", "0.13.1", `${at[0]}/v1`],
     ["vllm", "0.11.0", `${at[1]}/v1`],
@@ -38,14 +38,14 @@ test("[AD-5] Ollama and vLLM on this machine are found with their models; silent
 
   const provider = { provider: "openai-compat", display_name: "Ollama", base_url: `${at[0]}/v1`, enabled: true };
   const made = await owner.post<{ id: string }>("/api/v2/chats/providers", provider);
-  expect((await look()).servers.map(({ provider_id }) => provider_id)).toEqual([made.id, null]);
+  expect((await getLocalServers()).servers.map(({ provider_id }) => provider_id)).toEqual([made.id, null]);
   silent.resolve();
 }, 60_000);
 
 test("[AD-6] testing an MCP server lists its tools and those that chats get, or says why it does not answer", async () => {
   await using host = startMcpHost();
   await using server = await startTestServer({ env: LOCAL });
-  const owner = await asOwner(server);
+  const owner = await signInOwner(server);
   const base = "/api/v2/organizations/default/mcp-servers";
   const entry = { slug: "sums", url: `${host.url}/mcp`, tool_deny_list: ["fail"] };
   const { id } = await owner.post<McpServerConfig>(base, entry);
@@ -75,13 +75,13 @@ testNeeding(
     await using consumer = await Consumer.start();
     const env = consumer.env({ SLIPWAY_HOOK_URL: `${consumer.url}?key=hush` });
     await using server = await startTestServer({ env });
-    const owner = await asOwner(server);
+    const owner = await signInOwner(server);
     const shown = await (await owner.fetch("GET", "/api/v2/hooks/consumer")).text();
     expect(shown).not.toContain(SECRET);
     expect(shown).not.toContain("hush");
     expect(JSON.parse(shown) as HookConsumer).toMatchObject({ configured: true, mode: "enforce", url: consumer.url });
     expect(await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try")).toMatchObject({ works: true });
-    expect(await consumer.seen("stop")).toHaveLength(1);
+    expect(await consumer.listReceived("stop")).toHaveLength(1);
     await consumer.kill();
     const tried = await owner.post<TriedHookConsumer>("/api/v2/hooks/consumer/try");
     expect([tried.works, tried.problem?.startsWith("connection_failed")]).toEqual([false, true]);
@@ -92,7 +92,7 @@ testNeeding(
 test("[AD-8] the owner sees who has linked which accounts, and no token", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("hub")]);
-  const owner = await asOwner(server);
+  const owner = await signInOwner(server);
   await link(owner, provider, "hub");
   const text = await (await owner.fetch("GET", "/api/v2/deployment/external-auth")).text();
   const { providers, links } = JSON.parse(text) as ExternalAccounts;

@@ -9,7 +9,7 @@ import type { ServerLog, ServerLogLine } from "#schema/administration/server-log
 import type { ClientSocket } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { newPerson } from "../users/people.ts";
 
 const { admin: owner } = await serverForFile();
@@ -25,10 +25,10 @@ const message = async <T>(socket: ClientSocket, fits: (one: T) => boolean): Prom
 test("[AD-3] the newest lines are kept within bounds", () => {
   const kept = new RecentLog();
   for (let at = 1; at <= 2_500; at++) kept.add({ at, level: "info", area: "db", text: `line ${at}` });
-  expect(kept.after(0, 10_000).map(({ id }) => id)).toHaveLength(2_000);
-  expect(kept.after(2_499, 10)).toMatchObject([{ id: 2_500, text: "line 2500" }]);
+  expect(kept.listAfter(0, 10_000).map(({ id }) => id)).toHaveLength(2_000);
+  expect(kept.listAfter(2_499, 10)).toMatchObject([{ id: 2_500, text: "line 2500" }]);
   kept.add({ at: 1, level: "info", area: "db", text: "x".repeat(100_000) });
-  expect(kept.after(2_500, 1)[0]?.text.length).toBeLessThan(10_000);
+  expect(kept.listAfter(2_500, 1)[0]?.text.length).toBeLessThan(10_000);
 });
 
 test("[AD-3] lines crafted to be expensive are read as fast as others", () => {
@@ -36,7 +36,7 @@ test("[AD-3] lines crafted to be expensive are read as fast as others", () => {
   const dear = ["a".repeat(9_000), "a.".repeat(4_500), "--key-".repeat(1_500), "eyJ".repeat(3_000)];
   for (let at = 0; at < 500; at++) kept.add({ at, level: "info", area: "http", text: dear[at % dear.length] ?? "" });
   const begun = performance.now();
-  expect(kept.after(0, 500)).toHaveLength(500);
+  expect(kept.listAfter(0, 500)).toHaveLength(500);
   // With quadratic time it would be half a minute.
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
@@ -72,7 +72,7 @@ testInside(
   60_000,
 );
 
-testOfOne("sqlite")(
+testSingleServer("sqlite")(
   "[AD-4] a backup is made and checked while the server runs; a damaged one is found out",
   async () => {
     using socket = await owner.socket("/api/v2/deployment/backups/watch");

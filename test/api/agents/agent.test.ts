@@ -2,19 +2,19 @@
 
 import { describe, expect, test } from "bun:test";
 import { NEVER } from "#base/clock.ts";
-import { agentView, presentAgents } from "#domain/agents/present.ts";
+import { makeAgentView, presentAgents } from "#domain/agents/present.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { coordinate } from "#test/tailnet/peers.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
-const pathOf = (seeded: Seeded) => `/api/v2/workspaceagents/${seeded.agent_id}`;
-const shown = (server: TestServer, seeded: Seeded) =>
-  new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(pathOf(seeded));
+const toAgentPath = (seeded: SeededAgent) => `/api/v2/workspaceagents/${seeded.agent_id}`;
+const getAgent = (server: TestServer, seeded: SeededAgent) =>
+  new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(toAgentPath(seeded));
 
 describe("showing", () => {
   test("[AG-16] [AG-24] has every field of the specification; times that have not happened are absent", async () => {
@@ -28,7 +28,7 @@ describe("showing", () => {
       scripts: [{ run_on_start: true, start_blocks_login: true, timeout_seconds: 2 }],
       metadata: [{ key: "cpu", interval: 10, timeout: 5 }],
     });
-    const agent = await shown(server, seeded);
+    const agent = await getAgent(server, seeded);
     expect(Object.keys(agent).sort()).toEqual([
       "api_version",
       "apps",
@@ -80,15 +80,15 @@ describe("showing", () => {
   test("[AG-16] a missing parent is an object for callers of the specification and null for genuine clients", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    expect((await shown(server, seeded)).parent_id).toMatchObject({ valid: false });
+    expect((await getAgent(server, seeded)).parent_id).toMatchObject({ valid: false });
     const headers = { "Coder-Session-Token": seeded.owner_token };
-    const genuine = await fetch(new URL(pathOf(seeded), server.url), { headers });
+    const genuine = await fetch(new URL(toAgentPath(seeded), server.url), { headers });
     expect(((await genuine.json()) as WorkspaceAgent).parent_id).toBeNull();
   });
 
   test("[AG-17] several agents are sorted by resource, in display order and then by name", async () => {
     await using server = await startTestServer();
-    const view = agentView(contextOf(server), { compat: false });
+    const view = makeAgentView(getContext(server), { compat: false });
     const one = await seedAgent(server, { agent: { name: "solo" }, apps: [{}] });
     const two = await seedAgent(server);
     const agents = await presentAgents(view, [one.resource_id, two.resource_id, "none"]);
@@ -103,7 +103,8 @@ describe("showing", () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
     const { organization_id } = seeded;
-    const status = async (token: string) => (await new Client(server.url, token).fetch("GET", pathOf(seeded))).status;
+    const status = async (token: string) =>
+      (await new Client(server.url, token).fetch("GET", toAgentPath(seeded))).status;
     const token = async (roles: string[], org?: string) =>
       (await seedUser(server, { roles, ...(org ? { organization_id: org } : {}) })).token;
     expect(await status(seeded.owner_token)).toBe(200);
@@ -113,7 +114,7 @@ describe("showing", () => {
     expect(await status(await token([]))).toBe(404);
     expect(await status(await token(["user-admin"]))).toBe(404);
     expect(await status(seeded.agent_token)).toBe(401);
-    await supersede(server, seeded);
+    await supersedeAgent(server, seeded);
     expect(await status(seeded.owner_token)).toBe(200);
     expect((await new Client(server.url, seeded.owner_token).fetch("GET", "/api/v2/workspaceagents/x")).status).toBe(
       404,
@@ -126,9 +127,9 @@ describe("time", () => {
     const clock = new ManualClock(Date.now());
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
-    expect((await shown(server, seeded)).status).toBe("connecting");
+    expect((await getAgent(server, seeded)).status).toBe("connecting");
     clock.advance(120_001);
-    expect(await shown(server, seeded)).toMatchObject({
+    expect(await getAgent(server, seeded)).toMatchObject({
       status: "timeout",
       health: { healthy: false, reason: "agent is taking too long to connect" },
     });
@@ -142,14 +143,14 @@ describe("time", () => {
     await connection.agent.getServiceBanner({});
     const started = clock.now();
     const seen: unknown[] = [];
-    contextOf(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
+    getContext(server).topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
     for (let i = 0; i < 12; i++) {
       clock.advance(15_000);
       // The answer to the ping is sent before the answer to this call.
       await connection.agent.getServiceBanner({});
-      await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
+      await getContext(server).agents.ask(seeded.agent_id, "settle", {});
     }
-    const agent = await shown(server, seeded);
+    const agent = await getAgent(server, seeded);
     expect(agent.status).toBe("connected");
     expect(Date.parse(agent.last_connected_at ?? "")).toBeGreaterThanOrEqual(started + 165_000);
     expect(seen).toEqual([]);
@@ -162,9 +163,9 @@ describe("time", () => {
     const seeded = await seedAgent(server, {
       agent: { first_connected_at: now - 60_000, last_connected_at: now - 5000, lifecycle_state: "ready" },
     });
-    expect((await shown(server, seeded)).status).toBe("connected");
+    expect((await getAgent(server, seeded)).status).toBe("connected");
     clock.advance(25_001);
-    expect(await shown(server, seeded)).toMatchObject({
+    expect(await getAgent(server, seeded)).toMatchObject({
       status: "disconnected",
       health: { healthy: false, reason: "agent has lost its connection" },
     });
@@ -175,13 +176,13 @@ describe("time", () => {
     await using server = await startTestServer({ clock });
     const seeded = await seedAgent(server);
     using socket = await new Client(server.url, seeded.agent_token).socket("/api/v2/workspaceagents/me/rpc");
-    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
-    expect((await shown(server, seeded)).status).toBe("connected");
+    await getContext(server).agents.ask(seeded.agent_id, "settle", {});
+    expect((await getAgent(server, seeded)).status).toBe("connected");
     clock.advance(15_000);
     clock.advance(30_001);
     await socket.closed;
-    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
-    const agent = await shown(server, seeded);
+    await getContext(server).agents.ask(seeded.agent_id, "settle", {});
+    const agent = await getAgent(server, seeded);
     expect([agent.status, typeof agent.disconnected_at]).toEqual(["disconnected", "string"]);
   });
 });

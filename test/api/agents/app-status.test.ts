@@ -5,18 +5,18 @@ import type { AppStatus } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import type { UpdateAppStatusRequest_AppStatusState } from "#src/wire/gen/agent_pb.ts";
-import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
 const PATH = "/api/v2/workspaceagents/me/app-status";
-const agentOf = (server: TestServer, { agent_token }: Seeded) => new Client(server.url, agent_token);
-const statuses = async (server: TestServer, { agent_id, owner_token }: Seeded): Promise<AppStatus[][]> => {
+const agentClient = (server: TestServer, { agent_token }: SeededAgent) => new Client(server.url, agent_token);
+const statuses = async (server: TestServer, { agent_id, owner_token }: SeededAgent): Promise<AppStatus[][]> => {
   const agent = await new Client(server.url, owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${agent_id}`);
   return agent.apps.map((app) => app.statuses);
 };
-const refusal = async (call: Promise<unknown>) => {
+const awaitRejection = async (call: Promise<unknown>) => {
   const error = await call.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -29,7 +29,7 @@ describe("by REST", () => {
   test("[AP-1] is stored, returned in the generic shape, and shown newest first under its app only", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     const answer = await agent.patch(PATH, {
       app_slug: "ai",
       state: "working",
@@ -69,30 +69,36 @@ describe("by REST", () => {
   test("[AP-2] an unknown app, an unknown state and a message over 160 bytes are refused and named; nothing is stored", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     const good = { app_slug: "ai", state: "idle", message: "" };
-    expect(await refusal(agent.patch<unknown>(PATH, { ...good, app_slug: "other" }))).toEqual([400, "app_slug"]);
-    expect(await refusal(agent.patch<unknown>(PATH, { ...good, state: "asleep" }))).toEqual([400, "state"]);
-    expect(await refusal(agent.patch<unknown>(PATH, { ...good, message: "x".repeat(161) }))).toEqual([400, "message"]);
-    expect(await refusal(agent.patch<unknown>(PATH, { ...good, message: "é".repeat(81) }))).toEqual([400, "message"]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, app_slug: "other" }))).toEqual([400, "app_slug"]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, state: "asleep" }))).toEqual([400, "state"]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, message: "x".repeat(161) }))).toEqual([
+      400,
+      "message",
+    ]);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, { ...good, message: "é".repeat(81) }))).toEqual([
+      400,
+      "message",
+    ]);
     expect(await statuses(server, seeded)).toEqual([[]]);
     await agent.patch<unknown>(PATH, { ...good, message: "é".repeat(80) });
-    await supersede(server, seeded);
-    expect(await refusal(agent.patch<unknown>(PATH, good))).toEqual([401, undefined]);
+    await supersedeAgent(server, seeded);
+    expect(await awaitRejection(agent.patch<unknown>(PATH, good))).toEqual([401, undefined]);
   });
 
   test("[AP-3] control characters are removed from the message; the URI is kept as given", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }] });
     const message = "\u001b[31mred\u0007 \u0000line\r\none\ttwo\u0085";
-    await agentOf(server, seeded).patch(PATH, { app_slug: "ai", state: "failure", message });
+    await agentClient(server, seeded).patch(PATH, { app_slug: "ai", state: "failure", message });
     expect((await statuses(server, seeded))[0]?.[0]?.message).toBe("[31mred line one two");
   });
 
   test("[AP-5] only the newest 50 of an app are kept, and those of other apps stay", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server, { apps: [{ slug: "ai" }, { slug: "web" }] });
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     await agent.patch(PATH, { app_slug: "web", state: "idle", message: "old" });
     for (let i = 0; i < 55; i++) await agent.patch(PATH, { app_slug: "ai", state: "working", message: `step ${i}` });
     const [ai, web] = await statuses(server, seeded);
@@ -163,6 +169,6 @@ describe("over the agent's connection", () => {
       ).toBe("refused");
     }
     expect((await statuses(server, seeded))[0]?.length).toBe(4);
-    expect(contextOf(server).draining).toBe(false);
+    expect(getContext(server).draining).toBe(false);
   });
 });

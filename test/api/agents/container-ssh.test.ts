@@ -5,31 +5,31 @@ import ssh2 from "ssh2";
 import { systemClock } from "#base/clock.ts";
 import { join } from "#src/cli/client/network/join.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import { nodeStream } from "#src/wire/node-stream.ts";
+import { toNodeStream } from "#src/wire/node-stream.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { startContainerWorld } from "./containers-world.ts";
 
-const at = await forFile(startContainerWorld());
-at.docker.put("box");
-const { agent_id } = at.world.seeded;
-const joined = join(at.world.owner, agent_id, { clock: systemClock });
+const setup = await forFile(startContainerWorld());
+setup.docker.put("box");
+const { agent_id } = setup.world.seeded;
+const joined = join(setup.world.owner, agent_id, { clock: systemClock });
 afterAll(() => joined[Symbol.asyncDispose]());
 
-const connected = async (): Promise<ssh2.Client> => {
+const connectSsh = async (): Promise<ssh2.Client> => {
   const connection = await joined.peer.dial(agent_id, AGENT_PORT.ssh);
   const client = new ssh2.Client();
   const ready = new Promise<void>((resolve, reject) => {
     client.once("ready", () => resolve());
     client.once("error", reject);
   });
-  client.connect({ sock: nodeStream(connection) as never, username: "anybody", authHandler: ["none"] });
+  client.connect({ sock: toNodeStream(connection) as never, username: "anybody", authHandler: ["none"] });
   await ready;
   return client;
 };
 
 type Session = { env: Record<string, string>; pty?: object; input?: string; signal?: string };
-const run = async (command: string, { env, pty, input = "", signal }: Session) => {
-  const client = await connected();
+const runCommand = async (command: string, { env, pty, input = "", signal }: Session) => {
+  const client = await connectSsh();
   const told = await new Promise<{ code: number; out: string; err: string }>((resolve, reject) =>
     // Listens first: a program that fails immediately reports that in the packet that accepts it.
     client.exec(command, { env, ...(pty ? { pty } : {}) } as never, (error, channel) => {
@@ -58,21 +58,24 @@ const run = async (command: string, { env, pty, input = "", signal }: Session) =
 const BOX = { CODER_CONTAINER: "box", CODER_CONTAINER_USER: "dev" };
 
 test("[WN-11] a command in a container gets its input, writes to both outputs, and ends with its code, as the requested user", async () => {
-  const told = await run("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
+  const told = await runCommand("cat; echo [$GREETING] [$CODER_CONTAINER] >&2; exit 7", {
     env: { ...BOX, GREETING: "hello" },
     input: "in and out",
   });
   expect(told).toEqual({ code: 7, out: "in and out", err: "[hello] []\n" });
-  expect([...at.docker.execs.values()].at(-1)).toMatchObject({ container: "box", body: { User: "dev", Tty: false } });
+  expect([...setup.docker.execs.values()].at(-1)).toMatchObject({
+    container: "box",
+    body: { User: "dev", Tty: false },
+  });
   const much = "0123456789".repeat(200_000);
-  expect((await run("cat", { env: BOX, input: much })).out === much).toBe(true);
+  expect((await runCommand("cat", { env: BOX, input: much })).out === much).toBe(true);
 });
 
 test("[WN-11] on a terminal it has the client's size and type, and signals reach it", async () => {
   const pty = { rows: 33, cols: 101, term: "vt220" };
-  const told = await run("sleep 0.2; stty size; echo $TERM; exit 3", { env: { SLIPWAY_CONTAINER: "box" }, pty });
+  const told = await runCommand("sleep 0.2; stty size; echo $TERM; exit 3", { env: { SLIPWAY_CONTAINER: "box" }, pty });
   expect(told).toMatchObject({ code: 3, out: expect.stringMatching(/33 101\r\nvt220/) });
-  const ended = await run("trap 'echo told; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
+  const ended = await runCommand("trap 'echo told; exit 9' USR1; echo ready; while :; do sleep 0.05; done", {
     env: BOX,
     signal: "USR1",
   });
@@ -80,6 +83,6 @@ test("[WN-11] on a terminal it has the client's size and type, and signals reach
 });
 
 test("[WN-11] reports an error: no such container", async () => {
-  const told = await run("true", { env: { CODER_CONTAINER: "nowhere" } });
+  const told = await runCommand("true", { env: { CODER_CONTAINER: "nowhere" } });
   expect(told).toMatchObject({ code: 255, err: expect.stringContaining("No such container: nowhere") });
 });

@@ -6,12 +6,12 @@ import { until } from "#test/support/until.ts";
 import { startContainerWorld } from "./containers-world.ts";
 import { TestTerminal } from "./reach.ts";
 
-const at = await forFile(startContainerWorld());
-at.docker.put("box");
-at.docker.put("stopped", { running: false });
+const setup = await forFile(startContainerWorld());
+setup.docker.put("box");
+setup.docker.put("stopped", { running: false });
 
 const open = (options: Parameters<typeof TestTerminal.open>[1]) =>
-  TestTerminal.open(at.world, { container: "box", ...options });
+  TestTerminal.open(setup.world, { container: "box", ...options });
 
 describe("a terminal in a container", () => {
   test("[TM-11] runs a command there as the requested user, with its size, and ends with it", async () => {
@@ -21,24 +21,24 @@ describe("a terminal in a container", () => {
       height: 33,
       width: 101,
     });
-    terminal.say({ height: 34, width: 102 });
-    terminal.say({ data: "\n" });
+    terminal.sendInput({ height: 34, width: 102 });
+    terminal.sendInput({ data: "\n" });
     expect(await terminal.until(/done/)).toMatch(/34 102[\s\S]*\[xterm-256color\] done/);
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
-    const exec = [...at.docker.execs.values()].at(-1);
+    const exec = [...setup.docker.execs.values()].at(-1);
     expect(exec).toMatchObject({ container: "box", body: { User: "dev", Tty: true } });
   });
 
   test("[TM-11] gives a shell in which Ctrl-C works, and which a second client sees in its current state", async () => {
     using first = await open({});
-    first.say({ data: "sh -c 'echo one$((1+1)); exec sleep 1000'\n" });
+    first.sendInput({ data: "sh -c 'echo one$((1+1)); exec sleep 1000'\n" });
     await first.until(/one2/);
     using second = await open({ id: first.id });
     await second.until(/one2/);
-    second.say({ data: "\x03" });
-    second.say({ data: "echo aft''er\n" });
+    second.sendInput({ data: "\x03" });
+    second.sendInput({ data: "echo aft''er\n" });
     await first.until(/after/);
-    first.say({ data: "exit\n" });
+    first.sendInput({ data: "exit\n" });
     expect(await second.socket.closed).toMatchObject({ code: 1000 });
   });
 
@@ -64,10 +64,10 @@ describe("a terminal in a container", () => {
 
   test("[TM-12] ends every process that was started in it when the workspace stops", async () => {
     using terminal = await open({});
-    terminal.say({ data: "sleep 1000 & echo pid=$!.\n" });
+    terminal.sendInput({ data: "sleep 1000 & echo pid=$!.\n" });
     const pid = Number(/pid=(\d+)\./.exec(await terminal.until(/pid=\d+\./))?.[1]);
     expect(isAlive(pid)).toBe(true);
-    await at.world.daemon[Symbol.asyncDispose]();
+    await setup.world.daemon[Symbol.asyncDispose]();
     await terminal.socket.closed;
     await until(() => !isAlive(pid));
     expect(isAlive(pid)).toBe(false);

@@ -5,19 +5,19 @@ import type { Generic } from "#schema/generic.ts";
 import type { ContainerListing } from "#schema/workspaces/container.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { startContainerWorld } from "./containers-world.ts";
 
-const at = await forFile(startContainerWorld());
+const setup = await forFile(startContainerWorld());
 beforeEach(() => {
-  at.docker.containers.clear();
-  at.docker.refuse = () => undefined;
+  setup.docker.containers.clear();
+  setup.docker.refuse = () => undefined;
 });
 
-const path = (rest: string): string => at.world.path(rest);
+const path = (rest: string): string => setup.world.path(rest);
 const list = (query: string): Promise<ContainerListing> =>
-  at.world.owner.get<ContainerListing>(path(`containers?${query}`));
-const statusOf = async (rest: string, client = at.world.owner): Promise<number> =>
+  setup.world.owner.get<ContainerListing>(path(`containers?${query}`));
+const fetchStatus = async (rest: string, client = setup.world.owner): Promise<number> =>
   (await client.fetch("GET", path(rest))).status;
 
 const nextListing = async (socket: ClientSocket): Promise<ContainerListing> =>
@@ -25,8 +25,8 @@ const nextListing = async (socket: ClientSocket): Promise<ContainerListing> =>
 
 describe("containers", () => {
   test("[CO-1] are listed as the engine reports them, newest first, including stopped ones, with ports, mounts and labels", async () => {
-    at.docker.put("old", { created: 1_000, running: false, labels: { kind: "db" } });
-    at.docker.put("new", {
+    setup.docker.put("old", { created: 1_000, running: false, labels: { kind: "db" } });
+    setup.docker.put("new", {
       created: 2_000,
       labels: { kind: "web" },
       ports: [
@@ -60,19 +60,19 @@ describe("containers", () => {
   });
 
   test("[CO-2] all requested labels must match; anything but key=value is 400, and none at all only for callers of the second kind", async () => {
-    at.docker.put("one", { labels: { kind: "db", team: "a,b" } });
-    at.docker.put("two", { labels: { kind: "web" } });
+    setup.docker.put("one", { labels: { kind: "db", team: "a,b" } });
+    setup.docker.put("two", { labels: { kind: "web" } });
     const names = async (query: string) => (await list(query)).containers.map(({ name }) => name);
     expect(await names("label=kind%3Ddb")).toEqual(["one"]);
     expect(await names("label=kind%3D&label=team%3Da%2Cb")).toEqual(["one"]);
     expect(await names("label=kind%3Dweb&label=team%3D")).toEqual([]);
     for (const query of ["label=kind", "label=%3Dweb", "label=kind%3Dweb&label=x", ""]) {
-      const answer = await at.world.owner.fetch("GET", path(`containers?${query}`));
+      const answer = await setup.world.owner.fetch("GET", path(`containers?${query}`));
       expect([query, answer.status]).toEqual([query, 400]);
       expect(((await answer.json()) as Generic).validations?.[0]?.field).toBe("label");
     }
-    const headers = { "coder-session-token": at.world.seeded.owner_token };
-    const anybody = at.world.owner.as(undefined);
+    const headers = { "coder-session-token": setup.world.seeded.owner_token };
+    const anybody = setup.world.owner.withToken(undefined);
     const all = (await (
       await anybody.fetch("GET", path("containers"), undefined, { headers })
     ).json()) as ContainerListing;
@@ -81,22 +81,22 @@ describe("containers", () => {
 
   test("[CO-3] two that want the same port of the machine cause a warning; a failing engine is reported with an explanation", async () => {
     const ports = [{ IP: "0.0.0.0", PrivatePort: 80, PublicPort: 9000, Type: "tcp" }];
-    at.docker.put("left", { ports });
-    at.docker.put("right", { ports });
+    setup.docker.put("left", { ports });
+    setup.docker.put("right", { ports });
     expect((await list("label=none%3D")).warnings).toEqual([expect.stringMatching(/left.*9000\/tcp/)]);
-    at.docker.refuse = () => ({ status: 500, message: "the disk is full" });
+    setup.docker.refuse = () => ({ status: 500, message: "the disk is full" });
     const broken = await list("label=none%3D");
     expect(broken).toMatchObject({ containers: [], warnings: [expect.stringMatching(/the disk is full/)] });
   });
 
   test("[CO-4] are available to people who may use the workspace, while its agent is connected", async () => {
-    const member = await seedUser(at.world.server, { organization_id: at.world.seeded.organization_id });
+    const member = await seedUser(setup.world.server, { organization_id: setup.world.seeded.organization_id });
     for (const rest of ["containers?label=a%3Db", "containers/watch"]) {
-      expect(await statusOf(rest, at.world.owner.as(member.token))).toBe(404);
-      expect(await statusOf(rest, at.world.owner.as(undefined))).toBe(401);
+      expect(await fetchStatus(rest, setup.world.owner.withToken(member.token))).toBe(404);
+      expect(await fetchStatus(rest, setup.world.owner.withToken(undefined))).toBe(401);
     }
-    const never = await seedAgent(at.world.server);
-    const asked = await new Client(at.world.server.url, never.owner_token).fetch(
+    const never = await seedAgent(setup.world.server);
+    const asked = await new Client(setup.world.server.url, never.owner_token).fetch(
       "GET",
       `/api/v2/workspaceagents/${never.agent_id}/containers?label=a%3Db`,
     );
@@ -105,14 +105,14 @@ describe("containers", () => {
   });
 
   test("[CO-5] are watched: the whole listing immediately, one for each change of a devcontainer, and nothing once the watcher has disconnected", async () => {
-    const config = at.write("watched/.devcontainer/devcontainer.json", "{}");
-    using socket = await at.world.owner.socket(path("containers/watch"));
+    const config = setup.write("watched/.devcontainer/devcontainer.json", "{}");
+    using socket = await setup.world.owner.socket(path("containers/watch"));
     const first = await nextListing(socket);
     const mine = first.devcontainers.find(({ config_path }) => config_path === config);
     expect(mine).toMatchObject({ status: "stopped", subagent_id: { valid: false } });
-    using other = await at.world.owner.socket(path("containers/watch"));
+    using other = await setup.world.owner.socket(path("containers/watch"));
     await nextListing(other);
-    await at.world.owner.post(path(`containers/devcontainers/${mine?.id}/recreate`));
+    await setup.world.owner.post(path(`containers/devcontainers/${mine?.id}/recreate`));
     const seen: string[] = [];
     while (!seen.includes("running")) {
       const { devcontainers } = await nextListing(socket);
@@ -121,18 +121,19 @@ describe("containers", () => {
     expect(seen[0]).toBe("starting");
     socket.send("hello");
     expect(await socket.closed).toMatchObject({ code: 1008 });
-    const calls = at.docker.calls.length;
+    const calls = setup.docker.calls.length;
     await list("label=none%3D");
-    expect(at.docker.calls.length).toBeLessThanOrEqual(calls + 2);
+    expect(setup.docker.calls.length).toBeLessThanOrEqual(calls + 2);
   });
 
   test("[CO-6] viewing them is not activity in the workspace", async () => {
-    const { store } = contextOf(at.world.server);
-    const used = async () => (await store.get(findWorkspace({ id: at.world.seeded.workspace_id })))?.last_used_at;
-    const before = await used();
-    using socket = await at.world.owner.socket(path("containers/watch"));
+    const { store } = getContext(setup.world.server);
+    const getLastUsed = async () =>
+      (await store.get(findWorkspace({ id: setup.world.seeded.workspace_id })))?.last_used_at;
+    const before = await getLastUsed();
+    using socket = await setup.world.owner.socket(path("containers/watch"));
     await nextListing(socket);
     await list("label=a%3Db");
-    expect(await used()).toBe(before as number);
+    expect(await getLastUsed()).toBe(before as number);
   });
 });

@@ -10,7 +10,7 @@ import { sha256, uuid } from "#base/ids.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
 import { Client } from "#src/client.ts";
-import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, TestTerminal } from "./reach.ts";
@@ -20,7 +20,7 @@ const COUNT = 'i=0; while true; do echo "$i" > "$HOME/last-$PPID"; echo "$PPID $
 const BIG = 48 * 1024 * 1024;
 
 let server: TestServer;
-let seeded: Seeded;
+let seeded: SeededAgent;
 let home: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: systemClock });
@@ -67,19 +67,19 @@ const startWire = async () => {
 const owner = () => new Client(server.url, seeded.owner_token);
 const path = (rest: string): string => `/api/v2/workspaceagents/${seeded.agent_id}/${rest}`;
 
-const connected = (): Promise<void> =>
+const awaitConnection = (): Promise<void> =>
   new Promise((resolve) => {
-    const stop = contextOf(server).topics.subscribe("agent_connection", seeded.agent_id, () => {
+    const stop = getContext(server).topics.subscribe("agent_connection", seeded.agent_id, () => {
       stop();
       resolve();
     });
   });
 
 /** Waits for the tunnel: a daemon opens it shortly after connecting, and until then dialing could time out on a busy machine. */
-const reachable = (): Promise<unknown> => until(() => contextOf(server).dialer.size === 1, { what: "a tunnel" });
+const reachable = (): Promise<unknown> => until(() => getContext(server).dialer.size === 1, { what: "a tunnel" });
 
 /** Reads lines of this daemon until `count` more have arrived. */
-const more = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
+const readLines = async (socket: AsyncIterable<string | Uint8Array>, pid: number, count: number): Promise<void> => {
   let seen = 0;
   for await (const frame of socket) {
     seen += (JSON.parse(String(frame)) as AgentLog[]).filter(({ output }) => output.startsWith(`${pid} `)).length;
@@ -89,7 +89,7 @@ const more = async (socket: AsyncIterable<string | Uint8Array>, pid: number, cou
 };
 
 /** Returns the stored counts of one daemon. */
-const counts = async (pid: number): Promise<number[]> => {
+const listCounts = async (pid: number): Promise<number[]> => {
   const found: number[] = [];
   for (let after = 0; ; ) {
     const lines = await owner().get<AgentLog[]>(path(`logs?after=${after}`));
@@ -105,7 +105,7 @@ const counts = async (pid: number): Promise<number[]> => {
 /** Starts a download and stops reading, so that it is in progress when something happens. */
 const download = async () => {
   const request = { method: "GET", path: `/api/v0/read-file?path=${encodeURIComponent(join(home, "big"))}` };
-  const { body } = await contextOf(server).agentHttp.request(seeded.agent_id, request);
+  const { body } = await getContext(server).agentHttp.request(seeded.agent_id, request);
   await body.next();
   return async (): Promise<string> => {
     let size = 0;
@@ -125,23 +125,23 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
   using wire = await startWire();
   using logs = await owner().socket(path("logs?follow=true"));
   const first = await startAgentProcess(server, seeded, home, { url: wire.url });
-  await more(logs, first.process.pid, 5);
+  await readLines(logs, first.process.pid, 5);
   await reachable();
 
   // Disconnected three times, in the middle of everything.
   using kept = await terminal();
-  kept.say({ data: "before\n" });
+  kept.sendInput({ data: "before\n" });
   await kept.until(/before\r\nbefore/);
   let last = kept;
   for (let i = 0; i < 3; i += 1) {
     const rest = await download();
-    const back = connected();
+    const back = awaitConnection();
     wire.cut();
     const { code, reason } = await last.socket.closed;
     expect([code, reason]).toEqual([1011, expect.stringMatching(/the agent has/)]);
     expect(await rest()).toMatch(/agent|connection|session/i);
     await back;
-    await more(logs, first.process.pid, 5);
+    await readLines(logs, first.process.pid, 5);
     await reachable();
     // The terminal has continued without clients.
     last = await terminal(kept.id);
@@ -153,30 +153,30 @@ test("[DM-19] disconnected, restarted and moved to a new token, a daemon loses n
   await first[Symbol.asyncDispose]();
   expect([1000, 1011]).toContain((await last.socket.closed).code);
   expect(await rest()).toMatch(/agent|connection|session/i);
-  const told = await counts(first.process.pid);
+  const told = await listCounts(first.process.pid);
   expect(told).toEqual(told.map((_, i) => i));
   const wrote = Number(readFileSync(join(home, `last-${first.process.pid}`), "utf8") || "0");
   expect(told.length - 1).toBeGreaterThanOrEqual(wrote - 1);
   const second = await startAgentProcess(server, seeded, home, { url: wire.url });
-  await more(logs, second.process.pid, 5);
+  await readLines(logs, second.process.pid, 5);
   await reachable();
 
   // Another process takes over with a new token; the old one is invalid.
   using old = await terminal();
-  old.say({ data: "old\n" });
+  old.sendInput({ data: "old\n" });
   await old.until(/old\r\nold/);
   const agent_token = uuid();
-  await contextOf(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
+  await getContext(server).agents.ask(seeded.agent_id, "signIn", { token_hash: sha256(agent_token) });
   const third = await startAgentProcess(server, { ...seeded, agent_token }, home, { url: wire.url });
   expect(await old.socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/the agent has/) });
-  await more(logs, third.process.pid, 5);
+  await readLines(logs, third.process.pid, 5);
   await reachable();
   using fresh = await terminal();
-  fresh.say({ data: "new\n" });
+  fresh.sendInput({ data: "new\n" });
   await fresh.until(/new\r\nnew/);
   await Promise.all([second[Symbol.asyncDispose](), third[Symbol.asyncDispose]()]);
   for (const { process } of [second, third]) {
-    const stored = await counts(process.pid);
+    const stored = await listCounts(process.pid);
     expect(stored.length).toBeGreaterThanOrEqual(5);
     expect(stored).toEqual(stored.map((_, i) => i));
   }

@@ -2,17 +2,18 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
-import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { openStalled, readLogs } from "./stalled.ts";
 
 const PATCH = "/api/v2/workspaceagents/me/logs";
-const pathOf = (seeded: Seeded, query = "") => `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true${query}`;
-const agentOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.agent_token);
-const ownerOf = (server: TestServer, seeded: Seeded) => new Client(server.url, seeded.owner_token);
-const stored = (server: TestServer, seeded: Seeded) =>
-  ownerOf(server, seeded).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
+const toFollowPath = (seeded: SeededAgent, query = "") =>
+  `/api/v2/workspaceagents/${seeded.agent_id}/logs?follow=true${query}`;
+const agentClient = (server: TestServer, seeded: SeededAgent) => new Client(server.url, seeded.agent_token);
+const ownerClient = (server: TestServer, seeded: SeededAgent) => new Client(server.url, seeded.owner_token);
+const getStoredLogs = (server: TestServer, seeded: SeededAgent) =>
+  ownerClient(server, seeded).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
 const batch = (...outputs: string[]) => ({ logs: outputs.map((output) => ({ output })) });
 
 /** Reads arrays until there are `count` lines. */
@@ -26,11 +27,14 @@ describe("a follower", () => {
   test("[LG-20] large frames are compressed for a few followers, never with no_compression, and read the same", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const open = (query = "") => ownerOf(server, seeded).socket(pathOf(seeded, query));
+    const open = (query = "") => ownerClient(server, seeded).socket(toFollowPath(seeded, query));
     const sockets = [await open(), await open("&no_compression=true"), await open("&no_compression")];
     for (const socket of sockets) await socket.json();
-    await agentOf(server, seeded).patch(PATCH, batch(...Array.from({ length: 50 }, (_, i) => `line ${i} `.repeat(20))));
-    const truth = await stored(server, seeded);
+    await agentClient(server, seeded).patch(
+      PATCH,
+      batch(...Array.from({ length: 50 }, (_, i) => `line ${i} `.repeat(20))),
+    );
+    const truth = await getStoredLogs(server, seeded);
     for (const socket of sockets) {
       expect(await collect(socket, 50)).toEqual(truth);
       socket.close();
@@ -43,7 +47,7 @@ describe("a follower", () => {
     const extensions = async (query: string): Promise<string | null> => {
       const { promise, resolve } = Promise.withResolvers<string>();
       const lines = [
-        `GET ${pathOf(seeded, query)} HTTP/1.1`,
+        `GET ${toFollowPath(seeded, query)} HTTP/1.1`,
         `Host: ${server.url.host}`,
         ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
         ...["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Extensions: permessage-deflate"],
@@ -74,43 +78,43 @@ describe("a follower", () => {
   test("[LG-6] gets an empty array first, then each batch as one array", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     expect(await socket.json<AgentLog[]>()).toEqual([]);
-    await agentOf(server, seeded).patch(PATCH, batch("one", "two"));
-    await agentOf(server, seeded).patch(PATCH, batch("three"));
+    await agentClient(server, seeded).patch(PATCH, batch("one", "two"));
+    await agentClient(server, seeded).patch(PATCH, batch("three"));
     const arrays = [await socket.json<AgentLog[]>(), await socket.json<AgentLog[]>()];
     expect(arrays.map((logs) => logs.map(({ output }) => output))).toEqual([["one", "two"], ["three"]]);
-    expect(arrays.flat()).toEqual(await stored(server, seeded));
+    expect(arrays.flat()).toEqual(await getStoredLogs(server, seeded));
   });
 
   test("[LG-6] the query may be the bare word follow, as genuine clients send it", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const path = pathOf(seeded).replace("follow=true", "follow&no_compression&after=0");
-    using socket = await ownerOf(server, seeded).socket(path);
+    const path = toFollowPath(seeded).replace("follow=true", "follow&no_compression&after=0");
+    using socket = await ownerClient(server, seeded).socket(path);
     expect(await socket.json<AgentLog[]>()).toEqual([]);
-    await agentOf(server, seeded).patch(PATCH, batch("x".repeat(5000)));
+    await agentClient(server, seeded).patch(PATCH, batch("x".repeat(5000)));
     expect((await collect(socket, 1))[0]?.output.length).toBe(5000);
   });
 
   test("[LG-7] a follower that joins during writes sees each line once and in order, whatever the cursor", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     const total = 120 * 20;
     const sockets: ClientSocket[] = [];
     const sent: Promise<unknown>[] = [];
     let next = 0;
     for (let i = 0; i < 120; i++) {
       sent.push(agent.patch(PATCH, batch(...Array.from({ length: 20 }, () => `line ${next++}`))));
-      if (i % 12 === 0) sockets.push(await ownerOf(server, seeded).socket(pathOf(seeded)));
+      if (i % 12 === 0) sockets.push(await ownerClient(server, seeded).socket(toFollowPath(seeded)));
     }
-    await until(async () => (await stored(server, seeded)).length > 33);
-    const middle = (await stored(server, seeded))[33]?.id as number;
-    const late = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${middle}`));
+    await until(async () => (await getStoredLogs(server, seeded)).length > 33);
+    const middle = (await getStoredLogs(server, seeded))[33]?.id as number;
+    const late = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${middle}`));
     const seen = await Promise.all(sockets.map((socket) => collect(socket, total)));
     await Promise.all(sent);
-    const truth = await stored(server, seeded);
+    const truth = await getStoredLogs(server, seeded);
     expect(truth.length).toBe(total);
     for (const logs of seen) expect(logs).toEqual(truth);
     const rest = truth.filter(({ id }) => id > middle);
@@ -121,16 +125,16 @@ describe("a follower", () => {
   test("[LG-7] a follower that reconnects with the last ID it saw misses nothing and gets nothing twice", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     const all: AgentLog[] = [];
     for (let round = 0; round < 8; round++) {
       const writing = Promise.all(Array.from({ length: 6 }, (_, i) => agent.patch(PATCH, batch(`${round}.${i}`, "."))));
-      using socket = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${all.at(-1)?.id ?? 0}`));
+      using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${all.at(-1)?.id ?? 0}`));
       all.push(...(await collect(socket, 1 + round)));
       await writing;
     }
-    const truth = await stored(server, seeded);
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${all.at(-1)?.id ?? 0}`));
+    const truth = await getStoredLogs(server, seeded);
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${all.at(-1)?.id ?? 0}`));
     all.push(...(await collect(socket, truth.length - all.length)));
     expect(all).toEqual(truth);
   });
@@ -138,34 +142,34 @@ describe("a follower", () => {
   test("[LG-8] a large history arrives in several arrays of bounded size", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    await agentOf(server, seeded).patch(
+    await agentClient(server, seeded).patch(
       PATCH,
       batch(...Array.from({ length: 900 }, (_, i) => `${i} `.padEnd(1000, "x"))),
     );
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     const logs: AgentLog[] = [];
     while (logs.length < 900) {
       const array = await socket.json<AgentLog[]>();
       expect(array.length).toBeLessThan(150);
       logs.push(...array);
     }
-    expect(logs).toEqual(await stored(server, seeded));
+    expect(logs).toEqual(await getStoredLogs(server, seeded));
   });
 
   test("[LG-24] many followers that join together during writes read a long history completely and in order", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const agent = agentOf(server, seeded);
+    const agent = agentClient(server, seeded);
     const lines = (name: string, count: number) => batch(...Array.from({ length: count }, (_, i) => `${name} ${i}`));
     for (let i = 0; i < 6; i++) await agent.patch(PATCH, lines(`before ${i}`, 450));
-    const { store } = contextOf(server);
+    const { store } = getContext(server);
     const scan = spyOn(store, "scan");
-    const joining = Array.from({ length: 30 }, () => ownerOf(server, seeded).socket(pathOf(seeded)));
+    const joining = Array.from({ length: 30 }, () => ownerClient(server, seeded).socket(toFollowPath(seeded)));
     for (let i = 0; i < 20; i++) await agent.patch(PATCH, lines(`meanwhile ${i}`, 20));
     const sockets = await Promise.all(joining);
     const seen = await Promise.all(sockets.map((socket) => collect(socket, 3100)));
     const pagesRead = scan.mock.calls.length;
-    const truth = await stored(server, seeded);
+    const truth = await getStoredLogs(server, seeded);
     expect(truth).toHaveLength(3100);
     for (const logs of seen) expect(logs).toEqual(truth);
     // Thirty separate readers would have requested six or seven pages each.
@@ -176,11 +180,11 @@ describe("a follower", () => {
   test("[LG-9] nothing of a refused batch reaches a follower", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "20" } });
     const seeded = await seedAgent(server);
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     expect(await socket.json<AgentLog[]>()).toEqual([]);
-    await agentOf(server, seeded).patch(PATCH, batch("stays"));
-    expect((await agentOf(server, seeded).fetch("PATCH", PATCH, batch("x".repeat(16)))).status).toBe(413);
-    await supersede(server, seeded);
+    await agentClient(server, seeded).patch(PATCH, batch("stays"));
+    expect((await agentClient(server, seeded).fetch("PATCH", PATCH, batch("x".repeat(16)))).status).toBe(413);
+    await supersedeAgent(server, seeded);
     expect((await socket.closed).code).toBe(1000);
     expect((await socket.json<AgentLog[]>()).map(({ output }) => output)).toEqual(["stays"]);
     expect(await socket.next()).toBeUndefined();
@@ -189,14 +193,14 @@ describe("a follower", () => {
   test("[LG-10] closes with 1000 after the last line when the agent is no longer in use", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     expect(await socket.json<AgentLog[]>()).toEqual([]);
-    const last = agentOf(server, seeded).patch(PATCH, batch("last words"));
+    const last = agentClient(server, seeded).patch(PATCH, batch("last words"));
     await last;
-    await supersede(server, seeded);
+    await supersedeAgent(server, seeded);
     expect(await socket.closed).toEqual({ code: 1000, reason: "the agent is no longer in use" });
     expect((await collect(socket, 1))[0]?.output).toBe("last words");
-    using late = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using late = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     expect((await collect(late, 1))[0]?.output).toBe("last words");
     expect((await late.closed).code).toBe(1000);
   });
@@ -204,7 +208,7 @@ describe("a follower", () => {
   test("[SK-1] a client that sends a message on a stream that accepts none is closed with 1008", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    using socket = await ownerOf(server, seeded).socket(pathOf(seeded));
+    using socket = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     await socket.json();
     for (let i = 0; i < 50; i++) socket.send("hello?");
     expect((await socket.closed).code).toBe(1008);
@@ -213,18 +217,18 @@ describe("a follower", () => {
   test("[SK-2] sockets above the limit are refused with 503, and closing one makes room", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
     const seeded = await seedAgent(server);
-    const owner = ownerOf(server, seeded);
+    const owner = ownerClient(server, seeded);
     const sockets = [
-      await owner.socket(pathOf(seeded)),
-      await owner.socket(pathOf(seeded)),
-      await owner.socket(pathOf(seeded)),
+      await owner.socket(toFollowPath(seeded)),
+      await owner.socket(toFollowPath(seeded)),
+      await owner.socket(toFollowPath(seeded)),
     ];
     const upgrade = { headers: { upgrade: "websocket", connection: "upgrade" } };
-    expect((await owner.fetch("GET", pathOf(seeded), undefined, upgrade)).status).toBe(503);
+    expect((await owner.fetch("GET", toFollowPath(seeded), undefined, upgrade)).status).toBe(503);
     sockets[0]?.close();
     await sockets[0]?.closed;
-    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
-    using again = await owner.socket(pathOf(seeded));
+    await getContext(server).agents.ask(seeded.agent_id, "settle", {});
+    using again = await owner.socket(toFollowPath(seeded));
     expect(await again.json<AgentLog[]>()).toEqual([]);
     for (const socket of sockets) socket.close();
   });
@@ -232,27 +236,27 @@ describe("a follower", () => {
   test("[SK-3] a reader that stops reading is closed with 1013 and gets the reason when it reads again; the others lose nothing", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "100000000" } });
     const seeded = await seedAgent(server);
-    const agent = agentOf(server, seeded);
-    using healthy = await ownerOf(server, seeded).socket(pathOf(seeded));
+    const agent = agentClient(server, seeded);
+    using healthy = await ownerClient(server, seeded).socket(toFollowPath(seeded));
     expect(await healthy.json<AgentLog[]>()).toEqual([]);
-    await using stalled = await openStalled(server.url, pathOf(seeded, "&no_compression"), seeded.owner_token);
-    const { sockets } = contextOf(server);
+    await using stalled = await openStalled(server.url, toFollowPath(seeded, "&no_compression"), seeded.owner_token);
+    const { sockets } = getContext(server);
     const text = "y".repeat(1000);
     let sent = 0;
-    const left = () => sockets.followersOf(`agent_logs_plain:${seeded.agent_id}`) === 0;
-    await until(() => !left(), { what: "the reader that will stall to follow live" });
-    while (!left() && sent < 40_000) {
+    const hasNoFollowers = () => sockets.countFollowers(`agent_logs_plain:${seeded.agent_id}`) === 0;
+    await until(() => !hasNoFollowers(), { what: "the reader that will stall to follow live" });
+    while (!hasNoFollowers() && sent < 40_000) {
       await agent.patch(PATCH, batch(...Array.from({ length: 100 }, () => text)));
       sent += 100;
     }
-    expect(left()).toBe(true);
+    expect(hasNoFollowers()).toBe(true);
     expect((await collect(healthy, sent)).length).toBe(sent);
     const end = await readLogs(stalled);
     expect(end.close).toEqual({ code: 1013, reason: "reader too slow, resume from the last id seen" });
-    const truth = await stored(server, seeded);
+    const truth = await getStoredLogs(server, seeded);
     // Through a node it may be more than one response holds, by what the sockets in between buffer.
     expect(end.logs.slice(0, truth.length)).toEqual(truth.slice(0, end.logs.length));
-    using resumed = await ownerOf(server, seeded).socket(pathOf(seeded, `&after=${end.logs.at(-1)?.id}`));
+    using resumed = await ownerClient(server, seeded).socket(toFollowPath(seeded, `&after=${end.logs.at(-1)?.id}`));
     expect([...end.logs, ...(await collect(resumed, sent - end.logs.length))].length).toBe(sent);
   });
 });

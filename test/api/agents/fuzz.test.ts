@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { encodeHeader, FLAG, FRAME } from "#src/wire/yamux-frame.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startReachable, TestTerminal } from "./reach.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
@@ -23,22 +23,22 @@ const chance = (seed: number) => {
 };
 type Chance = ReturnType<typeof chance>;
 
-const bytesOf = (next: Chance, most: number): Uint8Array<ArrayBuffer> => {
+const randomBytes = (next: Chance, most: number): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(next(most));
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = next(256);
   return bytes;
 };
 
 /** Cannot be parsed: a header with an unknown version. */
-const NO_VERSION = new Uint8Array(12).fill(0xee);
+const BAD_VERSION = new Uint8Array(12).fill(0xee);
 const frame = (type: number, flags: number, stream: number, length: number): Uint8Array<ArrayBuffer> =>
   new Uint8Array(encodeHeader(type as 0, flags, stream, length));
 
 /** Each kind of violation, as messages to send. */
 const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)[]> = {
-  "random bytes": (next) => [bytesOf(next, 400), NO_VERSION, bytesOf(next, 400), NO_VERSION],
+  "random bytes": (next) => [randomBytes(next, 400), BAD_VERSION, randomBytes(next, 400), BAD_VERSION],
   // Only the version of the first frame arrives, so that the rest of its header is the beginning of the next.
-  "a frame cut off, then another": () => [frame(FRAME.data, FLAG.syn, 1, 100).slice(0, 1), NO_VERSION, NO_VERSION],
+  "a frame cut off, then another": () => [frame(FRAME.data, FLAG.syn, 1, 100).slice(0, 1), BAD_VERSION, BAD_VERSION],
   "more than any window": () => {
     const head = frame(FRAME.data, FLAG.syn, 1, 0xffff_fff0);
     return [head, ...Array.from({ length: 80 }, () => new Uint8Array(16_384).fill(0xee))];
@@ -47,15 +47,19 @@ const KINDS: Record<string, (next: Chance) => (Uint8Array<ArrayBuffer> | string)
     frame(FRAME.window, FLAG.ack, 9 + 2 * next(90), 4),
     frame(FRAME.ping, FLAG.ack, 0, next(1000)),
     frame(FRAME.data, FLAG.fin, 11, 0),
-    NO_VERSION,
+    BAD_VERSION,
   ],
-  "a stream opened twice": () => [frame(FRAME.window, FLAG.syn, 1, 0), frame(FRAME.window, FLAG.syn, 1, 0), NO_VERSION],
-  "a stream of the wrong side": () => [frame(FRAME.window, FLAG.syn, 0, 0), NO_VERSION],
+  "a stream opened twice": () => [
+    frame(FRAME.window, FLAG.syn, 1, 0),
+    frame(FRAME.window, FLAG.syn, 1, 0),
+    BAD_VERSION,
+  ],
+  "a stream of the wrong side": () => [frame(FRAME.window, FLAG.syn, 0, 0), BAD_VERSION],
   "nonsense inside a stream that is opened well": (next) => {
-    const body = bytesOf(next, 400);
-    return [frame(FRAME.window, FLAG.syn, 1, 0), frame(FRAME.data, 0, 1, body.length), body, NO_VERSION];
+    const body = randomBytes(next, 400);
+    return [frame(FRAME.window, FLAG.syn, 1, 0), frame(FRAME.data, 0, 1, body.length), body, BAD_VERSION];
   },
-  "text where bytes are due": () => ["hello", NO_VERSION],
+  "text where bytes are due": () => ["hello", BAD_VERSION],
 };
 
 /** Sends everything to this socket and returns how the server closed it. */
@@ -74,17 +78,17 @@ const attack = async (path: string, token: string, messages: readonly (Uint8Arra
 };
 
 /** Checks that a terminal of the other agent keeps responding. */
-const undisturbed = async (during: () => Promise<void>): Promise<void> => {
+const checkResponsive = async (during: () => Promise<void>): Promise<void> => {
   using terminal = await TestTerminal.open(world, { command: "cat" });
   await during();
   const word = uuid();
-  terminal.say({ data: `${word}\n` });
+  terminal.sendInput({ data: `${word}\n` });
   await terminal.until(new RegExp(word));
   const { status } = await world.owner.get<{ status: string }>(world.path("").slice(0, -1));
   expect(status).toBe("connected");
 };
 
-const used = (): number => {
+const getHeapUsed = (): number => {
   Bun.gc(true);
   return process.memoryUsage().heapUsed;
 };
@@ -105,13 +109,13 @@ describe("nonsense", () => {
           true,
         ]);
       };
-      await undisturbed(async () => {
+      await checkResponsive(async () => {
         for (let seed = 0; seed < kinds.length; seed += 1) await round(seed);
-        const before = used();
+        const before = getHeapUsed();
         for (let seed = kinds.length; seed < kinds.length + ROUNDS; seed += 1) await round(seed);
-        expect(used() - before).toBeLessThan(16 * 1024 * 1024);
+        expect(getHeapUsed() - before).toBeLessThan(16 * 1024 * 1024);
       });
-      await contextOf(world.server).agents.ask(victim.agent_id, "settle", {});
+      await getContext(world.server).agents.ask(victim.agent_id, "settle", {});
       await using agent = await connectAgent(world.server, victim.agent_token);
       expect((await agent.agent.getManifest({})).agentName).toBe("main");
     },
@@ -123,11 +127,12 @@ describe("nonsense", () => {
     for (let seed = 1; seed <= ROUNDS; seed += 1) {
       const next = chance(seed);
       const calls = [
-        () => agent.agent.batchCreateLogs({ logSourceId: bytesOf(next, 40), logs: [{ output: "x", level: 77 as 1 }] }),
+        () =>
+          agent.agent.batchCreateLogs({ logSourceId: randomBytes(next, 40), logs: [{ output: "x", level: 77 as 1 }] }),
         () => agent.agent.updateAppStatus({ slug: "\0".repeat(next(9000)), state: 9 as 0 }),
-        () => agent.agent.batchUpdateAppHealths({ updates: [{ id: bytesOf(next, 40), health: 99 as 1 }] }),
+        () => agent.agent.batchUpdateAppHealths({ updates: [{ id: randomBytes(next, 40), health: 99 as 1 }] }),
         () => agent.agent.createSubAgent({ name: "x".repeat(next(100_000) + 100) }),
-        () => agent.agent.deleteSubAgent({ id: bytesOf(next, 15) }),
+        () => agent.agent.deleteSubAgent({ id: randomBytes(next, 15) }),
       ];
       const failed = await (calls[next(calls.length)] as () => Promise<unknown>)().then(
         () => false,
@@ -142,7 +147,7 @@ describe("nonsense", () => {
     using calm = await TestTerminal.open(world, { command: "cat" });
     const path = world.path(`pty?reconnect=${calm.id}`);
     const kinds: ((next: Chance) => (Uint8Array<ArrayBuffer> | string)[])[] = [
-      (next) => [Uint8Array.of(1, ...bytesOf(next, 300))],
+      (next) => [Uint8Array.of(1, ...randomBytes(next, 300))],
       () => ['{"data":"x"}', "]"],
       () => ["[1,2,3]"],
       () => ['"text"'],
@@ -155,7 +160,7 @@ describe("nonsense", () => {
       const { code, reason } = await attack(path, world.seeded.owner_token, [...make(chance(seed)), "]"]);
       expect([seed, [1002, 1003, 1008, 1009].includes(code), reason.length > 0]).toEqual([seed, true, true]);
     }
-    calm.say({ height: -1, width: 1e300, data: "still here\n" });
+    calm.sendInput({ height: -1, width: 1e300, data: "still here\n" });
     await calm.until(/still here/);
   }, 30_000);
 });

@@ -5,16 +5,16 @@ import { join } from "node:path";
 import type { ProcessOutput } from "#schema/agents/agent-files.ts";
 import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { startGenuine } from "./genuine.ts";
 import { TestTerminal } from "./reach.ts";
 
 /** Programs are started and keys generated, possibly on a busy machine. */
-const LONG = 60_000;
+const LONG_TIMEOUT_MS = 60_000;
 const world = await forFile(startGenuine());
 
-const context = () => contextOf(world.server);
+const context = () => getContext(world.server);
 const agent = (): string => world.seeded.agent_id;
 
 /** Starts a program of the workspace and returns the port it listens on. */
@@ -30,16 +30,16 @@ describe("a genuine agent", () => {
     "[TN-10] has a terminal that clients can return to, and no tunnel to the server",
     async () => {
       using first = await TestTerminal.open(world, {});
-      first.say({ data: "echo $((20 + 3))-there\r" });
+      first.sendInput({ data: "echo $((20 + 3))-there\r" });
       await first.until(/23-there/);
-      first.say({ data: "clear; X=kept\r" });
+      first.sendInput({ data: "clear; X=kept\r" });
       using again = await TestTerminal.open(world, { id: first.id });
-      again.say({ data: "echo $X-still\r" });
+      again.sendInput({ data: "echo $X-still\r" });
       await again.until(/kept-still/);
       expect(context().dialer.size).toBe(0);
       expect(context().dialer.network.size).toBe(1);
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 
   test(
@@ -61,7 +61,7 @@ describe("a genuine agent", () => {
       const output = async () => (await agentHttp.request(agent(), { method: "GET", path })).json<ProcessOutput>();
       await until(async () => JSON.stringify(await output()).includes("42 of them"));
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 
   test(
@@ -82,7 +82,7 @@ describe("a genuine agent", () => {
       const refused = context().agentHttp.request(agent(), { ...asked, port: plain.port });
       await expect(refused).rejects.toMatchObject({ failure: "refused" });
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 
   test(
@@ -91,7 +91,7 @@ describe("a genuine agent", () => {
       await expect(context().dialer.dial(agent(), 5)).rejects.toMatchObject({ failure: "refused" });
       await expect(context().dialer.dial(agent(), 70_000)).rejects.toMatchObject({ failure: "refused" });
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 
   test(
@@ -103,7 +103,7 @@ describe("a genuine agent", () => {
       expect(Array.isArray(ports)).toBe(true);
       expect(await before.closed).toMatchObject({ failure: "closed" });
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 
   test(
@@ -115,6 +115,6 @@ describe("a genuine agent", () => {
       expect(await stream.closed).toMatchObject({ failure: "closed" });
       expect(dialer.network.size).toBe(0);
     },
-    LONG,
+    LONG_TIMEOUT_MS,
   );
 });

@@ -10,15 +10,15 @@ import { type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { type Reachable, startAgentProcess } from "./reach.ts";
 
-const END_OF_HEAD = "\r\n\r\n";
+const HEAD_END = "\r\n\r\n";
 
-type Side = { to: Socket<Side> | undefined; waiting: Buffer[]; head: Buffer | undefined };
+type ProxySide = { to: Socket<ProxySide> | undefined; waiting: Buffer[]; head: Buffer | undefined };
 
-const send = (side: Side, bytes: Buffer): void => {
+const send = (side: ProxySide, bytes: Buffer): void => {
   side.waiting.push(bytes);
   flush(side);
 };
-const flush = ({ to, waiting }: Side): void => {
+const flush = ({ to, waiting }: ProxySide): void => {
   while (to && waiting[0]) {
     const sent = to.write(waiting[0]);
     if (sent < waiting[0].byteLength) {
@@ -31,7 +31,7 @@ const flush = ({ to, waiting }: Side): void => {
 
 /** Forwards connections to the server as a genuine agent would make them. */
 const passing = (server: URL): { url: URL } & Disposable => {
-  const listener = Bun.listen<Side>({
+  const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
@@ -45,7 +45,7 @@ const passing = (server: URL): { url: URL } & Disposable => {
           return;
         }
         side.head = Buffer.concat([side.head, chunk]);
-        if (!side.head.includes(END_OF_HEAD)) return;
+        if (!side.head.includes(HEAD_END)) return;
         const text = side.head.toString("latin1");
         side.head = undefined;
         if (/^GET \S*\/me\/tunnel/.test(text)) {
@@ -53,7 +53,7 @@ const passing = (server: URL): { url: URL } & Disposable => {
           return;
         }
         send(side, Buffer.from(text.replace(/service-session-token:/i, "Coder-Session-Token:"), "latin1"));
-        void Bun.connect<Side>({
+        void Bun.connect<ProxySide>({
           hostname: server.hostname,
           port: Number(server.port),
           data: { to: socket, waiting: [], head: undefined },

@@ -7,16 +7,16 @@ import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 
 const ME = "/api/v2/workspaceagents/me/gitsshkey";
-const pairOf = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
+const getKeyPair = (server: TestServer, token: string) => new Client(server.url, token).get<AgentGitSshKey>(ME);
 
 /** Runs a program and returns its output. */
-const run = async (command: string[], input = ""): Promise<string> => {
+const runProgram = async (command: string[], input = ""): Promise<string> => {
   const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" });
   const [out, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) !== 0) throw new Error(`${command[0]}: ${errors}`);
@@ -27,12 +27,12 @@ test("[GK-1] every agent of a user gets the same pair, another user's a differen
   await using server = await startTestServer();
   const one = await seedAgent(server);
   const other = await seedAgent(server);
-  const pairs = await Promise.all(Array.from({ length: 8 }, () => pairOf(server, one.agent_token)));
+  const pairs = await Promise.all(Array.from({ length: 8 }, () => getKeyPair(server, one.agent_token)));
   expect(new Set(pairs.map(({ public_key }) => public_key)).size).toBe(1);
   expect(new Set(pairs.map(({ private_key }) => private_key)).size).toBe(1);
   expect(pairs[0]?.public_key).toMatch(/^ssh-ed25519 [\w+/]+=*$/);
-  expect((await pairOf(server, other.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
-  expect(await statusOf(pairOf(server, one.owner_token))).toBe(401);
+  expect((await getKeyPair(server, other.agent_token)).public_key).not.toBe(pairs[0]?.public_key as string);
+  expect(await awaitStatus(getKeyPair(server, one.owner_token))).toBe(401);
 });
 
 testNeeding(
@@ -44,13 +44,16 @@ testNeeding(
       const { private_key, public_key } = makeSshKeyPair();
       const file = join(directory.path, `key-${i}`);
       writeFileSync(file, private_key, { mode: 0o600 });
-      expect(await run([needs.sshKeygen.file, "-y", "-f", file])).toBe(public_key);
+      expect(await runProgram([needs.sshKeygen.file, "-y", "-f", file])).toBe(public_key);
       const signature = join(directory.path, `signature-${i}`);
-      writeFileSync(signature, `${await run([needs.sshKeygen.file, "-Y", "sign", "-n", "git", "-f", file], "text")}\n`);
+      writeFileSync(
+        signature,
+        `${await runProgram([needs.sshKeygen.file, "-Y", "sign", "-n", "git", "-f", file], "text")}\n`,
+      );
       const signers = join(directory.path, "signers");
       writeFileSync(signers, `me ${public_key}\n`);
       const verify = ["-Y", "verify", "-n", "git", "-I", "me", "-f", signers, "-s", signature];
-      expect(await run([needs.sshKeygen.file, ...verify], "text")).toContain("Good");
+      expect(await runProgram([needs.sshKeygen.file, ...verify], "text")).toContain("Good");
     }
   },
 );
@@ -58,7 +61,7 @@ testNeeding(
 test("[GK-3] an agent that may not read personal data is refused", async () => {
   await using server = await startTestServer();
   const { agent_token } = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
-  expect(await statusOf(pairOf(server, agent_token))).toBe(403);
+  expect(await awaitStatus(getKeyPair(server, agent_token))).toBe(403);
 });
 
 test("[GK-4] users see the public key and regenerate the pair, their own or as the deployment's owner; others cannot", async () => {
@@ -69,12 +72,12 @@ test("[GK-4] users see the public key and regenerate the pair, their own or as t
   const first = await owner.get<GitSshKey>("/api/v2/users/me/gitsshkey");
   expect(Object.keys(first).sort()).toEqual(["created_at", "public_key", "updated_at", "user_id"]);
   expect([first.user_id, first.created_at]).toEqual([owner_id, first.updated_at]);
-  expect((await pairOf(server, agent_token)).public_key).toBe(first.public_key);
+  expect((await getKeyPair(server, agent_token)).public_key).toBe(first.public_key);
   clock.advance(1000);
   const second = await owner.put<GitSshKey>("/api/v2/users/me/gitsshkey");
   expect(second.public_key).not.toBe(first.public_key);
   expect([second.created_at, second.updated_at > first.updated_at]).toEqual([first.created_at, true]);
-  expect((await pairOf(server, agent_token)).public_key).toBe(second.public_key);
+  expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   expect(await admin.get<GitSshKey>(`/api/v2/users/${owner_id}/gitsshkey`)).toEqual(second);
   const stranger = new Client(server.url, (await seedUser(server)).token);
@@ -83,10 +86,10 @@ test("[GK-4] users see the public key and regenerate the pair, their own or as t
     (client: Client) => client.get(`/api/v2/users/${owner_id}/gitsshkey`),
     (client: Client) => client.put(`/api/v2/users/${owner_id}/gitsshkey`),
   ]) {
-    expect(await statusOf(call(stranger))).toBe(404);
-    expect(await statusOf(call(keeper))).toBe(403);
+    expect(await awaitStatus(call(stranger))).toBe(404);
+    expect(await awaitStatus(call(keeper))).toBe(403);
   }
-  expect((await pairOf(server, agent_token)).public_key).toBe(second.public_key);
+  expect((await getKeyPair(server, agent_token)).public_key).toBe(second.public_key);
 });
 
 test("[GK-5] the private key is in no file of the data directory, and survives a restart", async () => {
@@ -95,14 +98,14 @@ test("[GK-5] the private key is in no file of the data directory, and survives a
   const { agent_token, pair } = await (async () => {
     await using server = await startTestServer({ directory: data });
     const { agent_token } = await seedAgent(server);
-    return { agent_token, pair: await pairOf(server, agent_token) };
+    return { agent_token, pair: await getKeyPair(server, agent_token) };
   })();
-  const texts = await storedTexts(data);
+  const texts = await readStoredTexts(data);
   expect(texts.some((text) => text.includes(pair.public_key))).toBe(true);
   const secret = pair.private_key.split("\n").slice(3, 5);
   for (const canary of ["OPENSSH PRIVATE KEY", ...secret]) {
     expect(texts.filter((text) => text.includes(canary)).length).toBe(0);
   }
   await using server = await startTestServer({ directory: data });
-  expect(await pairOf(server, agent_token)).toEqual(pair);
+  expect(await getKeyPair(server, agent_token)).toEqual(pair);
 });

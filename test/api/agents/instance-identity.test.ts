@@ -7,7 +7,7 @@ import { agents } from "#db/schema/agents.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "./rpc-agent.ts";
@@ -42,7 +42,7 @@ const open = async () => {
     const response = await new Client(server.url).fetch("POST", PATH, { json_web_token, ...more });
     return { status: response.status, body: (await response.json()) as Record<string, string> };
   };
-  const works = async (token: string | undefined): Promise<boolean> => {
+  const isValidToken = async (token: string | undefined): Promise<boolean> => {
     const answer = new Client(server.url, token).fetch("PATCH", `${BASE}/me/logs`, { logs: [{ output: "x" }] });
     return (await answer).status === 200;
   };
@@ -50,7 +50,7 @@ const open = async () => {
     clock,
     server,
     signIn,
-    works,
+    works: isValidToken,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       files[Symbol.dispose]();
@@ -75,7 +75,7 @@ describe("signing in", () => {
     await connection.agent.getServiceBanner({});
     const other = await seedAgent(at.server, { agent: { instance_id: "4712" } });
     expect((await at.signIn("4712")).body.session_token).not.toBe(token);
-    await supersede(at.server, seeded);
+    await supersedeAgent(at.server, seeded);
     expect(await at.works(token)).toBe(false);
     expect((await at.signIn("4711")).status).toBe(404);
     expect(await at.works(other.agent_token)).toBe(false);
@@ -83,8 +83,8 @@ describe("signing in", () => {
 
   test("[II-6] no agent is 404 with the instance ID, several are 409 with their names unless one is selected", async () => {
     await using at = await open();
-    const { store } = contextOf(at.server);
-    const rename = (seeded: Seeded, name: string) =>
+    const { store } = getContext(at.server);
+    const rename = (seeded: SeededAgent, name: string) =>
       store.commit([updateBy(agents, agents.id)(seeded.agent_id, { name })]);
     const one = await seedAgent(at.server, { agent: { instance_id: "i-1" } });
     await rename(one, "zeta");
@@ -99,11 +99,11 @@ describe("signing in", () => {
     expect(both.body.message).toContain("alpha, zeta");
     const named = await at.signIn("i-1", { agent_name: "alpha" });
     expect(named.status).toBe(200);
-    await contextOf(at.server).agents.ask(two.agent_id, "settle", {});
+    await getContext(at.server).agents.ask(two.agent_id, "settle", {});
     // Child agents, older builds and the empty ID never match.
     await seedAgent(at.server, { agent: { instance_id: "i-3", parent_id: one.agent_id } });
     expect((await at.signIn("i-3")).status).toBe(404);
-    await supersede(at.server, one);
+    await supersedeAgent(at.server, one);
     expect((await at.signIn("i-1")).status).toBe(200);
   });
 

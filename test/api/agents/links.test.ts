@@ -4,7 +4,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { makeTemplate, unique } from "#test/support/templates.ts";
+import { makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const YAML = `provisioner: echo
@@ -28,7 +28,7 @@ const CODE = [
 
 test("[TP-34] an address built from a value is dropped if it is code; others are unchanged", async () => {
   await using world = await openWorld();
-  const { id: template } = await makeTemplate(world.admin, unique() + YAML);
+  const { id: template } = await makeTemplate(world.admin, uniqueText() + YAML);
   const agentWith = async (p: string, name: string) => {
     const rich_parameter_values = [{ name: "p", value: p }];
     const { id } = await createWorkspace(world.admin, template, name, { rich_parameter_values });

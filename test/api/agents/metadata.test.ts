@@ -4,7 +4,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -16,14 +16,14 @@ const METADATA = [
   { key: "a", display_order: 1, display_name: "CPU" },
   { key: "z", display_order: 0 },
 ];
-const pathOf = ({ agent_id }: Seeded, kind: string) => `/api/v2/workspaceagents/${agent_id}/${kind}`;
-const report = (server: TestServer, { agent_id }: Seeded, value: string) =>
-  contextOf(server).agents.ask(agent_id, "reportMetadata", { results: [{ key: "a", value, error: "" }] });
-const measured = (metadata: Metadata | undefined) =>
+const toAgentPath = ({ agent_id }: SeededAgent, kind: string) => `/api/v2/workspaceagents/${agent_id}/${kind}`;
+const report = (server: TestServer, { agent_id }: SeededAgent, value: string) =>
+  getContext(server).agents.ask(agent_id, "reportMetadata", { results: [{ key: "a", value, error: "" }] });
+const findValue = (metadata: Metadata | undefined) =>
   metadata?.find(({ description }) => description.key === "a")?.result.value;
 
-const open = async (server: TestServer, seeded: Seeded) => {
-  return new Client(server.url, seeded.owner_token).socket(pathOf(seeded, "watch-metadata-ws"));
+const open = async (server: TestServer, seeded: SeededAgent) => {
+  return new Client(server.url, seeded.owner_token).socket(toAgentPath(seeded, "watch-metadata-ws"));
 };
 
 test("[MD-1] both streams start with all values, the events after a ping, by display order and then key, with the age in seconds", async () => {
@@ -40,7 +40,7 @@ test("[MD-1] both streams start with all values, the events after a ping, by dis
   expect(data[0]?.result).toEqual({ collected_at: "0001-01-01T00:00:00Z", value: "", error: "", age: 0 } as never);
   const abort = new AbortController();
   const owner = new Client(server.url, seeded.owner_token);
-  const stream = await owner.fetch("GET", pathOf(seeded, "watch-metadata"), undefined, { signal: abort.signal });
+  const stream = await owner.fetch("GET", toAgentPath(seeded, "watch-metadata"), undefined, { signal: abort.signal });
   const events = readEvents(stream);
   expect((await events.next()).value).toEqual({ event: "ping" });
   expect((await events.next()).value).toEqual({ event: "data", data });
@@ -55,23 +55,23 @@ test("[MD-2] changes are sent together at most once a second, and unchanged valu
   await socket.json<Message>();
   for (const value of ["1", "2", "3"]) await report(server, seeded, value);
   clock.advance(1_000);
-  expect(measured((await socket.json<Message>()).data)).toBe("3");
+  expect(findValue((await socket.json<Message>()).data)).toBe("3");
   // Nothing happens for four seconds; anything sent would be the next message.
   clock.advance(4_000);
   await report(server, seeded, "4");
   clock.advance(1_000);
-  expect(measured((await socket.json<Message>()).data)).toBe("4");
+  expect(findValue((await socket.json<Message>()).data)).toBe("4");
   clock.advance(4_000);
   clock.advance(1_000);
   const { data } = await socket.json<Message>();
-  expect([measured(data), data[1]?.result.age]).toEqual(["4", 6]);
+  expect([findValue(data), data[1]?.result.age]).toEqual(["4", 6]);
 });
 
 test("[MD-3] many watchers cost one timer and leave nothing behind", async () => {
   const clock = new ManualClock();
   await using server = await startTestServer({ clock });
   const seeded = await seedAgent(server, { metadata: METADATA });
-  const { topics } = contextOf(server);
+  const { topics } = getContext(server);
   let ticks = 0;
   const every = clock.every.bind(clock);
   clock.every = (ms, run) => {
@@ -83,9 +83,9 @@ test("[MD-3] many watchers cost one timer and leave nothing behind", async () =>
   expect(ticks).toBe(1);
   await report(server, seeded, "all");
   clock.advance(1_000);
-  for (const socket of sockets) expect(measured((await socket.json<Message>()).data)).toBe("all");
+  for (const socket of sockets) expect(findValue((await socket.json<Message>()).data)).toBe("all");
   for (const socket of sockets) socket.close();
-  await until(() => !topics.heard("agent_metadata", seeded.agent_id));
+  await until(() => !topics.hasListeners("agent_metadata", seeded.agent_id));
 });
 
 test("[MD-4] users without access get 404; a newer build ends the streams, and so does a client that sends a message", async () => {
@@ -93,16 +93,16 @@ test("[MD-4] users without access get 404; a newer build ends the streams, and s
   const seeded = await seedAgent(server, { metadata: METADATA });
   const stranger = new Client(server.url, (await seedUser(server)).token);
   for (const kind of ["watch-metadata", "watch-metadata-ws"]) {
-    expect((await stranger.fetch("GET", pathOf(seeded, kind))).status).toBe(404);
+    expect((await stranger.fetch("GET", toAgentPath(seeded, kind))).status).toBe(404);
   }
   const talker = await open(server, seeded);
   talker.send("hello");
   expect((await talker.closed).code).toBe(1008);
   const socket = await open(server, seeded);
   const owner = new Client(server.url, seeded.owner_token);
-  const stream = await owner.fetch("GET", pathOf(seeded, "watch-metadata"));
+  const stream = await owner.fetch("GET", toAgentPath(seeded, "watch-metadata"));
   await socket.json<Message>();
-  await supersede(server, seeded);
+  await supersedeAgent(server, seeded);
   expect(await socket.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
   const seen: string[] = [];
   for await (const { event } of readEvents(stream)) seen.push(event);

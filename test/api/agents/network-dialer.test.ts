@@ -6,11 +6,11 @@ import { Topics } from "#base/topics.ts";
 import { AgentsDialer } from "#domain/agents/dialer.ts";
 import { MAX_STREAMS, NetworkDialer } from "#domain/agents/network-dialer.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
-import { localCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
+import { createLocalCoordinator } from "#src/tailnet/peer/local-coordinator.ts";
 import { LocalLink } from "#src/tailnet/peer/local-link.ts";
 import { NetworkPeer } from "#src/tailnet/peer/network-peer.ts";
-import { agentAddressBytes } from "#src/tailnet/peer/node.ts";
-import { agentRules } from "#src/tailnet/peer-rules.ts";
+import { toAgentAddressBytes } from "#src/tailnet/peer/node.ts";
+import { createAgentRules } from "#src/tailnet/peer-rules.ts";
 import { Relay } from "#src/tailnet/relay.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
@@ -25,7 +25,7 @@ const network = ({ isLate = false } = {}) => {
     clock,
     random: () => 0.5,
     role: "agent",
-    addresses: agentAddressBytes(agent_id),
+    addresses: toAgentAddressBytes(agent_id),
     link: (key, receive) => new LocalLink({ relay: tailnet.relay, key, receive }),
     accept: (connection, port) => {
       if (port === 9) return connection.reset("nothing listens");
@@ -39,7 +39,7 @@ const network = ({ isLate = false } = {}) => {
     },
   });
   const joins = (): void =>
-    void agent.run(localCoordinator(tailnet.coordinator, { id: agent_id, rules: agentRules(agent_id) }));
+    void agent.run(createLocalCoordinator(tailnet.coordinator, { id: agent_id, rules: createAgentRules(agent_id) }));
   if (!isLate) joins();
   return { joins, clock, tailnet, topics, agent_id, agent, dialer: new NetworkDialer({ clock, topics, tailnet }) };
 };
@@ -109,7 +109,7 @@ test("[TN-12] no peer in the network can open a connection to the server", async
   const { dialer, agent, agent_id } = network();
   const stream = await dialer.dial(agent_id, 80);
   const [server] = agent.remotes;
-  const source = agentAddressBytes(agent_id)[0] as Uint8Array;
+  const source = toAgentAddressBytes(agent_id)[0] as Uint8Array;
   for (const port of [1, 4, 80]) {
     const ends = { source, target: (stream as unknown as { ends: { source: Uint8Array } }).ends.source };
     await expect(server?.tcp.connect(ends, port)).rejects.toMatchObject({ failure: "refused" });

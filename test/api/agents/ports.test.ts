@@ -8,7 +8,7 @@ import type { ListeningPorts } from "#schema/workspaces/listening-port.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { startReachable, TestTerminal } from "./reach.ts";
 
 const APP_PORT = 43_117;
@@ -16,22 +16,22 @@ const world = await forFile(startReachable({ apps: [{ url: `http://localhost:${A
 
 type Answer<T> = { status: number; body: T };
 
-const ask = async <T>(
+const request = async <T>(
   method: string,
   path: string,
   sent: { json?: unknown; body?: Uint8Array } = {},
 ): Promise<Answer<T>> => {
-  const { agentHttp } = contextOf(world.server);
+  const { agentHttp } = getContext(world.server);
   const response = await agentHttp.request(world.seeded.agent_id, { method, path: `/api/v0/${path}`, ...sent });
   return { status: response.status, body: await response.json<T>() };
 };
 
-const inHome = (name: string): string => join(world.home, name);
+const toHomePath = (name: string): string => join(world.home, name);
 
 /** Starts a program of the workspace that listens on these ports until it is killed. */
 const listen = async (ports: readonly number[]): Promise<TestTerminal> => {
   writeFileSync(
-    inHome("listen.mjs"),
+    toHomePath("listen.mjs"),
     `import net from "node:net"; let n = 0; const ports = ${JSON.stringify(ports)};
      for (const [i, port] of ports.entries()) net.createServer().listen(port, i % 2 ? "::1" : "127.0.0.1", () => { if (++n === ports.length) console.log("listening"); });`,
   );
@@ -56,20 +56,20 @@ describe("listening ports", () => {
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
     // It belongs to the same user on the same machine, but was not started by the workspace.
     expect(ports.find(({ port }) => port === foreign.port)).toMatchObject({ is_own: false });
-    program.say({ data: "\x03" });
+    program.sendInput({ data: "\x03" });
     await program.socket.closed;
     const after = await world.owner.get<ListeningPorts>(world.path("listening-ports"));
     expect(after.ports.map(({ port }) => port)).not.toContain(43_111);
   });
 
   test("[PT-3] require a connected agent and permission to use the workspace", async () => {
-    const statusOf = async (client: Client, path = world.path("listening-ports")) =>
+    const fetchStatus = async (client: Client, path = world.path("listening-ports")) =>
       (await client.fetch("GET", path)).status;
     const member = await seedUser(world.server, { organization_id: world.seeded.organization_id });
     const owner = await seedUser(world.server, { roles: ["owner"] });
-    expect(await statusOf(world.owner.as(member.token))).toBe(404);
-    expect(await statusOf(world.owner.as(owner.token))).toBe(200);
-    expect(await statusOf(world.owner.as(undefined))).toBe(401);
+    expect(await fetchStatus(world.owner.withToken(member.token))).toBe(404);
+    expect(await fetchStatus(world.owner.withToken(owner.token))).toBe(200);
+    expect(await fetchStatus(world.owner.withToken(undefined))).toBe(401);
     const never = await seedAgent(world.server);
     const asked = new Client(world.server.url, never.owner_token).get(
       `/api/v2/workspaceagents/${never.agent_id}/listening-ports`,
@@ -85,33 +85,33 @@ describe("the daemon's HTTP API", () => {
     const mine = readdirSync(tmpdir()).filter((name) => name.startsWith("slipway-agent-"));
     expect(mine.length).toBeGreaterThan(0);
     for (const name of mine) expect(statSync(join(tmpdir(), name)).mode & 0o777).toBe(0o700);
-    expect((await ask("GET", "nothing")).status).toBe(404);
-    expect((await ask("DELETE", "listening-ports")).status).toBe(404);
+    expect((await request("GET", "nothing")).status).toBe(404);
+    expect((await request("DELETE", "listening-ports")).status).toBe(404);
   });
 
   test("[PT-5] reads and lists files; a missing path or one that is not a regular file is an error message", async () => {
-    mkdirSync(inHome("folder"));
-    writeFileSync(inHome("folder/b.txt"), "one\ntwo\nthree\n");
-    writeFileSync(inHome("folder/a.bin"), new Uint8Array(200_000).fill(7));
-    symlinkSync("b.txt", inHome("folder/link"));
-    const { body } = await ask<DirectoryListing>("POST", "list-directory", { json: { path: "folder" } });
-    expect(body.absolute_path).toBe(inHome("folder"));
+    mkdirSync(toHomePath("folder"));
+    writeFileSync(toHomePath("folder/b.txt"), "one\ntwo\nthree\n");
+    writeFileSync(toHomePath("folder/a.bin"), new Uint8Array(200_000).fill(7));
+    symlinkSync("b.txt", toHomePath("folder/link"));
+    const { body } = await request<DirectoryListing>("POST", "list-directory", { json: { path: "folder" } });
+    expect(body.absolute_path).toBe(toHomePath("folder"));
     expect(body.contents.map(({ name, is_dir, size }) => [name, is_dir, size])).toEqual([
       ["a.bin", false, 200_000],
       ["b.txt", false, 14],
       ["link", false, 14],
     ]);
-    expect((await ask("GET", "resolve-path?path=~/folder/link")).body).toEqual({
-      resolved_path: inHome("folder/b.txt"),
+    expect((await request("GET", "resolve-path?path=~/folder/link")).body).toEqual({
+      resolved_path: toHomePath("folder/b.txt"),
     });
-    symlinkSync("../absent/deep", inHome("folder/dangling"));
-    expect((await ask("GET", "resolve-path?path=folder/dangling")).body).toEqual({
-      resolved_path: inHome("absent/deep"),
+    symlinkSync("../absent/deep", toHomePath("folder/dangling"));
+    expect((await request("GET", "resolve-path?path=folder/dangling")).body).toEqual({
+      resolved_path: toHomePath("absent/deep"),
     });
-    symlinkSync("loop", inHome("folder/loop"));
-    const { body: lines } = await ask<FileLines>("GET", "read-file-lines?path=folder/b.txt&offset=2&limit=1");
+    symlinkSync("loop", toHomePath("folder/loop"));
+    const { body: lines } = await request<FileLines>("GET", "read-file-lines?path=folder/b.txt&offset=2&limit=1");
     expect(lines).toEqual({ content: "two", file_size: 14, lines_read: 1, total_lines: 3 });
-    const { agentHttp } = contextOf(world.server);
+    const { agentHttp } = getContext(world.server);
     const path = "/api/v0/read-file?path=folder/a.bin&offset=100000&limit=50000";
     const part = await agentHttp.request(world.seeded.agent_id, { method: "GET", path });
     expect(part.headers.get("x-file-size")).toBe("200000");
@@ -126,34 +126,34 @@ describe("the daemon's HTTP API", () => {
       ["GET", "resolve-path?path=folder/loop", 400],
     ];
     for (const [method, asked, status] of wrong)
-      expect([asked, (await ask(method, asked)).status]).toEqual([asked, status]);
-    expect((await ask("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
+      expect([asked, (await request(method, asked)).status]).toEqual([asked, status]);
+    expect((await request("POST", "list-directory", { json: { path: 7 } })).status).toBe(400);
   });
 
   test("[PT-6] a write replaces the whole file atomically, keeps its mode, and follows a link", async () => {
     const write = (path: string, text: string) =>
-      ask("POST", `write-file?path=${path}`, { body: new TextEncoder().encode(text) });
+      request("POST", `write-file?path=${path}`, { body: new TextEncoder().encode(text) });
     expect((await write("new/deep/file.txt", "first")).status).toBe(200);
-    writeFileSync(inHome("script.sh"), "old", { mode: 0o750 });
-    symlinkSync("script.sh", inHome("by-link"));
+    writeFileSync(toHomePath("script.sh"), "old", { mode: 0o750 });
+    symlinkSync("script.sh", toHomePath("by-link"));
     expect((await write("by-link", "new")).status).toBe(200);
-    expect(readFileSync(inHome("script.sh"), "utf8")).toBe("new");
-    expect(statSync(inHome("script.sh")).mode & 0o777).toBe(0o750);
-    expect(readFileSync(inHome("new/deep/file.txt"), "utf8")).toBe("first");
+    expect(readFileSync(toHomePath("script.sh"), "utf8")).toBe("new");
+    expect(statSync(toHomePath("script.sh")).mode & 0o777).toBe(0o750);
+    expect(readFileSync(toHomePath("new/deep/file.txt"), "utf8")).toBe("first");
     expect((await write("new", "not a file")).status).toBe(400);
     expect(readdirSync(world.home).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 
   test("[PT-6] all edits are validated before any file is written", async () => {
-    writeFileSync(inHome("one.txt"), "a b a\n");
-    writeFileSync(inHome("two.txt"), "x y z\n");
+    writeFileSync(toHomePath("one.txt"), "a b a\n");
+    writeFileSync(toHomePath("two.txt"), "x y z\n");
     const edit = (...files: unknown[]) =>
-      ask<{ validations: { field: string; detail: string }[] }>("POST", "edit-files", { json: { files } });
+      request<{ validations: { field: string; detail: string }[] }>("POST", "edit-files", { json: { files } });
     const one = { path: "one.txt", edits: [{ old_text: "b", new_text: "$& and b" }] };
     const bad = await edit(one, { path: "two.txt", edits: [{ old_text: "nowhere", new_text: "" }] });
     expect(bad.status).toBe(400);
     expect(bad.body.validations).toEqual([{ field: "files.1.edits.0.old_text", detail: "is not in the file." }]);
-    expect(readFileSync(inHome("one.txt"), "utf8")).toBe("a b a\n");
+    expect(readFileSync(toHomePath("one.txt"), "utf8")).toBe("a b a\n");
     const twice = await edit({ path: "one.txt", edits: [{ old_text: "a", new_text: "c" }] });
     expect(twice.body.validations[0]?.detail).toBe(
       "is in the file 2 times, in lines 1, 1; give more of the lines around it",
@@ -166,16 +166,16 @@ describe("the daemon's HTTP API", () => {
       ],
     };
     expect((await edit(one, all)).status).toBe(200);
-    expect(readFileSync(inHome("one.txt"), "utf8")).toBe("a $& and b a\n");
-    expect(readFileSync(inHome("two.txt"), "utf8")).toBe("q-z\n");
+    expect(readFileSync(toHomePath("one.txt"), "utf8")).toBe("a $& and b a\n");
+    expect(readFileSync(toHomePath("two.txt"), "utf8")).toBe("q-z\n");
     expect((await edit()).status).toBe(400);
   });
 
   test("[PT-7] runs programs in their own process groups, with their output, and signals them", async () => {
-    const start = async (json: unknown) => (await ask<ProcessInfo>("POST", "processes/start", { json })).body;
+    const start = async (json: unknown) => (await request<ProcessInfo>("POST", "processes/start", { json })).body;
     const output = async (id: string, query = "wait_ms=10000") =>
-      (await ask<ProcessOutput>("GET", `processes/${id}/output?${query}`)).body;
-    mkdirSync(inHome("work"));
+      (await request<ProcessOutput>("GET", `processes/${id}/output?${query}`)).body;
+    mkdirSync(toHomePath("work"));
     const short = await start({
       command: 'echo "$PWD $COLOR"; echo oops >&2; exit 4',
       directory: "work",
@@ -183,13 +183,13 @@ describe("the daemon's HTTP API", () => {
     });
     const ended = await output(short.id);
     expect(ended).toMatchObject({ running: false, exit_code: 4, from: 0, truncated: false });
-    expect(ended.output.split("\n").sort()).toEqual(["", `${inHome("work")} red`, "oops"]);
+    expect(ended.output.split("\n").sort()).toEqual(["", `${toHomePath("work")} red`, "oops"]);
     expect(await output(short.id, `after=${ended.next}`)).toMatchObject({ output: "", from: ended.next });
 
     const long = await start({ command: "sleep 1000 & echo $! > child; echo started; wait" });
     for (let shown = ""; shown === ""; ) shown = (await output(long.id, "wait_ms=20")).output;
     expect(
-      (await ask<{ processes: ProcessInfo[] }>("GET", "processes/list")).body.processes.map(({ id, running }) => [
+      (await request<{ processes: ProcessInfo[] }>("GET", "processes/list")).body.processes.map(({ id, running }) => [
         id,
         running,
       ]),
@@ -197,13 +197,13 @@ describe("the daemon's HTTP API", () => {
       [short.id, false],
       [long.id, true],
     ]);
-    const child = Number(readFileSync(inHome("child"), "utf8"));
-    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "hangup" } })).status).toBe(400);
-    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "terminate" } })).status).toBe(200);
+    const child = Number(readFileSync(toHomePath("child"), "utf8"));
+    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "hangup" } })).status).toBe(400);
+    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "terminate" } })).status).toBe(200);
     expect(await output(long.id)).toMatchObject({ running: false });
     expect(isAlive(child)).toBe(false);
-    expect((await ask("POST", `processes/${long.id}/signal`, { json: { signal: "kill" } })).status).toBe(409);
-    expect((await ask("GET", "processes/unknown/output")).status).toBe(404);
+    expect((await request("POST", `processes/${long.id}/signal`, { json: { signal: "kill" } })).status).toBe(409);
+    expect((await request("GET", "processes/unknown/output")).status).toBe(404);
 
     const loud = await start({ command: "seq 1 400000" });
     const last = await output(loud.id);
@@ -214,13 +214,13 @@ describe("the daemon's HTTP API", () => {
     expect(await output(limited.id)).toMatchObject({ running: false, timed_out: true });
     const lost = await start({ command: "true", directory: "/nowhere/at/all" });
     expect(await output(lost.id)).toMatchObject({ exit_code: 126 });
-    expect(existsSync(inHome("child"))).toBe(true);
+    expect(existsSync(toHomePath("child"))).toBe(true);
   });
 });
 
 describe("diagnostics", () => {
   test("[PT-9] show the route to the server, the interfaces, metrics, and the manifest without secrets", async () => {
-    const { body } = await ask<Record<string, unknown>>("GET", "netcheck");
+    const { body } = await request<Record<string, unknown>>("GET", "netcheck");
     expect(body).toMatchObject({ severity: "ok", dismissed: false, net_info: { UDP: false, PreferredDERP: 999 } });
     const { net_info, interfaces } = body as {
       net_info: { DERPLatency: Record<string, number> };
@@ -228,7 +228,7 @@ describe("diagnostics", () => {
     };
     expect(net_info.DERPLatency["999-v4"]).toBeGreaterThan(0);
     expect(interfaces.interfaces.find(({ name }) => name === "lo")?.addresses).toContain("127.0.0.1/8");
-    const { agentHttp } = contextOf(world.server);
+    const { agentHttp } = getContext(world.server);
     const text = async (path: string) =>
       (await agentHttp.request(world.seeded.agent_id, { method: "GET", path })).text(1_000_000);
     using _terminal = await TestTerminal.open(world);

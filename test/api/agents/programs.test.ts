@@ -6,7 +6,7 @@ import { sha256 } from "#base/ids.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 
 const SCRIPT = "#!/bin/sh\necho ran\n";
-const here = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
 
 const serving = async (folder: string) => {
   const own = join(folder, "own");
@@ -22,15 +22,15 @@ test("[TF-13] the program for a system is served under both names, with its dige
   using folder = tempDirectory();
   await using server = await serving(folder.path);
   const get = (path: string, headers: Record<string, string> = {}) => fetch(new URL(path, server.url), { headers });
-  const [mine, theirs] = await Promise.all([get(`/bin/slipway-${here}`), get(`/bin/coder-${here}`)]);
+  const [mine, theirs] = await Promise.all([get(`/bin/slipway-${platform}`), get(`/bin/coder-${platform}`)]);
   expect([await mine.text(), await theirs.text()]).toEqual([SCRIPT, SCRIPT]);
   const etag = mine.headers.get("etag") as string;
   expect(etag).toBe(`"${sha256(SCRIPT)}"`);
-  expect((await get(`/bin/slipway-${here}`, { "if-none-match": `"other", ${etag}` })).status).toBe(304);
+  expect((await get(`/bin/slipway-${platform}`, { "if-none-match": `"other", ${etag}` })).status).toBe(304);
   expect((await get("/bin/slipway-linux-musl-arm64")).headers.get("content-type")).toBe("application/octet-stream");
   const sums = await (await get("/bin/SHA256SUMS")).text();
   expect(sums.split("\n").map((line) => line.split("  ")[1])).toEqual(
-    expect.arrayContaining([`slipway-${here}`, "slipway-linux-musl-arm64"]),
+    expect.arrayContaining([`slipway-${platform}`, "slipway-linux-musl-arm64"]),
   );
   for (const name of ["slipway-windows-arm64.exe", "slipway-plan9-amd64", "own", "..%2fown", "slipway"]) {
     expect([name, (await get(`/bin/${name}`)).status]).toEqual([name, 404]);
@@ -40,7 +40,10 @@ test("[TF-13] the program for a system is served under both names, with its dige
 test("[TF-14] a machine's script names this server's address, downloads the program and starts it", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
-  for (const path of [`/init-script/${here.replace("-", "/")}`, `/api/v2/init-script/${here.replace("-", "/")}`]) {
+  for (const path of [
+    `/init-script/${platform.replace("-", "/")}`,
+    `/api/v2/init-script/${platform.replace("-", "/")}`,
+  ]) {
     const script = await (await fetch(new URL(path, server.url))).text();
     expect(script).toContain(`CODER_AGENT_URL="${server.url.href}"`);
     // Runs with only a PATH: the script starts the program that the server serves.
@@ -57,7 +60,7 @@ test("[TF-14] a machine's script names this server's address, downloads the prog
 test("[TF-14] all starts on a machine share one folder for the program, never one that another user has created", async () => {
   using folder = tempDirectory();
   await using server = await serving(folder.path);
-  const script = await (await fetch(new URL(`/init-script/${here.replace("-", "/")}`, server.url))).text();
+  const script = await (await fetch(new URL(`/init-script/${platform.replace("-", "/")}`, server.url))).text();
   const temp = join(folder.path, "temp");
   mkdirSync(temp);
   const run = async (): Promise<string> => {

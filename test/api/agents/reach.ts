@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
-import { programCommand } from "#test/support/program.ts";
-import { contextOf, type Seeded, type SeedOptions, seedAgent } from "#test/support/seed.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { getContext, type SeededAgent, type SeedOptions, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 
 export type Daemon = AsyncDisposable & { readonly process: Bun.Subprocess };
 
 export type Reachable = AsyncDisposable & {
   readonly server: TestServer;
-  readonly seeded: Seeded;
+  readonly seeded: SeededAgent;
   /** The workspace's owner. */
   readonly owner: Client;
   /** The daemon's home folder, which is also the agent's folder. */
@@ -26,18 +26,18 @@ export type Reachable = AsyncDisposable & {
 /** Starts the daemon of this agent; resolves when it has connected. `url` is the server's address for it. */
 export const startAgentProcess = async (
   server: TestServer,
-  seeded: Pick<Seeded, "agent_id" | "agent_token">,
+  seeded: Pick<SeededAgent, "agent_id" | "agent_token">,
   home: string,
   { url = server.url, env = {} }: { url?: URL; env?: Record<string, string> } = {},
 ): Promise<Daemon> => {
-  const { topics } = contextOf(server);
+  const { topics } = getContext(server);
   const connected = new Promise<void>((resolve) => {
     const stop = topics.subscribe("agent_connection", seeded.agent_id, () => {
       stop();
       resolve();
     });
   });
-  const process_ = Bun.spawn([...programCommand(), "agent"], {
+  const process_ = Bun.spawn([...toProgramCommand(), "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -109,7 +109,7 @@ export class TestTerminal implements Disposable {
     return new TestTerminal(id, await owner.socket(path(`pty?${query}`)));
   }
 
-  say(input: { data?: string; height?: number; width?: number }): void {
+  sendInput(input: { data?: string; height?: number; width?: number }): void {
     this.socket.send(JSON.stringify(input));
   }
 
@@ -127,7 +127,7 @@ export class TestTerminal implements Disposable {
   }
 
   /** Clears the recorded output. */
-  forget(): void {
+  clearOutput(): void {
     this.#seen = "";
   }
 

@@ -6,7 +6,7 @@ import { workspaces } from "#db/schema/workspaces.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Client } from "#src/client.ts";
 import { type ReadEvent, readEvents } from "#test/support/net/event-reader.ts";
-import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -17,15 +17,15 @@ const events = { headers: { Accept: "text/event-stream" } };
 /** Seeds an agent of a prebuilt workspace. */
 const seedPrepared = async (server: TestServer) => {
   const seeded = await seedAgent(server);
-  await contextOf(server).store.commit([
+  await getContext(server).store.commit([
     updateWorkspace(seeded.workspace_id, { owner_id: PREBUILDS_USER_ID, name: `ready-${uuid().slice(0, 8)}` }),
   ]);
   return { ...seeded, agent: new Client(server.url, seeded.agent_token) };
 };
 
-const heard = async (server: TestServer, workspace_id: string): Promise<void> => {
-  const { topics, streams } = contextOf(server);
-  await until(() => topics.heard("reinit", workspace_id) && streams.size > 0);
+const awaitFollower = async (server: TestServer, workspace_id: string): Promise<void> => {
+  const { topics, streams } = getContext(server);
+  await until(() => topics.hasListeners("reinit", workspace_id) && streams.size > 0);
 };
 
 describe("ordinary workspaces", () => {
@@ -42,8 +42,8 @@ describe("ordinary workspaces", () => {
     }
     expect((await agent.fetch("GET", `${REINIT}?wait=perhaps`)).status).toBe(400);
     expect((await new Client(server.url, seeded.owner_token).fetch("GET", REINIT)).status).toBe(401);
-    const { topics, streams } = contextOf(server);
-    expect([topics.heard("reinit", seeded.workspace_id), streams.size]).toEqual([false, 0]);
+    const { topics, streams } = getContext(server);
+    expect([topics.hasListeners("reinit", seeded.workspace_id), streams.size]).toEqual([false, 0]);
   });
 });
 
@@ -53,17 +53,17 @@ describe("prebuilt workspaces", () => {
     const { agent, workspace_id } = await seedPrepared(server);
     const response = await agent.fetch("GET", `${REINIT}?wait=true`, undefined, events);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
-    await heard(server, workspace_id);
+    await awaitFollower(server, workspace_id);
     const owner_id = uuid();
-    contextOf(server).topics.publish("reinit", workspace_id, { owner_id });
-    contextOf(server).topics.publish("reinit", workspace_id, { owner_id: uuid() });
+    getContext(server).topics.publish("reinit", workspace_id, { owner_id });
+    getContext(server).topics.publish("reinit", workspace_id, { owner_id: uuid() });
     const seen: ReadEvent[] = [];
     for await (const event of readEvents(response)) seen.push(event);
     expect(seen).toEqual([
       { event: "ping" },
       { event: "data", data: { reason: "prebuild_claimed", workspace_id, owner_id } },
     ]);
-    expect(contextOf(server).topics.heard("reinit", workspace_id)).toBe(false);
+    expect(getContext(server).topics.hasListeners("reinit", workspace_id)).toBe(false);
   });
 
   test("[RI-3] without events it is one JSON response when it happens; a genuine agent always reads events", async () => {
@@ -71,25 +71,25 @@ describe("prebuilt workspaces", () => {
     const { agent, workspace_id, agent_token } = await seedPrepared(server);
     const owner_id = uuid();
     const answer = agent.get(REINIT);
-    await heard(server, workspace_id);
-    contextOf(server).topics.publish("reinit", workspace_id, { owner_id });
+    await awaitFollower(server, workspace_id);
+    getContext(server).topics.publish("reinit", workspace_id, { owner_id });
     expect(await answer).toEqual({ reason: "prebuild_claimed", workspace_id, owner_id });
     const headers = { "Coder-Session-Token": agent_token };
     const abort = new AbortController();
     const genuine = await fetch(new URL(REINIT, server.url), { headers, signal: abort.signal });
     expect(genuine.headers.get("content-type")).toBe("text/event-stream");
     abort.abort();
-    const { topics } = contextOf(server);
-    await until(() => !topics.heard("reinit", workspace_id));
+    const { topics } = getContext(server);
+    await until(() => !topics.hasListeners("reinit", workspace_id));
   });
 
   test("[RI-4] the wait ends when a newer build takes over, when the caller disconnects and when the server stops", async () => {
     await using server = await startTestServer();
-    const { topics, streams } = contextOf(server);
+    const { topics, streams } = getContext(server);
     const replaced = await seedPrepared(server);
     const stream = await replaced.agent.fetch("GET", REINIT, undefined, events);
-    await heard(server, replaced.workspace_id);
-    await supersede(server, replaced);
+    await awaitFollower(server, replaced.workspace_id);
+    await supersedeAgent(server, replaced);
     const seen: ReadEvent[] = [];
     for await (const event of readEvents(stream)) seen.push(event);
     expect(seen).toEqual([{ event: "ping" }]);
@@ -97,14 +97,14 @@ describe("prebuilt workspaces", () => {
     const { agent, workspace_id } = await seedPrepared(server);
     const abort = new AbortController();
     const left = agent.fetch("GET", REINIT, undefined, { signal: abort.signal }).catch(() => "left");
-    await heard(server, workspace_id);
+    await awaitFollower(server, workspace_id);
     abort.abort();
     expect(await left).toBe("left");
-    await until(() => !topics.heard("reinit", workspace_id));
+    await until(() => !topics.hasListeners("reinit", workspace_id));
     expect(streams.size).toBe(0);
 
     const waiting = agent.fetch("GET", REINIT);
-    await heard(server, workspace_id);
+    await awaitFollower(server, workspace_id);
     streams.endAll();
     expect((await waiting).status).toBe(503);
   });

@@ -1,15 +1,15 @@
 // A test agent: the real client side of the protocol over a real WebSocket.
 import { systemClock } from "#base/clock.ts";
-import { agentClient } from "#src/wire/agent-api.ts";
+import { createAgentClient } from "#src/wire/agent-api.ts";
 import type { ByteStream } from "#src/wire/byte-stream.ts";
-import { tailnetClient } from "#src/wire/tailnet-api.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { createTailnetClient } from "#src/wire/tailnet-api.ts";
+import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import type { TestServer } from "#test/support/server.ts";
 
 export type RpcAgent = AsyncDisposable & {
-  agent: ReturnType<typeof agentClient>;
-  tailnet: ReturnType<typeof tailnetClient>;
+  agent: ReturnType<typeof createAgentClient>;
+  tailnet: ReturnType<typeof createTailnetClient>;
   stream: ByteStream;
   /** How the server closed the socket. */
   closed: Promise<{ code: number; reason: string }>;
@@ -27,11 +27,11 @@ export const connectAgent = async (
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
   });
-  const stream = await streamOverWebSocket(socket, systemClock);
+  const stream = await createWebSocketStream(socket, systemClock);
   const session = new YamuxSession(stream, { role: "client", clock: systemClock });
   return {
-    agent: agentClient(session),
-    tailnet: tailnetClient(session),
+    agent: createAgentClient(session),
+    tailnet: createTailnetClient(session),
     stream,
     closed,
     async [Symbol.asyncDispose]() {

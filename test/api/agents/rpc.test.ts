@@ -1,34 +1,34 @@
 // An agent's connection, end to end: a real WebSocket, the real client, the real store.
 import { describe, expect, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { NIL_UUID, uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { NIL_UUID, uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { Client } from "#src/client.ts";
 import { Lifecycle_State, type Startup_Subsystem } from "#src/wire/gen/agent_pb.ts";
-import { contextOf, type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { call, handshake } from "../edge/raw-http.ts";
 import { connectAgent } from "./rpc-agent.ts";
 
-const shown = (server: TestServer, seeded: Seeded) =>
+const getAgent = (server: TestServer, seeded: SeededAgent) =>
   new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${seeded.agent_id}`);
-const logs = (server: TestServer, seeded: Seeded) =>
+const logs = (server: TestServer, seeded: SeededAgent) =>
   new Client(server.url, seeded.owner_token).get<AgentLog[]>(`/api/v2/workspaceagents/${seeded.agent_id}/logs`);
 
 describe("connecting", () => {
   test("[AG-5] opening a connection makes the agent connected, closing it disconnected", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    expect((await shown(server, seeded)).status).toBe("connecting");
+    expect((await getAgent(server, seeded)).status).toBe("connecting");
     const seen: unknown[] = [];
-    const { topics, agents } = contextOf(server);
+    const { topics, agents } = getContext(server);
     topics.subscribe("workspace_changed", seeded.workspace_id, (event) => seen.push(event));
     {
       await using connection = await connectAgent(server, seeded.agent_token);
       await connection.agent.getServiceBanner({});
-      const agent = await shown(server, seeded);
+      const agent = await getAgent(server, seeded);
       expect([agent.status, agent.api_version, typeof agent.first_connected_at]).toEqual([
         "connected",
         "2.10",
@@ -37,15 +37,15 @@ describe("connecting", () => {
       expect(agent.disconnected_at).toBeUndefined();
     }
     await agents.ask(seeded.agent_id, "settle", {});
-    expect((await shown(server, seeded)).status).toBe("disconnected");
+    expect((await getAgent(server, seeded)).status).toBe("disconnected");
     expect(seen.length).toBe(2);
   });
 
   test("[AG-23] changes of an agent update its `updated_at`, heartbeats do not", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const seen = async (): Promise<number> => Date.parse((await shown(server, seeded)).updated_at);
-    const moved = async (what: () => Promise<unknown>): Promise<boolean> => {
+    const seen = async (): Promise<number> => Date.parse((await getAgent(server, seeded)).updated_at);
+    const changesUpdatedAt = async (what: () => Promise<unknown>): Promise<boolean> => {
       const before = await seen();
       // Waits for the next millisecond.
       await until(() => Date.now() > before);
@@ -55,21 +55,23 @@ describe("connecting", () => {
     const connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
     await agent.getServiceBanner({});
-    expect(await moved(() => agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } }))).toBe(true);
+    expect(
+      await changesUpdatedAt(() => agent.updateLifecycle({ lifecycle: { state: Lifecycle_State.STARTING } })),
+    ).toBe(true);
     const startup = { version: "v1.2.3", expandedDirectory: "/", subsystems: [] };
-    expect(await moved(() => agent.updateStartup({ startup }))).toBe(true);
-    expect(await moved(() => agent.updateStats({ stats: {} }))).toBe(false);
-    const gone = async (): Promise<void> => {
+    expect(await changesUpdatedAt(() => agent.updateStartup({ startup }))).toBe(true);
+    expect(await changesUpdatedAt(() => agent.updateStats({ stats: {} }))).toBe(false);
+    const disconnect = async (): Promise<void> => {
       await connection[Symbol.asyncDispose]();
-      await until(async () => (await shown(server, seeded)).status === "disconnected");
+      await until(async () => (await getAgent(server, seeded)).status === "disconnected");
     };
-    expect(await moved(gone)).toBe(true);
+    expect(await changesUpdatedAt(disconnect)).toBe(true);
   });
 
   test("[AG-6] any 2.x is served; other versions, anonymous callers, users and old agents are refused", async () => {
     await using server = await startTestServer();
     const seeded = await seedAgent(server);
-    const ask = async (query: string, token: string) => {
+    const requestUpgrade = async (query: string, token: string) => {
       const headers = { "Service-Session-Token": token, upgrade: "websocket", connection: "upgrade" };
       const response = await fetch(new URL(`/api/v2/workspaceagents/me/rpc${query}`, server.url), { headers });
       return {
@@ -78,7 +80,7 @@ describe("connecting", () => {
       };
     };
     for (const version of ["3.0", "1.0", "2", "two", "2.x"]) {
-      const { status, body } = await ask(`?version=${version}`, seeded.agent_token);
+      const { status, body } = await requestUpgrade(`?version=${version}`, seeded.agent_token);
       expect([status, body.message, body.validations?.[0]?.field]).toEqual([
         400,
         "Unknown or unsupported API version",
@@ -89,12 +91,12 @@ describe("connecting", () => {
     await newer.agent.getServiceBanner({});
     await using oldest = await connectAgent(server, seeded.agent_token, "");
     await oldest.agent.getServiceBanner({});
-    expect((await shown(server, seeded)).api_version).toBe("2.0");
-    expect((await ask("", seeded.owner_token)).status).toBe(401);
-    expect((await ask("", crypto.randomUUID())).status).toBe(401);
-    expect((await ask("", "nonsense")).status).toBe(401);
-    await supersede(server, seeded);
-    expect((await ask("", seeded.agent_token)).status).toBe(401);
+    expect((await getAgent(server, seeded)).api_version).toBe("2.0");
+    expect((await requestUpgrade("", seeded.owner_token)).status).toBe(401);
+    expect((await requestUpgrade("", crypto.randomUUID())).status).toBe(401);
+    expect((await requestUpgrade("", "nonsense")).status).toBe(401);
+    await supersedeAgent(server, seeded);
+    expect((await requestUpgrade("", seeded.agent_token)).status).toBe(401);
   });
 
   test("[AG-7] a second connection replaces the first, whose end changes nothing", async () => {
@@ -104,8 +106,8 @@ describe("connecting", () => {
     await first.agent.getServiceBanner({});
     await using second = await connectAgent(server, seeded.agent_token);
     expect(await first.closed).toEqual({ code: 1001, reason: "a newer connection of this agent has taken over" });
-    await contextOf(server).agents.ask(seeded.agent_id, "settle", {});
-    expect((await shown(server, seeded)).status).toBe("connected");
+    await getContext(server).agents.ask(seeded.agent_id, "settle", {});
+    expect((await getAgent(server, seeded)).status).toBe("connected");
     await second.agent.getServiceBanner({});
   });
 
@@ -120,7 +122,7 @@ describe("connecting", () => {
         logLimitExceeded: false,
       });
     }
-    expect((await shown(server, seeded)).status).toBe("connected");
+    expect((await getAgent(server, seeded)).status).toBe("connected");
     const open = await Promise.all(
       Array.from({ length: 8 }, () => connectAgent(server, seeded.agent_token, "?version=2.10&role=logs")),
     );
@@ -137,7 +139,7 @@ describe("connecting", () => {
     const seeded = await seedAgent(server);
     await using connection = await connectAgent(server, seeded.agent_token);
     await connection.agent.getServiceBanner({});
-    await supersede(server, seeded);
+    await supersedeAgent(server, seeded);
     expect(await connection.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
   });
 
@@ -203,7 +205,7 @@ describe("calling", () => {
     });
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
-    const at = timestampFromMs(contextOf(server).clock.now());
+    const at = timestampFromMs(getContext(server).clock.now());
     expect(
       await agent.updateStartup({
         startup: { version: "v2.34.1", expandedDirectory: "/home/dev", subsystems: [3, 1, 3] },
@@ -211,7 +213,7 @@ describe("calling", () => {
     ).toMatchObject({ version: "v2.34.1" });
     expect(await agent.updateLifecycle({ lifecycle: { state: 2, changedAt: at } })).toMatchObject({ state: 2 });
     await agent.updateLifecycle({ lifecycle: { state: 5, changedAt: at } });
-    await agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(app), health: 3 }] });
+    await agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(app), health: 3 }] });
     await agent.batchUpdateMetadata({
       metadata: [
         { key: "cpu", result: { value: "7%" } },
@@ -219,13 +221,13 @@ describe("calling", () => {
       ],
     });
     await agent.scriptCompleted({
-      timing: { scriptId: uuidBytes(script), start: at, end: at, exitCode: 3, stage: 0, status: 1 },
+      timing: { scriptId: uuidToBytes(script), start: at, end: at, exitCode: 3, stage: 0, status: 1 },
     });
     expect((await agent.updateStats({})).reportInterval?.seconds).toBe(300n);
     expect(
       (await agent.updateStats({ stats: { rxBytes: 5n, sessionCounts: { ssh: 2n } } })).reportInterval?.seconds,
     ).toBe(300n);
-    expect(await shown(server, seeded)).toMatchObject({
+    expect(await getAgent(server, seeded)).toMatchObject({
       version: "v2.34.1",
       expanded_directory: "/home/dev",
       subsystems: ["envbox", "exectrace"],
@@ -247,7 +249,7 @@ describe("calling", () => {
     const { config } = await agent.getResourcesMonitoringConfiguration({});
     expect(config?.collectionIntervalSeconds).toBeGreaterThan(0);
     await agent.pushResourcesMonitoringUsage({ datapoints: [] });
-    await agent.reportConnection({ connection: { id: uuidBytes(NIL_UUID), action: 1, type: 1 } });
+    await agent.reportConnection({ connection: { id: uuidToBytes(NIL_UUID), action: 1, type: 1 } });
     const maps = tailnet.streamDERPMaps({});
     const first = await maps.next();
     expect(first.value?.homeParams).toBeDefined();
@@ -270,18 +272,18 @@ describe("calling", () => {
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
     await agent.getServiceBanner({});
-    const before = await shown(server, seeded);
+    const before = await getAgent(server, seeded);
     const wrong: (() => Promise<unknown>)[] = [
       () => agent.updateStartup({ startup: { version: "latest" } }),
       () => agent.updateStartup({ startup: { version: "v1.2.3", subsystems: [9 as Startup_Subsystem] } }),
       () => agent.updateStartup({}),
       () => agent.updateLifecycle({ lifecycle: { state: 0 } }),
       () => agent.updateLifecycle({ lifecycle: { state: 42 as Lifecycle_State } }),
-      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(plain), health: 3 }] }),
-      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidBytes(crypto.randomUUID()), health: 3 }] }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(plain), health: 3 }] }),
+      () => agent.batchUpdateAppHealths({ updates: [{ id: uuidToBytes(crypto.randomUUID()), health: 3 }] }),
       () => agent.batchUpdateAppHealths({ updates: [{ id: new Uint8Array(3), health: 3 }] }),
-      () => agent.scriptCompleted({ timing: { scriptId: uuidBytes(NIL_UUID) } }),
-      () => agent.batchCreateLogs({ logSourceId: uuidBytes(crypto.randomUUID()), logs: [{ output: "x" }] }),
+      () => agent.scriptCompleted({ timing: { scriptId: uuidToBytes(NIL_UUID) } }),
+      () => agent.batchCreateLogs({ logSourceId: uuidToBytes(crypto.randomUUID()), logs: [{ output: "x" }] }),
     ];
     for (const call of wrong)
       expect(
@@ -290,20 +292,20 @@ describe("calling", () => {
           () => "refused",
         ),
       ).toBe("refused");
-    const after = await shown(server, seeded);
+    const after = await getAgent(server, seeded);
     expect({ ...after, last_connected_at: "" }).toEqual({ ...before, last_connected_at: "" });
   });
 
   test("[LG-11] lines over the connection follow the same rules: sources, levels, limit, and a batch with an ID is stored once", async () => {
     await using server = await startTestServer({ env: { SLIPWAY_AGENT_LOG_LIMIT: "50000" } });
     const seeded = await seedAgent(server);
-    const { agents } = contextOf(server);
+    const { agents } = getContext(server);
     const source = crypto.randomUUID();
     await agents.ask(seeded.agent_id, "createLogSource", { id: source, display_name: "Build" });
     await using connection = await connectAgent(server, seeded.agent_token);
     const { agent } = connection;
-    const logSourceId = uuidBytes(source);
-    const batchId = uuidBytes(crypto.randomUUID());
+    const logSourceId = uuidToBytes(source);
+    const batchId = uuidToBytes(crypto.randomUUID());
     for (let i = 0; i < 3; i++) {
       await agent.batchCreateLogs({ logSourceId, batchId, logs: [{ output: "once", level: 4 }, { output: "twice" }] });
     }
@@ -321,7 +323,7 @@ describe("calling", () => {
       logLimitExceeded: false,
     });
     expect(await agent.batchCreateLogs({ logs: [{ output: "x" }] })).toMatchObject({ logLimitExceeded: true });
-    expect((await shown(server, seeded)).logs_overflowed).toBe(true);
+    expect((await getAgent(server, seeded)).logs_overflowed).toBe(true);
     expect((await logs(server, seeded)).length).toBe(2502);
   });
 });

@@ -2,7 +2,7 @@
 import { type BareSocket, type CloseFrame, closeFrame } from "#test/support/net/bare-socket.ts";
 
 /** Waits until all buffers between the server and the test are full. */
-export const stalled = async (): Promise<void> => {
+export const waitUntilStalled = async (): Promise<void> => {
   // Only the kernel knows; a second without reading fills every buffer on this machine.
   await new Promise((resolve) => setTimeout(resolve, 1_000));
 };

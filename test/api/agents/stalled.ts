@@ -3,11 +3,11 @@ import type { AgentLog } from "#schema/agents/agent-log.ts";
 import { BareSocket, type CloseFrame, closeFrame } from "#test/support/net/bare-socket.ts";
 
 /** The first array is empty and follows the upgrade directly: after it, the follower is live. */
-const FIRST_BYTES = 4;
+const FIRST_FRAME_BYTES = 4;
 
 /** Opens the WebSocket and stops reading once it follows. */
 export const openStalled = (url: URL, path: string, token: string): Promise<BareSocket> =>
-  BareSocket.open(url, path, token, FIRST_BYTES);
+  BareSocket.open(url, path, token, FIRST_FRAME_BYTES);
 
 /** Reads everything that is left: the lines, and the close frame if there is one. */
 export const readLogs = async (follower: BareSocket): Promise<{ logs: AgentLog[]; close: CloseFrame | undefined }> => {

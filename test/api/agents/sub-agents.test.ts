@@ -1,11 +1,11 @@
 // Agents inside agents over the agent protocol: created, shown, connected, deleted, and ended with their parents.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { type Seeded, seedAgent, supersede } from "#test/support/seed.ts";
+import { type SeededAgent, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { connectAgent, type RpcAgent } from "./rpc-agent.ts";
 
@@ -18,9 +18,9 @@ const make = async (agent: RpcAgent["agent"], wish: Parameters<RpcAgent["agent"]
   if (!made) throw new Error("no agent came");
   return { id: uuidFromBytes(made.id), token: uuidFromBytes(made.authToken), name: made.name, appCreationErrors };
 };
-const show = (seeded: Seeded, id: string) =>
+const show = (seeded: SeededAgent, id: string) =>
   new Client(server.url, seeded.owner_token).get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`);
-const codeOf = (call: Promise<unknown>): Promise<string> =>
+const getErrorMessage = (call: Promise<unknown>): Promise<string> =>
   call.then(
     () => "done",
     (error: Error) => error.message,
@@ -78,12 +78,12 @@ describe("a child agent", () => {
     await using parent = await connectAgent(server, seeded.agent_token);
     const { agent } = parent;
     for (const name of ["", "two words", "-x", "x".repeat(65)]) {
-      expect([name, await codeOf(agent.createSubAgent({ ...WISH, name }))]).toEqual([
+      expect([name, await getErrorMessage(agent.createSubAgent({ ...WISH, name }))]).toEqual([
         name,
         expect.stringMatching(/valid/i),
       ]);
     }
-    expect(await codeOf(agent.createSubAgent({ ...WISH, name: "MAIN" }))).toMatch(/already/);
+    expect(await getErrorMessage(agent.createSubAgent({ ...WISH, name: "MAIN" }))).toMatch(/already/);
     const apps = [{ slug: "ok" }, { slug: "Not Ok" }, { slug: "ok" }];
     const child = await make(agent, { ...WISH, apps });
     expect(child.appCreationErrors.map(({ index, field }) => [index, field])).toEqual([
@@ -91,9 +91,11 @@ describe("a child agent", () => {
       [2, "slug"],
     ]);
     expect((await show(seeded, child.id)).apps.map(({ slug }) => slug)).toEqual(["ok"]);
-    expect(await codeOf(agent.createSubAgent(WISH))).toMatch(/already/);
+    expect(await getErrorMessage(agent.createSubAgent(WISH))).toMatch(/already/);
     await using inside = await connectAgent(server, child.token);
-    expect(await codeOf(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(/sub-agents of its own/);
+    expect(await getErrorMessage(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(
+      /sub-agents of its own/,
+    );
   });
 
   test("[SA-3] can be deleted by its parent alone: not listed, its token revoked, its connection closed", async () => {
@@ -108,15 +110,17 @@ describe("a child agent", () => {
     });
     expect(await keyStatus(child.token)).toBe(200);
     for (const agent of [other.agent, inside.agent]) {
-      expect(await codeOf(agent.deleteSubAgent({ id: uuidBytes(child.id) }))).toMatch(/not found/);
+      expect(await getErrorMessage(agent.deleteSubAgent({ id: uuidToBytes(child.id) }))).toMatch(/not found/);
       expect((await agent.listSubAgents({})).agents).toEqual([]);
     }
-    expect(await codeOf(parent.agent.deleteSubAgent({ id: uuidBytes(seeded.agent_id) }))).toMatch(/not found/);
-    expect(await codeOf(parent.agent.deleteSubAgent({ id: new Uint8Array(3) }))).toMatch(/valid/i);
-    await parent.agent.deleteSubAgent({ id: uuidBytes(child.id) });
+    expect(await getErrorMessage(parent.agent.deleteSubAgent({ id: uuidToBytes(seeded.agent_id) }))).toMatch(
+      /not found/,
+    );
+    expect(await getErrorMessage(parent.agent.deleteSubAgent({ id: new Uint8Array(3) }))).toMatch(/valid/i);
+    await parent.agent.deleteSubAgent({ id: uuidToBytes(child.id) });
     expect(await inside.closed).toMatchObject({ code: 1001 });
     expect(await keyStatus(child.token)).toBe(401);
-    expect(await codeOf(show(seeded, child.id))).toMatch(/not found/);
+    expect(await getErrorMessage(show(seeded, child.id))).toMatch(/not found/);
     expect((await parent.agent.listSubAgents({})).agents).toEqual([]);
     expect((await make(parent.agent)).id).not.toBe(child.id);
   });
@@ -127,7 +131,7 @@ describe("a child agent", () => {
     const child = await make(parent.agent);
     const inside = await connectAgent(server, child.token);
     await inside.agent.getServiceBanner({});
-    await supersede(server, seeded);
+    await supersedeAgent(server, seeded);
     expect(await inside.closed).toMatchObject({ code: 1001 });
     expect(await parent.closed).toMatchObject({ code: 1001 });
     expect(await keyStatus(child.token)).toBe(401);

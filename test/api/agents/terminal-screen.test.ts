@@ -17,23 +17,25 @@ testNeeding(
   async () => {
     await using world = await startReachable();
     const id = uuid();
-    const pidIn = (name: string) => Number(readFileSync(join(world.home, name), "utf8"));
+    const readPid = (name: string) => Number(readFileSync(join(world.home, name), "utf8"));
     using one = await TestTerminal.open(world, { id, backend_type, height: 24, width: 100 });
     // Ctrl-A is normally screen's command key; here it reaches the shell and moves to the beginning of the line.
     await one.until(/[#$] /);
-    one.say({ data: '$((40+2)) "on $TERM"\x01echo ' });
-    one.say({ data: "\n" });
+    one.sendInput({ data: '$((40+2)) "on $TERM"\x01echo ' });
+    one.sendInput({ data: "\n" });
     await one.until(/42 on screen-256color/);
     using two = await TestTerminal.open(world, { id, backend_type: "screen", height: 30, width: 90 });
     await two.until(/42 on screen-256color/);
     // Screen learns of the new size slightly later.
-    one.say({ data: 'while [ "$(stty size)" != "24 90" ]; do sleep 0.05; done; echo in $PWD\n' });
+    one.sendInput({ data: 'while [ "$(stty size)" != "24 90" ]; do sleep 0.05; done; echo in $PWD\n' });
     await two.until(new RegExp(`in ${world.home}`));
-    two.say({ data: "(trap '' HUP; exec sleep 1000) & echo $! > job; echo $$ > shell; disown -a; echo ok$((1+1))\n" });
+    two.sendInput({
+      data: "(trap '' HUP; exec sleep 1000) & echo $! > job; echo $$ > shell; disown -a; echo ok$((1+1))\n",
+    });
     await one.until(/ok2/);
-    const [job, shell] = [pidIn("job"), pidIn("shell")];
+    const [job, shell] = [readPid("job"), readPid("shell")];
     expect([job, shell].map(isAlive)).toEqual([true, true]);
-    one.say({ data: "exit\n" });
+    one.sendInput({ data: "exit\n" });
     const end = { code: 1000, reason: "the command has ended" };
     expect(await Promise.all([one.socket.closed, two.socket.closed])).toEqual([end, end]);
     await until(() => ![job, shell].some(isAlive));
@@ -57,7 +59,7 @@ testNeeding(
     const daemon = await startAgentProcess(world.server, world.seeded, world.home);
     using after = await TestTerminal.open(world, { id: before.id, backend_type, command: "echo a new one" });
     expect(await after.until(/pid \d+/)).toContain(`pid ${pid}`);
-    after.say({ data: "word\n" });
+    after.sendInput({ data: "word\n" });
     expect(await after.until(/got word/)).not.toContain("a new one");
     await daemon[Symbol.asyncDispose]();
     expect(await after.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });

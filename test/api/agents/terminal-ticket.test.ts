@@ -15,10 +15,10 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, a
   const [agent, other] = [await seedAgent(server), await seedAgent(server)];
   const owner = new Client(server.url, agent.owner_token);
   const terminal = (id: string) => `/api/v2/workspaceagents/${id}/pty`;
-  const urlOf = (id: string) => new URL(terminal(id), server.url).href.replace("http", "ws");
+  const toSocketUrl = (id: string) => new URL(terminal(id), server.url).href.replace("http", "ws");
   const ticketFor = async (client: Client, id: string) =>
-    (await client.post<{ signed_token: string }>(TICKETS, { url: urlOf(id), agentID: id })).signed_token;
-  const statusOf = async (client: Client, body: object) => (await client.fetch("POST", TICKETS, body)).status;
+    (await client.post<{ signed_token: string }>(TICKETS, { url: toSocketUrl(id), agentID: id })).signed_token;
+  const fetchStatus = async (client: Client, body: object) => (await client.fetch("POST", TICKETS, body)).status;
   const open = async (path: string, ticket: string, headers: Record<string, string> = {}) => {
     const query = new URLSearchParams({ reconnect: uuid(), signed_token: ticket });
     const asked = handshake(`${path}?${query}`, { Host: server.url.host, Origin: "https://pages.example", ...headers });
@@ -34,12 +34,12 @@ test("[TM-17] a ticket opens one agent's terminal for a minute, from any page, a
   expect(await open(`/api/v2/workspaceagents/${agent.agent_id}/logs`, ticket)).not.toBe(101);
   expect((await new Client(server.url).fetch("GET", `/api/v2/users/me?signed_token=${ticket}`)).status).toBe(401);
 
-  expect(await statusOf(owner, { url: urlOf(agent.agent_id), agentID: other.agent_id })).toBe(404);
-  for (const url of ["", "nowhere", "javascript:1", server.url.origin, urlOf(other.agent_id)]) {
-    expect([url, await statusOf(owner, { url, agentID: agent.agent_id })]).toEqual([url, 400]);
+  expect(await fetchStatus(owner, { url: toSocketUrl(agent.agent_id), agentID: other.agent_id })).toBe(404);
+  for (const url of ["", "nowhere", "javascript:1", server.url.origin, toSocketUrl(other.agent_id)]) {
+    expect([url, await fetchStatus(owner, { url, agentID: agent.agent_id })]).toEqual([url, 400]);
   }
   const stranger = new Client(server.url, (await seedUser(server)).token);
-  expect(await statusOf(stranger, { url: urlOf(agent.agent_id), agentID: agent.agent_id })).toBe(404);
+  expect(await fetchStatus(stranger, { url: toSocketUrl(agent.agent_id), agentID: agent.agent_id })).toBe(404);
 
   clock.advance(61_000);
   expect(await open(terminal(agent.agent_id), ticket)).toBe(401);

@@ -7,11 +7,11 @@ import { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { BareSocket } from "#test/support/net/bare-socket.ts";
-import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { getContext, seedAgent, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, startReachable, TestTerminal } from "./reach.ts";
-import { readSlowly, stalled } from "./slow-socket.ts";
+import { readSlowly, waitUntilStalled } from "./slow-socket.ts";
 
 const world = await forFile(startReachable());
 
@@ -24,13 +24,13 @@ const pidIn = (name: string): number => Number(readFileSync(join(world.home, nam
 describe("a terminal", () => {
   test("[TM-1] is a login shell with a known terminal type and a UTF-8 character set, in the agent's folder", async () => {
     using terminal = await open();
-    terminal.say({
+    terminal.sendInput({
       data: "echo [$TERM] [$(locale charmap)] [$PWD] [$SLIPWAY_AGENT_TOKEN]; shopt -q login_shell && echo log''in\n",
     });
     const shown = await terminal.until(/\nlogin/);
     expect(shown).toContain(`[xterm-256color] [UTF-8] [${world.home}]`);
     expect(shown).toContain("]");
-    terminal.say({ data: "exit\n" });
+    terminal.sendInput({ data: "exit\n" });
     expect(await terminal.socket.closed).toEqual({ code: 1000, reason: "the command has ended" });
   });
 
@@ -43,17 +43,17 @@ describe("a terminal", () => {
   test("[TM-2] Ctrl-C reaches the program in the foreground, and only that", async () => {
     using terminal = await open();
     await terminal.until(READY);
-    terminal.say({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
-    await untilSo(() => isAlive(pidIn("sleeper")));
+    terminal.sendInput({ data: "echo $$ > shell; (echo $BASHPID > sleeper; exec sleep 1000)\n" });
+    await untilHolds(() => isAlive(pidIn("sleeper")));
     const sleeper = pidIn("sleeper");
-    terminal.forget();
-    terminal.say({ data: "\x03" });
+    terminal.clearOutput();
+    terminal.sendInput({ data: "\x03" });
     await terminal.until(/\^C/);
-    terminal.say({ data: "echo still $((1+1)) here\n" });
+    terminal.sendInput({ data: "echo still $((1+1)) here\n" });
     await terminal.until(/still 2 here/);
     expect(isAlive(sleeper)).toBe(false);
     expect(isAlive(pidIn("shell"))).toBe(true);
-    terminal.say({ data: "exit\n" });
+    terminal.sendInput({ data: "exit\n" });
     await terminal.socket.closed;
   });
 
@@ -64,9 +64,9 @@ describe("a terminal", () => {
     await one.until(/24 100/);
     using two = await open({ id, height: 30, width: 90 });
     await one.until(/24 90/);
-    one.say({ height: 50 });
-    one.say({ width: 0, height: 10 });
-    one.say({ height: 51, width: 132 });
+    one.sendInput({ height: 50 });
+    one.sendInput({ width: 0, height: 10 });
+    one.sendInput({ height: 51, width: 132 });
     await two.until(/30 90/);
     two[Symbol.dispose]();
     // The larger client gets its full size back automatically.
@@ -87,9 +87,9 @@ describe("a terminal", () => {
     expect(lines.length).toBeLessThan(1_100);
     using third = await open({ id });
     await third.until(/the end of it/);
-    third.say({ data: "hi\n" });
+    third.sendInput({ data: "hi\n" });
     await Promise.all([second.until(/got hi/), third.until(/got hi/)]);
-    second.say({ data: "\n" });
+    second.sendInput({ data: "\n" });
     expect(await Promise.all([second.socket.closed, third.socket.closed])).toMatchObject([
       { code: 1000 },
       { code: 1000 },
@@ -101,15 +101,15 @@ describe("a terminal", () => {
   test("[TM-8] ends its processes when it ends, including background jobs", async () => {
     using terminal = await open();
     await terminal.until(READY);
-    terminal.say({
+    terminal.sendInput({
       data: "sleep 1000 & echo $! > job; (trap '' HUP; exec sleep 1000) & echo $! > stubborn; echo ok$((1+1))\n",
     });
     await terminal.until(/ok2/);
     const jobs = [pidIn("job"), pidIn("stubborn")];
     expect(jobs.map(isAlive)).toEqual([true, true]);
-    terminal.say({ data: "disown -a; exit\n" });
+    terminal.sendInput({ data: "disown -a; exit\n" });
     expect(await terminal.socket.closed).toMatchObject({ code: 1000 });
-    await untilSo(() => !jobs.some(isAlive));
+    await untilHolds(() => !jobs.some(isAlive));
   });
 });
 
@@ -120,11 +120,11 @@ describe("a slow reader", () => {
       `pty?reconnect=${uuid()}&command=${encodeURIComponent(`stty -onlcr; yes | head -n ${lines}`)}`,
     );
     await using slow = await BareSocket.open(world.server.url, path, world.seeded.owner_token);
-    await stalled();
-    const before = residentOf(world.daemon.process.pid);
+    await waitUntilStalled();
+    const before = readResidentBytes(world.daemon.process.pid);
     // Measured in the daemon, where it would accumulate: this process contains the server, the reader and all earlier tests.
     const { bytes, right, close } = await readSlowly(slow, 2 * lines, "y\n");
-    const grown = residentOf(world.daemon.process.pid) - before;
+    const grown = readResidentBytes(world.daemon.process.pid) - before;
     expect([bytes, right]).toEqual([2 * lines, true]);
     expect(close).toEqual({ code: 1000, reason: "the command has ended" });
     expect(grown).toBeLessThan(48 * 1024 * 1024);
@@ -133,10 +133,10 @@ describe("a slow reader", () => {
   test("[TM-6] holds back the program, which still receives Ctrl-C", async () => {
     const query = new URLSearchParams({ reconnect: uuid(), command: "echo $$ > loud; exec yes" });
     await using slow = await BareSocket.open(world.server.url, world.path(`pty?${query}`), world.seeded.owner_token);
-    await stalled();
+    await waitUntilStalled();
     expect(isAlive(pidIn("loud"))).toBe(true);
     slow.send(JSON.stringify({ data: "\x03" }));
-    await untilSo(() => !isAlive(pidIn("loud")));
+    await untilHolds(() => !isAlive(pidIn("loud")));
   });
 });
 
@@ -181,7 +181,7 @@ describe("failures", () => {
   test("[TM-9] invalid requests are refused, and callers without permission see nothing", async () => {
     const { status } = await world.owner.fetch("GET", world.path("pty"));
     expect(status).toBe(400);
-    const statusOf = async (query: string, client = world.owner) => {
+    const fetchStatus = async (query: string, client = world.owner) => {
       const headers = {
         upgrade: "websocket",
         connection: "upgrade",
@@ -190,20 +190,20 @@ describe("failures", () => {
       };
       return (await client.fetch("GET", world.path(`pty?${query}`), undefined, { headers })).status;
     };
-    expect(await statusOf("")).toBe(400);
-    expect(await statusOf("reconnect=nonsense")).toBe(400);
-    expect(await statusOf(`reconnect=${uuid()}&backend_type=tmux`)).toBe(400);
-    expect(await statusOf(`reconnect=${uuid()}&backend_type=screen&container=one`)).toBe(400);
-    expect(await statusOf(`reconnect=${uuid()}&height=0`)).toBe(400);
+    expect(await fetchStatus("")).toBe(400);
+    expect(await fetchStatus("reconnect=nonsense")).toBe(400);
+    expect(await fetchStatus(`reconnect=${uuid()}&backend_type=tmux`)).toBe(400);
+    expect(await fetchStatus(`reconnect=${uuid()}&backend_type=screen&container=one`)).toBe(400);
+    expect(await fetchStatus(`reconnect=${uuid()}&height=0`)).toBe(400);
     const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(stranger.token))).toBe(404);
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(stranger.token))).toBe(404);
     const looker = await seedUser(world.server, {
       organization_id: world.seeded.organization_id,
       roles: ["template-admin"],
     });
-    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(looker.token))).toBe(404);
-    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(undefined))).toBe(401);
-    expect(await statusOf(`reconnect=${uuid()}`, world.owner.as(world.seeded.agent_token))).toBe(401);
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(looker.token))).toBe(404);
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(undefined))).toBe(401);
+    expect(await fetchStatus(`reconnect=${uuid()}`, world.owner.withToken(world.seeded.agent_token))).toBe(401);
   });
 
   // biome-ignore format: a table of cases
@@ -227,7 +227,7 @@ describe("failures", () => {
       const end = await terminal.socket.closed;
       expect(end.code).toBe(code);
       expect(end.reason).not.toBe("");
-      other.say({ data: "fine\n" });
+      other.sendInput({ data: "fine\n" });
       await other.until(/fine\r\nfine/);
     },
   );
@@ -253,7 +253,7 @@ describe("failures", () => {
     const digest = new Bun.CryptoHasher("sha256").update(piece.repeat(count)).digest("hex");
     await terminal.until(/up/);
     const before = process.memoryUsage().rss;
-    for (let i = 0; i < count; i += 1) terminal.say({ data: piece });
+    for (let i = 0; i < count; i += 1) terminal.sendInput({ data: piece });
     expect(await terminal.until(/[\da-f]{64}/)).toContain(digest);
     // What nobody holds any more may still be there.
     Bun.gc(true);
@@ -282,16 +282,16 @@ describe("failures", () => {
   test("[TM-10] closes when the key that opened it is revoked", async () => {
     using terminal = await open({ command: "echo up; sleep 1000" });
     await terminal.until(/up/);
-    contextOf(world.server).topics.publish("key_gone", world.seeded.owner_token.slice(0, 10), {});
+    getContext(world.server).topics.publish("key_gone", world.seeded.owner_token.slice(0, 10), {});
     expect(await terminal.socket.closed).toMatchObject({ code: 1008 });
   });
 });
 
-const residentOf = (pid: number): number =>
+const readResidentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
 
 /** Polls until it holds; the file may not exist yet. */
-const untilSo = (holds: () => boolean): Promise<true> =>
+const untilHolds = (holds: () => boolean): Promise<true> =>
   until(() => {
     try {
       return holds();

@@ -3,10 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Duplex } from "#src/wire/duplex.ts";
-import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { createWebSocketStream } from "#src/wire/websocket.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { startAgentProcess, startReachable } from "./reach.ts";
@@ -50,7 +50,7 @@ const echoServer = (hostname = "127.0.0.1") => {
   return { port: server.port, [Symbol.dispose]: () => server.stop(true) };
 };
 
-const dial = (port: number, agent_id = world.seeded.agent_id) => contextOf(world.server).dialer.dial(agent_id, port);
+const dial = (port: number, agent_id = world.seeded.agent_id) => getContext(world.server).dialer.dial(agent_id, port);
 
 const pattern = (size: number, seed: number): Uint8Array => {
   const bytes = new Uint8Array(size);
@@ -71,7 +71,7 @@ const exchange = async (port: number, bytes: Uint8Array): Promise<Buffer> => {
   return back;
 };
 
-const reasonOf = async (work: Promise<unknown>): Promise<string> => {
+const getRejection = async (work: Promise<unknown>): Promise<string> => {
   try {
     await work;
     return "none";
@@ -90,13 +90,13 @@ describe("streams through the tunnel", () => {
   });
 
   test("[TN-2] a port that is not offered or not listening is refused with the reason", async () => {
-    for (const port of [1, 3, 5, 8]) expect(await reasonOf(dial(port))).toContain(`does not offer port ${port}`);
+    for (const port of [1, 3, 5, 8]) expect(await getRejection(dial(port))).toContain(`does not offer port ${port}`);
     const free = echoServer();
     free[Symbol.dispose]();
-    expect(await reasonOf(dial(free.port))).toContain("Nothing listens there: ECONNREFUSED");
-    for (const port of [0, -1, 65_536, 1.5]) expect(await reasonOf(dial(port))).toContain("no such port");
+    expect(await getRejection(dial(free.port))).toContain("Nothing listens there: ECONNREFUSED");
+    for (const port of [0, -1, 65_536, 1.5]) expect(await getRejection(dial(port))).toContain("no such port");
     const never = await seedAgent(world.server);
-    expect(await reasonOf(dial(4, never.agent_id))).toContain('its state is "connecting"');
+    expect(await getRejection(dial(4, never.agent_id))).toContain('its state is "connecting"');
   });
 
   test("[TN-3] 300 run concurrently, and one that is not read stalls no other", async () => {
@@ -124,36 +124,36 @@ describe("the life of a tunnel", () => {
     const first = await openTunnel(server, seeded.agent_token);
     const second = await openTunnel(server, seeded.agent_token);
     expect(await first.closed).toEqual({ code: 1001, reason: "a newer tunnel of this agent has taken over" });
-    const dialled = contextOf(server).dialer.dial(seeded.agent_id, 4);
+    const dialled = getContext(server).dialer.dial(seeded.agent_id, 4);
     const stream = await second.session.accept();
     await stream?.write(Uint8Array.of(0, 0, 0));
     await dialled;
-    await supersede(server, seeded);
+    await supersedeAgent(server, seeded);
     expect(await second.closed).toEqual({ code: 1001, reason: "a newer build has taken over" });
-    expect(await reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4))).toContain("its state is");
+    expect(await getRejection(getContext(server).dialer.dial(seeded.agent_id, 4))).toContain("its state is");
     await expect(openTunnel(server, seeded.agent_token)).rejects.toThrow();
-    expect(contextOf(server).dialer.size).toBe(0);
+    expect(getContext(server).dialer.size).toBe(0);
   });
 
   test("[TN-6] an agent that disconnects midway ends its streams with a reason; a silent one is given up", async () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
-    const { dialer } = contextOf(server);
+    const { dialer } = getContext(server);
     const tunnel = await openTunnel(server, seeded.agent_token);
     const dialled = dialer.dial(seeded.agent_id, 9_999);
     const theirs = await tunnel.session.accept();
     await theirs?.write(Uint8Array.of(0, 0, 0));
     const stream = await dialled;
-    const waiting = reasonOf(stream.read());
-    const asking = reasonOf(dialer.dial(seeded.agent_id, 9_998));
+    const waiting = getRejection(stream.read());
+    const asking = getRejection(dialer.dial(seeded.agent_id, 9_998));
     await tunnel.session.accept();
     tunnel.cut();
     expect(await waiting).toMatch(/closed|over/);
     expect(await asking).toMatch(/closed|over/);
-    expect(await reasonOf(stream.write(new Uint8Array(1)))).toMatch(/closed|over/);
+    expect(await getRejection(stream.write(new Uint8Array(1)))).toMatch(/closed|over/);
     const given = new AbortController();
     await using again = await openTunnel(server, seeded.agent_token);
-    const unanswered = reasonOf(dialer.dial(seeded.agent_id, 4, given.signal));
+    const unanswered = getRejection(dialer.dial(seeded.agent_id, 4, given.signal));
     await again.session.accept();
     given.abort();
     expect(await unanswered).toBe("The caller has gone.");
@@ -163,10 +163,10 @@ describe("the life of a tunnel", () => {
     await using server = await startTestServer({ clock: systemClock });
     const seeded = await seedAgent(server);
     await using daemon = await startAgentProcess(server, seeded, world.home);
-    const { dialer, sockets } = contextOf(server);
+    const { dialer, sockets } = getContext(server);
     using echo = echoServer();
     const stream = await dialer.dial(seeded.agent_id, echo.port);
-    const broken = reasonOf(stream.read());
+    const broken = getRejection(stream.read());
     sockets.closeAll("the test cuts every connection");
     expect(await broken).not.toBe("none");
     // Until the agent counts as connected again, dialing fails; from then on it waits for the tunnel.
@@ -201,14 +201,14 @@ describe("a tunnel that sends false data", () => {
     await new Promise((resolve) => {
       socket.onopen = resolve;
     });
-    const dialled = reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4));
+    const dialled = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
     for (const message of messages) socket.send(message as never);
     const end = await closed;
     expect(end.code).toBe(code);
     expect(await dialled).not.toBe("none");
     expect(end.reason).not.toBe("");
     expect((await fetch(new URL("/healthz", server.url))).status).toBe(200);
-    expect(contextOf(server).dialer.size).toBe(0);
+    expect(getContext(server).dialer.size).toBe(0);
   });
 
   test("[TN-7] an invalid answer about a target ends the stream, not the tunnel", async () => {
@@ -220,12 +220,12 @@ describe("a tunnel that sends false data", () => {
       [Uint8Array.of(1, 0xff, 0xff), "makes no sense"],
       [Uint8Array.of(1, 0, 2, 0x6e, 0x6f), "no"],
     ] as const) {
-      const dialled = reasonOf(contextOf(server).dialer.dial(seeded.agent_id, 4));
+      const dialled = getRejection(getContext(server).dialer.dial(seeded.agent_id, 4));
       const stream = await tunnel.session.accept();
       await stream?.write(answer);
       expect(await dialled).toContain(reason);
     }
-    const dialled = contextOf(server).dialer.dial(seeded.agent_id, 4);
+    const dialled = getContext(server).dialer.dial(seeded.agent_id, 4);
     await (await tunnel.session.accept())?.write(Uint8Array.of(0, 0, 0));
     await dialled;
   });
@@ -239,7 +239,7 @@ const openTunnel = async (server: TestServer, token: string) => {
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
   });
-  const stream = await streamOverWebSocket(socket, systemClock);
+  const stream = await createWebSocketStream(socket, systemClock);
   const session = new YamuxSession(stream, { role: "server", clock: systemClock });
   return {
     session,
@@ -253,10 +253,10 @@ const openTunnel = async (server: TestServer, token: string) => {
 };
 
 test("[AG-22] an agent that is reached through this server shows its relay with a measured latency", async () => {
-  const shown = async () =>
+  const getLatency = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.seeded.agent_id}`)).latency;
-  await until(async () => Object.keys(await shown()).length > 0);
-  const [[name, region] = ["", undefined], ...others] = Object.entries(await shown());
+  await until(async () => Object.keys(await getLatency()).length > 0);
+  const [[name, region] = ["", undefined], ...others] = Object.entries(await getLatency());
   expect([name, others.length, region?.preferred]).toEqual(["Coder Embedded Relay", 0, true]);
   expect(region?.latency_ms).toBeGreaterThan(0);
   expect(region?.latency_ms).toBeLessThan(10_000);

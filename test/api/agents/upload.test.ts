@@ -5,18 +5,18 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import { configureLogging, resetLogging } from "#base/log.ts";
-import { AGENT_FILE_LIMIT } from "#domain/agents/upload.ts";
+import { MAX_AGENT_FILE_BYTES } from "#domain/agents/upload.ts";
 import type { DirectoryListing } from "#schema/agents/agent-files.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { type Seeded, seedAgent, seedUser } from "#test/support/seed.ts";
+import { type SeededAgent, seedAgent, seedUser } from "#test/support/seed.ts";
 import { startReachable, TestTerminal } from "./reach.ts";
 
 const world = await forFile(startReachable());
 
-const bring = async (
+const uploadFile = async (
   query: Record<string, string>,
   body: string | Uint8Array<ArrayBuffer>,
-  agent: Pick<Seeded, "agent_id" | "owner_token"> = world.seeded,
+  agent: Pick<SeededAgent, "agent_id" | "owner_token"> = world.seeded,
 ) => {
   const url = new URL(
     `/api/v2/workspaceagents/${agent.agent_id}/files?${new URLSearchParams(query)}`,
@@ -31,25 +31,25 @@ const bring = async (
 test("[PT-8] a file is uploaded to the terminal's current folder, byte for byte, and replaces another only on request", async () => {
   mkdirSync(join(world.home, "deep/er"), { recursive: true });
   using terminal = await TestTerminal.open(world);
-  terminal.say({ data: "cd deep/er && echo he''re\n" });
+  terminal.sendInput({ data: "cd deep/er && echo he''re\n" });
   await terminal.until(/here/);
   const bytes = new Uint8Array(3_000_000).map((_, at) => at * 7);
   const path = join(world.home, "deep/er/büro 1.bin");
   const query = { name: "büro 1.bin", terminal: terminal.id };
-  expect(await bring(query, bytes)).toEqual({ status: 201, path });
+  expect(await uploadFile(query, bytes)).toEqual({ status: 201, path });
   expect(new Uint8Array(readFileSync(path)).every((byte, at) => byte === bytes[at])).toBe(true);
-  expect(await bring(query, "other")).toMatchObject({ status: 409 });
+  expect(await uploadFile(query, "other")).toMatchObject({ status: 409 });
   expect(readFileSync(path).byteLength).toBe(bytes.byteLength);
-  expect(await bring({ ...query, replace: "true" }, "other")).toMatchObject({ status: 201 });
+  expect(await uploadFile({ ...query, replace: "true" }, "other")).toMatchObject({ status: 201 });
   expect(readFileSync(path, "utf8")).toBe("other");
   expect(readdirSync(join(world.home, "deep/er"))).toEqual(["büro 1.bin"]);
   // The foreground program's folder is used; for a terminal that has ended or never existed, the agent's folder is.
-  terminal.say({ data: "sh -c 'cd ..; echo of-''the-child; cat'\n" });
+  terminal.sendInput({ data: "sh -c 'cd ..; echo of-''the-child; cat'\n" });
   await terminal.until(/of-the-child/);
-  expect(await bring({ name: "b.txt", terminal: terminal.id }, "x")).toMatchObject({
+  expect(await uploadFile({ name: "b.txt", terminal: terminal.id }, "x")).toMatchObject({
     path: join(world.home, "deep/b.txt"),
   });
-  expect(await bring({ name: "a.txt", terminal: uuid() }, "")).toEqual({
+  expect(await uploadFile({ name: "a.txt", terminal: uuid() }, "")).toEqual({
     status: 201,
     path: join(world.home, "a.txt"),
   });
@@ -57,11 +57,11 @@ test("[PT-8] a file is uploaded to the terminal's current folder, byte for byte,
 
 test("[PT-8] names with folders, more than 32 MiB, folders with that name and users without access are refused", async () => {
   for (const name of ["", ".", "..", "../a", "a/b", "a\\b", "a\nb", "ä".repeat(200)])
-    expect([name, (await bring({ name }, "x")).status]).toEqual([name, 400]);
+    expect([name, (await uploadFile({ name }, "x")).status]).toEqual([name, 400]);
   mkdirSync(join(world.home, "folder"));
-  expect((await bring({ name: "folder", replace: "true" }, "x")).status).toBe(400);
+  expect((await uploadFile({ name: "folder", replace: "true" }, "x")).status).toBe(400);
   const before = readdirSync(world.home);
-  expect((await bring({ name: "big" }, new Uint8Array(AGENT_FILE_LIMIT + 1))).status).toBe(413);
+  expect((await uploadFile({ name: "big" }, new Uint8Array(MAX_AGENT_FILE_BYTES + 1))).status).toBe(413);
   // Without a declared length, it is detected during the upload, and nothing is stored.
   const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1_000_000)) });
   const streamed = await fetch(new URL(world.path("files?name=big"), world.server.url), {
@@ -71,16 +71,16 @@ test("[PT-8] names with folders, more than 32 MiB, folders with that name and us
   });
   expect(streamed.status).toBe(413);
   const never = await seedAgent(world.server);
-  expect((await bring({ name: "a" }, "x", never)).status).toBe(400);
+  expect((await uploadFile({ name: "a" }, "x", never)).status).toBe(400);
   const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-  const { status } = await world.owner.as(stranger.token).fetch("POST", world.path("files?name=a"));
+  const { status } = await world.owner.withToken(stranger.token).fetch("POST", world.path("files?name=a"));
   expect(status).toBe(404);
   expect(readdirSync(world.home)).toEqual(before);
 });
 
 test("[PT-10] folders are listed, files are read as bytes, and a file is uploaded into a named folder", async () => {
   mkdirSync(join(world.home, "looked/at"), { recursive: true });
-  expect(await bring({ name: "page.html", folder: "looked" }, "<h1>no page</h1>")).toEqual({
+  expect(await uploadFile({ name: "page.html", folder: "looked" }, "<h1>no page</h1>")).toEqual({
     status: 201,
     path: join(world.home, "looked/page.html"),
   });
@@ -108,7 +108,7 @@ test("[PT-10] folders are listed, files are read as bytes, and a file is uploade
   expect(statuses.slice(0, 2)).toEqual([404, 404]);
   expect(statuses.every((status) => status >= 400 && status < 500)).toBe(true);
   const stranger = await seedUser(world.server, { organization_id: world.seeded.organization_id });
-  const { status } = await world.owner.as(stranger.token).fetch("GET", world.path("files"));
+  const { status } = await world.owner.withToken(stranger.token).fetch("GET", world.path("files"));
   expect(status).toBe(404);
 });
 
@@ -116,7 +116,7 @@ test("[HT-43] a file that the daemon's user may not read is 403 and not logged a
   const lines: string[] = [];
   configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
   using _quiet = { [Symbol.dispose]: resetLogging };
-  const ask = async (path: string) => {
+  const fetchError = async (path: string) => {
     const response = await world.owner.fetch("GET", world.path(path));
     return [response.status, ((await response.json()) as { message: string }).message];
   };
@@ -125,6 +125,6 @@ test("[HT-43] a file that the daemon's user may not read is 403 and not logged a
   // Not even root can read the other file.
   const path = userInfo().uid === 0 ? "/proc/sys/vm/compact_memory" : closed;
   for (const rest of [`files/content?path=${path}`, `files/content?path=${path}&limit=4`])
-    expect(await ask(rest)).toEqual([403, "The user may not do this."]);
+    expect(await fetchError(rest)).toEqual([403, "The user may not do this."]);
   expect(lines.filter((line) => JSON.parse(line).level !== "info")).toEqual([]);
 });

@@ -5,18 +5,23 @@ import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";
-import { gatewayCalls, gatewayToken, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
+import {
+  createGatewayToken,
+  listGatewayCalls,
+  openGatewayWorld,
+  putGatewaySettings,
+} from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(20_000));
+setDefaultTimeout(scaleTimeout(20_000));
 
-type World = Awaited<ReturnType<typeof openGatewayWorld>>;
+type GatewayWorld = Awaited<ReturnType<typeof openGatewayWorld>>;
 
-const openai = ({ base, token }: Pick<World, "base" | "token">) =>
+const openai = ({ base, token }: Pick<GatewayWorld, "base" | "token">) =>
   new OpenAI({ baseURL: `${base}/openai/v1`, apiKey: token, maxRetries: 0 });
-const anthropic = ({ base, token }: Pick<World, "base" | "token">) =>
+const anthropic = ({ base, token }: Pick<GatewayWorld, "base" | "token">) =>
   new Anthropic({ baseURL: `${base}/anthropic`, authToken: token, apiKey: null, maxRetries: 0 });
 
 const USAGE = {
@@ -30,14 +35,14 @@ const chunk = (more: object): string =>
 const delta = (content: string): string => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
 const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
-type Way = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
+type Route = { readonly url: string; readonly token: string; readonly fetch: typeof fetch };
 
 /** A stream by each API, as requested by its own SDK. Google's SDK accepts no fetch, so its bytes are not compared. */
 const STREAMS: readonly {
   readonly api: string;
   readonly kind: "openai-compat" | "openai" | "anthropic" | "google";
   readonly base: string;
-  readonly open: (way: Way) => PromiseLike<AsyncIterable<object>>;
+  readonly open: (way: Route) => PromiseLike<AsyncIterable<object>>;
 }[] = [
   {
     api: "chat completions",
@@ -97,20 +102,20 @@ describe("SDKs", () => {
     const call = await world.upstream.next();
     expect(call.headers.get("authorization")).toBe(`Bearer ${MODEL_KEY}`);
     expect(call.body).toMatchObject({ model: "test-model", stream_options: { include_usage: true } });
-    call.raw(delta("Hel")).raw(delta("lo"));
+    call.sendRaw(delta("Hel")).sendRaw(delta("lo"));
     const stream = await asked;
     const texts: string[] = [];
-    call.raw(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
+    call.sendRaw(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
     call
-      .raw(chunk({ choices: [], usage: USAGE }))
-      .raw("data: [DONE]\n\n")
+      .sendRaw(chunk({ choices: [], usage: USAGE }))
+      .sendRaw("data: [DONE]\n\n")
       .end();
     for await (const part of stream) {
       expect(part.choices).toHaveLength(1);
       texts.push(part.choices[0]?.delta.content ?? "");
     }
     expect(texts.join("")).toBe("Hello");
-    expect(await gatewayCalls(world.owner)).toMatchObject([
+    expect(await listGatewayCalls(world.owner)).toMatchObject([
       {
         outcome: "ok",
         is_estimated: false,
@@ -146,7 +151,7 @@ describe("SDKs", () => {
     expect(call.path).toBe("/v1/chat/completions?beta=1");
     expect(call.headers.get("x-custom")).toBe("kept");
     const sent = `: a comment\r\n\r\n${delta("ü")}${chunk({ choices: [], usage: USAGE })}data: [DONE]\n\n`;
-    call.raw(sent).end();
+    call.sendRaw(sent).end();
     expect(await (await asked).text()).toBe(sent);
   });
 
@@ -227,7 +232,7 @@ describe("SDKs", () => {
     });
     (await world.upstream.next()).answer(200, { input_tokens: 11 });
     expect((await counted).input_tokens).toBe(11);
-    expect(await gatewayCalls(world.owner)).toMatchObject([
+    expect(await listGatewayCalls(world.owner)).toMatchObject([
       { model: "test-model", input_tokens: 5, output_tokens: 2, cost_micros: 25, provider_request_id: "req_77" },
     ]);
   });
@@ -245,14 +250,14 @@ describe("SDKs", () => {
       usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 6 },
     });
     expect((await asked).text).toBe("hi");
-    expect(await gatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
+    expect(await listGatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
   });
 
   test("[GW-2] Google's refuses parameters that omit usage, and no dialect accepts a compressed body", async () => {
     await using world = await openGatewayWorld();
     await addModel(world, "google");
     const body = JSON.stringify({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
-    const ask = (query: string, more: Record<string, string> = {}) =>
+    const callModel = (query: string, more: Record<string, string> = {}) =>
       fetch(`${world.base}/google/v1beta/models/test-model:generateContent${query}`, {
         method: "POST",
         headers: { "x-goog-api-key": world.token, ...more },
@@ -266,10 +271,10 @@ describe("SDKs", () => {
       ["", { "content-encoding": "gzip" }, 415, "without Content-Encoding"],
     ] as const;
     for (const [query, headers, status, words] of refusals) {
-      const answer = await ask(query, headers);
+      const answer = await callModel(query, headers);
       expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(words)]);
     }
-    const asked = ask("?alt=json&prettyPrint=false");
+    const asked = callModel("?alt=json&prettyPrint=false");
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent?alt=json&prettyPrint=false");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
@@ -283,7 +288,7 @@ describe("SDKs", () => {
       openai: "/openai/v1/chat/completions",
     };
     for (const kind of ["google", "openai-compat"] as const) await addModel(world, kind);
-    const ask = (path: string, body: object, query = "", headers: Record<string, string> = {}) =>
+    const callModel = (path: string, body: object, query = "", headers: Record<string, string> = {}) =>
       fetch(`${world.base}${path}${query}`, { method: "POST", headers, body: JSON.stringify(body) });
     const bearer = { authorization: `Bearer ${world.token}` };
     const contents = [{ role: "user", parts: [{ text: "hello" }] }];
@@ -301,11 +306,11 @@ describe("SDKs", () => {
       ["/openai/v1/responses", { model: "test-model", input: "x", background: "true" }, "`background` must be"],
     ] as const;
     for (const [path, body, words] of refusals) {
-      const answer = await ask(path, body, "", bearer);
+      const answer = await callModel(path, body, "", bearer);
       expect([body, answer.status, await answer.text()]).toEqual([body, 400, expect.stringContaining(words)]);
     }
-    expect((await ask(models.openai, chat, `?key=${world.token}`)).status).toBe(401);
-    const asked = ask(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
+    expect((await callModel(models.openai, chat, `?key=${world.token}`)).status).toBe(401);
+    const asked = callModel(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
     const call = await world.upstream.next();
     expect(call.path).toEndWith(":generateContent");
     call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
@@ -346,7 +351,7 @@ describe("SDKs", () => {
   test("[GW-4] each lists the names that its caller may use", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");
-    await setGateway(world.owner, {
+    await putGatewaySettings(world.owner, {
       names: [
         { name: "fast", targets: [{ provider_id: provider.id, model: "gpt-x" }] },
         { name: "any-*", targets: [{ provider_id: provider.id }] },
@@ -359,7 +364,7 @@ describe("SDKs", () => {
 });
 
 describe("who may call", () => {
-  const post = (world: World, headers: Record<string, string>, path = "/anthropic/v1/messages") =>
+  const post = (world: GatewayWorld, headers: Record<string, string>, path = "/anthropic/v1/messages") =>
     fetch(`${world.base}${path}`, {
       method: "POST",
       headers,
@@ -368,7 +373,7 @@ describe("who may call", () => {
 
   test("[GW-1] no token, a wrong one, a narrower one and an agent's own are refused in each dialect", async () => {
     await using world = await openGatewayWorld();
-    const narrow = await gatewayToken(world.owner, ["workspace:read"]);
+    const narrow = await createGatewayToken(world.owner, ["workspace:read"]);
     const none = await post(world, {});
     expect([none.status, await none.json()]).toMatchObject([
       401,
@@ -392,7 +397,7 @@ describe("who may call", () => {
     expect(cookie.status).toBe(401);
     const agent = await post(world, { "x-api-key": crypto.randomUUID() });
     expect(agent.status).toBe(401);
-    expect(await gatewayCalls(world.owner)).toEqual([]);
+    expect(await listGatewayCalls(world.owner)).toEqual([]);
     expect(world.upstream.connections).toBe(0);
   });
 
@@ -409,16 +414,16 @@ describe("who may call", () => {
     const client = openai(world);
     const create = (model: string) =>
       client.chat.completions.create({ model, messages: [{ role: "user", content: "hello" }] });
-    const refusal = (asked: PromiseLike<unknown>) =>
+    const awaitRejection = (asked: PromiseLike<unknown>) =>
       asked.then(
         () => undefined,
         (error) => error as object,
       );
-    expect(await refusal(create("gpt-unknown"))).toMatchObject({ status: 404, code: "model_not_found" });
+    expect(await awaitRejection(create("gpt-unknown"))).toMatchObject({ status: 404, code: "model_not_found" });
     const stored = client.responses.retrieve("resp_1");
-    expect(await refusal(stored)).toMatchObject({ status: 404, code: "unknown_url" });
-    await setGateway(world.owner, { enabled: false });
-    expect(await refusal(create("test-model"))).toMatchObject({ status: 403, code: "gateway_disabled" });
+    expect(await awaitRejection(stored)).toMatchObject({ status: 404, code: "unknown_url" });
+    await putGatewaySettings(world.owner, { enabled: false });
+    expect(await awaitRejection(create("test-model"))).toMatchObject({ status: 403, code: "gateway_disabled" });
     expect(world.upstream.connections).toBe(0);
   });
 
@@ -439,7 +444,7 @@ describe("who may call", () => {
       expect((await mia.fetch(method, "/api/v2/ai/settings", given)).status).toBe(403);
     }
     void world.upstream.answerAll((call) => call.answer(200, { model: "test-model", usage: USAGE }));
-    const token = await gatewayToken(mia);
+    const token = await createGatewayToken(mia);
     await openai({ base: world.base, token }).chat.completions.create({
       model: "test-model",
       messages: [{ role: "user", content: "hello" }],
@@ -448,9 +453,9 @@ describe("who may call", () => {
       model: "test-model",
       messages: [{ role: "user", content: "hello" }],
     });
-    expect((await gatewayCalls(mia)).map(({ username }) => username)).toEqual(["mia"]);
-    expect((await gatewayCalls(owner)).map(({ username }) => username)).toHaveLength(2);
-    const [own] = await gatewayCalls(owner);
+    expect((await listGatewayCalls(mia)).map(({ username }) => username)).toEqual(["mia"]);
+    expect((await listGatewayCalls(owner)).map(({ username }) => username)).toHaveLength(2);
+    const [own] = await listGatewayCalls(owner);
     expect((await mia.fetch("GET", `/api/v2/ai/calls?user_id=${own?.user_id}`)).status).toBe(403);
     const usage = await owner.get<AiUsage>("/api/v2/ai/usage?by=user");
     expect(usage.total).toMatchObject({ request_count: 2, input_tokens: 8, output_tokens: 6 });
@@ -470,7 +475,7 @@ describe("who may call", () => {
     const day = async (offset: string): Promise<string | undefined> =>
       (await mia.get<AiUsage>(`/api/v2/ai/usage?by=day&start_date=2020-01-01T00:00:00${encodeURIComponent(offset)}`))
         .rows[0]?.key;
-    const at = Date.parse((await gatewayCalls(mia))[0]?.created_at ?? "");
+    const at = Date.parse((await listGatewayCalls(mia))[0]?.created_at ?? "");
     const dayAt = (hours: number): string => new Date(at + hours * 3_600_000).toISOString().slice(0, 10);
     expect([await day("+14:00"), await day("-12:00"), await day("Z")]).toEqual([dayAt(14), dayAt(-12), dayAt(0)]);
     const bad = {
@@ -500,7 +505,7 @@ describe("providers that fail", () => {
       { provider_id: provider.id, model: "b" },
       { provider_id: provider.id, model: "c" },
     ];
-    await setGateway(world.owner, { names: [{ name: "best", targets }] });
+    await putGatewaySettings(world.owner, { names: [{ name: "best", targets }] });
     const asked = openai(world).chat.completions.create({
       model: "best",
       messages: [{ role: "user", content: "hello" }],
@@ -512,7 +517,7 @@ describe("providers that fail", () => {
     expect(third.body.model).toBe("c");
     third.answer(200, { model: "c", choices: [], usage: USAGE });
     expect((await asked).usage).toMatchObject(USAGE);
-    expect(await gatewayCalls(world.owner)).toMatchObject([
+    expect(await listGatewayCalls(world.owner)).toMatchObject([
       { asked_model: "best", model: "c", outcome: "ok", output_tokens: 3 },
     ]);
   });
@@ -538,7 +543,7 @@ describe("providers that fail", () => {
     const error = await unauthorized.catch((one) => one as { status: number; message: string });
     expect(error).toMatchObject({ status: 502, code: "provider_credentials" });
     expect(JSON.stringify(error)).not.toContain(MODEL_KEY);
-    expect((await gatewayCalls(world.owner)).map(({ outcome, cost_micros }) => [outcome, cost_micros])).toEqual([
+    expect((await listGatewayCalls(world.owner)).map(({ outcome, cost_micros }) => [outcome, cost_micros])).toEqual([
       ["failed", 0],
       ["failed", 0],
     ]);
@@ -555,9 +560,9 @@ describe("providers that fail", () => {
     (await world.upstream.next()).answer(400, { detail: "Extra inputs are not permitted: stream_options" });
     const call = await world.upstream.next();
     expect(call.body.stream_options).toBeUndefined();
-    call.raw(delta("some words of an answer")).raw("data: [DONE]\n\n").end();
+    call.sendRaw(delta("some words of an answer")).sendRaw("data: [DONE]\n\n").end();
     for await (const part of await asked) expect(part.choices).toHaveLength(1);
-    const [row] = await gatewayCalls(world.owner);
+    const [row] = await listGatewayCalls(world.owner);
     expect(row).toMatchObject({ outcome: "ok", is_estimated: true });
     expect(row?.output_tokens).toBeGreaterThan(0);
   });
@@ -578,13 +583,13 @@ describe("providers that fail", () => {
       }),
     });
     const call = await world.upstream.next();
-    call.raw(
+    call.sendRaw(
       `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { usage: { input_tokens: 50, output_tokens: 1 } } })}\n\n`,
     );
     await (await asked).body?.getReader().read();
     leaving.abort();
     await call.gone;
-    const row = await until(async () => (await gatewayCalls(world.owner))[0]);
+    const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
     expect(row).toMatchObject({ outcome: "aborted", input_tokens: 50, is_estimated: false });
   });
 
@@ -597,19 +602,19 @@ describe("providers that fail", () => {
       messages: [{ role: "user", content: "hello" }],
     });
     const call = await world.upstream.next();
-    call.raw(delta("half an ans"));
+    call.sendRaw(delta("half an ans"));
     const reading = (async () => {
       for await (const part of await asked) expect(part.choices).toHaveLength(1);
     })();
     call.tear();
     await reading.catch(() => {});
-    const row = await until(async () => (await gatewayCalls(world.owner))[0]);
+    const row = await until(async () => (await listGatewayCalls(world.owner))[0]);
     expect(row?.outcome).toBe("failed");
   });
 });
 
 describe("limits", () => {
-  const limit = (world: World, micros: number) =>
+  const limit = (world: GatewayWorld, micros: number) =>
     world.owner.put("/api/v2/chats/usage-limits", { spend_limit_micros: micros, period: "month" });
 
   test("[GW-6] of twenty concurrent calls only as many start as the limit allows, and at most one exceeds it", async () => {

@@ -1,17 +1,17 @@
 // The AI gateway inside workspaces: the environment of programs, and how long it is valid.
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { knownSecrets } from "#domain/chats/known-secrets.ts";
+import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { testInside } from "#test/support/inside.ts";
-import { gatewayCalls, openGatewayWorld, setGateway } from "#test/support/models/gateway-world.ts";
+import { listGatewayCalls, openGatewayWorld, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const TOKEN = "6a1c9a3e-2d7f-4a70-9d6a-3c8f0c1f0e11";
 const MANIFEST = {
@@ -45,7 +45,7 @@ const openWorkspace = async () => {
   return Object.assign(world, { workspace, template_id, environment });
 };
 
-const ask = (base: string | undefined, token: string | undefined) =>
+const callModel = (base: string | undefined, token: string | undefined) =>
   fetch(`${base}/v1/messages`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}` },
@@ -67,13 +67,13 @@ testInside(
       // Without a token, because the template's own address must not receive it.
       OPENAI_BASE_URL: "https://own.example/v1",
     });
-    const asked = ask(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
+    const asked = callModel(found.ANTHROPIC_BASE_URL, found.ANTHROPIC_AUTH_TOKEN);
     (await world.upstream.next()).answer(200, { usage: { input_tokens: 1, output_tokens: 2 } });
     expect((await asked).status).toBe(200);
-    expect(await gatewayCalls(world.owner)).toMatchObject([
+    expect(await listGatewayCalls(world.owner)).toMatchObject([
       { workspace_id: world.workspace.id, workspace_name: "dev" },
     ]);
-    expect(await gatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
+    expect(await listGatewayCalls(world.owner, `?workspace_id=${world.workspace.id}`)).toHaveLength(1);
   },
 );
 
@@ -82,16 +82,16 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token = "" } = await world.environment();
   expect(token.length).toBeGreaterThan(60);
   expect(
-    (await storedTexts(contextOf(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
+    (await readStoredTexts(getContext(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
   ).toBe(false);
   const of = { chat_id: "", owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
-  const mask = new SecretMask(await knownSecrets(contextOf(world.server), of));
+  const mask = new SecretMask(await loadKnownSecrets(getContext(world.server), of));
   expect(mask.text(`ANTHROPIC_AUTH_TOKEN=${token}`)).toBe("ANTHROPIC_AUTH_TOKEN=[hidden]");
   const altered = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;
-  expect((await ask(base, altered)).status).toBe(401);
+  expect((await callModel(base, altered)).status).toBe(401);
   await createBuild(world.owner, world.workspace.id, "stop");
   await awaitBuild(world.owner, world.workspace.id);
-  const ended = await ask(base, token);
+  const ended = await callModel(base, token);
   expect([ended.status, await ended.json()]).toMatchObject([
     401,
     { error: { message: expect.stringContaining("Restart") } },
@@ -102,7 +102,7 @@ testInside("[GW-7] the token is revoked with the build; it is not stored and is 
 testInside("[GW-13] a call in progress ends when its workspace stops", async () => {
   await using world = await openWorkspace();
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
-  const asked = ask(base, token);
+  const asked = callModel(base, token);
   const call = await world.upstream.next();
   await createBuild(world.owner, world.workspace.id, "stop");
   await call.gone;
@@ -115,20 +115,20 @@ testInside("[GW-16] a workspace's token is valid while its owner is a member of 
   const { ANTHROPIC_BASE_URL: base, ANTHROPIC_AUTH_TOKEN: token } = await world.environment();
   await world.owner.post("/api/v2/organizations", { name: "other" });
   await world.owner.post("/api/v2/organizations/other/members/me");
-  const asked = ask(base, token);
+  const asked = callModel(base, token);
   const call = await world.upstream.next();
   await world.owner.delete("/api/v2/organizations/default/members/me");
   await call.gone;
   expect((await asked).status).toBe(401);
-  expect((await ask(base, token)).status).toBe(403);
+  expect((await callModel(base, token)).status).toBe(403);
 });
 
 testInside("[GW-3] [GW-7] none of it exists while it is disabled, and the provider's key never does", async () => {
   await using world = await openWorkspace();
   expect(JSON.stringify(await world.environment())).not.toContain(MODEL_KEY);
-  await setGateway(world.owner, { in_workspaces: false });
+  await putGatewaySettings(world.owner, { in_workspaces: false });
   expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
-  await setGateway(world.owner, { enabled: false });
+  await putGatewaySettings(world.owner, { enabled: false });
   expect(Object.keys(await world.environment())).toEqual(["OPENAI_BASE_URL"]);
 });
 
@@ -136,10 +136,10 @@ test("[GW-4] a name for one template works for its workspaces and for no user's 
   await using world = await openWorkspace();
   const [provider] = await world.owner.get<{ id: string }[]>("/api/v2/chats/providers");
   const name = { name: "test-model", targets: [{ provider_id: provider?.id ?? "" }] };
-  await setGateway(world.owner, { names: [Object.assign(name, { template_ids: [world.template_id] })] });
-  expect((await ask(`${world.base}/anthropic`, world.token)).status).toBe(404);
+  await putGatewaySettings(world.owner, { names: [Object.assign(name, { template_ids: [world.template_id] })] });
+  expect((await callModel(`${world.base}/anthropic`, world.token)).status).toBe(404);
   const { ANTHROPIC_AUTH_TOKEN } = await world.environment();
-  const asked = ask(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
+  const asked = callModel(`${world.base}/anthropic`, ANTHROPIC_AUTH_TOKEN);
   (await world.upstream.next()).answer(200, {});
   expect((await asked).status).toBe(200);
 });

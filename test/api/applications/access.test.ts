@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import type { CallerName } from "../workspaces/cast.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
@@ -18,7 +18,7 @@ const world = await forFile(
   }),
 );
 
-const tokenOf = (name: CallerName): string | undefined => world.cast.clients[name].token;
+const getToken = (name: CallerName): string | undefined => world.cast.clients[name].token;
 const share = (share_level: string, port = world.app.port, protocol = "http") =>
   world.owner.post(`${world.cast.path}/port-share`, { agent_name: "dev", port, protocol, share_level });
 const page = { accept: "text/html,application/xhtml+xml" };
@@ -36,7 +36,7 @@ const statuses = async (app: string): Promise<Record<string, number>> => {
     "agent",
     "guest",
   ] as const) {
-    const token = tokenOf(name);
+    const token = getToken(name);
     const [below, onHost] = [await world.get(world.path(app), { token }), await world.at(app, "/", { token })];
     expect([name, below.status]).toEqual([name, onHost.status]);
     all[name] = below.status;
@@ -127,7 +127,7 @@ describe("an app or a port", () => {
       apps: (port) => [{ slug: "mine", url: `http://localhost:${port}`, share: "public" }],
     });
     const { cast, token } = other;
-    const look = async (who: CallerName = "owner") => {
+    const openApp = async (who: CallerName = "owner") => {
       const asked = { token: cast.clients[who].token };
       const answer = await other.get(other.path("mine"), asked);
       const html = await other.get(other.path("mine"), { ...asked, headers: page });
@@ -138,18 +138,18 @@ describe("an app or a port", () => {
     const agent = () => other.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${other.agent_id}`);
     await until(async () => (await agent()).lifecycle_state === "ready");
     // Pretends that the agent started long ago, so that the app does not count as still starting.
-    await contextOf(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
-    const silent = await look();
+    await getContext(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
+    const silent = await openApp();
     expect(silent).toMatchObject({ status: 502, message: "The app is not responding." });
     expect(silent.html).toContain("<h1>The app is not responding</h1>");
     const response = await other.get(other.path("mine"), { token, headers: page });
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'/);
     await other.daemon[Symbol.asyncDispose]();
-    expect(await look()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
+    expect(await openApp()).toMatchObject({ status: 503, message: "The workspace cannot be reached." });
     await cast.clients.owner.put(`${cast.path}/dormant`, { dormant: true });
-    expect(await look()).toMatchObject({ status: 503, message: "The workspace is dormant." });
-    const stranger = await look("member");
+    expect(await openApp()).toMatchObject({ status: 503, message: "The workspace is dormant." });
+    const stranger = await openApp("member");
     expect(stranger).toMatchObject({ status: 404, message: "Nothing to open here." });
   });
 });

@@ -7,12 +7,12 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 test("[AX-14] traffic is reported once a minute per workspace, a person's ports separately; anonymous visitors move no deadline", () => {
   const clock = new ManualClock();
   const told: string[] = [];
-  const ask = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {
+  const extendDeadline = (id: string, _kind: string, { reason, by }: { reason: string; by?: { name: string } }) => {
     told.push(`${id} ${reason} ${by?.name ?? "nobody"}`);
     return Promise.resolve();
   };
-  const activity = new AppActivity({ clock, workspaces: { ask }, usage: { note: () => {} } } as never);
-  const at = (workspace_id: string, isPort: boolean): AppPlace => ({
+  const activity = new AppActivity({ clock, workspaces: { ask: extendDeadline }, usage: { note: () => {} } } as never);
+  const createPlace = (workspace_id: string, isPort: boolean): AppPlace => ({
     workspace_id,
     isPort,
     slug: undefined,
@@ -26,15 +26,15 @@ test("[AX-14] traffic is reported once a minute per workspace, a person's ports 
     isPublic: false,
   });
   const ann = { kind: "user", user_id: "u", username: "ann" } as never;
-  for (let i = 0; i < 50; i += 1) activity.note(at("one", false), ann);
-  activity.note(at("one", true), ann);
-  activity.note(at("one", true), undefined);
-  activity.note(at("two", true), undefined);
+  for (let i = 0; i < 50; i += 1) activity.note(createPlace("one", false), ann);
+  activity.note(createPlace("one", true), ann);
+  activity.note(createPlace("one", true), undefined);
+  activity.note(createPlace("two", true), undefined);
   expect(told).toEqual(["one app_traffic ann", "one port_forward ann", "two app_traffic nobody"]);
   clock.advance(59_999);
-  activity.note(at("one", false), ann);
+  activity.note(createPlace("one", false), ann);
   expect(told).toHaveLength(3);
   clock.advance(1);
-  activity.note(at("one", false), ann);
+  activity.note(createPlace("one", false), ann);
   expect(told).toHaveLength(4);
 });

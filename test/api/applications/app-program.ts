@@ -20,7 +20,7 @@ const bytes = (count: number): Response => {
   );
 };
 
-const digestOf = async (request: Request): Promise<{ size: number; digest: string; length: string | null }> => {
+const hashBody = async (request: Request): Promise<{ size: number; digest: string; length: string | null }> => {
   const hasher = new Bun.CryptoHasher("sha256");
   let size = 0;
   for await (const part of (request.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -52,7 +52,7 @@ const server = Bun.serve({
     }
     if (path === "/bytes") return bytes(Number(query.get("n")));
     if (path === "/stall") return new Promise<Response>(() => {});
-    if (path === "/digest") return Response.json(await digestOf(request));
+    if (path === "/digest") return Response.json(await hashBody(request));
     if (path === "/redirect") return new Response(null, { status: 302, headers: { location: query.get("to") ?? "/" } });
     if (path === "/status") return new Response("said so", { status: Number(query.get("code")) });
     if (path === "/headers") {

@@ -36,7 +36,10 @@ export const startApp = async (args: readonly string[] = ["0"]): Promise<AppProc
   };
 };
 
-export type Asked = Omit<RequestInit, "headers"> & { token?: string | undefined; headers?: Record<string, string> };
+export type AppRequestInit = Omit<RequestInit, "headers"> & {
+  token?: string | undefined;
+  headers?: Record<string, string>;
+};
 
 type Options = {
   apps?: (port: number) => Static<typeof ManifestApp>[];
@@ -67,7 +70,7 @@ export const startAppWorld = async ({
   const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
   const daemon: Daemon = await startAgentProcess(server, { agent_id, agent_token: cast.token }, home);
   const host = (name: string): string => `${name}--dev--dev--ada.${SUFFIX}`;
-  const get = (path: string, { token, headers, ...init }: Asked = {}): Promise<Response> =>
+  const get = (path: string, { token, headers, ...init }: AppRequestInit = {}): Promise<Response> =>
     fetch(new URL(path, server.url), {
       redirect: "manual",
       ...init,
@@ -87,7 +90,7 @@ export const startAppWorld = async ({
     /** Requests a path below the access URL without following redirects. */
     get,
     /** Sends a request to an app's own host. */
-    at: (name: string, path: string, init: Asked = {}): Promise<Response> =>
+    at: (name: string, path: string, init: AppRequestInit = {}): Promise<Response> =>
       get(path, { ...init, headers: { ...init.headers, host: host(name) } }),
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();

@@ -7,7 +7,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
@@ -36,7 +36,7 @@ const { server, clients, workspace } = cast;
 const owner = clients.owner;
 const agent_id = workspace.latest_build.resources[0]?.agents?.[0]?.id as string;
 const linkPath = (slug: string, agent = agent_id) => `/api/v2/workspaceagents/${agent}/apps/${slug}/link` as const;
-const refusal = async (client: Client, slug: string, agent?: string): Promise<[number, string]> => {
+const getRejection = async (client: Client, slug: string, agent?: string): Promise<[number, string]> => {
   const answer = await client.fetch("POST", linkPath(slug, agent));
   const { message, detail } = (await answer.json()) as { message: string; detail?: string };
   return [answer.status, `${message} ${detail}`];
@@ -65,15 +65,15 @@ describe("the link of an external app", () => {
   });
 
   test("[AX-18] gets none for a scheme that is not allowed, for a web page, and without a placeholder for one", async () => {
-    expect(await refusal(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
+    expect(await getRejection(owner, "bridge")).toEqual([403, expect.stringContaining("external_app_schemes")]);
     for (const slug of ["page", "plain", "inside"]) {
-      expect([slug, ...(await refusal(owner, slug))]).toEqual([
+      expect([slug, ...(await getRejection(owner, slug))]).toEqual([
         slug,
         400,
         expect.stringContaining("no place for a key"),
       ]);
     }
-    expect((await refusal(owner, "nothing"))[0]).toBe(404);
+    expect((await getRejection(owner, "nothing"))[0]).toBe(404);
   });
 
   test("[AX-18] gets none if a program in the workspace declared the app, however it was created", async () => {
@@ -90,7 +90,7 @@ describe("the link of an external app", () => {
     ]);
     const child_id = uuidFromBytes(child?.id as Uint8Array);
     // As stored by a server of an earlier version.
-    const { store } = contextOf(server);
+    const { store } = getContext(server);
     const row = {
       agent_id: child_id,
       slug: "planted",
@@ -102,7 +102,7 @@ describe("the link of an external app", () => {
     await store.commit([
       insertAgentApp([{ ...row, id: crypto.randomUUID(), sharing_level: "owner", health: "disabled" }]),
     ]);
-    expect(await refusal(owner, "planted", child_id)).toEqual([403, expect.stringContaining("not the template")]);
+    expect(await getRejection(owner, "planted", child_id)).toEqual([403, expect.stringContaining("not the template")]);
   });
 });
 
@@ -110,7 +110,7 @@ describe("its key", () => {
   test("[ID-28] gives access to its workspace and nothing else of its user", async () => {
     const other = await createWorkspace(owner, cast.template_id, "other");
     const other_agent = (await awaitBuild(owner, other.id)).latest_build.resources[0]?.agents?.[0];
-    const client = owner.as(await newKey());
+    const client = owner.withToken(await newKey());
     expect((await client.get<{ username: string }>("/api/v2/users/me")).username).toBe("ada");
     expect(
       (await client.get<{ workspaces: Workspace[] }>("/api/v2/workspaces")).workspaces.map(({ id }) => id),
@@ -154,7 +154,7 @@ describe("its key", () => {
     const own = await awaitBuild(admin, id);
     const agent = own.latest_build.resources[0]?.agents?.[0]?.id as string;
     const { key } = await admin.post<{ key: string }>(`/api/v2/workspaceagents/${agent}/keys`);
-    const client = admin.as(key);
+    const client = admin.withToken(key);
     expect((await client.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(200);
     expect((await client.fetch("GET", `/api/v2/workspaces/${cast.id}`)).status).toBe(404);
     expect(
@@ -178,10 +178,10 @@ describe("its key", () => {
     });
     await admin.post("/api/v2/users/logout");
     expect(await closed).toBe(1008);
-    expect((await admin.as(first).fetch("GET", "/api/v2/users/me")).status).toBe(401);
-    expect((await admin.as(second).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect((await admin.withToken(first).fetch("GET", "/api/v2/users/me")).status).toBe(401);
+    expect((await admin.withToken(second).fetch("GET", "/api/v2/users/me")).status).toBe(401);
 
-    const client = owner.as(await newKey());
+    const client = owner.withToken(await newKey());
     for (let hour = 1; hour < 8; hour += 1) {
       clock.advance(3_600_000);
       expect((await client.fetch("GET", "/api/v2/users/me")).status).toBe(200);

@@ -15,7 +15,7 @@ const world = await forFile(
   }),
 );
 
-const policy = (response: Response) => response.headers.get("content-security-policy") ?? "";
+const getSecurityPolicy = (response: Response) => response.headers.get("content-security-policy") ?? "";
 
 const echo = async (response: Response): Promise<Echo> => {
   expect(response.status).toBe(200);
@@ -174,23 +174,23 @@ describe("an app", () => {
     const site = world.cast.clients.member.token;
     for (const token of [world.token, site, undefined]) {
       const answer = await world.get(world.path("open"), token === undefined ? {} : { token });
-      expect(policy(answer)).toMatch(/^sandbox (?!.*allow-same-origin)/);
+      expect(getSecurityPolicy(answer)).toMatch(/^sandbox (?!.*allow-same-origin)/);
     }
-    expect(policy(await world.get(world.path("mine"), { token: world.token }))).toMatch(/^sandbox /);
-    expect(policy(await world.at("open", "/"))).toBe("");
+    expect(getSecurityPolicy(await world.get(world.path("mine"), { token: world.token }))).toMatch(/^sandbox /);
+    expect(getSecurityPolicy(await world.at("open", "/"))).toBe("");
   });
 
   test("[AX-17] for a signed-in user is stored by no shared cache, whatever it says itself", async () => {
     const { token } = world;
-    const saying = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
+    const toHeadersPath = (value: string) => `/headers?h=${encodeURIComponent(`cache-control:${value}`)}`;
     const kept = async (answer: Response | Promise<Response>): Promise<(string | null)[]> => {
       const { headers } = await answer;
       return [headers.get("cache-control"), headers.get("vary")];
     };
-    const long = saying("public, max-age=3600, s-maxage=7200");
+    const long = toHeadersPath("public, max-age=3600, s-maxage=7200");
     expect(await kept(world.get(world.path("mine", long), { token }))).toEqual(["private, max-age=3600", "Cookie"]);
     expect(await kept(world.at("mine", long, { token }))).toEqual(["private, max-age=3600", "Cookie"]);
-    expect(await kept(world.get(world.path("mine", saying("no-store")), { token }))).toEqual([
+    expect(await kept(world.get(world.path("mine", toHeadersPath("no-store")), { token }))).toEqual([
       "private, no-store",
       "Cookie",
     ]);
@@ -205,10 +205,10 @@ describe("an administrator", () => {
       apps: (port) => [{ slug: "open", url: `http://localhost:${port}/`, share: "public" }],
       env: { SLIPWAY_PATH_APPS_SAME_ORIGIN: "true" },
     });
-    expect(policy(await lenient.get(lenient.path("open"), { token: lenient.token }))).toBe("");
+    expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: lenient.token }))).toBe("");
     const other = lenient.cast.clients.member.token;
-    expect(policy(await lenient.get(lenient.path("open"), { token: other }))).toMatch(/^sandbox /);
-    expect(policy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
+    expect(getSecurityPolicy(await lenient.get(lenient.path("open"), { token: other }))).toMatch(/^sandbox /);
+    expect(getSecurityPolicy(await lenient.get(lenient.path("open")))).toMatch(/^sandbox /);
   });
 
   test("[AX-16] may disable apps below the access URL", async () => {

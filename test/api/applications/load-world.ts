@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { uuid } from "#base/ids.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ServerPlace } from "#test/crash/server.ts";
-import { programCommand } from "#test/support/program.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
-import type { Side } from "./load.ts";
+import type { Target } from "./load.ts";
 
 export const openLoadWorld = async () => {
   const stack = new AsyncDisposableStack();
@@ -26,7 +26,7 @@ export const openLoadWorld = async () => {
   await awaitBuild(admin, id);
   const home = join(place.scratch, "home");
   mkdirSync(home);
-  const daemon = Bun.spawn([...programCommand(), "agent"], {
+  const daemon = Bun.spawn([...toProgramCommand(), "agent"], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -55,7 +55,7 @@ export const openLoadWorld = async () => {
      * Returns both routes to an app on a port of this machine. On the server it is the app's host, which a default installation has below
      * apps.localhost.
      */
-    sides: (port: number): { direct: Side; through: Side } => {
+    sides: (port: number): { direct: Target; through: Target } => {
       const host = `${port}--main--dev--${owner_name}.apps.localhost:${place.port}`;
       return {
         // Both routes use the same host, as apps include it in their responses.

@@ -4,18 +4,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { type Ask, echoBytes, loadApp, MemoryWatch } from "./load.ts";
+import { echoBytes, type LoadRequest, loadApp, MemoryWatch } from "./load.ts";
 import { openLoadWorld, startListening } from "./load-world.ts";
 
 const MiB = 2 ** 20;
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const toFilePath = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const world = await forFile(openLoadWorld());
 
 const start = async (language: "go" | "node") => {
-  if (language === "node") return await startListening([needs.node.file, here("echo-node.mjs")]);
+  if (language === "node") return await startListening([needs.node.file, toFilePath("echo-node.mjs")]);
   const program = join(world.home, "echo");
-  const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, here("echo.go")], {
+  const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, toFilePath("echo.go")], {
     env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-p=2" },
     stdio: ["ignore", "inherit", "inherit"],
   });
@@ -24,7 +24,7 @@ const start = async (language: "go" | "node") => {
 };
 
 const BODY = Buffer.from(Array.from({ length: 70_001 }, (_, i) => (i * 31) % 256));
-const ASKS: Ask[] = [
+const ASKS: LoadRequest[] = [
   ...[0, 1, 1000, 65_535, 65_536, 300_000].map((length) => ({ path: `/length/${length}` })),
   ...[0, 1, 100_000].map((length) => ({ path: `/chunked/${length}` })),
   ...[204, 304, 404, 500].map((status) => ({ path: `/status/${status}` })),

@@ -2,9 +2,14 @@
 import { readFileSync } from "node:fs";
 
 /** Where an app is called: at its own port, or at its host on the server. */
-export type Side = { readonly origin: string; readonly headers: Readonly<Record<string, string>> };
+export type Target = { readonly origin: string; readonly headers: Readonly<Record<string, string>> };
 
-export type Ask = { readonly path: string; readonly method?: string; readonly body?: Buffer; readonly type?: string };
+export type LoadRequest = {
+  readonly path: string;
+  readonly method?: string;
+  readonly body?: Buffer;
+  readonly type?: string;
+};
 
 type Answer = { readonly status: number; readonly headers: string; readonly body: Uint8Array };
 
@@ -12,11 +17,14 @@ type Answer = { readonly status: number; readonly headers: string; readonly body
  * Headers of a single connection (including body framing), headers with the response time, and those the server adds so that no shared
  * cache stores a private response.
  */
-const OF_THE_WAY = new Set([
+const CONNECTION_HEADERS = new Set([
   ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "expires", "vary", "cache-control"],
 ]);
 
-const ask = async ({ origin, headers }: Side, { path, method = "GET", body, type }: Ask): Promise<Answer> => {
+const sendRequest = async (
+  { origin, headers }: Target,
+  { path, method = "GET", body, type }: LoadRequest,
+): Promise<Answer> => {
   const response = await fetch(`${origin}${path}`, {
     method,
     headers: { ...headers, ...(type === undefined ? {} : { "content-type": type }) },
@@ -24,7 +32,7 @@ const ask = async ({ origin, headers }: Side, { path, method = "GET", body, type
     decompress: false,
     ...(body === undefined ? {} : { body: new Uint8Array(body) }),
   } as RequestInit);
-  const shown = [...response.headers].filter(([name]) => !OF_THE_WAY.has(name)).map((pair) => pair.join(": "));
+  const shown = [...response.headers].filter(([name]) => !CONNECTION_HEADERS.has(name)).map((pair) => pair.join(": "));
   return { status: response.status, headers: shown.sort().join("\n"), body: await response.bytes() };
 };
 
@@ -47,15 +55,15 @@ export type Load = {
 
 /** Repeats these requests over several connections until the time is over. */
 export const loadApp = async (
-  { direct, through }: { direct: Side; through: Side },
-  asks: readonly Ask[],
+  { direct, through }: { direct: Target; through: Target },
+  asks: readonly LoadRequest[],
   { connections, ms }: { connections: number; ms: number },
 ): Promise<Load> => {
-  const known: { asked: Ask; wanted: Answer }[] = [];
+  const known: { asked: LoadRequest; wanted: Answer }[] = [];
   const unsteady: string[] = [];
   for (const asked of asks) {
-    const wanted = await ask(direct, asked);
-    if (differ(wanted, await ask(direct, asked)) === undefined) known.push({ asked, wanted });
+    const wanted = await sendRequest(direct, asked);
+    if (differ(wanted, await sendRequest(direct, asked)) === undefined) known.push({ asked, wanted });
     else unsteady.push(asked.path);
   }
   const different: string[] = [];
@@ -64,7 +72,7 @@ export const loadApp = async (
   const work = async (): Promise<void> => {
     while (performance.now() - begun < ms) {
       const { asked, wanted } = known[next++ % known.length] as (typeof known)[number];
-      const got = await ask(through, asked).catch(
+      const got = await sendRequest(through, asked).catch(
         (error: unknown): Answer => ({ status: 0, headers: String(error), body: new Uint8Array() }),
       );
       const difference = differ(wanted, got);
@@ -79,7 +87,7 @@ export const loadApp = async (
 
 /** Opens an app's WebSocket. */
 export const openSocket = async (
-  { origin, headers }: Side,
+  { origin, headers }: Target,
   path: string,
   { protocols, more = {} }: { protocols?: string[]; more?: Record<string, string> } = {},
 ): Promise<WebSocket> => {
@@ -96,10 +104,10 @@ export const openSocket = async (
 };
 
 /** Number of messages in flight: enough to keep both directions busy, and few enough for this process's memory. */
-const AT_ONCE = 8;
+const MAX_IN_FLIGHT = 8;
 
 /** Sends this many bytes through an echoing WebSocket, in messages of this size, and compares the response. Resolves with seconds. */
-export const echoBytes = async (side: Side, path: string, total: number, size: number): Promise<number> => {
+export const echoBytes = async (side: Target, path: string, total: number, size: number): Promise<number> => {
   const socket = await openSocket(side, path);
   const noise = Buffer.alloc(size + 256);
   for (let at = 0, seed = 1; at < noise.length; at += 1) {
@@ -113,7 +121,7 @@ export const echoBytes = async (side: Side, path: string, total: number, size: n
   const begun = performance.now();
   await new Promise<void>((resolve, reject) => {
     const send = (): void => {
-      while (sent < count && sent - got < AT_ONCE) socket.send(message(sent++) as Buffer<ArrayBuffer>);
+      while (sent < count && sent - got < MAX_IN_FLIGHT) socket.send(message(sent++) as Buffer<ArrayBuffer>);
     };
     socket.onmessage = ({ data }) => {
       if (Buffer.compare(data as unknown as Buffer, message(got)) !== 0)
@@ -130,7 +138,7 @@ export const echoBytes = async (side: Side, path: string, total: number, size: n
 };
 
 /** Returns a process's resident memory in MiB. */
-const residentMiB = (pid: number): number =>
+const readResidentMiB = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 
 /** Samples the memory of processes. */
@@ -141,17 +149,17 @@ export class MemoryWatch implements Disposable {
 
   constructor(pids: readonly number[]) {
     this.#pids = pids;
-    this.#timer = setInterval(() => this.#look(), 250);
-    this.#look();
+    this.#timer = setInterval(() => this.#sample(), 250);
+    this.#sample();
   }
 
-  #look(): void {
-    this.#samples.push(this.#pids.map(residentMiB));
+  #sample(): void {
+    this.#samples.push(this.#pids.map(readResidentMiB));
   }
 
   /** Returns for each process the mean of the first and last third of the samples, and the peak, in MiB. */
   read(): { first: number; last: number; peak: number }[] {
-    this.#look();
+    this.#sample();
     const third = Math.max(1, Math.floor(this.#samples.length / 3));
     const mean = (of: number[]): number => of.reduce((sum, one) => sum + one, 0) / of.length;
     return this.#pids.map((_, n) => {

@@ -1,6 +1,6 @@
 // Apps without configuration: hosts below `apps.localhost` on one's own machine, and elsewhere a page that explains what is missing.
 import { describe, expect, test } from "bun:test";
-import { AppHosts, appHosts } from "#domain/applications/names.ts";
+import { AppHosts, makeAppHosts } from "#domain/applications/names.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { type Echo, startAppWorld } from "./app-world.ts";
 
@@ -13,18 +13,19 @@ const world = await forFile(startAppWorld({ hasWildcard: false, apps }));
 const port = world.server.url.port;
 const APP = `mine--dev--dev--ada.apps.localhost:${port}`;
 const session = { cookie: `service_session_token=${world.token}` };
-const hostOf = async (host: string): Promise<string> =>
+const getAppHost = async (host: string): Promise<string> =>
   (
     (await (await world.get("/api/v2/applications/host", { token: world.token, headers: { host } })).json()) as {
       host: string;
     }
   ).host;
-const locationOf = (answer: Response): URL => new URL(answer.headers.get("location") ?? "", "http://nowhere.invalid");
-const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+const parseLocation = (answer: Response): URL =>
+  new URL(answer.headers.get("location") ?? "", "http://nowhere.invalid");
+const parseCookie = (answer: Response): string => answer.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
 describe("on the user's own machine", () => {
   test("[AX-21] apps and ports have hosts below apps.localhost, which pages, agents and programs get", async () => {
-    expect(await hostOf(`127.0.0.1:${port}`)).toBe(`*.apps.localhost:${port}`);
+    expect(await getAppHost(`127.0.0.1:${port}`)).toBe(`*.apps.localhost:${port}`);
     const echo = (await (await world.get("/x?y", { token: world.token, headers: { host: APP } })).json()) as Echo;
     expect([echo.path, echo.headers.host]).toEqual(["/x?y", APP]);
     const byPort = `${world.app.port}--dev--dev--ada.apps.localhost:${port}`;
@@ -36,51 +37,51 @@ describe("on the user's own machine", () => {
 
   test("[AX-21] a page below the access URL redirects to the app's host and is signed in there; a program does not", async () => {
     const first = await world.get(world.path("mine", "/deep?a=1&&b=%20"), { headers: { ...page, ...session } });
-    const there = locationOf(first);
+    const there = parseLocation(first);
     expect([first.status, there.host, there.pathname]).toEqual([307, APP, "/deep"]);
     const second = await world.get(`${there.pathname}${there.search}`, { headers: { ...page, host: APP } });
     expect([second.status, second.headers.get("location")]).toEqual([307, "/deep?a=1&&b=%20"]);
-    const third = await world.get("/deep?a=1", { headers: { ...page, host: APP, cookie: cookieOf(second) } });
+    const third = await world.get("/deep?a=1", { headers: { ...page, host: APP, cookie: parseCookie(second) } });
     expect(third.status).toBe(200);
     expect(third.headers.get("content-security-policy")).toBeNull();
     expect((await world.get(world.path("mine", "/deep"), { token: world.token })).status).toBe(200);
     const stranger = await world.get(world.path("open", "/x"), { headers: page });
-    expect([stranger.status, locationOf(stranger).host]).toEqual([307, APP.replace("mine", "open")]);
-    expect(locationOf(stranger).search).toBe("");
+    expect([stranger.status, parseLocation(stranger).host]).toEqual([307, APP.replace("mine", "open")]);
+    expect(parseLocation(stranger).search).toBe("");
   });
 
   test("[AX-21] the session at localhost and at 127.0.0.1 is checked before a person must sign in", async () => {
-    const first = locationOf(await world.get("/deep?x=1", { headers: { ...page, host: APP } }));
+    const first = parseLocation(await world.get("/deep?x=1", { headers: { ...page, host: APP } }));
     expect([first.origin, first.pathname]).toEqual([`http://localhost:${port}`, "/api/v2/applications/auth-redirect"]);
-    const ask = (url: URL, headers: Record<string, string>) =>
+    const getUrl = (url: URL, headers: Record<string, string>) =>
       world.get(`${url.pathname}${url.search}`, { headers: { ...page, host: url.host, ...headers } });
     // After signing in there, it redirects back to the app with a key.
-    expect(locationOf(await ask(first, session)).host).toBe(APP);
-    const second = locationOf(await ask(first, {}));
+    expect(parseLocation(await getUrl(first, session)).host).toBe(APP);
+    const second = parseLocation(await getUrl(first, {}));
     expect(second.host).toBe(`127.0.0.1:${port}`);
-    expect(locationOf(await ask(second, session)).host).toBe(APP);
-    expect(locationOf(await ask(second, {})).pathname).toBe("/login");
+    expect(parseLocation(await getUrl(second, session)).host).toBe(APP);
+    expect(parseLocation(await getUrl(second, {})).pathname).toBe("/login");
   });
 
   test("[AX-21] a forwarded port is the port of the hosts, and no other gets a key", async () => {
-    expect(await hostOf("localhost:9999")).toBe("*.apps.localhost:9999");
+    expect(await getAppHost("localhost:9999")).toBe("*.apps.localhost:9999");
     const redirect = (target: string, host: string) =>
       world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: `http://${target}/` })}`, {
         token: world.token,
         headers: { host },
       });
-    const at = (number: string): string => APP.replace(port, number);
-    expect((await redirect(at("9999"), "localhost:9999")).status).toBe(307);
-    expect((await redirect(at("9999"), `localhost:${port}`)).status).toBe(400);
-    expect((await redirect(at(port), "localhost:9999")).status).toBe(400);
+    const withPort = (number: string): string => APP.replace(port, number);
+    expect((await redirect(withPort("9999"), "localhost:9999")).status).toBe(307);
+    expect((await redirect(withPort("9999"), `localhost:${port}`)).status).toBe(400);
+    expect((await redirect(withPort(port), "localhost:9999")).status).toBe(400);
   });
 
   test("[AX-4] a page of another program on this machine writes to no app, whatever its name", async () => {
     const first = await world.get(world.path("mine"), { headers: { ...page, ...session } });
-    const there = locationOf(first);
+    const there = parseLocation(first);
     const second = await world.get(`${there.pathname}${there.search}`, { headers: { ...page, host: APP } });
     const write = async (origin: string): Promise<number> =>
-      (await world.get("/x", { method: "POST", headers: { host: APP, cookie: cookieOf(second), origin } })).status;
+      (await world.get("/x", { method: "POST", headers: { host: APP, cookie: parseCookie(second), origin } })).status;
     expect(await write(`http://${APP}`)).toBe(200);
     expect(await write(`http://${world.app.port}--dev--dev--ada.apps.localhost:${port}`)).toBe(200);
     for (const foreign of [
@@ -105,7 +106,7 @@ describe("on the user's own machine", () => {
 
 test("[AX-21] only a loopback access URL without TLS has such hosts, and only for requests that name the machine so", () => {
   const hosts = (access: string, host?: string): string =>
-    appHosts({ config: {}, accessUrl: new URL(access) }, host).wildcard;
+    makeAppHosts({ config: {}, accessUrl: new URL(access) }, host).wildcard;
   expect(hosts("http://localhost")).toBe("*.apps.localhost");
   expect(hosts("http://[::1]:7080")).toBe("*.apps.localhost:7080");
   expect(hosts("https://localhost:7080")).toBe("");
@@ -113,7 +114,7 @@ test("[AX-21] only a loopback access URL without TLS has such hosts, and only fo
   expect(hosts("http://127.0.0.1:7080", "slipway.example.com")).toBe("");
   expect(hosts("http://127.0.0.1:7080", "host.docker.internal:7080")).toBe("");
   const set = { config: { wildcard_access_url: "*.apps.example.com" }, accessUrl: new URL("http://127.0.0.1:7080") };
-  expect(appHosts(set, "x").wildcard).toBe(new AppHosts("*.apps.example.com", set.accessUrl).wildcard);
+  expect(makeAppHosts(set, "x").wildcard).toBe(new AppHosts("*.apps.example.com", set.accessUrl).wildcard);
 });
 
 describe("where apps have no hosts", () => {
@@ -124,9 +125,9 @@ describe("where apps have no hosts", () => {
       env: { SLIPWAY_ACCESS_URL: "http://slipway.example.test", SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" },
     });
     const cookie = `service_session_token=${far.token}`;
-    const look = (rest: string, headers: Record<string, string> = {}) =>
+    const getPage = (rest: string, headers: Record<string, string> = {}) =>
       far.get(far.path("mine", rest), { headers: { ...page, cookie, ...headers } });
-    const asked = await look("/deep?a=1");
+    const asked = await getPage("/deep?a=1");
     const text = await asked.text();
     expect([asked.status, text]).toEqual([403, expect.stringContaining("This app needs its own host name")]);
     expect(text).toContain("wildcard_access_url");
@@ -136,12 +137,12 @@ describe("where apps have no hosts", () => {
     expect(chosen.headers.getSetCookie()).toEqual([
       `service_app_by_path=1; Path=/@ada/dev.dev/apps/mine/; HttpOnly; SameSite=Lax`,
     ]);
-    const shown = await look("/deep?a=1", { cookie: `${cookie}; service_app_by_path=1; own=2` });
+    const shown = await getPage("/deep?a=1", { cookie: `${cookie}; service_app_by_path=1; own=2` });
     const echo = (await shown.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?a=1", "own=2"]);
     expect(shown.headers.get("content-security-policy")).toContain("sandbox");
     // Subresources, programs, and public apps are not affected.
-    expect((await look("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
+    expect((await getPage("/x", { "sec-fetch-dest": "script" })).status).toBe(200);
     expect((await far.get(far.path("mine", "/x"), { token: far.token })).status).toBe(200);
     expect((await far.get(far.path("open", "/x"), { headers: page })).status).toBe(200);
   }, 30_000);

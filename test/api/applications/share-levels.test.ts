@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startAgentProcess } from "../agents/reach.ts";
 import { SUFFIX, startAppWorld } from "./app-world.ts";
 
@@ -29,7 +29,7 @@ const startChild = async () => {
     order: 0,
   };
   const healthcheck = { url: "", interval: 0, threshold: 0 };
-  await contextOf(world.server).agents.ask(world.agent_id, "createSubAgent", {
+  await getContext(world.server).agents.ask(world.agent_id, "createSubAgent", {
     id,
     token_hash: sha256(agent_token),
     name: "child",
@@ -69,20 +69,20 @@ test("[AX-19] a template's app is shared at most as its settings allow, and open
     const onHost = await world.get("/", { headers: { host: `declared--dev--dev--ada.${SUFFIX}` } });
     return [(await world.get(world.path("declared"))).status, onHost.status];
   };
-  const shown = async () =>
+  const getSharingLevel = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${world.agent_id}`)).apps[0]?.sharing_level;
   const reader = (await world.get(world.path("declared", "/events"))).body?.getReader();
   await reader?.read();
-  expect([await status(), await shown()]).toEqual([[200, 200], "public"]);
+  expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
   await allow("authenticated");
-  expect([await status(), await shown()]).toEqual([[401, 401], "authenticated"]);
-  expect(await cut(reader)).toBe("cut");
+  expect([await status(), await getSharingLevel()]).toEqual([[401, 401], "authenticated"]);
+  expect(await readToEnd(reader)).toBe("cut");
   await allow("public");
-  expect([await status(), await shown()]).toEqual([[200, 200], "public"]);
+  expect([await status(), await getSharingLevel()]).toEqual([[200, 200], "public"]);
 }, 30_000);
 
 /** Returns how a stream ends. */
-const cut = async (reader: { read(): Promise<{ done: boolean }> } | undefined): Promise<string> => {
+const readToEnd = async (reader: { read(): Promise<{ done: boolean }> } | undefined): Promise<string> => {
   try {
     while (!(await reader?.read())?.done);
     return "ended";
@@ -107,17 +107,17 @@ test("[AX-19] a dev container's app is shared by host and by path at most as the
     }
     return all;
   };
-  const shown = async () =>
+  const getSharingLevel = async () =>
     (await world.owner.get<WorkspaceAgent>(`/api/v2/workspaceagents/${child.id}`)).apps[0]?.sharing_level;
-  expect([await statuses(), await shown()]).toEqual([[200, 200, 200], "public"]);
+  expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
   const open = await world.get("/@ada/dev.child/apps/web/events");
   const reader = open.body?.getReader();
   await reader?.read();
   await allow("authenticated");
-  expect([await statuses(), await shown()]).toEqual([[401, 200, 200], "authenticated"]);
-  expect(await cut(reader)).toBe("cut");
+  expect([await statuses(), await getSharingLevel()]).toEqual([[401, 200, 200], "authenticated"]);
+  expect(await readToEnd(reader)).toBe("cut");
   await allow("owner");
-  expect([await statuses(), await shown()]).toEqual([[401, 404, 200], "owner"]);
+  expect([await statuses(), await getSharingLevel()]).toEqual([[401, 404, 200], "owner"]);
   await allow("public");
-  expect([await statuses(), await shown()]).toEqual([[200, 200, 200], "public"]);
+  expect([await statuses(), await getSharingLevel()]).toEqual([[200, 200, 200], "public"]);
 }, 30_000);

@@ -19,20 +19,20 @@ const world = await forFile(
   }),
 );
 
-const urlOf = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
+const toAppUrl = (app: string, path = "/"): string => `http://${world.host(app)}:${world.server.url.port}${path}`;
 const authRedirect = (
   redirect_uri: string,
   asked: { token?: string | undefined; headers?: Record<string, string> } = {},
 ) => world.get(`/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri })}`, asked);
 /** Returns where the server redirects the caller, as path and query of the app's host. */
-const keyed = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
-  const answer = await authRedirect(urlOf(app, path), { token });
+const getAppRedirect = async (app: string, path = "/", token: string | undefined = world.token): Promise<string> => {
+  const answer = await authRedirect(toAppUrl(app, path), { token });
   expect(answer.status).toBe(307);
   const url = new URL(answer.headers.get("location") ?? "");
-  expect(url.host).toBe(new URL(urlOf(app)).host);
+  expect(url.host).toBe(new URL(toAppUrl(app)).host);
   return url.pathname + url.search;
 };
-const cookieOf = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+const parseCookie = (response: Response): string => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
 
 describe("signing in to an app", () => {
   test("[AX-13] leads from the app through the server back to the app, with a cookie for this host alone", async () => {
@@ -41,21 +41,21 @@ describe("signing in to an app", () => {
     const session = { cookie: `service_session_token=${world.token}`, ...page };
     const second = await world.get(server.pathname + server.search, { headers: session });
     const back = new URL(second.headers.get("location") ?? "");
-    expect([second.status, back.host, back.pathname]).toEqual([307, new URL(urlOf("mine")).host, "/deep"]);
+    expect([second.status, back.host, back.pathname]).toEqual([307, new URL(toAppUrl("mine")).host, "/deep"]);
     expect(second.headers.get("referrer-policy")).toBe("no-referrer");
     const third = await world.at("mine", back.pathname + back.search, { headers: page });
     expect([third.status, third.headers.get("location")]).toEqual([307, "/deep?x=1"]);
     expect(third.headers.getSetCookie()).toEqual([
       expect.stringMatching(/^service_app_session=\S+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/),
     ]);
-    const cookie = cookieOf(third);
+    const cookie = parseCookie(third);
     const fourth = await world.at("mine", "/deep?x=1", { headers: { ...page, cookie: `${cookie}; own=1` } });
     const echo = (await fourth.json()) as Echo;
     expect([echo.path, echo.headers.cookie]).toEqual(["/deep?x=1", "own=1"]);
     expect((await world.at("other", "/", { headers: { cookie } })).status).toBe(401);
     const write = async (origin: string): Promise<number> =>
       (await world.at("mine", "/", { method: "POST", headers: { cookie, origin } })).status;
-    const sibling = new URL(urlOf("other")).origin;
+    const sibling = new URL(toAppUrl("other")).origin;
     expect(await write(sibling)).toBe(200);
     // Another workspace of the owner may run programs of other people.
     expect(await write(sibling.replace("--dev--ada", "--tried--ada"))).toBe(403);
@@ -64,7 +64,7 @@ describe("signing in to an app", () => {
   });
 
   test("[AX-13] accepts a key once, on its own host, unaltered, and not the cookie of the server's host", async () => {
-    const path = await keyed("mine");
+    const path = await getAppRedirect("mine");
     expect((await world.at("other", path)).status).toBe(400);
     expect((await world.at("mine", `${path.slice(0, -2)}xx`)).status).toBe(400);
     // Only one of several concurrent requests succeeds.
@@ -79,24 +79,24 @@ describe("signing in to an app", () => {
 
   test("[AX-13] ends with the session that issued it", async () => {
     const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-    const cookie = cookieOf(await world.at("mine", await keyed("mine", "/", admin.token)));
+    const cookie = parseCookie(await world.at("mine", await getAppRedirect("mine", "/", admin.token)));
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(200);
-    const unused = await keyed("mine", "/", admin.token);
+    const unused = await getAppRedirect("mine", "/", admin.token);
     await admin.post("/api/v2/users/logout");
     expect((await world.at("mine", "/", { headers: { cookie } })).status).toBe(401);
     expect((await world.at("mine", unused)).status).toBe(400);
   });
 
   test("[AX-13] redirects a person without a session to the sign-in page first; a program gets 401", async () => {
-    const answer = await authRedirect(urlOf("mine"), { headers: page });
-    const asked = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: urlOf("mine") })}`;
+    const answer = await authRedirect(toAppUrl("mine"), { headers: page });
+    const asked = `/api/v2/applications/auth-redirect?${new URLSearchParams({ redirect_uri: toAppUrl("mine") })}`;
     const expected = `/login?${new URLSearchParams({ redirect: asked })}`;
     expect([answer.status, answer.headers.get("location")]).toEqual([307, expected]);
-    expect((await authRedirect(urlOf("mine"))).status).toBe(401);
+    expect((await authRedirect(toAppUrl("mine"))).status).toBe(401);
   });
 
   test("[AX-12] never sends a key to anything but an app's host", async () => {
-    const host = new URL(urlOf("mine")).host;
+    const host = new URL(toAppUrl("mine")).host;
     const wrong = [
       ...["/", "//evil.example", "https:evil.example", "\\\\evil.example", "/\\evil.example", "javascript:alert(1)"],
       ...[
@@ -153,7 +153,7 @@ describe("signing in to an app", () => {
     const { owner, server } = world;
     const port = server.url.port;
     expect(await owner.get("/api/v2/applications/host")).toEqual({ host: `*.${SUFFIX}:${port}` });
-    const namesOf = ({ latest_build }: Workspace) =>
+    const listAppNames = ({ latest_build }: Workspace) =>
       latest_build.resources[0]?.agents[0]?.apps.map(({ slug, subdomain_name }) => [slug, subdomain_name]).sort();
     const names = [
       ["mine", "mine--dev--dev--ada"],
@@ -161,7 +161,7 @@ describe("signing in to an app", () => {
       ["plain", ""],
     ];
     const workspace = await owner.get<Workspace>(world.cast.path);
-    expect(namesOf(workspace)).toEqual(names);
+    expect(listAppNames(workspace)).toEqual(names);
     const { apps } = await owner.get<{ apps: { slug: string; subdomain_name: string }[] }>(
       `/api/v2/workspaceagents/${world.agent_id}`,
     );
@@ -171,7 +171,7 @@ describe("signing in to an app", () => {
     });
     const admin = await new Client(bare.url).signIn(ADMIN.email, ADMIN.password);
     expect(await admin.get("/api/v2/applications/host")).toEqual({ host: "" });
-    const uri = new URLSearchParams({ redirect_uri: urlOf("mine") });
+    const uri = new URLSearchParams({ redirect_uri: toAppUrl("mine") });
     expect((await admin.fetch("GET", `/api/v2/applications/auth-redirect?${uri}`)).status).toBe(400);
     expect((await fetch(new URL("/", bare.url), { headers: { host: world.host("mine") } })).status).toBe(421);
   });
@@ -180,13 +180,13 @@ describe("signing in to an app", () => {
     const behind = new AppHosts("*.apps.example.com", new URL("https://slipway.example.com"));
     expect(behind.wildcard).toBe("*.apps.example.com");
     const name = { app: "8080", agent: "main", workspace: "dev", user: "ann" };
-    expect(behind.nameIn("8080--main--dev--ann.apps.example.com:443")).toEqual(name);
-    expect(behind.target("https://8080--main--dev--ann.apps.example.com/x")?.name).toEqual(name);
-    expect(behind.target("https://8080--main--dev--ann.apps.example.com:8443/x")).toBeUndefined();
-    expect(behind.target("http://8080--main--dev--ann.apps.example.com/x")).toBeUndefined();
+    expect(behind.parseName("8080--main--dev--ann.apps.example.com:443")).toEqual(name);
+    expect(behind.parseTarget("https://8080--main--dev--ann.apps.example.com/x")?.name).toEqual(name);
+    expect(behind.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")).toBeUndefined();
+    expect(behind.parseTarget("http://8080--main--dev--ann.apps.example.com/x")).toBeUndefined();
     const ported = new AppHosts("*.apps.example.com:8443", new URL("https://slipway.example.com"));
-    expect(ported.target("https://8080--main--dev--ann.apps.example.com:8443/x")?.name).toEqual(name);
-    expect(ported.originOf("x")).toBe("https://x.apps.example.com:8443");
+    expect(ported.parseTarget("https://8080--main--dev--ann.apps.example.com:8443/x")?.name).toEqual(name);
+    expect(ported.toOrigin("x")).toBe("https://x.apps.example.com:8443");
   });
 });
 

@@ -11,7 +11,7 @@ import { handshake } from "../edge/raw-http.ts";
 import { startAppWorld } from "./app-world.ts";
 
 /** Maximum message size in bytes; the setting is in MiB. */
-const LONGEST = 8 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** Bytes sent to a client that does not read. */
 const FLOOD = 96 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ const connect = async (path: string, headers: Record<string, string>, protocols?
     socket.onopen = () => resolve();
     socket.onerror = () => reject(new Error("refused"));
   });
-  const next = async (): Promise<unknown> => {
+  const nextMessage = async (): Promise<unknown> => {
     while (waiting.length === 0) {
       await new Promise<void>((resolve) => {
         ring = resolve;
@@ -53,8 +53,8 @@ const connect = async (path: string, headers: Record<string, string>, protocols?
     }
     return waiting.shift();
   };
-  const hello = JSON.parse((await next()) as string) as { path: string; headers: Record<string, string> };
-  return { socket, next, closed, hello };
+  const hello = JSON.parse((await nextMessage()) as string) as { path: string; headers: Record<string, string> };
+  return { socket, next: nextMessage, closed, hello };
 };
 const withToken = (token: string | undefined) => ({ "Service-Session-Token": token ?? "" });
 /** Resolves when the figure no longer changes. */
@@ -65,7 +65,7 @@ const steadily = async (figure: () => number): Promise<void> => {
     return seen.length === 10 && new Set(seen).size === 1;
   });
 };
-const refused = (path: string, headers: Record<string, string>) =>
+const getConnectError = (path: string, headers: Record<string, string>) =>
   connect(path, headers).then(
     () => "opened",
     (error: Error) => error.message,
@@ -125,8 +125,8 @@ describe("a WebSocket", () => {
 
   test("[AX-10] carries messages of eight megabytes both ways", async () => {
     const { socket, next } = await connect(world.path("mine", "/"), withToken(world.token));
-    const long = new Uint8Array(LONGEST).map((_, i) => i % 251);
-    for (const sent of [long, "ä".repeat(LONGEST / 2), long]) {
+    const long = new Uint8Array(MAX_MESSAGE_BYTES).map((_, i) => i % 251);
+    for (const sent of [long, "ä".repeat(MAX_MESSAGE_BYTES / 2), long]) {
       socket.send(sent);
       expect(Bun.deepEquals(await next(), sent)).toBe(true);
     }
@@ -135,10 +135,10 @@ describe("a WebSocket", () => {
 
   test("[AX-10] closes with 1009 when a message is longer than app_message_mb, whoever sends it", async () => {
     const sending = await connect(world.path("mine", "/"), withToken(world.token));
-    sending.socket.send(new Uint8Array(LONGEST + 1));
+    sending.socket.send(new Uint8Array(MAX_MESSAGE_BYTES + 1));
     expect((await sending.closed).code).toBe(1009);
     const receiving = await connect(world.path("mine", "/"), withToken(world.token));
-    receiving.socket.send(`send 1 ${LONGEST + 1}`);
+    receiving.socket.send(`send 1 ${MAX_MESSAGE_BYTES + 1}`);
     expect(await receiving.closed).toEqual({
       code: 1009,
       reason: "the app sent a message that is longer than app_message_mb",
@@ -221,7 +221,7 @@ describe("a WebSocket", () => {
       `http://x${host}`,
       `https://${host}`,
     ]) {
-      expect([foreign, await refused(world.path("mine"), { cookie, origin: foreign })]).toEqual([
+      expect([foreign, await getConnectError(world.path("mine"), { cookie, origin: foreign })]).toEqual([
         foreign,
         expect.not.stringMatching("opened"),
       ]);
@@ -230,7 +230,7 @@ describe("a WebSocket", () => {
     own.socket.close();
     const stranger = await connect(world.path("open"), { origin: "https://anybody.example" });
     stranger.socket.close();
-    expect(await refused(world.path("mine"), { origin })).not.toBe("opened");
+    expect(await getConnectError(world.path("mine"), { origin })).not.toBe("opened");
   });
 });
 
@@ -247,7 +247,7 @@ describe("open connections", () => {
     const reader = response.body?.getReader();
     await reader?.read();
     stops.push(() => socket.close());
-    const cut = async (): Promise<string> => {
+    const readToEnd = async (): Promise<string> => {
       try {
         while (!(await reader?.read())?.done);
         return "ended";
@@ -255,7 +255,7 @@ describe("open connections", () => {
         return "cut";
       }
     };
-    return { ended: Promise.all([closed, cut()]) };
+    return { ended: Promise.all([closed, readToEnd()]) };
   };
   const LOST = [{ code: 1008, reason: expect.stringMatching(/^(you may no longer|the session has ended)/) }, "cut"];
 

@@ -13,7 +13,7 @@ const MiB = 1024 * 1024;
 const DOWNLOAD = 64 * MiB;
 const world = await forFile(startAppWorld({ apps: (port) => [{ slug: "mine", url: `http://localhost:${port}` }] }));
 
-const ask = (rest: string, init: RequestInit = {}) =>
+const requestApp = (rest: string, init: RequestInit = {}) =>
   world.get(world.path("mine", rest), { ...(init as object), token: world.token });
 
 const residentMiB = (): number => {
@@ -23,7 +23,7 @@ const residentMiB = (): number => {
 
 describe("a body", () => {
   test("[AX-15] of any size arrives complete", async () => {
-    const response = await ask(`/bytes?n=${DOWNLOAD}`);
+    const response = await requestApp(`/bytes?n=${DOWNLOAD}`);
     let size = 0;
     for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) size += part.byteLength;
     expect(size).toBe(DOWNLOAD);
@@ -41,7 +41,7 @@ describe("a body", () => {
       return reader;
     });
     // Other requests are served in the meantime, which also gives the bodies time to arrive.
-    for (let i = 0; i < 300; i += 1) expect((await ask("/x")).status).toBe(200);
+    for (let i = 0; i < 300; i += 1) expect((await requestApp("/x")).status).toBe(200);
     // 20 bodies of 512 MiB; each may fill its windows and buffers.
     expect(residentMiB() - before).toBeLessThan(400);
     for (const reader of stalled) reader[Symbol.dispose]();
@@ -49,9 +49,9 @@ describe("a body", () => {
 
   test("[AX-15] of hundreds of concurrent requests reaches the right one, while others stall", async () => {
     const late = new AbortController();
-    const stalled = Array.from({ length: 5 }, () => ask("/stall", { signal: late.signal }).catch(() => "cut"));
+    const stalled = Array.from({ length: 5 }, () => requestApp("/stall", { signal: late.signal }).catch(() => "cut"));
     const paths = Array.from({ length: 300 }, (_, i) => `/n/${i}?${"q".repeat(i + 1)}`);
-    const answers = await Promise.all(paths.map(async (path) => (await (await ask(path)).json()) as Echo));
+    const answers = await Promise.all(paths.map(async (path) => (await (await requestApp(path)).json()) as Echo));
     expect(answers.map(({ path }) => path)).toEqual(paths);
     late.abort();
     expect(await Promise.all(stalled)).toEqual(Array.from({ length: 5 }, () => "cut"));

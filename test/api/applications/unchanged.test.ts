@@ -22,10 +22,10 @@ const startRaw = (answer: string) => {
   });
   return { heads, port: String(server.port), [Symbol.dispose]: () => server.stop(true) };
 };
-const SHORT = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n<h1>hello</h1>";
+const SHORT_RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n<h1>hello</h1>";
 
 test("[AX-23] a response without a content type stays without one, and keeps its length", async () => {
-  using app = startRaw(SHORT);
+  using app = startRaw(SHORT_RESPONSE);
   const answer = await world.at(app.port, "/", { token: world.token });
   expect([answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([null, "14"]);
   expect(await answer.text()).toBe("<h1>hello</h1>");
@@ -35,7 +35,7 @@ test("[AX-23] a response without a content type stays without one, and keeps its
 });
 
 test("[AX-23] bytes of request headers and the query reach the app as sent", async () => {
-  using app = startRaw(SHORT);
+  using app = startRaw(SHORT_RESPONSE);
   using connection = new RawConnection(world.server.url);
   const head = [
     "GET /x?a=1&&b=%20&c=?&d& HTTP/1.1",
@@ -53,14 +53,14 @@ test("[AX-23] bytes of request headers and the query reach the app as sent", asy
 
 test("[AX-24] the preflight of another app of the same workspace reaches the app without a session; nothing else does", async () => {
   using app = startRaw("HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Methods: PUT\r\n\r\n");
-  const ask = async (method: string, headers: Record<string, string>): Promise<number> =>
+  const sendTo = async (method: string, headers: Record<string, string>): Promise<number> =>
     (await world.at(app.port, "/x", { method, headers })).status;
   const wanted = { "access-control-request-method": "PUT" };
   const own = `http://3000--dev--dev--ada.${SUFFIX}:${world.server.url.port}`;
-  expect(await ask("OPTIONS", { origin: own, ...wanted })).toBe(204);
+  expect(await sendTo("OPTIONS", { origin: own, ...wanted })).toBe(204);
   expect(app.heads).toHaveLength(1);
-  expect(await ask("OPTIONS", { origin: own })).toBe(401);
-  expect(await ask("PUT", { origin: own, ...wanted })).toBe(401);
+  expect(await sendTo("OPTIONS", { origin: own })).toBe(401);
+  expect(await sendTo("PUT", { origin: own, ...wanted })).toBe(401);
   for (const origin of [
     "https://evil.example",
     own.replace("--ada", "--bob"),
@@ -69,15 +69,15 @@ test("[AX-24] the preflight of another app of the same workspace reaches the app
     own.replace("http:", "https:"),
     "null",
   ]) {
-    expect([origin, await ask("OPTIONS", { origin, ...wanted })]).toEqual([origin, 401]);
+    expect([origin, await sendTo("OPTIONS", { origin, ...wanted })]).toEqual([origin, 401]);
   }
   const below = await world.get(world.path(app.port, "/x"), { method: "OPTIONS", headers: { origin: own, ...wanted } });
   expect([below.status, app.heads.length]).toEqual([401, 1]);
 });
 
 test("[AX-25] a GET with a body is refused with advice on what to do instead; QUERY passes its body", async () => {
-  using app = startRaw(SHORT);
-  const ask = async (method: string): Promise<string> => {
+  using app = startRaw(SHORT_RESPONSE);
+  const sendTo = async (method: string): Promise<string> => {
     using connection = new RawConnection(world.server.url);
     const lines = [
       `${method} /_search HTTP/1.1`,
@@ -88,10 +88,10 @@ test("[AX-25] a GET with a body is refused with advice on what to do instead; QU
     connection.send(`${lines.join("\r\n")}\r\n\r\n{"query":{}}`);
     return await connection.until((text) => text.includes("hello") || text.includes("}"));
   };
-  const refused = await ask("GET");
+  const refused = await sendTo("GET");
   expect(refused).toStartWith("HTTP/1.1 400 ");
   expect(refused).toContain("Send the request with POST or QUERY");
   expect(app.heads).toHaveLength(0);
-  expect(await ask("QUERY")).toStartWith("HTTP/1.1 200 ");
+  expect(await sendTo("QUERY")).toStartWith("HTTP/1.1 200 ");
   await until(() => app.heads.join("").endsWith('{"query":{}}'));
 });

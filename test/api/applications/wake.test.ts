@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sha256, uuid } from "#base/ids.ts";
 import { wakeWorkspace } from "#domain/builds/wake.ts";
-import { asCaller } from "#domain/users/as-caller.ts";
+import { loadCaller } from "#domain/users/as-caller.ts";
 import type { UserPreferences } from "#schema/users/quiet-hours.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { startAgentProcess } from "../agents/reach.ts";
@@ -31,11 +31,11 @@ const OPENS = {
   "sec-fetch-site": "none",
   "sec-fetch-user": "?1",
 };
-const WAITS = "service_app_wait";
+const WAIT_PARAMETER = "service_app_wait";
 
-const latest = async (): Promise<Build> => (await owner.get<{ latest_build: Build }>(cast.path)).latest_build;
+const getLatestBuild = async (): Promise<Build> => (await owner.get<{ latest_build: Build }>(cast.path)).latest_build;
 const stop = async (): Promise<Build> => {
-  if ((await latest()).transition !== "stop") await createBuild(owner, cast.id, "stop");
+  if ((await getLatestBuild()).transition !== "stop") await createBuild(owner, cast.id, "stop");
   return (await awaitBuild(owner, cast.id)).latest_build;
 };
 const open = (app: string, who: CallerName = "owner", headers: Record<string, string> = OPENS, path = "/x?y=1") =>
@@ -52,7 +52,7 @@ describe("opening an app of a stopped workspace", () => {
     expect(build).toMatchObject({ build_number: before.build_number + 1, transition: "start", reason: "dashboard" });
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([307]));
     const where = answers[0]?.headers.get("location") ?? "";
-    expect(where).toBe(`/x?y=1&${WAITS}=${build.id}`);
+    expect(where).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
     const waiting = await open("owner", "owner", OPENS, where);
     expect(waiting.status).toBe(503);
     const page = await waiting.text();
@@ -61,7 +61,7 @@ describe("opening an app of a stopped workspace", () => {
     expect(page).toContain('<meta http-equiv="refresh" content="2">');
 
     const token = uuid();
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     const agent_id = build.resources[0]?.agents[0]?.id as string;
     await store.commit([{ sql: "update agents set token_hash = ? where id = ?", rows: [[sha256(token), agent_id]] }]);
     const home = mkdtempSync(join(tmpdir(), "slipway-home-"));
@@ -95,20 +95,20 @@ describe("opening an app of a stopped workspace", () => {
       const answer = await world.at("owner", "/", { method, token: world.token, headers: OPENS });
       expect([method, answer.status]).toEqual([method, 503]);
     }
-    expect((await latest()).id).toBe(id);
+    expect((await getLatestBuild()).id).toBe(id);
   });
 
   test("[WO-4] requires permission to start the workspace; visitors of a public app start it only if the template says so", async () => {
     const { id } = await stop();
     for (const who of ["shared use", "member", "guest"] as const) await open("public", who);
-    expect((await latest()).id).toBe(id);
+    expect((await getLatestBuild()).id).toBe(id);
     await allow("public");
     expect((await open("owner", "guest")).headers.get("location")).toContain("/auth-redirect");
-    expect((await latest()).id).toBe(id);
+    expect((await getLatestBuild()).id).toBe(id);
     const visit = await open("public", "guest");
-    const build = await latest();
+    const build = await getLatestBuild();
     expect(build).toMatchObject({ transition: "start", initiator_name: "ada" });
-    expect(visit.headers.get("location")).toBe(`/x?y=1&${WAITS}=${build.id}`);
+    expect(visit.headers.get("location")).toBe(`/x?y=1&${WAIT_PARAMETER}=${build.id}`);
     await allow("people");
     await awaitBuild(owner, cast.id);
     await stop();
@@ -123,10 +123,10 @@ describe("opening an app of a stopped workspace", () => {
     const { id } = await stop();
     const { "sec-fetch-user": _, ...again } = { ...OPENS, "sec-fetch-site": "same-origin" };
     const answer = await open("owner", "owner", again, where);
-    expect([answer.status, (await latest()).id]).toEqual([503, id]);
+    expect([answer.status, (await getLatestBuild()).id]).toEqual([503, id]);
     expect(await answer.text()).toContain('<a href="/x?y=1">Start</a>');
     // A request that waits for the stop to end was also made by a person.
-    expect((await open("owner", "owner", again, `/x?${WAITS}=${id}`)).status).toBe(307);
+    expect((await open("owner", "owner", again, `/x?${WAIT_PARAMETER}=${id}`)).status).toBe(307);
     expect((await awaitBuild(owner, cast.id)).latest_build.status).toBe("running");
   });
 
@@ -145,7 +145,7 @@ describe("opening an app of a stopped workspace", () => {
     expect((await open("owner")).status).toBe(503);
     expect((await wake("owner")).status).toBe(409);
     await owner.put(`${cast.path}/dormant`, { dormant: false });
-    expect((await latest()).id).toBe(id);
+    expect((await getLatestBuild()).id).toBe(id);
   });
 
   test("[WO-1] [WO-4] programs start it by POST wake, once for all of them; people without permission are refused", async () => {
@@ -164,8 +164,8 @@ describe("opening an app of a stopped workspace", () => {
 
   test("[WO-1] chats and callers on several nodes that each plan a start get one build", async () => {
     await stop();
-    const ctx = contextOf(world.server);
-    const caller = await asCaller(ctx.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
+    const ctx = getContext(world.server);
+    const caller = await loadCaller(ctx.store, (await owner.get<{ id: string }>("/api/v2/users/me")).id);
     // Nodes share the workspace's actor and the database, but not each other's pending wakes.
     const nodes = Array.from({ length: 3 }, () => Object.create(ctx, { wakes: { value: new Map() } }) as typeof ctx);
     const woken = await Promise.all(

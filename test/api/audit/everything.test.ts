@@ -4,11 +4,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { callAs, DECLARED_AUDITS, rowOf } from "../edge/matrix-call.ts";
-import { CALLERS, type CallerName, openTown, type Things, type Town } from "../edge/matrix-world.ts";
+import { getContext } from "#test/support/seed.ts";
+import { callAs, DECLARED_AUDITS, getRow } from "../edge/matrix-call.ts";
+import { CALLERS, type CallerName, openTown, type TestObjects, type Town } from "../edge/matrix-world.ts";
 import { PREPARATIONS } from "./preparations.ts";
-import { ABSENT, AUDITED, REFUSED_PORT, toldOf, UNTOLD } from "./table.ts";
+import { AUDITED, REFUSED_PORT, toExpectedAudit, UNAUDITED, WITHOUT_TARGET } from "./table.ts";
 
 type Entry = {
   action: string;
@@ -24,7 +24,9 @@ type Entry = {
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** The operations of which a success leaves an entry, first those of the table, in its order. */
-const TOLD = [...new Set([...Object.keys(AUDITED), ...DECLARED_AUDITS.filter((name) => !(name in UNTOLD))])];
+const AUDITED_OPERATIONS = [
+  ...new Set([...Object.keys(AUDITED), ...DECLARED_AUDITS.filter((name) => !(name in UNAUDITED))]),
+];
 
 /** What leaves an entry only when it succeeds: it makes what is not there yet, or is told of in its own way (rule AU-6). */
 const ONLY_DONE = /^(create|login|logout) /;
@@ -48,42 +50,42 @@ describeInside("everything that changes something", () => {
   const COLUMNS = [
     ...["action", "resource_type", "status_code", "user_id", "ip", "user_agent", "diff", "resource_target"],
   ];
-  const entriesOf = (request_id: string): Promise<Entry[]> =>
-    contextOf(town.server).store.all({
+  const listEntries = (request_id: string): Promise<Entry[]> =>
+    getContext(town.server).store.all({
       sql: `select ${COLUMNS.join(", ")} from audit_logs where request_id = ? order by key`,
       params: [request_id],
       map: (row) => Object.fromEntries(COLUMNS.map((name, i) => [name, row[i]])) as Entry,
     });
 
   /** Rejects an operation for a caller, and returns the status and the audit entries. */
-  const refusedFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
+  const rejectFor = async (name: string, caller: CallerName): Promise<[number, Entry[]]> => {
     const operation = town.operations.find((one) => one.name === name);
     if (!operation) throw new Error("there is no such operation any more");
     const request_id = uuid();
     const headers = { "x-request-id": request_id, "user-agent": "refused/1.0" };
-    const row = { ...rowOf(name), ...toldOf(name).refusedRow };
+    const row = { ...getRow(name), ...toExpectedAudit(name).refusedRow };
     const response = await callAs(town, operation, row, town.tokens[caller], town.things, {}, headers);
     await response.body?.cancel();
-    await contextOf(town.server).refused.settled();
-    return [response.status, await entriesOf(request_id)];
+    await getContext(town.server).refused.flush();
+    return [response.status, await listEntries(request_id)];
   };
 
   // First, while everything is still there.
   test.each(DECLARED_AUDITS)("[AU-16] %s: refused, it leaves one entry with what was tried", async (name) => {
-    const statuses = rowOf(name).is.split(" ").map(Number);
+    const statuses = getRow(name).is.split(" ").map(Number);
     for (const expected of [403, 404]) {
       const caller = CALLERS[statuses.indexOf(expected)];
       if (!caller) continue;
       // At most sixty entries per minute and caller are written.
       town.clock.advance(2_000);
-      const [status, entries] = await refusedFor(name, caller);
+      const [status, entries] = await rejectFor(name, caller);
       expect(status).toBe(expected);
-      if (ABSENT.has(name)) expect(entries).toEqual([]);
+      if (WITHOUT_TARGET.has(name)) expect(entries).toEqual([]);
       else {
         const told = { status_code: status, ip: "127.0.0.1", user_agent: "refused/1.0", diff: "{}" };
         expect(entries).toMatchObject([told]);
         const seen = entries.map((one) => `${one.action} ${one.resource_type}`)[0] as string;
-        const { is, refused } = toldOf(name);
+        const { is, refused } = toExpectedAudit(name);
         if (refused ?? is) expect((refused ?? is)?.split(", ")).toContain(seen);
         refusals.set(name, seen);
         expect([entries[0]?.user_id === null, entries[0]?.resource_target === ""]).toEqual([false, false]);
@@ -91,17 +93,17 @@ describeInside("everything that changes something", () => {
     }
   });
 
-  test.each(TOLD)(
+  test.each(AUDITED_OPERATIONS)(
     "[AU-2] %s leaves its entry, with who and where from",
     async (name) => {
       const operation = town.operations.find((one) => one.name === name);
       if (!operation) throw new Error("there is no such operation any more");
-      const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toldOf(name);
+      const { is = refusals.get(name), row: changes = {}, who, needs, fresh } = toExpectedAudit(name);
       if (!is) throw new Error(`nobody is refused: add "${name}": "write KIND" to AUDITED of test/api/audit/table.ts`);
-      const row = { ...rowOf(name), ...changes };
+      const row = { ...getRow(name), ...changes };
       const caller = who ?? succeeding(row.is);
       const maker = fresh ?? row.fresh;
-      const things: Things = {
+      const things: TestObjects = {
         ...town.things,
         ...(maker ? await town.makers[maker](caller) : {}),
         ...(needs ? await PREPARATIONS[needs](town) : {}),
@@ -112,7 +114,7 @@ describeInside("everything that changes something", () => {
       const response = await callAs(town, operation, row, token, things, {}, headers);
       const said = await response.text();
       if (!response.ok) throw new Error(`${response.status} ${said}`);
-      const entries = await entriesOf(request_id);
+      const entries = await listEntries(request_id);
       expect(entries.map(({ action, resource_type }) => `${action} ${resource_type}`).sort()).toEqual(
         is.split(", ").sort(),
       );
@@ -128,22 +130,24 @@ describeInside("everything that changes something", () => {
     const writing = town.operations.filter(({ method }) => !READS.has(method));
     const missing = writing.filter(
       ({ name }) =>
-        !DECLARED_AUDITS.includes(name) && !(name in UNTOLD) && !ONLY_DONE.test(toldOf(name).is ?? "no entry"),
+        !DECLARED_AUDITS.includes(name) &&
+        !(name in UNAUDITED) &&
+        !ONLY_DONE.test(toExpectedAudit(name).is ?? "no entry"),
     );
     const lines = missing.map(
       ({ name, described }) =>
-        `add \`audit: target.writes(target.KIND)\` to operation({ operationId: "${described.operationId}" }); or, where it makes something, "${name}": "create KIND" to AUDITED, or the reason to UNTOLD of test/api/audit/table.ts`,
+        `add \`audit: target.writes(target.KIND)\` to operation({ operationId: "${described.operationId}" }); or, where it makes something, "${name}": "create KIND" to AUDITED, or the reason to UNAUDITED in test/api/audit/table.ts`,
     );
     expect(lines).toEqual([]);
     const names = writing.map(({ name }) => name);
-    expect([...TOLD, ...Object.keys(UNTOLD)].filter((name) => !names.includes(name))).toEqual([]);
-    expect(Object.keys(AUDITED).filter((name) => name in UNTOLD)).toEqual([]);
+    expect([...AUDITED_OPERATIONS, ...Object.keys(UNAUDITED)].filter((name) => !names.includes(name))).toEqual([]);
+    expect(Object.keys(AUDITED).filter((name) => name in UNAUDITED)).toEqual([]);
   });
 });
 
 /** The site's owner if the matrix allows it, else the owner of the object. */
 const succeeding = (is: string): CallerName => {
   const statuses = is.split(" ").map(Number);
-  const may = (who: CallerName): boolean => (statuses[CALLERS.indexOf(who)] ?? 0) < 300;
-  return may("admin") ? "admin" : "ada";
+  const isAllowed = (who: CallerName): boolean => (statuses[CALLERS.indexOf(who)] ?? 0) < 300;
+  return isAllowed("admin") ? "admin" : "ada";
 };

@@ -3,17 +3,17 @@ import { Client } from "#src/client.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { CODING_AGENT } from "../edge/matrix-table.ts";
-import type { Things, Town } from "../edge/matrix-world.ts";
+import type { TestObjects, Town } from "../edge/matrix-world.ts";
 
 const HOUR = 3_600_000;
 
-const admin = (town: Town): Client => new Client(town.server.url, town.tokens.admin);
+const adminClient = (town: Town): Client => new Client(town.server.url, town.tokens.admin);
 const ada = (town: Town): Client => new Client(town.server.url, town.tokens.ada);
 
 const newVersion = async (town: Town, more: object = {}): Promise<string> => {
   const { template, file } = town.things;
   const body = { template_id: template, storage_method: "file", file_id: file, provisioner: "echo", ...more };
-  const made = await admin(town).post<{ id: string }>("/api/v2/organizations/default/templateversions", body);
+  const made = await adminClient(town).post<{ id: string }>("/api/v2/organizations/default/templateversions", body);
   return made.id;
 };
 
@@ -25,22 +25,22 @@ const usable = async (town: Town): Promise<string> => {
 
 export const PREPARATIONS = {
   codingAgent: async (town) => {
-    await admin(town).put<unknown>("/api/v2/ai/agents/mine", CODING_AGENT);
+    await adminClient(town).put<unknown>("/api/v2/ai/agents/mine", CODING_AGENT);
     return {};
   },
-  imported: async (town) => ({ imported: (await importVersion(admin(town), JSON.stringify(ECHO))).id }),
+  imported: async (town) => ({ imported: (await importVersion(adminClient(town), JSON.stringify(ECHO))).id }),
   /** No worker has its tag. */
   pendingVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
   spareVersion: async (town) => ({ templateversion: await newVersion(town, { tags: { nobody: "has this" } }) }),
   archivedVersion: async (town) => {
     const templateversion = await newVersion(town, { tags: { nobody: "has this" } });
-    await admin(town).post(`/api/v2/templateversions/${templateversion}/archive`);
+    await adminClient(town).post(`/api/v2/templateversions/${templateversion}/archive`);
     return { templateversion };
   },
   unusedVersion: async (town) => {
     const template = (await seedTemplate(town.server)).template_id;
     const templateversion = await newVersion(town, { template_id: template, tags: { nobody: "has this" } });
-    await admin(town).patch(`/api/v2/templateversions/${templateversion}/cancel`);
+    await adminClient(town).patch(`/api/v2/templateversions/${templateversion}/cancel`);
     return { template };
   },
   favorite: async (town) => {
@@ -83,27 +83,29 @@ export const PREPARATIONS = {
     return { chat: id };
   },
   allowed: async (town) => {
-    await admin(town).put("/api/v2/chats/config/personal-model-overrides", { allow_users: true });
-    await admin(town).put("/api/v2/chats/config/debug-logging", { allow_users: true });
+    await adminClient(town).put("/api/v2/chats/config/personal-model-overrides", { allow_users: true });
+    await adminClient(town).put("/api/v2/chats/config/debug-logging", { allow_users: true });
     return {};
   },
   model: async (town) => ({ usable: await usable(town) }),
   threshold: async (town) => {
     const model = await usable(town);
-    await admin(town).put(`/api/v2/chats/config/user-compaction-thresholds/${model}`, { threshold_percent: 60 });
+    await adminClient(town).put(`/api/v2/chats/config/user-compaction-thresholds/${model}`, { threshold_percent: 60 });
     return { usable: model };
   },
   budget: async (town) => {
     const given = { scope: "everyone", period: "week", unit: "tokens", amount: 1_000_000_000 } as const;
-    const { id } = await admin(town).put<{ id: string }>("/api/v2/ai/budgets", given);
+    const { id } = await adminClient(town).put<{ id: string }>("/api/v2/ai/budgets", given);
     return { budget: id };
   },
   limits: async (town) => {
     const path = "/api/v2/chats/usage-limits";
-    await admin(town).put(`${path}/overrides/ada`, { spend_limit_micros: 1_000_000 });
-    await admin(town).put(`${path}/group-overrides/${town.things.organization_id}`, { spend_limit_micros: 1_000_000 });
+    await adminClient(town).put(`${path}/overrides/ada`, { spend_limit_micros: 1_000_000 });
+    await adminClient(town).put(`${path}/group-overrides/${town.things.organization_id}`, {
+      spend_limit_micros: 1_000_000,
+    });
     return {};
   },
-} satisfies Record<string, (town: Town) => Promise<Things>>;
+} satisfies Record<string, (town: Town) => Promise<TestObjects>>;
 
 export type Preparation = keyof typeof PREPARATIONS;

@@ -3,15 +3,15 @@ import { afterEach, expect, test } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { lazyOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
-import { RefusedChanges } from "#src/api/audit/refused.ts";
+import { RejectedChanges } from "#src/api/audit/refused.ts";
 import { settingTarget } from "#src/api/audit/setting-targets.ts";
 import { writes } from "#src/api/audit/targets.ts";
-import { Operations, variablesIn } from "#src/api/http/operations.ts";
+import { Operations, parseVariables } from "#src/api/http/operations.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { openStored } from "#test/support/stored.ts";
+import { openStoredData } from "#test/support/stored.ts";
 
 afterEach(resetLogging);
 
@@ -23,7 +23,7 @@ const listen = (): string[] => {
   return words;
 };
 
-/** Creates a RefusedChanges over a store that counts commits; the first `failing` commits fail. */
+/** Creates a RejectedChanges over a store that counts commits; the first `failing` commits fail. */
 const openPlace = (failing = 0) => {
   const clock = new ManualClock();
   const place = { clock, commits: 0, failing };
@@ -31,7 +31,7 @@ const openPlace = (failing = 0) => {
     place.commits += 1;
     if (place.commits <= place.failing) throw new CommitError("full", "no space");
   };
-  const refused = new RefusedChanges({ store: { commit } as unknown as Store, clock });
+  const refused = new RejectedChanges({ store: { commit } as unknown as Store, clock });
   const refuse = (user_id: string, status = 403): void => {
     const origin = lazyOrigin(() => ({ user_id, ip: null, user_agent: "", request_id: "r" }));
     const request = new Request("http://localhost/api/v2/audit/retention", { method: "PUT" });
@@ -47,7 +47,7 @@ test("[AU-18] writes nothing before the response is sent, and continues after a 
   place.refuse("bob");
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
   expect(place.commits).toBe(0);
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(2);
 });
 
@@ -56,12 +56,12 @@ test("[AU-19] records at most sixty rejected changes a minute for each caller", 
   const place = openPlace();
   for (let i = 0; i < 100; i++) place.refuse("ann");
   place.refuse("bob");
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(61);
-  expect(words).toEqual(["ann was refused 60 times in a minute; the log tells of no more"]);
+  expect(words).toEqual(["ann had 60 rejected changes in a minute; further ones are not audited"]);
   place.clock.advance(60_001);
   place.refuse("ann");
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(62);
 });
 
@@ -69,18 +69,18 @@ test("[AU-19] drops entries beyond a thousand pending ones with one warning, and
   const words = listen();
   const place = openPlace();
   for (let i = 0; i < 1_200; i++) place.refuse(`user-${i}`);
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(1_000);
   expect(words).toHaveLength(1);
   place.refuse("late");
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(1_001);
 });
 
 test("[AU-17] server errors and rate-limited requests are not recorded", async () => {
   const place = openPlace();
   for (const status of [200, 303, 401, 405, 413, 415, 429, 500, 503, 507]) place.refuse("ann", status);
-  await place.refused.settled();
+  await place.refused.flush();
   expect(place.commits).toBe(0);
 });
 
@@ -95,7 +95,7 @@ test("[AU-17] finds the operation of a request by its route, and its path parame
   const operations = new Operations(routes as never);
   const params = (method: string, path: string) => {
     const found = operations.find(method, path);
-    return found && variablesIn(found, path);
+    return found && parseVariables(found, path);
   };
   expect(params("DELETE", "/api/v2/users/a%20b/keys/x/")).toEqual({ user: "a b", key: "x" });
   expect(params("DELETE", "/api/v2/users/ann/keys/own")).toEqual({ user: "ann" });
@@ -114,7 +114,7 @@ testInside(
       const cakes = { days: 1, sign_in_days: null, kinds: { cake: 1 } };
       expect((await admin.fetch("PUT", "/api/v2/audit/retention", cakes)).status).toBe(400);
     }
-    await using stored = await openStored(directory.path);
+    await using stored = await openStoredData(directory.path);
     const refused = "select action, resource_type, status_code from audit_logs where status_code >= 400";
     expect(await stored.rows(refused)).toEqual([["write", "audit_settings", 400]]);
   },

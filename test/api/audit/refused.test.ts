@@ -29,21 +29,28 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world[Symbol.asyncDispose]());
 
-const found = async (q: string): Promise<AuditLog[]> =>
+const searchEntries = async (q: string): Promise<AuditLog[]> =>
   (await auditor.client.get<{ audit_logs: AuditLog[] }>(`/api/v2/audit?limit=50&q=${encodeURIComponent(q)}`))
     .audit_logs;
 
 /** Returns the response status, and the log's entries for the request. */
-const asked = async (who: Client, method: string, path: string, body?: unknown): Promise<[number, AuditLog[]]> => {
+const requestWithEntries = async (
+  who: Client,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<[number, AuditLog[]]> => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
   const response = await who.fetch(method, `/api/v2${path}`, body, { headers });
   await response.body?.cancel();
-  return [response.status, await found(`request_id:${request_id}`)];
+  return [response.status, await searchEntries(`request_id:${request_id}`)];
 };
 
 test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () => {
-  const [status, entries] = await asked(ann.client, "PATCH", `/templates/${template}`, { description: "mine" });
+  const [status, entries] = await requestWithEntries(ann.client, "PATCH", `/templates/${template}`, {
+    description: "mine",
+  });
   expect(status).toBe(403);
   expect(entries).toMatchObject([
     {
@@ -65,7 +72,7 @@ test("[AU-16] [AU-9] forbidden: a member tries to change a template", async () =
 
 test("[AU-16] hidden: others try to stop, share and open a workspace that returns 404 for them", async () => {
   const path = `/workspaces/${workspace.id}`;
-  const [status, [stopped]] = await asked(bob.client, "POST", `${path}/builds`, { transition: "stop" });
+  const [status, [stopped]] = await requestWithEntries(bob.client, "POST", `${path}/builds`, { transition: "stop" });
   expect(status).toBe(404);
   expect(stopped).toMatchObject({
     action: "stop",
@@ -80,20 +87,22 @@ test("[AU-16] hidden: others try to stop, share and open a workspace that return
     additional_fields: { workspace_name: "dev", workspace_id: workspace.id, workspace_owner: "ann" },
   });
   const acl = { user_roles: { [bob.user.id]: "admin" } };
-  const [, [shared]] = await asked(bob.client, "PATCH", `${path}/acl`, acl);
+  const [, [shared]] = await requestWithEntries(bob.client, "PATCH", `${path}/acl`, acl);
   expect(shared).toMatchObject({ action: "write", resource_type: "workspace", resource_id: workspace.id });
   const port = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
-  const [, [opened]] = await asked(bob.client, "POST", `${path}/port-share`, port);
+  const [, [opened]] = await requestWithEntries(bob.client, "POST", `${path}/port-share`, port);
   expect(opened).toMatchObject({ action: "create", resource_type: "port_share", resource_target: "dev" });
 }, 30_000);
 
 test("[AU-16] permitted, but not now or not this way: a conflict, a wrong password", async () => {
   const deadline = "2040-01-01T00:00:00Z";
-  const [late, [extended]] = await asked(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, { deadline });
+  const [late, [extended]] = await requestWithEntries(ann.client, "PUT", `/workspaces/${workspace.id}/extend`, {
+    deadline,
+  });
   expect(late).toBe(409);
   expect(extended).toMatchObject({ action: "write", resource_type: "workspace", status_code: 409, diff: {} });
   const words = { old_password: "canary-guess-of-it", password: "canary-wanted-by-it" };
-  const [wrong, [guessed]] = await asked(ann.client, "PUT", "/users/me/password", words);
+  const [wrong, [guessed]] = await requestWithEntries(ann.client, "PUT", "/users/me/password", words);
   expect(wrong).toBe(400);
   expect(guessed).toMatchObject({ action: "write", resource_type: "user", resource_target: "ann", status_code: 400 });
   expect(JSON.stringify(guessed)).not.toContain("canary");
@@ -102,7 +111,7 @@ test("[AU-16] permitted, but not now or not this way: a conflict, a wrong passwo
 test("[AU-16] a key without the scope is refused with an entry too, although its owner owns the resource", async () => {
   const narrow = { token_name: "narrow", scope: "application_connect" };
   const { key } = await ann.client.post<{ key: string }>("/api/v2/users/me/keys/tokens", narrow);
-  const [status, entries] = await asked(ann.client.as(key), "PUT", "/chats/config/user-prompt", {
+  const [status, entries] = await requestWithEntries(ann.client.withToken(key), "PUT", "/chats/config/user-prompt", {
     custom_prompt: "canary",
   });
   expect(status).toBe(403);
@@ -120,23 +129,26 @@ test("[AU-17] missing resources, reads and creations are not recorded", async ()
     [405, bob.client, "PUT", known, {}],
     [403, bob.client, "POST", "/users", { email: "c@example.com", username: "c", password: PASSWORD }],
     [404, bob.client, "POST", "/users/ann/keys/tokens", { token_name: "hers" }],
-    [401, bob.client.as(undefined), "PUT", `${known}/ttl`, { ttl_ms: null }],
+    [401, bob.client.withToken(undefined), "PUT", `${known}/ttl`, { ttl_ms: null }],
   ];
   for (const [status, who, method, path, body] of calls)
-    expect(await asked(who, method, path, body)).toEqual([status, []]);
+    expect(await requestWithEntries(who, method, path, body)).toEqual([status, []]);
 }, 30_000);
 
 test("[AU-17] a suspended account is treated as anonymous: no entry", async () => {
   const { client } = await newPerson(world.admin, "carl");
   await world.admin.put("/api/v2/users/carl/status/suspend");
-  expect(await asked(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([401, []]);
+  expect(await requestWithEntries(client, "PATCH", `/templates/${template}`, { description: "mine" })).toEqual([
+    401,
+    [],
+  ]);
 }, 30_000);
 
 test("[AU-16] [AU-10] [AU-13] found by the search like any other, and in the export", async () => {
   const request_id = uuid();
   const headers = { "x-request-id": request_id };
   await bob.client.fetch("DELETE", "/api/v2/users/audrey", undefined, { headers });
-  const [entry] = await found("username:bob action:delete resource_type:user resource_target:audrey");
+  const [entry] = await searchEntries("username:bob action:delete resource_type:user resource_target:audrey");
   expect(entry).toMatchObject({
     request_id,
     status_code: 404,
@@ -174,13 +186,13 @@ test("[AU-16] people who may change a workspace and are refused a time to live, 
     [400, "POST", "port-share", { ...port, share_level: "public" }, "port_share"],
   ];
   for (const [expected, method, path, body, resource_type] of tries) {
-    const [status, entries] = await asked(ann.client, method, `/workspaces/${id}/${path}`, body);
+    const [status, entries] = await requestWithEntries(ann.client, method, `/workspaces/${id}/${path}`, body);
     const told = entries.map((entry) => [entry.status_code, entry.resource_type, entry.diff, entry.user?.username]);
     expect([method, path, status, told]).toEqual([method, path, expected, [[expected, resource_type, {}, "ann"]]]);
   }
 }, 30_000);
 
 test("[AU-9] an entry shows its user's organizations", async () => {
-  const [, entries] = await asked(ann.client, "PATCH", `/templates/${template}`, { description: "again" });
+  const [, entries] = await requestWithEntries(ann.client, "PATCH", `/templates/${template}`, { description: "again" });
   expect(entries[0]?.user?.organization_ids).toEqual([organization_id]);
 }, 30_000);

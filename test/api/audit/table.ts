@@ -1,12 +1,12 @@
 // The audit entries that everything.test.ts expects of operations, where the operation's declared `audit` is not enough. AUDITED lists
-// operations that create something, whose rejections leave no entry, and operations that need another call or leave another entry. UNTOLD
+// operations that create something, whose rejections leave no entry, and operations that need another call or entry. UNAUDITED
 // lists operations that leave no entry, with the reason (rules AU-2, AU-17).
 import type { Row } from "../edge/matrix-table.ts";
 import type { CallerName, MakerName } from "../edge/matrix-world.ts";
 import { A, B, C, K, O, T, U, V, W } from "../edge/paths.ts";
 import type { Preparation } from "./preparations.ts";
 
-export type Told = {
+export type ExpectedAudit = {
   /** `action resource_type` of the entries, in order. If absent, the entry is the same as for a rejected call. */
   readonly is?: string;
   /** `action resource_type` of the entry for a rejected call, if it differs from `is`. */
@@ -29,7 +29,7 @@ const share = { agent_name: "dev", port: 8080, protocol: "http", share_level: "o
 export const REFUSED_PORT = { agent_name: "dev", port: 9090, protocol: "http", share_level: "owner" };
 
 // biome-ignore format: a table
-export const AUDITED: Readonly<Record<string, string | Told>> = {
+export const AUDITED: Readonly<Record<string, string | ExpectedAudit>> = {
   "POST /api/v2/users/login": { is: "login api_key", who: "stranger", row: { body: { email: "admin@example.com", password: "correct-horse-battery" } } },
   "POST /api/v2/users/logout": "logout api_key",
   "POST /api/v2/users": "create user",
@@ -142,19 +142,19 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
   "PUT /api/v2/audit/retention": { row: { body: { days: 0, sign_in_days: 400, kinds: {} } } },
 };
 
-const REPORTS = "what an agent reports is no change of anybody's";
-const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
-const TOLD_PEOPLE = "what somebody was told, and wants to be told, is theirs";
-const HOME_BACKUPS = "needs files: its entry is shown by home-backups.test.ts of test/api/workspaces";
-const SNAPSHOTS = "needs files: its entry is shown by snapshots.test.ts of test/api/workspaces";
-const PREBUILT = "needs a Docker Engine: its entry is shown by prebuilds.test.ts of test/repositories";
-const FACTORS = "shown by the stories of test/api/factors";
-const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
-const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
+const AGENT_REPORT = "reports by agents are not changes by a user";
+const CHAT_CONTENT = "chat content is recorded in the chat itself";
+const NOTIFICATIONS = "a user's notifications are private";
+const HOME_BACKUPS = "needs files: covered by test/api/workspaces/home-backups.test.ts";
+const SNAPSHOTS = "needs files: covered by test/api/workspaces/snapshots.test.ts";
+const REPOSITORY_PREBUILDS = "needs a Docker Engine: covered by test/repositories/prebuilds.test.ts";
+const SECOND_FACTORS = "tested in test/api/factors";
+const INSIDE_WORKSPACE = "happens inside the workspace, which is not audited";
+const ACCOUNT_LINKS = "writes an entry once an account is linked: covered by links.test.ts";
 
 /** Operations without an entry, with the reason. */
-export const UNTOLD: Readonly<Record<string, string>> = {
-  "POST /api/v2/users/first": "makes a user: shown by without-request.test.ts",
+export const UNAUDITED: Readonly<Record<string, string>> = {
+  "POST /api/v2/users/first": "creates a user: tested in without-request.test.ts",
   "POST /api/v2/users/validate-password": "changes nothing",
   "POST /api/v2/authcheck": "changes nothing",
   ...Object.fromEntries(
@@ -163,56 +163,56 @@ export const UNTOLD: Readonly<Record<string, string>> = {
       "POST /api/v2/invitations/{invitation}/resend",
       "DELETE /api/v2/invitations/{invitation}",
       "POST /api/v2/invitations/accept",
-    ].map((name) => [name, "shown by the stories of test/api/invitations"]),
+    ].map((name) => [name, "covered by the tests in test/api/invitations"]),
   ),
   "POST /api/v2/invitations/look": "changes nothing",
-  "POST /api/v2/invitations/accept/passkey/start": "keeps nothing",
-  "POST /api/v2/invitations/accept/oidc": "keeps nothing",
-  "POST /api/v2/users/oidc/{provider}/try": "keeps nothing",
+  "POST /api/v2/invitations/accept/passkey/start": "stores nothing permanently",
+  "POST /api/v2/invitations/accept/oidc": "stores nothing permanently",
+  "POST /api/v2/users/oidc/{provider}/try": "stores nothing permanently",
   "POST /api/v2/users/oidc/{provider}/try/complete": "changes nothing",
-  "POST /api/v2/oauth2-provider/authorize": "a yes makes a key: shown by test/api/oauth2",
-  "PUT /api/v2/notifications/inbox/mark-all-as-read": TOLD_PEOPLE,
-  "PUT /api/v2/notifications/inbox/{notification}/read-status": TOLD_PEOPLE,
-  "POST /api/v2/notifications/test": TOLD_PEOPLE,
-  [`PUT ${U}/notifications/preferences`]: TOLD_PEOPLE,
-  [`PUT ${U}/appearance`]: "how somebody's own screen looks is theirs",
-  [`PUT ${U}/preferences`]: "how somebody's own screen looks is theirs",
-  "POST /api/v2/applications/reconnecting-pty-signed-token": "keeps nothing",
-  [`POST ${U}/webpush/subscription`]: TOLD_PEOPLE,
-  [`DELETE ${U}/webpush/subscription`]: TOLD_PEOPLE,
-  [`POST ${U}/webpush/test`]: TOLD_PEOPLE,
-  "POST /api/v2/users/login/second-factor": FACTORS,
-  "POST /api/v2/users/login/passkey/start": "keeps nothing",
-  "POST /api/v2/users/login/passkey": FACTORS,
-  [`POST ${U}/passkeys/start`]: "keeps nothing",
-  [`POST ${U}/passkeys`]: FACTORS,
-  [`PATCH ${U}/passkeys/{passkey}`]: FACTORS,
-  [`DELETE ${U}/passkeys/{passkey}`]: FACTORS,
-  [`POST ${U}/confirm/passkey/start`]: "keeps nothing",
-  [`POST ${U}/confirm/passkey`]: "changes nothing but what the session may do for 15 minutes",
-  [`POST ${U}/confirm`]: "changes nothing but what the session may do for 15 minutes",
-  [`PUT ${U}/factors/required`]: FACTORS,
-  [`DELETE ${U}/factors`]: FACTORS,
-  [`DELETE ${U}/oidc-links`]: "shown by the stories of test/api/oidc",
-  [`POST ${U}/factors/totp`]: "keeps nothing",
-  [`POST ${U}/factors/totp/confirm`]: FACTORS,
-  [`DELETE ${U}/factors/totp`]: FACTORS,
-  [`POST ${U}/factors/recovery-codes`]: FACTORS,
+  "POST /api/v2/oauth2-provider/authorize": "approval creates a key: tested in test/api/oauth2",
+  "PUT /api/v2/notifications/inbox/mark-all-as-read": NOTIFICATIONS,
+  "PUT /api/v2/notifications/inbox/{notification}/read-status": NOTIFICATIONS,
+  "POST /api/v2/notifications/test": NOTIFICATIONS,
+  [`PUT ${U}/notifications/preferences`]: NOTIFICATIONS,
+  [`PUT ${U}/appearance`]: "a user's display settings are private",
+  [`PUT ${U}/preferences`]: "a user's display settings are private",
+  "POST /api/v2/applications/reconnecting-pty-signed-token": "stores nothing permanently",
+  [`POST ${U}/webpush/subscription`]: NOTIFICATIONS,
+  [`DELETE ${U}/webpush/subscription`]: NOTIFICATIONS,
+  [`POST ${U}/webpush/test`]: NOTIFICATIONS,
+  "POST /api/v2/users/login/second-factor": SECOND_FACTORS,
+  "POST /api/v2/users/login/passkey/start": "stores nothing permanently",
+  "POST /api/v2/users/login/passkey": SECOND_FACTORS,
+  [`POST ${U}/passkeys/start`]: "stores nothing permanently",
+  [`POST ${U}/passkeys`]: SECOND_FACTORS,
+  [`PATCH ${U}/passkeys/{passkey}`]: SECOND_FACTORS,
+  [`DELETE ${U}/passkeys/{passkey}`]: SECOND_FACTORS,
+  [`POST ${U}/confirm/passkey/start`]: "stores nothing permanently",
+  [`POST ${U}/confirm/passkey`]: "only elevates the session for 15 minutes",
+  [`POST ${U}/confirm`]: "only elevates the session for 15 minutes",
+  [`PUT ${U}/factors/required`]: SECOND_FACTORS,
+  [`DELETE ${U}/factors`]: SECOND_FACTORS,
+  [`DELETE ${U}/oidc-links`]: "covered by the tests in test/api/oidc",
+  [`POST ${U}/factors/totp`]: "stores nothing permanently",
+  [`POST ${U}/factors/totp/confirm`]: SECOND_FACTORS,
+  [`DELETE ${U}/factors/totp`]: SECOND_FACTORS,
+  [`POST ${U}/factors/recovery-codes`]: SECOND_FACTORS,
   ...Object.fromEntries(
     ["cloud-a", "aws", "cloud-b", "azure", "cloud-c", "google"].map((cloud) => [
       `POST /api/v2/workspaceagents/${cloud}-instance-identity`,
-      "gives an agent the token that its build has made",
+      "returns the token that the agent's build created",
     ]),
   ),
-  "POST /api/v2/workspaceagents/me/log-source": REPORTS,
-  "PATCH /api/v2/workspaceagents/me/logs": REPORTS,
-  "PATCH /api/v2/workspaceagents/me/app-status": REPORTS,
-  "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": REPORTS,
-  [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: INSIDE,
-  [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: INSIDE,
-  [`POST ${A}/files`]: INSIDE,
-  [`PATCH ${W}`]: "takes a setting that is off as a rule: shown by trail.test.ts",
-  [`POST ${W}/restore`]: "needs files: its entry is shown by trash.test.ts of test/api/workspaces",
+  "POST /api/v2/workspaceagents/me/log-source": AGENT_REPORT,
+  "PATCH /api/v2/workspaceagents/me/logs": AGENT_REPORT,
+  "PATCH /api/v2/workspaceagents/me/app-status": AGENT_REPORT,
+  "POST /api/v2/workspaceagents/me/tasks/{task}/log-snapshot": AGENT_REPORT,
+  [`POST ${A}/containers/devcontainers/{devcontainer}/recreate`]: INSIDE_WORKSPACE,
+  [`DELETE ${A}/containers/devcontainers/{devcontainer}`]: INSIDE_WORKSPACE,
+  [`POST ${A}/files`]: INSIDE_WORKSPACE,
+  [`PATCH ${W}`]: "needs a setting that is off by default: tested in trail.test.ts",
+  [`POST ${W}/restore`]: "needs files: covered by test/api/workspaces/trash.test.ts",
   [`POST ${W}/snapshots`]: SNAPSHOTS,
   [`POST ${W}/snapshots/{snapshot}/restore`]: SNAPSHOTS,
   [`DELETE ${W}/snapshots/{snapshot}`]: SNAPSHOTS,
@@ -220,51 +220,51 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${W}/home-backups/{backup}/fetch`]: HOME_BACKUPS,
   [`DELETE ${W}/home-backups/{backup}`]: HOME_BACKUPS,
   [`POST ${W}/forks`]: SNAPSHOTS,
-  [`POST ${W}/usage`]: "use is counted, not told",
-  "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",
-  "POST /api/v2/external-auth/{externalauth}/callback": LINKED,
-  "POST /api/v2/external-auth/{externalauth}/device": LINKED,
-  "DELETE /api/v2/external-auth/{externalauth}": LINKED,
-  [`POST ${O}/mcp-servers/{mcp_server}/oauth2/start`]: "keeps nothing",
+  [`POST ${W}/usage`]: "usage is counted, not audited",
+  "POST /api/v2/external-auth/{externalauth}/start": "stores nothing permanently",
+  "POST /api/v2/external-auth/{externalauth}/callback": ACCOUNT_LINKS,
+  "POST /api/v2/external-auth/{externalauth}/device": ACCOUNT_LINKS,
+  "DELETE /api/v2/external-auth/{externalauth}": ACCOUNT_LINKS,
+  [`POST ${O}/mcp-servers/{mcp_server}/oauth2/start`]: "stores nothing permanently",
   [`POST ${O}/mcp-servers/{mcp_server}/try`]: "changes nothing",
   "POST /api/v2/hooks/consumer/try": "changes nothing",
-  "POST /api/v2/deployment/backups": "copies what there is",
+  "POST /api/v2/deployment/backups": "copies existing data",
   "POST /api/v2/deployment/backups/{backup}/check": "changes nothing",
-  [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`]: LINKED,
+  [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`]: ACCOUNT_LINKS,
   [`POST ${V}/dynamic-parameters/evaluate`]: "changes nothing",
   "POST /api/v2/repositories/read": "changes nothing",
-  "POST /api/v2/repositories/prebuilds": PREBUILT,
-  "DELETE /api/v2/repositories/prebuilds/{prebuild}": PREBUILT,
-  "POST /api/v2/repositories/prebuilds/{prebuild}/build": "builds what a push would build",
-  "POST /api/v2/repositories/prebuilds/{prebuild}/push": "builds what the prebuild was added for",
-  [`POST ${V}/dry-run`]: "makes nothing that lasts",
-  [`PATCH ${V}/dry-run/{job}/cancel`]: "makes nothing that lasts",
-  "POST /api/v2/chats/files": SAID,
-  [`POST ${C}/interrupt`]: SAID,
-  [`POST ${K}/send`]: SAID,
-  [`DELETE ${C}/queue/{queuedMessage}`]: SAID,
-  [`POST ${C}/queue/{queuedMessage}/promote`]: SAID,
-  [`POST ${C}/tool-results`]: SAID,
-  [`POST ${C}/permissions`]: SAID,
-  [`POST ${C}/reconcile-invalid`]: SAID,
-  [`POST ${C}/messages`]: SAID,
-  [`PATCH ${C}/messages/{message}`]: SAID,
-  [`POST ${C}/title/propose`]: SAID,
+  "POST /api/v2/repositories/prebuilds": REPOSITORY_PREBUILDS,
+  "DELETE /api/v2/repositories/prebuilds/{prebuild}": REPOSITORY_PREBUILDS,
+  "POST /api/v2/repositories/prebuilds/{prebuild}/build": "starts the same build as a push event",
+  "POST /api/v2/repositories/prebuilds/{prebuild}/push": "starts a build that the prebuild was added for",
+  [`POST ${V}/dry-run`]: "stores nothing permanently",
+  [`PATCH ${V}/dry-run/{job}/cancel`]: "stores nothing permanently",
+  "POST /api/v2/chats/files": CHAT_CONTENT,
+  [`POST ${C}/interrupt`]: CHAT_CONTENT,
+  [`POST ${K}/send`]: CHAT_CONTENT,
+  [`DELETE ${C}/queue/{queuedMessage}`]: CHAT_CONTENT,
+  [`POST ${C}/queue/{queuedMessage}/promote`]: CHAT_CONTENT,
+  [`POST ${C}/tool-results`]: CHAT_CONTENT,
+  [`POST ${C}/permissions`]: CHAT_CONTENT,
+  [`POST ${C}/reconcile-invalid`]: CHAT_CONTENT,
+  [`POST ${C}/messages`]: CHAT_CONTENT,
+  [`PATCH ${C}/messages/{message}`]: CHAT_CONTENT,
+  [`POST ${C}/title/propose`]: CHAT_CONTENT,
   ...Object.fromEntries(
     ["trials", "trials/{trial}/stop", "trials/{trial}/keep", "trials/{trial}/discard"].map((path) => [
       `POST ${C}/${path}`,
-      "needs files: its entry is shown by trials.test.ts of test/api/chats",
+      "needs files: covered by test/api/chats/trials.test.ts",
     ]),
   ),
-  [`POST ${C}/compact`]: "needs a history: its entry is shown by context-control.test.ts",
-  [`POST ${C}/clear`]: "needs a history: its entry is shown by context-control.test.ts",
-  "POST /api/v2/chats/model-configs/{model_config}/try": "keeps nothing but what it cost",
-  "POST /api/v2/chats/providers/try": "keeps nothing",
-  [`PUT ${C}/context`]: SAID,
+  [`POST ${C}/compact`]: "needs a history: covered by context-control.test.ts",
+  [`POST ${C}/clear`]: "needs a history: covered by context-control.test.ts",
+  "POST /api/v2/chats/model-configs/{model_config}/try": "stores only the cost of the call",
+  "POST /api/v2/chats/providers/try": "stores nothing permanently",
+  [`PUT ${C}/context`]: CHAT_CONTENT,
 };
 
 /** Operations whose targets do not exist in the matrix's test data: rejected calls must leave no entry. */
-export const ABSENT: ReadonlySet<string> = new Set([
+export const WITHOUT_TARGET: ReadonlySet<string> = new Set([
   `DELETE ${O}/mcp-servers/{mcp_server}/oauth2`,
   "DELETE /api/v2/external-auth/{externalauth}",
   `POST ${W}/snapshots/{snapshot}/restore`,
@@ -278,7 +278,7 @@ export const ABSENT: ReadonlySet<string> = new Set([
   `DELETE ${LIMITS}/group-overrides/{group}`,
 ]);
 
-export const toldOf = (name: string): Told => {
+export const toExpectedAudit = (name: string): ExpectedAudit => {
   const told = AUDITED[name] ?? {};
   return typeof told === "string" ? { is: told } : told;
 };

@@ -13,11 +13,11 @@ type Page = { audit_logs: AuditLog[]; count: number; count_cap: number };
 
 const search = (who: Client, q: string, more = "limit=50"): Promise<Page> =>
   who.get<Page>(`/api/v2/audit?${more}&q=${encodeURIComponent(q)}`);
-const said = ({ audit_logs }: Page): string[] =>
+const describeEntries = ({ audit_logs }: Page): string[] =>
   audit_logs.map(({ description, resource_target, user }) =>
     description.replace("{user}", user?.username ?? "-").replace("{target}", resource_target),
   );
-const refusal = (call: Promise<unknown>): Promise<ApiError> =>
+const awaitRejection = (call: Promise<unknown>): Promise<ApiError> =>
   call.then(
     () => Promise.reject(new Error("it was answered")),
     (error: unknown) => (error instanceof ApiError ? error : Promise.reject(error)),
@@ -42,8 +42,12 @@ describe("entry contents", () => {
     const nobody = { ...wrong, email: "nobody@example.com" };
     const request_id = uuid();
     const headers = { "x-request-id": request_id };
-    expect((await admin.as(undefined).fetch("POST", "/api/v2/users/login", wrong, { headers })).status).toBe(401);
-    expect((await admin.as(undefined).fetch("POST", "/api/v2/users/login", nobody, { headers })).status).toBe(401);
+    expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", wrong, { headers })).status).toBe(
+      401,
+    );
+    expect((await admin.withToken(undefined).fetch("POST", "/api/v2/users/login", nobody, { headers })).status).toBe(
+      401,
+    );
     const { audit_logs } = await search(auditor.client, `request_id:${request_id}`);
     expect(audit_logs).toMatchObject([
       { action: "login", resource_type: "api_key", status_code: 401, diff: {}, user: { username: "ann" } },
@@ -53,7 +57,7 @@ describe("entry contents", () => {
 
   test("[AU-7] a workspace: created, started, renamed, deleted; links lead to it until it no longer exists", async () => {
     const before = await search(auditor.client, "username:ann resource_type:workspace");
-    expect(said(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
+    expect(describeEntries(before)).toEqual(["ann updated workspace roof", "ann created workspace dev"]);
     expect(before.audit_logs[0]).toMatchObject({
       diff: { name: { old: "dev", new: "roof", secret: false } },
       resource_link: "/@ann/roof",
@@ -78,7 +82,7 @@ describe("entry contents", () => {
     using log = await ann.client.socket(`/api/v2/workspacebuilds/${end.id}/logs?follow=true`);
     await log.closed;
     const after = await search(auditor.client, `resource_id:${workspace.id}`);
-    expect(said(after)[0]).toBe("ann deleted workspace roof");
+    expect(describeEntries(after)[0]).toBe("ann deleted workspace roof");
     expect(after.audit_logs[0]).toMatchObject({ ip: null, status_code: 200, diff: { name: { old: "roof", new: "" } } });
     expect(after.audit_logs.map(({ is_deleted, resource_link }) => [is_deleted, resource_link])).toEqual(
       after.audit_logs.map(() => [true, ""]),
@@ -95,7 +99,7 @@ describe("entry contents", () => {
     await ann.client.patch(path, { archived: true });
     const { audit_logs } = await search(auditor.client, `resource_id:${chat.id}`);
     const name = chat.id.slice(0, 8);
-    expect(said({ audit_logs, count: 0, count_cap: 0 })).toEqual([
+    expect(describeEntries({ audit_logs, count: 0, count_cap: 0 })).toEqual([
       `ann archived chat ${name}`,
       `ann updated sharing for chat ${name}`,
       `ann created chat ${name}`,
@@ -117,33 +121,35 @@ describe("entry contents", () => {
 
 describe("searching", () => {
   test("[AU-10] by each key, by a word, by days; an invalid query is refused with all of its errors", async () => {
-    const found = async (q: string): Promise<number> => (await search(admin, q)).count;
+    const countEntries = async (q: string): Promise<number> => (await search(admin, q)).count;
     const later = "2099-12-31";
     // Filtered by person, since the server's own actions continue in the meantime.
-    const everything = await found("username:admin");
-    expect(await found(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
-    expect(await found("date_to:2020-01-01")).toBe(0);
-    expect(await found("email:ANN@example.com action:login")).toBeGreaterThan(0);
-    expect(await found("username:nobody")).toBe(0);
-    expect(await found("username:me action:create user")).toBe(2);
-    expect(await found("resource_target:AUDREY resource_type:user action:create")).toBe(1);
-    expect(await found("build_reason:initiator organization:default")).toBe(await found("workspace_build"));
-    expect(await found("build_reason:autostart")).toBe(0);
-    const wrong = await refusal(
+    const everything = await countEntries("username:admin");
+    expect(await countEntries(`username:admin date_from:2020-01-01 date_to:${later}`)).toBe(everything);
+    expect(await countEntries("date_to:2020-01-01")).toBe(0);
+    expect(await countEntries("email:ANN@example.com action:login")).toBeGreaterThan(0);
+    expect(await countEntries("username:nobody")).toBe(0);
+    expect(await countEntries("username:me action:create user")).toBe(2);
+    expect(await countEntries("resource_target:AUDREY resource_type:user action:create")).toBe(1);
+    expect(await countEntries("build_reason:initiator organization:default")).toBe(
+      await countEntries("workspace_build"),
+    );
+    expect(await countEntries("build_reason:autostart")).toBe(0);
+    const wrong = await awaitRejection(
       search(admin, "action:dance resource_id:7 date_from:soon colour:red organization:none"),
     );
     expect([wrong.status, wrong.body.message]).toEqual([400, "Invalid audit search query."]);
     expect(wrong.body.validations?.map(({ field }) => field).sort()).toEqual(
       ["action", "colour", "date_from", "organization", "resource_id"].sort(),
     );
-    expect((await refusal(search(admin, "", "offset=0"))).body.validations).toEqual([
+    expect((await awaitRejection(search(admin, "", "offset=0"))).body.validations).toEqual([
       { field: "limit", detail: "is required" },
     ]);
-    expect((await refusal(search(admin, "", "limit=some"))).body.validations).toEqual([
+    expect((await awaitRejection(search(admin, "", "limit=some"))).body.validations).toEqual([
       { field: "limit", detail: "must be a whole number" },
     ]);
     for (const q of ["date_to:2026-02-30", "action:login,logout", `resource_id:${uuid()},${uuid()}`]) {
-      expect((await refusal(search(admin, q))).body.validations).toHaveLength(1);
+      expect((await awaitRejection(search(admin, q))).body.validations).toHaveLength(1);
     }
   }, 30_000);
 
@@ -183,29 +189,31 @@ describe("searching", () => {
     const lines = (await file.text()).trimEnd().split("\n");
     expect(lines.map((line) => (JSON.parse(line) as AuditLog).id)).toEqual(whole);
     expect(JSON.parse(lines[0] ?? "")).toEqual(page.audit_logs[0]);
-    expect((await refusal(search(admin, "", `limit=1&after_id=${uuid()}`))).status).toBe(400);
+    expect((await awaitRejection(search(admin, "", `limit=1&after_id=${uuid()}`))).status).toBe(400);
   }, 30_000);
 });
 
 test("[AU-15] auditors of an organization see only its entries, others none; only an owner sets the retention", async () => {
   const lead = await newPerson(admin, "lea");
-  expect((await refusal(search(lead.client, ""))).status).toBe(403);
+  expect((await awaitRejection(search(lead.client, ""))).status).toBe(403);
   const team = await admin.post<{ id: string }>("/api/v2/organizations", { name: "team" });
   await admin.post(`/api/v2/organizations/${team.id}/members/lea`);
   await admin.put(`/api/v2/organizations/${team.id}/members/lea/roles`, { roles: ["organization-auditor"] });
-  expect(said(await search(lead.client, ""))).toEqual([
+  expect(describeEntries(await search(lead.client, ""))).toEqual([
     "admin updated organization member lea",
     "admin created organization member lea",
     "admin created organization team",
   ]);
   expect((await search(lead.client, "organization:default")).count).toBe(0);
   const retention = { days: 365, sign_in_days: 30, kinds: { workspace_build: 90 } };
-  expect((await refusal(auditor.client.put("/api/v2/audit/retention", retention))).status).toBe(403);
-  expect((await refusal(admin.put("/api/v2/audit/retention", { ...retention, kinds: { cake: 1 } }))).status).toBe(400);
+  expect((await awaitRejection(auditor.client.put("/api/v2/audit/retention", retention))).status).toBe(403);
+  expect(
+    (await awaitRejection(admin.put("/api/v2/audit/retention", { ...retention, kinds: { cake: 1 } }))).status,
+  ).toBe(400);
   await admin.put("/api/v2/audit/retention", retention);
   expect(await auditor.client.get<typeof retention>("/api/v2/audit/retention")).toEqual(retention);
   // Entries of rejections are written slightly later, possibly in the same millisecond.
-  expect(said(await search(admin, "audit_settings")).sort()).toEqual([
+  expect(describeEntries(await search(admin, "audit_settings")).sort()).toEqual([
     "admin unsuccessfully attempted to write audit settings retention",
     "admin updated audit settings retention",
     "audrey unsuccessfully attempted to write audit settings retention",

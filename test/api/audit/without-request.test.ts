@@ -6,19 +6,19 @@ import { auditRetention } from "#actors/audit/retention.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import type { Query } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
-import { audited } from "#db/reports/audit/audit.ts";
-import { putAuditRetention } from "#db/reports/audit/settings.ts";
+import { insertAudit } from "#db/reports/audit/audit.ts";
+import { upsertAuditRetention } from "#db/reports/audit/settings.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import { MachineAccounts } from "#domain/users/machine.ts";
 import { Passwords } from "#domain/users/passwords.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { exported } from "#src/api/audit/export.ts";
+import { exportAudit } from "#src/api/audit/export.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory, testConfig } from "#test/support/server.ts";
 
 const DAY = 86_400_000;
-const NOBODY_YET = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 
 const openPlace = () => {
   const place = tempDirectory();
@@ -41,7 +41,10 @@ const openPlace = () => {
 testInside("[AU-4] records command-line actions without a user, and says how they were performed", async () => {
   await using world = openPlace();
   const { place, clock, store, eyes } = world;
-  await prepareIdentity({ store, clock, passwords: new Passwords(clock) }, testConfig(place.path, { env: NOBODY_YET }));
+  await prepareIdentity(
+    { store, clock, passwords: new Passwords(clock) },
+    testConfig(place.path, { env: WITHOUT_ADMIN }),
+  );
   const accounts = new MachineAccounts(store, clock);
   await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
   await accounts.create({ username: "ann", email: "ann@example.com", password: "correct-horse-battery", roles: [] });
@@ -72,13 +75,13 @@ testInside(
     const { place, clock, store } = world;
     await prepareIdentity(
       { store, clock, passwords: new Passwords(clock) },
-      testConfig(place.path, { env: NOBODY_YET }),
+      testConfig(place.path, { env: WITHOUT_ADMIN }),
     );
     const accounts = new MachineAccounts(store, clock);
     await accounts.setUp({ username: "root", email: "root@example.com", password: "correct-horse-battery" });
     const { id: key_id } = await accounts.createToken("root", { name: "export" });
     const many = Array.from({ length: 1198 }, (_, i) =>
-      audited({ now: clock.now() + (i % 3), action: "write", resource_type: "organization", target: `${i}` }),
+      insertAudit({ now: clock.now() + (i % 3), action: "write", resource_type: "organization", target: `${i}` }),
     );
     await store.commit(many);
     let pages = 0;
@@ -92,7 +95,7 @@ testInside(
     const parts = { store: counting as unknown as Store, clock, draining: false };
     const ids = new Set<string>();
     const times: string[] = [];
-    for (const line of (await new Response(exported(parts, {}, caller)).text()).trimEnd().split("\n")) {
+    for (const line of (await new Response(exportAudit(parts, {}, caller)).text()).trimEnd().split("\n")) {
       const { id, time } = JSON.parse(line) as { id: string; time: string };
       ids.add(id);
       times.push(time);
@@ -100,7 +103,7 @@ testInside(
     expect([ids.size, pages]).toEqual([1200, 5]);
     expect(times).toEqual([...times].sort().reverse());
     pages = 0;
-    const reader = exported(parts, {}, caller).getReader();
+    const reader = exportAudit(parts, {}, caller).getReader();
     expect((await reader.read()).done).toBe(false);
     expect(pages).toBe(1);
     await accounts.revokeToken(key_id);
@@ -119,27 +122,28 @@ testInside(
       age: number,
       action: "login" | "create" | "write",
       resource_type: "api_key" | "user" | "workspace",
-    ) => audited({ now: now - age * DAY, action, resource_type, target: `${age}` });
+    ) => insertAudit({ now: now - age * DAY, action, resource_type, target: `${age}` });
     const logins = Array.from({ length: 450 }, (_, i) => entry(40 + i / 1000, "login", "api_key"));
     await store.commit([
       ...logins,
       ...[entry(29, "login", "api_key"), entry(40, "create", "api_key"), entry(400, "create", "api_key")],
       ...[entry(4000, "write", "workspace"), entry(400, "write", "user"), entry(300, "write", "user")],
     ]);
-    const left = () => eyes.query("select resource_type, resource_target from audit_logs order by time").values();
-    const run = async (): Promise<void> => {
+    const listEntries = () =>
+      eyes.query("select resource_type, resource_target from audit_logs order by time").values();
+    const runSweep = async (): Promise<void> => {
       clock.advance(3_600_001);
       chore.sweep();
-      await chore.idle();
+      await chore.whenIdle();
     };
-    await run();
-    expect(left()).toHaveLength(456);
-    await store.commit([putAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
+    await runSweep();
+    expect(listEntries()).toHaveLength(456);
+    await store.commit([upsertAuditRetention({ days: 365, sign_in_days: 30, kinds: { workspace: 0 } })]);
     chore.sweep();
-    await chore.idle();
-    expect(left()).toHaveLength(456);
-    await run();
-    expect(left()).toEqual([
+    await chore.whenIdle();
+    expect(listEntries()).toHaveLength(456);
+    await runSweep();
+    expect(listEntries()).toEqual([
       ["workspace", "4000"],
       ["user", "300"],
       ["api_key", "40"],

@@ -8,9 +8,9 @@ import type { Budget } from "#schema/ai/budget.ts";
 import type { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { testInside } from "#test/support/inside.ts";
-import { gatewayToken, openGatewayWorld } from "#test/support/models/gateway-world.ts";
+import { createGatewayToken, openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(60_000);
@@ -19,7 +19,7 @@ const BUDGETS = "/api/v2/ai/budgets";
 /** An output token costs 10 micros. */
 const PRICE = { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
-type World = Awaited<ReturnType<typeof openGatewayWorld>>;
+type GatewayWorld = Awaited<ReturnType<typeof openGatewayWorld>>;
 
 const openWorld = async () => {
   const world = await openGatewayWorld();
@@ -29,10 +29,10 @@ const openWorld = async () => {
 
 const setBudget = (client: Client, more: Partial<Budget>): Promise<Budget> =>
   client.put<Budget>(BUDGETS, Object.assign({ scope: "everyone", period: "month", unit: "usd", amount: 1_000 }, more));
-const budgetsOf = (client: Client): Promise<Budget[]> => client.get<Budget[]>(BUDGETS);
+const listBudgets = (client: Client): Promise<Budget[]> => client.get<Budget[]>(BUDGETS);
 
 /** Makes a call with this many output tokens and returns its status. */
-const use = async ({ base, token, upstream }: World, completion_tokens: number, as = token): Promise<number> => {
+const use = async ({ base, token, upstream }: GatewayWorld, completion_tokens: number, as = token): Promise<number> => {
   const asked = fetch(`${base}/openai/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${as}` },
@@ -60,7 +60,7 @@ test("[BU-1] [BU-7] calls are charged to the budgets of everyone, user, group an
   await setBudget(owner, { scope: "user", scope_id: user_id, unit: "tokens", amount: 500, period: "day" });
   await setBudget(owner, { scope: "organization", scope_id: organization_id, amount: 5_000, period: "week" });
   expect(await use(world, 20)).toBe(200);
-  const found = await budgetsOf(owner);
+  const found = await listBudgets(owner);
   expect(found.map((one) => `${one.scope} ${one.unit} ${one.spent} ${one.reserved}`)).toEqual([
     "everyone usd 500 0",
     "user tokens 50 0",
@@ -78,7 +78,7 @@ test("[BU-9] a user's token is charged to their home organization alone, whoever
   const { id: scope_id } = await owner.post<{ id: string }>("/api/v2/organizations", { name: "crew" });
   const group = await owner.post<{ id: string }>("/api/v2/organizations/crew/groups", { name: "all" });
   const mal = await newPerson(owner, "mal");
-  const token = await gatewayToken(mal.client);
+  const token = await createGatewayToken(mal.client);
   await setBudget(owner, { scope: "organization", scope_id, amount: 0, unit: "tokens" });
   await setBudget(owner, { scope: "group", scope_id: group.id, amount: 0, unit: "tokens" });
   await owner.post("/api/v2/organizations/crew/members/mal");
@@ -86,7 +86,7 @@ test("[BU-9] a user's token is charged to their home organization alone, whoever
   expect(await use(world, 20, token)).toBe(200);
   await owner.delete("/api/v2/organizations/default/members/mal");
   expect(await use(world, 20, token)).toBe(429);
-  expect((await budgetsOf(owner)).map(({ spent }) => spent)).toEqual([0, 0]);
+  expect((await listBudgets(owner)).map(({ spent }) => spent)).toEqual([0, 0]);
   await owner.post("/api/v2/organizations/default/members/mal");
   expect((await mal.client.fetch("DELETE", "/api/v2/organizations/crew/members/me")).status).toBe(204);
   expect(await use(world, 20, token)).toBe(200);
@@ -101,23 +101,23 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
   await addModel(world, "google");
   const once = { maxRetries: 0 } as const;
   const messages = [{ role: "user" as const, content: "hello" }];
-  const refused = async (asked: Promise<unknown>) =>
+  const catchError = async (asked: Promise<unknown>) =>
     (await asked.catch((error) => error)) as Error & { status: number };
   const all = [
-    refused(
+    catchError(
       new OpenAI({ baseURL: `${base}/openai/v1`, apiKey: token, ...once }).chat.completions.create({
         model: "test-model",
         messages,
       }),
     ),
-    refused(
+    catchError(
       new Anthropic({ baseURL: `${base}/anthropic`, authToken: token, apiKey: null, ...once }).messages.create({
         model: "test-model",
         max_tokens: 5,
         messages,
       }),
     ),
-    refused(
+    catchError(
       new GoogleGenAI({
         apiKey: token,
         httpOptions: { baseUrl: `${base}/google`, retryOptions: { attempts: 1 } },
@@ -132,21 +132,21 @@ test("[BU-4] each SDK raises its own error for a used-up budget, with the amount
   expect(world.upstream.connections).toBe(0);
   await owner.post(`${BUDGETS}/${id}/raise`, { amount: 1_000 });
   expect(await use(world, 10)).toBe(200);
-  expect(await budgetsOf(owner)).toMatchObject([{ amount: 0, extra: 1_000, spent: 100 }]);
+  expect(await listBudgets(owner)).toMatchObject([{ amount: 0, extra: 1_000, spent: 100 }]);
 });
 
 test("[BU-5] while open calls may use up the rest, another one is told to retry later", async () => {
   await using world = await openWorld();
   await setBudget(world.owner, { amount: 100 });
-  const ask = () =>
+  const callModel = () =>
     fetch(`${world.base}/openai/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${world.token}` },
       body: JSON.stringify({ model: "test-model", max_tokens: 50, messages: [] }),
     });
-  const first = ask();
+  const first = callModel();
   const call = await world.upstream.next();
-  const second = await ask();
+  const second = await callModel();
   expect([second.status, second.headers.get("retry-after")]).toEqual([429, "5"]);
   expect(await second.text()).toContain("The rest of the monthly budget of everyone is reserved");
   call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens: 1 } });
@@ -160,7 +160,7 @@ test("[BU-3] at 80 % and at the end, people who may raise it and the user are no
   await using world = await openWorld();
   const { owner } = world;
   const mia = await newPerson(owner, "mia");
-  const token = await gatewayToken(mia.client);
+  const token = await createGatewayToken(mia.client);
   await setBudget(owner, { scope: "user", scope_id: mia.user.id, amount: 1_000 });
   const titles = async (client: Client) =>
     (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications
@@ -191,7 +191,7 @@ test("[BU-6] owners set every budget, administrators of an organization its own,
   const all = await setBudget(owner, {});
   const own = await setBudget(lead.client, { scope: "organization", scope_id });
   const other = await setBudget(owner, { scope: "user", scope_id: lead.user.id });
-  const ids = async (client: Client) => (await budgetsOf(client)).map(({ id }) => id);
+  const ids = async (client: Client) => (await listBudgets(client)).map(({ id }) => id);
   expect(await ids(mia.client)).toEqual([all.id, own.id]);
   expect(await ids(lead.client)).toEqual([all.id, own.id, other.id]);
   const status = async (client: Client, method: string, path: string, body?: unknown) =>
@@ -237,7 +237,7 @@ test("[BU-6] owners set every budget, administrators of an organization its own,
 
 testInside("[BU-5] a reservation that is not renewed is settled in full while the server runs", async () => {
   await using world = await openWorld();
-  const ctx = contextOf(world.server);
+  const ctx = getContext(world.server);
   await setBudget(world.owner, { amount: 1_000 });
   const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
   const call = {
@@ -260,9 +260,9 @@ testInside("[BU-5] a reservation that is not renewed is settled in full while th
   const row = { ...call, id: "lost", reserved_micros: 300, reserved_tokens: 30, created_at: 0, alive_until: 1 };
   const { insertReservation } = await import("#db/chats/reservations.ts");
   await ctx.store.commit([insertReservation(row)]);
-  expect(await budgetsOf(world.owner)).toMatchObject([{ spent: 0, reserved: 700 }]);
+  expect(await listBudgets(world.owner)).toMatchObject([{ spent: 0, reserved: 700 }]);
   await ctx.ledger.settleLost({ all: false });
-  expect(await budgetsOf(world.owner)).toMatchObject([{ spent: 300, reserved: 400 }]);
+  expect(await listBudgets(world.owner)).toMatchObject([{ spent: 300, reserved: 400 }]);
   await ctx.ledger.settleLost({ all: false });
-  expect(await budgetsOf(world.owner)).toMatchObject([{ spent: 300, reserved: 400 }]);
+  expect(await listBudgets(world.owner)).toMatchObject([{ spent: 300, reserved: 400 }]);
 });

@@ -7,7 +7,7 @@ import { type ChatWorld, createChat, Follower, openChatWorld } from "#test/suppo
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -44,7 +44,7 @@ const answer = async ({ models }: Pick<ChatWorld, "models">, text: string): Prom
     .finish();
 };
 
-const pausedChat = async (world: World, spent = 100): Promise<{ id: string; follower: Follower }> => {
+const createPausedChat = async (world: World, spent = 100): Promise<{ id: string; follower: Follower }> => {
   const { id } = await createChat(world, "one");
   const follower = await Follower.open(world.owner, id);
   await step(world, spent);
@@ -58,7 +58,7 @@ testInside(
     await using world = await openWorld();
     const { owner, admin, models } = world;
     const budget = await setBudget(admin);
-    const { id, follower } = await pausedChat(world);
+    const { id, follower } = await createPausedChat(world);
     using _ = follower;
     const { budget_pause, status, last_error } = await owner.get<Chat>(`/api/v2/chats/${id}`);
     expect([status, last_error]).toEqual(["requires_action", undefined]);
@@ -92,10 +92,10 @@ testInside(
     await using world = await openWorld({ clock });
     const { owner, admin } = world;
     let used = 0;
-    const all = async (go: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
+    const resumeInAllWays = async (go: (budget: Budget, id: string) => Promise<unknown>): Promise<string[]> => {
       // Earlier usage counts.
       const budget = await setBudget(admin, { amount: 100 + used });
-      const { id, follower } = await pausedChat(world);
+      const { id, follower } = await createPausedChat(world);
       using _ = follower;
       used += 101;
       await go(budget, id);
@@ -104,15 +104,15 @@ testInside(
       return follower.history.slice(-2);
     };
     const on = ["tool: tool-result", "assistant: on"];
-    expect(await all(() => setBudget(admin, { amount: 1_000 }))).toEqual(on);
-    expect(await all(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(on);
+    expect(await resumeInAllWays(() => setBudget(admin, { amount: 1_000 }))).toEqual(on);
+    expect(await resumeInAllWays(({ id }) => admin.delete(`${BUDGETS}/${id}`))).toEqual(on);
     expect(
-      await all(async () => {
+      await resumeInAllWays(async () => {
         clock.advance(3_600_000);
       }),
     ).toEqual(on);
     await setBudget(admin);
-    const { id, follower } = await pausedChat(world);
+    const { id, follower } = await createPausedChat(world);
     using _ = follower;
     await owner.post(`/api/v2/chats/${id}/interrupt`);
     await follower.until((one) => one.status === "waiting");
@@ -141,7 +141,7 @@ testInside("[BU-4] a raise just before the pause is stored is not missed", async
   await using world = await openWorld();
   const { admin, server } = world;
   const budget = await setBudget(admin);
-  const { chats } = contextOf(server);
+  const { chats } = getContext(server);
   const ask = chats.ask.bind(chats);
   chats.ask = (async (id: string, message: string, args: object) => {
     if (message === "pauseForBudget") await admin.post(`${BUDGETS}/${budget.id}/raise`, { amount: 50 });

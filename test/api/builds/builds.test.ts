@@ -5,9 +5,9 @@ import type { Build, BuildTimings } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Resource } from "#schema/workspaces/resource.ts";
 import type { Client } from "#src/client.ts";
-import { presetId } from "#src/provisioners/presets.ts";
+import { toPresetId } from "#src/provisioners/presets.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -28,16 +28,16 @@ test("[BD-1] omitted parameters keep their value, immutable ones cannot change, 
   ];
   const { id, latest_build } = await createWorkspace(admin, template_id, "dev", { rich_parameter_values: values });
   await awaitBuild(admin, id);
-  const of = (build: string) => admin.get<object[]>(`/api/v2/workspacebuilds/${build}/parameters`);
-  expect(await of(latest_build.id)).toEqual([
+  const listParameters = (build: string) => admin.get<object[]>(`/api/v2/workspacebuilds/${build}/parameters`);
+  expect(await listParameters(latest_build.id)).toEqual([
     { name: "region", value: "eu" },
     { name: "reset", value: "true" },
     { name: "size", value: "big" },
   ]);
   const moved = createBuild(admin, id, "start", { rich_parameter_values: [{ name: "region", value: "us" }] });
-  expect(await statusOf(moved)).toBe(400);
+  expect(await awaitStatus(moved)).toBe(400);
   const again = await createBuild(admin, id, "start");
-  expect(await of(again.id)).toEqual([
+  expect(await listParameters(again.id)).toEqual([
     { name: "region", value: "eu" },
     { name: "reset", value: "false" },
     { name: "size", value: "big" },
@@ -60,7 +60,7 @@ test("[BD-2] resources and timings of a build; sensitive metadata is blank; a pr
       { name: "machine", daily_cost: 5, metadata, agents: [{ name: "dev", apps: [{ slug: "web", url: "http://x" }] }] },
     ],
   });
-  const preset = presetId(version_id, "Large");
+  const preset = toPresetId(version_id, "Large");
   const { id, latest_build } = await createWorkspace(admin, template_id, "dev", { template_version_preset_id: preset });
   const running = await awaitBuild(admin, id);
   expect(running.latest_build).toMatchObject({ daily_cost: 7, template_version_preset_id: preset });
@@ -86,18 +86,18 @@ test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 40
     },
   );
   const owner = await seedUser(server, { organization_id });
-  const mine = admin.as(owner.token);
+  const mine = admin.withToken(owner.token);
   const { id, latest_build } = await createWorkspace(mine, template_id);
-  const stranger = admin.as((await seedUser(server, { organization_id })).token);
+  const stranger = admin.withToken((await seedUser(server, { organization_id })).token);
   const build = `/api/v2/workspacebuilds/${latest_build.id}`;
   for (const path of [build, `${build}/logs`, `${build}/parameters`, `${build}/resources`, `${build}/timings`]) {
-    expect([path, await statusOf(stranger.get(path))]).toEqual([path, 404]);
-    expect([path, await statusOf(mine.get(path))]).toEqual([path, 200]);
+    expect([path, await awaitStatus(stranger.get(path))]).toEqual([path, 404]);
+    expect([path, await awaitStatus(mine.get(path))]).toEqual([path, 200]);
   }
-  expect(await statusOf(createBuild(stranger, id, "stop"))).toBe(404);
-  expect(await statusOf(stranger.patch(`${build}/cancel`))).toBe(404);
-  expect(await statusOf(mine.patch(`${build}/cancel`))).toBe(403);
-  expect(await statusOf(mine.patch(`${build}/cancel?expect_status=soon`))).toBe(400);
+  expect(await awaitStatus(createBuild(stranger, id, "stop"))).toBe(404);
+  expect(await awaitStatus(stranger.patch(`${build}/cancel`))).toBe(404);
+  expect(await awaitStatus(mine.patch(`${build}/cancel`))).toBe(403);
+  expect(await awaitStatus(mine.patch(`${build}/cancel?expect_status=soon`))).toBe(400);
   const asks: [Client, object, number][] = [
     [mine, { transition: "dance" }, 400],
     [mine, { transition: "stop", orphan: true }, 400],
@@ -108,15 +108,15 @@ test("[BD-3] a build is 404 if not visible, 403 if visible but forbidden, and 40
     [mine, { transition: "start" }, 409],
   ];
   for (const [client, body, status] of asks) {
-    expect([body, await statusOf(client.post<unknown>(`/api/v2/workspaces/${id}/builds`, body))]).toEqual([
+    expect([body, await awaitStatus(client.post<unknown>(`/api/v2/workspaces/${id}/builds`, body))]).toEqual([
       body,
       status,
     ]);
   }
-  expect(await statusOf(admin.patch(`${build}/cancel`))).toBe(200);
+  expect(await awaitStatus(admin.patch(`${build}/cancel`))).toBe(200);
   const other = await seedTemplate(server);
   const foreign = createBuild(admin, id, "start", { template_version_id: other.version_id });
-  expect(await statusOf(foreign)).toBe(404);
+  expect(await awaitStatus(foreign)).toBe(404);
 });
 
 test("[BD-4] an orphaning delete runs no provisioner and still ends the workspace", async () => {
@@ -162,5 +162,5 @@ test("[BD-7] the log as events: lines after the cursor, then each new line, and 
   expect(rest).toEqual(outputs.slice(2));
   const { organization_id } = await world.admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`);
   const { token } = await seedUser(world.server, { organization_id });
-  expect((await follow(0, world.admin.as(token))).status).toBe(404);
+  expect((await follow(0, world.admin.withToken(token))).status).toBe(404);
 });

@@ -16,7 +16,7 @@ testInside("[WK-15] a build requested after the start continues while open ones 
     const { job } = await read();
     return job.status === "running" ? job : undefined;
   });
-  const worker = server.contexts.find(({ jobs }) => jobs.holdsHere(running.id));
+  const worker = server.contexts.find(({ jobs }) => jobs.hasLocally(running.id));
   if (!worker) throw new Error("no node runs it");
   await recoverBuilds(worker);
   expect((await read()).job).toMatchObject({ status: "running", started_at: running.started_at });

@@ -3,17 +3,17 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Client } from "#src/client.ts";
-import { statusOf } from "#test/support/net/status.ts";
-import { scaled } from "#test/support/pace.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { ECHO, followImport, makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { ECHO, followImport, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const withSize = (words: string): string =>
-  `${unique()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;
+  `${uniqueText()}${ECHO}parameters:\n  - {name: size, default: small, mutable: true}\n${words}`;
 
 const builds = async (client: Client, id: string) =>
   (await client.get<Build[]>(`/api/v2/workspaces/${id}/builds`)).map(({ transition }) => transition).toReversed();
@@ -24,7 +24,7 @@ test("[WK-31] one call stops and starts with another version and other values; a
   const template = await makeTemplate(admin, withSize(""));
   const { id } = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, id);
-  const file_id = await upload(admin, { "template.yaml": withSize("  - {name: more, default: yes please}\n") });
+  const file_id = await uploadFiles(admin, { "template.yaml": withSize("  - {name: more, default: yes please}\n") });
   const next = await admin.post<{ id: string }>("/api/v2/organizations/default/templateversions", {
     file_id,
     template_id: template.id,
@@ -65,11 +65,11 @@ test("[WK-31] a start that is not possible is refused before anything is stopped
   const template = await makeTemplate(admin, withSize(""));
   const { id } = await createWorkspace(admin, template.id, "dev");
   await awaitBuild(admin, id);
-  const restart = (body: object, client = admin) => statusOf(client.post(`/api/v2/workspaces/${id}/restart`, body));
+  const restart = (body: object, client = admin) => awaitStatus(client.post(`/api/v2/workspaces/${id}/restart`, body));
   expect(await restart({ rich_parameter_values: [{ name: "colour", value: "red" }] })).toBe(400);
   expect(await restart({ template_version_id: uuid() })).toBe(404);
   expect(await restart({ transition: "stop" })).toBe(400);
   const { token } = await seedUser(server);
-  expect(await restart({}, admin.as(token))).toBe(404);
+  expect(await restart({}, admin.withToken(token))).toBe(404);
   expect(await builds(admin, id)).toEqual(["start"]);
 });

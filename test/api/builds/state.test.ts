@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import type { Client } from "#src/client.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -14,14 +14,14 @@ test("[BD-5] template admins read and replace the state of a build; the next bui
   await using world = await openWorld();
   const { admin, server } = world;
   const { template_id, organization_id } = await seedTemplate(server);
-  const mine = admin.as((await seedUser(server, { organization_id })).token);
+  const mine = admin.withToken((await seedUser(server, { organization_id })).token);
   const { id, latest_build } = await createWorkspace(mine, template_id);
   await awaitBuild(admin, id);
   const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
   expect(await textAt(admin, at)).toBe("echo");
-  expect(await statusOf(mine.get(at))).toBe(403);
-  expect(await statusOf(mine.put(at, { state: base64("x") }))).toBe(403);
-  expect(await statusOf(admin.put(at, { state: "not base64!" }))).toBe(400);
+  expect(await awaitStatus(mine.get(at))).toBe(403);
+  expect(await awaitStatus(mine.put(at, { state: base64("x") }))).toBe(403);
+  expect(await awaitStatus(admin.put(at, { state: "not base64!" }))).toBe(400);
   await admin.put(at, { state: base64("mended") });
   expect(await textAt(admin, at)).toBe("mended");
   const next = await createBuild(admin, id, "start");
@@ -42,7 +42,7 @@ test("[BD-5] a state may have 16 MiB, as much as a build may leave; a larger one
   const most = "0123456789abcdef".repeat(1024 * 1024);
   await admin.put(at, { state: base64(most) });
   expect((await textAt(admin, at)) === most).toBe(true);
-  expect(await statusOf(admin.put(at, { state: base64(`${most}wxyz`) }))).toBe(400);
+  expect(await awaitStatus(admin.put(at, { state: base64(`${most}wxyz`) }))).toBe(400);
   const answer = await admin.fetch("PUT", at, { state: base64(most + most.slice(0, 8192)) });
   expect(answer.status).toBe(413);
   expect((await textAt(admin, at)) === most).toBe(true);
@@ -53,7 +53,7 @@ test("[BD-5] not while a build is active", async () => {
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { latest_build } = await createWorkspace(world.admin, template_id);
   const at = `/api/v2/workspacebuilds/${latest_build.id}/state`;
-  expect(await statusOf(world.admin.put(at, { state: "" }))).toBe(409);
+  expect(await awaitStatus(world.admin.put(at, { state: "" }))).toBe(409);
 });
 
 test("[BD-6] a build gets another state, and logs more on request", async () => {
@@ -63,11 +63,11 @@ test("[BD-6] a build gets another state, and logs more on request", async () => 
     ...ECHO,
     parameters: [{ name: "size", default: "small" }],
   });
-  const mine = admin.as((await seedUser(server, { organization_id })).token);
+  const mine = admin.withToken((await seedUser(server, { organization_id })).token);
   const { id } = await createWorkspace(mine, template_id);
   await awaitBuild(admin, id);
-  expect(await statusOf(createBuild(mine, id, "start", { state: base64("other") }))).toBe(403);
-  expect(await statusOf(createBuild(admin, id, "start", { state: "?" }))).toBe(400);
+  expect(await awaitStatus(createBuild(mine, id, "start", { state: base64("other") }))).toBe(403);
+  expect(await awaitStatus(createBuild(admin, id, "start", { state: "?" }))).toBe(400);
   const build = await createBuild(admin, id, "start", { state: base64("other"), log_level: "debug" });
   await awaitBuild(admin, id);
   expect(await textAt(admin, `/api/v2/workspacebuilds/${build.id}/state`)).toBe("other");
@@ -76,7 +76,7 @@ test("[BD-6] a build gets another state, and logs more on request", async () => 
     "Build 2, start, by the provisioner echo.",
     "Parameters: size.",
     "Resources: main.",
-    "The build before has left 5 characters of state.",
+    "The previous build left 5 characters of state.",
   ]);
 });
 

@@ -7,6 +7,6 @@ export const rolesIn = (call: ModelCall): string =>
     .map(({ role }) => role)
     .join(" ");
 /** Returns the whole request as text, for searching. */
-export const told = (call: ModelCall): string => JSON.stringify(call.body);
+export const toRequestText = (call: ModelCall): string => JSON.stringify(call.body);
 /** Returns true if the request asks for a summary. */
-export const isSummary = (call: ModelCall): boolean => told(call).includes("You write the notes");
+export const isSummary = (call: ModelCall): boolean => toRequestText(call).includes("You write the notes");

@@ -8,7 +8,7 @@ import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { ApiError } from "#src/client.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 const MIB = 1024 * 1024;
@@ -21,7 +21,7 @@ testInside(
     const { id } = await createChat(world, "hello");
     (await models.next()).say("hi").finish();
     await until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     const place = await store.get(findChatPlace({ id }));
     const chat = place?.key ?? 0;
     const write = async (count: number): Promise<number> => {
@@ -77,7 +77,7 @@ testInside("[CM-13] a turn reads its history once, and then what was added, unti
   const { id } = await createChat(world, "hello");
   (await world.models.next()).say("hi").finish();
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const chat = (await store.get(findChatPlace({ id })))?.key ?? 0;
   const write = async (size: number, replayed: number | null = null): Promise<void> => {
     const row = { id: await store.reserve("messages", 1), chat, revision: 1, role: "user", visibility: "model" };

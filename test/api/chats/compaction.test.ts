@@ -2,60 +2,61 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatRun } from "#schema/chats/chat-debug.ts";
-import { createChat, Follower, sendMessage, wordsOf } from "#test/support/chats.ts";
+import { createChat, Follower, formatMessage, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
-import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
+import { isSummary, messagesIn, rolesIn, toRequestText } from "./asked.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
-const SHORT = { context_limit: 1_000, compression_threshold: 50 };
+const SHORT_CONTEXT = { context_limit: 1_000, compression_threshold: 50 };
 
 const finish = (call: ModelCall, text: string, input: number): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
 
 test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model and stays complete for people, through edits, failures and refusals", async () => {
   await using world = await openModelWorld();
-  const { model } = await addModel(world, "openai-compat", SHORT);
+  const { model } = await addModel(world, "openai-compat", SHORT_CONTEXT);
   const chat = await createChat(world, "Never touch the file secret.txt.");
   const path = `/api/v2/chats/${chat.id}`;
   using follower = await Follower.open(world.owner, chat.id);
-  const idle = (length: number) => follower.until((one) => one.status === "waiting" && one.history.length === length);
-  const next = () => world.upstream.next();
-  finish(await next(), "first answer", 100);
-  await idle(2);
+  const awaitIdle = (length: number) =>
+    follower.until((one) => one.status === "waiting" && one.history.length === length);
+  const nextCall = () => world.upstream.next();
+  finish(await nextCall(), "first answer", 100);
+  await awaitIdle(2);
   await sendMessage(world, chat.id, "second");
-  finish(await next(), "second answer", 600);
-  await idle(4);
+  finish(await nextCall(), "second answer", 600);
+  await awaitIdle(4);
   await sendMessage(world, chat.id, "third question");
 
-  const asked = await next();
+  const asked = await nextCall();
   expect(isSummary(asked)).toBe(true);
-  expect(told(asked)).toContain("first answer");
-  expect(told(asked)).not.toContain("third question");
+  expect(toRequestText(asked)).toContain("first answer");
+  expect(toRequestText(asked)).not.toContain("third question");
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
   );
   finish(asked, "SUMMARY ONE", 50);
-  const shortened = await next();
+  const shortened = await nextCall();
   // Consecutive user messages are merged in a request.
   expect(rolesIn(shortened)).toBe("system user");
   const [, both] = messagesIn(shortened);
   expect(both?.content).toMatch(/SUMMARY ONE[\s\S]*Never touch the file secret\.txt\.[\s\S]*third question$/);
   finish(shortened, "third answer", 80);
-  await idle(8);
+  await awaitIdle(8);
 
-  const shown = async (): Promise<ChatMessage[]> =>
+  const listMessages = async (): Promise<ChatMessage[]> =>
     (await world.owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
-  const all = await shown();
-  expect(all.map(wordsOf)).toEqual([
+  const all = await listMessages();
+  expect(all.map(formatMessage)).toEqual([
     "user: Never touch the file secret.txt.",
     ...["assistant: first answer", "user: second", "assistant: second answer", "user: third question"],
     ...["assistant: tool-call", "tool: tool-result", "assistant: third answer"],
   ]);
-  expect(follower.history).toEqual(all.map(wordsOf));
+  expect(follower.history).toEqual(all.map(formatMessage));
   expect(all[6]?.content).toMatchObject([
     {
       tool_name: "chat_summarized",
@@ -71,39 +72,39 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
   expect(JSON.stringify(all)).not.toContain("stands for it");
   const page = await world.owner.get<MessagePage>(`${path}/messages?limit=3&before_id=${all[7]?.id}`);
   expect(page.messages.map(({ id }) => id)).toEqual([6, 5, 4].map((index) => all[index]?.id as number));
-  const found = async (words: string) =>
+  const countFound = async (words: string) =>
     (await world.owner.get<unknown[]>(`/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`)).length;
-  expect([await found("secret.txt"), await found("stands for it")]).toEqual([1, 0]);
+  expect([await countFound("secret.txt"), await countFound("stands for it")]).toEqual([1, 0]);
 
   // Editing an earlier message restores the history; its summary fails, and the turn continues without one.
   await world.owner.patch(`${path}/messages/${all[4]?.id}`, { content: [{ type: "text", text: "third, edited" }] });
-  const again = await next();
+  const again = await nextCall();
   expect(isSummary(again)).toBe(true);
   again.answer(400, { error: { message: "no", type: "some_error" } });
-  const whole = await next();
+  const whole = await nextCall();
   expect(rolesIn(whole)).toBe("system user assistant user assistant user");
   finish(whole, "fourth answer", 700);
-  await idle(6);
+  await awaitIdle(6);
 
   // The owner's own threshold applies; a "too long" error still triggers one compaction.
   const mine = `/api/v2/chats/config/user-compaction-thresholds/${model.id}`;
   await world.owner.put(mine, { threshold_percent: 99 });
   await sendMessage(world, chat.id, "fifth");
-  const refused = await next();
+  const refused = await nextCall();
   expect(isSummary(refused)).toBe(false);
   const tooLong = { error: { message: "This model's maximum context length is 1000 tokens", type: "some_error" } };
   refused.answer(400, tooLong);
-  finish(await next(), "SUMMARY TWO", 50);
-  const retried = await next();
+  finish(await nextCall(), "SUMMARY TWO", 50);
+  const retried = await nextCall();
   expect(rolesIn(retried)).toBe("system user");
-  expect(told(retried)).toContain("SUMMARY TWO");
+  expect(toRequestText(retried)).toContain("SUMMARY TWO");
   retried.answer(400, tooLong);
   await follower.until(({ events }) => events.some(({ type }) => type === "error"));
   expect(world.upstream.calls.filter(isSummary)).toHaveLength(3);
 
   await world.owner.put(mine, { threshold_percent: 100 });
   await sendMessage(world, chat.id, "sixth");
-  const last = await next();
+  const last = await nextCall();
   expect(isSummary(last)).toBe(false);
   last.answer(400, tooLong);
   await follower.until(({ events }) => events.filter(({ type }) => type === "error").length === 2);
@@ -112,7 +113,7 @@ test("[CM-1] [CM-2] [CM-4] [CM-5] [CM-7] a history is compacted for the model an
 
 test("[CM-6] [RM-9] between the steps of one turn a history is compacted at most three times", async () => {
   await using world = await openModelWorld({ env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } });
-  await addModel(world, "openai-compat", SHORT);
+  await addModel(world, "openai-compat", SHORT_CONTEXT);
   const chat = await createChat(world, "work");
   using follower = await Follower.open(world.owner, chat.id);
   let steps = 0;
@@ -127,7 +128,7 @@ test("[CM-6] [RM-9] between the steps of one turn a history is compacted at most
     finish(asked, `SUMMARY ${round}`, 10);
     const call = await world.upstream.next();
     expect(rolesIn(call)).toBe("system user");
-    expect(told(call)).toContain(`SUMMARY ${round}`);
+    expect(toRequestText(call)).toContain(`SUMMARY ${round}`);
     step(call, 100);
     step(await world.upstream.next(), 800);
   }
@@ -136,7 +137,7 @@ test("[CM-6] [RM-9] between the steps of one turn a history is compacted at most
   finish(call, "done", 900);
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history.at(-1)).toBe("assistant: done");
-  const recorded = () => world.owner.get<ChatRun[]>(`/api/v2/chats/${chat.id}/debug/runs`);
-  await until(async () => (await recorded()).filter(({ status }) => status === "completed").length >= 4);
-  expect((await recorded()).filter(({ kind }) => kind === "compaction")).toHaveLength(3);
+  const listRuns = () => world.owner.get<ChatRun[]>(`/api/v2/chats/${chat.id}/debug/runs`);
+  await until(async () => (await listRuns()).filter(({ status }) => status === "completed").length >= 4);
+  expect((await listRuns()).filter(({ kind }) => kind === "compaction")).toHaveLength(3);
 });

@@ -4,38 +4,38 @@ import type { AuditLog } from "#schema/audit.ts";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
-import { createChat, Follower, said, sendMessage, wordsOf } from "#test/support/chats.ts";
+import { createChat, Follower, formatMessage, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { isSummary, messagesIn, rolesIn, told } from "./asked.ts";
+import { isSummary, messagesIn, rolesIn, toRequestText } from "./asked.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const finish = (call: ModelCall, text: string, input = 100): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
-const QUIET = { SLIPWAY_CHAT_TITLES: "false" };
+const WITHOUT_TITLES = { SLIPWAY_CHAT_TITLES: "false" };
 const isWaiting = ({ status }: Follower): boolean => status === "waiting";
 
-const shownIn = async (owner: Client, id: string): Promise<ChatMessage[]> =>
+const listMessages = async (owner: Client, id: string): Promise<ChatMessage[]> =>
   (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages?limit=200`)).messages.reverse();
 
 test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy and without new messages, once, and errors say why", async () => {
   await using world = await openModelWorld();
   await addModel(world, "openai-compat");
   const { owner } = world;
-  const next = () => world.upstream.next();
+  const nextCall = () => world.upstream.next();
   const chat = await createChat(world, "Keep it in Rust.");
   const path = `/api/v2/chats/${chat.id}`;
   const compact = (body: object = {}) => owner.fetch("POST", `${path}/compact`, body);
-  const wordsFor = async (response: Response) => [
+  const readOutcome = async (response: Response) => [
     response.status,
     ((await response.json()) as { message: string }).message,
   ];
   using follower = await Follower.open(owner, chat.id);
-  const first = await next();
-  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("busy")]);
+  const first = await nextCall();
+  expect(await readOutcome(await compact())).toEqual([409, expect.stringContaining("busy")]);
   finish(first, "the first answer");
   await follower.until(isWaiting);
   expect((await owner.get<Chat>(path)).status).toBe("waiting");
@@ -49,11 +49,11 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   }
   const begun = (await (await compact({ instructions: "Dwell on the borrow checker." })).json()) as Chat;
   expect(begun).toMatchObject({ id: chat.id, status: "running" });
-  const asked = await next();
+  const asked = await nextCall();
   expect([
     isSummary(asked),
-    told(asked).includes("Dwell on the borrow checker."),
-    told(asked).includes("the first answer"),
+    toRequestText(asked).includes("Dwell on the borrow checker."),
+    toRequestText(asked).includes("the first answer"),
   ]).toEqual([true, true, true]);
   await follower.until(({ events }) =>
     events.some((one) => one.type === "message_part" && one.message_part.part.tool_name === "chat_summarized"),
@@ -61,15 +61,15 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
   // A message sent in the meantime waits for the end, and is answered from the summary.
   expect((await sendMessage(world, chat.id, "go on")).queued).toBe(true);
   finish(asked, "SUMMARY ONE");
-  const shortened = await next();
+  const shortened = await nextCall();
   expect(rolesIn(shortened)).toBe("system user");
   expect(messagesIn(shortened)[1]?.content).toMatch(/SUMMARY ONE[\s\S]*Keep it in Rust\./);
   expect(messagesIn(shortened)[1]?.content).not.toContain("borrow checker");
   finish(shortened, "the second answer");
   await follower.until((one) => isWaiting(one) && one.history.length === 6);
-  const all = await shownIn(owner, chat.id);
-  expect(follower.history).toEqual(all.map(wordsOf));
-  expect(all.map(wordsOf)).toEqual([
+  const all = await listMessages(owner, chat.id);
+  expect(follower.history).toEqual(all.map(formatMessage));
+  expect(all.map(formatMessage)).toEqual([
     ...["user: Keep it in Rust.", "assistant: the first answer", "assistant: tool-call", "tool: tool-result"],
     ...["user: go on", "assistant: the second answer"],
   ]);
@@ -81,28 +81,28 @@ test("[CM-8] [CM-9] the owner compacts the history on request: 409 while busy an
 
   // A failed summary changes nothing and reports why; the next one may succeed, and then nothing is left to do.
   expect((await compact()).status).toBe(200);
-  (await next()).answer(401, { error: { message: "no such key", type: "invalid" } });
+  (await nextCall()).answer(401, { error: { message: "no such key", type: "invalid" } });
   await follower.until(({ status }) => status === "error");
   expect((await owner.get<Chat>(path)).last_error).toMatchObject({ kind: "auth" });
-  expect((await shownIn(owner, chat.id)).length).toBe(6);
+  expect((await listMessages(owner, chat.id)).length).toBe(6);
   expect((await compact()).status).toBe(200);
-  finish(await next(), "SUMMARY TWO");
+  finish(await nextCall(), "SUMMARY TWO");
   await follower.until(isWaiting);
   const after = await owner.get<Chat>(path);
   expect(after.last_error).toBeUndefined();
   expect(after.last_turn_summary).toBe(summary);
-  expect(await wordsFor(await compact())).toEqual([409, expect.stringContaining("nothing to summarize")]);
+  expect(await readOutcome(await compact())).toEqual([409, expect.stringContaining("nothing to summarize")]);
 
   // When interrupted, it is abandoned: it is not retried, and nothing is lost.
   await sendMessage(world, chat.id, "third");
-  finish(await next(), "the third answer");
+  finish(await nextCall(), "the third answer");
   await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: the third answer");
   expect((await compact()).status).toBe(200);
-  await next();
+  await nextCall();
   await owner.post(`${path}/interrupt`);
   await follower.until(isWaiting);
   await sendMessage(world, chat.id, "fourth");
-  const whole = await next();
+  const whole = await nextCall();
   expect([isSummary(whole), rolesIn(whole)]).toEqual([false, "system user assistant user"]);
   finish(whole, "done");
   await follower.until((one) => isWaiting(one) && one.history.at(-1) === "assistant: done");
@@ -118,12 +118,12 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
   await using world = await openModelWorld();
   await addModel(world, "anthropic");
   const { owner } = world;
-  const next = () => world.upstream.next();
+  const nextCall = () => world.upstream.next();
   const chat = await createChat(world, "The password is swordfish.");
   const path = `/api/v2/chats/${chat.id}`;
   const clear = () => owner.fetch("POST", `${path}/clear`);
   using follower = await Follower.open(owner, chat.id);
-  const first = await next();
+  const first = await nextCall();
   const busy = await clear();
   expect([busy.status, ((await busy.json()) as { message: string }).message]).toEqual([
     409,
@@ -142,46 +142,46 @@ test("[CM-10] a cleared chat starts over for its model and stays complete for pe
     expect.stringContaining("nothing to clear"),
   ]);
   expect(follower.history).toEqual(["user: The password is swordfish.", "assistant: tool-call", "tool: tool-result"]);
-  const shown = await shownIn(owner, chat.id);
-  expect(shown.map(wordsOf)).toEqual(follower.history);
+  const shown = await listMessages(owner, chat.id);
+  expect(shown.map(formatMessage)).toEqual(follower.history);
   expect(shown[1]?.content).toMatchObject([{ tool_name: "chat_cleared" }]);
 
   await sendMessage(world, chat.id, "Who are you?");
-  const anew = await next();
-  expect([rolesIn(anew), told(anew).includes("swordfish")]).toEqual(["user", false]);
+  const anew = await nextCall();
+  expect([rolesIn(anew), toRequestText(anew).includes("swordfish")]).toEqual(["user", false]);
   finish(anew, "I am new here.");
   await follower.until((one) => isWaiting(one) && one.history.length === 5);
 
   // A later summary contains nothing from before, nor does the rest of the history.
   expect((await owner.fetch("POST", `${path}/compact`, {})).status).toBe(200);
-  const asked = await next();
-  expect([isSummary(asked), told(asked).includes("swordfish"), told(asked).includes("I am new here")]).toEqual([
-    true,
-    false,
-    true,
-  ]);
+  const asked = await nextCall();
+  expect([
+    isSummary(asked),
+    toRequestText(asked).includes("swordfish"),
+    toRequestText(asked).includes("I am new here"),
+  ]).toEqual([true, false, true]);
   finish(asked, "NOTES");
   await follower.until((one) => isWaiting(one) && one.history.length === 7);
   await sendMessage(world, chat.id, "And now?");
-  const short = await next();
+  const short = await nextCall();
   expect([
-    told(short).includes("NOTES"),
-    told(short).includes("Who are you?"),
-    told(short).includes("swordfish"),
+    toRequestText(short).includes("NOTES"),
+    toRequestText(short).includes("Who are you?"),
+    toRequestText(short).includes("swordfish"),
   ]).toEqual([true, true, false]);
   finish(short, "Now this.");
   await follower.until((one) => isWaiting(one) && one.history.length === 9);
 
   // A fork is also cleared; editing an earlier message restores the history.
   const copy = await owner.post<Chat>(`${path}/fork`, {});
-  expect((await shownIn(owner, copy.id)).map(wordsOf)).toEqual(follower.history);
+  expect((await listMessages(owner, copy.id)).map(formatMessage)).toEqual(follower.history);
   await sendMessage(world, copy.id, "copied?");
-  const copied = await next();
-  expect(told(copied)).not.toContain("swordfish");
+  const copied = await nextCall();
+  expect(toRequestText(copied)).not.toContain("swordfish");
   finish(copied, "yes");
-  await owner.patch(`${path}/messages/${shown[0]?.id}`, { content: said("The password is marlin.") });
-  const edited = await next();
-  expect([rolesIn(edited), told(edited).includes("marlin")]).toEqual(["user", true]);
+  await owner.patch(`${path}/messages/${shown[0]?.id}`, { content: toTextContent("The password is marlin.") });
+  const edited = await nextCall();
+  expect([rolesIn(edited), toRequestText(edited).includes("marlin")]).toEqual(["user", true]);
   finish(edited, "noted");
   await follower.until((one) => isWaiting(one) && one.history.length === 2);
 
@@ -196,7 +196,7 @@ test("[CM-8] a requested summary is completed after kill -9, once", async () => 
   await using upstream = await ModelServer.start();
   let id = "";
   {
-    await using server = await startServe(place.path, QUIET);
+    await using server = await startServe(place.path, WITHOUT_TITLES);
     const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const [organization] = await owner.get<{ id: string }[]>("/api/v2/organizations");
     const world = { owner, upstream, organization_id: organization?.id ?? "" };
@@ -210,11 +210,11 @@ test("[CM-8] a requested summary is completed after kill -9, once", async () => 
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
-  await using server = await startServe(place.path, QUIET);
+  await using server = await startServe(place.path, WITHOUT_TITLES);
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   using follower = await Follower.open(owner, id);
   const again = await upstream.next();
-  expect([isSummary(again), told(again).includes("Mind the gap.")]).toEqual([true, true]);
+  expect([isSummary(again), toRequestText(again).includes("Mind the gap.")]).toEqual([true, true]);
   finish(again, "SUMMARY");
   await follower.until(isWaiting);
   expect(follower.history).toEqual([

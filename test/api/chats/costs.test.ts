@@ -9,19 +9,19 @@ import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const COST = { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
 /** 600 new tokens, 400 from the cache, 500 of the answer. */
 const USAGE = { input: 1_000, output: 500, cached: 400 };
 const CALL_COST = 600 * 3 + 400 * 0.3 + 500 * 15;
 const answer = (call: ModelCall): void => call.say({ text: "well" }, { finish: "stop", usage: USAGE }).end();
-const costOf = (client: Client, id: string) => client.get<ChatCost>(`/api/v2/chats/${id}/cost`);
-const answersOf = async (client: Client, id: string): Promise<ChatMessage[]> => {
+const getCost = (client: Client, id: string) => client.get<ChatCost>(`/api/v2/chats/${id}/cost`);
+const listAnswers = async (client: Client, id: string): Promise<ChatMessage[]> => {
   const { messages } = await client.get<MessagePage>(`/api/v2/chats/${id}/messages`);
   return messages.filter(({ role }) => role === "assistant").reverse();
 };
@@ -55,13 +55,13 @@ test("[SP-2] [SP-3] a price is entered with the model; each message keeps its co
   await sendMessage(world, id, "three");
   answer(await upstream.next());
   await follower.until(({ status, history }) => status === "waiting" && history.length === 6);
-  const answers = await answersOf(owner, id);
+  const answers = await listAnswers(owner, id);
   expect(answers.map(({ cost_micros }) => cost_micros)).toEqual([CALL_COST, CALL_COST + 7_500, undefined]);
   expect(answers[0]?.usage).toMatchObject({ input_tokens: 600, cache_read_tokens: 400, output_tokens: 500 });
   expect(answers[0]?.usage).not.toHaveProperty("cost_micros");
   const total = { total_cost_micros: 2 * CALL_COST + 7_500, request_count: 3, unpriced_request_count: 1 };
   const tokens = { input_tokens: 1_800, output_tokens: 1_500, cache_read_tokens: 1_200, cache_creation_tokens: 0 };
-  const cost = await costOf(owner, id);
+  const cost = await getCost(owner, id);
   const named = {
     model_config_id: model.id,
     provider: "openai-compat",
@@ -92,10 +92,10 @@ test("[SP-3] the cost of a chat includes its sub-chats, and is the same from eac
   using own = await Follower.open(owner, child);
   await own.until(({ status }) => status === "waiting");
   const sums = { total_cost_micros: 3 * CALL_COST, request_count: 3, unpriced_request_count: 0 };
-  const whole = await costOf(owner, id);
+  const whole = await getCost(owner, id);
   expect(whole).toMatchObject({ chat_id: id, ...sums });
   expect(whole.turns).toMatchObject([{ cost_micros: 2 * CALL_COST, request_count: 2 }]);
-  expect(await costOf(owner, child)).toMatchObject({ chat_id: child, ...sums, turns: [{ cost_micros: CALL_COST }] });
+  expect(await getCost(owner, child)).toMatchObject({ chat_id: child, ...sums, turns: [{ cost_micros: CALL_COST }] });
 });
 
 testInside(
@@ -111,30 +111,30 @@ testInside(
     for (const text of ["an answer", "Failing deployment", "found it"]) {
       (await models.next()).say(text).push({ type: "usage", usage }).finish();
     }
-    await contextOf(server).titles.idle();
+    await getContext(server).titles.whenIdle();
     await follower.until(({ status }) => status === "waiting");
     const each = 100 * 3 + 10 * 15;
-    expect(await costOf(owner, id)).toMatchObject({ total_cost_micros: 3 * each, turns: [{ cost_micros: each }] });
+    expect(await getCost(owner, id)).toMatchObject({ total_cost_micros: 3 * each, turns: [{ cost_micros: each }] });
     await sendMessage(world, id, "more");
     (await models.next()).say("hm").push({ type: "usage", usage }).fail("content_filter");
     (await models.next()).say("declined").finish();
     await follower.until(({ status }) => status === "error");
-    await contextOf(server).titles.idle();
+    await getContext(server).titles.whenIdle();
     const sums = { total_cost_micros: 4 * each, request_count: 4, unpriced_request_count: 0, input_tokens: 400 };
-    expect(await costOf(owner, id)).toMatchObject(sums);
+    expect(await getCost(owner, id)).toMatchObject(sums);
     await owner.delete(`/api/v2/chats/${id}`);
 
     const summary = await owner.get<CostSummary>("/api/v2/chats/cost/me/summary");
     expect(summary).toMatchObject({ user_id, ...sums, priced_request_count: 4 });
     expect(summary.by_chat).toMatchObject([{ root_chat_id: id, total_cost_micros: 4 * each }]);
     expect(summary.by_month).toMatchObject([{ month: summary.end_date.slice(0, 7), total_cost_micros: 4 * each }]);
-    const of = (query: string) => owner.get<CostSummary>(`/api/v2/chats/cost/me/summary?${query}`);
-    expect((await of("month=2020-02")).request_count).toBe(0);
-    expect(await of("month=2020-02")).toMatchObject({
+    const getSummary = (query: string) => owner.get<CostSummary>(`/api/v2/chats/cost/me/summary?${query}`);
+    expect((await getSummary("month=2020-02")).request_count).toBe(0);
+    expect(await getSummary("month=2020-02")).toMatchObject({
       start_date: "2020-02-01T00:00:00.000Z",
       end_date: "2020-03-01T00:00:00.000Z",
     });
-    expect((await of("start_date=2020-01-01&end_date=2099-01-01T00:00:00Z")).request_count).toBe(4);
+    expect((await getSummary("start_date=2020-01-01&end_date=2099-01-01T00:00:00Z")).request_count).toBe(4);
     for (const wrong of [
       "month=2020-13",
       "month=9999-12",
@@ -143,7 +143,7 @@ testInside(
       "start_date=x",
       "start_date=2020-02-01&end_date=2020-01-01",
     ]) {
-      await expect(of(wrong)).rejects.toMatchObject({ status: 400 });
+      await expect(getSummary(wrong)).rejects.toMatchObject({ status: 400 });
     }
 
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -163,7 +163,7 @@ testInside(
 testInside("[SP-3] an answer whose usage cannot be stored is requested again and is not a message", async () => {
   await using world = await openChatWorld();
   const { owner, server, models, user_id } = world;
-  const { store } = contextOfPart(server, user_id);
+  const { store } = getOwnerContext(server, user_id);
   const commit = store.commit.bind(store);
   let isFull = true;
   store.commit = (async (batch, ...more) => {
@@ -183,7 +183,7 @@ testInside("[SP-3] an answer whose usage cannot be stored is requested again and
   }
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: one", "assistant: kept"]);
-  expect((await costOf(owner, id)).request_count).toBe(1);
+  expect((await getCost(owner, id)).request_count).toBe(1);
 });
 
 testInside(
@@ -197,13 +197,13 @@ testInside(
     using follower = await Follower.open(owner, id);
     (await models.next()).fail("content_filter");
     await follower.until(({ status }) => status === "error");
-    expect(await costOf(owner, id)).toMatchObject({ request_count: 0 });
+    expect(await getCost(owner, id)).toMatchObject({ request_count: 0 });
     await sendMessage(world, id, "more");
     const call = await models.next();
     await follower.until(({ status }) => status === "running");
     call.say("x".repeat(400)).fail("content_filter");
     await follower.until(({ status }) => status === "error");
-    const { request_count, output_tokens, input_tokens } = await costOf(owner, id);
+    const { request_count, output_tokens, input_tokens } = await getCost(owner, id);
     expect({ request_count, output_tokens }).toEqual({ request_count: 1, output_tokens: 100 });
     expect(input_tokens).toBeGreaterThan(20);
   },

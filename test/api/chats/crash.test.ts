@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
-import { Follower, historyOf, said } from "#test/support/chats.ts";
+import { Follower, loadHistory, toTextContent } from "#test/support/chats.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { outputIn } from "#test/tools/world.ts";
+import { joinOutput } from "#test/tools/world.ts";
 
 const enter = async (url: URL) => {
   const client = await new Client(url).signIn(ADMIN.email, ADMIN.password);
@@ -21,9 +21,9 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
     await using server = await startServe(place.path);
     const { client, organization_id } = await enter(server.url);
     const create = (text: string, more: Record<string, unknown> = {}) =>
-      client.post<Chat>("/api/v2/chats", { organization_id, content: said(text), ...more });
+      client.post<Chat>("/api/v2/chats", { organization_id, content: toTextContent(text), ...more });
     const send = (id: string, text: string) =>
-      client.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content: said(text) });
+      client.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content: toTextContent(text) });
     ids.busy = (await create("hang: I was saying")).id;
     for (const text of ["say: second", "say: third", "say: fourth"]) {
       numbers.push((await send(ids.busy, text)).queued_message?.id ?? 0);
@@ -43,7 +43,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
     // A chat that waits for a sub-agent and gets its result.
     ids.root = (await create("agent: hang: deep in thought")).id;
     using root = await Follower.open(client, ids.root);
-    await root.until((one) => outputIn(one) === "deep in thought");
+    await root.until((one) => joinOutput(one) === "deep in thought");
     server.child.kill("SIGKILL");
     await server.child.exited;
   }
@@ -53,7 +53,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   await busy.until(({ status, queue }) => status === "waiting" && queue.length === 0);
   const said4 = busy.history.filter((line) => line.startsWith("user")).map((line) => line.split(": ").at(-1));
   expect(said4).toEqual(["I was saying", "fourth", "second", "third"]);
-  expect(await historyOf(client, ids.idle ?? "")).toEqual(["user: say: all is well", "assistant: all is well"]);
+  expect(await loadHistory(client, ids.idle ?? "")).toEqual(["user: say: all is well", "assistant: all is well"]);
   using asking = await Follower.open(client, ids.asking ?? "");
   await asking.until(({ status }) => status === "requires_action");
   const asked = asking.events.flatMap((event) =>
@@ -68,7 +68,7 @@ test("[CH-35] [SB-8] after kill -9 every acknowledged message exists once, queue
   await hanging.until(({ status }) => status === "waiting");
   expect(hanging.history).toEqual(["user: hang: on", "assistant: on", "user: say: later", "assistant: later"]);
   using root = await Follower.open(client, ids.root ?? "");
-  await root.until((one) => outputIn(one) === "deep in thought");
+  await root.until((one) => joinOutput(one) === "deep in thought");
   const { children } = await client.get<Chat>(`/api/v2/chats/${ids.root}`);
   expect(children).toMatchObject([{ title: "hang: deep in thought", status: "running" }]);
   await client.post(`/api/v2/chats/${children[0]?.id}/interrupt`);
@@ -85,9 +85,9 @@ test("[CH-36] the paths of older clients lead to the same chats", async () => {
   using place = tempDirectory();
   await using server = await startServe(place.path);
   const { client, organization_id } = await enter(server.url);
-  const body = { organization_id, content: said("say: hi") };
+  const body = { organization_id, content: toTextContent("say: hi") };
   const chat = await client.post<Chat>("/api/experimental/chats", body);
   expect((await client.get<Chat>(`/api/v2/chats/${chat.id}`)).id).toBe(chat.id);
-  const large = { ...body, content: said("x".repeat(262_144)) };
+  const large = { ...body, content: toTextContent("x".repeat(262_144)) };
   expect((await client.fetch("POST", "/api/experimental/chats", large)).status).toBe(413);
 });

@@ -1,7 +1,7 @@
 // Recorded model calls: when they are recorded, what they contain, who can read them, and that recording delays nothing.
 import { expect, setDefaultTimeout } from "bun:test";
-import { RECORD_BYTES, recordable, withoutSecrets } from "#actors/chat/background/record-text.ts";
-import { RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
+import { MAX_RECORD_BYTES, recordable, redactSecrets } from "#actors/chat/background/record-text.ts";
+import { MAX_RECORDED_STEPS } from "#actors/chat/background/recorder.ts";
 import { interruptOpenRuns } from "#db/chats/runs.ts";
 import type { ChatCost } from "#schema/chats/chat-cost.ts";
 import type { ChatRun, ChatRunWithSteps } from "#schema/chats/chat-debug.ts";
@@ -9,25 +9,25 @@ import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { callsByKind } from "#test/support/models/side-calls.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
+import { createCallWaiter } from "#test/support/models/side-calls.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const CONFIG = "/api/v2/chats/config";
 const FORCED = { env: { SLIPWAY_CHAT_DEBUG_LOGGING: "true" } };
-const runsOf = (client: Client, id: string) => client.get<ChatRun[]>(`/api/v2/chats/${id}/debug/runs`);
-const runOf = (client: Client, id: string, run: string) =>
+const listRuns = (client: Client, id: string) => client.get<ChatRun[]>(`/api/v2/chats/${id}/debug/runs`);
+const getRun = (client: Client, id: string, run: string) =>
   client.get<ChatRunWithSteps>(`/api/v2/chats/${id}/debug/runs/${run}`);
-const adminOf = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const signInAdmin = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
 
 /** Resolves when everything committed so far can be read. */
-const settled = async (world: ChatWorld, id: string, ends: number): Promise<ChatRun[]> => {
-  const { store } = contextOf(world.server);
+const awaitRuns = async (world: ChatWorld, id: string, ends: number): Promise<ChatRun[]> => {
+  const { store } = getContext(world.server);
   for (;;) {
-    const runs = await runsOf(world.owner, id);
+    const runs = await listRuns(world.owner, id);
     if (runs.filter(({ status }) => status !== "in_progress").length >= ends) return runs;
     // The record is written in the background: each empty commit lets earlier submissions through.
     await store.commit([interruptOpenRuns(-1)].map((one) => ({ ...one, sql: `${one.sql} and false` })));
@@ -46,17 +46,17 @@ const turn = async (world: ChatWorld, text: string): Promise<string> => {
 
 testInside("[RM-1] nothing is recorded unless the deployment, or an administrator and the user, want it", async () => {
   await using world = await openChatWorld();
-  const admin = await adminOf(world);
-  expect(await runsOf(world.owner, await turn(world, "nobody wants it"))).toEqual([]);
+  const admin = await signInAdmin(world);
+  expect(await listRuns(world.owner, await turn(world, "nobody wants it"))).toEqual([]);
   await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
-  expect(await runsOf(world.owner, await turn(world, "allowed only"))).toEqual([]);
+  expect(await listRuns(world.owner, await turn(world, "allowed only"))).toEqual([]);
   await world.owner.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
   const recorded = await turn(world, "wanted");
-  expect((await settled(world, recorded, 1)).length).toBe(1);
+  expect((await awaitRuns(world, recorded, 1)).length).toBe(1);
   await admin.put(`${CONFIG}/debug-logging`, { allow_users: false });
-  expect(await runsOf(world.owner, await turn(world, "no longer allowed"))).toEqual([]);
+  expect(await listRuns(world.owner, await turn(world, "no longer allowed"))).toEqual([]);
   await using forced = await openChatWorld(FORCED);
-  expect((await settled(forced, await turn(forced, "forced"), 1)).length).toBe(1);
+  expect((await awaitRuns(forced, await turn(forced, "forced"), 1)).length).toBe(1);
 });
 
 testInside("[RM-2] a run shows the model's requests and answers, step by step; newest runs first", async () => {
@@ -66,7 +66,7 @@ testInside("[RM-2] a run shows the model's requests and answers, step by step; n
   using follower = await Follower.open(world.owner, id);
   (await world.models.next()).fail("auth", { status_code: 401 });
   await follower.until(({ status }) => status === "error");
-  await settled(world, id, 1);
+  await awaitRuns(world, id, 1);
   const { message } = await sendMessage(world, id, "second");
   const call = await world.models.next();
   call
@@ -75,7 +75,7 @@ testInside("[RM-2] a run shows the model's requests and answers, step by step; n
     .finish("tool_calls");
   (await world.models.next()).say("done").finish();
   await follower.until(({ status }) => status === "waiting");
-  const [newest, oldest] = await settled(world, id, 2);
+  const [newest, oldest] = await awaitRuns(world, id, 2);
   expect(newest).toMatchObject({
     chat_id: id,
     kind: "chat_turn",
@@ -86,7 +86,7 @@ testInside("[RM-2] a run shows the model's requests and answers, step by step; n
     history_tip_message_id: message?.id as number,
   });
   expect(oldest).toMatchObject({ status: "error", summary: "1 model call" });
-  const { steps, ...run } = await runOf(world.owner, id, newest?.id as string);
+  const { steps, ...run } = await getRun(world.owner, id, newest?.id as string);
   expect(run).toEqual(newest as ChatRun);
   expect(steps.map(({ step_number, operation, status }) => [step_number, operation, status])).toEqual([
     [1, "stream", "completed"],
@@ -103,7 +103,7 @@ testInside("[RM-2] a run shows the model's requests and answers, step by step; n
     finish: "tool_calls",
   });
   expect(two?.response).toMatchObject({ content: [{ type: "text", text: "done" }], finish: "stop" });
-  const failed = await runOf(world.owner, id, oldest?.id as string);
+  const failed = await getRun(world.owner, id, oldest?.id as string);
   expect(failed.steps).toMatchObject([{ status: "error", error: { kind: "auth", status_code: 401 } }]);
   const older = await world.owner.get<ChatRun[]>(`/api/experimental/chats/${id}/debug/runs`);
   expect(older.map((found) => found.id)).toEqual([newest?.id as string, oldest?.id as string]);
@@ -113,23 +113,23 @@ testInside("[RM-9] model calls in addition to the turns are recorded by kind", a
   const models = new ScriptedModels(true);
   await using world = await openChatWorld({ models, env: { ...FORCED.env, SLIPWAY_CHAT_TITLES: "true" } });
   const { id } = await createChat(world, "a first message of more than six words");
-  const take = callsByKind(models);
+  const take = createCallWaiter(models);
   const turn = await take("turn");
   (await take("title"))
     .say("A title")
     .push({ type: "usage", usage: { input_tokens: 3 } })
     .finish();
-  await settled(world, id, 1);
+  await awaitRuns(world, id, 1);
   turn.say("an answer").finish();
   (await take("label")).fail("auth");
-  const runs = await settled(world, id, 3);
+  const runs = await awaitRuns(world, id, 3);
   expect(Object.fromEntries(runs.map(({ kind, status }) => [kind, status]))).toEqual({
     chat_turn: "completed",
     title_generation: "completed",
     quickgen: "error",
   });
   const titled = runs.find(({ kind }) => kind === "title_generation");
-  const { steps } = await runOf(world.owner, id, titled?.id as string);
+  const { steps } = await getRun(world.owner, id, titled?.id as string);
   expect(steps).toMatchObject([
     {
       operation: "generate",
@@ -148,18 +148,18 @@ testInside(
     using follower = await Follower.open(world.owner, id);
     (await world.models.next()).say("half");
     await follower.until(({ preview }) => preview === "half");
-    expect((await runsOf(world.owner, id)).map(({ status }) => status)).toEqual(["in_progress"]);
+    expect((await listRuns(world.owner, id)).map(({ status }) => status)).toEqual(["in_progress"]);
     await world.owner.post(`/api/v2/chats/${id}/interrupt`);
-    const [run] = await settled(world, id, 1);
+    const [run] = await awaitRuns(world, id, 1);
     expect(run?.status).toBe("interrupted");
-    const { steps } = await runOf(world.owner, id, run?.id as string);
+    const { steps } = await getRun(world.owner, id, run?.id as string);
     expect(steps).toMatchObject([{ status: "interrupted", response: { content: [{ type: "text", text: "half" }] } }]);
     const { id: other } = await createChat(world, "again");
     using second = await Follower.open(world.owner, other);
     (await world.models.next()).say("x");
     await second.until(({ preview }) => preview === "x");
-    await contextOf(world.server).store.commit([interruptOpenRuns(1)]);
-    expect((await runsOf(world.owner, other)).map(({ status }) => status)).toEqual(["interrupted"]);
+    await getContext(world.server).store.commit([interruptOpenRuns(1)]);
+    expect((await listRuns(world.owner, other)).map(({ status }) => status)).toEqual(["interrupted"]);
   },
 );
 
@@ -167,13 +167,13 @@ testInside(
   "[RM-4] runs are for the chat's owner and the deployment's owner: readers get 403, other users and other chats 404",
   async () => {
     await using world = await openChatWorld(FORCED);
-    const admin = await adminOf(world);
+    const admin = await signInAdmin(world);
     const { organization_id } = world;
     const bob = await seedUser(world.server, { organization_id });
     const eve = await seedUser(world.server, { organization_id });
     const id = await turn(world, "mine");
     const other = await turn(world, "other");
-    const [run] = await settled(world, id, 1);
+    const [run] = await awaitRuns(world, id, 1);
     await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [bob.user_id]: "read" } });
     const status = async (token: string | undefined, path: string) =>
       (await new Client(world.server.url, token).fetch("GET", `/api/v2/chats/${path}`)).status;
@@ -196,7 +196,7 @@ testInside(
       content: [{ type: "text", text: `${index} ${long.slice(0, 500)}` }],
     }));
     for (const value of [long, deep, wide, { messages: wide, text: long }, Array(50).fill(Array(50).fill(long))]) {
-      expect(Buffer.byteLength(JSON.stringify(recordable(value)))).toBeLessThanOrEqual(RECORD_BYTES);
+      expect(Buffer.byteLength(JSON.stringify(recordable(value)))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
     }
     const shown = recordable({ messages: wide }) as { messages: unknown[] };
     expect(JSON.stringify(shown.messages[0])).toContain('"0 word');
@@ -204,12 +204,12 @@ testInside(
     await using world = await openChatWorld(FORCED);
     const { id } = await createChat(world, "loop");
     using follower = await Follower.open(world.owner, id);
-    for (let step = 0; step <= RECORDED_STEPS; step++)
+    for (let step = 0; step <= MAX_RECORDED_STEPS; step++)
       (await world.models.next()).callTool(`c${step}`, "unknown").finish("tool_calls");
     (await world.models.next()).say("enough").finish();
     await follower.until(({ status }) => status === "waiting");
-    const [run] = await settled(world, id, 1);
-    expect((await runOf(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(RECORDED_STEPS);
+    const [run] = await awaitRuns(world, id, 1);
+    expect((await getRun(world.owner, id, run?.id as string)).steps.length).toBeLessThanOrEqual(MAX_RECORDED_STEPS);
   },
   // Two hundred model calls take ten seconds on an idle machine.
   180_000,
@@ -227,9 +227,9 @@ testInside("[RM-6] credentials are not recorded, nor data that a provider stores
     "abcdefghij-abcdefghijklmnopqrstuv",
   ];
   for (const secret of secrets)
-    expect([secret, withoutSecrets(`a ${secret} b`)]).toEqual([secret, expect.stringContaining("[redacted]")]);
+    expect([secret, redactSecrets(`a ${secret} b`)]).toEqual([secret, expect.stringContaining("[redacted]")]);
   const plain = "The token count is 12; see https://example.com/a:b and task-force.";
-  expect(withoutSecrets(plain)).toBe(plain);
+  expect(redactSecrets(plain)).toBe(plain);
   expect(
     recordable({ api_key: "x", "X-Api-Key": "y", input_tokens: 3, session_token: "t", nested: { password: "z" } }),
   ).toEqual({
@@ -246,8 +246,8 @@ testInside("[RM-6] credentials are not recorded, nor data that a provider stores
     .push({ type: "text", delta: "hm", metadata: { p: { signature: "of-the-provider" } } })
     .finish();
   await follower.until(({ status }) => status === "waiting");
-  const [run] = await settled(world, id, 1);
-  const text = JSON.stringify(await runOf(world.owner, id, run?.id as string));
+  const [run] = await awaitRuns(world, id, 1);
+  const text = JSON.stringify(await getRun(world.owner, id, run?.id as string));
   expect([
     text.includes("abcdefghijklmnopqrstu"),
     text.includes("of-the-provider"),
@@ -257,14 +257,14 @@ testInside("[RM-6] credentials are not recorded, nor data that a provider stores
 
 testInside("[RM-7] a turn continues when its record cannot be written", async () => {
   await using world = await openChatWorld(FORCED);
-  const { store } = contextOfPart(world.server, world.user_id);
+  const { store } = getOwnerContext(world.server, world.user_id);
   const commit = store.commit.bind(store);
   store.commit = (async (batch, ...more) => {
     if (batch.some(({ sql }) => sql.includes("chat_run"))) throw new Error("no room");
     return commit(batch, ...more);
   }) as typeof store.commit;
   const id = await turn(world, "goes on");
-  expect(await runsOf(world.owner, id)).toEqual([]);
+  expect(await listRuns(world.owner, id)).toEqual([]);
 });
 
 testInside(
@@ -272,9 +272,9 @@ testInside(
   async () => {
     await using world = await openChatWorld();
     const id = await turn(world, "one");
-    const costOf = () => world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
+    const getCost = () => world.owner.get<ChatCost>(`/api/v2/chats/${id}/cost`);
     const nothing = { chat_id: id, total_cost_micros: 0 };
-    expect(await costOf()).toMatchObject({ ...nothing, request_count: 1, unpriced_request_count: 1 });
+    expect(await getCost()).toMatchObject({ ...nothing, request_count: 1, unpriced_request_count: 1 });
     const { messages } = await world.owner.get<{ messages: { id: number }[] }>(`/api/v2/chats/${id}/messages`);
     await world.owner.patch(`/api/v2/chats/${id}/messages/${messages.at(-1)?.id}`, {
       content: [{ type: "text", text: "x" }],
@@ -285,6 +285,6 @@ testInside(
       .push({ type: "usage", usage: { input_tokens: 1 } })
       .finish();
     await follower.until(({ status }) => status === "waiting");
-    expect(await costOf()).toMatchObject({ ...nothing, request_count: 2, unpriced_request_count: 2 });
+    expect(await getCost()).toMatchObject({ ...nothing, request_count: 2, unpriced_request_count: 2 });
   },
 );

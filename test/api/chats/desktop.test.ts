@@ -8,7 +8,7 @@ import type { Duplex } from "#src/wire/duplex.ts";
 import { createChat } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { seedUser } from "#test/support/seed.ts";
-import { Family, namesOf } from "#test/tools/family.ts";
+import { Family, listToolNames } from "#test/tools/family.ts";
 import { openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 let world: ToolWorld;
@@ -20,7 +20,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const path = (id: string): string => `/api/experimental/chats/${id}/stream/desktop`;
 
 /** A viewer's connection; only the required parts of a channel. */
-const channelOf = (socket: ClientSocket): Duplex =>
+const toDuplex = (socket: ClientSocket): Duplex =>
   ({
     read: async () => {
       const message = await socket.next();
@@ -37,11 +37,11 @@ testNeeding(
   async () => {
     const family = new Family(world, "use the screen");
     const root = await family.root({ workspace_id: world.seeded.workspace_id });
-    expect(namesOf(root.call)).not.toContain("computer");
+    expect(listToolNames(root.call)).not.toContain("computer");
     const agent = await family.spawn(root.call, "look at the screen", { type: "computer_use" });
     expect(agent.result).toMatchObject({ type: "computer_use" });
-    expect(namesOf(agent.call)).toEqual(expect.arrayContaining(["computer", "execute"]));
-    expect(namesOf(agent.call)).not.toContain("spawn_agent");
+    expect(listToolNames(agent.call)).toEqual(expect.arrayContaining(["computer", "execute"]));
+    expect(listToolNames(agent.call)).not.toContain("spawn_agent");
     agent.call.callTool("one", "computer", { action: "screenshot" });
     agent.call.callTool("two", "computer", { action: "key", keys: "no+such+key" }).finish("tool_calls");
     const next = await family.call("look at the screen");
@@ -77,15 +77,15 @@ testNeeding(
     const { id, call } = await openChat(world);
     call.finish();
     using socket = await world.owner.socket(path(id));
-    const viewer = await RfbClient.open(channelOf(socket));
-    const screen = await viewer.look();
+    const viewer = await RfbClient.open(toDuplex(socket));
+    const screen = await viewer.captureScreen();
     expect([screen.width, screen.height, screen.pixels.length]).toEqual([1_280, 800, 1_280 * 800 * 4]);
     using second = await world.owner.socket(path(id));
-    const other = await RfbClient.open(channelOf(second));
-    await other.pointer(5, 5, 1);
-    expect((await other.look()).width).toBe(1_280);
+    const other = await RfbClient.open(toDuplex(second));
+    await other.movePointer(5, 5, 1);
+    expect((await other.captureScreen()).width).toBe(1_280);
     const friend = await seedUser(world.server, { organization_id: world.organization_id });
-    const friendly = world.owner.as(friend.token);
+    const friendly = world.owner.withToken(friend.token);
     expect((await friendly.fetch("GET", path(id))).status).toBe(404);
     await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "read" } });
     expect((await friendly.fetch("GET", path(id))).status).toBe(403);

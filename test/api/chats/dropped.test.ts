@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import type { Chat, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
-import { Follower, openChatWorld, said } from "#test/support/chats.ts";
+import { Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 
 /** A proxy that forwards every request and drops every response with its connection. */
 const startDropper = async (port: number) => {
@@ -58,14 +58,18 @@ test("[CH-40] a retry under the same key after a lost response gets the same res
     return answer;
   };
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-  const { id } = await post<Chat>("/api/v2/chats", { organization_id, content: said("hello"), unsafe_dynamic_tools });
+  const { id } = await post<Chat>("/api/v2/chats", {
+    organization_id,
+    content: toTextContent("hello"),
+    unsafe_dynamic_tools,
+  });
   expect((await owner.get<Chat[]>("/api/v2/chats")).map((chat) => chat.id)).toEqual([id]);
   using follower = await Follower.open(owner, id);
   const call = await world.models.next();
   const path = `/api/v2/chats/${id}`;
   const queued: (number | undefined)[] = [];
   for (const text of ["one", "two", "three"]) {
-    const answer = await post<CreatedMessage>(`${path}/messages`, { content: said(text) });
+    const answer = await post<CreatedMessage>(`${path}/messages`, { content: toTextContent(text) });
     queued.push(answer.queued_message?.id);
   }
   await follower.until(({ queue }) => queue.length === 3);

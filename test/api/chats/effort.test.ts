@@ -5,9 +5,9 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const KINDS: readonly (readonly [ProviderKind, string, Record<string, unknown>, Record<string, unknown>])[] = [
   ["anthropic", "claude-opus-4-6", {}, { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],

@@ -4,16 +4,16 @@ import { existsSync } from "node:fs";
 import { fileKeeper } from "#actors/chat/background/file-keeper.ts";
 import { findChatFile, readAttachment } from "#db/chats/files.ts";
 import { formatDisposition, parseFileName } from "#domain/chats/file-name.ts";
-import { checkedType } from "#domain/chats/file-type.ts";
+import { checkType } from "#domain/chats/file-type.ts";
 import type { Chat, ChatMessage, CreatedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
-import { type ChatWorld, createChat, openChatWorld, said } from "#test/support/chats.ts";
+import { type ChatWorld, createChat, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
@@ -37,7 +37,7 @@ const upload = (world: ChatWorld, body: string | Uint8Array, options: Upload = {
     body: body as string,
   });
 };
-const uploaded = async (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<string> => {
+const uploadFile = async (world: ChatWorld, body: string | Uint8Array, options: Upload = {}): Promise<string> => {
   const response = await upload(world, body, options);
   const text = await response.text();
   expect([response.status, text.slice(0, 300)]).toEqual([201, expect.any(String)]);
@@ -48,7 +48,7 @@ const file = (file_id: string) => ({ type: "file", file_id });
 describe("uploading", () => {
   test("[FL-1] a file is returned unchanged, under its name, and the browser must not sniff its type", async () => {
     await using world = await openChatWorld();
-    const id = await uploaded(world, PNG, { name: "a dot.png", type: "image/png" });
+    const id = await uploadFile(world, PNG, { name: "a dot.png", type: "image/png" });
     const response = await world.owner.fetch("GET", `/api/v2/chats/files/${id}`);
     expect(Buffer.from(await response.arrayBuffer())).toEqual(PNG);
     const header = (name: string) => response.headers.get(name);
@@ -56,11 +56,11 @@ describe("uploading", () => {
     expect(header("content-disposition")).toBe(`inline; filename="a dot.png"; filename*=UTF-8''a%20dot.png`);
     expect(header("cache-control")).toBe("private, max-age=31536000, immutable");
     expect(header("x-content-type-options")).toBe("nosniff");
-    const pdf = await uploaded(world, "%PDF-1.7 and so on", { name: "a.pdf", type: "application/pdf" });
+    const pdf = await uploadFile(world, "%PDF-1.7 and so on", { name: "a.pdf", type: "application/pdf" });
     const other = await world.owner.fetch("GET", `/api/experimental/chats/files/${pdf}`);
     expect(other.headers.get("content-disposition")).toStartWith("attachment;");
     // The same content uploaded again is a separate file.
-    expect(await uploaded(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
+    expect(await uploadFile(world, PNG, { name: "a dot.png", type: "image/png" })).not.toBe(id);
     expect((await world.owner.fetch("GET", `/api/v2/chats/files/${crypto.randomUUID()}`)).status).toBe(404);
     expect((await world.owner.fetch("GET", "/api/v2/chats/files/word")).status).toBe(404);
   });
@@ -90,42 +90,43 @@ describe("uploading", () => {
       expect([options, response.status]).toEqual([options, status]);
       expect(((await response.json()) as Generic).message).toBeString();
     }
-    await uploaded(world, Buffer.alloc(10_485_760, 97));
+    await uploadFile(world, Buffer.alloc(10_485_760, 97));
   });
 
   test("[FL-2] a file's type is detected from its bytes; its name decides between kinds of text", () => {
-    const typeOf = (body: string | Uint8Array, name: string) =>
-      checkedType(Buffer.from(body), name, "application/octet-stream");
-    expect(typeOf(PNG, "x.txt")).toBe("image/png");
-    expect(typeOf("GIF89a…", "x")).toBe("image/gif");
-    expect(typeOf(new Uint8Array([0xff, 0xd8, 0xff, 0xe0]), "x")).toBe("image/jpeg");
-    expect(typeOf("RIFF0000WEBPVP8 ", "x")).toBe("image/webp");
-    expect(typeOf('{"a":1}', "x.json")).toBe("application/json");
-    expect(typeOf("{", "x.json")).toBe("text/plain");
-    expect(typeOf("# Title", "x.MD")).toBe("text/markdown");
-    expect(typeOf("a,b", "x.csv")).toBe("text/csv");
-    expect(typeOf("<html><body><svg/></body></html>", "x.html")).toBe("text/plain");
-    expect(typeOf("\u001b[31mred\u001b[0m", "log")).toBe("text/plain");
-    expect(checkedType(Buffer.from("a,b"), "x.csv", "text/plain")).toBe("text/csv");
-    for (const svg of [SVG, "<svg>", "\ufeff <SVG/>", "<!-- a --> <x:svg/>"]) expect(() => typeOf(svg, "x")).toThrow();
-    expect(() => typeOf(`<!doctype ${"[".repeat(60_000)}`, "x")).not.toThrow();
+    const detectType = (body: string | Uint8Array, name: string) =>
+      checkType(Buffer.from(body), name, "application/octet-stream");
+    expect(detectType(PNG, "x.txt")).toBe("image/png");
+    expect(detectType("GIF89a…", "x")).toBe("image/gif");
+    expect(detectType(new Uint8Array([0xff, 0xd8, 0xff, 0xe0]), "x")).toBe("image/jpeg");
+    expect(detectType("RIFF0000WEBPVP8 ", "x")).toBe("image/webp");
+    expect(detectType('{"a":1}', "x.json")).toBe("application/json");
+    expect(detectType("{", "x.json")).toBe("text/plain");
+    expect(detectType("# Title", "x.MD")).toBe("text/markdown");
+    expect(detectType("a,b", "x.csv")).toBe("text/csv");
+    expect(detectType("<html><body><svg/></body></html>", "x.html")).toBe("text/plain");
+    expect(detectType("\u001b[31mred\u001b[0m", "log")).toBe("text/plain");
+    expect(checkType(Buffer.from("a,b"), "x.csv", "text/plain")).toBe("text/csv");
+    for (const svg of [SVG, "<svg>", "\ufeff <SVG/>", "<!-- a --> <x:svg/>"])
+      expect(() => detectType(svg, "x")).toThrow();
+    expect(() => detectType(`<!doctype ${"[".repeat(60_000)}`, "x")).not.toThrow();
   });
 
   test("[FL-3] sanitizes file names, strips paths, and encodes names for all clients", () => {
-    const named = (name: string) => parseFileName(`attachment; filename="${name}"`);
-    expect(named("../../etc/passwd")).toBe("passwd");
-    expect(named("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
-    expect(() => named("folder/")).toThrow();
-    expect(named("a\u0000b\u0007.txt")).toBe("ab.txt");
-    expect(named("\u202egnp.exe")).toBe("gnp.exe");
-    expect(named(' a \\"b\\" ')).toBe('a "b"');
+    const parseNamed = (name: string) => parseFileName(`attachment; filename="${name}"`);
+    expect(parseNamed("../../etc/passwd")).toBe("passwd");
+    expect(parseNamed("C:\\\\Users\\\\me\\\\notes.txt")).toBe("notes.txt");
+    expect(() => parseNamed("folder/")).toThrow();
+    expect(parseNamed("a\u0000b\u0007.txt")).toBe("ab.txt");
+    expect(parseNamed("\u202egnp.exe")).toBe("gnp.exe");
+    expect(parseNamed(' a \\"b\\" ')).toBe('a "b"');
     expect(parseFileName("attachment; filename=plain.txt; x=y")).toBe("plain.txt");
     expect(parseFileName("attachment; filename=\"x\"; filename*=UTF-8''%e2%82%ac%20rates.txt")).toBe("€ rates.txt");
     expect(parseFileName(`attachment; filename="${Buffer.from("grün.txt").toString("latin1")}"`)).toBe("grün.txt");
     for (const none of [null, "", "attachment", 'attachment; filename=""', 'attachment; filename="\u0001"']) {
       expect(() => parseFileName(none)).toThrow();
     }
-    expect(() => named("é".repeat(128))).toThrow();
+    expect(() => parseNamed("é".repeat(128))).toThrow();
     expect(formatDisposition("inline", 'a"b\\c\r\nd€.txt')).toBe(
       `inline; filename="a_b_c__d_.txt"; filename*=UTF-8''a%22b%5Cc%0D%0Ad%E2%82%AC.txt`,
     );
@@ -135,8 +136,8 @@ describe("uploading", () => {
 describe("in messages", () => {
   test("[FL-4] a message's file part has the file's name and type, and the model gets the bytes", async () => {
     await using world = await openChatWorld();
-    const notes = await uploaded(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
-    const chat = await createChat(world, "look", { content: [...said("look"), file(notes.toUpperCase())] });
+    const notes = await uploadFile(world, "remember the milk", { name: "notes.md", type: "text/markdown" });
+    const chat = await createChat(world, "look", { content: [...toTextContent("look"), file(notes.toUpperCase())] });
     expect(chat.files).toEqual([
       {
         id: notes,
@@ -151,12 +152,12 @@ describe("in messages", () => {
     const part = { type: "file", file_id: notes, name: "notes.md", media_type: "text/markdown" };
     const { request } = await world.models.next();
     expect(request.messages.at(-1)?.content as unknown[]).toEqual([{ type: "text", text: "look" }, part]);
-    const { store, blobs } = contextOf(world.server);
+    const { store, blobs } = getContext(world.server);
     const attachment = await readAttachment({ store, blobs }, notes);
     expect(new TextDecoder().decode(attachment?.bytes)).toBe("remember the milk");
     expect(await readAttachment({ store, blobs }, crypto.randomUUID())).toBeUndefined();
     // The model gets plain IDs; the API returns them in the specification's form.
-    const picture = await uploaded(world, PNG, { name: "p.png", type: "image/png" });
+    const picture = await uploadFile(world, PNG, { name: "p.png", type: "image/png" });
     const sent = await world.owner.post<CreatedMessage>(`/api/v2/chats/${chat.id}/messages`, {
       content: [file(picture)],
     });
@@ -173,11 +174,11 @@ describe("in messages", () => {
     await using world = await openChatWorld();
     const { organization_id, owner } = world;
     const other = await seedUser(world.server, { organization_id });
-    const theirs = await uploaded(world, "x", { token: other.token });
-    const mine = await uploaded(world, "x");
+    const theirs = await uploadFile(world, "x", { token: other.token });
+    const mine = await uploadFile(world, "x");
     const chat = await createChat(world, "one", { content: [file(mine)] });
-    const fresh = await uploaded(world, "y");
-    const wrong = async (content: unknown[], id?: string) => {
+    const fresh = await uploadFile(world, "y");
+    const getRejection = async (content: unknown[], id?: string) => {
       const [path, body] = id
         ? [`/api/v2/chats/${id}/messages`, { content }]
         : ["/api/v2/chats", { organization_id, content }];
@@ -185,15 +186,15 @@ describe("in messages", () => {
       const answer = (await response.json()) as Generic;
       return [response.status, answer.validations?.[0]?.field ?? answer.message];
     };
-    expect(await wrong([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
-    expect(await wrong([...said("a"), file(theirs)])).toEqual([400, "content.1.file_id"]);
-    expect(await wrong([file(mine)])).toEqual([400, "content.0.file_id"]);
-    expect(await wrong([file("word")])).toEqual([400, "content.0.file_id"]);
-    expect(await wrong([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([file(crypto.randomUUID())])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([...toTextContent("a"), file(theirs)])).toEqual([400, "content.1.file_id"]);
+    expect(await getRejection([file(mine)])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([file("word")])).toEqual([400, "content.0.file_id"]);
+    expect(await getRejection([{ type: "file" }])).toEqual([400, "content.0.file_id"]);
     // The error names the first invalid part.
-    expect(await wrong([{ type: "text", text: "" }, file(theirs)], chat.id)).toEqual([400, "content.0.text"]);
+    expect(await getRejection([{ type: "text", text: "" }, file(theirs)], chat.id)).toEqual([400, "content.0.text"]);
     const many = Array.from({ length: 51 }, () => file(crypto.randomUUID()));
-    expect(await wrong(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
+    expect(await getRejection(many, chat.id)).toEqual([400, "Attachment limit exceeded."]);
     const { context } = world.server;
     expect((await context?.store.get(findChatFile({ id: fresh })))?.chat).toBeNull();
     // Its own chat may reference it again.
@@ -208,7 +209,7 @@ describe("in messages", () => {
 
   test("[FL-5] only one of two concurrent chats can reference the same file", async () => {
     await using world = await openChatWorld();
-    const id = await uploaded(world, "x");
+    const id = await uploadFile(world, "x");
     const make = () =>
       world.owner.fetch("POST", "/api/v2/chats", { organization_id: world.organization_id, content: [file(id)] });
     const answers = await Promise.all([make(), make()]);
@@ -223,7 +224,7 @@ describe("in messages", () => {
     await using world = await openChatWorld({ clock });
     const ids: string[] = [];
     for (let index = 0; index < 51; index++) {
-      ids.push(await uploaded(world, `file ${index}`));
+      ids.push(await uploadFile(world, `file ${index}`));
       clock.advance(1_000);
     }
     const headers = { "Idempotency-Key": "once" };
@@ -254,18 +255,18 @@ describe("in messages", () => {
 
 test("[FL-7] files without a message are deleted after thirty days, and their bytes one sweep later", async () => {
   await using world = await openChatWorld();
-  const { store, blobs } = contextOf(world.server);
+  const { store, blobs } = getContext(world.server);
   let now = Date.now();
   const keeper = fileKeeper({ store, blobs, clock: { now: () => now } });
-  const orphan = await uploaded(world, "nobody wants this");
-  const kept = await uploaded(world, "somebody wants this");
+  const orphan = await uploadFile(world, "nobody wants this");
+  const kept = await uploadFile(world, "somebody wants this");
   await createChat(world, "x", { content: [file(kept)] });
-  const pathOf = async (id: string) => blobs.pathOf((await store.get(findChatFile({ id })))?.hash as string);
-  const [orphanPath, keptPath] = [await pathOf(orphan), await pathOf(kept)];
+  const findBlobPath = async (id: string) => blobs.getPath((await store.get(findChatFile({ id })))?.hash as string);
+  const [orphanPath, keptPath] = [await findBlobPath(orphan), await findBlobPath(kept)];
   const sweepIn = async (ms: number) => {
     now += ms;
     keeper.sweep();
-    await keeper.idle();
+    await keeper.whenIdle();
   };
   const DAY = 86_400_000;
   await sweepIn(29 * DAY);

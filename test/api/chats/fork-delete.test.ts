@@ -1,9 +1,9 @@
 // Forks of chats, and permanently deleted chats.
 import { expect } from "bun:test";
 import type { Chat } from "#schema/chats/chat.ts";
-import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { createChat, Follower, loadHistory, openChatWorld, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 
 const openWorld = async () => {
   const world = await openChatWorld();
@@ -17,7 +17,7 @@ const openWorld = async () => {
   };
   const count = async (table: string, where = "true"): Promise<number> => {
     const sql = `select count(*) from ${table} where ${where}`;
-    return (await contextOf(world.server).store.get({ sql, params: [], map: ([value]) => Number(value) })) ?? 0;
+    return (await getContext(world.server).store.get({ sql, params: [], map: ([value]) => Number(value) })) ?? 0;
   };
   const status = (method: string, path: string, body?: unknown) =>
     owner.fetch(method, path, body).then((one) => one.status);
@@ -37,7 +37,7 @@ testInside(
       permissions,
       system_prompt: "Be brief.",
       reasoning_effort: "high",
-      content: [...said("hello wombat"), { type: "file", file_id }],
+      content: [...toTextContent("hello wombat"), { type: "file", file_id }],
       unsafe_dynamic_tools: [{ name: "ask", description: "asks", input_schema: { type: "object" } }],
     });
     const path = `/api/v2/chats/${id}`;
@@ -51,7 +51,7 @@ testInside(
 
     // Forks a chat that waits for results: the fork does not wait.
     const whole = await owner.post<Chat>(`${path}/fork`, { title: "Another way" });
-    expect(await historyOf(owner, whole.id)).toEqual([...(await historyOf(owner, id)), "tool: tool-result"]);
+    expect(await loadHistory(owner, whole.id)).toEqual([...(await loadHistory(owner, id)), "tool: tool-result"]);
     expect(whole).toMatchObject({
       title: "Another way",
       status: "waiting",
@@ -90,7 +90,7 @@ testInside(
     using other = await Follower.open(owner, copy.id);
     await other.until((one) => one.status === "waiting" && one.messages.size === 4);
     expect((await owner.get<Chat>(path)).status).toBe("requires_action");
-    expect(await historyOf(owner, id)).toHaveLength(4);
+    expect(await loadHistory(owner, id)).toHaveLength(4);
     expect(await status("POST", `${path}/fork`, { message_id: 999_999 })).toBe(404);
     expect(await status("POST", `${path}/fork`, { message_id: 0 })).toBe(400);
     expect(await status("POST", `${path}/fork`, { title: " " })).toBe(400);
@@ -117,7 +117,9 @@ testInside(
     const { world, upload, count, status } = place;
     const { owner, models } = world;
     const file_id = await upload("a.txt", "a");
-    const { id } = await createChat(world, "platypus", { content: [...said("platypus"), { type: "file", file_id }] });
+    const { id } = await createChat(world, "platypus", {
+      content: [...toTextContent("platypus"), { type: "file", file_id }],
+    });
     const path = `/api/v2/chats/${id}`;
     const call = await models.next();
     expect(await status("DELETE", path)).toBe(409);

@@ -10,7 +10,7 @@ import { startAgentProcess } from "#test/api/agents/reach.ts";
 import { createChat } from "#test/support/chats.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { callTools, openChat, openToolWorld, type ToolWorld } from "#test/tools/world.ts";
 
 let world: ToolWorld;
@@ -20,14 +20,14 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const path = (id: string): string => `/api/v2/chats/${id}/stream/git`;
-const refused = async (client: Client, id: string): Promise<[number, string]> => {
+const getRejection = async (client: Client, id: string): Promise<[number, string]> => {
   const answer = await client.fetch("GET", path(id));
   const { message, detail } = (await answer.json()) as Generic;
   return [answer.status, answer.status === 403 ? (detail ?? "") : message];
 };
 
 /** Returns a client's state after all messages so far. */
-const followed = async (
+const followUntil = async (
   socket: ClientSocket,
   seen: Map<string, GitRepository>,
   until: (seen: Map<string, GitRepository>) => boolean,
@@ -56,7 +56,7 @@ testNeeding(
     ]);
     expect(cloned.results).toMatchObject([{ success: true }]);
     // It may be seen half created.
-    await followed(first, mine, (seen) => {
+    await followUntil(first, mine, (seen) => {
       const [one] = seen.values();
       return one?.branch === "main" && one.remote_origin === origin && one.unified_diff === "";
     });
@@ -69,17 +69,17 @@ testNeeding(
     });
     const edits = [{ old_text: "two", new_text: "zwei" }];
     const edited = await callTools(world, cloned.next, ["edit_files", { files: [{ path: "work/a.txt", edits }] }]);
-    await followed(first, mine, (seen) => diffIn(seen).includes("+zwei\n"));
+    await followUntil(first, mine, (seen) => diffIn(seen).includes("+zwei\n"));
     using second = await world.owner.socket(path(id).replace("v2", "experimental"));
     const other = new Map<string, GitRepository>();
-    await followed(second, other, (seen) => diffIn(seen).includes("+zwei\n"));
+    await followUntil(second, other, (seen) => diffIn(seen).includes("+zwei\n"));
     const command = `cd work && git checkout -q -b fix && ${env} commit -qam fixed`;
     const committed = await callTools(world, edited.next, ["execute", { command, timeout: "60s" }]);
     for (const [socket, seen] of [
       [first, mine],
       [second, other],
     ] as const) {
-      await followed(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
+      await followUntil(socket, seen, () => seen.get(root)?.branch === "fix" && diffIn(seen) === "");
     }
     expect(other).toEqual(mine);
     // Changes by others are shown on request; an invalid message is answered and changes nothing.
@@ -87,9 +87,9 @@ testNeeding(
     second.send("{}");
     expect(await second.json<GitMessage>()).toEqual({ type: "error", message: "unknown message type" });
     second.send(JSON.stringify({ type: "refresh" }));
-    await followed(second, other, (seen) => diffIn(seen).includes("+by hand\n"));
+    await followUntil(second, other, (seen) => diffIn(seen).includes("+by hand\n"));
     const removed = await callTools(world, committed.next, ["execute", { command: "rm -rf work", timeout: "60s" }]);
-    await followed(first, mine, (seen) => seen.size === 0);
+    await followUntil(first, mine, (seen) => seen.size === 0);
     removed.next.finish();
   },
   120_000,
@@ -103,13 +103,13 @@ testNeeding(
     call.finish();
     const alone = await createChat(world, "go");
     (await world.models.next()).finish();
-    expect(await refused(world.owner, alone.id)).toEqual([400, "The chat has no workspace."]);
+    expect(await getRejection(world.owner, alone.id)).toEqual([400, "The chat has no workspace."]);
     const friend = await seedUser(world.server, { organization_id: world.organization_id });
-    const friendly = world.owner.as(friend.token);
-    expect((await refused(friendly, id))[0]).toBe(404);
+    const friendly = world.owner.withToken(friend.token);
+    expect((await getRejection(friendly, id))[0]).toBe(404);
     await world.owner.patch(`/api/v2/chats/${id}/acl`, { user_roles: { [friend.user_id]: "read" } });
-    expect(await refused(friendly, id)).toEqual([403, "You may not use the workspace of this chat."]);
-    const { store } = contextOf(world.server);
+    expect(await getRejection(friendly, id)).toEqual([403, "You may not use the workspace of this chat."]);
+    const { store } = getContext(world.server);
     const update = updateBy(workspaces, workspaces.id);
     const { workspace_id } = world.seeded;
     await store.commit([update(workspace_id, { user_acl: { [friend.user_id]: "use" } })]);
@@ -119,13 +119,16 @@ testNeeding(
     using mine = await world.owner.socket(path(id));
     await world.daemon[Symbol.asyncDispose]();
     expect(await mine.closed).toMatchObject({ code: 1011, reason: expect.stringContaining("agent") });
-    expect(await refused(world.owner, id)).toEqual([400, expect.stringContaining("not connected")]);
+    expect(await getRejection(world.owner, id)).toEqual([400, expect.stringContaining("not connected")]);
     await store.commit([update(workspace_id, { status: "stopped", latest_build_id: world.seeded.resource_id })]);
-    expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat has no agent: it is stopped."]);
+    expect(await getRejection(world.owner, id)).toEqual([
+      400,
+      "The workspace of the chat has no agent: it is stopped.",
+    ]);
     await store.commit([update(workspace_id, { dormant_at: 1 })]);
-    expect((await refused(world.owner, id))[1]).toContain("dormant");
+    expect((await getRejection(world.owner, id))[1]).toContain("dormant");
     await store.commit([update(workspace_id, { deleted: true })]);
-    expect(await refused(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
+    expect(await getRejection(world.owner, id)).toEqual([400, "The workspace of the chat was deleted."]);
   },
   120_000,
 );
@@ -148,7 +151,7 @@ testNeeding(
     await using _daemon = await startAgentProcess(own.server, own.seeded, own.home);
     using socket = await own.owner.socket(path(id));
     const seen = new Map<string, GitRepository>();
-    await followed(socket, seen, () => seen.size > 0);
+    await followUntil(socket, seen, () => seen.size > 0);
     const diff = seen.get(at.root)?.unified_diff ?? "";
     expect([diff.includes("+zwei\n"), diff.includes("+by hand\n")]).toEqual([true, true]);
   },

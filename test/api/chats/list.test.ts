@@ -5,10 +5,10 @@ import { type ChatFilter, listPage } from "#db/chats/list.ts";
 import { listChatViews, listChildViews } from "#db/chats/views.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
-import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
+import { type ChatWorld, createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { contextOf, contextOfPart } from "#test/support/seed.ts";
+import { getContext, getOwnerContext } from "#test/support/seed.ts";
 
 const titles = async (world: ChatWorld, query = ""): Promise<string[]> =>
   (await world.owner.get<Chat[]>(`/api/v2/chats${query}`)).map(({ title }) => title);
@@ -94,7 +94,7 @@ test("[CH-32] filters: title, archived, unread, source and labels; errors are na
 test("[CH-33] creating runs its checks in order, and a refusal changes nothing", async () => {
   await using world = await openChatWorld();
   const { organization_id } = world;
-  const good = { organization_id, content: said("hello") };
+  const good = { organization_id, content: toTextContent("hello") };
   const many = Array.from({ length: 251 }, (_, index) => ({ name: `tool-${index}` }));
   const labels = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, "v"]));
   const cases: [Record<string, unknown>, number, string?][] = [
@@ -122,7 +122,7 @@ test("[CH-33] creating runs its checks in order, and a refusal changes nothing",
     const answer = (await response.json()) as Generic;
     expect([response.status, answer.validations?.[0]?.field]).toEqual([status, field]);
   }
-  const large = { ...good, content: said("x".repeat(262_144)) };
+  const large = { ...good, content: toTextContent("x".repeat(262_144)) };
   expect((await world.owner.fetch("POST", "/api/v2/chats", large)).status).toBe(413);
   expect(await titles(world)).toEqual([]);
   const made = await createChat(world, "one two three four five six seven", {
@@ -172,19 +172,19 @@ test("[CH-38] a chat in an invalid state is shown as failed, refuses everything 
   const path = `/api/v2/chats/${id}`;
   using follower = await Follower.open(world.owner, id);
   await world.models.next();
-  await world.owner.post(`${path}/messages`, { content: said("two") });
+  await world.owner.post(`${path}/messages`, { content: toTextContent("two") });
   await world.owner.post(`${path}/interrupt`);
   (await world.models.next()).fail("auth");
   await follower.until(({ status }) => status === "error");
-  await world.owner.post(`${path}/messages`, { content: said("three") });
-  const { store, chats } = contextOf(world.server);
+  await world.owner.post(`${path}/messages`, { content: toTextContent("three") });
+  const { store, chats } = getContext(world.server);
   await world.models.next();
-  await world.owner.post(`${path}/messages`, { content: said("four") });
+  await world.owner.post(`${path}/messages`, { content: toTextContent("four") });
   await store.commit([updateChat(id, { status: "completed" })]);
   await chats.ask(id, "reload", {});
   expect((await world.owner.get<Chat>(path)).status).toBe("error");
   const refused = [
-    await world.owner.fetch("POST", `${path}/messages`, { content: said("x") }),
+    await world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("x") }),
     await world.owner.fetch("POST", `${path}/interrupt`),
     await world.owner.fetch("PATCH", path, { archived: true }),
   ];
@@ -203,7 +203,7 @@ test("[CH-39] sub-chats are archived and restored with their root, all or none",
   using follower = await Follower.open(world.owner, root.id);
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
-  const { chats } = contextOfPart(world.server, user_id);
+  const { chats } = getOwnerContext(world.server, user_id);
   const child = crypto.randomUUID();
   await chats.ask(child, "create", {
     chat: {
@@ -248,11 +248,11 @@ test("[CH-39] sub-chats are archived and restored with their root, all or none",
     archived: true,
     children: [{ id: child, archived: true }],
   });
-  const sent = await world.owner.fetch("POST", `/api/v2/chats/${child}/messages`, { content: said("x") });
+  const sent = await world.owner.fetch("POST", `/api/v2/chats/${child}/messages`, { content: toTextContent("x") });
   expect(sent.status).toBe(409);
   expect(await archive(root.id, false)).toBe(204);
   expect((await world.owner.get<Chat[]>("/api/v2/chats")).map(({ children }) => children.length)).toEqual([1]);
-  await world.owner.post(`/api/v2/chats/${child}/messages`, { content: said("go on") });
+  await world.owner.post(`/api/v2/chats/${child}/messages`, { content: toTextContent("go on") });
   expect((await world.models.next()).prompt).toBe("go on");
 });
 

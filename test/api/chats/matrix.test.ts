@@ -5,7 +5,7 @@ import type { ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { type McpHost, PIXEL, startMcpHost } from "#test/mcp/support.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
-import { brokenStream, DIALECTS, type Dialect, tooLong } from "#test/support/models/model-dialects.ts";
+import { DIALECTS, type Dialect, toPromptTooLong, toStreamError } from "#test/support/models/model-dialects.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
 
@@ -49,8 +49,8 @@ const dialect = (name: Dialect, more: Pick<Row, "picture"> & Partial<Row>): Row 
   base: `/${name}/v1`,
   thought: '"reasoning_content":"which one?"',
   cached: 70,
-  long: tooLong(name),
-  broken: brokenStream(name),
+  long: toPromptTooLong(name),
+  broken: toStreamError(name),
   ...more,
 });
 
@@ -161,9 +161,9 @@ describe.each([...ROWS])("$name", (row) => {
     const follower = await Follower.open(world.owner, id);
     return { id, follower, call: await world.upstream.next() };
   };
-  const messagesOf = async (id: string): Promise<ChatMessage[]> =>
+  const listMessages = async (id: string): Promise<ChatMessage[]> =>
     (await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`)).messages.reverse();
-  const bodyOf = ({ body }: ModelCall): string => JSON.stringify(body);
+  const toBodyText = ({ body }: ModelCall): string => JSON.stringify(body);
   const rest = ({ status }: Follower): boolean => status === "waiting";
 
   test("[MO-43] text is streamed as it arrives", async () => {
@@ -193,9 +193,9 @@ describe.each([...ROWS])("$name", (row) => {
     const next = await world.upstream.next();
     for (const { tool_call_id } of wanted) {
       // Google matches calls by order and name.
-      if (row.kind !== "google") expect(bodyOf(next).split(`"${tool_call_id}"`)).toHaveLength(3);
+      if (row.kind !== "google") expect(toBodyText(next).split(`"${tool_call_id}"`)).toHaveLength(3);
     }
-    expect(bodyOf(next).indexOf("thing 0")).toBeLessThan(bodyOf(next).indexOf("thing 1"));
+    expect(toBodyText(next).indexOf("thing 0")).toBeLessThan(toBodyText(next).indexOf("thing 1"));
     next.say({ text: "Both." }, { finish: "stop" }).end();
     await follower.until(rest);
     expect(follower.history.at(-1)).toBe("assistant: Both.");
@@ -208,20 +208,21 @@ describe.each([...ROWS])("$name", (row) => {
     call.say({ finish: "tool_calls" }).end();
     const next = await world.upstream.next();
     expect(pictureIn(row, next.body)).toBe(row.picture);
-    expect(bodyOf(next).length).toBeLessThan(bodyOf(call).length + 4_000);
+    expect(toBodyText(next).length).toBeLessThan(toBodyText(call).length + 4_000);
     next.say({ text: "A pixel." }, { finish: "stop" }).end();
     await follower.until(rest);
     if (row.picture === "none") {
-      expect(bodyOf(next)).toContain("this model takes only text");
+      expect(toBodyText(next)).toContain("this model takes only text");
       // It is not retried.
-      const tried = () => world.upstream.refused.filter((one) => bodyOf(one).includes("image_url")).length;
-      expect(tried()).toBe(1);
+      const countImageCalls = () =>
+        world.upstream.refused.filter((one) => toBodyText(one).includes("image_url")).length;
+      expect(countImageCalls()).toBe(1);
       await sendMessage(world, id, "and now?");
       (await world.upstream.next()).say({ text: "Still words." }, { finish: "stop" }).end();
       await follower.until(
         ({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Still words.",
       );
-      expect(tried()).toBe(1);
+      expect(countImageCalls()).toBe(1);
     }
   });
 
@@ -234,15 +235,15 @@ describe.each([...ROWS])("$name", (row) => {
       .say({ text: "I look." }, { call: { id: "call_t", name: "lookup", args: "{}" } }, { finish: "tool_calls" })
       .end();
     await follower.until(({ status }) => status === "requires_action");
-    const said = (await messagesOf(id)).at(-1)?.content ?? [];
+    const said = (await listMessages(id)).at(-1)?.content ?? [];
     const words = said.map(({ type, text = "" }) => `${type}: ${text.trim()}`);
     expect(words).toEqual([...(thinks ? ["reasoning: which one?"] : []), "text: I look.", "tool-call: "]);
     const results = [{ tool_call_id: said.at(-1)?.tool_call_id, output: "tea" }];
     await world.owner.post<unknown>(`/api/v2/chats/${id}/tool-results`, { results });
     const next = await world.upstream.next();
-    if (row.thought) expect(bodyOf(next)).toContain(row.thought);
-    else expect(bodyOf(next)).not.toContain("which one?");
-    expect(bodyOf(next)).not.toContain("think>");
+    if (row.thought) expect(toBodyText(next)).toContain(row.thought);
+    else expect(toBodyText(next)).not.toContain("which one?");
+    expect(toBodyText(next)).not.toContain("think>");
     next.say({ text: "Tea." }, { finish: "stop" }).end();
     await follower.until(rest);
   });
@@ -252,7 +253,7 @@ describe.each([...ROWS])("$name", (row) => {
     using _ = follower;
     call.say({ text: "Yes" }, { finish: "stop", usage: { input: 100, output: 20, cached: 70 } }).end();
     await follower.until(rest);
-    const usage = (await messagesOf(id)).at(-1)?.usage;
+    const usage = (await listMessages(id)).at(-1)?.usage;
     expect(usage).toMatchObject({ input_tokens: 100 - row.cached, output_tokens: 20, total_tokens: 120 });
     expect(usage?.cache_read_tokens ?? 0).toBe(row.cached);
   });
@@ -267,7 +268,7 @@ describe.each([...ROWS])("$name", (row) => {
     expect(error).toMatchObject({ kind: "config", message: expect.stringContaining("is too long for its model") });
     const second = await begin();
     using _second = second.follower;
-    second.call.say({ text: "Well" }).raw(row.broken).end();
+    second.call.say({ text: "Well" }).sendRaw(row.broken).end();
     await second.follower.until(({ events }) => events.some(({ type }) => type === "retry"));
     const again = await world.upstream.next();
     again.say({ text: "Well, yes" }, { finish: "stop" }).end();
@@ -280,7 +281,7 @@ describe.each([...ROWS])("$name", (row) => {
     using _ = follower;
     call.say({ text: "one, " }, { finish: "length" }).end();
     const next = await world.upstream.next();
-    expect(bodyOf(next)).toContain("Go on exactly where it stopped");
+    expect(toBodyText(next)).toContain("Go on exactly where it stopped");
     next.say({ text: "two" }, { finish: "stop" }).end();
     await follower.until(rest);
     expect(follower.history.filter((line) => !line.includes("["))).toEqual([
@@ -298,7 +299,7 @@ describe.each([...ROWS])("$name", (row) => {
     await world.owner.post(`/api/v2/chats/${id}/interrupt`);
     await call.gone;
     await follower.until(rest);
-    expect((await messagesOf(id)).at(-1)?.content.at(-1)).toMatchObject({ type: "text", text: "Once upon" });
+    expect((await listMessages(id)).at(-1)?.content.at(-1)).toMatchObject({ type: "text", text: "Once upon" });
   });
 });
 

@@ -1,7 +1,7 @@
 // A chat that leaves memory at the moment a message arrives: at every step of the first message's processing, idle actors are removed and a
 // second message arrives. Both are stored, once (RELIABILITY check 11).
 import { expect } from "bun:test";
-import { IDLE_MS } from "#actors/runtime/directory.ts";
+import { IDLE_TIMEOUT_MS } from "#actors/runtime/directory.ts";
 import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -34,7 +34,7 @@ testInside(
     const texts = ["begin"];
     await until(isQuiet);
     for (let step = 0; step < STEPS; step++) {
-      clock.advance(IDLE_MS);
+      clock.advance(IDLE_TIMEOUT_MS);
       chats.sweep();
       expect(chats.size).toBe(0);
       const first = send(`${step} first`);
@@ -42,7 +42,7 @@ testInside(
         if (n % 6 === 5) await new Promise((resolve) => setImmediate(resolve));
         else await Promise.resolve();
       }
-      clock.advance(IDLE_MS);
+      clock.advance(IDLE_TIMEOUT_MS);
       chats.sweep();
       await Promise.all([first, send(`${step} second`)]);
       texts.push(`${step} first`, `${step} second`);
@@ -54,7 +54,7 @@ testInside(
       await until(isQuiet);
     }
     function isQuiet(): boolean {
-      clock.advance(IDLE_MS);
+      clock.advance(IDLE_TIMEOUT_MS);
       chats.sweep();
       return chats.size === 0;
     }

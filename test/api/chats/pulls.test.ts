@@ -9,10 +9,10 @@ import type { Generic } from "#schema/generic.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { LOCAL, link } from "#test/api/external-auth/world.ts";
 import { createChat } from "#test/support/chats.ts";
-import { FakeGitApi, githubPull } from "#test/support/fake-git-api.ts";
+import { createGithubPull, FakeGitApi } from "#test/support/fake-git-api.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { makeRepository } from "#test/support/repository.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { callTools, openChat, openToolWorld } from "#test/tools/world.ts";
 
 const G = "/api/v3/repos/team/repo";
@@ -26,19 +26,19 @@ testNeeding(
     using host = new FakeGitApi();
     const setting = provider.setting("hub", { type: "github", base_url: host.url, regex: "^http://127\\.0\\.0\\.1" });
     await using world = await openToolWorld({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
-    const { diffs } = contextOf(world.server);
+    const { diffs } = getContext(world.server);
     await link(world.owner, provider, "hub");
     const { id, call } = await openChat(world);
     const origin = join(world.home, "origin.git");
     makeRepository(join(world.home, "seed")).git("clone", "-q", "--bare", ".", origin);
     host.json(FIND, [{ number: 7 }]);
-    host.json(`${G}/pulls/7`, githubPull(host.url));
+    host.json(`${G}/pulls/7`, createGithubPull(host.url));
     host.json(`${G}/pulls/7/reviews?per_page=100`, []);
     host.answers.set(`application/vnd.github.diff ${G}/pulls/7`, { text: "diff --git a/a.txt b/a.txt\n" });
     expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`)).status).toBe(404);
 
     using watch = await world.owner.socket("/api/v2/chats/watch");
-    const told = async (): Promise<Chat> => {
+    const nextDiffChange = async (): Promise<Chat> => {
       for (;;) {
         const { kind, chat } = await watch.json<WatchEvent>();
         if (kind === "diff_status_change") return chat as Chat;
@@ -65,10 +65,10 @@ testNeeding(
       base_branch: "main",
       head_branch: "fix",
     };
-    expect((await told()).diff_status).toMatchObject(seen);
+    expect((await nextDiffChange()).diff_status).toMatchObject(seen);
     const { diff_status } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
     const time = expect.stringMatching(/^\d{4}-.*Z$/);
-    const { user } = githubPull(host.url);
+    const { user } = createGithubPull(host.url);
     expect(diff_status).toEqual({
       ...seen,
       author_login: user.login,
@@ -88,7 +88,7 @@ testNeeding(
 
     const other = await createChat(world, "another", {});
     (await world.models.next()).finish();
-    const found = async (q: string): Promise<string[]> =>
+    const searchChats = async (q: string): Promise<string[]> =>
       (await world.owner.get<Chat[]>(`/api/v2/chats?${new URLSearchParams({ q })}`)).map((chat) => chat.id);
     for (const q of [
       ...[
@@ -101,36 +101,36 @@ testNeeding(
       ],
       ...["search:frobnicator", "search:7", 'search:"fix the"'],
     ]) {
-      expect([q, await found(q)]).toEqual([q, [id]]);
+      expect([q, await searchChats(q)]).toEqual([q, [id]]);
     }
     for (const q of ["pr:8", "pr_status:merged", "repo:other", "search:8", "pr_title:x%"])
-      expect([q, await found(q)]).toEqual([q, []]);
-    expect((await found("archived:false")).sort()).toEqual([id, other.id].sort());
+      expect([q, await searchChats(q)]).toEqual([q, []]);
+    expect((await searchChats("archived:false")).sort()).toEqual([id, other.id].sort());
 
     // Polling an unchanged pull request gets 304 and publishes no event. Then the pull request changes.
     host.asked.length = 0;
-    await diffs.due(id);
-    await diffs.idle();
+    await diffs.onTimer(id);
+    await diffs.whenIdle();
     expect(host.asked.map((line) => line.slice(0, 3))).toEqual(["304", "304", "304"]);
-    host.json(`${G}/pulls/7`, githubPull(host.url, { state: "closed", merged: true, title: "Mend the Widget" }));
-    await diffs.due(id);
-    expect((await told()).diff_status).toMatchObject({
+    host.json(`${G}/pulls/7`, createGithubPull(host.url, { state: "closed", merged: true, title: "Mend the Widget" }));
+    await diffs.onTimer(id);
+    expect((await nextDiffChange()).diff_status).toMatchObject({
       pull_request_state: "merged",
       pull_request_title: "Mend the Widget",
     });
-    expect([await found("search:frobnicator"), await found("search:widget"), await found("pr_status:merged")]).toEqual([
-      [],
-      [id],
-      [id],
-    ]);
+    expect([
+      await searchChats("search:frobnicator"),
+      await searchChats("search:widget"),
+      await searchChats("pr_status:merged"),
+    ]).toEqual([[], [id], [id]]);
 
     // A rate-limited host is not called, neither by polling nor for a request.
     host.refuse = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
-    await diffs.due(id);
-    await diffs.idle();
+    await diffs.onTimer(id);
+    await diffs.whenIdle();
     host.asked.length = 0;
-    await diffs.due(id);
-    await diffs.idle();
+    await diffs.onTimer(id);
+    await diffs.whenIdle();
     const refused = await world.owner.fetch("GET", `/api/v2/chats/${id}/diff`);
     expect([refused.status, ((await refused.json()) as Generic).message]).toEqual([
       503,

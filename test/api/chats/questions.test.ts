@@ -6,11 +6,11 @@ import type { User } from "#schema/users/user.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOfPart } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 testInside(
   "[CL-53] a turn queries its owner's limits once for the message and once for the call, and all settings of the call in one query",
@@ -25,7 +25,7 @@ testInside(
     const { id } = await createChat(world, "one");
     await turn();
     const me = await owner.get<User>("/api/v2/users/me");
-    const { store } = contextOfPart(server, me.id);
+    const { store } = getOwnerContext(server, me.id);
     const asked: string[] = [];
     const { get, all } = store;
     const noting =

@@ -8,19 +8,19 @@ import {
   type ChatWorld,
   createChat,
   Follower,
-  historyOf,
+  loadHistory,
   openChatWorld,
-  said,
   sendMessage,
+  toTextContent,
 } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, contextOfPart } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, getOwnerContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 /** How long results are awaited (facts/chats 1.10). */
 const DEADLINE_MS = 300_000;
 
@@ -66,7 +66,7 @@ test("[CH-41] archive races send: never both", async () => {
   const path = `/api/v2/chats/${id}`;
   const both = await Promise.all([
     world.owner.fetch("PATCH", path, { archived: true }),
-    world.owner.fetch("POST", `${path}/messages`, { content: said("more") }),
+    world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("more") }),
   ]);
   expect(["204,409", "409,200"]).toContain(both.map(({ status }) => status).join());
 });
@@ -94,7 +94,7 @@ test("[CH-41] promote races the end of the turn: every queued message is sent on
 
 /** Holds the next matching commit until it is released. */
 const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
-  const { store } = contextOfPart(world.server, world.user_id);
+  const { store } = getOwnerContext(world.server, world.user_id);
   const commit = store.commit.bind(store);
   const reached = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -110,7 +110,7 @@ const hold = (world: ChatWorld, fits: (sql: string) => boolean) => {
 const storesMessages = (sql: string) => sql.startsWith('insert into "messages"');
 /** A request that has gone through the whole server since. */
 const aRound = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
-const pathOf = (id: string) => `/api/v2/chats/${id}`;
+const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 
 testInside("[CH-41] an edit races the commit of a step: before or after it, no old message is left", async () => {
   await using world = await openChatWorld();
@@ -122,7 +122,7 @@ testInside("[CH-41] an edit races the commit of a step: before or after it, no o
     await follower.until(({ preview }) => preview === "old words");
     const message = [...follower.messages.keys()][0];
     const edit = () =>
-      world.owner.fetch("PATCH", `${pathOf(id)}/messages/${message}`, { content: said("go elsewhere") });
+      world.owner.fetch("PATCH", `${toChatPath(id)}/messages/${message}`, { content: toTextContent("go elsewhere") });
     const gate = hold(world, storesMessages);
     let editing: Promise<Response>;
     if (first === "step") {
@@ -140,14 +140,14 @@ testInside("[CH-41] an edit races the commit of a step: before or after it, no o
     (await world.models.next()).say("new words").finish();
     await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: new words");
     expect(follower.history).toEqual(["user: go elsewhere", "assistant: new words"]);
-    expect(await historyOf(world.owner, id)).toEqual(follower.history);
+    expect(await loadHistory(world.owner, id)).toEqual(follower.history);
   }
 });
 
 testInside("[CH-41] the deadline races the results: one of them answers the calls, the other is too late", async () => {
   const clock = new ManualClock();
   await using world = await openChatWorld({ clock });
-  const { chats, scheduler } = contextOf(world.server);
+  const { chats, scheduler } = getContext(world.server);
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
   for (const first of ["results", "deadline"] as const) {
     const { id } = await createChat(world, "go", { unsafe_dynamic_tools });
@@ -166,7 +166,7 @@ testInside("[CH-41] the deadline races the results: one of them answers the call
       clock.leap(DEADLINE_MS + 1);
       await gate.reached;
       outcome = world.owner
-        .fetch("POST", `${pathOf(id)}/tool-results`, { results: [one] })
+        .fetch("POST", `${toChatPath(id)}/tool-results`, { results: [one] })
         .then(({ status }) => status);
     }
     await aRound(world, id);
@@ -193,7 +193,7 @@ testInside.each(["promote", "finish"])(
     await sendMessage(world, id, "a");
     const { queued_message } = await sendMessage(world, id, "b");
     await follower.until(({ queue }) => queue.length === 2);
-    const promote = () => world.owner.fetch("POST", `${pathOf(id)}/queue/${queued_message?.id}/promote`);
+    const promote = () => world.owner.fetch("POST", `${toChatPath(id)}/queue/${queued_message?.id}/promote`);
     const gate = hold(world, (sql) => sql.startsWith('update "chats"') && sql.includes('"snapshot_version" = '));
     let promoting: Promise<Response>;
     if (first === "promote") {
@@ -212,10 +212,12 @@ testInside.each(["promote", "finish"])(
       for (;;) (await world.models.next()).finish();
     };
     void settle();
-    const usersOf = ({ history }: Follower): string[] => history.filter((line) => line.startsWith("user"));
-    await follower.until((one) => one.status === "waiting" && one.queue.length === 0 && usersOf(one).length === 3);
-    expect(usersOf(follower).sort()).toEqual(["user: a", "user: b", "user: go"]);
-    expect(await historyOf(world.owner, id)).toEqual(follower.history);
+    const listUserMessages = ({ history }: Follower): string[] => history.filter((line) => line.startsWith("user"));
+    await follower.until(
+      (one) => one.status === "waiting" && one.queue.length === 0 && listUserMessages(one).length === 3,
+    );
+    expect(listUserMessages(follower).sort()).toEqual(["user: a", "user: b", "user: go"]);
+    expect(await loadHistory(world.owner, id)).toEqual(follower.history);
   },
 );
 
@@ -224,7 +226,7 @@ testInside(
   async () => {
     const clock = new ManualClock();
     await using world = await openChatWorld({ clock });
-    const { store, streams } = contextOf(world.server);
+    const { store, streams } = getContext(world.server);
     const { id } = await createChat(world, "go");
     using first = await Follower.open(world.owner, id);
     (await world.models.next()).finish();
@@ -246,7 +248,7 @@ testInside(
     stuck.on("error", () => {});
     stuck.pause();
     const headers = `Host: ${hostname}:${port}\r\nAccept: text/event-stream\r\nService-Session-Token: ${world.owner.token}`;
-    stuck.write(`GET ${pathOf(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
+    stuck.write(`GET ${toChatPath(id)}/stream HTTP/1.1\r\n${headers}\r\n\r\n`);
     await until(() => streams.size !== 0);
     using fast = await Follower.open(world.owner, id);
     await fast.until(({ messages, status }) => messages.size === 3_002 && status === "waiting");
@@ -256,7 +258,7 @@ testInside(
     // Only the stuck one is waiting now, and only a timeout can end it, once all buffers up to the server are full.
     await until(() => streams.size === 0 || void clock.leap(10_001), { what: "the stuck one to be ended" });
     stuck.destroy();
-    const response = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {
+    const response = await fetch(new URL(`${toChatPath(id)}/stream`, world.server.url), {
       headers: { "Service-Session-Token": world.owner.token as string, accept: "text/event-stream" },
     });
     const seen = new Set<number>();

@@ -5,7 +5,7 @@ import type { Socket } from "#src/api/http/socket.ts";
 import type { WebSocketFrames, WebSocketMessage } from "#src/wire/websocket-frames.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
-const worldOf = (messages: (WebSocketMessage | undefined)[]) => {
+const createWorld = (messages: (WebSocketMessage | undefined)[]) => {
   const said: string[] = [];
   const over = Promise.withResolvers<void>();
   const asked = { count: 0 };
@@ -39,8 +39,8 @@ const worldOf = (messages: (WebSocketMessage | undefined)[]) => {
   };
   const clock = new ManualClock();
   const relay = new Relay(clock, frames as unknown as WebSocketFrames);
-  const run = () => relay.run(socket as unknown as Socket, (one) => (one.kind === "text" ? one.text : undefined));
-  return { said, over: over.promise, asked, client, clock, relay, run };
+  const runRelay = () => relay.run(socket as unknown as Socket, (one) => (one.kind === "text" ? one.text : undefined));
+  return { said, over: over.promise, asked, client, clock, relay, run: runRelay };
 };
 
 const text = (words: string): WebSocketMessage => ({ kind: "text", text: words });
@@ -49,11 +49,11 @@ const turn = async (): Promise<void> => {
 };
 
 test("[GS-6] the daemon is read no faster than the client reads; a client that reads nothing for 20 s is closed", async () => {
-  const at = worldOf([text("one"), { kind: "ping", bytes: new Uint8Array() }, text("two"), text("three")]);
+  const at = createWorld([text("one"), { kind: "ping", bytes: new Uint8Array() }, text("two"), text("three")]);
   at.run();
   await turn();
   expect(at.said).toEqual(["one", "daemon: pong", "two", "three"]);
-  const slow = worldOf([text("one"), text("two"), text("three")]);
+  const slow = createWorld([text("one"), text("two"), text("three")]);
   slow.client.full = true;
   slow.run();
   await turn();
@@ -73,11 +73,11 @@ test("[GS-6] the daemon is read no faster than the client reads; a client that r
 });
 
 test("[GS-6] a daemon that ends or breaks the stream ends it for the client, with its reason", async () => {
-  const ended = worldOf([{ kind: "close", code: 1011, reason: "the desktop has ended" }]);
+  const ended = createWorld([{ kind: "close", code: 1011, reason: "the desktop has ended" }]);
   ended.run();
   await ended.over;
   expect(ended.said).toEqual(["1011 the desktop has ended"]);
-  const gone = worldOf([undefined]);
+  const gone = createWorld([undefined]);
   gone.run();
   await gone.over;
   expect(gone.said).toEqual(["1011 the agent has ended the stream"]);

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import type { Chat, CreatedMessage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
-import { createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
+import { createChat, Follower, openChatWorld, toTextContent } from "#test/support/chats.ts";
 
 test("[CH-40] create, send and tool results with a key happen once, however often and late they are sent", async () => {
   await using world = await openChatWorld();
   const { owner, organization_id } = world;
   const headers = { "Idempotency-Key": "one" };
   const unsafe_dynamic_tools = [{ name: "ask", description: "asks", input_schema: {} }];
-  const body = { organization_id, content: said("hello"), unsafe_dynamic_tools };
+  const body = { organization_id, content: toTextContent("hello"), unsafe_dynamic_tools };
   const made = await Promise.all([1, 2, 3].map(() => owner.post<Chat>("/api/v2/chats", body, { headers })));
   const [{ id } = { id: "" }] = made;
   expect(new Set(made.map((chat) => chat.id)).size).toBe(1);
@@ -18,8 +18,8 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   const call = await world.models.next();
   const send = (content: unknown) =>
     owner.post<CreatedMessage>(`/api/v2/chats/${id}/messages`, { content }, { headers });
-  const first = await send(said("more"));
-  expect(await send(said("more"))).toEqual(first);
+  const first = await send(toTextContent("more"));
+  expect(await send(toTextContent("more"))).toEqual(first);
   await follower.until(({ queue }) => queue.length === 1);
   call.callTool("c1", "ask").finish("tool_calls");
   await follower.until(({ status }) => status === "requires_action");
@@ -30,20 +30,20 @@ test("[CH-40] create, send and tool results with a key happen once, however ofte
   (await world.models.next()).finish();
   expect((await world.models.next()).prompt).toBe("more");
   // The queued message has become history by now; the response is still the first one.
-  expect(await send(said("more"))).toEqual(first);
+  expect(await send(toTextContent("more"))).toEqual(first);
   // With the members in another order it is the same request; with another body it is a different one, and nothing happens.
-  const again = { unsafe_dynamic_tools, content: said("hello"), organization_id };
+  const again = { unsafe_dynamic_tools, content: toTextContent("hello"), organization_id };
   expect((await owner.post<Chat>("/api/v2/chats", again, { headers })).id).toBe(id);
   const conflicts = [
-    ["/api/v2/chats", { ...body, content: said("hello, too") }],
-    [`/api/v2/chats/${id}/messages`, { content: said("less") }],
+    ["/api/v2/chats", { ...body, content: toTextContent("hello, too") }],
+    [`/api/v2/chats/${id}/messages`, { content: toTextContent("less") }],
     [`/api/v2/chats/${id}/tool-results`, { results: [{ tool_call_id: "c1", output: 2 }] }],
   ] as const;
   for (const [path, changed] of conflicts) {
     const refused = await owner.fetch("POST", path, changed, { headers });
     expect([path, refused.status, ((await refused.json()) as Generic).message]).toEqual([
       ...[path, 409],
-      "This Idempotency-Key came with another body before.",
+      "This Idempotency-Key was already used with a different body.",
     ]);
   }
   const copy = (title: string) => owner.fetch("POST", `/api/v2/chats/${id}/fork`, { title }, { headers });

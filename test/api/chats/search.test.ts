@@ -4,7 +4,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import { listStems, splitWords } from "#base/words.ts";
 import { insertChat, listBusyChats } from "#db/chats/chats.ts";
 import { countHits, listMatching, listPage, searchAllHits, searchFewHits } from "#db/chats/list.ts";
@@ -14,15 +14,15 @@ import type { Query, Statement } from "#db/engine/sql.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
-import { testOfOne } from "#test/support/one-server.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, contextOfPart, seedUser } from "#test/support/seed.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, getOwnerContext, seedUser } from "#test/support/seed.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
-const quoted = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
+const quoteQuery = (text: string) => `search:"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 const find = async (client: Client, text: string, more = ""): Promise<string[]> => {
-  const q = encodeURIComponent(`${quoted(text)} ${more}`);
+  const q = encodeURIComponent(`${quoteQuery(text)} ${more}`);
   const found = (await client.get<Chat[]>(`/api/v2/chats?q=${q}`)).map(({ id }) => id);
   // Paged results, which use another query, are the same.
   const first = await client.get<Chat[]>(`/api/v2/chats?limit=1&q=${q}`);
@@ -96,12 +96,12 @@ test("[FS-4] a search is refused without text, with too many words, and alongsid
   for (const q of ['search:""', 'search:"  "', "search:", "search:a search:b", "search:a title:b", "search:a pr:1"]) {
     expect([q, (await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(q)}`)).status]).toEqual([q, 400]);
   }
-  expect((await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(quoted(many))}`)).status).toBe(400);
+  expect((await world.owner.fetch("GET", `/api/v2/chats?q=${encodeURIComponent(quoteQuery(many))}`)).status).toBe(400);
 });
 
 test("[FS-5] users find their own chats, in list order, with the list's other filters, and by messages of sub-chats", async () => {
   await using world = await openChatWorld();
-  const context = contextOf(world.server);
+  const context = getContext(world.server);
   const stranger = new Client(world.server.url, (await seedUser(world.server)).token);
   const ids: string[] = [];
   for (const text of ["zebra one", "zebra two", "zebra three"]) {
@@ -117,7 +117,7 @@ test("[FS-5] users find their own chats, in list order, with the list's other fi
   await world.owner.patch(`/api/v2/chats/${two}`, { archived: true });
   expect(await find(world.owner, "zebra")).toEqual([one, three]);
   expect(await find(world.owner, "zebra", "archived:true")).toEqual([two]);
-  await contextOfPart(world.server, world.user_id).chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
+  await getOwnerContext(world.server, world.user_id).chats.ask("00000000-0000-4000-8000-00000000c41d", "create", {
     chat: {
       id: "00000000-0000-4000-8000-00000000c41d",
       organization_id: world.organization_id,
@@ -157,25 +157,25 @@ test("[FS-5] users find their own chats, in list order, with the list's other fi
   expect(await find(world.owner, "secret")).toEqual([]);
 });
 
-testOfOne("sqlite")(
+testSingleServer("sqlite")(
   "[FS-6] the index is merged in slices until there is nothing to merge, and finds the same before and after",
   async () => {
     await using world = await openChatWorld();
-    const context = contextOf(world.server);
+    const context = getContext(world.server);
     const ids: string[] = [];
     for (let index = 0; index < 20; index++) ids.unshift((await createChat(world, `lemur number${index}`)).id);
-    const pieces = () => context.store.get(readPieces("message_search"));
-    const before = await pieces();
+    const readIndexPieces = () => context.store.get(readPieces("message_search"));
+    const before = await readIndexPieces();
     expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
     context.chatUpkeep.sweep();
     // Ends when one of our slices changes nothing.
     for (let last = before; ; ) {
       await context.store.commit([mergeSearch("message_search")]);
-      const now = await pieces();
+      const now = await readIndexPieces();
       if (now === last) break;
       last = now;
     }
-    expect(await pieces()).not.toBe(before);
+    expect(await readIndexPieces()).not.toBe(before);
     expect(new Set(await find(world.owner, "lemur"))).toEqual(new Set(ids));
     expect(await find(world.owner, "number7")).toEqual([ids[12] as string]);
   },
@@ -199,12 +199,12 @@ const VOCABULARY = [
 ];
 type Term = { texts: string[]; minus: boolean; phrase: boolean };
 type Search = Term[][];
-type Split = (text: string) => string[];
+type Splitter = (text: string) => string[];
 
 const has = (document: readonly string[], words: readonly string[]): boolean =>
   document.some((_, at) => words.every((word, index) => document[at + index] === word));
 
-const naive = (search: Search, body: string, split: Split): boolean => {
+const naive = (search: Search, body: string, split: Splitter): boolean => {
   const document = split(body);
   return search.some((terms) => {
     const known = terms
@@ -229,7 +229,7 @@ const term: fc.Arbitrary<Term> = fc
   })
   .map((one) => (one.phrase ? one : { ...one, texts: one.texts.slice(0, 1) }));
 const searches = fc.array(fc.array(term, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 });
-const written = (search: Search): string =>
+const formatSearch = (search: Search): string =>
   search
     .map((terms) =>
       terms
@@ -257,7 +257,7 @@ test("[FS-7] a search finds what a naive search in memory finds, and no input br
       const expected = documents.filter(
         ({ body, title }) => naive(search, body, listStems) || naive(search, title, splitWords),
       );
-      expect(new Set(await find(world.owner, written(search)))).toEqual(new Set(expected.map(({ id }) => id)));
+      expect(new Set(await find(world.owner, formatSearch(search)))).toEqual(new Set(expected.map(({ id }) => id)));
     }),
     { numRuns: 60, seed },
   );
@@ -321,14 +321,14 @@ test("[FS-8] wildcards in a title are ordinary characters", async () => {
 
 /** More chats than are looked into one by one, and words that are in all of them, in the oldest alone, in other users' alone, in few. */
 const seedMany = async (world: ChatWorld) => {
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   const stranger = await seedUser(world.server);
   const COUNT = 300;
   const OLDEST = 30;
   const many = (word: string, count: number) => Array.from({ length: count }, () => word);
   const made: { id: string; pin_order: number; updated_at: number; archived: boolean; texts: string[] }[] = [];
   const statements: Statement[] = [];
-  const put = async (texts: readonly string[], more: Record<string, unknown> = {}): Promise<string> => {
+  const insertTexts = async (texts: readonly string[], more: Record<string, unknown> = {}): Promise<string> => {
     const key = await store.reserve("chats", 1);
     const chat = {
       id: uuid(),
@@ -353,7 +353,7 @@ const seedMany = async (world: ChatWorld) => {
       content: [{ type: "text" as const, text }],
     }));
     statements.push(
-      insertChat({ ...chat, part: partOf(chat.owner_id) }),
+      insertChat({ ...chat, part: toPart(chat.owner_id) }),
       ...indexMessages(key, said),
       indexTitle(key, chat.title),
     );
@@ -369,15 +369,15 @@ const seedMany = async (world: ChatWorld) => {
     const pin_order = index === 4 ? 2 : index === 102 ? 1 : 0;
     const archived = index % 41 === 7;
     const updated_at = 1_000 + (index >> 1);
-    const id = await put(texts, { pin_order, archived, updated_at });
+    const id = await insertTexts(texts, { pin_order, archived, updated_at });
     if (index % 50 === 10) {
       texts.push("seldom");
-      await put(["seldom"], { parent_chat_id: id, root_chat_id: id });
+      await insertTexts(["seldom"], { parent_chat_id: id, root_chat_id: id });
     }
     made.push({ id, pin_order, updated_at, archived, texts });
   }
   for (let index = 0; index < 3; index++) {
-    await put([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: stranger.user_id });
+    await insertTexts([...many("elsewhere", 700), "everywhere", "seldom"], { owner_id: stranger.user_id });
   }
   await store.commit(statements);
   const order = made
@@ -389,7 +389,7 @@ const seedMany = async (world: ChatWorld) => {
   return (word: string) => order.filter(({ texts }) => word === "" || texts.includes(word)).map(({ id }) => id);
 };
 
-const filterOf = (owner_id: string) => ({
+const createFilter = (owner_id: string) => ({
   owner_id,
   mine: true,
   shared_with: [],
@@ -403,7 +403,7 @@ test(
   async () => {
     await using world = await openChatWorld();
     const expected = await seedMany(world);
-    const { store } = contextOf(world.server);
+    const { store } = getContext(world.server);
     for (const word of ["", "everywhere", "longago", "third", "seldom", "elsewhere", "nowhere"]) {
       const wanted = expected(word);
       const q = word === "" ? "" : `q=search:${word}&`;
@@ -429,7 +429,7 @@ test(
       // Both ways of a search that has many hits.
       if (word === "") continue;
       const search = toMatching([{ wanted: [word], unwanted: [] }]);
-      const filter = filterOf(world.user_id);
+      const filter = createFilter(world.user_id);
       expect(await store.scan(searchAllHits(filter, search, { limit: 1_000, offset: 0 }))).toEqual(wanted);
       const all = expected("");
       const matching = new Set(await store.scan(listMatching(all, search)));
@@ -439,30 +439,30 @@ test(
       expect([word, few]).toEqual([word, hits > 2_000 ? [null] : wanted]);
     }
   },
-  scaled(180_000),
+  scaleTimeout(180_000),
 );
 
-testOfOne("sqlite")(
+testSingleServer("sqlite")(
   "[FS-10] the list, its searches and a start read no table and no index from end to end",
   async () => {
     await using world = await openChatWorld();
     using db = new Database(join(world.server.directory, "slipway.db"), { readonly: true });
-    const filter = filterOf(world.user_id);
+    const filter = createFilter(world.user_id);
     const search = toMatching([{ wanted: ["word", "two words"], unwanted: [] }]);
     const after = { id: uuid(), pin_order: 0, updated_at: 5 };
-    const planOf = ({ sql, params }: Query<unknown>): string[] =>
+    const explainQuery = ({ sql, params }: Query<unknown>): string[] =>
       (db.query(`explain query plan ${sql}`).all(...(params as never[])) as { detail: string }[]).map(
         ({ detail }) => detail,
       );
     const pages = [undefined, after, { ...after, pin_order: 2 }].map((after) => ({ limit: 50, offset: 0, after }));
     const plans = {
-      list: pages.map((page) => planOf(listPage(filter, page))),
-      few: pages.map((page) => planOf(searchFewHits(filter, search, page))),
-      all: pages.map((page) => planOf(searchAllHits(filter, search, page))),
+      list: pages.map((page) => explainQuery(listPage(filter, page))),
+      few: pages.map((page) => explainQuery(searchFewHits(filter, search, page))),
+      all: pages.map((page) => explainQuery(searchAllHits(filter, search, page))),
       // What is named `chats` in it are the chats that were asked for.
-      matching: [planOf(listMatching(["a", "b"], search)).filter((step) => step !== "SCAN chats")],
-      views: [planOf(listChatViews(["a"])), planOf(listChildViews(["a"]))],
-      start: [planOf(listBusyChats(undefined)), planOf(listBusyChats([1, 2]))],
+      matching: [explainQuery(listMatching(["a", "b"], search)).filter((step) => step !== "SCAN chats")],
+      views: [explainQuery(listChatViews(["a"])), explainQuery(listChildViews(["a"]))],
+      start: [explainQuery(listBusyChats(undefined)), explainQuery(listBusyChats([1, 2]))],
     };
     for (const [name, steps] of Object.entries(plans)) {
       const scans = steps.flat().filter((step) => /^SCAN (chats|sub|root|users|m|u|w|a|s|chat_\w+)\b/.test(step));

@@ -8,51 +8,51 @@ import {
   type ChatWorld,
   createChat,
   Follower,
-  historyOf,
+  loadHistory,
   openChatWorld,
-  said,
   sendMessage,
+  toTextContent,
 } from "#test/support/chats.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 /** Adds another person; in the same organization by default. */
 const addPerson = async (world: ChatWorld, organization_id: string | undefined = world.organization_id) => {
   const made = await seedUser(world.server, organization_id === "" ? {} : { organization_id });
   return { ...made, client: new Client(world.server.url, made.token) };
 };
-const pathOf = (id: string) => `/api/v2/chats/${id}`;
+const toChatPath = (id: string) => `/api/v2/chats/${id}`;
 const share = (world: ChatWorld, id: string, user_roles: Record<string, string>, group_roles = {}) =>
-  world.owner.patch(`${pathOf(id)}/acl`, { user_roles, group_roles });
-const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
+  world.owner.patch(`${toChatPath(id)}/acl`, { user_roles, group_roles });
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await client.fetch(method, path, body);
   await response.body?.cancel();
   return response.status;
 };
-const adminOf = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-const listed = async (client: Client, source: string): Promise<string[]> =>
+const signInAdmin = (world: ChatWorld) => new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
+const listChats = async (client: Client, source: string): Promise<string[]> =>
   (await client.get<Chat[]>(`/api/v2/chats?q=source:${source}`)).map(({ id }) => id);
 
 test("[CS-1] a named reader reads the chat, its messages, prompts and stream; the chat says that it is shared", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
-  expect((await world.owner.get<Chat>(pathOf(id))).shared).toBe(false);
-  expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
+  expect((await world.owner.get<Chat>(toChatPath(id))).shared).toBe(false);
+  expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
   await share(world, id, { [bob.user_id.toUpperCase()]: "read" });
-  expect((await bob.client.get<Chat>(pathOf(id))).shared).toBe(true);
+  expect((await bob.client.get<Chat>(toChatPath(id))).shared).toBe(true);
   expect((await world.owner.get<Chat[]>("/api/v2/chats"))[0]?.shared).toBe(true);
-  expect(await historyOf(bob.client, id)).toEqual(["user: hello"]);
-  expect(await bob.client.get(`${pathOf(id)}/prompts`)).toMatchObject({ prompts: [{ text: "hello" }] });
+  expect(await loadHistory(bob.client, id)).toEqual(["user: hello"]);
+  expect(await bob.client.get(`${toChatPath(id)}/prompts`)).toMatchObject({ prompts: [{ text: "hello" }] });
   using follower = await Follower.open(bob.client, id);
   (await world.models.next()).say("hi").finish();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: hi"]);
-  expect(await statusOf(eve.client, "GET", pathOf(id))).toBe(404);
+  expect(await fetchStatus(eve.client, "GET", toChatPath(id))).toBe(404);
 });
 
 test("[SH-13] a share with a member is not restored when they return to the organization", async () => {
@@ -60,24 +60,24 @@ test("[SH-13] a share with a member is not restored when they return to the orga
   const bob = await addPerson(world);
   const { id } = await createChat(world, "hello");
   await share(world, id, { [bob.user_id]: "read" });
-  const admin = await adminOf(world);
+  const admin = await signInAdmin(world);
   const member = `/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`;
   await admin.delete(member);
-  expect((await world.owner.get<ChatAcl>(`${pathOf(id)}/acl`)).users).toEqual([]);
+  expect((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).users).toEqual([]);
   await admin.post(member);
-  expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
+  expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
 });
 
 test("[CH-50] a user who was removed from the organization can read and stop a chat, but not send", async () => {
   await using world = await openChatWorld();
   const { id } = await createChat(world, "hello");
   await world.models.next();
-  const admin = await adminOf(world);
+  const admin = await signInAdmin(world);
   const { id: user_id } = await world.owner.get<{ id: string }>("/api/v2/users/me");
   await admin.delete(`/api/v2/organizations/${world.organization_id}/members/${user_id}`);
-  expect(await historyOf(world.owner, id)).toEqual(["user: hello"]);
+  expect(await loadHistory(world.owner, id)).toEqual(["user: hello"]);
   const content = [{ type: "text", text: "more" }];
-  const [message] = (await world.owner.get<MessagePage>(`${pathOf(id)}/messages`)).messages;
+  const [message] = (await world.owner.get<MessagePage>(`${toChatPath(id)}/messages`)).messages;
   for (const [method, path, body] of [
     ["POST", "/messages", { content }],
     ["PATCH", `/messages/${message?.id}`, { content }],
@@ -85,22 +85,22 @@ test("[CH-50] a user who was removed from the organization can read and stop a c
     ["POST", "/compact", {}],
     ["POST", "/fork", {}],
   ] as const)
-    expect([path, await statusOf(world.owner, method, pathOf(id) + path, body)]).toEqual([path, 403]);
-  expect(await statusOf(world.owner, "POST", `${pathOf(id)}/interrupt`, {})).toBe(200);
+    expect([path, await fetchStatus(world.owner, method, toChatPath(id) + path, body)]).toEqual([path, 403]);
+  expect(await fetchStatus(world.owner, "POST", `${toChatPath(id)}/interrupt`, {})).toBe(200);
 });
 
 test("[CS-2] a reader changes nothing: 403, and 404 for users without access; the owner's read cursor is unchanged", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world)];
   const { id } = await createChat(world, "hello");
-  const message = (await world.owner.get<MessagePage>(`${pathOf(id)}/messages`)).messages[0]?.id;
+  const message = (await world.owner.get<MessagePage>(`${toChatPath(id)}/messages`)).messages[0]?.id;
   const { queued_message } = await sendMessage(world, id, "more");
   await share(world, id, { [bob.user_id]: "read" });
   const calls: [string, string, unknown?][] = [
     ["PATCH", "", { title: "mine" }],
     ["PATCH", "", { archived: true }],
-    ["POST", "/messages", { content: said("x") }],
-    ["PATCH", `/messages/${message}`, { content: said("x") }],
+    ["POST", "/messages", { content: toTextContent("x") }],
+    ["PATCH", `/messages/${message}`, { content: toTextContent("x") }],
     ["DELETE", `/queue/${queued_message?.id}`],
     ["POST", `/queue/${queued_message?.id}/promote`],
     ["POST", "/interrupt"],
@@ -110,18 +110,18 @@ test("[CS-2] a reader changes nothing: 403, and 404 for users without access; th
     ["GET", "/acl"],
     ["PATCH", "/acl", { user_roles: {} }],
   ];
-  const before = await world.owner.get<Chat>(pathOf(id));
+  const before = await world.owner.get<Chat>(toChatPath(id));
   for (const [method, tail, body] of calls) {
-    const path = `${pathOf(id)}${tail}`;
-    expect([method, tail, await statusOf(bob.client, method, path, body)]).toEqual([method, tail, 403]);
-    expect([method, tail, await statusOf(eve.client, method, path, body)]).toEqual([method, tail, 404]);
+    const path = `${toChatPath(id)}${tail}`;
+    expect([method, tail, await fetchStatus(bob.client, method, path, body)]).toEqual([method, tail, 403]);
+    expect([method, tail, await fetchStatus(eve.client, method, path, body)]).toEqual([method, tail, 404]);
   }
-  expect(await world.owner.get<Chat>(pathOf(id))).toEqual(before);
-  await world.owner.fetch("DELETE", `${pathOf(id)}/queue/${queued_message?.id}`);
+  expect(await world.owner.get<Chat>(toChatPath(id))).toEqual(before);
+  await world.owner.fetch("DELETE", `${toChatPath(id)}/queue/${queued_message?.id}`);
   (await world.models.next()).say("hi").finish();
   using follower = await Follower.open(bob.client, id);
   await follower.until(({ status }) => status === "waiting");
-  expect((await world.owner.get<Chat>(pathOf(id))).has_unread).toBe(true);
+  expect((await world.owner.get<Chat>(toChatPath(id))).has_unread).toBe(true);
 });
 
 test("[CS-3] shared chats are listed under source:shared_with_me, with search, cursor and the everyone group", async () => {
@@ -133,7 +133,7 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
   const own = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "bob's apples");
   await share(world, first.id, { [bob.user_id]: "read" });
   await share(world, second.id, {}, { [world.organization_id]: "read" });
-  await world.owner.patch(pathOf(first.id), { pin_order: 1 });
+  await world.owner.patch(toChatPath(first.id), { pin_order: 1 });
   for (const _ of [1, 2, 3, 4]) (await world.models.next()).finish();
   for (const [client, id] of [
     [world.owner, first.id],
@@ -143,56 +143,58 @@ test("[CS-3] shared chats are listed under source:shared_with_me, with search, c
     using follower = await Follower.open(client, id);
     await follower.until(({ status }) => status === "waiting");
   }
-  expect((await listed(bob.client, "shared_with_me")).sort()).toEqual([first.id, second.id].sort());
-  expect((await listed(bob.client, "created_by_me,shared_with_me")).sort()).toEqual(
+  expect((await listChats(bob.client, "shared_with_me")).sort()).toEqual([first.id, second.id].sort());
+  expect((await listChats(bob.client, "created_by_me,shared_with_me")).sort()).toEqual(
     [first.id, second.id, own.id].sort(),
   );
-  expect(await listed(bob.client, "created_by_me")).toEqual([own.id]);
-  expect(await listed(bob.client, "shared_with_me search:apple")).toEqual([first.id]);
-  expect((await listed(bob.client, "created_by_me,shared_with_me search:apples")).sort()).toEqual(
+  expect(await listChats(bob.client, "created_by_me")).toEqual([own.id]);
+  expect(await listChats(bob.client, "shared_with_me search:apple")).toEqual([first.id]);
+  expect((await listChats(bob.client, "created_by_me,shared_with_me search:apples")).sort()).toEqual(
     [first.id, own.id].sort(),
   );
-  const [top, next] = await listed(bob.client, "shared_with_me");
+  const [top, next] = await listChats(bob.client, "shared_with_me");
   const behind = await bob.client.get<Chat[]>(`/api/v2/chats?q=source:shared_with_me&after_id=${top}`);
   expect(behind.map(({ id }) => id)).toEqual([next as string]);
-  expect(await listed(eve.client, "shared_with_me")).toEqual([]);
-  expect(await statusOf(eve.client, "GET", `/api/v2/chats?after_id=${first.id}`)).toBe(400);
-  expect(await listed(world.owner, "shared_with_me")).toEqual([]);
+  expect(await listChats(eve.client, "shared_with_me")).toEqual([]);
+  expect(await fetchStatus(eve.client, "GET", `/api/v2/chats?after_id=${first.id}`)).toBe(400);
+  expect(await listChats(world.owner, "shared_with_me")).toEqual([]);
 });
 
 test("[CS-4] invalid roles are refused and named; a sub-chat is shared like its root", async () => {
   await using world = await openChatWorld();
   const [bob, eve] = [await addPerson(world), await addPerson(world, "")];
-  const admin = await adminOf(world);
+  const admin = await signInAdmin(world);
   const { id } = await createChat(world, "root");
   const { id: child } = await createChat(world, "child");
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   await store.commit([updateChat(child, { parent_chat_id: id, root_chat_id: id })]);
-  const tried = async (body: unknown, client = world.owner, chat = id) => {
-    const response = await client.fetch("PATCH", `${pathOf(chat)}/acl`, body);
+  const patchAcl = async (body: unknown, client = world.owner, chat = id) => {
+    const response = await client.fetch("PATCH", `${toChatPath(chat)}/acl`, body);
     const { validations = [] } = (await response.json()) as { validations?: { field: string }[] };
     return [response.status, ...validations.map(({ field }) => field)];
   };
   const nobody = crypto.randomUUID();
-  expect(await tried({ user_roles: { [world.user_id]: "read" } })).toEqual([400, `user_roles.${world.user_id}`]);
+  expect(await patchAcl({ user_roles: { [world.user_id]: "read" } })).toEqual([400, `user_roles.${world.user_id}`]);
   const { id: self } = await admin.get<{ id: string }>("/api/v2/users/me");
-  expect(await tried({ user_roles: { [self]: "read" } }, admin)).toEqual([400, `user_roles.${self}`]);
-  expect(await tried({ user_roles: { [bob.user_id]: "write" } })).toEqual([400, `user_roles.${bob.user_id}`]);
-  expect(await tried({ user_roles: { [eve.user_id]: "read" } })).toEqual([400, `user_roles.${eve.user_id}`]);
-  expect(await tried({ user_roles: { me: "read" } })).toEqual([400, "user_roles.me"]);
-  expect(await tried({ group_roles: { [nobody]: "read" } })).toEqual([400, `group_roles.${nobody}`]);
+  expect(await patchAcl({ user_roles: { [self]: "read" } }, admin)).toEqual([400, `user_roles.${self}`]);
+  expect(await patchAcl({ user_roles: { [bob.user_id]: "write" } })).toEqual([400, `user_roles.${bob.user_id}`]);
+  expect(await patchAcl({ user_roles: { [eve.user_id]: "read" } })).toEqual([400, `user_roles.${eve.user_id}`]);
+  expect(await patchAcl({ user_roles: { me: "read" } })).toEqual([400, "user_roles.me"]);
+  expect(await patchAcl({ group_roles: { [nobody]: "read" } })).toEqual([400, `group_roles.${nobody}`]);
   const many = Object.fromEntries(Array.from({ length: 501 }, () => [crypto.randomUUID(), "read"]));
-  expect(await tried({ user_roles: many })).toEqual([400, "user_roles"]);
-  expect(await tried({ user_roles: { [bob.user_id]: "read" } }, world.owner, child)).toEqual([400]);
-  expect(await statusOf(world.owner, "GET", `${pathOf(child)}/acl`)).toBe(400);
-  expect((await world.owner.get<ChatAcl>(`${pathOf(id)}/acl`)).users).toEqual([]);
+  expect(await patchAcl({ user_roles: many })).toEqual([400, "user_roles"]);
+  expect(await patchAcl({ user_roles: { [bob.user_id]: "read" } }, world.owner, child)).toEqual([400]);
+  expect(await fetchStatus(world.owner, "GET", `${toChatPath(child)}/acl`)).toBe(400);
+  expect((await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`)).users).toEqual([]);
   await share(world, id, { [bob.user_id]: "read" }, { [world.organization_id]: "read" });
-  const acl = await world.owner.get<ChatAcl>(`${pathOf(id)}/acl`);
+  const acl = await world.owner.get<ChatAcl>(`${toChatPath(id)}/acl`);
   expect(acl.users).toMatchObject([{ id: bob.user_id, role: "read" }]);
   expect(acl.groups).toMatchObject([{ id: world.organization_id, name: "Everyone", role: "read" }]);
   expect([acl.user_roles, acl.group_roles]).toEqual([{ [bob.user_id]: "read" }, { [world.organization_id]: "read" }]);
-  expect(await bob.client.get<Chat>(pathOf(child))).toMatchObject({ id: child, shared: true });
-  expect((await bob.client.get<Chat>(pathOf(id))).children.map((one) => [one.id, one.shared])).toEqual([[child, true]]);
+  expect(await bob.client.get<Chat>(toChatPath(child))).toMatchObject({ id: child, shared: true });
+  expect((await bob.client.get<Chat>(toChatPath(id))).children.map((one) => [one.id, one.shared])).toEqual([
+    [child, true],
+  ]);
 });
 
 test("[CS-5] a person who loses access is disconnected immediately, the owner is not", async () => {
@@ -204,7 +206,7 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
   using mine = await Follower.open(world.owner, id);
   await his.until(({ history }) => history.length === 1);
   await mine.until(({ history }) => history.length === 1);
-  const events = await fetch(new URL(`${pathOf(id)}/stream`, world.server.url), {
+  const events = await fetch(new URL(`${toChatPath(id)}/stream`, world.server.url), {
     headers: { "Service-Session-Token": bob.token, accept: "text/event-stream" },
   });
   let told = "";
@@ -219,14 +221,14 @@ test("[CS-5] a person who loses access is disconnected immediately, the owner is
   await share(world, id, { [bob.user_id]: "" });
   expect((await his.closed).code).toBe(1008);
   await telling;
-  expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
+  expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
   (await world.models.next()).say("still here").finish();
   await mine.until(({ status }) => status === "waiting");
   // Leaving the organization also ends access.
   await share(world, id, { [bob.user_id]: "read" });
   using again = await Follower.open(bob.client, id);
   await again.until(({ history }) => history.length === 2);
-  const admin = await adminOf(world);
+  const admin = await signInAdmin(world);
   await admin.delete(`/api/v2/organizations/${world.organization_id}/members/${bob.user_id}`);
   expect((await again.closed).code).toBe(1008);
 });
@@ -238,15 +240,15 @@ test("[CS-6] an organization that disables sharing revokes its existing shares",
   await share(world, id, { [bob.user_id]: "read" });
   using his = await Follower.open(bob.client, id);
   await his.until(({ history }) => history.length === 1);
-  const admin = await adminOf(world);
+  const admin = await signInAdmin(world);
   const path = `/api/v2/organizations/${world.organization_id}/settings/workspace-sharing`;
   await admin.patch(path, { sharing_disabled: true });
   expect((await his.closed).code).toBe(1008);
-  expect(await statusOf(world.owner, "PATCH", `${pathOf(id)}/acl`, { user_roles: {} })).toBe(403);
-  expect(await statusOf(world.owner, "GET", `${pathOf(id)}/acl`)).toBe(403);
+  expect(await fetchStatus(world.owner, "PATCH", `${toChatPath(id)}/acl`, { user_roles: {} })).toBe(403);
+  expect(await fetchStatus(world.owner, "GET", `${toChatPath(id)}/acl`)).toBe(403);
   await admin.patch(path, { sharing_disabled: false });
-  expect(await statusOf(bob.client, "GET", pathOf(id))).toBe(404);
-  expect((await world.owner.get<Chat>(pathOf(id))).shared).toBe(false);
+  expect(await fetchStatus(bob.client, "GET", toChatPath(id))).toBe(404);
+  expect((await world.owner.get<Chat>(toChatPath(id))).shared).toBe(false);
 });
 
 test("[CS-7] files of a shared chat can be read, others of its owner cannot", async () => {
@@ -259,13 +261,13 @@ test("[CS-7] files of a shared chat can be read, others of its owner cannot", as
   };
   const [linked, other] = [await upload(), await upload()];
   const { id } = await createChat(world, "x", { content: [{ type: "file", file_id: linked }] });
-  expect(await statusOf(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(404);
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(404);
   await share(world, id, { [bob.user_id]: "read" });
-  expect(await statusOf(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(200);
-  expect(await statusOf(bob.client, "GET", `/api/v2/chats/files/${other}`)).toBe(404);
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${linked}`)).toBe(200);
+  expect(await fetchStatus(bob.client, "GET", `/api/v2/chats/files/${other}`)).toBe(404);
   // Referencing the file in one's own chat does not give access to it.
   const stolen = { organization_id: world.organization_id, content: [{ type: "file", file_id: linked }] };
-  expect(await statusOf(bob.client, "POST", "/api/v2/chats", stolen)).toBe(400);
+  expect(await fetchStatus(bob.client, "POST", "/api/v2/chats", stolen)).toBe(400);
 });
 
 test("[CS-8] by-workspace returns the newest chat that the caller may read, also a shared one", async () => {
@@ -274,13 +276,13 @@ test("[CS-8] by-workspace returns the newest chat that the caller may read, also
   const { id } = await createChat(world, "hello");
   const { id: mine } = await createChat({ owner: bob.client, organization_id: bob.organization_id }, "older or newer");
   const workspace_id = crypto.randomUUID();
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   await store.commit([
     updateChat(id, { workspace_id, updated_at: 2 }),
     updateChat(mine, { workspace_id, updated_at: 1 }),
   ]);
-  const found = () => bob.client.get(`/api/v2/chats/by-workspace?workspace_ids=${workspace_id}`);
-  expect(await found()).toEqual({ [workspace_id]: mine });
+  const findByWorkspace = () => bob.client.get(`/api/v2/chats/by-workspace?workspace_ids=${workspace_id}`);
+  expect(await findByWorkspace()).toEqual({ [workspace_id]: mine });
   await share(world, id, { [bob.user_id]: "read" });
-  expect(await found()).toEqual({ [workspace_id]: id });
+  expect(await findByWorkspace()).toEqual({ [workspace_id]: id });
 });

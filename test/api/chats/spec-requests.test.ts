@@ -4,14 +4,21 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
-import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import {
+  type ChatWorld,
+  createChat,
+  Follower,
+  openChatWorld,
+  sendMessage,
+  toTextContent,
+} from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
 const CHATS = "/api/v2/chats";
-const keys = (one: object): string[] => Object.keys(one).sort();
+const sortedKeys = (one: object): string[] => Object.keys(one).sort();
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
 describeInside("the specification", () => {
@@ -21,7 +28,7 @@ describeInside("the specification", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  const over = async (id: string): Promise<void> => {
+  const awaitTurn = async (id: string): Promise<void> => {
     using follower = await Follower.open(world.owner, id);
     await follower.until(({ status }) => status === "waiting");
   };
@@ -40,7 +47,7 @@ describeInside("the specification", () => {
       ],
     });
     (await world.models.next()).finish();
-    await over(id);
+    await awaitTurn(id);
     const path = `${CHATS}/${id}`;
     for (const limit of ["", "?limit=0", "?limit=1", "?limit=2000"]) {
       const { prompts } = await world.owner.get<Prompts>(`${path}/prompts${limit}`);
@@ -52,7 +59,7 @@ describeInside("the specification", () => {
     const file = (await (await world.owner.fetch("POST", files, "notes", { headers })).json()) as { id: string };
     await sendMessage(world, id, "", { content: [{ type: "file", file_id: file.id }] });
     (await world.models.next()).finish();
-    await over(id);
+    await awaitTurn(id);
     expect((await world.owner.get<Prompts>(`${path}/prompts?limit=1`)).prompts).toMatchObject([{ text: "onetwo" }]);
     const search = (q: string) => `${CHATS}?q=${encodeURIComponent(q)}`;
     const lost = crypto.randomUUID();
@@ -93,25 +100,25 @@ describeInside("the specification", () => {
     const { id } = await createChat(world, "one");
     const call = await world.models.next();
     const path = `${CHATS}/${id}`;
-    const tooLarge = (limit: number) => ({
+    const toTooLarge = (limit: number) => ({
       message: "Request body too large.",
       detail: `Maximum request body size is ${limit} bytes.`,
     });
-    const content = said("x".repeat(262_144));
+    const content = toTextContent("x".repeat(262_144));
     const { organization_id } = world;
-    expect(await answer("POST", CHATS, { organization_id, content })).toEqual([413, tooLarge(262_144)]);
+    expect(await answer("POST", CHATS, { organization_id, content })).toEqual([413, toTooLarge(262_144)]);
     const results = [{ tool_call_id: "c", output: "x".repeat(262_144) }];
-    expect(await answer("POST", `${path}/tool-results`, { results })).toEqual([413, tooLarge(262_144)]);
+    expect(await answer("POST", `${path}/tool-results`, { results })).toEqual([413, toTooLarge(262_144)]);
     const headers = { "content-type": "text/plain", "content-disposition": 'attachment; filename="n.txt"' };
     const upload = async (query: string, bytes: string, more: Record<string, string> = headers) => {
       const response = await world.owner.fetch("POST", `${CHATS}/files${query}`, bytes, { headers: more });
       return [response.status, await response.json()] as [number, Generic];
     };
     const organization = `?organization=${organization_id}`;
-    expect(await upload(organization, "x".repeat(10_485_761))).toEqual([413, tooLarge(10_485_760)]);
+    expect(await upload(organization, "x".repeat(10_485_761))).toEqual([413, toTooLarge(10_485_760)]);
     expect((await upload("", "x"))[0]).toBe(400);
     // Uploads are counted per user and minute, including rejected ones.
-    const other = world.owner.as((await seedUser(world.server, { organization_id })).token);
+    const other = world.owner.withToken((await seedUser(world.server, { organization_id })).token);
     let last = 400;
     let tries = 0;
     for (; last === 400 && tries < 300; tries++) {
@@ -126,7 +133,7 @@ describeInside("the specification", () => {
     for (const bad of [
       {},
       { content: [] },
-      { content: said(" ") },
+      { content: toTextContent(" ") },
       { content: "x" },
       { content: [{ type: "video" }] },
     ]) {
@@ -135,36 +142,36 @@ describeInside("the specification", () => {
       expect((await answer("POST", CHATS, { organization_id, ...bad }))[0]).toBe(400);
     }
     for (const wish of [{ plan_mode: "x" }, { reasoning_effort: "x" }, { model_config_id: crypto.randomUUID() }]) {
-      expect((await answer("POST", `${path}/messages`, { content: said("a"), ...wish }))[0]).toBe(400);
+      expect((await answer("POST", `${path}/messages`, { content: toTextContent("a"), ...wish }))[0]).toBe(400);
     }
-    expect((await answer("POST", CHATS, { content: said("a") }))[0]).toBe(400);
+    expect((await answer("POST", CHATS, { content: toTextContent("a") }))[0]).toBe(400);
     expect((await answer("DELETE", `${path}/queue/zero`))[0]).toBe(400);
     expect(await world.owner.get<MessagePage>(`${path}/messages`)).toEqual(before);
     const queued = await sendMessage(world, id, "two", { model_config_id: SCRIPTED.id });
-    expect(keys(queued)).toEqual(["messages", "queued", "queued_message", "warnings"]);
+    expect(sortedKeys(queued)).toEqual(["messages", "queued", "queued_message", "warnings"]);
     expect(queued.queued_message).toEqual({
       id: expect.any(Number),
       chat_id: id,
       model_config_id: SCRIPTED.id,
       created_at: TIME,
-      content: said("two") as never,
+      content: toTextContent("two") as never,
     });
     const removed = await world.owner.fetch("DELETE", `${path}/queue/${queued.queued_message?.id}`);
     expect([removed.status, await removed.text()]).toEqual([204, ""]);
-    const edited = await world.owner.patch<object>(`${path}/messages/${first}`, { content: said("b") });
-    expect(keys(edited)).toEqual(["deleted_message_ids", "message", "messages", "warnings"]);
+    const edited = await world.owner.patch<object>(`${path}/messages/${first}`, { content: toTextContent("b") });
+    expect(sortedKeys(edited)).toEqual(["deleted_message_ids", "message", "messages", "warnings"]);
     call.finish();
     (await world.models.next()).finish();
-    await over(id);
+    await awaitTurn(id);
     const sent = await sendMessage(world, id, "c", { busy_behavior: "queue" });
-    expect([keys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
+    expect([sortedKeys(sent), sent.queued]).toEqual([["message", "messages", "queued", "warnings"], false]);
     // A turn interrupted before its model call never makes the call.
     const asked = await world.models.next();
     const stopped = await world.owner.post<Chat>(`${path}/interrupt`);
     // Nothing had been said yet: it may already be idle when it is read.
     expect([stopped.id, ["interrupting", "waiting"].includes(stopped.status)]).toEqual([id, true]);
     asked.finish();
-    await over(id);
+    await awaitTurn(id);
   });
 
   test("[CC-1] every setting returns the specification's members, and accepts them with its status", async () => {
@@ -197,7 +204,7 @@ describeInside("the specification", () => {
         status === 204 ? 204 : body,
       ]);
       const now = await admin.get<object>(path);
-      expect([name, keys(now)]).toEqual([name, [...members]]);
+      expect([name, sortedKeys(now)]).toEqual([name, [...members]]);
       expect(now).toMatchObject(body);
     }
   });

@@ -8,14 +8,14 @@ import { DiffStatus } from "#schema/chats/chat-diff.ts";
 import { CHAT_ERROR_KINDS, ChatError } from "#schema/chats/chat-error.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { ChatFile } from "#schema/chats/chat-file.ts";
-import { PART_TYPES, ShownPart } from "#schema/chats/chat-part.ts";
+import { ChatMessagePart, PART_TYPES } from "#schema/chats/chat-part.ts";
 import { CHAT_STATUSES } from "#schema/chats/chat-status.ts";
 
 const TESTS = join(import.meta.dir, "../..");
 const page = readFileSync(join(import.meta.dir, "SPEC.md"), "utf8");
 
 /** Returns each test that a row names, with its rules: `story.test.ts CH-20, CH-22; tools/loop.test.ts TO-14`. */
-const named = (markdown: string): { file: string; rule: string }[] =>
+const findNamedTests = (markdown: string): { file: string; rule: string }[] =>
   [...markdown.matchAll(/([\w/-]+\.test\.ts)((?:,? [A-Z]{2}-\d+)+)/g)].flatMap(([, file = "", rules = ""]) =>
     (rules.match(/[A-Z]{2}-\d+/g) ?? []).map((rule) => ({
       file: file.includes("/") ? file : `api/chats/${file}`,
@@ -25,16 +25,16 @@ const named = (markdown: string): { file: string; rule: string }[] =>
 
 test("[RP-10] every test that SPEC.md names exists, and a title in it cites the rule", () => {
   const rows = page.split("\n").filter((line) => /^\| (?!row|---)/.test(line));
-  expect(rows.filter((row) => named(row).length === 0)).toEqual([]);
+  expect(rows.filter((row) => findNamedTests(row).length === 0)).toEqual([]);
   const texts = new Map<string, string>();
-  const missing = named(page).filter(({ file, rule }) => {
+  const missing = findNamedTests(page).filter(({ file, rule }) => {
     const path = join(TESTS, file);
     if (!texts.has(path)) texts.set(path, existsSync(path) ? readFileSync(path, "utf8") : "");
     const titles = texts.get(path)?.match(/["'`](?:\[[A-Z]{2,4}-\d+\]\s*)+/g) ?? [];
     return !titles.some((title) => title.includes(`[${rule}]`));
   });
   expect(missing).toEqual([]);
-  expect(named("| a | x.test.ts CH-1, CH-2; b/y.test.ts TO-3 |")).toEqual([
+  expect(findNamedTests("| a | x.test.ts CH-1, CH-2; b/y.test.ts TO-3 |")).toEqual([
     { file: "api/chats/x.test.ts", rule: "CH-1" },
     { file: "api/chats/x.test.ts", rule: "CH-2" },
     { file: "b/y.test.ts", rule: "TO-3" },
@@ -43,7 +43,7 @@ test("[RP-10] every test that SPEC.md names exists, and a title in it cites the 
 
 test("[RP-10] no member, status or kind of chats is missing in SPEC.md", () => {
   const shapes = [Chat, ChatContext, ContextResource, DiffStatus, ChatFile, ChatError];
-  const messages = [ChatMessage, QueuedMessage, ShownPart];
+  const messages = [ChatMessage, QueuedMessage, ChatMessagePart];
   const events: Record<ChatEvent["type"], true> = {
     message: true,
     message_part: true,

@@ -3,7 +3,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { ChatEvent, WatchEvent } from "#schema/chats/chat-event.ts";
-import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import {
+  type ChatWorld,
+  createChat,
+  Follower,
+  openChatWorld,
+  sendMessage,
+  toTextContent,
+} from "#test/support/chats.ts";
 import { describeInside, testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 
@@ -34,7 +41,7 @@ describeInside("the specification", () => {
   afterAll(() => world[Symbol.asyncDispose]());
 
   const read = (id: string) => world.owner.get<Chat>(`${CHATS}/${id}`);
-  const over = async (id: string): Promise<void> => {
+  const awaitTurn = async (id: string): Promise<void> => {
     using follower = await Follower.open(world.owner, id);
     await follower.until(({ status }) => status === "waiting");
   };
@@ -93,7 +100,7 @@ describeInside("the specification", () => {
     expect(listed.some((one) => one.queued_for_capacity)).toBe(false);
     for (const call of calls) call.finish();
     (await world.models.next()).finish();
-    for (const { id } of chats) await over(id);
+    for (const { id } of chats) await awaitTurn(id);
     expect((await read(chats[5]?.id as string)).queued_for_capacity).toBe(false);
   });
 
@@ -117,7 +124,7 @@ describeInside("the specification", () => {
     expect(user).toEqual({
       ...head,
       role: "user",
-      content: said("go") as never,
+      content: toTextContent("go") as never,
       created_by: world.user_id,
       model_config_id,
     });
@@ -172,7 +179,7 @@ describeInside("the specification", () => {
     const page = await world.owner.get<MessagePage>(`${CHATS}/${id}/messages`);
     expect(page.messages[0]?.content).toEqual([{ ...shown, file_id: { uuid: file.id, valid: true } }]);
     const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
-    const nobody = world.owner.as(undefined);
+    const nobody = world.owner.withToken(undefined);
     const plain = await nobody.get<MessagePage>(`${CHATS}/${id}/messages`, upstream);
     expect(plain.messages[0]?.content).toEqual([{ ...shown, file_id: file.id }]);
     const sent = await sendMessage(world, id, "", { content: [{ type: "file", file_id: file.id }] });
@@ -184,7 +191,7 @@ describeInside("the specification", () => {
     socket.close();
     call.finish();
     (await world.models.next()).finish();
-    await over(id);
+    await awaitTurn(id);
   });
 
   test("[CH-20] the snapshot's order with a queue and a retry, an error, or awaited calls; a retry has all its members", async () => {
@@ -230,7 +237,7 @@ describeInside("the specification", () => {
     await world.owner.post(`${CHATS}/${id}/tool-results`, { results: [{ tool_call_id: "c", output: null }] });
     (await world.models.next()).finish();
     (await world.models.next()).finish();
-    await over(id);
+    await awaitTurn(id);
   });
 });
 

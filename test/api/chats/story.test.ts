@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { Chat, EditedMessage, MessagePage, Prompts } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { Client } from "#src/client.ts";
-import { createChat, Follower, historyOf, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import { createChat, Follower, loadHistory, openChatWorld, sendMessage, toTextContent } from "#test/support/chats.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -21,7 +21,7 @@ test("[CH-20] a follower gets the snapshot, then every part and message once and
   call.finish();
   await follower.until(({ status, preview }) => status === "waiting" && preview === "");
   expect(follower.history).toEqual(["user: What is the capital of France, please tell me now", "assistant: Paris"]);
-  expect(await historyOf(world.owner, chat.id)).toEqual(follower.history);
+  expect(await loadHistory(world.owner, chat.id)).toEqual(follower.history);
 });
 
 test("[CH-21] a late follower gets the turn's output from its first part", async () => {
@@ -49,7 +49,7 @@ test("[CH-22] with after_id the snapshot omits known messages; after an edit all
   await resumed.until(({ status }) => status === "waiting");
   expect([...resumed.messages.keys()]).toEqual([]);
   const edited = await world.owner.patch<EditedMessage>(`/api/v2/chats/${id}/messages/${first}`, {
-    content: said("two"),
+    content: toTextContent("two"),
   });
   expect(edited.deleted_message_ids).toEqual([first, last]);
   for (const one of [follower, resumed]) {
@@ -195,7 +195,7 @@ test("[CH-27] unread is what the owner has not followed; archived chats are sile
   expect(await world.owner.get<Chat[]>("/api/v2/chats")).toEqual([]);
   expect((await world.owner.get<Chat[]>("/api/v2/chats?q=archived:true")).map((one) => one.id)).toEqual([id]);
   const refused = [
-    await world.owner.fetch("POST", `${path}/messages`, { content: said("x") }),
+    await world.owner.fetch("POST", `${path}/messages`, { content: toTextContent("x") }),
     await world.owner.fetch("POST", `${path}/interrupt`),
     await world.owner.fetch("PATCH", path, { archived: true }),
   ];
@@ -223,7 +223,7 @@ test("[CH-28] others cannot see a chat; the deployment's owner sees and stops it
       await client.fetch("GET", path),
       await client.fetch("GET", `${path}/messages`),
       await client.fetch("GET", `${path}/stream`),
-      await client.fetch("POST", `${path}/messages`, { content: said("x") }),
+      await client.fetch("POST", `${path}/messages`, { content: toTextContent("x") }),
       await client.fetch("POST", `${path}/queue/1/promote`),
       await client.fetch("POST", `${path}/tool-results`, { results: [] }),
       await client.fetch("POST", `${path}/reconcile-invalid`),
@@ -247,11 +247,11 @@ test("[CH-29] pages of the history and the prompts, with their limits", async ()
   }
   const ids = [...follower.messages.keys()];
   const page = (query: string) => world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages${query}`);
-  const idsOf = ({ messages }: MessagePage): number[] => messages.map((one) => one.id);
+  const listIds = ({ messages }: MessagePage): number[] => messages.map((one) => one.id);
   const newest = await page("?limit=2");
-  expect([idsOf(newest), newest.has_more]).toEqual([ids.slice(-2).reverse(), true]);
-  expect(idsOf(await page(`?after_id=${ids[1]}&limit=2`))).toEqual(ids.slice(2, 4));
-  expect(idsOf(await page(`?after_id=${ids[0]}&before_id=${ids[2]}`))).toEqual(ids.slice(1, 2));
+  expect([listIds(newest), newest.has_more]).toEqual([ids.slice(-2).reverse(), true]);
+  expect(listIds(await page(`?after_id=${ids[1]}&limit=2`))).toEqual(ids.slice(2, 4));
+  expect(listIds(await page(`?after_id=${ids[0]}&before_id=${ids[2]}`))).toEqual(ids.slice(1, 2));
   for (const query of ["?limit=0", "?limit=201", "?after_id=-1", "?after_id=5&before_id=5"]) {
     expect((await world.owner.fetch("GET", `/api/v2/chats/${id}/messages${query}`)).status).toBe(400);
   }
@@ -264,7 +264,7 @@ test("[CH-30] with nothing configured, the demo model answers within a second an
   const { token, organization_id } = await seedUser(server);
   const owner = new Client(server.url, token);
   const started = performance.now();
-  const { id } = await owner.post<Chat>("/api/v2/chats", { organization_id, content: said("hello there") });
+  const { id } = await owner.post<Chat>("/api/v2/chats", { organization_id, content: toTextContent("hello there") });
   using follower = await Follower.open(owner, id);
   await follower.until(({ preview }) => preview.includes("demo"));
   expect(performance.now() - started).toBeLessThan(1_000);

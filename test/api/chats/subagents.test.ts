@@ -5,14 +5,14 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 type Body = { messages: { role: string; content: unknown }[]; tools?: { function: { name: string } }[] };
-const bodyOf = ({ body }: ModelCall) => body as unknown as Body;
-const toolsOf = (call: ModelCall) => (bodyOf(call).tools ?? []).map((one) => one.function.name);
-const lastOf = (call: ModelCall) => JSON.stringify(bodyOf(call).messages.at(-1));
+const getBody = ({ body }: ModelCall) => body as unknown as Body;
+const listToolNames = (call: ModelCall) => (getBody(call).tools ?? []).map((one) => one.function.name);
+const getLastMessage = (call: ModelCall) => JSON.stringify(getBody(call).messages.at(-1));
 const callTool = (call: ModelCall, name: string, args: unknown): void =>
   call.say({ call: { id: `id-${name}`, name, args: JSON.stringify(args) } }, { finish: "tool_calls" }).end();
 const answer = (call: ModelCall, text: string): void => call.say({ text }, { finish: "stop" }).end();
@@ -26,17 +26,17 @@ test("[SB-1] [SB-4] [PM-4] a chat starts a sub-chat and gets its report, with th
   using follower = await Follower.open(owner, id);
   callTool(await upstream.next(), "list_subagent_models", {});
   const listed = await upstream.next();
-  expect(JSON.parse(String(bodyOf(listed).messages.at(-1)?.content))).toMatchObject({
+  expect(JSON.parse(String(getBody(listed).messages.at(-1)?.content))).toMatchObject({
     models: [{ model_config_id: model.id, model: "test-model", reasoning_efforts: ["none", "minimal", "low"] }],
   });
   callTool(listed, "spawn_agent", { type: "explore", prompt: "look for it", model_config_id: model.id });
   // The sub-agent and its parent chat make calls at the same time.
   const both = [await upstream.next(), await upstream.next()];
-  const agent = both.find((call) => bodyOf(call).messages.at(-1)?.role === "user");
+  const agent = both.find((call) => getBody(call).messages.at(-1)?.role === "user");
   const root = both.find((call) => call !== agent);
   if (!agent || !root) throw new Error("the agent and its chat must both go on");
-  const { chat_id } = JSON.parse(String(bodyOf(root).messages.at(-1)?.content)) as { chat_id: string };
-  expect(toolsOf(agent).filter((name) => name.endsWith("_agent"))).toEqual([]);
+  const { chat_id } = JSON.parse(String(getBody(root).messages.at(-1)?.content)) as { chat_id: string };
+  expect(listToolNames(agent).filter((name) => name.endsWith("_agent"))).toEqual([]);
   const { children } = await owner.get<Chat>(`/api/v2/chats/${id}`);
   expect(children).toMatchObject([{ id: chat_id, parent_chat_id: id, status: "running", title: "look for it" }]);
   using own = await Follower.open(owner, chat_id);
@@ -45,14 +45,14 @@ test("[SB-1] [SB-4] [PM-4] a chat starts a sub-chat and gets its report, with th
   await own.until(({ preview }) => preview === "It is ");
   answer(agent, "here.");
   const told = await upstream.next();
-  expect(lastOf(told)).toContain("It is here.");
+  expect(getLastMessage(told)).toContain("It is here.");
   await own.until(({ status, history }) => status === "waiting" && history.length === 2);
   answer(told, "Found.");
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: Found.");
 
   await sendMessage(world, id, "now plan", { plan_mode: "plan" });
   const planning = await upstream.next();
-  expect(toolsOf(planning)).toContain("ask_user_question");
+  expect(listToolNames(planning)).toContain("ask_user_question");
   const options = [
     { label: "Left", description: "Shorter." },
     { label: "Right", description: "Safer." },
@@ -63,7 +63,7 @@ test("[SB-1] [SB-4] [PM-4] a chat starts a sub-chat and gets its report, with th
   );
   await sendMessage(world, id, "Left");
   const chosen = await upstream.next();
-  expect(lastOf(chosen)).toContain("Left");
+  expect(getLastMessage(chosen)).toContain("Left");
   answer(chosen, "So be it.");
   await follower.until(({ history }) => history.at(-1) === "assistant: So be it.");
 });

@@ -1,22 +1,22 @@
 // Titles and summaries: what is requested when, which parts of the answers are used, and that a person's own title is never overwritten.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import {
-  fallbackTitle,
   formatTranscript,
-  labelFrom,
+  parseLabel,
+  parseTitle,
   summaryFrom,
-  titleFrom,
+  toFallbackTitle,
 } from "#actors/chat/background/title-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { callsByKind } from "#test/support/models/side-calls.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { createCallWaiter } from "#test/support/models/side-calls.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const PROMPT =
   "please find out why the nightly deployment of the api keeps failing since last week, and mend it for good";
@@ -24,7 +24,12 @@ const PROMPT =
 const openWorld = async (options: { clock?: ManualClock } = {}) => {
   const models = new ScriptedModels(true);
   const world = await openChatWorld({ models, env: { SLIPWAY_CHAT_TITLES: "true" }, ...options });
-  return { ...world, models, take: callsByKind(models), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+  return {
+    ...world,
+    models,
+    take: createCallWaiter(models),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
 };
 type TitleWorld = Awaited<ReturnType<typeof openWorld>>;
 const read = (world: ChatWorld, id: string) => world.owner.get<Chat>(`/api/v2/chats/${id}`);
@@ -33,7 +38,7 @@ const answerAll = async (world: TitleWorld, id: string, answers: { turn: string;
   (await world.take("turn")).say(answers.turn).finish();
   (await world.take("label")).say(answers.label).finish();
   if (answers.summary !== undefined) (await world.take("summary")).say(answers.summary).finish();
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   return read(world, id);
 };
 
@@ -44,7 +49,7 @@ test("[TT-1] a chat gets its title during its first turn, then a label and a sum
   expect(made.title).toBe("please find out why the nightly…");
   const turn = await world.take("turn");
   const kinds: string[] = [];
-  const hear = async (kind: string) => {
+  const awaitEvent = async (kind: string) => {
     while (!kinds.includes(kind)) kinds.push((await watch.json<WatchEvent>()).kind);
   };
   const answer = async (kind: "title" | "label" | "summary", text: string) => {
@@ -53,14 +58,14 @@ test("[TT-1] a chat gets its title during its first turn, then a label and a sum
     call.say(text).finish();
   };
   await answer("title", ' "Nightly  deployment failure" ');
-  await hear("title_change");
+  await awaitEvent("title_change");
   expect(await read(world, made.id)).toMatchObject({ title: "Nightly deployment failure", status: "running" });
 
   turn.say("It is the certificate: it ran out on Monday. I have renewed it, and now a job looks every day.").finish();
   await answer("label", "renewed the certificate");
   await answer("summary", "The certificate had run out. It was renewed.");
-  await contextOf(world.server).titles.idle();
-  await hear("chat_summary_change");
+  await getContext(world.server).titles.whenIdle();
+  await awaitEvent("chat_summary_change");
   expect(kinds.filter((kind) => kind !== "status_change")).toEqual([
     ...["created", "title_change", "summary_change", "chat_summary_change"],
   ]);
@@ -68,7 +73,7 @@ test("[TT-1] a chat gets its title during its first turn, then a label and a sum
   expect([chat.title, chat.last_turn_summary, chat.summary]).toEqual([
     ...["Nightly deployment failure", "renewed the certificate", "The certificate had run out. It was renewed."],
   ]);
-  const row = await contextOf(world.server).chats.ask(made.id, "snapshot", {});
+  const row = await getContext(world.server).chats.ask(made.id, "snapshot", {});
   expect(row.picture.status).toBe("waiting");
 });
 
@@ -98,24 +103,24 @@ test("[TT-2] [TT-3] a failed or unusable title is requested again at the end of 
   const { id, title } = await createChat(world, "short");
   expect(title).toBe("short");
   (await world.take("title")).say("one two three four five six seven eight nine").finish();
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   (await world.take("turn")).say("fine").finish();
   (await world.take("title")).say("A short one").finish();
   (await world.take("label")).fail("auth");
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   const chat = await read(world, id);
   expect([chat.title, chat.last_turn_summary]).toEqual(["A short one", "finished latest turn"]);
   await sendMessage(world, id, "fail please");
   (await world.take("turn")).fail("auth");
   (await world.take("label")).say("We have failed you.").finish();
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   expect((await read(world, id)).last_turn_summary).toBe("hit an error");
 });
 
 test("[TT-6] a first turn that is interrupted leaves a title, and a label that says what was done until then", async () => {
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
-  const interrupted = async (label: string, title?: string) => {
+  const interruptTurn = async (label: string, title?: string) => {
     using follower = await Follower.open(world.owner, id);
     (await world.take("turn")).say("The first log names the certificate.");
     await follower.until(({ preview }) => preview.includes("certificate"));
@@ -128,14 +133,14 @@ test("[TT-6] a first turn that is interrupted leaves a title, and a label that s
     call.say(label).finish();
   };
   (await world.take("title")).fail("auth");
-  await contextOf(world.server).titles.idle();
-  await interrupted("read the first log", "Nightly deployment failure");
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
+  await interruptTurn("read the first log", "Nightly deployment failure");
+  await getContext(world.server).titles.whenIdle();
   const chat = await read(world, id);
   expect([chat.title, chat.last_turn_summary]).toEqual(["Nightly deployment failure", "read the first log"]);
   await sendMessage(world, id, "go on");
-  await interrupted("I did. Many things.");
-  await contextOf(world.server).titles.idle();
+  await interruptTurn("I did. Many things.");
+  await getContext(world.server).titles.whenIdle();
   expect((await read(world, id)).last_turn_summary).toBe("stopped before the end");
 });
 
@@ -143,13 +148,13 @@ test("[TT-6] a first turn that ends with a queued message still gets a title", a
   await using world = await openWorld();
   const { id } = await createChat(world, PROMPT);
   (await world.take("title")).fail("auth");
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   const turn = await world.take("turn");
   await sendMessage(world, id, "and then this", { busy_behavior: "queue" });
   turn.say("done").finish();
   await world.take("turn");
   (await world.take("title")).say("Nightly deployment failure").finish();
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   expect((await read(world, id)).title).toBe("Nightly deployment failure");
 });
 
@@ -159,20 +164,20 @@ test("[TT-4] the owner can request a title suggestion; nothing is stored", async
   const { id } = await createChat(world, PROMPT);
   await world.take("turn");
   (await world.take("title")).fail("auth");
-  await contextOf(world.server).titles.idle();
+  await getContext(world.server).titles.whenIdle();
   const propose = () => world.owner.fetch("POST", `/api/v2/chats/${id}/title/propose`);
-  const answered = async (speak: (call: ScriptedCall) => void) => {
+  const answerProposal = async (speak: (call: ScriptedCall) => void) => {
     const response = propose();
     speak(await world.take("title"));
     return response;
   };
-  const good = await answered((call) => call.say("Mending the deployment").finish());
+  const good = await answerProposal((call) => call.say("Mending the deployment").finish());
   expect(await good.json()).toEqual({ title: "Mending the deployment" });
-  const bad = await answered((call) => call.say("one two three four five six seven eight nine").finish());
+  const bad = await answerProposal((call) => call.say("one two three four five six seven eight nine").finish());
   expect(await bad.json()).toEqual({ title: "please find out why the nightly…" });
-  expect((await answered((call) => call.fail("usage_limit"))).status).toBe(409);
-  expect((await answered((call) => call.fail("auth"))).status).toBe(400);
-  expect((await answered(() => clock.advance(30_001))).status).toBe(504);
+  expect((await answerProposal((call) => call.fail("usage_limit"))).status).toBe(409);
+  expect((await answerProposal((call) => call.fail("auth"))).status).toBe(400);
+  expect((await answerProposal(() => clock.advance(30_001))).status).toBe(504);
   expect((await read(world, id)).title).toBe("please find out why the nightly…");
 });
 
@@ -200,16 +205,16 @@ const ANSWERS: [string, string | undefined][] = [
   ["Thinking machines compared", "Thinking machines compared"],
 ];
 test.each(ANSWERS)("[TT-7] of %j the title is %p", (answer, title) => {
-  expect(titleFrom(answer)).toBe(title as string);
+  expect(parseTitle(answer)).toBe(title as string);
 });
 
 test("[TT-5] only the valid part of an answer is used", () => {
-  expect(titleFrom("“Fix  the\n build”")).toBe("Fix the build");
-  expect(titleFrom("one two three four five six seven eight")).toBeDefined();
+  expect(parseTitle("“Fix  the\n build”")).toBe("Fix the build");
+  expect(parseTitle("one two three four five six seven eight")).toBeDefined();
   for (const none of ["", ' "" ', "one two three four five six seven eight nine"])
-    expect(titleFrom(none)).toBeUndefined();
-  expect([...(titleFrom("x".repeat(200)) ?? "")].length).toBe(80);
-  expect(labelFrom("fixed the tests")).toBe("fixed the tests");
+    expect(parseTitle(none)).toBeUndefined();
+  expect([...(parseTitle("x".repeat(200)) ?? "")].length).toBe(80);
+  expect(parseLabel("fixed the tests")).toBe("fixed the tests");
   for (const none of [
     "fixed",
     "I fixed it",
@@ -219,12 +224,12 @@ test("[TT-5] only the valid part of an answer is used", () => {
     "fixed it\nand more",
     "a b c d e f",
   ]) {
-    expect([none, labelFrom(none)]).toEqual([none, undefined]);
+    expect([none, parseLabel(none)]).toEqual([none, undefined]);
   }
   expect(summaryFrom("  A.\n B. ")).toBe("A. B.");
   expect(summaryFrom(" ")).toBeUndefined();
-  expect(fallbackTitle([{ type: "file", file_id: "x" }])).toBe("New Chat");
-  expect(fallbackTitle([{ type: "text", text: "one two three four five six seven" }])).toBe(
+  expect(toFallbackTitle([{ type: "file", file_id: "x" }])).toBe("New Chat");
+  expect(toFallbackTitle([{ type: "text", text: "one two three four five six seven" }])).toBe(
     "one two three four five six…",
   );
   const long = Array.from({ length: 50 }, (_, index) => ({

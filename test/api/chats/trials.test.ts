@@ -8,7 +8,7 @@ import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
-import { pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import { configureAgent, listPendingCalls } from "#test/support/acp/agent-world.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
@@ -146,7 +146,7 @@ testInside(
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, models, server, path, id, chat, speaker, answerIn } = world;
-    const refused = async (body: object, at = path, client = admin): Promise<string> => {
+    const getRejection = async (body: object, at = path, client = admin): Promise<string> => {
       const answer = await client.fetch("POST", at, body);
       const { message, validations = [] } = (await answer.json()) as {
         message: string;
@@ -155,19 +155,19 @@ testInside(
       return [answer.status, ...validations.map(({ field, detail }) => `${field} ${detail}`), message].join(": ");
     };
     const body = { prompt: "write it", count: 2 };
-    expect(await refused({ count: 2 })).toBe("400: prompt must not be empty: Validation failed.");
-    expect(await refused({ prompt: "a", ways: [{}, { prompt: " " }] })).toStartWith(
+    expect(await getRejection({ count: 2 })).toBe("400: prompt must not be empty: Validation failed.");
+    expect(await getRejection({ prompt: "a", ways: [{}, { prompt: " " }] })).toStartWith(
       "400: ways.1.prompt must not be empty",
     );
-    expect(await refused({ prompt: "a", ways: [{}, {}], count: 3 })).toStartWith(
+    expect(await getRejection({ prompt: "a", ways: [{}, {}], count: 3 })).toStartWith(
       "400: count must be the number of ways",
     );
-    expect(await refused({ prompt: "a", count: 9 })).toStartWith("400: count");
-    expect(await refused({ prompt: "a", ways: [{}, { coding_agent: "none" }] })).toStartWith("400: coding_agent");
-    expect(await refused({ ...body, check_timeout_seconds: 0 })).toStartWith("400: check_timeout_seconds");
+    expect(await getRejection({ prompt: "a", count: 9 })).toStartWith("400: count");
+    expect(await getRejection({ prompt: "a", ways: [{}, { coding_agent: "none" }] })).toStartWith("400: coding_agent");
+    expect(await getRejection({ ...body, check_timeout_seconds: 0 })).toStartWith("400: check_timeout_seconds");
     const nowhere = await createChat(speaker, "nowhere");
     const call = await models.next();
-    expect(await refused(body, `/api/v2/chats/${nowhere.id}/trials`)).toBe(
+    expect(await getRejection(body, `/api/v2/chats/${nowhere.id}/trials`)).toBe(
       "409: This chat has no workspace to fork. Ask it to create one first, or choose one for it.",
     );
     call.finish();
@@ -175,7 +175,7 @@ testInside(
     await awaitBuild(admin, echo.id);
     const away = await createChat(speaker, "away", { workspace_id: echo.id });
     const late = await models.next();
-    expect(await refused(body, `/api/v2/chats/${away.id}/trials`)).toStartWith(
+    expect(await getRejection(body, `/api/v2/chats/${away.id}/trials`)).toStartWith(
       "409: Ways cannot be tried in this workspace. Snapshots are not available for this template",
     );
     late.finish();
@@ -183,15 +183,15 @@ testInside(
       server.url,
       (await seedUser(server, { organization_id: speaker.organization_id })).token,
     );
-    expect(await refused(body, path, stranger)).toStartWith("404");
+    expect(await getRejection(body, path, stranger)).toStartWith("404");
     expect((await admin.get<Trials>(path)).trials).toEqual([]);
     expect((await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots).toEqual([]);
 
     const trial = await admin.post<Trial>(path, { ...body, check_command: "cat answer", count: 2 });
     const at = `${path}/${trial.id}`;
-    expect(await refused(body)).toStartWith("409: This chat already has open ways");
+    expect(await getRejection(body)).toStartWith("409: This chat already has open ways");
     expect((await admin.fetch("GET", `/api/v2/chats/${nowhere.id}/trials/${trial.id}`)).status).toBe(404);
-    expect(await refused({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still working");
+    expect(await getRejection({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still working");
     for (const one of [await models.next(), await models.next()]) write(one);
     await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
     const chats = trial.ways.map(({ chat_id }) => chat_id);
@@ -208,8 +208,8 @@ testInside(
     await admin.post<Trial>(`${at}/stop`);
     const stopped = await world.become(trial, "ready");
     expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
-    expect(await refused({}, `${at}/stop`)).toBe("409: None of the ways is working.");
-    expect(await refused({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
+    expect(await getRejection({}, `${at}/stop`)).toBe("409: None of the ways is working.");
+    expect(await getRejection({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
     // Interrupting a pending approval causes one more model call.
     await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");
 
@@ -256,7 +256,7 @@ testInside(
   async () => {
     await using world = await openTrialWorld({ permission_mode: "ask" });
     const { admin, path, id, answerIn } = world;
-    await setAgent(world, "test");
+    await configureAgent(world, "test");
     const made = await admin.post<Trial>(path, {
       ways: [
         { prompt: "say nothing to do", coding_agent: "test" },
@@ -266,7 +266,7 @@ testInside(
     });
     await until(async () => (await world.wayStates(made)).join() === "failed,needs_you");
     const chat_id = made.ways[1]?.chat_id ?? "";
-    const [asked] = await pendingCalls(admin, chat_id);
+    const [asked] = await listPendingCalls(admin, chat_id);
     const answers = [{ tool_call_id: asked?.tool_call_id, decision: "allow" }];
     await admin.post<unknown>(`/api/v2/chats/${chat_id}/permissions`, { answers });
     const ready = await world.become(made, "ready");

@@ -5,13 +5,13 @@ import type { ConnectionLog } from "#schema/connections.ts";
 import { AppVisits } from "#src/api/applications/visits.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 import { TestTerminal } from "../agents/reach.ts";
 import { startAppWorld } from "../applications/app-world.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 let world: Awaited<ReturnType<typeof startAppWorld>>;
 let admin: Client;
@@ -32,7 +32,7 @@ test("[CG-1] a terminal is open while a client is attached, and records the user
   const path = (rest: string): string => `/api/v2/workspaceagents/${world.agent_id}/${rest}`;
   using terminal = await TestTerminal.open({ owner, path }, { id: uuid() });
   await until(async () => (await list("type:reconnecting_pty status:ongoing")).length === 1);
-  terminal.say({ data: "exit\n" });
+  terminal.sendInput({ data: "exit\n" });
   await terminal.socket.closed;
   await until(async () => (await list("type:reconnecting_pty status:completed")).length === 1);
   const [entry] = await list("type:reconnecting_pty");
@@ -82,14 +82,14 @@ test("[CG-3] a visit ends after fifteen minutes without a request, at its last o
   const visits = new AppVisits({ clock, connections: { begin } } as never);
   const place = { agent_id: "a", slug: "web", port: 80, isPort: false } as never;
   const by = { user_id: "u", ip: "192.0.2.1", user_agent: "B" };
-  expect(visits.used(place, by)).toBe(false);
-  visits.answered(place, by, 200);
+  expect(visits.recordTraffic(place, by)).toBe(false);
+  visits.recordResponse(place, by, 200);
   clock.advance(14 * 60_000);
-  expect(visits.used(place, by)).toBe(true);
+  expect(visits.recordTraffic(place, by)).toBe(true);
   clock.advance(15 * 60_000);
   expect(told).toEqual(["web begins", `1 ends at ${14 * 60_000}`]);
-  visits.answered(place, by, 200);
-  visits.answered(place, { ...by, user_id: null, user_agent: "one" } as never, 200);
-  visits.answered(place, { ...by, user_id: null, user_agent: "two" } as never, 200);
+  visits.recordResponse(place, by, 200);
+  visits.recordResponse(place, { ...by, user_id: null, user_agent: "one" } as never, 200);
+  visits.recordResponse(place, { ...by, user_id: null, user_agent: "two" } as never, 200);
   expect(told.slice(2)).toEqual(["web begins", "web begins"]);
 });

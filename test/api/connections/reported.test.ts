@@ -2,23 +2,31 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
-import { uuid, uuidBytes } from "#base/ids.ts";
+import { uuid, uuidToBytes } from "#base/ids.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { Client } from "#src/client.ts";
 import { Connection_Action as Action, Lifecycle_State, Connection_Type as Type } from "#src/wire/gen/agent_pb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, type Seeded, seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, type SeededAgent, seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 type Page = { connection_logs: ConnectionLog[]; count: number; count_cap: number };
-type Told = { id?: string; action?: Action; type?: Type; at?: number; reason?: string; code?: number; app?: string };
+type ConnectionReport = {
+  id?: string;
+  action?: Action;
+  type?: Type;
+  at?: number;
+  reason?: string;
+  code?: number;
+  app?: string;
+};
 
 const clock = new ManualClock();
 const DAY_MS = 86_400_000;
@@ -32,15 +40,15 @@ afterAll(async () => await server[Symbol.asyncDispose]());
 
 const list = (q: string, page = "", client = admin): Promise<Page> =>
   client.get<Page>(`/api/v2/connectionlog?${new URLSearchParams({ q })}${page}`);
-const of = async ({ workspace_id }: Seeded): Promise<ConnectionLog[]> =>
+const listConnections = async ({ workspace_id }: SeededAgent): Promise<ConnectionLog[]> =>
   (await list(`workspace_id:${workspace_id}`)).connection_logs;
 
-const tell = async (seeded: Seeded, ...reports: Told[]): Promise<void> => {
+const reportConnections = async (seeded: SeededAgent, ...reports: ConnectionReport[]): Promise<void> => {
   await using connection = await connectAgent(server, seeded.agent_token);
   for (const { id = uuid(), action = Action.CONNECT, type = Type.SSH, at, reason, code = 0, app = "" } of reports) {
     await connection.agent.reportConnection({
       connection: {
-        id: uuidBytes(id),
+        id: uuidToBytes(id),
         action,
         type,
         timestamp: timestampFromMs(at ?? clock.now()),
@@ -53,17 +61,17 @@ const tell = async (seeded: Seeded, ...reports: Told[]): Promise<void> => {
   }
 };
 const sweep = async (): Promise<void> => {
-  const { connectionUpkeep } = contextOf(server);
+  const { connectionUpkeep } = getContext(server);
   clock.advance(60_000);
   connectionUpkeep.sweep();
-  await connectionUpkeep.idle();
+  await connectionUpkeep.whenIdle();
 };
 
 test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs editors by name and ports by number", async () => {
   const seeded = await seedAgent(server);
   const id = uuid();
-  await tell(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
-  const [open, ...more] = await of(seeded);
+  await reportConnections(seeded, { id }, { id }, { action: Action.DISCONNECT, reason: "unknown" });
+  const [open, ...more] = await listConnections(seeded);
   expect(more).toEqual([]);
   expect(open).toMatchObject({
     type: "ssh",
@@ -79,15 +87,20 @@ test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs
   expect(open?.ssh_info).not.toHaveProperty("disconnect_time");
   clock.advance(5_000);
   const end = { id, action: Action.DISCONNECT, reason: "it was enough", code: 7 };
-  await tell(seeded, end, { ...end, reason: "again", code: 8 });
-  const [ended] = await of(seeded);
+  await reportConnections(seeded, end, { ...end, reason: "again", code: 8 });
+  const [ended] = await listConnections(seeded);
   expect(ended).toMatchObject({ id: open?.id, disconnect_reason: "it was enough" });
   expect(ended?.ssh_info).toMatchObject({ exit_code: 7, disconnect_reason: "it was enough" });
   expect(Date.parse(ended?.disconnect_time ?? "") - Date.parse(ended?.connect_time ?? "")).toBe(5_000);
 
-  await tell(seeded, { app: "cursor", type: Type.TYPE_UNSPECIFIED }, { app: "vscode" }, { app: "port:8080" });
-  await tell(seeded, { type: Type.JETBRAINS }, { type: Type.RECONNECTING_PTY });
-  const kinds = (await of(seeded)).slice(0, 5).map(({ type, target }) => [type, target]);
+  await reportConnections(
+    seeded,
+    { app: "cursor", type: Type.TYPE_UNSPECIFIED },
+    { app: "vscode" },
+    { app: "port:8080" },
+  );
+  await reportConnections(seeded, { type: Type.JETBRAINS }, { type: Type.RECONNECTING_PTY });
+  const kinds = (await listConnections(seeded)).slice(0, 5).map(({ type, target }) => [type, target]);
   expect(kinds.reverse()).toEqual([
     ["ssh", "cursor"],
     ["vscode", ""],
@@ -100,36 +113,36 @@ test("[CG-2] [CG-4] logs each session once, with one end and its exit code; logs
 test("[CG-4] an agent's clock is used if it is within an hour, and nothing starts in the future", async () => {
   const seeded = await seedAgent(server);
   const now = clock.now();
-  for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await tell(seeded, { at });
-  const begun = (await of(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
+  for (const at of [now - 60_000, now + 60_000, now - 2 * 3_600_000]) await reportConnections(seeded, { at });
+  const begun = (await listConnections(seeded)).map(({ connect_time }) => Date.parse(connect_time) - now);
   expect(begun.sort((a, b) => a - b)).toEqual([-60_000, 0, 0]);
 });
 
 test("[CG-5] logs at most 300 connections per minute", async () => {
   const seeded = await seedAgent(server);
-  await tell(seeded, ...Array.from({ length: 320 }, () => ({})));
-  expect(await of(seeded)).toHaveLength(300);
+  await reportConnections(seeded, ...Array.from({ length: 320 }, () => ({})));
+  expect(await listConnections(seeded)).toHaveLength(300);
   clock.advance(60_000);
-  await tell(seeded, {});
-  expect(await of(seeded)).toHaveLength(301);
+  await reportConnections(seeded, {});
+  expect(await listConnections(seeded)).toHaveLength(301);
 });
 
 test("[CG-6] closes the open connections of an agent that restarts or whose build was replaced", async () => {
   const seeded = await seedAgent(server);
-  await tell(seeded, {});
+  await reportConnections(seeded, {});
   clock.advance(1_000);
   {
     await using connection = await connectAgent(server, seeded.agent_token);
     const lifecycle = { state: Lifecycle_State.STARTING, changedAt: timestampFromMs(clock.now()) };
     await connection.agent.updateLifecycle({ lifecycle });
   }
-  expect((await of(seeded))[0]?.disconnect_reason).toBe("the workspace's agent was started again");
-  await tell(seeded, {});
+  expect((await listConnections(seeded))[0]?.disconnect_reason).toBe("the workspace's agent was started again");
+  await reportConnections(seeded, {});
   await sweep();
-  expect((await of(seeded))[0]?.disconnect_time).toBeNull();
-  await supersede(server, seeded);
+  expect((await listConnections(seeded))[0]?.disconnect_time).toBeNull();
+  await supersedeAgent(server, seeded);
   await sweep();
-  expect((await of(seeded))[0]?.disconnect_reason).toBe("the workspace's agent has gone");
+  expect((await listConnections(seeded))[0]?.disconnect_reason).toBe("the workspace's agent has gone");
 });
 
 test("[CG-7] finds by type, state, people, workspace, connection and time, and refuses unknown keys", async () => {
@@ -138,19 +151,22 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
   clock.advance(1_000);
   const before = new Date(clock.now()).toISOString().replace(/\.\d+/, "");
   clock.advance(1_000);
-  await tell(seeded, { id, type: Type.VSCODE }, { type: Type.SSH }, { id, action: Action.DISCONNECT });
-  const found = async (q: string) => (await list(`workspace_id:${seeded.workspace_id} ${q}`)).connection_logs.length;
-  const owner = (await of(seeded))[0]?.workspace_owner_username ?? "";
-  expect(await Promise.all(["", "type:vscode", "vscode", "type:jetbrains"].map(found))).toEqual([2, 1, 1, 0]);
-  expect(await Promise.all(["status:ongoing", "status:completed"].map(found))).toEqual([1, 1]);
-  expect(await Promise.all([`connection_id:${id}`, `connection_id:${uuid()}`].map(found))).toEqual([1, 0]);
+  await reportConnections(seeded, { id, type: Type.VSCODE }, { type: Type.SSH }, { id, action: Action.DISCONNECT });
+  const countFound = async (q: string) =>
+    (await list(`workspace_id:${seeded.workspace_id} ${q}`)).connection_logs.length;
+  const owner = (await listConnections(seeded))[0]?.workspace_owner_username ?? "";
+  expect(await Promise.all(["", "type:vscode", "vscode", "type:jetbrains"].map(countFound))).toEqual([2, 1, 1, 0]);
+  expect(await Promise.all(["status:ongoing", "status:completed"].map(countFound))).toEqual([1, 1]);
+  expect(await Promise.all([`connection_id:${id}`, `connection_id:${uuid()}`].map(countFound))).toEqual([1, 0]);
   const owners = [`workspace_owner:${owner}`, `workspace_owner_email:${owner}@example.com`, "workspace_owner:me"];
-  expect(await Promise.all(owners.map(found))).toEqual([2, 2, 0]);
-  expect(await Promise.all(["username:me", "user_email:nobody@example.com"].map(found))).toEqual([0, 0]);
-  expect(await Promise.all([`organization:${seeded.organization_id}`, "organization:default"].map(found))).toEqual([
+  expect(await Promise.all(owners.map(countFound))).toEqual([2, 2, 0]);
+  expect(await Promise.all(["username:me", "user_email:nobody@example.com"].map(countFound))).toEqual([0, 0]);
+  expect(await Promise.all([`organization:${seeded.organization_id}`, "organization:default"].map(countFound))).toEqual(
+    [2, 0],
+  );
+  expect(await Promise.all([`connected_after:"${before}"`, `connected_before:"${before}"`].map(countFound))).toEqual([
     2, 0,
   ]);
-  expect(await Promise.all([`connected_after:"${before}"`, `connected_before:"${before}"`].map(found))).toEqual([2, 0]);
   const wrong = "cake:1 status:maybe workspace_id:7 connected_after:monday";
   const answer = await admin.fetch("GET", `/api/v2/connectionlog?${new URLSearchParams({ q: wrong })}`);
   const { validations } = (await answer.json()) as { validations: { field: string }[] };
@@ -162,8 +178,8 @@ test("[CG-7] finds by type, state, people, workspace, connection and time, and r
 
 test("[CG-8] pages the connection log for readers of the audit log; an organization auditor sees only that organization", async () => {
   const [one, two] = [await seedAgent(server), await seedAgent(server)];
-  await tell(one, {}, {}, {});
-  await tell(two, {});
+  await reportConnections(one, {}, {}, {});
+  await reportConnections(two, {});
   const reader = async (roles: string[]) => new Client(server.url, (await seedUser(server, { roles })).token);
   const nobody = await reader([]);
   expect((await nobody.fetch("GET", "/api/v2/connectionlog")).status).toBe(403);
@@ -191,23 +207,23 @@ test("[CG-8] pages the connection log for readers of the audit log; an organizat
 
 test("[CG-9] deletes entries after 90 days or the retention that an owner sets, and audits changes of the retention", async () => {
   const seeded = await seedAgent(server);
-  await tell(seeded, {});
+  await reportConnections(seeded, {});
   const path = "/api/v2/connectionlog/retention";
   expect(await admin.get<{ days: number }>(path)).toEqual({ days: 90 });
   // A separate clock: the server's would fire every timer of ninety days.
   let now = clock.now();
-  const chore = connectionUpkeep({ store: contextOf(server).store, clock: { now: () => now } });
-  const after = async (days: number): Promise<number> => {
+  const chore = connectionUpkeep({ store: getContext(server).store, clock: { now: () => now } });
+  const countAfterDays = async (days: number): Promise<number> => {
     now += days * DAY_MS;
     chore.sweep();
-    await chore.idle();
-    return (await of(seeded)).length;
+    await chore.whenIdle();
+    return (await listConnections(seeded)).length;
   };
-  expect(await after(89)).toBe(1);
+  expect(await countAfterDays(89)).toBe(1);
   await admin.put(path, { days: 0 });
-  expect(await after(2)).toBe(1);
+  expect(await countAfterDays(2)).toBe(1);
   await admin.put(path, { days: 90 });
-  expect(await after(1)).toBe(0);
+  expect(await countAfterDays(1)).toBe(0);
   const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>("/api/v2/audit?limit=1&q=audit_settings");
   expect(audit_logs[0]).toMatchObject({ action: "write", resource_target: "connection retention" });
   expect(audit_logs[0]?.diff).toEqual({ days: { old: 0, new: 90, secret: false } });
@@ -217,10 +233,10 @@ test("[CG-9] deletes entries after 90 days or the retention that an owner sets, 
 
 test("[CG-6] closes the connections that a stopped server left open", async () => {
   const seeded = await seedAgent(server);
-  const { connections } = contextOf(server);
+  const { connections } = getContext(server);
   connections.begin({ agent_id: seeded.agent_id, type: "reconnecting_pty", user_id: null, ip: null, user_agent: "" });
-  await connections.settled();
-  expect((await of(seeded))[0]?.disconnect_time).toBeNull();
+  await connections.flush();
+  expect((await listConnections(seeded))[0]?.disconnect_time).toBeNull();
   await connections.recover();
-  await until(async () => (await of(seeded))[0]?.disconnect_reason === "the server was stopped");
+  await until(async () => (await listConnections(seeded))[0]?.disconnect_reason === "the server was stopped");
 });

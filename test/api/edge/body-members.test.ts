@@ -4,15 +4,15 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { NIL_UUID } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
-import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
-import { example } from "#test/fuzz/values.ts";
+import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
+import { exampleValue } from "#test/fuzz/values.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 const server = await startTestServer();
 const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-const agent = admin.as((await seedAgent(server)).agent_token);
-const operations = operationsOf(await fetchDocument(server.url));
+const agent = admin.withToken((await seedAgent(server)).agent_token);
+const operations = listOperations(await fetchDocument(server.url));
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** One object of a body: its path (a number is a list item), its schema, and a body that contains it. */
@@ -33,25 +33,25 @@ const table = <T extends { operation: Operation; way: (string | number)[] }>(row
   rows.map((row) => [`${row.operation.name} ${[...row.way, name(row)].join(".")}`, row] as const);
 
 /** Returns valid values with all required members and those on the path; other optional ones are omitted. */
-const filled = (schema: Schema, [step, ...rest]: (string | number)[]): unknown => {
+const buildValue = (schema: Schema, [step, ...rest]: (string | number)[]): unknown => {
   if (schema.anyOf) {
     const on = schema.anyOf.find((one) => (typeof step === "number" ? one.items : step && one.properties?.[step]));
-    return filled(on ?? (schema.anyOf[0] as Schema), step === undefined ? [] : [step, ...rest]);
+    return buildValue(on ?? (schema.anyOf[0] as Schema), step === undefined ? [] : [step, ...rest]);
   }
-  if (schema.items) return typeof step === "number" ? [filled(schema.items, rest)] : plain(schema);
-  if (schema.type !== "object") return plain(schema);
+  if (schema.items) return typeof step === "number" ? [buildValue(schema.items, rest)] : buildNonNull(schema);
+  if (schema.type !== "object") return buildNonNull(schema);
   const names = Object.keys(schema.properties ?? {}).filter((name) => schema.required?.includes(name) || name === step);
   return Object.fromEntries(
-    names.map((name) => [name, filled(schema.properties?.[name] as Schema, name === step ? rest : [])]),
+    names.map((name) => [name, buildValue(schema.properties?.[name] as Schema, name === step ? rest : [])]),
   );
 };
-const plain = (schema: Schema): unknown => example({ ...schema, nullable: false });
+const buildNonNull = (schema: Schema): unknown => exampleValue({ ...schema, nullable: false });
 
 const bodyWith = (
   { operation, way }: Pick<Spot, "operation" | "way">,
   change: (at: Record<string, unknown>) => void,
 ) => {
-  const body = filled(operation.body as Schema, [...way]);
+  const body = buildValue(operation.body as Schema, [...way]);
   change(way.reduce((at, step) => (at as Record<string, unknown>)[step], body) as Record<string, unknown>);
   return body;
 };
@@ -63,11 +63,11 @@ const send = async (
   const path = Object.fromEntries(
     operation.parameters
       .filter((one) => one.in === "path")
-      .map(({ name, schema }) => [name, PATH[name] ?? String(example(schema))]),
+      .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]),
   );
   const client =
-    operation.callers[0] === "agent" ? agent : operation.callers.length === 0 ? admin.as(undefined) : admin;
-  const response = await client.fetch(operation.method, pathWith(operation, path), body);
+    operation.callers[0] === "agent" ? agent : operation.callers.length === 0 ? admin.withToken(undefined) : admin;
+  const response = await client.fetch(operation.method, fillPath(operation, path), body);
   const text = await response.text();
   const answer = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
   return { status: response.status, fields: (answer.validations ?? []).map(({ field }) => field), body: answer };
@@ -155,7 +155,7 @@ describe("members that a schema forbids", () => {
         status: 400,
         fields: [[...spot.way, name].join(".")],
       });
-      expect(answer.validations?.[0]?.detail).toStartWith("is not known here; known are ");
+      expect(answer.validations?.[0]?.detail).toStartWith("is unknown; use one of ");
     }
   });
 

@@ -4,13 +4,16 @@ import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { answerOf, chunk, head } from "./raw-http.ts";
+import { formatChunk, formatHead, readAnswer } from "./raw-http.ts";
 
 const { server, admin } = await serverForFile();
 
 const LOGIN = "/api/v2/users/login";
-const PUBLIC_LIMIT = 65_536;
-const TOO_LARGE = { message: "Request body too large.", detail: `Maximum request body size is ${PUBLIC_LIMIT} bytes.` };
+const MAX_PUBLIC_BYTES = 65_536;
+const TOO_LARGE = {
+  message: "Request body too large.",
+  detail: `Maximum request body size is ${MAX_PUBLIC_BYTES} bytes.`,
+};
 
 const post = async (
   body: Bun.BodyInit | undefined,
@@ -86,8 +89,8 @@ describe("a body that is not a JSON object", () => {
     const answer = async (path: string) => {
       using connection = new RawConnection(server.url);
       const headers = { "Content-Type": "application/json", "Service-Session-Token": token as string, ...length };
-      connection.send(head("POST", path, headers as Record<string, string | number>) + text);
-      return await answerOf(connection);
+      connection.send(formatHead("POST", path, headers as Record<string, string | number>) + text);
+      return await readAnswer(connection);
     };
     expect((await answer(LOGIN))?.status).toBe(400);
     expect(await answer("/api/v2/users")).toMatchObject({
@@ -179,25 +182,27 @@ describe("hostile JSON", () => {
 });
 
 describe("a body that is too large", () => {
-  const parts = (text: string): string[] => text.match(/.{1,8192}/gs) ?? [];
+  const splitParts = (text: string): string[] => text.match(/.{1,8192}/gs) ?? [];
 
-  const declared = async (text: string) => {
+  const sendWithLength = async (text: string) => {
     using connection = new RawConnection(server.url);
-    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": text.length }) + text);
-    return await answerOf(connection);
+    connection.send(
+      formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": text.length }) + text,
+    );
+    return await readAnswer(connection);
   };
-  const chunked = async (text: string) => {
+  const sendChunked = async (text: string) => {
     using connection = new RawConnection(server.url);
-    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
-    connection.send(`${parts(text).map(chunk).join("")}0\r\n\r\n`);
-    return await answerOf(connection);
+    connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
+    connection.send(`${splitParts(text).map(formatChunk).join("")}0\r\n\r\n`);
+    return await readAnswer(connection);
   };
 
   test("[HT-7] at the limit it is read; one byte more is 413 with the specification's message", async () => {
-    for (const send of [declared, chunked]) {
-      expect((await send(signIn(PUBLIC_LIMIT - 1)))?.status).toBe(401);
-      expect((await send(signIn(PUBLIC_LIMIT)))?.status).toBe(401);
-      const refused = await send(signIn(PUBLIC_LIMIT + 1));
+    for (const send of [sendWithLength, sendChunked]) {
+      expect((await send(signIn(MAX_PUBLIC_BYTES - 1)))?.status).toBe(401);
+      expect((await send(signIn(MAX_PUBLIC_BYTES)))?.status).toBe(401);
+      const refused = await send(signIn(MAX_PUBLIC_BYTES + 1));
       expect(refused?.status).toBe(413);
       expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
     }
@@ -207,8 +212,8 @@ describe("a body that is too large", () => {
     "[HT-7] a declared length of %i is refused before any of it has come",
     async (length) => {
       using connection = new RawConnection(server.url);
-      connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": length }));
-      const refused = await answerOf(connection);
+      connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": length }));
+      const refused = await readAnswer(connection);
       expect(refused?.status).toBe(413);
       expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
     },
@@ -216,16 +221,16 @@ describe("a body that is too large", () => {
 
   test("[HT-7] a body of unknown length is refused while it streams: the sender need not finish", async () => {
     using connection = new RawConnection(server.url);
-    connection.send(head("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
-    for (const part of parts("x".repeat(PUBLIC_LIMIT + 65_536))) connection.send(chunk(part));
-    const refused = await answerOf(connection);
+    connection.send(formatHead("POST", LOGIN, { "Content-Type": "application/json", "Transfer-Encoding": "chunked" }));
+    for (const part of splitParts("x".repeat(MAX_PUBLIC_BYTES + 65_536))) connection.send(formatChunk(part));
+    const refused = await readAnswer(connection);
     expect(refused?.status).toBe(413);
     expect(JSON.parse(refused?.text as string)).toEqual(TOO_LARGE);
   });
 
   test("[HT-7] a body sent with a read request is not read", async () => {
     using connection = new RawConnection(server.url);
-    connection.send(`${head("GET", "/api/v2/buildinfo", { "Transfer-Encoding": "chunked" })}${chunk("x")}`);
-    expect((await answerOf(connection))?.status).toBe(400);
+    connection.send(`${formatHead("GET", "/api/v2/buildinfo", { "Transfer-Encoding": "chunked" })}${formatChunk("x")}`);
+    expect((await readAnswer(connection))?.status).toBe(400);
   });
 });

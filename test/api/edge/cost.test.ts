@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json/cost.ts";
 import { Client } from "#src/client.ts";
-import { fetchDocument, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
-import { example } from "#test/fuzz/values.ts";
+import { fetchDocument, fillPath, listOperations, type Schema } from "#test/fuzz/operations.ts";
+import { exampleValue } from "#test/fuzz/values.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
@@ -99,18 +99,18 @@ test("[HT-6] a megabyte in every text field of every route is answered, and no o
   const long = "x".repeat(1_000_000);
   const texts = (schema: Schema): string[] =>
     Object.entries(schema.properties ?? {}).flatMap(([name, of]) => (of.type === "string" ? [name] : []));
-  for (const operation of operationsOf(await fetchDocument(serve.url))) {
+  for (const operation of listOperations(await fetchDocument(serve.url))) {
     if (!operation.body || operation.callers[0] === "agent") continue;
     const path = Object.fromEntries(
       operation.parameters
         .filter((one) => one.in === "path")
-        .map(({ name, schema }) => [name, String(example(schema))]),
+        .map(({ name, schema }) => [name, String(exampleValue(schema))]),
     );
     for (const field of texts(operation.body)) {
-      const body = { ...(example(operation.body) as object), [field]: long };
+      const body = { ...(exampleValue(operation.body) as object), [field]: long };
       let status = 0;
       const longest = await longestWait(async () => {
-        const response = await admin.fetch(operation.method, pathWith(operation, path), body);
+        const response = await admin.fetch(operation.method, fillPath(operation, path), body);
         status = response.status;
         await response.text();
       });
@@ -140,9 +140,10 @@ describe("the check before parsing", () => {
   test("[HT-6] one member or one level too many is refused", () => {
     const over = JSON.stringify({ filler, map: JSON.parse(members(MAX_MEMBERS + 1)) });
     expect(tooCostly(bytes(over))).toContain("members");
-    const deep = (levels: number): string => `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
-    expect(tooCostly(bytes(deep(MAX_DEPTH - 1)))).toBeUndefined();
-    expect(tooCostly(bytes(deep(MAX_DEPTH)))).toContain("deep");
+    const nestArrays = (levels: number): string =>
+      `{"filler":"${filler}","a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    expect(tooCostly(bytes(nestArrays(MAX_DEPTH - 1)))).toBeUndefined();
+    expect(tooCostly(bytes(nestArrays(MAX_DEPTH)))).toContain("deep");
   });
 });
 
@@ -160,7 +161,7 @@ test("[HT-6] a deep body of strangers and of members is refused before it is com
 });
 
 test("[HT-6] a body in chunks of one byte is refused after a thousand of them, one in larger chunks is taken", async () => {
-  const ask = async (body: string): Promise<string> => {
+  const sendRaw = async (body: string): Promise<string> => {
     const socket = connect(Number(serve.url.port), serve.url.hostname);
     const head = `POST /api/v2/users/login HTTP/1.1\r\nHost: ${serve.url.host}\r\nConnection: close\r\n`;
     let answer = "";
@@ -173,9 +174,11 @@ test("[HT-6] a body in chunks of one byte is refused after a thousand of them, o
     await new Promise((resolve) => socket.once("close", resolve));
     return answer;
   };
-  const wait = await longestWait(async () => expect(await ask("1\r\na\r\n".repeat(400_000))).toContain("small chunks"));
+  const wait = await longestWait(async () =>
+    expect(await sendRaw("1\r\na\r\n".repeat(400_000))).toContain("small chunks"),
+  );
   expect(wait).toBeLessThan(BOUND_MS);
   const login = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
   const inTens = login.match(/.{1,10}/g)?.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`) ?? [];
-  expect(await ask(inTens.join(""))).toContain("session_token");
+  expect(await sendRaw(inTens.join(""))).toContain("session_token");
 }, 30_000);

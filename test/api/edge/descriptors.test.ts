@@ -5,16 +5,16 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { head } from "./raw-http.ts";
+import { formatHead } from "./raw-http.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
 /** How often each limit is tested: 20 in manual runs. */
 const FLOODS = Number(process.env.SLIPWAY_TEST_FLOODS ?? 1);
 
-const half = head("GET", "/healthz").slice(0, -2);
+const half = formatHead("GET", "/healthz").slice(0, -2);
 
 /** Opens this many connections, each with this partial request; resolves once the server has closed some of them. */
-const flood = async (url: URL, connections: number, sent: string): Promise<Disposable> => {
+const openFlood = async (url: URL, connections: number, sent: string): Promise<Disposable> => {
   const all = Array.from({ length: connections }, () => new RawConnection(url));
   let closed = 0;
   for (const one of all) {
@@ -52,7 +52,7 @@ test.each([64, 256, 1024])(
       using directory = tempDirectory();
       await using serve = await startServe(directory.path, {}, { openFiles });
       {
-        using _held = await flood(serve.url, 10 * openFiles, half);
+        using _held = await openFlood(serve.url, 10 * openFiles, half);
         expect(await status(serve.url, "/readyz", 15_000)).toBe(200);
       }
       expect(await status(serve.url, "/readyz", 5_000)).toBe(200);
@@ -72,7 +72,7 @@ testNeeding(
     await using serve = await startServe(directory.path, files, { openFiles: 128 });
     const tls = { ca: await Bun.file(cert).text() };
     expect(await status(serve.url, "/readyz", 5_000, tls)).toBe(200);
-    using _held = await flood(serve.url, 1280, "");
+    using _held = await openFlood(serve.url, 1280, "");
     expect(await status(serve.url, "/readyz", 15_000, tls)).toBe(200);
     // A slow machine closes idle connections as fast as their handshakes complete, so the limit is not reached.
     const [lowered, ...more] = await complaints(serve);

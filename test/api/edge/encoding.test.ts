@@ -15,7 +15,7 @@ const OPEN: Record<string, (bytes: Uint8Array) => Uint8Array> = {
   zstd: zstdDecompressSync,
 };
 
-const scriptOf = (html: string): string => html.match(/src="(\/assets\/main[^"]+)"/)?.[1] ?? "";
+const findScript = (html: string): string => html.match(/src="(\/assets\/main[^"]+)"/)?.[1] ?? "";
 
 test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens"])(
   "[WB-1] %s comes in br, gzip and plain, each with a tag that answers 304",
@@ -49,7 +49,7 @@ test.each(["/", "/swagger", "/swagger/ui.js", "/swagger/json", "/settings/tokens
 test("[WB-3] [PG-1] a script is cached forever, its page is revalidated every time", async () => {
   const page = await get("/");
   expect(page.headers.get("cache-control")).toBe("no-cache");
-  const script = await get(scriptOf(await page.text()));
+  const script = await get(findScript(await page.text()));
   expect(script.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
   expect(script.headers.get("content-type")).toStartWith("text/javascript");
   expect((await get("/assets/main-00000000.js")).status).toBe(404);

@@ -5,13 +5,13 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ANY_ID, ANY_TIME, loadIds, withIds } from "#src/api/http/document/example-ids.ts";
 import { Client } from "#src/client.ts";
-import { type Document, fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { type Document, fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { ECHO, followImport, upload } from "#test/support/templates.ts";
+import { ECHO, followImport, uploadFiles } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -25,7 +25,7 @@ const WITH_AGENT: Manifest = {
 type Answer = Awaited<ReturnType<Client["fetch"]>>;
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const world = await forFile(openChatWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } }));
 const { server } = world;
@@ -56,11 +56,11 @@ const send = async (
 };
 
 /** Returns a non-success response with its body. */
-const refused = async (operation: string, answer: Answer): Promise<string[]> =>
+const describeRejection = async (operation: string, answer: Answer): Promise<string[]> =>
   answer.ok ? [] : [`${operation}: ${answer.status} ${await answer.text()}`];
 
 test("[HT-40] every JSON body has an example", () => {
-  const bodies = operationsOf(document).filter(({ body }) => body !== undefined);
+  const bodies = listOperations(document).filter(({ body }) => body !== undefined);
   const bare = bodies.filter(
     ({ described }) => described.requestBody?.content["application/json"]?.example === undefined,
   );
@@ -91,7 +91,7 @@ test("[HT-40] examples for workspaces work as sent", async () => {
     "POST /workspaces/{workspace}/restart",
   ];
   const found: string[] = [];
-  for (const operation of ran) found.push(...(await refused(operation, await send(admin, operation, path))));
+  for (const operation of ran) found.push(...(await describeRejection(operation, await send(admin, operation, path))));
   await awaitWorkspace(
     admin,
     id,
@@ -104,10 +104,13 @@ test("[HT-40] examples for workspaces work as sent", async () => {
     "PATCH /workspaces/{workspace}",
     "PUT /workspaces/{workspace}/dormant",
   ];
-  for (const operation of later) found.push(...(await refused(operation, await send(admin, operation, path))));
+  for (const operation of later)
+    found.push(...(await describeRejection(operation, await send(admin, operation, path))));
   const ben = (await (await send(admin, "POST /users")).json()) as { id: string };
   const members = "POST /organizations/{organization}/members/{user}/workspaces";
-  found.push(...(await refused(members, await send(admin, members, { organization: "default", user: ben.id }))));
+  found.push(
+    ...(await describeRejection(members, await send(admin, members, { organization: "default", user: ben.id }))),
+  );
   expect(found).toEqual([]);
 });
 
@@ -120,7 +123,7 @@ test("[HT-40] examples for agents work as sent", async () => {
     "PATCH /workspaceagents/me/logs",
     "PATCH /workspaceagents/me/app-status",
   ])
-    found.push(...(await refused(operation, await send(agent, operation))));
+    found.push(...(await describeRejection(operation, await send(agent, operation))));
   expect(found).toEqual([]);
 });
 
@@ -146,14 +149,14 @@ test("[HT-40] examples for chats work as sent", async () => {
     "PATCH /chats/{chat}/acl",
     "POST /chats/{chat}/fork",
   ])
-    found.push(...(await refused(operation, await send(world.owner, operation, path))));
+    found.push(...(await describeRejection(operation, await send(world.owner, operation, path))));
   const asking = await createChat(world, "one", { unsafe_dynamic_tools: [{ name: "ask", input_schema: {} }] });
   let call = await world.models.next();
   while (!JSON.stringify(call.request).includes('"ask"')) call = await world.models.next();
   call.callTool("call_1", "ask").finish("tool_calls");
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${asking.id}`)).status === "requires_action");
   const operation = "POST /chats/{chat}/tool-results";
-  found.push(...(await refused(operation, await send(world.owner, operation, { chat: asking.id }))));
+  found.push(...(await describeRejection(operation, await send(world.owner, operation, { chat: asking.id }))));
   const named: Answer = await world.owner.fetch(
     "POST",
     `/api/v2/chats/files?organization=${world.organization_id}`,
@@ -168,7 +171,7 @@ test("[HT-40] examples for chats work as sent", async () => {
 
 test("[HT-40] examples for settings work as sent", async () => {
   const found: string[] = [];
-  const settings = operationsOf(document).filter(
+  const settings = listOperations(document).filter(
     ({ method, path, body }) =>
       method === "PUT" && body && /^\/api\/v2\/chats\/(config|usage-limits)\/?[^{]*$/.test(path),
   );
@@ -197,12 +200,12 @@ test("[HT-40] examples for settings work as sent", async () => {
   ];
   const names = settings.map(({ name }) => name.replace("/api/v2", ""));
   for (const name of [...names, ...others])
-    found.push(...(await refused(name, await send(admin, name, { organization: "default" }))));
+    found.push(...(await describeRejection(name, await send(admin, name, { organization: "default" }))));
   expect(found).toEqual([]);
 });
 
 test("[HT-40] a template is created from the example of a version, once an archive was uploaded", async () => {
-  const file_id = await upload(admin, { "template.yaml": ECHO });
+  const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
   const path = { organization: "default" };
   const version = await send(admin, "POST /organizations/{organization}/templateversions", path, { file_id });
   const { id } = (await version.json()) as { id: string };
@@ -215,6 +218,6 @@ test("[HT-40] a template is created from the example of a version, once an archi
     "PATCH /templates/{template}/acl",
     "POST /templates/{template}/versions/archive",
   ])
-    found.push(...(await refused(operation, await send(admin, operation, { template }))));
+    found.push(...(await describeRejection(operation, await send(admin, operation, { template }))));
   expect([version.status, made.status, found]).toEqual([201, 201, []]);
 });

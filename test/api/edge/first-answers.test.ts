@@ -1,6 +1,6 @@
 // The data that a page of the app starts with, for everyone who opens it.
 import { expect, test } from "bun:test";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -10,7 +10,7 @@ const { server, admin } = await forFile(openWorld());
 const token = admin.token ?? "";
 const { template_id } = await seedTemplate(server);
 
-type First = {
+type FirstAnswers = {
   readonly answers: Readonly<Record<string, { readonly name?: string }>>;
   readonly heard: Readonly<Record<string, string>>;
 };
@@ -18,25 +18,27 @@ type First = {
 const open = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(new URL(path, server.url), { headers });
 
-const asAdmin = { cookie: `service_session_token=${token}` };
+const adminHeaders = { cookie: `service_session_token=${token}` };
 
-const firstIn = (html: string): First | undefined => {
+const parseFirst = (html: string): FirstAnswers | undefined => {
   const [, json] = /<script type="application\/json" id="first">(.*?)<\/script>/s.exec(html) ?? [];
-  return json === undefined ? undefined : (JSON.parse(json) as First);
+  return json === undefined ? undefined : (JSON.parse(json) as FirstAnswers);
 };
 
 test("[WB-77] a page includes its user's identity and the data of their lists, and is never cached", async () => {
   const { id } = await createWorkspace(admin, template_id, "alpha");
   await awaitBuild(admin, id);
-  const page = await open("/workspaces", { ...asAdmin, "accept-encoding": "br, gzip" });
+  const page = await open("/workspaces", { ...adminHeaders, "accept-encoding": "br, gzip" });
   expect(page.headers.get("cache-control")).toBe("no-store");
   expect(page.headers.get("etag")).toBeNull();
   expect(page.headers.get("content-encoding")).toBe("gzip");
   expect(await page.text()).toContain("</html>");
   // A busy server sends the page without them rather than late.
-  const { answers, heard } = await until(async () => firstIn(await (await open("/workspaces", asAdmin)).text()));
+  const { answers, heard } = await until(async () =>
+    parseFirst(await (await open("/workspaces", adminHeaders)).text()),
+  );
   for (const address of ["/users/me", "/organizations", "/users/me/roles", "/chats?limit=100"])
-    expect(answers[`GET ${address}`]).toEqual((await (await open(`/api/v2${address}`, asAdmin)).json()) as object);
+    expect(answers[`GET ${address}`]).toEqual((await (await open(`/api/v2${address}`, adminHeaders)).json()) as object);
   const list = JSON.parse(heard["/workspaces/watch"] ?? "{}");
   expect(list).toMatchObject({ type: "snapshot", workspaces: [{ id, name: "alpha" }], more: false });
 
@@ -54,7 +56,7 @@ test("[WB-77] a page includes its user's identity and the data of their lists, a
     if (said.includes(renamed.id)) break;
   }
   abort.abort();
-  expect(said).toMatch(asActive ? /"type":"(changes|snapshot)"/ : /"type":"changes"/);
+  expect(said).toMatch(usesActiveNodes ? /"type":"(changes|snapshot)"/ : /"type":"changes"/);
 });
 
 test("[WB-77] anonymous callers, keys in a URL, and sign-in pages get the page alone", async () => {
@@ -63,11 +65,11 @@ test("[WB-77] anonymous callers, keys in a URL, and sign-in pages get the page a
     ["/", { cookie: "service_session_token=abcdefghij-abcdefghijabcdefghijab" }],
     ["/", { "Service-Session-Token": token }],
     [`/?service_session_token=${token}`, {}],
-    ["/login", asAdmin],
+    ["/login", adminHeaders],
   ] as const) {
     const page = await open(path, headers);
     expect(page.headers.get("cache-control")).toBe("no-cache");
-    expect(firstIn(await page.text())).toBeUndefined();
+    expect(parseFirst(await page.text())).toBeUndefined();
   }
 });
 
@@ -75,9 +77,9 @@ test("[WB-77] a user's own text stays text", async () => {
   const name = "</script><script>alert(1)</script>";
   await admin.put("/api/v2/users/me/profile", { username: ADMIN.username, name });
   const html = await until(async () => {
-    const text = await (await open("/", asAdmin)).text();
-    return firstIn(text) && text;
+    const text = await (await open("/", adminHeaders)).text();
+    return parseFirst(text) && text;
   });
   expect(html).not.toContain(name);
-  expect(firstIn(html)?.answers["GET /users/me"]?.name).toBe(name);
+  expect(parseFirst(html)?.answers["GET /users/me"]?.name).toBe(name);
 });

@@ -13,7 +13,7 @@ const UUIDS = new Set([
   "organization_ids", "tailnet_id",
 ]);
 /** Fields of a login key, whose IDs are ten letters. */
-const NO_UUID = /\.key_id$/;
+const NOT_UUID = /\.key_id$/;
 const DATES = /(_at|^deadline|^max_deadline|^dormant_at|^last_used|^not_before)$/;
 /** Durations: integers in any unit. */
 const SPANS =
@@ -21,7 +21,7 @@ const SPANS =
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 /** Returns what such a client would reject; empty for a valid response. */
-export const problemsIn = (value: unknown, schema: Schema | undefined, at = "$", name = ""): string[] => {
+export const findProblems = (value: unknown, schema: Schema | undefined, at = "$", name = ""): string[] => {
   const branches = schema?.anyOf?.flatMap((one) => one.anyOf ?? [one]) ?? (schema ? [schema] : []);
   const has = (wanted: (one: Schema) => boolean): boolean => branches.some(wanted);
   if (value === null) {
@@ -30,9 +30,9 @@ export const problemsIn = (value: unknown, schema: Schema | undefined, at = "$",
   }
   if (Array.isArray(value)) {
     const items = branches.find(({ type }) => type === "array")?.items;
-    return value.flatMap((one, i) => problemsIn(one, items, `${at}[${i}]`, name));
+    return value.flatMap((one, i) => findProblems(one, items, `${at}[${i}]`, name));
   }
-  const isUuidField = UUIDS.has(name) && !NO_UUID.test(at);
+  const isUuidField = UUIDS.has(name) && !NOT_UUID.test(at);
   if (typeof value === "object") {
     const shape = value as Record<string, unknown>;
     if ("valid" in shape && ("uuid" in shape || "time" in shape)) return [`${at} is {${Object.keys(shape)}}`];
@@ -42,7 +42,7 @@ export const problemsIn = (value: unknown, schema: Schema | undefined, at = "$",
         .map(({ additionalProperties }) => additionalProperties)
         .find((one) => typeof one === "object");
       const next = known ?? (typeof other === "object" ? other : undefined);
-      return problemsIn(inner, next, `${at}.${key}`, known ? key : "");
+      return findProblems(inner, next, `${at}.${key}`, known ? key : "");
     });
   }
   if (has(({ type }) => type === "array") && branches.length === 1) return [`${at} is no list`];

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { problemsIn } from "./go-reading.ts";
-import { NAMES as ALL, callAs, rowOf, testOf } from "./matrix-call.ts";
-import { CALLERS, type CallerName, openTown, type Things, type Town } from "./matrix-world.ts";
+import { findProblems } from "./go-reading.ts";
+import { NAMES as ALL, callAs, chooseTest, getRow } from "./matrix-call.ts";
+import { CALLERS, type CallerName, openTown, type TestObjects, type Town } from "./matrix-world.ts";
 
 const PLACES =
   /^\S+ \/api\/v2\/(workspaces|workspaceagents|workspacebuilds|templates|templateversions|users|organizations|chats|deployment|buildinfo)/;
@@ -40,7 +40,7 @@ const NAMES = ALL.filter((name) => PLACES.test(name) && !name.startsWith("DELETE
   (a, b) => Number(isRead(b)) - Number(isRead(a)),
 );
 
-const answerOf = ({ described }: Operation, status: number): Schema | undefined =>
+const findResponseSchema = ({ described }: Operation, status: number): Schema | undefined =>
   described.responses[String(status)]?.content?.["application/json"]?.schema;
 
 describeInside("a strict parser", () => {
@@ -50,18 +50,18 @@ describeInside("a strict parser", () => {
   }, 60_000);
   afterAll(() => town[Symbol.asyncDispose]());
 
-  const fresh = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<Things> =>
+  const createThings = async (maker: keyof Town["makers"] | undefined, who: CallerName): Promise<TestObjects> =>
     maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
 
   const read = async (name: string): Promise<void> => {
     const operation = town.operations.find((one) => one.name === name);
     if (!operation) return;
-    const row = rowOf(name);
+    const row = getRow(name);
     const statuses = row.is.split(" ").map(Number);
     const problems: string[] = [];
     for (const who of ["ada", "admin", "agent"] as const) {
       if ((statuses[CALLERS.indexOf(who)] ?? 0) > 299) continue;
-      const things = await fresh(row.fresh, who);
+      const things = await createThings(row.fresh, who);
       const also = { "Coder-Session-Token": things.caller ?? town.tokens[who] ?? "" };
       const response = await callAs(town, operation, row, undefined, things, {}, also);
       if (!response.ok) problems.push(`${who} gets ${response.status}`);
@@ -70,11 +70,11 @@ describeInside("a strict parser", () => {
         continue;
       }
       const text = await response.text();
-      if (text !== "") problems.push(...problemsIn(JSON.parse(text), answerOf(operation, response.status)));
+      if (text !== "") problems.push(...findProblems(JSON.parse(text), findResponseSchema(operation, response.status)));
     }
     expect(problems).toEqual([]);
   };
-  for (const name of NAMES) testOf(name)(`[HT-21] ${name}`, () => read(name));
+  for (const name of NAMES) chooseTest(name)(`[HT-21] ${name}`, () => read(name));
 
   test("[HT-21] rejects invalid values", () => {
     const schema: Schema = {
@@ -83,6 +83,6 @@ describeInside("a strict parser", () => {
     };
     const wrong = { id: "", apps: null, created_at: "", parent_id: { uuid: "", valid: false }, timeout: 1.5 };
     const properties = { ...schema.properties, created_at: {}, parent_id: {}, timeout: {} };
-    expect(problemsIn(wrong, { ...schema, properties })).toHaveLength(5);
+    expect(findProblems(wrong, { ...schema, properties })).toHaveLength(5);
   });
 });

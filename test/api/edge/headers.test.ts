@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { call, head } from "./raw-http.ts";
+import { call, formatHead } from "./raw-http.ts";
 
 const server = await forFile(startTestServer());
 
@@ -20,7 +20,10 @@ test.each(kinds)(
   "[HT-11] %s (%i) cannot be taken for another type and is kept by nobody",
   async (_name, status, method, path) => {
     const body = method === "POST" ? "{}" : "";
-    const answer = await call(server.url, head(method, path, body ? { "Content-Length": body.length } : {}) + body);
+    const answer = await call(
+      server.url,
+      formatHead(method, path, body ? { "Content-Length": body.length } : {}) + body,
+    );
     expect(answer?.status).toBe(status);
     expect(answer?.headers.get("x-content-type-options")).toBe("nosniff");
     expect(answer?.headers.get("cache-control")).toBe("no-store");
@@ -32,9 +35,9 @@ test.each(kinds)(
 
 test("[HT-11] a refused Host, a cross-site page and an oversized body have them too", async () => {
   const answers = await Promise.all([
-    call(server.url, head("GET", "/healthz", { Host: "evil.example" })),
-    call(server.url, head("POST", "/api/v2/users/logout", { Cookie: "service_session_token=x", Origin: "null" })),
-    call(server.url, head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 1e9 })),
+    call(server.url, formatHead("GET", "/healthz", { Host: "evil.example" })),
+    call(server.url, formatHead("POST", "/api/v2/users/logout", { Cookie: "service_session_token=x", Origin: "null" })),
+    call(server.url, formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 1e9 })),
   ]);
   expect(answers.map((answer) => answer?.status)).toEqual([421, 403, 413]);
   for (const answer of answers) {
@@ -44,8 +47,10 @@ test("[HT-11] a refused Host, a cross-site page and an oversized body have them 
 });
 
 test("[HT-11] 401 and 403 name the scheme, 405 the methods", async () => {
-  expect((await call(server.url, head("GET", "/api/v2/users/me")))?.headers.get("www-authenticate")).toBe("Bearer");
-  expect((await call(server.url, head("PUT", "/api/v2/buildinfo")))?.headers.get("allow")).toBe("GET");
+  expect((await call(server.url, formatHead("GET", "/api/v2/users/me")))?.headers.get("www-authenticate")).toBe(
+    "Bearer",
+  );
+  expect((await call(server.url, formatHead("PUT", "/api/v2/buildinfo")))?.headers.get("allow")).toBe("GET");
 });
 
 test("[HT-11] the documentation page allows only our script and no frame around it", async () => {
@@ -61,12 +66,12 @@ test("[HT-11] the documentation page allows only our script and no frame around 
 });
 
 test("[HT-12] a request's own ID is returned if it is harmless, and only then", async () => {
-  const idOf = async (id: string) =>
-    (await call(server.url, head("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
-  expect(await idOf("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");
-  expect(await idOf("a b")).toBeNull();
-  expect(await idOf("<script>")).toBeNull();
-  expect(await idOf("x".repeat(200))).toBeNull();
-  const refused = await call(server.url, head("GET", "/api/v2/users/me", { "X-Request-Id": "r-1" }));
+  const getRequestId = async (id: string) =>
+    (await call(server.url, formatHead("GET", "/healthz", { "X-Request-Id": id })))?.headers.get("x-request-id");
+  expect(await getRequestId("0123-abc.DEF/7:=")).toBe("0123-abc.DEF/7:=");
+  expect(await getRequestId("a b")).toBeNull();
+  expect(await getRequestId("<script>")).toBeNull();
+  expect(await getRequestId("x".repeat(200))).toBeNull();
+  const refused = await call(server.url, formatHead("GET", "/api/v2/users/me", { "X-Request-Id": "r-1" }));
   expect(refused?.headers.get("x-request-id")).toBe("r-1");
 });

@@ -3,16 +3,16 @@
 import { test } from "bun:test";
 import type { Access } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
-import { type Operation, pathWith } from "#test/fuzz/operations.ts";
-import { example } from "#test/fuzz/values.ts";
-import { type OfOneServer, testOfOne } from "#test/support/one-server.ts";
-import { type DeclaredRoute, declaredAccess, listAudited, readRoutes } from "../declared-routes.ts";
-import { as, type Row, STATUSES, TABLE } from "./matrix-table.ts";
-import type { Things, Town } from "./matrix-world.ts";
+import { fillPath, type Operation } from "#test/fuzz/operations.ts";
+import { exampleValue } from "#test/fuzz/values.ts";
+import { type SingleServerReason, testSingleServer } from "#test/support/one-server.ts";
+import { type DeclaredRoute, listAudited, readDeclaredAccess, readRoutes } from "../declared-routes.ts";
+import { type Row, STATUSES, TABLE, withStatus } from "./matrix-table.ts";
+import type { TestObjects, Town } from "./matrix-world.ts";
 
 /** None against the compiled binary: the matrix is asked from inside only. */
 const ROUTES: readonly DeclaredRoute[] = process.env.SLIPWAY_TEST_BINARY ? [] : await readRoutes();
-const DECLARED = declaredAccess(ROUTES);
+const DECLARED = readDeclaredAccess(ROUTES);
 
 /** The operations that declare what they change. */
 export const DECLARED_AUDITS = listAudited(ROUTES);
@@ -20,14 +20,14 @@ export const DECLARED_AUDITS = listAudited(ROUTES);
 /** The operations with known access. */
 export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
 
-export type WholeRow = Row & { readonly is: string; readonly access: Access | undefined };
+export type CompleteRow = Row & { readonly is: string; readonly access: Access | undefined };
 
 /** Returns the row of an operation: who gets which status, and what its call sends; an empty one if there is none. */
-export const rowOf = (name: string): WholeRow => {
+export const getRow = (name: string): CompleteRow => {
   const given = TABLE[name] ?? {};
   const row = typeof given === "string" ? { is: given } : given;
   const declared = DECLARED.get(name);
-  const { is = declared && as(STATUSES[declared.access], row.answers ?? declared.success) } = row;
+  const { is = declared && withStatus(STATUSES[declared.access], row.answers ?? declared.success) } = row;
   return { ...row, is: is ?? "", access: declared?.access };
 };
 
@@ -39,19 +39,19 @@ export const callAs = (
   operation: Operation,
   row: Row,
   token: string | undefined,
-  things: Things,
+  things: TestObjects,
   more: object = {},
   also: Readonly<Record<string, string>> = {},
 ): Promise<Response> => {
   const required = operation.parameters
     .filter((one) => one.in === "query" && one.required)
-    .map(({ name, schema }) => [name, String(example(schema))] as const);
-  const path = pathWith(
+    .map(({ name, schema }) => [name, String(exampleValue(schema))] as const);
+  const path = fillPath(
     operation,
-    { ...things, ...filled(row.path ?? {}, things) },
-    { ...Object.fromEntries(required), ...filled(row.query ?? {}, things) },
+    { ...things, ...fillIn(row.path ?? {}, things) },
+    { ...Object.fromEntries(required), ...fillIn(row.query ?? {}, things) },
   );
-  const json = bodyOf(operation, row, things);
+  const json = buildBody(operation, row, things);
   const [body, headers] =
     row.sends === undefined
       ? [json && { ...(json as object), ...more }, undefined]
@@ -60,29 +60,29 @@ export const callAs = (
 };
 
 /** Returns the row's body with the town's objects filled in, or an example of what the schema requires. */
-const bodyOf = ({ body }: Operation, row: Row, things: Things): unknown => {
-  if (row.body !== undefined) return filled(row.body, things);
+const buildBody = ({ body }: Operation, row: Row, things: TestObjects): unknown => {
+  if (row.body !== undefined) return fillIn(row.body, things);
   if (!body) return undefined;
   const { properties = {}, required = [] } = body;
   const wanted = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
-  return example({ ...body, properties: wanted });
+  return exampleValue({ ...body, properties: wanted });
 };
 
 /** Returns the value with `{name}` in its texts replaced by the town's object of that name. */
-const filled = <T>(value: T, things: Things): T =>
+const fillIn = <T>(value: T, things: TestObjects): T =>
   JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => things[name] ?? whole)) as T;
 
 // Several active nodes have no built-in template `local`, and PostgreSQL has its own backups.
 const BY_NAME = "GET /api/v2/organizations/{organization}/templates/{name}";
 
-const OF_ONE: Readonly<Record<string, OfOneServer>> = {
+const SINGLE_SERVER_ONLY: Readonly<Record<string, SingleServerReason>> = {
   "POST /api/v2/deployment/backups": "sqlite",
   [BY_NAME]: "local",
   [`${BY_NAME}/versions/{version}`]: "local",
 };
 
 /** Returns the `test` function for an operation's success. */
-export const testOf = (name: string): typeof test => {
-  const why = OF_ONE[name];
-  return why ? testOfOne(why) : test;
+export const chooseTest = (name: string): typeof test => {
+  const why = SINGLE_SERVER_ONLY[name];
+  return why ? testSingleServer(why) : test;
 };

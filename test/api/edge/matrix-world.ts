@@ -5,9 +5,9 @@ import { insertOAuth2Grant } from "#db/oauth2/grants.ts";
 import { insertKey } from "#db/users/api-keys.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { Client } from "#src/client.ts";
-import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -19,7 +19,7 @@ export const CALLERS = ["stranger", "agent", "other agent", "foreigner", "collea
 export type CallerName = (typeof CALLERS)[number];
 
 /** The objects of a call: path parameters, `{name}` in bodies and rows, and the caller if it is a new one. */
-export type Things = Readonly<Record<string, string>>;
+export type TestObjects = Readonly<Record<string, string>>;
 
 /** A template with an app that needs a key. */
 const WITH_EDITOR: Manifest = {
@@ -53,7 +53,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     clock,
     env: { SLIPWAY_EXTERNAL_AUTH: JSON.stringify([{ ...PROVIDER, client_secret }]), SLIPWAY_OAUTH2_PROVIDER: "true" },
   });
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const expired = (await seedUser(server)).token;
   // In one jump: otherwise every node would process each second of the day.
   clock.leap(DAY + 1);
@@ -68,8 +68,8 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     bob: await seedUser(server, { username: "bob", organization_id }),
     zoe: await seedUser(server, { username: "zoe" }),
   };
-  const ada = admin.as(people.ada.token);
-  const bob = admin.as(people.bob.token);
+  const ada = admin.withToken(people.ada.token);
+  const bob = admin.withToken(people.bob.token);
 
   /** Adds a key for this user, created a moment ago. */
   const addKey = async (
@@ -216,7 +216,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     { headers: { "Content-Type": "text/plain", "Content-Disposition": 'attachment; filename="hello.txt"' } },
   );
 
-  const things: Things = {
+  const things: TestObjects = {
     user: "ada",
     organization: "default",
     template: template.template_id,
@@ -320,7 +320,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     oauth2app: addOAuth2App,
     grant: addGrant,
     name: async () => ({ fresh: `spare${++made}` }),
-  } satisfies Record<string, (who: CallerName) => Promise<Things>>;
+  } satisfies Record<string, (who: CallerName) => Promise<TestObjects>>;
 
   return {
     server,
@@ -329,7 +329,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     strangers,
     makers,
     clock,
-    operations: operationsOf(await fetchDocument(server.url)),
+    operations: listOperations(await fetchDocument(server.url)),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 };

@@ -3,53 +3,58 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Operation } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { isOfCallers, openStored, type Stored } from "#test/support/stored.ts";
-import { callAs, NAMES, rowOf, testOf } from "./matrix-call.ts";
+import { isWrittenByRequests, openStoredData, type StoredData } from "#test/support/stored.ts";
+import { callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
 import type { Row } from "./matrix-table.ts";
-import { CALLERS, type CallerName, openTown, STRANGERS, type Things, type Town } from "./matrix-world.ts";
+import { CALLERS, type CallerName, openTown, STRANGERS, type TestObjects, type Town } from "./matrix-world.ts";
 
-const statusesOf = (name: string): number[] => rowOf(name).is.split(" ").map(Number);
+const listStatuses = (name: string): number[] => getRow(name).is.split(" ").map(Number);
 const isRefusal = (status: number): boolean => status === 401 || status === 403 || status === 404;
 
 describeInside("the authorization matrix", () => {
   let town: Town;
-  let stored: Stored;
+  let stored: StoredData;
   beforeAll(async () => {
     town = await openTown();
-    stored = await openStored(town.server.directory);
+    stored = await openStoredData(town.server.directory);
   }, 60_000);
   afterAll(async () => {
     await stored[Symbol.asyncDispose]();
     await town[Symbol.asyncDispose]();
   });
 
-  const operationOf = (name: string): Operation | undefined => town.operations.find((one) => one.name === name);
+  const findOperation = (name: string): Operation | undefined => town.operations.find((one) => one.name === name);
 
-  const statusOf = async (operation: Operation, row: Row, token: string | undefined, things: Things) => {
+  const fetchStatus = async (operation: Operation, row: Row, token: string | undefined, things: TestObjects) => {
     const response = await callAs(town, operation, row, token, things);
     await response.body?.cancel();
     return response.status;
   };
 
   /** Returns this caller's status; all strangers must get the same. */
-  const ask = async (operation: Operation, row: Row, who: CallerName, things: Things): Promise<number | string> => {
-    if (who !== "stranger") return statusOf(operation, row, things.caller ?? town.tokens[who], things);
+  const getCallerStatus = async (
+    operation: Operation,
+    row: Row,
+    who: CallerName,
+    things: TestObjects,
+  ): Promise<number | string> => {
+    if (who !== "stranger") return fetchStatus(operation, row, things.caller ?? town.tokens[who], things);
     const seen: number[] = [];
-    for (const kind of STRANGERS) seen.push(await statusOf(operation, row, town.strangers[kind], things));
+    for (const kind of STRANGERS) seen.push(await fetchStatus(operation, row, town.strangers[kind], things));
     return new Set(seen).size === 1 ? (seen[0] as number) : seen.join("/");
   };
 
-  const fresh = async ({ fresh: maker }: Row, who: CallerName): Promise<Things> =>
+  const createThings = async ({ fresh: maker }: Row, who: CallerName): Promise<TestObjects> =>
     maker ? { ...town.things, ...(await town.makers[maker](who)) } : town.things;
 
   /** Restricts what is compared of a table: audit log entries of rejections do not count as changes (rule AU-16). */
-  const partOf = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
+  const toTableFilter = (name: string): string => (name === "audit_logs" ? " where status_code < 400" : "");
 
   /** Returns the whole content of the database. */
   const content = async (): Promise<string> => {
     const hash = new Bun.CryptoHasher("sha256");
-    for (const name of (await stored.tables()).filter(isOfCallers)) {
-      hash.update(JSON.stringify([name, await stored.rows(`select * from "${name}"${partOf(name)}`)]));
+    for (const name of (await stored.tables()).filter(isWrittenByRequests)) {
+      hash.update(JSON.stringify([name, await stored.rows(`select * from "${name}"${toTableFilter(name)}`)]));
     }
     return hash.digest("hex");
   };
@@ -65,33 +70,33 @@ describeInside("the authorization matrix", () => {
   };
 
   test.each(NAMES)("[SC-2] %s: who may not is refused, and nothing has changed", async (name) => {
-    const [operation, row, statuses] = [operationOf(name), rowOf(name), statusesOf(name)];
+    const [operation, row, statuses] = [findOperation(name), getRow(name), listStatuses(name)];
     if (!operation) return;
     const seen: Record<string, unknown> = {};
     const expected: Record<string, unknown> = {};
     for (const [i, who] of CALLERS.entries()) {
       if (!isRefusal(statuses[i] as number)) continue;
       await hasChanged();
-      seen[who] = await ask(operation, row, who, town.things);
+      seen[who] = await getCallerStatus(operation, row, who, town.things);
       expected[who] = statuses[i];
       if (await hasChanged()) seen[who] = `${seen[who]}, but it changed something`;
     }
     expect(seen).toEqual(expected);
   });
 
-  const answered = async (name: string): Promise<void> => {
-    const [operation, row, statuses] = [operationOf(name), rowOf(name), statusesOf(name)];
+  const checkStatuses = async (name: string): Promise<void> => {
+    const [operation, row, statuses] = [findOperation(name), getRow(name), listStatuses(name)];
     if (!operation) return;
     const seen: Record<string, unknown> = {};
     const expected: Record<string, unknown> = {};
     for (const [i, who] of CALLERS.entries()) {
       if (isRefusal(statuses[i] as number)) continue;
-      seen[who] = await ask(operation, row, who, await fresh(row, who));
+      seen[who] = await getCallerStatus(operation, row, who, await createThings(row, who));
       expected[who] = statuses[i];
     }
     expect(seen).toEqual(expected);
   };
-  for (const name of NAMES) testOf(name)(`[SC-3] ${name}: who may is answered`, () => answered(name));
+  for (const name of NAMES) chooseTest(name)(`[SC-3] ${name}: who may is answered`, () => checkStatuses(name));
 
   // Runs last, because calling an operation without a row performs it.
   test("[SC-1] every operation has its row, and every row its operation", async () => {
@@ -99,13 +104,13 @@ describeInside("the authorization matrix", () => {
     const lines: string[] = [];
     for (const operation of town.operations.filter(({ name }) => !NAMES.includes(name))) {
       const seen: (number | string)[] = [];
-      for (const who of CALLERS) seen.push(await ask(operation, {}, who, town.things));
+      for (const who of CALLERS) seen.push(await getCallerStatus(operation, {}, who, town.things));
       lines.push(`  ${operation.name}: ${seen.join(" ")}`);
     }
     const advice =
       "no `access` in its operation({...}) and no row in test/api/edge/matrix-table.ts. Seen now (review each status against the specification, do not just copy):";
     if (lines.length > 0) throw new Error(`${advice}\n// ${CALLERS.join(", ")}\n${lines.join("\n")}`);
     expect(NAMES.filter((name) => !names.includes(name))).toEqual([]);
-    expect(NAMES.filter((name) => statusesOf(name).length !== CALLERS.length)).toEqual([]);
+    expect(NAMES.filter((name) => listStatuses(name).length !== CALLERS.length)).toEqual([]);
   });
 });

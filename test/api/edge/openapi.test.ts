@@ -2,16 +2,16 @@
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { createApp } from "#src/api/app.ts";
-import { declaredBy } from "#src/api/http/operation.ts";
-import { fetchDocument, type Operation, operationsOf, type Schema } from "#test/fuzz/operations.ts";
+import { getOptions } from "#src/api/http/operation.ts";
+import { fetchDocument, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 
 const server = await forFile(startTestServer({ clock: new ManualClock() }));
 const document = await fetchDocument(server.url);
-const operations = operationsOf(document);
+const operations = listOperations(document);
 
 const names = (wrong: (operation: Operation) => boolean): string[] => operations.filter(wrong).map(({ name }) => name);
 
@@ -29,7 +29,7 @@ const isUndescribed = (path: string): boolean =>
   path !== DESKTOP && UNDESCRIBED.some((prefix) => path.startsWith(prefix));
 
 test("[HT-16] every route is in it, except the pages, and nothing else is", () => {
-  const routes = createApp(contextOf(server) as never).routes.filter(
+  const routes = createApp(getContext(server) as never).routes.filter(
     ({ hooks, path }) => hooks.detail?.hide !== true && !isUndescribed(path),
   );
   const described = operations.map(({ name }) => name).sort();
@@ -78,8 +78,8 @@ test("[HT-16] examples of bodies belong to operations and fit their schemas; whe
     const media = described.requestBody?.content["application/json"];
     return media?.example === undefined ? [] : [{ name, schema: media.schema, example: media.example }];
   });
-  const declared = createApp(contextOf(server) as never)
-    .routes.filter(({ path, hooks }) => !isUndescribed(path) && declaredBy(hooks).example)
+  const declared = createApp(getContext(server) as never)
+    .routes.filter(({ path, hooks }) => !isUndescribed(path) && getOptions(hooks).example)
     .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
   expect(shown.length).toBeGreaterThan(30);
   expect(shown.map(({ name }) => name).sort()).toEqual(declared.sort());
@@ -95,26 +95,30 @@ test("[HT-16] examples of bodies belong to operations and fit their schemas; whe
 
 /** Returns where a value violates its schema, as far as the examples need it. */
 const misfits = (schema: Schema, value: unknown, at: string): string[] => {
-  const bad = (...checks: [boolean, string][]): string[] =>
+  const listFailures = (...checks: [boolean, string][]): string[] =>
     checks.flatMap(([ok, what]) => (ok ? [] : [`${at}: ${what}`]));
   const saysNothing = !schema.type && !schema.anyOf && !schema.enum;
   if (saysNothing) return [];
-  if (schema.anyOf) return bad([schema.anyOf.some((one) => misfits(one, value, at).length === 0), "fits nothing"]);
-  const found = bad([schema.enum === undefined || schema.enum.includes(value), `${value} is none of its values`]);
+  if (schema.anyOf)
+    return listFailures([schema.anyOf.some((one) => misfits(one, value, at).length === 0), "fits nothing"]);
+  const found = listFailures([
+    schema.enum === undefined || schema.enum.includes(value),
+    `${value} is none of its values`,
+  ]);
   if (typeof value === "string") {
     const { pattern = "", minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
     const fits = new RegExp(pattern).test(value) && value.length >= minLength && value.length <= maxLength;
-    return [...found, ...bad([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
+    return [...found, ...listFailures([schema.type === "string", "is a text"], [fits, `${value} does not fit`])];
   }
   if (typeof value === "number")
-    return [...found, ...bad([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
+    return [...found, ...listFailures([["integer", "number"].includes(schema.type ?? ""), "is a number"])];
   if (Array.isArray(value))
     return [...found, ...value.flatMap((one, i) => misfits(schema.items ?? {}, one, `${at}.${i}`))];
   if (typeof value !== "object" || value === null) return found;
   const { properties = {}, required = [], additionalProperties } = schema;
   const rest = typeof additionalProperties === "object" ? additionalProperties : undefined;
   return [
-    ...bad([required.every((field) => field in value), "lacks a field"]),
+    ...listFailures([required.every((field) => field in value), "lacks a field"]),
     ...Object.entries(value).flatMap(([field, inner]) => {
       const known = properties[field] ?? rest;
       return known ? misfits(known, inner, `${at}.${field}`) : [`${at}: knows no ${field}`];
@@ -146,19 +150,19 @@ test("[HT-16] no keywords of another schema language are left in it", () => {
 });
 
 /** Yields all schemas of the document with their location. */
-function* schemasIn(value: unknown, place = ""): Generator<[place: string, schema: Schema]> {
+function* walkSchemas(value: unknown, place = ""): Generator<[place: string, schema: Schema]> {
   if (typeof value !== "object" || value === null) return;
   if (["type", "nullable", "$ref", "anyOf", "allOf"].some((key) => key in value) && !place.endsWith(".properties"))
     yield [place, value as Schema];
   for (const [key, inner] of Object.entries(value)) {
-    if (key !== "example" && key !== "default") yield* schemasIn(inner, `${place}.${key}`);
+    if (key !== "example" && key !== "default") yield* walkSchemas(inner, `${place}.${key}`);
   }
 }
 
 test("[HT-41] `nullable` stands alongside a type, and defaults are of the type of their schema", () => {
-  const untyped = [...schemasIn(document)].filter(([, { nullable, type }]) => nullable !== undefined && !type);
+  const untyped = [...walkSchemas(document)].filter(([, { nullable, type }]) => nullable !== undefined && !type);
   expect(untyped.map(([place]) => place)).toEqual([]);
-  const strange = [...schemasIn(document)].filter(
+  const strange = [...walkSchemas(document)].filter(
     ([place, schema]) => schema.default !== undefined && misfits(schema, schema.default, place).length > 0,
   );
   expect(strange.map(([place]) => place)).toEqual([]);
@@ -210,7 +214,7 @@ test("[HT-41] query parameters that the specification requires are required, and
 });
 
 test("[HT-41] no pattern has lookahead or lookbehind, which parsers in Go or Rust lack", () => {
-  const patterns = [...schemasIn(document)].filter(([, { pattern = "" }]) => /\(\?(<?[=!])/.test(pattern));
+  const patterns = [...walkSchemas(document)].filter(([, { pattern = "" }]) => /\(\?(<?[=!])/.test(pattern));
   expect(patterns.map(([place]) => place)).toEqual([]);
 });
 

@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { call, handshake, head } from "./raw-http.ts";
+import { call, formatHead, handshake } from "./raw-http.ts";
 
 const server = await forFile(
   startTestServer({ env: { SLIPWAY_ALLOWED_HOSTS: "localhost,127.0.0.1,slipway.example" } }),
 );
-const behindProxy = await forFile(
+const proxiedServer = await forFile(
   startTestServer({
     env: {
       SLIPWAY_ACCESS_URL: "https://slipway.example",
@@ -23,13 +23,13 @@ const SOCKET = "/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/log
 const cookie = () => ({ Cookie: `service_session_token=${token}` });
 
 /** PORT stands for the server's port, HOST for host and port. */
-const filled = (origin: string): string => origin.replace("HOST", host).replace("PORT", server.url.port);
+const fillIn = (origin: string): string => origin.replace("HOST", host).replace("PORT", server.url.port);
 
 /** Signs out with an invalid cookie: 401 shows that the request passed the check. */
 const write = (origin: Record<string, string>) =>
   call(
     server.url,
-    head("POST", "/api/v2/users/logout", {
+    formatHead("POST", "/api/v2/users/logout", {
       Host: host,
       Cookie: "service_session_token=aaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbb",
       ...origin,
@@ -62,11 +62,11 @@ const FOREIGN = [
 
 describe("writes authenticated by cookie", () => {
   test.each(OURS)("[HT-4] from a page of ours (%s) pass", async (origin) => {
-    expect((await write({ Origin: filled(origin) }))?.status).toBe(401);
+    expect((await write({ Origin: fillIn(origin) }))?.status).toBe(401);
   });
 
   test.each(FOREIGN)("[HT-4] from %p are forbidden", async (origin) => {
-    const answer = await write({ Origin: filled(origin) });
+    const answer = await write({ Origin: fillIn(origin) });
     expect(answer?.status).toBe(403);
     expect(JSON.parse(answer?.text as string)).toHaveProperty("message", "Forbidden.");
   });
@@ -80,29 +80,29 @@ describe("writes authenticated by cookie", () => {
 
   test("[HT-4] a token in the header requires no Origin and ignores it, and reads are unrestricted", async () => {
     const asHeader = { Host: host, "Service-Session-Token": token };
-    const get = (headers: Record<string, string>) => call(server.url, head("GET", "/api/v2/users/me", headers));
+    const get = (headers: Record<string, string>) => call(server.url, formatHead("GET", "/api/v2/users/me", headers));
     expect((await get(asHeader))?.status).toBe(200);
     expect((await get({ ...asHeader, Origin: "https://evil.example" }))?.status).toBe(200);
     expect((await get({ Host: host, ...cookie(), Origin: "https://evil.example" }))?.status).toBe(200);
     const other = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const headers = { Host: host, "Service-Session-Token": other.token as string, Origin: "https://evil.example" };
-    expect((await call(server.url, head("POST", "/api/v2/users/logout", headers)))?.status).toBe(200);
+    expect((await call(server.url, formatHead("POST", "/api/v2/users/logout", headers)))?.status).toBe(200);
   });
 
   test("[HT-4] a cookie alongside the header is still a cookie", async () => {
     const headers = { Host: host, ...cookie(), "Service-Session-Token": token, Origin: "https://evil.example" };
-    expect((await call(server.url, head("POST", "/api/v2/users/logout", headers)))?.status).toBe(403);
+    expect((await call(server.url, formatHead("POST", "/api/v2/users/logout", headers)))?.status).toBe(403);
   });
 
   test("[HT-4] nothing is shared with other sites: no CORS header is ever sent", async () => {
     const answer = await call(
       server.url,
-      head("GET", "/api/v2/buildinfo", { Host: host, Origin: "https://evil.example" }),
+      formatHead("GET", "/api/v2/buildinfo", { Host: host, Origin: "https://evil.example" }),
     );
     expect(answer?.headers.get("access-control-allow-origin")).toBeNull();
     const preflight = await call(
       server.url,
-      head("OPTIONS", "/api/v2/users/logout", {
+      formatHead("OPTIONS", "/api/v2/users/logout", {
         Origin: "https://evil.example",
         "Access-Control-Request-Method": "POST",
       }),
@@ -114,12 +114,12 @@ describe("writes authenticated by cookie", () => {
 describe("WebSockets", () => {
   // After the check, the agent does not exist: 404.
   test.each(OURS)("[HT-4] opened by a page of ours (%s) pass the gate", async (origin) => {
-    expect((await connect({ ...cookie(), Origin: filled(origin) }))?.status).toBe(404);
+    expect((await connect({ ...cookie(), Origin: fillIn(origin) }))?.status).toBe(404);
   });
 
   test.each(FOREIGN)("[HT-4] opened by %p are forbidden, whatever carries the token", async (origin) => {
-    expect((await connect({ ...cookie(), Origin: filled(origin) }))?.status).toBe(403);
-    expect((await connect({ "Service-Session-Token": token, Origin: filled(origin) }))?.status).toBe(403);
+    expect((await connect({ ...cookie(), Origin: fillIn(origin) }))?.status).toBe(403);
+    expect((await connect({ "Service-Session-Token": token, Origin: fillIn(origin) }))?.status).toBe(403);
   });
 
   test("[HT-4] programs send no Origin and pass", async () => {
@@ -130,8 +130,8 @@ describe("WebSockets", () => {
 describe("behind a proxy that ends TLS", () => {
   const post = (origin: string, name: string) =>
     call(
-      behindProxy.url,
-      head("POST", "/api/v2/users/logout", { Host: name, Origin: origin, Cookie: "service_session_token=x" }),
+      proxiedServer.url,
+      formatHead("POST", "/api/v2/users/logout", { Host: name, Origin: origin, Cookie: "service_session_token=x" }),
     );
 
   test("[HT-4] the access URL is ours only with its own scheme, whether the proxy keeps Host or not", async () => {

@@ -2,16 +2,16 @@
 // unchanged. Routes with two IDs come from the OpenAPI document, so a new one fails until it is covered here.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "#src/client.ts";
-import { fetchDocument, operationsOf } from "#test/fuzz/operations.ts";
+import { fetchDocument, listOperations } from "#test/fuzz/operations.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { type SeededAgent, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { seedTemplate } from "#test/support/workspaces.ts";
 
 let server: TestServer;
 let admin: Client;
-let other: Seeded;
+let other: SeededAgent;
 let keyId: string;
 let mcpId: string;
 let templateId: string;
@@ -63,7 +63,7 @@ const chats: Record<"mine" | "other", { id: string; message: number; queued: num
   mine: { id: "", message: 0, queued: 0 },
   other: { id: "", message: 0, queued: 0 },
 };
-const queued = () => `/api/v2/chats/${chats.other.id}/queue/${chats.mine.queued}`;
+const toQueuedPath = () => `/api/v2/chats/${chats.other.id}/queue/${chats.mine.queued}`;
 
 type Case = { path: () => string; body?: unknown };
 
@@ -152,8 +152,8 @@ const CASES: Record<string, Case> = {
       return [`${method} /api/v2/tasks/{user}/{task}${rest}`, { path, body }];
     }),
   ),
-  "DELETE /api/v2/chats/{chat}/queue/{queuedMessage}": { path: queued },
-  "POST /api/v2/chats/{chat}/queue/{queuedMessage}/promote": { path: () => `${queued()}/promote` },
+  "DELETE /api/v2/chats/{chat}/queue/{queuedMessage}": { path: toQueuedPath },
+  "POST /api/v2/chats/{chat}/queue/{queuedMessage}/promote": { path: () => `${toQueuedPath()}/promote` },
   "GET /api/v2/chats/{chat}/debug/runs/{run}": {
     path: () => `/api/v2/chats/${chats.other.id}/debug/runs/${runId}`,
   },
@@ -210,7 +210,7 @@ const OTHERWISE: Record<string, string> = {
 };
 
 test("[HT-14] every route with two IDs is checked", async () => {
-  const twoIds = operationsOf(await fetchDocument(server.url)).filter(
+  const twoIds = listOperations(await fetchDocument(server.url)).filter(
     ({ parameters }) => parameters.filter((one) => one.in === "path").length > 1,
   );
   expect(twoIds.map(({ name }) => name).sort()).toEqual([...Object.keys(CASES), ...Object.keys(OTHERWISE)].sort());

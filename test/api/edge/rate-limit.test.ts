@@ -1,15 +1,15 @@
 // Rate limits per minute: of a user, of a stranger's network, of a program on this machine, of an agent.
 import { expect } from "bun:test";
 import { Client } from "#src/client.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
 
 // Nodes exchange their counts with a delay, so the total number of accepted requests is not exact.
-const test = asActive ? testOfOne("counts") : testInside;
+const test = usesActiveNodes ? testSingleServer("counts") : testInside;
 
 /** Makes this many calls one after the other and returns their statuses. */
 const calls = async (server: TestServer, count: number, headers: Record<string, string>, path = "/api/v2/users/me") => {
@@ -27,11 +27,11 @@ test("[OP-15] the number of calls per minute is limited for each user and each a
   const clock = new ManualClock();
   const env = { SLIPWAY_API_RATE_LIMIT: "20", SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" };
   await using server = await startTestServer({ clock, env });
-  const from = (address: string) => ({ "x-forwarded-for": address });
+  const toAddressHeaders = (address: string) => ({ "x-forwarded-for": address });
   const { token } = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const me = { "service-session-token": token as string };
 
-  const mine = await calls(server, 23, { ...me, ...from("203.0.113.7") });
+  const mine = await calls(server, 23, { ...me, ...toAddressHeaders("203.0.113.7") });
   expect(mine.seen).toEqual({ 200: 20, 429: 3 });
   expect(Number(mine.last.headers.get("retry-after"))).toBeWithin(1, 61);
   expect(await mine.last.json()).toEqual({
@@ -39,14 +39,14 @@ test("[OP-15] the number of calls per minute is limited for each user and each a
     detail: expect.stringContaining("seconds"),
   });
   // The same user from another address shares the limit; strangers in that network, pages and health checks are not affected.
-  expect((await calls(server, 1, { ...me, ...from("198.51.100.1") })).seen).toEqual({ 429: 1 });
-  expect((await calls(server, 21, from("203.0.113.7"))).seen).toEqual({ 401: 20, 429: 1 });
-  expect((await calls(server, 11, from("2001:db8::1"))).seen).toEqual({ 401: 11 });
-  expect((await calls(server, 10, from("2001:db8::ffff:2"))).seen).toEqual({ 401: 9, 429: 1 });
-  expect((await calls(server, 25, from("203.0.113.7"), "/healthz")).seen).toEqual({ 200: 25 });
+  expect((await calls(server, 1, { ...me, ...toAddressHeaders("198.51.100.1") })).seen).toEqual({ 429: 1 });
+  expect((await calls(server, 21, toAddressHeaders("203.0.113.7"))).seen).toEqual({ 401: 20, 429: 1 });
+  expect((await calls(server, 11, toAddressHeaders("2001:db8::1"))).seen).toEqual({ 401: 11 });
+  expect((await calls(server, 10, toAddressHeaders("2001:db8::ffff:2"))).seen).toEqual({ 401: 9, 429: 1 });
+  expect((await calls(server, 25, toAddressHeaders("203.0.113.7"), "/healthz")).seen).toEqual({ 200: 25 });
   // Agents have their own limits, and stream freely.
   const { agent_token } = await seedAgent(server);
-  const agent = { "service-session-token": agent_token, ...from("203.0.113.7") };
+  const agent = { "service-session-token": agent_token, ...toAddressHeaders("203.0.113.7") };
   expect((await calls(server, 25, agent, "/api/v2/workspaceagents/me/gitsshkey")).seen).toEqual({ 200: 25 });
   // After a minute, it is over.
   clock.advance(61_000);

@@ -4,7 +4,7 @@ import { RawConnection } from "#test/support/net/raw.ts";
 export type Answer = { status: number; headers: Headers; text: string };
 
 /** Returns the head of a request, to be followed by a body. */
-export const head = (method: string, path: string, headers: Record<string, string | number> = {}): string =>
+export const formatHead = (method: string, path: string, headers: Record<string, string | number> = {}): string =>
   [
     `${method} ${path} HTTP/1.1`,
     ...Object.entries({ Host: "localhost", ...headers }).map(([name, value]) => `${name}: ${value}`),
@@ -12,7 +12,7 @@ export const head = (method: string, path: string, headers: Record<string, strin
   ].join("\r\n");
 
 /** Returns the first response on this connection, or undefined if the server closes it without one. */
-export const answerOf = async (connection: RawConnection): Promise<Answer | undefined> => {
+export const readAnswer = async (connection: RawConnection): Promise<Answer | undefined> => {
   const received = await connection.until((text) => parse(text) !== undefined);
   return parse(received);
 };
@@ -21,7 +21,7 @@ export const answerOf = async (connection: RawConnection): Promise<Answer | unde
 export const call = async (url: URL, text: string): Promise<Answer | undefined> => {
   using connection = new RawConnection(url);
   connection.send(text);
-  return await answerOf(connection);
+  return await readAnswer(connection);
 };
 
 const parse = (received: string): Answer | undefined => {
@@ -40,11 +40,11 @@ const parse = (received: string): Answer | undefined => {
 };
 
 /** Returns one chunk of a chunked body. */
-export const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+export const formatChunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
 /** Returns a WebSocket handshake. */
 export const handshake = (path: string, headers: Record<string, string | number> = {}): string =>
-  head("GET", path, {
+  formatHead("GET", path, {
     Upgrade: "websocket",
     Connection: "Upgrade",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",

@@ -7,15 +7,15 @@ import { makeCertificate } from "#test/cli/certificate.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { needs } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { startTestServer, tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { answerOf, call, head } from "./raw-http.ts";
+import { call, formatHead, readAnswer } from "./raw-http.ts";
 
 const LOGIN = "/api/v2/users/login";
 
 /** The head of a sign-in whose body is never completed. */
-const unfinished = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 100 })}{`;
+const unfinished = `${formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 100 })}{`;
 
 /** Resolves when the server is processing this many requests. */
 const answering = async (requests: Requests, count: number): Promise<void> => {
@@ -23,7 +23,7 @@ const answering = async (requests: Requests, count: number): Promise<void> => {
 };
 
 const pending = () => new Promise<Response>(() => {});
-const someRequest = () => new Request("http://localhost/");
+const createRequest = () => new Request("http://localhost/");
 
 test("[HT-23] of many simultaneous requests, some are answered in each turn of the event loop, in order of arrival", async () => {
   const requests = new Requests(new ManualClock(), 1_000);
@@ -32,12 +32,12 @@ test("[HT-23] of many simultaneous requests, some are answered in each turn of t
     begun.push(n);
     return new Response();
   };
-  const crowd = Array.from({ length: 100 }, (_, n) => requests.run(someRequest(), answer(n)));
+  const crowd = Array.from({ length: 100 }, (_, n) => requests.run(createRequest(), answer(n)));
   const seen: number[] = [begun.length];
   while (begun.length < 100) {
     await new Promise<void>((resolve) => setImmediate(resolve));
     // Later requests wait behind them.
-    if (seen.length === 1) crowd.push(requests.run(someRequest(), answer(100)));
+    if (seen.length === 1) crowd.push(requests.run(createRequest(), answer(100)));
     seen.push(begun.length);
   }
   await Promise.all(crowd);
@@ -46,7 +46,7 @@ test("[HT-23] of many simultaneous requests, some are answered in each turn of t
   expect(begun).toEqual(Array.from({ length: 101 }, (_, n) => n));
   expect(requests.size).toBe(0);
   // A single request does not wait.
-  await Promise.all([requests.run(someRequest(), answer(101))]);
+  await Promise.all([requests.run(createRequest(), answer(101))]);
   expect(begun.at(-1)).toBe(101);
 });
 
@@ -54,9 +54,9 @@ describe("the deadline of a request", () => {
   test("[HT-8] a handler that never answers is given up after a minute; others are unaffected", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
-    const stuck = requests.run(someRequest(), pending);
+    const stuck = requests.run(createRequest(), pending);
     clock.advance(30_000);
-    const later = requests.run(someRequest(), pending);
+    const later = requests.run(createRequest(), pending);
     clock.advance(31_000);
     await expect(stuck).rejects.toHaveProperty("kind", "overloaded");
     expect(requests.size).toBe(1);
@@ -68,7 +68,7 @@ describe("the deadline of a request", () => {
   test("[HT-8] a declared stream has no deadline and does not delay a stop", async () => {
     const clock = new ManualClock();
     const requests = new Requests(clock, 10);
-    const request = someRequest();
+    const request = createRequest();
     const { promise, resolve } = Promise.withResolvers<Response>();
     const stream = requests.run(request, () => promise);
     requests.exempt(request);
@@ -86,16 +86,16 @@ describe("the deadline of a request", () => {
     slow.send(unfinished);
     await answering(requests, 1);
     clock.advance(61_000);
-    const answer = await answerOf(slow);
+    const answer = await readAnswer(slow);
     expect(answer?.status).toBe(503);
     expect(answer?.headers.get("retry-after")).toBe("1");
     expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was canceled." });
-    expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+    expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
   });
 });
 
 describe("more requests than the server accepts", () => {
-  testOfOne("memory")(
+  testSingleServer("memory")(
     "[HT-9] beyond max_connections a request is 503, health checks are answered, and room returns",
     async () => {
       await using server = await startTestServer({ env: { SLIPWAY_MAX_CONNECTIONS: "5" }, clock: new ManualClock() });
@@ -103,15 +103,15 @@ describe("more requests than the server accepts", () => {
       const holders = Array.from({ length: 5 }, () => new RawConnection(server.url));
       for (const holder of holders) holder.send(unfinished);
       await answering(requests, 5);
-      const refused = await call(server.url, head("GET", "/api/v2/buildinfo"));
+      const refused = await call(server.url, formatHead("GET", "/api/v2/buildinfo"));
       expect(refused?.status).toBe(503);
       expect(refused?.headers.get("retry-after")).toBe("1");
       expect(JSON.parse(refused?.text as string)).toEqual({ message: "The server has too many open requests." });
-      expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
-      expect((await call(server.url, head("GET", "/readyz")))?.status).toBe(200);
+      expect((await call(server.url, formatHead("GET", "/healthz")))?.status).toBe(200);
+      expect((await call(server.url, formatHead("GET", "/readyz")))?.status).toBe(200);
       for (const holder of holders) holder[Symbol.dispose]();
       await answering(requests, 0);
-      expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
+      expect((await call(server.url, formatHead("GET", "/api/v2/buildinfo")))?.status).toBe(200);
     },
   );
 
@@ -119,11 +119,11 @@ describe("more requests than the server accepts", () => {
     await using server = await startTestServer();
     const silent = Array.from({ length: 1000 }, () => new RawConnection(server.url));
     for (const [i, connection] of silent.entries()) {
-      const words = ["", "GET / HTT", head("GET", "/healthz").slice(0, -2), unfinished];
+      const words = ["", "GET / HTT", formatHead("GET", "/healthz").slice(0, -2), unfinished];
       connection.send(words[i % words.length] as string);
     }
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => call(server.url, head("GET", "/api/v2/buildinfo"))),
+      Array.from({ length: 50 }, () => call(server.url, formatHead("GET", "/api/v2/buildinfo"))),
     );
     expect(answers.map((answer) => answer?.status)).toEqual(Array(50).fill(200));
     for (const connection of silent) connection[Symbol.dispose]();
@@ -146,16 +146,20 @@ test("[HT-46] a server that has just started to listen reports that it is alive,
   await using context = await openContext({ config: testConfig(directory.path) });
   const starting = startServer(context);
   // It is already listening; what it does before it is started takes longer than these responses.
-  const ask = async (path: string) => {
+  const fetchAnswer = async (path: string) => {
     const response = await fetch(new URL(path, context.accessUrl));
     const { date: _, ...headers } = Object.fromEntries(response.headers);
     return { status: response.status, headers, text: await response.text() };
   };
-  const first = await ask("/healthz");
+  const first = await fetchAnswer("/healthz");
   expect(first).toMatchObject({ status: 200, text: "OK" });
-  const [ready, build, unknown] = await Promise.all([ask("/readyz"), ask("/api/v2/buildinfo"), ask("/api/v2/nothing")]);
+  const [ready, build, unknown] = await Promise.all([
+    fetchAnswer("/readyz"),
+    fetchAnswer("/api/v2/buildinfo"),
+    fetchAnswer("/api/v2/nothing"),
+  ]);
   expect([ready.status, build.status, unknown.status]).toEqual([200, 200, 404]);
-  expect(await ask("/healthz")).toEqual(first);
+  expect(await fetchAnswer("/healthz")).toEqual(first);
   const server = await starting;
   expect((await fetch(new URL("/healthz", server.url), { method: "POST" })).status).toBe(405);
   await server.stop("the test is over");
@@ -178,7 +182,7 @@ const closesAll = async (words: readonly string[], env: Record<string, string> =
 // In parallel, because the runtime has a timeout of its own of ten seconds.
 test("[HT-10] idle connections are closed, at any stage of a request or of a TLS handshake", async () => {
   using place = tempDirectory();
-  const whole = head("GET", "/healthz");
+  const whole = formatHead("GET", "/healthz");
   const waits = [closesAll(["", "GET / HTT", whole.slice(0, -2), unfinished, whole])];
   if (needs.openssl.found) {
     const { cert, key } = await makeCertificate(place.path, "here");

@@ -5,7 +5,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 
 const HUNDREDTH = 150;
 
-const opened = (rounds: PingTimer<{ ping(): void }>, count: number) =>
+const addSockets = (rounds: PingTimer<{ ping(): void }>, count: number) =>
   Array.from({ length: count }, () => {
     const one = { pings: 0, ping: () => void one.pings++ };
     rounds.add(one);
@@ -15,7 +15,7 @@ const opened = (rounds: PingTimer<{ ping(): void }>, count: number) =>
 test("[SK-5] each of a thousand connections is pinged once in fifteen seconds, at most a fiftieth of them at a time", () => {
   const clock = new ManualClock();
   const rounds = new PingTimer(clock);
-  const all = opened(rounds, 1000);
+  const all = addSockets(rounds, 1000);
   for (let before = 0, slice = 0; slice < 100; slice++) {
     clock.advance(HUNDREDTH);
     const now = all.reduce((sum, { pings }) => sum + pings, 0);
@@ -31,7 +31,7 @@ test("[SK-5] a single connection is not pinged for a whole period; a closed one 
   const clock = new ManualClock();
   const rounds = new PingTimer(clock);
   for (let again = 0; again < 3; again++) {
-    const [one] = opened(rounds, 1);
+    const [one] = addSockets(rounds, 1);
     if (!one) throw new Error("nothing was opened");
     for (let slice = 0; slice < 99; slice++) clock.advance(HUNDREDTH);
     expect(one.pings).toBe(0);

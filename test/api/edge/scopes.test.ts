@@ -1,15 +1,15 @@
 // Permissions of scoped keys, everywhere: every operation of the OpenAPI document with only its required scope, and with all scopes but
 // that. The scope is declared next to the handler; `bun run access` lists them all.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { allows, SCOPES } from "#schema/users/scopes.ts";
+import { hasScope, SCOPES } from "#schema/users/scopes.ts";
 import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { declaredScopes } from "../declared-scopes.ts";
-import { callAs, NAMES, rowOf, testOf, type WholeRow } from "./matrix-call.ts";
-import { CALLERS, openTown, type Things, type Town } from "./matrix-world.ts";
+import { readDeclaredScopes } from "../declared-scopes.ts";
+import { type CompleteRow, callAs, chooseTest, getRow, NAMES } from "./matrix-call.ts";
+import { CALLERS, openTown, type TestObjects, type Town } from "./matrix-world.ts";
 
-const partsOf = (needed: ScopeNeed): readonly string[] => {
+const listScopes = (needed: ScopeNeed): readonly string[] => {
   if (typeof needed === "string") return [needed];
   return "oneOf" in needed ? needed.oneOf : needed;
 };
@@ -24,18 +24,18 @@ const MORE: Record<string, object> = {
 const SINGLE = SCOPES.filter((name) => /^[a-z_]+:[a-z_]+$/.test(name) && !name.startsWith("coder:"));
 
 test("[ID-21] a scope includes itself, its group and its wildcard, and nothing else", () => {
-  expect(allows(["all"], "workspace:delete")).toBe(true);
-  expect(allows(["workspace:*"], "workspace:delete")).toBe(true);
-  expect(allows(["workspace:*"], "template:read")).toBe(false);
-  expect(allows(["workspace:read"], "workspace:*")).toBe(false);
-  expect(allows(["coder:workspaces.operate"], "workspace:start")).toBe(true);
-  expect(allows(["coder:workspaces.operate"], "workspace:delete")).toBe(false);
-  expect(allows(["coder:workspaces.operate"], "coder:workspaces.operate")).toBe(true);
-  expect(allows(["coder:workspaces.access"], "coder:workspaces.operate")).toBe(false);
-  expect(allows(["application_connect"], "workspace:application_connect")).toBe(true);
-  expect(allows(["application_connect"], "workspace:read")).toBe(false);
-  expect(allows(SINGLE, "all")).toBe(false);
-  expect(allows(["limited"], "workspace:read")).toBe(false);
+  expect(hasScope(["all"], "workspace:delete")).toBe(true);
+  expect(hasScope(["workspace:*"], "workspace:delete")).toBe(true);
+  expect(hasScope(["workspace:*"], "template:read")).toBe(false);
+  expect(hasScope(["workspace:read"], "workspace:*")).toBe(false);
+  expect(hasScope(["coder:workspaces.operate"], "workspace:start")).toBe(true);
+  expect(hasScope(["coder:workspaces.operate"], "workspace:delete")).toBe(false);
+  expect(hasScope(["coder:workspaces.operate"], "coder:workspaces.operate")).toBe(true);
+  expect(hasScope(["coder:workspaces.access"], "coder:workspaces.operate")).toBe(false);
+  expect(hasScope(["application_connect"], "workspace:application_connect")).toBe(true);
+  expect(hasScope(["application_connect"], "workspace:read")).toBe(false);
+  expect(hasScope(SINGLE, "all")).toBe(false);
+  expect(hasScope(["limited"], "workspace:read")).toBe(false);
 });
 
 describeInside("keys with scopes", () => {
@@ -44,14 +44,14 @@ describeInside("keys with scopes", () => {
   const made = new Map<string, string>();
   beforeAll(async () => {
     town = await openTown();
-    scopesOf = declaredScopes(town.server);
+    scopesOf = readDeclaredScopes(town.server);
   }, 60_000);
   afterAll(async () => {
     await town[Symbol.asyncDispose]();
   });
 
   /** Returns a token of ada or the admin with these scopes. */
-  const tokenOf = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
+  const createScopedToken = async (parent: string | undefined, scopes: readonly string[]): Promise<string> => {
     const name = `${parent} ${scopes.join()}`;
     const known = made.get(name);
     if (known) return known;
@@ -62,7 +62,7 @@ describeInside("keys with scopes", () => {
   };
 
   /** Returns the first of ada and the admin who is allowed, with the resulting status. */
-  const doerOf = (row: WholeRow): readonly ["ada" | "admin", number] | undefined => {
+  const findAllowedCaller = (row: CompleteRow): readonly ["ada" | "admin", number] | undefined => {
     const statuses = row.is.split(" ").map(Number);
     return (["ada", "admin"] as const)
       .map((who) => [who, statuses[CALLERS.indexOf(who)] as number] as const)
@@ -79,42 +79,42 @@ describeInside("keys with scopes", () => {
     async (path) => {
       const reader = new Client(
         town.server.url,
-        await tokenOf(town.tokens.admin, ["audit_log:read", "workspace:read"]),
+        await createScopedToken(town.tokens.admin, ["audit_log:read", "workspace:read"]),
       );
       expect((await reader.fetch("GET", path)).status).toBe(404);
     },
   );
 
-  const tried = async (name: string): Promise<void> => {
+  const tryScopes = async (name: string): Promise<void> => {
     const operation = town.operations.find((one) => one.name === name);
-    const row = rowOf(name);
-    const doer = doerOf(row);
+    const row = getRow(name);
+    const doer = findAllowedCaller(row);
     if (!operation?.callers.includes("user") || !doer) return;
     const [who, expected] = doer;
-    const things: Things = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
+    const things: TestObjects = row.fresh ? { ...town.things, ...(await town.makers[row.fresh](who)) } : town.things;
     const parent = things.caller ?? town.tokens[who];
-    const ask = async (scopes: readonly string[]): Promise<number> => {
+    const callWithScopes = async (scopes: readonly string[]): Promise<number> => {
       const more = MORE[name] ?? {};
-      const response = await callAs(town, operation, row, await tokenOf(parent, scopes), things, more);
+      const response = await callAs(town, operation, row, await createScopedToken(parent, scopes), things, more);
       await response.body?.cancel();
       return response.status;
     };
     const needed = scopesOf.get(name) ?? "all";
-    const parts = partsOf(needed);
+    const parts = listScopes(needed);
     if (needed === "any") {
-      expect(await ask(["application_connect"])).toBe(403);
-      expect(await ask(["audit_log:read"])).toBe(expected);
+      expect(await callWithScopes(["application_connect"])).toBe(403);
+      expect(await callWithScopes(["audit_log:read"])).toBe(expected);
       return;
     }
-    expect(await ask(SINGLE.filter((scope) => !parts.includes(scope)))).toBe(403);
-    if (needed !== "all") expect(await ask(parts)).toBe(expected);
+    expect(await callWithScopes(SINGLE.filter((scope) => !parts.includes(scope)))).toBe(403);
+    if (needed !== "all") expect(await callWithScopes(parts)).toBe(expected);
   };
   for (const name of NAMES)
-    testOf(name)(`[ID-21] ${name} with the scope it takes, and with all but that`, () => tried(name));
+    chooseTest(name)(`[ID-21] ${name} with the scope it takes, and with all but that`, () => tryScopes(name));
 
   test("[ID-21] an operation that accepts one of several scopes accepts the right one; the refusal names the missing one", async () => {
     const path = `/api/v2/workspaces/${town.things.workspace}/builds`;
-    const starter = new Client(town.server.url, await tokenOf(town.tokens.ada, ["workspace:start"]));
+    const starter = new Client(town.server.url, await createScopedToken(town.tokens.ada, ["workspace:start"]));
     const build = (transition: string) => starter.fetch("POST", path, { transition });
     for (const transition of ["stop", "delete"]) {
       const refused = await build(transition);

@@ -1,10 +1,10 @@
 // The server's files and log: no token or password that it issued or received appears in them.
 import { expect, test } from "bun:test";
 import { ApiError, Client } from "#src/client.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { startServe } from "./serve-process.ts";
 
 const WRONG_PASSWORD = "a-wrong-Passw0rd-somebody-typed";
@@ -14,40 +14,40 @@ const ignore = (error: unknown): void => {
   if (!(error instanceof ApiError)) throw error;
 };
 
-testOfOne("process")(
+testSingleServer("process")(
   "[HT-20] tokens and passwords are in no file of the data directory and in no log line, whatever was done with them",
   async () => {
     using directory = tempDirectory();
     const secrets: string[] = [ADMIN.password, WRONG_PASSWORD, NEW_PASSWORD];
     const agents: string[] = [];
     // Half of a token is also secret; its ID is not.
-    const keep = (token: string): string => {
+    const recordSecret = (token: string): string => {
       secrets.push(token.includes("-") && token.length < 36 ? (token.split("-")[1] as string) : token);
       return token;
     };
     {
       await using server = await startTestServer({ directory: `${directory.path}/data` });
-      if (server.context) agents.push(keep((await seedAgent(server)).agent_token));
+      if (server.context) agents.push(recordSecret((await seedAgent(server)).agent_token));
     }
     const serve = await startServe(directory.path, { SLIPWAY_LOG_LEVEL: "trace", SLIPWAY_LOG_FORMAT: "json" });
     const anybody = new Client(serve.url);
     const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
-    keep(admin.token as string);
+    recordSecret(admin.token as string);
     await anybody.signIn(ADMIN.email, WRONG_PASSWORD).catch(ignore);
     await anybody.signIn(WRONG_PASSWORD, WRONG_PASSWORD).catch(ignore);
     const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
-    keep(key);
+    recordSecret(key);
     for (const token of agents) {
-      const pair = await anybody.as(token).get<{ private_key: string }>("/api/v2/workspaceagents/me/gitsshkey");
+      const pair = await anybody.withToken(token).get<{ private_key: string }>("/api/v2/workspaceagents/me/gitsshkey");
       secrets.push(...pair.private_key.split("\n").slice(3, 5));
     }
-    keep((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
+    recordSecret((await admin.post<{ key: string }>("/api/v2/users/me/keys")).key);
     await admin.post("/api/v2/users", { email: "carol@example.com", username: "carol", password: NEW_PASSWORD });
     const carol = await anybody.signIn("carol@example.com", NEW_PASSWORD);
-    keep(carol.token as string);
+    recordSecret(carol.token as string);
     // Tokens in all possible places, valid and invalid.
     for (const token of [key, `${key.slice(0, -1)}!`, "x".repeat(60)]) {
-      await anybody.as(token).get("/api/v2/users/me").catch(ignore);
+      await anybody.withToken(token).get("/api/v2/users/me").catch(ignore);
       await anybody.get(`/api/v2/users/me?service_session_token=${token}`).catch(ignore);
       await anybody.get<unknown>(`/api/v2/nothing?access_token=${token}`).catch(ignore);
       await anybody.get("/api/v2/users/me", { headers: { Cookie: `service_session_token=${token}` } }).catch(ignore);
@@ -61,10 +61,10 @@ testOfOne("process")(
 
     // While it is running, including the database's log, and after it has stopped.
     const data = `${directory.path}/data`;
-    const running = await storedTexts(data);
+    const running = await readStoredTexts(data);
     serve.child.kill("SIGTERM");
     await serve.child.exited;
-    const written = [...running, ...(await storedTexts(data)), await serve.errors];
+    const written = [...running, ...(await readStoredTexts(data)), await serve.errors];
     expect(running.some((text) => text.includes("carol@example.com"))).toBe(true);
     const found = written.flatMap((text) =>
       secrets.flatMap((secret, i) => (text.includes(secret) ? [`secret ${i} beside ${text.slice(0, 200)}`] : [])),

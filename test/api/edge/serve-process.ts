@@ -1,7 +1,7 @@
 // A real `serve` process, from source or the compiled binary, for tests of signals and of what it writes.
-import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
-import { programCommand } from "#test/support/program.ts";
-import { ADMIN, announced } from "#test/support/server.ts";
+import { ensureDatabase, usesPostgres } from "#test/support/postgres-server.ts";
+import { toProgramCommand } from "#test/support/program.ts";
+import { ADMIN, readAnnouncedUrl } from "#test/support/server.ts";
 
 export type ServeProcess = AsyncDisposable & {
   readonly url: URL;
@@ -16,11 +16,11 @@ export const startServe = async (
   env: Record<string, string> = {},
   { openFiles, through = [] }: { openFiles?: number; through?: readonly string[] } = {},
 ): Promise<ServeProcess> => {
-  const database: Record<string, string> = onPostgres
-    ? { SLIPWAY_DATABASE_URL: await databaseOf(`${directory}/data`) }
+  const database: Record<string, string> = usesPostgres
+    ? { SLIPWAY_DATABASE_URL: await ensureDatabase(`${directory}/data`) }
     : {};
   const limited = openFiles === undefined ? [] : ["/bin/sh", "-c", `ulimit -n ${openFiles} && exec "$@"`, "sh"];
-  const child = Bun.spawn([...through, ...limited, ...programCommand(), "serve"], {
+  const child = Bun.spawn([...through, ...limited, ...toProgramCommand(), "serve"], {
     cwd: directory,
     env: {
       PATH: process.env.PATH,
@@ -38,7 +38,7 @@ export const startServe = async (
   });
   const errors = child.stderr.text();
   return {
-    url: await announced(child.stdout).catch(async (error: Error) => {
+    url: await readAnnouncedUrl(child.stdout).catch(async (error: Error) => {
       throw new Error(`${error.message}${await errors}`);
     }),
     child,

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { NAME, namedShapes } from "#schema/named.ts";
 import { createApp } from "#src/api/app.ts";
 import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
-import { type Described, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { type DescribedOperation, type Document, fetchDocument, type Schema } from "#test/fuzz/operations.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 
 let server: TestServer;
 let document: Document;
-let operations: { name: string; described: Described }[];
+let operations: { name: string; described: DescribedOperation }[];
 beforeAll(async () => {
   server = await startTestServer();
   document = await fetchDocument(server.url);
@@ -20,10 +20,10 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Yields every nested value with its path. */
-function* within(value: unknown, way: readonly string[] = []): Generator<[way: readonly string[], value: object]> {
+function* walkValues(value: unknown, way: readonly string[] = []): Generator<[way: readonly string[], value: object]> {
   if (typeof value !== "object" || value === null) return;
   yield [way, value];
-  for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* within(inner, [...way, key]);
+  for (const [key, inner] of Object.entries(value)) if (key !== "example") yield* walkValues(inner, [...way, key]);
 }
 
 /** The first words of operation names. */
@@ -41,7 +41,7 @@ test("[HT-31] every operation is named by a verb and its object, like client met
 });
 
 test("[HT-31] every reference resolves, and everything with a name is referenced", () => {
-  const refs = [...within(document)].flatMap(([, value]) => ("$ref" in value ? [value.$ref as string] : []));
+  const refs = [...walkValues(document)].flatMap(([, value]) => ("$ref" in value ? [value.$ref as string] : []));
   const { schemas, responses } = document.components;
   const known = [
     ...Object.keys(schemas).map((name) => `#/components/schemas/${name}`),
@@ -52,11 +52,13 @@ test("[HT-31] every reference resolves, and everything with a name is referenced
 });
 
 test("[HT-31] every named object and enum is in the document once, under its name", () => {
-  const anonymous = [...within(document.paths), ...within(document.components.schemas)].flatMap(([way, value]) => {
-    const { type, properties = {} } = value as Schema;
-    const isComponent = way.length === 1 && way[0] !== undefined && way[0] in document.components.schemas;
-    return type === "object" && Object.keys(properties).length > 0 && !isComponent ? [way.join(".")] : [];
-  });
+  const anonymous = [...walkValues(document.paths), ...walkValues(document.components.schemas)].flatMap(
+    ([way, value]) => {
+      const { type, properties = {} } = value as Schema;
+      const isComponent = way.length === 1 && way[0] !== undefined && way[0] in document.components.schemas;
+      return type === "object" && Object.keys(properties).length > 0 && !isComponent ? [way.join(".")] : [];
+    },
+  );
   expect(anonymous).toEqual([]);
   const byShape = new Map<string, string[]>();
   for (const [name, { description: _, ...shape }] of Object.entries(document.components.schemas)) {
@@ -78,7 +80,7 @@ test("[HT-31] every named object and enum is in the document once, under its nam
 test("[HT-31] a named shape is the same wherever it is used", () => {
   const found: string[] = [];
   const check = (schema: unknown, place: string): void => {
-    for (const [way, value] of within(schema)) {
+    for (const [way, value] of walkValues(schema)) {
       const name = (value as Record<string, unknown>)[NAME];
       if (typeof name !== "string") continue;
       const { properties, anyOf } = value as Schema;
@@ -87,7 +89,7 @@ test("[HT-31] a named shape is the same wherever it is used", () => {
       if (!isSame) found.push(`${place} ${way.join(".")}: ${name}`);
     }
   };
-  for (const { hooks, method, path } of createApp(contextOf(server) as never).routes)
+  for (const { hooks, method, path } of createApp(getContext(server) as never).routes)
     check({ body: hooks.body, response: listSchemas(hooks) }, `${method} ${path}`);
   expect(found).toEqual([]);
 });
@@ -96,7 +98,7 @@ test("[HT-31] every success declares its content: a shape, a media type, or noth
   const silent = operations.flatMap(({ name, described }) =>
     Object.entries(described.responses)
       .filter(([status]) => status.startsWith("2"))
-      .filter(([, { content }]) => Object.values(content ?? {}).some(({ schema }) => !saysSomething(schema)))
+      .filter(([, { content }]) => Object.values(content ?? {}).some(({ schema }) => !isSpecific(schema)))
       .map(([status]) => `${name} ${status}`),
   );
   expect(silent).toEqual([]);
@@ -111,11 +113,11 @@ test("[HT-31] every success declares its content: a shape, a media type, or noth
   ]);
 });
 
-const saysSomething = (schema: Schema): boolean =>
+const isSpecific = (schema: Schema): boolean =>
   schema.$ref !== undefined || schema.type !== undefined || schema.allOf !== undefined || schema.anyOf !== undefined;
 
 test("[HT-31] streams name what they send; those without a name carry bytes of other protocols", () => {
-  const isStream = ({ responses }: Described): boolean =>
+  const isStream = ({ responses }: DescribedOperation): boolean =>
     "101" in responses || Object.keys(responses["200"]?.content ?? {}).includes("text/event-stream");
   const unnamed = operations.filter(({ described }) => isStream(described) && !("x-sends" in described));
   expect(unnamed.map(({ described }) => described.operationId).sort()).toEqual([

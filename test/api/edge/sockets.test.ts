@@ -7,11 +7,11 @@ import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { closeCode, type FrameOptions, frame } from "./frames.ts";
-import { call, handshake, head } from "./raw-http.ts";
+import { call, formatHead, handshake } from "./raw-http.ts";
 
 // Agents are written directly to the store, so the server runs in this process even if the binary is under test.
 const server = await forFile(startTestServer({ clock: systemClock }));
@@ -36,15 +36,15 @@ const open = async (route: keyof typeof routes, extra: Record<string, string> = 
 };
 
 /** Resolves when the server has no open sockets and no followers. */
-const settled = async (): Promise<void> => {
-  const { sockets } = contextOf(server);
+const awaitNoSockets = async (): Promise<void> => {
+  const { sockets } = getContext(server);
   await until(() => sockets.counts.open === 0 && sockets.counts.topics === 0);
 };
 
 /** Inflates to 50 MiB. */
 const BOMB = frame(2, deflateRawSync(Buffer.alloc(50 << 20, 97)), { reserved: 0x40 });
 
-const broken: [string, number, string | Uint8Array, FrameOptions][] = [
+const brokenFrames: [string, number, string | Uint8Array, FrameOptions][] = [
   ["an unmasked frame", 1, "hi", { masked: false }],
   ["a reserved opcode", 3, "hi", {}],
   ["a reserved control opcode", 11, "", {}],
@@ -60,7 +60,7 @@ const broken: [string, number, string | Uint8Array, FrameOptions][] = [
 ];
 
 describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
-  for (const [name, opcode, payload, options] of broken) {
+  for (const [name, opcode, payload, options] of brokenFrames) {
     test(`[HT-17] ${route}: ${name} ends the connection and nothing else`, async () => {
       using connection = await open(route);
       connection.send(frame(opcode, payload, options));
@@ -68,8 +68,8 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
       const code = closeCode(connection.received);
       if (code !== undefined) expect([1000, 1002, 1003, 1005, 1007, 1008, 1009]).toContain(code);
       connection[Symbol.dispose]();
-      await settled();
-      expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+      await awaitNoSockets();
+      expect((await call(server.url, formatHead("GET", "/healthz")))?.status).toBe(200);
     });
   }
 
@@ -82,16 +82,16 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     // Inflated only up to the largest message that apps may send (32 MiB), in a buffer that doubles as it grows.
     expect(process.memoryUsage.rss() - before).toBeLessThan(112 << 20);
     connection[Symbol.dispose]();
-    await settled();
+    await awaitNoSockets();
   });
 
   test(`[HT-17] ${route}: a message begun and never ended holds up nobody`, async () => {
     using connection = await open(route);
     connection.send(frame(2, "", { final: false }));
     connection.send(Buffer.concat(Array.from({ length: 100_000 }, () => frame(0, "", { final: false }))));
-    expect((await call(server.url, head("GET", "/healthz")))?.status).toBe(200);
+    expect((await call(server.url, formatHead("GET", "/healthz")))?.status).toBe(200);
     connection[Symbol.dispose]();
-    await settled();
+    await awaitNoSockets();
   });
 
   test(`[HT-18] ${route}: 32 MiB of small messages are cut off early, and memory stays bounded`, async () => {
@@ -109,12 +109,12 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])("%s", (route) => {
     await connection.until((text) => closeCode(text) !== undefined);
     expect(process.memoryUsage.rss() - before).toBeLessThan(96 << 20);
     connection[Symbol.dispose]();
-    await settled();
+    await awaitNoSockets();
   });
 });
 
 test("[HT-18] after a storm of connections none are left", async () => {
-  const { topics, agents } = contextOf(server);
+  const { topics, agents } = getContext(server);
   const heard = topics.size;
   const follow = async (): Promise<void> => {
     const client = new Client(server.url, seeded.owner_token);
@@ -126,9 +126,9 @@ test("[HT-18] after a storm of connections none are left", async () => {
     }
   };
   await Promise.all(Array.from({ length: 8 }, follow));
-  await settled();
+  await awaitNoSockets();
   expect(topics.size).toBe(heard);
-  expect(contextOf(server).requests.size).toBe(0);
+  expect(getContext(server).requests.size).toBe(0);
   expect(agents).toBeDefined();
 });
 

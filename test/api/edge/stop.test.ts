@@ -4,26 +4,26 @@ import { expect, test } from "bun:test";
 import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { testOfOne } from "#test/support/one-server.ts";
-import { type Seeded, seedAgent } from "#test/support/seed.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
+import { type SeededAgent, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { answerOf, call, head } from "./raw-http.ts";
+import { call, formatHead, readAnswer } from "./raw-http.ts";
 import { startServe } from "./serve-process.ts";
 
 const FOLLOWERS = 100;
 const STREAMS = 20;
 
 const LOGIN = "/api/v2/users/login";
-const half = `${head("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
+const half = `${formatHead("POST", LOGIN, { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
 
 /** Creates a workspace and its agent in a data directory that a later process opens; undefined with the compiled binary. */
-const seedDirectory = async (directory: string): Promise<Seeded | undefined> => {
+const seedDirectory = async (directory: string): Promise<SeededAgent | undefined> => {
   await using server = await startTestServer({ directory: `${directory}/data` });
   return server.context && (await seedAgent(server));
 };
 
-testOfOne("process")(
+testSingleServer("process")(
   "[HT-19] followers and streams are told, the request under way is answered, new ones get 503, and the exit code is 0",
   async () => {
     using directory = tempDirectory();
@@ -43,14 +43,14 @@ testOfOne("process")(
     using underway = new RawConnection(serve.url);
     underway.send(half);
     // Connections made before the stop remain usable for their response.
-    await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
+    await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 200);
 
     serve.child.kill("SIGTERM");
-    await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 503);
-    const refused = await call(serve.url, head("GET", "/api/v2/buildinfo"));
+    await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 503);
+    const refused = await call(serve.url, formatHead("GET", "/api/v2/buildinfo"));
     expect(refused?.status).toBe(503);
     expect(refused?.headers.get("retry-after")).toBe("1");
-    expect((await call(serve.url, head("GET", "/healthz")))?.status).toBe(200);
+    expect((await call(serve.url, formatHead("GET", "/healthz")))?.status).toBe(200);
 
     const endings = await Promise.all(sockets.map(({ closed }) => closed));
     expect(endings.filter(({ code }) => code !== 1001)).toEqual([]);
@@ -59,7 +59,7 @@ testOfOne("process")(
     await Promise.all(streams.map((stream) => stream.text().catch(() => "")));
 
     underway.send(":1}\r\n");
-    expect((await answerOf(underway))?.status).toBe(400);
+    expect((await readAnswer(underway))?.status).toBe(400);
     expect(await serve.child.exited).toBe(0);
   },
 );
@@ -69,7 +69,7 @@ test("[HT-19] requests that exceed shutdown_timeout are cut off, and the exit co
   await using serve = await startServe(directory.path, { SLIPWAY_SHUTDOWN_TIMEOUT: "500ms" });
   using underway = new RawConnection(serve.url);
   underway.send(half);
-  await until(async () => (await call(serve.url, head("GET", "/readyz")))?.status === 200);
+  await until(async () => (await call(serve.url, formatHead("GET", "/readyz")))?.status === 200);
   serve.child.kill("SIGTERM");
   expect(await serve.child.exited).toBe(1);
   expect(await serve.errors).toContain("shutdown_timeout");

@@ -3,15 +3,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
 import { Client } from "#src/client.ts";
-import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
-import { example, ofWrongType, wrongText } from "#test/fuzz/values.ts";
+import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
+import { exampleValue, makeInvalidText, makeWrongType } from "#test/fuzz/values.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
-import { seedAgent, seedUser, supersede } from "#test/support/seed.ts";
+import { seedAgent, seedUser, supersedeAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { isOfCallers, openStored } from "#test/support/stored.ts";
+import { isWrittenByRequests, openStoredData } from "#test/support/stored.ts";
 import { makeKey } from "#test/support/worker.ts";
-import { answerOf, chunk, head } from "./raw-http.ts";
+import { formatChunk, formatHead, readAnswer } from "./raw-http.ts";
 import { exception } from "./table-exceptions.ts";
 
 const DAY = 86_400_000;
@@ -23,13 +23,13 @@ const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 const owner = admin.token as string;
 const agent = (await seedAgent(server)).agent_token;
 const old = await seedAgent(server);
-await supersede(server, old);
+await supersedeAgent(server, old);
 const revoked = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
 await revoked.post("/api/v2/users/logout");
 const suspended = await seedUser(server);
 await admin.put(`/api/v2/users/${suspended.user_id}/status/suspend`);
-const operations = operationsOf(await fetchDocument(server.url));
-const stored = await openStored(server.directory);
+const operations = listOperations(await fetchDocument(server.url));
+const stored = await openStoredData(server.directory);
 
 afterAll(async () => {
   await stored[Symbol.asyncDispose]();
@@ -41,9 +41,11 @@ const table = (fits: (operation: Operation) => boolean): [string, Operation][] =
 
 const isSecured = (operation: Operation): boolean => operation.callers.length > 0;
 const TOKENS = { user: owner, agent, worker: (await makeKey(admin)).key };
-const rightToken = ({ callers: [caller] }: Operation): string | undefined => caller && TOKENS[caller];
+const getValidToken = ({ callers: [caller] }: Operation): string | undefined => caller && TOKENS[caller];
 
-const tables = (await stored.tables()).filter((name) => isOfCallers(name) && !/^(audit_logs|sqlite_)/.test(name));
+const tables = (await stored.tables()).filter(
+  (name) => isWrittenByRequests(name) && !/^(audit_logs|sqlite_)/.test(name),
+);
 let seen = { version: "", digest: 0n };
 /** Changes whenever anything changes, except the audit log, which records rejections after the response (rule AU-18). */
 const digest = async (): Promise<bigint> => {
@@ -66,29 +68,29 @@ type Call = {
 const KNOWN: Record<string, string> = { user: "me", organization: "default", buildnumber: "1" };
 
 /** Returns path parameters of existing objects, where known. */
-const goodPath = (operation: Operation): Record<string, string> =>
+const buildPath = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "path")
-      .map(({ name, schema }) => [name, KNOWN[name] ?? String(example(schema) || "none")]),
+      .map(({ name, schema }) => [name, KNOWN[name] ?? String(exampleValue(schema) || "none")]),
   );
 
-const goodQuery = (operation: Operation): Record<string, string> =>
+const buildQuery = (operation: Operation): Record<string, string> =>
   Object.fromEntries(
     operation.parameters
       .filter((parameter) => parameter.in === "query" && parameter.required)
-      .map(({ name, schema, example: given }) => [name, String(given ?? example(schema))]),
+      .map(({ name, schema, example: given }) => [name, String(given ?? exampleValue(schema))]),
   );
 
-const goodBody = ({ body }: Operation): Record<string, unknown> | undefined =>
-  body && (example({ ...body, properties: requiredOnly(body) }) as Record<string, unknown>);
+const buildBody = ({ body }: Operation): Record<string, unknown> | undefined =>
+  body && (exampleValue({ ...body, properties: pickRequired(body) }) as Record<string, unknown>);
 
-const requiredOnly = ({ properties = {}, required = [] }: Schema): Record<string, Schema> =>
+const pickRequired = ({ properties = {}, required = [] }: Schema): Record<string, Schema> =>
   Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
 
 const send = async (operation: Operation, call: Call) => {
-  const path = pathWith(operation, call.path ?? goodPath(operation), call.query ?? goodQuery(operation));
-  const body = "body" in call ? call.body : goodBody(operation);
+  const path = fillPath(operation, call.path ?? buildPath(operation), call.query ?? buildQuery(operation));
+  const body = "body" in call ? call.body : buildBody(operation);
   const response = await new Client(server.url, call.token).fetch(operation.method, path, body);
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
@@ -97,7 +99,7 @@ const send = async (operation: Operation, call: Call) => {
 const JARGON = /\b(Expected|union|schema|pattern|regex|undefined|boolean|integer)\b|[\\^$]|\(\?/;
 
 /** Sends a request that must be rejected; the response must have the generic shape, and nothing may have been written. */
-const refused = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
+const sendInvalid = async (operation: Operation, call: Call): Promise<{ status: number; body: Generic }> => {
   const before = await digest();
   const { status, headers, text } = await send(operation, call);
   expect(status, text).toBeGreaterThanOrEqual(400);
@@ -132,7 +134,7 @@ describe("who is calling", () => {
   test.each(table(isSecured))("[HT-13] %s: a stranger gets 401, whatever is sent along", async (_name, operation) => {
     for (const [who, token] of strangers) {
       for (const call of [{ token }, { token, body: operation.body && {} }]) {
-        const { status, body } = await refused(operation, call);
+        const { status, body } = await sendInvalid(operation, call);
         expect([who, status]).toEqual([who, 401]);
         expect(body.validations).toBeUndefined();
         // After a key has merely expired, the browser keeps a person's drafts; after it was revoked, it does not.
@@ -145,7 +147,7 @@ describe("who is calling", () => {
     "[HT-13] %s: the token of the other kind of caller is as good as none",
     async (_name, operation) => {
       const token = operation.callers[0] === "agent" ? owner : agent;
-      expect(await refused(operation, { token })).toHaveProperty("status", 401);
+      expect(await sendInvalid(operation, { token })).toHaveProperty("status", 401);
     },
   );
 
@@ -189,7 +191,7 @@ describe("who is calling", () => {
 });
 
 const ids = (operation: Operation) => operation.parameters.filter((parameter) => parameter.in === "path");
-const NOWHERE = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const UNKNOWN_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 describe("ids in the path", () => {
   const withId = (operation: Operation): boolean => ids(operation).length > 0;
@@ -198,9 +200,9 @@ describe("ids in the path", () => {
     "[HT-14] %s: an id of a wrong form is 400 and named, an unknown name 404",
     async (_name, operation) => {
       for (const { name, schema } of ids(operation)) {
-        const wrong = wrongText(schema);
-        const path = { ...goodPath(operation), [name]: wrong ?? "no-such-thing" };
-        const { status, body } = await refused(operation, { token: rightToken(operation), path });
+        const wrong = makeInvalidText(schema);
+        const path = { ...buildPath(operation), [name]: wrong ?? "no-such-thing" };
+        const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
         const expected = exception(operation.name, `wrong ${name}`) ?? (wrong ? 400 : 404);
         expect([name, status]).toEqual([name, expected]);
         if (status === 400) expect(namesIn(body)).toContain(name);
@@ -215,8 +217,8 @@ describe("ids in the path", () => {
         if (schema.enum) continue;
         const expected = exception(operation.name, `unknown ${name}`) ?? 404;
         if (expected < 400) continue;
-        const path = { ...goodPath(operation), [name]: NOWHERE };
-        const { status, body } = await refused(operation, { token: rightToken(operation), path });
+        const path = { ...buildPath(operation), [name]: UNKNOWN_ID };
+        const { status, body } = await sendInvalid(operation, { token: getValidToken(operation), path });
         expect([name, status]).toEqual([name, expected]);
         if (status === 404) {
           expect(body).toEqual({ message: "Resource not found or you do not have access to this resource." });
@@ -230,10 +232,10 @@ describe("fields", () => {
   test.each(table(({ body }) => body !== undefined))(
     "[HT-15] %s: a field that is missing or of a wrong type is 400 and named",
     async (_name, operation) => {
-      const token = rightToken(operation);
-      const good = goodBody(operation) as Record<string, unknown>;
+      const token = getValidToken(operation);
+      const good = buildBody(operation) as Record<string, unknown>;
       for (const [field, schema] of Object.entries(operation.body?.properties ?? {})) {
-        const wrong = ofWrongType(schema);
+        const wrong = makeWrongType(schema);
         const bodies = [
           ...(operation.body?.required?.includes(field) ? [{ ...good, [field]: undefined }] : []),
           ...(wrong === undefined ? [] : [{ ...good, [field]: wrong }]),
@@ -241,7 +243,7 @@ describe("fields", () => {
           ...(schema.enum ? [{ ...good, [field]: "no such word" }] : []),
         ];
         for (const bad of bodies) {
-          const { status, body } = await refused(operation, { token, body: bad });
+          const { status, body } = await sendInvalid(operation, { token, body: bad });
           expect([field, bad[field], status]).toEqual([field, bad[field], 400]);
           expect(namesIn(body).map((name) => name.split(".")[0])).toContain(field);
         }
@@ -252,9 +254,9 @@ describe("fields", () => {
   test.each(table(({ body }) => body !== undefined))(
     "[HT-15] %s: what is no object is 400, what is no JSON 415",
     async (_name, operation) => {
-      const token = rightToken(operation);
+      const token = getValidToken(operation);
       for (const body of [[], null, 1, "[]", '{"a":']) {
-        const { status } = await refusedRaw(
+        const { status } = await sendInvalidRaw(
           operation,
           token,
           typeof body === "string" ? body : JSON.stringify(body),
@@ -262,21 +264,21 @@ describe("fields", () => {
         );
         expect([body, status]).toEqual([body, 400]);
       }
-      expect(await refusedRaw(operation, token, "{}", "text/plain")).toHaveProperty("status", 415);
+      expect(await sendInvalidRaw(operation, token, "{}", "text/plain")).toHaveProperty("status", 415);
     },
   );
 
-  const refusedRaw = async (
+  const sendInvalidRaw = async (
     operation: Operation,
     token: string | undefined,
     body: string,
     type: string,
-    path = goodPath(operation),
+    path = buildPath(operation),
   ) => {
     const before = await digest();
     const response = await new Client(server.url, token).fetch(
       operation.method,
-      pathWith(operation, path, goodQuery(operation)),
+      fillPath(operation, path, buildQuery(operation)),
       body,
       { headers: { "content-type": type } },
     );
@@ -291,9 +293,11 @@ describe("fields", () => {
   test.each(table((operation) => operation.body !== undefined && isNeeded(operation)))(
     "[HT-24] %s: a body that is needed and not sent is 400 and said to be missing",
     async (_name, operation) => {
-      const token = rightToken(operation);
-      expect((await refused(operation, { token, body: undefined })).body.message).toBe("The request body is missing.");
-      const { status, message } = await refusedRaw(operation, token, "", "application/json");
+      const token = getValidToken(operation);
+      expect((await sendInvalid(operation, { token, body: undefined })).body.message).toBe(
+        "The request body is missing.",
+      );
+      const { status, message } = await sendInvalidRaw(operation, token, "", "application/json");
       expect([status, message]).toEqual([400, "The request body is missing."]);
     },
   );
@@ -301,18 +305,21 @@ describe("fields", () => {
   const isWrite = ({ method }: Operation): boolean => method !== "GET";
   const unknown = (operation: Operation) =>
     Object.fromEntries(
-      ids(operation).map(({ name, schema }) => [name, schema.enum ? (goodPath(operation)[name] as string) : NOWHERE]),
+      ids(operation).map(({ name, schema }) => [
+        name,
+        schema.enum ? (buildPath(operation)[name] as string) : UNKNOWN_ID,
+      ]),
     );
 
   test.each(table((operation) => isWrite(operation) && !isNeeded(operation) && ids(operation).length > 0))(
     "[HT-24] %s: a body that is not needed and not sent is no mistake, whatever type is named",
     async (_name, operation) => {
-      const token = rightToken(operation);
+      const token = getValidToken(operation);
       const path = unknown(operation);
-      const expected = await refused(operation, { token, path, body: operation.body && {} });
+      const expected = await sendInvalid(operation, { token, path, body: operation.body && {} });
       expect(expected.body.message).not.toMatch(/request body/);
       for (const type of ["application/json", "application/x-www-form-urlencoded"]) {
-        const answer = await refusedRaw(operation, token, "", type, path);
+        const answer = await sendInvalidRaw(operation, token, "", type, path);
         expect([type, answer.status, answer.message]).toEqual([type, expected.status, expected.body.message]);
       }
     },
@@ -323,18 +330,18 @@ describe("fields", () => {
   test.each(table((operation) => queries(operation).length > 0))(
     "[HT-15] %s: a query parameter that is missing or of a wrong form is 400 and named",
     async (_name, operation) => {
-      const token = rightToken(operation);
-      const good = goodQuery(operation);
+      const token = getValidToken(operation);
+      const good = buildQuery(operation);
       for (const { name, required, schema } of queries(operation)) {
-        const wrong = wrongText(schema);
+        const wrong = makeInvalidText(schema);
         if (wrong !== undefined) {
-          const { status, body } = await refused(operation, { token, query: { ...good, [name]: wrong } });
+          const { status, body } = await sendInvalid(operation, { token, query: { ...good, [name]: wrong } });
           expect([name, wrong, status]).toEqual([name, wrong, 400]);
           expect(namesIn(body)).toContain(name);
         }
         if (!required) continue;
         const { [name]: _, ...rest } = good;
-        const { status, body } = await refused(operation, { token, query: rest });
+        const { status, body } = await sendInvalid(operation, { token, query: rest });
         expect([name, status]).toEqual([name, 400]);
         expect(namesIn(body)).toContain(name);
       }
@@ -351,21 +358,21 @@ describe("the size of bodies", () => {
     async (_name, operation) => {
       const limit = operation.bodyLimit as number;
       const before = await digest();
-      const path = pathWith(operation, goodPath(operation), goodQuery(operation));
+      const path = fillPath(operation, buildPath(operation), buildQuery(operation));
       const headers = {
         "Content-Type": Object.keys(operation.described.requestBody?.content ?? {})[0] as string,
-        "Service-Session-Token": rightToken(operation) ?? "none",
+        "Service-Session-Token": getValidToken(operation) ?? "none",
       };
       using declared = new RawConnection(server.url);
-      declared.send(head(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
+      declared.send(formatHead(operation.method, path, { ...headers, "Content-Length": limit + 1 }));
       using streamed = new RawConnection(server.url);
-      streamed.send(head(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
+      streamed.send(formatHead(operation.method, path, { ...headers, "Transfer-Encoding": "chunked" }));
       // Too much arrives, but never its end: the response does not wait for that.
-      const part = Buffer.from(chunk(" ".repeat(65_536)));
+      const part = Buffer.from(formatChunk(" ".repeat(65_536)));
       for (let sent = 0; sent <= limit + 65_536; sent += 65_536) streamed.send(part);
       const isPassedOn = PASSED_ON.has(operation.name);
-      if (isPassedOn) expect((await answerOf(streamed))?.status).toBe(404);
-      for (const answer of [await answerOf(declared), ...(isPassedOn ? [] : [await answerOf(streamed)])]) {
+      if (isPassedOn) expect((await readAnswer(streamed))?.status).toBe(404);
+      for (const answer of [await readAnswer(declared), ...(isPassedOn ? [] : [await readAnswer(streamed)])]) {
         expect(answer?.status).toBe(413);
         expect(JSON.parse(answer?.text as string)).toEqual({
           message: "Request body too large.",

@@ -1,7 +1,7 @@
 // The log entries of one request: through its actor's mailbox and its commit group.
 import { afterEach, expect } from "bun:test";
 import { configureLogging, resetLogging } from "#base/log.ts";
-import { currentRequests, runAsPartOf, tracing } from "#base/trace.ts";
+import { getCurrentRequests, runForRequests, tracing } from "#base/trace.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { seedAgent } from "#test/support/seed.ts";
@@ -34,7 +34,7 @@ testInside(
     configureLogging({ level: { level: "debug", areas: { trace: "info" } }, format: "json", write });
     expect(tracing()).toBe(false);
     expect(await send()).toBeNull();
-    expect(runAsPartOf(["r-0"], currentRequests).size).toBe(0);
+    expect(runForRequests(["r-0"], getCurrentRequests).size).toBe(0);
     expect(lines.filter(({ area }) => area === "trace")).toEqual([]);
 
     configureLogging({ level: { level: "warn", areas: { trace: "debug" } }, format: "json", write });

@@ -1,15 +1,15 @@
 // Values of queries, paths and bodies that every route parses in the same way: integers, times, words, names, images.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Generic } from "#schema/generic.ts";
-import { asIcon, asLine } from "#schema/text.ts";
+import { toIcon, toLine } from "#schema/text.ts";
 import { Client } from "#src/client.ts";
-import { fetchDocument, type Operation, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
-import { example } from "#test/fuzz/values.ts";
+import { fetchDocument, fillPath, listOperations, type Operation, type Schema } from "#test/fuzz/operations.ts";
+import { exampleValue } from "#test/fuzz/values.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 
 const server = await startTestServer();
 const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-const operations = operationsOf(await fetchDocument(server.url));
+const operations = listOperations(await fetchDocument(server.url));
 afterAll(() => server[Symbol.asyncDispose]());
 
 const PATH: Record<string, string> = { user: "me", organization: "default" };
@@ -18,14 +18,14 @@ const forUsers = operations.filter(({ callers }) => callers[0] === "user");
 const pathTo = (operation: Operation, query: Record<string, string> = {}, path: Record<string, string> = {}) => {
   const needed = operation.parameters
     .filter((one) => one.in === "query" && one.required && !(one.name in query))
-    .map(({ name, schema }) => [name, String(example(schema))]);
+    .map(({ name, schema }) => [name, String(exampleValue(schema))]);
   const filled = operation.parameters
     .filter((one) => one.in === "path")
-    .map(({ name, schema }) => [name, PATH[name] ?? String(example(schema))]);
-  return pathWith(operation, { ...Object.fromEntries(filled), ...path }, { ...Object.fromEntries(needed), ...query });
+    .map(({ name, schema }) => [name, PATH[name] ?? String(exampleValue(schema))]);
+  return fillPath(operation, { ...Object.fromEntries(filled), ...path }, { ...Object.fromEntries(needed), ...query });
 };
 
-const ask = async (method: string, path: string, body?: unknown) => {
+const request = async (method: string, path: string, body?: unknown) => {
   const response = await admin.fetch(method, path, body);
   const text = await response.text();
   const answer = (text.startsWith("{") ? JSON.parse(text) : {}) as Generic;
@@ -45,7 +45,7 @@ describe("integers in queries", () => {
     "[HT-28] %s takes digits, and nothing else that JavaScript reads as a number",
     async (_name, operation, name) => {
       for (const wrong of ["99999999999999999999", "1e3", "0x10", "1.0", " 1", "+1", "Infinity", "-"]) {
-        const { status, fields } = await ask(operation.method, pathTo(operation, { [name]: wrong }));
+        const { status, fields } = await request(operation.method, pathTo(operation, { [name]: wrong }));
         expect({ wrong, status, fields }).toEqual({ wrong, status: 400, fields: [name] });
       }
     },
@@ -68,14 +68,14 @@ describe("times", () => {
     "01/31/2030",
   ])("[HT-28] %s is no time", async (deadline) => {
     const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-    const { status, validations } = await ask("PUT", path, { deadline });
+    const { status, validations } = await request("PUT", path, { deadline });
     const detail = "must be a time as in RFC 3339, such as 2030-01-31T09:30:00Z";
     expect({ status, validations }).toEqual({ status: 400, validations: [{ field: "deadline", detail }] });
   });
 
   test.each([{}, { deadline: null }])("[HT-42] %j has no deadline", async (body) => {
     const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-    const { status, validations } = await ask("PUT", path, body);
+    const { status, validations } = await request("PUT", path, body);
     expect([status, validations?.map(({ field }) => field)]).toEqual([400, ["deadline"]]);
   });
 
@@ -83,7 +83,7 @@ describe("times", () => {
     "[HT-28] %s is one",
     async (deadline) => {
       const path = "/api/v2/workspaces/6ba7b810-9dad-41d1-80b4-00c04fd430c8/extend";
-      expect((await ask("PUT", path, { deadline })).status).toBe(404);
+      expect((await request("PUT", path, { deadline })).status).toBe(404);
     },
   );
 });
@@ -99,8 +99,8 @@ describe("values of a fixed set", () => {
   test.each(spots.map((spot) => [`${spot.operation.name} ${spot.name}`, spot] as const))(
     "[HT-28] %s: another one is answered with those there are",
     async (_name, { operation, name, values }) => {
-      const body = { ...(example(operation.body as Schema) as object), [name]: "no such word" };
-      const { status, validations } = await ask(operation.method, pathTo(operation), body);
+      const body = { ...(exampleValue(operation.body as Schema) as object), [name]: "no such word" };
+      const { status, validations } = await request(operation.method, pathTo(operation), body);
       const detail = validations?.find(({ field }) => field === name)?.detail;
       expect({ status, detail }).toEqual({
         status: 400,
@@ -116,25 +116,26 @@ test.each(["usage", "no-such-thing", "global_settings"])(
   "[HT-14] /%s where an id ends the path is a route that is not there; further up it is an id of a wrong form",
   async (word) => {
     for (const noun of ["workspaces", "templates", "chats", "workspacebuilds", "templateversions", "workspaceagents"]) {
-      const { status, message } = await ask("GET", `/api/v2/${noun}/${word}`);
+      const { status, message } = await request("GET", `/api/v2/${noun}/${word}`);
       expect({ noun, status, message }).toEqual({ noun, status: 404, message: "Route not found." });
-      expect((await ask("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
+      expect((await request("GET", `/api/v2/${noun}/6ba7b810-9dad`)).status).toBe(400);
     }
-    expect((await ask("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
+    expect((await request("GET", `/api/v2/workspaces/${word}/builds`)).status).toBe(400);
     // Strangers do not learn which routes exist.
-    expect((await admin.as(undefined).fetch("GET", `/api/v2/workspaces/${word}`)).status).toBe(401);
+    expect((await admin.withToken(undefined).fetch("GET", `/api/v2/workspaces/${word}`)).status).toBe(401);
   },
 );
 
 describe("names and images", () => {
   /** Body members that are a one-line name or an image URL. */
-  const membersOf = (wanted: RegExp) =>
+  const listMembers = (wanted: RegExp) =>
     forUsers.flatMap((operation) =>
       Object.entries(operation.body?.properties ?? {}).flatMap(([name, schema]) =>
         wanted.test(name) && schema.type === "string" && !schema.enum ? [{ operation, name }] : [],
       ),
     );
-  const table = (wanted: RegExp) => membersOf(wanted).map((one) => [`${one.operation.name} ${one.name}`, one] as const);
+  const table = (wanted: RegExp) =>
+    listMembers(wanted).map((one) => [`${one.operation.name} ${one.name}`, one] as const);
   const bodyWith = ({ body }: Operation, more: object) => {
     const { properties = {}, required = [] } = body as Schema;
     const needed = Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)));
@@ -145,7 +146,7 @@ describe("names and images", () => {
     };
     const records = Object.entries(needed).flatMap(([name, one]) => (isRecord(one) ? [name] : []));
     const empty = Object.fromEntries(records.map((name) => [name, {}]));
-    return { ...(example({ ...body, properties: needed }) as object), ...empty, ...more };
+    return { ...(exampleValue({ ...body, properties: needed }) as object), ...empty, ...more };
   };
 
   test.each(table(/^(name|username|display_name|title|token_name|slug)$/))(
@@ -163,7 +164,7 @@ describe("names and images", () => {
         "a\ufff9b",
         "a\u{e0041}b",
       ]) {
-        const { status, fields } = await ask(
+        const { status, fields } = await request(
           operation.method,
           pathTo(operation),
           bodyWith(operation, { [name]: wrong }),
@@ -177,7 +178,7 @@ describe("names and images", () => {
     "[HT-26] %s hides nothing either",
     async (_name, { operation, name }) => {
       for (const wrong of ["a\u0000b", "a\u001b[31mb", "a\u202eb", "a\u200bb"]) {
-        const { status, fields } = await ask(
+        const { status, fields } = await request(
           operation.method,
           pathTo(operation),
           bodyWith(operation, { [name]: wrong }),
@@ -189,13 +190,13 @@ describe("names and images", () => {
 
   test("[HT-26] people's names in any script are valid", async () => {
     for (const name of ["Zoë Müller", "山田 太郎", "عمر", "👩‍💻 O'Neil-Smith", ""]) {
-      const { status } = await ask("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
+      const { status } = await request("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, name });
       expect({ name, status }).toEqual({ name, status: 200 });
     }
   });
 
   test("[HT-26] a name that is too long is reported as such", async () => {
-    const { status, validations } = await ask("PUT", "/api/v2/users/me/profile", {
+    const { status, validations } = await request("PUT", "/api/v2/users/me/profile", {
       username: ADMIN.username,
       name: "n".repeat(10_000),
     });
@@ -216,7 +217,11 @@ describe("names and images", () => {
       "https://user@example.com",
     ];
     for (const icon of wrong) {
-      const { status, fields } = await ask(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
+      const { status, fields } = await request(
+        operation.method,
+        pathTo(operation),
+        bodyWith(operation, { [name]: icon }),
+      );
       expect({ icon, status, fields }).toEqual({ icon, status: 400, fields: expect.arrayContaining([name]) });
     }
     for (const icon of [
@@ -227,14 +232,14 @@ describe("names and images", () => {
       "/icon/docker.svg",
       "data:image/png;base64,AA==",
     ]) {
-      const { fields } = await ask(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
+      const { fields } = await request(operation.method, pathTo(operation), bodyWith(operation, { [name]: icon }));
       expect(fields).not.toContain(name);
     }
   });
 
   test("[HT-26] values whose sender cannot correct them are sanitized", () => {
-    expect(asLine("\u202edesrever\u0000 \r\n twice ")).toBe("desrever    twice");
-    expect([asIcon("javascript:alert(1)"), asIcon("/emojis/1f310.png")]).toEqual(["", "/emojis/1f310.png"]);
+    expect(toLine("\u202edesrever\u0000 \r\n twice ")).toBe("desrever    twice");
+    expect([toIcon("javascript:alert(1)"), toIcon("/emojis/1f310.png")]).toEqual(["", "/emojis/1f310.png"]);
   });
 });
 

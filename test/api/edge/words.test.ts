@@ -9,15 +9,15 @@ import { Client } from "#src/client.ts";
 import { readFile } from "#src/daemon/http/files.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent } from "#test/support/seed.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const world = await forFile(openChatWorld());
 
-const refusal = async (client: Client, method: string, path: string, body?: unknown) => {
+const getRejection = async (client: Client, method: string, path: string, body?: unknown) => {
   const response = await client.fetch(method, path, body);
   const { validations = [] } = (await response.json()) as Generic;
   return [response.status, ...validations.map(({ field, detail }) => `${field} ${detail}`)];
@@ -26,7 +26,7 @@ const refusal = async (client: Client, method: string, path: string, body?: unkn
 test("[HT-42] errors are named with their index and explained in plain words", async () => {
   const { owner, organization_id } = world;
   const chat = { organization_id, content: [{ type: "text", text: "hello" }] };
-  const send = (more: object) => refusal(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
+  const send = (more: object) => getRejection(owner, "POST", "/api/v2/chats", Object.assign({}, chat, more));
   expect(await send({ mcp_server_ids: ["zz"] })).toEqual([400, "mcp_server_ids.0 must be a UUID"]);
   expect(await send({ mcp_server_ids: "zz" })).toEqual([400, "mcp_server_ids must be a list"]);
   expect(await send({ content: "hello" })).toEqual([400, "content must be a list"]);
@@ -37,7 +37,11 @@ test("[HT-42] errors are named with their index and explained in plain words", a
 test("[HT-42] a pattern of the schema is not shown", async () => {
   const admin = (await seedAgent(world.server)).owner_token;
   const client = new Client(world.server.url, admin);
-  const found = await refusal(client, "POST", "/api/v2/users/me/secrets", { name: "a b", value: "x", env_name: "1-" });
+  const found = await getRejection(client, "POST", "/api/v2/users/me/secrets", {
+    name: "a b",
+    value: "x",
+    env_name: "1-",
+  });
   expect(found).toEqual([
     400,
     "name has characters or a form that are not allowed here",
@@ -49,7 +53,7 @@ test("[HT-42] a required member of any type is reported when it is missing", asy
   const chat = await createChat(world, "one");
   const path = `/api/v2/chats/${chat.id}/tool-results`;
   const results = [{ tool_call_id: "a", output: null }, { tool_call_id: "b" }];
-  expect(await refusal(world.owner, "POST", path, { results })).toEqual([400, "results.1.output is required"]);
+  expect(await getRejection(world.owner, "POST", path, { results })).toEqual([400, "results.1.output is required"]);
 });
 
 test("[HT-42] an agent ID must be valid, and times to live are whole milliseconds", async () => {
@@ -57,16 +61,18 @@ test("[HT-42] an agent ID must be valid, and times to live are whole millisecond
   const owner = new Client(world.server.url, seeded.owner_token);
   const at = `/api/v2/workspaces/${seeded.workspace_id}`;
   const usage = { agent_id: "zz", app_name: "ssh" };
-  expect(await refusal(owner, "POST", `${at}/usage`, usage)).toEqual([400, "agent_id must be a UUID"]);
-  const ttl = await refusal(owner, "PUT", `${at}/ttl`, { ttl_ms: 28_800_000.5 });
+  expect(await getRejection(owner, "POST", `${at}/usage`, usage)).toEqual([400, "agent_id must be a UUID"]);
+  const ttl = await getRejection(owner, "PUT", `${at}/ttl`, { ttl_ms: 28_800_000.5 });
   expect(ttl).toEqual([400, "ttl_ms must be a whole number, or null"]);
 });
 
 test("[HT-42] an empty search is refused for every key", async () => {
-  const search = (q: string) => refusal(world.owner, "GET", `/api/v2/chats?q=${encodeURIComponent(q)}`);
+  const search = (q: string) => getRejection(world.owner, "GET", `/api/v2/chats?q=${encodeURIComponent(q)}`);
   for (const key of ["title", "repo", "search"])
     expect(await search(`${key}:""`)).toEqual([400, `${key} There is nothing to search for.`]);
-  expect((await refusal(world.owner, "GET", `/api/v2/workspaces?q=${encodeURIComponent('name:""')}`))[0]).toBe(400);
+  expect((await getRejection(world.owner, "GET", `/api/v2/workspaces?q=${encodeURIComponent('name:""')}`))[0]).toBe(
+    400,
+  );
 });
 
 test("[HT-43] a workspace file that its user may not read is 403 before the response starts", async () => {
@@ -79,7 +85,7 @@ test("[HT-43] a workspace file that its user may not read is 403 before the resp
 
 test("[HT-43] a body that its sender cuts off is not a server error", () => {
   const lines: string[] = [];
-  const told = (error: unknown, signal: AbortSignal): string[] => {
+  const logError = (error: unknown, signal: AbortSignal): string[] => {
     lines.length = 0;
     configureLogging({ level: "info", format: "json", write: (line) => void lines.push(line) });
     try {
@@ -91,11 +97,11 @@ test("[HT-43] a body that its sender cuts off is not a server error", () => {
   };
   // The runtime's error for a body whose connection was closed.
   const closed = new DOMException("The connection was closed.", "AbortError");
-  expect(told(closed, AbortSignal.abort())).toEqual([]);
+  expect(logError(closed, AbortSignal.abort())).toEqual([]);
   // The error from a route that reads its body before its caller is known.
-  expect(told(new ParseError(closed), AbortSignal.abort())).toEqual([]);
-  expect(told(closed, new AbortController().signal)).toHaveLength(1);
-  expect(told(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
+  expect(logError(new ParseError(closed), AbortSignal.abort())).toEqual([]);
+  expect(logError(closed, new AbortController().signal)).toHaveLength(1);
+  expect(logError(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
 });
 
 test("[CP-73] a database that does not answer is named, and not reported as overload", async () => {

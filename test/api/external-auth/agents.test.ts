@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ExternalAuthList } from "#schema/users/external-auth.ts";
 import { Client } from "#src/client.ts";
-import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { FakeProvider } from "./provider.ts";
-import { link, refusal, startWith, tokenOf } from "./world.ts";
+import { awaitRejection, getAgentToken, link, startWith } from "./world.ts";
 
 const ME = "/api/v2/workspaceagents/me";
 
@@ -22,7 +22,7 @@ test("[EA-12] a provider is named by a repository URL or by its ID, or by both i
   ]);
   const { agent_token } = await seedAgent(server);
   const page = async (query: string): Promise<string> =>
-    new URL((await tokenOf(server, agent_token, query)).url).pathname;
+    new URL((await getAgentToken(server, agent_token, query)).url).pathname;
   expect(await page("match=https://one.example/team/repo.git")).toBe("/external-auth/one");
   expect(await page("match=two.example/team")).toBe("/external-auth/two");
   expect(await page("match=github.com/team/repo")).toBe("/external-auth/hub");
@@ -39,7 +39,7 @@ test("[EA-12] a provider is named by a repository URL or by its ID, or by both i
     ["match=http://github.com/a", 404],
     [`match=https://one.example/${"x".repeat(3000)}`, 404],
   ] as const) {
-    expect([query, (await refusal(tokenOf(server, agent_token, query))).status]).toEqual([query, status]);
+    expect([query, (await awaitRejection(getAgentToken(server, agent_token, query))).status]).toEqual([query, status]);
   }
 });
 
@@ -52,7 +52,7 @@ test("[EA-12] git gets the token in each host's form; before that only the page 
   const { agent_token, owner_token } = await seedAgent(server);
   const owner = new Client(server.url, owner_token);
   for (const type of types) {
-    expect(await tokenOf(server, agent_token, `id=${type}`)).toEqual({
+    expect(await getAgentToken(server, agent_token, `id=${type}`)).toEqual({
       access_token: "",
       username: "",
       password: "",
@@ -61,7 +61,7 @@ test("[EA-12] git gets the token in each host's form; before that only the page 
       url: new URL(`/external-auth/${type}`, server.url).href,
     });
     await link(owner, provider, type);
-    const { access_token, username, password, ...rest } = await tokenOf(server, agent_token, `id=${type}`);
+    const { access_token, username, password, ...rest } = await getAgentToken(server, agent_token, `id=${type}`);
     expect(rest).toEqual({ type, url: "", token_extra: { scope: "read write" } });
     const named = { gitlab: "oauth2", "bitbucket-cloud": "x-token-auth", "bitbucket-server": "x-token-auth" }[type];
     expect([type, username, password]).toEqual([type, ...(named ? [named, access_token] : [access_token, ""])]);
@@ -74,7 +74,7 @@ test("[EA-12] an expiring token says when", async () => {
   const { agent_token, owner_token } = await seedAgent(server);
   const before = Date.now();
   await link(new Client(server.url, owner_token), provider, "git");
-  const { expires_at = "" } = await tokenOf(server, agent_token, "id=git");
+  const { expires_at = "" } = await getAgentToken(server, agent_token, "id=git");
   const life = provider.life * 1000;
   expect(Date.parse(expires_at)).toBeWithin(before + life - 1000, Date.now() + life + 1000);
 });
@@ -85,47 +85,47 @@ test("[EA-13] an agent that may not read its owner's data is refused; other agen
   const one = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
   const other = await seedAgent(server);
   await link(new Client(server.url, one.owner_token), provider, "git");
-  expect((await refusal(tokenOf(server, one.agent_token, "id=git"))).status).toBe(403);
-  expect((await tokenOf(server, other.agent_token, "id=git")).access_token).toBe("");
-  expect((await refusal(tokenOf(server, one.owner_token, "id=git"))).status).toBe(401);
+  expect((await awaitRejection(getAgentToken(server, one.agent_token, "id=git"))).status).toBe(403);
+  expect((await getAgentToken(server, other.agent_token, "id=git")).access_token).toBe("");
+  expect((await awaitRejection(getAgentToken(server, one.owner_token, "id=git"))).status).toBe(401);
 });
 
 test("[EA-14] a listening agent is answered when its owner links an account", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const { owner_id, owner_token, agent_token } = await seedAgent(server);
-  const { topics, streams } = contextOf(server);
-  const waiting = tokenOf(server, agent_token, "id=git&listen=true");
-  await until(() => topics.heard("external_auth", owner_id));
+  const { topics, streams } = getContext(server);
+  const waiting = getAgentToken(server, agent_token, "id=git&listen=true");
+  await until(() => topics.hasListeners("external_auth", owner_id));
   await link(new Client(server.url, owner_token), provider, "git");
   expect((await waiting).access_token).toContain("access-canary");
   expect(streams.size).toBe(0);
-  expect((await tokenOf(server, agent_token, "id=git&listen=true")).access_token).toContain("access");
+  expect((await getAgentToken(server, agent_token, "id=git&listen=true")).access_token).toContain("access");
 });
 
 test("[EA-14] the wait ends with the caller, the agent's build or the server, and leaves nothing behind", async () => {
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
-  const { topics, streams } = contextOf(server);
-  const heard = async (owner_id: string, is = true) => {
-    await until(() => topics.heard("external_auth", owner_id) === is);
+  const { topics, streams } = getContext(server);
+  const awaitFollower = async (owner_id: string, is = true) => {
+    await until(() => topics.hasListeners("external_auth", owner_id) === is);
   };
   const one = await seedAgent(server);
   const gone = new AbortController();
   const path = `${ME}/external-auth?id=git&listen=1`;
   const left = new Client(server.url, one.agent_token).get(path, { signal: gone.signal }).catch(() => "left");
-  await heard(one.owner_id);
+  await awaitFollower(one.owner_id);
   gone.abort();
   expect(await left).toBe("left");
-  await heard(one.owner_id, false);
-  const superseded = refusal(tokenOf(server, one.agent_token, "id=git&listen=1"));
-  await heard(one.owner_id);
-  await supersede(server, one);
+  await awaitFollower(one.owner_id, false);
+  const superseded = awaitRejection(getAgentToken(server, one.agent_token, "id=git&listen=1"));
+  await awaitFollower(one.owner_id);
+  await supersedeAgent(server, one);
   expect((await superseded).status).toBe(503);
   expect(streams.size).toBe(0);
   const other = await seedAgent(server);
-  const stopped = refusal(tokenOf(server, other.agent_token, "id=git&listen=1"));
-  await heard(other.owner_id);
+  const stopped = awaitRejection(getAgentToken(server, other.agent_token, "id=git&listen=1"));
+  await awaitFollower(other.owner_id);
   streams.endAll();
   expect((await stopped).status).toBe(503);
   expect(streams.size).toBe(0);
@@ -138,16 +138,17 @@ test("[EA-15] a template names the accounts it needs; its version lists them wit
   const external_auth = [{ id: "git" }, { id: "elsewhere", optional: true }];
   const resources = [{ name: "main", agents: [{ name: "main" }] }];
   const template = await makeTemplate(admin, JSON.stringify({ provisioner: "echo", external_auth, resources }));
-  const wanted = () => admin.get<unknown[]>(`/api/v2/templateversions/${template.active_version_id}/external-auth`);
+  const listExternalAuth = () =>
+    admin.get<unknown[]>(`/api/v2/templateversions/${template.active_version_id}/external-auth`);
   const git = { id: "git", type: "generic", display_name: "Git of git", display_icon: "", optional: false };
   const elsewhere = { id: "elsewhere", type: "", display_name: "elsewhere", display_icon: "", optional: true };
   const page = (name: string): string => new URL(`/external-auth/${name}`, server.url).href;
-  expect(await wanted()).toEqual([
+  expect(await listExternalAuth()).toEqual([
     { ...git, authenticate_url: page("git"), authenticated: false },
     { ...elsewhere, authenticate_url: page("elsewhere"), authenticated: false },
   ]);
   await link(admin, provider, "git");
-  expect((await wanted())[0]).toMatchObject({ id: "git", authenticated: true });
+  expect((await listExternalAuth())[0]).toMatchObject({ id: "git", authenticated: true });
 });
 
 test("[EA-16] removed endpoints name their replacement", async () => {
@@ -155,12 +156,12 @@ test("[EA-16] removed endpoints name their replacement", async () => {
   await using server = await startWith([provider.setting("git")]);
   const { agent_id, agent_token, owner_token } = await seedAgent(server);
   const agent = new Client(server.url, agent_token);
-  expect(await refusal(agent.get(`${ME}/gitauth`))).toEqual({
+  expect(await awaitRejection(agent.get(`${ME}/gitauth`))).toEqual({
     status: 410,
     detail: "Use workspaceagents/me/external-auth.",
   });
   const logs = `/api/v2/workspaceagents/${agent_id}/startup-logs`;
-  const old = await refusal(new Client(server.url, owner_token).get(logs));
+  const old = await awaitRejection(new Client(server.url, owner_token).get(logs));
   expect([old.status, old.detail.endsWith("/logs.")]).toEqual([410, true]);
 });
 
@@ -173,14 +174,14 @@ test("[EA-9] tokens are in no file of the data directory, survive a restart, and
     await using server = await startWith(settings, { directory: data });
     const seeded = await seedAgent(server);
     await link(new Client(server.url, seeded.owner_token), provider, "git");
-    return { ...seeded, token: (await tokenOf(server, seeded.agent_token, "id=git")).access_token };
+    return { ...seeded, token: (await getAgentToken(server, seeded.agent_token, "id=git")).access_token };
   })();
   expect(token).toContain("canary");
-  const texts = await storedTexts(data);
+  const texts = await readStoredTexts(data);
   expect(texts.some((text) => text.includes("external_auth_links"))).toBe(true);
   expect(texts.filter((text) => text.includes("canary"))).toEqual([]);
   await using server = await startWith(settings, { directory: data });
-  expect((await tokenOf(server, agent_token, "id=git")).access_token).toBe(token);
+  expect((await getAgentToken(server, agent_token, "id=git")).access_token).toBe(token);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const account = { email: "bob@example.com", username: "bob", password: "of bob, quite long" };
   const { id } = await admin.post<{ id: string }>("/api/v2/users", account);
@@ -188,7 +189,7 @@ test("[EA-9] tokens are in no file of the data directory, survive a restart, and
   await link(bob, provider, "git");
   expect((await bob.get<ExternalAuthList>("/api/v2/external-auth")).links).toHaveLength(1);
   await admin.delete(`/api/v2/users/${id}`);
-  const left = contextOf(server).store.all({
+  const left = getContext(server).store.all({
     sql: "select count(*) from external_auth_links where user_id = ?",
     params: [id],
     map: ([count]) => count,

@@ -7,7 +7,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 /** Runs a program to its end. */
-export const run = async (command: string[], env?: Record<string, string>): Promise<string> => {
+export const runProgram = async (command: string[], env?: Record<string, string>): Promise<string> => {
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", ...(env ? { env } : {}) });
   const [out, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${errors}`);
@@ -15,9 +15,9 @@ export const run = async (command: string[], env?: Record<string, string>): Prom
 };
 
 /** Creates an empty repository that accepts pushes. */
-export const bareRepository = async (git: string, path: string): Promise<string> => {
-  await run([git, "init", "-q", "--bare", "--initial-branch=main", path]);
-  await run([git, "-C", path, "config", "http.receivepack", "true"]);
+export const createBareRepository = async (git: string, path: string): Promise<string> => {
+  await runProgram([git, "init", "-q", "--bare", "--initial-branch=main", path]);
+  await runProgram([git, "-C", path, "config", "http.receivepack", "true"]);
   return path;
 };
 
@@ -78,7 +78,7 @@ export const sshHost = async (
     string,
     string,
   ];
-  await run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
+  await runProgram([keygen, "-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
   writeFileSync(keys, `${public_key}\n`, { mode: 0o600 });
   chmodSync(folder, 0o700);
   const settings = [`HostKey ${hostKey}`, `AuthorizedKeysFile ${keys}`, "StrictModes no", "UsePAM no", "PidFile none"];
@@ -88,7 +88,7 @@ export const sshHost = async (
   );
   // The folder of sshd's unprivileged process; normally only the system's start script creates it.
   if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
-  const user = await run(["id", "-un"]);
+  const user = await runProgram(["id", "-un"]);
   let heard = "";
   const server = createServer((socket) => {
     const child = spawn(sshd, ["-i", "-e", "-f", config], { stdio: ["pipe", "pipe", "pipe"] });

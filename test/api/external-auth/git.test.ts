@@ -13,13 +13,13 @@ import { run as askpass } from "#src/cli/server/gitaskpass.ts";
 import { EXIT, type RunVerb } from "#src/cli/verb.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one } from "#test/support/one-server.ts";
+import { requireSingleServer } from "#test/support/one-server.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
-import { bareRepository, httpGitHost, run, sshHost } from "./git-hosts.ts";
+import { createBareRepository, httpGitHost, runProgram, sshHost } from "./git-hosts.ts";
 import { FakeProvider } from "./provider.ts";
 import { LOCAL, link } from "./world.ts";
 
@@ -31,16 +31,16 @@ const cloneAndPush = (url: string, name: string): string =>
   ].join("\n");
 
 testNeeding(
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("localOfProcess")],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
   "[EA-17] [EA-18] a startup script clones and pushes over https once the owner has linked an account, and over ssh with the owner's key",
   async () => {
     using provider = new FakeProvider();
     await using place = await ServerPlace.make();
     const root = join(place.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
-    await bareRepository(needs.git.file, join(root, "web.git"));
-    const overSsh = await bareRepository(needs.git.file, join(root, "secure.git"));
-    using web = httpGitHost(needs.git.file, root, (token) => provider.counts(token));
+    await createBareRepository(needs.git.file, join(root, "web.git"));
+    const overSsh = await createBareRepository(needs.git.file, join(root, "secure.git"));
+    using web = httpGitHost(needs.git.file, root, (token) => provider.isActiveToken(token));
     const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
     await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
     const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
@@ -67,20 +67,20 @@ testNeeding(
     const agent = build.resources[0]?.agents?.[0];
     using follower = await admin.socket(`/api/v2/workspaceagents/${agent?.id}/logs?follow`);
     const seen: string[] = [];
-    const said = async (words: string): Promise<void> => {
+    const awaitLogLine = async (words: string): Promise<void> => {
       while (!seen.some((line) => line.includes(words))) {
         const lines = (await follower.json<AgentLog[]>()).map(({ output }) => output);
         seen.push(...lines);
         if (lines.some((line) => /fatal|denied/.test(line))) throw new Error(`${seen.join("\n")}\n${secure.log()}`);
       }
     };
-    await said("link your account at");
+    await awaitLogLine("link your account at");
     expect(seen.at(-1)).toContain(new URL("/external-auth/git", place.client.url).href);
     await link(admin, provider, "git");
-    await said("all done");
+    await awaitLogLine("all done");
     for (const name of ["web", "secure"]) {
       const repository = join(root, `${name}.git`);
-      expect(await run([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
+      expect(await runProgram([needs.git.file, "-C", repository, "show", "main:file"])).toBe(`of ${name}`);
     }
     expect(seen.at(-1)).toContain("done, 0 files left");
     // appears in them. was leaked.
@@ -89,7 +89,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("localOfProcess")],
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, requireSingleServer("localOfProcess")],
   "[DF-4] private dotfiles are installed by the owner's linked account or key; without them the workspace starts and its agent says why",
   async () => {
     using provider = new FakeProvider();
@@ -97,14 +97,14 @@ testNeeding(
     const root = join(place.scratch, "hosted");
     for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
     for (const name of ["web", "secure"]) {
-      const bare = await bareRepository(needs.git.file, join(root, `${name}.git`));
+      const bare = await createBareRepository(needs.git.file, join(root, `${name}.git`));
       const work = makeRepository(join(root, "work", name), { empty: true });
       work.write(".vimrc", `of ${name}`);
       work.git("add", ".");
       work.git("commit", "-qm", "first");
       work.git("push", "-q", bare, "main");
     }
-    using web = httpGitHost(needs.git.file, root, (token) => provider.counts(token));
+    using web = httpGitHost(needs.git.file, root, (token) => provider.isActiveToken(token));
     const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
     await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
     const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
@@ -118,7 +118,7 @@ testNeeding(
      * Returns the agent of this build once its scripts have ended, and their output. Each script's output arrives separately, so it waits
      * for these words.
      */
-    const started = async (id: string, words = "") => {
+    const awaitStartLog = async (id: string, words = "") => {
       const { latest_build } = await awaitWorkspace(admin, id, (one) =>
         listAgents(one).some(
           ({ scripts, lifecycle_state }) => lifecycle_state === "ready" && scripts.every(({ status }) => status),
@@ -136,7 +136,7 @@ testNeeding(
       name: "dev",
       template_id: template.id,
     });
-    const refused = await started(id, "link your account at");
+    const refused = await awaitStartLog(id, "link your account at");
     expect([refused.status, refused.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
     expect(refused.said).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
 
@@ -146,7 +146,7 @@ testNeeding(
         const is = transition === "stop" ? "stopped" : "running";
         await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === is);
       }
-      return started(id, "of ");
+      return awaitStartLog(id, "of ");
     };
     await link(admin, provider, "git");
     const byAccount = await restart();
@@ -162,10 +162,10 @@ const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">) =>
   latest_build.resources.flatMap(({ agents = [] }) => agents);
 
 /** Runs the verb as git calls it, against a server that the test simulates. */
-const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
-  ran(askpass, [prompt], answer);
+const runAskpass = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
+  runVerb(askpass, [prompt], answer);
 
-const ran = async (
+const runVerb = async (
   verb: RunVerb,
   argv: string[],
   answer: (url: URL) => Response | Promise<Response>,
@@ -212,9 +212,11 @@ const linked = {
 };
 
 test("[EA-18] git's two prompts are answered, never with the token as the username; a token in the second is not sent along", async () => {
-  const name = await asked("Username for 'https://git.example': ", () => Response.json(linked));
+  const name = await runAskpass("Username for 'https://git.example': ", () => Response.json(linked));
   expect([name.code, name.printed, name.errors]).toEqual([EXIT.ok, ["oauth2"], []]);
-  const password = await asked("Password for 'https://t0ken:x@git.example/a/b.git': ", () => Response.json(linked));
+  const password = await runAskpass("Password for 'https://t0ken:x@git.example/a/b.git': ", () =>
+    Response.json(linked),
+  );
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
   // Git shows the username in the next prompt, which stands among the arguments of a process.
@@ -223,7 +225,7 @@ test("[EA-18] git's two prompts are answered, never with the token as the userna
     ["Username for 'https://git.example': ", "x-access-token"],
     ["Password for 'https://x-access-token@git.example': ", "t0ken"],
   ] as const) {
-    expect((await asked(prompt, () => Response.json(generic))).printed).toEqual([answer]);
+    expect((await runAskpass(prompt, () => Response.json(generic))).printed).toEqual([answer]);
   }
 });
 
@@ -235,7 +237,7 @@ test("[DF-4] git that must not wait says where to link an account, and fails", a
     access_token: "",
     url: "https://slipway.example/external-auth/git",
   };
-  const found = await ran(askpass, ["Username for 'https://git.example': "], () => Response.json(none), {
+  const found = await runVerb(askpass, ["Username for 'https://git.example': "], () => Response.json(none), {
     SLIPWAY_GIT_NO_WAIT: "1",
   });
   expect([found.code, found.errors.join(""), found.urls.length]).toEqual([
@@ -246,16 +248,16 @@ test("[DF-4] git that must not wait says where to link an account, and fails", a
 });
 
 test("[EA-19] a URL of no provider is silently left to git; other refusals are reported; the wait survives a restart", async () => {
-  const none = await asked("Username for 'https://elsewhere.example': ", () =>
+  const none = await runAskpass("Username for 'https://elsewhere.example': ", () =>
     Response.json({ message: "no" }, { status: 404 }),
   );
   expect([none.code, none.printed, none.errors]).toEqual([EXIT.failed, [], []]);
-  const refused = await asked("Username for 'https://git.example': ", () =>
+  const refused = await runAskpass("Username for 'https://git.example': ", () =>
     Response.json({ message: "No." }, { status: 403 }),
   );
   expect([refused.code, refused.printed, refused.errors]).toEqual([EXIT.failed, [], ["slipway gitaskpass: No.\n"]]);
   let waits = 0;
-  const patient = await asked("Username for 'https://git.example': ", (url) => {
+  const patient = await runAskpass("Username for 'https://git.example': ", (url) => {
     if (!url.searchParams.has("listen"))
       return Response.json({ ...linked, url: "https://slipway.example/external-auth/git" });
     return ++waits < 3 ? Response.json({ message: "Stopping." }, { status: 503 }) : Response.json(linked);
@@ -266,12 +268,12 @@ test("[EA-19] a URL of no provider is silently left to git; other refusals are r
 
 test("[EA-21] a script gets the owner's token by provider ID, and otherwise learns where to link an account", async () => {
   const argv = ["access-token", "github"];
-  const found = await ran(externalAuth, argv, () => Response.json(linked));
+  const found = await runVerb(externalAuth, argv, () => Response.json(linked));
   expect([found.code, found.printed, found.urls[0]?.search]).toEqual([EXIT.ok, ["t0ken"], "?id=github"]);
   const page = "https://slipway.example/external-auth/github";
-  const none = await ran(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
+  const none = await runVerb(externalAuth, argv, () => Response.json({ ...linked, access_token: "", url: page }));
   expect([none.code, none.printed]).toEqual([EXIT.failed, [page]]);
-  const strange = await ran(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
+  const strange = await runVerb(externalAuth, argv, () => Response.json({ message: "Not found." }, { status: 404 }));
   expect([strange.code, strange.printed, strange.errors]).toEqual([
     EXIT.failed,
     [],

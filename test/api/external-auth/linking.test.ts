@@ -12,7 +12,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { CLIENT, FakeProvider } from "./provider.ts";
-import { link, refusal, startWith } from "./world.ts";
+import { awaitRejection, link, startWith } from "./world.ts";
 
 const EA = "/api/v2/external-auth";
 const codes = { device_flow: true };
@@ -23,19 +23,19 @@ test("[EA-5][ID-13] users are found by their linked github.com account, and no l
   await using server = await startWith([github, provider.setting("git")]);
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const { token, user_id } = await seedUser(server);
-  const ann = admin.as(token);
-  const found = async (q: string) => {
+  const ann = admin.withToken(token);
+  const searchUsers = async (q: string) => {
     const { users } = await admin.get<{ users: { id: string }[] }>(`/api/v2/users?q=${encodeURIComponent(q)}`);
     return users.map(({ id }) => id);
   };
   await link(ann, provider, "git");
-  expect(await found("github_com_user_id:583231")).toEqual([]);
+  expect(await searchUsers("github_com_user_id:583231")).toEqual([]);
   await link(ann, provider, "github");
-  expect(await found("github_com_user_id:583231")).toEqual([user_id]);
-  expect(await found("github_com_user_id:583232")).toEqual([]);
+  expect(await searchUsers("github_com_user_id:583231")).toEqual([user_id]);
+  expect(await searchUsers("github_com_user_id:583232")).toEqual([]);
   await ann.delete(`${EA}/github`);
-  expect(await found("github_com_user_id:583231")).toEqual([]);
-  expect((await refusal(found("github_com_user_id:octo"))).status).toBe(400);
+  expect(await searchUsers("github_com_user_id:583231")).toEqual([]);
+  expect((await awaitRejection(searchUsers("github_com_user_id:octo"))).status).toBe(400);
 });
 
 test("[EA-5] signing in at the provider links an account; the page shows it, and unlinking revokes the token", async () => {
@@ -74,11 +74,11 @@ test("[EA-5] signing in at the provider links an account; the page shows it, and
     user: { login: "octo-ann", name: "Ann at the provider", profile_url: "" },
   });
   expect(await ann.delete<ExternalAuthUnlinked>(`${EA}/git`)).toEqual({ token_revoked: true });
-  expect(provider.asked("/revoke")).toBe(1);
+  expect(provider.countRequests("/revoke")).toBe(1);
   expect((await ann.get<ExternalAuthList>(EA)).links).toEqual([]);
   expect(await ann.get<ExternalAuth>(`${EA}/git`)).toMatchObject({ authenticated: false, user: null });
-  expect((await refusal(ann.delete(`${EA}/git`))).status).toBe(404);
-  expect((await refusal(ann.get(`${EA}/none`))).status).toBe(404);
+  expect((await awaitRejection(ann.delete(`${EA}/git`))).status).toBe(404);
+  expect((await awaitRejection(ann.get(`${EA}/none`))).status).toBe(404);
 });
 
 test("[EA-5] a callback is valid only for the session, user and provider that started it, for ten minutes, and once", async () => {
@@ -88,7 +88,7 @@ test("[EA-5] a callback is valid only for the session, user and provider that st
   const ann = new Client(server.url, (await seedUser(server)).token);
   const eve = new Client(server.url, (await seedUser(server)).token);
   const begin = async () => provider.agree((await ann.post<{ url: string }>(`${EA}/git/start`)).url);
-  const other = ann.as((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
+  const other = ann.withToken((await ann.post<{ key: string }>("/api/v2/users/me/keys")).key);
   const { code, state } = await begin();
   for (const [who, id, body] of [
     [eve, "git", { code, state }],
@@ -97,21 +97,26 @@ test("[EA-5] a callback is valid only for the session, user and provider that st
     [ann, "git", { code, state: `${state.slice(0, -2)}AA` }],
     [ann, "git", { code, state: "made-up" }],
   ] as const) {
-    expect((await refusal(who.post(`${EA}/${id}/callback`, body))).status).toBe(400);
+    expect((await awaitRejection(who.post(`${EA}/${id}/callback`, body))).status).toBe(400);
   }
-  expect(provider.asked("/token")).toBe(0);
+  expect(provider.countRequests("/token")).toBe(0);
   clock.advance(599_000);
   await ann.post(`${EA}/git/callback`, { code, state });
-  expect(await refusal(ann.post(`${EA}/git/callback`, { code, state }))).toEqual({
+  expect(await awaitRejection(ann.post(`${EA}/git/callback`, { code, state }))).toEqual({
     status: 400,
     detail: "invalid_grant",
   });
   const late = await begin();
   clock.advance(600_000);
-  expect((await refusal(ann.post(`${EA}/git/callback`, { code: late.code, state: late.state }))).status).toBe(400);
+  expect((await awaitRejection(ann.post(`${EA}/git/callback`, { code: late.code, state: late.state }))).status).toBe(
+    400,
+  );
   const swapped = { code: (await begin()).code, state: (await begin()).state };
   // Another flow's verifier: the provider itself rejects it.
-  expect(await refusal(ann.post(`${EA}/git/callback`, swapped))).toEqual({ status: 400, detail: "invalid_grant" });
+  expect(await awaitRejection(ann.post(`${EA}/git/callback`, swapped))).toEqual({
+    status: 400,
+    detail: "invalid_grant",
+  });
 });
 
 test("[EA-6] a device code links once the person has entered it; nobody else can use it, and refusals have the provider's message", async () => {
@@ -126,11 +131,11 @@ test("[EA-6] a device code links once the person has entered it; nobody else can
     interval: 5,
     verification_uri: new URL("/device", provider.url).href,
   });
-  const poll = (who: Client, { device_code }: ExternalAuthDevice) => refusal(who.post(path, { device_code }));
+  const poll = (who: Client, { device_code }: ExternalAuthDevice) => awaitRejection(who.post(path, { device_code }));
   expect(await poll(ann, begun)).toEqual({ status: 400, detail: "authorization_pending" });
   provider.typeIn(begun.user_code);
   expect((await poll(eve, begun)).status).toBe(400);
-  expect(provider.asked("/token")).toBe(1);
+  expect(provider.countRequests("/token")).toBe(1);
   expect((await poll(ann, begun)).status).toBe(200);
   expect(await ann.get<ExternalAuth>(`${EA}/codes`)).toMatchObject({ authenticated: true, device: true });
   const second = await ann.get<ExternalAuthDevice>(path);
@@ -138,11 +143,11 @@ test("[EA-6] a device code links once the person has entered it; nobody else can
   expect(await poll(ann, second)).toEqual({ status: 400, detail: "access_denied" });
   provider.mishaps.push({ path: "/token", answer: () => Response.json({ error: "slow_down" }, { status: 400 }) });
   expect(await poll(ann, second)).toEqual({ status: 400, detail: "slow_down" });
-  expect((await refusal(ann.get(`${EA}/git/device`))).status).toBe(400);
-  expect((await refusal(ann.post(`${EA}/codes/start`))).status).toBe(400);
+  expect((await awaitRejection(ann.get(`${EA}/git/device`))).status).toBe(400);
+  expect((await awaitRejection(ann.post(`${EA}/codes/start`))).status).toBe(400);
 });
 
-const NONSENSE: [string, () => Response][] = [
+const INVALID_ANSWERS: [string, () => Response][] = [
   ["a page of HTML", () => new Response("<html>502 from a proxy</html>", { headers: { "content-type": "text/html" } })],
   ["5xx", () => new Response("oh no", { status: 502 })],
   ["cut JSON", () => new Response('{"access_token": "x')],
@@ -159,11 +164,11 @@ test("[EA-8] a provider that sends any invalid response links nothing, and the p
   using provider = new FakeProvider();
   await using server = await startWith([provider.setting("git")]);
   const ann = new Client(server.url, (await seedUser(server)).token);
-  for (const [what, answer] of NONSENSE) {
+  for (const [what, answer] of INVALID_ANSWERS) {
     const { url } = await ann.post<{ url: string }>(`${EA}/git/start`);
     const { code, state } = provider.agree(url);
     provider.mishaps.push({ path: "/token", answer });
-    expect([what, (await refusal(ann.post(`${EA}/git/callback`, { code, state }))).status]).toEqual([what, 503]);
+    expect([what, (await awaitRejection(ann.post(`${EA}/git/callback`, { code, state }))).status]).toEqual([what, 503]);
     expect([what, (await ann.get<ExternalAuthList>(EA)).links]).toEqual([what, []]);
     await ann.post(`${EA}/git/callback`, { code, state });
     expect([what, (await ann.get<ExternalAuthList>(EA)).links.length]).toEqual([what, 1]);
@@ -185,7 +190,7 @@ testInside("[EA-8] a silent provider times out after ten seconds", async () => {
       return new Response(new ReadableStream({ start: () => {} }));
     },
   });
-  const answered = refusal(ann.post(`${EA}/git/callback`, { code, state }));
+  const answered = awaitRejection(ann.post(`${EA}/git/callback`, { code, state }));
   await heard.promise;
   clock.advance(10_000);
   expect((await answered).status).toBe(503);

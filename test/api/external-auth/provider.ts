@@ -43,18 +43,18 @@ export class FakeProvider implements Disposable {
 
   /** Returns an entry of the setting external_auth. */
   setting(id: string, more: Record<string, unknown> = {}): Record<string, unknown> {
-    const at = (path: string): string => new URL(path, this.url).href;
+    const toUrl = (path: string): string => new URL(path, this.url).href;
     return {
       id,
       type: "generic",
       client_id: CLIENT.id,
       client_secret: CLIENT.secret,
       display_name: `Git of ${id}`,
-      auth_url: at("/authorize?kept=1"),
-      token_url: at("/token"),
-      validate_url: at("/user"),
-      revoke_url: at("/revoke"),
-      device_code_url: at("/device/code"),
+      auth_url: toUrl("/authorize?kept=1"),
+      token_url: toUrl("/token"),
+      validate_url: toUrl("/user"),
+      revoke_url: toUrl("/revoke"),
+      device_code_url: toUrl("/device/code"),
       regex: `^https?://${id}\\.example/`,
       scopes: ["read", "write"],
       ...more,
@@ -87,12 +87,12 @@ export class FakeProvider implements Disposable {
     if (refresh) this.#refresh.clear();
   }
 
-  counts(token: string): boolean {
+  isActiveToken(token: string): boolean {
     return this.#access.has(token);
   }
 
   /** Returns the number of requests to a path. */
-  asked(path: string): number {
+  countRequests(path: string): number {
     return this.requests.filter((line) => line.endsWith(` ${path}`)).length;
   }
 
@@ -116,7 +116,7 @@ export class FakeProvider implements Disposable {
     }
     const form = new URLSearchParams(await request.text());
     if (pathname === "/device/code") return this.#device(form);
-    if (!isClient(request, form)) return refused("invalid_client", 401);
+    if (!isClient(request, form)) return toErrorResponse("invalid_client", 401);
     if (pathname === "/revoke") return this.#revoke(form);
     await this.gate;
     return pathname === "/token" ? this.#token(form) : new Response("no such page", { status: 404 });
@@ -136,26 +136,26 @@ export class FakeProvider implements Disposable {
         .update(form.get("code_verifier") ?? "")
         .digest("base64url");
       const fits = grant && !grant.used && grant.challenge === challenge && grant.redirect === form.get("redirect_uri");
-      if (!fits) return refused("invalid_grant");
+      if (!fits) return toErrorResponse("invalid_grant");
       grant.used = true;
-      return this.#give();
+      return this.#issueTokens();
     }
     if (kind === "refresh_token") {
       const old = form.get("refresh_token") ?? "";
-      if (!this.#refresh.has(old)) return refused("invalid_grant");
+      if (!this.#refresh.has(old)) return toErrorResponse("invalid_grant");
       if (this.rotates) this.#refresh.delete(old);
-      return this.#give(this.rotates);
+      return this.#issueTokens(this.rotates);
     }
-    if (kind !== "urn:ietf:params:oauth:grant-type:device_code") return refused("unsupported_grant_type");
+    if (kind !== "urn:ietf:params:oauth:grant-type:device_code") return toErrorResponse("unsupported_grant_type");
     const device = this.#devices.get(form.get("device_code") ?? "");
-    if (!device) return refused("expired_token");
-    if (device.denied) return refused("access_denied");
+    if (!device) return toErrorResponse("expired_token");
+    if (device.denied) return toErrorResponse("access_denied");
     // As GitHub does: an error with status 200.
-    if (!device.agreed) return refused("authorization_pending", 200);
-    return this.#give();
+    if (!device.agreed) return toErrorResponse("authorization_pending", 200);
+    return this.#issueTokens();
   }
 
-  #give(withRefresh = true): Response {
+  #issueTokens(withRefresh = true): Response {
     const access_token = secret("access");
     const refresh_token = secret("refresh");
     this.#access.add(access_token);
@@ -181,7 +181,7 @@ export class FakeProvider implements Disposable {
   }
 
   #device(form: URLSearchParams): Response {
-    if (form.get("client_id") !== CLIENT.id) return refused("invalid_client", 401);
+    if (form.get("client_id") !== CLIENT.id) return toErrorResponse("invalid_client", 401);
     const user_code = randomBytes(4).toString("hex").toUpperCase();
     this.#devices.set(`device-${user_code}`, { agreed: false, denied: false });
     const verification_uri = new URL("/device", this.url).href;
@@ -202,7 +202,7 @@ export class FakeProvider implements Disposable {
 
 const secret = (kind: string): string => `${kind}-canary-${randomBytes(18).toString("hex")}`;
 
-const refused = (error: string, status = 400): Response => Response.json({ error }, { status });
+const toErrorResponse = (error: string, status = 400): Response => Response.json({ error }, { status });
 
 const isClient = (request: Request, form: URLSearchParams): boolean => {
   const [, basic] = /^Basic (.+)$/.exec(request.headers.get("authorization") ?? "") ?? [];

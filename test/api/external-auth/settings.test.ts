@@ -1,6 +1,6 @@
 // The setting external_auth: lists of mappings in the file and as JSON, the defaults of each provider type, and errors without secrets.
 import { expect, test } from "bun:test";
-import { shownSettings } from "#base/config/describe.ts";
+import { describeSettings } from "#base/config/describe.ts";
 import type { ProviderSetting } from "#base/config/external-auth-settings.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
 import { type Config, loadConfig } from "#base/config.ts";
@@ -10,10 +10,10 @@ import { toProvider } from "#src/git/provider.ts";
 
 const load = (env: Record<string, string>, file = "") =>
   loadConfig({ argv: file ? ["--config=s.yaml"] : [], env, readFile: () => file });
-const asJson = (list: unknown): Config => load({ SLIPWAY_EXTERNAL_AUTH: JSON.stringify(list) }).config;
-const refusalOf = (list: unknown): string => {
+const loadProviders = (list: unknown): Config => load({ SLIPWAY_EXTERNAL_AUTH: JSON.stringify(list) }).config;
+const getProblems = (list: unknown): string => {
   try {
-    asJson(list);
+    loadProviders(list);
   } catch (error) {
     if (error instanceof UsageError) return JSON.stringify(error.problems);
     throw error;
@@ -27,8 +27,8 @@ test("[EA-4] providers are a list in the settings file or JSON; a listing hides 
   const yaml = "external_auth:\n  - id: hub\n    type: github\n    client_id: abc\n    client_secret: hush-hush\n";
   const loaded = load({}, yaml);
   expect(loaded.config.external_auth).toEqual([HUB]);
-  expect(asJson([HUB]).external_auth).toEqual([HUB]);
-  const shown = shownSettings(SERVER_SETTINGS, loaded).find(({ key }) => key === "external_auth");
+  expect(loadProviders([HUB]).external_auth).toEqual([HUB]);
+  const shown = describeSettings(SERVER_SETTINGS, loaded).find(({ key }) => key === "external_auth");
   expect(shown).toMatchObject({ value: "(hidden)", from: "file" });
   expect(load({}).config.external_auth).toEqual([]);
 });
@@ -50,7 +50,7 @@ test.each([
   [[{ ...HUB, type: "bitbucket-server" }], "needs base_url"],
   [[{ ...HUB, type: "gitea", device_flow: true }], "needs device_code_url"],
 ])("[EA-4] what is wrong is named without a value: %j", (list, words) => {
-  const text = refusalOf(list);
+  const text = getProblems(list);
   expect(text).toContain(words);
   expect(text).not.toContain("hush-hush");
 });

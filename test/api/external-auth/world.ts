@@ -23,11 +23,11 @@ export const link = async (person: Client, provider: FakeProvider, id: string): 
   await person.post(`/api/v2/external-auth/${id}/callback`, { code, state });
 };
 
-export const tokenOf = (server: TestServer, agent_token: string, query: string): Promise<AgentExternalAuth> =>
+export const getAgentToken = (server: TestServer, agent_token: string, query: string): Promise<AgentExternalAuth> =>
   new Client(server.url, agent_token).get<AgentExternalAuth>(`/api/v2/workspaceagents/me/external-auth?${query}`);
 
 /** Returns status and detail of an error; 200 if there was none. */
-export const refusal = (call: Promise<unknown>): Promise<{ status: number; detail: string }> =>
+export const awaitRejection = (call: Promise<unknown>): Promise<{ status: number; detail: string }> =>
   call.then(
     () => ({ status: 200, detail: "" }),
     (error: unknown) => {

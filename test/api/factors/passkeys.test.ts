@@ -6,9 +6,17 @@ import type { Factors, LoginRefused } from "#schema/users/second-factor.ts";
 import { toParty } from "#src/authentication/webauthn.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import { type Answer, Authenticator, type Lies } from "./authenticator.ts";
-import { begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal } from "./people.ts";
+import {
+  awaitRejection,
+  createEnrolledPerson,
+  enrollApp,
+  finishLogin,
+  LOGIN,
+  openWorld,
+  startLogin,
+} from "./people.ts";
 
 const ORIGIN = "https://slipway.example";
 const PASSKEY = `${LOGIN}/passkey`;
@@ -16,14 +24,19 @@ const MINE = "/api/v2/users/me/passkeys";
 
 const world = await forFile(openWorld({ SLIPWAY_ACCESS_URL: ORIGIN, SLIPWAY_ALLOWED_HOSTS: "127.0.0.1" }));
 
-type Made = { passkey: Passkey; recovery_codes: string[] };
+type NewPasskey = { passkey: Passkey; recovery_codes: string[] };
 
-const register = async (client: Client, device: Authenticator, name = "laptop", lies: Lies = {}): Promise<Made> => {
+const register = async (
+  client: Client,
+  device: Authenticator,
+  name = "laptop",
+  lies: Lies = {},
+): Promise<NewPasskey> => {
   const { challenge, options } = await client.post<PasskeyChallenge>(`${MINE}/start`);
-  return client.post<Made>(MINE, { challenge, name, credential: device.create(options, lies) });
+  return client.post<NewPasskey>(MINE, { challenge, name, credential: device.create(options, lies) });
 };
 
-const ask = (body: object = {}): Promise<PasskeyChallenge> =>
+const startChallenge = (body: object = {}): Promise<PasskeyChallenge> =>
   world.anybody.post<PasskeyChallenge>(`${PASSKEY}/start`, body);
 const answer = async (challenge: string, credential: Answer): Promise<number> => {
   const response = await world.anybody.fetch("POST", PASSKEY, { challenge, credential });
@@ -32,7 +45,7 @@ const answer = async (challenge: string, credential: Answer): Promise<number> =>
 };
 /** Signs in with only a passkey. */
 const signIn = async (device: Authenticator, lies: Lies = {}): Promise<number> => {
-  const { challenge, options } = await ask();
+  const { challenge, options } = await startChallenge();
   return answer(challenge, device.get(options, lies));
 };
 
@@ -59,9 +72,9 @@ test("[PK-1] a passkey is registered after a confirmation, named, listed and del
   expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 1, recovery_codes_left: 10 });
   await client.delete(`${MINE}/${first.passkey.id}`);
   expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 0, recovery_codes_left: 0 });
-  expect(await statusOf(world.anybody, "POST", "/users/login", { email: "pia@example.com", password: PASSWORD })).toBe(
-    201,
-  );
+  expect(
+    await fetchStatus(world.anybody, "POST", "/users/login", { email: "pia@example.com", password: PASSWORD }),
+  ).toBe(201);
   type Entry = { action: string };
   const path = "/api/v2/audit?limit=9&q=resource_type:passkey%20resource_target:pia";
   const { audit_logs } = await world.admin.get<{ audit_logs: Entry[] }>(path);
@@ -77,19 +90,19 @@ test("[PK-1] a browser's response must be for this server, this ceremony and thi
     { verified: false },
     { challenge: Buffer.alloc(32).toString("base64url") },
   ]) {
-    const refused = await refusal(register(client, device, "x", lies));
+    const refused = await awaitRejection(register(client, device, "x", lies));
     expect([lies, refused.status, refused.fields]).toEqual([lies, 400, ["credential"]]);
   }
   const { challenge, options } = await client.post<PasskeyChallenge>(`${MINE}/start`);
   const other = await newPerson(world.admin, "luc");
   const body = { challenge, name: "x", credential: device.create(options) };
-  expect(await refusal(other.client.post(MINE, body))).toMatchObject({ status: 400 });
+  expect(await awaitRejection(other.client.post(MINE, body))).toMatchObject({ status: 400 });
   await client.post(MINE, body);
-  expect(await refusal(client.post(MINE, body))).toMatchObject({ status: 400 });
+  expect(await awaitRejection(client.post(MINE, body))).toMatchObject({ status: 400 });
   const late = await client.post<PasskeyChallenge>(`${MINE}/start`);
   world.clock.advance(5 * 60_000);
   const credential = device.create(late.options);
-  expect(await refusal(client.post(MINE, { challenge: late.challenge, name: "x", credential }))).toMatchObject({
+  expect(await awaitRejection(client.post(MINE, { challenge: late.challenge, name: "x", credential }))).toMatchObject({
     status: 400,
   });
 });
@@ -98,7 +111,7 @@ test("[PK-2] a passkey alone signs in, once per challenge", async () => {
   const { client } = await newPerson(world.admin, "sol");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
-  const { challenge, options } = await ask();
+  const { challenge, options } = await startChallenge();
   expect(options).toMatchObject({ rpId: "slipway.example", userVerification: "required" });
   expect(options.allowCredentials ?? []).toEqual([]);
   const credential = device.get(options);
@@ -106,12 +119,12 @@ test("[PK-2] a passkey alone signs in, once per challenge", async () => {
   expect(response.status).toBe(201);
   expect(response.headers.get("set-cookie")).toEndWith("; Secure");
   const { session_token } = (await response.json()) as { session_token: string };
-  const session = world.anybody.as(session_token);
+  const session = world.anybody.withToken(session_token);
   expect(await session.get<{ username: string }>("/api/v2/users/me")).toMatchObject({ username: "sol" });
   // The session is fully verified, so changes to sign-in methods are allowed.
   await session.post("/api/v2/users/me/factors/recovery-codes");
   expect(await answer(challenge, credential)).toBe(401);
-  const again = await ask();
+  const again = await startChallenge();
   const racing = device.get(again.options);
   const statuses = await Promise.all([1, 2, 3].map(() => answer(again.challenge, racing)));
   expect(statuses.sort()).toEqual([201, 401, 401]);
@@ -127,10 +140,10 @@ test("[PK-3] responses that are old, from another origin, unverified, or from a 
   expect(await signIn(device)).toBe(201);
   // A cloned key has its own counter, which falls behind.
   expect(await signIn(device, { counter: 2 })).toBe(401);
-  const { challenge, options } = await ask();
+  const { challenge, options } = await startChallenge();
   world.clock.advance(5 * 60_000);
   expect(await answer(challenge, device.get(options))).toBe(401);
-  const fresh = await ask();
+  const fresh = await startChallenge();
   const forged = device.get(fresh.options, { counter: 50 });
   const tampered = { ...forged, response: { ...forged.response, signature: forged.id } };
   expect(await answer(fresh.challenge, tampered)).toBe(401);
@@ -151,13 +164,15 @@ test("[PK-4] with a password it is a second factor, for that user's sign-in only
   const refused = await anybody.fetch("POST", LOGIN, { email: "una@example.com", password: PASSWORD });
   const { second_factor } = (await refused.json()) as LoginRefused;
   expect(second_factor?.methods).toEqual(["passkey", "recovery_code"]);
-  const { challenge, options } = await ask({ second_factor: second_factor?.challenge });
+  const { challenge, options } = await startChallenge({ second_factor: second_factor?.challenge });
   expect(options.allowCredentials).toHaveLength(1);
   expect(await answer(challenge, theirs.get({ ...options, allowCredentials: [] }))).toBe(401);
-  const next = await ask({ second_factor: second_factor?.challenge });
+  const next = await startChallenge({ second_factor: second_factor?.challenge });
   expect(await answer(next.challenge, device.get(next.options))).toBe(201);
-  expect(await refusal(ask({ second_factor: second_factor?.challenge }))).toMatchObject({ status: 401 });
-  expect(await finish(anybody, await begin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
+  expect(await awaitRejection(startChallenge({ second_factor: second_factor?.challenge }))).toMatchObject({
+    status: 401,
+  });
+  expect(await finishLogin(anybody, await startLogin(anybody, "una@example.com"), recovery_codes[0] ?? "")).toBe(201);
 });
 
 test("[PK-4] disabling an app next to a passkey keeps the recovery codes; a reset removes everything", async () => {
@@ -165,7 +180,7 @@ test("[PK-4] disabling an app next to a passkey keeps the recovery codes; a rese
   const { client } = await newPerson(admin, "amy");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
-  const { app } = await enrol(clock, client);
+  const { app } = await enrollApp(clock, client);
   await client.delete("/api/v2/users/me/factors/totp", { password: PASSWORD, code: app.next() });
   expect(await client.get<Factors>("/api/v2/users/me/factors")).toMatchObject({
     totp: null,
@@ -182,13 +197,13 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
   const { client } = await newPerson(admin, "con");
   const device = new Authenticator(ORIGIN);
   await register(client, device);
-  const ned = await newEnrolled(world, "ned2");
+  const ned = await createEnrolledPerson(world, "ned2");
   clock.advance(15 * 60_000);
-  expect(await refusal(client.post(`${MINE}/start`))).toMatchObject({ status: 403, fields: ["confirmation"] });
+  expect(await awaitRejection(client.post(`${MINE}/start`))).toMatchObject({ status: 403, fields: ["confirmation"] });
   const confirm = "/api/v2/users/me/confirm/passkey";
   const asked = await client.post<PasskeyChallenge>(`${confirm}/start`);
   const credential = device.get(asked.options);
-  expect(await refusal(ned.client.post(confirm, { challenge: asked.challenge, credential }))).toMatchObject({
+  expect(await awaitRejection(ned.client.post(confirm, { challenge: asked.challenge, credential }))).toMatchObject({
     status: 400,
   });
   const own = await client.post<PasskeyChallenge>(`${confirm}/start`);
@@ -197,16 +212,16 @@ test("[PK-5] a passkey confirms the identity of its own session's user", async (
 });
 
 test("[PK-6] they require a host name and TLS, or this machine", async () => {
-  const idOf = (url: string) => toParty(new URL(url))?.id;
-  expect(idOf("https://slipway.example/")).toBe("slipway.example");
-  expect(idOf("http://localhost:7080/")).toBe("localhost");
+  const toPartyId = (url: string) => toParty(new URL(url))?.id;
+  expect(toPartyId("https://slipway.example/")).toBe("slipway.example");
+  expect(toPartyId("http://localhost:7080/")).toBe("localhost");
   for (const url of ["http://slipway.example/", "https://10.0.0.1/", "http://127.0.0.1:7080/", "https://[::1]/"]) {
-    expect(idOf(url)).toBeUndefined();
+    expect(toPartyId(url)).toBeUndefined();
   }
   await using plain = await openWorld();
-  expect(await refusal(plain.admin.post(`${MINE}/start`))).toMatchObject({ status: 400 });
-  const shown = (client: Client) => client.get<{ passkey: object }>("/api/v2/users/authmethods");
-  expect([(await shown(plain.anybody)).passkey, (await shown(world.anybody)).passkey]).toEqual([
+  expect(await awaitRejection(plain.admin.post(`${MINE}/start`))).toMatchObject({ status: 400 });
+  const getAuthMethods = (client: Client) => client.get<{ passkey: object }>("/api/v2/users/authmethods");
+  expect([(await getAuthMethods(plain.anybody)).passkey, (await getAuthMethods(world.anybody)).passkey]).toEqual([
     { enabled: false },
     { enabled: true },
   ]);
@@ -230,8 +245,12 @@ test("[IV-4] an invited person signs up with a passkey and no password, and gets
   expect(done.status).toBe(201);
   const { session_token, recovery_codes } = (await done.json()) as { session_token: string; recovery_codes: string[] };
   expect(recovery_codes).toHaveLength(10);
-  expect(await world.anybody.as(session_token).get<Factors>("/api/v2/users/me/factors")).toMatchObject({ passkeys: 1 });
+  expect(await world.anybody.withToken(session_token).get<Factors>("/api/v2/users/me/factors")).toMatchObject({
+    passkeys: 1,
+  });
   expect(await signIn(device)).toBe(201);
   expect((await accept({ passkey })).status).toBe(404);
-  expect(await statusOf(world.anybody, "POST", "/users/login", { email: "key@example.com", password: "" })).toBe(401);
+  expect(await fetchStatus(world.anybody, "POST", "/users/login", { email: "key@example.com", password: "" })).toBe(
+    401,
+  );
 });

@@ -1,7 +1,7 @@
 // People with second factors, for the stories of this folder: they enroll and sign in as an app and a person at a page do.
 import type { Generic } from "#schema/generic.ts";
 import type { LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
-import { computeCode, stepAt } from "#src/authentication/totp.ts";
+import { computeCode, toStep } from "#src/authentication/totp.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
@@ -11,14 +11,14 @@ export const STEP = 30_000;
 export const LOGIN = "/api/v2/users/login";
 export const SECOND = "/api/v2/users/login/second-factor";
 
-export type World = AsyncDisposable & {
+export type FactorsWorld = AsyncDisposable & {
   readonly server: TestServer;
   readonly clock: ManualClock;
   readonly admin: Client;
   readonly anybody: Client;
 };
 
-export const openWorld = async (env: Record<string, string> = {}): Promise<World> => {
+export const openWorld = async (env: Record<string, string> = {}): Promise<FactorsWorld> => {
   const clock = new ManualClock();
   const server = await startTestServer({ clock, env });
   const anybody = new Client(server.url);
@@ -38,7 +38,7 @@ export class App {
 
   /** Returns the current code, or the one `steps` later. */
   code(steps = 0): string {
-    return computeCode(this.secret, stepAt(this.#clock.now()) + steps);
+    return computeCode(this.secret, toStep(this.#clock.now()) + steps);
   }
 
   /** Returns the next code, after moving the clock to it: the current one may have been used. */
@@ -48,10 +48,13 @@ export class App {
   }
 }
 
-export type Enrolled = Person & { app: App; recovery_codes: string[]; email: string };
+export type EnrolledPerson = Person & { app: App; recovery_codes: string[]; email: string };
 
 /** Enrolls an app for a user who has just signed in. */
-export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: App; recovery_codes: string[] }> => {
+export const enrollApp = async (
+  clock: ManualClock,
+  client: Client,
+): Promise<{ app: App; recovery_codes: string[] }> => {
   const begun = await client.post<TotpEnrolment>("/api/v2/users/me/factors/totp");
   const app = new App(clock, begun.secret);
   const made = await client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/totp/confirm", {
@@ -61,13 +64,17 @@ export const enrol = async (clock: ManualClock, client: Client): Promise<{ app: 
   return { app, recovery_codes: made.recovery_codes };
 };
 
-export const newEnrolled = async ({ admin, clock }: World, name: string, roles: string[] = []): Promise<Enrolled> => {
+export const createEnrolledPerson = async (
+  { admin, clock }: FactorsWorld,
+  name: string,
+  roles: string[] = [],
+): Promise<EnrolledPerson> => {
   const person = await newPerson(admin, name, roles);
-  return { ...person, ...(await enrol(clock, person.client)), email: `${name}@example.com` };
+  return { ...person, ...(await enrollApp(clock, person.client)), email: `${name}@example.com` };
 };
 
 /** Returns the challenge of a sign-in with the right password. */
-export const begin = async (anybody: Client, email: string, password = PASSWORD): Promise<string> => {
+export const startLogin = async (anybody: Client, email: string, password = PASSWORD): Promise<string> => {
   const response = await anybody.fetch("POST", LOGIN, { email, password });
   const { second_factor } = (await response.json()) as LoginRefused;
   if (response.status !== 401 || !second_factor) throw new Error(`no second factor was asked for: ${response.status}`);
@@ -75,14 +82,16 @@ export const begin = async (anybody: Client, email: string, password = PASSWORD)
 };
 
 /** Returns the status of the second step of a sign-in. */
-export const finish = async (anybody: Client, challenge: string, code: string): Promise<number> => {
+export const finishLogin = async (anybody: Client, challenge: string, code: string): Promise<number> => {
   const response = await anybody.fetch("POST", SECOND, { challenge, code });
   await response.body?.cancel();
   return response.status;
 };
 
 /** Returns status and named fields of an error; status 200 if there was none. */
-export const refusal = (asked: Promise<unknown>): Promise<{ status: number; fields: string[]; body?: Generic }> =>
+export const awaitRejection = (
+  asked: Promise<unknown>,
+): Promise<{ status: number; fields: string[]; body?: Generic }> =>
   asked.then(
     () => ({ status: 200, fields: [] }),
     (error) => {

@@ -2,17 +2,17 @@
 import { expect, test } from "bun:test";
 import type { Factors } from "#schema/users/second-factor.ts";
 import { Client } from "#src/client.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { databaseOf, onPostgres } from "#test/support/postgres-server.ts";
+import { ensureDatabase, usesPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
-import { enrol, newEnrolled, openWorld, refusal } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
+import { awaitRejection, createEnrolledPerson, enrollApp, openWorld } from "./people.ts";
 
 test("[FA-10] if everyone needs a second factor, users without one can only enroll one", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "everyone" });
   const { admin, clock } = world;
-  const asked = await refusal(admin.get("/api/v2/workspaces"));
+  const asked = await awaitRejection(admin.get("/api/v2/workspaces"));
   expect(asked).toMatchObject({ status: 403, fields: ["second_factor"] });
   for (const [method, path] of [
     ["GET", "/users"],
@@ -22,35 +22,35 @@ test("[FA-10] if everyone needs a second factor, users without one can only enro
     ["GET", "/chats"],
     ["POST", "/users/me/factors/recovery-codes"],
   ] as const) {
-    expect([path, await statusOf(admin, method, path, method === "GET" ? undefined : {})]).toEqual([path, 403]);
+    expect([path, await fetchStatus(admin, method, path, method === "GET" ? undefined : {})]).toEqual([path, 403]);
   }
   await expect(admin.socket("/api/v2/chats/watch")).rejects.toThrow();
   expect(await admin.get<Factors>("/api/v2/users/me/factors")).toMatchObject({ required: true, totp: null });
-  expect(await statusOf(admin, "GET", "/users/me")).toBe(200);
+  expect(await fetchStatus(admin, "GET", "/users/me")).toBe(200);
 
-  const { app } = await enrol(clock, admin);
-  expect(await statusOf(admin, "GET", "/workspaces")).toBe(200);
+  const { app } = await enrollApp(clock, admin);
+  expect(await fetchStatus(admin, "GET", "/workspaces")).toBe(200);
   const { client } = await newPerson(admin, "ben");
-  expect(await refusal(client.get("/api/v2/workspaces"))).toMatchObject({ status: 403 });
-  await enrol(clock, client);
-  expect(await statusOf(client, "GET", "/workspaces")).toBe(200);
+  expect(await awaitRejection(client.get("/api/v2/workspaces"))).toMatchObject({ status: 403 });
+  await enrollApp(clock, client);
+  expect(await fetchStatus(client, "GET", "/workspaces")).toBe(200);
   // Disabled: back to the initial state.
   await admin.delete("/api/v2/users/me/factors/totp", { password: ADMIN.password, code: app.next() });
-  expect(await statusOf(admin, "GET", "/workspaces")).toBe(403);
-  expect(await statusOf(admin, "POST", "/users/logout")).toBe(200);
+  expect(await fetchStatus(admin, "GET", "/workspaces")).toBe(403);
+  expect(await fetchStatus(admin, "POST", "/users/logout")).toBe(200);
 });
 
 test("[FA-10] if administrators need one, it applies to users with a role; service accounts and members are exempt", async () => {
   await using world = await openWorld({ SLIPWAY_REQUIRE_SECOND_FACTOR: "administrators" });
   const { admin, clock } = world;
-  expect(await statusOf(admin, "GET", "/workspaces")).toBe(403);
-  await enrol(clock, admin);
+  expect(await fetchStatus(admin, "GET", "/workspaces")).toBe(403);
+  await enrollApp(clock, admin);
   const member = await newPerson(admin, "ben");
   const auditor = await newPerson(admin, "eva", ["auditor"]);
-  expect(await statusOf(member.client, "GET", "/workspaces")).toBe(200);
-  expect(await statusOf(auditor.client, "GET", "/workspaces")).toBe(403);
+  expect(await fetchStatus(member.client, "GET", "/workspaces")).toBe(200);
+  expect(await fetchStatus(auditor.client, "GET", "/workspaces")).toBe(403);
   await admin.put("/api/v2/organizations/default/members/ben/roles", { roles: ["organization-auditor"] });
-  expect(await statusOf(member.client, "GET", "/workspaces")).toBe(403);
+  expect(await fetchStatus(member.client, "GET", "/workspaces")).toBe(403);
 });
 
 test("[FA-11] an administrator requires it for one user; tokens are blocked too, and open connections end", async () => {
@@ -59,33 +59,33 @@ test("[FA-11] an administrator requires it for one user; tokens are blocked too,
   const { client } = await newPerson(admin, "ben");
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   using socket = await client.socket("/api/v2/chats/watch");
-  expect(await statusOf(client, "PUT", "/users/me/factors/required", { required: true })).toBe(403);
-  expect(await statusOf(admin, "PUT", "/users/me/factors/required", { required: true })).toBe(400);
+  expect(await fetchStatus(client, "PUT", "/users/me/factors/required", { required: true })).toBe(403);
+  expect(await fetchStatus(admin, "PUT", "/users/me/factors/required", { required: true })).toBe(400);
   const set = (required: boolean) => admin.put<Factors>("/api/v2/users/ben/factors/required", { required });
   expect(await set(true)).toMatchObject({ required: true, required_by_administrator: true });
   expect((await socket.closed).code).toBe(1008);
-  for (const by of [client, client.as(key)]) expect(await statusOf(by, "GET", "/workspaces")).toBe(403);
-  await enrol(clock, client);
-  for (const by of [client, client.as(key)]) expect(await statusOf(by, "GET", "/workspaces")).toBe(200);
+  for (const by of [client, client.withToken(key)]) expect(await fetchStatus(by, "GET", "/workspaces")).toBe(403);
+  await enrollApp(clock, client);
+  for (const by of [client, client.withToken(key)]) expect(await fetchStatus(by, "GET", "/workspaces")).toBe(200);
   expect(await set(false)).toMatchObject({ required: false });
 });
 
 test("[FA-11] anyone who may set the password resets a lost second factor, after confirming their own identity", async () => {
   await using world = await openWorld();
   const { admin, anybody, clock } = world;
-  const lost = await newEnrolled(world, "lost");
+  const lost = await createEnrolledPerson(world, "lost");
   const boss = await newPerson(admin, "boss", ["user-admin"]);
-  const eve = await newEnrolled(world, "eve", ["auditor"]);
-  expect(await statusOf(eve.client, "DELETE", "/users/lost/factors")).toBe(403);
-  expect(await statusOf(lost.client, "DELETE", "/users/me/factors")).toBe(403);
-  expect(await statusOf(boss.client, "DELETE", "/users/eve/factors")).toBe(403);
+  const eve = await createEnrolledPerson(world, "eve", ["auditor"]);
+  expect(await fetchStatus(eve.client, "DELETE", "/users/lost/factors")).toBe(403);
+  expect(await fetchStatus(lost.client, "DELETE", "/users/me/factors")).toBe(403);
+  expect(await fetchStatus(boss.client, "DELETE", "/users/eve/factors")).toBe(403);
   clock.advance(15 * 60_000);
-  const unproved = await refusal(boss.client.delete("/api/v2/users/lost/factors"));
+  const unproved = await awaitRejection(boss.client.delete("/api/v2/users/lost/factors"));
   expect(unproved).toMatchObject({ status: 403, fields: ["confirmation"] });
   await boss.client.post("/api/v2/users/me/confirm", { password: PASSWORD });
   await boss.client.delete("/api/v2/users/lost/factors");
-  expect(await statusOf(anybody, "POST", "/users/login", { email: lost.email, password: PASSWORD })).toBe(201);
-  expect(await statusOf(boss.client, "DELETE", "/users/lost/factors")).toBe(409);
+  expect(await fetchStatus(anybody, "POST", "/users/login", { email: lost.email, password: PASSWORD })).toBe(201);
+  expect(await fetchStatus(boss.client, "DELETE", "/users/lost/factors")).toBe(409);
   type Entry = { action: string; additional_fields: object; user: { username: string } | null };
   const path = "/api/v2/audit?limit=1&q=resource_type:second_factor%20resource_target:lost";
   const [entry] = (await admin.get<{ audit_logs: Entry[] }>(path)).audit_logs;
@@ -102,12 +102,12 @@ test("[FA-12] second factors can be reset on the machine while no server runs", 
   {
     await using server = await startTestServer(options);
     const anybody = new Client(server.url);
-    await enrol(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
-    expect(await statusOf(anybody, "POST", "/users/login", ADMIN)).toBe(401);
+    await enrollApp(options.clock, await anybody.signIn(ADMIN.email, ADMIN.password));
+    expect(await fetchStatus(anybody, "POST", "/users/login", ADMIN)).toBe(401);
   }
   const words = ["offline", "users", "reset-factors", "admin", "--data-dir", directory.path];
-  const database = onPostgres ? ["--database-url", await databaseOf(directory.path)] : [];
-  const { code, printed, errors } = await runHere([...words, ...database]);
+  const database = usesPostgres ? ["--database-url", await ensureDatabase(directory.path)] : [];
+  const { code, printed, errors } = await runVerb([...words, ...database]);
   expect([code, printed, errors]).toEqual([0, "admin can now sign in with only the password.\n", ""]);
   await using again = await startTestServer(options);
   const owner = await new Client(again.url).signIn(ADMIN.email, ADMIN.password);

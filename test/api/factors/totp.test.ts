@@ -1,19 +1,30 @@
 // A person's authenticator app, from the QR code until it is disabled.
 import { expect, test } from "bun:test";
 import type { Factors, LoginRefused, TotpEnrolment } from "#schema/users/second-factor.ts";
-import { base32, computeCode, findStep, fromBase32, otpauthUri } from "#src/authentication/totp.ts";
+import { computeCode, encodeBase32, findStep, formatOtpauthUri, fromBase32 } from "#src/authentication/totp.ts";
 import { ApiError } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { storedTexts } from "#test/support/stored.ts";
-import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
-import { App, begin, enrol, finish, LOGIN, newEnrolled, openWorld, refusal, SECOND, STEP } from "./people.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
+import {
+  App,
+  awaitRejection,
+  createEnrolledPerson,
+  enrollApp,
+  finishLogin,
+  LOGIN,
+  openWorld,
+  SECOND,
+  STEP,
+  startLogin,
+} from "./people.ts";
 
 const world = await forFile(openWorld());
 
-const factorsOf = (user: string) => world.admin.get<Factors>(`/api/v2/users/${user}/factors`);
+const getFactors = (user: string) => world.admin.get<Factors>(`/api/v2/users/${user}/factors`);
 
 test("[FA-1] codes are those of RFC 6238", () => {
-  const secret = base32(Buffer.from("12345678901234567890"));
+  const secret = encodeBase32(Buffer.from("12345678901234567890"));
   expect(secret).toBe("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
   expect(Buffer.from(fromBase32(secret)).toString()).toBe("12345678901234567890");
   // The last six digits of appendix B.
@@ -36,7 +47,7 @@ test("[FA-1] codes are those of RFC 6238", () => {
     ...[undefined, step - 1, step, step + 1, undefined],
   ]);
   expect(findStep(secret, "", now)).toBeUndefined();
-  expect(otpauthUri("ABC", { issuer: "Slipway (x)", account: "a@b.c" })).toBe(
+  expect(formatOtpauthUri("ABC", { issuer: "Slipway (x)", account: "a@b.c" })).toBe(
     "otpauth://totp/Slipway%20(x):a%40b.c?secret=ABC&issuer=Slipway%20(x)&algorithm=SHA1&digits=6&period=30",
   );
 });
@@ -48,7 +59,9 @@ test("[FA-2] an app is enrolled by its QR code and a first code; until then noth
   expect(begun.secret).toMatch(/^[A-Z2-7]{32}$/);
   expect(begun.uri).toStartWith(`otpauth://totp/Slipway%20(127.0.0.1):tess%40example.com?secret=${begun.secret}&`);
   expect(begun.qr_svg).toStartWith("<svg");
-  expect(await statusOf(anybody, "POST", "/users/login", { email: "tess@example.com", password: PASSWORD })).toBe(201);
+  expect(await fetchStatus(anybody, "POST", "/users/login", { email: "tess@example.com", password: PASSWORD })).toBe(
+    201,
+  );
 
   const app = new App(clock, begun.secret);
   const confirm = (code: string) =>
@@ -56,14 +69,14 @@ test("[FA-2] an app is enrolled by its QR code and a first code; until then noth
       enrolment: begun.enrolment,
       code,
     });
-  expect(await refusal(confirm(app.code(5)))).toMatchObject({ status: 400, fields: ["code"] });
-  expect(await factorsOf("tess")).toMatchObject({ totp: null, recovery_codes_left: 0, required: false });
+  expect(await awaitRejection(confirm(app.code(5)))).toMatchObject({ status: 400, fields: ["code"] });
+  expect(await getFactors("tess")).toMatchObject({ totp: null, recovery_codes_left: 0, required: false });
   const { recovery_codes } = await confirm(app.code());
   expect(new Set(recovery_codes).size).toBe(10);
   for (const code of recovery_codes) expect(code).toMatch(/^[0-9a-z]{4}(-[0-9a-z]{4}){3}$/);
-  expect(await factorsOf("tess")).toMatchObject({ totp: { created_at: expect.any(String) }, recovery_codes_left: 10 });
-  expect(await refusal(confirm(app.next()))).toMatchObject({ status: 400 });
-  expect(await statusOf(client, "POST", "/users/me/factors/totp")).toBe(409);
+  expect(await getFactors("tess")).toMatchObject({ totp: { created_at: expect.any(String) }, recovery_codes_left: 10 });
+  expect(await awaitRejection(confirm(app.next()))).toMatchObject({ status: 400 });
+  expect(await fetchStatus(client, "POST", "/users/me/factors/totp")).toBe(409);
 });
 
 test("[FA-2] an enrollment belongs to the user who started it, and expires", async () => {
@@ -73,15 +86,15 @@ test("[FA-2] an enrollment belongs to the user who started it, and expires", asy
   const app = new App(clock, begun.secret);
   const confirm = (by: typeof one) =>
     by.client.post("/api/v2/users/me/factors/totp/confirm", { enrolment: begun.enrolment, code: app.code() });
-  expect(await refusal(confirm(other))).toMatchObject({ status: 400 });
+  expect(await awaitRejection(confirm(other))).toMatchObject({ status: 400 });
   clock.advance(16 * 60_000);
   await one.client.post("/api/v2/users/me/confirm", { password: PASSWORD });
-  expect(await refusal(confirm(one))).toMatchObject({ status: 400 });
+  expect(await awaitRejection(confirm(one))).toMatchObject({ status: 400 });
 });
 
 test("[FA-3] a correct password requires a code, and the code completes the sign-in once", async () => {
   const { anybody, clock } = world;
-  const ned = await newEnrolled(world, "ned");
+  const ned = await createEnrolledPerson(world, "ned");
   const response = await anybody.fetch("POST", LOGIN, { email: ned.email, password: PASSWORD });
   expect(response.status).toBe(401);
   expect(response.headers.get("set-cookie")).toBeNull();
@@ -92,91 +105,96 @@ test("[FA-3] a correct password requires a code, and the code completes the sign
     second_factor: { methods: ["totp", "recovery_code"] },
   });
   expect(challenge).not.toContain(ned.user.id);
-  expect(await refusal(anybody.signIn(ned.email, "not the password"))).toMatchObject({ status: 401, fields: [] });
+  expect(await awaitRejection(anybody.signIn(ned.email, "not the password"))).toMatchObject({
+    status: 401,
+    fields: [],
+  });
 
   // The code was used for enrollment.
-  expect(await finish(anybody, challenge, ned.app.code())).toBe(401);
+  expect(await finishLogin(anybody, challenge, ned.app.code())).toBe(401);
   const code = ned.app.next();
   const done = await anybody.fetch("POST", SECOND, { challenge, code: `${code.slice(0, 3)} ${code.slice(3)}` });
   expect(done.status).toBe(201);
   expect(done.headers.get("set-cookie")).toStartWith("service_session_token=");
   const { session_token } = (await done.json()) as { session_token: string };
-  expect(await statusOf(anybody.as(session_token), "GET", "/users/me")).toBe(200);
-  expect(await finish(anybody, challenge, ned.app.code(1))).toBe(401);
-  expect(await finish(anybody, await begin(anybody, ned.email), code)).toBe(401);
+  expect(await fetchStatus(anybody.withToken(session_token), "GET", "/users/me")).toBe(200);
+  expect(await finishLogin(anybody, challenge, ned.app.code(1))).toBe(401);
+  expect(await finishLogin(anybody, await startLogin(anybody, ned.email), code)).toBe(401);
   // A code from the next step is still accepted, and invalidates earlier ones.
   const late = ned.app.code(1);
-  expect(await finish(anybody, await begin(anybody, ned.email), late)).toBe(201);
+  expect(await finishLogin(anybody, await startLogin(anybody, ned.email), late)).toBe(201);
   clock.advance(STEP);
-  expect(await finish(anybody, await begin(anybody, ned.email), ned.app.code())).toBe(401);
+  expect(await finishLogin(anybody, await startLogin(anybody, ned.email), ned.app.code())).toBe(401);
 });
 
 test("[FA-3] of racing sign-ins with one code exactly one succeeds", async () => {
   const { anybody } = world;
-  const rae = await newEnrolled(world, "rae");
+  const rae = await createEnrolledPerson(world, "rae");
   const code = rae.app.next();
-  const challenges = await Promise.all([1, 2, 3, 4].map(() => begin(anybody, rae.email)));
-  const statuses = await Promise.all(challenges.map((challenge) => finish(anybody, challenge, code)));
+  const challenges = await Promise.all([1, 2, 3, 4].map(() => startLogin(anybody, rae.email)));
+  const statuses = await Promise.all(challenges.map((challenge) => finishLogin(anybody, challenge, code)));
   expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-  const same = await begin(anybody, rae.email);
+  const same = await startLogin(anybody, rae.email);
   const codes = [rae.app.next(), rae.recovery_codes[0] ?? "", rae.recovery_codes[1] ?? ""];
-  const seen = await Promise.all(codes.map((one) => finish(anybody, same, one)));
+  const seen = await Promise.all(codes.map((one) => finishLogin(anybody, same, one)));
   expect(seen.filter((status) => status === 201)).toHaveLength(1);
 });
 
 test("[FA-3] an unfinished sign-in expires with time, a new password or a suspension", async () => {
   const { admin, anybody, clock } = world;
-  const kim = await newEnrolled(world, "kim");
-  const slow = await begin(anybody, kim.email);
+  const kim = await createEnrolledPerson(world, "kim");
+  const slow = await startLogin(anybody, kim.email);
   clock.advance(5 * 60_000);
-  expect(await finish(anybody, slow, kim.app.code())).toBe(401);
-  expect(await finish(anybody, "made-up", kim.app.code())).toBe(401);
-  const old = await begin(anybody, kim.email);
+  expect(await finishLogin(anybody, slow, kim.app.code())).toBe(401);
+  expect(await finishLogin(anybody, "made-up", kim.app.code())).toBe(401);
+  const old = await startLogin(anybody, kim.email);
   await admin.put("/api/v2/users/kim/password", { password: "quite-another-secret" });
-  expect(await finish(anybody, old, kim.app.code())).toBe(401);
-  const last = await begin(anybody, kim.email, "quite-another-secret");
+  expect(await finishLogin(anybody, old, kim.app.code())).toBe(401);
+  const last = await startLogin(anybody, kim.email, "quite-another-secret");
   await admin.put("/api/v2/users/kim/status/suspend");
-  expect(await finish(anybody, last, kim.app.code())).toBe(401);
+  expect(await finishLogin(anybody, last, kim.app.code())).toBe(401);
 });
 
 test("[FA-4] wrong codes are throttled per account, whoever sends them, and a correct one resets that", async () => {
   const { anybody, clock } = world;
-  const gus = await newEnrolled(world, "gus");
-  const challenge = await begin(anybody, gus.email);
-  const tries = await Promise.all(Array.from({ length: 7 }, () => finish(anybody, challenge, "000000")));
+  const gus = await createEnrolledPerson(world, "gus");
+  const challenge = await startLogin(anybody, gus.email);
+  const tries = await Promise.all(Array.from({ length: 7 }, () => finishLogin(anybody, challenge, "000000")));
   expect(tries.filter((status) => status === 401)).toHaveLength(5);
   expect(tries.filter((status) => status === 429)).toHaveLength(2);
   const refused = await anybody.fetch("POST", SECOND, { challenge, code: gus.app.next() });
   expect(refused.status).toBe(429);
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   clock.advance(60_000);
-  expect(await finish(anybody, challenge, "000000")).toBe(401);
+  expect(await finishLogin(anybody, challenge, "000000")).toBe(401);
   clock.advance(60_000);
-  expect(await finish(anybody, challenge, gus.app.code())).toBe(429);
+  expect(await finishLogin(anybody, challenge, gus.app.code())).toBe(429);
   clock.advance(60_000);
-  expect(await finish(anybody, await begin(anybody, gus.email), gus.app.code())).toBe(201);
-  expect(await finish(anybody, await begin(anybody, gus.email), "000000")).toBe(401);
+  expect(await finishLogin(anybody, await startLogin(anybody, gus.email), gus.app.code())).toBe(201);
+  expect(await finishLogin(anybody, await startLogin(anybody, gus.email), "000000")).toBe(401);
 });
 
 test("[FA-5] a recovery code signs in once, in any notation; new ones replace all old ones", async () => {
   const { anybody } = world;
-  const lea = await newEnrolled(world, "lea");
+  const lea = await createEnrolledPerson(world, "lea");
   const [first = "", second = ""] = lea.recovery_codes;
-  expect(await finish(anybody, await begin(anybody, lea.email), first.replaceAll("-", " ").toUpperCase())).toBe(201);
-  expect(await finish(anybody, await begin(anybody, lea.email), first)).toBe(401);
-  expect(await factorsOf("lea")).toMatchObject({ recovery_codes_left: 9 });
+  expect(
+    await finishLogin(anybody, await startLogin(anybody, lea.email), first.replaceAll("-", " ").toUpperCase()),
+  ).toBe(201);
+  expect(await finishLogin(anybody, await startLogin(anybody, lea.email), first)).toBe(401);
+  expect(await getFactors("lea")).toMatchObject({ recovery_codes_left: 9 });
   const renewed = await lea.client.post<{ recovery_codes: string[] }>("/api/v2/users/me/factors/recovery-codes");
   expect(renewed.recovery_codes).toHaveLength(10);
-  expect(await finish(anybody, await begin(anybody, lea.email), second)).toBe(401);
-  expect(await finish(anybody, await begin(anybody, lea.email), renewed.recovery_codes[3] ?? "")).toBe(201);
+  expect(await finishLogin(anybody, await startLogin(anybody, lea.email), second)).toBe(401);
+  expect(await finishLogin(anybody, await startLogin(anybody, lea.email), renewed.recovery_codes[3] ?? "")).toBe(201);
   const other = await newPerson(world.admin, "leo");
-  expect(await statusOf(other.client, "POST", "/users/me/factors/recovery-codes")).toBe(409);
+  expect(await fetchStatus(other.client, "POST", "/users/me/factors/recovery-codes")).toBe(409);
 });
 
 test("[FA-6] disabling an app requires the password and a code, and removes its recovery codes", async () => {
   const { anybody } = world;
-  const ivy = await newEnrolled(world, "ivy");
-  const remove = (body: object) => refusal(ivy.client.delete<unknown>("/api/v2/users/me/factors/totp", body));
+  const ivy = await createEnrolledPerson(world, "ivy");
+  const remove = (body: object) => awaitRejection(ivy.client.delete<unknown>("/api/v2/users/me/factors/totp", body));
   expect(await remove({ password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await remove({ code: ivy.app.next(), password: "not the password" })).toMatchObject({
     status: 400,
@@ -184,14 +202,14 @@ test("[FA-6] disabling an app requires the password and a code, and removes its 
   });
   expect(await remove({ code: "123456", password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await remove({ code: ivy.app.code(), password: PASSWORD })).toMatchObject({ status: 200 });
-  expect(await factorsOf("ivy")).toMatchObject({ totp: null, recovery_codes_left: 0 });
-  expect(await statusOf(anybody, "POST", "/users/login", { email: ivy.email, password: PASSWORD })).toBe(201);
-  await enrol(world.clock, await anybody.signIn(ivy.email, PASSWORD));
+  expect(await getFactors("ivy")).toMatchObject({ totp: null, recovery_codes_left: 0 });
+  expect(await fetchStatus(anybody, "POST", "/users/login", { email: ivy.email, password: PASSWORD })).toBe(201);
+  await enrollApp(world.clock, await anybody.signIn(ivy.email, PASSWORD));
 });
 
 test("[FA-7] secrets and recovery codes are not stored in plain text", async () => {
-  const eve = await newEnrolled(world, "eve");
-  const stored = (await storedTexts(world.server.directory)).join("");
+  const eve = await createEnrolledPerson(world, "eve");
+  const stored = (await readStoredTexts(world.server.directory)).join("");
   expect(stored).toContain("eve@example.com");
   for (const secret of [
     eve.app.secret,
@@ -204,25 +222,25 @@ test("[FA-7] secrets and recovery codes are not stored in plain text", async () 
 
 test("[FA-8] users cannot see, enroll or disable others' second factors", async () => {
   const { admin } = world;
-  const own = await newEnrolled(world, "own");
+  const own = await createEnrolledPerson(world, "own");
   const { client } = await newPerson(admin, "nosy");
-  expect(await statusOf(client, "GET", "/users/own/factors")).toBe(404);
+  expect(await fetchStatus(client, "GET", "/users/own/factors")).toBe(404);
   for (const [method, path, body] of [
     ["POST", "totp", undefined],
     ["POST", "totp/confirm", { enrolment: "x", code: "123456" }],
     ["DELETE", "totp", { password: PASSWORD, code: own.app.code() }],
     ["POST", "recovery-codes", undefined],
   ] as const) {
-    expect([path, await statusOf(admin, method, `/users/own/factors/${path}`, body)]).toEqual([path, 403]);
+    expect([path, await fetchStatus(admin, method, `/users/own/factors/${path}`, body)]).toEqual([path, 403]);
   }
   await admin.post("/api/v2/users", { email: "bot@example.com", username: "bot", login_type: "none" });
-  expect(await statusOf(admin, "PUT", "/users/bot/factors/required", { required: true })).toBe(400);
+  expect(await fetchStatus(admin, "PUT", "/users/bot/factors/required", { required: true })).toBe(400);
 });
 
 test("[FA-8] changes to second factors are in the audit log, without a secret", async () => {
-  const zed = await newEnrolled(world, "zed");
-  await finish(world.anybody, await begin(world.anybody, zed.email), zed.recovery_codes[0] ?? "");
-  await finish(world.anybody, await begin(world.anybody, zed.email), "000000");
+  const zed = await createEnrolledPerson(world, "zed");
+  await finishLogin(world.anybody, await startLogin(world.anybody, zed.email), zed.recovery_codes[0] ?? "");
+  await finishLogin(world.anybody, await startLogin(world.anybody, zed.email), "000000");
   await zed.client.delete("/api/v2/users/me/factors/totp", { password: PASSWORD, code: zed.app.next() });
   type Entry = {
     action: string;
@@ -230,9 +248,9 @@ test("[FA-8] changes to second factors are in the audit log, without a secret", 
     diff: Record<string, { secret: boolean }>;
     user?: { username: string };
   };
-  const found = async (q: string) =>
+  const searchEntries = async (q: string) =>
     (await world.admin.get<{ audit_logs: Entry[] }>(`/api/v2/audit?limit=20&q=${encodeURIComponent(q)}`)).audit_logs;
-  const entries = await found("resource_type:second_factor resource_target:zed");
+  const entries = await searchEntries("resource_type:second_factor resource_target:zed");
   // The two enrollment entries have the same time.
   const actions = entries.map(({ action }) => action).reverse();
   expect([actions.slice(0, 2).sort(), actions.slice(2)]).toEqual([
@@ -246,7 +264,7 @@ test("[FA-8] changes to second factors are in the audit log, without a secret", 
     "recovery_codes",
     "recovery_codes",
   ]);
-  const tries = await found("action:login resource_target:zed");
+  const tries = await searchEntries("action:login resource_target:zed");
   expect(tries.map(({ status_code }) => status_code).sort()).toEqual([201, 201, 401]);
 });
 
@@ -255,28 +273,33 @@ test("[FA-9] changing sign-in methods requires a confirmation within the last 15
   const { client } = await newPerson(world.admin, "abe");
   const weak = await anybody.signIn("abe@example.com", PASSWORD);
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-  const { app, recovery_codes } = await enrol(clock, client);
+  const { app, recovery_codes } = await enrollApp(clock, client);
   // A session from before the factor, and a token: neither has verified it.
-  for (const by of [weak, client.as(key)]) {
-    const asked = await refusal(by.post("/api/v2/users/me/factors/recovery-codes"));
+  for (const by of [weak, client.withToken(key)]) {
+    const asked = await awaitRejection(by.post("/api/v2/users/me/factors/recovery-codes"));
     expect(asked).toMatchObject({ status: 403, fields: ["confirmation"] });
     const change = { old_password: PASSWORD, password: "quite-another-secret" };
-    expect(await refusal(by.put("/api/v2/users/me/password", change))).toMatchObject({ fields: ["confirmation"] });
+    expect(await awaitRejection(by.put("/api/v2/users/me/password", change))).toMatchObject({
+      fields: ["confirmation"],
+    });
   }
-  const confirm = (by: typeof client, body: object) => refusal(by.post<unknown>("/api/v2/users/me/confirm", body));
+  const confirm = (by: typeof client, body: object) =>
+    awaitRejection(by.post<unknown>("/api/v2/users/me/confirm", body));
   expect(await confirm(weak, { password: PASSWORD })).toMatchObject({ status: 400, fields: ["code"] });
   expect(await confirm(weak, { password: "x", code: app.next() })).toMatchObject({ status: 400, fields: ["password"] });
   expect(await confirm(weak, { password: PASSWORD, code: app.code() })).toMatchObject({ status: 200 });
-  expect(await refusal(weak.post("/api/v2/users/me/factors/recovery-codes"))).toMatchObject({ status: 200 });
+  expect(await awaitRejection(weak.post("/api/v2/users/me/factors/recovery-codes"))).toMatchObject({ status: 200 });
   clock.advance(15 * 60_000);
   for (const by of [weak, client]) {
-    expect(await refusal(by.post("/api/v2/users/me/factors/recovery-codes"))).toMatchObject({ status: 403 });
+    expect(await awaitRejection(by.post("/api/v2/users/me/factors/recovery-codes"))).toMatchObject({ status: 403 });
   }
   const strong = await anybody.signIn("abe@example.com", PASSWORD, async () => app.code());
   await strong.put("/api/v2/users/me/password", { old_password: PASSWORD, password: "quite-another-secret" });
-  expect(await statusOf(weak, "GET", "/users/me")).toBe(401);
+  expect(await fetchStatus(weak, "GET", "/users/me")).toBe(401);
   expect(
-    await refusal(anybody.signIn("abe@example.com", "quite-another-secret", async () => recovery_codes[0] ?? "")),
+    await awaitRejection(
+      anybody.signIn("abe@example.com", "quite-another-secret", async () => recovery_codes[0] ?? ""),
+    ),
   ).toMatchObject({
     status: 401,
   });
@@ -287,10 +310,10 @@ test("[FA-9] enrolling the first factor requires the password within the last 15
   const { client } = await newPerson(world.admin, "ada2");
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   clock.advance(15 * 60_000);
-  for (const by of [client, client.as(key)]) {
-    await expect(enrol(clock, by)).rejects.toThrow(ApiError);
-    expect(await refusal(by.post("/api/v2/users/me/factors/totp"))).toMatchObject({ fields: ["confirmation"] });
+  for (const by of [client, client.withToken(key)]) {
+    await expect(enrollApp(clock, by)).rejects.toThrow(ApiError);
+    expect(await awaitRejection(by.post("/api/v2/users/me/factors/totp"))).toMatchObject({ fields: ["confirmation"] });
   }
   await client.post("/api/v2/users/me/confirm", { password: PASSWORD });
-  await enrol(clock, client);
+  await enrollApp(clock, client);
 });

@@ -10,7 +10,7 @@ import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
-import { statusOf } from "../users/people.ts";
+import { fetchStatus } from "../users/people.ts";
 
 let world: World;
 let organization_id: string;
@@ -29,19 +29,19 @@ beforeAll(async () => {
   expect(organization.id).toBe(organization_id);
   for (const name of ["ada", "bob", "uma"]) {
     const { token, user_id } = await seedUser(world.server, { username: name, organization_id });
-    clients[name] = world.admin.as(token);
+    clients[name] = world.admin.withToken(token);
     ids[name] = user_id;
   }
-  stranger = world.admin.as((await seedUser(world.server, { username: "eve" })).token);
+  stranger = world.admin.withToken((await seedUser(world.server, { username: "eve" })).token);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const as = (name: string): Client => clients[name] as Client;
-const idOf = (name: string): string => ids[name] as string;
-let made = 0;
+const clientOf = (name: string): Client => clients[name] as Client;
+const getId = (name: string): string => ids[name] as string;
+let groupCount = 0;
 const newGroup = (more: object = {}): Promise<Group> => {
-  made += 1;
-  return world.admin.post<Group>(`${O}/groups`, { name: `group-${made}`, ...more });
+  groupCount += 1;
+  return world.admin.post<Group>(`${O}/groups`, { name: `group-${groupCount}`, ...more });
 };
 const change = (group: Group, body: object) => world.admin.patch<Group>(`/api/v2/groups/${group.id}`, body);
 
@@ -51,11 +51,11 @@ test("[GR-1] every organization has a group of all its members that cannot be re
   expect(everyone.members.map(({ username }) => username)).toEqual(expect.arrayContaining(["ada", "bob", "uma"]));
   expect(everyone.total_member_count).toBe(everyone.members.length);
   const path = `/groups/${organization_id}`;
-  expect(await statusOf(world.admin, "PATCH", path, { name: "all" })).toBe(400);
-  expect(await statusOf(world.admin, "PATCH", path, { add_users: ["ada"] })).toBe(400);
-  expect(await statusOf(world.admin, "PATCH", path, { remove_users: ["ada"] })).toBe(400);
-  expect(await statusOf(world.admin, "DELETE", path)).toBe(400);
-  expect(await statusOf(world.admin, "POST", "/organizations/default/groups", { name: "everyone" })).toBe(400);
+  expect(await fetchStatus(world.admin, "PATCH", path, { name: "all" })).toBe(400);
+  expect(await fetchStatus(world.admin, "PATCH", path, { add_users: ["ada"] })).toBe(400);
+  expect(await fetchStatus(world.admin, "PATCH", path, { remove_users: ["ada"] })).toBe(400);
+  expect(await fetchStatus(world.admin, "DELETE", path)).toBe(400);
+  expect(await fetchStatus(world.admin, "POST", "/organizations/default/groups", { name: "everyone" })).toBe(400);
   for (const display_name of ["All of us", ""]) {
     expect(await change(everyone, { display_name })).toMatchObject({ name: "Everyone", display_name });
   }
@@ -65,23 +65,23 @@ test("[GR-1] every organization has a group of all its members that cannot be re
 test("[GR-2] people who manage members create and change groups; members see themselves in them, others nothing", async () => {
   const group = await newGroup({ display_name: "Front end", quota_allowance: 3, avatar_url: "/emojis/1f310.png" });
   expect(group).toMatchObject({ display_name: "Front end", quota_allowance: 3, members: [], total_member_count: 0 });
-  await change(group, { add_users: ["ada", idOf("bob").toUpperCase()] });
+  await change(group, { add_users: ["ada", getId("bob").toUpperCase()] });
   const path = `/groups/${group.id}`;
-  const seen = await as("ada").get<Group>(`/api/v2${path}`);
+  const seen = await clientOf("ada").get<Group>(`/api/v2${path}`);
   expect([seen.members.map(({ username }) => username), seen.total_member_count]).toEqual([["ada"], 2]);
   expect((await world.admin.get<Group>(`${O}/groups/${group.name.toUpperCase()}`)).members).toHaveLength(2);
   const page = await world.admin.get<{ users: { username: string }[]; count: number }>(
     `/api/v2${path}/members?limit=1&offset=1`,
   );
   expect([page.users.map(({ username }) => username), page.count]).toEqual([["bob"], 2]);
-  expect(await statusOf(as("ada"), "PATCH", path, { add_users: ["uma"] })).toBe(403);
-  expect(await statusOf(as("ada"), "DELETE", path)).toBe(403);
-  expect(await statusOf(as("ada"), "POST", "/organizations/default/groups", { name: "mine" })).toBe(403);
+  expect(await fetchStatus(clientOf("ada"), "PATCH", path, { add_users: ["uma"] })).toBe(403);
+  expect(await fetchStatus(clientOf("ada"), "DELETE", path)).toBe(403);
+  expect(await fetchStatus(clientOf("ada"), "POST", "/organizations/default/groups", { name: "mine" })).toBe(403);
   for (const [method, body] of [["GET"], ["PATCH", {}], ["DELETE"]] as const) {
-    expect([method, await statusOf(stranger, method, path, body)]).toEqual([method, 404]);
+    expect([method, await fetchStatus(stranger, method, path, body)]).toEqual([method, 404]);
   }
   expect((await stranger.get<Group[]>("/api/v2/groups")).map(({ name }) => name)).toEqual(["Everyone"]);
-  const own = await as("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
+  const own = await clientOf("ada").get<Group[]>("/api/v2/groups?has_member=me&organization=default");
   expect(own.map(({ name }) => name)).toEqual(["Everyone", group.name]);
   expect((await world.admin.get<Group[]>(`/api/v2/groups?group_ids=${group.id}`)).map(({ id }) => id)).toEqual([
     group.id,
@@ -90,7 +90,7 @@ test("[GR-2] people who manage members create and change groups; members see the
 
 test("[GR-2] invalid names, a taken one, unknown members and users added and removed together are refused by name", async () => {
   const group = await newGroup();
-  const post = (body: object) => statusOf(world.admin, "POST", "/organizations/default/groups", body);
+  const post = (body: object) => fetchStatus(world.admin, "POST", "/organizations/default/groups", body);
   expect(await post({ name: group.name.toUpperCase() })).toBe(409);
   for (const body of [{}, { name: "" }, { name: " a" }, { name: "b", quota_allowance: -1 }, { name: "b", colour: 1 }]) {
     expect([body, await post(body)]).toEqual([body, 400]);
@@ -101,10 +101,10 @@ test("[GR-2] invalid names, a taken one, unknown members and users added and rem
     { add_users: ["ada"], remove_users: ["ada"] },
     { add_users: ["eve"] },
   ]) {
-    expect([body, await statusOf(world.admin, "PATCH", path, body)]).toEqual([body, 400]);
+    expect([body, await fetchStatus(world.admin, "PATCH", path, body)]).toEqual([body, 400]);
   }
   expect((await world.admin.get<Group>(`/api/v2${path}`)).members).toEqual([]);
-  expect(await statusOf(world.admin, "GET", `/groups/${uuid()}`)).toBe(404);
+  expect(await fetchStatus(world.admin, "GET", `/groups/${uuid()}`)).toBe(404);
 });
 
 test("[GR-3] leaving the organization removes a person from its groups, and returning does not add them again", async () => {
@@ -117,7 +117,7 @@ test("[GR-3] leaving the organization removes a person from its groups, and retu
 });
 
 test("[GR-4] a share with a group applies to its current members, and to nobody once it is deleted", async () => {
-  const ada = as("ada");
+  const ada = clientOf("ada");
   const { id } = await createWorkspace(ada, template_id, "shared");
   const path = `/api/v2/workspaces/${id}`;
   const group = await newGroup();
@@ -127,21 +127,27 @@ test("[GR-4] a share with a group applies to its current members, and to nobody 
   ]);
   const names = async (who: Client, q = "") =>
     (await who.get<Workspaces>(`/api/v2/workspaces?q=${q}`)).workspaces.map(({ name }) => name);
-  expect([await statusOf(as("uma"), "GET", `/workspaces/${id}`), await names(as("uma"))]).toEqual([404, []]);
+  expect([await fetchStatus(clientOf("uma"), "GET", `/workspaces/${id}`), await names(clientOf("uma"))]).toEqual([
+    404,
+    [],
+  ]);
   await change(group, { add_users: ["uma"] });
-  expect([await statusOf(as("uma"), "GET", `/workspaces/${id}`), await names(as("uma"))]).toEqual([200, ["shared"]]);
+  expect([await fetchStatus(clientOf("uma"), "GET", `/workspaces/${id}`), await names(clientOf("uma"))]).toEqual([
+    200,
+    ["shared"],
+  ]);
   for (const q of [group.name, group.id, `default/${group.name}`]) {
     expect(await names(ada, `shared_with_group:${q}`)).toEqual(["shared"]);
   }
   expect(await names(ada, "shared_with_group:Everyone")).toEqual([]);
-  using watching = await as("uma").socket(`${path}/watch-ws`);
+  using watching = await clientOf("uma").socket(`${path}/watch-ws`);
   await change(group, { remove_users: ["uma"], name: "renamed" });
   for await (const _ of watching);
   expect((await watching.closed).code).toBe(1008);
   expect((await ada.get<Workspace>(path)).shared_with.map(({ name }) => name)).toEqual(["renamed"]);
   await change(group, { add_users: ["uma"] });
   expect((await world.admin.fetch("DELETE", `/api/v2/groups/${group.id}`)).status).toBe(200);
-  expect(await statusOf(as("uma"), "GET", `/workspaces/${id}`)).toBe(404);
+  expect(await fetchStatus(clientOf("uma"), "GET", `/workspaces/${id}`)).toBe(404);
   expect((await ada.get<Workspace>(path)).shared_with).toEqual([]);
   const refused = await ada.fetch("PATCH", `${path}/acl`, { group_roles: { [group.id]: "use" } });
   expect(refused.status).toBe(400);
@@ -162,17 +168,17 @@ test("[GR-5] the audit log records groups, with added and removed members", asyn
     ["write", 200],
     ["create", 201],
   ]);
-  expect(audit_logs[2]?.diff.members).toMatchObject({ old: [], new: [idOf("bob")] });
+  expect(audit_logs[2]?.diff.members).toMatchObject({ old: [], new: [getId("bob")] });
 });
 
 test("[GR-6] a group's spend limit applies to each member, the lowest of several, after the user's own", async () => {
   const [wide, tight] = [await newGroup(), await newGroup()];
   for (const group of [wide, tight]) await change(group, { add_users: ["bob"] });
-  const put = (group: Group, spend_limit_micros: number) =>
-    statusOf(world.admin, "PUT", `/chats/usage-limits/group-overrides/${group.id}`, { spend_limit_micros });
-  expect([await put(wide, 9_000_000), await put(tight, 4_000_000)]).toEqual([204, 204]);
+  const putLimit = (group: Group, spend_limit_micros: number) =>
+    fetchStatus(world.admin, "PUT", `/chats/usage-limits/group-overrides/${group.id}`, { spend_limit_micros });
+  expect([await putLimit(wide, 9_000_000), await putLimit(tight, 4_000_000)]).toEqual([204, 204]);
   const limit = async () =>
-    (await as("bob").get<{ spend_limit_micros: number | null }>("/api/v2/chats/usage-limits/status"))
+    (await clientOf("bob").get<{ spend_limit_micros: number | null }>("/api/v2/chats/usage-limits/status"))
       .spend_limit_micros;
   expect(await limit()).toBe(4_000_000);
   const all = await world.admin.get<{ group_overrides: { group_name: string }[] }>("/api/v2/chats/usage-limits");

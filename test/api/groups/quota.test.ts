@@ -11,7 +11,7 @@ test("[GR-7] builds above the allowance of the owner's groups do not start; two 
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server, COSTLY);
   const { token, user_id } = await seedUser(world.server, { username: "ada", organization_id });
-  const ada = world.admin.as(token);
+  const ada = world.admin.withToken(token);
   const cost = 4 * COSTLY.resources.length;
   const quota = () => ada.get<WorkspaceQuota>(`/api/v2/organizations/${organization_id}/members/me/workspace-quota`);
   const start = async (name: string) =>

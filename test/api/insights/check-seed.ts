@@ -8,13 +8,13 @@ import { usageReport } from "#db/reports/usage/usage.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { DAY, DAYS, makeMonth, NOW } from "./month.ts";
-import { slowActivity, slowDaus, slowLatency, slowTemplates } from "./slow.ts";
+import { computeActivity, computeDaus, computeLatency, computeTemplates } from "./slow.ts";
 
 const HOUR = 3_600_000;
 /** Where days begin: whole hours, half hours, quarters. */
-const OFFSETS = [0, 5.5, -5, 5.75, 1];
+const ZONE_OFFSETS = [0, 5.5, -5, 5.75, 1];
 
-export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.length): Promise<void> => {
+export const checkSeed = async (seed: number, people = 500, offsets = ZONE_OFFSETS.length): Promise<void> => {
   using directory = tempDirectory();
   const store = openLocalStore({
     directory: directory.path,
@@ -27,15 +27,15 @@ export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.le
   try {
     const month = await makeMonth(store, seed, people);
     const random = randomFrom(seed + 1_000_000);
-    const below = (n: number): number => Math.floor(random() * n);
+    const drawBelow = (n: number): number => Math.floor(random() * n);
     const report = async (name: ReportName, args: ReportArgs): Promise<unknown> =>
       JSON.parse((await store.scan(usageReport(name, args)))[0] as string);
-    const others = OFFSETS.slice(1).sort(() => random() - 0.5);
+    const others = ZONE_OFFSETS.slice(1).sort(() => random() - 0.5);
     for (const hours of [0, ...others.slice(0, offsets - 1)]) {
       const midnight = Math.floor((NOW + hours * HOUR) / DAY) * DAY - hours * HOUR;
-      const length = hours === 0 ? DAYS : 7 + below(DAYS - 7);
+      const length = hours === 0 ? DAYS : 7 + drawBelow(DAYS - 7);
       const open = hours === 0 || random() < 0.3;
-      const to = open ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - below(DAYS - length + 1) * DAY;
+      const to = open ? Math.floor(NOW / HOUR) * HOUR + HOUR : midnight - drawBelow(DAYS - length + 1) * DAY;
       const from = (open ? midnight : to) - length * DAY;
       const templates = hours === 0 ? undefined : month.templates.filter(() => random() < 0.6);
       const asked = { from, to, templates: templates?.length ? templates : undefined };
@@ -44,15 +44,15 @@ export const checkSeed = async (seed: number, people = 500, offsets = OFFSETS.le
       for (let at = from; at < to; at += interval === "day" ? DAY : 7 * DAY) edges.push(at);
       edges.push(to);
       const args = { ...asked, open: to > NOW, interval, edges };
-      expect(await report("user_activity", args)).toEqual(slowActivity(month, asked));
-      expect(await report("user_latency", args)).toEqual(slowLatency(month, asked));
-      expect(await report("templates", args)).toEqual(slowTemplates(month, { ...asked, interval, edges }));
+      expect(await report("user_activity", args)).toEqual(computeActivity(month, asked));
+      expect(await report("user_latency", args)).toEqual(computeLatency(month, asked));
+      expect(await report("templates", args)).toEqual(computeTemplates(month, { ...asked, interval, edges }));
       const days = Array.from({ length: 61 }, (_, i) => midnight - (60 - i) * DAY);
       const dates = days.map((at) => new Date(at + hours * HOUR).toISOString().slice(0, 10));
       const dayEdges = [...days, midnight + DAY];
       const ofDays = { from: days[0] as number, to: midnight + DAY, open: true, edges: dayEdges, dates };
       expect(await report("daus", { ...ofDays, templates: asked.templates, tz_hour_offset: hours })).toEqual({
-        ...slowDaus(month, dayEdges, dates, asked.templates),
+        ...computeDaus(month, dayEdges, dates, asked.templates),
         tz_hour_offset: hours,
       });
     }

@@ -3,13 +3,13 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { uuid } from "#base/ids.ts";
 import type { BuildInsights, ChatInsights } from "#schema/insights.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedAgent, seedUser } from "#test/support/seed.ts";
-import { drawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
-import { openInsights, START, statusOf } from "./world.ts";
+import { createDrawer, seedBuild, seedSpend } from "#test/support/seed-work.ts";
+import { awaitStatus, openInsights, START } from "./world.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const DAY = 86_400_000;
 const FROM = Date.UTC(2030, 0, 9, -2);
@@ -19,9 +19,9 @@ const SEED = Number(process.env.SLIPWAY_TEST_SEED ?? 1);
 const nearest = (values: readonly number[], share: number): number | null =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(share * values.length) - 1)] ?? null;
 
-type Made = { at: number; how: "worked" | "failed" | "canceled"; took: number; template: string };
+type SeededBuild = { at: number; how: "worked" | "failed" | "canceled"; took: number; template: string };
 
-const figuresOf = (made: readonly Made[]) => {
+const toFigures = (made: readonly SeededBuild[]) => {
   const times = made.filter(({ how }) => how === "worked").map(({ took }) => took);
   return {
     builds: made.length,
@@ -35,7 +35,7 @@ const figuresOf = (made: readonly Made[]) => {
 testInside(`[IN-14] builds by day, week and template agree with their slow re-computation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { server, store, admin, seeded } = world;
-  const draw = drawer(SEED);
+  const draw = createDrawer(SEED);
   const other = await seedAgent(server);
   const rows = await Promise.all(
     [seeded, other].map(async ({ workspace_id }) => {
@@ -44,7 +44,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
       return { workspace_id, template_id };
     }),
   );
-  const made: Made[] = [];
+  const made: SeededBuild[] = [];
   for (let i = 0; i < 200; i++) {
     const { workspace_id, template_id } = rows[draw(2)] ?? { workspace_id: "", template_id: "" };
     const [at, took] = [FROM - DAY + draw(9 * DAY), 1 + draw(90_000)];
@@ -58,7 +58,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
   }
   const to = FROM + 7 * DAY + 11 * 3_600_000;
   const within = (from: number, until: number) =>
-    figuresOf(made.filter(({ at }) => at >= from && at < Math.min(until, to)));
+    toFigures(made.filter(({ at }) => at >= from && at < Math.min(until, to)));
   const { report } = await admin.get<BuildInsights>(`/api/v2/insights/builds?${RANGE}&interval=day`);
   expect(report).toMatchObject(within(FROM, to));
   expect(report.intervals.length).toBe(8);
@@ -69,7 +69,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
   expect(report.templates.length).toBe(2);
   for (const { template_id, ...figures } of report.templates) {
     expect(figures).toMatchObject(
-      figuresOf(made.filter(({ at, template }) => template === template_id && at >= FROM && at < to)),
+      toFigures(made.filter(({ at, template }) => template === template_id && at >= FROM && at < to)),
     );
   }
   const [first] = rows;
@@ -88,7 +88,7 @@ testInside(`[IN-14] builds by day, week and template agree with their slow re-co
 testInside(`[IN-15] what chats used by day and model agrees with its slow re-computation (seed ${SEED})`, async () => {
   await using world = await openInsights();
   const { store, admin } = world;
-  const draw = drawer(SEED + 1);
+  const draw = createDrawer(SEED + 1);
   const [people, models] = [Array.from({ length: 4 }, uuid), Array.from({ length: 3 }, uuid)];
   const chats = people.flatMap((user_id) => Array.from({ length: 3 }, () => ({ user_id, id: uuid() })));
   const rows = Array.from({ length: 300 }, () => {
@@ -121,7 +121,7 @@ testInside(`[IN-15] what chats used by day and model agrees with its slow re-com
       cache_creation_tokens: total((row) => row.cache_creation_tokens),
     };
   };
-  const all = (of: typeof rows) => ({
+  const toTotals = (of: typeof rows) => ({
     users: new Set(of.map(({ user_id }) => user_id)).size,
     chats: new Set(of.map(({ root_chat_id }) => root_chat_id)).size,
     ...sum(of),
@@ -129,9 +129,9 @@ testInside(`[IN-15] what chats used by day and model agrees with its slow re-com
   const within = (from: number, until: number) =>
     rows.filter(({ created_at }) => created_at >= from && created_at < Math.min(until, to));
   const { report } = await admin.get<ChatInsights>(`/api/v2/insights/chats?${RANGE}&interval=day`);
-  expect(report).toMatchObject(all(within(FROM, to)));
+  expect(report).toMatchObject(toTotals(within(FROM, to)));
   for (const [day, one] of report.intervals.entries()) {
-    expect(one).toMatchObject(all(within(FROM + day * DAY, FROM + (day + 1) * DAY)));
+    expect(one).toMatchObject(toTotals(within(FROM + day * DAY, FROM + (day + 1) * DAY)));
   }
   expect(report.models.map(({ model_config_id }) => model_config_id).toSorted()).toEqual(models.toSorted());
   for (const { model_config_id, intervals, ...sums } of report.models) {
@@ -159,20 +159,22 @@ testInside(
     expect(builds.report).toMatchObject({ builds: 0, p50_ms: null, templates: [], intervals: [{ builds: 0 }, {}] });
     const chats = await admin.get<ChatInsights>(`/api/v2/insights/chats?${empty}`);
     expect(chats.report).toMatchObject({ users: 0, total_cost_micros: 0, models: [], intervals: [{ chats: 0 }, {}] });
-    const as = async (...roles: string[]) => {
+    const fetchStatuses = async (...roles: string[]) => {
       const { token } = await seedUser(server, { roles, organization_id: seeded.organization_id });
-      const client = admin.as(token);
+      const client = admin.withToken(token);
       return Promise.all(
-        ["builds", "chats"].map((name) => statusOf(client.get<unknown>(`/api/v2/insights/${name}?${empty}`))),
+        ["builds", "chats"].map((name) => awaitStatus(client.get<unknown>(`/api/v2/insights/${name}?${empty}`))),
       );
     };
-    expect(await as()).toEqual([403, 403]);
-    expect(await as("template-admin")).toEqual([200, 403]);
-    expect(await as("auditor")).toEqual([200, 200]);
+    expect(await fetchStatuses()).toEqual([403, 403]);
+    expect(await fetchStatuses("template-admin")).toEqual([200, 403]);
+    expect(await fetchStatuses("auditor")).toEqual([200, 200]);
     for (const path of ["builds", "chats"]) {
-      expect(await statusOf(admin.get<unknown>(`/api/v2/insights/${path}?${empty}&colour=red`))).toBe(400);
-      expect(await statusOf(admin.get<unknown>(`/api/v2/insights/${path}?${empty.replace("day", "month")}`))).toBe(400);
+      expect(await awaitStatus(admin.get<unknown>(`/api/v2/insights/${path}?${empty}&colour=red`))).toBe(400);
+      expect(await awaitStatus(admin.get<unknown>(`/api/v2/insights/${path}?${empty.replace("day", "month")}`))).toBe(
+        400,
+      );
     }
-    expect(await statusOf(admin.get(`/api/v2/insights/chats?${empty}&template_ids=${uuid()}`))).toBe(400);
+    expect(await awaitStatus(admin.get(`/api/v2/insights/chats?${empty}&template_ids=${uuid()}`))).toBe(400);
   },
 );

@@ -1,20 +1,20 @@
 // Generated months of use, with every figure of every report compared with its slow recomputation. More seeds: check-seed.ts.
 import { expect, test } from "bun:test";
 import {
-  ANY,
-  anyIn,
+  ANY_APP,
   BLOCK,
-  blockIn,
   computeMedian,
+  countRuns,
+  createBits,
+  createBlock,
   Digest,
-  emptyBlock,
   getMinutes,
-  noBits,
+  hasBitIn,
   packDetail,
   packDigest,
-  runsIn,
-  templateIn,
+  toBlock,
   toRowId,
+  toTemplate,
   touches,
   unpackDetail,
   userIn,
@@ -34,22 +34,22 @@ test.each([
 
 test("[IN-6] packed data is decoded unchanged, and digests match the buckets", () => {
   const random = randomFrom(7);
-  const block = emptyBlock();
-  for (const app of [ANY, 3, 70_000]) {
+  const block = createBlock();
+  for (const app of [ANY_APP, 3, 70_000]) {
     const minutes = getMinutes(block, app);
     for (let i = 0; i < BLOCK; i++) if (random() < 0.2 || i === 0) minutes[i] = 1 + Math.floor(random() * 30);
   }
   for (let i = 0; i < BLOCK; i += 5) block.latency[i] = 1 + Math.floor(random() * 1000);
   expect(unpackDetail(packDetail(block))).toEqual(block);
   const digest = new Digest(packDigest(block));
-  expect(digest.minutes).toBe(getMinutes(block, ANY).reduce((a, b) => a + b, 0));
+  expect(digest.minutes).toBe(getMinutes(block, ANY_APP).reduce((a, b) => a + b, 0));
   const { bits } = digest;
-  for (let i = 0; i < BLOCK; i++) expect(anyIn(bits, i, i + 1)).toBe(getMinutes(block, ANY)[i] !== 0);
+  for (let i = 0; i < BLOCK; i++) expect(hasBitIn(bits, i, i + 1)).toBe(getMinutes(block, ANY_APP)[i] !== 0);
   const apps: number[] = [];
   digest.eachApp((app, minutes, runs, atStart, atEnd) => {
     const own = getMinutes(block, app);
     apps.push(app);
-    expect([minutes, runs]).toEqual([own.reduce((a, b) => a + b, 0), runsIn(own)]);
+    expect([minutes, runs]).toEqual([own.reduce((a, b) => a + b, 0), countRuns(own)]);
     expect([atStart, atEnd]).toEqual([own[0] !== 0, own[BLOCK - 1] !== 0]);
   });
   expect(apps).toEqual([3, 70_000]);
@@ -64,13 +64,13 @@ test("[IN-6] row numbers keep their three parts, up to the largest", () => {
   for (const parts of rows) {
     const id = toRowId(...parts);
     expect(Number.isSafeInteger(id)).toBe(true);
-    expect([blockIn(id), userIn(id), templateIn(id)]).toEqual([...parts]);
+    expect([toBlock(id), userIn(id), toTemplate(id)]).toEqual([...parts]);
   }
 });
 
 test("[IN-6] adjoining bits touch, also across a byte boundary; medians lie between two", () => {
-  const bit = (i: number): Uint8Array => {
-    const bits = noBits();
+  const toBit = (i: number): Uint8Array => {
+    const bits = createBits();
     bits[i >> 3] = 1 << (i & 7);
     return bits;
   };
@@ -82,7 +82,7 @@ test("[IN-6] adjoining bits touch, also across a byte boundary; medians lie betw
     [5, 7, false],
     [1535, 0, false],
   ] as const) {
-    expect([a, b, touches(bit(a), bit(b))]).toEqual([a, b, is]);
+    expect([a, b, touches(toBit(a), toBit(b))]).toEqual([a, b, is]);
   }
   expect(computeMedian([])).toBe(0);
   expect(

@@ -7,7 +7,7 @@ import { openLocalStore } from "#db/engine/local.ts";
 import { makeRows } from "#db/engine/rows.ts";
 import type { ReportName } from "#db/engine/sql.ts";
 import { BUCKET_MS } from "#db/reports/usage/block.ts";
-import { Deps } from "#db/reports/usage/parts.ts";
+import { PartCache } from "#db/reports/usage/parts.ts";
 import { REPORTS, type ReportArgs } from "#db/reports/usage/reports.ts";
 import { addLatencies, addMinutes, usageReport } from "#db/reports/usage/usage.ts";
 import { randomFrom } from "#test/support/random.ts";
@@ -35,15 +35,15 @@ test(`[IN-13] use that is written later is in the next report, in whatever block
   try {
     const { templates } = await makeMonth(store, seed, 9);
     const random = randomFrom(seed);
-    const below = (n: number): number => Math.floor(random() * n);
+    const drawBelow = (n: number): number => Math.floor(random() * n);
     const rows = await store.scan({
       sql: "select key, kind from usage_keys",
       params: [],
       map: (row) => row.map(Number),
     });
-    const keyOf = (kind: number): number => {
+    const pickKey = (kind: number): number => {
       const all = rows.filter(([, one]) => one === kind);
-      return all[below(all.length)]?.[0] as number;
+      return all[drawBelow(all.length)]?.[0] as number;
     };
     using db = new Database(join(directory.path, "slipway.db"), { readonly: true });
     for (let round = 0; round < ROUNDS; round++) {
@@ -51,14 +51,14 @@ test(`[IN-13] use that is written later is in the next report, in whatever block
         for (const name of NAMES) {
           const [text] = await store.scan(usageReport(name, args));
           expect(JSON.parse(text as string)).toEqual(
-            JSON.parse(await REPORTS[name as keyof typeof REPORTS](makeRows(db), args, new Deps(0))),
+            JSON.parse(await REPORTS[name as keyof typeof REPORTS](makeRows(db), args, new PartCache(0))),
           );
         }
       }
-      const bucket = Math.floor((NOW - below(200 * DAY)) / BUCKET_MS);
-      const row = { bucket, user: keyOf(0), template: keyOf(1) };
-      await store.commit(addMinutes([0, keyOf(2)].map((app) => ({ ...row, app, mask: 1 + below(2 ** 30 - 1) }))));
-      if (round % 3 === 0) await store.commit(addLatencies([{ ...row, ms: 1 + below(700), count: 1 }]));
+      const bucket = Math.floor((NOW - drawBelow(200 * DAY)) / BUCKET_MS);
+      const row = { bucket, user: pickKey(0), template: pickKey(1) };
+      await store.commit(addMinutes([0, pickKey(2)].map((app) => ({ ...row, app, mask: 1 + drawBelow(2 ** 30 - 1) }))));
+      if (round % 3 === 0) await store.commit(addLatencies([{ ...row, ms: 1 + drawBelow(700), count: 1 }]));
       if (round % 4 === 3) await foldUsage(store, Math.floor(NOW / BUCKET_MS));
     }
   } finally {

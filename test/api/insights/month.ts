@@ -35,14 +35,14 @@ export type Month = {
 const ZONES = [5.5, 1, -5];
 const APPS = ["vscode", "ssh", "reconnecting-pty", "jetbrains", "code", undefined] as const;
 
-type Place = { workspace_id: string; agent_id: string; owner: Person; template: string };
+type AgentPlace = { workspace_id: string; agent_id: string; owner: Person; template: string };
 
 const people500 = (count: number): Person[] =>
   Array.from({ length: count }, (_, i) => ({ id: uuid(), username: `p-${i}`, hours: ZONES[i % 3] as number }));
 
 export const makeMonth = async (store: Store, seed: number, count = 500): Promise<Month> => {
   const random = randomFrom(seed);
-  const below = (n: number): number => Math.floor(random() * n);
+  const drawBelow = (n: number): number => Math.floor(random() * n);
   const people = people500(count);
   const templates = [uuid(), uuid(), uuid()].sort();
   const organization_id = uuid();
@@ -64,7 +64,7 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
       }),
     ),
   ];
-  const places: Place[] = people.flatMap((owner) =>
+  const places: AgentPlace[] = people.flatMap((owner) =>
     templates
       .filter((_, i) => i === 0 || random() < 0.4)
       .map((template) => ({ workspace_id: uuid(), agent_id: uuid(), owner, template })),
@@ -88,16 +88,16 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
   const collector = new UsageCollector(store, () => {});
   const minutes: Minute[] = [];
   const samples: Sample[] = [];
-  const work = ({ workspace_id, agent_id, owner, template }: Place, from: number, length: number): void => {
-    const app = APPS[below(APPS.length)];
+  const work = ({ workspace_id, agent_id, owner, template }: AgentPlace, from: number, length: number): void => {
+    const app = APPS[drawBelow(APPS.length)];
     for (let minute = from; minute < from + length && minute * MINUTE < NOW; minute++) {
       if (random() < 0.1) continue;
       // An occasional visitor, whose use is their own.
-      const user_id = random() < 0.01 ? (people[below(count)] as Person).id : owner.id;
-      collector.note({ workspace_id, agent_id, user_id, app, at: minute * MINUTE + below(MINUTE) });
+      const user_id = random() < 0.01 ? (people[drawBelow(count)] as Person).id : owner.id;
+      collector.note({ workspace_id, agent_id, user_id, app, at: minute * MINUTE + drawBelow(MINUTE) });
       minutes.push({ user: user_id, template, app, minute });
       if (user_id === owner.id && minute % 5 === 0 && random() < 0.5) {
-        const ms = 1 + below(200);
+        const ms = 1 + drawBelow(200);
         collector.noteLatency(workspace_id, ms, minute * MINUTE);
         samples.push({ user: owner.id, template, at: minute * MINUTE, ms });
       }
@@ -105,18 +105,18 @@ export const makeMonth = async (store: Store, seed: number, count = 500): Promis
   };
   for (const owner of people) {
     const own = places.filter((place) => place.owner === owner);
-    for (let sessions = below(7); sessions > 0; sessions--) {
-      const day = Math.floor((NOW - below(DAYS) * DAY) / DAY);
-      const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + below(24 * 60);
-      const length = 1 + below(random() < 0.2 ? 300 : 90);
+    for (let sessions = drawBelow(7); sessions > 0; sessions--) {
+      const day = Math.floor((NOW - drawBelow(DAYS) * DAY) / DAY);
+      const from = Math.floor((day * DAY - owner.hours * 3_600_000) / MINUTE) + drawBelow(24 * 60);
+      const length = 1 + drawBelow(random() < 0.2 ? 300 : 90);
       // Sometimes in several workspaces at once, or with two apps.
-      const first = own[below(own.length)] as Place;
+      const first = own[drawBelow(own.length)] as AgentPlace;
       work(first, from, length);
-      if (random() < 0.4) work(own[below(own.length)] as Place, from + below(40), length);
+      if (random() < 0.4) work(own[drawBelow(own.length)] as AgentPlace, from + drawBelow(40), length);
     }
   }
   // Half the time is folded while the rest is still being recorded.
   await collector.flush();
-  await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - below(300));
+  await foldUsage(store, Math.floor(NOW / BUCKET_MS) - 2 - drawBelow(300));
   return { people, templates, minutes, samples };
 };

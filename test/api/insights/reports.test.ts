@@ -5,14 +5,14 @@ import { listTemplates } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
-import { failureOf, openInsights, RANGE, START, statusOf, type Templates } from "./world.ts";
+import { awaitStatus, catchApiError, openInsights, RANGE, START, type Templates } from "./world.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const DAY = 86_400_000;
 const TEMPLATES = "/api/v2/insights/templates";
@@ -44,7 +44,9 @@ testInside("[IN-8] a range that is not whole days is refused, and the parameter 
   const refused = REPORTS.flatMap((path) => wrong.map(([query, field]) => ({ path, query, field })));
   await Promise.all(
     refused.map(async ({ path, query, field }) => {
-      const failure = await failureOf(admin.get(`${path}?interval=day&${query}`.replace(ONLY_TEMPLATES(path), "")));
+      const failure = await catchApiError(
+        admin.get(`${path}?interval=day&${query}`.replace(invalidInterval(path), "")),
+      );
       const named = failure?.body.validations?.map((one) => one.field);
       expect([path, query, failure?.status, named]).toEqual([path, query, 400, [field]]);
     }),
@@ -59,13 +61,13 @@ testInside("[IN-8] a range that is not whole days is refused, and the parameter 
   ];
   for (const path of REPORTS) {
     for (const query of good) {
-      const url = `${path}?interval=day&${query}`.replace(ONLY_TEMPLATES(path), "");
-      expect([url, await statusOf(admin.get(url))]).toEqual([url, 200]);
+      const url = `${path}?interval=day&${query}`.replace(invalidInterval(path), "");
+      expect([url, await awaitStatus(admin.get(url))]).toEqual([url, 200]);
     }
   }
 });
 /** The interval belongs to one of the three. */
-const ONLY_TEMPLATES = (path: string): string => (path === TEMPLATES ? "\u0000" : "interval=day&");
+const invalidInterval = (path: string): string => (path === TEMPLATES ? "\u0000" : "interval=day&");
 
 testInside(
   "[IN-8] weeks need a last part of six days, unless they end today; intervals without use are included",
@@ -88,8 +90,8 @@ testInside(
         expect(interval_reports.length).toBe(from === "2030-01-09" ? 2 : 1);
       }
     }
-    expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "week"))).toBe(400);
-    expect(await statusOf(ask("2030-01-05", "2030-01-15T00:00:00", "month"))).toBe(400);
+    expect(await awaitStatus(ask("2030-01-05", "2030-01-15T00:00:00", "week"))).toBe(400);
+    expect(await awaitStatus(ask("2030-01-05", "2030-01-15T00:00:00", "month"))).toBe(400);
     const weeks = await ask("2030-01-03", "2030-01-16T10:00:00", "week");
     expect(
       weeks.interval_reports?.map(({ start_time, end_time, interval }) => [start_time, end_time, interval]),
@@ -119,14 +121,14 @@ testInside(
       ["/api/v2/insights/daus", "tz_offset"],
       [`${TEMPLATES}?${RANGE}`, "interval"],
     ] as const) {
-      const failure = await failureOf(admin.get(path));
+      const failure = await catchApiError(admin.get(path));
       expect([failure?.status, failure?.body.validations?.[0]?.field]).toEqual([400, field]);
     }
     expect((await upstream("/api/v2/insights/daus")).body.tz_hour_offset).toBe(0);
     expect((await upstream(`${TEMPLATES}?${RANGE}`)).body.interval_reports).toEqual([]);
     const part = await upstream(`${TEMPLATES}?${RANGE}&sections=report`);
     expect([part.status, Object.keys(part.body)]).toEqual([200, ["report"]]);
-    expect(await statusOf(admin.get(`${TEMPLATES}?${RANGE}&interval=day&sections=all`))).toBe(400);
+    expect(await awaitStatus(admin.get(`${TEMPLATES}?${RANGE}&interval=day&sections=all`))).toBe(400);
   },
 );
 
@@ -153,13 +155,13 @@ testInside("[IN-8] a range may include a clock change: that day is longer or sho
     ["2029-10-27T00:00:00+05:45", "2029-10-30T00:00:00+01:00"],
     ["2029-06-27T00:00:00+02:00", "2029-06-30T00:00:00+01:00"],
   ] as const)
-    expect(await statusOf(ask(from, to))).toBe(400);
+    expect(await awaitStatus(ask(from, to))).toBe(400);
 });
 
 testInside("[IN-7] sixty days and today, at any offset; a template's own counts only its users", async () => {
   await using world = await openInsights();
   const { server, admin, clock, store, seeded } = world;
-  const { usage } = contextOf(server);
+  const { usage } = getContext(server);
   const { workspace_id, agent_id } = seeded;
   const guest = await seedUser(server);
   // 18:40 UTC of the day before: after midnight in India, not in Berlin.
@@ -186,7 +188,7 @@ testInside("[IN-7] sixty days and today, at any offset; a template's own counts 
   }
   expect(await read(`/api/v2/templates/${other}/daus`, "0")).toEqual([0, 0]);
   for (const offset of ["5.5", "15", "-13", "x", "1.0", "", "1e1", "+5", "%2B5", "%205", "--5", "5%20"]) {
-    expect([offset, await statusOf(admin.get(`/api/v2/insights/daus?tz_offset=${offset}`))]).toEqual([offset, 400]);
+    expect([offset, await awaitStatus(admin.get(`/api/v2/insights/daus?tz_offset=${offset}`))]).toEqual([offset, 400]);
   }
 });
 
@@ -197,15 +199,15 @@ testInside("[IN-9] each report is limited to its roles, and everyone else gets 4
   const templates = await store.scan(listTemplates());
   const own = templates.find(({ template }) => template.organization_id === organization_id)?.template.id;
   const { template_id: foreign } = await seedTemplate(server);
-  const as = async (roles: string[], of: string[] = []) => {
+  const fetchStatuses = async (roles: string[], of: string[] = []) => {
     const { token, user_id } = await seedUser(server, { roles, organization_id });
     if (of.length > 0)
       await admin.put(`/api/v2/organizations/${organization_id}/members/${user_id}/roles`, { roles: of });
-    const client = admin.as(token);
+    const client = admin.withToken(token);
     const of3 = async (ids: string): Promise<string> => {
       const statuses = await Promise.all(
         REPORTS.map((path) =>
-          statusOf(
+          awaitStatus(
             client.get(`${path}?${path === TEMPLATES ? "interval=day&" : ""}${RANGE}${ids && `&template_ids=${ids}`}`),
           ),
         ),
@@ -217,16 +219,16 @@ testInside("[IN-9] each report is limited to its roles, and everyone else gets 4
       await of3(`${own}`),
       await of3(`${own},${foreign}`),
       await of3(uuid()),
-      await statusOf(client.get("/api/v2/insights/daus?tz_offset=0")),
-      await statusOf(client.get("/api/v2/insights/user-status-counts")),
+      await awaitStatus(client.get("/api/v2/insights/daus?tz_offset=0")),
+      await awaitStatus(client.get("/api/v2/insights/user-status-counts")),
     ];
   };
-  expect(await as([])).toEqual(["403", "403", "403", "403", 403, 403]);
-  expect(await as(["auditor"])).toEqual(["200", "200", "200", "404", 200, 200]);
-  expect(await as(["template-admin"])).toEqual(["200", "200", "200", "404", 403, 200]);
-  expect(await as(["user-admin"])).toEqual(["403", "403", "403", "403", 403, 200]);
-  expect(await as([], ["organization-admin"])).toEqual(["403", "200", "403", "403", 403, 403]);
-  expect(await as(["owner"])).toEqual(["200", "200", "200", "404", 200, 200]);
+  expect(await fetchStatuses([])).toEqual(["403", "403", "403", "403", 403, 403]);
+  expect(await fetchStatuses(["auditor"])).toEqual(["200", "200", "200", "404", 200, 200]);
+  expect(await fetchStatuses(["template-admin"])).toEqual(["200", "200", "200", "404", 403, 200]);
+  expect(await fetchStatuses(["user-admin"])).toEqual(["403", "403", "403", "403", 403, 200]);
+  expect(await fetchStatuses([], ["organization-admin"])).toEqual(["403", "200", "403", "403", 403, 403]);
+  expect(await fetchStatuses(["owner"])).toEqual(["200", "200", "200", "404", 200, 200]);
 });
 
 const WITH_SIZE: Manifest = {
@@ -316,12 +318,12 @@ testInside("[IN-11] statuses are counted at every midnight of a zone and at the 
   const { server } = world;
   let { admin } = world;
   // A session lasts a day.
-  const anew = async (): Promise<void> => {
+  const signInAgain = async (): Promise<void> => {
     admin = await admin.signIn(ADMIN.email, ADMIN.password);
   };
-  type Counts = { status_counts: Record<string, { count: number; date: string }[]> };
+  type StatusCounts = { status_counts: Record<string, { count: number; date: string }[]> };
   const last = async (query: string, points: number) => {
-    const { status_counts } = await admin.get<Counts>(`/api/v2/insights/user-status-counts${query}`);
+    const { status_counts } = await admin.get<StatusCounts>(`/api/v2/insights/user-status-counts${query}`);
     expect(Object.keys(status_counts).sort()).toEqual(["active", "dormant", "suspended"]);
     expect(Object.values(status_counts).map(({ length }) => length)).toEqual([62, 62, 62]);
     const dates = status_counts.active?.slice(-points).map(({ date }) => date.slice(5, 16));
@@ -341,15 +343,15 @@ testInside("[IN-11] statuses are counted at every midnight of a zone and at the 
     password: "a-long-Enough-secret",
   });
   clock.leap(DAY);
-  await anew();
+  await signInAgain();
   await admin.put(`/api/v2/users/${one.user_id}/status/suspend`);
   clock.leap(DAY);
-  await anew();
+  await signInAgain();
   await admin.delete(`/api/v2/users/${two.user_id}`);
   await admin.put(`/api/v2/users/${one.user_id}/status/activate`);
   clock.leap(DAY);
-  await anew();
-  await admin.as(undefined).signIn("d@example.com", "a-long-Enough-secret");
+  await signInAgain();
+  await admin.withToken(undefined).signIn("d@example.com", "a-long-Enough-secret");
   expect(id).not.toBe("");
   const berlin = ["03-28T23:00", "03-29T23:00", "03-30T23:00", "03-31T22:00", "04-01T12:00"];
   expect(await last("?timezone=Europe/Berlin", 5)).toEqual([berlin, "0 3 2 2 3", "0 1 1 1 0", "0 0 1 0 0"]);
@@ -366,7 +368,7 @@ testInside("[IN-11] statuses are counted at every midnight of a zone and at the 
     "?tz_offset=1e1",
     "?zone=UTC",
   ]) {
-    expect([wrong, await statusOf(admin.get<unknown>(`/api/v2/insights/user-status-counts${wrong}`))]).toEqual([
+    expect([wrong, await awaitStatus(admin.get<unknown>(`/api/v2/insights/user-status-counts${wrong}`))]).toEqual([
       wrong,
       400,
     ]);

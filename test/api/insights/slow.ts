@@ -1,21 +1,21 @@
 // The figures of insights, recomputed as slowly and plainly as facts/platform 6.2 defines them: sets of minutes, and loops over them.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
 import type { Minute, Month, Sample } from "./month.ts";
 
 const HALF_HOUR = 1_800_000;
-export type Asked = { from: number; to: number; templates?: string[] | undefined };
+export type ReportQuery = { from: number; to: number; templates?: string[] | undefined };
 
-const within = (at: number, { from, to }: { from: number; to: number }): boolean => {
+const isWithin = (at: number, { from, to }: { from: number; to: number }): boolean => {
   const begins = Math.floor(at / HALF_HOUR) * HALF_HOUR;
   return begins >= from && begins < to;
 };
 
 /** Returns the minutes in the range and of the templates, each once. */
-const minutesIn = (month: Month, asked: Asked): Minute[] => {
+const minutesIn = (month: Month, asked: ReportQuery): Minute[] => {
   const once = new Map<string, Minute>();
   for (const one of month.minutes) {
-    if (!within(one.minute * 60_000, asked)) continue;
+    if (!isWithin(one.minute * 60_000, asked)) continue;
     if (asked.templates && !asked.templates.includes(one.template)) continue;
     once.set(`${one.user} ${one.template} ${one.app} ${one.minute}`, one);
   }
@@ -24,12 +24,12 @@ const minutesIn = (month: Month, asked: Asked): Minute[] => {
 
 const distinct = <T>(values: T[]): T[] => [...new Set(values)].sort();
 const templatesIn = (minutes: Minute[]): string[] => distinct(minutes.map(({ template }) => template));
-const bucketOf = ({ minute }: Minute): number => Math.floor(minute / 30);
+const toBucket = ({ minute }: Minute): number => Math.floor(minute / 30);
 
 /** Counts the minutes of one user: at most 30 in each bucket, regardless of the number of templates. */
-const capped = (minutes: Minute[]): number => {
+const countCapped = (minutes: Minute[]): number => {
   let sum = 0;
-  for (const inBucket of Map.groupBy(minutes, bucketOf).values()) {
+  for (const inBucket of Map.groupBy(minutes, toBucket).values()) {
     let minutesOfBucket = 0;
     for (const ofTemplate of Map.groupBy(inBucket, ({ template }) => template).values()) {
       minutesOfBucket += new Set(ofTemplate.map(({ minute }) => minute)).size;
@@ -39,15 +39,15 @@ const capped = (minutes: Minute[]): number => {
   return sum;
 };
 
-const head = ({ from, to }: Asked) => ({ start_time: rfc3339(from), end_time: rfc3339(to) });
+const head = ({ from, to }: ReportQuery) => ({ start_time: toRfc3339(from), end_time: toRfc3339(to) });
 
-export const slowActivity = (month: Month, asked: Asked) => {
+export const computeActivity = (month: Month, asked: ReportQuery) => {
   const minutes = minutesIn(month, asked);
   const users = [...Map.groupBy(minutes, ({ user }) => user)].map(([user_id, own]) => ({
     user_id,
     username: month.people.find(({ id }) => id === user_id)?.username,
     avatar_url: "",
-    seconds: capped(own) * 60,
+    seconds: countCapped(own) * 60,
     template_ids: templatesIn(own),
   }));
   users.sort((a, b) => (a.user_id < b.user_id ? -1 : 1));
@@ -62,13 +62,13 @@ const rank = (sorted: number[], share: number): number => {
   return below + (above - below) * (at - Math.floor(at));
 };
 
-export const slowLatency = (month: Month, asked: Asked) => {
+export const computeLatency = (month: Month, asked: ReportQuery) => {
   const minutes = minutesIn(month, asked);
   const key = ({ template, at }: Sample): string => `${template} ${Math.floor(at / HALF_HOUR)}`;
   const byUser = Map.groupBy(month.samples, ({ user }) => user);
   const users = [...Map.groupBy(minutes, ({ user }) => user)].map(([user_id, own]) => {
     const samples = (byUser.get(user_id) ?? []).filter(
-      (one) => within(one.at, asked) && (!asked.templates || asked.templates.includes(one.template)),
+      (one) => isWithin(one.at, asked) && (!asked.templates || asked.templates.includes(one.template)),
     );
     const medians = [...Map.groupBy(samples, key).values()].map((inBucket) => {
       const sorted = inBucket.map(({ ms }) => ms).sort((a, b) => a - b);
@@ -88,25 +88,25 @@ export const slowLatency = (month: Month, asked: Asked) => {
 };
 
 /** Counts buckets with use that directly follow one without. */
-const runs = (minutes: Minute[]): number => {
-  const buckets = new Set(minutes.map(bucketOf));
+const countRuns = (minutes: Minute[]): number => {
+  const buckets = new Set(minutes.map(toBucket));
   return [...buckets].filter((bucket) => !buckets.has(bucket - 1)).length;
 };
 
-export const slowTemplates = (month: Month, asked: Asked & { edges: number[]; interval: string }) => {
+export const computeTemplates = (month: Month, asked: ReportQuery & { edges: number[]; interval: string }) => {
   const { edges, interval } = asked;
   const minutes = minutesIn(month, asked);
   const interval_reports = edges.slice(0, -1).map((from, i) => {
     const part = { from, to: edges[i + 1] as number };
-    const inside = minutes.filter(({ minute }) => within(minute * 60_000, part));
+    const inside = minutes.filter(({ minute }) => isWithin(minute * 60_000, part));
     const active_users = new Set(inside.map(({ user }) => user)).size;
     return { ...head(part), interval, active_users, template_ids: templatesIn(inside) };
   });
   const app = (slug: string, display_name: string, icon: string, type: string) => {
     const own = minutes.filter((one) => one.app === slug);
     const byUser = [...Map.groupBy(own, ({ user }) => user).values()];
-    const seconds = byUser.reduce((sum, one) => sum + capped(one) * 60, 0);
-    const times_used = byUser.reduce((sum, one) => sum + runs(one), 0);
+    const seconds = byUser.reduce((sum, one) => sum + countCapped(one) * 60, 0);
+    const times_used = byUser.reduce((sum, one) => sum + countRuns(one), 0);
     return { slug, display_name, icon, type, seconds, times_used, template_ids: templatesIn(own) };
   };
   const code = app("code", "Code", "/icon/code.svg", "app");
@@ -125,12 +125,12 @@ export const slowTemplates = (month: Month, asked: Asked & { edges: number[]; in
   };
 };
 
-export const slowDaus = (month: Month, edges: number[], dates: string[], templates?: string[]) => {
+export const computeDaus = (month: Month, edges: number[], dates: string[], templates?: string[]) => {
   const all = minutesIn(month, { from: edges[0] as number, to: edges.at(-1) as number, templates });
   return {
     entries: dates.map((date, i) => {
       const part = { from: edges[i] as number, to: edges[i + 1] as number };
-      const users = all.filter(({ minute }) => within(minute * 60_000, part)).map(({ user }) => user);
+      const users = all.filter(({ minute }) => isWithin(minute * 60_000, part)).map(({ user }) => user);
       return { date, amount: new Set(users).size };
     }),
   };

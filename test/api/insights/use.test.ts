@@ -10,14 +10,14 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { AppActivity } from "#src/api/applications/activity.ts";
 import { testInside } from "#test/support/inside.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
 import { openInsights, readAll, START, secondsIn } from "./world.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const MINUTE = 60_000;
 const APP = { slug: "code", display_name: "Code", url: "http://localhost:8080" };
@@ -30,7 +30,7 @@ const WITH_APP: Manifest = {
 testInside("[IN-1] apps, ports, terminals and client reports mark active minutes", async () => {
   await using world = await openInsights();
   const { server, admin, clock } = world;
-  const context = contextOf(server);
+  const context = getContext(server);
   const { template_id } = await seedTemplate(server, WITH_APP);
   const { id: workspace_id, owner_id } = await createWorkspace(admin, template_id);
   const agent_id = (await awaitBuild(admin, workspace_id)).latest_build.resources[0]?.agents?.[0]?.id as string;
@@ -78,7 +78,7 @@ testInside(
   async () => {
     await using world = await openInsights();
     const { server, admin, clock, seeded } = world;
-    const { usage } = contextOf(server);
+    const { usage } = getContext(server);
     const report = (ssh: number, sftp: number, latency: number): void =>
       usage.noteReport(seeded.workspace_id, seeded.agent_id, {
         connection_count: ssh + sftp,
@@ -121,7 +121,7 @@ testInside("[IN-3] a terminal user gets its agent's current latency, whatever th
   await using world = await openInsights();
   const { server, admin, clock, seeded } = world;
   const { workspace_id, agent_id } = seeded;
-  const { workspaces, usage, clock: now } = contextOf(server);
+  const { workspaces, usage, clock: now } = getContext(server);
   const dialer = { roundTrip: (id: string) => (id === agent_id ? 0.4 : undefined) };
   const used = trackUse({ clock: now, workspaces, usage, dialer }, workspace_id, { reason: "terminal", agent_id });
   used();
@@ -134,7 +134,7 @@ testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", 
   await using world = await openInsights();
   const { server, admin, store, seeded } = world;
   const { workspace_id, agent_id, owner_id } = seeded;
-  const context = contextOf(server);
+  const context = getContext(server);
   const place = {
     workspace_id,
     agent_id,
@@ -158,7 +158,7 @@ testInside("[IN-4] anonymous visitors and prebuilt workspaces are not counted", 
 testInside("[IN-5] reports are identical before and after completed buckets are folded, however often", async () => {
   await using world = await openInsights(START - 6 * 60 * MINUTE);
   const { server, admin, clock, seeded, store } = world;
-  const { usage } = contextOf(server);
+  const { usage } = getContext(server);
   const stats = { connection_count: 1, connection_median_latency_ms: 30, session_counts: { ssh: 1, vscode: 1 } };
   for (let i = 0; i < 60; i++) {
     clock.advance(6 * MINUTE);
@@ -215,7 +215,7 @@ testInside(
     const { activity, latency } = await readAll(admin);
     expect(activity.report.users.map(({ seconds }) => seconds)).toEqual([180]);
     expect(latency.report.users[0]?.latency_ms.p50).toBe(12);
-    const { usage } = contextOf(world.server);
+    const { usage } = getContext(world.server);
     usage.note({ workspace_id, agent_id, app: "ssh" });
     await usage.stop();
     const [row] = await store.scan({ sql: "select count(*) from usage_minutes", params: [], map: ([n]) => Number(n) });

@@ -2,26 +2,31 @@
 import type { Store } from "#db/engine/store.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, type Seeded, seedAgent } from "#test/support/seed.ts";
+import { getContext, type SeededAgent, seedAgent } from "#test/support/seed.ts";
 import { openWorld, type World } from "#test/support/workspaces.ts";
 
 /** A Wednesday, 09:30 UTC. */
 export const START = Date.UTC(2030, 0, 16, 9, 30);
 
-export type InsightsWorld = World & { readonly clock: ManualClock; readonly store: Store; readonly seeded: Seeded };
+export type InsightsWorld = World & {
+  readonly clock: ManualClock;
+  readonly store: Store;
+  readonly seeded: SeededAgent;
+};
 
 export const openInsights = async (start = START): Promise<InsightsWorld> => {
   const clock = new ManualClock(start);
   const world = await openWorld({ clock });
   const seeded = await seedAgent(world.server, { apps: [{ slug: "code", display_name: "Code", icon: "/c.svg" }] });
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   return { ...world, clock, store, seeded };
 };
 
 /** Returns the status of a failed call, else 200. */
-export const statusOf = async (call: Promise<unknown>): Promise<number> => (await failureOf(call))?.status ?? 200;
+export const awaitStatus = async (call: Promise<unknown>): Promise<number> =>
+  (await catchApiError(call))?.status ?? 200;
 
-export const failureOf = async (call: Promise<unknown>): Promise<ApiError | undefined> => {
+export const catchApiError = async (call: Promise<unknown>): Promise<ApiError | undefined> => {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,

@@ -8,32 +8,35 @@ import type { User } from "#schema/users/user.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { startSmtpServer } from "#test/support/smtp-server.ts";
 import { until } from "#test/support/until.ts";
-import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 
 const clock = new ManualClock();
 const server = await forFile(startTestServer({ clock }));
 const anybody = new Client(server.url);
 const admin = await anybody.signIn(ADMIN.email, ADMIN.password);
 
-const INVITATIONS = "/api/v2/invitations";
+const INVITATIONS_PATH = "/api/v2/invitations";
 type Gift = { roles?: string[]; organization_id?: string; organization_roles?: string[]; group_ids?: string[] };
 
 const invite = (by: Client, emails: readonly string[], gift: Gift = {}): Promise<Invited> =>
-  by.post<Invited>(INVITATIONS, { people: emails.map((email) => ({ email })), ...gift });
+  by.post<Invited>(INVITATIONS_PATH, { people: emails.map((email) => ({ email })), ...gift });
 const tokenIn = (link: string | undefined): string => new URL(link ?? "").hash.slice(1);
 /** Invites one address and returns the token of its link. */
-const tokenFor = async (email: string, gift: Gift = {}, by: Client = admin): Promise<string> =>
+const createInvitation = async (email: string, gift: Gift = {}, by: Client = admin): Promise<string> =>
   tokenIn((await invite(by, [email], gift)).invitations[0]?.link);
-const look = (token: string): Promise<OpenInvitation> => anybody.post<OpenInvitation>(`${INVITATIONS}/look`, { token });
+const openInvitation = (token: string): Promise<OpenInvitation> =>
+  anybody.post<OpenInvitation>(`${INVITATIONS_PATH}/look`, { token });
 const accept = async (token: string, username: string): Promise<Client> => {
   const body = { token, username, name: "", password: PASSWORD };
-  return anybody.as((await anybody.post<{ session_token: string }>(`${INVITATIONS}/accept`, body)).session_token);
+  return anybody.withToken(
+    (await anybody.post<{ session_token: string }>(`${INVITATIONS_PATH}/accept`, body)).session_token,
+  );
 };
-const refusal = async (work: Promise<unknown>): Promise<string> => {
+const awaitRejection = async (work: Promise<unknown>): Promise<string> => {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -45,7 +48,7 @@ const organization = await admin.post<{ id: string }>("/api/v2/organizations", {
 const group = await admin.post<{ id: string }>(`/api/v2/organizations/${organization.id}/groups`, { name: "sailors" });
 
 test("[IV-1] [IV-4] an invited person chooses a name and a password, and has what the invitation gives", async () => {
-  const made = await admin.post<Invited>(INVITATIONS, {
+  const made = await admin.post<Invited>(INVITATIONS_PATH, {
     people: [{ email: "ada@example.com", name: "Ada Lovelace" }],
     roles: ["auditor"],
     organization_id: organization.id,
@@ -56,7 +59,7 @@ test("[IV-1] [IV-4] an invited person chooses a name and a password, and has wha
   const { invitation, link } = made.invitations[0] as NewInvitation;
   expect(new URL(link ?? "").pathname + new URL(link ?? "").search).toBe("/invite");
   const token = tokenIn(link);
-  expect(await look(token)).toMatchObject({
+  expect(await openInvitation(token)).toMatchObject({
     email: "ada@example.com",
     name: "Ada Lovelace",
     username: "ada-lovelace",
@@ -80,12 +83,12 @@ test("[IV-1] [IV-4] an invited person chooses a name and a password, and has wha
   const { members } = await admin.get<{ members: { username: string }[] }>(`/api/v2/groups/${group.id}`);
   expect(members.map(({ username }) => username)).toEqual(["ada"]);
   expect(await anybody.signIn("ada@example.com", PASSWORD)).toBeDefined();
-  expect(await refusal(look(token))).toStartWith("404 This invitation does not exist.");
-  expect((await admin.get<Invitations>(INVITATIONS)).invitations).toEqual([]);
+  expect(await awaitRejection(openInvitation(token))).toStartWith("404 This invitation does not exist.");
+  expect((await admin.get<Invitations>(INVITATIONS_PATH)).invitations).toEqual([]);
 });
 
 test("[IV-1] addresses that have an account or an invitation are left out and named; an error refuses all", async () => {
-  await tokenFor("bob@example.com");
+  await createInvitation("bob@example.com");
   const { invitations, skipped } = await invite(admin, [
     "BOB@example.com",
     ADMIN.email,
@@ -94,7 +97,7 @@ test("[IV-1] addresses that have an account or an invitation are left out and na
   ]);
   expect(invitations.map(({ invitation }) => invitation.email)).toEqual(["eve@example.com"]);
   expect(skipped.map(({ email }) => email)).toEqual(["BOB@example.com", ADMIN.email]);
-  const before = (await admin.get<Invitations>(INVITATIONS)).invitations.length;
+  const before = (await admin.get<Invitations>(INVITATIONS_PATH)).invitations.length;
   const people = [{ email: "fine@example.com" }];
   for (const [body, field] of [
     [{ people: [...people, { email: "a\u202e@example.com" }] }, "people[1].email"],
@@ -106,12 +109,12 @@ test("[IV-1] addresses that have an account or an invitation are left out and na
     [{ people, organization_id: crypto.randomUUID() }, "organization_id"],
     [{ people, group_ids: [group.id] }, "group_ids[0]"],
   ] as const) {
-    const response = await admin.fetch("POST", INVITATIONS, body);
+    const response = await admin.fetch("POST", INVITATIONS_PATH, body);
     const { validations } = (await response.json()) as { validations: { field: string }[] };
     const at = validations[0]?.field.replace(/\.(\d+)\b/, "[$1]");
     expect([response.status, at]).toEqual([400, field]);
   }
-  expect((await admin.get<Invitations>(INVITATIONS)).invitations).toHaveLength(before);
+  expect((await admin.get<Invitations>(INVITATIONS_PATH)).invitations).toHaveLength(before);
 });
 
 test("[ID-30] an address is the same in any Unicode form", async () => {
@@ -125,15 +128,15 @@ test("[ID-30] an address is the same in any Unicode form", async () => {
     ["Kim@example.com", "kim@example.com", "JöRG@example.com", "jörg@example.com"],
   ]);
   expect((await invite(admin, ["ｚoe@example.com"])).invitations[0]?.invitation.email).toBe("zoe@example.com");
-  expect((await admin.fetch("POST", INVITATIONS, { people: [{ email: "a＠b@example.com" }] })).status).toBe(400);
+  expect((await admin.fetch("POST", INVITATIONS_PATH, { people: [{ email: "a＠b@example.com" }] })).status).toBe(400);
   const body = { email: "JÖRG@example.com", username: "other", password: PASSWORD };
-  expect(await refusal(admin.post("/api/v2/users", body))).toStartWith("409");
+  expect(await awaitRejection(admin.post("/api/v2/users", body))).toStartWith("409");
   expect(await anybody.signIn("JO\u0308RG@example.com", PASSWORD)).toBeInstanceOf(Client);
 });
 
 test("[IV-2] a link expires after 7 days, and only its hash is stored", async () => {
-  const token = await tokenFor("slow@example.com");
-  const { store } = contextOf(server);
+  const token = await createInvitation("slow@example.com");
+  const { store } = getContext(server);
   const rows = await store.all({ sql: "select * from invitations", params: [], map: (row: unknown[]) => row });
   expect(JSON.stringify(rows)).toContain(sha256(token));
   expect(JSON.stringify(rows)).not.toContain(token);
@@ -142,16 +145,16 @@ test("[IV-2] a link expires after 7 days, and only its hash is stored", async ()
   const row = await store.get(findInvitationByEmail({ email: "slow@example.com" }));
   expect(row?.expires_at).toBe(clock.now() + 7 * 86_400_000);
   await store.commit([updateInvitation(row?.id ?? "", { expires_at: clock.now() })]);
-  expect(await refusal(look(token))).toStartWith("410 This invitation has expired.");
-  expect(await refusal(accept(token, "slow"))).toStartWith("410");
-  const { invitations } = await admin.get<Invitations>(INVITATIONS);
+  expect(await awaitRejection(openInvitation(token))).toStartWith("410 This invitation has expired.");
+  expect(await awaitRejection(accept(token, "slow"))).toStartWith("410");
+  const { invitations } = await admin.get<Invitations>(INVITATIONS_PATH);
   expect(invitations.find(({ email }) => email === "slow@example.com")?.expired).toBe(true);
   // Inviting the address again replaces the invitation.
   expect((await invite(admin, ["slow@example.com"])).invitations).toHaveLength(1);
 });
 
 test("[IV-4] if two people use a link at the same time, one gets an account", async () => {
-  const token = await tokenFor("race@example.com");
+  const token = await createInvitation("race@example.com");
   const outcomes = await Promise.allSettled([
     accept(token, "race-1"),
     accept(token, "race-2"),
@@ -161,7 +164,7 @@ test("[IV-4] if two people use a link at the same time, one gets an account", as
 });
 
 test("[IV-4] a taken or reserved username, a weak password and two methods together are refused, and the link still works", async () => {
-  const token = await tokenFor("picky@example.com");
+  const token = await createInvitation("picky@example.com");
   const body = { token, username: "picky", password: PASSWORD };
   for (const [more, status] of [
     [{ username: ADMIN.username }, 409],
@@ -171,7 +174,7 @@ test("[IV-4] a taken or reserved username, a weak password and two methods toget
     [{ password: undefined }, 400],
     [{ token: "wrong" }, 404],
   ] as const) {
-    expect(await statusOf(anybody, "POST", "/invitations/accept", { ...body, ...more })).toBe(status);
+    expect(await fetchStatus(anybody, "POST", "/invitations/accept", { ...body, ...more })).toBe(status);
   }
   expect((await (await accept(token, "picky")).get<User>("/api/v2/users/me")).username).toBe("picky");
 });
@@ -181,26 +184,30 @@ test("[IV-3] people who manage an organization's members invite to it, and give 
   const { client: lead, user } = await newPerson(by, "lead");
   const member = `/api/v2/organizations/${organization.id}/members/${user.id}`;
   await by.post(member);
-  expect(await statusOf(lead, "GET", "/invitations")).toBe(403);
-  expect(await refusal(invite(lead, ["new@example.com"], { organization_id: organization.id }))).toStartWith("403");
+  expect(await fetchStatus(lead, "GET", "/invitations")).toBe(403);
+  expect(await awaitRejection(invite(lead, ["new@example.com"], { organization_id: organization.id }))).toStartWith(
+    "403",
+  );
   await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
-  expect(await refusal(invite(lead, ["new@example.com"]))).toStartWith("403");
+  expect(await awaitRejection(invite(lead, ["new@example.com"]))).toStartWith("403");
   const there = { organization_id: organization.id };
-  expect(await refusal(invite(lead, ["new@example.com"], { ...there, roles: ["auditor"] }))).toStartWith(
+  expect(await awaitRejection(invite(lead, ["new@example.com"], { ...there, roles: ["auditor"] }))).toStartWith(
     "403 Forbidden. Only an owner may give site roles.",
   );
   expect(
-    await refusal(invite(lead, ["new@example.com"], { ...there, organization_roles: ["organization-admin"] })),
+    await awaitRejection(invite(lead, ["new@example.com"], { ...there, organization_roles: ["organization-admin"] })),
   ).toStartWith("403 Forbidden. Only an administrator of the organization");
-  const token = await tokenFor("new@example.com", { ...there, group_ids: [group.id] }, lead);
+  const token = await createInvitation("new@example.com", { ...there, group_ids: [group.id] }, lead);
   // Invitations by others elsewhere are not visible.
   await invite(by, ["elsewhere@example.com"]);
-  const { invitations } = await lead.get<Invitations>(INVITATIONS);
+  const { invitations } = await lead.get<Invitations>(INVITATIONS_PATH);
   expect(invitations.map(({ email }) => email)).toEqual(["new@example.com"]);
   // Permissions are checked again when the invitation is accepted.
   await by.put(`${member}/roles`, { roles: [] });
-  expect(await refusal(look(token))).toStartWith("403 The person who invited you no longer has the rights");
-  expect(await refusal(accept(token, "newbie"))).toStartWith("403");
+  expect(await awaitRejection(openInvitation(token))).toStartWith(
+    "403 The person who invited you no longer has the rights",
+  );
+  expect(await awaitRejection(accept(token, "newbie"))).toStartWith("403");
   await by.put(`${member}/roles`, { roles: ["organization-user-admin"] });
   const came = await accept(token, "newbie");
   expect((await came.get<User>("/api/v2/users/me")).organization_ids).toEqual([organization.id]);
@@ -213,18 +220,18 @@ test("[IV-3] people who manage an organization's members invite to it, and give 
 
 test("[IV-6] resending an invitation revokes the old link, and it can be revoked; both are in the audit log", async () => {
   const by = admin;
-  const first = await tokenFor("again@example.com", {}, by);
-  const { invitations } = await by.get<Invitations>(INVITATIONS);
+  const first = await createInvitation("again@example.com", {}, by);
+  const { invitations } = await by.get<Invitations>(INVITATIONS_PATH);
   const { id } = invitations.find(({ email }) => email === "again@example.com") as { id: string };
-  const again = await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, {});
-  expect(await refusal(look(first))).toStartWith("404");
-  expect((await look(tokenIn(again.link))).email).toBe("again@example.com");
-  expect(await statusOf(by, "POST", `/invitations/${id}/resend`, { by: "email" })).toBe(400);
+  const again = await by.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, {});
+  expect(await awaitRejection(openInvitation(first))).toStartWith("404");
+  expect((await openInvitation(tokenIn(again.link))).email).toBe("again@example.com");
+  expect(await fetchStatus(by, "POST", `/invitations/${id}/resend`, { by: "email" })).toBe(400);
   const { client: member } = await newPerson(by, "nosy");
-  expect(await statusOf(member, "DELETE", `/invitations/${id}`)).toBe(404);
-  expect(await statusOf(by, "DELETE", `/invitations/${id}`)).toBe(204);
-  expect(await statusOf(by, "DELETE", `/invitations/${id}`)).toBe(404);
-  expect(await refusal(look(tokenIn(again.link)))).toStartWith("404");
+  expect(await fetchStatus(member, "DELETE", `/invitations/${id}`)).toBe(404);
+  expect(await fetchStatus(by, "DELETE", `/invitations/${id}`)).toBe(204);
+  expect(await fetchStatus(by, "DELETE", `/invitations/${id}`)).toBe(404);
+  expect(await awaitRejection(openInvitation(tokenIn(again.link)))).toStartWith("404");
   type Entry = { action: string; resource_type: string; resource_target: string; status_code: number };
   const { audit_logs } = await by.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=100");
   const ours = audit_logs.filter(
@@ -260,47 +267,51 @@ test("[IV-2] with an SMTP server the link is emailed and is in no response; a co
   const letter = smtp.letters.find(({ to }) => to[0]?.includes("mia@example.com"));
   const link = letter?.text.replaceAll("=\n", "").match(/http\S+\/invite#\w{43}/)?.[0];
   expect(
-    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS}/look`, { token: tokenIn(link) })).email,
+    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS_PATH}/look`, { token: tokenIn(link) })).email,
   ).toBe("mia@example.com");
-  const sent = () => by.get<Invitations>(INVITATIONS).then((list) => list.invitations.filter(({ sent_at }) => sent_at));
-  await until(async () => (await sent()).length === 2);
+  const listSent = () =>
+    by.get<Invitations>(INVITATIONS_PATH).then((list) => list.invitations.filter(({ sent_at }) => sent_at));
+  await until(async () => (await listSent()).length === 2);
   smtp.wishes.refuse = 1;
   const id = invitations[0]?.invitation.id;
-  expect(await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, {})).not.toHaveProperty("link");
+  expect(await by.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, {})).not.toHaveProperty("link");
   await until(async () => {
-    const { invitations } = await by.get<Invitations>(INVITATIONS);
+    const { invitations } = await by.get<Invitations>(INVITATIONS_PATH);
     return invitations.find((one) => one.id === id)?.send_problem !== "";
   });
-  const copied = await by.post<NewInvitation>(`${INVITATIONS}/${id}/resend`, { by: "link" });
+  const copied = await by.post<NewInvitation>(`${INVITATIONS_PATH}/${id}/resend`, { by: "link" });
   expect(
-    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS}/look`, { token: tokenIn(copied.link) })).email,
+    (await new Client(world.url).post<OpenInvitation>(`${INVITATIONS_PATH}/look`, { token: tokenIn(copied.link) }))
+      .email,
   ).toBe("mia@example.com");
 });
 
 test("[IV-10] narrowly scoped tokens list, invite and revoke, and do nothing beyond that", async () => {
   const withScopes = async (...scopes: string[]): Promise<Client> => {
     const token_name = `narrow-${scopes.length}-${scopes[0]?.replace(":", "-")}`;
-    return admin.as((await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name, scopes })).key);
+    return admin.withToken(
+      (await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name, scopes })).key,
+    );
   };
   const reads = await withScopes("user:read", "organization_member:read");
   const invites = await withScopes("user:create", "organization_member:create");
   const revokes = await withScopes("user:delete");
   const people = [{ email: "narrow@example.com" }];
-  const made = await invites.post<Invited>(INVITATIONS, { people, organization_id: organization.id });
+  const made = await invites.post<Invited>(INVITATIONS_PATH, { people, organization_id: organization.id });
   const id = made.invitations[0]?.invitation.id ?? "";
-  expect((await reads.get<Invitations>(INVITATIONS)).invitations.map((one) => one.id)).toContain(id);
+  expect((await reads.get<Invitations>(INVITATIONS_PATH)).invitations.map((one) => one.id)).toContain(id);
   const groups = { people: [{ email: "group@example.com" }], organization_id: organization.id, group_ids: [group.id] };
   const status = async (by: Client, method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<number> =>
     (await by.fetch(method, path, body)).status;
   expect([
-    await status(await withScopes("user:create"), "POST", INVITATIONS, { people }),
-    await status(invites, "POST", INVITATIONS, groups),
-    await status(invites, "GET", INVITATIONS),
-    await status(reads, "POST", INVITATIONS, { people }),
-    await status(reads, "DELETE", `${INVITATIONS}/${id}`),
-    await status(revokes, "POST", `${INVITATIONS}/${id}/resend`, { by: "link" }),
-    await status(invites, "POST", `${INVITATIONS}/${id}/resend`, { by: "link" }),
-    await status(revokes, "DELETE", `${INVITATIONS}/${id}`),
+    await status(await withScopes("user:create"), "POST", INVITATIONS_PATH, { people }),
+    await status(invites, "POST", INVITATIONS_PATH, groups),
+    await status(invites, "GET", INVITATIONS_PATH),
+    await status(reads, "POST", INVITATIONS_PATH, { people }),
+    await status(reads, "DELETE", `${INVITATIONS_PATH}/${id}`),
+    await status(revokes, "POST", `${INVITATIONS_PATH}/${id}/resend`, { by: "link" }),
+    await status(invites, "POST", `${INVITATIONS_PATH}/${id}/resend`, { by: "link" }),
+    await status(revokes, "DELETE", `${INVITATIONS_PATH}/${id}`),
     await status(reads, "GET", `/api/v2/organizations/${organization.id}/administrators`),
     await status(invites, "GET", `/api/v2/organizations/${organization.id}/administrators`),
   ]).toEqual([403, 403, 403, 403, 403, 403, 201, 204, 200, 403]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Buckets } from "#base/buckets.ts";
 import { Client } from "#src/client.ts";
 import { command } from "#test/crash/server.ts";
-import { gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
+import { createGatewayToken, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
 import { addModel } from "#test/support/models/model-world.ts";
 import { ADMIN, tempDirectory } from "#test/support/server.ts";
@@ -55,13 +55,17 @@ const scrape = async (): Promise<Map<string, Family>> => {
 };
 
 /** Returns the value of a metric with exactly these labels. */
-const figure = (families: Map<string, Family>, name: string, labels: Record<string, string> = {}): number | undefined =>
+const findValue = (
+  families: Map<string, Family>,
+  name: string,
+  labels: Record<string, string> = {},
+): number | undefined =>
   [...families.values()]
     .flatMap(({ samples }) => samples)
     .find((one) => one.name === name && Bun.deepEquals(one.labels, labels))?.value;
 
 const requestsTo = (families: Map<string, Family>, route: string, status: number): number =>
-  figure(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
+  findValue(families, "slipway_http_requests_total", { method: "GET", route, status: `${status}` }) ?? 0;
 
 test("[OP-6] serves Prometheus metrics only at /metrics of the metrics address", async () => {
   const families = await scrape();
@@ -94,22 +98,25 @@ test("[OP-7] commits, mailboxes, sockets, model calls and tokens are counted as 
   const content = [{ type: "text", text: "Hello" }];
   await admin.post<unknown>("/api/v2/chats", { organization_id: organization?.id, content });
   let after = before;
-  const grown = (name: string, labels = {}): number =>
-    (figure(after, name, labels) ?? 0) - (figure(before, name, labels) ?? 0);
+  const getIncrease = (name: string, labels = {}): number =>
+    (findValue(after, name, labels) ?? 0) - (findValue(before, name, labels) ?? 0);
   await until(async () => {
     after = await scrape();
-    return grown("slipway_model_tokens_total", { direction: "out" }) > 0 && figure(after, "slipway_chat_turns") === 0;
+    return (
+      getIncrease("slipway_model_tokens_total", { direction: "out" }) > 0 &&
+      findValue(after, "slipway_chat_turns") === 0
+    );
   });
-  expect(grown("slipway_model_calls_total")).toBeGreaterThan(0);
-  expect(grown("slipway_chat_turns_total")).toBe(1);
-  expect(figure(after, "slipway_chat_turns_waiting")).toBe(0);
-  expect(grown("slipway_commit_groups_total")).toBeGreaterThan(0);
-  expect(grown("slipway_commit_seconds_count")).toBeGreaterThan(0);
-  expect(grown("slipway_mailbox_wait_seconds_count")).toBeGreaterThan(0);
-  expect(figure(after, "slipway_mailbox_waiting")).toBe(0);
-  expect(figure(after, "slipway_actors_live", { kind: "chat" })).toBe(1);
-  expect(figure(after, "slipway_sockets_open")).toBe(1);
-  expect(figure(after, "slipway_database_bytes")).toBeGreaterThan(0);
+  expect(getIncrease("slipway_model_calls_total")).toBeGreaterThan(0);
+  expect(getIncrease("slipway_chat_turns_total")).toBe(1);
+  expect(findValue(after, "slipway_chat_turns_waiting")).toBe(0);
+  expect(getIncrease("slipway_commit_groups_total")).toBeGreaterThan(0);
+  expect(getIncrease("slipway_commit_seconds_count")).toBeGreaterThan(0);
+  expect(getIncrease("slipway_mailbox_wait_seconds_count")).toBeGreaterThan(0);
+  expect(findValue(after, "slipway_mailbox_waiting")).toBe(0);
+  expect(findValue(after, "slipway_actors_live", { kind: "chat" })).toBe(1);
+  expect(findValue(after, "slipway_sockets_open")).toBe(1);
+  expect(findValue(after, "slipway_database_bytes")).toBeGreaterThan(0);
 }, 30_000);
 
 test("[OP-7] buckets are cumulative and include their upper bound", () => {
@@ -154,27 +161,29 @@ test("[OP-6] accepts IP addresses and the server's own names as the Host header,
 test("[GW-12] counts calls through the gateway by dialect, model and outcome, without caller-supplied names", async () => {
   await using upstream = await ModelServer.start();
   const { provider } = await addModel({ owner: admin, upstream }, "anthropic");
-  await setGateway(admin, { names: [{ name: "any-*", targets: [{ provider_id: provider.id }] }] });
-  const token = await gatewayToken(admin);
+  await putGatewaySettings(admin, { names: [{ name: "any-*", targets: [{ provider_id: provider.id }] }] });
+  const token = await createGatewayToken(admin);
   void upstream.answerAll((call) => call.answer(200, { usage: { input_tokens: 1, output_tokens: 1 } }));
-  const ask = async (model: string): Promise<number> => {
+  const callModel = async (model: string): Promise<number> => {
     const body = JSON.stringify({ model, max_tokens: 1, messages: [{ role: "user", content: "hello" }] });
     const headers = { "x-api-key": token };
     const response = await fetch(new URL("/api/v2/ai/anthropic/v1/messages", url), { method: "POST", headers, body });
     await response.text();
     return response.status;
   };
-  expect([await ask("test-model"), await ask("any-secret-name"), await ask("unknown")]).toEqual([200, 200, 404]);
+  expect([await callModel("test-model"), await callModel("any-secret-name"), await callModel("unknown")]).toEqual([
+    200, 200, 404,
+  ]);
   const families = await scrape();
   const calls = (model: string) =>
-    figure(families, "slipway_gateway_calls_total", { dialect: "anthropic", model, outcome: "ok" });
+    findValue(families, "slipway_gateway_calls_total", { dialect: "anthropic", model, outcome: "ok" });
   expect([calls("test-model"), calls("other")]).toEqual([1, 1]);
   const refused = { dialect: "anthropic", reason: "model_not_found" };
-  expect(figure(families, "slipway_gateway_refusals_total", refused)).toBe(1);
+  expect(findValue(families, "slipway_gateway_refusals_total", refused)).toBe(1);
   for (const name of ["slipway_gateway_first_byte_seconds", "slipway_gateway_call_seconds"]) {
-    expect(figure(families, `${name}_count`, { dialect: "anthropic" })).toBe(2);
-    expect(figure(families, `${name}_bucket`, { dialect: "anthropic", le: "+Inf" })).toBe(2);
+    expect(findValue(families, `${name}_count`, { dialect: "anthropic" })).toBe(2);
+    expect(findValue(families, `${name}_bucket`, { dialect: "anthropic", le: "+Inf" })).toBe(2);
   }
-  expect(figure(families, "slipway_gateway_calls_open")).toBe(0);
+  expect(findValue(families, "slipway_gateway_calls_open")).toBe(0);
   expect(await (await fetch(metrics)).text()).not.toContain("secret-name");
 });

@@ -6,7 +6,7 @@ import { ALERTS, PANELS } from "#src/api/metrics/monitoring.ts";
 import { alertRules, alertTable, dashboardJson } from "#src/api/metrics/print-monitoring.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
 import { testNeeding } from "#test/support/needs.ts";
-import { freePort } from "#test/support/net/free-port.ts";
+import { findFreePort } from "#test/support/net/free-port.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
 const file = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
@@ -25,7 +25,7 @@ test("[OP-23] deploy/monitoring and docs/monitoring.md are generated from the ta
 
 test("[OP-23] every metric in the dashboard or an alert is served", async () => {
   using directory = tempDirectory();
-  const address = `127.0.0.1:${freePort()}`;
+  const address = `127.0.0.1:${findFreePort()}`;
   await using _serve = await startServe(directory.path, { SLIPWAY_METRICS_ADDRESS: address });
   const served = await (await fetch(`http://${address}/metrics`)).text();
   const asked = [

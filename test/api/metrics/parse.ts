@@ -28,7 +28,7 @@ export const parseMetrics = (text: string): Map<string, Family> => {
     } else {
       const family = families.get(current);
       const sample = parseSample(line);
-      if (!family || !belongs(sample.name, current, family.type)) throw new Error(`${line} stands under ${current}`);
+      if (!family || !belongsTo(sample.name, current, family.type)) throw new Error(`${line} stands under ${current}`);
       if (family.samples.some((one) => one.name === sample.name && Bun.deepEquals(one.labels, sample.labels))) {
         throw new Error(`twice: ${line}`);
       }
@@ -52,7 +52,7 @@ const parseSample = (line: string): Sample => {
   return { name, labels, value: Number(value.replace(/Inf$/i, "Infinity")) };
 };
 
-const belongs = (sample: string, family: string, type: string): boolean => {
+const belongsTo = (sample: string, family: string, type: string): boolean => {
   if (type === "histogram") return ["_bucket", "_sum", "_count"].some((end) => sample === family + end);
   if (type === "summary") return [family, `${family}_sum`, `${family}_count`].includes(sample);
   return sample === family;

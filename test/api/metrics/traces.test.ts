@@ -1,17 +1,17 @@
 // Traces as received by a collector, from a server with real models, a real MCP server and real callers of the test.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { beginSpan, inSpan } from "#base/spans.ts";
+import { beginSpan, runInNewSpan } from "#base/spans.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { McpServerConfig } from "#schema/chats/mcp-server.ts";
-import { guardedFetch } from "#src/llm/fetch.ts";
+import { createGuardedFetch } from "#src/llm/fetch.ts";
 import { openTelemetry } from "#src/telemetry/open.ts";
 import { type McpHost, startMcpHost } from "#test/mcp/support.ts";
 import { createChat } from "#test/support/chats.ts";
 import { openGatewayWorld } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
 import { OtlpReceiver, type ReceivedSpan } from "#test/support/net/otlp-receiver.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -43,16 +43,16 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]();
 }, 30_000);
 
-const received = (name: string | RegExp): Promise<ReceivedSpan> =>
+const awaitSpan = (name: string | RegExp): Promise<ReceivedSpan> =>
   until(() => receiver.find(name), { what: `the span ${name}` });
-const childrenOf = ({ span_id }: ReceivedSpan): string[] =>
+const listChildren = ({ span_id }: ReceivedSpan): string[] =>
   receiver.spans.filter(({ parent_id }) => parent_id === span_id).map(({ name }) => name);
 
 test("[OP-24] a request is a span that continues its caller's trace, named by its route, without path, query or key", async () => {
   const id = crypto.randomUUID();
   const headers = { ...continues(), "x-request-id": "mine" };
   await world.owner.fetch("GET", `/api/v2/workspaces/${id}?canary=query-canary`, undefined, { headers });
-  const span = await received("GET /api/v2/workspaces/:workspace");
+  const span = await awaitSpan("GET /api/v2/workspaces/:workspace");
   expect(span).toMatchObject({ trace_id: TRACE, parent_id: CALLER, kind: "server", failed: false });
   expect(span.attributes).toEqual({
     "http.request.method": "GET",
@@ -66,7 +66,7 @@ test("[OP-24] a request is a span that continues its caller's trace, named by it
 
   await world.owner.fetch("GET", `/made-up-canary/${id}`);
   await world.owner.fetch("GET", "/api/v2/buildinfo", undefined, { headers: { traceparent: "00-no-trace-01" } });
-  expect((await received("GET /api/v2/buildinfo")).parent_id).toBeUndefined();
+  expect((await awaitSpan("GET /api/v2/buildinfo")).parent_id).toBeUndefined();
   const sent = receiver.texts.join("\n");
   for (const canary of [id, "canary", "mine", world.owner.token as string, "s3cret"])
     expect(sent).not.toContain(canary);
@@ -77,15 +77,15 @@ test("[OP-25] a build is part of its request's trace: queue, plan, apply, and co
   const { id: template_id } = await makeTemplate(world.owner);
   const workspace = await createWorkspace(world.owner, template_id);
   await awaitBuild(world.owner, workspace.id);
-  const build = await received("build");
-  const request = await received("POST /api/v2/users/:user/workspaces");
+  const build = await awaitSpan("build");
+  const request = await awaitSpan("POST /api/v2/users/:user/workspaces");
   expect(build).toMatchObject({ trace_id: request.trace_id, parent_id: request.span_id, failed: false });
   expect(build.attributes).toMatchObject({
     "slipway.workspace.id": workspace.id,
     "slipway.build.transition": "start",
     "slipway.provisioner": "echo",
   });
-  expect(childrenOf(build)).toEqual(expect.arrayContaining(["queue", "plan", "apply"]));
+  expect(listChildren(build)).toEqual(expect.arrayContaining(["queue", "plan", "apply"]));
   const commit = receiver.spans.find(({ name, parent_id }) => name === "commit" && parent_id === request.span_id);
   expect(commit?.attributes).toMatchObject({ "slipway.commit.wait_ms": expect.any(Number) });
   expect(commit?.attributes["db.operation.batch.size"]).toBeGreaterThan(1);
@@ -99,26 +99,26 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, w
   expect(first.headers.get("traceparent")).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
   const call = { index: 0, id: "c1", function: { name: "sums__echo", arguments: '{"a":7139317193}' } };
   const chunk = (more: object) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", ...more })}\n\n`;
-  const said = (delta: object, finish_reason: string | null = null) =>
+  const toDelta = (delta: object, finish_reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta, finish_reason }] });
   const usage = chunk({ choices: [], usage: { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 } });
   first
-    .raw(said({ tool_calls: [call] }))
-    .raw(said({}, "tool_calls"))
-    .raw(usage)
-    .raw("data: [DONE]\n\n")
+    .sendRaw(toDelta({ tool_calls: [call] }))
+    .sendRaw(toDelta({}, "tool_calls"))
+    .sendRaw(usage)
+    .sendRaw("data: [DONE]\n\n")
     .end();
   const second = await world.upstream.next();
   second
-    .raw(said({ content: "answer-canary" }))
-    .raw(said({}, "stop"))
-    .raw(usage)
-    .raw("data: [DONE]\n\n")
+    .sendRaw(toDelta({ content: "answer-canary" }))
+    .sendRaw(toDelta({}, "stop"))
+    .sendRaw(usage)
+    .sendRaw("data: [DONE]\n\n")
     .end();
 
-  const turn = await received("invoke_agent slipway");
+  const turn = await awaitSpan("invoke_agent slipway");
   expect(turn.attributes).toMatchObject({ "gen_ai.conversation.id": chat.id });
-  expect((await received("POST /api/v2/chats")).span_id).toBe(turn.parent_id as string);
+  expect((await awaitSpan("POST /api/v2/chats")).span_id).toBe(turn.parent_id as string);
   const calls = receiver.spans.filter(({ name }) => name === "chat test-model");
   expect(calls).toHaveLength(2);
   expect(calls[0]).toMatchObject({ kind: "client", parent_id: turn.span_id, failed: false });
@@ -131,8 +131,8 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, w
     "gen_ai.response.finish_reasons": ["tool_calls"],
   });
   expect(first.headers.get("traceparent")).toContain(`${turn.trace_id}-${calls[0]?.span_id}`);
-  const tool = await received("execute_tool sums__echo");
-  expect(await received("tools/call echo")).toMatchObject({ kind: "client", parent_id: tool.span_id });
+  const tool = await awaitSpan("execute_tool sums__echo");
+  expect(await awaitSpan("tools/call echo")).toMatchObject({ kind: "client", parent_id: tool.span_id });
   for (const canary of ["prompt-canary", "answer-canary", "7139317193"])
     expect(receiver.texts.join("\n")).not.toContain(canary);
 }, 60_000);
@@ -159,9 +159,9 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
   expect(upstream.headers.get("traceparent")).toBe(`00-${trace}-${span.span_id}-01`);
   expect(receiver.texts.join("\n")).not.toContain("gateway-canary");
 
-  const closed = guardedFetch({ private: true, hosts: [] });
+  const closed = createGuardedFetch({ private: true, hosts: [] });
   const work = () => closed(`${world.upstream.url}/v1/chat/completions`, { method: "POST", body: "{}" });
-  const quiet = inSpan(() => ({ name: "quiet" }), work);
+  const quiet = runInNewSpan(() => ({ name: "quiet" }), work);
   const call = await world.upstream.next();
   expect(call.headers.has("traceparent")).toBe(false);
   call.answer(200);
@@ -169,19 +169,19 @@ test("[OP-25] an AI gateway call is a span with provider, model and tokens; mode
 }, 30_000);
 
 test("[OP-26] a collector that refuses or hangs fails nothing: spans are dropped, counted and shown", async () => {
-  const figure = async (reason: string): Promise<number> => {
-    const text = (await contextOf(world.server).metrics?.text()) ?? "";
+  const countDropped = async (reason: string): Promise<number> => {
+    const text = (await getContext(world.server).metrics?.text()) ?? "";
     return Number(new RegExp(`^slipway_spans_dropped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1]);
   };
-  expect(await figure("export_failed")).toBe(0);
+  expect(await countDropped("export_failed")).toBe(0);
   receiver.answer = () => new Response(null, { status: 400 });
   expect((await world.owner.fetch("GET", "/api/v2/buildinfo")).status).toBe(200);
-  await until(async () => (await figure("export_failed")) > 0);
+  await until(async () => (await countDropped("export_failed")) > 0);
 
   const hanging = Promise.withResolvers<Response>();
   receiver.answer = () => hanging.promise;
   for (let i = 0; i < 3_000; i++) beginSpan({ name: "one of many" })?.end();
-  expect(await figure("buffer_full")).toBeGreaterThan(900);
+  expect(await countDropped("buffer_full")).toBeGreaterThan(900);
   expect((await world.owner.fetch("GET", "/api/v2/buildinfo")).status).toBe(200);
   receiver.answer = undefined;
   hanging.resolve(new Response(null, { status: 400 }));

@@ -9,7 +9,7 @@ import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 
-const titlesOf = async (client: Client): Promise<string[]> =>
+const listTitles = async (client: Client): Promise<string[]> =>
   (await client.get<Inbox>("/api/v2/notifications/inbox")).notifications.map(({ title }) => title);
 
 test("[NO-1] [NO-3] a failed build is reported once, with its error", async () => {
@@ -34,7 +34,7 @@ test("[NO-3] the owner is notified when another person deletes the workspace, an
   const { template_id, organization_id } = await seedTemplate(server);
   const { token } = await seedUser(server, { organization_id });
   const ada = new Client(server.url, token);
-  const admin = await ada.as(undefined).signIn(ADMIN.email, ADMIN.password);
+  const admin = await ada.withToken(undefined).signIn(ADMIN.email, ADMIN.password);
   for (const [name, by] of [
     ["own", ada],
     ["taken", admin],
@@ -63,16 +63,16 @@ test("[NO-4] an approaching deadline is reported once, and again when it was mov
   });
   await awaitBuild(ada, id);
   clock.advance(30 * 60_000);
-  expect(await titlesOf(ada)).toEqual([]);
+  expect(await listTitles(ada)).toEqual([]);
   const tick = async (count: number): Promise<true | undefined> => {
     clock.advance(60_000);
-    const titles = await titlesOf(ada);
+    const titles = await listTitles(ada);
     expect(titles.length).toBeLessThanOrEqual(count);
     return titles.length === count ? true : undefined;
   };
   await until(() => tick(1));
   for (let i = 0; i < 3; i++) await tick(1);
-  expect(await titlesOf(ada)).toEqual(["Workspace dev stops soon"]);
+  expect(await listTitles(ada)).toEqual(["Workspace dev stops soon"]);
 });
 
 test("[NO-6] owners of workspaces are notified that their template is deprecated", async () => {
@@ -87,7 +87,7 @@ test("[NO-6] owners of workspaces are notified that their template is deprecated
   }
   const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
   expect(notifications).toMatchObject([{ content: "You have a workspace created from it. Use the new one." }]);
-  expect(await titlesOf(bob)).toEqual([]);
+  expect(await listTitles(bob)).toEqual([]);
 });
 
 test("[NO-5] a chat notifies when it is done, once per chat, and not while a client follows it", async () => {
@@ -96,20 +96,20 @@ test("[NO-5] a chat notifies when it is done, once per chat, and not while a cli
   const finish = async (): Promise<unknown> => (await models.next()).finish();
   const chat = await createChat(world);
   await finish();
-  await until(async () => (await titlesOf(owner)).length === 1);
-  expect((await titlesOf(owner))[0]).toEndWith("is done");
+  await until(async () => (await listTitles(owner)).length === 1);
+  expect((await listTitles(owner))[0]).toEndWith("is done");
   const again = { content: [{ type: "text", text: "more" }] };
   await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
   const answer = await models.next();
   // It continues, so there is no notification.
-  expect(await titlesOf(owner)).toEqual([]);
+  expect(await listTitles(owner)).toEqual([]);
   answer.finish();
-  await until(async () => (await titlesOf(owner)).length === 1);
+  await until(async () => (await listTitles(owner)).length === 1);
 
   using follower = await owner.socket(`/api/v2/chats/${chat.id}/stream`);
   await follower.json();
   await owner.post(`/api/v2/chats/${chat.id}/messages`, again);
   await finish();
   await until(async () => (await owner.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
-  expect(await titlesOf(owner)).toEqual([]);
+  expect(await listTitles(owner)).toEqual([]);
 });

@@ -1,17 +1,17 @@
 // The notification inbox and its operations.
 import { expect, test } from "bun:test";
-import { notified } from "#db/notifications/notifications.ts";
+import { insertNotification } from "#db/notifications/notifications.ts";
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import type { Inbox, InboxNotification } from "#schema/notifications/notification.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 
-const inboxOf = (client: Client, query = ""): Promise<Inbox> =>
+const getInbox = (client: Client, query = ""): Promise<Inbox> =>
   client.get<Inbox>(`/api/v2/notifications/inbox${query}`);
 
 test("[NO-6] [NO-10] [NO-11] user admins are notified of new users; a watcher immediately, and nobody reads another's inbox", async () => {
@@ -37,40 +37,40 @@ test("[NO-6] [NO-10] [NO-11] user admins are notified of new users; a watcher im
   });
   expect(told.unread_count).toBe(2);
   // The person who created the account already knows.
-  expect((await inboxOf(helper.client)).notifications).toEqual([]);
+  expect((await getInbox(helper.client)).notifications).toEqual([]);
 
   const { id } = told.notification;
   const mark = `/notifications/inbox/${id}/read-status`;
-  expect(await statusOf(helper.client, "PUT", mark, { is_read: true })).toBe(404);
-  expect((await inboxOf(helper.client, "?read_status=all")).notifications).toEqual([]);
-  expect(await statusOf(helper.client, "GET", `/notifications/inbox?starting_before=${id}`)).toBe(400);
+  expect(await fetchStatus(helper.client, "PUT", mark, { is_read: true })).toBe(404);
+  expect((await getInbox(helper.client, "?read_status=all")).notifications).toEqual([]);
+  expect(await fetchStatus(helper.client, "GET", `/notifications/inbox?starting_before=${id}`)).toBe(400);
   const read = await admin.put<{ notification: InboxNotification; unread_count: number }>(`/api/v2${mark}`, {
     is_read: true,
   });
   expect(read.notification.read_at).not.toBeNull();
   expect(read.unread_count).toBe(1);
   expect(await watch.json<object>()).toEqual({ unread_count: 1 });
-  expect((await inboxOf(admin, "?read_status=unread")).notifications.map((one) => one.id)).toEqual([
+  expect((await getInbox(admin, "?read_status=unread")).notifications.map((one) => one.id)).toEqual([
     test.notification.id,
   ]);
-  expect((await inboxOf(admin, "?read_status=read")).notifications.map((one) => one.id)).toEqual([id]);
-  expect((await inboxOf(admin, `?targets=${mia.id}`)).notifications.map((one) => one.id)).toEqual([id]);
-  expect((await inboxOf(admin, `?templates=${NOTICE_KINDS.test.id}`)).notifications).toHaveLength(1);
-  expect((await inboxOf(admin, `?starting_before=${id}`)).notifications.map((one) => one.id)).toEqual([
+  expect((await getInbox(admin, "?read_status=read")).notifications.map((one) => one.id)).toEqual([id]);
+  expect((await getInbox(admin, `?targets=${mia.id}`)).notifications.map((one) => one.id)).toEqual([id]);
+  expect((await getInbox(admin, `?templates=${NOTICE_KINDS.test.id}`)).notifications).toHaveLength(1);
+  expect((await getInbox(admin, `?starting_before=${id}`)).notifications.map((one) => one.id)).toEqual([
     test.notification.id,
   ]);
-  expect(await statusOf(admin, "GET", "/notifications/inbox?templates=x")).toBe(400);
+  expect(await fetchStatus(admin, "GET", "/notifications/inbox?templates=x")).toBe(400);
   await admin.put("/api/v2/notifications/inbox/mark-all-as-read");
-  expect((await inboxOf(admin)).unread_count).toBe(0);
+  expect((await getInbox(admin)).unread_count).toBe(0);
 });
 
 test("[NO-11] pages continue where the last one ended", async () => {
   await using server = await startTestServer();
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   for (let i = 0; i < 30; i++) await admin.post("/api/v2/notifications/test");
-  const first = await inboxOf(admin);
+  const first = await getInbox(admin);
   expect(first.notifications).toHaveLength(25);
-  const rest = await inboxOf(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
+  const rest = await getInbox(admin, `?starting_before=${first.notifications.at(-1)?.id}`);
   expect(rest.notifications).toHaveLength(5);
   const ids = [...first.notifications, ...rest.notifications].map(({ id }) => id);
   expect(new Set(ids).size).toBe(30);
@@ -84,12 +84,12 @@ test("[NO-2] a disabled kind is not sent", async () => {
   const off = { template_disabled_map: { [NOTICE_KINDS.test.id]: true } };
   expect(await admin.put<object[]>(path, off)).toMatchObject([{ id: NOTICE_KINDS.test.id, disabled: true }]);
   await admin.post("/api/v2/notifications/test");
-  expect((await inboxOf(admin)).notifications).toEqual([]);
+  expect((await getInbox(admin)).notifications).toEqual([]);
   await admin.put(path, { template_disabled_map: { [NOTICE_KINDS.test.id]: false } });
   await admin.post("/api/v2/notifications/test");
-  expect((await inboxOf(admin)).notifications).toHaveLength(1);
+  expect((await getInbox(admin)).notifications).toHaveLength(1);
   const wrong = { template_disabled_map: { "6ba7b810-9dad-41d1-80b4-00c04fd430c8": true } };
-  expect(await statusOf(admin, "PUT", "/users/me/notifications/preferences", wrong)).toBe(400);
+  expect(await fetchStatus(admin, "PUT", "/users/me/notifications/preferences", wrong)).toBe(400);
 });
 
 describeInside("what is kept", () => {
@@ -99,13 +99,13 @@ describeInside("what is kept", () => {
     const { user_id, token } = await seedUser(server);
     const ada = new Client(server.url, token);
     const about = { user_id, kind: "test", values: {}, path: "/" } as const;
-    await contextOf(server).store.commit([
-      notified({ ...about, now: clock.now() - 91 * 86_400_000, dedupe: "old" }),
-      notified({ ...about, now: clock.now() - 89 * 86_400_000, dedupe: "young" }),
+    await getContext(server).store.commit([
+      insertNotification({ ...about, now: clock.now() - 91 * 86_400_000, dedupe: "old" }),
+      insertNotification({ ...about, now: clock.now() - 89 * 86_400_000, dedupe: "young" }),
     ]);
-    expect((await inboxOf(ada)).unread_count).toBe(2);
+    expect((await getInbox(ada)).unread_count).toBe(2);
     clock.advance(70_000);
-    await until(async () => (await inboxOf(ada)).unread_count === 1);
+    await until(async () => (await getInbox(ada)).unread_count === 1);
   });
 });
 

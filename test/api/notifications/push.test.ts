@@ -1,16 +1,16 @@
 // Web push: encrypted as the standard requires, and sent to the browsers' endpoints.
 import { expect, test } from "bun:test";
 import { createPublicKey, verify } from "node:crypto";
-import { sealedFor } from "#actors/notifications/push.ts";
+import { toSealContext } from "#actors/notifications/push.ts";
 import { sha256, uuid } from "#base/ids.ts";
 import { insertSubscription, listSubscriptions } from "#db/notifications/deliveries.ts";
 import { Client } from "#src/client.ts";
-import { arePushKeys, makeVapidKeys, sealPush, vapidHeader } from "#src/notify/push.ts";
+import { encryptPush, formatVapidHeader, isPushKeys, makeVapidKeys } from "#src/notify/push.ts";
 import { describeInside } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { statusOf } from "../users/people.ts";
+import { fetchStatus } from "../users/people.ts";
 
 // The example of RFC 8291, appendix A.
 const EXAMPLE = {
@@ -23,23 +23,31 @@ const SEALED =
   "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN";
 
 test("[NO-8] a message is encrypted like the standard's own example", () => {
-  const sealed = sealPush("When I grow up, I want to be a watermelon", EXAMPLE, { salt: SALT, private_key: PRIVATE });
+  const sealed = encryptPush("When I grow up, I want to be a watermelon", EXAMPLE, {
+    salt: SALT,
+    private_key: PRIVATE,
+  });
   expect(Buffer.from(sealed).toString("base64url")).toBe(SEALED);
-  expect(sealPush("x", EXAMPLE)).not.toEqual(sealPush("x", EXAMPLE));
+  expect(encryptPush("x", EXAMPLE)).not.toEqual(encryptPush("x", EXAMPLE));
 });
 
 test("[NO-8] invalid keys are recognized", () => {
-  expect(arePushKeys(EXAMPLE)).toBe(true);
-  expect(arePushKeys({ ...EXAMPLE, auth: "AAAA" })).toBe(false);
+  expect(isPushKeys(EXAMPLE)).toBe(true);
+  expect(isPushKeys({ ...EXAMPLE, auth: "AAAA" })).toBe(false);
   // A point that is not on the curve.
   const off = Buffer.from(EXAMPLE.p256dh, "base64url");
   off[64] = (off[64] ?? 0) ^ 1;
-  expect(arePushKeys({ ...EXAMPLE, p256dh: off.toString("base64url") })).toBe(false);
+  expect(isPushKeys({ ...EXAMPLE, p256dh: off.toString("base64url") })).toBe(false);
 });
 
 test("[NO-8] the service identifies us by a signature for its origin", () => {
   const keys = makeVapidKeys();
-  const header = vapidHeader(new URL("https://push.example.com/abc"), keys, "https://slipway.example.com", 1_000_000);
+  const header = formatVapidHeader(
+    new URL("https://push.example.com/abc"),
+    keys,
+    "https://slipway.example.com",
+    1_000_000,
+  );
   const [, token = "", key] = /^vapid t=(\S+), k=(\S+)$/.exec(header) ?? [];
   expect(key).toBe(keys.public_key);
   const [head = "", claims = "", signature = ""] = token.split(".");
@@ -61,7 +69,7 @@ test("[NO-8] only public https addresses are stored, encrypted, at most ten, and
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const keys = { auth_key: EXAMPLE.auth, p256dh_key: EXAMPLE.p256dh };
   const subscribe = (endpoint: string, more = {}) =>
-    statusOf(admin, "POST", "/users/me/webpush/subscription", { endpoint, ...keys, ...more });
+    fetchStatus(admin, "POST", "/users/me/webpush/subscription", { endpoint, ...keys, ...more });
   for (const endpoint of [
     ...["http://push.example.com/x", "https://127.0.0.1/x", "https://[::1]/x", "https://169.254.169.254/latest"],
     ...["https://10.0.0.1:8443/x", "https://user:pass@push.invalid/x", "ftp://push.invalid/x", "https://localhost/x"],
@@ -73,11 +81,11 @@ test("[NO-8] only public https addresses are stored, encrypted, at most ten, and
   expect(await subscribe("https://push.invalid/more")).toBe(409);
   expect(await subscribe("https://push.invalid/3")).toBe(204);
   const gone = { endpoint: "https://push.invalid/3" };
-  expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
-  expect(await statusOf(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);
+  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", "/users/me/webpush/subscription", gone)).toBe(404);
   const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
   const ninth = { endpoint: "https://push.invalid/token", ...keys };
-  expect(await statusOf(new Client(server.url, key), "POST", "/users/me/webpush/subscription", ninth)).toBe(403);
+  expect(await fetchStatus(new Client(server.url, key), "POST", "/users/me/webpush/subscription", ninth)).toBe(403);
   const { webpush_public_key } = await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo");
   expect(Buffer.from(webpush_public_key, "base64url")[0]).toBe(4);
   expect((await admin.get<{ webpush_public_key: string }>("/api/v2/buildinfo")).webpush_public_key).toBe(
@@ -98,13 +106,13 @@ describeInside("what browsers are sent", () => {
       },
     });
     await using server = await startTestServer({ env: { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" } });
-    const { store, encryption } = contextOf(server);
+    const { store, encryption } = getContext(server);
     const ada = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const { id: user_id } = await ada.get<{ id: string }>("/api/v2/users/me");
     /** Stores the subscription of a browser that is signed in with this session. */
     const subscribe = async ({ token }: Client): Promise<void> => {
       const [id, endpoint] = [uuid(), `http://127.0.0.1:${service.port}/push`];
-      const sealed = encryption.seal(JSON.stringify({ endpoint, ...EXAMPLE }), sealedFor(id));
+      const sealed = encryption.seal(JSON.stringify({ endpoint, ...EXAMPLE }), toSealContext(id));
       const key_id = token?.split("-")[0];
       await store.commit([
         insertSubscription({ id, user_id, key_id, endpoint_hash: sha256(endpoint), sealed, created_at: 1 }),

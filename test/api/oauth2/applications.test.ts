@@ -4,13 +4,22 @@ import type { Static } from "@sinclair/typebox";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { storedTexts } from "#test/support/stored.ts";
-import { statusOf } from "../users/people.ts";
-import { APPS, BOARD, LOCAL, NOWHERE, openOAuth2, type Refused, type Registered, type Tokens } from "./world.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
+import { fetchStatus } from "../users/people.ts";
+import {
+  APPS,
+  BOARD,
+  INVALID_REDIRECTS,
+  LOCAL,
+  type OAuthError,
+  openOAuth2,
+  type RegisteredClient,
+  type Tokens,
+} from "./world.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -22,12 +31,12 @@ const { clock, server, admin, seeded, ada, board, boardSecret } = world;
 const { register, registered, asking, codeFor, send, redeeming, refreshing, granted, refusal, works } = world;
 
 test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, and secrets that are shown once", async () => {
-  expect(await statusOf(ada, "GET", "/oauth2-provider/apps")).toBe(403);
-  expect(await statusOf(ada, "GET", `/oauth2-provider/apps/${board.id}`)).toBe(403);
-  const post = (body: object): Promise<number> => statusOf(admin, "POST", "/oauth2-provider/apps", body);
+  expect(await fetchStatus(ada, "GET", "/oauth2-provider/apps")).toBe(403);
+  expect(await fetchStatus(ada, "GET", `/oauth2-provider/apps/${board.id}`)).toBe(403);
+  const post = (body: object): Promise<number> => fetchStatus(admin, "POST", "/oauth2-provider/apps", body);
   expect(await post({ name: "board", callback_url: BOARD })).toBe(409);
   expect(await post({ name: "Bad", callback_url: BOARD, scopes: ["everything"] })).toBe(400);
-  for (const callback_url of NOWHERE) {
+  for (const callback_url of INVALID_REDIRECTS) {
     expect([callback_url, await post({ name: "Bad", callback_url })]).toEqual([callback_url, 400]);
   }
   const made = await admin.post<OAuth2App>(APPS, { name: "Cards", callback_url: "https://cards.example.com/" });
@@ -38,15 +47,15 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
     callback_url: "https://cards.example.com/",
     scopes: ["workspace:read"],
   });
-  type Made = { id: string; client_secret_full: string };
-  const secrets = [await admin.post<Made>(`${path}/secrets`), await admin.post<Made>(`${path}/secrets`)];
-  const [one, two] = secrets as [Made, Made];
+  type NewSecret = { id: string; client_secret_full: string };
+  const secrets = [await admin.post<NewSecret>(`${path}/secrets`), await admin.post<NewSecret>(`${path}/secrets`)];
+  const [one, two] = secrets as [NewSecret, NewSecret];
   const listed = await admin.get<{ client_secret_truncated: string }[]>(`${path}/secrets`);
   expect(listed.map((secret) => secret.client_secret_truncated).sort()).toEqual(
     secrets.map(({ client_secret_full }) => client_secret_full.slice(-6)).sort(),
   );
   const request = asking({ client_id: made.id, redirect_uri: "https://cards.example.com/", scope: undefined });
-  const redeem = async ({ client_secret_full }: Made): Promise<Response> => {
+  const redeem = async ({ client_secret_full }: NewSecret): Promise<Response> => {
     const form = redeeming(await codeFor(request), { redirect_uri: "https://cards.example.com/", client_id: made.id });
     return send("/oauth2/token", { ...form, client_secret: client_secret_full });
   };
@@ -55,10 +64,10 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   const kept = (await (await redeem(two)).json()) as Tokens;
   expect(await works(kept.access_token, "/workspaces")).toBe(200);
   // A deleted application loses all access.
-  const watch = await admin.as(kept.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const watch = await admin.withToken(kept.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   // It is deleted while people approve: each gets a code that is invalid, or an error.
   const agreeing = [0, 1, 2, 3].map(() =>
-    statusOf(ada, "POST", "/oauth2-provider/authorize", { ...request, approve: true }),
+    fetchStatus(ada, "POST", "/oauth2-provider/authorize", { ...request, approve: true }),
   );
   await admin.delete(path);
   for (const status of await Promise.all(agreeing)) expect([200, 400, 409]).toContain(status);
@@ -71,7 +80,7 @@ test("[OA-1] [OA-2] [OA-3] owners create applications with valid redirect URIs, 
   expect(audit_logs.map(({ action }) => action)).toEqual(
     expect.arrayContaining(["create", "write", "delete", "register"]),
   );
-  const texts = (await storedTexts(server.directory)).join("\n");
+  const texts = (await readStoredTexts(server.directory)).join("\n");
   for (const text of [two.client_secret_full, boardSecret, kept.refresh_token, kept.access_token.slice(11)]) {
     expect(texts).not.toContain(text);
   }
@@ -81,7 +90,7 @@ test("[OA-4] [OA-14] self-registered programs are bounded, and unused ones are r
   clock.advance(MINUTE);
   const is = async (body: object): Promise<string> => {
     const response = await register(body);
-    return `${response.status} ${((await response.json()) as Refused).error}`;
+    return `${response.status} ${((await response.json()) as OAuthError).error}`;
   };
   expect(await is({ redirect_uris: ["https://evil.example/"] })).toBe("400 invalid_redirect_uri");
   expect(await is({ redirect_uris: ["javascript:alert(1)"] })).toBe("400 invalid_redirect_uri");
@@ -91,11 +100,11 @@ test("[OA-4] [OA-14] self-registered programs are bounded, and unused ones are r
   expect(await is({ redirect_uris: [LOCAL], scope: "everything" })).toBe("400 invalid_client_metadata");
   const secret = await (await register({ redirect_uris: [LOCAL], client_name: "With\nsecret" })).json();
   expect(secret).toMatchObject({ client_name: "With secret", token_endpoint_auth_method: "client_secret_basic" });
-  expect((secret as Registered).client_secret).toHaveLength(43);
+  expect((secret as RegisteredClient).client_secret).toHaveLength(43);
   for (let i = 0; i < 3; i++) expect((await register({ redirect_uris: [LOCAL] })).status).toBe(201);
   expect((await register({ redirect_uris: [LOCAL] })).status).toBe(429);
   // Changed in the store: advancing this clock by a month would trigger a million other timers.
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const move = (sql: string, ms: number) => store.commit([{ sql, rows: [[clock.now() - ms]] }]);
   await granted();
   await move("update oauth2_apps set updated_at = ?1", 31 * DAY);

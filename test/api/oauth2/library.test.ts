@@ -11,7 +11,7 @@ const insecure = { execute: [client.allowInsecureRequests] };
 const REDIRECT = "http://127.0.0.1/callback";
 
 /** Returns the configuration of a program that has registered itself. */
-const registered = (): Promise<client.Configuration> =>
+const registerProgram = (): Promise<client.Configuration> =>
   client.dynamicClientRegistration(
     server.url,
     { client_name: "Library", redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" },
@@ -20,7 +20,11 @@ const registered = (): Promise<client.Configuration> =>
   );
 
 /** Returns the URL the browser returns to after ada's approval. */
-const returned = async (config: client.Configuration, verifier: string, more: Record<string, string>): Promise<URL> => {
+const approveAndReturn = async (
+  config: client.Configuration,
+  verifier: string,
+  more: Record<string, string>,
+): Promise<URL> => {
   const url = client.buildAuthorizationUrl(config, {
     redirect_uri: REDIRECT,
     scope: "user:read",
@@ -35,11 +39,11 @@ const returned = async (config: client.Configuration, verifier: string, more: Re
 const checks = (verifier: string) => ({ pkceCodeVerifier: verifier, expectedState: "a-state" });
 
 test("[OA-18] a library registers, requests a token for this server, refreshes it, and revokes it", async () => {
-  const config = await registered();
+  const config = await registerProgram();
   expect(config.serverMetadata().authorization_response_iss_parameter_supported).toBe(true);
   const verifier = client.randomPKCECodeVerifier();
   const resource = server.url.origin;
-  const back = await returned(config, verifier, { resource });
+  const back = await approveAndReturn(config, verifier, { resource });
   expect(back.searchParams.get("iss")).toBe(server.url.origin);
   const tokens = await client.authorizationCodeGrant(config, back, checks(verifier), { resource });
   expect(await works(tokens.access_token)).toBe(200);
@@ -50,9 +54,9 @@ test("[OA-18] a library registers, requests a token for this server, refreshes i
 });
 
 test("[OA-18] a library rejects a response that names another server, or none", async () => {
-  const config = await registered();
+  const config = await registerProgram();
   const verifier = client.randomPKCECodeVerifier();
-  const back = await returned(config, verifier, {});
+  const back = await approveAndReturn(config, verifier, {});
   for (const iss of ["https://elsewhere.example", undefined]) {
     const changed = new URL(back);
     changed.searchParams.delete("iss");
@@ -65,17 +69,17 @@ test("[OA-18] a library rejects a response that names another server, or none", 
 });
 
 test("[OA-18] a token for another resource is refused when requested, redeemed and refreshed", async () => {
-  const config = await registered();
+  const config = await registerProgram();
   const verifier = client.randomPKCECodeVerifier();
   const resource = "https://elsewhere.example/mcp";
-  const refused = await returned(config, verifier, { resource });
+  const refused = await approveAndReturn(config, verifier, { resource });
   expect(refused.searchParams.get("error")).toBe("invalid_target");
-  const errorOf = (thrown: { error?: string }): string | undefined => thrown.error;
-  const back = await returned(config, verifier, {});
-  expect(await client.authorizationCodeGrant(config, back, checks(verifier), { resource }).catch(errorOf)).toBe(
+  const getError = (thrown: { error?: string }): string | undefined => thrown.error;
+  const back = await approveAndReturn(config, verifier, {});
+  expect(await client.authorizationCodeGrant(config, back, checks(verifier), { resource }).catch(getError)).toBe(
     "invalid_target",
   );
   const tokens = await client.authorizationCodeGrant(config, back, checks(verifier));
   const renewing = client.refreshTokenGrant(config, tokens.refresh_token ?? "", { resource });
-  expect(await renewing.catch(errorOf)).toBe("invalid_target");
+  expect(await renewing.catch(getError)).toBe("invalid_target");
 });

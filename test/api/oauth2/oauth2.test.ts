@@ -3,8 +3,8 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import type { Session } from "#schema/users/api-key.ts";
-import { scaled } from "#test/support/pace.ts";
-import { newPerson, PASSWORD, statusOf } from "../users/people.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { fetchStatus, newPerson, PASSWORD } from "../users/people.ts";
 import {
   APPS,
   AUTHORIZE,
@@ -12,14 +12,14 @@ import {
   CHALLENGE,
   ELSEWHERE,
   LOCAL,
+  type OAuthError,
   openOAuth2,
-  type Refused,
   SCOPES,
   type Tokens,
   VERIFIER,
 } from "./world.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const MINUTE = 60_000;
 const GRANTS = "/api/v2/users/me/oauth2-grants";
@@ -72,16 +72,16 @@ test("[OA-4] [OA-6] [OA-12] a program registers itself, asks for access, and act
   const whole = await granted(asking({ scope: "coder:all" }));
   expect(await works(whole.access_token, "/users/me/gitsshkey")).toBe(200);
   for (const path of ["/users/me/keys/tokens", "/users/me/keys"]) {
-    expect(await statusOf(admin.as(whole.access_token), "POST", path, path.endsWith("s/tokens") ? {} : undefined)).toBe(
-      403,
-    );
+    expect(
+      await fetchStatus(admin.withToken(whole.access_token), "POST", path, path.endsWith("s/tokens") ? {} : undefined),
+    ).toBe(403);
   }
   // Neither a session nor a token: ending the other sessions does not affect it, and no list of them contains it.
   const id = made.access_token.slice(0, 10);
   const sessions = await ada.get<Session[]>("/api/v2/users/me/sessions");
   expect(sessions.map((one) => one.id)).not.toContain(whole.access_token.slice(0, 10));
-  expect(await statusOf(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
-  expect(await statusOf(ada, "DELETE", "/users/me/sessions")).toBe(204);
+  expect(await fetchStatus(ada, "DELETE", `/users/me/sessions/${id}`)).toBe(404);
+  expect(await fetchStatus(ada, "DELETE", "/users/me/sessions")).toBe(204);
   clock.advance(59 * MINUTE);
   expect(await works(made.access_token)).toBe(200);
   clock.advance(MINUTE);
@@ -101,9 +101,9 @@ test("[OA-5] an unknown application, or a redirect URI that is not its own, redi
   for (const one of wrong) {
     const request = asking(one);
     const query = `/oauth2-provider/authorize?${new URLSearchParams(request)}`;
-    expect([one, await statusOf(ada, "GET", query)]).toEqual([one, 400]);
+    expect([one, await fetchStatus(ada, "GET", query)]).toEqual([one, 400]);
     const body = { ...request, approve: true };
-    expect([one, await statusOf(ada, "POST", "/oauth2-provider/authorize", body)]).toEqual([one, 400]);
+    expect([one, await fetchStatus(ada, "POST", "/oauth2-provider/authorize", body)]).toEqual([one, 400]);
   }
   expect((await agree(ada, asking({ redirect_uri: "editor://back" }))).protocol).toBe("editor:");
 });
@@ -144,17 +144,17 @@ test("[OA-6] [OA-8] every other error is returned to the application, and so is 
 test("[OA-7] [OA-9] only a signed-in user can approve, on a page of this server", async () => {
   const body = { ...asking(), approve: true };
   const from = (origin: string): Promise<Response> =>
-    admin.as(undefined).fetch("POST", AUTHORIZE, body, {
+    admin.withToken(undefined).fetch("POST", AUTHORIZE, body, {
       headers: { cookie: `service_session_token=${session}`, origin },
     });
   expect((await from("https://evil.example")).status).toBe(403);
   expect((await from("null")).status).toBe(403);
   expect((await from(server.url.origin)).status).toBe(200);
-  expect((await admin.as(undefined).fetch("POST", AUTHORIZE, body)).status).toBe(401);
+  expect((await admin.withToken(undefined).fetch("POST", AUTHORIZE, body)).status).toBe(401);
   const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-  expect(await statusOf(admin.as(key), "POST", "/oauth2-provider/authorize", body)).toBe(403);
+  expect(await fetchStatus(admin.withToken(key), "POST", "/oauth2-provider/authorize", body)).toBe(403);
   const whole = await granted(asking({ scope: "all" }));
-  expect(await statusOf(admin.as(whole.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(403);
+  expect(await fetchStatus(admin.withToken(whole.access_token), "POST", "/oauth2-provider/authorize", body)).toBe(403);
   const page = await fetch(new URL(`/oauth2/authorize?${new URLSearchParams(asking())}`, server.url));
   expect(page.status).toBe(200);
   expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -191,13 +191,13 @@ test("[OA-10] a client authenticates in the header, in the form, or with PKCE, a
     body: JSON.stringify(rest),
     headers: { ...basic(board.id, boardSecret), "content-type": "application/json" },
   });
-  expect([json.status, ((await json.json()) as Refused).error]).toEqual([400, "invalid_request"]);
+  expect([json.status, ((await json.json()) as OAuthError).error]).toEqual([400, "invalid_request"]);
   const twice = await fetch(new URL("/oauth2/token", server.url), {
     method: "POST",
     body: `${new URLSearchParams(rest)}&code=x`,
     headers: { ...basic(board.id, boardSecret), "content-type": "application/x-www-form-urlencoded" },
   });
-  expect(((await twice.json()) as Refused).error).toBe("invalid_request");
+  expect(((await twice.json()) as OAuthError).error).toBe("invalid_request");
   // None of these used up the code.
   await tokens(rest, basic(board.id, boardSecret));
 });
@@ -247,7 +247,7 @@ test("[OA-11] a code is valid once, for its application, redirect URI and verifi
 
 test("[OA-8] [OA-13] [OA-16] refreshing replaces both tokens, narrows, and keeps connections open; reuse revokes everything", async () => {
   const first = await granted();
-  const watch = await admin.as(first.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const watch = await admin.withToken(first.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   const second = await tokens(refreshing(first.refresh_token));
   expect(second.access_token).not.toBe(first.access_token);
   expect([await works(first.access_token), await works(second.access_token)]).toEqual([401, 200]);
@@ -286,9 +286,9 @@ test("[OA-15] [OA-16] users see their grants and revoke them, including open con
       scopes: SCOPES.split(" "),
     }),
   ]);
-  const watch = await admin.as(made.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
+  const watch = await admin.withToken(made.access_token).socket(`/api/v2/workspaces/${seeded.workspace_id}/watch-ws`);
   const id = grants[0]?.id ?? "";
-  expect(await statusOf(bob, "DELETE", `/users/me/oauth2-grants/${id}`)).toBe(404);
+  expect(await fetchStatus(bob, "DELETE", `/users/me/oauth2-grants/${id}`)).toBe(404);
   expect(await works(made.access_token)).toBe(200);
   const began = performance.now();
   await ada.delete(`${GRANTS}/${id}`);
@@ -320,7 +320,7 @@ test("[OA-14] nobody acts for a user who is suspended, deleted, or has a new pas
   const again = await tokens(refreshing(made.refresh_token));
   const code = await codeFor(asking(), bob);
   const change = { old_password: PASSWORD, password: "another-long-enough-secret" };
-  expect(await statusOf(bob, "PUT", "/users/me/password", change)).toBe(204);
+  expect(await fetchStatus(bob, "PUT", "/users/me/password", change)).toBe(204);
   expect(await works(again.access_token)).toBe(401);
   expect(await refusal(refreshing(again.refresh_token))).toBe("400 invalid_grant");
   expect(await refusal(redeeming(code))).toBe("400 invalid_grant");
@@ -337,23 +337,23 @@ test("[OA-14] nobody acts for a user who is suspended, deleted, or has a new pas
 
 test("[OA-17] an application changes no password or second factor and confirms no identity, with every scope and the right password", async () => {
   const session = (await newPerson(admin, "carol")).client;
-  const whole = admin.as((await granted(asking({ scope: "coder:all" }), session)).access_token);
+  const whole = admin.withToken((await granted(asking({ scope: "coder:all" }), session)).access_token);
   expect(await works(whole.token ?? "", "/users/me/gitsshkey")).toBe(200);
   const password = "another-long-enough-secret";
   const changes = { old_password: PASSWORD, password };
-  expect(await statusOf(whole, "PUT", "/users/me/password", changes)).toBe(403);
-  expect(await statusOf(whole, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
-  expect(await statusOf(whole, "POST", "/users/me/factors/totp")).toBe(403);
+  expect(await fetchStatus(whole, "PUT", "/users/me/password", changes)).toBe(403);
+  expect(await fetchStatus(whole, "POST", "/users/me/confirm", { password: PASSWORD })).toBe(403);
+  expect(await fetchStatus(whole, "POST", "/users/me/factors/totp")).toBe(403);
   // Nor of other users, even for an owner.
-  const owners = admin.as((await granted(asking({ scope: "coder:all" }), admin)).access_token);
-  expect(await statusOf(owners, "PUT", "/users/carol/password", { password })).toBe(403);
-  expect(await statusOf(session, "PUT", "/users/me/password", changes)).toBe(204);
+  const owners = admin.withToken((await granted(asking({ scope: "coder:all" }), admin)).access_token);
+  expect(await fetchStatus(owners, "PUT", "/users/carol/password", { password })).toBe(403);
+  expect(await fetchStatus(session, "PUT", "/users/me/password", changes)).toBe(204);
   expect(await works(whole.token ?? "")).toBe(401);
 });
 
 test("[OA-21] an owner's application leaves nobody with access behind that outlives its grant", async () => {
   const { access_token } = await granted(asking({ scope: "coder:all" }), admin);
-  const program = admin.as(access_token);
+  const program = admin.withToken(access_token);
   const dan = await newPerson(admin, "dan");
   const [{ id: organization } = { id: "" }] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
   const app = await admin.post<{ id: string }>(APPS, { name: "Left", callback_url: BOARD });
@@ -376,11 +376,11 @@ test("[OA-21] an owner's application leaves nobody with access behind that outli
     ["DELETE", `/oauth2-provider/apps/${app.id}`],
   ];
   for (const [method, path, body] of refused) {
-    expect([method, path, await statusOf(program, method, path, body)]).toEqual([method, path, 403]);
+    expect([method, path, await fetchStatus(program, method, path, body)]).toEqual([method, path, 403]);
   }
-  expect(await statusOf(program, "GET", `/oauth2-provider/apps/${app.id}`)).toBe(200);
-  expect(await statusOf(program, "POST", "/users", { username: "robot", service_account: true })).toBe(201);
-  expect(await statusOf(dan.client, "GET", "/oauth2-provider/apps")).toBe(403);
-  expect(await statusOf(admin, "POST", "/invitations", invited)).toBe(201);
-  expect(await statusOf(admin, "DELETE", `/oauth2-provider/apps/${app.id}`)).toBe(204);
+  expect(await fetchStatus(program, "GET", `/oauth2-provider/apps/${app.id}`)).toBe(200);
+  expect(await fetchStatus(program, "POST", "/users", { username: "robot", service_account: true })).toBe(201);
+  expect(await fetchStatus(dan.client, "GET", "/oauth2-provider/apps")).toBe(403);
+  expect(await fetchStatus(admin, "POST", "/invitations", invited)).toBe(201);
+  expect(await fetchStatus(admin, "DELETE", `/oauth2-provider/apps/${app.id}`)).toBe(204);
 });

@@ -1,14 +1,14 @@
 // A server with people and applications, and the requests of an OAuth 2 client.
 import { expect } from "bun:test";
 import { createHash } from "node:crypto";
-import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
+import { createKey, LOGIN_TTL_SECONDS } from "#domain/users/keys.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 
 export const APPS = "/api/v2/oauth2-provider/apps";
 export const AUTHORIZE = "/api/v2/oauth2-provider/authorize";
@@ -45,7 +45,7 @@ export const ELSEWHERE = [
 ];
 
 /** Redirect URIs that no application may use. */
-export const NOWHERE = [
+export const INVALID_REDIRECTS = [
   "http://reviews.example.com/callback",
   "https://reviews.example.com/callback#x",
   "https://user:pass@reviews.example.com/",
@@ -57,8 +57,8 @@ export const NOWHERE = [
 ];
 
 export type Tokens = { access_token: string; refresh_token: string; expires_in: number; scope: string };
-export type Refused = { error: string; error_description: string };
-export type Registered = { client_id: string; client_secret?: string };
+export type OAuthError = { error: string; error_description: string };
+export type RegisteredClient = { client_id: string; client_secret?: string };
 
 /**
  * `editor` is a public program that registered itself, `board` an owner's application with a secret; `session` is ada's browser session.
@@ -68,19 +68,20 @@ export const openOAuth2 = async () => {
   const server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const seeded = await seedAgent(server);
-  const signIn = { user_id: seeded.owner_id, login_type: "password", lifetime_seconds: LOGIN_SECONDS } as const;
-  const { token: session, statements } = newKey({ ...signIn, now: clock.now() });
-  await contextOf(server).store.commit(statements);
-  const ada = admin.as(session);
+  const signIn = { user_id: seeded.owner_id, login_type: "password", lifetime_seconds: LOGIN_TTL_SECONDS } as const;
+  const { token: session, statements } = createKey({ ...signIn, now: clock.now() });
+  await getContext(server).store.commit(statements);
+  const ada = admin.withToken(session);
   const bob = (await newPerson(admin, "bob")).client;
-  const register = (body: object): Promise<Response> => admin.as(undefined).fetch("POST", "/oauth2/register", body);
-  const registered = async (body: object): Promise<Registered> => {
+  const register = (body: object): Promise<Response> =>
+    admin.withToken(undefined).fetch("POST", "/oauth2/register", body);
+  const registerClient = async (body: object): Promise<RegisteredClient> => {
     const response = await register({ token_endpoint_auth_method: "none", ...body });
     expect(response.status).toBe(201);
-    return (await response.json()) as Registered;
+    return (await response.json()) as RegisteredClient;
   };
 
-  const editor = (await registered({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
+  const editor = (await registerClient({ client_name: "Editor", redirect_uris: [LOCAL, "editor://back"] })).client_id;
   const board = await admin.post<OAuth2App>(APPS, { name: "Board", callback_url: BOARD });
   const made = await admin.post<{ client_secret_full: string }>(`${APPS}/${board.id}/secrets`);
   const boardSecret = made.client_secret_full;
@@ -101,7 +102,7 @@ export const openOAuth2 = async () => {
   };
 
   /** Returns what the approval page shows. */
-  const asked = (client: Client, request: Record<string, string>): Promise<AuthorizationRequest> =>
+  const getApproval = (client: Client, request: Record<string, string>): Promise<AuthorizationRequest> =>
     client.get<AuthorizationRequest>(`${AUTHORIZE}?${new URLSearchParams(request)}`);
 
   /** Returns where the browser goes after approval. */
@@ -141,16 +142,17 @@ export const openOAuth2 = async () => {
     expect(response.headers.get("cache-control")).toBe("no-store");
     return (await response.json()) as Tokens;
   };
-  const granted = async (request = asking(), client = ada): Promise<Tokens> =>
+  const getTokens = async (request = asking(), client = ada): Promise<Tokens> =>
     tokens(redeeming(await codeFor(request, client), { redirect_uri: request.redirect_uri ?? "" }));
 
   /** Returns status and error of a rejection. */
-  const refusal = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
+  const getRejection = async (form: Record<string, string>, headers: Record<string, string> = {}): Promise<string> => {
     const response = await send("/oauth2/token", form, headers);
-    return `${response.status} ${((await response.json()) as Refused).error}`;
+    return `${response.status} ${((await response.json()) as OAuthError).error}`;
   };
 
-  const works = (token: string, path = "/users/me"): Promise<number> => statusOf(admin.as(token), "GET", path);
+  const getTokenStatus = (token: string, path = "/users/me"): Promise<number> =>
+    fetchStatus(admin.withToken(token), "GET", path);
   const basic = (id: string, secret: string): Record<string, string> => ({
     authorization: `Basic ${btoa(`${id}:${secret}`)}`,
   });
@@ -167,18 +169,18 @@ export const openOAuth2 = async () => {
     board,
     boardSecret,
     register,
-    registered,
+    registered: registerClient,
     asking,
-    asked,
+    asked: getApproval,
     agree,
     codeFor,
     send,
     redeeming,
     refreshing,
     tokens,
-    granted,
-    refusal,
-    works,
+    granted: getTokens,
+    refusal: getRejection,
+    works: getTokenStatus,
     basic,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };

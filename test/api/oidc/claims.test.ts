@@ -5,7 +5,7 @@ import type { Inbox } from "#schema/notifications/notification.ts";
 import type { OidcTrial } from "#schema/users/oidc.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 import { Browser, CLIENT, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
@@ -69,24 +69,26 @@ testInside("[OI-11] groups without effect are explained in the log, once an hour
   const lines: string[] = [];
   configureLogging({ level: "warn", format: "text", write: (line) => lines.push(line) });
   /** Returns what is logged when someone with these groups signs in. */
-  const logged = async (claims: object): Promise<string> => {
+  const signInAndReadLog = async (claims: object): Promise<string> => {
     lines.length = 0;
     await signIn(person("wes", claims), "mapped");
     return lines.join("").replaceAll('\\"', '"');
   };
   try {
-    expect(await logged({ groups: ["/platform", "Audit", "staff"] })).toContain(
+    expect(await signInAndReadLog({ groups: ["/platform", "Audit", "staff"] })).toContain(
       'Group names must match the mapping exactly: "/platform" does not match "platform"; "Audit" does not match "audit".',
     );
-    expect(await logged({ groups: "platform,audit" })).toContain('"platform,audit" does not match "platform"');
-    const odd = await logged({ groups: ["staff", { name: "platform" }] });
+    expect(await signInAndReadLog({ groups: "platform,audit" })).toContain(
+      '"platform,audit" does not match "platform"',
+    );
+    const odd = await signInAndReadLog({ groups: ["staff", { name: "platform" }] });
     expect(odd).toContain("values that are not texts (1)");
     expect(odd).toContain('None of the groups matches the mapping: "staff".');
-    expect(await logged({})).toContain("The claim groups is missing");
-    expect(await logged({ _claim_names: { groups: "src1" } })).toContain("too many groups");
-    expect(await logged({})).toBe("");
+    expect(await signInAndReadLog({})).toContain("The claim groups is missing");
+    expect(await signInAndReadLog({ _claim_names: { groups: "src1" } })).toContain("too many groups");
+    expect(await signInAndReadLog({})).toBe("");
     world.clock.advance(3_600_000);
-    expect(await logged({})).toContain("The claim groups is missing");
+    expect(await signInAndReadLog({})).toContain("The claim groups is missing");
     expect((await me((await signIn(person("wes"))).client)).roles).toEqual([]);
   } finally {
     resetLogging();
@@ -122,7 +124,7 @@ const trial = async (id: string, who: Person | undefined) => {
   const begun = await admin.fetch("POST", `/api/v2/users/oidc/${id}/try`);
   const { url } = (await begun.json()) as { url: string };
   browser.accept(server.url, begun.headers);
-  const { url: page } = await browser.go(url, world.isOurs);
+  const { url: page } = await browser.followRedirects(url, world.isOurs);
   const answer = await fetch(new URL(`/api/v2/users/oidc/${id}/try/complete`, server.url), {
     method: "POST",
     headers: {
@@ -151,7 +153,7 @@ test("[OI-12] a test shows the claims and their effect, and changes nothing", as
     ],
   });
   expect(result.remarks).toEqual(['Group names must match the mapping exactly: "/crew" does not match "crew".']);
-  expect(await statusOf(admin, "GET", "/users/tia")).toBe(404);
+  expect(await fetchStatus(admin, "GET", "/users/tia")).toBe(404);
   const silent = await trial("strict", person("tia", { email_verified: undefined }));
   expect(silent.result).toMatchObject({ allowed: false, detail: expect.stringContaining("trust_unverified_email") });
   const refused = await trial("strict", undefined);
@@ -179,8 +181,8 @@ test("[OI-12] a test is for owners, valid once, and only for the person who star
   const { client } = await newPerson(admin, "second", ["owner"]);
   expect(await complete(client.token)).toBe(403);
   const { client: member } = await newPerson(admin, "plain");
-  expect(await statusOf(member, "POST", "/users/oidc/strict/try")).toBe(403);
-  expect(await statusOf(member, "GET", "/users/oidc")).toBe(403);
+  expect(await fetchStatus(member, "POST", "/users/oidc/strict/try")).toBe(403);
+  expect(await fetchStatus(member, "GET", "/users/oidc")).toBe(403);
   const listed = JSON.stringify(await admin.get("/api/v2/users/oidc"));
   expect(listed).toContain(CLIENT.client_id);
   expect(listed).not.toContain(CLIENT.client_secret);

@@ -24,10 +24,10 @@ const accept = async (token: string, who: Person) => {
   idp.who = who;
   const browser = new Browser();
   const begun = await admin
-    .as(undefined)
+    .withToken(undefined)
     .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
   browser.accept(server.url, begun.headers);
-  const { response } = await browser.go(((await begun.json()) as { url: string }).url, world.isOurs);
+  const { response } = await browser.followRedirects(((await begun.json()) as { url: string }).url, world.isOurs);
   const session = browser.cookie(server.url, COOKIE);
   return { session, text: (await response?.text()) ?? "" };
 };
@@ -37,7 +37,7 @@ test("[IV-5] an invited person signs up through a provider, even if sign-up is o
     await tokenFor("ida@example.com", ["auditor"]),
     person("ida", { email: "Ida@example.com" }),
   );
-  const ida = admin.as(session);
+  const ida = admin.withToken(session);
   expect(await me(ida)).toMatchObject({ username: "ida", login_type: "oidc", roles: [{ name: "auditor" }] });
   expect((await me((await signIn(person("ida"))).client)).username).toBe("ida");
 });
@@ -51,7 +51,7 @@ test("[IV-5] the link is not valid for another address, and is valid once", asyn
   );
   expect((await accept(token, person("joe"))).session).toBeDefined();
   const again = await admin
-    .as(undefined)
+    .withToken(undefined)
     .fetch("POST", "/api/v2/invitations/accept/oidc", { token, provider: "closed" });
   expect(again.status).toBe(404);
 });

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { enrol, SECOND } from "../factors/people.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { enrollApp, SECOND } from "../factors/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 import { Browser, OidcServer, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
@@ -30,7 +30,7 @@ const person = (name: string, more: object = {}): Person => ({
 });
 
 type Entry = { readonly action: string; readonly resource_type: string };
-const entriesOf = async (target: string): Promise<string[]> => {
+const listEntries = async (target: string): Promise<string[]> => {
   const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>(`/api/v2/audit?limit=50&q=resource_target:${target}`);
   return audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);
 };
@@ -46,7 +46,7 @@ test("[OI-5] an address that was reassigned to another person gives no access to
     expect(second.text).toContain("belongs to another sign-in");
   }
   expect((await me((await signIn(person("vic"))).client)).id).toBe(vic.id);
-  expect((await entriesOf("vic")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+  expect((await listEntries("vic")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
 test("[OI-5] if two identities arrive with one address at the same time, one is linked", async () => {
@@ -55,17 +55,17 @@ test("[OI-5] if two identities arrive with one address at the same time, one is 
   for (const sub of ["pat-a", "pat-b"]) {
     world.idp.who = person("pat", { sub });
     const browser = new Browser();
-    const { url } = await browser.go(world.start("linking"), world.isCallback);
+    const { url } = await browser.followRedirects(world.start("linking"), world.isCallback);
     waiting.push({ browser, callback: url });
   }
   await Promise.all(
     waiting.map(async ({ browser, callback }) => {
-      const { response } = await browser.go(callback.href, world.isOurs);
+      const { response } = await browser.followRedirects(callback.href, world.isOurs);
       await response?.body?.cancel();
     }),
   );
   expect(waiting.filter(({ browser }) => browser.cookie(world.server.url, COOKIE) !== undefined)).toHaveLength(1);
-  expect((await entriesOf("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
+  expect((await listEntries("pat")).filter((one) => one === "create oidc_link")).toHaveLength(1);
 });
 
 test("[OI-5] an account created for a provider is linked only by one that may link accounts", async () => {
@@ -79,36 +79,36 @@ test("[OI-5] an account created for a provider is linked only by one that may li
 test("[OI-9] without the second factor neither link nor roles are written", async () => {
   await admin.post("/api/v2/organizations", { name: "ops", display_name: "Ops" });
   const { client, user } = await newPerson(admin, "fay");
-  const { recovery_codes } = await enrol(clock, client);
+  const { recovery_codes } = await enrollApp(clock, client);
   const half = await signIn(person("fay", { groups: ["audit", "ops"] }), "mapped");
   expect([half.token, half.url.pathname]).toEqual([undefined, "/login"]);
   const challenge = new URLSearchParams(half.url.hash.slice(1)).get("challenge");
-  expect(await entriesOf("fay")).not.toContain("create oidc_link");
+  expect(await listEntries("fay")).not.toContain("create oidc_link");
   expect((await me(client)).roles).toEqual([]);
   expect((await me(client)).organization_ids).toHaveLength(1);
   // Without the code, a person gets no further.
-  const anybody = client.as(undefined);
+  const anybody = client.withToken(undefined);
   expect((await anybody.fetch("POST", SECOND, { challenge, code: "abcd-efgh-ijkl" })).status).toBe(401);
-  expect(await entriesOf("fay")).not.toContain("create oidc_link");
+  expect(await listEntries("fay")).not.toContain("create oidc_link");
   const done = await anybody.fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
   expect(done.status).toBe(201);
   const { session_token } = (await done.json()) as { session_token: string };
-  const now = await me(client.as(session_token));
+  const now = await me(client.withToken(session_token));
   expect([now.id, now.roles.map(({ name }) => name), now.organization_ids.length]).toEqual([user.id, ["auditor"], 2]);
-  expect(await entriesOf("fay")).toContain("create oidc_link");
+  expect(await listEntries("fay")).toContain("create oidc_link");
   const key = session_token.split("-")[0];
   expect(await client.get<object>(`/api/v2/users/me/keys/${key}`)).toMatchObject({ login_type: "oidc" });
 });
 
 test("[OI-9] a link that another person got in the meantime refuses the second half", async () => {
   const { client } = await newPerson(admin, "gus");
-  const { recovery_codes } = await enrol(clock, client);
+  const { recovery_codes } = await enrollApp(clock, client);
   const [first, second] = [
     await signIn(person("gus", { sub: "gus-1" }), "linking"),
     await signIn(person("gus", { sub: "gus-2" }), "linking"),
   ].map(({ url }) => new URLSearchParams(url.hash.slice(1)).get("challenge"));
   const finish = async (challenge: string | null | undefined, code: string | undefined) =>
-    (await client.as(undefined).fetch("POST", SECOND, { challenge, code })).status;
+    (await client.withToken(undefined).fetch("POST", SECOND, { challenge, code })).status;
   expect(await finish(first, recovery_codes[0])).toBe(201);
   expect(await finish(second, recovery_codes[1])).toBe(403);
 });
@@ -135,7 +135,7 @@ test("[ID-27] an address with invisible characters is refused in every request",
     expect([email, came.token]).toEqual([email, undefined]);
     expect(came.text).toContain("email address");
   }
-  expect(await statusOf(admin, "GET", "/users/odd")).toBe(404);
+  expect(await fetchStatus(admin, "GET", "/users/odd")).toBe(404);
 });
 
 test("[ID-30] a provider's address is never treated as a lookalike one", async () => {

@@ -6,8 +6,8 @@ import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
-import { enrol, SECOND } from "../factors/people.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { enrollApp, SECOND } from "../factors/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 import { Browser, CLIENT, type Person } from "./provider.ts";
 import { COOKIE, openOidcWorld } from "./world.ts";
 
@@ -29,17 +29,17 @@ const { idp, server, clock, admin, start, isOurs, isCallback, signIn } = world;
 const ann = { sub: "ann-1", email: "ann@example.com", email_verified: true, preferred_username: "ann", name: "Ann A." };
 
 testInside("[OI-1] errors in the setting are named without its secret, and the public part has none", async () => {
-  const wrong = (more: object) =>
+  const startWithInvalid = (more: object) =>
     startTestServer({
       env: {
         SLIPWAY_OIDC_PROVIDERS: JSON.stringify([{ id: "a", issuer: "https://x.example", client_id: "c", ...more }]),
       },
     });
-  await expect(wrong({ issuer: "http://idp.example" })).rejects.toThrow("issuer");
-  await expect(wrong({ signup: true })).rejects.toThrow("no key signup");
-  await expect(wrong({ roles: { a: ["god"] } })).rejects.toThrow("roles");
-  await expect(wrong({ scopes: ["email"] })).rejects.toThrow("openid");
-  const methods = await admin.as(undefined).get<{ oidc: { providers: object[] } }>("/api/v2/users/authmethods");
+  await expect(startWithInvalid({ issuer: "http://idp.example" })).rejects.toThrow("issuer");
+  await expect(startWithInvalid({ signup: true })).rejects.toThrow("no key signup");
+  await expect(startWithInvalid({ roles: { a: ["god"] } })).rejects.toThrow("roles");
+  await expect(startWithInvalid({ scopes: ["email"] })).rejects.toThrow("openid");
+  const methods = await admin.withToken(undefined).get<{ oidc: { providers: object[] } }>("/api/v2/users/authmethods");
   expect(methods.oidc).toMatchObject({ enabled: true, signInText: "Sign in with Acme" });
   expect(methods.oidc.providers[0]).toEqual({
     id: "open",
@@ -76,9 +76,11 @@ test("[OI-2] [OI-5] a new user signs up by signing in, and returns as the same u
   // The address has changed there: still the same person.
   const again = await signIn({ ...ann, email: "ann.new@example.com" });
   expect((await again.client.get<User>("/api/v2/users/me")).id).toBe(me.id);
-  expect(await statusOf(client, "POST", "/users/logout")).toBe(200);
-  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
-  expect(await statusOf(admin.as(undefined), "POST", "/users/login", { email: ann.email, password: "" })).toBe(401);
+  expect(await fetchStatus(client, "POST", "/users/logout")).toBe(200);
+  expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
+  expect(
+    await fetchStatus(admin.withToken(undefined), "POST", "/users/login", { email: ann.email, password: "" }),
+  ).toBe(401);
 });
 
 test("[OI-5] a taken or reserved name is replaced with another", async () => {
@@ -103,7 +105,7 @@ test("[OI-4] an address must be present, verified and from an allowed domain", a
     expect(token).toBeUndefined();
     expect(text).toContain(words);
   }
-  expect(await statusOf(admin, "GET", "/users/bad")).toBe(404);
+  expect(await fetchStatus(admin, "GET", "/users/bad")).toBe(404);
 });
 
 test("[OI-5] without sign-up and permission to link, no new user gets in", async () => {
@@ -126,7 +128,7 @@ test("[OI-6] suspended and deleted users are refused", async () => {
   const sue = { sub: "sue", email: "sue@example.com", email_verified: true };
   const { client } = await signIn(sue);
   await admin.put("/api/v2/users/sue/status/suspend");
-  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
   const refused = await signIn(sue);
   expect([refused.token, refused.text.includes("suspended")]).toEqual([undefined, true]);
   await admin.delete("/api/v2/users/sue");
@@ -136,23 +138,23 @@ test("[OI-6] suspended and deleted users are refused", async () => {
 
 test("[OI-6] a linked account with a second factor is asked for it here too", async () => {
   const { client } = await newPerson(admin, "fay");
-  const { recovery_codes } = await enrol(clock, client);
+  const { recovery_codes } = await enrollApp(clock, client);
   const fay = { sub: "fay", email: "fay@example.com", email_verified: true };
   const { token, url } = await signIn(fay, "linking", "?redirect=/settings/tokens");
   expect([token, url.pathname, url.search]).toEqual([undefined, "/login", "?redirect=%2Fsettings%2Ftokens"]);
   const challenge = new URLSearchParams(url.hash.slice(1)).get("challenge");
-  const done = await client.as(undefined).fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
+  const done = await client.withToken(undefined).fetch("POST", SECOND, { challenge, code: recovery_codes[0] });
   expect(done.status).toBe(201);
 });
 
 test("[OI-3] a callback is valid once, in the browser that started it, for ten minutes, at its own provider", async () => {
   idp.who = ann;
   const browser = new Browser();
-  const { url: callback } = await browser.go(start("open"), isCallback);
+  const { url: callback } = await browser.followRedirects(start("open"), isCallback);
   const [thief, other] = [new Browser(), new Browser()];
-  await other.go(start("open"), isCallback);
+  await other.followRedirects(start("open"), isCallback);
   const outcome = async (by: Browser, address: string) => {
-    const { response } = await by.go(address, isOurs);
+    const { response } = await by.followRedirects(address, isOurs);
     await response?.body?.cancel();
     return { status: response?.status, token: by.cookie(server.url, COOKIE) };
   };
@@ -165,11 +167,11 @@ test("[OI-3] a callback is valid once, in the browser that started it, for ten m
   const forged = new URL(callback);
   forged.searchParams.set("code", "made-up");
   const again = new Browser();
-  const { url: fresh } = await again.go(start("open"), isCallback);
+  const { url: fresh } = await again.followRedirects(start("open"), isCallback);
   clock.advance(10 * 60_000);
   expect(await outcome(again, fresh.href)).toEqual(refused);
   const last = new Browser();
-  const { url: good } = await last.go(start("open"), isCallback);
+  const { url: good } = await last.followRedirects(start("open"), isCallback);
   const kept = last.cookie(server.url, "service_oidc_state") ?? "";
   expect(kept).not.toContain("verifier");
   expect((await outcome(last, good.href)).token).toBeDefined();
@@ -223,9 +225,9 @@ test("[OI-8] a declined sign-in and a failing provider are explained", async () 
   expect((await fetch(start("nowhere"), { redirect: "manual" })).status).toBe(404);
   idp.who = ann;
   const browser = new Browser();
-  const { url } = await browser.go(start("open"), isCallback);
+  const { url } = await browser.followRedirects(start("open"), isCallback);
   idp.isBroken = true;
-  const { response } = await browser.go(url.href, isOurs);
+  const { response } = await browser.followRedirects(url.href, isOurs);
   idp.isBroken = false;
   expect(await response?.text()).toContain("Acme");
   expect(browser.cookie(server.url, COOKIE)).toBeUndefined();
@@ -234,25 +236,28 @@ test("[OI-8] a declined sign-in and a failing provider are explained", async () 
 test("[OI-7] groups add and remove roles and memberships at each sign-in", async () => {
   await admin.post("/api/v2/organizations", { name: "crew", display_name: "Crew" });
   const max = { sub: "max", email: "max@example.com", email_verified: true, preferred_username: "max" };
-  const rolesOf = async (client: Client) => ({
+  const listRoles = async (client: Client) => ({
     site: (await client.get<User>("/api/v2/users/me")).roles.map(({ name }) => name),
     organizations: Object.values(
       (await client.get<{ organization_roles: Record<string, string[]> }>("/api/v2/users/me/roles")).organization_roles,
     ),
   });
   const first = await signIn({ ...max, groups: ["audit", "builders", "unknown", "constructor"] }, "mapped");
-  expect(await rolesOf(first.client)).toEqual({ site: ["auditor"], organizations: [["organization-template-admin"]] });
+  expect(await listRoles(first.client)).toEqual({
+    site: ["auditor"],
+    organizations: [["organization-template-admin"]],
+  });
   const second = await signIn({ ...max, groups: ["staff", "crew"] }, "mapped");
-  expect(await rolesOf(second.client)).toEqual({ site: [], organizations: [[], []] });
-  expect(await rolesOf((await signIn({ ...max, groups: "admins" }, "mapped")).client)).toEqual({
+  expect(await listRoles(second.client)).toEqual({ site: [], organizations: [[], []] });
+  expect(await listRoles((await signIn({ ...max, groups: "admins" }, "mapped")).client)).toEqual({
     site: ["owner"],
     organizations: [[]],
   });
   const last = await signIn(max, "mapped");
-  expect(await rolesOf(last.client)).toEqual({ site: [], organizations: [[]] });
+  expect(await listRoles(last.client)).toEqual({ site: [], organizations: [[]] });
   // The same person's other provider does not decide.
   await admin.put("/api/v2/users/max/roles", { roles: ["auditor"] });
-  expect((await rolesOf((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
+  expect((await listRoles((await signIn(max, "open")).client)).site).toEqual(["auditor"]);
   type Entry = { action: string; resource_type: string; diff: object; user: { username: string } | null };
   const { audit_logs } = await admin.get<{ audit_logs: Entry[] }>("/api/v2/audit?limit=50&q=resource_target:max");
   const told = audit_logs.map(({ action, resource_type }) => `${action} ${resource_type}`);

@@ -136,7 +136,10 @@ export class Browser {
   readonly visited: string[] = [];
 
   /** Follows redirects to the end, or to the URL where `until` holds, which is not requested. */
-  async go(address: string, until?: (url: URL) => boolean): Promise<{ url: URL; response: Response | undefined }> {
+  async followRedirects(
+    address: string,
+    until?: (url: URL) => boolean,
+  ): Promise<{ url: URL; response: Response | undefined }> {
     let url = new URL(address);
     for (let i = 0; i < 20; i++) {
       this.visited.push(url.href);
@@ -157,7 +160,7 @@ export class Browser {
 
   /** Stores the cookies of a response. */
   accept(url: URL, headers: Headers): void {
-    const jar = this.#jarOf(url);
+    const jar = this.#getJar(url);
     for (const line of headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
       if (value === "") jar.delete(name);
@@ -167,14 +170,14 @@ export class Browser {
 
   /** Returns the cookie header for this host. */
   cookies(url: URL): string {
-    return [...this.#jarOf(url)].map(([name, value]) => `${name}=${value}`).join("; ");
+    return [...this.#getJar(url)].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
   cookie(url: URL, name: string): string | undefined {
-    return this.#jarOf(url).get(name);
+    return this.#getJar(url).get(name);
   }
 
-  #jarOf({ host }: URL): Map<string, string> {
+  #getJar({ host }: URL): Map<string, string> {
     const jar = this.#jar.get(host) ?? new Map<string, string>();
     this.#jar.set(host, jar);
     return jar;

@@ -4,7 +4,7 @@ import type { Inbox } from "#schema/notifications/notification.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 import type { Person } from "./provider.ts";
 import { openOidcWorld } from "./world.ts";
 
@@ -80,17 +80,17 @@ test("[OI-10] an account with a password keeps its address and names", async () 
 /** Uses a session for an hour. */
 const useForAnHour = async (token: string | undefined): Promise<void> => {
   clock.advance(HOUR_MS + 60_000);
-  await statusOf(admin.as(token), "GET", "/users/me");
+  await fetchStatus(admin.withToken(token), "GET", "/users/me");
 };
 
 test("[OI-13] an active session picks up changes at the provider without a sign-in", async () => {
   const { token } = await signIn(person("dan", { groups: ["audit"] }), "kept");
-  expect((await me(admin.as(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
+  expect((await me(admin.withToken(token))).roles.map(({ name }) => name)).toEqual(["auditor"]);
   idp.set(person("dan", { name: "Dan D.", groups: [] }));
   await useForAnHour(token);
   await until(async () => {
     clock.advance(60_000);
-    const now = await me(admin.as(token));
+    const now = await me(admin.withToken(token));
     return now.name === "Dan D." && now.roles.length === 0;
   });
 });
@@ -100,13 +100,13 @@ test("[OI-13] a session ends when the provider says that the sign-in has ended, 
   idp.isBroken = true;
   await useForAnHour(token);
   clock.advance(60_000);
-  expect(await statusOf(admin.as(token), "GET", "/users/me")).toBe(200);
+  expect(await fetchStatus(admin.withToken(token), "GET", "/users/me")).toBe(200);
   idp.isBroken = false;
   await idp.revoke("eve");
   await useForAnHour(token);
   await until(async () => {
     clock.advance(60_000);
-    return (await statusOf(admin.as(token), "GET", "/users/me")) === 401;
+    return (await fetchStatus(admin.withToken(token), "GET", "/users/me")) === 401;
   });
 });
 
@@ -117,9 +117,9 @@ test("[OI-14] signing out also ends the session at the provider, if the setting 
   expect(url.href.startsWith(idp.issuer)).toBe(true);
   expect(url.searchParams.get("post_logout_redirect_uri")).toBe(new URL("/login", world.server.url).href);
   expect(url.searchParams.get("id_token_hint")).toMatch(/^ey/);
-  const { response } = await browser.go(url.href);
+  const { response } = await browser.followRedirects(url.href);
   expect(response?.status).toBe(200);
-  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
   const other = await signIn(person("gil"));
   expect(await other.client.post<object>("/api/v2/users/logout")).toEqual({ message: "You are signed out." });
 });
@@ -130,11 +130,11 @@ test("[OI-15] an administrator removes the link of an account whose provider gav
   const next = person("hal", { sub: "hal-2" });
   expect((await signIn(next)).token).toBeUndefined();
   const { client: helper } = await newPerson(admin, "helper");
-  expect(await statusOf(helper, "DELETE", "/users/hal/oidc-links")).toBe(404);
+  expect(await fetchStatus(helper, "DELETE", "/users/hal/oidc-links")).toBe(404);
   await admin.post("/api/v2/users/me/confirm", { password: ADMIN.password });
-  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
-  expect(await statusOf(client, "GET", "/users/me")).toBe(401);
+  expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
+  expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
   expect((await me((await signIn(next)).client)).id).toBe(id);
-  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
-  expect(await statusOf(admin, "DELETE", "/users/hal/oidc-links")).toBe(409);
+  expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", "/users/hal/oidc-links")).toBe(409);
 });

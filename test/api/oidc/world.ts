@@ -64,7 +64,7 @@ export const openOidcWorld = async (
   ): Promise<SignedIn> => {
     idp.who = who;
     const browser = new Browser();
-    const { url, response } = await browser.go(start(id, query), isOurs);
+    const { url, response } = await browser.followRedirects(start(id, query), isOurs);
     const token = browser.cookie(server.url, COOKIE);
     return { browser, url, text: (await response?.text()) ?? "", token, client: new Client(server.url, token) };
   };

@@ -4,7 +4,7 @@ import type { Member } from "#schema/users/member.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import type { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { newPerson, statusOf } from "../users/people.ts";
+import { fetchStatus, newPerson } from "../users/people.ts";
 
 const { admin } = await serverForFile();
 const lead = await newPerson(admin, "lead");
@@ -20,13 +20,13 @@ describe("an organization", () => {
       expect((await admin.get<Organization>(`/api/v2/organizations/${text}`)).id).toBe(team.id);
     }
     expect(await admin.get<Organization>("/api/v2/organizations/default")).toMatchObject({ is_default: true });
-    expect(await statusOf(outsider.client, "GET", "/organizations/team")).toBe(404);
+    expect(await fetchStatus(outsider.client, "GET", "/organizations/team")).toBe(404);
     const seen = await outsider.client.get<Organization[]>("/api/v2/organizations");
     expect(seen.map((one) => one.name)).toEqual(["default"]);
   });
 
   test("[ID-15] is created by owners, with a unique name", async () => {
-    const post = (who: Client, body: object) => statusOf(who, "POST", "/organizations", body);
+    const post = (who: Client, body: object) => fetchStatus(who, "POST", "/organizations", body);
     expect(await post(lead.client, { name: "mine" })).toBe(403);
     expect(await post(admin, { name: "Team" })).toBe(409);
     expect(await post(admin, { name: "Default" })).toBe(400);
@@ -38,13 +38,13 @@ describe("an organization", () => {
   test("[ID-15] can be changed by its admin, and deleted by owners if it is empty and not the default", async () => {
     const patched = await lead.client.patch<Organization>("/api/v2/organizations/team", { description: "We build." });
     expect(patched).toMatchObject({ name: "team", display_name: "The team", description: "We build." });
-    expect(await statusOf(outsider.client, "PATCH", "/organizations/team", { name: "x" })).toBe(404);
-    expect(await statusOf(mia.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
-    expect(await statusOf(lead.client, "DELETE", "/organizations/team")).toBe(403);
-    expect(await statusOf(admin, "DELETE", "/organizations/default")).toBe(400);
+    expect(await fetchStatus(outsider.client, "PATCH", "/organizations/team", { name: "x" })).toBe(404);
+    expect(await fetchStatus(mia.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
+    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team")).toBe(403);
+    expect(await fetchStatus(admin, "DELETE", "/organizations/default")).toBe(400);
     await admin.post("/api/v2/organizations", { name: "short-lived" });
-    expect(await statusOf(admin, "DELETE", "/organizations/short-lived")).toBe(200);
-    expect(await statusOf(admin, "GET", "/organizations/short-lived")).toBe(404);
+    expect(await fetchStatus(admin, "DELETE", "/organizations/short-lived")).toBe(200);
+    expect(await fetchStatus(admin, "GET", "/organizations/short-lived")).toBe(404);
   });
 });
 
@@ -53,8 +53,8 @@ describe("members", () => {
 
   test("[ID-16] are added once, listed by username, assigned roles, and removed", async () => {
     expect(await lead.client.post<Member>(`${MEMBERS}/mia`)).toMatchObject({ username: "mia", roles: [] });
-    expect(await statusOf(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
-    expect(await statusOf(lead.client, "POST", "/organizations/team/members/nobody")).toBe(404);
+    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/mia")).toBe(409);
+    expect(await fetchStatus(lead.client, "POST", "/organizations/team/members/nobody")).toBe(404);
     const listed = await lead.client.get<Member[]>(MEMBERS);
     expect(listed.map((member) => member.username)).toEqual(["lead", "mia"]);
     const page = await lead.client.get<{ members: Member[]; count: number }>(
@@ -65,52 +65,56 @@ describe("members", () => {
     expect(given.roles).toEqual([
       { name: "organization-auditor", display_name: "Organization Auditor", organization_id: team.id },
     ]);
-    expect(await statusOf(lead.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] })).toBe(400);
-    expect(await statusOf(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(204);
-    expect(await statusOf(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(404);
-    expect(await statusOf(mia.client, "GET", "/organizations/team")).toBe(404);
+    expect(await fetchStatus(lead.client, "PUT", "/organizations/team/members/mia/roles", { roles: ["owner"] })).toBe(
+      400,
+    );
+    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(204);
+    expect(await fetchStatus(lead.client, "DELETE", "/organizations/team/members/mia")).toBe(404);
+    expect(await fetchStatus(mia.client, "GET", "/organizations/team")).toBe(404);
   });
 
   test("[ID-16] can leave an organization unless it is their only one", async () => {
     await lead.client.post<Member>(`${MEMBERS}/mia`);
-    expect(await statusOf(outsider.client, "DELETE", "/organizations/team/members/me")).toBe(404);
-    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/lead")).toBe(404);
-    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(204);
-    expect(await statusOf(mia.client, "DELETE", "/organizations/team/members/me")).toBe(404);
+    expect(await fetchStatus(outsider.client, "DELETE", "/organizations/team/members/me")).toBe(404);
+    expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/lead")).toBe(404);
+    expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/me")).toBe(204);
+    expect(await fetchStatus(mia.client, "DELETE", "/organizations/team/members/me")).toBe(404);
     const only = await mia.client.fetch("DELETE", "/api/v2/organizations/default/members/mia");
     expect([only.status, await only.text()]).toEqual([
       403,
       expect.stringContaining("cannot leave your only organization"),
     ]);
     await lead.client.post<Member>(`${MEMBERS}/mia`);
-    const both = ["team", "default"].map((name) => statusOf(mia.client, "DELETE", `/organizations/${name}/members/me`));
+    const both = ["team", "default"].map((name) =>
+      fetchStatus(mia.client, "DELETE", `/organizations/${name}/members/me`),
+    );
     expect((await Promise.all(both)).toSorted()).toEqual([204, 403]);
-    for (const name of ["team", "default"]) await statusOf(admin, "POST", `/organizations/${name}/members/mia`);
+    for (const name of ["team", "default"]) await fetchStatus(admin, "POST", `/organizations/${name}/members/mia`);
     await admin.delete(`${MEMBERS}/mia`);
   });
 
   test("[ID-16] see only themselves, and cannot assign roles to themselves", async () => {
     const path = "/organizations/default/members";
     expect((await mia.client.get<Member[]>(`/api/v2${path}`)).map((member) => member.username)).toEqual(["mia"]);
-    expect(await statusOf(mia.client, "GET", `${path}/me`)).toBe(200);
-    expect(await statusOf(mia.client, "GET", `${path}/outsider`)).toBe(404);
-    expect(await statusOf(mia.client, "POST", `${path}/lead`)).toBe(403);
-    expect(await statusOf(mia.client, "PUT", `${path}/me/roles`, { roles: ["organization-admin"] })).toBe(403);
-    expect(await statusOf(lead.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
+    expect(await fetchStatus(mia.client, "GET", `${path}/me`)).toBe(200);
+    expect(await fetchStatus(mia.client, "GET", `${path}/outsider`)).toBe(404);
+    expect(await fetchStatus(mia.client, "POST", `${path}/lead`)).toBe(403);
+    expect(await fetchStatus(mia.client, "PUT", `${path}/me/roles`, { roles: ["organization-admin"] })).toBe(403);
+    expect(await fetchStatus(lead.client, "PUT", "/organizations/team/members/me/roles", { roles: [] })).toBe(400);
   });
 
   test("[ID-16] the admin of one organization has no rights in another", async () => {
-    expect(await statusOf(lead.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(404);
-    expect(await statusOf(lead.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
-    expect(await statusOf(lead.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
-    expect(await statusOf(lead.client, "GET", "/users/mia")).toBe(404);
+    expect(await fetchStatus(lead.client, "PUT", "/organizations/default/members/mia/roles", { roles: [] })).toBe(404);
+    expect(await fetchStatus(lead.client, "DELETE", "/organizations/default/members/mia")).toBe(404);
+    expect(await fetchStatus(lead.client, "PATCH", "/organizations/default", { name: "x" })).toBe(403);
+    expect(await fetchStatus(lead.client, "GET", "/users/mia")).toBe(404);
   });
 
   test("[ID-16] assignable roles are listed with whether the caller may assign them", async () => {
     type Roles = { name: string; assignable: boolean }[];
-    const of = (who: Client) => who.get<Roles>("/api/v2/organizations/team/members/roles");
-    expect((await of(lead.client)).every((role) => role.assignable)).toBe(true);
-    expect((await of(admin)).map((role) => role.name)).toContain("organization-workspace-creation-ban");
+    const listRoles = (who: Client) => who.get<Roles>("/api/v2/organizations/team/members/roles");
+    expect((await listRoles(lead.client)).every((role) => role.assignable)).toBe(true);
+    expect((await listRoles(admin)).map((role) => role.name)).toContain("organization-workspace-creation-ban");
     expect((await mia.client.get<Roles>("/api/v2/users/roles")).some((role) => role.assignable)).toBe(false);
     expect((await admin.get<Roles>("/api/v2/users/roles")).map((role) => role.name)).toContain("owner");
   });

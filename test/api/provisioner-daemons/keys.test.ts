@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { isUuid } from "#base/ids.ts";
 import type { NewProvisionerKey, ProvisionerKey, ProvisionerKeyDaemons } from "#schema/templates/provisioner.ts";
 import { Client } from "#src/client.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { openWorld } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
@@ -15,7 +15,7 @@ const world = await openWorld();
 const { admin, server } = world;
 afterAll(() => world[Symbol.asyncDispose]());
 
-const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
 test("[PV-13] a key is shown once, only its hash is stored, and its name is unique ignoring case", async () => {
@@ -27,11 +27,11 @@ test("[PV-13] a key is shown once, only its hash is stored, and its name is uniq
   const listed = (await admin.get<ProvisionerKey[]>(KEYS)).find(({ name }) => name === "Builders");
   expect(listed).toMatchObject({ id, tags: { region: "eu" } });
   expect(Object.keys(listed ?? {}).sort()).toEqual(["created_at", "id", "name", "organization_id", "tags"]);
-  const kept = (await storedTexts(server.directory)).join("");
+  const kept = (await readStoredTexts(server.directory)).join("");
   expect(kept).toContain(prefix);
   expect(kept).not.toContain(secret);
-  expect(await statusOf(admin, "POST", KEYS, { name: "builders" })).toBe(409);
-  expect(await statusOf(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
+  expect(await fetchStatus(admin, "POST", KEYS, { name: "builders" })).toBe(409);
+  expect(await fetchStatus(admin, "POST", KEYS, { name: "-no-" })).toBe(400);
 });
 
 test("[PV-13] only admins of the organization manage keys; all members see the workers", async () => {
@@ -44,10 +44,10 @@ test("[PV-13] only admins of the organization manage keys; all members see the w
     [foreigner, 404, 404],
     [guest, 401, 401],
   ] as const) {
-    expect(await statusOf(client, "GET", KEYS)).toBe(keys);
-    expect(await statusOf(client, "POST", KEYS, { name: "mine" })).toBe(keys);
-    expect(await statusOf(client, "DELETE", `${KEYS}/Builders`)).toBe(keys);
-    expect(await statusOf(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemons);
+    expect(await fetchStatus(client, "GET", KEYS)).toBe(keys);
+    expect(await fetchStatus(client, "POST", KEYS, { name: "mine" })).toBe(keys);
+    expect(await fetchStatus(client, "DELETE", `${KEYS}/Builders`)).toBe(keys);
+    expect(await fetchStatus(client, "GET", "/api/v2/organizations/default/provisionerdaemons")).toBe(daemons);
   }
 });
 
@@ -58,10 +58,11 @@ test("[PV-13] a key is found by its name, and shown with the workers that use it
     id: used.id,
     tags: { region: "eu" },
   });
-  expect(await statusOf(admin, "GET", `${KEYS}/no-such-key`)).toBe(404);
+  expect(await fetchStatus(admin, "GET", `${KEYS}/no-such-key`)).toBe(404);
   const found = await admin.get<ProvisionerKeyDaemons[]>(`${KEYS}/daemons`);
-  const of = (id: string) => found.find(({ key }) => key.id === id)?.daemons.map(({ name, status }) => [name, status]);
-  expect([of(used.id), of(unused.id)]).toEqual([[["of-a-key", "idle"]], []]);
+  const listDaemons = (id: string) =>
+    found.find(({ key }) => key.id === id)?.daemons.map(({ name, status }) => [name, status]);
+  expect([listDaemons(used.id), listDaemons(unused.id)]).toEqual([[["of-a-key", "idle"]], []]);
   expect(JSON.stringify(found)).not.toContain(used.key.split("-")[1] as string);
   socket.close();
 });
@@ -70,24 +71,24 @@ test("[PV-13] serving accepts only a key of that organization, and explains othe
   const { key } = await makeKey(admin);
   const worker = new Client(server.url, key);
   const strangers = [undefined, admin.token, "words", `${key}x`, `aaaaaaaaaa-${key.slice(11)}`, `${key.slice(0, -1)}_`];
-  for (const token of strangers) expect(await statusOf(new Client(server.url, token), "GET", SERVE)).toBe(401);
-  expect(await statusOf(worker, "GET", SERVE)).toBe(400);
-  expect(await statusOf(worker, "GET", SERVE.replace("?name=x", ""))).toBe(400);
-  expect(await statusOf(worker, "GET", `${SERVE}&provisioners=terraform`)).toBe(400);
-  expect(await statusOf(worker, "GET", `${SERVE}&tags=region`)).toBe(400);
-  expect(await statusOf(worker, "GET", `${SERVE}&slots=0`)).toBe(400);
-  expect(await statusOf(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
+  for (const token of strangers) expect(await fetchStatus(new Client(server.url, token), "GET", SERVE)).toBe(401);
+  expect(await fetchStatus(worker, "GET", SERVE)).toBe(400);
+  expect(await fetchStatus(worker, "GET", SERVE.replace("?name=x", ""))).toBe(400);
+  expect(await fetchStatus(worker, "GET", `${SERVE}&provisioners=terraform`)).toBe(400);
+  expect(await fetchStatus(worker, "GET", `${SERVE}&tags=region`)).toBe(400);
+  expect(await fetchStatus(worker, "GET", `${SERVE}&slots=0`)).toBe(400);
+  expect(await fetchStatus(worker, "GET", SERVE.replace("default", "nowhere"))).toBe(404);
   const { id: other } = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
-  expect(await statusOf(worker, "GET", SERVE.replace("default", other))).toBe(401);
+  expect(await fetchStatus(worker, "GET", SERVE.replace("default", other))).toBe(401);
   // A provisioner key does not sign in.
-  expect(await statusOf(worker, "GET", "/api/v2/users/me")).toBe(401);
+  expect(await fetchStatus(worker, "GET", "/api/v2/users/me")).toBe(401);
 });
 
 test("[PV-13] a removed key is invalid: its workers are disconnected and it gives no access", async () => {
   const { key, name } = await makeKey(admin);
   const { socket } = await openWorker(server.url, key, { name: "short-lived" });
-  expect(await statusOf(admin, "DELETE", `${KEYS}/${name}`)).toBe(204);
+  expect(await fetchStatus(admin, "DELETE", `${KEYS}/${name}`)).toBe(204);
   expect(await socket.closed).toMatchObject({ code: 1008, reason: "the provisioner key was removed" });
-  expect(await statusOf(new Client(server.url, key), "GET", SERVE)).toBe(401);
-  expect(await statusOf(admin, "DELETE", `${KEYS}/${name}`)).toBe(404);
+  expect(await fetchStatus(new Client(server.url, key), "GET", SERVE)).toBe(401);
+  expect(await fetchStatus(admin, "DELETE", `${KEYS}/${name}`)).toBe(404);
 });

@@ -24,20 +24,20 @@ const open = async (manifest: Manifest = EXTERNAL, clock?: ManualClock) => {
 type Raw = Awaited<ReturnType<typeof openWorker>>;
 
 /** Returns the next message of this kind and skips others. */
-const next = async ({ socket }: Raw, type: string): Promise<JobMessage> => {
+const nextMessage = async ({ socket }: Raw, type: string): Promise<JobMessage> => {
   for (;;) {
     const message = await socket.json<JobMessage>();
     if (message.type === type) return message;
   }
 };
 
-const buildOf = (client: Client, id: string): Promise<Build> => client.get<Build>(`/api/v2/workspacebuilds/${id}`);
+const getBuild = (client: Client, id: string): Promise<Build> => client.get<Build>(`/api/v2/workspacebuilds/${id}`);
 
 test("[PV-12] a worker's reports about its job apply to the build; reports about any other are ignored", async () => {
   await using world = await open();
   const raw = await world.worker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await next(raw, "job");
+  const { request } = await nextMessage(raw, "job");
   const { job_id } = request;
   const lines = [{ level: "info", stage: "Far away", output: "one" }];
   raw.say({ type: "log", job_id: "another", lines: [{ ...lines[0], output: "of another" }] });
@@ -64,14 +64,14 @@ test("[PV-12] a worker's failure fails the build with its message; an invalid me
   await using world = await open();
   const raw = await world.worker("raw");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await next(raw, "job");
+  const { request } = await nextMessage(raw, "job");
   raw.say({ type: "failed", job_id: request.job_id, error: "no machine is free", code: "INSUFFICIENT_QUOTA" });
   const { latest_build } = await awaitBuild(world.admin, id);
   expect(latest_build.job).toMatchObject({ error: "no machine is free", error_code: "INSUFFICIENT_QUOTA" });
   for (const message of ["no json", "{}", '{"type":"log","job_id":"x","lines":[{}]}', '{"type":"done","job_id":"x"}']) {
     const bad = await world.worker("bad");
     bad.socket.send(message);
-    expect(await bad.socket.closed).toMatchObject({ code: 1002, reason: "a message was not understood" });
+    expect(await bad.socket.closed).toMatchObject({ code: 1002, reason: "invalid message" });
   }
   raw.socket[Symbol.dispose]();
 });
@@ -81,16 +81,16 @@ test("[PV-11] a silent worker is given up after 15 seconds, and another gets its
   await using world = await open(EXTERNAL, clock);
   const silent = await world.worker("silent");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const first = await next(silent, "job");
+  const first = await nextMessage(silent, "job");
   const lively = await world.worker("lively");
   for (let seconds = 0; seconds < 15; seconds += 5) {
     clock.advance(5_000);
     if (seconds >= 10) break;
     lively.say({ type: "alive" });
-    await next(lively, "alive");
+    await nextMessage(lively, "alive");
   }
   expect(await silent.socket.closed).toMatchObject({ code: 1008, reason: "nothing was heard of you" });
-  const second = await next(lively, "job");
+  const second = await nextMessage(lively, "job");
   expect(second.request.job_id).toBe(first.request.job_id);
   expect(second.request.agents[0]?.token).not.toBe(first.request.agents[0]?.token as string);
   lively.say({ type: "done", job_id: second.request.job_id, state: null });
@@ -104,7 +104,7 @@ test("[PV-10] a build that lost three workers fails and says so", async () => {
   const { id } = await createWorkspace(world.admin, world.template_id);
   for (const name of ["a", "b", "c"]) {
     const raw = await world.worker(name);
-    await next(raw, "job");
+    await nextMessage(raw, "job");
     raw.socket[Symbol.dispose]();
   }
   const { latest_build } = await awaitBuild(world.admin, id);
@@ -115,12 +115,12 @@ test("[PV-12] a second connection with the same name replaces the first, with it
   await using world = await open();
   const first = await world.worker("twin");
   const { latest_build } = await createWorkspace(world.admin, world.template_id);
-  await next(first, "job");
+  await nextMessage(first, "job");
   const second = await world.worker("Twin");
   expect(second.id).toBe(first.id);
   expect(await first.socket.closed).toMatchObject({ code: 1008, reason: "another worker of this name has connected" });
-  const { request } = await next(second, "job");
-  expect((await buildOf(world.admin, latest_build.id)).job).toMatchObject({ id: request.job_id, status: "running" });
+  const { request } = await nextMessage(second, "job");
+  expect((await getBuild(world.admin, latest_build.id)).job).toMatchObject({ id: request.job_id, status: "running" });
   const daemons = await world.admin.get<ProvisionerDaemon[]>("/api/v2/organizations/default/provisionerdaemons");
   expect(daemons.map(({ id, status, current_job }) => [id, status, current_job?.id])).toEqual([
     [first.id, "busy", request.job_id],
@@ -133,22 +133,22 @@ test("[PV-11] a cancellation reaches the worker; one that does not end its build
   await using world = await open(EXTERNAL, clock);
   const good = await world.worker("good");
   const first = await createWorkspace(world.admin, world.template_id, "first");
-  const { request } = await next(good, "job");
+  const { request } = await nextMessage(good, "job");
   await world.admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
-  expect((await next(good, "cancel")).job_id).toBe(request.job_id);
+  expect((await nextMessage(good, "cancel")).job_id).toBe(request.job_id);
   good.say({ type: "canceled", job_id: request.job_id });
   expect((await awaitBuild(world.admin, first.id)).latest_build.status).toBe("canceled");
 
   const second = await createWorkspace(world.admin, world.template_id, "second");
-  await next(good, "job");
+  await nextMessage(good, "job");
   await world.admin.patch(`/api/v2/workspacebuilds/${second.latest_build.id}/cancel`);
-  await next(good, "cancel");
+  await nextMessage(good, "cancel");
   for (let seconds = 0; seconds < 60; seconds += 5) {
     good.say({ type: "alive" });
-    await next(good, "alive");
+    await nextMessage(good, "alive");
     clock.advance(5_000);
   }
-  expect((await good.socket.closed).reason).toBe("a cancelled build was not ended");
+  expect((await good.socket.closed).reason).toBe("a canceled build did not end");
   expect((await awaitBuild(world.admin, second.id)).latest_build.status).toBe("canceled");
 });
 
@@ -163,17 +163,17 @@ test("[PV-8] a worker takes only builds that match its tags, provisioner and fre
   const { id, latest_build } = await createWorkspace(world.admin, world.template_id);
   expect(latest_build.matched_provisioners).toMatchObject({ count: 0 });
   const fitting = await openWorker(world.server.url, key, { name: "fitting", tags: "region=us" });
-  expect((await buildOf(world.admin, latest_build.id)).job.available_workers).toEqual([fitting.id]);
-  const { request } = await next(fitting, "job");
+  expect((await getBuild(world.admin, latest_build.id)).job.available_workers).toEqual([fitting.id]);
+  const { request } = await nextMessage(fitting, "job");
   const waiting = await createWorkspace(world.admin, world.template_id, "waiting");
-  const placed = () => buildOf(world.admin, waiting.latest_build.id);
+  const getWaitingBuild = () => getBuild(world.admin, waiting.latest_build.id);
   // The node with the workers publishes its queue to the others.
-  await until(async () => (await placed()).job.queue_position === 1);
-  expect((await placed()).job.status).toBe("pending");
+  await until(async () => (await getWaitingBuild()).job.queue_position === 1);
+  expect((await getWaitingBuild()).job.status).toBe("pending");
   fitting.say({ type: "leaving" });
   fitting.say({ type: "done", job_id: request.job_id, state: null });
   await awaitWorkspace(world.admin, id, (workspace) => workspace.latest_build.status === "running");
-  expect((await buildOf(world.admin, waiting.latest_build.id)).status).toBe("pending");
+  expect((await getBuild(world.admin, waiting.latest_build.id)).status).toBe("pending");
   for (const { socket } of [...none, fitting]) socket[Symbol.dispose]();
 });
 
@@ -181,7 +181,7 @@ test("[PV-12] a worker that sends endless output fills its build's log and nothi
   await using world = await open();
   const raw = await world.worker("talker");
   const { id } = await createWorkspace(world.admin, world.template_id);
-  const { request } = await next(raw, "job");
+  const { request } = await nextMessage(raw, "job");
   const { job_id } = request;
   const lines = Array.from({ length: 100 }, () => ({ level: "info", stage: "s", output: "x".repeat(1024) }));
   for (let i = 0; i < 40; i++) raw.say({ type: "log", job_id, lines });

@@ -11,14 +11,14 @@ import { Client } from "#src/client.ts";
 import type { ModelInfo } from "#src/llm/model.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { statusOf } from "#test/api/users/people.ts";
+import { fetchStatus } from "#test/api/users/people.ts";
 import { Consumer } from "#test/hooks/world.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
-import { historyOf } from "#test/support/chats.ts";
+import { loadHistory } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
 
@@ -31,7 +31,7 @@ class PassingModels extends ScriptedModels {
   }
 }
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const models = new PassingModels();
 let world: World;
@@ -46,8 +46,8 @@ beforeAll(async () => {
   const seeded = await seedTemplate(world.server, ECHO);
   ({ template_id, version_id } = seeded);
   const { organization_id } = seeded;
-  ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);
-  bob = world.admin.as((await seedUser(world.server, { username: "bob", organization_id })).token);
+  ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);
+  bob = world.admin.withToken((await seedUser(world.server, { username: "bob", organization_id })).token);
 });
 afterAll(async () => {
   for (const one of open) await one[Symbol.asyncDispose]();
@@ -59,16 +59,16 @@ const create = (input: string, more: object = {}): Promise<Task> =>
 const path = ({ id }: Pick<Task, "id">, rest = ""): string => `/api/v2/tasks/ada/${id}${rest}`;
 const read = (task: Pick<Task, "id">): Promise<Task> => ada.get<Task>(path(task));
 const idIn = (field: Task["chat_id"]): string => (typeof field === "object" && field ? field.uuid : (field ?? ""));
-const workspaceOf = (task: Task): string => idIn(task.workspace_id);
+const getWorkspaceId = (task: Task): string => idIn(task.workspace_id);
 
 /** Returns the agent of a task's workspace, connected and with its start scripts run. */
-const bringUp = async (task: Task, { server } = world, owner = ada): Promise<string> => {
-  await awaitBuild(owner, workspaceOf(task));
+const startAgent = async (task: Task, { server } = world, owner = ada): Promise<string> => {
+  await awaitBuild(owner, getWorkspaceId(task));
   const token = uuid();
-  const rows = [[sha256(token), workspaceOf(task)]];
+  const rows = [[sha256(token), getWorkspaceId(task)]];
   const newest = "(select latest_build_id from workspaces where id = ?2)";
   const sql = `update agents set token_hash = ?1 where workspace_id = ?2 and build_id = ${newest}`;
-  await contextOf(server).store.commit([{ sql, rows }]);
+  await getContext(server).store.commit([{ sql, rows }]);
   const agent = await connectAgent(server, token);
   open.push(agent);
   for (const state of [Lifecycle_State.STARTING, Lifecycle_State.READY]) {
@@ -77,9 +77,9 @@ const bringUp = async (task: Task, { server } = world, owner = ada): Promise<str
   return token;
 };
 
-const begun = async (input: string): Promise<{ task: Task; chat: string }> => {
+const startTask = async (input: string): Promise<{ task: Task; chat: string }> => {
   const made = await create(input);
-  await bringUp(made);
+  await startAgent(made);
   const call = await models.next();
   expect(call.prompt).toBe(input);
   call.say("It is done.").finish();
@@ -101,18 +101,18 @@ test("[TK-1] [TK-4] a task is created with its workspace, named without a word o
     current_state: null,
   });
   expect(task.name).toBe(`task-${task.id.slice(0, 8)}`);
-  const workspace = await ada.get<Workspace>(`/api/v2/workspaces/${workspaceOf(task)}`);
+  const workspace = await ada.get<Workspace>(`/api/v2/workspaces/${getWorkspaceId(task)}`);
   expect(workspace).toMatchObject({ name: task.name, task_id: { uuid: task.id, valid: true } });
   await awaitBuild(ada, workspace.id);
   expect((await read(task)).status).toBe("initializing");
-  expect(await statusOf(ada, "POST", path(task, "/send").slice("/api/v2".length), { input: "go" })).toBe(409);
+  expect(await fetchStatus(ada, "POST", path(task, "/send").slice("/api/v2".length), { input: "go" })).toBe(409);
   expect(await ada.get<Task>(`/api/v2/tasks/me/${task.name.toUpperCase()}`)).toMatchObject({ id: task.id });
 });
 
 test("[TK-1] a refused request leaves no workspace and no task", async () => {
   const before = await ada.get<Tasks>("/api/v2/tasks");
   const workspaces = await ada.get<{ count: number }>("/api/v2/workspaces");
-  const post = (body: object) => statusOf(ada, "POST", "/tasks/me", body);
+  const post = (body: object) => fetchStatus(ada, "POST", "/tasks/me", body);
   expect(await post({ input: "  ", template_id })).toBe(400);
   expect(await post({ input: "x" })).toBe(400);
   expect(await post({ input: "x", template_id: uuid() })).toBe(400);
@@ -126,9 +126,9 @@ test("[TK-1] a refused request leaves no workspace and no task", async () => {
 });
 
 test("[TK-2] [TK-4] [TK-5] the chat starts with the prompt once the workspace is ready, and continues with later input", async () => {
-  const { task, chat } = await begun("Write a haiku.");
+  const { task, chat } = await startTask("Write a haiku.");
   expect(task).toMatchObject({ status: "active", workspace_agent_lifecycle: "ready" });
-  expect(await ada.get<Chat>(`/api/v2/chats/${chat}`)).toMatchObject({ workspace_id: workspaceOf(task) });
+  expect(await ada.get<Chat>(`/api/v2/chats/${chat}`)).toMatchObject({ workspace_id: getWorkspaceId(task) });
   await ada.post(path(task, "/send"), { input: "Another one." });
   const call = await models.next();
   expect(call.prompt).toBe("Another one.");
@@ -137,7 +137,7 @@ test("[TK-2] [TK-4] [TK-5] the chat starts with the prompt once the workspace is
   await ada.post(path(task, "/send"), { input: "And a third." });
   call.say("Here it is.").finish();
   (await models.next()).say("The third.").finish();
-  await until(async () => (await historyOf(ada, chat)).length === 6);
+  await until(async () => (await loadHistory(ada, chat)).length === 6);
   const logs = await ada.get<TaskLogs>(path(task, "/logs"));
   expect(logs.logs.map(({ type, content }) => `${type}: ${content}`)).toEqual([
     ...["input: Write a haiku.", "output: It is done.", "input: Another one.", "output: Here it is."],
@@ -150,14 +150,14 @@ test("[TK-2] [TK-4] [TK-5] the chat starts with the prompt once the workspace is
     "The third.",
   ]);
   // Another check does not send the prompt again.
-  await contextOf(world.server).scheduler.tick();
-  expect((await historyOf(ada, chat)).filter((line) => line.startsWith("user"))).toHaveLength(3);
+  await getContext(world.server).scheduler.tick();
+  expect((await loadHistory(ada, chat)).filter((line) => line.startsWith("user"))).toHaveLength(3);
 });
 
 test("[TK-3] the owner may replace the prompt until it is sent, and the audit log does not contain it", async () => {
   const task = await create("Do the wrong thing.");
   expect((await ada.fetch("PATCH", path(task, "/input"), { input: "Do the right thing." })).status).toBe(204);
-  await bringUp(task);
+  await startAgent(task);
   const call = await models.next();
   expect(call.prompt).toBe("Do the right thing.");
   call.finish();
@@ -175,7 +175,7 @@ test("[TK-3] the owner may replace the prompt until it is sent, and the audit lo
 test("[TK-3] a prompt that cannot be sent is reported with the reason, and resuming tries again", async () => {
   const task = await create("Nobody may say this.");
   models.areAway = true;
-  await bringUp(task);
+  await startAgent(task);
   const failed = await until(async () => {
     const now = await read(task);
     return now.status === "error" && now;
@@ -184,9 +184,9 @@ test("[TK-3] a prompt that cannot be sent is reported with the reason, and resum
   expect((await ada.fetch("POST", path(task, "/send"), { input: "And?" })).status).toBe(409);
   models.areAway = false;
   await ada.post<unknown>(path(task, "/pause"), undefined);
-  await awaitBuild(ada, workspaceOf(task));
+  await awaitBuild(ada, getWorkspaceId(task));
   await ada.post<unknown>(path(task, "/resume"), undefined);
-  await bringUp(task);
+  await startAgent(task);
   const call = await models.next();
   expect(call.prompt).toBe("Nobody may say this.");
   call.finish();
@@ -194,18 +194,18 @@ test("[TK-3] a prompt that cannot be sent is reported with the reason, and resum
 });
 
 test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and the chat continues", async () => {
-  const { task, chat } = await begun("Count to a million.");
+  const { task, chat } = await startTask("Count to a million.");
   await ada.post(path(task, "/send"), { input: "Go on." });
   (await models.next()).say("one, two");
   const { workspace_build } = await ada.post<{ workspace_build: Build }>(path(task, "/pause"), undefined);
   expect(workspace_build).toMatchObject({ transition: "stop", reason: "task_manual_pause" });
   await until(async () => (await ada.get<Chat>(`/api/v2/chats/${chat}`)).status === "waiting");
-  await awaitBuild(ada, workspaceOf(task));
+  await awaitBuild(ada, getWorkspaceId(task));
   expect((await read(task)).status).toBe("paused");
   expect((await ada.fetch("POST", path(task, "/send"), { input: "Are you there?" })).status).toBe(409);
   const resumed = await ada.post<{ workspace_build: Build }>(path(task, "/resume"), undefined);
   expect(resumed.workspace_build).toMatchObject({ transition: "start", reason: "task_resume" });
-  await bringUp(task);
+  await startAgent(task);
   await until(async () => (await read(task)).status === "active");
   await ada.post(path(task, "/send"), { input: "Are you there?" });
   const call = await models.next();
@@ -215,10 +215,10 @@ test("[TK-6] pausing stops the workspace and the turn; resuming starts it, and t
 
 test("[TK-5] without a chat the log has what an agent in the workspace reported", async () => {
   const task = await create("Wait for the scripts.");
-  await awaitBuild(ada, workspaceOf(task));
+  await awaitBuild(ada, getWorkspaceId(task));
   const token = uuid();
   const set = "update agents set token_hash = ?1 where workspace_id = ?2";
-  await contextOf(world.server).store.commit([{ sql: set, rows: [[sha256(token), workspaceOf(task)]] }]);
+  await getContext(world.server).store.commit([{ sql: set, rows: [[sha256(token), getWorkspaceId(task)]] }]);
   const agent = new Client(world.server.url, token);
   const messages = [{ id: 7, role: "user", content: "hi", time: "2026-01-02T03:04:05Z" }, { content: "hello" }, 5];
   const save = (id: string) =>
@@ -237,22 +237,22 @@ test("[TK-5] without a chat the log has what an agent in the workspace reported"
 });
 
 test("[TK-7] deleting a task deletes its workspace and archives its chat; deleting the workspace deletes the task", async () => {
-  const { task, chat } = await begun("Come and go.");
+  const { task, chat } = await startTask("Come and go.");
   await ada.post(path(task, "/send"), { input: "Still talking." });
   (await models.next()).say("I am");
   expect((await ada.fetch("DELETE", path(task))).status).toBe(202);
   expect((await ada.fetch("GET", path(task))).status).toBe(404);
-  const gone = await awaitBuild(ada, workspaceOf(task));
+  const gone = await awaitBuild(ada, getWorkspaceId(task));
   expect(gone.latest_build.status).toBe("deleted");
-  const { scheduler } = contextOf(world.server);
+  const { scheduler } = getContext(world.server);
   await until(async () => {
     await scheduler.tick();
     return (await ada.get<Chat>(`/api/v2/chats/${chat}`)).archived;
   });
   const again = await create("By the workspace.", { name: "by-the-workspace" });
-  await awaitBuild(ada, workspaceOf(again));
-  await ada.post(`/api/v2/workspaces/${workspaceOf(again)}/builds`, { transition: "delete" });
-  await awaitBuild(ada, workspaceOf(again));
+  await awaitBuild(ada, getWorkspaceId(again));
+  await ada.post(`/api/v2/workspaces/${getWorkspaceId(again)}/builds`, { transition: "delete" });
+  await awaitBuild(ada, getWorkspaceId(again));
   expect((await ada.fetch("GET", path(again))).status).toBe(404);
   expect((await create("Once more.", { name: "by-the-workspace" })).name).toBe("by-the-workspace");
 });
@@ -299,7 +299,7 @@ test("[TK-9] a task uses the requested agent or model, else the template's agent
   expect((await ada.get<Tasks>("/api/v2/tasks")).count).toBe(before + 4);
 
   // Disabled after the task was created: its prompt is held, and no model is called.
-  await bringUp(standard);
+  await startAgent(standard);
   const failed = await until(async () => {
     const now = await read(standard);
     return now.status === "error" && now;
@@ -308,9 +308,9 @@ test("[TK-9] a task uses the requested agent or model, else the template's agent
   await world.admin.patch<unknown>(at, { default_coding_agent: "" });
   await agent("second", true);
   await ada.post<unknown>(path(standard, "/pause"), undefined);
-  await awaitBuild(ada, workspaceOf(standard));
+  await awaitBuild(ada, getWorkspaceId(standard));
   await ada.post<unknown>(path(standard, "/resume"), undefined);
-  await bringUp(standard);
+  await startAgent(standard);
   const chat = await until(async () => {
     const { chat_id } = await read(standard);
     return typeof chat_id === "object" && chat_id?.valid === true && ada.get<Chat>(`/api/v2/chats/${chat_id.uuid}`);
@@ -330,17 +330,17 @@ test("[TK-8] lists: own tasks, newest first, by status and words; the deployment
   expect(await bob.get<Tasks>("/api/v2/tasks?q=owner:ada")).toEqual({ tasks: [], count: 0 });
   expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:ada organization:default")).count).toBe(mine.count);
   expect((await world.admin.get<Tasks>("/api/v2/tasks?q=owner:me")).count).toBe(0);
-  expect(await statusOf(ada, "GET", "/tasks?q=status:nothing")).toBe(400);
+  expect(await fetchStatus(ada, "GET", "/tasks?q=status:nothing")).toBe(400);
   const at = path(task).slice("/api/v2".length);
-  expect(await statusOf(bob, "GET", at)).toBe(404);
-  expect(await statusOf(bob, "POST", "/tasks/ada", { input: "x", template_id })).toBe(404);
-  expect(await statusOf(world.admin, "POST", "/tasks/ada", { input: "x", template_id })).toBe(403);
-  expect(await statusOf(world.admin, "GET", at)).toBe(200);
-  expect(await statusOf(world.admin, "POST", `${at}/send`, { input: "x" })).toBe(403);
-  await awaitBuild(ada, workspaceOf(task));
-  expect(await statusOf(world.admin, "POST", `${at}/pause`)).toBe(202);
-  await awaitBuild(ada, workspaceOf(task));
-  expect(await statusOf(world.admin, "DELETE", at)).toBe(202);
+  expect(await fetchStatus(bob, "GET", at)).toBe(404);
+  expect(await fetchStatus(bob, "POST", "/tasks/ada", { input: "x", template_id })).toBe(404);
+  expect(await fetchStatus(world.admin, "POST", "/tasks/ada", { input: "x", template_id })).toBe(403);
+  expect(await fetchStatus(world.admin, "GET", at)).toBe(200);
+  expect(await fetchStatus(world.admin, "POST", `${at}/send`, { input: "x" })).toBe(403);
+  await awaitBuild(ada, getWorkspaceId(task));
+  expect(await fetchStatus(world.admin, "POST", `${at}/pause`)).toBe(202);
+  await awaitBuild(ada, getWorkspaceId(task));
+  expect(await fetchStatus(world.admin, "DELETE", at)).toBe(202);
 });
 
 testNeeding(
@@ -355,10 +355,10 @@ testNeeding(
     });
     const { template_id } = await seedTemplate(hooked.server, ECHO);
     const task = await hooked.admin.post<Task>("/api/v2/tasks/me", { input: "FORBIDDEN", template_id });
-    await bringUp(task, hooked, hooked.admin);
+    await startAgent(task, hooked, hooked.admin);
     const at = `/api/v2/tasks/me/${task.id}`;
     await until(async () => (await hooked.admin.get<Task>(at)).status === "error");
-    await hooked.admin.put(`/api/v2/workspaces/${workspaceOf(task)}/favorite`);
-    expect(await consumer.seen("user_prompt_submit")).toHaveLength(1);
+    await hooked.admin.put(`/api/v2/workspaces/${getWorkspaceId(task)}/favorite`);
+    expect(await consumer.listReceived("user_prompt_submit")).toHaveLength(1);
   },
 );

@@ -5,7 +5,7 @@ import type { ProvisionerJob } from "#schema/workspaces/job.ts";
 import type { Client } from "#src/client.ts";
 import { newPerson } from "#test/api/users/people.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { importVersion } from "#test/support/templates.ts";
 
 const { admin } = await serverForFile();
@@ -44,7 +44,7 @@ test("[DR-1] a dry run plans with the given values, is followed to its end, and 
   expect(resource).toMatchObject({ job_id: job.id, agents: [{ directory: "/srv/there" }] });
   expect(await member.get(`${at}/matched-provisioners`)).toMatchObject({ count: 1, available: 1 });
   expect(await member.get("/api/v2/workspaces")).toMatchObject({ count: 0 });
-  expect(await statusOf(member.patch(`${at}/cancel`, {}))).toBe(412);
+  expect(await awaitStatus(member.patch(`${at}/cancel`, {}))).toBe(412);
 });
 
 test("[DR-2] an error from the provisioner becomes the job's error", async () => {
@@ -52,12 +52,12 @@ test("[DR-2] an error from the provisioner becomes the job's error", async () =>
   const { lines } = await follow(admin, at);
   expect(lines).toEqual(["no room"]);
   expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "failed", error: "no room" });
-  expect(await statusOf(admin.get(`${at}/resources`))).toBe(400);
+  expect(await awaitStatus(admin.get(`${at}/resources`))).toBe(400);
 });
 
 test("[DR-3] a running one can be canceled; until it has ended there are no resources", async () => {
   const { at } = await begin(member, HANGING);
-  expect(await statusOf(member.get(`${at}/resources`))).toBe(412);
+  expect(await awaitStatus(member.get(`${at}/resources`))).toBe(412);
   await member.patch(`${at}/cancel`, {});
   await follow(member, at);
   expect(await member.get<ProvisionerJob>(at)).toMatchObject({ status: "canceled" });
@@ -66,14 +66,14 @@ test("[DR-3] a running one can be canceled; until it has ended there are no reso
 test("[DR-4] values are validated as for a workspace, and the number per person is limited", async () => {
   const version = await importVersion(admin, HANGING);
   const at = `/api/v2/templateversions/${version.id}/dry-run`;
-  expect(await statusOf(admin.post(at, { rich_parameter_values: [{ name: "nowhere", value: "x" }] }))).toBe(400);
-  expect(await statusOf(admin.post(at, { template_version_preset_id: version.id }))).toBe(400);
+  expect(await awaitStatus(admin.post(at, { rich_parameter_values: [{ name: "nowhere", value: "x" }] }))).toBe(400);
+  expect(await awaitStatus(admin.post(at, { template_version_preset_id: version.id }))).toBe(400);
   const made: string[] = [];
   for (let i = 0; i < 10; i++) made.push((await admin.post<ProvisionerJob>(at, {})).id);
-  expect(await statusOf(admin.post(at, {}))).toBe(429);
+  expect(await awaitStatus(admin.post(at, {}))).toBe(429);
   for (const id of made) await admin.patch(`${at}/${id}/cancel`, {});
   await Promise.all(made.map((id) => follow(admin, `${at}/${id}`)));
-  expect(await statusOf(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
+  expect(await awaitStatus(admin.post(at, { workspace_name: "no good!" }))).toBe(400);
 });
 
 test("[DR-5] others do not see it, template admins do; a job of another version or kind is not found", async () => {
@@ -82,11 +82,11 @@ test("[DR-5] others do not see it, template admins do; a job of another version 
   const other = (await newPerson(admin, "other")).client;
   const routes = ["", "/resources", "/logs", "/matched-provisioners"];
   for (const route of routes) {
-    expect([route, await statusOf(other.get(at + route))]).toEqual([route, 404]);
-    expect([route, await statusOf(admin.get(at + route))]).toEqual([route, 200]);
+    expect([route, await awaitStatus(other.get(at + route))]).toEqual([route, 404]);
+    expect([route, await awaitStatus(admin.get(at + route))]).toEqual([route, 200]);
   }
-  expect(await statusOf(other.patch(`${at}/cancel`, {}))).toBe(404);
+  expect(await awaitStatus(other.patch(`${at}/cancel`, {}))).toBe(404);
   const version = await importVersion(admin, GOOD);
-  expect(await statusOf(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${job.id}`))).toBe(404);
-  expect(await statusOf(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${version.job.id}`))).toBe(404);
+  expect(await awaitStatus(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${job.id}`))).toBe(404);
+  expect(await awaitStatus(admin.get(`/api/v2/templateversions/${version.id}/dry-run/${version.job.id}`))).toBe(404);
 });

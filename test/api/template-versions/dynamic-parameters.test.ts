@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { createWorkspace } from "#test/support/workspaces.ts";
 
@@ -35,7 +35,7 @@ const YAML = JSON.stringify({
 });
 const template = await makeTemplate(admin, YAML);
 
-const at = () => `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
+const toParametersPath = () => `/api/v2/templateversions/${template.active_version_id}/dynamic-parameters`;
 const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
   id,
   faults: diagnostics.map(({ detail }) => detail),
@@ -45,9 +45,10 @@ const brief = ({ id, diagnostics, parameters }: DynamicParameters) => ({
 });
 
 test("[DY-1] parameters, options and defaults depend on earlier values", async () => {
-  const ask = (inputs: object) => admin.post<DynamicParameters>(`${at()}/evaluate`, { id: 4, inputs });
-  expect(brief(await ask({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
-  const far = await ask({ cloud: "far" });
+  const evaluate = (inputs: object) =>
+    admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { id: 4, inputs });
+  expect(brief(await evaluate({}))).toEqual({ id: 4, faults: [], asked: ["cloud near near|far", "region here here"] });
+  const far = await evaluate({ cloud: "far" });
   expect(brief(far)).toEqual({
     id: 4,
     faults: [],
@@ -59,7 +60,7 @@ test("[DY-1] parameters, options and defaults depend on earlier values", async (
 
 test("[DY-2] errors are shown next to the parameter, and nothing is refused", async () => {
   const inputs = { cloud: "far", region: "here", fuel: "12", wings: "two" };
-  const told = await admin.post<DynamicParameters>(`${at()}/evaluate`, { inputs });
+  const told = await admin.post<DynamicParameters>(`${toParametersPath()}/evaluate`, { inputs });
   expect(brief(told)).toEqual({
     id: 0,
     faults: ["wings"],
@@ -72,19 +73,19 @@ test("[DY-3] a workspace follows the same rules: hidden parameters have no value
     createWorkspace(admin, template.id, name, {
       rich_parameter_values: Object.entries(values).map(([key, value]) => ({ name: key, value })),
     });
-  const parametersOf = async (id: string) => {
+  const listBuildParameters = async (id: string) => {
     const { latest_build } = await admin.get<{ latest_build: { id: string } }>(`/api/v2/workspaces/${id}`);
     return admin.get<{ name: string; value: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
   };
-  expect(await statusOf(make("far", { cloud: "far" }))).toBe(400);
-  expect(await statusOf(make("far", { cloud: "far", fuel: "5", region: "here" }))).toBe(400);
+  expect(await awaitStatus(make("far", { cloud: "far" }))).toBe(400);
+  expect(await awaitStatus(make("far", { cloud: "far", fuel: "5", region: "here" }))).toBe(400);
   const near = await make("near", { fuel: "5" });
-  expect(await parametersOf(near.id)).toEqual([
+  expect(await listBuildParameters(near.id)).toEqual([
     { name: "cloud", value: "near" },
     { name: "region", value: "here" },
   ]);
   const far = await make("far", { cloud: "far", fuel: "5" });
-  expect(await parametersOf(far.id)).toEqual([
+  expect(await listBuildParameters(far.id)).toEqual([
     { name: "cloud", value: "far" },
     { name: "fuel", value: "5" },
     { name: "region", value: "mars" },
@@ -106,7 +107,7 @@ test("[DY-4] conditions use only earlier parameters, for values that those can h
 });
 
 test("[DY-5] over WebSocket: an initial response, then one for each request with its ID", async () => {
-  using socket = await admin.socket(at());
+  using socket = await admin.socket(toParametersPath());
   expect(brief(await socket.json<DynamicParameters>()).id).toBe(-1);
   const ids = [3, 1, 2];
   for (const id of ids) socket.send(JSON.stringify({ id, inputs: id === 1 ? { cloud: "far" } : {} }));
@@ -126,7 +127,7 @@ test("[DY-6] a message that is not a request closes the form", async () => {
     JSON.stringify({ id: 1, inputs: { a: 1 } }),
     JSON.stringify({ id: "x", inputs: {} }),
   ]) {
-    using socket = await admin.socket(at());
+    using socket = await admin.socket(toParametersPath());
     await socket.json();
     socket.send(message);
     expect([message, (await socket.closed).code]).toEqual([message, 1008]);
@@ -136,7 +137,7 @@ test("[DY-6] a message that is not a request closes the form", async () => {
 test("[DY-7] a version that cannot be filled in is refused before the upgrade", async () => {
   const broken = await importVersion(admin, "provisioner: nowhere\n");
   const path = `/api/v2/templateversions/${broken.id}/dynamic-parameters`;
-  expect(await statusOf(admin.post(`${path}/evaluate`, { inputs: {} }))).toBe(400);
+  expect(await awaitStatus(admin.post(`${path}/evaluate`, { inputs: {} }))).toBe(400);
   const refused = await admin.socket(path).then(
     () => "opened",
     (error: Error) => error.message,

@@ -7,9 +7,17 @@ import type { TemplateParameter, TemplateVariable, TemplateVersion } from "#sche
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
-import { ECHO, followImport, importVersion, makeTemplate, sendFile, unique, upload } from "#test/support/templates.ts";
+import {
+  ECHO,
+  followImport,
+  importVersion,
+  makeTemplate,
+  sendFile,
+  uniqueText,
+  uploadFiles,
+} from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 const signIn = (server: TestServer): Promise<Client> => new Client(server.url).signIn(ADMIN.email, ADMIN.password);
@@ -20,15 +28,15 @@ const server = await forFile(startTestServer());
 const admin = await signIn(server);
 
 /** Occupies every slot of each node's queue until released, after waiting for jobs of earlier tests. */
-const occupy = async ({ contexts }: TestServer): Promise<Disposable & { release(): void }> => {
+const occupyQueue = async ({ contexts }: TestServer): Promise<Disposable & { release(): void }> => {
   const gate = Promise.withResolvers<void>();
   for (const { jobs, config } of contexts) {
-    const nobodyWaits = () => until(() => jobs.position("").queue_size === 0);
-    await nobodyWaits();
+    const awaitEmptyQueue = () => until(() => jobs.position("").queue_size === 0);
+    await awaitEmptyQueue();
     for (let i = 0; i < config.provisioner_slots; i++) {
       jobs.submit({ id: uuid(), created_at: 0, urgency: "person", run: () => gate.promise });
     }
-    await nobodyWaits();
+    await awaitEmptyQueue();
   }
   const release = (): void => gate.resolve();
   return { release, [Symbol.dispose]: release };
@@ -62,7 +70,7 @@ describe("failures", () => {
       ["application/zip", "the file is not a zip archive"],
       ["application/x-tar", "the tar archive is damaged"],
     ] as const) {
-      const { hash } = (await (await sendFile(admin, unique().repeat(30), type)).json()) as { hash: string };
+      const { hash } = (await (await sendFile(admin, uniqueText().repeat(30), type)).json()) as { hash: string };
       const made = await admin.post<TemplateVersion>(VERSIONS, { file_id: hash });
       await followImport(admin, made.id);
       expect((await read(admin, made.id)).job).toMatchObject({ status: "failed", error: reason });
@@ -70,7 +78,7 @@ describe("failures", () => {
   });
 
   test("[TP-15] variables without a value fail the job with a code; given ones are used and secrets are never shown", async () => {
-    const yaml = `${unique()}${ECHO}variables:\n  - {name: region, description: Where}\n  - {name: secret, sensitive: true, default: hidden-default}\n  - {name: count, type: number, default: 1}\n`;
+    const yaml = `${uniqueText()}${ECHO}variables:\n  - {name: region, description: Where}\n  - {name: secret, sensitive: true, default: hidden-default}\n  - {name: count, type: number, default: 1}\n`;
     const failed = await importVersion(admin, yaml);
     expect(failed.job).toMatchObject({
       status: "failed",
@@ -99,7 +107,7 @@ describe("failures", () => {
   });
 
   test("[TP-13] the request itself: exactly one source, an existing template, a valid name", async () => {
-    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
     const status = async (body: unknown) => (await admin.fetch("POST", VERSIONS, body as never)).status;
     expect(await status({})).toBe(400);
     expect(await status({ file_id, example_id: "local" })).toBe(400);
@@ -128,8 +136,8 @@ describe("waiting and canceling", () => {
     async () => {
       // Versions of one template wait in one queue, regardless of the number of nodes.
       const { id: template_id } = await makeTemplate(admin);
-      using slots = await occupy(server);
-      const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
+      using slots = await occupyQueue(server);
+      const file_id = await uploadFiles(admin, { "template.yaml": uniqueText() + ECHO });
       const first = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
       const second = await admin.post<TemplateVersion>(VERSIONS, { file_id, template_id });
       expect([first.job.status, second.job.status]).toEqual(["pending", "pending"]);
@@ -156,7 +164,7 @@ describe("waiting and canceling", () => {
   );
 
   test("[TP-14] an import for a missing worker waits, and says that no worker matches", async () => {
-    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
     const { id } = await admin.post<TemplateVersion>(VERSIONS, { file_id, tags: { pool: "gpu" } });
     const version = await read(admin, id);
     expect(version.job).toMatchObject({ status: "pending", available_workers: [] });
@@ -171,8 +179,8 @@ testInside("[TP-16] an import that a server stop has interrupted completes after
   {
     await using first = await startTestServer({ directory: directory.path });
     const client = await signIn(first);
-    using slots = await occupy(first);
-    const file_id = await upload(client, { "template.yaml": ECHO });
+    using slots = await occupyQueue(first);
+    const file_id = await uploadFiles(client, { "template.yaml": ECHO });
     id = (await client.post<TemplateVersion>(VERSIONS, { file_id })).id;
     // Lets the stop complete; the import does not start any more.
     const stopped = Promise.all(first.contexts.map(({ jobs }) => jobs.stop()));
@@ -187,7 +195,7 @@ testInside("[TP-16] an import that a server stop has interrupted completes after
 });
 
 describe("the starter template", () => {
-  const test = testOfOne("local");
+  const test = testSingleServer("local");
 
   test("[TP-21] a fresh install has `local`, which has an editable startup script and an agent", async () => {
     const template = await admin.get<Template>("/api/v2/organizations/default/templates/local");

@@ -22,7 +22,7 @@ const signIn = (listening: URL): Promise<Client> => {
   return new Client(url).signIn(ADMIN.email, ADMIN.password);
 };
 
-const templatesOf = async (client: Client): Promise<string[]> =>
+const listTemplateNames = async (client: Client): Promise<string[]> =>
   (await client.get<Template[]>("/api/v2/templates")).map(({ name }) => name);
 
 testInside(
@@ -39,19 +39,19 @@ testInside(
       },
     });
     const admin = await signIn(server.url);
-    expect(await templatesOf(admin)).toEqual([]);
+    expect(await listTemplateNames(admin)).toEqual([]);
     await using engine = new FakeDocker(directory.path);
     clock.advance(15_000);
-    await engine.called("GET /_ping");
-    while ((await templatesOf(admin)).length === 0) clock.advance(100);
-    expect(await templatesOf(admin)).toEqual(["docker"]);
+    await engine.awaitCall("GET /_ping");
+    while ((await listTemplateNames(admin)).length === 0) clock.advance(100);
+    expect(await listTemplateNames(admin)).toEqual(["docker"]);
   },
 );
 
 test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; without a binary for containers it does not", async () => {
   using directory = tempDirectory();
   await using engine = new FakeDocker(directory.path);
-  const started = async (env: Record<string, string>, isMade = false): Promise<string[]> => {
+  const startAndList = async (env: Record<string, string>, isMade = false): Promise<string[]> => {
     await using server = await startTestServer({
       directory: directory.path,
       env: { SLIPWAY_ADDRESS: "0.0.0.0:0", SLIPWAY_DOCKER_HOST: engine.host, ...env },
@@ -65,8 +65,8 @@ test("[TP-29][TP-22] it exists at startup if the engine answers, and only once; 
     return found.map(({ name, display_name }) => `${name}: ${display_name}`);
   };
   // The compiled program is what it copies into containers; from source there is none.
-  if (!process.env.SLIPWAY_TEST_BINARY) expect(await started({})).toEqual([]);
+  if (!process.env.SLIPWAY_TEST_BINARY) expect(await startAndList({})).toEqual([]);
   const env = { SLIPWAY_AGENT_BINARY: program(directory.path) };
-  expect(await started(env, true)).toEqual(["docker: Docker"]);
-  expect(await started(env)).toEqual([]);
+  expect(await startAndList(env, true)).toEqual(["docker: Docker"]);
+  expect(await startAndList(env)).toEqual([]);
 });

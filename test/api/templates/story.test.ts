@@ -11,21 +11,21 @@ import type {
 } from "#schema/templates/template-version.ts";
 import { ApiError, Client } from "#src/client.ts";
 import { newPerson, PASSWORD } from "#test/api/users/people.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { ADMIN, startTestServer, type TestServer } from "#test/support/server.ts";
-import { ECHO, followImport, importVersion, makeTemplate, unique, upload } from "#test/support/templates.ts";
+import { ECHO, followImport, importVersion, makeTemplate, uniqueText, uploadFiles } from "#test/support/templates.ts";
 
 let server: TestServer;
 let admin: Client;
 let member: Client;
 let stranger: Client;
-let elsewhere: { id: string };
+let otherOrganization: { id: string };
 beforeAll(async () => {
   server = await startTestServer();
   admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   member = (await newPerson(admin, "member")).client;
-  elsewhere = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
-  const [username, organization_ids] = ["stranger", [elsewhere.id]];
+  otherOrganization = await admin.post<{ id: string }>("/api/v2/organizations", { name: "elsewhere" });
+  const [username, organization_ids] = ["stranger", [otherOrganization.id]];
   const email = "stranger@example.com";
   await admin.post("/api/v2/users", { email, username, password: PASSWORD, organization_ids });
   stranger = await new Client(server.url).signIn(email, PASSWORD);
@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 const ORGANIZATION = "/api/v2/organizations/default";
-const refusal = async (call: Promise<unknown>): Promise<string> => {
+const awaitRejection = async (call: Promise<unknown>): Promise<string> => {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -48,7 +48,7 @@ const refusal = async (call: Promise<unknown>): Promise<string> => {
 
 describe("from upload to template", () => {
   test("[TP-13] the import's log is followed line by line and closed with 1000; then the version exists", async () => {
-    const file_id = await upload(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
+    const file_id = await uploadFiles(admin, { "template.yaml": ECHO, "README.md": "# Read me\n" });
     const made = await admin.post<TemplateVersion>(`${ORGANIZATION}/templateversions`, {
       file_id,
       storage_method: "file",
@@ -75,7 +75,7 @@ describe("from upload to template", () => {
   test("[TP-17] a template is created from it, once; its settings come from the body, then from template.yaml", async () => {
     const version = await importVersion(
       admin,
-      `${unique()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
+      `${uniqueText()}schedule: {default_ttl_ms: 60000, activity_bump_ms: 5}\n${ECHO}`,
     );
     const body = { name: "Webshop", template_version_id: version.id, display_name: "Web shop", activity_bump_ms: 7 };
     const template = await admin.post<Template>(`${ORGANIZATION}/templates`, body);
@@ -94,20 +94,20 @@ describe("from upload to template", () => {
     expect(await admin.get<Template>(`/api/v2/templates/${template.id}`)).toEqual(template);
     expect(await member.get<Template>(`${ORGANIZATION}/templates/webshop`)).toEqual(template);
     expect((await admin.get<TemplateVersion>(`/api/v2/templateversions/${version.id}`)).template_id).toBe(template.id);
-    expect(await refusal(admin.post(`${ORGANIZATION}/templates`, { ...body, name: "again" }))).toContain(
+    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, { ...body, name: "again" }))).toContain(
       "400 template_version_id belongs to a template already",
     );
-    const other = await importVersion(admin, `${unique()}${ECHO}`);
+    const other = await importVersion(admin, `${uniqueText()}${ECHO}`);
     const taken = { name: "WEBSHOP", template_version_id: other.id };
-    expect(await refusal(admin.post(`${ORGANIZATION}/templates`, taken))).toBe("409 name must be unique");
+    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templates`, taken))).toBe("409 name must be unique");
   });
 
   test("[TP-17] not from a failed, canceled, archived or unknown version", async () => {
     const make = (id: string) =>
-      refusal(admin.post(`${ORGANIZATION}/templates`, { name: "x", template_version_id: id }));
+      awaitRejection(admin.post(`${ORGANIZATION}/templates`, { name: "x", template_version_id: id }));
     const failed = await importVersion(admin, "provisioner: magic\n");
     expect(await make(failed.id)).toContain("400 template_version_id its import failed: template.yaml line 1:");
-    const archived = await importVersion(admin, `${unique()}${ECHO}`);
+    const archived = await importVersion(admin, `${uniqueText()}${ECHO}`);
     await admin.post(`/api/v2/templateversions/${archived.id}/archive`);
     expect(await make(archived.id)).toBe("400 template_version_id is archived");
     await admin.post(`/api/v2/templateversions/${archived.id}/unarchive`);
@@ -118,17 +118,17 @@ describe("from upload to template", () => {
 
 describe("versions of a template", () => {
   test("[TP-18] a second version becomes active; the active one cannot be archived; only own and successful ones can be active", async () => {
-    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}`;
-    const second = await importVersion(admin, `${unique()}${ECHO}`, { template_id: template.id, name: "v2" });
+    const second = await importVersion(admin, `${uniqueText()}${ECHO}`, { template_id: template.id, name: "v2" });
     expect((await admin.get<Template>(path)).active_version_id).toBe(template.active_version_id);
     await admin.patch(`${path}/versions`, { id: second.id });
     expect((await admin.get<Template>(path)).active_version_id).toBe(second.id);
-    expect(await refusal(admin.post(`/api/v2/templateversions/${second.id}/archive`))).toContain("400");
+    expect(await awaitRejection(admin.post(`/api/v2/templateversions/${second.id}/archive`))).toContain("400");
     await admin.post(`/api/v2/templateversions/${template.active_version_id}/archive`);
-    const activate = (id: string) => refusal(admin.patch(`${path}/versions`, { id }));
+    const activate = (id: string) => awaitRejection(admin.patch(`${path}/versions`, { id }));
     expect(await activate(template.active_version_id)).toBe("400 id is archived");
-    const stranger = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const stranger = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     expect(await activate(stranger.active_version_id)).toBe("400 id is not a version of this template");
     const failed = await importVersion(admin, "a: 1\n", { template_id: template.id });
     expect(await activate(failed.id)).toContain("400 id its import failed");
@@ -136,7 +136,7 @@ describe("versions of a template", () => {
   });
 
   test("[TP-18] pages, names, and unique new names", async () => {
-    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const path = `/api/v2/templates/${template.id}/versions`;
     for (const name of ["b", "c", "d"]) await importVersion(admin, ECHO, { template_id: template.id, name });
     const names = async (query = "") => (await admin.get<TemplateVersion[]>(path + query)).map(({ name }) => name);
@@ -148,20 +148,20 @@ describe("versions of a template", () => {
     await admin.post(`/api/v2/templateversions/${b.id}/archive`);
     expect(await names()).toEqual([first as string, "c", "d"]);
     expect(await names("?include_archived=true")).toHaveLength(4);
-    const rename = (name: string) => refusal(admin.patch(`/api/v2/templateversions/${b.id}`, { name }));
+    const rename = (name: string) => awaitRejection(admin.patch(`/api/v2/templateversions/${b.id}`, { name }));
     expect(await rename("c")).toBe("409 name must be unique");
     expect(await rename("not a name")).toContain("400 name");
     expect(await rename("b2")).toBe("not refused");
     expect((await admin.get<TemplateVersion>(`${path}/b2`)).id).toBe(b.id);
-    const twice = { file_id: await upload(admin, { "template.yaml": ECHO }), template_id: template.id, name: "c" };
-    expect(await refusal(admin.post(`${ORGANIZATION}/templateversions`, twice))).toBe("409 name must be unique");
-    expect(await refusal(admin.get(`${path}/nobody`))).toBe("404");
+    const twice = { file_id: await uploadFiles(admin, { "template.yaml": ECHO }), template_id: template.id, name: "c" };
+    expect(await awaitRejection(admin.post(`${ORGANIZATION}/templateversions`, twice))).toBe("409 name must be unique");
+    expect(await awaitRejection(admin.get(`${path}/nobody`))).toBe("404");
   });
 });
 
 describe("changing and deleting", () => {
   test("[TP-19] omitted fields are unchanged; an empty message removes the deprecation", async () => {
-    const template = await makeTemplate(admin, `${unique()}${ECHO}`, { description: "d" });
+    const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { description: "d" });
     const path = `/api/v2/templates/${template.id}`;
     const changed = await admin.patch<Template>(path, {
       deprecation_message: "use the other",
@@ -180,23 +180,23 @@ describe("changing and deleting", () => {
       { autostart_requirement: { days_of_week: ["someday"] } },
       { max_port_share_level: "everybody" },
     ]) {
-      expect(await refusal(admin.patch(path, bad))).toStartWith("400 ");
+      expect(await awaitRejection(admin.patch(path, bad))).toStartWith("400 ");
     }
   });
 
   test("[TP-19] a deleted template no longer exists, and its name is available", async () => {
-    const template = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" });
+    const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "shortlived" });
     await admin.delete(`/api/v2/templates/${template.id}`);
-    expect(await refusal(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
-    expect(await refusal(admin.delete(`/api/v2/templates/${template.id}`))).toBe("404");
-    expect((await makeTemplate(admin, `${unique()}${ECHO}`, { name: "shortlived" })).id).not.toBe(template.id);
+    expect(await awaitRejection(admin.get(`/api/v2/templates/${template.id}`))).toBe("404");
+    expect(await awaitRejection(admin.delete(`/api/v2/templates/${template.id}`))).toBe("404");
+    expect((await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "shortlived" })).id).not.toBe(template.id);
   });
 });
 
 describe("lists", () => {
   test("[TP-23] q filters by name, exact name, deprecation, organization and author", async () => {
-    const one = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
-    const two = await makeTemplate(admin, `${unique()}${ECHO}`, { name: "zebra-two" });
+    const one = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-one", display_name: "Striped" });
+    const two = await makeTemplate(admin, `${uniqueText()}${ECHO}`, { name: "zebra-two" });
     await admin.patch(`/api/v2/templates/${two.id}`, { deprecation_message: "old" });
     const names = async (q: string) =>
       (await member.get<Template[]>(`/api/v2/templates?q=${encodeURIComponent(q)}`)).map(({ name }) => name);
@@ -208,7 +208,7 @@ describe("lists", () => {
     expect(await names(`zebra author:${ADMIN.username} organization:default`)).toHaveLength(2);
     expect(await names("zebra author:me")).toEqual([]);
     expect(await names("zebra has-ai-task:true")).toEqual([]);
-    expect(await refusal(member.get("/api/v2/templates?q=colour:red"))).toContain("400 colour");
+    expect(await awaitRejection(member.get("/api/v2/templates?q=colour:red"))).toContain("400 colour");
     expect((await member.get<Template[]>(`${ORGANIZATION}/templates?q=zebra`)).map(({ id }) => id)).toEqual([
       one.id,
       two.id,
@@ -218,15 +218,15 @@ describe("lists", () => {
 
 describe("who may", () => {
   test("[TP-23] members read, template admins change, others see nothing", async () => {
-    const template = await makeTemplate(admin, `${unique()}${ECHO}`);
+    const template = await makeTemplate(admin, `${uniqueText()}${ECHO}`);
     const version = `/api/v2/templateversions/${template.active_version_id}`;
-    const file_id = await upload(admin, { "template.yaml": ECHO });
+    const file_id = await uploadFiles(admin, { "template.yaml": ECHO });
     const reads: string[] = ["", "/rich-parameters", "/presets", "/resources", "/external-auth", "/logs"];
     for (const path of [...reads.map((one) => version + one), `/api/v2/templates/${template.id}/versions`]) {
-      expect([path, await refusal(member.get(path))]).toEqual([path, "not refused"]);
-      expect([path, await refusal(stranger.get(path))]).toEqual([path, "404"]);
+      expect([path, await awaitRejection(member.get(path))]).toEqual([path, "not refused"]);
+      expect([path, await awaitRejection(stranger.get(path))]).toEqual([path, "404"]);
     }
-    expect(await refusal(member.get(`${version}/variables`))).toStartWith("403");
+    expect(await awaitRejection(member.get(`${version}/variables`))).toStartWith("403");
     expect((await stranger.get<Template[]>("/api/v2/templates")).map(({ id }) => id)).not.toContain(template.id);
     const writes: [string, (client: Client) => Promise<unknown>][] = [
       ["version", (client) => client.post(`${ORGANIZATION}/templateversions`, { file_id })],
@@ -242,16 +242,16 @@ describe("who may", () => {
       ["delete", (client) => client.delete(`/api/v2/templates/${template.id}`)],
     ];
     for (const [name, write] of writes) {
-      expect([name, await refusal(write(member))]).toEqual([name, expect.stringMatching(/^403/)]);
-      expect([name, await refusal(write(stranger))]).toEqual([name, "404"]);
+      expect([name, await awaitRejection(write(member))]).toEqual([name, expect.stringMatching(/^403/)]);
+      expect([name, await awaitRejection(write(stranger))]).toEqual([name, "404"]);
     }
   });
 
   test("[TP-23] nobody creates a version from another user's upload", async () => {
-    const path = `/api/v2/organizations/${elsewhere.id}`;
+    const path = `/api/v2/organizations/${otherOrganization.id}`;
     await admin.put(`${path}/members/stranger/roles`, { roles: ["organization-template-admin"] });
-    const file_id = await upload(admin, { "template.yaml": unique() + ECHO });
-    expect(await refusal(stranger.post(`${path}/templateversions`, { file_id }))).toBe(
+    const file_id = await uploadFiles(admin, { "template.yaml": uniqueText() + ECHO });
+    expect(await awaitRejection(stranger.post(`${path}/templateversions`, { file_id }))).toBe(
       "400 file_id is not a file you uploaded",
     );
   });
@@ -260,7 +260,7 @@ describe("who may", () => {
 test("[TP-13] a version's contents can be read before any workspace exists", async () => {
   const version = await importVersion(
     admin,
-    `${unique()}${ECHO}parameters:
+    `${uniqueText()}${ECHO}parameters:
   - {name: size, type: number, mutable: true, default: 2, description: "How **big**", validation: {min: 1, max: 4}}
   - {name: name}
 presets:
@@ -295,7 +295,7 @@ test("[TP-8] the JSON Schema of template.yaml is public", async () => {
 test("[TP-36] the bundled templates are listed, and each is imported unchanged", async () => {
   const examples = await admin.get<TemplateExample[]>("/api/v2/templates/examples");
   // Several active nodes have no local workspaces.
-  expect(examples.some(({ provisioner }) => provisioner === "local")).toBe(!asActive);
+  expect(examples.some(({ provisioner }) => provisioner === "local")).toBe(!usesActiveNodes);
   for (const { id, name, markdown, provisioner } of examples) {
     expect([id, name === "", markdown.startsWith("#")]).toEqual([id, false, true]);
     // These need a program and providers: starters.test.ts imports them.
@@ -312,7 +312,7 @@ test("[TP-36] the bundled templates are listed, and each is imported unchanged",
 test("[TP-24][TP-19] a workspace is created with a preset by the ID that was shown; its template cannot be deleted", async () => {
   const template = await makeTemplate(
     admin,
-    `${unique()}${ECHO}parameters:\n  - {name: size, type: number, default: 2}\npresets:\n  - {name: Large, parameters: {size: 4}}\n`,
+    `${uniqueText()}${ECHO}parameters:\n  - {name: size, type: number, default: 2}\npresets:\n  - {name: Large, parameters: {size: 4}}\n`,
   );
   const [preset] = await admin.get<Preset[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
   const workspace = await admin.post<{ latest_build: { id: string } }>("/api/v2/users/me/workspaces", {
@@ -323,5 +323,7 @@ test("[TP-24][TP-19] a workspace is created with a preset by the ID that was sho
   const parameters = `/api/v2/workspacebuilds/${workspace.latest_build.id}/parameters`;
   expect(await admin.get<unknown[]>(parameters)).toEqual([{ name: "size", value: "4" }]);
   expect((await admin.get<Template>(`/api/v2/templates/${template.id}`)).active_user_count).toBe(1);
-  expect(await refusal(admin.delete(`/api/v2/templates/${template.id}`))).toBe("400 Delete its 1 workspace first.");
+  expect(await awaitRejection(admin.delete(`/api/v2/templates/${template.id}`))).toBe(
+    "400 Delete its 1 workspace first.",
+  );
 });

@@ -1,7 +1,7 @@
 // Archiving all unused versions at once, and the number of people who use a template.
 import { expect, test } from "bun:test";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { statusOf } from "#test/support/net/status.ts";
+import { awaitStatus } from "#test/support/net/status.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ECHO, importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
@@ -18,8 +18,8 @@ test("[TP-27] archiving all keeps the active version and those that workspaces u
   const active = await importVersion(admin, ECHO, { template_id, name: "active" });
   const at = `/api/v2/templates/${template_id}/versions`;
   await admin.patch(at, { id: active.id });
-  const member = admin.as((await seedUser(world.server, { organization_id: template.organization_id })).token);
-  expect(await statusOf(member.post(`${at}/archive`, { all: true }))).toBe(403);
+  const member = admin.withToken((await seedUser(world.server, { organization_id: template.organization_id })).token);
+  expect(await awaitStatus(member.post(`${at}/archive`, { all: true }))).toBe(403);
   expect(await admin.post(`${at}/archive`, {})).toEqual({ template_id, archived_ids: [broken.id] });
   expect(await admin.post(`${at}/archive`, { all: true })).toEqual({ template_id, archived_ids: [unused.id] });
   const left = await admin.get<TemplateVersion[]>(at);
@@ -46,8 +46,8 @@ test("[TP-28] users of a template are counted by day, for people with permission
   expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(1);
   expect(entries.every(({ date }) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
   for (const wrong of ["", "?tz_offset=5.1", "?tz_offset=15", "?tz_offset=x"]) {
-    expect([wrong, await statusOf(admin.get(at + wrong))]).toEqual([wrong, 400]);
+    expect([wrong, await awaitStatus(admin.get(at + wrong))]).toEqual([wrong, 400]);
   }
-  const member = admin.as((await seedUser(world.server, { organization_id: template.organization_id })).token);
-  expect(await statusOf(member.get(`${at}?tz_offset=0`))).toBe(403);
+  const member = admin.withToken((await seedUser(world.server, { organization_id: template.organization_id })).token);
+  expect(await awaitStatus(member.get(`${at}?tz_offset=0`))).toBe(403);
 });

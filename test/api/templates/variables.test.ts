@@ -7,10 +7,10 @@ import { openDefaults, sealManifest } from "#db/templates/variables.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { TemplateVariable } from "#schema/templates/template-version.ts";
 import { loadManifest } from "#src/api/agents/rpc/manifest.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { openStored } from "#test/support/stored.ts";
-import { ECHO, importVersion, unique } from "#test/support/templates.ts";
+import { openStoredData } from "#test/support/stored.ts";
+import { ECHO, importVersion, uniqueText } from "#test/support/templates.ts";
 import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
 const SECRET = "hunter2-of-the-registry";
@@ -44,7 +44,7 @@ describe("values of template variables", () => {
     let id: string;
     {
       await using world = await openWorld({ directory: place.path });
-      const version = await importVersion(world.admin, unique() + YAML, {
+      const version = await importVersion(world.admin, uniqueText() + YAML, {
         user_variable_values: [
           { name: "region", value: "eu-of-the-test" },
           { name: "registry_password", value: SECRET },
@@ -66,7 +66,7 @@ describe("values of template variables", () => {
   test("[TP-33] are never stored in plain text, even after a build has written them into an agent, which gets them", async () => {
     using place = tempDirectory();
     await using world = await openWorld({ directory: place.path });
-    const version = await importVersion(world.admin, unique() + WITH_SECRET, {
+    const version = await importVersion(world.admin, uniqueText() + WITH_SECRET, {
       user_variable_values: [{ name: "registry_password", value: SECRET }],
     });
     const organization = (await world.admin.get<{ id: string }>("/api/v2/organizations/default")).id;
@@ -81,7 +81,7 @@ describe("values of template variables", () => {
     expect(agent?.environment_variables).toEqual(env);
     expect(agent?.scripts.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(agent?.metadata.map(({ description }) => description.script)).toEqual([SECRET]);
-    const manifest = await loadManifest(contextOf(world.server), agent?.id ?? "", world.server.url);
+    const manifest = await loadManifest(getContext(world.server), agent?.id ?? "", world.server.url);
     expect(manifest.environmentVariables).toEqual(env);
     expect(manifest.scripts?.map(({ script }) => script)).toEqual([SECRET, "echo plain"]);
     expect(manifest.metadata?.map(({ script }) => script)).toEqual([SECRET]);
@@ -94,11 +94,13 @@ describe("values of template variables", () => {
     {
       await using world = await openWorld({ directory: place.path });
       id = (
-        await importVersion(world.admin, unique() + YAML, { user_variable_values: [{ name: "region", value: "x" }] })
+        await importVersion(world.admin, uniqueText() + YAML, {
+          user_variable_values: [{ name: "region", value: "x" }],
+        })
       ).id;
     }
     {
-      await using stored = await openStored(place.path);
+      await using stored = await openStoredData(place.path);
       const old = JSON.stringify({ region: "from-before", registry_password: SECRET });
       await stored.run(
         `update template_versions set variable_values = '${old}', sealed_variable_values = '' where id = '${id}'`,
@@ -107,7 +109,7 @@ describe("values of template variables", () => {
     await using world = await openWorld({ directory: place.path });
     const shown = await world.admin.get<TemplateVariable[]>(`/api/v2/templateversions/${id}/variables`);
     expect(shown.find(({ name }) => name === "region")?.value).toBe("from-before");
-    await using stored = await openStored(place.path);
+    await using stored = await openStoredData(place.path);
     const values = `select variable_values, sealed_variable_values from template_versions where id = '${id}'`;
     expect(await stored.rows(values)).toEqual([["{}", expect.stringMatching(/^v1\./)]]);
   });
@@ -119,7 +121,7 @@ describe("values of template variables", () => {
     let template: string;
     {
       await using world = await openWorld({ directory: place.path });
-      const version = await importVersion(world.admin, unique() + yaml);
+      const version = await importVersion(world.admin, uniqueText() + yaml);
       id = version.id;
       template = (
         await world.admin.post<{ id: string }>(`/api/v2/organizations/${version.organization_id}/templates`, {
@@ -129,13 +131,13 @@ describe("values of template variables", () => {
       ).id;
     }
     const manifest = async (): Promise<string> => {
-      await using stored = await openStored(place.path);
+      await using stored = await openStoredData(place.path);
       return String((await stored.rows(`select manifest from template_versions where id = '${id}'`))[0]?.[0]);
     };
     const sealed = await manifest();
     expect(sealed).not.toContain(SECRET);
     {
-      await using stored = await openStored(place.path);
+      await using stored = await openStoredData(place.path);
       const readable = JSON.parse(sealed) as { variables: { default: string }[] };
       for (const one of readable.variables) one.default = SECRET;
       await stored.run(`update template_versions set manifest = '${JSON.stringify(readable)}' where id = '${id}'`);

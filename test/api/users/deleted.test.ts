@@ -11,12 +11,12 @@ import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { createWorkspace, seedTemplate } from "#test/support/workspaces.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const { server, admin, anybody } = await serverForFile({ models: new ScriptedModels() });
 
 /** Runs `meanwhile` when the first batch with such a statement is about to be committed, on any node. */
-const before = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
+const runBeforeCommit = (pattern: RegExp, meanwhile: () => Promise<unknown>) => {
   let isHeld = false;
   const spies = server.contexts.map(({ store }) => {
     const commit = store.commit.bind(store);
@@ -43,8 +43,8 @@ beforeAll(async () => {
   organization_id = (await admin.get<Organization>("/api/v2/organizations/default")).id;
 });
 
-const isGone = async (name: string): Promise<void> => {
-  expect(await statusOf(admin, "GET", `/users/${name}`)).toBe(404);
+const expectDeleted = async (name: string): Promise<void> => {
+  expect(await fetchStatus(admin, "GET", `/users/${name}`)).toBe(404);
   const { count } = await admin.get<{ count: number }>(`/api/v2/workspaces?q=${encodeURIComponent(`owner:${name}`)}`);
   expect(count).toBe(0);
 };
@@ -56,42 +56,52 @@ const skill = { name: "sums", description: "adds", content: "# Sums" };
 const MAKING: Readonly<Record<string, Making>> = {
   "a workspace": {
     commits: /^insert into "workspaces"/,
-    make: (own) => statusOf(own, "POST", "/users/me/workspaces", { name: "dev", template_id }),
+    make: (own) => fetchStatus(own, "POST", "/users/me/workspaces", { name: "dev", template_id }),
   },
   "a workspace that an administrator makes": {
     commits: /^insert into "workspaces"/,
-    make: (_, name) => statusOf(admin, "POST", `/users/${name}/workspaces`, { name: "dev", template_id }),
+    make: (_, name) => fetchStatus(admin, "POST", `/users/${name}/workspaces`, { name: "dev", template_id }),
   },
   "a chat": {
     commits: /^insert into "chats"/,
-    make: (own) => statusOf(own, "POST", "/chats", { organization_id, content: [{ type: "text", text: "hello" }] }),
+    make: (own) => fetchStatus(own, "POST", "/chats", { organization_id, content: [{ type: "text", text: "hello" }] }),
   },
   "a session": {
     commits: /^insert into "api_keys"/,
-    make: (_, name) => statusOf(anybody, "POST", "/users/login", { email: `${name}@example.com`, password: PASSWORD }),
+    make: (_, name) =>
+      fetchStatus(anybody, "POST", "/users/login", { email: `${name}@example.com`, password: PASSWORD }),
   },
-  "a token": { commits: /^insert into "api_keys"/, make: (own) => statusOf(own, "POST", "/users/me/keys/tokens", {}) },
+  "a token": {
+    commits: /^insert into "api_keys"/,
+    make: (own) => fetchStatus(own, "POST", "/users/me/keys/tokens", {}),
+  },
   "a secret": {
     commits: /^insert into user_secrets/,
-    make: (own) => statusOf(own, "POST", "/users/me/secrets", secret),
+    make: (own) => fetchStatus(own, "POST", "/users/me/secrets", secret),
   },
-  "a skill": { commits: /^insert into user_skills/, make: (own) => statusOf(own, "POST", "/users/me/skills", skill) },
+  "a skill": {
+    commits: /^insert into user_skills/,
+    make: (own) => fetchStatus(own, "POST", "/users/me/skills", skill),
+  },
   "a deploy key": {
     commits: /^insert into deploy_keys/,
-    make: (own) => statusOf(own, "POST", "/users/me/deploy-keys", { url: "https://git.example.com/a/b" }),
+    make: (own) => fetchStatus(own, "POST", "/users/me/deploy-keys", { url: "https://git.example.com/a/b" }),
   },
-  "a git key": { commits: /^insert into "git_ssh_keys"/, make: (own) => statusOf(own, "GET", "/users/me/gitsshkey") },
+  "a git key": {
+    commits: /^insert into "git_ssh_keys"/,
+    make: (own) => fetchStatus(own, "GET", "/users/me/gitsshkey"),
+  },
 };
 
 for (const [what, { commits, make }] of Object.entries(MAKING)) {
   test(`[ID-26] ${what} for somebody who is deleted meanwhile is refused`, async () => {
     const name = what.replaceAll(" ", "-").slice(0, 28);
     const { client } = await newPerson(admin, name);
-    using _ = before(commits, async () => {
-      expect(await statusOf(admin, "DELETE", `/users/${name}`)).toBe(200);
+    using _ = runBeforeCommit(commits, async () => {
+      expect(await fetchStatus(admin, "DELETE", `/users/${name}`)).toBe(200);
     });
     expect([401, 404, 409]).toContain(await make(client, name));
-    await isGone(name);
+    await expectDeleted(name);
   });
 }
 
@@ -111,20 +121,20 @@ test("[ID-26] a prebuild is not given to a user who is deleted in the meantime, 
   const wanted = { template_id: template.id, template_version_preset_id: preset?.id, name: "mine" };
   const { client } = await newPerson(admin, "claimer");
   {
-    using _ = before(/^update "workspaces" set "owner_id"/, async () => {
-      expect(await statusOf(admin, "DELETE", "/users/claimer")).toBe(200);
+    using _ = runBeforeCommit(/^update "workspaces" set "owner_id"/, async () => {
+      expect(await fetchStatus(admin, "DELETE", "/users/claimer")).toBe(200);
     });
-    expect(await statusOf(client, "POST", "/users/me/workspaces", wanted)).toBe(409);
+    expect(await fetchStatus(client, "POST", "/users/me/workspaces", wanted)).toBe(409);
   }
-  await isGone("claimer");
+  await expectDeleted("claimer");
   expect((await admin.post<Workspace>("/api/v2/users/me/workspaces", wanted)).id).toBe(kept.id);
 });
 
 test("[ID-26] a user for whom a workspace is created while they are deleted stays, with their keys", async () => {
   const { client } = await newPerson(admin, "stays");
-  using _ = before(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
+  using _ = runBeforeCommit(/^update "users" set (?=.*"deleted" = \?).* and not exists/, async () => {
     await createWorkspace(client, template_id);
   });
-  expect(await statusOf(admin, "DELETE", "/users/stays")).toBe(409);
-  expect(await statusOf(client, "GET", "/users/me")).toBe(200);
+  expect(await fetchStatus(admin, "DELETE", "/users/stays")).toBe(409);
+  expect(await fetchStatus(client, "GET", "/users/me")).toBe(200);
 });

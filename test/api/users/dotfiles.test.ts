@@ -1,6 +1,6 @@
 // The dotfiles of an account: who sets them, what is rejected, and which agents get a script that installs them.
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Template } from "#schema/templates/template.ts";
@@ -8,15 +8,15 @@ import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
-import { statusOf } from "./people.ts";
+import { fetchStatus } from "./people.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const D = "/api/v2/users/me/dotfiles";
-const NONE: Dotfiles = { url: "", branch: "", install_command: "" };
+const NO_DOTFILES: Dotfiles = { url: "", branch: "", install_command: "" };
 const SET: Dotfiles = { url: "https://git.example.com/ada/dot's", branch: "main", install_command: "make all" };
 const TEXT = `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles --yes --replace --branch='main' --install-command='make all' 'https://git.example.com/ada/dot'\\''s'\n`;
 /** Two agents: the second may have nothing of the owner's. */
@@ -37,11 +37,11 @@ let ada: Client;
 
 beforeAll(async () => {
   world = await openWorld();
-  ada = world.admin.as((await seedUser(world.server, { username: "ada" })).token);
+  ada = world.admin.withToken((await seedUser(world.server, { username: "ada" })).token);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const agentsOf = async (id: string): Promise<WorkspaceAgent[]> => {
+const listAgents = async (id: string): Promise<WorkspaceAgent[]> => {
   await awaitBuild(world.admin, id);
   const { latest_build } = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
   return latest_build.resources.flatMap(({ agents = [] }) => agents);
@@ -50,8 +50,8 @@ const installs = (agents: readonly WorkspaceAgent[]) =>
   agents.map(({ name, scripts }) => [name, ...scripts.filter((one) => one.is_dotfiles).map(({ script }) => script)]);
 
 test("[DF-1] users set and remove their own dotfiles; a URL that Git would not clone, a password, and a token that may not run code in workspaces are refused and change nothing", async () => {
-  const put = (body: object) => statusOf(ada, "PUT", "/users/me/dotfiles", body);
-  expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
+  const putStatus = (body: object) => fetchStatus(ada, "PUT", "/users/me/dotfiles", body);
+  expect(await ada.get<Dotfiles>(D)).toEqual(NO_DOTFILES);
   expect(await ada.put<Dotfiles>(D, SET)).toEqual(SET);
   for (const wrong of [
     ...["", "dotfiles", "/srv/dotfiles", "file:///srv/dotfiles", "ext::sh -c true", "--upload-pack=x", "https://"],
@@ -60,10 +60,10 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
     ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
     ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b"],
   ]) {
-    expect([wrong, await put({ url: wrong })]).toEqual([wrong, 400]);
+    expect([wrong, await putStatus({ url: wrong })]).toEqual([wrong, 400]);
   }
   for (const more of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
-    expect([more, await put({ url: SET.url, ...more })]).toEqual([more, 400]);
+    expect([more, await putStatus({ url: SET.url, ...more })]).toEqual([more, 400]);
   }
   const words = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
   expect((words as ApiError).body.validations).toEqual([
@@ -71,22 +71,22 @@ test("[DF-1] users set and remove their own dotfiles; a URL that Git would not c
   ]);
   expect(await ada.get<Dotfiles>(D)).toEqual(SET);
   expect([
-    await statusOf(world.admin, "GET", "/users/ada/dotfiles"),
-    await statusOf(world.admin, "PUT", "/users/ada/dotfiles", { url: SET.url }),
-    await statusOf(ada, "GET", "/users/admin/dotfiles"),
+    await fetchStatus(world.admin, "GET", "/users/ada/dotfiles"),
+    await fetchStatus(world.admin, "PUT", "/users/ada/dotfiles", { url: SET.url }),
+    await fetchStatus(ada, "GET", "/users/admin/dotfiles"),
   ]).toEqual([403, 403, 404]);
   for (const [scopes, status] of [
     [["user:update_personal"], 403],
     [["user:update_personal", "workspace:ssh"], 200],
   ] as const) {
     const { key } = await ada.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
-    expect(await statusOf(ada.as(key), "PUT", "/users/me/dotfiles", SET)).toBe(status);
+    expect(await fetchStatus(ada.withToken(key), "PUT", "/users/me/dotfiles", SET)).toBe(status);
   }
   for (const url of ["git@git.example.com:ada/dotfiles.git", "ssh://git@git.example.com:2222/ada/dotfiles"]) {
     expect(await ada.put<Dotfiles>(D, { url })).toEqual({ url, branch: "", install_command: "" });
   }
   await ada.delete(D);
-  expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
+  expect(await ada.get<Dotfiles>(D)).toEqual(NO_DOTFILES);
 });
 
 test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get a script; not without the owner's data, the template's permission, or dotfiles", async () => {
@@ -97,12 +97,12 @@ test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get 
   expect((await admin.get<Template>(path)).allow_dotfiles).toBe(true);
   const create = (name: string) => admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
   const { id } = await create("early");
-  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
   await admin.put(D, SET);
   // Running workspaces apply them at their next start.
-  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
   await createBuild(admin, id, "start");
-  const agents = await agentsOf(id);
+  const agents = await listAgents(id);
   expect(installs(agents)).toEqual([["main", TEXT], ["bare"]]);
   const [first, second] = agents.find(({ name }) => name === "main")?.scripts ?? [];
   expect([first, second]).toMatchObject([
@@ -122,16 +122,16 @@ test("[DF-2] [DF-3] agents of the owner's workspaces and their child agents get 
   expect(copy).toMatchObject({ isDotfiles: true, script: TEXT, runOnStart: true, timeout: { seconds: 300n } });
   // Its lines have their own source.
   const line = { output: "from inside", level: 2 };
-  await inside.agent.batchCreateLogs({ logSourceId: copy?.logSourceId ?? uuidBytes(token), logs: [line] });
+  await inside.agent.batchCreateLogs({ logSourceId: copy?.logSourceId ?? uuidToBytes(token), logs: [line] });
   // A start by another person uses nothing of the owner's.
   const bob = await seedUser(world.server, { username: "bob", roles: ["template-admin"] });
-  await createBuild(world.admin.as(bob.token), id, "start");
-  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  await createBuild(world.admin.withToken(bob.token), id, "start");
+  expect(installs(await listAgents(id))).toEqual([["main"], ["bare"]]);
   await admin.patch(path, { allow_dotfiles: false });
-  expect(installs(await agentsOf((await create("forbidden")).id))).toEqual([["main"], ["bare"]]);
+  expect(installs(await listAgents((await create("forbidden")).id))).toEqual([["main"], ["bare"]]);
   await admin.patch(path, { allow_dotfiles: true });
   await admin.delete(D);
-  expect(installs(await agentsOf((await create("removed")).id))).toEqual([["main"], ["bare"]]);
+  expect(installs(await listAgents((await create("removed")).id))).toEqual([["main"], ["bare"]]);
 });
 
 const uuidText = (bytes: Uint8Array | undefined): string => uuidFromBytes(bytes ?? new Uint8Array(16));

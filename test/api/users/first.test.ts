@@ -4,14 +4,14 @@ import { listSettings } from "#db/settings.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
-import { statusOf } from "./people.ts";
+import { fetchStatus } from "./people.ts";
 
-const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
+const WITHOUT_ADMIN = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
 const ANN = { email: "ann@example.com", username: "ann", password: "a-long-enough-secret" };
 
-const tokenOf = async (server: TestServer): Promise<string> => {
+const getSetupToken = async (server: TestServer): Promise<string> => {
   const link = await server.context?.setupUrl();
   return new URL(link ?? "").searchParams.get("token") ?? "";
 };
@@ -19,18 +19,18 @@ const tokenOf = async (server: TestServer): Promise<string> => {
 
 describe("the setup link", () => {
   testInside("[ID-2] creates the owner once; then setup is closed", async () => {
-    await using server = await startTestServer({ env: NOBODY });
+    await using server = await startTestServer({ env: WITHOUT_ADMIN });
     const anybody = new Client(server.url);
-    expect(await statusOf(anybody, "GET", "/users/first")).toBe(404);
-    const setup_token = await tokenOf(server);
+    expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(404);
+    const setup_token = await getSetupToken(server);
     expect(setup_token).toHaveLength(43);
 
-    const first = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
-    expect((await first(ANN)).status).toBe(400);
-    expect((await first({ ...ANN, setup_token: "guess" })).status).toBe(403);
-    expect((await first({ ...ANN, setup_token, password: "short" })).status).toBe(400);
-    expect((await first({ ...ANN, setup_token, username: "login" })).status).toBe(400);
-    const made = await first({ ...ANN, setup_token });
+    const createFirstUser = (body: object) => anybody.fetch("POST", "/api/v2/users/first", body);
+    expect((await createFirstUser(ANN)).status).toBe(400);
+    expect((await createFirstUser({ ...ANN, setup_token: "guess" })).status).toBe(403);
+    expect((await createFirstUser({ ...ANN, setup_token, password: "short" })).status).toBe(400);
+    expect((await createFirstUser({ ...ANN, setup_token, username: "login" })).status).toBe(400);
+    const made = await createFirstUser({ ...ANN, setup_token });
     expect(made.status).toBe(201);
     const ids = (await made.json()) as { user_id: string; organization_id: string };
 
@@ -40,35 +40,37 @@ describe("the setup link", () => {
       organization_ids: [ids.organization_id],
       roles: [{ name: "owner" }],
     });
-    expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);
-    expect((await first({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(409);
+    expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);
+    expect((await createFirstUser({ ...ANN, email: "eve@example.com", username: "eve", setup_token })).status).toBe(
+      409,
+    );
     expect(await server.context?.setupUrl()).toBeUndefined();
   });
 
   testInside("[ID-2] takes the token in a header or the query for clients that do not know the member", async () => {
     for (const how of ["header", "query"] as const) {
-      await using server = await startTestServer({ env: NOBODY });
-      const setup_token = await tokenOf(server);
-      const first = (token: string) =>
+      await using server = await startTestServer({ env: WITHOUT_ADMIN });
+      const setup_token = await getSetupToken(server);
+      const createFirstUser = (token: string) =>
         new Client(server.url).fetch(
           "POST",
           `/api/v2/users/first${how === "query" ? `?setup_token=${token}` : ""}`,
           { ...ANN, trial: false },
           how === "header" ? { headers: { "Service-Setup-Token": token } } : {},
         );
-      expect((await first("guess")).status).toBe(403);
-      expect((await first(setup_token)).status).toBe(201);
-      expect((await first(setup_token)).status).toBe(409);
+      expect((await createFirstUser("guess")).status).toBe(403);
+      expect((await createFirstUser(setup_token)).status).toBe(201);
+      expect((await createFirstUser(setup_token)).status).toBe(409);
     }
   });
 
   testInside("[ID-2] of racing first users exactly one wins", async () => {
-    await using server = await startTestServer({ env: NOBODY });
-    const setup_token = await tokenOf(server);
+    await using server = await startTestServer({ env: WITHOUT_ADMIN });
+    const setup_token = await getSetupToken(server);
     const anybody = new Client(server.url);
     const statuses = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
-        statusOf(anybody, "POST", "/users/first", {
+        fetchStatus(anybody, "POST", "/users/first", {
           ...ANN,
           setup_token,
           username: `ann${i}`,
@@ -82,25 +84,25 @@ describe("the setup link", () => {
 
   testInside("[ID-2] is valid for 30 minutes, alongside newer ones, up to the newest ten", async () => {
     const clock = new ManualClock();
-    await using server = await startTestServer({ env: NOBODY, clock });
+    await using server = await startTestServer({ env: WITHOUT_ADMIN, clock });
     const anybody = new Client(server.url);
-    const first = (setup_token: string, how = {}) =>
-      statusOf(anybody, "POST", "/users/first", { ...ANN, ...how, setup_token });
-    const old = await tokenOf(server);
+    const createFirstUser = (setup_token: string, how = {}) =>
+      fetchStatus(anybody, "POST", "/users/first", { ...ANN, ...how, setup_token });
+    const old = await getSetupToken(server);
     clock.advance(60_000);
-    const newer = await tokenOf(server);
+    const newer = await getSetupToken(server);
     clock.advance(29 * 60_000);
-    expect(await first(old)).toBe(403);
+    expect(await createFirstUser(old)).toBe(403);
     // Valid except for the password.
-    expect(await first(newer, { password: "short" })).toBe(400);
+    expect(await createFirstUser(newer, { password: "short" })).toBe(400);
     for (let i = 0; i < 10; i++) {
       clock.advance(1000);
-      await tokenOf(server);
+      await getSetupToken(server);
     }
-    expect(await first(newer)).toBe(403);
-    const links = () => contextOf(server).store.all(listSettings({ from: "setup_link/", to: "setup_link0" }));
+    expect(await createFirstUser(newer)).toBe(403);
+    const links = () => getContext(server).store.all(listSettings({ from: "setup_link/", to: "setup_link0" }));
     expect(await links()).toHaveLength(10);
-    expect(await first(await tokenOf(server))).toBe(201);
+    expect(await createFirstUser(await getSetupToken(server))).toBe(201);
     expect(await links()).toEqual([]);
   });
 });
@@ -109,7 +111,7 @@ describe("the settings", () => {
   test("[ID-1] create the owner at the first start and are ignored at the next", async () => {
     await using one = await startTestServer();
     const anybody = new Client(one.url);
-    expect(await statusOf(anybody, "GET", "/users/first")).toBe(200);
-    expect(await statusOf(anybody, "POST", "/users/first", { ...ANN, setup_token: "x" })).toBe(409);
+    expect(await fetchStatus(anybody, "GET", "/users/first")).toBe(200);
+    expect(await fetchStatus(anybody, "POST", "/users/first", { ...ANN, setup_token: "x" })).toBe(409);
   });
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const PROGRAM = fileURLToPath(new URL("./flood-process.ts", import.meta.url));
 const PEOPLE = ["ann", "bob", "cas", "dot"];
@@ -62,7 +62,7 @@ test.each(["an address for each request", "everybody at one account"])(
       took.push(performance.now() - begun);
       expect(status).toBe(201);
     }
-    expect(await statusOf(ann, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(ann, "GET", "/users/me")).toBe(200);
     const statuses = await flooding.end();
     // Other load on the machine may delay one sign-in; the flood would delay all.
     expect(took.toSorted((a, b) => b - a)[1]).toBeLessThan(SECONDS * 1000);
@@ -74,31 +74,31 @@ test.each(["an address for each request", "everybody at one account"])(
 
 test("[ID-19] an account under attack from everywhere can still be signed in to from a known address", async () => {
   await using quiet = await startTestServer({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" } });
-  const login = (address: string, password: string) =>
+  const loginFrom = (address: string, password: string) =>
     new Client(quiet.url).fetch(
       "POST",
       "/api/v2/users/login",
       { email: ADMIN.email, password },
       { headers: { "x-forwarded-for": address } },
     );
-  const first = await login("192.0.2.7", ADMIN.password);
+  const first = await loginFrom("192.0.2.7", ADMIN.password);
   const { session_token } = (await first.json()) as { session_token: string };
   const statuses: number[] = [];
   for (let from = 0; from < 110; from += 10) {
-    const guesses = Array.from({ length: 10 }, (_, i) => login(`198.51.100.${from + i}`, "wrong"));
+    const guesses = Array.from({ length: 10 }, (_, i) => loginFrom(`198.51.100.${from + i}`, "wrong"));
     for (const { status } of await Promise.all(guesses)) statuses.push(status);
   }
   expect(statuses.filter((status) => status === 401)).toHaveLength(100);
   expect(statuses.filter((status) => status === 429)).toHaveLength(10);
-  const strange = await login("203.0.113.1", ADMIN.password);
+  const strange = await loginFrom("203.0.113.1", ADMIN.password);
   expect(strange.status).toBe(429);
   expect(Number(strange.headers.get("retry-after"))).toBeGreaterThan(600);
-  expect((await login("192.0.2.7", "mistyped")).status).toBe(401);
-  expect((await login("192.0.2.7", ADMIN.password)).status).toBe(201);
-  const session = new Client(quiet.url).as(session_token);
-  expect(await statusOf(session, "GET", "/users/me")).toBe(200);
+  expect((await loginFrom("192.0.2.7", "mistyped")).status).toBe(401);
+  expect((await loginFrom("192.0.2.7", ADMIN.password)).status).toBe(201);
+  const session = new Client(quiet.url).withToken(session_token);
+  expect(await fetchStatus(session, "GET", "/users/me")).toBe(200);
   const change = (old_password: string) =>
-    statusOf(session, "PUT", "/users/me/password", { old_password, password: PASSWORD });
+    fetchStatus(session, "PUT", "/users/me/password", { old_password, password: PASSWORD });
   expect(await change("wrong")).toBe(400);
   expect(await change(ADMIN.password)).toBe(204);
 }, 120_000);

@@ -10,7 +10,7 @@ import { accountsWith } from "./people.ts";
 const MINUTE = 60_000;
 
 /** Returns undefined if the guess was counted, else the seconds to wait. */
-const refusal = (work: () => unknown): number | undefined => {
+const getRefusal = (work: () => unknown): number | undefined => {
   try {
     work();
     return undefined;
@@ -26,53 +26,53 @@ describe("guesses at an account", () => {
     const guesses = new Guesses(clock);
     const times: number[] = [];
     for (let minute = 0; minute < 600; minute++) {
-      for (let i = 0; i < 3; i++) if (refusal(() => guesses.count("ada")) === undefined) times.push(minute);
+      for (let i = 0; i < 3; i++) if (getRefusal(() => guesses.count("ada")) === undefined) times.push(minute);
       clock.advance(MINUTE);
     }
     const mostInAnHour = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 60).length));
     expect(mostInAnHour).toBe(100);
     expect(times.length).toBeGreaterThan(800);
-    while (refusal(() => guesses.count("ada")) === undefined);
-    const wait = refusal(() => guesses.count("ada")) as number;
+    while (getRefusal(() => guesses.count("ada")) === undefined);
+    const wait = getRefusal(() => guesses.count("ada")) as number;
     clock.advance(wait * 1000);
-    expect(refusal(() => guesses.count("ada"))).toBeUndefined();
+    expect(getRefusal(() => guesses.count("ada"))).toBeUndefined();
   });
 
   test("[ID-19] each is answered later than the one before, up to two seconds; a correct one is not counted", () => {
     const guesses = new Guesses(new ManualClock());
     const delays = Array.from({ length: 100 }, () => {
       guesses.count("ada");
-      return guesses.delayOf("ada");
+      return guesses.getDelay("ada");
     });
     expect(delays.slice(0, 20)).toEqual(Array(20).fill(0));
     expect(delays[20]).toBe(25);
     expect(delays.at(-1)).toBe(2000);
     expect([...delays].sort((a, b) => a - b)).toEqual(delays);
     guesses.forgive("ada");
-    expect(refusal(() => guesses.count("ada"))).toBeUndefined();
-    expect(refusal(() => guesses.count("ada"))).toBeGreaterThan(3000);
-    expect(guesses.delayOf("ben")).toBe(0);
+    expect(getRefusal(() => guesses.count("ada"))).toBeUndefined();
+    expect(getRefusal(() => guesses.count("ada"))).toBeGreaterThan(3000);
+    expect(guesses.getDelay("ben")).toBe(0);
   });
 
   test("[ID-19] guesses at every account do not evict the most attacked one", () => {
     const guesses = new Guesses(new ManualClock());
     for (let i = 0; i < 100; i++) guesses.count("ada");
     for (let i = 0; i < 120_000; i++) guesses.count(`nobody${i}`);
-    expect(refusal(() => guesses.count("ada"))).toBeDefined();
+    expect(getRefusal(() => guesses.count("ada"))).toBeDefined();
   });
 
   test("[ID-19] others' guesses lock out neither a known address nor an open session; unknown names are treated alike", () => {
     const accounts = accountsWith(new ManualClock());
-    const guess = (guesser: Partial<Guesser>) =>
-      refusal(() =>
+    const recordGuess = (guesser: Partial<Guesser>) =>
+      getRefusal(() =>
         accounts.countGuess({ address: "192.0.2.1", account: "ada@example.com", isKnown: false, ...guesser }),
       );
     for (const account of ["ada@example.com", "nobody@example.com"]) {
-      for (let i = 0; i < 100; i++) expect(guess({ address: `198.51.100.${i}`, account })).toBeUndefined();
-      expect(guess({ address: "198.51.100.200", account: account.toUpperCase() })).toBeGreaterThan(0);
+      for (let i = 0; i < 100; i++) expect(recordGuess({ address: `198.51.100.${i}`, account })).toBeUndefined();
+      expect(recordGuess({ address: "198.51.100.200", account: account.toUpperCase() })).toBeGreaterThan(0);
     }
-    expect(guess({ isKnown: true })).toBeUndefined();
-    expect(guess({ account: "ben@example.com" })).toBeUndefined();
+    expect(recordGuess({ isKnown: true })).toBeUndefined();
+    expect(recordGuess({ account: "ben@example.com" })).toBeUndefined();
   });
 });
 
@@ -87,7 +87,7 @@ describe("the queue of hashing", () => {
     const served: string[] = [];
     for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) {
       served.push(next);
-      queue.used(askers.get(next) as ReturnType<typeof asker>);
+      queue.recordUse(askers.get(next) as ReturnType<typeof asker>);
     }
     return served;
   };
@@ -115,16 +115,16 @@ describe("the queue of hashing", () => {
       ["heavy", asker("192.0.2.3", "carl", true)],
     ]);
     const heavy = askers.get("heavy") as ReturnType<typeof asker>;
-    for (let i = 0; i < 10; i++) queue.used(heavy);
-    const all = (): string[] => {
+    for (let i = 0; i < 10; i++) queue.recordUse(heavy);
+    const drainQueue = (): string[] => {
       for (const [name, who] of askers) queue.add(name, who);
       const order: string[] = [];
       for (let { next } = queue.next(); next !== undefined; { next } = queue.next()) order.push(next);
       return order;
     };
-    expect(all()).toEqual(["known", "stranger", "heavy"]);
+    expect(drainQueue()).toEqual(["known", "stranger", "heavy"]);
     clock.advance(10 * MINUTE);
-    expect(all()).toEqual(["known", "heavy", "stranger"]);
+    expect(drainQueue()).toEqual(["known", "heavy", "stranger"]);
   });
 
   test("[ID-18] among equals it is first come, first served, until the queue is long, then the last is first", () => {
@@ -139,7 +139,7 @@ describe("the queue of hashing", () => {
   test("[ID-18] when full, the heaviest user is dropped, not the newcomer; a request that waited too long is released", () => {
     const clock = new ManualClock();
     const queue = new HashQueue<string>(clock, 3, MINUTE);
-    queue.used(asker("192.0.2.1", "x"));
+    queue.recordUse(asker("192.0.2.1", "x"));
     for (const name of ["a1", "a2"]) expect(queue.add(name, asker("192.0.2.1", name))).toBeUndefined();
     expect(queue.add("b", asker("192.0.2.2", "b"))).toBeUndefined();
     expect(queue.add("c", asker("192.0.2.3", "c"))).toBe("a2");

@@ -9,7 +9,7 @@ import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ADMIN, startTestServer, type TestServer, tempDirectory } from "#test/support/server.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const COMMON = "Password1234";
 
@@ -72,16 +72,16 @@ describe("wherever a password is set", () => {
 
   test("[ID-20] creating, changing and resetting refuse a common one and the user's own name, and change nothing", async () => {
     const make = (password: string) =>
-      statusOf(admin, "POST", "/users", { email: "joan@example.com", username: "joan-clarke", password });
+      fetchStatus(admin, "POST", "/users", { email: "joan@example.com", username: "joan-clarke", password });
     expect(await make(COMMON)).toBe(400);
     expect(await make("joan-clarke-1917")).toBe(400);
-    expect(await statusOf(admin, "GET", "/users/joan-clarke")).toBe(404);
+    expect(await fetchStatus(admin, "GET", "/users/joan-clarke")).toBe(404);
     const { client: joan, user } = await newPerson(admin, "joan-clarke");
     for (const password of [COMMON, "joan-clarke-1917"]) {
-      expect(await statusOf(joan, "PUT", "/users/me/password", { old_password: PASSWORD, password })).toBe(400);
-      expect(await statusOf(admin, "PUT", `/users/${user.id}/password`, { password })).toBe(400);
+      expect(await fetchStatus(joan, "PUT", "/users/me/password", { old_password: PASSWORD, password })).toBe(400);
+      expect(await fetchStatus(admin, "PUT", `/users/${user.id}/password`, { password })).toBe(400);
     }
-    expect(await statusOf(joan, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(joan, "GET", "/users/me")).toBe(200);
     await anybody.signIn("joan-clarke@example.com", PASSWORD);
   });
 
@@ -89,15 +89,15 @@ describe("wherever a password is set", () => {
     const NOBODY = { SLIPWAY_ADMIN_EMAIL: "", SLIPWAY_ADMIN_USERNAME: "", SLIPWAY_ADMIN_PASSWORD: "" };
     await using fresh = await startTestServer({ env: NOBODY });
     const setup_token = new URL((await fresh.context?.setupUrl()) ?? "").searchParams.get("token");
-    const first = (password: string) =>
-      statusOf(new Client(fresh.url), "POST", "/users/first", {
+    const createFirstUser = (password: string) =>
+      fetchStatus(new Client(fresh.url), "POST", "/users/first", {
         email: "ann@example.com",
         username: "ann",
         password,
         setup_token,
       });
-    expect(await first(COMMON)).toBe(400);
-    expect(await first(PASSWORD)).toBe(201);
+    expect(await createFirstUser(COMMON)).toBe(400);
+    expect(await createFirstUser(PASSWORD)).toBe(201);
   });
 
   test("[ID-20] those from settings and commands are refused with an explanation, and create no user", async () => {

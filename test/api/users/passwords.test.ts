@@ -32,11 +32,11 @@ describe("passwords", () => {
     // Bun does the actual work: this checks the number of calls and the hash's cost, because a measured time would depend on the machine.
     const passwords = new Passwords(new ManualClock());
     const hash = await passwords.hash("x");
-    const costOf = (text: string): string => text.split("$").slice(0, 4).join("$");
+    const getCost = (text: string): string => text.split("$").slice(0, 4).join("$");
     using work = spyOn(Bun.password, "verify");
     for (const against of [hash, undefined, ""]) expect(await passwords.verify("guess", against)).toBe(false);
-    const costs = work.mock.calls.map(([, against]) => costOf(String(against)));
-    expect(costs).toEqual([costOf(hash), costOf(hash), costOf(hash)]);
+    const costs = work.mock.calls.map(([, against]) => getCost(String(against)));
+    expect(costs).toEqual([getCost(hash), getCost(hash), getCost(hash)]);
   });
 });
 
@@ -69,14 +69,14 @@ test("[ID-5] wrong passwords from one address for many accounts are limited toge
       return false;
     }
   };
-  const answered = (address: string, isRight: boolean): number =>
+  const countAnswered = (address: string, isRight: boolean): number =>
     Array.from({ length: 200 }, (_, i) => guess(address, `user${i}`, isRight)).filter(Boolean).length;
-  expect(answered("192.0.2.1", true)).toBe(200);
-  expect(answered("192.0.2.1", false)).toBe(120);
+  expect(countAnswered("192.0.2.1", true)).toBe(200);
+  expect(countAnswered("192.0.2.1", false)).toBe(120);
   // Also rejects the right password now; otherwise guessing could continue with only one distinguishable answer.
   expect(guess("192.0.2.1", "ada", true)).toBe(false);
   expect(guess("192.0.2.2", "ada", true)).toBe(true);
-  expect(answered("2001:db8::1", false)).toBe(120);
+  expect(countAnswered("2001:db8::1", false)).toBe(120);
   expect(guess("2001:db8::2:3", "ada")).toBe(false);
   expect(guess("2001:db8:0:1::1", "ada")).toBe(true);
   clock.advance(60_000);

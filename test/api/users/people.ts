@@ -19,11 +19,11 @@ export type Person = { client: Client; user: User };
 export const newPerson = async (admin: Client, username: string, roles: string[] = []): Promise<Person> => {
   const email = `${username}@example.com`;
   const user = await admin.post<User>("/api/v2/users", { email, username, password: PASSWORD, roles });
-  return { client: await admin.as(undefined).signIn(email, PASSWORD), user };
+  return { client: await admin.withToken(undefined).signIn(email, PASSWORD), user };
 };
 
 /** Returns the status of a call that is expected to be rejected. */
-export const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
+export const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> => {
   const response = await client.fetch(method, `/api/v2${path}`, body);
   if (response.status >= 400) {
     const answer = (await response.json()) as { message?: string };

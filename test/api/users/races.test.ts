@@ -3,16 +3,16 @@ import { expect, spyOn } from "bun:test";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside as test } from "#test/support/inside.ts";
-import { contextOf } from "#test/support/seed.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { getContext } from "#test/support/seed.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const FRESH = "quite-another-secret";
 
 const { server, admin } = await serverForFile();
 
 /** The next password comparison succeeds, but its result arrives only when the gate opens. */
-const heldComparison = () => {
-  const { passwords } = contextOf(server).accounts;
+const holdComparison = () => {
+  const { passwords } = getContext(server).accounts;
   const compared = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const spy = spyOn(passwords, "verify").mockImplementationOnce(async () => {
@@ -25,8 +25,8 @@ const heldComparison = () => {
 
 test("[ID-7] a sign-in with the old password during a password change fails", async () => {
   await newPerson(admin, "slow");
-  using held = heldComparison();
-  const signIn = statusOf(new Client(server.url), "POST", "/users/login", {
+  using held = holdComparison();
+  const signIn = fetchStatus(new Client(server.url), "POST", "/users/login", {
     email: "slow@example.com",
     password: PASSWORD,
   });
@@ -39,8 +39,8 @@ test("[ID-7] a sign-in with the old password during a password change fails", as
 
 test("[ID-7] of two concurrent password changes the later one is refused, and the first one applies", async () => {
   const { client } = await newPerson(admin, "both");
-  using held = heldComparison();
-  const change = statusOf(client, "PUT", "/users/me/password", {
+  using held = holdComparison();
+  const change = fetchStatus(client, "PUT", "/users/me/password", {
     old_password: PASSWORD,
     password: "the-thief-knows-this",
   });
@@ -53,7 +53,7 @@ test("[ID-7] of two concurrent password changes the later one is refused, and th
 
 test("[ID-10] a key that is revoked while it creates another leaves none behind", async () => {
   const { client, user } = await newPerson(admin, "rita");
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const commit = store.commit.bind(store);
   using held = Object.assign(spyOn(store, "commit"), { [Symbol.dispose]: () => held.mockRestore() });
   let isHeld = false;
@@ -65,7 +65,7 @@ test("[ID-10] a key that is revoked while it creates another leaves none behind"
     }
     await commit(batch);
   });
-  expect(await statusOf(client, "POST", "/users/me/keys/tokens", {})).toBe(409);
+  expect(await fetchStatus(client, "POST", "/users/me/keys/tokens", {})).toBe(409);
   expect(await admin.get<unknown[]>(`/api/v2/users/${user.id}/keys/tokens`)).toEqual([]);
 });
 
@@ -78,7 +78,7 @@ test.each([
     const name = `rising-${kind.replaceAll(" ", "-")}`;
     const { client: keeper } = await newPerson(admin, `keeper-${name}`.slice(0, 32), ["user-admin"]);
     await newPerson(admin, name);
-    const { passwords } = contextOf(server).accounts;
+    const { passwords } = getContext(server).accounts;
     const hashing = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     const hash = passwords.hash.bind(passwords);
@@ -87,7 +87,7 @@ test.each([
       await gate.promise;
       return hash(password);
     });
-    const reset = statusOf(keeper, "PUT", `/users/${name}/password`, { password: FRESH });
+    const reset = fetchStatus(keeper, "PUT", `/users/${name}/password`, { password: FRESH });
     await hashing.promise;
     expect(spy).toHaveBeenCalledTimes(1);
     const roles = [path.includes("organizations") ? "organization-admin" : "auditor"];

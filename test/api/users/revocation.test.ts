@@ -14,19 +14,19 @@ const { server, admin } = await serverForFile();
 /** A workspace's owner with a token, and every kind of connection that they can keep open. */
 const open = async (options: { lifetime?: number } = {}, where = server, by = admin) => {
   const seeded = await seedAgent(where);
-  const owner = by.as(seeded.owner_token);
+  const owner = by.withToken(seeded.owner_token);
   const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", options);
-  const client = owner.as(key);
+  const client = owner.withToken(key);
   const paths = [`workspaces/${seeded.workspace_id}/watch-ws`, `workspaceagents/${seeded.agent_id}/logs?follow`];
   const sockets = await Promise.all(paths.map((path) => client.socket(`/api/v2/${path}`)));
   const events = await client.fetch("GET", `/api/v2/workspaces/${seeded.workspace_id}/watch`);
   expect(events.status).toBe(200);
   return { owner, owner_id: seeded.owner_id, id: key.slice(0, 10), sockets, events };
 };
-type Opened = Awaited<ReturnType<typeof open>>;
+type OpenedServer = Awaited<ReturnType<typeof open>>;
 
 describeInside("[ID-10] every stream of a key ends", () => {
-  test.each<[string, (opened: Opened) => Promise<unknown>]>([
+  test.each<[string, (opened: OpenedServer) => Promise<unknown>]>([
     ["when it is deleted", ({ owner, id }) => owner.delete(`/api/v2/users/me/keys/${id}`)],
     ["when its user is suspended", ({ owner_id }) => admin.put(`/api/v2/users/${owner_id}/status/suspend`)],
     ["when it is expired by hand", ({ owner, id }) => owner.put(`/api/v2/users/me/keys/${id}/expire`)],

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "@sinclair/typebox";
 import { sha256, uuid } from "#base/ids.ts";
-import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
-import { knownSecrets } from "#domain/chats/known-secrets.ts";
+import { notifySecretsChanges } from "#domain/agents/secrets-change.ts";
+import { loadKnownSecrets } from "#domain/chats/known-secrets.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -15,14 +15,14 @@ import { WireError } from "#src/wire/wire-error.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { startDaemon } from "#test/daemon/support/daemon.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
-import { statusOf } from "./people.ts";
+import { fetchStatus } from "./people.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const VALUE = "hunter2-of-the-registry";
 let world: World;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const person = async (username: string): Promise<Client> => {
     const { token, user_id } = await seedUser(world.server, { username, organization_id });
     ids[username] = user_id;
-    return world.admin.as(token);
+    return world.admin.withToken(token);
   };
   ada = await person("ada");
   bob = await person("bob");
@@ -47,22 +47,22 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 const S = "/api/v2/users/me/secrets";
-const keep = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
-const post = (client: Client, body: object): Promise<number> => statusOf(client, "POST", "/users/me/secrets", body);
+const createSecret = (client: Client, body: object): Promise<UserSecret> => client.post<UserSecret>(S, body);
+const post = (client: Client, body: object): Promise<number> => fetchStatus(client, "POST", "/users/me/secrets", body);
 
 /** Returns the token of the agent of a new workspace of this person. */
-const agentOf = async (client: Client, name: string, scope = "all"): Promise<string> => {
+const createAgentToken = async (client: Client, name: string, scope = "all"): Promise<string> => {
   const { id } = await createWorkspace(client, template_id, name);
   await awaitBuild(client, id);
   const token = uuid();
   const sql = "update agents set token_hash = ?1, api_key_scope = ?3 where workspace_id = ?2";
-  await contextOf(world.server).store.commit([{ sql, rows: [[sha256(token), id, scope]] }]);
+  await getContext(world.server).store.commit([{ sql, rows: [[sha256(token), id, scope]] }]);
   return token;
 };
 
 /** Returns what the agent gets. */
-const givenTo = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
-  const token = await agentOf(client, name, scope);
+const getAgentSecrets = async (client: Client, name: string, scope = "all"): Promise<Record<string, string>> => {
+  const token = await createAgentToken(client, name, scope);
   await using agent = await connectAgent(world.server, token);
   const { secrets } = await agent.agent.getManifest({});
   const text = new TextDecoder();
@@ -70,7 +70,12 @@ const givenTo = async (client: Client, name: string, scope = "all"): Promise<Rec
 };
 
 test("[US-1] [US-3] users keep their own; taken, invalid or too many ones are refused", async () => {
-  const made = await keep(ada, { name: "Registry", value: VALUE, env_name: "REGISTRY_TOKEN", description: "Images." });
+  const made = await createSecret(ada, {
+    name: "Registry",
+    value: VALUE,
+    env_name: "REGISTRY_TOKEN",
+    description: "Images.",
+  });
   expect(made).toMatchObject({ name: "Registry", env_name: "REGISTRY_TOKEN", file_path: "", description: "Images." });
   expect(await ada.get<UserSecret>(`${S}/registry`)).toEqual(made);
   expect(await ada.get<UserSecret[]>(S)).toEqual([made]);
@@ -79,12 +84,12 @@ test("[US-1] [US-3] users keep their own; taken, invalid or too many ones are re
     [bob, 404],
     [world.admin, 403],
   ] as const) {
-    expect(await statusOf(client, "GET", "/users/ada/secrets")).toBe(status);
-    expect(await statusOf(client, "DELETE", "/users/ada/secrets/Registry")).toBe(status);
+    expect(await fetchStatus(client, "GET", "/users/ada/secrets")).toBe(status);
+    expect(await fetchStatus(client, "DELETE", "/users/ada/secrets/Registry")).toBe(status);
   }
   expect(await post(ada, { name: "registry", value: "x" })).toBe(409);
   expect(await post(ada, { name: "other", value: "x", env_name: "REGISTRY_TOKEN" })).toBe(409);
-  await keep(ada, { name: "file", value: "in a file", file_path: "~/.config/token" });
+  await createSecret(ada, { name: "file", value: "in a file", file_path: "~/.config/token" });
   expect(await post(ada, { name: "other", value: "x", file_path: "~/.config/token" })).toBe(409);
   for (const wrong of [
     ...[{ name: "a b" }, { name: "" }, { value: "" }, { value: "x".repeat(16_385) }, { value: "ä".repeat(8_193) }],
@@ -95,9 +100,9 @@ test("[US-1] [US-3] users keep their own; taken, invalid or too many ones are re
     expect([wrong, await post(ada, { name: "wrong", value: "x", ...wrong })]).toEqual([wrong, 400]);
   }
   expect((await ada.get<UserSecret[]>(S)).map(({ name }) => name)).toEqual(["file", "Registry"]);
-  for (let n = 0; n < 50; n++) await keep(bob, { name: `n${n}`, value: "x" });
+  for (let n = 0; n < 50; n++) await createSecret(bob, { name: `n${n}`, value: "x" });
   expect(await post(bob, { name: "one-more", value: "x" })).toBe(409);
-  for (let n = 0; n < 50; n++) expect(await statusOf(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
+  for (let n = 0; n < 50; n++) expect(await fetchStatus(bob, "DELETE", `/users/me/secrets/n${n}`)).toBe(204);
 });
 
 test("[US-2] a value is in no response, audit log entry or file of the server", async () => {
@@ -110,39 +115,41 @@ test("[US-2] a value is in no response, audit log entry or file of the server", 
   const own = audit_logs.filter((one) => one.resource_target === "Registry" && one.status_code < 400);
   expect(own.map(({ action }) => action)).toEqual(["write", "create"]);
   expect(own[0]?.diff).toMatchObject({ value: { old: "", new: "", secret: true }, description: { new: "Of images." } });
-  const texts = await storedTexts(world.server.directory);
+  const texts = await readStoredTexts(world.server.directory);
   expect(texts.some((text) => text.includes("REGISTRY_TOKEN"))).toBe(true);
   expect(texts.filter((text) => text.includes(VALUE))).toEqual([]);
 });
 
 test("[US-4] agents of the user's own workspaces get them; others' and those without the owner's data do not", async () => {
-  expect(await givenTo(ada, "mine")).toEqual({
+  expect(await getAgentSecrets(ada, "mine")).toEqual({
     "|~/.config/token": "in a file",
     "REGISTRY_TOKEN|": `${VALUE}-2`,
   });
-  expect(await givenTo(ada, "bare", "no_user_data")).toEqual({});
-  expect(await givenTo(bob, "his")).toEqual({});
+  expect(await getAgentSecrets(ada, "bare", "no_user_data")).toEqual({});
+  expect(await getAgentSecrets(bob, "his")).toEqual({});
 });
 
 test("[US-7] [DM-23] a running daemon receives created, changed and deleted ones within a moment, also before its tunnel is open", async () => {
-  await using daemon = startDaemon({ url: world.server.url, token: await agentOf(ada, "running") });
-  const at = (name: string): string => join(daemon.home, name);
-  await until(() => existsSync(at(".config/token")));
-  await keep(ada, { name: "late", value: "one", file_path: "~/late" });
-  await until(() => existsSync(at("late")) && readFileSync(at("late"), "utf8") === "one", { patience: 5_000 });
+  await using daemon = startDaemon({ url: world.server.url, token: await createAgentToken(ada, "running") });
+  const toHomePath = (name: string): string => join(daemon.home, name);
+  await until(() => existsSync(toHomePath(".config/token")));
+  await createSecret(ada, { name: "late", value: "one", file_path: "~/late" });
+  await until(() => existsSync(toHomePath("late")) && readFileSync(toHomePath("late"), "utf8") === "one", {
+    patience: 5_000,
+  });
   for (let n = 0; n <= 20; n += 1) await ada.patch(`${S}/late`, { value: `value ${n}` });
-  await until(() => readFileSync(at("late"), "utf8") === "value 20", { patience: 5_000 });
-  await Bun.write(at("late"), "mine");
-  await keep(ada, { name: "later", value: "two", file_path: "~/later" });
-  await until(() => existsSync(at("later")), { patience: 5_000 });
+  await until(() => readFileSync(toHomePath("late"), "utf8") === "value 20", { patience: 5_000 });
+  await Bun.write(toHomePath("late"), "mine");
+  await createSecret(ada, { name: "later", value: "two", file_path: "~/later" });
+  await until(() => existsSync(toHomePath("later")), { patience: 5_000 });
   // A file that a person has changed stays, as always.
-  for (const name of ["late", "later"]) expect(await statusOf(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
-  await until(() => !existsSync(at("later")), { patience: 5_000 });
-  expect(readFileSync(at("late"), "utf8")).toBe("mine");
+  for (const name of ["late", "later"]) expect(await fetchStatus(ada, "DELETE", `/users/me/secrets/${name}`)).toBe(204);
+  await until(() => !existsSync(toHomePath("later")), { patience: 5_000 });
+  expect(readFileSync(toHomePath("late"), "utf8")).toBe("mine");
 });
 
 test("[US-7] a daemon that does not answer is called five times, one request at a time, and no more once its connection has ended", async () => {
-  const { store, topics } = contextOf(world.server);
+  const { store, topics } = getContext(world.server);
   const clock = new ManualClock();
   const { latest_build } = await ada.get<Workspace>("/api/v2/users/me/workspace/mine");
   const agent_id = latest_build.resources[0]?.agents[0]?.id ?? "";
@@ -156,7 +163,7 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
     },
   };
   const over = new AbortController();
-  await tellSecretsChange({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, over.signal);
+  await notifySecretsChanges({ store, topics, clock, agentHttp: agentHttp as never }, agent_id, over.signal);
   const change = (times: number): void => {
     for (let n = 0; n < times; n += 1) topics.publish("secrets_changed", ids.ada ?? "", {});
   };
@@ -181,7 +188,7 @@ test("[US-7] a daemon that does not answer is called five times, one request at 
 });
 
 test("[US-5] tool results contain none of the owner's values", async () => {
-  const known = await knownSecrets(contextOf(world.server), {
+  const known = await loadKnownSecrets(getContext(world.server), {
     chat_id: "",
     owner_id: ids.ada ?? "",
     workspace_id: null,
@@ -189,7 +196,7 @@ test("[US-5] tool results contain none of the owner's values", async () => {
   const mask = new SecretMask(known);
   expect(mask.text(`curl -H "Authorization: ${VALUE}-2"`)).toBe('curl -H "Authorization: [hidden]"');
   const shared = await createWorkspace(ada, template_id, "shared");
-  const seen = await knownSecrets(contextOf(world.server), {
+  const seen = await loadKnownSecrets(getContext(world.server), {
     chat_id: "",
     owner_id: ids.bob ?? "",
     workspace_id: shared.id,
@@ -198,8 +205,8 @@ test("[US-5] tool results contain none of the owner's values", async () => {
 });
 
 test("[US-6] deleting a user deletes their secrets", async () => {
-  await keep(bob, { name: "last", value: "of bob" });
-  const { store } = contextOf(world.server);
+  await createSecret(bob, { name: "last", value: "of bob" });
+  const { store } = getContext(world.server);
   const count = async (): Promise<number> => {
     const sql = "select count(*) from user_secrets where user_id = ?1";
     return Number(await store.get({ sql, params: [ids.bob ?? ""], map: ([n]) => n }));
@@ -210,6 +217,6 @@ test("[US-6] deleting a user deletes their secrets", async () => {
     await bob.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
     await awaitBuild(bob, id);
   }
-  expect(await statusOf(world.admin, "DELETE", "/users/bob")).toBe(200);
+  expect(await fetchStatus(world.admin, "DELETE", "/users/bob")).toBe(200);
   expect(await count()).toBe(0);
 });

@@ -4,7 +4,7 @@ import type { User } from "#schema/users/user.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const { anybody, admin } = await serverForFile();
 
@@ -72,9 +72,9 @@ describe("signing in", () => {
     await admin.put("/api/v2/users/zoe/status/suspend");
     const refused = await login("zoe@example.com", PASSWORD);
     expect(refused.status).toBe(401);
-    expect(await statusOf(zoe, "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(zoe, "GET", "/users/me")).toBe(401);
     expect((await admin.put<User>("/api/v2/users/zoe/status/activate")).status).toBe("active");
-    expect(await statusOf(zoe, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(zoe, "GET", "/users/me")).toBe(200);
   });
 
   test("[ID-5] guessing is throttled: more than 60 attempts a minute for one address return 429", async () => {
@@ -94,7 +94,7 @@ describe("signing in", () => {
     [{ email: 1, password: "x" }, 400],
     [[], 400],
   ])("[ID-3] %j is %i", async (body, status) => {
-    expect(await statusOf(anybody, "POST", "/users/login", body)).toBe(status);
+    expect(await fetchStatus(anybody, "POST", "/users/login", body)).toBe(status);
   });
 });
 
@@ -104,8 +104,8 @@ describe("signing out", () => {
     const response = await guest.fetch("POST", "/api/v2/users/logout");
     expect(response.status).toBe(200);
     expect(response.headers.get("set-cookie")).toContain("Max-Age=0");
-    expect(await statusOf(guest, "GET", "/users/me")).toBe(401);
-    expect(await statusOf(admin, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(guest, "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(admin, "GET", "/users/me")).toBe(200);
   });
 });
 
@@ -115,14 +115,14 @@ describe("passwords", () => {
     const elsewhere = await anybody.signIn("pat@example.com", PASSWORD);
     const { key } = await here.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
     const fresh = "quite-another-secret";
-    const put = (body: object) => statusOf(here, "PUT", "/users/me/password", body);
-    expect(await put({ old_password: "wrong", password: fresh })).toBe(400);
-    expect(await put({ password: fresh })).toBe(400);
-    expect(await put({ old_password: PASSWORD, password: "short" })).toBe(400);
-    expect(await put({ old_password: PASSWORD, password: fresh })).toBe(204);
-    expect(await statusOf(here, "GET", "/users/me")).toBe(200);
-    expect(await statusOf(elsewhere, "GET", "/users/me")).toBe(401);
-    expect(await statusOf(here.as(key), "GET", "/users/me")).toBe(401);
+    const putPassword = (body: object) => fetchStatus(here, "PUT", "/users/me/password", body);
+    expect(await putPassword({ old_password: "wrong", password: fresh })).toBe(400);
+    expect(await putPassword({ password: fresh })).toBe(400);
+    expect(await putPassword({ old_password: PASSWORD, password: "short" })).toBe(400);
+    expect(await putPassword({ old_password: PASSWORD, password: fresh })).toBe(204);
+    expect(await fetchStatus(here, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(elsewhere, "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(here.withToken(key), "GET", "/users/me")).toBe(401);
     expect((await login("pat@example.com", PASSWORD)).status).toBe(401);
     expect((await login("pat@example.com", fresh)).status).toBe(201);
   });

@@ -7,7 +7,7 @@ import { serverForFile } from "#test/support/for-file.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { seedAgent } from "#test/support/seed.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 const MINUTE = 60_000;
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
@@ -29,7 +29,7 @@ const signIn = async (name: string, address: string, agent: string): Promise<str
   return ((await answer.json()) as { session_token: string }).session_token;
 };
 const from = (token: string, address: string, method = "GET", path = "/api/v2/users/me") =>
-  new Client(server.url).as(token).fetch(method, path, undefined, { headers: { "x-forwarded-for": address } });
+  new Client(server.url).withToken(token).fetch(method, path, undefined, { headers: { "x-forwarded-for": address } });
 
 test.each([
   [FIREFOX, "Firefox 140", "Linux", "browser"],
@@ -53,23 +53,27 @@ describeInside("sessions", () => {
       await signIn("kim", "192.0.2.2", PIXEL),
       await signIn("kim", "2001:db8::7", EDGE),
     ];
-    const kim = admin.as(laptop);
+    const kim = admin.withToken(laptop);
     const { key: token } = await kim.post<{ key: string }>("/api/v2/users/me/keys/tokens", { token_name: "ci" });
     const list = () => kim.get<Session[]>("/api/v2/users/me/sessions");
     const shown = await list();
-    const of = (key: string) => shown.find(({ id }) => id === key.slice(0, 10));
+    const findSession = (key: string) => shown.find(({ id }) => id === key.slice(0, 10));
     expect(shown).toHaveLength(4);
-    expect(of(laptop)).toMatchObject({ current: true, ip_address: "192.0.2.1", device: { client: "Firefox 140" } });
-    expect(of(phone)).toMatchObject({ current: false, ip_address: "192.0.2.2", device: { os: "Android" } });
-    expect(of(desk)).toMatchObject({ ip_address: "2001:db8::7", user_agent: EDGE });
+    expect(findSession(laptop)).toMatchObject({
+      current: true,
+      ip_address: "192.0.2.1",
+      device: { client: "Firefox 140" },
+    });
+    expect(findSession(phone)).toMatchObject({ current: false, ip_address: "192.0.2.2", device: { os: "Android" } });
+    expect(findSession(desk)).toMatchObject({ ip_address: "2001:db8::7", user_agent: EDGE });
     expect(JSON.stringify(shown)).not.toContain(phone.slice(11));
     // The token is not a session, and is not ended as one.
-    expect(of(token)).toBeUndefined();
-    expect(await statusOf(kim, "DELETE", `/users/me/sessions/${token.slice(0, 10)}`)).toBe(404);
-    expect(await statusOf(kim, "DELETE", `/users/me/sessions/${phone.slice(0, 10)}`)).toBe(204);
+    expect(findSession(token)).toBeUndefined();
+    expect(await fetchStatus(kim, "DELETE", `/users/me/sessions/${token.slice(0, 10)}`)).toBe(404);
+    expect(await fetchStatus(kim, "DELETE", `/users/me/sessions/${phone.slice(0, 10)}`)).toBe(204);
     expect((await from(phone, "192.0.2.2")).status).toBe(401);
     expect((await from(desk, "2001:db8::7")).status).toBe(200);
-    expect(await statusOf(kim, "DELETE", "/users/me/sessions")).toBe(204);
+    expect(await fetchStatus(kim, "DELETE", "/users/me/sessions")).toBe(204);
     expect((await from(desk, "2001:db8::7")).status).toBe(401);
     expect((await list()).map(({ id }) => id)).toEqual([laptop.slice(0, 10)]);
     expect((await from(token, "192.0.2.1")).status).toBe(200);
@@ -78,7 +82,7 @@ describeInside("sessions", () => {
   test("[ID-23] use from another address shows after five minutes", async () => {
     await newPerson(admin, "lou");
     const token = await signIn("lou", "192.0.2.1", FIREFOX);
-    const lou = admin.as(token);
+    const lou = admin.withToken(token);
     const shown = async () => (await lou.get<Session[]>("/api/v2/users/me/sessions")).find(({ current }) => current);
     await from(token, "192.0.2.9");
     expect((await shown())?.ip_address).toBe("192.0.2.1");
@@ -93,7 +97,7 @@ describeInside("sessions", () => {
     const { owner_id, workspace_id } = await seedAgent(server);
     const key = async () => {
       const made = await admin.post<{ key: string }>(`/api/v2/users/${owner_id}/keys`);
-      return admin.as(made.key);
+      return admin.withToken(made.key);
     };
     const [here, there] = [await key(), await key()];
     const path = `/api/v2/workspaces/${workspace_id}/watch-ws`;
@@ -107,9 +111,9 @@ describeInside("sessions", () => {
 });
 
 describeInside("a token with scopes", () => {
-  const tokenOf = async (who: Client, body: object): Promise<Client> => {
+  const createTokenClient = async (who: Client, body: object): Promise<Client> => {
     const made = await who.post<{ key: string }>("/api/v2/users/me/keys/tokens", body);
-    return who.as(made.key);
+    return who.withToken(made.key);
   };
 
   test("[ID-21] is shown with them; a key that it creates gets no more than it has", async () => {
@@ -117,27 +121,27 @@ describeInside("a token with scopes", () => {
     const { external } = await may.get<{ external: string[] }>("/api/v2/auth/scopes");
     expect(external).toContain("coder:workspaces.operate");
     const scopes = ["workspace:read", "api_key:create", "api_key:read", "api_key:update"];
-    const narrow = await tokenOf(may, { token_name: "narrow", scopes, scope: "coder:workspaces.operate" });
+    const narrow = await createTokenClient(may, { token_name: "narrow", scopes, scope: "coder:workspaces.operate" });
     const shown = await may.get<ApiKey>("/api/v2/users/me/keys/tokens/narrow");
     expect(shown).toMatchObject({ scope: "limited", scopes: ["coder:workspaces.operate", ...scopes] });
-    expect(await statusOf(narrow, "GET", "/workspaces")).toBe(200);
-    expect(await statusOf(narrow, "GET", "/users/me")).toBe(200);
-    expect(await statusOf(narrow, "GET", "/users/me/gitsshkey")).toBe(403);
-    const make = (body: object) => statusOf(narrow, "POST", "/users/me/keys/tokens", body);
+    expect(await fetchStatus(narrow, "GET", "/workspaces")).toBe(200);
+    expect(await fetchStatus(narrow, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(narrow, "GET", "/users/me/gitsshkey")).toBe(403);
+    const make = (body: object) => fetchStatus(narrow, "POST", "/users/me/keys/tokens", body);
     expect(await make({})).toBe(403);
     expect(await make({ scopes: ["all"] })).toBe(403);
     expect(await make({ scopes: ["workspace:*"] })).toBe(403);
     expect(await make({ scopes: ["workspace:start"] })).toBe(201);
-    expect(await statusOf(narrow, "POST", "/users/me/keys")).toBe(403);
-    expect(await statusOf(narrow, "PATCH", "/users/me/keys/tokens/narrow", { scopes: ["all"] })).toBe(403);
-    expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["workspace:fly"] })).toBe(400);
-    expect(await statusOf(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
+    expect(await fetchStatus(narrow, "POST", "/users/me/keys")).toBe(403);
+    expect(await fetchStatus(narrow, "PATCH", "/users/me/keys/tokens/narrow", { scopes: ["all"] })).toBe(403);
+    expect(await fetchStatus(may, "POST", "/users/me/keys/tokens", { scopes: ["workspace:fly"] })).toBe(400);
+    expect(await fetchStatus(may, "POST", "/users/me/keys/tokens", { scopes: ["coder:all"] })).toBe(201);
   });
 
   test("[ID-21][ID-10] with changed scopes follows them immediately, and its open connections end", async () => {
     const { owner_token, workspace_id } = await seedAgent(server);
-    const owner = admin.as(owner_token);
-    const token = await tokenOf(owner, { token_name: "watcher", scopes: ["workspace:read"] });
+    const owner = admin.withToken(owner_token);
+    const token = await createTokenClient(owner, { token_name: "watcher", scopes: ["workspace:read"] });
     const socket = await token.socket(`/api/v2/workspaces/${workspace_id}/watch-ws`);
     const events = await token.fetch("GET", `/api/v2/workspaces/${workspace_id}/watch`);
     expect(events.status).toBe(200);
@@ -145,8 +149,8 @@ describeInside("a token with scopes", () => {
     expect(changed).toMatchObject({ scopes: ["template:read"], allowed_addresses: [] });
     expect((await socket.closed).code).toBe(1008);
     expect(await events.text()).toContain("event: ping");
-    expect(await statusOf(token, "GET", `/workspaces/${workspace_id}`)).toBe(403);
-    expect(await statusOf(token, "GET", "/templates")).toBe(200);
+    expect(await fetchStatus(token, "GET", `/workspaces/${workspace_id}`)).toBe(403);
+    expect(await fetchStatus(token, "GET", "/templates")).toBe(200);
     const entries = await admin.get<{ audit_logs: { action: string; diff: Record<string, unknown> }[] }>(
       "/api/v2/audit?limit=1&q=resource_type:api_key%20action:write",
     );
@@ -171,7 +175,7 @@ describeInside("a token with an address range", () => {
     const refused = await from(key, "198.51.100.7");
     expect(((await refused.json()) as { detail: string }).detail).toContain("is not valid from 198.51.100.7");
     const make = async (given: object) => {
-      const answer = await new Client(server.url).as(key).fetch("POST", "/api/v2/users/me/keys/tokens", given, {
+      const answer = await new Client(server.url).withToken(key).fetch("POST", "/api/v2/users/me/keys/tokens", given, {
         headers: { "x-forwarded-for": "192.0.2.77" },
       });
       return { status: answer.status, key: ((await answer.json()) as { key?: string }).key ?? "" };
@@ -186,7 +190,7 @@ describeInside("a token with an address range", () => {
     expect((await from(child, "192.0.3.1")).status).toBe(403);
     expect((await from(child, "192.0.2.1")).status).toBe(200);
     for (const bad of ["office", "192.0.2.0/33", "192.0.2.1,192.0.2.2", ""]) {
-      expect(await statusOf(ned, "POST", "/users/me/keys/tokens", { allowed_addresses: [bad] })).toBe(400);
+      expect(await fetchStatus(ned, "POST", "/users/me/keys/tokens", { allowed_addresses: [bad] })).toBe(400);
     }
   });
 });

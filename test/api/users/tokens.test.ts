@@ -1,15 +1,15 @@
 // API tokens: created once, shown once, revoked immediately.
 import { describe, expect, test } from "bun:test";
 import type { ApiKey } from "#schema/users/api-key.ts";
-import { closeWhenKeyGone } from "#src/api/http/revocation.ts";
+import { closeWhenKeyRevoked } from "#src/api/http/revocation.ts";
 import type { Socket, SocketHandler } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
-import { newPerson, type Person, statusOf } from "./people.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
+import { fetchStatus, newPerson, type Person } from "./people.ts";
 
 const { server, admin } = await serverForFile();
 const ben = await newPerson(admin, "ben");
@@ -22,7 +22,7 @@ describe("a token", () => {
   test("[ID-8] signs in like a session, has a name, and is listed without its secret", async () => {
     const key = await make(ben.client, { token_name: "laptop" });
     expect(key).toMatch(/^[A-Za-z0-9]{10}-[A-Za-z0-9]{22}$/);
-    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(200);
     const [id = "", secret = ""] = key.split("-");
     const listed = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
     expect(listed.find((one) => one.id === id)).toMatchObject({
@@ -38,9 +38,11 @@ describe("a token", () => {
   });
 
   test("[ID-8] two with the same name are a conflict, also in a race; two users may use the same name", async () => {
-    const statuses = await Promise.all([1, 2, 3].map(() => statusOf(ben.client, "POST", TOKENS, { token_name: "ci" })));
+    const statuses = await Promise.all(
+      [1, 2, 3].map(() => fetchStatus(ben.client, "POST", TOKENS, { token_name: "ci" })),
+    );
     expect(statuses.sort()).toEqual([201, 409, 409]);
-    expect(await statusOf(admin, "POST", TOKENS, { token_name: "ci" })).toBe(201);
+    expect(await fetchStatus(admin, "POST", TOKENS, { token_name: "ci" })).toBe(201);
     await make(ben.client);
     await make(ben.client);
   });
@@ -51,7 +53,7 @@ describe("a token", () => {
     const { last_used, created_at } = await shown();
     expect(last_used).toBe(created_at);
     // The last use is written after the response, so this polls until it is there; a clock may tick late.
-    while ((await shown()).last_used === created_at) await ben.client.as(key).get("/api/v2/users/me");
+    while ((await shown()).last_used === created_at) await ben.client.withToken(key).get("/api/v2/users/me");
   });
 
   test.each([
@@ -82,47 +84,47 @@ describe("a token", () => {
     [{ lifetime: true }],
   ])("[ID-9] %j is refused and makes nothing", async (body) => {
     const before = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`);
-    expect(await statusOf(ben.client, "POST", TOKENS, body)).toBe(400);
+    expect(await fetchStatus(ben.client, "POST", TOKENS, body)).toBe(400);
     expect(await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).toHaveLength(before.length);
   });
 
   test("[ID-9] tokens of owners live at most a week", async () => {
-    const most = (who: Client) => who.get<{ max_token_lifetime: number }>(`/api/v2${TOKENS}/tokenconfig`);
-    expect(await most(admin)).toEqual({ max_token_lifetime: 168 * 3600 * 1e9 });
-    expect(await most(ben.client)).toEqual({ max_token_lifetime: 876_600 * 3600 * 1e9 });
-    expect(await statusOf(admin, "POST", TOKENS, { lifetime: "169h" })).toBe(400);
+    const getMaxLifetime = (who: Client) => who.get<{ max_token_lifetime: number }>(`/api/v2${TOKENS}/tokenconfig`);
+    expect(await getMaxLifetime(admin)).toEqual({ max_token_lifetime: 168 * 3600 * 1e9 });
+    expect(await getMaxLifetime(ben.client)).toEqual({ max_token_lifetime: 876_600 * 3600 * 1e9 });
+    expect(await fetchStatus(admin, "POST", TOKENS, { lifetime: "169h" })).toBe(400);
   });
 
   test("[ID-22] a token makes no key that ends later", async () => {
     const hour = await make(ben.client, { lifetime: "1h", scopes: ["all"] });
     const last = (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${hour.slice(0, 10)}`)).expires_at;
-    const holder = ben.client.as(hour);
+    const holder = ben.client.withToken(hour);
     const refused = await holder.fetch("POST", `/api/v2${TOKENS}`, { lifetime: "2h" });
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("ends no later")]);
     const shorter = await make(holder, { lifetime: "30m", scopes: ["user:read"] });
     const silent = await make(holder, { scopes: ["api_key:*"] });
     const session = (await holder.post<{ key: string }>("/api/v2/users/me/keys")).key;
-    const ends = async (key: string) =>
+    const getExpiry = async (key: string) =>
       (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`)).expires_at;
-    for (const key of [shorter, silent, session]) expect((await ends(key)) <= last).toBe(true);
+    for (const key of [shorter, silent, session]) expect((await getExpiry(key)) <= last).toBe(true);
     // Use extends a sign-in, and that is not one.
     expect((await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).map(({ id }) => id)).toContain(session.slice(0, 10));
-    expect(await statusOf(ben.client.as(silent), "POST", TOKENS, { lifetime: "3h", scopes: ["api_key:read"] })).toBe(
-      400,
-    );
-    // What an owner's whole token may do for others is no less.
-    const owners = admin.as(await make(admin, { lifetime: "1h" }));
-    expect(await statusOf(owners, "POST", "/users/ben/keys/tokens", { lifetime: "30d" })).toBe(201);
-    const narrow = admin.as(await make(admin, { lifetime: "1h", scopes: ["api_key:*"] }));
     expect(
-      await statusOf(narrow, "POST", "/users/ben/keys/tokens", { lifetime: "30d", scopes: ["api_key:read"] }),
+      await fetchStatus(ben.client.withToken(silent), "POST", TOKENS, { lifetime: "3h", scopes: ["api_key:read"] }),
+    ).toBe(400);
+    // What an owner's whole token may do for others is no less.
+    const owners = admin.withToken(await make(admin, { lifetime: "1h" }));
+    expect(await fetchStatus(owners, "POST", "/users/ben/keys/tokens", { lifetime: "30d" })).toBe(201);
+    const narrow = admin.withToken(await make(admin, { lifetime: "1h", scopes: ["api_key:*"] }));
+    expect(
+      await fetchStatus(narrow, "POST", "/users/ben/keys/tokens", { lifetime: "30d", scopes: ["api_key:read"] }),
     ).toBe(400);
   });
 
   test("[ID-9] the scope application_connect gives access to applications and not to the API", async () => {
     const key = await make(ben.client, { scope: "application_connect" });
-    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(403);
-    expect(await statusOf(ben.client.as(key), "POST", TOKENS, {})).toBe(403);
+    expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(403);
+    expect(await fetchStatus(ben.client.withToken(key), "POST", TOKENS, {})).toBe(403);
   });
 
   test("[ID-10] is invalid the moment it is deleted or expired", async () => {
@@ -132,9 +134,9 @@ describe("a token", () => {
     ] as const) {
       const key = await make(ben.client);
       const id = key.slice(0, 10);
-      expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(200);
-      expect(await statusOf(ben.client, method, `/users/me/keys/${id}${suffix}`)).toBe(204);
-      expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(401);
+      expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(200);
+      expect(await fetchStatus(ben.client, method, `/users/me/keys/${id}${suffix}`)).toBe(204);
+      expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(401);
       const expired = await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}?include_expired=true`);
       expect(expired.some((one) => one.id === id)).toBe(method === "PUT");
     }
@@ -143,13 +145,13 @@ describe("a token", () => {
   test("[ID-11] another user's keys are not accessible", async () => {
     const { client: carl } = await newPerson(admin, "carl");
     const id = (await make(ben.client)).slice(0, 10);
-    expect(await statusOf(carl, "GET", `/users/me/keys/${id}`)).toBe(404);
-    expect(await statusOf(carl, "DELETE", `/users/me/keys/${id}`)).toBe(404);
-    expect(await statusOf(carl, "GET", `/users/ben/keys/${id}`)).toBe(404);
-    expect(await statusOf(carl, "POST", "/users/ben/keys")).toBe(404);
+    expect(await fetchStatus(carl, "GET", `/users/me/keys/${id}`)).toBe(404);
+    expect(await fetchStatus(carl, "DELETE", `/users/me/keys/${id}`)).toBe(404);
+    expect(await fetchStatus(carl, "GET", `/users/ben/keys/${id}`)).toBe(404);
+    expect(await fetchStatus(carl, "POST", "/users/ben/keys")).toBe(404);
     const { client: helper } = await newPerson(admin, "helper", ["user-admin"]);
-    expect(await statusOf(helper, "POST", "/users/ben/keys")).toBe(403);
-    expect(await statusOf(helper, "POST", "/users/ben/keys/tokens", {})).toBe(403);
+    expect(await fetchStatus(helper, "POST", "/users/ben/keys")).toBe(403);
+    expect(await fetchStatus(helper, "POST", "/users/ben/keys/tokens", {})).toBe(403);
     const all = await carl.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
     expect(all).toEqual([]);
     const everybody = await admin.get<ApiKey[]>(`/api/v2${TOKENS}?include_all=true`);
@@ -158,9 +160,9 @@ describe("a token", () => {
 
   test("[ID-8] a key for a browser is a session of its own", async () => {
     const { key } = await ben.client.post<{ key: string }>("/api/v2/users/me/keys");
-    expect(await statusOf(ben.client.as(key), "POST", "/users/logout")).toBe(200);
-    expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(401);
-    expect(await statusOf(ben.client, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(ben.client.withToken(key), "POST", "/users/logout")).toBe(200);
+    expect(await fetchStatus(ben.client.withToken(key), "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(ben.client, "GET", "/users/me")).toBe(200);
   });
 });
 
@@ -169,9 +171,9 @@ describe("time", () => {
     const clock = new ManualClock();
     await using timed = await startTestServer({ clock });
     const session = await new Client(timed.url).signIn(ADMIN.email, ADMIN.password);
-    const token = session.as(await make(session, { lifetime: "2h" }));
+    const token = session.withToken(await make(session, { lifetime: "2h" }));
     clock.advance(2 * 3_600_000 - 1);
-    expect(await statusOf(token, "GET", "/users/me")).toBe(200);
+    expect(await fetchStatus(token, "GET", "/users/me")).toBe(200);
     clock.advance(1);
     const response = await token.fetch("GET", "/api/v2/users/me");
     expect(response.status).toBe(401);
@@ -181,12 +183,12 @@ describe("time", () => {
     expect(said.kind).toBeUndefined();
     for (let hour = 0; hour < 40; hour += 20) {
       clock.advance(20 * 3_600_000);
-      expect(await statusOf(session, "GET", "/users/me")).toBe(200);
+      expect(await fetchStatus(session, "GET", "/users/me")).toBe(200);
       // The use is written after the response; the next commit comes after it.
       await make(session);
     }
     clock.advance(24 * 3_600_000 + 1);
-    expect(await statusOf(session, "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(session, "GET", "/users/me")).toBe(401);
   });
 });
 
@@ -194,7 +196,7 @@ describe("at rest", () => {
   test("[ID-8] no file of the data directory contains an issued token or password", async () => {
     const tokens = [await make(ben.client), await make(admin, { token_name: "grep-me" })];
     const secrets = tokens.map((token) => token.slice(11));
-    const texts = await storedTexts(server.directory);
+    const texts = await readStoredTexts(server.directory);
     for (const secret of [...secrets, ADMIN.password]) expect(texts.some((text) => text.includes(secret))).toBe(false);
     // The public half is found, so the search looks in the right place.
     expect(texts.some((text) => text.includes((tokens[0] as string).slice(0, 10)))).toBe(true);
@@ -230,7 +232,7 @@ describe("a key's open connections", () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const socket = { close: (code: number) => resolve(code) } as unknown as Socket;
     const heard = ctx.topics.size;
-    const handler: SocketHandler = closeWhenKeyGone(ctx, caller, {});
+    const handler: SocketHandler = closeWhenKeyRevoked(ctx, caller, {});
     handler.open?.(socket);
     await end(who, id);
     expect(await promise).toBe(1008);
@@ -242,7 +244,7 @@ describe("a key's open connections", () => {
     if (!ctx) throw new Error("needs the server in this process");
     const { promise, resolve } = Promise.withResolvers<number>();
     const caller = { kind: "user", user_id: ben.user.id, key_id: "nosuchkey0" } as never;
-    closeWhenKeyGone(ctx, caller, {}).open?.({ close: resolve } as unknown as Socket);
+    closeWhenKeyRevoked(ctx, caller, {}).open?.({ close: resolve } as unknown as Socket);
     expect(await promise).toBe(1008);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { User } from "#schema/users/user.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { serverForFile } from "#test/support/for-file.ts";
-import { newPerson, PASSWORD, statusOf } from "./people.ts";
+import { fetchStatus, newPerson, PASSWORD } from "./people.ts";
 
 type List = { users: User[]; count: number };
 
@@ -14,7 +14,7 @@ const mia = await newPerson(admin, "mia");
 const noah = await newPerson(admin, "noah");
 
 const list = (who: Client, query = "") => who.get<List>(`/api/v2/users${query}`);
-const namesOf = async (who: Client, q: string): Promise<string[]> =>
+const searchNames = async (who: Client, q: string): Promise<string[]> =>
   (await list(who, `?q=${encodeURIComponent(q)}`)).users.map((user) => user.username);
 
 describe("the list", () => {
@@ -34,7 +34,7 @@ describe("the list", () => {
     expect(next.users.map((user) => user.username)).toEqual(["mia", "noah"]);
     expect((await list(admin, "?limit=0")).users).toHaveLength(5);
     for (const bad of ["?limit=-1", "?limit=x", "?offset=-1", "?after_id=7", `?after_id=${crypto.randomUUID()}`]) {
-      expect(await statusOf(admin, "GET", `/users${bad}`)).toBe(400);
+      expect(await fetchStatus(admin, "GET", `/users${bad}`)).toBe(400);
     }
   });
 
@@ -57,7 +57,7 @@ describe("the list", () => {
     ["_", []],
     ["'; drop table users; --", []],
   ])("[ID-13] q %s finds %j", async (q, names) => {
-    expect(await namesOf(admin, q)).toEqual(names);
+    expect(await searchNames(admin, q)).toEqual(names);
   });
 
   test.each(["role:king", "status:sleepy", "colour:red", "created_after:tuesday", "status:", '"open'])(
@@ -72,15 +72,15 @@ describe("the list", () => {
   );
 
   test("[ID-11] a member sees only themselves; user admins see all", async () => {
-    expect(await namesOf(mia.client, "")).toEqual(["mia"]);
+    expect(await searchNames(mia.client, "")).toEqual(["mia"]);
     expect((await list(mia.client)).count).toBe(1);
-    expect(await namesOf(keeper.client, "")).toHaveLength(5);
-    expect(await namesOf(auditor.client, "")).toHaveLength(5);
-    expect(await statusOf(mia.client, "GET", "/users/noah")).toBe(404);
-    expect(await statusOf(mia.client, "GET", `/users/${noah.user.id}`)).toBe(404);
-    expect(await statusOf(mia.client, "GET", "/users/nobody")).toBe(404);
-    expect(await statusOf(auditor.client, "GET", "/users/NOAH")).toBe(200);
-    expect(await statusOf(admin, "GET", "/users/noah@example.com")).toBe(404);
+    expect(await searchNames(keeper.client, "")).toHaveLength(5);
+    expect(await searchNames(auditor.client, "")).toHaveLength(5);
+    expect(await fetchStatus(mia.client, "GET", "/users/noah")).toBe(404);
+    expect(await fetchStatus(mia.client, "GET", `/users/${noah.user.id}`)).toBe(404);
+    expect(await fetchStatus(mia.client, "GET", "/users/nobody")).toBe(404);
+    expect(await fetchStatus(auditor.client, "GET", "/users/NOAH")).toBe(200);
+    expect(await fetchStatus(admin, "GET", "/users/noah@example.com")).toBe(404);
   });
 });
 
@@ -104,7 +104,7 @@ describe("a new user", () => {
     [{ ...base, name: "n".repeat(129) }],
     [{ username: "new-one" }],
   ])("[ID-14] %j is refused and makes nothing", async (body) => {
-    expect(await statusOf(admin, "POST", "/users", body)).toBe(400);
+    expect(await fetchStatus(admin, "POST", "/users", body)).toBe(400);
     expect((await list(admin)).count).toBe(5);
   });
 
@@ -112,7 +112,7 @@ describe("a new user", () => {
     const [byName, byAddress] = await Promise.all([
       Promise.all(
         [1, 2, 3, 4].map((i) =>
-          statusOf(admin, "POST", "/users", {
+          fetchStatus(admin, "POST", "/users", {
             ...base,
             username: i % 2 ? "twin" : "TWIN",
             email: `twin${i}@example.com`,
@@ -121,7 +121,7 @@ describe("a new user", () => {
       ),
       Promise.all(
         [1, 2, 3, 4].map((i) =>
-          statusOf(admin, "POST", "/users", { ...base, username: `same${i}`, email: i % 2 ? "s@x.org" : "S@X.org" }),
+          fetchStatus(admin, "POST", "/users", { ...base, username: `same${i}`, email: i % 2 ? "s@x.org" : "S@X.org" }),
         ),
       ),
     ]);
@@ -131,29 +131,31 @@ describe("a new user", () => {
     expect(error.body.validations).toEqual([
       { field: "username", detail: "This value is already in use and must be unique." },
     ]);
-    for (const name of ["twin", "same1", "same2", "same3", "same4"]) await statusOf(admin, "DELETE", `/users/${name}`);
+    for (const name of ["twin", "same1", "same2", "same3", "same4"])
+      await fetchStatus(admin, "DELETE", `/users/${name}`);
     expect((await list(admin)).count).toBe(5);
   });
 
   test("[ID-11] is created by owners and user-admins; only owners assign site roles", async () => {
-    expect(await statusOf(mia.client, "POST", "/users", base)).toBe(403);
-    expect(await statusOf(auditor.client, "POST", "/users", base)).toBe(403);
-    expect(await statusOf(keeper.client, "POST", "/users", { ...base, roles: ["auditor"] })).toBe(403);
-    expect(await statusOf(keeper.client, "POST", "/users", base)).toBe(201);
-    expect(await statusOf(keeper.client, "DELETE", "/users/new-one")).toBe(200);
+    expect(await fetchStatus(mia.client, "POST", "/users", base)).toBe(403);
+    expect(await fetchStatus(auditor.client, "POST", "/users", base)).toBe(403);
+    expect(await fetchStatus(keeper.client, "POST", "/users", { ...base, roles: ["auditor"] })).toBe(403);
+    expect(await fetchStatus(keeper.client, "POST", "/users", base)).toBe(201);
+    expect(await fetchStatus(keeper.client, "DELETE", "/users/new-one")).toBe(200);
   });
 });
 
 describe("one user", () => {
   test("[ID-14] can rename themselves, but not to a taken or reserved name", async () => {
-    const put = (username: string) => statusOf(mia.client, "PUT", "/users/me/profile", { username, name: "Mia M." });
-    expect(await put("noah")).toBe(409);
-    expect(await put("first")).toBe(400);
-    expect(await put("MIA")).toBe(200);
+    const putUsername = (username: string) =>
+      fetchStatus(mia.client, "PUT", "/users/me/profile", { username, name: "Mia M." });
+    expect(await putUsername("noah")).toBe(409);
+    expect(await putUsername("first")).toBe(400);
+    expect(await putUsername("MIA")).toBe(200);
     expect((await mia.client.get<User>("/api/v2/users/me")).username).toBe("MIA");
-    expect(await put("mia")).toBe(200);
-    expect(await statusOf(mia.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(404);
-    expect(await statusOf(auditor.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(403);
+    expect(await putUsername("mia")).toBe(200);
+    expect(await fetchStatus(mia.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(404);
+    expect(await fetchStatus(auditor.client, "PUT", "/users/noah/profile", { username: "n" })).toBe(403);
   });
 
   test("[ID-11] a user-admin has no power over owners, nor over passwords of users with roles", async () => {
@@ -166,53 +168,53 @@ describe("one user", () => {
       ["PUT", "/users/noah/roles", { roles: ["owner"] }],
       ["PUT", "/users/keeper/roles", { roles: ["owner"] }],
     ] as const) {
-      expect([path, await statusOf(keeper.client, method, path, body)]).toEqual([path, 403]);
+      expect([path, await fetchStatus(keeper.client, method, path, body)]).toEqual([path, 403]);
     }
-    expect(await statusOf(keeper.client, "PUT", "/users/noah/password", { password: PASSWORD })).toBe(204);
-    noah.client = await admin.as(undefined).signIn("noah@example.com", PASSWORD);
+    expect(await fetchStatus(keeper.client, "PUT", "/users/noah/password", { password: PASSWORD })).toBe(204);
+    noah.client = await admin.withToken(undefined).signIn("noah@example.com", PASSWORD);
   });
 
   test("[ID-11] nobody suspends, deletes or promotes themselves, and owners are not suspended", async () => {
-    expect(await statusOf(keeper.client, "PUT", "/users/me/status/suspend")).toBe(400);
-    expect(await statusOf(admin, "DELETE", "/users/me")).toBe(403);
-    expect(await statusOf(admin, "PUT", "/users/me/roles", { roles: [] })).toBe(400);
+    expect(await fetchStatus(keeper.client, "PUT", "/users/me/status/suspend")).toBe(400);
+    expect(await fetchStatus(admin, "DELETE", "/users/me")).toBe(403);
+    expect(await fetchStatus(admin, "PUT", "/users/me/roles", { roles: [] })).toBe(400);
     const { user } = await newPerson(admin, "second", ["owner"]);
-    expect(await statusOf(admin, "PUT", `/users/${user.id}/status/suspend`)).toBe(400);
-    expect(await statusOf(admin, "DELETE", `/users/${user.id}`)).toBe(200);
+    expect(await fetchStatus(admin, "PUT", `/users/${user.id}/status/suspend`)).toBe(400);
+    expect(await fetchStatus(admin, "DELETE", `/users/${user.id}`)).toBe(200);
   });
 
   test("[ID-11] two owners who concurrently remove each other's role do not both succeed", async () => {
     const { client: second } = await newPerson(admin, "rival", ["owner"]);
     const statuses = await Promise.all([
-      statusOf(admin, "PUT", "/users/rival/roles", { roles: [] }),
-      statusOf(second, "PUT", "/users/admin/roles", { roles: [] }),
+      fetchStatus(admin, "PUT", "/users/rival/roles", { roles: [] }),
+      fetchStatus(second, "PUT", "/users/admin/roles", { roles: [] }),
     ]);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    const owners = await namesOf(statuses[0] === 200 ? admin : second, "role:owner");
+    const owners = await searchNames(statuses[0] === 200 ? admin : second, "role:owner");
     expect(owners).toHaveLength(1);
     if (statuses[0] !== 200) await second.put("/api/v2/users/admin/roles", { roles: ["owner"] });
-    await statusOf(admin, "DELETE", "/users/rival");
+    await fetchStatus(admin, "DELETE", "/users/rival");
   });
 
   test("[ID-12] a role applies from the next request on", async () => {
-    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(404);
+    expect(await fetchStatus(noah.client, "GET", "/users/mia")).toBe(404);
     await admin.put("/api/v2/users/noah/roles", { roles: ["auditor", "auditor", "member"] });
     expect(await admin.get<object>("/api/v2/users/noah/roles")).toMatchObject({ roles: ["auditor"] });
-    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(200);
+    expect(await fetchStatus(noah.client, "GET", "/users/mia")).toBe(200);
     await admin.put("/api/v2/users/noah/roles", { roles: [] });
-    expect(await statusOf(noah.client, "GET", "/users/mia")).toBe(404);
-    expect(await statusOf(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
+    expect(await fetchStatus(noah.client, "GET", "/users/mia")).toBe(404);
+    expect(await fetchStatus(admin, "PUT", "/users/noah/roles", { roles: ["king"] })).toBe(400);
   });
 
   test("[ID-12] once deleted, their name is available, their keys are invalid and nobody finds them", async () => {
     const { client, user } = await newPerson(admin, "leaver");
-    expect(await statusOf(admin, "DELETE", "/users/leaver")).toBe(200);
-    expect(await statusOf(client, "GET", "/users/me")).toBe(401);
-    expect(await statusOf(admin, "GET", `/users/${user.id}`)).toBe(404);
-    expect(await statusOf(admin, "DELETE", "/users/leaver")).toBe(404);
+    expect(await fetchStatus(admin, "DELETE", "/users/leaver")).toBe(200);
+    expect(await fetchStatus(client, "GET", "/users/me")).toBe(401);
+    expect(await fetchStatus(admin, "GET", `/users/${user.id}`)).toBe(404);
+    expect(await fetchStatus(admin, "DELETE", "/users/leaver")).toBe(404);
     const again = await newPerson(admin, "leaver");
     expect(again.user.id).not.toBe(user.id);
-    await statusOf(admin, "DELETE", "/users/leaver");
+    await fetchStatus(admin, "DELETE", "/users/leaver");
   });
 
   test("[ID-11] the account of prebuilt workspaces can be neither changed nor used", async () => {
@@ -221,19 +223,19 @@ describe("one user", () => {
       id: "c42fdf75-3097-471c-8c33-fb52454d81c0",
       login_type: "none",
     });
-    expect(await statusOf(admin, "DELETE", path)).toBe(403);
-    expect(await statusOf(admin, "PUT", `${path}/profile`, { username: "p" })).toBe(403);
-    expect(await statusOf(admin, "PUT", `${path}/roles`, { roles: ["owner"] })).toBe(403);
-    expect(await statusOf(admin, "POST", `${path}/keys`)).toBe(403);
-    expect(await statusOf(admin, "POST", `${path}/keys/tokens`, {})).toBe(403);
-    expect(await statusOf(admin, "PUT", `${path}/password`, { password: PASSWORD })).toBe(400);
+    expect(await fetchStatus(admin, "DELETE", path)).toBe(403);
+    expect(await fetchStatus(admin, "PUT", `${path}/profile`, { username: "p" })).toBe(403);
+    expect(await fetchStatus(admin, "PUT", `${path}/roles`, { roles: ["owner"] })).toBe(403);
+    expect(await fetchStatus(admin, "POST", `${path}/keys`)).toBe(403);
+    expect(await fetchStatus(admin, "POST", `${path}/keys/tokens`, {})).toBe(403);
+    expect(await fetchStatus(admin, "PUT", `${path}/password`, { password: PASSWORD })).toBe(400);
   });
 
   test("[ID-15] lists the organizations they are in", async () => {
     const own = await mia.client.get<{ name: string }[]>("/api/v2/users/me/organizations");
     expect(own.map((organization) => organization.name)).toEqual(["default"]);
-    expect(await statusOf(mia.client, "GET", "/users/me/organizations/default")).toBe(200);
-    expect(await statusOf(mia.client, "GET", "/users/me/organizations/other")).toBe(404);
+    expect(await fetchStatus(mia.client, "GET", "/users/me/organizations/default")).toBe(200);
+    expect(await fetchStatus(mia.client, "GET", "/users/me/organizations/other")).toBe(404);
   });
 });
 
@@ -256,17 +258,18 @@ test("[ID-24] a service account has no email address, cannot sign in, and works 
   }
   const { users } = await admin.get<{ users: User[] }>("/api/v2/users?q=login_type:none");
   expect(users.map(({ username }) => username)).toEqual(expect.arrayContaining(["deployer", "deployer2", "deployer3"]));
-  const login = (email: string) => statusOf(admin.as(undefined), "POST", "/users/login", { email, password: "" });
+  const login = (email: string) =>
+    fetchStatus(admin.withToken(undefined), "POST", "/users/login", { email, password: "" });
   expect(await login("")).toBe(401);
   expect(await login("deployer")).toBe(401);
-  expect(await statusOf(admin, "PUT", "/users/deployer/password", { password: PASSWORD })).toBe(400);
+  expect(await fetchStatus(admin, "PUT", "/users/deployer/password", { password: PASSWORD })).toBe(400);
   const { key } = await admin.post<{ key: string }>("/api/v2/users/deployer/keys/tokens", {
     scopes: ["workspace:read"],
   });
-  const program = admin.as(key);
+  const program = admin.withToken(key);
   expect(await program.get<User>("/api/v2/users/me")).toMatchObject({ username: "deployer" });
-  expect(await statusOf(program, "GET", "/workspaces")).toBe(200);
-  expect(await statusOf(program, "GET", "/users")).toBe(403);
+  expect(await fetchStatus(program, "GET", "/workspaces")).toBe(200);
+  expect(await fetchStatus(program, "GET", "/users")).toBe(403);
   await admin.put("/api/v2/users/deployer/status/suspend");
-  expect(await statusOf(program, "GET", "/workspaces")).toBe(401);
+  expect(await fetchStatus(program, "GET", "/workspaces")).toBe(401);
 });

@@ -8,24 +8,24 @@ import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, Client, type ClientSocket } from "#src/client.ts";
 import { startAgentProcess, TestTerminal } from "#test/api/agents/reach.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
-const refusal = async (promise: Promise<unknown>): Promise<ApiError> => {
+const awaitRejection = async (promise: Promise<unknown>): Promise<ApiError> => {
   const error = await promise.catch((thrown: unknown) => thrown);
   if (!(error instanceof ApiError)) throw new Error("it was not refused");
   return error;
 };
-const fieldsOf = async (promise: Promise<unknown>) => {
-  const { status, body } = await refusal(promise);
+const getInvalidFields = async (promise: Promise<unknown>) => {
+  const { status, body } = await awaitRejection(promise);
   return [status, ...(body.validations ?? []).map(({ field }) => field)];
 };
 const search = async (client: Client, q = ""): Promise<string[]> =>
   (await client.get<Workspaces>(`/api/v2/workspaces?q=${encodeURIComponent(q)}`)).workspaces.map(({ name }) => name);
-const closedAfterAll = async (socket: ClientSocket) => {
+const awaitClose = async (socket: ClientSocket) => {
   for await (const _ of socket);
   return socket.closed;
 };
@@ -36,7 +36,7 @@ test("[SH-1] shares are shown with roles and names, in the workspace and separat
   const ada = clients.owner;
   // No operation sets an image: it comes with external accounts.
   const avatar_url = "https://pictures.example/amy.png";
-  await contextOf(server).store.commit([updateBy(users, users.id)(idOf("amy"), { avatar_url })]);
+  await getContext(server).store.commit([updateBy(users, users.id)(idOf("amy"), { avatar_url })]);
   expect((await ada.get<Workspace>(path)).shared_with).toEqual([
     { id: idOf("amy"), actor_type: "user", name: "amy", avatar_url, roles: ["admin"] },
     { id: idOf("uma"), actor_type: "user", name: "uma", roles: ["use"] },
@@ -65,21 +65,21 @@ test("[SH-2] an unknown role, one's own, the owner's, an outsider's and an unkno
   const elsewhere = uuid();
   const users = (user_roles: object) => clients.owner.patch(`${path}/acl`, { user_roles });
   const before = await clients.owner.get<object>(`${path}/acl`);
-  expect(await fieldsOf(users({ [idOf("bob")]: "owner" }))).toEqual([400, `user_roles.${idOf("bob")}`]);
-  expect(await fieldsOf(users({ [idOf("ada")]: "admin" }))).toEqual([400, `user_roles.${idOf("ada")}`]);
-  expect(await fieldsOf(users({ [elsewhere]: "use", bob: "use" }))).toEqual([
+  expect(await getInvalidFields(users({ [idOf("bob")]: "owner" }))).toEqual([400, `user_roles.${idOf("bob")}`]);
+  expect(await getInvalidFields(users({ [idOf("ada")]: "admin" }))).toEqual([400, `user_roles.${idOf("ada")}`]);
+  expect(await getInvalidFields(users({ [elsewhere]: "use", bob: "use" }))).toEqual([
     400,
     "user_roles.bob",
     `user_roles.${elsewhere}`,
   ]);
   const groups = clients.owner.patch(`${path}/acl`, { group_roles: { [elsewhere]: "use" } });
-  expect(await fieldsOf(groups)).toEqual([400, `group_roles.${elsewhere}`]);
-  const { body } = await refusal(clients.owner.patch(`${path}/acl`, { user_roles: [] }));
+  expect(await getInvalidFields(groups)).toEqual([400, `group_roles.${elsewhere}`]);
+  const { body } = await awaitRejection(clients.owner.patch(`${path}/acl`, { user_roles: [] }));
   expect(body.validations?.map(({ field }) => field)).toEqual(["user_roles"]);
   const asAdmin = clients["site owner"].patch(`${path}/acl`, { user_roles: { [idOf("ada")]: "use" } });
-  expect(await fieldsOf(asAdmin)).toEqual([400, `user_roles.${idOf("ada")}`]);
+  expect(await getInvalidFields(asAdmin)).toEqual([400, `user_roles.${idOf("ada")}`]);
   expect(await clients.owner.get<object>(`${path}/acl`)).toEqual(before);
-  expect(contextOf(server).workspaces.size).toBeGreaterThan(0);
+  expect(getContext(server).workspaces.size).toBeGreaterThan(0);
 });
 
 test("[SH-13] shares are not restored for a user who returns to the organization", async () => {
@@ -88,26 +88,26 @@ test("[SH-13] shares are not restored for a user who returns to the organization
   const { "site owner": admin, "shared use": uma } = cast.clients;
   await admin.patch(`/api/v2/templates/${template_id}/acl`, { user_perms: { [idOf("uma")]: "admin" } });
   const members = "/api/v2/organizations/default/members";
-  const parts = async () => [
+  const listSharedWith = async () => [
     (await clients.owner.get<WorkspaceAcl>(`${path}/acl`)).users.map(({ username }) => username),
     (await admin.get<{ users: unknown[] }>(`/api/v2/templates/${template_id}/acl`)).users.length,
   ];
-  expect(await parts()).toEqual([["amy", "uma"], 1]);
+  expect(await listSharedWith()).toEqual([["amy", "uma"], 1]);
   await admin.delete(`${members}/${idOf("uma")}`);
-  expect(await parts()).toEqual([["amy"], 0]);
+  expect(await listSharedWith()).toEqual([["amy"], 0]);
   await admin.post(`${members}/${idOf("uma")}`);
-  expect((await refusal(uma.get(path))).status).toBe(404);
+  expect((await awaitRejection(uma.get(path))).status).toBe(404);
 });
 
 test("[SH-3] the organization's own ID shares with all members, and leaving it ends their access", async () => {
   await using cast = await openCast();
   const { clients, path, idOf, organization_id } = cast;
-  expect((await refusal(clients.member.get(path))).status).toBe(404);
+  expect((await awaitRejection(clients.member.get(path))).status).toBe(404);
   await clients.owner.patch(`${path}/acl`, { group_roles: { [organization_id]: "use" } });
   expect((await clients.member.get<Workspace>(path)).name).toBe("dev");
   expect(await search(clients.member)).toEqual(["dev"]);
   await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("uma")}`);
-  expect((await refusal(clients["shared use"].get(path))).status).toBe(404);
+  expect((await awaitRejection(clients["shared use"].get(path))).status).toBe(404);
   expect(await search(clients["shared use"])).toEqual([]);
 });
 
@@ -121,13 +121,13 @@ test("[SH-4] `use` sees it and reads its logs and changes nothing; `admin` also 
     expect((await one.fetch("GET", `/api/v2/workspaceagents/${agent}/logs`)).status).toBe(200);
     expect((await one.fetch("GET", "/api/v2/users/ada/workspace/dev")).status).toBe(200);
     expect((await one.fetch("PUT", `${path}/favorite`)).status).toBe(403);
-    expect((await refusal(createBuild(one, id, "delete"))).status).toBe(403);
+    expect((await awaitRejection(createBuild(one, id, "delete"))).status).toBe(403);
     expect((await one.fetch("PATCH", `${path}/acl`, { user_roles: { [idOf("bob")]: "use" } })).status).toBe(403);
     expect((await one.fetch("DELETE", `${path}/acl`)).status).toBe(403);
   }
   const follows = { automatic_updates: "always" };
   expect((await uma.fetch("PUT", `${path}/autoupdates`, follows)).status).toBe(403);
-  expect((await refusal(createBuild(uma, id, "stop"))).status).toBe(403);
+  expect((await awaitRejection(createBuild(uma, id, "stop"))).status).toBe(403);
   expect((await amy.fetch("PUT", `${path}/autoupdates`, follows)).status).toBe(204);
   expect((await createBuild(amy, id, "stop")).initiator_name).toBe("amy");
   expect((await awaitBuild(amy, id)).latest_build.status).toBe("stopped");
@@ -165,9 +165,9 @@ test("[SH-6] a person who loses access is disconnected from every stream of the 
   using logs = await uma.socket(`/api/v2/workspaceagents/${agent}/logs?follow=true`);
   const events = await uma.fetch("GET", `${path}/watch`);
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
-  for (const socket of [watching, logs]) expect((await closedAfterAll(socket)).code).toBe(1008);
+  for (const socket of [watching, logs]) expect((await awaitClose(socket)).code).toBe(1008);
   expect(await events.text()).toStartWith("event: ping\n");
-  expect((await refusal(uma.get(`${path}/acl`))).status).toBe(404);
+  expect((await awaitRejection(uma.get(`${path}/acl`))).status).toBe(404);
   // A lower role that still allows viewing ends nothing.
   await owner.patch(`${path}/acl`, { user_roles: { [idOf("amy")]: "use" } });
   for (const socket of [kept, mine]) {
@@ -177,8 +177,8 @@ test("[SH-6] a person who loses access is disconnected from every stream of the 
     }
   }
   await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("amy")}`);
-  expect((await closedAfterAll(kept)).code).toBe(1008);
-  expect(contextOf(server).streams.size).toBe(0);
+  expect((await awaitClose(kept)).code).toBe(1008);
+  expect(getContext(server).streams.size).toBe(0);
 });
 
 test("[SH-6][WK-34] the terminal of a person who loses access ends, and the owner's continues until they are removed from the organization", async () => {
@@ -187,18 +187,18 @@ test("[SH-6][WK-34] the terminal of a person who loses access ends, and the owne
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
   using home = tempDirectory();
   await using _daemon = await startAgentProcess(server, { agent_id, agent_token: token }, home.path);
-  const pathOf = (rest: string) => `/api/v2/workspaceagents/${agent_id}/${rest}`;
-  using theirs = await TestTerminal.open({ owner: clients["shared use"], path: pathOf }, { command: "cat" });
-  using ours = await TestTerminal.open({ owner: clients.owner, path: pathOf }, { command: "cat" });
-  theirs.say({ data: "one\r" });
+  const toAgentPath = (rest: string) => `/api/v2/workspaceagents/${agent_id}/${rest}`;
+  using theirs = await TestTerminal.open({ owner: clients["shared use"], path: toAgentPath }, { command: "cat" });
+  using ours = await TestTerminal.open({ owner: clients.owner, path: toAgentPath }, { command: "cat" });
+  theirs.sendInput({ data: "one\r" });
   await theirs.until(/one/);
   await clients.owner.patch(`${path}/acl`, { user_roles: { [idOf("uma")]: "" } });
-  expect((await closedAfterAll(theirs.socket)).code).toBe(1008);
-  ours.say({ data: "two\r" });
+  expect((await awaitClose(theirs.socket)).code).toBe(1008);
+  ours.sendInput({ data: "two\r" });
   await ours.until(/two/);
   await clients["site owner"].delete(`/api/v2/organizations/default/members/${idOf("ada")}`);
-  expect((await closedAfterAll(ours.socket)).code).toBe(1008);
-  expect((await clients.owner.fetch("GET", pathOf("listening-ports"))).status).toBe(404);
+  expect((await awaitClose(ours.socket)).code).toBe(1008);
+  expect((await clients.owner.fetch("GET", toAgentPath("listening-ports"))).status).toBe(404);
   expect((await clients.owner.get<Workspace>(path)).id).toBe(workspace.id);
 });
 
@@ -225,7 +225,7 @@ test("[SH-12] an organization that disables sharing revokes existing shares and 
   expect((await owner.fetch("PATCH", setting, { sharing_disabled: true })).status).toBe(403);
   expect(await uma.get<object>(setting)).toEqual({ sharing_disabled: false });
   expect(await ora.patch<object>(setting, { sharing_disabled: true })).toEqual({ sharing_disabled: true });
-  expect((await closedAfterAll(watching)).code).toBe(1008);
+  expect((await awaitClose(watching)).code).toBe(1008);
   expect((await uma.fetch("GET", path)).status).toBe(404);
   expect((await owner.get<Workspace>(path)).shared_with).toEqual([]);
   for (const method of ["GET", "DELETE"]) expect((await owner.fetch(method, `${path}/acl`)).status).toBe(403);
@@ -233,7 +233,7 @@ test("[SH-12] an organization that disables sharing revokes existing shares and 
   await ora.patch(setting, { sharing_disabled: false });
   expect(await share()).toBe(204);
   // As after a crash between the setting and its effect on the workspaces.
-  await contextOf(server).store.commit([setSharingOff(organization_id, true)]);
+  await getContext(server).store.commit([setSharingOff(organization_id, true)]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
   const again = new Client(second.url, owner.token);

@@ -2,45 +2,55 @@
 import { describe, expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Template } from "#schema/templates/template.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ECHO, seedTemplate } from "#test/support/workspaces.ts";
-import { answerOf, type Clockwork, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+import {
+  awaitOutcome,
+  type Clockwork,
+  DAY,
+  HOUR,
+  MINUTE,
+  openClockwork,
+  read,
+  toMinute,
+  toWorkspacePath,
+} from "./clockwork.ts";
 
-const NOON = "CRON_TZ=UTC 0 14 * * *";
+const DAILY_AT_2PM = "CRON_TZ=UTC 0 14 * * *";
 const setSchedule = (time: Clockwork, one: { id: string }, schedule?: unknown) =>
-  answerOf(time.owner.put(pathOf(one, "/autostart"), { schedule }));
+  awaitOutcome(time.owner.put(toWorkspacePath(one, "/autostart"), { schedule }));
 
 test("[TI-1] [TI-17] a schedule is set, shown with its next time, refused by name, and removed", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ autostart_schedule: NOON });
-  expect([one.autostart_schedule, minuteOf(one.next_start_at)]).toEqual([NOON, "2030-01-01T14:00"]);
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
+  expect([one.autostart_schedule, toMinute(one.next_start_at)]).toEqual([DAILY_AT_2PM, "2030-01-01T14:00"]);
   expect(await setSchedule(time, one, "CRON_TZ=America/New_York 30 9 * * 1-5")).toBe("ok");
-  expect(minuteOf((await read(time.owner, one)).next_start_at)).toBe("2030-01-01T14:30");
+  expect(toMinute((await read(time.owner, one)).next_start_at)).toBe("2030-01-01T14:30");
   for (const bad of ["@daily", "CRON_TZ=Local 0 9 * * *", "0 9 1 * *", "nonsense"]) {
     expect(await setSchedule(time, one, bad)).toBe("400 schedule");
-    expect(await answerOf(time.make({ autostart_schedule: bad }))).toBe("400 schedule");
+    expect(await awaitOutcome(time.make({ autostart_schedule: bad }))).toBe("400 schedule");
   }
   for (const off of [null, ""]) {
     expect(await setSchedule(time, one, off)).toBe("ok");
     const never = await read(time.owner, one);
     expect([never.autostart_schedule, never.next_start_at]).toEqual([undefined, undefined]);
   }
-  await contextOf(time.server).store.commit([updateTemplate(time.template_id, { allow_user_autostart: false })]);
-  expect(await setSchedule(time, one, NOON)).toBe("400");
-  expect(await answerOf(time.make({ autostart_schedule: NOON }))).toBe("400 schedule");
+  await getContext(time.server).store.commit([updateTemplate(time.template_id, { allow_user_autostart: false })]);
+  expect(await setSchedule(time, one, DAILY_AT_2PM)).toBe("400");
+  expect(await awaitOutcome(time.make({ autostart_schedule: DAILY_AT_2PM }))).toBe("400 schedule");
 });
 
 test("[TI-17] a stopped workspace starts at its time with reason autostart, and the next time is shown", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ autostart_schedule: NOON });
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
   await time.build(one.id, "stop");
   expect((await time.activity(one.id)).next).toMatchObject({ what: "start", at: "2030-01-01T14:00:00.000Z" });
   expect((await time.pass(2 * HOUR - 1000, one.id))?.latest_build.build_number).toBe(2);
   const started = await time.pass(1000, one.id);
   expect(started?.latest_build).toMatchObject({ status: "running", reason: "autostart", initiator_name: "ada" });
-  expect(minuteOf(started?.next_start_at)).toBe("2030-01-02T14:00");
+  expect(toMinute(started?.next_start_at)).toBe("2030-01-02T14:00");
   const later = await time.pass(DAY, one.id);
-  expect([later?.latest_build.build_number, minuteOf(later?.next_start_at)]).toEqual([3, "2030-01-03T14:00"]);
+  expect([later?.latest_build.build_number, toMinute(later?.next_start_at)]).toEqual([3, "2030-01-03T14:00"]);
   expect(await time.timers(one.id)).toEqual(["2030-01-03T14:00:00.000Z"]);
 });
 
@@ -59,7 +69,7 @@ describe("[TI-2] [TI-17] each morning at nine local time, including days with cl
       expect((await time.pass(wait - 1000, one.id))?.latest_build.status).toBe("stopped");
       const up = await time.pass(1000, one.id);
       expect(up?.latest_build).toMatchObject({ status: "running", reason: "autostart" });
-      expect(minuteOf(up?.latest_build.created_at)).toBe(morning);
+      expect(toMinute(up?.latest_build.created_at)).toBe(morning);
       const down = await time.pass(HOUR, one.id);
       expect(down?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
     }
@@ -68,8 +78,8 @@ describe("[TI-2] [TI-17] each morning at nine local time, including days with cl
 
 test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start nothing; the next time advances", async () => {
   await using time = await openClockwork();
-  const { store } = contextOf(time.server);
-  const one = await time.make({ autostart_schedule: NOON });
+  const { store } = getContext(time.server);
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
   await time.build(one.id, "stop");
   const status = (word: string) =>
     store.commit([{ sql: "update users set status = ? where id = ?", rows: [[word, time.owner_id]] }]);
@@ -77,13 +87,13 @@ test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start not
   await time.pass(2 * HOUR);
   await status("active");
   const skipped = await read(time.owner, one);
-  expect([skipped.latest_build.build_number, minuteOf(skipped.next_start_at)]).toEqual([2, "2030-01-02T14:00"]);
+  expect([skipped.latest_build.build_number, toMinute(skipped.next_start_at)]).toEqual([2, "2030-01-02T14:00"]);
   const days = { autostart_requirement: { days_of_week: ["friday"] } };
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, days);
   await time.pass(1000);
-  expect(minuteOf((await read(time.owner, one)).next_start_at)).toBe("2030-01-04T14:00");
+  expect(toMinute((await read(time.owner, one)).next_start_at)).toBe("2030-01-04T14:00");
   expect((await time.pass(2 * DAY, one.id))?.latest_build.build_number).toBe(2);
-  await time.owner.put(pathOf(one, "/dormant"), { dormant: true });
+  await time.owner.put(toWorkspacePath(one, "/dormant"), { dormant: true });
   expect((await read(time.owner, one)).next_start_at).toBeUndefined();
   expect((await time.pass(8 * DAY))?.latest_build.build_number).toBeUndefined();
   expect((await read(time.owner, one)).latest_build.build_number).toBe(2);
@@ -91,7 +101,7 @@ test("[TI-18] a dormant owner, a forbidden day and a dormant workspace start not
 
 test("[WK-34] nothing starts automatically for an owner who was removed from the organization", async () => {
   await using time = await openClockwork();
-  const one = await time.make({ autostart_schedule: NOON });
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
   await time.build(one.id, "stop");
   await time.admin.delete(`/api/v2/organizations/default/members/${time.owner_id}`);
   expect((await time.pass(2 * HOUR, one.id))?.latest_build.build_number).toBe(2);
@@ -101,8 +111,8 @@ test("[WK-34] nothing starts automatically for an owner who was removed from the
 
 test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on request, and says why it cannot", async () => {
   await using time = await openClockwork();
-  const { store } = contextOf(time.server);
-  const one = await time.make({ autostart_schedule: NOON });
+  const { store } = getContext(time.server);
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
   const newer = await seedTemplate(time.server);
   const sql = "update template_versions set template_id = ?, name = 'second' where id = ?";
   await store.commit([
@@ -112,7 +122,7 @@ test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on 
   await time.build(one.id, "stop");
   const kept = await time.pass(2 * HOUR, one.id);
   expect(kept?.latest_build.template_version_id).toBe(time.version_id);
-  await time.owner.put(pathOf(one, "/autoupdates"), { automatic_updates: "always" });
+  await time.owner.put(toWorkspacePath(one, "/autoupdates"), { automatic_updates: "always" });
   await time.build(one.id, "stop");
   const moved = await time.pass(DAY, one.id);
   expect(moved?.latest_build).toMatchObject({ template_version_id: newer.version_id, reason: "autostart" });
@@ -125,7 +135,7 @@ test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on 
   ]);
   await time.build(one.id, "stop");
   const left = await time.pass(DAY, one.id);
-  expect([left?.latest_build.status, minuteOf(left?.next_start_at)]).toEqual(["stopped", "2030-01-04T14:00"]);
+  expect([left?.latest_build.status, toMinute(left?.next_start_at)]).toEqual(["stopped", "2030-01-04T14:00"]);
   const [entry] = (await time.activity(one.id)).entries;
   expect(entry).toMatchObject({ reason: "autostart_skipped", actor: { kind: "server" } });
   expect(entry?.detail).toContain("size");
@@ -134,9 +144,9 @@ test("[TI-20] [TI-19] an autostart keeps its version, follows the active one on 
 test("[TI-19] without a matching worker nothing is queued", async () => {
   const manifest = { ...ECHO, tags: { place: "moon" } };
   await using time = await openClockwork();
-  const one = await time.make({ autostart_schedule: NOON });
+  const one = await time.make({ autostart_schedule: DAILY_AT_2PM });
   await time.build(one.id, "stop");
-  await contextOf(time.server).store.commit([
+  await getContext(time.server).store.commit([
     {
       sql: "update template_versions set manifest = ? where id = ?",
       rows: [[JSON.stringify(manifest), time.version_id]],

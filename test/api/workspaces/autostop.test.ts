@@ -7,12 +7,12 @@ import { Client } from "#src/client.ts";
 import { toMetrics } from "#src/wire/busy-metric.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 import { connectAgent } from "../agents/rpc-agent.ts";
-import { type Clockwork, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+import { type Clockwork, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clockwork.ts";
 
 test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says why and when before and after", async () => {
   await using time = await openClockwork();
@@ -20,7 +20,7 @@ test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says w
   const before = await time.activity(one.id);
   expect(before).toMatchObject({
     deadline: "2030-01-01T13:00:00.000Z",
-    next: { what: "stop", at: "2030-01-01T13:00:00.000Z", why: "Its deadline is reached." },
+    next: { what: "stop", at: "2030-01-01T13:00:00.000Z", why: "It reached its deadline." },
     entries: [{ reason: "start", actor: { kind: "server" }, new_deadline: "2030-01-01T13:00:00.000Z" }],
   });
   expect(await time.timers(one.id)).toEqual(["2030-01-01T13:00:00.000Z"]);
@@ -31,7 +31,7 @@ test("[TI-14] [TI-13] a running workspace is stopped at its deadline, and says w
   expect(after.next).toBeNull();
   expect(after.entries[0]).toMatchObject({
     reason: "autostop",
-    detail: "Its deadline is reached.",
+    detail: "It reached its deadline.",
     at: "2030-01-01T13:00:00.000Z",
     old_deadline: "2030-01-01T13:00:00.000Z",
   });
@@ -54,11 +54,11 @@ test("[TI-15] actions that became due while the server was down run after its st
   clock.leap(9 * HOUR);
   await using world = await openWorld({ directory: place.path, clock });
   const owner = new Client(world.server.url, token);
-  await contextOf(world.server).scheduler.tick();
+  await getContext(world.server).scheduler.tick();
   const [late, missed] = await Promise.all(ids.map((id) => awaitBuild(owner, id)));
   expect(late?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   expect(missed?.latest_build).toMatchObject({ status: "running", reason: "autostart" });
-  expect(minuteOf(missed?.next_start_at)).toBe("2030-01-02T14:00");
+  expect(toMinute(missed?.next_start_at)).toBe("2030-01-02T14:00");
 });
 
 test("[TI-16] the workspaces of a suspended owner are stopped, others continue", async () => {
@@ -73,7 +73,7 @@ test("[TI-16] the workspaces of a suspended owner are stopped, others continue",
   await time.settle();
   const stopped = await awaitBuild(time.admin, one.id);
   expect(stopped.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
-  const { entries } = await time.admin.get<WorkspaceActivity>(pathOf(one, "/activity"));
+  const { entries } = await time.admin.get<WorkspaceActivity>(toWorkspacePath(one, "/activity"));
   expect(entries[0]).toMatchObject({ reason: "owner_suspended", detail: "Its owner is suspended." });
   expect((await read(time.admin, other)).latest_build.status).toBe("running");
 });
@@ -91,7 +91,7 @@ test("[TI-21] a workspace whose start has failed is stopped after the template's
 const agentToken = async (time: Clockwork, workspace_id: string): Promise<string> => {
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
-  await contextOf(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
+  await getContext(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
   return token;
 };
 
@@ -99,15 +99,15 @@ test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadli
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: 2 * HOUR });
   const [agent] = one.latest_build.resources[0]?.agents ?? [];
-  const deadline = async () => minuteOf((await read(time.owner, one)).latest_build.deadline);
+  const deadline = async () => toMinute((await read(time.owner, one)).latest_build.deadline);
   await time.pass(90 * MINUTE);
   await using connection = await connectAgent(time.server, await agentToken(time, one.id));
   await connection.agent.updateStats({ stats: {} });
-  await time.owner.get(pathOf(one));
+  await time.owner.get(toWorkspacePath(one));
   await time.activity(one.id);
-  await time.owner.post(pathOf(one, "/usage"));
+  await time.owner.post(toWorkspacePath(one, "/usage"));
   {
-    using watcher = await time.owner.socket(pathOf(one, "/watch-ws"));
+    using watcher = await time.owner.socket(toWorkspacePath(one, "/watch-ws"));
     await watcher.next();
   }
   expect(await deadline()).toBe("2030-01-01T14:00");
@@ -117,25 +117,25 @@ test("[TI-10] [TI-11] [TI-13] open connections and active apps extend the deadli
   await connection.agent.updateStats({ stats: { sessionCountSsh: 2n } });
   expect(await deadline()).toBe("2030-01-01T14:30");
   await time.pass(29 * MINUTE);
-  await time.owner.post(pathOf(one, "/usage"), { agent_id: agent?.id, app_name: "ssh" });
+  await time.owner.post(toWorkspacePath(one, "/usage"), { agent_id: agent?.id, app_name: "ssh" });
   expect(await deadline()).toBe("2030-01-01T15:00");
   const { entries, next } = await time.activity(one.id);
   expect(
-    entries.map(({ reason, detail, actor, new_deadline }) => [reason, detail, actor.name, minuteOf(new_deadline)]),
+    entries.map(({ reason, detail, actor, new_deadline }) => [reason, detail, actor.name, toMinute(new_deadline)]),
   ).toEqual([
     ["activity", "ssh is in use.", "ada", "2030-01-01T15:00"],
     ["activity", "Connections to the workspace are open.", "agent", "2030-01-01T14:30"],
     ["start", "It has started.", "server", "2030-01-01T14:00"],
   ]);
-  expect(minuteOf(next?.at)).toBe("2030-01-01T15:00");
+  expect(toMinute(next?.at)).toBe("2030-01-01T15:00");
   expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
 });
 
 test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are named; idle streams do not", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: 2 * HOUR });
-  const deadline = async () => minuteOf((await read(time.owner, one)).latest_build.deadline);
-  const keptBy = async () => (await time.activity(one.id)).kept_by;
+  const deadline = async () => toMinute((await read(time.owner, one)).latest_build.deadline);
+  const getKeptBy = async () => (await time.activity(one.id)).kept_by;
   await time.pass(90 * MINUTE);
   await using connection = await connectAgent(time.server, await agentToken(time, one.id));
   const metrics = toMetrics([
@@ -143,7 +143,7 @@ test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are na
     { command: "make", load: 0.2 },
   ]);
   await connection.agent.updateStats({ stats: { metrics } as never });
-  expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", ["npm run build", "make"]]);
+  expect([await deadline(), await getKeptBy()]).toEqual(["2030-01-01T14:30", ["npm run build", "make"]]);
   const { entries } = await time.activity(one.id);
   expect(entries[0]?.detail).toBe("Kept running by: npm run build, make");
   await connection.agent.updateStats({
@@ -152,16 +152,16 @@ test("[TI-32] [TI-33] active jobs and chats keep a workspace running, and are na
   await time.pass(15 * MINUTE);
   // An unused editor in a tab only has open streams.
   await connection.agent.updateStats({ stats: { connectionCount: 2n, metrics: toMetrics([], 2) } as never });
-  expect([await deadline(), await keptBy()]).toEqual(["2030-01-01T14:30", []]);
+  expect([await deadline(), await getKeptBy()]).toEqual(["2030-01-01T14:30", []]);
 
   const { organization_id } = one;
   const chat = await createChat({ owner: time.owner, organization_id }, "hang: on", { workspace_id: one.id });
-  await until(async () => (await keptBy()).includes("a chat"));
+  await until(async () => (await getKeptBy()).includes("a chat"));
   await time.pass(45 * MINUTE);
   expect((await read(time.owner, one)).latest_build.status).toBe("running");
   expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "activity", detail: "A chat is working." });
   await time.owner.post(`/api/v2/chats/${chat.id}/interrupt`);
-  await until(async () => (await keptBy()).length === 0);
+  await until(async () => (await getKeptBy()).length === 0);
   expect((await time.pass(HOUR, one.id))?.latest_build.reason).toBe("autostop");
 });
 
@@ -174,18 +174,18 @@ test("[TI-12] a workspace's last use is written within a minute, and when the se
     await using time = await openClockwork({ directory: place.path, clock });
     one = await time.make();
     token = time.owner_token;
-    const used = async () => minuteOf((await read(time.owner, one as Workspace)).last_used_at);
+    const getLastUsed = async () => toMinute((await read(time.owner, one as Workspace)).last_used_at);
     clock.advance(10 * 1000);
-    await time.owner.post(pathOf(one, "/usage"));
-    expect(await used()).toBe("2030-01-01T12:00");
+    await time.owner.post(toWorkspacePath(one, "/usage"));
+    expect(await getLastUsed()).toBe("2030-01-01T12:00");
     await time.pass(5 * MINUTE);
-    expect(await used()).toBe("2030-01-01T12:05");
+    expect(await getLastUsed()).toBe("2030-01-01T12:05");
     await time.pass(5 * MINUTE);
-    expect(await used()).toBe("2030-01-01T12:05");
-    await time.owner.post(pathOf(one, "/usage"));
+    expect(await getLastUsed()).toBe("2030-01-01T12:05");
+    await time.owner.post(toWorkspacePath(one, "/usage"));
   }
   await using world = await openWorld({ directory: place.path, clock });
-  expect(minuteOf((await read(new Client(world.server.url, token), one)).last_used_at)).toBe("2030-01-01T12:10");
+  expect(toMinute((await read(new Client(world.server.url, token), one)).last_used_at)).toBe("2030-01-01T12:10");
 });
 
 test("[TI-13] the newest 50 entries are kept", async () => {
@@ -194,12 +194,12 @@ test("[TI-13] the newest 50 entries are kept", async () => {
   const start = time.clock.now();
   for (let i = 1; i <= 60; i++) {
     const deadline = new Date(start + HOUR + i * MINUTE).toISOString();
-    await time.owner.put(pathOf(one, "/extend"), { deadline });
+    await time.owner.put(toWorkspacePath(one, "/extend"), { deadline });
   }
   const { entries } = await time.activity(one.id);
   expect(entries).toHaveLength(50);
   expect(entries[0]?.new_deadline).toBe(new Date(start + HOUR + 60 * MINUTE).toISOString());
   expect(new Set(entries.map(({ reason }) => reason))).toEqual(new Set(["extend"]));
   expect(await time.timers(one.id)).toEqual([new Date(start + 2 * HOUR).toISOString()]);
-  expect(minuteOf(entries.at(-1)?.old_deadline)).toBe("2030-01-01T13:10");
+  expect(toMinute(entries.at(-1)?.old_deadline)).toBe("2030-01-01T13:10");
 });

@@ -4,14 +4,14 @@ import { uuid } from "#base/ids.ts";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import type { TestServer } from "#test/support/server.ts";
 import { awaitBuild, createBuild, ECHO, seedTemplate } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
 /** Creates a version with this manifest and promotes it. */
 const activate = async (server: TestServer, template_id: string, manifest: Manifest): Promise<string> => {
-  const { store, clock } = contextOf(server);
+  const { store, clock } = getContext(server);
   const other = await seedTemplate(server, manifest, { name: `t-${uuid().slice(0, 8)}` });
   const move = {
     sql: "update template_versions set template_id = ?, name = id where id = ?",
@@ -25,25 +25,25 @@ const activate = async (server: TestServer, template_id: string, manifest: Manif
 test("[WC-2] automatic_updates is always or never; with always the next start uses the active version", async () => {
   await using cast = await openCast();
   const { clients, path, id, server, template_id, version_id } = cast;
-  const put = async (body: unknown) => {
+  const putAutoupdates = async (body: unknown) => {
     const answer = await clients.owner.fetch("PUT", `${path}/autoupdates`, body);
     const { validations = [] } =
       answer.status === 204 ? {} : ((await answer.json()) as { validations?: { field: string }[] });
     return [answer.status, ...validations.map(({ field }) => field)];
   };
   for (const automatic_updates of ["weekly", "", 1, undefined]) {
-    expect(await put({ automatic_updates })).toEqual([400, "automatic_updates"]);
+    expect(await putAutoupdates({ automatic_updates })).toEqual([400, "automatic_updates"]);
   }
   const active = await activate(server, template_id, ECHO);
   await createBuild(clients.owner, id, "start");
   expect((await awaitBuild(clients.owner, id)).latest_build.template_version_id).toBe(version_id);
-  expect(await put({ automatic_updates: "always" })).toEqual([204]);
-  expect(await put({ automatic_updates: "always" })).toEqual([204]);
+  expect(await putAutoupdates({ automatic_updates: "always" })).toEqual([204]);
+  expect(await putAutoupdates({ automatic_updates: "always" })).toEqual([204]);
   expect((await clients.owner.get<Workspace>(path)).automatic_updates).toBe("always");
   await createBuild(clients.owner, id, "start");
   const { latest_build, outdated } = await awaitBuild(clients.owner, id);
   expect([latest_build.template_version_id, outdated]).toEqual([active, false]);
-  expect(await put({ automatic_updates: "never" })).toEqual([204]);
+  expect(await putAutoupdates({ automatic_updates: "never" })).toEqual([204]);
   expect((await clients.owner.get<Workspace>(path)).automatic_updates).toBe("never");
 });
 

@@ -4,7 +4,7 @@ import { updateMember } from "#db/users/members.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import type { TestServerOptions } from "#test/support/server.ts";
 import { awaitBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -28,16 +28,16 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
   const world = await openWorld(options);
   const { server, admin } = world;
   const { template_id, version_id, organization_id } = await seedTemplate(server, options.manifest ?? ECHO);
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const ids: Record<string, string> = {};
   const person = async (username: string, roles: string[] = []): Promise<Client> => {
     const { token, user_id } = await seedUser(server, { username, roles, organization_id });
     ids[username] = user_id;
-    return admin.as(token);
+    return admin.withToken(token);
   };
   const ada = await person("ada");
   const people = {
-    guest: admin.as(undefined),
+    guest: admin.withToken(undefined),
     owner: ada,
     "shared admin": await person("amy"),
     "shared use": await person("uma"),
@@ -59,8 +59,8 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
   await ada.patch(`/api/v2/workspaces/${id}/acl`, {
     user_roles: { [ids.amy as string]: "admin", [ids.uma as string]: "use" },
   });
-  const clients: Record<CallerName, Client> = { ...people, agent: admin.as(token) };
-  const idOf = (username: string): string => {
+  const clients: Record<CallerName, Client> = { ...people, agent: admin.withToken(token) };
+  const getId = (username: string): string => {
     const known = ids[username];
     if (!known) throw new Error(`nobody is called ${username}`);
     return known;
@@ -74,7 +74,7 @@ export const openCast = async (options: TestServerOptions & { manifest?: Manifes
     template_id,
     version_id,
     organization_id,
-    idOf,
+    idOf: getId,
     token,
     path: `/api/v2/workspaces/${id}`,
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),

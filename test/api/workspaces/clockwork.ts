@@ -1,13 +1,13 @@
 // A server with a clock controlled by the test, and one owner whose session does not end: for stories about automatic actions.
 import { uuid } from "#base/ids.ts";
-import { dueTimers } from "#db/engine/timers.ts";
+import { listDueTimers } from "#db/engine/timers.ts";
 import type { insertTemplate } from "#db/templates/templates.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { WorkspaceActivity } from "#schema/workspaces/schedule.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import type { TestServerOptions } from "#test/support/server.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -23,20 +23,20 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
   const clock = options.clock ?? new ManualClock(Date.parse(at));
   const world = await openWorld({ ...options, clock });
   const { server, admin } = world;
-  const { store, scheduler, uses } = contextOf(server);
+  const { store, scheduler, uses } = getContext(server);
   const seeded = await seedTemplate(server, manifest ?? ECHO, template);
   const { template_id, organization_id } = seeded;
   const ada = await seedUser(server, { username: "ada", organization_id });
   await store.commit([{ sql: "update api_keys set expires_at = 9e15", rows: [[]] }]);
-  const owner = admin.as(ada.token);
+  const owner = admin.withToken(ada.token);
 
   /** Processes everything that is due now. */
   const settle = async (): Promise<void> => {
     await uses.flush();
     for (let tries = 0; tries < 1000; tries++) {
-      if ((await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
+      if ((await store.all(listDueTimers({ now: clock.now() }))).length === 0) return;
       await scheduler.tick();
-      await turn();
+      await nextTick();
     }
     throw new Error("something stays due");
   };
@@ -67,7 +67,7 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
     },
     activity: (id: string) => owner.get<WorkspaceActivity>(`/api/v2/workspaces/${id}/activity`),
     timers: async (id: string): Promise<string[]> => {
-      const all = await store.all(dueTimers({ now: 9e15 }));
+      const all = await store.all(listDueTimers({ now: 9e15 }));
       return all
         .filter(({ actor_id, name }) => actor_id === id && name === "schedule")
         .map(({ due }) => new Date(due).toISOString());
@@ -78,19 +78,19 @@ export const openClockwork = async ({ at = "2030-01-01T12:00:00Z", template, man
 export type Clockwork = Awaited<ReturnType<typeof openClockwork>>;
 
 /** Yields to other tasks. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A deleted workspace cannot be watched, so this polls until it is deleted. */
 export const awaitDeleted = async (client: Client, id: string): Promise<Workspace> => {
   for (;;) {
     const found = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
     if (found.latest_build.status === "deleted") return found;
-    await turn();
+    await nextTick();
   }
 };
 
 /** Returns status and fields of a call's response. */
-export const answerOf = async (call: Promise<unknown>): Promise<string> => {
+export const awaitOutcome = async (call: Promise<unknown>): Promise<string> => {
   try {
     await call;
     return "ok";
@@ -101,7 +101,8 @@ export const answerOf = async (call: Promise<unknown>): Promise<string> => {
   }
 };
 
-export const pathOf = ({ id }: Pick<Workspace, "id">, suffix = ""): string => `/api/v2/workspaces/${id}${suffix}`;
-export const read = (client: Client, one: Pick<Workspace, "id">) => client.get<Workspace>(pathOf(one));
+export const toWorkspacePath = ({ id }: Pick<Workspace, "id">, suffix = ""): string =>
+  `/api/v2/workspaces/${id}${suffix}`;
+export const read = (client: Client, one: Pick<Workspace, "id">) => client.get<Workspace>(toWorkspacePath(one));
 /** Truncates a time to the minute. */
-export const minuteOf = (time: string | undefined): string | undefined => time?.slice(0, 16);
+export const toMinute = (time: string | undefined): string | undefined => time?.slice(0, 16);

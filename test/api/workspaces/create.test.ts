@@ -90,10 +90,10 @@ testInside(
     ).toBe("root");
     expect((await change("update workspaces set favorite = 1")).favorite).toBe(true);
     const stranger = await seedUser(world.server, { organization_id });
-    const refused = await world.admin.as(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
+    const refused = await world.admin.withToken(stranger.token).fetch("GET", `/api/v2/workspaces/${id}`);
     expect(refused.status).toBe(404);
     const helper = await seedUser(world.server, { roles: ["template-admin"] });
-    const seen = await world.admin.as(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
+    const seen = await world.admin.withToken(helper.token).get<Workspace>(`/api/v2/workspaces/${id}`);
     expect(seen.favorite).toBe(false);
   },
 );

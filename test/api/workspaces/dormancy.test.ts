@@ -2,30 +2,30 @@
 import { expect, test } from "bun:test";
 import type { Template } from "#schema/templates/template.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { awaitBuild } from "#test/support/workspaces.ts";
 import {
-  answerOf,
   awaitDeleted,
+  awaitOutcome,
   type Clockwork,
   DAY,
   HOUR,
-  minuteOf,
   openClockwork,
-  pathOf,
   read,
+  toMinute,
+  toWorkspacePath,
 } from "./clockwork.ts";
 
-const NOON = "CRON_TZ=UTC 0 14 * * *";
+const DAILY_AT_2PM = "CRON_TZ=UTC 0 14 * * *";
 const setDormant = (time: Clockwork, one: { id: string }, dormant: boolean) =>
-  time.owner.put<Workspace>(pathOf(one, "/dormant"), { dormant });
+  time.owner.put<Workspace>(toWorkspacePath(one, "/dormant"), { dormant });
 
 test("[TI-25] a running workspace that becomes dormant is stopped, hidden from the list, and woken again", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
-  const one = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: NOON });
+  const one = await time.make({ ttl_ms: 5 * HOUR, autostart_schedule: DAILY_AT_2PM });
   const asleep = await setDormant(time, one, true);
   expect(asleep.latest_build).toMatchObject({ build_number: 2, transition: "stop", reason: "dormancy" });
-  expect([minuteOf(asleep.dormant_at), minuteOf(asleep.deleting_at), asleep.next_start_at]).toEqual([
+  expect([toMinute(asleep.dormant_at), toMinute(asleep.deleting_at), asleep.next_start_at]).toEqual([
     "2030-01-01T12:00",
     "2030-01-04T12:00",
     undefined,
@@ -37,7 +37,7 @@ test("[TI-25] a running workspace that becomes dormant is stopped, hidden from t
   expect([(await list("owner:me")).count, (await list("owner:me dormant:true")).count]).toEqual([0, 1]);
   expect((await time.pass(5 * HOUR, one.id))?.latest_build.build_number).toBe(2);
   const awake = await setDormant(time, one, false);
-  expect([awake.dormant_at, awake.deleting_at, minuteOf(awake.last_used_at), minuteOf(awake.next_start_at)]).toEqual([
+  expect([awake.dormant_at, awake.deleting_at, toMinute(awake.last_used_at), toMinute(awake.next_start_at)]).toEqual([
     undefined,
     undefined,
     "2030-01-01T17:00",
@@ -55,9 +55,9 @@ test("[TI-25] starting a dormant workspace wakes it; a deleted one cannot become
   await awaitBuild(time.owner, one.id);
   await time.pass(HOUR);
   const started = await time.build(one.id, "start");
-  expect([started.dormant_at, minuteOf(started.last_used_at)]).toEqual([undefined, "2030-01-01T13:00"]);
+  expect([started.dormant_at, toMinute(started.last_used_at)]).toEqual([undefined, "2030-01-01T13:00"]);
   await time.build(one.id, "delete");
-  expect(await answerOf(setDormant(time, one, true))).toBe("410");
+  expect(await awaitOutcome(setDormant(time, one, true))).toBe("410");
 });
 
 test("[TI-22] an unused workspace becomes dormant: stopped if it runs, only marked if it is stopped", async () => {
@@ -71,13 +71,13 @@ test("[TI-22] an unused workspace becomes dormant: stopped if it runs, only mark
     at: "2030-01-03T12:00:00.000Z",
   });
   await time.pass(DAY);
-  await time.owner.post(pathOf(used, "/usage"));
+  await time.owner.post(toWorkspacePath(used, "/usage"));
   await time.pass(DAY);
   const asleep = await awaitBuild(time.owner, running.id);
   expect(asleep.latest_build).toMatchObject({ status: "stopped", reason: "dormancy", build_number: 2 });
-  expect(minuteOf(asleep.dormant_at)).toBe("2030-01-03T12:00");
+  expect(toMinute(asleep.dormant_at)).toBe("2030-01-03T12:00");
   const marked = await read(time.owner, stopped);
-  expect([minuteOf(marked.dormant_at), marked.latest_build.build_number]).toEqual(["2030-01-03T12:00", 2]);
+  expect([toMinute(marked.dormant_at), marked.latest_build.build_number]).toEqual(["2030-01-03T12:00", 2]);
   expect((await read(time.owner, used)).dormant_at).toBeUndefined();
   expect((await time.activity(stopped.id)).entries[0]).toMatchObject({
     reason: "dormancy",
@@ -89,22 +89,22 @@ test("[TI-22] use that is not yet written prevents dormancy", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_ms: DAY } });
   const one = await time.make();
   time.clock.leap(DAY - 1000);
-  await time.owner.post(pathOf(one, "/usage"));
-  await contextOf(time.server).workspaces.ask(one.id, "runSchedule", {});
+  await time.owner.post(toWorkspacePath(one, "/usage"));
+  await getContext(time.server).workspaces.ask(one.id, "runSchedule", {});
   const awake = await read(time.owner, one);
-  expect([awake.dormant_at, minuteOf(awake.last_used_at)]).toEqual([undefined, "2030-01-02T11:59"]);
+  expect([awake.dormant_at, toMinute(awake.last_used_at)]).toEqual([undefined, "2030-01-02T11:59"]);
   expect(await time.timers(one.id)).toEqual(["2030-01-03T11:59:59.000Z"]);
 });
 
 test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retried after a day", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 3 * DAY } });
-  const { store } = contextOf(time.server);
+  const { store } = getContext(time.server);
   const [easy, hard] = [await time.make(), await time.make()];
   for (const one of [easy, hard]) {
     await setDormant(time, one, true);
     await awaitBuild(time.owner, one.id);
   }
-  const broughtToLifeBy = (provisioner: string) =>
+  const setProvisioner = (provisioner: string) =>
     store.commit([
       {
         sql: "update template_versions set manifest = replace(manifest, ?, ?) where id = ?",
@@ -118,11 +118,11 @@ test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retr
       },
     ]);
   expect((await time.activity(easy.id)).next).toMatchObject({ what: "delete", at: "2030-01-04T12:00:00.000Z" });
-  await broughtToLifeBy("nobody");
+  await setProvisioner("nobody");
   const failed = await time.pass(3 * DAY, hard.id);
   expect(failed?.latest_build).toMatchObject({ status: "failed", transition: "delete", reason: "autodelete" });
   await awaitBuild(time.owner, easy.id);
-  await broughtToLifeBy("echo");
+  await setProvisioner("echo");
   expect((await time.pass(DAY - 1000, hard.id))?.latest_build.build_number).toBe(3);
   await time.pass(1000);
   const gone = await awaitDeleted(time.owner, hard.id);
@@ -133,14 +133,14 @@ test("[TI-23] a dormant workspace is deleted eventually; a failed delete is retr
 
 test("[TI-24] a template change applies to its workspaces' times, optionally counted from now", async () => {
   await using time = await openClockwork({ template: { time_til_dormant_autodelete_ms: 30 * DAY } });
-  const [asleep, awake] = [await time.make(), await time.make({ autostart_schedule: NOON })];
+  const [asleep, awake] = [await time.make(), await time.make({ autostart_schedule: DAILY_AT_2PM })];
   await setDormant(time, asleep, true);
   await awaitBuild(time.owner, asleep.id);
   const change = async (body: object) => {
     await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, body);
     await time.pass(1000);
   };
-  const deleting = async () => minuteOf((await read(time.owner, asleep)).deleting_at);
+  const deleting = async () => toMinute((await read(time.owner, asleep)).deleting_at);
   expect(await deleting()).toBe("2030-01-31T12:00");
   await change({ time_til_dormant_autodelete_ms: 10 * DAY });
   expect(await deleting()).toBe("2030-01-11T12:00");
@@ -150,17 +150,17 @@ test("[TI-24] a template change applies to its workspaces' times, optionally cou
   await change({ time_til_dormant_autodelete_ms: 7 * DAY, update_workspace_dormant_at: true });
   expect(await deleting()).toBe("2030-01-13T12:00");
   await change({ autostart_requirement: { days_of_week: ["monday"] } });
-  expect(minuteOf((await read(time.owner, awake)).next_start_at)).toBe("2030-01-07T14:00");
+  expect(toMinute((await read(time.owner, awake)).next_start_at)).toBe("2030-01-07T14:00");
   await change({ time_til_dormant_ms: DAY, update_workspace_last_used_at: true });
   const kept = await read(time.owner, awake);
-  expect([kept.dormant_at, minuteOf(kept.last_used_at)]).toEqual([undefined, "2030-01-06T12:00"]);
+  expect([kept.dormant_at, toMinute(kept.last_used_at)]).toEqual([undefined, "2030-01-06T12:00"]);
   await change({ allow_user_autostart: false });
   expect((await read(time.owner, awake)).next_start_at).toBeUndefined();
 });
 
 test("[TI-24] a template change applies to a workspace that computes its times concurrently", async () => {
   await using time = await openClockwork();
-  const { scheduler } = contextOf(time.server);
+  const { scheduler } = getContext(time.server);
   const one = await time.make();
   let [changes, most] = [0, 0];
   const changeBefore = (limit: number): void => {
@@ -183,19 +183,19 @@ test("[TI-24] a template change applies to a workspace that computes its times c
   await setDormant(time, one, true);
   await awaitBuild(time.owner, one.id);
   await scheduler.tick();
-  expect(minuteOf((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
+  expect(toMinute((await read(time.owner, one)).deleting_at)).toBe("2030-01-03T12:00");
   // And one that is notified of a change while another one arrives.
   changeBefore(2);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: 0 });
   await scheduler.tick();
   await scheduler.tick();
   await scheduler.tick();
-  expect([changes, minuteOf((await read(time.owner, one)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
+  expect([changes, toMinute((await read(time.owner, one)).deleting_at)]).toEqual([2, "2030-01-05T12:00"]);
 });
 
 test("[TI-24] a template change applies to all of its workspaces, however many, in one tick of the clock", async () => {
   await using time = await openClockwork();
-  const { store } = contextOf(time.server);
+  const { store } = getContext(time.server);
   const one = await time.make();
   await time.build(one.id, "stop");
   const many = Array.from({ length: 350 }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`);
@@ -209,7 +209,7 @@ test("[TI-24] a template change applies to all of its workspaces, however many, 
     },
   ]);
   await time.admin.patch<Template>(`/api/v2/templates/${time.template_id}`, { time_til_dormant_autodelete_ms: DAY });
-  await contextOf(time.server).scheduler.tick();
+  await getContext(time.server).scheduler.tick();
   const left = await store.get({
     sql: "select count(*) from workspaces where dormant_at is not null and deleting_at is null",
     params: [],
@@ -227,7 +227,7 @@ test("[TI-28] a required stop that the template adds, moves or removes applies t
     });
     await time.pass(1000);
     const { deadline, max_deadline } = (await read(time.owner, one)).latest_build;
-    return [minuteOf(deadline), minuteOf(max_deadline)];
+    return [toMinute(deadline), toMinute(max_deadline)];
   };
   expect(await change(["wednesday"])).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
   expect((await time.activity(one.id)).entries[0]).toMatchObject({ reason: "template", actor: { kind: "server" } });

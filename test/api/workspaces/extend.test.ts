@@ -3,15 +3,24 @@ import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { Generic } from "#schema/generic.ts";
 import type { Client } from "#src/client.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ECHO } from "#test/support/workspaces.ts";
-import { answerOf, type Clockwork, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+import {
+  awaitOutcome,
+  type Clockwork,
+  HOUR,
+  MINUTE,
+  openClockwork,
+  read,
+  toMinute,
+  toWorkspacePath,
+} from "./clockwork.ts";
 
-const agentOf = async (time: Clockwork, workspace_id: string): Promise<Client> => {
+const createAgentClient = async (time: Clockwork, workspace_id: string): Promise<Client> => {
   const token = uuid();
   const sql = "update agents set token_hash = ? where workspace_id = ?";
-  await contextOf(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
-  return time.admin.as(token);
+  await getContext(time.server).store.commit([{ sql, rows: [[sha256(token), workspace_id]] }]);
+  return time.admin.withToken(token);
 };
 
 test("[TI-8] the response has the new deadline; each forbidden change has its status", async () => {
@@ -19,19 +28,19 @@ test("[TI-8] the response has the new deadline; each forbidden change has its st
   await using time = await openClockwork({ template });
   const one = await time.make({ ttl_ms: HOUR });
   const to = (ms: number) => new Date(time.clock.now() + ms).toISOString();
-  const extend = (body: unknown, target = one) => time.owner.put<Generic>(pathOf(target, "/extend"), body);
+  const extend = (body: unknown, target = one) => time.owner.put<Generic>(toWorkspacePath(target, "/extend"), body);
   expect((await extend({ deadline: to(5 * HOUR) })).message).toContain("2030-01-01T17:00:00.000Z");
-  expect(minuteOf((await read(time.owner, one)).latest_build.deadline)).toBe("2030-01-01T17:00");
+  expect(toMinute((await read(time.owner, one)).latest_build.deadline)).toBe("2030-01-01T17:00");
   expect((await extend({ deadline: to(31 * MINUTE) })).message).toContain("2030-01-01T12:31");
   expect((await extend({ deadline: "2030-01-01T20:00:00+02:00" })).message).toContain("2030-01-01T18:00");
-  expect(await answerOf(extend({ deadline: to(28 * MINUTE) }))).toBe("400 deadline");
-  expect(await answerOf(extend({ deadline: to(13 * HOUR) }))).toBe("400 deadline");
-  expect((await answerOf(extend({}))).slice(0, 3)).toBe("400");
-  expect((await answerOf(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
+  expect(await awaitOutcome(extend({ deadline: to(28 * MINUTE) }))).toBe("400 deadline");
+  expect(await awaitOutcome(extend({ deadline: to(13 * HOUR) }))).toBe("400 deadline");
+  expect((await awaitOutcome(extend({}))).slice(0, 3)).toBe("400");
+  expect((await awaitOutcome(extend({ deadline: "tomorrow" }))).slice(0, 3)).toBe("400");
   await time.build(one.id, "stop");
-  expect(await answerOf(extend({ deadline: to(HOUR) }))).toBe("409");
+  expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("409");
   await time.build(one.id, "delete");
-  expect(await answerOf(extend({ deadline: to(HOUR) }))).toBe("410");
+  expect(await awaitOutcome(extend({ deadline: to(HOUR) }))).toBe("410");
 });
 
 test("[TI-8] during a start, and without a deadline, it cannot be moved", async () => {
@@ -42,18 +51,18 @@ test("[TI-8] during a start, and without a deadline, it cannot be moved", async 
     ttl_ms: HOUR,
   });
   const deadline = new Date(time.clock.now() + HOUR).toISOString();
-  expect(await answerOf(time.owner.put(pathOf(made, "/extend"), { deadline }))).toBe("409");
+  expect(await awaitOutcome(time.owner.put(toWorkspacePath(made, "/extend"), { deadline }))).toBe("409");
 });
 
 test("[TI-9] an agent moves the deadline of its own workspace and sees no other", async () => {
   await using time = await openClockwork();
   const own = await time.make({ ttl_ms: HOUR });
   const other = await time.make({ ttl_ms: HOUR });
-  const agent = await agentOf(time, own.id);
+  const agent = await createAgentClient(time, own.id);
   const deadline = new Date(time.clock.now() + 3 * HOUR).toISOString();
-  expect(await answerOf(agent.put(pathOf(own, "/extend"), { deadline }))).toBe("ok");
-  expect(await answerOf(agent.put(pathOf(other, "/extend"), { deadline }))).toBe("404");
-  expect(await answerOf(agent.put(pathOf(own, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/extend"), { deadline }))).toBe("ok");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(other, "/extend"), { deadline }))).toBe("404");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/ttl"), { ttl_ms: HOUR }))).toBe("401");
   const { entries } = await time.activity(own.id);
   expect(entries[0]).toMatchObject({
     reason: "extend",
@@ -62,5 +71,5 @@ test("[TI-9] an agent moves the deadline of its own workspace and sees no other"
     new_deadline: "2030-01-01T15:00:00.000Z",
   });
   await time.build(own.id, "stop");
-  expect(await answerOf(agent.put(pathOf(own, "/extend"), { deadline }))).toBe("401");
+  expect(await awaitOutcome(agent.put(toWorkspacePath(own, "/extend"), { deadline }))).toBe("401");
 });

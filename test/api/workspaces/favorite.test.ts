@@ -8,7 +8,7 @@ import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/supp
 test("[WK-21] only the owner can favorite a workspace; it comes first in the owner's list and is a favorite for nobody else", async () => {
   await using world = await openWorld();
   const { template_id, organization_id } = await seedTemplate(world.server);
-  const ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);
+  const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);
   const first = await createWorkspace(ada, template_id, "a");
   const second = await createWorkspace(ada, template_id, "b");
   await Promise.all([first, second].map(({ id }) => awaitBuild(ada, id)));

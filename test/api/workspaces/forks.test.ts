@@ -9,16 +9,16 @@ import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
-import { createChat, historyOf, sendMessage } from "#test/support/chats.ts";
+import { createChat, loadHistory, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const TEMPLATE = `
 provisioner: local
@@ -32,16 +32,16 @@ resources:
 
 const HANGING = "provisioner: echo\necho: {hang: true}\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-const at = (id: string): string => `/api/v2/workspaces/${id}`;
+const toWorkspacePath = (id: string): string => `/api/v2/workspaces/${id}`;
 const fork = (client: Client, id: string, body: object = {}): Promise<Fork> =>
-  client.post<Fork>(`${at(id)}/forks`, body);
-const ended = (client: Client, { workspace_id, id }: Fork): Promise<Fork> =>
+  client.post<Fork>(`${toWorkspacePath(id)}/forks`, body);
+const awaitFork = (client: Client, { workspace_id, id }: Fork): Promise<Fork> =>
   until(async () => {
-    const found = await client.get<Fork>(`${at(workspace_id)}/forks/${id}`);
+    const found = await client.get<Fork>(`${toWorkspacePath(workspace_id)}/forks/${id}`);
     return ["ready", "failed"].includes(found.status) && found;
   });
-const noSnapshots = (client: Client, id: string): Promise<boolean> =>
-  until(async () => (await client.get<Snapshots>(`${at(id)}/snapshots`)).snapshots.length === 0, {
+const awaitNoSnapshots = (client: Client, id: string): Promise<boolean> =>
+  until(async () => (await client.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots.length === 0, {
     what: "the snapshot of the fork goes",
   });
 
@@ -54,22 +54,22 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
   await awaitBuild(admin, id);
   const home = (one: string): string => join(server.directory, "workspaces", one, "home");
   writeFileSync(join(home(id), "kept"), "of dev");
-  await admin.put(`${at(id)}/ttl`, { ttl_ms: 7_200_000 });
+  await admin.put(`${toWorkspacePath(id)}/ttl`, { ttl_ms: 7_200_000 });
 
   const made = await fork(admin, id, { count: 3 });
   expect(made).toMatchObject({ status: "copying", workspace_id: id, error: "" });
   expect(made.copies.map(({ name, status }) => `${name} ${status}`)).toEqual([
     ...["dev-fork waiting", "dev-fork-2 waiting", "dev-fork-3 waiting"],
   ]);
-  const done = await ended(admin, made);
+  const done = await awaitFork(admin, made);
   expect(done).toMatchObject({ status: "ready", error: "" });
   expect(done.copies.map(({ status }) => status)).toEqual(["ready", "ready", "ready"]);
-  expect((await admin.get<Forks>(`${at(id)}/forks`)).forks).toEqual([done]);
-  await noSnapshots(admin, id);
+  expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([done]);
+  await awaitNoSnapshots(admin, id);
   expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
 
   const [first, second] = done.copies.map(({ workspace_id }) => workspace_id);
-  const copy = await admin.get<Workspace>(at(first ?? ""));
+  const copy = await admin.get<Workspace>(toWorkspacePath(first ?? ""));
   expect(copy).toMatchObject({ name: "dev-fork", ttl_ms: 7_200_000, template_id: template.id });
   expect(copy.latest_build).toMatchObject({ status: "stopped", transition: "stop", build_number: 1 });
   expect(await admin.get(`/api/v2/workspacebuilds/${copy.latest_build.id}/parameters`)).toEqual([
@@ -86,7 +86,7 @@ test("[FO-1][FO-2][FO-5] forks of a running workspace have its files, parameters
 
   // Later forks have other names and may run.
   const named = await fork(admin, id, { names: ["other"], start: true });
-  await ended(admin, named);
+  await awaitFork(admin, named);
   await awaitWorkspace(
     admin,
     named.copies[0]?.workspace_id ?? "",
@@ -99,26 +99,26 @@ test("[FO-3] a fork is refused if a name is taken or a member may not work in th
   await using world = await openWorld();
   const { admin, server } = world;
   const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
-  const early = await admin.fetch("POST", `${at(id)}/forks`, {});
+  const early = await admin.fetch("POST", `${toWorkspacePath(id)}/forks`, {});
   expect(early.status).toBe(409);
   await awaitBuild(admin, id);
-  const refused = async (body: object, client = admin): Promise<string> => {
-    const answer = await client.fetch("POST", `${at(id)}/forks`, body);
+  const getRejection = async (body: object, client = admin): Promise<string> => {
+    const answer = await client.fetch("POST", `${toWorkspacePath(id)}/forks`, body);
     const { validations = [] } = (await answer.json()) as { validations?: { field: string; detail: string }[] };
     return [answer.status, ...validations.map(({ field, detail }) => `${field}: ${detail}`)].join(" ");
   };
-  expect(await refused({ names: ["dev"] })).toBe("409 names: dev is taken");
-  expect(await refused({ names: ["a", "A"] })).toBe("400 names: A is given twice");
-  expect(await refused({ names: ["no way"] })).toStartWith("400 names: no way must be");
-  expect(await refused({ names: ["a", "b"], count: 3 })).toBe("400 count: must be the number of names");
-  expect(await refused({ count: 101 })).toStartWith("400 count");
+  expect(await getRejection({ names: ["dev"] })).toBe("409 names: dev is taken");
+  expect(await getRejection({ names: ["a", "A"] })).toBe("400 names: A is given twice");
+  expect(await getRejection({ names: ["no way"] })).toStartWith("400 names: no way must be");
+  expect(await getRejection({ names: ["a", "b"], count: 3 })).toBe("400 count: must be the number of names");
+  expect(await getRejection({ count: 101 })).toStartWith("400 count");
   const stranger = new Client(server.url, (await seedUser(server, { organization_id })).token);
-  expect(await refused({}, stranger)).toBe("404");
+  expect(await getRejection({}, stranger)).toBe("404");
   // Template administrators may change a workspace but not read its content.
   const keeper = await seedUser(server, { organization_id, roles: ["template-admin"] });
-  expect(await refused({}, new Client(server.url, keeper.token))).toBe("403");
-  expect((await admin.get<Forks>(`${at(id)}/forks`)).forks).toEqual([]);
-  expect((await admin.get<Snapshots>(`${at(id)}/snapshots`)).snapshots).toEqual([]);
+  expect(await getRejection({}, new Client(server.url, keeper.token))).toBe("403");
+  expect((await admin.get<Forks>(`${toWorkspacePath(id)}/forks`)).forks).toEqual([]);
+  expect((await admin.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots).toEqual([]);
 }, 60_000);
 
 test("[FO-6] a fork that did not get its files gets them with its next start, and its original is kept until then", async () => {
@@ -128,25 +128,29 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   await awaitBuild(admin, id);
   const hanging = await makeTemplate(admin, HANGING);
   /** A fork whose copy finds something in place of its folder, so its build fails. */
-  const failing = async (): Promise<{ made: Fork; copy: string }> => {
+  const createFailingFork = async (): Promise<{ made: Fork; copy: string }> => {
     const blocker = await createWorkspace(admin, hanging.id, `blocks-${crypto.randomUUID().slice(0, 8)}`);
     const made = await fork(admin, id, {});
     const copy = made.copies[0]?.workspace_id ?? "";
-    const statusNow = async () => (await admin.get<Fork>(`${at(id)}/forks/${made.id}`)).copies[0]?.status;
-    await until(async () => (await statusNow()) === "creating");
+    const getCopyStatus = async () =>
+      (await admin.get<Fork>(`${toWorkspacePath(id)}/forks/${made.id}`)).copies[0]?.status;
+    await until(async () => (await getCopyStatus()) === "creating");
     writeFileSync(folder(copy), "");
     await admin.fetch("PATCH", `/api/v2/workspacebuilds/${blocker.latest_build.id}/cancel`);
-    await until(async () => (await statusNow()) === "failed");
+    await until(async () => (await getCopyStatus()) === "failed");
     Bun.spawnSync(["rm", folder(copy)]);
     return { made, copy };
   };
   const folder = (one: string): string => join(server.directory, "workspaces", one);
   writeFileSync(join(folder(id), "home", "kept"), "of dev");
-  const { made, copy } = await failing();
-  const [snapshot] = (await admin.get<Snapshots>(`${at(id)}/snapshots`)).snapshots;
+  const { made, copy } = await createFailingFork();
+  const [snapshot] = (await admin.get<Snapshots>(`${toWorkspacePath(id)}/snapshots`)).snapshots;
   expect(snapshot).toMatchObject({ reason: "fork", status: "ready" });
-  expect((await admin.fetch("DELETE", `${at(id)}/snapshots/${snapshot?.id}`)).status).toBe(409);
-  const deleting = await admin.fetch("POST", `${at(id)}/builds`, { transition: "delete", permanent: true });
+  expect((await admin.fetch("DELETE", `${toWorkspacePath(id)}/snapshots/${snapshot?.id}`)).status).toBe(409);
+  const deleting = await admin.fetch("POST", `${toWorkspacePath(id)}/builds`, {
+    transition: "delete",
+    permanent: true,
+  });
   expect([deleting.status, (await deleting.json()) as object]).toMatchObject([
     409,
     { message: "The workspace is being forked. Try again when the forks have their files." },
@@ -154,8 +158,8 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   await createBuild(admin, copy, "start");
   expect((await awaitBuild(admin, copy)).latest_build.status).toBe("running");
   expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of dev");
-  expect((await ended(admin, made)).copies[0]?.status).toBe("ready");
-  await noSnapshots(admin, id);
+  expect((await awaitFork(admin, made)).copies[0]?.status).toBe("ready");
+  await awaitNoSnapshots(admin, id);
   // The next start keeps later changes.
   writeFileSync(join(folder(copy), "home", "kept"), "of the copy");
   await createBuild(admin, copy, "stop");
@@ -165,10 +169,10 @@ test("[FO-6] a fork that did not get its files gets them with its next start, an
   expect(readFileSync(join(folder(copy), "home", "kept"), "utf8")).toBe("of the copy");
 
   // A deleted fork needs no files.
-  const { made: unwanted, copy: gone } = await failing();
+  const { made: unwanted, copy: gone } = await createFailingFork();
   await createBuild(admin, gone, "delete", { permanent: true });
-  expect((await ended(admin, unwanted)).copies[0]?.status).toBe("deleted");
-  await noSnapshots(admin, id);
+  expect((await awaitFork(admin, unwanted)).copies[0]?.status).toBe("deleted");
+  await awaitNoSnapshots(admin, id);
   await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect(existsSync(folder(id))).toBe(false);
@@ -198,17 +202,17 @@ testInside(
 
     const without = await fork(admin, id, { chats: false });
     expect(without.copies[0]?.chats).toEqual([]);
-    await ended(admin, without);
-    const done = await ended(admin, await fork(admin, id, { count: 2, start: true }));
-    const copiesOf = (from: string) =>
+    await awaitFork(admin, without);
+    const done = await awaitFork(admin, await fork(admin, id, { count: 2, start: true }));
+    const listCopies = (from: string) =>
       done.copies.map(({ chats, workspace_id }) => {
         expect(chats).toHaveLength(2);
         return { ...chats.find(({ from_chat_id }) => from_chat_id === from), workspace_id };
       });
-    const copied = copiesOf(chat.id);
+    const copied = listCopies(chat.id);
     const [first, second] = copied;
     for (const one of copied) {
-      expect(await historyOf(admin, one.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
+      expect(await loadHistory(admin, one.chat_id ?? "")).toEqual(await loadHistory(admin, chat.id));
       expect(await admin.get<Chat>(`/api/v2/chats/${one.chat_id}`)).toMatchObject({
         workspace_id: one.workspace_id,
         labels: { team: "red" },
@@ -220,11 +224,11 @@ testInside(
     expect(JSON.stringify(call.request)).toContain("good day");
     call.say("here").finish();
     await until(() => isIdle(first?.chat_id ?? ""));
-    expect(await historyOf(admin, second?.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
+    expect(await loadHistory(admin, second?.chat_id ?? "")).toEqual(await loadHistory(admin, chat.id));
     // The agent of a forked chat works in the fork's workspace, and has the conversation.
-    const [agents] = copiesOf(led.id);
+    const [agents] = listCopies(led.id);
     await sendMessage(speaker, agents?.chat_id ?? "", "say here\nfree pwd");
-    await until(async () => (await historyOf(admin, agents?.chat_id ?? "")).at(-1)?.startsWith("tool:"));
+    await until(async () => (await loadHistory(admin, agents?.chat_id ?? "")).at(-1)?.startsWith("tool:"));
     const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${agents?.chat_id}/messages`);
     expect(JSON.stringify(messages[0])).toContain(`workspaces/${agents?.workspace_id}/home`);
   },

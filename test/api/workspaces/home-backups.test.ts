@@ -9,24 +9,24 @@ import type { HomeBackup, HomeBackupReport, HomeBackups } from "#schema/workspac
 import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Client } from "#src/client.ts";
 import { describeTree, makeOddTree } from "#test/support/odd-tree.ts";
-import { testOfOne } from "#test/support/one-server.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const HOUR_MS = 3_600_000;
 type Inbox = { readonly notifications: readonly { readonly title: string }[] };
 
 const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
-const at = (id: string): string => `/api/v2/workspaces/${id}/home-backups`;
-const list = (client: Client, id: string): Promise<HomeBackups> => client.get<HomeBackups>(at(id));
+const toBackupsPath = (id: string): string => `/api/v2/workspaces/${id}/home-backups`;
+const list = (client: Client, id: string): Promise<HomeBackups> => client.get<HomeBackups>(toBackupsPath(id));
 const report = (client: Client): Promise<HomeBackupReport> => client.get("/api/v2/deployment/backups/homes");
 
-const settled = (client: Client, id: string, count: number): Promise<HomeBackup[]> =>
+const awaitBackups = (client: Client, id: string, count: number): Promise<HomeBackup[]> =>
   until(
     async () => {
       const { backups } = await list(client, id);
@@ -52,10 +52,10 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   makeOddTree(home);
   const before = describeTree(home);
 
-  const made = await admin.post<HomeBackup>(at(id));
+  const made = await admin.post<HomeBackup>(toBackupsPath(id));
   expect(made).toMatchObject({ status: "creating", workspace_id: id, error: "" });
-  expect((await admin.fetch("POST", at(id))).status).toBe(409);
-  const [backup] = await settled(admin, id, 1);
+  expect((await admin.fetch("POST", toBackupsPath(id))).status).toBe(409);
+  const [backup] = await awaitBackups(admin, id, 1);
   expect(backup).toMatchObject({ id: made.id, status: "ready", engine: "archive", location: place.path });
   expect(backup?.bytes).toBeGreaterThan(3_000_000);
   expect(await report(admin)).toMatchObject({
@@ -65,13 +65,13 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
     workspaces: [{ workspace_id: id, problem: "" }],
   });
 
-  const bob = admin.as((await seedUser(server, { username: "bob" })).token);
-  expect((await bob.fetch("GET", at(id))).status).toBe(404);
+  const bob = admin.withToken((await seedUser(server, { username: "bob" })).token);
+  expect((await bob.fetch("GET", toBackupsPath(id))).status).toBe(404);
   expect((await bob.fetch("GET", "/api/v2/deployment/backups/homes")).status).toBe(403);
-  expect((await admin.fetch("POST", `${at(id)}/${crypto.randomUUID()}/fetch`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${toBackupsPath(id)}/${crypto.randomUUID()}/fetch`)).status).toBe(404);
 
   for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true });
-  const fetched = await admin.post<Snapshot>(`${at(id)}/${made.id}/fetch`);
+  const fetched = await admin.post<Snapshot>(`${toBackupsPath(id)}/${made.id}/fetch`);
   expect(fetched).toMatchObject({ status: "creating", reason: "fetched" });
   expect(fetched.name).toStartWith("Backup of 20");
   await until(async () =>
@@ -88,8 +88,8 @@ test("[HB-11][HB-12] a backup is created on request, fetched as a snapshot, rest
   const copy = fork.copies[0]?.workspace_id ?? "";
   expect(describeTree(join(server.directory, "workspaces", copy, "home"))).toEqual(before);
 
-  await admin.delete(`${at(id)}/${made.id}`);
-  await settled(admin, id, 0);
+  await admin.delete(`${toBackupsPath(id)}/${made.id}`);
+  await awaitBackups(admin, id, 0);
   expect(readdirSync(place.path)).toEqual([]);
 }, 60_000);
 
@@ -100,7 +100,7 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
     env: { SLIPWAY_HOME_BACKUP_INTERVAL: "1d", SLIPWAY_HOME_BACKUP_KEEP_DAILY: "3", ...settings },
   });
   const { admin, server } = world;
-  const { store, homeBackups } = contextOf(server);
+  const { store, homeBackups } = getContext(server);
   const age = (table: string, column: string, hours: number): Promise<void> =>
     store.commit([{ sql: `update ${table} set ${column} = ${column} - ${hours * HOUR_MS}`, rows: [[]] }]);
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
@@ -110,10 +110,10 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
   await awaitBuild(admin, id);
   const sweep = async (): Promise<void> => {
     homeBackups.sweep();
-    await homeBackups.idle();
+    await homeBackups.whenIdle();
   };
   await sweep();
-  await settled(admin, id, 1);
+  await awaitBackups(admin, id, 1);
   await sweep();
   expect((await list(admin, id)).backups).toHaveLength(1);
   expect((await list(admin, other.id)).backups).toEqual([]);
@@ -129,7 +129,7 @@ test("[HB-4][HB-10][HB-14] backups are created on schedule and verified every we
     health.findings.find(({ name, severity }) => name === "home backups" && severity === "error")?.detail,
   ).toContain("admin/dev");
   await sweep();
-  await settled(admin, id, 2);
+  await awaitBackups(admin, id, 2);
   expect((await report(admin)).workspaces).toMatchObject([{ problem: "" }]);
 
   // Nothing has run since, so there is nothing to store.

@@ -1,6 +1,6 @@
 // Workspaces on a running server, through the public client, with time controlled by the test: the second real implementation for the steps
 // of test/actors/workspace/life-commands.ts. One server serves all runs, each with its own workspaces.
-import { dueTimers } from "#db/engine/timers.ts";
+import { listDueTimers } from "#db/engine/timers.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Build } from "#schema/workspaces/build.ts";
@@ -8,8 +8,8 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import type { Real } from "#test/actors/workspace/life-commands.ts";
 import type { Rules, Step, Version, View } from "#test/actors/workspace/life-model.ts";
-import { cronOf } from "#test/actors/workspace/life-pure.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { toCron } from "#test/actors/workspace/life-pure.ts";
+import { getContext } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { type Clockwork, openClockwork } from "./clockwork.ts";
 
@@ -28,8 +28,8 @@ type Offer = {
   readonly versions: Readonly<Record<Version, string>>;
 };
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const timeOf = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
+const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const parseTime = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
 
 /** Creates what is offered under these rules. */
 const makeOffer = async (admin: Client, rules: Rules): Promise<Offer> => {
@@ -61,9 +61,9 @@ export class ServerLives implements Real {
     this.#offer = offer;
   }
 
-  async take(step: Step): Promise<number> {
+  async applyStep(step: Step): Promise<number> {
     if (step.do === "wait") this.#time.clock.leap(step.ms);
-    if (step.do === "claim") await this.#oneIsReady();
+    if (step.do === "claim") await this.#awaitReady();
     const answer = await this.#answer(step);
     await this.#settle();
     return answer;
@@ -85,49 +85,49 @@ export class ServerLives implements Real {
         );
       case "build": {
         const version = step.transition === "start" ? { template_version_id: this.#offer.versions[step.version] } : {};
-        return await statusOf(owner.post(`${path}/builds`, { transition: step.transition, ...version }));
+        return await awaitStatus(owner.post(`${path}/builds`, { transition: step.transition, ...version }));
       }
       case "cancel": {
         const { latest_build } = await this.#read(id);
-        return await statusOf(owner.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`));
+        return await awaitStatus(owner.patch(`/api/v2/workspacebuilds/${latest_build.id}/cancel`));
       }
       case "use":
-        return await statusOf(owner.post(`${path}/usage`));
+        return await awaitStatus(owner.post(`${path}/usage`));
       case "extend": {
         const deadline = new Date(this.#time.clock.now() + step.by).toISOString();
-        return await statusOf(owner.put(`${path}/extend`, { deadline }));
+        return await awaitStatus(owner.put(`${path}/extend`, { deadline }));
       }
       case "ttl":
-        return await statusOf(owner.put(`${path}/ttl`, { ttl_ms: step.ms }));
+        return await awaitStatus(owner.put(`${path}/ttl`, { ttl_ms: step.ms }));
       case "autostart":
-        return await statusOf(owner.put(`${path}/autostart`, { schedule: cronOf(step.hour) }));
+        return await awaitStatus(owner.put(`${path}/autostart`, { schedule: toCron(step.hour) }));
       case "dormant":
-        return await statusOf(owner.put(`${path}/dormant`, { dormant: step.on }));
+        return await awaitStatus(owner.put(`${path}/dormant`, { dormant: step.on }));
       case "favorite":
-        return await statusOf(step.on ? owner.put(`${path}/favorite`) : owner.delete(`${path}/favorite`));
+        return await awaitStatus(step.on ? owner.put(`${path}/favorite`) : owner.delete(`${path}/favorite`));
     }
   }
 
   async #create(body: object, { ttl, hour }: { ttl: number | null; hour: number | null }): Promise<number> {
     ServerLives.#made += 1;
-    const own = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: cronOf(hour) };
+    const own = { name: `life-${ServerLives.#made}`, ttl_ms: ttl, autostart_schedule: toCron(hour) };
     const { id } = await this.#time.owner.post<Workspace>("/api/v2/users/me/workspaces", { ...body, ...own });
     this.#ids.push(id);
     return 200;
   }
 
   /** Waits for one claimable workspace: these rules prebuild no others. */
-  async #oneIsReady(): Promise<void> {
+  async #awaitReady(): Promise<void> {
     for (;;) {
-      const own = (await this.#kept()).filter(({ template_id }) => template_id === this.#offer.template_id);
+      const own = (await this.#listPrebuilt()).filter(({ template_id }) => template_id === this.#offer.template_id);
       if (own.some(({ latest_build }) => latest_build.status === "running")) return;
       await this.#time.settle();
-      await turn();
+      await nextTick();
     }
   }
 
   /** Returns prebuilt workspaces and those being built. */
-  async #kept(): Promise<Page["workspaces"]> {
+  async #listPrebuilt(): Promise<Page["workspaces"]> {
     return (await this.#time.admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces;
   }
 
@@ -137,16 +137,17 @@ export class ServerLives implements Real {
 
   /** Resolves when everything due is done, and every build that can end has ended. */
   async #settle(): Promise<void> {
-    const { store } = contextOf(this.#time.server);
+    const { store } = getContext(this.#time.server);
     const { clock, settle } = this.#time;
     for (;;) {
       await settle();
       let isBusy = false;
       for (const id of this.#ids) if (await this.#isBusy(id)) isBusy = true;
       // A build that is running when the clock jumps would count as one without a heartbeat.
-      for (const { latest_build } of await this.#kept()) if (latest_build.job.completed_at === undefined) isBusy = true;
-      if (!isBusy && (await store.all(dueTimers({ now: clock.now() }))).length === 0) return;
-      await turn();
+      for (const { latest_build } of await this.#listPrebuilt())
+        if (latest_build.job.completed_at === undefined) isBusy = true;
+      if (!isBusy && (await store.all(listDueTimers({ now: clock.now() }))).length === 0) return;
+      await nextTick();
     }
   }
 
@@ -157,22 +158,22 @@ export class ServerLives implements Real {
     return !(hangs && job.status === "running");
   }
 
-  async look(): Promise<View[]> {
+  async listViews(): Promise<View[]> {
     return await Promise.all(this.#ids.map((id) => this.#view(id)));
   }
 
   async #view(id: string): Promise<View> {
     const one = await this.#read(id);
     const all = await this.#time.owner.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1000`);
-    const words = ({ build_number, transition, reason, job }: Build): string =>
+    const describeBuild = ({ build_number, transition, reason, job }: Build): string =>
       `${build_number} ${transition} ${reason} ${job.status}`;
     return {
       status: one.latest_build.status,
-      builds: all.map(words).reverse(),
-      deadline: timeOf(one.latest_build.deadline),
-      dormant_at: timeOf(one.dormant_at),
-      deleting_at: timeOf(one.deleting_at),
-      next_start_at: timeOf(one.next_start_at),
+      builds: all.map(describeBuild).reverse(),
+      deadline: parseTime(one.latest_build.deadline),
+      dormant_at: parseTime(one.dormant_at),
+      deleting_at: parseTime(one.deleting_at),
+      next_start_at: parseTime(one.next_start_at),
       ttl: one.ttl_ms ?? null,
       favorite: one.favorite,
     };
@@ -206,7 +207,7 @@ export class ServerLives implements Real {
   }
 }
 
-const statusOf = async (call: Promise<unknown>): Promise<number> => {
+const awaitStatus = async (call: Promise<unknown>): Promise<number> => {
   try {
     await call;
     return 200;

@@ -14,7 +14,7 @@ import {
   seedTemplate,
 } from "#test/support/workspaces.ts";
 
-const failure = async (promise: Promise<unknown>): Promise<ApiError> => {
+const awaitApiError = async (promise: Promise<unknown>): Promise<ApiError> => {
   const error = await promise.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -57,14 +57,14 @@ test("[WK-2] stop and delete are builds with consecutive numbers; a deleted work
   expect((await world.admin.get<Build>(`/api/v2/workspacebuilds/${first.id}`)).resources).toHaveLength(1);
   await createBuild(world.admin, id, "delete");
   await awaitWorkspaceDeleted(world.admin, id);
-  expect((await failure(world.admin.get(`/api/v2/workspaces/${id}`))).status).toBe(410);
-  expect((await failure(world.admin.get("/api/v2/users/me/workspace/dev"))).status).toBe(404);
+  expect((await awaitApiError(world.admin.get(`/api/v2/workspaces/${id}`))).status).toBe(410);
+  expect((await awaitApiError(world.admin.get("/api/v2/users/me/workspace/dev"))).status).toBe(404);
   const seen = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   expect(seen.latest_build).toMatchObject({ status: "deleted", build_number: 3 });
   const named = await world.admin.get<Workspace>("/api/v2/users/me/workspace/dev?include_deleted=true");
   expect(named.id).toBe(id);
   expect((await createWorkspace(world.admin, template_id)).id).not.toBe(id);
-  expect((await failure(createBuild(world.admin, id, "start"))).status).toBe(409);
+  expect((await awaitApiError(createBuild(world.admin, id, "start"))).status).toBe(409);
   const builds = await world.admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
   expect(builds.map((build) => build.build_number)).toEqual([3, 2, 1]);
   const older = await world.admin.get<Build[]>(`/api/v2/workspaces/${id}/builds?limit=1&after_id=${builds[0]?.id}`);
@@ -81,8 +81,8 @@ test("[WK-3] a second build while one is active is a conflict; a name is unique,
   await using world = await openWorld();
   const { template_id } = await seedTemplate(world.server, { ...ECHO, echo: { hang: true } });
   const { id } = await createWorkspace(world.admin, template_id);
-  expect((await failure(createBuild(world.admin, id, "stop"))).status).toBe(409);
-  const taken = await failure(createWorkspace(world.admin, template_id, "DEV"));
+  expect((await awaitApiError(createBuild(world.admin, id, "stop"))).status).toBe(409);
+  const taken = await awaitApiError(createWorkspace(world.admin, template_id, "DEV"));
   expect(taken.status).toBe(409);
   expect(taken.body.validations).toEqual([{ field: "name", detail: "must be unique" }]);
 });
@@ -96,7 +96,9 @@ test("[WK-4] a running build that is canceled ends as canceled; its log can be f
   const build = starting.latest_build;
   using follower = await world.admin.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   await follower.next();
-  const wrong = await failure(world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel?expect_status=pending`));
+  const wrong = await awaitApiError(
+    world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel?expect_status=pending`),
+  );
   expect(wrong.status).toBe(412);
   await world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel?expect_status=running`);
   const { latest_build } = await awaitBuild(world.admin, id);
@@ -112,7 +114,7 @@ test("[WK-4] a running build that is canceled ends as canceled; its log can be f
   expect(tail).toHaveLength(2);
   const text = await world.admin.fetch("GET", `/api/v2/workspacebuilds/${build.id}/logs?format=text`);
   expect((await text.text()).split("\n")[0]).toEndWith("line 0");
-  expect((await failure(world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel`))).status).toBe(400);
+  expect((await awaitApiError(world.admin.patch(`/api/v2/workspacebuilds/${build.id}/cancel`))).status).toBe(400);
 });
 
 test("[WK-5] a failed build says why, and the workspace can be started again", async () => {

@@ -4,9 +4,9 @@ import { updateBy } from "#db/engine/sql.ts";
 import { agents } from "#db/schema/agents.ts";
 import type { Workspace, Workspaces } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
-import { importVersion, makeTemplate, unique } from "#test/support/templates.ts";
+import { importVersion, makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 const search = (client: Client, q = "", more = "") =>
@@ -14,14 +14,14 @@ const search = (client: Client, q = "", more = "") =>
 const names = async (client: Client, q = "", more = ""): Promise<string[]> =>
   (await search(client, q, more)).workspaces.map(({ name }) => name);
 
-const populated = async () => {
+const openPopulated = async () => {
   const world = await openWorld();
   const { admin, server } = world;
   const parameters = [{ name: "size", default: "small", mutable: true }];
   const plain = await seedTemplate(server, { ...ECHO, parameters });
   const broken = await seedTemplate(server, { ...ECHO, echo: { error: "no" } });
   const ada = await seedUser(server, { username: "ada", organization_id: plain.organization_id });
-  const adaClient = admin.as(ada.token);
+  const adaClient = admin.withToken(ada.token);
   const running = await createWorkspace(admin, plain.template_id, "running", {
     rich_parameter_values: [{ name: "size", value: "big" }],
   });
@@ -35,7 +35,7 @@ const populated = async () => {
 };
 
 test("[WK-17] members see their own, template admins see all; running ones first, then owner and name", async () => {
-  const { world, admin, ada } = await populated();
+  const { world, admin, ada } = await openPopulated();
   await using _ = world;
   expect(await names(admin)).toEqual(["hers", "running", "failed", "stopped"]);
   expect(await names(ada)).toEqual(["hers", "failed"]);
@@ -45,7 +45,7 @@ test("[WK-17] members see their own, template admins see all; running ones first
 });
 
 test("[WL-7] cursor pages miss nothing while workspaces stop, and only an ID is a valid cursor", async () => {
-  const { world, admin } = await populated();
+  const { world, admin } = await openPopulated();
   await using _ = world;
   const page = async (after: string): Promise<string[]> => {
     const { workspaces, count } = await search(admin, "", `&limit=1&after_id=${after}`);
@@ -69,7 +69,7 @@ test("[WL-7] cursor pages miss nothing while workspaces stop, and only an ID is 
 });
 
 test("[WK-18] each search key matches what it says, and an invalid one is named", async () => {
-  const { world, admin, ada, running, hers, template } = await populated();
+  const { world, admin, ada, running, hers, template } = await openPopulated();
   await using _ = world;
   const cases: [string, string[]][] = [
     ["owner:me", ["running", "stopped"]],
@@ -107,7 +107,7 @@ test("[WK-18] each search key matches what it says, and an invalid one is named"
 
   // No workspace matched before; now one does.
   const { template_id } = running;
-  const next = await importVersion(admin, `${unique()}${JSON.stringify(ECHO)}`, { template_id });
+  const next = await importVersion(admin, `${uniqueText()}${JSON.stringify(ECHO)}`, { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: next.id });
   const late = await createWorkspace(admin, template_id, "late");
   await awaitBuild(admin, late.id);
@@ -115,7 +115,7 @@ test("[WK-18] each search key matches what it says, and an invalid one is named"
   await ada.put(`/api/v2/workspaces/${hers.id}/dormant`, { dormant: true });
   await awaitBuild(admin, hers.id);
   const [agent] = (await admin.get<Workspace>(`/api/v2/workspaces/${late.id}`)).latest_build.resources[0]?.agents ?? [];
-  const { store, clock } = contextOf(world.server);
+  const { store, clock } = getContext(world.server);
   const now = clock.now();
   const connected = { first_connected_at: now, last_connected_at: now, disconnected_at: null };
   await store.commit([updateBy(agents, agents.id)(agent?.id ?? "", connected)]);
@@ -134,12 +134,13 @@ test("[WK-18] each search key matches what it says, and an invalid one is named"
 test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those whose template says so", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store, clock } = contextOf(server);
+  const { store, clock } = getContext(server);
   const many = await seedMany(store, clock.now(), { workspaces: 300, templates: 3, owners: 2 });
-  const made = (manifest: object, name: string) => makeTemplate(admin, unique() + JSON.stringify(manifest), { name });
-  const task = await made({ ...ECHO, ai_task: true }, "task");
-  const outside = await made({ ...ECHO, provisioner: "external", external: { provisioner: "echo" } }, "outside");
-  const no = await made({ ...ECHO, ai_task: false }, "no-task");
+  const makeNamed = (manifest: object, name: string) =>
+    makeTemplate(admin, uniqueText() + JSON.stringify(manifest), { name });
+  const task = await makeNamed({ ...ECHO, ai_task: true }, "task");
+  const outside = await makeNamed({ ...ECHO, provisioner: "external", external: { provisioner: "echo" } }, "outside");
+  const no = await makeNamed({ ...ECHO, ai_task: false }, "no-task");
   for (const name of ["task-1", "task-2"]) await createWorkspace(admin, task.id, name);
   for (const name of ["out-1", "out-2"]) await createWorkspace(admin, outside.id, name);
   const plain = await createWorkspace(admin, no.id, "plain");
@@ -167,7 +168,7 @@ test("[WK-18] among 305 workspaces has-ai-task and has_external_agent find those
   expect(await find("has_external_agent:true has-ai-task:true")).toEqual({ count: 0, names: [] });
   expect(many.workspaces.length).toBe(300);
   // The next template version changes this; earlier builds stay as they were.
-  const next = await importVersion(admin, unique() + JSON.stringify({ ...ECHO, ai_task: true }), {
+  const next = await importVersion(admin, uniqueText() + JSON.stringify({ ...ECHO, ai_task: true }), {
     template_id: no.id,
   });
   await admin.patch(`/api/v2/templates/${no.id}/versions`, { id: next.id });

@@ -3,18 +3,18 @@
 
 import { expect, test as testAnywhere } from "bun:test";
 import { ApiError, type Client } from "#src/client.ts";
-import { runHere } from "#test/cli/run-verb.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
-type Named = { id: string; name: string; organization_id: string };
+type NamedTemplate = { id: string; name: string; organization_id: string };
 
-const refusal = async (call: Promise<unknown>): Promise<{ status: number; message: string }> => {
+const awaitRejection = async (call: Promise<unknown>): Promise<{ status: number; message: string }> => {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -23,36 +23,36 @@ const refusal = async (call: Promise<unknown>): Promise<{ status: number; messag
 };
 
 /** Returns which of the starter templates `local` and `docker` are offered to this caller. */
-const offered = async (caller: Client): Promise<string[]> =>
-  (await caller.get<Named[]>("/api/v2/templates/examples"))
+const listOffered = async (caller: Client): Promise<string[]> =>
+  (await caller.get<NamedTemplate[]>("/api/v2/templates/examples"))
     .map(({ id }) => id)
     .filter((id) => id === "local" || id === "docker");
 
 /** A server with the template `local`, its first user and a member. */
 const openLocal = async (options: TestServerOptions = {}) => {
   const world = await openWorld(options);
-  const local = (await world.admin.get<Named[]>("/api/v2/templates")).find(({ name }) => name === "local");
+  const local = (await world.admin.get<NamedTemplate[]>("/api/v2/templates")).find(({ name }) => name === "local");
   if (!local) throw new Error("the server has no template local");
   const { organization_id } = local;
-  const member = world.admin.as((await seedUser(world.server, { organization_id })).token);
+  const member = world.admin.withToken((await seedUser(world.server, { organization_id })).token);
   return { ...world, local, member };
 };
 
 test("[LP-9] [TP-36] a member is not shown the template and cannot create a workspace from it; the setting allows both", async () => {
   await using world = await openLocal();
   const { local, member } = world;
-  expect(await member.get<Named[]>("/api/v2/templates")).toEqual([]);
-  expect(await member.get<Named[]>("/api/v2/organizations/default/templates")).toEqual([]);
-  expect(await offered(member)).toEqual(["docker"]);
-  const refused = await refusal(createWorkspace(member, local.id));
+  expect(await member.get<NamedTemplate[]>("/api/v2/templates")).toEqual([]);
+  expect(await member.get<NamedTemplate[]>("/api/v2/organizations/default/templates")).toEqual([]);
+  expect(await listOffered(member)).toEqual(["docker"]);
+  const refused = await awaitRejection(createWorkspace(member, local.id));
   expect(refused.status).toBe(403);
   expect(refused.message).toContain("Only owners of the deployment can have local workspaces");
   expect(refused.message).toContain("allow_local_provisioner_for_members");
   expect(await member.get<object>("/api/v2/workspaces")).toMatchObject({ count: 0 });
 
   await using open = await openLocal({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
-  expect((await open.member.get<Named[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
-  expect(await offered(open.member)).toEqual(["local", "docker"]);
+  expect((await open.member.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  expect(await listOffered(open.member)).toEqual(["local", "docker"]);
   const { id } = await createWorkspace(open.member, open.local.id);
   expect((await awaitBuild(open.member, id)).latest_build.status).toBe("running");
   await createBuild(open.member, id, "delete");
@@ -64,12 +64,12 @@ test("[LP-9] an owner cannot create one for a member, and cannot start a version
   const { admin, local } = world;
   const somebody = await seedUser(world.server, { organization_id: local.organization_id });
   const forThem = admin.post(`/api/v2/users/${somebody.user_id}/workspaces`, { name: "dev", template_id: local.id });
-  expect((await refusal(forThem)).status).toBe(403);
+  expect((await awaitRejection(forThem)).status).toBe(403);
   const { organization_id } = local;
-  const lead = admin.as((await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token);
-  expect((await lead.get<Named[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
+  const lead = admin.withToken((await seedUser(world.server, { organization_id, roles: ["template-admin"] })).token);
+  expect((await lead.get<NamedTemplate[]>("/api/v2/templates")).map(({ name }) => name)).toEqual(["local"]);
   const theirs = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
-  const started = await refusal(createWorkspace(admin, theirs.id));
+  const started = await awaitRejection(createWorkspace(admin, theirs.id));
   expect(started.status).toBe(403);
   expect(started.message).toContain("only from template versions that an owner created");
 });
@@ -80,12 +80,14 @@ test("[LP-16] nobody promotes a local version whose starts would be refused", as
   const { organization_id } = local;
   const template = await makeTemplate(admin);
   const { token, user_id } = await seedUser(server, { organization_id });
-  const lead = admin.as(token);
+  const lead = admin.withToken(token);
   await admin.patch(`/api/v2/templates/${template.id}/acl`, { user_perms: { [user_id]: "admin" } });
   const files = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
   const theirs = await importVersion(lead, files, { template_id: template.id });
   for (const by of [lead, admin]) {
-    const { status, message } = await refusal(by.patch(`/api/v2/templates/${template.id}/versions`, { id: theirs.id }));
+    const { status, message } = await awaitRejection(
+      by.patch(`/api/v2/templates/${template.id}/versions`, { id: theirs.id }),
+    );
     expect([status, message.includes("allow_local_provisioner_for_members")]).toEqual([403, true]);
   }
   const own = await importVersion(admin, files, { template_id: template.id });
@@ -105,12 +107,12 @@ test("[LP-8] [TP-36] a data directory that moves behind a proxy starts no more l
   await using moved = await openLocal({ directory, env });
   const { admin, local } = moved;
   for (const call of [createBuild(admin, id, "start"), createWorkspace(admin, local.id, "another")]) {
-    const { status, message } = await refusal(call);
+    const { status, message } = await awaitRejection(call);
     expect(status).toBe(403);
     expect(message).toContain("access_url is https://slipway.example.com");
     expect(message).toContain("allow_local_provisioner_off_loopback");
   }
-  expect(await offered(admin)).toEqual(["docker"]);
+  expect(await listOffered(admin)).toEqual(["docker"]);
   // The start stops what was running before (rule LP-15), so it can be deleted.
   expect((await awaitBuild(admin, id)).latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
   await createBuild(admin, id, "delete");
@@ -121,7 +123,7 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   await using world = await openLocal();
   const { admin, local, server } = world;
   const seeded = await seedUser(server, { organization_id: local.organization_id, roles: ["owner"] });
-  const other = admin.as(seeded.token);
+  const other = admin.withToken(seeded.token);
   const { id } = await createWorkspace(other, local.id, "theirs");
   expect((await awaitBuild(other, id)).latest_build.status).toBe("running");
   const mine = await createWorkspace(admin, local.id, "mine");
@@ -129,7 +131,7 @@ test("[LP-15] an owner who loses the role has their running local workspaces sto
   await admin.put(`/api/v2/users/${seeded.user_id}/roles`, { roles: [] });
   const stopped = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
   expect(stopped.latest_build.reason).toBe("autostop");
-  expect((await refusal(createBuild(other, id, "start"))).status).toBe(403);
+  expect((await awaitRejection(createBuild(other, id, "start"))).status).toBe(403);
   expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("running");
   await createBuild(admin, mine.id, "delete");
   await awaitBuild(admin, mine.id);
@@ -152,7 +154,7 @@ testAnywhere(
 testAnywhere("[CF-15] doctor says whether local workspaces are offered, to whom, and what that means", async () => {
   using place = tempDirectory();
   const line = async (...flags: string[]): Promise<string> => {
-    const { printed } = await runHere([
+    const { printed } = await runVerb([
       "doctor",
       "--quick",
       "--data-dir",

@@ -8,23 +8,24 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { findMark, isAlive, type ProcessMark } from "#src/provisioners/local/process-table.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { type TestServer, type TestServerOptions, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
-const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready" && isConnected(one);
-const isConnected = (one: Workspace): boolean => agentOf(one)?.status === "connected";
+const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+const isReady = (one: Workspace): boolean => findAgent(one)?.lifecycle_state === "ready" && isConnected(one);
+const isConnected = (one: Workspace): boolean => findAgent(one)?.status === "connected";
 
-const recordOf = (server: TestServer, id: string): string => join(server.directory, "workspaces", id, "daemon.json");
-const daemonOf = (server: TestServer, id: string): ProcessMark =>
-  JSON.parse(readFileSync(recordOf(server, id), "utf8"));
+const toRecordPath = (server: TestServer, id: string): string =>
+  join(server.directory, "workspaces", id, "daemon.json");
+const readDaemonRecord = (server: TestServer, id: string): ProcessMark =>
+  JSON.parse(readFileSync(toRecordPath(server, id), "utf8"));
 
 const openReady = async (options: TestServerOptions = {}) => {
   const world = await openWorld(options);
@@ -41,28 +42,28 @@ const kill = async (daemon: ProcessMark): Promise<void> => {
 };
 
 /** Returns the daemon that has replaced another. */
-const successor = (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> =>
+const awaitSuccessor = (server: TestServer, id: string, before: ProcessMark): Promise<ProcessMark> =>
   until(() => {
-    const now = daemonOf(server, id);
+    const now = readDaemonRecord(server, id);
     return now.pid !== before.pid && isAlive(now) && now;
   });
 
 test("[LP-13] a killed daemon restarts automatically, connects as the same agent, and ends with its workspace", async () => {
   await using world = await openReady();
   const { server, admin, id } = world;
-  const agent = agentOf(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));
+  const agent = findAgent(await admin.get<Workspace>(`/api/v2/workspaces/${id}`));
   for (let round = 0; round < 2; round++) {
-    const before = daemonOf(server, id);
+    const before = readDaemonRecord(server, id);
     await kill(before);
-    await successor(server, id, before);
+    await awaitSuccessor(server, id, before);
     const back = await awaitWorkspace(admin, id, isConnected);
-    expect(agentOf(back)?.id).toBe(agent?.id as string);
+    expect(findAgent(back)?.id).toBe(agent?.id as string);
   }
-  const last = daemonOf(server, id);
+  const last = readDaemonRecord(server, id);
   await createBuild(admin, id, "stop");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
   expect(findMark(last.pid)).toBeUndefined();
-  expect(() => daemonOf(server, id)).toThrow("ENOENT");
+  expect(() => readDaemonRecord(server, id)).toThrow("ENOENT");
   await createBuild(admin, id, "delete");
   await awaitBuild(admin, id);
 }, 60_000);
@@ -75,10 +76,10 @@ test("[LP-13] a restarted server supervises the daemons that it finds", async ()
     ({ id } = world);
   }
   await using world = await openWorld({ directory: place.path });
-  const before = daemonOf(world.server, id);
+  const before = readDaemonRecord(world.server, id);
   expect(isAlive(before)).toBe(true);
   await kill(before);
-  await successor(world.server, id, before);
+  await awaitSuccessor(world.server, id, before);
   await awaitWorkspace(world.admin, id, isConnected);
   await createBuild(world.admin, id, "delete");
   await awaitBuild(world.admin, id);
@@ -98,7 +99,7 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   expect(first.results).toMatchObject([{ output: "up\n" }]);
   // On a busy machine the daemon would have returned before the call.
   looksAfter = false;
-  await kill(daemonOf(server, id));
+  await kill(readDaemonRecord(server, id));
   const hurried = await callTools(house, first.next, ["execute", { command: "echo never", timeout: "5s" }]);
   expect(JSON.stringify(hurried.results)).toContain("the server is starting it again (try 1)");
   looksAfter = true;
@@ -107,10 +108,10 @@ test("[LP-13] [TO-31] a chat whose agent dies continues once it is back; otherwi
   expect(waited.results[0]).not.toHaveProperty("rebuilt");
 
   // Without its record, it cannot be restarted unchanged.
-  const daemon = daemonOf(server, id);
-  rmSync(recordOf(server, id));
+  const daemon = readDaemonRecord(server, id);
+  rmSync(toRecordPath(server, id));
   await kill(daemon);
-  await awaitWorkspace(admin, id, (one) => agentOf(one)?.status === "disconnected");
+  await awaitWorkspace(admin, id, (one) => findAgent(one)?.status === "disconnected");
   const lost = await callTools(house, waited.next, ["execute", { command: "echo never", timeout: "5s" }]);
   expect(JSON.stringify(lost.results)).toContain("Nothing starts it again by itself: start_workspace rebuilds");
   const rebuilt = await callTools(house, lost.next, ["start_workspace"]);

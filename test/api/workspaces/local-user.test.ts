@@ -5,33 +5,33 @@ import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, 
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { Client } from "#src/client.ts";
-import { localUser } from "#src/provisioners/local/user.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { findLocalUser } from "#src/provisioners/local/user.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one, testOfOne } from "#test/support/one-server.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { requireSingleServer, testSingleServer } from "#test/support/one-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 import { callTools } from "#test/tools/world.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
-type Named = { id: string; name: string; organization_id: string };
+type NamedTemplate = { id: string; name: string; organization_id: string };
 const env = { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" };
 const TEMPLATE = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
 testNeeding(
-  [needs.root, one("local")],
+  [needs.root, requireSingleServer("local")],
   "[LP-11] a chat of a member in a local workspace reads nothing of the server: not its key, its database, its blobs, its environment",
   async () => {
     const models = new ScriptedModels();
     await using world = await openWorld({ models, clock: systemClock, env });
     const { admin, server } = world;
-    const [local] = await admin.get<Named[]>("/api/v2/templates");
+    const [local] = await admin.get<NamedTemplate[]>("/api/v2/templates");
     const { organization_id = "", id: template_id } = local ?? {};
     const member = new Client(server.url, (await seedUser(server, { organization_id })).token);
     await createChat({ owner: member, organization_id }, "go");
@@ -40,7 +40,7 @@ testNeeding(
     const [{ workspace_id = "" } = {}] = made.results as { workspace_id: string }[];
     const read = (path: string): [string, object] => ["read_file", { path }];
     // In a cluster, the data is elsewhere.
-    const files = ["encryption.key", ...(onPostgres ? [] : ["slipway.db", "slipway.db-wal"])];
+    const files = ["encryption.key", ...(usesPostgres ? [] : ["slipway.db", "slipway.db-wal"])];
     for (const file of files) expect(existsSync(join(server.directory, file))).toBe(true);
     const tried = await callTools(
       services,
@@ -68,7 +68,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.root, one("local")],
+  [needs.root, requireSingleServer("local")],
   "[LP-12] a workspace from before the setting becomes the user's with its next start, what lies open in the data directory is closed, and its delete follows no link",
   async () => {
     using place = tempDirectory();
@@ -92,7 +92,7 @@ testNeeding(
     await using world = await openWorld({ directory, env });
     await createBuild(world.admin, id, "start");
     expect((await awaitBuild(world.admin, id)).latest_build.status).toBe("running");
-    const { uid, gid } = localUser("nobody");
+    const { uid, gid } = findLocalUser("nobody");
     for (const path of [home, join(home, "before"), join(home, "link")]) {
       expect([path, lstatSync(path).uid, lstatSync(path).gid]).toEqual([path, uid, gid]);
     }
@@ -124,18 +124,18 @@ test("[LP-11] an unusable user is never replaced by the server's: the build fail
     expect(latest_build.job.error).toContain(reason);
     expect(existsSync(join(world.server.directory, "workspaces", id))).toBe(false);
   }
-  expect(() => localUser("nobody", 1000)).toThrow("only a server that runs as root");
+  expect(() => findLocalUser("nobody", 1000)).toThrow("only a server that runs as root");
 });
 
 testNeeding(
-  [needs.root, one("local")],
+  [needs.root, requireSingleServer("local")],
   "[LP-11] doctor looks whether the user is there and reads nothing of the server's",
   async () => {
     using place = tempDirectory();
     const data = join(place.path, "data");
     const line = async (user: string): Promise<string> => {
       const flags = ["--quick", "--data-dir", data, "--address=127.0.0.1:0", `--local-workspace-user=${user}`];
-      const { printed } = await runHere(["doctor", ...flags]);
+      const { printed } = await runVerb(["doctor", ...flags]);
       return printed.split("\n").find((one) => one.includes("local workspace user")) ?? "";
     };
     expect(await line("no-such-user-here")).toMatch(/^WRONG .*has no such user/);
@@ -153,7 +153,7 @@ testNeeding(
 
 testAnywhere("[LP-11] a unit for it runs as root, with permission to switch users", async () => {
   const flag = "--local-workspace-user=nobody";
-  expect(await runHere(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
-  const { printed } = await runHere(["systemd", "--user", "root", flag]);
+  expect(await runVerb(["systemd", flag])).toMatchObject({ code: 2, errors: expect.stringContaining("--user root") });
+  const { printed } = await runVerb(["systemd", "--user", "root", flag]);
   expect(printed).toMatch(/^CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_CHOWN/m);
 });

@@ -4,13 +4,13 @@ import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 type Template = { id: string; name: string };
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
 
 test("[WK-14] a fresh install creates a running workspace from its template `local`: the daemon connects, becomes ready, and stops with it", async () => {
   await using world = await openWorld();
@@ -18,8 +18,8 @@ test("[WK-14] a fresh install creates a running workspace from its template `loc
   const local = templates.find(({ name }) => name === "local");
   if (!local) throw new Error("a fresh install has no template local");
   const { id } = await createWorkspace(world.admin, local.id);
-  const ready = await awaitWorkspace(world.admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
-  expect(agentOf(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
+  const ready = await awaitWorkspace(world.admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+  expect(findAgent(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
   expect(ready.health).toEqual({ healthy: true, failing_agents: [] });
   await createBuild(world.admin, id, "stop");
   const stopped = await awaitBuild(world.admin, id);

@@ -14,13 +14,13 @@ const { owner, "organization admin": outsider, "shared admin": sharer, "site own
 /** Returns whether the agents of the latest build get the owner's data, using the agent's own token. */
 const hasUserData = async (id: string, token: string): Promise<boolean> => {
   await awaitBuild(owner, id);
-  const { status } = await owner.as(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey");
+  const { status } = await owner.withToken(token).fetch("GET", "/api/v2/workspaceagents/me/gitsshkey");
   expect([200, 403]).toContain(status);
   return status === 200;
 };
 
 /** A template whose agent has a known token. */
-const known = async () => {
+const seedKnownAgent = async () => {
   const token = uuid();
   const agents = [{ name: "dev", token }];
   const made = await seedTemplate(server, { provisioner: "echo", resources: [{ name: "main", agents }] });
@@ -30,38 +30,38 @@ const known = async () => {
 const createFor = (client: Client, template_id: string, name: string, owner = "ada"): Promise<Workspace> =>
   client.post<Workspace>(`/api/v2/organizations/default/members/${owner}/workspaces`, { name, template_id });
 
-const run = async (client: Client, id: string, transition: string, more: object = {}): Promise<void> => {
+const runBuild = async (client: Client, id: string, transition: string, more: object = {}): Promise<void> => {
   await createBuild(client, id, transition, more);
   await awaitBuild(owner, id);
 };
 
 describe("a workspace that an organization's administrator", () => {
   test("[WK-33] has created for a user gets none of its owner's data until the owner starts it", async () => {
-    const { template_id, token } = await known();
+    const { template_id, token } = await seedKnownAgent();
     const { id, latest_build } = await createFor(outsider, template_id, "gift");
     expect(await hasUserData(id, token)).toBe(false);
-    const external = await owner.as(token).fetch("GET", "/api/v2/workspaceagents/me/external-auth?id=any");
+    const external = await owner.withToken(token).fetch("GET", "/api/v2/workspaceagents/me/external-auth?id=any");
     expect(external.status).toBe(403);
     const logs = await owner.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
     expect(logs.map(({ output }) => output).join("\n")).toContain("gets no secrets");
-    await run(outsider, id, "stop");
-    await run(outsider, id, "start");
+    await runBuild(outsider, id, "stop");
+    await runBuild(outsider, id, "start");
     expect(await hasUserData(id, token)).toBe(false);
-    await run(owner, id, "stop");
+    await runBuild(owner, id, "stop");
     // Any page can make the owner's browser connect.
     await owner.post<unknown>(`/api/v2/workspaces/${id}/wake`, {});
     expect(await hasUserData(id, token)).toBe(false);
-    await run(owner, id, "stop");
-    await run(owner, id, "start");
+    await runBuild(owner, id, "stop");
+    await runBuild(owner, id, "start");
     expect(await hasUserData(id, token)).toBe(true);
   });
 
   test("[WK-33] has started or changed loses the owner's data, and a plain stop changes nothing", async () => {
-    const { template_id, token } = await known();
+    const { template_id, token } = await seedKnownAgent();
     const { id } = await createFor(owner, template_id, "own");
     expect(await hasUserData(id, token)).toBe(true);
-    await run(outsider, id, "stop");
-    await run(owner, id, "start");
+    await runBuild(outsider, id, "stop");
+    await runBuild(owner, id, "start");
     expect(await hasUserData(id, token)).toBe(true);
     await owner.fetch("PATCH", `/api/v2/workspaces/${id}/acl`, { user_roles: { [cast.idOf("amy")]: "admin" } });
     for (const [who, wanted] of [
@@ -70,14 +70,14 @@ describe("a workspace that an organization's administrator", () => {
       [outsider, false],
       [site, true],
     ] as const) {
-      await run(owner, id, "stop");
-      await run(who, id, "start");
+      await runBuild(owner, id, "stop");
+      await runBuild(who, id, "start");
       expect(await hasUserData(id, token)).toBe(wanted);
     }
   });
 
   test("[WK-33] manages cannot be set to follow new versions by a person who may not enter it", async () => {
-    const { template_id } = await known();
+    const { template_id } = await seedKnownAgent();
     const { id } = await createFor(owner, template_id, "steady");
     await awaitBuild(owner, id);
     const follow = (client: Client, automatic_updates: string): Promise<Response> =>
@@ -91,7 +91,7 @@ describe("a workspace that an organization's administrator", () => {
 });
 
 test("[WK-34] the workspace of a user who was removed from its organization can be stopped and deleted, but not started", async () => {
-  const { template_id } = await known();
+  const { template_id } = await seedKnownAgent();
   const bob = clients.member;
   const { id } = await createFor(bob, template_id, "left", "bob");
   await awaitBuild(bob, id);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { PortShare } from "#schema/workspaces/port-share.ts";
 import { ApiError, Client } from "#src/client.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO } from "#test/support/workspaces.ts";
@@ -10,13 +10,13 @@ import { openCast } from "./cast.ts";
 
 const agents = [{ name: "dev" }, { name: "aux" }];
 const manifest = { ...ECHO, resources: [{ name: "main", agents }] };
-const good = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
+const validShare = { agent_name: "dev", port: 8080, protocol: "http", share_level: "public" };
 
 const shares = async (client: Client, path: string) =>
   (await client.get<{ shares: PortShare[] }>(`${path}/port-share`)).shares;
 const levels = async (client: Client, path: string) =>
   (await shares(client, path)).map(({ agent_name, port, share_level }) => `${port} ${agent_name} ${share_level}`);
-const refusal = async (promise: Promise<unknown>) => {
+const awaitRejection = async (promise: Promise<unknown>) => {
   const error = await promise.catch((thrown: unknown) => thrown);
   if (!(error instanceof ApiError)) throw new Error("it was not refused");
   return [error.status, ...(error.body.validations ?? []).map(({ field }) => field)];
@@ -26,8 +26,8 @@ test("[SH-8] a port has one share per agent, listed by port and agent, replaced 
   await using cast = await openCast({ manifest });
   const { clients, path, id } = cast;
   const ada = clients.owner;
-  const post = (more: object = {}) => ada.post<PortShare>(`${path}/port-share`, { ...good, ...more });
-  expect(await post()).toEqual({ workspace_id: id, ...good } as PortShare);
+  const post = (more: object = {}) => ada.post<PortShare>(`${path}/port-share`, { ...validShare, ...more });
+  expect(await post()).toEqual({ workspace_id: id, ...validShare } as PortShare);
   await post({ agent_name: "aux", share_level: "owner" });
   await post({ port: 9, protocol: "https", share_level: "organization" });
   await post({ port: 65_535 });
@@ -40,7 +40,7 @@ test("[SH-8] a port has one share per agent, listed by port and agent, replaced 
   ]);
   const gone = await ada.fetch("DELETE", `${path}/port-share`, { agent_name: "dev", port: 8080 });
   expect([gone.status, await gone.text()]).toEqual([200, ""]);
-  expect(await refusal(ada.delete(`${path}/port-share`, { agent_name: "dev", port: 8080 }))).toEqual([404]);
+  expect(await awaitRejection(ada.delete(`${path}/port-share`, { agent_name: "dev", port: 8080 }))).toEqual([404]);
   expect(await levels(ada, path)).toEqual(["9 dev organization", "8080 aux owner", "65535 dev public"]);
 });
 
@@ -58,16 +58,16 @@ test("[SH-9] invalid levels, ports, protocols and agents are refused by name, an
     [{ agent_name: undefined }, "agent_name"],
   ];
   for (const [more, field] of wrong) {
-    const refused = refusal(clients.owner.post(`${path}/port-share`, { ...good, ...more }));
+    const refused = awaitRejection(clients.owner.post(`${path}/port-share`, { ...validShare, ...more }));
     expect([more, await refused]).toEqual([more, [400, field]]);
   }
   await clients["template admin"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level: "organization" });
   for (const share_level of ["public", "authenticated"]) {
-    const refused = refusal(clients.owner.post(`${path}/port-share`, { ...good, share_level }));
+    const refused = awaitRejection(clients.owner.post(`${path}/port-share`, { ...validShare, share_level }));
     expect(await refused).toEqual([400, "share_level"]);
   }
   for (const share_level of ["organization", "owner"]) {
-    await clients.owner.post(`${path}/port-share`, { ...good, share_level });
+    await clients.owner.post(`${path}/port-share`, { ...validShare, share_level });
   }
   expect(await levels(clients.owner, path)).toEqual(["8080 dev owner"]);
 });
@@ -76,24 +76,24 @@ test("[SH-10] shares survive stop and start, cannot be created without an agent,
   await using cast = await openCast({ manifest });
   const { clients, path, id, server } = cast;
   const ada = clients.owner;
-  await ada.post(`${path}/port-share`, good);
+  await ada.post(`${path}/port-share`, validShare);
   await createBuild(ada, id, "stop");
   await awaitBuild(ada, id);
-  expect(await refusal(ada.post(`${path}/port-share`, good))).toEqual([400, "agent_name"]);
+  expect(await awaitRejection(ada.post(`${path}/port-share`, validShare))).toEqual([400, "agent_name"]);
   expect(await levels(ada, path)).toEqual(["8080 dev public"]);
   await createBuild(ada, id, "start");
   await awaitBuild(ada, id);
   expect(await levels(ada, path)).toEqual(["8080 dev public"]);
   await createBuild(ada, id, "delete");
   await awaitBuild(ada, id).catch(() => undefined);
-  expect(await refusal(ada.get(`${path}/port-share`))).toEqual([410]);
-  expect(await refusal(ada.post(`${path}/port-share`, good))).toEqual([410]);
+  expect(await awaitRejection(ada.get(`${path}/port-share`))).toEqual([410]);
+  expect(await awaitRejection(ada.post(`${path}/port-share`, validShare))).toEqual([410]);
   const stored = { sql: "select count(*) from port_shares", params: [], map: ([count]: unknown[]) => count };
-  expect(await contextOf(server).store.get(stored)).toBe(0);
+  expect(await getContext(server).store.get(stored)).toBe(0);
 });
 
-const storedLevels = (server: Parameters<typeof contextOf>[0]) =>
-  contextOf(server).store.all({
+const listStoredLevels = (server: Parameters<typeof getContext>[0]) =>
+  getContext(server).store.all({
     sql: "select port || ' ' || share_level from port_shares order by port",
     params: [],
     map: ([text]) => String(text),
@@ -106,11 +106,11 @@ test("[SH-11] when a template lowers its maximum, higher shares are lowered to i
     clients["site owner"].patch<unknown>(`/api/v2/templates/${template_id}`, { max_port_share_level });
   const wanted = ["public", "authenticated", "organization", "owner"];
   for (const [i, share_level] of wanted.entries()) {
-    await clients.owner.post(`${path}/port-share`, { ...good, port: 8000 + i, share_level });
+    await clients.owner.post(`${path}/port-share`, { ...validShare, port: 8000 + i, share_level });
   }
   await level("organization");
   const lowered = ["8000 organization", "8001 organization", "8002 organization", "8003 owner"];
-  expect(await storedLevels(server)).toEqual(lowered);
+  expect(await listStoredLevels(server)).toEqual(lowered);
   await level("public");
   expect(await levels(clients.owner, path)).toEqual(lowered.map((one) => one.replace(" ", " dev ")));
 });
@@ -120,13 +120,13 @@ test("[SH-11] ports shared while the maximum is lowered end at it or are refused
   const { clients, path, template_id, server } = cast;
   const ports = Array.from({ length: 40 }, (_, i) => 9000 + i);
   const share = async (port: number) =>
-    (await clients.owner.fetch("POST", `${path}/port-share`, { ...good, port })).status;
+    (await clients.owner.fetch("POST", `${path}/port-share`, { ...validShare, port })).status;
   const first = ports.slice(0, 20).map(share);
   const lowered = clients["site owner"].patch(`/api/v2/templates/${template_id}`, { max_port_share_level: "owner" });
   const statuses = await Promise.all([...first, ...ports.slice(20).map(share)]);
   await lowered;
   expect(statuses.filter((status) => ![200, 400, 409].includes(status))).toEqual([]);
-  expect((await storedLevels(server)).filter((one) => !one.endsWith(" owner"))).toEqual([]);
+  expect((await listStoredLevels(server)).filter((one) => !one.endsWith(" owner"))).toEqual([]);
   expect(await share(9100)).toBe(400);
 });
 
@@ -135,15 +135,15 @@ test("[SH-11] shares that a crash left above the maximum are never served, and l
   const first = await openCast({ manifest, directory: directory.path });
   const { clients, path, template_id, server } = first;
   const token = clients.owner.token;
-  await clients.owner.post(`${path}/port-share`, good);
+  await clients.owner.post(`${path}/port-share`, validShare);
   // As after a crash between the template's change and its effect on workspaces.
   const lower = "update templates set max_port_share_level = 'authenticated' where id = ?";
-  await contextOf(server).store.commit([{ sql: lower, rows: [[template_id]] }]);
+  await getContext(server).store.commit([{ sql: lower, rows: [[template_id]] }]);
   expect(await levels(clients.owner, path)).toEqual(["8080 dev authenticated"]);
-  expect(await storedLevels(server)).toEqual(["8080 public"]);
+  expect(await listStoredLevels(server)).toEqual(["8080 public"]);
   await first[Symbol.asyncDispose]();
   await using second = await startTestServer({ directory: directory.path });
   // A node that starts may be called before it has notified the others.
-  await until(async () => (await storedLevels(second)).join() === "8080 authenticated");
+  await until(async () => (await listStoredLevels(second)).join() === "8080 authenticated");
   expect(await levels(new Client(second.url, token), path)).toEqual(["8080 dev authenticated"]);
 });

@@ -8,18 +8,18 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { ApiError, Client } from "#src/client.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { testInside } from "#test/support/inside.ts";
-import { testOfOne } from "#test/support/one-server.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, ECHO, openWorld, type World } from "#test/support/workspaces.ts";
 import { newPerson } from "../users/people.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const BARE: Manifest = { provisioner: "echo", resources: [{ name: "main" }] };
 const PARAMETERS: Manifest["parameters"] = [
@@ -27,7 +27,7 @@ const PARAMETERS: Manifest["parameters"] = [
   { name: "note", default: "none", mutable: true },
 ];
 /** Small workspaces, of which `instances` are prebuilt. */
-const keeping = (instances: number, more: Partial<Manifest> = {}): Manifest => ({
+const manifestWithPrebuilds = (instances: number, more: Partial<Manifest> = {}): Manifest => ({
   ...BARE,
   parameters: PARAMETERS,
   presets: [
@@ -39,20 +39,20 @@ const keeping = (instances: number, more: Partial<Manifest> = {}): Manifest => (
 
 type Page = { workspaces: Workspace[]; count: number };
 type Preset = { id: string; name: string; desired_prebuild_instances: number | null };
-const owned = (client: Client, owner: string) =>
+const listOwned = (client: Client, owner: string) =>
   client.get<Page>(`/api/v2/workspaces?q=${encodeURIComponent(`owner:${owner}`)}`);
 const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
 
 /** Waits until exactly `count` prebuilt workspaces are ready, and nothing else. */
-const ready = ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) =>
+const awaitReady = ({ admin, server }: World, count: number, when: (one: Workspace) => boolean = () => true) =>
   until(async () => {
-    const { workspaces } = await owned(admin, "prebuilds");
+    const { workspaces } = await listOwned(admin, "prebuilds");
     if (workspaces.length === count && workspaces.every((one) => isReady(one) && when(one))) return workspaces;
     // If the scheduler is in this process, run it instead of waiting.
     await server.context?.scheduler.tick();
     return undefined;
   });
-const templateOf = async (admin: Client, manifest: Manifest) => {
+const createTemplate = async (admin: Client, manifest: Manifest) => {
   const template = await makeTemplate(admin, JSON.stringify(manifest));
   const presets = await admin.get<Preset[]>(`/api/v2/templateversions/${template.active_version_id}/presets`);
   const preset = (name: string) => presets.find((one) => one.name === name)?.id as string;
@@ -64,9 +64,9 @@ const create = (client: Client, body: object, owner = "me") =>
 test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed immediately, and another replaces it", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { template_id, preset, presets } = await templateOf(admin, keeping(2));
+  const { template_id, preset, presets } = await createTemplate(admin, manifestWithPrebuilds(2));
   expect(presets.map((one) => one.desired_prebuild_instances)).toEqual([2, null]);
-  const before = await ready(world, 2);
+  const before = await awaitReady(world, 2);
   for (const one of before) {
     expect(one).toMatchObject({ owner_name: "prebuilds", owner_id: PREBUILDS_USER_ID, is_prebuild: true });
     expect(one.name).toMatch(/^prebuild-/);
@@ -87,7 +87,7 @@ test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed im
     { name: "note", value: "hello" },
     { name: "size", value: "small" },
   ]);
-  const after = await ready(world, 2);
+  const after = await awaitReady(world, 2);
   expect(after.map(({ id }) => id)).not.toContain(mine.id);
   await createBuild(admin, mine.id, "stop");
   expect((await awaitBuild(admin, mine.id)).latest_build.status).toBe("stopped");
@@ -96,8 +96,8 @@ test("[PB-1] [PB-7] as many prebuilds as configured are ready; one is claimed im
 test("[PB-12] a preset is selected by its values as by its name; other values, another preset or none ready create a new workspace", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { template_id, preset } = await templateOf(admin, keeping(1));
-  const [first] = await ready(world, 1);
+  const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));
+  const [first] = await awaitReady(world, 1);
   const other = [{ name: "size", value: "large" }];
   const large = await create(admin, { name: "large", template_id, rich_parameter_values: other });
   const named = await create(admin, { name: "named", template_id, template_version_preset_id: preset("Large") });
@@ -106,26 +106,26 @@ test("[PB-12] a preset is selected by its values as by its name; other values, a
   const small = await create(admin, { name: "small", template_id, rich_parameter_values: same });
   expect(small.id).toBe(first?.id as string);
   expect(small.latest_build.template_version_preset_id).toBe(preset("Small"));
-  await ready(world, 1);
+  await awaitReady(world, 1);
   const taken = await create(admin, { name: "SMALL", template_id }).catch((error: unknown) => error);
   expect((taken as ApiError).status).toBe(409);
   expect((taken as ApiError).body.validations?.[0]?.field).toBe("name");
-  await ready(world, 1);
+  await awaitReady(world, 1);
 });
 
 test("[PB-13] only template admins see prebuilds, and their times cannot be changed", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { template } = await templateOf(admin, keeping(1));
-  const [one] = await ready(world, 1);
+  const { template } = await createTemplate(admin, manifestWithPrebuilds(1));
+  const [one] = await awaitReady(world, 1);
   const id = one?.id as string;
   if (server.context) {
     const { organization_id } = template;
-    const stranger = admin.as((await seedUser(server, { username: "bob", organization_id })).token);
+    const stranger = admin.withToken((await seedUser(server, { username: "bob", organization_id })).token);
     expect(await stranger.get<Page>("/api/v2/workspaces")).toMatchObject({ count: 0 });
     expect((await stranger.fetch("GET", `/api/v2/workspaces/${id}`)).status).toBe(404);
     const keeper = await seedUser(server, { username: "tia", organization_id, roles: ["template-admin"] });
-    expect(await owned(admin.as(keeper.token), "prebuilds")).toMatchObject({ count: 1 });
+    expect(await listOwned(admin.withToken(keeper.token), "prebuilds")).toMatchObject({ count: 1 });
   }
   expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: 3_600_000 })).status).toBe(409);
   expect((await admin.fetch("PUT", `/api/v2/workspaces/${id}/autostart`, { schedule: "0 9 * * *" })).status).toBe(409);
@@ -136,22 +136,22 @@ test("[PB-13] only template admins see prebuilds, and their times cannot be chan
 test("[PB-2] another active version replaces all prebuilds; a deprecated template has none and can be deleted", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { template_id } = await templateOf(admin, keeping(2));
-  const old = await ready(world, 2);
-  const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
+  const { template_id } = await createTemplate(admin, manifestWithPrebuilds(2));
+  const old = await awaitReady(world, 2);
+  const version = await importVersion(admin, JSON.stringify(manifestWithPrebuilds(1)), { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
-  const fresh = await ready(world, 1, (one) => one.latest_build.template_version_id === version.id);
+  const fresh = await awaitReady(world, 1, (one) => one.latest_build.template_version_id === version.id);
   expect(old.map(({ id }) => id)).not.toContain(fresh[0]?.id as string);
   await admin.patch(`/api/v2/templates/${template_id}`, { deprecation_message: "Use another." });
-  await ready(world, 0);
+  await awaitReady(world, 0);
   await admin.delete(`/api/v2/templates/${template_id}`);
 });
 
 test("[PB-7] twenty concurrent requests get three: no two the same, and everyone else a new one", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "4" } });
   const { admin } = world;
-  const { template_id, preset } = await templateOf(admin, keeping(3));
-  const kept = (await ready(world, 3)).map(({ id }) => id);
+  const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(3));
+  const kept = (await awaitReady(world, 3)).map(({ id }) => id);
   const body = { template_id, template_version_preset_id: preset("Small") };
   const made = await Promise.all(Array.from({ length: 20 }, (_, i) => create(admin, { ...body, name: `w${i}` })));
   expect(new Set(made.map(({ id }) => id)).size).toBe(20);
@@ -172,14 +172,14 @@ test("[PB-17] a preset that cannot have prebuilds says why in the health report 
   await using world = await openWorld();
   const { admin, server } = world;
   const asking = [...(PARAMETERS ?? []), { name: "region" }];
-  const { template, presets } = await templateOf(admin, keeping(1, { parameters: asking }));
-  const findings = async () => {
+  const { template, presets } = await createTemplate(admin, manifestWithPrebuilds(1, { parameters: asking }));
+  const listFindings = async () => {
     const { findings: all } = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
     return all.filter(({ name }) => name === "prebuilds");
   };
   const [found] = await until(async () => {
     await server.context?.scheduler.tick();
-    const all = await findings();
+    const all = await listFindings();
     return all.length > 0 ? all : undefined;
   });
   expect(found).toMatchObject({ severity: "warning", dismissed: false });
@@ -195,16 +195,19 @@ test("[PB-17] a preset that cannot have prebuilds says why in the health report 
   ]);
   const stranger = (await newPerson(admin, "carol")).client;
   expect(await read(stranger)).toEqual(presets as never);
-  const better = await importVersion(admin, JSON.stringify(keeping(1)), { template_id: template.id });
+  const better = await importVersion(admin, JSON.stringify(manifestWithPrebuilds(1)), { template_id: template.id });
   await admin.patch(`/api/v2/templates/${template.id}/versions`, { id: better.id });
-  await ready(world, 1);
-  await until(async () => ((await findings()).length === 0 ? true : undefined));
+  await awaitReady(world, 1);
+  await until(async () => ((await listFindings()).length === 0 ? true : undefined));
 });
 
 test("[PB-17] a preset of local workspaces on a server that starts none says so, with the refusal's message", async () => {
   await using world = await openWorld({ env: { SLIPWAY_TRUSTED_PROXIES: "127.0.0.1/32" } });
   const { admin, server } = world;
-  const { template } = await templateOf(admin, keeping(1, { provisioner: "local", resources: ECHO.resources }));
+  const { template } = await createTemplate(
+    admin,
+    manifestWithPrebuilds(1, { provisioner: "local", resources: ECHO.resources }),
+  );
   const path = `/api/v2/templateversions/${template.active_version_id}/presets`;
   const problem = await until(async () => {
     await server.context?.scheduler.tick();
@@ -217,14 +220,14 @@ test("[PB-17] a preset of local workspaces on a server that starts none says so,
 testInside("[PB-4] a failed build is retried with growing delays, and given up after the third time", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store, prebuilds } = contextOf(server);
-  const { template_id } = await templateOf(admin, keeping(1, { echo: { error: "no disk" } }));
-  const failed = (count: number): Promise<true> =>
+  const { store, prebuilds } = getContext(server);
+  const { template_id } = await createTemplate(admin, manifestWithPrebuilds(1, { echo: { error: "no disk" } }));
+  const awaitFailed = (count: number): Promise<true> =>
     until(async () => {
-      const { workspaces } = await owned(admin, "prebuilds");
+      const { workspaces } = await listOwned(admin, "prebuilds");
       return workspaces.filter(({ latest_build }) => latest_build.status === "failed").length === count;
     });
-  await failed(1);
+  await awaitFailed(1);
   // As if a day had passed: every failure's pause is over.
   const age = () => store.commit([{ sql: "update jobs set completed_at = completed_at - 86400000", rows: [[]] }]);
   await prebuilds.reconcile(template_id);
@@ -232,48 +235,48 @@ testInside("[PB-4] a failed build is retried with growing delays, and given up a
   for (const count of [2, 3]) {
     await age();
     await prebuilds.reconcile(template_id);
-    await failed(count);
+    await awaitFailed(count);
   }
   await age();
   await prebuilds.reconcile(template_id);
   expect((await store.all(listPrebuilds({ template_id }))).length).toBe(3);
   // Another version starts over and cleans up.
-  const version = await importVersion(admin, JSON.stringify(keeping(1)), { template_id });
+  const version = await importVersion(admin, JSON.stringify(manifestWithPrebuilds(1)), { template_id });
   await admin.patch(`/api/v2/templates/${template_id}/versions`, { id: version.id });
-  await ready(world, 1);
+  await awaitReady(world, 1);
 });
 
 testInside("[PB-3] an unclaimed one is replaced when its time expires", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { store, prebuilds } = contextOf(server);
+  const { store, prebuilds } = getContext(server);
   const presets = [{ name: "Small", parameters: { size: "small" }, prebuilds: { instances: 1, ttl_ms: 3_600_000 } }];
-  const { template_id } = await templateOf(admin, keeping(1, { presets }));
-  const [old] = await ready(world, 1);
+  const { template_id } = await createTemplate(admin, manifestWithPrebuilds(1, { presets }));
+  const [old] = await awaitReady(world, 1);
   await prebuilds.reconcile(template_id);
-  expect((await ready(world, 1))[0]?.id).toBe(old?.id as string);
+  expect((await awaitReady(world, 1))[0]?.id).toBe(old?.id as string);
   await store.commit([{ sql: "update jobs set completed_at = completed_at - 3600000", rows: [[]] }]);
   await prebuilds.reconcile(template_id);
-  const [fresh] = await ready(world, 1, ({ id }) => id !== old?.id);
+  const [fresh] = await awaitReady(world, 1, ({ id }) => id !== old?.id);
   expect(fresh?.is_prebuild).toBe(true);
 });
 
-(asActive ? testOfOne("memory") : testInside)(
+(usesActiveNodes ? testSingleServer("memory") : testInside)(
   "[PB-3] what is only kept ready waits for what people have asked for, however late they ask",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
     const { admin, server } = world;
-    const { clock, jobs, prebuilds } = contextOf(server);
-    const { template_id, preset } = await templateOf(admin, keeping(1));
-    await ready(world, 1);
+    const { clock, jobs, prebuilds } = getContext(server);
+    const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));
+    await awaitReady(world, 1);
     const free = Promise.withResolvers<void>();
     jobs.submit({ id: crypto.randomUUID(), created_at: clock.now(), urgency: "person", run: () => free.promise });
-    const wish = (name: string, kind: string) =>
+    const createFromPreset = (name: string, kind: string) =>
       create(admin, { name, template_id, template_version_preset_id: preset(kind) });
-    const claimed = await wish("mine", "Small");
+    const claimed = await createFromPreset("mine", "Small");
     await prebuilds.reconcile(template_id);
-    const [next] = (await owned(admin, "prebuilds")).workspaces;
-    const late = await wish("late", "Large");
+    const [next] = (await listOwned(admin, "prebuilds")).workspaces;
+    const late = await createFromPreset("late", "Large");
     const places = [claimed, late, next].map((one) => jobs.position(one?.latest_build.job.id ?? "").queue_position);
     expect(places).toEqual([1, 2, 3]);
     free.resolve();
@@ -284,8 +287,8 @@ testInside("[PB-3] an unclaimed one is replaced when its time expires", async ()
 test("[PB-7] a claim of a claimed, deleted or stopped workspace falls back to a new one", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { template_id, preset } = await templateOf(admin, keeping(1));
-  const [one] = await ready(world, 1);
+  const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));
+  const [one] = await awaitReady(world, 1);
   await createBuild(admin, one?.id as string, "stop");
   const body = { name: "mine", template_id, template_version_preset_id: preset("Small") };
   expect((await create(admin, body)).id).not.toBe(one?.id as string);
@@ -294,9 +297,9 @@ test("[PB-7] a claim of a claimed, deleted or stopped workspace falls back to a 
 testInside("[PB-18] pausing creates and removes none, and resuming takes effect immediately", async () => {
   await using world = await openWorld();
   const { admin, server } = world;
-  const { scheduler } = contextOf(server);
-  const { template_id, preset } = await templateOf(admin, keeping(1));
-  const [kept] = await ready(world, 1);
+  const { scheduler } = getContext(server);
+  const { template_id, preset } = await createTemplate(admin, manifestWithPrebuilds(1));
+  const [kept] = await awaitReady(world, 1);
   const pause = (reconciliation_paused: boolean) =>
     admin.put<object>("/api/v2/prebuilds/settings", { reconciliation_paused });
   expect(await pause(true)).toEqual({ reconciliation_paused: true });
@@ -304,14 +307,14 @@ testInside("[PB-18] pausing creates and removes none, and resuming takes effect 
   expect(mine.id).toBe(kept?.id as string);
   await awaitBuild(admin, mine.id);
   for (let i = 0; i < 5; i++) await scheduler.tick();
-  expect((await owned(admin, "prebuilds")).count).toBe(0);
+  expect((await listOwned(admin, "prebuilds")).count).toBe(0);
   const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
   expect(JSON.stringify(report)).toContain("Prebuilt workspaces are paused.");
   const { client: ada } = await newPerson(admin, "ada");
   const refused = await ada.fetch("PUT", "/api/v2/prebuilds/settings", { reconciliation_paused: false });
   expect(refused.status).toBe(403);
   await pause(false);
-  await ready(world, 1);
+  await awaitReady(world, 1);
   const { audit_logs } = await admin.get<{ audit_logs: { diff: object }[] }>(
     "/api/v2/audit?q=resource_type:prebuilds_settings&limit=10",
   );

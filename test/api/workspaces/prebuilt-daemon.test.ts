@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { openLocals } from "#test/support/cluster/local-workspaces.ts";
+import { openLocalWorkspaces } from "#test/support/cluster/local-workspaces.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitWorkspace, createBuild, openWorld } from "#test/support/workspaces.ts";
@@ -36,52 +36,52 @@ const MANIFEST = {
 };
 
 type Page = { workspaces: Workspace[] };
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
-const isReady = (one: Workspace): boolean => agentOf(one)?.lifecycle_state === "ready";
+const findAgent = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents[0];
+const isReady = (one: Workspace): boolean => findAgent(one)?.lifecycle_state === "ready";
 
 /** Opening a terminal is recorded as activity. */
-const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Uses, "take">): Promise<void> => {
-  uses.take(id);
+const isUse = async (client: Client, id: string, agent_id: string, uses: Pick<Uses, "takeUsed">): Promise<void> => {
+  uses.takeUsed(id);
   using terminal = await client.socket(`/api/v2/workspaceagents/${agent_id}/pty?reconnect=${id}&command=cat`);
   terminal.send(JSON.stringify({ data: "hello\n" }));
-  await until(() => uses.take(id));
+  await until(() => uses.takeUsed(id));
 };
 
 test("[PB-8] [PB-10] [TI-30] the daemon of a claimed workspace continues as its new agent: it runs the scripts as the new owner, becomes ready, its process is the same, and a terminal on it is activity", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_LOCAL_PROVISIONER_FOR_MEMBERS: "true" } });
-  await using locals = await openLocals(world);
+  await using locals = await openLocalWorkspaces(world);
   const { admin, server } = world;
   const manifest = JSON.stringify({ ...locals.kind, ...MANIFEST });
   const { id: template_id, active_version_id } = await makeTemplate(admin, manifest);
   const [preset] = await admin.get<{ id: string }[]>(`/api/v2/templateversions/${active_version_id}/presets`);
-  const prepared = async (): Promise<Workspace | undefined> =>
+  const findPrepared = async (): Promise<Workspace | undefined> =>
     (await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds")).workspaces.find(isReady);
-  const kept = await until(prepared, { what: "a workspace is ready" });
+  const kept = await until(findPrepared, { what: "a workspace is ready" });
   const { id } = kept;
   const folder = realpathSync(locals.folderOf(id));
-  const starts = (): string[] =>
+  const readStarts = (): string[] =>
     readFileSync(join(folder, "home", "starts"), "utf8")
       .trim()
       .split("\n");
   const processId = (): number => JSON.parse(readFileSync(join(folder, "daemon.json"), "utf8")).pid;
   const before = processId();
-  expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`]);
+  expect(readStarts()).toEqual([`prebuilds prebuilds ${kept.name}`]);
   const body = { name: "mine", template_id, template_version_preset_id: preset?.id };
   const mine = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
   expect(mine).toMatchObject({ id, owner_name: "admin", name: "mine" });
   const ready = await awaitWorkspace(admin, id, isReady);
-  expect(agentOf(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
-  expect(agentOf(ready)?.id).not.toBe(agentOf(kept)?.id as string);
-  expect(starts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
+  expect(findAgent(ready)).toMatchObject({ status: "connected", health: { healthy: true } });
+  expect(findAgent(ready)?.id).not.toBe(findAgent(kept)?.id as string);
+  expect(readStarts()).toEqual([`prebuilds prebuilds ${kept.name}`, "admin admin mine"]);
   expect(processId()).toBe(before);
-  if (server.context) await isUse(admin, id, agentOf(ready)?.id ?? "", server.context.uses);
+  if (server.context) await isUse(admin, id, findAgent(ready)?.id ?? "", server.context.uses);
   await createBuild(admin, id, "stop");
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "stopped");
-  expect(starts().at(-1)).toBe("stopped admin");
+  expect(readStarts().at(-1)).toBe("stopped admin");
   await createBuild(admin, id, "start");
   await awaitWorkspace(admin, id, isReady);
-  expect(starts().at(-1)).toBe("admin admin mine");
+  expect(readStarts().at(-1)).toBe("admin admin mine");
   expect(processId()).not.toBe(before);
   // A daemon that is just starting would not notice that its folder is removed.
-  await until(prepared, { what: "another workspace is ready in its place" });
+  await until(findPrepared, { what: "another workspace is ready in its place" });
 }, 60_000);

@@ -7,8 +7,8 @@ import type { Client } from "#src/client.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
@@ -16,12 +16,12 @@ import { awaitBuild, createBuild, openWorld, type World } from "#test/support/wo
 import { connectAgent, type RpcAgent } from "../agents/rpc-agent.ts";
 
 // A loaded machine may be slow.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const REINIT = "/api/v2/workspaceagents/me/reinit";
 type Page = { workspaces: Workspace[] };
 
-const prepared = ({ admin, server }: World): Promise<Workspace> =>
+const awaitPrepared = ({ admin, server }: World): Promise<Workspace> =>
   until(async () => {
     const { workspaces } = await admin.get<Page>("/api/v2/workspaces?q=owner:prebuilds");
     const one = workspaces.find(({ latest_build }) => latest_build.status === "running");
@@ -51,10 +51,10 @@ const openPrepared = async (world: World) => {
 /** Returns the currently ready workspace with a token of its agent. The token must be unique, or the next workspace would have it too. */
 const nextPrepared = async (world: World): Promise<{ id: string; agent: Client }> => {
   const token = uuid();
-  const { id } = await prepared(world);
+  const { id } = await awaitPrepared(world);
   const sql = "update agents set lifecycle_state = 'ready', token_hash = ? where workspace_id = ?";
-  await contextOf(world.server).store.commit([{ sql, rows: [[sha256(token), id]] }]);
-  return { id, agent: world.admin.as(token) };
+  await getContext(world.server).store.commit([{ sql, rows: [[sha256(token), id]] }]);
+  return { id, agent: world.admin.withToken(token) };
 };
 
 testInside("[PB-19] a prebuild gets no personal data until it is claimed", async () => {
@@ -70,30 +70,32 @@ testInside("[PB-19] a prebuild gets no personal data until it is claimed", async
 });
 
 /** Resolves once someone waits for this workspace's claim. */
-const waitedFor = async ({ server }: World, id: string): Promise<void> => {
-  await until(() => contextOf(server).topics.heard("reinit", id));
+const awaitFollower = async ({ server }: World, id: string): Promise<void> => {
+  await until(() => getContext(server).topics.hasListeners("reinit", id));
 };
 
 /** The three ways in which agents wait; each returns the event, or what came instead. */
-const WAITS: Readonly<Record<string, (world: World, agent: Client, query: string) => Promise<unknown>>> = {
+const WAIT_METHODS: Readonly<Record<string, (world: World, agent: Client, query: string) => Promise<unknown>>> = {
   JSON: async (_, agent, query) => {
     const response = await agent.fetch("GET", REINIT + query);
     return response.status === 200 ? response.json() : response.status;
   },
   events: async (_, agent, query) =>
-    eventOf(await agent.fetch("GET", REINIT + query, undefined, { headers: { Accept: "text/event-stream" } })),
+    readEvent(await agent.fetch("GET", REINIT + query, undefined, { headers: { Accept: "text/event-stream" } })),
   "a genuine agent": async ({ server }, { token }, query) =>
-    eventOf(await fetch(new URL(REINIT + query, server.url), { headers: { "Coder-Session-Token": token as string } })),
+    readEvent(
+      await fetch(new URL(REINIT + query, server.url), { headers: { "Coder-Session-Token": token as string } }),
+    ),
 };
 
-const eventOf = async (response: Response): Promise<unknown> => {
+const readEvent = async (response: Response): Promise<unknown> => {
   if (response.status !== 200) return response.status;
   const data: unknown[] = [];
   for await (const event of readEvents(response)) if (event.event === "data") data.push(event.data);
   return data.length === 1 ? data[0] : data;
 };
 
-for (const [how, wait] of Object.entries(WAITS)) {
+for (const [how, wait] of Object.entries(WAIT_METHODS)) {
   testInside(
     `[PB-9] [RI-2] [RI-3] who waits while the claim comes gets its event, five times of five: ${how}`,
     async () => {
@@ -102,7 +104,7 @@ for (const [how, wait] of Object.entries(WAITS)) {
       for (let n = 0; n < 5; n++) {
         const { id, agent } = n === 0 ? first : await nextPrepared(world);
         const waiting = wait(world, agent, n % 2 === 0 ? "?wait=true" : "");
-        await waitedFor(world, id);
+        await awaitFollower(world, id);
         const mine = await claim(world.admin, `mine-${n}`);
         expect(await waiting).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
       }
@@ -118,7 +120,7 @@ testInside("[PB-9] a wait that starts at the same moment as the claim gets the e
     const claiming = claim(world.admin, `mine-${n}`);
     // A different number of event loop turns each time, to cover every stage of the claim.
     for (let turns = 0; turns < n * 3; turns++) await new Promise((done) => setImmediate(done));
-    const event = await WAITS.JSON?.(world, agent, "?wait=true");
+    const event = await WAIT_METHODS.JSON?.(world, agent, "?wait=true");
     const mine = await claiming;
     expect(event).toEqual({ reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id });
   }
@@ -139,9 +141,9 @@ testInside(
       event = { reason: "prebuild_claimed", workspace_id: id, owner_id: mine.owner_id };
     }
     await using world = await openWorld({ directory: directory.path });
-    const agent = world.admin.as(token);
-    expect(await WAITS.JSON?.(world, agent, "")).toEqual(event);
-    expect(await WAITS.events?.(world, agent, "?wait=true")).toEqual(event);
+    const agent = world.admin.withToken(token);
+    expect(await WAIT_METHODS.JSON?.(world, agent, "")).toEqual(event);
+    expect(await WAIT_METHODS.events?.(world, agent, "?wait=true")).toEqual(event);
   },
 );
 
@@ -167,7 +169,7 @@ testInside(
     const { id: later } = await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
     expect((await agent.fetch("GET", `${REINIT}?wait=true`)).status).toBe(401);
-    await contextOf(world.server).store.commit([
+    await getContext(world.server).store.commit([
       { sql: "update agents set token_hash = null where workspace_id = ?", rows: [[id]] },
       { sql: "update agents set token_hash = ? where build_id = ?", rows: [[sha256(agent.token as string), later]] },
     ]);
@@ -179,7 +181,7 @@ testInside("[PB-9] a claim whose build has failed is 409", async () => {
   await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
   const { admin, server } = world;
   const { id, agent, claim } = await openPrepared(world);
-  const { clock, workspaces, jobs } = contextOf(server);
+  const { clock, workspaces, jobs } = getContext(server);
   // Occupies the only slot, so that the claim's build waits.
   const free = Promise.withResolvers<void>();
   jobs.submit({ id: uuid(), created_at: clock.now(), urgency: "person", run: () => free.promise });
@@ -199,14 +201,14 @@ testInside(
     const { admin } = world;
     const { agent, claim } = await openPrepared(world);
     const token = agent.token as string;
-    const idOf = async ({ agent: api }: RpcAgent): Promise<string> =>
+    const getAgentId = async ({ agent: api }: RpcAgent): Promise<string> =>
       Buffer.from((await api.getManifest({})).agentId).toString("hex");
     await using first = await connectAgent(world.server, token);
-    const before = await idOf(first);
+    const before = await getAgentId(first);
     const mine = await claim();
     await first.closed;
     await using second = await connectAgent(world.server, token);
-    const after = await idOf(second);
+    const after = await getAgentId(second);
     expect(after).not.toBe(before);
     const running = await awaitBuild(admin, mine.id);
     expect(running.latest_build.resources[0]?.agents[0]?.id.replaceAll("-", "")).toBe(after);

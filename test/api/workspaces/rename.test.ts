@@ -1,7 +1,7 @@
 // Renaming a workspace.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { awaitBuild, createBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
@@ -21,7 +21,7 @@ test("[WC-1] if renames are off, a new name is 405 and the old one is accepted w
 test("[WC-1] if they are on, the name is changed by its rules, watchers see it, and it is unique per owner", async () => {
   await using world = await openWorld({ env: { SLIPWAY_ALLOW_WORKSPACE_RENAMES: "true" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
-  const ada = world.admin.as((await seedUser(world.server, { username: "ada", organization_id })).token);
+  const ada = world.admin.withToken((await seedUser(world.server, { username: "ada", organization_id })).token);
   const { id } = await createWorkspace(ada, template_id, "one");
   const { id: second } = await createWorkspace(ada, template_id, "two");
   await createWorkspace(world.admin, template_id, "three");
@@ -50,5 +50,5 @@ test("[WC-1] if they are on, the name is changed by its rules, watchers see it, 
   expect(await rename("four")).toEqual([405]);
   const freed = await ada.fetch("PATCH", `/api/v2/workspaces/${second}`, { name: "three" });
   expect(freed.status).toBe(204);
-  expect(contextOf(world.server).workspaces.size).toBeGreaterThan(0);
+  expect(getContext(world.server).workspaces.size).toBeGreaterThan(0);
 });

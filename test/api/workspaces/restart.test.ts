@@ -1,7 +1,7 @@
 // Builds across server restarts: an open build continues after the next start, or has failed with a reason.
 import { expect, test } from "bun:test";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import {
   awaitBuild,
@@ -30,12 +30,12 @@ test("[WK-15] a running build is started again after a restart with fresh agents
     const again = await awaitWorkspace(world.admin, id, isStarting);
     expect(again.latest_build.build_number).toBe(1);
   }
-  const ended = asActive ? /The (?:server stopped|job was interrupted) \d+ times/ : /The server stopped 2 times/;
+  const ended = usesActiveNodes ? /The (?:server stopped|job was interrupted) \d+ times/ : /The server stopped 2 times/;
   // With several nodes it is given up later, since an upgrade of all of them moves it more than once.
   for (let starts = 3; ; starts++) {
     await using world = await openWorld({ directory });
     const { latest_build } = await awaitWorkspace(world.admin, id, (one) => isStarting(one) || isFailed(one));
-    if (asActive && latest_build.status === "starting" && starts < 8) continue;
+    if (usesActiveNodes && latest_build.status === "starting" && starts < 8) continue;
     const failed = await awaitBuild(world.admin, id);
     expect(failed.latest_build.status).toBe("failed");
     expect(failed.latest_build.job.error).toMatch(ended);
@@ -62,6 +62,6 @@ test("[WK-16] queued builds resume in the order in which they were created", asy
   await using world = await openWorld({ directory, env });
   const [second, third] = await Promise.all(ids.map((id) => awaitBuild(world.admin, id)));
   expect([second?.latest_build.status, third?.latest_build.status]).toEqual(["running", "running"]);
-  const startedAt = (one: Workspace | undefined): number => Date.parse(one?.latest_build.job.started_at ?? "");
-  expect(startedAt(second)).toBeLessThanOrEqual(startedAt(third));
+  const parseStartedAt = (one: Workspace | undefined): number => Date.parse(one?.latest_build.job.started_at ?? "");
+  expect(parseStartedAt(second)).toBeLessThanOrEqual(parseStartedAt(third));
 });

@@ -5,7 +5,7 @@ import { users } from "#db/schema/users.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { awaitBuild, createWorkspace, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
 test("[WK-30] resources, scripts and apps are shown as the template declares them", async () => {
@@ -44,9 +44,9 @@ test("[WK-30] resources, scripts and apps are shown as the template declares the
   expect(key).toMatchObject({ ...of, hide: true, agents: [] });
   const agent = machine?.agents[0];
   const { share, ...top } = app;
-  const bySlug = (slug: string) => agent?.apps.find((one) => one.slug === slug);
-  expect(bySlug("top")).toMatchObject({ ...top, sharing_level: share, url: "", external: false, statuses: [] });
-  expect(bySlug("page")).toMatchObject({ ...page, command: "", hidden: false, open_in: "slim-window", group: "" });
+  const findApp = (slug: string) => agent?.apps.find((one) => one.slug === slug);
+  expect(findApp("top")).toMatchObject({ ...top, sharing_level: share, url: "", external: false, statuses: [] });
+  expect(findApp("page")).toMatchObject({ ...page, command: "", hidden: false, open_in: "slim-window", group: "" });
   expect(agent?.scripts).toHaveLength(1);
   expect(agent?.scripts[0]).toMatchObject({
     script: "date",
@@ -96,7 +96,7 @@ test("[WK-30] a build and its workspace show their owner's image, if there is on
   expect(latest_build.workspace_owner_avatar_url).toBeUndefined();
   // No operation sets it: it comes with external accounts.
   const avatar_url = "https://pictures.example/ada.png";
-  const { store } = contextOf(world.server);
+  const { store } = getContext(world.server);
   await store.commit([updateBy(users, users.id)(latest_build.workspace_owner_id, { avatar_url })]);
   const build = await admin.get<Build>(`/api/v2/workspacebuilds/${latest_build.id}`);
   expect(build.workspace_owner_avatar_url).toBe(avatar_url);

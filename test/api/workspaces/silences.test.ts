@@ -49,13 +49,13 @@ test("[WK-22] two thousand watched workspaces have one timer, each is checked on
   }
   clock.advance(4_999);
   expect(looked).toEqual([]);
-  silences.forget(things[3] as object);
+  silences.remove(things[3] as object);
   silences.expect(things[4] as object, start + 90_000, () => looked.push(-4));
   clock.advance(25_000);
   expect(looked.length).toBe(1_998);
   expect(new Set(looked).size).toBe(1_998);
   expect(clock.live.size).toBe(1);
-  silences.forget(things[4] as object);
+  silences.remove(things[4] as object);
   expect(clock.live.size).toBe(0);
   clock.advance(100_000);
   expect(looked).not.toContain(-4);

@@ -11,7 +11,7 @@ import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { one, testOfOne } from "#test/support/one-server.ts";
+import { requireSingleServer, testSingleServer } from "#test/support/one-server.ts";
 import { makeRepository } from "#test/support/repository.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { tempDirectory } from "#test/support/server.ts";
@@ -19,7 +19,7 @@ import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const WRITER = fileURLToPath(new URL("../../support/snapshot-writer.ts", import.meta.url));
 const template = (script = ""): string => `
@@ -33,27 +33,27 @@ resources:
 /** In its own session, like a service that nothing stops. */
 const writing = template(`setsid ${process.execPath} --no-env-file ${WRITER} > /dev/null 2>&1 & echo $!`);
 
-const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
-const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(at(id));
+const toSnapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(toSnapshotsPath(id));
 
 /** Returns the snapshot once it is complete. */
-const take = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
-  const made = await client.post<Snapshot>(at(id), body);
+const createSnapshot = async (client: Client, id: string, body: object = {}): Promise<Snapshot> => {
+  const made = await client.post<Snapshot>(toSnapshotsPath(id), body);
   expect(made).toMatchObject({ status: "creating", bytes: 0, error: "" });
   const isEnded = ({ status }: Snapshot): boolean => status !== "creating";
   return until(async () => (await list(client, id)).snapshots.filter(isEnded).find((one) => one.id === made.id));
 };
 
 const restore = async (client: Client, id: string, snapshot: string): Promise<Build> =>
-  client.post<Build>(`${at(id)}/${snapshot}/restore`, {});
+  client.post<Build>(`${toSnapshotsPath(id)}/${snapshot}/restore`, {});
 
-const rowsIn = (home: string): number => {
+const countRows = (home: string): number => {
   using database = new Database(join(home, "work", "rows.db"));
   expect(database.query("pragma integrity_check").values()).toEqual([["ok"]]);
   return Number(database.query("select count(*) from rows").values()[0]?.[0]);
 };
 
-const empty = (home: string): void => {
+const emptyFolder = (home: string): void => {
   for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true });
 };
 
@@ -64,35 +64,36 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
   const home = join(folder, "home");
-  const last = (): number => Number(existsSync(join(home, "work", "last")) && readFileSync(join(home, "work", "last")));
-  await until(() => last() > 50, { what: "the program writes" });
+  const readLastNumber = (): number =>
+    Number(existsSync(join(home, "work", "last")) && readFileSync(join(home, "work", "last")));
+  await until(() => readLastNumber() > 50, { what: "the program writes" });
   mkdirSync(join(home, ".config", "deep"), { recursive: true });
   writeFileSync(join(home, ".config", "deep", "settings"), "mine", { mode: 0o640 });
   symlinkSync("deep/settings", join(home, ".config", "link"));
 
-  const before = last();
-  const snapshot = await take(admin, id, { name: "Before the upgrade" });
+  const before = readLastNumber();
+  const snapshot = await createSnapshot(admin, id, { name: "Before the upgrade" });
   expect(snapshot).toMatchObject({ status: "ready", name: "Before the upgrade", reason: "manual", error: "" });
   expect(snapshot.bytes).toBeGreaterThan(1_000);
-  const after = last();
-  await until(() => last() > after + 20, { what: "the program goes on" });
+  const after = readLastNumber();
+  await until(() => readLastNumber() > after + 20, { what: "the program goes on" });
 
   await createBuild(admin, id, "stop");
   await awaitBuild(admin, id);
-  empty(home);
+  emptyFolder(home);
   expect((await restore(admin, id, snapshot.id)).transition).toBe("stop");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
-  const rows = rowsIn(home);
+  const rows = countRows(home);
   expect(rows).toBeGreaterThanOrEqual(before);
   expect(rows).toBeLessThanOrEqual(after + 1);
-  expect(rows - last()).toBeOneOf([0, 1]);
+  expect(rows - readLastNumber()).toBeOneOf([0, 1]);
   expect(readFileSync(join(home, ".config", "link"), "utf8")).toBe("mine");
 
   // A running workspace is stopped for it and started again.
   await createBuild(admin, id, "start");
   await awaitBuild(admin, id);
-  await until(() => last() > rows + 20, { what: "the program writes again" });
-  empty(home);
+  await until(() => readLastNumber() > rows + 20, { what: "the program writes again" });
+  emptyFolder(home);
   await restore(admin, id, snapshot.id);
   await awaitWorkspace(
     admin,
@@ -103,10 +104,10 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is taken while a program writes to a d
   expect(readdirSync(folder).filter((name) => name.includes("draft") || name.includes("replaced"))).toEqual([]);
   expect(readdirSync(join(folder, "snapshots"))).toEqual([snapshot.id]);
 
-  await admin.delete(`${at(id)}/${snapshot.id}`);
+  await admin.delete(`${toSnapshotsPath(id)}/${snapshot.id}`);
   await until(async () => (await list(admin, id)).snapshots.length === 0, { what: "the snapshot goes" });
   expect(readdirSync(join(folder, "snapshots"))).toEqual([]);
-  expect((await admin.fetch("POST", `${at(id)}/${snapshot.id}/restore`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${toSnapshotsPath(id)}/${snapshot.id}/restore`)).status).toBe(404);
 }, 60_000);
 
 test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && git push --force", async () => {
@@ -125,7 +126,7 @@ test("[SN-2][SN-24] restoring a snapshot completely undoes a chat's rm -rf ~ && 
   const commits = (): string => shop.git("log", "--format=%s %H", "origin/main");
   const before = commits();
   writeFileSync(join(shop.root, "notes"), "not committed\n");
-  const snapshot = await take(admin, id, { name: "Before the chat" });
+  const snapshot = await createSnapshot(admin, id, { name: "Before the chat" });
 
   const chat = await createChat({ owner: admin, organization_id }, "clean up", { workspace_id: id });
   const author = "-c user.name=a -c user.email=a@example.com";
@@ -156,8 +157,8 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
   const { id } = await createWorkspace(admin, made.id);
   await awaitBuild(admin, id);
   const folder = join(server.directory, "workspaces", id);
-  const manual = await take(admin, id);
-  const settled = async (): Promise<Snapshot[]> =>
+  const manual = await createSnapshot(admin, id);
+  const awaitReady = async (): Promise<Snapshot[]> =>
     until(async () => {
       const { snapshots } = await list(admin, id);
       return snapshots.every(({ status }) => status === "ready") && snapshots;
@@ -166,12 +167,12 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
     writeFileSync(join(folder, "home", "round"), String(round));
     await createBuild(admin, id, "stop");
     await awaitBuild(admin, id);
-    const all = await settled();
+    const all = await awaitReady();
     expect(all.filter(({ reason }) => reason === "stop")).toHaveLength(Math.min(round + 1, 2));
     await createBuild(admin, id, "start");
     await awaitBuild(admin, id);
   }
-  const all = await settled();
+  const all = await awaitReady();
   expect(all).toHaveLength(3);
   expect(all.at(-1)?.id).toBe(manual.id);
   // Only the newest are kept: the first round's is not among them.
@@ -184,7 +185,7 @@ test("[SN-5][SN-6] a template keeps the newest snapshots taken on stop, no build
   await createBuild(admin, id, "delete", { permanent: true });
   await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
   expect(existsSync(folder)).toBe(false);
-  expect((await admin.fetch("GET", at(id))).status).toBe(410);
+  expect((await admin.fetch("GET", toSnapshotsPath(id))).status).toBe(410);
 }, 60_000);
 
 test("[SN-7] a workspace that keeps no files says why it has no snapshots, and refuses one", async () => {
@@ -195,7 +196,7 @@ test("[SN-7] a workspace that keeps no files says why it has no snapshots, and r
   await awaitBuild(admin, id);
   const { unsupported } = await list(admin, id);
   expect(unsupported).toContain("not available for this template");
-  const refused = await admin.fetch("POST", at(id), {});
+  const refused = await admin.fetch("POST", toSnapshotsPath(id), {});
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ message: unsupported });
 });
@@ -204,7 +205,7 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   await using world = await openWorld();
   const { admin, server } = world;
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
-  const early = await admin.fetch("POST", at(id), {});
+  const early = await admin.fetch("POST", toSnapshotsPath(id), {});
   expect([early.status, (await early.json()) as object]).toMatchObject([
     409,
     { message: "A build of the workspace is active. Try again when it has ended." },
@@ -212,8 +213,8 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
   await awaitBuild(admin, id);
   // The two requests are next to each other in the mailbox.
   const [first, second, stop] = await Promise.all([
-    admin.fetch("POST", at(id), { name: "one" }),
-    admin.fetch("POST", at(id), { name: "two" }),
+    admin.fetch("POST", toSnapshotsPath(id), { name: "one" }),
+    admin.fetch("POST", toSnapshotsPath(id), { name: "two" }),
     admin.fetch("POST", `/api/v2/workspaces/${id}/builds`, { transition: "stop" }),
   ]);
   expect([first.status, second.status, stop.status]).toEqual([201, 409, 409]);
@@ -223,20 +224,20 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
     organization_id: (await admin.get<{ organization_id: string }>(`/api/v2/workspaces/${id}`)).organization_id,
   });
   const other = new Client(server.url, stranger.token);
-  expect((await other.fetch("GET", at(id))).status).toBe(404);
-  expect((await other.fetch("POST", `${at(id)}/${made.id}/restore`)).status).toBe(404);
+  expect((await other.fetch("GET", toSnapshotsPath(id))).status).toBe(404);
+  expect((await other.fetch("POST", `${toSnapshotsPath(id)}/${made.id}/restore`)).status).toBe(404);
   const elsewhere = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id, "elsewhere");
   await awaitBuild(admin, elsewhere.id);
-  expect((await admin.fetch("DELETE", `${at(elsewhere.id)}/${made.id}`)).status).toBe(404);
-  expect((await admin.fetch("POST", `${at(elsewhere.id)}/${made.id}/restore`)).status).toBe(404);
+  expect((await admin.fetch("DELETE", `${toSnapshotsPath(elsewhere.id)}/${made.id}`)).status).toBe(404);
+  expect((await admin.fetch("POST", `${toSnapshotsPath(elsewhere.id)}/${made.id}/restore`)).status).toBe(404);
   await restore(admin, id, made.id);
-  expect((await admin.fetch("DELETE", `${at(id)}/${made.id}`)).status).toBe(409);
+  expect((await admin.fetch("DELETE", `${toSnapshotsPath(id)}/${made.id}`)).status).toBe(409);
   await awaitWorkspace(
     admin,
     id,
     ({ latest_build }) => latest_build.build_number === 3 && latest_build.status === "running",
   );
-  await admin.delete(`${at(id)}/${made.id}`);
+  await admin.delete(`${toSnapshotsPath(id)}/${made.id}`);
   const { audit_logs } = await admin.get<{
     audit_logs: { action: string; resource_id: string; status_code: number }[];
   }>(`/api/v2/audit?limit=20&q=${encodeURIComponent("resource_type:workspace_snapshot")}`);
@@ -247,7 +248,7 @@ test("[SN-13] a snapshot is refused during a build, a build during a snapshot; a
 }, 60_000);
 
 testNeeding(
-  [needs.root, one("local")],
+  [needs.root, requireSingleServer("local")],
   "[SN-8] a home of another user is copied and restored with its owner, and its user cannot reach the copy",
   async () => {
     await using world = await openWorld({ env: { SLIPWAY_LOCAL_WORKSPACE_USER: "nobody" } });
@@ -260,16 +261,16 @@ testNeeding(
       ({ latest_build }) => latest_build.resources[0]?.agents?.[0]?.lifecycle_state === "ready",
     );
     const folder = join(server.directory, "workspaces", id);
-    const snapshot = await take(admin, id);
+    const snapshot = await createSnapshot(admin, id);
     expect(snapshot).toMatchObject({ status: "ready", error: "" });
-    const asNobody = (...command: string[]): number =>
+    const runAsNobody = (...command: string[]): number =>
       Bun.spawnSync(command, { uid: 65534, gid: 65534, stdio: ["ignore", "ignore", "ignore"] }).exitCode;
-    expect(asNobody("cat", join(folder, "home", "own"))).toBe(0);
-    expect(asNobody("ls", join(folder, "snapshots", snapshot.id))).not.toBe(0);
-    expect(asNobody("ls", join(folder, "snapshots"))).not.toBe(0);
-    empty(join(folder, "home"));
+    expect(runAsNobody("cat", join(folder, "home", "own"))).toBe(0);
+    expect(runAsNobody("ls", join(folder, "snapshots", snapshot.id))).not.toBe(0);
+    expect(runAsNobody("ls", join(folder, "snapshots"))).not.toBe(0);
+    emptyFolder(join(folder, "home"));
     await restore(admin, id, snapshot.id);
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "running");
-    expect(asNobody("cat", join(folder, "home", "own"))).toBe(0);
+    expect(runAsNobody("cat", join(folder, "home", "own"))).toBe(0);
   },
 );

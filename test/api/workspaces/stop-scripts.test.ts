@@ -11,7 +11,7 @@ import type { BuildTimings } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { isAlive } from "#test/daemon/support/daemon.ts";
-import { openLocals } from "#test/support/cluster/local-workspaces.ts";
+import { openLocalWorkspaces } from "#test/support/cluster/local-workspaces.ts";
 import { testInside } from "#test/support/inside.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
@@ -37,32 +37,32 @@ const stopScript = (script: string, more: Partial<Script> = {}): Script => ({
   ...more,
 });
 
-const manifestOf = (kind: object, scripts: Script[], token?: string): string =>
+const createManifest = (kind: object, scripts: Script[], token?: string): string =>
   JSON.stringify({
     ...kind,
     resources: [{ name: "main", agents: [{ name: "dev", scripts, ...(token ? { token } : {}) }] }],
   });
 
-const agentOf = ({ latest_build }: Workspace): WorkspaceAgent | undefined => latest_build.resources[0]?.agents[0];
+const findAgent = ({ latest_build }: Workspace): WorkspaceAgent | undefined => latest_build.resources[0]?.agents[0];
 
 /** A running workspace whose agent is ready. */
 const startWith = async ({ admin }: World, manifest: string): Promise<{ id: string; agent: WorkspaceAgent }> => {
   const template = await makeTemplate(admin, manifest);
   const { id } = await createWorkspace(admin, template.id);
-  const ready = await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
-  const agent = agentOf(ready);
+  const ready = await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
+  const agent = findAgent(ready);
   if (!agent) throw new Error("the workspace has no agent");
   return { id, agent };
 };
 
-const agentNow = (admin: Client, { id }: { id: string }): Promise<WorkspaceAgent> =>
+const loadAgent = (admin: Client, { id }: { id: string }): Promise<WorkspaceAgent> =>
   admin.get<WorkspaceAgent>(`/api/v2/workspaceagents/${id}`);
 
-const linesOf = async (admin: Client, { id }: { id: string }): Promise<string[]> =>
+const listLogLines = async (admin: Client, { id }: { id: string }): Promise<string[]> =>
   (await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${id}/logs`)).map(({ output }) => output);
 
 /** Stops or deletes it, and returns the build's result. */
-const end = async (admin: Client, id: string, transition = "stop") => {
+const awaitStopped = async (admin: Client, id: string, transition = "stop") => {
   const build = await createBuild(admin, id, transition);
   const { latest_build } = await awaitBuild(admin, id);
   const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
@@ -71,11 +71,11 @@ const end = async (admin: Client, id: string, transition = "stop") => {
 
 test("[WK-25] [WK-26] a local workspace's stop scripts are followed to their end: logs, exit code, timing, shutting_down and off", async () => {
   await using world = await openWorld();
-  await using locals = await openLocals(world);
+  await using locals = await openLocalWorkspaces(world);
   const { admin } = world;
   const { id, agent } = await startWith(
     world,
-    manifestOf(locals.kind, [
+    createManifest(locals.kind, [
       stopScript('echo begun; while [ ! -e "$HOME/go" ]; do sleep 0.05; done; echo "ended for $SLIPWAY"'),
     ]),
   );
@@ -86,17 +86,17 @@ test("[WK-25] [WK-26] a local workspace's stop scripts are followed to their end
   while (!seen.includes("begun"))
     seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
   // It is still connected, and reports its state.
-  const during = await agentNow(admin, agent);
+  const during = await loadAgent(admin, agent);
   expect([during.status, during.lifecycle_state]).toEqual(["connected", "shutting_down"]);
   writeFileSync(join(home, "go"), "");
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
   while (!seen.includes("ended for true")) {
     seen = seen.concat((await follower.json<{ output: string }[]>()).map((one) => one.output));
   }
-  const after = await agentNow(admin, agent);
+  const after = await loadAgent(admin, agent);
   expect([after.status, after.lifecycle_state]).toEqual(["disconnected", "off"]);
   expect(after.scripts[0]).toMatchObject({ status: "ok", exit_code: 0 });
-  expect(await linesOf(admin, agent)).toEqual(["begun", "ended for true"]);
+  expect(await listLogLines(admin, agent)).toEqual(["begun", "ended for true"]);
   const timings = await admin.get<BuildTimings>(`/api/v2/workspaces/${id}/timings`);
   expect(timings.agent_script_timings).toMatchObject([
     { stage: "stop", status: "ok", exit_code: 0, display_name: "Stop", workspace_agent_name: "dev" },
@@ -111,9 +111,9 @@ test.each([
   "[WK-26] a delete build keeps %s, too",
   async (lifecycle, script, outcome) => {
     await using world = await openWorld();
-    await using locals = await openLocals(world);
+    await using locals = await openLocalWorkspaces(world);
     const { admin } = world;
-    const { id, agent } = await startWith(world, manifestOf(locals.kind, [script]));
+    const { id, agent } = await startWith(world, createManifest(locals.kind, [script]));
     const build = await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
     const timings = await admin.get<BuildTimings>(`/api/v2/workspacebuilds/${build.id}/timings`);
@@ -134,7 +134,7 @@ testInside(
     await using world = await openWorld({ clock: systemClock });
     const { admin, server } = world;
     const token = uuid();
-    const manifest = manifestOf(
+    const manifest = createManifest(
       { provisioner: "echo" },
       [stopScript('sleep 0.3; touch "$HOME/done"; echo bye')],
       token,
@@ -142,15 +142,15 @@ testInside(
     const template = await makeTemplate(admin, manifest);
     const { id } = await createWorkspace(admin, template.id);
     const running = await awaitBuild(admin, id);
-    const agent = agentOf(running) as WorkspaceAgent;
+    const agent = findAgent(running) as WorkspaceAgent;
     await using _daemon = await startAgentProcess(server, { agent_id: agent.id, agent_token: token }, home.path);
-    await awaitWorkspace(admin, id, (one) => agentOf(one)?.lifecycle_state === "ready");
+    await awaitWorkspace(admin, id, (one) => findAgent(one)?.lifecycle_state === "ready");
     await until(() => server.context?.dialer.isDaemon(agent.id));
-    const { status, timings } = await end(admin, id);
+    const { status, timings } = await awaitStopped(admin, id);
     expect(status).toBe("stopped");
     readFileSync(join(home.path, "done"));
-    expect((await agentNow(admin, agent)).lifecycle_state).toBe("off");
-    expect(await linesOf(admin, agent)).toEqual(["bye"]);
+    expect((await loadAgent(admin, agent)).lifecycle_state).toBe("off");
+    expect(await listLogLines(admin, agent)).toEqual(["bye"]);
     expect(timings.agent_script_timings).toMatchObject([{ stage: "stop", status: "ok" }]);
     // And no longer than the build: its token is then invalid.
     expect(
@@ -170,9 +170,9 @@ testInside(
     await using world = await openWorld({ env: { SLIPWAY_PROVISIONER_SLOTS: "1" } });
     const { admin, server } = world;
     const token = uuid();
-    const template = await makeTemplate(admin, manifestOf({ provisioner: "echo" }, [stopScript("true")], token));
+    const template = await makeTemplate(admin, createManifest({ provisioner: "echo" }, [stopScript("true")], token));
     const { id } = await createWorkspace(admin, template.id);
-    const agent = agentOf(await awaitBuild(admin, id)) as WorkspaceAgent;
+    const agent = findAgent(await awaitBuild(admin, id)) as WorkspaceAgent;
     await using genuine = await connectAgent(server, token);
     /** Occupies the only slot of each node. */
     const occupy = (run: () => Promise<void>): void => {
@@ -184,10 +184,10 @@ testInside(
     await createBuild(admin, id, "stop");
     // While the stop build waits for a slot, both endpoints accept the agent's reports.
     await genuine.agent.updateLifecycle({ lifecycle: { state: 6 } });
-    expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutting_down");
+    expect((await loadAgent(admin, agent)).lifecycle_state).toBe("shutting_down");
     await using again = await connectAgent(server, token);
     await again.agent.updateLifecycle({ lifecycle: { state: 9 } });
-    expect((await agentNow(admin, agent)).lifecycle_state).toBe("off");
+    expect((await loadAgent(admin, agent)).lifecycle_state).toBe("off");
     free.resolve();
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("stopped");
     expect(await again.closed).toMatchObject({ code: 1001 });
@@ -227,25 +227,25 @@ const killNext = (record: string, last: number): Disposable => {
 
 test("[WK-27] a stop of a workspace whose daemon was killed does not wait for it", async () => {
   await using world = await openWorld();
-  await using locals = await openLocals(world);
-  const { id } = await startWith(world, manifestOf(locals.kind, [stopScript("sleep 1000", { timeout: 600 })]));
+  await using locals = await openLocalWorkspaces(world);
+  const { id } = await startWith(world, createManifest(locals.kind, [stopScript("sleep 1000", { timeout: 600 })]));
   const record = join(locals.folderOf(id), "daemon.json");
   const { pid } = JSON.parse(readFileSync(record, "utf8")) as { pid: number };
   process.kill(pid, "SIGKILL");
   // Each replacement that the server starts before the build begins is also killed: one that has connected would run the script.
   using _ = killNext(record, pid);
   const began = performance.now();
-  expect((await end(world.admin, id)).status).toBe("stopped");
+  expect((await awaitStopped(world.admin, id)).status).toBe("stopped");
   expect(performance.now() - began).toBeLessThan(20_000);
 }, 60_000);
 
 test("[WK-27] a canceled stop build waits no longer, and the workspace can be started again", async () => {
   await using world = await openWorld();
-  await using locals = await openLocals(world);
+  await using locals = await openLocalWorkspaces(world);
   const { admin } = world;
   const { id, agent } = await startWith(
     world,
-    manifestOf(locals.kind, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
+    createManifest(locals.kind, [stopScript("echo begun; sleep 1000", { timeout: 600 })]),
   );
   using follower = await admin.socket(`/api/v2/workspaceagents/${agent.id}/logs?follow=true`);
   const build = await createBuild(admin, id, "stop");
@@ -269,10 +269,10 @@ test("[WK-26] an external worker is told to end the workspace only once its agen
   });
   await worker.connected();
   const kind = { provisioner: "external", external: { provisioner: "local" } };
-  const { id, agent } = await startWith(world, manifestOf(kind, [stopScript("sleep 0.2; echo bye; exit 4")]));
-  const { status, timings } = await end(admin, id);
+  const { id, agent } = await startWith(world, createManifest(kind, [stopScript("sleep 0.2; echo bye; exit 4")]));
+  const { status, timings } = await awaitStopped(admin, id);
   expect(status).toBe("stopped");
-  expect(await linesOf(admin, agent)).toEqual(["bye", "The script failed with exit code 4."]);
-  expect((await agentNow(admin, agent)).lifecycle_state).toBe("shutdown_error");
+  expect(await listLogLines(admin, agent)).toEqual(["bye", "The script failed with exit code 4."]);
+  expect((await loadAgent(admin, agent)).lifecycle_state).toBe("shutdown_error");
   expect(timings.agent_script_timings).toMatchObject([{ exit_code: 4, status: "exit_failure" }]);
 }, 60_000);

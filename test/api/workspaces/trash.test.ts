@@ -8,13 +8,13 @@ import type { Trash } from "#schema/workspaces/trash.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
 
-const test = testOfOne("local");
+const test = testSingleServer("local");
 
 const TEMPLATE = `
 provisioner: local

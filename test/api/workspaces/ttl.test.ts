@@ -2,26 +2,26 @@
 import { expect, test } from "bun:test";
 import { updateTemplate } from "#db/templates/templates.ts";
 import type { Client } from "#src/client.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
-import { answerOf, DAY, HOUR, MINUTE, minuteOf, openClockwork, pathOf, read } from "./clockwork.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
+import { awaitOutcome, DAY, HOUR, MINUTE, openClockwork, read, toMinute, toWorkspacePath } from "./clockwork.ts";
 
 test("[TI-4] [TI-7] a workspace shows its time to live in whole minutes, and its deadline once it runs", async () => {
   await using time = await openClockwork({ template: { default_ttl_ms: 4 * HOUR } });
   const chosen = await time.make({ ttl_ms: 90 * MINUTE + 59_999 });
-  expect([chosen.ttl_ms, minuteOf(chosen.latest_build.deadline)]).toEqual([90 * MINUTE, "2030-01-01T13:30"]);
+  expect([chosen.ttl_ms, toMinute(chosen.latest_build.deadline)]).toEqual([90 * MINUTE, "2030-01-01T13:30"]);
   for (const ttl_ms of [undefined, null, 0]) {
     const byDefault = await time.make({ ttl_ms });
-    expect([byDefault.ttl_ms, minuteOf(byDefault.latest_build.deadline)]).toEqual([4 * HOUR, "2030-01-01T16:00"]);
+    expect([byDefault.ttl_ms, toMinute(byDefault.latest_build.deadline)]).toEqual([4 * HOUR, "2030-01-01T16:00"]);
   }
 });
 
 test("[TI-7] a new time to live applies from the next start; removing it removes the deadline", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: HOUR });
-  const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
+  const set = (ttl_ms?: unknown) => awaitOutcome(time.owner.put(toWorkspacePath(one, "/ttl"), { ttl_ms }));
   expect(await set(3 * HOUR + 1)).toBe("ok");
   const kept = await read(time.owner, one);
-  expect([kept.ttl_ms, minuteOf(kept.latest_build.deadline)]).toEqual([3 * HOUR, "2030-01-01T13:00"]);
+  expect([kept.ttl_ms, toMinute(kept.latest_build.deadline)]).toEqual([3 * HOUR, "2030-01-01T13:00"]);
   for (const off of [null, 0]) {
     expect(await set(3 * HOUR)).toBe("ok");
     expect(await set(off)).toBe("ok");
@@ -32,25 +32,25 @@ test("[TI-7] a new time to live applies from the next start; removing it removes
   expect(await set(3 * HOUR)).toBe("ok");
   await time.build(one.id, "stop");
   const again = await time.build(one.id, "start");
-  expect(minuteOf(again.latest_build.deadline)).toBe("2030-02-10T15:00");
+  expect(toMinute(again.latest_build.deadline)).toBe("2030-02-10T15:00");
 });
 
 test("[TI-7] an invalid time to live is refused by name, also if the template forbids one", async () => {
   await using time = await openClockwork();
   const one = await time.make({ ttl_ms: HOUR });
-  const set = (ttl_ms?: unknown) => answerOf(time.owner.put(pathOf(one, "/ttl"), { ttl_ms }));
+  const set = (ttl_ms?: unknown) => awaitOutcome(time.owner.put(toWorkspacePath(one, "/ttl"), { ttl_ms }));
   expect(await set(MINUTE)).toBe("ok");
   expect(await set(30 * DAY)).toBe("ok");
   for (const ttl of [MINUTE - 1, 30 * DAY + 1, -1]) expect(await set(ttl)).toBe("400 ttl_ms");
   expect((await set("1h")).slice(0, 3)).toBe("400");
-  expect(await answerOf(time.make({ ttl_ms: 1 }))).toBe("400 ttl_ms");
-  const { store } = contextOf(time.server);
+  expect(await awaitOutcome(time.make({ ttl_ms: 1 }))).toBe("400 ttl_ms");
+  const { store } = getContext(time.server);
   const forbids = { allow_user_autostop: false, default_ttl_ms: 2 * HOUR };
   await store.commit([updateTemplate(time.template_id, forbids)]);
   expect(await set(HOUR)).toBe("400");
-  expect(await answerOf(time.make({ ttl_ms: HOUR }))).toBe("400 ttl_ms");
+  expect(await awaitOutcome(time.make({ ttl_ms: HOUR }))).toBe("400 ttl_ms");
   const forced = await time.make();
-  expect([forced.ttl_ms, minuteOf(forced.latest_build.deadline)]).toEqual([2 * HOUR, "2030-01-01T14:00"]);
+  expect([forced.ttl_ms, toMinute(forced.latest_build.deadline)]).toEqual([2 * HOUR, "2030-01-01T14:00"]);
 });
 
 test("[TI-6] a required stop is the latest deadline and stops a workspace without a time to live", async () => {
@@ -58,7 +58,7 @@ test("[TI-6] a required stop is the latest deadline and stops a workspace withou
   await using time = await openClockwork({ template });
   const one = await time.make();
   const { deadline, max_deadline } = one.latest_build;
-  expect([minuteOf(deadline), minuteOf(max_deadline)]).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
+  expect([toMinute(deadline), toMinute(max_deadline)]).toEqual(["2030-01-02T00:00", "2030-01-02T00:00"]);
   const { next } = await time.activity(one.id);
   expect(next).toMatchObject({ what: "stop", why: "Its template requires a stop." });
   expect((await time.pass(12 * HOUR, one.id))?.latest_build).toMatchObject({ status: "stopped", reason: "autostop" });
@@ -78,24 +78,24 @@ test("[TI-31] a required stop happens in the owner's quiet hours, in their zone;
   });
   const one = await time.make();
   const set = (schedule: string, who: Client = time.owner, user = "me") =>
-    answerOf(who.put<unknown>(`/api/v2/users/${user}/quiet-hours`, { schedule }));
+    awaitOutcome(who.put<unknown>(`/api/v2/users/${user}/quiet-hours`, { schedule }));
   expect(await set("CRON_TZ=America/New_York 30 21 * * *")).toBe("ok");
   await time.settle();
   // Wednesday evening in New York is Thursday in UTC.
   const { deadline, max_deadline } = (await read(time.owner, one)).latest_build;
-  expect([minuteOf(deadline), minuteOf(max_deadline)]).toEqual(["2030-01-03T02:30", "2030-01-03T02:30"]);
+  expect([toMinute(deadline), toMinute(max_deadline)]).toEqual(["2030-01-03T02:30", "2030-01-03T02:30"]);
   expect(await time.owner.get<object>(path)).toMatchObject({
     time: "21:30",
     timezone: "America/New_York",
     user_set: true,
   });
   const { entries } = await time.activity(one.id);
-  expect(entries[0]).toMatchObject({ detail: "The required stop is at another time now." });
+  expect(entries[0]).toMatchObject({ detail: "The time of the required stop has changed." });
   // A deadline that would have passed is moved to two hours from now.
   time.clock.leap(14 * HOUR);
   expect(await set("CRON_TZ=UTC 0 1 * * *")).toBe("ok");
   await time.settle();
-  expect(minuteOf((await read(time.owner, one)).latest_build.max_deadline)).toBe("2030-01-02T04:00");
+  expect(toMinute((await read(time.owner, one)).latest_build.max_deadline)).toBe("2030-01-02T04:00");
 
   for (const wrong of [
     "0 9 * * 1-5",
@@ -108,7 +108,7 @@ test("[TI-31] a required stop happens in the owner's quiet hours, in their zone;
     expect([wrong, await set(wrong)]).toEqual([wrong, "400 schedule"]);
   }
   const { token } = await seedUser(time.server, { organization_id: time.organization_id });
-  expect(await set("", time.admin.as(token), "ada")).toBe("404");
+  expect(await set("", time.admin.withToken(token), "ada")).toBe("404");
   expect(await set("", time.admin, "ada")).toBe("ok");
   expect(await time.owner.get<object>(path)).toMatchObject({ user_set: false });
   const told = await time.admin.get<{ audit_logs: { diff: object }[] }>("/api/v2/audit?q=resource_type:user&limit=5");

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
 import type { BuildTimings } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
 import { openCast } from "./cast.ts";
 
@@ -11,8 +11,8 @@ test("[WC-5] a usage report updates last_used_at; agent and app are given togeth
   await using cast = await openCast();
   const { clients, path, id, server, workspace } = cast;
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
-  const lastUsed = async () => {
-    await contextOf(server).uses.flush();
+  const getLastUsed = async () => {
+    await getContext(server).uses.flush();
     return Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
   };
   const post = async (body?: unknown) => {
@@ -21,11 +21,11 @@ test("[WC-5] a usage report updates last_used_at; agent and app are given togeth
       answer.status === 204 ? {} : ((await answer.json()) as { validations?: { field: string }[] });
     return [answer.status, ...validations.map(({ field }) => field)];
   };
-  let before = await lastUsed();
+  let before = await getLastUsed();
   for (const body of [undefined, {}, { agent_id, app_name: "vscode" }, { agent_id, app_name: "ssh" }]) {
     await new Promise((resolve) => setImmediate(resolve));
     expect(await post(body)).toEqual([204]);
-    const now = await lastUsed();
+    const now = await getLastUsed();
     expect(now).toBeGreaterThan(before);
     before = now;
   }
@@ -36,31 +36,31 @@ test("[WC-5] a usage report updates last_used_at; agent and app are given togeth
   await createBuild(clients.owner, id, "start");
   await awaitBuild(clients.owner, id);
   expect(await post({ agent_id, app_name: "ssh" })).toEqual([404]);
-  expect(await lastUsed()).toBeGreaterThanOrEqual(before);
+  expect(await getLastUsed()).toBeGreaterThanOrEqual(before);
 });
 
 test("[WC-5] an agent reports usage of its own workspace for its owner, and of no other", async () => {
   await using cast = await openCast();
   const { clients, path, server, workspace, id } = cast;
   const token = uuid();
-  await contextOf(server).store.commit([
+  await getContext(server).store.commit([
     { sql: "update agents set token_hash = ? where workspace_id = ?", rows: [[sha256(token), id]] },
   ]);
-  const agent = clients.owner.as(token);
+  const agent = clients.owner.withToken(token);
   const agent_id = workspace.latest_build.resources[0]?.agents[0]?.id ?? "";
-  const lastUsed = async () => {
-    await contextOf(server).uses.flush();
+  const getLastUsed = async () => {
+    await getContext(server).uses.flush();
     return Date.parse((await clients.owner.get<Workspace>(path)).last_used_at);
   };
-  const before = await lastUsed();
+  const before = await getLastUsed();
   await new Promise((resolve) => setImmediate(resolve));
   const post = async (to: string, body?: unknown) => (await agent.fetch("POST", `${to}/usage`, body)).status;
   expect(await post(path, { agent_id, app_name: "ssh" })).toBe(204);
-  expect(await lastUsed()).toBeGreaterThan(before);
+  expect(await getLastUsed()).toBeGreaterThan(before);
   expect(await post(path)).toBe(204);
   expect(await post(path, { agent_id: uuid(), app_name: "ssh" })).toBe(404);
   expect(await post(`/api/v2/workspaces/${uuid()}`)).toBe(404);
-  const context = contextOf(server);
+  const context = getContext(server);
   await context.usage.flush();
   const minutes = await context.store.all({
     sql: "select k.name as text from usage_minutes m join usage_keys k on k.key = m.user",
@@ -78,7 +78,7 @@ test("[WC-4] timings are those of the latest build, including the agent's first 
   const agent = workspace.latest_build.resources[0]?.agents[0];
   if (!agent) throw new Error("the workspace has no agent");
   const connected = "update agents set first_connected_at = created_at + 1500 where id = ?";
-  await contextOf(server).store.commit([{ sql: connected, rows: [[agent.id]] }]);
+  await getContext(server).store.commit([{ sql: connected, rows: [[agent.id]] }]);
   const [connection] = (await timings()).agent_connection_timings;
   expect(connection).toMatchObject({ stage: "connect", workspace_agent_id: agent.id, workspace_agent_name: "dev" });
   expect(Date.parse(connection?.ended_at ?? "") - Date.parse(connection?.started_at ?? "")).toBe(1500);

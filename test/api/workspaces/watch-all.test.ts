@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
 import type { Client, ClientSocket } from "#src/client.ts";
-import { asActive } from "#test/support/cluster/active-nodes.ts";
+import { usesActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { importVersion, makeTemplate } from "#test/support/templates.ts";
@@ -17,12 +17,12 @@ import {
   type World,
 } from "#test/support/workspaces.ts";
 
-type OfRows = Extract<WorkspacesEvent, { type: "snapshot" | "changes" }>;
+type RowsEvent = Extract<WorkspacesEvent, { type: "snapshot" | "changes" }>;
 
 /** A follower's state, maintained as in the app. */
-class Followed {
+class FollowedRows {
   readonly rows = new Map<string, WorkspaceSummary>();
-  readonly events: OfRows[] = [];
+  readonly events: RowsEvent[] = [];
   /** Number of notifications about changed permissions. */
   told = 0;
   readonly socket: ClientSocket;
@@ -48,7 +48,7 @@ class Followed {
     }
   }
 
-  async next(): Promise<OfRows> {
+  async next(): Promise<RowsEvent> {
     for (;;) {
       const event = await this.socket.json<WorkspacesEvent | { type: "ping" }>();
       if (event.type === "access") this.told += 1;
@@ -64,14 +64,14 @@ class Followed {
   }
 }
 
-const follow = async (client: Client, after = ""): Promise<Followed> =>
-  new Followed(await client.socket(`/api/v2/workspaces/watch${after && `?after_id=${after}`}`));
+const follow = async (client: Client, after = ""): Promise<FollowedRows> =>
+  new FollowedRows(await client.socket(`/api/v2/workspaces/watch${after && `?after_id=${after}`}`));
 
 /** A member of the first user's organization, without roles. */
-const memberOf = async ({ server, admin }: World): Promise<{ user_id: string; client: Client }> => {
+const createMember = async ({ server, admin }: World): Promise<{ user_id: string; client: Client }> => {
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const { user_id, token } = await seedUser(server, { organization_id: organization?.id ?? "" });
-  return { user_id, client: admin.as(token) };
+  return { user_id, client: admin.withToken(token) };
 };
 
 test("[WS-1] a follower gets all rows, then each change once, and deleted ones by ID", async () => {
@@ -104,23 +104,23 @@ test("[WS-1] a follower gets all rows, then each change once, and deleted ones b
 test("[WS-7] a user whose roles or memberships change is notified before the resulting rows; nobody else is", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const member = await memberOf(world);
+  const member = await createMember(world);
   const [followed, others] = [await follow(member.client), await follow(admin)];
   using _socket = followed.socket;
   using _others = others.socket;
   await followed.next();
   await others.next();
-  const toldBy = async (change: Promise<unknown>): Promise<number> => {
+  const countNoticesAfter = async (change: Promise<unknown>): Promise<number> => {
     await change;
     expect(await followed.next()).toMatchObject({ type: "snapshot", more: false });
     return followed.told;
   };
-  expect(await toldBy(admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["auditor"] }))).toBe(1);
+  expect(await countNoticesAfter(admin.put(`/api/v2/users/${member.user_id}/roles`, { roles: ["auditor"] }))).toBe(1);
   const other = await admin.post<{ id: string }>("/api/v2/organizations", { name: "other" });
   const members = `/api/v2/organizations/${other.id}/members/${member.user_id}`;
-  expect(await toldBy(admin.post(members))).toBe(2);
-  expect(await toldBy(admin.put(`${members}/roles`, { roles: ["organization-admin"] }))).toBe(3);
-  expect(await toldBy(admin.delete(members))).toBe(4);
+  expect(await countNoticesAfter(admin.post(members))).toBe(2);
+  expect(await countNoticesAfter(admin.put(`${members}/roles`, { roles: ["organization-admin"] }))).toBe(3);
+  expect(await countNoticesAfter(admin.delete(members))).toBe(4);
   await createWorkspace(admin, (await seedTemplate(world.server)).template_id, "mine");
   await others.next();
   expect(others.told).toBe(0);
@@ -129,8 +129,8 @@ test("[WS-7] a user whose roles or memberships change is notified before the res
 test("[WS-7] a user who reconnects is notified if their permissions have changed or that is unknown; otherwise not", async () => {
   await using world = await openWorld();
   const { admin } = world;
-  const { user_id, client } = await memberOf(world);
-  const toldAfter = async (place: string): Promise<number> => {
+  const { user_id, client } = await createMember(world);
+  const countNoticesOn = async (place: string): Promise<number> => {
     const followed = await follow(client, place);
     using _socket = followed.socket;
     await followed.next();
@@ -140,10 +140,10 @@ test("[WS-7] a user who reconnects is notified if their permissions have changed
   await before.next();
   before.socket.close();
   // Positions belong to one node: a follower that reconnects to another is treated as after a restart.
-  if (!asActive) expect(await toldAfter(before.id)).toBe(0);
+  if (!usesActiveNodes) expect(await countNoticesOn(before.id)).toBe(0);
   await admin.put(`/api/v2/users/${user_id}/roles`, { roles: ["auditor"] });
-  expect(await toldAfter(before.id)).toBe(1);
-  expect(await toldAfter("of-another-server.12")).toBe(1);
+  expect(await countNoticesOn(before.id)).toBe(1);
+  expect(await countNoticesOn("of-another-server.12")).toBe(1);
 });
 
 test("[WS-8] a template that is changed, promoted, archived or deleted is sent to people who may see it, and to nobody else", async () => {
@@ -153,7 +153,7 @@ test("[WS-8] a template that is changed, promoted, archived or deleted is sent t
   const hidden = await makeTemplate(admin, JSON.stringify(ECHO));
   const organization = hidden.organization_id;
   await admin.patch(`/api/v2/templates/${hidden.id}/acl`, { group_perms: { [organization]: "" } });
-  const member = await memberOf(world);
+  const member = await createMember(world);
   const [followed, all] = [await follow(member.client), await follow(admin)];
   using _socket = followed.socket;
   using _all = all.socket;
@@ -181,7 +181,7 @@ test("[WS-2] [WS-3] others' rows are in no message; sharing, revoking and roles 
   const { template_id } = await seedTemplate(world.server);
   const mine = await createWorkspace(world.admin, template_id, "mine");
   await awaitBuild(world.admin, mine.id);
-  const member = await memberOf(world);
+  const member = await createMember(world);
   const followed = await follow(member.client);
   using _socket = followed.socket;
   expect(await followed.next()).toMatchObject({ type: "snapshot", workspaces: [] });
@@ -245,7 +245,7 @@ test("[WS-5] server-sent events send the same; a client that sends a message is 
   const speaking = await follow(world.admin);
   speaking.socket.send("hello");
   expect((await speaking.socket.closed).code).toBe(1008);
-  const member = await memberOf(world);
+  const member = await createMember(world);
   const followed = await follow(member.client);
   await followed.next();
   await member.client.post("/api/v2/users/logout");

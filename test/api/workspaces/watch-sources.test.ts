@@ -5,15 +5,15 @@ import { Watchers } from "#src/api/workspaces/watchers.ts";
 import type { Client } from "#src/client.ts";
 import { testInside } from "#test/support/inside.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { seedMany } from "#test/support/seed-many.ts";
-import { importVersion, makeTemplate, unique } from "#test/support/templates.ts";
+import { importVersion, makeTemplate, uniqueText } from "#test/support/templates.ts";
 import { makeKey, openWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
 
 // Allows for a busy machine.
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const MANY = 500;
 const TOKEN = "7f2c1c1e-6f3e-4c55-8f05-1f1c1c1c1c1c";
@@ -29,7 +29,7 @@ const open = async () => {
   const template = await makeTemplate(world.admin, JSON.stringify(MANIFEST));
   const { organization_id } = template;
   const hal = await seedUser(world.server, { username: "hal", organization_id });
-  const owner = world.admin.as(hal.token);
+  const owner = world.admin.withToken(hal.token);
   const { id } = await createWorkspace(owner, template.id);
   const running = await awaitBuild(owner, id);
   return { ...world, template, owner, hal, id, running };
@@ -37,7 +37,7 @@ const open = async () => {
 type World = Awaited<ReturnType<typeof open>>;
 
 /** Reads server-sent events until the workspace matches. */
-const untilEvent = async (client: Client, id: string, first: () => void, when: (shown: Shown) => boolean) => {
+const awaitEvent = async (client: Client, id: string, first: () => void, when: (shown: Shown) => boolean) => {
   const abort = new AbortController();
   const response = await client.fetch("GET", `/api/v2/workspaces/${id}/watch`, undefined, { signal: abort.signal });
   for await (const { data } of readEvents<Shown>(response)) {
@@ -49,21 +49,25 @@ const untilEvent = async (client: Client, id: string, first: () => void, when: (
 };
 
 /** Makes the change once both streams have started, and waits until both have shown the result. */
-const heard = async ({ owner, id }: World, change: () => Promise<unknown>, when: (shown: Shown) => boolean) => {
+const changeAndAwait = async (
+  { owner, id }: World,
+  change: () => Promise<unknown>,
+  when: (shown: Shown) => boolean,
+) => {
   const begun = Promise.withResolvers<void>();
-  const events = untilEvent(owner, id, begun.resolve, when);
+  const events = awaitEvent(owner, id, begun.resolve, when);
   using socket = await owner.socket(`/api/v2/workspaces/${id}/watch-ws`);
-  const next = async (): Promise<Shown> => {
+  const nextShown = async (): Promise<Shown> => {
     for (;;) {
       const { type, data } = await socket.json<{ type: string; data: Shown }>();
       if (type === "data") return data;
     }
   };
-  const before = await next();
+  const before = await nextShown();
   await begun.promise;
   if (when(before)) throw new Error("it is so already");
   await change();
-  while (!when(await next()));
+  while (!when(await nextShown()));
   await events;
 };
 
@@ -71,7 +75,7 @@ const patchTemplate =
   (body: object) =>
   ({ admin, template }: World) =>
     admin.patch(`/api/v2/templates/${template.id}`, body);
-const put =
+const putWorkspace =
   (path: string, body: object) =>
   ({ owner, id }: World) =>
     owner.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
@@ -79,23 +83,23 @@ const put =
 type Story = readonly [change: (world: World) => Promise<unknown>, when: (shown: Shown, world: World) => boolean];
 
 /** Creates a version of the same template that is not active yet. */
-const another = ({ admin, template }: World) =>
-  importVersion(admin, unique() + JSON.stringify(MANIFEST), { template_id: template.id });
+const importAnother = ({ admin, template }: World) =>
+  importVersion(admin, uniqueText() + JSON.stringify(MANIFEST), { template_id: template.id });
 const activate: Story[0] = async (world) => {
-  const { id } = await another(world);
+  const { id } = await importAnother(world);
   await world.admin.patch(`/api/v2/templates/${world.template.id}/versions`, { id });
 };
 const rename = (name: string, username: string) => (world: World) =>
   world.admin.put(`/api/v2/users/${name}/profile`, { username, name: "" });
 
 /** Members that never change, or change only when a prebuilt workspace is claimed (PB-9). */
-type Fixed = "id" | "created_at" | "owner_id" | "organization_id" | "template_id" | "is_prebuild" | "task_id";
+type FixedMember = "id" | "created_at" | "owner_id" | "organization_id" | "template_id" | "is_prebuild" | "task_id";
 /** A process setting, and a URL that no operation sets. */
 type Set = "allow_renames" | "owner_avatar_url";
 /** Updated with every minute of use: watchers see it with the next change (README of the API). */
-type Late = "last_used_at";
+type DelayedMember = "last_used_at";
 
-const STORIES: Record<Exclude<keyof Shown, Fixed | Set | Late>, readonly Story[]> = {
+const STORIES: Record<Exclude<keyof Shown, FixedMember | Set | DelayedMember>, readonly Story[]> = {
   updated_at: [
     [
       ({ owner, id }) => owner.patch(`/api/v2/workspaces/${id}`, { name: "newer" }),
@@ -152,7 +156,7 @@ const STORIES: Record<Exclude<keyof Shown, Fixed | Set | Late>, readonly Story[]
   latest_app_status: [
     [
       ({ admin }) =>
-        admin.as(TOKEN).patch("/api/v2/workspaceagents/me/app-status", {
+        admin.withToken(TOKEN).patch("/api/v2/workspaceagents/me/app-status", {
           app_slug: "code",
           state: "working",
           message: "m",
@@ -165,40 +169,42 @@ const STORIES: Record<Exclude<keyof Shown, Fixed | Set | Late>, readonly Story[]
     [
       async ({ running, server }) => {
         const [agent] = running.latest_build.resources.flatMap(({ agents }) => agents);
-        await contextOf(server).agents.ask(agent?.id ?? "", "reportLifecycle", { state: "start_error" });
+        await getContext(server).agents.ask(agent?.id ?? "", "reportLifecycle", { state: "start_error" });
       },
       ({ health }) => !health.healthy && health.failing_agents.length === 1,
     ],
   ],
   autostart_schedule: [
-    [put("autostart", { schedule: "CRON_TZ=UTC 30 9 * * 1-5" }), (w) => w.autostart_schedule !== undefined],
+    [putWorkspace("autostart", { schedule: "CRON_TZ=UTC 30 9 * * 1-5" }), (w) => w.autostart_schedule !== undefined],
   ],
   next_start_at: [
-    [put("autostart", { schedule: "CRON_TZ=UTC 30 9 * * *" }), (w) => w.next_start_at !== undefined],
+    [putWorkspace("autostart", { schedule: "CRON_TZ=UTC 30 9 * * *" }), (w) => w.next_start_at !== undefined],
     [
       async (world) => {
-        await put("autostart", { schedule: "CRON_TZ=UTC 30 9 * * *" })(world);
+        await putWorkspace("autostart", { schedule: "CRON_TZ=UTC 30 9 * * *" })(world);
         await patchTemplate({ autostart_requirement: { days_of_week: ["sunday"] } })(world);
       },
       (w) => w.next_start_at !== undefined && new Date(w.next_start_at).getUTCDay() === 0,
     ],
   ],
   ttl_ms: [
-    [put("ttl", { ttl_ms: 7_200_000 }), ({ ttl_ms }) => ttl_ms === 7_200_000],
+    [putWorkspace("ttl", { ttl_ms: 7_200_000 }), ({ ttl_ms }) => ttl_ms === 7_200_000],
     [patchTemplate({ allow_user_autostop: false, default_ttl_ms: 10_800_000 }), ({ ttl_ms }) => ttl_ms === 10_800_000],
   ],
-  dormant_at: [[put("dormant", { dormant: true }), ({ dormant_at }) => dormant_at !== undefined]],
+  dormant_at: [[putWorkspace("dormant", { dormant: true }), ({ dormant_at }) => dormant_at !== undefined]],
   deleting_at: [
     [
       async (world) => {
-        await put("dormant", { dormant: true })(world);
+        await putWorkspace("dormant", { dormant: true })(world);
         await patchTemplate({ time_til_dormant_autodelete_ms: 86_400_000, delete_ttl_ms: 86_400_000 })(world);
       },
       ({ deleting_at }) => deleting_at !== undefined,
     ],
   ],
-  automatic_updates: [[put("autoupdates", { automatic_updates: "always" }), (w) => w.automatic_updates === "always"]],
-  favorite: [[put("favorite", {}), ({ favorite }) => favorite]],
+  automatic_updates: [
+    [putWorkspace("autoupdates", { automatic_updates: "always" }), (w) => w.automatic_updates === "always"],
+  ],
+  favorite: [[putWorkspace("favorite", {}), ({ favorite }) => favorite]],
   shared_with: [
     [
       async (world) => {
@@ -217,7 +223,7 @@ for (const [member, stories] of Object.entries(STORIES)) {
   for (const [i, [change, when]] of stories.entries()) {
     testInside(`[WK-28] watchers hear of ${member}${i === 0 ? "" : `, also the ${i + 1}. way`}`, async () => {
       await using world = await open();
-      await heard(
+      await changeAndAwait(
         world,
         () => change(world),
         (shown) => when(shown, world),
@@ -232,12 +238,12 @@ testInside("[WK-28] watchers are notified when a person it is shared with is ren
   const { user_id } = await seedUser(server, { username: "guest", organization_id: running.organization_id });
   await owner.patch(`/api/v2/workspaces/${id}/acl`, { user_roles: { [user_id]: "use" } });
   const names = ({ shared_with }: Shown): string => shared_with.map(({ name }) => name).join();
-  await heard(
+  await changeAndAwait(
     world,
     () => rename("guest", "ghost")(world),
     (shown) => names(shown) === "ghost",
   );
-  await heard(
+  await changeAndAwait(
     world,
     () => admin.delete(`/api/v2/users/${user_id}`),
     (shown) => names(shown) === "",
@@ -253,9 +259,10 @@ test("[WK-28] a waiting workspace shows its queue position and new workers, and 
     await createWorkspace(admin, hanging.id, "second"),
     await createWorkspace(admin, hanging.id, "third"),
   ];
-  const place = (at: number) => awaitWorkspace(admin, third.id, (w) => w.latest_build.job.queue_position === at);
-  await place(2);
-  const moved = place(1);
+  const awaitPosition = (at: number) =>
+    awaitWorkspace(admin, third.id, (w) => w.latest_build.job.queue_position === at);
+  await awaitPosition(2);
+  const moved = awaitPosition(1);
   await admin.patch(`/api/v2/workspacebuilds/${first.latest_build.id}/cancel`);
   await moved;
   const gone = awaitWorkspace(admin, third.id, (w) => w.latest_build.status === "starting");
@@ -282,7 +289,7 @@ testInside(
   async () => {
     await using world = await openWorld();
     const { admin, server } = world;
-    const context = contextOf(server);
+    const context = getContext(server);
     const many = await seedMany(context.store, context.clock.now(), { workspaces: MANY, templates: 1 });
     const [template_id = ""] = many.templates;
     const watchers = new Watchers(context);
@@ -319,7 +326,7 @@ testInside(
 );
 
 test("[WK-28] every member of a workspace has its test here, or its reason", () => {
-  const fixed: Record<Fixed | Set | Late, true> = {
+  const fixed: Record<FixedMember | Set | DelayedMember, true> = {
     id: true,
     created_at: true,
     owner_id: true,

@@ -6,7 +6,7 @@ import { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { readEvents } from "#test/support/net/event-reader.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace, ECHO, openWorld, seedTemplate } from "#test/support/workspaces.ts";
 
@@ -64,7 +64,7 @@ test("[WK-11] watchers leave nothing behind; a stream ends when its session is r
   const { template_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
   await awaitBuild(world.admin, id);
-  const { topics, streams } = contextOf(world.server);
+  const { topics, streams } = getContext(world.server);
   const response = await world.admin.fetch("GET", `/api/v2/workspaces/${id}/watch`);
   const events = readEvents(response);
   await events.next();
@@ -93,7 +93,7 @@ test("[EV-3] a reader that does not read is disconnected, and its queue is bound
   const { template_id } = await seedTemplate(world.server, { provisioner: "echo", resources });
   const { id } = await createWorkspace(world.admin, template_id);
   await awaitBuild(world.admin, id);
-  const { topics, streams, workspaces, store } = contextOf(world.server);
+  const { topics, streams, workspaces, store } = getContext(world.server);
   const { port, hostname } = world.server.url;
   const stalled = connect(Number(port), hostname);
   stalled.pause();
@@ -117,7 +117,7 @@ test("[EV-4] event streams are bounded, in total and per caller, and one that en
   await using world = await openWorld({ env: { SLIPWAY_MAX_CONNECTIONS: "4" } });
   const { template_id, organization_id } = await seedTemplate(world.server);
   const { id } = await createWorkspace(world.admin, template_id);
-  const { streams } = contextOf(world.server);
+  const { streams } = getContext(world.server);
   // A response without a reference is garbage collected, which ends its stream.
   const held: Response[] = [];
   const watch = async (client: Client) => {
@@ -128,7 +128,7 @@ test("[EV-4] event streams are bounded, in total and per caller, and one that en
     return { status: response.status, leave: () => leave.abort() };
   };
   const owner = await seedUser(world.server, { roles: ["owner"], organization_id });
-  const other = world.admin.as(owner.token);
+  const other = world.admin.withToken(owner.token);
   const head = await world.admin.fetch("HEAD", `/api/v2/workspaces/${id}/watch`);
   expect([head.status, head.headers.get("content-type"), streams.size]).toEqual([200, "text/event-stream", 0]);
   const [first, ...more] = [await watch(world.admin), await watch(world.admin), await watch(world.admin)];

@@ -1,5 +1,5 @@
 // The remote protocol that code-server's page speaks over its WebSocket, as far as it reads and writes files.
-import { openSocket, type Side } from "#test/api/applications/load.ts";
+import { openSocket, type Target } from "#test/api/applications/load.ts";
 
 const KIND = { regular: 1, control: 2, ack: 3 } as const;
 const HEADER = 13;
@@ -19,11 +19,11 @@ const length = (value: number): Buffer => {
 
 type Value = string | number | undefined | Buffer | readonly Value[] | { readonly [name: string]: Value };
 
-const written = (value: Value): Buffer => {
+const encodeValue = (value: Value): Buffer => {
   if (value === undefined) return Buffer.from([TYPE.undefined]);
   if (typeof value === "number") return Buffer.concat([Buffer.from([TYPE.number]), length(value)]);
   if (Array.isArray(value))
-    return Buffer.concat([Buffer.from([TYPE.list]), length(value.length), ...value.map(written)]);
+    return Buffer.concat([Buffer.from([TYPE.list]), length(value.length), ...value.map(encodeValue)]);
   const [type, bytes] = Buffer.isBuffer(value)
     ? [TYPE.bytes, value]
     : typeof value === "string"
@@ -54,11 +54,11 @@ const read = (from: Buffer, begin: number): [value: unknown, end: number] => {
   return [list, at];
 };
 
-type Waiting = { resolve: (value: Buffer) => void; reject: (error: Error) => void };
+type PendingCall = { resolve: (value: Buffer) => void; reject: (error: Error) => void };
 
 export class CodeServerFiles implements Disposable {
   readonly #socket: WebSocket;
-  readonly #calls = new Map<number, Waiting>();
+  readonly #calls = new Map<number, PendingCall>();
   #controls: ((said: Record<string, string>) => void)[] = [];
   #parts: Buffer[] = [];
   #held = 0;
@@ -67,14 +67,14 @@ export class CodeServerFiles implements Disposable {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.onmessage = ({ data }) => this.#take(data as unknown as Buffer);
+    socket.onmessage = ({ data }) => this.#receive(data as unknown as Buffer);
     socket.onclose = ({ code, reason }) => {
       for (const { reject } of this.#calls.values()) reject(new Error(`closed with ${code} ${reason}`));
     };
   }
 
   /** Connects as the page does. */
-  static async open(side: Side, quality: string, commit: string): Promise<CodeServerFiles> {
+  static async open(side: Target, quality: string, commit: string): Promise<CodeServerFiles> {
     const path = `/${quality}-${commit}?reconnectionToken=${crypto.randomUUID()}&reconnection=false&skipWebSocketFrames=false`;
     const files = new CodeServerFiles(await openSocket(side, path));
     const signed = files.#control();
@@ -85,24 +85,27 @@ export class CodeServerFiles implements Disposable {
     files.#send(KIND.control, Buffer.from(JSON.stringify(wanted)));
     const { type, reason } = await ready;
     if (type !== "ok") throw new Error(`code-server said ${type} ${reason}`);
-    files.#send(KIND.regular, written({ remoteAuthority: "load", clientId: "load" }));
+    files.#send(KIND.regular, encodeValue({ remoteAuthority: "load", clientId: "load" }));
     return files;
   }
 
   async write(path: string, bytes: Buffer): Promise<void> {
     const options = { create: true as unknown as Value, overwrite: true as unknown as Value };
-    await this.#call("writeFile", [place(path), bytes, options]);
+    await this.#call("writeFile", [toUri(path), bytes, options]);
   }
 
   read(path: string): Promise<Buffer> {
-    return this.#call("readFile", [place(path), {}]);
+    return this.#call("readFile", [toUri(path), {}]);
   }
 
   #call(name: string, args: Value): Promise<Buffer> {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
-      this.#send(KIND.regular, Buffer.concat([written([REQUEST, id, "remoteFilesystem", name]), written(args)]));
+      this.#send(
+        KIND.regular,
+        Buffer.concat([encodeValue([REQUEST, id, "remoteFilesystem", name]), encodeValue(args)]),
+      );
     });
   }
 
@@ -120,7 +123,7 @@ export class CodeServerFiles implements Disposable {
   }
 
   /** Protocol messages are reassembled from WebSocket messages, because large ones are split. */
-  #take(data: Buffer): void {
+  #receive(data: Buffer): void {
     this.#parts.push(Buffer.from(data));
     this.#held += data.length;
     for (;;) {
@@ -132,11 +135,11 @@ export class CodeServerFiles implements Disposable {
       const all = Buffer.concat(this.#parts);
       this.#parts = all.length > size ? [all.subarray(size)] : [];
       this.#held = all.length - size;
-      this.#understand(all[0] as number, all.readUInt32BE(1), all.subarray(HEADER, size));
+      this.#handleMessage(all[0] as number, all.readUInt32BE(1), all.subarray(HEADER, size));
     }
   }
 
-  #understand(kind: number, id: number, body: Buffer): void {
+  #handleMessage(kind: number, id: number, body: Buffer): void {
     if (kind === KIND.control) this.#controls.shift()?.(JSON.parse(body.toString()) as Record<string, string>);
     if (kind !== KIND.regular) return;
     this.#send(KIND.ack, Buffer.alloc(0), id);
@@ -156,4 +159,4 @@ export class CodeServerFiles implements Disposable {
   }
 }
 
-const place = (path: string): Value => ({ $mid: 1, scheme: "vscode-remote", authority: "load", path });
+const toUri = (path: string): Value => ({ $mid: 1, scheme: "vscode-remote", authority: "load", path });

@@ -1,5 +1,5 @@
 // A notebook kernel in JupyterLab, over the WebSocket that its page opens.
-import { openSocket, type Side } from "#test/api/applications/load.ts";
+import { openSocket, type Target } from "#test/api/applications/load.ts";
 
 type Message = {
   readonly header: { readonly msg_type: string };
@@ -16,7 +16,7 @@ export class JupyterKernel implements Disposable {
     this.#socket = socket;
   }
 
-  static async open(side: Side): Promise<JupyterKernel> {
+  static async open(side: Target): Promise<JupyterKernel> {
     const answer = await fetch(`${side.origin}/api/kernels`, {
       method: "POST",
       headers: { ...side.headers, "content-type": "application/json", authorization: "token load" },

@@ -5,9 +5,16 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type Ask, echoBytes, loadApp, MemoryWatch, openSocket, type Side } from "#test/api/applications/load.ts";
+import {
+  echoBytes,
+  type LoadRequest,
+  loadApp,
+  MemoryWatch,
+  openSocket,
+  type Target,
+} from "#test/api/applications/load.ts";
 import { openLoadWorld, startListening } from "#test/api/applications/load-world.ts";
-import { freePort } from "#test/crash/server.ts";
+import { findFreePort } from "#test/crash/server.ts";
 import { needs } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import { CodeServerFiles } from "./code-server.ts";
@@ -30,14 +37,14 @@ const [CELL, FILE] = [5 * MB, 20 * MB];
 const FLAT_MIB = 64;
 
 const editors = needs.editors.file;
-const here = (name: string): string => fileURLToPath(new URL(`../../api/applications/${name}`, import.meta.url));
+const resolveFile = (name: string): string => fileURLToPath(new URL(`../../api/applications/${name}`, import.meta.url));
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
-type Running = {
+type RunningApp = {
   readonly port: number;
-  readonly asks: readonly Ask[];
+  readonly asks: readonly LoadRequest[];
   /** Transfers data through the WebSocket and compares it; resolves with a description. */
-  socket(side: Side, direct: Side): Promise<string>;
+  socket(side: Target, direct: Target): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -47,7 +54,7 @@ const noise = (size: number): string =>
     .repeat(size / 120_000 + 1)
     .slice(0, size);
 
-const same = (what: string, one: Uint8Array | string, other: Uint8Array | string): void => {
+const requireSame = (what: string, one: Uint8Array | string, other: Uint8Array | string): void => {
   if (Buffer.compare(Buffer.from(one as string), Buffer.from(other as string)) !== 0)
     throw new Error(`${what} is different through the server`);
 };
@@ -76,7 +83,7 @@ const runProgram = async (command: string[], port: number, path: string, env: Re
 };
 
 /** Returns the pages' own files: those that the page at a path references, and some that these reference. */
-const filesOf = async (port: number, path: string, limit = 24): Promise<Ask[]> => {
+const listPageFiles = async (port: number, path: string, limit = 24): Promise<LoadRequest[]> => {
   const page = await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   const base = new URL(path, "http://app");
   const found = [...page.matchAll(/(?:src|href)="([^"#]+)"/g)].map(
@@ -86,7 +93,7 @@ const filesOf = async (port: number, path: string, limit = 24): Promise<Ask[]> =
   return [...new Set([path, ...own])].slice(0, limit).map((one) => ({ path: one }));
 };
 
-const echoing = async (command: string[]): Promise<Running> => {
+const startEcho = async (command: string[]): Promise<RunningApp> => {
   const app = await startListening(command);
   const body = Buffer.from(noise(70_001));
   return {
@@ -106,15 +113,15 @@ const echoing = async (command: string[]): Promise<Running> => {
 
 type Home = { readonly home: string };
 
-const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
-  "Node echo": () => echoing([needs.node.file, here("echo-node.mjs")]),
+const APPS: Readonly<Record<string, (world: Home) => Promise<RunningApp>>> = {
+  "Node echo": () => startEcho([needs.node.file, resolveFile("echo-node.mjs")]),
   "Go echo": async ({ home }) => {
     const program = join(home, "echo");
-    const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, here("echo.go")], {
+    const built = Bun.spawnSync([needs.go.file, "build", "-trimpath", "-o", program, resolveFile("echo.go")], {
       stderr: "inherit",
     });
     if (built.exitCode !== 0) throw new Error("Go does not build the echo");
-    return await echoing([program]);
+    return await startEcho([program]);
   },
   Vite: async ({ home }) => {
     const folder = join(home, "vite");
@@ -129,7 +136,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
     writeFileSync(join(folder, "hot.js"), 'import "./hot.css";\n');
     writeFileSync(join(folder, "hot.css"), "body { order: 0 }\n");
     writeFileSync(big, `export const big = "${noise(300_000)}";\n`);
-    const port = await freePort();
+    const port = await findFreePort();
     const program = join(editors, "vite/node_modules/vite/bin/vite.js");
     const stop = await runProgram(
       [needs.node.file, program, "--port", String(port), "--strictPort", "--host", "127.0.0.1"],
@@ -157,14 +164,14 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
           await fetch(`${direct.origin}${path}`, { headers: direct.headers });
         let [writes, wroteAt] = [0, 0];
         // Vite's watcher drops a change within 50 ms of the previous one, so a file whose change was missed is written again.
-        const seen = (n: number): boolean => {
+        const hasUpdated = (n: number): boolean => {
           if (changes >= n) return true;
           if (performance.now() - wroteAt < 200) return false;
           writeFileSync(join(folder, "hot.css"), `body { order: ${++writes} }\n`);
           wroteAt = performance.now();
           return false;
         };
-        for (let n = 1; n <= 20; n += 1) await until(() => seen(n), { patience: 20_000 });
+        for (let n = 1; n <= 20; n += 1) await until(() => hasUpdated(n), { patience: 20_000 });
         socket.close();
         return `${changes} changes of a file`;
       },
@@ -182,7 +189,7 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
       throw new Error("code-server cannot be unpacked");
     const [product = ""] = [...new Bun.Glob("**/lib/vscode/product.json").scanSync(lib)];
     const { commit, quality } = JSON.parse(readFileSync(join(lib, product), "utf8")) as Record<string, string>;
-    const port = await freePort();
+    const port = await findFreePort();
     const command = [
       join(lib, "bin/code-server"),
       "--auth",
@@ -197,7 +204,11 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
     const scripts = `/${quality}-${commit}/static/out/vs/code/browser/workbench`;
     return {
       port,
-      asks: [...(await filesOf(port, "/")), { path: `${scripts}/workbench.js` }, { path: `${scripts}/workbench.css` }],
+      asks: [
+        ...(await listPageFiles(port, "/")),
+        { path: `${scripts}/workbench.js` },
+        { path: `${scripts}/workbench.css` },
+      ],
       async socket(side) {
         using files = await CodeServerFiles.open(side, quality ?? "", commit ?? "");
         const begun = performance.now();
@@ -205,8 +216,8 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
         for (let n = 0; n < TOTAL / FILE; n += 1) {
           const path = join(folder, `file-${n}`);
           await files.write(path, bytes);
-          same("the file on the disk", readFileSync(path), bytes);
-          same("the file", await files.read(path), bytes);
+          requireSame("the file on the disk", readFileSync(path), bytes);
+          requireSame("the file", await files.read(path), bytes);
         }
         return `100 MB written and read in files of 20 MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
       },
@@ -216,8 +227,8 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
   JupyterLab: async ({ home }) => {
     const folder = join(home, "jupyter");
     mkdirSync(folder, { recursive: true });
-    const port = await freePort();
-    const env = { HOME: home, PATH: `${pythonPrograms()}:${process.env.PATH}` };
+    const port = await findFreePort();
+    const env = { HOME: home, PATH: `${findPythonPrograms()}:${process.env.PATH}` };
     const options = [
       "--no-browser",
       "--allow-root",
@@ -229,13 +240,13 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
     // Disables its own limits; the default is 1 MB/s per cell.
     const limits = ["--ZMQChannelsWebsocketConnection.iopub_data_rate_limit=1e12", `--ServerApp.root_dir=${folder}`];
     const stop = await runProgram(
-      [join(pythonPrograms(), "jupyter-lab"), ...options, ...limits],
+      [join(findPythonPrograms(), "jupyter-lab"), ...options, ...limits],
       port,
       "/api",
       env,
       folder,
     );
-    const asks = await filesOf(port, "/lab?token=load");
+    const asks = await listPageFiles(port, "/lab?token=load");
     return {
       port,
       asks: [{ path: "/api" }, ...asks.filter(({ path }) => path.startsWith("/static/"))],
@@ -246,12 +257,12 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
         const digest = new Bun.CryptoHasher("sha256").update(text).digest("hex");
         await kernel.run("import hashlib\nfrom IPython.display import display, HTML");
         for (let n = 0; n < TOTAL / CELL; n += 1) {
-          same(
+          requireSame(
             "what the cell holds",
             (await kernel.run(`x = "${text}"\nprint(hashlib.sha256(x.encode()).hexdigest())`)).trim(),
             digest,
           );
-          same("what the cell shows", await kernel.run("display(HTML(x))"), text);
+          requireSame("what the cell shows", await kernel.run("display(HTML(x))"), text);
         }
         return `20 cells of 5 MB run and shown in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
       },
@@ -262,9 +273,9 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
     const folder = join(home, "streamlit");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "app.py"), SCRIPT);
-    const port = await freePort();
+    const port = await findFreePort();
     const command = [
-      join(pythonPrograms(), "streamlit"),
+      join(findPythonPrograms(), "streamlit"),
       "run",
       "app.py",
       "--server.headless=true",
@@ -275,15 +286,15 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
     const stop = await runProgram(command, port, "/_stcore/health", { HOME: home }, folder);
     return {
       port,
-      asks: await filesOf(port, "/"),
+      asks: await listPageFiles(port, "/"),
       async socket(side, direct) {
         using own = await StreamlitSession.open(direct);
-        const wanted = tableIn(await own.run(CELL));
+        const wanted = decodeTable(await own.run(CELL));
         const begun = performance.now();
         let bytes = 0;
         for (; bytes < TOTAL; bytes += wanted.length) {
           using session = await StreamlitSession.open(side);
-          same("the table", tableIn(await session.run(CELL)), wanted);
+          requireSame("the table", decodeTable(await session.run(CELL)), wanted);
         }
         return `${(bytes / MB).toFixed(0)} MB of tables of 8 MB in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
       },
@@ -293,11 +304,11 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
 };
 
 /** Returns the table's values: the surrounding data contains the session. */
-const tableIn = (message: Buffer): Buffer =>
+const decodeTable = (message: Buffer): Buffer =>
   message.subarray(message.indexOf("ARROW1") === -1 ? 4096 : message.indexOf("ARROW1"), message.length - 4096);
 
 /** Returns the folder of Python programs with JupyterLab and Streamlit; created once. */
-const pythonPrograms = (): string => {
+const findPythonPrograms = (): string => {
   const made = join(editors, "venv");
   const bin = join(made, "bin");
   if (Bun.file(join(bin, "streamlit")).size > 0) return bin;

@@ -1,5 +1,5 @@
 // A Streamlit session over its WebSocket: the messages its page gets for a run of the script.
-import { openSocket, type Side } from "#test/api/applications/load.ts";
+import { openSocket, type Target } from "#test/api/applications/load.ts";
 
 /** A table of about 8 MB with constant values. */
 export const SCRIPT = `import numpy as np, pandas as pd, streamlit as st
@@ -16,7 +16,7 @@ export class StreamlitSession implements Disposable {
     this.#socket = socket;
   }
 
-  static async open(side: Side): Promise<StreamlitSession> {
+  static async open(side: Target): Promise<StreamlitSession> {
     const { host = "" } = side.headers;
     const options = { protocols: ["streamlit"], more: { origin: `http://${host}` } };
     return new StreamlitSession(await openSocket(side, "/_stcore/stream", options));

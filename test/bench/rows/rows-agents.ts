@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PlanLine } from "../driver.ts";
-import { pinned, pinnedCores, residentMiB } from "../machine.ts";
+import { pickCores, pinToCore, residentMiB } from "../machine.ts";
 import { seedAgents, startProduct } from "../product.ts";
 import { productFigure, type Row } from "../row.ts";
 
@@ -19,7 +19,7 @@ async function connectAll(url: string, tokens: readonly string[], dir: string): 
   const file = join(dir, "tokens.json");
   await Bun.write(file, JSON.stringify(tokens));
   const program = join(import.meta.dir, "..", "heartbeats.ts");
-  const child = Bun.spawn(pinned(pinnedCores()?.driver, [process.execPath, program, url, file]), {
+  const child = Bun.spawn(pinToCore(pickCores()?.driver, [process.execPath, program, url, file]), {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",

@@ -28,7 +28,7 @@ type Question = {
   readonly byAuditor?: boolean;
 };
 
-const ask = (q: (n: number) => string, more: Omit<Question, "q"> = {}): Question => ({ q, ...more });
+const makeQuestion = (q: (n: number) => string, more: Omit<Question, "q"> = {}): Question => ({ q, ...more });
 const person = (n: number): string => `username:person-${1 + ((n * 37) % (PEOPLE - 1))}`;
 const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
 
@@ -37,35 +37,37 @@ const team = (n: number): string => `organization:team-${n % ORGANIZATIONS}`;
  * makes each query unique.
  */
 const QUESTIONS: Readonly<Record<string, Question>> = {
-  newest: ask(() => ""),
-  kind: ask((n) => ["workspace_build", "chat", "template", "user"][n % 4] ?? "user"),
-  kind_and_action: ask((n) => `resource_type:${n % 2 ? "user" : "api_key"} action:${n % 2 ? "delete" : "login"}`),
-  action: ask((n) => `action:${n % 2 ? "delete" : "write"}`),
-  person: ask(person),
-  email: ask((n) => `email:p${1 + ((n * 37) % (PEOPLE - 1))}@example.com`),
-  person_and_kind: ask((n) => `${person(n)} resource_type:template action:write`),
-  robot: ask(() => `username:${ROBOT}`),
-  robot_and_kind_never: ask(() => `username:${ROBOT} resource_type:template action:write`),
-  robot_and_team: ask((n) => `username:${ROBOT} ${team(n)}`),
-  team: ask(team),
-  team_and_kind: ask((n) => `${team(n)} resource_type:template`),
-  team_and_login_never: ask((n) => `${team(n)} action:login`),
-  thing: ask((n) => `resource_target:thing-${((n * 997) % 39_999) + 1}`),
-  popular_name: ask(() => `resource_target:${POPULAR}`),
-  popular_name_and_person: ask((n) => `resource_target:${POPULAR} ${person(n)}`),
-  popular_name_and_kind: ask((n) => `resource_target:${POPULAR} ${n % 2 ? "user" : "chat"}`),
-  popular_name_and_team: ask((n) => `resource_target:${POPULAR} ${team(n)}`),
-  days: ask((n) => `date_from:${daysAgo(n * 20 + 9)} date_to:${daysAgo(n * 20)}`),
-  kind_and_days: ask((n) => `chat date_to:${daysAgo(n * 20)}`),
-  rare_kind_far_back: ask((n) => `user date_to:${daysAgo(1000 + n)}`),
-  reason: ask(() => "build_reason:autostart"),
-  reason_and_action_never: ask(() => "build_reason:autostart action:stop"),
-  auditor_of_teams: ask(() => "", { byAuditor: true }),
-  auditor_of_teams_and_kind: ask((n) => (n % 2 ? "user" : "template"), { byAuditor: true }),
-  auditor_of_teams_and_person: ask(person, { byAuditor: true }),
-  far_behind: ask(() => "", { behind: 0.8 }),
-  far_behind_of_robot: ask(() => `username:${ROBOT}`, { behind: 0.8 }),
-  far_by_offset: ask(() => "", { offset: Math.floor(ENTRIES / 50) }),
+  newest: makeQuestion(() => ""),
+  kind: makeQuestion((n) => ["workspace_build", "chat", "template", "user"][n % 4] ?? "user"),
+  kind_and_action: makeQuestion(
+    (n) => `resource_type:${n % 2 ? "user" : "api_key"} action:${n % 2 ? "delete" : "login"}`,
+  ),
+  action: makeQuestion((n) => `action:${n % 2 ? "delete" : "write"}`),
+  person: makeQuestion(person),
+  email: makeQuestion((n) => `email:p${1 + ((n * 37) % (PEOPLE - 1))}@example.com`),
+  person_and_kind: makeQuestion((n) => `${person(n)} resource_type:template action:write`),
+  robot: makeQuestion(() => `username:${ROBOT}`),
+  robot_and_kind_never: makeQuestion(() => `username:${ROBOT} resource_type:template action:write`),
+  robot_and_team: makeQuestion((n) => `username:${ROBOT} ${team(n)}`),
+  team: makeQuestion(team),
+  team_and_kind: makeQuestion((n) => `${team(n)} resource_type:template`),
+  team_and_login_never: makeQuestion((n) => `${team(n)} action:login`),
+  thing: makeQuestion((n) => `resource_target:thing-${((n * 997) % 39_999) + 1}`),
+  popular_name: makeQuestion(() => `resource_target:${POPULAR}`),
+  popular_name_and_person: makeQuestion((n) => `resource_target:${POPULAR} ${person(n)}`),
+  popular_name_and_kind: makeQuestion((n) => `resource_target:${POPULAR} ${n % 2 ? "user" : "chat"}`),
+  popular_name_and_team: makeQuestion((n) => `resource_target:${POPULAR} ${team(n)}`),
+  days: makeQuestion((n) => `date_from:${daysAgo(n * 20 + 9)} date_to:${daysAgo(n * 20)}`),
+  kind_and_days: makeQuestion((n) => `chat date_to:${daysAgo(n * 20)}`),
+  rare_kind_far_back: makeQuestion((n) => `user date_to:${daysAgo(1000 + n)}`),
+  reason: makeQuestion(() => "build_reason:autostart"),
+  reason_and_action_never: makeQuestion(() => "build_reason:autostart action:stop"),
+  auditor_of_teams: makeQuestion(() => "", { byAuditor: true }),
+  auditor_of_teams_and_kind: makeQuestion((n) => (n % 2 ? "user" : "template"), { byAuditor: true }),
+  auditor_of_teams_and_person: makeQuestion(person, { byAuditor: true }),
+  far_behind: makeQuestion(() => "", { behind: 0.8 }),
+  far_behind_of_robot: makeQuestion(() => `username:${ROBOT}`, { behind: 0.8 }),
+  far_by_offset: makeQuestion(() => "", { offset: Math.floor(ENTRIES / 50) }),
 };
 
 const AUDITOR = { email: "audit@example.com", username: "auditor", password: "Bench-only-7e0a4d" };
@@ -84,8 +86,8 @@ export const audit: Row = {
     const { id } = await withAuditor(options);
     const seeded = seedAudit(join(dataDir, "slipway.db"), Date.now(), ENTRIES, id);
     await using product = await startProduct(options);
-    const auditor = await tokenOf(product.url, AUDITOR);
-    const timed = async ({ q, offset, behind, byAuditor }: Question, n: number): Promise<number> => {
+    const auditor = await signIn(product.url, AUDITOR);
+    const measureQuestion = async ({ q, offset, behind, byAuditor }: Question, n: number): Promise<number> => {
       const query = new URLSearchParams({ limit: "25", q: q(n) });
       if (offset !== undefined) query.set("offset", String(offset));
       if (behind !== undefined) query.set("after_id", entryAt(Math.floor(ENTRIES * (1 - behind)) - n));
@@ -99,10 +101,10 @@ export const audit: Row = {
     };
     const figures: Figures = { seeded };
     const all: number[] = [];
-    const before = ticksOf(product.pid);
+    const before = readCpuTicks(product.pid);
     for (const [name, question] of Object.entries(QUESTIONS)) {
       const times: number[] = [];
-      for (let n = 0; n < ROUNDS; n++) times.push(await timed(question, n));
+      for (let n = 0; n < ROUNDS; n++) times.push(await measureQuestion(question, n));
       all.push(...times);
       figures[`${name}_first`] = times[0] ?? 0;
       figures[`${name}_p50`] = percentile(times.slice(1), 0.5);
@@ -110,7 +112,7 @@ export const audit: Row = {
     }
     figures.all_p50 = percentile(all, 0.5);
     figures.all_p99 = percentile(all, 0.99);
-    figures.processor = ((ticksOf(product.pid) - before) * 10) / all.length;
+    figures.processor = ((readCpuTicks(product.pid) - before) * 10) / all.length;
     return figures;
   },
   figures: {
@@ -138,7 +140,7 @@ export const audit: Row = {
 
 type Login = { readonly email: string; readonly password: string };
 
-const tokenOf = async (url: string, { email, password }: Login): Promise<string> => {
+const signIn = async (url: string, { email, password }: Login): Promise<string> => {
   const body = JSON.stringify({ email, password });
   const headers = { "content-type": "application/json" };
   const response = await fetch(`${url}/api/v2/users/login`, { method: "POST", headers, body });
@@ -162,7 +164,7 @@ const LANES = 8;
 const RATE = 250;
 
 /** Returns a process's CPU time in kernel ticks, which does not depend on other load on the machine. */
-const ticksOf = (pid: number): number => {
+const readCpuTicks = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return Number(fields[11]) + Number(fields[12]);
 };
@@ -181,10 +183,10 @@ export const auditCost: Row = {
     const linesPerTick = async (target: Target, window: number): Promise<number> => {
       const some = range(LANES).map((lane) => window * LANES + lane);
       const plan = [...some.map(target.patch), ...some.map(target.follow)];
-      const before = ticksOf(target.pid);
+      const before = readCpuTicks(target.pid);
       const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate: RATE });
       broken += faults(result).faults ?? 0;
-      return (result.lines_per_s * bench.seconds) / (ticksOf(target.pid) - before);
+      return (result.lines_per_s * bench.seconds) / (readCpuTicks(target.pid) - before);
     };
     // Warm-up, not counted: a newly started program still compiles itself.
     for (const window of range(WARM)) for (const target of [plain, metered]) await linesPerTick(target, window);

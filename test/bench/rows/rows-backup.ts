@@ -26,10 +26,13 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** One window with its own agents, because every line must be new to their followers. */
 type Window = { bench: Bench; product: Product; agents: SeededAgent[] };
-type Seen = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
+type LoadMeasurement = LoadResult & { wal_mib: number; growth_mib: number; cpu_ms: number };
 
 /** Runs the load for a time, or until `work` is done; `work` starts after the load's warm-up. */
-const underLoad = async ({ bench, product, agents }: Window, work?: () => Promise<void>): Promise<Seen> => {
+const measureUnderLoad = async (
+  { bench, product, agents }: Window,
+  work?: () => Promise<void>,
+): Promise<LoadMeasurement> => {
   const probe: PlanLine = {
     kind: "probe",
     path: `/api/v2/workspaces/${agents[0]?.workspaceId}`,
@@ -47,14 +50,14 @@ const underLoad = async ({ bench, product, agents }: Window, work?: () => Promis
   const over = new AbortController();
   const log = join(product.dataDir, "slipway.db-wal");
   let [walBytes, highest, before, spent] = [0, 0, Number.NaN, Number.NaN];
-  const look = (): void => {
+  const samplePeaks = (): void => {
     walBytes = Math.max(walBytes, existsSync(log) ? statSync(log).size : 0);
     highest = Math.max(highest, residentMiB(product.pid));
   };
   const worked = Bun.sleep((warm + 0.5) * 1000).then(async () => {
     before = residentMiB(product.pid);
     const processor = processorMs(product.pid);
-    const sampling = setInterval(look, 100);
+    const sampling = setInterval(samplePeaks, 100);
     try {
       await (work ? work() : Bun.sleep(SECONDS * 1000));
     } finally {
@@ -70,7 +73,7 @@ const underLoad = async ({ bench, product, agents }: Window, work?: () => Promis
 };
 
 /** Counts the lines of these agents in a database. */
-const linesOf = (file: string, agents: readonly SeededAgent[]): number[] => {
+const countLines = (file: string, agents: readonly SeededAgent[]): number[] => {
   using db = new Database(file, { readonly: true });
   const count = db.query("select count(*) as n from agent_logs where agent = (select key from agents where id = ?)");
   return agents.map(({ agentId }) => (count.get(agentId) as { n: number }).n);
@@ -82,7 +85,7 @@ type Backup = { seconds: number; mib: number; restored_s: number; lost: number }
  * Watches a backup being made, then restores it and counts. `make` returns the path. Nothing is removed before the end, because freeing
  * gigabytes keeps some disks busy for long.
  */
-class Watched {
+class BackupRun {
   #path = "";
   #least: number[] = [];
   seconds = 0;
@@ -94,20 +97,20 @@ class Watched {
   ) {}
 
   async run(): Promise<void> {
-    this.#least = linesOf(join(this.dataDir, "slipway.db"), this.agents);
+    this.#least = countLines(join(this.dataDir, "slipway.db"), this.agents);
     const from = performance.now();
     this.#path = await this.make();
     this.seconds = (performance.now() - from) / 1000;
   }
 
-  async restored(command: string[], seededAgent: SeededAgent, seeded: number): Promise<Backup> {
+  async measureRestore(command: string[], seededAgent: SeededAgent, seeded: number): Promise<Backup> {
     const to = join(this.dataDir, "..", `restored-${crypto.randomUUID()}`);
     const from = performance.now();
     await verb(command, ["restore", this.#path, "--data-dir", to, "--backup-rate-mb", "0"]);
     const restored_s = (performance.now() - from) / 1000;
     const file = join(to, "slipway.db");
     const mib = statSync(file).size / MIB;
-    const [old = 0, ...found] = linesOf(file, [seededAgent, ...this.agents]);
+    const [old = 0, ...found] = countLines(file, [seededAgent, ...this.agents]);
     const lost = this.#least.reduce((sum, n, i) => sum + Math.max(0, n - (found[i] ?? 0)), Math.max(0, seeded - old));
     return { seconds: this.seconds, mib, restored_s, lost };
   }
@@ -121,7 +124,7 @@ const verb = async (command: string[], argv: string[]): Promise<string> => {
 };
 
 /** Returns the path of the first automatic backup in this folder. */
-const ownBackup = async (folder: string): Promise<string> => {
+const awaitOwnBackup = async (folder: string): Promise<string> => {
   for (;;) {
     const name = existsSync(folder) ? readdirSync(folder).find((name) => name.startsWith("slipway-")) : undefined;
     if (name) return join(folder, name);
@@ -142,7 +145,7 @@ const SEEN = {
   cpu_ms: "server's processor ms for 1,000 lines",
 };
 
-const figuresOf = (seen: Seen): Record<keyof typeof SEEN, number> => ({
+const toFigures = (seen: LoadMeasurement): Record<keyof typeof SEEN, number> => ({
   ack_p50: seen.ack.p50,
   ack_p99: seen.ack.p99,
   follow_p99: seen.follow.p99,
@@ -175,23 +178,26 @@ export const backup: Row = {
     await first[Symbol.asyncDispose]();
     const silent = seeded.pop() as SeededAgent;
     const lines = await seedLines(dataDir, silent.agentId, SIZE_MIB * MIB);
-    const seen: Record<Kind, Seen[]> = { without: [], verb: [], own: [] };
+    const seen: Record<Kind, LoadMeasurement[]> = { without: [], verb: [], own: [] };
     const backups: Backup[] = [];
     let broken = 0;
     const target = join(dataDir, "..", "backups");
     const own = join(dataDir, "..", "own");
-    const once = async (kind: Kind, product: Product): Promise<void> => {
+    const runKind = async (kind: Kind, product: Product): Promise<void> => {
       const agents = seeded.splice(0, AGENTS);
       const make = async (): Promise<string> =>
         kind === "own"
-          ? ownBackup(own)
+          ? awaitOwnBackup(own)
           : (
               JSON.parse(await verb(command, ["backup", target, "--json", "--data-dir", dataDir])) as {
                 path: string;
               }
             ).path;
-      const watched = new Watched(dataDir, agents, make);
-      const window = await underLoad({ bench, product, agents }, kind === "without" ? undefined : () => watched.run());
+      const watched = new BackupRun(dataDir, agents, make);
+      const window = await measureUnderLoad(
+        { bench, product, agents },
+        kind === "without" ? undefined : () => watched.run(),
+      );
       seen[kind].push(window);
       broken += faults(window).faults ?? 0;
       const { ack, follow, probe, seconds, wal_mib } = window;
@@ -199,20 +205,20 @@ export const backup: Row = {
         `  ${KINDS[kind]} backup, ${seconds.toFixed(0)} s: p99 ack ${ack.p99}, follower ${follow.p99}, GET ${probe.p99}, log ${wal_mib.toFixed(0)} MiB`,
       );
       // The server's own backup has started before the load.
-      if (kind === "verb") backups.push(await watched.restored(command, silent, lines));
+      if (kind === "verb") backups.push(await watched.measureRestore(command, silent, lines));
     };
     {
       await using product = await startProduct(options);
-      for (const kind of TURNS.filter((kind) => kind !== "own")) await once(kind, product);
+      for (const kind of TURNS.filter((kind) => kind !== "own")) await runKind(kind, product);
     }
     {
       const env = { SLIPWAY_BACKUP_INTERVAL: "1d", SLIPWAY_BACKUP_DIR: own };
       await using product = await startProduct({ ...options, env });
-      await once("own", product);
+      await runKind("own", product);
     }
     rmSync(join(dataDir, ".."), { recursive: true });
     const medians = (kind: Kind): Figures => {
-      const all = seen[kind].map(figuresOf);
+      const all = seen[kind].map(toFigures);
       const names = Object.keys(SEEN) as (keyof typeof SEEN)[];
       return Object.fromEntries(names.map((name) => [`${kind}_${name}`, median(all.map((one) => one[name]))]));
     };

@@ -2,11 +2,11 @@
 // "floor" here is opencode (`opencode serve` of the npm package that `.ci/agents` installs), not a lower bound.
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, processorMsOfTree, residentMiBOfTree } from "../machine.ts";
+import { findFreePort, processorMsOfTree, residentMiBOfTree } from "../machine.ts";
 import { type Model, startModel } from "../model.ts";
 import { startServer } from "../process.ts";
 import { startProduct } from "../product.ts";
-import { type Bench, type Figures, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, type Figures, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 const CHATS = [1, 10, 100] as const;
@@ -90,7 +90,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
   const options = { baseURL: `${model.url}/v1`, apiKey: "none" };
   const bench = { npm: "@ai-sdk/openai-compatible", name: "Bench", options, models: { source: { name: "source" } } };
   const config = { provider: { bench }, model: "bench/source", share: "disabled", agent: { title: { disable: true } } };
-  const port = await freePort();
+  const port = await findFreePort();
   const server = stack.use(
     await startServer({
       command: [opencodeCommand(), "serve", "--port", String(port), "--hostname", "127.0.0.1"],
@@ -138,12 +138,12 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
       for (const chat of range(count)) {
         const { id } = (await (await post(`${server.url}/session`, {})).json()) as { id: string };
         ids[chat] = id;
-        await (await post(`${server.url}/session/${id}/message`, partsOf("now"))).arrayBuffer();
+        await (await post(`${server.url}/session/${id}/message`, toParts("now"))).arrayBuffer();
         chats.set(id, chat);
       }
     },
     async prompt(chat, text) {
-      await (await post(`${server.url}/session/${ids[chat]}/prompt_async`, partsOf(text))).arrayBuffer();
+      await (await post(`${server.url}/session/${ids[chat]}/prompt_async`, toParts(text))).arrayBuffer();
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -151,7 +151,7 @@ const startOpencode = async (model: Model, dir: string): Promise<ChatServer & As
 
 type PartEvent = { sessionID?: string; delta?: string; part?: { sessionID?: string; text?: string } };
 
-const partsOf = (text: string) => ({ parts: [{ type: "text", text }] });
+const toParts = (text: string) => ({ parts: [{ type: "text", text }] });
 
 const now = (): number => performance.timeOrigin + performance.now();
 
@@ -218,7 +218,7 @@ const LABELS = {
 
 const nameChats = (count: number): string => (count === 1 ? "1 chat" : `${count} chats`);
 
-export const besideOpencode: Row = {
+export const opencodeRow: Row = {
   name: "beside-opencode",
   title: `1, 10 and 100 chats answering at the same moment, ${CHUNKS_PER_S} chunks a second each (not pinned); "floor" is opencode`,
   sides: ["floor", "product"],
@@ -237,7 +237,7 @@ export const besideOpencode: Row = {
     Object.entries(LABELS).map(([name, label]) => ({
       what: `${label}, ${nameChats(count)}, product / opencode`,
       target: "< 1",
-      value: ratioOf(`${name}_${count}`),
+      value: productRatio(`${name}_${count}`),
       bound: 1,
       better: "lower" as const,
       unit: "ratio" as const,

@@ -18,12 +18,12 @@ export const chatsAtScale: Row = {
   maxRounds: 1,
   async measure(bench) {
     const dataDir = join(bench.sides.dir, `chats-${++measured}`);
-    const empty = await startOf(bench, dataDir);
+    const empty = await startTimed(bench, dataDir);
     await empty.product[Symbol.asyncDispose]();
-    const again = await startOf(bench, dataDir);
+    const again = await startTimed(bench, dataDir);
     await again.product[Symbol.asyncDispose]();
     const seeded = await seedChats(dataDir, CHATS, MESSAGES);
-    const full = await startOf(bench, dataDir);
+    const full = await startTimed(bench, dataDir);
     await using product = full.product;
     const q = encodeURIComponent(`search:${seeded.word}`);
     const figures: Figures = { seed_s: seeded.seconds, start_small_ms: again.ms, start_ms: full.ms };
@@ -34,7 +34,7 @@ export const chatsAtScale: Row = {
       rare: `/api/v2/chats?q=${encodeURIComponent('search:"w0 w1 w2"')}`,
       open: `/api/v2/chats/${seeded.long_id}/messages?after_id=${seeded.middle}`,
     })) {
-      const times = await timesOf(product, path);
+      const times = await measureTimes(product, path);
       figures[`${name}_p50`] = quantile(times, 0.5);
       figures[`${name}_p99`] = quantile(times, 0.99);
     }
@@ -81,13 +81,13 @@ export const chatsAtScale: Row = {
   ],
 };
 
-const startOf = async ({ sides }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
+const startTimed = async ({ sides }: Bench, dataDir: string): Promise<{ product: Product; ms: number }> => {
   const begun = performance.now();
   const product = await startProduct({ command: sides.productCommand ?? [], dataDir, core: sides.core });
   return { product, ms: performance.now() - begun };
 };
 
-const timesOf = async (product: Product, path: string): Promise<number[]> => {
+const measureTimes = async (product: Product, path: string): Promise<number[]> => {
   const times: number[] = [];
   const headers = { "Service-Session-Token": product.adminToken };
   for (let index = 0; index < REQUESTS; index++) {

@@ -2,27 +2,32 @@
 // model is model-source.ts on a socket; the baseline is relay.ts on the same socket.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../machine.ts";
+import { findFreePort } from "../machine.ts";
 import { type Model, startModel } from "../model.ts";
 import { startServer } from "../process.ts";
 import { startProduct } from "../product.ts";
-import { type Bench, type Figures, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, type Figures, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 /** Bun opens at most 256 connections to other servers, unless a variable at startup raises the limit. */
 const ENV = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096", SLIPWAY_CHAT_SLOTS: "2000" };
 
 /** Creates chat n and returns what its follower connects to. */
-type Side = {
+type ChatTarget = {
   open(chat: number): Promise<{ path: string }>;
   readonly url: string;
   readonly headers: Record<string, string>;
 };
 
-const startSide = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Side & AsyncDisposable> => {
+const startSide = async (
+  bench: Bench,
+  side: SideName,
+  model: Model,
+  dir: string,
+): Promise<ChatTarget & AsyncDisposable> => {
   const { core, productCommand } = bench.sides;
   if (side === "floor") {
-    const port = await freePort();
+    const port = await findFreePort();
     const command = [process.execPath, join(import.meta.dir, "..", "relay.ts"), String(port), model.url];
     const relay = await startServer({ command, env: ENV, port, readyPath: "/", core, logFile: join(dir, "relay.log") });
     return {
@@ -66,7 +71,11 @@ const startSide = async (bench: Bench, side: SideName, model: Model, dir: string
   };
 };
 
-const follow = async ({ url, headers }: Side, path: string, heard: (text: string) => void): Promise<WebSocket> => {
+const follow = async (
+  { url, headers }: ChatTarget,
+  path: string,
+  heard: (text: string) => void,
+): Promise<WebSocket> => {
   const socket = new WebSocket(`${url.replace(/^http/, "ws")}${path}`, { headers } as never);
   socket.onmessage = ({ data }) => heard(String(data));
   await new Promise((resolve, reject) => {
@@ -137,7 +146,7 @@ export const tokens: Row = {
     {
       what: "chunks delivered/s, product / relay",
       target: ">= 0.75",
-      value: ratioOf("tokens_per_s"),
+      value: productRatio("tokens_per_s"),
       bound: 0.75,
       better: "higher",
       unit: "ratio",
@@ -157,7 +166,7 @@ export const latency: Row = {
   async measure(bench, side): Promise<Figures> {
     const times: number[] = [];
     let first = Number.MAX_SAFE_INTEGER;
-    const heard = (text: string): void => {
+    const onText = (text: string): void => {
       if (text.includes('"type":"message"')) return;
       const at = now();
       for (const [, said] of text.matchAll(/<(\d+\.\d+)>/g)) {
@@ -166,7 +175,7 @@ export const latency: Row = {
         if (Number(said) - first > WARM_MS) times.push(at - Number(said));
       }
     };
-    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, heard);
+    await stream(bench, side, { chats: 100, chunks: 50 * (bench.seconds + WARM_MS / 1000), per_s: 50 }, onText);
     return percentiles(times);
   },
   figures: { p50: "chunk to frame p50 ms", p99: "chunk to frame p99 ms" },
@@ -182,7 +191,7 @@ export const latency: Row = {
     {
       what: "chunk to frame p99, product / relay",
       target: "<= 2",
-      value: ratioOf("p99"),
+      value: productRatio("p99"),
       bound: 2,
       better: "lower",
       unit: "ratio",
@@ -194,7 +203,7 @@ const SENDS = 500;
 const LABELLED_MS = 25;
 
 /** Measures committed requests one after the other in milliseconds; on the product until the follower sees the new status. */
-const sends = async (bench: Bench, side: SideName): Promise<number[]> => {
+const measureSends = async (bench: Bench, side: SideName): Promise<number[]> => {
   const times: number[] = [];
   if (side === "floor") {
     await using target = await bench.start("floor", { agents: 1 });
@@ -248,13 +257,13 @@ export const send: Row = {
   name: "send",
   title: "A message sent to the first status frame at its follower; floor: one group commit, asked for and answered",
   sides: ["floor", "product"],
-  measure: async (bench, side) => percentiles(await sends(bench, side)),
+  measure: async (bench, side) => percentiles(await measureSends(bench, side)),
   figures: { p50: "p50 ms", p99: "p99 ms" },
   verdicts: [
     {
       what: "send to first status, p50, product / one group commit",
       target: "<= 1.5",
-      value: ratioOf("p50"),
+      value: productRatio("p50"),
       bound: 1.5,
       better: "lower",
       unit: "ratio",
@@ -262,7 +271,7 @@ export const send: Row = {
     {
       what: "send to first status, p99, product / one group commit",
       target: "<= 1.5",
-      value: ratioOf("p99"),
+      value: productRatio("p99"),
       bound: 1.5,
       better: "lower",
       unit: "ratio",

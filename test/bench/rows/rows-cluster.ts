@@ -2,7 +2,7 @@
 // remaining cores. fsync is on for both; every acknowledged write is on disk.
 import { mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Row, range, ratioOf } from "../row.ts";
+import { productRatio, type Row, range } from "../row.ts";
 
 const POSTGRES = join(import.meta.dir, "../../../.ci/postgres");
 /** Agents that send single rows in parallel, which the group commit has to combine. */
@@ -16,15 +16,15 @@ export const startPostgres = async (
   AsyncDisposable & { folder: string; env: { SLIPWAY_DATABASE_URL: string; SLIPWAY_ENCRYPTION_KEY: string } }
 > => {
   const folder = mkdtempSync(join(beside, "slipway-bench-postgres-"));
-  const run = async (verb: string): Promise<string> => {
+  const runPostgres = async (verb: string): Promise<string> => {
     const child = Bun.spawn([POSTGRES, verb, folder], { stdout: "pipe", stderr: "inherit" });
     const said = (await child.stdout.text()).trim();
     if ((await child.exited) !== 0)
       throw new Error(`.ci/postgres ${verb} failed; it needs root and Debian's postgresql`);
     return said;
   };
-  const env = { SLIPWAY_DATABASE_URL: await run("start"), SLIPWAY_ENCRYPTION_KEY: "5".repeat(64) };
-  const stop = async (): Promise<void> => void (await run("stop"));
+  const env = { SLIPWAY_DATABASE_URL: await runPostgres("start"), SLIPWAY_ENCRYPTION_KEY: "5".repeat(64) };
+  const stop = async (): Promise<void> => void (await runPostgres("stop"));
   return { folder, env, [Symbol.asyncDispose]: stop };
 };
 
@@ -73,7 +73,7 @@ export const cluster: Row = {
   ].map(([what, figure, bound]) => ({
     what: `${what}/s, PostgreSQL / SQLite`,
     target: `>= ${bound}`,
-    value: ratioOf(figure),
+    value: productRatio(figure),
     bound,
     better: "higher" as const,
     unit: "ratio" as const,

@@ -22,8 +22,8 @@ type Curve = {
 const READS = 300;
 const LINES = 100;
 
-let made = 0;
-const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++made}`);
+let dirCount = 0;
+const freshDir = (bench: Bench): string => join(bench.sides.dir, `curves-${++dirCount}`);
 
 const start = (bench: Bench, dataDir: string): Promise<Product> =>
   startProduct({ command: bench.sides.productCommand ?? [], dataDir, core: bench.sides.core });

@@ -3,7 +3,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
-import { gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
+import { createGatewayToken, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { type Model, startModel } from "../model.ts";
 import { startProduct } from "../product.ts";
@@ -21,16 +21,21 @@ const CHUNKS_PER_S = 50;
 const WARM_CHUNKS = CHUNKS_PER_S;
 const CROWD = 1_000;
 /** One person can have at most 100 open calls. */
-const CROWD_OF_USER = 100;
+const MAX_CALLS_PER_USER = 100;
 const CROWD_CHUNKS = 40;
 const CROWD_PER_S = 2;
 /** Until all streams are open and their buffers have reached their final size. */
 const CROWD_WARM_CHUNKS = 10;
 
 /** Where calls go: `tokens` belong to different people. */
-type Way = { readonly url: string; readonly tokens: readonly string[]; readonly pid: number | undefined };
+type GatewayRoute = { readonly url: string; readonly tokens: readonly string[]; readonly pid: number | undefined };
 
-const openWay = async (bench: Bench, side: SideName, model: Model, dir: string): Promise<Way & AsyncDisposable> => {
+const openWay = async (
+  bench: Bench,
+  side: SideName,
+  model: Model,
+  dir: string,
+): Promise<GatewayRoute & AsyncDisposable> => {
   if (side === "floor") {
     const own = { url: `${model.url}/v1`, tokens: [""], pid: undefined };
     return { ...own, async [Symbol.asyncDispose]() {} };
@@ -42,22 +47,28 @@ const openWay = async (bench: Bench, side: SideName, model: Model, dir: string):
   const admin = new Client(product.url, product.adminToken);
   await admin.post("/api/v2/chats/providers", { provider: "openai-compat", base_url: `${model.url}/v1` });
   await admin.post("/api/v2/chats/model-configs", { provider: "openai-compat", model: "source" });
-  await setGateway(admin);
-  const tokens = await Promise.all(range(CROWD / CROWD_OF_USER).map((index) => tokenOf(admin, product.url, index)));
+  await putGatewaySettings(admin);
+  const tokens = await Promise.all(
+    range(CROWD / MAX_CALLS_PER_USER).map((index) => createToken(admin, product.url, index)),
+  );
   const started = stack.move();
   const url = `${product.url}/api/v2/ai/openai/v1`;
   return { url, tokens, pid: product.pid, [Symbol.asyncDispose]: () => started.disposeAsync() };
 };
 
-const tokenOf = async (admin: Client, url: string, index: number): Promise<string> => {
+const createToken = async (admin: Client, url: string, index: number): Promise<string> => {
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const password = "Bench-only-5b1f0c";
   const user = { email: `caller-${index}@example.com`, username: `caller-${index}`, password };
   await admin.post("/api/v2/users", { ...user, organization_ids: organization ? [organization.id] : [] });
-  return gatewayToken(await new Client(url).signIn(user.email, password));
+  return createGatewayToken(await new Client(url).signIn(user.email, password));
 };
 
-const ask = async ({ url, tokens }: Way, said: string, index = 0): Promise<AsyncIterable<Uint8Array>> => {
+const startCall = async (
+  { url, tokens }: GatewayRoute,
+  said: string,
+  index = 0,
+): Promise<AsyncIterable<Uint8Array>> => {
   const response = await fetch(`${url}/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${tokens[index % tokens.length]}`, "content-type": "application/json" },
@@ -68,12 +79,12 @@ const ask = async ({ url, tokens }: Way, said: string, index = 0): Promise<Async
 };
 
 /** Measures the milliseconds to the first byte of calls, one after the other. */
-const firstBytes = async (way: Way): Promise<number[]> => {
+const measureFirstBytes = async (way: GatewayRoute): Promise<number[]> => {
   const times: number[] = [];
   for (const call of range(CALLS + WARM_CALLS)) {
     const begun = performance.now();
     let first: number | undefined;
-    for await (const _ of await ask(way, "now")) first ??= performance.now() - begun;
+    for await (const _ of await startCall(way, "now")) first ??= performance.now() - begun;
     if (call >= WARM_CALLS) times.push(first ?? Number.NaN);
   }
   return times;
@@ -82,13 +93,17 @@ const firstBytes = async (way: Way): Promise<number[]> => {
 const now = (): number => performance.timeOrigin + performance.now();
 
 /** Measures the milliseconds from the model's chunk to its reader, and the server's CPU time per chunk. */
-const chunks = async (bench: Bench, way: Way, model: Model): Promise<{ times: number[]; processor_ms: number }> => {
+const measureChunks = async (
+  bench: Bench,
+  way: GatewayRoute,
+  model: Model,
+): Promise<{ times: number[]; processor_ms: number }> => {
   const times: number[] = [];
   const spoken = WARM_CHUNKS + CHUNKS_PER_S * bench.seconds;
   let [seen, before] = [0, 0];
   const read = async (index: number): Promise<void> => {
     const decoder = new TextDecoder();
-    for await (const piece of await ask(way, "later", index)) {
+    for await (const piece of await startCall(way, "later", index)) {
       const at = now();
       for (const [, said] of decoder.decode(piece, { stream: true }).matchAll(/<(\d+\.\d+)>/g)) {
         if (++seen === WARM_CHUNKS * STREAMS && way.pid) before = processorMs(way.pid);
@@ -103,13 +118,13 @@ const chunks = async (bench: Bench, way: Way, model: Model): Promise<{ times: nu
 };
 
 /** Measures the growth of the server's memory during a thousand streams. */
-const crowdGrowth = async (way: Way, model: Model, pid: number): Promise<number> => {
+const measureCrowdGrowth = async (way: GatewayRoute, model: Model, pid: number): Promise<number> => {
   let seen = 0;
   let settled = Number.NaN;
-  const heard = (): void => {
+  const onChunk = (): void => {
     if (++seen === CROWD * CROWD_WARM_CHUNKS) settled = residentMiB(pid);
   };
-  const reading = Promise.all(range(CROWD).map((index) => readPlain(way, index, heard)));
+  const reading = Promise.all(range(CROWD).map((index) => readPlain(way, index, onChunk)));
   let peak = 0;
   const looking = setInterval(() => {
     if (!Number.isNaN(settled)) peak = Math.max(peak, residentMiB(pid));
@@ -122,12 +137,12 @@ const crowdGrowth = async (way: Way, model: Model, pid: number): Promise<number>
 const LAST_CHUNK = "0\r\n\r\n";
 
 /** Reads one stream over its own socket, because fetch in this process is limited to 256. Passes each piece to `heard`. */
-const readPlain = ({ url, tokens }: Way, index: number, heard: () => void): Promise<void> => {
+const readPlain = ({ url, tokens }: GatewayRoute, index: number, heard: () => void): Promise<void> => {
   const { hostname, port, pathname } = new URL(`${url}/chat/completions`);
   const body = JSON.stringify({ model: "source", stream: true, messages: [{ role: "user", content: "later" }] });
   const head = `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${tokens[index % tokens.length]}\r\n`;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const failed = (): void => reject(new Error("a stream of the gateway has ended early"));
+  const rejectEarlyEnd = (): void => reject(new Error("a stream of the gateway has ended early"));
   const data = (socket: { end(): unknown }, piece: Uint8Array): void => {
     const text = new TextDecoder().decode(piece);
     if (text.startsWith("HTTP/") && !text.startsWith("HTTP/1.1 200")) reject(new Error(text));
@@ -139,14 +154,18 @@ const readPlain = ({ url, tokens }: Way, index: number, heard: () => void): Prom
   const open = (socket: { write(text: string): unknown }): void => {
     socket.write(`${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   };
-  Bun.connect({ hostname, port: Number(port), socket: { open, data, close: failed, error: failed } }).catch(reject);
+  Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: { open, data, close: rejectEarlyEnd, error: rejectEarlyEnd },
+  }).catch(reject);
   return promise;
 };
 
 const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
 /** The product's additional time over the baseline. */
-const beyond =
+const addedOverBaseline =
   (figure: string) =>
   ({ floor, product }: Medians): number | undefined => {
     const [below, above] = [floor?.[figure], product?.[figure]];
@@ -163,11 +182,11 @@ export const gateway: Row = {
     const dir = mkdtempSync(join(bench.sides.dir, "gateway-"));
     await using model = await startModel(dir);
     await using way = await openWay(bench, side, model, dir);
-    const first_p50 = median(await firstBytes(way));
-    const { times, processor_ms } = await chunks(bench, way, model);
+    const first_p50 = median(await measureFirstBytes(way));
+    const { times, processor_ms } = await measureChunks(bench, way, model);
     const figures = { first_p50, chunk_p50: median(times) };
     if (way.pid === undefined) return figures;
-    return { ...figures, processor_ms, growth_mib: await crowdGrowth(way, model, way.pid) };
+    return { ...figures, processor_ms, growth_mib: await measureCrowdGrowth(way, model, way.pid) };
   },
   figures: {
     first_p50: "first byte p50 ms",
@@ -179,7 +198,7 @@ export const gateway: Row = {
     {
       what: "first byte, beyond the direct call, p50",
       target: "< 3 ms",
-      value: beyond("first_p50"),
+      value: addedOverBaseline("first_p50"),
       bound: 3,
       better: "lower",
       unit: "ms",
@@ -187,7 +206,7 @@ export const gateway: Row = {
     {
       what: "a chunk, beyond the direct call, p50",
       target: "< 1 ms",
-      value: beyond("chunk_p50"),
+      value: addedOverBaseline("chunk_p50"),
       bound: 1,
       better: "lower",
       unit: "ms",

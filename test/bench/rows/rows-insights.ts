@@ -23,7 +23,7 @@ const percentile = (times: readonly number[], share: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 };
 
-const rangeOf = (now: number): string => {
+const toRangeQuery = (now: number): string => {
   const today = Math.floor(now / DAY) * DAY;
   return `start_time=${new Date(today - 365 * DAY).toISOString()}&end_time=${new Date(today).toISOString()}`;
 };
@@ -36,14 +36,14 @@ export const insights: Row = {
   async measure(bench) {
     await using product = await startUsed(bench);
     const headers = { "Service-Session-Token": product.adminToken };
-    const timed = async (path: string): Promise<number> => {
+    const measureRequest = async (path: string): Promise<number> => {
       const from = performance.now();
       const response = await fetch(product.url + path, { headers });
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`${path}: ${response.status}`);
       return performance.now() - from;
     };
-    const range = rangeOf(Date.now());
+    const range = toRangeQuery(Date.now());
     const paths = {
       daus: "/api/v2/insights/daus?tz_offset=2",
       templates: `/api/v2/insights/templates?interval=day&${range}`,
@@ -54,13 +54,13 @@ export const insights: Row = {
     const figures: Figures = {};
     const alive: number[] = [];
     for (const [name, path] of Object.entries(paths)) {
-      figures[`${name}_first`] = await timed(path);
+      figures[`${name}_first`] = await measureRequest(path);
       let done = false;
       const asking = (async () => {
-        while (!done) alive.push(await timed("/healthz"));
+        while (!done) alive.push(await measureRequest("/healthz"));
       })();
       const times: number[] = [];
-      for (let i = 0; i < ROUNDS; i++) times.push(await timed(path));
+      for (let i = 0; i < ROUNDS; i++) times.push(await measureRequest(path));
       done = true;
       await asking;
       figures[`${name}_p50`] = percentile(times, 0.5);

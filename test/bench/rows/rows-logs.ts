@@ -1,6 +1,6 @@
 // The agent log rows: throughput, latency at a fixed rate next to an unrelated read, fan-out, stalled and idle followers.
 import { residentMiB } from "../machine.ts";
-import { type Bench, type Figures, faults, productFigure, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, type Figures, faults, productFigure, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 const faultFigures = { faults: "faults", driver_busy: "driver busy" };
@@ -38,7 +38,7 @@ export const ingest: Row = {
     {
       what: "lines/s, product / floor",
       target: ">= 0.85",
-      value: ratioOf("lines_per_s"),
+      value: productRatio("lines_per_s"),
       bound: 0.85,
       better: "higher",
       unit: "ratio",
@@ -46,7 +46,7 @@ export const ingest: Row = {
   ],
 };
 
-const LINES_OF_BATCH = 100;
+const LINES_PER_BATCH = 100;
 /** Share of the baseline's maximum: above that, a queue grows on one side only, and its length would be measured. */
 const FIXED_SHARE = 0.5;
 
@@ -58,7 +58,7 @@ export const steady: Row = {
     await using target = await bench.start(side, { agents: 8 });
     const idle = await bench.driver.load(target.port, [target.probe()], { secs: bench.seconds, probe_us: 1000 });
     const plan = [...range(8).map(target.patch), ...range(8).map(target.follow), target.probe()];
-    const rate = Math.round(((await bench.floorLimit()) * FIXED_SHARE) / LINES_OF_BATCH);
+    const rate = Math.round(((await bench.floorLimit()) * FIXED_SHARE) / LINES_PER_BATCH);
     const result = await bench.driver.load(target.port, plan, { secs: bench.seconds, rate, probe_us: 1000 });
     return {
       follow_p50: result.follow.p50,
@@ -89,7 +89,7 @@ export const steady: Row = {
     {
       what: "request sent to follower received, p99, product / floor",
       target: "<= 1.3",
-      value: ratioOf("follow_p99"),
+      value: productRatio("follow_p99"),
       bound: 1.3,
       better: "lower",
       unit: "ratio",
@@ -142,7 +142,7 @@ export const fanout: Row = {
     {
       what: "deliveries/s, one batch at a time, product / Bun's own publish",
       target: ">= 0.9",
-      value: ratioOf("deliveries_per_s"),
+      value: productRatio("deliveries_per_s"),
       bound: 0.9,
       better: "higher",
       unit: "ratio",
@@ -150,7 +150,7 @@ export const fanout: Row = {
     {
       what: "deliveries/s, 16 batches at a time, product / Bun's own publish",
       target: ">= 0.9",
-      value: ratioOf("burst_deliveries_per_s"),
+      value: productRatio("burst_deliveries_per_s"),
       bound: 0.9,
       better: "higher",
       unit: "ratio",
@@ -239,7 +239,7 @@ export const stalled: Row = {
     {
       what: "other followers p99, product / floor",
       target: "<= 2",
-      value: ratioOf("follow_p99"),
+      value: productRatio("follow_p99"),
       bound: 2,
       better: "lower",
       unit: "ratio",

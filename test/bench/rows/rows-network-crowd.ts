@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { loopDelay } from "../loop-delay.ts";
-import { freePort, processorMs, residentMiB } from "../machine.ts";
+import { findFreePort, processorMs, residentMiB } from "../machine.ts";
 import type { Crowd, CrowdSeen } from "../network-peers.ts";
 import { seedAgents, startProduct } from "../product.ts";
 import { productFigure, type Row } from "../row.ts";
@@ -49,7 +49,7 @@ export const networkCrowd: Row = {
     if (!productCommand) throw new Error("there is no product to measure");
     const own = join(dir, `crowd-${++started}`);
     mkdirSync(own);
-    const metrics = `127.0.0.1:${await freePort()}`;
+    const metrics = `127.0.0.1:${await findFreePort()}`;
     await using product = await startProduct({
       command: productCommand,
       core,

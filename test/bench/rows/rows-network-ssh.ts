@@ -7,7 +7,7 @@ import { systemClock } from "#base/clock.ts";
 import { join as joined } from "#src/cli/client/network/join.ts";
 import { Client } from "#src/client.ts";
 import { AGENT_PORT } from "#src/wire/agent-dialer.ts";
-import { nodeStream } from "#src/wire/node-stream.ts";
+import { toNodeStream } from "#src/wire/node-stream.ts";
 import { processorMs, residentMiB } from "../machine.ts";
 import { productFigure, type Row, range } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
@@ -16,7 +16,7 @@ const CALLS = 9;
 const SESSIONS = 100;
 /** These stay open during the measurement, so that one-time allocations do not count as the cost of a session. */
 const SESSIONS_BEFORE = 100;
-const AT_ONCE = 10;
+const BATCH_SIZE = 10;
 const UPLOADS = 3;
 const UPLOAD_MB = 20;
 /** Programs release their startup memory late. */
@@ -28,7 +28,7 @@ type Reach = Awaited<ReturnType<typeof startReachable>>;
 type Took = { readonly ms: number; readonly processor_ms: number };
 
 /** Runs programs like a signed-in user. */
-const shellOf = ({
+const openShell = ({
   product,
   home,
   command,
@@ -61,7 +61,7 @@ const median = (times: number[]): number => times.sort((a, b) => a - b)[Math.flo
 const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposable> => {
   const { peer, ...rest } = joined(client, agent_id, { clock: systemClock });
   const ssh = new Ssh();
-  const sock = nodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
+  const sock = toNodeStream(await peer.dial(agent_id, AGENT_PORT.ssh)) as never;
   await new Promise<void>((resolve, reject) => {
     ssh.once("ready", resolve).once("error", reject);
     ssh.connect({ sock, username: "slipway", authHandler: ["none"], hostVerifier: () => true } as never);
@@ -77,15 +77,15 @@ const startIdle = async (client: Client, agent_id: string): Promise<AsyncDisposa
 
 const startSeveral = async (client: Client, agent_id: string, count: number): Promise<AsyncDisposable> => {
   const stack = new AsyncDisposableStack();
-  for (let left = count; left > 0; left -= AT_ONCE) {
-    const made = await Promise.all(range(Math.min(AT_ONCE, left)).map(() => startIdle(client, agent_id)));
+  for (let left = count; left > 0; left -= BATCH_SIZE) {
+    const made = await Promise.all(range(Math.min(BATCH_SIZE, left)).map(() => startIdle(client, agent_id)));
     for (const one of made) stack.use(one);
   }
   return stack;
 };
 
 /** Measures the kilobytes that each idle session adds to the server and to the daemon. */
-const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"server" | "daemon", number>> => {
+const measureIdleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"server" | "daemon", number>> => {
   const client = new Client(product.url, product.adminToken);
   const agent_id = path.split("/").at(-1) as string;
   const sizes = (): number[] => [product.pid, daemon.pid].map((pid) => residentMiB(pid) * 1024);
@@ -101,7 +101,7 @@ const idleKilobytes = async ({ product, daemon, path }: Reach): Promise<Record<"
 /** Measures the CPU milliseconds of server and daemon per uploaded megabyte: with OpenSSH, through a terminal's pipe, and to an app. */
 const uploadCosts = async (
   { product, daemon, apps, headers, folder }: Reach,
-  run: ReturnType<typeof shellOf>,
+  run: ReturnType<typeof openShell>,
   name: string,
 ): Promise<Record<"ssh" | "shell" | "app", number>> => {
   const file = join(folder, "upload");
@@ -109,7 +109,7 @@ const uploadCosts = async (
   await using app = await startReader();
   const pids = [product.pid, daemon.pid];
   const total = (): number => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
-  const costOf = async (work: () => Promise<unknown>): Promise<number> => {
+  const measureCost = async (work: () => Promise<unknown>): Promise<number> => {
     const costs: number[] = [];
     for (const _ of range(UPLOADS)) {
       const before = total();
@@ -119,11 +119,11 @@ const uploadCosts = async (
     return median(costs);
   };
   const config = join(folder, "person", ".ssh", "config");
-  const piped = (command: string) => run("sh", "-c", `${command} < ${file}`);
+  const runWithInput = (command: string) => run("sh", "-c", `${command} < ${file}`);
   return {
-    ssh: await costOf(() => piped(`ssh -F ${config} slipway.${name} 'cat > /dev/null'`)),
-    shell: await costOf(() => piped(`slipway workspaces shell ${name} -- sh -c 'cat > /dev/null'`)),
-    app: await costOf(() =>
+    ssh: await measureCost(() => runWithInput(`ssh -F ${config} slipway.${name} 'cat > /dev/null'`)),
+    shell: await measureCost(() => runWithInput(`slipway workspaces shell ${name} -- sh -c 'cat > /dev/null'`)),
+    app: await measureCost(() =>
       fetch(`${product.url}${apps}/${app.port}/`, { method: "PUT", headers, body: Bun.file(file) }),
     ),
   };
@@ -143,7 +143,7 @@ const startReader = async () => {
   return { port: server.port, [Symbol.asyncDispose]: () => server.stop(true) };
 };
 
-const below = (what: string, figure: string, bound: number, unit: "ms" | "KB") => ({
+const atMost = (what: string, figure: string, bound: number, unit: "ms" | "KB") => ({
   what,
   target: `<= ${bound} ${unit}`,
   value: productFigure(figure),
@@ -161,7 +161,7 @@ export const networkSsh: Row = {
     const { product, headers, workspaceId, folder } = reach;
     const answer = await fetch(`${product.url}/api/v2/workspaces/${workspaceId}`, { headers });
     const { name } = (await answer.json()) as { name: string };
-    const run = shellOf({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
+    const run = openShell({ product, home: join(folder, "person"), command: bench.sides.productCommand ?? [] });
     const ours = ["slipway", "ssh", name, "--", "true"];
     const first = (await run(...ours)).ms;
     const warm: Took[] = [];
@@ -173,7 +173,7 @@ export const networkSsh: Row = {
     const config = join(folder, "person", ".ssh", "config");
     for (const _ of range(CALLS)) openssh.push((await run("ssh", "-F", config, `slipway.${name}`, "true")).ms);
     const uploads = await uploadCosts(reach, run, name);
-    const kilobytes = await idleKilobytes(reach);
+    const kilobytes = await measureIdleKilobytes(reach);
     return {
       first,
       warm: median(warm.map(({ ms }) => ms)),
@@ -202,8 +202,8 @@ export const networkSsh: Row = {
     idle_daemon: "daemon's memory KB for each idle session",
   },
   verdicts: [
-    below("`ssh NAME -- true`, first", "first", 400, "ms"),
-    below("`ssh NAME -- true`, later", "warm", 150, "ms"),
+    atMost("`ssh NAME -- true`, first", "first", 400, "ms"),
+    atMost("`ssh NAME -- true`, later", "warm", 150, "ms"),
     {
       what: "processor for an upload by ssh / to an app",
       target: "<= 4",
@@ -213,7 +213,7 @@ export const networkSsh: Row = {
       unit: "ratio",
       better: "lower",
     },
-    below("server's memory for an idle ssh session", "idle_server", 60, "KB"),
-    below("daemon's memory for an idle ssh session", "idle_daemon", 300, "KB"),
+    atMost("server's memory for an idle ssh session", "idle_server", 60, "KB"),
+    atMost("daemon's memory for an idle ssh session", "idle_daemon", 300, "KB"),
   ],
 };

@@ -50,7 +50,7 @@ const transfer = async (network: Network, direction: 0 | 1, seconds: number): Pr
   return bytes;
 };
 
-const measured = async (network: Network, direction: 0 | 1, seconds: number, name: string): Promise<Figures> => {
+const measureTransfer = async (network: Network, direction: 0 | 1, seconds: number, name: string): Promise<Figures> => {
   await transfer(network, direction, 0.5);
   const pids = Object.entries(network.pids);
   const before = pids.map(([, pid]) => processorMs(pid));
@@ -64,7 +64,7 @@ const measured = async (network: Network, direction: 0 | 1, seconds: number, nam
 };
 
 /** Measures the milliseconds of a byte to a port of the workspace and back. */
-const echoes = async (network: Network, port: number, name: string): Promise<Figures> => {
+const measureEchoes = async (network: Network, port: number, name: string): Promise<Figures> => {
   const connection = await network.dial(port);
   const times: number[] = [];
   for (const i of range(KEYS)) {
@@ -75,11 +75,11 @@ const echoes = async (network: Network, port: number, name: string): Promise<Fig
   }
   await connection.end();
   times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
-  return { [`${name}_p50`]: at(0.5), [`${name}_p99`]: at(0.99) };
+  const percentile = (share: number): number => times[Math.floor(times.length * share)] ?? 0;
+  return { [`${name}_p50`]: percentile(0.5), [`${name}_p99`]: percentile(0.99) };
 };
 
-const below = (what: string, figure: string, bound: number, unit: "ms") => ({
+const atMost = (what: string, figure: string, bound: number, unit: "ms") => ({
   what,
   target: `<= ${bound} ms`,
   value: productFigure(figure),
@@ -108,15 +108,15 @@ export const network: Row = {
       port: 0,
       socket: { data: (socket, data) => void socket.write(data) },
     });
-    const alone = await echoes(net, echo.port, "echo");
-    const down = await measured(net, 0, bench.seconds, "down");
-    const up = await measured(net, 1, bench.seconds, "up");
+    const alone = await measureEchoes(net, echo.port, "echo");
+    const down = await measureTransfer(net, 0, bench.seconds, "down");
+    const up = await measureTransfer(net, 1, bench.seconds, "up");
     const bulk = transfer(net, 0, BESIDE_SECONDS);
-    const beside = await echoes(net, echo.port, "beside");
+    const beside = await measureEchoes(net, echo.port, "beside");
     const beside_mb_per_s = (await bulk) / 1e6 / BESIDE_SECONDS;
     await using other = startNetwork(reach, false);
-    const otherDown = await measured(other, 0, bench.seconds, "other_down");
-    const otherUp = await measured(other, 1, bench.seconds, "other_up");
+    const otherDown = await measureTransfer(other, 0, bench.seconds, "other_down");
+    const otherUp = await measureTransfer(other, 1, bench.seconds, "other_up");
     return { ...alone, ...down, ...up, ...beside, beside_mb_per_s, ...otherDown, ...otherUp };
   },
   figures: {
@@ -145,15 +145,15 @@ export const network: Row = {
   verdicts: [
     above("download MB/s", "down_mb_per_s", 60),
     above("upload MB/s", "up_mb_per_s", 40),
-    below("daemon's processor per MB down", "down_daemon", 12, "ms"),
-    below("daemon's processor per MB up", "up_daemon", 18, "ms"),
+    atMost("daemon's processor per MB down", "down_daemon", 12, "ms"),
+    atMost("daemon's processor per MB up", "up_daemon", 18, "ms"),
     above("download MB/s of others' clients (segments of 1,220 bytes)", "other_down_mb_per_s", 60),
     above("upload MB/s of others' clients", "other_up_mb_per_s", 40),
-    below("daemon's processor per MB down to others' clients", "other_down_daemon", 12, "ms"),
-    below("daemon's processor per MB up from others' clients", "other_up_daemon", 18, "ms"),
-    below("echo p50", "echo_p50", 2, "ms"),
-    below("echo p99", "echo_p99", 8, "ms"),
-    below("echo beside a download p50", "beside_p50", 8, "ms"),
-    below("echo beside a download p99", "beside_p99", 25, "ms"),
+    atMost("daemon's processor per MB down to others' clients", "other_down_daemon", 12, "ms"),
+    atMost("daemon's processor per MB up from others' clients", "other_up_daemon", 18, "ms"),
+    atMost("echo p50", "echo_p50", 2, "ms"),
+    atMost("echo p99", "echo_p99", 8, "ms"),
+    atMost("echo beside a download p50", "beside_p50", 8, "ms"),
+    atMost("echo beside a download p99", "beside_p99", 25, "ms"),
   ],
 };

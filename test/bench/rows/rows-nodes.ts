@@ -1,11 +1,11 @@
 // The row about several active nodes: three (the product) and one (the baseline) on one PostgreSQL, sharing all cores with the agents and
 // people of size/agents.ts. Each request goes to the next node, for people of several shards.
-import { productFigure, type Row, ratioOf } from "../row.ts";
+import { productFigure, productRatio, type Row } from "../row.ts";
 import { openWorld } from "../size/world.ts";
 
 const AGENTS = 48;
 const PEOPLE = 12;
-const NODES = 3;
+const NODE_COUNT = 3;
 /** Callers that make requests as fast as possible, all at the same time. */
 const CALLERS = { lines: 24, turn: 6, list: 6 } as const;
 const WARM_S = 3;
@@ -16,7 +16,7 @@ export const threeNodes: Row = {
     "Three active nodes (product) beside one (floor) on one PostgreSQL: batches of lines, turns of chats and lists at once",
   sides: ["floor", "product"],
   async measure(bench, side) {
-    await using world = await openWorld(AGENTS, { people: PEOPLE, nodes: side === "product" ? NODES : 1 });
+    await using world = await openWorld(AGENTS, { people: PEOPLE, nodes: side === "product" ? NODE_COUNT : 1 });
     await world.seen({ seconds: WARM_S, per_s: {}, callers: CALLERS });
     const { did, seconds, groups, node_ms, database_ms } = await world.seen({
       seconds: bench.seconds,
@@ -47,7 +47,7 @@ export const threeNodes: Row = {
     ...(["batches_per_s", "turns_per_s", "lists_per_s"] as const).map((figure) => ({
       what: `${figure.replace("_per_s", "/s")}, three nodes / one, on the same cores`,
       target: "none",
-      value: ratioOf(figure),
+      value: productRatio(figure),
       bound: 0,
       better: "higher" as const,
       unit: "ratio" as const,

@@ -1,7 +1,7 @@
 // The app row: a large download through the app proxy, compared with the same download from the app itself.
 import { type AppProcess, startApp } from "#test/api/applications/app-world.ts";
 import { processorMs, residentMiB } from "../machine.ts";
-import { type Bench, type Figures, productFigure, type Row, ratioOf } from "../row.ts";
+import { type Bench, type Figures, productFigure, productRatio, type Row } from "../row.ts";
 import { startReachable } from "./rows-tunnel.ts";
 
 const GiB = 1024 ** 3;
@@ -23,7 +23,7 @@ const download = async ({ url, headers }: Download, bytes: number): Promise<numb
 };
 
 /** Returns a process's CPU seconds. */
-const secondsOf = (pid: number): number => processorMs(pid) / 1000;
+const readCpuSeconds = (pid: number): number => processorMs(pid) / 1000;
 
 const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => {
   await using reach = await startReachable(bench);
@@ -31,7 +31,11 @@ const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => 
   const source = { url: `${product.url}${reach.apps}/${app.port}`, headers };
   await download(source, WARM);
   const pids = { server: product.pid, daemon: daemon.pid };
-  const before = { memory: residentMiB(pids.server), server: secondsOf(pids.server), daemon: secondsOf(pids.daemon) };
+  const before = {
+    memory: residentMiB(pids.server),
+    server: readCpuSeconds(pids.server),
+    daemon: readCpuSeconds(pids.daemon),
+  };
   let peak = before.memory;
   const looking = setInterval(() => {
     peak = Math.max(peak, residentMiB(pids.server));
@@ -40,8 +44,8 @@ const throughProxy = async (bench: Bench, app: AppProcess): Promise<Figures> => 
   return {
     mib_per_s: speed,
     growth_mib: peak - before.memory,
-    server_s_per_gib: (secondsOf(pids.server) - before.server) / (DOWNLOAD / GiB),
-    daemon_s_per_gib: (secondsOf(pids.daemon) - before.daemon) / (DOWNLOAD / GiB),
+    server_s_per_gib: (readCpuSeconds(pids.server) - before.server) / (DOWNLOAD / GiB),
+    daemon_s_per_gib: (readCpuSeconds(pids.daemon) - before.daemon) / (DOWNLOAD / GiB),
   };
 };
 
@@ -67,7 +71,7 @@ export const proxy: Row = {
     {
       what: "MiB/s, product / floor",
       target: ">= 0.6",
-      value: ratioOf("mib_per_s"),
+      value: productRatio("mib_per_s"),
       bound: 0.6,
       better: "higher",
       unit: "ratio",

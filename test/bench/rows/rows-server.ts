@@ -1,9 +1,9 @@
 // The server rows: one plain read, startup and memory of the binary, memory per known agent.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, residentMiB } from "../machine.ts";
+import { findFreePort, residentMiB } from "../machine.ts";
 import { seedAgents, serveCommand, startProduct } from "../product.ts";
-import { type Bench, productFigure, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, productFigure, productRatio, type Row, range } from "../row.ts";
 
 export const get: Row = {
   name: "get",
@@ -27,7 +27,7 @@ export const get: Row = {
     {
       what: "requests/s, product / floor",
       target: ">= 0.5",
-      value: ratioOf("gets_per_s"),
+      value: productRatio("gets_per_s"),
       bound: 0.5,
       better: "higher",
       unit: "ratio",
@@ -55,7 +55,7 @@ export const start: Row = {
   sides: ["floor", "product"],
   async measure(bench, side) {
     const startFor = async (path: string, settleMs: number) => {
-      const port = await freePort();
+      const port = await findFreePort();
       const dir = join(bench.sides.dir, `start-${++spawned}`);
       mkdirSync(dir);
       bareBinary ??= compileBare(bench.sides.dir);
@@ -80,7 +80,7 @@ export const start: Row = {
     {
       what: "spawn to first answered request, product / a bare compiled server",
       target: "<= 12",
-      value: ratioOf("start_ms"),
+      value: productRatio("start_ms"),
       bound: 12,
       better: "lower",
       unit: "ratio",
@@ -96,8 +96,8 @@ export const start: Row = {
   ],
 };
 
-const knownAgents = 10_000;
-const fewAgents = 100;
+const KNOWN_AGENTS = 10_000;
+const FEW_AGENTS = 100;
 
 /** The database's cache has a bound of its own, whatever fills it. A small one keeps it out of the difference. */
 const CACHE_MB = "4";
@@ -122,8 +122,8 @@ async function memoryWith(bench: Bench, agents: number): Promise<{ restarted: nu
   await Bun.sleep(2000);
   const restarted = residentMiB(product.pid);
   const url = `${product.url}/api/v2/workspaceagents/me/logs`;
-  for (let done = 0; done < knownAgents; done += fewAgents) {
-    const group = range(fewAgents).map((index) => seeded[(done + index) % seeded.length]);
+  for (let done = 0; done < KNOWN_AGENTS; done += FEW_AGENTS) {
+    const group = range(FEW_AGENTS).map((index) => seeded[(done + index) % seeded.length]);
     const answers = await Promise.all(
       group.map((agent) => {
         const logs = [{ created_at: "2026-01-01T00:00:00Z", level: "info", output: "known" }];
@@ -147,9 +147,9 @@ export const known: Row = {
   sides: ["product"],
   maxRounds: 1,
   async measure(bench) {
-    const few = await memoryWith(bench, fewAgents);
-    const many = await memoryWith(bench, knownAgents);
-    const scale = knownAgents / (knownAgents - fewAgents);
+    const few = await memoryWith(bench, FEW_AGENTS);
+    const many = await memoryWith(bench, KNOWN_AGENTS);
+    const scale = KNOWN_AGENTS / (KNOWN_AGENTS - FEW_AGENTS);
     return {
       few_mb: few.touched,
       many_mb: many.touched,

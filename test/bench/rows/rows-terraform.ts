@@ -6,9 +6,9 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
 import { needs } from "#test/support/needs.ts";
 import { importVersion } from "#test/support/templates.ts";
-import { filesOf, makeTerraformTemplate, terraformServer } from "#test/support/terraform.ts";
+import { makeTerraformTemplate, readTemplateFiles, toTerraformOptions } from "#test/support/terraform.ts";
 import { loopDelay } from "../loop-delay.ts";
-import { freePort, residentMiB } from "../machine.ts";
+import { findFreePort, residentMiB } from "../machine.ts";
 import { type Product, startProduct } from "../product.ts";
 import { type Bench, type Figures, productFigure, type Row, range } from "../row.ts";
 
@@ -17,16 +17,16 @@ const QUESTIONS = 30;
 
 let started = 0;
 
-type Measured = { readonly product: Product; readonly metrics: string };
+type MeasuredServer = { readonly product: Product; readonly metrics: string };
 
-const open = async (bench: Bench): Promise<Measured> => {
+const open = async (bench: Bench): Promise<MeasuredServer> => {
   const { productCommand, dir } = bench.sides;
   if (!productCommand) throw new Error("there is no product to measure");
   const own = join(dir, `terraform-${++started}`);
   mkdirSync(own);
-  const metrics = `127.0.0.1:${await freePort()}`;
+  const metrics = `127.0.0.1:${await findFreePort()}`;
   const env = {
-    ...commandsThatGiveWay(terraformServer(own).env as Record<string, string>),
+    ...commandsThatGiveWay(toTerraformOptions(own).env as Record<string, string>),
     SLIPWAY_PROVISIONER_SLOTS: `${BUILDS + 1}`,
     SLIPWAY_METRICS_ADDRESS: metrics,
   };
@@ -37,7 +37,7 @@ const open = async (bench: Bench): Promise<Measured> => {
 /** Tests disable the lower priority; this enables it again. */
 const commandsThatGiveWay = ({ SLIPWAY_TEST_EVEN: _, ...env }: Record<string, string>): Record<string, string> => env;
 
-const ended = async (client: Client, id: string): Promise<string> => {
+const awaitBuildStatus = async (client: Client, id: string): Promise<string> => {
   for (const giveUp = performance.now() + 120_000; performance.now() < giveUp; await Bun.sleep(50)) {
     const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
     if (!["pending", "running"].includes(latest_build.job.status)) return latest_build.job.status;
@@ -46,8 +46,8 @@ const ended = async (client: Client, id: string): Promise<string> => {
 };
 
 /** Measures the milliseconds from a form change to its answer, each with new values. */
-const answers = async (client: Client): Promise<number[]> => {
-  const { version } = await makeTerraformTemplate(client, filesOf("parameters"), "questions");
+const measureFormAnswers = async (client: Client): Promise<number[]> => {
+  const { version } = await makeTerraformTemplate(client, readTemplateFiles("parameters"), "questions");
   const path = `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`;
   const times: number[] = [];
   for (const n of range(QUESTIONS + 1)) {
@@ -59,23 +59,23 @@ const answers = async (client: Client): Promise<number[]> => {
   return times.slice(1).sort((a, b) => a - b);
 };
 
-const crowd = async (client: Client, { product, metrics }: Measured): Promise<Figures> => {
-  const { template } = await makeTerraformTemplate(client, filesOf("metadata-cost"), "crowd");
+const measureCrowd = async (client: Client, { product, metrics }: MeasuredServer): Promise<Figures> => {
+  const { template } = await makeTerraformTemplate(client, readTemplateFiles("metadata-cost"), "crowd");
   const make = async (name: string): Promise<string> => {
     const wish = { name, template_id: template.id };
     return (await client.post<Workspace>("/api/v2/users/me/workspaces", wish)).id;
   };
   const from = performance.now();
-  await ended(client, await make("alone"));
+  await awaitBuildStatus(client, await make("alone"));
   const alone_ms = performance.now() - from;
   const before = residentMiB(product.pid);
   let most = before;
   const watch = setInterval(() => (most = Math.max(most, residentMiB(product.pid))), 200);
   await loopDelay(metrics);
   const began = performance.now();
-  const importing = importVersion(client, filesOf("apps-and-scripts"));
+  const importing = importVersion(client, readTemplateFiles("apps-and-scripts"));
   const ids = await Promise.all(range(BUILDS).map((n) => make(`crowd-${n}`)));
-  const outcomes = await Promise.all(ids.map((id) => ended(client, id)));
+  const outcomes = await Promise.all(ids.map((id) => awaitBuildStatus(client, id)));
   const all_ms = performance.now() - began;
   const imported = (await importing).job.status;
   const delay = await loopDelay(metrics);
@@ -100,8 +100,8 @@ const measured: Row = {
     const opened = await open(bench);
     await using product = opened.product;
     const client = new Client(product.url, product.adminToken);
-    const times = await answers(client);
-    const seen = await crowd(client, opened);
+    const times = await measureFormAnswers(client);
+    const seen = await measureCrowd(client, opened);
     return { form_p50: times[QUESTIONS / 2] ?? Number.NaN, form_max: times.at(-1) ?? Number.NaN, ...seen };
   },
   figures: {

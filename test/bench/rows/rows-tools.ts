@@ -18,11 +18,11 @@ const WORKSPACES = 4;
 const FILE = "seq -f 'line %.0f of a file of five million bytes' 1 115000 > big.txt; stat -c %s big.txt";
 const ENV = { SLIPWAY_CHAT_SLOTS: "200", SLIPWAY_CHAT_TITLES: "false", BUN_CONFIG_MAX_HTTP_REQUESTS: "1024" };
 
-type Ask = readonly [name: string, args: object];
-const TRUE: Ask = ["execute", { command: "true", timeout: "60s" }];
+type ToolCall = readonly [name: string, args: object];
+const TRUE: ToolCall = ["execute", { command: "true", timeout: "60s" }];
 
 /** Answers a model call with tool calls, or with a text that ends the turn. */
-const answer = (call: ModelCall, ask: Ask | undefined): void => {
+const answer = (call: ModelCall, ask: ToolCall | undefined): void => {
   if (!ask) {
     call.say({ text: "so be it" }, { finish: "stop" }).end();
     return;
@@ -32,14 +32,14 @@ const answer = (call: ModelCall, ask: Ask | undefined): void => {
   call.say({ call: said }, { finish: "tool_calls" }).end();
 };
 
-type Place = {
+type ToolBench = {
   readonly client: Client;
   readonly model: ModelServer;
   readonly workspaces: string[];
   readonly product: Product;
 };
 
-const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<Place> => {
+const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<ToolBench> => {
   const { productCommand, dir } = bench.sides;
   if (!productCommand) throw new Error("there is no product to measure");
   const own = join(dir, `tools-${++started}`);
@@ -61,7 +61,7 @@ const openPlace = async (bench: Bench, stack: AsyncDisposableStack): Promise<Pla
     workspaces.push((await client.post<Workspace>("/api/v2/users/me/workspaces", body)).id);
   }
   for (const id of workspaces)
-    await seen(client, id, (one) => one.latest_build.resources[0]?.agents[0]?.status === "connected");
+    await awaitWorkspace(client, id, (one) => one.latest_build.resources[0]?.agents[0]?.status === "connected");
   return { client, model, workspaces, product };
 };
 
@@ -79,24 +79,24 @@ const localTemplate = async (client: Client): Promise<string> => {
 /** Also removes its daemon, which would outlive the server. */
 const remove = async (client: Client, id: string): Promise<void> => {
   await client.post(`/api/v2/workspaces/${id}/builds`, { transition: "delete" });
-  await seen(client, id, ({ latest_build }) => latest_build.status === "deleted");
+  await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
 };
 
-const seen = async (client: Client, id: string, fits: (one: Workspace) => boolean): Promise<void> => {
+const awaitWorkspace = async (client: Client, id: string, fits: (one: Workspace) => boolean): Promise<void> => {
   for (const giveUp = performance.now() + 60_000; performance.now() < giveUp; await Bun.sleep(50)) {
     if (fits(await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`))) return;
   }
   throw new Error("a workspace is not as it should be after 60 s");
 };
 
-const begin = async ({ client }: Place, workspace_id: string | undefined): Promise<void> => {
+const begin = async ({ client }: ToolBench, workspace_id: string | undefined): Promise<void> => {
   const [organization] = await client.get<{ id: string }[]>("/api/v2/users/me/organizations");
   const content = [{ type: "text", text: "go" }];
   await client.post<unknown>("/api/v2/chats", { organization_id: organization?.id, workspace_id, content });
 };
 
 /** Measures the milliseconds from each tool call to the model call with its result, in one chat. */
-const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
+const measureAlone = async (place: ToolBench, asks: readonly ToolCall[]): Promise<number[]> => {
   const times: number[] = [];
   await begin(place, place.workspaces[0]);
   let call = await place.model.next();
@@ -113,7 +113,7 @@ const alone = async (place: Place, asks: readonly Ask[]): Promise<number[]> => {
 };
 
 /** Measures a GET every millisecond while all chats run commands one after the other. */
-const together = async (bench: Bench, place: Place): Promise<Figures> => {
+const measureTogether = async (bench: Bench, place: ToolBench): Promise<Figures> => {
   let calls = 0;
   let isOver = false;
   let [over, ended] = [0, () => {}];
@@ -149,7 +149,7 @@ const together = async (bench: Bench, place: Place): Promise<Figures> => {
   return { loop_p50: probe.p50, loop_p99: probe.p99, loop_max: probe.max, calls_per_s };
 };
 
-const at = (times: readonly number[], share: number): number =>
+const percentile = (times: readonly number[], share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0;
 
 export const tools: Row = {
@@ -160,20 +160,20 @@ export const tools: Row = {
   async measure(bench) {
     await using stack = new AsyncDisposableStack();
     const place = await openPlace(bench, stack);
-    const times = await alone(
+    const times = await measureAlone(
       place,
       Array.from({ length: ALONE }, () => TRUE),
     );
-    const edit = (n: number): Ask => {
+    const edit = (n: number): ToolCall => {
       const edits = [{ old_text: `line ${50_000 + n} of a file`, new_text: `line ${50_000 + n} of an edited file` }];
       return ["edit_files", { files: [{ path: "big.txt", edits }] }];
     };
-    const [, ...edits] = await alone(place, [
+    const [, ...edits] = await measureAlone(place, [
       ["execute", { command: FILE, timeout: "60s" }],
       ...range(EDITS).map(edit),
     ]);
-    const crowd = await together(bench, place);
-    return { p50: at(times, 0.5), p99: at(times, 0.99), edit_p50: at(edits, 0.5), ...crowd };
+    const crowd = await measureTogether(bench, place);
+    return { p50: percentile(times, 0.5), p99: percentile(times, 0.99), edit_p50: percentile(edits, 0.5), ...crowd };
   },
   figures: {
     p50: "call to result p50 ms",

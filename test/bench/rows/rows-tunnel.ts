@@ -1,16 +1,16 @@
 // The workspace rows: a request to the daemon through the tunnel, and a key echoed by a terminal.
 import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, pinned } from "../machine.ts";
+import { findFreePort, pinToCore } from "../machine.ts";
 import { startServer } from "../process.ts";
 import { seedAgents, startProduct } from "../product.ts";
-import { type Bench, type Row, range, ratioOf } from "../row.ts";
+import { type Bench, productRatio, type Row, range } from "../row.ts";
 
 const KEYS = 3_000;
 /** Warm-up keys: a server's first thousands take four times the CPU time of later ones. */
 const WARM_KEYS = 9_000;
 const WARM_S = 4;
-const AT_ONCE = 16;
+const BATCH_SIZE = 16;
 
 /** Starts the product with one connected daemon. `folder` contains the daemon's own socket, `apps` is the path of its ports and apps. */
 export const startReachable = async ({ sides }: Bench) => {
@@ -24,7 +24,7 @@ export const startReachable = async ({ sides }: Bench) => {
   if (!agent) throw new Error("no agent was seeded");
   const [home, folder] = [join(dir, "home"), join(dir, "t")];
   for (const made of [home, folder]) mkdirSync(made);
-  const daemon = Bun.spawn(pinned(sides.core, [...sides.productCommand, "agent"]), {
+  const daemon = Bun.spawn(pinToCore(sides.core, [...sides.productCommand, "agent"]), {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: home,
@@ -80,7 +80,7 @@ const perSecond = async (seconds: number, send: () => Promise<Response>): Promis
   const until = performance.now() + seconds * 1000;
   let count = 0;
   await Promise.all(
-    range(AT_ONCE).map(async () => {
+    range(BATCH_SIZE).map(async () => {
       while (performance.now() < until) {
         const response = await send();
         await response.arrayBuffer();
@@ -113,7 +113,7 @@ export const tunnel: Row = {
     {
       what: "requests/s, product / floor",
       target: ">= 0.8",
-      value: ratioOf("requests_per_s"),
+      value: productRatio("requests_per_s"),
       bound: 0.8,
       better: "higher",
       unit: "ratio",
@@ -122,11 +122,11 @@ export const tunnel: Row = {
 };
 
 /** Measures the milliseconds from a key to its echo, one after the other. */
-const echoes = async (url: string, headers: Record<string, string>): Promise<{ p50: number; p99: number }> => {
+const measureEchoes = async (url: string, headers: Record<string, string>): Promise<{ p50: number; p99: number }> => {
   const socket = new WebSocket(url.replace(/^http/, "ws"), { headers } as never);
   socket.binaryType = "arraybuffer";
-  let heard = (_: string): void => {};
-  socket.onmessage = ({ data }) => heard(new TextDecoder().decode(data as ArrayBuffer));
+  let onOutput = (_: string): void => {};
+  socket.onmessage = ({ data }) => onOutput(new TextDecoder().decode(data as ArrayBuffer));
   await new Promise((resolve, reject) => {
     socket.onopen = resolve;
     socket.onerror = reject;
@@ -134,7 +134,7 @@ const echoes = async (url: string, headers: Record<string, string>): Promise<{ p
   // The program may still be setting up its terminal: repeat until a key is echoed alone.
   const press = (key: string): Promise<string> =>
     new Promise((resolve, reject) => {
-      heard = resolve;
+      onOutput = resolve;
       socket.onclose = ({ code, reason }) => reject(new Error(`the terminal ended: ${code} ${reason}`));
       socket.send(JSON.stringify({ data: key }));
     });
@@ -163,9 +163,9 @@ export const terminal: Row = {
     if (side === "product") {
       await using reach = await startReachable(bench);
       const query = new URLSearchParams({ reconnect: crypto.randomUUID(), command: "stty raw -echo; exec cat" });
-      return await echoes(`${reach.product.url}${reach.path}/pty?${query}`, reach.headers);
+      return await measureEchoes(`${reach.product.url}${reach.path}/pty?${query}`, reach.headers);
     }
-    const port = await freePort();
+    const port = await findFreePort();
     await using bare = await startServer({
       command: [process.execPath, join(import.meta.dir, "..", "bare-terminal.ts"), String(port)],
       env: {},
@@ -174,11 +174,11 @@ export const terminal: Row = {
       core: bench.sides.core,
       logFile: join(bench.sides.dir, `bare-terminal-${port}.log`),
     });
-    return await echoes(bare.url, {});
+    return await measureEchoes(bare.url, {});
   },
   figures: { p50: "echo p50 ms", p99: "echo p99 ms" },
   verdicts: [
-    { what: "echo p50, product / floor", value: ratioOf("p50"), ...BARE_RATIO },
-    { what: "echo p99, product / floor", value: ratioOf("p99"), ...BARE_RATIO },
+    { what: "echo p50, product / floor", value: productRatio("p50"), ...BARE_RATIO },
+    { what: "echo p99, product / floor", value: productRatio("p99"), ...BARE_RATIO },
   ],
 };

@@ -7,7 +7,7 @@ import { Checkpoints } from "#src/daemon/checkpoints/checkpoints.ts";
 import { ProcessGroups } from "#src/daemon/scripts/groups.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { processorTicks } from "../machine.ts";
-import { type Figures, productFigure, type Row, range, ratioOf } from "../row.ts";
+import { type Figures, productFigure, productRatio, type Row, range } from "../row.ts";
 import type { SideName } from "../sides.ts";
 
 const [FOLDERS, FILES_IN_EACH, CHANGED, LOOKS] = [500, 100, 10, 15];
@@ -67,14 +67,14 @@ const measure = async (side: SideName): Promise<Figures> => {
   for (const look of range(LOOKS)) {
     change(root, look);
     // No tool waits for a checkpoint's later work.
-    await checkpoints.idle();
+    await checkpoints.waitUntilIdle();
     const before = processorTicks().own;
     const start = performance.now();
     await looks[side]?.(look);
     taken.push(performance.now() - start);
     ticks += processorTicks().own - before;
   }
-  await checkpoints.idle();
+  await checkpoints.waitUntilIdle();
   return { p50_ms: median(taken), processor_ms: (ticks * 10) / LOOKS, first_ms };
 };
 
@@ -90,7 +90,7 @@ export const undo: Row = {
     {
       what: "next p50 / git status",
       target: "<= 2",
-      value: ratioOf("p50_ms"),
+      value: productRatio("p50_ms"),
       bound: 2,
       better: "lower",
       unit: "ratio",
@@ -98,7 +98,7 @@ export const undo: Row = {
     {
       what: "processor for one / git status",
       target: "<= 2",
-      value: ratioOf("processor_ms"),
+      value: productRatio("processor_ms"),
       bound: 2,
       better: "lower",
       unit: "ratio",

@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startOllama } from "#test/api/administration/model-servers.ts";
-import { freePort } from "#test/crash/server.ts";
+import { findFreePort } from "#test/crash/server.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { type Bench, productFigure, type Row } from "../row.ts";
 import { browse } from "./browse.ts";
@@ -37,7 +37,7 @@ const measure = async ({ sides }: Bench) => {
       }),
   });
   const began = performance.now();
-  await using child = Bun.spawn(["npm", "start", "--", "--address", `127.0.0.1:${await freePort()}`], {
+  await using child = Bun.spawn(["npm", "start", "--", "--address", `127.0.0.1:${await findFreePort()}`], {
     cwd: clone,
     env: {
       ...process.env,

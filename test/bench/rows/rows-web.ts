@@ -3,11 +3,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalStore } from "#db/engine/local.ts";
-import { type Many, seedMany } from "#test/support/seed-many.ts";
+import { type SeededMany, seedMany } from "#test/support/seed-many.ts";
 import { startFloorPage } from "../floor-page.ts";
 import { startModel } from "../model.ts";
 import { type Product, startProduct } from "../product.ts";
-import { type Bench, type Figures, productFigure, type Row, ratioOf, type Verdict } from "../row.ts";
+import { type Bench, type Figures, productFigure, productRatio, type Row, type Verdict } from "../row.ts";
 import { seedChats } from "../seeds/seed-chats.ts";
 import { browse } from "./browse.ts";
 import { startReachable } from "./rows-tunnel.ts";
@@ -27,7 +27,7 @@ const CONTEXT_LIMIT = 100_000_000;
 
 let spawned = 0;
 
-const productOf = (
+const startWebProduct = (
   { sides }: Bench,
   dataDir = join(sides.dir, `web-${++spawned}`),
   env: Record<string, string> = {},
@@ -47,9 +47,11 @@ const atMost = (what: string, figure: string, bound: number, unit: Verdict["unit
   better: "lower",
 });
 
-type Parts = Pick<Row, "title" | "figures" | "verdicts"> & { readonly measure: (bench: Bench) => Promise<Figures> };
+type WebRowParts = Pick<Row, "title" | "figures" | "verdicts"> & {
+  readonly measure: (bench: Bench) => Promise<Figures>;
+};
 
-const row = (name: string, { measure, ...more }: Parts, sides: Row["sides"] = ["floor", "product"]): Row => ({
+const row = (name: string, { measure, ...more }: WebRowParts, sides: Row["sides"] = ["floor", "product"]): Row => ({
   name: `web-${name}`,
   sides,
   maxRounds: 3,
@@ -69,7 +71,7 @@ const frames = (bound: number): Verdict[] => [
     target: "<= 1.1",
     bound: 1.1,
     unit: "ratio",
-    value: ratioOf("frame_p95"),
+    value: productRatio("frame_p95"),
     better: "lower",
   },
   atMost("page's processor for a frame", "frame_cpu", bound, "ms"),
@@ -79,7 +81,7 @@ const load = row("load", {
   title:
     "Home of an empty server, nothing cached: on loopback; then at a 4 times slower processor, 1.6 Mbit/s and 150 ms there and back",
   async measure(bench) {
-    await using product = await productOf(bench);
+    await using product = await startWebProduct(bench);
     return await browse(product, "load");
   },
   figures: {
@@ -101,9 +103,9 @@ const load = row("load", {
 });
 
 /** 10,000 workspaces; the rows are written while the server is stopped. */
-const startLarge = async (bench: Bench): Promise<{ product: Product; many: Many }> => {
+const startLarge = async (bench: Bench): Promise<{ product: Product; many: SeededMany }> => {
   const dataDir = join(bench.sides.dir, `web-${++spawned}`);
-  await (await productOf(bench, dataDir))[Symbol.asyncDispose]();
+  await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
   const fatal = (error: Error): void => {
     throw error;
   };
@@ -111,7 +113,7 @@ const startLarge = async (bench: Bench): Promise<{ product: Product; many: Many 
   const store = openLocalStore({ directory: dataDir, cacheMb: 64, now, fatal });
   const many = await seedMany(store, now, { workspaces: WORKSPACES });
   await store.close();
-  return { product: await productOf(bench, dataDir), many };
+  return { product: await startWebProduct(bench, dataDir), many };
 };
 
 const list = row("list", {
@@ -142,9 +144,9 @@ const chat = row("chat", {
   title: "A chat of 5,000 messages",
   async measure(bench) {
     const dataDir = join(bench.sides.dir, `web-${++spawned}`);
-    await (await productOf(bench, dataDir))[Symbol.asyncDispose]();
+    await (await startWebProduct(bench, dataDir))[Symbol.asyncDispose]();
     const { long_id } = await seedChats(dataDir, 3, 5_200);
-    await using product = await productOf(bench, dataDir);
+    await using product = await startWebProduct(bench, dataDir);
     return await browse(product, "chat", { chat: long_id });
   },
   figures: {
@@ -172,7 +174,7 @@ const stream = row(
       mkdirSync(dir);
       await using model = await startModel(dir);
       // The model is called only for answers.
-      await using product = await productOf(bench, join(dir, "data"), { SLIPWAY_CHAT_TITLES: "false" });
+      await using product = await startWebProduct(bench, join(dir, "data"), { SLIPWAY_CHAT_TITLES: "false" });
       const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
         const headers = { "Service-Session-Token": product.adminToken, "content-type": "application/json" };
         const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };

@@ -1,6 +1,6 @@
 // The rows about many workspaces: lists of a large deployment, many parallel builds, many idle watchers. Product only: compares one read
 // with another, or a figure with its target.
-import { type Many, seedMany } from "#test/support/seed-many.ts";
+import { type SeededMany, seedMany } from "#test/support/seed-many.ts";
 import type { PlanLine } from "../driver.ts";
 import { residentMiB } from "../machine.ts";
 import { type Product, startProductWith } from "../product.ts";
@@ -8,7 +8,7 @@ import { type Bench, type Figures, productFigure, type Row, range } from "../row
 import { awaitAll, makeBuilds, watchBuilds } from "../workspaces.ts";
 
 /** Starts a product with the data of a large deployment; the rows are written while it is stopped. */
-async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: Many }> {
+async function startLarge(bench: Bench, workspaces: number): Promise<{ product: Product; many: SeededMany }> {
   const [product, many] = await startProductWith(bench, (store, now) => seedMany(store, now, { workspaces }));
   return { product, many };
 }
@@ -29,7 +29,7 @@ export const list: Row = {
       return await bench.driver.load(product.port, [line], { secs: bench.seconds, warm: 1 });
     };
     const one = await read(`/api/v2/workspaces/${many.workspaces[100]}`);
-    const fresh = await afterChanges(product, many);
+    const fresh = await measureAfterChanges(product, many);
     const figures: Figures = { ...fresh, one_p50: one.get.p50, one_p99: one.get.p99, faults: one.errors };
     for (const [key, q] of Object.entries(SEARCHES)) {
       const result = await read(`/api/v2/workspaces?limit=50&q=${encodeURIComponent(q)}`);
@@ -64,7 +64,7 @@ export const list: Row = {
 };
 
 /** Measures lists read directly after a change, so that no cached response can be used; as seen by this process. */
-async function afterChanges(product: Product, { workspaces }: Many): Promise<Figures> {
+async function measureAfterChanges(product: Product, { workspaces }: SeededMany): Promise<Figures> {
   const headers = { "content-type": "application/json", "Service-Session-Token": product.adminToken };
   const times: number[] = [];
   for (let i = 0; i < 100; i++) {

@@ -24,21 +24,21 @@ const KINDS: readonly [number, action: string, resource_type: string][] = [
   [100, "delete", "user"],
 ];
 
-const byLot = (column: 1 | 2): string =>
+const caseByLot = (column: 1 | 2): string =>
   `case ${KINDS.map((kind) => `when lot < ${kind[0]} then '${kind[column]}'`).join(" ")} end`;
 
 const id = (kind: string, n: string): string => `'${kind}-0000-4000-8000-' || printf('%012x', ${n})`;
 
 /** A number that varies strongly between neighbors, different for each place: every combination occurs. */
-const mixed = (place: number): string => `(((n + ${place * 7919}) * 2654435761 % 4294967296) >> ${3 + place})`;
+const mixExpression = (place: number): string => `(((n + ${place * 7919}) * 2654435761 % 4294967296) >> ${3 + place})`;
 
 const ROWS = (now: number, from: number, to: number, entries: number): string => `
 insert into audit_logs (id, time, organization_id, user_id, ip, user_agent, action, resource_type, resource_id, resource_target,
   resource_icon, workspace_id, build_reason, diff, additional_fields, status_code, request_id)
 with recursive
 numbers(n) as materialized (select ${from} union all select n + 1 from numbers where n < ${to - 1}),
-lots as materialized (select n, ${mixed(0)} % 100 as lot, ${mixed(1)} % 40000 as thing, ${mixed(2)} as luck from numbers),
-kinds as materialized (select *, ${byLot(1)} as action, ${byLot(2)} as resource_type, lot < 55 as is_build,
+lots as materialized (select n, ${mixExpression(0)} % 100 as lot, ${mixExpression(1)} % 40000 as thing, ${mixExpression(2)} as luck from numbers),
+kinds as materialized (select *, ${caseByLot(1)} as action, ${caseByLot(2)} as resource_type, lot < 55 as is_build,
   iif(lot < 50 and luck % 2 = 0, 0, 1 + luck % ${PEOPLE - 1}) as person from lots)
 select ${id("cccccccc", "n")}, ${now - YEARS_MS} + cast(n * ${YEARS_MS / entries} as integer),
   iif(action = 'login', null, ${id("bbbbbbbb", `(person + iif(person = 0, luck / 2, luck / 1024 % 2 * 5)) % ${ORGANIZATIONS}`)}),

@@ -19,7 +19,7 @@ export type SeededChats = {
   readonly seconds: number;
 };
 
-const LONG = 5_000;
+const LONG_CHAT_MESSAGES = 5_000;
 const WORDS = 40;
 /** Messages per commit. */
 const COMMIT = 2_000;
@@ -51,17 +51,17 @@ export const seedChats = async (directory: string, chats: number, messages: numb
       map: ([owner_id, organization_id]) => ({ owner_id: String(owner_id), organization_id: String(organization_id) }),
     });
     if (!member) throw new Error(`${directory} has no user yet: start the server once`);
-    const each = Math.max(1, Math.floor((messages - LONG) / (chats - 1)));
+    const each = Math.max(1, Math.floor((messages - LONG_CHAT_MESSAGES) / (chats - 1)));
     let long = { id: "", first: 0 };
     let batch: Statement[] = [];
     let waiting = 0;
     for (let index = 0; index < chats; index++) {
-      const count = index === chats - 1 ? LONG : each;
+      const count = index === chats - 1 ? LONG_CHAT_MESSAGES : each;
       const key = await store.reserve("chats", 1);
       const first = await store.reserve("messages", count);
       const id = uuid();
       long = { id, first };
-      batch.push(...chatOf(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
+      batch.push(...toChatStatements(member, { id, key, first, count, at: now - (chats - index) * 1_000 }));
       waiting += count;
       if (waiting < COMMIT && index < chats - 1) continue;
       await store.commit(batch);
@@ -71,7 +71,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
     }
     await merge(store);
     const seconds = (performance.now() - started) / 1_000;
-    return { long_id: long.id, middle: long.first + LONG / 2, word: MIDDLING, seconds };
+    return { long_id: long.id, middle: long.first + LONG_CHAT_MESSAGES / 2, word: MIDDLING, seconds };
   } finally {
     await store.close();
   }
@@ -79,7 +79,7 @@ export const seedChats = async (directory: string, chats: number, messages: numb
 
 type Place = { id: string; key: number; first: number; count: number; at: number };
 
-const chatOf = (member: { owner_id: string; organization_id: string }, place: Place): Statement[] => {
+const toChatStatements = (member: { owner_id: string; organization_id: string }, place: Place): Statement[] => {
   const { id, key, first, count, at } = place;
   const title = `Chat ${key}`;
   const rows = Array.from({ length: count }, (_, index) => {

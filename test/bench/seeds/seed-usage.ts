@@ -4,17 +4,17 @@ import { uuid } from "#base/ids.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import {
-  ANY,
+  ANY_APP,
   BLOCK,
   type Block,
   BUCKET_MS,
-  emptyBlock,
+  createBlock,
   getMinutes,
   packDetail,
   packDigest,
   toRowId,
 } from "#db/reports/usage/block.ts";
-import { appText, KEY_KINDS } from "#db/reports/usage/keys.ts";
+import { formatAppName, KEY_KINDS } from "#db/reports/usage/keys.ts";
 import { insertUsageKeys, listUsageKeys, savePacked } from "#db/reports/usage/usage.ts";
 import { insertUser } from "#db/users/users.ts";
 import { BUILTIN_APPS } from "#schema/workspaces/usage-app.ts";
@@ -43,7 +43,7 @@ export const seedUsage = async (
       }),
     );
   }
-  const keysOf = async (kind: 0 | 1 | 2, names: readonly string[]): Promise<number[]> => {
+  const loadKeys = async (kind: 0 | 1 | 2, names: readonly string[]): Promise<number[]> => {
     for (let at = 0; at < names.length; at += 200) {
       await store.commit([insertUsageKeys(names.slice(at, at + 200).map((name) => ({ kind, name })))]);
     }
@@ -51,14 +51,14 @@ export const seedUsage = async (
     const keys = new Map(rows.map(({ key, name }) => [name, key]));
     return names.map((name) => keys.get(name) as number);
   };
-  const users = await keysOf(KEY_KINDS.user, people);
-  const kinds = await keysOf(KEY_KINDS.template, templates);
-  const apps = await keysOf(
+  const users = await loadKeys(KEY_KINDS.user, people);
+  const kinds = await loadKeys(KEY_KINDS.template, templates);
+  const apps = await loadKeys(
     KEY_KINDS.app,
-    BUILTIN_APPS.map((app) => appText({ ...app, type: "builtin" })),
+    BUILTIN_APPS.map((app) => formatAppName({ ...app, type: "builtin" })),
   );
   const packed = Array.from({ length: KINDS }, (_, i) => {
-    const block = blockOf(i, apps);
+    const block = makeBlock(i, apps);
     return { digest: packDigest(block), detail: packDetail(block) };
   });
   const [first, last] = [Math.floor((now - MONTHS_MS) / BUCKET_MS / BLOCK), Math.floor(now / BUCKET_MS / BLOCK) - 1];
@@ -82,14 +82,14 @@ export const seedUsage = async (
 };
 
 /** Eight hours on two days of three, with two apps. */
-const blockOf = (kind: number, apps: readonly number[]): Block => {
-  const block = emptyBlock();
+const makeBlock = (kind: number, apps: readonly number[]): Block => {
+  const block = createBlock();
   for (let day = 0; day < BLOCK / DAY_BUCKETS; day++) {
     if ((day + kind) % 3 === 0 || (kind % 2 === 1 && day % 4 !== 0)) continue;
     const begins = day * DAY_BUCKETS + (kind % 2 === 0 ? 14 : 36) + ((kind + day) % 5);
     for (let i = begins; i < Math.min(begins + (kind % 2 === 0 ? 17 : 6), (day + 1) * DAY_BUCKETS); i++) {
       const minutes = 5 + ((i * 7 + kind) % 26);
-      getMinutes(block, ANY)[i] = minutes;
+      getMinutes(block, ANY_APP)[i] = minutes;
       getMinutes(block, apps[kind % 2] as number)[i] = minutes;
       if (i % 3 === 0) getMinutes(block, apps[2] as number)[i] = 5;
       block.latency[i] = 20 + ((i * 13 + kind * 5) % 120);

@@ -2,7 +2,7 @@
 // that are used in turn, and the file a Crew as JSON. Each input line is an order, each output line its result.
 import { Client } from "#src/client.ts";
 import { connectAgent, type RpcAgent } from "#test/api/agents/rpc-agent.ts";
-import { linesIn } from "#test/support/net/lines.ts";
+import { readLines } from "#test/support/net/lines.ts";
 import type { Kind } from "./model.ts";
 
 export type Crew = {
@@ -20,7 +20,11 @@ export type Work = {
   readonly per_s: Partial<Record<Kind, number>>;
   readonly callers?: Partial<Record<Kind, number>>;
 };
-export type Did = { readonly done: Partial<Record<Kind, number>>; readonly failed: number; readonly said: string };
+export type OrderResult = {
+  readonly done: Partial<Record<Kind, number>>;
+  readonly failed: number;
+  readonly said: string;
+};
 
 /** Lines of a batch, and the interval for checking what is due. */
 const LINES = 5;
@@ -31,7 +35,7 @@ const crew = JSON.parse(await Bun.file(file).text()) as Crew;
 const nodes = urls.split(",");
 const connected: RpcAgent[] = [];
 let turn = 0;
-const next = <T>(list: readonly T[]): T => list[turn++ % list.length] as T;
+const nextOf = <T>(list: readonly T[]): T => list[turn++ % list.length] as T;
 let asked = 0;
 const nextNode = (): string => nodes[asked++ % nodes.length] as string;
 
@@ -47,36 +51,36 @@ const connect = async (token: string): Promise<void> => {
 };
 
 /** Throws unless the response is successful. */
-const ask = async (token: string, method: string, path: string, body?: unknown): Promise<void> => {
+const request = async (token: string, method: string, path: string, body?: unknown): Promise<void> => {
   const answer = await new Client(nextNode(), token).fetch(method, `/api/v2${path}`, body);
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
 };
 
 const ACTS: Record<Exclude<Kind, "connect" | "heartbeat">, () => Promise<unknown>> = {
-  stats: () => next(connected).agent.updateStats({ stats: { rxBytes: 5n, txBytes: 7n } }),
+  stats: () => nextOf(connected).agent.updateStats({ stats: { rxBytes: 5n, txBytes: 7n } }),
   metadata: () =>
-    next(connected).agent.batchUpdateMetadata({
+    nextOf(connected).agent.batchUpdateMetadata({
       metadata: ["cpu", "disk", "load"].map((key) => ({ key, result: { value: `${Math.random()}` } })),
     }),
   lines: () => {
-    const { token, logSourceId } = next(crew.agents);
+    const { token, logSourceId } = nextOf(crew.agents);
     const logs = Array.from({ length: LINES }, (_, i) => ({
       output: `line ${i} of a batch, of usual length, at ${Date.now()}`,
     }));
-    return ask(token, "PATCH", "/workspaceagents/me/logs", { log_source_id: logSourceId, logs });
+    return request(token, "PATCH", "/workspaceagents/me/logs", { log_source_id: logSourceId, logs });
   },
   turn: () => {
-    const { id, token } = next(crew.chats);
-    return ask(token, "POST", `/chats/${id}/messages`, { content: [{ type: "text", text: "now" }] });
+    const { id, token } = nextOf(crew.chats);
+    return request(token, "POST", `/chats/${id}/messages`, { content: [{ type: "text", text: "now" }] });
   },
-  list: () => ask(crew.admin, "GET", "/workspaces?limit=25"),
+  list: () => request(crew.admin, "GET", "/workspaces?limit=25"),
 };
 
 /** Returns the milliseconds until the next of randomly arriving requests. */
-const gapOf = (per_s: number): number => (-Math.log(1 - Math.random()) / per_s) * 1000;
+const randomGap = (per_s: number): number => (-Math.log(1 - Math.random()) / per_s) * 1000;
 
-const work = async ({ seconds, per_s, callers = {} }: Work): Promise<Did> => {
+const work = async ({ seconds, per_s, callers = {} }: Work): Promise<OrderResult> => {
   const done: Partial<Record<Kind, number>> = {};
   let [failed, said] = [0, ""];
   const one = async (kind: keyof typeof ACTS): Promise<void> => {
@@ -96,11 +100,11 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<Did> => {
       while (!isOver()) await one(kind as keyof typeof ACTS);
     }),
   );
-  const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, begun + gapOf(rate)]));
+  const due = new Map(Object.entries(per_s).map(([kind, rate]) => [kind, begun + randomGap(rate)]));
   while (!isOver()) {
     for (const [kind, rate] of Object.entries(per_s)) {
       let at = due.get(kind) ?? 0;
-      for (; at <= performance.now(); at += gapOf(rate)) {
+      for (; at <= performance.now(); at += randomGap(rate)) {
         const promise = one(kind as keyof typeof ACTS).finally(() => open.delete(promise));
         open.add(promise);
       }
@@ -112,7 +116,7 @@ const work = async ({ seconds, per_s, callers = {} }: Work): Promise<Did> => {
   return { done, failed, said };
 };
 
-const obey = async (order: Order): Promise<Did> => {
+const handleOrder = async (order: Order): Promise<OrderResult> => {
   if (!("connect" in order)) return await work(order);
   const tokens = crew.agents.slice(connected.length, connected.length + order.connect);
   const pause_ms = (order.seconds * 1000) / tokens.length;
@@ -126,6 +130,6 @@ const obey = async (order: Order): Promise<Did> => {
   return { done: { connect: tokens.length }, failed: 0, said: "" };
 };
 
-for await (const line of linesIn(Bun.stdin.stream()))
-  process.stdout.write(`${JSON.stringify(await obey(JSON.parse(line) as Order))}\n`);
+for await (const line of readLines(Bun.stdin.stream()))
+  process.stdout.write(`${JSON.stringify(await handleOrder(JSON.parse(line) as Order))}\n`);
 process.exit(0);

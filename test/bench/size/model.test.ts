@@ -3,19 +3,19 @@ import { expect, test } from "bun:test";
 import {
   type Constants,
   type Cost,
-  costOf,
+  computeRequirements,
+  deriveCost,
+  deriveGroup,
   type Group,
-  groupOf,
   groupsPerSecond,
   KINDS,
-  less,
-  needsOf,
+  subtractIdle,
   type Window,
 } from "./model.ts";
 
 const group: Group = { node_ms: 0.2, database_ms: 0.3, sent: 400, received: 200, trips: 3, base_ms: 2 };
 const idle = { node_ms: 5, database_ms: 2, sent: 500, received: 300, trips: 4, notices: 1 };
-const none: Cost = {
+const NO_COST: Cost = {
   batches: 0,
   batch_ms: 0,
   node_ms: 0,
@@ -26,10 +26,10 @@ const none: Cost = {
   notices: 0,
   hop_ms: 0,
 };
-const all = <T>(value: T) =>
+const forAllKinds = <T>(value: T) =>
   Object.fromEntries(KINDS.map((kind) => [kind, value])) as Record<(typeof KINDS)[number], T>;
 const line: Cost = {
-  ...none,
+  ...NO_COST,
   batches: 1,
   batch_ms: 0.05,
   trips: 1,
@@ -41,11 +41,11 @@ const line: Cost = {
 };
 const constants: Constants = {
   group,
-  costs: { ...all(none), lines: line },
+  costs: { ...forAllKinds(NO_COST), lines: line },
   idle,
   memory: { node_mb: 150, agent_kb: 50, passed_on_kb: 10 },
 };
-const load = (lines: number, nodes: number) => ({ agents: 1000, nodes, per_s: { ...all(0), lines } });
+const load = (lines: number, nodes: number) => ({ agents: 1000, nodes, per_s: { ...forAllKinds(0), lines } });
 
 test("[BM-5] few batches have a group each, many share one, and a writer never exceeds its capacity", () => {
   expect(groupsPerSecond(0, 2, 0.05)).toBe(0);
@@ -56,7 +56,7 @@ test("[BM-5] few batches have a group each, many share one, and a writer never e
 });
 
 test("[BM-5] the costs of a group and of each kind are recovered from windows built with them", () => {
-  const windowOf = (groups: number, batches: number): Window => ({
+  const makeWindow = (groups: number, batches: number): Window => ({
     seconds: 10,
     done: batches,
     groups,
@@ -69,15 +69,15 @@ test("[BM-5] the costs of a group and of each kind are recovered from windows bu
     turns: groups * group.trips + batches * line.trips + 10 * idle.trips,
     notices: batches / 100,
   });
-  const quiet: Window = { ...windowOf(0, 0), done: 0 };
-  const found = groupOf(less(windowOf(500, 500), quiet), less(windowOf(300, 9000), quiet));
+  const quiet: Window = { ...makeWindow(0, 0), done: 0 };
+  const found = deriveGroup(subtractIdle(makeWindow(500, 500), quiet), subtractIdle(makeWindow(300, 9000), quiet));
   for (const key of Object.keys(group) as (keyof Group)[]) expect(found[key]).toBeCloseTo(group[key], 6);
-  const cost = costOf(less(windowOf(500, 700), quiet), group, line.hop_ms);
+  const cost = deriveCost(subtractIdle(makeWindow(500, 700), quiet), group, line.hop_ms);
   for (const key of Object.keys(line) as (keyof Cost)[]) expect(cost[key]).toBeCloseTo(line[key], 6);
 });
 
 test("[BM-5] more nodes share the work, forward more of it, and receive more from each other", () => {
-  const [one, ten] = [needsOf(load(1000, 1), constants), needsOf(load(1000, 10), constants)];
+  const [one, ten] = [computeRequirements(load(1000, 1), constants), computeRequirements(load(1000, 10), constants)];
   expect(ten.node.batches_per_s * 10).toBeCloseTo(one.node.batches_per_s, 6);
   expect(one.node.passed_on).toBe(0);
   expect(ten.node.passed_on).toBe(90);

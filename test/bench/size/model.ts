@@ -55,7 +55,7 @@ export type Load = {
 };
 
 /** `node`: one of them. `database`: for all nodes together. */
-export type Needs = {
+export type Requirements = {
   readonly node: {
     readonly batches_per_s: number;
     readonly groups_per_s: number;
@@ -103,7 +103,10 @@ export const groupsPerSecond = (batches_per_s: number, base_ms: number, batch_ms
 /**
  * Returns the requirements of this load. Agents are evenly distributed and connect to any node, so all but one in n requests are forwarded.
  */
-export const needsOf = ({ agents, nodes, per_s }: Load, { group, costs, idle, memory }: Constants): Needs => {
+export const computeRequirements = (
+  { agents, nodes, per_s }: Load,
+  { group, costs, idle, memory }: Constants,
+): Requirements => {
   const sum = (of: (cost: Cost) => number): number =>
     KINDS.reduce((total, kind) => total + per_s[kind] * of(costs[kind]), 0);
   const passed = (nodes - 1) / nodes;
@@ -154,7 +157,7 @@ export type Window = {
 };
 
 /** Derives the cost of a group from two windows of the same work, one of which has many batches per group. */
-export const groupOf = (alone: Window, together: Window): Group => {
+export const deriveGroup = (alone: Window, together: Window): Group => {
   const determinant = alone.groups * together.batches - together.groups * alone.batches;
   const base = (of: (window: Window) => number): number =>
     Math.max(0, (of(alone) * together.batches - of(together) * alone.batches) / determinant);
@@ -169,37 +172,37 @@ export const groupOf = (alone: Window, together: Window): Group => {
 };
 
 /** Subtracts the background load, as measured in `quiet`. */
-export const less = (window: Window, quiet: Window): Window => {
-  const own = (of: (one: Window) => number): number =>
+export const subtractIdle = (window: Window, quiet: Window): Window => {
+  const ownShare = (of: (one: Window) => number): number =>
     Math.max(0, of(window) - (of(quiet) / quiet.seconds) * window.seconds);
   return {
     seconds: window.seconds,
     done: window.done,
-    groups: own(({ groups }) => groups),
-    batches: own(({ batches }) => batches),
-    writing_ms: own(({ writing_ms }) => writing_ms),
-    node_ms: own(({ node_ms }) => node_ms),
-    database_ms: own(({ database_ms }) => database_ms),
-    sent: own(({ sent }) => sent),
-    received: own(({ received }) => received),
-    turns: own(({ turns }) => turns),
-    notices: own(({ notices }) => notices),
+    groups: ownShare(({ groups }) => groups),
+    batches: ownShare(({ batches }) => batches),
+    writing_ms: ownShare(({ writing_ms }) => writing_ms),
+    node_ms: ownShare(({ node_ms }) => node_ms),
+    database_ms: ownShare(({ database_ms }) => database_ms),
+    sent: ownShare(({ sent }) => sent),
+    received: ownShare(({ received }) => received),
+    turns: ownShare(({ turns }) => turns),
+    notices: ownShare(({ notices }) => notices),
   };
 };
 
 /** Derives the cost of one item of a kind from a window with only that kind, without the cost of groups. */
-export const costOf = (window: Window, group: Group, hop_ms = 0): Cost => {
-  const own = (all: number, each: number): number => Math.max(0, all - window.groups * each) / window.done;
+export const deriveCost = (window: Window, group: Group, hop_ms = 0): Cost => {
+  const ownShare = (all: number, each: number): number => Math.max(0, all - window.groups * each) / window.done;
   return {
     // A group that only notifies other nodes has none.
     batches: Math.max(window.batches, window.groups) / window.done,
     batch_ms:
       Math.max(0, window.writing_ms - window.groups * group.base_ms) / Math.max(window.batches, window.groups, 1),
-    node_ms: own(window.node_ms, group.node_ms),
-    database_ms: own(window.database_ms, group.database_ms),
-    sent: own(window.sent, group.sent),
-    received: own(window.received, group.received),
-    trips: own(window.turns, group.trips),
+    node_ms: ownShare(window.node_ms, group.node_ms),
+    database_ms: ownShare(window.database_ms, group.database_ms),
+    sent: ownShare(window.sent, group.sent),
+    received: ownShare(window.received, group.received),
+    trips: ownShare(window.turns, group.trips),
     notices: window.notices / window.done,
     hop_ms,
   };

@@ -5,8 +5,8 @@ import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../machine.ts";
 import { calibrate, HEARTBEAT_S } from "./calibrate.ts";
-import { type Constants, type Kind, type Load, type Needs, needsOf } from "./model.ts";
-import { openWorld, type Seen } from "./world.ts";
+import { type Constants, computeRequirements, type Kind, type Load, type Requirements } from "./model.ts";
+import { type MeasuredWindow, openWorld } from "./world.ts";
 
 const { values } = parseArgs({
   options: {
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   },
 });
 
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const printLine = (text: string): void => void process.stdout.write(`${text}\n`);
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 const SECONDS = 20;
 
@@ -44,7 +44,7 @@ const MIX: Readonly<Record<"check" | "day", Readonly<Record<Kind, number>>>> = {
     list: 1 / 60,
   },
 };
-const loadOf = (agents: number, nodes: number, mix: keyof typeof MIX): Load => ({
+const toLoad = (agents: number, nodes: number, mix: keyof typeof MIX): Load => ({
   agents,
   nodes,
   per_s: Object.fromEntries(Object.entries(MIX[mix]).map(([kind, rate]) => [kind, rate * agents])) as Load["per_s"],
@@ -52,7 +52,7 @@ const loadOf = (agents: number, nodes: number, mix: keyof typeof MIX): Load => (
 
 const round = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3);
-const ROWS: readonly [string, (needs: Needs) => number, (seen: Seen, mb: number) => number][] = [
+const ROWS: readonly [string, (needs: Requirements) => number, (seen: MeasuredWindow, mb: number) => number][] = [
   ["batches/s", ({ node }) => node.batches_per_s, ({ batches, seconds }) => batches / seconds],
   ["commits/s", ({ database }) => database.groups_per_s, ({ groups, seconds }) => groups / seconds],
   ["writer busy", ({ node }) => node.writer_busy, ({ writing_ms, seconds }) => writing_ms / 1000 / seconds],
@@ -73,7 +73,7 @@ const ROWS: readonly [string, (needs: Needs) => number, (seen: Seen, mb: number)
   ["memory of the node, MB", ({ node }) => node.memory_mb, (_, mb) => mb],
 ];
 
-const measured = async (agents: number): Promise<Constants> => {
+const loadConstants = async (agents: number): Promise<Constants> => {
   const file = values.constants;
   if (file && existsSync(file)) return (await Bun.file(file).json()) as Constants;
   await using world = await openWorld(agents);
@@ -86,20 +86,20 @@ const measured = async (agents: number): Promise<Constants> => {
 const check = async (agents: number, constants: Constants): Promise<void> => {
   await using world = await openWorld(agents);
   await world.seen({ connect: agents, seconds: HEARTBEAT_S });
-  const load = loadOf(agents, 1, "check");
+  const load = toLoad(agents, 1, "check");
   const { connect: _, heartbeat: __, ...per_s } = load.per_s;
   await world.seen({ seconds: 5, per_s });
   const seen = await world.seen({ seconds: SECONDS, per_s });
-  const [predicted, mb] = [needsOf(load, constants), world.memory()];
-  say(`\n${agents} agents, ${SECONDS} s\n\n| | predicted | measured | error |\n|---|---|---|---|`);
+  const [predicted, mb] = [computeRequirements(load, constants), world.memory()];
+  printLine(`\n${agents} agents, ${SECONDS} s\n\n| | predicted | measured | error |\n|---|---|---|---|`);
   for (const [name, model, real] of ROWS) {
     const [a, b] = [model(predicted), real(seen, mb)];
-    say(`| ${name} | ${round(a)} | ${round(b)} | ${b > 0 ? `${((a / b - 1) * 100).toFixed(0)} %` : "-"} |`);
+    printLine(`| ${name} | ${round(a)} | ${round(b)} | ${b > 0 ? `${((a / b - 1) * 100).toFixed(0)} %` : "-"} |`);
   }
 };
 
-const constants = await measured(Number(values.agents));
-say(`${describeMachine()}\n\n${JSON.stringify(constants, undefined, 2)}`);
+const constants = await loadConstants(Number(values.agents));
+printLine(`${describeMachine()}\n\n${JSON.stringify(constants, undefined, 2)}`);
 for (const agents of values.check.filter((one) => one !== "0")) await check(Number(agents), constants);
 for (const [agents, nodes] of [
   [1000, 1],
@@ -107,12 +107,12 @@ for (const [agents, nodes] of [
   [5000, 3],
   [50_000, 10],
 ] as const) {
-  const { node, database } = needsOf(loadOf(agents, nodes, "day"), constants);
-  say(`\n${agents} agents on ${nodes}`);
+  const { node, database } = computeRequirements(toLoad(agents, nodes, "day"), constants);
+  printLine(`\n${agents} agents on ${nodes}`);
   for (const [name, value] of Object.entries({
     ...node,
     ...Object.fromEntries(Object.entries(database).map(([k, v]) => [`database ${k}`, v])),
   }))
-    say(`| ${name} | ${round(value)} |`);
+    printLine(`| ${name} | ${round(value)} |`);
 }
 process.exit(0);

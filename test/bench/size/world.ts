@@ -7,25 +7,25 @@ import { SQL } from "bun";
 import { CHANNEL } from "#db/pg/told/notice.ts";
 import { Client } from "#src/client.ts";
 import { type NodeProcess, startCluster } from "#test/support/cluster.ts";
-import { linesIn } from "#test/support/net/lines.ts";
+import { readLines } from "#test/support/net/lines.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { freePort, processorMs, residentMiB } from "../machine.ts";
+import { findFreePort, processorMs, residentMiB } from "../machine.ts";
 import { startModel } from "../model.ts";
 import { productCommand, type SeededAgent, seedAgents } from "../product.ts";
 import { startPostgres } from "../rows/rows-cluster.ts";
-import type { Crew, Did, Order } from "./agents.ts";
+import type { Crew, Order, OrderResult } from "./agents.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
 import type { Window } from "./model.ts";
 
 /** As in practice: few agents per workspace. */
-const EACH = 4;
+const AGENTS_PER_WORKSPACE = 4;
 const CHATS = 50;
 const METADATA = ["cpu", "disk", "load"].map((key) => ({ key, script: "true", interval: 10 }));
 
-export type Seen = Window & { readonly did: Did };
+export type MeasuredWindow = Window & { readonly did: OrderResult };
 export type SizeWorld = AsyncDisposable & {
   /** Sends an order and returns what was measured until it was done. */
-  seen(order: Order): Promise<Seen>;
+  seen(order: Order): Promise<MeasuredWindow>;
   /** MiB of all nodes. */
   memory(): number;
   /** A spare that only forwards these orders: its CPU time for each, and its memory without and with the agents it serves. */
@@ -36,7 +36,7 @@ export type SizeWorld = AsyncDisposable & {
   }>;
 };
 
-const processorOfDatabase = (folder: string): number => {
+const readDatabaseCpuMs = (folder: string): number => {
   const postmaster = readFileSync(join(folder, "data/postmaster.pid"), "utf8").split("\n")[0];
   const ofIt = readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
@@ -51,12 +51,12 @@ const processorOfDatabase = (folder: string): number => {
   return ofIt.reduce((sum, pid) => sum + processorMs(Number(pid)), 0);
 };
 
-const figuresOf = async (port: number): Promise<(name: string) => number> => {
+const loadMetrics = async (port: number): Promise<(name: string) => number> => {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return (name) => Number(new RegExp(`^${name}(?:{[^}]*})? (.*)$`, "m").exec(text)?.[1] ?? Number.NaN);
 };
 
-const countOf = ({ done }: Did): number => Object.values(done).reduce((sum, one) => sum + one, 0);
+const countDone = ({ done }: OrderResult): number => Object.values(done).reduce((sum, one) => sum + one, 0);
 
 /** Starts agents.ts; orders are processed one after the other. */
 const startAgents = (urls: readonly URL[], file: string) => {
@@ -65,13 +65,13 @@ const startAgents = (urls: readonly URL[], file: string) => {
     stdout: "pipe",
     stderr: "inherit",
   });
-  const said = linesIn(child.stdout);
+  const said = readLines(child.stdout);
   return {
-    async obey(order: Order): Promise<Did> {
+    async obey(order: Order): Promise<OrderResult> {
       child.stdin.write(`${JSON.stringify(order)}\n`);
       child.stdin.flush();
       const { value } = await said.next();
-      const did = JSON.parse(value ?? "{}") as Did;
+      const did = JSON.parse(value ?? "{}") as OrderResult;
       if (did.failed > 0) throw new Error(`${did.failed} failed: ${did.said}`);
       return did;
     },
@@ -82,14 +82,14 @@ const startAgents = (urls: readonly URL[], file: string) => {
   };
 };
 
-const peopleOf = (admin: Client, organization_id: string, count: number): Promise<Client[]> =>
+const createPeople = (admin: Client, organization_id: string, count: number): Promise<Client[]> =>
   Promise.all(
     Array.from({ length: count }, async (_, n) => {
       const [username, password] = [`person-${n}`, `of person ${n}, ${crypto.randomUUID()}`];
       const email = `${username}@example.com`;
       const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };
       await admin.post<unknown>("/api/v2/users", account);
-      return await admin.as(undefined).signIn(email, password);
+      return await admin.withToken(undefined).signIn(email, password);
     }),
   );
 
@@ -106,8 +106,8 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   const postgres = stack.use(await startPostgres(tmpdir()));
   const proxy = startCountingProxy(new URL(postgres.env.SLIPWAY_DATABASE_URL));
   stack.defer(() => proxy.stop());
-  const nothing = async (): Promise<void> => {};
-  const database = { name: "postgres", url: proxy.url.href, cutConnections: nothing, remove: nothing };
+  const doNothing = async (): Promise<void> => {};
+  const database = { name: "postgres", url: proxy.url.href, cutConnections: doNothing, remove: doNothing };
   const cluster = stack.use(await startCluster({ database }));
   const env = {
     SLIPWAY_CLUSTER_READS: "every",
@@ -118,7 +118,7 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   const program = productCommand();
   const started: { readonly node: NodeProcess; readonly metrics: number }[] = [];
   for (let n = 1; n <= nodes; n++) {
-    const metrics = await freePort();
+    const metrics = await findFreePort();
     const own = { ...env, SLIPWAY_METRICS_ADDRESS: `127.0.0.1:${metrics}` };
     started.push({ node: await cluster.start(n, { env: own, program }), metrics });
   }
@@ -129,13 +129,13 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   await admin.post<unknown>("/api/v2/chats/model-configs", { provider: "openai-compat", model: "source" });
   const [organization] = await admin.get<{ id: string }[]>("/api/v2/organizations");
   const organization_id = organization?.id ?? "";
-  const users = people === 0 ? [admin] : await peopleOf(admin, organization_id, people);
+  const users = people === 0 ? [admin] : await createPeople(admin, organization_id, people);
   const product = { url: node.url.origin, adminToken: admin.token ?? "" };
   const agents: SeededAgent[] = [];
   for (const user of users)
     agents.push(
       ...(await seedAgents(product, count / users.length, {
-        each: EACH,
+        each: AGENTS_PER_WORKSPACE,
         more: { metadata: METADATA },
         owner: user.token,
       })),
@@ -162,8 +162,8 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
   stack.defer(() => listener.close());
   await listener.listen(CHANNEL, () => void notices++);
 
-  const look = async () => {
-    const figures = await Promise.all(started.map(({ metrics }) => figuresOf(metrics)));
+  const sampleNodes = async () => {
+    const figures = await Promise.all(started.map(({ metrics }) => loadMetrics(metrics)));
     const sum = (name: string): number => figures.reduce((total, figure) => total + figure(name), 0);
     return {
       at: performance.now(),
@@ -171,35 +171,35 @@ export const openWorld = async (count: number, { people = 0, nodes = 1 }: Size =
       batches: sum("slipway_commit_batches_total"),
       writing_ms: sum("slipway_commit_seconds_sum") * 1000,
       node_ms: started.reduce((total, { node: { pid } }) => total + processorMs(pid), 0),
-      database_ms: processorOfDatabase(postgres.folder),
+      database_ms: readDatabaseCpuMs(postgres.folder),
       notices,
       ...proxy.counts,
     };
   };
-  const spareOf = async (): Promise<NodeProcess> =>
+  const startSpare = async (): Promise<NodeProcess> =>
     await cluster.start(nodes + 1, { env: { ...env, SLIPWAY_CLUSTER_READS: "active" }, program });
   const opened = stack.move();
   return {
     async seen(order) {
-      const from = await look();
+      const from = await sampleNodes();
       const did = await crowd.obey(order);
-      const to = await look();
+      const to = await sampleNodes();
       const { at: _, ...counts } = from;
       const grown = Object.fromEntries(
         Object.entries(counts).map(([name, value]) => [name, ((to as Record<string, number>)[name] as number) - value]),
       ) as Omit<Window, "seconds" | "done">;
-      return { ...grown, seconds: (to.at - from.at) / 1000, done: countOf(did), did };
+      return { ...grown, seconds: (to.at - from.at) / 1000, done: countDone(did), did };
     },
     memory: () => started.reduce((sum, { node: { pid } }) => sum + residentMiB(pid), 0),
     async behindSpare(orders) {
-      const spare = await spareOf();
+      const spare = await startSpare();
       await using others = startAgents([spare.url], file);
       const empty_mb = residentMiB(spare.pid);
       const seen = [];
       for (const order of orders) {
         const before = processorMs(spare.pid);
         const did = await others.obey(order);
-        seen.push({ count: countOf(did), spare_ms: processorMs(spare.pid) - before });
+        seen.push({ count: countDone(did), spare_ms: processorMs(spare.pid) - before });
       }
       return { seen, empty_mb, full_mb: residentMiB(spare.pid) };
     },

@@ -8,7 +8,7 @@ import { AgentTokens } from "#src/api/http/agent-tokens.ts";
 import { MovableParts } from "#test/support/cluster/movable-parts.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 
 let server: TestServer;
@@ -24,7 +24,7 @@ testInside(
     const hash = sha256(agent.agent_token);
     const parts = new MovableParts();
     const clock = new ManualClock();
-    const { store, topics } = contextOf(server);
+    const { store, topics } = getContext(server);
     let looks = 0;
     const counted = {
       get<T>(query: Query<T>): Promise<T | undefined> {
@@ -34,31 +34,31 @@ testInside(
     };
     const tokens = new AgentTokens({ store: counted, topics, clock, parts });
     /** Returns how many lookups it takes to find the token again. */
-    const looked = async (): Promise<number> => {
+    const countLookups = async (): Promise<number> => {
       looks = 0;
       expect((await tokens.find(hash))?.agent_id).toBe(agent.agent_id);
       return looks;
     };
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
     topics.publish("agent_gone", agent.agent_id, {});
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
     clock.advance(1_001);
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
 
     const { part = -1 } = (await store.get(findAgentByToken({ token_hash: hash }))) ?? {};
     parts.drop([part]);
-    expect([await looked(), await looked()]).toEqual([1, 1]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 1]);
     parts.add([part]);
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
     parts.drop([part]);
     parts.add([part]);
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
 
     // It becomes invalid while it is being read.
     clock.advance(1_001);
     const reading = tokens.find(hash);
     topics.publish("agent_gone", agent.agent_id, {});
     await reading;
-    expect([await looked(), await looked()]).toEqual([1, 0]);
+    expect([await countLookups(), await countLookups()]).toEqual([1, 0]);
   },
 );

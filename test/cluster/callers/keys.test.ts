@@ -8,7 +8,7 @@ import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
-const EVERY = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
+const ALL_ACTIVE = { env: { SLIPWAY_CLUSTER_ACTIVE: "every" } };
 const ROUNDS = 5;
 
 testNeeding(
@@ -16,7 +16,7 @@ testNeeding(
   "[CP-72] a key that is revoked, a role that is taken and a suspension count on every active node from their answer on",
   async () => {
     await using cluster = await startCluster();
-    const nodes = [await cluster.start(1, EVERY), await cluster.start(2, EVERY)] as const;
+    const nodes = [await cluster.start(1, ALL_ACTIVE), await cluster.start(2, ALL_ACTIVE)] as const;
     await using sql = new SQL(cluster.database.url, { max: 1 });
     const shares = (): Promise<{ count: number }[]> =>
       sql.unsafe("select count(*)::int as count from parts where node <> '' group by node");
@@ -40,32 +40,34 @@ testNeeding(
       "select distinct on (node) id, node from workspaces join parts using (part) order by node, id",
     );
     expect(workspaces.length).toBe(2);
-    const as = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
+    const clientFor = (node: NodeProcess, token: string | undefined): Client => new Client(node.url, token);
     /** Returns a caller's statuses for a read that the node answers, and for changes that each node makes in its shards. */
-    const statuses = async (token: string | undefined): Promise<Set<number>> => {
+    const fetchStatuses = async (token: string | undefined): Promise<Set<number>> => {
       const asked = nodes.flatMap((node) => [
-        as(node, token).fetch("GET", "/api/v2/users/me"),
-        ...workspaces.map(({ id }) => as(node, token).fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: null })),
+        clientFor(node, token).fetch("GET", "/api/v2/users/me"),
+        ...workspaces.map(({ id }) =>
+          clientFor(node, token).fetch("PUT", `/api/v2/workspaces/${id}/ttl`, { ttl_ms: null }),
+        ),
       ]);
       return new Set((await Promise.all(asked)).map(({ status }) => status));
     };
     for (let n = 0; n < ROUNDS; n++) {
       const [by = nodes[0]] = [nodes[n % 2]];
       const { key } = await admin.post<{ key: string }>("/api/v2/users/me/keys/tokens", {});
-      expect([...(await statuses(key))].sort()).toEqual([200, 204]);
-      await as(by, admin.token).delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
-      expect([...(await statuses(key))]).toEqual([401]);
+      expect([...(await fetchStatuses(key))].sort()).toEqual([200, 204]);
+      await clientFor(by, admin.token).delete(`/api/v2/users/me/keys/${key.slice(0, 10)}`);
+      expect([...(await fetchStatuses(key))]).toEqual([401]);
 
       const [person] = people.slice(n) as [(typeof people)[number]];
       const client = await new Client(by.url).signIn(person.email, password);
-      const allow = (roles: string[]) => as(by, admin.token).put(`/api/v2/users/${person.id}/roles`, { roles });
+      const allow = (roles: string[]) => clientFor(by, admin.token).put(`/api/v2/users/${person.id}/roles`, { roles });
       await allow(["owner"]);
-      expect([...(await statuses(client.token))].sort()).toEqual([200, 204]);
+      expect([...(await fetchStatuses(client.token))].sort()).toEqual([200, 204]);
       await allow([]);
-      const left = await statuses(client.token);
+      const left = await fetchStatuses(client.token);
       expect([left.has(200), left.has(404) || left.has(403)]).toEqual([true, true]);
-      await as(by, admin.token).put(`/api/v2/users/${person.id}/status/suspend`);
-      expect([...(await statuses(client.token))]).toEqual([401]);
+      await clientFor(by, admin.token).put(`/api/v2/users/${person.id}/status/suspend`);
+      expect([...(await fetchStatuses(client.token))]).toEqual([401]);
     }
   },
   120_000,

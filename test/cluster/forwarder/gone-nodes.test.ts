@@ -109,7 +109,7 @@ for (const kind of ["among", "spare"] as const)
     expect(await early.until((text) => text.includes("next:"))).toContain("next: GET ");
     for (const one of [write, half])
       expect(await one.until((text) => text.includes("}"))).toMatch(
-        /^HTTP\/1\.1 500 .*The node that was to do this does not answer any more: it may have been done or not\./s,
+        /^HTTP\/1\.1 500 .*The node that handled this request stopped responding. The request may or may not have taken effect\./s,
       );
     await Promise.all([stream.closed, socket.closed]);
     expect(systemClock.monotonic() - followed).toBeLessThan(2_000);

@@ -6,7 +6,7 @@ import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { pause } from "#base/retry.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { elsewhere, parseForwardedAddress } from "#src/cluster/passed-on.ts";
+import { decline, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
@@ -26,7 +26,7 @@ const startNodes = (...lists: number[][]) => startNodesThatKnow(undefined, ...li
 const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | undefined, ...lists: number[][]) => {
   const has = lists.map((list) => new Set(list));
   const ports: number[] = [];
-  const place = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
+  const toAddress = (port: number | undefined) => (port === undefined ? undefined : { hostname: "127.0.0.1", port });
   const asked: string[] = [];
   const nodes = has.map((own, i) => {
     const server = Bun.serve({
@@ -36,7 +36,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
         const client = parseForwardedAddress(request.headers.get(NODE_HEADER), sha256(TOKEN));
         const part = Number(new URL(request.url).pathname.split("/")[2]);
         asked.push(`${i} ${part}`);
-        if (!own.has(part)) return elsewhere(request, TOKEN, systemClock, part);
+        if (!own.has(part)) return decline(request, TOKEN, systemClock, part);
         // A server that does a lookup.
         await pause(systemClock, 5);
         const said = { node: i, client, bytes: (await request.bytes()).length };
@@ -51,7 +51,7 @@ const startNodesThatKnow = (partOf: ((path: string) => number | undefined) | und
       isOurs: () => true,
       token: TOKEN,
       parts: {
-        here: () => place(server.port),
+        here: () => toAddress(server.port),
         has: (part) => own.has(part),
         lifeAt: () => 1,
         partOf: partOf && (async (request) => partOf(new URL(request.url).pathname)),
@@ -133,21 +133,21 @@ test("[CL-31] two nodes that each consider the other the owner do not forward a 
 });
 
 test("[CL-30] a node that knows by the head whose a request is asks that one first; what it takes wrongly for someone's is found all the same", async () => {
-  const told = (path: string): number | undefined => {
+  const lookUpPart = (path: string): number | undefined => {
     const part = Number(path.split("/")[2]);
     if (part === 4) throw new Error("the database does not answer");
     // It does not know about 5, and mistakes 6 for another.
     return part === 5 ? undefined : part === 6 ? 0 : part;
   };
-  const { nodes, asked } = startNodesThatKnow(told, [0, 1], [2, 4, 5, 6]);
-  const by = async (part: number): Promise<unknown> => {
+  const { nodes, asked } = startNodesThatKnow(lookUpPart, [0, 1], [2, 4, 5, 6]);
+  const requestPart = async (part: number): Promise<unknown> => {
     asked.length = 0;
     const answer = await fetch(nodes[0]?.url(part) ?? "", { method: "POST", body: "x".repeat(1000) });
     return [((await answer.json()) as { node: number }).node, ...asked];
   };
-  expect(await by(1)).toEqual([0, "0 1"]);
-  expect(await by(2)).toEqual([1, "1 2"]);
-  for (const part of [4, 5, 6]) expect(await by(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
+  expect(await requestPart(1)).toEqual([0, "0 1"]);
+  expect(await requestPart(2)).toEqual([1, "1 2"]);
+  for (const part of [4, 5, 6]) expect(await requestPart(part)).toEqual([1, `0 ${part}`, `1 ${part}`]);
 });
 
 test("[CL-63] a client's node header without the token is dropped, and a client that half-closes gets its answer", async () => {

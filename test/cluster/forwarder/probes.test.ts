@@ -5,7 +5,7 @@ import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection, rawRequest } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
-const MOST = 2;
+const MAX_OPEN_REQUESTS = 2;
 /** Number of additional connections whose heads are read, and for how long. */
 const PROBES = 32;
 const PROBE_HEAD_MS = 2_000;
@@ -16,13 +16,13 @@ afterEach(() => {
 });
 
 /** A node at its limit of idle connections. */
-const fullNode = async () => {
+const openFullNode = async () => {
   const clock = new ManualClock();
   const forwarder = new Forwarder({
     hostname: "127.0.0.1",
     port: 0,
     clock,
-    max_connections: MOST,
+    max_connections: MAX_OPEN_REQUESTS,
     isOurs: () => true,
     token: "the-token-of-the-nodes",
     leader: () => undefined,
@@ -40,30 +40,30 @@ const fullNode = async () => {
     return connections;
   };
   const ask = (path: string, method = "GET") => rawRequest(url, `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
-  return { clock, forwarder, silent, ask, first: await silent(MOST) };
+  return { clock, forwarder, silent, ask, first: await silent(MAX_OPEN_REQUESTS) };
 };
 
-const TOO_MANY = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
+const TOO_MANY_REQUESTS = { status: 503, body: JSON.stringify({ message: "The server has too many open requests." }) };
 
 test("[CL-60] beyond max_connections only health checks are answered", async () => {
-  const { ask, forwarder } = await fullNode();
+  const { ask, forwarder } = await openFullNode();
   for (let round = 0; round < 2 * PROBES; round++) {
     expect(await ask("/healthz")).toEqual({ status: 200, body: "OK" });
     const ready = await ask("/readyz");
     expect([ready.status, JSON.parse(ready.body).message]).toEqual([503, "No node of the cluster is active."]);
-    expect(await ask("/healthz", "POST")).toEqual(TOO_MANY);
-    expect(await ask("/api/v2/buildinfo")).toEqual(TOO_MANY);
+    expect(await ask("/healthz", "POST")).toEqual(TOO_MANY_REQUESTS);
+    expect(await ask("/api/v2/buildinfo")).toEqual(TOO_MANY_REQUESTS);
   }
-  await until(() => forwarder.size === MOST);
+  await until(() => forwarder.size === MAX_OPEN_REQUESTS);
 });
 
 test("[CL-60] the reserve for health checks is small, and a silent client loses its place soon", async () => {
-  const { clock, forwarder, silent, ask, first } = await fullNode();
+  const { clock, forwarder, silent, ask, first } = await openFullNode();
   const beyond = await silent(PROBES);
-  expect(await ask("/healthz")).toEqual(TOO_MANY);
+  expect(await ask("/healthz")).toEqual(TOO_MANY_REQUESTS);
   clock.advance(PROBE_HEAD_MS);
   await Promise.all(beyond.map(({ closed }) => closed));
-  await until(() => forwarder.size === MOST);
+  await until(() => forwarder.size === MAX_OPEN_REQUESTS);
   expect((await ask("/healthz")).status).toBe(200);
   expect(first.map(({ socket }) => socket.closed)).toEqual([false, false]);
 });

@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { sha256 } from "#base/ids.ts";
 import { NODE_HEADER } from "#base/network/node-headers.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { elsewhere, parseForwardedAddress } from "#src/cluster/passed-on.ts";
+import { decline, parseForwardedAddress } from "#src/cluster/passed-on.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 
@@ -19,11 +19,11 @@ afterEach(() => {
   for (const one of open.splice(0)) one.stop();
 });
 
-type Seen = { sent: number; blocked: boolean };
+type ReaderState = { sent: number; blocked: boolean };
 
 /** A fake active node that echoes requests, streams, and sends more than a reader accepts. */
 const activeNode = () => {
-  const seen: Seen = { sent: 0, blocked: false };
+  const seen: ReaderState = { sent: 0, blocked: false };
   const pump = (socket: Bun.ServerWebSocket<unknown>): void => {
     seen.blocked = false;
     while (seen.sent < MESSAGES) {
@@ -102,7 +102,7 @@ const spare = (
 };
 
 /** A port with a full accept queue: dialing it gets no response, as with an unreachable machine. */
-const unansweredPort = async () => {
+const openUnansweredPort = async () => {
   const program = [
     "import socket, sys, time",
     "one = socket.socket(); one.bind(('127.0.0.1', 0)); one.listen(0)",
@@ -112,7 +112,7 @@ const unansweredPort = async () => {
   const child = Bun.spawn([needs.python3.file, "-c", program], { stdin: "pipe", stdout: "pipe" });
   const { value } = await child.stdout.getReader().read();
   const port = Number(new TextDecoder().decode(value));
-  const connections = (state: string): number => {
+  const countConnections = (state: string): number => {
     const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp"]);
     const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
     return stdout
@@ -125,7 +125,7 @@ const unansweredPort = async () => {
   return {
     port,
     /** A connection waits for a response to its first packet. */
-    isDialled: () => connections("02") > 0,
+    isDialled: () => countConnections("02") > 0,
     async [Symbol.asyncDispose]() {
       filling.terminate();
       child.kill("SIGKILL");
@@ -135,7 +135,7 @@ const unansweredPort = async () => {
 };
 
 /** A client that can stop reading. */
-const rawClient = async (port: number, text: string) => {
+const openRawClient = async (port: number, text: string) => {
   let received = 0;
   const heard: Buffer[] = [];
   let ended = false;
@@ -161,9 +161,9 @@ describe("a spare", () => {
   test("[CL-4] forwards requests with the client's address, and trusts no one else's claim of one", async () => {
     const { port } = activeNode();
     const forwarder = spare(() => port);
-    const ask = (headers: Record<string, string>) =>
+    const callForwarder = (headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${forwarder.port}/some/path`, { method: "POST", body: "x".repeat(300_000), headers });
-    const plain = await (await ask({})).json();
+    const plain = await (await callForwarder({})).json();
     expect(plain).toMatchObject({ pathname: "/some/path", named: "127.0.0.1", body: "x".repeat(300_000) });
     // A request that claims to be forwarded, but lacks the token, is treated like any other.
     const forged = await fetch(`http://127.0.0.1:${forwarder.port}/`, {
@@ -172,7 +172,7 @@ describe("a spare", () => {
     expect([forged.status, await forged.json()]).toMatchObject([200, { named: "127.0.0.1" }]);
   });
 
-  test("[CL-4] streams what comes as it comes, and many at once", async () => {
+  test("[CL-4] streams data as it arrives, for many requests in parallel", async () => {
     const { port } = activeNode();
     const forwarder = spare(() => port);
     const all = await Promise.all(
@@ -191,7 +191,7 @@ describe("a spare", () => {
     const forwarder = spare(() => port);
     const key = "dGhlIHNhbXBsZSBub25jZQ==";
     const upgrade = `GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`;
-    const client = await rawClient(forwarder.port, upgrade);
+    const client = await openRawClient(forwarder.port, upgrade);
     await until(() => client.text().includes("101 Switching"));
     const before = process.memoryUsage().rss;
     client.socket.pause();
@@ -218,7 +218,7 @@ describe("a spare", () => {
     expect(((await answer.json()) as { body: string }).body.length).toBe(body.length);
   }, 20_000);
 
-  test("[CL-20] [CL-21] asks itself first what only reads, and the active node what it cannot say, or says no more", async () => {
+  test("[CL-20] [CL-21] tries reads itself first, and forwards to the active node what it does not answer", async () => {
     const { port } = activeNode();
     const asked: string[] = [];
     const { promise: never } = Promise.withResolvers<Response>();
@@ -242,25 +242,25 @@ describe("a spare", () => {
       undefined,
       () => reads,
     );
-    const ask = async (path: string, init: RequestInit = {}): Promise<string> => {
+    const callForwarder = async (path: string, init: RequestInit = {}): Promise<string> => {
       const text = await (
         await fetch(`http://127.0.0.1:${forwarder.port}${path}`, { ...init, keepalive: false })
       ).text();
       return text.startsWith("read here") ? `read here, ${text.length}` : JSON.parse(text).pathname;
     };
-    expect(await ask("/known")).toBe("read here, 1000000");
-    expect(await ask("/elsewhere")).toBe("/elsewhere");
-    expect(await ask("/known", { method: "POST" })).toBe("/known");
+    expect(await callForwarder("/known")).toBe("read here, 1000000");
+    expect(await callForwarder("/elsewhere")).toBe("/elsewhere");
+    expect(await callForwarder("/known", { method: "POST" })).toBe("/known");
     expect(asked).toEqual(["GET /known 127.0.0.1", "GET /elsewhere 127.0.0.1"]);
     // Reading stops while a response is awaited.
-    const hanging = ask("/hangs");
+    const hanging = callForwarder("/hangs");
     await until(() => asked.length === 3);
     reads = undefined;
     expect(await hanging).toBe("/hangs");
-    expect(await ask("/known")).toBe("/known");
+    expect(await callForwarder("/known")).toBe("/known");
     // Nothing listens there.
     reads = 1;
-    expect(await ask("/known")).toBe("/known");
+    expect(await callForwarder("/known")).toBe("/known");
     await until(() => forwarder.size === 0);
   }, 20_000);
 
@@ -277,7 +277,7 @@ describe("a spare", () => {
   test("[CL-5] retries the next node with the whole request when the first is no longer active; nothing else can send that signal", async () => {
     const asked: number[] = [];
     // A node that is shutting down, and an application behind a node, which may respond in any way.
-    const answering = (answer: (request: Request) => Promise<Response>) => {
+    const startUpstream = (answer: (request: Request) => Promise<Response>) => {
       const server = Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
@@ -289,8 +289,8 @@ describe("a spare", () => {
       open.push({ stop: () => void server.stop(true) });
       return server.port as number;
     };
-    const leaving = answering((request) => elsewhere(request, TOKEN, systemClock));
-    const behind = answering(
+    const leaving = startUpstream((request) => decline(request, TOKEN, systemClock));
+    const behind = startUpstream(
       async () => new Response("from behind", { status: 503, headers: { [NODE_HEADER]: "elsewhere" } }),
     );
     const next = activeNode().port;
@@ -340,7 +340,7 @@ describe("a spare", () => {
     [needs.python3],
     "[CL-5] goes on to the next node when the one before takes no connection any more, without a word",
     async () => {
-      await using silent = await unansweredPort();
+      await using silent = await openUnansweredPort();
       const { port } = activeNode();
       let leader = silent.port;
       const forwarder = spare(() => leader);
@@ -356,33 +356,40 @@ describe("a spare", () => {
   test("[CL-6] lives on its own, and is ready while the active node is", async () => {
     let leader: number | undefined;
     const forwarder = spare(() => leader);
-    const ready = async (headers: Record<string, string> = {}) => {
+    const fetchReadiness = async (headers: Record<string, string> = {}) => {
       const answer = await fetch(`http://127.0.0.1:${forwarder.port}/readyz`, { headers });
       return [answer.status, await answer.json()];
     };
     const alive = await fetch(`http://127.0.0.1:${forwarder.port}/healthz`);
     expect([alive.status, await alive.text()]).toEqual([200, "OK"]);
     expect(alive.headers.get("x-content-type-options")).toBe("nosniff");
-    expect(await ready()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
+    expect(await fetchReadiness()).toEqual([503, { message: "No node of the cluster is active.", ...STATE }]);
     leader = activeNode().port;
     const host = "slipway.test";
-    const passing = { message: "Ready: this node passes on to the active one.", ...STATE };
-    expect(await ready({ host })).toEqual([200, passing]);
-    expect(await ready()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
+    const passing = { message: "Ready: this node forwards to the active one.", ...STATE };
+    expect(await fetchReadiness({ host })).toEqual([200, passing]);
+    expect(await fetchReadiness()).toEqual([503, { message: "The active node is not ready: Not now.", ...STATE }]);
     // Two spares that mistake each other for the active node.
     leader = spare(() => forwarder.port).port;
-    const [status, { message }] = (await ready({ host })) as [number, { message: string }];
+    const [status, { message }] = (await fetchReadiness({ host })) as [number, { message: string }];
     expect([status, message]).toEqual([503, "The active node is not ready: This node is not the active one."]);
     leader = 1;
-    expect(await ready({ host })).toEqual([503, { message: "The active node does not answer this one.", ...STATE }]);
+    expect(await fetchReadiness({ host })).toEqual([
+      503,
+      { message: "The active node does not answer this one.", ...STATE },
+    ]);
   });
 
   test("[CL-6] answers liveness checks for the server's host, and leaves other hosts to the active node", async () => {
     const node = activeNode();
     const { port } = spare(() => node.port);
-    const ask = async (host: string) => (await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host } })).text();
-    expect(await ask("slipway.test")).toBe("OK");
-    expect(JSON.parse(await ask("elsewhere.test"))).toMatchObject({ pathname: "/healthz", named: "127.0.0.1" });
+    const callForwarder = async (host: string) =>
+      (await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { host } })).text();
+    expect(await callForwarder("slipway.test")).toBe("OK");
+    expect(JSON.parse(await callForwarder("elsewhere.test"))).toMatchObject({
+      pathname: "/healthz",
+      named: "127.0.0.1",
+    });
   });
 
   test("[CL-6] refuses invalid requests", async () => {
@@ -395,17 +402,17 @@ describe("a spare", () => {
       "GET /healthz HTTP/1.1\r\nHost: one.test\r\nHost: two.test\r\n\r\n",
       `GET / HTTP/1.1\r\nx: ${"y".repeat(70_000)}`,
     ]) {
-      const client = await rawClient(forwarder.port, wrong);
+      const client = await openRawClient(forwarder.port, wrong);
       await until(() => client.text().startsWith("HTTP/1.1 400"));
     }
   });
 
   test("[CL-6] refuses connections above the limit", async () => {
     const forwarder = spare(() => undefined, 2);
-    await rawClient(forwarder.port, "GET");
-    await rawClient(forwarder.port, "GET");
+    await openRawClient(forwarder.port, "GET");
+    await openRawClient(forwarder.port, "GET");
     await until(() => forwarder.size === 2);
-    const third = await rawClient(forwarder.port, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const third = await openRawClient(forwarder.port, "GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     await until(() => third.text().startsWith("HTTP/1.1 503"));
   });
 });

@@ -3,15 +3,15 @@ import { afterEach, expect, test } from "bun:test";
 import { Actor } from "#actors/runtime/actor.ts";
 import { Directory } from "#actors/runtime/directory.ts";
 import { systemClock } from "#base/clock.ts";
-import { originNow, withOrigin } from "#base/origin.ts";
+import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { answerFarActors, farActors } from "#src/context/nodes.ts";
-import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createRemoteActors, serveActors } from "#src/context/nodes.ts";
+import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-node.ts";
 
 /** Which node has which shard; unowned shards are not listed. */
-type Shared = Map<number, string>;
+type ShardOwners = Map<number, string>;
 
 const open: LinkedNode[] = [];
 afterEach(() => {
@@ -24,49 +24,49 @@ class Notes extends Actor<readonly string[]> {
     super(id, {} as Store);
     this.#node = node;
   }
-  protected part(): undefined {}
+  protected toPart(): undefined {}
   protected load(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }
   note({ text }: { text: string }): Promise<{ node: string; notes: readonly string[]; user: string | undefined }> {
     return this.handle((state) => {
       const notes = [...state, text];
-      return { state: notes, reply: { node: this.#node, notes, user: originNow()?.().user_id ?? undefined } };
+      return { state: notes, reply: { node: this.#node, notes, user: getCurrentOrigin()?.().user_id ?? undefined } };
     });
   }
 }
 
 /** Rows by ID, for IDs whose shard the database knows. */
-const stored = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
+const makeReadStore = (rows: ReadonlyMap<string, number>): Pick<Store, "get"> => ({
   get: async ({ params }) => {
     const part = rows.get(String(params[0]));
     return (part === undefined ? undefined : { part }) as never;
   },
 });
 
-const cluster = (names: readonly string[], shared: Shared, rows: ReadonlyMap<string, number>) => {
-  const nodes = new Map(names.map((name) => [name, linkedNode(name)]));
+const cluster = (names: readonly string[], shared: ShardOwners, rows: ReadonlyMap<string, number>) => {
+  const nodes = new Map(names.map((name) => [name, createLinkedNode(name)]));
   open.push(...nodes.values());
   return names.map((name) => {
     const node = nodes.get(name) as LinkedNode;
-    const placeOf = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
+    const findNodePlace = (part: number): OtherNode | undefined => nodes.get(shared.get(part) ?? "")?.place;
     const parts: Parts = {
       has: (part) => shared.get(part) === name,
       isFirst: false,
       comings: 0,
-      nodeOf: (part) => (shared.get(part) === name ? undefined : placeOf(part)),
+      nodeOf: (part) => (shared.get(part) === name ? undefined : findNodePlace(part)),
     };
-    const index = new PartIndex(stored(rows));
+    const index = new PartIndex(makeReadStore(rows));
     const needs = { parts, index, links: node.links };
-    const elsewhere = farActors(needs, "chat");
+    const elsewhere = createRemoteActors(needs, "chat");
     const chats = new Directory((id) => new Notes(id, name), systemClock, { elsewhere });
-    answerFarActors(needs, { chat: chats } as never);
+    serveActors(needs, { chat: chats } as never);
     return { node, chats };
   }) as [{ node: LinkedNode; chats: Directory<Notes> }, { node: LinkedNode; chats: Directory<Notes> }];
 };
 
 test("[CP-33] any node sends a message to the node of its actor's shard, in order, and on behalf of the same user", async () => {
-  const shared: Shared = new Map([
+  const shared: ShardOwners = new Map([
     [1, "a"],
     [2, "b"],
   ]);
@@ -106,8 +106,8 @@ test("[CP-33] an object is created on its shard's node", async () => {
   expect((await a.chats.ask("nothing", "note", { text: "made" })).node).toBe("a");
 });
 
-test("[CP-33] a message waits while its shard moves, and reaches the next node; nobody forwards it", async () => {
-  const shared: Shared = new Map([[2, "b"]]);
+test("[CP-33] a message waits while its shard moves, then reaches the next node directly, without a forward", async () => {
+  const shared: ShardOwners = new Map([[2, "b"]]);
   const [a, b] = cluster(["a", "b"], shared, new Map([["two", 2]]));
   expect((await a.chats.ask("two", "note", { text: "1" })).node).toBe("b");
   shared.delete(2);

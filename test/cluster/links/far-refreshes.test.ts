@@ -3,13 +3,13 @@ import { afterEach, expect } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Client } from "#src/client.ts";
-import { answerFarRefreshes, farRefreshes } from "#src/context/nodes.ts";
+import { createRemoteRefresh, serveRefreshes } from "#src/context/nodes.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { link, startWith } from "#test/api/external-auth/world.ts";
-import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { contextOf, seedAgent } from "#test/support/seed.ts";
+import { getContext, seedAgent } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
 const open: Disposable[] = [];
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-const partsOf = (isFirst: boolean, first: () => OtherNode | undefined): Parts => ({
+const makeParts = (isFirst: boolean, first: () => OtherNode | undefined): Parts => ({
   isFirst,
   comings: 0,
   has: () => isFirst,
@@ -25,21 +25,21 @@ const partsOf = (isFirst: boolean, first: () => OtherNode | undefined): Parts =>
 });
 
 /** A linked account, and the links of two nodes; the second one is not the first node. */
-const world = async (provider: FakeProvider) => {
+const openLinkWorld = async (provider: FakeProvider) => {
   const clock = new ManualClock();
   const server = await startWith([provider.setting("git", {})], { clock });
   const { owner_token } = await seedAgent(server);
   const owner = new Client(server.url, owner_token);
   const { id: user_id } = await owner.get<{ id: string }>("/api/v2/users/me");
   await link(owner, provider, "git");
-  const { store, encryption, topics, links } = contextOf(server);
-  const [a, b] = [linkedNode("a"), linkedNode("b")];
+  const { store, encryption, topics, links } = getContext(server);
+  const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
   const known: { first: OtherNode | undefined } = { first: a.place };
-  answerFarRefreshes({ parts: partsOf(true, () => undefined), links: a.links }, links);
+  serveRefreshes({ parts: makeParts(true, () => undefined), links: a.links }, links);
   const git = links.provider("git");
   const { client, providers } = links;
-  const elsewhere = farRefreshes({ parts: partsOf(false, () => known.first), links: b.links }, clock);
+  const elsewhere = createRemoteRefresh({ parts: makeParts(false, () => known.first), links: b.links }, clock);
   const second = new Links({
     store,
     clock,
@@ -58,18 +58,18 @@ const world = async (provider: FakeProvider) => {
 
 testInside("[CP-67] a token is refreshed once, whichever nodes need it, and each has the new one", async () => {
   using provider = new FakeProvider();
-  const at = await world(provider);
+  const at = await openLinkWorld(provider);
   await using _ = at.server;
   for (const count of [2, 3]) {
     at.clock.advance(3_600_000);
     const found = await at.tokens(12);
-    expect([found.size, found.has(undefined), provider.asked("/token")]).toEqual([1, false, count]);
+    expect([found.size, found.has(undefined), provider.countRequests("/token")]).toEqual([1, false, count]);
   }
 });
 
 testInside("[CP-67] while no node is the first one, who needs a token waits", async () => {
   using provider = new FakeProvider();
-  const at = await world(provider);
+  const at = await openLinkWorld(provider);
   await using _ = at.server;
   const before = (await at.second())?.access_token;
   at.known.first = undefined;

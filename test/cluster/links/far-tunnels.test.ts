@@ -2,24 +2,24 @@
 import { afterEach, setDefaultTimeout, test } from "bun:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { systemClock } from "#base/clock.ts";
-import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import { uuid, uuidFromBytes, uuidToBytes } from "#base/ids.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { joinCoordinators } from "#src/context/nodes.ts";
-import { agentAddresses } from "#src/tailnet/addresses.ts";
+import { connectCoordinators } from "#src/context/nodes.ts";
+import { listAgentAddresses } from "#src/tailnet/addresses.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
 import type { Peer } from "#src/tailnet/peer.ts";
-import { agentRules, clientRules } from "#src/tailnet/peer-rules.ts";
+import { createAgentRules, createClientRules } from "#src/tailnet/peer-rules.ts";
 import {
   type CoordinateRequest,
   CoordinateRequestSchema,
   CoordinateResponse_PeerUpdate_Kind as Kind,
 } from "#src/wire/gen/tailnet_pb.ts";
-import { linkedNode } from "#test/support/cluster/linked-node.ts";
-import { scaled } from "#test/support/pace.ts";
+import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const open: Disposable[] = [];
 afterEach(() => {
@@ -32,19 +32,19 @@ const cluster = (...names: string[]) => {
   const ids: string[] = [];
   const nodes = new Map<string, { coordinator: Coordinator; place: OtherNode; stop(): void }>();
   for (const name of names) {
-    const node = linkedNode(name);
+    const node = createLinkedNode(name);
     open.push(node);
-    const of = (part: number) => owner.get(ids[part] ?? "");
+    const getAgent = (part: number) => owner.get(ids[part] ?? "");
     const parts: Parts = {
       comings: 0,
       isFirst: name === names[0],
-      has: (part) => of(part) === name,
-      nodeOf: (part) => (of(part) === name ? undefined : nodes.get(of(part) ?? "")?.place),
+      has: (part) => getAgent(part) === name,
+      nodeOf: (part) => (getAgent(part) === name ? undefined : nodes.get(getAgent(part) ?? "")?.place),
     };
     const index = new PartIndex({ get: () => Promise.resolve(undefined) });
-    index.of = (_, id) => ids.indexOf(id);
+    index.findPartOf = (_, id) => ids.indexOf(id);
     const coordinator = new Coordinator();
-    joinCoordinators({ parts, index, links: node.links }, systemClock, coordinator);
+    connectCoordinators({ parts, index, links: node.links }, systemClock, coordinator);
     nodes.set(name, { coordinator, place: node.place, stop: () => node[Symbol.dispose]() });
   }
   const at = (name: string) => {
@@ -58,10 +58,10 @@ const cluster = (...names: string[]) => {
     agentAt(name: string, id = uuid()) {
       if (!ids.includes(id)) ids.push(id);
       owner.set(id, name);
-      return peerAt(at(name).coordinator, { id, rules: agentRules(id) });
+      return peerAt(at(name).coordinator, { id, rules: createAgentRules(id) });
     },
     clientAt(name: string, id = uuid()) {
-      return peerAt(at(name).coordinator, { id, isWatched: true, rules: clientRules(async () => undefined) });
+      return peerAt(at(name).coordinator, { id, isWatched: true, rules: createClientRules(async () => undefined) });
     },
   };
 };
@@ -97,15 +97,15 @@ const peerAt = (coordinator: Coordinator, options: Parameters<Coordinator["join"
     queue.push(create(CoordinateRequestSchema, request));
     ring.resolve();
   };
-  const addresses = [`${agentAddresses(options.id)[0]?.slice(1, -1)}/128`];
+  const addresses = [`${listAgentAddresses(options.id)[0]?.slice(1, -1)}/128`];
   return {
     id: options.id,
     told,
     peer: () => peer as Peer,
     is: (number: number) => send({ updateSelf: { node: { id: BigInt(number), addresses, allowedIps: addresses } } }),
-    wants: (id: string) => send({ addTunnel: { id: uuidBytes(id) } }),
-    wantsNoMore: (id: string) => send({ removeTunnel: { id: uuidBytes(id) } }),
-    isReadyFor: (id: string) => send({ readyForHandshake: [{ id: uuidBytes(id) }] }),
+    wants: (id: string) => send({ addTunnel: { id: uuidToBytes(id) } }),
+    wantsNoMore: (id: string) => send({ removeTunnel: { id: uuidToBytes(id) } }),
+    isReadyFor: (id: string) => send({ readyForHandshake: [{ id: uuidToBytes(id) }] }),
     leaves: () => send({ disconnect: {} }),
     breaks: () => gone.abort(),
     async hears(what: string) {
@@ -140,7 +140,7 @@ test("[CP-66] a client and the agents of all nodes see each other, with later up
   }
 });
 
-test("[CP-66] the agents of all nodes are told when a client disconnects, is lost, or loses access", async () => {
+test("[CP-66] notifies the agents of all nodes when a client disconnects, is lost, or loses access", async () => {
   const nodes = cluster("a", "b");
   const agent = nodes.agentAt("b");
   agent.is(5);

@@ -6,8 +6,8 @@ import type { OtherNode, Parts } from "#base/parts.ts";
 import { Topics } from "#base/topics.ts";
 import { Network } from "#domain/tailnet/network.ts";
 import { shareNetwork, shareUse } from "#src/context/nodes.ts";
-import { agentRules } from "#src/tailnet/peer-rules.ts";
-import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createAgentRules } from "#src/tailnet/peer-rules.ts";
+import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 
 const open: Disposable[] = [];
 afterEach(() => {
@@ -16,7 +16,7 @@ afterEach(() => {
 
 /** Two nodes, each with a network of this many peers. */
 const cluster = (...counts: number[]) => {
-  const nodes = counts.map((_, i) => linkedNode(`node-${i}`));
+  const nodes = counts.map((_, i) => createLinkedNode(`node-${i}`));
   open.push(...nodes);
   return counts.map((count, i) => {
     const node = nodes[i] as (typeof nodes)[number];
@@ -25,10 +25,10 @@ const cluster = (...counts: number[]) => {
     const network = new Network({ store: undefined as never, clock: systemClock, topics: new Topics() });
     for (let n = 0; n < count; n++) {
       const id = uuid();
-      network.coordinator.join({ id, rules: agentRules(id) });
+      network.coordinator.join({ id, rules: createAgentRules(id) });
     }
     // A client of another node belongs to that node.
-    network.coordinator.join({ id: uuid(), rules: agentRules(uuid()), isGuest: true });
+    network.coordinator.join({ id: uuid(), rules: createAgentRules(uuid()), isGuest: true });
     const usage = { flushed: 0, flush: async () => void usage.flushed++, flushOthers: async () => {} };
     shareNetwork({ parts, links: node.links }, systemClock, network);
     shareUse({ parts, links: node.links }, systemClock, usage);
@@ -38,10 +38,10 @@ const cluster = (...counts: number[]) => {
 
 test("[CP-70] the private network is shown and counted over all nodes, each peer once, without unresponsive nodes", async () => {
   const [one, , three] = cluster(1, 2, 3);
-  const whole = await one?.network.whole();
+  const whole = await one?.network.loadAll();
   expect([whole?.peers.length, whole?.coordinator.peers]).toEqual([6, 6]);
   three?.node[Symbol.dispose]();
-  expect((await one?.network.whole())?.coordinator.peers).toBe(3);
+  expect((await one?.network.loadAll())?.coordinator.peers).toBe(3);
 });
 
 test("[CP-70] a usage report includes what any node has recorded: all write it first", async () => {

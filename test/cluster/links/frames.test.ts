@@ -6,7 +6,7 @@ import { randomFrom } from "#test/support/random.ts";
 const seed = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 
 type Plain = { kind: number; id: number; text: string };
-const plain = ({ kind, id, body }: Frame): Plain => ({ kind, id, text: Buffer.from(body).toString("latin1") });
+const toPlain = ({ kind, id, body }: Frame): Plain => ({ kind, id, text: Buffer.from(body).toString("latin1") });
 
 const SAID: Plain[] = [
   { kind: KIND.call, id: 1, text: '{"service":"one"}' },
@@ -15,16 +15,16 @@ const SAID: Plain[] = [
   { kind: KIND.answer, id: 7, text: "" },
 ];
 
-const bytesOf = (said: readonly Plain[]): Buffer =>
+const encodeFrames = (said: readonly Plain[]): Buffer =>
   Buffer.concat(said.map(({ kind, id, text }) => toFrame(kind as 0, id, Buffer.from(text, "latin1"))));
 
 test("[CP-30] frames that are split at any byte decode to the same frames", () => {
-  const bytes = bytesOf(SAID);
+  const bytes = encodeFrames(SAID);
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = new FrameReader();
     const heard = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((piece) => {
-      const frames = reader.take(Buffer.from(piece));
-      return frames === "wrong" ? [] : frames.map(plain);
+      const frames = reader.readFrames(Buffer.from(piece));
+      return frames === "wrong" ? [] : frames.map(toPlain);
     });
     expect(heard).toEqual(SAID);
   }
@@ -32,22 +32,22 @@ test("[CP-30] frames that are split at any byte decode to the same frames", () =
 
 test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () => {
   const random = randomFrom(seed);
-  const upTo = (most: number): number => Math.floor(random() * most);
+  const randomBelow = (most: number): number => Math.floor(random() * most);
   for (let round = 0; round < 200; round++) {
-    const said = Array.from({ length: 1 + upTo(12) }, () => ({
-      kind: upTo(9),
-      id: upTo(2 ** 32),
-      text: String.fromCharCode(upTo(256)).repeat(random() < 0.1 ? upTo(100_000) : upTo(40)),
+    const said = Array.from({ length: 1 + randomBelow(12) }, () => ({
+      kind: randomBelow(9),
+      id: randomBelow(2 ** 32),
+      text: String.fromCharCode(randomBelow(256)).repeat(random() < 0.1 ? randomBelow(100_000) : randomBelow(40)),
     }));
-    const bytes = bytesOf(said);
+    const bytes = encodeFrames(said);
     const reader = new FrameReader();
     const heard: Plain[] = [];
     for (let at = 0; at < bytes.length; ) {
-      const piece = Buffer.from(bytes.subarray(at, at + 1 + upTo(random() < 0.5 ? 12 : 70_000)));
+      const piece = Buffer.from(bytes.subarray(at, at + 1 + randomBelow(random() < 0.5 ? 12 : 70_000)));
       at += piece.length;
-      const frames = reader.take(piece);
+      const frames = reader.readFrames(piece);
       if (frames === "wrong") throw new Error("these are frames");
-      heard.push(...frames.map(plain));
+      heard.push(...frames.map(toPlain));
       // The input buffer is reused.
       piece.fill(0);
     }
@@ -58,5 +58,5 @@ test(`[CP-30] any frames in any pieces are the same frames, seed ${seed}`, () =>
 test("[CP-32] a frame above the maximum length is refused", () => {
   const head = Buffer.alloc(9);
   head.writeUInt32BE(MAX_FRAME_BYTES + 1, 0);
-  expect(new FrameReader().take(head)).toBe("wrong");
+  expect(new FrameReader().readFrames(head)).toBe("wrong");
 });

@@ -1,16 +1,16 @@
 // Requests between nodes, over real sockets and the nodes' listeners.
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { AppError, NotBegun } from "#base/errors.ts";
-import { originNow, withOrigin } from "#base/origin.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
+import { getCurrentOrigin, withOrigin } from "#base/origin.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { NodeService } from "#src/cluster/node-answering.ts";
 import { MAX_CONCURRENT_CALLS } from "#src/cluster/node-asking.ts";
 import { FrameReader, KIND, toFrame } from "#src/cluster/node-frames.ts";
-import { linkOpened, linkRequest } from "#src/cluster/node-head.ts";
+import { formatLinkRequest, linkOpened } from "#src/cluster/node-head.ts";
 import { NodeWire } from "#src/cluster/node-wire.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
-import { type LinkedNode, linkedNode, NODES_TOKEN } from "#test/support/cluster/linked-node.ts";
+import { createLinkedNode, type LinkedNode, NODES_TOKEN } from "#test/support/cluster/linked-node.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -21,13 +21,13 @@ afterEach(() => {
 });
 
 /** A node that ends with the test. */
-const node = (...args: Parameters<typeof linkedNode>): LinkedNode => {
-  const one = linkedNode(...args);
+const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
+  const one = createLinkedNode(...args);
   open.push(() => one[Symbol.dispose]());
   return one;
 };
 
-const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+const catchError = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
     (error) => error,
@@ -74,7 +74,7 @@ test("[CP-30] big messages and small ones go both ways", async () => {
   ]);
   expect(replies.slice(0, 3).every((one) => (one as typeof big).text === big.text)).toBe(true);
   expect(replies[3]).toBe("small");
-  const tooBig = await errorOf(a.links.call(b.place, "echo", "x".repeat(40_000_000)));
+  const tooBig = await catchError(a.links.call(b.place, "echo", "x".repeat(40_000_000)));
   expect(tooBig).toMatchObject({ kind: "too_large" });
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
 });
@@ -91,27 +91,27 @@ test("[CP-30] errors are returned with their type, unknown ones as an internal e
     app,
     new AppError("invalid", "Wrong."),
     new CommitError("constraint", "two of them", { constraint: "users_username" }),
-    new NotBegun("not here"),
+    new NotStartedError("not here"),
     new TypeError("a secret of node b"),
   ];
   const fail: NodeService = (args) => Promise.reject(thrown[args as number]);
   const [a, b] = [node("a"), node("b", { fail })];
-  const errors = await Promise.all(thrown.map((_, n) => errorOf(a.links.call(b.place, "fail", n))));
+  const errors = await Promise.all(thrown.map((_, n) => catchError(a.links.call(b.place, "fail", n))));
   expect(errors.slice(0, 4)).toEqual(thrown.slice(0, 4));
   expect(errors.slice(0, 4).map((one) => (one as Error).constructor)).toEqual([
     AppError,
     AppError,
     CommitError,
-    NotBegun,
+    NotStartedError,
   ]);
   expect(errors[0]).toMatchObject({ ...app });
   expect(errors[2]).toMatchObject({ reason: "constraint", constraint: "users_username" });
   expect(errors[4]).toEqual(new Error("node b failed; its log says why"));
-  expect(await errorOf(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
+  expect(await catchError(a.links.call(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-30] a call on behalf of a user is also on their behalf on the other node", async () => {
-  const [a, b] = [node("a"), node("b", { origin: async () => originNow()?.() })];
+  const [a, b] = [node("a"), node("b", { origin: async () => getCurrentOrigin()?.() })];
   const origin = { user_id: "someone", ip: "192.0.2.7", user_agent: "agent", request_id: "request", note: { a: "b" } };
   expect(
     await withOrigin(
@@ -126,7 +126,7 @@ test("[CP-30] a link cannot be opened without the nodes' token", async () => {
   const asked: unknown[] = [];
   const b = node("b", { note: async (args) => void asked.push(args) });
   const stranger = node("stranger", {}, { token: "another-token" });
-  expect(await errorOf(stranger.links.call(b.place, "note", 1))).toBeInstanceOf(NotBegun);
+  expect(await catchError(stranger.links.call(b.place, "note", 1))).toBeInstanceOf(NotStartedError);
   const head = { "x-slipway-node": "another-token node=stranger" };
   const plain = await fetch(`http://${b.place.address}/.slipway/nodes`, { headers: head });
   expect(plain.status).toBe(503);
@@ -137,24 +137,26 @@ test("[CP-30] if nodes use TLS, links do too, and only to a node", async () => {
   using folder = tempDirectory();
   const own = await makeCertificate(folder.path, "own", "DNS:slipway.example.com");
   const other = await makeCertificate(folder.path, "other", "DNS:slipway.example.com");
-  const tlsOf = async ({ cert, key }: { cert: string; key: string }) => ({
+  const loadTls = async ({ cert, key }: { cert: string; key: string }) => ({
     cert: await Bun.file(cert).text(),
     key: await Bun.file(key).text(),
   });
   const echo: NodeService = async (args) => args;
-  const a = node("a", {}, { tls: await tlsOf(own) });
-  const b = node("b", { echo }, { tls: await tlsOf(own) });
-  const c = node("c", { echo }, { tls: await tlsOf(other) });
+  const a = node("a", {}, { tls: await loadTls(own) });
+  const b = node("b", { echo }, { tls: await loadTls(own) });
+  const c = node("c", { echo }, { tls: await loadTls(other) });
   const big = "x".repeat(4 * 1024 * 1024);
   expect(await a.links.call(b.place, "echo", big)).toBe(big);
-  expect(await errorOf(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotBegun);
+  expect(await catchError(a.links.call(c.place, "echo", big))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-31] a call to an unreachable node was not started; a node that returns is called", async () => {
   const a = node("a");
   const b = node("b", { echo: async (args) => args });
-  expect(await errorOf(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(NotBegun);
-  expect(await errorOf(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotBegun);
+  expect(await catchError(a.links.call({ id: "gone", address: "127.0.0.1:1" }, "echo", 1))).toBeInstanceOf(
+    NotStartedError,
+  );
+  expect(await catchError(a.links.call({ id: "odd", address: "nowhere" }, "echo", 1))).toBeInstanceOf(NotStartedError);
   expect(await a.links.call(b.place, "echo", 1)).toBe(1);
   b[Symbol.dispose]();
   node("b", { echo: async (args) => args }, { port: b.forwarder.port });
@@ -169,7 +171,7 @@ test("[CP-31] the outcome of calls in progress when a connection breaks is unkno
     return never;
   };
   const [a, b] = [node("a"), node("b", { slow })];
-  const call = errorOf(a.links.call(b.place, "slow", {}));
+  const call = catchError(a.links.call(b.place, "slow", {}));
   await begun;
   b.links.close();
   expect(await call).toMatchObject({ name: "CommitError", reason: "unknown" });
@@ -179,7 +181,7 @@ test("[CP-31] a node that is silent for three seconds is given up, a live one is
   const clock = new ManualClock();
   const wires = { silent: 0, living: 0 };
   const socket = { write: (bytes: Buffer) => bytes.length, pause() {}, resume() {}, end() {}, terminate() {} };
-  const wireOf = (name: keyof typeof wires) =>
+  const openWire = (name: keyof typeof wires) =>
     new NodeWire(clock, socket as never, {
       answers: false,
       frame() {},
@@ -187,8 +189,8 @@ test("[CP-31] a node that is silent for three seconds is given up, a live one is
         wires[name] += 1;
       },
     });
-  wireOf("silent");
-  const living = wireOf("living");
+  openWire("silent");
+  const living = openWire("living");
   for (let second = 1; second <= 10; second++) {
     clock.advance(1_000);
     expect(wires.silent).toBe(second > 3 ? 1 : 0);
@@ -200,7 +202,7 @@ test("[CP-31] a node that is silent for three seconds is given up, a live one is
   expect(wires.living).toBe(0);
 });
 
-test("[CP-31] a node that stops answers its started calls and starts no more", async () => {
+test("[CP-31] a stopping node answers the calls it has started and starts no others", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<string>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const slow: NodeService = () => {
@@ -210,21 +212,21 @@ test("[CP-31] a node that stops answers its started calls and starts no more", a
   const [a, b] = [node("a"), node("b", { slow })];
   const call = a.links.call(b.place, "slow", {});
   await begun;
-  const left = b.links.leave();
-  const late = errorOf(a.links.call(b.place, "slow", {}));
-  expect(await late).toBeInstanceOf(NotBegun);
+  const left = b.links.drain();
+  const late = catchError(a.links.call(b.place, "slow", {}));
+  expect(await late).toBeInstanceOf(NotStartedError);
   let_go("done");
   expect(await call).toBe("done");
   await left;
-  await a.links.leave();
-  expect(await errorOf(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotBegun);
+  await a.links.drain();
+  expect(await catchError(a.links.call(b.place, "slow", {}))).toBeInstanceOf(NotStartedError);
 });
 
 test("[CP-32] a surplus call is refused, and so is data that a node does not accept", async () => {
   const { promise: gate, resolve: let_go } = Promise.withResolvers<void>();
   const [a, b] = [node("a"), node("b", { slow: () => gate })];
   const calls = Array.from({ length: MAX_CONCURRENT_CALLS }, () => a.links.call(b.place, "slow", {}));
-  expect(await errorOf(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
+  expect(await catchError(a.links.call(b.place, "slow", {}))).toMatchObject({ kind: "overloaded" });
   let_go();
   await Promise.all(calls);
 
@@ -236,7 +238,7 @@ test("[CP-32] a surplus call is refused, and so is data that a node does not acc
   let refused: unknown;
   const text = "x".repeat(1024 * 1024);
   await until(() => {
-    const call = errorOf(a.links.call(stuck, "any", text));
+    const call = catchError(a.links.call(stuck, "any", text));
     taken.push(call);
     void call.then((error) => {
       refused ??= error;
@@ -244,13 +246,13 @@ test("[CP-32] a surplus call is refused, and so is data that a node does not acc
     return refused !== undefined;
   });
   expect(refused).toMatchObject({ kind: "overloaded" });
-  expect(refused).not.toBeInstanceOf(NotBegun);
+  expect(refused).not.toBeInstanceOf(NotStartedError);
   expect(taken.length).toBeLessThan(40);
   a.links.close();
   const [first, ...others] = await Promise.all(taken);
   expect(first).toMatchObject({ reason: "unknown" });
   // Requests that were not sent completely cannot have been started.
-  expect(others.filter((error) => error instanceof NotBegun).length).toBeGreaterThan(10);
+  expect(others.filter((error) => error instanceof NotStartedError).length).toBeGreaterThan(10);
 });
 
 test("[CP-32] a node that does not read its responses gets no more calls, and gets all responses when it reads again", async () => {
@@ -271,13 +273,13 @@ test("[CP-32] a node that does not read its responses gets no more calls, and ge
     socket: {
       data: (_, bytes) => {
         const from = heard === 0 && bytes.indexOf("\r\n\r\n") >= 0 ? bytes.indexOf("\r\n\r\n") + 4 : 0;
-        const frames = reader.take(bytes.subarray(from));
+        const frames = reader.readFrames(bytes.subarray(from));
         if (frames !== "wrong") heard += frames.filter(({ kind }) => kind === KIND.answer).length;
       },
     },
   });
   open.push(() => socket.end());
-  socket.write(linkRequest(b.place.address, NODES_TOKEN, "a"));
+  socket.write(formatLinkRequest(b.place.address, NODES_TOKEN, "a"));
   socket.pause();
   for (let id = 1; id <= 200; id++) socket.write(toFrame(KIND.call, id, JSON.stringify({ service: "big" })));
   let before = -1;

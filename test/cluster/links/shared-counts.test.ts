@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Throttle } from "#domain/users/throttle.ts";
 import { SharedCounts } from "#src/cluster/shared-counts.ts";
-import { linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createLinkedNode } from "#test/support/cluster/linked-node.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { until } from "#test/support/until.ts";
 
@@ -17,11 +17,11 @@ const LIMIT = 10;
 /** Two nodes with two counters each: for requests to its shards, and for reads that it answers itself. */
 const cluster = () => {
   const clock = new ManualClock();
-  const [a, b] = [linkedNode("a"), linkedNode("b")];
+  const [a, b] = [createLinkedNode("a"), createLinkedNode("b")];
   open.push(a, b);
-  const partsWith = (other: OtherNode): Parts => ({ has: () => false, isFirst: false, nodeOf: () => other });
+  const makeParts = (other: OtherNode): Parts => ({ has: () => false, isFirst: false, nodeOf: () => other });
   const counting = (node: typeof a, other: OtherNode) => {
-    const shared = new SharedCounts({ clock, parts: partsWith(other), links: node.links });
+    const shared = new SharedCounts({ clock, parts: makeParts(other), links: node.links });
     return [1, 2].map(() => {
       const throttle = new Throttle(clock, LIMIT);
       throttle.others = shared.join("calls", throttle);
@@ -32,7 +32,7 @@ const cluster = () => {
 };
 
 /** Returns how many of `count` requests pass. */
-const passing = (throttle: Throttle | undefined, who: string, count: number): number => {
+const countPassed = (throttle: Throttle | undefined, who: string, count: number): number => {
   let passed = 0;
   for (let i = 0; i < count; i++) {
     try {
@@ -48,10 +48,10 @@ const passing = (throttle: Throttle | undefined, who: string, count: number): nu
 test("[CP-69] a limit applies to all nodes together, per caller and per minute", async () => {
   const { clock, places } = cluster();
   const [one, two, three] = places;
-  expect([passing(one, "ada", 3), passing(two, "ada", 3)]).toEqual([3, 3]);
+  expect([countPassed(one, "ada", 3), countPassed(two, "ada", 3)]).toEqual([3, 3]);
   clock.advance(1_000);
   await until(() => three?.others("ada") === 6);
-  expect([passing(three, "ada", 9), passing(three, "bob", 9)]).toEqual([4, 9]);
+  expect([countPassed(three, "ada", 9), countPassed(three, "bob", 9)]).toEqual([4, 9]);
   clock.advance(61_000);
-  expect(passing(one, "ada", 12)).toBe(10);
+  expect(countPassed(one, "ada", 12)).toBe(10);
 });

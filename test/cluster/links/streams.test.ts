@@ -1,10 +1,10 @@
 // Byte streams between nodes, over real sockets.
 import { afterEach, expect, test } from "bun:test";
-import { AppError, NotBegun } from "#base/errors.ts";
+import { AppError, NotStartedError } from "#base/errors.ts";
 import { type Duplex, pipe } from "#src/wire/duplex.ts";
 import { WireError } from "#src/wire/wire-error.ts";
 import { makeCertificate } from "#test/cli/certificate.ts";
-import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
+import { createLinkedNode, type LinkedNode } from "#test/support/cluster/linked-node.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
@@ -13,8 +13,8 @@ afterEach(() => {
   for (const one of open.splice(0)) one[Symbol.dispose]();
 });
 
-const node = (...args: Parameters<typeof linkedNode>): LinkedNode => {
-  const one = linkedNode(...args);
+const node = (...args: Parameters<typeof createLinkedNode>): LinkedNode => {
+  const one = createLinkedNode(...args);
   open.push(one);
   return one;
 };
@@ -25,7 +25,7 @@ const readAll = async (stream: Duplex): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+const catchError = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
     (error) => error,
@@ -93,28 +93,30 @@ test("[CP-35] an error that prevents a stream's opening is passed on unchanged",
     new Error("secret"),
   ];
   b.links.serveStreams("fail", (args) => Promise.reject(thrown[args as number]));
-  const errors = await Promise.all([0, 1, 2].map((n) => errorOf(a.links.open(b.place, "fail", n))));
+  const errors = await Promise.all([0, 1, 2].map((n) => catchError(a.links.open(b.place, "fail", n))));
   expect(errors[0]).toMatchObject({ failure: "refused", message: "Nothing listens there." });
   expect(errors[0]).toBeInstanceOf(WireError);
   expect(errors[1]).toMatchObject({ kind: "invalid", message: "No." });
   expect(errors[2]).toMatchObject({ message: "node b failed; its log says why" });
-  expect(await errorOf(a.links.open(b.place, "unknown", 0))).toBeInstanceOf(NotBegun);
-  expect(await errorOf(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(NotBegun);
+  expect(await catchError(a.links.open(b.place, "unknown", 0))).toBeInstanceOf(NotStartedError);
+  expect(await catchError(a.links.open({ id: "gone", address: "127.0.0.1:1" }, "fail", 0))).toBeInstanceOf(
+    NotStartedError,
+  );
 });
 
-test("[CP-35] when one side breaks, or its node no longer exists, the other is told", async () => {
+test("[CP-35] when one side fails or its node no longer exists, the other side is notified", async () => {
   const [a, b] = [node("a"), node("b")];
   const theirs: Duplex[] = [];
   b.links.serveStreams("hold", async (_, stream) => void theirs.push(stream));
   const [first, second, third] = await Promise.all([1, 2, 3].map(() => a.links.open(b.place, "hold", {})));
-  const reading = errorOf((first as Duplex).read());
+  const reading = catchError((first as Duplex).read());
   theirs[0]?.reset();
   const broken = await Promise.race([first, second, third].map((one) => (one as Duplex).closed));
   expect(broken).toBeInstanceOf(WireError);
   b.links.close();
   for (const one of [first, second, third] as Duplex[]) expect(await one.closed).toBeInstanceOf(WireError);
   expect(await reading).toBeInstanceOf(WireError);
-  expect(await errorOf((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
+  expect(await catchError((third as Duplex).write(BIG))).toBeInstanceOf(WireError);
 });
 
 test("[CP-35] a stream is forwarded to another one", async () => {

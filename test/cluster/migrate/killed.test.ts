@@ -8,17 +8,17 @@ import { type Failpoint, MOVE_FAILPOINTS } from "#base/failpoint.ts";
 import { openDatabase } from "#db/engine/open.ts";
 import { copyIntoPostgres } from "#db/pg/copy-in.ts";
 import { copyIntoSqlite } from "#db/pg/copy-out.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { SmallDisk, smallDiskSkipReason } from "#test/crash/disk/small-disk.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { programCommand } from "#test/support/program.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { ownFile, sumsOf, usedDirectory } from "./moved.ts";
+import { checksumTables, makeUsedDirectory, needsSqlite } from "./moved.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
-const smallDisk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
+const needsSmallDisk = { found: smallDiskSkipReason() === "", reason: smallDiskSkipReason(), file: "" };
 /**
  * The pass of each failpoint that ends the process: two uploads, the key and the database are renamed; in the last pass the key and
  * everything else have already been renamed.
@@ -32,7 +32,7 @@ const PASSES: Record<(typeof MOVE_FAILPOINTS)[number], number[]> = {
 type Move = { to: "sqlite" | "postgres"; directory: string; url: string; key?: string; through?: readonly string[] };
 
 const start = ({ to, directory, url, key, through = [] }: Move, env: Record<string, string> = {}) =>
-  Bun.spawn([...through, ...programCommand(), "migrate", "--to", to, "--data-dir", directory], {
+  Bun.spawn([...through, ...toProgramCommand(), "migrate", "--to", to, "--data-dir", directory], {
     env: {
       PATH: process.env.PATH ?? "",
       HOME: tmpdir(),
@@ -43,13 +43,13 @@ const start = ({ to, directory, url, key, through = [] }: Move, env: Record<stri
     stdio: ["ignore", "pipe", "pipe"],
   });
 
-const ended = async (child: ReturnType<typeof start>) => {
+const awaitEnd = async (child: ReturnType<typeof start>) => {
   const [said] = await Promise.all([child.stderr.text(), child.stdout.text(), child.exited]);
   return { ended: child.signalCode ?? child.exitCode, said };
 };
 
-const findings = async (directory: string) => {
-  const { printed } = await runHere(["doctor", "--quick", "--json", "--data-dir", directory]);
+const findDatabaseFinding = async (directory: string) => {
+  const { printed } = await runVerb(["doctor", "--quick", "--json", "--data-dir", directory]);
   const all = JSON.parse(printed).findings as { name: string; status: string; detail: string }[];
   return all.find(({ name }) => name === "database");
 };
@@ -58,35 +58,35 @@ const findings = async (directory: string) => {
 const expectUnfinished = async (directory: string): Promise<void> => {
   expect(readdirSync(directory)).not.toContain("slipway.db");
   expect(() => openDatabase(directory, { cacheMb: 1, now: 0 })).toThrow("has not ended");
-  expect(await findings(directory)).toMatchObject({
+  expect(await findDatabaseFinding(directory)).toMatchObject({
     status: "wrong",
     detail: expect.stringContaining("slipway migrate --to sqlite"),
   });
 };
 
 /** A PostgreSQL with a used installation, and a summary of its content. */
-const usedPostgres = async () => {
-  const { place } = await usedDirectory();
+const makeUsedPostgres = async () => {
+  const { place } = await makeUsedDirectory();
   const database = await createDatabase();
   await copyIntoPostgres({ directory: place.path, url: database.url, now: Date.now() });
   const key = readFileSync(join(place.path, "encryption.key"), "utf8");
   const uploads = [...new Bun.Glob("??/*").scanSync(join(place.path, "files"))].sort();
   expect(uploads).toHaveLength(2);
-  return { place, database, key, uploads, sums: sumsOf(place.path) };
+  return { place, database, key, uploads, sums: checksumTables(place.path) };
 };
 
 /** Checks that everything was moved, next to what was there before. */
-const expectWhole = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof usedPostgres>>): void => {
-  expect(sumsOf(directory)).toEqual(sums);
+const expectWhole = (directory: string, { sums, key, uploads }: Awaited<ReturnType<typeof makeUsedPostgres>>): void => {
+  expect(checksumTables(directory)).toEqual(sums);
   expect(readFileSync(join(directory, "encryption.key"), "utf8").trim()).toBe(key.trim());
   expect([...new Bun.Glob("??/*").scanSync(join(directory, "files"))].sort()).toEqual(uploads);
 };
 
 testNeeding(
-  [needs.postgres, ownFile],
+  [needs.postgres, needsSqlite],
   "[CL-70] killed at every point on its way into a data directory, a move is repeated, and nothing takes a half for a whole",
   async () => {
-    const used = await usedPostgres();
+    const used = await makeUsedPostgres();
     using _ = used.place;
     using back = tempDirectory();
     await Bun.write(join(back.path, "mine.txt"), "mine");
@@ -94,14 +94,14 @@ testNeeding(
     for (const point of MOVE_FAILPOINTS) {
       for (const [i, pass] of PASSES[point].entries()) {
         const armed = `${point satisfies Failpoint}:${pass}`;
-        expect([armed, (await ended(start(move, { SLIPWAY_FAILPOINT: armed }))).ended]).toEqual([armed, "SIGKILL"]);
+        expect([armed, (await awaitEnd(start(move, { SLIPWAY_FAILPOINT: armed }))).ended]).toEqual([armed, "SIGKILL"]);
         if (point !== "move_name" || i < 4) await expectUnfinished(back.path);
       }
     }
-    expect((await findings(back.path))?.status).toBe("ok");
+    expect((await findDatabaseFinding(back.path))?.status).toBe("ok");
     expectWhole(back.path, used);
     expect(readFileSync(join(back.path, "mine.txt"), "utf8")).toBe("mine");
-    const again = await ended(start(move));
+    const again = await awaitEnd(start(move));
     expect([again.ended, again.said]).toEqual([1, expect.stringContaining("holds a database already")]);
     expectWhole(back.path, used);
     await used.database.remove();
@@ -110,11 +110,11 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.postgres, ownFile],
+  [needs.postgres, needsSqlite],
   `[CL-70] killed at random moments, moves of both ways are done by the next run (seed ${SEED})`,
   async () => {
     const random = randomFrom(SEED);
-    const used = await usedPostgres();
+    const used = await makeUsedPostgres();
     using _ = used.place;
     using back = tempDirectory();
     const empty = await createDatabase();
@@ -126,10 +126,10 @@ testNeeding(
       for (let kill = 0; kill < 3; kill++) {
         const child = start(move);
         const timer = systemClock.after(random() * 1500, () => child.kill("SIGKILL"));
-        await ended(child);
+        await awaitEnd(child);
         timer.cancel();
       }
-      const last = await ended(start(move));
+      const last = await awaitEnd(start(move));
       // It may have been complete when it was killed.
       if (last.ended !== 0) expect(last.said).toMatch(/holds (a database|an installation) already/);
     }
@@ -143,10 +143,10 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.postgres, ownFile, smallDisk],
+  [needs.postgres, needsSqlite, needsSmallDisk],
   "[CL-70] a move that is stopped, or finds no room, leaves the directory as it was",
   async () => {
-    const used = await usedPostgres();
+    const used = await makeUsedPostgres();
     using _ = used.place;
     using back = tempDirectory();
     const directory = join(back.path, "data");
@@ -163,12 +163,12 @@ testNeeding(
 
     await using disk = await SmallDisk.mount(directory, 2);
     const move: Move = { to: "sqlite", directory, url: used.database.url, key: used.key.trim(), through: disk.through };
-    const full = await ended(start(move));
+    const full = await awaitEnd(start(move));
     expect([full.ended, full.said]).toEqual([1, expect.stringMatching(/disk is full|ENOSPC/)]);
     expect(existsSync(disk.path(".moving"))).toBe(false);
     const larger = Bun.spawn([...disk.through, "mount", "-o", "remount,size=64m", directory]);
     expect(await larger.exited).toBe(0);
-    expect((await ended(start(move))).ended).toBe(0);
+    expect((await awaitEnd(start(move))).ended).toBe(0);
     expect(readdirSync(disk.path(".")).sort()).toEqual(["encryption.key", "files", "lock", "slipway.db"]);
     await used.database.remove();
   },
@@ -178,7 +178,7 @@ testNeeding(
 test("[CL-70] a server does not start on an unfinished migration", async () => {
   using place = tempDirectory();
   mkdirSync(join(place.path, ".moving"));
-  const served = await runHere(["serve", "--address", "127.0.0.1:0", "--data-dir", place.path]);
+  const served = await runVerb(["serve", "--address", "127.0.0.1:0", "--data-dir", place.path]);
   expect([served.code, served.errors]).toEqual([1, expect.stringContaining("has not ended")]);
   expect(readdirSync(place.path)).toEqual([".moving"]);
 });

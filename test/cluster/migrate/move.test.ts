@@ -11,28 +11,28 @@ import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
-import { found, ownFile, sumsOf, usedDirectory } from "./moved.ts";
+import { checksumTables, makeUsedDirectory, needsSqlite, searchChats } from "./moved.ts";
 
 testNeeding(
-  [needs.postgres, ownFile],
+  [needs.postgres, needsSqlite],
   "[CL-10] into PostgreSQL and back again: every row and upload is as it was",
   async () => {
-    const { place, chat } = await usedDirectory();
+    const { place, chat } = await makeUsedDirectory();
     using _ = place;
     using back = tempDirectory();
     const database = await createDatabase();
-    const before = sumsOf(place.path);
+    const before = checksumTables(place.path);
     const options = { url: database.url, now: Date.now() };
     const moved = await copyIntoPostgres({ directory: place.path, ...options });
     expect(moved.files).toBe(2);
     expect(moved.rows).toBeGreaterThan(30);
-    expect(sumsOf(place.path)).toEqual(before);
+    expect(checksumTables(place.path)).toEqual(before);
     const refused = await copyIntoPostgres({ directory: place.path, ...options }).catch((error) => error);
     expect(refused).toBeInstanceOf(CopyError);
     expect(refused.message).toContain("holds an installation already");
 
     expect(await copyIntoSqlite({ directory: back.path, ...options })).toEqual(moved);
-    expect(sumsOf(back.path)).toEqual(before);
+    expect(checksumTables(back.path)).toEqual(before);
     expect(copyIntoSqlite({ directory: back.path, ...options })).rejects.toThrow("holds a database already");
     const sql = new SQL(database.url, { max: 1 });
     await sql`insert into settings (key, value) values ('encryption_key', 'v1.0123abcd.')`;
@@ -45,25 +45,25 @@ testNeeding(
     await Bun.write(join(back.path, "encryption.key"), readFileSync(join(place.path, "encryption.key")));
     await using server = await startTestServer({ directory: back.path });
     const client = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
-    expect(await found(client, "jumping")).toEqual([chat]);
-    expect(await found(client, "elephant")).toEqual([]);
+    expect(await searchChats(client, "jumping")).toEqual([chat]);
+    expect(await searchChats(client, "elephant")).toEqual([]);
     await database.remove();
   },
   120_000,
 );
 
 testNeeding(
-  [needs.postgres, ownFile],
+  [needs.postgres, needsSqlite],
   "[CL-10] a node continues with what was moved, and no move disturbs it",
   async () => {
-    const { place, chat } = await usedDirectory();
+    const { place, chat } = await makeUsedDirectory();
     using _ = place;
     await using cluster = await startCluster();
     await copyIntoPostgres({ directory: place.path, url: cluster.database.url, now: Date.now() });
     const key = readFileSync(join(place.path, "encryption.key"), "utf8").trim();
     const node = await cluster.start(1, { env: { SLIPWAY_ENCRYPTION_KEY: key } });
     const client = await new Client(node.url).signIn(ADMIN.email, ADMIN.password);
-    expect(await found(client, "fox")).toEqual([chat]);
+    expect(await searchChats(client, "fox")).toEqual([chat]);
     // IDs of new rows continue after the moved ones.
     await client.post("/api/v2/users", { email: "new@example.com", username: "new", password: "a-long-Enough-secret" });
     using back = tempDirectory();

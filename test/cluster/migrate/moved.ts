@@ -2,22 +2,22 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { Checksum, copiedTables } from "#db/pg/copied-tables.ts";
-import { rowsOfTable } from "#db/pg/copy-sqlite.ts";
+import { Checksum, listCopiedTables } from "#db/pg/copied-tables.ts";
+import { iterateTableRows } from "#db/pg/copy-sqlite.ts";
 import { Client } from "#src/client.ts";
 import { createChat } from "#test/support/chats.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 /** Test servers on SQLite have a data directory that can be moved. */
-export const ownFile = { found: !onPostgres, reason: "needs servers on SQLite", file: "" };
+export const needsSqlite = { found: !usesPostgres, reason: "needs servers on SQLite", file: "" };
 
 type Page = { chats: { id: string }[] };
 
 /** Returns the chats that a search finds. */
-export const found = async (client: Client, words: string): Promise<string[]> => {
+export const searchChats = async (client: Client, words: string): Promise<string[]> => {
   const answer = await client.get<Page | { id: string }[]>(
     `/api/v2/chats?q=${encodeURIComponent(`search:"${words}"`)}`,
   );
@@ -25,7 +25,7 @@ export const found = async (client: Client, words: string): Promise<string[]> =>
 };
 
 /** A used server that is stopped. */
-export const usedDirectory = async () => {
+export const makeUsedDirectory = async () => {
   const place = tempDirectory();
   let chat = "";
   {
@@ -37,18 +37,18 @@ export const usedDirectory = async () => {
     chat = (await createChat(world, "The quick brown foxes were jumping over a hedge")).id;
     await createChat(world, "Something else altogether");
     await until(async () => (await client.get<{ status: string }>(`/api/v2/chats/${chat}`)).status === "waiting");
-    expect(await found(client, "fox")).toEqual([chat]);
+    expect(await searchChats(client, "fox")).toEqual([chat]);
   }
   return { place, chat };
 };
 
 /** Returns each table's number of rows and checksum. */
-export const sumsOf = (directory: string): Record<string, string> => {
+export const checksumTables = (directory: string): Record<string, string> => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   return Object.fromEntries(
-    copiedTables().map((table) => {
+    listCopiedTables().map((table) => {
       const sum = new Checksum();
-      for (const row of rowsOfTable(db, table)) sum.add(row);
+      for (const row of iterateTableRows(db, table)) sum.add(row);
       return [table.name, sum.text];
     }),
   );

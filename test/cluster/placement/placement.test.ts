@@ -1,7 +1,7 @@
 // The node a request belongs to: declared by every operation, and tested with requests about existing objects in a real server's store.
 import { expect, setDefaultTimeout } from "bun:test";
 import { sha256, uuid } from "#base/ids.ts";
-import { partOf } from "#base/parts.ts";
+import { toPart } from "#base/parts.ts";
 import type { Query } from "#db/engine/sql.ts";
 import { updateBy } from "#db/engine/sql.ts";
 import { PartIndex } from "#db/part-index.ts";
@@ -11,21 +11,21 @@ import { workspaces } from "#db/schema/workspaces.ts";
 import { findUser } from "#db/users/users.ts";
 import type { Task } from "#schema/tasks/task.ts";
 import { createApp } from "#src/api/app.ts";
-import { declaredBy } from "#src/api/http/operation.ts";
+import { getOptions } from "#src/api/http/operation.ts";
 import { Operations } from "#src/api/http/operations.ts";
 import { Placement } from "#src/api/http/placement/placement.ts";
-import { findWay, namesPlace } from "#src/api/http/placement/ways.ts";
+import { findPlacement, needsPlacement } from "#src/api/http/placement/ways.ts";
 import { createChat, openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedAgent, supersede } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedAgent, supersedeAgent } from "#test/support/seed.ts";
 import { startTestServer, type TestServer } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitBuild, ECHO, openWorld } from "#test/support/workspaces.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const PART = 77;
 const updateWorkspace = updateBy(workspaces, workspaces.id);
@@ -35,9 +35,9 @@ const updateChat = updateBy(chats, chats.id);
 const server = await forFile(startTestServer());
 
 /** Placement over the server's routes and store, with a count of its queries. */
-const placing = (of: TestServer) => {
-  const { store, clock } = contextOf(of);
-  const app = createApp(contextOf(of));
+const makePlacement = (of: TestServer) => {
+  const { store, clock } = getContext(of);
+  const app = createApp(getContext(of));
   const asked = { queries: 0 };
   const counted = {
     get<T>(query: Query<T>): Promise<T | undefined> {
@@ -53,28 +53,28 @@ const placing = (of: TestServer) => {
     config: { wildcard_access_url: "*.apps.example.com" },
     accessUrl: () => of.url,
   });
-  const asks = async (line: string, headers: Record<string, string> = {}) => {
+  const findPart = async (line: string, headers: Record<string, string> = {}) => {
     const [method = "", path = ""] = line.split(" ");
     return placement.partOf(new Request(new URL(path, of.url).href, { method, headers }));
   };
-  return { app, asked, of: asks };
+  return { app, asked, of: findPart };
 };
 
 /** A workspace in a shard other than its owner's, like a claimed prebuild. */
 const seed = async () => {
   const seeded = await seedAgent(server);
-  await contextOf(server).store.commit([updateWorkspace(seeded.workspace_id, { part: PART })]);
+  await getContext(server).store.commit([updateWorkspace(seeded.workspace_id, { part: PART })]);
   return seeded;
 };
 
 testInside("[CP-20] every operation that names a thing with a node of its own declares where it is done", () => {
-  const { app } = placing(server);
+  const { app } = makePlacement(server);
   const routes = app.routes.filter(({ hooks }) => hooks.detail?.hide !== true);
-  const silent = routes.filter(({ path, hooks }) => namesPlace(path) && declaredBy(hooks).placement === undefined);
+  const silent = routes.filter(({ path, hooks }) => needsPlacement(path) && getOptions(hooks).placement === undefined);
   const named = silent.map(({ method, path }) => `${method} ${path}`);
   expect(named.map((name) => `${name} lacks placement: "workspace", "chat", ..., or "first"`)).toEqual([]);
   const byId = routes.flatMap(({ method, path, hooks }) => {
-    const { way, variable } = findWay({ route: path, declared: declaredBy(hooks) });
+    const { way, variable } = findPlacement({ route: path, declared: getOptions(hooks) });
     const needsNone = ["first", "here", "token", "owner"].includes(way);
     return needsNone || variable !== "" ? [] : [`${method} ${path} has no variable for ${way}`];
   });
@@ -84,7 +84,7 @@ testInside("[CP-20] every operation that names a thing with a node of its own de
 testInside(
   "[CP-20] a request with an ID belongs to its object's shard, whoever owns it; a missing one to the first node",
   async () => {
-    const { of } = placing(server);
+    const { of } = makePlacement(server);
     const { workspace_id, agent_id } = await seed();
     expect(await of(`PATCH /api/v2/workspaces/${workspace_id}`)).toBe(PART);
     expect(await of(`POST /api/v2/workspaces/${workspace_id.toUpperCase()}/builds`)).toBe(PART);
@@ -104,7 +104,7 @@ testInside(
 testInside(
   "[CP-20] an agent's request belongs to its workspace, wherever its token is, also once that is revoked",
   async () => {
-    const { of } = placing(server);
+    const { of } = makePlacement(server);
     const { agent_id, agent_token } = await seed();
     const own = "GET /api/v2/workspaceagents/me/reinit";
     expect(await of(own, { "Service-Session-Token": agent_token })).toBe(PART);
@@ -115,16 +115,16 @@ testInside(
     expect(await of(own, { "Service-Session-Token": uuid() })).toBe(0);
     expect(await of(own)).toBe(0);
     const other = uuid();
-    await contextOf(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
+    await getContext(server).store.commit([updateAgent(agent_id, { token_hash: sha256(other) })]);
     expect(await of(own, { "Service-Session-Token": other })).toBe(PART);
   },
 );
 
 testInside("[CP-20] objects that a user creates belong to the user's shard, by key, ID or name", async () => {
-  const { of } = placing(server);
+  const { of } = makePlacement(server);
   const { owner_id, owner_token, organization_id } = await seed();
   const headers = { "Service-Session-Token": owner_token };
-  const part = partOf(owner_id);
+  const part = toPart(owner_id);
   expect(await of("POST /api/v2/chats", headers)).toBe(part);
   expect(await of("POST /api/experimental/chats", headers)).toBe(part);
   expect(await of("GET /api/experimental/chats/watch", headers)).toBe(part);
@@ -132,7 +132,7 @@ testInside("[CP-20] objects that a user creates belong to the user's shard, by k
   expect(await of("POST /api/v2/users/me/workspaces", headers)).toBe(part);
   expect(await of(`POST /api/v2/users/${owner_id.toUpperCase()}/workspaces`)).toBe(part);
   expect(await of(`POST /api/v2/organizations/${organization_id}/members/${owner_id}/workspaces`)).toBe(part);
-  const name = await nameOf(owner_id);
+  const name = await getUsername(owner_id);
   expect(await of(`POST /api/v2/users/${name.toUpperCase()}/workspaces`)).toBe(part);
   expect(await of("POST /api/v2/users/nobody/workspaces")).toBe(0);
   expect(await of("POST /api/v2/chats", { "Service-Session-Token": "abcdefghij-abcdefghijklmnopqrstuv" })).toBe(0);
@@ -140,9 +140,9 @@ testInside("[CP-20] objects that a user creates belong to the user's shard, by k
 });
 
 testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps, too", async () => {
-  const { of } = placing(server);
+  const { of } = makePlacement(server);
   const { owner_id, owner_token } = await seed();
-  const name = await nameOf(owner_id);
+  const name = await getUsername(owner_id);
   const headers = { "Service-Session-Token": owner_token };
   expect(await of("GET /api/v2/users/me/workspace/DEV", headers)).toBe(PART);
   expect(await of(`GET /api/v2/users/${owner_id}/workspace/dev/builds/1`)).toBe(PART);
@@ -156,9 +156,9 @@ testInside("[CP-20] names of workspaces lead to them, on hosts and paths of apps
 });
 
 testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does", async () => {
-  const { asked, of } = placing(server);
+  const { asked, of } = makePlacement(server);
   const seeded = await seed();
-  const name = await nameOf(seeded.owner_id);
+  const name = await getUsername(seeded.owner_id);
   const requests: [string, Record<string, string>][] = [
     [`PATCH /api/v2/workspaces/${seeded.workspace_id}`, {}],
     [`GET /api/v2/workspaceagents/${seeded.agent_id}/pty`, {}],
@@ -168,7 +168,7 @@ testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does"
   for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
   const { queries } = asked;
   for (const [line, headers] of requests) expect(await of(line, headers)).toBe(PART);
-  await supersede(server, seeded);
+  await supersedeAgent(server, seeded);
   for (const [line, headers] of requests.slice(0, 3)) expect(await of(line, headers)).toBe(PART);
   for (const line of ["PATCH /api/v2/workspaces/dev", "POST /api/v2/users", "GET /derp"]) await of(line);
   await of("PATCH /api/v2/workspaceagents/me/logs", { "Service-Session-Token": "no token" });
@@ -177,8 +177,8 @@ testInside("[CP-21] a second lookup costs nothing, and an invalid ID never does"
 
 testInside("[CP-20] builds, jobs, tasks and versions lead to what they are of, tasks also by name", async () => {
   await using world = await openWorld({ models: new ScriptedModels() });
-  const { store } = contextOf(world.server);
-  const { of } = placing(world.server);
+  const { store } = getContext(world.server);
+  const { of } = makePlacement(world.server);
   const template = await makeTemplate(world.admin, JSON.stringify(ECHO));
   const version = template.active_version_id;
   const headers = { "Service-Session-Token": world.admin.token ?? "" };
@@ -197,18 +197,18 @@ testInside("[CP-20] builds, jobs, tasks and versions lead to what they are of, t
   expect(await of("POST /api/v2/tasks/me/GO/pause", headers)).toBe(PART);
   expect(await of("POST /api/v2/tasks/me/nothing/pause", headers)).toBe(0);
   expect(await of("POST /api/v2/tasks/nobody/go/pause")).toBe(0);
-  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(partOf(version));
+  expect(await of(`POST /api/v2/templateversions/${version}/dry-run`)).toBe(toPart(version));
   const dry = await world.admin.post<{ id: string }>(`/api/v2/templateversions/${version}/dry-run`, {});
-  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(partOf(version));
-  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(partOf(version));
+  expect(await of(`GET ${jobs}/${dry.id}/logs`)).toBe(toPart(version));
+  expect(await of(`PATCH /api/v2/templateversions/${version}/dry-run/${dry.id}/cancel`)).toBe(toPart(version));
 });
 
 testInside("[CP-20] a chat is of its own part, and what dials into its workspace of the workspace's", async () => {
   await using world = await openChatWorld();
-  const { store } = contextOf(world.server);
-  const { of } = placing(world.server);
+  const { store } = getContext(world.server);
+  const { of } = makePlacement(world.server);
   const chat = await createChat(world);
-  const own = partOf(world.user_id);
+  const own = toPart(world.user_id);
   expect(await of(`POST /api/v2/chats/${chat.id}/messages`)).toBe(own);
   expect(await of(`GET /api/experimental/chats/${chat.id}/stream`)).toBe(own);
   expect(await of(`GET /api/v2/chats/${chat.id}/stream/git`)).toBe(own);
@@ -219,7 +219,7 @@ testInside("[CP-20] a chat is of its own part, and what dials into its workspace
   expect(await of(`GET /api/v2/chats/${chat.id}/stream`)).toBe(own);
 });
 
-const nameOf = async (id: string): Promise<string> => {
-  const user = await contextOf(server).store.get(findUser({ id }));
+const getUsername = async (id: string): Promise<string> => {
+  const user = await getContext(server).store.get(findUser({ id }));
   return user?.username ?? "";
 };

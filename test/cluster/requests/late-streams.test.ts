@@ -18,7 +18,7 @@ test("[CP-55] a socket that opens once its part has left is closed immediately, 
     port: 0,
     websocket: sockets.websocket as never,
     fetch: (request) => {
-      sockets.belongs(request, request.url.endsWith("any") ? "here" : PART);
+      sockets.assign(request, request.url.endsWith("any") ? "here" : PART);
       if (request.url.endsWith("late")) {
         // All open streams are closed before this request is checked.
         parts.drop([PART]);
@@ -57,7 +57,7 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
     new Response(new ReadableStream({ cancel: () => void cancelled++ }), {
       headers: { "content-type": "text/event-stream" },
     });
-  const ask = async (leaves: boolean): Promise<Response> => {
+  const startRequest = async (leaves: boolean): Promise<Response> => {
     const handler = ownRequests(
       {
         parts,
@@ -80,12 +80,12 @@ test("[CP-55] an event stream that opens once its part has left is asked of the 
     );
     return handler(new Request("http://node.test/api/v2/whatever"));
   };
-  expect([(await ask(false)).status, cancelled]).toEqual([200, 0]);
-  const late = await ask(true);
+  expect([(await startRequest(false)).status, cancelled]).toEqual([200, 0]);
+  const late = await startRequest(true);
   expect([late.status, await late.text(), cancelled]).toEqual([503, "of part 0", 1]);
 });
 
-test("[CP-55] a long poll goes on at the node that its part has gone to, also one that begins to wait only then; those of other parts stay", async () => {
+test("[CP-55] a long poll continues at the node that took over its shard, even if it starts to wait only then; polls of other shards stay", async () => {
   const parts = new MovableParts();
   const streams = new OpenStreams(systemClock, 10, parts);
   const waiting: string[] = [];
@@ -119,7 +119,7 @@ test("[CP-55] a long poll goes on at the node that its part has gone to, also on
     )(new Request("http://node.test/api/v2/whatever"));
   const other = { ended: false };
   const ofAnother = new Request("http://node.test/api/v2/another");
-  streams.belongs(ofAnother, PART);
+  streams.assign(ofAnother, PART);
   const end = (): void => {
     other.ended = true;
   };

@@ -9,15 +9,15 @@ import type { Context } from "#src/context/context.ts";
 import { startActiveNodes } from "#test/support/cluster/active-nodes.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { CHEAP } from "#test/support/prepared.ts";
+import { CHEAP_HASH } from "#test/support/prepared.ts";
 import { ADMIN, tempDirectory, testConfig } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { outcomeOf } from "../../db/contract.ts";
+import { awaitOutcome } from "../../db/contract.ts";
 
 const TOKENS = "/api/v2/users/me/keys/tokens";
 const note = (text: string): Statement => ({ sql: "insert into noted (text) values (?)", rows: [[text]] });
 
-type InRequest = {
+type RequestSteps = {
   readonly before?: (write: Context["store"]["commit"]) => Promise<void>;
   readonly after?: () => Promise<unknown>;
 };
@@ -25,8 +25,8 @@ type InRequest = {
 const openNodes = async () => {
   const database = await createDatabase();
   const place = tempDirectory();
-  const configOf = (access: URL) => testConfig(place.path, { env: { SLIPWAY_ACCESS_URL: access.href } });
-  const nodes = await startActiveNodes(database.url, configOf, { hashCost: CHEAP });
+  const loadNodeConfig = (access: URL) => testConfig(place.path, { env: { SLIPWAY_ACCESS_URL: access.href } });
+  const nodes = await startActiveNodes(database.url, loadNodeConfig, { hashCost: CHEAP_HASH });
   const sql = new SQL(database.url, { max: 1 });
   await sql.unsafe("create table noted (n bigserial primary key, text text not null)");
   const first = nodes.contexts[0] as Context;
@@ -40,7 +40,7 @@ const openNodes = async () => {
       [first.cluster?.id],
     );
   /** Holds requests that create keys on the first node before their commit; `before` and `after` run at that point in the request. */
-  const standing = ({ before, after }: InRequest = {}) => {
+  const standing = ({ before, after }: RequestSteps = {}) => {
     const [reached, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const outcomes: string[] = [];
     const write = first.store.commit.bind(first.store);
@@ -51,7 +51,7 @@ const openNodes = async () => {
       await going.promise;
       await after?.();
       const written = write(batch, about, part);
-      outcomes.push(await outcomeOf(written));
+      outcomes.push(await awaitOutcome(written));
       return written;
     };
     return { reached: reached.promise, goOn: () => going.resolve(), outcomes };
@@ -80,7 +80,7 @@ const openNodes = async () => {
   };
 };
 
-const moved = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
+const waitForMove = (nodes: Awaited<ReturnType<typeof openNodes>>) =>
   until(() => nodes.others.some(({ parts }) => parts.isFirst), { what: "another node to be the first one" });
 
 testNeeding(
@@ -91,14 +91,14 @@ testNeeding(
     const { admin, first } = nodes;
     // Numbers are reserved for all requests: a reservation is neither rejected with a request, nor counts as its write.
     const reserves = async () => {
-      (first.store as PgStore).giveUpNumbers();
+      (first.store as PgStore).discardNumbers();
       await first.store.reserve("jobs", 1);
     };
     const stands = nodes.standing({ after: reserves });
     const asked = nodes.makeToken();
     await stands.reached;
     await nodes.giveAway();
-    await moved(nodes);
+    await waitForMove(nodes);
     expect(first.parts.isFirst).toBe(false);
     stands.goOn();
     const { key } = await asked;
@@ -119,7 +119,7 @@ testNeeding(
     const asked = nodes.makeToken().catch((error) => error);
     await stands.reached;
     await nodes.giveAway();
-    await moved(nodes);
+    await waitForMove(nodes);
     stands.goOn();
     const error = await asked;
     expect(error).toBeInstanceOf(ApiError);
@@ -151,7 +151,7 @@ testNeeding(
     stands.goOn();
     await asked;
     expect(stands.outcomes).toEqual(["done"]);
-    await moved(nodes);
+    await waitForMove(nodes);
     expect(await nodes.owner()).not.toBe(nodes.first.cluster?.id ?? "");
     over.resolve();
     await later;

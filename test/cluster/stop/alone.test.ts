@@ -1,12 +1,12 @@
-// A single node that is told to stop tells new clients so, until running requests are answered.
+// A single node that is stopping reports that to new clients until running requests are answered.
 import { expect } from "bun:test";
-import { answerOf, call, head } from "#test/api/edge/raw-http.ts";
+import { call, formatHead, readAnswer } from "#test/api/edge/raw-http.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { until } from "#test/support/until.ts";
 
-const HALF = `${head("POST", "/api/v2/users/login", { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
+const HALF = `${formatHead("POST", "/api/v2/users/login", { "Content-Type": "application/json", "Content-Length": 12 })}{"email"`;
 
 for (const active of ["one", "every"]) {
   testNeeding(
@@ -15,19 +15,19 @@ for (const active of ["one", "every"]) {
     async () => {
       await using cluster = await startCluster();
       const node = await cluster.start(1, { env: { SLIPWAY_CLUSTER_ACTIVE: active } });
-      const statusOf = async (path: string) => (await call(node.url, head("GET", path)))?.status;
+      const fetchStatus = async (path: string) => (await call(node.url, formatHead("GET", path)))?.status;
       using underway = new RawConnection(node.url);
       underway.send(HALF);
-      await until(async () => (await statusOf("/readyz")) === 200);
+      await until(async () => (await fetchStatus("/readyz")) === 200);
 
       node.signal("SIGTERM");
-      await until(async () => (await statusOf("/readyz")) === 503);
-      const refused = await call(node.url, head("GET", "/api/v2/buildinfo"));
+      await until(async () => (await fetchStatus("/readyz")) === 503);
+      const refused = await call(node.url, formatHead("GET", "/api/v2/buildinfo"));
       expect([refused?.status, refused?.headers.get("retry-after")]).toEqual([503, "1"]);
-      expect(await statusOf("/healthz")).toBe(200);
+      expect(await fetchStatus("/healthz")).toBe(200);
 
       underway.send(":1}\r\n");
-      expect((await answerOf(underway))?.status).toBe(400);
+      expect((await readAnswer(underway))?.status).toBe(400);
       expect(await node.exited).toBe(0);
     },
   );

@@ -16,26 +16,28 @@ const TOKENS = "/api/v2/users/me/keys/tokens";
  */
 const startBalancer = (places: readonly URL[]) => {
   let next = 0;
-  type Side = { readonly other: Promise<Socket<Side> | undefined> };
-  const connect = async (client: Socket<Side>): Promise<Socket<Side> | undefined> => {
+  type ProxySide = { readonly other: Promise<Socket<ProxySide> | undefined> };
+  const connect = async (client: Socket<ProxySide>): Promise<Socket<ProxySide> | undefined> => {
     for (let tries = 0; tries < 2 * places.length; tries++) {
       const { hostname, port } = places[next++ % places.length] as URL;
       const data = { other: Promise.resolve(client) };
-      const made = await Bun.connect<Side>({ hostname, port: Number(port), data, socket: pipe }).catch(() => undefined);
+      const made = await Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }).catch(
+        () => undefined,
+      );
       if (made) return made;
     }
     client.terminate();
     return undefined;
   };
   const pipe = {
-    data: ({ data: { other } }: Socket<Side>, bytes: Buffer): void => {
+    data: ({ data: { other } }: Socket<ProxySide>, bytes: Buffer): void => {
       const copy = Buffer.from(bytes);
       void other.then((socket) => socket?.write(copy));
     },
-    close: ({ data: { other } }: Socket<Side>): void => void other.then((socket) => socket?.end()),
+    close: ({ data: { other } }: Socket<ProxySide>): void => void other.then((socket) => socket?.end()),
     error(): void {},
   };
-  const listener = Bun.listen<Side>({
+  const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
@@ -60,7 +62,7 @@ testNeeding(
     const wrong: string[] = [];
     const made: string[] = [];
     let goes = true;
-    const ask = async (method: string, path: string, body?: unknown): Promise<void> => {
+    const request = async (method: string, path: string, body?: unknown): Promise<void> => {
       const status = await new Client(balancer.url, token).fetch(method, path, body).then(
         async (answer) => {
           await answer.body?.cancel();
@@ -74,22 +76,22 @@ testNeeding(
       for (let i = 0; goes; i++) {
         const token_name = `t-${client}-${i}`;
         made.push(token_name);
-        await ask("POST", TOKENS, { token_name });
-        await ask("GET", `${TOKENS}/${token_name}`);
+        await request("POST", TOKENS, { token_name });
+        await request("GET", `${TOKENS}/${token_name}`);
       }
     });
-    const goOn = async (): Promise<void> => {
+    const waitForProgress = async (): Promise<void> => {
       const seen = made.length;
       await until(() => made.length > seen + 50 || wrong.length > 0);
     };
-    await goOn();
+    await waitForProgress();
     // Each of them, active or standby; by the end, each has been both.
     for (const n of [1, 2, 3, 1]) {
       const node = nodes.get(n);
       node?.signal("SIGTERM");
       expect(await node?.exited).toBe(0);
       nodes.set(n, await cluster.start(n));
-      await goOn();
+      await waitForProgress();
     }
     goes = false;
     await Promise.all(clients);

@@ -23,10 +23,10 @@ afterAll(() => {
 });
 
 type Files = { readonly cert: string; readonly key: string };
-type Made = { readonly id: string; readonly latest_build: { readonly status: string } };
+type CreatedWorkspace = { readonly id: string; readonly latest_build: { readonly status: string } };
 type Work = { readonly admin: Client; readonly owners: readonly string[]; readonly template: string; count: number };
 
-const world = async (setting: Record<string, string>) => {
+const openTlsWorld = async (setting: Record<string, string>) => {
   const folder = tempDirectory();
   const authority = await makeAuthority(folder.path);
   const cluster = await startCluster();
@@ -71,29 +71,36 @@ const prepare = async (node: NodeProcess): Promise<Work> => {
 };
 
 /** Tests requests, builds, a following WebSocket and a chat stream, each through the nodes in turn. */
-const works = async (nodes: readonly NodeProcess[], work: Work): Promise<void> => {
-  const at = (n: number): Client => new Client((nodes[n % nodes.length] as NodeProcess).url, work.admin.token);
+const testWork = async (nodes: readonly NodeProcess[], work: Work): Promise<void> => {
+  const clientAt = (n: number): Client => new Client((nodes[n % nodes.length] as NodeProcess).url, work.admin.token);
   work.count += 1;
   const made = await Promise.all(
     work.owners.map((owner, n) =>
-      at(n).post<Made>(`/api/v2/users/${owner}/workspaces`, { name: `w${work.count}`, template_id: work.template }),
+      clientAt(n).post<CreatedWorkspace>(`/api/v2/users/${owner}/workspaces`, {
+        name: `w${work.count}`,
+        template_id: work.template,
+      }),
     ),
   );
   await until(
     async () => {
-      const seen = await Promise.all(made.map(({ id }, n) => at(n + 1).get<Made>(`/api/v2/workspaces/${id}`)));
+      const seen = await Promise.all(
+        made.map(({ id }, n) => clientAt(n + 1).get<CreatedWorkspace>(`/api/v2/workspaces/${id}`)),
+      );
       return seen.every(({ latest_build }) => latest_build.status === "running");
     },
     { what: "all builds to have ended well" },
   );
   await Promise.all(
-    made.map(({ id }, n) => until(() => isHeardOf(at(n + 2), id), { what: `a watcher to hear of ${id}` })),
+    made.map(({ id }, n) => until(() => isWatched(clientAt(n + 2), id), { what: `a watcher to hear of ${id}` })),
   );
   const { organization_ids } = await work.admin.get<{ organization_ids: string[] }>("/api/v2/users/me");
-  const chat = await createChat({ owner: at(0), organization_id: organization_ids[0] as string }, "hello");
+  const chat = await createChat({ owner: clientAt(0), organization_id: organization_ids[0] as string }, "hello");
   for (const n of nodes.keys()) {
     const text = `once more ${n}`;
-    await until(() => isFollowed(at(n), at(n + 1), chat.id, text), { what: `a follower to hear "${text}"` });
+    await until(() => isFollowed(clientAt(n), clientAt(n + 1), chat.id, text), {
+      what: `a follower to hear "${text}"`,
+    });
   }
 };
 
@@ -116,17 +123,17 @@ const isFollowed = async (client: Client, sender: Client, id: string, text: stri
 };
 
 /** Returns false if the watch ends first: moving a shard to a node that has just started ends its followers. */
-const isHeardOf = async (client: Client, id: string): Promise<boolean> => {
+const isWatched = async (client: Client, id: string): Promise<boolean> => {
   using watch = await client.socket(`/api/v2/workspaces/${id}/watch-ws`);
   for await (const message of watch) if (String(message).includes(id)) return true;
   return false;
 };
 
-type World = Awaited<ReturnType<typeof world>>;
+type World = Awaited<ReturnType<typeof openTlsWorld>>;
 type Setting = readonly [name: string, setting: Record<string, string>];
 
-/** One of another authority, and one that has none, beside nodes that are of the cluster. */
-const takeNoPart = async (at: World, [name]: Setting): Promise<void> => {
+/** Checks that nodes with a certificate of another authority, or for another name, cannot join. */
+const expectForeignRejected = async (at: World, [name]: Setting): Promise<void> => {
   const strange = await makeCertificate(at.folder, "strange", `${NAMES},IP:127.0.0.1`);
   const other = await at.authority.sign("other", "DNS:elsewhere.example.com,IP:127.0.0.1");
   for (const files of [strange, other]) {
@@ -150,8 +157,8 @@ const takeNoPart = async (at: World, [name]: Setting): Promise<void> => {
 const startAs = (at: World, n: number, [, setting]: Setting, isTls: boolean): Promise<NodeProcess> =>
   isTls ? at.start(n) : at.cluster.start(n, { env: setting });
 
-/** `nodes` are those there are: what it says names one of them, or all. */
-const isTurnedAway = async (
+/** `nodes`: the cluster's nodes. The error must name one or all of them. */
+const expectTurnedAway = async (
   at: World,
   setting: Setting,
   { speaksTls, nodes }: { readonly speaksTls: boolean; readonly nodes: readonly NodeProcess[] },
@@ -172,13 +179,13 @@ for (const setting of SETTINGS) {
     [needs.postgres, needs.openssl],
     `[CL-11] [CL-61] with ${setting[0]}, nodes that speak TLS are one server, also while a certificate is renewed; one with another certificate takes no part, and one without TLS ends its start with the reason`,
     async () => {
-      await using at = await world(setting[1]);
+      await using at = await openTlsWorld(setting[1]);
       at.use(await at.authority.sign("first", NAMES));
       const nodes = [await at.start(1), await at.start(2), await at.start(3)];
       const work = await prepare(nodes[1] as NodeProcess);
-      await works(nodes, work);
-      await takeNoPart(at, setting);
-      await isTurnedAway(at, setting, { speaksTls: true, nodes });
+      await testWork(nodes, work);
+      await expectForeignRejected(at, setting);
+      await expectTurnedAway(at, setting, { speaksTls: true, nodes });
       // The files change under nodes that run; each has the new certificate from its next start on.
       at.use(await at.authority.sign("second", NAMES));
       for (const n of [1, 2, 3]) {
@@ -187,7 +194,7 @@ for (const setting of SETTINGS) {
         await node.exited;
         nodes[n - 1] = await at.start(n);
         // One has the new and two the old certificate, then all the new.
-        if (n !== 2) await works(nodes, work);
+        if (n !== 2) await testWork(nodes, work);
       }
     },
     3 * MINUTE_MS,
@@ -199,10 +206,10 @@ testNeeding(
   "[CL-61] a node that speaks TLS besides one that does not ends its start with the reason",
   async () => {
     for (const setting of SETTINGS) {
-      await using at = await world(setting[1]);
+      await using at = await openTlsWorld(setting[1]);
       at.use(await at.authority.sign("ours", NAMES));
       const node = await startAs(at, 1, setting, false);
-      await isTurnedAway(at, setting, { speaksTls: false, nodes: [node] });
+      await expectTurnedAway(at, setting, { speaksTls: false, nodes: [node] });
       // One that speaks as the other does is let in.
       await startAs(at, 3, setting, false);
     }

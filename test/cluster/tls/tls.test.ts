@@ -44,12 +44,12 @@ test("[CL-11] a spare forwards to a node with its own certificate, and to none w
     state: () => ({ node: "spare", lease: "elsewhere", database: "answers", standby: "connected" }),
   });
   try {
-    const ask = () =>
+    const request = () =>
       fetch(`https://127.0.0.1:${forwarder.port}/`, { tls: { rejectUnauthorized: false }, keepalive: false });
-    expect(await (await ask()).text()).toBe("from the active node");
+    expect(await (await request()).text()).toBe("from the active node");
     leader = stranger.port;
     looks = 0;
-    const late = ask();
+    const late = request();
     // It has tried the wrong node more than once, and keeps looking.
     await until(() => looks > 3);
     leader = node.port;

@@ -8,16 +8,16 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-let made: TestDatabase | undefined;
+let testDatabase: TestDatabase | undefined;
 let store: PgStore | undefined;
 afterEach(async () => {
   await store?.close();
-  await made?.remove();
+  await testDatabase?.remove();
 });
 
 const nodes = async () => {
-  made = await createDatabase();
-  store = await openPgStore({ url: made.url, now: 0, fatal: () => {} });
+  testDatabase = await createDatabase();
+  store = await openPgStore({ url: testDatabase.url, now: 0, fatal: () => {} });
   const elsewhere = new DatabaseBlobs(store);
   const node = async () => {
     const directory = tempDirectory();
@@ -28,7 +28,7 @@ const nodes = async () => {
   return { elsewhere, node, one: await node(), two: await node() };
 };
 
-const pieces = async function* (bytes: Uint8Array) {
+const splitBytes = async function* (bytes: Uint8Array) {
   for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
 };
 
@@ -39,38 +39,42 @@ testNeeding([needs.postgres], "[CL-8] what one node has taken, another reads, by
   const sizes = [0, 1, 1024 * 1024, 5 * 1024 * 1024 + 17];
   for (const size of sizes) {
     const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
-    const { hash } = await one.blobs.put(pieces(bytes));
+    const { hash } = await one.blobs.put(splitBytes(bytes));
     // Concurrent readers fetch it once.
-    const paths = await Promise.all([two.blobs.pathOf(hash), two.blobs.pathOf(hash)]);
+    const paths = await Promise.all([two.blobs.getPath(hash), two.blobs.getPath(hash)]);
     expect(new Set(paths).size).toBe(1);
     expect(Buffer.compare(await Bun.file(paths[0] as string).bytes(), bytes)).toBe(0);
     // Storing it again changes nothing.
-    expect((await two.blobs.put(pieces(bytes))).hash).toBe(hash);
+    expect((await two.blobs.put(splitBytes(bytes))).hash).toBe(hash);
   }
   expect((await elsewhere.list()).length).toBe(sizes.length);
 });
 
-testNeeding([needs.postgres], "[CL-8] what nobody names goes, also what a node that ended has begun", async () => {
-  const { one, elsewhere, node } = await nodes();
-  using _one = one;
-  const bytes = (text: string) => pieces(new TextEncoder().encode(text));
-  const kept = await one.blobs.put(bytes("kept"));
-  const lost = await one.blobs.put(bytes("lost"));
-  const half = "ab".repeat(32);
-  await store?.commit([
-    { sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)", rows: [[half, 0, new Uint8Array(3)]] },
-  ]);
-  expect((await elsewhere.list()).sort()).toEqual([kept.hash, lost.hash, half].sort());
-  // An incomplete file does not exist.
-  expect(existsSync(await one.blobs.pathOf(half))).toBe(false);
-  using next = await node();
-  await next.blobs.recover(new Set([kept.hash]));
-  expect(await elsewhere.list()).toEqual([kept.hash]);
-  const late = await next.blobs.put(bytes("late"));
-  await next.blobs.sweep(async () => new Set([kept.hash]));
-  await next.blobs.sweep(async () => new Set([kept.hash]));
-  expect((await elsewhere.list()).length).toBe(2);
-  await next.blobs.sweep(async () => new Set([kept.hash]));
-  expect(await elsewhere.list()).toEqual([kept.hash]);
-  expect(existsSync(await next.blobs.pathOf(late.hash))).toBe(false);
-});
+testNeeding(
+  [needs.postgres],
+  "[CL-8] removes unreferenced uploads, including those that a terminated node had started",
+  async () => {
+    const { one, elsewhere, node } = await nodes();
+    using _one = one;
+    const bytes = (text: string) => splitBytes(new TextEncoder().encode(text));
+    const kept = await one.blobs.put(bytes("kept"));
+    const lost = await one.blobs.put(bytes("lost"));
+    const half = "ab".repeat(32);
+    await store?.commit([
+      { sql: "insert into blob_chunks (hash, n, bytes) values (?, ?, ?)", rows: [[half, 0, new Uint8Array(3)]] },
+    ]);
+    expect((await elsewhere.list()).sort()).toEqual([kept.hash, lost.hash, half].sort());
+    // An incomplete file does not exist.
+    expect(existsSync(await one.blobs.getPath(half))).toBe(false);
+    using next = await node();
+    await next.blobs.recover(new Set([kept.hash]));
+    expect(await elsewhere.list()).toEqual([kept.hash]);
+    const late = await next.blobs.put(bytes("late"));
+    await next.blobs.sweep(async () => new Set([kept.hash]));
+    await next.blobs.sweep(async () => new Set([kept.hash]));
+    expect((await elsewhere.list()).length).toBe(2);
+    await next.blobs.sweep(async () => new Set([kept.hash]));
+    expect(await elsewhere.list()).toEqual([kept.hash]);
+    expect(existsSync(await next.blobs.getPath(late.hash))).toBe(false);
+  },
+);

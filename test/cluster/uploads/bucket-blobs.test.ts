@@ -12,16 +12,16 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-let made: TestDatabase | undefined;
+let testDatabase: TestDatabase | undefined;
 let database: PgStore | undefined;
 afterEach(async () => {
   await database?.close();
-  await made?.remove();
+  await testDatabase?.remove();
 });
 
-const world = async () => {
-  made = await createDatabase();
-  const opened = await openPgStore({ url: made.url, now: 0, fatal: () => {} });
+const openWorld = async () => {
+  testDatabase = await createDatabase();
+  const opened = await openPgStore({ url: testDatabase.url, now: 0, fatal: () => {} });
   database = opened;
   const store = startObjectStore();
   const bucket = new Bucket(store.place, { answer_ms: 300 });
@@ -52,21 +52,21 @@ const world = async () => {
 };
 
 const bytes = (text: string) => new Blob([text]).stream() as unknown as AsyncIterable<Uint8Array>;
-const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+const sha256 = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 
 testNeeding([needs.postgres], "[CL-33] what one node has put into the bucket, another reads", async () => {
-  await using at = await world();
+  await using at = await openWorld();
   const [one, two] = [await at.node(), await at.node()];
   const { hash, size } = await one.put(bytes("an upload"));
   expect([...at.store.objects.keys()]).toEqual([expect.stringContaining(`slipway/${hash.slice(0, 2)}/${hash}-`)]);
-  expect(await Bun.file(await two.pathOf(hash)).text()).toBe("an upload");
+  expect(await Bun.file(await two.getPath(hash)).text()).toBe("an upload");
   // Uploading it again sends nothing.
   await two.put(bytes("an upload"));
   expect(at.store.objects.size).toBe(1);
   // Unless it no longer exists.
   at.store.objects.clear();
   await two.put(bytes("an upload"));
-  expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("an upload");
+  expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("an upload");
   expect(size).toBe(9);
 });
 
@@ -74,29 +74,29 @@ testNeeding(
   [needs.postgres],
   "[CL-33] nothing counts before the bucket has all of it, whatever goes wrong",
   async () => {
-    await using at = await world();
+    await using at = await openWorld();
     const node = await at.node();
     at.store.play((request) => (request.method === "PUT" ? at.store.refused(503, "SlowDown") : undefined));
     const refused = await node.put(bytes("one")).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(AppError);
     expect(refused).toMatchObject({ kind: "overloaded", retry_after: 10 });
     expect(await at.rows()).toEqual(["coming"]);
-    expect(existsSync(await node.pathOf(hashOf("one")))).toBe(false);
+    expect(existsSync(await node.getPath(sha256("one")))).toBe(false);
     // Accepted, but the response is lost: the row is invalid, and the object is removed with it.
     at.store.play((request) => (request.method === "HEAD" ? at.store.refused(500, "") : undefined));
     expect(await node.put(bytes("two")).catch((error: unknown) => error)).toBeInstanceOf(AppError);
     expect(at.store.objects.size).toBe(1);
     at.store.play(undefined);
     await node.put(bytes("three"));
-    await node.sweep(async () => new Set([hashOf("three")]));
+    await node.sweep(async () => new Set([sha256("three")]));
     expect(await at.rows()).toEqual(["kept"]);
     expect(at.store.objects.size).toBe(1);
     // A reader is told to retry, and never gets damaged data.
     const other = await at.node();
     at.store.play(() => new Response("threE"));
-    expect(await other.pathOf(hashOf("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
+    expect(await other.getPath(sha256("three")).catch((error: unknown) => error)).toMatchObject({ kind: "overloaded" });
     at.store.play(undefined);
-    expect(await Bun.file(await other.pathOf(hashOf("three"))).text()).toBe("three");
+    expect(await Bun.file(await other.getPath(sha256("three"))).text()).toBe("three");
   },
 );
 
@@ -104,7 +104,7 @@ testNeeding(
   [needs.postgres],
   "[CL-35] what nobody names goes, and a removal meets no later upload of the same bytes",
   async () => {
-    await using at = await world();
+    await using at = await openWorld();
     const node = await at.node();
     const { hash } = await node.put(bytes("one"));
     await at.elsewhere.remove([hash]);
@@ -114,7 +114,7 @@ testNeeding(
     expect(at.store.objects.size).toBe(2);
     await at.elsewhere.clean();
     expect(await at.rows()).toEqual(["kept"]);
-    expect(await Bun.file(await (await at.node()).pathOf(hash)).text()).toBe("one");
+    expect(await Bun.file(await (await at.node()).getPath(hash)).text()).toBe("one");
     // An upload that is given up while it is in progress is rejected on arrival.
     at.store.play(async (request) => {
       if (request.method === "PUT") await at.elsewhere.clean();
@@ -137,7 +137,7 @@ testNeeding(
   [needs.postgres],
   "[CL-35] what has come lately is spared, and seen as coming again when it comes again",
   async () => {
-    await using at = await world();
+    await using at = await openWorld();
     const careful = new BucketBlobs(at.opened, at.bucket);
     const node = await at.node();
     const { hash } = await node.put(bytes("one"));
@@ -154,14 +154,14 @@ testNeeding(
 );
 
 testNeeding([needs.postgres], "[CL-33] what came before there was a bucket is read from the database", async () => {
-  await using at = await world();
+  await using at = await openWorld();
   const earlier = tempDirectory();
   using _ = earlier;
   const blobs = new Blobs(earlier.path, new DatabaseBlobs(at.opened));
   await blobs.recover(new Set(), false);
   const { hash } = await blobs.put(bytes("long ago"));
   const node = await at.node();
-  expect(await Bun.file(await node.pathOf(hash)).text()).toBe("long ago");
+  expect(await Bun.file(await node.getPath(hash)).text()).toBe("long ago");
   expect(await at.elsewhere.list()).toEqual([hash]);
   await at.elsewhere.remove([hash]);
   expect(await at.elsewhere.list()).toEqual([]);

@@ -5,18 +5,18 @@ import { loadConfig } from "#base/config.ts";
 import { UsageError } from "#base/usage-error.ts";
 import { examine } from "#domain/health/checks.ts";
 import { Client } from "#src/client.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { BUCKET, SECRET_KEY, startObjectStore } from "#test/support/cluster/object-store.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { makeTemplate, sendFile } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 
 const load = (env: Record<string, string>) => loadConfig({ argv: [], env, readFile: () => "" });
-const flagsOf = (settings: Record<string, string>): string[] =>
+const toFlags = (settings: Record<string, string>): string[] =>
   Object.entries(settings).map(
     ([name, value]) => `--${name.slice("SLIPWAY_".length).toLowerCase().replaceAll("_", "-")}=${value}`,
   );
@@ -103,7 +103,7 @@ testNeeding(
 );
 
 testNeeding(
-  [needs.postgres, { found: !onPostgres, reason: "needs servers on SQLite", file: "" }],
+  [needs.postgres, { found: !usesPostgres, reason: "needs servers on SQLite", file: "" }],
   "[CL-36] a move takes uploads into the bucket, and back out of it",
   async () => {
     using place = tempDirectory();
@@ -118,13 +118,13 @@ testNeeding(
     }
     const database = await createDatabase();
     const move = (to: string, directory: string, settings: Record<string, string>) =>
-      runHere([
+      runVerb([
         "migrate",
         "--to",
         to,
         `--data-dir=${directory}`,
         `--database-url=${database.url}`,
-        ...flagsOf(settings),
+        ...toFlags(settings),
       ]);
     const wrong = await move("postgres", place.path, { ...store.settings, SLIPWAY_S3_BUCKET: "elsewhere" });
     expect([wrong.code, wrong.errors]).toEqual([1, expect.stringContaining("there is no such bucket")]);
@@ -147,7 +147,7 @@ testNeeding(
   60_000,
 );
 
-test("[CL-34] half of the settings, and a bucket alongside one server's data directory, are refused", () => {
+test("[CL-34] rejects incomplete settings, and a bucket combined with one server's data directory", () => {
   const whole = {
     SLIPWAY_S3_BUCKET: "uploads",
     SLIPWAY_S3_ACCESS_KEY: "key",

@@ -16,7 +16,7 @@ afterEach(() => store?.[Symbol.asyncDispose]());
 
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-const world = async (size = 300_000) => {
+const openWorld = async (size = 300_000) => {
   store = startObjectStore();
   const bytes = new Uint8Array(size).map((_, i) => (i * 31 + (i >> 8)) & 255);
   const path = join(folder.path, `sent-${size}`);
@@ -33,21 +33,21 @@ const failure = async (work: Promise<unknown>): Promise<BucketError> => {
 
 test("[CL-33] a stored object exists and is returned byte for byte, also an empty one", async () => {
   for (const size of [0, 1, 12_345_678]) {
-    const { store, bucket, bytes, path, to, hash } = await world(size);
+    const { store, bucket, bytes, path, to, hash } = await openWorld(size);
     await bucket.put("slipway/one", path, size);
     expect(store.objects.get("slipway/one")?.length).toBe(size);
-    expect(await bucket.sizeOf("slipway/one")).toBe(size);
+    expect(await bucket.getSize("slipway/one")).toBe(size);
     await bucket.getTo("slipway/one", to, hash);
     expect(Buffer.compare(readFileSync(to), bytes)).toBe(0);
     await bucket.remove("slipway/one");
     await bucket.remove("slipway/one");
-    expect(await bucket.sizeOf("slipway/one")).toBeUndefined();
+    expect(await bucket.getSize("slipway/one")).toBeUndefined();
     await store[Symbol.asyncDispose]();
   }
 });
 
 test("[CL-33] requests to a store that is busy, disconnects or hangs are retried", async () => {
-  const { store, bucket, bytes, path, to, hash } = await world(100_000);
+  const { store, bucket, bytes, path, to, hash } = await openWorld(100_000);
   const hung = Promise.withResolvers<Response>();
   let asked = 0;
   store.play((request) => {
@@ -84,7 +84,7 @@ test("[CL-33] requests to a store that is busy, disconnects or hangs are retried
 });
 
 test("[CL-33] a store that stays unreachable is given up, with an error without a key or a signed URL", async () => {
-  const { store, bucket, bytes, path } = await world();
+  const { store, bucket, bytes, path } = await openWorld();
   store.play(() => store.refused(503, "SlowDown"));
   const busy = await failure(bucket.put("slipway/one", path, bytes.length));
   expect(busy.message).toContain("it refuses (503 SlowDown)");
@@ -102,7 +102,7 @@ test("[CL-33] a store that stays unreachable is given up, with an error without 
 });
 
 test("[CL-33] bytes damaged in transit are sent again, and a false success is detected", async () => {
-  const { store, bucket, bytes, path, to, hash } = await world();
+  const { store, bucket, bytes, path, to, hash } = await openWorld();
   let asked = 0;
   store.play((request) => {
     if (request.method !== "PUT") return undefined;
@@ -130,16 +130,16 @@ test("[CL-33] bytes damaged in transit are sent again, and a false success is de
 });
 
 test("[CL-34] a check says what to fix: the key, its secret, the region, the name, missing permissions", async () => {
-  const { store } = await world();
-  const found = async (over: object) =>
+  const { store } = await openWorld();
+  const findProblem = async (over: object) =>
     (await failure(new Bucket({ ...store.place, ...over }, { answer_ms: 400 }).check())).message;
   await new Bucket(store.place).check();
   expect(store.objects.size).toBe(0);
-  expect(await found({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
-  expect(await found({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
-  expect(await found({ bucket: "elsewhere" })).toContain("there is no such bucket");
+  expect(await findProblem({ access_key: "AKIAOTHER" })).toContain("s3_access_key is not known there");
+  expect(await findProblem({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
+  expect(await findProblem({ bucket: "elsewhere" })).toContain("there is no such bucket");
   store.play((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
-  expect(await found({})).toContain("may not list, write, read and remove");
+  expect(await findProblem({})).toContain("may not list, write, read and remove");
   store.play(() => new Response(null, { status: 301 }));
-  expect(await found({})).toContain("cannot be used: it refuses (301)");
+  expect(await findProblem({})).toContain("cannot be used: it refuses (301)");
 });

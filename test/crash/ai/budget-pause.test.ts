@@ -6,13 +6,13 @@ import type { Budget } from "#schema/ai/budget.ts";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
-import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
-import { AgentUpstream, SENTENCE } from "#test/support/acp/upstream.ts";
-import { createChat, historyOf } from "#test/support/chats.ts";
-import { setGateway } from "#test/support/models/gateway-world.ts";
+import { configureAgent, readAgentLog, startAgentChat } from "#test/support/acp/agent-world.ts";
+import { AgentUpstream, FINAL_TEXT } from "#test/support/acp/upstream.ts";
+import { createChat, loadHistory } from "#test/support/chats.ts";
+import { putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { addModel } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
-import { programCommand } from "#test/support/program.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
@@ -26,8 +26,8 @@ const prepare = async (place: ServerPlace, upstream: AgentUpstream) => {
   const owner = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const cost = { input: 1_000_000, output: 10_000_000 };
   await addModel({ owner, upstream } as never, "openai-compat", { model_config: { cost } }, "Mine", "/v1");
-  await setGateway(owner, { default_names: { openai: "test-model" } });
-  await setAgent({ server }, "test");
+  await putGatewaySettings(owner, { default_names: { openai: "test-model" } });
+  await configureAgent({ server }, "test");
   return await seedAgent(server);
 };
 
@@ -43,7 +43,7 @@ test(
     await using stack = new AsyncDisposableStack();
     const start = async () => {
       await place.start({ env: { SLIPWAY_CHAT_TITLES: "false" } });
-      const daemon = Bun.spawn([...programCommand(), "agent"], {
+      const daemon = Bun.spawn([...toProgramCommand(), "agent"], {
         env: {
           PATH: process.env.PATH ?? "",
           HOME: home,
@@ -75,15 +75,15 @@ test(
     await until(
       async () => (await owner.get<Agent>(`/api/v2/workspaceagents/${seeded.agent_id}`)).status === "connected",
     );
-    const led = await beginAgentChat(world, "call\ncall\nsay never", { permissions: null });
-    const chatOf = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
-    const comesTo = (id: string, wanted: string) =>
-      until(async () => (await chatOf(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
-    await comesTo(led.id, "requires_action");
+    const led = await startAgentChat(world, "call\ncall\nsay never", { permissions: null });
+    const getChat = (id: string) => owner.get<Chat>(`/api/v2/chats/${id}`);
+    const waitForStatus = (id: string, wanted: string) =>
+      until(async () => (await getChat(id)).status === wanted, { what: `${wanted} of ${id}`, patience: 60_000 });
+    await waitForStatus(led.id, "requires_action");
     const own = await createChat(world, "hello");
-    await comesTo(own.id, "requires_action");
-    const pauses = () => Promise.all([led, own].map(async ({ id }) => (await chatOf(id)).budget_pause));
-    const before = await pauses();
+    await waitForStatus(own.id, "requires_action");
+    const getPauses = () => Promise.all([led, own].map(async ({ id }) => (await getChat(id)).budget_pause));
+    const before = await getPauses();
     expect(before.map((pause) => pause?.budget_id)).toEqual([budget.id, budget.id]);
 
     const killAll = async (): Promise<void> => {
@@ -93,23 +93,23 @@ test(
     };
     await killAll();
     daemon = await start();
-    expect(await pauses()).toEqual(before);
-    expect((await chatOf(led.id)).status).toBe("requires_action");
+    expect(await getPauses()).toEqual(before);
+    expect((await getChat(led.id)).status).toBe("requires_action");
     expect(upstream.calls).toHaveLength(tried + 1);
 
     // Killed again once the raise is acknowledged, before the chats can end their turns.
     await admin.post<unknown>(`/api/v2/ai/budgets/${budget.id}/raise`, { amount: 1_000_000 });
     await killAll();
     daemon = await start();
-    await comesTo(own.id, "waiting");
-    await comesTo(led.id, "waiting");
-    expect(await historyOf(owner, own.id)).toEqual(["user: hello", `assistant: ${SENTENCE}`]);
+    await waitForStatus(own.id, "waiting");
+    await waitForStatus(led.id, "waiting");
+    expect(await loadHistory(owner, own.id)).toEqual(["user: hello", `assistant: ${FINAL_TEXT}`]);
     expect(
-      logOf(world, led.id)
+      readAgentLog(world, led.id)
         .filter((line) => line.startsWith("prompt"))
         .at(-1),
     ).toContain("continue where you left off");
-    for (const { id } of [led, own]) expect((await chatOf(id)).last_error).toBeUndefined();
+    for (const { id } of [led, own]) expect((await getChat(id)).last_error).toBeUndefined();
 
     const [left] = await admin.get<Budget[]>("/api/v2/ai/budgets");
     const { total, rows } = await admin.get<AiUsage>("/api/v2/ai/usage?by=kind");
@@ -117,5 +117,5 @@ test(
     expect(rows.find(({ key }) => key === "gateway")?.total_cost_micros).toBe(CALL_MICROS);
     await place.stop();
   },
-  scaled(120_000),
+  scaleTimeout(120_000),
 );

@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { AiUsage, GatewayCalls } from "#schema/ai/gateway.ts";
 import type { Client } from "#src/client.ts";
-import { gatewayCalls, gatewayToken, setGateway } from "#test/support/models/gateway-world.ts";
+import { createGatewayToken, listGatewayCalls, putGatewaySettings } from "#test/support/models/gateway-world.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
 import { addModel, MODEL_KEY } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { storedTexts } from "#test/support/stored.ts";
+import { readStoredTexts } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
 
@@ -25,9 +25,9 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
   const owner = await place.client.signIn(ADMIN.email, ADMIN.password);
   const cost = { input: 1_000_000, output: 10_000_000 };
   await addModel({ owner, upstream }, "anthropic", { model_config: { cost } });
-  await setGateway(owner);
-  const token = await gatewayToken(owner);
-  const ask = (max_tokens: number) =>
+  await putGatewaySettings(owner);
+  const token = await createGatewayToken(owner);
+  const callModel = (max_tokens: number) =>
     fetch(`http://127.0.0.1:${place.port}/api/v2/ai/anthropic/v1/messages`, {
       method: "POST",
       headers: { "x-api-key": token },
@@ -38,14 +38,14 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
         messages: [{ role: "user", content: "hello" }],
       }),
     });
-  const whole = ask(7);
+  const whole = callModel(7);
   const first = await upstream.next();
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
-  first.raw(event({ type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } }));
-  first.raw(event({ type: "message_delta", usage: { output_tokens: 7 } })).end();
+  first.sendRaw(event({ type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } }));
+  first.sendRaw(event({ type: "message_delta", usage: { output_tokens: 7 } })).end();
   expect(await (await whole).text()).toContain("message_delta");
-  const torn = ask(9);
-  const broken = (await upstream.next()).raw(event({ type: "message_start", message: {} }));
+  const torn = callModel(9);
+  const broken = (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
   const reader = (await torn).body?.getReader();
   await reader?.read();
   broken.tear();
@@ -57,8 +57,8 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
   // One line of the log, and nothing from the runtime.
   const said = await until(() => place.newest.errors.includes("broke off") && place.newest.errors);
   expect(said.trim().split("\n")).toHaveLength(1);
-  const open = [ask(100), ask(200)];
-  for (const _ of open) (await upstream.next()).raw(event({ type: "message_start", message: {} }));
+  const open = [callModel(100), callModel(200)];
+  for (const _ of open) (await upstream.next()).sendRaw(event({ type: "message_start", message: {} }));
   for (const one of open) expect((await one).status).toBe(200);
   // The provider's key is in nothing that others can read, during calls and after a crash.
   const process = ["environ", "cmdline"].map((name) =>
@@ -66,12 +66,12 @@ test("[GW-3] [GW-5] [GW-6] [GW-11] killed during calls, the ledger keeps reporte
   );
   place.newest.kill("SIGKILL");
   const { errors } = await place.newest.ended;
-  expect([...process, errors, ...(await storedTexts(place.directory))].some((text) => text.includes(MODEL_KEY))).toBe(
-    false,
-  );
+  expect(
+    [...process, errors, ...(await readStoredTexts(place.directory))].some((text) => text.includes(MODEL_KEY)),
+  ).toBe(false);
   for (let start = 0; start < 2; start++) {
     await place.start();
-    const calls = await gatewayCalls(await place.client.signIn(ADMIN.email, ADMIN.password));
+    const calls = await listGatewayCalls(await place.client.signIn(ADMIN.email, ADMIN.password));
     expect(calls.map(({ outcome }) => outcome).sort()).toEqual(["failed", "lost", "lost", "ok"]);
     expect(calls.find(({ outcome }) => outcome === "ok")).toMatchObject({ output_tokens: 7, cost_micros: 73 });
     const lost = calls.filter(({ outcome }) => outcome === "lost").map(({ cost_micros }) => cost_micros ?? 0);
@@ -89,15 +89,15 @@ test(
     await place.start();
     const owner = await place.client.signIn(ADMIN.email, ADMIN.password);
     await addModel({ owner, upstream }, "openai", { model_config: { cost: { input: 1_000_000, output: 10_000_000 } } });
-    await setGateway(owner);
-    const token = await gatewayToken(owner);
+    await putGatewaySettings(owner);
+    const token = await createGatewayToken(owner);
     let amount = 2 * MAX_RESERVED;
     const budget = { scope: "everyone", period: "month", unit: "usd", amount } as const;
     await owner.put("/api/v2/ai/budgets", budget);
     // Each call uses a unique number of tokens that is below its reservation.
     let asked = 0;
     const reported = new Map<number, "sent" | "received">();
-    const ask = async (): Promise<number> => {
+    const callModel = async (): Promise<number> => {
       const tokens = ++asked;
       const body = { model: "test-model", stream: true, max_tokens: 1_000, seed: tokens, messages: [] };
       try {
@@ -114,14 +114,14 @@ test(
     };
     void upstream.answerAll((call) => {
       const tokens = Number(call.body.seed);
-      call.raw(`data: ${JSON.stringify({ choices: [], usage: { completion_tokens: tokens } })}\n\n`);
+      call.sendRaw(`data: ${JSON.stringify({ choices: [], usage: { completion_tokens: tokens } })}\n\n`);
       // Some callers receive the end; other calls are open when the server is killed.
       if (tokens % 3 === 0) return;
       reported.set(tokens, "sent");
-      call.raw("data: [DONE]\n\n").end();
+      call.sendRaw("data: [DONE]\n\n").end();
     });
     for (let kill = 0; kill < KILLS; kill++) {
-      const calls = Array.from({ length: 12 }, ask);
+      const calls = Array.from({ length: 12 }, callModel);
       await Promise.race([Promise.all(calls), Bun.sleep(kill % 10)]);
       if (kill % 3 === 0) await Promise.race(calls);
       place.newest.kill("SIGKILL");
@@ -140,10 +140,10 @@ test(
       await client.put("/api/v2/ai/budgets", Object.assign(budget, { amount }));
     }
     await owner.put("/api/v2/ai/budgets", Object.assign(budget, { amount: 1 }));
-    expect(await ask()).toBe(429);
+    expect(await callModel()).toBe(429);
     await place.stop();
   },
-  scaled(60_000 + KILLS * 5_000),
+  scaleTimeout(60_000 + KILLS * 5_000),
 );
 
 /**

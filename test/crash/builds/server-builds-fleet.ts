@@ -2,27 +2,27 @@
 // in advance, so any missing, duplicate or unexpected one is detected. Used by server-builds.ts.
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { openStored } from "#test/support/stored.ts";
-import { call, insist, read } from "../oracle/calls.ts";
-import { endedBuild, makeTemplate, type World } from "../server-world.ts";
+import { openStoredData } from "#test/support/stored.ts";
+import { call, read, retryUntilAnswered } from "../oracle/calls.ts";
+import { makeTemplate, type World, waitForBuild } from "../server-world.ts";
 
 const HOUR_MS = 3_600_000;
 /** A build that was running in too many servers that died. */
 const GAVE_UP = /^The (?:server stopped|job was interrupted) \d+ times\b/;
 
 /** Returns the builds of a workspace, oldest first. */
-export const buildsOf = async ({ admin }: World, id: string): Promise<Build[]> =>
+export const listBuilds = async ({ admin }: World, id: string): Promise<Build[]> =>
   (await read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=1000`)).reverse();
 
-const wordOf = ({ transition, reason, job }: Build): string => `${transition} (${reason}, ${job.status})`;
-const inWords = (builds: readonly Build[]): string => builds.map(wordOf).join(", ");
+const formatBuild = ({ transition, reason, job }: Build): string => `${transition} (${reason}, ${job.status})`;
+const formatBuilds = (builds: readonly Build[]): string => builds.map(formatBuild).join(", ");
 
 /** Returns true if it ended as expected: successfully, or given up after two servers died with it. */
-const endedProperly = ({ job }: Build): boolean =>
+const hasEndedProperly = ({ job }: Build): boolean =>
   job.status === "succeeded" || (job.status === "failed" && GAVE_UP.test(job.error ?? ""));
 
 /** The latest build of a workspace, and when the next one is due. */
-type Latest = { build: string; transition: string; wakes: number | null; ends: number | null };
+type LatestBuild = { build: string; transition: string; wakes: number | null; ends: number | null };
 
 /** Workspaces with a deadline and a daily start, which the test moves closer while no server is running. */
 export class Fleet {
@@ -44,7 +44,7 @@ export class Fleet {
     for (let i = 0; i < count; i++) {
       const body = { template_id, ttl_ms: HOUR_MS, autostart_schedule: `CRON_TZ=UTC 0 ${hour} * * *` };
       const made = await world.admin.post<Workspace>("/api/v2/users/me/workspaces", { ...body, name: `fleet-${i}` });
-      await endedBuild(world.admin, made.latest_build.id);
+      await waitForBuild(world.admin, made.latest_build.id);
       ids.push(made.id);
     }
     return new Fleet(world, ids);
@@ -56,10 +56,10 @@ export class Fleet {
   }
 
   /** Makes the next stop or start of each due within `ms` from now. No server may run on this directory. */
-  async bringNear(directory: string, random: () => number, ms: number): Promise<void> {
-    await using stored = await openStored(directory);
+  async expediteNext(directory: string, random: () => number, ms: number): Promise<void> {
+    await using stored = await openStoredData(directory);
     for (const id of this.#ids) {
-      const [found] = await stored.objects<Latest>(
+      const [found] = await stored.objects<LatestBuild>(
         `select b.id as build, b.transition, w.next_start_at as wakes, b.deadline as ends from workspaces w
          join workspace_builds b on b.id = w.latest_build_id join jobs j on j.id = b.job_id
          where w.id = '${id}' and j.completed_at is not null and j.error = ''`,
@@ -86,7 +86,7 @@ export class Fleet {
   }
 
   /** Restarts given-up builds by hand, because nothing does so automatically. */
-  async mend(): Promise<void> {
+  async restartFailed(): Promise<void> {
     const { admin } = this.#world;
     for (const id of this.#ids) {
       const { latest_build } = await read<Workspace>(admin, `/api/v2/workspaces/${id}`);
@@ -109,17 +109,17 @@ export class Fleet {
   async check(): Promise<string[]> {
     const wrong: string[] = [];
     for (const id of this.#ids) {
-      const builds = await buildsOf(this.#world, id);
-      const say = (what: string): void => void wrong.push(`${id}: ${what}: ${inWords(builds)}`);
-      if (builds.some(({ build_number }, i) => build_number !== i + 1)) say("numbers with gaps");
+      const builds = await listBuilds(this.#world, id);
+      const report = (what: string): void => void wrong.push(`${id}: ${what}: ${formatBuilds(builds)}`);
+      if (builds.some(({ build_number }, i) => build_number !== i + 1)) report("numbers with gaps");
       for (const [i, build] of builds.entries()) {
         const before = builds[i - 1];
-        if (build.job.completed_at === undefined && i < builds.length - 1) say("an old build is active");
-        if (build.job.completed_at !== undefined && !endedProperly(build)) say("a build ended badly");
+        if (build.job.completed_at === undefined && i < builds.length - 1) report("an old build is active");
+        if (build.job.completed_at !== undefined && !hasEndedProperly(build)) report("a build ended badly");
         if (!before || build.reason === "initiator") continue;
-        if (build.transition === before.transition) say("a scheduled build came twice");
-        if (!this.#moved.has(before.id)) say("a scheduled build that was not due");
-        if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart")) say("a wrong reason");
+        if (build.transition === before.transition) report("a scheduled build came twice");
+        if (!this.#moved.has(before.id)) report("a scheduled build that was not due");
+        if (build.reason !== (build.transition === "stop" ? "autostop" : "autostart")) report("a wrong reason");
       }
     }
     return wrong;
@@ -134,7 +134,7 @@ const COURSES = {
 type Course = keyof typeof COURSES;
 
 /** Workspaces that are created and left alone: a failed start is stopped soon, an unused one becomes dormant and is deleted. */
-export class LeftAlone {
+export class UnattendedWorkspaces {
   readonly #world: World;
   readonly #templates: Readonly<Record<Course, string>>;
   readonly #made: { readonly id: string; readonly course: Course }[] = [];
@@ -144,7 +144,7 @@ export class LeftAlone {
     this.#templates = templates;
   }
 
-  static async make(world: World): Promise<LeftAlone> {
+  static async make(world: World): Promise<UnattendedWorkspaces> {
     const { admin } = world;
     const resources = [{ name: "one" }];
     const fails = await makeTemplate(world, "fails", { provisioner: "echo", resources, echo: { error: "as meant" } });
@@ -152,7 +152,7 @@ export class LeftAlone {
     await admin.patch(`/api/v2/templates/${fails}`, { failure_ttl_ms: 400 });
     const times = { time_til_dormant_ms: 600, time_til_dormant_autodelete_ms: 400 };
     await admin.patch(`/api/v2/templates/${sleeps}`, times);
-    return new LeftAlone(world, { fails, sleeps });
+    return new UnattendedWorkspaces(world, { fails, sleeps });
   }
 
   get count(): number {
@@ -164,7 +164,7 @@ export class LeftAlone {
     const { admin } = this.#world;
     for (const course of Object.keys(COURSES) as Course[]) {
       const body = { name: `${course}-${name}`, template_id: this.#templates[course] };
-      const made = await insist<Workspace>(async () => {
+      const made = await retryUntilAnswered<Workspace>(async () => {
         const said = await call<Workspace>(admin, "POST", "/api/v2/users/me/workspaces", body);
         // 409: an earlier attempt with a lost response has created it.
         if (said.fate !== "refused" || said.status !== 409) return said;
@@ -181,10 +181,10 @@ export class LeftAlone {
       const builds = await this.#builds(id);
       const seen = builds.map(({ transition, reason }) => `${transition} ${reason}`);
       const wanted = COURSES[course].slice(0, all ? undefined : seen.length);
-      if (seen.join() !== wanted.join()) wrong.push(`${course} ${id}: ${inWords(builds)}`);
+      if (seen.join() !== wanted.join()) wrong.push(`${course} ${id}: ${formatBuilds(builds)}`);
       const later = builds.slice(course === "fails" ? 1 : 0);
-      const bad = later.filter((build) => build.job.completed_at !== undefined && !endedProperly(build));
-      if (bad.length > 0) wrong.push(`${course} ${id}: a build ended badly: ${inWords(builds)}`);
+      const bad = later.filter((build) => build.job.completed_at !== undefined && !hasEndedProperly(build));
+      if (bad.length > 0) wrong.push(`${course} ${id}: a build ended badly: ${formatBuilds(builds)}`);
     }
     return wrong;
   }
@@ -199,6 +199,6 @@ export class LeftAlone {
   }
 
   #builds(id: string): Promise<Build[]> {
-    return buildsOf(this.#world, id);
+    return listBuilds(this.#world, id);
   }
 }

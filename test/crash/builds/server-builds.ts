@@ -4,30 +4,30 @@
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
-import { openStored } from "#test/support/stored.ts";
+import { openStoredData } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 import { BuildLoad, type Kind, MANIFESTS } from "../oracle/build-load.ts";
 import { read } from "../oracle/calls.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter, makeTemplate, type World } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { Fleet, LeftAlone } from "./server-builds-fleet.ts";
-import { Taker } from "./server-prebuilds.ts";
+import { Fleet, UnattendedWorkspaces } from "./server-builds-fleet.ts";
+import { PrebuildClaimer } from "./server-prebuilds.ts";
 
 const ENV = { SLIPWAY_PROVISIONER_SLOTS: "5" };
 const FLEET = 6;
-const KEPT_READY = 4;
+const PREBUILD_COUNT = 4;
 /** Scheduled actions fall due while the next server runs: its clock ticks once a second. */
 const NEAR_MS = 1_600;
 /** How long a person keeps a claimed workspace, so that others can be prebuilt. */
 const TAKING_MS = 250;
 /** A timer whose actor was unreachable is retried after half a minute. */
-const PATIENCE_MS = 90_000;
-const KEPT: Manifest = {
+const WAIT_TIMEOUT_MS = 90_000;
+const PREBUILD_MANIFEST: Manifest = {
   provisioner: "echo",
-  presets: [{ name: "Ready", parameters: {}, prebuilds: KEPT_READY }],
+  presets: [{ name: "Ready", parameters: {}, prebuilds: PREBUILD_COUNT }],
   resources: [{ name: "main" }],
 };
 
@@ -42,7 +42,7 @@ const makeBuilders = async (world: World, random: () => number): Promise<BuildLo
 
 /** Returns the request for a prebuilt workspace. */
 const makeOffer = async (world: World): Promise<object> => {
-  const template_id = await makeTemplate(world, "kept", KEPT);
+  const template_id = await makeTemplate(world, "kept", PREBUILD_MANIFEST);
   const template = await read<{ active_version_id: string }>(world.admin, `/api/v2/templates/${template_id}`);
   const version = `/api/v2/templateversions/${template.active_version_id}`;
   const presets = await read<{ id: string }[]>(world.admin, `${version}/presets`);
@@ -50,7 +50,11 @@ const makeOffer = async (world: World): Promise<object> => {
 };
 
 /** Returns problems with the workspaces claimed by these people; `holders` has all earlier claims. */
-const wrongClaims = async (world: World, takers: readonly Taker[], holders: Map<string, string>): Promise<string[]> => {
+const findClaimProblems = async (
+  world: World,
+  takers: readonly PrebuildClaimer[],
+  holders: Map<string, string>,
+): Promise<string[]> => {
   const wrong = takers.flatMap((taker) => taker.wrong);
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
     const other = holders.get(id);
@@ -68,14 +72,14 @@ const isKept = async ({ admin }: World): Promise<boolean> => {
   const all = workspaces.map(({ latest_build }) => latest_build);
   if (all.some(({ job }) => job.completed_at === undefined)) return false;
   return (
-    all.filter(({ status }) => status === "running").length === KEPT_READY ||
+    all.filter(({ status }) => status === "running").length === PREBUILD_COUNT ||
     all.some(({ status }) => status === "failed")
   );
 };
 
 /** Returns what an idle server must not leave behind: open jobs, and long overdue timers. */
-const leftOver = async (directory: string): Promise<string[]> => {
-  await using stored = await openStored(directory);
+const findLeftovers = async (directory: string): Promise<string[]> => {
+  await using stored = await openStoredData(directory);
   const jobs = await stored.rows("select id, input from jobs where completed_at is null");
   const timers = await stored.rows(`select id from timers where due < ${Date.now() - 10_000}`);
   return [
@@ -89,8 +93,8 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   await using place = await ServerPlace.make();
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
-  const world = await enter(place);
-  const [fleet, alone] = [await Fleet.make(world, FLEET), await LeftAlone.make(world)];
+  const world = await signInAdmin(place);
+  const [fleet, alone] = [await Fleet.make(world, FLEET), await UnattendedWorkspaces.make(world)];
   const offer = await makeOffer(world);
   const builders = await makeBuilders(world, random);
   const holders = new Map<string, string>();
@@ -98,22 +102,22 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   const people = builders.map((one) => one.run());
   try {
     for (let round = 1; round <= rounds; round++) {
-      const takers = [new Taker(), new Taker()];
+      const takers = [new PrebuildClaimer(), new PrebuildClaimer()];
       const taking = takers.map((one, i) => one.run(world, `r${round}t${i}`, offer, () => {}, TAKING_MS));
       const adding = alone.add(`${round}`);
-      if (await mayKill(fleet, random)) during += 1;
+      if (await waitForKill(fleet, random)) during += 1;
       server.kill("SIGKILL");
       await server.ended;
       for (const one of takers) one.stop();
-      mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+      assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
       // In some rounds, the next server must recover the dead one's log, without changes by the test.
-      if (round % 3 > 0) await fleet.bringNear(place.directory, random, NEAR_MS);
+      if (round % 3 > 0) await fleet.expediteNext(place.directory, random, NEAR_MS);
       server = await place.start({ env: ENV });
       await Promise.all([...taking, adding]);
-      const wrong = [await fleet.check(), await alone.check(), await wrongClaims(world, takers, holders)];
+      const wrong = [await fleet.check(), await alone.check(), await findClaimProblems(world, takers, holders)];
       for (const one of builders) wrong.push(await one.check());
-      mustBeRight(seed, `kill ${round}`, wrong.flat());
-      await fleet.mend();
+      assertNoProblems(seed, `kill ${round}`, wrong.flat());
+      await fleet.restartFailed();
       log(`kill ${round}: ${fleet.scheduled} scheduled, ${alone.count} left alone, ${holders.size} taken`);
     }
   } finally {
@@ -122,8 +126,8 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
   await Promise.all(people);
   const waits = { "the fleet": () => fleet.isDone(), "the rest": () => alone.isDone(), kept: () => isKept(world) };
   for (const [what, isDone] of Object.entries(waits)) {
-    await until(isDone, { patience: PATIENCE_MS }).catch(async (error: unknown) => {
-      const left = [...(await fleet.check()), ...(await alone.check(true)), ...(await leftOver(place.directory))];
+    await until(isDone, { patience: WAIT_TIMEOUT_MS }).catch(async (error: unknown) => {
+      const left = [...(await fleet.check()), ...(await alone.check(true)), ...(await findLeftovers(place.directory))];
       throw new Error(`seed ${seed}, the end: ${what} does not settle (${left.join("; ")})`, { cause: error });
     });
   }
@@ -140,10 +144,10 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
     if (found?.latest_build.build_number === 2) claimed += 1;
   }
   await place.stop();
-  mustBeRight(seed, "the end", [
+  assertNoProblems(seed, "the end", [
     ...wrong.flat(),
-    ...(await databaseProblems(place.directory)),
-    ...(await leftOver(place.directory)),
+    ...(await findDatabaseProblems(place.directory)),
+    ...(await findLeftovers(place.directory)),
   ]);
   const built = builders.reduce((sum, { counts }) => sum + counts.builds, 0);
   return (
@@ -153,7 +157,7 @@ export const serverBuilds = async ({ rounds, seed, log }: CheckOptions): Promise
 };
 
 /** Waits for the moment of the kill: immediately after the next scheduled build, or anywhere. Returns true for the first. */
-const mayKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
+const waitForKill = async (fleet: Fleet, random: () => number): Promise<boolean> => {
   const end = performance.now() + 100 + random() * (NEAR_MS + 800);
   if (random() < 0.4) {
     await Bun.sleep(end - performance.now());

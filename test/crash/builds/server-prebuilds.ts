@@ -5,10 +5,10 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, PAUSE_MS, read } from "../oracle/calls.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter, makeTemplate, type World } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const WANTED = 3;
@@ -21,11 +21,11 @@ const MANIFEST: Manifest = {
 };
 
 type Page = { workspaces: Workspace[] };
-const owned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
+const listOwned = async ({ admin }: World, owner: string): Promise<Workspace[]> =>
   (await read<Page>(admin, `/api/v2/workspaces?q=owner:${owner}`)).workspaces;
 
 /** A person who claims one workspace after the other, under unique names, and records the result of each request. */
-export class Taker {
+export class PrebuildClaimer {
   /** Name -> the returned workspace. */
   readonly given = new Map<string, string>();
   readonly asked = new Set<string>();
@@ -50,9 +50,9 @@ export class Taker {
 }
 
 /** Returns problems with the ownership of workspaces. A list may miss concurrent changes, so missing ones are loaded by ID. */
-const problems = async (world: World, takers: readonly Taker[]): Promise<string[]> => {
+const findProblems = async (world: World, takers: readonly PrebuildClaimer[]): Promise<string[]> => {
   const wrong = takers.flatMap((taker) => taker.wrong);
-  const mine = await owned(world, "me");
+  const mine = await listOwned(world, "me");
   const byName = new Map(mine.map((one) => [one.name, one]));
   const holders = new Map<string, string>();
   for (const [name, id] of takers.flatMap((taker) => [...taker.given])) {
@@ -72,7 +72,7 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   await using place = await ServerPlace.make();
   const random = randomFrom(seed);
   let server = await place.start({ env: ENV });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const template_id = await makeTemplate(world, "kept", MANIFEST);
   const { active_version_id } = await read<{ active_version_id: string }>(
     world.admin,
@@ -81,15 +81,15 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
   const presets = await read<{ id: string }[]>(world.admin, `/api/v2/templateversions/${active_version_id}/presets`);
   const body = { template_id, template_version_preset_id: presets[0]?.id };
   const isReady = ({ latest_build }: Workspace): boolean => latest_build.status === "running";
-  const allReady = async (): Promise<boolean> => {
-    const kept = await owned(world, "prebuilds");
+  const areAllReady = async (): Promise<boolean> => {
+    const kept = await listOwned(world, "prebuilds");
     return kept.length === WANTED && kept.every(isReady);
   };
-  const takers: Taker[] = [];
+  const takers: PrebuildClaimer[] = [];
   for (let round = 1; round <= rounds; round++) {
-    await until(allReady);
+    await until(areAllReady);
     let answers = 0;
-    const group = Array.from({ length: PEOPLE }, () => new Taker());
+    const group = Array.from({ length: PEOPLE }, () => new PrebuildClaimer());
     takers.push(...group);
     const running = group.map((one, i) => one.run(world, `r${round}p${i}`, body, () => (answers += 1)));
     // At some point in the first claims, also within one.
@@ -100,17 +100,17 @@ export const serverPrebuilds = async ({ rounds, seed, log }: CheckOptions): Prom
     await server.ended;
     for (const one of group) one.stop();
     await Promise.all(running);
-    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+    assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     server = await place.start({ env: ENV });
-    mustBeRight(seed, `kill ${round}`, await problems(world, takers));
+    assertNoProblems(seed, `kill ${round}`, await findProblems(world, takers));
     log(`kill ${round}: ${answers} answers`);
   }
-  await until(allReady);
-  await until(async () => (await owned(world, "me")).every(isReady));
-  const mine = await owned(world, "me");
-  mustBeRight(seed, "the end", await problems(world, takers));
+  await until(areAllReady);
+  await until(async () => (await listOwned(world, "me")).every(isReady));
+  const mine = await listOwned(world, "me");
+  assertNoProblems(seed, "the end", await findProblems(world, takers));
   await place.stop();
-  mustBeRight(seed, "the end", await databaseProblems(place.directory));
+  assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const claimed = mine.filter(({ latest_build }) => latest_build.build_number === 2).length;
   return `${rounds} kills, ${mine.length} workspaces taken, ${claimed} of them kept ready before, none twice, none lost`;
 };

@@ -4,13 +4,13 @@ import { needs, testNeeding } from "#test/support/needs.ts";
 import { killServer, killWorker } from "./server-terraform.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
-const once = { rounds: 1, seed: SEED, log: () => {} };
+const ONE_ROUND = { rounds: 1, seed: SEED, log: () => {} };
 
 testNeeding(
   [needs.terraform],
   `[TF-10] [TF-11] [TF-37] killed in five phases of builds, the server goes on from what is there (seed ${SEED})`,
   async () => {
-    expect(await killServer(once)).toContain("all went on");
+    expect(await killServer(ONE_ROUND)).toContain("all went on");
   },
   300_000,
 );
@@ -19,7 +19,7 @@ testNeeding(
   [needs.terraform],
   `[TF-20] [TF-11] [TF-37] killed in four phases of builds, a worker goes on from what it has left (seed ${SEED})`,
   async () => {
-    expect(await killWorker(once)).toContain("all went on");
+    expect(await killWorker(ONE_ROUND)).toContain("all went on");
   },
   300_000,
 );

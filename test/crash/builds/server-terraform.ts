@@ -11,34 +11,34 @@ import type { Client } from "#src/client.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { upload } from "#test/support/templates.ts";
-import { makeTerraformTemplate, processesWith, terraformServer } from "#test/support/terraform.ts";
+import { uploadFiles } from "#test/support/templates.ts";
+import { findProcesses, makeTerraformTemplate, toTerraformOptions } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
+import { assertNoProblems } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import {
-  pausedProgram,
-  pausedServer,
-  pausedWorker,
+  makePausedProgram,
+  makePausedServer,
+  makePausedWorker,
+  makeServerVictim,
+  makeStoppedServer,
+  makeStoppedWorker,
+  makeWorkerVictim,
   type Stage,
-  serverVictim,
-  stoppedServer,
-  stoppedWorker,
   type Victim,
-  workerVictim,
 } from "./terraform-victims.ts";
 
 const PATIENCE = { patience: 120_000 };
 const BRIEF = { ...PATIENCE, isBrief: true };
 
-type Wish = "start" | "stop" | "delete" | "import" | "dry run";
+type Operation = "start" | "stop" | "delete" | "import" | "dry run";
 
 /** One piece of work, and when its victim is killed, by exactly one of `at`, `runs`, `made` and `writes`. */
 type Phase = {
   readonly name: string;
-  readonly wish: Wish;
+  readonly wish: Operation;
   /** The victim kills itself at this failpoint. */
   readonly at?: (typeof BUILD_FAILPOINTS)[number];
   /** When one of these Terraform commands is running. */
@@ -73,13 +73,13 @@ const ENDING: readonly Phase[] = [
   { name: "delete", wish: "delete", made: ["first.ending", "first.hold"] },
 ];
 /** The short selection for CI. A start, a stop and a delete are each interrupted once; where the two victims differ, both are tested. */
-const SHORT = {
+const CI_PHASES = {
   server: ["init", "resource half made", "state pushed", "before forget", "delete"],
   worker: ["resource half made", "state pushed", "before forget", "stop"],
 };
 
 /** Each start recreates both parts, so that every apply has something to create and to remove. */
-const main = (places: Places): string => `terraform {
+const main = (places: PhaseFolders): string => `terraform {
   required_providers {
     coder = { source = "coder/coder" }
   }
@@ -90,13 +90,17 @@ resource "coder_agent" "main" {
   os   = "linux"
   arch = "amd64"
 }
-${part(places, "first", "")}
-${part(places, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
+${toResource(places, "first", "")}
+${toResource(places, "second", "count = data.coder_workspace.me.start_count\n  depends_on = [terraform_data.first]")}
 `;
 
-type Places = { readonly parts: string; readonly gates: string };
+type PhaseFolders = { readonly parts: string; readonly gates: string };
 
-const part = ({ parts, gates }: Places, name: string, more: string): string => `resource "terraform_data" "${name}" {
+const toResource = (
+  { parts, gates }: PhaseFolders,
+  name: string,
+  more: string,
+): string => `resource "terraform_data" "${name}" {
   ${more}
   input            = "${parts}/${name}"
   triggers_replace = [timestamp()]
@@ -123,18 +127,18 @@ const commandIn = (folder: string): { readonly words: readonly string[]; readonl
   }
 };
 
-const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder).sort() : []);
+const listNames = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder).sort() : []);
 
 /** Returns the commands that run below this folder of a server or worker. */
-const commandsBelow = (root: string) =>
+const listCommands = (root: string) =>
   ["builds", "imports"].flatMap((kind) =>
-    namesIn(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
+    listNames(join(root, kind)).flatMap((name) => commandIn(join(root, kind, name)) ?? []),
   );
 
 type Story = {
   readonly client: Client;
   readonly template: { readonly id: string; readonly active_version_id: string };
-  readonly places: Places;
+  readonly places: PhaseFolders;
   readonly victim: Victim;
   /** Everything that server and worker have logged. */
   readonly said: () => string;
@@ -144,27 +148,27 @@ type Story = {
 };
 
 /** Resolves once the victim is dead, in the middle of the phase. */
-const killedIn = async ({ at, runs, made, writes, withTerraform }: Phase, { victim, places, random }: Story) => {
+const awaitDeath = async ({ at, runs, made, writes, withTerraform }: Phase, { victim, places, random }: Story) => {
   if (at) return victim.died();
   const state = (): number =>
     Math.max(
       0,
-      ...namesIn(join(victim.root, "builds")).map(
+      ...listNames(join(victim.root, "builds")).map(
         (id) =>
           statSync(join(victim.root, "builds", id, "w/terraform.tfstate"), { throwIfNoEntry: false })?.mtimeMs ?? 0,
       ),
     );
-  const runsNow = (names: readonly string[]) =>
-    commandsBelow(victim.root).find(({ words }) => names.includes(words[0] ?? ""));
-  if (runs) await until(() => runsNow(runs), BRIEF);
+  const findRunning = (names: readonly string[]) =>
+    listCommands(victim.root).find(({ words }) => names.includes(words[0] ?? ""));
+  if (runs) await until(() => findRunning(runs), BRIEF);
   if (made) await until(() => existsSync(join(places.gates, made[0])), PATIENCE);
   if (writes) {
-    await until(() => runsNow(["apply"]), BRIEF);
+    await until(() => findRunning(["apply"]), BRIEF);
     const before = state();
     await until(() => state() !== before, BRIEF);
   }
   if (made || writes) await Bun.sleep(random() * 60);
-  const running = commandsBelow(victim.root);
+  const running = listCommands(victim.root);
   await victim.kill();
   if (withTerraform) for (const { pid } of running) process.kill(pid, "SIGKILL");
 };
@@ -172,7 +176,7 @@ const killedIn = async ({ at, runs, made, writes, withTerraform }: Phase, { vict
 const ENDED = ["succeeded", "failed", "canceled"];
 
 /** Starts the phase's work; returns its result and output once it has ended. */
-const begun = async ({ wish }: Phase, { client, template, places }: Story, id: string) => {
+const startWork = async ({ wish }: Phase, { client, template, places }: Story, id: string) => {
   type Job = { readonly status: string; readonly error?: string };
   const wait = <T extends object>(path: string, jobOf: (one: T) => Job): Promise<Job> =>
     until(async () => {
@@ -182,7 +186,7 @@ const begun = async ({ wish }: Phase, { client, template, places }: Story, id: s
       return job && ENDED.includes(job.status) ? job : undefined;
     }, PATIENCE);
   if (wish === "import") {
-    const body = { file_id: await upload(client, { "main.tf": main(places) }) };
+    const body = { file_id: await uploadFiles(client, { "main.tf": main(places) }) };
     const version = await client.post<TemplateVersion>("/api/v2/organizations/default/templateversions", body);
     const path = `/api/v2/templateversions/${version.id}`;
     return { logs: `${path}/logs`, ended: () => wait(path, (one: TemplateVersion) => one.job) };
@@ -197,7 +201,7 @@ const begun = async ({ wish }: Phase, { client, template, places }: Story, id: s
   return { logs: `${path}/logs`, ended: () => wait(path, (one: Workspace["latest_build"]) => one.job) };
 };
 
-const partsIn = (state: string): string[] =>
+const listParts = (state: string): string[] =>
   (JSON.parse(state || "{}") as { resources?: { type: string; name: string; instances: unknown[] }[] }).resources
     ?.filter(({ type, instances }) => type === "terraform_data" && instances.length > 0)
     .map(({ name }) => name)
@@ -216,7 +220,7 @@ const filesBelow = (folder: string): string[] =>
     .map((path) => join(folder, path))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
 
-const textOf = (file: string): string => {
+const readText = (file: string): string => {
   try {
     return readFileSync(file, "latin1");
   } catch {
@@ -226,31 +230,31 @@ const textOf = (file: string): string => {
 };
 
 /** Returns the problems that a phase leaves once its work has ended. */
-const wrongAfter = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
+const findProblems = async (phase: Phase, story: Story, id: string, logs: string, secrets: Set<string>) => {
   const { client, places, victim, said, folders } = story;
   const wrong: string[] = [];
-  const gone = until(() => ["builds", "imports"].every((kind) => namesIn(join(victim.root, kind)).length === 0), {
+  const gone = until(() => ["builds", "imports"].every((kind) => listNames(join(victim.root, kind)).length === 0), {
     patience: 15_000,
   });
   await gone.catch(() =>
-    wrong.push(`a folder is left: ${["builds", "imports"].map((kind) => namesIn(join(victim.root, kind)))}`),
+    wrong.push(`a folder is left: ${["builds", "imports"].map((kind) => listNames(join(victim.root, kind)))}`),
   );
   const { latest_build } = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
   const state = await (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
   for (const secret of secretsIn(state)) secrets.add(secret);
   const due = phase.wish === "delete" ? "" : phase.wish === "stop" ? "first" : "first,second";
-  const [there, known] = [namesIn(places.parts).join(), partsIn(state).join()];
+  const [there, known] = [listNames(places.parts).join(), listParts(state).join()];
   if (there !== known || there !== due) wrong.push(`there are ${there}, the state knows ${known}, due are ${due}`);
   const told: Record<string, string> = {
     "the log of the work": await (await client.fetch("GET", logs)).text(),
     "an answer": JSON.stringify(latest_build),
     "the log of server or worker": said(),
   };
-  for (const file of folders.flatMap(filesBelow)) told[file] = textOf(file);
+  for (const file of folders.flatMap(filesBelow)) told[file] = readText(file);
   for (const [place, text] of Object.entries(told)) {
     if ([...secrets].some((secret) => text.includes(secret))) wrong.push(`a secret is in ${place}`);
   }
-  const left = [...processesWith(victim.root), ...processesWith(places.gates)];
+  const left = [...findProcesses(victim.root), ...findProcesses(places.gates)];
   if (left.length > 0) wrong.push(`${left.length} processes run on`);
   return wrong.map((words) => `${phase.name}: ${words}`);
 };
@@ -268,16 +272,16 @@ const round = async (story: Story, phases: readonly Phase[], name: string, log: 
   if (first.status !== "succeeded") return [`the first build: ${first.error}`];
   for (const phase of phases) {
     const from = performance.now();
-    for (const file of namesIn(places.gates)) rmSync(join(places.gates, file));
+    for (const file of listNames(places.gates)) rmSync(join(places.gates, file));
     if (phase.made) writeFileSync(join(places.gates, phase.made[1]), "");
     if (phase.at) await victim.arm(phase.at);
-    const work = await begun(phase, story, id);
-    await killedIn(phase, story);
+    const work = await startWork(phase, story, id);
+    await awaitDeath(phase, story);
     if (phase.made) rmSync(join(places.gates, phase.made[1]));
     await victim.revive();
     const job = await work.ended();
     if (job.status !== "succeeded") wrong.push(`${phase.name}: ${job.status}, ${job.error}`);
-    wrong.push(...(await wrongAfter(phase, story, id, work.logs, secrets)));
+    wrong.push(...(await findProblems(phase, story, id, work.logs, secrets)));
     await victim.rest?.();
     log(`${name}, ${phase.name}: ${job.status} after ${Math.round(performance.now() - from)} ms`);
   }
@@ -295,15 +299,15 @@ type Who =
   | "stopped worker"
   | (typeof PAUSED)[number];
 
-const victimOf = async (who: Who, stage: Stage) => {
-  if (who === "stopped worker") return stoppedWorker(stage);
-  if (who === "server") return serverVictim(stage);
-  if (who === "stopped server") return stoppedServer(stage);
-  if (who === "paused server") return pausedServer(stage);
-  if (who === "paused worker") return pausedWorker(stage);
-  if (who === "paused program") return pausedProgram(stage, commandsBelow);
-  const worker = await workerVictim(stage);
-  const { kill, revive } = stoppedServer(stage);
+const createVictim = async (who: Who, stage: Stage) => {
+  if (who === "stopped worker") return makeStoppedWorker(stage);
+  if (who === "server") return makeServerVictim(stage);
+  if (who === "stopped server") return makeStoppedServer(stage);
+  if (who === "paused server") return makePausedServer(stage);
+  if (who === "paused worker") return makePausedWorker(stage);
+  if (who === "paused program") return makePausedProgram(stage, listCommands);
+  const worker = await makeWorkerVictim(stage);
+  const { kill, revive } = makeStoppedServer(stage);
   return who === "worker" ? worker : { ...worker, kill, revive };
 };
 
@@ -315,11 +319,11 @@ const terraformKills =
     const places = { parts: join(place.scratch, "parts"), gates: join(place.scratch, "gates") };
     for (const folder of Object.values(places)) mkdirSync(folder);
     const more: Record<string, string> = who.endsWith("worker") ? { SLIPWAY_TERRAFORM_WORKERS: "true" } : {};
-    const made = terraformServer(join(place.scratch, "tools")).env ?? {};
+    const made = toTerraformOptions(join(place.scratch, "tools")).env ?? {};
     const env = { ...(made as Record<string, string>), ...ENV, ...more };
     await place.start({ env });
     const client = await place.client.signIn(ADMIN.email, ADMIN.password);
-    await using victim = await victimOf(who, { place, env, client });
+    await using victim = await createVictim(who, { place, env, client });
     const { template } = await makeTerraformTemplate(client, { "main.tf": main(places) }, "parts");
     const story: Story = {
       client,
@@ -331,22 +335,23 @@ const terraformKills =
       folders: [place.directory, ...victim.directories],
     };
     for (let n = 1; n <= rounds; n++) {
-      mustBeRight(seed, `round ${n}`, await round(story, phases, `round-${n}`, log));
+      assertNoProblems(seed, `round ${n}`, await round(story, phases, `round-${n}`, log));
     }
     await place.stop();
     if (victim.directories.length === 0)
-      mustBeRight(seed, "the end", processesWith(place.scratch).length === 0 ? [] : ["something runs on"]);
+      assertNoProblems(seed, "the end", findProcesses(place.scratch).length === 0 ? [] : ["something runs on"]);
     const what = who === "server" || who === "worker" ? `kills of the ${who}` : `times the ${who}`;
     return `${rounds} ${what} in each of ${phases.map(({ name }) => name).join(", ")}: all went on, what is there is what the states say, nothing left running or lying about, no secret in a log, an answer or a file`;
   };
 
-const shortOf = (who: "server" | "worker"): readonly Phase[] =>
-  [...BEGINNING, ...ENDING].filter(({ name }) => SHORT[who].includes(name));
-export const killServer = terraformKills("server", shortOf("server"));
-export const killWorker = terraformKills("worker", shortOf("worker"));
+const listCiPhases = (who: "server" | "worker"): readonly Phase[] =>
+  [...BEGINNING, ...ENDING].filter(({ name }) => CI_PHASES[who].includes(name));
+export const killServer = terraformKills("server", listCiPhases("server"));
+export const killWorker = terraformKills("worker", listCiPhases("worker"));
 
 /** Without phases that need a kill at a failpoint: a stopped process stops anywhere. */
-const stops = (phases: readonly Phase[]): Phase[] => phases.filter(({ at, withTerraform }) => !at && !withTerraform);
+const listStopPhases = (phases: readonly Phase[]): Phase[] =>
+  phases.filter(({ at, withTerraform }) => !at && !withTerraform);
 
 /** In the middle of an apply that creates resources, and of one that removes them. */
 const isApply = ({ name }: Phase): boolean => name === "resource half made" || name === "stop";
@@ -359,7 +364,7 @@ export const checks: readonly Check[] = needs.terraform.found
       ]),
       ...(["stopped server", "stopped server of a worker", "stopped worker"] as const).map((who) => ({
         name: `terraform: ${who}`,
-        run: terraformKills(who, stops([...BEGINNING, ...ENDING])),
+        run: terraformKills(who, listStopPhases([...BEGINNING, ...ENDING])),
       })),
       ...PAUSED.map((who) => ({
         name: `terraform: ${who}`,

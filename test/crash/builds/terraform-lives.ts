@@ -2,18 +2,18 @@
 // that should succeed.
 
 import { TEMPLATES } from "#test/provisioners/terraform/comparison.ts";
-import { live } from "#test/provisioners/terraform/life/life.ts";
+import { runLife } from "#test/provisioners/terraform/life/life.ts";
 import { openStage, type Victim } from "#test/provisioners/terraform/life/stage.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 /** Maximum milliseconds from a build's request to the kill, about the duration of a build. */
-const LATEST_MS = 3_000;
+const MAX_KILL_DELAY_MS = 3_000;
 
 const liveQuietly = async (): Promise<void> => {
   await using stage = await openStage("server");
-  for (const template of TEMPLATES) await live(stage, { template });
+  for (const template of TEMPLATES) await runLife(stage, { template });
 };
 
 const liveKilled = async (victim: Victim, { seed, log }: CheckOptions): Promise<number> => {
@@ -21,18 +21,18 @@ const liveKilled = async (victim: Victim, { seed, log }: CheckOptions): Promise<
   const random = randomFrom(seed);
   let kills = 0;
   const disturb = async (): Promise<void> => {
-    await Bun.sleep(random() * LATEST_MS);
+    await Bun.sleep(random() * MAX_KILL_DELAY_MS);
     await stage.kill(victim);
     kills += 1;
   };
   for (const template of TEMPLATES) {
-    await live(stage, { template, disturb });
+    await runLife(stage, { template, disturb });
     log(`${template}: lived with ${kills} kills of the ${victim} so far`);
   }
   return kills;
 };
 
-const lives = async (options: CheckOptions): Promise<string> => {
+const liveUnderKills = async (options: CheckOptions): Promise<string> => {
   const kills = { server: 0, worker: 0 };
   for (let round = 1; round <= options.rounds; round++) {
     await liveQuietly();
@@ -45,5 +45,5 @@ const lives = async (options: CheckOptions): Promise<string> => {
 };
 
 export const checks: readonly Check[] = needs.terraform.found
-  ? [{ name: "terraform: lives of templates", run: lives }]
+  ? [{ name: "terraform: lives of templates", run: liveUnderKills }]
   : [];

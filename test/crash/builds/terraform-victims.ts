@@ -28,7 +28,7 @@ export type Stage = { readonly place: ServerPlace; readonly env: Record<string, 
 
 const NO_WORKER = { directories: [], said: () => "", [Symbol.asyncDispose]: async () => {} };
 
-export const serverVictim = ({ place, env }: Stage): Victim => ({
+export const makeServerVictim = ({ place, env }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
   arm: async (point) => {
@@ -48,17 +48,17 @@ export const serverVictim = ({ place, env }: Stage): Victim => ({
 });
 
 /** A stopped process dies at no failpoint. */
-const neverDies = (): Promise<never> => Promise.reject(new Error("it does not die"));
+const rejectDeath = (): Promise<never> => Promise.reject(new Error("it does not die"));
 
 /** Milliseconds after which a worker gives up an unresponsive server. */
 const UNHEARD_MS = 22_000;
 
 /** A server paused for longer than its workers' timeout. */
-export const stoppedServer = ({ place }: Stage): Victim => ({
+export const makeStoppedServer = ({ place }: Stage): Victim => ({
   ...NO_WORKER,
   root: join(place.directory, "terraform"),
-  arm: neverDies,
-  died: neverDies,
+  arm: rejectDeath,
+  died: rejectDeath,
   kill: async () => {
     place.newest.kill("SIGSTOP");
     await Bun.sleep(UNHEARD_MS);
@@ -74,7 +74,7 @@ const ENV = {
 };
 
 /** A worker of this name with its own key and folder. */
-const workerOf = async ({ place, client }: Stage, name: string) => {
+const createWorker = async ({ place, client }: Stage, name: string) => {
   const { key } = await makeKey(client);
   const directory = join(place.scratch, name);
   mkdirSync(directory, { recursive: true });
@@ -83,12 +83,12 @@ const workerOf = async ({ place, client }: Stage, name: string) => {
   return { directory, start };
 };
 
-export const workerVictim = async (stage: Stage): Promise<Victim> => {
-  const { directory, start } = await workerOf(stage, "victim");
+export const makeWorkerVictim = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await createWorker(stage, "victim");
   let said = "";
   let worker = start();
   await worker.connected();
-  const again = async (more?: Record<string, string>): Promise<void> => {
+  const restart = async (more?: Record<string, string>): Promise<void> => {
     said += worker.errors();
     worker = start(more);
     await worker.connected();
@@ -100,7 +100,7 @@ export const workerVictim = async (stage: Stage): Promise<Victim> => {
     arm: async (point: string) => {
       worker.signal("SIGTERM");
       await worker.exited;
-      await again({ SLIPWAY_FAILPOINT: point });
+      await restart({ SLIPWAY_FAILPOINT: point });
     },
     died: async () => {
       await worker.exited;
@@ -109,35 +109,35 @@ export const workerVictim = async (stage: Stage): Promise<Victim> => {
       worker.signal("SIGKILL");
       await worker.exited;
     },
-    revive: () => again(),
+    revive: () => restart(),
     [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
   };
 };
 
-const GIVEN_UP = { patience: 60_000, what: "the server gives the worker up" };
+const GIVE_UP_WAIT = { patience: 60_000, what: "the server gives the worker up" };
 
 /** A worker that is paused until the server has given it up, and returns while another one with the same tags is connected. */
-export const stoppedWorker = async (stage: Stage): Promise<Victim> => {
-  const { directory, start } = await workerOf(stage, "victim");
-  const another = await workerOf(stage, "other");
+export const makeStoppedWorker = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await createWorker(stage, "victim");
+  const another = await createWorker(stage, "other");
   const worker = start();
   await worker.connected();
   let other: WorkerProcess | undefined;
   let said = "";
   let times = 1;
-  const lost = (): number => stage.place.newest.errors.split("has not been heard of").length;
+  const countLost = (): number => stage.place.newest.errors.split("has not been heard of").length;
   return {
     directories: [directory, another.directory],
     root: join(directory, "terraform"),
     said: () => said + worker.errors() + (other?.errors() ?? ""),
-    arm: neverDies,
-    died: neverDies,
+    arm: rejectDeath,
+    died: rejectDeath,
     kill: async () => {
-      const before = lost();
+      const before = countLost();
       worker.signal("SIGSTOP");
       other = another.start();
       await other.connected();
-      await until(() => lost() > before, GIVEN_UP);
+      await until(() => countLost() > before, GIVE_UP_WAIT);
     },
     revive: async () => {
       worker.signal("SIGCONT");
@@ -165,12 +165,12 @@ type Pausable = Pick<Victim, "root" | "directories" | "said"> & {
 };
 
 /** Pauses it in the middle; it then continues with the same peer. */
-const paused = ({ signal, ...rest }: Pausable): Victim => {
+const makePaused = ({ signal, ...rest }: Pausable): Victim => {
   let times = 0;
   return {
     ...rest,
-    arm: neverDies,
-    died: neverDies,
+    arm: rejectDeath,
+    died: rejectDeath,
     kill: async () => {
       signal("SIGSTOP");
       await Bun.sleep(PAUSES_MS[times++ % PAUSES_MS.length] ?? 0);
@@ -179,14 +179,14 @@ const paused = ({ signal, ...rest }: Pausable): Victim => {
   };
 };
 
-export const pausedServer = ({ place }: Stage): Victim =>
-  paused({ ...NO_WORKER, root: join(place.directory, "terraform"), signal: (name) => place.newest.kill(name) });
+export const makePausedServer = ({ place }: Stage): Victim =>
+  makePaused({ ...NO_WORKER, root: join(place.directory, "terraform"), signal: (name) => place.newest.kill(name) });
 
-export const pausedWorker = async (stage: Stage): Promise<Victim> => {
-  const { directory, start } = await workerOf(stage, "victim");
+export const makePausedWorker = async (stage: Stage): Promise<Victim> => {
+  const { directory, start } = await createWorker(stage, "victim");
   const worker = start();
   await worker.connected();
-  return paused({
+  return makePaused({
     directories: [directory],
     root: join(directory, "terraform"),
     said: () => worker.errors(),
@@ -198,10 +198,10 @@ export const pausedWorker = async (stage: Stage): Promise<Victim> => {
 };
 
 /** The program itself; `running` returns those that run below a folder. */
-export const pausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
+export const makePausedProgram = ({ place }: Stage, running: (root: string) => readonly { pid: number }[]): Victim => {
   const root = join(place.directory, "terraform");
   let pids: readonly number[] = [];
-  return paused({
+  return makePaused({
     ...NO_WORKER,
     root,
     signal: (name) => {

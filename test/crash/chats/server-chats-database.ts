@@ -1,9 +1,9 @@
 // The expected rows of a chat after a kill: compares the database with the writers' records, and with the state after the previous kill.
 // Used by server-chats.ts.
-import { openStored, type Stored } from "#test/support/stored.ts";
-import { lookIntoStored } from "../oracle/database.ts";
+import { openStoredData, type StoredData } from "#test/support/stored.ts";
+import { withStored } from "../oracle/database.ts";
 import { MESSAGE } from "./server-chats-model.ts";
-import type { ChatBook, Said } from "./server-chats-people.ts";
+import type { ChatBook, SentMessage } from "./server-chats-people.ts";
 
 type ChatLine = {
   key: number;
@@ -24,7 +24,7 @@ type QueueLine = { id: number; position: number; content: string };
 /** A chat as stored. */
 export type StoredChat = { readonly chat: ChatLine; readonly messages: Line[]; readonly queue: QueueLine[] };
 
-const readOne = async (stored: Stored, id: string): Promise<StoredChat | undefined> => {
+const readOne = async (stored: StoredData, id: string): Promise<StoredChat | undefined> => {
   const [chat] = await stored.objects<ChatLine>(`select * from chats where id = '${id}'`);
   if (!chat) return undefined;
   const messages = await stored.objects<Line>(`select * from messages where chat = ${chat.key} order by id`);
@@ -33,8 +33,8 @@ const readOne = async (stored: Stored, id: string): Promise<StoredChat | undefin
 };
 
 /** Returns these chats. No server may be writing. */
-export const storedChats = (directory: string, ids: readonly string[]): Promise<Map<string, StoredChat>> =>
-  lookIntoStored(directory, async (stored) => {
+export const loadStoredChats = (directory: string, ids: readonly string[]): Promise<Map<string, StoredChat>> =>
+  withStored(directory, async (stored) => {
     const found = new Map<string, StoredChat>();
     for (const id of ids) {
       const one = await readOne(stored, id);
@@ -43,33 +43,40 @@ export const storedChats = (directory: string, ids: readonly string[]): Promise<
     return found;
   });
 
-export type Owed = Pick<ChatLine, "id" | "status" | "history_version" | "generation_attempt">;
+export type PendingChat = Pick<ChatLine, "id" | "status" | "history_version" | "generation_attempt">;
 
 /** Returns true if a chat's pending work has continued: a new attempt, a changed history, or the end of its interruption. */
-const hasGoneOn = ({ status, history_version, generation_attempt }: Owed, now: Owed | undefined): boolean => {
+const hasGoneOn = (
+  { status, history_version, generation_attempt }: PendingChat,
+  now: PendingChat | undefined,
+): boolean => {
   if (!now || now.history_version !== history_version) return true;
   if (status === "running") return now.status !== status || now.generation_attempt > generation_attempt;
   return now.status !== status;
 };
 
 /** Returns the chats whose work has not continued. Queries the database next to a running server. */
-export const stillOwed = async (directory: string, owed: readonly Owed[]): Promise<Owed[]> => {
-  await using stored = await openStored(directory);
-  const rows = await stored.objects<Owed>("select id, status, history_version, generation_attempt from chats");
+export const findStalled = async (directory: string, owed: readonly PendingChat[]): Promise<PendingChat[]> => {
+  await using stored = await openStoredData(directory);
+  const rows = await stored.objects<PendingChat>("select id, status, history_version, generation_attempt from chats");
   const now = new Map(rows.map((row) => [row.id, row]));
   return owed.filter((one) => !hasGoneOn(one, now.get(one.id)));
 };
 
 /** Makes the deadline of a chat that awaits results due within `ms` from now. No server may run on this directory. */
-export const bringDeadlineNear = async (directory: string, id: string, ms: number): Promise<void> => {
-  await using stored = await openStored(directory);
+export const expediteDeadline = async (directory: string, id: string, ms: number): Promise<void> => {
+  await using stored = await openStoredData(directory);
   const due = Date.now() + ms;
   await stored.run(`update chats set requires_action_deadline = ${due} where id = '${id}'`);
   await stored.run(`update timers set due = ${due} where actor = 'chat' and actor_id = '${id}' and name = 'deadline'`);
 };
 
 /** Returns problems in the rows of one chat. `before` is its state at the last check. */
-export const chatProblems = (book: ChatBook, now: StoredChat | undefined, before: StoredChat | undefined): string[] => {
+export const findChatProblems = (
+  book: ChatBook,
+  now: StoredChat | undefined,
+  before: StoredChat | undefined,
+): string[] => {
   if (!now) return [`chat ${book.id} is gone`];
   const problems = [...rowProblems(now), ...(before ? changeProblems(before, now) : []), ...bookProblems(book, now)];
   return problems.map((problem) => `chat ${book.id} (${now.chat.status}): ${problem}`);
@@ -104,12 +111,12 @@ const changeProblems = (before: StoredChat, now: StoredChat): string[] => {
   return wrong;
 };
 
-const textOf = (content: string): string => content.match(MESSAGE)?.[0] ?? "";
+const findMessage = (content: string): string => content.match(MESSAGE)?.[0] ?? "";
 
 const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[] => {
   const wrong: string[] = [];
   const users = messages.filter(({ role }) => role === "user");
-  const places = [...users, ...queue].map(({ id, content }) => ({ id, text: textOf(content) }));
+  const places = [...users, ...queue].map(({ id, content }) => ({ id, text: findMessage(content) }));
   const count = Map.groupBy(places, ({ text }) => text);
   for (const said of book.said) {
     const found = count.get(said.text) ?? [];
@@ -123,13 +130,13 @@ const bookProblems = (book: ChatBook, { messages, queue }: StoredChat): string[]
   return wrong;
 };
 
-const fateProblem = (book: ChatBook, said: Said, times: number): string | undefined => {
+const fateProblem = (book: ChatBook, said: SentMessage, times: number): string | undefined => {
   if (times > 1) return `is there ${times} times`;
   if (said.fate === "refused" && times > 0) return "is there all the same";
   if (said.fate !== "acknowledged") return undefined;
   const isDeleted = said.queued !== undefined && book.deleted.get(said.queued) === true;
   if (isDeleted && times > 0) return "was deleted from the queue and is there";
-  return times === 0 && !book.mayBeGone(said) ? "is not there" : undefined;
+  return times === 0 && !book.canBeMissing(said) ? "is not there" : undefined;
 };
 
 /** The messages of each person are in the order in which they were sent. */

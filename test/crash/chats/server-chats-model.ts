@@ -5,7 +5,7 @@ import { type ModelCall, ModelServer } from "#test/support/models/model-server.t
 /** Every message starts with a unique text in this form. */
 export const MESSAGE = /<\w+-\d+>/g;
 
-export class MoodyProvider implements AsyncDisposable {
+export class UnreliableProvider implements AsyncDisposable {
   readonly server: ModelServer;
   readonly wrong: string[] = [];
   /** Answered calls by behavior. */
@@ -24,8 +24,8 @@ export class MoodyProvider implements AsyncDisposable {
     });
   }
 
-  static async start(random: () => number): Promise<MoodyProvider> {
-    return new MoodyProvider(await ModelServer.start(), random);
+  static async start(random: () => number): Promise<UnreliableProvider> {
+    return new UnreliableProvider(await ModelServer.start(), random);
   }
 
   /** Ends hanging calls and answers successfully from now on. */
@@ -39,12 +39,12 @@ export class MoodyProvider implements AsyncDisposable {
     return this.server[Symbol.asyncDispose]();
   }
 
-  #below(n: number): number {
+  #randomBelow(n: number): number {
     return Math.floor(this.#random() * n);
   }
 
-  #mood(): string {
-    const dice = this.isCalm ? 99 : this.#below(100);
+  #pickFault(): string {
+    const dice = this.isCalm ? 99 : this.#randomBelow(100);
     if (dice < 3) return "overloaded";
     if (dice < 5) return "unauthorized";
     if (dice < 8) return "torn";
@@ -57,22 +57,22 @@ export class MoodyProvider implements AsyncDisposable {
   }
 
   async #answer(call: ModelCall): Promise<void> {
-    const mood = this.#mood();
+    const mood = this.#pickFault();
     this.answered.set(mood, (this.answered.get(mood) ?? 0) + 1);
     if (mood === "overloaded") return call.answer(503, { error: { message: "overloaded" } });
     if (mood === "unauthorized") return call.answer(401, { error: { message: "who are you?" } });
     if (mood === "refusing") return call.say({ finish: "content_filter" }).end();
-    const words = this.isCalm ? 1 : this.#below(12);
+    const words = this.isCalm ? 1 : this.#randomBelow(12);
     for (let word = 0; word < words; word++) {
-      call.say(this.#below(6) === 0 ? { reasoning: `hm ${word} ` } : { text: `w${word} ` });
-      if (this.#below(3) === 0) await Bun.sleep(this.#below(12));
+      call.say(this.#randomBelow(6) === 0 ? { reasoning: `hm ${word} ` } : { text: `w${word} ` });
+      if (this.#randomBelow(3) === 0) await Bun.sleep(this.#randomBelow(12));
     }
     if (mood === "torn") return call.tear();
     if (mood === "unfinished") return call.end();
     if (mood === "hanging" && !this.isCalm) return void this.#hanging.add(call);
     if (mood === "asking" || mood === "confused") {
       const name = mood === "asking" ? "ask" : "unknown";
-      for (let n = this.#below(2); n >= 0; n--) {
+      for (let n = this.#randomBelow(2); n >= 0; n--) {
         call.say({ call: { id: crypto.randomUUID(), name, args: '{"what":"?"}' } });
       }
       return call.say({ finish: "tool_calls" }).end();

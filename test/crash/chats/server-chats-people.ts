@@ -5,7 +5,7 @@ import type { Client } from "#src/client.ts";
 import { call, type Fate, PAUSE_MS } from "../oracle/calls.ts";
 
 /** One message of a person. */
-export type Said = {
+export type SentMessage = {
   readonly text: string;
   readonly by: string;
   readonly began: number;
@@ -19,7 +19,7 @@ export type Said = {
 export class ChatBook {
   readonly id: string;
   readonly isOrderly: boolean;
-  readonly said: Said[] = [];
+  readonly said: SentMessage[] = [];
   /** Queue IDs that a person tried to delete, and whether that was acknowledged. */
   readonly deleted = new Map<number, boolean>();
   /** Edits in progress, and the end of the last one that may have emptied the queue. */
@@ -37,12 +37,12 @@ export class ChatBook {
   }
 
   /** Returns true if a queued message may have been removed with the queue. */
-  mayBeGone({ queued, began }: Said): boolean {
+  canBeMissing({ queued, began }: SentMessage): boolean {
     return queued !== undefined && (this.editing > 0 || this.edited >= began || this.deleted.has(queued));
   }
 }
 
-const PATIENCE_MS = 30_000;
+const WAIT_TIMEOUT_MS = 30_000;
 
 export class ChatPerson {
   readonly wrong: string[] = [];
@@ -67,7 +67,7 @@ export class ChatPerson {
       await this.#command();
       this.#book.commands += 1;
       this.#answered();
-      await Bun.sleep(this.#below(2 * PAUSE_MS));
+      await Bun.sleep(this.#randomBelow(2 * PAUSE_MS));
     }
   }
 
@@ -75,12 +75,12 @@ export class ChatPerson {
     this.#stopped = true;
   }
 
-  #below(n: number): number {
+  #randomBelow(n: number): number {
     return Math.floor(this.#random() * n);
   }
 
   #command(): Promise<unknown> {
-    const dice = this.#below(this.#book.isOrderly ? 20 : 26);
+    const dice = this.#randomBelow(this.#book.isOrderly ? 20 : 26);
     if (dice < 13) return this.#send();
     if (dice < 15) return this.#call("POST", "/interrupt");
     if (dice < 17) return this.#answerCalls();
@@ -97,19 +97,19 @@ export class ChatPerson {
     return fate;
   }
 
-  #note(): Said {
+  #note(): SentMessage {
     const text = `<${this.#name}-${this.#count++}>`;
-    const said: Said = { text, by: this.#name, began: performance.now(), fate: "open" };
+    const said: SentMessage = { text, by: this.#name, began: performance.now(), fate: "open" };
     this.#book.said.push(said);
     return said;
   }
 
   async #send(): Promise<void> {
     const said = this.#note();
-    const busy_behavior = this.#below(5) === 0 ? "interrupt" : "queue";
+    const busy_behavior = this.#randomBelow(5) === 0 ? "interrupt" : "queue";
     const body = { content: [{ type: "text", text: said.text }], busy_behavior };
-    const key = this.#below(2) === 0 ? { "Idempotency-Key": said.text } : undefined;
-    const end = performance.now() + PATIENCE_MS;
+    const key = this.#randomBelow(2) === 0 ? { "Idempotency-Key": said.text } : undefined;
+    const end = performance.now() + WAIT_TIMEOUT_MS;
     let fate = await this.#call<CreatedMessage>("POST", "/messages", body, key);
     // With a key, the request may be retried until it is answered, also by the next server.
     while (key && fate.fate === "unknown" && performance.now() < end && !this.#stopped) {
@@ -139,7 +139,7 @@ export class ChatPerson {
 
   async #edit(): Promise<void> {
     const users = ((await this.#page())?.messages ?? []).filter(({ role }) => role === "user").slice(0, 6);
-    const target = users[this.#below(users.length)];
+    const target = users[this.#randomBelow(users.length)];
     if (!target) return;
     const said = this.#note();
     this.#book.editing += 1;
@@ -153,7 +153,7 @@ export class ChatPerson {
 
   async #touchQueue(isDelete: boolean): Promise<void> {
     const queue = (await this.#page())?.queued_messages ?? [];
-    const id = queue[this.#below(queue.length)]?.id;
+    const id = queue[this.#randomBelow(queue.length)]?.id;
     if (id === undefined) return;
     if (!isDelete) return void (await this.#call("POST", `/queue/${id}/promote`));
     // Recorded before the response, because the server may die during it.
@@ -166,10 +166,10 @@ export class ChatPerson {
 
 /** Returns tool calls without a result in this page. */
 export const openCalls = (messages: readonly ChatMessage[]): string[] => {
-  const idsOf = (role: string, type: string): string[] =>
+  const listCallIds = (role: string, type: string): string[] =>
     messages
       .filter((one) => one.role === role)
       .flatMap(({ content }) => content.flatMap((part) => (part.type === type ? [part.tool_call_id ?? ""] : [])));
-  const answered = new Set(idsOf("tool", "tool-result"));
-  return idsOf("assistant", "tool-call").filter((id) => !answered.has(id));
+  const answered = new Set(listCallIds("tool", "tool-result"));
+  return listCallIds("assistant", "tool-call").filter((id) => !answered.has(id));
 };

@@ -13,7 +13,7 @@ export class ChatLedger {
   readonly wrong: string[] = [];
   readonly #meant = new Map<string, string>();
 
-  same(number: string, what: unknown): void {
+  requireSame(number: string, what: unknown): void {
     const now = JSON.stringify(what);
     const before = this.#meant.get(number);
     if (before === undefined) this.#meant.set(number, now);
@@ -89,7 +89,7 @@ export class ChatReader {
     const socket: ClientSocket = await this.options.client.socket(this.#path);
     this.#cut = () => socket[Symbol.dispose]();
     this.connections += 1;
-    for await (const frame of socket) this.#hear(JSON.parse(frame as string) as ChatEvent[]);
+    for await (const frame of socket) this.#handleEvents(JSON.parse(frame as string) as ChatEvent[]);
   }
 
   async #followEvents(): Promise<void> {
@@ -98,14 +98,14 @@ export class ChatReader {
     const headers = { accept: "text/event-stream" };
     const response = await this.options.client.fetch("GET", this.#path, undefined, { headers, signal: cut.signal });
     this.connections += 1;
-    for await (const { data } of readEvents<ChatEvent[]>(response)) if (data) this.#hear(data);
+    for await (const { data } of readEvents<ChatEvent[]>(response)) if (data) this.#handleEvents(data);
   }
 
-  #hear(events: readonly ChatEvent[]): void {
+  #handleEvents(events: readonly ChatEvent[]): void {
     for (const event of events) this.#apply(event);
   }
 
-  #say(what: string): void {
+  #report(what: string): void {
     this.options.ledger.wrong.push(`a follower by ${this.options.over}: ${what}`);
   }
 
@@ -120,7 +120,7 @@ export class ChatReader {
         this.#after = 0;
         break;
       case "queue_update":
-        for (const { id, content } of event.queued_messages) this.options.ledger.same(`queued ${id}`, content);
+        for (const { id, content } of event.queued_messages) this.options.ledger.requireSame(`queued ${id}`, content);
         this.queue = event.queued_messages;
         break;
       case "status":
@@ -135,20 +135,20 @@ export class ChatReader {
   }
 
   #applyMessage(message: ChatMessage): void {
-    if (this.#fresh.has(message.id)) this.#say(`message ${message.id} came twice`);
-    if (message.id <= this.#after) this.#say(`message ${message.id} came, though ${this.#after} is known`);
+    if (this.#fresh.has(message.id)) this.#report(`message ${message.id} came twice`);
+    if (message.id <= this.#after) this.#report(`message ${message.id} came, though ${this.#after} is known`);
     this.#fresh.add(message.id);
-    this.options.ledger.same(`message ${message.id}`, message);
+    this.options.ledger.requireSame(`message ${message.id}`, message);
     this.messages.set(message.id, message);
   }
 
   #applyPart({ history_version, generation_attempt, seq, part }: Part): void {
     const [history, attempt] = this.#buffer ?? [history_version, generation_attempt];
-    if (history !== history_version || attempt !== generation_attempt) this.#say("a part without a preview_reset");
+    if (history !== history_version || attempt !== generation_attempt) this.#report("a part without a preview_reset");
     if (!this.#buffer) this.#seq = 0;
     this.#buffer = [history_version, generation_attempt];
     this.#seq += 1;
-    if (seq !== this.#seq) this.#say(`part ${seq} where ${this.#seq} was due`);
-    this.options.ledger.same(`part ${history_version}/${generation_attempt}/${seq}`, part);
+    if (seq !== this.#seq) this.#report(`part ${seq} where ${this.#seq} was due`);
+    this.options.ledger.requireSame(`part ${history_version}/${generation_attempt}/${seq}`, part);
   }
 }

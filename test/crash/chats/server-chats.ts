@@ -5,27 +5,27 @@ import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter, type World } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import {
-  bringDeadlineNear,
-  chatProblems,
-  type Owed,
+  expediteDeadline,
+  findChatProblems,
+  findStalled,
+  loadStoredChats,
+  type PendingChat,
   type StoredChat,
-  stillOwed,
-  storedChats,
 } from "./server-chats-database.ts";
-import { MoodyProvider } from "./server-chats-model.ts";
+import { UnreliableProvider } from "./server-chats-model.ts";
 import { ChatBook, ChatPerson, openCalls } from "./server-chats-people.ts";
 import { ChatLedger, ChatReader } from "./server-chats-reader.ts";
 
 const CHATS = 4;
 const PEOPLE = 2;
 /** Kills per group of chats; then a new group starts, so that histories stay readable. */
-const ROUNDS_OF_A_GROUP = 10;
+const ROUNDS_PER_GROUP = 10;
 
 const addModel = async ({ admin }: World, url: string): Promise<void> => {
   const provider = { provider: "openai-compat", display_name: "Moody", base_url: `${url}/v1`, api_key: "key" };
@@ -73,26 +73,26 @@ class Group {
   }
 
   /** Returns problems in what a just killed server has stored. */
-  async look(directory: string): Promise<string[]> {
+  async checkStored(directory: string): Promise<string[]> {
     const before = this.#stored;
-    this.#stored = await storedChats(
+    this.#stored = await loadStoredChats(
       directory,
       this.books.map(({ id }) => id),
     );
     return [
-      ...this.books.flatMap((book) => chatProblems(book, this.#stored.get(book.id), before.get(book.id))),
+      ...this.books.flatMap((book) => findChatProblems(book, this.#stored.get(book.id), before.get(book.id))),
       ...this.people.flatMap(({ wrong }) => wrong),
       ...this.ledgers.flatMap(({ wrong }) => wrong),
     ];
   }
 
   /** Returns the work that the next server has to continue; moves some deadlines closer. */
-  async owed(directory: string, random: () => number): Promise<Owed[]> {
-    const owed: Owed[] = [];
+  async owed(directory: string, random: () => number): Promise<PendingChat[]> {
+    const owed: PendingChat[] = [];
     for (const { chat } of this.#stored.values()) {
       if (chat.archived) continue;
       if (chat.status === "requires_action" && random() >= 0.3) {
-        await bringDeadlineNear(directory, chat.id, Math.floor(random() * 300));
+        await expediteDeadline(directory, chat.id, Math.floor(random() * 300));
         owed.push(chat);
       } else if (chat.status === "running" || chat.status === "interrupting") owed.push(chat);
     }
@@ -103,14 +103,14 @@ class Group {
   async settle(): Promise<string[]> {
     for (const one of this.people) one.stop();
     await Promise.all(this.#working);
-    for (const book of this.books) await until(() => this.#rests(book), { patience: 120_000 });
+    for (const book of this.books) await until(() => this.#driveToIdle(book), { patience: 120_000 });
     const wrong: string[] = [];
     for (const { id } of this.books) {
-      const truth = await this.#truth(id);
+      const truth = await this.#describeStored(id);
       for (const reader of this.readers.filter(({ options }) => options.chat === id)) {
-        const seen = () => JSON.stringify([reader.status, reader.queue, reader.history]);
-        await until(async () => seen() === truth).catch(() => {
-          wrong.push(`a follower of ${id} by ${reader.options.over} ends with ${seen()} instead of ${truth}`);
+        const describeReader = () => JSON.stringify([reader.status, reader.queue, reader.history]);
+        await until(async () => describeReader() === truth).catch(() => {
+          wrong.push(`a follower of ${id} by ${reader.options.over} ends with ${describeReader()} instead of ${truth}`);
         });
       }
     }
@@ -120,7 +120,7 @@ class Group {
   }
 
   /** Answers, unarchives and sends whatever the chat needs to finish; returns true when it has. */
-  async #rests(book: ChatBook): Promise<boolean> {
+  async #driveToIdle(book: ChatBook): Promise<boolean> {
     const { admin } = this.#world;
     const { status, archived } = await read<Chat>(admin, book.path);
     if (archived) await call(admin, "PATCH", book.path, { archived: false });
@@ -132,7 +132,7 @@ class Group {
     return !archived && (status === "waiting" || status === "error");
   }
 
-  async #truth(id: string): Promise<string> {
+  async #describeStored(id: string): Promise<string> {
     const path = `/api/v2/chats/${id}`;
     const { status } = await read<Chat>(this.#world.admin, path);
     const { queued_messages } = await read<MessagePage>(this.#world.admin, `${path}/messages`);
@@ -153,34 +153,34 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) =>
 export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using place = await ServerPlace.make();
-  await using provider = await MoodyProvider.start(random);
+  await using provider = await UnreliableProvider.start(random);
   let server = await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   await addModel(world, provider.server.url);
   const groups: Group[] = [];
   const moved = { running: 0, interrupting: 0, requires_action: 0 } as Record<string, number>;
   for (let round = 1; round <= rounds; round++) {
     let group = groups.at(-1);
-    if (!group || round % ROUNDS_OF_A_GROUP === 1) {
+    if (!group || round % ROUNDS_PER_GROUP === 1) {
       provider.isCalm = false;
       group = await Group.make(world, `g${groups.length}`, random);
       groups.push(group);
     }
     const begun = group.answers;
-    const patience = 20 + Math.floor(random() * (rounds < ROUNDS_OF_A_GROUP ? 60 : 200));
+    const patience = 20 + Math.floor(random() * (rounds < ROUNDS_PER_GROUP ? 60 : 200));
     const now = group;
     await until(async () => now.answers - begun >= patience, { patience: 60_000 });
     for (const reader of group.readers) if (random() < 0.2) reader.drop();
     await Bun.sleep(random() * 10);
     server.kill("SIGKILL");
     await server.ended;
-    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
-    mustBeRight(seed, `kill ${round}`, [...(await group.look(place.directory)), ...provider.wrong]);
+    assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
+    assertNoProblems(seed, `kill ${round}`, [...(await group.checkStored(place.directory)), ...provider.wrong]);
     const owed = await group.owed(place.directory, random);
     server = await place.start();
-    await until(async () => (await stillOwed(place.directory, owed)).length === 0).catch(async () => {
-      const late = await stillOwed(place.directory, owed);
-      mustBeRight(
+    await until(async () => (await findStalled(place.directory, owed)).length === 0).catch(async () => {
+      const late = await findStalled(place.directory, owed);
+      assertNoProblems(
         seed,
         `kill ${round}`,
         late.map((one) => `${one.id} has not gone on from ${one.status}`),
@@ -188,17 +188,17 @@ export const serverChats = async ({ rounds, seed, log }: CheckOptions): Promise<
     });
     for (const { status } of owed) moved[status] = (moved[status] ?? 0) + 1;
     log(`kill ${round}: ${group.answers} answers, ${owed.length} chats went on`);
-    if (round % ROUNDS_OF_A_GROUP !== 0 && round < rounds) continue;
+    if (round % ROUNDS_PER_GROUP !== 0 && round < rounds) continue;
     provider.calm();
-    mustBeRight(seed, `the end of group ${groups.length}`, await group.settle());
-    mustBeRight(seed, `the end of group ${groups.length}`, [
+    assertNoProblems(seed, `the end of group ${groups.length}`, await group.settle());
+    assertNoProblems(seed, `the end of group ${groups.length}`, [
       ...group.ledgers.flatMap(({ wrong }) => wrong),
       ...provider.wrong,
     ]);
   }
   await place.stop();
-  for (const group of groups) mustBeRight(seed, "the end", await group.look(place.directory));
-  mustBeRight(seed, "the end", await databaseProblems(place.directory));
+  for (const group of groups) assertNoProblems(seed, "the end", await group.checkStored(place.directory));
+  assertNoProblems(seed, "the end", await findDatabaseProblems(place.directory));
   const said = groups.flatMap(({ books }) => books.flatMap((book) => book.said));
   const acknowledged = said.filter(({ fate }) => fate === "acknowledged").length;
   const commands = sum(groups.map(({ answers }) => answers));

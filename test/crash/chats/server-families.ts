@@ -4,10 +4,10 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const CHILDREN = 3;
@@ -29,7 +29,7 @@ const answer = (call: ModelCall): void => {
 };
 
 /** The family's expected state after the n-th change. */
-const wanted = (n: number) => ({
+const expectedState = (n: number) => ({
   archived: n % 2 === 1,
   title: `change ${n}`,
   permissions: { default: "allow", rules: [{ tool: "execute", command: `tool-${n}`, action: "deny" }] },
@@ -49,7 +49,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
   await using place = await ServerPlace.make();
   const env = { SLIPWAY_CHAT_TITLES: "false" };
   await place.start({ env });
-  const { admin, organization_id } = await enter(place);
+  const { admin, organization_id } = await signInAdmin(place);
   const provider = { provider: "openai-compat", display_name: "Calls", base_url: `${upstream.url}/v1`, api_key: "key" };
   const { id: provider_id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id, model: "calls", is_default: true });
@@ -79,14 +79,14 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     });
     // A later request may be the one that dies: the last one sent is stored completely or not at all.
     for (;;) {
-      const sent = await admin.fetch("PATCH", path, wanted(change + 1)).catch(() => undefined);
+      const sent = await admin.fetch("PATCH", path, expectedState(change + 1)).catch(() => undefined);
       if (sent?.status !== 204) break;
       change += 1;
       acknowledged += 1;
     }
     const { signal } = await server.ended;
     if (signal !== "SIGKILL") throw new Error(`seed ${seed}: ${point} was not reached`);
-    mustBeRight(seed, `kill ${round}`, await databaseProblems(place.directory));
+    assertNoProblems(seed, `kill ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env });
     const root = await admin.get<Chat>(path);
     const now = rulesIn(root);
@@ -94,7 +94,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     if (now !== change && now !== change + 1) wrong.push(`change ${change} was acknowledged, there is ${now}`);
     const shape = ({ permissions, archived }: Pick<Chat, "permissions" | "archived">) =>
       JSON.stringify({ permissions, archived });
-    if (now > 0 && (root.title !== wanted(now).title || root.archived !== wanted(now).archived)) {
+    if (now > 0 && (root.title !== expectedState(now).title || root.archived !== expectedState(now).archived)) {
       wrong.push(`the root has the rules of change ${now}, is "${root.title}" and archived: ${root.archived}`);
     }
     const children = root.children ?? [];
@@ -102,7 +102,7 @@ export const serverFamilies = async ({ rounds, seed, log }: CheckOptions): Promi
     for (const child of children) {
       if (shape(child) !== shape(root)) wrong.push(`a sub-chat has ${shape(child)}, its root ${shape(root)}`);
     }
-    mustBeRight(seed, `kill ${round} at ${point}`, wrong);
+    assertNoProblems(seed, `kill ${round} at ${point}`, wrong);
     change = now;
     log(`kill ${round} at ${point}: ${change} changes`);
   }

@@ -7,12 +7,12 @@ import { Consumer, type Rule } from "#test/hooks/world.ts";
 import { type ModelCall, ModelServer } from "#test/support/models/model-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter, type World } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { signInAdmin, type World } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { type StoredChat, storedChats } from "./server-chats-database.ts";
+import { loadStoredChats, type StoredChat } from "./server-chats-database.ts";
 
 const CHATS = 3;
 
@@ -39,10 +39,10 @@ const answer = (call: ModelCall, number: number): void => {
 };
 
 /** A message sent by a person, and whether the server has acknowledged it. */
-type Sent = { readonly text: string; isAcknowledged: boolean };
+type SentPrompt = { readonly text: string; isAcknowledged: boolean };
 
 class Writer {
-  readonly sent: Sent[] = [];
+  readonly sent: SentPrompt[] = [];
   readonly #world: World;
   readonly #name: string;
   #isOver = false;
@@ -54,7 +54,7 @@ class Writer {
 
   async run(id: string): Promise<void> {
     for (let n = 0; !this.#isOver; n++) {
-      const one: Sent = { text: `SAID ${this.#name}.${n}.`, isAcknowledged: false };
+      const one: SentPrompt = { text: `SAID ${this.#name}.${n}.`, isAcknowledged: false };
       this.sent.push(one);
       const content = [{ type: "text", text: one.text }];
       const answered = await this.#world.admin
@@ -92,16 +92,20 @@ const RULES: readonly Rule[] = [
 
 type Row = { readonly role: string; readonly parts: readonly MessagePart[] };
 
-const rowsOf = ({ messages }: StoredChat): Row[] =>
+const toRows = ({ messages }: StoredChat): Row[] =>
   messages.map(({ role, content }) => ({ role, parts: JSON.parse(content) as MessagePart[] }));
 
-const callIdsIn = (rows: readonly Row[]): string[] =>
+const listCallIds = (rows: readonly Row[]): string[] =>
   rows.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool-call" ? [part.tool_call_id ?? ""] : [])));
 
 /** Returns problems with one chat. */
-const problemsOf = (stored: StoredChat, sent: readonly Sent[], asked: ReadonlyMap<string, number>): string[] => {
+const findProblems = (
+  stored: StoredChat,
+  sent: readonly SentPrompt[],
+  asked: ReadonlyMap<string, number>,
+): string[] => {
   const wrong: string[] = [];
-  const rows = rowsOf(stored);
+  const rows = toRows(stored);
   const prompts = [
     ...rows.filter(({ role, parts }) => role === "user" && parts[0]?.type === "text"),
     ...stored.queue.map(({ content }) => ({ role: "user", parts: JSON.parse(content) as MessagePart[] })),
@@ -120,11 +124,11 @@ const problemsOf = (stored: StoredChat, sent: readonly Sent[], asked: ReadonlyMa
       wrong.push(`a call is stored with ${JSON.stringify(part.args)}`);
     }
   }
-  for (const id of callIdsIn(rows)) {
+  for (const id of listCallIds(rows)) {
     if (asked.get(id) !== 1) wrong.push(`the hook was asked ${asked.get(id) ?? 0} times about the stored call ${id}`);
   }
   const contexts = rows.filter(({ parts }) => parts.some(({ text }) => text === "CTX-PRE")).length;
-  if (contexts !== callIdsIn(rows).length) wrong.push(`${contexts} contexts of ${callIdsIn(rows).length} calls`);
+  if (contexts !== listCallIds(rows).length) wrong.push(`${contexts} contexts of ${listCallIds(rows).length} calls`);
   const results = rows.filter(({ role }) => role === "tool").length;
   const notes = rows.filter(({ parts }) => parts.some(({ text }) => text === "NOTE-POST")).length;
   if (notes !== results) wrong.push(`${notes} notices of ${results} results`);
@@ -145,7 +149,7 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   await using place = await ServerPlace.make();
   const env = consumer.env({ SLIPWAY_CHAT_TITLES: "false" });
   let server = await place.start({ env });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const { admin, organization_id } = world;
   const provider = { provider: "openai-compat", display_name: "Calls", base_url: `${upstream.url}/v1`, api_key: "key" };
   const { id: provider_id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
@@ -157,28 +161,28 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
   }
   const writers = ids.map((_, n) => new Writer(world, `c${n}`));
   const writing = ids.map((id, n) => writers[n]?.run(id));
-  const look = async (what: string): Promise<void> => {
+  const checkChats = async (what: string): Promise<void> => {
     const asked = new Map<string, number>();
-    for (const { request } of await consumer.seen("pre_tool_use")) {
+    for (const { request } of await consumer.listReceived("pre_tool_use")) {
       const id = String(request.data.tool_use_id);
       asked.set(id, (asked.get(id) ?? 0) + 1);
     }
-    const stored = await storedChats(place.directory, ids);
-    mustBeRight(seed, what, await databaseProblems(place.directory));
+    const stored = await loadStoredChats(place.directory, ids);
+    assertNoProblems(seed, what, await findDatabaseProblems(place.directory));
     const wrong = ids.flatMap((id, n) => {
       const one = stored.get(id);
-      return one ? problemsOf(one, writers[n]?.sent ?? [], asked) : [`chat ${id} is gone`];
+      return one ? findProblems(one, writers[n]?.sent ?? [], asked) : [`chat ${id} is gone`];
     });
-    mustBeRight(seed, what, wrong);
+    assertNoProblems(seed, what, wrong);
   };
   for (let round = 1; round <= rounds; round++) {
-    const begun = (await consumer.seen()).length;
+    const begun = (await consumer.listReceived()).length;
     const patience = 5 + Math.floor(random() * 40);
-    await until(async () => (await consumer.seen()).length - begun >= patience, { patience: 60_000 });
+    await until(async () => (await consumer.listReceived()).length - begun >= patience, { patience: 60_000 });
     await Bun.sleep(random() * 40);
     server.kill("SIGKILL");
     await server.ended;
-    await look(`kill ${round}`);
+    await checkChats(`kill ${round}`);
     log(`kill ${round}: right`);
     server = await place.start({ env });
   }
@@ -194,14 +198,14 @@ export const serverHooks = async ({ rounds, seed, log }: CheckOptions): Promise<
       { patience: 120_000 },
     );
   }
-  const seen = await consumer.seen();
-  mustBeRight(
+  const seen = await consumer.listReceived();
+  assertNoProblems(
     seed,
     "the end",
     seen.flatMap(({ problems }) => problems),
   );
   await place.stop();
-  await look("the end");
+  await checkChats("the end");
   isOver = true;
   const acknowledged = writers.flatMap(({ sent }) => sent).filter(({ isAcknowledged }) => isAcknowledged).length;
   return `${rounds} kills around ${seen.length} dispatches, ${acknowledged} acknowledged messages, every history consistent`;

@@ -3,15 +3,15 @@
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Task, Tasks } from "#schema/tasks/task.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
-import { openLocals } from "#test/support/cluster/local-workspaces.ts";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { openLocalWorkspaces } from "#test/support/cluster/local-workspaces.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import { call, read } from "../oracle/calls.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { enter, makeTemplate, type World } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { makeTemplate, signInAdmin, type World } from "../server-world.ts";
 import type { CheckOptions } from "../store/store-crash.ts";
 
 const RESOURCES = [{ name: "one", agents: [{ name: "main" }] }];
@@ -25,43 +25,43 @@ export const serverTasks = async ({ rounds, seed, log }: CheckOptions): Promise<
   const random = randomFrom(seed);
   await using place = await ServerPlace.make();
   await place.start({ env: ENV });
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const { admin } = world;
   await admin.post("/api/v2/chats/providers", { provider: "demo", display_name: "demo", enabled: true });
   const model = { provider: "demo", model: "demo", enabled: true, is_default: true };
   await admin.post("/api/v2/chats/model-configs", model);
   const server = { url: place.client.url, directory: place.directory };
-  await using locals = await openLocals({ server, admin }, { ofWorker: onPostgres });
+  await using locals = await openLocalWorkspaces({ server, admin }, { ofWorker: usesPostgres });
   const manifest = { ...locals.kind, resources: RESOURCES } as Manifest;
   const template_id = await makeTemplate(world, "tasks", manifest);
   const prompts = new Map<string, string>();
   for (let round = 1; round <= rounds; round++) {
     const input = `echo: round ${round}`;
     const said = await call<Task>(admin, "POST", "/api/v2/tasks/me", { input, template_id, name: `round-${round}` });
-    if (said.fate === "refused") mustBeRight(seed, `round ${round}`, [`refused: ${said.status} ${said.message}`]);
+    if (said.fate === "refused") assertNoProblems(seed, `round ${round}`, [`refused: ${said.status} ${said.message}`]);
     if (said.fate === "acknowledged") prompts.set(said.answer.id, input);
     const pause = Math.floor(random() * BUSY_MS);
     await Bun.sleep(pause);
     place.newest.kill("SIGKILL");
     await place.newest.ended;
     log(`round ${round}: killed ${pause} ms after the answer`);
-    mustBeRight(seed, `round ${round}`, await databaseProblems(place.directory));
+    assertNoProblems(seed, `round ${round}`, await findDatabaseProblems(place.directory));
     await place.start({ env: ENV });
   }
-  await until(async () => (await tasksOf(world)).every(({ status }) => status === "active"), {
+  await until(async () => (await listTasks(world)).every(({ status }) => status === "active"), {
     what: "all tasks have their prompt",
     patience: 120_000,
   });
-  mustBeRight(seed, "the end", await problems(world, prompts));
+  assertNoProblems(seed, "the end", await problems(world, prompts));
   await place.stop();
   return `${rounds} times killed, ${prompts.size} tasks, none without its prompt and none with two`;
 };
 
-const tasksOf = async ({ admin }: World): Promise<Task[]> => (await read<Tasks>(admin, "/api/v2/tasks")).tasks;
+const listTasks = async ({ admin }: World): Promise<Task[]> => (await read<Tasks>(admin, "/api/v2/tasks")).tasks;
 
 const problems = async (world: World, prompts: ReadonlyMap<string, string>): Promise<string[]> => {
   const { admin } = world;
-  const tasks = await tasksOf(world);
+  const tasks = await listTasks(world);
   const chats = await read<Chat[]>(admin, "/api/v2/chats?limit=200");
   const wrong: string[] = [];
   if (chats.length !== tasks.length) wrong.push(`${tasks.length} tasks have ${chats.length} chats`);

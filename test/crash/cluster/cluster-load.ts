@@ -28,7 +28,7 @@ export class ClusterLoad {
   }
 
   start(): void {
-    this.#clients = Promise.all(Array.from({ length: CLIENTS }, (_, i) => this.#run(i)));
+    this.#clients = Promise.all(Array.from({ length: CLIENTS }, (_, i) => this.#runClient(i)));
   }
 
   async stop(): Promise<void> {
@@ -50,7 +50,7 @@ export class ClusterLoad {
     return this.writes.filter((one) => one.outcome === outcome).length;
   }
 
-  async #run(client: number): Promise<void> {
+  async #runClient(client: number): Promise<void> {
     for (let i = 0; this.#goes; i++) {
       const node = this.#node();
       if (!node) continue;
@@ -59,7 +59,7 @@ export class ClusterLoad {
       this.writes.push({ name, outcome });
       if (outcome === "done") {
         this.#acknowledge();
-        await this.#lookFor(name);
+        await this.#checkVisible(name);
       } else await Bun.sleep(20);
     }
   }
@@ -72,7 +72,7 @@ export class ClusterLoad {
   }
 
   async #write(node: NodeProcess, token_name: string): Promise<Outcome> {
-    const status = await this.#ask(node, "POST", TOKENS, { token_name });
+    const status = await this.#fetchStatus(node, "POST", TOKENS, { token_name });
     if (status === undefined) return "unknown";
     if (status < 300) return "done";
     // 500 means that it may have been stored; 503 that it was not.
@@ -82,15 +82,15 @@ export class ClusterLoad {
   }
 
   /** Any node shows it, by itself or from the active one, or reports that it cannot. */
-  async #lookFor(name: string): Promise<void> {
+  async #checkVisible(name: string): Promise<void> {
     const node = this.#node();
-    const status = node && (await this.#ask(node, "GET", `${TOKENS}/${name}`));
+    const status = node && (await this.#fetchStatus(node, "GET", `${TOKENS}/${name}`));
     if (status !== undefined && status !== 200 && status < 500)
-      this.wrong.push(`${name} was acknowledged, and ${node?.id} answered ${status} to who looked for it`);
+      this.wrong.push(`${name} was acknowledged, and ${node?.id} answered a lookup with ${status}`);
   }
 
   /** Returns the status; undefined without a response. */
-  async #ask(node: NodeProcess, method: string, path: string, body?: unknown): Promise<number | undefined> {
+  async #fetchStatus(node: NodeProcess, method: string, path: string, body?: unknown): Promise<number | undefined> {
     const signal = AbortSignal.timeout(CLIENT_MS);
     try {
       const answer = await new Client(node.url, this.#token).fetch(method, path, body, { signal });

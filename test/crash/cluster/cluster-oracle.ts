@@ -10,7 +10,7 @@ export type Write = { readonly name: string; readonly outcome: Outcome };
 export type Row = { readonly name: string; readonly epoch: number };
 
 /** Returns the problems; empty if none. */
-export const judge = (writes: readonly Write[], rows: readonly Row[]): string[] => {
+export const checkWrites = (writes: readonly Write[], rows: readonly Row[]): string[] => {
   const counts = new Map<string, number>();
   for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
   const wrong = writes.flatMap(({ name, outcome }) => {

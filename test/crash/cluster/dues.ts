@@ -1,16 +1,16 @@
 // Workspaces of one person with autostart, one each minute: each starts exactly once, whichever node has its shard then.
 import type { Client } from "#src/client.ts";
 import { until } from "#test/support/until.ts";
-import { call, insist, read } from "../oracle/calls.ts";
-import { endedBuild, makeWorkspace } from "../server-world.ts";
+import { call, read, retryUntilAnswered } from "../oracle/calls.ts";
+import { makeWorkspace, waitForBuild } from "../server-world.ts";
 
 const MINUTE_MS = 60_000;
 /** Time between scheduling and the scheduled time. */
 const AHEAD_MS = 10_000;
 /** An autostart may be delayed by a node that takes over, and by the scheduler. */
-const LATE_MS = 30_000;
+const MAX_DELAY_MS = 30_000;
 
-export class Dues {
+export class AutostartCheck {
   readonly #owner: Client;
   /** Workspace IDs in the order of their times. */
   readonly #ids: readonly string[];
@@ -24,24 +24,24 @@ export class Dues {
   }
 
   /** Creates this many stopped workspaces. */
-  static async make(owner: Client, template_id: string, count: number): Promise<Dues> {
+  static async make(owner: Client, template_id: string, count: number): Promise<AutostartCheck> {
     const ids: string[] = [];
     for (let n = 0; n < count; n++) {
       const { id } = await makeWorkspace(owner, `due-${n}`, template_id);
       const stop = await owner.post<{ id: string }>(`/api/v2/workspaces/${id}/builds`, { transition: "stop" });
-      await endedBuild(owner, stop.id);
+      await waitForBuild(owner, stop.id);
       ids.push(id);
     }
-    return new Dues(owner, ids);
+    return new AutostartCheck(owner, ids);
   }
 
   /** Schedules the first one for the next minute, and each other one a minute later. */
   async begin(): Promise<void> {
     this.#first_at = Math.ceil((Date.now() + AHEAD_MS) / MINUTE_MS) * MINUTE_MS;
     for (const [n, id] of this.#ids.entries()) {
-      const time = new Date(this.#atOf(n));
+      const time = new Date(this.#dueAt(n));
       const schedule = `CRON_TZ=UTC ${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
-      await insist(() => call(this.#owner, "PUT", `/api/v2/workspaces/${id}/autostart`, { schedule }));
+      await retryUntilAnswered(() => call(this.#owner, "PUT", `/api/v2/workspaces/${id}/autostart`, { schedule }));
     }
   }
 
@@ -49,23 +49,23 @@ export class Dues {
   async check(): Promise<string[]> {
     const wrong: string[] = [];
     for (const [n, id] of this.#ids.entries()) {
-      const wait = this.#atOf(n) - Date.now();
+      const wait = this.#dueAt(n) - Date.now();
       if (n > 0 && wait > 0) break;
-      await until(async () => (await this.#startsOf(id)) > 0, { patience: Math.max(0, wait) + LATE_MS }).catch(
+      await until(async () => (await this.#countStarts(id)) > 0, { patience: Math.max(0, wait) + MAX_DELAY_MS }).catch(
         () => {},
       );
-      const count = await this.#startsOf(id);
+      const count = await this.#countStarts(id);
       this.begun += count;
       if (count !== 1) wrong.push(`a workspace that was to start once by itself was started ${count} times`);
     }
     return wrong;
   }
 
-  #atOf(n: number): number {
+  #dueAt(n: number): number {
     return this.#first_at + n * MINUTE_MS;
   }
 
-  async #startsOf(id: string): Promise<number> {
+  async #countStarts(id: string): Promise<number> {
     const builds = await read<{ reason: string }[]>(this.#owner, `/api/v2/workspaces/${id}/builds`);
     return builds.filter(({ reason }) => reason === "autostart").length;
   }

@@ -14,7 +14,7 @@ const PARTS_OF: Readonly<Record<string, string>> = {
 };
 
 /** Starts to record hand-overs and writes in the table `moved`; `tables`: the recorded tables, and the shard of a new row of each. */
-export const notePartWriters = async (url: string, tables = PARTS_OF): Promise<void> => {
+export const recordPartWriters = async (url: string, tables = PARTS_OF): Promise<void> => {
   await using sql = new SQL(url, { max: 1 });
   await sql.unsafe(`
     create table moved (n bigserial primary key, kind text not null, part bigint, who text not null, what text not null default '', line text not null default '');
@@ -51,7 +51,7 @@ export const notePartWriters = async (url: string, tables = PARTS_OF): Promise<v
 };
 
 /** Returns the table's events in the order of writing. */
-export const partEvents = async (url: string): Promise<PartEvent[]> => {
+export const loadPartEvents = async (url: string): Promise<PartEvent[]> => {
   await using sql = new SQL(url, { max: 1 });
   const rows = (await sql.unsafe("select kind, part::int as part, who, what, line from moved order by n")) as {
     kind: PartEvent["kind"];

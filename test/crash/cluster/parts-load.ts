@@ -3,12 +3,12 @@
 import { Client, type ClientSocket } from "#src/client.ts";
 import type { NodeProcess } from "#test/support/cluster.ts";
 import { BuildLoad, MANIFESTS } from "../oracle/build-load.ts";
-import { LineOracle, storedLines } from "../oracle/log-lines.ts";
-import { difference, LogReader } from "../oracle/log-reader.ts";
+import { LineOracle, listStoredLines } from "../oracle/log-lines.ts";
+import { findDifferences, LogReader } from "../oracle/log-reader.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
 import { makeAgents, makeTemplate, makeWriters, type World } from "../server-world.ts";
 import { CLIENT_MS } from "./cluster-load.ts";
-import { Dues } from "./dues.ts";
+import { AutostartCheck } from "./dues.ts";
 
 const PEOPLE = 6;
 /** Followers of each agent's lines, each at any node. */
@@ -23,7 +23,7 @@ const MAX_TRIES = 20;
 type Patience = { ms: number };
 
 /** A client whose every request goes to a random node, but not twice in a row to one that did not respond. */
-class AnyNode extends Client {
+class RandomNodeClient extends Client {
   readonly #node: () => NodeProcess | undefined;
   readonly #patience: Patience;
   #silent: NodeProcess | undefined;
@@ -34,33 +34,33 @@ class AnyNode extends Client {
     this.#patience = patience;
   }
 
-  override as(token: string | undefined): Client {
-    return new AnyNode(this.#node, this.#patience, token);
+  override withToken(token: string | undefined): Client {
+    return new RandomNodeClient(this.#node, this.#patience, token);
   }
 
   /** If packets are dropped, only the client's timeout detects it. */
   override async fetch(...[method, path, body, options = {}]: Parameters<Client["fetch"]>): Promise<Response> {
-    const node = this.#next();
+    const node = this.#nextNode();
     const late = AbortSignal.timeout(this.#patience.ms);
     const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
     this.#silent = node;
-    const answer = await this.#at(node).fetch(method, path, body, { ...options, signal });
+    const answer = await this.#clientFor(node).fetch(method, path, body, { ...options, signal });
     this.#silent = undefined;
     return answer;
   }
 
   override socket(...asked: Parameters<Client["socket"]>): Promise<ClientSocket> {
-    return this.#at(this.#next()).socket(...asked);
+    return this.#clientFor(this.#nextNode()).socket(...asked);
   }
 
-  #next(): NodeProcess | undefined {
+  #nextNode(): NodeProcess | undefined {
     for (let tries = 0; ; tries++) {
       const node = this.#node();
       if (node !== this.#silent || tries === MAX_TRIES) return node;
     }
   }
 
-  #at(node: NodeProcess | undefined): Client {
+  #clientFor(node: NodeProcess | undefined): Client {
     return new Client(node?.url ?? this.url, this.token);
   }
 }
@@ -72,7 +72,7 @@ export class PartsLoad {
   readonly #writers: LogWriter[] = [];
   readonly #readers: (readonly LogReader[])[] = [];
   readonly #builders: BuildLoad[] = [];
-  readonly #dues: Dues[] = [];
+  readonly #dues: AutostartCheck[] = [];
   readonly #admin: Client;
   /** When each agent's lines were last accepted, and the longest wait since watching started. */
   readonly #taken_at: number[] = [];
@@ -94,7 +94,7 @@ export class PartsLoad {
     { token, random, minutes }: { token: string; random: () => number; minutes: number },
   ): Promise<PartsLoad> {
     const patience = { ms: SET_UP_MS };
-    const admin = new AnyNode(node, patience, token);
+    const admin = new RandomNodeClient(node, patience, token);
     const load = new PartsLoad(admin, patience);
     const [organization] = await admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
     const world: World = { admin, organization_id: organization?.id ?? "" };
@@ -104,14 +104,14 @@ export class PartsLoad {
     for (let n = 0; n < PEOPLE; n++) {
       const owner = await person(world, n);
       const agents = await makeAgents(world, `lines-${n}`, 1, owner);
-      const [writer] = await makeWriters(agents, random, () => load.#take(n));
+      const [writer] = await makeWriters(agents, random, () => load.#recordAccepted(n));
       if (!writer) throw new Error("no agent was made");
       load.#writers.push(writer);
       load.#readers.push(Array.from({ length: FOLLOWERS }, () => new LogReader(owner, writer.options.agent_id)));
       load.#builders.push(
         new BuildLoad({ name: `b${n}`, admin: owner, templates, kinds: ["succeeds", "fails"], random }),
       );
-      load.#dues.push(await Dues.make(owner, succeeds, minutes));
+      load.#dues.push(await AutostartCheck.make(owner, succeeds, minutes));
     }
     for (const one of load.#dues) await one.begin();
     return load;
@@ -138,7 +138,7 @@ export class PartsLoad {
     return this.#longest_ms;
   }
 
-  #take(n: number): void {
+  #recordAccepted(n: number): void {
     const now = performance.now();
     this.#longest_ms = Math.max(this.#longest_ms, now - (this.#taken_at[n] ?? now));
     this.#taken_at[n] = now;
@@ -168,12 +168,12 @@ export class PartsLoad {
     for (const one of this.#writers) await one.settle();
     const wrong = await new LineOracle().check(this.#admin, this.#writers);
     for (const [n, readers] of this.#readers.entries()) {
-      const stored = await storedLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
+      const stored = await listStoredLines(this.#admin, this.#writers[n]?.options.agent_id ?? "");
       for (const reader of readers) {
-        await reader.seen(stored.length).catch((error) => {
+        await reader.waitForLines(stored.length).catch((error) => {
           wrong.push(`${(error as Error).message}, over ${reader.connections} connections`);
         });
-        wrong.push(...difference(reader.lines, stored));
+        wrong.push(...findDifferences(reader.lines, stored));
         reader.stop();
       }
     }
@@ -190,5 +190,5 @@ const person = async ({ admin, organization_id }: World, n: number): Promise<Cli
   const email = `${username}@example.com`;
   const account = { email, username, password, login_type: "password", organization_ids: [organization_id] };
   await admin.post<unknown>("/api/v2/users", account);
-  return await admin.as(undefined).signIn(email, password);
+  return await admin.withToken(undefined).signIn(email, password);
 };

@@ -16,7 +16,7 @@ export type PartEvent =
     };
 
 /** A job since its last start: under which ownership of its shard, and its log lines. */
-type Run = { readonly of: string; readonly lines: Set<string>; isOver: boolean };
+type JobRun = { readonly of: string; readonly lines: Set<string>; isOver: boolean };
 
 /**
  * Returns the problems; empty if none. A connection's node follows from the shards it writes to: with a second owner, it has written to a
@@ -24,11 +24,11 @@ type Run = { readonly of: string; readonly lines: Set<string>; isOver: boolean }
  * with the next owner of its shard, and starts over, also at an earlier owner once others have had the shard in between. Its log shows
  * whether one run has ended before the next one starts: concurrent runs write their lines twice, or continue after the end.
  */
-export const judgeParts = (events: readonly PartEvent[]): string[] => {
+export const checkPartEvents = (events: readonly PartEvent[]): string[] => {
   const owners = new Map<number, string>();
   const writers = new Map<string, string>();
   const givings = new Map<number, number>();
-  const runs = new Map<string, Run>();
+  const runs = new Map<string, JobRun>();
   const wrong: string[] = [];
   for (const event of events) {
     const { part } = event;
@@ -45,14 +45,14 @@ export const judgeParts = (events: readonly PartEvent[]): string[] => {
       wrong.push(`${what} of part ${part} was written by ${node} while ${owner} had it`);
     if (event.kind === "wrote") continue;
     const of = `${owner}, giving ${givings.get(part) ?? 0}`;
-    wrong.push(...judgeRun(runs, event, of).map((one) => `${what} of part ${part} ${one} ${owner}`));
+    wrong.push(...checkJobEvent(runs, event, of).map((one) => `${what} of part ${part} ${one} ${owner}`));
   }
   return wrong;
 };
 
 /** Returns what is wrong with a job's event, as text to precede a node's name. */
-const judgeRun = (
-  runs: Map<string, Run>,
+const checkJobEvent = (
+  runs: Map<string, JobRun>,
   { kind, what, line = "" }: Exclude<PartEvent, { readonly kind: "given" }>,
   of: string,
 ): string[] => {

@@ -16,10 +16,10 @@ export type TortureResult = {
   readonly parts?: PartsCounts;
 };
 
-const longestOf = (pauses: readonly Pause[]): Pause =>
+const findLongest = (pauses: readonly Pause[]): Pause =>
   pauses.reduce((longest, one) => (one.ms > longest.ms ? one : longest), { fault: "none", ms: 0 });
 
-const added = (a: PartsCounts | undefined, b: PartsCounts | undefined): PartsCounts | undefined =>
+const addCounts = (a: PartsCounts | undefined, b: PartsCounts | undefined): PartsCounts | undefined =>
   a && b
     ? {
         lines: a.lines + b.lines,
@@ -29,17 +29,17 @@ const added = (a: PartsCounts | undefined, b: PartsCounts | undefined): PartsCou
       }
     : (a ?? b);
 
-const inWords = (parts: PartsCounts | undefined): string =>
+const formatCounts = (parts: PartsCounts | undefined): string =>
   parts
     ? `, ${parts.lines} lines, ${parts.builds} builds, ${parts.starts} starts by the clock and ${parts.connections} connections of followers`
     : "";
 
-export type Run = (faults: readonly string[], seed: number) => Promise<TortureResult>;
+export type TortureRun = (faults: readonly string[], seed: number) => Promise<TortureResult>;
 
 /** Runs rounds of the faults, each in random order if `isShuffled`; returns a one-line summary. */
 export const tortureRounds = async (
   { rounds, seed, log }: CheckOptions,
-  { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: Run },
+  { faults, isShuffled = true, run }: { faults: readonly string[]; isShuffled?: boolean; run: TortureRun },
 ): Promise<string> => {
   let [acknowledged, unknown, refused] = [0, 0, 0];
   let parts: PartsCounts | undefined;
@@ -55,13 +55,13 @@ export const tortureRounds = async (
     acknowledged += result.acknowledged;
     unknown += result.unknown;
     refused += result.refused;
-    parts = added(parts, result.parts);
+    parts = addCounts(parts, result.parts);
     pauses.push(...result.pauses);
-    const longest = longestOf(result.pauses);
+    const longest = findLongest(result.pauses);
     log(
-      `round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(longest.ms)} ms after ${longest.fault}${inWords(result.parts)}`,
+      `round ${round}: ${result.acknowledged} acknowledged, longest pause ${Math.round(longest.ms)} ms after ${longest.fault}${formatCounts(result.parts)}`,
     );
   }
-  const longest = longestOf(pauses);
-  return `${acknowledged} writes acknowledged${inWords(parts)}, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; no node has written after the next; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
+  const longest = findLongest(pauses);
+  return `${acknowledged} writes acknowledged${formatCounts(parts)}, none lost; ${refused} refused, none there; ${unknown} unknown, none twice; no node has written after the next; longest pause ${(longest.ms / 1000).toFixed(1)} s (${longest.fault}) with a lease of ${LEASE_MS / 1000} s`;
 };

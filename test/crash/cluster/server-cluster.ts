@@ -2,32 +2,38 @@
 // cluster-oracle.ts judges.
 import { SQL } from "bun";
 import { Client } from "#src/client.ts";
-import { isEveryActive, LEASE_MS, type NodeProcess, startCluster, type TestCluster } from "#test/support/cluster.ts";
+import {
+  hasOnlyActiveNodes,
+  LEASE_MS,
+  type NodeProcess,
+  startCluster,
+  type TestCluster,
+} from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { CLIENT_MS, ClusterLoad } from "./cluster-load.ts";
-import { judge, type Row } from "./cluster-oracle.ts";
-import { notePartWriters, partEvents } from "./part-events.ts";
+import { checkWrites, type Row } from "./cluster-oracle.ts";
+import { loadPartEvents, recordPartWriters } from "./part-events.ts";
 import { PartsLoad } from "./parts-load.ts";
-import { judgeParts } from "./parts-oracle.ts";
-import { type Pause, type Run, type TortureResult, tortureRounds } from "./rounds.ts";
+import { checkPartEvents } from "./parts-oracle.ts";
+import { type Pause, type TortureResult, type TortureRun, tortureRounds } from "./rounds.ts";
 
 export const FAULTS = ["kill", "stop", "cut", "hand-over", "kill-spare"] as const;
 export type Fault = (typeof FAULTS)[number];
 
-const NODES = [1, 2, 3] as const;
+const NODE_NUMBERS = [1, 2, 3] as const;
 /** High enough for a whole run. */
 const ENOUGH_LINES = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 30) };
 /**
  * Approximate number of faults per minute, so that something scheduled falls due during faults. A run of one or two faults does not wait
  * for that.
  */
-const FAULTS_A_MINUTE = 6;
-const minutesOf = (faults: readonly unknown[]): number =>
-  faults.length < 3 ? 0 : 1 + Math.floor(faults.length / FAULTS_A_MINUTE);
+const FAULTS_PER_MINUTE = 6;
+const toMinutes = (faults: readonly unknown[]): number =>
+  faults.length < 3 ? 0 : 1 + Math.floor(faults.length / FAULTS_PER_MINUTE);
 /** If every node is active, the maximum wait before the next fault: shards are moving then, or inactive. */
 const BETWEEN_MS = 2000;
 /**
@@ -53,7 +59,7 @@ const isSettled = async (node: NodeProcess): Promise<boolean> => {
 };
 
 /** The state that a fault can access. */
-export type Seen = {
+export type FaultContext = {
   /** Numbers of nodes. */
   readonly active: number;
   readonly spare: number;
@@ -63,10 +69,10 @@ export type Seen = {
 };
 
 /** The additional parts of a run: faults that do not concern processes, and the database with the final state. */
-export type Torturer<F extends string> = {
+export type TortureSetup<F extends string> = {
   readonly cluster: TestCluster;
   /** Performs a fault that is more than a signal to one node; returns what ends it once writes continue. */
-  fault?(name: F, seen: Seen): Promise<{ end?(): void | Promise<void> } | undefined>;
+  fault?(name: F, seen: FaultContext): Promise<{ end?(): void | Promise<void> } | undefined>;
   /** Returns the URL of the database with the final state. */
   truth?(): Promise<string>;
   /** Returns how node `n` is started the `time`-th time. */
@@ -74,7 +80,7 @@ export type Torturer<F extends string> = {
 };
 
 /** Returns which node a fault ends, and how. `kill-2` and `replace-2` affect node 2, whatever its role. */
-const endedBy = (
+const findEndedNode = (
   fault: string,
   active: number,
   spare: number,
@@ -129,7 +135,7 @@ export const tortureCluster = async (faults: readonly Fault[], seed: number): Pr
 };
 
 export const torture = async <F extends string>(
-  { cluster, fault: more, truth = async () => cluster.database.url, start = () => ({}) }: Torturer<F>,
+  { cluster, fault: more, truth = async () => cluster.database.url, start = () => ({}) }: TortureSetup<F>,
   faults: readonly (F | Fault)[],
   seed: number,
 ): Promise<TortureResult> => {
@@ -142,25 +148,25 @@ export const torture = async <F extends string>(
     const options = start(n, time);
     nodes.set(n, await cluster.start(n, { ...options, env: { ...ENOUGH_LINES, ...options.env } }));
   };
-  for (const n of NODES) await begin(n);
+  for (const n of NODE_NUMBERS) await begin(n);
   const first = nodes.get(1);
   if (!first) throw new Error("no node");
   const { token } = await new Client(first.url).signIn(ADMIN.email, ADMIN.password);
   await noteWriters(await truth());
-  const anyNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
-  const load = new ClusterLoad(anyNode, token ?? "");
-  const parts = isEveryActive()
-    ? await PartsLoad.make(anyNode, {
+  const pickNode = (): NodeProcess | undefined => [...nodes.values()][Math.floor(random() * nodes.size)];
+  const load = new ClusterLoad(pickNode, token ?? "");
+  const parts = hasOnlyActiveNodes()
+    ? await PartsLoad.make(pickNode, {
         token: token ?? "",
         random,
-        minutes: minutesOf(faults),
+        minutes: toMinutes(faults),
       })
     : undefined;
-  if (parts) await notePartWriters(await truth());
+  if (parts) await recordPartWriters(await truth());
   load.start();
   parts?.start();
   const said = (): string => [...nodes.values()].map((node) => `${node.id}:\n${node.said().slice(-3000)}`).join("\n");
-  const goesOn = async (after: string): Promise<number> => {
+  const waitForProgress = async (after: string): Promise<number> => {
     const seen = load.acknowledged;
     load.watch();
     parts?.watch();
@@ -170,15 +176,15 @@ export const torture = async <F extends string>(
     });
     return load.pause_ms;
   };
-  await goesOn("the start");
+  await waitForProgress("the start");
   const pauses: Pause[] = [];
   const wrong: string[] = [];
   for (const fault of faults) {
     const active =
-      (parts && anyNode()) ?? (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
+      (parts && pickNode()) ?? (await until(() => cluster.active().catch(() => undefined), { what: "an active node" }));
     const number = [...nodes].find(([, { id }]) => id === active.id)?.[0] ?? 1;
-    const spare = NODES.find((n) => n !== number) ?? 2;
-    const ended = endedBy(fault, number, spare);
+    const spare = NODE_NUMBERS.find((n) => n !== number) ?? 2;
+    const ended = findEndedNode(fault, number, spare);
     if (ended) nodes.get(ended.node)?.signal(ended.by);
     if (fault === "cut") await cluster.database.cutConnections();
     const stands = STOP_MS[fault];
@@ -188,7 +194,7 @@ export const torture = async <F extends string>(
       active.signal("SIGCONT");
     }
     const other = await more?.(fault as F, { active: number, spare, nodes, acknowledged: () => load.acknowledged });
-    const first_ms = await goesOn(fault);
+    const first_ms = await waitForProgress(fault);
     if (parts)
       await until(() => parts.isTaken, { what: `lines of every part to be taken after ${fault}` }).catch((error) =>
         wrong.push(`${(error as Error).message}: ${said()}`),
@@ -213,19 +219,19 @@ export const torture = async <F extends string>(
   const rows = await rowsByWriter(await truth());
   // Shards return to earlier owners: then the order of first writes says nothing, only the owner at that moment does.
   const judged = parts ? rows.map(({ name }) => ({ name, epoch: 0 })) : rows;
-  if (parts) wrong.push(...(await parts.finish()), ...judgeParts(await partEvents(await truth())));
+  if (parts) wrong.push(...(await parts.finish()), ...checkPartEvents(await loadPartEvents(await truth())));
   return {
     ...(parts ? { parts: parts.counts } : {}),
     acknowledged: load.acknowledged,
     unknown: load.count("unknown"),
     refused: load.count("refused"),
     pauses,
-    wrong: [...judge(load.writes, judged), ...load.wrong, ...wrong],
+    wrong: [...checkWrites(load.writes, judged), ...load.wrong, ...wrong],
   };
 };
 
 const serverCluster = async (options: CheckOptions): Promise<string> => {
-  const run: Run = (faults, seed) => tortureCluster(faults as Fault[], seed);
+  const run: TortureRun = (faults, seed) => tortureCluster(faults as Fault[], seed);
   return `${options.rounds * FAULTS.length} faults on three nodes, ${await tortureRounds(options, { faults: FAULTS, run })}`;
 };
 
@@ -233,8 +239,8 @@ const serverCluster = async (options: CheckOptions): Promise<string> => {
 const KILLS_EACH = 10;
 
 /** Kills each of three nodes in turn, whatever its role. */
-const eachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
-  const run: Run = async (faults, seed) => {
+const checkEachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string> => {
+  const run: TortureRun = async (faults, seed) => {
     await using cluster = await startCluster();
     return await torture<string>({ cluster }, faults, seed);
   };
@@ -248,6 +254,6 @@ const eachKilled = async ({ rounds, ...options }: CheckOptions): Promise<string>
 export const checks: readonly Check[] = needs.postgres.found
   ? [
       { name: "cluster: killed, stopped and cut off", run: serverCluster },
-      { name: "cluster: each node killed", run: eachKilled },
+      { name: "cluster: each node killed", run: checkEachKilled },
     ]
   : [];

@@ -9,7 +9,7 @@ import { needs } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 import { type TortureResult, tortureRounds } from "./rounds.ts";
-import { type Seen, torture } from "./server-cluster.ts";
+import { type FaultContext, torture } from "./server-cluster.ts";
 
 export const NETWORK_FAULTS = [
   ...["node-database", "database-node", "node-database-both", "node-node", "spare-node", "node-node-both"],
@@ -21,7 +21,7 @@ const LAST = ["primary", "primary-back", "kill"] as const;
 const WITHOUT_MS = 2000;
 
 /** Waits until the nodes miss the standby, and throws if a write is acknowledged in the meantime. */
-const withoutStandby = async ({ nodes, active, acknowledged }: Seen): Promise<void> => {
+const waitWithoutStandby = async ({ nodes, active, acknowledged }: FaultContext): Promise<void> => {
   const url = new URL("/readyz", nodes.get(active)?.url);
   const readyz = async () => {
     const answer = await fetch(url, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
@@ -38,14 +38,14 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
   using networks = makeNetworks();
   const [first, second] = [networks.add(), networks.add()];
   const places = new Map([1, 2, 3].map((n) => [n, networks.add()]));
-  const at = (n: number) => {
+  const getPlace = (n: number) => {
     const place = places.get(n);
     if (!place) throw new Error(`no place for node ${n}`);
     return place;
   };
   await using pair = await startPair({ places: [first, second] });
   await using cluster = await startCluster({
-    place: at,
+    place: getPlace,
     hosts: [...places.values()].map(({ address }) => address),
     database: { name: "postgres", url: pair.url, cutConnections: async () => {}, remove: async () => {} },
   });
@@ -57,15 +57,15 @@ export const tortureNetworks = async (faults: readonly string[], seed: number): 
       async fault(name, seen) {
         const { active, spare } = seen;
         const both = name.endsWith("-both");
-        if (name.startsWith("node-database")) networks.cut(at(active), first, { both });
-        else if (name === "database-node") networks.cut(first, at(active));
-        else if (name.startsWith("node-node")) networks.cut(at(active), at(spare), { both });
-        else if (name === "spare-node") networks.cut(at(spare), at(active));
-        else if (name === "node-client") networks.cut(at(active), networks.here);
-        else if (name === "client-node") networks.cut(networks.here, at(active));
+        if (name.startsWith("node-database")) networks.cut(getPlace(active), first, { both });
+        else if (name === "database-node") networks.cut(first, getPlace(active));
+        else if (name.startsWith("node-node")) networks.cut(getPlace(active), getPlace(spare), { both });
+        else if (name === "spare-node") networks.cut(getPlace(spare), getPlace(active));
+        else if (name === "node-client") networks.cut(getPlace(active), networks.here);
+        else if (name === "client-node") networks.cut(networks.here, getPlace(active));
         else if (name === "standby") {
           networks.cut(first, second, { both: true });
-          await withoutStandby(seen).finally(end);
+          await waitWithoutStandby(seen).finally(end);
         } else if (name === "primary-back") await pair.primary.start();
         else if (name === "primary") {
           pair.primary.kill();

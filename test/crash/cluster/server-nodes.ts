@@ -20,12 +20,12 @@ const STANDS_MS: Readonly<Record<string, number>> = {
 };
 
 /** Returns the nodes that have paused themselves. */
-const stopped = (nodes: ReadonlyMap<number, NodeProcess>): number[] =>
-  [...nodes].flatMap(([n, { pid }]) => (stateOf(pid) === "T" ? [n] : []));
+const listStopped = (nodes: ReadonlyMap<number, NodeProcess>): number[] =>
+  [...nodes].flatMap(([n, { pid }]) => (readProcessState(pid) === "T" ? [n] : []));
 /** Poll interval for nodes that pause themselves while another one is paused. */
 const LOOK_MS = 100;
 
-const stateOf = (pid: number): string => {
+const readProcessState = (pid: number): string => {
   try {
     return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1] ?? "";
   } catch {
@@ -42,7 +42,7 @@ export const tortureCommits = async (faults: readonly string[], seed: number): P
   let standing: number | undefined;
   // Of those that pause themselves, one stays paused as its fault; the others are resumed immediately.
   const others = setInterval(() => {
-    for (const n of stopped(nodes)) {
+    for (const n of listStopped(nodes)) {
       if (isWanted) [standing, isWanted] = [n, false];
       else if (n !== standing) nodes.get(n)?.signal("SIGCONT");
     }
@@ -136,26 +136,26 @@ const tortureUpgrade = async (faults: readonly string[], seed: number): Promise<
   );
 };
 
-const inCommits = async (options: CheckOptions): Promise<string> => {
+const checkCommits = async (options: CheckOptions): Promise<string> => {
   const faults = Object.keys(STANDS_MS);
   const said = await tortureRounds(options, { faults, run: tortureCommits });
   return `${options.rounds * faults.length} nodes stood still between guard and COMMIT, for 2, 6 and 20 s, and ${options.rounds * (faults.length + 1) * 3} were killed, ${said}`;
 };
 
-const wrongClocks = async (options: CheckOptions): Promise<string> => {
+const checkClocks = async (options: CheckOptions): Promise<string> => {
   const said = await tortureRounds(options, { faults: FAULTS, run: tortureClocks });
   return `${options.rounds * (FAULTS.length + 3)} faults on three nodes whose clocks are two hours apart, ${said}`;
 };
 
-const upgrades = async (options: CheckOptions): Promise<string> => {
+const checkUpgrades = async (options: CheckOptions): Promise<string> => {
   const said = await tortureRounds(options, { faults: ["replace-1", "replace-2", "replace-3"], run: tortureUpgrade });
   return `${options.rounds} upgrades of three nodes under load, ${said}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found
   ? [
-      { name: "cluster: stopped in a commit", run: inCommits },
-      ...(needs.cc.found ? [{ name: "cluster: wrong clocks", run: wrongClocks }] : []),
-      ...(PREVIOUS ? [{ name: "cluster: rolling upgrade", run: upgrades }] : []),
+      { name: "cluster: stopped in a commit", run: checkCommits },
+      ...(needs.cc.found ? [{ name: "cluster: wrong clocks", run: checkClocks }] : []),
+      ...(PREVIOUS ? [{ name: "cluster: rolling upgrade", run: checkUpgrades }] : []),
     ]
   : [];

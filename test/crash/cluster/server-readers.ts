@@ -5,11 +5,11 @@ import { Client } from "#src/client.ts";
 import { startCluster } from "#test/support/cluster.ts";
 import { needs } from "#test/support/needs.ts";
 import { until } from "#test/support/until.ts";
-import { growthDuring, type Stage } from "../reader-stage.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { download, startAppOf } from "../server-downloads.ts";
-import { stalledEvents, stalledFollowers } from "../server-slow.ts";
-import { enter } from "../server-world.ts";
+import { measureGrowth, type Stage } from "../reader-stage.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { download, startWorkspaceApp } from "../server-downloads.ts";
+import { checkStalledEvents, checkStalledFollowers } from "../server-slow.ts";
+import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 const MiB = 1024 * 1024;
@@ -20,12 +20,12 @@ const MIN_EVENTS = 32 * MiB;
 const env = { SLIPWAY_AGENT_LOG_LIMIT: String(2 ** 36) };
 
 /** Two nodes; all requests go to the spare. */
-const behindSpare = async (): Promise<Stage> => {
+const startBehindSpare = async (): Promise<Stage> => {
   const cluster = await startCluster();
   const active = await cluster.start(1, { env });
   const spare = await cluster.start(2, { env });
   return {
-    world: await enter({ client: new Client(spare.url) }),
+    world: await signInAdmin({ client: new Client(spare.url) }),
     processes: [
       { name: "active node", pid: active.pid },
       { name: "spare", pid: spare.pid },
@@ -39,10 +39,13 @@ const behindSpare = async (): Promise<Stage> => {
 };
 
 /** A download whose reader pauses: nothing arrives in the meantime, and everything in the end. */
-const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { bytes: number; still_ms: number }) => {
-  await using stage = await behindSpare();
+const checkStalledDownload = async (
+  { seed }: CheckOptions,
+  { bytes, still_ms }: { bytes: number; still_ms: number },
+) => {
+  await using stage = await startBehindSpare();
   const { world } = stage;
-  await using app = await startAppOf(world);
+  await using app = await startWorkspaceApp(world);
   await until(async () => (await download(world, app.url, WARM)) === 200, { what: "a first download" });
   const { url } = world.admin;
   const socket = connect(Number(url.port), url.hostname);
@@ -57,26 +60,29 @@ const stalledDownload = async ({ seed }: CheckOptions, { bytes, still_ms }: { by
   const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   await until(() => taken > MiB, { what: "the download to begin" });
   socket.pause();
-  const growth = await growthDuring(stage, () => Bun.sleep(still_ms));
+  const growth = await measureGrowth(stage, () => Bun.sleep(still_ms));
   socket.resume();
   await ended;
   // Includes the head.
   const wrong = taken < bytes || taken > bytes + 64 * 1024 ? [`${taken} of ${bytes} bytes came`] : [];
-  mustBeRight(seed, "a download that stands still", [...growth.wrong, ...wrong]);
+  assertNoProblems(seed, "a download that stands still", [...growth.wrong, ...wrong]);
   return `a download of ${bytes / MiB} MiB that stood still for ${still_ms / 1000} s came whole, ${growth.said}`;
 };
 
 /** How much is sent to stopped readers, and how long a download pauses. */
 type Amount = { readonly bytes: number; readonly still_ms: number };
-const LONG: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
+const LONG_DOWNLOAD: Amount = { bytes: 256 * MiB, still_ms: 30_000 };
 
 /** `rounds` readers of each kind. */
-export const stalledReaders = async (options: CheckOptions, { bytes, still_ms } = LONG): Promise<string> => {
-  const followers = await stalledFollowers(options, { open: behindSpare, bytes });
-  const streams = await stalledEvents(options, { open: behindSpare, most: Math.max(bytes / 4, MIN_EVENTS) });
-  return `behind a spare: ${followers}; ${streams}; ${await stalledDownload(options, { bytes, still_ms })}`;
+export const checkStalledReaders = async (
+  options: CheckOptions,
+  { bytes, still_ms } = LONG_DOWNLOAD,
+): Promise<string> => {
+  const followers = await checkStalledFollowers(options, { open: startBehindSpare, bytes });
+  const streams = await checkStalledEvents(options, { open: startBehindSpare, most: Math.max(bytes / 4, MIN_EVENTS) });
+  return `behind a spare: ${followers}; ${streams}; ${await checkStalledDownload(options, { bytes, still_ms })}`;
 };
 
 export const checks: readonly Check[] = needs.postgres.found
-  ? [{ name: "cluster: a reader that stops", run: (options) => stalledReaders(options) }]
+  ? [{ name: "cluster: a reader that stops", run: (options) => checkStalledReaders(options) }]
   : [];

@@ -2,23 +2,23 @@
 // acknowledged before it started (RELIABILITY check 13).
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { announced } from "#test/support/server.ts";
-import { databaseProblems } from "../oracle/database.ts";
+import { readAnnouncedUrl } from "#test/support/server.ts";
+import { findDatabaseProblems } from "../oracle/database.ts";
 import type { LogWriter } from "../oracle/log-writer.ts";
 import { command, type ServerPlace } from "../server.ts";
-import { mustBeRight, Torture } from "../server-crash.ts";
+import { assertNoProblems, Torture } from "../server-crash.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
-type Ran = { code: number; printed: string; errors: string };
+type RunResult = { code: number; printed: string; errors: string };
 
 /** Runs a verb of the program to its end. */
-export const runVerb = async (argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> => {
+export const runVerb = async (argv: readonly string[], env: Record<string, string> = {}): Promise<RunResult> => {
   const child = Bun.spawn([...command(), ...argv], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   return { code: await child.exited, printed, errors };
 };
 
-const mustRun = async (argv: readonly string[]): Promise<string> => {
+const runOk = async (argv: readonly string[]): Promise<string> => {
   const { code, printed, errors } = await runVerb(argv);
   if (code !== 0) throw new Error(`slipway ${argv.join(" ")} ended with ${code}: ${errors}`);
   return printed;
@@ -38,27 +38,27 @@ const serverBackup = async ({ rounds, seed, log }: CheckOptions): Promise<string
     const rate = round % 2 === 0 ? 0 : 4;
     const target = join(place.scratch, round % 2 === 0 ? `backup-${round}.tar` : "backups");
     const argv = ["backup", target, "--json", "--data-dir", place.directory, "--backup-rate-mb", `${rate}`];
-    const { path } = JSON.parse(await mustRun(argv)) as { path: string };
+    const { path } = JSON.parse(await runOk(argv)) as { path: string };
     const during = torture.acknowledged - before;
     const restored = join(place.scratch, `restored-${round}`);
-    await mustRun(["restore", path, "--data-dir", restored]);
-    const lines = writers.map((writer, i) => prefixOf(restored, writer, least[i] ?? 0));
+    await runOk(["restore", path, "--data-dir", restored]);
+    const lines = writers.map((writer, i) => checkPrefix(restored, writer, least[i] ?? 0));
     reached.push(during);
     log(
       `backup ${round}: ${during} calls acknowledged meanwhile, ${lines.map(({ count }) => count).join("+")} lines in it`,
     );
     const wrong = lines.flatMap((one) => one.wrong);
-    mustBeRight(seed, `backup ${round}`, [...(await databaseProblems(restored)), ...wrong]);
-    if (round === rounds) await mustServe(place, restored);
+    assertNoProblems(seed, `backup ${round}`, [...(await findDatabaseProblems(restored)), ...wrong]);
+    if (round === rounds) await checkServing(place, restored);
   }
   // The load was not affected.
-  mustBeRight(seed, "the end", await torture.finish());
+  assertNoProblems(seed, "the end", await torture.finish());
   const most = Math.max(...reached);
   return `${rounds} backups, up to ${most} calls acknowledged during one, ${torture.oracle.lines} lines; each restored to a state that was committed`;
 };
 
 /** Checks a writer's lines in a restored folder: a prefix, at the end of a batch, with at least what was acknowledged by then. */
-const prefixOf = (directory: string, writer: LogWriter, least: number): { count: number; wrong: string[] } => {
+const checkPrefix = (directory: string, writer: LogWriter, least: number): { count: number; wrong: string[] } => {
   using db = new Database(join(directory, "slipway.db"), { readonly: true });
   const rows = db
     .query("select l.output from agent_logs l join agents a on a.key = l.agent where a.id = ? order by l.id")
@@ -73,9 +73,9 @@ const prefixOf = (directory: string, writer: LogWriter, least: number): { count:
 };
 
 /** Checks that a server on the restored folder has the same people and workspaces. */
-const mustServe = async (place: ServerPlace, directory: string): Promise<void> => {
+const checkServing = async (place: ServerPlace, directory: string): Promise<void> => {
   const server = place.spawn({ env: { SLIPWAY_DATA_DIR: directory, SLIPWAY_ADDRESS: "127.0.0.1:0" } });
-  const url = await announced(server.child.stdout);
+  const url = await readAnnouncedUrl(server.child.stdout);
   const { status } = await fetch(new URL("/readyz", url));
   server.kill("SIGTERM");
   const { code, errors } = await server.ended;

@@ -52,7 +52,7 @@ export class SmallDisk implements AsyncDisposable {
     try {
       for (const size of [65_536, 4_096, 1]) {
         const block = new Uint8Array(size);
-        while (fits(file, block));
+        while (writesFully(file, block));
       }
     } finally {
       closeSync(file);
@@ -94,7 +94,7 @@ export class SmallDisk implements AsyncDisposable {
   }
 }
 
-const fits = (file: number, block: Uint8Array): boolean => {
+const writesFully = (file: number, block: Uint8Array): boolean => {
   try {
     return writeSync(file, block) === block.length;
   } catch {

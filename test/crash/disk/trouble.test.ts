@@ -4,9 +4,9 @@ import { expect } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Client } from "#src/client.ts";
 import { startServe } from "#test/api/edge/serve-process.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { testNeeding } from "#test/support/needs.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { testSingleServer } from "#test/support/one-server.ts";
 import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { SmallDisk, smallDiskSkipReason } from "./small-disk.ts";
@@ -34,7 +34,7 @@ const signIn = async (url: URL): Promise<Client> => {
   return new Client(url, session_token);
 };
 
-testOfOne("sqlite")(
+testSingleServer("sqlite")(
   "[OP-21] a damaged table is named by readyz, log and doctor, with the next step",
   async () => {
     using directory = tempDirectory();
@@ -52,12 +52,12 @@ testOfOne("sqlite")(
       });
     }
     const told = await until(async () => {
-      const { status, message } = await ready(serve.url);
+      const { status, message } = await fetchReadiness(serve.url);
       return status === 503 && message.includes("user_skills") && message;
     });
     expect(told).toMatch(/^The database has been damaged since \d{4}-.* \(user_skills\)\. Stop the server\./);
     expect(told).toContain(NEXT);
-    const doctor = await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    const doctor = await runVerb(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(doctor.code).toBe(1);
     expect(doctor.printed).toMatch(/WRONG +database +damaged in user_skills: .*slipway salvage/);
     serve.child.kill("SIGTERM");
@@ -71,7 +71,7 @@ testOfOne("sqlite")(
   60_000,
 );
 
-testOfOne("sqlite")(
+testSingleServer("sqlite")(
   "[OP-21] a start on a file that is no database names the next step",
   async () => {
     using directory = tempDirectory();
@@ -79,7 +79,7 @@ testOfOne("sqlite")(
     const seeded = await startTestServer({ directory: data });
     await seeded[Symbol.asyncDispose]();
     damage(`${data}/slipway.db`, undefined);
-    const { code, errors } = await runHere(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
+    const { code, errors } = await runVerb(["serve", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect(code).toBe(1);
     expect(errors).toContain("the database cannot be used: file is not a database");
     expect(errors).toContain(NEXT);
@@ -98,7 +98,7 @@ testNeeding(
     await using small = await SmallDisk.mount(data, 24);
     await using serve = await startServe(directory.path, {}, { through: small.through });
     const client = await signIn(serve.url);
-    expect(await ready(serve.url)).toEqual({ status: 200, message: "Ready." });
+    expect(await fetchReadiness(serve.url)).toEqual({ status: 200, message: "Ready." });
     const rename = async (): Promise<number> => {
       const named = { name: `Ada ${Math.random()} `.padEnd(100, "x") };
       return (await client.fetch("PUT", "/api/v2/users/me/profile", { username: ADMIN.username, ...named })).status;
@@ -107,12 +107,12 @@ testNeeding(
     await until(async () => (await rename()) === 507, { what: "a refused write" });
     for (let i = 0; i < 100; i++) expect([200, 507]).toContain(await rename());
     await until(async () => (await rename()) === 507);
-    expect(await ready(serve.url)).toEqual({
+    expect(await fetchReadiness(serve.url)).toEqual({
       status: 503,
       message: expect.stringMatching(/^The disk has been full since .*: nothing is saved\. Free space on it\.$/),
     });
     small.free();
-    await until(async () => (await ready(serve.url)).status === 200, { what: "readyz without another write" });
+    await until(async () => (await fetchReadiness(serve.url)).status === 200, { what: "readyz without another write" });
     expect(await rename()).toBe(200);
     serve.child.kill("SIGTERM");
     await serve.child.exited;
@@ -125,7 +125,7 @@ testNeeding(
   60_000,
 );
 
-const ready = async (url: URL): Promise<{ status: number; message: string }> => {
+const fetchReadiness = async (url: URL): Promise<{ status: number; message: string }> => {
   const response = await fetch(new URL("/readyz", url));
   const { message } = (await response.json()) as { message: string };
   return { status: response.status, message };

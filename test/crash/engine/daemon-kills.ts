@@ -11,13 +11,13 @@ import type { Snapshot } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
-import { agentOf, BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
+import { BINARY, findAgent, IMAGE, runInTerminal } from "#test/support/docker/docker-world.ts";
 import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
 import { compiled, needs } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
-import { enter } from "../server-world.ts";
+import { signInAdmin } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
 
 /** Where workspaces run, and how to find their daemon. */
@@ -30,7 +30,7 @@ type Kind = {
   readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;
 };
 
-const stateOf = (pid: number | undefined): string => {
+const readProcessState = (pid: number | undefined): string => {
   try {
     return /\) (\w) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1] ?? "";
   } catch {
@@ -44,12 +44,12 @@ const LOCAL: Kind = {
   daemon: async ({ directory }, id) => {
     try {
       const { pid } = JSON.parse(readFileSync(join(directory, "workspaces", id, "daemon.json"), "utf8"));
-      return stateOf(pid) === "" ? undefined : pid;
+      return readProcessState(pid) === "" ? undefined : pid;
     } catch {
       return undefined;
     }
   },
-  isFrozen: async (place, id) => stateOf(await LOCAL.daemon(place, id)) === "T",
+  isFrozen: async (place, id) => readProcessState(await LOCAL.daemon(place, id)) === "T",
 };
 
 const engine = new Engine(needs.docker.file || "unix:///nowhere/docker.sock", systemClock);
@@ -86,7 +86,7 @@ resources:
 };
 
 /** Copying large homes takes a while next to other work. */
-const PATIENCE_MS = 180_000;
+const WAIT_TIMEOUT_MS = 180_000;
 
 const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
 
@@ -107,10 +107,10 @@ class DaemonWorld {
     return until(
       async () => {
         const workspace = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
-        const agent = agentOf(workspace);
+        const agent = findAgent(workspace);
         return agent?.status === "connected" && agent.lifecycle_state === "ready" && agent.id;
       },
-      { what: `the daemon of ${id} is connected`, patience: PATIENCE_MS },
+      { what: `the daemon of ${id} is connected`, patience: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -122,11 +122,11 @@ class DaemonWorld {
   }
 
   async write(word: string): Promise<void> {
-    await shell(this.admin, await this.agent(), `echo ${word} > ~/word`);
+    await runInTerminal(this.admin, await this.agent(), `echo ${word} > ~/word`);
   }
 
   async read(id = this.id): Promise<string> {
-    return (await shell(this.admin, await this.agent(id), "cat ~/word")).trim();
+    return (await runInTerminal(this.admin, await this.agent(id), "cat ~/word")).trim();
   }
 
   async snapshots(): Promise<Snapshot[]> {
@@ -135,7 +135,7 @@ class DaemonWorld {
         const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(at(this.id, "snapshots"));
         return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
       },
-      { what: "the snapshots come to rest", patience: PATIENCE_MS },
+      { what: "the snapshots come to rest", patience: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -145,17 +145,17 @@ class DaemonWorld {
         const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(at(this.id, "home-backups"));
         return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
       },
-      { what: "the backups come to rest", patience: PATIENCE_MS },
+      { what: "the backups come to rest", patience: WAIT_TIMEOUT_MS },
     );
   }
 
-  async built(id = this.id): Promise<string> {
+  async awaitBuild(id = this.id): Promise<string> {
     return until(
       async () => {
         const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
         return latest_build.job.completed_at !== undefined && latest_build.job.status;
       },
-      { what: "the build ends", patience: PATIENCE_MS },
+      { what: "the build ends", patience: WAIT_TIMEOUT_MS },
     );
   }
 
@@ -166,7 +166,7 @@ class DaemonWorld {
   }
 }
 
-const must = (isRight: boolean, what: string): void => {
+const assert = (isRight: boolean, what: string): void => {
   if (!isRight) throw new Error(what);
 };
 
@@ -175,7 +175,7 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
   snapshot: async (world) => {
     await world.admin.post(at(world.id, "snapshots"), { name: "base" });
     await world.killFrozen();
-    must((await world.snapshots())[0]?.status === "ready", "the snapshot failed");
+    assert((await world.snapshots())[0]?.status === "ready", "the snapshot failed");
   },
   restore: async (world, word) => {
     const [snapshot] = await world.snapshots();
@@ -186,7 +186,7 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
     await world.admin.post(at(world.id, `snapshots/${snapshot?.id}/restore`), {});
     // While it is stopped for the restore.
     await world.kill().catch(() => {});
-    must((await world.built()) === "succeeded", "the restore failed");
+    assert((await world.awaitBuild()) === "succeeded", "the restore failed");
   },
   fork: async (world, word) => {
     await world.admin.post(at(world.id, "forks"), { names: ["copy"], start: true });
@@ -196,36 +196,36 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
         const [newest] = (await world.admin.get<{ forks: Fork[] }>(at(world.id, "forks"))).forks;
         return newest && ["ready", "failed"].includes(newest.status) && newest;
       },
-      { what: "the fork ends", patience: PATIENCE_MS },
+      { what: "the fork ends", patience: WAIT_TIMEOUT_MS },
     );
     const copy = fork.copies[0]?.workspace_id ?? "";
-    must(fork.status === "ready", `the fork failed: ${fork.error}`);
-    must((await world.read(copy)) === word, "the fork has other files");
+    assert(fork.status === "ready", `the fork failed: ${fork.error}`);
+    assert((await world.read(copy)) === word, "the fork has other files");
     await world.admin.post(at(copy, "builds"), { transition: "delete", permanent: true });
-    await world.built(copy);
+    await world.awaitBuild(copy);
   },
   "home backup": async (world) => {
     await world.admin.post(at(world.id, "home-backups"), {});
     await world.killFrozen();
-    must((await world.backups())[0]?.status === "ready", "the backup failed");
+    assert((await world.backups())[0]?.status === "ready", "the backup failed");
   },
   "restore of a backup": async (world) => {
     const [backup] = await world.backups();
     await world.admin.post(at(world.id, `home-backups/${backup?.id}/fetch`), {});
     await world.kill();
     const [fetched] = await world.snapshots();
-    must(fetched?.status === "ready", "the backup was not fetched");
+    assert(fetched?.status === "ready", "the backup was not fetched");
     await world.admin.post(at(world.id, `snapshots/${fetched?.id}/restore`), {});
-    must((await world.built()) === "succeeded", "the restore failed");
+    assert((await world.awaitBuild()) === "succeeded", "the restore failed");
   },
   "trash and return": async (world) => {
     await world.admin.post(at(world.id, "builds"), { transition: "delete" });
     await world.kill().catch(() => {});
-    must((await world.built()) === "succeeded", "the delete failed");
+    assert((await world.awaitBuild()) === "succeeded", "the delete failed");
     await world.admin.post(at(world.id, "restore"), {});
-    must((await world.built()) === "succeeded", "it does not return");
+    assert((await world.awaitBuild()) === "succeeded", "it does not return");
     await world.admin.post(at(world.id, "builds"), { transition: "start" });
-    must((await world.built()) === "succeeded", "it does not start");
+    assert((await world.awaitBuild()) === "succeeded", "it does not start");
   },
   trial: async (world) => {
     await using models = await startWritingModel();
@@ -241,40 +241,41 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
     const path = `/api/v2/chats/${chat.id}/trials` as const;
     const ways = ["one", "two"].map((prompt) => ({ prompt: `Write ${prompt}` }));
     await world.admin.post(path, { ways, check_command: "echo run >> runs; sleep 2; grep -q two answer" });
-    const newest = async (): Promise<Trial | undefined> => (await world.admin.get<{ trials: Trial[] }>(path)).trials[0];
-    const way = await until(async () => (await newest())?.ways.find(({ status }) => status === "checking"), {
+    const getNewest = async (): Promise<Trial | undefined> =>
+      (await world.admin.get<{ trials: Trial[] }>(path)).trials[0];
+    const way = await until(async () => (await getNewest())?.ways.find(({ status }) => status === "checking"), {
       isBrief: true,
       what: "a check runs",
     });
     await world.kill(way.workspace_id);
     const ready = await until(async () => {
-      const trial = await newest();
+      const trial = await getNewest();
       return trial?.status === "ready" && trial;
     });
     const seen = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
     // In a container the check ends with the daemon, and reports it; a process of the machine survives.
     const [first = "", second] = seen;
-    must(/^failed$|^error The check could not run\./.test(first) && second === "passed", `the ways ended as ${seen}`);
+    assert(/^failed$|^error The check could not run\./.test(first) && second === "passed", `the ways ended as ${seen}`);
     for (const { workspace_id } of ready.ways) {
-      const runs = await shell(world.admin, await world.agent(workspace_id), "cat runs");
-      must(runs.trim() === "run", `the check ran other than once: ${runs}`);
+      const runs = await runInTerminal(world.admin, await world.agent(workspace_id), "cat runs");
+      assert(runs.trim() === "run", `the check ran other than once: ${runs}`);
     }
     await world.admin.post(`${path}/${ready.id}/keep`, { way: 2 });
-    await until(async () => ["kept", "discarded"].includes((await newest())?.status ?? ""));
+    await until(async () => ["kept", "discarded"].includes((await getNewest())?.status ?? ""));
   },
 };
 
-const daemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Promise<string> => {
+const checkDaemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Promise<string> => {
   for (let round = 1; round <= rounds; round++) {
     await using place = await ServerPlace.make();
     const backups = { SLIPWAY_HOME_BACKUP_DIR: join(place.scratch, "backups"), SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
     const address: Record<string, string> = kind === DOCKER ? { SLIPWAY_ADDRESS: `0.0.0.0:${place.port}` } : {};
     await place.start({ env: { ...kind.env, ...backups, ...address } });
-    const { admin } = await enter(place);
+    const { admin } = await signInAdmin(place);
     const { id: template_id } = await makeTemplate(admin, kind.template);
     const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "dev", template_id });
     const world = new DaemonWorld({ place, admin, kind, id });
-    await shell(admin, await world.agent(), "head -c 60000000 /dev/urandom > ~/big");
+    await runInTerminal(admin, await world.agent(), "head -c 60000000 /dev/urandom > ~/big");
     for (const [name, operate] of Object.entries(OPERATIONS)) {
       const word = `word-${name.replaceAll(" ", "-")}`;
       await world.write(word);
@@ -283,19 +284,19 @@ const daemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Promise<s
       // The snapshot before the last is restored.
       const wanted = name === "restore" ? "word-snapshot" : name === "restore of a backup" ? "word-home-backup" : word;
       const found = await world.read();
-      must(found === wanted, `${name}: ${found} instead of ${wanted}`);
+      assert(found === wanted, `${name}: ${found} instead of ${wanted}`);
       log(`${name}: ended as it would have`);
     }
     await admin.post(at(id, "builds"), { transition: "delete", permanent: true });
-    await world.built();
+    await world.awaitBuild();
     await place.stop();
   }
   return `${rounds} times killed in the middle of ${Object.keys(OPERATIONS).length} operations, all of them ended, the daemon returned`;
 };
 
 export const checks: Check[] = [
-  { name: "local: daemon killed", run: (options) => daemonKills(LOCAL, options) },
+  { name: "local: daemon killed", run: (options) => checkDaemonKills(LOCAL, options) },
   ...(compiled.found && needs.docker.found
-    ? [{ name: "docker: daemon killed", run: (options: CheckOptions) => daemonKills(DOCKER, options) }]
+    ? [{ name: "docker: daemon killed", run: (options: CheckOptions) => checkDaemonKills(DOCKER, options) }]
     : []),
 ];

@@ -27,34 +27,34 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     app.git("commit", "-q", "-a", "-m", "more");
     app.git("push", "-q", "hosted", "main");
   };
-  const images = async (): Promise<number> => {
+  const countImages = async (): Promise<number> => {
     const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
     return ((await world.direct.json<unknown[]>("list", "GET", "/images/json", { query })) ?? []).length;
   };
-  const must = (isRight: boolean, what: string): void => {
+  const assert = (isRight: boolean, what: string): void => {
     if (!isRight) throw new Error(what);
   };
   const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PREBUILDS, { url, keep: 1 });
-  const shown = async (): Promise<RepositoryPrebuild> =>
+  const awaitPrebuild = async (): Promise<RepositoryPrebuild> =>
     until(async () => {
       const [found] = await admin.get<RepositoryPrebuild[]>(PREBUILDS);
       return found && ["ready", "failed"].includes(found.status) && found;
     });
-  must((await shown()).status === "ready", `the first build failed: ${(await shown()).error}`);
+  assert((await awaitPrebuild()).status === "ready", `the first build failed: ${(await awaitPrebuild()).error}`);
   for (let round = 1; round <= rounds; round++) {
     for (const moment of MOMENTS) {
       push();
       const killed = proxy.cut({ call: BUILD, moment, act: () => engine.kill() });
       await Promise.all([killed, admin.post(`${PREBUILDS}/${prebuild.id}/build`)]);
-      await until(async () => (await shown()).status === "failed", { what: "the build fails" });
-      const { error } = await shown();
-      must(/Docker Engine/.test(error), `the error names no engine: ${error}`);
+      await until(async () => (await awaitPrebuild()).status === "failed", { what: "the build fails" });
+      const { error } = await awaitPrebuild();
+      assert(/Docker Engine/.test(error), `the error names no engine: ${error}`);
       await engine.start();
-      proxy.mend();
+      proxy.reconnect();
       await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
       const commit = app.git("rev-parse", "HEAD").trim();
-      await until(async () => (await shown()).commit === commit && (await shown()).status === "ready");
-      must((await images()) === 1, `${await images()} images instead of one`);
+      await until(async () => (await awaitPrebuild()).commit === commit && (await awaitPrebuild()).status === "ready");
+      assert((await countImages()) === 1, `${await countImages()} images instead of one`);
       log(`prebuild, ${moment}: failed with words, built again`);
     }
     if (!compiled.found) continue;
@@ -66,29 +66,34 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
       const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
       await killed;
       if (victim === "engine") {
-        const { job } = await world.built(made.id);
-        must(/Docker Engine/.test(job.error ?? ""), `the error names no engine: ${job.error}`);
+        const { job } = await world.awaitBuild(made.id);
+        assert(/Docker Engine/.test(job.error ?? ""), `the error names no engine: ${job.error}`);
         await engine.start();
-        proxy.mend();
-        must((await world.build(made.id, "start")).job.status === "succeeded", "it cannot be started again");
+        proxy.reconnect();
+        assert((await world.build(made.id, "start")).job.status === "succeeded", "it cannot be started again");
       } else {
         await place.newest.ended;
-        proxy.mend();
+        proxy.reconnect();
         await place.start({ env });
-        const { job } = await world.built(made.id);
-        must(job.status === "succeeded", `the build does not continue: ${job.error}`);
+        const { job } = await world.awaitBuild(made.id);
+        assert(job.status === "succeeded", `the build does not continue: ${job.error}`);
       }
-      must((await images()) === 2, `${await images()} images instead of that of the prebuild and of the workspace`);
+      assert(
+        (await countImages()) === 2,
+        `${await countImages()} images instead of that of the prebuild and of the workspace`,
+      );
       await world.build(made.id, "delete", { permanent: true });
-      const { built_at: former } = await shown();
+      const { built_at: former } = await awaitPrebuild();
       await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
-      await until(async () => (await shown()).built_at !== former && (await shown()).status === "ready");
+      await until(
+        async () => (await awaitPrebuild()).built_at !== former && (await awaitPrebuild()).status === "ready",
+      );
       log(`image of a workspace, ${victim} killed: built again`);
     }
   }
   await admin.delete(`${PREBUILDS}/${prebuild.id}`);
   // The image stays for later workspaces of the repository, like any other.
-  must((await images()) === 1, `${await images()} images instead of one`);
+  assert((await countImages()) === 1, `${await countImages()} images instead of one`);
   return `${rounds} times killed in ${MOMENTS.length} prebuilds${compiled.found ? " and two builds of workspaces" : ""}; each image was built once afterwards`;
 };
 

@@ -2,7 +2,7 @@
 // checks of kills around Docker.
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Fork } from "#schema/workspaces/fork.ts";
 import type { HomeBackup } from "#schema/workspaces/home-backup.ts";
@@ -16,7 +16,7 @@ import { OwnEngine } from "#test/support/docker/own-engine.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
-import { enter } from "../server-world.ts";
+import { signInAdmin } from "../server-world.ts";
 
 /** The same number in a file of each volume, one after the other. */
 const COUNT =
@@ -76,7 +76,7 @@ export class EngineWorld implements AsyncDisposable {
       ...(BINARY === "" ? {} : { SLIPWAY_AGENT_BINARY: BINARY }),
     };
     await place.start({ env });
-    const { admin } = await enter(place);
+    const { admin } = await signInAdmin(place);
     const { id: template_id } = await makeTemplate(admin, TEMPLATE);
     const livesOn = options.includes("--live-restore");
     return new EngineWorld({ place, engine, proxy, admin, template_id, env, livesOn });
@@ -94,13 +94,13 @@ export class EngineWorld implements AsyncDisposable {
       name,
       template_id: this.template_id,
     });
-    await this.built(id);
+    await this.awaitBuild(id);
     await this.inside(id, `for d in /home/dev /data; do head -c ${BIG} /dev/urandom > $d/big; done`);
     return id;
   }
 
   /** Returns the latest build once it has ended, with any result. */
-  built(id: string): Promise<Build> {
+  awaitBuild(id: string): Promise<Build> {
     return until(
       async () => {
         const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
@@ -113,7 +113,7 @@ export class EngineWorld implements AsyncDisposable {
   /** Requests a build and returns it once it has ended. */
   async build(id: string, transition: "start" | "stop" | "delete", more: object = {}): Promise<Build> {
     await this.admin.post(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
-    return this.built(id);
+    return this.awaitBuild(id);
   }
 
   /** Returns a workspace's snapshots once none is being created or deleted. */
@@ -152,7 +152,7 @@ export class EngineWorld implements AsyncDisposable {
   /** Writes a word into both volumes of a running workspace. */
   async write(id: string, word: string): Promise<void> {
     const text = new TextEncoder().encode(word);
-    const tar = joinStreams([tarEntry("home/dev/word", text), tarEntry("data/word", text), tarEnd()]);
+    const tar = joinStreams([createTarEntry("home/dev/word", text), createTarEntry("data/word", text), createTarEnd()]);
     const path = `/containers/${await this.container(id)}/archive`;
     await this.direct.json("write", "PUT", path, { query: { path: "/" }, tar });
   }
@@ -166,7 +166,7 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   /** Waits until the program in the workspace continues to count. */
-  async counts(id: string): Promise<void> {
+  async waitUntilCounting(id: string): Promise<void> {
     const seen = await this.inside(id, "cat /data/n");
     await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace goes on" });
   }
@@ -236,7 +236,7 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   /** Waits until nothing is wrong. */
-  async settled(id: string): Promise<void> {
+  async waitUntilSound(id: string): Promise<void> {
     let seen: string[] = [];
     await until(
       async () => {

@@ -2,7 +2,7 @@
 // be repeated, leaves nothing behind, and the workspace continues.
 import type { Fork } from "#schema/workspaces/fork.ts";
 import type { Snapshot } from "#schema/workspaces/snapshot.ts";
-import type { Cut } from "#test/support/docker/engine-proxy.ts";
+import type { Outage } from "#test/support/docker/engine-proxy.ts";
 import { canOwnEngine } from "#test/support/docker/own-engine.ts";
 import { until } from "#test/support/until.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
@@ -17,74 +17,76 @@ type Operation = {
   readonly again?: (world: EngineWorld, id: string) => Promise<unknown>;
 };
 
-const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
-const newest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> => (await world.snapshots(id))[0];
+const workspacePath = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const getNewest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> =>
+  (await world.snapshots(id))[0];
 const base = async (world: EngineWorld, id: string): Promise<Snapshot> => {
   const found = (await world.snapshots(id)).find(({ name }) => name === "base");
   if (!found) throw new Error("the first snapshot is lost");
   return found;
 };
-const succeeded = async (world: EngineWorld, id: string): Promise<boolean> =>
-  (await world.built(id)).job.status === "succeeded";
+const hasSucceeded = async (world: EngineWorld, id: string): Promise<boolean> =>
+  (await world.awaitBuild(id)).job.status === "succeeded";
 const isDone = ({ copies }: Fork): boolean => copies.every(({ status }) => status === "ready");
 const forkAtRest = (world: EngineWorld, id: string): Promise<Fork> =>
   until(async () => {
-    const [fork] = (await world.admin.get<{ forks: Fork[] }>(at(id, "forks"))).forks;
+    const [fork] = (await world.admin.get<{ forks: Fork[] }>(workspacePath(id, "forks"))).forks;
     return fork && ["ready", "failed"].includes(fork.copies[0]?.status ?? fork.status) && fork;
   });
 
-const askFork = ({ admin }: EngineWorld, id: string): Promise<unknown> =>
-  admin.post(at(id, "forks"), { names: [`f-${crypto.randomUUID().slice(0, 8)}`] });
+const requestFork = ({ admin }: EngineWorld, id: string): Promise<unknown> =>
+  admin.post(workspacePath(id, "forks"), { names: [`f-${crypto.randomUUID().slice(0, 8)}`] });
 
 const OPERATIONS = {
   snapshot: {
-    ask: ({ admin }, id) => admin.post(at(id, "snapshots"), { name: "more" }),
-    ended: async (world, id) => (await newest(world, id))?.status === "ready",
+    ask: ({ admin }, id) => admin.post(workspacePath(id, "snapshots"), { name: "more" }),
+    ended: async (world, id) => (await getNewest(world, id))?.status === "ready",
   },
   restore: {
-    ask: async (world, id) => world.admin.post(at(id, `snapshots/${(await base(world, id)).id}/restore`), {}),
-    ended: succeeded,
+    ask: async (world, id) =>
+      world.admin.post(workspacePath(id, `snapshots/${(await base(world, id)).id}/restore`), {}),
+    ended: hasSucceeded,
   },
   fork: {
-    ask: askFork,
+    ask: requestFork,
     ended: async (world, id) => isDone(await forkAtRest(world, id)),
     again: async (world, id) => {
       const { status, copies } = await forkAtRest(world, id);
       const [copy] = copies;
       // Missing files come with the next start; a fork without a snapshot does not exist.
-      if (status === "failed" || !copy) return askFork(world, id);
+      if (status === "failed" || !copy) return requestFork(world, id);
       return world.build(copy.workspace_id, "start");
     },
   },
   backup: {
-    ask: ({ admin }, id) => admin.post(at(id, "home-backups"), {}),
+    ask: ({ admin }, id) => admin.post(workspacePath(id, "home-backups"), {}),
     ended: async (world, id) => (await world.backups(id))[0]?.status === "ready",
   },
   fetch: {
     ask: async (world, id) => {
       const backup = (await world.backups(id)).find(({ status }) => status === "ready");
-      return world.admin.post(at(id, `home-backups/${backup?.id}/fetch`), {});
+      return world.admin.post(workspacePath(id, `home-backups/${backup?.id}/fetch`), {});
     },
-    ended: async (world, id) => (await newest(world, id))?.status === "ready",
+    ended: async (world, id) => (await getNewest(world, id))?.status === "ready",
   },
   trash: {
-    ask: ({ admin }, id) => admin.post(at(id, "builds"), { transition: "delete" }),
-    ended: succeeded,
+    ask: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "delete" }),
+    ended: hasSucceeded,
   },
   return: {
-    ask: ({ admin }, id) => admin.post(at(id, "restore"), {}),
-    ended: succeeded,
+    ask: ({ admin }, id) => admin.post(workspacePath(id, "restore"), {}),
+    ended: hasSucceeded,
     // It is out of the trash, and what failed is the stop with which it starts.
     again: (world, id) => world.build(id, "stop"),
   },
   start: {
-    ask: ({ admin }, id) => admin.post(at(id, "builds"), { transition: "start" }),
-    ended: succeeded,
+    ask: ({ admin }, id) => admin.post(workspacePath(id, "builds"), { transition: "start" }),
+    ended: hasSucceeded,
   },
 } satisfies Record<string, Operation>;
 
 type Point = { readonly operation: keyof typeof OPERATIONS; readonly place: string } & Pick<
-  Cut,
+  Outage,
   "call" | "moment" | "nth"
 >;
 
@@ -112,13 +114,13 @@ const POINTS: readonly Point[] = [
 ];
 
 /** The possible results of a restore: the earlier files, or those of the snapshot. */
-const wordsOf = (text: string): string[] => text.split(/\s+/).slice(0, 2);
+const listWords = (text: string): string[] => text.split(/\s+/).slice(0, 2);
 
 const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
   const { operation, place, call, moment, nth = 1 } = point;
   const { ask, ended, again = ask }: Operation = OPERATIONS[operation];
   const name = `${operation}, ${place}`;
-  const must = (isRight: boolean, what: string): void => {
+  const assert = (isRight: boolean, what: string): void => {
     if (!isRight) throw new Error(`${name}: ${what}`);
   };
   const isRunning = operation !== "return" && operation !== "start";
@@ -126,28 +128,28 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
   const killed = world.proxy.cut({ call, moment, nth, act: () => world.engine.kill() });
   await Promise.all([killed, ask(world, id)]);
   await world.engine.start();
-  world.proxy.mend();
+  world.proxy.reconnect();
   const isFirstDone = await ended(world, id);
   if (!isFirstDone) {
     await again(world, id);
-    must(await ended(world, id), "it cannot be repeated");
+    assert(await ended(world, id), "it cannot be repeated");
   }
   if (["trash", "return"].includes(operation)) {
-    await world.settled(id);
+    await world.waitUntilSound(id);
     return `${name}: ${isFirstDone ? "done" : "done again"}`;
   }
-  if (world.livesOn || isFirstDone) await world.settled(id);
+  if (world.livesOn || isFirstDone) await world.waitUntilSound(id);
   // A killed engine does not always restart its containers.
   if (!(await world.isRunning(id))) {
-    must(!world.livesOn || operation === "restore", "the workspace does not run");
+    assert(!world.livesOn || operation === "restore", "the workspace does not run");
     await world.build(id, "start");
   }
-  const [home, data] = wordsOf(await world.read(id));
-  must(home === data, `the volumes are of two moments: ${home} and ${data}`);
-  if (operation === "restore") must(home === "base", `${home} instead of the snapshot's files`);
-  else if (operation !== "start") must(home === word, `${home} instead of ${word}`);
-  await world.counts(id);
-  await world.settled(id);
+  const [home, data] = listWords(await world.read(id));
+  assert(home === data, `the volumes are of two moments: ${home} and ${data}`);
+  if (operation === "restore") assert(home === "base", `${home} instead of the snapshot's files`);
+  else if (operation !== "start") assert(home === word, `${home} instead of ${word}`);
+  await world.waitUntilCounting(id);
+  await world.waitUntilSound(id);
   return `${name}: ${isFirstDone ? "done" : "done again"}`;
 };
 
@@ -158,14 +160,14 @@ const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[])
   for (let round = 1; round <= rounds; round++) {
     const id = await world.makeWorkspace(`dev-${round}`);
     await world.write(id, "base");
-    await world.admin.post(at(id, "snapshots"), { name: "base" });
+    await world.admin.post(workspacePath(id, "snapshots"), { name: "base" });
     await world.snapshots(id);
     for (const point of POINTS) {
       const seen = await killEngineAt(world, id, point, crypto.randomUUID().slice(0, 8));
       if (seen.endsWith("again")) repeated += 1;
       log(seen);
     }
-    const forks = (await world.admin.get<{ forks: Fork[] }>(at(id, "forks"))).forks;
+    const forks = (await world.admin.get<{ forks: Fork[] }>(workspacePath(id, "forks"))).forks;
     for (const { workspace_id } of forks.flatMap(({ copies }) => copies)) {
       await world.build(workspace_id, "delete", { permanent: true }).catch(() => {});
     }

@@ -13,22 +13,22 @@ const POINTS: readonly Failpoint[] = [
   ...HOME_BACKUP_FAILPOINTS,
 ];
 
-const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const workspacePath = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
 
 /** Makes the requests that reach the failpoint; the server may die before it responds. */
-const lead = async (world: EngineWorld, id: string, point: Failpoint): Promise<void> => {
+const triggerFailpoint = async (world: EngineWorld, id: string, point: Failpoint): Promise<void> => {
   const { admin } = world;
   const [snapshot] = await world.snapshots(id);
   const [backup] = await world.backups(id);
-  const ask = (): Promise<unknown> => {
-    if (point === "home_replaced") return admin.post(at(id, `snapshots/${snapshot?.id}/restore`), {});
-    if (point === "snapshot_discarded") return admin.delete(at(id, `snapshots/${snapshot?.id}`));
-    if (point === "home_backup_fetched") return admin.post(at(id, `home-backups/${backup?.id}/fetch`), {});
-    if (point.startsWith("home_backup")) return admin.post(at(id, "home-backups"), {});
-    if (point.startsWith("fork")) return admin.post(at(id, "forks"), { names: [point.replace("_", "-")] });
-    return admin.post(at(id, "snapshots"), { name: point });
+  const request = (): Promise<unknown> => {
+    if (point === "home_replaced") return admin.post(workspacePath(id, `snapshots/${snapshot?.id}/restore`), {});
+    if (point === "snapshot_discarded") return admin.delete(workspacePath(id, `snapshots/${snapshot?.id}`));
+    if (point === "home_backup_fetched") return admin.post(workspacePath(id, `home-backups/${backup?.id}/fetch`), {});
+    if (point.startsWith("home_backup")) return admin.post(workspacePath(id, "home-backups"), {});
+    if (point.startsWith("fork")) return admin.post(workspacePath(id, "forks"), { names: [point.replace("_", "-")] });
+    return admin.post(workspacePath(id, "snapshots"), { name: point });
   };
-  await ask().catch(() => {});
+  await request().catch(() => {});
 };
 
 /** Kills a server at each failpoint, `rounds` times. Returns a one-line summary. */
@@ -38,8 +38,8 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
   for (let round = 1; round <= rounds; round++) {
     const id = await world.makeWorkspace(`dev-${round}`);
     await world.write(id, "first");
-    await admin.post(at(id, "snapshots"), { name: "first" });
-    await admin.post(at(id, "home-backups"), {});
+    await admin.post(workspacePath(id, "snapshots"), { name: "first" });
+    await admin.post(workspacePath(id, "home-backups"), {});
     await world.backups(id);
     let word = "first";
     for (const point of POINTS) {
@@ -50,11 +50,11 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
         await world.write(id, word);
       }
       const before = (await world.snapshots(id)).map((one) => one.id);
-      await lead(world, id, point);
+      await triggerFailpoint(world, id, point);
       const { signal, errors } = await server.ended;
       if (signal !== "SIGKILL") throw new Error(`${point} was not reached: ${errors}`);
       await place.start({ env });
-      await world.built(id);
+      await world.awaitBuild(id);
       await until(
         async () => (await world.containers(`slipway.workspace_id=${id}`)).some(({ State }) => State === "running"),
         {
@@ -77,8 +77,8 @@ const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> =>
       const made = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
       const wanted = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
       if (made !== wanted) throw new Error(`${point}: ${made} snapshots were made instead of ${wanted}`);
-      await world.counts(id);
-      await world.settled(id);
+      await world.waitUntilCounting(id);
+      await world.waitUntilSound(id);
       log(`${point}: ended afterwards`);
     }
     await world.build(id, "delete", { permanent: true });

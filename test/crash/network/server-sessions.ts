@@ -11,10 +11,18 @@ import { randomFrom } from "#test/support/random.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ServerPlace } from "../server.ts";
-import { mustBeRight } from "../server-crash.ts";
-import { endedBuild, enter, makeTemplate, makeWorkspace } from "../server-world.ts";
+import { assertNoProblems } from "../server-crash.ts";
+import { makeTemplate, makeWorkspace, signInAdmin, waitForBuild } from "../server-world.ts";
 import type { Check, CheckOptions } from "../store/store-crash.ts";
-import { Bulk, Counting, Editing, Idle, type Session, type Shell, Typing } from "./ssh-sessions.ts";
+import {
+  BulkSession,
+  CountingSession,
+  EditingSession,
+  IdleSession,
+  type Session,
+  type Shell,
+  TypingSession,
+} from "./ssh-sessions.ts";
 
 const KILL_EVERY_MS = 60_000;
 /** The part of its minute in which the server is killed. */
@@ -28,7 +36,7 @@ const BULK_RATE = 256 * 1024;
 const WORKSPACE = "dev";
 
 /** Signs the command line in and has it write OpenSSH's configuration. */
-const shellOf = async (place: ServerPlace): Promise<Shell> => {
+const openShell = async (place: ServerPlace): Promise<Shell> => {
   const home = join(place.scratch, "home");
   const folder = join(place.scratch, "files");
   for (const made of [home, folder]) mkdirSync(made);
@@ -43,22 +51,22 @@ const shellOf = async (place: ServerPlace): Promise<Shell> => {
   return { config: join(home, ".ssh", "config"), host: `slipway.${WORKSPACE}`, env, folder };
 };
 
-const daemonOf = (place: ServerPlace): number => Math.min(...place.processes());
+const findDaemon = (place: ServerPlace): number => Math.min(...place.processes());
 
-const sessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
+const checkSessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> => {
   const random = randomFrom(seed);
   await using place = await ServerPlace.make();
   await place.start();
-  const world = await enter(place);
+  const world = await signInAdmin(place);
   const agents = [{ name: "main" }];
   const template = await makeTemplate(world, "shell", { provisioner: "local", resources: [{ name: "one", agents }] });
   const workspace = await makeWorkspace(world.admin, WORKSPACE, template);
-  const shell = await shellOf(place);
-  const lines: Session[] = [0, 1, 2].map((number) => new Counting(shell, number));
-  lines.push(...[0, 1, 2, 3].map(() => new Typing(shell)));
-  const idle = [0, 1, 2].map(() => new Idle(shell));
-  const bulk = new Bulk(shell, BULK_RATE);
-  const editor = new Editing(shell, random);
+  const shell = await openShell(place);
+  const lines: Session[] = [0, 1, 2].map((number) => new CountingSession(shell, number));
+  lines.push(...[0, 1, 2, 3].map(() => new TypingSession(shell)));
+  const idle = [0, 1, 2].map(() => new IdleSession(shell));
+  const bulk = new BulkSession(shell, BULK_RATE);
+  const editor = new EditingSession(shell, random);
   const busy = [...lines, bulk, editor];
   const running = [...busy, ...idle];
   await using stack = new AsyncDisposableStack();
@@ -66,7 +74,7 @@ const sessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> =>
     for (const one of running) one.kill();
   });
   await until(() => running.every(({ seen }) => seen > 0), { what: "every session to have begun" });
-  const [daemon, before] = [daemonOf(place), residentMiB(daemonOf(place))];
+  const [daemon, before] = [findDaemon(place), residentMiB(findDaemon(place))];
   const begun = performance.now();
   let late = 0;
   for (let kills = 1; kills <= rounds; kills += 1) {
@@ -77,10 +85,10 @@ const sessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> =>
     await Bun.sleep(random() * AWAY_MS);
     await place.start();
     const was = busy.map(({ seen }) => seen);
-    const stuck = (): string[] => busy.filter(({ seen }, i) => seen === was[i]).map(({ name }) => name);
-    await until(() => stuck().length === 0, { what: "every session to go on", patience: RESUME_MS }).catch(() => {
+    const listStuck = (): string[] => busy.filter(({ seen }, i) => seen === was[i]).map(({ name }) => name);
+    await until(() => listStuck().length === 0, { what: "every session to go on", patience: RESUME_MS }).catch(() => {
       late += 1;
-      log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${stuck()}`);
+      log(`still silent ${RESUME_MS / 1_000} s after kill ${kills}: ${listStuck()}`);
     });
     log(`kill ${kills}: ${running.map(({ seen }) => seen).join(" ")}`);
     await Bun.sleep(Math.max(0, minute + KILL_EVERY_MS - performance.now()));
@@ -90,8 +98,8 @@ const sessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> =>
   const build = await world.admin.post<{ id: string }>(`/api/v2/workspaces/${workspace.id}/builds`, {
     transition: "delete",
   });
-  await endedBuild(world.admin, build.id);
-  mustBeRight(seed, `${rounds} kills`, wrong);
+  await waitForBuild(world.admin, build.id);
+  assertNoProblems(seed, `${rounds} kills`, wrong);
   const sum = (of: readonly Session[]): number => of.reduce((all, { seen }) => all + seen, 0);
   const silence = Math.max(...busy.map((one) => one.silence)) / 1_000;
   const megabytes = (bulk.seen / 1e6).toFixed(0);
@@ -99,5 +107,5 @@ const sessions = async ({ rounds, seed, log }: CheckOptions): Promise<string> =>
 };
 
 export const checks: readonly Check[] = needs.ssh.found
-  ? [{ name: "network: sessions through kills", run: sessions }]
+  ? [{ name: "network: sessions through kills", run: checkSessions }]
   : [];

@@ -28,7 +28,7 @@ const ssh = ({ config, host, env }: Shell, args: readonly string[], command: rea
   Bun.spawn(["ssh", "-F", config, ...args, host, ...command], { env, stdio: ["pipe", "pipe", "pipe"] });
 
 /** The base of all kinds of sessions. `work` runs until it is told to end, and throws the problem. */
-abstract class Running implements Session {
+abstract class RunningSession implements Session {
   abstract readonly name: string;
   seen = 0;
   silence = 0;
@@ -52,7 +52,7 @@ abstract class Running implements Session {
   protected abstract end(child: Ssh): void;
 
   /** Counts correctly received data. */
-  protected heard(count: number): void {
+  protected recordReceived(count: number): void {
     const now = performance.now();
     this.silence = Math.max(this.silence, now - this.#heard);
     this.#heard = now;
@@ -74,7 +74,7 @@ abstract class Running implements Session {
 }
 
 /** Yields the lines of a program's output. */
-const linesOf = async function* (stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+const readLines = async function* (stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of stream) {
@@ -86,7 +86,7 @@ const linesOf = async function* (stream: ReadableStream<Uint8Array>): AsyncGener
 };
 
 /** A command of the workspace that counts until a file exists. */
-export class Counting extends Running {
+export class CountingSession extends RunningSession {
   readonly name = "a command that counts";
   readonly #enough: string;
 
@@ -99,10 +99,10 @@ export class Counting extends Running {
 
   protected async work({ stdout }: Ssh): Promise<void> {
     let hasEnded = false;
-    for await (const line of linesOf(stdout)) {
+    for await (const line of readLines(stdout)) {
       if (line !== `${this.seen}` && line !== `end ${this.seen}`) throw new Error(`it said ${line}`);
       hasEnded = line.startsWith("end");
-      this.heard(hasEnded ? 0 : 1);
+      this.recordReceived(hasEnded ? 0 : 1);
     }
     if (!hasEnded) throw new Error("its last line is missing");
   }
@@ -113,7 +113,7 @@ export class Counting extends Running {
 }
 
 /** Lines that are typed and echoed. */
-export class Typing extends Running {
+export class TypingSession extends RunningSession {
   readonly name = "lines that come back";
 
   constructor(shell: Shell) {
@@ -121,14 +121,14 @@ export class Typing extends Running {
   }
 
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
-    const lines = linesOf(stdout);
+    const lines = readLines(stdout);
     while (!this.isEnding) {
       const line = `${this.seen} ${"x".repeat(this.seen % 200)}`;
       stdin.write(`${line}\n`);
       await stdin.flush();
       const { value } = await lines.next();
       if (value !== line) throw new Error(`sent ${line}, got ${value}`);
-      this.heard(1);
+      this.recordReceived(1);
       await Bun.sleep(500);
     }
     await stdin.end();
@@ -142,7 +142,7 @@ export class Typing extends Running {
 }
 
 /** An idle shell: it responds once at the beginning, is left alone, and responds again at the end. */
-export class Idle extends Running {
+export class IdleSession extends RunningSession {
   readonly name = "an idle session";
   readonly #ending = Promise.withResolvers<void>();
 
@@ -151,17 +151,17 @@ export class Idle extends Running {
   }
 
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
-    const lines = linesOf(stdout);
-    const ask = async (line: string): Promise<void> => {
+    const lines = readLines(stdout);
+    const exchange = async (line: string): Promise<void> => {
       stdin.write(`${line}\n`);
       await stdin.flush();
       const { value } = await lines.next();
       if (value !== line) throw new Error(`sent ${line}, got ${value}`);
-      this.heard(1);
+      this.recordReceived(1);
     };
-    await ask("before");
+    await exchange("before");
     await this.#ending.promise;
-    await ask("after");
+    await exchange("after");
     await stdin.end();
     const last = await lines.next();
     if (!last.done) throw new Error(`then came ${last.value}`);
@@ -181,7 +181,7 @@ const blockAt = (at: number): Uint8Array => {
 };
 
 /** Bytes in both directions, at a fixed rate. */
-export class Bulk extends Running {
+export class BulkSession extends RunningSession {
   readonly name = "bytes both ways";
   readonly #rate: number;
 
@@ -210,7 +210,7 @@ export class Bulk extends Running {
         if (Buffer.compare(wanted, chunk.subarray(at, at + wanted.byteLength)) !== 0)
           throw new Error("a byte is wrong");
         at += wanted.byteLength;
-        this.heard(wanted.byteLength);
+        this.recordReceived(wanted.byteLength);
       }
     }
     await sending;
@@ -223,7 +223,7 @@ export class Bulk extends Running {
 }
 
 /** An editor's requests to its server in the workspace: a forwarded port, one connection, sizes and pauses of all kinds. */
-export class Editing extends Running {
+export class EditingSession extends RunningSession {
   readonly name = "requests of an editor";
   readonly #path: string;
   readonly #random: () => number;
@@ -239,9 +239,9 @@ export class Editing extends Running {
         },
         data(socket, bytes) {
           socket.data.push(bytes.slice());
-          passOn(socket);
+          forwardData(socket);
         },
-        drain: passOn,
+        drain: forwardData,
       },
     });
     super(ssh(shell, ["-T", "-o", "ExitOnForwardFailure=yes", "-L", `${here}:${there}`], ["echo ready; exec cat"]));
@@ -251,7 +251,7 @@ export class Editing extends Running {
   }
 
   protected async work({ stdin, stdout }: Ssh): Promise<void> {
-    await linesOf(stdout).next();
+    await readLines(stdout).next();
     let wake = (): void => {};
     let got: Uint8Array[] = [];
     let bytes = 0;
@@ -280,7 +280,7 @@ export class Editing extends Running {
       if (Buffer.compare(Buffer.concat(got), request) !== 0) throw new Error("an answer is wrong, or never came");
       got = [];
       bytes = 0;
-      this.heard(1);
+      this.recordReceived(1);
       await Bun.sleep(this.#random() < 0.7 ? this.#random() * 200 : this.#random() * 2_000);
     }
     socket.end();
@@ -292,7 +292,7 @@ export class Editing extends Running {
   }
 }
 
-const passOn = (socket: Bun.Socket<Uint8Array[]>): void => {
+const forwardData = (socket: Bun.Socket<Uint8Array[]>): void => {
   for (let first = socket.data[0]; first; first = socket.data[0]) {
     const sent = socket.write(first);
     if (sent < first.byteLength) {

@@ -5,7 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
-import { call, type Fate, insist, PAUSE_MS, read } from "./calls.ts";
+import { call, type Fate, PAUSE_MS, read, retryUntilAnswered } from "./calls.ts";
 
 /** How builds of a template behave. */
 export type Kind = "succeeds" | "fails" | "hangs" | "local";
@@ -42,7 +42,7 @@ export type BuildLoadOptions = {
   acknowledged?(): void;
 };
 
-type Known = {
+type KnownWorkspace = {
   id: string;
   name: string;
   /** ID and number of each build this client knows of, oldest first. */
@@ -55,7 +55,7 @@ type Known = {
 
 export class BuildLoad {
   readonly #options: BuildLoadOptions;
-  readonly #workspaces: Known[] = [];
+  readonly #workspaces: KnownWorkspace[] = [];
   readonly wrong: string[] = [];
   #stopped = false;
   /** Builds by result. */
@@ -70,7 +70,7 @@ export class BuildLoad {
   async run(): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       try {
-        await this.#life(n);
+        await this.#runLife(n);
       } catch (error) {
         this.wrong.push(`${this.#options.name} ${n}: ${error}`);
         return;
@@ -82,7 +82,7 @@ export class BuildLoad {
     this.#stopped = true;
   }
 
-  async #life(n: number): Promise<void> {
+  async #runLife(n: number): Promise<void> {
     const { name, random, kinds } = this.#options;
     const kind = kinds[Math.floor(random() * kinds.length)] as Kind;
     const known = await this.#create(`${name}-${n}`, kind);
@@ -100,7 +100,7 @@ export class BuildLoad {
   }
 
   /** Returns undefined if certainly nothing was created. */
-  async #create(name: string, kind: Kind): Promise<Known | undefined> {
+  async #create(name: string, kind: Kind): Promise<KnownWorkspace | undefined> {
     const { admin, templates } = this.#options;
     const body = { name, template_id: templates[kind] };
     const said = await this.#call<Workspace>("POST", "/api/v2/users/me/workspaces", body);
@@ -113,7 +113,7 @@ export class BuildLoad {
     return known;
   }
 
-  async #build(known: Known, transition: "start" | "stop" | "delete"): Promise<void> {
+  async #build(known: KnownWorkspace, transition: "start" | "stop" | "delete"): Promise<void> {
     let isSent = false;
     for (;;) {
       const said = await this.#call<Build>("POST", `/api/v2/workspaces/${known.id}/builds`, { transition });
@@ -126,7 +126,7 @@ export class BuildLoad {
         throw new Error(`${transition} was refused: ${said.status} ${said.message}`);
       isSent = true;
       // Either it exists as the newest build, or it does not exist and may be requested again.
-      const [newest] = await builds(this.#options.admin, known.id);
+      const [newest] = await listBuilds(this.#options.admin, known.id);
       if (newest && !known.builds.has(newest.id)) {
         known.builds.set(newest.id, newest.build_number);
         return;
@@ -136,7 +136,7 @@ export class BuildLoad {
   }
 
   /** Waits for the newest build, and cancels it if it would hang. */
-  async #end(known: Known, kind: Kind): Promise<Build> {
+  async #end(known: KnownWorkspace, kind: Kind): Promise<Build> {
     const { admin, random } = this.#options;
     const id = [...known.builds.keys()].at(-1) as string;
     const cancelAt = performance.now() + random() * 300;
@@ -177,7 +177,7 @@ export class BuildLoad {
       if (known.checked && !all) continue;
       // Builds that this client learns of during the check are not checked yet.
       const { over, builds: told } = known;
-      const found = problems(known.name, new Map(told), await builds(this.#options.admin, known.id), told);
+      const found = findProblems(known.name, new Map(told), await listBuilds(this.#options.admin, known.id), told);
       known.checked = over && found.length === 0;
       wrong.push(...found);
     }
@@ -194,7 +194,7 @@ export class BuildLoad {
 }
 
 /** Returns problems with the builds of a workspace; `told` are the builds known before they were read, `known` those after. */
-const problems = (
+const findProblems = (
   name: string,
   told: ReadonlyMap<string, number>,
   shown: readonly Build[],
@@ -216,12 +216,12 @@ const problems = (
 };
 
 /** Returns the builds of a workspace, newest first. */
-const builds = (admin: Client, id: string): Promise<Build[]> =>
+const listBuilds = (admin: Client, id: string): Promise<Build[]> =>
   read<Build[]>(admin, `/api/v2/workspaces/${id}/builds?limit=100`);
 
 /** Returns a workspace whose creation was not answered, once the server responds again; undefined if it does not exist. */
 const findWorkspace = (admin: Client, name: string): Promise<Workspace | undefined> =>
-  insist<Workspace | undefined>(async () => {
+  retryUntilAnswered<Workspace | undefined>(async () => {
     const path = `/api/v2/users/me/workspace/${name}`;
     const said = await call<Workspace>(admin, "GET", path);
     return said.fate === "refused" && said.status === 404 ? { fate: "acknowledged", answer: undefined } : said;

@@ -7,7 +7,7 @@ export type Fate<T> =
   | { fate: "refused"; status: number; message: string }
   | { fate: "unknown"; why: string; status?: number };
 
-const PATIENCE_MS = 30_000;
+const WAIT_TIMEOUT_MS = 30_000;
 
 /** Makes one call and returns its result. Records an error without the generic body in `wrong`. */
 export const call = async <T>(
@@ -20,21 +20,21 @@ export const call = async <T>(
   let response: Response;
   let text: string;
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(WAIT_TIMEOUT_MS);
     response = await client.fetch(method, path, body, { headers: options.headers, signal });
     text = await response.text();
   } catch (error) {
     return { fate: "unknown", why: String(error) };
   }
   if (response.ok) return { fate: "acknowledged", answer: (text === "" ? undefined : JSON.parse(text)) as T };
-  const message = messageOf(text);
+  const message = parseMessage(text);
   if (message === undefined)
     options.wrong?.push(`${method} ${path}: ${response.status} with the body ${text.slice(0, 80)}`);
   if (response.status >= 500) return { fate: "unknown", status: response.status, why: `${response.status} ${message}` };
   return { fate: "refused", status: response.status, message: message ?? "" };
 };
 
-const messageOf = (text: string): string | undefined => {
+const parseMessage = (text: string): string | undefined => {
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
     return typeof message === "string" ? message : undefined;
@@ -46,7 +46,7 @@ const messageOf = (text: string): string | undefined => {
 export const PAUSE_MS = 10;
 
 /** Repeats the call until the result is definite: for reads, and for idempotent writes. */
-export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
+export const retryUntilAnswered = async <T>(send: () => Promise<Fate<T>>, patience = 30_000): Promise<T> => {
   const until = performance.now() + patience;
   for (;;) {
     const said = await send();
@@ -58,4 +58,5 @@ export const insist = async <T>(send: () => Promise<Fate<T>>, patience = 30_000)
 };
 
 /** Repeats a GET until it is answered. */
-export const read = <T>(client: Client, path: string): Promise<T> => insist(() => call<T>(client, "GET", path));
+export const read = <T>(client: Client, path: string): Promise<T> =>
+  retryUntilAnswered(() => call<T>(client, "GET", path));

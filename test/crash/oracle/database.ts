@@ -2,9 +2,9 @@
 // server finds them as the dead one has left them, or the database on PostgreSQL once the dead server's connections have ended.
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { onPostgres } from "#test/support/postgres-server.ts";
+import { usesPostgres } from "#test/support/postgres-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { openStored, type Stored } from "#test/support/stored.ts";
+import { openStoredData, type StoredData } from "#test/support/stored.ts";
 import { until } from "#test/support/until.ts";
 
 const CHECKS: readonly { what: string; sql: string }[] = [
@@ -44,32 +44,32 @@ const CHECKS: readonly { what: string; sql: string }[] = [
 ];
 
 /** Returns problems with the database of this data directory. The server must not be writing. */
-export const databaseProblems = (directory: string): Promise<string[]> => lookIntoStored(directory, problemsOf);
+export const findDatabaseProblems = (directory: string): Promise<string[]> => withStored(directory, findProblems);
 
 /** Returns the result of `look` on the stored data of this data directory. The server must not be writing. */
-export const lookIntoStored = async <T>(directory: string, look: (stored: Stored) => Promise<T>): Promise<T> => {
+export const withStored = async <T>(directory: string, look: (stored: StoredData) => Promise<T>): Promise<T> => {
   using copy = tempDirectory();
-  if (!onPostgres) {
+  if (!usesPostgres) {
     for (const name of ["slipway.db", "slipway.db-wal"]) {
       if (existsSync(join(directory, name))) copyFileSync(join(directory, name), join(copy.path, name));
     }
   }
-  await using stored = await openStored(onPostgres ? directory : copy.path);
-  if (onPostgres) await until(() => isLeftAlone(stored), { what: "the connections of the dead server to end" });
+  await using stored = await openStoredData(usesPostgres ? directory : copy.path);
+  if (usesPostgres) await until(() => isUnused(stored), { what: "the connections of the dead server to end" });
   return await look(stored);
 };
 
 /** Statements sent by a killed server are still executed, including its COMMIT. */
-const isLeftAlone = async (stored: Stored): Promise<boolean> => {
+const isUnused = async (stored: StoredData): Promise<boolean> => {
   const others = `select 1 from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
   return (await stored.rows(others)).length === 0;
 };
 
-const problemsOf = async (stored: Stored): Promise<string[]> => {
+const findProblems = async (stored: StoredData): Promise<string[]> => {
   const wrong: string[] = [];
   // PostgreSQL is not killed here, and enforces foreign keys.
-  if (!onPostgres) {
+  if (!usesPostgres) {
     const integrity = String((await stored.rows("pragma integrity_check"))[0]?.[0]);
     if (integrity !== "ok") wrong.push(`integrity: ${integrity}`);
     if ((await stored.rows("pragma foreign_key_check")).length > 0) wrong.push("foreign keys are broken");

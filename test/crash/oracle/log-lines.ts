@@ -6,7 +6,7 @@ import { read } from "./calls.ts";
 import type { LogWriter } from "./log-writer.ts";
 
 /** Returns all stored lines of an agent, page by page. */
-export const storedLines = async (reader: Client, agent_id: string, after = 0): Promise<AgentLog[]> => {
+export const listStoredLines = async (reader: Client, agent_id: string, after = 0): Promise<AgentLog[]> => {
   const logs: AgentLog[] = [];
   for (;;) {
     const cursor = logs.at(-1)?.id ?? after;
@@ -33,7 +33,7 @@ export class LineOracle {
   async checkWhole(reader: Client, writers: readonly LogWriter[]): Promise<string[]> {
     const wrong = await this.check(reader, writers);
     for (const { options } of writers) {
-      const ids = (await storedLines(reader, options.agent_id)).map(({ id }) => id);
+      const ids = (await listStoredLines(reader, options.agent_id)).map(({ id }) => id);
       const before = this.#seen.get(options.agent_id) ?? [];
       if (before.some((id, i) => ids[i] !== id)) wrong.push(`${options.name}: lines that were shown have changed`);
     }
@@ -46,7 +46,7 @@ export class LineOracle {
     const ids = this.#seen.get(agent_id) ?? [];
     this.#seen.set(agent_id, ids);
     const least = writer.acknowledged;
-    const fresh = await storedLines(reader, agent_id, ids.at(-1));
+    const fresh = await listStoredLines(reader, agent_id, ids.at(-1));
     for (const { id, output, source_id } of fresh) {
       const sent = writer.sent[ids.length];
       if (sent?.output !== output || sent.source_id !== source_id) {

@@ -41,7 +41,7 @@ export class LogReader {
   }
 
   /** Resolves when it has seen this many lines. */
-  async seen(count: number, patience = 30_000): Promise<void> {
+  async waitForLines(count: number, patience = 30_000): Promise<void> {
     const end = performance.now() + patience;
     while (this.lines.length < count) {
       if (performance.now() > end) throw new Error(`a follower has seen ${this.lines.length} of ${count} lines`);
@@ -62,12 +62,12 @@ export class LogReader {
 }
 
 /** Describes how a follower's lines differ from the stored ones. */
-export const difference = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
+export const findDifferences = (seen: readonly AgentLog[], stored: readonly AgentLog[]): string[] => {
   for (let i = 0; i < Math.max(seen.length, stored.length); i++) {
     if (Bun.deepEquals(seen[i], stored[i])) continue;
-    const word = (line: AgentLog | undefined): string =>
+    const formatLine = (line: AgentLog | undefined): string =>
       line ? `${line.id} "${line.output.slice(0, 30)}"` : "nothing";
-    return [`line ${i}: a follower saw ${word(seen[i])}, stored is ${word(stored[i])}`];
+    return [`line ${i}: a follower saw ${formatLine(seen[i])}, stored is ${formatLine(stored[i])}`];
   }
   return [];
 };

@@ -45,7 +45,7 @@ export class LogWriter {
   async run(gap = 0): Promise<void> {
     this.#stopped = false;
     while (!this.#stopped) {
-      await this.once();
+      await this.sendOnce();
       if (gap > 0) await Bun.sleep(gap);
     }
   }
@@ -56,11 +56,11 @@ export class LogWriter {
 
   /** Retries the batch with an unknown result, if any, until it is acknowledged. */
   async settle(): Promise<void> {
-    while (this.#pending) await this.once();
+    while (this.#pending) await this.sendOnce();
   }
 
   /** Sends one batch once. */
-  async once(): Promise<Fate<unknown>> {
+  async sendOnce(): Promise<Fate<unknown>> {
     this.#pending ??= this.#nextBatch();
     const { key, body, lines } = this.#pending;
     const { client } = this.options;

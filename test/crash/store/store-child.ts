@@ -23,10 +23,11 @@ export type ChildOrder = {
 };
 
 /** The prefix of an output line, from which the oracle knows its client. */
-const lineOf = (client: number, n: number, i: number): string => `c${client} n${n} i${i} ${"x".repeat((n * 37) % 400)}`;
+const makeLine = (client: number, n: number, i: number): string =>
+  `c${client} n${n} i${i} ${"x".repeat((n * 37) % 400)}`;
 
-const putLines = insertInto(agent_logs);
-const putMark = insertInto(settings);
+const INSERT_LINES = insertInto(agent_logs);
+const INSERT_MARK = insertInto(settings);
 const moveMark = statement<{ key: string; from: string; to: string }>(
   build
     .update(settings)
@@ -42,7 +43,7 @@ const markOf = query(
 );
 
 /** Written synchronously: the output survives the process. */
-const say = (line: string): void => {
+const printLine = (line: string): void => {
   for (let rest = `${line}\n`; rest; ) {
     try {
       rest = rest.slice(writeSync(1, rest));
@@ -59,17 +60,17 @@ const store = openLocalStore({
   cacheMb: 8,
   now: Date.now(),
   fatal: (error) => {
-    say(`fatal ${error.message}`);
+    printLine(`fatal ${error.message}`);
     process.exit(70);
   },
 });
-say(`open ${store.epoch}`);
+printLine(`open ${store.epoch}`);
 
 /** One row of this batch already exists, so the whole batch must be rejected. */
 const offend = async (taken: number, first: number): Promise<void> => {
   const row = { agent: 0, source: 0, created_at: 0, level: 0, output: "never" };
-  const said = await store.commit([putLines([first, taken].map((id) => ({ id, ...row })))]).catch((error) => error);
-  if (!(said instanceof CommitError)) say("fatal a batch that must be refused was acknowledged");
+  const said = await store.commit([INSERT_LINES([first, taken].map((id) => ({ id, ...row })))]).catch((error) => error);
+  if (!(said instanceof CommitError)) printLine("fatal a batch that must be refused was acknowledged");
 };
 
 const write = async (client: number, n: number): Promise<boolean> => {
@@ -77,29 +78,29 @@ const write = async (client: number, n: number): Promise<boolean> => {
   const first = await store.reserve("agent_logs", count);
   const key = `client-${client}`;
   const from = (await store.get(markOf({ key })))?.value;
-  const mark = from === undefined ? putMark({ key, value: `${n}` }) : moveMark({ key, from, to: `${n}` });
+  const mark = from === undefined ? INSERT_MARK({ key, value: `${n}` }) : moveMark({ key, from, to: `${n}` });
   const rows = Array.from({ length: count }, (_, i) => ({
     id: first + i,
     agent: client,
     source: n,
     created_at: i,
     level: 2,
-    output: lineOf(client, n, i),
+    output: makeLine(client, n, i),
   }));
-  say(`s ${client} ${n} ${first} ${count}`);
-  await store.commit([putLines(rows), mark]);
-  say(`a ${client} ${n}`);
+  printLine(`s ${client} ${n} ${first} ${count}`);
+  await store.commit([INSERT_LINES(rows), mark]);
+  printLine(`a ${client} ${n}`);
   if (n % 5 === 0) await offend(first, await store.reserve("agent_logs", 1));
   return true;
 };
 
-const run = async (client: number): Promise<void> => {
+const runClient = async (client: number): Promise<void> => {
   const start = order.from[client] ?? 1;
   for (let n = start; order.batches === undefined || n < start + order.batches; n++) {
     try {
       await write(client, n);
     } catch (error) {
-      say(`r ${client} ${n} ${error instanceof CommitError ? error.reason : `unknown ${error}`}`);
+      printLine(`r ${client} ${n} ${error instanceof CommitError ? error.reason : `unknown ${error}`}`);
       if (!order.patient) return;
       // Reads keep working whatever the disk rejects.
       await store.scan(markOf({ key: `client-${client}` }));
@@ -108,6 +109,6 @@ const run = async (client: number): Promise<void> => {
   }
 };
 
-await Promise.all(Array.from({ length: order.clients }, (_, client) => run(client)));
+await Promise.all(Array.from({ length: order.clients }, (_, client) => runClient(client)));
 await store.close();
-say("closed");
+printLine("closed");

@@ -19,7 +19,7 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
   const directory = place.path;
   const random = randomFrom(seed);
   const oracle = new Oracle();
-  const upTo = (limit: number): number => 1 + Math.floor(random() * limit);
+  const randomUpTo = (limit: number): number => 1 + Math.floor(random() * limit);
   const order = () => ({ directory, clients: CLIENTS, from: oracle.next(CLIENTS) });
   const check = (what: string): void => {
     const wrong = oracle.check(directory);
@@ -34,9 +34,9 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
     ["in_migration", 1],
     // The second commit of a new database reserves the first numbers.
     ["before_commit", 2],
-    ["before_commit", upTo(40)],
-    ["after_commit", upTo(40)],
-    ["in_checkpoint", upTo(5)],
+    ["before_commit", randomUpTo(40)],
+    ["after_commit", randomUpTo(40)],
+    ["in_checkpoint", randomUpTo(5)],
   ];
   for (const [failpoint, count] of deaths) {
     const { signal, errors } = await runChild({ ...order(), failpoint: `${failpoint}:${count}` }, oracle);
@@ -44,9 +44,9 @@ export const storeCrash = async ({ rounds, seed, log }: CheckOptions): Promise<s
     check(`${failpoint}:${count}`);
   }
   for (let round = 1; round <= rounds; round++) {
-    const enough = oracle.acknowledged + upTo(400);
+    const enough = oracle.acknowledged + randomUpTo(400);
     const { signal, errors } = await runChild(order(), oracle, {
-      heard: (_line, child) => {
+      onLine: (_line, child) => {
         if (oracle.acknowledged >= enough) child.kill("SIGKILL");
       },
     });

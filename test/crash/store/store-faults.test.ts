@@ -2,27 +2,27 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { putSetting, settingOf } from "#test/db/batches.ts";
-import { outcomeOf } from "#test/db/contract.ts";
+import { findSetting, insertSetting } from "#test/db/batches.ts";
+import { awaitOutcome } from "#test/db/contract.ts";
 import { openIn } from "#test/db/deployments.ts";
-import { faultedRun, faultSkipReason, smallDisk, smallDiskSkipReason, storeFaults } from "./store-faults.ts";
+import { faultSkipReason, mountSmallDisk, runWithFault, smallDiskSkipReason, storeFaults } from "./store-faults.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
-const noFaults = faultSkipReason();
-const noDisk = smallDiskSkipReason();
-if (noFaults) process.stderr.write(`skipped, failing disk of the store: ${noFaults}\n`);
-if (noDisk) process.stderr.write(`skipped, full disk of the store: ${noDisk}\n`);
+const faultsSkipReason = faultSkipReason();
+const diskSkipReason = smallDiskSkipReason();
+if (faultsSkipReason) process.stderr.write(`skipped, failing disk of the store: ${faultsSkipReason}\n`);
+if (diskSkipReason) process.stderr.write(`skipped, full disk of the store: ${diskSkipReason}\n`);
 
-describe.skipIf(noFaults !== "")("on a disk that fails", () => {
+describe.skipIf(faultsSkipReason !== "")("on a disk that fails", () => {
   test("[ST-16] after a single failed flush the process stops with a code, and unconfirmed writes are unknown", async () => {
-    const { run, oracle, wrong, reasons } = await faultedRun("fsync:20:EIO:1");
+    const { run, oracle, wrong, reasons } = await runWithFault("fsync:20:EIO:1");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(new Set(reasons).isSubsetOf(new Set(["unknown", "closed"]))).toBe(true);
     expect(wrong).toEqual([]);
   }, 30_000);
 
   test("[ST-16] one refused write is reported to its callers; reads and later writes work", async () => {
-    const { run, oracle, wrong, reasons } = await faultedRun("write:60:EIO:1");
+    const { run, oracle, wrong, reasons } = await runWithFault("write:60:EIO:1");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
     expect(reasons.every((reason) => reason === "unknown")).toBe(true);
@@ -30,13 +30,13 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
   }, 30_000);
 
   test("[ST-16] the second refused write stops the process", async () => {
-    const { run, oracle, wrong } = await faultedRun("write:60:EIO:6");
+    const { run, oracle, wrong } = await runWithFault("write:60:EIO:6");
     expect([run.code, oracle.fatal]).toEqual([70, "disk I/O error"]);
     expect(wrong).toEqual([]);
   }, 30_000);
 
   test("[ST-16] on a full disk writes are refused as full, and continue once there is space", async () => {
-    const { run, oracle, wrong, reasons } = await faultedRun("write:60:ENOSPC:30");
+    const { run, oracle, wrong, reasons } = await runWithFault("write:60:ENOSPC:30");
     expect(run.code).toBe(0);
     expect(oracle.fatal).toBe("");
     expect([...new Set(reasons)]).toEqual(["full"]);
@@ -44,14 +44,14 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
   }, 30_000);
 
   test("[ST-16] a store on a full disk closes cleanly, and the next one reads its log", async () => {
-    const { run, wrong, reasons } = await faultedRun("write:40:ENOSPC");
+    const { run, wrong, reasons } = await runWithFault("write:40:ENOSPC");
     expect([run.code, run.errors.includes("SQLITE_FULL")]).toEqual([0, false]);
     expect([...new Set(reasons)]).toEqual(["full"]);
     expect(wrong).toEqual([]);
   }, 30_000);
 
   test("[ST-16] a write in two halves is a write", async () => {
-    const { run, oracle, wrong } = await faultedRun("write:10:SHORT:50");
+    const { run, oracle, wrong } = await runWithFault("write:10:SHORT:50");
     expect([run.code, oracle.refused]).toEqual([0, 0]);
     expect(wrong).toEqual([]);
   }, 30_000);
@@ -61,18 +61,18 @@ describe.skipIf(noFaults !== "")("on a disk that fails", () => {
   }, 120_000);
 });
 
-describe.skipIf(noDisk !== "")("on a full disk", () => {
+describe.skipIf(diskSkipReason !== "")("on a full disk", () => {
   test("[ST-16] writes are refused, reads work, and freed space is used without a restart", async () => {
-    using disk = smallDisk(8);
+    using disk = mountSmallDisk(8);
     const store = openIn(disk.path);
     const filler = join(disk.path, "filler");
     writeFileSync(filler, new Uint8Array(4 * 1024 * 1024));
-    const put = (key: string) => outcomeOf(store.commit([putSetting({ key, value: "x".repeat(200_000) })]));
+    const put = (key: string) => awaitOutcome(store.commit([insertSetting({ key, value: "x".repeat(200_000) })]));
     let written = 0;
     while ((await put(`k${written}`)) === "done") written += 1;
     expect(written).toBeGreaterThan(0);
     expect(await put("still")).toBe("full");
-    expect((await store.get(settingOf({ key: "k0" })))?.value).toHaveLength(200_000);
+    expect((await store.get(findSetting({ key: "k0" })))?.value).toHaveLength(200_000);
     expect(await store.scan({ sql: "select count(*) from settings", params: [], map: (row) => row[0] })).toEqual([
       written,
     ]);

@@ -5,7 +5,7 @@ import { temporaryDirectory } from "#test/db/deployments.ts";
 import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 import { Oracle } from "./store-oracle.ts";
-import { type Run, runChild } from "./store-run.ts";
+import { type ChildResult, runChild } from "./store-run.ts";
 
 const CLIENTS = 4;
 
@@ -24,24 +24,24 @@ export const compileFaults = (directory: string): string => {
   return library;
 };
 
-export type Faulted = { run: Run; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
+export type FaultResult = { run: ChildResult; oracle: Oracle; wrong: string[]; reasons: string[]; opened: boolean };
 
 /** Runs the writing process on a disk with this fault, checks what it left, and runs it again without. */
-export const faultedRun = async (fault: string, batches = 60): Promise<Faulted> => {
+export const runWithFault = async (fault: string, batches = 60): Promise<FaultResult> => {
   using place = temporaryDirectory();
   const directory = join(place.path, "data");
   const env = { LD_PRELOAD: compileFaults(place.path), FAULT: fault, FAULT_FILES: "slipway.db" };
   const oracle = new Oracle();
   const reasons: string[] = [];
   let opened = false;
-  const heard = (line: string): void => {
+  const onLine = (line: string): void => {
     if (line.startsWith("open ")) opened = true;
     if (line.startsWith("r ")) reasons.push(line.split(" ")[3] ?? "");
   };
   // The tables are created on a good disk.
   await runChild({ directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches: 1 }, oracle);
   const order = { directory, clients: CLIENTS, from: oracle.next(CLIENTS), batches, patient: true };
-  const run = await runChild(order, oracle, { env, heard });
+  const run = await runChild(order, oracle, { env, onLine });
   const wrong = oracle.check(directory);
   const again = await runChild({ ...order, from: oracle.next(CLIENTS), batches: 5 }, oracle);
   if (again.code !== 0) wrong.push(`the next run ended with ${again.code}: ${again.errors}`);
@@ -60,7 +60,7 @@ export const storeFaults = async ({ rounds, seed, log }: CheckOptions): Promise<
     const kind = pick(["fsync", "write"]);
     const how = kind === "fsync" ? "EIO" : pick(["EIO", "ENOSPC", "SHORT"]);
     const fault = `${kind}:${1 + Math.floor(random() * 100)}:${how}:${pick([1, 2, 20, 100_000])}`;
-    const { run, oracle, wrong, opened } = await faultedRun(fault);
+    const { run, oracle, wrong, opened } = await runWithFault(fault);
     log(`${fault}: exit ${run.code}, ${oracle.acknowledged} acknowledged, ${oracle.refused} refused`);
     // If the disk fails before the store is open, the start fails with an error; later, only `fatal` may end the process.
     const orderly = run.code === 0 || run.code === 70 || (run.code === 1 && !opened);
@@ -83,7 +83,7 @@ export const smallDiskSkipReason = (): string => {
 };
 
 /** Creates a separate file system of this many MiB until the end of the scope. */
-export const smallDisk = (mib: number): { path: string; [Symbol.dispose](): void } => {
+export const mountSmallDisk = (mib: number): { path: string; [Symbol.dispose](): void } => {
   const place = temporaryDirectory();
   const path = join(place.path, "disk");
   mkdirSync(path);

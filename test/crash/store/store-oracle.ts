@@ -2,13 +2,19 @@
 // 9, for the store alone).
 import { openDatabase } from "#db/engine/open.ts";
 
-type Sent = { client: number; n: number; first: number; count: number; fate: "unknown" | "acknowledged" | "refused" };
+type SentBatch = {
+  client: number;
+  n: number;
+  first: number;
+  count: number;
+  fate: "unknown" | "acknowledged" | "refused";
+};
 
 /** Rejections that guarantee that nothing was written. */
 const DEFINITE = new Set(["constraint", "stale", "overloaded", "unreachable", "moved", "closed", "full"]);
 
 export class Oracle {
-  readonly #sent = new Map<string, Sent>();
+  readonly #sent = new Map<string, SentBatch>();
   readonly #said: string[] = [];
   acknowledged = 0;
   refused = 0;
@@ -16,7 +22,7 @@ export class Oracle {
   fatal = "";
 
   /** Processes one line of the writing process. */
-  hear(line: string): void {
+  handleLine(line: string): void {
     const [word, client, n, first = "", count] = line.split(" ");
     const key = `${client}:${n}`;
     if (word === "open") this.epoch = Number(client);
@@ -27,7 +33,7 @@ export class Oracle {
       this.#sent.set(key, { ...sent, fate: "unknown" });
     } else if (word === "a") {
       this.acknowledged += 1;
-      (this.#sent.get(key) as Sent).fate = "acknowledged";
+      (this.#sent.get(key) as SentBatch).fate = "acknowledged";
     } else if (word === "r") {
       this.refused += 1;
       const sent = this.#sent.get(key);

@@ -2,12 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { randomFrom } from "#test/support/random.ts";
 import {
-  afterPowerLoss,
-  earlyAcknowledgements,
-  pointsOf,
+  checkAfterPowerLoss,
+  findEarlyAcknowledgements,
+  listCrashPoints,
   powerSkipReason,
+  runTraced,
   storePowerLoss,
-  tracedRun,
 } from "./store-power.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -20,17 +20,17 @@ describe.skipIf(reason !== "")("when the power fails", () => {
   }, 120_000);
 
   test("[ST-6] no batch is acknowledged before the log is flushed, and the test would see it if one were", async () => {
-    const events = await tracedRun(10);
-    expect(pointsOf(events).length).toBeGreaterThan(20);
-    expect(earlyAcknowledgements(events)).toEqual([]);
+    const events = await runTraced(10);
+    expect(listCrashPoints(events).length).toBeGreaterThan(20);
+    expect(findEarlyAcknowledgements(events)).toEqual([]);
 
     // The same run on a disk that does not flush the log.
     const unflushed = events.filter((one) => !(one.kind === "sync" && one.file === "slipway.db-wal"));
-    expect(earlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
+    expect(findEarlyAcknowledgements(unflushed).length).toBeGreaterThan(0);
     const end = Math.max(
-      ...pointsOf(events).filter((point) => events.some((one) => one.kind === "say" && one.from === point)),
+      ...listCrashPoints(events).filter((point) => events.some((one) => one.kind === "say" && one.from === point)),
     );
-    expect(afterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
-    expect(afterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
+    expect(checkAfterPowerLoss(events, end, "nothing", randomFrom(SEED)).wrong).toEqual([]);
+    expect(checkAfterPowerLoss(unflushed, end, "nothing", randomFrom(SEED)).wrong.join()).toContain("LOST");
   }, 120_000);
 });

@@ -7,7 +7,15 @@ import { randomFrom } from "#test/support/random.ts";
 import type { Check, CheckOptions } from "./store-crash.ts";
 import { Oracle } from "./store-oracle.ts";
 import { runChild } from "./store-run.ts";
-import { type Event, imageAt, LOSSES, type Loss, readTrace, straceTo, unflushedAt } from "./store-trace.ts";
+import {
+  buildDiskImage,
+  countUnflushed,
+  type Event,
+  LOSSES,
+  type Loss,
+  readTrace,
+  straceCommand,
+} from "./store-trace.ts";
 
 const CLIENTS = 5;
 
@@ -20,25 +28,25 @@ export const powerSkipReason = (): string => {
 };
 
 /** Runs the writing process once under strace, with `batches` batches per client. */
-export const tracedRun = async (batches: number): Promise<Event[]> => {
+export const runTraced = async (batches: number): Promise<Event[]> => {
   using place = temporaryDirectory();
   const trace = join(place.path, "trace");
   const oracle = new Oracle();
   const order = { directory: join(place.path, "data"), clients: CLIENTS, from: oracle.next(CLIENTS), batches };
-  const { code, errors } = await runChild(order, oracle, { through: straceTo(trace) });
+  const { code, errors } = await runChild(order, oracle, { through: straceCommand(trace) });
   if (code !== 0) throw new Error(`the traced process ended with ${code}: ${errors}`);
   return readTrace(await Bun.file(trace).text());
 };
 
-const saidBy = (events: readonly Event[], point: number): string[] =>
+const listOutput = (events: readonly Event[], point: number): string[] =>
   events.flatMap((one) => (one.kind === "say" && one.from <= point ? one.text.split("\n").filter(Boolean) : []));
 
 /** Returns the problems of the disk after a power loss at `point`, and how much had been acknowledged. */
-export const afterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
+export const checkAfterPowerLoss = (events: readonly Event[], point: number, loss: Loss, random: () => number) => {
   using place = temporaryDirectory();
   const oracle = new Oracle();
-  for (const line of saidBy(events, point)) oracle.hear(line);
-  for (const [name, bytes] of imageAt(events, point, loss, random)) writeFileSync(join(place.path, name), bytes);
+  for (const line of listOutput(events, point)) oracle.handleLine(line);
+  for (const [name, bytes] of buildDiskImage(events, point, loss, random)) writeFileSync(join(place.path, name), bytes);
   try {
     return { wrong: oracle.check(place.path), acknowledged: oracle.acknowledged };
   } catch (error) {
@@ -47,16 +55,16 @@ export const afterPowerLoss = (events: readonly Event[], point: number, loss: Lo
 };
 
 /** Returns points directly after a flush, directly before its end, and directly after an acknowledgment, where an error would show. */
-export const pointsOf = (events: readonly Event[]): number[] =>
+export const listCrashPoints = (events: readonly Event[]): number[] =>
   events.flatMap((one) => {
     if (one.kind === "sync" && Number.isFinite(one.to)) return [one.to - 0.5, one.to];
     return one.kind === "say" && one.text.startsWith("a ") ? [one.from] : [];
   });
 
 /** Returns acknowledgments that were written before the log was flushed. Must be empty. */
-export const earlyAcknowledgements = (events: readonly Event[]): string[] =>
+export const findEarlyAcknowledgements = (events: readonly Event[]): string[] =>
   events.flatMap((one) =>
-    one.kind === "say" && one.text.startsWith("a ") && unflushedAt(events, one) > 0 ? [one.text.trim()] : [],
+    one.kind === "say" && one.text.startsWith("a ") && countUnflushed(events, one) > 0 ? [one.text.trim()] : [],
   );
 
 /** Rebuilds and checks `rounds` disks of one run. */
@@ -64,15 +72,15 @@ export const storePowerLoss = async ({ rounds, seed, log }: CheckOptions): Promi
   const reason = powerSkipReason();
   if (reason) return `skipped: ${reason}`;
   const random = randomFrom(seed);
-  const events = await tracedRun(Math.min(20 + Math.floor(rounds / 10), 60));
-  const early = earlyAcknowledgements(events);
+  const events = await runTraced(Math.min(20 + Math.floor(rounds / 10), 60));
+  const early = findEarlyAcknowledgements(events);
   if (early.length > 0) throw new Error(`acknowledged before the flush: ${early.slice(0, 3).join("; ")}`);
-  const points = pointsOf(events);
+  const points = listCrashPoints(events);
   let acknowledged = 0;
   for (let round = 0; round < rounds; round++) {
     const point = points[Math.floor(random() * points.length)] as number;
     const loss = LOSSES[round % LOSSES.length] as Loss;
-    const found = afterPowerLoss(events, point, loss, random);
+    const found = checkAfterPowerLoss(events, point, loss, random);
     acknowledged += found.acknowledged;
     if (found.wrong.length > 0) {
       throw new Error(`seed ${seed}, power lost at ${point} with ${loss}: ${found.wrong.slice(0, 5).join("; ")}`);

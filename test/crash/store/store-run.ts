@@ -1,21 +1,21 @@
 // Starts the writing process and passes its output to an oracle.
 import { join } from "node:path";
-import { linesIn } from "#test/support/net/lines.ts";
+import { readLines } from "#test/support/net/lines.ts";
 import type { ChildOrder } from "./store-child.ts";
 import type { Oracle } from "./store-oracle.ts";
 
-export type Run = { code: number | null; signal: Bun.Subprocess["signalCode"]; errors: string };
+export type ChildResult = { code: number | null; signal: Bun.Subprocess["signalCode"]; errors: string };
 
-export type RunOptions = {
+export type ChildOptions = {
   /** Command prefix, such as strace and its options. */
   through?: string[];
   env?: Record<string, string>;
   /** Called after each line. */
-  heard?(line: string, child: Bun.Subprocess): void;
+  onLine?(line: string, child: Bun.Subprocess): void;
 };
 
 /** Runs one writing process to its end. */
-export const runChild = async (order: ChildOrder, oracle: Oracle, options: RunOptions = {}): Promise<Run> => {
+export const runChild = async (order: ChildOrder, oracle: Oracle, options: ChildOptions = {}): Promise<ChildResult> => {
   const command = [process.execPath, join(import.meta.dir, "store-child.ts"), JSON.stringify(order)];
   const child = Bun.spawn([...(options.through ?? []), ...command], {
     stdin: "ignore",
@@ -24,9 +24,9 @@ export const runChild = async (order: ChildOrder, oracle: Oracle, options: RunOp
     env: { ...Bun.env, ...options.env },
   });
   const errors = new Response(child.stderr).text();
-  for await (const line of linesIn(child.stdout)) {
-    oracle.hear(line);
-    options.heard?.(line, child);
+  for await (const line of readLines(child.stdout)) {
+    oracle.handleLine(line);
+    options.onLine?.(line, child);
   }
   await child.exited;
   return { code: child.exitCode, signal: child.signalCode, errors: await errors };

@@ -14,11 +14,11 @@ export type Event = { from: number; to: number; file: string } & (
 
 const FILES = /\/(slipway\.db(?:-wal|-journal)?)$/;
 
-const bytesOf = (hex: string): Uint8Array => Uint8Array.fromHex(hex.replaceAll("\\x", ""));
-const textOf = (hex: string): string => new TextDecoder().decode(bytesOf(hex));
+const parseHex = (hex: string): Uint8Array => Uint8Array.fromHex(hex.replaceAll("\\x", ""));
+const parseHexText = (hex: string): string => new TextDecoder().decode(parseHex(hex));
 
 /** The strace options that this file can parse: all threads, file names, all bytes in hexadecimal. */
-export const straceTo = (file: string): string[] => [
+export const straceCommand = (file: string): string[] => [
   "strace",
   "-f",
   "-y",
@@ -48,7 +48,7 @@ export const readTrace = (trace: string): Event[] => {
     const call = /^(\d+)\s+(\w+)\((.*)$/s.exec(line);
     if (!call) continue;
     const [, pid = "", name = "", rest = ""] = call;
-    const event = eventOf(name, rest, at);
+    const event = parseEvent(name, rest, at);
     if (event) events.push(event);
     if (rest.endsWith("<unfinished ...>")) {
       if (event) event.to = Number.POSITIVE_INFINITY;
@@ -60,20 +60,21 @@ export const readTrace = (trace: string): Event[] => {
   return events;
 };
 
-const eventOf = (name: string, rest: string, at: number): Event | undefined => {
+const parseEvent = (name: string, rest: string, at: number): Event | undefined => {
   if (name === "unlink" || name === "unlinkat") {
-    const file = FILES.exec(textOf(/"([^"]*)"/.exec(rest)?.[1] ?? ""))?.[1];
+    const file = FILES.exec(parseHexText(/"([^"]*)"/.exec(rest)?.[1] ?? ""))?.[1];
     return file ? { kind: "unlink", from: at, to: at, file } : undefined;
   }
   const [, fd, path = ""] = /^(\d+)<([^>]*)>/.exec(rest) ?? [];
   const data = /, "([^"]*)"/.exec(rest)?.[1] ?? "";
-  if (name === "write") return fd === "1" ? { kind: "say", from: at, to: at, file: "", text: textOf(data) } : undefined;
-  const file = FILES.exec(textOf(path))?.[1];
+  if (name === "write")
+    return fd === "1" ? { kind: "say", from: at, to: at, file: "", text: parseHexText(data) } : undefined;
+  const file = FILES.exec(parseHexText(path))?.[1];
   if (!file) return undefined;
   const place = { from: at, to: at, file };
   if (name === "pwrite64") {
     const offset = Number(/", \d+, (\d+)/.exec(rest)?.[1]);
-    return { ...place, kind: "write", offset, data: bytesOf(data) };
+    return { ...place, kind: "write", offset, data: parseHex(data) };
   }
   if (name === "ftruncate") return { ...place, kind: "truncate", size: Number(/>, (\d+)/.exec(rest)?.[1]) };
   return { ...place, kind: "sync" };
@@ -89,7 +90,7 @@ const SECTOR = 512;
  * Returns the files as they may be found after a power failure at `point`: everything flushed by then, and of the rest what `loss` allows:
  * nothing, everything, some of the writes, or some of their sectors.
  */
-export const imageAt = (
+export const buildDiskImage = (
   events: readonly Event[],
   point: number,
   loss: Loss,
@@ -103,9 +104,10 @@ export const imageAt = (
       continue;
     }
     const old = files.get(event.file) ?? new Uint8Array();
-    if (isFlushed(events, event, point)) files.set(event.file, applied(old, event));
-    else if (loss === "everything" || (loss === "some" && random() < 0.5)) files.set(event.file, applied(old, event));
-    else if (loss === "torn") files.set(event.file, torn(old, event, random));
+    if (isFlushed(events, event, point)) files.set(event.file, applyEvent(old, event));
+    else if (loss === "everything" || (loss === "some" && random() < 0.5))
+      files.set(event.file, applyEvent(old, event));
+    else if (loss === "torn") files.set(event.file, applyTorn(old, event, random));
     else files.set(event.file, old);
   }
   return files;
@@ -115,7 +117,7 @@ export const imageAt = (
 const isFlushed = (events: readonly Event[], change: Event, point: number): boolean =>
   events.some((one) => one.kind === "sync" && one.file === change.file && one.from > change.to && one.to <= point);
 
-const applied = (old: Uint8Array, event: Event): Uint8Array => {
+const applyEvent = (old: Uint8Array, event: Event): Uint8Array => {
   if (event.kind === "truncate") {
     const cut = new Uint8Array(event.size);
     cut.set(old.subarray(0, event.size));
@@ -129,18 +131,18 @@ const applied = (old: Uint8Array, event: Event): Uint8Array => {
   return next;
 };
 
-const torn = (old: Uint8Array, event: Event, random: () => number): Uint8Array => {
-  if (event.kind !== "write") return random() < 0.5 ? applied(old, event) : old;
+const applyTorn = (old: Uint8Array, event: Event, random: () => number): Uint8Array => {
+  if (event.kind !== "write") return random() < 0.5 ? applyEvent(old, event) : old;
   let file = old;
   for (let at = 0; at < event.data.length; at += SECTOR) {
     const data = event.data.subarray(at, at + SECTOR);
-    if (random() < 0.5) file = applied(file, { ...event, offset: event.offset + at, data });
+    if (random() < 0.5) file = applyEvent(file, { ...event, offset: event.offset + at, data });
   }
   return file;
 };
 
 /** Returns the bytes of the log that were written but not flushed when the process started `said`. */
-export const unflushedAt = (events: readonly Event[], said: Event): number =>
+export const countUnflushed = (events: readonly Event[], said: Event): number =>
   events
     .filter((one) => one.file === "slipway.db-wal" && one.kind === "write" && one.from < said.from)
     .filter((one) => !isFlushed(events, one, said.from)).length;

@@ -1,8 +1,8 @@
 // Time for daemon tests: stopped until advanced. With real processes and sockets, a test waits for them first and then advances the time.
 import type { Timer } from "#base/clock.ts";
-import { StillClock, settled } from "#test/wire/support.ts";
+import { nextTurn, StillClock } from "#test/wire/support.ts";
 
-export { settled };
+export { nextTurn };
 
 export class WatchedClock extends StillClock {
   /** The milliseconds of every `after`, in order. */
@@ -23,7 +23,7 @@ export const runUntil = async <T>(clock: StillClock, work: Promise<T>): Promise<
   watched.catch(() => {});
   while (!over) {
     await clock.advance(10);
-    await settled();
+    await nextTurn();
   }
   return watched;
 };

@@ -6,7 +6,7 @@ import { Agent, type AgentHandlers } from "#src/wire/agent-api.ts";
 import { ByteStream } from "#src/wire/byte-stream.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
 import { Lifecycle_State, Log_Level, type ManifestSchema } from "#src/wire/gen/agent_pb.ts";
-import { routerFor } from "#src/wire/service.ts";
+import { createRouter } from "#src/wire/service.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 
 export type ManifestInit = MessageInitShape<typeof ManifestSchema>;
@@ -17,7 +17,7 @@ type Names = keyof Handlers;
 type SocketData = { stream?: ByteStream };
 
 /** One call as received: the method and its request. */
-export type Seen = { method: string; request: unknown; connection: number };
+export type ReceivedCall = { method: string; request: unknown; connection: number };
 
 export const bytes = (first: number): Uint8Array => new Uint8Array(16).fill(first);
 
@@ -32,7 +32,7 @@ export const script = (text: string, rest: Partial<Exclude<Script, { $typeName: 
 });
 
 export class RecordingServer implements AsyncDisposable {
-  readonly seen: Seen[] = [];
+  readonly seen: ReceivedCall[] = [];
   /** Upgrade requests, including rejected ones. */
   readonly dialled: { path: string; token: string | null }[] = [];
   manifest: ManifestInit = {};
@@ -62,7 +62,7 @@ export class RecordingServer implements AsyncDisposable {
         const { pathname, search } = new URL(request.url);
         if (pathname.endsWith("/me/tunnel")) return this.#tunnel();
         this.dialled.push({ path: pathname + search, token: request.headers.get("service-session-token") });
-        this.#changed();
+        this.#wakeWatchers();
         if (this.status !== 101) return new Response("no", { status: this.status });
         return server.upgrade(request, { data: {} }) ? undefined : new Response("no", { status: 426 });
       },
@@ -83,12 +83,12 @@ export class RecordingServer implements AsyncDisposable {
   }
 
   /** Cuts every connection without closing it properly. */
-  cut(): void {
+  dropConnections(): void {
     for (const socket of this.#sockets) socket.terminate();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.cut();
+    this.dropConnections();
     await this.#server.stop(true);
   }
 
@@ -106,7 +106,7 @@ export class RecordingServer implements AsyncDisposable {
     return new Response("no", { status: 404 });
   }
 
-  calls(method: Names): Seen[] {
+  calls(method: Names): ReceivedCall[] {
     return this.seen.filter((one) => one.method === method);
   }
 
@@ -123,7 +123,7 @@ export class RecordingServer implements AsyncDisposable {
     return this.stored.get(Buffer.from(bytes(source)).toString("hex")) ?? [];
   }
 
-  #changed(): void {
+  #wakeWatchers(): void {
     const watchers = this.#watchers;
     this.#watchers = new Set();
     for (const wake of watchers) wake();
@@ -139,7 +139,7 @@ export class RecordingServer implements AsyncDisposable {
     });
     ws.data.stream = stream;
     const session = new YamuxSession(stream, { role: "server", clock: systemClock, ping_interval_ms: 0 });
-    void serveSession(session, routerFor(Agent, this.#handlers(connection)), { clock: systemClock });
+    void serveSession(session, createRouter(Agent, this.#handlers(connection)), { clock: systemClock });
   }
 
   #handlers(connection: number): Handlers {
@@ -152,7 +152,7 @@ export class RecordingServer implements AsyncDisposable {
           await this.after(method, request);
           return made;
         } finally {
-          this.#changed();
+          this.#wakeWatchers();
         }
       },
     });

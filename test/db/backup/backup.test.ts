@@ -7,7 +7,7 @@ import { openEncryption } from "#base/encryption.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { Flow } from "#db/backup/flow.ts";
 import { removeLeftovers } from "#db/backup/kept.ts";
-import { BackupError, backupName, MANIFEST } from "#db/backup/manifest.ts";
+import { BackupError, MANIFEST, toBackupName } from "#db/backup/manifest.ts";
 import { restoreBackup } from "#db/backup/restore.ts";
 import { ScheduledBackups } from "#db/backup/schedule.ts";
 import { Blobs } from "#db/blobs.ts";
@@ -19,7 +19,7 @@ import { insertUser } from "#db/users/users.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 
-const put = insertInto(settings);
+const INSERT_SETTING = insertInto(settings);
 const signal = new AbortController().signal;
 const flow = () => new Flow(systemClock, 0, signal);
 
@@ -43,7 +43,11 @@ beforeEach(async () => {
   const account = { status: "active" as const, login_type: "none", roles: [], ...times };
   const user = insertUser({ id: "u", email: "u@example.com", username: "u", ...account });
   const file = { id: crypto.randomUUID(), hash, mimetype: "application/x-tar", size: bytes.byteLength };
-  await store.commit([user, put({ key: "one", value: "1" }), insertFile({ ...file, created_by: "u", created_at: 0 })]);
+  await store.commit([
+    user,
+    INSERT_SETTING({ key: "one", value: "1" }),
+    insertFile({ ...file, created_by: "u", created_at: 0 }),
+  ]);
 });
 
 afterEach(async () => {
@@ -51,14 +55,14 @@ afterEach(async () => {
   place[Symbol.dispose]();
 });
 
-const backUp = (target: string, clock = systemClock) =>
+const runBackup = (target: string, clock = systemClock) =>
   makeBackup({ data_dir: data, target: join(place.path, target), clock, rateMb: 0, signal });
 
 const refusal = (work: Promise<unknown>): Promise<unknown> =>
   work.then(() => undefined).catch((error: unknown) => error);
 
 /** Returns the value of the row `one` in a restored folder. */
-const valueIn = async (directory: string): Promise<string> => {
+const readValue = async (directory: string): Promise<string> => {
   const restored = openIn(directory);
   try {
     const map = (row: readonly unknown[]) => String(row[0]);
@@ -72,12 +76,12 @@ describe("a backup", () => {
   test.each(["backups", "one.tar"])(
     "[OP-1] [OP-2] made into %s holds database, uploads and key, for one user alone",
     async (target) => {
-      const { path, manifest } = await backUp(target);
+      const { path, manifest } = await runBackup(target);
       expect(manifest.files.map((file) => file.path)).toEqual(["slipway.db", uploaded, "encryption.key"]);
       expect(statSync(path).mode & 0o077).toBe(0);
       const restored = join(place.path, "restored");
       await restoreBackup(path, restored, flow());
-      expect(await valueIn(restored)).toBe("1");
+      expect(await readValue(restored)).toBe("1");
       expect(readFileSync(join(restored, uploaded), "utf8")).toBe("uploaded");
       expect(readFileSync(join(restored, "encryption.key"))).toEqual(readFileSync(join(data, "encryption.key")));
       expect(statSync(join(restored, "encryption.key")).mode & 0o777).toBe(0o600);
@@ -86,19 +90,19 @@ describe("a backup", () => {
   );
 
   test("[OP-1] a .tar can be read by other programs", async () => {
-    const { path } = await backUp("one.tar");
+    const { path } = await runBackup("one.tar");
     const files = await new Bun.Archive(await Bun.file(path).bytes()).files();
     expect([...files.keys()].sort()).toEqual(["encryption.key", uploaded, MANIFEST, "slipway.db"].sort());
   });
 
   test("[OP-1] [OP-3] contains no later write, never replaces another, and leaves nothing behind when it fails", async () => {
-    const { path } = await backUp("one.tar");
+    const { path } = await runBackup("one.tar");
     await store.commit([{ sql: "update settings set value = '2' where key = 'one'", rows: [[]] }]);
-    expect(String(await refusal(backUp("one.tar")))).toContain("exists already");
+    expect(String(await refusal(runBackup("one.tar")))).toContain("exists already");
     await restoreBackup(path, join(place.path, "restored"), flow());
-    expect(await valueIn(join(place.path, "restored"))).toBe("1");
+    expect(await readValue(join(place.path, "restored"))).toBe("1");
     rmSync(join(data, uploaded));
-    expect(await refusal(backUp("backups"))).toBeInstanceOf(BackupError);
+    expect(await refusal(runBackup("backups"))).toBeInstanceOf(BackupError);
     expect(readdirSync(join(place.path, "backups"))).toEqual([]);
     expect(readdirSync(join(data, "backups"))).toEqual([]);
   });
@@ -134,7 +138,7 @@ describe("a backup", () => {
 
 describe("a restore", () => {
   test("[OP-3] goes only into an empty folder, and cleans up an interrupted attempt", async () => {
-    const { path } = await backUp("backups");
+    const { path } = await runBackup("backups");
     expect(String(await refusal(restoreBackup(path, data, flow())))).toContain("is not empty");
     const parent = restoreBackup(join(place.path, "backups"), join(place.path, "restored"), flow());
     expect(String(await refusal(parent))).toContain(`name one, such as ${path}`);
@@ -143,7 +147,7 @@ describe("a restore", () => {
     for (const folder of [".restore", "files/ab"]) mkdirSync(join(restored, folder), { recursive: true });
     for (const file of [".restore/slipway.db", "encryption.key"]) writeFileSync(join(restored, file), "half");
     await restoreBackup(path, restored, flow());
-    expect(await valueIn(restored)).toBe("1");
+    expect(await readValue(restored)).toBe("1");
     expect(readdirSync(restored)).not.toContain(".restore");
   });
 
@@ -164,7 +168,7 @@ describe("a restore", () => {
     writeFileSync(join(path, MANIFEST), edit(readFileSync(join(path, MANIFEST), "utf8")));
 
   test.each(damages)("[OP-3] of %s is refused, and nothing is there afterwards", async (_what, damage, said) => {
-    const { path } = await backUp("backups");
+    const { path } = await runBackup("backups");
     damage(path);
     const there = join(place.path, "there");
     mkdirSync(there);
@@ -178,7 +182,7 @@ describe("a restore", () => {
   });
 
   test("[OP-3] of a damaged database with correct checksums is refused", async () => {
-    const { path } = await backUp("backups");
+    const { path } = await runBackup("backups");
     const file = join(path, "slipway.db");
     const bytes = readFileSync(file);
     bytes.fill(0xff, 8192, 20_000);
@@ -189,7 +193,7 @@ describe("a restore", () => {
   });
 
   test("[OP-3] of a truncated or altered .tar is refused", async () => {
-    const { path } = await backUp("one.tar");
+    const { path } = await runBackup("one.tar");
     const bytes = readFileSync(path);
     for (const cut of [0, 100, 512, 5000, bytes.length - 1500]) {
       writeFileSync(path, bytes.subarray(0, cut));
@@ -247,7 +251,7 @@ describe("scheduled backups", () => {
       await after(wait);
       times.push(clock.now());
     }
-    expect(names()).toEqual(["notes.txt", ...times.slice(1).map(backupName)]);
+    expect(names()).toEqual(["notes.txt", ...times.slice(1).map(toBackupName)]);
     await backups.stop();
   });
 
@@ -271,8 +275,8 @@ describe("scheduled backups", () => {
   test("[OP-5] a damaged one, a future-dated one and an unreadable folder delay neither the start nor the next", async () => {
     const clock = new ManualClock();
     const { backups, after, names, folder } = schedule(clock);
-    const damaged = backupName(clock.now() - HOUR);
-    const ahead = backupName(clock.now() + 1000 * HOUR);
+    const damaged = toBackupName(clock.now() - HOUR);
+    const ahead = toBackupName(clock.now() + 1000 * HOUR);
     for (const name of [damaged, ahead]) mkdirSync(join(folder, name), { recursive: true });
     writeFileSync(join(folder, damaged, MANIFEST), "{");
     writeFileSync(join(folder, ahead, MANIFEST), "{}");
@@ -281,7 +285,7 @@ describe("scheduled backups", () => {
     expect(names()).toContain(damaged);
     await after(6 * HOUR);
     // The damaged one does not count among the two that are kept; one with another time is left alone.
-    expect(names()).toEqual([backupName(clock.now() - 6 * HOUR), backupName(clock.now()), ahead]);
+    expect(names()).toEqual([toBackupName(clock.now() - 6 * HOUR), toBackupName(clock.now()), ahead]);
     await backups.stop();
     rmSync(folder, { recursive: true });
     writeFileSync(folder, "no folder");
@@ -294,13 +298,13 @@ describe("scheduled backups", () => {
 
   test("[OP-5] leftovers of a killed one are removed by a later one", async () => {
     const folder = join(place.path, "scheduled");
-    const half = `.${backupName(0)}.part`;
+    const half = `.${toBackupName(0)}.part`;
     const left = [join(folder, half), join(folder, `${half}.tar`), join(data, "backups", `${half}-pins`)];
     const now = systemClock.now();
     const old = now / 1000 - 90_000;
     for (const path of left) mkdirSync(path, { recursive: true });
     for (const path of left) utimesSync(path, old, old);
-    mkdirSync(join(folder, `.${backupName(now)}.part`));
+    mkdirSync(join(folder, `.${toBackupName(now)}.part`));
     await removeLeftovers([folder, join(data, "backups"), join(place.path, "missing")], now);
     expect(left.filter((path) => existsSync(path))).toEqual([]);
     expect(readdirSync(folder)).toHaveLength(1);

@@ -34,11 +34,11 @@ test.each(changes)("[OP-2] a copy whose file %s meanwhile is mended to what the 
   await using from = await open(file, "r");
   const draft = await Draft.make(from, to, flow());
   change(file);
-  await draft.mend(from, flow());
+  await draft.repair(from, flow());
   expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
   // Again, as if something in the snapshot had been removed.
   change(file);
-  await draft.mend(from, flow());
+  await draft.repair(from, flow());
   await draft.close();
   expect(readFileSync(to).equals(readFileSync(file))).toBe(true);
 });
@@ -51,13 +51,13 @@ test("[OP-5] repairing writes only what has changed, and reads eight times as fa
   const draft = await Draft.make(from, to, flow());
   writeAt(file, PIECE_BYTES);
   const counting = new CountingFlow(systemClock, 0, new AbortController().signal);
-  await draft.mend(from, counting);
+  await draft.repair(from, counting);
   await draft.close();
   expect(counting.written).toEqual([PIECE_BYTES]);
   expect(counting.passed).toBe(MUCH / 8 + PIECE_BYTES);
 });
 
-test("[OP-5] the write-ahead log is held for the last pass alone, and the copy has what was committed before that", async () => {
+test("[OP-5] holds the write-ahead log only for the last pass, and the copy has everything committed before it", async () => {
   using place = temporaryDirectory();
   const [file, to] = [join(place.path, "some.db"), join(place.path, "copy.db")];
   using db = new Database(file, { create: true });
@@ -69,7 +69,7 @@ test("[OP-5] the write-ahead log is held for the last pass alone, and the copy h
   add();
   expect(isCut()).toBe(true);
   add();
-  const { hashes } = await copy.take(flow(), async () => {
+  const { hashes } = await copy.copyCommitted(flow(), async () => {
     add();
     expect(isCut()).toBe(false);
   });

@@ -9,8 +9,8 @@ import { makeLocks } from "#db/pg/alone.ts";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 const OLD = "takes away what is old or too much: what comes meanwhile is taken next time";
-const OF_ONE = "its other rows belong to the same chat, workspace or agent, of which one node has the actor";
-const FIRST =
+const ONE_ACTOR_REASON = "its other rows belong to the same chat, workspace or agent, of which one node has the actor";
+const NO_GUARD_REASON =
   "whoever makes such a row guards nothing that is written here, so it may come right after this one, on one server too";
 
 /** The statement's words, and the reason. */
@@ -31,11 +31,11 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ["delete from hook_dispatches", OLD],
   ["delete from trial_diffs", "a trial that has ended stays so"],
   ["delete from notifications", OLD],
-  ['delete from "app_statuses" where "app_statuses"."agent_id"', OF_ONE],
-  ['delete from "agent_apps"', OF_ONE],
-  ['delete from "agent_log_sources"', OF_ONE],
-  ['delete from "agent_metadata"', OF_ONE],
-  ['delete from "agent_scripts"', OF_ONE],
+  ['delete from "app_statuses" where "app_statuses"."agent_id"', ONE_ACTOR_REASON],
+  ['delete from "agent_apps"', ONE_ACTOR_REASON],
+  ['delete from "agent_log_sources"', ONE_ACTOR_REASON],
+  ['delete from "agent_metadata"', ONE_ACTOR_REASON],
+  ['delete from "agent_scripts"', ONE_ACTOR_REASON],
   ['update "chats" set "pin_order"', "all chats of a user are of one part"],
   ['update "connection_logs"', "what a start closes is of agents that are gone, which do not come back"],
   [
@@ -43,13 +43,16 @@ const REVIEWED: readonly (readonly [string, string])[] = [
     "what has lapsed cannot be renewed: renewing looks at the same time",
   ],
   ['delete from "oauth2_apps"', "a grant changes its application's row, which is looked at again then"],
-  ['update "organizations" set "updated_at"', FIRST],
-  ['update "users" set "deleted" = ? where ("users"."id" = ? and "users"."deleted" = ? and (json_array_length', FIRST],
+  ['update "organizations" set "updated_at"', NO_GUARD_REASON],
+  [
+    'update "users" set "deleted" = ? where ("users"."id" = ? and "users"."deleted" = ? and (json_array_length',
+    NO_GUARD_REASON,
+  ],
   ["insert into timers", "a workspace that is being made reads its template and its owner when its build has ended"],
   ["insert into notifications", "one notice more or less, in the moment in which somebody switches them off"],
 ];
 
-type Written = { readonly text: string; readonly isAlone: boolean };
+type SourceStatement = { readonly text: string; readonly isAlone: boolean };
 
 const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(text);
 
@@ -57,7 +60,7 @@ const isWrite = (text: string): boolean => /^\s*(insert|update|delete)\b/i.test(
 const readsOthers = (text: string): boolean =>
   /\b(from|join)\s+(?!json_each)["\w$]/i.test(text.replace(/^\s*delete\s+from\b/i, "delete"));
 
-const compiled = (): Written[] =>
+const listCompiled = (): SourceStatement[] =>
   compiledTexts.flatMap(({ text, alone }) => {
     try {
       return [{ text: text(), isAlone: alone !== undefined }];
@@ -68,7 +71,7 @@ const compiled = (): Written[] =>
   });
 
 /** Returns the statements in a file as text, with the other fields of their object. */
-const written = (file: string): Written[] => {
+const listSourceStatements = (file: string): SourceStatement[] => {
   const source = readFileSync(ROOT + file, "utf8");
   return [...source.matchAll(/`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g)].map(({ 0: found, index }) => {
     const around = source.slice(source.lastIndexOf("{\n", index), source.indexOf("\n}", index));
@@ -87,7 +90,7 @@ test("[PQ-13] a statement that looks at other rows than it writes is written alo
   );
   for (const file of files.filter((one) => one.startsWith("db/"))) await import(ROOT + file);
   await import("#src/context/open.ts");
-  const found = [...compiled(), ...files.flatMap(written)]
+  const found = [...listCompiled(), ...files.flatMap(listSourceStatements)]
     .filter(({ text }) => isWrite(text) && readsOthers(text))
     .map(({ text, isAlone }) => ({ text: flat(text), isAlone }));
   const unnamed = found.filter(({ text, isAlone }) => !isAlone && !REVIEWED.some(([words]) => text.startsWith(words)));

@@ -1,23 +1,23 @@
 // The assignment of shards: nodes join, die and pause at random, and the rules are checked after each step. A failure prints the seed.
 import { expect, test } from "bun:test";
 import { PARTS } from "#base/parts.ts";
-import { type Held, type Move, planMoves } from "#db/pg/parts/assignment.ts";
+import { type HeldPart, type Move, planMoves } from "#db/pg/parts/assignment.ts";
 import { randomFrom } from "#test/support/random.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
 const RUNS = 200;
 const STEPS = 30;
 
-const countsOf = (held: readonly Held[], living: readonly string[]): number[] =>
+const countPerNode = (held: readonly HeldPart[], living: readonly string[]): number[] =>
   living.map((node) => held.filter((one) => one.node === node).length).sort((a, b) => b - a);
 
 /** Returns how many shards may stay where they are in the final balanced state, derived from the rule rather than the algorithm. */
-const mostThatStay = (held: readonly Held[], living: readonly string[]): number => {
+const maxUnmoved = (held: readonly HeldPart[], living: readonly string[]): number => {
   const [least, over] = [Math.floor(held.length / living.length), held.length % living.length];
-  return countsOf(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
+  return countPerNode(held, living).reduce((sum, count, at) => sum + Math.min(count, least + (at < over ? 1 : 0)), 0);
 };
 
-const after = (held: readonly Held[], moves: readonly Move[]): Held[] => {
+const applyMoves = (held: readonly HeldPart[], moves: readonly Move[]): HeldPart[] => {
   const to = new Map(moves.map((move) => [move.part, move.to]));
   return held.map((one, part) => {
     const node = to.get(part);
@@ -27,15 +27,15 @@ const after = (held: readonly Held[], moves: readonly Move[]): Held[] => {
 
 test(`[CP-4] all have the same, the fewest parts move, and none twice within a lease (seed ${SEED})`, () => {
   const random = randomFrom(SEED);
-  const below = (n: number): number => Math.floor(random() * n);
+  const randomBelow = (n: number): number => Math.floor(random() * n);
   for (let run = 0; run < RUNS; run++) {
-    let held: Held[] = Array.from({ length: run % 2 === 0 ? PARTS : 1 + below(40) }, () => ({ node: "" }));
+    let held: HeldPart[] = Array.from({ length: run % 2 === 0 ? PARTS : 1 + randomBelow(40) }, () => ({ node: "" }));
     const living: string[] = [];
     let joined = 0;
     for (let step = 0; step < STEPS; step++) {
       const chance = random();
       if (living.length === 0 || (chance < 0.4 && living.length < 12)) living.push(`node-${run}-${joined++}`);
-      else if (chance < 0.6) living.splice(below(living.length), 1);
+      else if (chance < 0.6) living.splice(randomBelow(living.length), 1);
       else if (chance < 0.9) held = held.map(({ node }) => ({ node }));
       if (living.length === 0) {
         expect(planMoves(held, living)).toEqual([]);
@@ -51,24 +51,24 @@ test(`[CP-4] all have the same, the fewest parts move, and none twice within a l
         told,
       ).toEqual([]);
       // A new one moves only if its node is dead; an unowned one always moves.
-      const lives = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
+      const isOwnerAlive = ({ part }: Move): boolean => living.includes(held[part]?.node ?? "");
       expect(
-        moves.filter((move) => held[move.part]?.isNew && lives(move)),
+        moves.filter((move) => held[move.part]?.isNew && isOwnerAlive(move)),
         told,
       ).toEqual([]);
-      const next = after(held, moves);
+      const next = applyMoves(held, moves);
       expect(
         next.filter(({ node }) => !living.includes(node)),
         told,
       ).toEqual([]);
       if (!held.some(({ node, isNew }) => isNew && living.includes(node))) {
-        const counts = countsOf(next, living);
+        const counts = countPerNode(next, living);
         expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), told).toBeLessThan(2);
-        expect(moves.length, told).toBe(held.length - mostThatStay(held, living));
+        expect(moves.length, told).toBe(held.length - maxUnmoved(held, living));
       }
       expect(planMoves(next, living), `${told}: asked again`).toEqual([]);
       const rested = next.map(({ node }) => ({ node }));
-      const counts = countsOf(after(rested, planMoves(rested, living)), living);
+      const counts = countPerNode(applyMoves(rested, planMoves(rested, living)), living);
       expect((counts[0] ?? 0) - (counts.at(-1) ?? 0), `${told}: after a rest`).toBeLessThan(2);
       held = next;
     }

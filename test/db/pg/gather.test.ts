@@ -10,9 +10,9 @@ import { gatherOutgoing } from "#db/pg/gather.ts";
 import { openPgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
-import { outcomeOf } from "../contract.ts";
+import { awaitOutcome } from "../contract.ts";
 
-const lines = (first: number, count: number): Statement[] =>
+const makeLines = (first: number, count: number): Statement[] =>
   insertAgentLogs(
     first,
     1,
@@ -20,11 +20,12 @@ const lines = (first: number, count: number): Statement[] =>
     Array.from({ length: count }, (_, i) => ({ created_at: 0, level: 2, output: `line ${first + i}` })),
   );
 const counted = updateLogsLength("a", 1);
-const pending = (...batch: Statement[]): Pending => ({ batch, rows: 0, bytes: 0, resolve() {}, reject() {} });
-const many = (): Pending[] => Array.from({ length: 10 }, (_, i) => pending(counted, ...lines(i * 100, i < 5 ? 1 : 30)));
+const makePending = (...batch: Statement[]): Pending => ({ batch, rows: 0, bytes: 0, resolve() {}, reject() {} });
+const makeMany = (): Pending[] =>
+  Array.from({ length: 10 }, (_, i) => makePending(counted, ...makeLines(i * 100, i < 5 ? 1 : 30)));
 
 test("[PQ-11] lines of many batches go behind everything else in one statement, in their order", () => {
-  const group = many();
+  const group = makeMany();
   const outgoing = gatherOutgoing(group, true);
   expect(outgoing.map(({ of }) => of && group.indexOf(of))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, undefined]);
   const { text = "", params = [] } = outgoing.at(-1)?.sent ?? {};
@@ -38,14 +39,14 @@ test("[PQ-11] lines of many batches go behind everything else in one statement, 
 });
 
 test("[PQ-11] where another statement touches them or says nothing of itself, where they are few, and after a refusal each is in its place", () => {
-  const inPlace = (group: readonly Pending[], isGathered = true): boolean =>
+  const isGatheredInPlace = (group: readonly Pending[], isGathered = true): boolean =>
     gatherOutgoing(group, isGathered).every(({ of }) => of !== undefined);
-  expect(inPlace(many(), false)).toBe(true);
-  expect(inPlace([...many(), pending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
+  expect(isGatheredInPlace(makeMany(), false)).toBe(true);
+  expect(isGatheredInPlace([...makeMany(), makePending(...deleteSubAgent({ id: "a", key: 1 }))])).toBe(true);
   const { touches: _touches, ...silent } = counted;
-  expect(inPlace([...many(), pending(silent)])).toBe(true);
-  expect(inPlace([pending(counted, ...lines(1, 3))])).toBe(true);
-  expect(inPlace(many())).toBe(false);
+  expect(isGatheredInPlace([...makeMany(), makePending(silent)])).toBe(true);
+  expect(isGatheredInPlace([makePending(counted, ...makeLines(1, 3))])).toBe(true);
+  expect(isGatheredInPlace(makeMany())).toBe(false);
 });
 
 testNeeding(
@@ -63,7 +64,7 @@ testNeeding(
     const starts = Array.from({ length: 20 }, (_, i) => i * 10);
     // The eighth contains a number that the third has used.
     starts[7] = 20;
-    const outcomes = await Promise.all(starts.map((first) => outcomeOf(store.commit(lines(first, 2)))));
+    const outcomes = await Promise.all(starts.map((first) => awaitOutcome(store.commit(makeLines(first, 2)))));
     expect(outcomes.map((outcome, i) => (outcome === "done" ? "" : `${i}: ${outcome}`)).filter(Boolean)).toEqual([
       "7: constraint",
     ]);

@@ -8,27 +8,27 @@ import { ClusterNode } from "#db/pg/node.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import type { PartsHandler } from "#db/pg/parts/possession.ts";
 import { startCountingProxy } from "#test/bench/size/counting-proxy.ts";
-import { haltingClock } from "#test/support/cluster/halting-clock.ts";
+import { createHaltingClock } from "#test/support/cluster/halting-clock.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
 import { upsertSetting } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { awaitOutcome } from "../contract.ts";
 
 const LEASE_MS = 2000;
-const ALL = Array.from({ length: PARTS }, (_, part) => part);
-type Ended = { leave(): Promise<void> };
-const ends: Ended[] = [];
+const ALL_PARTS = Array.from({ length: PARTS }, (_, part) => part);
+type Leavable = { leaveCluster(): Promise<void> };
+const cleanups: Leavable[] = [];
 let database: Promise<TestDatabase> | undefined;
 afterEach(async () => {
-  for (const one of ends.splice(0)) await one.leave();
+  for (const one of cleanups.splice(0)) await one.leaveCluster();
   await (await database)?.remove();
   database = undefined;
 });
 
 type Options = { clock?: typeof systemClock; handler?: Partial<PartsHandler>; url?: string };
 
-const optionsOf = async (id: string, { clock = systemClock, url: way }: Options = {}) => {
+const makeOptions = async (id: string, { clock = systemClock, url: way }: Options = {}) => {
   database ??= createDatabase();
   const url = way ?? (await database).url;
   const fatal: string[] = [];
@@ -45,34 +45,34 @@ const optionsOf = async (id: string, { clock = systemClock, url: way }: Options 
 
 /** A node with its store, and the calls of its handler in order. */
 const join = async (id: string, more: Options = {}) => {
-  const { options, fatal } = await optionsOf(id, more);
+  const { options, fatal } = await makeOptions(id, more);
   const member = await PartsMember.join(options);
   const store = member.openStore();
-  const leave = async (): Promise<void> => {
+  const leaveCluster = async (): Promise<void> => {
     await member.rest();
     await store.close();
-    await member.leave();
+    await member.leaveCluster();
   };
-  ends.push({ leave });
-  const asked: ["adopt" | "leave", readonly number[]][] = [];
-  const handler = (what: "adopt" | "leave") => async (parts: readonly number[]) => {
+  cleanups.push({ leaveCluster });
+  const asked: ["adopt" | "releaseParts", readonly number[]][] = [];
+  const handler = (what: "adopt" | "releaseParts") => async (parts: readonly number[]) => {
     asked.push([what, parts]);
     expect(parts.every((part) => member.has(part) === (what === "adopt"))).toBe(true);
     await more.handler?.[what]?.(parts);
   };
-  member.onMoves({ adopt: handler("adopt"), leave: handler("leave") });
-  const write = (part?: number) => outcomeOf(store.commit([upsertSetting({ key: id, value: "" })], undefined, part));
-  const parts = () => ALL.filter((part) => member.has(part));
+  member.onMoves({ adopt: handler("adopt"), releaseParts: handler("releaseParts") });
+  const write = (part?: number) => awaitOutcome(store.commit([upsertSetting({ key: id, value: "" })], undefined, part));
+  const parts = () => ALL_PARTS.filter((part) => member.has(part));
   /** All shards that were adopted or left, each time. */
-  const sum = (what: "adopt" | "leave") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
-  return { id, member, store, fatal, leave, write, parts, sum };
+  const sum = (what: "adopt" | "releaseParts") => asked.filter(([one]) => one === what).flatMap(([, which]) => which);
+  return { id, member, store, fatal, leave: leaveCluster, write, parts, sum };
 };
 type Node = Awaited<ReturnType<typeof join>>;
 
 /** Checks that every shard belongs to one node, that they are evenly distributed, and that each node knows where the others are. */
 const isEven = (nodes: readonly Node[]) => (): boolean => {
   const counts = nodes.map(({ member }) => member.count);
-  const owners = ALL.map((part) => nodes.filter(({ member }) => member.has(part)));
+  const owners = ALL_PARTS.map((part) => nodes.filter(({ member }) => member.has(part)));
   return (
     Math.max(...counts) - Math.min(...counts) < 2 &&
     owners.every(
@@ -87,7 +87,7 @@ testNeeding(
   "[CP-7] the first node has all parts at once, and gives of them to those who come until all have the same",
   async () => {
     const a = await join("a:1");
-    expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([PARTS, true, ALL]);
+    expect([a.member.count, a.member.isFirst, a.sum("adopt")]).toEqual([PARTS, true, ALL_PARTS]);
     expect(a.member.hasNext).toBe(false);
     const b = await join("b:1");
     await until(isEven([a, b]));
@@ -95,7 +95,7 @@ testNeeding(
     await until(isEven([a, b, c]));
     // A node was asked to adopt each of its shards as often as it got it, and to release it before it was moved.
     for (const { sum, parts } of [a, b, c]) {
-      const gone = sum("leave");
+      const gone = sum("releaseParts");
       expect(
         sum("adopt")
           .filter((part) => !gone.includes(part))
@@ -103,7 +103,7 @@ testNeeding(
       ).toEqual(parts());
       expect(gone.every((part) => sum("adopt").includes(part))).toBe(true);
     }
-    expect(c.sum("leave")).toEqual([]);
+    expect(c.sum("releaseParts")).toEqual([]);
     const [its = 0] = b.parts();
     expect(a.member.nodeOf(its)).toEqual({ id: "b:1", address: "b:1" });
     expect(b.member.nodeOf(its)).toBeUndefined();
@@ -131,7 +131,7 @@ testNeeding(
   [needs.postgres],
   "[CP-5] [CP-7] a node that stands still loses its parts within its lease, and is refused when it returns",
   async () => {
-    const clock = haltingClock();
+    const clock = createHaltingClock();
     const a = await join("a:1");
     const b = await join("b:1", { clock });
     const c = await join("c:1");
@@ -184,9 +184,9 @@ testNeeding(
     expect([c.member.count, c.fatal]).toEqual([PARTS, []]);
     // A node that is alone again fences it: nothing of its state is left.
     await c.leave();
-    const alone = await ClusterNode.join((await optionsOf("d:1")).options);
-    ends.push(alone);
-    await alone.lead();
+    const alone = await ClusterNode.join((await makeOptions("d:1")).options);
+    cleanups.push(alone);
+    await alone.whenActive();
   },
   60_000,
 );
@@ -200,7 +200,7 @@ testNeeding(
     const left: number[] = [];
     const a = await join("a:1", {
       handler: {
-        leave: async (parts) => {
+        releaseParts: async (parts) => {
           left.push(...parts);
           if (isStuck) await gate.promise;
         },
@@ -217,7 +217,7 @@ testNeeding(
     gate.resolve();
     await until(() => a.sum("adopt").length === PARTS + left.length);
     await until(isEven([a, b]));
-    const gone = a.sum("leave").filter((one) => !a.member.has(one));
+    const gone = a.sum("releaseParts").filter((one) => !a.member.has(one));
     expect(await Promise.all(gone.slice(0, 3).map((one) => a.write(one)))).toEqual(Array(3).fill("moved"));
     expect([a.fatal, b.fatal]).toEqual([[], []]);
   },
@@ -237,7 +237,7 @@ testNeeding(
       },
     });
     await join("b:1");
-    await until(() => a.sum("leave").length > 0);
+    await until(() => a.sum("releaseParts").length > 0);
     expect(a.sum("adopt").length).toBe(3 * PARTS);
   },
   60_000,
@@ -250,10 +250,10 @@ testNeeding(
     database ??= createDatabase();
     const { url } = await database;
     const proxy = startCountingProxy(new URL(url));
-    ends.push({ leave: async () => proxy.stop() });
+    cleanups.push({ leaveCluster: async () => proxy.stop() });
     const a = await join("a:1", { url: proxy.url.href });
     await using sql = new SQL(url, { max: 1 });
-    const renewals = async (count: number): Promise<void> => {
+    const waitForRenewals = async (count: number): Promise<void> => {
       const lease = async () =>
         (await sql.unsafe("select expires_at::text as at from leases where node = 'a:1'"))[0].at;
       for (let i = 0; i < count; i++) {
@@ -261,9 +261,9 @@ testNeeding(
         await until(async () => (await lease()) !== before);
       }
     };
-    await renewals(2);
+    await waitForRenewals(2);
     const [since, { turns }] = [performance.now(), proxy.counts];
-    await renewals(4);
+    await waitForRenewals(4);
     const seconds = (performance.now() - since) / 1000;
     // Two renewals, which also read the shards, and one query of the nodes and the database.
     expect(proxy.counts.turns - turns).toBeLessThanOrEqual(3 * seconds + 3);
@@ -287,14 +287,14 @@ testNeeding(
   [needs.postgres],
   "[CP-8] nodes of both settings never write at once: who comes second says so and ends",
   async () => {
-    const lead = async (id: string) => {
-      const { options } = await optionsOf(id);
+    const joinAndLead = async (id: string) => {
+      const { options } = await makeOptions(id);
       const node = await ClusterNode.join(options);
-      ends.push(node);
-      await node.lead();
+      cleanups.push(node);
+      await node.whenActive();
       return node;
     };
-    const reasonOf = async (work: Promise<unknown>) => {
+    const getRejectionReason = async (work: Promise<unknown>) => {
       const error = await work.then(
         () => undefined,
         (reason) => reason,
@@ -302,27 +302,27 @@ testNeeding(
       expect(error).toBeInstanceOf(UnsafeDatabaseError);
       return (error as Error).message;
     };
-    const alone = await lead("a:1");
-    expect(await reasonOf(join("b:1"))).toBe(
+    const alone = await joinAndLead("a:1");
+    expect(await getRejectionReason(join("b:1"))).toBe(
       "cluster_active is every here, but node a:1 works on this database with cluster_active = one. Set it to one here, or stop that node first",
     );
     // Spares find out when they could take the lease.
-    const spare = await ClusterNode.join((await optionsOf("s:1")).options);
-    ends.push(spare);
+    const spare = await ClusterNode.join((await makeOptions("s:1")).options);
+    cleanups.push(spare);
     const waiting = new AbortController();
-    const led = spare.lead(waiting.signal);
+    const led = spare.whenActive(waiting.signal);
     await until(() => spare.leader?.id === "a:1");
     waiting.abort(new Error("enough"));
     expect(await led.catch(({ message }) => message)).toBe("enough");
-    await alone.leave();
+    await alone.leaveCluster();
     const b = await join("b:1");
     expect(b.member.count).toBe(PARTS);
     const none =
       "cluster_active is one here, but nodes work on this database with cluster_active = every (b:1). Set it to every here, or stop them first";
-    expect(await reasonOf(lead("c:1"))).toBe(none);
-    expect(await reasonOf(spare.lead())).toBe(none);
+    expect(await getRejectionReason(joinAndLead("c:1"))).toBe(none);
+    expect(await getRejectionReason(spare.whenActive())).toBe(none);
     await b.leave();
-    await spare.lead();
+    await spare.whenActive();
     expect(spare.role).toBe("active");
   },
   60_000,
@@ -333,11 +333,11 @@ testNeeding(
   "[CP-8] of two that start at the same moment with different settings one writes",
   async () => {
     for (let round = 0; round < 5; round++) {
-      const node = await ClusterNode.join((await optionsOf(`one${round}:1`)).options);
-      ends.push(node);
-      const [led, joined] = await Promise.allSettled([node.lead(), join(`every${round}:1`)]);
+      const node = await ClusterNode.join((await makeOptions(`one${round}:1`)).options);
+      cleanups.push(node);
+      const [led, joined] = await Promise.allSettled([node.whenActive(), join(`every${round}:1`)]);
       expect([led.status, joined.status].sort()).toEqual(["fulfilled", "rejected"]);
-      await node.leave();
+      await node.leaveCluster();
       if (joined.status === "fulfilled") await joined.value.leave();
     }
   },
@@ -357,7 +357,7 @@ testNeeding(
         lapses++;
       });
     }
-    await using sql = new SQL((await optionsOf("")).options.url, { max: 2 });
+    await using sql = new SQL((await makeOptions("")).options.url, { max: 2 });
     const held = await sql.reserve();
     // Writes to leases hang, as during a database outage; reads still work.
     await held.unsafe("begin; lock table leases in share mode").simple();

@@ -5,18 +5,18 @@ import { configureLogging, resetLogging } from "#base/log.ts";
 import type { Migration } from "#db/engine/migration.ts";
 import { migratePostgres } from "#db/pg/migrate.ts";
 import { PG_MIGRATIONS } from "#db/pg/migrations.ts";
-import { tablesMigration } from "#db/pg/print-migration.ts";
-import { tableConfigs } from "#db/pg/tables.ts";
+import { formatTablesMigration } from "#db/pg/print-migration.ts";
+import { listTableConfigs } from "#db/pg/tables.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { ASKED_BY, CHATS_WITH_QUESTIONS } from "../chats-with-questions.ts";
 
-const SHA256_OF_RELEASED = "865901434a4ecc7f315475214c542e0b02233a263bfd5a3e229e43643bae9503";
+const RELEASED_SHA256 = "865901434a4ecc7f315475214c542e0b02233a263bfd5a3e229e43643bae9503";
 
 const databases: TestDatabase[] = [];
 afterAll(() => Promise.all(databases.map((one) => one.remove())));
 
-const TABLES = tableConfigs()
+const TABLES = listTableConfigs()
   .map(({ name }) => `'${name}'`)
   .join(", ");
 
@@ -24,7 +24,7 @@ const TABLES = tableConfigs()
  * Returns the catalog's description of the tables of db/schema after these migrations, one list after the other. Handwritten parts (the
  * search index, triggers on users, cluster tables) are in no schema and are omitted.
  */
-const after = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
+const schemaAfter = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
   const made = await createDatabase({ empty: true });
   databases.push(made);
   await using sql = new SQL(made.url, { max: 1 });
@@ -40,23 +40,23 @@ const after = async (...lists: (readonly Migration[])[]): Promise<string[]> => {
   return rows.map(({ line }) => line).sort();
 };
 
-const printed: Migration = { name: "tables", sql: tablesMigration(), version: 1 };
+const printed: Migration = { name: "tables", sql: formatTablesMigration(), version: 1 };
 const [released] = PG_MIGRATIONS as [Migration, ...Migration[]];
 
 testNeeding(
   [needs.postgres],
   "[PQ-3] all steps lead to the tables of db/schema, from nothing and from 0.2.0",
   async () => {
-    const wanted = await after([printed]);
+    const wanted = await schemaAfter([printed]);
     expect(wanted.length).toBeGreaterThan(1_000);
-    expect(await after(PG_MIGRATIONS)).toEqual(wanted);
+    expect(await schemaAfter(PG_MIGRATIONS)).toEqual(wanted);
     const steps: string[] = [];
     configureLogging({ level: "info", format: "json", write: (line) => void steps.push(JSON.parse(line).step) });
     using _quiet = { [Symbol.dispose]: resetLogging };
-    expect(await after([released], PG_MIGRATIONS)).toEqual(wanted);
+    expect(await schemaAfter([released], PG_MIGRATIONS)).toEqual(wanted);
     // A new database has no upgrade that the log could report.
     expect(steps).toEqual(PG_MIGRATIONS.slice(1).map(({ name }) => name));
-    expect(await after([released])).not.toEqual(wanted);
+    expect(await schemaAfter([released])).not.toEqual(wanted);
   },
 );
 
@@ -65,12 +65,12 @@ testNeeding(
   "[ST-27] a PostgreSQL database older than 0.2.0 is refused with the way to go",
   async () => {
     const older = { name: "0000_tables", sql: "create table settings (key text primary key)", version: 2 };
-    expect(after([older], PG_MIGRATIONS)).rejects.toThrow("older than 0.2.0");
+    expect(schemaAfter([older], PG_MIGRATIONS)).rejects.toThrow("older than 0.2.0");
   },
 );
 
 test("[PQ-3] the tables of 0.2.0 are as they were released", () => {
-  expect(new Bun.CryptoHasher("sha256").update(released.sql).digest("hex")).toBe(SHA256_OF_RELEASED);
+  expect(new Bun.CryptoHasher("sha256").update(released.sql).digest("hex")).toBe(RELEASED_SHA256);
 });
 
 testNeeding([needs.postgres], "[PQ-3] chats of 0.2.0 keep the question that they wait with", async () => {

@@ -6,51 +6,52 @@ import { ClusterNode } from "#db/pg/node.ts";
 import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore, type PgStore } from "#db/pg/store.ts";
-import { reasonForPeople } from "#src/cli/reason.ts";
-import { type PostgresServer, startAlone } from "#test/support/cluster/postgres-pair.ts";
+import { explainReason } from "#src/cli/reason.ts";
+import { type PostgresServer, startSingle } from "#test/support/cluster/postgres-pair.ts";
 import { startSilentWay } from "#test/support/cluster/silent-way.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, putSetting, settingOf } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { findSetting, insertSetting, listSettings } from "../batches.ts";
+import { awaitOutcome } from "../contract.ts";
 
-const WAIT_MS = 1500;
+const COMMIT_TIMEOUT_MS = 1500;
 const LEASE_MS = 2000;
 /** Additional time on a busy machine. */
 const SLOW_MS = 6000;
-const ends: (() => Promise<unknown>)[] = [];
+const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+  for (const end of cleanups.splice(0).reverse()) await end();
 });
 
-const serverOf = async (): Promise<PostgresServer> => {
-  const alone = await startAlone();
-  ends.push(async () => alone[Symbol.asyncDispose]());
+const startServer = async (): Promise<PostgresServer> => {
+  const alone = await startSingle();
+  cleanups.push(async () => alone[Symbol.asyncDispose]());
   return alone.server;
 };
 
 const storeOn = async (url: string): Promise<PgStore> => {
-  const store = await openPgStore({ url, now: 0, wait_ms: WAIT_MS, fatal: () => {} });
-  ends.push(() => store.close());
+  const store = await openPgStore({ url, now: 0, wait_ms: COMMIT_TIMEOUT_MS, fatal: () => {} });
+  cleanups.push(() => store.close());
   return store;
 };
 
 const write = (store: PgStore, key: string): Promise<string> =>
-  outcomeOf(store.commit([putSetting({ key, value: "" })]));
-const read = (store: PgStore): Promise<string> => outcomeOf(store.get(settingOf({ key: "before" })).then(() => {}));
+  awaitOutcome(store.commit([insertSetting({ key, value: "" })]));
+const read = (store: PgStore): Promise<string> =>
+  awaitOutcome(store.get(findSetting({ key: "before" })).then(() => {}));
 
 /** Returns the outcomes, and how long it took until all were there. */
-const timed = async (asked: readonly Promise<string>[]): Promise<{ told: string[]; took_ms: number }> => {
+const measureOutcomes = async (asked: readonly Promise<string>[]): Promise<{ told: string[]; took_ms: number }> => {
   const began = performance.now();
   return { told: await Promise.all(asked), took_ms: performance.now() - began };
 };
 
 /** Writes continue, and everything submitted earlier is settled: batches are written in order. */
-const keysAfterwards = async (store: PgStore): Promise<string[]> => {
+const listKeysAfterwards = async (store: PgStore): Promise<string[]> => {
   let tries = 0;
   await until(async () => (await write(store, `after-${tries++}`)) === "done", { what: "writes to go on" });
-  const keys = (await store.all(allSettings())).map(({ key }) => key);
+  const keys = (await store.all(listSettings())).map(({ key }) => key);
   return keys.filter((key) => !key.startsWith("after-"));
 };
 
@@ -58,19 +59,19 @@ testNeeding(
   [needs.postgres, needs.root],
   "[PQ-30] while the server is down a write is refused in time and never written, and so is a read; one that it returns for is done",
   async () => {
-    const server = await serverOf();
+    const server = await startServer();
     const store = await storeOn(server.url());
     expect(await write(store, "before")).toBe("done");
     server.kill();
     await until(async () => (await write(store, "first")) === "unreachable", { what: "it to be seen" });
-    const { told, took_ms } = await timed([write(store, "a"), read(store), write(store, "b")]);
+    const { told, took_ms } = await measureOutcomes([write(store, "a"), read(store), write(store, "b")]);
     expect(told).toEqual(["unreachable", "unreachable", "unreachable"]);
-    expect(took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
+    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     await server.start();
-    expect((await keysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
+    expect((await listKeysAfterwards(store)).filter((key) => key !== "first")).toEqual(["before"]);
 
     const patient = await openPgStore({ url: server.url(), now: 0, fatal: () => {} });
-    ends.push(() => patient.close());
+    cleanups.push(() => patient.close());
     server.kill();
     // So that nothing is in flight.
     patient.reconnect();
@@ -85,20 +86,20 @@ testNeeding(
   [needs.postgres, needs.root],
   "[PQ-30] [PQ-31] while the server stands still what was sent is unknown in time, what waits behind it is refused and never written",
   async () => {
-    const server = await serverOf();
+    const server = await startServer();
     const store = await storeOn(server.url());
     expect(await write(store, "before")).toBe("done");
     server.signal("SIGSTOP");
     const sent = write(store, "sent");
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-    const { told, took_ms } = await timed([sent, write(store, "behind"), read(store), write(store, "too")]);
+    const { told, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store), write(store, "too")]);
     expect(told).toEqual(["unknown", "unreachable", "unreachable", "unreachable"]);
-    expect(took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
-    const later = await timed([write(store, "later"), read(store)]);
+    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
+    const later = await measureOutcomes([write(store, "later"), read(store)]);
     expect(later.told).toEqual(["unreachable", "unreachable"]);
-    expect(later.took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
+    expect(later.took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
     server.signal("SIGCONT");
-    const kept = await keysAfterwards(store);
+    const kept = await listKeysAfterwards(store);
     expect(kept.filter((key) => key !== "sent")).toEqual(["before"]);
   },
   60_000,
@@ -109,15 +110,15 @@ testNeeding(
   "[PQ-31] a connection on which nothing comes any more is given up: its write is unknown in time, later ones go over another",
   async () => {
     const database = await createDatabase();
-    ends.push(() => database.remove());
+    cleanups.push(() => database.remove());
     using way = startSilentWay(new URL(database.url));
     const store = await storeOn(way.url);
     expect([await write(store, "before"), await read(store)]).toEqual(["done", "done"]);
     way.silence();
-    const { told, took_ms } = await timed([write(store, "lost"), read(store)]);
+    const { told, took_ms } = await measureOutcomes([write(store, "lost"), read(store)]);
     expect(told[0]).toBe("unknown");
-    expect(took_ms).toBeLessThan(WAIT_MS + SLOW_MS);
-    expect(await keysAfterwards(store)).toEqual(["before"]);
+    expect(took_ms).toBeLessThan(COMMIT_TIMEOUT_MS + SLOW_MS);
+    expect(await listKeysAfterwards(store)).toEqual(["before"]);
     expect(await read(store)).toBe("done");
     await store.close();
   },
@@ -129,7 +130,7 @@ for (const kind of [ClusterNode, PartsMember])
     [needs.postgres, needs.root],
     `[PQ-32] a ${kind.name} whose lease has ended lets nobody wait: what was not sent is refused, reads too, and all goes on when the database is back`,
     async () => {
-      const server = await serverOf();
+      const server = await startServer();
       const fatal: string[] = [];
       const options = {
         url: server.url(),
@@ -140,22 +141,22 @@ for (const kind of [ClusterNode, PartsMember])
         fatal: (error: Error) => fatal.push(error.message),
       };
       const node = await kind.join(options);
-      ends.push(() => node.leave());
-      if (node instanceof ClusterNode) await node.lead();
+      cleanups.push(() => node.leaveCluster());
+      if (node instanceof ClusterNode) await node.whenActive();
       const store = node.openStore();
-      ends.push(() => store.close());
+      cleanups.push(() => store.close());
       expect(await write(store, "before")).toBe("done");
       server.signal("SIGSTOP");
       const sent = write(store, "sent");
       await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
-      const { told, took_ms } = await timed([sent, write(store, "behind"), read(store)]);
+      const { told, took_ms } = await measureOutcomes([sent, write(store, "behind"), read(store)]);
       expect(told).toEqual(["unknown", "unreachable", "unreachable"]);
       expect(node.serves_ms).toBeLessThan(1);
       expect(took_ms).toBeLessThan(LEASE_MS + SLOW_MS);
       server.signal("SIGCONT");
       await until(() => node.serves_ms > 0, { what: "the lease to be renewed" });
       expect(
-        (await keysAfterwards(store)).filter((key) => !["sent", "encryption_key_fingerprint"].includes(key)),
+        (await listKeysAfterwards(store)).filter((key) => !["sent", "encryption_key_fingerprint"].includes(key)),
       ).toEqual(["before"]);
       expect(fatal).toEqual([]);
     },
@@ -166,7 +167,7 @@ testNeeding([], "[CL-12] a start without its database says so in words", async (
   const nowhere = new Primary("postgres://nobody@127.0.0.1:1/nowhere", { wait_ms: 300 });
   const error = await nowhere.writer().catch((refusal) => refusal);
   await nowhere.close();
-  expect(reasonForPeople(error, { address: { host: "127.0.0.1", port: 1 } } as never)).toBe(
+  expect(explainReason(error, { address: { host: "127.0.0.1", port: 1 } } as never)).toBe(
     "no primary of the database answers",
   );
 });

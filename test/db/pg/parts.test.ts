@@ -5,8 +5,8 @@ import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, upsertSetting } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { listSettings, upsertSetting } from "../batches.ts";
+import { awaitOutcome } from "../contract.ts";
 
 let database: TestDatabase | undefined;
 let store: PgStore | undefined;
@@ -22,8 +22,8 @@ const open = async () => {
   const opened = await openPgStore({ url, now: 0, fatal: (error) => fatal.push(error) });
   store = opened;
   const commit = (key: string, part?: number) =>
-    outcomeOf(opened.commit([upsertSetting({ key, value: "" })], undefined, part));
-  const keys = async () => (await opened.all(allSettings())).map(({ key }) => key);
+    awaitOutcome(opened.commit([upsertSetting({ key, value: "" })], undefined, part));
+  const keys = async () => (await opened.all(listSettings())).map(({ key }) => key);
   return { url, commit, keys };
 };
 
@@ -55,7 +55,7 @@ testNeeding(
   },
 );
 
-testNeeding([needs.postgres], "[CP-3] whoever takes a part waits for the group that has asked for it", async () => {
+testNeeding([needs.postgres], "[CP-3] taking a shard waits for the commit group that holds its guard", async () => {
   const { url, commit } = await open();
   await using sql = new SQL(url, { max: 3 });
   const isWaiting = async (what: string): Promise<boolean> => {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { SQL } from "bun";
 import { compiledTexts } from "#db/engine/sql.ts";
-import { tableConfigs } from "#db/pg/tables.ts";
+import { listTableConfigs } from "#db/pg/tables.ts";
 import { toPostgres } from "#db/pg/text.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase } from "#test/support/postgres.ts";
@@ -18,10 +18,10 @@ const isElsewhere = (file: string): boolean =>
 /** Statements that only read SQLite's files are not the store's. */
 const isOfBoth = (file: string): boolean => !/db\/(pg|engine|reports|backup)\//.test(file);
 
-const TABLES = new Set(tableConfigs().map(({ name }) => name));
+const TABLES = new Set(listTableConfigs().map(({ name }) => name));
 
 /** Returns the statements in a file of db/ as plain text. */
-const written = (file: string): string[] =>
+const listSourceStatements = (file: string): string[] =>
   [...readFileSync(ROOT + file, "utf8").matchAll(/\bsql: "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text);
 
 /** Returns the text, unless it comes from another test in this process: about its own tables, or impossible to compile. */
@@ -38,7 +38,7 @@ testNeeding([needs.postgres], "[PQ-1] every statement that is compiled can be pr
   const files = [...new Bun.Glob("db/**/*.ts").scanSync({ cwd: ROOT })].filter((file) => !isElsewhere(`/${file}`));
   for (const file of files) await import(ROOT + file);
   await import("#src/context/open.ts");
-  const texts = [...new Set([...compiledTexts.flatMap(ours), ...files.filter(isOfBoth).flatMap(written)])];
+  const texts = [...new Set([...compiledTexts.flatMap(ours), ...files.filter(isOfBoth).flatMap(listSourceStatements)])];
   expect(texts.length).toBeGreaterThan(250);
   const made = await createDatabase();
   await using sql = new SQL(made.url, { max: 1 });

@@ -4,10 +4,10 @@ import { insertChat } from "#db/chats/chats.ts";
 import {
   dropSnapshots,
   findChatContext,
-  keepSnapshot,
+  insertSnapshot,
   markDirty,
   pinContextOnce,
-  putWorkspaceContext,
+  upsertWorkspaceContext,
 } from "#db/chats/context.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteOAuth2App, insertOAuth2App, updateOAuth2App } from "#db/oauth2/apps.ts";
@@ -28,8 +28,8 @@ import { insertWorkspace, updateWorkspace } from "#db/workspaces/workspaces.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { randomFrom } from "#test/support/random.ts";
-import { putUser, userNamed } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { insertUser, makeUser } from "../batches.ts";
+import { awaitOutcome } from "../contract.ts";
 
 const ROUNDS = 60;
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -125,7 +125,7 @@ type Race = {
   check?(outcomes: readonly string[], seen: unknown): Promise<void>;
 };
 
-const oneHasWon = async (outcomes: readonly string[]): Promise<void> => {
+const expectOneWinner = async (outcomes: readonly string[]): Promise<void> => {
   expect(outcomes.filter((outcome) => outcome === "done")).toHaveLength(1);
   expect(outcomes.filter((outcome) => outcome === "stale" || outcome === "constraint")).toHaveLength(1);
 };
@@ -137,14 +137,14 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     wanted: [[deleteTemplate({ id: n, now: 2 })], [guardTemplate({ id: n }), insertWorkspace(workspace(n, "u", n))]],
   }),
   "a user is deleted and a workspace is made for them": (n) => ({
-    before: [putUser(userNamed(n))],
+    before: [insertUser(makeUser(n))],
     wanted: [
       [deleteUser({ id: `id-of-${n}`, now: 2 })],
       [guardUser({ id: `id-of-${n}` }), insertWorkspace(workspace(n, `id-of-${n}`, "t"))],
     ],
   }),
   "a user is deleted and a key is made for them": (n) => ({
-    before: [putUser(userNamed(n))],
+    before: [insertUser(makeUser(n))],
     wanted: [
       [deleteUser({ id: `id-of-${n}`, now: 2 }), deleteKeysByUser({ user_id: `id-of-${n}`, except: "" })],
       [guardUser({ id: `id-of-${n}` }), insertKey(key(n, `id-of-${n}`))],
@@ -155,7 +155,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     },
   }),
   "the last two owners take the role from each other": (n) => ({
-    before: [putUser(["a", "b"].map((one) => ({ ...userNamed(one + n), roles: ["owner"] })))],
+    before: [insertUser(["a", "b"].map((one) => ({ ...makeUser(one + n), roles: ["owner"] })))],
     wanted: [
       [guardOwner({ id: `id-of-a${n}` }), updateUser(`id-of-b${n}`, { roles: [] })],
       [guardOwner({ id: `id-of-b${n}` }), updateUser(`id-of-a${n}`, { roles: [] })],
@@ -166,7 +166,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     wanted: [[insertTemplate(template(`a${n}`, "u", n))], [insertTemplate(template(`b${n}`, "u", n))]],
   }),
   "the last secret that somebody may have, twice": (n) => ({
-    before: [putUser(userNamed(n))],
+    before: [insertUser(makeUser(n))],
     wanted: [
       [insertUserSecret(secret(`a${n}`, `id-of-${n}`), 1)],
       [insertUserSecret(secret(`b${n}`, `id-of-${n}`), 1)],
@@ -180,7 +180,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
     ];
     return {
       before: [
-        putUser(userNamed(n)),
+        insertUser(makeUser(n)),
         insertWorkspace(ids.map((id) => workspace(id, `id-of-${n}`, "t"))),
         insertBuild(ids.map(build)),
       ],
@@ -215,7 +215,7 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   }),
   "a membership ends and the member is put into a group": (n) => ({
     before: [
-      putUser(userNamed(n)),
+      insertUser(makeUser(n)),
       insertGroup({ id: n, organization_id: "org", name: n, ...TIMES }),
       insertMember({ organization_id: "org", user_id: `id-of-${n}`, ...TIMES }),
     ],
@@ -230,11 +230,11 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
   }),
   "a workspace tells another context while a chat pins the one before": (n) => {
     const chat = Number(n.slice(1));
-    const tell = (version: number): Statement[] => {
+    const toContextBatch = (version: number): Statement[] => {
       const id = `${n}-${version}`;
       return [
-        keepSnapshot({ id, hash: id, resources: [], error: "" }),
-        putWorkspaceContext({ workspace_id: n, agent_id: "a", version, snapshot: id, updated_at: 1 }),
+        insertSnapshot({ id, hash: id, resources: [], error: "" }),
+        upsertWorkspaceContext({ workspace_id: n, agent_id: "a", version, snapshot: id, updated_at: 1 }),
         markDirty(n, id, 1),
         dropSnapshots(),
       ];
@@ -256,9 +256,9 @@ const RACES: Readonly<Record<string, (n: string) => Race>> = {
           history_version: 1,
           ...TIMES,
         }),
-        ...tell(1),
+        ...toContextBatch(1),
       ],
-      wanted: [tell(2), [pinContextOnce(chat, n, 1)]],
+      wanted: [toContextBatch(2), [pinContextOnce(chat, n, 1)]],
       async check(outcomes) {
         expect(outcomes).toEqual(["done", "done"]);
         const pinned = await nodes[0].get(findChatContext({ chat }));
@@ -273,7 +273,7 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
   beforeAll(async () => {
     if (!needs.postgres.found) return;
     await nodes[0].commit([
-      putUser({ ...userNamed("u"), id: "u" }),
+      insertUser({ ...makeUser("u"), id: "u" }),
       insertTemplate(template("t", "u")),
       insertGroup({ id: "org", organization_id: "org", name: "all", quota_allowance: 10, ...TIMES }),
     ]);
@@ -286,20 +286,20 @@ describe("[PQ-14] two nodes make conflicting changes", () => {
       async () => {
         const random = randomFrom(SEED);
         for (let i = 0; i < ROUNDS; i++) {
-          const { before, wanted, look, check = oneHasWon } = race(`r${++round}`);
+          const { before, wanted, look, check = expectOneWinner } = race(`r${++round}`);
           await nodes[0].commit(before);
           let seen: unknown;
           const commit = async (at: 0 | 1): Promise<string> => {
-            const outcome = await outcomeOf(nodes[at].commit(wanted[at]));
+            const outcome = await awaitOutcome(nodes[at].commit(wanted[at]));
             if (at === 0) seen = await look?.();
             return outcome;
           };
-          const later = async (at: 0 | 1): Promise<string> => {
+          const commitLater = async (at: 0 | 1): Promise<string> => {
             for (let turns = Math.floor(random() * 3); turns > 0; turns--) await nodes[at].get(findKey({ id: "" }));
             return commit(at);
           };
           const isFirst = random() < 0.5;
-          const outcomes = await Promise.all(isFirst ? [commit(0), later(1)] : [later(0), commit(1)]);
+          const outcomes = await Promise.all(isFirst ? [commit(0), commitLater(1)] : [commitLater(0), commit(1)]);
           await check(outcomes, seen);
         }
       },
@@ -320,7 +320,7 @@ testNeeding(
       for (let i = 0; i < 40; i++) {
         if (random() < 0.2) {
           chat.at = chat.at === 0 ? 1 : 0;
-          nodes[chat.at].giveUpNumbers();
+          nodes[chat.at].discardNumbers();
         }
         // Blocks have 40,000 numbers, so that nodes often meet at the row.
         const count = 1 + Math.floor(random() * 30_000);

@@ -2,38 +2,38 @@
 // counted.
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { readHere } from "#base/network/read-here.ts";
-import { joinParts, leaveParts, takeOver } from "#db/pg/parts/moves.ts";
+import { readLocally } from "#base/network/read-here.ts";
+import { assignOrphanedParts, joinParts, removeNodeFromParts } from "#db/pg/parts/moves.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
 import { openPgStore, PgStore } from "#db/pg/store.ts";
-import { raisedBy } from "#db/pg/told/raised.ts";
+import { toCounterUpdate } from "#db/pg/told/raised.ts";
 import { updateUser } from "#db/users/users.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
-import { changeSetting, putSetting, putUser, userNamed } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { changeSetting, insertSetting, insertUser, makeUser } from "../batches.ts";
+import { awaitOutcome } from "../contract.ts";
 
 let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
 test("[PQ-16] a group counts its changes to lists and callers, once, and nothing else", () => {
-  const touching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
+  const makeTouching = (...touches: ("workspaces" | "agents" | "callers" | "audit" | "lines")[]) => ({
     batch: [{ sql: "", rows: [[]], touches }],
   });
   const by = { node: "n", epoch: 7 };
-  expect(raisedBy(by, [touching("audit"), touching("lines"), touching()])).toBeUndefined();
-  expect(raisedBy(by, [touching("agents"), touching("workspaces")])?.params).toEqual(["n", 7, 1, 0, 1]);
-  expect(raisedBy(by, [touching("lines"), touching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
+  expect(toCounterUpdate(by, [makeTouching("audit"), makeTouching("lines"), makeTouching()])).toBeUndefined();
+  expect(toCounterUpdate(by, [makeTouching("agents"), makeTouching("workspaces")])?.params).toEqual(["n", 7, 1, 0, 1]);
+  expect(toCounterUpdate(by, [makeTouching("lines"), makeTouching("callers")])?.params).toEqual(["n", 7, 0, 1, 0]);
   // A batch without this information affects everything.
-  expect(raisedBy(by, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
+  expect(toCounterUpdate(by, [{ batch: [{ sql: "", rows: [[]] }] }])?.params).toEqual(["n", 7, 1, 1, 1]);
   // Writes of one workspace's agents do not affect other workspaces.
   const [two, one] = [
-    { ...touching("agents"), about: "two" },
-    { ...touching("agents", "lines"), about: "one" },
+    { ...makeTouching("agents"), about: "two" },
+    { ...makeTouching("agents", "lines"), about: "one" },
   ];
-  expect(raisedBy(by, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
-  expect(raisedBy(by, [two, { ...touching("workspaces"), about: "three" }])?.params).toEqual([
+  expect(toCounterUpdate(by, [two, one, two])?.params).toEqual(["n", 7, 1, 0, 0, "{one,two}"]);
+  expect(toCounterUpdate(by, [two, { ...makeTouching("workspaces"), about: "three" }])?.params).toEqual([
     "n",
     7,
     1,
@@ -44,17 +44,17 @@ test("[PQ-16] a group counts its changes to lists and callers, once, and nothing
 });
 
 /** The versions for a request to this store. */
-const versionsOf = (store: ReadStore) =>
-  readHere(async () => {
-    await store.ask();
-    return [store.shownVersion, store.callersVersion, store.versionOf()];
+const loadVersions = (store: ReadStore) =>
+  readLocally(async () => {
+    await store.refreshVersions();
+    return [store.shownVersion, store.callersVersion, store.getVersion()];
   });
 
 /** Likewise: which workspaces lists contain, and what is shown of two of them. */
-const shownVersionsOf = (store: ReadStore) =>
-  readHere(async () => {
-    await store.ask();
-    return [store.listedVersion, ...(await store.versionsOf(["one", "other"]))];
+const loadShownVersions = (store: ReadStore) =>
+  readLocally(async () => {
+    await store.refreshVersions();
+    return [store.listedVersion, ...(await store.loadVersions(["one", "other"]))];
   });
 
 testNeeding(
@@ -67,39 +67,43 @@ testNeeding(
       throw new Error("writes nothing");
     });
     const open = (tells: boolean): Promise<PgStore> => openPgStore({ url, now: 0, tells, fatal: () => {} });
-    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
-      const before = (await versionsOf(spare)) ?? [];
+    const findRaised = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await loadVersions(spare)) ?? [];
       await work();
-      return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+      return ((await loadVersions(spare)) ?? []).map((version, i) => version !== before[i]);
     };
     const silent = await open(false);
-    await silent.commit([putUser(userNamed("ada"))]);
-    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
+    await silent.commit([insertUser(makeUser("ada"))]);
+    expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
     await silent.close();
 
     let store = await open(true);
-    await store.commit([putSetting({ key: "a", value: "1" })]);
-    expect((await versionsOf(spare))?.every((version) => version !== undefined)).toBe(true);
+    await store.commit([insertSetting({ key: "a", value: "1" })]);
+    expect((await loadVersions(spare))?.every((version) => version !== undefined)).toBe(true);
     // Unknown outside of a request.
-    expect([spare.shownVersion, spare.callersVersion, spare.versionOf()]).toEqual([undefined, undefined, undefined]);
-    expect(await risen(async () => {})).toEqual([false, false, false]);
-    expect(await risen(() => store.commit([{ sql: "delete from timers", rows: [[]], touches: [] }]))).toEqual([
+    expect([spare.shownVersion, spare.callersVersion, spare.getVersion()]).toEqual([undefined, undefined, undefined]);
+    expect(await findRaised(async () => {})).toEqual([false, false, false]);
+    expect(await findRaised(() => store.commit([{ sql: "delete from timers", rows: [[]], touches: [] }]))).toEqual([
       false,
       false,
       false,
     ]);
-    expect(await risen(() => store.commit([changeSetting("a", { value: "2" })]))).toEqual([true, false, true]);
-    expect(await risen(() => store.commit([updateUser("id-of-ada", { name: "Ada" })]))).toEqual([true, true, true]);
+    expect(await findRaised(() => store.commit([changeSetting("a", { value: "2" })]))).toEqual([true, false, true]);
+    expect(await findRaised(() => store.commit([updateUser("id-of-ada", { name: "Ada" })]))).toEqual([
+      true,
+      true,
+      true,
+    ]);
     const refused = { ...changeSetting("nobody", { value: "" }), expect: 1 };
-    expect(await risen(() => outcomeOf(store.commit([refused])))).toEqual([false, false, false]);
+    expect(await findRaised(() => awaitOutcome(store.commit([refused])))).toEqual([false, false, false]);
     // Another node has become the active one: until it counts changes, nothing is known about it.
     await store.close();
     store = await open(true);
-    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
-    expect(await risen(() => store.commit([changeSetting("a", { value: "3" })]))).toEqual([true, true, true]);
+    expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
+    expect(await findRaised(() => store.commit([changeSetting("a", { value: "3" })]))).toEqual([true, true, true]);
     // Events published while the connection was down are not missed.
     await database.cutConnections();
-    expect(await risen(() => store.commit([changeSetting("a", { value: "4" })]).catch(() => {}))).not.toEqual([
+    expect(await findRaised(() => store.commit([changeSetting("a", { value: "4" })]).catch(() => {}))).not.toEqual([
       false,
       false,
       false,
@@ -119,16 +123,16 @@ testNeeding(
     const spare = new ReadStore(new Primary(database.url), () => {
       throw new Error("writes nothing");
     });
-    await store.commit([putSetting({ key: "n", value: "0" })]);
+    await store.commit([insertSetting({ key: "n", value: "0" })]);
     const query = { sql: "select value from settings where key = 'n'", params: [], map: ([n]: unknown[]) => Number(n) };
     let acknowledged = 0;
     let going = true;
     const kept = { version: undefined as number | undefined, value: 0 };
     let used = 0;
     const read = (): Promise<void> =>
-      readHere(async () => {
+      readLocally(async () => {
         const least = acknowledged;
-        await spare.ask();
+        await spare.refreshVersions();
         const version = spare.shownVersion;
         if (version !== undefined && version === kept.version) used++;
         const value = version !== undefined && version === kept.version ? kept.value : await spare.get(query);
@@ -169,47 +173,47 @@ testNeeding(
       joined.push(store);
       return { node, epoch, store };
     };
-    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
-      const before = (await versionsOf(spare)) ?? [];
+    const findRaised = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await loadVersions(spare)) ?? [];
       expect(before).not.toContain(undefined);
       await work();
-      return ((await versionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+      return ((await loadVersions(spare)) ?? []).map((version, i) => version !== before[i]);
     };
     // A node that counts nothing was the only active one before, and its row stays until another joins.
     await (await openPgStore({ url, now: 0, tells: false, fatal: () => {} })).close();
-    expect(await versionsOf(spare)).toEqual([undefined, undefined, undefined]);
+    expect(await loadVersions(spare)).toEqual([undefined, undefined, undefined]);
     const a = await join("a");
     const b = await join("b");
-    expect(await risen(async () => {})).toEqual([false, false, false]);
-    const put = (store: PgStore, key: string) => store.commit([putSetting({ key, value: "1" })]);
-    expect(await risen(() => put(a.store, "a"))).toEqual([true, false, true]);
-    expect(await risen(() => put(b.store, "b"))).toEqual([true, false, true]);
+    expect(await findRaised(async () => {})).toEqual([false, false, false]);
+    const putValue = (store: PgStore, key: string) => store.commit([insertSetting({ key, value: "1" })]);
+    expect(await findRaised(() => putValue(a.store, "a"))).toEqual([true, false, true]);
+    expect(await findRaised(() => putValue(b.store, "b"))).toEqual([true, false, true]);
     // Its own writes are not all writes: it caches nothing based on its own count, and of callers only what it has queried.
-    expect([a.store.shownVersion, a.store.callersVersion, a.store.versionOf("w")]).toEqual([
+    expect([a.store.shownVersion, a.store.callersVersion, a.store.getVersion("w")]).toEqual([
       undefined,
       undefined,
       undefined,
     ]);
     const callers = async (): Promise<number> => {
-      await a.store.askCallers();
+      await a.store.refreshCallersVersion();
       return a.store.callersVersion ?? Number.NaN;
     };
     const before = await callers();
-    await put(b.store, "neither");
+    await putValue(b.store, "neither");
     expect(await callers()).toBe(before);
     for (const [i, { store }] of [b, a].entries()) {
-      await store.commit([putUser(userNamed(`caller-${i}`))]);
+      await store.commit([insertUser(makeUser(`caller-${i}`))]);
       expect(await callers()).toBe(before + i + 1);
     }
     // The newest epoch belongs to the node that joined last.
-    expect(await risen(() => leaveParts(connection, b, 60_000))).toEqual([true, true, true]);
-    expect(await risen(() => put(a.store, "c"))).toEqual([true, false, true]);
+    expect(await findRaised(() => removeNodeFromParts(connection, b, 60_000))).toEqual([true, true, true]);
+    expect(await findRaised(() => putValue(a.store, "c"))).toEqual([true, false, true]);
     const c = await join("c");
     await connection.unsafe("update leases set expires_at = '-infinity' where node = 'c'");
-    expect(await risen(() => takeOver(connection, 60_000))).toEqual([true, true, true]);
-    expect(await outcomeOf(put(c.store, "d"))).toBe("closed");
-    expect(await risen(() => put(a.store, "e"))).toEqual([true, false, true]);
-    expect(await risen(() => join("a"))).toEqual([true, true, true]);
+    expect(await findRaised(() => assignOrphanedParts(connection, 60_000))).toEqual([true, true, true]);
+    expect(await awaitOutcome(putValue(c.store, "d"))).toBe("closed");
+    expect(await findRaised(() => putValue(a.store, "e"))).toEqual([true, false, true]);
+    expect(await findRaised(() => join("a"))).toEqual([true, true, true]);
     connection.release();
     for (const store of joined) await store.close();
     await spare.close();
@@ -235,34 +239,35 @@ testNeeding(
     }
     const [a, b] = stores as [PgStore, PgStore];
     const ofAgents = [{ sql: "delete from timers", rows: [[]], touches: ["agents"] as const }];
-    const risen = async (work: () => Promise<unknown>): Promise<boolean[]> => {
-      const before = (await shownVersionsOf(spare)) ?? [];
+    const findRaised = async (work: () => Promise<unknown>): Promise<boolean[]> => {
+      const before = (await loadShownVersions(spare)) ?? [];
       expect(before).not.toContain(undefined);
       await work();
-      return ((await shownVersionsOf(spare)) ?? []).map((version, i) => version !== before[i]);
+      return ((await loadShownVersions(spare)) ?? []).map((version, i) => version !== before[i]);
     };
-    expect(await risen(async () => {})).toEqual([false, false, false]);
+    expect(await findRaised(async () => {})).toEqual([false, false, false]);
     for (const store of [a, b, a]) {
-      expect(await risen(() => store.commit(ofAgents, "one"))).toEqual([false, true, false]);
-      expect(await risen(() => store.commit(ofAgents, "other"))).toEqual([false, false, true]);
-      expect(await risen(() => store.commit(ofAgents, "a third"))).toEqual([false, false, false]);
+      expect(await findRaised(() => store.commit(ofAgents, "one"))).toEqual([false, true, false]);
+      expect(await findRaised(() => store.commit(ofAgents, "other"))).toEqual([false, false, true]);
+      expect(await findRaised(() => store.commit(ofAgents, "a third"))).toEqual([false, false, false]);
     }
-    const both = () => Promise.all([a.commit(ofAgents, "other"), b.commit(ofAgents, "one"), a.commit(ofAgents, "one")]);
-    expect(await risen(both)).toEqual([false, true, true]);
+    const commitBoth = () =>
+      Promise.all([a.commit(ofAgents, "other"), b.commit(ofAgents, "one"), a.commit(ofAgents, "one")]);
+    expect(await findRaised(commitBoth)).toEqual([false, true, true]);
     // The batch does not say whose they are, or writes more than that.
-    expect(await risen(() => b.commit(ofAgents))).toEqual([true, true, true]);
-    expect(await risen(() => b.commit([...ofAgents, putSetting({ key: "a", value: "1" })], "one"))).toEqual([
+    expect(await findRaised(() => b.commit(ofAgents))).toEqual([true, true, true]);
+    expect(await findRaised(() => b.commit([...ofAgents, insertSetting({ key: "a", value: "1" })], "one"))).toEqual([
       true,
       true,
       true,
     ]);
-    expect(await risen(() => leaveParts(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
+    expect(await findRaised(() => removeNodeFromParts(connection, { node: "b", epoch: b.epoch }, 60_000))).toEqual([
       true,
       true,
       true,
     ]);
     // Unknown outside of a request.
-    expect([spare.listedVersion, ...(await spare.versionsOf(["one"]))]).toEqual([undefined, undefined]);
+    expect([spare.listedVersion, ...(await spare.loadVersions(["one"]))]).toEqual([undefined, undefined]);
     for (const store of [...stores, spare]) await store.close();
   },
   30_000,

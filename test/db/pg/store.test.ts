@@ -9,8 +9,8 @@ import { openPgStore, type PgStore } from "#db/pg/store.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { allSettings, changeSetting, putSetting, settingOf } from "../batches.ts";
-import { outcomeOf } from "../contract.ts";
+import { changeSetting, findSetting, insertSetting, listSettings } from "../batches.ts";
+import { awaitOutcome } from "../contract.ts";
 
 const databases: TestDatabase[] = [];
 const stores: PgStore[] = [];
@@ -24,7 +24,7 @@ const open = async (url: string, fatal = (_: Error): void => {}): Promise<PgStor
   stores.push(store);
   return store;
 };
-const ask = async (url: string, text: string) => {
+const querySql = async (url: string, text: string) => {
   await using sql = new SQL(url, { max: 1 });
   return await sql.unsafe(text);
 };
@@ -37,13 +37,13 @@ describe("migrations", () => {
   testNeeding([needs.postgres], "[PQ-3] are applied once, also by nodes that start at the same time", async () => {
     const { url } = await database({ empty: true });
     await Promise.all([open(url), open(url), open(url)]);
-    const rows = await ask(url, "select version, name from migrations order by version");
+    const rows = await querySql(url, "select version, name from migrations order by version");
     expect(rows.map(({ name }: { name: string }) => name)).toEqual(PG_MIGRATIONS.map(({ name }) => name));
   });
 
   testNeeding([needs.postgres], "[PQ-3] of a newer version are refused, and nothing is touched", async () => {
     const { url } = await database();
-    await ask(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
+    await querySql(url, "insert into migrations (version, name, applied_at) values (9999, 'later', 0)");
     expect(await open(url).catch((error) => error)).toBeInstanceOf(DatabaseVersionError);
   });
 });
@@ -51,7 +51,7 @@ describe("migrations", () => {
 describe("a database that would lose or change data is refused", () => {
   testNeeding([needs.postgres], "[PQ-4] acknowledges before it has written", async () => {
     const { url } = await database();
-    await ask(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
+    await querySql(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
     const error = await open(url).catch((refusal) => refusal);
     expect(error).toBeInstanceOf(UnsafeDatabaseError);
     expect(error.message).toContain("synchronous_commit is off");
@@ -59,11 +59,11 @@ describe("a database that would lose or change data is refused", () => {
 
   testNeeding([needs.postgres], "[PQ-4] sorts in another order", async () => {
     const name = `${new URL((await database()).url).pathname.slice(1)}_sorted`;
-    await ask(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
+    await querySql(needs.postgres.file, `create database ${name} template template0 encoding 'utf8' locale 'C.UTF-8'`);
     const url = new URL(needs.postgres.file);
     url.pathname = `/${name}`;
     const error = await open(url.href).catch((refusal) => refusal);
-    await ask(needs.postgres.file, `drop database ${name} with (force)`);
+    await querySql(needs.postgres.file, `drop database ${name} with (force)`);
     expect(error.message).toContain("its collation is C.UTF-8");
   });
 });
@@ -93,12 +93,12 @@ testNeeding([needs.postgres], "[PQ-8] what the database gave up before its commi
     }
     await sql.unsafe("alter sequence refusals restart");
     const before = store.writer.counts.repeats;
-    await store.commit([putSetting({ key: state, value: "" })]);
+    await store.commit([insertSetting({ key: state, value: "" })]);
     // A busy database may reject again by itself.
     expect(store.writer.counts.repeats).toBeGreaterThan(before);
   }
   await sql.close();
-  expect((await store.all(allSettings())).map(({ key }) => key)).toEqual(["25P03", "40001", "40P01"]);
+  expect((await store.all(listSettings())).map(({ key }) => key)).toEqual(["25P03", "40001", "40P01"]);
 });
 
 describe("two nodes on one database", () => {
@@ -109,15 +109,15 @@ describe("two nodes on one database", () => {
       const { url } = await database();
       const fatal: Error[] = [];
       const older = await open(url, (error) => fatal.push(error));
-      await older.commit([putSetting({ key: "before", value: "" })]);
+      await older.commit([insertSetting({ key: "before", value: "" })]);
       const newer = await open(url);
       const outcomes = await Promise.all(
-        ["a", "b"].map((key) => outcomeOf(older.commit([putSetting({ key, value: "" })]))),
+        ["a", "b"].map((key) => awaitOutcome(older.commit([insertSetting({ key, value: "" })]))),
       );
       expect(outcomes).toEqual(["closed", "closed"]);
       expect(fatal.map(({ message }) => message)).toEqual(["another node has taken over"]);
-      await newer.commit([putSetting({ key: "after", value: "" })]);
-      expect((await newer.all(allSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
+      await newer.commit([insertSetting({ key: "after", value: "" })]);
+      expect((await newer.all(listSettings())).map(({ key }) => key)).toEqual(["after", "before"]);
     },
   );
 
@@ -132,7 +132,8 @@ describe("two nodes on one database", () => {
       const writing = (async () => {
         for (let i = 0; going; i++) {
           const key = `k${i}`;
-          if ((await outcomeOf(store.commit([putSetting({ key, value: "" })]))) === "done") acknowledged.push(key);
+          if ((await awaitOutcome(store.commit([insertSetting({ key, value: "" })]))) === "done")
+            acknowledged.push(key);
         }
       })();
       for (let cut = 0; cut < 3; cut++) {
@@ -142,7 +143,7 @@ describe("two nodes on one database", () => {
       }
       going = false;
       await writing;
-      const kept = new Set((await store.all(allSettings())).map(({ key }) => key));
+      const kept = new Set((await store.all(listSettings())).map(({ key }) => key));
       expect(acknowledged.filter((key) => !kept.has(key))).toEqual([]);
     },
   );
@@ -154,7 +155,7 @@ testNeeding(
   async () => {
     const { url } = await database();
     const store = await open(url);
-    await store.commit([putSetting({ key: "kept", value: "before" })]);
+    await store.commit([insertSetting({ key: "kept", value: "before" })]);
     await using sql = new SQL(url, { max: 2 });
     // A COMMIT that takes long, as on a busy disk or without its standby.
     await sql.unsafe(`create function wait_long() returns trigger language plpgsql as
@@ -163,13 +164,13 @@ testNeeding(
         for each row execute function wait_long()`);
     const holder = await sql.reserve();
     await holder.unsafe("select pg_advisory_lock(17)");
-    const writing = outcomeOf(store.commit([changeSetting("kept", { value: "after" })]));
+    const writing = awaitOutcome(store.commit([changeSetting("kept", { value: "after" })]));
     const locked = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     await until(async () => (await sql.unsafe(locked)).length > 0, { what: "the commit to wait" });
     store.reconnect();
     expect(await writing).toBe("unknown");
     let isRead = false;
-    const reading = store.get(settingOf({ key: "kept" })).finally(() => {
+    const reading = store.get(findSetting({ key: "kept" })).finally(() => {
       isRead = true;
     });
     const looks =
@@ -189,7 +190,7 @@ testNeeding([needs.postgres], "[PQ-10] a read whose connection breaks is done ag
   const slowly = { sql: "select 7 from pg_sleep(1)", params: [], map: ([seven]: unknown[]) => seven };
   const reading = Promise.all([store.get(slowly), store.get(slowly)]);
   const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-  await until(async () => (await ask(made.url, asleep)).length === 2);
+  await until(async () => (await querySql(made.url, asleep)).length === 2);
   await made.cutConnections();
   expect(await reading).toEqual([7, 7]);
 });
@@ -211,15 +212,15 @@ testNeeding(
         const release = (): void => {
           taken--;
           connection.release();
-          if (late.length === 0) queueMicrotask(() => late.push(run()));
+          if (late.length === 0) queueMicrotask(() => late.push(runReport()));
         };
         return { unsafe: connection.unsafe.bind(connection), release };
       },
     } as unknown as SQL;
     const reports = new PgReports();
     const search = JSON.stringify({ filter: {}, limit: 10 });
-    const run = () => reports.run(readers, "audit", search);
-    const found = await Promise.all(Array.from({ length: 6 }, run));
+    const runReport = () => reports.run(readers, "audit", search);
+    const found = await Promise.all(Array.from({ length: 6 }, runReport));
     found.push(...(await Promise.all(late)));
     expect(found).toHaveLength(7);
     expect(found).toEqual(found.map(() => JSON.stringify({ keys: [], count: 0 })));

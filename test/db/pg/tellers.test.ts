@@ -1,24 +1,24 @@
 // How many notices each node has sent, and whether they were received: pure.
 import { expect, test } from "bun:test";
-import { type Found, Tellers } from "#db/pg/told/tellers.ts";
+import { NoticeSenders, type SenderCheck } from "#db/pg/told/tellers.ts";
 
-const SILENCE_MS = 3_000;
+const SILENCE_TIMEOUT_MS = 3_000;
 
 /** Polls twice a second; nodes report these counts, one poll after the other. */
-const looking = () => {
-  const tellers = new Tellers(SILENCE_MS);
+const makeTellers = () => {
+  const tellers = new NoticeSenders(SILENCE_TIMEOUT_MS);
   let now = 0;
-  const see = (told: Readonly<Record<number, number>>, sign = `${now}`): Found => {
+  const see = (told: Readonly<Record<number, number>>, sign = `${now}`): SenderCheck => {
     now += 500;
     const all = Object.entries(told).map(([epoch, one]) => ({ epoch: Number(epoch), told: one, sign }));
     return tellers.see(all, now);
   };
-  const hear = (epoch: number, n: number): void => tellers.hear({ epoch, n, audit: true }, now);
+  const hear = (epoch: number, n: number): void => tellers.onNotice({ epoch, n, audit: true }, now);
   return { tellers, see, hear };
 };
 
 test("[CL-51] equal counts, and a node that has sent nothing, cause no reload", () => {
-  const { see, hear } = looking();
+  const { see, hear } = makeTellers();
   expect([see({ 7: 0, 8: 0 }), see({ 7: 0, 8: 0 })]).toEqual(["nothing", "nothing"]);
   hear(7, 1);
   hear(7, 2);
@@ -29,7 +29,7 @@ test("[CL-51] equal counts, and a node that has sent nothing, cause no reload", 
 });
 
 test("[CL-51] a notification shortly after its count is not missing, one that never arrives is, once", () => {
-  const { see, hear } = looking();
+  const { see, hear } = makeTellers();
   see({ 7: 0 });
   expect(see({ 7: 1 })).toBe("nothing");
   hear(7, 1);
@@ -43,18 +43,18 @@ test("[CL-51] a notification shortly after its count is not missing, one that ne
   ]);
 });
 
-test("[CL-51] who begins to listen has heard what was known to be told by then", () => {
-  const { tellers, see } = looking();
+test("[CL-51] a new listener counts as up to date with everything announced so far", () => {
+  const { tellers, see } = makeTellers();
   see({ 7: 0 });
   see({ 7: 5 });
   tellers.catchUp();
   expect([see({ 7: 5 }), see({ 7: 6 }), see({ 7: 6 })]).toEqual(["nothing", "nothing", "missed"]);
 });
 
-test("[CP-52] a node that is gone, or silent for three seconds, may have had more to send: that is reported once", () => {
-  const { see } = looking();
-  const silent = () => see({ 7: 0 }, "the same");
-  const said = Array.from({ length: 9 }, silent);
+test("[CP-52] reports once that a node that has left, or is silent for three seconds, may have unsent notices", () => {
+  const { see } = makeTellers();
+  const findSilent = () => see({ 7: 0 }, "the same");
+  const said = Array.from({ length: 9 }, findSilent);
   expect(said.filter((one) => one === "gone")).toEqual(["gone"]);
   expect(said.indexOf("gone")).toBe(6);
   expect([see({}), see({})]).toEqual(["nothing", "nothing"]);

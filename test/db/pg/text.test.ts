@@ -1,6 +1,6 @@
 // SQLite's SQL translated to PostgreSQL's. store.test.ts prepares the results on a real server; this tests the translations.
 import { describe, expect, test } from "bun:test";
-import { splitHosts, withoutPassword } from "#db/pg/hosts.ts";
+import { redactPassword, splitHosts } from "#db/pg/hosts.ts";
 import { toPostgres } from "#db/pg/text.ts";
 
 describe("a statement for PostgreSQL", () => {
@@ -40,7 +40,7 @@ describe("an address of PostgreSQL", () => {
   });
 
   test("[PQ-2] is shown without its password", () => {
-    expect(withoutPassword("postgres://u:secret@h/db")).toBe("postgres://u:***@h/db");
-    expect(withoutPassword("postgres://u@h/db")).toBe("postgres://u@h/db");
+    expect(redactPassword("postgres://u:secret@h/db")).toBe("postgres://u:***@h/db");
+    expect(redactPassword("postgres://u@h/db")).toBe("postgres://u@h/db");
   });
 });

@@ -6,17 +6,17 @@ import { PartsMember } from "#db/pg/parts/member.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { openPgStore } from "#db/pg/store.ts";
 import { Listener } from "#db/pg/told/listener.ts";
-import type { Notice, Word } from "#db/pg/told/notice.ts";
+import type { BroadcastEvent, Notice } from "#db/pg/told/notice.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
 import { until } from "#test/support/until.ts";
-import { outcomeOf } from "../contract.ts";
+import { awaitOutcome } from "../contract.ts";
 
 let database: TestDatabase | undefined;
 afterEach(() => database?.remove());
 
 /** Writes a setting, like something recorded in the audit log. */
-const audited = (key: string, expect?: number) => ({
+const insertAudited = (key: string, expect?: number) => ({
   sql: "insert into settings (key, value) select ?, '1' where not exists (select 1 from settings where key = ?)",
   rows: [[key, key]],
   touches: ["audit"] as const,
@@ -33,19 +33,19 @@ testNeeding(
     const primary = new Primary(url);
     const heard: Notice[] = [];
     const listener = new Listener({ primary, clock: systemClock });
-    listener.hear((notice) => void heard.push(notice));
-    const words = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
+    listener.subscribe((notice) => void heard.push(notice));
+    const listIds = (): string[] => heard.flatMap((notice) => (notice.words ?? []).map(({ id }) => id));
     await until(() => heard.some(({ all }) => all), { what: "everything at the beginning" });
     // The first one of an epoch may follow some that were missed.
-    store.tell("key_gone", "first", {});
+    store.broadcast("key_gone", "first", {});
     await until(() => heard.some(({ epoch }) => epoch === store.epoch));
     heard.splice(0);
 
-    await Promise.all(["a", "b", "c"].map((key) => store.commit([audited(key, 1)])));
-    expect(await outcomeOf(store.commit([audited("a", 1)]))).toBe("stale");
-    store.tell("key_gone", "one", {});
-    store.tell("access_changed", "two", {});
-    await until(() => words().length >= 2);
+    await Promise.all(["a", "b", "c"].map((key) => store.commit([insertAudited(key, 1)])));
+    expect(await awaitOutcome(store.commit([insertAudited("a", 1)]))).toBe("stale");
+    store.broadcast("key_gone", "one", {});
+    store.broadcast("access_changed", "two", {});
+    await until(() => listIds().length >= 2);
     expect(heard).toEqual([
       { epoch: store.epoch, n: 2, audit: true },
       {
@@ -60,9 +60,9 @@ testNeeding(
 
     heard.splice(0);
     await database.cutConnections();
-    store.tell("key_gone", "three", {});
+    store.broadcast("key_gone", "three", {});
     // The listener was also disconnected: it receives the event, or the notice that it may have missed some.
-    await until(() => words().includes("three") || heard.some(({ all }) => all));
+    await until(() => listIds().includes("three") || heard.some(({ all }) => all));
     await listener.close();
     await primary.close();
     await store.close();
@@ -89,14 +89,14 @@ testNeeding(
       two.openStore(),
     ];
     const heard: Record<"writing" | "reading", string[]> = { writing: [], reading: [] };
-    const hear = (which: keyof typeof heard) => (words: readonly Word[] | undefined) =>
+    const receiveWords = (which: keyof typeof heard) => (words: readonly BroadcastEvent[] | undefined) =>
       heard[which].push(...(words ? words.map(({ id }) => id) : ["everything"]));
-    store.hear(hear("writing"));
-    reads.listen(hear("reading"));
-    const both = (what: string): boolean => Object.values(heard).every((all) => all.includes(what));
-    await until(() => both("everything"), { what: "everything at the beginning" });
-    other.tell("key_gone", "first", {});
-    await until(() => both("first"), { what: "both to hear a word" });
+    store.onBroadcast(receiveWords("writing"));
+    reads.listen(receiveWords("reading"));
+    const haveBothReceived = (what: string): boolean => Object.values(heard).every((all) => all.includes(what));
+    await until(() => haveBothReceived("everything"), { what: "everything at the beginning" });
+    other.broadcast("key_gone", "first", {});
+    await until(() => haveBothReceived("first"), { what: "both to hear a word" });
 
     const before = reads.auditVersion ?? 0;
     for (const all of Object.values(heard)) all.splice(0);
@@ -106,14 +106,14 @@ testNeeding(
     const [counted] = await sql.unsafe(`select count(*)::int as connections ${ofName}`, [name]);
     expect(counted).toEqual({ connections: 2 });
     await sql.unsafe(`select pg_terminate_backend(pid) ${ofName}`, [name]);
-    await until(() => both("everything"), { what: "everything when it hears again" });
+    await until(() => haveBothReceived("everything"), { what: "everything when it hears again" });
     expect(reads.auditVersion ?? 0).toBeGreaterThan(before);
-    other.tell("key_gone", "second", {});
-    await until(() => both("second"), { what: "both to hear a word again" });
+    other.broadcast("key_gone", "second", {});
+    await until(() => haveBothReceived("second"), { what: "both to hear a word again" });
 
     await reads.close();
     for (const ended of [store, other]) await ended.close();
-    for (const member of [two, one]) await member.leave();
+    for (const member of [two, one]) await member.leaveCluster();
   },
   30_000,
 );
@@ -131,18 +131,18 @@ testNeeding(
     ];
     const [store, other] = [one.openStore(), two.openStore()];
     const heard: string[] = [];
-    store.hear((words) => heard.push(...(words ? words.map(({ id }) => id) : ["everything"])));
+    store.onBroadcast((words) => heard.push(...(words ? words.map(({ id }) => id) : ["everything"])));
     await using sql = new SQL(url, { max: 1 });
     const told: string[] = [];
     await sql.listen("slipway", (text) => void told.push(text));
-    other.tell("key_gone", "first", {});
+    other.broadcast("key_gone", "first", {});
     await until(() => heard.includes("first") && told.some((text) => text.includes("first")));
     // Each has renewed its lease several times since.
-    const renewals = async (): Promise<string[]> =>
+    const listExpiries = async (): Promise<string[]> =>
       (await sql.unsafe("select expires_at::text as at from leases order by node")).map(({ at }: { at: string }) => at);
     for (let turns = 0; turns < 3; turns++) {
-      const before = await renewals();
-      await until(async () => (await renewals()).every((at, i) => at !== before[i]));
+      const before = await listExpiries();
+      await until(async () => (await listExpiries()).every((at, i) => at !== before[i]));
     }
     expect(told.filter((text) => !text.includes('"moves"')).length).toBe(1);
 
@@ -151,10 +151,10 @@ testNeeding(
     Object.assign(other.writer, { told: other.writer.told + 1 });
     const isDoneTwice = (): boolean => heard.filter((one) => one === "everything").length > 1;
     await until(isDoneTwice, { what: "everything as a word was missed, and when it listens anew" });
-    other.tell("key_gone", "second", {});
+    other.broadcast("key_gone", "second", {});
     await until(() => heard.includes("second"));
     for (const ended of [store, other]) await ended.close();
-    for (const member of [two, one]) await member.leave();
+    for (const member of [two, one]) await member.leaveCluster();
   },
   30_000,
 );

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { openEncryption } from "#base/encryption.ts";
 import { BackupError } from "#db/backup/manifest.ts";
 import { insertInto } from "#db/engine/sql.ts";
-import { type Salvaged, salvage } from "#db/salvage/salvage.ts";
+import { type SalvageResult, salvage } from "#db/salvage/salvage.ts";
 import { settings } from "#db/schema/core.ts";
 import { insertUser } from "#db/users/users.ts";
-import { runHere } from "#test/cli/run-verb.ts";
+import { runVerb } from "#test/cli/run-verb.ts";
 import { openIn, temporaryDirectory } from "../deployments.ts";
 
 const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
@@ -20,13 +20,13 @@ const USERS = 400;
 const SETTINGS = 4_000;
 
 const place = temporaryDirectory();
-const whole = join(place.path, "whole");
+const intact = join(place.path, "whole");
 let rows: { settings: Map<string, string>; users: Set<string> };
-let made = 0;
+let copyCount = 0;
 
 beforeAll(async () => {
-  const store = openIn(whole);
-  openEncryption(whole);
+  const store = openIn(intact);
+  openEncryption(intact);
   const put = insertInto(settings);
   const account = { status: "active" as const, login_type: "none", roles: [], created_at: 0, updated_at: 0 };
   rows = { settings: new Map(), users: new Set() };
@@ -47,9 +47,9 @@ beforeAll(async () => {
 afterAll(() => place[Symbol.dispose]());
 
 /** Returns a copy of the intact directory whose database file was damaged by this. */
-const damagedBy = (damage: (fd: number, pages: number) => void): string => {
-  const directory = join(place.path, `damaged-${made++}`);
-  cpSync(whole, directory, { recursive: true });
+const makeDamaged = (damage: (fd: number, pages: number) => void): string => {
+  const directory = join(place.path, `damaged-${copyCount++}`);
+  cpSync(intact, directory, { recursive: true });
   const file = join(directory, "slipway.db");
   const fd = openSync(file, "r+");
   damage(fd, statSync(file).size / PAGE);
@@ -57,7 +57,7 @@ const damagedBy = (damage: (fd: number, pages: number) => void): string => {
   return directory;
 };
 
-const salvaged = async (from: string): Promise<{ into: string; report: Salvaged }> => {
+const runSalvage = async (from: string): Promise<{ into: string; report: SalvageResult }> => {
   const into = `${from}-new`;
   const signal = new AbortController().signal;
   return { into, report: await salvage({ from, into, now: 1, signal }) };
@@ -87,8 +87,8 @@ const random = (seed: number): ((below: number) => number) => {
 };
 
 test("[OP-20] an intact database is copied completely, with key and uploads, and unchanged", async () => {
-  const from = damagedBy(() => {});
-  const { into, report } = await salvaged(from);
+  const from = makeDamaged(() => {});
+  const { into, report } = await runSalvage(from);
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
   expect([report.repaired, report.search]).toEqual(["nothing", "whole"]);
   expect(report.tables.filter(({ unreadable, left_out }) => unreadable !== 0 || left_out > 0)).toEqual([]);
@@ -103,7 +103,7 @@ const LEAF = 0x0d;
 
 /** Returns whether this page of the intact database contains rows, and not the list of tables. */
 const isLeafOfRows = (page: number): boolean => {
-  const bytes = readFileSync(join(whole, "slipway.db")).subarray(page * PAGE, (page + 1) * PAGE);
+  const bytes = readFileSync(join(intact, "slipway.db")).subarray(page * PAGE, (page + 1) * PAGE);
   return bytes[0] === LEAF && !bytes.includes("CREATE ");
 };
 
@@ -114,7 +114,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
       for (let i = 0; i < FILES; i++) {
         const pick = random(SEED + 1000 * count + i);
         const overwritten: number[] = [];
-        const from = damagedBy((fd, pages) => {
+        const from = makeDamaged((fd, pages) => {
           for (let n = 0; n < count; n++) {
             const bytes = Buffer.from(Array.from({ length: PAGE }, () => pick(256)));
             const page = 2 + pick(pages - 2);
@@ -122,7 +122,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
             writeSync(fd, bytes, 0, PAGE, page * PAGE);
           }
         });
-        const { into } = await salvaged(from);
+        const { into } = await runSalvage(from);
         const found = examine(into);
         // What hangs below an inner page, or in a table whose name is lost, is lost with it.
         if (overwritten.every(isLeafOfRows)) {
@@ -135,7 +135,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
 });
 
 test("[OP-20] of a truncated file, rows of the first part are recovered", async () => {
-  const { into } = await salvaged(damagedBy((fd, pages) => ftruncateSync(fd, Math.floor(0.8 * pages) * PAGE)));
+  const { into } = await runSalvage(makeDamaged((fd, pages) => ftruncateSync(fd, Math.floor(0.8 * pages) * PAGE)));
   const found = examine(into);
   expect(found.settings).toBeGreaterThan(100);
 });
@@ -144,17 +144,17 @@ test.each([
   [100, "header"],
   [PAGE, "header and list of tables"],
 ] as const)("[OP-20] with %i bytes of zeros at the start everything comes through", async (bytes, repaired) => {
-  const { into, report } = await salvaged(damagedBy((fd) => void writeSync(fd, Buffer.alloc(bytes), 0, bytes, 0)));
+  const { into, report } = await runSalvage(makeDamaged((fd) => void writeSync(fd, Buffer.alloc(bytes), 0, bytes, 0)));
   expect(report.repaired).toBe(repaired);
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
 });
 
 test("[OP-20] where a page of the list of tables is lost, only the tables it names are, also when indexes of theirs are named elsewhere", async () => {
-  const bytes = readFileSync(join(whole, "slipway.db"));
+  const bytes = readFileSync(join(intact, "slipway.db"));
   const lost = Math.floor(bytes.indexOf("CREATE TABLE `tasks`") / PAGE);
   expect(lost).toBeGreaterThan(0);
-  const { into, report } = await salvaged(
-    damagedBy((fd) => void writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, lost * PAGE)),
+  const { into, report } = await runSalvage(
+    makeDamaged((fd) => void writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, lost * PAGE)),
   );
   expect(report.repaired).toBe("header and list of tables");
   expect(examine(into)).toEqual({ settings: SETTINGS, users: USERS });
@@ -162,16 +162,16 @@ test("[OP-20] where a page of the list of tables is lost, only the tables it nam
 });
 
 test("[OP-20] the command names the tables with losses, and refuses a folder that is not empty", async () => {
-  const from = damagedBy((fd, pages) => {
+  const from = makeDamaged((fd, pages) => {
     for (let page = 40; page < pages; page += 7) writeSync(fd, Buffer.alloc(PAGE, 0xff), 0, PAGE, page * PAGE);
   });
   const into = `${from}-new`;
-  const { code, printed } = await runHere(["salvage", into, "--data-dir", from]);
+  const { code, printed } = await runVerb(["salvage", into, "--data-dir", from]);
   expect(code).toBe(0);
   expect(printed).toMatch(/Copied \d+ rows of \d+ tables into/);
   expect(printed).toMatch(/Tables that lost rows:\n.*UNREADABLE RANGES.*\n(.*\n)*settings /);
-  const again = await runHere(["salvage", into, "--data-dir", from]);
+  const again = await runVerb(["salvage", into, "--data-dir", from]);
   expect([again.code, again.errors]).toEqual([1, expect.stringContaining("is not empty")]);
-  const nothing = await salvaged(place.path).catch((error: unknown) => error);
+  const nothing = await runSalvage(place.path).catch((error: unknown) => error);
   expect(nothing).toBeInstanceOf(BackupError);
 });

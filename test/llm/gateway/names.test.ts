@@ -1,8 +1,8 @@
 // Endpoints and names of the gateway, as pure functions.
 import { describe, expect, test } from "bun:test";
 import type { ModelCatalog } from "#actors/models/model-settings.ts";
-import { likelyTokens } from "#domain/ai/ledger.ts";
-import { type Asker, fits, namesFor, targetsFor } from "#domain/ai/names.ts";
+import { estimateTokens } from "#domain/ai/ledger.ts";
+import { type Asker, listNames, listTargets, matchesPattern } from "#domain/ai/names.ts";
 import type { ConfiguredModel, ConfiguredProvider } from "#src/llm/configured-model.ts";
 import { CallBodyError, readCallBody } from "#src/llm/gateway/call-body.ts";
 import { findEndpoint } from "#src/llm/gateway/endpoint.ts";
@@ -49,9 +49,9 @@ const catalog: ModelCatalog = {
     default_names: { openai: "gpt-1" },
   },
 };
-const nobody: Asker = { groups: [], template_id: undefined };
-const where = (dialect: "anthropic" | "openai", name: string, asker = nobody): string[] =>
-  targetsFor(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
+const ANONYMOUS: Asker = { groups: [], template_id: undefined };
+const where = (dialect: "anthropic" | "openai", name: string, asker = ANONYMOUS): string[] =>
+  listTargets(catalog, dialect, name, asker).map((one) => `${one.provider.id}:${one.model}`);
 
 describe("names", () => {
   test("[GW-4] resolve to the first matching entry, its targets in order, else to an enabled model of that name", () => {
@@ -72,8 +72,8 @@ describe("names", () => {
     expect(where("anthropic", "secret-1", { groups: ["g"], template_id: undefined })).toEqual(["a:secret-1"]);
     expect(where("anthropic", "lab")).toEqual([]);
     expect(where("anthropic", "lab", { groups: [], template_id: "t" })).toEqual(["b:x"]);
-    expect(namesFor(catalog, "anthropic", nobody)).toEqual(["opus*[1m]", "gpt-*", "claude-1", "gpt-1"]);
-    expect(namesFor(catalog, "anthropic", { groups: [], template_id: "t" })).toContain("lab");
+    expect(listNames(catalog, "anthropic", ANONYMOUS)).toEqual(["opus*[1m]", "gpt-*", "claude-1", "gpt-1"]);
+    expect(listNames(catalog, "anthropic", { groups: [], template_id: "t" })).toContain("lab");
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe("names", () => {
     ["*", "", true],
     ["a.c", "abc", false],
   ])("[GW-4] %s and %s: %p", (pattern, name, is) => {
-    expect(fits(pattern, name)).toBe(is);
+    expect(matchesPattern(pattern, name)).toBe(is);
   });
 });
 
@@ -157,7 +157,7 @@ describe("bodies", () => {
 
   test("[GW-6] several answers multiply the reservation, limited to what a model could answer", () => {
     const output = (value: object): number =>
-      likelyTokens(readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, value))))
+      estimateTokens(readCallBody(endpoint("/chat/completions"), bytes(Object.assign({ model: "m" }, value))))
         .output_tokens;
     expect(output({ max_tokens: 100, n: 5 })).toBe(500);
     expect(output({ n: 2 })).toBe(2 * output({}));

@@ -6,7 +6,7 @@ import { KeyMask } from "#src/llm/gateway/key-mask.ts";
 import { UsageTap } from "#src/llm/gateway/usage-tap.ts";
 import type { ModelUsage } from "#src/llm/model.ts";
 
-const events = (...data: unknown[]): string =>
+const encodeEvents = (...data: unknown[]): string =>
   data.map((one) => `data: ${typeof one === "string" ? one : JSON.stringify(one)}\n\n`).join("");
 
 const EVENTS = "text/event-stream; charset=utf-8";
@@ -18,13 +18,13 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
     "a stream of Anthropic",
     "anthropic",
     EVENTS,
-    `event: message_start\r\n${events({
+    `event: message_start\r\n${encodeEvents({
       type: "message_start",
       message: {
         model: "m-1",
         usage: { input_tokens: 10, cache_read_input_tokens: 4, cache_creation_input_tokens: 3, output_tokens: 1 },
       },
-    })}${events({ type: "content_block_delta", delta: { text: "é" } }, { type: "message_delta", usage: { output_tokens: 25 } }, { type: "message_stop" })}`,
+    })}${encodeEvents({ type: "content_block_delta", delta: { text: "é" } }, { type: "message_delta", usage: { output_tokens: 25 } }, { type: "message_stop" })}`,
     { input_tokens: 10, output_tokens: 25, cache_read_tokens: 4, cache_creation_tokens: 3 },
   ],
   [
@@ -38,7 +38,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
     "a stream of chat completions",
     "openai_chat",
     EVENTS,
-    events(
+    encodeEvents(
       { model: "m-1", choices: [{ delta: { content: "a" } }], usage: null },
       {
         model: "m-1",
@@ -53,7 +53,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
     "a stream of responses",
     "openai_responses",
     EVENTS,
-    events(
+    encodeEvents(
       { type: "response.created", response: { model: "m-1", usage: null } },
       {
         type: "response.completed",
@@ -76,7 +76,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
     "a stream of Gemini",
     "google",
     EVENTS,
-    events(
+    encodeEvents(
       { modelVersion: "m-1", usageMetadata: { promptTokenCount: 9 } },
       {
         modelVersion: "m-1",
@@ -103,7 +103,7 @@ const ANSWERS: readonly (readonly [string, UsageFormat, string, string, ModelUsa
 ];
 
 /** Passes the text in pieces that end at these positions. */
-const passed = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
+const passInPieces = (tap: UsageTap, text: string, cuts: readonly number[]): string => {
   const bytes = new TextEncoder().encode(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   const pieces = [...places, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : places[i - 1], end));
@@ -118,7 +118,7 @@ describe("the usage of an answer", () => {
       fc.assert(
         fc.property(fc.array(fc.nat(4_000), { maxLength: 12 }), (cuts) => {
           const tap = new UsageTap({ format, type, hidesUsage: false });
-          expect(passed(tap, text, cuts)).toBe(text);
+          expect(passInPieces(tap, text, cuts)).toBe(text);
           expect(tap.tapped).toMatchObject({
             usage,
             failed: false,
@@ -131,13 +131,13 @@ describe("the usage of an answer", () => {
   );
 
   test("[GW-2] stream usage that only the gateway requested is removed, and nothing else", () => {
-    const before = events({ choices: [{ delta: { content: "a" } }] }, { choices: [{ finish_reason: "stop" }] });
-    const hidden = events({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    const before = encodeEvents({ choices: [{ delta: { content: "a" } }] }, { choices: [{ finish_reason: "stop" }] });
+    const hidden = encodeEvents({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
     fc.assert(
       fc.property(fc.array(fc.nat(400), { maxLength: 8 }), fc.constantFrom("\n", "\r\n"), (cuts, end) => {
         const tap = new UsageTap({ format: "openai_chat", type: EVENTS, hidesUsage: true });
-        const all = (before + hidden + events("[DONE]")).replaceAll("\n", end);
-        expect(passed(tap, all, cuts)).toBe((before + events("[DONE]")).replaceAll("\n", end));
+        const all = (before + hidden + encodeEvents("[DONE]")).replaceAll("\n", end);
+        expect(passInPieces(tap, all, cuts)).toBe((before + encodeEvents("[DONE]")).replaceAll("\n", end));
         expect(tap.tapped.usage).toEqual({ input_tokens: 1, output_tokens: 2 });
       }),
       { numRuns: 60 },
@@ -146,9 +146,9 @@ describe("the usage of an answer", () => {
 
   test("[GW-5] an error during a stream is detected, and a truncated answer still reports its usage", () => {
     const broken = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
-    passed(
+    passInPieces(
       broken,
-      events(
+      encodeEvents(
         { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
         { type: "error", error: { type: "overloaded_error" } },
       ),
@@ -156,7 +156,7 @@ describe("the usage of an answer", () => {
     );
     expect(broken.tapped).toMatchObject({ usage: { input_tokens: 3, output_tokens: 1 }, failed: true });
     const cut = new UsageTap({ format: "google", type: JSON_TYPE, hidesUsage: false });
-    passed(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
+    passInPieces(cut, '[{"usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 4}}, {"candidates": [', []);
     expect(cut.tapped.usage).toEqual({ input_tokens: 9, output_tokens: 4 });
   });
 
@@ -174,13 +174,13 @@ describe("the usage of an answer", () => {
     (reported) => {
       const figure = reported === Number.POSITIVE_INFINITY ? "1e999" : String(reported);
       const whole = new UsageTap({ format: "openai_chat", type: JSON_TYPE, hidesUsage: false });
-      passed(whole, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":${figure}}}`, []);
+      passInPieces(whole, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":${figure}}}`, []);
       expect(whole.tapped.usage).toBeUndefined();
       const stream = new UsageTap({ format: "anthropic", type: EVENTS, hidesUsage: false });
       const start = { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } };
       const said = { type: "content_block_delta", delta: { type: "text_delta", text: "x".repeat(40) } };
       const end = `data: {"type":"message_delta","usage":{"output_tokens":${figure}}}\n\n`;
-      passed(stream, events(start, said) + end, []);
+      passInPieces(stream, encodeEvents(start, said) + end, []);
       expect(stream.tapped).toMatchObject({ usage: undefined, text_bytes: 40 });
     },
   );
@@ -194,7 +194,7 @@ describe("the usage of an answer", () => {
     ],
   ])("[GW-5] a provider that reports %s is not believed", (_, format, usage) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-    passed(tap, events({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
+    passInPieces(tap, encodeEvents({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 400 });
   });
 
@@ -227,7 +227,7 @@ describe("the usage of an answer", () => {
     ],
   ])("[GW-5] %s counts where the answer is left before its report", (_, format, event, bytes) => {
     const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-    passed(tap, events(event), [40]);
+    passInPieces(tap, encodeEvents(event), [40]);
     expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: bytes });
   });
 
@@ -248,10 +248,14 @@ describe("the usage of an answer", () => {
     (_, format, event) => {
       const tap = new UsageTap({ format, type: EVENTS, hidesUsage: format === "openai_chat" });
       const done = { type: "response.output_text.done", text: TEXT };
-      passed(tap, events(event, event) + (format === "openai_responses" ? events(done) : ""), [7, 900]);
+      passInPieces(
+        tap,
+        encodeEvents(event, event) + (format === "openai_responses" ? encodeEvents(done) : ""),
+        [7, 900],
+      );
       expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 8_000 });
       const cut = new UsageTap({ format, type: EVENTS, hidesUsage: false });
-      passed(cut, events(event).slice(0, 1_500), []);
+      passInPieces(cut, encodeEvents(event).slice(0, 1_500), []);
       expect(cut.tapped.text_bytes).toBeGreaterThan(1_400);
     },
   );
@@ -262,7 +266,7 @@ describe("the usage of an answer", () => {
       candidates: [{ content: { parts: [{ text: TEXT }] } }],
       usageMetadata: { candidatesTokenCount: 9 },
     };
-    passed(tap, events(reported, { candidates: [{ content: { parts: [{ text: "abc" }] } }] }), []);
+    passInPieces(tap, encodeEvents(reported, { candidates: [{ content: { parts: [{ text: "abc" }] } }] }), []);
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 9 }, text_bytes: 3 });
   });
 
@@ -272,10 +276,10 @@ describe("the usage of an answer", () => {
     let size = 0;
     for (let i = 0; i < 16; i++) size += tap.read(piece).length;
     expect(size).toBeGreaterThanOrEqual(16 * piece.length - 1024 * 1024);
-    const hidden = events({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
-    const rest = tap.read(new TextEncoder().encode(`\n\n${hidden}${events("[DONE]")}`));
-    expect(new TextDecoder().decode(rest).replaceAll("z", "")).toBe(`\n\n${events("[DONE]")}`);
-    expect(size + rest.length).toBe(16 * piece.length + 2 + events("[DONE]").length);
+    const hidden = encodeEvents({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+    const rest = tap.read(new TextEncoder().encode(`\n\n${hidden}${encodeEvents("[DONE]")}`));
+    expect(new TextDecoder().decode(rest).replaceAll("z", "")).toBe(`\n\n${encodeEvents("[DONE]")}`);
+    expect(size + rest.length).toBe(16 * piece.length + 2 + encodeEvents("[DONE]").length);
     expect(tap.tapped).toMatchObject({ usage: { output_tokens: 2 } });
   });
 

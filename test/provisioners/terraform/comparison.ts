@@ -8,7 +8,7 @@ const HERE = new URL("./", import.meta.url).pathname;
 export const templateFolder = (name: string): string => `${HERE}templates/${name}`;
 
 type Half = { resources: unknown; daily_cost: number };
-export type Expected = {
+export type ExpectedTemplate = {
   parameters: unknown;
   presets: unknown;
   external_auth: unknown;
@@ -20,15 +20,16 @@ export type Expected = {
   built: { start: unknown; stop: unknown };
 };
 
-export const expectedOf = (name: string): Promise<Expected> => Bun.file(`${templateFolder(name)}/expected.json`).json();
+export const loadExpected = (name: string): Promise<ExpectedTemplate> =>
+  Bun.file(`${templateFolder(name)}/expected.json`).json();
 
-export const recordedText = (name: string, file: string): Promise<string> =>
+export const loadRecordedText = (name: string, file: string): Promise<string> =>
   Bun.file(`${HERE}recorded/${name}/${file}`).text();
-export const recorded = async <T>(name: string, file: string): Promise<T> =>
-  JSON.parse(await recordedText(name, file)) as T;
+export const loadRecorded = async <T>(name: string, file: string): Promise<T> =>
+  JSON.parse(await loadRecordedText(name, file)) as T;
 
 /** `known`: the text that stands for a token in the expected.json. */
-export const compared = (resources: readonly MappedResource[], known: string): unknown =>
+export const normalizeResources = (resources: readonly MappedResource[], known: string): unknown =>
   resources.map((resource) => ({
     ...resource,
     agents: resource.agents.map((agent) => ({
@@ -38,5 +39,5 @@ export const compared = (resources: readonly MappedResource[], known: string): u
     })),
   }));
 
-export const comparedParameters = (parameters: readonly MappedParameter[]): unknown =>
+export const normalizeParameters = (parameters: readonly MappedParameter[]): unknown =>
   parameters.map(({ styling: _styling, value: _value, address: _address, is_whole: _is_whole, ...rest }) => rest);

@@ -34,7 +34,7 @@ resource "coder_external_agent" "main" {
 }
 `;
 
-const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
+const getAgent = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
 /** Runs the command in its own home, as a person would on their machine; ends what it started. */
 const machine = (command: string, more: Record<string, string> = {}) => {
@@ -68,11 +68,11 @@ testNeeding(
     const made = await createWorkspace(world.admin, template.id, "outside");
     const path = `/api/v2/workspaces/${made.id}`;
     const built = await awaitBuild(world.admin, made.id);
-    const name = agentOf(built)?.name ?? "";
+    const name = getAgent(built)?.name ?? "";
     const credentials = await world.admin.get<ExternalAgentCredentials>(`${path}/external-agent/${name}/credentials`);
     expect(credentials.command).toContain("/api/v2/init-script/linux/amd64");
     expect(credentials.command).toContain(credentials.agent_token);
-    const isConnected = async () => agentOf(await world.admin.get<Workspace>(path))?.status === "connected";
+    const isConnected = async () => getAgent(await world.admin.get<Workspace>(path))?.status === "connected";
     {
       await using _there = machine(credentials.command);
       await until(isConnected);

@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
-const run = async (script: string, limit: number): Promise<boolean> => {
+const runLimited = async (script: string, limit: number): Promise<boolean> => {
   using place = tempDirectory();
   const { signal } = new AbortController();
   const where = { program: "/bin/sh", folder: place.path, cwd: place.path, env: { PATH: process.env.PATH ?? "" } };
@@ -15,10 +15,10 @@ const run = async (script: string, limit: number): Promise<boolean> => {
 
 test("[TF-50] waiting does not use the limit up, working does, and what waits forever ends at ten times the limit", async () => {
   const [waits, works, worksBelow, hangs] = await Promise.all([
-    run("sleep 1.2", 1_000),
-    run("while :; do :; done", 300),
-    run("(while :; do :; done) & wait", 300),
-    run("sleep 60", 100),
+    runLimited("sleep 1.2", 1_000),
+    runLimited("while :; do :; done", 300),
+    runLimited("(while :; do :; done) & wait", 300),
+    runLimited("sleep 60", 100),
   ]);
   expect({ waits, works, worksBelow, hangs }).toEqual({ waits: false, works: true, worksBelow: true, hangs: true });
 }, 30_000);

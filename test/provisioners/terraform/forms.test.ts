@@ -4,7 +4,12 @@ import { existsSync } from "node:fs";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import { ApiError } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { filesOf, makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
+import {
+  makeTerraformTemplate,
+  openTerraformWorld,
+  readTemplateFiles,
+  type TerraformWorld,
+} from "#test/support/terraform.ts";
 import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
 const wanted = [needs.terraform];
@@ -14,39 +19,39 @@ let template_id: string;
 beforeAll(async () => {
   if (!needs.terraform.found) return;
   world = await openTerraformWorld();
-  const { template, version } = await makeTerraformTemplate(world.admin, filesOf("parameters"), "questions");
+  const { template, version } = await makeTerraformTemplate(world.admin, readTemplateFiles("parameters"), "questions");
   [template_id, version_id] = [template.id, version.id];
 }, 120_000);
 afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
 
 const path = (): string => `/api/v2/templateversions/${version_id}/dynamic-parameters`;
-const asked = (inputs: Record<string, string>): Promise<DynamicParameters> =>
+const evaluateForm = (inputs: Record<string, string>): Promise<DynamicParameters> =>
   world.admin.post<DynamicParameters>(`${path()}/evaluate`, { id: 7, inputs });
-const named = ({ parameters }: DynamicParameters, name: string) => parameters.find((one) => one.name === name);
+const findParameter = ({ parameters }: DynamicParameters, name: string) => parameters.find((one) => one.name === name);
 
 testNeeding(wanted, "[TF-15] the parameters, options and defaults depend on earlier answers", async () => {
-  const first = await asked({});
+  const first = await evaluateForm({});
   expect(first.id).toBe(7);
   expect(first.parameters.map(({ name }) => name)).toEqual([
     ...["notes", "required_one", "region", "cpus", "project", "gpu", "tools", "Zones of interest", "reset"],
   ]);
-  expect(named(first, "notes")?.styling).toEqual({ placeholder: "anything" });
-  expect(named(first, "required_one")?.diagnostics[0]?.extra.code).toBe("required");
-  const near = await asked({ gpu: "true", required_one: "x" });
-  expect(named(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
-  const far = await asked({ gpu: "true", region: "us", required_one: "x" });
-  expect(named(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
+  expect(findParameter(first, "notes")?.styling).toEqual({ placeholder: "anything" });
+  expect(findParameter(first, "required_one")?.diagnostics[0]?.extra.code).toBe("required");
+  const near = await evaluateForm({ gpu: "true", required_one: "x" });
+  expect(findParameter(near, "gpu_kind")?.default_value).toEqual({ value: "small", valid: true });
+  const far = await evaluateForm({ gpu: "true", region: "us", required_one: "x" });
+  expect(findParameter(far, "gpu_kind")?.default_value).toEqual({ value: "large", valid: true });
   // A value for a parameter that is no longer shown is not an error; a name that the template does not have is one.
-  expect((await asked({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
-  expect((await asked({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
+  expect((await evaluateForm({ gpu: "false", gpu_kind: "large", required_one: "x" })).diagnostics).toEqual([]);
+  expect((await evaluateForm({ nobody: "x" })).diagnostics.map(({ detail }) => detail)).toEqual(["nobody"]);
 });
 
 testNeeding(wanted, "[TF-15] the template's refusals are shown next to their parameter, in its own words", async () => {
-  const wrong = await asked({ cpus: "99", project: "NOT GOOD", required_one: "x" });
+  const wrong = await evaluateForm({ cpus: "99", project: "NOT GOOD", required_one: "x" });
   expect(wrong.parameters.map(({ name }) => name)).toContain("cpus");
-  expect(JSON.stringify(named(wrong, "cpus")?.diagnostics)).toContain("99 is not between 1 and 16");
-  expect(JSON.stringify(named(wrong, "project")?.diagnostics)).toContain("small letters, digits and hyphens");
-  expect(named(wrong, "region")?.diagnostics).toEqual([]);
+  expect(JSON.stringify(findParameter(wrong, "cpus")?.diagnostics)).toContain("99 is not between 1 and 16");
+  expect(JSON.stringify(findParameter(wrong, "project")?.diagnostics)).toContain("small letters, digits and hyphens");
+  expect(findParameter(wrong, "region")?.diagnostics).toEqual([]);
 });
 
 testNeeding(wanted, "[TF-15] on the socket the newest request wins, and its response is for its values", async () => {
@@ -55,7 +60,7 @@ testNeeding(wanted, "[TF-15] on the socket the newest request wins, and its resp
   for (const id of [1, 2, 3]) socket.send(JSON.stringify({ id, inputs: { gpu: "true", cpus: String(id) } }));
   let answer = await socket.json<DynamicParameters>();
   while (answer.id !== 3) answer = await socket.json<DynamicParameters>();
-  expect(named(answer, "cpus")?.value.value).toBe("3");
+  expect(findParameter(answer, "cpus")?.value.value).toBe("3");
 });
 
 testNeeding(
@@ -91,12 +96,12 @@ testNeeding(
 );
 
 testNeeding(wanted, "[TF-15] a template without dependent parameters is answered without a plan", async () => {
-  const { version } = await makeTerraformTemplate(world.admin, filesOf("presets-prebuilds"), "plain");
+  const { version } = await makeTerraformTemplate(world.admin, readTemplateFiles("presets-prebuilds"), "plain");
   const answer = await world.admin.post<DynamicParameters>(
     `/api/v2/templateversions/${version.id}/dynamic-parameters/evaluate`,
     { inputs: { region: "us" } },
   );
-  expect(named(answer, "region")?.value.value).toBe("us");
+  expect(findParameter(answer, "region")?.value.value).toBe("us");
   expect(existsSync(`${world.server.directory}/terraform/forms/${version.id}`)).toBe(false);
 });
 

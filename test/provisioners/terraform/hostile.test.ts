@@ -5,14 +5,14 @@ import { getPriority } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
 import { findMark, markOfChild } from "#src/provisioners/local/process-table.ts";
-import { Behind, getNiceness } from "#src/provisioners/terraform/behind.ts";
+import { CommandPriority, getNiceness } from "#src/provisioners/terraform/behind.ts";
 import { type BuildRun, build } from "#src/provisioners/terraform/build.ts";
 import { runCommand } from "#src/provisioners/terraform/command.ts";
 import { InitTurns } from "#src/provisioners/terraform/init-turns.ts";
 import { Session } from "#src/provisioners/terraform/session.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { processesWith } from "#test/support/terraform.ts";
+import { findProcesses } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 
 const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
@@ -20,23 +20,23 @@ const STATE = JSON.stringify({ version: 4, lineage: "a", serial: 2 });
 test("[TF-28] a state that links to a file of the server is rejected, and nothing is written through it", async () => {
   using place = tempDirectory();
   const session = new Session(join(place.path, "run"));
-  await session.keepState(STATE);
-  expect(await session.state()).toBe(STATE);
+  await session.writeState(STATE);
+  expect(await session.readState()).toBe(STATE);
   const file = join(session.work, "terraform.tfstate");
   const other = join(place.path, "other");
   writeFileSync(other, "the server's own");
   rmSync(file);
   symlinkSync(other, file);
-  expect(await session.state()).toBeUndefined();
-  await session.keepState(STATE);
-  expect([await session.state(), readFileSync(other, "utf8")]).toEqual([STATE, "the server's own"]);
+  expect(await session.readState()).toBeUndefined();
+  await session.writeState(STATE);
+  expect([await session.readState(), readFileSync(other, "utf8")]).toEqual([STATE, "the server's own"]);
 });
 
-test("[TF-38] a state that cannot be read is put aside and never taken for one; what could only be written alongside its place is", async () => {
+test("[TF-38] sets an unreadable state aside and never uses it; a state that could only be written next to its file is used", async () => {
   using place = tempDirectory();
   const session = new Session(join(place.path, "builds", "run"));
-  await session.keepState(STATE.slice(0, 20));
-  expect([await session.state(), await session.isEmpty()]).toEqual([undefined, false]);
+  await session.writeState(STATE.slice(0, 20));
+  expect([await session.readState(), await session.isEmpty()]).toEqual([undefined, false]);
   // A state equal to the stored one, pushed by a person, is not lost.
   expect(await session.setAside(STATE.slice(0, 20))).toBeUndefined();
   const aside = (await session.setAside(STATE)) ?? "";
@@ -51,9 +51,9 @@ test("[TF-38] a state that cannot be read is put aside and never taken for one; 
   }
   const newer = STATE.replace("2}", "3}");
   writeFileSync(join(session.work, "errored.tfstate"), newer);
-  expect(await session.state()).toBe(newer);
-  await session.keepState(STATE);
-  expect(await session.state()).toBe(newer);
+  expect(await session.readState()).toBe(newer);
+  await session.writeState(STATE);
+  expect(await session.readState()).toBe(newer);
 });
 
 test("[TF-48] a delete over a state that OpenTofu has encrypted asks the template, and is not over before it has begun", async () => {
@@ -95,7 +95,7 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
   });
   const second = await run("echo second; ln -sf other stdout");
   expect([second.output, second.errors]).toEqual(["second\n", ""]);
-  // With two at once, each gets a lower priority than one alone, including the earlier one.
+  // With two in parallel, each gets a lower priority than one alone, including the earlier one.
   const further = `until [ ! -e ${session} ] || grep -q "nice 16$" ${session}; do sleep 0.01; done`;
   const meet = (own: string, its: string) => `${further}; touch ${own}; until [ -e ${its} ]; do sleep 0.01; done`;
   const [a, b] = [join(place.path, "a"), join(place.path, "b")];
@@ -108,12 +108,12 @@ test("[TF-33] [TF-28] programs of a run give way to the server, each tells its o
   expect(readFileSync(other, "utf8")).toBe("the server's own");
 });
 
-test("[TF-33] so many commands at once weigh about what one does alone, and none less than the system knows", () => {
+test("[TF-33] parallel commands together get about the CPU weight of one; niceness never exceeds the system's maximum", () => {
   expect([0, 1, 2, 3, 5, 8, 10, 100].map(getNiceness)).toEqual([13, 13, 16, 18, 19, 19, 19, 19]);
-  using first = new Behind();
-  using second = new Behind();
+  using first = new CommandPriority();
+  using second = new CommandPriority();
   // An apply may start the workspace, which keeps running when the others have ended.
-  expect([first.words("plan").at(-1), second.words("apply").at(-1)]).toEqual(["16", "10"]);
+  expect([first.toPrefix("plan").at(-1), second.toPrefix("apply").at(-1)]).toEqual(["16", "10"]);
 });
 
 test("[TF-28] a command that has ended before it is looked at is known by when it began, as what it has started is", async () => {
@@ -144,9 +144,9 @@ test("[TF-28] what a plan has started ends with it; what an apply has started ma
     return `WHERE=${folder}`;
   };
   const planned = await run("plan");
-  await until(() => processesWith(planned).length === 0);
+  await until(() => findProcesses(planned).length === 0);
   const applied = await run("apply");
-  const left = await until(() => processesWith(applied).length === 2 && processesWith(applied));
+  const left = await until(() => findProcesses(applied).length === 2 && findProcesses(applied));
   for (const pid of left) process.kill(pid, "SIGKILL");
 });
 
@@ -194,22 +194,22 @@ test("[TF-39] one whose lines cannot be taken, as when its state has grown too l
   const where = { program: "/bin/sh", args: ["-c", script], folder, cwd: folder, env };
   const run = runCommand({ ...where, clock: systemClock, signal, limit: 60_000, grace: 10_000, line });
   await expect(run).rejects.toThrow("too large");
-  expect([readFileSync(join(folder, "ended"), "utf8"), processesWith(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
+  expect([readFileSync(join(folder, "ended"), "utf8"), findProcesses(`WHERE=${folder}`)]).toEqual(["kept\n", []]);
 });
 
 test("[TF-39] one whose registry does not answer holds back others for half a minute and not forever, and none that is cancelled", async () => {
   const clock = new ManualClock(0);
   const turns = new InitTurns();
   const { signal } = new AbortController();
-  const end = await turns.take(clock, signal);
+  const end = await turns.waitForTurn(clock, signal);
   const cancelled = new AbortController();
-  const second = turns.take(clock, cancelled.signal);
-  const third = turns.take(clock, signal);
+  const second = turns.waitForTurn(clock, cancelled.signal);
+  const third = turns.waitForTurn(clock, signal);
   cancelled.abort(new Error("cancelled"));
   await expect(second).rejects.toThrow("cancelled");
   await clock.advance(30_000);
   expect(await third).toBeUndefined();
   end?.();
   // Without others, a run does not wait.
-  expect(await turns.take(clock, signal)).toBeDefined();
+  expect(await turns.waitForTurn(clock, signal)).toBeDefined();
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
 import { importVersion } from "#test/support/templates.ts";
-import { makeTerraformTemplate, openTerraformWorld, processesWith } from "#test/support/terraform.ts";
+import { findProcesses, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
@@ -46,17 +46,17 @@ for (const name of ["terraform", "tofu"] as const) {
       await using world = await openTerraformWorld({ env: { SLIPWAY_TERRAFORM_BINARY: program.path } });
       const { admin } = world;
       const files = { "main.tf": `${HEAD}resource "terraform_data" "first" {}\n` };
-      const why = (command: string): string =>
+      const killedMessage = (command: string): string =>
         `${name} ${command} was killed by SIGKILL, perhaps because this machine ran out of memory: its kernel's log says so.`;
       for (const command of ["init", "plan", "show", "graph"]) {
         program.kills(command);
-        expect((await importVersion(admin, files)).job.error).toBe(why(command));
+        expect((await importVersion(admin, files)).job.error).toBe(killedMessage(command));
       }
       program.kills("");
       const { template } = await makeTerraformTemplate(admin, files, "mortal");
       program.kills("apply");
       const { id } = await createWorkspace(admin, template.id, "mortal");
-      expect((await awaitBuild(admin, id)).latest_build.job.error).toBe(why("apply"));
+      expect((await awaitBuild(admin, id)).latest_build.job.error).toBe(killedMessage("apply"));
       program.kills("");
       await createBuild(admin, id, "start");
       expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
@@ -90,7 +90,7 @@ resource "terraform_data" "second" {
     expect(killed.latest_build.job.error).toContain(
       "apply was killed by SIGKILL, perhaps because this machine ran out",
     );
-    await until(() => processesWith(`${folder}/open`).length === 0);
+    await until(() => findProcesses(`${folder}/open`).length === 0);
     const state = await admin.fetch("GET", `/api/v2/workspacebuilds/${killed.latest_build.id}/state`);
     expect(await state.text()).toContain('"first"');
     await createBuild(admin, id, "start");
@@ -103,13 +103,13 @@ resource "terraform_data" "second" {
     expect(told.latest_build.job.error).toMatch(
       /apply: it was interrupted from outside, by SIGINT or SIGTERM\. \(and \d more/,
     );
-    await until(() => processesWith(`${folder}/open`).length === 0);
+    await until(() => findProcesses(`${folder}/open`).length === 0);
     await createBuild(admin, id, "start");
     // It ends on its own then, and reports everything it knows.
     process.kill(await pid(), "SIGSEGV");
     const crashed = await awaitBuild(admin, id);
     expect(crashed.latest_build.job.error).toMatch(/apply: SIGSEGV: /);
-    await until(() => processesWith(`${folder}/open`).length === 0);
+    await until(() => findProcesses(`${folder}/open`).length === 0);
     writeFileSync(join(folder, "open"), "");
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");

@@ -1,26 +1,33 @@
 // Mapping plans, states and graphs printed by Terraform 1.11.4 to what Slipway stores: each template of templates/ results in its
 // expected.json. Also the cases in which an address or name could be misread.
 import { describe, expect, test } from "bun:test";
-import { parameterIn, presetIn, resourcesIn } from "#src/provisioners/terraform/manifest.ts";
+import { toParameter, toPreset, toResources } from "#src/provisioners/terraform/manifest.ts";
 import { getModule, toLabel } from "#src/provisioners/terraform/mapping/address.ts";
 import type { PlanDocument, StateDocument } from "#src/provisioners/terraform/mapping/document.ts";
 import { Graph } from "#src/provisioners/terraform/mapping/graph.ts";
 import { mapPlan, mapState } from "#src/provisioners/terraform/mapping/map.ts";
 import { toParameters } from "#src/provisioners/terraform/mapping/questions.ts";
 import { mapResources } from "#src/provisioners/terraform/mapping/resources.ts";
-import { compared, comparedParameters, expectedOf, recorded, recordedText, TEMPLATES } from "./comparison.ts";
+import {
+  loadExpected,
+  loadRecorded,
+  loadRecordedText,
+  normalizeParameters,
+  normalizeResources,
+  TEMPLATES,
+} from "./comparison.ts";
 
 for (const name of TEMPLATES) {
   describe(`the template ${name}`, () => {
     for (const half of ["start", "stop"] as const) {
       test(`[TF-1] its plan of a ${half} gives what is expected`, async () => {
-        const expected = await expectedOf(name);
-        const plan = await recorded<PlanDocument>(name, `plan-${half}.json`);
-        const mapped = mapPlan(plan, await recordedText(name, "graph.dot"));
+        const expected = await loadExpected(name);
+        const plan = await loadRecorded<PlanDocument>(name, `plan-${half}.json`);
+        const mapped = mapPlan(plan, await loadRecordedText(name, "graph.dot"));
         const { resources, daily_cost } = mapped;
-        expect({ resources: compared(resources, ""), daily_cost }).toEqual(expected.planned[half]);
+        expect({ resources: normalizeResources(resources, ""), daily_cost }).toEqual(expected.planned[half]);
         if (half === "stop") return;
-        expect(comparedParameters(mapped.parameters)).toEqual(expected.parameters);
+        expect(normalizeParameters(mapped.parameters)).toEqual(expected.parameters);
         expect<unknown>(mapped.presets).toEqual(expected.presets);
         expect<unknown>(mapped.external_auth).toEqual(expected.external_auth);
         expect<unknown>(mapped.tags).toEqual(expected.tags ?? {});
@@ -29,18 +36,18 @@ for (const name of TEMPLATES) {
       });
 
       test(`[TF-1] its state after a ${half} gives what is expected`, async () => {
-        const expected = await expectedOf(name);
-        const state = await recorded<StateDocument>(name, `state-${half}.json`);
-        const { resources } = mapState(state, await recordedText(name, "graph.dot"));
-        expect(compared(resources, "<from state>")).toEqual(expected.built[half]);
+        const expected = await loadExpected(name);
+        const state = await loadRecorded<StateDocument>(name, `state-${half}.json`);
+        const { resources } = mapState(state, await loadRecordedText(name, "graph.dot"));
+        expect(normalizeResources(resources, "<from state>")).toEqual(expected.built[half]);
       });
     }
   });
 }
 
 test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the state, cron texts with seconds", async () => {
-  const state = await recorded<StateDocument>("apps-and-scripts", "state-start.json");
-  const resources = resourcesIn(mapState(state, await recordedText("apps-and-scripts", "graph.dot")).resources);
+  const state = await loadRecorded<StateDocument>("apps-and-scripts", "state-start.json");
+  const resources = toResources(mapState(state, await loadRecordedText("apps-and-scripts", "graph.dot")).resources);
   const [agent] = resources.flatMap(({ agents = [] }) => agents);
   expect(agent?.token).toMatch(/^[0-9a-f-]{36}$/);
   expect(agent?.api_key_scope).toBe("no_user_data");
@@ -52,9 +59,9 @@ test("[TF-2] what is mapped becomes a manifest: tokens and ids of apps from the 
 });
 
 test("[TF-2] parameters keep names with blanks, limits only where they count, and an empty default is no missing one", async () => {
-  const plan = await recorded<PlanDocument>("parameters", "plan-start.json");
-  const { parameters } = mapPlan(plan, await recordedText("parameters", "graph.dot"));
-  const byName = new Map(parameters.map((one) => [one.name, parameterIn(one)]));
+  const plan = await loadRecorded<PlanDocument>("parameters", "plan-start.json");
+  const { parameters } = mapPlan(plan, await loadRecordedText("parameters", "graph.dot"));
+  const byName = new Map(parameters.map((one) => [one.name, toParameter(one)]));
   expect(byName.get("Zones of interest")?.default).toBe('["a","b"]');
   expect(byName.get("notes")).toMatchObject({ default: "", styling: { placeholder: "anything" } });
   expect(byName.get("required_one")?.default).toBeUndefined();
@@ -71,9 +78,9 @@ test("[TF-2] parameters keep names with blanks, limits only where they count, an
 });
 
 test("[TF-2] presets keep their expiry and their hours", async () => {
-  const plan = await recorded<PlanDocument>("presets-prebuilds", "plan-start.json");
-  const { presets } = mapPlan(plan, await recordedText("presets-prebuilds", "graph.dot"));
-  const [large, small] = presets.map(presetIn);
+  const plan = await loadRecorded<PlanDocument>("presets-prebuilds", "plan-start.json");
+  const { presets } = mapPlan(plan, await loadRecordedText("presets-prebuilds", "graph.dot"));
+  const [large, small] = presets.map(toPreset);
   expect(large).toEqual({ name: "Large", parameters: { region: "us", cpus: "8" } });
   expect(small?.prebuilds).toEqual({
     instances: 1,
@@ -83,12 +90,12 @@ test("[TF-2] presets keep their expiry and their hours", async () => {
 });
 
 describe("where names and addresses mislead", () => {
-  const managed = (address: string, values: Record<string, unknown> = {}) => {
+  const makeManaged = (address: string, values: Record<string, unknown> = {}) => {
     const label = toLabel(address).split(".");
     const [type = "", name = ""] = label.slice(-2);
     return { address, mode: "managed" as const, type, name, values };
   };
-  const graphOf = (edges: readonly (readonly [string, string])[]): Graph => {
+  const makeGraph = (edges: readonly (readonly [string, string])[]): Graph => {
     const labels = [...new Set(edges.flat())];
     const node = (label: string): string => `"[root] ${label} (expand)"`;
     return new Graph(
@@ -100,16 +107,16 @@ describe("where names and addresses mislead", () => {
   };
   const agent = { os: "linux", arch: "amd64" };
 
-  test("[TF-3] an index is taken out of an address wherever it is, also one that holds dots and brackets", () => {
+  test("[TF-3] removes an index from any position of an address, including one with dots and brackets", () => {
     expect(toLabel('module.a["x.y]z"].module.b[0].t.n["k\\"]"]')).toBe("module.a.module.b.t.n");
     expect(getModule('module.a["x.y"].t.n[0]')).toBe('module.a["x.y"]');
     expect(getModule("t.n[0]")).toBe("");
   });
 
   test("[TF-3] in a module that is made several times each agent runs on the machine of its own instance", () => {
-    const graph = graphOf([["module.box.terraform_data.machine", "module.box.coder_agent.main"]]);
+    const graph = makeGraph([["module.box.terraform_data.machine", "module.box.coder_agent.main"]]);
     const one = mapResources(
-      [managed("module.box[0].terraform_data.machine"), managed("module.box[0].coder_agent.main", agent)],
+      [makeManaged("module.box[0].terraform_data.machine"), makeManaged("module.box[0].coder_agent.main", agent)],
       graph,
     );
     expect(one.resources.map(({ module_path, agents }) => [module_path, agents.length])).toEqual([
@@ -118,18 +125,26 @@ describe("where names and addresses mislead", () => {
   });
 
   test("[TF-3] an agent of a counted machine is there once, on the first", () => {
-    const graph = graphOf([["terraform_data.machine", "coder_agent.main"]]);
+    const graph = makeGraph([["terraform_data.machine", "coder_agent.main"]]);
     const { resources } = mapResources(
-      [managed("coder_agent.main", agent), managed("terraform_data.machine[0]"), managed("terraform_data.machine[1]")],
+      [
+        makeManaged("coder_agent.main", agent),
+        makeManaged("terraform_data.machine[0]"),
+        makeManaged("terraform_data.machine[1]"),
+      ],
       graph,
     );
     expect(resources.map(({ agents }) => agents.length)).toEqual([1, 0]);
   });
 
   test("[TF-3] an agent without a machine is left out; an external one hangs on its own resource", () => {
-    const graph = graphOf([["coder_external_agent.it", "coder_agent.away"]]);
+    const graph = makeGraph([["coder_external_agent.it", "coder_agent.away"]]);
     const { resources } = mapResources(
-      [managed("coder_agent.away", agent), managed("coder_agent.lost", agent), managed("coder_external_agent.it")],
+      [
+        makeManaged("coder_agent.away", agent),
+        makeManaged("coder_agent.lost", agent),
+        makeManaged("coder_external_agent.it"),
+      ],
       graph,
     );
     expect(resources.map(({ type, agents }) => [type, agents.map(({ name }) => name)])).toEqual([
@@ -138,51 +153,51 @@ describe("where names and addresses mislead", () => {
   });
 
   test("[TF-4] two agents or apps of one name, a name with an underscore, two metadata of one resource are refused", () => {
-    const graph = graphOf([
+    const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["terraform_data.b", "module.m.coder_agent.One"],
       ["coder_metadata.x", "terraform_data.a"],
       ["coder_metadata.y", "terraform_data.a"],
       ["terraform_data.c", "coder_agent.not_good"],
     ]);
-    const both = [managed("coder_agent.one", agent), managed("terraform_data.a")];
+    const both = [makeManaged("coder_agent.one", agent), makeManaged("terraform_data.a")];
     expect(() =>
-      mapResources([...both, managed("module.m.coder_agent.One", agent), managed("terraform_data.b")], graph),
+      mapResources([...both, makeManaged("module.m.coder_agent.One", agent), makeManaged("terraform_data.b")], graph),
     ).toThrow("two agents named one");
-    expect(() => mapResources([...both, managed("coder_metadata.x"), managed("coder_metadata.y")], graph)).toThrow(
-      "two coder_metadata",
-    );
-    expect(() => mapResources([managed("coder_agent.not_good", agent), managed("terraform_data.c")], graph)).toThrow(
-      "underscore",
-    );
+    expect(() =>
+      mapResources([...both, makeManaged("coder_metadata.x"), makeManaged("coder_metadata.y")], graph),
+    ).toThrow("two coder_metadata");
+    expect(() =>
+      mapResources([makeManaged("coder_agent.not_good", agent), makeManaged("terraform_data.c")], graph),
+    ).toThrow("underscore");
   });
 
   test("[TF-3] metadata of several instances of one resource are distinguished, in a plan by number and in a state by ID", () => {
-    const graph = graphOf([
+    const graph = makeGraph([
       ["coder_metadata.x", "terraform_data.a"],
       ["coder_metadata.y", "terraform_data.a"],
     ]);
-    const of = (id: (n: number) => string | undefined) =>
+    const mapById = (id: (n: number) => string | undefined) =>
       mapResources(
         [
-          ...[0, 1, 2].map((n) => managed(`terraform_data.a[${n}]`, { id: id(n) })),
-          managed("coder_metadata.x", { resource_id: id(2), icon: "x" }),
-          managed("coder_metadata.y", { resource_id: id(1), icon: "y" }),
+          ...[0, 1, 2].map((n) => makeManaged(`terraform_data.a[${n}]`, { id: id(n) })),
+          makeManaged("coder_metadata.x", { resource_id: id(2), icon: "x" }),
+          makeManaged("coder_metadata.y", { resource_id: id(1), icon: "y" }),
         ],
         graph,
       ).resources.map(({ icon }) => icon);
-    expect(of(() => undefined)).toEqual(["x", "y", ""]);
-    expect(of((n) => `id-${n}`)).toEqual(["", "y", "x"]);
+    expect(mapById(() => undefined)).toEqual(["x", "y", ""]);
+    expect(mapById((n) => `id-${n}`)).toEqual(["", "y", "x"]);
   });
 
   test("[TF-4] a parameter whose name cannot hold a value is refused", () => {
-    const one = { ...managed("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
+    const one = { ...makeManaged("data.coder_parameter.one", { name: "__proto__" }), mode: "data" as const };
     expect(() => toParameters([one])).toThrow("cannot be named __proto__");
     expect(toParameters([{ ...one, values: { name: "constructor" } }]).length).toBe(1);
   });
 
   test("[TF-4] variables are merged as they say, and one that must be alone fails with its name", () => {
-    const graph = graphOf([
+    const graph = makeGraph([
       ["terraform_data.a", "coder_agent.one"],
       ["coder_env.a", "coder_agent.one"],
       ["coder_env.b", "coder_agent.one"],
@@ -190,10 +205,10 @@ describe("where names and addresses mislead", () => {
     const env = (merge_strategy: string): ReturnType<typeof mapResources> =>
       mapResources(
         [
-          managed("coder_agent.one", agent),
-          managed("terraform_data.a"),
-          managed("coder_env.a", { name: "PATHS", value: "/a" }),
-          managed("coder_env.b", { name: "PATHS", value: "/b", merge_strategy }),
+          makeManaged("coder_agent.one", agent),
+          makeManaged("terraform_data.a"),
+          makeManaged("coder_env.a", { name: "PATHS", value: "/a" }),
+          makeManaged("coder_env.b", { name: "PATHS", value: "/b", merge_strategy }),
         ],
         graph,
       );

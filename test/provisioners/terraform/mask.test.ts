@@ -6,7 +6,7 @@ import { randomFrom } from "#test/support/random.ts";
 
 const ODD = 'p@ss wörd/<&>+"\\%{x}?~=';
 
-const masking = (...secrets: string[]): Mask => {
+const makeMask = (...secrets: string[]): Mask => {
   const mask = new Mask();
   mask.add(...secrets);
   return mask;
@@ -15,7 +15,7 @@ const masking = (...secrets: string[]): Mask => {
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 test("[TF-11] a secret is hidden in JSON, in HCL, in addresses and in base64, wherever it stands in what was encoded", () => {
-  const mask = masking(ODD);
+  const mask = makeMask(ODD);
   const goJson = JSON.stringify(ODD).replace(/[<>&]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
   const query = encodeURIComponent(ODD).replaceAll("%20", "+");
   for (const said of [
@@ -51,7 +51,7 @@ test("[TF-11] a key of many lines is hidden line by line, as one text of JSON, a
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  const mask = masking(privateKey);
+  const mask = makeMask(privateKey);
   for (const line of privateKey.trim().split("\n")) expect(mask.hide(`  ${line}\r`)).toBe("  (hidden)\r");
   expect(mask.hide(JSON.stringify(privateKey))).toMatch(/^"\(hidden\)(?:\\n)?"$/);
   for (const width of [76, 64]) {
@@ -63,7 +63,7 @@ test("[TF-11] a key of many lines is hidden line by line, as one text of JSON, a
 });
 
 test("[TF-11] secrets that overlap are hidden whole, and ordinary text stays as it is", () => {
-  const mask = masking("abcdefgh", "efghijkl", "abc");
+  const mask = makeMask("abcdefgh", "efghijkl", "abc");
   expect(mask.hide("x abcdefghijkl y abc")).toBe("x (hidden) y abc");
   expect(mask.hide("abcdefgh abcdefgh")).toBe("(hidden) (hidden)");
   expect(mask.hide("")).toBe("");

@@ -6,15 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "#src/client.ts";
 import { programIn } from "#test/cli/client-world.ts";
-import { markedBlocks, page } from "#test/support/documents.ts";
+import { findMarkedBlocks, readPage } from "#test/support/documents.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { compiledProgram, programCommand } from "#test/support/program.ts";
-import { ADMIN, announced, tempDirectory } from "#test/support/server.ts";
-import { processesWith, terraformServer } from "#test/support/terraform.ts";
+import { findCompiledProgram, toProgramCommand } from "#test/support/program.ts";
+import { ADMIN, readAnnouncedUrl, tempDirectory } from "#test/support/server.ts";
+import { findProcesses, toTerraformOptions } from "#test/support/terraform.ts";
 import { templateFolder } from "./comparison.ts";
 import { startRunningModel } from "./life/model.ts";
 
-const [lines = ""] = markedBlocks(page("docs/templates-terraform.md"), "tried with terraform");
+const [lines = ""] = findMarkedBlocks(readPage("docs/templates-terraform.md"), "tried with terraform");
 
 testNeeding(
   [needs.terraform],
@@ -23,13 +23,13 @@ testNeeding(
     using folder = tempDirectory();
     await using model = await startRunningModel();
     const home = folder.path;
-    const { env: { SLIPWAY_AGENT_BINARY = "" } = {} } = terraformServer(join(home, "tools"));
+    const { env: { SLIPWAY_AGENT_BINARY = "" } = {} } = toTerraformOptions(join(home, "tools"));
     symlinkSync(join(needs.terraform.file, "rc"), join(home, "rc"));
     symlinkSync(Bun.which("terraform") ?? Bun.which("tofu") ?? "", join(home, "terraform"));
     mkdirSync(join(home, "my-template"));
     cpSync(join(templateFolder("minimal"), "main.tf"), join(home, "my-template", "main.tf"));
     const env = { PATH: programIn(home), HOME: home, TMPDIR: tmpdir() };
-    await using server = Bun.spawn([...programCommand(), "serve"], {
+    await using server = Bun.spawn([...toProgramCommand(), "serve"], {
       cwd: home,
       env: {
         ...env,
@@ -42,11 +42,11 @@ testNeeding(
         SLIPWAY_TERRAFORM_BINARY: "./terraform",
         // The other tests do not give way: behind them the same work takes ten times as long.
         SLIPWAY_TEST_EVEN: "1",
-        ...(compiledProgram() ? {} : { SLIPWAY_AGENT_BINARY }),
+        ...(findCompiledProgram() ? {} : { SLIPWAY_AGENT_BINARY }),
       },
       stdio: ["ignore", "pipe", "ignore"],
     });
-    const url = await announced(server.stdout);
+    const url = await readAnnouncedUrl(server.stdout);
     const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
     const provider = { provider: "openai-compat", display_name: "Runner", base_url: `${model.url}/v1`, api_key: "k" };
     const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
@@ -64,7 +64,7 @@ testNeeding(
     expect(machine).not.toBe("none");
     for (const said of ["mine is running.", "mine is stopped.", "It said:", "mine is deleted."])
       expect(out).toContain(said);
-    expect(processesWith(machine)).toEqual([]);
+    expect(findProcesses(machine)).toEqual([]);
     rmSync(machine, { recursive: true, force: true });
     server.kill("SIGTERM");
     expect(await server.exited).toBe(0);

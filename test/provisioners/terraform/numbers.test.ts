@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import type { DynamicParameters } from "#schema/workspaces/dynamic-parameters.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { programCommand } from "#test/support/program.ts";
+import { toProgramCommand } from "#test/support/program.ts";
 import { importVersion } from "#test/support/templates.ts";
 import { makeTerraformTemplate, openTerraformWorld, type TerraformWorld } from "#test/support/terraform.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -104,16 +104,17 @@ resources:
 `;
 
 const BAD = ["5.5", "1e1", "99999999999999999999", "two", "", " 3", "0x3"];
-const values = (given: Record<string, string>) => Object.entries(given).map(([name, value]) => ({ name, value }));
+const toParameterValues = (given: Record<string, string>) =>
+  Object.entries(given).map(([name, value]) => ({ name, value }));
 
 /** Returns the status and the names of the rejected values. */
-const refused = async (path: string, body: object): Promise<[number, string[]]> => {
+const listRejected = async (path: string, body: object): Promise<[number, string[]]> => {
   const answer = await world.admin.fetch("POST", path, body);
   const { validations = [] } = (await answer.json()) as { validations?: { field: string }[] };
   return [answer.status, validations.map(({ field }) => field)];
 };
 
-const templateOf = async (kind: string, name = kind.replace(/\W/g, "")) => {
+const createTemplate = async (kind: string, name = kind.replace(/\W/g, "")) => {
   if (kind !== "template.yaml") {
     const main = HEAD + (kind === "planned" ? PLANNED : RULED);
     const { template, version } = await makeTerraformTemplate(world.admin, { "main.tf": main }, name);
@@ -131,22 +132,22 @@ for (const kind of ["static", "planned", "template.yaml"]) {
     `[TF-46] a number with a rule is a whole one wherever it is given, for a ${kind === "template.yaml" ? kind : `${kind} template of Terraform`}`,
     async () => {
       const { admin, server } = world;
-      const { template_id, version_id } = await templateOf(kind);
+      const { template_id, version_id } = await createTemplate(kind);
       const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
       const name = kind.replace(/\W/g, "");
       const { id, latest_build } = await createWorkspace(admin, template_id, name, {
-        rich_parameter_values: values({ free: "5.5", growing: "3" }),
+        rich_parameter_values: toParameterValues({ free: "5.5", growing: "3" }),
       });
       await awaitBuild(admin, id);
       for (const bad of BAD) {
         const given = { "cpu count": bad, growing: bad, bare: bad };
         const names = Object.keys(given);
-        const rich_parameter_values = values(given);
+        const rich_parameter_values = toParameterValues(given);
         const make = { name: `${name}-no`, template_id, rich_parameter_values };
-        const [status, fields] = await refused("/api/v2/users/me/workspaces", make);
+        const [status, fields] = await listRejected("/api/v2/users/me/workspaces", make);
         expect([bad, status, fields.sort()]).toEqual([bad, 400, names.toSorted()]);
         const path = `/api/v2/workspaces/${id}/builds`;
-        const again = await refused(path, { transition: "start", rich_parameter_values });
+        const again = await listRejected(path, { transition: "start", rich_parameter_values });
         expect([bad, again[0], again[1].sort()]).toEqual([bad, 400, names.toSorted()]);
         const answer = await admin.post<DynamicParameters>(form, { inputs: given });
         const faulty = answer.parameters.filter(({ diagnostics }) => diagnostics.length > 0);
@@ -159,7 +160,7 @@ for (const kind of ["static", "planned", "template.yaml"]) {
         SLIPWAY_URL: server.url.href,
         SLIPWAY_TOKEN: admin.token,
       };
-      const child = Bun.spawn([...programCommand(), "workspaces", "create", ...args], { env, stderr: "pipe" });
+      const child = Bun.spawn([...toProgramCommand(), "workspaces", "create", ...args], { env, stderr: "pipe" });
       expect([await new Response(child.stderr).text(), await child.exited]).toEqual([
         expect.stringContaining("cpu count"),
         1,
@@ -176,11 +177,11 @@ testNeeding(
   wanted,
   "[TF-46] what is refused of a question that the import has not asked is named as people know it, and stays in the form",
   async () => {
-    const { template_id, version_id } = await templateOf("planned", "kinds");
+    const { template_id, version_id } = await createTemplate("planned", "kinds");
     const given = { gpu: "true", "Kind of GPU": "5.5", zones: '["a","b"]', "size of b": "9" };
     const path = "/api/v2/users/me/workspaces";
-    const body = { name: "kinds", template_id, rich_parameter_values: values(given) };
-    const [status, fields] = await refused(path, body);
+    const body = { name: "kinds", template_id, rich_parameter_values: toParameterValues(given) };
+    const [status, fields] = await listRejected(path, body);
     expect([status, fields.sort()]).toEqual([400, ["Kind of GPU", "size of b"]]);
     const form = `/api/v2/templateversions/${version_id}/dynamic-parameters/evaluate`;
     const answer = await world.admin.post<DynamicParameters>(form, { inputs: given });
@@ -202,17 +203,17 @@ testNeeding(
   "[TF-47] a value for a parameter that is not asked for is silently omitted; a name that the template never asks for is refused",
   async () => {
     const { admin } = world;
-    const { template_id } = await templateOf("planned", "conditional");
+    const { template_id } = await createTemplate("planned", "conditional");
     const { id } = await createWorkspace(admin, template_id, "conditional", {
-      rich_parameter_values: values({ gpu: "true", "Kind of GPU": "3", zones: '["a"]', "size of a": "2" }),
+      rich_parameter_values: toParameterValues({ gpu: "true", "Kind of GPU": "3", zones: '["a"]', "size of a": "2" }),
     });
     await awaitBuild(admin, id);
     type Value = { name: string; value: string };
-    const kept = async (): Promise<Value[]> => {
+    const loadValues = async (): Promise<Value[]> => {
       const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
       return admin.get<Value[]>(`/api/v2/workspacebuilds/${latest_build.id}/parameters`);
     };
-    const before = await kept();
+    const before = await loadValues();
     expect(before.filter(({ name }) => /GPU|size/.test(name))).toEqual([
       { name: "Kind of GPU", value: "3" },
       { name: "size of a", value: "2" },
@@ -224,14 +225,14 @@ testNeeding(
     const off = { transition: "start", rich_parameter_values: change({ gpu: "false", zones: "[]" }) };
     expect((await admin.fetch("POST", path, off)).status).toBe(201);
     await awaitBuild(admin, id);
-    expect((await kept()).filter(({ name }) => /GPU|size/.test(name))).toEqual([]);
+    expect((await loadValues()).filter(({ name }) => /GPU|size/.test(name))).toEqual([]);
     // Shown again, it has its default, because its value was not stored.
-    const on = { transition: "start", rich_parameter_values: values({ gpu: "true" }) };
+    const on = { transition: "start", rich_parameter_values: toParameterValues({ gpu: "true" }) };
     expect((await admin.fetch("POST", path, on)).status).toBe(201);
     await awaitBuild(admin, id);
-    expect((await kept()).find(({ name }) => name === "Kind of GPU")?.value).toBe("1");
-    const strange = { transition: "start", rich_parameter_values: values({ "Kind of CPU": "1" }) };
-    expect(await refused(path, strange)).toEqual([400, ["Kind of CPU"]]);
+    expect((await loadValues()).find(({ name }) => name === "Kind of GPU")?.value).toBe("1");
+    const strange = { transition: "start", rich_parameter_values: toParameterValues({ "Kind of CPU": "1" }) };
+    expect(await listRejected(path, strange)).toEqual([400, ["Kind of CPU"]]);
   },
   120_000,
 );

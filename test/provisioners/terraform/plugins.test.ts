@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { keepOwnProviders } from "#src/provisioners/terraform/providers.ts";
+import { detachSharedProviders } from "#src/provisioners/terraform/providers.ts";
 import { Session } from "#src/provisioners/terraform/session.ts";
 import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -42,33 +42,33 @@ test("[TF-27] a start removes plugins that nobody has used for 30 days, folders 
   expect([...stay, unused, left, forgotten, question].filter((one) => existsSync(one))).toEqual(stay);
 });
 
-test("[TF-37] what is kept of a build goes when it is stored, but not when something newer was left in the meantime or it cannot be read", async () => {
+test("[TF-37] removes a build's kept state once it is stored, unless a newer one was left in the meantime or it cannot be read", async () => {
   using place = tempDirectory();
   const settings = { binary: undefined, cliConfig: undefined, pass: [], applyLimit: 60_000, formLimit: 10_000 };
   const one = new TerraformProvisioner({ root: place.path, clock: new ManualClock(0), env: {}, ...settings });
-  const leave = async (id: string, serial: number): Promise<Session> => {
+  const leaveSession = async (id: string, serial: number): Promise<Session> => {
     const session = new Session(join(place.path, "builds", id));
-    await session.keepState(JSON.stringify({ version: 4, lineage: "l", serial }));
+    await session.writeState(JSON.stringify({ version: 4, lineage: "l", serial }));
     return session;
   };
-  const there = (): string[] => readdirSync(join(place.path, "builds")).sort();
+  const listBuildFolders = (): string[] => readdirSync(join(place.path, "builds")).sort();
   for (const [id, serial] of [
     ["a", 3],
     ["b", 4],
   ] as const)
-    await leave(id, serial);
+    await leaveSession(id, serial);
   mkdirSync(join(place.path, "builds/empty/w"), { recursive: true });
-  const torn = await leave("torn", 1);
+  const torn = await leaveSession("torn", 1);
   writeFileSync(join(torn.work, "terraform.tfstate"), '{"version": 4, "lin');
-  const kept = await one.kept();
+  const kept = await one.listRetained();
   expect(kept.toSorted((a, b) => a.serial - b.serial)).toEqual([
     { workspace_id: "a", lineage: "l", serial: 3 },
     { workspace_id: "b", lineage: "l", serial: 4 },
   ]);
-  expect(there()).toEqual(["a", "b", "torn"]);
-  await leave("b", 5);
-  await one.drop(kept);
-  expect(there()).toEqual(["b", "torn"]);
+  expect(listBuildFolders()).toEqual(["a", "b", "torn"]);
+  await leaveSession("b", 5);
+  await one.dropRetained(kept);
+  expect(listBuildFolders()).toEqual(["b", "torn"]);
 });
 
 test("[TF-29] a run keeps its providers when another one replaces those that all share", async () => {
@@ -94,7 +94,7 @@ test("[TF-29] a run keeps its providers when another one replaces those that all
   link(at(mirror, "mirrored"), at(shared, "mirrored"));
   const own = join(work, ".terraform/providers");
   for (const name of ["fetched", "mirrored"]) link(at(shared, name), at(own, name));
-  await keepOwnProviders(work, shared);
+  await detachSharedProviders(work, shared);
   rmSync(shared, { recursive: true });
   for (const name of ["fetched", "mirrored"])
     expect([name, readFileSync(join(at(own, name), "provider"), "utf8")]).toEqual([name, "good"]);

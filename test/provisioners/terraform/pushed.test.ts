@@ -37,7 +37,7 @@ type State = { serial: number; lineage: string; resources: { name: string }[] };
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** A running workspace, and its state. */
-const running = async (name: string) => {
+const createRunning = async (name: string) => {
   const { admin } = world;
   const { id } = await createWorkspace(admin, template_id, name);
   const { latest_build } = await awaitBuild(admin, id);
@@ -55,7 +55,7 @@ const running = async (name: string) => {
   return { id, text, state, good: JSON.parse(state) as State, push };
 };
 
-const deleted = async (client: Client, id: string): Promise<Workspace> => {
+const deleteAndWait = async (client: Client, id: string): Promise<Workspace> => {
   const build = await createBuild(client, id, "delete");
   using socket = await client.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   for await (const _ of socket);
@@ -67,7 +67,7 @@ testNeeding(
   "[TF-45] an invalid Terraform state is refused by PUT and by a build, and a delete still removes everything",
   async () => {
     const { admin } = world;
-    const { id, text, state, good, push } = await running("garbage");
+    const { id, text, state, good, push } = await createRunning("garbage");
     const newer = { ...good, serial: good.serial + 1 };
     const bad: Record<string, string | object> = {
       words: "garbage",
@@ -111,7 +111,7 @@ testNeeding(
       const answer = await admin.fetch("POST", path, { transition: "stop", state: base64(pushed) });
       expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('"field":"state"')]);
     }
-    const gone = await deleted(admin, id);
+    const gone = await deleteAndWait(admin, id);
     expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
   },
   60_000,
@@ -122,7 +122,7 @@ testNeeding(
   "[TF-45] a state of another lineage, an older one, and an empty one where something is there need force; a newer one does not",
   async () => {
     const { admin } = world;
-    const { id, text, state, good, push } = await running("replaced");
+    const { id, text, state, good, push } = await createRunning("replaced");
     expect(await push({ ...good, lineage: "other", serial: 99 })).toMatch(/^409 .*another workspace's/);
     expect(await push({ ...good, serial: good.serial - 1 })).toMatch(/^409 .*it is older/);
     expect(await push({ ...good, resources: [] })).toMatch(/^409 .*must be higher/);
@@ -146,7 +146,7 @@ testNeeding(
     expect(await push(state)).toBe("204");
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
-    expect((await deleted(admin, id)).latest_build.job.error).toBeUndefined();
+    expect((await deleteAndWait(admin, id)).latest_build.job.error).toBeUndefined();
   },
   60_000,
 );
@@ -172,7 +172,7 @@ testNeeding(
   wanted,
   "[TF-45] of two states that are pushed concurrently over the same one, one is stored",
   async () => {
-    const { id, text, good, push } = await running("at-once");
+    const { id, text, good, push } = await createRunning("at-once");
     const next = [1, 2, 3].map((n) => ({ ...good, serial: good.serial + n }));
     const said = await Promise.all(next.map((one) => push(one)));
     expect(said.filter((words) => words === "204").length).toBeGreaterThan(0);
@@ -180,7 +180,7 @@ testNeeding(
     const { serial } = JSON.parse(await text()) as State;
     const last = Math.max(...next.filter((_, i) => said[i] === "204").map((one) => one.serial));
     expect(serial).toBe(last);
-    expect((await deleted(world.admin, id)).latest_build.job.error).toBeUndefined();
+    expect((await deleteAndWait(world.admin, id)).latest_build.job.error).toBeUndefined();
   },
   60_000,
 );

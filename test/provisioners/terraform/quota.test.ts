@@ -7,7 +7,7 @@ import type { WorkspaceQuota } from "#schema/users/group.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
-import { filesOf, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
+import { makeTerraformTemplate, openTerraformWorld, readTemplateFiles } from "#test/support/terraform.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
@@ -31,17 +31,17 @@ for (const where of ["the server", "a worker"]) {
         ? startWorker({ url: world.server.url, key, name: "away", directory, kinds: "terraform", env })
         : undefined;
       await worker?.connected();
-      const { template } = await makeTerraformTemplate(admin, filesOf("metadata-cost"), "costly");
+      const { template } = await makeTerraformTemplate(admin, readTemplateFiles("metadata-cost"), "costly");
       const { organization_id } = template;
       const allow = (quota_allowance: number) => admin.patch(`/api/v2/groups/${organization_id}`, { quota_allowance });
-      const consumed = async (): Promise<number[]> => {
+      const loadQuota = async (): Promise<number[]> => {
         const path = `/api/v2/organizations/${organization_id}/members/me/workspace-quota`;
         const { credits_consumed, budget } = await admin.get<WorkspaceQuota>(path);
         return [credits_consumed, budget];
       };
-      const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+      const loadState = async ({ latest_build }: Workspace): Promise<string> =>
         (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-      const built = async (id: string, transition: string): Promise<Workspace> => {
+      const buildAndWait = async (id: string, transition: string): Promise<Workspace> => {
         await createBuild(admin, id, transition);
         return awaitBuild(admin, id);
       };
@@ -49,7 +49,7 @@ for (const where of ["the server", "a worker"]) {
       await allow(RUNNING + 2);
       const first = await awaitBuild(admin, (await createWorkspace(admin, template.id, "first")).id);
       expect([first.latest_build.job.error, first.latest_build.daily_cost]).toEqual([undefined, RUNNING]);
-      expect(await consumed()).toEqual([RUNNING, RUNNING + 2]);
+      expect(await loadQuota()).toEqual([RUNNING, RUNNING + 2]);
 
       const second = await awaitBuild(admin, (await createWorkspace(admin, template.id, "second")).id);
       const { job, daily_cost } = second.latest_build;
@@ -60,16 +60,16 @@ for (const where of ["the server", "a worker"]) {
       const said = lines.map(({ output }) => output).join("\n");
       expect(said).toContain("Plan: 7 to add");
       expect(said).not.toContain("Creating...");
-      expect(await stateOf(second)).not.toContain("terraform_data");
+      expect(await loadState(second)).not.toContain("terraform_data");
 
       // The rest concerns only the server, wherever builds run.
       if (isAway) return;
       // A stopped workspace costs what is kept of it, and the remaining budget is still too small for the other one.
-      expect((await built(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);
-      expect((await built(second.id, "start")).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
+      expect((await buildAndWait(first.id, "stop")).latest_build.daily_cost).toBe(STOPPED);
+      expect((await buildAndWait(second.id, "start")).latest_build.job.error_code).toBe("INSUFFICIENT_QUOTA");
       await allow(RUNNING + STOPPED);
-      expect((await built(second.id, "start")).latest_build.job.error).toBeUndefined();
-      expect(await consumed()).toEqual([RUNNING + STOPPED, RUNNING + STOPPED]);
+      expect((await buildAndWait(second.id, "start")).latest_build.job.error).toBeUndefined();
+      expect(await loadQuota()).toEqual([RUNNING + STOPPED, RUNNING + STOPPED]);
     },
     180_000,
   );

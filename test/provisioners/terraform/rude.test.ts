@@ -7,11 +7,11 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { followImport, sendFile, tarOf } from "#test/support/templates.ts";
+import { createTar, followImport, sendFile } from "#test/support/templates.ts";
 import {
+  findProcesses,
   makeTerraformTemplate,
   openTerraformWorld,
-  processesWith,
   type TerraformWorld,
 } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
@@ -31,7 +31,7 @@ const HEAD = `terraform {
 }
 data "coder_workspace" "me" {}
 `;
-const doing = (command: string): string => `${HEAD}
+const makeTemplateText = (command: string): string => `${HEAD}
 resource "terraform_data" "first" {
   input = "first"
 }
@@ -42,14 +42,14 @@ resource "terraform_data" "second" {
 }
 `;
 
-const foldersOf = (kind: "builds" | "imports"): string[] => {
+const listFolders = (kind: "builds" | "imports"): string[] => {
   const folder = join(world.server.directory, "terraform", kind);
   return existsSync(folder) ? readdirSync(folder) : [];
 };
-const nothingLeft = (): Promise<unknown> =>
-  until(() => [...foldersOf("builds"), ...foldersOf("imports")].length === 0, { what: "the folders go" });
+const waitUntilEmpty = (): Promise<unknown> =>
+  until(() => [...listFolders("builds"), ...listFolders("imports")].length === 0, { what: "the folders go" });
 
-const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+const loadState = async ({ latest_build }: Workspace): Promise<string> =>
   (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
 
 testNeeding(
@@ -57,7 +57,7 @@ testNeeding(
   "[TF-43] an archive that is cut off, damaged, of something else or leads elsewhere is refused or fails its import with a reason, and leaves nothing",
   async () => {
     const { admin } = world;
-    const whole = await tarOf({ "main.tf": doing("true"), "more.txt": "x".repeat(100_000) });
+    const whole = await createTar({ "main.tf": makeTemplateText("true"), "more.txt": "x".repeat(100_000) });
     const damaged = whole.slice();
     damaged.fill(0x41, 100, 140);
     const bodies: Record<string, Uint8Array<ArrayBuffer>> = {
@@ -66,9 +66,12 @@ testNeeding(
       "of nothing": new Uint8Array(0),
       "of zeros": new Uint8Array(10_240),
       "a gzip that is called a tar": Bun.gzipSync(whole),
-      "of a name outside": await tarOf({ "main.tf": doing("true"), "../outside.tf": doing("true") }),
-      "no HCL": await tarOf({ "main.tf": "resource {{{ \0 \u{1f4a3}" }),
-      "HCL without end": await tarOf({ "main.tf": "[".repeat(200_000) }),
+      "of a name outside": await createTar({
+        "main.tf": makeTemplateText("true"),
+        "../outside.tf": makeTemplateText("true"),
+      }),
+      "no HCL": await createTar({ "main.tf": "resource {{{ \0 \u{1f4a3}" }),
+      "HCL without end": await createTar({ "main.tf": "[".repeat(200_000) }),
     };
     const said: Record<string, string> = {};
     for (const [what, body] of Object.entries(bodies)) {
@@ -85,7 +88,7 @@ testNeeding(
       said[what] = `${job.status}: ${job.error}`;
     }
     for (const [what, words] of Object.entries(said)) expect(`${what}: ${words}`).toMatch(/: (4\d\d|failed: .{10,})$/s);
-    await nothingLeft();
+    await waitUntilEmpty();
     expect((await admin.fetch("GET", "/readyz")).status).toBe(200);
   },
   120_000,
@@ -98,7 +101,7 @@ testNeeding(
     const { admin } = world;
     const { template } = await makeTerraformTemplate(
       admin,
-      { "main.tf": doing("yes 0123456789012345678901234567890123456789 | head -c 25000000") },
+      { "main.tf": makeTemplateText("yes 0123456789012345678901234567890123456789 | head -c 25000000") },
       "loud",
     );
     const { id } = await createWorkspace(admin, template.id, "loud");
@@ -118,11 +121,11 @@ testNeeding(
     expect(ended.latest_build.job.error).toContain("printed");
     // Next to other load on this machine.
     expect(longest).toBeLessThan(5_000);
-    expect(await stateOf(ended)).toContain('"first"');
+    expect(await loadState(ended)).toContain('"first"');
     await createBuild(admin, id, "delete");
     const gone = await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
     expect(gone.latest_build.job.error).toBeUndefined();
-    await nothingLeft();
+    await waitUntilEmpty();
   },
   120_000,
 );
@@ -134,7 +137,7 @@ testNeeding(
     const { admin, folder } = world;
     const { template } = await makeTerraformTemplate(
       admin,
-      { "main.tf": doing(`touch ${folder}/begun; sleep 600; echo over`) },
+      { "main.tf": makeTemplateText(`touch ${folder}/begun; sleep 600; echo over`) },
       "hasty",
     );
     const { id } = await createWorkspace(admin, template.id, "hasty");
@@ -155,8 +158,8 @@ testNeeding(
     expect(cancels.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 400)]);
     const canceled = await awaitBuild(admin, id);
     expect(canceled.latest_build.status).toBe("canceled");
-    expect(processesWith(`${folder}/begun`)).toEqual([]);
-    expect(await stateOf(canceled)).toContain('"first"');
+    expect(findProcesses(`${folder}/begun`)).toEqual([]);
+    expect(await loadState(canceled)).toContain('"first"');
     expect((await admin.fetch("PATCH", `${at}/cancel`, {})).status).toBe(400);
     // Concurrent delete requests lead to one delete.
     const deletes = await Promise.all(
@@ -164,7 +167,7 @@ testNeeding(
     );
     expect(deletes.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
     await awaitWorkspace(admin, id, (one) => one.latest_build.status === "deleted");
-    await nothingLeft();
+    await waitUntilEmpty();
   },
   120_000,
 );
@@ -174,7 +177,7 @@ testNeeding(
   "[TF-43] builds that are canceled at any moment end as canceled or done, and a delete after that leaves nothing behind",
   async () => {
     const { admin } = world;
-    const { template } = await makeTerraformTemplate(admin, { "main.tf": doing("true") }, "fickle");
+    const { template } = await makeTerraformTemplate(admin, { "main.tf": makeTemplateText("true") }, "fickle");
     const ids = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
         const { id, latest_build } = await createWorkspace(admin, template.id, `fickle-${n}`);
@@ -194,7 +197,7 @@ testNeeding(
       const builds = await admin.get<Build[]>(`/api/v2/workspaces/${id}/builds`);
       expect(builds.length).toBe(2);
     }
-    await nothingLeft();
+    await waitUntilEmpty();
   },
   120_000,
 );

@@ -13,15 +13,15 @@ import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { importVersion } from "#test/support/templates.ts";
 import {
+  findProcesses,
   makeTerraformTemplate,
   openTerraformWorld,
-  processesWith,
   type TerraformWorld,
-  terraformServer,
+  toTerraformOptions,
 } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -123,23 +123,23 @@ output "slipway_snapshot" {
 }
 `;
 
-const filesOf = (place: string) => ({ "main.tf": template(place), "slipway-snapshot/main.tf": MODULE });
+const makeFiles = (place: string) => ({ "main.tf": template(place), "slipway-snapshot/main.tf": MODULE });
 let made = 0;
 const makeTemplate = async (client: Client, place: string): Promise<Template> => {
   made += 1;
-  return (await makeTerraformTemplate(client, filesOf(place), `disks-${made}`)).template;
+  return (await makeTerraformTemplate(client, makeFiles(place), `disks-${made}`)).template;
 };
 
-const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
-const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(at(id));
-const settled = (client: Client, id: string): Promise<Snapshot[]> =>
+const snapshotsPath = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(snapshotsPath(id));
+const awaitSnapshots = (client: Client, id: string): Promise<Snapshot[]> =>
   until<Snapshot[] | undefined>(async () => {
     const { snapshots } = await list(client, id);
     return snapshots.every(({ status }) => status === "ready" || status === "failed") ? snapshots : undefined;
   });
-const take = async (client: Client, id: string): Promise<Snapshot> => {
-  const { id: snapshot } = await client.post<Snapshot>(at(id), { name: "kept" });
-  const found = (await settled(client, id)).find((one) => one.id === snapshot);
+const createSnapshot = async (client: Client, id: string): Promise<Snapshot> => {
+  const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
+  const found = (await awaitSnapshots(client, id)).find((one) => one.id === snapshot);
   if (!found) throw new Error("the snapshot does not exist");
   return found;
 };
@@ -161,24 +161,24 @@ testNeeding(
     await awaitBuild(admin, id);
     const disk = `disk-${id}`;
     place.put(`${disk}/file`, "one");
-    const snapshot = await take(admin, id);
+    const snapshot = await createSnapshot(admin, id);
     expect(snapshot).toMatchObject({ status: "ready", method: "module", error: "" });
     expect(place.read(`copy-${snapshot.id}/file`)).toBe("one");
-    const { store } = contextOf(server);
+    const { store } = getContext(server);
     expect((await store.get(findSnapshot({ id: snapshot.id })))?.sealed_state).toStartWith("v1.");
     await until(() => readdirSync(join(server.directory, "terraform", "snapshots")).length === 0);
     const { unsupported } = await admin.get<HomeBackups>(`/api/v2/workspaces/${id}/home-backups`);
     expect(unsupported).toBe("Home backups are not available for Terraform templates.");
 
     place.put(`${disk}/file`, "two");
-    await admin.post(`${at(id)}/${snapshot.id}/restore`, {});
+    await admin.post(`${snapshotsPath(id)}/${snapshot.id}/restore`, {});
     await awaitWorkspace(
       admin,
       id,
       ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
     );
     expect(place.read(`${disk}/file`)).toBe("one");
-    await admin.delete(`${at(id)}/${snapshot.id}`);
+    await admin.delete(`${snapshotsPath(id)}/${snapshot.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
     expect([place.names("copy-"), place.names("begun-")]).toEqual([[], []]);
     // Its disk is the restored one, and no other is created, although the snapshot was deleted.
@@ -195,7 +195,7 @@ testNeeding(
     await until(() => place.names("copy-").length === 0);
     expect(place.read(`disk-${fork}.made`)).toBe("made\n");
 
-    await take(admin, id);
+    await createSnapshot(admin, id);
     for (const one of [fork, id]) {
       await createBuild(admin, one, "delete");
       await awaitWorkspace(admin, one, ({ latest_build }) => latest_build.status === "deleted");
@@ -212,7 +212,7 @@ testNeeding(
   async () => {
     using place = tempPlace();
     const { admin } = world;
-    const files = filesOf(place.path);
+    const files = makeFiles(place.path);
     const broken = [
       { ...files, "main.tf": files["main.tf"].replace(/output[\s\S]*$/, "") },
       { ...files, "main.tf": files["main.tf"].replace("default = null", "") },
@@ -236,12 +236,12 @@ testNeeding(
     place.put("fail");
     const { id } = await createWorkspace(admin, (await makeTemplate(admin, place.path)).id, "fails");
     await awaitBuild(admin, id);
-    const failed = await take(admin, id);
+    const failed = await createSnapshot(admin, id);
     expect(failed.status).toBe("failed");
     expect(failed.error).toContain("local-exec provisioner error");
     expect(failed.error).not.toContain("cloud-key-of-the-author");
     expect([place.names("begun-"), place.names("copy-")]).toEqual([[], []]);
-    await admin.delete(`${at(id)}/${failed.id}`);
+    await admin.delete(`${snapshotsPath(id)}/${failed.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
     await createBuild(admin, id, "delete");
     await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
@@ -256,7 +256,7 @@ testNeeding(
     using folder = tempPlace();
     using place = tempPlace();
     await using server = await ServerPlace.make();
-    const env = { ...terraformServer(folder.path).env, HOME: folder.path };
+    const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);
     const { id } = await createWorkspace(client, (await makeTemplate(client, place.path)).id, "killed");
@@ -266,32 +266,32 @@ testNeeding(
     const startUntil = async (point: Failpoint): Promise<void> => {
       await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
     };
-    const died = async (): Promise<string> => (await server.newest.ended).signal;
+    const awaitDeath = async (): Promise<string> => (await server.newest.ended).signal;
     // In the middle of its apply.
-    const { id: snapshot } = await client.post<Snapshot>(at(id), { name: "kept" });
+    const { id: snapshot } = await client.post<Snapshot>(snapshotsPath(id), { name: "kept" });
     await until(() => place.names("begun-").length === 1);
     server.newest.kill("SIGKILL");
-    await died();
+    await awaitDeath();
     place.put("open");
     const [applied, stored, removed] = MODULE_FAILPOINTS;
     for (const point of [applied, stored]) {
       await startUntil(point);
-      expect([point, await died()]).toEqual([point, "SIGKILL"]);
+      expect([point, await awaitDeath()]).toEqual([point, "SIGKILL"]);
       expect(place.read(`copy-${snapshot}/file`)).toBe("one");
     }
     await startUntil(removed);
-    expect(await settled(client, id)).toMatchObject([{ id: snapshot, status: "ready" }]);
+    expect(await awaitSnapshots(client, id)).toMatchObject([{ id: snapshot, status: "ready" }]);
     expect(place.read(`begun-${snapshot}`)).toBe("made\n");
     await until(() => readdirSync(snapshots).length === 0);
-    await client.delete(`${at(id)}/${snapshot}`).catch(() => {});
-    expect(await died()).toBe("SIGKILL");
+    await client.delete(`${snapshotsPath(id)}/${snapshot}`).catch(() => {});
+    expect(await awaitDeath()).toBe("SIGKILL");
     await server.start({ env });
     await until(async () => (await list(client, id)).snapshots.length === 0);
     expect([place.names("copy-"), place.names("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
     await createBuild(client, id, "delete");
     await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
     await server.stop();
-    expect(processesWith(folder.path)).toEqual([]);
+    expect(findProcesses(folder.path)).toEqual([]);
   },
   240_000,
 );

@@ -10,15 +10,15 @@ import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { getContext } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { importVersion } from "#test/support/templates.ts";
 import {
+  findProcesses,
   makeTerraformTemplate,
   openTerraformWorld,
-  processesWith,
   type TerraformWorld,
-  terraformServer,
+  toTerraformOptions,
 } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -60,7 +60,7 @@ data "coder_workspace" "me" {}
 data "coder_workspace_owner" "me" {}
 `;
 
-const part = (place: string, name: string, command: string, more = ""): string => `
+const makePart = (place: string, name: string, command: string, more = ""): string => `
 resource "terraform_data" "${name}" {
   input = "${place}"
   ${more}
@@ -73,31 +73,31 @@ resource "terraform_data" "${name}" {
 `;
 
 /** The first part is created immediately; the second waits for the file `open`, and fails if the file `fail` exists. */
-const partsIn = (place: string): string => {
+const makeParts = (place: string): string => {
   const waits = `; until [ -e ${place}/open ]; do sleep 0.05; done; [ ! -e ${place}/fail ]`;
-  return HEAD + part(place, "first", "") + part(place, "second", waits, "depends_on = [terraform_data.first]");
+  return HEAD + makePart(place, "first", "") + makePart(place, "second", waits, "depends_on = [terraform_data.first]");
 };
 
 let made = 0;
-const templateOf = async (client: Client, main: string): Promise<string> => {
+const createTemplate = async (client: Client, main: string): Promise<string> => {
   made += 1;
   return (await makeTerraformTemplate(client, { "main.tf": main }, `parts-${made}`)).template.id;
 };
 
-const stateOf = async (client: Client, { latest_build }: Workspace): Promise<string> =>
+const loadState = async (client: Client, { latest_build }: Workspace): Promise<string> =>
   (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-const namesIn = (state: string): string[] =>
+const listNames = (state: string): string[] =>
   (JSON.parse(state) as { resources: { mode: string; name: string }[] }).resources
     .filter(({ mode }) => mode === "managed")
     .map(({ name }) => name);
 
-const outputs = async (client: Client, { latest_build }: Workspace): Promise<string> => {
+const readOutputs = async (client: Client, { latest_build }: Workspace): Promise<string> => {
   const logs = await client.get<{ output: string }[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
   return logs.map(({ output }) => output).join("\n");
 };
 
 /** Returns the delete build once it has ended. */
-const deleted = async (client: Client, id: string, more: object = {}): Promise<Workspace> => {
+const deleteAndWait = async (client: Client, id: string, more: object = {}): Promise<Workspace> => {
   const build = await createBuild(client, id, "delete", more);
   using socket = await client.socket(`/api/v2/workspacebuilds/${build.id}/logs?follow`);
   for await (const _ of socket);
@@ -109,22 +109,22 @@ testNeeding(wanted, "[TF-8] a failed apply keeps its resources, encrypted, and t
   place.put("open");
   place.put("fail");
   const { admin } = world;
-  const { id } = await createWorkspace(admin, await templateOf(admin, partsIn(place.path)), "fails");
+  const { id } = await createWorkspace(admin, await createTemplate(admin, makeParts(place.path)), "fails");
   const failed = await awaitBuild(admin, id);
   expect(failed.latest_build.status).toBe("failed");
   expect(failed.latest_build.job.error).toContain("local-exec provisioner error");
-  expect(namesIn(await stateOf(admin, failed))).toEqual(["first", "second"]);
-  const { store } = contextOf(world.server);
+  expect(listNames(await loadState(admin, failed))).toEqual(["first", "second"]);
+  const { store } = getContext(world.server);
   const row = await store.get(findBuild({ id: failed.latest_build.id }));
   expect(row?.state).toStartWith('{"sealed":"v1.');
   // None of it is left unencrypted.
   await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
   place.drop("fail");
-  const gone = await deleted(admin, id);
+  const gone = await deleteAndWait(admin, id);
   expect(gone.latest_build.status).toBe("deleted");
   expect(place.has("first")).toBe(false);
   // Terraform runs no provisioner for a resource that was never finished, but reports that it is removed.
-  expect(await outputs(admin, gone)).toContain("2 destroyed");
+  expect(await readOutputs(admin, gone)).toContain("2 destroyed");
 });
 
 testNeeding(
@@ -135,21 +135,21 @@ testNeeding(
     const { admin } = world;
     const { id, latest_build } = await createWorkspace(
       admin,
-      await templateOf(admin, partsIn(place.path)),
+      await createTemplate(admin, makeParts(place.path)),
       "cancelled",
     );
     await place.appears("second");
     await admin.patch<unknown>(`/api/v2/workspacebuilds/${latest_build.id}/cancel`, {});
     const canceled = await awaitBuild(admin, id);
     expect(canceled.latest_build.status).toBe("canceled");
-    expect(processesWith(place.path)).toEqual([]);
-    expect(namesIn(await stateOf(admin, canceled))).toContain("first");
+    expect(findProcesses(place.path)).toEqual([]);
+    expect(listNames(await loadState(admin, canceled))).toContain("first");
     place.put("open");
     // The next build continues from it: the first part is not created again.
     await createBuild(admin, id, "start");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
-    expect((await deleted(admin, id)).latest_build.status).toBe("deleted");
+    expect((await deleteAndWait(admin, id)).latest_build.status).toBe("deleted");
     expect([place.has("first"), place.has("second")]).toEqual([false, false]);
   },
 );
@@ -161,19 +161,19 @@ testNeeding(
     using place = tempPlace();
     place.put("open");
     const { admin } = world;
-    const template_id = await templateOf(admin, partsIn(place.path));
+    const template_id = await createTemplate(admin, makeParts(place.path));
     const { id } = await createWorkspace(admin, template_id, "updated");
     expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
     expect(place.has("second")).toBe(true);
-    const next = await importVersion(admin, { "main.tf": HEAD + part(place.path, "first", "") }, { template_id });
+    const next = await importVersion(admin, { "main.tf": HEAD + makePart(place.path, "first", "") }, { template_id });
     await createBuild(admin, id, "start", { template_version_id: next.id });
     const updated = await awaitBuild(admin, id);
     expect(updated.latest_build.status).toBe("running");
-    expect(await outputs(admin, updated)).toContain("terraform_data.second: Destruction complete");
-    expect(namesIn(await stateOf(admin, updated))).toEqual(["first"]);
+    expect(await readOutputs(admin, updated)).toContain("terraform_data.second: Destruction complete");
+    expect(listNames(await loadState(admin, updated))).toEqual(["first"]);
     // Forgetting the state removes nothing, and says so.
-    const forgotten = await deleted(admin, id, { orphan: true });
-    expect(await outputs(admin, forgotten)).toContain("terraform_data.first is not removed");
+    const forgotten = await deleteAndWait(admin, id, { orphan: true });
+    expect(await readOutputs(admin, forgotten)).toContain("terraform_data.first is not removed");
     expect(place.has("first")).toBe(true);
   },
 );
@@ -181,7 +181,7 @@ testNeeding(
 testNeeding(wanted, "[TF-26] a workspace is deleted although the template no longer accepts its values", async () => {
   using place = tempPlace();
   const { admin } = world;
-  const limited = (max: number): string => `${HEAD}
+  const makeLimited = (max: number): string => `${HEAD}
 data "coder_parameter" "size" {
   name    = "size"
   type    = "number"
@@ -192,15 +192,15 @@ data "coder_parameter" "size" {
     error = "too large"
   }
 }
-${part(place.path, "first", "")}`;
-  const template_id = await templateOf(admin, limited(8));
+${makePart(place.path, "first", "")}`;
+  const template_id = await createTemplate(admin, makeLimited(8));
   const rich_parameter_values = [{ name: "size", value: "7" }];
   const { id } = await createWorkspace(admin, template_id, "limited", { rich_parameter_values });
   expect((await awaitBuild(admin, id)).latest_build.status).toBe("running");
-  const next = await importVersion(admin, { "main.tf": limited(3) }, { template_id });
-  const gone = await deleted(admin, id, { template_version_id: next.id });
+  const next = await importVersion(admin, { "main.tf": makeLimited(3) }, { template_id });
+  const gone = await deleteAndWait(admin, id, { template_version_id: next.id });
   expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
-  expect(await outputs(admin, gone)).toContain("The template rejects a value");
+  expect(await readOutputs(admin, gone)).toContain("The template rejects a value");
   expect(place.has("first")).toBe(false);
 });
 
@@ -237,10 +237,10 @@ resource "terraform_data" "loud" {
     const { id } = await createWorkspace(admin, template_id, "loud");
     const failed = await awaitBuild(admin, id);
     expect(failed.latest_build.status).toBe("failed");
-    const said = (await outputs(admin, failed)) + failed.latest_build.job.error;
+    const said = (await readOutputs(admin, failed)) + failed.latest_build.job.error;
     expect(said).toContain("key=(hidden)");
     expect(said).toContain("token=(hidden)");
-    const state = await stateOf(admin, failed);
+    const state = await loadState(admin, failed);
     const [, token = "none"] = /"token": "([^"]+)"/.exec(state) ?? [];
     const [, session = "none"] = /"session_token": "([^"]+)"/.exec(state) ?? [];
     expect(session).toMatch(/^[\w]{10}-[\w]{20,}$/);
@@ -253,11 +253,11 @@ resource "terraform_data" "loud" {
     expect(lines.filter(({ log_level }) => log_level === "debug").length).toBeGreaterThan(20);
     expect(lines.filter(({ log_level }) => log_level === "trace")).toEqual([]);
     const told = JSON.stringify(lines);
-    const newest = await stateOf(admin, again);
+    const newest = await loadState(admin, again);
     const secrets = [...newest.matchAll(/"(?:session_token|token)": "([^"]{8,})"/g)].map(([, one = ""]) => one);
     expect(secrets.length).toBeGreaterThan(1);
     for (const secret of ["tell-nobody-this", ...secrets]) expect(told).not.toContain(secret);
-    expect((await deleted(admin, id)).latest_build.status).toBe("deleted");
+    expect((await deleteAndWait(admin, id)).latest_build.status).toBe("deleted");
   },
 );
 
@@ -275,7 +275,7 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
   const main = `${HEAD}resource "terraform_data" "x" {
   provisioner "local-exec" { command = "env > ${place.path}/env; echo \${data.coder_workspace.me.access_url}/icon > ${place.path}/url" }
 }`;
-  const { id } = await createWorkspace(other.admin, await templateOf(other.admin, main), "env");
+  const { id } = await createWorkspace(other.admin, await createTemplate(other.admin, main), "env");
   expect((await awaitBuild(other.admin, id)).latest_build.job.error).toBeUndefined();
   const seen = readFileSync(join(place.path, "env"), "utf8");
   const names = seen.split("\n").map((line) => line.split("=")[0] ?? "");
@@ -285,7 +285,7 @@ testNeeding(wanted, "[TF-12] a template sees the variables on the list and nothi
   expect(seen).not.toContain("server's own");
   // Templates append a path to the server's address.
   expect(readFileSync(join(place.path, "url"), "utf8")).toBe(`${other.server.url.origin}/icon\n`);
-  expect((await deleted(other.admin, id)).latest_build.status).toBe("deleted");
+  expect((await deleteAndWait(other.admin, id)).latest_build.status).toBe("deleted");
 });
 
 testNeeding(
@@ -294,11 +294,11 @@ testNeeding(
   async () => {
     using folder = tempPlace();
     await using server = await ServerPlace.make();
-    const env = { ...terraformServer(folder.path).env, HOME: folder.path };
+    const env = { ...toTerraformOptions(folder.path).env, HOME: folder.path };
     await server.start({ env });
     const client = await server.client.signIn(ADMIN.email, ADMIN.password);
     using place = tempPlace();
-    const { id } = await createWorkspace(client, await templateOf(client, partsIn(place.path)), "killed");
+    const { id } = await createWorkspace(client, await createTemplate(client, makeParts(place.path)), "killed");
     await place.appears("second");
     server.newest.kill("SIGKILL");
     await server.newest.ended;
@@ -306,13 +306,13 @@ testNeeding(
     await server.start({ env });
     const after = await awaitBuild(client, id);
     expect([after.latest_build.status, after.latest_build.job.error]).toEqual(["running", undefined]);
-    expect(namesIn(await stateOf(client, after))).toEqual(["first", "second"]);
+    expect(listNames(await loadState(client, after))).toEqual(["first", "second"]);
     expect(readFileSync(join(place.path, "first"), "utf8")).toBe("made\n");
-    expect((await deleted(client, id)).latest_build.status).toBe("deleted");
+    expect((await deleteAndWait(client, id)).latest_build.status).toBe("deleted");
     expect([place.has("first"), place.has("second")]).toEqual([false, false]);
     await until(() => readdirSync(join(server.directory, "terraform", "builds")).length === 0);
     await server.stop();
-    expect(processesWith(folder.path)).toEqual([]);
+    expect(findProcesses(folder.path)).toEqual([]);
   },
   120_000,
 );

@@ -7,10 +7,10 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { followImport, importVersion } from "#test/support/templates.ts";
 import {
-  filesOf,
+  findProcesses,
   makeTerraformTemplate,
   openTerraformWorld,
-  processesWith,
+  readTemplateFiles,
   type TerraformWorld,
 } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
@@ -26,17 +26,17 @@ beforeAll(async () => {
 afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
 
 type Log = { output: string; stage: string; log_level: string };
-const logsOf = ({ latest_build }: Workspace): Promise<Log[]> =>
+const loadLogs = ({ latest_build }: Workspace): Promise<Log[]> =>
   world.admin.get<Log[]>(`/api/v2/workspacebuilds/${latest_build.id}/logs`);
-const agentsOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents);
+const listAgents = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents);
 const isReady = (workspace: Workspace): boolean =>
-  agentsOf(workspace).some((one) => one.status === "connected" && one.lifecycle_state === "ready");
-const stateOf = async ({ latest_build }: Workspace): Promise<string> =>
+  listAgents(workspace).some((one) => one.status === "connected" && one.lifecycle_state === "ready");
+const loadState = async ({ latest_build }: Workspace): Promise<string> =>
   (await world.admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
 const secretsIn = (state: string): string[] => state.match(/"(?:session_)?token": "([^"]+)"/g) ?? [];
 
 /** Returns the next build of the workspace, once it has ended. */
-const built = async (id: string, transition: string, more: object = {}): Promise<Workspace> => {
+const buildAndWait = async (id: string, transition: string, more: object = {}): Promise<Workspace> => {
   await createBuild(world.admin, id, transition, more);
   if (transition !== "delete") return awaitBuild(world.admin, id);
   for (;;) {
@@ -55,10 +55,10 @@ testNeeding(
   wanted,
   "[TF-6] an import plans both halves and tells what it finds; nothing of it stays behind",
   async () => {
-    const version = await importVersion(world.admin, filesOf("metadata-cost"));
+    const version = await importVersion(world.admin, readTemplateFiles("metadata-cost"));
     expect(version.job.error).toBeUndefined();
-    type Planned = { type: string; name: string; workspace_transition: string; daily_cost: number };
-    const resources = await world.admin.get<Planned[]>(`/api/v2/templateversions/${version.id}/resources`);
+    type PlannedResource = { type: string; name: string; workspace_transition: string; daily_cost: number };
+    const resources = await world.admin.get<PlannedResource[]>(`/api/v2/templateversions/${version.id}/resources`);
     const shown = resources.map((one) => `${one.workspace_transition} ${one.type}.${one.name} ${one.daily_cost}`);
     expect(shown.sort()).toEqual([
       "start terraform_data.home_volume 3",
@@ -87,7 +87,7 @@ testNeeding(
   "[TF-6] variables without a value fail the import and can be read; a file of the template may give them",
   async () => {
     const declared = 'variable "region" {}\nvariable "zones" { type = list(string) }\n';
-    const files = { ...filesOf("minimal"), "variables.tf": declared };
+    const files = { ...readTemplateFiles("minimal"), "variables.tf": declared };
     const missing = await importVersion(world.admin, files);
     expect(missing.job.error_code).toBe("REQUIRED_TEMPLATE_VARIABLES");
     type Variable = { name: string; type: string; required: boolean };
@@ -105,10 +105,10 @@ testNeeding(
 
 /** Checks that apps keep their IDs, which come from the state, after another start. */
 const hasAllItsApps = async (started: Workspace, again: Workspace): Promise<void> => {
-  const appsOf = (workspace: Workspace) =>
-    agentsOf(workspace).flatMap(({ apps }) => apps.map(({ id, slug }) => `${slug} ${id}`));
-  expect(appsOf(again).map((one) => one.split(" ")[0])).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
-  expect(appsOf(again)).toEqual(appsOf(started));
+  const listApps = (workspace: Workspace) =>
+    listAgents(workspace).flatMap(({ apps }) => apps.map(({ id, slug }) => `${slug} ${id}`));
+  expect(listApps(again).map((one) => one.split(" ")[0])).toEqual(["docs", "each-one", "each-two", "htop", "web"]);
+  expect(listApps(again)).toEqual(listApps(started));
 };
 
 testNeeding(
@@ -116,29 +116,29 @@ testNeeding(
   "[TF-7] a workspace is created, its agent connects and runs its script, and stop, start and delete leave nothing running",
   async () => {
     const { admin } = world;
-    const { template } = await makeTerraformTemplate(admin, filesOf("minimal"), "minimal");
+    const { template } = await makeTerraformTemplate(admin, readTemplateFiles("minimal"), "minimal");
     const { id } = await createWorkspace(admin, template.id, "life");
     const home = `/tmp/slipway-tf-${id}`;
     const first = await awaitWorkspace(admin, id, isReady);
     expect(await Bun.file(`${home}/started`).text()).toBe("hello admin\n");
-    expect(processesWith(home).length).toBeGreaterThan(0);
-    const stopped = await built(id, "stop");
+    expect(findProcesses(home).length).toBeGreaterThan(0);
+    const stopped = await buildAndWait(id, "stop");
     expect(stopped.latest_build.status).toBe("stopped");
-    expect(agentsOf(stopped)).toEqual([]);
-    expect(processesWith(home)).toEqual([]);
-    await built(id, "start");
+    expect(listAgents(stopped)).toEqual([]);
+    expect(findProcesses(home)).toEqual([]);
+    await buildAndWait(id, "start");
     const again = await awaitWorkspace(admin, id, isReady);
-    expect(agentsOf(again)[0]?.id).not.toBe(agentsOf(first)[0]?.id);
+    expect(listAgents(again)[0]?.id).not.toBe(listAgents(first)[0]?.id);
     // Started while running: the machine is replaced, because its token is a new one.
-    await built(id, "start");
+    await buildAndWait(id, "start");
     const third = await awaitWorkspace(admin, id, isReady);
-    const texts = (await logsOf(third)).map(({ output }) => output).join("\n");
-    const secrets = secretsIn(await stateOf(third));
+    const texts = (await loadLogs(third)).map(({ output }) => output).join("\n");
+    const secrets = secretsIn(await loadState(third));
     expect(secrets.length).toBeGreaterThan(0);
     for (const secret of secrets) expect(texts).not.toContain(secret.slice(secret.lastIndexOf(" ") + 2, -1));
-    const gone = await built(id, "delete");
+    const gone = await buildAndWait(id, "delete");
     expect(gone.latest_build.status).toBe("deleted");
-    expect(processesWith(home)).toEqual([]);
+    expect(findProcesses(home)).toEqual([]);
     // The template keeps its folder in the machine's temp folder.
     rmSync(home, { recursive: true, force: true });
     await until(() => !existsSync(join(world.server.directory, "terraform", "builds", id)));
@@ -163,15 +163,15 @@ for (const name of TEMPLATES) {
     `[TF-7] a workspace of the template ${name} lives through start, stop, start and delete`,
     async () => {
       const { admin } = world;
-      const { template } = await makeTerraformTemplate(admin, filesOf(name), name);
+      const { template } = await makeTerraformTemplate(admin, readTemplateFiles(name), name);
       // It requests tags, so an external worker runs it.
       await using _ = name === "parameters" ? await workerFor(world, { region: "eu", kind: "vm" }) : undefined;
       const rich_parameter_values = name === "parameters" ? [{ name: "required_one", value: "x" }] : [];
       const { id } = await createWorkspace(admin, template.id, name, { rich_parameter_values });
       const started = await awaitBuild(admin, id);
       expect(started.latest_build.job.error).toBeUndefined();
-      expect(agentsOf(started).map((one) => one.name)).toEqual(["main"]);
-      const stopped = await built(id, "stop");
+      expect(listAgents(started).map((one) => one.name)).toEqual(["main"]);
+      const stopped = await buildAndWait(id, "stop");
       expect(stopped.latest_build.status).toBe("stopped");
       const left = stopped.latest_build.resources.map((one) => `${one.type}.${one.name}`).sort();
       const kept: Record<string, string[]> = {
@@ -183,12 +183,12 @@ for (const name of TEMPLATES) {
       };
       expect(left).toEqual(kept[name] ?? []);
       const changed = name === "parameters" ? [{ name: "cpus", value: "5" }] : [];
-      const again = await built(id, "start", { rich_parameter_values: changed });
+      const again = await buildAndWait(id, "start", { rich_parameter_values: changed });
       expect(again.latest_build.status).toBe("running");
-      if (name === "parameters") expect(/"value": \[\s*"5",/.test(await stateOf(again))).toBe(true);
+      if (name === "parameters") expect(/"value": \[\s*"5",/.test(await loadState(again))).toBe(true);
       if (name === "apps-and-scripts") await hasAllItsApps(started, again);
       if (name === "metadata-cost") expect(again.latest_build.daily_cost).toBe(23);
-      expect((await built(id, "delete")).latest_build.status).toBe("deleted");
+      expect((await buildAndWait(id, "delete")).latest_build.status).toBe("deleted");
     },
     180_000,
   );

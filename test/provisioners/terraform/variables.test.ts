@@ -1,12 +1,12 @@
 // Parsing the variables that a template declares, and writing their values.
 import { expect, test } from "bun:test";
-import { plainVariables } from "#src/provisioners/terraform/environment.ts";
-import { parseDeclaredVariables, parseGivenNames, variablesFile } from "#src/provisioners/terraform/variables.ts";
-import { expectedOf, templateFolder } from "./comparison.ts";
+import { toPlainVariables } from "#src/provisioners/terraform/environment.ts";
+import { formatVariablesFile, parseDeclaredVariables, parseGivenNames } from "#src/provisioners/terraform/variables.ts";
+import { loadExpected, templateFolder } from "./comparison.ts";
 
 test("[TF-5] the variables of a template with their types, defaults and secrets", async () => {
   const text = await Bun.file(`${templateFolder("parameters")}/main.tf`).text();
-  const { variables = [] } = await expectedOf("parameters");
+  const { variables = [] } = await loadExpected("parameters");
   const declared = parseDeclaredVariables([{ name: "main.tf", text }]);
   expect(declared.map(({ name, type, sensitive }) => ({ name, type, sensitive }))).toEqual(
     variables.map(({ name, type, sensitive }) => ({ name, type, sensitive })),
@@ -61,7 +61,7 @@ test("[TF-5] the JSON form, files by their names, and values that a file gives",
 });
 
 test("[TF-5] a value can neither end its line nor be read as a template", () => {
-  const written = variablesFile(
+  const written = formatVariablesFile(
     [
       { name: "text", type: "string" },
       { name: "list", type: "list(string)" },
@@ -73,13 +73,13 @@ test("[TF-5] a value can neither end its line nor be read as a template", () => 
   expect(written).toBe('text = "a\\"b\\n$${c}%%{d}\\\\\\u0008"\nlist = (["x"]\nother = "y")\n');
 });
 
-test("[TF-42] an owner without a full name is told by the user name, in the form's plan and in the build's", () => {
+test("[TF-42] uses the username for an owner without a full name, in the form's plan and in the build's", () => {
   const owner = { id: "1", username: "alice", full_name: "", email: "a@example.com", login_type: "password" };
-  const named = (full_name: string): string | undefined =>
-    plainVariables("start", {
+  const ownerName = (full_name: string): string | undefined =>
+    toPlainVariables("start", {
       access_url: "http://h:1/",
       initScript: () => "",
       owner: { ...owner, full_name, groups: [], roles: [] },
     }).CODER_WORKSPACE_OWNER_NAME;
-  expect([named(""), named("Alice A.")]).toEqual(["alice", "Alice A."]);
+  expect([ownerName(""), ownerName("Alice A.")]).toEqual(["alice", "Alice A."]);
 });

@@ -16,7 +16,7 @@ data "coder_workspace_tags" "where" {
   tags = { "region" = "eu" }
 }
 `;
-const stateOf = (serial: number, lineage = "a"): string =>
+const makeState = (serial: number, lineage = "a"): string =>
   JSON.stringify({ version: 4, serial, lineage, resources: [], outputs: {} });
 const MADE = { resources: [], daily_cost: 0, secrets: [] };
 
@@ -54,21 +54,24 @@ testNeeding(
       );
       return [ended.latest_build.job.status, await state(ended)];
     };
-    const left = (job_id: string, text: string): object => ({ type: "left", job_id, text });
-    const good = stateOf(3);
+    const makeLeft = (job_id: string, text: string): object => ({ type: "left", job_id, text });
+    const good = makeState(3);
     // Sent twice, and changed when it is too late.
     const begun = await build("start", (job_id) => [
-      left(job_id, good),
+      makeLeft(job_id, good),
       { type: "done", job_id, state: null, has_left: true, made: MADE },
-      left(job_id, stateOf(9)),
+      makeLeft(job_id, makeState(9)),
       { type: "failed", job_id, error: "no", code: "", has_left: true },
     ]);
     expect(begun).toEqual(["succeeded", good]);
     const refused: ((job_id: string) => object[])[] = [
       (job_id) => [{ type: "done", job_id, state: null }],
-      (job_id) => [left(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],
-      (job_id) => [left(job_id, stateOf(2)), { type: "failed", job_id, error: "x", code: "", has_left: true }],
-      (job_id) => [left(job_id, stateOf(7, "b")), { type: "failed", job_id, error: "x", code: "", has_left: true }],
+      (job_id) => [makeLeft(job_id, "no state"), { type: "done", job_id, state: null, has_left: true }],
+      (job_id) => [makeLeft(job_id, makeState(2)), { type: "failed", job_id, error: "x", code: "", has_left: true }],
+      (job_id) => [
+        makeLeft(job_id, makeState(7, "b")),
+        { type: "failed", job_id, error: "x", code: "", has_left: true },
+      ],
       (job_id) => [{ type: "failed", job_id, error: "x", code: "", has_left: true }],
     ];
     for (const answer of refused) expect(await build("stop", answer)).toEqual(["failed", good]);

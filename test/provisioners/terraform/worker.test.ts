@@ -9,8 +9,8 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { noteFolder } from "#test/support/run/ledger.ts";
-import { followImport, upload } from "#test/support/templates.ts";
-import { makeTerraformTemplate, openTerraformWorld, processesWith } from "#test/support/terraform.ts";
+import { followImport, uploadFiles } from "#test/support/templates.ts";
+import { findProcesses, makeTerraformTemplate, openTerraformWorld } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { makeKey, startWorker } from "#test/support/worker.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -32,7 +32,7 @@ data "coder_workspace_tags" "where" {
 }
 `;
 
-const part = (place: string, name: string, more = "", then = ""): string => `
+const makePart = (place: string, name: string, more = "", then = ""): string => `
 resource "terraform_data" "${name}" {
   input = "${place}"
   ${more}
@@ -45,7 +45,7 @@ resource "terraform_data" "${name}" {
 `;
 
 /** Returns the paths below a folder; one that is being removed counts as existing. */
-const namesBelow = (folder: string): string[] => {
+const listNamesBelow = (folder: string): string[] => {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" });
   } catch {
@@ -90,15 +90,15 @@ const open = async (env: Record<string, string> = {}) => {
   };
 };
 
-const templateOf = async (client: Client, main: string): Promise<string> =>
+const createTemplate = async (client: Client, main: string): Promise<string> =>
   (await makeTerraformTemplate(client, { "main.tf": main }, "parts")).template.id;
-const stateOf = async (client: Client, { latest_build }: Workspace): Promise<string> =>
+const loadState = async (client: Client, { latest_build }: Workspace): Promise<string> =>
   (await client.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
-const outputs = async (client: Client, build_id: string): Promise<string> => {
+const readOutputs = async (client: Client, build_id: string): Promise<string> => {
   const logs = await client.get<{ output: string }[]>(`/api/v2/workspacebuilds/${build_id}/logs`);
   return logs.map(({ output }) => output).join("\n");
 };
-const ended = async (client: Client, id: string, transition: "stop" | "delete"): Promise<Workspace> => {
+const buildAndWait = async (client: Client, id: string, transition: "stop" | "delete"): Promise<Workspace> => {
   const build = await createBuild(client, id, transition);
   await until(async () => {
     const { job } = await client.get<{ job: { status: string } }>(`/api/v2/workspacebuilds/${build.id}`);
@@ -117,7 +117,7 @@ testNeeding(
   os   = "linux"
   arch = "amd64"
 }
-${part(parts, "box", "depends_on = [coder_agent.main, terraform_data.told]", `; echo it is $(cat ${parts}/token)`)}
+${makePart(parts, "box", "depends_on = [coder_agent.main, terraform_data.told]", `; echo it is $(cat ${parts}/token)`)}
 resource "terraform_data" "told" {
   input = data.coder_workspace_owner.me.session_token
   provisioner "local-exec" { command = "printf %s \\"\${self.input}\\" > ${parts}/token" }
@@ -130,11 +130,11 @@ resource "coder_metadata" "box" {
   }
 }
 `;
-    const template_id = await templateOf(admin, HEAD + TAGS + agent);
+    const template_id = await createTemplate(admin, HEAD + TAGS + agent);
     const { id } = await createWorkspace(admin, template_id);
     const waiting = await until(async () => {
       const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
-      return (await outputs(admin, latest_build.id)).includes("No worker with the tags") && latest_build;
+      return (await readOutputs(admin, latest_build.id)).includes("No worker with the tags") && latest_build;
     });
     expect([waiting.job.status, world.has("box")]).toEqual(["pending", false]);
     await using other = world.start("other", { tags: { region: "us" } });
@@ -154,20 +154,21 @@ resource "coder_metadata" "box" {
     // The owner's token has reached the worker, and no log.
     const token = readFileSync(join(parts, "token"), "utf8");
     expect(token).toMatch(/^\w{10}-\w{22}$/);
-    const said = await outputs(admin, latest_build.id);
+    const said = await readOutputs(admin, latest_build.id);
     expect(said).toContain("it is");
     expect(said).not.toContain(token);
     expect(worker.errors()).not.toContain(token);
     // Only the server has its result.
-    const state = await stateOf(admin, workspace);
+    const state = await loadState(admin, workspace);
     expect(state).toContain('"box"');
-    const left = (name: string): string[] => namesBelow(world.folder).filter((path) => path.endsWith(name));
-    await until(() => left("terraform.tfstate").length === 0);
+    const listLeftovers = (name: string): string[] =>
+      listNamesBelow(world.folder).filter((path) => path.endsWith(name));
+    await until(() => listLeftovers("terraform.tfstate").length === 0);
     await worker[Symbol.asyncDispose]();
 
     // Once a build has ended, any worker can continue with it, and the delete removes what the other has created.
     await using next = world.start("next");
-    const gone = await ended(admin, id, "delete");
+    const gone = await buildAndWait(admin, id, "delete");
     expect([gone.latest_build.job.status, gone.latest_build.job.worker_name]).toEqual(["succeeded", "next"]);
     expect(world.has("box")).toBe(false);
     await next.connected();
@@ -182,11 +183,12 @@ testNeeding(
     await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
     const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done; [ ! -e ${parts}/fail ]`;
-    const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
+    const main =
+      HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waits);
     const directory = world.folderOf("one");
     await using worker = world.start("one", { directory, tags: {} });
     await worker.connected();
-    const template_id = await templateOf(admin, main);
+    const template_id = await createTemplate(admin, main);
     for (const how of ["fails", "is cancelled"]) {
       const { id, latest_build } = await createWorkspace(admin, template_id, how.replaceAll(" ", "-"));
       await until(() => world.has("second"));
@@ -196,19 +198,21 @@ testNeeding(
         ["failed", "canceled"].includes(one.latest_build.job.status),
       );
       expect([how, workspace.latest_build.job.status]).toEqual([how, how === "fails" ? "failed" : "canceled"]);
-      const state = await stateOf(admin, workspace);
+      const state = await loadState(admin, workspace);
       expect(state).toContain('"first"');
-      await until(() => processesWith(join(directory, "terraform", "builds")).length === 0);
+      await until(() => findProcesses(join(directory, "terraform", "builds")).length === 0);
       for (const name of ["fail", "open"]) rmSync(join(parts, name), { force: true });
       writeFileSync(join(parts, "open"), "");
-      const gone = await ended(admin, id, "delete");
+      const gone = await buildAndWait(admin, id, "delete");
       expect([how, gone.latest_build.job.status, world.has("first")]).toEqual([how, "succeeded", false]);
       // The interrupted resource is tainted: Terraform runs no destroy command for it.
       rmSync(join(parts, "second"), { force: true });
       rmSync(join(parts, "open"));
     }
     // The worker keeps no state that the server has stored.
-    await until(() => namesBelow(directory).every((path) => !path.endsWith(".tfstate") && !path.startsWith("files/")));
+    await until(() =>
+      listNamesBelow(directory).every((path) => !path.endsWith(".tfstate") && !path.startsWith("files/")),
+    );
   },
   TIME,
 );
@@ -220,12 +224,13 @@ testNeeding(
     await using world = await open({ SLIPWAY_TERRAFORM_WORKERS: "true" });
     const { admin, parts } = world;
     const waits = `; until [ -e ${parts}/open ]; do sleep 0.05; done`;
-    const main = HEAD + part(parts, "first") + part(parts, "second", "depends_on = [terraform_data.first]", waits);
+    const main =
+      HEAD + makePart(parts, "first") + makePart(parts, "second", "depends_on = [terraform_data.first]", waits);
     const directory = world.folderOf("killed");
     const same = { directory, tags: {} };
     const first = world.start("killed", same);
     await first.connected();
-    const template_id = await templateOf(admin, main);
+    const template_id = await createTemplate(admin, main);
     const { id } = await createWorkspace(admin, template_id);
     await until(() => world.has("second"));
     first.signal("SIGKILL");
@@ -233,7 +238,7 @@ testNeeding(
     await using other = world.start("other", { tags: {} });
     await other.connected();
     const waiting = await awaitWorkspace(admin, id, (one) => one.latest_build.job.status === "pending");
-    await until(async () => (await outputs(admin, waiting.latest_build.id)).includes("where the workspace lives"));
+    await until(async () => (await readOutputs(admin, waiting.latest_build.id)).includes("where the workspace lives"));
     writeFileSync(join(parts, "open"), "");
     await using again = world.start("killed", same);
     const workspace = await awaitBuild(admin, id);
@@ -243,7 +248,7 @@ testNeeding(
     ]);
     // Created once: what the first run had created was known.
     expect(readFileSync(join(parts, "first"), "utf8")).toBe("made\n");
-    const gone = await ended(admin, id, "delete");
+    const gone = await buildAndWait(admin, id, "delete");
     expect([gone.latest_build.job.status, world.has("first"), world.has("second")]).toEqual([
       "succeeded",
       false,
@@ -290,9 +295,9 @@ module "box" {
   input = "x"
 }
 `;
-    const slow = HEAD + waits + part(parts, "first", "depends_on = [coder_agent.main]");
+    const slow = HEAD + waits + makePart(parts, "first", "depends_on = [coder_agent.main]");
     const files = { "main.tf": slow, "box/main.tf": box };
-    const wishes = { file_id: await upload(admin, files), tags: { region: "eu" } };
+    const wishes = { file_id: await uploadFiles(admin, files), tags: { region: "eu" } };
     const pushed = await admin.post<TemplateVersion>("/api/v2/organizations/default/templateversions", wishes);
     // No worker has the tags; then the first worker is killed while it plans.
     const directory = world.folderOf("first");
@@ -329,8 +334,8 @@ module "box" {
     expect([built.latest_build.job.error, built.latest_build.job.worker_name]).toEqual([undefined, "second"]);
     const apps = built.latest_build.resources.flatMap(({ agents = [] }) => agents.flatMap((one) => one.apps));
     expect(apps.map(({ slug }) => slug)).toEqual(["web"]);
-    expect(await stateOf(admin, built)).toContain(apps[0]?.id ?? "no app");
-    expect((await ended(admin, id, "delete")).latest_build.job.status).toBe("succeeded");
+    expect(await loadState(admin, built)).toContain(apps[0]?.id ?? "no app");
+    expect((await buildAndWait(admin, id, "delete")).latest_build.job.status).toBe("succeeded");
   },
   TIME,
 );

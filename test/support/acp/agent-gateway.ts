@@ -7,7 +7,7 @@ import type { CodingAgent, CodingAgentInput, CodingAgents } from "#schema/ai/cod
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
-import { openGatewayWorld, setGateway } from "../models/gateway-world.ts";
+import { openGatewayWorld, putGatewaySettings } from "../models/gateway-world.ts";
 import { addModel } from "../models/model-world.ts";
 import { seedAgent } from "../seed.ts";
 import { AgentUpstream } from "./upstream.ts";
@@ -43,7 +43,7 @@ export const openAgentGateway = async ({ env = {}, server: settings = {}, chats 
     providers.set(kind, provider.id);
     model_config_id = model.id;
   }
-  await setGateway(admin, {
+  await putGatewaySettings(admin, {
     names: [{ name: "default", targets: [{ provider_id: providers.get("openai-compat") ?? "", model: "test-model" }] }],
     default_names: { anthropic: "test-model", openai: "test-model", google: "test-model" },
   });

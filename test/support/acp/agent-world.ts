@@ -22,7 +22,7 @@ export const TEST_AGENT: CodingAgentInput = {
 };
 
 /** Configures an agent as an owner of the deployment. */
-export const setAgent = async (
+export const configureAgent = async (
   world: Pick<ToolWorld, "server">,
   name: string,
   more: Partial<CodingAgentInput> = {},
@@ -35,18 +35,18 @@ export const setAgent = async (
 
 export const openAgentWorld = async (options: Parameters<typeof openToolWorld>[0] = {}): Promise<ToolWorld> => {
   const world = await openToolWorld(options);
-  await setAgent(world, "test");
+  await configureAgent(world, "test");
   return world;
 };
 
 export type AgentWorld = Pick<ToolWorld, "owner" | "organization_id" | "seeded" | "home">;
 
 /** Creates a chat with the agent in the world's workspace. */
-export const beginAgentChat = (world: AgentWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
+export const startAgentChat = (world: AgentWorld, text: string, more: Record<string, unknown> = {}): Promise<Chat> =>
   createChat(world, text, Object.assign({ workspace_id: world.seeded.workspace_id, coding_agent: "test" }, more));
 
 /** Returns the log of a chat's agent. */
-export const logOf = (world: Pick<AgentWorld, "home">, chat_id: string): string[] => {
+export const readAgentLog = (world: Pick<AgentWorld, "home">, chat_id: string): string[] => {
   const path = join(world.home, ".local/state/slipway/coding-agents/homes", chat_id, "agent.log");
   return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
 };
@@ -59,7 +59,7 @@ type Part = {
 };
 
 /** Returns the calls of a chat that wait for approval. */
-export const pendingCalls = async (client: Client, id: string): Promise<Part[]> => {
+export const listPendingCalls = async (client: Client, id: string): Promise<Part[]> => {
   const { status } = await client.get<Chat>(`/api/v2/chats/${id}`);
   if (status !== "requires_action") return [];
   const { messages } = await client.get<{ messages: { content: Part[] }[] }>(`/api/v2/chats/${id}/messages?limit=200`);
@@ -69,7 +69,7 @@ export const pendingCalls = async (client: Client, id: string): Promise<Part[]> 
 };
 
 /** Returns the process IDs of a chat's agents, including those in containers of this machine. */
-export const agentsOf = (id: string): number[] => {
+export const findAgentProcesses = (id: string): number[] => {
   const listed = Bun.spawnSync([
     "sh",
     "-c",
@@ -78,8 +78,8 @@ export const agentsOf = (id: string): number[] => {
   ]).stdout.toString();
   return listed.split("\n").flatMap((line) => line.match(/\d+/)?.map(Number) ?? []);
 };
-export const kill = (id: string): void => {
-  for (const pid of agentsOf(id)) {
+export const killAgents = (id: string): void => {
+  for (const pid of findAgentProcesses(id)) {
     try {
       process.kill(pid, "SIGKILL");
     } catch {

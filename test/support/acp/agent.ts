@@ -43,14 +43,14 @@ const DIES_LOADING = process.env.TEST_AGENT_DIES_LOADING === "1";
 const HEARS_MCP = process.env.TEST_AGENT_NO_MCP !== "1";
 const ABILITIES = process.env.TEST_AGENT_READS_TEXT === "1" ? {} : { image: true, embeddedContext: true };
 const log = (line: string): void => appendFileSync(join(HOME, "agent.log"), `${line}\n`);
-const recordOf = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
+const toRecordPath = (session: string): string => join(HOME, "sessions", `${session}.jsonl`);
 
 let count = 0;
 const cancelled = new Map<string, () => void>();
 
 const record = (session: string, update: object): void => {
   mkdirSync(join(HOME, "sessions"), { recursive: true });
-  appendFileSync(recordOf(session), `${JSON.stringify(update)}\n`);
+  appendFileSync(toRecordPath(session), `${JSON.stringify(update)}\n`);
 };
 
 class Turn {
@@ -66,19 +66,19 @@ class Turn {
     this.#cwd = cwd;
   }
 
-  async tell(update: Record<string, unknown>): Promise<void> {
+  async sendUpdate(update: Record<string, unknown>): Promise<void> {
     record(this.#session, update);
     await this.#client.notify("session/update", { sessionId: this.#session, update } as never);
   }
 
-  say(type: string, text: string): Promise<void> {
-    return this.tell({ sessionUpdate: type, content: { type: "text", text } });
+  sendText(type: string, text: string): Promise<void> {
+    return this.sendUpdate({ sessionUpdate: type, content: { type: "text", text } });
   }
 
   async call(call: Omit<ToolCallUpdate, "toolCallId">, asks: boolean, work: () => Promise<string>): Promise<void> {
     count += 1;
     const toolCallId = `call-${process.pid}-${count}`;
-    await this.tell({ sessionUpdate: "tool_call", toolCallId, status: "pending", ...call });
+    await this.sendUpdate({ sessionUpdate: "tool_call", toolCallId, status: "pending", ...call });
     if (asks) {
       const { outcome } = await this.#client.request("session/request_permission", {
         sessionId: this.#session,
@@ -90,18 +90,23 @@ class Turn {
       });
       log(`answered ${outcome.outcome === "selected" ? outcome.optionId : outcome.outcome}`);
       if (outcome.outcome !== "selected" || outcome.optionId !== "yes") {
-        await this.tell({
+        await this.sendUpdate({
           sessionUpdate: "tool_call_update",
           toolCallId,
           status: "failed",
-          content: textOf("rejected"),
+          content: toTextContent("rejected"),
         });
         return;
       }
     }
-    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" });
+    await this.sendUpdate({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" });
     const output = await work();
-    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content: textOf(output) });
+    await this.sendUpdate({
+      sessionUpdate: "tool_call_update",
+      toolCallId,
+      status: "completed",
+      content: toTextContent(output),
+    });
   }
 
   run(command: string, asks: boolean): Promise<void> {
@@ -119,17 +124,17 @@ class Turn {
     const env = command.startsWith("printenv") ? [{ name: "GIVEN", value: "a b" }] : [];
     const asked = { sessionId, command, env, cwd: this.#cwd, outputByteLimit: 16 };
     const made = await this.#client.request<CreateTerminalResponse>("terminal/create", asked).catch(() => undefined);
-    if (!made) return this.say("agent_message_chunk", "no terminal ");
+    if (!made) return this.sendText("agent_message_chunk", "no terminal ");
     const { terminalId } = made;
     const content = [{ type: "terminal", terminalId }];
     const call = { title: command, kind: "execute", rawInput: { command }, status: "in_progress", content };
-    await this.tell({ sessionUpdate: "tool_call", toolCallId, ...call });
+    await this.sendUpdate({ sessionUpdate: "tool_call", toolCallId, ...call });
     if (waits) return this.wait();
     const of = { sessionId, terminalId };
     const { exitCode } = await this.#client.request<WaitForTerminalExitResponse>("terminal/wait_for_exit", of);
     const { output, truncated } = await this.#client.request<TerminalOutputResponse>("terminal/output", of);
     log(`terminal ${exitCode} ${truncated} ${JSON.stringify(output)}`);
-    await this.tell({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
+    await this.sendUpdate({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
     await this.#client.request("terminal/release", of);
   }
 
@@ -178,8 +183,8 @@ class Turn {
 
   async write(path: string): Promise<void> {
     await this.#client.request("fs/write_text_file", { sessionId: this.#session, path, content: "by the client" }).then(
-      () => this.say("agent_message_chunk", "written"),
-      () => this.say("agent_message_chunk", "not written"),
+      () => this.sendText("agent_message_chunk", "written"),
+      () => this.sendText("agent_message_chunk", "not written"),
     );
   }
 
@@ -194,7 +199,7 @@ class Turn {
     const text = await response.text();
     log(`called ${response.status}`);
     if (response.status === 429) await this.wait();
-    else await this.say("agent_message_chunk", response.ok ? "answered " : text);
+    else await this.sendText("agent_message_chunk", response.ok ? "answered " : text);
     return response.status !== 429;
   }
 
@@ -204,7 +209,7 @@ class Turn {
 }
 
 /** Sends a request to its MCP server, as the server's clients do. */
-const askMcp = async (method: string, params: object): Promise<unknown> => {
+const requestMcp = async (method: string, params: object): Promise<unknown> => {
   const [server] = servers;
   if (!server || !("url" in server)) return "no server";
   const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
@@ -229,7 +234,7 @@ const MODES = {
   ],
 };
 
-const configWith = (currentValue: string) => [
+const toConfigOptions = (currentValue: string) => [
   {
     type: "select" as const,
     id: "model",
@@ -243,7 +248,7 @@ const configWith = (currentValue: string) => [
   },
 ];
 
-const textOf = (text: string) => [{ type: "content", content: { type: "text", text } }];
+const toTextContent = (text: string) => [{ type: "content", content: { type: "text", text } }];
 const folders = new Map<string, string>();
 let servers: readonly McpServer[] = [];
 
@@ -269,12 +274,12 @@ agent({ name: "test-agent" })
     return {
       sessionId,
       modes: MODES,
-      configOptions: configWith("small"),
+      configOptions: toConfigOptions("small"),
     };
   })
   .onRequest("session/set_config_option", async ({ params }) => {
     log(`${params.configId} ${params.value}`);
-    return { configOptions: configWith(String(params.value)) };
+    return { configOptions: toConfigOptions(String(params.value)) };
   })
   .onRequest("session/set_mode", async ({ params }) => {
     log(`mode ${params.modeId}`);
@@ -283,15 +288,15 @@ agent({ name: "test-agent" })
   .onRequest("session/load", async ({ params, client }) => {
     const { sessionId } = params;
     if (DIES_LOADING) process.exit(9);
-    if (FORGETS || !existsSync(recordOf(sessionId))) throw RequestError.resourceNotFound(sessionId);
+    if (FORGETS || !existsSync(toRecordPath(sessionId))) throw RequestError.resourceNotFound(sessionId);
     folders.set(sessionId, params.cwd);
     servers = params.mcpServers;
     log("load");
-    for (const line of readFileSync(recordOf(sessionId), "utf8").trim().split("\n")) {
+    for (const line of readFileSync(toRecordPath(sessionId), "utf8").trim().split("\n")) {
       const update = JSON.parse(line);
       if (update.sessionUpdate) await client.notify("session/update", { sessionId, update } as never);
     }
-    return { modes: MODES, configOptions: configWith("small") };
+    return { modes: MODES, configOptions: toConfigOptions("small") };
   })
   .onRequest("session/prompt", async ({ params, client }) => {
     const { sessionId, prompt } = params;
@@ -311,8 +316,8 @@ agent({ name: "test-agent" })
     for (const line of (text.split("</conversation>").at(-1) ?? "").split("\n")) {
       const [verb = "", first = "", ...rest] = line.trim().split(" ");
       const tail = [first, ...rest].join(" ");
-      if (verb === "say") await turn.say("agent_message_chunk", tail);
-      if (verb === "think") await turn.say("agent_thought_chunk", tail);
+      if (verb === "say") await turn.sendText("agent_message_chunk", tail);
+      if (verb === "think") await turn.sendText("agent_thought_chunk", tail);
       if (verb === "edit" || verb === "through") {
         await turn.edit(first, `${rest.join(" ")}\n`, verb === "through");
       }
@@ -326,7 +331,7 @@ agent({ name: "test-agent" })
       if (verb === "pending") {
         for (let n = 1; n <= Number(first); n++) {
           const more = { toolCallId: `pending-${n}`, status: "pending", title: "pending", rawInput: { n } };
-          await turn.tell({ sessionUpdate: "tool_call", ...more });
+          await turn.sendUpdate({ sessionUpdate: "tool_call", ...more });
         }
       }
       if (verb.startsWith("bulky")) {
@@ -338,20 +343,20 @@ agent({ name: "test-agent" })
         const content = Array.from({ length: Number(first) }, () => diff);
         await turn.call({ title: "diffs", kind: "edit", content }, verb === "diffsask", async () => "done");
       }
-      if (verb === "huge") await turn.say("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
+      if (verb === "huge") await turn.sendText("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
       if (verb === "stubborn") {
-        await turn.say("agent_message_chunk", "busy");
+        await turn.sendText("agent_message_chunk", "busy");
         await new Promise(() => {});
       }
       if (verb === "tools") {
-        const { tools = [] } = (await askMcp("tools/list", {})) as { tools?: { name: string }[] };
-        await turn.say("agent_message_chunk", tools.map(({ name }) => name).join(" ") || "none");
+        const { tools = [] } = (await requestMcp("tools/list", {})) as { tools?: { name: string }[] };
+        await turn.sendText("agent_message_chunk", tools.map(({ name }) => name).join(" ") || "none");
       }
       if (verb === "use" || verb === "asked") {
         const rawInput = JSON.parse(rest.join(" ")) as object;
         const title = `mcp__slipway__${first}`;
         await turn.call({ title, kind: "other", rawInput }, verb === "asked", async () => {
-          const { content } = (await askMcp("tools/call", { name: first, arguments: rawInput })) as {
+          const { content } = (await requestMcp("tools/call", { name: first, arguments: rawInput })) as {
             content: { text: string }[];
           };
           return content.map(({ text }) => text).join();
@@ -362,34 +367,34 @@ agent({ name: "test-agent" })
         await turn.call(asked, true, async () => "approved");
       }
       if (verb.startsWith("term")) await turn.terminal(tail, verb === "termwait");
-      if (verb === "home") await turn.say("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
-      if (verb === "leave") await turn.tell({ sessionUpdate: "current_mode_update", currentModeId: first });
+      if (verb === "home") await turn.sendText("agent_message_chunk", readFileSync(join(HOME, first), "utf8"));
+      if (verb === "leave") await turn.sendUpdate({ sessionUpdate: "current_mode_update", currentModeId: first });
       if (verb === "die") process.exit(7);
       if (verb === "fail") throw new RequestError(-32_000, "No model", { message: tail });
       if (verb === "call" && !(await turn.callModel(first === "" ? undefined : Number(first))))
         return { stopReason: "cancelled" };
       if (verb === "plan") {
-        await turn.tell({
+        await turn.sendUpdate({
           sessionUpdate: "plan",
           entries: [{ content: "Look", priority: "medium", status: "completed" }],
         });
       }
       if (verb === "linger") {
-        await turn.say("agent_message_chunk", "waiting");
+        await turn.sendText("agent_message_chunk", "waiting");
         await turn.wait();
-        await turn.say("agent_message_chunk", `, ${tail}`);
+        await turn.sendText("agent_message_chunk", `, ${tail}`);
         await until(() => existsSync(join(HOME, "end")));
         return { stopReason: "cancelled" };
       }
       if (verb === "wait") {
-        await turn.say("agent_message_chunk", "waiting");
+        await turn.sendText("agent_message_chunk", "waiting");
         await turn.wait();
         log("cancelled");
-        if (first !== "") await turn.say("agent_message_chunk", `, ${tail}`);
+        if (first !== "") await turn.sendText("agent_message_chunk", `, ${tail}`);
         return { stopReason: "cancelled" };
       }
     }
-    await turn.tell({ sessionUpdate: "usage_update", used: 1_234, size: 200_000 });
+    await turn.sendUpdate({ sessionUpdate: "usage_update", used: 1_234, size: 200_000 });
     return { stopReason: "end_turn" };
   })
   .onNotification("session/cancel", ({ params }) => cancelled.get(params.sessionId)?.())

@@ -3,10 +3,10 @@
 import { expect } from "bun:test";
 import type { Chat, ChatMessage, EditedMessage, MessagePage } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
-import { Follower, said, sendMessage } from "../chats.ts";
+import { Follower, sendMessage, toTextContent } from "../chats.ts";
 import { until } from "../until.ts";
-import { agentsOf, kill, pendingCalls } from "./agent-world.ts";
-import { type AgentUpstream, HOLDING, SENTENCE, WRITTEN } from "./upstream.ts";
+import { findAgentProcesses, killAgents, listPendingCalls } from "./agent-world.ts";
+import { type AgentUpstream, FILE_CONTENT, FINAL_TEXT, PARTIAL_TEXT } from "./upstream.ts";
 
 export type StoryPlace = {
   /** The owner of the chat. */
@@ -21,7 +21,7 @@ export type StoryPlace = {
 };
 
 /** Cold agents start slowly on a loaded machine. */
-const PATIENCE = { patience: 240_000 };
+const SLOW_START = { patience: 240_000 };
 
 export class AgentStory {
   readonly #place: StoryPlace;
@@ -41,7 +41,13 @@ export class AgentStory {
     const { owner, organization_id, workspace_id, repository } = place;
     const file = `${repository}/proof-${name}.txt`;
     const permissions = { default: "ask_changes", rules: [] };
-    const asked = { organization_id, workspace_id, coding_agent: name, permissions, content: said(`Write ${file}`) };
+    const asked = {
+      organization_id,
+      workspace_id,
+      coding_agent: name,
+      permissions,
+      content: toTextContent(`Write ${file}`),
+    };
     const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(asked, more));
     return new AgentStory(place, name, { id, file });
   }
@@ -49,20 +55,20 @@ export class AgentStory {
   /** The agent asks for approval before it writes the file. */
   async edit(): Promise<void> {
     const { owner, read, status } = this.#place;
-    await this.#comesTo("requires_action");
+    await this.#awaitStatus("requires_action");
     expect(await read(this.file)).toBeUndefined();
-    const [call] = await pendingCalls(owner, this.id);
+    const [call] = await listPendingCalls(owner, this.id);
     expect(call?.tool_name).toMatch(/^(write_file|edit_files|execute)$/);
     const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
     await owner.post<unknown>(`/api/v2/chats/${this.id}/permissions`, { answers });
-    await this.#comesTo("waiting");
-    expect(await read(this.file)).toBe(WRITTEN);
+    await this.#awaitStatus("waiting");
+    expect(await read(this.file)).toBe(FILE_CONTENT);
     expect(await status()).toContain(`?? proof-${this.#name}.txt`);
     const results = (await this.messages())
       .flatMap(({ content }) => content)
       .filter(({ type }) => type === "tool-result");
     expect(results.map(({ is_error }) => is_error)).toEqual([false]);
-    expect(await this.#lastWords()).toContain(SENTENCE);
+    expect(await this.#readLastText()).toContain(FINAL_TEXT);
   }
 
   /** The model's partial answer is kept. */
@@ -70,27 +76,27 @@ export class AgentStory {
     const { owner, upstream } = this.#place;
     using follower = await Follower.open(owner, this.id);
     await sendMessage({ owner }, this.id, `Hold on, ${this.#name}.`);
-    await until(() => upstream.held.includes(this.#name), PATIENCE);
-    await follower.until(({ preview }) => preview.includes(HOLDING));
+    await until(() => upstream.held.includes(this.#name), SLOW_START);
+    await follower.until(({ preview }) => preview.includes(PARTIAL_TEXT));
     await owner.post<unknown>(`/api/v2/chats/${this.id}/interrupt`, {});
-    await this.#comesTo("waiting");
-    expect(await this.#lastWords()).toContain(HOLDING);
+    await this.#awaitStatus("waiting");
+    expect(await this.#readLastText()).toContain(PARTIAL_TEXT);
   }
 
   /** The agent's processes are killed; the next one knows the conversation. */
   async resume(): Promise<void> {
     const { owner, upstream } = this.#place;
-    expect(agentsOf(this.id).length).toBeGreaterThan(0);
-    kill(this.id);
-    await until(() => agentsOf(this.id).length === 0);
+    expect(findAgentProcesses(this.id).length).toBeGreaterThan(0);
+    killAgents(this.id);
+    await until(() => findAgentProcesses(this.id).length === 0);
     // Not every agent cancels the model call; then the call ends with its process.
     await until(() => !upstream.held.includes(this.#name));
     const before = (await this.messages()).length;
     const begun = upstream.bodies.length;
     await sendMessage({ owner }, this.id, "Answer me.");
-    await until(async () => (await this.messages()).length >= before + 2, PATIENCE);
-    await this.#comesTo("waiting");
-    expect(await this.#lastWords()).toContain(SENTENCE);
+    await until(async () => (await this.messages()).length >= before + 2, SLOW_START);
+    await this.#awaitStatus("waiting");
+    expect(await this.#readLastText()).toContain(FINAL_TEXT);
     const asked = upstream.bodies.slice(begun).filter((body) => body.includes("Answer me"));
     expect(asked.at(-1)).toContain(`Write ${this.file}`);
     // Replayed messages are already stored.
@@ -103,15 +109,15 @@ export class AgentStory {
     const first = (await this.messages()).find(({ role }) => role === "user");
     const path = `/api/v2/chats/${this.id}/messages/${first?.id}`;
     const { warnings = [] } = await owner.patch<EditedMessage>(path, {
-      content: said("Answer me."),
+      content: toTextContent("Answer me."),
       restore_files: true,
     });
     expect(warnings).toEqual([]);
     expect(await read(this.file)).toBeUndefined();
     expect(await status()).not.toContain(this.#name);
-    await until(async () => (await this.messages()).length === 2, PATIENCE);
-    await this.#comesTo("waiting");
-    expect(await this.#lastWords()).toContain(SENTENCE);
+    await until(async () => (await this.messages()).length === 2, SLOW_START);
+    await this.#awaitStatus("waiting");
+    expect(await this.#readLastText()).toContain(FINAL_TEXT);
   }
 
   async messages(): Promise<ChatMessage[]> {
@@ -119,17 +125,17 @@ export class AgentStory {
     return messages.filter(({ role }) => role !== "system").reverse();
   }
 
-  async #lastWords(): Promise<string> {
+  async #readLastText(): Promise<string> {
     const content = (await this.messages()).at(-1)?.content ?? [];
     return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("");
   }
 
-  async #comesTo(wanted: string): Promise<void> {
-    const look = async (): Promise<boolean> => {
+  async #awaitStatus(wanted: string): Promise<void> {
+    const hasStatus = async (): Promise<boolean> => {
       const { status, last_error } = await this.#place.owner.get<Chat>(`/api/v2/chats/${this.id}`);
       if (last_error) throw new Error(JSON.stringify(last_error));
       return status === wanted;
     };
-    await until(look, { ...PATIENCE, what: `${wanted} of ${this.#name}` });
+    await until(hasStatus, { ...SLOW_START, what: `${wanted} of ${this.#name}` });
   }
 }

@@ -2,9 +2,9 @@
 // lines in the conversation selects what a model does; for anything else it says a fixed sentence.
 // - `Write /PATH/proof-NAME.txt`: writes the file with the agent's tool for that, and says the sentence when it sees the result
 // - `Hold on, NAME.`: begins to answer, and says nothing more until the agent disconnects
-export const SENTENCE = "The file is written, as you asked.";
+export const FINAL_TEXT = "The file is written, as you asked.";
 /** The model's text before it pauses. */
-export const HOLDING = "I am looking into it.";
+export const PARTIAL_TEXT = "I am looking into it.";
 
 type Json = Record<string, unknown>;
 type Use = { readonly name: string; readonly args: Json };
@@ -53,17 +53,17 @@ export class AgentUpstream implements AsyncDisposable {
     const said = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
     const prompt = [...said.matchAll(PROMPTS)].at(-1);
     const after = said.slice(prompt?.index ?? 0);
-    const names = toolNames(body);
+    const names = listToolNames(body);
     const isDone = RESULTS.some((mark) => after.includes(mark));
     // Side calls, such as those for titles, offer no tools.
     const holder = names.length > 0 ? prompt?.groups?.holder : undefined;
     const act: Act = {
       use: isDone ? undefined : useFor(prompt?.groups?.path, names),
-      text: holder === undefined ? SENTENCE : HOLDING,
+      text: holder === undefined ? FINAL_TEXT : PARTIAL_TEXT,
       id: `call_${this.calls.length}`,
     };
     if (pathname.endsWith("/messages") && body.stream !== true) return Response.json(anthropicMessage(body));
-    const answer = streamFor(pathname, body, act);
+    const answer = createStream(pathname, body, act);
     if (answer instanceof Response) return answer;
     if (answer) return holder === undefined ? events(answer.events) : this.#hold(request, holder, answer);
     return Response.json({ error: { message: "not found" } }, { status: 404 });
@@ -73,13 +73,13 @@ export class AgentUpstream implements AsyncDisposable {
   #hold({ signal }: Request, holder: string, { events: all, said }: Answer): Response {
     this.held.push(holder);
     signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
-    const begun = new TextEncoder().encode(textOf(all.slice(0, said)));
+    const begun = new TextEncoder().encode(formatEvents(all.slice(0, said)));
     return new Response(new ReadableStream({ start: (controller) => controller.enqueue(begun) }), { headers: STREAM });
   }
 }
 
 /** The content that the model writes to the file. */
-export const WRITTEN = "made by the agent";
+export const FILE_CONTENT = "made by the agent";
 
 const PROMPTS = /Write (?<path>\/[\w/.-]*proof-[a-z-]+\.txt)|Hold on, (?<holder>[a-z-]+)|Answer me/g;
 /** The markers of tool results in the four dialects. */
@@ -88,11 +88,11 @@ const RESULTS = ['"tool_result"', '"function_call_output"', '"role":"tool"', '"f
 /** Returns the call that writes the file; undefined if the agent asks for something else or offers no suitable tool. */
 const useFor = (path: string | undefined, names: readonly string[]): Use | undefined => {
   if (path === undefined) return undefined;
-  const command = `printf '%s' '${WRITTEN}' > ${path}`;
+  const command = `printf '%s' '${FILE_CONTENT}' > ${path}`;
   const uses: readonly Use[] = [
-    { name: "Write", args: { file_path: path, content: WRITTEN } },
-    { name: "write_file", args: { file_path: path, content: WRITTEN } },
-    { name: "write", args: { filePath: path, content: WRITTEN } },
+    { name: "Write", args: { file_path: path, content: FILE_CONTENT } },
+    { name: "write_file", args: { file_path: path, content: FILE_CONTENT } },
+    { name: "write", args: { filePath: path, content: FILE_CONTENT } },
     { name: "exec_command", args: { cmd: command } },
     { name: "shell_command", args: { command } },
     { name: "shell", args: { command: ["bash", "-lc", command] } },
@@ -103,13 +103,13 @@ const useFor = (path: string | undefined, names: readonly string[]): Use | undef
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
 /** Returns the names in any dialect. */
-const toolNames = ({ tools }: Json): string[] =>
+const listToolNames = ({ tools }: Json): string[] =>
   list(tools).flatMap(({ name, function: made, functionDeclarations }) => [
     ...[name, (made as Json | undefined)?.name].filter((one) => typeof one === "string"),
     ...list(functionDeclarations).map((one) => String(one.name)),
   ]);
 
-const streamFor = (pathname: string, body: Json, act: Act): Answer | Response | undefined => {
+const createStream = (pathname: string, body: Json, act: Act): Answer | Response | undefined => {
   if (pathname.endsWith("/messages")) return anthropic(body, act);
   if (pathname.endsWith("/responses")) return responses(body, act);
   if (pathname.endsWith("/chat/completions")) return completions(body, act);
@@ -117,14 +117,14 @@ const streamFor = (pathname: string, body: Json, act: Act): Answer | Response | 
 };
 
 const STREAM = { "content-type": "text/event-stream" };
-const textOf = (all: readonly Event[]): string =>
+const formatEvents = (all: readonly Event[]): string =>
   all
     .map(
       ({ event, data }) =>
         `${event ? `event: ${event}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
     )
     .join("");
-const events = (all: readonly Event[]): Response => new Response(textOf(all), { headers: STREAM });
+const events = (all: readonly Event[]): Response => new Response(formatEvents(all), { headers: STREAM });
 
 const anthropicMessage = ({ model }: Json): Json => ({
   id: "msg_1",
@@ -231,5 +231,5 @@ const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolea
   });
   const whole = message({ finishReason: "STOP" });
   if (!isStream) return Response.json(whole);
-  return text === HOLDING ? { events: [{ data: message({}) }], said: 1 } : { events: [{ data: whole }], said: 1 };
+  return text === PARTIAL_TEXT ? { events: [{ data: message({}) }], said: 1 } : { events: [{ data: whole }], said: 1 };
 };

@@ -4,18 +4,18 @@ import { SQL } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { PARTS } from "#base/parts.ts";
-import { answerReads } from "#src/cli/server/reads.ts";
+import { serveReads } from "#src/cli/server/reads.ts";
 import { joinActive } from "#src/cluster/active.ts";
 import type { Membership } from "#src/cluster/membership.ts";
 import type { Context, ContextOptions } from "#src/context/context.ts";
 import { openContext } from "#src/context/open.ts";
 import { startServer } from "#src/server.ts";
-import { freePort } from "../net/free-port.ts";
+import { findFreePort } from "../net/free-port.ts";
 import { until } from "../until.ts";
 import { startProxy } from "./nodes.ts";
 
 /** True if tests' servers consist of several active nodes. */
-export const asActive = process.env.SLIPWAY_TEST_NODES === "active";
+export const usesActiveNodes = process.env.SLIPWAY_TEST_NODES === "active";
 
 /** Longer than a busy test blocks the process of all nodes: a node with an expired lease ends its streams. */
 const LEASE_MS = 20_000;
@@ -30,7 +30,7 @@ export const startActiveNodes = async (
   const { clock } = options;
   const settings = configOf(proxy.url);
   const join = async (i: number) => {
-    const config = configOfNode(settings, { database, i });
+    const config = createNodeConfig(settings, { database, i });
     const membership = await joinNode(config, clock ?? systemClock);
     return { membership, open: () => openContext({ ...options, config, membership }) };
   };
@@ -59,8 +59,8 @@ export const startActiveNodes = async (
   };
 };
 
-const configOfNode = (shared: Config, { database, i }: { database: string; i: number }): Config => {
-  const address = { host: "127.0.0.1", port: freePort() };
+const createNodeConfig = (shared: Config, { database, i }: { database: string; i: number }): Config => {
+  const address = { host: "127.0.0.1", port: findFreePort() };
   return {
     ...shared,
     address,
@@ -78,7 +78,7 @@ const joinNode = (config: Config, clock: Clock): Promise<Membership> => {
     throw error;
   };
   const beside = (as: Parameters<NonNullable<Parameters<typeof joinActive>[0]["beside"]>>[0]) =>
-    answerReads(as, { config, clock, checkAnswers: true });
+    serveReads(as, { config, clock, checkAnswers: true });
   // No clients remain at the end, so no requests have to be forwarded.
   return joinActive({ config: { ...config, shutdown_timeout: 0 }, clock: systemClock, fatal, beside });
 };
@@ -93,8 +93,8 @@ const share = async (database: string, members: readonly { membership: Membershi
     [JSON.stringify(ids)],
   );
   for (const [i, { membership }] of members.entries())
-    await until(() => countOf(membership) === Math.ceil((PARTS - i) / members.length), { what: "each its share" });
+    await until(() => countParts(membership) === Math.ceil((PARTS - i) / members.length), { what: "each its share" });
 };
 
-const countOf = ({ active }: Membership): number =>
+const countParts = ({ active }: Membership): number =>
   Array.from({ length: PARTS }, (_, part) => active?.parts.has(part)).filter(Boolean).length;

@@ -1,5 +1,5 @@
 // Combines the contexts of several active nodes: tests wait for events inside the server or count what it holds, whichever node has it.
-import { type Events, HEARD_AMONG_ACTIVE } from "#actors/runtime/events.ts";
+import { EVENTS_FOR_ACTIVE_NODES, type Events } from "#actors/runtime/events.ts";
 import { isMoved } from "#db/engine/store.ts";
 import type { Context } from "#src/context/context.ts";
 
@@ -7,29 +7,29 @@ import type { Context } from "#src/context/context.ts";
  * How a member is combined: "each" calls all nodes and waits, "sum" adds up, "any" is true if any node's is, "owner" tries nodes until one
  * has the shard. All other members are the first node's.
  */
-type How = "each" | "sum" | "any" | "owner";
+type CombineMode = "each" | "sum" | "any" | "owner";
 
 type Member = (...args: unknown[]) => unknown;
 
-const ACTORS: Readonly<Record<string, How>> = { size: "sum" };
-const CHORE: Readonly<Record<string, How>> = { sweep: "each", idle: "each" };
+const ACTORS: Readonly<Record<string, CombineMode>> = { size: "sum" };
+const CHORE: Readonly<Record<string, CombineMode>> = { sweep: "each", whenIdle: "each" };
 
-const SHARED: Partial<Record<keyof Context, Readonly<Record<string, How>>>> = {
+const SHARED: Partial<Record<keyof Context, Readonly<Record<string, CombineMode>>>> = {
   agents: ACTORS,
   chats: ACTORS,
   dryRuns: ACTORS,
-  diffs: { due: "owner", idle: "each" },
+  diffs: { onTimer: "owner", whenIdle: "each" },
   versions: ACTORS,
   workspaces: ACTORS,
   streams: { size: "sum", endAll: "each" },
   sockets: { size: "sum" },
   requests: { size: "sum" },
   dialer: { size: "sum", isDaemon: "any" },
-  scheduler: { tick: "each", settled: "each" },
-  uses: { flush: "each", take: "any" },
+  scheduler: { tick: "each", whenSettled: "each" },
+  uses: { flush: "each", takeUsed: "any" },
   usage: { flush: "each", fold: "each", stop: "each" },
-  titles: { idle: "each" },
-  refused: { settled: "each" },
+  titles: { whenIdle: "each" },
+  refused: { flush: "each" },
   connections: { flush: "each" },
   auditRetention: CHORE,
   chatUpkeep: CHORE,
@@ -37,25 +37,25 @@ const SHARED: Partial<Record<keyof Context, Readonly<Record<string, How>>>> = {
 };
 
 /** Returns the first context with the node-specific members combined. */
-export const allNodes = (contexts: readonly [Context, ...Context[]]): Context => {
+export const combineNodes = (contexts: readonly [Context, ...Context[]]): Context => {
   const [first] = contexts;
-  const own = new Map<PropertyKey, unknown>([["topics", topicsOf(contexts)]]);
+  const own = new Map<PropertyKey, unknown>([["topics", combineTopics(contexts)]]);
   for (const [name, how] of Object.entries(SHARED))
-    own.set(name, together(contexts.map((one) => one[name as keyof Context]) as object[], how));
-  return over(first, (name) => own.get(name));
+    own.set(name, combineMembers(contexts.map((one) => one[name as keyof Context]) as object[], how));
+  return overrideMembers(first, (name) => own.get(name));
 };
 
-const together = (all: readonly object[], how: Readonly<Record<string, How>>): object => {
+const combineMembers = (all: readonly object[], how: Readonly<Record<string, CombineMode>>): object => {
   const [first] = all as [object];
-  return over(first, (name) => {
+  return overrideMembers(first, (name) => {
     const kind = how[String(name)];
     if (kind === undefined) return undefined;
     const members = () => all.map((one) => Reflect.get(one, name, one) as unknown);
     if (kind === "sum") return (members() as number[]).reduce((a, b) => a + b);
     if (kind === "owner") return (...args: unknown[]) => ownersAnswer(all, name, args);
-    const ask = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
-    if (kind === "any") return (...args: unknown[]) => ask(args).some(Boolean);
-    return (...args: unknown[]) => Promise.all(ask(args));
+    const callAll = (args: unknown[]) => all.map((one, i) => (members()[i] as Member).apply(one, args));
+    if (kind === "any") return (...args: unknown[]) => callAll(args).some(Boolean);
+    return (...args: unknown[]) => Promise.all(callAll(args));
   });
 };
 
@@ -74,24 +74,24 @@ const ownersAnswer = async (
 };
 
 /** Subscribes on each node to events that are not sent to other nodes. */
-const topicsOf = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
+const combineTopics = (contexts: readonly [Context, ...Context[]]): Context["topics"] => {
   const [{ topics: first }] = contexts;
-  const isTold = (kind: keyof Events) => HEARD_AMONG_ACTIVE.some((one) => one === kind);
-  const own: Pick<Context["topics"], "subscribe" | "heard"> = {
+  const isForwarded = (kind: keyof Events) => EVENTS_FOR_ACTIVE_NODES.some((one) => one === kind);
+  const own: Pick<Context["topics"], "subscribe" | "hasListeners"> = {
     subscribe(kind, id, listener) {
-      if (isTold(kind)) return first.subscribe(kind, id, listener);
+      if (isForwarded(kind)) return first.subscribe(kind, id, listener);
       const stops = contexts.map(({ topics }) => topics.subscribe(kind, id, listener));
       return () => {
         for (const stop of stops) stop();
       };
     },
-    heard: (kind, id) => contexts.some(({ topics }) => topics.heard(kind, id)),
+    hasListeners: (kind, id) => contexts.some(({ topics }) => topics.hasListeners(kind, id)),
   };
-  return over(first, (name) => Reflect.get(own, name) as unknown);
+  return overrideMembers(first, (name) => Reflect.get(own, name) as unknown);
 };
 
 /** Returns the object with some members replaced. */
-const over = <T extends object>(object: T, other: (name: PropertyKey) => unknown): T =>
+const overrideMembers = <T extends object>(object: T, other: (name: PropertyKey) => unknown): T =>
   new Proxy(object, {
     get(target, name) {
       const mine = other(name);

@@ -2,7 +2,7 @@
 import { systemClock } from "#base/clock.ts";
 
 /** Returns the system clock with timers that can be stopped, as in a paused process. */
-export const haltingClock = () => {
+export const createHaltingClock = () => {
   let halted = false;
   const waiting: (() => void)[] = [];
   return {

@@ -24,7 +24,7 @@ type Options = {
 };
 
 /** Creates a node of this name with these services. */
-export const linkedNode = (
+export const createLinkedNode = (
   id: string,
   services: Readonly<Record<string, NodeService>> = {},
   { token = NODES_TOKEN, tls, port = 0 }: Options = {},

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Client } from "#src/client.ts";
 import { makeKey, startWorker } from "../worker.ts";
 import type { World } from "../workspaces.ts";
-import { asActive } from "./active-nodes.ts";
+import { usesActiveNodes } from "./active-nodes.ts";
 
 export type LocalWorkspaces = AsyncDisposable & {
   /** The template fields that select the provisioner. */
@@ -17,9 +17,9 @@ export type LocalWorkspaces = AsyncDisposable & {
 type Server = { readonly server: Pick<World["server"], "url" | "directory">; readonly admin: Client };
 
 /** Must be opened after the world and disposed before it. */
-export const openLocals = async (
+export const openLocalWorkspaces = async (
   { server, admin }: Server,
-  { ofWorker = asActive }: { ofWorker?: boolean } = {},
+  { ofWorker = usesActiveNodes }: { ofWorker?: boolean } = {},
 ): Promise<LocalWorkspaces> => {
   const directory = ofWorker ? join(server.directory, "worker") : server.directory;
   const folderOf = (id: string): string => join(directory, "workspaces", id);

@@ -3,24 +3,24 @@
 import type { Socket } from "bun";
 import { type Clock, systemClock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
-import { passOn } from "#base/network/read-here.ts";
+import { passToActiveNode } from "#base/network/read-here.ts";
 import { Primary } from "#db/pg/primary.ts";
 import { ReadStore } from "#db/pg/read-store.ts";
 import { Listener } from "#db/pg/told/listener.ts";
 import { Forwarder } from "#src/cluster/forwarder.ts";
-import { ownHosts } from "#src/cluster/membership.ts";
-import { nodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
+import { makeHostCheck } from "#src/cluster/membership.ts";
+import { deriveNodeToken, takerOfNames } from "#src/cluster/passed-on.ts";
 import type { Context } from "#src/context/context.ts";
 import { followActiveNode, openReads } from "#src/context/open-reads.ts";
 import { startReads } from "#src/server.ts";
 
 /** True if tests' servers consist of several nodes. */
-export const asNodes = process.env.SLIPWAY_TEST_NODES === "3";
+export const usesStandbyNodes = process.env.SLIPWAY_TEST_NODES === "3";
 
 const STATE = { node: "spare", lease: "elsewhere", database: "answers", standby: "not required" } as const;
 
-type Side = {
-  readonly other: Promise<Socket<Side>>;
+type ProxySide = {
+  readonly other: Promise<Socket<ProxySide>>;
   /** Serializes writes to the other side. */
   waiting: Promise<unknown>;
   /** Resumes after backpressure, or when the socket has closed. */
@@ -31,13 +31,13 @@ type Side = {
 export const startProxy = () => {
   const targets: number[] = [];
   let next = 0;
-  const listener = Bun.listen<Side>({
+  const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(client) {
         const port = targets[next++ % targets.length] as number;
-        const other = Bun.connect<Side>({
+        const other = Bun.connect<ProxySide>({
           hostname: "127.0.0.1",
           port,
           data: { other: Promise.resolve(client), waiting: Promise.resolve() },
@@ -53,7 +53,7 @@ export const startProxy = () => {
 
 /** A side is not read while the other side does not accept data. */
 const PIPE = {
-  data(socket: Socket<Side>, bytes: Buffer): void {
+  data(socket: Socket<ProxySide>, bytes: Buffer): void {
     const side = socket.data;
     const copy = Buffer.from(bytes);
     side.waiting = side.waiting.then(async () => {
@@ -69,10 +69,10 @@ const PIPE = {
       socket.resume();
     });
   },
-  drain({ data: side }: Socket<Side>): void {
+  drain({ data: side }: Socket<ProxySide>): void {
     side.free?.();
   },
-  close({ data: side }: Socket<Side>): void {
+  close({ data: side }: Socket<ProxySide>): void {
     side.free?.();
     side.waiting = side.waiting.then(async () => void (await side.other).end());
   },
@@ -88,22 +88,23 @@ export const startSpares = (
   proxy: ReturnType<typeof startProxy>,
   { config, clock = systemClock, database }: Nodes,
 ): AsyncDisposable => {
-  const token = nodeToken(context.encryption);
+  const token = deriveNodeToken(context.encryption);
   const spares = [true, true, false].map((answers) => {
     const primary = new Primary(database);
     const listener = new Listener({ primary, clock });
-    const store = new ReadStore(primary, passOn, listener);
+    const store = new ReadStore(primary, passToActiveNode, listener);
     const { encryption } = context;
     const ctx = answers ? openReads({ config, clock, store, encryption }) : undefined;
     const reads =
-      ctx && startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.ask(), checkAnswers: true });
+      ctx &&
+      startReads(ctx, { takeNamed: takerOfNames(token), ask: () => store.refreshVersions(), checkAnswers: true });
     if (ctx) followActiveNode(store, ctx);
     const forwarder = new Forwarder({
       hostname: "127.0.0.1",
       port: 0,
       clock: systemClock,
       max_connections: config.max_connections,
-      isOurs: ownHosts(config),
+      isOurs: makeHostCheck(config),
       token,
       leader: () => active.host,
       own: () => "",

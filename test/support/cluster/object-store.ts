@@ -15,14 +15,14 @@ type Fault = (
 ) => Response | undefined | Promise<Response | undefined>;
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
-const strict = (text: string): string =>
+const encodeStrictly = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 
-const refused = (status: number, code: string): Response =>
+const toErrorResponse = (status: number, code: string): Response =>
   new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`, { status });
 
 /** Returns the error code for an invalid query signature (AWS Signature Version 4, unsigned payload). */
-const signatureProblem = (request: Request): string | undefined => {
+const findSignatureProblem = (request: Request): string | undefined => {
   const url = new URL(request.url);
   const given = [...url.searchParams].filter(([name]) => name !== "X-Amz-Signature");
   const [key, day, region, service, end] = (url.searchParams.get("X-Amz-Credential") ?? "").split("/");
@@ -30,7 +30,7 @@ const signatureProblem = (request: Request): string | undefined => {
   if (key !== ACCESS_KEY) return "InvalidAccessKeyId";
   if (region !== REGION || service !== "s3" || end !== "aws4_request") return "AuthorizationQueryParametersError";
   const query = given
-    .map(([name, value]) => `${strict(name)}=${strict(value)}`)
+    .map(([name, value]) => `${encodeStrictly(name)}=${encodeStrictly(value)}`)
     .sort()
     .join("&");
   const host = `host:${request.headers.get("host")}\n`;
@@ -57,9 +57,9 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       const [, bucket, ...names] = decodeURIComponent(pathname).split("/");
       const object = names.join("/");
       heard.push(`${request.method} ${object}`);
-      const wrong = signatureProblem(request);
-      if (wrong) return refused(403, wrong);
-      if (bucket !== BUCKET) return refused(404, "NoSuchBucket");
+      const wrong = findSignatureProblem(request);
+      if (wrong) return toErrorResponse(403, wrong);
+      if (bucket !== BUCKET) return toErrorResponse(404, "NoSuchBucket");
       const bytes = await request.bytes();
       const played = await fault?.(request, bytes, object);
       return played ?? answer(request, object, bytes);
@@ -68,9 +68,10 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
   const answer = (request: Request, object: string, bytes: Uint8Array): Response => {
     const found = objects.get(object);
     if (request.method === "PUT") {
-      if (request.headers.get("content-length") === null) return refused(411, "MissingContentLength");
+      if (request.headers.get("content-length") === null) return toErrorResponse(411, "MissingContentLength");
       const md5 = request.headers.get("content-md5");
-      if (md5 !== null && md5 !== createHash("md5").update(bytes).digest("base64")) return refused(400, "BadDigest");
+      if (md5 !== null && md5 !== createHash("md5").update(bytes).digest("base64"))
+        return toErrorResponse(400, "BadDigest");
       objects.set(object, bytes);
       return new Response();
     }
@@ -78,7 +79,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
       objects.delete(object);
       return new Response(null, { status: 204 });
     }
-    return found ? new Response(found) : refused(404, "NoSuchKey");
+    return found ? new Response(found) : toErrorResponse(404, "NoSuchKey");
   };
   return {
     /** All stored objects by name. */
@@ -90,7 +91,7 @@ export const startObjectStore = (options: { tls?: { cert: string; key: string } 
     play: (one: Fault | undefined): void => {
       fault = one;
     },
-    refused,
+    refused: toErrorResponse,
     settings: {
       SLIPWAY_S3_ENDPOINT: server.url.origin,
       SLIPWAY_S3_BUCKET: BUCKET,

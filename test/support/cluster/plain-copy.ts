@@ -1,29 +1,31 @@
 // Passes messages to actors and their replies through JSON, as another node would receive them over a link.
 
 /** Values that were not plain JSON, in order. */
-const found: string[] = [];
+const nonJsonValues: string[] = [];
 
 /** Returns the values since the last call that were not plain JSON. */
-export const takeNonJsonValues = (): readonly string[] => found.splice(0);
+export const takeNonJsonValues = (): readonly string[] => nonJsonValues.splice(0);
 
 /** Returns the value after a round trip through JSON. Records what would be lost, and then the test fails when its server stops. */
-export const plainCopy = <T>(value: T): T => {
+export const copyAsJson = <T>(value: T): T => {
   if (value === undefined) return value;
-  const problems = problemsIn(value, "");
+  const problems = findProblems(value, "");
   if (problems.length === 0) return JSON.parse(JSON.stringify(value)) as T;
   const named = typeof value === "object" && value !== null ? `{ ${Object.keys(value).join(", ")} }` : typeof value;
-  found.push(`${problems.join(", ")} of ${named}`);
+  nonJsonValues.push(`${problems.join(", ")} of ${named}`);
   return structuredClone(value);
 };
 
 /** Returns the paths of values that are not JSON. Undefined members count as absent; undefined list elements do not. */
-export const problemsIn = (value: unknown, path: string): string[] => {
+export const findProblems = (value: unknown, path: string): string[] => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return [];
   if (typeof value === "number") return Number.isFinite(value) ? [] : [`${path}: ${value}`];
-  if (Array.isArray(value)) return value.flatMap((one, at) => problemsIn(one, `${path}[${at}]`));
+  if (Array.isArray(value)) return value.flatMap((one, at) => findProblems(one, `${path}[${at}]`));
   if (typeof value !== "object") return [`${path}: ${typeof value}`];
   const shape = Object.getPrototypeOf(value);
   if (shape !== Object.prototype && shape !== null) return [`${path}: ${value.constructor?.name}`];
   if ("toJSON" in value) return [`${path}: toJSON`];
-  return Object.entries(value).flatMap(([name, one]) => (one === undefined ? [] : problemsIn(one, `${path}.${name}`)));
+  return Object.entries(value).flatMap(([name, one]) =>
+    one === undefined ? [] : findProblems(one, `${path}.${name}`),
+  );
 };

@@ -17,19 +17,19 @@ const SETTINGS = {
 };
 
 /** Returns the programs that `.ci/postgres` would use: the newest installed version. */
-const programs = (): string => {
+const findPrograms = (): string => {
   const named = process.env.POSTGRES_BIN;
   if (named) return named;
   const [newest] = readdirSync(PLACE).sort((a, b) => Number(b) - Number(a));
   return join(PLACE, newest ?? "", "bin");
 };
 
-const run = (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
+const runAsPostgres = (program: string, args: readonly string[], place: readonly string[] = []): Promise<void> => {
   const through = [...place, "setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"];
-  return ran([...through, join(programs(), program), ...args]);
+  return runToEnd([...through, join(findPrograms(), program), ...args]);
 };
 
-const ran = async (command: readonly string[]): Promise<void> => {
+const runToEnd = async (command: readonly string[]): Promise<void> => {
   const child = Bun.spawn([...command], {
     cwd: "/",
     env: { PATH: process.env.PATH ?? "", LC_ALL: "C" },
@@ -40,23 +40,23 @@ const ran = async (command: readonly string[]): Promise<void> => {
     throw new Error(`${command.join(" ")} ended with ${child.exitCode}: ${said.slice(-2000)}`);
 };
 
-const freePort = (): number => {
+const findFreePort = (): number => {
   const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = probe;
   probe.stop(true);
   return port;
 };
 
-type PlaceOfServer = Pick<NetworkPlace, "address" | "through">;
-const HERE: PlaceOfServer = { address: "127.0.0.1", through: [] };
+type ServerPlace = Pick<NetworkPlace, "address" | "through">;
+const HERE: ServerPlace = { address: "127.0.0.1", through: [] };
 
 export class PostgresServer {
   readonly data: string;
   readonly host: string;
-  readonly port = freePort();
+  readonly port = findFreePort();
   readonly #through: readonly string[];
 
-  constructor(folder: string, name: string, { address, through }: PlaceOfServer) {
+  constructor(folder: string, name: string, { address, through }: ServerPlace) {
     this.data = join(folder, name);
     this.host = address;
     this.#through = through;
@@ -75,7 +75,7 @@ export class PostgresServer {
     const args = ["--pgdata", this.data, "--log", log, "--wait", "--options", options, "start"];
     let why: unknown;
     const isUp = (): Promise<boolean> =>
-      run("pg_ctl", args, this.#through).then(
+      runAsPostgres("pg_ctl", args, this.#through).then(
         () => true,
         (error: unknown) => {
           why = error;
@@ -104,10 +104,10 @@ export class PostgresServer {
   }
 
   promote(): Promise<void> {
-    return run("pg_ctl", ["--pgdata", this.data, "--wait", "promote"]);
+    return runAsPostgres("pg_ctl", ["--pgdata", this.data, "--wait", "promote"]);
   }
 
-  async ask<T>(text: string): Promise<T[]> {
+  async query<T>(text: string): Promise<T[]> {
     await using sql = new SQL(this.url(), { max: 1 });
     return [...((await sql.unsafe(text)) as T[])];
   }
@@ -147,7 +147,7 @@ export type PostgresPair = AsyncDisposable & {
  * programs lack, is not needed.
  */
 const followFrom = async (primary: PostgresServer, standby: PostgresServer): Promise<void> => {
-  await ran(["cp", "--archive", primary.data, standby.data]);
+  await runToEnd(["cp", "--archive", primary.data, standby.data]);
   const from = `host=${primary.host} port=${primary.port} user=postgres application_name=standby`;
   appendFileSync(join(standby.data, "postgresql.auto.conf"), `primary_conninfo = '${from}'\n`);
   writeFileSync(join(standby.data, "standby.signal"), "");
@@ -159,7 +159,7 @@ export const startPair = async ({
   places = [HERE, HERE],
 }: {
   synchronous?: boolean;
-  places?: readonly [PlaceOfServer, PlaceOfServer];
+  places?: readonly [ServerPlace, ServerPlace];
 } = {}): Promise<PostgresPair> => {
   const place = tempDirectory();
   const primary = await newServer(place.path, "primary", places[0]);
@@ -168,13 +168,13 @@ export const startPair = async ({
   await primary.start();
   await standby.start();
   if (synchronous) {
-    await primary.ask("alter system set synchronous_standby_names = 'standby'");
-    await primary.ask("select pg_reload_conf()");
+    await primary.query("alter system set synchronous_standby_names = 'standby'");
+    await primary.query("select pg_reload_conf()");
   }
   const state = synchronous ? "sync" : "async";
   await until(
     async () =>
-      (await primary.ask(`select 1 from pg_stat_replication where sync_state = '${state}' and state = 'streaming'`))
+      (await primary.query(`select 1 from pg_stat_replication where sync_state = '${state}' and state = 'streaming'`))
         .length > 0,
     { what: "the standby to follow" },
   );
@@ -182,23 +182,23 @@ export const startPair = async ({
     primary,
     standby,
     url: `postgres://postgres@${primary.host}:${primary.port},${standby.host}:${standby.port}/postgres`,
-    [Symbol.asyncDispose]: () => removed(place, [primary, standby]),
+    [Symbol.asyncDispose]: () => removeServers(place, [primary, standby]),
   };
 };
 
 /** Starts one server without a standby. */
-export const startAlone = async (): Promise<AsyncDisposable & { readonly server: PostgresServer }> => {
+export const startSingle = async (): Promise<AsyncDisposable & { readonly server: PostgresServer }> => {
   const place = tempDirectory();
   const server = await newServer(place.path, "alone", HERE);
   await server.start();
-  return { server, [Symbol.asyncDispose]: () => removed(place, [server]) };
+  return { server, [Symbol.asyncDispose]: () => removeServers(place, [server]) };
 };
 
-const newServer = async (folder: string, name: string, at: PlaceOfServer): Promise<PostgresServer> => {
+const newServer = async (folder: string, name: string, at: ServerPlace): Promise<PostgresServer> => {
   chmodSync(folder, 0o777);
   const server = new PostgresServer(folder, name, at);
   const options = ["--auth", "trust", "--username", "postgres", "--encoding", "utf8", "--locale", "C", "--no-sync"];
-  await run("initdb", ["--pgdata", server.data, ...options]);
+  await runAsPostgres("initdb", ["--pgdata", server.data, ...options]);
   await Bun.write(
     join(server.data, "pg_hba.conf"),
     "local all all trust\nhost all all all trust\nhost replication all all trust\n",
@@ -206,7 +206,7 @@ const newServer = async (folder: string, name: string, at: PlaceOfServer): Promi
   return server;
 };
 
-const removed = async (place: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
+const removeServers = async (place: Disposable, servers: readonly PostgresServer[]): Promise<void> => {
   for (const one of servers) one.kill();
   await until(() => {
     try {

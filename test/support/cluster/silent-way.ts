@@ -1,36 +1,36 @@
 // A database proxy whose connections can go silent: they stay open, but nothing arrives any more, as with a failed machine.
 import type { Socket } from "bun";
 
-type Side = { readonly other: Promise<Socket<Side>>; isSilent(): boolean; waiting: Promise<unknown> };
+type ProxySide = { readonly other: Promise<Socket<ProxySide>>; isSilent(): boolean; waiting: Promise<unknown> };
 
 export const startSilentWay = (target: URL) => {
   let silenced = 0;
   let opened = 0;
   // The amounts are small, so the socket always accepts them.
   const pipe = {
-    data({ data: side }: Socket<Side>, bytes: Buffer): void {
+    data({ data: side }: Socket<ProxySide>, bytes: Buffer): void {
       const copy = Buffer.from(bytes);
       side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).write(copy));
     },
-    close({ data: side }: Socket<Side>): void {
+    close({ data: side }: Socket<ProxySide>): void {
       side.waiting = side.waiting.then(async () => side.isSilent() || (await side.other).end());
     },
     error(): void {},
   };
-  const listener = Bun.listen<Side>({
+  const listener = Bun.listen<ProxySide>({
     hostname: "127.0.0.1",
     port: 0,
     socket: {
       open(client) {
         const number = ++opened;
-        const sideTo = (other: Promise<Socket<Side>>): Side => ({
+        const createSide = (other: Promise<Socket<ProxySide>>): ProxySide => ({
           other,
           isSilent: () => number <= silenced,
           waiting: Promise.resolve(),
         });
-        const data = sideTo(Promise.resolve(client));
+        const data = createSide(Promise.resolve(client));
         const { hostname, port } = target;
-        client.data = sideTo(Bun.connect<Side>({ hostname, port: Number(port), data, socket: pipe }));
+        client.data = createSide(Bun.connect<ProxySide>({ hostname, port: Number(port), data, socket: pipe }));
       },
       ...pipe,
     },

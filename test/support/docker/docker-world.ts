@@ -30,7 +30,7 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
   const admin = await new Client(url).signIn(ADMIN.email, ADMIN.password);
   const engine = new Engine(needs.docker.file, systemClock);
   await engine.connect();
-  const all = async (what: "containers/json" | "volumes" | "networks", id: string): Promise<unknown[]> => {
+  const listObjects = async (what: "containers/json" | "volumes" | "networks", id: string): Promise<unknown[]> => {
     const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
     const found = await engine.json<unknown[] | { Volumes?: unknown[] | null }>("list", "GET", `/${what}`, { query });
     return Array.isArray(found) ? found : (found?.Volumes ?? []);
@@ -42,7 +42,11 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
     engine,
     /** Returns the number of containers, volumes and networks of a workspace. */
     left: async (id: string): Promise<number[]> => {
-      const found = await Promise.all([all("containers/json", id), all("volumes", id), all("networks", id)]);
+      const found = await Promise.all([
+        listObjects("containers/json", id),
+        listObjects("volumes", id),
+        listObjects("networks", id),
+      ]);
       return found.map(({ length }) => length);
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -51,32 +55,33 @@ export const openDockerWorld = async (env: Record<string, string> = {}) => {
 export type DockerWorld = Awaited<ReturnType<typeof openDockerWorld>>;
 
 /** Returns the built-in template once it exists. */
-export const readyTemplate = async (client: Client): Promise<Template> => {
+export const getDockerTemplate = async (client: Client): Promise<Template> => {
   const found = (await client.get<Template[]>("/api/v2/templates")).find(({ name }) => name === "docker");
-  if (!found) throw new Error("there is no template docker");
+  if (!found) throw new Error('the template "docker" does not exist');
   return found;
 };
 
-export const agentOf = ({ latest_build }: Workspace) => latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
+export const findAgent = ({ latest_build }: Workspace) =>
+  latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
 
 /** Returns the workspace once its daemon is connected and its scripts have run; fails with the build's error. */
 export const awaitAgent = async (client: Client, id: string): Promise<{ agent_id: string; workspace: Workspace }> => {
   const workspace = await awaitWorkspace(client, id, (one) => {
     if (one.latest_build.status === "failed") throw new Error(one.latest_build.job.error);
-    return agentOf(one)?.lifecycle_state === "ready" && agentOf(one)?.status === "connected";
+    return findAgent(one)?.lifecycle_state === "ready" && findAgent(one)?.status === "connected";
   });
-  return { agent_id: agentOf(workspace)?.id ?? "", workspace };
+  return { agent_id: findAgent(workspace)?.id ?? "", workspace };
 };
 
 /** Runs a shell line in a terminal of the workspace and returns its output. */
-export const shell = async (owner: Client, agent_id: string, command: string): Promise<string> => {
+export const runInTerminal = async (owner: Client, agent_id: string, command: string): Promise<string> => {
   const path = (rest: string): string => `/api/v2/workspaceagents/${agent_id}/${rest}`;
   using terminal = await TestTerminal.open({ owner, path }, { command: `${command}; echo " end-$((40 + 2))"` });
   return (await terminal.until(/ end-42/)).replace(/ end-42[\s\S]*$/, "").trim();
 };
 
 /** Deletes a workspace and asserts that nothing of it is left in the engine. */
-export const deleteAll = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
+export const deleteCompletely = async ({ admin, left }: DockerWorld, id: string): Promise<void> => {
   await createBuild(admin, id, "delete", { permanent: true });
   const { latest_build } = await awaitWorkspace(admin, id, (one) =>
     ["deleted", "failed"].includes(one.latest_build.status),

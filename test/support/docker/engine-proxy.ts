@@ -8,7 +8,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  */
 export type Moment = "asked" | "copying" | "done";
 
-export type Cut = {
+export type Outage = {
   /** `METHOD /path`, without the version. */
   readonly call: RegExp;
   readonly moment: Moment;
@@ -18,16 +18,16 @@ export type Cut = {
   readonly act?: () => void;
 };
 
-type Armed = Cut & { readonly happened: () => void };
+type ArmedOutage = Outage & { readonly happened: () => void };
 
 /** After this many bytes, a test's files are partly transferred. */
-const IN_THE_MIDDLE = 256 * 1024;
+const PARTIAL_BYTES = 256 * 1024;
 
 export class EngineProxy implements Disposable {
   readonly host: string;
   readonly #server: Server;
   readonly #open = new Set<Socket>();
-  #cut: Armed | undefined;
+  #cut: ArmedOutage | undefined;
   #isDown = false;
   /** Number of matching calls so far. */
   #seen = 0;
@@ -38,8 +38,8 @@ export class EngineProxy implements Disposable {
     this.#server = createServer((client) => this.#serve(client, engine)).listen(socket);
   }
 
-  /** Disconnects the engine at this call, once; resolves when that has happened. It stays unreachable until `mend`. */
-  cut(cut: Cut): Promise<void> {
+  /** Disconnects the engine at this call, once; resolves when that has happened. It stays unreachable until `reconnect`. */
+  cut(cut: Outage): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#cut = Object.assign({ happened: resolve }, cut);
     this.#seen = 0;
@@ -47,7 +47,7 @@ export class EngineProxy implements Disposable {
   }
 
   /** Makes the engine reachable again. */
-  mend(): void {
+  reconnect(): void {
     this.#isDown = false;
     this.#cut = undefined;
   }
@@ -73,15 +73,15 @@ export class EngineProxy implements Disposable {
     // Calls are sequential: the bytes after a call's head belong to it until the next one.
     let call = "";
     let bytes = 0;
-    const heard = (moment: Moment): boolean => {
+    const triggerAt = (moment: Moment): boolean => {
       const cut = this.#cut;
       if (!cut || cut.moment !== moment || !cut.call.test(call) || this.#seen < (cut.nth ?? 1)) return false;
-      this.#takeAway(cut);
+      this.#disconnect(cut);
       return true;
     };
-    const counted = (chunk: Buffer): boolean => {
+    const countBytes = (chunk: Buffer): boolean => {
       bytes += chunk.length;
-      return bytes > IN_THE_MIDDLE && heard("copying");
+      return bytes > PARTIAL_BYTES && triggerAt("copying");
     };
     client.on("data", (chunk: Buffer) => {
       const [, method, target] =
@@ -90,16 +90,16 @@ export class EngineProxy implements Disposable {
         call = `${method} ${target}`;
         bytes = 0;
         if (this.#cut?.call.test(call)) this.#seen += 1;
-        if (heard("asked")) return;
+        if (triggerAt("asked")) return;
       }
-      if (!counted(chunk)) pass(chunk, client, engine);
+      if (!countBytes(chunk)) pass(chunk, client, engine);
     });
     engine.on("data", (chunk: Buffer) => {
-      if (!heard("done") && !counted(chunk)) pass(chunk, engine, client);
+      if (!triggerAt("done") && !countBytes(chunk)) pass(chunk, engine, client);
     });
   }
 
-  #takeAway({ act, happened }: Armed): void {
+  #disconnect({ act, happened }: ArmedOutage): void {
     this.#cut = undefined;
     this.#isDown = true;
     act?.();

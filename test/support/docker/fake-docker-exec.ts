@@ -13,19 +13,19 @@ export type FakeExec = {
 };
 
 /** The engine's exit code for a missing program. */
-const NOT_FOUND = 127;
+const EXIT_NOT_FOUND = 127;
 
 /** Runs it without a terminal until it ends. */
 export const runDetached = async (exec: FakeExec): Promise<void> => {
   const { body } = exec;
-  exec.exit_code = isThere(exec)
-    ? await Bun.spawn(body.Cmd, { env: environmentOf(body), stdio: ["ignore", "ignore", "ignore"] }).exited
-    : NOT_FOUND;
+  exec.exit_code = hasProgram(exec)
+    ? await Bun.spawn(body.Cmd, { env: toEnvironment(body), stdio: ["ignore", "ignore", "ignore"] }).exited
+    : EXIT_NOT_FOUND;
 };
 
-const isThere = ({ body }: FakeExec): boolean => Bun.which(body.Cmd[0] ?? "") !== null;
+const hasProgram = ({ body }: FakeExec): boolean => Bun.which(body.Cmd[0] ?? "") !== null;
 
-const environmentOf = ({ Env = [] }: FakeExec["body"]): Record<string, string> => ({
+const toEnvironment = ({ Env = [] }: FakeExec["body"]): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   HOME: "/",
   ...Object.fromEntries(Env.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)])),
@@ -60,9 +60,11 @@ const attach = (client: Socket, exec: FakeExec): void => {
   client.write(
     "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n",
   );
-  if (!isThere(exec)) {
-    exec.exit_code = NOT_FOUND;
-    client.end(errorFrame(`OCI runtime exec failed: exec: "${exec.body.Cmd[0]}": stat: no such file or directory\r\n`));
+  if (!hasProgram(exec)) {
+    exec.exit_code = EXIT_NOT_FOUND;
+    client.end(
+      toErrorFrame(`OCI runtime exec failed: exec: "${exec.body.Cmd[0]}": stat: no such file or directory\r\n`),
+    );
     return;
   }
   if (!exec.body.Tty) {
@@ -70,7 +72,7 @@ const attach = (client: Socket, exec: FakeExec): void => {
     return;
   }
   const child = Bun.spawn(exec.body.Cmd, {
-    env: environmentOf(exec.body),
+    env: toEnvironment(exec.body),
     detached: true,
     terminal: { cols: 80, rows: 80, data: (_, chunk) => void client.write(Buffer.from(chunk)) },
   });
@@ -88,7 +90,7 @@ const attach = (client: Socket, exec: FakeExec): void => {
 /** Without a terminal: its input, and both outputs in frames. */
 const attachPiped = (client: Socket, exec: FakeExec): void => {
   const child = Bun.spawn(exec.body.Cmd, {
-    env: environmentOf(exec.body),
+    env: toEnvironment(exec.body),
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -114,4 +116,4 @@ const frame = (stream: 1 | 2, bytes: Buffer): Buffer => {
   return Buffer.concat([head, bytes]);
 };
 
-const errorFrame = (words: string): Buffer => frame(2, Buffer.from(words));
+const toErrorFrame = (words: string): Buffer => frame(2, Buffer.from(words));

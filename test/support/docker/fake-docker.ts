@@ -50,7 +50,7 @@ export class FakeDocker implements AsyncDisposable {
 
   constructor(directory: string) {
     const socket = join(directory, "docker.sock");
-    if (existsSync(socket)) throw new Error("the socket is there already");
+    if (existsSync(socket)) throw new Error("the socket already exists");
     this.host = `unix://${socket}`;
     const inner = join(directory, "engine.sock");
     this.#front = listenInFront(socket, inner, this.execs);
@@ -79,7 +79,7 @@ export class FakeDocker implements AsyncDisposable {
   }
 
   /** Resolves once a call with this prefix has arrived. */
-  async called(beginning: string): Promise<void> {
+  async awaitCall(beginning: string): Promise<void> {
     while (!this.calls.some((call) => call.startsWith(beginning))) {
       await new Promise<void>((resolve) => this.#heard.push(resolve));
     }
@@ -94,17 +94,17 @@ export class FakeDocker implements AsyncDisposable {
     for (const heard of this.#heard.splice(0)) heard();
     await this.hold(call);
     const refused = this.refuse(call);
-    if (refused) return fails(refused.status, refused.message);
+    if (refused) return toErrorResponse(refused.status, refused.message);
     if (path === "/_ping") return new Response("OK", { headers: { "Api-Version": "1.47" } });
     // A real engine also accepts unversioned paths, but our client must use the negotiated version.
-    if (path === url.pathname) return fails(400, "the version is missing");
+    if (path === url.pathname) return toErrorResponse(400, "the version is missing");
     const [, kind, id = ""] = /^\/(images|containers|volumes|networks|exec)(?:\/(.*))?$/.exec(path) ?? [];
     if (kind === "images") return this.#image(request, decodeURI(id), url.searchParams);
     if (kind === "containers") return this.#container(request, id, url.searchParams);
     if (kind === "exec") return this.#exec(id, url.searchParams);
     if (kind === "networks") return this.#network(request, id, url.searchParams);
     if (kind === "volumes") return this.#volume(request, id, url.searchParams);
-    return fails(404, "page not found");
+    return toErrorResponse(404, "page not found");
   }
 
   #image(_request: Request, id: string, query: URLSearchParams): Response {
@@ -125,13 +125,13 @@ export class FakeDocker implements AsyncDisposable {
     }
     const name = id.replace(/\/json$/, "");
     const found = this.images.get(withTag(name));
-    return found ? Response.json({ Architecture: found.architecture }) : fails(404, `No such image: ${name}`);
+    return found ? Response.json({ Architecture: found.architecture }) : toErrorResponse(404, `No such image: ${name}`);
   }
 
   async #container(request: Request, path: string, query: URLSearchParams): Promise<Response> {
     const [id = "", action = ""] = path.split("/");
     if (id === "json") {
-      const found = [...this.containers.values()].filter(({ body }) => matches(body.Labels, query));
+      const found = [...this.containers.values()].filter(({ body }) => matchesFilter(body.Labels, query));
       return Response.json(
         found.map(({ id, name, body, running, created, ports = [], mounts = [] }) => ({
           Id: id,
@@ -150,19 +150,19 @@ export class FakeDocker implements AsyncDisposable {
       const body = (await request.json()) as FakeContainer["body"];
       const name = query.get("name") ?? "";
       if (!this.images.has(withTag(body.Image))) {
-        return fails(404, `No such image: ${body.Image}`);
+        return toErrorResponse(404, `No such image: ${body.Image}`);
       }
       if ([...this.containers.values()].some((one) => one.name === name)) {
-        return fails(409, `Conflict. The container name "/${name}" is already in use`);
+        return toErrorResponse(409, `Conflict. The container name "/${name}" is already in use`);
       }
       const made = { id: `c${this.#next++}`, name, body, running: false, uploaded: 0, file: "", created: nowSeconds() };
       this.containers.set(made.id, made);
       return Response.json({ Id: made.id, Warnings: [] }, { status: 201 });
     }
     const container = this.containers.get(id) ?? [...this.containers.values()].find(({ name }) => name === id);
-    if (!container) return fails(404, `No such container: ${id}`);
+    if (!container) return toErrorResponse(404, `No such container: ${id}`);
     if (action === "exec") {
-      if (!container.running) return fails(409, `container ${container.id} is not running`);
+      if (!container.running) return toErrorResponse(409, `container ${container.id} is not running`);
       const body = (await request.json()) as FakeExec["body"];
       const exec: FakeExec = { id: `e${this.#next++}`, container: container.name, body, exit_code: null };
       this.execs.set(exec.id, exec);
@@ -178,18 +178,18 @@ export class FakeDocker implements AsyncDisposable {
       return new Response(null, { status: 204 });
     }
     if (request.method === "DELETE") {
-      if (container.running && query.get("force") !== "true") return fails(409, "the container is running");
+      if (container.running && query.get("force") !== "true") return toErrorResponse(409, "the container is running");
       if (container.running) this.onEnd(container);
       this.containers.delete(id);
       return new Response(null, { status: 204 });
     }
-    return fails(404, "page not found");
+    return toErrorResponse(404, "page not found");
   }
 
   async #exec(path: string, query: URLSearchParams): Promise<Response> {
     const [id = "", action] = path.split("/");
     const exec = this.execs.get(id);
-    if (!exec) return fails(404, `No such exec instance: ${id}`);
+    if (!exec) return toErrorResponse(404, `No such exec instance: ${id}`);
     if (action === "json") return Response.json({ ID: id, Running: exec.exit_code === null, ExitCode: exec.exit_code });
     if (action === "start") await runDetached(exec);
     if (action === "resize") exec.child?.terminal?.resize(Number(query.get("w")), Number(query.get("h")));
@@ -199,18 +199,18 @@ export class FakeDocker implements AsyncDisposable {
   async #network(request: Request, name: string, query: URLSearchParams): Promise<Response> {
     if (name === "create") {
       const { Name, ...body } = (await request.json()) as { Name: string; Labels?: Record<string, string> };
-      if (this.networks.has(Name)) return fails(409, `network with name ${Name} already exists`);
+      if (this.networks.has(Name)) return toErrorResponse(409, `network with name ${Name} already exists`);
       this.networks.set(Name, body);
       return Response.json({ Id: Name }, { status: 201 });
     }
     if (request.method === "DELETE") {
-      return this.networks.delete(name) ? new Response(null, { status: 204 }) : fails(404, "no such network");
+      return this.networks.delete(name) ? new Response(null, { status: 204 }) : toErrorResponse(404, "no such network");
     }
     if (name !== "") {
       const found = this.networks.get(name);
-      return found ? Response.json({ Name: name, ...found }) : fails(404, `network ${name} not found`);
+      return found ? Response.json({ Name: name, ...found }) : toErrorResponse(404, `network ${name} not found`);
     }
-    const found = [...this.networks].filter(([, { Labels }]) => matches(Labels ?? {}, query));
+    const found = [...this.networks].filter(([, { Labels }]) => matchesFilter(Labels ?? {}, query));
     return Response.json(found.map(([Name]) => ({ Id: Name, Name })));
   }
 
@@ -221,9 +221,9 @@ export class FakeDocker implements AsyncDisposable {
       return Response.json({ Name, Labels: this.volumes.get(Name) }, { status: 201 });
     }
     if (request.method === "DELETE") {
-      return this.volumes.delete(name) ? new Response(null, { status: 204 }) : fails(404, "no such volume");
+      return this.volumes.delete(name) ? new Response(null, { status: 204 }) : toErrorResponse(404, "no such volume");
     }
-    const found = [...this.volumes].filter(([, labels]) => matches(labels, query)).map(([Name]) => ({ Name }));
+    const found = [...this.volumes].filter(([, labels]) => matchesFilter(labels, query)).map(([Name]) => ({ Name }));
     return Response.json({ Volumes: found.length > 0 ? found : null, Warnings: null });
   }
 }
@@ -242,9 +242,9 @@ const upload = async (container: FakeContainer, request: Request): Promise<Respo
 
 const withTag = (image: string): string => (/[:@][^/]*$/.test(image) ? image : `${image}:latest`);
 
-const fails = (status: number, message: string): Response => Response.json({ message }, { status });
+const toErrorResponse = (status: number, message: string): Response => Response.json({ message }, { status });
 
-const matches = (labels: Record<string, string> = {}, query: URLSearchParams): boolean => {
+const matchesFilter = (labels: Record<string, string> = {}, query: URLSearchParams): boolean => {
   const { label = [] } = JSON.parse(query.get("filters") ?? "{}") as { label?: string[] };
   return label.every((one) => {
     const at = one.indexOf("=");

@@ -1,6 +1,6 @@
 // Engine fixtures for repository tests: the test image with this machine's git, under any name, and the address at which containers reach
 // this machine.
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import { createTarEnd, createTarEntry, joinStreams } from "#base/program-tar.ts";
 import type { Engine } from "#src/provisioners/docker/engine.ts";
 import { IMAGE } from "./docker-world.ts";
 
@@ -16,13 +16,19 @@ tar -chPf - $programs $libraries 2>/dev/null || true
 `;
 
 /** Settings that let a server open repositories at addresses of this machine. */
-export const PRIVATE = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8" };
+export const ALLOW_PRIVATE_NETWORKS = {
+  SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8",
+};
 
 export const makeGitImage = async (engine: Engine): Promise<void> => {
   const files = new Uint8Array(Bun.spawnSync(["sh", "-c", GIT_FILES]).stdout);
   const text = (words: string): Uint8Array => new TextEncoder().encode(words);
   const dockerfile = `FROM ${IMAGE}\nUSER root\nADD git.tar /\nUSER dev\n`;
-  const tar = joinStreams([tarEntry("Dockerfile", text(dockerfile)), tarEntry("git.tar", files), tarEnd()]);
+  const tar = joinStreams([
+    createTarEntry("Dockerfile", text(dockerfile)),
+    createTarEntry("git.tar", files),
+    createTarEnd(),
+  ]);
   await engine.lines("build", "POST", "/build", { query: { t: GIT_IMAGE }, tar, timeout: 120_000 }, (line) => {
     const { error } = line as { error?: string };
     if (error) throw new Error(error);
@@ -30,7 +36,7 @@ export const makeGitImage = async (engine: Engine): Promise<void> => {
 };
 
 /** Adds names to the git image until disposed. */
-export const nameGitImage = async (engine: Engine, names: readonly string[]): Promise<AsyncDisposable> => {
+export const tagGitImage = async (engine: Engine, names: readonly string[]): Promise<AsyncDisposable> => {
   for (const name of names) {
     const colon = name.lastIndexOf(":");
     const query = { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
@@ -44,7 +50,7 @@ export const nameGitImage = async (engine: Engine, names: readonly string[]): Pr
 };
 
 /** Returns the address at which containers reach this machine: the gateway of the engine's default network. */
-export const gatewayOf = async (engine: Engine): Promise<string> => {
+export const findGateway = async (engine: Engine): Promise<string> => {
   type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
   const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");
   const [config] = bridge?.IPAM?.Config ?? [];

@@ -5,7 +5,7 @@ import { needs } from "../needs.ts";
 import { tempDirectory } from "../server.ts";
 import { until } from "../until.ts";
 
-export const PUSHER = { user: "slipway", password: "open-harbour-77" } as const;
+export const REGISTRY_LOGIN = { user: "slipway", password: "open-harbour-77" } as const;
 
 export class GenuineRegistry implements AsyncDisposable {
   readonly host: string;
@@ -24,9 +24,9 @@ export class GenuineRegistry implements AsyncDisposable {
     const folder = tempDirectory();
     const registry = new GenuineRegistry(port, folder);
     mkdirSync(join(folder.path, "data"));
-    const hash = await Bun.password.hash(PUSHER.password, { algorithm: "bcrypt", cost: 4 });
+    const hash = await Bun.password.hash(REGISTRY_LOGIN.password, { algorithm: "bcrypt", cost: 4 });
     // Apache uses another letter for the same format.
-    writeFileSync(join(folder.path, "htpasswd"), `${PUSHER.user}:${hash.replace(/^\$2b\$/, "$2y$")}\n`);
+    writeFileSync(join(folder.path, "htpasswd"), `${REGISTRY_LOGIN.user}:${hash.replace(/^\$2b\$/, "$2y$")}\n`);
     const config = {
       version: 0.1,
       log: { level: "error" },
@@ -60,7 +60,7 @@ export class GenuineRegistry implements AsyncDisposable {
   }
 
   #get(path: string): Promise<Response> {
-    const { user, password } = PUSHER;
+    const { user, password } = REGISTRY_LOGIN;
     const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
     return fetch(`http://${this.host}${path}`, { headers: { authorization } });
   }

@@ -1,6 +1,6 @@
 // A model that works on a small git repository: clones it, reads, edits, runs the tests, sees them fail, repairs the code and commits. It
 // derives its next step only from the history, so a server may repeat calls. Used by chat stories.
-import type { Said } from "./model-frames.ts";
+import type { OutputItem } from "./model-frames.ts";
 import { type ModelCall, ModelServer } from "./model-server.ts";
 
 type Call = readonly [name: string, args: Record<string, unknown>];
@@ -10,8 +10,8 @@ const DATES = "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-0
 const ME = "-c user.name=Slip -c user.email=slip@example.com -c commit.gpgsign=false";
 
 /** Returns its steps in the folder `name`: the calls, and what the results must contain. */
-const stepsOf = (origin: string, name: string): readonly { calls: readonly Call[]; sees: readonly string[] }[] => {
-  const run = (command: string): Call => ["execute", { command, workdir: name, timeout: "5m" }];
+const buildSteps = (origin: string, name: string): readonly { calls: readonly Call[]; sees: readonly string[] }[] => {
+  const runCommand = (command: string): Call => ["execute", { command, workdir: name, timeout: "5m" }];
   const edit = (from: string, to: string): Call => [
     "edit_files",
     { files: [{ path: `${name}/sum.sh`, edits: [{ old_text: `$1 ${from} $2`, new_text: `$1 ${to} $2` }] }] },
@@ -29,10 +29,10 @@ const stepsOf = (origin: string, name: string): readonly { calls: readonly Call[
       sees: ["$1 - $2", "sum.sh 2 3"],
     },
     { calls: [edit("-", "*")], sees: ["+echo $(($1 * $2))"] },
-    { calls: [run("sh test.sh")], sees: ['"exit_code":1'] },
+    { calls: [runCommand("sh test.sh")], sees: ['"exit_code":1'] },
     { calls: [edit("*", "+")], sees: ["+echo $(($1 + $2))"] },
-    { calls: [run("sh test.sh")], sees: ['"exit_code":0'] },
-    { calls: [run(`${DATES} git ${ME} commit -qam 'Add instead' && echo committed`)], sees: ["committed"] },
+    { calls: [runCommand("sh test.sh")], sees: ['"exit_code":0'] },
+    { calls: [runCommand(`${DATES} git ${ME} commit -qam 'Add instead' && echo committed`)], sees: ["committed"] },
   ];
 };
 
@@ -76,7 +76,7 @@ export class CodingModel implements AsyncDisposable {
     return this.server[Symbol.asyncDispose]();
   }
 
-  async #answer({ body }: ModelCall): Promise<Said[]> {
+  async #answer({ body }: ModelCall): Promise<OutputItem[]> {
     const history = (body.messages ?? []) as ChatMessage[];
     const asked = history.findLastIndex(({ role }) => role === "user");
     const words = JSON.stringify(history[asked]?.content ?? "");
@@ -85,7 +85,7 @@ export class CodingModel implements AsyncDisposable {
     await this.onStep(step);
     if (words.includes("Wait")) return saying(0, [["execute", { command: "echo $$; exec sleep 600", timeout: "1h" }]]);
     const name = /Mend ([\w-]+)/.exec(words)?.[1] ?? "nothing";
-    const steps = stepsOf(this.#origin, name);
+    const steps = buildSteps(this.#origin, name);
     this.#check(`${name}, step ${step}`, steps[step - 1]?.sees ?? [], since);
     const next = steps[step];
     return next ? saying(step, next.calls) : [{ text: "It adds " }, { text: "now." }, { finish: "stop" }];
@@ -99,7 +99,7 @@ export class CodingModel implements AsyncDisposable {
   }
 }
 
-const saying = (step: number, calls: readonly Call[]): Said[] => [
+const saying = (step: number, calls: readonly Call[]): OutputItem[] => [
   { text: `Step ${step}. ` },
   ...calls.map(([name, args], index) => ({ call: { id: `s${step}c${index}`, name, args: JSON.stringify(args) } })),
   { finish: "tool_calls" },

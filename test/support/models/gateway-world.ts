@@ -5,28 +5,28 @@ import type { Client } from "#src/client.ts";
 import type { TestServerOptions } from "../server.ts";
 import { type ModelWorld, openModelWorld } from "./model-world.ts";
 
-export const SETTINGS = "/api/v2/ai/settings";
+export const GATEWAY_SETTINGS = "/api/v2/ai/settings";
 
 /** Replaces all gateway settings: enabled, with defaults except for the given settings. */
-export const setGateway = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
+export const putGatewaySettings = async (owner: Client, more: Partial<GatewaySettings> = {}): Promise<void> => {
   const settings: GatewaySettings = { enabled: true, in_workspaces: true, names: [], default_names: {} };
-  await owner.put(SETTINGS, Object.assign(settings, more));
+  await owner.put(GATEWAY_SETTINGS, Object.assign(settings, more));
 };
 
 /** Returns a new API key that may only call models, unless other scopes are given. */
-export const gatewayToken = async (client: Client, scopes: readonly string[] = ["ai:use"]): Promise<string> => {
+export const createGatewayToken = async (client: Client, scopes: readonly string[] = ["ai:use"]): Promise<string> => {
   const { key } = await client.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes });
   return key;
 };
 
-export const gatewayCalls = async (client: Client, query = ""): Promise<GatewayCalls["calls"]> =>
+export const listGatewayCalls = async (client: Client, query = ""): Promise<GatewayCalls["calls"]> =>
   (await client.get<GatewayCalls>(`/api/v2/ai/calls${query}`)).calls;
 
 export const openGatewayWorld = async (
   options: TestServerOptions = {},
 ): Promise<ModelWorld & { readonly token: string; readonly base: string }> => {
   const world = await openModelWorld(options);
-  await setGateway(world.owner);
-  const token = await gatewayToken(world.owner);
+  await putGatewaySettings(world.owner);
+  const token = await createGatewayToken(world.owner);
   return Object.assign(world, { token, base: new URL("/api/v2/ai", world.server.url).href });
 };

@@ -3,7 +3,7 @@
 // DeepSeek (api-docs.deepseek.com), Mistral (docs.mistral.ai), Moonshot (platform.moonshot.ai), Qwen (help.aliyun.com), z.ai (docs.z.ai),
 // xAI (docs.x.ai), Groq (console.groq.com), LM Studio (lmstudio.ai/docs), TGI (huggingface.co/docs). Pure; used by model-frames.ts and
 // model-server.ts.
-import type { Said } from "./model-frames.ts";
+import type { OutputItem } from "./model-frames.ts";
 
 // biome-ignore format: a list
 export const DIALECTS = ["vllm", "ollama", "llamacpp", "deepseek", "mistral", "kimi", "qwen", "zai", "xai", "groq", "lmstudio", "tgi"] as const;
@@ -29,29 +29,29 @@ const HEADS: Partial<Record<Dialect, Record<string, unknown>>> = {
   deepseek: { id: "ds-1", object: "chat.completion.chunk", created: 1, model: "m", system_fingerprint: "fp_ds" },
 };
 
-const headOf = (dialect: Dialect): Record<string, unknown> =>
+const toHead = (dialect: Dialect): Record<string, unknown> =>
   HEADS[dialect] ?? { id: `chatcmpl-${dialect}`, object: "chat.completion.chunk", created: 1, model: "m" };
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 const chunk = (dialect: Dialect, delta: unknown, finish_reason: string | null = null): string =>
-  data({ ...headOf(dialect), choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+  data({ ...toHead(dialect), choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
 
 /** Returns the frame of one item as this server streams it. `index` counts the items. */
-export const dialectFrame = (dialect: Dialect, said: Said, index: number): string => {
+export const dialectFrame = (dialect: Dialect, said: OutputItem, index: number): string => {
   if ("search" in said) throw new Error("chat completions search nothing");
-  if ("text" in said) return wordsOf(dialect, said.text);
-  if ("reasoning" in said) return thoughtsOf(dialect, said.reasoning);
-  if ("call" in said) return callOf(dialect, said.call, index);
-  return endOf(dialect, said);
+  if ("text" in said) return toTextFrame(dialect, said.text);
+  if ("reasoning" in said) return toReasoningFrame(dialect, said.reasoning);
+  if ("call" in said) return toCallFrames(dialect, said.call, index);
+  return toEndFrames(dialect, said);
 };
 
-const wordsOf = (dialect: Dialect, content: string): string =>
+const toTextFrame = (dialect: Dialect, content: string): string =>
   // DeepSeek sends comments while it is busy, and every delta has both members.
   dialect === "deepseek"
     ? `: keep-alive\n\n${chunk(dialect, { content, reasoning_content: null })}`
     : chunk(dialect, dialect === "ollama" ? { role: "assistant", content } : { content });
 
-const thoughtsOf = (dialect: Dialect, thought: string): string => {
+const toReasoningFrame = (dialect: Dialect, thought: string): string => {
   switch (dialect) {
     case "vllm":
       return chunk(dialect, { reasoning: thought });
@@ -76,7 +76,7 @@ const thoughtsOf = (dialect: Dialect, thought: string): string => {
 
 const WHOLE_CALLS: ReadonlySet<Dialect> = new Set(["ollama", "mistral", "xai", "groq"] as const);
 
-const callOf = (
+const toCallFrames = (
   dialect: Dialect,
   { id, name, args }: { id: string; name: string; args: string },
   index: number,
@@ -91,12 +91,14 @@ const callOf = (
     });
   }
   const half = Math.ceil(args.length / 2);
-  const more = (text: string) => chunk(dialect, { tool_calls: [{ index, function: { arguments: text } }] });
+  const toArgumentFrame = (text: string) => chunk(dialect, { tool_calls: [{ index, function: { arguments: text } }] });
   const first = { ...at, function: { name, arguments: "" } };
-  return chunk(dialect, { tool_calls: [first] }) + more(args.slice(0, half)) + more(args.slice(half));
+  return (
+    chunk(dialect, { tool_calls: [first] }) + toArgumentFrame(args.slice(0, half)) + toArgumentFrame(args.slice(half))
+  );
 };
 
-const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unknown }>): string => {
+const toEndFrames = (dialect: Dialect, { finish, usage }: Extract<OutputItem, { finish: unknown }>): string => {
   const { input = 7, output = 5, cached = 0, thought = 0 } = usage ?? {};
   const counted = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   const end = chunk(dialect, dialect === "deepseek" ? { content: "", reasoning_content: null } : {}, finish);
@@ -122,11 +124,11 @@ const endOf = (dialect: Dialect, { finish, usage }: Extract<Said, { finish: unkn
     mistral: { choices: [], usage: counted },
   };
   const last = known[dialect] ?? { choices: [], usage: { ...counted, ...details } };
-  return `${end}${data({ ...headOf(dialect), ...last })}data: [DONE]\n\n`;
+  return `${end}${data({ ...toHead(dialect), ...last })}data: [DONE]\n\n`;
 };
 
 /** Returns how the server reports an error in the middle of a stream. */
-export const brokenStream = (dialect: Dialect): string =>
+export const toStreamError = (dialect: Dialect): string =>
   ({
     vllm: data({
       error: {
@@ -149,13 +151,13 @@ export const brokenStream = (dialect: Dialect): string =>
   })[dialect];
 
 /** Returns the server's error for a prompt that is too long. */
-export const tooLong = (dialect: Dialect): { status: number; body: unknown } => {
-  const { status = 400, ...error } = TOO_LONG[dialect];
+export const toPromptTooLong = (dialect: Dialect): { status: number; body: unknown } => {
+  const { status = 400, ...error } = PROMPT_ERRORS[dialect];
   return { status, body: { error } };
 };
 
-type TooLong = { readonly status?: number; readonly message: string; readonly [more: string]: unknown };
-const TOO_LONG: Readonly<Record<Dialect, TooLong>> = {
+type PromptError = { readonly status?: number; readonly message: string; readonly [more: string]: unknown };
+const PROMPT_ERRORS: Readonly<Record<Dialect, PromptError>> = {
   vllm: {
     message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
     type: "BadRequestError",

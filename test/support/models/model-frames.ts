@@ -5,7 +5,7 @@ import { DIALECTS, type Dialect, dialectFrame, isDialect } from "./model-dialect
 export type Protocol = "openai" | "responses" | "anthropic" | "google" | Dialect;
 
 /** Returns the protocol at this path of the model server. */
-export const protocolOf = (path: string): Protocol => {
+export const findProtocol = (path: string): Protocol => {
   const dialect = DIALECTS.find((one) => path.startsWith(`/${one}/`));
   if (dialect) return dialect;
   if (path.includes("/messages")) return "anthropic";
@@ -14,15 +14,15 @@ export const protocolOf = (path: string): Protocol => {
 };
 
 /** One item of a model's output. */
-export type Said =
+export type OutputItem =
   | { text: string }
   | { reasoning: string }
   | { call: { id: string; name: string; args: string } }
   /** A web search by the provider that finds one page. */
   | { search: { id: string; query: string; url: string; title: string } }
-  | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: SaidUsage };
+  | { finish: "stop" | "tool_calls" | "length" | "content_filter"; usage?: OutputUsage };
 /** `input` counts the whole prompt, `cached` the cached part of it, `thought` the thinking part of the output. */
-export type SaidUsage = { input: number; output: number; cached?: number; thought?: number };
+export type OutputUsage = { input: number; output: number; cached?: number; thought?: number };
 
 const ENDS = {
   responses: { stop: null, tool_calls: null, length: "max_output_tokens", content_filter: "content_filter" },
@@ -35,7 +35,7 @@ const sse = (data: unknown, event?: string): string =>
   `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 
 /** Returns what the provider sends before the first text. */
-export const opening = (protocol: Protocol): string => {
+export const toOpening = (protocol: Protocol): string => {
   if (protocol === "responses") {
     return sse({ type: "response.created", response: { id: "resp_1", created_at: 1, model: "m" } });
   }
@@ -59,7 +59,7 @@ export const opening = (protocol: Protocol): string => {
 };
 
 /** Returns the frame of one item as this provider streams it. `index` counts the blocks of an answer. */
-export const frame = (protocol: Protocol, said: Said, index = 0): string => {
+export const frame = (protocol: Protocol, said: OutputItem, index = 0): string => {
   if (isDialect(protocol)) return dialectFrame(protocol, said, index);
   if (protocol === "openai") return openAiFrame(said, index);
   if (protocol === "responses") return responsesFrame(said, index);
@@ -76,7 +76,7 @@ const openAiChunk = (delta: unknown, finish_reason: string | null = null, usage?
     usage,
   });
 
-const openAiFrame = (said: Said, index: number): string => {
+const openAiFrame = (said: OutputItem, index: number): string => {
   if ("text" in said) return openAiChunk({ content: said.text });
   if ("reasoning" in said) return openAiChunk({ reasoning_content: said.reasoning });
   if ("call" in said) {
@@ -101,7 +101,7 @@ const item = (index: number, begun: Record<string, unknown>, between: string, do
   between +
   sse({ type: "response.output_item.done", output_index: index, item: done });
 
-const responsesFrame = (said: Said, index: number): string => {
+const responsesFrame = (said: OutputItem, index: number): string => {
   const at = { item_id: `item_${index}`, output_index: index };
   const id = at.item_id;
   if ("text" in said) {
@@ -144,7 +144,7 @@ const block = (index: number, content_block: unknown, delta: unknown): string =>
   sse({ type: "content_block_delta", index, delta }, "content_block_delta") +
   sse({ type: "content_block_stop", index }, "content_block_stop");
 
-const anthropicFrame = (said: Said, index: number): string => {
+const anthropicFrame = (said: OutputItem, index: number): string => {
   if ("text" in said) return block(index, { type: "text", text: "" }, { type: "text_delta", text: said.text });
   if ("reasoning" in said) {
     return (
@@ -188,7 +188,7 @@ const anthropicFrame = (said: Said, index: number): string => {
   return sse({ type: "message_delta", delta, usage }, "message_delta") + sse({ type: "message_stop" }, "message_stop");
 };
 
-const googleFrame = (said: Said): string => {
+const googleFrame = (said: OutputItem): string => {
   const chunk = (parts: unknown[], more: Record<string, unknown> = {}) =>
     sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }] });
   if ("text" in said) return chunk([{ text: said.text }]);

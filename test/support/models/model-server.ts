@@ -1,8 +1,8 @@
 // A model provider on a real socket: streams OpenAI's chat-completions protocol, Anthropic's messages and Google's generateContent. A call
 // waits until the test answers it, byte by byte if needed.
 import { createServer, type Socket } from "node:net";
-import { frame, opening, type Protocol, protocolOf, type Said } from "./model-frames.ts";
-import { type Refusal, refusalOf } from "./receiver-rules.ts";
+import { findProtocol, frame, type OutputItem, type Protocol, toOpening } from "./model-frames.ts";
+import { findRefusal, type Refusal } from "./receiver-rules.ts";
 
 /** One request, from the provider's side. */
 export class ModelCall {
@@ -31,25 +31,25 @@ export class ModelCall {
       lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
     );
     this.body = body === "" ? {} : (JSON.parse(body) as Record<string, unknown>);
-    this.protocol = protocolOf(this.path);
+    this.protocol = findProtocol(this.path);
   }
 
   /** Sends a complete response. */
   answer(status: number, body: unknown = {}, headers: Record<string, string> = {}): void {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const all = { "content-type": "application/json", "content-length": String(Buffer.byteLength(text)), ...headers };
-    this.#socket.write(`${headOf(status, all)}${text}`);
+    this.#socket.write(`${formatHead(status, all)}${text}`);
   }
 
   /** Sends raw bytes of the stream. */
-  raw(text: string): this {
+  sendRaw(text: string): this {
     this.#begin();
     if (text !== "") this.#socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
     return this;
   }
 
-  say(...all: Said[]): this {
-    for (const said of all) this.raw(frame(this.protocol, said, this.#blocks++));
+  say(...all: OutputItem[]): this {
+    for (const said of all) this.sendRaw(frame(this.protocol, said, this.#blocks++));
     return this;
   }
 
@@ -76,17 +76,17 @@ export class ModelCall {
     this.#begun = true;
     const last = this.#closes ? { connection: "close" } : undefined;
     const head = { "content-type": "text/event-stream", "transfer-encoding": "chunked" };
-    this.#socket.write(headOf(200, Object.assign(head, last)));
-    this.raw(opening(this.protocol));
+    this.#socket.write(formatHead(200, Object.assign(head, last)));
+    this.sendRaw(toOpening(this.protocol));
   }
 }
 
-const headOf = (status: number, headers: Record<string, string>): string =>
+const formatHead = (status: number, headers: Record<string, string>): string =>
   `HTTP/1.1 ${status} Status\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("")}\r\n`;
 
-const HELLO = "Say hello in one short sentence.";
+const GREETING_PROMPT = "Say hello in one short sentence.";
 
 export class ModelServer implements AsyncDisposable {
   /** All calls so far. */
@@ -145,15 +145,15 @@ export class ModelServer implements AsyncDisposable {
   }
 
   /** Rejects on its own what the real server would reject. */
-  #take(call: ModelCall): void {
-    const refusal = refusalOf(call.protocol, call.body, call.path);
+  #receive(call: ModelCall): void {
+    const refusal = findRefusal(call.protocol, call.body, call.path);
     if (refusal) {
       call.refusal = refusal;
       this.refused.push(call);
       call.answer(refusal.status, refusal.body);
       return;
     }
-    if (this.isPolite && JSON.stringify(call.body).includes(HELLO)) {
+    if (this.isPolite && JSON.stringify(call.body).includes(GREETING_PROMPT)) {
       // This connection is ours, and tests do not count it.
       this.connections -= 1;
       call.greet();
@@ -181,10 +181,10 @@ export class ModelServer implements AsyncDisposable {
         const end = text.indexOf("\r\n\r\n");
         if (end < 0) return;
         const head = text.slice(0, end);
-        const read = isChunked(head) ? chunkedBody(text, end + 4) : sizedBody(text, head, end + 4);
+        const read = isChunked(head) ? readChunkedBody(text, end + 4) : readSizedBody(text, head, end + 4);
         if (read === undefined) return;
         text = text.slice(read.next);
-        this.#take(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
+        this.#receive(new ModelCall(socket, gone, head, Buffer.from(read.body, "latin1").toString("utf8")));
       }
     });
   }
@@ -195,14 +195,14 @@ type Read = { readonly body: string; readonly next: number } | undefined;
 
 const isChunked = (head: string): boolean => /\r\ntransfer-encoding:[^\r]*\bchunked\b/i.test(head);
 
-const sizedBody = (text: string, head: string, from: number): Read => {
+const readSizedBody = (text: string, head: string, from: number): Read => {
   const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
   const next = from + length;
   return text.length < next ? undefined : { body: text.slice(from, next), next };
 };
 
 /** Reads chunks with size prefixes up to an empty one; skips trailers. */
-const chunkedBody = (text: string, from: number): Read => {
+const readChunkedBody = (text: string, from: number): Read => {
   let body = "";
   for (let at = from; ; ) {
     const line = text.indexOf("\r\n", at);

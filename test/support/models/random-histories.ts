@@ -70,7 +70,7 @@ const fates = fc.array(fc.constantFrom("answered", "answered", "answered", "lost
 });
 const results = fc.constantFrom<unknown>({ output: "ok" }, "", "words", null, { error: "no" }, ["a"]);
 
-const said = fc.oneof(
+const messageGroup = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.array(text, { maxLength: 3 }).map((content): PromptMessage[] => [{ role: "user", content }]),
@@ -103,7 +103,7 @@ const said = fc.oneof(
 /** Truncated anywhere at both ends. */
 export const histories: fc.Arbitrary<readonly PromptMessage[]> = fc
   .tuple(
-    fc.array(said, { minLength: 1, maxLength: 8 }),
+    fc.array(messageGroup, { minLength: 1, maxLength: 8 }),
     fc.constantFrom("Be kind.", "", "  "),
     fc.nat({ max: 3 }),
     fc.nat({ max: 2 }),

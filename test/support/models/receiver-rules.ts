@@ -3,13 +3,13 @@
 // random histories against them. Pure.
 import {
   arraysHaveItems,
-  atMostTools,
   type Check,
-  first,
+  findFirstProblem,
   isDraft2020,
   isObject,
   type Json,
   keysMatch,
+  limitTools,
   list,
   namesAreUnique,
   namesMatch,
@@ -41,12 +41,12 @@ type Message = {
 };
 type Block = { readonly type: string; readonly [more: string]: unknown };
 
-const messagesOf = (body: Json): readonly Message[] => list<Message>(body.messages);
+const listMessages = (body: Json): readonly Message[] => list<Message>(body.messages);
 // Chat completions.
 
 const callsAreAnswered: Check = (body) => {
-  const messages = messagesOf(body);
-  return first(messages, (message, at) => {
+  const messages = listMessages(body);
+  return findFirstProblem(messages, (message, at) => {
     const calls = list<{ id: string }>(message.tool_calls).map(({ id }) => id);
     if (message.role === "tool") {
       let asked = at - 1;
@@ -67,23 +67,23 @@ const callsAreAnswered: Check = (body) => {
 const chatIds =
   (pattern: RegExp, words: (id: string) => string): Check =>
   (body) =>
-    first(messagesOf(body), ({ tool_calls }) =>
-      first(list<{ id: string }>(tool_calls), ({ id }) => (pattern.test(id) ? undefined : words(id))),
+    findFirstProblem(listMessages(body), ({ tool_calls }) =>
+      findFirstProblem(list<{ id: string }>(tool_calls), ({ id }) => (pattern.test(id) ? undefined : words(id))),
     );
 const chatIdsAreUnique: Check = (body) => {
-  const ids = messagesOf(body).flatMap(({ tool_calls }) => list<{ id: string }>(tool_calls).map(({ id }) => id));
+  const ids = listMessages(body).flatMap(({ tool_calls }) => list<{ id: string }>(tool_calls).map(({ id }) => id));
   return new Set(ids).size === ids.length ? undefined : "duplicate tool call id";
 };
 const argumentsAreObjects: Check = (body) =>
-  first(messagesOf(body), ({ tool_calls }) =>
-    first(list<{ function: { arguments: string } }>(tool_calls), (call) =>
+  findFirstProblem(listMessages(body), ({ tool_calls }) =>
+    findFirstProblem(list<{ function: { arguments: string } }>(tool_calls), (call) =>
       isObject(JSON.parse(call.function.arguments)) ? undefined : "tool call arguments must be a JSON object",
     ),
   );
-const nothingIsBlank =
+const rejectBlank =
   (words: (role: string, at: number) => string): Check =>
   (body) =>
-    first(messagesOf(body), ({ role, content, tool_calls }, at) => {
+    findFirstProblem(listMessages(body), ({ role, content, tool_calls }, at) => {
       const texts = Array.isArray(content)
         ? content.map(({ type, text }) => (type === "text" ? text : "x"))
         : [content];
@@ -97,30 +97,30 @@ const nothingIsBlank =
 
 /** As in chat templates of open models: one system message first, then user and model alternate. */
 const rolesAlternate: Check = (body) => {
-  const roles = messagesOf(body)
+  const roles = listMessages(body)
     .map(({ role }) => role)
     .filter((role, at) => !(role === "system" && at === 0));
   if (roles.includes("system")) return "System message must be at the beginning.";
   const spoken = roles.filter((role) => role !== "tool");
   if (spoken[0] !== "user") return "Conversation roles must alternate user/assistant/user/assistant/...";
-  return first(roles, (role, at) =>
+  return findFirstProblem(roles, (role, at) =>
     role === roles[at - 1] && role !== "tool"
       ? "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."
       : undefined,
   );
 };
-const lastIsNotAssistant: Check = (body) =>
-  messagesOf(body).at(-1)?.role === "assistant"
+const rejectLastAssistant: Check = (body) =>
+  listMessages(body).at(-1)?.role === "assistant"
     ? "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
     : undefined;
-const noUserAfterTool: Check = (body) => {
-  const roles = messagesOf(body).map(({ role }) => role);
+const rejectUserAfterTool: Check = (body) => {
+  const roles = listMessages(body).map(({ role }) => role);
   return roles.some((role, at) => role === "user" && roles[at - 1] === "tool")
     ? "Unexpected role 'user' after role 'tool'"
     : undefined;
 };
 const textIsOneString: Check = (body) =>
-  first(messagesOf(body), ({ content }) =>
+  findFirstProblem(listMessages(body), ({ content }) =>
     Array.isArray(content) && content.every(({ type }) => type === "text")
       ? "Template error: content must be a string"
       : undefined,
@@ -129,7 +129,7 @@ const textIsOneString: Check = (body) =>
 const OPENAI_CHAT = "platform.openai.com/docs/api-reference/chat/create";
 const chat: readonly Rule[] = [
   { source: OPENAI_CHAT, check: callsAreAnswered },
-  { source: `${OPENAI_CHAT}: tools, at most 128`, check: atMostTools(128) },
+  { source: `${OPENAI_CHAT}: tools, at most 128`, check: limitTools(128) },
   { source: `${OPENAI_CHAT}: function.name`, check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/) },
   {
     source: `${THREAD}github.com/microsoft/autogen/issues/6377`,
@@ -157,13 +157,13 @@ const templated: readonly Rule[] = [
 
 // Anthropic.
 
-const blocksOf = (content: unknown): readonly Block[] =>
+const toBlocks = (content: unknown): readonly Block[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : list<Block>(content);
 const anthropicBlocks =
   (problem: (block: Block, path: string, role: string) => string | undefined): Check =>
   (body) =>
-    first(messagesOf(body), ({ role, content }, at) =>
-      first(blocksOf(content), (block, index) => problem(block, `messages.${at}.content.${index}`, role)),
+    findFirstProblem(listMessages(body), ({ role, content }, at) =>
+      findFirstProblem(toBlocks(content), (block, index) => problem(block, `messages.${at}.content.${index}`, role)),
     );
 
 const anthropic: readonly Rule[] = [
@@ -187,8 +187,8 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
     check: (body) => {
-      const ids = messagesOf(body).flatMap(({ content }) =>
-        blocksOf(content).flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])),
+      const ids = listMessages(body).flatMap(({ content }) =>
+        toBlocks(content).flatMap(({ type, id }) => (type === "tool_use" ? [id] : [])),
       );
       return new Set(ids).size === ids.length ? undefined : "messages: `tool_use` ids must be unique";
     },
@@ -196,10 +196,10 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
     check: (body) => {
-      const messages = messagesOf(body);
+      const messages = listMessages(body);
       const ids = (message: Message | undefined, type: string, name: string): unknown[] =>
-        blocksOf(message?.content).flatMap((block) => (block.type === type ? [block[name]] : []));
-      return first(messages, (message, at) => {
+        toBlocks(message?.content).flatMap((block) => (block.type === type ? [block[name]] : []));
+      return findFirstProblem(messages, (message, at) => {
         const calls = ids(message, "tool_use", "id");
         const results = ids(messages[at + 1], "tool_result", "tool_use_id");
         if (calls.some((id) => !results.includes(id)))
@@ -208,7 +208,7 @@ const anthropic: readonly Rule[] = [
         const asked = ids(messages[at - 1], "tool_use", "id");
         if (given.some((id) => !asked.includes(id)) || new Set(given).size !== given.length)
           return `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`;
-        const kinds = blocksOf(message.content).map(({ type }) => type === "tool_result");
+        const kinds = toBlocks(message.content).map(({ type }) => type === "tool_result");
         return kinds.lastIndexOf(true) >= kinds.filter(Boolean).length
           ? "tool_result blocks must come first"
           : undefined;
@@ -226,22 +226,22 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/api/messages: system",
     check: (body) =>
-      first(blocksOf(body.system ?? []), ({ text }) =>
+      findFirstProblem(toBlocks(body.system ?? []), ({ text }) =>
         String(text).trim() === "" ? "system: text content blocks must be non-empty" : undefined,
       ),
   },
   {
     source: "platform.claude.com/docs/en/api/messages",
     check: (body) =>
-      first(messagesOf(body), ({ content }, at) =>
-        blocksOf(content).length === 0 ? `messages.${at}: all messages must have non-empty content` : undefined,
+      findFirstProblem(listMessages(body), ({ content }, at) =>
+        toBlocks(content).length === 0 ? `messages.${at}: all messages must have non-empty content` : undefined,
       ),
   },
   {
     source: "platform.claude.com/docs/en/api/errors#prefill-not-supported",
     check: (body) => {
-      const last = messagesOf(body).at(-1);
-      const isPaused = blocksOf(last?.content).some(({ type }) => type === "server_tool_use");
+      const last = listMessages(body).at(-1);
+      const isPaused = toBlocks(last?.content).some(({ type }) => type === "server_tool_use");
       return last?.role === "assistant" && !isPaused
         ? "This model does not support assistant message prefill. The conversation must end with a user message."
         : undefined;
@@ -250,13 +250,13 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/api/messages: roles",
     check: (body) =>
-      messagesOf(body)[0]?.role === "user" ? undefined : 'messages: first message must use the "user" role',
+      listMessages(body)[0]?.role === "user" ? undefined : 'messages: first message must use the "user" role',
   },
   {
     source: `${THREAD}github.com/tailcallhq/forgecode/issues/3071`,
     check: (body) =>
-      first(messagesOf(body), ({ role, content }, at) =>
-        role === "assistant" && ["thinking", "redacted_thinking"].includes(blocksOf(content).at(-1)?.type ?? "")
+      findFirstProblem(listMessages(body), ({ role, content }, at) =>
+        role === "assistant" && ["thinking", "redacted_thinking"].includes(toBlocks(content).at(-1)?.type ?? "")
           ? `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`
           : undefined,
       ),
@@ -264,8 +264,8 @@ const anthropic: readonly Rule[] = [
   {
     source: "platform.claude.com/docs/en/build-with-claude/extended-thinking",
     check: (body) =>
-      first(messagesOf(body), ({ content }, at) => {
-        const types = blocksOf(content).map(({ type }) => type);
+      findFirstProblem(listMessages(body), ({ content }, at) => {
+        const types = toBlocks(content).map(({ type }) => type);
         return types.includes("thinking") && types[0] !== "thinking" && types[0] !== "redacted_thinking"
           ? `messages.${at}.content.0: If an assistant message contains any thinking blocks, the first block must be \`thinking\``
           : undefined;
@@ -293,12 +293,12 @@ const anthropic: readonly Rule[] = [
 
 // OpenAI's responses.
 
-const itemsOf = (body: Json): readonly Block[] => list<Block>(body.input);
+const listItems = (body: Json): readonly Block[] => list<Block>(body.input);
 const responses: readonly Rule[] = [
   {
     source: "github.com/openai/openai-openapi/blob/main/openapi.yaml: FunctionCallOutputItemParam.call_id, maxLength",
     check: (body) =>
-      first(itemsOf(body), ({ call_id }, at) =>
+      findFirstProblem(listItems(body), ({ call_id }, at) =>
         call_id === undefined || /^.{1,64}$/.test(String(call_id))
           ? undefined
           : `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64`,
@@ -307,7 +307,7 @@ const responses: readonly Rule[] = [
   {
     source: "platform.openai.com/docs/guides/function-calling",
     check: (body) => {
-      const ids = (type: string) => itemsOf(body).flatMap((one) => (one.type === type ? [one.call_id] : []));
+      const ids = (type: string) => listItems(body).flatMap((one) => (one.type === type ? [one.call_id] : []));
       const outputs = ids("function_call_output");
       const calls = ids("function_call");
       const lost = calls.find((id) => !outputs.includes(id));
@@ -320,8 +320,8 @@ const responses: readonly Rule[] = [
   {
     source: "platform.openai.com/docs/guides/conversation-state",
     check: (body) =>
-      first(itemsOf(body), (item, at) => {
-        const next = itemsOf(body)[at + 1];
+      findFirstProblem(listItems(body), (item, at) => {
+        const next = listItems(body)[at + 1];
         const isFollowed =
           next?.role === "assistant" || ["function_call", "reasoning", "web_search_call"].includes(next?.type ?? "");
         return item.type === "reasoning" && !isFollowed
@@ -329,7 +329,7 @@ const responses: readonly Rule[] = [
           : undefined;
       }),
   },
-  { source: "platform.openai.com/docs/api-reference/responses/create: tools", check: atMostTools(128) },
+  { source: "platform.openai.com/docs/api-reference/responses/create: tools", check: limitTools(128) },
   {
     source: "platform.openai.com/docs/api-reference/responses/create: tools",
     check: namesMatch(/^[a-zA-Z0-9_-]{1,64}$/),
@@ -343,16 +343,16 @@ const responses: readonly Rule[] = [
 // Gemini.
 
 type Content = { readonly role: string; readonly parts: readonly Json[] };
-const contentsOf = (body: Json): readonly Content[] => list<Content>(body.contents);
+const listContents = (body: Json): readonly Content[] => list<Content>(body.contents);
 const google: readonly Rule[] = [
   {
     source: "ai.google.dev/gemini-api/docs/function-calling; github.com/google-gemini/gemini-cli/issues/26486",
     check: (body) =>
-      first(contentsOf(body), ({ role, parts }, at) => {
+      findFirstProblem(listContents(body), ({ role, parts }, at) => {
         const calls = parts.filter((part) => "functionCall" in part).length;
         const answers = parts.filter((part) => "functionResponse" in part).length;
-        const before = contentsOf(body)[at - 1];
-        const after = contentsOf(body)[at + 1];
+        const before = listContents(body)[at - 1];
+        const after = listContents(body)[at + 1];
         if (calls > 0 && (role !== "model" || before?.role !== "user"))
           return "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
         if (calls > 0 && list(after?.parts).filter((part) => "functionResponse" in part).length !== calls)
@@ -365,14 +365,14 @@ const google: readonly Rule[] = [
   {
     source: "ai.google.dev/api/generate-content: contents",
     check: (body) =>
-      contentsOf(body)[0]?.role === "user" && contentsOf(body).at(-1)?.role === "user"
+      listContents(body)[0]?.role === "user" && listContents(body).at(-1)?.role === "user"
         ? undefined
         : "Please ensure that multiturn requests begin and end with a user turn.",
   },
   {
     source: "ai.google.dev/api/generate-content: parts",
     check: (body) =>
-      first(contentsOf(body), ({ parts }) =>
+      findFirstProblem(listContents(body), ({ parts }) =>
         parts.length === 0 || parts.some((part) => part.text === "" && part.thoughtSignature === undefined)
           ? "Unable to submit request because it must have a text parameter."
           : undefined,
@@ -381,7 +381,7 @@ const google: readonly Rule[] = [
   {
     source: "ai.google.dev/gemini-api/docs/thought-signatures",
     check: (body, place) =>
-      first(contentsOf(body), ({ parts }) => {
+      findFirstProblem(listContents(body), ({ parts }) => {
         const call = parts.find((part) => "functionCall" in part);
         return place.includes("gemini-3") && call !== undefined && call.thoughtSignature === undefined
           ? "Function call is missing a thought_signature in functionCall parts."
@@ -394,16 +394,16 @@ const google: readonly Rule[] = [
   },
   {
     source: "cloud.google.com/vertex-ai/generative-ai/docs/reference/nodejs/latest/vertexai/functiondeclarationstool",
-    check: atMostTools(128),
+    check: limitTools(128),
   },
   { source: "ai.google.dev/api/caching#Schema: required", check: requiredIsKnown },
   { source: "ai.google.dev/api/caching#Schema: items", check: arraysHaveItems },
 ];
 
-const emptyWords = (role: string, at: number): string =>
+const formatEmptyError = (role: string, at: number): string =>
   `Invalid request: the message at position ${at} with role '${role}' must not be empty`;
-const noPictures: Check = (body) =>
-  first(messagesOf(body), ({ content }, at) =>
+const rejectImages: Check = (body) =>
+  findFirstProblem(listMessages(body), ({ content }, at) =>
     Array.isArray(content) && content.some(({ type }) => type === "image_url")
       ? `Failed to deserialize the JSON body into the target type: messages[${at}]: unknown variant \`image_url\`, expected \`text\``
       : undefined,
@@ -426,21 +426,21 @@ export const RECEIVERS = {
         (id) => `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
       ),
     },
-    { source: MISTRAL, check: noUserAfterTool },
-    { source: MISTRAL, check: lastIsNotAssistant },
+    { source: MISTRAL, check: rejectUserAfterTool },
+    { source: MISTRAL, check: rejectLastAssistant },
     {
       source: MISTRAL,
-      check: nothingIsBlank(() => "Assistant message must have either content or tool_calls, but not none."),
+      check: rejectBlank(() => "Assistant message must have either content or tool_calls, but not none."),
     },
     ...templated,
     ...chat,
   ],
   deepseek: [
-    { source: "api-docs.deepseek.com/api/create-chat-completion: content", check: noPictures },
+    { source: "api-docs.deepseek.com/api/create-chat-completion: content", check: rejectImages },
     {
       source: "api-docs.deepseek.com/guides/thinking_mode",
       check: (body) =>
-        messagesOf(body).some((one) => one.tool_calls !== undefined && !one.reasoning_content)
+        listMessages(body).some((one) => one.tool_calls !== undefined && !one.reasoning_content)
           ? "The `reasoning_content` in the thinking mode must be passed back to the API."
           : undefined,
     },
@@ -452,14 +452,14 @@ export const RECEIVERS = {
       source: "github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md",
       check: chatIds(/^functions\.[\w-]+:\d+$/, () => "tool_call_id must have the form functions.name:index"),
     },
-    { source: "platform.moonshot.ai/docs/api/chat", check: nothingIsBlank(emptyWords) },
+    { source: "platform.moonshot.ai/docs/api/chat", check: rejectBlank(formatEmptyError) },
     { source: "platform.moonshot.ai/docs: tools, MFJS", check: typeStandsInBranches },
     ...chat.filter(({ source }) => !source.includes("autogen")),
   ],
   qwen: [
     {
       source: "help.aliyun.com/zh/model-studio/error-code",
-      check: nothingIsBlank(() => "<400> InternalError.Algo.InvalidParameter: The content field is a required field."),
+      check: rejectBlank(() => "<400> InternalError.Algo.InvalidParameter: The content field is a required field."),
     },
     ...templated,
     ...chat,
@@ -467,14 +467,14 @@ export const RECEIVERS = {
   zai: [
     {
       source: "docs.z.ai/api-reference/llm/chat-completion: error 1214",
-      check: nothingIsBlank(() => "The messages parameter is illegal. Please check the documentation."),
+      check: rejectBlank(() => "The messages parameter is illegal. Please check the documentation."),
     },
     ...chat,
   ],
   xai: [
     {
       source: "docs.x.ai/docs/api-reference: messages",
-      check: nothingIsBlank(() => "Each message must have at least one content element."),
+      check: rejectBlank(() => "Each message must have at least one content element."),
     },
     ...chat,
   ],
@@ -482,7 +482,7 @@ export const RECEIVERS = {
     {
       source: "console.groq.com/docs/reasoning",
       check: (body) =>
-        first(messagesOf(body), (one, at) =>
+        findFirstProblem(listMessages(body), (one, at) =>
           "reasoning_content" in one
             ? `'messages.${at}' : for 'role:assistant' the following must be satisfied[('messages.${at}' : property 'reasoning_content' is unsupported)]`
             : undefined,
@@ -496,7 +496,7 @@ export const RECEIVERS = {
       source: "github.com/ggml-org/llama.cpp: tools/server, mmproj",
       status: 500,
       check: (body) =>
-        noPictures(body, "") &&
+        rejectImages(body, "") &&
         "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
     },
     { source: "github.com/ggml-org/llama.cpp: common/json-schema-to-grammar.cpp", check: patternsAreAnchored },
@@ -507,9 +507,7 @@ export const RECEIVERS = {
   lmstudio: [
     {
       source: "lmstudio.ai/docs/developer/openai-compat/chat-completions",
-      check: nothingIsBlank(
-        () => "'messages' array must only contain objects with a 'content' field that is not empty.",
-      ),
+      check: rejectBlank(() => "'messages' array must only contain objects with a 'content' field that is not empty."),
     },
     ...templated,
     ...chat,
@@ -523,7 +521,7 @@ export const RECEIVERS = {
 export type ReceiverName = keyof typeof RECEIVERS;
 
 /** Returns why this server rejects the request; undefined if it accepts it. */
-export const refusalOf = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
+export const findRefusal = (name: ReceiverName, body: Json, place = ""): Refusal | undefined => {
   const rules: readonly Rule[] = RECEIVERS[name];
   for (const { status = 400, check } of [...rules, UNIQUE]) {
     const message = check(body, place);

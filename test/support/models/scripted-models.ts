@@ -87,7 +87,7 @@ export class ScriptedModels implements LanguageModels {
     this.#hasSide = hasSide;
   }
 
-  side(): ModelInfo | undefined {
+  resolveSideModel(): ModelInfo | undefined {
     return this.#hasSide ? SCRIPTED : undefined;
   }
 
@@ -95,7 +95,7 @@ export class ScriptedModels implements LanguageModels {
     return id === null || id === SCRIPTED.id ? SCRIPTED : undefined;
   }
 
-  price(): ModelCost | undefined {
+  findModelPrice(): ModelCost | undefined {
     return this.cost;
   }
 

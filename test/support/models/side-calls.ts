@@ -8,18 +8,18 @@ const KINDS = {
 };
 export type CallKind = keyof typeof KINDS | "turn";
 
-const kindOf = ({ request }: ScriptedCall): CallKind => {
+const classifyCall = ({ request }: ScriptedCall): CallKind => {
   const asked = request.messages[0]?.content[0]?.text ?? "";
   const kinds = Object.entries(KINDS) as [keyof typeof KINDS, string][];
   return kinds.find(([, words]) => asked.includes(words))?.[0] ?? "turn";
 };
 
 /** Returns a function that waits for the next call of a kind; other calls stay queued. */
-export const callsByKind = (models: Pick<ScriptedModels, "next">) => {
+export const createCallWaiter = (models: Pick<ScriptedModels, "next">) => {
   const held: ScriptedCall[] = [];
   return async (kind: CallKind): Promise<ScriptedCall> => {
     for (;;) {
-      const at = held.findIndex((call) => kindOf(call) === kind);
+      const at = held.findIndex((call) => classifyCall(call) === kind);
       const [found] = at < 0 ? [] : held.splice(at, 1);
       if (found) return found;
       held.push(await models.next());

@@ -11,7 +11,7 @@ const PACE_MS = 25;
 const EDIT = { old_text: "$1 - $2", new_text: "$1 + $2" };
 const COMMAND = 'echo "looking"; sh sum.sh 2 3';
 
-export const BROKEN = "echo $(($1 - $2))\n";
+export const BROKEN_SCRIPT = "echo $(($1 - $2))\n";
 
 const PAINT = `xterm -geometry 200x60+0+0 -bg '#ff0000' -e 'read said; echo "$said" > typed' > /dev/null 2>&1 &`;
 const REFUSED = 2;
@@ -46,7 +46,7 @@ echo $(($1 + $2))
 Not HTML: <img src=x onerror="document.title='broken'"> and [a link](javascript:alert(1)).`;
 
 /** Returns the last message: consecutive messages arrive as one, each as a part or paragraph of it. */
-const lastWords = (content: unknown): string => {
+const findLastText = (content: unknown): string => {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [{ text: content }];
   const texts = parts.flatMap((part) => (part as { text?: unknown }).text ?? []);
   return (
@@ -77,7 +77,7 @@ export class TalkingModel implements AsyncDisposable {
   async #answer(call: ModelCall): Promise<void> {
     const history = (call.body.messages ?? []) as ChatMessage[];
     const asked = history.findLastIndex(({ role }) => role === "user");
-    const words = lastWords(history[asked]?.content);
+    const words = findLastText(history[asked]?.content);
     const step = history.slice(asked + 1).filter(({ tool_calls }) => (tool_calls ?? []).length > 0).length;
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     // A summary request has no tools, and quotes earlier messages.
@@ -88,7 +88,7 @@ export class TalkingModel implements AsyncDisposable {
     else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
     else if (words.includes("Be busy") && this.#refused < REFUSED) {
       this.#refused += 1;
-      call.answer(503, { error: { message: "Too many people ask at once." } });
+      call.answer(503, { error: { message: "Too many concurrent requests." } });
     } else if (words.includes("Send two") && step < HELPERS.length) {
       this.#tool(call, "spawn_agent", { type: "explore", title: HELPERS[step], prompt: "Count to 40" });
     } else if (count > 0) await this.#count(call, count);

@@ -9,7 +9,10 @@ export const list = <T = Json>(value: unknown): readonly T[] => (Array.isArray(v
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-export const first = <T>(all: Iterable<T>, problem: (one: T, at: number) => string | undefined): string | undefined => {
+export const findFirstProblem = <T>(
+  all: Iterable<T>,
+  problem: (one: T, at: number) => string | undefined,
+): string | undefined => {
   let at = 0;
   for (const one of all) {
     const found = problem(one, at++);
@@ -19,7 +22,7 @@ export const first = <T>(all: Iterable<T>, problem: (one: T, at: number) => stri
 };
 
 type Tool = { readonly name: string; readonly schema: Json };
-const toolsOf = (body: Json): readonly Tool[] =>
+const listTools = (body: Json): readonly Tool[] =>
   list(body.tools).flatMap((tool): Tool[] => {
     const call = isObject(tool.function) ? tool.function : undefined;
     if (call) return [{ name: String(call.name), schema: call.parameters as Json }];
@@ -33,7 +36,7 @@ const toolsOf = (body: Json): readonly Tool[] =>
 const tools =
   (problem: (tool: Tool, at: number) => string | undefined): Check =>
   (body) =>
-    first(toolsOf(body), problem);
+    findFirstProblem(listTools(body), problem);
 
 /** Yields a schema and every schema nested in it. */
 function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, string]> {
@@ -46,9 +49,9 @@ function* schemasIn(schema: unknown, path = "$"): Iterable<readonly [Json, strin
     for (const [at, one] of list(schema[name]).entries()) yield* schemasIn(one, `${path}.${name}.${at}`);
 }
 
-const schemas = (problem: (schema: Json, path: string) => string | undefined): Check =>
+const checkSchemas = (problem: (schema: Json, path: string) => string | undefined): Check =>
   tools(({ name, schema }) =>
-    first(schemasIn(schema), ([one, path]) => {
+    findFirstProblem(schemasIn(schema), ([one, path]) => {
       const found = problem(one, path);
       return found && `Invalid schema for function '${name}': In context=${path}, ${found}`;
     }),
@@ -62,19 +65,19 @@ export const rootHasNoCombinators = tools(({ schema }, at) =>
     ? `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`
     : undefined,
 );
-export const arraysHaveItems = schemas(({ type, items }) =>
+export const arraysHaveItems = checkSchemas(({ type, items }) =>
   (type === "array" || list(type).includes("array" as never)) && !isObject(items)
     ? "array schema missing items"
     : undefined,
 );
-export const objectsHaveProperties = schemas(({ type, properties }) =>
+export const objectsHaveProperties = checkSchemas(({ type, properties }) =>
   type === "object" && !isObject(properties) ? "object schema missing properties" : undefined,
 );
-export const requiredIsKnown = schemas(({ required, properties }) => {
+export const requiredIsKnown = checkSchemas(({ required, properties }) => {
   const missing = list<string>(required).find((name) => !isObject(properties) || !(name in properties));
   return missing === undefined ? undefined : `required[0]: property '${missing}' is not defined`;
 });
-export const isDraft2020: Check = schemas((schema) => {
+export const isDraft2020: Check = checkSchemas((schema) => {
   if (Array.isArray(schema.items)) return "JSON schema is invalid. It must match JSON Schema draft 2020-12";
   if (typeof schema.exclusiveMinimum === "boolean" || typeof schema.exclusiveMaximum === "boolean")
     return "JSON schema is invalid. It must match JSON Schema draft 2020-12";
@@ -82,9 +85,11 @@ export const isDraft2020: Check = schemas((schema) => {
   if (Object.values(schema).some((value) => value === null)) return "null is not of a type that is allowed";
   return undefined;
 });
-export const refsResolve: Check = schemas(({ $ref }) => ($ref === undefined ? undefined : "$ref cannot be resolved"));
+export const refsResolve: Check = checkSchemas(({ $ref }) =>
+  $ref === undefined ? undefined : "$ref cannot be resolved",
+);
 export const keysMatch = (pattern: RegExp): Check =>
-  schemas(({ properties }) => {
+  checkSchemas(({ properties }) => {
     const odd = Object.keys(isObject(properties) ? properties : {}).find((name) => !pattern.test(name));
     return odd === undefined ? undefined : `Property keys should match pattern '${pattern.source}'`;
   });
@@ -95,21 +100,21 @@ export const namesMatch = (pattern: RegExp): Check =>
       : `Invalid 'tools[${at}].function.name': string does not match pattern '${pattern.source}'.`,
   );
 export const namesAreUnique: Check = (body) => {
-  const names = toolsOf(body).map(({ name }) => name);
+  const names = listTools(body).map(({ name }) => name);
   return new Set(names).size === names.length ? undefined : "tools: Tool names must be unique.";
 };
-export const atMostTools =
+export const limitTools =
   (most: number): Check =>
   (body) =>
-    toolsOf(body).length > most
-      ? `Invalid 'tools': array too long. Expected an array with maximum length ${most}, but got an array with length ${toolsOf(body).length} instead.`
+    listTools(body).length > most
+      ? `Invalid 'tools': array too long. Expected an array with maximum length ${most}, but got an array with length ${listTools(body).length} instead.`
       : undefined;
-export const typeStandsInBranches = schemas(({ anyOf, type, properties, items }) =>
+export const typeStandsInBranches = checkSchemas(({ anyOf, type, properties, items }) =>
   anyOf !== undefined && type !== undefined && properties === undefined && items === undefined
     ? "when using anyOf, type should be defined in anyOf items instead of the parent schema"
     : undefined,
 );
-export const patternsAreAnchored = schemas(({ pattern }) =>
+export const patternsAreAnchored = checkSchemas(({ pattern }) =>
   typeof pattern === "string" && !(pattern.startsWith("^") && pattern.endsWith("$"))
     ? "JSON schema conversion failed: Pattern must start with '^' and end with '$'"
     : undefined,

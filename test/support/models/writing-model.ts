@@ -4,13 +4,13 @@ import type { Client } from "#src/client.ts";
 import { ModelServer } from "./model-server.ts";
 import { MODEL_KEY } from "./model-world.ts";
 
-type Shown = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
+type PromptMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown[] };
 
 /** Starts the model's server. */
 export const startWritingModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
-    const history = (call.body.messages ?? []) as Shown[];
+    const history = (call.body.messages ?? []) as PromptMessage[];
     const asked = history.findLastIndex(({ role }) => role === "user");
     const word = /Write ([\w-]+)/.exec(JSON.stringify(history[asked]?.content ?? ""))?.[1];
     const hasWritten = history.slice(asked + 1).some(({ tool_calls }) => (tool_calls ?? []).length > 0);

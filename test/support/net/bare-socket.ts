@@ -23,17 +23,17 @@ export class BareSocket implements AsyncDisposable {
         "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
     );
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const hear = (chunk: Buffer): void => {
+    const onChunk = (chunk: Buffer): void => {
       bare.#bytes = Buffer.concat([bare.#bytes, chunk]);
       const end = bare.#bytes.indexOf("\r\n\r\n");
       if (end < 0 || bare.#bytes.length < end + 4 + bytes) return;
       if (!bare.#bytes.toString("latin1", 0, 12).endsWith("101")) reject(new Error(bare.#bytes.toString()));
       bare.#bytes = bare.#bytes.subarray(end + 4);
-      socket.off("data", hear);
+      socket.off("data", onChunk);
       socket.pause();
       resolve();
     };
-    socket.on("data", hear);
+    socket.on("data", onChunk);
     socket.on("error", reject);
     await promise;
     return bare;
@@ -49,29 +49,29 @@ export class BareSocket implements AsyncDisposable {
   /** Yields the server's frames, read in small steps; a server neither masks nor fragments frames. */
   async *frames(): AsyncGenerator<Frame> {
     for (;;) {
-      const head = await this.#take(2);
+      const head = await this.#readBytes(2);
       if (!head) return;
       let length = (head[1] as number) & 127;
-      if (length === 126) length = ((await this.#take(2)) as Buffer).readUInt16BE(0);
-      else if (length === 127) length = Number(((await this.#take(8)) as Buffer).readBigUInt64BE(0));
-      const payload = await this.#take(length);
+      if (length === 126) length = ((await this.#readBytes(2)) as Buffer).readUInt16BE(0);
+      else if (length === 127) length = Number(((await this.#readBytes(8)) as Buffer).readBigUInt64BE(0));
+      const payload = await this.#readBytes(length);
       if (!payload) return;
       yield { opcode: (head[0] as number) & 15, payload };
     }
   }
 
-  async #take(length: number): Promise<Buffer | undefined> {
+  async #readBytes(length: number): Promise<Buffer | undefined> {
     while (this.#bytes.byteLength < length) {
       const chunk = await new Promise<Buffer | undefined>((resolve) => {
         const done = (found?: Buffer): void => {
           this.#socket.off("data", done);
-          this.#socket.off("close", closed);
+          this.#socket.off("close", onClose);
           this.#socket.pause();
           resolve(found);
         };
-        const closed = (): void => done();
+        const onClose = (): void => done();
         this.#socket.once("data", done);
-        this.#socket.once("close", closed);
+        this.#socket.once("close", onClose);
         this.#socket.resume();
       });
       if (!chunk) return undefined;

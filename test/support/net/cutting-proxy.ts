@@ -5,10 +5,10 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
  * The fate of a request. `passes`: the response arrives. `lost`: the server handles the request, but its response is lost. `hangs`: no
  * response. A status: the proxy answers with it and `Retry-After: 0`, or 3600 for `429 for an hour`.
  */
-export type Fate = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
+export type ProxyOutcome = "passes" | "lost" | "hangs" | 429 | 502 | 503 | "429 for an hour";
 
 export const startCuttingProxy = async (target: URL) => {
-  const fates: Fate[] = [];
+  const fates: ProxyOutcome[] = [];
   const open = new Set<ServerResponse>();
   const seen: string[] = [];
   const pass = (incoming: IncomingMessage, response: ServerResponse): void => {

@@ -1,5 +1,5 @@
 // Yields the complete lines of a stream as they arrive; drops an unterminated last line.
-export async function* linesIn(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* readLines(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of stream) {

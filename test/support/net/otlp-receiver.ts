@@ -48,7 +48,7 @@ export class OtlpReceiver implements AsyncDisposable {
     port: 0,
     hostname: "127.0.0.1",
     idleTimeout: 0,
-    fetch: (request) => this.#take(request),
+    fetch: (request) => this.#receive(request),
   });
 
   get url(): string {
@@ -63,7 +63,7 @@ export class OtlpReceiver implements AsyncDisposable {
     await this.#server.stop(true);
   }
 
-  async #take(request: Request): Promise<Response> {
+  async #receive(request: Request): Promise<Response> {
     const text = await request.text();
     if (this.answer) return this.answer();
     if (request.method !== "POST" || new URL(request.url).pathname !== "/v1/traces")
@@ -88,11 +88,11 @@ const toSpan = (span: WireSpan): ReceivedSpan => {
   const parent_id = span.parentSpanId || undefined;
   const times = [span.startTimeUnixNano, span.endTimeUnixNano];
   if (times.some((time) => !/^\d{19}$/.test(time))) throw new Error(`times are nanoseconds as text: ${times}`);
-  if (!/^[\da-f]{32}$/.test(span.traceId)) throw new Error(`no id of a trace: ${span.traceId}`);
+  if (!/^[\da-f]{32}$/.test(span.traceId)) throw new Error(`invalid trace ID: ${span.traceId}`);
   for (const id of [span.spanId, parent_id ?? span.spanId])
-    if (!/^[\da-f]{16}$/.test(id)) throw new Error(`no id of a span: ${id}`);
+    if (!/^[\da-f]{16}$/.test(id)) throw new Error(`invalid span ID: ${id}`);
   const kind = ([undefined, "internal", "server", "client"] as const)[span.kind];
-  if (!kind || span.name === "") throw new Error(`a span has a name and a kind: ${span.name} ${span.kind}`);
+  if (!kind || span.name === "") throw new Error(`span without a name or kind: ${span.name} ${span.kind}`);
   return {
     trace_id: span.traceId,
     span_id: span.spanId,
@@ -115,5 +115,5 @@ const toValue = (value: AnyValue): unknown => {
   if (kind === "arrayValue") return value.arrayValue?.values.map(toValue);
   if (kind === "intValue") return Number(plain);
   if (["stringValue", "boolValue", "doubleValue"].includes(kind)) return plain;
-  throw new Error(`no value of OTLP: ${JSON.stringify(value)}`);
+  throw new Error(`unknown OTLP value: ${JSON.stringify(value)}`);
 };

@@ -2,7 +2,7 @@
 import { ApiError } from "#src/client.ts";
 
 /** Returns 200 for every successful call. Fails for errors that are not a response of the server. */
-export const statusOf = async (call: Promise<unknown>): Promise<number> => {
+export const awaitStatus = async (call: Promise<unknown>): Promise<number> => {
   try {
     await call;
     return 200;

@@ -36,7 +36,7 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files of test/binary that need the binary or give the same result from source: run only against it. */
-export const BINARY_ALONE: readonly string[] = [
+export const BINARY_ONLY: readonly string[] = [
   ...[
     "container-agents",
     "devcontainer-agents",
@@ -53,20 +53,20 @@ export const BINARY_ALONE: readonly string[] = [
 const SOURCE_ALONE: readonly string[] = ["bootstrap.test.ts", "readme.test.ts", "readme-verbs.test.ts"];
 
 /** Returns the files of test/binary (names without the folder) to run with the binary. */
-export const binaryFiles = (names: readonly string[]): string[] =>
+export const listBinaryFiles = (names: readonly string[]): string[] =>
   names
     .filter((name) => name.endsWith(".test.ts") && !SOURCE_ALONE.includes(name))
     .map((name) => `test/binary/${name}`);
 
-const holds = (path: string, file: string): boolean =>
+const containsFile = (path: string, file: string): boolean =>
   file === `test/api/${path}` || file.startsWith(`test/api/${path}/`);
 
 /** Returns the files of the sample among `files` (paths from the root). */
-export const sampleOf = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
-  files.filter((file) => Object.values(sample).some((paths) => paths.some((path) => holds(path, file))));
+export const selectSample = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
+  files.filter((file) => Object.values(sample).some((paths) => paths.some((path) => containsFile(path, file))));
 
 /** Returns sample paths that match none of `files`: they were moved and would no longer run. */
-export const missingIn = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
+export const findMissingPaths = (files: readonly string[], sample = BINARY_SAMPLE): string[] =>
   Object.values(sample)
     .flat()
-    .filter((path) => !files.some((file) => holds(path, file)));
+    .filter((path) => !files.some((file) => containsFile(path, file)));

@@ -2,7 +2,7 @@
 // by `npm test -- --changed`.
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
-import { importsOf, targetOf } from "../layers.ts";
+import { findImports, resolveImport } from "../layers.ts";
 
 /** Files that affect every test: if they change, nothing can be left out. */
 const FOUNDATIONS = /^(package\.json|bun\.lock|tsconfig\.json|bunfig\.toml|test\/support\/(server|needs)\.ts)$/;
@@ -19,15 +19,15 @@ const git = (root: string, ...words: string[]): string[] => {
 };
 
 /** Returns the files that differ from where this branch left `base`, including uncommitted and new ones. Throws if git fails. */
-export const changedFiles = (root: string, base: string): string[] => {
+export const listChangedFiles = (root: string, base: string): string[] => {
   const from = git(root, "merge-base", "HEAD", base)[0]?.trim() ?? base;
   const changed = git(root, "diff", "--name-only", "-z", from);
   return [...new Set([...changed, ...git(root, "ls-files", "--others", "--exclude-standard", "-z")])].sort();
 };
 
 /** Returns what a source file depends on: imports, and repository files that it names in quotes, such as programs that it starts. */
-const leadsTo = (root: string, file: string, text: string): string[] => {
-  const imported = importsOf(text, file.endsWith("x") ? "tsx" : "ts").map((path) => targetOf(file, path));
+const findDependencies = (root: string, file: string, text: string): string[] => {
+  const imported = findImports(text, file.endsWith("x") ? "tsx" : "ts").map((path) => resolveImport(file, path));
   const named = [...text.matchAll(/["'`]([\w./-]+\.(?:tsx?|mjs))["'`]/g)].flatMap(([, path = ""]) => [
     normalize(join(dirname(file), path)),
     normalize(path),
@@ -36,13 +36,14 @@ const leadsTo = (root: string, file: string, text: string): string[] => {
 };
 
 /** Returns the test files among `files` that `changed` can affect; `files` are the paths of all sources below `root`. */
-export const reachedTests = (root: string, files: readonly string[], changed: readonly string[]): string[] => {
+export const findAffectedTests = (root: string, files: readonly string[], changed: readonly string[]): string[] => {
   const tests = files.filter((file) => file.endsWith(".test.ts"));
   if (changed.some((file) => FOUNDATIONS.test(file))) return tests;
   const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
   const usedBy = new Map<string, Set<string>>();
   for (const [file, text] of texts) {
-    for (const target of leadsTo(root, file, text)) usedBy.set(target, (usedBy.get(target) ?? new Set()).add(file));
+    for (const target of findDependencies(root, file, text))
+      usedBy.set(target, (usedBy.get(target) ?? new Set()).add(file));
   }
   const reached = new Set<string>(changed);
   // A document is used by every file that names it.

@@ -14,15 +14,15 @@ const REASON_CHARACTERS = 400;
 /** Returns every test of the report, in order. */
 export const readJunit = (xml: string): TestCase[] =>
   [...xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)].map(([, attributes = "", inside = ""]) => ({
-    file: attribute(attributes, "file"),
-    title: attribute(attributes, "name"),
+    file: parseAttribute(attributes, "file"),
+    title: parseAttribute(attributes, "name"),
     outcome: /<(failure|error)\b/.test(inside) ? "failed" : /<skipped\b/.test(inside) ? "skipped" : "passed",
-    seconds: Number(attribute(attributes, "time")) || 0,
-    ...failureReason(inside),
+    seconds: Number(parseAttribute(attributes, "time")) || 0,
+    ...parseFailureReason(inside),
   }));
 
 /** Returns the slowest files with the sum of their tests' seconds. */
-export const slowestFiles = (cases: readonly TestCase[], count: number): [file: string, seconds: number][] => {
+export const listSlowestFiles = (cases: readonly TestCase[], count: number): [file: string, seconds: number][] => {
   const sums = new Map<string, number>();
   for (const { file, seconds } of cases) sums.set(file, (sums.get(file) ?? 0) + seconds);
   return [...sums].sort(([, a], [, b]) => b - a).slice(0, count);
@@ -30,16 +30,16 @@ export const slowestFiles = (cases: readonly TestCase[], count: number): [file: 
 
 export const NO_REASON = "no reason given";
 
-/** Returns the reason that testNeeding() or testOfOne() put into the title. */
-export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
+/** Returns the reason that testNeeding() or testSingleServer() put into the title. */
+export const findSkipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
 
-function failureReason(inside: string): Pick<TestCase, "reason"> {
+function parseFailureReason(inside: string): Pick<TestCase, "reason"> {
   const [, attributes = ""] = /<(?:failure|error) ([^>]*)>/.exec(inside) ?? [];
-  const message = attribute(attributes, "message").replaceAll(/\s+/g, " ").trim();
+  const message = parseAttribute(attributes, "message").replaceAll(/\s+/g, " ").trim();
   return message === "" ? {} : { reason: message.slice(0, REASON_CHARACTERS) };
 }
 
-function attribute(text: string, name: string): string {
+function parseAttribute(text: string, name: string): string {
   const raw = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(text)?.[1] ?? "";
   const entities: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
   return raw.replace(/&(#x[\da-f]+|#\d+|[a-z]+);/gi, (whole, code: string) => {

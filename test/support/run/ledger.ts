@@ -8,16 +8,16 @@ export const RUN_LEDGER = "TEST_RUN_LEDGER";
 /** Records that the current test created the folder. */
 export const noteFolder = (folder: string): void => {
   const file = process.env[RUN_LEDGER];
-  if (file) appendFileSync(file, `${JSON.stringify({ folder, place: placeIn(new Error().stack ?? "") })}\n`);
+  if (file) appendFileSync(file, `${JSON.stringify({ folder, place: findTestLocation(new Error().stack ?? "") })}\n`);
 };
 
 /** Returns the first test file in a stack, as file:line; empty if there is none. */
-export const placeIn = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
+export const findTestLocation = (stack: string): string => /([^\s(]+\.test\.ts:\d+)/.exec(stack)?.[1] ?? "";
 
 export type NotedFolder = { readonly folder: string; readonly place: string };
 
 /** Returns everything recorded in the file so far. */
-export const notedFolders = (file: string): NotedFolder[] =>
+export const readNotedFolders = (file: string): NotedFolder[] =>
   existsSync(file)
     ? readFileSync(file, "utf8")
         .split("\n")
@@ -26,7 +26,7 @@ export const notedFolders = (file: string): NotedFolder[] =>
     : [];
 
 /** Returns the test that contains a location: its file and the last title above it; the location itself if there is no title. */
-export const testAt = (place: string): string => {
+export const describeLocation = (place: string): string => {
   const [, file = "", line = "0"] = /^(.*):(\d+)$/.exec(place) ?? [];
   if (!existsSync(file)) return place;
   const above = readFileSync(file, "utf8").split("\n").slice(0, Number(line)).reverse();

@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { notedFolders, noteFolder, RUN_LEDGER, testAt } from "#test/support/run/ledger.ts";
-import { endLeftovers, leftovers, RUN_MARK } from "#test/support/run/leftovers.ts";
+import { describeLocation, noteFolder, RUN_LEDGER, readNotedFolders } from "#test/support/run/ledger.ts";
+import { endLeftovers, findLeftovers, RUN_MARK } from "#test/support/run/leftovers.ts";
 
-const onLinux = process.platform === "linux" ? test : test.skip;
+const testOnLinux = process.platform === "linux" ? test : test.skip;
 
-onLinux(
+testOnLinux(
   "[RP-30] a process with an environment of its own is found by its home, and named after the test that made the folder",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "slipway-left-"));
@@ -24,16 +24,16 @@ onLinux(
     const byFolder = Bun.spawn(["/bin/sleep", "1001"], { cwd: home, env: {} });
     const marked = Bun.spawn(["/bin/sleep", "1002"], { cwd: "/", env: { [RUN_MARK]: "mine" } });
     const stranger = Bun.spawn(["/bin/sleep", "1003"], { cwd: "/", env: { HOME: `${home}er`, [RUN_MARK]: "theirs" } });
-    const noted = notedFolders(ledger);
-    const found = leftovers("mine", noted);
+    const noted = readNotedFolders(ledger);
+    const found = findLeftovers("mine", noted);
     expect(found.map(({ pid }) => pid).sort()).toEqual([byHome.pid, byFolder.pid, marked.pid].sort());
     const [named] = found.filter(({ pid }) => pid === byHome.pid);
-    expect(testAt(named?.place ?? "")).toMatch(
+    expect(describeLocation(named?.place ?? "")).toMatch(
       /leftovers\.test\.ts:\d+ \[RP-30\] a process with an environment of its own/,
     );
     endLeftovers(found);
     await Promise.all([byHome.exited, byFolder.exited, marked.exited]);
-    expect(leftovers("mine", noted)).toEqual([]);
+    expect(findLeftovers("mine", noted)).toEqual([]);
     stranger.kill();
     await stranger.exited;
     rmSync(folder, { recursive: true });

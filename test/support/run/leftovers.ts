@@ -14,7 +14,7 @@ export interface Leftover {
 }
 
 /** Returns other live processes that were started under `mark` or use one of the folders. */
-export const leftovers = (mark: string, folders: readonly NotedFolder[] = []): Leftover[] => {
+export const findLeftovers = (mark: string, folders: readonly NotedFolder[] = []): Leftover[] => {
   if (!existsSync("/proc/self/environ")) return [];
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   return pids.flatMap((pid) => {

@@ -4,20 +4,20 @@
  * Returns the test files in `folder` that can run against another process: they use only `seedUser` of `seed.ts`, also indirectly, and
  * contain tests that inside.ts does not skip there.
  */
-export const outsideFiles = async (root: string, folder: string): Promise<string[]> => {
+export const listOutsideFiles = async (root: string, folder: string): Promise<string[]> => {
   const files = [...new Bun.Glob(`${folder}/**/*.ts`).scanSync(root)].sort();
   const texts = new Map(
     await Promise.all(files.map(async (file) => [file, await Bun.file(`${root}/${file}`).text()] as const)),
   );
-  const reaches = (file: string): boolean => {
+  const reachesOutside = (file: string): boolean => {
     const text = texts.get(file) ?? "";
     if (/import \{[^}]*\b(contextOf|seedAgent|supersede)\b[^}]*\}/.test(text)) return true;
     const neighbors = [...text.matchAll(/from "(\.\.?\/[^"]+)"/g)].map(
       ([, path]) => new URL(path as string, `file:///${file}`),
     );
-    return neighbors.some(({ pathname }) => reaches(pathname.slice(1)));
+    return neighbors.some(({ pathname }) => reachesOutside(pathname.slice(1)));
   };
-  return files.filter((file) => file.endsWith(".test.ts") && !reaches(file) && !isInside(texts.get(file) ?? ""));
+  return files.filter((file) => file.endsWith(".test.ts") && !reachesOutside(file) && !isInside(texts.get(file) ?? ""));
 };
 
 /** Returns true if all tests of a file come from inside.ts, which registers none against another process. */

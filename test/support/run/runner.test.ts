@@ -4,18 +4,18 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tempDirectory } from "../server.ts";
-import { isFit } from "../temp-place.ts";
+import { isUsableFolder } from "../temp-place.ts";
 import { until } from "../until.ts";
-import { BINARY_SAMPLE, missingIn, sampleOf } from "./binary-sample.ts";
-import { changedFiles, reachedTests } from "./changed.ts";
-import { costLine, slowestLines } from "./figures.ts";
-import { readJunit, slowestFiles, type TestCase } from "./junit.ts";
-import { outsideFiles } from "./outside.ts";
+import { BINARY_SAMPLE, findMissingPaths, selectSample } from "./binary-sample.ts";
+import { findAffectedTests, listChangedFiles } from "./changed.ts";
+import { formatCost, formatSlowest } from "./figures.ts";
+import { listSlowestFiles, readJunit, type TestCase } from "./junit.ts";
+import { listOutsideFiles } from "./outside.ts";
 import { isPrepared } from "./preparing.ts";
-import { failedFiles, judge, unsteadyLines } from "./second-tries.ts";
-import { expectedFiles, NOT_LOADED, withUnreported } from "./unreported.ts";
+import { formatUnsteady, judgeRetries, listFailedFiles } from "./second-tries.ts";
+import { listExpectedFiles, NOT_LOADED_TITLE, withUnreported } from "./unreported.ts";
 
-const one = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
+const createCase = (file: string, title: string, outcome: TestCase["outcome"], seconds = 1): TestCase => ({
   file,
   title,
   outcome,
@@ -24,57 +24,64 @@ const one = (file: string, title: string, outcome: TestCase["outcome"], seconds 
 
 test("[RP-14] a file that fails and passes on the rerun is flaky, with its counts and the seed; any other has failed", () => {
   const first = [
-    one("a.test.ts", "x (seed 1)", "failed"),
-    one("a.test.ts", "y", "passed"),
-    one("b.test.ts", "x", "failed"),
-    one("b.test.ts", "y", "failed"),
-    one("c.test.ts", "gone", "failed"),
+    createCase("a.test.ts", "x (seed 1)", "failed"),
+    createCase("a.test.ts", "y", "passed"),
+    createCase("b.test.ts", "x", "failed"),
+    createCase("b.test.ts", "y", "failed"),
+    createCase("c.test.ts", "gone", "failed"),
   ];
   const second = [
-    one("a.test.ts", "x (seed 2)", "passed"),
-    one("b.test.ts", "x", "passed"),
-    one("b.test.ts", "y", "failed"),
+    createCase("a.test.ts", "x (seed 2)", "passed"),
+    createCase("b.test.ts", "x", "passed"),
+    createCase("b.test.ts", "y", "failed"),
   ];
-  const { cases, unsteady } = judge(first, second);
+  const { cases, unsteady } = judgeRetries(first, second);
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "failed", "failed"]);
   expect(unsteady).toEqual([{ file: "a.test.ts", failures: [{ title: "x (seed 1)", reason: undefined }], tests: 2 }]);
-  expect(unsteadyLines(unsteady[0]!, 7)[0]).toContain("a.test.ts: 1 of 2 failed, then none of 2 (SLIPWAY_TEST_SEED=7)");
+  expect(formatUnsteady(unsteady[0]!, 7)[0]).toContain(
+    "a.test.ts: 1 of 2 failed, then none of 2 (SLIPWAY_TEST_SEED=7)",
+  );
 });
 
 test("[RP-43] a file that was meant to run and is not in the report is a failure of its own, which other files cannot cover", () => {
   const all = ["test/a/x.test.ts", "test/a/y.test.ts", "test/ab/x.test.ts", "test/b.test.ts"];
-  const expected = (paths: string[], ignored: string[] = []): string[] => expectedFiles(all, { paths, ignored });
-  expect(expected([])).toEqual(all);
-  expect(expected([], ["test/b.test.ts"])).toEqual(all.slice(0, 3));
-  expect(expected(["test/a", "./test/b.test.ts"])).toEqual(["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
-  expect(expected(["test/b.test.ts"], ["test/b.test.ts"])).toEqual([]);
-  expect(expected(["test/moved.test.ts"])).toEqual(["test/moved.test.ts"]);
-
-  const reported = [one("test/a/x.test.ts", "x", "failed"), one("test/a/y.test.ts", "y", "skipped")];
-  const first = withUnreported(reported, ["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
-  expect(first.slice(0, 2)).toEqual(reported);
-  expect(failedFiles(first)).toEqual(["test/a/x.test.ts", "test/b.test.ts"]);
-  const repaired = [one("test/a/x.test.ts", "x", "passed")];
-  expect(failedFiles(judge(first, repaired).cases)).toEqual(["test/b.test.ts"]);
-  expect(failedFiles(judge(first, [...repaired, one("test/b.test.ts", "b", "failed")]).cases)).toEqual([
+  const listExpected = (paths: string[], ignored: string[] = []): string[] =>
+    listExpectedFiles(all, { paths, ignored });
+  expect(listExpected([])).toEqual(all);
+  expect(listExpected([], ["test/b.test.ts"])).toEqual(all.slice(0, 3));
+  expect(listExpected(["test/a", "./test/b.test.ts"])).toEqual([
+    "test/a/x.test.ts",
+    "test/a/y.test.ts",
     "test/b.test.ts",
   ]);
+  expect(listExpected(["test/b.test.ts"], ["test/b.test.ts"])).toEqual([]);
+  expect(listExpected(["test/moved.test.ts"])).toEqual(["test/moved.test.ts"]);
+
+  const reported = [createCase("test/a/x.test.ts", "x", "failed"), createCase("test/a/y.test.ts", "y", "skipped")];
+  const first = withUnreported(reported, ["test/a/x.test.ts", "test/a/y.test.ts", "test/b.test.ts"]);
+  expect(first.slice(0, 2)).toEqual(reported);
+  expect(listFailedFiles(first)).toEqual(["test/a/x.test.ts", "test/b.test.ts"]);
+  const repaired = [createCase("test/a/x.test.ts", "x", "passed")];
+  expect(listFailedFiles(judgeRetries(first, repaired).cases)).toEqual(["test/b.test.ts"]);
+  expect(
+    listFailedFiles(judgeRetries(first, [...repaired, createCase("test/b.test.ts", "b", "failed")]).cases),
+  ).toEqual(["test/b.test.ts"]);
 });
 
 test("[RP-43] a file that hid its tests in the first try is judged by those of the second", () => {
   const first = [
     ...withUnreported([], ["late.test.ts"]),
-    one("hook.test.ts", "(unnamed)", "failed"),
-    one("crash.test.ts", "(worker crashed)", "failed"),
+    createCase("hook.test.ts", "(unnamed)", "failed"),
+    createCase("crash.test.ts", "(worker crashed)", "failed"),
   ];
   const second = ["late", "hook", "crash"].flatMap((name) => [
-    one(`${name}.test.ts`, "x", "passed"),
-    one(`${name}.test.ts`, "y", name === "crash" ? "failed" : "passed"),
+    createCase(`${name}.test.ts`, "x", "passed"),
+    createCase(`${name}.test.ts`, "y", name === "crash" ? "failed" : "passed"),
   ]);
-  const { cases, unsteady } = judge(first, second);
+  const { cases, unsteady } = judgeRetries(first, second);
   expect(cases).toEqual(second);
   expect(unsteady).toEqual([
-    { file: "late.test.ts", failures: [{ title: NOT_LOADED, reason: undefined }], tests: 2 },
+    { file: "late.test.ts", failures: [{ title: NOT_LOADED_TITLE, reason: undefined }], tests: 2 },
     { file: "hook.test.ts", failures: [{ title: "(unnamed)", reason: undefined }], tests: 2 },
   ]);
 });
@@ -96,8 +103,8 @@ test("[RP-43] Bun reports no test of a file that fails to load, and tells skippe
   });
   expect(await child.exited).not.toBe(0);
   const cases = withUnreported(readJunit(readFileSync(report, "utf8")), Object.keys(files));
-  expect(failedFiles(cases).sort()).toEqual(["broken.test.ts", "late.test.ts"]);
-  expect(cases.filter(({ title }) => title !== NOT_LOADED).map(({ outcome }) => outcome)).toEqual([
+  expect(listFailedFiles(cases).sort()).toEqual(["broken.test.ts", "late.test.ts"]);
+  expect(cases.filter(({ title }) => title !== NOT_LOADED_TITLE).map(({ outcome }) => outcome)).toEqual([
     "passed",
     "skipped",
   ]);
@@ -131,7 +138,7 @@ test("[RP-15] a change reaches the tests that import it, start it or name it, an
     const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
     expect(Bun.spawnSync(["git", ...who, ...words], { cwd: place.path }).exitCode).toBe(0);
   };
-  const put = (file: string, text: string): void => {
+  const writeSource = (file: string, text: string): void => {
     mkdirSync(dirname(join(place.path, file)), { recursive: true });
     writeFileSync(join(place.path, file), text);
   };
@@ -146,26 +153,27 @@ test("[RP-15] a change reaches the tests that import it, start it or name it, an
     "test/rules.test.ts": "1;",
   };
   git("init", "-q", "-b", "main");
-  for (const [file, text] of Object.entries(files)) put(file, text);
-  put("docs/cli.md", "x");
+  for (const [file, text] of Object.entries(files)) writeSource(file, text);
+  writeSource("docs/cli.md", "x");
   git("add", "-A");
   git("commit", "-qm", "x");
   git("checkout", "-qb", "work");
-  const reached = (): string[] => reachedTests(place.path, Object.keys(files), changedFiles(place.path, "main"));
-  expect(reached()).toEqual(["test/rules.test.ts"]);
-  put("docs/cli.md", "y");
-  expect(reached()).toEqual(["test/cli/page.test.ts", "test/rules.test.ts"]);
+  const listReached = (): string[] =>
+    findAffectedTests(place.path, Object.keys(files), listChangedFiles(place.path, "main"));
+  expect(listReached()).toEqual(["test/rules.test.ts"]);
+  writeSource("docs/cli.md", "y");
+  expect(listReached()).toEqual(["test/cli/page.test.ts", "test/rules.test.ts"]);
   git("commit", "-qam", "y");
-  put("src/base/a.ts", "export const a = 2;");
-  expect(reached()).toEqual([
+  writeSource("src/base/a.ts", "export const a = 2;");
+  expect(listReached()).toEqual([
     "test/api/b.test.ts",
     "test/binary/start.test.ts",
     "test/cli/page.test.ts",
     "test/rules.test.ts",
   ]);
-  put("package.json", "{}");
-  expect(reached()).toHaveLength(5);
-  expect(() => changedFiles(place.path, "nowhere")).toThrow("nowhere");
+  writeSource("package.json", "{}");
+  expect(listReached()).toHaveLength(5);
+  expect(() => listChangedFiles(place.path, "nowhere")).toThrow("nowhere");
 });
 
 test("[RP-14] the report of a run tells each test's file, outcome and time, and which files took longest", () => {
@@ -175,42 +183,44 @@ test("[RP-14] the report of a run tells each test's file, outcome and time, and 
   );
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "failed", "skipped"]);
   expect(cases.map(({ reason }) => reason)).toEqual([undefined, "late by <1 s", undefined]);
-  expect(slowestFiles(cases, 1)).toEqual([["y.test.ts", 2]]);
-  expect(slowestFiles(cases, 9)).toEqual([
+  expect(listSlowestFiles(cases, 1)).toEqual([["y.test.ts", 2]]);
+  expect(listSlowestFiles(cases, 9)).toEqual([
     ["y.test.ts", 2],
     ["x.test.ts", 1.5],
   ]);
-  expect(slowestLines(cases, 1)).toEqual(["           2.0 s  y.test.ts"]);
-  expect(costLine({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
+  expect(formatSlowest(cases, 1)).toEqual(["           2.0 s  y.test.ts"]);
+  expect(formatCost({ seconds: 61.26, processor: 100 })).toBe("(61.3 s, processor 100.0 s)");
 });
 
 test("[RP-40] the sample for the binary names what is there and can run there, and a path that has moved is noticed", async () => {
-  const outside = await outsideFiles(fileURLToPath(new URL("../../..", import.meta.url)), "test/api");
-  const chosen = sampleOf(outside);
+  const outside = await listOutsideFiles(fileURLToPath(new URL("../../..", import.meta.url)), "test/api");
+  const chosen = selectSample(outside);
   expect(new Set(outside).isSupersetOf(new Set(chosen))).toBe(true);
   expect(chosen).toContain("test/api/pages.test.ts");
   expect(chosen.length).toBeLessThan(outside.length);
   expect(Object.values(BINARY_SAMPLE).every((paths) => paths.length > 0)).toBe(true);
-  expect(missingIn(outside)).toEqual([]);
-  expect(missingIn(outside, { pages: ["pages.test.ts"], gone: ["nowhere.test.ts"] })).toEqual(["nowhere.test.ts"]);
+  expect(findMissingPaths(outside)).toEqual([]);
+  expect(findMissingPaths(outside, { pages: ["pages.test.ts"], gone: ["nowhere.test.ts"] })).toEqual([
+    "nowhere.test.ts",
+  ]);
 });
 
 test("[RP-13] until looks until it is so, throws what the look throws, and says what it has waited for in vain", async () => {
   let looks = 0;
   expect(await until(() => ++looks >= 3 && "there")).toBe("there");
   expect(looks).toBe(3);
-  const broken = (): boolean => {
+  const throwBroken = (): boolean => {
     throw new Error("broken");
   };
-  await expect(until(broken)).rejects.toThrow("broken");
+  await expect(until(throwBroken)).rejects.toThrow("broken");
   await expect(until(() => false, { what: "the end of time", patience: 5 })).rejects.toThrow(
-    /^the end of time: not within \d+ ms$/,
+    /^timed out after \d+ ms: the end of time$/,
   );
 });
 
 test("[RP-14] folders of tests are kept in memory only where there is room and programs may be started", () => {
   using place = tempDirectory();
-  expect(isFit(place.path, 1)).toBe(true);
-  expect(isFit(place.path, Number.MAX_SAFE_INTEGER)).toBe(false);
-  expect(isFit(join(place.path, "nowhere"), 1)).toBe(false);
+  expect(isUsableFolder(place.path, 1)).toBe(true);
+  expect(isUsableFolder(place.path, Number.MAX_SAFE_INTEGER)).toBe(false);
+  expect(isUsableFolder(join(place.path, "nowhere"), 1)).toBe(false);
 });

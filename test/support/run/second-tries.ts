@@ -1,12 +1,12 @@
 // Finds flaky failures: tests that failed in the run and passed when their file ran again alone. Pure; used by test/run.ts.
 import type { TestCase } from "./junit.ts";
-import { NOT_LOADED } from "./unreported.ts";
+import { NOT_LOADED_TITLE } from "./unreported.ts";
 
 /** A file whose failures all disappeared in the second run. */
 export type UnsteadyFile = { readonly file: string; readonly failures: readonly Failure[]; readonly tests: number };
 type Failure = Pick<TestCase, "title" | "reason">;
 
-export type Judged = {
+export type RetryVerdict = {
   /** The tests with their final outcome. */
   readonly cases: readonly TestCase[];
   readonly unsteady: readonly UnsteadyFile[];
@@ -16,18 +16,18 @@ export type Judged = {
 export const MAX_UNSTEADY = 5;
 
 /** Returns the files with a failed test. */
-export const failedFiles = (cases: readonly TestCase[]): string[] => [
+export const listFailedFiles = (cases: readonly TestCase[]): string[] => [
   ...new Set(cases.filter(({ outcome }) => outcome === "failed").map(({ file }) => file)),
 ];
 
-// Titles may contain a seed that each run draws anew.
-const nameOf = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
+// Titles may contain a seed that differs in each run.
+const toStableName = ({ file, title }: TestCase): string => `${file} ${title.replaceAll(/seed \d+/g, "seed")}`;
 
 /** Failures that hide tests of their file: it did not load, a hook failed (Bun's title), or its process ended (Bun's title). */
-const HIDING: readonly string[] = [NOT_LOADED, "(unnamed)", "(worker crashed)"];
+const HIDING: readonly string[] = [NOT_LOADED_TITLE, "(unnamed)", "(worker crashed)"];
 
 /** Returns the first run's cases, replaced by the second run's for each file whose tests the first one does not know. */
-const completed = (first: readonly TestCase[], second: readonly TestCase[]): TestCase[] => {
+const mergeCases = (first: readonly TestCase[], second: readonly TestCase[]): TestCase[] => {
   const again = new Set(second.map(({ file }) => file));
   const hidden = new Set(
     first
@@ -38,16 +38,16 @@ const completed = (first: readonly TestCase[], second: readonly TestCase[]): Tes
 };
 
 /** Combines both runs: a test that failed first and then passed has passed, and its file is reported as flaky. */
-export const judge = (first: readonly TestCase[], second: readonly TestCase[]): Judged => {
-  const passedAgain = (one: TestCase): boolean => {
-    const tries = second.filter((again) => nameOf(again) === nameOf(one));
+export const judgeRetries = (first: readonly TestCase[], second: readonly TestCase[]): RetryVerdict => {
+  const passedOnRetry = (one: TestCase): boolean => {
+    const tries = second.filter((again) => toStableName(again) === toStableName(one));
     return one.outcome === "failed" && tries.length > 0 && tries.every(({ outcome }) => outcome === "passed");
   };
-  const cases = completed(first, second).map(
-    (one): TestCase => (passedAgain(one) ? { ...one, outcome: "passed" } : one),
+  const cases = mergeCases(first, second).map(
+    (one): TestCase => (passedOnRetry(one) ? { ...one, outcome: "passed" } : one),
   );
-  const stillFailed = new Set(failedFiles(cases));
-  const unsteady = failedFiles(first)
+  const stillFailed = new Set(listFailedFiles(cases));
+  const unsteady = listFailedFiles(first)
     .filter((file) => !stillFailed.has(file))
     .map((file) => ({
       file,
@@ -60,10 +60,10 @@ export const judge = (first: readonly TestCase[], second: readonly TestCase[]): 
 };
 
 /** Returns the summary lines for a flaky file: number of failures, seed, tests, and messages. */
-export const unsteadyLines = ({ file, failures, tests }: UnsteadyFile, seed: number): string[] => [
+export const formatUnsteady = ({ file, failures, tests }: UnsteadyFile, seed: number): string[] => [
   `        unsteady: ${file}: ${failures.length} of ${tests} failed, then none of ${tests} (SLIPWAY_TEST_SEED=${seed})`,
-  ...failures.flatMap((failure) => [`          ${failure.title}`, ...reasonLines(failure)]),
+  ...failures.flatMap((failure) => [`          ${failure.title}`, ...formatReason(failure)]),
 ];
 
 /** Returns the summary lines with a failed test's message, if the report contains it. */
-export const reasonLines = ({ reason }: Failure): string[] => (reason === undefined ? [] : [`            ${reason}`]);
+export const formatReason = ({ reason }: Failure): string[] => (reason === undefined ? [] : [`            ${reason}`]);

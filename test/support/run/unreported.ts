@@ -3,7 +3,7 @@
 import type { TestCase } from "./junit.ts";
 
 /** The title of the case for a file without any. */
-export const NOT_LOADED = "(no test was reported: the file failed to load, or registers no test)";
+export const NOT_LOADED_TITLE = "(no test was reported: the file failed to load, or registers no test)";
 
 /** The arguments of `bun test`: paths of files or folders (none means every file), and ignored files. */
 export type Selection = { readonly paths: readonly string[]; readonly ignored: readonly string[] };
@@ -12,7 +12,7 @@ export type Selection = { readonly paths: readonly string[]; readonly ignored: r
  * Returns the files of `all` that a run of `selection` must report, in order. A selected path that matches no file is returned unchanged:
  * the test was moved, and nothing would run in its place.
  */
-export const expectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
+export const listExpectedFiles = (all: readonly string[], { paths, ignored }: Selection): string[] => {
   const kept = all.filter((file) => !ignored.includes(file));
   if (paths.length === 0) return kept;
   const plain = paths.map((path) => path.replace(/^\.\//, ""));
@@ -25,5 +25,8 @@ export const expectedFiles = (all: readonly string[], { paths, ignored }: Select
 export const withUnreported = (cases: readonly TestCase[], expected: readonly string[]): TestCase[] => {
   const reported = new Set(cases.map(({ file }) => file));
   const missing = expected.filter((file) => !reported.has(file));
-  return [...cases, ...missing.map((file): TestCase => ({ file, title: NOT_LOADED, outcome: "failed", seconds: 0 }))];
+  return [
+    ...cases,
+    ...missing.map((file): TestCase => ({ file, title: NOT_LOADED_TITLE, outcome: "failed", seconds: 0 })),
+  ];
 };

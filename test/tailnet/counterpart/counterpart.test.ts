@@ -2,18 +2,18 @@
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
-import { keyPair } from "#src/tailnet/box.ts";
+import { createKeyPair } from "#src/tailnet/box.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { initiate } from "#src/tailnet/wireguard/handshake.ts";
 import { MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { INITIATION, TYPE } from "#src/tailnet/wireguard/messages.ts";
-import { freshIndex, Tai64n } from "#src/tailnet/wireguard/stamps.ts";
+import { generateIndex, Tai64n } from "#src/tailnet/wireguard/stamps.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { until } from "#test/support/until.ts";
 import type { Faults } from "../simulation.ts";
-import { bytesOf, readAll, shaOf } from "../tcp/pair.ts";
-import { typesOf } from "../wireguard/tunnels.ts";
+import { randomBytes, readAll, sha1 } from "../tcp/pair.ts";
+import { messageTypes } from "../wireguard/tunnels.ts";
 import { type CounterpartOptions, PORT, startCounterpart } from "./counterpart.ts";
 
 const wanted = [needs.counterpart];
@@ -23,9 +23,9 @@ type Counterpart = Awaited<ReturnType<typeof start>>;
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 const count = (messages: readonly Uint8Array[], type: number): number =>
-  typesOf(messages).filter((one) => one === type).length;
+  messageTypes(messages).filter((one) => one === type).length;
 
-const says = async (connection: TcpConnection, words: string): Promise<void> => {
+const expectEcho = async (connection: TcpConnection, words: string): Promise<void> => {
   await connection.write(bytes(words));
   let got = "";
   while (got.length < words.length) got += text(await connection.read());
@@ -38,14 +38,14 @@ const hasCookie = (message: Uint8Array): boolean =>
 
 /** Sends this much and returns what the other side reports to have received. */
 const upload = async (counterpart: Counterpart, length: number, wait = 0): Promise<void> => {
-  const data = bytesOf(length, randomFrom(3));
+  const data = randomBytes(length, randomFrom(3));
   const connection = await counterpart.dial(PORT.count);
   await connection.write(bytes(`${wait}\n`));
   await connection.write(data);
   await connection.end();
   let told = "";
   for await (const chunk of connection) told += text(chunk);
-  expect(told).toBe(`${length} ${shaOf(data)}`);
+  expect(told).toBe(`${length} ${sha1(data)}`);
 };
 
 const download = async (counterpart: Counterpart, length: number, shut_ms = 0): Promise<string> => {
@@ -71,7 +71,7 @@ testNeeding(
   "[TL-31] either side begins; bytes go both ways, whole",
   async () => {
     await using ours = await start({ accept: echoing });
-    await says(await ours.dial(PORT.echo), "from our side");
+    await expectEcho(await ours.dial(PORT.echo), "from our side");
     expect(count(ours.passed.there, TYPE.initiation)).toBe(1);
     await expect(ours.dial(4_444)).rejects.toMatchObject({ failure: "refused" });
     await using theirs = await start({ accept: echoing });
@@ -89,13 +89,13 @@ testNeeding(
   async () => {
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);
-    await says(connection, "first keys");
+    await expectEcho(connection, "first keys");
     counterpart.clock.move(121_000);
-    await says(connection, "still the first, and new ones on the way");
+    await expectEcho(connection, "still the first, and new ones on the way");
     await until(() => counterpart.remote.tunnel.handshakes === 2);
-    await says(connection, "second keys");
+    await expectEcho(connection, "second keys");
     counterpart.clock.move(181_000);
-    await says(connection, "third keys");
+    await expectEcho(connection, "third keys");
     expect(counterpart.remote.tunnel.handshakes).toBe(3);
   },
   60_000,
@@ -120,7 +120,7 @@ testNeeding(
     for (const message of [...back]) counterpart.hear(message.slice());
     datagram("d");
     await until(() => echoed >= 4);
-    await says(await counterpart.dial(PORT.echo), "in order after all that");
+    await expectEcho(await counterpart.dial(PORT.echo), "in order after all that");
     expect(echoed).toBe(4);
     expect(counterpart.remote.tunnel.handshakes).toBe(1);
   },
@@ -141,19 +141,19 @@ testNeeding(
     expect(asked.passed.back.some(hasCookie)).toBe(true);
     // They are under load: thousands of unknown peers start a handshake at the same time.
     await using loaded = await start();
-    const stranger = keyPair();
+    const stranger = createKeyPair();
     const keys = new MacKeys(loaded.other.public);
     const stamps = new Tai64n(loaded.clock);
     const flood = Array.from({ length: 1_500 }, () => {
       const macs = { keys, cookie: undefined };
-      return initiate(stranger, loaded.other.public, { local: freshIndex(), stamp: stamps.next(), macs })?.message;
+      return initiate(stranger, loaded.other.public, { local: generateIndex(), stamp: stamps.next(), macs })?.message;
     });
     const strangers = setInterval(() => {
       for (const message of flood) if (message) loaded.say(message);
     }, 100);
     try {
       await until(() => count(loaded.passed.back, TYPE.cookie) > 0);
-      await says(await loaded.dial(PORT.echo), "in spite of them");
+      await expectEcho(await loaded.dial(PORT.echo), "in spite of them");
       expect(loaded.passed.there.some(hasCookie)).toBe(true);
     } finally {
       clearInterval(strangers);
@@ -205,18 +205,18 @@ testNeeding(
   async () => {
     await using counterpart = await start();
     const connection = await counterpart.dial(PORT.echo);
-    await says(connection, "before");
+    await expectEcho(connection, "before");
     const random = randomFrom(11);
     const known = [...counterpart.passed.back];
-    const damaged = (): Uint8Array => {
+    const makeDamaged = (): Uint8Array => {
       const message = (known[Math.floor(random() * known.length)] as Uint8Array).slice();
       for (let i = 0; i < 1 + random() * 4; i += 1) message[Math.floor(random() * message.byteLength)] = random() * 256;
       return random() < 0.2 ? message.subarray(0, random() * message.byteLength) : message;
     };
     const spoil = async (times: number): Promise<void> => {
       for (let i = 0; i < times; i += 1) {
-        counterpart.hear(damaged());
-        if (i % 10 === 0) counterpart.say(damaged());
+        counterpart.hear(makeDamaged());
+        if (i % 10 === 0) counterpart.say(makeDamaged());
         if (i % 2_000 === 0) await new Promise((resolve) => setImmediate(resolve));
       }
       counterpart.passed.there.length = 0;
@@ -230,7 +230,7 @@ testNeeding(
     if (process.env.SLIPWAY_TEST_DAMAGED)
       process.stderr.write(`${DAMAGED} damaged packets, memory grew by ${grown.toFixed(1)} MB\n`);
     expect(grown).toBeLessThan(40);
-    await says(connection, "after");
+    await expectEcho(connection, "after");
   },
   600_000,
 );

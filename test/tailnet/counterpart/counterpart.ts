@@ -1,8 +1,8 @@
 // The Go program of this folder as the other end of our tunnel, and the network in between, which this file can disturb.
 import type { Clock, Timer } from "#base/clock.ts";
 import { systemClock } from "#base/clock.ts";
-import { keyPair } from "#src/tailnet/box.ts";
-import { addressText, parseAddress } from "#src/tailnet/packets/ip6.ts";
+import { createKeyPair } from "#src/tailnet/box.ts";
+import { formatIp6, parseAddress } from "#src/tailnet/packets/ip6.ts";
 import { type AcceptFrom, Remote } from "#src/tailnet/peer/remote.ts";
 import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
@@ -16,7 +16,7 @@ const THEIRS = parseAddress("fd7a:115c:a1e0::2");
 const HEAD_BYTES = 3;
 
 /** The machine's clock, which a test may advance. */
-export class MovedClock implements Clock {
+export class OffsetClock implements Clock {
   #moved = 0;
   now(): number {
     return systemClock.now() + this.#moved;
@@ -44,11 +44,11 @@ export type CounterpartOptions = {
 };
 
 export const startCounterpart = async (program: string, options: CounterpartOptions = {}) => {
-  const clock = new MovedClock();
+  const clock = new OffsetClock();
   const random = randomFrom(7);
-  const [own, other] = [keyPair(), keyPair()];
+  const [own, other] = [createKeyPair(), createKeyPair()];
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-  const process_ = Bun.spawn([program, hex(other.secret), hex(own.public), addressText(THEIRS), addressText(OURS)], {
+  const process_ = Bun.spawn([program, hex(other.secret), hex(own.public), formatIp6(THEIRS), formatIp6(OURS)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   let faults = options.faults ?? {};
@@ -78,7 +78,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
     {
       clock,
       random,
-      disco: keyPair(),
+      disco: createKeyPair(),
       endOfTurn: (run) => void setImmediate(run),
       tunnels: {
         clock,
@@ -86,7 +86,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
         key: own,
         stamps: new Tai64n(clock),
         cookies: new CookieIssuer(clock, new MacKeys(own.public)),
-        isUnderLoad: () => load.add() || isLoaded,
+        isUnderLoad: () => load.countInitiation() || isLoaded,
       },
       transmit: (_, message) => {
         passed.there.push(message.slice());
@@ -100,7 +100,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
   const ticking = clock.every(250, () => remote.tunnel.tick());
   const asked = new Map<number, (answer: Exchange) => void>();
   const begun = Promise.withResolvers<void>();
-  const take = (type: number, body: Uint8Array): void => {
+  const handleFrame = (type: number, body: Uint8Array): void => {
     if (type === 0) {
       passed.back.push(body);
       back(body);
@@ -116,7 +116,7 @@ export const startCounterpart = async (program: string, options: CounterpartOpti
       rest = rest.byteLength === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
       while (rest.byteLength >= HEAD_BYTES && rest.byteLength >= HEAD_BYTES + rest.readUInt16LE(0)) {
         const end = HEAD_BYTES + rest.readUInt16LE(0);
-        take(rest[2] as number, rest.slice(HEAD_BYTES, end));
+        handleFrame(rest[2] as number, rest.slice(HEAD_BYTES, end));
         rest = rest.subarray(end);
       }
     }

@@ -2,31 +2,31 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
-  addressText,
-  checksum,
-  newPacket,
+  computePacketChecksum,
+  createPacket,
+  formatIp6,
   type Packet,
   PROTOCOL,
   parseAddress,
   parsePacket,
 } from "#src/tailnet/packets/ip6.ts";
-import { ping, pong, pongId } from "#src/tailnet/packets/pings.ts";
+import { encodePing, encodePong, parsePongId } from "#src/tailnet/packets/pings.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
 import { encodeDatagram, parseDatagram } from "#src/tailnet/packets/udp.ts";
 
-const ends = {
+const addresses = {
   source: parseAddress("fd7a:115c:a1e0::1"),
   target: parseAddress("fd7a:115c:a1e0:6677:8899:aabb:ccdd:eeff"),
 };
 const hex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text.replaceAll(/\s/g, ""), "hex"));
-const parsed = (bytes: Uint8Array): Packet => parsePacket(bytes) as Packet;
-const word = fc.integer({ min: 0, max: 0xffff });
-const long = fc.integer({ min: 0, max: 0xffffffff });
+const parseValid = (bytes: Uint8Array): Packet => parsePacket(bytes) as Packet;
+const anyUint16 = fc.integer({ min: 0, max: 0xffff });
+const anyUint32 = fc.integer({ min: 0, max: 0xffffffff });
 
 describe("addresses", () => {
   test("[TL-22] are read in every spelling, and nothing else is", () => {
-    expect(addressText(ends.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
-    expect(addressText(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
+    expect(formatIp6(addresses.source)).toBe("fd7a:115c:a1e0:0000:0000:0000:0000:0001");
+    expect(formatIp6(parseAddress("::"))).toBe(`${"0000:".repeat(7)}0000`);
     for (const text of ["", "1:2:3", "1:2:3:4:5:6:7:8:9", "g::", "1::2::3::4::5::6::7::8", "12345::"]) {
       expect(() => parseAddress(text)).toThrow(RangeError);
     }
@@ -35,24 +35,24 @@ describe("addresses", () => {
 
 describe("segments", () => {
   test("[TL-22] of any content are read as they were made", () => {
-    const blocks = fc.array(fc.record({ from: long, to: long }), { maxLength: 4 });
+    const blocks = fc.array(fc.record({ from: anyUint32, to: anyUint32 }), { maxLength: 4 });
     const data = fc.uint8Array({ maxLength: 1_220 });
     fc.assert(
       fc.property(
-        word,
-        word,
-        long,
-        long,
-        word,
+        anyUint16,
+        anyUint16,
+        anyUint32,
+        anyUint32,
+        anyUint16,
         blocks,
         data,
         (sourcePort, targetPort, seq, ack, window, blocks, data) => {
           const packet = encodeSegment(
-            { ...ends, sourcePort, targetPort },
+            { ...addresses, sourcePort, targetPort },
             { seq, ack, window, blocks, data, flags: FLAG.ack },
           );
-          expect(checksum(packet)).toBe(0);
-          expect(parseSegment(parsed(packet).payload)).toEqual({
+          expect(computePacketChecksum(packet)).toBe(0);
+          expect(parseSegment(parseValid(packet).payload)).toEqual({
             sourcePort,
             targetPort,
             seq,
@@ -80,10 +80,10 @@ describe("segments", () => {
       { mss: 1_220, scale: undefined, mayBlocks: false, large: 65_000 },
     ]) {
       const packet = encodeSegment(
-        { ...ends, sourcePort: 1, targetPort: 2 },
+        { ...addresses, sourcePort: 1, targetPort: 2 },
         { seq: 3, ack: 4, flags: FLAG.syn, window: 5, syn },
       );
-      expect(parseSegment(parsed(packet).payload)).toMatchObject({ ...syn, seq: 3, ack: 4, blocks: [] });
+      expect(parseSegment(parseValid(packet).payload)).toMatchObject({ ...syn, seq: 3, ack: 4, blocks: [] });
     }
   });
 
@@ -104,37 +104,37 @@ describe("segments", () => {
 describe("datagrams and pings", () => {
   test("[TL-22] datagrams are read as they were made; with a wrong checksum or length they are released", () => {
     fc.assert(
-      fc.property(word, word, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
-        const packet = encodeDatagram(ends, { sourcePort, targetPort, data });
-        expect(parseDatagram(parsed(packet))).toEqual({ sourcePort, targetPort, data });
+      fc.property(anyUint16, anyUint16, fc.uint8Array({ maxLength: 1_200 }), (sourcePort, targetPort, data) => {
+        const packet = encodeDatagram(addresses, { sourcePort, targetPort, data });
+        expect(parseDatagram(parseValid(packet))).toEqual({ sourcePort, targetPort, data });
         packet[40] = (packet[40] as number) ^ 1;
-        expect(parseDatagram(parsed(packet))).toBeUndefined();
+        expect(parseDatagram(parseValid(packet))).toBeUndefined();
       }),
     );
-    expect(parseDatagram(parsed(newPacket(PROTOCOL.udp, ends, 7)))).toBeUndefined();
+    expect(parseDatagram(parseValid(createPacket(PROTOCOL.udp, addresses, 7)))).toBeUndefined();
   });
 
   test("[TL-22] an ICMPv6 echo as the system's ping sends it returns to its sender; padding is no part of it", () => {
-    const request = newPacket(PROTOCOL.icmp, ends, 16);
+    const request = createPacket(PROTOCOL.icmp, addresses, 16);
     request.set(hex("80 00 0000 1234 0001 6162636465666768"), 40);
-    new DataView(request.buffer).setUint16(42, checksum(request));
-    const answer = parsed(pong(parsed(Buffer.concat([request, new Uint8Array(8)]))) as Uint8Array);
-    expect(addressText(answer.target)).toBe(addressText(ends.source));
-    expect(checksum(answer.bytes)).toBe(0);
+    new DataView(request.buffer).setUint16(42, computePacketChecksum(request));
+    const answer = parseValid(encodePong(parseValid(Buffer.concat([request, new Uint8Array(8)]))) as Uint8Array);
+    expect(formatIp6(answer.target)).toBe(formatIp6(addresses.source));
+    expect(computePacketChecksum(answer.bytes)).toBe(0);
     expect([answer.payload[0], Buffer.from(answer.payload.subarray(4)).toString("hex")]).toEqual([
       129,
       "123400016162636465666768",
     ]);
     request[50] = 0;
-    expect(pong(parsed(request))).toBeUndefined();
+    expect(encodePong(parseValid(request))).toBeUndefined();
   });
 
   test("[TL-22] a TSMP ping returns with its id", () => {
     const id = hex("0102030405060708");
-    const answer = parsed(pong(parsed(ping(ends, id))) as Uint8Array);
-    expect(pongId(answer)).toBe("0102030405060708");
+    const answer = parseValid(encodePong(parseValid(encodePing(addresses, id))) as Uint8Array);
+    expect(parsePongId(answer)).toBe("0102030405060708");
     expect(answer.payload).toHaveLength(11);
-    expect(pong(answer)).toBeUndefined();
-    expect(pongId(parsed(ping(ends, id)))).toBeUndefined();
+    expect(encodePong(answer)).toBeUndefined();
+    expect(parsePongId(parseValid(encodePing(addresses, id)))).toBeUndefined();
   });
 });

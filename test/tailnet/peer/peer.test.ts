@@ -5,7 +5,7 @@ import { forFile } from "#test/support/for-file.ts";
 import { describeInside, testInside as test } from "#test/support/inside.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
-import { clientPeer, seededWorld } from "./world.ts";
+import { clientPeer, openSeededWorld } from "./world.ts";
 
 const server = await forFile(startTestServer());
 
@@ -14,7 +14,7 @@ const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
 
 describeInside("an agent's peer", () => {
   test("[TL-27] is dialled on any port, through coordinator and relay; where nothing listens it refuses", async () => {
-    await using world = await seededWorld(server);
+    await using world = await openSeededWorld(server);
     const { client, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 8_080);
     await connection.write(bytes("hello"));
@@ -26,14 +26,14 @@ describeInside("an agent's peer", () => {
   });
 
   test("[TL-27] answers pings through the tunnel", async () => {
-    await using world = await seededWorld(server);
+    await using world = await openSeededWorld(server);
     const took = await world.client.peer.ping(world.seeded.agent_id, 5_000);
     expect(took).toBeGreaterThan(0);
     expect(took).toBeLessThan(5_000);
   });
 
   test("[TL-27] carries megabytes both ways at once, whole", async () => {
-    await using world = await seededWorld(server);
+    await using world = await openSeededWorld(server);
     const connection = await world.client.peer.dial(world.seeded.agent_id, 80);
     const block = crypto.getRandomValues(new Uint8Array(65_536));
     const [there, back] = [new Bun.CryptoHasher("sha1"), new Bun.CryptoHasher("sha1")];
@@ -50,28 +50,28 @@ describeInside("an agent's peer", () => {
   }, 30_000);
 
   test("[TL-28] keeps what runs when the coordinator goes away and returns, on either side", async () => {
-    await using world = await seededWorld(server);
+    await using world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
-    const says = async (words: string): Promise<void> => {
+    const expectEcho = async (words: string): Promise<void> => {
       await connection.write(bytes(words));
       expect(text(await connection.read())).toBe(words);
     };
-    await says("before");
+    await expectEcho("before");
     await agent.lose();
-    await says("without the agent's");
+    await expectEcho("without the agent's");
     await client.lose();
-    await says("without either");
+    await expectEcho("without either");
     await agent.again();
     await client.again();
-    await says("after");
+    await expectEcho("after");
     await (await client.peer.dial(seeded.agent_id, 81)).end();
   });
 });
 
 describeInside("access that ends", () => {
   const access = async () => {
-    const world = await seededWorld(server);
+    const world = await openSeededWorld(server);
     const { client, agent, seeded } = world;
     const connection = await client.peer.dial(seeded.agent_id, 80);
     await connection.write(bytes("in"));

@@ -2,7 +2,7 @@
 import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { NetworkPeer, type NetworkPeerOptions } from "#src/tailnet/peer/network-peer.ts";
-import { agentAddressBytes, clientAddress } from "#src/tailnet/peer/node.ts";
+import { createClientAddress, toAgentAddressBytes } from "#src/tailnet/peer/node.ts";
 import { RelayLink } from "#src/tailnet/peer/relay-link.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { seedAgent } from "#test/support/seed.ts";
@@ -15,7 +15,7 @@ export const clientPath = (agent_id: string): string => `/api/v2/workspaceagents
 type Role = Pick<NetworkPeerOptions, "role" | "addresses" | "accept" | "datagram">;
 
 /** A peer that has joined with this token; `again` reconnects it. */
-export const joined = async (server: TestServer, path: string, token: string, role: Role) => {
+export const joinPeer = async (server: TestServer, path: string, token: string, role: Role) => {
   const peer = new NetworkPeer({
     ...role,
     clock: systemClock,
@@ -63,21 +63,21 @@ const echo = (connection: TcpConnection, port: number): void => {
 };
 
 export const agentPeer = (server: TestServer, seeded: { agent_id: string; agent_token: string }) =>
-  joined(server, AGENT_PATH, seeded.agent_token, {
+  joinPeer(server, AGENT_PATH, seeded.agent_token, {
     role: "agent",
-    addresses: agentAddressBytes(seeded.agent_id),
+    addresses: toAgentAddressBytes(seeded.agent_id),
     accept: echo,
     datagram: (_from, { data }, answer) => answer(data.toReversed()),
   });
 
 export const clientPeer = (server: TestServer, agent_id: string, token: string, path = clientPath(agent_id)) =>
-  joined(server, path, token, {
+  joinPeer(server, path, token, {
     role: "client",
-    addresses: [clientAddress()],
+    addresses: [createClientAddress()],
     accept: (connection) => connection.reset("a client offers nothing"),
   });
 
-export const seededWorld = async (server: TestServer) => {
+export const openSeededWorld = async (server: TestServer) => {
   const seeded = await seedAgent(server);
   const agent = await agentPeer(server, seeded);
   const client = await clientPeer(server, seeded.agent_id, seeded.owner_token);

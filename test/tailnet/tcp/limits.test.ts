@@ -1,26 +1,26 @@
 // The resources that one peer can use: connections, half-open connections, unread bytes. And the response where nothing listens.
 import { expect, test } from "bun:test";
-import { newPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
+import { createPacket, type Packet, PROTOCOL, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { encodeSegment, FLAG, parseSegment } from "#src/tailnet/packets/segment.ts";
 import { MAX_CONNECTIONS, MAX_HELD, MAX_OPENING } from "#src/tailnet/tcp/stack.ts";
-import { CLIENT, SERVER, stacks } from "./pair.ts";
+import { CLIENT, makeStacks, SERVER } from "./pair.ts";
 
 const syn = (port: number, flags: number = FLAG.syn, data?: Uint8Array): Packet => {
   const ends = { source: CLIENT, target: SERVER, sourcePort: port, targetPort: 80 };
   const options = flags & FLAG.syn ? { mss: 1_220, scale: 6, mayBlocks: true } : undefined;
   return parsePacket(encodeSegment(ends, { seq: 7, ack: 9, flags, window: 1_000, syn: options, data })) as Packet;
 };
-const answers = (world: ReturnType<typeof stacks>) =>
+const listFlags = (world: ReturnType<typeof makeStacks>) =>
   world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.flags);
 
 test("[TL-26] nothing is answered to a connection before it is accepted; one that is refused hears so", async () => {
-  const world = stacks({ accept: (connection) => connection.reset("nothing listens there") });
+  const world = makeStacks({ accept: (connection) => connection.reset("nothing listens there") });
   await expect(world.connect()).rejects.toMatchObject({ failure: "refused" });
   expect(world.server.figures.connections).toBe(0);
 });
 
 test("[TL-26] a connection that is not accepted is refused after 30 seconds", async () => {
-  const world = stacks({ accept: () => {} });
+  const world = makeStacks({ accept: () => {} });
   const connecting = world.client.connect({ source: CLIENT, target: SERVER }, 80);
   await expect(world.sim.until(connecting)).rejects.toThrow();
   expect(world.sim.monotonic()).toBeGreaterThan(29_000);
@@ -29,7 +29,7 @@ test("[TL-26] a connection that is not accepted is refused after 30 seconds", as
 });
 
 test("[TL-26] a flood of connections that are never opened holds no more than its bound, and ends", async () => {
-  const world = stacks();
+  const world = makeStacks();
   world.become({ loss: 1 });
   for (let port = 1_000; port < 21_000; port += 1) world.server.push(syn(port));
   expect(world.server.figures.connections).toBe(MAX_OPENING);
@@ -38,7 +38,7 @@ test("[TL-26] a flood of connections that are never opened holds no more than it
 });
 
 test("[TL-26] beyond so many connections the next are refused; a segment of none is answered with a reset", async () => {
-  const world = stacks();
+  const world = makeStacks();
   for (let i = 0; i < MAX_CONNECTIONS; i += 1) await world.connect();
   expect(world.accepted).toHaveLength(MAX_CONNECTIONS);
   await expect(world.connect()).rejects.toMatchObject({ failure: "too_large" });
@@ -48,13 +48,13 @@ test("[TL-26] beyond so many connections the next are refused; a segment of none
   world.server.push(syn(6, FLAG.ack));
   world.server.push(syn(7, FLAG.rst));
   await world.sim.advance(5);
-  expect(answers(world)).toEqual([FLAG.rst | FLAG.ack, FLAG.rst]);
+  expect(listFlags(world)).toEqual([FLAG.rst | FLAG.ack, FLAG.rst]);
   world.server.close("gone");
   expect(world.server.figures.connections).toBe(0);
 }, 30_000);
 
-test("[TL-26] what nobody reads is bounded over all connections, also where it comes in crumbs", async () => {
-  const world = stacks({ faults: { delay: 0.1 } });
+test("[TL-26] unread data is bounded over all connections, also when it arrives in tiny segments", async () => {
+  const world = makeStacks({ faults: { delay: 0.1 } });
   for (let i = 0; i < 40; i += 1) {
     const connection = await world.connect();
     connection.write(new Uint8Array(2_000_000)).catch(() => {});
@@ -64,7 +64,7 @@ test("[TL-26] what nobody reads is bounded over all connections, also where it c
   expect(world.server.figures.held).toBeGreaterThan(MAX_HELD / 2);
   world.server.close("gone");
   expect(world.server.figures.held).toBe(0);
-  const crumbs = stacks({ faults: { delay: 0.1 } });
+  const crumbs = makeStacks({ faults: { delay: 0.1 } });
   const connection = await crumbs.connect();
   for (let i = 0; i < 30_000; i += 1) connection.write(Uint8Array.of(i)).catch(() => {});
   await crumbs.sim.advance(2_000);
@@ -72,7 +72,7 @@ test("[TL-26] what nobody reads is bounded over all connections, also where it c
 }, 30_000);
 
 test("[TL-26] a packet that is no segment is released", () => {
-  const world = stacks();
-  world.server.push(parsePacket(newPacket(PROTOCOL.tcp, { source: CLIENT, target: SERVER }, 12)) as Packet);
+  const world = makeStacks();
+  world.server.push(parsePacket(createPacket(PROTOCOL.tcp, { source: CLIENT, target: SERVER }, 12)) as Packet);
   expect(world.server.figures.connections).toBe(0);
 });

@@ -16,7 +16,7 @@ export type StacksOptions = {
   hasLargeSegments?: boolean;
 };
 
-export const stacks = (options: StacksOptions = {}) => {
+export const makeStacks = (options: StacksOptions = {}) => {
   const sim = new Simulation();
   const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
@@ -31,11 +31,16 @@ export const stacks = (options: StacksOptions = {}) => {
   const parts = { clock: sim, random, endOfTurn: sim.endOfTurn };
   const client: TcpStack = new TcpStack({
     ...parts,
-    carry: (packet) => toServer(packet),
+    sendPacket: (packet) => toServer(packet),
     accept: (one) => one.reset(),
   });
   const { hasLargeSegments = true } = options;
-  const server: TcpStack = new TcpStack({ ...parts, carry: (packet) => toClient(packet), accept, hasLargeSegments });
+  const server: TcpStack = new TcpStack({
+    ...parts,
+    sendPacket: (packet) => toClient(packet),
+    accept,
+    hasLargeSegments,
+  });
   const into = (stack: () => TcpStack) => (bytes: Uint8Array) => {
     const packet = parsePacket(bytes);
     if (!packet) throw new Error("that is no packet");
@@ -69,7 +74,7 @@ export const stacks = (options: StacksOptions = {}) => {
   };
 };
 
-export const bytesOf = (length: number, random: () => number): Uint8Array => {
+export const randomBytes = (length: number, random: () => number): Uint8Array => {
   const bytes = new Uint8Array(length);
   for (let i = 0; i < length; i += 1) bytes[i] = random() * 256;
   return bytes;
@@ -86,4 +91,4 @@ export const readAll = async (connection: TcpConnection): Promise<{ length: numb
   return { length, sha: hasher.digest("hex") };
 };
 
-export const shaOf = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha1").update(bytes).digest("hex");
+export const sha1 = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha1").update(bytes).digest("hex");

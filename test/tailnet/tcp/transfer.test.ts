@@ -1,16 +1,16 @@
 // TCP over a network that delays, loses, duplicates and reorders: what arrives equals what was sent, and how long that takes. Time is
 // simulated.
 import { describe, expect, test } from "bun:test";
-import { IP6_HEAD, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
+import { IP6_HEADER_BYTES, type Packet, parsePacket } from "#src/tailnet/packets/ip6.ts";
 import { parseSegment } from "#src/tailnet/packets/segment.ts";
 import type { TcpConnection } from "#src/tailnet/tcp/connection.ts";
 import { LARGE_SEGMENT, MSS } from "#src/tailnet/tcp/sequence.ts";
 import type { Faults } from "../simulation.ts";
-import { bytesOf, CLIENT, readAll, SERVER, shaOf, stacks } from "./pair.ts";
+import { CLIENT, makeStacks, randomBytes, readAll, SERVER, sha1 } from "./pair.ts";
 
-type World = ReturnType<typeof stacks>;
+type World = ReturnType<typeof makeStacks>;
 
-const accepted = async ({ sim, accepted }: World, at = 0): Promise<TcpConnection> => {
+const awaitAccepted = async ({ sim, accepted }: World, at = 0): Promise<TcpConnection> => {
   while (!accepted[at]) await sim.advance(1);
   return accepted[at];
 };
@@ -23,12 +23,12 @@ const send = async (connection: TcpConnection, data: Uint8Array): Promise<void> 
 /** Sends this many bytes and returns MB per simulated second. Throws if they differ. */
 const transfer = async (world: World, size: number): Promise<number> => {
   const connection = await world.connect();
-  const data = bytesOf(size, world.random);
+  const data = randomBytes(size, world.random);
   const begun = world.sim.monotonic();
   const sent = send(connection, data);
-  const got = await world.sim.until(readAll(await accepted(world)));
+  const got = await world.sim.until(readAll(await awaitAccepted(world)));
   await world.sim.until(sent);
-  expect(got).toEqual({ length: size, sha: shaOf(data) });
+  expect(got).toEqual({ length: size, sha: sha1(data) });
   return size / 1e6 / ((world.sim.monotonic() - begun) / 1_000);
 };
 
@@ -36,17 +36,17 @@ describe("bytes", () => {
   const faults: Faults = { delay: 2, loss: 0.03, doubled: 0.03, reordered: 0.05 };
   for (let seed = 1; seed <= 12; seed += 1) {
     test(`[TL-23] arrive whole and in order both ways, whatever the network does to packets (seed ${seed})`, async () => {
-      const world = stacks({ seed, faults, hasLargeSegments: seed % 2 === 0 });
+      const world = makeStacks({ seed, faults, hasLargeSegments: seed % 2 === 0 });
       const ours = await world.connect();
-      const theirs = await accepted(world);
+      const theirs = await awaitAccepted(world);
       const [there, back] = [
-        bytesOf(60_000 + seed * 7_919, world.random),
-        bytesOf(90_000 - seed * 1_013, world.random),
+        randomBytes(60_000 + seed * 7_919, world.random),
+        randomBytes(90_000 - seed * 1_013, world.random),
       ];
       const all = Promise.all([send(ours, there), send(theirs, back), readAll(ours), readAll(theirs)]);
       const [, , gotBack, gotThere] = await world.sim.until(all);
-      expect(gotThere).toEqual({ length: there.byteLength, sha: shaOf(there) });
-      expect(gotBack).toEqual({ length: back.byteLength, sha: shaOf(back) });
+      expect(gotThere).toEqual({ length: there.byteLength, sha: sha1(there) });
+      expect(gotBack).toEqual({ length: back.byteLength, sha: sha1(back) });
       expect(await world.sim.until(Promise.all([ours.closed, theirs.closed]))).toEqual([undefined, undefined]);
       await world.sim.advance(10_000);
       expect([world.client.figures, world.server.figures]).toEqual([
@@ -57,9 +57,9 @@ describe("bytes", () => {
   }
 
   test("[TL-23] of a side that has ended still come in; a reset breaks both directions and what waits to be written", async () => {
-    const world = stacks();
+    const world = makeStacks();
     const ours = await world.connect();
-    const theirs = await accepted(world);
+    const theirs = await awaitAccepted(world);
     await ours.end();
     expect(await world.sim.until(theirs.read())).toBeUndefined();
     await world.sim.until(theirs.write(new TextEncoder().encode("still here")));
@@ -71,39 +71,39 @@ describe("bytes", () => {
   });
 
   test("[TL-23] wait while the reader takes none, for minutes, and go on once it does", async () => {
-    const world = stacks({ faults: { delay: 1 } });
+    const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
-    const theirs = await accepted(world);
-    const data = bytesOf(3_000_000, world.random);
+    const theirs = await awaitAccepted(world);
+    const data = randomBytes(3_000_000, world.random);
     const sent = send(ours, data);
     await world.sim.advance(400_000);
     expect(theirs.figures.held).toBeGreaterThan(900_000);
     expect(theirs.figures.held).toBeLessThan(1_500_000);
-    expect((await world.sim.until(readAll(theirs))).sha).toBe(shaOf(data));
+    expect((await world.sim.until(readAll(theirs))).sha).toBe(sha1(data));
     await world.sim.until(sent);
   });
 });
 
 describe("segments", () => {
   const largest = ({ carried }: World): number =>
-    Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEAD - 20));
+    Math.max(...carried.map(({ byteLength }) => byteLength - IP6_HEADER_BYTES - 20));
   const fast: Faults = { delay: 0.5, rate: 40_000, queue: 4_000_000 };
 
   test("[TL-32] between two peers of ours are large on a fast way, and as everyone's on a slow one", async () => {
-    const world = stacks({ faults: fast });
+    const world = makeStacks({ faults: fast });
     await transfer(world, 20_000_000);
     expect(largest(world)).toBe(LARGE_SEGMENT);
     expect(world.carried.length).toBeLessThan(20_000_000 / MSS / 2);
-    const slow = stacks({ faults: { delay: 1, rate: 500, queue: 200_000 } });
+    const slow = makeStacks({ faults: { delay: 1, rate: 500, queue: 200_000 } });
     await transfer(slow, 500_000);
     expect(largest(slow)).toBeLessThan(5 * MSS);
   });
 
   test("[TL-32] are no larger than others' with a peer that does not say it takes larger ones, whoever dials", async () => {
-    const dialled = stacks({ faults: fast, hasLargeSegments: false });
+    const dialled = makeStacks({ faults: fast, hasLargeSegments: false });
     await transfer(dialled, 5_000_000);
     expect(largest(dialled)).toBe(MSS);
-    const world = stacks({ faults: fast, hasLargeSegments: false });
+    const world = makeStacks({ faults: fast, hasLargeSegments: false });
     const connecting = world.server.connect({ source: SERVER, target: CLIENT }, 80);
     await expect(world.sim.until(connecting)).rejects.toThrow();
     const flags = world.carried.map((bytes) => parseSegment((parsePacket(bytes) as Packet).payload)?.large);
@@ -113,32 +113,32 @@ describe("segments", () => {
 
 describe("a network that", () => {
   test("[TL-24] is clear is filled; about five milliseconds of queue stand on it", async () => {
-    const world = stacks({ faults: { delay: 0.5, rate: 40_000, queue: 4_000_000 } });
+    const world = makeStacks({ faults: { delay: 0.5, rate: 40_000, queue: 4_000_000 } });
     expect(await transfer(world, 20_000_000)).toBeGreaterThan(35);
     expect((await world.connect()).figures.rtt).toBeLessThan(12);
   });
 
   test("[TL-25] loses 2 % in each direction still carries more than 10 MB/s", async () => {
-    const world = stacks({ faults: { delay: 0.5, loss: 0.02, rate: 40_000, queue: 4_000_000 } });
+    const world = makeStacks({ faults: { delay: 0.5, loss: 0.02, rate: 40_000, queue: 4_000_000 } });
     expect(await transfer(world, 10_000_000)).toBeGreaterThan(10);
   });
 
   test("[TL-24] is far away is filled, too", async () => {
     expect(
-      await transfer(stacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } }), 20_000_000),
+      await transfer(makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } }), 20_000_000),
     ).toBeGreaterThan(7);
   });
 
   test("[TL-25] has room for few packets only costs few of them", async () => {
-    const world = stacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
+    const world = makeStacks({ faults: { delay: 1, rate: 5_000, queue: 20_000 } });
     expect(await transfer(world, 5_000_000)).toBeGreaterThan(4);
     expect(world.carried.length).toBeLessThan((5_000_000 / 1_220) * 2.2);
   });
 
-  test("[TL-24] delays an echo alongside a bulk by a few milliseconds only, fewer than the bulk alone would, and is filled all the same", async () => {
-    const world = stacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
+  test("[TL-24] delays an echo during a bulk transfer by a few milliseconds only, and is still fully used", async () => {
+    const world = makeStacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const bulk = await world.connect();
-    const sink = await accepted(world);
+    const sink = await awaitAccepted(world);
     let [hasEnded, drained] = [false, 0];
     const sending = (async () => {
       while (!hasEnded) await bulk.write(new Uint8Array(65_536));
@@ -150,7 +150,7 @@ describe("a network that", () => {
     await world.sim.advance(1_000);
     const alone = bulk.figures.rtt;
     const ours = await world.connect();
-    const theirs = await accepted(world, 1);
+    const theirs = await awaitAccepted(world, 1);
     const times: number[] = [];
     const [began, before] = [world.sim.monotonic(), drained];
     for (let i = 0; i < 200; i += 1) {
@@ -175,15 +175,15 @@ describe("a network that", () => {
     await world.sim.until(Promise.all([sending, draining]));
   });
 
-  test("[TL-24] is filled alongside a connection that began with a word and went on with bulk", async () => {
-    const world = stacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
+  test("[TL-24] is fully used next to a connection that started with one word and continued with bulk data", async () => {
+    const world = makeStacks({ faults: { delay: 0.5, rate: 20_000, queue: 4_000_000 } });
     const first = await world.connect();
-    const drained = readAll(await accepted(world));
+    const drained = readAll(await awaitAccepted(world));
     await first.write(Uint8Array.of(1));
     await world.sim.until(first.write(new Uint8Array(200_000)));
     await world.sim.advance(50);
     const second = await world.connect();
-    const other = readAll(await accepted(world, 1));
+    const other = readAll(await awaitAccepted(world, 1));
     const sent = send(second, new Uint8Array(12_000_000));
     await world.sim.advance(300);
     expect(second.figures.rtt).toBeGreaterThan(4);
@@ -191,14 +191,14 @@ describe("a network that", () => {
   });
 
   test("[TL-24] is far away is filled while someone types, too; who types on a thousand connections costs no more", async () => {
-    const world = stacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } });
+    const world = makeStacks({ faults: { delay: 40, rate: 10_000, queue: 1_000_000 } });
     const words: TcpConnection[] = [];
     for (let i = 0; i < 900; i += 1) words.push(await world.connect());
     const typing = world.sim.every(200, () => {
       for (const one of words) void one.write(Uint8Array.of(1)).catch(() => {});
     });
     const bulk = await world.connect();
-    const sink = await accepted(world, 900);
+    const sink = await awaitAccepted(world, 900);
     const begun = world.sim.monotonic();
     const sent = send(bulk, new Uint8Array(20_000_000));
     await world.sim.until(readAll(sink));
@@ -208,9 +208,9 @@ describe("a network that", () => {
   });
 
   test("[TL-25] loses the last of what was sent has it sent again within a moment", async () => {
-    const world = stacks({ faults: { delay: 1 } });
+    const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
-    const theirs = await accepted(world);
+    const theirs = await awaitAccepted(world);
     await ours.write(Uint8Array.of(1));
     await world.sim.until(theirs.read());
     await world.sim.advance(100);
@@ -224,9 +224,9 @@ describe("a network that", () => {
   });
 
   test("[TL-33] returns is used immediately, whichever side has something to say", async () => {
-    const world = stacks({ faults: { delay: 1 } });
+    const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
-    const theirs = await accepted(world);
+    const theirs = await awaitAccepted(world);
     for (const [from, to] of [
       [ours, theirs],
       [theirs, ours],
@@ -243,9 +243,9 @@ describe("a network that", () => {
   });
 
   test("[TL-23] goes away breaks what waits for it after some minutes, and not before", async () => {
-    const world = stacks({ faults: { delay: 1 } });
+    const world = makeStacks({ faults: { delay: 1 } });
     const ours = await world.connect();
-    await accepted(world);
+    await awaitAccepted(world);
     world.become({ loss: 1 });
     await ours.write(Uint8Array.of(1));
     await world.sim.advance(120_000);
@@ -257,7 +257,7 @@ describe("a network that", () => {
 test("[TL-25] a peer that does not report what has arrived is served as well, by repeated acknowledgements", async () => {
   const { FLAG, encodeSegment } = await import("#src/tailnet/packets/segment.ts");
   // Removes the SACK-permitted option from both SYNs in transit.
-  const world = stacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });
+  const world = makeStacks({ faults: { delay: 1, loss: 0.01, rate: 20_000, queue: 1_000_000 } });
   const push = world.server.push.bind(world.server);
   world.server.push = (packet) => {
     const segment = parseSegment(packet.payload);

@@ -1,21 +1,21 @@
 // Under load, only peers that can receive at their source address get a response. Also the counter window.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { FREE_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
-import { ReplayWindow, WINDOW } from "#src/tailnet/wireguard/session.ts";
+import { MAX_UNLOADED_PER_SECOND } from "#src/tailnet/wireguard/load.ts";
+import { REPLAY_WINDOW, ReplayWindow } from "#src/tailnet/wireguard/session.ts";
 import { Simulation } from "../simulation.ts";
-import { tunnels, typesOf } from "./tunnels.ts";
+import { makeTunnels, messageTypes } from "./tunnels.ts";
 
 test("[TL-20] a host under load answers with a cookie, and a peer that returns with it gets its handshake", async () => {
-  const { sim, hosts, sent, say, got, ends } = tunnels();
-  for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
+  const { sim, hosts, sent, say, got, ends } = makeTunnels();
+  for (let i = 0; i <= MAX_UNLOADED_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   // The load continues.
   const load = sim.every(100, () => {
-    for (let i = 0; i <= FREE_PER_SECOND; i += 1) hosts.b.isUnderLoad();
+    for (let i = 0; i <= MAX_UNLOADED_PER_SECOND; i += 1) hosts.b.isUnderLoad();
   });
   say("a", "patience");
   await sim.advance(1_000);
-  expect(typesOf(sent.b)).toEqual([3]);
+  expect(messageTypes(sent.b)).toEqual([3]);
   expect(sent.b[0]?.byteLength).toBe(64);
   await sim.advance(6_000);
   expect(got.b).toEqual(["patience"]);
@@ -24,12 +24,12 @@ test("[TL-20] a host under load answers with a cookie, and a peer that returns w
 });
 
 test("[TL-20] a cookie is for one address and two minutes, and one that is altered is not taken", async () => {
-  const { sim, hosts, sent, say } = tunnels();
+  const { sim, hosts, sent, say } = makeTunnels();
   say("a", "one");
   const [initiation] = sent.a as [Uint8Array];
   const { cookies } = hosts.b;
   const [own, other] = [hosts.a.key.public, hosts.b.key.public];
-  expect(cookies.knows(initiation, 116, own)).toBe(false);
+  expect(cookies.hasMac2(initiation, 116, own)).toBe(false);
   const { CookieJar, MacKeys, writeMacs } = await import("#src/tailnet/wireguard/macs.ts");
   const keys = new MacKeys(hosts.b.key.public);
   const jar = new CookieJar(sim, keys);
@@ -37,12 +37,12 @@ test("[TL-20] a cookie is for one address and two minutes, and one that is alter
   const altered = reply.slice();
   altered[40] = (altered[40] as number) ^ 1;
   const mac1 = initiation.slice(116, 132);
-  expect([jar.take(altered, mac1), jar.fresh]).toEqual([false, undefined]);
-  expect(jar.take(reply, mac1)).toBe(true);
+  expect([jar.consumeReply(altered, mac1), jar.fresh]).toEqual([false, undefined]);
+  expect(jar.consumeReply(reply, mac1)).toBe(true);
   writeMacs(initiation, 116, keys, jar.fresh);
-  expect([cookies.knows(initiation, 116, own), cookies.knows(initiation, 116, other)]).toEqual([true, false]);
+  expect([cookies.hasMac2(initiation, 116, own), cookies.hasMac2(initiation, 116, other)]).toEqual([true, false]);
   await sim.advance(121_000);
-  expect([jar.fresh, cookies.knows(initiation, 116, own)]).toEqual([undefined, false]);
+  expect([jar.fresh, cookies.hasMac2(initiation, 116, own)]).toEqual([undefined, false]);
 });
 
 test("[TL-19] the window takes each counter once, and none that is too old, in whatever order they come", () => {
@@ -52,7 +52,7 @@ test("[TL-19] the window takes each counter once, and none that is too old, in w
       const seen = new Set<number>();
       let highest = -1;
       for (const counter of counters) {
-        const isFresh = !seen.has(counter) && (counter > highest || highest - counter < WINDOW);
+        const isFresh = !seen.has(counter) && (counter > highest || highest - counter < REPLAY_WINDOW);
         if (window.isFresh(counter) !== isFresh) return false;
         if (isFresh) window.mark(counter);
         seen.add(counter);
@@ -67,8 +67,8 @@ test("[TL-20] the load is over a second after the last flood", async () => {
   const sim = new Simulation();
   const { HandshakeLoad } = await import("#src/tailnet/wireguard/load.ts");
   const load = new HandshakeLoad(sim);
-  for (let i = 0; i < FREE_PER_SECOND; i += 1) expect(load.add()).toBe(false);
-  expect(load.add()).toBe(true);
+  for (let i = 0; i < MAX_UNLOADED_PER_SECOND; i += 1) expect(load.countInitiation()).toBe(false);
+  expect(load.countInitiation()).toBe(true);
   await sim.advance(2_100);
-  expect(load.add()).toBe(false);
+  expect(load.countInitiation()).toBe(false);
 });

@@ -1,16 +1,16 @@
 // WireGuard between two ends on a controlled clock: keys are created, used, renewed and discarded as in the whitepaper.
 import { describe, expect, test } from "bun:test";
-import { tunnels, typesOf } from "./tunnels.ts";
+import { makeTunnels, messageTypes } from "./tunnels.ts";
 
 describe("a handshake", () => {
   test("[TL-19] is begun by what is to be sent, which waits for it; the responder sends nothing before the initiator has", async () => {
-    const { sim, say, got, sent, ends } = tunnels();
+    const { sim, say, got, sent, ends } = makeTunnels();
     say("a", "one");
     say("a", "two");
     await sim.advance(10);
     expect(got.b).toEqual(["one", "two"]);
-    expect(typesOf(sent.a)).toEqual([1, 4, 4]);
-    expect(typesOf(sent.b)).toEqual([2]);
+    expect(messageTypes(sent.a)).toEqual([1, 4, 4]);
+    expect(messageTypes(sent.b)).toEqual([2]);
     say("b", "and back");
     await sim.advance(10);
     expect(got.a).toEqual(["and back"]);
@@ -19,7 +19,7 @@ describe("a handshake", () => {
 
   test("[TL-19] works when both begin immediately, and over a network that loses, doubles and reorders", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
-      const world = tunnels({ seed, faults: { delay: 3, loss: 0.2, doubled: 0.2, reordered: 0.3 } });
+      const world = makeTunnels({ seed, faults: { delay: 3, loss: 0.2, doubled: 0.2, reordered: 0.3 } });
       world.say("a", "hello");
       world.say("b", "hello");
       await world.sim.advance(60_000);
@@ -39,8 +39,8 @@ describe("a handshake", () => {
   });
 
   test("[TL-19] of someone else, an old one again, or an altered one is not answered", async () => {
-    const world = tunnels();
-    const other = tunnels({ seed: 9 });
+    const world = makeTunnels();
+    const other = makeTunnels({ seed: 9 });
     world.say("a", "one");
     await world.sim.advance(10);
     const [initiation] = world.sent.a as [Uint8Array];
@@ -58,15 +58,15 @@ describe("a handshake", () => {
     other.ends.a.send(Uint8Array.of(1));
     world.ends.a.push(other.sent.a[0] as Uint8Array);
     await world.sim.advance(10);
-    expect(typesOf(world.sent.b).filter((type) => type === 2)).toEqual([]);
+    expect(messageTypes(world.sent.b).filter((type) => type === 2)).toEqual([]);
     expect(world.ends.b.handshakes).toBe(1);
   });
 
   test("[TL-21] is tried again every five seconds, and given up after ninety; what waited is released", async () => {
-    const { sim, say, sent, got, become } = tunnels({ faults: { loss: 1 } });
+    const { sim, say, sent, got, become } = makeTunnels({ faults: { loss: 1 } });
     say("a", "lost");
     await sim.advance(200_000);
-    const tries = typesOf(sent.a).length;
+    const tries = messageTypes(sent.a).length;
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(19);
     become({});
@@ -78,7 +78,7 @@ describe("a handshake", () => {
 
 describe("data", () => {
   test("[TL-19] comes out once: replayed, altered and forged packets do not", async () => {
-    const { sim, say, sent, got, ends } = tunnels();
+    const { sim, say, sent, got, ends } = makeTunnels();
     say("a", "one");
     await sim.advance(10);
     const packet = sent.a.at(-1) as Uint8Array;
@@ -94,7 +94,7 @@ describe("data", () => {
 
 describe("keys", () => {
   test("[TL-21] are renewed by the initiator after 120 s of use, and refused after 180 s", async () => {
-    const { sim, say, ends, got } = tunnels();
+    const { sim, say, ends, got } = makeTunnels();
     say("a", "0 s");
     await sim.advance(100_000);
     say("a", "100 s");
@@ -113,7 +113,7 @@ describe("keys", () => {
   });
 
   test("[TL-21] of a session that never rests are renewed without losing a packet, for an hour", async () => {
-    const { sim, say, ends, got } = tunnels({ faults: { delay: 20 } });
+    const { sim, say, ends, got } = makeTunnels({ faults: { delay: 20 } });
     for (let i = 0; i < 3_600; i += 1) {
       say(i % 2 ? "a" : "b", String(i));
       await sim.advance(1_000);
@@ -124,7 +124,7 @@ describe("keys", () => {
   }, 30_000);
 
   test("[TL-21] that the peer has forgotten are recreated after fifteen seconds without an answer", async () => {
-    const { sim, say, ends, got, become } = tunnels();
+    const { sim, say, ends, got, become } = makeTunnels();
     say("a", "one");
     await sim.advance(1_000);
     become({ loss: 1 });
@@ -139,12 +139,12 @@ describe("keys", () => {
   });
 
   test("[TL-21] one that only receives says that it is there after ten seconds", async () => {
-    const { sim, say, sent } = tunnels();
+    const { sim, say, sent } = makeTunnels();
     say("a", "one");
     await sim.advance(9_000);
-    expect(typesOf(sent.b)).toEqual([2]);
+    expect(messageTypes(sent.b)).toEqual([2]);
     await sim.advance(3_000);
-    expect(typesOf(sent.b)).toEqual([2, 4]);
+    expect(messageTypes(sent.b)).toEqual([2, 4]);
     expect(sent.b.at(-1)?.byteLength).toBe(32);
   });
 });

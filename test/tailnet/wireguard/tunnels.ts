@@ -1,5 +1,5 @@
 // Two ends of a tunnel over a simulated network.
-import { keyPair } from "#src/tailnet/box.ts";
+import { createKeyPair } from "#src/tailnet/box.ts";
 import { HandshakeLoad } from "#src/tailnet/wireguard/load.ts";
 import { CookieIssuer, MacKeys } from "#src/tailnet/wireguard/macs.ts";
 import { Tai64n } from "#src/tailnet/wireguard/stamps.ts";
@@ -7,8 +7,8 @@ import { Tunnel, type TunnelHost } from "#src/tailnet/wireguard/tunnel.ts";
 import { randomFrom } from "#test/support/random.ts";
 import { type Faults, link, Simulation } from "../simulation.ts";
 
-export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
-  const key = keyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 37 + i * 11) % 256));
+export const makeHost = (clock: Simulation, seed: number): TunnelHost => {
+  const key = createKeyPair(Uint8Array.from({ length: 32 }, (_, i) => (seed * 37 + i * 11) % 256));
   const load = new HandshakeLoad(clock);
   return {
     key,
@@ -16,16 +16,16 @@ export const hostOf = (clock: Simulation, seed: number): TunnelHost => {
     random: randomFrom(seed),
     stamps: new Tai64n(clock),
     cookies: new CookieIssuer(clock, new MacKeys(key.public)),
-    isUnderLoad: () => load.add(),
+    isUnderLoad: () => load.countInitiation(),
   };
 };
 
 /** Ends `a` and `b`; what each sent and received. Both tick every second. */
-export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
+export const makeTunnels = (options: { faults?: Faults; seed?: number } = {}) => {
   const sim = new Simulation();
   const random = randomFrom(options.seed ?? 1);
   let faults = options.faults ?? {};
-  const hosts = { a: hostOf(sim, 1), b: hostOf(sim, 2) };
+  const hosts = { a: makeHost(sim, 1), b: makeHost(sim, 2) };
   const got = { a: [] as string[], b: [] as string[] };
   const sent = { a: [] as Uint8Array[], b: [] as Uint8Array[] };
   const end = (own: "a" | "b", other: "a" | "b"): Tunnel => {
@@ -67,4 +67,5 @@ export const tunnels = (options: { faults?: Faults; seed?: number } = {}) => {
 };
 
 /** Returns the types of messages, from their first byte. */
-export const typesOf = (messages: readonly Uint8Array[]): number[] => messages.map((message) => message[0] as number);
+export const messageTypes = (messages: readonly Uint8Array[]): number[] =>
+  messages.map((message) => message[0] as number);

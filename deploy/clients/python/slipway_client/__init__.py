@@ -1,4 +1,4 @@
-"""The client of a Slipway server: ``Slipway(url, token)``."""
+"""A client for a Slipway server: ``Slipway(url, token)``."""
 
 from . import schema
 from .client import Slipway

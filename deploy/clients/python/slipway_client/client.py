@@ -1,4 +1,4 @@
-"""The client: a method for each operation of the API, and streams that go on where they were when a connection is lost."""
+"""The client: a method for each operation of the API, and streams that resume where they were after a lost connection."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .events import ConnectionLost, read_events
 from .operations import Operation, Operations
 from .schema import ChatEvent, ProvisionerJobLog
 
-# The server was busy or restarting, or a proxy in front of it did not reach it; 0 is a connection that was lost.
-_PASSING = {0, 429, 502, 503, 504}
-_FIRST_PAUSE = 0.25
-_LONGEST_OWN_PAUSE = 15.0
-# The server sends something at least each 15 s. After this long without a byte the connection of a stream is taken for lost.
-_SILENCE = 45.0
-# A connection that lasted this long counts as a good one: the next failure is the first again.
-_STEADY = 5.0
+# The server was busy or restarting, or a proxy could not reach it; 0 is a lost connection.
+_RETRYABLE_STATUSES = {0, 429, 502, 503, 504}
+_BASE_DELAY = 0.25
+_MAX_DELAY = 15.0
+# The server sends something at least every 15 s. After this long without a byte, a stream's connection is considered lost.
+_IDLE_TIMEOUT = 45.0
+# A connection that lasted this long was stable: the count of failures starts again.
+_STABLE_SECONDS = 5.0
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A redirect elsewhere would take the token along."""
+    """Rejects redirects to other hosts, which would receive the token."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -39,9 +39,9 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class Slipway(Operations):
-    """A server and its caller. Each operation of the API is a method, such as ``create_workspace``; all of them raise SlipwayError.
+    """A client for one server, with one token. Each operation of the API is a method, such as ``create_workspace``; all raise SlipwayError.
 
-    ``token`` is an API token; without one only public operations answer. ``headers`` go with every request. A failed request is sent again up to
+    ``token`` is an API token; without it, only public operations work. ``headers`` are sent with every request. A failed request is retried up to
     ``retries`` times if that is safe, after a pause of at most ``max_pause`` seconds; one try may take ``timeout`` seconds between two
     pieces of the answer. A stream tries for ``reconnect`` seconds to connect again before it fails.
     """
@@ -68,16 +68,16 @@ class Slipway(Operations):
         self._opener = opener or build_opener(_NoRedirects)
 
     def follow_chat(self, chat: str, *, after_id: int = 0) -> Iterator[ChatEvent]:
-        """Yields the events of a chat: first the messages after ``after_id`` and the state as it is, then every change.
+        """Yields the events of a chat: first the messages after ``after_id`` and the current state, then every change.
 
-        When the connection is lost it goes on after the last message. If that message was removed in the meantime, ``history_reset`` comes
-        first and then all messages. Parts of an unfinished answer begin again after ``preview_reset``.
+        After a lost connection, it resumes after the last message. If that message was removed meanwhile, it yields ``history_reset``
+        and then all messages. The parts of an unfinished answer are repeated after ``preview_reset``.
         """
         last = after_id
         due: list[ChatEvent] = []
 
         def is_current() -> bool:
-            # Asked once the stream is open: what is removed later, the stream says itself.
+            # Checked once the stream is open: the stream reports later removals itself.
             nonlocal last
             due[:] = [*(one for one in due if one["type"] == "history_reset"), {"type": "preview_reset", "chat_id": chat}]
             if last == 0:
@@ -103,12 +103,12 @@ class Slipway(Operations):
                 yield event
 
     def follow_build_log(self, build: str, *, after: int = 0) -> Iterator[ProvisionerJobLog]:
-        """Yields the lines of a build's log, those after ``after`` and then what comes, each once; returns when the build has ended."""
+        """Yields the lines of a build's log after ``after``, including new ones, each once; returns when the build has ended."""
         operation = Operation("GET", "/api/v2/workspacebuilds/{workspacebuild}/logs")
         return self._follow_log(operation, {"workspacebuild": build}, after)
 
     def follow_template_version_log(self, version: str, *, after: int = 0) -> Iterator[ProvisionerJobLog]:
-        """Yields the lines of an import's log, as ``follow_build_log`` does those of a build."""
+        """Yields the lines of an import's log, like ``follow_build_log``."""
         operation = Operation("GET", "/api/v2/templateversions/{templateversion}/logs")
         return self._follow_log(operation, {"templateversion": version}, after)
 
@@ -132,9 +132,9 @@ class Slipway(Operations):
         query: Callable[[], Mapping[str, Any]],
         is_current: Callable[[], bool] = lambda: True,
     ) -> Iterator[Any]:
-        """Yields what each ``data`` event holds, over as many connections as it takes, until the server sends ``end``.
+        """Yields the content of each ``data`` event, reconnecting as needed, until the server sends ``end``.
 
-        ``is_current`` is asked when a later connection is open; where it says no, the next one begins with another ``query``.
+        ``is_current`` is called when a later connection is open; if it returns false, the client connects again with a new ``query``.
         """
         failures = 0
         lost_at: float | None = None
@@ -145,7 +145,7 @@ class Slipway(Operations):
             try:
                 retries = self._retries if is_first else 0
                 accept = {"Accept": "text/event-stream"}
-                with self._send(operation, path, query(), None, accept, retries, _SILENCE) as response:
+                with self._send(operation, path, query(), None, accept, retries, _IDLE_TIMEOUT) as response:
                     if not is_first and not is_current():
                         continue
                     for event, data in read_events(response):
@@ -155,7 +155,7 @@ class Slipway(Operations):
                         if event == "data":
                             yield json.loads(data)
             except SlipwayError as error:
-                if is_first or not _may_retry(error, True):
+                if is_first or not _can_retry(error, True):
                     raise
                 lost_at = lost_at or time.monotonic()
                 if time.monotonic() - lost_at > self._reconnect:
@@ -166,9 +166,9 @@ class Slipway(Operations):
                 if time.monotonic() - lost_at > self._reconnect:
                     raise self._unreachable(error) from error
             is_first = False
-            if time.monotonic() - opened_at > _STEADY:
+            if time.monotonic() - opened_at > _STABLE_SECONDS:
                 failures = 0
-            time.sleep(min(_pause_before(failures, asked), self._max_pause))
+            time.sleep(min(_get_retry_delay(failures, asked), self._max_pause))
             failures += 1
 
     def _call(
@@ -179,7 +179,7 @@ class Slipway(Operations):
         body: Any = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Any:
-        """Calls an operation and reads its answer: JSON, text, or bytes."""
+        """Calls an operation and returns its response: JSON, text, or bytes."""
         with self._send(operation, path, query, body, headers or {}, self._retries, self._timeout) as response:
             kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
             content = response.content
@@ -199,7 +199,7 @@ class Slipway(Operations):
         retries: int,
         timeout: float,
     ) -> _Answer:
-        """Sends a request until it is answered well. Raises SlipwayError."""
+        """Sends a request, with retries, until it succeeds. Raises SlipwayError."""
         request = self._request(operation, path, query, body, headers)
         is_repeatable = operation.has_key or operation.method not in ("POST", "PATCH")
         is_stream = request.get_header("Accept") == "text/event-stream"
@@ -212,8 +212,8 @@ class Slipway(Operations):
                     failure = read_error(error.code, error.headers, _read_quietly(error))
             except (URLError, HTTPException, OSError) as error:
                 failure = self._unreachable(error)
-            seconds = _pause_before(attempt, failure.retry_after)
-            if attempt >= retries or seconds > self._max_pause or not _may_retry(failure, is_repeatable):
+            seconds = _get_retry_delay(attempt, failure.retry_after)
+            if attempt >= retries or seconds > self._max_pause or not _can_retry(failure, is_repeatable):
                 raise failure
             time.sleep(seconds)
             attempt += 1
@@ -249,7 +249,7 @@ class Slipway(Operations):
 
 
 class _Answer:
-    """An answer that is closed behind ``with``. Unless it is a stream, it is read to its end while a try can still fail."""
+    """A response that ``with`` closes. Unless it is a stream, it is read completely as part of the attempt."""
 
     def __init__(self, response: HTTPResponse, is_stream: bool) -> None:
         self.headers = response.headers
@@ -269,20 +269,20 @@ class _Answer:
         return self._response.readline()
 
 
-def _may_retry(error: SlipwayError, is_repeatable: bool) -> bool:
-    """Whether the same request may be sent again.
+def _can_retry(error: SlipwayError, is_repeatable: bool) -> bool:
+    """Returns whether a request can be retried.
 
-    A request that changes something may have been carried out before its answer was lost; it is sent again only when the server recognizes it, or when
+    A request that changes something may have been processed before its response was lost; it is sent again only if the server recognizes duplicates, or if
     429 says that nothing was done.
     """
-    return error.status in _PASSING and (is_repeatable or error.status == 429)
+    return error.status in _RETRYABLE_STATUSES and (is_repeatable or error.status == 429)
 
 
-def _pause_before(attempt: int, asked: float | None) -> float:
-    """Returns the pause before a retry, unless the server asks for another: it doubles, with a random half."""
+def _get_retry_delay(attempt: int, asked: float | None) -> float:
+    """Returns the delay before a retry, unless the server specifies one: it doubles, and half of it is random."""
     if asked is not None:
         return asked
-    longest = min(_LONGEST_OWN_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt, 16))
+    longest = min(_MAX_DELAY, _BASE_DELAY * 2.0 ** min(attempt, 16))
     return random.uniform(longest / 2, longest)
 
 

@@ -1,4 +1,4 @@
-"""The one kind of error that calls raise."""
+"""The error that calls raise."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from email.utils import parsedate_to_datetime
 
 @dataclass(frozen=True)
 class Validation:
-    """A field that the server refused, and why."""
+    """A field that the server rejected, and why."""
 
     field: str
     detail: str
 
 
 class SlipwayError(Exception):
-    """What the server answered when it did not do what it was asked, or that it could not be reached.
+    """An error response of the server, or a failed connection.
 
-    ``status`` is the status of HTTP, 0 when no answer came. ``retry_after`` is the pause in seconds that the server asks for.
+    ``status`` is the HTTP status, 0 if there was no response. ``retry_after`` is the delay in seconds that the server requests.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SlipwayError(Exception):
 
 
 def read_error(status: int, headers: Message, content: bytes) -> SlipwayError:
-    """Reads the error out of an answer. What a proxy in between has answered becomes the ``detail``."""
+    """Parses an error response. The response of a proxy becomes the ``detail``."""
     text = content.decode("utf-8", "replace")
     try:
         body = json.loads(text)

@@ -1,4 +1,4 @@
-"""Reads server-sent events from an answer."""
+"""Reads server-sent events from a response."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Lines(Protocol):
 
 
 class ConnectionLost(Exception):
-    """The connection of a stream has ended without its last event."""
+    """A stream's connection ended without the last event."""
 
 
 def read_events(response: Lines) -> Iterator[tuple[str, str]]:
-    """Yields the name and the data of each event. Raises ConnectionLost when the connection breaks, ends, or is silent for too long."""
+    """Yields the name and the data of each event. Raises ConnectionLost when the connection breaks, ends, or is idle for too long."""
     event, data = "message", []
     while True:
         try:

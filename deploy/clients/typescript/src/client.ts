@@ -1,8 +1,8 @@
-// The client: a method for each operation of the API, and streams that go on where they were when a connection is lost.
+// The client: a method for each operation of the API, and streams that resume where they were after a connection is lost.
 import { SlipwayError } from "./error.js";
 import { ConnectionLost, readEvents } from "./events.js";
 import { OPERATIONS, type Streams } from "./operations.js";
-import { mayRetry, pause, pauseBefore, type RetryOptions } from "./retry.js";
+import { canRetry, getRetryDelay, pause, type RetryOptions } from "./retry.js";
 import type { components, operations } from "./schema.js";
 
 /** The shapes of the API by name, such as `Schemas["Workspace"]`. */
@@ -23,18 +23,18 @@ type BodyOf<O extends Operation> = operations[O] extends { requestBody: { conten
     : { body?: undefined };
 
 export interface CallOptions {
-  /** Ends the request, its retries and its pauses. */
+  /** Aborts the request and its retries. */
   signal?: AbortSignal;
-  /** Where the operation takes one: the same for what is the same request. Made up for each call unless given. */
+  /** For operations that accept one: the server executes requests with the same key once. Generated for each call by default. */
   idempotencyKey?: string;
 }
 
-/** What an operation is given. */
+/** The parameters and the body of an operation. */
 export type RequestOf<O extends Operation> = ParametersOf<O> & BodyOf<O> & CallOptions;
 
 type Success = 200 | 201 | 202 | 204 | 206;
 type ContentOf<R> = R extends { content: infer C } ? ([C] extends [never] ? undefined : C[keyof C]) : undefined;
-/** What an operation answers. */
+/** The response of an operation. */
 export type ResultOf<O extends Operation> = O extends keyof Streams
   ? AsyncGenerator<Streams[O], void>
   : Promise<
@@ -43,7 +43,7 @@ export type ResultOf<O extends Operation> = O extends keyof Streams
       }[keyof operations[O]["responses"] & Success]
     >;
 
-/** The request may be left away where nothing of it is required. */
+/** The request can be omitted if it has no required members. */
 type Method<O extends Operation> =
   Record<never, never> extends RequestOf<O>
     ? (request?: RequestOf<O>) => ResultOf<O>
@@ -51,51 +51,51 @@ type Method<O extends Operation> =
 type Methods = { [O in Operation]: Method<O> };
 
 export interface SlipwayOptions extends RetryOptions {
-  /** Where the server is, such as `https://slipway.example.com`. */
+  /** The server's URL, such as `https://slipway.example.com`. */
   url: string | URL;
-  /** An API token. Without one only public operations answer. */
+  /** An API token. Without it, only public operations work. */
   token?: string;
-  /** Headers of every request, such as those of a proxy in front. */
+  /** Headers sent with every request, such as those a proxy requires. */
   headers?: Readonly<Record<string, string>>;
-  /** How long one try may take; 60,000 unless given. Streams have no end of their own. */
+  /** Timeout of one attempt; 60,000 by default. Does not apply to streams. */
   timeoutMs?: number;
-  /** How long a stream tries to connect again before it fails; five minutes unless given. */
+  /** How long a stream tries to reconnect before it fails; five minutes by default. */
   reconnectMs?: number;
-  /** In place of the runtime's own `fetch`. */
+  /** Replaces the runtime's `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** What the runtime knows of a request; the methods have the exact types. */
-interface AnyRequest extends CallOptions {
+/** A request as the runtime sees it; the methods have the exact types. */
+interface UntypedRequest extends CallOptions {
   path?: Record<string, unknown>;
   query?: Record<string, unknown>;
   header?: Record<string, unknown>;
   body?: unknown;
 }
 
-interface Described {
+interface OperationInfo {
   readonly method: string;
   readonly path: string;
-  /** The type of a body that says none itself. */
+  /** The content type of a body that does not have one itself. */
   readonly body?: string;
-  /** Takes an `Idempotency-Key`. */
+  /** Accepts an `Idempotency-Key`. */
   readonly hasKey?: true;
   readonly isStream?: true;
 }
 
-/** Where to begin in a log, and when to stop. */
+/** Where to start in a log, and when to stop. */
 export interface LogOptions {
-  /** Only lines with greater ids. */
+  /** Only lines with greater IDs. */
   after?: number;
   signal?: AbortSignal;
 }
 
 const TOKEN = "Service-Session-Token";
 const KEY = "Idempotency-Key";
-/** A connection that lasted this long counts as a good one: the next failure is the first again. */
+/** A connection that lasted this long was stable: the count of failures starts again. */
 const STEADY_MS = 5_000;
 
-/** A server and its caller. Each operation of the API is a method of the same name. */
+/** A client for one server, with one token. Each operation of the API is a method of the same name. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the methods are defined from the table of operations.
 export class Slipway {
   readonly url: URL;
@@ -119,9 +119,9 @@ export class Slipway {
   }
 
   /**
-   * Yields the events of a chat: first the messages after `after_id` and the state as it is, then every change. When the connection is lost it
-   * goes on after the last message. If that message was removed in the meantime, `history_reset` comes first and then all messages. Parts
-   * of an unfinished answer begin again after `preview_reset`.
+   * Yields the events of a chat: first the messages after `after_id` and the current state, then every change. After a lost connection, it
+   * resumes after the last message. If that message was removed meanwhile, it yields `history_reset` and then all messages. The parts
+   * of an unfinished answer are repeated after `preview_reset`.
    */
   async *followChat(
     chat: string,
@@ -129,7 +129,7 @@ export class Slipway {
   ): AsyncGenerator<Schemas["ChatEvent"], void> {
     let last = after_id;
     const due: Schemas["ChatEvent"][] = [];
-    // Asked once the stream is open: what is removed later, the stream says itself.
+    // Checked once the stream is open: the stream reports later removals itself.
     const isCurrent = async (): Promise<boolean> => {
       due.splice(0, due.length, { type: "preview_reset", chat_id: chat });
       if (last === 0) return true;
@@ -140,7 +140,7 @@ export class Slipway {
       return false;
     };
     let known = after_id;
-    const request = (): AnyRequest => ({ path: { chat }, query: { after_id: last } });
+    const request = (): UntypedRequest => ({ path: { chat }, query: { after_id: last } });
     for await (const events of this.#events("streamChat", request, signal, isCurrent)) {
       if (last < known) yield { type: "history_reset", chat_id: chat };
       yield* due.splice(0);
@@ -153,12 +153,12 @@ export class Slipway {
     }
   }
 
-  /** Yields the lines of a build's log, those after `after` and then what comes, each once; returns when the build has ended. */
+  /** Yields the lines of a build's log after `after`, including new ones, each once; returns when the build has ended. */
   followBuildLog(build: string, options: LogOptions = {}): AsyncGenerator<Schemas["ProvisionerJobLog"], void> {
     return this.#followLog("listBuildLogs", { workspacebuild: build }, options);
   }
 
-  /** Yields the lines of an import's log, as `followBuildLog` does those of a build. */
+  /** Yields the lines of an import's log, like `followBuildLog`. */
   followTemplateVersionLog(
     version: string,
     options: LogOptions = {},
@@ -172,7 +172,7 @@ export class Slipway {
     { after = 0, signal }: LogOptions,
   ): AsyncGenerator<Schemas["ProvisionerJobLog"], void> {
     let last = after;
-    const request = (): AnyRequest => ({ path, query: { follow: true, after: last } });
+    const request = (): UntypedRequest => ({ path, query: { follow: true, after: last } });
     for await (const data of this.#events(operation, request, signal)) {
       const line = data as Schemas["ProvisionerJobLog"];
       last = line.id;
@@ -181,12 +181,12 @@ export class Slipway {
   }
 
   /**
-   * Yields what each `data` event of a stream holds, over as many connections as it takes, until the server sends `end`. `isCurrent` is asked when a
-   * later connection is open; where it says no, the next one begins with another `request`.
+   * Yields the content of each `data` event of a stream, reconnecting as needed, until the server sends `end`. `isCurrent` is called when a
+   * later connection is open; if it returns false, the client connects again with a new `request`.
    */
   async *#events(
     operation: Operation,
-    request: () => AnyRequest,
+    request: () => UntypedRequest,
     signal: AbortSignal | undefined,
     isCurrent?: () => Promise<boolean>,
   ): AsyncGenerator<unknown, void> {
@@ -206,7 +206,7 @@ export class Slipway {
         }
       } catch (error) {
         signal?.throwIfAborted();
-        const isRefused = error instanceof SlipwayError && (isFirst || !mayRetry(error, true));
+        const isRefused = error instanceof SlipwayError && (isFirst || !canRetry(error, true));
         if (isRefused || !(error instanceof SlipwayError || error instanceof ConnectionLost)) throw error;
         lostAt ??= Date.now();
         if (Date.now() - lostAt > this.#reconnectMs)
@@ -216,13 +216,13 @@ export class Slipway {
         stop.abort();
       }
       if (Date.now() - openedAt > STEADY_MS) failures = 0;
-      await pause(Math.min(pauseBefore(failures, asked), this.#maxPauseMs), signal);
+      await pause(Math.min(getRetryDelay(failures, asked), this.#maxPauseMs), signal);
       failures += 1;
     }
   }
 
-  /** Calls an operation and reads its answer: JSON, text, or a Blob. */
-  async #call(operation: Operation, request: AnyRequest): Promise<unknown> {
+  /** Calls an operation and returns its response: JSON, text, or a Blob. */
+  async #call(operation: Operation, request: UntypedRequest): Promise<unknown> {
     const response = await this.#send(operation, request, request.signal, this.#retries);
     const type = response.headers.get("content-type") ?? "";
     if (response.status === 204 || (type === "" && response.headers.get("content-length") === "0")) return undefined;
@@ -233,14 +233,14 @@ export class Slipway {
     return type.startsWith("text/") ? response.text() : response.blob();
   }
 
-  /** Sends a request until it is answered well. Rejects with SlipwayError. */
+  /** Sends a request, with retries, until it succeeds. Rejects with SlipwayError. */
   async #send(
     operation: Operation,
-    request: AnyRequest,
+    request: UntypedRequest,
     signal: AbortSignal | undefined,
     retries: number,
   ): Promise<Response> {
-    const described: Described = OPERATIONS[operation];
+    const described: OperationInfo = OPERATIONS[operation];
     const url = toUrl(this.url, described.path, request);
     const init = this.#toInit(described, request);
     const isRepeatable = described.hasKey === true || !["POST", "PATCH"].includes(described.method);
@@ -259,13 +259,13 @@ export class Slipway {
         signal?.throwIfAborted();
         failure = SlipwayError.unreachable(this.url, error);
       }
-      const ms = pauseBefore(attempt, failure.retryAfterMs);
-      if (attempt >= retries || ms > this.#maxPauseMs || !mayRetry(failure, isRepeatable)) throw failure;
+      const ms = getRetryDelay(attempt, failure.retryAfterMs);
+      if (attempt >= retries || ms > this.#maxPauseMs || !canRetry(failure, isRepeatable)) throw failure;
       await pause(ms, signal);
     }
   }
 
-  /** One try. The answer is read to its end, unless it is a stream: a connection that breaks in the middle is a failed try. */
+  /** Makes one attempt. Reads the whole response, unless it is a stream: a connection that breaks in the middle is a failed attempt. */
   async #try(url: URL, init: RequestInit, signal: AbortSignal | undefined, isStream: boolean): Promise<Response> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs);
@@ -280,7 +280,7 @@ export class Slipway {
     }
   }
 
-  #toInit({ method, body: type, hasKey, isStream }: Described, request: AnyRequest): RequestInit {
+  #toInit({ method, body: type, hasKey, isStream }: OperationInfo, request: UntypedRequest): RequestInit {
     const headers = new Headers(this.#headers);
     if (this.#token !== undefined) headers.set(TOKEN, this.#token);
     for (const [name, value] of Object.entries(request.header ?? {})) {
@@ -289,7 +289,7 @@ export class Slipway {
     if (hasKey && !headers.has(KEY)) headers.set(KEY, request.idempotencyKey ?? crypto.randomUUID());
     if (isStream || request.query?.follow === true) headers.set("accept", "text/event-stream");
     const { body } = request;
-    // A redirect elsewhere would take the token along.
+    // A redirect to another host would receive the token.
     if (body === undefined) return { method, headers, redirect: "manual" };
     const isRaw = body instanceof Blob || type !== "application/json";
     const itself = body instanceof Blob ? body.type : "";
@@ -298,13 +298,13 @@ export class Slipway {
   }
 
   static {
-    for (const [name, { isStream }] of Object.entries(OPERATIONS as Record<string, Described>)) {
+    for (const [name, { isStream }] of Object.entries(OPERATIONS as Record<string, OperationInfo>)) {
       const operation = name as Operation;
       const value = isStream
-        ? function (this: Slipway, request: AnyRequest = {}) {
+        ? function (this: Slipway, request: UntypedRequest = {}) {
             return this.#events(operation, () => request, request.signal);
           }
-        : function (this: Slipway, request: AnyRequest = {}) {
+        : function (this: Slipway, request: UntypedRequest = {}) {
             return this.#call(operation, request);
           };
       Object.defineProperty(Slipway.prototype, name, { value, writable: true, configurable: true });
@@ -314,18 +314,18 @@ export class Slipway {
 
 export interface Slipway extends Methods {}
 
-/** A signal that fires with either one. */
+/** Returns a signal that aborts with either one. */
 const join = (one: AbortSignal | undefined, other: AbortSignal): AbortSignal =>
   one ? AbortSignal.any([one, other]) : other;
 
-const toUrl = (base: URL, path: string, request: AnyRequest): URL => {
+const toUrl = (base: URL, path: string, request: UntypedRequest): URL => {
   const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
     const value = request.path?.[name];
     if (value === undefined || value === null || value === "")
       throw new TypeError(`"${name}" is missing in the path ${path}`);
     return encodeURIComponent(String(value));
   });
-  // The server may stand below a path of its own.
+  // The server's URL may have a path.
   const url = new URL(base.pathname.replace(/\/+$/, "") + filled, base);
   for (const [name, value] of Object.entries(request.query ?? {})) {
     for (const one of Array.isArray(value) ? value : [value]) {

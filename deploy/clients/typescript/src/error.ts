@@ -1,6 +1,6 @@
-// The one kind of error that calls are rejected with.
+// The error with which calls reject.
 
-/** A field that the server refused, and why. */
+/** A field that the server rejected, and why. */
 export interface Validation {
   field: string;
   detail: string;
@@ -13,19 +13,19 @@ interface ErrorBody {
   validations?: Validation[];
 }
 
-/** What the server answered when it did not do what it was asked, or that it could not be reached. */
+/** An error response of the server, or a failed connection. */
 export class SlipwayError extends Error {
   override readonly name = "SlipwayError";
-  /** The status of HTTP; 0 when no answer came. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
   readonly detail: string;
-  /** Which of several reasons it is, for programs; empty where the status says it all. */
+  /** A machine-readable reason; empty if the status is sufficient. */
   readonly kind: string;
-  /** The fields that were refused, with a 400. */
+  /** The rejected fields of a 400. */
   readonly validations: readonly Validation[];
-  /** The id under which the server's log names the request. */
+  /** The request's ID in the server's log. */
   readonly requestId: string;
-  /** When the server says when to ask again: the pause in milliseconds. */
+  /** The delay in milliseconds that the server requests before a retry. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -43,7 +43,7 @@ export class SlipwayError extends Error {
     this.retryAfterMs = more.retryAfterMs;
   }
 
-  /** Reads the error out of an answer. What a proxy in between has answered becomes the `detail`. */
+  /** Parses an error response. The response of a proxy becomes the `detail`. */
   static async read(response: Response): Promise<SlipwayError> {
     const text = await response.text();
     const retryAfterMs = toMilliseconds(response.headers.get("retry-after"));
@@ -54,7 +54,7 @@ export class SlipwayError extends Error {
     return new SlipwayError(response.status, parseBody(text), more);
   }
 
-  /** No answer came, or it broke off. */
+  /** Returns the error for a missing or incomplete response. */
   static unreachable(url: URL, cause: unknown): SlipwayError {
     const detail = cause instanceof Error ? cause.message : String(cause);
     return new SlipwayError(0, { message: `No answer from ${url.origin}.`, detail }, { cause });
@@ -66,7 +66,7 @@ const parseBody = (text: string): ErrorBody => {
     const body: unknown = JSON.parse(text);
     if (typeof body === "object" && body !== null && typeof (body as ErrorBody).message === "string") return body;
   } catch {
-    // Not JSON: a proxy in between has answered.
+    // Not JSON: the response of a proxy.
   }
   return { detail: text.slice(0, 200) };
 };

@@ -1,19 +1,19 @@
-// Reads server-sent events from an answer.
+// Reads server-sent events from a response.
 
 export interface ServerEvent {
   event: string;
   data: string;
 }
 
-/** The server sends something at least each 15 s. After this long without a byte the connection is taken for lost. */
-const SILENCE_MS = 45_000;
+/** The server sends something at least every 15 s. After this long without a byte, the connection is considered lost. */
+const IDLE_TIMEOUT_MS = 45_000;
 
-/** The connection of a stream has ended without its last event. */
+/** A stream's connection ended without the last event. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** Yields the events of a stream. Throws ConnectionLost when the connection breaks, ends or is silent for too long. */
+/** Yields the events of a stream. Throws ConnectionLost when the connection breaks, ends or is idle for too long. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, never> {
   const reader = body.pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>).getReader();
   let text = "";
@@ -34,7 +34,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
 const readInTime = async (reader: ReadableStreamDefaultReader<string>) => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ConnectionLost("The stream was silent for too long.")), SILENCE_MS);
+    timer = setTimeout(() => reject(new ConnectionLost("The stream was silent for too long.")), IDLE_TIMEOUT_MS);
   });
   try {
     return await Promise.race([reader.read(), silence]);

@@ -1,4 +1,4 @@
-// The client of a Slipway server: `new Slipway({ url, token })`.
+// A client for a Slipway server: `new Slipway({ url, token })`.
 export {
   type CallOptions,
   type LogOptions,

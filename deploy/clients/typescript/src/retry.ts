@@ -1,33 +1,33 @@
-// Which failures are tried again, and after which pause.
+// Decides which failures are retried, and after what delay.
 import type { SlipwayError } from "./error.js";
 
 export interface RetryOptions {
-  /** How often a failed request is sent again; 4 unless given. */
+  /** Maximum number of retries of a failed request; 4 by default. */
   retries?: number;
-  /** The longest pause before the next try. A server that asks for a longer one fails the request instead. 60,000 unless given. */
+  /** Maximum delay before a retry; 60,000 by default. If the server requests a longer one, the request fails instead. */
   maxPauseMs?: number;
 }
 
-/** The server was busy or restarting, or a proxy in front of it did not reach it; 0 is a connection that was lost. */
-const PASSING = new Set([0, 429, 502, 503, 504]);
-const FIRST_PAUSE_MS = 250;
-const LONGEST_OWN_PAUSE_MS = 15_000;
+/** The server was busy or restarting, or a proxy could not reach it; 0 is a lost connection. */
+const RETRYABLE_STATUSES = new Set([0, 429, 502, 503, 504]);
+const BASE_DELAY_MS = 250;
+const MAX_DELAY_MS = 15_000;
 
 /**
- * Whether the same request may be sent again. A request that changes something may have been carried out before its answer was lost; it is sent
- * again only when the server recognizes it, or when 429 says that nothing was done.
+ * Returns whether a request can be retried. A request that changes something may have been processed before its response was lost; it is sent
+ * again only if the server recognizes duplicates, or if 429 says that nothing was done.
  */
-export const mayRetry = ({ status }: SlipwayError, isRepeatable: boolean): boolean =>
-  PASSING.has(status) && (isRepeatable || status === 429);
+export const canRetry = ({ status }: SlipwayError, isRepeatable: boolean): boolean =>
+  RETRYABLE_STATUSES.has(status) && (isRepeatable || status === 429);
 
-/** The pause before try `attempt` (0 is the first retry), unless the server asks for another: it doubles, with a random half. */
-export const pauseBefore = (attempt: number, asked?: number): number => {
+/** Returns the delay before retry `attempt` (0 is the first), unless the server specifies one: it doubles, and half of it is random. */
+export const getRetryDelay = (attempt: number, asked?: number): number => {
   if (asked !== undefined) return asked;
-  const longest = Math.min(LONGEST_OWN_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 16));
+  const longest = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** Math.min(attempt, 16));
   return longest / 2 + (Math.random() * longest) / 2;
 };
 
-/** Resolves after the pause; rejects with the signal's reason when that fires first. */
+/** Resolves after the delay; rejects with the signal's reason if it aborts first. */
 export const pause = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) {

@@ -10,14 +10,22 @@ import { readAppearance } from "#domain/deployment/appearance.ts";
 import { LIFECYCLE_STATES, SCRIPT_STAGES, SCRIPT_STATUSES, SUBSYSTEMS } from "#schema/agents/agent.ts";
 import type { Banner } from "#schema/deployment/appearance.ts";
 import { LOG_LEVELS } from "#schema/log-level.ts";
-import { asLine } from "#schema/text.ts";
+import { toLine } from "#schema/text.ts";
 import { APP_HEALTHS, APP_STATES, STATUS_MESSAGE } from "#schema/workspaces/app.ts";
 import type {
   BatchCreateLogsRequest,
   PushResourcesMonitoringUsageRequest_Datapoint,
   Stats,
 } from "#src/wire/gen/agent_pb.ts";
-import { type AgentHandlers, asCommand, count, readIdleStreams, readJobs, seconds, toMs } from "#src/wire/index.ts";
+import {
+  type AgentHandlers,
+  readIdleStreams,
+  readJobs,
+  sanitizeCommand,
+  toCount,
+  toDuration,
+  toMs,
+} from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { contextService } from "./context.ts";
 import { loadManifest } from "./manifest.ts";
@@ -62,7 +70,7 @@ export const agentService = (
       await ctx.agents.ask(agent_id, "reportStats", report);
       await noteUse(ctx, agent_id, report, stats.metrics);
     }
-    return { reportInterval: seconds(STATS_SECONDS) };
+    return { reportInterval: toDuration(STATS_SECONDS) };
   },
 
   async updateLifecycle({ lifecycle }) {
@@ -71,7 +79,7 @@ export const agentService = (
     const changed_at = toMs(lifecycle.changedAt);
     await ctx.agents.ask(agent_id, "reportLifecycle", { state, changed_at });
     // A new process knows nothing about connections held by the previous one.
-    if (state === "starting") await ctx.connections.begunAnew(agent_id, changed_at);
+    if (state === "starting") await ctx.connections.endEarlier(agent_id, changed_at);
     return lifecycle;
   },
 
@@ -195,14 +203,14 @@ const toResources = (
 ): ResourcesReport => {
   const [home] = volumes;
   const toAmounts = ({ used, total }: { used: bigint; total: bigint }) => {
-    const total_bytes = Math.max(0, count(total));
-    return { used_bytes: Math.min(total_bytes, Math.max(0, count(used))), total_bytes };
+    const total_bytes = Math.max(0, toCount(total));
+    return { used_bytes: Math.min(total_bytes, Math.max(0, toCount(used))), total_bytes };
   };
   return {
-    home: home && Object.assign(toAmounts(home), { path: asLine(home.volume).slice(0, MAX_PATH) }),
+    home: home && Object.assign(toAmounts(home), { path: toLine(home.volume).slice(0, MAX_PATH) }),
     memory: memory && toAmounts(memory),
     memory_kills: memoryKills.slice(-MAX_KILLS).map(({ process, killedAt }) => ({
-      process: asCommand(process),
+      process: sanitizeCommand(process),
       killed_at: Math.min(now, toMs(killedAt) ?? now),
     })),
   };
@@ -236,21 +244,21 @@ const noteUse = async (
   const use = jobs.length > 0 ? { reason: "job" as const, detail } : { reason: "agent_stats" as const };
   const report = { ...use, at: ctx.clock.now(), agent_id };
   await ctx.workspaces.ask(place.workspace_id, "recordActivity", report).catch((error) => {
-    log("agents").warn("the use of agent {agent_id} was not noted: {error}", { agent_id, error });
+    log("agents").warn("cannot record the use of agent {agent_id}: {error}", { agent_id, error });
   });
 };
 
 const toStats = (stats: Stats) => ({
-  connection_count: count(stats.connectionCount),
+  connection_count: toCount(stats.connectionCount),
   // Zero means "not measured", so a latency below one millisecond is rounded up to one.
   connection_median_latency_ms: Math.ceil(Math.max(-1, stats.connectionMedianLatencyMs) || 0),
-  rx_bytes: count(stats.rxBytes),
-  tx_bytes: count(stats.txBytes),
+  rx_bytes: toCount(stats.rxBytes),
+  tx_bytes: toCount(stats.txBytes),
   session_counts: {
-    vscode: count(stats.sessionCountVscode),
-    jetbrains: count(stats.sessionCountJetbrains),
-    reconnecting_pty: count(stats.sessionCountReconnectingPty),
-    ssh: count(stats.sessionCountSsh),
-    ...Object.fromEntries(Object.entries(stats.sessionCounts).map(([name, value]) => [name, count(value)])),
+    vscode: toCount(stats.sessionCountVscode),
+    jetbrains: toCount(stats.sessionCountJetbrains),
+    reconnecting_pty: toCount(stats.sessionCountReconnectingPty),
+    ssh: toCount(stats.sessionCountSsh),
+    ...Object.fromEntries(Object.entries(stats.sessionCounts).map(([name, value]) => [name, toCount(value)])),
   },
 });

@@ -3,11 +3,11 @@
 import { uuid } from "#base/ids.ts";
 import { log } from "#base/log.ts";
 import type { Latency } from "#db/schema/agents.ts";
-import { latencyOfDaemon, latencyOfNode } from "#domain/agents/latency.ts";
-import { tellSecretsChange } from "#domain/agents/secrets-change.ts";
-import { agentRules } from "#src/tailnet/index.ts";
+import { toDaemonLatency, toNodeLatency } from "#domain/agents/latency.ts";
+import { notifySecretsChanges } from "#domain/agents/secrets-change.ts";
+import { createAgentRules } from "#src/tailnet/index.ts";
 import type { Node } from "#src/wire/gen/tailnet_pb.ts";
-import { Agent, mergeRouters, routerFor, serveSession, Tailnet } from "#src/wire/index.ts";
+import { Agent, createRouter, mergeRouters, serveSession, Tailnet } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import type { Socket } from "../../http/socket.ts";
 import { tailnetService } from "../../tailnet/service.ts";
@@ -34,11 +34,11 @@ export class AgentConnection extends YamuxConnection {
   readonly #ctx: ApiContext;
   readonly #options: AgentConnectionOptions;
   readonly #id = uuid();
-  readonly #over = new AbortController();
+  readonly #closed = new AbortController();
   /** True once the agent's actor has announced that this connection is the agent's current one. */
-  #hasSpoken = false;
+  #isAnnounced = false;
   /** Latency to the relays, as reported by the agent, or else measured by pings to Slipway's own daemon. Stored with each heartbeat. */
-  #said: Latency | undefined;
+  #reportedLatency: Latency | undefined;
   #measured: Latency | undefined;
 
   constructor(ctx: ApiContext, options: AgentConnectionOptions) {
@@ -51,33 +51,33 @@ export class AgentConnection extends YamuxConnection {
     const { clock, topics, dialer } = this.#ctx;
     const { agent_id, speaks, has_tunnel } = this.#options;
     const daemon = speaks && has_tunnel ? dialer.expect(agent_id) : undefined;
-    const alive = (round_trip_ms: number): void => {
+    const onHeartbeat = (round_trip_ms: number): void => {
       daemon?.measured(round_trip_ms);
-      if (daemon) this.#measured = latencyOfDaemon(round_trip_ms);
-      this.#tell("heartbeat");
+      if (daemon) this.#measured = toDaemonLatency(round_trip_ms);
+      this.#notifyActor("heartbeat");
     };
-    const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive });
+    const open = new YamuxSocket(this.#ctx, socket, { agent_id, role: "server", alive: onHeartbeat });
     this.yamux = open;
     if (daemon) open.onEnd(() => daemon.gone());
     if (speaks) {
-      const taken = ({ connection_id }: { connection_id: string }): void => {
+      const onTakenOver = ({ connection_id }: { connection_id: string }): void => {
         // Until this connection has been announced, announcements of others are about earlier connections and were still being written to
         // disk.
-        if (connection_id === this.#id) this.#hasSpoken = true;
-        else if (this.#hasSpoken) open.goAway("a newer connection of this agent has taken over");
+        if (connection_id === this.#id) this.#isAnnounced = true;
+        else if (this.#isAnnounced) open.goAway("a newer connection of this agent has taken over");
       };
-      open.onEnd(topics.subscribe("agent_connection", agent_id, taken));
+      open.onEnd(topics.subscribe("agent_connection", agent_id, onTakenOver));
     }
-    const changed = (node: Node): void => {
-      const isFirst = this.#said === undefined;
-      this.#said = latencyOfNode(node);
+    const onNodeChanged = (node: Node): void => {
+      const isFirst = this.#reportedLatency === undefined;
+      this.#reportedLatency = toNodeLatency(node);
       // Pings now so that the first latency is stored immediately, as it is for Slipway's own daemon.
-      if (isFirst && this.#said) void open.session.ping();
+      if (isFirst && this.#reportedLatency) void open.session.ping();
     };
-    const peer = { id: agent_id, rules: agentRules(agent_id), changed };
+    const peer = { id: agent_id, rules: createAgentRules(agent_id), changed: onNodeChanged };
     const router = mergeRouters(
-      routerFor(Agent, agentService(this.#ctx, this.#options), { batchCreateLogs: MAX_LOG_FIELDS }),
-      routerFor(Tailnet, tailnetService(this.#ctx, { peer, holder: `self:${agent_id}` })),
+      createRouter(Agent, agentService(this.#ctx, this.#options), { batchCreateLogs: MAX_LOG_FIELDS }),
+      createRouter(Tailnet, tailnetService(this.#ctx, { peer, holder: `self:${agent_id}` })),
     );
     const onError = (method: string, error: unknown): void =>
       log("agents").error("{method} of agent {agent_id} failed: {error}", { method, agent_id, error });
@@ -87,35 +87,35 @@ export class AgentConnection extends YamuxConnection {
     this.#begin(open)
       .then(() => serveSession(open.session, router, { clock, onError }))
       .catch((error) => {
-        log("agents").warn("agent {agent_id} could not be noted as connected: {error}", { agent_id, error });
+        log("agents").warn("cannot record that agent {agent_id} has connected: {error}", { agent_id, error });
         open.tryLater();
       });
   }
 
   close(_socket: Socket, code: number, reason: string): void {
     this.yamux?.end(code, reason);
-    this.#over.abort();
-    this.#tell("disconnected");
+    this.#closed.abort();
+    this.#notifyActor("disconnected");
   }
 
   async #begin(open: YamuxSocket): Promise<void> {
     const { agent_id, api_version, speaks, has_tunnel } = this.#options;
     // Before the agent receives any secrets.
-    if (speaks && has_tunnel) await tellSecretsChange(this.#ctx, agent_id, this.#over.signal);
+    if (speaks && has_tunnel) await notifySecretsChanges(this.#ctx, agent_id, this.#closed.signal);
     if (speaks) await this.#ctx.agents.ask(agent_id, "connected", { ...this.#sign(), api_version });
     await open.checkBuild();
   }
 
   #sign(): { connection_id: string; latency: Latency } {
-    return { connection_id: this.#id, latency: this.#said ?? this.#measured ?? {} };
+    return { connection_id: this.#id, latency: this.#reportedLatency ?? this.#measured ?? {} };
   }
 
-  #tell(message: "heartbeat" | "disconnected"): void {
+  #notifyActor(message: "heartbeat" | "disconnected"): void {
     if (!this.#options.speaks) return;
     const { agent_id } = this.#options;
     this.#ctx.agents.ask(agent_id, message, this.#sign()).catch((error) => {
       // The status still follows from the last heartbeat (facts/platform 2.3).
-      log("agents").debug("{message} of agent {agent_id} was not noted: {error}", { message, agent_id, error });
+      log("agents").debug("cannot record {message} of agent {agent_id}: {error}", { message, agent_id, error });
     });
   }
 }

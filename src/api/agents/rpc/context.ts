@@ -3,18 +3,18 @@
 import { invalid, invalidField } from "#base/errors.ts";
 import { RESOURCE_STATUSES, type StoredResource } from "#schema/chats/chat-context.ts";
 import type { ContextResource, PushContextStateRequest } from "#src/wire/gen/agent_pb.ts";
-import { type AgentHandlers, count } from "#src/wire/index.ts";
+import { type AgentHandlers, toCount } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toWord } from "./translate.ts";
 
-const MOST = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
+const MAX = { resources: 1_000, body: 256 * 1024, total: 4 * 1024 * 1024, words: 4_096 };
 
 export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHandlers, "pushContextState"> => ({
   async pushContextState(request) {
     const accepted = await ctx.agents.ask(agent_id, "reportContext", {
-      version: count(request.version),
+      version: toCount(request.version),
       initial: request.initial,
-      error: request.snapshotError.slice(0, MOST.words),
+      error: request.snapshotError.slice(0, MAX.words),
       resources: toResources(request),
     });
     return { accepted };
@@ -22,12 +22,12 @@ export const contextService = (ctx: ApiContext, agent_id: string): Pick<AgentHan
 });
 
 const toResources = ({ resources }: PushContextStateRequest): StoredResource[] => {
-  if (resources.length > MOST.resources) throw invalidField("resources", `must be at most ${MOST.resources}`);
+  if (resources.length > MAX.resources) throw invalidField("resources", `must be at most ${MAX.resources}`);
   let total = 0;
   return resources.map((one) => {
     const made = toResource(one);
     total += (made.body?.length ?? 0) + (made.tools ? JSON.stringify(made.tools).length : 0);
-    if (total > MOST.total) throw invalid(`The resources have more than ${MOST.total} bytes.`);
+    if (total > MAX.total) throw invalid(`The resources have more than ${MAX.total} bytes.`);
     return made;
   });
 };
@@ -40,9 +40,9 @@ const toResource = ({ source, sourcePath, sizeBytes, status, error, body }: Cont
   return {
     kind: KINDS[body.case] as StoredResource["kind"],
     status: isBeginning(word, body) ? "ok" : word,
-    source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MOST.words),
-    size_bytes: count(sizeBytes),
-    error: error.slice(0, MOST.words),
+    source: (body.case === "mcpServer" ? body.value.serverName || source : sourcePath || source).slice(0, MAX.words),
+    size_bytes: toCount(sizeBytes),
+    error: error.slice(0, MAX.words),
     ...(word === "ok" || isBeginning(word, body) ? toBody(body) : {}),
     ...(isBeginning(word, body) ? { truncated: true as const } : {}),
   };
@@ -59,8 +59,8 @@ const toBody = (body: ContextResource["body"]): Partial<StoredResource> => {
     case "skill":
       return {
         body: decodeText(body.value.meta),
-        skill_name: body.value.name.slice(0, MOST.words),
-        skill_description: body.value.description.slice(0, MOST.words),
+        skill_name: body.value.name.slice(0, MAX.words),
+        skill_description: body.value.description.slice(0, MAX.words),
       };
     case "mcpServer":
       return {
@@ -76,6 +76,6 @@ const toBody = (body: ContextResource["body"]): Partial<StoredResource> => {
 };
 
 const decodeText = (bytes: Uint8Array): string => {
-  if (bytes.byteLength > MOST.body) throw invalid(`One resource has more than ${MOST.body} bytes.`);
+  if (bytes.byteLength > MAX.body) throw invalid(`One resource has more than ${MAX.body} bytes.`);
   return new TextDecoder().decode(bytes);
 };

@@ -25,7 +25,7 @@ export const agentRpc = (ctx: ApiContext) =>
           api_version: checkVersion(query.version ?? "2.0"),
           speaks,
           has_tunnel: !caller.compat,
-          server: reachedAt(ctx, request),
+          server: getAgentAccessUrl(ctx, request),
         });
         const limits = speaks
           ? { who: caller.agent_id, agent: true, most: MAX_CONNECTIONS }
@@ -59,7 +59,7 @@ export const agentRpc = (ctx: ApiContext) =>
     );
 
 /** Returns the address at which the agent reaches this server. Containers may use a different hostname than people do. */
-const reachedAt = ({ accessUrl }: ApiContext, request: Request): URL => {
+const getAgentAccessUrl = ({ accessUrl }: ApiContext, request: Request): URL => {
   const host = request.headers.get("host");
   const isOther = host !== null && host !== accessUrl.host && URL.canParse(`http://${host}`);
   return isOther ? new URL(`${new URL(request.url).protocol}//${host}`) : accessUrl;

@@ -1,18 +1,18 @@
 // Builds an agent's manifest from its rows on each request (facts/wire 1.5 and 1.6). It contains secrets and must never be logged.
 import { notFound } from "#base/errors.ts";
-import { uuidBytes } from "#base/ids.ts";
+import { uuidToBytes } from "#base/ids.ts";
 import { formatLabel } from "#base/links/app-label.ts";
-import { changeValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
+import { mapValues, openSecretTexts, type TextChange } from "#base/template-secrets.ts";
 import { findAgent, findAgentPlace } from "#db/agents/agents.ts";
 import { type AgentAppRow, listAgentApps } from "#db/agents/apps.ts";
 import { listAgentMetadata } from "#db/agents/metadata.ts";
 import { type AgentScriptRow, listAgentScripts } from "#db/agents/scripts.ts";
-import { gatewayEnvironment } from "#domain/ai/environment.ts";
-import { type AppHosts, appHosts } from "#domain/applications/names.ts";
+import { makeGatewayEnvironment } from "#domain/ai/environment.ts";
+import { type AppHosts, makeAppHosts } from "#domain/applications/names.ts";
 import { openSecrets } from "#domain/users/secrets.ts";
 import { APP_HEALTHS, SHARING_LEVELS } from "#schema/workspaces/app.ts";
-import { derpMap, RELAY_ONLY } from "#src/tailnet/index.ts";
-import { type ManifestInit, metadataSeconds, seconds } from "#src/wire/index.ts";
+import { buildDerpMap, RELAY_ONLY } from "#src/tailnet/index.ts";
+import { type ManifestInit, toDuration, toMetadataDuration } from "#src/wire/index.ts";
 import type { ApiContext } from "../../context.ts";
 import { toNumber } from "./translate.ts";
 
@@ -37,29 +37,29 @@ export const loadManifest = async (
   const mayCall = agent.api_key_scope === "all";
   const secrets = mayCall ? await openSecrets({ store, encryption }, place.owner_id) : [];
   const own = [...Object.keys(agent.environment_variables), ...secrets.map(({ env_name }) => env_name)];
-  const offered = mayCall ? await gatewayEnvironment({ store, encryption }, agent_id, { server, own }) : {};
+  const offered = mayCall ? await makeGatewayEnvironment({ store, encryption }, agent_id, { server, own }) : {};
   return {
-    agentId: uuidBytes(agent_id),
+    agentId: uuidToBytes(agent_id),
     agentName: agent.name,
     // Absent unless there is a parent (facts/wire 1.5, trap 4).
-    ...(agent.parent_id === null ? {} : { parentId: uuidBytes(agent.parent_id) }),
+    ...(agent.parent_id === null ? {} : { parentId: uuidToBytes(agent.parent_id) }),
     ownerUsername: place.owner_username,
-    workspaceId: uuidBytes(place.workspace_id),
+    workspaceId: uuidToBytes(place.workspace_id),
     workspaceName: place.workspace_name,
     // Tells upstream agents whether to set up git's credential prompt.
     gitAuthConfigs: links.providers.size,
-    environmentVariables: { ...offered, ...changeValues(agent.environment_variables, open) },
+    environmentVariables: { ...offered, ...mapValues(agent.environment_variables, open) },
     directory: agent.directory,
-    vsCodePortProxyUri: portAddress(appHosts({ config, accessUrl }), agent.name, place),
+    vsCodePortProxyUri: formatPortUrl(makeAppHosts({ config, accessUrl }), agent.name, place),
     motdPath: agent.motd_file,
     // All traffic goes through the server's relay.
     disableDirectConnections: RELAY_ONLY.disable_direct_connections,
     derpForceWebsockets: RELAY_ONLY.derp_force_websockets,
-    derpMap: derpMap(accessUrl),
+    derpMap: buildDerpMap(accessUrl),
     apps: apps.map(toApp),
     scripts: scripts.map((script) => toScript(script, open)),
     devcontainers: agent.devcontainers.map(({ id, name, workspace_folder, config_path }) => ({
-      id: uuidBytes(id),
+      id: uuidToBytes(id),
       name,
       workspaceFolder: workspace_folder,
       configPath: config_path,
@@ -73,27 +73,27 @@ export const loadManifest = async (
       displayName: display_name,
       key,
       script: open(script),
-      interval: metadataSeconds(interval),
-      timeout: metadataSeconds(timeout),
+      interval: toMetadataDuration(interval),
+      timeout: toMetadataDuration(timeout),
     })),
   };
 };
 
-type PlaceNames = { readonly workspace_name: string; readonly owner_username: string };
+type WorkspaceNames = { readonly workspace_name: string; readonly owner_username: string };
 
 /**
  * Returns the URL at which an editor in the workspace finds its ports, with `{{port}}` in place of the number. Empty when ports have no
  * hosts of their own.
  */
-const portAddress = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: PlaceNames): string => {
+const formatPortUrl = (hosts: AppHosts, agent: string, { workspace_name, owner_username }: WorkspaceNames): string => {
   // The longest port number, so a URL that fits it fits all.
   const app = "65535";
   const label = formatLabel({ app, agent, workspace: workspace_name, user: owner_username });
-  return hosts.wildcard && label ? hosts.originOf(label.replace(app, "{{port}}")) : "";
+  return hosts.wildcard && label ? hosts.toOrigin(label.replace(app, "{{port}}")) : "";
 };
 
 const toApp = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => ({
-  id: uuidBytes(app.id),
+  id: uuidToBytes(app.id),
   slug: app.slug,
   displayName: app.display_name,
   url: app.url,
@@ -107,14 +107,14 @@ const toApp = (app: AgentAppRow): NonNullable<ManifestInit["apps"]>[number] => (
   health: toNumber(APP_HEALTHS, app.health, 1),
   healthcheck: {
     url: app.healthcheck_url,
-    interval: seconds(app.healthcheck_interval),
+    interval: toDuration(app.healthcheck_interval),
     threshold: app.healthcheck_threshold,
   },
 });
 
 const toScript = (script: AgentScriptRow, open: TextChange): NonNullable<ManifestInit["scripts"]>[number] => ({
-  id: uuidBytes(script.id),
-  logSourceId: uuidBytes(script.log_source_id),
+  id: uuidToBytes(script.id),
+  logSourceId: uuidToBytes(script.log_source_id),
   logPath: script.log_path,
   displayName: script.display_name,
   script: open(script.script),
@@ -122,6 +122,6 @@ const toScript = (script: AgentScriptRow, open: TextChange): NonNullable<Manifes
   runOnStart: script.run_on_start,
   runOnStop: script.run_on_stop,
   startBlocksLogin: script.start_blocks_login,
-  timeout: seconds(script.timeout_seconds),
+  timeout: toDuration(script.timeout_seconds),
   isDotfiles: script.is_dotfiles,
 });

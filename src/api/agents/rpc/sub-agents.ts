@@ -1,7 +1,7 @@
 // The part of the Agent service that creates, deletes and lists sub-agents, such as those of devcontainers (facts/wire 1.5 and 1.6, rules
 // SA-1 to SA-4). A token is returned once and stored only as a digest.
 import type { SubAgentApp } from "#actors/agent/sub-agents.ts";
-import { NIL_UUID, sha256, uuid, uuidBytes } from "#base/ids.ts";
+import { NIL_UUID, sha256, uuid, uuidToBytes } from "#base/ids.ts";
 import { listSubAgents } from "#db/agents/sub-agents.ts";
 import { SHARING_LEVELS } from "#schema/workspaces/app.ts";
 import type { CreateSubAgentRequest_App } from "#src/wire/gen/agent_pb.ts";
@@ -33,7 +33,7 @@ export const subAgentService = (
       apps: apps.map(toApp),
     });
     return {
-      agent: { name, id: uuidBytes(id), authToken: uuidBytes(token) },
+      agent: { name, id: uuidToBytes(id), authToken: uuidToBytes(token) },
       appCreationErrors: refused,
     };
   },
@@ -46,7 +46,9 @@ export const subAgentService = (
   async listSubAgents() {
     const children = await store.all(listSubAgents({ parent_id: agent_id }));
     // Tokens are stored only as digests, but the field must contain 16 bytes.
-    return { agents: children.map(({ id, name }) => ({ name, id: uuidBytes(id), authToken: uuidBytes(NIL_UUID) })) };
+    return {
+      agents: children.map(({ id, name }) => ({ name, id: uuidToBytes(id), authToken: uuidToBytes(NIL_UUID) })),
+    };
   },
 });
 

@@ -12,7 +12,7 @@ import { callers } from "../../http/caller.ts";
 import { operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
-import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
+import { MAX_CHAT_BODY_BYTES, tags } from "../paths.ts";
 
 const user = true;
 const { custom_prompt, debug_logging_enabled, user_toggle_allowed, forced_by_deployment } = ChatConfig;
@@ -64,8 +64,8 @@ export const userChatConfig = (ctx: ApiContext) =>
           operationId: "setUserPrompt",
           summary: "Set your system prompt",
           description: "Returns the stored text.",
-          limit: CHAT_BODY_LIMIT,
-          audit: setting.writesOwnSetting("prompt"),
+          limit: MAX_CHAT_BODY_BYTES,
+          audit: setting.writesUserSetting("prompt"),
           example: { custom_prompt: "Answer in short sentences." },
           access: "users",
           scope: "chat_config:update",
@@ -113,8 +113,8 @@ export const userChatConfig = (ctx: ApiContext) =>
           tags,
           operationId: "setUserDebugLogging",
           summary: "Set whether your model calls are recorded",
-          limit: CHAT_BODY_LIMIT,
-          audit: setting.writesOwnSetting("debug_logging"),
+          limit: MAX_CHAT_BODY_BYTES,
+          audit: setting.writesUserSetting("debug_logging"),
           example: { debug_logging_enabled: true },
           access: "users",
           scope: "chat_config:update",

@@ -4,10 +4,10 @@ import { type Static, type TSchema, t } from "elysia";
 import { DEFAULT_SYSTEM_PROMPT } from "#actors/chat/prompt/system-prompt.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { type ChatSettings, readChatSetting } from "#db/chats/settings.ts";
-import { mayConfigureChats } from "#domain/access.ts";
+import { canConfigureChats } from "#domain/access.ts";
 import { toPermissions } from "#domain/chats/permission-rules.ts";
 import { cleanPrompt } from "#domain/chats/prompt-text.ts";
-import { forcedRecording, setChatSetting } from "#domain/chats/settings.ts";
+import { recordingForced, setChatSetting } from "#domain/chats/settings.ts";
 import { ChatConfig } from "#schema/chats/chat-config.ts";
 import { named } from "#schema/named.ts";
 import { writesSetting } from "../../audit/setting-targets.ts";
@@ -16,7 +16,7 @@ import { callers, type UserCaller } from "../../http/caller.ts";
 import { type Json, operation } from "../../http/operation.ts";
 import { fails, NoContent } from "../../http/responses.ts";
 import { routes } from "../../http/routes.ts";
-import { CHAT_BODY_LIMIT, tags } from "../paths.ts";
+import { MAX_CHAT_BODY_BYTES, tags } from "../paths.ts";
 
 const user = true;
 const MAX_DAYS = 3_650;
@@ -24,10 +24,10 @@ const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 30 * 24 * 3_600_000;
 
 const readable = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw notFound();
+  if (!canConfigureChats(caller)) throw notFound();
 };
 const writable = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can change this.");
+  if (!canConfigureChats(caller)) throw forbidden("Only administrators can change this.");
 };
 
 const days = (field: string, value: number): number => {
@@ -170,7 +170,7 @@ const single = (ctx: ApiContext, { path, setting, member, noun, example, summary
           access: "admins",
           scope: "chat_config:update",
           example: { [member]: example },
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting(setting),
         }),
       },
@@ -239,7 +239,7 @@ export const chatConfig = (ctx: ApiContext) =>
           summary: "Set the system prompt of all chats",
           description:
             "Applies from the next model call. Without `include_default_system_prompt`, that option is unchanged; the first custom prompt replaces the default.",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting("system_prompt"),
           example: { system_prompt: "Write commit messages in English.", include_default_system_prompt: true },
           access: "admins",
@@ -272,7 +272,7 @@ export const chatConfig = (ctx: ApiContext) =>
       "/debug-logging",
       async ({ caller, body, status }) => {
         writable(caller);
-        if (ctx.config.chat_debug_logging) throw forcedRecording();
+        if (ctx.config.chat_debug_logging) throw recordingForced();
         await setChatSetting(ctx, "allow_debug_logging", body.allow_users);
         return status(204, undefined);
       },
@@ -284,7 +284,7 @@ export const chatConfig = (ctx: ApiContext) =>
           tags,
           operationId: "setDebugLogging",
           summary: "Set whether users can record model calls",
-          limit: CHAT_BODY_LIMIT,
+          limit: MAX_CHAT_BODY_BYTES,
           audit: writesSetting("allow_debug_logging"),
           example: { allow_users: true },
           access: "admins",

@@ -1,12 +1,12 @@
 // Models that chats can use: managed by site owners, readable by everyone who can use them.
 import { t } from "elysia";
 import type { ModelConfigRow, ModelProviderRow } from "#actors/models/model-settings.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
 import { checkModelAdmin, isOwner } from "#domain/access.ts";
-import { becomesDefault, checkNewDefault, findNextDefault } from "#domain/chats/default-model.ts";
+import { checkNewDefault, findNextDefault, shouldBecomeDefault } from "#domain/chats/default-model.ts";
 import { checkNumbers, parseKind, parseName } from "#domain/chats/model-input.ts";
-import { allowedEfforts, CreateModelConfig, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
+import { CreateModelConfig, listAllowedEfforts, ModelConfig, UpdateModelConfig } from "#schema/chats/model-config.ts";
 import { findPrice } from "#src/llm/prices.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
@@ -18,7 +18,7 @@ import { routes } from "../../http/routes.ts";
 
 const tags = ["Models"];
 const params = t.Object({ model_config: t.String({ format: "uuid", description: "Model config id." }) });
-const CONTEXT_LIMIT = 128_000;
+const DEFAULT_CONTEXT_LIMIT = 128_000;
 
 const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, "provider">): ModelConfig => {
   const { deleted: _, compression_threshold, ...shown } = row;
@@ -27,10 +27,10 @@ const presentModel = (row: ModelConfigRow, { provider }: Pick<ModelProviderRow, 
     ...shown,
     provider,
     ...(compression_threshold === null ? {} : { compression_threshold }),
-    reasoning_efforts: allowedEfforts(row.model_config),
+    reasoning_efforts: listAllowedEfforts(row.model_config),
     ...(price ? { price } : {}),
-    created_at: rfc3339(row.created_at),
-    updated_at: rfc3339(row.updated_at),
+    created_at: toRfc3339(row.created_at),
+    updated_at: toRfc3339(row.updated_at),
   };
 };
 
@@ -91,12 +91,12 @@ export const modelConfigs = (ctx: ApiContext) =>
           model,
           display_name: parseName("display_name", body.display_name ?? model),
           enabled: body.enabled ?? true,
-          context_limit: body.context_limit ?? CONTEXT_LIMIT,
+          context_limit: body.context_limit ?? DEFAULT_CONTEXT_LIMIT,
           compression_threshold: body.compression_threshold ?? null,
           model_config: body.model_config ?? {},
         };
         const asker = { user_id: caller.user_id, signal: request.signal };
-        const is_default = await becomesDefault(ctx, given, body.is_default, asker);
+        const is_default = await shouldBecomeDefault(ctx, given, body.is_default, asker);
         const made = await ctx.modelSettings.addModel({ ...given, is_default });
         return status(201, presentModel(made, provider));
       },

@@ -28,10 +28,10 @@ const path = t.Object({ ...organizationPath.properties, ...userPath.properties }
 
 export const modelOverrides = (ctx: ApiContext) => {
   /** Rejects with 404 for what the caller cannot see, and with 403 for other users' choices and when the feature is disabled. */
-  const own = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
+  const requireOwn = async (caller: UserCaller, params: { organization: string; user: string }): Promise<string> => {
     const { id } = await organizationAt(ctx.store, params.organization, caller);
     const target = await userAt(ctx.store, params.user, caller);
-    if (target.id !== caller.user_id) throw forbidden("Each chooses their own models.");
+    if (target.id !== caller.user_id) throw forbidden("You can set only your own model overrides.");
     if (!(id in caller.organizations)) throw notFound();
     if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) {
       throw forbidden("An administrator must allow this first.");
@@ -43,9 +43,9 @@ export const modelOverrides = (ctx: ApiContext) => {
     .get(
       "/:organization/members/:user/chats/model-overrides",
       async ({ caller, params }) => {
-        const id = await own(caller, params);
-        const of = (context: OverrideContext) => loadOverride(ctx, id, caller.user_id, context);
-        return { overrides: await Promise.all(OVERRIDE_CONTEXTS.map(of)) };
+        const id = await requireOwn(caller, params);
+        const loadOne = (context: OverrideContext) => loadOverride(ctx, id, caller.user_id, context);
+        return { overrides: await Promise.all(OVERRIDE_CONTEXTS.map(loadOne)) };
       },
       {
         user,
@@ -62,7 +62,7 @@ export const modelOverrides = (ctx: ApiContext) => {
     .put(
       "/:organization/members/:user/chats/model-overrides/:context",
       async ({ caller, params, body, status }) => {
-        const organization_id = await own(caller, params);
+        const organization_id = await requireOwn(caller, params);
         await setModelOverride(ctx, { organization_id, user_id: caller.user_id, context: params.context }, body);
         return status(204, undefined);
       },

@@ -1,6 +1,6 @@
 // Models available for new chats, by provider, and the reason when a provider is unavailable.
-import { AvailableModels, allowedEfforts } from "#schema/chats/model-config.ts";
-import { needsKey } from "#src/llm/adapters.ts";
+import { AvailableModels, listAllowedEfforts } from "#schema/chats/model-config.ts";
+import { requiresKey } from "#src/llm/adapters.ts";
 import { DEMO, DEMO_CONTEXT_LIMIT } from "#src/llm/demo.ts";
 import type { ApiContext } from "../../context.ts";
 import { callers } from "../../http/caller.ts";
@@ -42,7 +42,7 @@ export const availableModels = (ctx: ApiContext) =>
           providers: providers
             .filter(({ enabled }) => enabled)
             .map(({ id, provider, display_name, sealed_api_key }) => {
-              const available = !needsKey(provider) || sealed_api_key !== "";
+              const available = !requiresKey(provider) || sealed_api_key !== "";
               return {
                 provider,
                 display_name,
@@ -57,7 +57,7 @@ export const availableModels = (ctx: ApiContext) =>
                     display_name: one.display_name,
                     is_default: one.is_default,
                     context_limit: one.context_limit,
-                    reasoning_efforts: allowedEfforts(one.model_config),
+                    reasoning_efforts: listAllowedEfforts(one.model_config),
                   })),
               };
             }),

@@ -1,12 +1,12 @@
 // Model providers: URL and API key. The key can be set but never read. For site owners only.
 import { t } from "elysia";
 import type { ModelProviderRow } from "#actors/models/model-settings.ts";
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { checkModelAdmin } from "#domain/access.ts";
 import { findNextDefault } from "#domain/chats/default-model.ts";
 import { parseBaseUrl, parseKey, parseKind, parseName } from "#domain/chats/model-input.ts";
 import { CreateModelProvider, ModelProvider, UpdateModelProvider } from "#schema/chats/model-provider.ts";
-import { needsBaseUrl } from "#src/llm/adapters.ts";
+import { requiresBaseUrl } from "#src/llm/adapters.ts";
 import * as setting from "../../audit/setting-targets.ts";
 import * as target from "../../audit/targets.ts";
 import type { ApiContext } from "../../context.ts";
@@ -21,8 +21,8 @@ const params = t.Object({ provider: t.String({ format: "uuid", description: "Pro
 const presentProvider = ({ sealed_api_key, deleted: _, ...row }: ModelProviderRow): ModelProvider => ({
   ...row,
   has_api_key: sealed_api_key !== "",
-  created_at: rfc3339(row.created_at),
-  updated_at: rfc3339(row.updated_at),
+  created_at: toRfc3339(row.created_at),
+  updated_at: toRfc3339(row.updated_at),
 });
 
 export const modelProviders = (ctx: ApiContext) =>
@@ -55,7 +55,7 @@ export const modelProviders = (ctx: ApiContext) =>
         const made = await ctx.modelSettings.addProvider({
           provider,
           display_name: parseName("display_name", body.display_name ?? provider),
-          base_url: parseBaseUrl(body.base_url ?? "", needsBaseUrl(provider)),
+          base_url: parseBaseUrl(body.base_url ?? "", requiresBaseUrl(provider)),
           api_key: parseKey(body.api_key ?? ""),
           enabled: body.enabled ?? true,
         });
@@ -85,7 +85,7 @@ export const modelProviders = (ctx: ApiContext) =>
         const kind = (await ctx.modelSettings.list()).providers.find((one) => one.id === id)?.provider ?? "demo";
         const patch = {
           ...(display_name === undefined ? {} : { display_name: parseName("display_name", display_name) }),
-          ...(base_url === undefined ? {} : { base_url: parseBaseUrl(base_url, needsBaseUrl(kind)) }),
+          ...(base_url === undefined ? {} : { base_url: parseBaseUrl(base_url, requiresBaseUrl(kind)) }),
           ...(api_key === undefined ? {} : { api_key: parseKey(api_key) }),
           ...(enabled === undefined ? {} : { enabled }),
         };

@@ -4,20 +4,22 @@ import { Value } from "@sinclair/typebox/value";
 import { getPath } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import { listSchemas } from "./answer-validators.ts";
-import { mismatchedFields, prune, type ResponseMismatches } from "./response-mismatch.ts";
+import { listMismatchedFields, prune, type ResponseMismatches } from "./response-mismatch.ts";
 
 /** The router serializes objects without a charset, so this matches only handmade responses. */
-const MADE_BY_HAND = /^application\/json; ?charset/i;
+const SERIALIZED_TYPE = /^application\/json; ?charset/i;
 
 /** List items checked from each end: checking hundreds takes longer than creating them, and they are alike. */
-const LOOKED_AT = 12;
+const CHECKED_EDGE_ITEMS = 12;
 
-const shortened = (value: unknown): unknown => {
+const shorten = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value;
-  if (!Array.isArray(value))
-    return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, shortened(of)]));
-  const few = value.length > 2 * LOOKED_AT ? [...value.slice(0, LOOKED_AT), ...value.slice(-LOOKED_AT)] : value;
-  return few.map(shortened);
+  if (!Array.isArray(value)) return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, shorten(of)]));
+  const few =
+    value.length > 2 * CHECKED_EDGE_ITEMS
+      ? [...value.slice(0, CHECKED_EDGE_ITEMS), ...value.slice(-CHECKED_EDGE_ITEMS)]
+      : value;
+  return few.map(shorten);
 };
 
 /** Records mismatches. Reads a copy and leaves the response unchanged. */
@@ -26,14 +28,14 @@ export const checkAnswer = async (
   response: Response,
   { operations, mismatches }: { readonly operations: Operations; readonly mismatches: ResponseMismatches },
 ): Promise<void> => {
-  if (response.status >= 300 || !MADE_BY_HAND.test(response.headers.get("content-type") ?? "")) return;
+  if (response.status >= 300 || !SERIALIZED_TYPE.test(response.headers.get("content-type") ?? "")) return;
   const operation = operations.find(request.method, getPath(request.url));
   const schema = operation && listSchemas(operation.hooks)[response.status];
   if (!operation || !schema) return;
-  const value = shortened(await response.clone().json());
+  const value = shorten(await response.clone().json());
   const fields = Value.Check(schema, value)
     ? unknownMembers(prune(schema, value), value)
-    : mismatchedFields(Value.Errors(schema, value));
+    : listMismatchedFields(Value.Errors(schema, value));
   if (fields.length > 0) mismatches.note({ method: request.method, route: operation.route, fields });
 };
 

@@ -12,7 +12,7 @@ class AnswerValidator {
   /** Response schemas never transform values. */
   readonly hasTransform = false;
   readonly schema: TSchema;
-  #made: Validator | undefined;
+  #validator: Validator | undefined;
 
   constructor(schema: TSchema) {
     this.schema = schema;
@@ -32,25 +32,25 @@ class AnswerValidator {
   }
 
   get #compiled(): Validator {
-    this.#made ??= getSchemaValidator(this.schema, { normalize: true }) as Validator;
-    return this.#made;
+    this.#validator ??= getSchemaValidator(this.schema, { normalize: true }) as Validator;
+    return this.#validator;
   }
 }
 
-const known = new WeakMap<TSchema, AnswerValidator>();
+const validators = new WeakMap<TSchema, AnswerValidator>();
 
 const makeValidator = (schema: TSchema): AnswerValidator => {
-  const made = known.get(schema) ?? new AnswerValidator(schema);
-  known.set(schema, made);
+  const made = validators.get(schema) ?? new AnswerValidator(schema);
+  validators.set(schema, made);
   return made;
 };
 
-type Answers = Record<string, TSchema | AnswerValidator>;
+type ResponseSchemas = Record<string, TSchema | AnswerValidator>;
 
 /** Returns a route's response schemas by status; a single schema means 200. */
-const listAnswers = (hook: object): Answers => {
-  const { response = {} } = hook as { response?: TSchema | Answers };
-  return Kind in response ? { 200: response as TSchema } : (response as Answers);
+const listAnswers = (hook: object): ResponseSchemas => {
+  const { response = {} } = hook as { response?: TSchema | ResponseSchemas };
+  return Kind in response ? { 200: response as TSchema } : (response as ResponseSchemas);
 };
 
 /** Returns the schemas of a route's responses by status. */
@@ -63,7 +63,7 @@ export const listSchemas = (hook: object): Record<string, TSchema> =>
   );
 
 /** Creates validators lazily: a map for each of hundreds of routes would be a third of their cost. */
-const VALIDATORS: ProxyHandler<Answers> = {
+const VALIDATORS: ProxyHandler<ResponseSchemas> = {
   get: (answers, status) => {
     const schema = Reflect.get(answers, status);
     return schema && makeValidator(schema);

@@ -15,9 +15,9 @@ export const isMismatch = (error: unknown): error is ValidationError =>
 export type Mismatch = { readonly method: string; readonly route: string; readonly fields: readonly string[] };
 
 /** Maximum fields named in one log line. */
-const NAMED = 8;
+const MAX_FIELDS = 8;
 /** Maximum mismatches kept for inspection; the count continues. */
-const KEPT = 100;
+const MAX_KEPT = 100;
 
 export class ResponseMismatches {
   #count = 0;
@@ -35,12 +35,12 @@ export class ResponseMismatches {
 
   note(mismatch: Mismatch): void {
     this.#count += 1;
-    if (this.#kept.length < KEPT) this.#kept.push(mismatch);
+    if (this.#kept.length < MAX_KEPT) this.#kept.push(mismatch);
     log("http").error("an answer of {method} {route} does not fit its schema", { ...mismatch });
   }
 
   /** Returns the response for a handler's result that does not match its schema. */
-  answer(error: ValidationError, { request, route, status }: Asked): Response {
+  answer(error: ValidationError, { request, route, status }: MismatchedRequest): Response {
     this.note({ method: request.method, route, fields: listFields(error) });
     const { schema } = error.validator as { schema: TSchema };
     const headers = { "content-type": "application/json", ...COMMON_HEADERS };
@@ -48,21 +48,21 @@ export class ResponseMismatches {
   }
 }
 
-type Asked = { request: Request; route: string; status: number };
+type MismatchedRequest = { request: Request; route: string; status: number };
 
 /** Returns the mismatched fields with what was expected, never the actual values. */
 const listFields = (error: ValidationError): string[] => {
   const { Errors } = error.validator as { Errors(value: unknown): Iterable<{ path: string; message: string }> };
-  return mismatchedFields(Errors.call(error.validator, error.value));
+  return listMismatchedFields(Errors.call(error.validator, error.value));
 };
 
 /** Returns the first few mismatched fields with what was expected. */
-export const mismatchedFields = (errors: Iterable<{ path: string; message: string }>): string[] => {
+export const listMismatchedFields = (errors: Iterable<{ path: string; message: string }>): string[] => {
   const fields = new Set<string>();
   for (const { path, message } of errors) {
     const field = path.slice(1, 200).replaceAll("/", ".");
     fields.add(`${field === "" ? "(all)" : field}: ${message.slice(0, 100)}`);
-    if (fields.size === NAMED) break;
+    if (fields.size === MAX_FIELDS) break;
   }
   return [...fields];
 };
@@ -99,7 +99,7 @@ const pruneUnion = (members: readonly TSchema[], value: unknown): unknown => {
   if (fits) return prune(fits, value);
   if (!isObject(value) && !Array.isArray(value)) return value;
   const type = Array.isArray(value) ? "array" : "object";
-  const known = ({ properties = {} }: TSchema) => Object.keys(properties).filter((name) => name in value).length;
-  const likely = members.filter((member) => member.type === type).sort((a, b) => known(b) - known(a))[0];
+  const countKnown = ({ properties = {} }: TSchema) => Object.keys(properties).filter((name) => name in value).length;
+  const likely = members.filter((member) => member.type === type).sort((a, b) => countKnown(b) - countKnown(a))[0];
   return likely ? prune(likely, value) : null;
 };

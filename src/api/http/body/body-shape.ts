@@ -12,7 +12,7 @@ import { bodyMissing, NO_BODY } from "./body.ts";
 type Reader = (value: unknown) => Validation | undefined;
 
 /** Prefixes the name to a field's path. Called only for errors, because a batch has thousands of fields. */
-const below = (name: string | number, { field, detail }: Validation): Validation => ({
+const prefixField = (name: string | number, { field, detail }: Validation): Validation => ({
   field: field === "" ? String(name) : `${name}.${field}`,
   detail,
 });
@@ -23,13 +23,13 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Returns undefined for schemas whose values have no members. */
 const makeReader = (schema: TSchema): Reader | undefined => {
   // Unions are left to the validator; only `something or null` is common enough to handle here.
-  if (Array.isArray(schema.anyOf)) return readerOfNullable(schema.anyOf as TSchema[]);
-  if (schema.type === "array") return readerOfList((schema.items ?? {}) as TSchema);
-  if (schema.type === "object") return readerOfObject(schema);
+  if (Array.isArray(schema.anyOf)) return makeNullableReader(schema.anyOf as TSchema[]);
+  if (schema.type === "array") return makeListReader((schema.items ?? {}) as TSchema);
+  if (schema.type === "object") return makeObjectReader(schema);
   return undefined;
 };
 
-const readerOfNullable = (members: TSchema[]): Reader | undefined => {
+const makeNullableReader = (members: TSchema[]): Reader | undefined => {
   const others = members.filter(({ type }) => type !== "null");
   if (others.length !== 1 || others.length === members.length) return undefined;
   const read = makeReader(others[0] as TSchema);
@@ -42,7 +42,7 @@ const readerOfNullable = (members: TSchema[]): Reader | undefined => {
  */
 const isHarmful = (value: unknown): boolean => typeof value === "object" && value !== null;
 
-const readerOfList = (items: TSchema): Reader => {
+const makeListReader = (items: TSchema): Reader => {
   const item = makeReader(items);
   const areTexts = items.type === "string";
   return (value) => {
@@ -50,13 +50,13 @@ const readerOfList = (items: TSchema): Reader => {
     for (let i = 0; i < value.length; i++) {
       if (areTexts && isHarmful(value[i])) value[i] = {};
       const wrong = item?.(value[i]);
-      if (wrong) return below(i, wrong);
+      if (wrong) return prefixField(i, wrong);
     }
     return undefined;
   };
 };
 
-const readerOfObject = (schema: TSchema): Reader => {
+const makeObjectReader = (schema: TSchema): Reader => {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, TSchema>);
   const names = new Set(properties.map(([name]) => name));
   const refusesMore = isStrict(schema);
@@ -70,16 +70,16 @@ const readerOfObject = (schema: TSchema): Reader => {
   const untyped = properties.flatMap(([name, of]) => (required.includes(name) && isAnything(of) ? [name] : []));
   const texts = properties.flatMap(([name, of]) => (of.type === "string" ? [name] : []));
   const absences = properties.flatMap(([name, of]) => {
-    const isAbsent = required.includes(name) ? undefined : absenceIn(of);
+    const isAbsent = required.includes(name) ? undefined : makeAbsenceCheck(of);
     return isAbsent ? [[name, isAbsent] as const] : [];
   });
   return (value) => {
     if (!isObject(value)) return { field: "", detail: "must be an object" };
-    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: NO_NAME };
+    if (takesAnyName && Object.hasOwn(value, "__proto__")) return { field: "__proto__", detail: INVALID_NAME };
     if (refusesMore) {
       const unknown = Object.keys(value).find((name) => !names.has(name));
       // A long name is a mistake or an attack; the error does not repeat all of it.
-      if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: notKnown(names) };
+      if (unknown !== undefined) return { field: unknown.slice(0, 64), detail: unknownName(names) };
     }
     for (const name of untyped) if (!Object.hasOwn(value, name)) return { field: name, detail: "is required" };
     for (const [name, isAbsent] of absences) if (isAbsent(value[name])) delete value[name];
@@ -88,7 +88,7 @@ const readerOfObject = (schema: TSchema): Reader => {
       const member = value[name];
       // The schema check names missing members.
       const wrong = member === undefined ? undefined : read(member);
-      if (wrong) return below(name, wrong);
+      if (wrong) return prefixField(name, wrong);
     }
     return undefined;
   };
@@ -98,23 +98,23 @@ const isAnything = ({ type, anyOf, const: constant }: TSchema): boolean =>
   type === undefined && anyOf === undefined && constant === undefined;
 
 /** Schema checks ignore `__proto__` and copies drop it, so an invalid value under it would pass. */
-const NO_NAME = "cannot be a name here";
+const INVALID_NAME = "cannot be a name here";
 
-const notKnown = (names: ReadonlySet<string>): string => `is not known here; known are ${[...names].join(", ")}`;
+const unknownName = (names: ReadonlySet<string>): string => `is unknown; use one of ${[...names].join(", ")}`;
 
 /** Marks a UUID whose zero value has a meaning, such as "remove". */
 export const ZERO_MEANS = "x-zero";
 
 /** Returns a predicate for values that mean "absent" in an optional member of this schema, or undefined if every value is meaningful. */
-const absenceIn = (schema: TSchema): ((value: unknown) => boolean) | undefined => {
-  const isNull = !takesNull(schema);
+const makeAbsenceCheck = (schema: TSchema): ((value: unknown) => boolean) | undefined => {
+  const isNull = !acceptsNull(schema);
   const isZero = schema.format === "uuid" && schema[ZERO_MEANS] === undefined;
   if (isNull && isZero) return (value) => value === null || value === NIL_UUID;
   return isNull ? (value) => value === null : undefined;
 };
 
-const takesNull = ({ type, anyOf }: TSchema): boolean =>
-  type === "null" || (type === undefined && !Array.isArray(anyOf)) || (Array.isArray(anyOf) && anyOf.some(takesNull));
+const acceptsNull = ({ type, anyOf }: TSchema): boolean =>
+  type === "null" || (type === undefined && !Array.isArray(anyOf)) || (Array.isArray(anyOf) && anyOf.some(acceptsNull));
 
 /** Returns whether every member is optional; the request can then omit the body (rule HT-24). */
 export const isAllOptional = ({ type, required }: { type?: unknown; required?: unknown }): boolean =>
@@ -139,18 +139,18 @@ export class BodyReaders {
   /** Removes absent members from a body. Throws 400 and names the place with the wrong shape. */
   read(method: string, route: string, body: unknown): void {
     if (body === undefined) return;
-    const wrong = this.#readerOf(`${method} ${route}`)?.(body);
+    const wrong = this.#getReader(`${method} ${route}`)?.(body);
     if (wrong) throw invalid("Validation failed.", [wrong]);
   }
 
-  #readerOf(name: string): Reader | undefined {
+  #getReader(name: string): Reader | undefined {
     const schema = this.#schemas.get(name);
     if (schema && !this.#readers.has(name)) this.#readers.set(name, makeReader(schema));
     return this.#readers.get(name);
   }
 
   /** Returns the body to use when none was sent: NO_BODY or an empty object. Throws 400 where one is required (rule HT-24). */
-  ofNothing(method: string, route: string): object | typeof NO_BODY {
+  readEmpty(method: string, route: string): object | typeof NO_BODY {
     const isRequired = this.#required.get(`${method} ${route}`);
     if (isRequired) throw bodyMissing();
     // Not undefined, because Elysia would then parse the body by its content type.

@@ -3,10 +3,10 @@
 
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json/cost.ts";
-import { PieceCount } from "#base/network/body-pieces.ts";
+import { PieceCounter } from "#base/network/body-pieces.ts";
 import { requireKnownCaller } from "../caller.ts";
 import { getPath } from "../errors.ts";
-import type { Declared } from "../operation.ts";
+import type { OperationOptions } from "../operation.ts";
 import { refuseNul } from "./nul.ts";
 
 // Handles objects in a body that have a member called `toString`. The validator puts the value into its message, which throws for these
@@ -15,33 +15,33 @@ import { refuseNul } from "./nul.ts";
 /** A letter of `toString` written as an escape. Common escapes, such as those of colors in a log, do not match. */
 const ESCAPED_LETTER = /\\u00(?:53|6[79ef]|7[24])/i;
 
-const asText = { value: () => "[object Object]" };
+const TO_TEXT = { value: () => "[object Object]" };
 
 /** Makes every object in `value` convertible to text without a visible change. `text`: the JSON it was parsed from. */
-const keepAsText = (text: string, value: unknown): void => {
+const makePrintable = (text: string, value: unknown): void => {
   if (!text.includes("toString") && !(text.includes("\\u00") && ESCAPED_LETTER.test(text))) return;
   const left: unknown[] = [value];
   // Iterative, because a sender can nest a body arbitrarily deep.
   for (let one = left.pop(); one !== undefined; one = left.pop()) {
     if (typeof one !== "object" || one === null) continue;
-    if (Object.hasOwn(one, "toString")) Object.defineProperty(one, Symbol.toPrimitive, asText);
+    if (Object.hasOwn(one, "toString")) Object.defineProperty(one, Symbol.toPrimitive, TO_TEXT);
     for (const member of Object.values(one)) if (typeof member === "object" && member !== null) left.push(member);
   }
 };
 
 /** The default of the specification. */
-const DEFAULT_LIMIT = 4_194_304;
+const MAX_BODY_BYTES = 4_194_304;
 /** For the few routes open to anonymous callers. */
-const PUBLIC_LIMIT = 65_536;
+const MAX_PUBLIC_BODY_BYTES = 65_536;
 /** Uploads to `POST /api/v2/files`. */
-export const UPLOAD_LIMIT = 104_857_600;
+export const MAX_UPLOAD_BYTES = 104_857_600;
 
 /** Rejects with 413 and the message that the specification fixes. */
 export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
 /** 400 for a body in thousands of chunks of a few bytes. */
-export const tooManyPieces = (): AppError =>
+export const tooManyChunks = (): AppError =>
   new AppError("invalid", "The request body comes in too many small chunks.", {
     detail: "Send it with the header Content-Length, or in larger chunks.",
   });
@@ -59,11 +59,11 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   // With a declared length, Bun never returns more than was declared.
   if (declared >= 0) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
-  const count = new PieceCount();
+  const count = new PieceCounter();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (count.take(chunk)) throw tooManyPieces();
+    if (count.add(chunk)) throw tooManyChunks();
     if (size > limit) throw tooLarge(limit);
     chunks.push(chunk);
   }
@@ -94,8 +94,8 @@ const readJson = async (request: Request, limit: number): Promise<object | typeo
     });
   }
   const value = isSmall(request, limit)
-    ? parsed(request, await request.arrayBuffer())
-    : await parsedWithCare(request, limit);
+    ? parseBody(request, await request.arrayBuffer())
+    : await parseUntrusted(request, limit);
   if (value === undefined) return NO_BODY;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new AppError("invalid", "The request body must be a JSON object.");
@@ -111,24 +111,24 @@ const isSmall = ({ headers }: Request, limit: number): boolean => {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-const parsedWithCare = async (request: Request, limit: number): Promise<unknown> => {
+const parseUntrusted = async (request: Request, limit: number): Promise<unknown> => {
   const bytes = await readBytes(request, limit);
   // The stream ended without any data.
   if (bytes.byteLength === 0) return undefined;
   const costly = tooCostly(bytes);
   if (costly) throw new AppError("invalid", `The request body ${costly}`);
-  return parsed(request, bytes);
+  return parseBody(request, bytes);
 };
 
 /** Parses JSON and rejects invalid UTF-8, in which Bun would replace characters. */
-const parsed = (request: Request, bytes: ArrayBuffer | Uint8Array): unknown => {
-  const { text, value } = parsedJson(bytes);
-  keepAsText(text, value);
-  if (!isOfAgent(request)) refuseNul(text, value);
+const parseBody = (request: Request, bytes: ArrayBuffer | Uint8Array): unknown => {
+  const { text, value } = parseJson(bytes);
+  makePrintable(text, value);
+  if (!isAgentRoute(request)) refuseNul(text, value);
   return value;
 };
 
-const parsedJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unknown } => {
+const parseJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unknown } => {
   try {
     const text = utf8.decode(bytes);
     return { text, value: JSON.parse(text) };
@@ -139,21 +139,21 @@ const parsedJson = (bytes: ArrayBuffer | Uint8Array): { text: string; value: unk
 };
 
 /** These routes carry program output and clean it themselves (rule LG-2). */
-const isOfAgent = ({ url }: Request): boolean => getPath(url).startsWith("/api/v2/workspaceagents/me/");
+const isAgentRoute = ({ url }: Request): boolean => getPath(url).startsWith("/api/v2/workspaceagents/me/");
 
 /** Returns the maximum body size for an operation; undefined means there is no such operation. */
-export const bodyLimit = (declared: Declared | undefined): number =>
-  declared?.limit ?? (declared?.reads === "public" ? PUBLIC_LIMIT : DEFAULT_LIMIT);
+export const getBodyLimit = (declared: OperationOptions | undefined): number =>
+  declared?.limit ?? (declared?.reads === "public" ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES);
 
 /** No operation has a lower limit, so shorter bodies need no check. */
-export const ALWAYS_FITS = 65_536;
+export const MIN_BODY_LIMIT = 65_536;
 
 /** Reads a request's body as its operation declares: as JSON from known callers, as JSON from anyone, or left to the handler. */
-export const readBody = async (request: Request, declared: Declared | undefined): Promise<unknown> => {
+export const readBody = async (request: Request, declared: OperationOptions | undefined): Promise<unknown> => {
   // Not undefined, because Elysia would then parse JSON and forms itself.
   if (declared?.reads === "stream") return NO_BODY;
   if (declared?.reads !== "public") requireKnownCaller(request);
-  const body = await readJson(request, bodyLimit(declared));
+  const body = await readJson(request, getBodyLimit(declared));
   if (body === NO_BODY && declared?.reads === "public") throw bodyMissing();
   return body;
 };

@@ -3,11 +3,11 @@
 import { type AnyElysia, Elysia } from "elysia";
 import { VERSION } from "#base/version.ts";
 import { NAME } from "#schema/named.ts";
-import { bodyLimit } from "../body/body.ts";
+import { getBodyLimit } from "../body/body.ts";
 import { isAllOptional } from "../body/body-shape.ts";
 import { SESSION_HEADER } from "../identify.ts";
-import { DECLARED, type Declared } from "../operation.ts";
-import { SHOWN } from "../query.ts";
+import { DECLARED, type OperationOptions } from "../operation.ts";
+import { DOCUMENTED } from "../query.ts";
 import { Generic, WORDS } from "../responses.ts";
 import { type Json, type JsonObject, Shapes } from "./shapes.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
@@ -42,7 +42,7 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
               type: "apiKey",
               in: "header",
               name: SESSION_HEADER,
-              description: "A worker of its own: its provisioner key.",
+              description: "An external worker: its provisioner key.",
             },
             agent_token: {
               type: "apiKey",
@@ -66,37 +66,37 @@ export const openApiDocument = async (routes: AnyElysia): Promise<JsonObject> =>
       operation: operation as JsonObject,
     })),
   );
-  const declarations = operations.map(({ operation }) => (take(operation, DECLARED) ?? {}) as Declared);
+  const declarations = operations.map(({ operation }) => (removeKey(operation, DECLARED) ?? {}) as OperationOptions);
   // Bodies are named after responses, so responses come first.
   for (const [i, { path, operation }] of operations.entries()) {
     // A root route that is also served below the API keeps the short ID there.
     if (`/api/v2${path}` in paths) operation.operationId += "AtRoot";
-    tidyAnswers(operation, path, declarations[i] as Declared, shapes);
+    convertAnswers(operation, path, declarations[i] as OperationOptions, shapes);
   }
   for (const [i, { method, operation }] of operations.entries()) {
-    tidyBody(operation, declarations[i] as Declared, shapes);
-    addExamples(operation, method, declarations[i] as Declared);
+    convertBody(operation, declarations[i] as OperationOptions, shapes);
+    addExamples(operation, method, declarations[i] as OperationOptions);
   }
   const { components } = document as { components: JsonObject };
   const error = new Shapes();
   error.answer({ ...Generic, [NAME]: ERROR } as unknown as Json, ERROR);
   components.responses = errors();
-  components.schemas = { ...error.components, ...sorted(shapes.components) };
+  components.schemas = { ...error.components, ...sortKeys(shapes.components) };
   return document;
 };
 
-const sorted = (object: JsonObject): JsonObject =>
+const sortKeys = (object: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** The body of every error. */
 const ERROR = "Error";
 const JSON_TYPE = "application/json";
-const ERRONEOUS: JsonObject = { [JSON_TYPE]: { schema: { $ref: `#/components/schemas/${ERROR}` } } };
+const ERROR_CONTENT: JsonObject = { [JSON_TYPE]: { schema: { $ref: `#/components/schemas/${ERROR}` } } };
 
-const tidyAnswers = (
+const convertAnswers = (
   operation: JsonObject,
   path: string,
-  { headers = {}, accepts, answers, sends, takes }: Declared,
+  { headers = {}, accepts, answers, sends, takes }: OperationOptions,
   shapes: Shapes,
 ): void => {
   const inHeaders = Object.entries(headers).map(([name, header]) => ({
@@ -107,8 +107,8 @@ const tidyAnswers = (
   if (inHeaders.length > 0) operation.parameters = [...((operation.parameters ?? []) as Json[]), ...inHeaders];
   const isSecured = !Array.isArray(operation.security) || operation.security.length > 0;
   if (JSON.stringify(operation.security) === '[{"agent_token":[]}]') operation.tags = ["Agent daemon"];
-  const shapeOf = (schema: Json) => shapes.answer(schema, `${capital(operation.operationId as string)}Result`);
-  operation.responses = tidyResponses(operation.responses as JsonObject, answers, shapeOf, [
+  const shapeOf = (schema: Json) => shapes.answer(schema, `${capitalize(operation.operationId as string)}Result`);
+  operation.responses = convertResponses(operation.responses as JsonObject, answers, shapeOf, [
     ...(answers ? ["200"] : []),
     ...(isSecured ? ["401"] : []),
     ...(operation.parameters ? ["400"] : []),
@@ -118,7 +118,7 @@ const tidyAnswers = (
   if (sends) operation["x-sends"] = shapeOf(sends as unknown as Json);
   if (takes) operation["x-takes"] = shapeOf(takes as unknown as Json);
   for (const parameter of (operation.parameters ?? []) as JsonObject[]) {
-    showAsMeant(parameter);
+    applyDocumentedType(parameter);
     parameter.schema = shapeOf(parameter.schema as Json);
     if (parameter.examples === undefined) delete parameter.examples;
     if (Array.isArray(parameter.examples)) {
@@ -129,8 +129,8 @@ const tidyAnswers = (
 };
 
 /** Documents a parameter by its meaning instead of as the text a handler reads. */
-const showAsMeant = (parameter: JsonObject): void => {
-  const shown = (parameter.schema as JsonObject)[SHOWN] as JsonObject | undefined;
+const applyDocumentedType = (parameter: JsonObject): void => {
+  const shown = (parameter.schema as JsonObject)[DOCUMENTED] as JsonObject | undefined;
   if (!shown) return;
   const { required, example, ...schema } = shown;
   parameter.schema = schema;
@@ -138,21 +138,24 @@ const showAsMeant = (parameter: JsonObject): void => {
   if (required !== undefined) parameter.required = true;
 };
 
-const tidyBody = (operation: JsonObject, declared: Declared, shapes: Shapes): void => {
+const convertBody = (operation: JsonObject, declared: OperationOptions, shapes: Shapes): void => {
   const body = operation.requestBody as JsonObject | undefined;
-  const shapeOf = (schema: Json) => shapes.body(schema, `${capital(operation.operationId as string)}Request`);
+  const shapeOf = (schema: Json) => shapes.body(schema, `${capitalize(operation.operationId as string)}Request`);
   if (body)
-    operation.requestBody = { required: !takesNothing(body), content: contentSchema(body, shapeOf, declared.accepts) };
-  else if (declared.accepts) operation.requestBody = { required: true, content: opaque(declared.accepts) };
+    operation.requestBody = {
+      required: !isBodyOptional(body),
+      content: contentSchema(body, shapeOf, declared.accepts),
+    };
+  else if (declared.accepts) operation.requestBody = { required: true, content: toOpaqueContent(declared.accepts) };
   const tooLarge = (operation.responses as JsonObject)["413"] as JsonObject | undefined;
-  const description = `The body is larger than ${bodyLimit(declared)} bytes.`;
-  if (tooLarge) (operation.responses as JsonObject)["413"] = { description, content: ERRONEOUS };
+  const description = `The body is larger than ${getBodyLimit(declared)} bytes.`;
+  if (tooLarge) (operation.responses as JsonObject)["413"] = { description, content: ERROR_CONTENT };
 };
 
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /** Same rule as in the HTTP layer (rule HT-24). */
-const takesNothing = ({ content }: JsonObject): boolean =>
+const isBodyOptional = ({ content }: JsonObject): boolean =>
   Object.values(content as JsonObject).every((one) => isAllOptional(((one as JsonObject).schema ?? {}) as JsonObject));
 
 /** Returns the shared error response of a status, unless an operation adds something. A named response has more members than the others. */
@@ -164,7 +167,7 @@ const errorResponse = (
 ): JsonObject => {
   if (NAME in answer) return { description, content: contentSchema(answer, shapeOf) };
   if (description === WORDS[Number(status)]) return { $ref: `#/components/responses/Error${status}` };
-  return { description, content: ERRONEOUS };
+  return { description, content: ERROR_CONTENT };
 };
 
 /** Returns the meaning of each status in most operations. */
@@ -173,11 +176,11 @@ const errors = (): JsonObject =>
     Object.entries(WORDS)
       // 413 is described with each operation's own limit.
       .filter(([status]) => Number(status) >= 400 && status !== "413")
-      .map(([status, description]) => [`Error${status}`, { description, content: ERRONEOUS }]),
+      .map(([status, description]) => [`Error${status}`, { description, content: ERROR_CONTENT }]),
   );
 
 /** Returns the responses ordered by status. `always` are statuses that the HTTP layer itself can return, and those of a download. */
-const tidyResponses = (
+const convertResponses = (
   declared: JsonObject,
   answers: readonly string[] | undefined,
   shapeOf: (schema: Json) => Json,
@@ -191,7 +194,10 @@ const tidyResponses = (
     if (Number(status) >= 400) tidy[status] = errorResponse(status, description as string, answer, shapeOf);
     else if (status.startsWith("2") && answers) {
       const json = hasBody && answers.includes(JSON_TYPE) ? contentSchema(answer, shapeOf) : {};
-      tidy[status] = { description, content: { ...opaque(answers.filter((type) => type !== JSON_TYPE)), ...json } };
+      tidy[status] = {
+        description,
+        content: { ...toOpaqueContent(answers.filter((type) => type !== JSON_TYPE)), ...json },
+      };
     } else tidy[status] = hasBody ? { description, content: contentSchema(answer, shapeOf) } : { description };
   }
   return tidy;
@@ -201,7 +207,7 @@ const tidyResponses = (
  * Adds working examples that pages can fill their fields with. Paths of deletions get no example, which would otherwise be deleted by
  * accident.
  */
-const addExamples = (operation: JsonObject, method: string, { example }: Declared): void => {
+const addExamples = (operation: JsonObject, method: string, { example }: OperationOptions): void => {
   const content = (operation.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
   const media = content?.[JSON_TYPE] as JsonObject | undefined;
   if (example && media) media.example = example as JsonObject;
@@ -213,7 +219,7 @@ const addExamples = (operation: JsonObject, method: string, { example }: Declare
   }
 };
 
-const take = (from: JsonObject, key: string): Json | undefined => {
+const removeKey = (from: JsonObject, key: string): Json | undefined => {
   const value = from[key];
   delete from[key];
   return value;
@@ -235,7 +241,7 @@ const contentSchema = (
 };
 
 /** Bodies that are not JSON: text or bytes. */
-const opaque = (types: readonly string[]): JsonObject =>
+const toOpaqueContent = (types: readonly string[]): JsonObject =>
   Object.fromEntries(
     types.map((type): [string, JsonObject] => [
       type,

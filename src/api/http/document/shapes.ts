@@ -14,10 +14,10 @@ const UNKNOWN_TO_3_0 = new Set(["$id", "$schema", "examples", "patternProperties
 export class Shapes {
   /** By name, in order of first use. */
   readonly components: JsonObject = {};
-  readonly #answeredNames = new Set<string>();
-  readonly #made = new Map<string, JsonObject>();
+  readonly #answerNames = new Set<string>();
+  readonly #unnamed = new Map<string, JsonObject>();
   /** Component names of named schemas in bodies, by schema name and whether it is a whole body. */
-  readonly #inBodies = new Map<string, string>();
+  readonly #bodyNames = new Map<string, string>();
 
   /** Adds a response schema. `name` is used for an object without its own name. */
   answer(schema: Json, name: string): Json {
@@ -34,39 +34,39 @@ export class Shapes {
     if (schema === null || typeof schema !== "object") return schema;
     const given = schema[NAME] as string | undefined;
     const own = given ?? (isRecord(schema) || schema.type !== "object" ? undefined : name);
-    if (own === undefined) return this.#tidy(schema, name, direction);
-    const called = direction === "answer" ? this.#answered(own, schema) : this.#sent(own, schema, isWhole);
+    if (own === undefined) return this.#convert(schema, name, direction);
+    const called = direction === "answer" ? this.#addAnswer(own, schema) : this.#addBody(own, schema, isWhole);
     const described = schema.description;
     const { description } = this.components[called] as JsonObject;
     const ref = { $ref: `#/components/schemas/${called}` };
     return described === undefined || described === description ? ref : { allOf: [ref], description: described };
   }
 
-  #answered(name: string, schema: JsonObject): string {
-    if (!(NAME in schema)) this.#mustBeFree(name, schema);
+  #addAnswer(name: string, schema: JsonObject): string {
+    if (!(NAME in schema)) this.#requireFree(name, schema);
     if (!(name in this.components)) {
-      this.#answeredNames.add(name);
+      this.#answerNames.add(name);
       this.components[name] = {};
-      this.components[name] = this.#defined(name, schema, "answer");
+      this.components[name] = this.#define(name, schema, "answer");
     }
     return name;
   }
 
   /** Throws when a name derived from an object's position is already taken by another schema. */
-  #mustBeFree(name: string, schema: JsonObject): void {
-    const known = this.#made.get(name) ?? schema;
+  #requireFree(name: string, schema: JsonObject): void {
+    const known = this.#unnamed.get(name) ?? schema;
     if (namedShapes.has(name) || JSON.stringify(known) !== JSON.stringify(schema))
       throw new Error(`an object would be named ${name} as another one: give it a name of its own`);
-    this.#made.set(name, schema);
+    this.#unnamed.set(name, schema);
   }
 
-  #sent(name: string, schema: JsonObject, isWhole: boolean): string {
+  #addBody(name: string, schema: JsonObject, isWhole: boolean): string {
     const key = `${name} ${isWhole}`;
-    const known = this.#inBodies.get(key);
+    const known = this.#bodyNames.get(key);
     if (known !== undefined) return known;
-    const shape = this.#defined(name, schema, "body");
-    const called = this.#nameInBodies(name, shape, isWhole);
-    this.#inBodies.set(key, called);
+    const shape = this.#define(name, schema, "body");
+    const called = this.#toBodyName(name, shape, isWhole);
+    this.#bodyNames.set(key, called);
     this.components[called] ??= shape;
     return called;
   }
@@ -74,20 +74,20 @@ export class Shapes {
   /**
    * Returns `CreateChatRequest` for a whole body and `PermissionRuleInput` for a part of one, or the response's name if both are identical.
    */
-  #nameInBodies(name: string, shape: JsonObject, isWhole: boolean): string {
-    const answered = this.#answeredNames.has(name) ? this.components[name] : undefined;
+  #toBodyName(name: string, shape: JsonObject, isWhole: boolean): string {
+    const answered = this.#answerNames.has(name) ? this.components[name] : undefined;
     if (answered !== undefined && Bun.deepEquals(answered, shape)) return name;
     if (isWhole) return name.endsWith("Request") ? name : `${name}Request`;
     return answered === undefined ? name : `${name}Input`;
   }
 
   /** Returns a named schema with its original description; uses of it can have other descriptions. */
-  #defined(name: string, schema: JsonObject, direction: Direction): JsonObject {
+  #define(name: string, schema: JsonObject, direction: Direction): JsonObject {
     const defined = NAME in schema ? (namedShapes.get(name) as JsonObject | undefined) : undefined;
-    return this.#tidy(defined ? { ...schema, description: defined.description as Json } : schema, name, direction);
+    return this.#convert(defined ? { ...schema, description: defined.description as Json } : schema, name, direction);
   }
 
-  #tidy(schema: JsonObject, name: string, direction: Direction): JsonObject {
+  #convert(schema: JsonObject, name: string, direction: Direction): JsonObject {
     const out: JsonObject = {};
     for (const [key, value] of Object.entries(schema)) {
       if (UNKNOWN_TO_3_0.has(key) || value === undefined) continue;
@@ -97,47 +97,47 @@ export class Shapes {
       if (key === "const" && typeof value === "boolean") continue;
       if (key === "const") out.enum = [value];
       else if (key === "properties") out.properties = this.#members(value as JsonObject, schema, name, direction);
-      else if (key === "items") out.items = this.#shape(value, singular(name), direction);
+      else if (key === "items") out.items = this.#shape(value, toSingular(name), direction);
       else if (key === "anyOf") out.anyOf = this.#variants(value as JsonObject[], name, direction);
-      else if (PLAIN.has(key)) out[key] = value;
+      else if (COPIED_KEYWORDS.has(key)) out[key] = value;
       else out[key] = this.#shape(value, name, direction);
     }
     const values = schema.patternProperties as JsonObject | undefined;
-    if (values) out.additionalProperties = this.#shape(Object.values(values)[0] as Json, singular(name), direction);
-    return this.#tidyUnion(out);
+    if (values) out.additionalProperties = this.#shape(Object.values(values)[0] as Json, toSingular(name), direction);
+    return this.#convertUnion(out);
   }
 
   #members(members: JsonObject, { required = [] }: JsonObject, name: string, direction: Direction): JsonObject {
     return mapEntries(members, (member, key) => {
-      const shape = this.#shape(member, name + pascal(key), direction) as JsonObject;
-      return direction === "body" && !(required as string[]).includes(key) ? this.#orNull(shape) : shape;
+      const shape = this.#shape(member, name + toPascalCase(key), direction) as JsonObject;
+      return direction === "body" && !(required as string[]).includes(key) ? this.#makeNullable(shape) : shape;
     });
   }
 
   /** Returns the schema or null. `nullable` has no effect without a `type` next to it. */
-  #orNull(shape: JsonObject): JsonObject {
+  #makeNullable(shape: JsonObject): JsonObject {
     if ("type" in shape) return { ...shape, nullable: true };
-    if (shape.$ref !== undefined) return { type: this.#typeAt(shape), nullable: true, allOf: [shape] };
+    if (shape.$ref !== undefined) return { type: this.#getType(shape), nullable: true, allOf: [shape] };
     const [only] = (shape.allOf ?? []) as JsonObject[];
-    if (only !== undefined) return { type: this.#typeAt(only), nullable: true, ...shape };
+    if (only !== undefined) return { type: this.#getType(only), nullable: true, ...shape };
     const [first, ...others] = (shape.anyOf ?? []) as JsonObject[];
-    return first === undefined ? shape : { ...shape, anyOf: [this.#orNull(first), ...others] };
+    return first === undefined ? shape : { ...shape, anyOf: [this.#makeNullable(first), ...others] };
   }
 
-  #typeAt({ $ref }: JsonObject): Json {
+  #getType({ $ref }: JsonObject): Json {
     const { type } = (this.components[String($ref).split("/").at(-1) ?? ""] ?? {}) as JsonObject;
     // The type of a recursive schema is unknown while it is being built; only objects are recursive.
     return type ?? "object";
   }
 
   /** A union with null becomes `nullable`, a union of constants becomes one enum. */
-  #tidyUnion(schema: JsonObject): JsonObject {
+  #convertUnion(schema: JsonObject): JsonObject {
     const members = schema.anyOf as JsonObject[] | undefined;
     if (!members) return schema.type === "null" ? { ...schema, type: "string", nullable: true } : schema;
     const { anyOf: _, ...rest } = schema;
-    const given = members.filter((member) => !nullOnly(member));
-    const shape = joined(given, rest);
-    return given.length < members.length ? this.#orNull(shape) : shape;
+    const given = members.filter((member) => !isNullOnly(member));
+    const shape = mergeSchemas(given, rest);
+    return given.length < members.length ? this.#makeNullable(shape) : shape;
   }
 
   /** Union members are distinguished by a constant where there is one. */
@@ -150,24 +150,24 @@ export class Shapes {
     if (shown.length === 1) return given.map((member) => this.#shape(member, name, direction));
     return given.map((member) => {
       const { type } = (member.properties ?? {}) as { type?: JsonObject };
-      return this.#shape(member, name + pascal(String(type?.const ?? "object")), direction);
+      return this.#shape(member, name + toPascalCase(String(type?.const ?? "object")), direction);
     });
   }
 }
 
 /** Keywords whose values are not schemas. */
-const PLAIN = new Set(["default", "enum", "required", "example"]);
+const COPIED_KEYWORDS = new Set(["default", "enum", "required", "example"]);
 
 const isRecord = ({ properties = {} }: JsonObject): boolean => Object.keys(properties as JsonObject).length === 0;
 
-const pascal = (text: string): string =>
+const toPascalCase = (text: string): string =>
   text
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
 
 /** Returns the singular of a list's name: `ChatFiles` -> `ChatFile`. */
-const singular = (name: string): string => {
+const toSingular = (name: string): string => {
   if (name.endsWith("ies")) return `${name.slice(0, -3)}y`;
   return /[^s]s$/.test(name) ? name.slice(0, -1) : `${name}Item`;
 };
@@ -176,11 +176,11 @@ const mapEntries = (object: JsonObject, map: (value: Json, key: string) => Json)
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
 /** Returns whether a union member says only that null is allowed. */
-const nullOnly = ({ nullable, type, enum: values }: JsonObject): boolean =>
+const isNullOnly = ({ nullable, type, enum: values }: JsonObject): boolean =>
   nullable === true && type === "string" && !values;
 
 /** Merges several schemas into one, with the keywords that apply to all of them. */
-const joined = (shapes: JsonObject[], rest: JsonObject): JsonObject => {
+const mergeSchemas = (shapes: JsonObject[], rest: JsonObject): JsonObject => {
   const [first] = shapes;
   if (first === undefined || shapes.length === 0) return rest;
   if (shapes.every((one) => Array.isArray(one.enum) && one.type === first.type)) {

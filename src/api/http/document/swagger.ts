@@ -20,7 +20,11 @@ const HEADERS = {
 };
 
 /** Files generated here instead of in the web build; compressed on first request. */
-const made = (name: string, type: string, words: () => string | Promise<string>): (() => Promise<ServedFile>) => {
+const makeLazyFile = (
+  name: string,
+  type: string,
+  words: () => string | Promise<string>,
+): (() => Promise<ServedFile>) => {
   let file: Promise<ServedFile> | undefined;
   const make = async (): Promise<ServedFile> =>
     withTwins({ name, type, body: new TextEncoder().encode(await words()) }, "fast");
@@ -33,18 +37,18 @@ const made = (name: string, type: string, words: () => string | Promise<string>)
 /** Serves the page, its files, and the document of `whole` at /swagger/json (generated on the first request, then cached). */
 export const swaggerPage = (whole: () => AnyElysia, files: WebFiles) => {
   const hidden = { detail: { hide: true } };
-  const built = (name: string) => async (): Promise<ServedFile> => {
+  const findBuilt = (name: string) => async (): Promise<ServedFile> => {
     const file = (await files()).get(name);
     if (!file) throw notFound();
     return file;
   };
   const answers: Record<string, () => Promise<ServedFile>> = {
-    "": made("swagger", "text/html", () => PAGE),
-    "/page.css": made("page.css", "text/css", () => PAGE_CSS),
-    "/page.js": made("page.js", "text/javascript", () => PAGE_SCRIPT),
-    "/ui.css": built("swagger/swagger-ui.css"),
-    "/ui.js": built("swagger/swagger-ui-bundle.js"),
-    "/json": made("json", "application/json", async () => JSON.stringify(await openApiDocument(whole()))),
+    "": makeLazyFile("swagger", "text/html", () => PAGE),
+    "/page.css": makeLazyFile("page.css", "text/css", () => PAGE_CSS),
+    "/page.js": makeLazyFile("page.js", "text/javascript", () => PAGE_SCRIPT),
+    "/ui.css": findBuilt("swagger/swagger-ui.css"),
+    "/ui.js": findBuilt("swagger/swagger-ui-bundle.js"),
+    "/json": makeLazyFile("json", "application/json", async () => JSON.stringify(await openApiDocument(whole()))),
   };
   let app: AnyElysia = routes({ prefix: "/swagger" });
   for (const [path, file] of Object.entries(answers)) {

@@ -2,7 +2,7 @@
 // a workspace's part is cached for only a second, which is enough for an app that loads many files at the same time.
 import type { Clock } from "#base/clock.ts";
 import { isUuid } from "#base/ids.ts";
-import { FIRST_PART, partOf } from "#base/parts.ts";
+import { FIRST_PART, toPart } from "#base/parts.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";
 import type { PartIndex } from "#db/part-index.ts";
@@ -11,21 +11,21 @@ import { findKey } from "#db/users/api-keys.ts";
 import { findUserByName } from "#db/users/users.ts";
 import { findWorkspaceByName } from "#db/workspaces/workspaces.ts";
 
-const FRESH_MS = 1_000;
-const LIMIT = 10_000;
+const TTL_MS = 1_000;
+const MAX_ENTRIES = 10_000;
 
 /** The owner in a path: `me`, an ID or a name. `key` is the ID of the request's API key. */
 export type Owner = { readonly user: string; readonly key: string | undefined };
 
 type Deps = { readonly store: Pick<Store, "get">; readonly index: PartIndex; readonly clock: Pick<Clock, "monotonic"> };
-type Kept = { readonly part: number; readonly until: number };
+type CachedPart = { readonly part: number; readonly until: number };
 
 export class NamedPlaces {
   readonly #deps: Deps;
   /** User by API key. A key belongs to one user permanently; its validity is not checked here. */
   readonly #users = new Map<string, string>();
   /** In order of expiry. */
-  readonly #workspaces = new Map<string, Kept>();
+  readonly #workspaces = new Map<string, CachedPart>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -34,7 +34,7 @@ export class NamedPlaces {
   /** Returns the part for resources this user will own. */
   async owner(owner: Owner): Promise<number> {
     const id = await this.#userId(owner);
-    return id === undefined ? FIRST_PART : partOf(id);
+    return id === undefined ? FIRST_PART : toPart(id);
   }
 
   workspace({ user, key }: Owner, name: string): number | Promise<number> {
@@ -47,24 +47,26 @@ export class NamedPlaces {
   async task(owner: Owner, name: string): Promise<number> {
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await this.#deps.store.get(findTaskByName({ owner_id, name }));
-    return (found && (await this.#deps.index.of("workspace", found.task.workspace_id))) ?? FIRST_PART;
+    return (found && (await this.#deps.index.findPartOf("workspace", found.task.workspace_id))) ?? FIRST_PART;
   }
 
   /** Returns the part of the workspace that a chat uses now, or the chat's own part if it has none. */
   async workspaceOfChat(id: string): Promise<number> {
     const { store, index } = this.#deps;
     const workspace_id = (await store.get(findChatPlace({ id })))?.workspace_id;
-    return (await (workspace_id ? index.of("workspace", workspace_id) : index.of("chat", id))) ?? FIRST_PART;
+    return (
+      (await (workspace_id ? index.findPartOf("workspace", workspace_id) : index.findPartOf("chat", id))) ?? FIRST_PART
+    );
   }
 
   async #findWorkspace(owner: Owner, name: string, named: string): Promise<number> {
     const { store, index, clock } = this.#deps;
     const owner_id = await this.#userId(owner);
     const found = owner_id === undefined ? undefined : await store.get(findWorkspaceByName({ owner_id, name }));
-    const part = found && (await index.of("workspace", found.id));
+    const part = found && (await index.findPartOf("workspace", found.id));
     if (part === undefined) return FIRST_PART;
-    if (this.#workspaces.size >= LIMIT) this.#workspaces.clear();
-    this.#workspaces.set(named, { part, until: clock.monotonic() + FRESH_MS });
+    if (this.#workspaces.size >= MAX_ENTRIES) this.#workspaces.clear();
+    this.#workspaces.set(named, { part, until: clock.monotonic() + TTL_MS });
     return part;
   }
 
@@ -77,7 +79,7 @@ export class NamedPlaces {
   async #findUser(key: string): Promise<string | undefined> {
     const user = (await this.#deps.store.get(findKey({ id: key })))?.user_id;
     if (user === undefined) return undefined;
-    if (this.#users.size >= LIMIT) this.#users.clear();
+    if (this.#users.size >= MAX_ENTRIES) this.#users.clear();
     this.#users.set(key, user);
     return user;
   }

@@ -2,9 +2,9 @@
 // owner before doing anything, and the forwarding node asks that one.
 import { FIRST_PART, type Parts } from "#base/parts.ts";
 import type { ApiContext } from "../../context.ts";
-import type { Place, Placement } from "./placement.ts";
+import type { Destination, Placement } from "./placement.ts";
 
-type Own = {
+type OwnRequestDeps = {
   readonly placement: Pick<Placement, "partOf">;
   /** Returns and removes the client address that a node has set in this request; undefined if none exists. */
   takeNamed(request: Request): string | undefined;
@@ -17,7 +17,7 @@ type Own = {
   isClosed(): boolean;
 };
 
-type Needs = Pick<ApiContext, "sockets" | "streams" | "requests"> & {
+type OwnRequestContext = Pick<ApiContext, "sockets" | "streams" | "requests"> & {
   readonly parts: Parts;
 };
 
@@ -25,27 +25,30 @@ const isStream = ({ method }: Request, { headers }: Response): boolean =>
   method === "GET" && headers.get("content-type")?.startsWith("text/event-stream") === true;
 
 /** Creates the handler for requests that nodes forward, including this node. All other requests are rejected. */
-export const ownRequests = (ctx: Needs, { placement, takeNamed, handle, elsewhere, isProbe, isClosed }: Own) => {
+export const ownRequests = (
+  ctx: OwnRequestContext,
+  { placement, takeNamed, handle, elsewhere, isProbe, isClosed }: OwnRequestDeps,
+) => {
   const { parts } = ctx;
   /** While this node accepts no new work, requests that any node can handle go to the first node. */
-  const isHere = (place: Place): boolean => !isClosed() && (place === "here" || parts.has(place));
+  const isHere = (place: Destination): boolean => !isClosed() && (place === "here" || parts.has(place));
   return async (request: Request): Promise<Response> => {
     const client = takeNamed(request);
     if (client === undefined) return new Response(null, { status: 403 });
     const place = isProbe(request) ? undefined : await placement.partOf(request);
     if (place !== undefined) {
       if (!isHere(place)) return await elsewhere(request, place === "here" ? FIRST_PART : place);
-      ctx.requests.belongs(request, place);
-      ctx.sockets.belongs(request, place);
-      ctx.streams.belongs(request, place);
+      ctx.requests.assign(request, place);
+      ctx.sockets.assign(request, place);
+      ctx.streams.assign(request, place);
     }
-    ctx.requests.passedOnFor(request, client);
+    ctx.requests.setPeer(request, client);
     const response = await handle(request);
     // The part moved away in the meantime, so this stream would receive nothing more; the part's new owner opens it again.
     const isAgain = isStream(request, response) || ctx.streams.isPoll(request);
     const isLate = isAgain && typeof place === "number" && !parts.has(place);
     // Or the first write was rejected because the part had moved, and nothing else was done.
-    if (typeof place === "number" && (isLate || ctx.requests.isOfAnother(request))) {
+    if (typeof place === "number" && (isLate || ctx.requests.belongsElsewhere(request))) {
       await response.body?.cancel();
       return await elsewhere(request, place);
     }

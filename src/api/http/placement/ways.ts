@@ -1,18 +1,18 @@
 // Declares how the node of an operation is determined. Pure. Each operation declares its way (../operation.ts).
-import type { Parted } from "#db/part-of.ts";
+import type { PartedKind } from "#db/part-of.ts";
 
 /**
  * `first`: the node that owns cluster-wide singletons. `here`: the node that received the request. `token`: the agent of the token.
  * `owner`: the user who will own the new resource. `named_workspace`: names in the path. `chat_workspace`: where the tunnel of the chat's
  * workspace ends. All others use the ID in a path variable; a task can also be given by name.
  */
-export type Way = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | Parted;
+export type PlacementKind = "first" | "here" | "owner" | "named_workspace" | "chat_workspace" | PartedKind;
 
 /** A way, with the path variable that has the ID or name. */
-export type Found = { readonly way: Way; readonly variable: string };
+export type RequestPlacement = { readonly way: PlacementKind; readonly variable: string };
 
 /** The path variables for each way. */
-const VARIABLES: Readonly<Partial<Record<Way, readonly string[]>>> = {
+const VARIABLES: Readonly<Partial<Record<PlacementKind, readonly string[]>>> = {
   owner: ["user"],
   named_workspace: ["workspacename"],
   workspace: ["workspace"],
@@ -28,21 +28,24 @@ const VARIABLES: Readonly<Partial<Record<Way, readonly string[]>>> = {
   job: ["job"],
 };
 
-const inPath = (route: string, names: readonly string[]): string | undefined => {
+const findVariable = (route: string, names: readonly string[]): string | undefined => {
   const segments = route.split("/");
   return names.find((name) => segments.includes(`:${name}`));
 };
 
-type Placed = { readonly route: string; readonly declared: { readonly placement?: Way } };
+type PlacedOperation = { readonly route: string; readonly declared: { readonly placement?: PlacementKind } };
 
-export const findWay = ({ route, declared: { placement: way = "first" } }: Placed): Found => ({
+export const findPlacement = ({
+  route,
+  declared: { placement: way = "first" },
+}: PlacedOperation): RequestPlacement => ({
   way,
-  variable: inPath(route, VARIABLES[way] ?? []) ?? "",
+  variable: findVariable(route, VARIABLES[way] ?? []) ?? "",
 });
 
 /** Returns whether a path names a resource that belongs to a node; its operation must then declare a placement. */
-export const namesPlace = (route: string): boolean =>
-  route.startsWith("/api/v2/workspaceagents/me/") || inPath(route, NAMED) !== undefined;
+export const needsPlacement = (route: string): boolean =>
+  route.startsWith("/api/v2/workspaceagents/me/") || findVariable(route, NAMED) !== undefined;
 
 const NAMED = [
   ...["workspacename", "workspace", "workspaceagent", "workspacebuild", "chat", "templateversion", "task"],

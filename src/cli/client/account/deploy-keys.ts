@@ -3,11 +3,11 @@
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import type { Client } from "#src/client.ts";
 import { findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
-import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { asTable } from "../../options.ts";
-import { plain, relative } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatRelative, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
@@ -15,22 +15,26 @@ const PATH = "/api/v2/users/me/deploy-keys";
 
 export const list: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  noWords(words);
+  requireNoWords(words);
   return withServer("account deploy-keys list", input, value, async ({ client }) => {
     const keys = await client.get(PATH);
     const now = input.clock.now();
-    const rows = keys.map(({ url, created_at, public_key }) => [plain(url), relative(created_at, now), public_key]);
+    const rows = keys.map(({ url, created_at, public_key }) => [
+      toPlainLine(url),
+      formatRelative(created_at, now),
+      public_key,
+    ]);
     if (has.json) input.print(JSON.stringify(keys));
     else if (rows.length === 0)
       input.print("No deploy keys. Create one with `slipway account deploy-keys create REPOSITORY`.");
-    else input.print(asTable(["REPOSITORY", "CREATED", "PUBLIC KEY"], rows));
+    else input.print(formatTable(["REPOSITORY", "CREATED", "PUBLIC KEY"], rows));
     return EXIT.ok;
   });
 };
 
 export const create: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const word = oneWord(input, words, "the repository");
+  const word = takeOneWord(input, words, "the repository");
   return withServer("account deploy-keys create", input, value, async ({ client }) => {
     const url = await promptIfMissing(input, word, "Repository");
     const key = await client.post(PATH, { url });
@@ -41,11 +45,11 @@ export const create: RunVerb = async (input) => {
 
 export const revoke: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const word = oneWord(input, words, "the repository");
+  const word = takeOneWord(input, words, "the repository");
   return withServer("account deploy-keys revoke", input, value, async ({ client }) => {
     const key = await find(client, await promptIfMissing(input, word, "Repository"));
     await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
-    const said = `The deploy key for ${plain(key.url)} is revoked. Also remove its public key from the repository's settings.`;
+    const said = `The deploy key for ${toPlainLine(key.url)} is revoked. Also remove its public key from the repository's settings.`;
     input.print(has.json ? JSON.stringify(key) : said);
     return EXIT.ok;
   });
@@ -56,7 +60,7 @@ const find = async (client: Client, link: string): Promise<DeployKey> => {
   const name = place && toRepositoryName(place.url);
   const found = (await client.get(PATH)).find(({ url }) => toRepositoryName(url) === name);
   if (found) return found;
-  throw new VerbFailure(`you have no deploy key for ${plain(link)}; see \`slipway account deploy-keys list\``);
+  throw new VerbFailure(`you have no deploy key for ${toPlainLine(link)}; see \`slipway account deploy-keys list\``);
 };
 
 const describe = ({ url, public_key, settings_url }: DeployKey): string =>
@@ -65,6 +69,6 @@ const describe = ({ url, public_key, settings_url }: DeployKey): string =>
     "",
     settings_url
       ? `Add this key at ${settings_url}.`
-      : `Add this key to the deploy keys in the settings of ${plain(url)}.`,
-    `Give it write access if your workspaces push. Then run \`slipway create --repo ${plain(url)}\`.`,
+      : `Add this key to the deploy keys in the settings of ${toPlainLine(url)}.`,
+    `Give it write access if your workspaces push. Then run \`slipway create --repo ${toPlainLine(url)}\`.`,
   ].join("\n");

@@ -2,12 +2,12 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Dotfiles } from "#schema/users/dotfiles.ts";
 import { readArguments } from "../../arguments.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const PATH = "/api/v2/users/me/dotfiles";
-const NONE: Dotfiles = { url: "", branch: "", install_command: "" };
+const NO_DOTFILES: Dotfiles = { url: "", branch: "", install_command: "" };
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -24,7 +24,7 @@ export const run: RunVerb = async (input) => {
   return withServer("account dotfiles", input, value, async ({ client }) => {
     if (has.remove) await client.delete(PATH);
     const dotfiles = has.remove
-      ? NONE
+      ? NO_DOTFILES
       : url === undefined
         ? await client.get(PATH)
         : await client.put(PATH, {
@@ -39,7 +39,7 @@ export const run: RunVerb = async (input) => {
 
 const describe = ({ url, branch, install_command }: Dotfiles): string => {
   if (url === "") return "Your workspaces install no dotfiles. Set them with `slipway account dotfiles REPOSITORY`.";
-  const at = branch === "" ? "" : ` (${plain(branch)})`;
-  const how = install_command === "" ? "" : ` with ${plain(install_command)}`;
-  return `Your workspaces install ${plain(url)}${at}${how} at each start.`;
+  const at = branch === "" ? "" : ` (${toPlainLine(branch)})`;
+  const how = install_command === "" ? "" : ` with ${toPlainLine(install_command)}`;
+  return `Your workspaces install ${toPlainLine(url)}${at}${how} at each start.`;
 };

@@ -1,15 +1,15 @@
 // `slipway chat clear CHAT`: clears the model's context; users still see the messages.
 import { readArguments } from "../../arguments.ts";
-import { oneWord } from "../../asked.ts";
+import { takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { chatAsked } from "./find.ts";
+import { selectChat } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {});
-  const name = oneWord(input, words, "the chat");
+  const name = takeOneWord(input, words, "the chat");
   return withServer("chat clear", input, value, async (remote) =>
-    clear(input, remote, (await chatAsked(input, remote.client, name)).id, has.json),
+    clear(input, remote, (await selectChat(input, remote.client, name)).id, has.json),
   );
 };
 

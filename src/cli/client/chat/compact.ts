@@ -1,27 +1,27 @@
 // `slipway chat compact CHAT [TEXT]`: has a model summarize the conversation, and continues from the summary. Ctrl-C interrupts it.
 import type { CompactChat } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord } from "../../asked.ts";
+import { takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { chatAsked } from "./find.ts";
+import { selectChat } from "./find.ts";
 import { follow } from "./follow.ts";
-import { interrupt } from "./new.ts";
+import { interruptChat } from "./new.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
   const [first, ...said] = words;
-  const name = oneWord(input, first === undefined ? [] : [first], "the chat");
+  const name = takeOneWord(input, first === undefined ? [] : [first], "the chat");
   return withServer("chat compact", input, value, async (remote) => {
-    const { id } = await chatAsked(input, remote.client, name);
-    return compact(input, remote, { id, instructions: said.join(" "), waits: !has["no-wait"], json: has.json });
+    const { id } = await selectChat(input, remote.client, name);
+    return compactChat(input, remote, { id, instructions: said.join(" "), waits: !has["no-wait"], json: has.json });
   });
 };
 
 type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
 
 /** Prints the summary as it arrives, except with --no-wait. Throws VerbFailure if there is no summary. */
-export const compact = async (
+export const compactChat = async (
   input: VerbInput,
   remote: Remote,
   { id, instructions, waits, json }: Input,
@@ -35,7 +35,7 @@ export const compact = async (
     input.print(json ? JSON.stringify(chat) : "Summarizing the chat.");
     return EXIT.ok;
   }
-  remote.onInterrupt(() => interrupt(client, id));
+  remote.onInterrupt(() => interruptChat(client, id));
   const after = Math.max(0, ...messages.map((one) => one.id));
   return follow(input, remote, { chat_id: id, after, untilIdle: true, json, showsUsers: false, permissions: "ask" });
 };

@@ -1,14 +1,14 @@
 // Follows a chat's stream until its turn has ended, or until interrupted. A broken connection is resumed where it was, and nothing is shown
 // twice (rules CV-12, CV-13).
 import { pause } from "#base/retry.ts";
-import { visible } from "#base/visible-text.ts";
+import { escapeHidden } from "#base/visible-text.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
 import { PermissionDesk, type PermissionWay } from "./permission-desk.ts";
@@ -28,8 +28,8 @@ export type Following = {
 };
 
 /** How long to retry while the server is unreachable. */
-const PATIENCE_MS = 60_000;
-const AGAIN_MS = 500;
+const RETRY_TIMEOUT_MS = 60_000;
+const RETRY_INTERVAL_MS = 500;
 /** Close codes for missing access or a client error: retrying is pointless. */
 const FINAL_CODES = [1002, 1008, 1009];
 
@@ -43,10 +43,10 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
     client,
     clock: input.clock,
     chat_id,
-    hear: (event, title) => desk.hear(event, title),
+    hear: (event, title) => desk.handleEvent(event, title),
   });
   void others.follow();
-  const place = new Place(following.after);
+  const place = new StreamPosition(following.after);
   let lost: number | undefined;
   for (let isFirst = true; ; isFirst = false) {
     const socket = await openSocket(client, `${path}/stream?after_id=${place.after}`).catch((error) => {
@@ -59,7 +59,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
         for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
           if (!place.isNew(event)) continue;
           shown.show(event);
-          desk.hear(event);
+          desk.handleEvent(event);
         }
         await shown.written();
         if (!following.untilIdle || !place.isIdle) continue;
@@ -68,16 +68,18 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
         return toExitCode(await client.get(path));
       }
       const { code, reason } = await socket.closed;
-      if (FINAL_CODES.includes(code)) throw new VerbFailure(`the server ended the stream: ${plain(reason) || code}`);
+      if (FINAL_CODES.includes(code))
+        throw new VerbFailure(`the server ended the stream: ${toPlainLine(reason) || code}`);
     }
     lost ??= input.clock.monotonic();
-    if (input.clock.monotonic() - lost > PATIENCE_MS) throw new VerbFailure("the server did not respond for too long");
-    await pause(input.clock, AGAIN_MS);
+    if (input.clock.monotonic() - lost > RETRY_TIMEOUT_MS)
+      throw new VerbFailure("the server did not respond for too long");
+    await pause(input.clock, RETRY_INTERVAL_MS);
   }
 };
 
 /** The position in the stream, so that events are not shown again after a reconnect. */
-class Place {
+class StreamPosition {
   after: number;
   #status: ChatStatus | undefined;
   /** The turn waits for client-side tools, which this command does not provide. */
@@ -123,7 +125,7 @@ const toExitCode = ({ status, last_error }: Chat): number => {
   throw new VerbFailure(
     [last_error?.message ?? "the turn failed", last_error?.detail]
       .filter(Boolean)
-      .map((one) => plain(one ?? ""))
+      .map((one) => toPlainLine(one ?? ""))
       .join(" "),
   );
 };
@@ -133,18 +135,23 @@ type Sink = { show(event: ChatEvent): void; note(text: string): void; written():
 const makeSink = (input: VerbInput, { json, showsUsers }: Following): Sink => {
   const streams = getStreams(input);
   let writing = Promise.resolve();
-  const say = (text: string): void => {
+  const writeAnswer = (text: string): void => {
     writing = writing.then(() => streams.write(text));
   };
   const written = (): Promise<void> => writing;
-  const inLines = (text: string): void => input.printError(`${text}\n`);
+  const printLine = (text: string): void => input.printError(`${text}\n`);
   if (json)
-    return { show: (event) => say(`${visible(JSON.stringify(event))}\n`), note: inLines, written, end: written };
+    return {
+      show: (event) => writeAnswer(`${escapeHidden(JSON.stringify(event))}\n`),
+      note: printLine,
+      written,
+      end: written,
+    };
   const isColoured = input.isTerminal && !input.env.NO_COLOR && input.env.TERM !== "dumb";
-  const printer = new ChatPrinter({ say, note: input.printError, showsUsers, isColoured });
+  const printer = new ChatPrinter({ say: writeAnswer, printNote: input.printError, showsUsers, isColoured });
   return {
     show: (event) => printer.show(event),
-    note: (text) => printer.note(text),
+    note: (text) => printer.printNote(text),
     written,
     async end() {
       printer.endLine();

@@ -2,13 +2,13 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Trial } from "#schema/chats/trial.ts";
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustAgree } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { chatNamed } from "./find.ts";
-import { describeTrial, followTrial, newestTrial } from "./trial.ts";
+import { getChat } from "./find.ts";
+import { describeTrial, followTrial, getNewestTrial } from "./trial.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes", "no-wait"] });
@@ -19,26 +19,26 @@ export const run: RunVerb = async (input) => {
   const way = wanted === "none" ? undefined : Number(wanted);
   if (way !== undefined && !(Number.isInteger(way) && way > 0))
     throw usageError(wanted, "expected the number of a way, or none");
-  confirmable(input, has.yes, "changed");
+  requireConfirmable(input, has.yes, "changed");
   return withServer("chat keep", input, value, async ({ client }) => {
-    const { id, chat_id, workspace_id } = await newestTrial(client, await chatNamed(client, name));
+    const { id, chat_id, workspace_id } = await getNewestTrial(client, await getChat(client, name));
     const workspace = await client.get(`/api/v2/workspaces/${workspace_id}`);
     const what =
       way === undefined
         ? "This moves the forks of all ways to the trash and archives their chats."
-        : `This creates a snapshot of ${plain(workspace.name)}, replaces all of its files with those of way ${way}, and moves all forks to the trash.`;
-    if (!has.yes) await mustAgree(input, `${what} Continue?`);
+        : `This creates a snapshot of ${toPlainLine(workspace.name)}, replaces all of its files with those of way ${way}, and moves all forks to the trash.`;
+    if (!has.yes) await requireConfirmation(input, `${what} Continue?`);
     const path = `/api/v2/chats/${chat_id}/trials/${id}` as const;
-    const begin = (): Promise<Trial> =>
+    const startTrial = (): Promise<Trial> =>
       way === undefined ? client.post(`${path}/discard`) : client.post(`${path}/keep`, { way });
     const isOver = ({ status }: Trial): boolean => status !== "keeping" && status !== "discarding";
-    const trial = has["no-wait"] ? await begin() : await followTrial(client, begin, isOver);
+    const trial = has["no-wait"] ? await startTrial() : await followTrial(client, startTrial, isOver);
     const kept = trial.ways.find(({ number }) => number === trial.kept_way);
     if (has.json) input.print(JSON.stringify(trial));
     else if (trial.status === "kept" && kept) {
       input.print(`Kept way ${kept.number}. Its chat is ${kept.chat_id.slice(0, 8)}.`);
     } else input.print(describeTrial(trial));
-    if (trial.status === "ready") throw new VerbFailure(`the way was not kept: ${plain(trial.error)}`);
+    if (trial.status === "ready") throw new VerbFailure(`the way was not kept: ${toPlainLine(trial.error)}`);
     return EXIT.ok;
   });
 };

@@ -6,11 +6,11 @@ import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceNamed } from "../workspaces/find.ts";
-import { modelNamed, readPrompt } from "./find.ts";
+import { getWorkspace } from "../workspaces/find.ts";
+import { getModel, readPrompt } from "./find.ts";
 import { follow } from "./follow.ts";
-import { permissionMode } from "./mode.ts";
-import { isAttended, permissionWay } from "./permission-desk.ts";
+import { parsePermissionMode } from "./mode.ts";
+import { isAttended, parsePermissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -19,15 +19,15 @@ export const run: RunVerb = async (input) => {
   });
   if (value.agent !== undefined && value.model !== undefined) throw usageError("--agent", "not with --model");
   if (value.agent !== undefined && value.workspace === undefined) throw usageError("--agent", "only with --workspace");
-  const permissions = permissionWay(value.permissions);
-  const permission_mode = value.mode === undefined ? undefined : permissionMode("--mode", value.mode);
+  const permissions = parsePermissionWay(value.permissions);
+  const permission_mode = value.mode === undefined ? undefined : parsePermissionMode("--mode", value.mode);
   // Someone at the terminal can answer, so this is an interactive chat, like one started in the browser.
   const isPerson = permissions === "ask" && !has.json && !has["no-wait"] && isAttended(input);
   return withServer("chat new", input, value, async (remote) => {
     const { client } = remote;
     const text = await readPrompt(input, words);
-    const workspace = value.workspace === undefined ? undefined : await workspaceNamed(client, value.workspace);
-    const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
+    const workspace = value.workspace === undefined ? undefined : await getWorkspace(client, value.workspace);
+    const model = value.model === undefined ? undefined : await getModel(client, value.model);
     const chat = await client.post("/api/v2/chats", {
       organization_id: workspace?.organization_id ?? (await findOrganizationId(client)),
       content: [{ type: "text", text }],
@@ -41,7 +41,7 @@ export const run: RunVerb = async (input) => {
       input.print(has.json ? JSON.stringify(chat) : chat.id);
       return EXIT.ok;
     }
-    remote.onInterrupt(() => interrupt(client, chat.id));
+    remote.onInterrupt(() => interruptChat(client, chat.id));
     if (!has.json) input.printError(`Chat ${chat.id}\n`);
     const chat_id = chat.id;
     return follow(input, remote, {
@@ -56,7 +56,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Interrupts the turn. Existing messages are kept. */
-export const interrupt = async (client: Client, chat_id: string): Promise<void> => {
+export const interruptChat = async (client: Client, chat_id: string): Promise<void> => {
   await client.post(`/api/v2/chats/${chat_id}/interrupt`).catch(() => {});
 };
 

@@ -7,18 +7,18 @@ import type { ActionRequired, ChatEvent, ToolCallRequest } from "#schema/chats/c
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { getStreams } from "../../streams.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { TypedLines } from "../../typed-lines.ts";
 import type { VerbInput } from "../../verb.ts";
-import { askedLine, askedText } from "./permission-text.ts";
+import { formatRequest, formatRequestLine } from "./permission-text.ts";
 
-const WAYS = ["ask", "allow", "deny"] as const;
-export type PermissionWay = (typeof WAYS)[number];
+const PERMISSION_CHOICES = ["ask", "allow", "deny"] as const;
+export type PermissionWay = (typeof PERMISSION_CHOICES)[number];
 
 /** Parses the value of `--permissions`. Throws UsageError. */
-export const permissionWay = (given: string | undefined): PermissionWay => {
-  const found = WAYS.find((one) => one === (given ?? "ask"));
-  if (!found) throw usageError("--permissions", `expected ${WAYS.join(", ")}`);
+export const parsePermissionWay = (given: string | undefined): PermissionWay => {
+  const found = PERMISSION_CHOICES.find((one) => one === (given ?? "ask"));
+  if (!found) throw usageError("--permissions", `expected ${PERMISSION_CHOICES.join(", ")}`);
   return found;
 };
 
@@ -36,7 +36,7 @@ export type PermissionDeskOptions = {
 
 type Answer = PermissionAnswers["answers"][number];
 /** Calls of a chat that are approved together. */
-type Asked = {
+type PendingCalls = {
   readonly chat_id: string;
   readonly calls: ActionRequired["tool_calls"];
   /** Title of the sub-chat, if any. */
@@ -52,7 +52,7 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   v: { decision: "deny", scope: "always" },
 };
 const NAMES: Readonly<Record<string, string>> = { yes: "y", always: "a", no: "n", never: "v" };
-const AGAIN_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 const QUESTION = "Allow it? y = once, a = always, n = no, v = never: ";
 
 export class PermissionDesk {
@@ -71,7 +71,7 @@ export class PermissionDesk {
   }
 
   /** Handles an event. `title` is that of the sub-chat it belongs to. */
-  hear(event: ChatEvent, title?: string): void {
+  handleEvent(event: ChatEvent, title?: string): void {
     const { type, chat_id } = event;
     if (type === "status" && event.status.status !== "requires_action") this.#withdraw(chat_id);
     if (type !== "action_required") return;
@@ -84,7 +84,7 @@ export class PermissionDesk {
     const withdrawn = new AbortController();
     this.#open.set(chat_id, { key, withdrawn });
     const request = { chat_id, calls: tool_calls, title, withdrawn: withdrawn.signal };
-    this.#answering = this.#answering.then(() => this.#answer(request));
+    this.#answering = this.#answering.then(() => this.#answerCalls(request));
   }
 
   /** Stops prompting. */
@@ -99,28 +99,29 @@ export class PermissionDesk {
   }
 
   /** Never rejects; errors are printed. */
-  async #answer(request: Asked): Promise<void> {
+  async #answerCalls(request: PendingCalls): Promise<void> {
     const { way, note, json } = this.#options;
     const { calls, withdrawn, chat_id } = request;
     if (withdrawn.aborted) return;
-    const asked = calls.map(askedLine).join("; ");
+    const asked = calls.map(formatRequestLine).join("; ");
     if (way !== "ask") {
       if (!json) note(`[${way === "allow" ? "allowed" : "denied"}: ${asked}]`);
       const answers = calls.map(({ tool_call_id }): Answer => ({ tool_call_id, decision: way }));
-      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted) await pause(this.#clock, AGAIN_MS);
+      while ((await this.#send(request, answers)) === "again" && !withdrawn.aborted)
+        await pause(this.#clock, RETRY_INTERVAL_MS);
       return;
     }
-    if (this.#lines) return this.#ask(this.#lines, request);
+    if (this.#lines) return this.#promptFor(this.#lines, request);
     if (!json) note(`[asks for permission: ${asked} (\`slipway chat watch ${chat_id}\` on a terminal answers it)]`);
   }
 
-  async #ask(lines: TypedLines, request: Asked): Promise<void> {
+  async #promptFor(lines: TypedLines, request: PendingCalls): Promise<void> {
     const { note } = this.#options;
     const { calls, withdrawn, title, chat_id } = request;
     const answers: Answer[] = [];
     for (let at = 0; at < calls.length; ) {
       const call = calls[at] as ToolCallRequest;
-      note(askedText(call, title).trimEnd());
+      note(formatRequest(call, title).trimEnd());
       const answer = await this.#choose(lines, call, withdrawn);
       if (withdrawn.aborted) return note("\n[no longer waiting for approval]");
       if (!answer) return note(`\n[not answered; \`slipway chat watch ${chat_id}\` asks again]`);
@@ -128,7 +129,7 @@ export class PermissionDesk {
       at += 1;
       if (at < calls.length) continue;
       const sent = await this.#send(request, answers);
-      if (sent === "taken") return this.#tellRules(request, answers);
+      if (sent === "taken") return this.#printStoredRules(request, answers);
       if (sent === "over") return;
       // Prompts again, starting with the call whose answer was refused.
       at = sent === "again" ? 0 : sent;
@@ -158,7 +159,10 @@ export class PermissionDesk {
    * Sends the answers. Returns `over` if the calls no longer need an answer from this user, `again` if it should be retried, or the index
    * of an answer that the server rejected.
    */
-  async #send({ chat_id, withdrawn }: Asked, answers: readonly Answer[]): Promise<"taken" | "over" | "again" | number> {
+  async #send(
+    { chat_id, withdrawn }: PendingCalls,
+    answers: readonly Answer[],
+  ): Promise<"taken" | "over" | "again" | number> {
     const { client, note } = this.#options;
     try {
       await client.post(`/api/v2/chats/${chat_id}/permissions`, { answers });
@@ -171,7 +175,7 @@ export class PermissionDesk {
       }
       const [wrong] = refused?.body.validations ?? [];
       const words = wrong?.detail ?? (error instanceof Error ? error.message : String(error));
-      note(`[the answer was rejected: ${plain(words)}]`);
+      note(`[the answer was rejected: ${toPlainLine(words)}]`);
       const index = /^answers\.(\d+)/.exec(wrong?.field ?? "")?.[1];
       if (index !== undefined) return Number(index);
       return refused && refused.status < 500 ? "over" : "again";
@@ -179,13 +183,13 @@ export class PermissionDesk {
   }
 
   /** Prints the rules that were stored and will not be asked for again. */
-  async #tellRules({ chat_id }: Asked, answers: readonly Answer[]): Promise<void> {
+  async #printStoredRules({ chat_id }: PendingCalls, answers: readonly Answer[]): Promise<void> {
     const kept = answers.filter(({ scope }) => scope === "always").length;
     if (kept === 0) return;
     const { client, note } = this.#options;
     const chat = await client.get(`/api/v2/chats/${chat_id}`).catch(() => undefined);
     for (const { tool, command, action } of chat?.permissions?.rules.slice(0, kept) ?? []) {
-      const what = plain(command === undefined ? tool : `${tool} ${command}`);
+      const what = toPlainLine(command === undefined ? tool : `${tool} ${command}`);
       note(`[from now on ${what} is ${action === "allow" ? "allowed" : "denied"} in this chat]`);
     }
   }

@@ -1,15 +1,15 @@
 // Formats calls that wait for approval for the person who decides: the whole command or the paths first, without control characters or text
 // that changes the direction of writing, and with a note where something is omitted (rule CV-15).
 
-import { unmistakable } from "#base/visible-text.ts";
+import { escapeAllHidden } from "#base/visible-text.ts";
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 
 /** Number of characters shown of a value. Commands are shown in full. */
-const SHOWN = 400;
-const LINE = 200;
+const MAX_VALUE_LENGTH = 400;
+const MAX_LINE_LENGTH = 200;
 
-const indented = (text: string): string => `    ${text.replaceAll("\n", "\n    ")}\n`;
+const indent = (text: string): string => `    ${text.replaceAll("\n", "\n    ")}\n`;
 
 const parseArgs = ({ args }: Pick<ToolCallRequest, "args">): Record<string, unknown> => {
   try {
@@ -27,24 +27,24 @@ const findCommand = (call: Pick<ToolCallRequest, "tool_name" | "args">): string 
 };
 
 /** Formats a request on several lines: the tool, then its command or arguments. `title` is that of the requesting sub-chat. */
-export const askedText = (call: ToolCallRequest, title?: string): string => {
-  const who = title === undefined ? "The model" : `The agent "${plain(title)}"`;
-  const head = `${who} asks to use ${plain(call.tool_name)}:\n`;
+export const formatRequest = (call: ToolCallRequest, title?: string): string => {
+  const who = title === undefined ? "The model" : `The agent "${toPlainLine(title)}"`;
+  const head = `${who} asks to use ${toPlainLine(call.tool_name)}:\n`;
   const command = findCommand(call);
   const { command: _, ...others } = parseArgs(call);
   const rest = command === undefined ? parseArgs(call) : others;
-  const lines = Object.entries(rest).map(([name, value]) => indented(`${plain(name)}: ${cutWords(value)}`));
-  return head + (command === undefined ? "" : indented(`$ ${unmistakable(command)}`)) + lines.join("");
+  const lines = Object.entries(rest).map(([name, value]) => indent(`${toPlainLine(name)}: ${truncateValue(value)}`));
+  return head + (command === undefined ? "" : indent(`$ ${escapeAllHidden(command)}`)) + lines.join("");
 };
 
-const cutWords = (value: unknown): string => {
-  const text = unmistakable(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
-  const left = text.length - SHOWN;
-  return left > 0 ? `${text.slice(0, SHOWN)}… (${left} more characters)` : text;
+const truncateValue = (value: unknown): string => {
+  const text = escapeAllHidden(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  const left = text.length - MAX_VALUE_LENGTH;
+  return left > 0 ? `${text.slice(0, MAX_VALUE_LENGTH)}… (${left} more characters)` : text;
 };
 
 /** Formats a request on one line, for logs. */
-export const askedLine = (call: ToolCallRequest): string => {
-  const words = unmistakable(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
-  return `${plain(call.tool_name)} ${words.length > LINE ? `${words.slice(0, LINE)}…` : words}`;
+export const formatRequestLine = (call: ToolCallRequest): string => {
+  const words = escapeAllHidden(findCommand(call) ?? call.args).replaceAll("\n", "\\n");
+  return `${toPlainLine(call.tool_name)} ${words.length > MAX_LINE_LENGTH ? `${words.slice(0, MAX_LINE_LENGTH)}…` : words}`;
 };

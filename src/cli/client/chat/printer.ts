@@ -2,14 +2,14 @@
 // the answer (rule CV-12). Text that was streamed is not printed again with the complete message.
 import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
-import type { ShownPart } from "#schema/chats/chat-part.ts";
-import { plain, several } from "../../text.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
+import { toPlainLine, toPlainLines } from "../../text.ts";
 
 export type Sides = {
   /** Writes the model's answer. */
   say(text: string): void;
   /** Writes activity. */
-  note(text: string): void;
+  printNote(text: string): void;
   /** Also prints the user's own messages. */
   showsUsers: boolean;
   /** Escape sequences may be used in notes. */
@@ -18,12 +18,12 @@ export type Sides = {
 
 type PartEvent = Extract<ChatEvent, { type: "message_part" }>["message_part"];
 
-const ARGS = 200;
+const MAX_ARGS_LENGTH = 200;
 
 export class ChatPrinter {
   readonly #sides: Sides;
   /** Streamed text of the current step. */
-  #said = "";
+  #streamed = "";
   #step = "";
   readonly #calls = new Set<string>();
   readonly #results = new Set<string>();
@@ -37,25 +37,25 @@ export class ChatPrinter {
   }
 
   show(event: ChatEvent): void {
-    if (event.type === "message_part") this.#part(event.message_part);
-    else if (event.type === "message") this.#message(event.message);
+    if (event.type === "message_part") this.#printPart(event.message_part);
+    else if (event.type === "message") this.#printMessage(event.message);
     else if (event.type === "history_reset") {
       this.#newest = 0;
-      this.#remark("[earlier messages were edited]");
+      this.#printRemark("[earlier messages were edited]");
     } else if (event.type === "retry") this.#retry(event.retry);
     else if (event.type === "queue_update") {
       const { length } = event.queued_messages;
-      if (length > this.#queued) this.#remark("[queued until the current turn ends]");
+      if (length > this.#queued) this.#printRemark("[queued until the current turn ends]");
       this.#queued = length;
     } else if (event.type === "action_required" && event.action_required.kind === undefined) {
-      const names = event.action_required.tool_calls.map(({ tool_name }) => plain(tool_name)).join(", ");
-      this.#remark(`[waiting for tool results from another client: ${names}]`);
+      const names = event.action_required.tool_calls.map(({ tool_name }) => toPlainLine(tool_name)).join(", ");
+      this.#printRemark(`[waiting for tool results from another client: ${names}]`);
     }
   }
 
   /** Prints a message that is not an event, on separate lines. */
-  note(text: string): void {
-    this.#remark(text);
+  printNote(text: string): void {
+    this.#printRemark(text);
   }
 
   /** Ends an unfinished line. */
@@ -65,88 +65,88 @@ export class ChatPrinter {
     this.#isLineStart = true;
   }
 
-  #part({ history_version, generation_attempt, role, part }: PartEvent): void {
+  #printPart({ history_version, generation_attempt, role, part }: PartEvent): void {
     const step = `${history_version}.${generation_attempt}`;
-    if (step !== this.#step && this.#said !== "") {
-      this.#remark("[starting over]");
-      this.#said = "";
+    if (step !== this.#step && this.#streamed !== "") {
+      this.#printRemark("[starting over]");
+      this.#streamed = "";
     }
     this.#step = step;
     if (part.type === "text") {
-      this.#say(part.text ?? "");
-      this.#said += part.text ?? "";
-    } else if (part.type === "reasoning") this.#note(part.text ?? "");
-    else this.#tool(part, role);
+      this.#printText(part.text ?? "");
+      this.#streamed += part.text ?? "";
+    } else if (part.type === "reasoning") this.#printCallNote(part.text ?? "");
+    else this.#printTool(part, role);
   }
 
-  #message({ id, role, content }: ChatMessage): void {
+  #printMessage({ id, role, content }: ChatMessage): void {
     if (id <= this.#newest) return;
     this.#newest = id;
     const text = content.flatMap((part) => (part.type === "text" ? [part.text ?? ""] : [])).join("");
     if (role === "user") {
       if (this.#sides.showsUsers) {
         this.endLine();
-        this.#say(`> ${text.replaceAll("\n", "\n> ")}\n`);
+        this.#printText(`> ${text.replaceAll("\n", "\n> ")}\n`);
       }
       return;
     }
     if (role === "assistant" && text !== "") {
-      const isSame = text.startsWith(this.#said);
+      const isSame = text.startsWith(this.#streamed);
       if (!isSame) this.endLine();
-      this.#say(isSame ? text.slice(this.#said.length) : text);
+      this.#printText(isSame ? text.slice(this.#streamed.length) : text);
       this.endLine();
     }
-    this.#said = "";
-    for (const part of content) this.#tool(part, role);
+    this.#streamed = "";
+    for (const part of content) this.#printTool(part, role);
   }
 
-  #tool(part: ShownPart, role: string): void {
+  #printTool(part: ChatMessagePart, role: string): void {
     const { type, tool_call_id = "", tool_name = "", args, result, result_delta } = part;
     if (type === "tool-call" && args !== undefined && !this.#calls.has(tool_call_id)) {
       this.#calls.add(tool_call_id);
-      this.#remark(`▸ ${plain(tool_name)} ${formatArgs(args)}`);
+      this.#printRemark(`▸ ${toPlainLine(tool_name)} ${formatArgs(args)}`);
     }
     if (type !== "tool-result" || role === "user") return;
-    if (result_delta !== undefined) this.#note(result_delta);
+    if (result_delta !== undefined) this.#printCallNote(result_delta);
     else if (result !== undefined && !this.#results.has(tool_call_id))
-      this.#remark(`◂ ${formatResult(result, part.is_error)}`);
+      this.#printRemark(`◂ ${formatResult(result, part.is_error)}`);
     if (result !== undefined) this.#results.add(tool_call_id);
   }
 
   #retry({ error, delay_ms }: Extract<ChatEvent, { type: "retry" }>["retry"]): void {
-    this.#remark(`[${plain(error)} Retrying in ${Math.ceil(delay_ms / 1000)} s.]`);
+    this.#printRemark(`[${toPlainLine(error)} Retrying in ${Math.ceil(delay_ms / 1000)} s.]`);
   }
 
-  #say(text: string): void {
-    const shown = several(text);
+  #printText(text: string): void {
+    const shown = toPlainLines(text);
     if (shown === "") return;
     this.#sides.say(shown);
     this.#isLineStart = shown.endsWith("\n");
   }
 
-  #note(text: string): void {
-    const shown = several(text);
+  #printCallNote(text: string): void {
+    const shown = toPlainLines(text);
     if (shown === "") return;
-    this.#sides.note(this.#sides.isColoured ? `\u001b[2m${shown}\u001b[22m` : shown);
+    this.#sides.printNote(this.#sides.isColoured ? `\u001b[2m${shown}\u001b[22m` : shown);
     this.#isLineStart = shown.endsWith("\n");
   }
 
   /** Prints a note on separate lines. */
-  #remark(text: string): void {
-    this.#note(`${this.#isLineStart ? "" : "\n"}${text}\n`);
+  #printRemark(text: string): void {
+    this.#printCallNote(`${this.#isLineStart ? "" : "\n"}${text}\n`);
   }
 }
 
 const formatArgs = (args: unknown): string => {
   const { command } = (args ?? {}) as { command?: unknown };
-  return cut(typeof command === "string" ? command : (JSON.stringify(args) ?? ""));
+  return truncateArgs(typeof command === "string" ? command : (JSON.stringify(args) ?? ""));
 };
 
 const formatResult = (result: unknown, isError = false): string => {
   const { error, exit_code } = (result ?? {}) as { error?: unknown; exit_code?: unknown };
-  if (typeof error === "string") return cut(error);
+  if (typeof error === "string") return truncateArgs(error);
   if (typeof exit_code === "number") return exit_code === 0 ? "done" : `exit code ${exit_code}`;
-  return isError ? cut(JSON.stringify(result) ?? "failed") : "done";
+  return isError ? truncateArgs(JSON.stringify(result) ?? "failed") : "done";
 };
 
-const cut = (text: string): string => Bun.sliceAnsi(plain(text), 0, ARGS, { ellipsis: "…" });
+const truncateArgs = (text: string): string => Bun.sliceAnsi(toPlainLine(text), 0, MAX_ARGS_LENGTH, { ellipsis: "…" });

@@ -1,18 +1,18 @@
 // `slipway chat send CHAT TEXT`: continues a chat and prints the answer as it arrives. Ctrl-C interrupts the turn.
 import type { CreateMessage } from "#schema/chats/chat.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord } from "../../asked.ts";
+import { takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { clear } from "./clear.ts";
-import { compact } from "./compact.ts";
-import { chatAsked, modelNamed, readPrompt } from "./find.ts";
+import { compactChat } from "./compact.ts";
+import { getModel, readPrompt, selectChat } from "./find.ts";
 import { follow } from "./follow.ts";
-import { interrupt } from "./new.ts";
-import { permissionWay } from "./permission-desk.ts";
+import { interruptChat } from "./new.ts";
+import { parsePermissionWay } from "./permission-desk.ts";
 
 /** The command alone, or with instructions for the summary. */
-const COMPACT = /^\s*\/compact(?:\s([\s\S]*))?$/;
+const COMPACT_COMMAND = /^\s*\/compact(?:\s([\s\S]*))?$/;
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -20,19 +20,19 @@ export const run: RunVerb = async (input) => {
     switches: ["interrupt", "no-wait"],
   });
   const [first, ...said] = words;
-  const name = oneWord(input, first === undefined ? [] : [first], "the chat and what to say");
-  const permissions = permissionWay(value.permissions);
+  const name = takeOneWord(input, first === undefined ? [] : [first], "the chat and what to say");
+  const permissions = parsePermissionWay(value.permissions);
   return withServer("chat send", input, value, async (remote) => {
     const { client } = remote;
-    const { id } = await chatAsked(input, client, name);
+    const { id } = await selectChat(input, client, name);
     const text = await readPrompt(input, said);
     if (text.trim() === "/clear") return clear(input, remote, id, has.json);
-    const asked = COMPACT.exec(text);
+    const asked = COMPACT_COMMAND.exec(text);
     if (asked) {
       const request = { id, instructions: (asked[1] ?? "").trim(), waits: !has["no-wait"], json: has.json };
-      return compact(input, remote, request);
+      return compactChat(input, remote, request);
     }
-    const model = value.model === undefined ? undefined : await modelNamed(client, value.model);
+    const model = value.model === undefined ? undefined : await getModel(client, value.model);
     const path = `/api/v2/chats/${id}/messages` as const;
     const { messages } = await client.get(`${path}?limit=1`);
     const sent = await client.post(path, {
@@ -44,7 +44,7 @@ export const run: RunVerb = async (input) => {
       input.print(has.json ? JSON.stringify(sent) : sent.queued ? "Queued." : "Sent.");
       return EXIT.ok;
     }
-    remote.onInterrupt(() => interrupt(client, id));
+    remote.onInterrupt(() => interruptChat(client, id));
     const after = sent.message?.id ?? Math.max(0, ...messages.map((one) => one.id));
     const { json } = has;
     return follow(input, remote, { chat_id: id, after, untilIdle: true, json, showsUsers: false, permissions });

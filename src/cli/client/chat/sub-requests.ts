@@ -8,8 +8,8 @@ import type { ChatEvent, WatchEvent } from "#schema/chats/chat-event.ts";
 import { ApiError, type Client, type ClientSocket } from "#src/client.ts";
 import { openSocket } from "../remote.ts";
 
-const AGAIN_MS = 2_000;
-const WAITS = "requires_action";
+const RETRY_INTERVAL_MS = 2_000;
+const WAITING_STATUS = "requires_action";
 
 type Options = {
   readonly client: Client;
@@ -37,12 +37,12 @@ export class SubRequests implements Disposable {
         using socket = await openSocket(client, "/api/v2/chats/watch");
         this.#socket = socket;
         if (this.#isClosed) return;
-        await this.#tellWaiting();
-        for await (const frame of socket) this.#take(JSON.parse(String(frame)) as WatchEvent);
+        await this.#reportWaiting();
+        for await (const frame of socket) this.#handle(JSON.parse(String(frame)) as WatchEvent);
       } catch (error) {
         if (error instanceof ApiError && error.status < 500) return;
       }
-      if (!this.#isClosed) await pause(clock, AGAIN_MS);
+      if (!this.#isClosed) await pause(clock, RETRY_INTERVAL_MS);
     }
   }
 
@@ -51,34 +51,34 @@ export class SubRequests implements Disposable {
     this.#socket?.close();
   }
 
-  #take({ chat, action_kind, tool_calls }: WatchEvent): void {
+  #handle({ chat, action_kind, tool_calls }: WatchEvent): void {
     const { id: chat_id, parent_chat_id, status, title } = chat;
     if (parent_chat_id !== this.#options.chat_id) return;
-    if (status !== WAITS) this.#options.hear({ type: "status", chat_id, status: { status } }, title);
+    if (status !== WAITING_STATUS) this.#options.hear({ type: "status", chat_id, status: { status } }, title);
     if (action_kind !== "permission" || !tool_calls) return;
     const action_required = { kind: action_kind, tool_calls };
     this.#options.hear({ type: "action_required", chat_id, action_required }, title);
   }
 
-  async #tellWaiting(): Promise<void> {
+  async #reportWaiting(): Promise<void> {
     const { client, chat_id, hear } = this.#options;
     const { children } = await client.get(`/api/v2/chats/${chat_id}`);
     for (const { id, status, title } of children as Chat[]) {
       // A request from before the disconnect may have been answered.
-      if (status !== WAITS) hear({ type: "status", chat_id: id, status: { status } }, title);
-      else await this.#tellOf(id, title);
+      if (status !== WAITING_STATUS) hear({ type: "status", chat_id: id, status: { status } }, title);
+      else await this.#reportChat(id, title);
     }
   }
 
   /** Reports the current status and open request of a sub-chat, which are the first events of its stream. */
-  async #tellOf(id: string, title: string): Promise<void> {
+  async #reportChat(id: string, title: string): Promise<void> {
     const { client, hear } = this.#options;
     using socket = await openSocket(client, `/api/v2/chats/${id}/stream?after_id=${Number.MAX_SAFE_INTEGER}`);
     for await (const frame of socket) {
       for (const event of JSON.parse(String(frame)) as ChatEvent[]) {
         if (event.type !== "status" && event.type !== "action_required") continue;
         hear(event, title);
-        if (event.type === "action_required" || event.status.status !== WAITS) return;
+        if (event.type === "action_required" || event.status.status !== WAITING_STATUS) return;
       }
     }
   }

@@ -4,11 +4,11 @@ import type { WatchEvent } from "#schema/chats/chat-event.ts";
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
 import type { Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { asTable } from "../../options.ts";
-import { plain, span } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatSpan, toPlainLine } from "../../text.ts";
 import { openSocket } from "../remote.ts";
 
-const WORDS: Readonly<Record<TrialWay["status"], string>> = {
+const STATUS_LABELS: Readonly<Record<TrialWay["status"], string>> = {
   waiting: "forking",
   working: "working",
   needs_you: "needs you",
@@ -24,19 +24,19 @@ const WORDS: Readonly<Record<TrialWay["status"], string>> = {
 export const describeTrial = ({ ways, error, status, kept_way }: Trial): string => {
   const rows = ways.map((way) => [
     String(way.number),
-    way.deleted ? "deleted" : WORDS[way.status],
+    way.deleted ? "deleted" : STATUS_LABELS[way.status],
     formatChanges(way),
     way.check ? (way.check.timed_out ? "timed out" : `exit code ${way.check.exit_code ?? "unknown"}`) : "",
     formatTime(way),
     `$${(way.cost_micros / 1_000_000).toFixed(4)}`,
     way.chat_id.slice(0, 8),
   ]);
-  const problems = ways.flatMap((way) => (way.error === "" ? [] : [`Way ${way.number}: ${plain(way.error)}`]));
+  const problems = ways.flatMap((way) => (way.error === "" ? [] : [`Way ${way.number}: ${toPlainLine(way.error)}`]));
   const end = status === "kept" ? [`Kept way ${kept_way}.`] : status === "discarded" ? ["Discarded all ways."] : [];
   return [
-    asTable(["WAY", "STATUS", "CHANGES", "CHECK", "TIME", "COST", "CHAT"], rows),
+    formatTable(["WAY", "STATUS", "CHANGES", "CHECK", "TIME", "COST", "CHAT"], rows),
     ...problems,
-    ...(error === "" ? [] : [`The way was not kept: ${plain(error)}`]),
+    ...(error === "" ? [] : [`The way was not kept: ${toPlainLine(error)}`]),
     ...end,
   ].join("\n");
 };
@@ -49,17 +49,18 @@ const formatChanges = ({ changes }: TrialWay): string => {
 const formatTime = ({ started_at, ended_at }: TrialWay): string => {
   if (started_at === undefined || ended_at === undefined) return "";
   const ms = Date.parse(ended_at) - Date.parse(started_at);
-  return ms < 60_000 ? `${Math.round(ms / 1_000)} s` : span(ms);
+  return ms < 60_000 ? `${Math.round(ms / 1_000)} s` : formatSpan(ms);
 };
 
 /** Describes the state of a way in a line. */
 export const describeWay = ({ number, status, chat_id, error }: TrialWay): string => {
-  const more = status === "needs_you" ? `: slipway chat watch ${chat_id.slice(0, 8)}` : error && `: ${plain(error)}`;
-  return `Way ${number}: ${WORDS[status]}${more}`;
+  const more =
+    status === "needs_you" ? `: slipway chat watch ${chat_id.slice(0, 8)}` : error && `: ${toPlainLine(error)}`;
+  return `Way ${number}: ${STATUS_LABELS[status]}${more}`;
 };
 
 /** Returns the newest trial of the chat. Throws VerbFailure if the chat has no trial. */
-export const newestTrial = async (client: Client, { id }: Chat): Promise<Trial> => {
+export const getNewestTrial = async (client: Client, { id }: Chat): Promise<Trial> => {
   const { trials } = await client.get(`/api/v2/chats/${id}/trials`);
   const [newest] = trials;
   if (newest) return newest;

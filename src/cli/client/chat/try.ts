@@ -6,10 +6,10 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { chatAsked, modelNamed, readPrompt } from "./find.ts";
+import { getModel, readPrompt, selectChat } from "./find.ts";
 import { describeTrial, describeWay, followTrial } from "./trial.ts";
 
-const WAYS = 3;
+const DEFAULT_WAYS = 3;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, {
@@ -23,23 +23,23 @@ export const run: RunVerb = async (input) => {
   const check =
     value["check-timeout"] === undefined ? {} : { check_timeout_seconds: parseSeconds(value["check-timeout"]) };
   return withServer("chat try", input, value, async ({ client }) => {
-    const chat = await chatAsked(input, client, name);
+    const chat = await selectChat(input, client, name);
     const body: CreateTrial = {
       prompt: await readPrompt(input, text),
       ...(await toWays(client, models, count)),
       ...(value.check === undefined ? {} : { check_command: value.check }),
       ...check,
     };
-    const begin = (): Promise<Trial> => client.post(`/api/v2/chats/${chat.id}/trials`, body);
+    const startTrial = (): Promise<Trial> => client.post(`/api/v2/chats/${chat.id}/trials`, body);
     if (has["no-wait"]) {
-      const trial = await begin();
+      const trial = await startTrial();
       input.print(has.json ? JSON.stringify(trial) : describeTrial(trial));
       return EXIT.ok;
     }
     const said = new Map<number, string>();
     const trial = await followTrial(
       client,
-      begin,
+      startTrial,
       ({ status }) => status !== "running",
       ({ ways }) => {
         for (const way of ways) {
@@ -57,7 +57,7 @@ export const run: RunVerb = async (input) => {
 };
 
 const parseCount = (given: string | undefined, models: number): number => {
-  const count = given === undefined ? (models > 1 ? models : WAYS) : Number(given);
+  const count = given === undefined ? (models > 1 ? models : DEFAULT_WAYS) : Number(given);
   if (!(Number.isInteger(count) && count >= MIN_WAYS && count <= MAX_WAYS)) {
     throw usageError("chat try", `--ways is a number from ${MIN_WAYS} to ${MAX_WAYS}`);
   }
@@ -74,7 +74,7 @@ const parseSeconds = (given: string): number => {
 /** One model for all ways, or one for each. */
 const toWays = async (client: Client, names: readonly string[], count: number): Promise<Partial<CreateTrial>> => {
   if (names.length === 0) return { count };
-  const ids = await Promise.all(names.map((one) => modelNamed(client, one)));
+  const ids = await Promise.all(names.map((one) => getModel(client, one)));
   return {
     ways: Array.from({ length: count }, (_, at) => {
       const model_config_id = ids[at] ?? ids[0];

@@ -2,16 +2,16 @@
 import { usageError } from "#base/usage-error.ts";
 import type { ConnectionLog } from "#schema/connections.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain, relative, span } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatRelative, formatSpan, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
-const USUAL = "50";
+const DEFAULT_LIMIT = "50";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["limit"] });
-  const { limit = USUAL } = value;
+  const { limit = DEFAULT_LIMIT } = value;
   if (!/^[1-9]\d{0,2}$/.test(limit)) throw usageError("--limit", "expected a number of entries, 1 to 999");
   return withServer("connections list", input, value, async ({ client }) => {
     const query = new URLSearchParams({ q: words.join(" "), limit });
@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
     else if (connection_logs.length === 0) input.print("No connections.");
     else
       input.print(
-        asTable(
+        formatTable(
           HEAD,
           connection_logs.map((one) => toRow(one, now)),
         ),
@@ -34,12 +34,12 @@ const HEAD = ["WHO", "HOW", "WORKSPACE", "SINCE", "FOR", "FROM"] as const;
 
 const toRow = (one: ConnectionLog, now: number): string[] => {
   const end = one.disconnect_time === null ? now : Date.parse(one.disconnect_time);
-  const lasted = span(end - Date.parse(one.connect_time)) || "less than a minute";
+  const lasted = formatSpan(end - Date.parse(one.connect_time)) || "less than a minute";
   return [
     one.user?.username ?? "-",
-    plain([one.type, one.target].filter(Boolean).join(" ")),
-    plain(`${one.workspace_owner_username}/${one.workspace_name}`),
-    relative(one.connect_time, now),
+    toPlainLine([one.type, one.target].filter(Boolean).join(" ")),
+    toPlainLine(`${one.workspace_owner_username}/${one.workspace_name}`),
+    formatRelative(one.connect_time, now),
     one.disconnect_time === null ? `${lasted}, open` : lasted,
     one.ip ?? "-",
   ];

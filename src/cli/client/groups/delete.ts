@@ -1,14 +1,14 @@
 // `slipway groups delete GROUP [--yes]`: deletes a group after confirmation; its members lose access to what was shared with it.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, confirmByName } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { groupAsked } from "./find.ts";
+import { selectGroup } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["organization"], switches: ["yes"] });
-  const named = groupAsked(input, words, value.organization);
-  confirmable(input, has.yes);
+  const named = selectGroup(input, words, value.organization);
+  requireConfirmable(input, has.yes);
   return withServer("groups delete", input, value, async ({ client }) => {
     const group = await named(client);
     if (!has.yes)

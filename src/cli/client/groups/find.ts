@@ -2,43 +2,43 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Group } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
-import { plain } from "../../text.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { toPlainLine } from "../../text.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** The API path of an organization's groups. */
-export const groupsPath = (organization: string | undefined) =>
+export const toGroupsPath = (organization: string | undefined) =>
   `/api/v2/organizations/${encodeURIComponent(organization ?? "default")}/groups` as const;
 
 /** Returns the group with this name (case-insensitive) or ID. Throws VerbFailure if it does not exist. */
 export const groupNamed = async (client: Client, organization: string | undefined, name: string): Promise<Group> => {
-  const groups = await client.get(groupsPath(organization));
+  const groups = await client.get(toGroupsPath(organization));
   const wanted = name.toLowerCase();
   const found = groups.find((one) => one.name.toLowerCase() === wanted) ?? groups.find(({ id }) => id === wanted);
-  if (!found) throw await unknownName("group", name, () => groups.map((one) => one.name), "slipway groups list");
+  if (!found) throw await toUnknownNameError("group", name, () => groups.map((one) => one.name), "slipway groups list");
   return found;
 };
 
 /** Returns the named group, or prompts for one on a terminal. Throws UsageError before any request. */
-export const groupAsked = (
+export const selectGroup = (
   input: VerbInput,
   words: readonly string[],
   organization: string | undefined,
 ): ((client: Client) => Promise<Group>) => {
-  const word = oneWord(input, words, "the group");
+  const word = takeOneWord(input, words, "the group");
   return async (client) => {
-    const names = async () => (await client.get(groupsPath(organization))).map(({ name }) => name);
-    return groupNamed(client, organization, await promptIfMissing(input, word, "Group", names));
+    const loadNames = async () => (await client.get(toGroupsPath(organization))).map(({ name }) => name);
+    return groupNamed(client, organization, await promptIfMissing(input, word, "Group", loadNames));
   };
 };
 
 /** The options of `create` and `edit`. */
-export const MEMBERS = ["display-name", "avatar-url", "quota"] as const;
-type Given = Readonly<Partial<Record<(typeof MEMBERS)[number], string>>>;
+export const GROUP_OPTIONS = ["display-name", "avatar-url", "quota"] as const;
+type GroupOptions = Readonly<Partial<Record<(typeof GROUP_OPTIONS)[number], string>>>;
 
 /** Converts the options to request fields. Throws UsageError if the quota is not a number. */
-export const toGroupFields = (given: Given) => {
+export const toGroupFields = (given: GroupOptions) => {
   const { quota } = given;
   if (quota !== undefined && !/^\d{1,9}$/.test(quota))
     throw usageError("--quota", "expected credits per day, 0 or more");
@@ -50,7 +50,7 @@ export const toGroupFields = (given: Given) => {
 };
 
 /** Formats a group with one row per field. */
-export const described = (group: Group): string => {
+export const describeGroup = (group: Group): string => {
   const rows: [string, string][] = [
     ["Group", `${group.name} (${group.id})`],
     ["Display name", group.display_name || "-"],
@@ -58,5 +58,5 @@ export const described = (group: Group): string => {
     ["Members", String(group.total_member_count)],
     ["Quota", `${group.quota_allowance} credits per day for each member`],
   ];
-  return rows.map(([head, text]) => `${head.padEnd(12)}  ${plain(text)}`).join("\n");
+  return rows.map(([head, text]) => `${head.padEnd(12)}  ${toPlainLine(text)}`).join("\n");
 };

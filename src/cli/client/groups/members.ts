@@ -3,31 +3,31 @@ import type { Static } from "@sinclair/typebox";
 import type { GroupMember, GroupMembers } from "#schema/users/group.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { userNamed } from "../users/find.ts";
-import { groupAsked } from "./find.ts";
+import { getUser } from "../users/find.ts";
+import { selectGroup } from "./find.ts";
 
 const PAGE = 100;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["organization"], lists: ["add", "remove"] });
-  const named = groupAsked(input, words, value.organization);
+  const named = selectGroup(input, words, value.organization);
   return withServer("groups members", input, value, async ({ client }) => {
     const { id } = await named(client);
-    const idsOf = (names: readonly string[]): Promise<string[]> =>
-      Promise.all(names.map(async (name) => (await userNamed(client, name)).id));
-    const [add_users, remove_users] = [await idsOf(list.add), await idsOf(list.remove)];
+    const loadUserIds = (names: readonly string[]): Promise<string[]> =>
+      Promise.all(names.map(async (name) => (await getUser(client, name)).id));
+    const [add_users, remove_users] = [await loadUserIds(list.add), await loadUserIds(list.remove)];
     if (add_users.length + remove_users.length > 0) {
       await client.patch(`/api/v2/groups/${id}`, { add_users, remove_users });
     }
     const members = await listMembers(client, id);
-    const rows = members.map((one) => [one.username, plain(one.name) || "-", plain(one.email), one.status]);
+    const rows = members.map((one) => [one.username, toPlainLine(one.name) || "-", toPlainLine(one.email), one.status]);
     if (has.json) input.print(JSON.stringify(members));
     else if (rows.length === 0) input.print("No members.");
-    else input.print(asTable(["USERNAME", "NAME", "EMAIL", "STATUS"], rows));
+    else input.print(formatTable(["USERNAME", "NAME", "EMAIL", "STATUS"], rows));
     return EXIT.ok;
   });
 };

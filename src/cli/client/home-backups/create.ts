@@ -1,24 +1,24 @@
 // `slipway home-backups create WORKSPACE`: backs up the workspace's files and waits for the result.
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain, size } from "../../text.ts";
+import { formatSize, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "../workspaces/find.ts";
+import { selectWorkspace } from "../workspaces/find.ts";
 import { waitForHomeBackup } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("home-backups create", input, value, async ({ client }) => {
     const workspace = await named(client);
     const made = await client.post(`/api/v2/workspaces/${workspace.id}/home-backups`);
     const backup = has["no-wait"] ? made : await waitForHomeBackup(client, workspace, made);
-    if (backup.status === "failed") throw new VerbFailure(`The backup failed: ${plain(backup.error)}`);
+    if (backup.status === "failed") throw new VerbFailure(`The backup failed: ${toPlainLine(backup.error)}`);
     const name = backup.id.slice(0, 8);
     const state =
       backup.status === "ready"
-        ? `Backup ${name} is in ${plain(backup.location)}: ${size(backup.bytes)}, of which ${size(backup.added_bytes)} new.`
+        ? `Backup ${name} is in ${toPlainLine(backup.location)}: ${formatSize(backup.bytes)}, of which ${formatSize(backup.added_bytes)} new.`
         : `Backup ${name} is being created.`;
     input.print(has.json ? JSON.stringify(backup) : state);
     return EXIT.ok;

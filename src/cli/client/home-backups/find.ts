@@ -3,7 +3,7 @@ import type { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts"
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { readMessages } from "../remote.ts";
 
 type Which = Pick<Workspace, "id">;
@@ -21,8 +21,9 @@ export const findHomeBackup = async (client: Client, workspace: Workspace, wante
     return newest;
   }
   const [found, more] = backups.filter(({ id }) => id.startsWith(wanted.toLowerCase()));
-  if (!found) throw new VerbFailure(`${workspace.name} has no backup ${plain(wanted)}. ${list}`);
-  if (more) throw new VerbFailure(`several backups of ${workspace.name} match ${plain(wanted)}; use an ID. ${list}`);
+  if (!found) throw new VerbFailure(`${workspace.name} has no backup ${toPlainLine(wanted)}. ${list}`);
+  if (more)
+    throw new VerbFailure(`several backups of ${workspace.name} match ${toPlainLine(wanted)}; use an ID. ${list}`);
   return found;
 };
 

@@ -5,14 +5,14 @@ import type { Snapshot } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustAgree } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { waitForSnapshot } from "../snapshots/find.ts";
 import { finishBuild } from "../workspaces/build.ts";
-import { workspaceNamed } from "../workspaces/find.ts";
+import { getWorkspace } from "../workspaces/find.ts";
 import { waitForFork } from "../workspaces/fork.ts";
 import { finishRestart } from "../workspaces/restart.ts";
 import { findHomeBackup } from "./find.ts";
@@ -25,27 +25,28 @@ export const run: RunVerb = async (input) => {
   });
   const [name, wanted, ...more] = words;
   if (name === undefined || more.length > 0) throw usageError("home-backups restore", "expected a workspace");
-  if (value.as === undefined) confirmable(input, has.yes, "restored");
+  if (value.as === undefined) requireConfirmable(input, has.yes, "restored");
   return withServer("home-backups restore", input, value, async (remote) => {
     const { client } = remote;
-    const workspace = await workspaceNamed(client, name);
+    const workspace = await getWorkspace(client, name);
     const backup = await findHomeBackup(client, workspace, wanted);
     if (value.as !== undefined) {
       const body = { names: [value.as], home_backup_id: backup.id };
       const made = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, body);
       const fork = await waitForFork(client, workspace, made);
       const problem = fork.error || fork.copies.find(({ status }) => status === "failed")?.error;
-      if (problem) throw new VerbFailure(`${plain(value.as)} failed: ${plain(problem)}`);
-      const start = `Start it with: slipway start ${plain(value.as)}`;
-      input.print(has.json ? JSON.stringify(fork) : `${plain(value.as)} is ready. ${start}`);
+      if (problem) throw new VerbFailure(`${toPlainLine(value.as)} failed: ${toPlainLine(problem)}`);
+      const start = `Start it with: slipway start ${toPlainLine(value.as)}`;
+      input.print(has.json ? JSON.stringify(fork) : `${toPlainLine(value.as)} is ready. ${start}`);
       return EXIT.ok;
     }
-    if (!has.yes) await mustAgree(input, `Replace all files of ${workspace.name} with those of ${backup.created_at}?`);
+    if (!has.yes)
+      await requireConfirmation(input, `Replace all files of ${workspace.name} with those of ${backup.created_at}?`);
     const at = `/api/v2/workspaces/${workspace.id}` as const;
     if (!has["no-snapshot"]) {
-      await ready(client, workspace, client.post(`${at}/snapshots`, { name: "Before the restore" }));
+      await requireReady(client, workspace, client.post(`${at}/snapshots`, { name: "Before the restore" }));
     }
-    const fetched = await ready(client, workspace, client.post(`${at}/home-backups/${backup.id}/fetch`));
+    const fetched = await requireReady(client, workspace, client.post(`${at}/home-backups/${backup.id}/fetch`));
     const build = await client.post(`${at}/snapshots/${fetched.id}/restore`);
     const follow = workspace.latest_build.status === "running" ? finishRestart : finishBuild;
     const code = await follow(input, remote, workspace, build, { "no-wait": false, json: has.json });
@@ -55,8 +56,8 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const ready = async (client: Client, workspace: Workspace, making: Promise<Snapshot>): Promise<Snapshot> => {
+const requireReady = async (client: Client, workspace: Workspace, making: Promise<Snapshot>): Promise<Snapshot> => {
   const snapshot = await waitForSnapshot(client, workspace, await making);
   if (snapshot.status === "ready") return snapshot;
-  throw new VerbFailure(`The files could not be copied: ${plain(snapshot.error)}`);
+  throw new VerbFailure(`The files could not be copied: ${toPlainLine(snapshot.error)}`);
 };

@@ -1,34 +1,34 @@
 // `slipway config-ssh`: adds a section to OpenSSH's configuration, with which `ssh slipway.NAME`, and so scp, sftp, rsync, git and editors,
 // connect to workspaces. Only this section is changed. It contains no token, because `slipway ssh` uses the stored session (rule CN-4).
-import { ownProgram } from "#base/program.ts";
+import { getOwnCommand } from "#base/program.ts";
 import { usageError } from "#base/usage-error.ts";
-import { noWords, readArguments } from "../../arguments.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { forPeople, makeClient } from "../remote.ts";
+import { explainError, makeClient } from "../remote.ts";
 import { PREFIX } from "./host-names.ts";
-import { configFile, withoutSection, withSection, writeConfig } from "./ssh-config.ts";
+import { getConfigPath, removeSection, withSection, writeConfig } from "./ssh-config.ts";
 
 const SHAPE = { values: ["file", "prefix"], lists: ["option"], switches: ["dry-run", "remove"] } as const;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
-  noWords(words);
+  requireNoWords(words);
   const prefix = value.prefix ?? PREFIX;
   if (!/^[\w.-]+$/.test(prefix)) throw usageError("--prefix", "expected letters, digits, dots and hyphens");
   const bad = list.option.find((one) => !/^[A-Za-z]+[ =][^\n]+$/.test(one));
   if (bad !== undefined)
     throw usageError("--option", `expected an option of OpenSSH, such as ForwardAgent=yes, got ${bad}`);
-  return forPeople("config-ssh", input, async () => {
-    const file = configFile(input.env, value.file);
+  return explainError("config-ssh", input, async () => {
+    const file = getConfigPath(input.env, value.file);
     const before = formatConfig(file, input.readFile);
-    let after = withoutSection(before);
+    let after = removeSection(before);
     if (!has.remove) {
       const { url } = makeClient(input, value);
       after = withSection(after, {
         prefix,
         options: list.option,
-        command: proxyCommand(url, prefix, value.url !== undefined),
+        command: formatProxyCommand(url, prefix, value.url !== undefined),
       });
     }
     if (has["dry-run"]) {
@@ -58,7 +58,14 @@ const formatConfig = (file: string, readFile: (path: string) => string): string 
  * Returns the ProxyCommand, quoted for the shell with which OpenSSH runs it. Contains the address only if it was given explicitly;
  * otherwise the stored session's is used.
  */
-const proxyCommand = (url: URL, prefix: string, isNamed: boolean): string => {
-  const words = [...ownProgram(), "ssh", "--stdio", "--host-prefix", prefix, ...(isNamed ? ["--url", url.href] : [])];
+const formatProxyCommand = (url: URL, prefix: string, isNamed: boolean): string => {
+  const words = [
+    ...getOwnCommand(),
+    "ssh",
+    "--stdio",
+    "--host-prefix",
+    prefix,
+    ...(isNamed ? ["--url", url.href] : []),
+  ];
   return `${words.map((word) => `'${word.replaceAll("'", "'\\''").replaceAll("%", "%%")}'`).join(" ")} %h`;
 };

@@ -8,7 +8,7 @@ import type { ConnectionUse } from "#src/wire/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Plug-ins consider the file stale after five times this. */
-const EVERY_MS = 3_000;
+const WRITE_INTERVAL_MS = 3_000;
 const PING_TIMEOUT_MS = 5_000;
 /** A log stops growing at this size, with a final note. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
@@ -24,16 +24,16 @@ export class Traffic {
     this.#use = use;
   }
 
-  up(bytes: number): void {
+  addUp(bytes: number): void {
     this.#up += bytes;
-    this.#use?.sent(bytes);
+    this.#use?.onSent(bytes);
   }
 
-  down(bytes: number): void {
+  addDown(bytes: number): void {
     this.#down += bytes;
   }
 
-  take(): { up: number; down: number } {
+  takeCounts(): { up: number; down: number } {
     const taken = { up: this.#up, down: this.#down };
     this.#up = 0;
     this.#down = 0;
@@ -41,12 +41,12 @@ export class Traffic {
   }
 }
 
-type Way = { client: Client; peer: NetworkPeer; agent_id: string; traffic: Traffic };
+type TrackedConnection = { client: Client; peer: NetworkPeer; agent_id: string; traffic: Traffic };
 
 /** Writes `<pid>.json` into the folder periodically until disposed, which removes it. */
 export class NetworkInfo implements Disposable {
   readonly #input: VerbInput;
-  readonly #way: Way;
+  readonly #connection: TrackedConnection;
   readonly #file: string;
   readonly #timer: { cancel(): void };
   #region: Promise<string> | undefined;
@@ -54,13 +54,13 @@ export class NetworkInfo implements Disposable {
   #isOver = false;
   #at: number;
 
-  constructor(input: VerbInput, way: Way, folder: string) {
+  constructor(input: VerbInput, way: TrackedConnection, folder: string) {
     this.#input = input;
-    this.#way = way;
+    this.#connection = way;
     mkdirSync(folder, { recursive: true });
     this.#file = join(folder, `${input.parentPid ?? 0}.json`);
     this.#at = input.clock.monotonic();
-    this.#timer = input.clock.every(EVERY_MS, () => void this.#measure());
+    this.#timer = input.clock.every(WRITE_INTERVAL_MS, () => void this.#measure());
     void this.#measure();
   }
 
@@ -74,17 +74,17 @@ export class NetworkInfo implements Disposable {
     if (this.#isBusy) return;
     this.#isBusy = true;
     try {
-      const { client, peer, agent_id, traffic } = this.#way;
+      const { client, peer, agent_id, traffic } = this.#connection;
       this.#region ??= loadRegionName(client);
       const [latency, relay, region] = await Promise.all([
         peer.ping(agent_id, PING_TIMEOUT_MS),
-        relayLatency(client, this.#input),
+        measureRelayLatency(client, this.#input),
         this.#region,
       ]);
       const now = this.#input.clock.monotonic();
       const seconds = (now - this.#at) / 1_000;
       this.#at = now;
-      const { up, down } = traffic.take();
+      const { up, down } = traffic.takeCounts();
       // If a workspace does not answer, the file is left unchanged and becomes stale, which plug-ins check.
       if (latency !== undefined && !this.#isOver) {
         this.#write({
@@ -118,14 +118,17 @@ const loadRegionName = async (client: Client): Promise<string> => {
   return Object.values(derp_map.regions)[0]?.regionName ?? "relay";
 };
 
-const relayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">): Promise<number> => {
+const measureRelayLatency = async (client: Client, { clock }: Pick<VerbInput, "clock">): Promise<number> => {
   const begun = clock.monotonic();
   await client.fetch("GET", "/derp/latency-check");
   return clock.monotonic() - begun;
 };
 
 /** Returns a function that logs one line per event to a file in the folder; without a folder nothing is written. */
-export const proxyLog = ({ clock, parentPid = 0 }: VerbInput, folder: string | undefined): ((line: string) => void) => {
+export const createProxyLog = (
+  { clock, parentPid = 0 }: VerbInput,
+  folder: string | undefined,
+): ((line: string) => void) => {
   if (folder === undefined) return () => {};
   mkdirSync(folder, { recursive: true });
   const stamp = new Date(clock.now())

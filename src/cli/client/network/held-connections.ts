@@ -9,10 +9,10 @@ export const MAX_HELD = 100;
 /** Maximum time that a connection is held. A build may take minutes. */
 export const MAX_HELD_MS = 10 * 60_000;
 /** A connection sooner than this after the previous one, or after the stop, is treated as an automatic retry. */
-export const QUIET_MS = 60_000;
+export const RETRY_WINDOW_MS = 60_000;
 /** How long programs in the workspace may take to start listening after the workspace has started. */
-const OPENING_MS = 60_000;
-const AGAIN_MS = 500;
+const LISTEN_TIMEOUT_MS = 60_000;
+const RETRY_INTERVAL_MS = 500;
 
 type Dial = (port: number) => Promise<Duplex>;
 
@@ -42,14 +42,14 @@ export class HeldConnections {
         const mayComeUp = error instanceof WireError && error.failure === "refused" && this.#clock.monotonic() < until;
         if (!mayComeUp || this.#dial !== dial) throw error;
       }
-      await pause(this.#clock, AGAIN_MS);
+      await pause(this.#clock, RETRY_INTERVAL_MS);
     }
   }
 
   /** Connects all held connections, since the workspace is reachable. `isFresh`: it has only just started. */
   open(dial: Dial, isFresh: boolean): void {
     this.#dial = dial;
-    this.#opening_until = this.#clock.monotonic() + (isFresh ? OPENING_MS : 0);
+    this.#opening_until = this.#clock.monotonic() + (isFresh ? LISTEN_TIMEOUT_MS : 0);
     for (const { resolve } of this.#held) resolve(dial);
     this.#held.clear();
   }
@@ -65,13 +65,13 @@ export class HeldConnections {
   }
 
   /** Resolves when a connection should start the workspace. */
-  async wanted(): Promise<void> {
+  async waitForStartRequest(): Promise<void> {
     await this.#wanted.promise;
   }
 
   #hold(): Promise<Dial> {
     const now = this.#clock.monotonic();
-    const isQuiet = now - (this.#disturbed_at ?? Number.NEGATIVE_INFINITY) >= QUIET_MS;
+    const isQuiet = now - (this.#disturbed_at ?? Number.NEGATIVE_INFINITY) >= RETRY_WINDOW_MS;
     this.#disturbed_at = now;
     if (!this.#isStarting && !isQuiet) throw new Error("The workspace is stopped.");
     if (this.#held.size >= MAX_HELD) throw new Error("Too many connections are waiting.");

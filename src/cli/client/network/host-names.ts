@@ -8,7 +8,7 @@ export const PREFIX = "slipway.";
  * Converts `slipway.dev` and `slipway.alice--dev.main` to the form of other commands: `dev`, `alice/dev.main`. Throws VerbFailure if the
  * prefix is missing.
  */
-export const workspaceOfHost = (host: string, prefix: string): string => {
+export const parseHost = (host: string, prefix: string): string => {
   if (!host.startsWith(prefix)) throw new VerbFailure(`${host} does not begin with ${prefix}`);
   const name = host.slice(prefix.length);
   const at = name.indexOf("--");

@@ -4,18 +4,18 @@ import type { Clock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { clientAddress, type Datagram, NetworkPeer, RelayLink } from "#src/tailnet/index.ts";
-import { streamOverWebSocket, tailnetClient, YamuxSession } from "#src/wire/index.ts";
+import { createClientAddress, type Datagram, NetworkPeer, RelayLink } from "#src/tailnet/index.ts";
+import { createTailnetClient, createWebSocketStream, YamuxSession } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 
 const VERSION = "2.0";
-const AGAIN_MS = 500;
-const MAX_AGAIN_MS = 10_000;
-const PING_MS = 15_000;
+const RETRY_INTERVAL_MS = 500;
+const MAX_RETRY_DELAY_MS = 10_000;
+const PING_INTERVAL_MS = 15_000;
 /** The server's close code when the caller no longer has access. */
-const NO_ACCESS = 1008;
+const ACCESS_REVOKED_CODE = 1008;
 
-export type Joined = AsyncDisposable & {
+export type NetworkSession = AsyncDisposable & {
   readonly peer: NetworkPeer;
   /** Rejects with VerbFailure when access is revoked; never resolves. */
   readonly refused: Promise<never>;
@@ -36,7 +36,7 @@ export const join = (
   client: Client,
   agent_id: string | Promise<string>,
   { clock, datagram, hasLargeSegments = true }: JoinOptions,
-): Joined => {
+): NetworkSession => {
   const refused = Promise.withResolvers<never>();
   refused.promise.catch(() => {});
   const over = new AbortController();
@@ -44,7 +44,7 @@ export const join = (
     clock,
     random: systemRandom,
     role: "client",
-    addresses: [clientAddress()],
+    addresses: [createClientAddress()],
     hasLargeSegments,
     link: (key, receive, back) =>
       new RelayLink({ url: client.url, headers: client.extraHeaders, key, clock, random: systemRandom, receive, back }),
@@ -54,7 +54,7 @@ export const join = (
   });
   const stay = async (): Promise<void> => {
     const path = `/api/v2/workspaceagents/${await agent_id}/coordinate?version=${VERSION}`;
-    await stayJoined({ client, path, peer, clock, signal: over.signal });
+    await keepJoined({ client, path, peer, clock, signal: over.signal });
   };
   stay().catch((error) => refused.reject(error));
   return {
@@ -70,19 +70,19 @@ export const join = (
 type Stay = { client: Client; path: string; peer: NetworkPeer; clock: Clock; signal: AbortSignal };
 
 /** Stays joined until the signal fires. Throws VerbFailure when the server refuses access. */
-const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<void> => {
-  for (let wait = AGAIN_MS; !signal.aborted; wait = Math.min(MAX_AGAIN_MS, wait * 2)) {
-    const closed = await once(client, path, peer, clock).catch(() => undefined);
+const keepJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<void> => {
+  for (let wait = RETRY_INTERVAL_MS; !signal.aborted; wait = Math.min(MAX_RETRY_DELAY_MS, wait * 2)) {
+    const closed = await connectOnce(client, path, peer, clock).catch(() => undefined);
     if (signal.aborted) return;
-    if (closed?.code === NO_ACCESS) throw new VerbFailure(`the server revoked your access: ${closed.reason}`);
-    if (closed) wait = AGAIN_MS;
+    if (closed?.code === ACCESS_REVOKED_CODE) throw new VerbFailure(`the server revoked your access: ${closed.reason}`);
+    if (closed) wait = RETRY_INTERVAL_MS;
     // Distinguishes a refusal from an unreachable server.
     else await throwIfRefused(client, path);
     await pause(clock, wait);
   }
 };
 
-const once = async (
+const connectOnce = async (
   client: Client,
   path: string,
   peer: NetworkPeer,
@@ -94,15 +94,15 @@ const once = async (
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
   });
-  const stream = await streamOverWebSocket(socket, clock);
+  const stream = await createWebSocketStream(socket, clock);
   const session = new YamuxSession(stream, {
     role: "client",
     clock,
-    ping_interval_ms: PING_MS,
-    ping_timeout_ms: PING_MS,
+    ping_interval_ms: PING_INTERVAL_MS,
+    ping_timeout_ms: PING_INTERVAL_MS,
   });
   try {
-    await peer.run(tailnetClient(session));
+    await peer.run(createTailnetClient(session));
   } catch {
     // The socket's close code contains the reason.
   } finally {

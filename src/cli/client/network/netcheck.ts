@@ -5,20 +5,20 @@ import type { Clock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { pause } from "#base/retry.ts";
 import type { Client } from "#src/client.ts";
-import { keyPair, RelayLink } from "#src/tailnet/index.ts";
-import { noWords, readArguments } from "../../arguments.ts";
+import { createKeyPair, RelayLink } from "#src/tailnet/index.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 const TIMEOUT_MS = 10_000;
-const SLOW_MS = 500;
-const PROBES = 3;
+const SLOW_THRESHOLD_MS = 500;
+const PROBE_COUNT = 3;
 
 export const run: RunVerb = async (input) => {
   const { words, value } = readArguments(input.argv);
-  noWords(words);
+  requireNoWords(words);
   return withServer("netcheck", input, value, async ({ client }) => {
-    const report = await netcheck(input, client);
+    const report = await checkNetwork(input, client);
     input.print(JSON.stringify(report, null, 2));
     return report.derp.severity === "error" ? EXIT.failed : EXIT.ok;
   });
@@ -28,16 +28,16 @@ type Severity = "ok" | "warning" | "error";
 type Warning = { code: string; message: string };
 
 /** Measures what is reachable, and its latency. */
-export const netcheck = async (input: VerbInput, client: Client) => {
+export const checkNetwork = async (input: VerbInput, client: Client) => {
   const begun = input.clock.monotonic();
   const { version } = await client.get("/api/v2/buildinfo");
   const latency = input.clock.monotonic() - begun;
   const { derp_map } = await client.get("/api/v2/workspaceagents/connection");
   const [region] = Object.values(derp_map.regions);
-  const trip = await relayTrip(client, input.clock);
+  const trip = await measureRelayTrip(client, input.clock);
   const error = trip === undefined ? `The relay did not forward a message within ${TIMEOUT_MS / 1_000} s.` : null;
   const warnings: Warning[] =
-    trip !== undefined && trip > SLOW_MS
+    trip !== undefined && trip > SLOW_THRESHOLD_MS
       ? [{ code: "EDERP01", message: `The relay is slow: the round trip takes ${Math.round(trip)} ms.` }]
       : [];
   const severity: Severity = error !== null ? "error" : warnings.length > 0 ? "warning" : "ok";
@@ -84,8 +84,8 @@ export const netcheck = async (input: VerbInput, client: Client) => {
 };
 
 /** Returns the shortest of several round trips through the relay in milliseconds; undefined if no message arrives. */
-const relayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): Promise<number | undefined> => {
-  const [near, far] = [keyPair(), keyPair()];
+const measureRelayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): Promise<number | undefined> => {
+  const [near, far] = [createKeyPair(), createKeyPair()];
   let heard = Promise.withResolvers<void>();
   const common = { url, headers, clock, random: systemRandom };
   const from = new RelayLink({ ...common, key: near, receive: () => {} });
@@ -94,7 +94,7 @@ const relayTrip = async ({ url, extraHeaders: headers }: Client, clock: Clock): 
   try {
     if ((await Promise.race([Promise.all([from.ready, to.ready]), isLate])) === "late") return undefined;
     let best: number | undefined;
-    for (let i = 0; i < PROBES; i++) {
+    for (let i = 0; i < PROBE_COUNT; i++) {
       heard = Promise.withResolvers();
       const begun = clock.monotonic();
       from.send(far.public, new Uint8Array([i]));

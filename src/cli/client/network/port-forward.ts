@@ -4,76 +4,76 @@ import { pause } from "#base/retry.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
-import { mayAnswerLater, type Remote, readMessages, withServer } from "../remote.ts";
-import { NotStarted } from "../workspaces/agent.ts";
-import { ownWorkspaces } from "../workspaces/find.ts";
+import { isTemporary, type Remote, readMessages, withServer } from "../remote.ts";
+import { WorkspaceStoppedError } from "../workspaces/agent.ts";
+import { listOwnWorkspaces } from "../workspaces/find.ts";
 import { HeldConnections } from "./held-connections.ts";
-import { portPairs } from "./port-pairs.ts";
-import { type Reached, withAgent } from "./target.ts";
+import { parsePortPairs } from "./port-pairs.ts";
+import { type ConnectedAgent, withAgent } from "./target.ts";
 import { TcpForward } from "./tcp-forward.ts";
 import { UdpForward } from "./udp-forward.ts";
 
-const LOOK_AGAIN_MS = 1_000;
-const LOOK_WHETHER_STARTED_MS = 5_000;
+const POLL_INTERVAL_MS = 1_000;
+const START_POLL_INTERVAL_MS = 5_000;
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, {
     lists: ["tcp", "udp"],
     switches: ["disable-autostart"],
   });
-  const word = oneWord(input, words, "the workspace");
-  const tcp = portPairs("--tcp", list.tcp);
-  const udp = portPairs("--udp", list.udp);
+  const word = takeOneWord(input, words, "the workspace");
+  const tcp = parsePortPairs("--tcp", list.tcp);
+  const udp = parsePortPairs("--udp", list.udp);
   if (tcp.length + udp.length === 0) throw usageError("--tcp", "expected at least one port, such as --tcp 8080:80");
   return withServer("port-forward", input, value, async (remote) => {
-    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     const datagrams = new UdpForward();
     const held = new HeldConnections(input.clock);
     await using stack = new AsyncDisposableStack();
     stack.defer(() => datagrams.close());
     const lines: string[] = [];
     let workspace_id = "";
-    const say = (kind: string, { bind, local, remote }: { bind: string; local: number; remote: number }): void =>
+    const addLine = (kind: string, { bind, local, remote }: { bind: string; local: number; remote: number }): void =>
       void lines.push(`${kind} ${bind}:${local} forwards to port ${remote} of ${name}\n`);
     for (const pair of tcp) {
       const forward = stack.use(await TcpForward.open(pair, () => held.dial(pair.remote)));
-      say("tcp", { ...pair, local: forward.port });
+      addLine("tcp", { ...pair, local: forward.port });
     }
-    for (const pair of udp) say("udp", { ...pair, local: await datagrams.open(pair) });
-    const lead = async ({ workspace, joined, agent_id }: Reached): Promise<number> => {
+    for (const pair of udp) addLine("udp", { ...pair, local: await datagrams.open(pair) });
+    const forwardPorts = async ({ workspace, joined, agent_id }: ConnectedAgent): Promise<number> => {
       for (const line of lines.splice(0)) input.printError(line);
       workspace_id = workspace.id;
       // The status before connecting: in a workspace that had to be started, programs are still starting.
       const isFresh = workspace.latest_build.status !== "running";
       held.open((port) => joined.peer.dial(agent_id, port), isFresh);
-      if (udp.length > 0) datagrams.leadTo(await joined.peer.find(agent_id), joined.peer.endsTo(agent_id));
-      await ended(input, remote, workspace);
+      if (udp.length > 0) datagrams.setRemote(await joined.peer.find(agent_id), joined.peer.getAddressPair(agent_id));
+      await waitForStop(input, remote, workspace);
       return 0;
     };
-    const options = { datagram: datagrams.take.bind(datagrams), mayStart: !has["disable-autostart"] };
+    const options = { datagram: datagrams.deliver.bind(datagrams), mayStart: !has["disable-autostart"] };
     // Until Ctrl-C, or until access is revoked.
     for (;;) {
       try {
-        await withAgent(input, remote, name, lead, options);
+        await withAgent(input, remote, name, forwardPorts, options);
         input.printError(`${name} has stopped. A new connection to one of these ports starts it.\n`);
       } catch (error) {
         // The reason may be temporary, so the ports stay open.
-        if (workspace_id === "" || !(error instanceof NotStarted)) throw error;
+        if (workspace_id === "" || !(error instanceof WorkspaceStoppedError)) throw error;
         input.printError(`slipway port-forward: ${error.message}\n`);
       }
       held.close();
       const over = new AbortController();
-      await Promise.race([held.wanted(), startedElsewhere(input, remote, workspace_id, over.signal)]);
+      await Promise.race([held.waitForStartRequest(), waitForStart(input, remote, workspace_id, over.signal)]);
       over.abort();
     }
   });
 };
 
 /** Resolves when the current build stops running. Throws VerbFailure when the workspace is deleted, or access is revoked. */
-const ended = async (input: VerbInput, { client }: Remote, { id, name }: Workspace): Promise<void> => {
+const waitForStop = async (input: VerbInput, { client }: Remote, { id, name }: Workspace): Promise<void> => {
   let build_id: string | undefined;
   for (;;) {
     try {
@@ -86,16 +86,16 @@ const ended = async (input: VerbInput, { client }: Remote, { id, name }: Workspa
       }
     } catch (error) {
       // The server may be restarting.
-      if (!mayAnswerLater(error)) throw error;
+      if (!isTemporary(error)) throw error;
     }
-    await pause(input.clock, LOOK_AGAIN_MS);
+    await pause(input.clock, POLL_INTERVAL_MS);
   }
 };
 
 /** Resolves when someone else has started the workspace. */
-const startedElsewhere = async (input: VerbInput, { client }: Remote, id: string, over: AbortSignal): Promise<void> => {
+const waitForStart = async (input: VerbInput, { client }: Remote, id: string, over: AbortSignal): Promise<void> => {
   while (!over.aborted) {
-    await pause(input.clock, LOOK_WHETHER_STARTED_MS);
+    await pause(input.clock, START_POLL_INTERVAL_MS);
     const workspace = await client.get<Workspace>(`/api/v2/workspaces/${id}`).catch(() => undefined);
     if (workspace?.latest_build.transition === "start") return;
   }

@@ -7,28 +7,28 @@ const LOOPBACK = "127.0.0.1";
 const MAX_PAIRS = 1_000;
 
 /** Throws UsageError for invalid ports. */
-export const portPairs = (flag: string, given: readonly string[]): PortPair[] => {
-  const found = given.flatMap((text) => text.split(",")).flatMap((one) => pairsIn(flag, one.trim()));
+export const parsePortPairs = (flag: string, given: readonly string[]): PortPair[] => {
+  const found = given.flatMap((text) => text.split(",")).flatMap((one) => parsePairs(flag, one.trim()));
   if (found.length > MAX_PAIRS) throw usageError(flag, `at most ${MAX_PAIRS} ports`);
   return found;
 };
 
-const pairsIn = (flag: string, text: string): PortPair[] => {
-  const refuse = (): never => {
+const parsePairs = (flag: string, text: string): PortPair[] => {
+  const rejectPair = (): never => {
     throw usageError(flag, `expected [BIND:]LOCAL[:REMOTE], got ${JSON.stringify(text)}`);
   };
   const [, bracketed, rest = text] = /^\[([^\]]+)\]:(.+)$/.exec(text) ?? [];
   const parts = rest.split(":");
-  if (parts.length > (bracketed === undefined ? 3 : 2)) refuse();
+  if (parts.length > (bracketed === undefined ? 3 : 2)) rejectPair();
   const bind = bracketed ?? (parts.length === 3 ? (parts.shift() as string) : LOOPBACK);
-  const local = rangeIn(parts[0] as string) ?? refuse();
-  const remote = parts[1] === undefined ? local : (rangeIn(parts[1]) ?? refuse());
-  if (local.length !== remote.length || remote.includes(0)) refuse();
+  const local = parseRange(parts[0] as string) ?? rejectPair();
+  const remote = parts[1] === undefined ? local : (parseRange(parts[1]) ?? rejectPair());
+  if (local.length !== remote.length || remote.includes(0)) rejectPair();
   return local.map((port, i) => ({ bind, local: port, remote: remote[i] as number }));
 };
 
 /** A local port 0 means any free port. */
-const rangeIn = (text: string): number[] | undefined => {
+const parseRange = (text: string): number[] | undefined => {
   const [, from, to = from] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
   const [first, last] = [Number(from), Number(to)];
   if (from === undefined || last > 65_535 || last < first || last - first >= MAX_PAIRS) return undefined;

@@ -2,23 +2,23 @@
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Progress } from "../../progress.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 import { type Remote, readMessages } from "../remote.ts";
 import { listAgents } from "../workspaces/find.ts";
 
-const WAITS = ["yes", "no", "auto"] as const;
-export type ScriptsWait = (typeof WAITS)[number];
+const WAIT_CHOICES = ["yes", "no", "auto"] as const;
+export type ScriptsWait = (typeof WAIT_CHOICES)[number];
 
 /** Parses `--wait`; defaults to auto. Throws UsageError. */
-export const scriptsWait = (given: string | undefined): ScriptsWait => {
-  const found = WAITS.find((one) => one === (given ?? "auto"));
-  if (!found) throw usageError("--wait", `expected ${WAITS.join(", ")}`);
+export const parseScriptsWait = (given: string | undefined): ScriptsWait => {
+  const found = WAIT_CHOICES.find((one) => one === (given ?? "auto"));
+  if (!found) throw usageError("--wait", `expected ${WAIT_CHOICES.join(", ")}`);
   return found;
 };
 
 /** Waits until the agent's start scripts have finished or failed, if requested. */
-export const awaitScripts = async (
+export const waitForScripts = async (
   input: VerbInput,
   { client }: Pick<Remote, "client">,
   workspace: Workspace,
@@ -40,6 +40,6 @@ export const awaitScripts = async (
   )) {
     if (type !== "data") continue;
     if (!isRunning(data)) return;
-    progress.status(`waiting for the startup scripts of ${plain(workspace.name)}`);
+    progress.setStatus(`waiting for the startup scripts of ${toPlainLine(workspace.name)}`);
   }
 };

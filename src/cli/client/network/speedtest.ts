@@ -3,11 +3,11 @@ import { usageError } from "#base/usage-error.ts";
 import type { TcpConnection } from "#src/tailnet/index.ts";
 import { AGENT_PORT } from "#src/wire/index.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { ownWorkspaces } from "../workspaces/find.ts";
+import { listOwnWorkspaces } from "../workspaces/find.ts";
 import { withAgent } from "./target.ts";
 
 const DIRECTION = { down: 0, up: 1 } as const;
@@ -17,13 +17,13 @@ const BLOCK = new Uint8Array(64 * 1024);
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["direction", "time"], short: { t: "time" } });
-  const word = oneWord(input, words, "the workspace");
+  const word = takeOneWord(input, words, "the workspace");
   const { direction = "down", time = "5" } = value;
   if (direction !== "down" && direction !== "up") throw usageError("--direction", "expected down or up");
   const seconds = Number(time.replace(/s$/, ""));
   if (!(seconds > 0 && seconds <= 60)) throw usageError("--time", "expected up to 60 seconds, such as 5s");
   return withServer("speedtest", input, value, async (remote) => {
-    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     return withAgent(input, remote, name, async ({ joined, agent_id }) => {
       const connection = await joined.peer.dial(agent_id, AGENT_PORT.speed_test, input.signal);
       const meter = new Meter(input.clock.monotonic());
@@ -32,7 +32,7 @@ export const run: RunVerb = async (input) => {
       const rate = bytes / 1e6 / (ms / 1_000);
       if (has.json) {
         const facts = { direction, seconds: ms / 1_000, bytes, megabytes_per_second: rate };
-        input.print(JSON.stringify({ ...facts, overall: throughput(0, ms, bytes), intervals: meter.intervals }));
+        input.print(JSON.stringify({ ...facts, overall: toThroughput(0, ms, bytes), intervals: meter.intervals }));
       } else
         input.print(
           `${direction}: ${(bytes / 1e6).toFixed(1)} MB in ${(ms / 1_000).toFixed(1)} s, ${rate.toFixed(1)} MB/s`,
@@ -44,7 +44,7 @@ export const run: RunVerb = async (input) => {
 
 type Throughput = { start_time_seconds: number; end_time_seconds: number; throughput_mbits: number };
 
-const throughput = (from_ms: number, to_ms: number, bytes: number): Throughput => ({
+const toThroughput = (from_ms: number, to_ms: number, bytes: number): Throughput => ({
   start_time_seconds: from_ms / 1_000,
   end_time_seconds: to_ms / 1_000,
   throughput_mbits: to_ms > from_ms ? (bytes * 8) / 1e6 / ((to_ms - from_ms) / 1_000) : 0,
@@ -53,30 +53,30 @@ const throughput = (from_ms: number, to_ms: number, bytes: number): Throughput =
 /** Measures throughput per second. */
 class Meter {
   readonly intervals: Throughput[] = [];
-  readonly #begun: number;
+  readonly #startedAt: number;
   #from = 0;
   #bytes = 0;
   #total = 0;
 
   constructor(now: number) {
-    this.#begun = now;
+    this.#startedAt = now;
   }
 
   add(bytes: number, now: number): void {
     this.#bytes += bytes;
     this.#total += bytes;
-    if (now - this.#begun - this.#from >= INTERVAL_MS) this.#close(now - this.#begun);
+    if (now - this.#startedAt - this.#from >= INTERVAL_MS) this.#close(now - this.#startedAt);
   }
 
   /** Ends the last interval, which may be shorter, and returns the total. */
   end(now: number): { bytes: number; ms: number } {
-    const ms = now - this.#begun;
+    const ms = now - this.#startedAt;
     if (this.#bytes > 0 || this.intervals.length === 0) this.#close(ms);
     return { bytes: this.#total, ms };
   }
 
   #close(to: number): void {
-    this.intervals.push(throughput(this.#from, to, this.#bytes));
+    this.intervals.push(toThroughput(this.#from, to, this.#bytes));
     this.#from = to;
     this.#bytes = 0;
   }

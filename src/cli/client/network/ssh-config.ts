@@ -9,14 +9,14 @@ const BEGIN = "# --- begin of the section written by `slipway config-ssh`; it is
 const END = "# --- end of the section written by `slipway config-ssh` ---";
 
 /** Returns the given file, or `~/.ssh/config`. Throws VerbFailure if there is no home folder. */
-export const configFile = ({ HOME }: VerbInput["env"], given: string | undefined): string => {
+export const getConfigPath = ({ HOME }: VerbInput["env"], given: string | undefined): string => {
   if (given !== undefined) return given;
   if (!HOME) throw new VerbFailure("no home directory: set HOME, or pass --file");
   return join(HOME, ".ssh", "config");
 };
 
 /** Removes our section from the text. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
-export const withoutSection = (text: string): string => {
+export const removeSection = (text: string): string => {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 && end < 0) return text;
   if (begin < 0 || end < begin)
@@ -49,11 +49,11 @@ export const withSection = (text: string, { prefix, command, options }: Section)
 export const writeConfig = (file: string, text: string): void => {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const target = existing(file) ?? file;
+    const target = readExisting(file) ?? file;
     const part = `${target}.slipway-part`;
     rmSync(part, { force: true });
     writeFileSync(part, text, { mode: 0o600, flush: true });
-    const mode = existing(file) ? statSync(target).mode & 0o777 : 0o600;
+    const mode = readExisting(file) ? statSync(target).mode & 0o777 : 0o600;
     chmodSync(part, mode);
     renameSync(part, target);
   } catch (error) {
@@ -61,7 +61,7 @@ export const writeConfig = (file: string, text: string): void => {
   }
 };
 
-const existing = (file: string): string | undefined => {
+const readExisting = (file: string): string | undefined => {
   try {
     return realpathSync(file);
   } catch {

@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import type { Client, ClientChannel, ConnectConfig } from "ssh2";
 import { usageError } from "#base/usage-error.ts";
 import type { NetworkPeer } from "#src/tailnet/index.ts";
-import { AGENT_PORT, nodeStream } from "#src/wire/index.ts";
+import { AGENT_PORT, toNodeStream } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
@@ -12,31 +12,31 @@ import type { VerbInput } from "../../verb.ts";
 export type SessionOptions = { command: string | undefined; env: readonly string[]; forwardsAgent: boolean };
 
 /** OpenSSH's exit code for a session that ended without one. */
-const NO_CODE = 255;
+const NO_EXIT_CODE = 255;
 /** Shells add this to the signal number for a program killed by a signal. */
-const SIGNALLED = 128;
+const SIGNAL_EXIT_OFFSET = 128;
 const KEEPALIVE_MS = 15_000;
 
 /** Loads only the package's client: the rest takes longer to load than a handshake. */
-export const sshLibrary = () => import("ssh2/lib/client.js");
+export const loadSshLibrary = () => import("ssh2/lib/client.js");
 
 /** Runs the command or a shell, and returns its exit code. */
-export const sshSession = async (
+export const runSshSession = async (
   input: VerbInput,
   peer: NetworkPeer,
   agent_id: string,
   options: SessionOptions,
 ): Promise<number> => {
-  const env = variables(options.env);
+  const env = parseVariables(options.env);
   const agent = options.forwardsAgent ? input.env.SSH_AUTH_SOCK : undefined;
   if (options.forwardsAgent && !agent)
     throw new VerbFailure("there is no SSH agent to forward: SSH_AUTH_SOCK is not set");
   const streams = getStreams(input);
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
-  const { default: SshClient } = await sshLibrary();
+  const { default: SshClient } = await loadSshLibrary();
   const client = new SshClient();
-  await connected(client, {
-    sock: nodeStream(connection) as never,
+  await connectClient(client, {
+    sock: toNodeStream(connection) as never,
     username: "slipway",
     authHandler: ["none"],
     hostVerifier: () => true,
@@ -48,14 +48,14 @@ export const sshSession = async (
   const hasTerminal = options.command === undefined && streams.inputIsTerminal && streams.outputIsTerminal;
   try {
     return hasTerminal
-      ? await onTerminal(client, streams, input, env, agent !== undefined)
-      : await piped(client, streams, { ...options, env }, agent !== undefined);
+      ? await runInTerminal(client, streams, input, env, agent !== undefined)
+      : await runPiped(client, streams, { ...options, env }, agent !== undefined);
   } finally {
     client.end();
   }
 };
 
-const variables = (given: readonly string[]): Record<string, string> =>
+const parseVariables = (given: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     given.map((pair) => {
       const at = pair.indexOf("=");
@@ -64,7 +64,7 @@ const variables = (given: readonly string[]): Record<string, string> =>
     }),
   );
 
-const connected = (client: Client, config: ConnectConfig): Promise<void> =>
+const connectClient = (client: Client, config: ConnectConfig): Promise<void> =>
   new Promise((resolve, reject) => {
     client.once("ready", resolve);
     client.on("error", (error) => reject(new VerbFailure(`the connection was lost: ${error.message}`)));
@@ -73,9 +73,11 @@ const connected = (client: Client, config: ConnectConfig): Promise<void> =>
   });
 
 /** A channel, its end, and its exit code. All may arrive in one packet, so listeners must be attached immediately. */
-type Opened = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
+type OpenChannel = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
 
-const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown): Promise<Opened> =>
+const openChannel = (
+  open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown,
+): Promise<OpenChannel> =>
   new Promise((resolve, reject) => {
     open((error, channel) => {
       if (error) {
@@ -85,15 +87,15 @@ const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) 
       const closed = new Promise<void>((done) => channel.once("close", () => done()));
       const code = new Promise<number>((done) => {
         channel.on("exit", (exit: number | null, signal?: string) =>
-          done(exit ?? (signal ? SIGNALLED + toSignalNumber(signal) : NO_CODE)),
+          done(exit ?? (signal ? SIGNAL_EXIT_OFFSET + toSignalNumber(signal) : NO_EXIT_CODE)),
         );
-        void closed.then(() => done(NO_CODE));
+        void closed.then(() => done(NO_EXIT_CODE));
       });
       resolve({ channel, closed, code });
     });
   });
 
-const onTerminal = async (
+const runInTerminal = async (
   client: Client,
   streams: Streams,
   { env: own }: VerbInput,
@@ -102,29 +104,29 @@ const onTerminal = async (
 ): Promise<number> => {
   const { height, width } = streams.size() ?? { height: 24, width: 80 };
   const terminal = { rows: height, cols: width, height: 0, width: 0, term: own.TERM || "xterm-256color" };
-  const session = await opened((done) => client.shell(terminal, { env, agentForward } as never, done));
+  const session = await openChannel((done) => client.shell(terminal, { env, agentForward } as never, done));
   using _raw = streams.raw();
   using _resize = streams.onResize(() => {
     const size = streams.size();
     if (size) session.channel.setWindow(size.height, size.width, 0, 0);
   });
-  return await joined(session, streams);
+  return await pipeStreams(session, streams);
 };
 
-const piped = async (
+const runPiped = async (
   client: Client,
   streams: Streams,
   { command, env }: { command: string | undefined; env: Record<string, string> },
   agentForward: boolean,
 ): Promise<number> => {
   const options = { env, agentForward } as never;
-  const session = await opened((done) =>
+  const session = await openChannel((done) =>
     command === undefined ? client.shell(false, options, done) : client.exec(command, options, done),
   );
-  return await joined(session, streams);
+  return await pipeStreams(session, streams);
 };
 
-const joined = async ({ channel, closed, code }: Opened, streams: Streams): Promise<number> => {
+const pipeStreams = async ({ channel, closed, code }: OpenChannel, streams: Streams): Promise<number> => {
   const feeding = (async () => {
     for await (const chunk of streams.input()) {
       if (channel.destroyed) return;

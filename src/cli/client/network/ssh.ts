@@ -5,17 +5,17 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { NetworkPeer } from "#src/tailnet/index.ts";
 import { AGENT_PORT, ConnectionUse } from "#src/wire/index.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { ownWorkspaces } from "../workspaces/find.ts";
-import { NetworkInfo, proxyLog, Traffic } from "./editor-files.ts";
-import { workspaceOfHost } from "./host-names.ts";
-import { awaitScripts, scriptsWait } from "./scripts.ts";
-import { sshLibrary, sshSession } from "./ssh-session.ts";
+import { listOwnWorkspaces } from "../workspaces/find.ts";
+import { createProxyLog, NetworkInfo, Traffic } from "./editor-files.ts";
+import { parseHost } from "./host-names.ts";
+import { parseScriptsWait, waitForScripts } from "./scripts.ts";
+import { loadSshLibrary, runSshSession } from "./ssh-session.ts";
 import { withAgent } from "./target.ts";
-import { reportUsage, usageApp } from "./usage.ts";
+import { parseUsageApp, reportUsage } from "./usage.ts";
 
 const VALUES = [
   "host-prefix",
@@ -35,38 +35,38 @@ const SHAPE = {
   short: { v: "verbose", A: "forward-agent" },
 } as const;
 
-type Given = Arguments<(typeof VALUES)[number], "env", (typeof SWITCHES)[number]>;
+type SshArguments = Arguments<(typeof VALUES)[number], "env", (typeof SWITCHES)[number]>;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const { words, value, has } = given;
-  const word = oneWord(input, words, "the workspace");
+  const word = takeOneWord(input, words, "the workspace");
   const prefix = value["ssh-host-prefix"] ?? value["host-prefix"];
-  const checked = { wait: scriptsWait(value.wait), app: usageApp(value["usage-app"]) };
+  const checked = { wait: parseScriptsWait(value.wait), app: parseUsageApp(value["usage-app"]) };
   return withServer("ssh", input, value, async (remote) => {
-    const asked = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
-    const name = prefix === undefined ? asked : workspaceOfHost(asked, prefix);
+    const asked = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
+    const name = prefix === undefined ? asked : parseHost(asked, prefix);
     const reaching = connect(input, remote, name, given, checked);
     // Loaded while the server handles the request.
-    if (!has.stdio) void sshLibrary();
+    if (!has.stdio) void loadSshLibrary();
     return reaching;
   });
 };
 
-type Checked = { wait: ReturnType<typeof scriptsWait>; app: ReturnType<typeof usageApp> };
+type CheckedOptions = { wait: ReturnType<typeof parseScriptsWait>; app: ReturnType<typeof parseUsageApp> };
 
 /** Connects to the named workspace and returns the exit code. */
 export const connect = (
   input: VerbInput,
   remote: Remote,
   name: string,
-  { value, has, list, behind }: Given,
-  { wait, app }: Checked,
+  { value, has, list, behind }: SshArguments,
+  { wait, app }: CheckedOptions,
 ): Promise<number> => {
-  const log = proxyLog(input, value["log-dir"]);
+  const log = createProxyLog(input, value["log-dir"]);
   log(`connecting to ${name} at ${remote.client.url.origin}`);
   const isVerbose = has.verbose || input.isVerbose === true;
-  const say = (line: string): void => {
+  const logLine = (line: string): void => {
     log(line);
     // OpenSSH shows the ProxyCommand's standard error.
     if (isVerbose && value["log-dir"] === undefined) input.printError(`slipway ssh: ${line}\n`);
@@ -75,15 +75,15 @@ export const connect = (
     mayStart: !has["disable-autostart"],
     reason: app === "vscode" ? "vscode_connection" : app === "jetbrains" ? "jetbrains_connection" : "ssh_connection",
   } as const;
-  const work = async ({ workspace, agent_id, joined }: Parameters<Parameters<typeof withAgent>[3]>[0]) => {
-    say(`joined the network for the agent ${agent_id} of ${workspace.name}`);
-    await awaitScripts(input, remote, workspace, agent_id as WorkspaceAgent["id"], wait);
+  const runSession = async ({ workspace, agent_id, joined }: Parameters<Parameters<typeof withAgent>[3]>[0]) => {
+    logLine(`joined the network for the agent ${agent_id} of ${workspace.name}`);
+    await waitForScripts(input, remote, workspace, agent_id as WorkspaceAgent["id"], wait);
     const use = has.stdio ? new ConnectionUse(input.clock) : undefined;
     using _usage = reportUsage(input, remote.client, { workspace_id: workspace.id, agent_id, app, use });
     if (!use) {
-      return sshSession(input, joined.peer, agent_id, {
+      return runSshSession(input, joined.peer, agent_id, {
         command: behind?.join(" "),
-        env: [...list.env, ...containerIn(value)],
+        env: [...list.env, ...toContainerVariables(value)],
         forwardsAgent: has["forward-agent"],
       });
     }
@@ -93,22 +93,25 @@ export const connect = (
     using _info = folder === undefined ? undefined : new NetworkInfo(input, way, folder);
     // OpenSSH sends SIGHUP to its ProxyCommand when it ends.
     const hungUp = new Promise<number>((done) => input.onReload?.(() => done(EXIT.ok)));
-    return await Promise.race([passStdio(input, joined.peer, agent_id, traffic), hungUp]);
+    return await Promise.race([pipeStdio(input, joined.peer, agent_id, traffic), hungUp]);
   };
-  return withAgent(input, remote, name, work, options).then(
+  return withAgent(input, remote, name, runSession, options).then(
     (code) => {
-      say(`ended with exit code ${code}`);
+      logLine(`ended with exit code ${code}`);
       return code;
     },
     (error) => {
-      say(`failed: ${error instanceof Error ? error.message : String(error)}`);
+      logLine(`failed: ${error instanceof Error ? error.message : String(error)}`);
       throw error;
     },
   );
 };
 
 /** Returns the variables that select a container for the session. Throws UsageError for a user without a container. */
-const containerIn = ({ container, "container-user": user }: Readonly<Record<string, string | undefined>>): string[] => {
+const toContainerVariables = ({
+  container,
+  "container-user": user,
+}: Readonly<Record<string, string | undefined>>): string[] => {
   if (container === undefined && user !== undefined) throw usageError("--container-user", "needs --container");
   return [
     ...(container === undefined ? [] : [`SLIPWAY_CONTAINER=${container}`]),
@@ -117,7 +120,7 @@ const containerIn = ({ container, "container-user": user }: Readonly<Record<stri
 };
 
 /** Copies bytes in both directions until the workspace closes its side, and counts them. */
-const passStdio = async (
+const pipeStdio = async (
   input: VerbInput,
   peer: NetworkPeer,
   agent_id: string,
@@ -127,7 +130,7 @@ const passStdio = async (
   const connection = await peer.dial(agent_id, AGENT_PORT.ssh, input.signal);
   const there = (async () => {
     for await (const chunk of streams.input()) {
-      traffic.up(chunk.byteLength);
+      traffic.addUp(chunk.byteLength);
       await connection.write(chunk);
     }
     await connection.end();
@@ -135,7 +138,7 @@ const passStdio = async (
   // A reader that stops is detected in the other direction.
   there.catch(() => {});
   for await (const chunk of connection) {
-    traffic.down(chunk.byteLength);
+    traffic.addDown(chunk.byteLength);
     await streams.write(chunk);
   }
   return EXIT.ok;

@@ -4,20 +4,24 @@ import { WireError } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { VerbInput } from "../../verb.ts";
 import type { Remote } from "../remote.ts";
-import { type Starting, startedAgent } from "../workspaces/agent.ts";
-import type { Joined, JoinOptions } from "./join.ts";
+import { connectAgent, type Starting } from "../workspaces/agent.ts";
+import type { JoinOptions, NetworkSession } from "./join.ts";
 
-export type Reached = { readonly workspace: Workspace; readonly agent_id: string; readonly joined: Joined };
+export type ConnectedAgent = {
+  readonly workspace: Workspace;
+  readonly agent_id: string;
+  readonly joined: NetworkSession;
+};
 
 /** Runs `work` with the named agent. Rejects with VerbFailure when access is revoked. */
 export const withAgent = async (
   input: VerbInput,
   remote: Remote,
   name: string,
-  work: (reached: Reached) => Promise<number>,
+  work: (reached: ConnectedAgent) => Promise<number>,
   { mayStart, reason, ...options }: Pick<JoinOptions, "datagram"> & Starting = {},
 ): Promise<number> => {
-  const finding = startedAgent(input, remote, name, { mayStart, reason });
+  const finding = connectAgent(input, remote, name, { mayStart, reason });
   finding.catch(() => {});
   // The request is sent first: the peer is loaded, created and connected to the relay while the server looks up the workspace.
   const { join } = await import("./join.ts");

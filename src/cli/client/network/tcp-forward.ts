@@ -1,6 +1,6 @@
 // Forwards one local TCP port to a workspace.
 import { createServer, type Server, type Socket } from "node:net";
-import { type Duplex, nodeStream } from "#src/wire/index.ts";
+import { type Duplex, toNodeStream } from "#src/wire/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { PortPair } from "./port-pairs.ts";
 
@@ -16,7 +16,7 @@ export class TcpForward implements AsyncDisposable {
   static async open({ bind, local }: PortPair, dial: () => Promise<Duplex>): Promise<TcpForward> {
     const server = createServer({ allowHalfOpen: true, noDelay: true });
     const forward = new TcpForward(server);
-    server.on("connection", (socket) => void forward.#lead(socket, dial));
+    server.on("connection", (socket) => void forward.#forward(socket, dial));
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error) => reject(new VerbFailure(`cannot listen on ${bind}:${local}: ${error.message}`)));
       server.listen(local, bind, resolve);
@@ -35,13 +35,13 @@ export class TcpForward implements AsyncDisposable {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  async #lead(socket: Socket, dial: () => Promise<Duplex>): Promise<void> {
+  async #forward(socket: Socket, dial: () => Promise<Duplex>): Promise<void> {
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
     socket.on("error", () => socket.destroy());
     socket.pause();
     try {
-      const stream = nodeStream(await dial(), { halfOpen: true });
+      const stream = toNodeStream(await dial(), { halfOpen: true });
       stream.on("error", () => socket.destroy());
       socket.on("close", () => stream.destroy());
       socket.pipe(stream);

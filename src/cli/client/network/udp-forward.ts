@@ -1,6 +1,6 @@
 // Forwards local UDP ports to a workspace. Each local sender has its own port in the network, so that replies are routed to it.
 
-import type { Datagram, Ends, Remote } from "#src/tailnet/index.ts";
+import type { AddressPair, Datagram, Remote } from "#src/tailnet/index.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { PortPair } from "./port-pairs.ts";
 
@@ -15,7 +15,7 @@ export class UdpForward {
   readonly #ports = new Map<string, number>();
   readonly #senders = new Map<number, Sender>();
   #next = FIRST_PORT;
-  #there: { remote: Remote; ends: Ends } | undefined;
+  #remote: { remote: Remote; ends: AddressPair } | undefined;
 
   /** Listens and returns the port. Throws VerbFailure if it cannot listen. */
   async open({ bind, local, remote }: PortPair): Promise<number> {
@@ -37,12 +37,12 @@ export class UdpForward {
   }
 
   /** Sends datagrams to this remote from now on. */
-  leadTo(remote: Remote, ends: Ends): void {
-    this.#there = { remote, ends };
+  setRemote(remote: Remote, ends: AddressPair): void {
+    this.#remote = { remote, ends };
   }
 
   /** Delivers a returning datagram to its sender. */
-  take({ targetPort, data }: Datagram): void {
+  deliver({ targetPort, data }: Datagram): void {
     const sender = this.#senders.get(targetPort);
     sender?.socket.send(data.slice(), sender.port, sender.address);
   }
@@ -61,6 +61,6 @@ export class UdpForward {
       this.#ports.set(name, sourcePort);
       this.#senders.set(sourcePort, sender);
     }
-    this.#there?.remote.send(this.#there.ends, { sourcePort, targetPort, data });
+    this.#remote?.remote.send(this.#remote.ends, { sourcePort, targetPort, data });
   }
 }

@@ -1,7 +1,7 @@
 // `slipway vscodessh HOST`: the ProxyCommand of older versions of VS Code's plug-in, which do not support wildcard hosts. The server's
 // address and the token are in two files that the plug-in maintains.
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord } from "../../asked.ts";
+import { takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
@@ -13,7 +13,7 @@ const SHAPE = { values: VALUES, switches: ["verbose"], short: { v: "verbose" } }
 export const run: RunVerb = async (input) => {
   const given: Arguments<(typeof VALUES)[number], never, "verbose"> = readArguments(input.argv, SHAPE);
   const { words, value, has } = given;
-  const host = oneWord(input, words, "the host, such as coder-vscode--alice--dev") ?? "";
+  const host = takeOneWord(input, words, "the host, such as coder-vscode--alice--dev") ?? "";
   const [url, token] = [value["url-file"], value["session-token-file"]].map((file) =>
     file === undefined ? undefined : readText(input, file),
   );

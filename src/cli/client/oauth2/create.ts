@@ -2,14 +2,14 @@
 import { usageError } from "#base/usage-error.ts";
 import { AUTH_METHODS, type CreateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
-import { canAsk, oneWord, promptIfMissing } from "../../asked.ts";
+import { canAsk, promptIfMissing, takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { APPS_PATH, described, LISTS, toAppFields, VALUES } from "./find.ts";
+import { APPS_PATH, describeApp, LISTS, toAppFields, VALUES } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["auth-method", ...VALUES], lists: LISTS });
-  const word = oneWord(input, words, "the application's name");
+  const word = takeOneWord(input, words, "the application's name");
   if (value["callback-url"] === undefined && !canAsk(input)) {
     throw usageError("--callback-url", "expected the URL that users are sent back to");
   }
@@ -25,7 +25,7 @@ export const run: RunVerb = async (input) => {
       app.token_endpoint_auth_method === "none"
         ? ""
         : `\n\`slipway oauth2 apps secrets ${app.id} --create\` creates its client secret.`;
-    input.print(has.json ? JSON.stringify(app) : `${described(app)}${next}`);
+    input.print(has.json ? JSON.stringify(app) : `${describeApp(app)}${next}`);
     return EXIT.ok;
   });
 };

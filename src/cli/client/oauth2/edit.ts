@@ -4,7 +4,7 @@ import type { UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { appAsked, appPath, described, LISTS, toAppFields, VALUES } from "./find.ts";
+import { describeApp, LISTS, selectApp, toAppFields, toAppPath, VALUES } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { values: ["name", ...VALUES], lists: LISTS });
@@ -17,10 +17,10 @@ export const run: RunVerb = async (input) => {
   if (Object.keys(body).length === 0) {
     throw usageError("oauth2 apps edit", "expected --name, --callback-url, --redirect-uri, --icon or --scope");
   }
-  const named = appAsked(input, words);
+  const named = selectApp(input, words);
   return withServer("oauth2 apps edit", input, value, async ({ client }) => {
-    const app = await client.put(appPath(await named(client)), body);
-    input.print(has.json ? JSON.stringify(app) : described(app));
+    const app = await client.put(toAppPath(await named(client)), body);
+    input.print(has.json ? JSON.stringify(app) : describeApp(app));
     return EXIT.ok;
   });
 };

@@ -1,27 +1,27 @@
 // `slipway oauth2 apps list`: the OAuth applications that may request access.
-import { noWords, readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain, relative } from "../../text.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { formatTable } from "../../options.ts";
+import { formatRelative, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { APPS_PATH } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  noWords(words);
+  requireNoWords(words);
   return withServer("oauth2 apps list", input, value, async ({ client }) => {
     const apps = await client.get(APPS_PATH);
     const now = input.clock.now();
     const rows = apps.map((app) => [
-      plain(app.name),
+      toPlainLine(app.name),
       app.id,
       app.self_registered ? "self-registered" : "created here",
-      plain(app.redirect_uris.join(" ")),
-      relative(app.updated_at, now),
+      toPlainLine(app.redirect_uris.join(" ")),
+      formatRelative(app.updated_at, now),
     ]);
     if (has.json) input.print(JSON.stringify(apps));
     else if (rows.length === 0) input.print("No applications. Create one with `slipway oauth2 apps create NAME`.");
-    else input.print(asTable(["APPLICATION", "CLIENT ID", "ORIGIN", "REDIRECTS TO", "USED"], rows));
+    else input.print(formatTable(["APPLICATION", "CLIENT ID", "ORIGIN", "REDIRECTS TO", "USED"], rows));
     return EXIT.ok;
   });
 };

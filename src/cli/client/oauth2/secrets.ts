@@ -2,20 +2,20 @@
 import type { OAuth2Secret } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { asTable } from "../../options.ts";
-import { relative } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatRelative } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { appAsked, appPath } from "./find.ts";
+import { selectApp, toAppPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { lists: ["delete"], switches: ["create"] });
-  const named = appAsked(input, words);
+  const named = selectApp(input, words);
   return withServer("oauth2 apps secrets", input, value, async ({ client }) => {
-    const path = `${appPath(await named(client))}/secrets` as const;
+    const path = `${toAppPath(await named(client))}/secrets` as const;
     const before = await client.get(path);
     // All names are resolved before the first secret is deleted.
-    const ids = list.delete.map((text) => secretNamed(before, text).id);
+    const ids = list.delete.map((text) => getSecret(before, text).id);
     const made = has.create ? await client.post(path) : undefined;
     for (const id of ids) await client.delete(`${path}/${id}`);
     if (made) input.print(has.json ? JSON.stringify(made) : made.client_secret_full);
@@ -29,16 +29,16 @@ const show = (input: VerbInput, secrets: readonly OAuth2Secret[], isJson: boolea
   const rows = secrets.map((one) => [
     one.id,
     `…${one.client_secret_truncated}`,
-    relative(one.created_at, now),
-    one.last_used_at === null ? "never" : relative(one.last_used_at, now),
+    formatRelative(one.created_at, now),
+    one.last_used_at === null ? "never" : formatRelative(one.last_used_at, now),
   ]);
   if (isJson) input.print(JSON.stringify(secrets));
   else if (rows.length === 0) input.print("No secrets. Create one with --create.");
-  else input.print(asTable(["ID", "ENDS IN", "MADE", "USED"], rows));
+  else input.print(formatTable(["ID", "ENDS IN", "MADE", "USED"], rows));
 };
 
 /** Finds a secret by its ID or last characters. Throws VerbFailure. */
-const secretNamed = (secrets: readonly OAuth2Secret[], text: string): OAuth2Secret => {
+const getSecret = (secrets: readonly OAuth2Secret[], text: string): OAuth2Secret => {
   const found = secrets.find((one) => one.id === text.toLowerCase() || one.client_secret_truncated === text);
   if (!found) throw new VerbFailure(`the application has no secret ${text}`);
   return found;

@@ -1,23 +1,23 @@
 // `slipway open app WORKSPACE[.AGENT] [APP]`: opens an app of a workspace in the browser.
-import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { appLink, listAgents, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
-import { browse } from "./browse.ts";
+import { getWorkspace, listAgents, listOwnWorkspaces, splitName, toAppUrl } from "../workspaces/find.ts";
+import { openInBrowser } from "./browse.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["print"] });
   const [first, slug, ...more] = words;
-  noWords(more);
-  const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
-  const app = oneWord(input, slug === undefined ? [] : [slug], "the app, by its slug");
+  requireNoWords(more);
+  const word = takeOneWord(input, first === undefined ? [] : [first], "the workspace");
+  const app = takeOneWord(input, slug === undefined ? [] : [slug], "the app, by its slug");
   return withServer("open app", input, value, async ({ client }) => {
-    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client));
+    const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(client));
     const [own, agentName] = splitName(name);
-    const workspace = await workspaceNamed(client, own);
+    const workspace = await getWorkspace(client, own);
     const all = listAgents(workspace)
       .filter((agent) => agentName === undefined || agent.name === agentName)
       .flatMap((agent) => agent.apps.map((one) => ({ agent, app: one })));
@@ -25,18 +25,18 @@ export const run: RunVerb = async (input) => {
     const wanted = await promptIfMissing(input, app, "App", async () => slugs);
     const found = all.find((one) => one.app.slug === wanted);
     if (!found) {
-      const there = slugs.length > 0 ? `it has ${slugs.map(plain).join(", ")}` : "it has no apps";
+      const there = slugs.length > 0 ? `it has ${slugs.map(toPlainLine).join(", ")}` : "it has no apps";
       throw new VerbFailure(`${own} has no app ${wanted}; ${there}`);
     }
     const { host } = await client.get("/api/v2/applications/host");
-    const link = appLink(workspace, found.agent, found.app, { server: client.url, host });
+    const link = toAppUrl(workspace, found.agent, found.app, { server: client.url, host });
     // The template's author controls this URL: reject schemes that read local files or contain code.
     if (!URL.canParse(link) || /^(file|javascript|data|vbscript):/i.test(new URL(link).protocol)) {
-      throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${plain(link)}`);
+      throw new VerbFailure(`${wanted} has a URL that cannot be opened: ${toPlainLine(link)}`);
     }
     if (has.json) input.print(JSON.stringify({ link }));
-    else if (has.print) input.print(plain(link));
-    else await browse(link);
+    else if (has.print) input.print(toPlainLine(link));
+    else await openInBrowser(link);
     return EXIT.ok;
   });
 };

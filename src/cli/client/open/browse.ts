@@ -8,7 +8,7 @@ const OPENERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Throws VerbFailure if there is no such program. `shown` is the link without its key, for the message. */
-export const browse = async (link: string, shown = link): Promise<void> => {
+export const openInBrowser = async (link: string, shown = link): Promise<void> => {
   const [program = "", ...before] = OPENERS[process.platform] ?? ["xdg-open"];
   const file = Bun.which(program);
   if (!file) throw new VerbFailure(`${program} was not found; open this URL yourself:\n${shown}`);

@@ -1,27 +1,27 @@
 // `slipway open vscode|cursor|jetbrains|… WORKSPACE[.AGENT] [FOLDER]`: opens a workspace in a local editor. --print prints the link. A key
 // for the plug-in is created and included only with --with-token, because other users of this machine may see it.
 
-import { EDITORS, editorLink, gatewayLink, type Place } from "#base/links/editor-links.ts";
+import { EDITORS, type EditorTarget, formatEditorLink, formatGatewayLink } from "#base/links/editor-links.ts";
 import type { Client } from "#src/client.ts";
-import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentNamed, ownWorkspaces, splitName, workspaceNamed } from "../workspaces/find.ts";
-import { browse } from "./browse.ts";
+import { getAgent, getWorkspace, listOwnWorkspaces, splitName } from "../workspaces/find.ts";
+import { openInBrowser } from "./browse.ts";
 
 const opening =
-  (verb: string, linkOf: (place: Place) => string): RunVerb =>
+  (verb: string, linkOf: (place: EditorTarget) => string): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["print", "with-token"] });
     const [first, folder, ...more] = words;
-    noWords(more);
-    const word = oneWord(input, first === undefined ? [] : [first], "the workspace");
+    requireNoWords(more);
+    const word = takeOneWord(input, first === undefined ? [] : [first], "the workspace");
     return withServer(`open ${verb}`, input, value, async ({ client }) => {
-      const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client));
+      const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(client));
       const [own, agentName] = splitName(name);
-      const workspace = await workspaceNamed(client, own);
-      const agent = agentNamed(workspace, agentName);
+      const workspace = await getWorkspace(client, own);
+      const agent = getAgent(workspace, agentName);
       const place = {
         url: client.url,
         owner: workspace.owner_name,
@@ -32,7 +32,7 @@ const opening =
       const link = linkOf({ ...place, token: has["with-token"] ? await makeKey(client, agent.id) : undefined });
       if (has.json) input.print(JSON.stringify({ link }));
       else if (has.print) input.print(link);
-      else await browse(link, linkOf({ ...place, token: undefined }));
+      else await openInBrowser(link, linkOf({ ...place, token: undefined }));
       return EXIT.ok;
     });
   };
@@ -43,7 +43,7 @@ const makeKey = async (client: Client, agent_id: string): Promise<string> =>
 
 /** The commands, by the scheme of their links. */
 export const editors = Object.fromEntries(
-  EDITORS.map((editor) => [editor, opening(editor, (place) => editorLink(editor, place))]),
+  EDITORS.map((editor) => [editor, opening(editor, (place) => formatEditorLink(editor, place))]),
 ) as Record<(typeof EDITORS)[number], RunVerb>;
 
-export const jetbrains = opening("jetbrains", gatewayLink);
+export const jetbrains = opening("jetbrains", formatGatewayLink);

@@ -2,18 +2,18 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "../workspaces/find.ts";
-import { browse } from "./browse.ts";
+import { selectWorkspace } from "../workspaces/find.ts";
+import { openInBrowser } from "./browse.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["print"] });
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("open", input, value, async ({ client }) => {
     const { id } = await named(client);
     const link = new URL(`/workspaces/${id}`, client.url).href;
     if (has.json) input.print(JSON.stringify({ link }));
     else if (has.print) input.print(link);
-    else await browse(link);
+    else await openInBrowser(link);
     return EXIT.ok;
   });
 };

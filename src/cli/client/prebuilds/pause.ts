@@ -1,5 +1,5 @@
 // `slipway prebuilds status|pause|resume`: enables or pauses all prebuilt workspaces.
-import { noWords, readArguments } from "../../arguments.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
@@ -9,7 +9,7 @@ const setTo =
   (verb: string, reconciliation_paused?: boolean): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    noWords(words);
+    requireNoWords(words);
     return withServer(`prebuilds ${verb}`, input, value, async ({ client }) => {
       const settings =
         reconciliation_paused === undefined

@@ -2,10 +2,10 @@
 import { usageError } from "#base/usage-error.ts";
 import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
 import type { Client } from "#src/client.ts";
-import { noWords, readArguments } from "../../arguments.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
@@ -13,27 +13,27 @@ const PATH = "/api/v2/repositories/prebuilds";
 
 export const list: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  noWords(words);
+  requireNoWords(words);
   return withServer("repositories list", input, value, async ({ client }) => {
     const all = await client.get<RepositoryPrebuild[]>(PATH);
-    input.print(has.json ? JSON.stringify(all) : shown(all));
+    input.print(has.json ? JSON.stringify(all) : formatPrebuilds(all));
     return EXIT.ok;
   });
 };
 
 export const add: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["every", "keep"] });
-  const url = oneWord(words, "a link to a repository");
+  const url = requireOneWord(words, "a link to a repository");
   const body = {
     url,
-    ...(value.every === undefined ? {} : { interval_hours: whole("--every", value.every) }),
-    ...(value.keep === undefined ? {} : { keep: whole("--keep", value.keep) }),
+    ...(value.every === undefined ? {} : { interval_hours: parseInteger("--every", value.every) }),
+    ...(value.keep === undefined ? {} : { keep: parseInteger("--keep", value.keep) }),
   };
   return withServer("repositories add", input, value, async ({ client }) => {
     const made = await client.post<CreatedRepositoryPrebuild>(PATH, body);
     const { prebuild, secret } = made;
     const lines = [
-      `Building the image of ${plain(prebuild.url)}.`,
+      `Building the image of ${toPlainLine(prebuild.url)}.`,
       `Webhook: ${prebuild.webhook_url}`,
       `Secret (not shown again): ${secret}`,
     ];
@@ -43,61 +43,61 @@ export const add: RunVerb = async (input) => {
 };
 
 export const build: RunVerb = (input) =>
-  onOne(input, "build", async (client, { id, url }) => {
+  withPrebuild(input, "build", async (client, { id, url }) => {
     await client.post(`${PATH}/${id}/build`);
-    return `Checking ${plain(url)} for new commits.`;
+    return `Checking ${toPlainLine(url)} for new commits.`;
   });
 
 export const remove: RunVerb = (input) =>
-  onOne(input, "remove", async (client, { id, url }) => {
+  withPrebuild(input, "remove", async (client, { id, url }) => {
     await client.delete(`${PATH}/${id}`);
-    return `Removed ${plain(url)}. Its images are no longer built in advance.`;
+    return `Removed ${toPlainLine(url)}. Its images are no longer built in advance.`;
   });
 
-const onOne = (
+const withPrebuild = (
   input: Parameters<RunVerb>[0],
   verb: string,
   act: (client: Client, found: RepositoryPrebuild) => Promise<string>,
 ): Promise<number> => {
   const { words, value, has } = readArguments(input.argv);
-  const wanted = oneWord(words, "a repository");
+  const wanted = requireOneWord(words, "a repository");
   return withServer(`repositories ${verb}`, input, value, async ({ client }) => {
-    const found = named(await client.get<RepositoryPrebuild[]>(PATH), wanted);
+    const found = getPrebuild(await client.get<RepositoryPrebuild[]>(PATH), wanted);
     const said = await act(client, found);
     input.print(has.json ? JSON.stringify(found) : said);
     return EXIT.ok;
   });
 };
 
-const oneWord = (words: readonly string[], what: string): string => {
+const requireOneWord = (words: readonly string[], what: string): string => {
   const [word, ...more] = words;
   if (word === undefined || more.length > 0) throw usageError("repositories", `expected ${what}`);
   return word;
 };
 
-const whole = (flag: string, text: string): number => {
+const parseInteger = (flag: string, text: string): number => {
   if (!/^\d{1,4}$/.test(text)) throw usageError(flag, "expected a whole number");
   return Number(text);
 };
 
-const named = (all: readonly RepositoryPrebuild[], wanted: string): RepositoryPrebuild => {
+const getPrebuild = (all: readonly RepositoryPrebuild[], wanted: string): RepositoryPrebuild => {
   const [first, second] = all.filter(({ id, url, name }) => [id, url, name].includes(wanted));
   const where = "`slipway repositories list` lists them.";
-  if (!first) throw new VerbFailure(`there is no repository prebuild ${plain(wanted)}. ${where}`);
-  if (second) throw new VerbFailure(`several repositories are named ${plain(wanted)}; use the link. ${where}`);
+  if (!first) throw new VerbFailure(`there is no repository prebuild ${toPlainLine(wanted)}. ${where}`);
+  if (second) throw new VerbFailure(`several repositories are named ${toPlainLine(wanted)}; use the link. ${where}`);
   return first;
 };
 
-const shown = (all: readonly RepositoryPrebuild[]): string =>
+const formatPrebuilds = (all: readonly RepositoryPrebuild[]): string =>
   all.length === 0
     ? "No repository prebuilds. Add one with `slipway repositories add LINK`."
-    : asTable(
+    : formatTable(
         ["REPOSITORY", "STATUS", "COMMIT", "BUILT", "ADDED BY"],
         all.map((one) => [
-          plain(one.url),
-          one.status === "failed" ? `failed: ${plain(one.error)}` : one.status,
+          toPlainLine(one.url),
+          one.status === "failed" ? `failed: ${toPlainLine(one.error)}` : one.status,
           one.commit.slice(0, 12),
           one.built_at ?? "",
-          plain(one.owner_name),
+          toPlainLine(one.owner_name),
         ]),
       );

@@ -1,5 +1,5 @@
 // `slipway schedule start|stop|extend WORKSPACE …`: sets autostart and autostop, or extends the current deadline.
-import { rfc3339 } from "#base/clock.ts";
+import { toRfc3339 } from "#base/clock.ts";
 import { duration } from "#base/config/kinds.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
@@ -7,34 +7,34 @@ import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "../workspaces/find.ts";
+import { selectWorkspace } from "../workspaces/find.ts";
 import { parseSchedule } from "./clock-words.ts";
-import { described } from "./show.ts";
+import { describeSchedule } from "./show.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
 /** Values that remove a schedule. */
-const OFF = ["off", "manual"];
+const OFF_VALUES = ["off", "manual"];
 
 type Change = (input: VerbInput, words: readonly string[]) => { path: string; body: unknown };
 
 /** Returns a command that sends one change and prints the resulting schedule. */
-const changing =
+const createVerb =
   (verb: string, change: Change): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
     const [name, ...rest] = words;
-    const named = workspaceAsked(input, name === undefined ? [] : [name]);
+    const named = selectWorkspace(input, name === undefined ? [] : [name]);
     const { path, body } = change(input, rest);
     return withServer(`schedule ${verb}`, input, value, async ({ client }) => {
       const { id } = await named(client);
       await client.put<unknown>(`/api/v2/workspaces/${id}/${path}`, body);
-      const workspace = await again(client, id);
-      input.print(has.json ? JSON.stringify(workspace) : described(workspace, input.clock.now()));
+      const workspace = await reloadWorkspace(client, id);
+      input.print(has.json ? JSON.stringify(workspace) : describeSchedule(workspace, input.clock.now()));
       return EXIT.ok;
     });
   };
 
-const again = (client: Client, id: string): Promise<Workspace> => client.get(`/api/v2/workspaces/${id}`);
+const reloadWorkspace = (client: Client, id: string): Promise<Workspace> => client.get(`/api/v2/workspaces/${id}`);
 
 /** Parses the only word as milliseconds. Throws UsageError. */
 const parseSpan = ([text, more]: readonly string[]): number => {
@@ -44,22 +44,22 @@ const parseSpan = ([text, more]: readonly string[]): number => {
   return ms;
 };
 
-const isOff = (words: readonly string[]): boolean => words.length === 1 && OFF.includes(words[0] ?? "");
+const isOff = (words: readonly string[]): boolean => words.length === 1 && OFF_VALUES.includes(words[0] ?? "");
 
-export const start = changing("start", (_, words) => ({
+export const start = createVerb("start", (_, words) => ({
   path: "autostart",
   body: isOff(words)
     ? { schedule: null }
     : { schedule: parseSchedule(words, new Intl.DateTimeFormat().resolvedOptions().timeZone) },
 }));
 
-export const stop = changing("stop", (_, words) => ({
+export const stop = createVerb("stop", (_, words) => ({
   path: "ttl",
   body: { ttl_ms: isOff(words) ? null : parseSpan(words) },
 }));
 
 /** Relative to now, so that repeating the command does not extend it further. */
-export const extend = changing("extend", ({ clock }, words) => ({
+export const extend = createVerb("extend", ({ clock }, words) => ({
   path: "extend",
-  body: { deadline: rfc3339(clock.now() + parseSpan(words)) },
+  body: { deadline: toRfc3339(clock.now() + parseSpan(words)) },
 }));

@@ -42,23 +42,23 @@ const toHours = (hour: number, half: string | undefined): number | undefined => 
 /** Parses `Mon-Fri`, `sat,sun`, `Fri-Mon` (across the end of the week) and `*`. */
 const parseDays = (text: string): string => {
   if (text === "*") return text;
-  const numberOf = (name: string): number => {
+  const parseDay = (name: string): number => {
     const day = DAYS.findIndex((one) => name.length >= 3 && FULL_DAYS[one]?.startsWith(name.toLowerCase()));
     if (day < 0) throw usageError(text, `"${name}" is not a day. Write days such as Mon-Fri or Sat,Sun`);
     return day;
   };
   const days = text.split(",").flatMap((part) => {
-    const [first = 0, last = first, more] = part.split("-").map(numberOf);
+    const [first = 0, last = first, more] = part.split("-").map(parseDay);
     if (more !== undefined)
       throw usageError(text, `"${part}" has more than two days. Write days such as Mon-Fri or Sat,Sun`);
     const count = ((last - first + 7) % 7) + 1;
     return Array.from({ length: count }, (_, i) => (first + i) % 7);
   });
-  return inCron([...new Set(days)].sort());
+  return formatDays([...new Set(days)].sort());
 };
 
 /** Formats sorted weekday numbers for cron: runs of three or more as a range. */
-const inCron = (days: readonly number[]): string => {
+const formatDays = (days: readonly number[]): string => {
   if (days.length === 7) return "*";
   const runs: number[][] = [];
   for (const day of days) {

@@ -1,6 +1,6 @@
 // `slipway schedule quiet [TIME|off] [ZONE]`: the user's quiet hours, in which a stop that a template requires takes place.
 import { readArguments } from "../../arguments.ts";
-import { relative } from "../../text.ts";
+import { formatRelative } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { parseSchedule } from "./clock-words.ts";
@@ -15,7 +15,7 @@ export const run: RunVerb = async (input) => {
   return withServer("schedule quiet", input, value, async ({ client }) => {
     const hours = schedule === undefined ? await client.get(PATH) : await client.put(PATH, { schedule });
     const chosen = hours.user_set ? "" : ", the default";
-    const next = relative(hours.next, input.clock.now());
+    const next = formatRelative(hours.next, input.clock.now());
     const said = `Required stops happen at ${hours.time} (${hours.timezone})${chosen}; next ${next}.`;
     input.print(has.json ? JSON.stringify(hours) : said);
     return EXIT.ok;

@@ -2,19 +2,19 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { PLACES, secretAsked, secretFrom, secretPath, toSecretFields } from "./find.ts";
+import { readSecret, SECRET_OPTIONS, selectSecret, toSecretFields, toSecretPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: PLACES });
-  const named = secretAsked(input, words);
+  const { words, value, has } = readArguments(input.argv, { values: SECRET_OPTIONS });
+  const named = selectSecret(input, words);
   const places = toSecretFields(value);
   const file = value["value-file"];
   return withServer("secrets change", input, value, async ({ client }) => {
     const { name } = await named(client);
     // Without options, the value is changed.
     const isOfValue = file !== undefined || Object.keys(places).length === 0;
-    const body = { ...places, ...(isOfValue ? { value: await secretFrom(input, file) } : {}) };
-    const changed = await client.patch(secretPath(name), body);
+    const body = { ...places, ...(isOfValue ? { value: await readSecret(input, file) } : {}) };
+    const changed = await client.patch(toSecretPath(name), body);
     input.print(
       has.json
         ? JSON.stringify(changed)

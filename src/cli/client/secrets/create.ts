@@ -1,17 +1,17 @@
 // `slipway secrets create NAME [--env VARIABLE] [--file PATH]`: stores a secret for the user's workspaces.
 import type { CreateUserSecret } from "#schema/users/user-secret.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { PLACES, SECRETS_PATH, secretFrom, toSecretFields } from "./find.ts";
+import { readSecret, SECRET_OPTIONS, SECRETS_PATH, toSecretFields } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv, { values: PLACES });
-  const word = oneWord(input, words, "the secret's name");
+  const { words, value, has } = readArguments(input.argv, { values: SECRET_OPTIONS });
+  const word = takeOneWord(input, words, "the secret's name");
   return withServer("secrets create", input, value, async ({ client }) => {
     const name = await promptIfMissing(input, word, "Name of the secret");
-    const secret = await secretFrom(input, value["value-file"]);
+    const secret = await readSecret(input, value["value-file"]);
     const made = await client.post(SECRETS_PATH, {
       name,
       value: secret,

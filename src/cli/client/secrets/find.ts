@@ -3,30 +3,30 @@
 import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { Asker, allInput } from "../../ask.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { Asker, readAllInput } from "../../ask.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { getStreams } from "../../streams.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** The API path of the caller's own secrets. */
 export const SECRETS_PATH = "/api/v2/users/me/secrets";
-export const secretPath = (name: string) => `${SECRETS_PATH}/${encodeURIComponent(name)}` as const;
+export const toSecretPath = (name: string) => `${SECRETS_PATH}/${encodeURIComponent(name)}` as const;
 
 /** The options of `create` and `change`. */
-export const PLACES = ["env", "file", "description", "value-file"] as const;
-type Given = Readonly<Partial<Record<(typeof PLACES)[number], string>>>;
+export const SECRET_OPTIONS = ["env", "file", "description", "value-file"] as const;
+type SecretOptions = Readonly<Partial<Record<(typeof SECRET_OPTIONS)[number], string>>>;
 
 /** Converts the options to request fields. */
-export const toSecretFields = ({ env, file, description }: Given) => ({
+export const toSecretFields = ({ env, file, description }: SecretOptions) => ({
   ...(env === undefined ? {} : { env_name: env }),
   ...(file === undefined ? {} : { file_path: file }),
   ...(description === undefined ? {} : { description }),
 });
 
 /** Strips one trailing newline, which editors add. Throws UsageError if there is no value, or no terminal to prompt on. */
-export const secretFrom = async (input: VerbInput, file: string | undefined): Promise<string> => {
-  const text = file === undefined ? await typed(input) : read(input, file);
+export const readSecret = async (input: VerbInput, file: string | undefined): Promise<string> => {
+  const text = file === undefined ? await readValue(input) : read(input, file);
   if (text === "") throw usageError("secrets", "the value is empty");
   return text;
 };
@@ -39,22 +39,22 @@ const read = ({ readFile }: VerbInput, file: string): string => {
   }
 };
 
-const typed = async (input: VerbInput): Promise<string> => {
+const readValue = async (input: VerbInput): Promise<string> => {
   const streams = getStreams(input);
-  if (!streams.inputIsTerminal) return (await allInput(streams)).replace(/\r?\n$/, "");
+  if (!streams.inputIsTerminal) return (await readAllInput(streams)).replace(/\r?\n$/, "");
   await using asker = new Asker(streams, input.printError);
-  return asker.secret("Value: ");
+  return asker.promptSecret("Value: ");
 };
 
 /** Returns the named secret, or prompts for one on a terminal. Throws UsageError before any request. */
-export const secretAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<UserSecret>) => {
-  const word = oneWord(input, words, "the secret, by its name");
+export const selectSecret = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<UserSecret>) => {
+  const word = takeOneWord(input, words, "the secret, by its name");
   return async (client) => {
-    const names = async () => (await client.get(SECRETS_PATH)).map(({ name }) => name);
-    const name = await promptIfMissing(input, word, "Secret", names);
-    return client.get(secretPath(name)).catch(async (error) => {
+    const loadNames = async () => (await client.get(SECRETS_PATH)).map(({ name }) => name);
+    const name = await promptIfMissing(input, word, "Secret", loadNames);
+    return client.get(toSecretPath(name)).catch(async (error) => {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      throw await unknownName("secret", name, names, "slipway secrets list");
+      throw await toUnknownNameError("secret", name, loadNames, "slipway secrets list");
     });
   };
 };

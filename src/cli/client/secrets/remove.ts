@@ -2,14 +2,14 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { secretAsked, secretPath } from "./find.ts";
+import { selectSecret, toSecretPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = secretAsked(input, words);
+  const named = selectSecret(input, words);
   return withServer("secrets remove", input, value, async ({ client }) => {
     const secret = await named(client);
-    await client.delete(secretPath(secret.name));
+    await client.delete(toSecretPath(secret.name));
     input.print(has.json ? JSON.stringify(secret) : `${secret.name} is removed.`);
     return EXIT.ok;
   });

@@ -5,11 +5,11 @@ import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { groupNamed } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
-import { userNamed } from "../users/find.ts";
-import { workspaceAsked } from "../workspaces/find.ts";
-import { shown } from "./status.ts";
+import { getUser } from "../users/find.ts";
+import { selectWorkspace } from "../workspaces/find.ts";
+import { formatAcl } from "./status.ts";
 
-const changing =
+const createVerb =
   (verb: "add" | "remove"): RunVerb =>
   async (input) => {
     const { words, value, list, has } = readArguments(input.argv, {
@@ -21,11 +21,11 @@ const changing =
       throw usageError(`share ${verb}`, "expected --user, --group or --everyone");
     }
     const role = verb === "remove" ? "" : parseRole((value as { role?: string }).role ?? "use");
-    const named = workspaceAsked(input, words);
+    const named = selectWorkspace(input, words);
     return withServer(`share ${verb}`, input, value, async ({ client }) => {
       const { id, organization_id } = await named(client);
       const path = `/api/v2/workspaces/${id}/acl` as const;
-      const users = await Promise.all(list.user.map((name) => userNamed(client, name)));
+      const users = await Promise.all(list.user.map((name) => getUser(client, name)));
       const groups = await Promise.all(list.group.map((name) => groupNamed(client, organization_id, name)));
       // The group of all members of an organization has the organization's id.
       const everyone = has.everyone ? [{ id: organization_id }] : [];
@@ -34,7 +34,7 @@ const changing =
         group_roles: Object.fromEntries([...groups, ...everyone].map((one) => [one.id, role])),
       } satisfies PatchWorkspaceAcl);
       const acl = await client.get(path);
-      input.print(has.json ? JSON.stringify(acl) : shown(acl));
+      input.print(has.json ? JSON.stringify(acl) : formatAcl(acl));
       return EXIT.ok;
     });
   };
@@ -44,5 +44,5 @@ const parseRole = (text: string): string => {
   throw usageError("--role", `expected ${WORKSPACE_ROLES.join(" or ")}`);
 };
 
-export const add = changing("add");
-export const remove = changing("remove");
+export const add = createVerb("add");
+export const remove = createVerb("remove");

@@ -3,19 +3,19 @@
 import { usageError } from "#base/usage-error.ts";
 import { type PortShare, SHARE_LEVELS, type ShareLevel } from "#schema/workspaces/port-share.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { agentNamed, splitName, workspaceAsked, workspaceNamed } from "../workspaces/find.ts";
+import { getAgent, getWorkspace, selectWorkspace, splitName } from "../workspaces/find.ts";
 
 export const list: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("share ports", input, value, async ({ client }) => {
     const { id } = await named(client);
     const found = await client.get(`/api/v2/workspaces/${id}/port-share`);
-    input.print(has.json ? JSON.stringify(found) : shown(found.shares));
+    input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
     return EXIT.ok;
   });
 };
@@ -30,13 +30,13 @@ export const change: RunVerb = async (input) => {
   const port = parsePort(number);
   return withServer("share port", input, value, async ({ client }) => {
     const [own, agent] = splitName(name);
-    const workspace = await workspaceNamed(client, own);
+    const workspace = await getWorkspace(client, own);
     const path = `/api/v2/workspaces/${workspace.id}/port-share` as const;
-    const of = { agent_name: agentNamed(workspace, agent).name, port };
+    const of = { agent_name: getAgent(workspace, agent).name, port };
     if (share_level === "owner") await client.delete(path, of);
     else await client.post(path, { ...of, share_level, protocol: has.https ? "https" : "http" });
     const found = await client.get(path);
-    input.print(has.json ? JSON.stringify(found) : shown(found.shares));
+    input.print(has.json ? JSON.stringify(found) : formatShares(found.shares));
     return EXIT.ok;
   });
 };
@@ -53,10 +53,10 @@ const parsePort = (text: string): number => {
 };
 
 /** Formats one row for each port. */
-const shown = (shares: readonly PortShare[]): string =>
+const formatShares = (shares: readonly PortShare[]): string =>
   shares.length === 0
     ? "No ports are shared."
-    : asTable(
+    : formatTable(
         ["PORT", "AGENT", "SPEAKS", "ACCESS"],
-        shares.map((one) => [String(one.port), plain(one.agent_name), one.protocol, one.share_level]),
+        shares.map((one) => [String(one.port), toPlainLine(one.agent_name), one.protocol, one.share_level]),
       );

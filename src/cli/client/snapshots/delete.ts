@@ -1,18 +1,18 @@
 // `slipway snapshots delete WORKSPACE SNAPSHOT [--yes]`: deletes a snapshot. Its files are removed in the background.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustAgree } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { askForSnapshot } from "./find.ts";
+import { selectSnapshot } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
-  const asked = askForSnapshot(words);
-  confirmable(input, has.yes);
+  const asked = selectSnapshot(words);
+  requireConfirmable(input, has.yes);
   return withServer("snapshots delete", input, value, async ({ client }) => {
     const { workspace, snapshot } = await asked(client);
     const about = `Delete the snapshot of ${workspace.name} (${snapshot.created_at})? It can't be recovered.`;
-    if (!has.yes) await mustAgree(input, about);
+    if (!has.yes) await requireConfirmation(input, about);
     await client.delete(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}`);
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} is deleted.`);
     return EXIT.ok;

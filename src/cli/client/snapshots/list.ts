@@ -1,33 +1,33 @@
 // `slipway snapshots list WORKSPACE`: the snapshots of a workspace, newest first.
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain, size } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatSize, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "../workspaces/find.ts";
+import { selectWorkspace } from "../workspaces/find.ts";
 import { listSnapshots } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("snapshots list", input, value, async ({ client }) => {
     const found = await listSnapshots(client, await named(client));
-    input.print(has.json ? JSON.stringify(found) : shown(found));
+    input.print(has.json ? JSON.stringify(found) : formatSnapshots(found));
     return EXIT.ok;
   });
 };
 
-const shown = ({ snapshots, unsupported }: Snapshots): string =>
+const formatSnapshots = ({ snapshots, unsupported }: Snapshots): string =>
   snapshots.length === 0
     ? unsupported || "No snapshots."
-    : asTable(
+    : formatTable(
         ["ID", "NAME", "STATUS", "CREATED", "SIZE"],
         snapshots.map((one) => [
           one.id.slice(0, 8),
-          plain(one.name || (one.reason === "stop" ? "(on stop)" : "")),
+          toPlainLine(one.name || (one.reason === "stop" ? "(on stop)" : "")),
           one.status,
           one.created_at,
-          one.status === "ready" && one.method !== "module" ? size(one.bytes) : "",
+          one.status === "ready" && one.method !== "module" ? formatSize(one.bytes) : "",
         ]),
       );

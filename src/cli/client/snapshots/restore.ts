@@ -1,21 +1,21 @@
 // `slipway snapshots restore WORKSPACE SNAPSHOT`: replaces the workspace's files, and waits for the required builds.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustAgree } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild } from "../workspaces/build.ts";
 import { finishRestart } from "../workspaces/restart.ts";
-import { askForSnapshot } from "./find.ts";
+import { selectSnapshot } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait", "yes"], short: { y: "yes" } });
-  const asked = askForSnapshot(words);
-  confirmable(input, has.yes, "restored");
+  const asked = selectSnapshot(words);
+  requireConfirmable(input, has.yes, "restored");
   return withServer("snapshots restore", input, value, async (remote) => {
     const { client } = remote;
     const { workspace, snapshot } = await asked(client);
     if (!has.yes)
-      await mustAgree(input, `Replace all files of ${workspace.name} with those of ${snapshot.created_at}?`);
+      await requireConfirmation(input, `Replace all files of ${workspace.name} with those of ${snapshot.created_at}?`);
     const build = await client.post(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}/restore`);
     const follow = workspace.latest_build.status === "running" ? finishRestart : finishBuild;
     return follow(input, remote, workspace, build, has);

@@ -4,13 +4,13 @@ import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { onlyWord } from "../../options.ts";
+import { requireOneWord } from "../../options.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const file = onlyWord(words, "the file to write, such as support.tar");
+  const file = requireOneWord(words, "the file to write, such as support.tar");
   return withServer("support-bundle", input, value, async ({ client }) => {
     const path = "/api/v2/deployment/support-bundle";
     const answer = await client.fetch("GET", path);

@@ -3,17 +3,17 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { strToU8, zipSync } from "fflate";
-import { redacted } from "#base/redact.ts";
+import { redact } from "#base/redact.ts";
 import { COMMIT, VERSION } from "#base/version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { confirmable, mustAgree } from "../../asked.ts";
+import { requireConfirmable, requireConfirmation } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
-import { netcheck } from "../network/netcheck.ts";
+import { checkNetwork } from "../network/netcheck.ts";
 import { withServer } from "../remote.ts";
-import { listAgents, workspaceAsked } from "../workspaces/find.ts";
+import { listAgents, selectWorkspace } from "../workspaces/find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
@@ -21,12 +21,12 @@ export const run: RunVerb = async (input) => {
     switches: ["yes"],
     short: { y: "yes", O: "output-file" },
   });
-  const named = workspaceAsked(input, words);
-  confirmable(input, has.yes, "written");
+  const named = selectWorkspace(input, words);
+  requireConfirmable(input, has.yes, "written");
   return withServer("support bundle", input, value, async ({ client }) => {
     const workspace = await named(client);
     const file = value["output-file"] ?? `slipway-support-${workspace.name}.zip`;
-    if (!has.yes) await mustAgree(input, `Write logs and settings of ${workspace.name} into ${file}?`);
+    if (!has.yes) await requireConfirmation(input, `Write logs and settings of ${workspace.name} into ${file}?`);
     const files = await collectFiles(input, client, workspace);
     try {
       writeFileSync(file, zipSync(files), { flag: "wx", mode: 0o600 });
@@ -49,7 +49,7 @@ const collectFiles = async (
   // Missing parts are replaced with their error: the rest is still useful.
   const add = async (name: string, get: () => Promise<string>): Promise<void> => {
     const text = await get().catch((error: Error) => `could not be read: ${error.message}`);
-    found[name] = strToU8(redacted(text));
+    found[name] = strToU8(redact(text));
   };
   const json = async (value: Promise<unknown>): Promise<string> => JSON.stringify(await value, null, 2);
   const lines = (logs: readonly { created_at: string; output: string }[]): string =>
@@ -63,7 +63,7 @@ const collectFiles = async (
   };
   await add("client.json", async () => JSON.stringify(client_facts, null, 2));
   await add("server.json", () => json(client.get("/api/v2/buildinfo")));
-  await add("network.json", () => json(netcheck(input, client)));
+  await add("network.json", () => json(checkNetwork(input, client)));
   await add("workspace.json", async () => JSON.stringify(workspace, null, 2));
   await add("builds.json", () => json(client.get(`/api/v2/workspaces/${workspace.id}/builds?limit=10`)));
   await add("build.log", async () =>

@@ -2,9 +2,9 @@
 // with the text.
 import { usageError } from "#base/usage-error.ts";
 import type { CreateTask } from "#schema/tasks/task.ts";
-import { pairs, readArguments } from "../../arguments.ts";
+import { parsePairs, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { modelNamed, readPrompt } from "../chat/find.ts";
+import { getModel, readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
 import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
 import { chooseTemplate } from "../templates/find.ts";
@@ -17,7 +17,7 @@ const SHAPE = {
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
-  const rich_parameter_values = pairs("--parameter", list.parameter);
+  const rich_parameter_values = parsePairs("--parameter", list.parameter);
   const repository = toRepository(value, has);
   if (value.agent !== undefined && value.model !== undefined) throw usageError("--agent", "not with --model");
   return withServer("tasks create", input, value, async ({ client }) => {
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
       ...(repository === undefined ? {} : { repository }),
       ...(value.name === undefined ? {} : { name: value.name }),
       ...(value.agent === undefined ? {} : { coding_agent: value.agent }),
-      ...(value.model === undefined ? {} : { model_config_id: await modelNamed(client, value.model) }),
+      ...(value.model === undefined ? {} : { model_config_id: await getModel(client, value.model) }),
     } satisfies CreateTask);
     const next = `\`slipway tasks status ${task.name}\` shows its progress`;
     input.print(has.json ? JSON.stringify(task) : `Created the task ${task.name}; ${next}.`);

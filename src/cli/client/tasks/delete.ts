@@ -1,18 +1,18 @@
 // `slipway tasks delete TASK [--yes]`: deletes a task with its workspace after confirmation; its chat is archived.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, confirmByName } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { taskAsked, taskPath } from "./find.ts";
+import { selectTask, toTaskPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
-  const named = taskAsked(input, words);
-  confirmable(input, has.yes);
+  const named = selectTask(input, words);
+  requireConfirmable(input, has.yes);
   return withServer("tasks delete", input, value, async ({ client }) => {
     const task = await named(client);
     if (!has.yes) await confirmByName(input, task.name, `This deletes ${task.name} and everything in its workspace.`);
-    await client.delete(taskPath(task));
+    await client.delete(toTaskPath(task));
     input.print(has.json ? JSON.stringify(task) : `${task.name} and its workspace are being deleted.`);
     return EXIT.ok;
   });

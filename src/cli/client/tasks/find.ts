@@ -2,31 +2,32 @@
 import type { Task } from "#schema/tasks/task.ts";
 import { TASK_STATE_WORDS } from "#schema/tasks/task-state-words.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
-import { plain } from "../../text.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { toPlainLine } from "../../text.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** The API path of a task. */
-export const taskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) => `/api/v2/tasks/${owner_id}/${id}` as const;
+export const toTaskPath = ({ owner_id, id }: Pick<Task, "owner_id" | "id">) =>
+  `/api/v2/tasks/${owner_id}/${id}` as const;
 
 /** Returns the caller's task for `NAME` or an ID, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
-export const taskNamed = async (client: Client, name: string): Promise<Task> => {
+export const getTask = async (client: Client, name: string): Promise<Task> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/tasks/${encodeURIComponent(owner ?? "")}/${encodeURIComponent(own ?? "")}` as const;
   return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    throw await unknownName("task", name, () => ownTasks(client), "slipway tasks list");
+    throw await toUnknownNameError("task", name, () => listOwnTasks(client), "slipway tasks list");
   });
 };
 
 /** Returns the named task, or prompts for one on a terminal. Throws UsageError before any request. */
-export const taskAsked = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Task>) => {
-  const word = oneWord(input, words, "the task, by its name or id");
-  return async (client) => taskNamed(client, await promptIfMissing(input, word, "Task", () => ownTasks(client)));
+export const selectTask = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Task>) => {
+  const word = takeOneWord(input, words, "the task, by its name or id");
+  return async (client) => getTask(client, await promptIfMissing(input, word, "Task", () => listOwnTasks(client)));
 };
 
-const ownTasks = async (client: Client): Promise<string[]> => {
+const listOwnTasks = async (client: Client): Promise<string[]> => {
   const { tasks } = await client.get("/api/v2/tasks?q=owner%3Ame&limit=20");
   return tasks.map(({ name }) => name);
 };
@@ -38,7 +39,7 @@ export const formatState = ({ status, current_state }: Task): string => {
 };
 
 /** Formats a task with one row per field. */
-export const described = (task: Task): string => {
+export const describeTask = (task: Task): string => {
   const rows: [string, string][] = [
     ["Task", `${task.name} (${task.id})`],
     ["Title", task.display_name],
@@ -49,7 +50,7 @@ export const described = (task: Task): string => {
     ["Template", task.template_name],
     ...(task.coding_agent === undefined ? [] : [["Agent", task.coding_agent] as [string, string]]),
   ];
-  return rows.map(([head, text]) => `${head.padEnd(12)}  ${plain(text)}`).join("\n");
+  return rows.map(([head, text]) => `${head.padEnd(12)}  ${toPlainLine(text)}`).join("\n");
 };
 
 const toId = (id: Task["chat_id"]): string | undefined => {

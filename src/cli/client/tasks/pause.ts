@@ -3,14 +3,14 @@ import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild } from "../workspaces/build.ts";
-import { workspaceNamed } from "../workspaces/find.ts";
-import { taskAsked, taskPath } from "./find.ts";
+import { getWorkspace } from "../workspaces/find.ts";
+import { selectTask, toTaskPath } from "./find.ts";
 
-const moved =
+const createVerb =
   (word: "pause" | "resume", is: "paused" | "active"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-    const named = taskAsked(input, words);
+    const named = selectTask(input, words);
     return withServer(`tasks ${word}`, input, value, async (remote) => {
       const { client } = remote;
       const task = await named(client);
@@ -18,11 +18,11 @@ const moved =
         input.print(has.json ? JSON.stringify(task) : `${task.name} is already ${is}.`);
         return EXIT.ok;
       }
-      const { workspace_build } = await client.post(`${taskPath(task)}/${word}`);
-      const workspace = await workspaceNamed(client, `${task.owner_name}/${task.workspace_name}`);
+      const { workspace_build } = await client.post(`${toTaskPath(task)}/${word}`);
+      const workspace = await getWorkspace(client, `${task.owner_name}/${task.workspace_name}`);
       return finishBuild(input, remote, workspace, workspace_build, has);
     });
   };
 
-export const pause = moved("pause", "paused");
-export const resume = moved("resume", "active");
+export const pause = createVerb("pause", "paused");
+export const resume = createVerb("resume", "active");

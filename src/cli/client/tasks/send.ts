@@ -1,18 +1,18 @@
 // `slipway tasks send TASK TEXT`: sends a message to a task. It is queued while the model is busy.
 import { readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { readPrompt } from "../chat/find.ts";
 import { withServer } from "../remote.ts";
-import { taskNamed, taskPath } from "./find.ts";
+import { getTask, toTaskPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const [first, ...said] = words;
-  const word = oneWord(input, first === undefined ? [] : [first], "the task and what to say");
+  const word = takeOneWord(input, first === undefined ? [] : [first], "the task and what to say");
   return withServer("tasks send", input, value, async ({ client }) => {
-    const task = await taskNamed(client, await promptIfMissing(input, word, "Task"));
-    await client.post(`${taskPath(task)}/send`, { input: await readPrompt(input, said) });
+    const task = await getTask(client, await promptIfMissing(input, word, "Task"));
+    await client.post(`${toTaskPath(task)}/send`, { input: await readPrompt(input, said) });
     input.print(
       has.json
         ? JSON.stringify(task)

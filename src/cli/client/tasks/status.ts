@@ -2,14 +2,14 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { described, taskAsked } from "./find.ts";
+import { describeTask, selectTask } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = taskAsked(input, words);
+  const named = selectTask(input, words);
   return withServer("tasks status", input, value, async ({ client }) => {
     const task = await named(client);
-    input.print(has.json ? JSON.stringify(task) : described(task));
+    input.print(has.json ? JSON.stringify(task) : describeTask(task));
     return EXIT.ok;
   });
 };

@@ -3,32 +3,32 @@ import { usageError } from "#base/usage-error.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { groupNamed } from "../groups/find.ts";
 import { withServer } from "../remote.ts";
-import { userNamed } from "../users/find.ts";
-import { templateWanted } from "./find.ts";
+import { getUser } from "../users/find.ts";
+import { selectTemplate } from "./find.ts";
 
 const LISTS = ["user", "group", "remove-user", "remove-group"] as const;
-const ROLE = /^(.+):(use|admin)$/;
+const ROLE_PATTERN = /^(.+):(use|admin)$/;
 
-type Wanted = { readonly name: string; readonly role: string };
+type RoleChange = { readonly name: string; readonly role: string };
 
 /** Parses `NAME:admin`; a name alone grants use. */
-const given = (texts: readonly string[]): Wanted[] =>
+const parseRoles = (texts: readonly string[]): RoleChange[] =>
   texts.map((text) => {
-    const [, name = text, role = "use"] = ROLE.exec(text) ?? [];
+    const [, name = text, role = "use"] = ROLE_PATTERN.exec(text) ?? [];
     return { name, role };
   });
-const taken = (names: readonly string[]): Wanted[] => names.map((name) => ({ name, role: "" }));
+const toRemovals = (names: readonly string[]): RoleChange[] => names.map((name) => ({ name, role: "" }));
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, { lists: LISTS });
-  const named = templateWanted(input, words);
-  const users = [...given(list.user), ...taken(list["remove-user"])];
-  const groups = [...given(list.group), ...taken(list["remove-group"])];
+  const named = selectTemplate(input, words);
+  const users = [...parseRoles(list.user), ...toRemovals(list["remove-user"])];
+  const groups = [...parseRoles(list.group), ...toRemovals(list["remove-group"])];
   for (const one of [users, groups]) {
     const again = one.find(({ name }, at) => one.findIndex((other) => other.name === name) < at);
     if (again) throw usageError(again.name, "given twice");
@@ -37,23 +37,23 @@ export const run: RunVerb = async (input) => {
     const template = await named(client);
     const path = `/api/v2/templates/${template.id}/acl` as const;
     if (users.length + groups.length > 0) {
-      const user_perms = await findIds(users, async (name) => (await userNamed(client, name)).id);
+      const user_perms = await findIds(users, async (name) => (await getUser(client, name)).id);
       const group_perms = await findIds(groups, (name) => groupId(client, template, name));
       await client.patch(path, { user_perms, group_perms });
     }
     const acl = await client.get(path);
     const rows = [
-      ...acl.group.map((one) => ["group", plain(one.name), one.role]),
+      ...acl.group.map((one) => ["group", toPlainLine(one.name), one.role]),
       ...acl.users.map((one) => ["user", one.username, one.role]),
     ];
     if (has.json) input.print(JSON.stringify(acl));
     else if (rows.length === 0) input.print("Only template administrators can use it.");
-    else input.print(asTable(["KIND", "NAME", "ROLE"], rows));
+    else input.print(formatTable(["KIND", "NAME", "ROLE"], rows));
     return EXIT.ok;
   });
 };
 
-const findIds = async (wanted: readonly Wanted[], find: (name: string) => Promise<string>) =>
+const findIds = async (wanted: readonly RoleChange[], find: (name: string) => Promise<string>) =>
   Object.fromEntries(await Promise.all(wanted.map(async ({ name, role }) => [await find(name), role] as const)));
 
 /** Returns the ID of a group in the template's organization. Everyone is the group of all its members. */

@@ -1,14 +1,14 @@
 // `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces after confirmation.
 import { readArguments } from "../../arguments.ts";
-import { confirmable, confirmByName } from "../../asked.ts";
+import { confirmByName, requireConfirmable } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateWanted } from "./find.ts";
+import { selectTemplate } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["yes"] });
-  const named = templateWanted(input, words);
-  confirmable(input, has.yes);
+  const named = selectTemplate(input, words);
+  requireConfirmable(input, has.yes);
   return withServer("templates delete", input, value, async ({ client }) => {
     const template = await named(client);
     if (!has.yes) await confirmByName(input, template.name, `This deletes the template ${template.name}.`);

@@ -8,11 +8,11 @@ import { WAKE_LEVELS } from "#schema/workspaces/wake.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateWanted } from "./find.ts";
+import { selectTemplate } from "./find.ts";
 
 const YEAR_MS = 366 * 24 * 3_600_000;
 const TEXTS = { name: "name", "display-name": "display_name", description: "description", icon: "icon" } as const;
-const SPANS = {
+const DURATION_OPTIONS = {
   ttl: "default_ttl_ms",
   "activity-bump": "activity_bump_ms",
   "failure-ttl": "failure_ttl_ms",
@@ -41,9 +41,9 @@ const VALUES = [
   ],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
-] as (keyof typeof TEXTS | keyof typeof SPANS | keyof typeof SWITCHES | Other)[];
+] as (keyof typeof TEXTS | keyof typeof DURATION_OPTIONS | keyof typeof SWITCHES | SpecialOption)[];
 
-type Other =
+type SpecialOption =
   | "deprecate"
   | "autostart-days"
   | "autostop-days"
@@ -57,7 +57,7 @@ type Other =
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
   const changes = toChanges(value, has.undeprecate);
-  const named = templateWanted(input, words);
+  const named = selectTemplate(input, words);
   return withServer("templates edit", input, value, async ({ client }) => {
     const { id, name } = await named(client);
     const template = await client.patch(`/api/v2/templates/${id}`, changes);
@@ -73,8 +73,8 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
     const text = value[flag as keyof typeof TEXTS];
     if (text !== undefined) changes[member] = text;
   }
-  for (const [flag, member] of Object.entries(SPANS)) {
-    const text = value[flag as keyof typeof SPANS];
+  for (const [flag, member] of Object.entries(DURATION_OPTIONS)) {
+    const text = value[flag as keyof typeof DURATION_OPTIONS];
     if (text !== undefined) changes[member] = text === "off" ? 0 : parseSpan(flag, text);
   }
   for (const [flag, member] of Object.entries(SWITCHES)) {

@@ -2,24 +2,24 @@
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { canAsk, oneWord, promptIfMissing } from "../../asked.ts";
+import { canAsk, promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { toPlainLine } from "../../text.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
-const NO_TEMPLATE =
+const NO_TEMPLATE_MESSAGE =
   "there are no templates yet. A Docker template appears once the server can reach a Docker Engine (setting docker_host; check with `slipway doctor`). Create your own with `slipway templates push FOLDER`";
 
 /** Returns the template with this name; prompts on a terminal if there are several. */
-const templateAsked = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
-  const names = name === undefined && canAsk(input) ? await templateNames(client) : [];
+const promptForTemplate = async (input: VerbInput, client: Client, name: string | undefined): Promise<Template> => {
+  const names = name === undefined && canAsk(input) ? await listTemplateNames(client) : [];
   const isOpen = names.length > 1;
-  return templateNamed(client, isOpen ? await promptIfMissing(input, undefined, "Template", async () => names) : name);
+  return getTemplate(client, isOpen ? await promptIfMissing(input, undefined, "Template", async () => names) : name);
 };
 
 /** The source of a new workspace in its request: the template, or the version of its preset if one is named. */
-type MadeOf =
+type WorkspaceSource =
   | { readonly template_id: string }
   | { readonly template_version_id: string; readonly template_version_preset_id: string };
 
@@ -34,18 +34,18 @@ export const chooseTemplate = async (
   input: VerbInput,
   client: Client,
   { template: name, preset, parameters }: Choice,
-): Promise<MadeOf> => {
-  const template = await templateAsked(input, client, name);
+): Promise<WorkspaceSource> => {
+  const template = await promptForTemplate(input, client, name);
   if (preset === undefined) return { template_id: template.id };
-  const template_version_preset_id = await presetNamed(client, template, preset, parameters);
+  const template_version_preset_id = await getPreset(client, template, preset, parameters);
   return { template_version_id: template.active_version_id, template_version_preset_id };
 };
 
 /** Returns the named template, or prompts for one on a terminal. Throws UsageError before any request. */
-export const templateWanted = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Template>) => {
-  const word = oneWord(input, words, "the template");
+export const selectTemplate = (input: VerbInput, words: readonly string[]): ((client: Client) => Promise<Template>) => {
+  const word = takeOneWord(input, words, "the template");
   return async (client) =>
-    templateNamed(client, await promptIfMissing(input, word, "Template", () => templateNames(client)));
+    getTemplate(client, await promptIfMissing(input, word, "Template", () => listTemplateNames(client)));
 };
 
 /** The versions of a template, newest first. */
@@ -56,7 +56,7 @@ export const listVersions = async (client: Client, { id }: Template, archived: b
 };
 
 /** Returns the version with this name, or the active one without a name. Throws VerbFailure if it does not exist. */
-export const versionNamed = (
+export const getVersion = (
   client: Client,
   { id, name, active_version_id }: Template,
   version: string | undefined,
@@ -69,19 +69,19 @@ export const versionNamed = (
   });
 };
 
-export const templateNames = async (client: Client): Promise<string[]> =>
+export const listTemplateNames = async (client: Client): Promise<string[]> =>
   (await client.get("/api/v2/templates")).map((one) => one.name);
 
 /** Returns the template with this name, or the only one without a name. Throws VerbFailure with a list of templates. */
-export const templateNamed = async (client: Client, name: string | undefined): Promise<Template> => {
+export const getTemplate = async (client: Client, name: string | undefined): Promise<Template> => {
   const templates = await client.get("/api/v2/templates");
-  const known = templates.map((one) => plain(one.name)).join(", ");
+  const known = templates.map((one) => toPlainLine(one.name)).join(", ");
   const fitting = name === undefined ? templates : templates.filter((one) => one.name === name);
   const [first, ...more] = fitting;
-  if (templates.length === 0) throw new VerbFailure(NO_TEMPLATE);
+  if (templates.length === 0) throw new VerbFailure(NO_TEMPLATE_MESSAGE);
   if (!first) {
     const names = templates.map((one) => one.name);
-    throw await unknownName("template", name ?? "", () => names, "slipway templates list");
+    throw await toUnknownNameError("template", name ?? "", () => names, "slipway templates list");
   }
   if (more.length > 0 && name === undefined)
     throw new VerbFailure(`specify a template with --template, one of ${known}`);
@@ -92,7 +92,7 @@ export const templateNamed = async (client: Client, name: string | undefined): P
 /**
  * Returns the ID of a preset of the active version. Throws VerbFailure if none exists, or if an explicitly given value contradicts it.
  */
-const presetNamed = async (
+const getPreset = async (
   client: Client,
   { active_version_id, name }: Template,
   preset: string,

@@ -4,13 +4,13 @@ import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "n
 import { join, sep } from "node:path";
 import { VerbFailure } from "../../failure.ts";
 
-const LEFT_OUT = new Set([".git", ".hg", ".svn", "node_modules", ".DS_Store"]);
-const NAMES = ["template.yaml", "template.yml"];
+const EXCLUDED_NAMES = new Set([".git", ".hg", ".svn", "node_modules", ".DS_Store"]);
+const MANIFEST_NAMES = ["template.yaml", "template.yml"];
 /** Terraform source files; its generated files do not belong to a template. */
-const TERRAFORM = /^[^/]+\.(?:tf|tofu)(?:\.json)?$/;
-const MADE_HERE = /^(?:\.terraform|.*\.tfstate(?:\..*)?|\.terraform\.tfstate\.lock\.info|.*\.tfplan)$/;
+const TERRAFORM_PATTERN = /^[^/]+\.(?:tf|tofu)(?:\.json)?$/;
+const GENERATED_PATTERN = /^(?:\.terraform|.*\.tfstate(?:\..*)?|\.terraform\.tfstate\.lock\.info|.*\.tfplan)$/;
 /** The server's upload limit, checked before anything is read into memory. */
-const LIMIT = 100 * 1024 * 1024;
+const MAX_UPLOAD_BYTES = 100 * 1024 * 1024;
 
 export type Folder = { archive: Uint8Array<ArrayBuffer>; files: number; leftOut: readonly string[] };
 
@@ -24,12 +24,12 @@ const follow = (path: string, root: string, above: readonly string[]): { real: s
     return undefined;
   }
   const inside = real.startsWith(root + sep) ? real.slice(root.length + 1).split(sep) : undefined;
-  const isLeftOut = inside?.some((name) => LEFT_OUT.has(name) || MADE_HERE.test(name)) ?? true;
+  const isLeftOut = inside?.some((name) => EXCLUDED_NAMES.has(name) || GENERATED_PATTERN.test(name)) ?? true;
   return isLeftOut || above.includes(real) ? undefined : { real, stat: statSync(real) };
 };
 
 /** Throws VerbFailure with a message about the folder's problem. */
-export const folderArchive = async (folder: string): Promise<Folder> => {
+export const packFolder = async (folder: string): Promise<Folder> => {
   const files: Record<string, Uint8Array> = {};
   const leftOut: string[] = [];
   let bytes = 0;
@@ -37,13 +37,14 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
   const walk = (below: string, root: string, above: readonly string[]): void => {
     for (const name of readdirSync(join(folder, below)).sort()) {
       const path = below === "" ? name : `${below}/${name}`;
-      if (LEFT_OUT.has(name) || MADE_HERE.test(name)) continue;
+      if (EXCLUDED_NAMES.has(name) || GENERATED_PATTERN.test(name)) continue;
       const found = follow(join(folder, path), root, above);
       if (found?.stat.isDirectory()) walk(path, root, [...above, found.real]);
       else if (!found?.stat.isFile()) leftOut.push(path);
       else {
         bytes += found.stat.size;
-        if (bytes > LIMIT) throw new VerbFailure(`${folder} holds more than ${LIMIT / 1024 / 1024} MiB`);
+        if (bytes > MAX_UPLOAD_BYTES)
+          throw new VerbFailure(`${folder} holds more than ${MAX_UPLOAD_BYTES / 1024 / 1024} MiB`);
         files[path] = readFileSync(join(folder, path));
       }
     }
@@ -55,7 +56,8 @@ export const folderArchive = async (folder: string): Promise<Folder> => {
     if (error instanceof VerbFailure) throw error;
     throw new VerbFailure(`${folder} cannot be read: ${(error as Error).message}`);
   }
-  const isTemplate = NAMES.some((name) => name in files) || Object.keys(files).some((path) => TERRAFORM.test(path));
+  const isTemplate =
+    MANIFEST_NAMES.some((name) => name in files) || Object.keys(files).some((path) => TERRAFORM_PATTERN.test(path));
   if (!isTemplate) throw new VerbFailure(`no template.yaml in ${folder}, and no *.tf`);
   return { archive: new Uint8Array(await new Bun.Archive(files).bytes()), files: Object.keys(files).length, leftOut };
 };

@@ -2,22 +2,22 @@
 import { resolve } from "node:path";
 import { usageError } from "#base/usage-error.ts";
 import { EXAMPLES, LOCAL } from "#src/starter/examples.ts";
-import { noWords, readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { formatTable } from "../../options.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { forPeople } from "../remote.ts";
+import { explainError } from "../remote.ts";
 import { unpack } from "./unpack.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["example"], switches: ["list"] });
   const [folder = ".", ...more] = words;
-  noWords(more);
+  requireNoWords(more);
   if (has.list) {
     const rows = [...EXAMPLES].map(([id, { description }]) => ({ name: id, description }));
     if (has.json) input.print(JSON.stringify(rows));
     else
       input.print(
-        asTable(
+        formatTable(
           ["NAME", "DESCRIPTION"],
           rows.map((one) => [one.name, one.description]),
         ),
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
   const name = value.example ?? LOCAL;
   const example = EXAMPLES.get(name);
   if (!example) throw usageError("--example", `expected one of ${[...EXAMPLES.keys()].join(", ")}`);
-  return forPeople("templates init", input, async () => {
+  return explainError("templates init", input, async () => {
     const files = await unpack(example.archive(), folder);
     const path = resolve(folder);
     if (has.json) input.print(JSON.stringify({ path, files }));

@@ -1,25 +1,25 @@
 // `slipway templates pull TEMPLATE [FOLDER] [--version NAME]`: downloads the files of a version.
 import { resolve } from "node:path";
 import { ApiError } from "#src/client.ts";
-import { noWords, readArguments } from "../../arguments.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { templateWanted, versionNamed } from "./find.ts";
-import { mustBeEmpty, unpack } from "./unpack.ts";
+import { getVersion, selectTemplate } from "./find.ts";
+import { ensureEmptyFolder, unpack } from "./unpack.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["version"] });
   const [name, folder, ...more] = words;
-  noWords(more);
-  const named = templateWanted(input, name === undefined ? [] : [name]);
+  requireNoWords(more);
+  const named = selectTemplate(input, name === undefined ? [] : [name]);
   return withServer("templates pull", input, value, async ({ client }) => {
     const template = await named(client);
     const path = resolve(folder ?? template.name);
-    mustBeEmpty(path);
-    const version = await versionNamed(client, template, value.version);
+    ensureEmptyFolder(path);
+    const version = await getVersion(client, template, value.version);
     const answer = await client.fetch("GET", `/api/v2/files/${version.job.file_id}`);
-    if (!answer.ok) throw await refused(answer);
+    if (!answer.ok) throw await toError(answer);
     const files = await unpack(new Uint8Array(await answer.arrayBuffer()), path);
     if (has.json) input.print(JSON.stringify({ path, files, version }));
     else input.print(`${path} holds ${files.join(", ")}from version ${version.name}.`);
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const refused = async (answer: Response): Promise<Error> => {
+const toError = async (answer: Response): Promise<Error> => {
   if (answer.status === 404) return new VerbFailure("its files don't exist, or you don't have access to them");
   return new ApiError(answer.status, { message: `The server answered ${answer.status}.`, detail: await answer.text() });
 };

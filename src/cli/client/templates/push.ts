@@ -5,26 +5,26 @@ import { pause } from "#base/retry.ts";
 import type { Template } from "#schema/templates/template.ts";
 import type { CreateTemplateVersion, TemplateVersion } from "#schema/templates/template-version.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { type Arguments, noWords, pairs, readArguments } from "../../arguments.ts";
+import { type Arguments, parsePairs, readArguments, requireNoWords } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
-import { plain, size } from "../../text.ts";
+import { formatSize, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
-import { jobLog, type Remote, withServer } from "../remote.ts";
-import { folderArchive } from "./folder.ts";
+import { followJobLog, type Remote, withServer } from "../remote.ts";
+import { packFolder } from "./folder.ts";
 
 /** Bytes of the upload between two progress updates. */
-const PIECE = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
 /** Returns the bytes as a stream. `onProgress` receives the number of bytes read so far. */
-const counted = (bytes: Uint8Array, onProgress: (taken: number) => void): ReadableStream<Uint8Array> => {
+const toCountedStream = (bytes: Uint8Array, onProgress: (taken: number) => void): ReadableStream<Uint8Array> => {
   let at = 0;
   return new ReadableStream({
     pull(controller) {
       onProgress(at);
       if (at >= bytes.byteLength) return controller.close();
-      controller.enqueue(bytes.subarray(at, at + PIECE));
-      at = Math.min(at + PIECE, bytes.byteLength);
+      controller.enqueue(bytes.subarray(at, at + CHUNK_BYTES));
+      at = Math.min(at + CHUNK_BYTES, bytes.byteLength);
     },
   });
 };
@@ -34,46 +34,46 @@ const SHAPE = {
   lists: ["variable", "provisioner-tag"],
   switches: ["no-activate"],
 } as const;
-type Given = Arguments<(typeof SHAPE.values)[number], (typeof SHAPE.lists)[number], "no-activate">;
+type PushArguments = Arguments<(typeof SHAPE.values)[number], (typeof SHAPE.lists)[number], "no-activate">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
   const [folder = ".", ...more] = given.words;
-  noWords(more);
+  requireNoWords(more);
   const name = given.value.name ?? toName(folder);
   return withServer("templates push", input, given.value, async (remote) => {
     const { client } = remote;
     const organization = encodeURIComponent(given.value.organization ?? "default");
-    const known = await templateAt(client, organization, name);
-    const version = await imported(input, remote, { folder, given, organization, known });
+    const known = await findTemplate(client, organization, name);
+    const version = await importVersion(input, remote, { folder, given, organization, known });
     if (version.job.status !== "succeeded") {
-      throw new VerbFailure(`the import of ${folder} failed: ${plain(version.job.error ?? version.job.status)}`);
+      throw new VerbFailure(`the import of ${folder} failed: ${toPlainLine(version.job.error ?? version.job.status)}`);
     }
     const template =
-      given.has["no-activate"] && known ? known : await activate(client, organization, name, known, version);
+      given.has["no-activate"] && known ? known : await activateVersion(client, organization, name, known, version);
     if (given.has.json) input.print(JSON.stringify({ template, version }));
-    else input.print(said(name, version.name, known !== undefined, template.active_version_id === version.id));
-    for (const line of await prebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
+    else input.print(formatResult(name, version.name, known !== undefined, template.active_version_id === version.id));
+    for (const line of await findPrebuildProblems(input, client, template, version)) input.printError(`${line}\n`);
     return EXIT.ok;
   });
 };
 
 /** How long the server may take to detect that workspaces cannot be prebuilt. */
-const PROBLEM_MS = 3_000;
-const LOOK_MS = 200;
+const PROBLEM_TIMEOUT_MS = 3_000;
+const POLL_INTERVAL_MS = 200;
 
 /**
  * Returns the reasons why workspaces of the active version cannot be prebuilt, one line per preset. The server detects this shortly after
  * the push.
  */
-const prebuildProblems = async (
+const findPrebuildProblems = async (
   { clock, signal }: VerbInput,
   client: Client,
   template: Template,
   { id }: TemplateVersion,
 ): Promise<string[]> => {
   if (template.active_version_id !== id) return [];
-  const until = clock.monotonic() + PROBLEM_MS;
+  const until = clock.monotonic() + PROBLEM_TIMEOUT_MS;
   for (;;) {
     const presets = await client.get(`/api/v2/templateversions/${id}/presets`, { signal });
     if (!presets.some((preset) => (preset.desired_prebuild_instances ?? 0) > 0)) return [];
@@ -81,11 +81,11 @@ const prebuildProblems = async (
       problem === undefined ? [] : [`warning: no workspaces are prebuilt for the preset ${name}: ${problem}`],
     );
     if (lines.length > 0 || clock.monotonic() > until || signal.aborted) return lines;
-    await pause(clock, LOOK_MS, signal);
+    await pause(clock, POLL_INTERVAL_MS, signal);
   }
 };
 
-const said = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
+const formatResult = (name: string, version: string, wasKnown: boolean, isActive: boolean): string => {
   if (!wasKnown) return `Created the template ${name}, version ${version}.`;
   return isActive
     ? `${name} now uses version ${version}.`
@@ -99,49 +99,51 @@ const toName = (folder: string): string =>
     .replaceAll(/^-+|-+$/g, "")
     .slice(0, 32);
 
-const templateAt = async (client: Client, organization: string, name: string): Promise<Template | undefined> =>
+const findTemplate = async (client: Client, organization: string, name: string): Promise<Template | undefined> =>
   client.get(`/api/v2/organizations/${organization}/templates/${encodeURIComponent(name)}`).catch((error) => {
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
   });
 
-type Wanted = { folder: string; given: Given; organization: string; known: Template | undefined };
+type PushTarget = { folder: string; given: PushArguments; organization: string; known: Template | undefined };
 
 /** Returns the version once its import has succeeded or failed. */
-const imported = async (
+const importVersion = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
-  { folder, given, organization, known }: Wanted,
+  { folder, given, organization, known }: PushTarget,
 ): Promise<TemplateVersion> => {
-  const { archive, files, leftOut } = await folderArchive(folder);
+  const { archive, files, leftOut } = await packFolder(folder);
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for (const path of leftOut) progress.line(`${path} is skipped: it is not a file in this folder`);
-  progress.status(`uploading ${files} ${files === 1 ? "file" : "files"}`);
+  for (const path of leftOut) progress.printLine(`${path} is skipped: it is not a file in this folder`);
+  progress.setStatus(`uploading ${files} ${files === 1 ? "file" : "files"}`);
   const headers = { "content-type": "application/x-tar" };
-  const body = counted(archive, (sent) => progress.far(`${size(sent)} of ${size(archive.byteLength)}`));
+  const body = toCountedStream(archive, (sent) =>
+    progress.setDetail(`${formatSize(sent)} of ${formatSize(archive.byteLength)}`),
+  );
   const { hash } = await client.post("/api/v2/files", body, { headers });
   const { version: name, message } = given.value;
   const version = await client.post(`/api/v2/organizations/${organization}/templateversions`, {
     storage_method: "file",
     file_id: hash,
-    user_variable_values: pairs("--variable", given.list.variable),
+    user_variable_values: parsePairs("--variable", given.list.variable),
     tags: Object.fromEntries(
-      pairs("--provisioner-tag", given.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
+      parsePairs("--provisioner-tag", given.list["provisioner-tag"]).map((pair) => [pair.name, pair.value]),
     ),
     ...(known ? { template_id: known.id } : {}),
     ...(name === undefined ? {} : { name }),
     ...(message === undefined ? {} : { message }),
   } satisfies CreateTemplateVersion);
-  progress.status(`importing ${folder}`);
+  progress.setStatus(`importing ${folder}`);
   const path = `/api/v2/templateversions/${version.id}` as const;
-  for await (const { output, stage } of jobLog(input.clock, client, path)) {
-    progress.line(output, stage);
+  for await (const { output, stage } of followJobLog(input.clock, client, path)) {
+    progress.printLine(output, stage);
   }
   return client.get(path);
 };
 
-const activate = async (
+const activateVersion = async (
   client: Client,
   organization: string,
   name: string,

@@ -2,12 +2,12 @@
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Client } from "#src/client.ts";
-import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
-import { plain } from "../../text.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { listVersions, templateWanted, versionNamed } from "./find.ts";
+import { getVersion, listVersions, selectTemplate } from "./find.ts";
 
 type Act = {
   verb: string;
@@ -20,16 +20,16 @@ const withVersion =
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
     const [first, second, ...more] = words;
-    noWords(more);
-    const named = templateWanted(input, first === undefined ? [] : [first]);
-    const word = oneWord(input, second === undefined ? [] : [second], "the version");
+    requireNoWords(more);
+    const named = selectTemplate(input, first === undefined ? [] : [first]);
+    const word = takeOneWord(input, second === undefined ? [] : [second], "the version");
     return withServer(`templates ${verb}`, input, value, async ({ client }) => {
       const template = await named(client);
       const names = async () => (await listVersions(client, template, true)).map(({ name }) => name);
-      const { id } = await versionNamed(client, template, await promptIfMissing(input, word, "Version", names));
+      const { id } = await getVersion(client, template, await promptIfMissing(input, word, "Version", names));
       await act(client, template, await client.get(`/api/v2/templateversions/${id}`));
       const version = await client.get(`/api/v2/templateversions/${id}`);
-      input.print(has.json ? JSON.stringify(version) : `${plain(version.name)} of ${template.name} ${said}.`);
+      input.print(has.json ? JSON.stringify(version) : `${toPlainLine(version.name)} of ${template.name} ${said}.`);
       return EXIT.ok;
     });
   };

@@ -3,20 +3,20 @@ import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { LIMITS, toLimits } from "./create.ts";
-import { tokenAsked, tokensPath } from "./find.ts";
-import { described } from "./show.ts";
+import { RESTRICTIONS, toLimits } from "./create.ts";
+import { selectToken, toTokensPath } from "./find.ts";
+import { describeToken } from "./show.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: LIMITS });
+  const { words, value, list, has } = readArguments(input.argv, { values: ["user"], lists: RESTRICTIONS });
   const body = toLimits(list);
   if (Object.keys(body).length === 0) throw usageError("tokens change", "expected --scope or --address");
-  const named = tokenAsked(input, words, value.user);
+  const named = selectToken(input, words, value.user);
   return withServer("tokens change", input, value, async ({ client }) => {
     const { token_name } = await named(client);
-    const path = `${tokensPath(value.user)}/${encodeURIComponent(token_name)}` as const;
+    const path = `${toTokensPath(value.user)}/${encodeURIComponent(token_name)}` as const;
     const token = await client.patch(path, body);
-    input.print(has.json ? JSON.stringify(token) : described(token, input.clock.now()));
+    input.print(has.json ? JSON.stringify(token) : describeToken(token, input.clock.now()));
     return EXIT.ok;
   });
 };

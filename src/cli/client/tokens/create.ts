@@ -1,19 +1,19 @@
 // `slipway tokens create [NAME]`: creates a token and prints only the token, once, for use in scripts.
-import { type Arguments, noWords, readArguments } from "../../arguments.ts";
+import { type Arguments, readArguments, requireNoWords } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { tokensPath } from "./find.ts";
+import { toTokensPath } from "./find.ts";
 
 /** The options that restrict a token. */
-export const LIMITS = ["scope", "address"] as const;
+export const RESTRICTIONS = ["scope", "address"] as const;
 
 export const run: RunVerb = async (input) => {
-  const { words, value, list, has } = readArguments(input.argv, { values: ["user", "lifetime"], lists: LIMITS });
+  const { words, value, list, has } = readArguments(input.argv, { values: ["user", "lifetime"], lists: RESTRICTIONS });
   const [token_name, ...more] = words;
-  noWords(more);
+  requireNoWords(more);
   const { lifetime } = value;
   return withServer("tokens create", input, value, async ({ client }) => {
-    const made = await client.post(tokensPath(value.user), {
+    const made = await client.post(toTokensPath(value.user), {
       ...(token_name === undefined ? {} : { token_name }),
       ...(lifetime === undefined ? {} : { lifetime }),
       ...toLimits(list),
@@ -27,7 +27,7 @@ export const run: RunVerb = async (input) => {
 export const toLimits = ({
   scope,
   address,
-}: Arguments<never, (typeof LIMITS)[number]>["list"]): {
+}: Arguments<never, (typeof RESTRICTIONS)[number]>["list"]): {
   scopes?: readonly string[];
   allowed_addresses?: readonly string[];
 } => ({

@@ -1,31 +1,31 @@
 // Finds tokens by name or ID, for the commands that work on one.
 import type { ApiKey } from "#schema/users/api-key.ts";
 import type { Client } from "#src/client.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
-import { userPath } from "../users/find.ts";
+import { toUserPath } from "../users/find.ts";
 
 /** The API path of a user's tokens. */
-export const tokensPath = (user: string | undefined) => `${userPath(user ?? "me")}/keys/tokens` as const;
+export const toTokensPath = (user: string | undefined) => `${toUserPath(user ?? "me")}/keys/tokens` as const;
 
 /** Returns the tokens of a user, including expired ones, oldest first. */
 export const listTokens = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
-  client.get(`${tokensPath(user)}?include_expired=true`);
+  client.get(`${toTokensPath(user)}?include_expired=true`);
 
 /** Returns the named token, or prompts for one on a terminal. Throws UsageError before any request. */
-export const tokenAsked = (
+export const selectToken = (
   input: VerbInput,
   words: readonly string[],
   user: string | undefined,
 ): ((client: Client) => Promise<ApiKey>) => {
-  const word = oneWord(input, words, "the token, by its name or id");
+  const word = takeOneWord(input, words, "the token, by its name or id");
   return async (client) => {
     const tokens = await listTokens(client, user);
     const name = await promptIfMissing(input, word, "Token", async () => tokens.map((one) => one.token_name));
     const found = tokens.find((one) => one.token_name === name) ?? tokens.find(({ id }) => id === name);
     if (!found)
-      throw await unknownName("token", name, () => tokens.map((one) => one.token_name), "slipway tokens list");
+      throw await toUnknownNameError("token", name, () => tokens.map((one) => one.token_name), "slipway tokens list");
     return found;
   };
 };

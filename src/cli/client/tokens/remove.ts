@@ -2,15 +2,15 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { userPath } from "../users/find.ts";
-import { tokenAsked } from "./find.ts";
+import { toUserPath } from "../users/find.ts";
+import { selectToken } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["user"] });
-  const named = tokenAsked(input, words, value.user);
+  const named = selectToken(input, words, value.user);
   return withServer("tokens remove", input, value, async ({ client }) => {
     const token = await named(client);
-    await client.delete(`${userPath(token.user_id)}/keys/${token.id}`);
+    await client.delete(`${toUserPath(token.user_id)}/keys/${token.id}`);
     input.print(has.json ? JSON.stringify(token) : `The token ${token.token_name} is revoked.`);
     return EXIT.ok;
   });

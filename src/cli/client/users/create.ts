@@ -3,8 +3,8 @@ import { usageError } from "#base/usage-error.ts";
 import type { CreateUser, User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
-import { passwordFrom } from "../../password.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
+import { readPassword } from "../../password.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
@@ -13,16 +13,16 @@ const SHAPE = {
   lists: ["organization"],
   switches: ["service-account"],
 } as const;
-type Given = Arguments<(typeof SHAPE.values)[number], "organization", "service-account">;
+type CreateArguments = Arguments<(typeof SHAPE.values)[number], "organization", "service-account">;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
-  const word = oneWord(input, given.words, "the new user's name");
+  const word = takeOneWord(input, given.words, "the new user's name");
   const { login_type, hasPassword } = toSignIn(given);
   const isProgram = given.has["service-account"];
   const { email: address, name, roles } = given.value;
-  if (!isProgram) oneWord(input, address === undefined ? [] : [address], "--email EMAIL");
-  const secret = hasPassword ? passwordFrom(given.value["password-file"], input) : undefined;
+  if (!isProgram) takeOneWord(input, address === undefined ? [] : [address], "--email EMAIL");
+  const secret = hasPassword ? readPassword(given.value["password-file"], input) : undefined;
   return withServer("users create", input, given.value, async ({ client }) => {
     const username = await promptIfMissing(input, word, "Name of the new user");
     const email = isProgram ? undefined : await promptIfMissing(input, address, "Email");
@@ -33,16 +33,19 @@ export const run: RunVerb = async (input) => {
       ...(name === undefined ? {} : { name }),
       ...(isProgram ? { service_account: true } : { login_type }),
       ...(secret ? { password: secret.password } : {}),
-      ...(roles === undefined ? {} : { roles: listed(roles) }),
+      ...(roles === undefined ? {} : { roles: splitList(roles) }),
       ...(organization_ids.length > 0 ? { organization_ids } : {}),
     } satisfies CreateUser);
-    said(input, user, secret?.made ? secret.password : undefined, given.has.json);
+    printCreated(input, user, secret?.made ? secret.password : undefined, given.has.json);
     return EXIT.ok;
   });
 };
 
 /** Returns the sign-in method. Throws UsageError if a password is given for a user without one. */
-const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
+const toSignIn = ({
+  value,
+  has,
+}: CreateArguments): { login_type: "password" | "oidc" | "none"; hasPassword: boolean } => {
   const type = value["login-type"] ?? (has["service-account"] ? "none" : "password");
   if (type !== "password" && type !== "oidc" && type !== "none") {
     throw usageError("--login-type", "expected password, oidc or none");
@@ -57,7 +60,7 @@ const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "n
 };
 
 /** Prints the user. A generated password is included, because it can't be shown again. */
-const said = ({ print }: VerbInput, user: User, password: string | undefined, json: boolean): void => {
+const printCreated = ({ print }: VerbInput, user: User, password: string | undefined, json: boolean): void => {
   if (json) print(JSON.stringify(password === undefined ? user : { ...user, password }));
   else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);
 };
@@ -70,7 +73,7 @@ const findIds = async (client: Client, names: readonly string[]): Promise<string
 };
 
 /** Splits a comma-separated list of names. */
-export const listed = (text: string): string[] =>
+export const splitList = (text: string): string[] =>
   text
     .split(",")
     .map((one) => one.trim())

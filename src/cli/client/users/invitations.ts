@@ -1,12 +1,12 @@
 // `slipway users invitations`, `resend EMAIL` and `revoke EMAIL`: lists, resends and revokes pending invitations.
-import { emailKey } from "#base/email-address.ts";
+import { toEmailKey } from "#base/email-address.ts";
 import type { Invitation } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 
@@ -20,50 +20,50 @@ export const list: RunVerb = async (input) => {
   return withServer("users invitations", input, value, async ({ client }) => {
     const { invitations } = await client.get("/api/v2/invitations");
     const rows = invitations.map((one) => [
-      plain(one.email),
-      plain(one.organization_name),
-      plain([...one.roles, ...one.organization_roles].join(",")) || "-",
-      plain(one.invited_by),
+      toPlainLine(one.email),
+      toPlainLine(one.organization_name),
+      toPlainLine([...one.roles, ...one.organization_roles].join(",")) || "-",
+      toPlainLine(one.invited_by),
       formatWay(one),
       one.expires_at.slice(0, 10),
     ]);
     if (has.json) input.print(JSON.stringify(invitations));
     else if (rows.length === 0) input.print("No pending invitations.");
-    else input.print(asTable(["EMAIL", "ORGANIZATION", "ROLES", "INVITED BY", "STATE", "EXPIRES"], rows));
+    else input.print(formatTable(["EMAIL", "ORGANIZATION", "ROLES", "INVITED BY", "STATE", "EXPIRES"], rows));
     return EXIT.ok;
   });
 };
 
 /** Rejects with VerbFailure if the address has no invitation. */
-const invitationFor = async (client: Client, email: string): Promise<Invitation> => {
+const getInvitation = async (client: Client, email: string): Promise<Invitation> => {
   const { invitations } = await client.get("/api/v2/invitations");
-  const found = invitations.find((one) => emailKey(one.email) === emailKey(email) || one.id === email);
-  if (!found) throw new VerbFailure(`there is no invitation for ${plain(email)}`);
+  const found = invitations.find((one) => toEmailKey(one.email) === toEmailKey(email) || one.id === email);
+  if (!found) throw new VerbFailure(`there is no invitation for ${toPlainLine(email)}`);
   return found;
 };
 
 export const resend: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["link"] });
-  const word = oneWord(input, words, EXPECTED);
+  const word = takeOneWord(input, words, EXPECTED);
   return withServer("users resend", input, value, async ({ client }) => {
-    const { id } = await invitationFor(client, await promptIfMissing(input, word, "Email address of the invitation"));
+    const { id } = await getInvitation(client, await promptIfMissing(input, word, "Email address of the invitation"));
     const made = await client.post(`/api/v2/invitations/${id}/resend`, has.link ? { by: "link" } : {});
     if (has.json) input.print(JSON.stringify(made));
-    else input.print(made.link ?? `Sent to ${plain(made.invitation.email)}.`);
+    else input.print(made.link ?? `Sent to ${toPlainLine(made.invitation.email)}.`);
     return EXIT.ok;
   });
 };
 
 export const revoke: RunVerb = async (input) => {
   const { words, value } = readArguments(input.argv);
-  const word = oneWord(input, words, EXPECTED);
+  const word = takeOneWord(input, words, EXPECTED);
   return withServer("users revoke", input, value, async ({ client }) => {
-    const { id, email } = await invitationFor(
+    const { id, email } = await getInvitation(
       client,
       await promptIfMissing(input, word, "Email address of the invitation"),
     );
     await client.delete(`/api/v2/invitations/${id}`);
-    input.print(`The invitation for ${plain(email)} is revoked.`);
+    input.print(`The invitation for ${toPlainLine(email)} is revoked.`);
     return EXIT.ok;
   });
 };

@@ -2,21 +2,21 @@
 import { readPeople } from "#base/people-list.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { Invited, InviteRequest } from "#schema/users/invitation.ts";
-import { MAX_INVITED_AT_ONCE } from "#schema/users/invitation.ts";
+import { MAX_INVITATIONS_PER_REQUEST } from "#schema/users/invitation.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { listed } from "./create.ts";
+import { splitList } from "./create.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, {
     values: ["file", "organization", "roles", "organization-roles"],
     lists: ["group"],
   });
-  const people = peopleIn(input, words, value.file);
+  const people = parsePeople(input, words, value.file);
   const { roles, "organization-roles": organization_roles, organization } = value;
   if (list.group.length > 0 && organization === undefined) throw usageError("--group", "needs --organization");
   return withServer("users invite", input, value, async ({ client }) => {
@@ -24,8 +24,8 @@ export const run: RunVerb = async (input) => {
     const invited: Invited = await client.post("/api/v2/invitations", {
       people,
       ...place,
-      ...(roles === undefined ? {} : { roles: listed(roles) }),
-      ...(organization_roles === undefined ? {} : { organization_roles: listed(organization_roles) }),
+      ...(roles === undefined ? {} : { roles: splitList(roles) }),
+      ...(organization_roles === undefined ? {} : { organization_roles: splitList(organization_roles) }),
     } satisfies InviteRequest);
     if (has.json) input.print(JSON.stringify(invited));
     else report(input, invited);
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
 };
 
 /** Throws UsageError for an invalid address. */
-const peopleIn = (
+const parsePeople = (
   { readFile }: VerbInput,
   words: readonly string[],
   file: string | undefined,
@@ -43,10 +43,13 @@ const peopleIn = (
   const people = lists.flatMap((one) => one.people);
   const [wrong] = lists.flatMap(({ unreadable }) => unreadable);
   if (wrong !== undefined)
-    throw usageError(file === undefined ? "argument" : "--file", `no email address in "${plain(wrong)}"`);
+    throw usageError(file === undefined ? "argument" : "--file", `no email address in "${toPlainLine(wrong)}"`);
   if (people.length === 0) throw usageError("argument", "expected email addresses, or --file FILE");
-  if (people.length > MAX_INVITED_AT_ONCE) {
-    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses at a time, got ${people.length}`);
+  if (people.length > MAX_INVITATIONS_PER_REQUEST) {
+    throw usageError(
+      "argument",
+      `expected at most ${MAX_INVITATIONS_PER_REQUEST} addresses at a time, got ${people.length}`,
+    );
   }
   return [...people];
 };
@@ -75,9 +78,9 @@ const report = (
   { print, printError }: VerbInput,
   { invitations, skipped, by_email, without_template }: Invited,
 ): void => {
-  const rows = invitations.map(({ invitation, link }) => [plain(invitation.email), link ?? "sent by email"]);
-  if (rows.length > 0) print(asTable(["EMAIL", by_email ? "LINK" : "LINK (works once, for 7 days)"], rows));
-  for (const { email, reason } of skipped) printError(`${plain(email)} was not invited. ${plain(reason)}`);
+  const rows = invitations.map(({ invitation, link }) => [toPlainLine(invitation.email), link ?? "sent by email"]);
+  if (rows.length > 0) print(formatTable(["EMAIL", by_email ? "LINK" : "LINK (works once, for 7 days)"], rows));
+  for (const { email, reason } of skipped) printError(`${toPlainLine(email)} was not invited. ${toPlainLine(reason)}`);
   if (without_template && rows.length > 0) {
     printError(
       "No template is available to members yet. Add one with `slipway templates init` and `slipway templates push`.",

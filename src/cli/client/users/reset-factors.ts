@@ -2,14 +2,14 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { userAsked, userPath } from "./find.ts";
+import { selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = userAsked(input, words);
+  const named = selectUser(input, words);
   return withServer("users reset-factors", input, value, async ({ client }) => {
     const { id, username } = await named(client);
-    await client.delete(`${userPath(id)}/factors`);
+    await client.delete(`${toUserPath(id)}/factors`);
     input.print(has.json ? JSON.stringify({ id, username }) : `${username} can now sign in with only the password.`);
     return EXIT.ok;
   });

@@ -3,21 +3,24 @@ import { readArguments } from "../../arguments.ts";
 import { Asker } from "../../ask.ts";
 import { canAsk } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { passwordFrom } from "../../password.ts";
+import { readPassword } from "../../password.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { userAsked, userPath } from "./find.ts";
+import { selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: ["password-file"] });
-  const named = userAsked(input, words);
-  const { password, made } = passwordFrom(value["password-file"], input);
+  const named = selectUser(input, words);
+  const { password, made } = readPassword(value["password-file"], input);
   return withServer("users reset-password", input, value, async ({ client }) => {
     const { id, username } = await named(client);
     const me = await client.get("/api/v2/users/me");
-    const old_password = me.id === id ? await present(input) : undefined;
-    await client.put(`${userPath(id)}/password`, { password, ...(old_password === undefined ? {} : { old_password }) });
+    const old_password = me.id === id ? await promptForPassword(input) : undefined;
+    await client.put(`${toUserPath(id)}/password`, {
+      password,
+      ...(old_password === undefined ? {} : { old_password }),
+    });
     if (has.json) input.print(JSON.stringify({ id, username, ...(made ? { password } : {}) }));
     else {
       const ended = me.id === id ? "all other sign-ins and tokens" : "all sign-ins and tokens";
@@ -29,9 +32,9 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-const present = async (input: VerbInput): Promise<string> => {
+const promptForPassword = async (input: VerbInput): Promise<string> => {
   if (!canAsk(input))
     throw new VerbFailure("change your own password at a terminal, where you can enter the current one");
   await using asker = new Asker(getStreams(input), input.printError);
-  return await asker.secret("Your current password: ");
+  return await asker.promptSecret("Your current password: ");
 };

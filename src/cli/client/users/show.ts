@@ -2,24 +2,24 @@
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
-import { plain, relative } from "../../text.ts";
+import { formatRelative, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { formatRoles, userAsked, userPath } from "./find.ts";
+import { formatRoles, selectUser, toUserPath } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
-  const named = userAsked(input, words);
+  const named = selectUser(input, words);
   return withServer("users show", input, value, async ({ client }) => {
     const user = await named(client);
-    const organizations = await client.get(`${userPath(user.id)}/organizations`);
+    const organizations = await client.get(`${toUserPath(user.id)}/organizations`);
     if (has.json) input.print(JSON.stringify(user));
-    else input.print(described(user, organizations, input.clock.now()));
+    else input.print(describeUser(user, organizations, input.clock.now()));
     return EXIT.ok;
   });
 };
 
-const described = (user: User, organizations: readonly Organization[], now: number): string => {
+const describeUser = (user: User, organizations: readonly Organization[], now: number): string => {
   const rows: [string, string | undefined][] = [
     ["User", user.username],
     ["Name", user.name],
@@ -28,8 +28,8 @@ const described = (user: User, organizations: readonly Organization[], now: numb
     ["Sign-in", user.login_type],
     ["Roles", formatRoles(user)],
     ["Organizations", organizations.map(({ name }) => name).join(", ")],
-    ["Created", relative(user.created_at, now)],
-    ["Last seen", user.last_seen_at === undefined ? "never" : relative(user.last_seen_at, now)],
+    ["Created", formatRelative(user.created_at, now)],
+    ["Last seen", user.last_seen_at === undefined ? "never" : formatRelative(user.last_seen_at, now)],
   ];
-  return rows.flatMap(([head, text]) => (text ? [`${head.padEnd(13)}  ${plain(text)}`] : [])).join("\n");
+  return rows.flatMap(([head, text]) => (text ? [`${head.padEnd(13)}  ${toPlainLine(text)}`] : [])).join("\n");
 };

@@ -2,16 +2,16 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { userAsked, userPath } from "./find.ts";
+import { selectUser, toUserPath } from "./find.ts";
 
 const setTo =
   (status: "suspend" | "activate"): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    const named = userAsked(input, words);
+    const named = selectUser(input, words);
     return withServer(`users ${status}`, input, value, async ({ client }) => {
       const { id } = await named(client);
-      const user = await client.put(`${userPath(id)}/status/${status}`);
+      const user = await client.put(`${toUserPath(id)}/status/${status}`);
       input.print(has.json ? JSON.stringify(user) : `${user.username} is ${user.status}.`);
       return EXIT.ok;
     });

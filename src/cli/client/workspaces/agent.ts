@@ -4,11 +4,11 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 import { type Remote, readMessages } from "../remote.ts";
-import { awaitBuild } from "./build.ts";
-import { listAgents, splitName, workspaceNamed } from "./find.ts";
+import { waitForBuild } from "./build.ts";
+import { getWorkspace, listAgents, splitName } from "./find.ts";
 
 /** Whether a stopped workspace is started, and the reason to record. */
 export type Starting = {
@@ -17,10 +17,10 @@ export type Starting = {
 };
 
 /** The workspace is stopped, and this connection does not start it. */
-export class NotStarted extends VerbFailure {}
+export class WorkspaceStoppedError extends VerbFailure {}
 
 /** Returns the connected agent that `WORKSPACE[.AGENT]` names, starting a stopped workspace. Throws VerbFailure. */
-export const startedAgent = async (
+export const connectAgent = async (
   input: VerbInput,
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
@@ -29,14 +29,14 @@ export const startedAgent = async (
   const [own, agentName] = splitName(name);
   const workspace = await waitUntilStopped(input, remote, own);
   if (workspace.latest_build.status === "stopped") {
-    if (!mayStart) throw new NotStarted(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
-    await awaitBuild(input, remote, own, await wake(remote.client, workspace, reason));
+    if (!mayStart) throw new WorkspaceStoppedError(`${own} is stopped. Start it with \`slipway start ${own}\`.`);
+    await waitForBuild(input, remote, own, await startForConnection(remote.client, workspace, reason));
   } else if (workspace.latest_build.status === "running") {
     // An agent that is already connected needs no watch, which saves time.
     const [agent, more] = listAgents(workspace).filter((one) => agentName === undefined || one.name === agentName);
     if (agent?.status === "connected" && !more) return { workspace, agent_id: agent.id };
   }
-  return { workspace, agent_id: await readyAgent(input, remote, workspace, agentName) };
+  return { workspace, agent_id: await waitForAgent(input, remote, workspace, agentName) };
 };
 
 /** Returns the named workspace; waits for a running stop. */
@@ -45,24 +45,28 @@ const waitUntilStopped = async (
   remote: Pick<Remote, "client" | "onInterrupt">,
   name: string,
 ): Promise<Workspace> => {
-  const workspace = await workspaceNamed(remote.client, name);
+  const workspace = await getWorkspace(remote.client, name);
   const { transition, job } = workspace.latest_build;
   if (transition !== "stop" || job.completed_at) return workspace;
-  await awaitBuild(input, remote, name, workspace.latest_build);
-  return await workspaceNamed(remote.client, name);
+  await waitForBuild(input, remote, name, workspace.latest_build);
+  return await getWorkspace(remote.client, name);
 };
 
 /** Starts the workspace for a connection, once for all concurrent ones. Throws VerbFailure if connections do not start it. */
-const wake = (client: Remote["client"], { id, name }: Workspace, reason: Starting["reason"]): Promise<Build> =>
+const startForConnection = (
+  client: Remote["client"],
+  { id, name }: Workspace,
+  reason: Starting["reason"],
+): Promise<Build> =>
   client.post<Build>(`/api/v2/workspaces/${id}/wake`, { reason }).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    throw new NotStarted(`${plain(error.message)} Start it with \`slipway start ${name}\`.`);
+    throw new WorkspaceStoppedError(`${toPlainLine(error.message)} Start it with \`slipway start ${name}\`.`);
   });
 
-type Watched = { type: string; data: Workspace };
+type WatchMessage = { type: string; data: Workspace };
 
 /** Returns the ID of the named agent, or of the only one, once it is connected. Throws VerbFailure if it cannot connect. */
-export const readyAgent = async (
+export const waitForAgent = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   { id, name }: Workspace,
@@ -70,31 +74,31 @@ export const readyAgent = async (
 ): Promise<string> => {
   using progress = new Progress(input);
   onInterrupt(() => progress[Symbol.dispose]());
-  for await (const { type, data } of readMessages<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+  for await (const { type, data } of readMessages<WatchMessage>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     if (type !== "data") continue;
     const { status, job } = data.latest_build;
     if (!["pending", "starting", "running"].includes(status)) {
-      throw new VerbFailure(`${name} is ${status}${job.error ? `: ${plain(job.error)}` : ""}`);
+      throw new VerbFailure(`${name} is ${status}${job.error ? `: ${toPlainLine(job.error)}` : ""}`);
     }
     if (status !== "running") {
-      progress.status(`${name} is ${status}`);
+      progress.setStatus(`${name} is ${status}`);
       continue;
     }
-    const agent = chosen(data, agentName);
+    const agent = chooseAgent(data, agentName);
     if (agent.status === "connected") return agent.id;
     if (agent.status === "timeout") {
       throw new VerbFailure(
         `the agent ${agent.name} of ${name} did not connect in time ${agent.troubleshooting_url}`.trim(),
       );
     }
-    progress.status(`waiting for the agent ${plain(agent.name)} of ${name}`);
+    progress.setStatus(`waiting for the agent ${toPlainLine(agent.name)} of ${name}`);
   }
   throw new VerbFailure(`${name} was deleted`);
 };
 
-const chosen = (workspace: Workspace, agentName: string | undefined) => {
+const chooseAgent = (workspace: Workspace, agentName: string | undefined) => {
   const agents = listAgents(workspace);
-  const names = agents.map(({ name }) => plain(name)).join(", ");
+  const names = agents.map(({ name }) => toPlainLine(name)).join(", ");
   const found = agentName === undefined ? agents : agents.filter(({ name }) => name === agentName);
   const [first, more] = found;
   if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent to open a terminal on`);

@@ -1,27 +1,31 @@
 // Requests builds and waits for them: prints the log. Ctrl-C stops waiting, not the build (rule CV-6).
 
-import { didYouMean } from "#base/config/nearest.ts";
+import { suggestName } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Build, CALLER_REASONS, type CreateBuild, type RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Transition } from "#schema/workspaces/transition.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { pairs, readArguments } from "../../arguments.ts";
+import { parsePairs, readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
 import { Progress } from "../../progress.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
-import { jobLog, type Remote } from "../remote.ts";
-import { workspaceAsked } from "./find.ts";
-import { mustBeReady, openAgents } from "./ready.ts";
+import { followJobLog, type Remote } from "../remote.ts";
+import { selectWorkspace } from "./find.ts";
+import { openAgents, shouldWaitForReady } from "./ready.ts";
 
 /** Progress and result texts of a build. */
-export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
-export const DONE: Record<Transition, string> = { start: "is running", stop: "is stopped", delete: "is deleted" };
+export const PROGRESS_TEXTS: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
+export const RESULT_TEXTS: Record<Transition, string> = {
+  start: "is running",
+  stop: "is stopped",
+  delete: "is deleted",
+};
 
 /** Progress and result texts that replace those of the transition. */
-type Words = { readonly doing: string; readonly done: string };
-export type Flags = { json: boolean; "no-wait": boolean; words?: Words };
+type BuildTexts = { readonly doing: string; readonly done: string };
+export type Flags = { json: boolean; "no-wait": boolean; words?: BuildTexts };
 
 /** Parses the arguments of `start` and `restart`: the workspace, parameter values, and whether to update. */
 export const readStart = (input: VerbInput) => {
@@ -32,24 +36,24 @@ export const readStart = (input: VerbInput) => {
     switches: ["update", "no-wait", "yes"],
     short: { y: "yes" },
   });
-  const rich_parameter_values = pairs("--parameter", list.parameter);
+  const rich_parameter_values = parsePairs("--parameter", list.parameter);
   const { reason } = value;
   if (reason !== undefined && !CALLER_REASONS.some((one) => one === reason)) {
-    throw usageError("--reason", `expected one of ${CALLER_REASONS.join(", ")}.${didYouMean(reason, CALLER_REASONS)}`);
+    throw usageError("--reason", `expected one of ${CALLER_REASONS.join(", ")}.${suggestName(reason, CALLER_REASONS)}`);
   }
-  const valuesFor = () => ({
+  const loadValues = () => ({
     ...(rich_parameter_values.length > 0 ? { rich_parameter_values } : {}),
     ...(reason === undefined ? {} : { reason }),
   });
-  const bodyFor = (workspace: Workspace) => ({
-    ...valuesFor(),
+  const toBody = (workspace: Workspace) => ({
+    ...loadValues(),
     ...(has.update && workspace.outdated ? { template_version_id: workspace.template_active_version_id } : {}),
   });
-  return { named: workspaceAsked(input, words), value, has, bodyFor, valuesFor };
+  return { named: selectWorkspace(input, words), value, has, bodyFor: toBody, valuesFor: loadValues };
 };
 
 /** Requests a build. Returns undefined if the workspace already has the requested state. */
-export const askForBuild = async (
+export const requestBuild = async (
   client: Client,
   { id, name, latest_build }: Workspace,
   body: CreateBuild,
@@ -63,7 +67,7 @@ export const askForBuild = async (
 };
 
 /** Restarts the workspace on the server, which finishes even if the client stops waiting. Returns the first build. */
-export const askForRestart = (
+export const requestRestart = (
   client: Client,
   { id, name, latest_build: { status } }: Workspace,
   body: RestartWorkspace,
@@ -76,7 +80,7 @@ const explainRefusal =
   (error: unknown): never => {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     throw new VerbFailure(
-      `${name} is ${status}: ${plain(error.message)} \`slipway workspaces logs ${name}\` shows its progress, \`slipway workspaces cancel ${name}\` cancels it.`,
+      `${name} is ${status}: ${toPlainLine(error.message)} \`slipway workspaces logs ${name}\` shows its progress, \`slipway workspaces cancel ${name}\` cancels it.`,
     );
   };
 
@@ -89,15 +93,18 @@ export const finishBuild = async (
   flags: Flags,
 ): Promise<number> => {
   const { name } = workspace;
-  const { doing, done } = flags.words ?? { doing: DOING[build.transition], done: DONE[build.transition] };
-  const ended = flags["no-wait"] ? build : await awaitBuild(input, { client, onInterrupt }, name, build, doing);
+  const { doing, done } = flags.words ?? {
+    doing: PROGRESS_TEXTS[build.transition],
+    done: RESULT_TEXTS[build.transition],
+  };
+  const ended = flags["no-wait"] ? build : await waitForBuild(input, { client, onInterrupt }, name, build, doing);
   if (flags["no-wait"]) {
     if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
     else input.print(`${name} is ${doing}. \`slipway workspaces show ${name}\` shows its progress.`);
     return EXIT.ok;
   }
   if (ended.job.status === "succeeded") {
-    const isAwaited = build.transition === "start" && mustBeReady(input);
+    const isAwaited = build.transition === "start" && shouldWaitForReady(input);
     const open = isAwaited ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
     if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: open?.build ?? ended }));
     else if (open === undefined || open.words === "") input.print(`${name} ${done}.`);
@@ -105,7 +112,7 @@ export const finishBuild = async (
     throw new VerbFailure(`${name} was started, but ${open.words}`);
   }
   if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
-  const why = ended.job.error ? `: ${plain(ended.job.error)}` : "";
+  const why = ended.job.error ? `: ${toPlainLine(ended.job.error)}` : "";
   const isFailed = ended.job.status !== "canceled";
   // Suggests how to delete a workspace whose resources cannot be removed.
   const next =
@@ -116,12 +123,12 @@ export const finishBuild = async (
 };
 
 /** Returns the build once it has succeeded or failed. */
-export const awaitBuild = async (
+export const waitForBuild = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   name: string,
   build: Build,
-  what = DOING[build.transition],
+  what = PROGRESS_TEXTS[build.transition],
 ): Promise<Build> => {
   using progress = new Progress(input);
   const isCanceling = build.job.status === "canceling";
@@ -133,10 +140,10 @@ export const awaitBuild = async (
     input.printError(`No longer waiting; ${doing} continues. ${shown}${ended}.\n`);
   });
   const { queue_position, queue_size } = build.job;
-  progress.status(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);
+  progress.setStatus(queue_position > 1 ? `${doing}, ${queue_position} of ${queue_size} in the queue` : doing);
   const path = `/api/v2/workspacebuilds/${build.id}` as const;
-  for await (const { output, stage } of jobLog(input.clock, client, path)) {
-    progress.line(output, stage);
+  for await (const { output, stage } of followJobLog(input.clock, client, path)) {
+    progress.printLine(output, stage);
   }
   return client.get(path);
 };

@@ -4,31 +4,31 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { awaitBuild, DOING, DONE } from "./build.ts";
-import { workspaceAsked } from "./find.ts";
+import { PROGRESS_TEXTS, RESULT_TEXTS, waitForBuild } from "./build.ts";
+import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("workspaces cancel", input, value, async (remote) => {
     const workspace = await named(remote.client);
     const { name, latest_build } = workspace;
-    const asked = await askToCancel(remote.client, latest_build);
-    const build = asked && !has["no-wait"] ? await awaitBuild(input, remote, name, asked) : asked;
+    const asked = await requestCancel(remote.client, latest_build);
+    const build = asked && !has["no-wait"] ? await waitForBuild(input, remote, name, asked) : asked;
     if (build && !["canceling", "canceled"].includes(build.job.status)) {
-      throw new VerbFailure(tooLate(workspace, build));
+      throw new VerbFailure(formatTooLate(workspace, build));
     }
     if (has.json) input.print(JSON.stringify({ ...workspace, latest_build: build ?? latest_build }));
-    else input.print(build ? said(name, build) : `Nothing to cancel: ${name} is ${latest_build.status}.`);
+    else input.print(build ? formatResult(name, build) : `Nothing to cancel: ${name} is ${latest_build.status}.`);
     return EXIT.ok;
   });
 };
 
 /** Requests the cancellation and returns the build; undefined if it has already ended. */
-const askToCancel = async (client: Client, { id }: Build): Promise<Build | undefined> => {
+const requestCancel = async (client: Client, { id }: Build): Promise<Build | undefined> => {
   const path = `/api/v2/workspacebuilds/${id}` as const;
   // A pending build can be canceled regardless of the template, so the request names the expected status. The build may start between the
   // two requests.
@@ -46,14 +46,14 @@ const askToCancel = async (client: Client, { id }: Build): Promise<Build | undef
   }
 };
 
-const said = (name: string, { transition, job }: Build): string => {
-  const doing = `${DOING[transition]} ${name}`;
+const formatResult = (name: string, { transition, job }: Build): string => {
+  const doing = `${PROGRESS_TEXTS[transition]} ${name}`;
   return job.status === "canceled"
     ? `Canceled: ${doing}.`
     : `Canceling: ${doing}; \`slipway workspaces show ${name}\` shows the progress.`;
 };
 
-const tooLate = ({ name }: Workspace, { transition, job }: Build): string =>
+const formatTooLate = ({ name }: Workspace, { transition, job }: Build): string =>
   job.status === "succeeded"
-    ? `too late to cancel: ${name} ${DONE[transition]}`
-    : `${DOING[transition]} ${name} has failed${job.error ? `: ${plain(job.error)}` : ""}`;
+    ? `too late to cancel: ${name} ${RESULT_TEXTS[transition]}`
+    : `${PROGRESS_TEXTS[transition]} ${name} has failed${job.error ? `: ${toPlainLine(job.error)}` : ""}`;

@@ -2,14 +2,14 @@
 // URL` it is created from a repository, whose name is the default.
 
 import { duration } from "#base/config/kinds.ts";
-import { parseRepositoryAddress, workspaceNameFor } from "#base/links/repository-address.ts";
+import { parseRepositoryAddress, toWorkspaceName } from "#base/links/repository-address.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
 import { ApiError } from "#src/client.ts";
-import { pairs, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { parsePairs, readArguments } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
@@ -28,8 +28,10 @@ export const run: RunVerb = async (input) => {
   const repository = toRepository(value, has);
   const address = repository && parseRepositoryAddress(repository.url);
   const word =
-    address && words.length === 0 ? workspaceNameFor(address.name) : oneWord(input, words, "the new workspace's name");
-  const rich_parameter_values = pairs("--parameter", list.parameter);
+    address && words.length === 0
+      ? toWorkspaceName(address.name)
+      : takeOneWord(input, words, "the new workspace's name");
+  const rich_parameter_values = parsePairs("--parameter", list.parameter);
   const ttl_ms = value.ttl === undefined ? undefined : duration(60_000, YEAR_MS).parse(value.ttl);
   if (value.ttl !== undefined && ttl_ms === undefined) throw usageError("--ttl", "expected a duration such as 8h");
   return withServer("workspaces create", input, value, async (remote) => {
@@ -58,5 +60,5 @@ export const run: RunVerb = async (input) => {
 /** Adds the command that creates a deploy key to the error of a private repository. */
 const withDeployKeyHint = (error: unknown, url: string): unknown =>
   error instanceof ApiError && /create a deploy key/.test(error.message)
-    ? new VerbFailure(`${error.message} Run \`slipway account deploy-keys create ${plain(url)}\`.`)
+    ? new VerbFailure(`${error.message} Run \`slipway account deploy-keys create ${toPlainLine(url)}\`.`)
     : error;

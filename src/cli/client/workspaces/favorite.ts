@@ -2,13 +2,13 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "./find.ts";
+import { selectWorkspace } from "./find.ts";
 
 const setTo =
   (isFavorite: boolean): RunVerb =>
   async (input) => {
     const { words, value, has } = readArguments(input.argv);
-    const named = workspaceAsked(input, words);
+    const named = selectWorkspace(input, words);
     return withServer(`workspaces ${isFavorite ? "favorite" : "unfavorite"}`, input, value, async ({ client }) => {
       const { id } = await named(client);
       const path = `/api/v2/workspaces/${id}` as const;

@@ -1,40 +1,40 @@
 // Finds workspaces by name, for all commands that work on one.
 import { formatLabel } from "#base/links/app-label.ts";
-import { consentPath, mayGetKey } from "#base/links/external-link.ts";
+import { canGetKey, toConsentPath } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { ApiError, type Client } from "#src/client.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
-import { unknownName } from "../../unknown-name.ts";
+import { toPlainLine } from "../../text.ts";
+import { toUnknownNameError } from "../../unknown-name.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Returns the caller's workspace for `NAME`, another user's for `OWNER/NAME`. Throws VerbFailure if it does not exist. */
-export const workspaceNamed = async (client: Client, name: string): Promise<Workspace> => {
+export const getWorkspace = async (client: Client, name: string): Promise<Workspace> => {
   const [owner, own] = name.includes("/") ? name.split("/", 2) : ["me", name];
   const path = `/api/v2/users/${encodeURIComponent(owner ?? "")}/workspace/${encodeURIComponent(own ?? "")}` as const;
   return client.get(path).catch(async (error) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    throw await unknownName("workspace", name, () => ownWorkspaces(client), "slipway ls");
+    throw await toUnknownNameError("workspace", name, () => listOwnWorkspaces(client), "slipway ls");
   });
 };
 
 /** Returns the names of the caller's own workspaces. */
-export const ownWorkspaces = async (client: Client): Promise<string[]> => {
+export const listOwnWorkspaces = async (client: Client): Promise<string[]> => {
   const { workspaces } = await client.get("/api/v2/workspaces?q=owner%3Ame&limit=100");
   return workspaces.map(({ name }) => name);
 };
 
 /** Returns the named workspace, or prompts for one on a terminal. Throws UsageError before any request. */
-export const workspaceAsked = (
+export const selectWorkspace = (
   input: VerbInput,
   words: readonly string[],
 ): ((client: Client) => Promise<Workspace>) => {
-  const word = oneWord(input, words, "the workspace");
+  const word = takeOneWord(input, words, "the workspace");
   return async (client) =>
-    workspaceNamed(client, await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(client)));
+    getWorkspace(client, await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(client)));
 };
 
 /** Returns the agents of the newest build. */
@@ -48,9 +48,9 @@ export const splitName = (name: string): [workspace: string, agent: string | und
 };
 
 /** Returns the named agent, or the only one. Throws VerbFailure with a list of agents. */
-export const agentNamed = (workspace: Workspace, name: string | undefined): WorkspaceAgent => {
+export const getAgent = (workspace: Workspace, name: string | undefined): WorkspaceAgent => {
   const agents = listAgents(workspace);
-  const names = agents.map((one) => plain(one.name)).join(", ");
+  const names = agents.map((one) => toPlainLine(one.name)).join(", ");
   const [first, more] = name === undefined ? agents : agents.filter((one) => one.name === name);
   if (agents.length === 0) throw new VerbFailure(`${workspace.name} has no agent; is it running?`);
   if (!first) throw new VerbFailure(`${workspace.name} has no agent ${name}; it has ${names}`);
@@ -59,17 +59,20 @@ export const agentNamed = (workspace: Workspace, name: string | undefined): Work
 };
 
 /** Where a server serves the apps of a workspace. */
-export type Shown = { readonly server: URL /** The wildcard of their hosts; empty for none. */; readonly host: string };
+export type AppServer = {
+  readonly server: URL /** The wildcard of their hosts; empty for none. */;
+  readonly host: string;
+};
 
 /** Returns the URL of an app: on a subdomain, below the server's address, external, or the page that asks before a program gets a key. */
-export const appLink = (
+export const toAppUrl = (
   { id, owner_name, name }: Workspace,
   agent: Pick<WorkspaceAgent, "name" | "parent_id">,
   app: App,
-  { server, host }: Shown,
+  { server, host }: AppServer,
 ): string => {
-  if (mayGetKey(agent, app)) {
-    return new URL(consentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href;
+  if (canGetKey(agent, app)) {
+    return new URL(toConsentPath({ workspace_id: id, agent: agent.name, app: app.slug }), server).href;
   }
   if (app.external) return app.url;
   const label = formatLabel({ app: app.slug, agent: agent.name, workspace: name, user: owner_name });

@@ -6,10 +6,10 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { readMessages, withServer } from "../remote.ts";
-import { workspaceAsked } from "./find.ts";
+import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, {
@@ -21,7 +21,7 @@ export const run: RunVerb = async (input) => {
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= MAX_COPIES)) {
     throw usageError("workspaces fork", `--count is a number from 1 to ${MAX_COPIES}`);
   }
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("workspaces fork", input, value, async ({ client }) => {
     const workspace = await named(client);
     const made = await client.post(`/api/v2/workspaces/${workspace.id}/forks`, {
@@ -34,7 +34,7 @@ export const run: RunVerb = async (input) => {
     input.print(has.json ? JSON.stringify(fork) : describe(fork, has.start));
     const failed = fork.copies.find(({ status }) => status === "failed");
     if (fork.status === "failed" || failed) {
-      throw new VerbFailure(`${failed?.name ?? "The fork"} failed: ${plain(failed?.error ?? fork.error)}`);
+      throw new VerbFailure(`${failed?.name ?? "The fork"} failed: ${toPlainLine(failed?.error ?? fork.error)}`);
     }
     return EXIT.ok;
   });
@@ -50,10 +50,10 @@ const describe = ({ copies }: Fork, starts: boolean): string => {
   };
   return copies
     .map(({ name, status }) => {
-      if (status !== "ready") return `${plain(name)} ${words[status]}.`;
+      if (status !== "ready") return `${toPlainLine(name)} ${words[status]}.`;
       return starts
-        ? `${plain(name)} is running.`
-        : `${plain(name)} is ready. Start it with: slipway start ${plain(name)}`;
+        ? `${toPlainLine(name)} is running.`
+        : `${toPlainLine(name)} is ready. Start it with: slipway start ${toPlainLine(name)}`;
     })
     .join("\n");
 };

@@ -2,17 +2,17 @@
 // search.
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readArguments } from "../../arguments.ts";
-import { asTable } from "../../options.ts";
-import { plain, relative } from "../../text.ts";
+import { formatTable } from "../../options.ts";
+import { formatRelative, toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
-import { allWorkspaces } from "../pages.ts";
+import { loadAllWorkspaces } from "../pages.ts";
 import { withServer } from "../remote.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["all"] });
   const q = [...(has.all ? [] : ["owner:me"]), ...words].join(" ");
   return withServer("workspaces list", input, value, async ({ client }) => {
-    const found = await allWorkspaces(client, q);
+    const found = await loadAllWorkspaces(client, q);
     if (has.json) input.print(JSON.stringify(found));
     else if (found.length === 0) input.print("No workspaces. Create one with `slipway workspaces create NAME`.");
     else input.print(table(found, has.all, input.clock.now()));
@@ -21,13 +21,13 @@ export const run: RunVerb = async (input) => {
 };
 
 const table = (workspaces: readonly Workspace[], owners: boolean, now: number): string =>
-  asTable(
+  formatTable(
     ["WORKSPACE", "TEMPLATE", "STATUS", "LAST USED"],
     workspaces.map((one) => [
-      owners ? `${plain(one.owner_name)}/${one.name}` : one.name,
-      `${plain(one.template_name)}${one.outdated ? " (outdated)" : ""}`,
+      owners ? `${toPlainLine(one.owner_name)}/${one.name}` : one.name,
+      `${toPlainLine(one.template_name)}${one.outdated ? " (outdated)" : ""}`,
       formatStatus(one),
-      relative(one.last_used_at, now),
+      formatRelative(one.last_used_at, now),
     ]),
   );
 

@@ -3,28 +3,29 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Progress } from "../../progress.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 import { type Remote, readMessages } from "../remote.ts";
 import { listAgents } from "./find.ts";
 
-type Watched = { type: string; data: Workspace };
+type WatchMessage = { type: string; data: Workspace };
 
 /** The build, and the reason why the workspace is not usable: empty if all of its agents are ready. */
-export type Opened = { build: Build; words: string };
+export type BuildOutcome = { build: Build; words: string };
 
 /**
  * True for someone at a shell. Programs that keep their session in a separate folder, such as editor plug-ins, follow the agents themselves
  * and open a workspace even if its start scripts failed: for them, a start ends with its build.
  */
-export const mustBeReady = ({ configFolder }: Pick<VerbInput, "configFolder">): boolean => configFolder === undefined;
+export const shouldWaitForReady = ({ configFolder }: Pick<VerbInput, "configFolder">): boolean =>
+  configFolder === undefined;
 
 /** Waits until each agent is ready or has failed. Ctrl-C stops waiting. */
 export const openAgents = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   { id, name }: Pick<Workspace, "id" | "name">,
-): Promise<Opened> => {
+): Promise<BuildOutcome> => {
   using progress = new Progress(input);
   let waiting = "";
   onInterrupt(() => {
@@ -32,7 +33,7 @@ export const openAgents = async (
     input.printError(`No longer waiting: ${name} was started; ${waiting}.\n`);
   });
   let latest: Build | undefined;
-  for await (const { type, data } of readMessages<Watched>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
+  for await (const { type, data } of readMessages<WatchMessage>(client, `/api/v2/workspaces/${id}/watch-ws`)) {
     if (type !== "data") continue;
     latest = data.latest_build;
     if (latest.status !== "running") return { build: latest, words: `it is now ${latest.status}` };
@@ -41,9 +42,9 @@ export const openAgents = async (
     if (!open) return { build: latest, words: agents.map((agent) => formatFailure(agent, name)).find(Boolean) ?? "" };
     waiting =
       open.status === "connected"
-        ? `startup scripts of its agent ${plain(open.name)} are still running`
-        : `its agent ${plain(open.name)} is still connecting`;
-    progress.status(`${name} was started; ${waiting}`);
+        ? `startup scripts of its agent ${toPlainLine(open.name)} are still running`
+        : `its agent ${toPlainLine(open.name)} is still connecting`;
+    progress.setStatus(`${name} was started; ${waiting}`);
   }
   return { build: latest ?? (await client.get(`/api/v2/workspaces/${id}`)).latest_build, words: "it was deleted" };
 };
@@ -62,7 +63,7 @@ const toReadiness = ({
 
 const formatFailure = (agent: WorkspaceAgent, workspace: string): string => {
   if (toReadiness(agent) !== "failed") return "";
-  const who = `its agent ${plain(agent.name)}`;
+  const who = `its agent ${toPlainLine(agent.name)}`;
   const logs = `\`slipway logs ${workspace}\` shows its output.`;
   if (agent.status === "timeout") {
     return `${who} did not connect within ${agent.connection_timeout_seconds} s. ${logs} ${agent.troubleshooting_url}`.trim();

@@ -1,16 +1,16 @@
 // `slipway workspaces rename WORKSPACE NAME`: renames a workspace, if the server allows it.
-import { noWords, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { readArguments, requireNoWords } from "../../arguments.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { workspaceAsked } from "./find.ts";
+import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv);
   const [first, second, ...more] = words;
-  noWords(more);
-  const named = workspaceAsked(input, first === undefined ? [] : [first]);
-  const word = oneWord(input, second === undefined ? [] : [second], "the new name");
+  requireNoWords(more);
+  const named = selectWorkspace(input, first === undefined ? [] : [first]);
+  const word = takeOneWord(input, second === undefined ? [] : [second], "the new name");
   return withServer("workspaces rename", input, value, async ({ client }) => {
     const before = await named(client);
     const name = await promptIfMissing(input, word, `New name of ${before.name}`);

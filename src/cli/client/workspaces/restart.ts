@@ -3,28 +3,28 @@
 import type { Build, RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { askForRestart, awaitBuild, type Flags, finishBuild, readStart } from "./build.ts";
+import { type Flags, finishBuild, readStart, requestRestart, waitForBuild } from "./build.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, bodyFor } = readStart(input);
   return withServer("workspaces restart", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    return restart(input, remote, workspace, bodyFor(workspace), has);
+    return restartWorkspace(input, remote, workspace, bodyFor(workspace), has);
   });
 };
 
 /** Restarts a workspace, or starts a stopped one, and waits unless the flags say otherwise. Returns the exit code. */
-export const restart = async (
+export const restartWorkspace = async (
   input: VerbInput,
   remote: Remote,
   workspace: Workspace,
   body: RestartWorkspace,
   has: Flags,
 ): Promise<number> => {
-  const first = await askForRestart(remote.client, workspace, body);
+  const first = await requestRestart(remote.client, workspace, body);
   if (first.transition === "start") return finishBuild(input, remote, workspace, first, has);
   return finishRestart(input, remote, workspace, first, has);
 };
@@ -43,9 +43,9 @@ export const finishRestart = async (
       input.print(`${workspace.name} is restarting. \`slipway workspaces show ${workspace.name}\` shows its progress.`);
     return EXIT.ok;
   }
-  const { job } = await awaitBuild(input, remote, workspace.name, first);
+  const { job } = await waitForBuild(input, remote, workspace.name, first);
   if (job.status !== "succeeded") {
-    throw new VerbFailure(`stopping ${workspace.name} failed${job.error ? `: ${plain(job.error)}` : ""}`);
+    throw new VerbFailure(`stopping ${workspace.name} failed${job.error ? `: ${toPlainLine(job.error)}` : ""}`);
   }
   // The server starts this build at the moment when the workspace has stopped.
   const restarted = await remote.client.get(`/api/v2/workspaces/${workspace.id}`);

@@ -2,7 +2,7 @@
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { VerbFailure } from "../../failure.ts";
-import { plain } from "../../text.ts";
+import { toPlainLine } from "../../text.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { finishBuild } from "./build.ts";
@@ -20,13 +20,13 @@ export const run: RunVerb = async (input) => {
     );
     if (!found) {
       throw new VerbFailure(
-        `No workspace ${plain(wanted)} is in the trash. \`slipway trash list\` lists deleted workspaces.`,
+        `No workspace ${toPlainLine(wanted)} is in the trash. \`slipway trash list\` lists deleted workspaces.`,
       );
     }
     const body = value.as === undefined ? {} : { name: value.as };
     const build = await client.post(`/api/v2/workspaces/${found.id}/restore`, body);
     const workspace = await client.get(`/api/v2/workspaces/${found.id}`);
-    const done = `is restored. Start it with: slipway start ${plain(workspace.name)}`;
+    const done = `is restored. Start it with: slipway start ${toPlainLine(workspace.name)}`;
     // The build is a stop: a restored workspace is stopped.
     return finishBuild(input, remote, workspace, build, Object.assign({ words: { doing: "restoring", done } }, has));
   });

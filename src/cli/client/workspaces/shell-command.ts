@@ -25,7 +25,7 @@ export const BATCH_BYTES = 24 * LINE_BYTES;
 /** The batch that ends the input. */
 export const INPUT_END = "0\n";
 
-/** Encodes a batch for the loop of `pipeCommand`: the number of lines, then the lines. */
+/** Encodes a batch for the loop of `toPipeCommand`: the number of lines, then the lines. */
 export const encodeBatch = (bytes: Uint8Array): string => {
   const lines: string[] = [];
   for (let at = 0; at < bytes.byteLength; at += LINE_BYTES) {
@@ -35,17 +35,17 @@ export const encodeBatch = (bytes: Uint8Array): string => {
 };
 
 /** Quotes `text` as one word of any shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoteWord = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-const shown = (mark: string): string => mark.replaceAll(MARK, "\\036");
+const escapeMark = (mark: string): string => mark.replaceAll(MARK, "\\036");
 
 /** The user's shell, as the daemon has determined it. */
 const SHELL = `"\${SHELL:-/bin/sh}"`;
 
 /** Returns the command for an interactive terminal; undefined stands for the login shell. */
-export const terminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
-  const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoted(command)}`;
-  return `exec /bin/sh -c ${quoted(`${what}; printf '${shown(exit)}%d${shown(end)}' $?`)}`;
+export const toTerminalCommand = (command: string | undefined, { exit, end }: Marks): string => {
+  const what = command === undefined ? `${SHELL} -l` : `${SHELL} -c ${quoteWord(command)}`;
+  return `exec /bin/sh -c ${quoteWord(`${what}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $?`)}`;
 };
 
 /**
@@ -53,17 +53,17 @@ export const terminalCommand = (command: string | undefined, { exit, end }: Mark
  * for backpressure. A terminal delivers one line at a time, so `head` reads no more than its own. Without a command, the shell reads
  * commands from the input.
  */
-export const pipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
-  const what = command === undefined ? SHELL : `${SHELL} -c ${quoted(command)}`;
+export const toPipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
+  const what = command === undefined ? SHELL : `${SHELL} -c ${quoteWord(command)}`;
   // A command that ends before its input leaves the loop in the middle of a batch, which is harmless.
   const lines = [
     "stty -echo -opost",
     "exec 3>&1",
-    `printf '${shown(ready)}'`,
-    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${shown(taken)}' >&3; done; } 2>/dev/null |`,
-    `{ ${what}; printf '${shown(exit)}%d${shown(end)}' $? >&3; }`,
+    `printf '${escapeMark(ready)}'`,
+    `{ while read -r n && [ "$n" -gt 0 ]; do head -n "$n" | base64 -d; printf '${escapeMark(taken)}' >&3; done; } 2>/dev/null |`,
+    `{ ${what}; printf '${escapeMark(exit)}%d${escapeMark(end)}' $? >&3; }`,
   ];
-  return `exec /bin/sh -c ${quoted(lines.join("\n"))}`;
+  return `exec /bin/sh -c ${quoteWord(lines.join("\n"))}`;
 };
 
 export type Read = { output: Uint8Array; isReady: boolean; taken: number; exit: number | undefined };

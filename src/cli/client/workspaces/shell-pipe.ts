@@ -6,29 +6,29 @@ import { VerbFailure } from "../../failure.ts";
 import { getStreams, type Streams } from "../../streams.ts";
 import type { VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, pipeCommand } from "./shell-command.ts";
-import { describeClose, terminalPath } from "./shell-socket.ts";
-import type { Place } from "./shell-target.ts";
+import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, toPipeCommand } from "./shell-command.ts";
+import { describeClose, toTerminalPath } from "./shell-socket.ts";
+import type { TerminalTarget } from "./shell-target.ts";
 
 /** Maximum number of unacknowledged batches. */
-const WINDOW = 4;
-const FAREWELL_MS = 1_000;
-const INTERRUPT = "\u0003";
+const MAX_UNACKNOWLEDGED = 4;
+const CLOSE_TIMEOUT_MS = 1_000;
+const CTRL_C = "\u0003";
 
 /** Returns the command's exit code. Throws VerbFailure if it is unknown. */
-export const pipeThrough = async (
+export const runPiped = async (
   input: VerbInput,
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
-  place: Place,
+  place: TerminalTarget,
 ): Promise<number> => {
   const streams = getStreams(input);
   const marks = parseMarks(place.id);
   const reader = new MarkReader(marks);
   // Wide, so that programs do not wrap lines.
-  const query = { ...place.query, width: "500", height: "50", command: pipeCommand(place.command, marks) };
-  using socket = await openSocket(client, terminalPath(place, query));
+  const query = { ...place.query, width: "500", height: "50", command: toPipeCommand(place.command, marks) };
+  using socket = await openSocket(client, toTerminalPath(place, query));
   onInterrupt(async () => {
-    type(socket, INTERRUPT);
+    type(socket, CTRL_C);
     socket.close();
     await socket.closed;
   });
@@ -38,11 +38,11 @@ export const pipeThrough = async (
     const { output, isReady, taken, exit } = reader.read(message);
     await streams.write(output);
     if (isReady) feed.begin();
-    feed.taken(taken);
+    feed.acknowledge(taken);
     if (exit === undefined) continue;
     feed.end();
     // The terminal closes automatically unless the command left processes running.
-    await Promise.race([socket.closed, pause(input.clock, FAREWELL_MS)]);
+    await Promise.race([socket.closed, pause(input.clock, CLOSE_TIMEOUT_MS)]);
     return exit;
   }
   await streams.write(reader.rest());
@@ -66,12 +66,12 @@ class Feed {
 
   begin(): void {
     // Keystrokes are not forwarded to a command whose output goes elsewhere.
-    const passing = this.#streams.inputIsTerminal ? Promise.resolve() : this.#pass();
+    const passing = this.#streams.inputIsTerminal ? Promise.resolve() : this.#forward();
     const end = (): void => this.#send(INPUT_END);
     passing.then(end, end);
   }
 
-  taken(batches: number): void {
+  acknowledge(batches: number): void {
     this.#waiting -= batches;
     this.#wake?.();
   }
@@ -82,10 +82,10 @@ class Feed {
     this.#wake?.();
   }
 
-  async #pass(): Promise<void> {
+  async #forward(): Promise<void> {
     for await (const chunk of this.#streams.input()) {
       for (let at = 0; at < chunk.byteLength; at += BATCH_BYTES) {
-        while (this.#waiting >= WINDOW && !this.#isOver) await this.#room();
+        while (this.#waiting >= MAX_UNACKNOWLEDGED && !this.#isOver) await this.#waitForRoom();
         if (this.#isOver) return;
         this.#waiting += 1;
         this.#send(encodeBatch(chunk.subarray(at, at + BATCH_BYTES)));
@@ -97,7 +97,7 @@ class Feed {
     if (!this.#isOver) type(this.#socket, data);
   }
 
-  #room(): Promise<void> {
+  #waitForRoom(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

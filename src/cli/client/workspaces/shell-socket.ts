@@ -1,12 +1,15 @@
 // The WebSocket of a terminal, used by both kinds of shell.
-import { plain } from "../../text.ts";
-import type { Place } from "./shell-target.ts";
+import { toPlainLine } from "../../text.ts";
+import type { TerminalTarget } from "./shell-target.ts";
 
-export const terminalPath = ({ agent_id }: Place, query: Readonly<Record<string, string>>): string =>
+export const toTerminalPath = ({ agent_id }: TerminalTarget, query: Readonly<Record<string, string>>): string =>
   `/api/v2/workspaceagents/${agent_id}/pty?${new URLSearchParams(query)}`;
 
 /** Explains why a terminal closed before it ended. */
-export const describeClose = ({ code, reason }: { code: number; reason: string }, { workspace }: Place): string => {
-  const why = reason ? plain(reason) : `the connection was lost (${code})`;
+export const describeClose = (
+  { code, reason }: { code: number; reason: string },
+  { workspace }: TerminalTarget,
+): string => {
+  const why = reason ? toPlainLine(reason) : `the connection was lost (${code})`;
   return `the terminal in ${workspace.name} has closed: ${why}`;
 };

@@ -2,7 +2,7 @@
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 
 /** A terminal, for both kinds of shell. */
-export type Place = {
+export type TerminalTarget = {
   workspace: Workspace;
   agent_id: string;
   /** ID of the terminal; the same ID attaches to the running one. */

@@ -6,39 +6,39 @@ import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import { EXIT, type VerbInput } from "../../verb.ts";
 import { openSocket, type Remote } from "../remote.ts";
-import { MarkReader, parseMarks, terminalCommand } from "./shell-command.ts";
+import { MarkReader, parseMarks, toTerminalCommand } from "./shell-command.ts";
 import { EscapeKeys } from "./shell-keys.ts";
-import { describeClose, terminalPath } from "./shell-socket.ts";
-import type { Place } from "./shell-target.ts";
+import { describeClose, toTerminalPath } from "./shell-socket.ts";
+import type { TerminalTarget } from "./shell-target.ts";
 
 /** The server keeps a detached terminal for five minutes. */
-const KEPT_MS = 5 * 60_000;
-const AGAIN_MS = 1_000;
-const NORMAL = 1000;
+const REATTACH_TIMEOUT_MS = 5 * 60_000;
+const RETRY_INTERVAL_MS = 1_000;
+const NORMAL_CLOSE = 1000;
 /** Resets the terminal before its screen is redrawn. */
-const RESET = "\u001bc";
+const RESET_SEQUENCE = "\u001bc";
 
 type End = { exit: number } | { left: true } | { closed: { code: number; reason: string } };
 
 /** Returns the exit code, or 0 if the user has left it running. */
-export const runTerminal = async (input: VerbInput, remote: Remote, place: Place): Promise<number> => {
+export const runTerminal = async (input: VerbInput, remote: Remote, place: TerminalTarget): Promise<number> => {
   const streams = getStreams(input);
   const { printError, clock } = input;
-  const desk = new Desk(input, place);
+  const desk = new TerminalSession(input, place);
   let end: End;
   {
     using raw = streams.raw();
     using _resize = streams.onResize(() => desk.resize());
     remote.onInterrupt(() => raw[Symbol.dispose]());
-    void desk.type();
-    end = await desk.sit(await openSocket(remote.client, desk.path));
+    void desk.forwardKeys();
+    end = await desk.attach(await openSocket(remote.client, desk.path));
     let lost = clock.monotonic();
-    while ("closed" in end && canReconnect(end.closed) && clock.monotonic() - lost < KEPT_MS) {
+    while ("closed" in end && canReconnect(end.closed) && clock.monotonic() - lost < REATTACH_TIMEOUT_MS) {
       printError("\r\nConnection lost. Reconnecting… Type ~. to quit.\r\n");
-      const socket = await desk.again(remote, lost + KEPT_MS);
+      const socket = await desk.reattach(remote, lost + REATTACH_TIMEOUT_MS);
       if (!socket) break;
-      await streams.write(RESET);
-      end = await desk.sit(socket);
+      await streams.write(RESET_SEQUENCE);
+      end = await desk.attach(socket);
       lost = clock.monotonic();
     }
   }
@@ -49,39 +49,39 @@ export const runTerminal = async (input: VerbInput, remote: Remote, place: Place
     printError(`\nLeft running for five minutes: \`slipway workspaces shell ${workspace.name} --reconnect ${id}\`\n`);
     return EXIT.ok;
   }
-  if (end.closed.code === NORMAL) return EXIT.ok;
+  if (end.closed.code === NORMAL_CLOSE) return EXIT.ok;
   throw new VerbFailure(describeClose(end.closed, place));
 };
 
 /** 1008 means that access was revoked. Other close codes may be temporary. */
-const canReconnect = ({ code }: { code: number }): boolean => code !== NORMAL && code !== 1008 && code !== 1009;
+const canReconnect = ({ code }: { code: number }): boolean => code !== NORMAL_CLOSE && code !== 1008 && code !== 1009;
 
 /** The local side: one connection at a time, while keys are read continuously. */
-class Desk {
+class TerminalSession {
   readonly #input: VerbInput;
-  readonly #place: Place;
+  readonly #target: TerminalTarget;
   readonly #keys = new EscapeKeys();
-  readonly #left = Promise.withResolvers<End>();
+  readonly #disconnected = Promise.withResolvers<End>();
   #typing: AsyncIterator<Uint8Array> | undefined;
   #socket: ClientSocket | undefined;
   #isOver = false;
 
-  constructor(input: VerbInput, place: Place) {
+  constructor(input: VerbInput, place: TerminalTarget) {
     this.#input = input;
-    this.#place = place;
+    this.#target = place;
   }
 
   get path(): string {
-    const { query, id, command, container } = this.#place;
-    const { height, width } = this.#size();
+    const { query, id, command, container } = this.#target;
+    const { height, width } = this.#getSize();
     // In a container, the daemon determines the login shell.
     const bare = container !== undefined && command === undefined;
-    const run = bare ? "" : terminalCommand(command, parseMarks(id));
-    return terminalPath(this.#place, { ...query, command: run, height: String(height), width: String(width) });
+    const run = bare ? "" : toTerminalCommand(command, parseMarks(id));
+    return toTerminalPath(this.#target, { ...query, command: run, height: String(height), width: String(width) });
   }
 
   /** Forwards keys until the user disconnects or the terminal no longer exists. */
-  async type(): Promise<void> {
+  async forwardKeys(): Promise<void> {
     const decoder = new TextDecoder();
     this.#typing = getStreams(this.#input).input()[Symbol.asyncIterator]();
     for (;;) {
@@ -91,29 +91,29 @@ class Desk {
       if (data !== "") this.#socket?.send(JSON.stringify({ data }));
       if (leave) break;
     }
-    this.#left.resolve({ left: true });
+    this.#disconnected.resolve({ left: true });
   }
 
   resize(): void {
-    this.#socket?.send(JSON.stringify(this.#size()));
+    this.#socket?.send(JSON.stringify(this.#getSize()));
   }
 
   /** Shows a terminal until it ends, its connection is lost, or the user disconnects. */
-  async sit(socket: ClientSocket): Promise<End> {
+  async attach(socket: ClientSocket): Promise<End> {
     this.#socket = socket;
     // The window may have been resized while disconnected.
     this.resize();
-    const end = await Promise.race([this.#show(socket), this.#left.promise]);
+    const end = await Promise.race([this.#show(socket), this.#disconnected.promise]);
     this.#socket = undefined;
     socket.close();
     return end;
   }
 
   /** Attaches to the same terminal again; undefined if the user disconnects or the deadline has passed. Throws permanent errors. */
-  async again({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
+  async reattach({ client }: Remote, until: number): Promise<ClientSocket | undefined> {
     const { clock } = this.#input;
     while (clock.monotonic() < until) {
-      const left = await Promise.race([pause(clock, AGAIN_MS), this.#left.promise]);
+      const left = await Promise.race([pause(clock, RETRY_INTERVAL_MS), this.#disconnected.promise]);
       if (left) return undefined;
       try {
         return await openSocket(client, this.path);
@@ -131,7 +131,7 @@ class Desk {
 
   async #show(socket: ClientSocket): Promise<End> {
     const streams = getStreams(this.#input);
-    const reader = new MarkReader(parseMarks(this.#place.id));
+    const reader = new MarkReader(parseMarks(this.#target.id));
     for await (const message of socket) {
       if (typeof message === "string") continue;
       const { output, exit } = reader.read(message);
@@ -142,7 +142,7 @@ class Desk {
     return { closed: await socket.closed };
   }
 
-  #size(): { height: number; width: number } {
+  #getSize(): { height: number; width: number } {
     return getStreams(this.#input).size() ?? { height: 24, width: 80 };
   }
 }

@@ -4,36 +4,36 @@
 import { uuid } from "#base/ids.ts";
 import { usageError } from "#base/usage-error.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
-import { oneWord, promptIfMissing } from "../../asked.ts";
+import { promptIfMissing, takeOneWord } from "../../asked.ts";
 import { VerbFailure } from "../../failure.ts";
 import { getStreams } from "../../streams.ts";
 import type { RunVerb, VerbInput } from "../../verb.ts";
 import { type Remote, withServer } from "../remote.ts";
-import { startedAgent } from "./agent.ts";
-import { ownWorkspaces } from "./find.ts";
-import { pipeThrough } from "./shell-pipe.ts";
-import type { Place } from "./shell-target.ts";
+import { connectAgent } from "./agent.ts";
+import { listOwnWorkspaces } from "./find.ts";
+import { runPiped } from "./shell-pipe.ts";
+import type { TerminalTarget } from "./shell-target.ts";
 import { runTerminal } from "./shell-terminal.ts";
 
 const SHAPE = { values: ["reconnect", "container", "container-user"] } as const;
-type Given = Arguments<(typeof SHAPE.values)[number]>;
+type ShellArguments = Arguments<(typeof SHAPE.values)[number]>;
 
 export const run: RunVerb = async (input) => {
   const given = readArguments(input.argv, SHAPE);
-  const word = oneWord(input, given.words, "the workspace");
+  const word = takeOneWord(input, given.words, "the workspace");
   const id = given.value.reconnect ?? uuid();
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
     throw usageError("--reconnect", "expected a terminal's ID");
   if (given.behind?.length === 0) throw usageError("--", "expected a command after it");
   const { inputIsTerminal, outputIsTerminal } = getStreams(input);
   return withServer("workspaces shell", input, given.value, async (remote) => {
-    const name = await promptIfMissing(input, word, "Workspace", () => ownWorkspaces(remote.client));
+    const name = await promptIfMissing(input, word, "Workspace", () => listOwnWorkspaces(remote.client));
     const place = await openPlace(input, remote, name, id.toLowerCase(), given);
     const isPiped = !inputIsTerminal || !outputIsTerminal;
     if (isPiped && given.value.reconnect !== undefined) {
       throw new VerbFailure("--reconnect needs a terminal: earlier output would be printed again");
     }
-    return isPiped ? pipeThrough(input, remote, place) : runTerminal(input, remote, place);
+    return isPiped ? runPiped(input, remote, place) : runTerminal(input, remote, place);
   });
 };
 
@@ -43,9 +43,9 @@ const openPlace = async (
   remote: Remote,
   name: string,
   id: string,
-  { value, behind }: Given,
-): Promise<Place> => {
-  const { workspace, agent_id } = await startedAgent(input, remote, name);
+  { value, behind }: ShellArguments,
+): Promise<TerminalTarget> => {
+  const { workspace, agent_id } = await connectAgent(input, remote, name);
   const { container, "container-user": container_user } = value;
   return {
     workspace,

@@ -2,20 +2,20 @@
 import { VerbFailure } from "../../failure.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { askForBuild, finishBuild, readStart } from "./build.ts";
-import { mustBeReady, openAgents } from "./ready.ts";
+import { finishBuild, readStart, requestBuild } from "./build.ts";
+import { openAgents, shouldWaitForReady } from "./ready.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, bodyFor } = readStart(input);
   return withServer("workspaces start", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    const build = await askForBuild(remote.client, workspace, {
+    const build = await requestBuild(remote.client, workspace, {
       transition: "start",
       ...bodyFor(workspace),
     });
     if (build) return finishBuild(input, remote, workspace, build, has);
     const already = has["no-wait"] ? "was already started" : "is already running";
-    if (!has["no-wait"] && mustBeReady(input)) {
+    if (!has["no-wait"] && shouldWaitForReady(input)) {
       const { words } = await openAgents(input, remote, workspace);
       if (words !== "") throw new VerbFailure(`${workspace.name} was already started, but ${words}`);
     }

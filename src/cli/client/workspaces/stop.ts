@@ -2,15 +2,15 @@
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
-import { askForBuild, finishBuild } from "./build.ts";
-import { workspaceAsked } from "./find.ts";
+import { finishBuild, requestBuild } from "./build.ts";
+import { selectWorkspace } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { switches: ["no-wait"] });
-  const named = workspaceAsked(input, words);
+  const named = selectWorkspace(input, words);
   return withServer("workspaces stop", input, value, async (remote) => {
     const workspace = await named(remote.client);
-    const build = await askForBuild(remote.client, workspace, { transition: "stop" });
+    const build = await requestBuild(remote.client, workspace, { transition: "stop" });
     if (build) return finishBuild(input, remote, workspace, build, has);
     input.print(has.json ? JSON.stringify(workspace) : `${workspace.name} is already stopped.`);
     return EXIT.ok;

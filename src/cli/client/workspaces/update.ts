@@ -2,7 +2,7 @@
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { readStart } from "./build.ts";
-import { restart } from "./restart.ts";
+import { restartWorkspace } from "./restart.ts";
 
 export const run: RunVerb = async (input) => {
   const { named, value, has, valuesFor } = readStart(input);
@@ -14,6 +14,12 @@ export const run: RunVerb = async (input) => {
       input.print(has.json ? JSON.stringify(workspace) : `${name} already uses the active version of its template.`);
       return EXIT.ok;
     }
-    return restart(input, remote, workspace, { ...body, template_version_id: template_active_version_id }, has);
+    return restartWorkspace(
+      input,
+      remote,
+      workspace,
+      { ...body, template_version_id: template_active_version_id },
+      has,
+    );
   });
 };

@@ -23,7 +23,7 @@ import { readSystem } from "#src/provisioners/docker/program.ts";
 import { UpgradeError } from "./error.ts";
 
 /** How to upgrade a file that a package manager owns, by the content of `installed-by` next to it. */
-const MANAGERS: Readonly<Record<string, string>> = {
+const PACKAGE_MANAGERS: Readonly<Record<string, string>> = {
   deb: "apt install ./slipway_VERSION_ARCH.deb",
   rpm: "dnf upgrade ./slipway-VERSION.rpm",
   npm: "npm install --global slipway@latest",
@@ -41,7 +41,9 @@ export class ProgramFile {
     const mark = join(dirname(this.path), "installed-by");
     const manager = existsSync(mark) ? readFileSync(mark, "utf8").trim() : undefined;
     if (manager !== undefined) {
-      throw new UpgradeError(`${this.path} belongs to a package; upgrade it with: ${MANAGERS[manager] ?? manager}`);
+      throw new UpgradeError(
+        `${this.path} belongs to a package; upgrade it with: ${PACKAGE_MANAGERS[manager] ?? manager}`,
+      );
     }
     try {
       accessSync(dirname(this.path), constants.W_OK);
@@ -112,7 +114,7 @@ export class ProgramFile {
   }
 
   /** Restores the previous program and keeps its copy. */
-  putBack(): void {
+  restorePrevious(): void {
     if (!existsSync(this.former)) throw new UpgradeError(`there is no previous program ${this.former}`);
     copyFileSync(this.former, this.next);
     flush(this.next);
@@ -121,7 +123,7 @@ export class ProgramFile {
   }
 
   /** Removes files that an interrupted upgrade has left. */
-  clean(): void {
+  removeLeftovers(): void {
     for (const path of [this.next, `${this.next}.gz`]) rmSync(path, { force: true });
   }
 }

@@ -13,7 +13,7 @@ const PROPERTIES = [
   "EnvironmentFiles",
 ] as const;
 /** Relevant variables of the running server. It has erased secrets from its visible environment, so the full set may be invalid. */
-const READ: ReadonlySet<string> = new Set(
+const RELEVANT_VARIABLES: ReadonlySet<string> = new Set(
   [
     ...["config", "data_dir", "address", "allowed_hosts", "tls_cert_file", "tls_key_file", "database_url"],
     ...["database_url_file", "backup_dir", "backup_rate_mb", "release_url", "release_key"],
@@ -44,7 +44,7 @@ export const findService = async (unit: string, program: string): Promise<Servic
 };
 
 /** Runs a systemctl action. Throws UpgradeError if systemd refuses. */
-export const controlService = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
+export const runSystemctl = async (unit: string, what: "restart" | "start" | "stop"): Promise<void> => {
   const child = Bun.spawn(["systemctl", what, unit], { stdio: ["ignore", "ignore", "pipe"] });
   const said = (await child.stderr.text()).trim();
   if ((await child.exited) !== 0) throw new UpgradeError(`systemctl ${what} ${unit}: ${said}`);
@@ -75,8 +75,9 @@ const readState = async (unit: string): Promise<State | undefined> => {
 
 const readProcessSettings = (pid: number): Service["settings"] => {
   try {
-    const parts = (name: string): string[] => readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0").filter(Boolean);
-    return { argv: readArguments(parts("cmdline")), env: readVariables(parts("environ")) };
+    const readProcFile = (name: string): string[] =>
+      readFileSync(`/proc/${pid}/${name}`, "utf8").split("\0").filter(Boolean);
+    return { argv: readArguments(readProcFile("cmdline")), env: readVariables(readProcFile("environ")) };
   } catch {
     return undefined;
   }
@@ -100,7 +101,7 @@ const readVariables = (entries: readonly string[]): Record<string, string> =>
     entries.flatMap((entry) => {
       const at = entry.indexOf("=");
       const name = entry.slice(0, at).trim();
-      return READ.has(name)
+      return RELEVANT_VARIABLES.has(name)
         ? [
             [
               name,

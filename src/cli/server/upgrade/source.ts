@@ -4,9 +4,9 @@ import { basename } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { digestOf, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
+import { digestFile, type PublicKey, parsePublicKey, SignatureError, verifyDigest } from "#base/minisign.ts";
 import { describeNetworkError } from "#base/network/failure-words.ts";
-import { RELEASE_FILE, type Release, readRelease, readSignedAs, releasedName } from "#base/release.ts";
+import { parseTrustedComment, RELEASE_FILE, type Release, readRelease, toReleaseFileName } from "#base/release.ts";
 import { RELEASE_KEY } from "#base/version.ts";
 import { UpgradeError } from "./error.ts";
 
@@ -24,7 +24,7 @@ export type Offer = {
 };
 
 /** Returns the trusted keys. Throws UpgradeError if none exist. */
-export const trustedKeys = (configured: string | undefined): PublicKey[] => {
+export const parseTrustedKeys = (configured: string | undefined): PublicKey[] => {
   const words = `${RELEASE_KEY} ${configured ?? ""}`.split(/\s+/).filter(Boolean);
   if (words.length === 0) {
     throw new UpgradeError("this program trusts no release key; set release_key to the public key of releases");
@@ -33,50 +33,60 @@ export const trustedKeys = (configured: string | undefined): PublicKey[] => {
 };
 
 /** Returns the program in a file. Throws UpgradeError for a wrong signature or a program of another system. */
-export const offerOfFile = async (file: string, system: string, keys: readonly PublicKey[]): Promise<Offer> => {
+export const loadOfferFromFile = async (file: string, system: string, keys: readonly PublicKey[]): Promise<Offer> => {
   if (!existsSync(file)) throw new UpgradeError(`there is no file ${file}`);
   if (!existsSync(`${file}.minisig`)) throw new UpgradeError(`there is no signature ${file}.minisig`);
-  const { version, name } = signed(await digestOf(file), readFileSync(`${file}.minisig`, "utf8"), keys, basename(file));
-  if (name !== releasedName(system)) {
+  const { version, name } = verifySignature(
+    await digestFile(file),
+    readFileSync(`${file}.minisig`, "utf8"),
+    keys,
+    basename(file),
+  );
+  if (name !== toReleaseFileName(system)) {
     throw new UpgradeError(
-      `${basename(file)} is ${name} of Slipway ${version}; this machine needs ${releasedName(system)}`,
+      `${basename(file)} is ${name} of Slipway ${version}; this machine needs ${toReleaseFileName(system)}`,
     );
   }
-  return { version, from: file, unpack: (to) => gunzip(file, to) };
+  return { version, from: file, unpack: (to) => decompressFile(file, to) };
 };
 
 /** Returns the newest release at the address. Throws UpgradeError if it cannot be fetched, or its signature is wrong. */
-export const offerOfAddress = async (
+export const loadOfferFromAddress = async (
   address: URL,
   system: string,
   keys: readonly PublicKey[],
   signal: AbortSignal,
 ): Promise<Offer> => {
-  const at = (name: string): URL => new URL(name, `${address.href.replace(/\/+$/, "")}/`);
-  const text = async (name: string): Promise<string> => fetchText(at(name), signal);
+  const toUrl = (name: string): URL => new URL(name, `${address.href.replace(/\/+$/, "")}/`);
+  const text = async (name: string): Promise<string> => fetchText(toUrl(name), signal);
   const list = await text(RELEASE_FILE);
   const digest = new Bun.CryptoHasher("blake2b512").update(list).digest();
-  const { version, name: listName } = signed(digest, await text(`${RELEASE_FILE}.minisig`), keys, RELEASE_FILE);
-  if (listName !== RELEASE_FILE) throw new UpgradeError(`${at(RELEASE_FILE)} is a different file of the release`);
+  const { version, name: listName } = verifySignature(
+    digest,
+    await text(`${RELEASE_FILE}.minisig`),
+    keys,
+    RELEASE_FILE,
+  );
+  if (listName !== RELEASE_FILE) throw new UpgradeError(`${toUrl(RELEASE_FILE)} is a different file of the release`);
   const release = readRelease(list);
-  if (!release) throw new UpgradeError(`${at(RELEASE_FILE)} is not a valid Slipway release list`);
-  const name = releasedName(system);
+  if (!release) throw new UpgradeError(`${toUrl(RELEASE_FILE)} is not a valid Slipway release list`);
+  const name = toReleaseFileName(system);
   const file = release.files.find((one) => one.name === name);
   if (release.version !== version || !file) {
     throw new UpgradeError(`Slipway ${version} at ${address} has no program for ${system}`);
   }
   return {
     version,
-    from: at(name).href,
+    from: toUrl(name).href,
     async unpack(to) {
       const packed = `${to}.gz`;
       try {
-        await download(at(name), packed, file, signal);
-        const made = signed(await digestOf(packed), await text(`${name}.minisig`), keys, name);
+        await download(toUrl(name), packed, file, signal);
+        const made = verifySignature(await digestFile(packed), await text(`${name}.minisig`), keys, name);
         if (made.version !== version || made.name !== name) {
-          throw new UpgradeError(`${at(name)} is ${made.name} of Slipway ${made.version}`);
+          throw new UpgradeError(`${toUrl(name)} is ${made.name} of Slipway ${made.version}`);
         }
-        await gunzip(packed, to);
+        await decompressFile(packed, to);
       } finally {
         rmSync(packed, { force: true });
       }
@@ -84,9 +94,9 @@ export const offerOfAddress = async (
   };
 };
 
-const signed = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
+const verifySignature = (digest: Uint8Array, signature: string, keys: readonly PublicKey[], name: string) => {
   try {
-    const said = readSignedAs(verifyDigest(digest, signature, keys));
+    const said = parseTrustedComment(verifyDigest(digest, signature, keys));
     if (!said) throw new SignatureError("the trusted comment of its signature names no Slipway version and file");
     return said;
   } catch (error) {
@@ -95,7 +105,7 @@ const signed = (digest: Uint8Array, signature: string, keys: readonly PublicKey[
   }
 };
 
-const fetched = async (url: URL, signal: AbortSignal): Promise<Response> => {
+const fetchFile = async (url: URL, signal: AbortSignal): Promise<Response> => {
   let response: Response;
   try {
     response = await fetch(url, { signal });
@@ -111,7 +121,7 @@ const fetched = async (url: URL, signal: AbortSignal): Promise<Response> => {
 const fetchText = async (url: URL, signal: AbortSignal): Promise<string> => {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of (await fetched(url, signal)).body ?? []) {
+  for await (const chunk of (await fetchFile(url, signal)).body ?? []) {
     size += chunk.length;
     if (size > MAX_TEXT_BYTES) throw new UpgradeError(`${url} is too large`);
     chunks.push(chunk);
@@ -131,7 +141,7 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
     },
   });
   try {
-    const { body } = await fetched(url, signal);
+    const { body } = await fetchFile(url, signal);
     await pipeline(body ?? new ReadableStream(), counted, createWriteStream(to, { mode: 0o600 }), { signal });
   } catch (error) {
     if (signal.aborted || error instanceof UpgradeError) throw error;
@@ -142,7 +152,7 @@ const download = async (url: URL, to: string, wanted: Release["files"][number], 
   if (sha256.digest("hex") !== wanted.sha256) throw new UpgradeError(`${url} does not match the release's checksum`);
 };
 
-const gunzip = async (from: string, to: string): Promise<void> => {
+const decompressFile = async (from: string, to: string): Promise<void> => {
   let size = 0;
   const limited = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {

@@ -8,28 +8,28 @@ import { loadConfig } from "#base/config.ts";
 import { armFailpoint, failpoint } from "#base/failpoint.ts";
 import { LockedError } from "#base/lock-file.ts";
 import { SignatureError } from "#base/minisign.ts";
-import { ownBinary } from "#base/program.ts";
+import { getOwnBinary } from "#base/program.ts";
 import { usageError } from "#base/usage-error.ts";
 import { VERSION } from "#base/version.ts";
 import { makeBackup } from "#db/backup/backup.ts";
 import { BackupError, DATABASE } from "#db/backup/manifest.ts";
-import { backupFolder } from "#db/backup/schedule.ts";
-import { goBackToCopy, NoCopyError } from "#db/engine/go-back.ts";
+import { toBackupFolder } from "#db/backup/schedule.ts";
+import { NoUsableCopyError, revertToCopy } from "#db/engine/go-back.ts";
 import { isInUse } from "#db/engine/inspect.ts";
 import { takeOptions } from "../../options.ts";
 import { EXIT, type RunVerb, takeSwitch, type VerbInput } from "../../verb.ts";
-import { askOwnServer } from "../health.ts";
-import { giveToOwner } from "../ownership.ts";
+import { requestOwnServer } from "../health.ts";
+import { changeToOwner } from "../ownership.ts";
 import { UpgradeError } from "./error.ts";
 import { ProgramFile, readVersion } from "./program-file.ts";
-import { controlService, countRestarts, findService, hasGivenUp, type Service } from "./service.ts";
-import { type Offer, offerOfAddress, offerOfFile, trustedKeys } from "./source.ts";
+import { countRestarts, findService, hasGivenUp, runSystemctl, type Service } from "./service.ts";
+import { loadOfferFromAddress, loadOfferFromFile, type Offer, parseTrustedKeys } from "./source.ts";
 
 // Checks whether the restarted service becomes ready with the expected version.
 
 /** Migrating a large database may take long. */
-const PATIENCE_MS = 300_000;
-const PAUSE_MS = 250;
+const START_TIMEOUT_MS = 300_000;
+const POLL_INTERVAL_MS = 250;
 
 type Wanted = {
   readonly input: VerbInput;
@@ -46,13 +46,13 @@ const waitUntilReady = async ({ input, config, version, unit, before }: Wanted):
   const begun = clock.now();
   for (;;) {
     if (signal.aborted) return "interrupted";
-    if ((await askOwnServer(config, "/readyz", signal)) !== undefined) {
-      const running = (await askOwnServer(config, "/api/v2/buildinfo", signal))?.version;
+    if ((await requestOwnServer(config, "/readyz", signal)) !== undefined) {
+      const running = (await requestOwnServer(config, "/api/v2/buildinfo", signal))?.version;
       return running?.endsWith(`slipway.${version}`) ? undefined : `the server reports version ${running}`;
     }
     if (await hasGivenUp(unit, before)) return `its service failed; see "journalctl -u ${unit}"`;
-    if (clock.now() - begun > PATIENCE_MS) return `it was not ready after ${PATIENCE_MS / 60_000} minutes`;
-    await new Promise<void>((done) => void clock.after(PAUSE_MS, done));
+    if (clock.now() - begun > START_TIMEOUT_MS) return `it was not ready after ${START_TIMEOUT_MS / 60_000} minutes`;
+    await new Promise<void>((done) => void clock.after(POLL_INTERVAL_MS, done));
   }
 };
 
@@ -75,9 +75,9 @@ export const run: RunVerb = async (input) => {
   try {
     if (input.env.SLIPWAY_FAILPOINT) armFailpoint(input.env.SLIPWAY_FAILPOINT);
     const call = await readCall(input);
-    return call.has.back ? await back(call) : await upgrade(call);
+    return call.has.back ? await rollBack(call) : await upgrade(call);
   } catch (error) {
-    const isKnown = [UpgradeError, SignatureError, BackupError, LockedError, NoCopyError].some(
+    const isKnown = [UpgradeError, SignatureError, BackupError, LockedError, NoUsableCopyError].some(
       (one) => error instanceof one,
     );
     if (!isKnown) throw error;
@@ -97,7 +97,7 @@ const readCall = async (input: VerbInput): Promise<Call> => {
   const { words, options, rest: settings } = takeOptions(argv, ["file", "unit", "program"]);
   if (words[0] !== undefined) throw usageError(words[0], "unexpected argument");
   if (has.back && (has.check || options.file !== undefined)) throw usageError("--back", "not with --check or --file");
-  const path = options.program ?? ownBinary()?.replace(/\.before$/, "");
+  const path = options.program ?? getOwnBinary()?.replace(/\.before$/, "");
   if (path === undefined)
     throw new UpgradeError("this program runs from source; specify the program to replace with --program");
   const program = new ProgramFile(path);
@@ -141,18 +141,18 @@ const upgrade = async (call: Call): Promise<number> => {
       "the data is in PostgreSQL, which this command cannot back up or restore; back it up yourself, then pass --no-backup",
     );
   }
-  mustFindData(call);
-  program.clean();
+  requireData(call);
+  program.removeLeftovers();
   try {
     input.print(`Fetching Slipway ${offer.version} from ${offer.from}`);
     await offer.unpack(program.next);
     failpoint("upgrade_unpacked");
     await program.check(offer.version);
-    await backUp(call);
+    await createBackup(call);
     failpoint("upgrade_backed_up");
     program.replace();
   } finally {
-    program.clean();
+    program.removeLeftovers();
   }
   failpoint("upgrade_replaced");
   input.print(
@@ -162,14 +162,15 @@ const upgrade = async (call: Call): Promise<number> => {
 };
 
 const findOffer = async ({ input, program, config, file }: Call): Promise<Offer> => {
-  const keys = trustedKeys(config.release_key);
-  if (file !== undefined) return offerOfFile(file, program.system, keys);
-  if (config.release_url !== undefined) return offerOfAddress(config.release_url, program.system, keys, input.signal);
+  const keys = parseTrustedKeys(config.release_key);
+  if (file !== undefined) return loadOfferFromFile(file, program.system, keys);
+  if (config.release_url !== undefined)
+    return loadOfferFromAddress(config.release_url, program.system, keys, input.signal);
   throw new UpgradeError("set release_url to the address of releases, or pass a downloaded program with --file");
 };
 
 /** Throws UpgradeError if a service's data directory is missing: nothing would be backed up or restored. */
-const mustFindData = ({ service, config, has }: Call): void => {
+const requireData = ({ service, config, has }: Call): void => {
   if (service === undefined || hasData(config) || has["no-backup"]) return;
   throw new UpgradeError(
     `there is no database in ${config.data_dir}; pass the server's settings, or --no-backup if its data is elsewhere`,
@@ -180,21 +181,21 @@ const hasData = ({ database_url, data_dir }: Config): boolean =>
   database_url === undefined && existsSync(join(data_dir, DATABASE));
 
 /** A machine with only the client has nothing to back up. */
-const backUp = async ({ input, has, config }: Call): Promise<void> => {
+const createBackup = async ({ input, has, config }: Call): Promise<void> => {
   const { data_dir } = config;
   if (has["no-backup"] || !hasData(config)) return;
   try {
     const { clock, signal } = input;
     const made = await makeBackup({
       data_dir,
-      target: backupFolder(config),
+      target: toBackupFolder(config),
       clock,
       signal,
       rateMb: config.backup_rate_mb,
     });
     input.print(`Backup: ${made.path}`);
   } finally {
-    giveToOwner(data_dir);
+    changeToOwner(data_dir);
   }
 };
 
@@ -211,7 +212,7 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   const before = await countRestarts(service.unit);
   let failure: string | undefined;
   try {
-    await controlService(service.unit, "restart");
+    await runSystemctl(service.unit, "restart");
     failpoint("upgrade_restarted");
     failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
   } catch (error) {
@@ -224,19 +225,19 @@ const restart = async (call: Call, version: string, installed: string): Promise<
   }
   if (input.signal.aborted) return EXIT.interrupted;
   input.printError(`slipway upgrade: Slipway ${version} did not start: ${failure}. Rolling back to ${installed}.\n`);
-  await goBack(call, installed);
+  await restorePrevious(call, installed);
   return EXIT.failed;
 };
 
 /** `--back`: performed by the previous program, which knows what data it can use. */
-const back = async (call: Call): Promise<number> => {
+const rollBack = async (call: Call): Promise<number> => {
   const { input, program, settings, service } = call;
   const former = await readVersion(program.former);
   if (former === undefined) throw new UpgradeError(`there is no previous program to go back to: ${program.former}`);
   if (former === VERSION) {
-    mustFindData(call);
+    requireData(call);
     using _lock = program.lock();
-    await goBack(call, former);
+    await restorePrevious(call, former);
     return EXIT.ok;
   }
   const unit = service === undefined ? [] : ["--unit", service.unit];
@@ -251,22 +252,22 @@ const back = async (call: Call): Promise<number> => {
 };
 
 /** Rolls back. Each step is idempotent: an interrupted rollback is repeated. */
-const goBack = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
-  if (service) await controlService(service.unit, "stop");
+const restorePrevious = async ({ input, program, service, config }: Call, version: string): Promise<void> => {
+  if (service) await runSystemctl(service.unit, "stop");
   failpoint("upgrade_stopped");
   if (config.database_url === undefined && existsSync(config.data_dir)) {
-    const went = goBackToCopy(config.data_dir);
-    giveToOwner(config.data_dir);
+    const went = revertToCopy(config.data_dir);
+    changeToOwner(config.data_dir);
     if (went)
       input.print(`The database was restored from ${went.copy}. The newer program's database is kept as ${went.kept}.`);
   }
   failpoint("upgrade_data_back");
-  program.putBack();
+  program.restorePrevious();
   failpoint("upgrade_program_back");
   input.print(`Restored Slipway ${version} as ${program.path}.`);
   if (!service) return;
   const before = await countRestarts(service.unit);
-  await controlService(service.unit, "start");
+  await runSystemctl(service.unit, "start");
   const failure = await waitUntilReady({ input, config, version, unit: service.unit, before });
   if (failure !== undefined) throw new UpgradeError(`Slipway ${version} did not start either: ${failure}`);
   input.print(`Slipway ${version} is ready.`);

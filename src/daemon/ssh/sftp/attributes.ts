@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { chmod, chown, truncate, utimes } from "node:fs/promises";
 import type { Field, Fields } from "./codec.ts";
 
-const HAS = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x80000000 } as const;
+const ATTRIBUTE_FLAG = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x80000000 } as const;
 
 export type Attributes = {
   size?: number;
@@ -14,14 +14,14 @@ export type Attributes = {
 };
 
 export const readAttributes = (fields: Fields): Attributes => {
-  const flags = fields.word();
+  const flags = fields.uint32();
   const found: Attributes = {};
-  if (flags & HAS.size) found.size = fields.long();
-  if (flags & HAS.owner) found.owner = { uid: fields.word(), gid: fields.word() };
-  if (flags & HAS.mode) found.mode = fields.word();
-  if (flags & HAS.times) found.times = { atime: fields.word(), mtime: fields.word() };
-  if (flags & HAS.extended) {
-    for (let left = fields.word(); left > 0 && !fields.isOver; left -= 1) {
+  if (flags & ATTRIBUTE_FLAG.size) found.size = fields.long();
+  if (flags & ATTRIBUTE_FLAG.owner) found.owner = { uid: fields.uint32(), gid: fields.uint32() };
+  if (flags & ATTRIBUTE_FLAG.mode) found.mode = fields.uint32();
+  if (flags & ATTRIBUTE_FLAG.times) found.times = { atime: fields.uint32(), mtime: fields.uint32() };
+  if (flags & ATTRIBUTE_FLAG.extended) {
+    for (let left = fields.uint32(); left > 0 && !fields.isOver; left -= 1) {
       fields.bytes();
       fields.bytes();
     }
@@ -29,8 +29,8 @@ export const readAttributes = (fields: Fields): Attributes => {
   return found;
 };
 
-export const attributeFields = ({ size, uid, gid, mode, atimeMs, mtimeMs }: Stats): Field[] => [
-  { word: HAS.size | HAS.owner | HAS.mode | HAS.times },
+export const toAttributeFields = ({ size, uid, gid, mode, atimeMs, mtimeMs }: Stats): Field[] => [
+  { word: ATTRIBUTE_FLAG.size | ATTRIBUTE_FLAG.owner | ATTRIBUTE_FLAG.mode | ATTRIBUTE_FLAG.times },
   { long: size },
   ...[uid, gid, mode, Math.floor(atimeMs / 1_000), Math.floor(mtimeMs / 1_000)].map((word) => ({ word })),
 ];
@@ -55,7 +55,7 @@ const KINDS: readonly [number, string][] = [
 ];
 
 /** Returns a line in the format of `ls -l`. */
-export const longName = (name: string, stats: Stats): string => {
+export const formatLongName = (name: string, stats: Stats): string => {
   const kind = KINDS.find(([bits]) => (stats.mode & 0o170000) === bits)?.[1] ?? "-";
   const rights = [6, 3, 0].map((shift) => ((stats.mode >> shift) & 7).toString(2).padStart(3, "0"));
   const mode = rights.map((bits) => [...bits].map((bit, i) => (bit === "1" ? "rwx"[i] : "-")).join("")).join("");

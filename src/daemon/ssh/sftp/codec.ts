@@ -50,18 +50,18 @@ export class Fields {
   }
 
   byte(): number {
-    return this.#take(1)[0] as number;
+    return this.#readBytes(1)[0] as number;
   }
-  word(): number {
-    return this.#take(4).readUInt32BE(0);
+  uint32(): number {
+    return this.#readBytes(4).readUInt32BE(0);
   }
   /** File offsets above 2^53 are not supported. */
   long(): number {
-    return Number(this.#take(8).readBigUInt64BE(0));
+    return Number(this.#readBytes(8).readBigUInt64BE(0));
   }
   /** Returns a view, not a copy. */
   bytes(): Buffer {
-    return this.#take(this.word());
+    return this.#readBytes(this.uint32());
   }
   text(): string {
     return this.bytes().toString("utf8");
@@ -70,7 +70,7 @@ export class Fields {
     return this.#at >= this.#bytes.byteLength;
   }
 
-  #take(count: number): Buffer {
+  #readBytes(count: number): Buffer {
     if (count > this.#bytes.byteLength - this.#at) throw new SftpError("a field reaches beyond its packet");
     this.#at += count;
     return this.#bytes.subarray(this.#at - count, this.#at);
@@ -84,14 +84,14 @@ export const encodePacket = (type: number, ...fields: readonly Field[]): Buffer 
   const parts: Buffer[] = [Buffer.from([0, 0, 0, 0, type])];
   for (const field of fields) {
     if ("byte" in field) parts.push(Buffer.from([field.byte]));
-    else if ("word" in field) parts.push(word(field.word));
+    else if ("word" in field) parts.push(uint32(field.word));
     else if ("long" in field) {
       const long = Buffer.alloc(8);
       long.writeBigUInt64BE(BigInt(Math.max(0, Math.trunc(field.long))));
       parts.push(long);
     } else {
       const bytes = "text" in field ? Buffer.from(field.text, "utf8") : Buffer.from(field.bytes);
-      parts.push(word(bytes.byteLength), bytes);
+      parts.push(uint32(bytes.byteLength), bytes);
     }
   }
   const packet = Buffer.concat(parts);
@@ -99,7 +99,7 @@ export const encodePacket = (type: number, ...fields: readonly Field[]): Buffer 
   return packet;
 };
 
-const word = (value: number): Buffer => {
+const uint32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value >>> 0);
   return bytes;

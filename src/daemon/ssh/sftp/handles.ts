@@ -19,13 +19,13 @@ export class Handles {
     return handle;
   }
 
-  file(handle: string): OpenFile {
+  getFile(handle: string): OpenFile {
     const found = this.#open.get(handle);
     if (!found || !("file" in found)) throw new Error("no such handle");
     return found;
   }
 
-  folder(handle: string): OpenFolder {
+  getFolder(handle: string): OpenFolder {
     const found = this.#open.get(handle);
     if (!found || !("names" in found)) throw new Error("no such handle");
     return found;

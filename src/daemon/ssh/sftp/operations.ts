@@ -2,66 +2,67 @@
 import { constants, type Stats } from "node:fs";
 import * as fs from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
-import { attributeFields, longName, NO_ATTRIBUTES, readAttributes, setAttributes } from "./attributes.ts";
+import { formatLongName, NO_ATTRIBUTES, readAttributes, setAttributes, toAttributeFields } from "./attributes.ts";
 import { ANSWER, encodePacket, type Field, type Fields, MAX_PACKET, REQUEST, STATUS } from "./codec.ts";
 import type { Handles } from "./handles.ts";
 
-export type Place = { readonly directory: string; readonly home: string };
+export type SftpRoot = { readonly directory: string; readonly home: string };
 type Reply = { type: number; fields: Field[] };
-type Operation = (fields: Fields, at: { handles: Handles; place: Place }) => Promise<Reply>;
+type Operation = (fields: Fields, at: { handles: Handles; place: SftpRoot }) => Promise<Reply>;
 
 /** Leaves room for the header of a data packet. */
 export const MAX_DATA = MAX_PACKET - 1_024;
 /** Maximum number of names in one response. */
 const MAX_NAMES = 128;
-const OPEN = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
+const OPEN_FLAG = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
 
-export const status = (code: number, message = ""): Reply => ({
+export const toStatusReply = (code: number, message = ""): Reply => ({
   type: ANSWER.status,
   fields: [{ word: code }, { text: message }, { text: "" }],
 });
-const OK = status(STATUS.ok);
-const done = async (act: Promise<unknown>): Promise<Reply> => {
+const OK = toStatusReply(STATUS.ok);
+const statusOk = async (act: Promise<unknown>): Promise<Reply> => {
   await act;
   return OK;
 };
-const attributes = async (act: Promise<Stats>): Promise<Reply> => ({
+const toAttributesReply = async (act: Promise<Stats>): Promise<Reply> => ({
   type: ANSWER.attrs,
-  fields: attributeFields(await act),
+  fields: toAttributeFields(await act),
 });
-const names = (list: { name: string; long: string; attributes: Field[] }[]): Reply => ({
+const toNamesReply = (list: { name: string; long: string; attributes: Field[] }[]): Reply => ({
   type: ANSWER.name,
   fields: [
     { word: list.length },
     ...list.flatMap(({ name, long, attributes }) => [{ text: name }, { text: long }, ...attributes]),
   ],
 });
-const oneName = (name: string): Reply => names([{ name, long: name, attributes: NO_ATTRIBUTES }]);
+const toNameReply = (name: string): Reply => toNamesReply([{ name, long: name, attributes: NO_ATTRIBUTES }]);
 
 /** Converts bit by bit: any combination is possible, and scp uses some that have no letter form. */
 const openFlags = (bits: number): number =>
-  (bits & OPEN.read && bits & OPEN.write
+  (bits & OPEN_FLAG.read && bits & OPEN_FLAG.write
     ? constants.O_RDWR
-    : bits & OPEN.write
+    : bits & OPEN_FLAG.write
       ? constants.O_WRONLY
       : constants.O_RDONLY) |
-  (bits & OPEN.append ? constants.O_APPEND : 0) |
-  (bits & OPEN.create ? constants.O_CREAT : 0) |
-  (bits & OPEN.truncate ? constants.O_TRUNC : 0) |
-  (bits & OPEN.exclusive ? constants.O_EXCL : 0);
+  (bits & OPEN_FLAG.append ? constants.O_APPEND : 0) |
+  (bits & OPEN_FLAG.create ? constants.O_CREAT : 0) |
+  (bits & OPEN_FLAG.truncate ? constants.O_TRUNC : 0) |
+  (bits & OPEN_FLAG.exclusive ? constants.O_EXCL : 0);
 
 /** Resolves relative paths from the workspace's folder, and `~` from the home. */
-const pathIn = (fields: Fields, { directory, home }: Place): string => {
+const readPath = (fields: Fields, { directory, home }: SftpRoot): string => {
   const text = fields.text();
   if (text === "~" || text.startsWith("~/")) return join(home, text.slice(1));
   return isAbsolute(text) ? text : join(directory, text);
 };
 
 const EXTENSIONS: Readonly<Record<string, Operation>> = {
-  "posix-rename@openssh.com": (fields, { place }) => done(fs.rename(pathIn(fields, place), pathIn(fields, place))),
-  "hardlink@openssh.com": (fields, { place }) => done(fs.link(pathIn(fields, place), pathIn(fields, place))),
-  "fsync@openssh.com": (fields, { handles }) => done(handles.file(fields.text()).file.sync()),
-  "expand-path@openssh.com": async (fields, { place }) => oneName(pathIn(fields, place)),
+  "posix-rename@openssh.com": (fields, { place }) =>
+    statusOk(fs.rename(readPath(fields, place), readPath(fields, place))),
+  "hardlink@openssh.com": (fields, { place }) => statusOk(fs.link(readPath(fields, place), readPath(fields, place))),
+  "fsync@openssh.com": (fields, { handles }) => statusOk(handles.getFile(fields.text()).file.sync()),
+  "expand-path@openssh.com": async (fields, { place }) => toNameReply(readPath(fields, place)),
   "limits@openssh.com": async () => ({
     type: ANSWER.extendedReply,
     fields: [MAX_PACKET, MAX_DATA, MAX_DATA, 0].map((long) => ({ long })),
@@ -71,28 +72,28 @@ export const EXTENSION_NAMES: readonly string[] = Object.keys(EXTENSIONS);
 
 const OPERATIONS: Readonly<Record<number, Operation>> = {
   [REQUEST.open]: async (fields, { handles, place }) => {
-    const path = pathIn(fields, place);
-    const bits = fields.word();
+    const path = readPath(fields, place);
+    const bits = fields.uint32();
     const { mode = 0o666 } = readAttributes(fields);
     const file = await fs.open(path, openFlags(bits), mode & 0o7777);
     try {
-      const handle = handles.add({ file, isAppending: (bits & OPEN.append) !== 0 });
+      const handle = handles.add({ file, isAppending: (bits & OPEN_FLAG.append) !== 0 });
       return { type: ANSWER.handle, fields: [{ text: handle }] };
     } catch (error) {
       await file.close();
       throw error;
     }
   },
-  [REQUEST.close]: (fields, { handles }) => done(handles.close(fields.text())),
+  [REQUEST.close]: (fields, { handles }) => statusOk(handles.close(fields.text())),
   [REQUEST.read]: async (fields, { handles }) => {
-    const { file } = handles.file(fields.text());
-    const [at, length] = [fields.long(), Math.min(fields.word(), MAX_DATA)];
+    const { file } = handles.getFile(fields.text());
+    const [at, length] = [fields.long(), Math.min(fields.uint32(), MAX_DATA)];
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length, at);
-    if (bytesRead === 0) return status(STATUS.eof);
+    if (bytesRead === 0) return toStatusReply(STATUS.eof);
     return { type: ANSWER.data, fields: [{ bytes: buffer.subarray(0, bytesRead) }] };
   },
   [REQUEST.write]: async (fields, { handles }) => {
-    const { file, isAppending } = handles.file(fields.text());
+    const { file, isAppending } = handles.getFile(fields.text());
     const at = fields.long();
     const data = fields.bytes();
     for (let sent = 0; sent < data.byteLength; ) {
@@ -101,12 +102,12 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     }
     return OK;
   },
-  [REQUEST.stat]: (fields, { place }) => attributes(fs.stat(pathIn(fields, place))),
-  [REQUEST.lstat]: (fields, { place }) => attributes(fs.lstat(pathIn(fields, place))),
-  [REQUEST.fstat]: (fields, { handles }) => attributes(handles.file(fields.text()).file.stat()),
-  [REQUEST.setstat]: (fields, { place }) => done(setAttributes(pathIn(fields, place), readAttributes(fields))),
+  [REQUEST.stat]: (fields, { place }) => toAttributesReply(fs.stat(readPath(fields, place))),
+  [REQUEST.lstat]: (fields, { place }) => toAttributesReply(fs.lstat(readPath(fields, place))),
+  [REQUEST.fstat]: (fields, { handles }) => toAttributesReply(handles.getFile(fields.text()).file.stat()),
+  [REQUEST.setstat]: (fields, { place }) => statusOk(setAttributes(readPath(fields, place), readAttributes(fields))),
   [REQUEST.fsetstat]: async (fields, { handles }) => {
-    const { file } = handles.file(fields.text());
+    const { file } = handles.getFile(fields.text());
     const { size, owner, mode, times } = readAttributes(fields);
     if (size !== undefined) await file.truncate(size);
     if (owner) await file.chown(owner.uid, owner.gid);
@@ -115,45 +116,45 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
     return OK;
   },
   [REQUEST.opendir]: async (fields, { handles, place }) => {
-    const path = pathIn(fields, place);
+    const path = readPath(fields, place);
     const listed = await fs.readdir(path);
     return { type: ANSWER.handle, fields: [{ text: handles.add({ path, names: [".", "..", ...listed] }) }] };
   },
   [REQUEST.readdir]: async (fields, { handles }) => {
-    const folder = handles.folder(fields.text());
+    const folder = handles.getFolder(fields.text());
     const list: { name: string; long: string; attributes: Field[] }[] = [];
     while (list.length === 0 && folder.names.length > 0) {
       for (const name of folder.names.splice(0, MAX_NAMES)) {
         // The file may have been removed since it was listed.
         const stats = await fs.lstat(join(folder.path, name)).catch(() => undefined);
-        if (stats) list.push({ name, long: longName(name, stats), attributes: attributeFields(stats) });
+        if (stats) list.push({ name, long: formatLongName(name, stats), attributes: toAttributeFields(stats) });
       }
     }
-    return list.length === 0 ? status(STATUS.eof) : names(list);
+    return list.length === 0 ? toStatusReply(STATUS.eof) : toNamesReply(list);
   },
-  [REQUEST.remove]: (fields, { place }) => done(fs.unlink(pathIn(fields, place))),
+  [REQUEST.remove]: (fields, { place }) => statusOk(fs.unlink(readPath(fields, place))),
   [REQUEST.mkdir]: async (fields, { place }) => {
-    const path = pathIn(fields, place);
-    return await done(fs.mkdir(path, (readAttributes(fields).mode ?? 0o777) & 0o7777));
+    const path = readPath(fields, place);
+    return await statusOk(fs.mkdir(path, (readAttributes(fields).mode ?? 0o777) & 0o7777));
   },
-  [REQUEST.rmdir]: (fields, { place }) => done(fs.rmdir(pathIn(fields, place))),
+  [REQUEST.rmdir]: (fields, { place }) => statusOk(fs.rmdir(readPath(fields, place))),
   [REQUEST.realpath]: async (fields, { place }) => {
-    const path = pathIn(fields, place);
+    const path = readPath(fields, place);
     // A path that does not exist yet is valid: clients resolve it before they create it.
-    return oneName(await fs.realpath(path).catch(() => resolve(path)));
+    return toNameReply(await fs.realpath(path).catch(() => resolve(path)));
   },
   [REQUEST.rename]: async (fields, { place }) => {
-    const [from, to] = [pathIn(fields, place), pathIn(fields, place)];
+    const [from, to] = [readPath(fields, place), readPath(fields, place)];
     // In this version of the protocol, rename never replaces a file; posix-rename does.
-    if (await fs.lstat(to).catch(() => undefined)) return status(STATUS.failure, "it is there already");
-    return await done(fs.rename(from, to));
+    if (await fs.lstat(to).catch(() => undefined)) return toStatusReply(STATUS.failure, "it is there already");
+    return await statusOk(fs.rename(from, to));
   },
-  [REQUEST.readlink]: async (fields, { place }) => oneName(await fs.readlink(pathIn(fields, place))),
+  [REQUEST.readlink]: async (fields, { place }) => toNameReply(await fs.readlink(readPath(fields, place))),
   // The link's target comes before its path, as in OpenSSH and contrary to the draft.
-  [REQUEST.symlink]: (fields, { place }) => done(fs.symlink(fields.text(), pathIn(fields, place))),
+  [REQUEST.symlink]: (fields, { place }) => statusOk(fs.symlink(fields.text(), readPath(fields, place))),
   [REQUEST.extended]: async (fields, at) => {
     const operation = EXTENSIONS[fields.text()];
-    return operation ? await operation(fields, at) : status(STATUS.unsupported, "unknown extension");
+    return operation ? await operation(fields, at) : toStatusReply(STATUS.unsupported, "unknown extension");
   },
 };
 
@@ -161,19 +162,19 @@ const OPERATIONS: Readonly<Record<number, Operation>> = {
 export const answerTo = async (
   type: number,
   fields: Fields,
-  at: { handles: Handles; place: Place },
+  at: { handles: Handles; place: SftpRoot },
 ): Promise<Buffer> => {
-  const id = fields.word();
+  const id = fields.uint32();
   const operation = OPERATIONS[type];
   const reply = operation
-    ? await (async () => await operation(fields, at))().catch((error: Error) => refusal(error))
-    : status(STATUS.unsupported, "unknown request");
+    ? await (async () => await operation(fields, at))().catch((error: Error) => toErrorReply(error))
+    : toStatusReply(STATUS.unsupported, "unknown request");
   return encodePacket(reply.type, { word: id }, ...reply.fields);
 };
 
-const refusal = (error: Error & { code?: string }): Reply => {
+const toErrorReply = (error: Error & { code?: string }): Reply => {
   if (error.name === "SftpError") throw error;
-  if (error.code === "ENOENT") return status(STATUS.noSuchFile, "no such file");
-  if (error.code === "EACCES" || error.code === "EPERM") return status(STATUS.denied, "permission denied");
-  return status(STATUS.failure, error.message);
+  if (error.code === "ENOENT") return toStatusReply(STATUS.noSuchFile, "no such file");
+  if (error.code === "EACCES" || error.code === "EPERM") return toStatusReply(STATUS.denied, "permission denied");
+  return toStatusReply(STATUS.failure, error.message);
 };

@@ -4,13 +4,13 @@ import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { ANSWER, encodePacket, Fields, PacketReader, REQUEST } from "./codec.ts";
 import { Handles } from "./handles.ts";
-import { answerTo, EXTENSION_NAMES, type Place } from "./operations.ts";
+import { answerTo, EXTENSION_NAMES, type SftpRoot } from "./operations.ts";
 
-const VERSION = 3;
-const FAILED = 1;
+const SFTP_VERSION = 3;
+const FAILED_EXIT_CODE = 1;
 
 /** Serves until the client ends; never rejects. */
-export const serveSftp = async (channel: ssh2.ServerChannel, place: Place): Promise<void> => {
+export const serveSftp = async (channel: ssh2.ServerChannel, place: SftpRoot): Promise<void> => {
   const handles = new Handles();
   const reader = new PacketReader();
   channel.on("error", () => {});
@@ -20,13 +20,13 @@ export const serveSftp = async (channel: ssh2.ServerChannel, place: Place): Prom
       for (const packet of reader.push(chunk)) {
         const fields = new Fields(packet);
         const type = fields.byte();
-        const answer = type === REQUEST.init ? version() : await answerTo(type, fields, { handles, place });
-        if (!channel.write(answer)) await drained(channel);
+        const answer = type === REQUEST.init ? toVersionReply() : await answerTo(type, fields, { handles, place });
+        if (!channel.write(answer)) await waitForDrain(channel);
       }
     }
   } catch (error) {
     log("daemon").debug("an sftp session broke: {error}", { error });
-    code = FAILED;
+    code = FAILED_EXIT_CODE;
   } finally {
     await handles.closeAll();
   }
@@ -35,17 +35,17 @@ export const serveSftp = async (channel: ssh2.ServerChannel, place: Place): Prom
   channel.end();
 };
 
-const version = (): Buffer =>
+const toVersionReply = (): Buffer =>
   encodePacket(
     ANSWER.version,
-    { word: VERSION },
+    { word: SFTP_VERSION },
     ...EXTENSION_NAMES.flatMap((name) => [{ text: name }, { text: "1" }]),
   );
 
 /** The client's end of input must not close the channel: the exit status is still to be sent. */
 const readChunks = (channel: ssh2.ServerChannel): AsyncIterable<Buffer> => channel.iterator({ destroyOnReturn: false });
 
-const drained = (channel: ssh2.ServerChannel): Promise<void> =>
+const waitForDrain = (channel: ssh2.ServerChannel): Promise<void> =>
   new Promise((resolve) => {
     channel.once("drain", resolve);
     channel.once("close", resolve);

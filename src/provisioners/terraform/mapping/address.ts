@@ -1,10 +1,10 @@
 // Resource addresses such as `module.a[0].terraform_data.x["k"]`. The graph uses them without indexes (facts/terraform 3.2, 3.3). Pure.
 
 /** `["k"]` with escapes, or `[0]`. */
-const INDEX = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
+const INDEX_PATTERN = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
 
 /** Returns the address without indexes, as in the graph. */
-export const toLabel = (address: string): string => address.replace(INDEX, "");
+export const toLabel = (address: string): string => address.replace(INDEX_PATTERN, "");
 
 /** Returns the module, such as `module.a[0]`; empty for the root module. */
 export const getModule = (address: string): string => {

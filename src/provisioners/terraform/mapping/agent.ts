@@ -1,7 +1,7 @@
 // Maps one coder_agent with everything that belongs to it (facts/terraform 3.10 to 3.13, 3.22). Pure.
 
 import { collectEnv, toApp, toScript } from "./belongings.ts";
-import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
+import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
 import { type MappedAgent, type MappedScript, MappingError, type Monitors } from "./mapped.ts";
 
 /** In display order. */
@@ -10,7 +10,7 @@ const HIDDEN_DISPLAY_APP = "vscode_insiders";
 const CONNECTION_TIMEOUT = 120;
 
 /** The attribute with a cloud machine's identity, by resource type. */
-const INSTANCE_IDS: Readonly<Record<string, string>> = {
+const INSTANCE_ID_ATTRIBUTES: Readonly<Record<string, string>> = {
   google_compute_instance: "instance_id",
   aws_instance: "id",
   aws_spot_instance_request: "spot_instance_id",
@@ -31,40 +31,41 @@ export type Belongings = {
 /** Maps the agent that runs on `machine`. Throws MappingError for an invalid name or variable. */
 export const toAgent = (agent: Instance, machine: Instance, belongings: Belongings): MappedAgent => {
   const { values } = agent;
-  const auth = text(values.auth) || "token";
+  const auth = toText(values.auth) || "token";
   return {
     name: checkName(agent.name),
-    os: text(values.os),
-    arch: text(values.arch),
-    directory: text(values.dir),
+    os: toText(values.os),
+    arch: toText(values.arch),
+    directory: toText(values.dir),
     auth,
     instance_id:
       auth === "token"
         ? ""
-        : text(belongings.instance?.values.instance_id) || text(machine.values[INSTANCE_IDS[machine.type] ?? ""]),
-    token: auth === "token" ? text(values.token) || undefined : "",
-    env: collectEnv(belongings.env, texts(values.env)),
-    display_apps: displayApps(values.display_apps),
+        : toText(belongings.instance?.values.instance_id) ||
+          toText(machine.values[INSTANCE_ID_ATTRIBUTES[machine.type] ?? ""]),
+    token: auth === "token" ? toText(values.token) || undefined : "",
+    env: collectEnv(belongings.env, toTexts(values.env)),
+    display_apps: listDisplayApps(values.display_apps),
     connection_timeout: number(values.connection_timeout, CONNECTION_TIMEOUT),
-    troubleshooting_url: text(values.troubleshooting_url),
-    motd_file: text(values.motd_file),
+    troubleshooting_url: toText(values.troubleshooting_url),
+    motd_file: toText(values.motd_file),
     order: number(values.order),
-    api_key_scope: text(values.api_key_scope) || "all",
-    metadata: blocks(values.metadata).map((one) => ({
-      key: text(one.key),
-      display_name: text(one.display_name),
-      script: text(one.script),
+    api_key_scope: toText(values.api_key_scope) || "all",
+    metadata: toBlocks(values.metadata).map((one) => ({
+      key: toText(one.key),
+      display_name: toText(one.display_name),
+      script: toText(one.script),
       interval: number(one.interval),
       timeout: number(one.timeout),
       order: number(one.order),
     })),
     monitors: toMonitors(values.resources_monitoring),
-    scripts: [...ownScripts(values), ...belongings.scripts.map(toScript)],
+    scripts: [...listOwnScripts(values), ...belongings.scripts.map(toScript)],
     apps: belongings.apps.map(toApp),
     devcontainers: belongings.devcontainers.map((one) => ({
       name: one.name,
-      workspace_folder: text(one.values.workspace_folder),
-      config_path: text(one.values.config_path),
+      workspace_folder: toText(one.values.workspace_folder),
+      config_path: toText(one.values.config_path),
     })),
   };
 };
@@ -77,8 +78,8 @@ const checkName = (name: string): string => {
   return name;
 };
 
-const displayApps = (value: unknown): string[] => {
-  const [given] = blocks(value);
+const listDisplayApps = (value: unknown): string[] => {
+  const [given] = toBlocks(value);
   return DISPLAY_APPS.filter((app) => {
     const shown = given?.[app];
     return typeof shown === "boolean" ? shown : app !== HIDDEN_DISPLAY_APP;
@@ -86,17 +87,17 @@ const displayApps = (value: unknown): string[] => {
 };
 
 const toMonitors = (value: unknown): Monitors => {
-  const [given] = blocks(value);
-  const [memory] = blocks(given?.memory);
+  const [given] = toBlocks(value);
+  const [memory] = toBlocks(given?.memory);
   return {
-    memory: memory ? { enabled: flag(memory.enabled), threshold: number(memory.threshold) } : null,
-    volumes: blocks(given?.volume)
-      .map((one) => ({ path: text(one.path), enabled: flag(one.enabled), threshold: number(one.threshold) }))
+    memory: memory ? { enabled: toFlag(memory.enabled), threshold: number(memory.threshold) } : null,
+    volumes: toBlocks(given?.volume)
+      .map((one) => ({ path: toText(one.path), enabled: toFlag(one.enabled), threshold: number(one.threshold) }))
       .sort((a, b) => (a.path < b.path ? -1 : 1)),
   };
 };
 
-const ownScript = (display_name: string, icon: string, script: string, log_path: string): MappedScript => ({
+const toOwnScript = (display_name: string, icon: string, script: string, log_path: string): MappedScript => ({
   display_name,
   icon,
   script,
@@ -108,16 +109,16 @@ const ownScript = (display_name: string, icon: string, script: string, log_path:
   start_blocks_login: false,
 });
 
-const ownScripts = (values: Values): MappedScript[] => {
-  const start = text(values.startup_script);
-  const stop = text(values.shutdown_script);
-  const start_blocks_login = text(values.startup_script_behavior) === "blocking";
+const listOwnScripts = (values: Values): MappedScript[] => {
+  const start = toText(values.startup_script);
+  const stop = toText(values.shutdown_script);
+  const start_blocks_login = toText(values.startup_script_behavior) === "blocking";
   return [
     ...(start === ""
       ? []
       : [
           {
-            ...ownScript("Startup Script", "/emojis/25b6-fe0f.png", start, "coder-startup-script.log"),
+            ...toOwnScript("Startup Script", "/emojis/25b6-fe0f.png", start, "coder-startup-script.log"),
             run_on_start: true,
             start_blocks_login,
           },
@@ -125,7 +126,10 @@ const ownScripts = (values: Values): MappedScript[] => {
     ...(stop === ""
       ? []
       : [
-          { ...ownScript("Shutdown Script", "/emojis/25c0.png", stop, "coder-shutdown-script.log"), run_on_stop: true },
+          {
+            ...toOwnScript("Shutdown Script", "/emojis/25c0.png", stop, "coder-shutdown-script.log"),
+            run_on_stop: true,
+          },
         ]),
   ];
 };

@@ -58,40 +58,41 @@ export type PlanDocument = {
 export type StateDocument = { readonly terraform_version?: string; readonly values?: Root };
 
 /** Returns every instance in a module and its child modules. */
-const instancesIn = (module: Module | undefined): Instance[] =>
+const listInstances = (module: Module | undefined): Instance[] =>
   module
     ? [
         ...(module.resources ?? []).map((one) => ({ ...one, values: one.values ?? {} })),
-        ...(module.child_modules ?? []).flatMap(instancesIn),
+        ...(module.child_modules ?? []).flatMap(listInstances),
       ]
     : [];
 
-const byAddress = (a: Instance, b: Instance): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : 0);
+const compareAddresses = (a: Instance, b: Instance): number =>
+  a.address < b.address ? -1 : a.address > b.address ? 1 : 0;
 
 /** Returns data sources that were read before planning, and all planned instances (facts/terraform 3.1). */
-export const instancesOfPlan = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
-  const planned = instancesIn(planned_values?.root_module);
+export const listPlanInstances = ({ prior_state, planned_values }: PlanDocument): Instance[] => {
+  const planned = listInstances(planned_values?.root_module);
   const known = new Set(planned.map(({ address }) => address));
-  const read = instancesIn(prior_state?.values?.root_module).filter(
+  const read = listInstances(prior_state?.values?.root_module).filter(
     ({ mode, address }) => mode === "data" && !known.has(address),
   );
-  return [...read, ...planned].sort(byAddress);
+  return [...read, ...planned].sort(compareAddresses);
 };
 
-export const instancesOfState = ({ values }: StateDocument): Instance[] =>
-  instancesIn(values?.root_module).sort(byAddress);
+export const listStateInstances = ({ values }: StateDocument): Instance[] =>
+  listInstances(values?.root_module).sort(compareAddresses);
 
-export const text = (value: unknown): string => (typeof value === "string" ? value : "");
-export const flag = (value: unknown): boolean => value === true;
+export const toText = (value: unknown): string => (typeof value === "string" ? value : "");
+export const toFlag = (value: unknown): boolean => value === true;
 export const number = (value: unknown, fallback = 0): number =>
   typeof value === "number" && Number.isFinite(value) ? value : fallback;
 
 /** Returns the mappings of a repeatable block. */
-export const blocks = (value: unknown): readonly Values[] =>
+export const toBlocks = (value: unknown): readonly Values[] =>
   Array.isArray(value) ? value.filter((one): one is Values => typeof one === "object" && one !== null) : [];
 
 /** Returns texts by name, without values that are not text (an unknown value is null). */
-export const texts = (value: unknown): Record<string, string> =>
+export const toTexts = (value: unknown): Record<string, string> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(
         Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),

@@ -1,7 +1,7 @@
 // The dependency graph from `terraform graph` (DOT); labels are addresses without indexes (facts/terraform 3.2). Pure.
 
 /** Maximum number of edges that are followed: a real template's graph is small, a hostile one may not be. */
-const NODE_LIMIT = 50_000;
+const MAX_NODES = 50_000;
 
 export class Graph {
   readonly #labels = new Map<string, string>();
@@ -31,16 +31,16 @@ export class Graph {
   }
 
   /** Returns the nearest matching dependency of the node `label`, by fewest edges, then by name; undefined if none matches. */
-  nearestNeeded(label: string, fits: (label: string) => boolean): string | undefined {
-    return this.#nearest(label, this.#needs, fits);
+  findNearestNeeded(label: string, fits: (label: string) => boolean): string | undefined {
+    return this.#findNearest(label, this.#needs, fits);
   }
 
   /** Returns the nearest matching dependent of the node `label`. */
-  nearestUser(label: string, fits: (label: string) => boolean): string | undefined {
-    return this.#nearest(label, this.#neededBy, fits);
+  findNearestUser(label: string, fits: (label: string) => boolean): string | undefined {
+    return this.#findNearest(label, this.#neededBy, fits);
   }
 
-  #nearest(
+  #findNearest(
     label: string,
     edges: ReadonlyMap<string, readonly string[]>,
     fits: (label: string) => boolean,
@@ -48,7 +48,7 @@ export class Graph {
     const start = this.#byLabel.get(label);
     if (start === undefined) return undefined;
     const seen = new Set([start]);
-    for (let ring = [start]; ring.length > 0 && seen.size < NODE_LIMIT; ) {
+    for (let ring = [start]; ring.length > 0 && seen.size < MAX_NODES; ) {
       const next: string[] = [];
       for (const node of ring) {
         for (const other of edges.get(node) ?? []) {

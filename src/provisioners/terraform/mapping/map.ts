@@ -1,5 +1,5 @@
 // Maps the documents of one run to what Slipway stores about a template or workspace. Pure.
-import { instancesOfPlan, instancesOfState, type PlanDocument, type StateDocument } from "./document.ts";
+import { listPlanInstances, listStateInstances, type PlanDocument, type StateDocument } from "./document.ts";
 import { Graph } from "./graph.ts";
 import type { MappedParameter, MappedPreset } from "./mapped.ts";
 import { toAccounts, toParameters, toPresets, toTags } from "./questions.ts";
@@ -16,7 +16,7 @@ export type MappedPlan = MappedResources & {
 
 /** Maps a plan with its graph. Throws MappingError for an invalid template. */
 export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
-  const instances = instancesOfPlan(plan);
+  const instances = listPlanInstances(plan);
   const graph = new Graph(dot);
   return {
     ...mapResources(instances, graph),
@@ -31,4 +31,4 @@ export const mapPlan = (plan: PlanDocument, dot: string): MappedPlan => {
 
 /** Maps the state after a build, with IDs and tokens. Throws MappingError. */
 export const mapState = (state: StateDocument, dot: string): MappedResources =>
-  mapResources(instancesOfState(state), new Graph(dot));
+  mapResources(listStateInstances(state), new Graph(dot));

@@ -1,10 +1,10 @@
 // Finds the agent that something belongs to, and the resource of an agent or of metadata (facts/terraform 3.4 to 3.6, 3.14). The graph
 // knows only labels; among the instances of a label, the one with the same module instance and index is chosen, else the first. Pure.
 import { getIndex, getModule, toLabel } from "./address.ts";
-import { type Instance, text } from "./document.ts";
+import { type Instance, toText } from "./document.ts";
 import type { Graph } from "./graph.ts";
 
-export class Places {
+export class InstanceRelations {
   readonly #graph: Graph;
   readonly #byLabel: ReadonlyMap<string, readonly Instance[]>;
   readonly #byModule = new Map<readonly Instance[], ReadonlyMap<string, readonly Instance[]>>();
@@ -18,9 +18,9 @@ export class Places {
   }
 
   /** Returns the resource that an agent runs on; undefined for an agent without one, which is omitted. */
-  machineOf(agent: Instance): Instance | undefined {
-    return this.#instance(
-      this.#graph.nearestUser(toLabel(agent.address), (label) => this.#isA(label, mayCarryAgents)),
+  findMachine(agent: Instance): Instance | undefined {
+    return this.#findInstance(
+      this.#graph.findNearestUser(toLabel(agent.address), (label) => this.#isA(label, canCarryAgents)),
       agent,
     );
   }
@@ -29,20 +29,20 @@ export class Places {
    * Returns the resource of a coder_metadata: the one with the ID it names, else the nearest dependency. A plan has no IDs, so with several
    * instances each metadata gets one that no other has taken.
    */
-  subjectOf(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
-    const label = this.#graph.nearestNeeded(toLabel(metadata.address), (one) =>
+  findSubject(metadata: Instance, isTaken: (address: string) => boolean): Instance | undefined {
+    const label = this.#graph.findNearestNeeded(toLabel(metadata.address), (one) =>
       this.#isA(one, (type) => !type.startsWith("coder_")),
     );
-    const named = text(metadata.values.resource_id);
+    const named = toText(metadata.values.resource_id);
     const exact = named && this.#byLabel.get(label ?? "")?.find(({ values }) => values.id === named);
-    const near = exact || this.#instance(label, metadata);
+    const near = exact || this.#findInstance(label, metadata);
     if (named !== "" || !near || !isTaken(near.address)) return near;
     return this.#byLabel.get(label ?? "")?.find(({ address }) => !isTaken(address)) ?? near;
   }
 
   /** Returns the agent, or the devcontainer with its sub-agent, that an app, script, variable or devcontainer belongs to. */
-  ownerOf(one: Instance): Instance | undefined {
-    const id = text(one.values.agent_id);
+  findOwner(one: Instance): Instance | undefined {
+    const id = toText(one.values.agent_id);
     if (id !== "") {
       for (const list of this.#byLabel.values()) {
         const found = list.find(
@@ -54,10 +54,10 @@ export class Places {
       }
     }
     const owners = one.type === "coder_devcontainer" ? ["coder_agent"] : ["coder_agent", "coder_devcontainer"];
-    const label = this.#graph.nearestNeeded(toLabel(one.address), (found) =>
+    const label = this.#graph.findNearestNeeded(toLabel(one.address), (found) =>
       this.#isA(found, (type) => owners.includes(type)),
     );
-    return this.#instance(label, one);
+    return this.#findInstance(label, one);
   }
 
   /** Groups a label's instances by module, once, because there may be thousands. */
@@ -72,7 +72,7 @@ export class Places {
     return type !== undefined && fits(type);
   }
 
-  #instance(label: string | undefined, beside: Instance): Instance | undefined {
+  #findInstance(label: string | undefined, beside: Instance): Instance | undefined {
     const found = label === undefined ? [] : (this.#byLabel.get(label) ?? []);
     const near = this.#groupByModule(found).get(getModule(beside.address)) ?? found;
     const index = getIndex(beside.address);
@@ -80,4 +80,4 @@ export class Places {
   }
 }
 
-const mayCarryAgents = (type: string): boolean => !type.startsWith("coder_") || type === "coder_external_agent";
+const canCarryAgents = (type: string): boolean => !type.startsWith("coder_") || type === "coder_external_agent";

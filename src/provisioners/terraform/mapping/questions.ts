@@ -1,6 +1,6 @@
 // Maps a template's form: parameters, presets, accounts, tags (facts/terraform 3.16 to 3.20, 3.23). Pure.
 import { tryParseJson } from "#base/json/read.ts";
-import { blocks, flag, type Instance, number, text, texts, type Values } from "./document.ts";
+import { type Instance, number, toBlocks, toFlag, toText, toTexts, type Values } from "./document.ts";
 import { type MappedParameter, type MappedPreset, MappingError } from "./mapped.ts";
 
 const selectData = (instances: readonly Instance[], type: string): Instance[] =>
@@ -10,43 +10,43 @@ const selectData = (instances: readonly Instance[], type: string): Instance[] =>
 export const toParameters = (instances: readonly Instance[]): MappedParameter[] => {
   const parameters = selectData(instances, "coder_parameter").map(toParameter);
   const names = parameters.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) throw new MappingError(`There are two parameters named ${twice}.`);
+  const duplicate = names.find((name, i) => names.indexOf(name) < i);
+  if (duplicate !== undefined) throw new MappingError(`There are two parameters named ${duplicate}.`);
   // Values are stored by name, and a JavaScript object cannot store one under this name.
   if (names.includes("__proto__")) throw new MappingError("A parameter cannot be named __proto__.");
   return parameters.sort((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1));
 };
 
 const toParameter = ({ values, address }: Instance): MappedParameter => {
-  const [rule] = blocks(values.validation);
+  const [rule] = toBlocks(values.validation);
   return {
-    name: text(values.name),
-    display_name: text(values.display_name),
-    description: text(values.description),
-    type: text(values.type) || "string",
-    form_type: text(values.form_type),
-    styling: parseStyling(text(values.styling)),
-    mutable: flag(values.mutable),
-    default_value: text(values.default),
-    required: !flag(values.optional),
-    ephemeral: flag(values.ephemeral),
-    icon: text(values.icon),
+    name: toText(values.name),
+    display_name: toText(values.display_name),
+    description: toText(values.description),
+    type: toText(values.type) || "string",
+    form_type: toText(values.form_type),
+    styling: parseStyling(toText(values.styling)),
+    mutable: toFlag(values.mutable),
+    default_value: toText(values.default),
+    required: !toFlag(values.optional),
+    ephemeral: toFlag(values.ephemeral),
+    icon: toText(values.icon),
     order: number(values.order),
-    options: blocks(values.option).map((one) => ({
-      name: text(one.name),
-      value: text(one.value),
-      description: text(one.description),
-      icon: text(one.icon),
+    options: toBlocks(values.option).map((one) => ({
+      name: toText(one.name),
+      value: toText(one.value),
+      description: toText(one.description),
+      icon: toText(one.icon),
     })),
     validation: {
-      regex: text(rule?.regex),
+      regex: toText(rule?.regex),
       min: readLimit(rule, "min"),
       max: readLimit(rule, "max"),
-      monotonic: text(rule?.monotonic),
-      error: text(rule?.error),
+      monotonic: toText(rule?.monotonic),
+      error: toText(rule?.error),
     },
-    is_whole: rule !== undefined && text(values.type) === "number",
-    value: text(values.value),
+    is_whole: rule !== undefined && toText(values.type) === "number",
+    value: toText(values.value),
     address,
   };
 };
@@ -63,21 +63,21 @@ const parseStyling = (json: string): Record<string, unknown> => {
 
 export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   const presets = selectData(instances, "coder_workspace_preset").map(({ values }) => {
-    const [prebuilds] = blocks(values.prebuilds);
-    const [expiry] = blocks(prebuilds?.expiration_policy);
-    const [scheduling] = blocks(prebuilds?.scheduling);
+    const [prebuilds] = toBlocks(values.prebuilds);
+    const [expiry] = toBlocks(prebuilds?.expiration_policy);
+    const [scheduling] = toBlocks(prebuilds?.scheduling);
     return {
-      name: text(values.name),
-      description: text(values.description),
-      icon: text(values.icon),
-      default: flag(values.default),
-      parameters: texts(values.parameters),
+      name: toText(values.name),
+      description: toText(values.description),
+      icon: toText(values.icon),
+      default: toFlag(values.default),
+      parameters: toTexts(values.parameters),
       prebuilds: {
         instances: number(prebuilds?.instances),
         ttl_seconds: number(expiry?.ttl),
-        timezone: text(scheduling?.timezone),
-        schedule: blocks(scheduling?.schedule).map((one) => ({
-          cron: text(one.cron),
+        timezone: toText(scheduling?.timezone),
+        schedule: toBlocks(scheduling?.schedule).map((one) => ({
+          cron: toText(one.cron),
           instances: number(one.instances),
         })),
       },
@@ -85,8 +85,8 @@ export const toPresets = (instances: readonly Instance[]): MappedPreset[] => {
   });
   if (presets.filter((one) => one.default).length > 1) throw new MappingError("Only one preset can be the default.");
   const names = presets.map(({ name }) => name);
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) throw new MappingError(`There are two presets named ${twice}.`);
+  const duplicate = names.find((name, i) => names.indexOf(name) < i);
+  if (duplicate !== undefined) throw new MappingError(`There are two presets named ${duplicate}.`);
   return presets;
 };
 
@@ -95,12 +95,12 @@ export const toAccounts = (instances: readonly Instance[]): { id: string; option
   const found = ["coder_external_auth", "coder_git_auth"].flatMap((type) => selectData(instances, type));
   const byId = new Map<string, boolean>();
   for (const { values } of found) {
-    const id = text(values.id);
-    byId.set(id, (byId.get(id) ?? true) && flag(values.optional));
+    const id = toText(values.id);
+    byId.set(id, (byId.get(id) ?? true) && toFlag(values.optional));
   }
   return [...byId].map(([id, optional]) => ({ id, optional }));
 };
 
 /** Returns the worker tags that the template sets for these values. */
 export const toTags = (instances: readonly Instance[]): Record<string, string> =>
-  Object.assign({}, ...selectData(instances, "coder_workspace_tags").map(({ values }) => texts(values.tags)));
+  Object.assign({}, ...selectData(instances, "coder_workspace_tags").map(({ values }) => toTexts(values.tags)));

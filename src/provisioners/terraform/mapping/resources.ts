@@ -2,10 +2,10 @@
 // Pure.
 import { getModule } from "./address.ts";
 import { type Belongings, toAgent } from "./agent.ts";
-import { blocks, flag, type Instance, number, text } from "./document.ts";
+import { type Instance, number, toBlocks, toFlag, toText } from "./document.ts";
 import type { Graph } from "./graph.ts";
 import { type MappedAgent, type MappedResource, MappingError } from "./mapped.ts";
-import { Places } from "./places.ts";
+import { InstanceRelations } from "./places.ts";
 
 /** Parts of other resources, which are not resources themselves. */
 const PARTS = new Set(["coder_agent", "coder_agent_instance", "coder_app", "coder_script", "coder_metadata"]);
@@ -28,29 +28,29 @@ export type MappedResources = {
 /** Throws MappingError for duplicate names and duplicate metadata. */
 export const mapResources = (instances: readonly Instance[], graph: Graph): MappedResources => {
   const managed = instances.filter(({ mode }) => mode === "managed");
-  const ofType = (type: string): Instance[] => managed.filter((one) => one.type === type);
-  const places = new Places(graph, managed);
+  const listOfType = (type: string): Instance[] => managed.filter((one) => one.type === type);
+  const places = new InstanceRelations(graph, managed);
   const warnings: string[] = [];
   const belongings = sortOut(managed, places, warnings);
   const agents = new Map<string, MappedAgent[]>();
-  for (const agent of ofType("coder_agent")) {
-    const machine = places.machineOf(agent);
+  for (const agent of listOfType("coder_agent")) {
+    const machine = places.findMachine(agent);
     if (!machine) continue;
     const list = agents.get(machine.address) ?? [];
     agents.set(machine.address, [...list, toAgent(agent, machine, belongings(agent))]);
   }
   const shown = [...agents.values()].flat();
-  once(
+  requireUnique(
     shown.map(({ name }) => name.toLowerCase()),
     "agent",
   );
-  once(
+  requireUnique(
     shown.flatMap(({ apps }) => apps.map(({ slug }) => slug)),
     "app",
   );
   const metadata = new Map<string, Instance>();
-  for (const one of ofType("coder_metadata")) {
-    const subject = places.subjectOf(one, (address) => metadata.has(address));
+  for (const one of listOfType("coder_metadata")) {
+    const subject = places.findSubject(one, (address) => metadata.has(address));
     if (!subject) continue;
     if (metadata.has(subject.address)) throw new MappingError(`${subject.address} has two coder_metadata.`);
     metadata.set(subject.address, one);
@@ -59,7 +59,7 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
     resources: managed
       .filter(({ type }) => !PARTS.has(type))
       .map((one) => toResource(one, metadata.get(one.address), agents.get(one.address) ?? [])),
-    daily_cost: ofType("coder_metadata").reduce((sum, { values }) => sum + number(values.daily_cost), 0),
+    daily_cost: listOfType("coder_metadata").reduce((sum, { values }) => sum + number(values.daily_cost), 0),
     warnings,
   };
 };
@@ -67,27 +67,27 @@ export const mapResources = (instances: readonly Instance[], graph: Graph): Mapp
 /** Assigns parts to agents; parts of a development container's agent are listed in `warnings`. */
 const sortOut = (
   managed: readonly Instance[],
-  places: Places,
+  places: InstanceRelations,
   warnings: string[],
 ): ((agent: Instance) => Belongings) => {
   const owners = new Map<string, Instance[]>();
   for (const one of managed) {
     if (!["coder_app", "coder_script", "coder_env", "coder_devcontainer", "coder_agent_instance"].includes(one.type))
       continue;
-    const owner = places.ownerOf(one);
+    const owner = places.findOwner(one);
     if (owner?.type === "coder_devcontainer")
       warnings.push(`${one.address} belongs to the agent of a development container; that agent declares its own.`);
     else if (owner) owners.set(owner.address, [...(owners.get(owner.address) ?? []), one]);
   }
   return (agent) => {
-    const mine = owners.get(agent.address) ?? [];
-    const of = (type: string): Instance[] => mine.filter((one) => one.type === type);
+    const belongingInstances = owners.get(agent.address) ?? [];
+    const listOwn = (type: string): Instance[] => belongingInstances.filter((one) => one.type === type);
     return {
-      apps: of("coder_app"),
-      scripts: of("coder_script"),
-      env: of("coder_env"),
-      devcontainers: of("coder_devcontainer"),
-      instance: of("coder_agent_instance")[0],
+      apps: listOwn("coder_app"),
+      scripts: listOwn("coder_script"),
+      env: listOwn("coder_env"),
+      devcontainers: listOwn("coder_devcontainer"),
+      instance: listOwn("coder_agent_instance")[0],
     };
   };
 };
@@ -96,19 +96,19 @@ const toResource = (one: Instance, metadata: Instance | undefined, agents: reado
   type: one.type,
   name: one.name,
   module_path: getModule(one.address),
-  hide: flag(metadata?.values.hide),
-  icon: text(metadata?.values.icon),
+  hide: toFlag(metadata?.values.hide),
+  icon: toText(metadata?.values.icon),
   daily_cost: number(metadata?.values.daily_cost),
-  instance_type: text(one.values[SIZES[one.type] ?? ""]),
-  metadata: blocks(metadata?.values.item)
+  instance_type: toText(one.values[SIZES[one.type] ?? ""]),
+  metadata: toBlocks(metadata?.values.item)
     // A state marks items without a value; a plan does not know them yet (facts/terraform 3.14).
     .filter(({ is_null }) => is_null !== true)
-    .map(({ key, value, sensitive }) => ({ key: text(key), value: text(value), sensitive: flag(sensitive) })),
+    .map(({ key, value, sensitive }) => ({ key: toText(key), value: toText(value), sensitive: toFlag(sensitive) })),
   agents: agents.toSorted((a, b) => a.order - b.order || (a.name < b.name ? -1 : 1)),
 });
 
-const once = (names: readonly string[], what: string): void => {
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined)
-    throw new MappingError(`There are two ${what}s named ${twice}; names must differ in the whole template.`);
+const requireUnique = (names: readonly string[], what: string): void => {
+  const duplicate = names.find((name, i) => names.indexOf(name) < i);
+  if (duplicate !== undefined)
+    throw new MappingError(`There are two ${what}s named ${duplicate}; names must differ in the whole template.`);
 };

@@ -3,9 +3,9 @@
 import { signal } from "@preact/signals";
 import type { AnswerOf, BodyOf, CallAt, Method, QueryOf } from "#schema/call-types.ts";
 import { Problem, call as send } from "../../browser/api.ts";
-import { forgetEarly } from "../../browser/early.ts";
-import { forgetPerson } from "../../browser/kept.ts";
-import { learnNames } from "./names.ts";
+import { clearPrefetched } from "../../browser/early.ts";
+import { clearUserData } from "../../browser/kept.ts";
+import { collectNames } from "./names.ts";
 import { readShown } from "./resource.ts";
 import type { Route, Sent } from "./sent.ts";
 
@@ -19,7 +19,7 @@ type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Res
 
 /** The call as the server defines it; `never` if the server has no such route. */
 type CallOf<R extends Route> = R extends `${infer M extends Method} ${infer P}` ? CallAt<M, P> : never;
-type Known<R extends Route> = [CallOf<R>] extends [never] ? never : R;
+type KnownRoute<R extends Route> = [CallOf<R>] extends [never] ? never : R;
 
 type Path<R extends Route> = [ParamsOf<R>] extends [never]
   ? { readonly path?: undefined }
@@ -29,12 +29,12 @@ type Query<Q extends string = string> = {
   readonly query?: Readonly<Partial<Record<Q, string | number | boolean | undefined>>>;
 };
 type Input<R extends Route> = Path<R> & Body<BodyOf<CallOf<R>>> & Query<QueryOf<CallOf<R>>>;
-type Given<R extends Route> = Record<never, never> extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
+type CallInput<R extends Route> = Record<never, never> extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
 
-const KEPT = 20;
+const MAX_RECENT_CALLS = 20;
 
 /** The most recent calls of this page, newest last. */
-export const lastCalls = signal<readonly Sent[]>([]);
+export const recentCalls = signal<readonly Sent[]>([]);
 
 /** Replaces a secret in a command that a user may show to others. */
 const HIDDEN: Readonly<Record<string, string>> = {
@@ -45,13 +45,13 @@ const HIDDEN: Readonly<Record<string, string>> = {
   value: "$VALUE",
 };
 
-const withoutSecrets = (body: unknown): unknown =>
+const redactSecrets = (body: unknown): unknown =>
   typeof body === "object" && body !== null && !Array.isArray(body)
     ? Object.fromEntries(Object.entries(body).map(([name, value]) => [name, (value && HIDDEN[name]) || value]))
     : body;
 
 /** Matches fields that hold secrets, which must not appear in the command panel. */
-const SECRET =
+const SECRET_PATTERN =
   /password|login|passkey|second-factor|factors|confirm|\/first$|invitations\/(look|accept)|\/try\/complete/;
 
 /** Builds the URL of a call below /api/v2: the path with its parameters, and the query. */
@@ -70,23 +70,23 @@ export const toAddress = (
 
 /** Sends the call and returns its answer. Throws Problem. If the session has ended, redirects to the sign-in page first. */
 export const call = async <R extends Route>(
-  route: R & Known<R>,
-  ...[input]: Given<R>
+  route: R & KnownRoute<R>,
+  ...[input]: CallInput<R>
 ): Promise<AnswerOf<CallOf<R>>> => {
   const { path, query, body } = (input ?? {}) as Query & { path?: Record<string, string>; body?: unknown };
   const method = route.slice(0, route.indexOf(" "));
   const address = toAddress(route, { path, query });
-  if (!SECRET.test(address)) {
-    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body: withoutSecrets(body) }) };
-    lastCalls.value = [...lastCalls.value, sent].slice(-KEPT);
+  if (!SECRET_PATTERN.test(address)) {
+    const sent: Sent = { method, path: address, route, ...(body === undefined ? {} : { body: redactSecrets(body) }) };
+    recentCalls.value = [...recentCalls.value, sent].slice(-MAX_RECENT_CALLS);
   }
   try {
     const answer = await send<AnswerOf<CallOf<R>>>(method, address, body);
-    learnNames(answer);
+    collectNames(answer);
     return answer;
   } catch (error) {
     if (error instanceof Problem && error.status === 401 && !isAtTheDoor()) {
-      if (error.body.kind === "revoked") await dropPerson().catch(() => undefined);
+      if (error.body.kind === "revoked") await clearSessionData().catch(() => undefined);
       toSignIn();
     }
     // The target was deleted by someone else: reload the page's data.
@@ -107,15 +107,18 @@ export const onForbidden = (act: () => void): (() => void) => {
 };
 
 /** Like `call`, but ignores prefetched answers and always asks the server. */
-export const callNow = <R extends Route>(route: R & Known<R>, ...given: Given<R>): Promise<AnswerOf<CallOf<R>>> => {
-  forgetEarly();
+export const callServer = <R extends Route>(
+  route: R & KnownRoute<R>,
+  ...given: CallInput<R>
+): Promise<AnswerOf<CallOf<R>>> => {
+  clearPrefetched();
   return call<R>(route, ...given);
 };
 
 /** Clears the user's data after the session ended: someone else may sign in next. */
-const dropPerson = async (): Promise<void> => {
-  forgetPerson();
-  const { dropPushed } = await import("./push-here.ts");
+const clearSessionData = async (): Promise<void> => {
+  clearUserData();
+  const { unsubscribeHere: dropPushed } = await import("./push-here.ts");
   await dropPushed();
 };
 

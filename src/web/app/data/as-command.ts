@@ -2,7 +2,7 @@
 import type { Sent } from "./sent.ts";
 
 /** Quotes the text as one shell word. */
-export const quoted = (text: string): string =>
+export const quoteArgument = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Placeholders for secrets (api.ts) are shell variables, which single quotes would not expand. */
@@ -13,6 +13,6 @@ export const toCurl = ({ method, path, body }: Sent, origin: string): string => 
   const parts = ["curl", '-H "Service-Session-Token: $SLIPWAY_TOKEN"'];
   if (method !== "GET") parts.push(`-X ${method}`);
   if (body !== undefined)
-    parts.push("-H 'Content-Type: application/json'", `-d ${withVariables(quoted(JSON.stringify(body)))}`);
-  return [...parts, quoted(`${origin}/api/v2${path}`)].join(" ");
+    parts.push("-H 'Content-Type: application/json'", `-d ${withVariables(quoteArgument(JSON.stringify(body)))}`);
+  return [...parts, quoteArgument(`${origin}/api/v2${path}`)].join(" ");
 };

@@ -8,7 +8,10 @@ import { firstPaint } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
 /** What a chat is waiting for, from events since the page was opened. */
-export type Asked = { readonly kind: WatchEvent["action_kind"]; readonly tool_calls: readonly ToolCallRequest[] };
+export type PendingRequest = {
+  readonly kind: WatchEvent["action_kind"];
+  readonly tool_calls: readonly ToolCallRequest[];
+};
 
 /** Root chats by ID, newest first, without archived ones. */
 export const chats = signal<ReadonlyMap<string, Chat>>(new Map());
@@ -17,21 +20,21 @@ export const chatsLoaded = signal(false);
 export const deletedChats = signal<ReadonlySet<string>>(new Set());
 /** How often the trials of each chat have changed since the page was opened, by chat ID. */
 export const trialChanges = signal<ReadonlyMap<string, number>>(new Map());
-const REMEMBERED = 100;
+const MAX_REMEMBERED = 100;
 /** What each chat is waiting for, by chat ID. */
-export const asked = signal<ReadonlyMap<string, Asked>>(new Map());
+export const asked = signal<ReadonlyMap<string, PendingRequest>>(new Map());
 
-const LIMIT = 100;
+const PAGE_SIZE = 100;
 let _socket: LiveSocket | undefined;
 
 const list = async (): Promise<void> => {
-  const found = await call("GET /chats", { query: { limit: LIMIT } }).catch(() => undefined);
+  const found = await call("GET /chats", { query: { limit: PAGE_SIZE } }).catch(() => undefined);
   if (!found) return;
   chats.value = new Map(found.map((chat) => [chat.id, chat]));
   chatsLoaded.value = true;
 };
 
-const take = (text: string): void => {
+const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WatchEvent;
   const { kind, chat } = event;
   if (kind === "trial_change") {
@@ -42,7 +45,7 @@ const take = (text: string): void => {
   if (kind === "action_required") waits.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
   else if (chat.status !== "requires_action") waits.delete(chat.id);
   asked.value = waits;
-  if (kind === "deleted") deletedChats.value = new Set([...deletedChats.value, chat.id].slice(-REMEMBERED));
+  if (kind === "deleted") deletedChats.value = new Set([...deletedChats.value, chat.id].slice(-MAX_REMEMBERED));
   const next = new Map(chats.value);
   if (chat.parent_chat_id) {
     const root = next.get(chat.root_chat_id ?? chat.parent_chat_id);
@@ -67,12 +70,12 @@ export const patchChat = (id: string, patch: Partial<Chat>): void => {
 /** Starts following the chats. Called once for the app. */
 export const followChats = (): void => {
   if (_socket) return;
-  const known = cameWithPage("GET", `/chats?limit=${LIMIT}`);
+  const known = cameWithPage("GET", `/chats?limit=${PAGE_SIZE}`);
   if (known) void list();
   _socket = new LiveSocket({
     after: known ? firstPaint : undefined,
     address: () => "/api/v2/chats/watch",
-    message: take,
+    message: handleMessage,
     opened: () => void list(),
   });
 };

@@ -4,27 +4,28 @@ import { useEffect } from "preact/hooks";
 import type { Appearance, Banner } from "#schema/deployment/appearance.ts";
 import { call } from "./api.ts";
 
-const meta = (name: string): string => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
+const readMeta = (name: string): string =>
+  document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
 
 /** `logo` is an image URL, or empty for the default logo. */
-export const face = signal({ name: meta("application-name"), logo: meta("application-logo") });
+export const face = signal({ name: readMeta("application-name"), logo: readMeta("application-logo") });
 
-const KEPT = "banners";
+const STORAGE_KEY = "banners";
 /** Minimum interval between reloads when the user switches between windows. */
-const FRESH_MS = 60_000;
+const MIN_RELOAD_INTERVAL_MS = 60_000;
 
-const keptBanners = (): readonly Banner[] => {
+const readStoredBanners = (): readonly Banner[] => {
   try {
-    return JSON.parse(localStorage.getItem(KEPT) ?? "[]") as Banner[];
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]") as Banner[];
   } catch {
     return [];
   }
 };
 
 /** Announcements as last loaded. Shown immediately on the next visit so that the layout does not shift. */
-export const banners = signal<readonly Banner[]>(keptBanners());
+export const banners = signal<readonly Banner[]>(readStoredBanners());
 
-export const takeAppearance = ({
+export const applyAppearance = ({
   application_name,
   logo_url,
   service_banner,
@@ -32,24 +33,24 @@ export const takeAppearance = ({
 }: Appearance): void => {
   face.value = { name: application_name, logo: logo_url };
   banners.value = [service_banner, ...announcement_banners].filter(({ enabled, message }) => enabled && message !== "");
-  localStorage.setItem(KEPT, JSON.stringify(banners.value));
+  localStorage.setItem(STORAGE_KEY, JSON.stringify(banners.value));
 };
 
 let readAt = 0;
 
 const read = async (): Promise<void> => {
   readAt = Date.now();
-  takeAppearance(await call("GET /appearance"));
+  applyAppearance(await call("GET /appearance"));
 };
 
 /** Loads the announcements, and reloads them when the user returns to the window. */
 export const followAppearance = (): (() => void) => {
-  const look = (): void => {
-    if (!document.hidden && Date.now() - readAt > FRESH_MS) void read().catch(() => undefined);
+  const refreshIfStale = (): void => {
+    if (!document.hidden && Date.now() - readAt > MIN_RELOAD_INTERVAL_MS) void read().catch(() => undefined);
   };
-  look();
-  document.addEventListener("visibilitychange", look);
-  return () => document.removeEventListener("visibilitychange", look);
+  refreshIfStale();
+  document.addEventListener("visibilitychange", refreshIfStale);
+  return () => document.removeEventListener("visibilitychange", refreshIfStale);
 };
 
 /** Sets the document title while a page is shown. */

@@ -16,7 +16,7 @@ export class FormSocket {
     this.#values = values;
     this.#socket = new LiveSocket({
       address: () => `/api/v2/templateversions/${version_id}/dynamic-parameters`,
-      opened: () => this.ask(this.#values),
+      opened: () => this.sendValues(this.#values),
       message: (text) => {
         const answer = JSON.parse(text) as DynamicParameters;
         if (answer.id === this.#asked) this.answer.value = answer;
@@ -25,7 +25,7 @@ export class FormSocket {
   }
 
   /** Sends the values to the server, as soon as the socket is open. */
-  ask(values: Values): void {
+  sendValues(values: Values): void {
     this.#values = values;
     this.#asked += 1;
     this.#socket.send(JSON.stringify({ id: this.#asked, inputs: values }));

@@ -16,7 +16,7 @@ export const readNotices = async (): Promise<void> => {
   unread.value = unread_count;
 };
 
-const take = (text: string): void => {
+const handleMessage = (text: string): void => {
   const { notification, unread_count } = JSON.parse(text) as {
     notification?: InboxNotification;
     unread_count: number;
@@ -31,7 +31,7 @@ const take = (text: string): void => {
 export const followInbox = (): void => {
   _socket ??= new LiveSocket({
     address: () => "/api/v2/notifications/inbox/watch",
-    message: take,
+    message: handleMessage,
     opened: () => void readNotices().catch(() => undefined),
   });
 };

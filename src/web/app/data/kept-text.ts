@@ -2,7 +2,7 @@
 // tab starts with the text that was stored last.
 
 /** Returns the stored text. Throws if the browser forbids storage; nothing is stored then. */
-export const keptText = (key: string): string | undefined => {
+export const loadStoredText = (key: string): string | undefined => {
   const own = sessionStorage.getItem(key);
   // An empty value means that this tab has sent or cleared its text, whatever other tabs store.
   if (own !== null) return own || undefined;
@@ -12,7 +12,7 @@ export const keptText = (key: string): string | undefined => {
 };
 
 /** Stores the text; `undefined` clears it. Texts of other tabs are not changed. */
-export const keepText = (key: string, text: string | undefined): void => {
+export const storeText = (key: string, text: string | undefined): void => {
   if (text !== undefined) {
     sessionStorage.setItem(key, text);
     localStorage.setItem(key, text);

@@ -3,17 +3,17 @@
 import { signal } from "@preact/signals";
 import { takeSocket } from "../../browser/early.ts";
 
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 15_000;
+const BASE_DELAY_MS = 500;
+const MAX_DELAY_MS = 15_000;
 /** The close code of a stream that is complete. */
-const DONE = 1_000;
+const COMPLETE_CODE = 1_000;
 /** The server pings every 15 s. After this much silence the connection is considered dead, whatever the browser reports. */
-const SILENCE_MS = 40_000;
+const SILENCE_TIMEOUT_MS = 40_000;
 /** After this, a connection attempt is abandoned and retried: lost packets get no response. */
 const CONNECT_TIMEOUT_MS = 15_000;
-const LOOK_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 /** If the clock has jumped this far, the machine slept. */
-const SLEPT_MS = 30_000;
+const SLEEP_THRESHOLD_MS = 30_000;
 
 /** The state of the connection to the server. `since` and `next` are milliseconds since 1970. */
 export type Line =
@@ -34,18 +34,18 @@ const report = (socket: LiveSocket, cut: (Line & { state: "cut" }) | undefined):
 };
 
 /** Retries all broken connections immediately. */
-export const tryNow = (): void => {
+export const reconnectNow = (): void => {
   for (const socket of [...cuts.keys()]) socket.open();
 };
 
-const all = new Set<LiveSocket>();
-const deaf = new Set<() => void>();
+const sockets = new Set<LiveSocket>();
+const deadListeners = new Set<() => void>();
 let looked = Date.now();
 
 /** Calls back when a connection turns out to be dead without a close: other connections over the same network must also reconnect. */
-export const onDeadLine = (act: () => void): (() => void) => {
-  deaf.add(act);
-  return () => deaf.delete(act);
+export const onDeadConnection = (act: () => void): (() => void) => {
+  deadListeners.add(act);
+  return () => deadListeners.delete(act);
 };
 
 const refused = new Set<() => void>();
@@ -57,23 +57,23 @@ export const onRefused = (act: () => void): (() => void) => {
 };
 
 /** Not every stream has pings. If one has been silent for too long, or the machine slept, all sockets of the page reconnect. */
-const look = (): void => {
+const checkConnections = (): void => {
   const now = Date.now();
-  const slept = now - looked > SLEPT_MS + LOOK_MS;
+  const slept = now - looked > SLEEP_THRESHOLD_MS + CHECK_INTERVAL_MS;
   looked = now;
   // Browsers throttle timers of hidden pages.
   if (document.hidden) return;
-  for (const one of all) one.giveUp(now - CONNECT_TIMEOUT_MS);
-  if (!slept && ![...all].some((one) => one.isSilent(now - SILENCE_MS))) return;
-  for (const one of all) one.open();
-  for (const act of deaf) act();
+  for (const one of sockets) one.abandon(now - CONNECT_TIMEOUT_MS);
+  if (!slept && ![...sockets].some((one) => one.isSilent(now - SILENCE_TIMEOUT_MS))) return;
+  for (const one of sockets) one.open();
+  for (const act of deadListeners) act();
 };
-setInterval(look, LOOK_MS);
+setInterval(checkConnections, CHECK_INTERVAL_MS);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   // A gap while the page was hidden does not mean that the machine slept.
   looked = Date.now();
-  look();
+  checkConnections();
 });
 
 type Options = {
@@ -103,16 +103,16 @@ export class LiveSocket {
 
   constructor(options: Options) {
     this.#options = options;
-    if (options.after) void options.after.then(() => this.#begin());
-    else this.#begin();
+    if (options.after) void options.after.then(() => this.#connect());
+    else this.#connect();
   }
 
-  #begin(): void {
+  #connect(): void {
     if (this.#ended) return;
     addEventListener("online", this.#look);
     addEventListener("pageshow", this.#look);
     document.addEventListener("visibilitychange", this.#look);
-    all.add(this);
+    sockets.add(this);
     this.open();
   }
 
@@ -122,10 +122,10 @@ export class LiveSocket {
   }
 
   /** Abandons a connection attempt that began before then. */
-  giveUp(since: number): void {
+  abandon(since: number): void {
     if (this.#socket?.readyState !== WebSocket.CONNECTING || this.#heard > since) return;
     this.#drop();
-    this.#again();
+    this.#scheduleReconnect();
   }
 
   /** Opens the socket immediately, without waiting for the next retry. */
@@ -147,23 +147,23 @@ export class LiveSocket {
       report(this, undefined);
       this.#options.opened?.();
     };
-    const take = (data: unknown): void => {
+    const onMessage = (data: unknown): void => {
       this.#heard = Date.now();
       if (typeof data === "string") this.#options.message(data);
     };
     socket.onopen = opened;
-    socket.onmessage = ({ data }) => take(data);
+    socket.onmessage = ({ data }) => onMessage(data);
     socket.onclose = ({ code }) => {
-      if (this.#options.ends && code === DONE) {
+      if (this.#options.ends && code === COMPLETE_CODE) {
         this.end();
         this.#options.ended?.();
       } else {
-        this.#again();
+        this.#scheduleReconnect();
         if (!wasOpened) for (const act of refused) act();
       }
     };
     if (early && socket.readyState === WebSocket.OPEN) opened();
-    for (const data of early?.heard ?? []) take(data);
+    for (const data of early?.heard ?? []) onMessage(data);
   }
 
   /** Sends if the socket is open; otherwise drops the message, since `opened` is called when it opens. */
@@ -177,7 +177,7 @@ export class LiveSocket {
     removeEventListener("online", this.#look);
     removeEventListener("pageshow", this.#look);
     document.removeEventListener("visibilitychange", this.#look);
-    all.delete(this);
+    sockets.delete(this);
     this.#drop();
     report(this, undefined);
   }
@@ -191,10 +191,10 @@ export class LiveSocket {
     this.#socket = undefined;
   }
 
-  #again(): void {
+  #scheduleReconnect(): void {
     this.#socket = undefined;
     // Half of the delay is random, so that many pages do not reconnect at the same moment.
-    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
+    const longest = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#tries);
     const wait = longest / 2 + (Math.random() * longest) / 2;
     this.#tries += 1;
     this.#since ??= Date.now();

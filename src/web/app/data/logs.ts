@@ -13,7 +13,7 @@ export type LogLine = {
   readonly isBad: boolean;
 };
 
-type Wanted = {
+type FeedOptions = {
   readonly source: string;
   readonly path: string;
   /** Called after the last line of the log. */
@@ -34,7 +34,7 @@ export class LogFeed {
   #isMixed = false;
 
   /** Follows the log at a path below /api/v2. Repeated calls for one path have no effect. */
-  follow({ source, path, ended }: Wanted): void {
+  follow({ source, path, ended }: FeedOptions): void {
     if (this.#sockets.has(path)) return;
     let last = -1;
     const socket = new LiveSocket({
@@ -51,7 +51,7 @@ export class LogFeed {
           if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isMixed = true;
           this.lines.push({ source, at: line.created_at, text: stage, isBad: level === "error" });
         }
-        this.#changed();
+        this.#scheduleUpdate();
       },
     });
     this.#sockets.set(path, socket);
@@ -60,14 +60,14 @@ export class LogFeed {
   /** Adds lines from another source. */
   add(lines: readonly LogLine[]): void {
     this.lines.push(...lines);
-    this.#changed();
+    this.#scheduleUpdate();
   }
 
   end(): void {
     for (const socket of this.#sockets.values()) socket.end();
   }
 
-  #changed(): void {
+  #scheduleUpdate(): void {
     if (this.#planned) return;
     this.#planned = true;
     // Hidden pages draw no frames. Lines that arrive while the page is hidden are shown with the first frame.

@@ -8,15 +8,15 @@ import { call } from "./api.ts";
 type Looks = AnswerOf<CallAt<"GET", "/users/me/appearance">>;
 export type TerminalFont = Looks["terminal_font"];
 
-const FONT = "terminal-font";
+const FONT_KEY = "terminal-font";
 
 /** Empty means the system default. */
-export const terminalFont = signal((localStorage.getItem(FONT) ?? "") as TerminalFont);
+export const terminalFont = signal((localStorage.getItem(FONT_KEY) ?? "") as TerminalFont);
 
-const keepFont = (font: TerminalFont): void => {
+const storeFont = (font: TerminalFont): void => {
   terminalFont.value = font;
-  if (font === "") localStorage.removeItem(FONT);
-  else localStorage.setItem(FONT, font);
+  if (font === "") localStorage.removeItem(FONT_KEY);
+  else localStorage.setItem(FONT_KEY, font);
 };
 
 /** Other clients store more themes, such as ones for color blindness. */
@@ -28,7 +28,7 @@ export const readLooks = async (): Promise<void> => {
   const { theme_preference, terminal_font } = await call("GET /users/me/appearance");
   const chosen = toTheme(theme_preference);
   if (chosen && chosen !== theme.value) setTheme(chosen);
-  keepFont(terminal_font);
+  storeFont(terminal_font);
 };
 
 const save = (): Promise<Looks> =>
@@ -43,10 +43,10 @@ export const chooseTheme = async (wanted: Theme): Promise<void> => {
 };
 
 /** Switches to the next of system, light and dark. */
-export const nextTheme = (): Promise<void> =>
+export const switchTheme = (): Promise<void> =>
   chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system");
 
 export const chooseTerminalFont = async (font: TerminalFont): Promise<void> => {
-  keepFont(font);
+  storeFont(font);
   await save();
 };

@@ -15,7 +15,7 @@ type Setting<T extends Plain> = {
   readonly fill: (value: T) => void;
 };
 
-type Meanwhile<T extends Plain> = {
+type ConcurrentEdit<T extends Plain> = {
   /** The value that someone else has saved since the form was filled in, until the user decides. */
   readonly other: ReadonlySignal<{ readonly value: T } | undefined>;
   /** Returns false if someone else has saved a value that the user has not seen; it is in `other` then. */
@@ -25,23 +25,23 @@ type Meanwhile<T extends Plain> = {
 };
 
 /** An unedited form follows changes made elsewhere. */
-export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Setting<T>): Meanwhile<T> => {
+export const useConflictCheck = <T extends Plain>({ now, typed, read, fill }: Setting<T>): ConcurrentEdit<T> => {
   /** The value that the form was filled with, or the newer value that the user has seen. */
   const known = useRef(now);
   const other = useSignal<{ readonly value: T } | undefined>(undefined);
-  const meet = (value: T, mayFill: boolean): void => {
+  const updateKnown = (value: T, mayFill: boolean): void => {
     if (value === known.current) return;
     const isUntouched = typed === known.current;
     known.current = value;
     if (isUntouched && mayFill) fill(value);
     other.value = value === typed || (isUntouched && mayFill) ? undefined : { value };
   };
-  useEffect(() => meet(now, true), [now]);
+  useEffect(() => updateKnown(now, true), [now]);
   return {
     other,
     mayReplace: async () => {
       const before = known.current;
-      meet(await read(), false);
+      updateKnown(await read(), false);
       if (other.value && known.current !== before) return false;
       known.current = typed;
       other.value = undefined;

@@ -1,5 +1,5 @@
 // Names of resources by ID, collected from API responses, so that commands show `ada/web` instead of an ID.
-type Known = {
+type KnownName = {
   readonly name: string;
   /** The organization's name, if the resource belongs to one. */
   readonly organization?: string;
@@ -7,14 +7,14 @@ type Known = {
   readonly template?: string;
 };
 
-const known = new Map<string, Known>();
+const knownNames = new Map<string, KnownName>();
 /** Maximum number of names kept. */
 const MAX_NAMES = 5000;
-const OF_A_LIST = 500;
+const MAX_NAMES_PER_LIST = 500;
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-const note = (one: unknown): void => {
+const addName = (one: unknown): void => {
   if (typeof one !== "object" || one === null) return;
   const { id, name, username, owner_name, ...more } = one as Readonly<Record<string, unknown>>;
   const own = text(username) ?? text(name);
@@ -22,21 +22,21 @@ const note = (one: unknown): void => {
   if (key === undefined || own === undefined) return;
   const [owner, organization, template] = [text(owner_name), text(more.organization_name), text(more.template_id)];
   const called = owner === undefined ? own : `${owner}/${own}`;
-  known.set(key, { name: called, ...(organization ? { organization } : {}), ...(template ? { template } : {}) });
+  knownNames.set(key, { name: called, ...(organization ? { organization } : {}), ...(template ? { template } : {}) });
   const version = text(more.active_version_id);
-  if (version !== undefined) known.set(version, { name: "", template: key });
+  if (version !== undefined) knownNames.set(version, { name: "", template: key });
 };
 
 /** Collects names from a response: from the resource itself, from its lists, and from lists within those. */
-export const learnNames = (answer: unknown): void => {
+export const collectNames = (answer: unknown): void => {
   if (typeof answer !== "object" || answer === null) return;
-  if (known.size > MAX_NAMES) known.clear();
+  if (knownNames.size > MAX_NAMES) knownNames.clear();
   const lists = Array.isArray(answer) ? [answer] : [[answer], ...Object.values(answer).filter(Array.isArray)];
-  for (const list of lists) for (const one of list.slice(0, OF_A_LIST)) note(one);
+  for (const list of lists) for (const one of list.slice(0, MAX_NAMES_PER_LIST)) addName(one);
 };
 
-export const nameFor = (id: string, name: string): void => void known.set(id, { name });
+export const setName = (id: string, name: string): void => void knownNames.set(id, { name });
 
-export const findKnown = (id: string): Known | undefined => known.get(id);
+export const findName = (id: string): KnownName | undefined => knownNames.get(id);
 /** Returns the name, or the ID if the name is not known. */
-export const getName = (id: string): string => known.get(id)?.name || id;
+export const getName = (id: string): string => knownNames.get(id)?.name || id;

@@ -4,26 +4,26 @@ import { computed } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { now } from "../parts/time.tsx";
-import { type Asked, asked, chats } from "./chats.ts";
+import { asked, chats, type PendingRequest } from "./chats.ts";
 import { isWaitingForOwner } from "./needs-owner.ts";
 import { me } from "./session.ts";
 import { workspaces } from "./workspaces.ts";
 
 export type Need =
-  | { readonly kind: "chat"; readonly at: string; readonly chat: Chat; readonly asked: Asked | undefined }
+  | { readonly kind: "chat"; readonly at: string; readonly chat: Chat; readonly asked: PendingRequest | undefined }
   | { readonly kind: "chat_failed"; readonly at: string; readonly chat: Chat }
   | { readonly kind: "failed"; readonly at: string; readonly workspace: WorkspaceSummary }
   | { readonly kind: "unhealthy"; readonly at: string; readonly workspace: WorkspaceSummary }
   | { readonly kind: "deadline"; readonly at: string; readonly workspace: WorkspaceSummary }
   | { readonly kind: "deleting"; readonly at: string; readonly workspace: WorkspaceSummary };
 
-const SOON_MS = 30 * 60_000;
+const DEADLINE_WARNING_MS = 30 * 60_000;
 const DAYS_MS = 7 * 24 * 60 * 60_000;
 
-const ofWorkspace = (workspace: WorkspaceSummary, now: number): Need[] => {
+const listWorkspaceNeeds = (workspace: WorkspaceSummary, now: number): Need[] => {
   const { status, deadline, deleting_at, build_created_at, healthy } = workspace;
   if (status === "failed") return [{ kind: "failed", at: build_created_at, workspace }];
-  if (status === "running" && deadline && Date.parse(deadline) - now < SOON_MS) {
+  if (status === "running" && deadline && Date.parse(deadline) - now < DEADLINE_WARNING_MS) {
     return [{ kind: "deadline", at: deadline, workspace }];
   }
   if (status === "running" && !healthy) return [{ kind: "unhealthy", at: build_created_at, workspace }];
@@ -42,7 +42,7 @@ export const needs = computed((): readonly Need[] => {
     } else if (chat.status === "error") found.push({ kind: "chat_failed", at: chat.updated_at, chat });
   }
   for (const workspace of workspaces.value.values()) {
-    if (workspace.owner_id === own) found.push(...ofWorkspace(workspace, now.value));
+    if (workspace.owner_id === own) found.push(...listWorkspaceNeeds(workspace, now.value));
   }
   return found.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || (a.at < b.at ? -1 : 1));
 });

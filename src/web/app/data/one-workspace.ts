@@ -7,7 +7,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, Problem } from "./api.ts";
 import { LiveSocket } from "./live-socket.ts";
 
-export type Shown = { readonly workspace?: Workspace; readonly error?: unknown };
+export type WorkspaceState = { readonly workspace?: Workspace; readonly error?: unknown };
 
 type Message = { type: "ping"; data: null } | { type: "data"; data: Workspace } | { type: "error"; data: unknown };
 
@@ -16,11 +16,11 @@ export const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">): W
   latest_build.resources.flatMap(({ agents }) => agents);
 
 /** Returns the workspace, updated with each change, or an error if the user cannot see it. */
-export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => void } => {
-  const shown = useMemo(() => signal<Shown>({}), [id]);
+export const useWorkspace = (id: string): { shown: Signal<WorkspaceState>; reload: () => void } => {
+  const shown = useMemo(() => signal<WorkspaceState>({}), [id]);
   const follow = useRef<() => void>(() => {});
   // A separate request: a refused WebSocket does not say why, and one for a missing workspace would retry forever.
-  const again = (): void => {
+  const reload = (): void => {
     call("GET /workspaces/:workspace", { path: { workspace: id } }).then(
       (workspace) => {
         if (!shown.value.workspace) shown.value = { workspace };
@@ -45,13 +45,13 @@ export const useWorkspace = (id: string): { shown: Signal<Shown>; again: () => v
         },
       });
     };
-    again();
+    reload();
     return () => {
       follow.current = () => {};
       socket?.end();
     };
   }, [id]);
-  return { shown, again };
+  return { shown, reload };
 };
 
 /** Converts a workspace to a row of the live list, used until the list has loaded. */

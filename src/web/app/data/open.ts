@@ -1,31 +1,31 @@
 // Opens the apps, ports and editors of a workspace. An editor gets a new key when its button is pressed; an external app gets one only
 // after a page asked the user.
 import { formatLabel } from "#base/links/app-label.ts";
-import { type Editor, editorLink, gatewayLink } from "#base/links/editor-links.ts";
-import { consentPath, mayGetKey } from "#base/links/external-link.ts";
+import { type Editor, formatEditorLink, formatGatewayLink } from "#base/links/editor-links.ts";
+import { canGetKey, toConsentPath } from "#base/links/external-link.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { App } from "#schema/workspaces/app.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { say } from "../shell/toasts.tsx";
+import { showToast } from "../shell/toasts.tsx";
 import { call } from "./api.ts";
 
-export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
+export type AgentTarget = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
 /** The parts of the URL of an app or a port. */
-type Named = {
+type NamedAgent = {
   readonly workspace: Pick<Workspace, "name" | "owner_name">;
   readonly agent: Pick<WorkspaceAgent, "name">;
 };
 
 /** Returns the URL of an app or a port (`8080`, `8080s`): on a subdomain if a wildcard `host` is configured, otherwise below a path. */
-const toAddress = ({ workspace, agent }: Named, app: string, host: string): string => {
+const toAddress = ({ workspace, agent }: NamedAgent, app: string, host: string): string => {
   const label = formatLabel({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
   if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
   return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
 };
 
 /** Returns the URL of a port. `host` is the wildcard for subdomains, or empty. */
-export const portAddress = (place: Named, port: number, isSecure: boolean, host: string): string =>
+export const toPortUrl = (place: NamedAgent, port: number, isSecure: boolean, host: string): string =>
   toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in a separate page, or by a local program that receives the link. */
@@ -37,15 +37,15 @@ export type Opening =
  * Decides how the app is opened. `host` is the wildcard for subdomains; without one, an app that requires a subdomain opens a page that
  * explains what is missing.
  */
-export const findOpening = (place: Place, app: App, host: string): Opening => {
+export const findOpening = (place: AgentTarget, app: App, host: string): Opening => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
     // The link contains a key only if the template has a placeholder for it, and only after the user agrees on a page that names the
     // destination.
     const { workspace, agent } = place;
-    if (mayGetKey(agent, app)) {
-      return { way: "tab", href: consentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
+    if (canGetKey(agent, app)) {
+      return { way: "tab", href: toConsentPath({ workspace_id: workspace.id, agent: agent.name, app: app.slug }) };
     }
     return { way: "program", act: async () => toProgram(app.display_name || app.slug, app.url) };
   }
@@ -55,7 +55,7 @@ export const findOpening = (place: Place, app: App, host: string): Opening => {
   return { way: page, href: toAddress(place, app.slug, host) };
 };
 
-const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
+const EDITOR_NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
   vscode: "VS Code",
   "vscode-insiders": "VS Code Insiders",
   vscodium: "VSCodium",
@@ -65,31 +65,31 @@ const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
 };
 
 /** Editors by their names in templates. Editors that have no template name follow VS Code. */
-const SHOWN_BY: Readonly<Record<string, readonly Editor[]>> = {
+const EDITORS_BY_APP: Readonly<Record<string, readonly Editor[]>> = {
   vscode: ["vscode", "vscodium", "cursor", "windsurf"],
   vscode_insiders: ["vscode-insiders"],
 };
 
 /** True if the template shows this built-in app. A template that names none shows all. */
-export const shows = ({ display_apps }: WorkspaceAgent, name: string): boolean =>
+export const showsApp = ({ display_apps }: WorkspaceAgent, name: string): boolean =>
   display_apps.length === 0 || display_apps.includes(name);
 
-const LAST = "slipway.editor";
+const LAST_EDITOR_KEY = "slipway.editor";
 
 /** Lists the editors that can open this agent, the most recently used first. */
-export const listEditors = (place: Place): { readonly label: string; readonly act: () => Promise<void> }[] => {
+export const listEditors = (place: AgentTarget): { readonly label: string; readonly act: () => Promise<void> }[] => {
   const { agent } = place;
-  const shown = Object.entries(SHOWN_BY).flatMap(([name, editors]) => (shows(agent, name) ? editors : []));
+  const shown = Object.entries(EDITORS_BY_APP).flatMap(([name, editors]) => (showsApp(agent, name) ? editors : []));
   const all: (Editor | "jetbrains")[] = [...shown, "jetbrains"];
-  const last = localStorage.getItem(LAST);
+  const last = localStorage.getItem(LAST_EDITOR_KEY);
   return all
     .sort((a, b) => Number(b === last) - Number(a === last))
-    .map((editor) => ({ label: NAMES[editor], act: () => openEditor(editor, place) }));
+    .map((editor) => ({ label: EDITOR_NAMES[editor], act: () => openEditor(editor, place) }));
 };
 
 /** The editor gets a key for this workspace only. */
-const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Place): Promise<void> => {
-  localStorage.setItem(LAST, editor);
+const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: AgentTarget): Promise<void> => {
+  localStorage.setItem(LAST_EDITOR_KEY, editor);
   const { key } = await call("POST /workspaceagents/:workspaceagent/keys", { path: { workspaceagent: agent.id } });
   const place = {
     url: new URL(location.origin),
@@ -99,11 +99,11 @@ const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Pl
     folder: agent.expanded_directory || undefined,
     token: key,
   };
-  toProgram(NAMES[editor], editor === "jetbrains" ? gatewayLink(place) : editorLink(editor, place));
+  toProgram(EDITOR_NAMES[editor], editor === "jetbrains" ? formatGatewayLink(place) : formatEditorLink(editor, place));
 };
 
 /** Passes the link to the browser, which opens the program or reports that none is installed. */
 const toProgram = (name: string, link: string): void => {
   location.assign(link);
-  say(`Opening ${name}. If nothing happens, install the editor or its extension on this computer.`);
+  showToast(`Opening ${name}. If nothing happens, install the editor or its extension on this computer.`);
 };

@@ -1,17 +1,17 @@
 // This browser's push state: its subscription and the notifications it shows.
 
-export const isKnown = (): boolean =>
+export const isPushSupported = (): boolean =>
   "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
 
-export const subscription = async (): Promise<PushSubscription | null> => {
+export const getSubscription = async (): Promise<PushSubscription | null> => {
   const registration = await navigator.serviceWorker.getRegistration();
   return (await registration?.pushManager.getSubscription()) ?? null;
 };
 
 /** Unsubscribes after signing out: the server learns of it from the browser's push service. */
-export const dropPushed = async (): Promise<void> => {
-  if (!isKnown()) return;
-  await (await subscription())?.unsubscribe();
+export const unsubscribeHere = async (): Promise<void> => {
+  if (!isPushSupported()) return;
+  await (await getSubscription())?.unsubscribe();
   const registration = await navigator.serviceWorker.getRegistration();
   for (const one of (await registration?.getNotifications()) ?? []) one.close();
 };

@@ -7,7 +7,7 @@ const encodeBase64Url = (bytes: ArrayBuffer | null): string =>
     .replaceAll("=", "");
 
 /** Builds the body of `POST /users/me/webpush/subscription`; keys as base64url. */
-export const subscriptionBody = (
+export const toSubscriptionBody = (
   one: PushSubscription,
 ): { endpoint: string; auth_key: string; p256dh_key: string } => ({
   endpoint: one.endpoint,

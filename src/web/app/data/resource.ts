@@ -10,18 +10,18 @@ export type Resource<T> = {
   readonly loading: boolean;
 };
 
-const KEPT = 100;
+const MAX_CACHED = 100;
 /** Loads in progress for a page that was just opened, since several of its components may request the same data. */
 const opening = new Map<string, Promise<void>>();
 const cache = new Map<string, Signal<Resource<unknown>>>();
 
-const entry = <T>(key: string): Signal<Resource<T>> => {
+const getEntry = <T>(key: string): Signal<Resource<T>> => {
   let known = cache.get(key);
   if (!known) {
     known = signal<Resource<unknown>>({ data: undefined, error: undefined, loading: true });
     cache.set(key, known);
     const [oldest] = cache.keys();
-    if (cache.size > KEPT && oldest !== undefined) cache.delete(oldest);
+    if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest);
   }
   return known as Signal<Resource<T>>;
 };
@@ -40,29 +40,29 @@ const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quiet
   }
 };
 
-type Shown = { readonly again: () => Promise<void>; at: number };
+type VisibleResource = { readonly reload: () => Promise<void>; at: number };
 
 /** The resources that the page shows now. */
-const shown = new Set<Shown>();
+const visibleResources = new Set<VisibleResource>();
 /** The user has typed or chosen something that may not be saved yet, so the data it is based on is not reloaded. */
 let isWriting = false;
-const FRESH_MS = 5_000;
+const MAX_AGE_MS = 5_000;
 
 /** Reloads all resources on the page that are older than this. */
 export const readShown = (olderMs = 0): void => {
-  for (const one of shown) {
+  for (const one of visibleResources) {
     if (Date.now() - one.at < olderMs) continue;
     one.at = Date.now();
-    void one.again();
+    void one.reload();
   }
 };
 
 // The user may have changed this data in another tab or window.
-const cameBack = (): void => {
-  if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(FRESH_MS);
+const onReturn = (): void => {
+  if (!document.hidden && !isWriting && !document.querySelector("dialog[open]")) readShown(MAX_AGE_MS);
 };
-addEventListener("focus", cameBack);
-document.addEventListener("visibilitychange", cameBack);
+addEventListener("focus", onReturn);
+document.addEventListener("visibilitychange", onReturn);
 addEventListener("input", () => {
   isWriting = true;
 });
@@ -74,26 +74,26 @@ addEventListener("submit", () => {
 export const useResource = <T>(
   key: string | undefined,
   read: () => Promise<T>,
-): { state: ReadonlySignal<Resource<T>>; again: () => Promise<void> } => {
-  const state = useMemo(() => entry<T>(key ?? ""), [key]);
-  const again = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
-  const latest = useRef(again);
+): { state: ReadonlySignal<Resource<T>>; reload: () => Promise<void> } => {
+  const state = useMemo(() => getEntry<T>(key ?? ""), [key]);
+  const reload = (): Promise<void> => (key === undefined ? Promise.resolve() : load(state, read));
+  const latest = useRef(reload);
   latest.current = () => load(state, read, true);
   // A layout effect runs before the first paint: prefetched data may already be here.
   useLayoutEffect(() => {
     if (key === undefined) return;
-    const one: Shown = { again: () => latest.current(), at: Date.now() };
-    shown.add(one);
+    const one: VisibleResource = { reload: () => latest.current(), at: Date.now() };
+    visibleResources.add(one);
     if (!opening.has(key)) {
       isWriting = false;
       opening.set(
         key,
-        again().finally(() => opening.delete(key)),
+        reload().finally(() => opening.delete(key)),
       );
     }
-    return () => shown.delete(one);
+    return () => visibleResources.delete(one);
   }, [key]);
-  return { state, again };
+  return { state, reload };
 };
 
 /** Calls `act` when the value changes, but not when the page opens. */

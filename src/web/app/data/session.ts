@@ -3,12 +3,19 @@ import { computed, signal } from "@preact/signals";
 import type { Organization } from "#schema/users/organization.ts";
 import type { User } from "#schema/users/user.ts";
 import { peekAnswer } from "../../browser/early.ts";
-import { assignOwner, forgetInTab, forgetPerson, HINT, keptOwner, OWNER } from "../../browser/kept.ts";
-import { say } from "../shell/toasts.tsx";
+import {
+  assignOwner,
+  clearTabData,
+  clearUserData,
+  getStoredOwner,
+  OWNER_KEY,
+  SIGNED_IN_KEY,
+} from "../../browser/kept.ts";
+import { showToast } from "../shell/toasts.tsx";
 import { call, formatError, onForbidden, Problem, toSignIn } from "./api.ts";
 import { onRefused } from "./live-socket.ts";
 import { readShown } from "./resource.ts";
-import { onAccess } from "./workspaces.ts";
+import { onAccessChange } from "./workspaces.ts";
 
 /** Undefined until known, null if no user is signed in. */
 export const me = signal<User | null | undefined>(undefined);
@@ -23,28 +30,28 @@ export const isUserAdministrator = computed(() => me.value?.roles.some(({ name }
 const organizationRoles = signal<Readonly<Record<string, readonly string[]>>>({});
 
 /** The organizations that the user administers: names, MCP servers, workers, members. */
-export const ownOrganizations = computed((): readonly Organization[] =>
+export const administeredOrganizations = computed((): readonly Organization[] =>
   organizations.value.filter(
     ({ id }) => isSiteOwner.value || organizationRoles.value[id]?.includes("organization-admin"),
   ),
 );
 /** The user can open at least one section of the administration. */
-export const mayAdminister = computed(
-  () => isSiteOwner.value || isUserAdministrator.value || ownOrganizations.value.length > 0,
+export const canAdminister = computed(
+  () => isSiteOwner.value || isUserAdministrator.value || administeredOrganizations.value.length > 0,
 );
 
 /** The properties of the user that decide which pages are offered. */
-export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: mayAdminister.value }));
+export const viewer = computed(() => ({ hasRoles: isAdministrator.value, mayAdminister: canAdminister.value }));
 
 // Set before any page reads its cache: the cached data may belong to another user.
 const came = peekAnswer<User>("GET", "/users/me");
 if (came) assignOwner(came.id);
 
 /** The user must set up a second factor before doing anything else. */
-export const mustEnroll = signal(false);
+export const needsEnrollment = signal(false);
 
 /** Assigns the cached data to this user. A page that has already shown another user's data reloads. */
-const takePlace = ({ id }: User): void => {
+const claimStorage = ({ id }: User): void => {
   if (assignOwner(id)) location.reload();
 };
 
@@ -56,33 +63,33 @@ export const readSession = async (): Promise<void> => {
       call("GET /organizations"),
       call("GET /users/me/roles"),
     ]);
-    takePlace(user);
+    claimStorage(user);
     organizations.value = of;
     organizationRoles.value = organization_roles;
-    localStorage.setItem(HINT, "");
+    localStorage.setItem(SIGNED_IN_KEY, "");
     me.value = user;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (error.status === 401) {
-      localStorage.removeItem(HINT);
+      localStorage.removeItem(SIGNED_IN_KEY);
       me.value = null;
     } else if (error.names("second_factor")) {
-      mustEnroll.value = true;
+      needsEnrollment.value = true;
       const user = await call("GET /users/me");
-      takePlace(user);
+      claimStorage(user);
       me.value = user;
     } else throw error;
   }
 };
 
 /** The user's roles, as one comparable string. Organizations without a role are left out. */
-const roles = (): string =>
+const serializeRoles = (): string =>
   JSON.stringify([me.value?.roles, Object.entries(organizationRoles.value).filter(([, names]) => names.length > 0)]);
 /** The user's memberships, and what they can see of other organizations. */
-const places = (): string =>
+const serializeMemberships = (): string =>
   JSON.stringify([Object.keys(organizationRoles.value), organizations.value.map(({ id }) => id)]);
 /** Several requests of a page can be refused together; permissions are reloaded once for all of them. */
-const REST_MS = 5_000;
+const RELOAD_INTERVAL_MS = 5_000;
 
 /**
  * Applies changes to roles and memberships immediately: the live list reports them, and so does a refused request. Redirects to the sign-in
@@ -92,64 +99,64 @@ export const watchSession = (): (() => void) => {
   let isAsking = false;
   let isHeard = false;
   let asked = 0;
-  const look = (): void => {
+  const reloadPermissions = (): void => {
     if (isAsking || !me.value) return;
     isAsking = true;
     isHeard = false;
     asked = Date.now();
-    const [before, at] = [roles(), places()];
+    const [before, at] = [serializeRoles(), serializeMemberships()];
     // A call without a valid session redirects to the sign-in page.
     void readSession()
       .then(() => {
-        const areOthers = roles() !== before;
-        if (!me.value || (!areOthers && places() === at)) return;
-        say(areOthers ? "Your roles have changed" : "Your organizations have changed");
+        const areOthers = serializeRoles() !== before;
+        if (!me.value || (!areOthers && serializeMemberships() === at)) return;
+        showToast(areOthers ? "Your roles have changed" : "Your organizations have changed");
         readShown();
       })
       .catch(() => undefined)
       .finally(() => {
         isAsking = false;
         // A change arrived during the load.
-        if (isHeard) look();
+        if (isHeard) reloadPermissions();
       });
   };
-  const heard = (): void => {
+  const onAccessChanged = (): void => {
     isHeard = true;
-    look();
+    reloadPermissions();
   };
-  const refused = (): void => {
-    if (Date.now() - asked >= REST_MS) look();
+  const onRequestRefused = (): void => {
+    if (Date.now() - asked >= RELOAD_INTERVAL_MS) reloadPermissions();
   };
-  const stored = ({ key, newValue }: StorageEvent): void => {
-    if (key === HINT && newValue === null) toSignIn();
-    if (key !== OWNER) return;
-    if (newValue === null) forgetInTab();
-    else lookWhose();
+  const onStorage = ({ key, newValue }: StorageEvent): void => {
+    if (key === SIGNED_IN_KEY && newValue === null) toSignIn();
+    if (key !== OWNER_KEY) return;
+    if (newValue === null) clearTabData();
+    else reloadIfOtherUser();
   };
-  addEventListener("storage", stored);
-  addEventListener("pageshow", lookWhose);
-  const stops = [onAccess(heard), onRefused(refused), onForbidden(refused)];
+  addEventListener("storage", onStorage);
+  addEventListener("pageshow", reloadIfOtherUser);
+  const stops = [onAccessChange(onAccessChanged), onRefused(onRequestRefused), onForbidden(onRequestRefused)];
   return () => {
-    removeEventListener("storage", stored);
-    removeEventListener("pageshow", lookWhose);
+    removeEventListener("storage", onStorage);
+    removeEventListener("pageshow", reloadIfOtherUser);
     for (const stop of stops) stop();
   };
 };
 
 /** Reloads if another user has signed in, in another tab or while the browser kept this page asleep. */
-const lookWhose = (): void => {
-  if (me.value && keptOwner() !== me.value.id) location.reload();
+const reloadIfOtherUser = (): void => {
+  if (me.value && getStoredOwner() !== me.value.id) location.reload();
 };
 
 /** Signs out. Throws if the server could not be reached; the user is still signed in then. */
 export const signOut = async (): Promise<void> => {
-  const { forgetPushed } = await import("./web-push.ts");
+  const { disablePush: forgetPushed } = await import("./web-push.ts");
   await forgetPushed();
   const answer = await call("POST /users/logout").catch((error: unknown) => {
     if (!(error instanceof Problem && error.status === 401))
       throw new Error(`You are still signed in. ${formatError(error)}`);
   });
   // This also notifies other tabs that the user signed out.
-  forgetPerson();
+  clearUserData();
   location.assign(answer?.sign_out_url ?? "/login");
 };

@@ -15,7 +15,7 @@ export type StateKind =
   | "dormant"
   | "deleting";
 
-type Shown = Pick<WorkspaceSummary, "status" | "dormant_at" | "healthy" | "reason" | "error" | "agents">;
+type WorkspaceLike = Pick<WorkspaceSummary, "status" | "dormant_at" | "healthy" | "reason" | "error" | "agents">;
 
 const KINDS: Record<WorkspaceSummary["status"], StateKind> = {
   pending: "busy",
@@ -30,19 +30,20 @@ const KINDS: Record<WorkspaceSummary["status"], StateKind> = {
   deleted: "done",
 };
 
-type Known = Pick<Shown, "status" | "dormant_at"> & Partial<Pick<Shown, "agents">>;
+type WorkspaceStatusLike = Pick<WorkspaceLike, "status" | "dormant_at"> & Partial<Pick<WorkspaceLike, "agents">>;
 
-const isLost = ({ status }: Shown["agents"][number]): boolean => status === "disconnected" || status === "timeout";
+const isLost = ({ status }: WorkspaceLike["agents"][number]): boolean =>
+  status === "disconnected" || status === "timeout";
 
 /** A running workspace is ready only when its agents are connected. */
-export const workspaceState = ({ status, dormant_at, agents = [] }: Known): StateKind => {
+export const getWorkspaceState = ({ status, dormant_at, agents = [] }: WorkspaceStatusLike): StateKind => {
   if (status === "running" && agents.some(isLost)) return "needs";
   if (status === "running" && agents.some(({ status }) => status === "connecting")) return "busy";
   return dormant_at && status === "stopped" ? "dormant" : KINDS[status];
 };
 
 // The same labels as in the API and the command line.
-const WORDS: Record<WorkspaceSummary["status"], string> = {
+const STATUS_LABELS: Record<WorkspaceSummary["status"], string> = {
   pending: "Pending",
   starting: "Starting",
   running: "Running",
@@ -56,8 +57,8 @@ const WORDS: Record<WorkspaceSummary["status"], string> = {
 };
 
 /** Returns the label of the state. */
-export const statusWords = ({ status }: Pick<Shown, "status">, kind: StateKind): string =>
-  kind === "dormant" ? "Dormant" : WORDS[status];
+export const formatStatus = ({ status }: Pick<WorkspaceLike, "status">, kind: StateKind): string =>
+  kind === "dormant" ? "Dormant" : STATUS_LABELS[status];
 
 const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
   autostart: "by schedule",
@@ -67,7 +68,7 @@ const REASONS: Partial<Record<WorkspaceSummary["reason"], string>> = {
 };
 
 /** Explains the state: why the workspace stopped, or what an agent is waiting for. Empty if there is nothing to explain. */
-export const explainState = (workspace: Shown): string => {
+export const explainState = (workspace: WorkspaceLike): string => {
   const { status, error, agents, reason } = workspace;
   if (error && (status === "failed" || status === "canceled")) return error;
   if (status === "stopped" || status === "stopping" || status === "starting") return REASONS[reason] ?? "";
@@ -81,13 +82,14 @@ export const explainState = (workspace: Shown): string => {
   return "";
 };
 
-export const isPassing = ({ status }: Pick<Shown, "status">): boolean =>
+export const isPassing = ({ status }: Pick<WorkspaceLike, "status">): boolean =>
   status === "pending" || KINDS[status] === "busy" || status === "deleting";
 
-export const mayStart = ({ status }: Pick<Shown, "status">): boolean =>
+export const canStart = ({ status }: Pick<WorkspaceLike, "status">): boolean =>
   status === "stopped" || status === "failed" || status === "canceled";
 
-export const mayStop = ({ status }: Pick<Shown, "status">): boolean => status === "running" || status === "failed";
+export const canStop = ({ status }: Pick<WorkspaceLike, "status">): boolean =>
+  status === "running" || status === "failed";
 
 const CHAT_KINDS: Readonly<Record<ChatStatus, StateKind>> = {
   waiting: "done",
@@ -98,7 +100,7 @@ const CHAT_KINDS: Readonly<Record<ChatStatus, StateKind>> = {
 };
 
 /** Returns the state of a chat, as lists show it. */
-export const chatState = ({
+export const getChatState = ({
   status,
   has_unread,
   awaits,

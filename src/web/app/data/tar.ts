@@ -7,7 +7,7 @@ export type TarEntry = {
 };
 
 const BLOCK = 512;
-const NAME = 100;
+const MAX_NAME_BYTES = 100;
 const PREFIX = 155;
 const text = new TextEncoder();
 
@@ -16,7 +16,7 @@ const splitPath = (path: string): [name: Uint8Array, prefix: Uint8Array] => {
   for (let at = 0; at !== -1; at = path.indexOf("/", at + 1)) {
     const [prefix, name] = at === 0 ? ["", path] : [path.slice(0, at), path.slice(at + 1)];
     const parts: [Uint8Array, Uint8Array] = [text.encode(name), text.encode(prefix)];
-    if (parts[0].length <= NAME && parts[1].length <= PREFIX) return parts;
+    if (parts[0].length <= MAX_NAME_BYTES && parts[1].length <= PREFIX) return parts;
   }
   throw new Error(`The path ${path} is too long for an archive.`);
 };

@@ -46,7 +46,7 @@ export const readVersionFiles = async (file_id: string): Promise<VersionFiles> =
   );
 };
 
-const CONTEXT = 3;
+const CONTEXT_LINES = 3;
 
 /** Returns a unified diff in git's format; empty if the versions are equal. */
 export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promise<string> => {
@@ -55,14 +55,16 @@ export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promi
   return paths
     .map((path) => {
       const [old, now] = [before.get(path), after.get(path)];
-      if (old && now && sameBytes(old.bytes, now.bytes)) return "";
+      if (old && now && equalBytes(old.bytes, now.bytes)) return "";
       const head = [`diff --git a/${path} b/${path}`];
       if (!old) head.push("new file mode 100644");
       if (!now) head.push("deleted file mode 100644");
       if ((old && old.text === undefined) || (now && now.text === undefined)) {
         return `${[...head, `Binary files a/${path} and b/${path} differ`].join("\n")}\n`;
       }
-      const { hunks } = structuredPatch(path, path, old?.text ?? "", now?.text ?? "", "", "", { context: CONTEXT });
+      const { hunks } = structuredPatch(path, path, old?.text ?? "", now?.text ?? "", "", "", {
+        context: CONTEXT_LINES,
+      });
       head.push(old ? `--- a/${path}` : "--- /dev/null", now ? `+++ b/${path}` : "+++ /dev/null");
       const lines = hunks.flatMap((hunk) => [
         `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
@@ -73,5 +75,5 @@ export const makeDiff = async (before: VersionFiles, after: VersionFiles): Promi
     .join("");
 };
 
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+const equalBytes = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, at) => byte === b[at]);

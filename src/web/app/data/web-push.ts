@@ -1,31 +1,31 @@
 // Push notifications of this browser, shown even if no page of the app is open. The browser asks the user for permission once.
 import { signal } from "@preact/signals";
 import { call, Problem } from "./api.ts";
-import { dropPushed, isKnown, subscription } from "./push-here.ts";
-import { subscriptionBody } from "./push-keys.ts";
+import { getSubscription, isPushSupported, unsubscribeHere } from "./push-here.ts";
+import { toSubscriptionBody } from "./push-keys.ts";
 
 /**
  * `asleep`: push is unavailable, because the page was loaded neither over HTTPS nor from localhost, or because the browser does not support
  * it.
  */
-export type Pushed = "on" | "off" | "denied" | "unknown" | "asleep";
+export type PushState = "on" | "off" | "denied" | "unknown" | "asleep";
 
-export const pushed = signal<Pushed>("unknown");
+export const pushed = signal<PushState>("unknown");
 
 const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 
-const tell = (one: PushSubscription): Promise<void> =>
-  call("POST /users/me/webpush/subscription", { body: subscriptionBody(one) });
+const registerSubscription = (one: PushSubscription): Promise<void> =>
+  call("POST /users/me/webpush/subscription", { body: toSubscriptionBody(one) });
 
 /** Reads the state of this browser. Sends an existing subscription to the server again, which may have lost it. */
 export const readPushed = async (): Promise<void> => {
-  if (!isKnown()) {
+  if (!isPushSupported()) {
     pushed.value = "asleep";
     return;
   }
-  const one = await subscription();
-  if (one) await tell(one);
+  const one = await getSubscription();
+  if (one) await registerSubscription(one);
   pushed.value = Notification.permission === "denied" ? "denied" : one ? "on" : "off";
 };
 
@@ -48,7 +48,7 @@ export const turnPushOn = async (): Promise<void> => {
     return pushManager.subscribe(options);
   });
   try {
-    await tell(one);
+    await registerSubscription(one);
   } catch (error) {
     await one.unsubscribe();
     throw error;
@@ -57,13 +57,13 @@ export const turnPushOn = async (): Promise<void> => {
 };
 
 /** Unsubscribes before sign-out and closes shown notifications, so that the next user of this browser does not see them. */
-export const forgetPushed = async (): Promise<void> => {
+export const disablePush = async (): Promise<void> => {
   await turnPushOff().catch(() => {});
-  await dropPushed().catch(() => {});
+  await unsubscribeHere().catch(() => {});
 };
 
 export const turnPushOff = async (): Promise<void> => {
-  const one = isKnown() ? await subscription() : null;
+  const one = isPushSupported() ? await getSubscription() : null;
   if (one) {
     const body = { endpoint: one.endpoint };
     await call("DELETE /users/me/webpush/subscription", { body }).catch((error: unknown) => {

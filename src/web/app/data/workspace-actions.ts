@@ -2,38 +2,40 @@
 
 import { h } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { ask } from "../parts/dialog.tsx";
+import { confirmAction } from "../parts/dialog.tsx";
 import { WhatGoes } from "../parts/what-goes.tsx";
-import { say } from "../shell/toasts.tsx";
+import { showToast } from "../shell/toasts.tsx";
 import { call, Problem } from "./api.ts";
-import { nameFor } from "./names.ts";
+import { setName } from "./names.ts";
 import { workspaces } from "./workspaces.ts";
 
 type Target = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
 type Values = readonly { name: string; value: string }[];
 
-const named = ({ id, name, owner_name }: Target): { path: { workspace: string } } => {
-  nameFor(id, `${owner_name}/${name}`);
+const toPath = ({ id, name, owner_name }: Target): { path: { workspace: string } } => {
+  setName(id, `${owner_name}/${name}`);
   return { path: { workspace: id } };
 };
 
 export const start = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/builds", {
-    ...named(target),
+    ...toPath(target),
     body: { transition: "start", reason: "dashboard" },
   });
 };
 
 /** Starts the workspace because the user opens a part of it that requires it to run, unless they have disabled that. */
-export const wakeOnConnect = async (target: Target): Promise<void> => {
-  await call("POST /workspaces/:workspace/wake", { ...named(target), body: { reason: "dashboard" } }).catch((error) => {
-    if (!(error instanceof Problem) || (error.status !== 403 && error.status !== 409)) throw error;
-  });
+export const startOnConnect = async (target: Target): Promise<void> => {
+  await call("POST /workspaces/:workspace/wake", { ...toPath(target), body: { reason: "dashboard" } }).catch(
+    (error) => {
+      if (!(error instanceof Problem) || (error.status !== 403 && error.status !== 409)) throw error;
+    },
+  );
 };
 
 export const stop = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/builds", {
-    ...named(target),
+    ...toPath(target),
     body: { transition: "stop", reason: "dashboard" },
   });
 };
@@ -41,7 +43,7 @@ export const stop = async (target: Target): Promise<void> => {
 /** Starts or restarts the workspace with the template's active version. New parameters take their defaults; others keep their values. */
 export const update = async (target: WorkspaceSummary, values?: Values): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", {
-    ...named(target),
+    ...toPath(target),
     body: {
       template_version_id: target.template_active_version_id,
       reason: "dashboard",
@@ -52,35 +54,35 @@ export const update = async (target: WorkspaceSummary, values?: Values): Promise
 
 /** Restarts the workspace. The server performs both builds, even if the page is closed. */
 export const restart = async (target: Target): Promise<void> => {
-  await call("POST /workspaces/:workspace/restart", { ...named(target), body: { reason: "dashboard" } });
+  await call("POST /workspaces/:workspace/restart", { ...toPath(target), body: { reason: "dashboard" } });
 };
 
 const HOUR_MS = 3_600_000;
 const MIN_LEAD_MS = 31 * 60_000;
 
 /** Extends the deadline by one hour, up to the template's limit. */
-export const keepLonger = async (target: WorkspaceSummary): Promise<void> => {
+export const extendDeadline = async (target: WorkspaceSummary): Promise<void> => {
   if (!target.deadline) return;
   const latest = target.max_deadline ? Date.parse(target.max_deadline) : Number.POSITIVE_INFINITY;
   const wanted = Math.max(Date.parse(target.deadline) + HOUR_MS, Date.now() + MIN_LEAD_MS);
   const deadline = new Date(Math.min(wanted, latest)).toISOString();
-  await call("PUT /workspaces/:workspace/extend", { ...named(target), body: { deadline } });
-  say(`Extended ${target.name}`);
+  await call("PUT /workspaces/:workspace/extend", { ...toPath(target), body: { deadline } });
+  showToast(`Extended ${target.name}`);
 };
 
-export const pin = async (target: WorkspaceSummary): Promise<void> => {
+export const togglePin = async (target: WorkspaceSummary): Promise<void> => {
   const { favorite } = target;
   // The live list reports no changes to favorites, so the row is changed here.
   await (favorite
-    ? call("DELETE /workspaces/:workspace/favorite", named(target))
-    : call("PUT /workspaces/:workspace/favorite", named(target)));
+    ? call("DELETE /workspaces/:workspace/favorite", toPath(target))
+    : call("PUT /workspaces/:workspace/favorite", toPath(target)));
   const known = workspaces.value.get(target.id);
   if (known) workspaces.value = new Map(workspaces.value).set(target.id, { ...known, favorite: !favorite });
 };
 
 /** Activates a dormant workspace. */
 export const wake = async (target: Target): Promise<void> => {
-  await call("PUT /workspaces/:workspace/dormant", { ...named(target), body: { dormant: false } });
+  await call("PUT /workspaces/:workspace/dormant", { ...toPath(target), body: { dormant: false } });
 };
 
 export const cancel = async (target: Pick<WorkspaceSummary, "build_id">): Promise<void> => {
@@ -93,10 +95,10 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
   if (!first) return;
   const isOne = targets.length === 1;
   /** Workspaces that are not being deleted yet. */
-  const left = (): readonly Target[] =>
+  const listRemaining = (): readonly Target[] =>
     targets.filter(({ id }) => !["deleting", "deleted", undefined].includes(workspaces.value.get(id)?.status));
-  const wereKnown = left().length === targets.length;
-  ask({
+  const wereKnown = listRemaining().length === targets.length;
+  confirmAction({
     title: isOne ? `Delete ${first.name}?` : `Delete ${targets.length} workspaces?`,
     text: isOne
       ? h(WhatGoes, { id: first.id })
@@ -106,13 +108,13 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
     isDanger: true,
     typed: isOne ? first.name : String(targets.length),
     gone: () => {
-      if (!wereKnown || left().length > 0) return undefined;
+      if (!wereKnown || listRemaining().length > 0) return undefined;
       return isOne ? `${first.name} was deleted in the meantime` : "Already deleted";
     },
     act: async () => {
-      await each(wereKnown ? left() : targets, (one) =>
+      await applyToEach(wereKnown ? listRemaining() : targets, (one) =>
         call("POST /workspaces/:workspace/builds", {
-          ...named(one),
+          ...toPath(one),
           body: { transition: "delete", reason: "dashboard" },
         }),
       );
@@ -121,10 +123,10 @@ export const remove = (targets: readonly Target[], deleted?: () => void): void =
   });
 };
 
-const AT_ONCE = 6;
+const MAX_CONCURRENT = 6;
 
 /** Applies the action to many workspaces, a few at a time. Throws one error with the number of failures and the reason for the first. */
-export const each = async <T extends Target>(
+export const applyToEach = async <T extends Target>(
   targets: readonly T[],
   act: (one: T) => Promise<unknown>,
 ): Promise<void> => {
@@ -135,7 +137,7 @@ export const each = async <T extends Target>(
       await act(one).catch((error) => problems.push(error));
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
   const [first] = problems;
   if (problems.length === 0) return;
   if (targets.length === 1) throw first;

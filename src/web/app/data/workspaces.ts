@@ -1,7 +1,7 @@
 // All workspaces that the user can see, live: one snapshot, then changes, resumed after a disconnect. One stream for the whole app.
 import { computed, effect, signal } from "@preact/signals";
 import type { WorkspaceSummary, WorkspacesEvent } from "#schema/workspaces/workspace-watch.ts";
-import { takeHeard } from "../../browser/early.ts";
+import { takeFirstMessage } from "../../browser/early.ts";
 import { firstPaint } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
@@ -10,10 +10,10 @@ export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map(
 /** False until the first snapshot is complete. */
 export const workspacesLoaded = signal(false);
 
-let tellFirst = (): void => {};
+let resolveFirst = (): void => {};
 /** Resolves when the first workspaces are loaded, or the list is known to be empty. */
 export const firstWorkspaces = new Promise<void>((resolve) => {
-  tellFirst = resolve;
+  resolveFirst = resolve;
 });
 
 const PATH = "/workspaces/watch";
@@ -23,15 +23,15 @@ let incoming: Map<string, WorkspaceSummary> | undefined;
 let _socket: LiveSocket | undefined;
 let wasOpen = false;
 
-const take = (text: string): void => {
+const handleMessage = (text: string): void => {
   const event = JSON.parse(text) as WorkspacesEvent | { type: "ping" };
   show(event);
-  if (event.type === "snapshot" || event.type === "changes") tellFirst();
+  if (event.type === "snapshot" || event.type === "changes") resolveFirst();
 };
 
 const show = (event: WorkspacesEvent | { type: "ping" }): void => {
-  if (event.type === "access") tellAccess();
-  else if (event.type === "templates") tellTemplates(event.changed);
+  if (event.type === "access") notifyAccess();
+  else if (event.type === "templates") notifyTemplates(event.changed);
   else if (event.type === "snapshot") {
     incoming ??= new Map();
     for (const one of event.workspaces) incoming.set(one.id, one);
@@ -53,48 +53,48 @@ const show = (event: WorkspacesEvent | { type: "ping" }): void => {
   }
 };
 
-const others = new Set<() => void>();
+const accessListeners = new Set<() => void>();
 
 /** Calls back when the user's roles or memberships have changed, or may have changed during a disconnect or before the page loaded. */
-export const onAccess = (act: () => void): (() => void) => {
-  others.add(act);
-  return () => others.delete(act);
+export const onAccessChange = (act: () => void): (() => void) => {
+  accessListeners.add(act);
+  return () => accessListeners.delete(act);
 };
 
-const tellAccess = (): void => {
-  for (const act of others) act();
+const notifyAccess = (): void => {
+  for (const act of accessListeners) act();
 };
 
-const ofTemplates = new Set<(id: string | undefined) => void>();
+const templateListeners = new Set<(id: string | undefined) => void>();
 
 /**
  * Calls back when a template or one of its versions was changed or deleted; without an ID if that may have happened during a disconnect.
  */
-export const onTemplate = (act: (id: string | undefined) => void): (() => void) => {
-  ofTemplates.add(act);
-  return () => ofTemplates.delete(act);
+export const onTemplateChange = (act: (id: string | undefined) => void): (() => void) => {
+  templateListeners.add(act);
+  return () => templateListeners.delete(act);
 };
 
-const tellTemplates = (ids: readonly (string | undefined)[]): void => {
-  for (const id of ids) for (const act of ofTemplates) act(id);
+const notifyTemplates = (ids: readonly (string | undefined)[]): void => {
+  for (const id of ids) for (const act of templateListeners) act(id);
 };
 
 /** Starts following the workspaces. Called once for the app. */
 export const followWorkspaces = (): void => {
   if (_socket) return;
-  const first = takeHeard(PATH);
-  if (first !== undefined) take(first);
+  const first = takeFirstMessage(PATH);
+  if (first !== undefined) handleMessage(first);
   _socket = new LiveSocket({
     after: first === undefined ? undefined : firstPaint,
     address: () => {
       incoming = undefined;
       return `/api/v2${PATH}${lastId === "" ? "" : `?after_id=${encodeURIComponent(lastId)}`}`;
     },
-    message: take,
+    message: handleMessage,
     opened: () => {
-      if (wasOpen) tellTemplates([undefined]);
+      if (wasOpen) notifyTemplates([undefined]);
       // The server sends the changes since that event.
-      if (wasOpen && lastId === "") tellAccess();
+      if (wasOpen && lastId === "") notifyAccess();
       wasOpen = true;
     },
     pings: true,
@@ -105,12 +105,15 @@ export const followWorkspaces = (): void => {
  * Resolves when `isDone` returns true for the workspace in the list, or with `undefined` when it was deleted after having been listed.
  * Rejects with what `isDone` throws.
  */
-export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | undefined) => boolean): Promise<void> =>
+export const waitForWorkspace = (
+  id: string,
+  isDone: (workspace: WorkspaceSummary | undefined) => boolean,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     let wasThere = false;
     let stop = (): void => {};
     let isOver = false;
-    const over = (settle: () => void): void => {
+    const finish = (settle: () => void): void => {
       isOver = true;
       settle();
       stop();
@@ -120,18 +123,18 @@ export const onWorkspace = (id: string, isDone: (workspace: WorkspaceSummary | u
       wasThere ||= one !== undefined;
       if (isOver || !wasThere) return;
       try {
-        if (isDone(one)) over(resolve);
+        if (isDone(one)) finish(resolve);
       } catch (error) {
-        over(() => reject(error));
+        finish(() => reject(error));
       }
     });
     if (isOver) stop();
   });
 
-const byUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
+const compareByUse = (a: WorkspaceSummary, b: WorkspaceSummary): number =>
   a.last_used_at < b.last_used_at ? 1 : a.last_used_at > b.last_used_at ? -1 : a.name < b.name ? -1 : 1;
 
 /** Favorites first, then by last use. */
 export const workspacesByUse = computed(() =>
-  [...workspaces.value.values()].sort((a, b) => Number(b.favorite) - Number(a.favorite) || byUse(a, b)),
+  [...workspaces.value.values()].sort((a, b) => Number(b.favorite) - Number(a.favorite) || compareByUse(a, b)),
 );

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { call } from "../data/api.ts";
 import { useResource } from "../data/resource.ts";
 import { me } from "../data/session.ts";
-import { failed } from "../shell/toasts.tsx";
+import { showError } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Options, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
@@ -27,12 +27,12 @@ type Group = {
 };
 
 /** The group of all members is shown with the organization's name. */
-export const nameOfGroup = (one: Group): string =>
+export const formatGroupName = (one: Group): string =>
   one.id === one.organization_id
     ? `Everyone in ${one.organization_display_name || one.organization_name}`
     : one.display_name || one.name;
 
-export const nameOfPerson = ({ name, username }: { readonly name: string; readonly username: string }): string =>
+export const formatPersonName = ({ name, username }: { readonly name: string; readonly username: string }): string =>
   name ? `${name} (${username})` : username;
 
 type Role = { readonly value: string; readonly label: string };
@@ -45,16 +45,16 @@ type Change = {
   readonly shown: readonly Subject[];
   readonly read: () => Promise<readonly Subject[]>;
   /** Reloads them. */
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
 /** Throws, and reloads the list, if someone else has given the subject another role. Choosing again overwrites it. */
-export const unlessChanged = async ({ subject, role, roles, shown, read, again }: Change): Promise<void> => {
-  const roleIn = (all: readonly Subject[]): string =>
+export const requireUnchanged = async ({ subject, role, roles, shown, read, reload }: Change): Promise<void> => {
+  const findRole = (all: readonly Subject[]): string =>
     all.find(({ id, kind }) => id === subject.id && kind === subject.kind)?.role ?? "";
-  const is = roleIn(await read());
-  if (is === roleIn(shown) || is === role) return;
-  await again();
+  const is = findRole(await read());
+  if (is === findRole(shown) || is === role) return;
+  await reload();
   const words = roles.find(({ value }) => value === is)?.label ?? "No access";
   throw new Error(`Someone else changed this in the meantime: ${subject.name}, ${words}. Choose again to replace it.`);
 };
@@ -92,7 +92,7 @@ export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) 
                 data-role={one.role}
                 onChange={({ currentTarget }) =>
                   void set(one, currentTarget.value)
-                    .catch(failed)
+                    .catch(showError)
                     .finally(() => {
                       // Resets the control if the change was not saved.
                       currentTarget.value = currentTarget.dataset.role ?? "";
@@ -136,10 +136,14 @@ export const AccessAdd = ({ title, verb, organization_id, taken, note, roles, se
     call("GET /organizations/:organization/groups", { path: { organization: organization_id } }),
   );
   const offered = [
-    ...(groups.state.value.data ?? []).map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one) })),
+    ...(groups.state.value.data ?? []).map((one) => ({
+      id: one.id,
+      kind: "group" as const,
+      name: formatGroupName(one),
+    })),
     ...(people.state.value.data?.users ?? [])
       .filter(({ id }) => id !== me.value?.id)
-      .map((one) => ({ id: one.id, kind: "user" as const, name: nameOfPerson(one) })),
+      .map((one) => ({ id: one.id, kind: "user" as const, name: formatPersonName(one) })),
   ].filter(({ id }) => !taken.has(id));
   const add = async (): Promise<void> => {
     const subject = offered.find(({ id }) => id === chosen.value);

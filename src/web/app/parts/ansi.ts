@@ -2,7 +2,7 @@
 
 export type Piece = { readonly text: string; readonly class: string };
 
-const COLOURS = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
+const COLOR_CLASSES = ["a-d", "a-r", "a-g", "a-y", "a-b", "a-m", "a-c", ""];
 // Colors and weights (m), other control sequences, titles and links.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 const SEQUENCE = /\x1b\[([\d;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g;
@@ -29,8 +29,8 @@ export const parsePieces = (line: string): Piece[] => {
       else if (code === 2) dim = true;
       else if (code === 22) [bold, dim] = [false, false];
       else if (code === 39) colour = "";
-      else if (code >= 30 && code <= 37) colour = COLOURS[code - 30] ?? "";
-      else if (code >= 90 && code <= 97) colour = COLOURS[code - 90] ?? "";
+      else if (code >= 30 && code <= 37) colour = COLOR_CLASSES[code - 30] ?? "";
+      else if (code >= 90 && code <= 97) colour = COLOR_CLASSES[code - 90] ?? "";
       // Skips the arguments of 38;5;n and 38;2;r;g;b, which are not codes.
       else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
     }
@@ -40,7 +40,7 @@ export const parsePieces = (line: string): Piece[] => {
 };
 
 /** Returns the text without control sequences. */
-export const plainText = (line: string): string =>
+export const stripControls = (line: string): string =>
   parsePieces(line)
     .map(({ text }) => text)
     .join("");

@@ -1,10 +1,10 @@
 // Shows the page's last action as a curl command and as a `slipway` command, to copy.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { lastCalls } from "../data/api.ts";
+import { recentCalls } from "../data/api.ts";
 import { toCurl } from "../data/as-command.ts";
 import type { toCliLine } from "../data/cli-lines.ts";
-import { failed, say } from "../shell/toasts.tsx";
+import { showError, showToast } from "../shell/toasts.tsx";
 import { IconButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { sets } from "./handlers.ts";
@@ -35,7 +35,7 @@ export const copy = async (text: string): Promise<void> => {
     document.execCommand("copy");
     area.remove();
   }
-  say("Copied");
+  showToast("Copied");
 };
 
 const Commands = () => {
@@ -44,9 +44,9 @@ const Commands = () => {
   useEffect(() => {
     void import("../data/cli-lines.ts").then((loaded) => {
       cli.value = loaded.toCliLine;
-    }, failed);
+    }, showError);
   }, []);
-  const lines = lastCalls.value.toReversed().flatMap((sent) => {
+  const lines = recentCalls.value.toReversed().flatMap((sent) => {
     const text = kind.value === "curl" ? toCurl(sent, location.origin) : cli.value?.(sent);
     return text ? [text] : [];
   });

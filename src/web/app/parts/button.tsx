@@ -3,10 +3,10 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { IconName } from "../icons.ts";
-import { failed } from "../shell/toasts.tsx";
+import { showError } from "../shell/toasts.tsx";
 import { Icon } from "./icon.tsx";
 
-type Look = {
+type ButtonStyle = {
   readonly icon?: IconName;
   /** `primary` is the main action of a view. */
   readonly look?: "primary" | "ghost" | "danger" | "danger primary" | "ghost danger";
@@ -17,16 +17,16 @@ type Look = {
   readonly keys?: string;
 };
 
-export const toClass = ({ look, small, class: more }: Look, isIcon = false): string =>
+export const toClass = ({ look, small, class: more }: ButtonStyle, isIcon = false): string =>
   ["btn", look, small && "sm", isIcon && "icon", more].filter(Boolean).join(" ");
 
 /** Formats the keys for the `aria-keyshortcuts` attribute. */
-const shortcut = (keys: string | undefined): string | undefined =>
+const formatShortcut = (keys: string | undefined): string | undefined =>
   keys?.replace("Ctrl", "Control").replace("⏎", "Enter").replaceAll(" ", "+");
 
 const Keys = ({ keys }: { keys?: string }) => (keys ? <kbd aria-hidden="true">{keys}</kbd> : null);
 
-type ButtonProps = Look & {
+type ButtonProps = ButtonStyle & {
   readonly onPress?: (event: MouseEvent) => unknown;
   readonly disabled?: boolean;
   readonly type?: "button" | "submit";
@@ -56,7 +56,7 @@ export const Button = ({
     const result = onPress?.(event);
     if (!(result instanceof Promise)) return;
     busy.value = true;
-    await result.catch(failed).finally(() => {
+    await result.catch(showError).finally(() => {
       busy.value = false;
     });
   };
@@ -70,7 +70,7 @@ export const Button = ({
       aria-disabled={busy.value || undefined}
       aria-label={label}
       aria-pressed={pressed}
-      aria-keyshortcuts={shortcut(keys)}
+      aria-keyshortcuts={formatShortcut(keys)}
       onClick={press}
     >
       {icon && <Icon name={icon} />}
@@ -88,7 +88,7 @@ export const IconButton = ({
   disabled,
   pressed,
   ...look
-}: Look & {
+}: ButtonStyle & {
   icon: IconName;
   label: string;
   onPress?: (event: MouseEvent) => unknown;
@@ -101,7 +101,7 @@ export const IconButton = ({
     const result = onPress?.(event);
     if (!(result instanceof Promise)) return;
     isBusy.current = true;
-    void result.catch(failed).finally(() => {
+    void result.catch(showError).finally(() => {
       isBusy.current = false;
     });
   };
@@ -129,12 +129,12 @@ export const ButtonLink = ({
   newTab,
   label,
   ...look
-}: Look & { href: string; newTab?: boolean; label?: string; children: ComponentChildren }) => (
+}: ButtonStyle & { href: string; newTab?: boolean; label?: string; children: ComponentChildren }) => (
   <a
     class={toClass(look)}
     href={href}
     aria-label={label}
-    aria-keyshortcuts={shortcut(keys)}
+    aria-keyshortcuts={formatShortcut(keys)}
     {...(newTab ? { target: "_blank", rel: "noreferrer" } : {})}
   >
     {icon && <Icon name={icon} />}

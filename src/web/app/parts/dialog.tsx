@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { formatError, Problem } from "../data/api.ts";
-import { say } from "../shell/toasts.tsx";
+import { showToast } from "../shell/toasts.tsx";
 import { Button } from "./button.tsx";
 import { textInto } from "./handlers.ts";
 
@@ -70,10 +70,11 @@ export const Dialog = ({ title, onClose, class: more, footer, children }: Dialog
  * True if the resource no longer exists. An unknown value that the user typed is reported as a field error instead. `call` reloads the
  * lists.
  */
-export const isGone = (error: unknown): boolean =>
+export const isNotFound = (error: unknown): boolean =>
   error instanceof Problem && (error.status === 404 || error.status === 410) && !error.body.validations?.length;
 
-export const sayGone = (thing: string): void => say(`${thing} no longer exists, or you no longer have access to it`);
+export const showNotFound = (thing: string): void =>
+  showToast(`${thing} no longer exists, or you no longer have access to it`);
 
 type Question = {
   readonly title: string;
@@ -98,7 +99,7 @@ type Question = {
 const question = signal<Question | undefined>(undefined);
 
 /** Asks in a dialog and runs `act` if the user confirms. */
-export const ask = (asked: Question): void => {
+export const confirmAction = (asked: Question): void => {
   question.value = asked;
 };
 
@@ -111,10 +112,10 @@ export const Questions = () => {
     if (from.current !== path) question.value = undefined;
     from.current = path;
   }, [path]);
-  return question.value ? <Asked key={question.value.title} asked={question.value} /> : null;
+  return question.value ? <ConfirmDialog key={question.value.title} asked={question.value} /> : null;
 };
 
-const Asked = ({ asked }: { asked: Question }) => {
+const ConfirmDialog = ({ asked }: { asked: Question }) => {
   const problem = useRef(signal(""));
   const typed = useRef(signal(""));
   const close = (): void => {
@@ -127,9 +128,9 @@ const Asked = ({ asked }: { asked: Question }) => {
       await asked.act();
       close();
     } catch (error) {
-      if (isGone(error)) {
+      if (isNotFound(error)) {
         close();
-        sayGone(asked.typed ?? "It");
+        showNotFound(asked.typed ?? "It");
       } else problem.current.value = formatError(error);
     } finally {
       isActing.current = false;
@@ -140,7 +141,7 @@ const Asked = ({ asked }: { asked: Question }) => {
     // A deletion by this dialog's own action needs no message.
     if (gone === undefined || isActing.current) return;
     close();
-    say(gone);
+    showToast(gone);
   }, [gone]);
   const mayAct = asked.typed === undefined || typed.current.value === asked.typed;
   return (

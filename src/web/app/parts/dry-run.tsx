@@ -22,7 +22,7 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => {
     let isOver = false;
-    const failed = (error: unknown): void => {
+    const onFailed = (error: unknown): void => {
       if (!isOver) problem.value = formatError(error);
     };
     const finish = async (job: string): Promise<void> => {
@@ -40,9 +40,9 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
     call("POST /templateversions/:templateversion/dry-run", { path: { templateversion: version_id }, body })
       .then(({ id }) => {
         const path = `/templateversions/${version_id}/dry-run/${id}/logs`;
-        if (!isOver) feed.follow({ source: "dry run", path, ended: () => void finish(id).catch(failed) });
+        if (!isOver) feed.follow({ source: "dry run", path, ended: () => void finish(id).catch(onFailed) });
       })
-      .catch(failed);
+      .catch(onFailed);
     return () => {
       isOver = true;
       feed.end();

@@ -23,10 +23,10 @@ export const Empty = ({ icon, title, text, children }: EmptyProps) => (
 );
 
 /** Shown instead of content that could not be loaded. */
-export const Failed = ({ what, error, again }: { what: string; error: unknown; again: () => unknown }) => (
+export const Failed = ({ what, error, reload }: { what: string; error: unknown; reload: () => unknown }) => (
   <div role="alert">
     <Empty icon="warn" title={what} text={formatError(error)}>
-      <Button look="primary" onPress={again}>
+      <Button look="primary" onPress={reload}>
         Retry now
       </Button>
     </Empty>

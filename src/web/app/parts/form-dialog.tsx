@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { formatError, Problem } from "../data/api.ts";
 import { Button } from "./button.tsx";
-import { Dialog, isGone, sayGone } from "./dialog.tsx";
+import { Dialog, isNotFound, showNotFound } from "./dialog.tsx";
 import { readTexts } from "./form-texts.ts";
 import { submits } from "./handlers.ts";
 
@@ -36,9 +36,9 @@ export const FormDialog = ({ title, submit, onClose, thing, act, children }: For
       await act(readTexts(form));
       onClose();
     } catch (error) {
-      if (thing !== undefined && isGone(error)) {
+      if (thing !== undefined && isNotFound(error)) {
         onClose();
-        sayGone(thing);
+        showNotFound(thing);
         return;
       }
       problem.value = formatError(error);

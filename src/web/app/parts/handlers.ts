@@ -1,6 +1,6 @@
 // Event handlers that write a signal, for the controls of pages.
 import type { Signal } from "@preact/signals";
-import { failed } from "../shell/toasts.tsx";
+import { showError } from "../shell/toasts.tsx";
 
 /** Returns a handler that sets the signal to this value. */
 export const sets =
@@ -35,7 +35,7 @@ export const submits =
     sending.add(form);
     form.ariaBusy = "true";
     void Promise.resolve(send(form))
-      .catch(failed)
+      .catch(showError)
       .finally(() => {
         sending.delete(form);
         form.ariaBusy = null;

@@ -7,7 +7,7 @@ import { toClass } from "./button.tsx";
 /** Same name as in src/web/browser/external-auth-link.ts. The service's page cuts the popup off from its opener, so a channel is used. */
 const CHANNEL = "external-auth";
 
-const SIZE = "popup,width=640,height=760";
+const POPUP_FEATURES = "popup,width=640,height=760";
 
 type LinkAccountProps = {
   readonly id: string;
@@ -23,16 +23,16 @@ export const LinkAccount = ({ id, name, small, linked, children }: LinkAccountPr
     const channel = new BroadcastChannel(CHANNEL);
     channel.onmessage = () => void linked();
     // Covers browsers without channels, and tabs that were closed before they could report.
-    const look = (): void => void (document.hidden || linked());
-    document.addEventListener("visibilitychange", look);
+    const checkLinked = (): void => void (document.hidden || linked());
+    document.addEventListener("visibilitychange", checkLinked);
     return () => {
       channel.close();
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", checkLinked);
     };
   }, [id]);
   const open = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-    if (window.open(`/external-auth/${encodeURIComponent(id)}`, `link-${id}`, SIZE)) event.preventDefault();
+    if (window.open(`/external-auth/${encodeURIComponent(id)}`, `link-${id}`, POPUP_FEATURES)) event.preventDefault();
   };
   return (
     <a

@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { LogFeed, LogLine } from "../data/logs.ts";
-import { parsePieces, plainText } from "./ansi.ts";
+import { parsePieces, stripControls } from "./ansi.ts";
 import { copy } from "./as-command.tsx";
 import { IconButton } from "./button.tsx";
 import { sets, textInto } from "./handlers.ts";
@@ -23,18 +23,18 @@ type LogViewProps = {
 
 const LINE_PX = 20;
 /** Maximum distance from the end at which the view follows new lines. */
-const NEAR_PX = 24;
+const FOLLOW_DISTANCE_PX = 24;
 
-const clock = (at: string): string => {
+const formatClock = (at: string): string => {
   const time = new Date(at);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
+  const padTwo = (value: number): string => String(value).padStart(2, "0");
+  return `${padTwo(time.getHours())}:${padTwo(time.getMinutes())}:${padTwo(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
-const asText = (lines: readonly LogLine[]): string =>
-  lines.map(({ at, source, text }) => `${at} [${source}] ${plainText(text)}\n`).join("");
+const formatLines = (lines: readonly LogLine[]): string =>
+  lines.map(({ at, source, text }) => `${at} [${source}] ${stripControls(text)}\n`).join("");
 
-const Marked = ({ text, words }: { text: string; words: string }) => {
+const Highlighted = ({ text, words }: { text: string; words: string }) => {
   const at = words === "" ? -1 : text.toLowerCase().indexOf(words);
   if (at < 0) return <>{text}</>;
   return (
@@ -49,15 +49,15 @@ const Marked = ({ text, words }: { text: string; words: string }) => {
 const Line = ({ line, number, words, isHit }: { line: LogLine; number: number; words: string; isHit: boolean }) => (
   <div class={["l", isHit && "hit", line.isBad && "err"].filter(Boolean).join(" ")}>
     <span class="no">{number}</span>
-    <time dateTime={line.at}>{clock(line.at)}</time>
+    <time dateTime={line.at}>{formatClock(line.at)}</time>
     <span>
       {parsePieces(line.text).map((piece, at) =>
         piece.class ? (
           <span key={at} class={piece.class}>
-            <Marked text={piece.text} words={words} />
+            <Highlighted text={piece.text} words={words} />
           </span>
         ) : (
-          <Marked key={at} text={piece.text} words={words} />
+          <Highlighted key={at} text={piece.text} words={words} />
         ),
       )}
     </span>
@@ -78,7 +78,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
   const hits = useComputed(() => {
     const wanted = words.value.toLowerCase();
     if (wanted === "") return [];
-    return lines.value.flatMap(({ text }, at) => (plainText(text).toLowerCase().includes(wanted) ? [at] : []));
+    return lines.value.flatMap(({ text }, at) => (stripControls(text).toLowerCase().includes(wanted) ? [at] : []));
   });
   useLayoutEffect(() => {
     const box = scroller.current;
@@ -92,7 +92,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
   };
   const download = (): void => {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([asText(lines.value)], { type: "text/plain" }));
+    link.href = URL.createObjectURL(new Blob([formatLines(lines.value)], { type: "text/plain" }));
     link.download = file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
@@ -128,7 +128,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
               words.value = "";
             }}
           />
-          <IconButton icon="copy" small label="Copy log" onPress={() => copy(asText(lines.value))} />
+          <IconButton icon="copy" small label="Copy log" onPress={() => copy(formatLines(lines.value))} />
           <IconButton icon="save" small label="Download log" onPress={download} />
         </span>
       </header>
@@ -168,7 +168,7 @@ export const LogView = ({ title, feed, sources, file, empty }: LogViewProps) => 
         tabIndex={0}
         onScroll={(event) => {
           const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
-          atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_PX;
+          atEnd.current = scrollHeight - scrollTop - clientHeight < FOLLOW_DISTANCE_PX;
         }}
       >
         {lines.value.length === 0 ? (

@@ -2,7 +2,7 @@
 import { Button } from "./button.tsx";
 
 /** `words` describe the current value; `take` loads it into the form. */
-export const Meanwhile = ({ words, take }: { words: string; take: () => void }) => (
+export const ConflictNotice = ({ words, take }: { words: string; take: () => void }) => (
   <div class="banner box attn" role="alert">
     <span>Someone else saved this in the meantime: {words}. Save again to replace it.</span>
     <span class="push">

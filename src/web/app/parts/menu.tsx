@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { IconName } from "../icons.ts";
-import { failed } from "../shell/toasts.tsx";
+import { showError } from "../shell/toasts.tsx";
 import { toClass } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -56,7 +56,7 @@ const Item = ({ item, close }: { item: Exclude<MenuItem, "line">; close: () => v
   const act = (): void => {
     close();
     const result = item.act();
-    if (result instanceof Promise) void result.catch(failed);
+    if (result instanceof Promise) void result.catch(showError);
   };
   return (
     <button type="button" class={item.isDanger ? "danger" : undefined} onClick={act}>
@@ -84,10 +84,10 @@ export const Menu = (props: MenuProps) => {
   // Every row of a list has a menu, so its content is created only when it opens.
   const isOpen = useSignal(false);
   const close = (): void => menu.current?.hidePopover();
-  const before = ({ newState }: { newState: string }): void => {
+  const handleBeforeToggle = ({ newState }: { newState: string }): void => {
     if (newState === "open") isOpen.value = true;
   };
-  const place = (): void => {
+  const positionMenu = (): void => {
     const [box, at] = [menu.current, button.current?.getBoundingClientRect()];
     if (!box || !at || matchMedia("(width < 40rem)").matches) return;
     // Positioned through the object model: the policy forbids style attributes.
@@ -96,14 +96,14 @@ export const Menu = (props: MenuProps) => {
     box.style.insetBlockStart = `${below ? at.bottom + 4 : Math.max(4, at.top - height - 4)}px`;
     box.style.insetInlineStart = `${Math.max(4, Math.min(at.right - width, innerWidth - width - 4))}px`;
   };
-  const after = ({ newState }: { newState: string }): void => {
+  const handleToggle = ({ newState }: { newState: string }): void => {
     button.current?.setAttribute("aria-expanded", String(newState === "open"));
     if (newState !== "open") {
       // Only after it has closed: the browser returns the focus only from elements that still exist.
       isOpen.value = false;
       return;
     }
-    place();
+    positionMenu();
     // A bottom sheet does not take the focus, and a focus inside the menu is kept.
     if (matchMedia("(width < 40rem)").matches || menu.current?.contains(document.activeElement)) return;
     menu.current?.querySelector<HTMLElement>("a, button")?.focus();
@@ -127,11 +127,11 @@ export const Menu = (props: MenuProps) => {
         class="menu pop"
         role="group"
         aria-label={label}
-        onBeforeToggle={before}
-        onToggle={after}
+        onBeforeToggle={handleBeforeToggle}
+        onToggle={handleToggle}
         onKeyDown={move}
       >
-        {isOpen.value && <MenuItems items={items} more={more} close={close} grown={place} />}
+        {isOpen.value && <MenuItems items={items} more={more} close={close} grown={positionMenu} />}
       </div>
     </>
   );
@@ -148,7 +148,7 @@ const MenuItems = ({ items, more, close, grown }: MenuItemsProps) => {
   useEffect(() => {
     more?.().then((come) => {
       late.value = come.length > 0 ? ["line", ...come] : [];
-    }, failed);
+    }, showError);
   }, []);
   useEffect(grown, [late.value]);
   return (

@@ -16,10 +16,10 @@ type ParameterProps = {
   readonly onValue: (value: string) => void;
 };
 
-const FEW = 6;
+const MAX_RADIO_CHOICES = 6;
 
 /** Returns the origin of a plan; undefined for a link. */
-const planned = (value: string): { url: string; commit: string } | undefined => {
+const parsePlanOrigin = (value: string): { url: string; commit: string } | undefined => {
   try {
     const { url, commit } = JSON.parse(value) as Record<string, unknown>;
     return typeof url === "string" && typeof commit === "string" ? { url, commit } : undefined;
@@ -32,8 +32,8 @@ type RepositoryProps = Pick<ParameterProps, "parameter" | "onValue"> & Parameter
 
 /** The input for a repository link. A plan is shown by its origin until the user types another link. */
 const Repository = ({ parameter, onValue, hint, value, ...input }: RepositoryProps) => {
-  const kept = planned(parameter.value.value);
-  const plan = planned(value);
+  const kept = parsePlanOrigin(parameter.value.value);
+  const plan = parsePlanOrigin(value);
   return (
     <Field
       {...input}
@@ -65,18 +65,18 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
   );
   const error = wrong && [wrong.summary, wrong.detail].filter(Boolean).join(": ");
   const disabled = fixed !== undefined;
-  const hintOf = (plainLinks: boolean) =>
+  const renderHint = (plainLinks: boolean) =>
     description || fixed ? (
       <>
         {description && <Inline text={description} plainLinks={plainLinks} />} {fixed}
       </>
     ) : undefined;
-  const hint = hintOf(false);
+  const hint = renderHint(false);
   if (type === "bool" && options.length === 0) {
     return (
       <Switch
         label={label}
-        note={error ?? hintOf(true)}
+        note={error ?? renderHint(true)}
         checked={value === "true"}
         disabled={disabled}
         onSwitch={(on) => onValue(String(on))}
@@ -116,7 +116,7 @@ export const Parameter = ({ parameter, value, touched, fixed, onValue }: Paramet
       error,
       disabled,
     };
-    if (form_type === "radio" || (form_type !== "dropdown" && choices.length <= FEW))
+    if (form_type === "radio" || (form_type !== "dropdown" && choices.length <= MAX_RADIO_CHOICES))
       return <Options {...shared} choices={choices} />;
     return <Select {...shared} choices={value === "" ? [{ value: "", label: "Choose one" }, ...choices] : choices} />;
   }

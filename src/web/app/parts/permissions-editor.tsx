@@ -1,7 +1,7 @@
 // Editor for the default permissions of new chats: a list of rules, where the first match wins.
 import { useSignal } from "@preact/signals";
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
-import { say } from "../shell/toasts.tsx";
+import { showToast } from "../shell/toasts.tsx";
 import { Button, IconButton } from "./button.tsx";
 import { Field, Select } from "./field.tsx";
 import { into } from "./handlers.ts";
@@ -52,7 +52,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
         }
       : null;
     await save(permissions);
-    say("Permissions saved");
+    showToast("Permissions saved");
   };
   return (
     <section class="panel" aria-labelledby="permissions">

@@ -13,7 +13,7 @@ declare const SLIPWAY_LOGOS: string;
 const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
 /** Names of well-known logos, which Slipway does not serve. */
 const NAMED = /^\/icon\/([\w.-]+)\.\w+$/;
-const ALIKE: Readonly<Record<string, IconName>> = {
+const SIMILAR_ICONS: Readonly<Record<string, IconName>> = {
   terminal: "terminal",
   code: "code",
   aws: "cloud",
@@ -51,7 +51,7 @@ export const Picture = ({ of, otherwise }: { of: string; otherwise: IconName }) 
     );
   }
   if (name !== undefined || isMissing.value || !isOwnPicture(of)) {
-    return <Icon name={(name && ALIKE[name]) || otherwise} />;
+    return <Icon name={(name && SIMILAR_ICONS[name]) || otherwise} />;
   }
   return <img src={of} alt="" width="20" height="20" onError={() => (isMissing.value = true)} />;
 };

@@ -17,7 +17,7 @@ type SearchProps = {
   readonly onChange: (terms: readonly Term[], words: string) => void;
 };
 
-const OFFERED = 8;
+const MAX_OFFERS = 8;
 
 export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onChange }: SearchProps) => {
   const input = useRef<HTMLInputElement>(null);
@@ -31,10 +31,10 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
   const begun = (key === undefined ? last : last.slice(at + 1)).toLowerCase();
   const offered = (key === undefined ? (last === "" ? [] : keys) : valuesOf(key))
     .filter((one) => one.toLowerCase().startsWith(begun))
-    .slice(0, OFFERED);
+    .slice(0, MAX_OFFERS);
   const isOpen = focused.value && offered.length > 0;
 
-  const take = (text: string): void => {
+  const acceptSuggestion = (text: string): void => {
     chosen.value = -1;
     if (key === undefined) onChange(terms, `${before}${text}:`);
     else onChange([...terms, { key, value: text }], before.trim());
@@ -56,10 +56,10 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
     } else if (event.key === "Enter") {
       event.preventDefault();
       const one = offered[chosen.value];
-      if (one !== undefined && isOpen) take(one);
+      if (one !== undefined && isOpen) acceptSuggestion(one);
       else if (key !== undefined && begun !== "") write(`${words} `);
     } else if (event.key === "Tab" && isOpen && !event.shiftKey && last !== "") {
-      take(offered[Math.max(0, chosen.value)] ?? "");
+      acceptSuggestion(offered[Math.max(0, chosen.value)] ?? "");
       event.preventDefault();
     } else if (event.key === "Backspace" && words === "" && terms.length > 0) {
       onChange(terms.slice(0, -1), "");
@@ -115,7 +115,7 @@ export const Search = ({ label, placeholder, terms, words, keys, valuesOf, onCha
             aria-selected={index === chosen.value}
             onMouseDown={(event) => {
               event.preventDefault();
-              take(one);
+              acceptSuggestion(one);
             }}
           >
             {key === undefined ? `${one}:` : one}

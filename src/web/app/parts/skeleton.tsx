@@ -3,12 +3,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sets } from "./handlers.ts";
 
-const AFTER_MS = 300;
+const DELAY_MS = 300;
 
 export const Skeleton = ({ lines = 3 }: { lines?: number }) => {
   const late = useSignal(false);
   useEffect(() => {
-    const timer = setTimeout(sets(late, true), AFTER_MS);
+    const timer = setTimeout(sets(late, true), DELAY_MS);
     return () => clearTimeout(timer);
   }, []);
   if (!late.value) return null;

@@ -1,6 +1,6 @@
 // A relative time, with the exact time as its title. All times on a page are updated together every 30 seconds.
 import { signal } from "@preact/signals";
-import { shortTime } from "./words-of-time.ts";
+import { formatShortTime } from "./words-of-time.ts";
 
 /** Milliseconds since 1970, updated so that "3 min" becomes "4 min". */
 export const now = signal(Date.now());
@@ -14,7 +14,7 @@ document.addEventListener("visibilitychange", () => {
 let format: Intl.DateTimeFormat | undefined;
 
 /** Formats with day and second in the browser's language. The formatter is created on first use, which takes tens of milliseconds. */
-export const exactTime = (at: string | number): string => {
+export const formatExactTime = (at: string | number): string => {
   format ??= new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
   return format.format(new Date(at));
 };
@@ -22,7 +22,7 @@ export const exactTime = (at: string | number): string => {
 // The exact time is added when the user points at it.
 const onPoint = ({ target }: Event): void => {
   const time = target instanceof Element ? target.closest("time") : null;
-  if (time && !Number.isNaN(Date.parse(time.dateTime))) time.title = exactTime(time.dateTime);
+  if (time && !Number.isNaN(Date.parse(time.dateTime))) time.title = formatExactTime(time.dateTime);
 };
 document.addEventListener("pointerover", onPoint, { passive: true });
 
@@ -31,7 +31,7 @@ export const Time = ({ at, class: name }: { at: string | number; class?: string 
   const time = new Date(at);
   return (
     <time class={name} dateTime={time.toISOString()}>
-      {shortTime(time.getTime(), now.value)}
+      {formatShortTime(time.getTime(), now.value)}
     </time>
   );
 };

@@ -1,7 +1,7 @@
 // Uploads files that are dropped on a terminal, into its current folder, or on a folder.
 import { Problem } from "../data/api.ts";
-import { failed, say } from "../shell/toasts.tsx";
-import { ask } from "./dialog.tsx";
+import { showError, showToast } from "../shell/toasts.tsx";
+import { confirmAction } from "./dialog.tsx";
 
 /** The destination of the files. */
 export type Target = { readonly terminal: string } | { readonly folder: string };
@@ -27,25 +27,25 @@ export const uploadFiles = async (
   done: () => unknown = () => undefined,
 ): Promise<void> => {
   for (const file of files) {
-    const bring = async (replace: boolean): Promise<void> => {
+    const uploadFile = async (replace: boolean): Promise<void> => {
       const path = await send(agent, target, file, replace);
       // The target folder is visible on the page; a terminal's folder is not, so its path is shown.
-      say(`Uploaded ${"folder" in target ? file.name : path}`);
+      showToast(`Uploaded ${"folder" in target ? file.name : path}`);
       done();
     };
     try {
-      await bring(false);
+      await uploadFile(false);
     } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 409) failed(error);
+      if (!(error instanceof Problem) || error.status !== 409) showError(error);
       else {
         const where = "terminal" in target ? "The folder of this terminal" : "This folder";
-        ask({
+        confirmAction({
           title: `Replace ${file.name}?`,
           text: `${where} already has a file with this name.`,
           yes: "Replace file",
           no: "Keep it",
           isDanger: true,
-          act: () => bring(true),
+          act: () => uploadFile(true),
         });
       }
     }

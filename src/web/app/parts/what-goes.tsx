@@ -14,7 +14,8 @@ const read = async (id: string) => {
   return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with, days };
 };
 
-const some = (count: number, one: string, many: string): string => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+const formatCount = (count: number, one: string, many: string): string =>
+  count === 1 ? `1 ${one}` : `${count} ${many}`;
 
 /** Shown in addition to the general text, once it is loaded. */
 export const WhatGoes = ({ id }: { id: string }) => {
@@ -38,14 +39,14 @@ export const WhatGoes = ({ id }: { id: string }) => {
           ))}
           {data.shares.length > 0 && (
             <li>
-              {some(data.shares.length, "shared port", "shared ports")}:{" "}
+              {formatCount(data.shares.length, "shared port", "shared ports")}:{" "}
               {data.shares.map(({ port }) => port).join(", ")}
             </li>
           )}
           {data.shared_with.length > 0 && (
-            <li>Shared with {some(data.shared_with.length, "user or group", "users and groups")}</li>
+            <li>Shared with {formatCount(data.shared_with.length, "user or group", "users and groups")}</li>
           )}
-          {mine > 0 && <li>Kept: {some(mine, "chat", "chats")}, read-only</li>}
+          {mine > 0 && <li>Kept: {formatCount(mine, "chat", "chats")}, read-only</li>}
         </ul>
       )}
     </>

@@ -4,29 +4,29 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const sameDay = (a: Date, b: Date): boolean => a.toDateString() === b.toDateString();
+const isSameDay = (a: Date, b: Date): boolean => a.toDateString() === b.toDateString();
 
-const clock = (time: Date): string =>
+const formatClock = (time: Date): string =>
   `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-const date = (time: Date, today: Date): string => {
+const formatDate = (time: Date, today: Date): string => {
   const day = `${time.getDate()} ${MONTHS[time.getMonth()]}`;
   return time.getFullYear() === today.getFullYear() ? day : `${day} ${time.getFullYear()}`;
 };
 
 /** Formats a relative time: now, 12 min, 3 h, Fri 18:00, 19 Oct. Both arguments are milliseconds since 1970. */
-export const shortTime = (at: number, now: number): string => {
+export const formatShortTime = (at: number, now: number): string => {
   const past = now - at;
   const [time, today] = [new Date(at), new Date(now)];
   if (Math.abs(past) < MINUTE) return "now";
   if (past > 0 && past < HOUR) return `${Math.floor(past / MINUTE)} min`;
   if (past > 0 && past < 6 * HOUR) return `${Math.floor(past / HOUR)} h`;
-  if (sameDay(time, today)) return clock(time);
-  if (Math.abs(past) < 6 * DAY) return `${WEEKDAYS[time.getDay()]} ${clock(time)}`;
-  return date(time, today);
+  if (isSameDay(time, today)) return formatClock(time);
+  if (Math.abs(past) < 6 * DAY) return `${WEEKDAYS[time.getDay()]} ${formatClock(time)}`;
+  return formatDate(time, today);
 };
 
 /** Formats a duration in milliseconds: 4 ms, 41 s, 12 min, 8 h 15 min, 3 days. */

@@ -1,19 +1,19 @@
 // Prefetches the target of a link: its code on hover or focus, its data when the link is pressed. The most used pages are fetched while the
 // browser is idle.
 import { exec } from "preact-iso/router";
-import { forgetEarly, prepare } from "../../browser/early.ts";
+import { clearPrefetched, prepare } from "../../browser/early.ts";
 import { doors, routes } from "./routes.ts";
 
-const LIKELY = ["/", "/workspaces", "/workspaces/:workspace", "/chats", "/chats/:chat"] as const;
+const LIKELY_PAGES = ["/", "/workspaces", "/workspaces/:workspace", "/chats", "/chats/:chat"] as const;
 
 /** A press that has not become a click by then is not a navigation. */
-const FOLLOWED_MS = 1_000;
+const PRESS_TIMEOUT_MS = 1_000;
 
 /** Delay after the current page has loaded. */
-const REST_MS = 300;
+const START_DELAY_MS = 300;
 
 /** Returns the link's target within the app, as the router sees it; undefined for other links. */
-const leadsTo = (event: Event): URL | undefined => {
+const findTarget = (event: Event): URL | undefined => {
   const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
   if (!(link instanceof HTMLAnchorElement) || link.target !== "" || link.download !== "") return undefined;
   const url = new URL(link.href);
@@ -27,7 +27,7 @@ export const fetchCode = async (pathname: string): Promise<void> => {
 };
 
 const onNear = (event: Event): void => {
-  const url = leadsTo(event);
+  const url = findTarget(event);
   if (!url) return;
   prepare(url, false);
   void fetchCode(url.pathname);
@@ -35,21 +35,21 @@ const onNear = (event: Event): void => {
 
 /** The link under a pressed pointer. */
 let pressed: string | undefined;
-let letGo: ReturnType<typeof setTimeout> | undefined;
+let releaseTimer: ReturnType<typeof setTimeout> | undefined;
 
-const forgetPress = (): void => {
+const clearPress = (): void => {
   pressed = undefined;
-  forgetEarly();
+  clearPrefetched();
 };
 
 const onPress = (event: MouseEvent): void => {
-  const url = leadsTo(event);
+  const url = findTarget(event);
   if (!url || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   // Discards data prefetched for another link that was not followed; it would be outdated.
-  if (pressed !== undefined && pressed !== url.href) forgetEarly();
-  clearTimeout(letGo);
+  if (pressed !== undefined && pressed !== url.href) clearPrefetched();
+  clearTimeout(releaseTimer);
   pressed = event.type === "click" ? undefined : url.href;
-  if (pressed !== undefined) letGo = setTimeout(forgetPress, FOLLOWED_MS);
+  if (pressed !== undefined) releaseTimer = setTimeout(clearPress, PRESS_TIMEOUT_MS);
   prepare(url, true);
   void fetchCode(url.pathname);
 };
@@ -62,14 +62,14 @@ const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void =>
   if (path === undefined || saveData || effectiveType !== "4g") return;
   const fetchIt = (): void => void routes[path].fetchAhead().then(() => fetchLikely(rest));
   if ("requestIdleCallback" in window) requestIdleCallback(fetchIt);
-  else setTimeout(fetchIt, REST_MS);
+  else setTimeout(fetchIt, START_DELAY_MS);
 };
 
 /** Starts prefetching. Called once for the app after sign-in. */
-export const lookAhead = (): void => {
+export const startPrefetching = (): void => {
   for (const name of ["pointerover", "focusin"]) document.addEventListener(name, onNear, { passive: true });
   document.addEventListener("pointerdown", onPress, { passive: true });
   // Runs before the router's handler; the keyboard and screen readers click without a pointer event.
   document.addEventListener("click", onPress, { capture: true });
-  setTimeout(() => fetchLikely(LIKELY), REST_MS);
+  setTimeout(() => fetchLikely(LIKELY_PAGES), START_DELAY_MS);
 };

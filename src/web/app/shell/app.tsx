@@ -7,16 +7,16 @@ import { LocationProvider, Route, Router, useLocation } from "preact-iso/router"
 import type { Banner } from "#schema/deployment/appearance.ts";
 import { banners, followAppearance } from "../data/face.ts";
 import { followInbox } from "../data/inbox.ts";
-import { line, tryNow } from "../data/live-socket.ts";
+import { line, reconnectNow } from "../data/live-socket.ts";
 import { readLooks } from "../data/looks.ts";
-import { me, mustEnroll, watchSession } from "../data/session.ts";
+import { me, needsEnrollment, watchSession } from "../data/session.ts";
 import { CommandPanel } from "../parts/as-command.tsx";
 import { Button, ButtonLink, IconButton } from "../parts/button.tsx";
 import { Questions } from "../parts/dialog.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { inkOn } from "../parts/ink.ts";
-import { lookAhead } from "./ahead.ts";
+import { chooseInk } from "../parts/ink.ts";
+import { startPrefetching } from "./ahead.ts";
 import { beginSession } from "./begin.ts";
 import { Frame } from "./frame.tsx";
 import { Inbox } from "./inbox.tsx";
@@ -28,14 +28,14 @@ import { MORE_PLACES, PLACES } from "./places.ts";
 import { onRepositoryPaste } from "./repository-link.ts";
 import { doors, routes } from "./routes.ts";
 import { openShortcuts, Shortcuts } from "./shortcuts.tsx";
-import { failed, Toasts } from "./toasts.tsx";
+import { showError, Toasts } from "./toasts.tsx";
 
 // A banner that the connection to the server is lost, since when, and when the next retry is. The content of the page stays.
 
 /** Short interruptions are not shown. */
-const AFTER_MS = 1_500;
+const CUT_BANNER_DELAY_MS = 1_500;
 
-const clock = (at: number): string => new Date(at).toTimeString().slice(0, 8);
+const formatClock = (at: number): string => new Date(at).toTimeString().slice(0, 8);
 
 const CutBanner = () => {
   const cut = line.value.state === "cut" ? line.value : undefined;
@@ -47,7 +47,7 @@ const CutBanner = () => {
     }, 500);
     return () => clearInterval(timer);
   }, [cut === undefined]);
-  if (!cut || now.value - cut.since < AFTER_MS) return null;
+  if (!cut || now.value - cut.since < CUT_BANNER_DELAY_MS) return null;
   const seconds = Math.max(0, Math.ceil((cut.next - now.value) / 1000));
   return (
     <div class="banner bad" role="status">
@@ -55,11 +55,11 @@ const CutBanner = () => {
         <Icon name="warn" />
       </span>
       <span>
-        The server is not responding. Last updated {clock(cut.since)}.{" "}
+        The server is not responding. Last updated {formatClock(cut.since)}.{" "}
         {seconds > 0 ? `Retrying in ${seconds} s.` : "Retrying now."}
       </span>
       <span class="push line">
-        <Button small onPress={tryNow}>
+        <Button small onPress={reconnectNow}>
           Retry now
         </Button>
       </span>
@@ -68,16 +68,18 @@ const CutBanner = () => {
 };
 
 // The administrators' announcements, shown above each page until dismissed in this browser.
-const PUT_AWAY = "banners-put-away";
+const DISMISSED_KEY = "banners-put-away";
 
 /** Identified by text, so that a repeated announcement appears again. */
-const putAway = signal<readonly string[]>(localStorage.getItem(PUT_AWAY)?.split("\n").map(decodeURIComponent) ?? []);
+const dismissedAnnouncements = signal<readonly string[]>(
+  localStorage.getItem(DISMISSED_KEY)?.split("\n").map(decodeURIComponent) ?? [],
+);
 
 const dismiss = (message: string): void => {
   // Forgets dismissals of announcements that have been removed.
   const said = new Set(banners.value.map((one) => one.message));
-  putAway.value = [...putAway.value.filter((one) => said.has(one)), message];
-  localStorage.setItem(PUT_AWAY, putAway.value.map(encodeURIComponent).join("\n"));
+  dismissedAnnouncements.value = [...dismissedAnnouncements.value.filter((one) => said.has(one)), message];
+  localStorage.setItem(DISMISSED_KEY, dismissedAnnouncements.value.map(encodeURIComponent).join("\n"));
 };
 
 const Announcement = ({ banner: { message, background_color } }: { banner: Banner }) => {
@@ -86,7 +88,7 @@ const Announcement = ({ banner: { message, background_color } }: { banner: Banne
     const style = box.current?.style;
     if (!style) return;
     style.backgroundColor = background_color;
-    style.color = background_color && inkOn(background_color);
+    style.color = background_color && chooseInk(background_color);
   }, [background_color]);
   return (
     <div class="banner announcement" ref={box} role="note" aria-label="Announcement">
@@ -99,7 +101,7 @@ const Announcement = ({ banner: { message, background_color } }: { banner: Banne
 const Announcements = () => (
   <>
     {banners.value
-      .filter(({ message }) => !putAway.value.includes(message))
+      .filter(({ message }) => !dismissedAnnouncements.value.includes(message))
       .map((banner) => (
         <Announcement key={banner.message} banner={banner} />
       ))}
@@ -122,9 +124,10 @@ const NotFound = () => (
 );
 
 /** These paths are served as separate pages, so the browser loads them. */
-const SCOPE = /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|open-app|oauth2\/|@|assets\/|healthz|readyz)/;
+const ROUTER_SCOPE =
+  /^\/(?!api\/|swagger|settings\/|external-auth|cli-auth|open-app|oauth2\/|@|assets\/|healthz|readyz)/;
 
-const SECURITY = "/account/security";
+const SECURITY_PATH = "/account/security";
 
 const Inside = () => {
   const { route, path } = useLocation();
@@ -133,7 +136,7 @@ const Inside = () => {
       if (me.value === null) return;
       followInbox();
       void readLooks().catch(() => undefined);
-      lookAhead();
+      startPrefetching();
     });
     const stops = [
       watchSession(),
@@ -152,8 +155,8 @@ const Inside = () => {
   // A new page starts at the top.
   useEffect(() => window.scrollTo(0, 0), [path]);
   // Until they have a second factor, the server refuses everything else.
-  const isKept = mustEnroll.value && path !== SECURITY;
-  useEffect(() => (isKept ? route(SECURITY, true) : undefined), [isKept]);
+  const isKept = needsEnrollment.value && path !== SECURITY_PATH;
+  useEffect(() => (isKept ? route(SECURITY_PATH, true) : undefined), [isKept]);
   if (me.value === null) return null;
   return (
     <>
@@ -163,9 +166,9 @@ const Inside = () => {
       <div class="app">
         <Nav />
         <main class="main" id="main" tabIndex={-1}>
-          {!mustEnroll.value && <CutBanner />}
+          {!needsEnrollment.value && <CutBanner />}
           <Announcements />
-          <ErrorBoundary onError={failed}>
+          <ErrorBoundary onError={showError}>
             <Router>
               {Object.entries(routes).map(([path, component]) => (
                 // One key for all paths: with one key per path, a page would be recreated when its tab changes.
@@ -188,7 +191,7 @@ const Inside = () => {
 };
 
 const Door = () => (
-  <ErrorBoundary onError={failed}>
+  <ErrorBoundary onError={showError}>
     <Router>
       {Object.entries(doors).map(([path, component]) => (
         <Route key={path} path={path} component={component} />
@@ -197,10 +200,10 @@ const Door = () => (
   </ErrorBoundary>
 );
 
-const Chosen = () => (useLocation().path in doors ? <Door /> : <Inside />);
+const Root = () => (useLocation().path in doors ? <Door /> : <Inside />);
 
 export const App = () => (
-  <LocationProvider scope={SCOPE}>
-    <Chosen />
+  <LocationProvider scope={ROUTER_SCOPE}>
+    <Root />
   </LocationProvider>
 );

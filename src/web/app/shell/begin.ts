@@ -8,15 +8,15 @@ import { me, readSession } from "../data/session.ts";
 import { firstWorkspaces, followWorkspaces } from "../data/workspaces.ts";
 import { fetchCode } from "./ahead.ts";
 import { doors } from "./routes.ts";
-import { failed } from "./toasts.tsx";
+import { showError } from "./toasts.tsx";
 
 /** Maximum wait for content before the first render, measured from the start of the page load. */
-const PATIENCE_MS = 300;
+const MAX_WAIT_MS = 300;
 /** Minimum wait if the page itself arrived late: content may be about to arrive. */
 const MIN_MS = 100;
 
 /** Pages whose content is the list of workspaces. */
-const OF_WORKSPACES = new Set(["/", "/workspaces"]);
+const WORKSPACE_PAGES = new Set(["/", "/workspaces"]);
 
 const follow = (): void => {
   followWorkspaces();
@@ -30,14 +30,14 @@ export const beginSession = (): Promise<void> => {
   if (!session && wasSignedIn()) follow();
   session ??= readSession()
     .then(() => (me.value === null ? toSignIn() : follow()))
-    .catch(failed);
+    .catch(showError);
   return session;
 };
 
 /** Resolves when the content of the page's first paint is loaded, or when the wait has timed out. */
-export const readyToDraw = async (pathname: string): Promise<void> => {
-  const rows = OF_WORKSPACES.has(pathname) ? [firstWorkspaces] : [];
+export const waitForContent = async (pathname: string): Promise<void> => {
+  const rows = WORKSPACE_PAGES.has(pathname) ? [firstWorkspaces] : [];
   const wanted = [fetchCode(pathname), ...(pathname in doors ? [] : [beginSession(), ...rows])];
-  const patience = new Promise((resolve) => setTimeout(resolve, Math.max(MIN_MS, PATIENCE_MS - performance.now())));
+  const patience = new Promise((resolve) => setTimeout(resolve, Math.max(MIN_MS, MAX_WAIT_MS - performance.now())));
   await Promise.race([Promise.all(wanted), patience]);
 };

@@ -3,9 +3,9 @@
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chooseTheme } from "../data/looks.ts";
 import { signOut } from "../data/session.ts";
-import { mayStart, mayStop } from "../data/states.ts";
+import { canStart, canStop } from "../data/states.ts";
 import type { IconName } from "../icons.ts";
-import { hasPage, isOffered, MORE_PLACES, PLACES, type Place, type Viewer } from "./places.ts";
+import { hasPage, isOffered, MORE_PLACES, type PageLink, PLACES, type Viewer } from "./places.ts";
 import { openShortcuts } from "./shortcuts.tsx";
 
 export type Entry = {
@@ -39,7 +39,7 @@ export const COMMANDS: readonly Entry[] = [
 const SECTIONS: readonly {
   path: string;
   of: string;
-  for?: Place["for"];
+  for?: PageLink["for"];
   names: readonly (readonly [string, string])[];
 }[] = [
   {
@@ -98,7 +98,7 @@ const page = (icon: IconName, label: string, href: string, note?: string): Entry
 });
 
 /** Returns all pages that the user may open. */
-export const pageEntries = (viewer: Viewer): readonly Entry[] => [
+export const listPageEntries = (viewer: Viewer): readonly Entry[] => [
   ...[...PLACES, ...MORE_PLACES]
     .filter((place) => isOffered(place, viewer))
     .map(({ label, icon, href }) => page(icon, label, href)),
@@ -116,7 +116,7 @@ export const pageEntries = (viewer: Viewer): readonly Entry[] => [
 const MAX_WORKSPACES = 500;
 
 /** Yields the actions for each workspace in its current state, named like Stop payments-api. */
-export function* workspaceCommands(all: readonly WorkspaceSummary[]): Generator<Entry> {
+export function* listWorkspaceCommands(all: readonly WorkspaceSummary[]): Generator<Entry> {
   for (const one of all.slice(0, MAX_WORKSPACES)) {
     const { id, name, status, agents } = one;
     const group = "Workspace commands";
@@ -126,14 +126,14 @@ export function* workspaceCommands(all: readonly WorkspaceSummary[]): Generator<
     }
     if (status === "running")
       yield { group, icon: "chat", label: `New chat in ${name}`, href: `/chats?workspace=${id}` };
-    if (mayStart(one))
-      yield { group, icon: "play", label: `Start ${name}`, act: () => actions().then(({ start }) => start(one)) };
-    if (mayStop(one))
-      yield { group, icon: "stop", label: `Stop ${name}`, act: () => actions().then(({ stop }) => stop(one)) };
+    if (canStart(one))
+      yield { group, icon: "play", label: `Start ${name}`, act: () => loadActions().then(({ start }) => start(one)) };
+    if (canStop(one))
+      yield { group, icon: "stop", label: `Stop ${name}`, act: () => loadActions().then(({ stop }) => stop(one)) };
     yield { group, icon: "list", label: `Logs of ${name}`, href: `/workspaces/${id}/logs` };
     yield { group, icon: "clock", label: `Schedule of ${name}`, href: `/workspaces/${id}/schedule` };
     yield { group, icon: "sliders", label: `Parameters of ${name}`, href: `/workspaces/${id}/parameters` };
   }
 }
 
-const actions = () => import("../data/workspace-actions.ts");
+const loadActions = () => import("../data/workspace-actions.ts");

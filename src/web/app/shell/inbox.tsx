@@ -10,7 +10,7 @@ import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { Time } from "../parts/time.tsx";
-import { failed } from "./toasts.tsx";
+import { showError } from "./toasts.tsx";
 
 const isOpen = signal(false);
 
@@ -42,7 +42,7 @@ const Row = ({ notice }: { notice: InboxNotification }) => {
   const follow = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || href === undefined) return;
     event.preventDefault();
-    if (!isRead) void markRead(id, true).catch(failed);
+    if (!isRead) void markRead(id, true).catch(showError);
     close();
     route(href);
   };
@@ -68,9 +68,9 @@ const Row = ({ notice }: { notice: InboxNotification }) => {
 
 const Open = () => {
   const isEnd = useSignal(false);
-  useEffect(() => void readNotices().catch(failed), []);
+  useEffect(() => void readNotices().catch(showError), []);
   const known = notices.value;
-  const older = async (): Promise<void> => {
+  const loadOlder = async (): Promise<void> => {
     isEnd.value = !(await readOlder());
   };
   return (
@@ -105,7 +105,7 @@ const Open = () => {
           ))}
         </ul>
       )}
-      {known && known.length >= 25 && !isEnd.value && <Button onPress={older}>Show older</Button>}
+      {known && known.length >= 25 && !isEnd.value && <Button onPress={loadOlder}>Show older</Button>}
     </Dialog>
   );
 };

@@ -27,9 +27,9 @@ export const registerWorker = (): void => {
 
 /** Opens the page that a clicked system notification is about. Returns a function that stops listening. */
 export const onNoticeClick = (route: (path: string) => void): (() => void) => {
-  const hear = ({ data }: MessageEvent<{ readonly show?: string }>): void => {
+  const onMessage = ({ data }: MessageEvent<{ readonly show?: string }>): void => {
     if (data.show?.startsWith("/")) route(data.show);
   };
-  navigator.serviceWorker?.addEventListener("message", hear);
-  return () => navigator.serviceWorker?.removeEventListener("message", hear);
+  navigator.serviceWorker?.addEventListener("message", onMessage);
+  return () => navigator.serviceWorker?.removeEventListener("message", onMessage);
 };

@@ -1,31 +1,31 @@
 // Keeps the keyboard focus in place when the focused element disappears (a row's Stop becomes Start, an action bar closes, the user leaves
 // a page): moves it to the element in its place, otherwise to the page. Loaded with the first keystroke.
 
-const STOPS = "a[href], button, input, select, textarea, [tabindex='0']";
+const TAB_STOPS = "a[href], button, input, select, textarea, [tabindex='0']";
 /** A box with more elements than this is too large to count as the surroundings. */
-const NEAR = 12;
-const FAR_UP = 6;
+const MAX_SURROUNDING = 12;
+const MAX_LEVELS = 6;
 
 type Level = { readonly box: Element; readonly at: number };
 /** The element that last had keyboard focus, and its position in each of the boxes around it. */
-let held: { readonly element: HTMLElement; readonly levels: readonly Level[] } | undefined;
+let lastFocus: { readonly element: HTMLElement; readonly levels: readonly Level[] } | undefined;
 
-const stopsIn = (box: Element): HTMLElement[] =>
-  [...box.querySelectorAll<HTMLElement>(STOPS)].filter((one) => one.checkVisibility() && !one.matches(":disabled"));
+const listTabStops = (box: Element): HTMLElement[] =>
+  [...box.querySelectorAll<HTMLElement>(TAB_STOPS)].filter((one) => one.checkVisibility() && !one.matches(":disabled"));
 
 const listLevels = (element: HTMLElement): Level[] => {
   const levels: Level[] = [];
-  for (let box = element.parentElement; box && levels.length < FAR_UP; box = box.parentElement) {
-    const stops = stopsIn(box);
-    if (stops.length > NEAR || box.id === "main") break;
+  for (let box = element.parentElement; box && levels.length < MAX_LEVELS; box = box.parentElement) {
+    const stops = listTabStops(box);
+    if (stops.length > MAX_SURROUNDING || box.id === "main") break;
     levels.push({ box, at: stops.indexOf(element) });
   }
   return levels;
 };
 
-const look = (): void => {
-  if (!held || document.activeElement !== document.body) return;
-  const { element, levels } = held;
+const restoreFocus = (): void => {
+  if (!lastFocus || document.activeElement !== document.body) return;
+  const { element, levels } = lastFocus;
   // It may be enabled again in a moment.
   if (element.isConnected && element.matches(":disabled")) return;
   if (element.isConnected && element.checkVisibility()) {
@@ -33,7 +33,7 @@ const look = (): void => {
     return;
   }
   for (const { box, at } of levels) {
-    const stops = box.isConnected ? stopsIn(box) : [];
+    const stops = box.isConnected ? listTabStops(box) : [];
     const next = stops[Math.min(at, stops.length - 1)];
     if (!next) continue;
     next.focus();
@@ -43,23 +43,23 @@ const look = (): void => {
   document.getElementById("main")?.focus({ preventScroll: true });
 };
 
-const observer = new MutationObserver(look);
+const observer = new MutationObserver(restoreFocus);
 
-const hold = (target: EventTarget | null): void => {
+const rememberFocus = (target: EventTarget | null): void => {
   observer.disconnect();
-  held = undefined;
+  lastFocus = undefined;
   // Dialogs and menus restore the focus themselves.
   if (!(target instanceof HTMLElement) || !target.matches(":focus-visible") || target.closest("dialog, [popover]"))
     return;
-  held = { element: target, levels: listLevels(target) };
+  lastFocus = { element: target, levels: listLevels(target) };
   const attributeFilter = ["disabled", "hidden"];
   observer.observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter });
 };
 
-addEventListener("focusin", ({ target }) => hold(target));
-hold(document.activeElement);
+addEventListener("focusin", ({ target }) => rememberFocus(target));
+rememberFocus(document.activeElement);
 // A click outside all elements is intended to remove the focus.
 addEventListener("pointerdown", () => {
-  held = undefined;
+  lastFocus = undefined;
   observer.disconnect();
 });

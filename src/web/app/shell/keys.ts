@@ -4,9 +4,9 @@
 type Handler = (event: KeyboardEvent) => void;
 
 const handlers = new Map<string, Handler>();
-const WAIT_MS = 900;
-let first = "";
-let at = 0;
+const SEQUENCE_TIMEOUT_MS = 900;
+let firstKey = "";
+let firstKeyAt = 0;
 
 /** `keys` is one key (`n`), a sequence (`g w`), or one with the command key (`mod+k`). Returns a function that removes the shortcut. */
 export const onKeys = (keys: string, act: Handler): (() => void) => {
@@ -22,7 +22,7 @@ const isWriting = (target: EventTarget | null): boolean =>
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   !(target instanceof HTMLInputElement && /^(checkbox|radio|button|range)$/.test(target.type));
 
-const pressed = (event: KeyboardEvent): void => {
+const onKeyDown = (event: KeyboardEvent): void => {
   const key = event.key.toLowerCase();
   document.documentElement.toggleAttribute("data-keys", event.altKey);
   if (event.ctrlKey || event.metaKey) {
@@ -33,16 +33,16 @@ const pressed = (event: KeyboardEvent): void => {
     return;
   }
   if (event.altKey || isWriting(event.composedPath()[0] ?? null) || document.querySelector("dialog[open]")) return;
-  const both = event.timeStamp - at < WAIT_MS ? `${first} ${key}` : "";
+  const both = event.timeStamp - firstKeyAt < SEQUENCE_TIMEOUT_MS ? `${firstKey} ${key}` : "";
   const handler = handlers.get(both) ?? handlers.get(key);
-  [first, at] = [key, event.timeStamp];
+  [firstKey, firstKeyAt] = [key, event.timeStamp];
   if (!handler) return;
   event.preventDefault();
   handler(event);
 };
 
 export const listenForKeys = (): void => {
-  addEventListener("keydown", pressed);
+  addEventListener("keydown", onKeyDown);
   addEventListener("keyup", (event) => {
     if (event.key === "Alt") document.documentElement.removeAttribute("data-keys");
   });

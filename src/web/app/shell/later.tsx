@@ -6,7 +6,7 @@ import { Button } from "../parts/button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Frame } from "./frame.tsx";
 
-const PAUSE_MS = 500;
+const RETRY_DELAY_MS = 500;
 
 const NotLoaded = () => (
   <Frame title="Not loaded">
@@ -21,20 +21,20 @@ const NotLoaded = () => (
 );
 
 /** A page whose code is loaded when it is first shown, or earlier with `fetchAhead`; then it renders immediately. */
-export type Later = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
+export type LazyPage = AnyComponent & { readonly fetchAhead: () => Promise<unknown> };
 
 /** Wraps a page that is part of the app's own code. */
-export const here = (page: AnyComponent): Later => Object.assign(page, { fetchAhead: () => Promise.resolve() });
+export const eagerPage = (page: AnyComponent): LazyPage => Object.assign(page, { fetchAhead: () => Promise.resolve() });
 
 /** Returns a page that `load` fetches when it is first shown. */
-export const later = (load: () => Promise<{ default: AnyComponent }>): Later => {
+export const lazyPage = (load: () => Promise<{ default: AnyComponent }>): LazyPage => {
   // A retry often works on a bad connection. The first attempt may have been the prefetch on hover, so there are two more.
-  const again = (): Promise<{ default: AnyComponent }> =>
-    new Promise((resolve) => setTimeout(resolve, PAUSE_MS)).then(load);
+  const loadAfterPause = (): Promise<{ default: AnyComponent }> =>
+    new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS)).then(load);
   const page = lazy<AnyComponent>(() =>
     load()
-      .catch(again)
-      .catch(again)
+      .catch(loadAfterPause)
+      .catch(loadAfterPause)
       .catch(() => ({ default: NotLoaded as AnyComponent })),
   );
   // A failed prefetch is retried when the page is needed.

@@ -2,7 +2,7 @@
 import { useLocation } from "preact-iso/router";
 import { face } from "../data/face.ts";
 import { unread } from "../data/inbox.ts";
-import { chooseTheme, nextTheme } from "../data/looks.ts";
+import { chooseTheme, switchTheme } from "../data/looks.ts";
 import { needs } from "../data/needs.ts";
 import { me, signOut, viewer } from "../data/session.ts";
 import type { IconName } from "../icons.ts";
@@ -12,11 +12,12 @@ import { Icon } from "../parts/icon.tsx";
 import { Menu, type MenuItem } from "../parts/menu.tsx";
 import { Bell, openInbox } from "./inbox.tsx";
 import { openPalette } from "./palette.tsx";
-import { isOffered, MORE_PLACES, PLACES, type Place, TABS } from "./places.ts";
+import { isOffered, MORE_PLACES, type PageLink, PLACES, TABS } from "./places.ts";
 import { theme } from "./theme.ts";
-import { failed } from "./toasts.tsx";
+import { showError } from "./toasts.tsx";
 
-const isHere = (href: string, path: string): boolean => path === href || (href !== "/" && path.startsWith(`${href}/`));
+const isCurrent = (href: string, path: string): boolean =>
+  path === href || (href !== "/" && path.startsWith(`${href}/`));
 
 /** The number of items that need attention, next to the link. */
 const Count = ({ href }: { href: string }) => {
@@ -30,8 +31,8 @@ const Count = ({ href }: { href: string }) => {
   );
 };
 
-const NavLink = ({ place, path }: { place: Place; path: string }) => (
-  <a href={place.href} aria-current={isHere(place.href, path) ? "page" : undefined} title={place.label}>
+const NavLink = ({ place, path }: { place: PageLink; path: string }) => (
+  <a href={place.href} aria-current={isCurrent(place.href, path) ? "page" : undefined} title={place.label}>
     <Icon name={place.icon} />
     <span class="label">{place.label}</span>
     <Count href={place.href} />
@@ -39,7 +40,7 @@ const NavLink = ({ place, path }: { place: Place; path: string }) => (
   </a>
 );
 
-const initials = (name: string): string =>
+const toInitials = (name: string): string =>
   name
     .split(/[\s-]+/)
     .slice(0, 2)
@@ -47,7 +48,7 @@ const initials = (name: string): string =>
     .join("")
     .toUpperCase() || name.slice(0, 2).toUpperCase();
 
-const accountItems = (): MenuItem[] => [
+const listAccountItems = (): MenuItem[] => [
   { icon: "user", label: "Account", href: "/account" },
   { icon: "shield", label: "Security", href: "/account/security" },
   { icon: "key", label: "API tokens", href: "/account/tokens" },
@@ -82,14 +83,19 @@ export const Nav = () => {
         <NavLink key={place.href} place={place} path={path} />
       ))}
       <Bell />
-      <button class="end" type="button" onClick={() => void nextTheme().catch(failed)} title={`Theme: ${theme.value}`}>
+      <button
+        class="end"
+        type="button"
+        onClick={() => void switchTheme().catch(showError)}
+        title={`Theme: ${theme.value}`}
+      >
         <Icon name={THEMES[theme.value] ?? "moon"} />
         <span class="label">Theme: {theme.value}</span>
       </button>
       {user && (
-        <Menu label="Account" items={accountItems} class="account">
+        <Menu label="Account" items={listAccountItems} class="account">
           <span class="avatar" aria-hidden="true">
-            {initials(user.name || user.username)}
+            {toInitials(user.name || user.username)}
           </span>
           <span class="label clip">{user.name || user.username}</span>
         </Menu>
@@ -98,7 +104,7 @@ export const Nav = () => {
   );
 };
 
-const themeItems = (): MenuItem[] => [
+const listThemeItems = (): MenuItem[] => [
   { icon: "sun", label: "Light", act: () => chooseTheme("light") },
   { icon: "moon", label: "Dark", act: () => chooseTheme("dark") },
   { icon: "cols", label: "System", act: () => chooseTheme("system") },
@@ -114,14 +120,14 @@ export const TabBar = () => {
     { icon: "search", label: "Search", act: openPalette },
     { icon: "terminal", label: "Show as command", act: openCommands },
     { icon: "bell", label: unread.value > 0 ? `Notifications (${unread.value})` : "Notifications", act: openInbox },
-    ...themeItems(),
+    ...listThemeItems(),
     "line",
-    ...accountItems(),
+    ...listAccountItems(),
   ];
   return (
     <nav class="tabbar" aria-label="Sections">
       {TABS.map(({ href, label, icon }) => (
-        <a key={href} href={href} aria-current={isHere(href, path) ? "page" : undefined}>
+        <a key={href} href={href} aria-current={isCurrent(href, path) ? "page" : undefined}>
           <Icon name={icon} />
           {label}
           <Count href={href} />

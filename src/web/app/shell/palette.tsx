@@ -4,65 +4,65 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { chats } from "../data/chats.ts";
 import { viewer } from "../data/session.ts";
-import { chatState, statusWords, workspaceState } from "../data/states.ts";
+import { formatStatus, getChatState, getWorkspaceState } from "../data/states.ts";
 import { workspacesByUse } from "../data/workspaces.ts";
 import { restoreFocus } from "../parts/dialog.tsx";
 import { sets } from "../parts/handlers.ts";
 import { Icon } from "../parts/icon.tsx";
-import { COMMANDS, type Entry, pageEntries, workspaceCommands } from "./commands.ts";
-import { repositoryEntries } from "./repository-link.ts";
-import { failed } from "./toasts.tsx";
+import { COMMANDS, type Entry, listPageEntries, listWorkspaceCommands } from "./commands.ts";
+import { listRepositoryEntries } from "./repository-link.ts";
+import { showError } from "./toasts.tsx";
 
 const open = signal(false);
-const words = signal("");
-const at = signal(0);
-const EACH = 6;
+const queryText = signal("");
+const selectedIndex = signal(0);
+const MAX_PER_GROUP = 6;
 
 export const openPalette = (): void => {
-  words.value = "";
-  at.value = 0;
+  queryText.value = "";
+  selectedIndex.value = 0;
   open.value = true;
 };
 
-const found = computed((): readonly Entry[] => {
-  const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
-  const some = (entries: Iterable<Entry>): Entry[] => {
+const matches = computed((): readonly Entry[] => {
+  const wanted = queryText.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matchesAll = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
+  const takeMatches = (entries: Iterable<Entry>): Entry[] => {
     const hits: Entry[] = [];
     for (const one of entries) {
-      if (hits.length === EACH) break;
-      if (fits(`${one.label} ${one.note ?? ""}`)) hits.push(one);
+      if (hits.length === MAX_PER_GROUP) break;
+      if (matchesAll(`${one.label} ${one.note ?? ""}`)) hits.push(one);
     }
     return hits;
   };
   return [
-    ...repositoryEntries(words.value),
-    ...some(
+    ...listRepositoryEntries(queryText.value),
+    ...takeMatches(
       workspacesByUse.value.map((one) => ({
         group: "Workspaces",
         icon: "box" as const,
         label: one.name,
-        note: statusWords(one, workspaceState(one)),
+        note: formatStatus(one, getWorkspaceState(one)),
         href: `/workspaces/${one.id}`,
       })),
     ),
-    ...some(
+    ...takeMatches(
       [...chats.value.values()].map((one) => ({
         group: "Chats",
         icon: "chat" as const,
         label: one.title,
-        note: chatState(one).words,
+        note: getChatState(one).words,
         href: `/chats/${one.id}`,
       })),
     ),
-    ...some(wanted.length > 0 ? workspaceCommands(workspacesByUse.value) : []),
-    ...some(pageEntries(viewer.value)),
-    ...some(COMMANDS),
+    ...takeMatches(wanted.length > 0 ? listWorkspaceCommands(workspacesByUse.value) : []),
+    ...takeMatches(listPageEntries(viewer.value)),
+    ...takeMatches(COMMANDS),
   ];
 });
 
-const Marked = ({ text }: { text: string }) => {
-  const [first] = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+const Highlighted = ({ text }: { text: string }) => {
+  const [first] = queryText.value.toLowerCase().split(/\s+/).filter(Boolean);
   const from = first ? text.toLowerCase().indexOf(first) : -1;
   if (!first || from < 0) return <span class="clip">{text}</span>;
   return (
@@ -85,22 +85,22 @@ const OpenPalette = () => {
     box?.showModal();
     return () => restoreFocus(before, box);
   }, []);
-  const entries = found.value;
-  const chosen = Math.min(at.value, entries.length - 1);
-  const go = (entry: Entry | undefined): void => {
+  const entries = matches.value;
+  const chosen = Math.min(selectedIndex.value, entries.length - 1);
+  const openEntry = (entry: Entry | undefined): void => {
     if (!entry) return;
     dialog.current?.close();
     if (entry.href) route(entry.href);
     const result = entry.act?.();
-    if (result instanceof Promise) void result.catch(failed);
+    if (result instanceof Promise) void result.catch(showError);
   };
   const key = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (event.key === "Enter") go(entries[chosen]);
+    if (event.key === "Enter") openEntry(entries[chosen]);
     else if (step === 0 || entries.length === 0) return;
-    else at.value = (chosen + step + entries.length) % entries.length;
+    else selectedIndex.value = (chosen + step + entries.length) % entries.length;
     event.preventDefault();
-    document.getElementById(`palette-${at.value}`)?.scrollIntoView({ block: "nearest" });
+    document.getElementById(`palette-${selectedIndex.value}`)?.scrollIntoView({ block: "nearest" });
   };
   return (
     <dialog
@@ -121,10 +121,10 @@ const OpenPalette = () => {
           autocomplete="off"
           spellcheck={false}
           placeholder="Search workspaces, chats, pages and commands"
-          value={words.value}
+          value={queryText.value}
           onInput={(event) => {
-            words.value = event.currentTarget.value;
-            at.value = 0;
+            queryText.value = event.currentTarget.value;
+            selectedIndex.value = 0;
           }}
           onKeyDown={key}
         />
@@ -139,10 +139,10 @@ const OpenPalette = () => {
               id={`palette-${index}`}
               role="option"
               aria-selected={index === chosen}
-              onClick={() => go(entry)}
+              onClick={() => openEntry(entry)}
             >
               <Icon name={entry.icon} />
-              <Marked text={entry.label} />
+              <Highlighted text={entry.label} />
               {entry.note && <span class="dim small">{entry.note}</span>}
             </button>
           </div>

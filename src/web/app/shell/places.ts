@@ -2,7 +2,7 @@
 import type { IconName } from "../icons.ts";
 
 /** The page included in the app's code: most visits start here, and it is small. */
-export const HERE = "/";
+export const EAGER_PATH = "/";
 
 /** The paths of the app's pages; src/web/pages.ts serves the app at them. */
 export const PATHS = [
@@ -37,7 +37,7 @@ export const PATHS = [
 /** True if the app has this page, so that links to it are shown. */
 export const hasPage = (path: string): boolean => (PATHS as readonly string[]).includes(path);
 
-export type Place = {
+export type PageLink = {
   readonly href: string;
   readonly label: string;
   readonly icon: IconName;
@@ -47,7 +47,7 @@ export type Place = {
   readonly for?: "roles" | "administrators";
 };
 
-export const PLACES: readonly Place[] = [
+export const PLACES: readonly PageLink[] = [
   { href: "/", label: "Home", icon: "home", keys: "g h" },
   { href: "/workspaces", label: "Workspaces", icon: "box", keys: "g w" },
   { href: "/chats", label: "Chats", icon: "chat", keys: "g c" },
@@ -57,7 +57,7 @@ export const PLACES: readonly Place[] = [
 ];
 
 /** Shown below the heading Organization. */
-export const MORE_PLACES: readonly Place[] = [
+export const MORE_PLACES: readonly PageLink[] = [
   { href: "/insights", label: "Insights", icon: "chart", keys: "g i", for: "roles" },
   { href: "/audit", label: "Audit", icon: "list", keys: "g a", for: "roles" },
   { href: "/connections", label: "Connections", icon: "plug", keys: "g n", for: "roles" },
@@ -65,7 +65,7 @@ export const MORE_PLACES: readonly Place[] = [
 ];
 
 /** The tabs at the bottom on phones. */
-export const TABS: readonly Omit<Place, "keys">[] = [
+export const TABS: readonly Omit<PageLink, "keys">[] = [
   { href: "/", label: "Home", icon: "home" },
   { href: "/workspaces", label: "Workspaces", icon: "box" },
   { href: "/new", label: "New", icon: "plus" },
@@ -76,5 +76,5 @@ export const TABS: readonly Omit<Place, "keys">[] = [
 export type Viewer = { readonly hasRoles: boolean; readonly mayAdminister: boolean };
 
 /** True if the page is offered to the user. */
-export const isOffered = (place: { readonly for?: Place["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
+export const isOffered = (place: { readonly for?: PageLink["for"] }, { hasRoles, mayAdminister }: Viewer): boolean =>
   place.for === undefined || (place.for === "roles" ? hasRoles : mayAdminister);

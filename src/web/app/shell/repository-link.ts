@@ -7,27 +7,27 @@ const LINK = /^(?:https?:\/\/|ssh:\/\/|git@)[^\s/]+[/:]\S+$/;
 const KNOWN =
   /^(?:git@|ssh:\/\/git@)|^https?:\/\/[^/]*\b(?:github|gitlab|gitea|forgejo|codeberg|bitbucket)\b[^/]*\/[^/]+\/.|^https?:\/\/[^/]+\/\S+\.git$/i;
 
-const pageOf = (link: string): string => `/new?${new URLSearchParams({ repo: link })}`;
+const toPageUrl = (link: string): string => `/new?${new URLSearchParams({ repo: link })}`;
 
 /** Returns the palette entries for a repository link. */
-export const repositoryEntries = (words: string): Entry[] => {
+export const listRepositoryEntries = (words: string): Entry[] => {
   const link = words.trim();
   return LINK.test(link)
-    ? [{ group: "Repository", icon: "branch", label: "Open this repository", note: link, href: pageOf(link) }]
+    ? [{ group: "Repository", icon: "branch", label: "Open this repository", note: link, href: toPageUrl(link) }]
     : [];
 };
 
 /** Opens the page of a repository link that is pasted outside any field. Returns a function that stops listening. */
 export const onRepositoryPaste = (route: (path: string) => void): (() => void) => {
-  const pasted = (event: ClipboardEvent): void => {
+  const onPaste = (event: ClipboardEvent): void => {
     const target = event.composedPath()[0];
     const isTaken =
       target instanceof HTMLElement &&
       (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT|CANVAS)$/.test(target.tagName));
     if (isTaken || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     const link = event.clipboardData?.getData("text/plain").trim() ?? "";
-    if (link.length <= 2_048 && LINK.test(link) && KNOWN.test(link)) route(pageOf(link));
+    if (link.length <= 2_048 && LINK.test(link) && KNOWN.test(link)) route(toPageUrl(link));
   };
-  addEventListener("paste", pasted);
-  return () => removeEventListener("paste", pasted);
+  addEventListener("paste", onPaste);
+  return () => removeEventListener("paste", onPaste);
 };

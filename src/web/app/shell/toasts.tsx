@@ -10,8 +10,8 @@ type Toast = {
   readonly action?: { readonly label: string; readonly act: () => unknown };
 };
 
-const STAYS_MS = 6_000;
-const SHOWN = 4;
+const TOAST_DURATION_MS = 6_000;
+const MAX_TOASTS = 4;
 const toasts = signal<readonly Toast[]>([]);
 let count = 0;
 
@@ -21,15 +21,15 @@ const dismiss = (id: number): void => {
 
 const show = (toast: Omit<Toast, "id">): void => {
   const id = ++count;
-  toasts.value = [...toasts.value, { ...toast, id }].slice(-SHOWN);
+  toasts.value = [...toasts.value, { ...toast, id }].slice(-MAX_TOASTS);
   // Errors stay until dismissed.
-  if (!toast.isBad) setTimeout(() => dismiss(id), STAYS_MS);
+  if (!toast.isBad) setTimeout(() => dismiss(id), TOAST_DURATION_MS);
 };
 
-export const say = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
+export const showToast = (text: string, action?: Toast["action"]): void => show({ text, isBad: false, action });
 
 /** Shows an error. For use with `catch`. */
-export const failed = (error: unknown): void => show({ text: formatError(error), isBad: true });
+export const showError = (error: unknown): void => show({ text: formatError(error), isBad: true });
 
 export const Toasts = () => (
   <div class="toasts" role="region" aria-label="Messages">
@@ -47,7 +47,7 @@ export const Toasts = () => (
               onClick={() => {
                 dismiss(id);
                 const result = action.act();
-                if (result instanceof Promise) void result.catch(failed);
+                if (result instanceof Promise) void result.catch(showError);
               }}
             >
               {action.label}

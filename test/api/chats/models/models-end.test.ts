@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import { Client } from "#src/client.ts";
-import { createChat, Follower, historyOf, sendMessage } from "#test/support/chats.ts";
+import { createChat, Follower, loadHistory, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ModelServer } from "#test/support/models/model-server.ts";
@@ -14,13 +14,13 @@ const error = (message: string) => `data: ${JSON.stringify({ error: { message, t
 
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
 
-const errorOf = async (follower: Follower) => {
+const awaitChatError = async (follower: Follower) => {
   await follower.until(({ status }) => status === "error");
   const event = follower.events.findLast(({ type }) => type === "error");
   return event?.type === "error" ? event.error : undefined;
 };
 
-const retried = async (follower: Follower, times: number) => {
+const awaitRetries = async (follower: Follower, times: number) => {
   const retries = () => follower.events.flatMap((event) => (event.type === "retry" ? [event.retry] : []));
   await follower.until(() => retries().length === times);
   return retries().at(-1);
@@ -40,12 +40,12 @@ describeInside("an incomplete answer", () => {
     const chat = await createChat(world, "look it up");
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
-    call.say({ text: "I will look" }).raw(error("quota used up")).end();
-    expect(await errorOf(follower)).toMatchObject({
+    call.say({ text: "I will look" }).sendRaw(error("quota used up")).end();
+    expect(await awaitChatError(follower)).toMatchObject({
       kind: "usage_limit",
       message: "The quota at the model provider My openai-compat is used up.",
     });
-    expect(await historyOf(world.owner, chat.id)).toEqual(["user: look it up", "assistant: I will look"]);
+    expect(await loadHistory(world.owner, chat.id)).toEqual(["user: look it up", "assistant: I will look"]);
     await sendMessage(world, chat.id, "again");
     const { body } = await world.upstream.next();
     const told = JSON.stringify(body.messages);
@@ -59,19 +59,24 @@ describeInside("an incomplete answer", () => {
     const chat = await createChat(world, "look it up", { unsafe_dynamic_tools: TOOLS });
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
-    const piece = (tool: object) =>
+    const toToolChunk = (tool: object) =>
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [tool] } }] })}\n\n`;
-    call.raw(piece({ index: 0, id: "c1", type: "function", function: { name: "lookup", arguments: '{"word":"t' } }));
-    call.raw("data: {oops\n\n");
+    call.sendRaw(
+      toToolChunk({ index: 0, id: "c1", type: "function", function: { name: "lookup", arguments: '{"word":"t' } }),
+    );
+    call.sendRaw("data: {oops\n\n");
     call
-      .raw(piece({ index: 0, function: { arguments: 'ea"}' } }))
+      .sendRaw(toToolChunk({ index: 0, function: { arguments: 'ea"}' } }))
       .say({ finish: "tool_calls" })
       .end();
-    expect(await retried(follower, 1)).toMatchObject({ kind: "timeout", error: expect.stringContaining("broke off") });
+    expect(await awaitRetries(follower, 1)).toMatchObject({
+      kind: "timeout",
+      error: expect.stringContaining("broke off"),
+    });
     await clock.timerIn(1_000);
     clock.advance(1_000);
     const again = await world.upstream.next();
-    again.say({ text: "Tea " }).raw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
+    again.say({ text: "Tea " }).sendRaw("data: {oops\n\n").say({ text: "it is." }, { finish: "stop" }).end();
     await follower.until(({ status }) => status === "waiting");
     expect(follower.history).toEqual(["user: look it up", "assistant: Tea it is."]);
   });
@@ -84,9 +89,9 @@ describeInside("an incomplete answer", () => {
     const said = { object: "error", message: "Your quota is used up", type: "BadRequestError", code: 400 };
     (await world.upstream.next())
       .say({ text: "Well" })
-      .raw(`data: ${JSON.stringify(said)}\n\n`)
+      .sendRaw(`data: ${JSON.stringify(said)}\n\n`)
       .end();
-    expect(await errorOf(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
+    expect(await awaitChatError(follower)).toMatchObject({ kind: "usage_limit", status_code: 400 });
   });
 
   test("[MO-13] an unreachable provider is reported as unreachable, not as late", async () => {
@@ -100,7 +105,7 @@ describeInside("an incomplete answer", () => {
     await world.owner.patch(`/api/v2/chats/providers/${provider.id}`, { base_url, api_key: "" });
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
-    expect(await retried(follower, 1)).toMatchObject({
+    expect(await awaitRetries(follower, 1)).toMatchObject({
       kind: "timeout",
       error: "The model provider My openai-compat cannot be reached: its address refuses connections.",
     });
@@ -113,7 +118,7 @@ describeInside("an incomplete answer", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const message = "This model's maximum context length is 10 tokens";
     (await world.upstream.next()).answer(400, { error: { message, type: "invalid_request_error" } });
-    expect(await errorOf(follower)).toMatchObject({
+    expect(await awaitChatError(follower)).toMatchObject({
       kind: "config",
       retryable: false,
       detail: expect.stringContaining(message),
@@ -129,7 +134,7 @@ describeInside("an incomplete answer", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const back_at = new Date(clock.now() + 3_600_000).toISOString();
     (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
-    const told = await errorOf(follower);
+    const told = await awaitChatError(follower);
     expect(told).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
     expect(told?.message).toContain(`It asks to retry after ${back_at}.`);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
@@ -148,7 +153,7 @@ describeInside("an incomplete answer", () => {
       const chat = await createChat({ owner, organization_id: organization?.id ?? "" }, "hello");
       using follower = await Follower.open(owner, chat.id);
       (await upstream.next()).answer(429, { error: { message: "slow down" } }, { "retry-after": "200" });
-      expect(await retried(follower, 1)).toMatchObject({ kind: "rate_limit", delay_ms: 200_000 });
+      expect(await awaitRetries(follower, 1)).toMatchObject({ kind: "rate_limit", delay_ms: 200_000 });
       return chat.id;
     })();
     clock.advance(50_000);
@@ -170,11 +175,11 @@ describeInside("an incomplete answer", () => {
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ text: "\n" }, { finish: "stop" }).end();
-    expect(await retried(follower, 1)).toMatchObject({ kind: "generic", attempt: 1 });
+    expect(await awaitRetries(follower, 1)).toMatchObject({ kind: "generic", attempt: 1 });
     await clock.timerIn(1_000);
     clock.advance(1_000);
     (await world.upstream.next()).say({ finish: "stop" }).end();
-    expect(await errorOf(follower)).toMatchObject({
+    expect(await awaitChatError(follower)).toMatchObject({
       kind: "generic",
       message: "The model provider My openai-compat sent an empty answer, twice in a row.",
     });
@@ -202,7 +207,7 @@ describeInside("an incomplete answer", () => {
     const goes = "assistant: [The answer has reached the model's output limit. It is continued below.]";
     expect(texts).toEqual([
       ...["user: tell me all", "assistant: one ", goes, "assistant: two ", goes, "assistant: three ", goes],
-      ...["assistant: four ", expect.stringContaining("is not complete. Ask for the rest")],
+      ...["assistant: four ", expect.stringContaining("is incomplete. Ask the model to continue")],
     ]);
     expect(world.upstream.calls).toHaveLength(4);
   });
@@ -213,7 +218,7 @@ describeInside("an incomplete answer", () => {
     const chat = await createChat(world, "think");
     using follower = await Follower.open(world.owner, chat.id);
     (await world.upstream.next()).say({ reasoning: "hm, " }, { finish: "length" }).end();
-    expect(await errorOf(follower)).toMatchObject({
+    expect(await awaitChatError(follower)).toMatchObject({
       kind: "config",
       retryable: false,
       message: expect.stringContaining("Raise the limit or lower"),

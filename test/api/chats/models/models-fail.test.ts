@@ -16,7 +16,7 @@ type Failure = {
   readonly status?: number;
 };
 
-const answering = (status: number, kind: ChatErrorKind, message = "no"): Failure => ({
+const createFailure = (status: number, kind: ChatErrorKind, message = "no"): Failure => ({
   name: `${status} ${message}`,
   fail: (call) => call.answer(status, { error: { message, type: "some_error", code: null, param: null } }),
   kind,
@@ -26,15 +26,15 @@ const answering = (status: number, kind: ChatErrorKind, message = "no"): Failure
 const error = (message: string) => `data: ${JSON.stringify({ error: { message, type: "some_error" } })}\n\n`;
 
 const FOR_GOOD: Failure[] = [
-  answering(401, "auth", "Incorrect API key"),
-  answering(403, "auth"),
-  answering(400, "generic", "bad field"),
-  answering(400, "config", "This model's maximum context length is 10 tokens"),
-  answering(404, "config", "The model `x` does not exist"),
-  answering(402, "usage_limit", "payment needed"),
-  answering(429, "usage_limit", "You exceeded your current quota"),
-  answering(400, "provider_disabled", "provider_disabled"),
-  answering(307, "generic"),
+  createFailure(401, "auth", "Incorrect API key"),
+  createFailure(403, "auth"),
+  createFailure(400, "generic", "bad field"),
+  createFailure(400, "config", "This model's maximum context length is 10 tokens"),
+  createFailure(404, "config", "The model `x` does not exist"),
+  createFailure(402, "usage_limit", "payment needed"),
+  createFailure(429, "usage_limit", "You exceeded your current quota"),
+  createFailure(400, "provider_disabled", "provider_disabled"),
+  createFailure(307, "generic"),
   {
     name: "refusal without a word",
     fail: (call) => call.say({ finish: "content_filter" }).end(),
@@ -42,19 +42,19 @@ const FOR_GOOD: Failure[] = [
   },
   {
     name: "an error in the middle of the answer",
-    fail: (call) => call.say({ text: "Well" }).raw(error("quota used up")).end(),
+    fail: (call) => call.say({ text: "Well" }).sendRaw(error("quota used up")).end(),
     kind: "usage_limit",
   },
 ];
 
 const FOR_NOW: Failure[] = [
-  answering(408, "timeout"),
-  answering(429, "rate_limit", "slow down"),
-  answering(500, "generic"),
-  answering(502, "timeout"),
-  answering(503, "timeout"),
-  answering(504, "timeout"),
-  answering(529, "overloaded"),
+  createFailure(408, "timeout"),
+  createFailure(429, "rate_limit", "slow down"),
+  createFailure(500, "generic"),
+  createFailure(502, "timeout"),
+  createFailure(503, "timeout"),
+  createFailure(504, "timeout"),
+  createFailure(529, "overloaded"),
   {
     name: "an answer that is no JSON",
     fail: (call) => call.answer(502, "<html>Bad Gateway"),
@@ -64,30 +64,31 @@ const FOR_NOW: Failure[] = [
   { name: "a reset before the answer", fail: (call) => call.tear(), kind: "timeout" },
   {
     name: "a reset in the middle",
-    fail: (call) => void call.raw('data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n').tear(),
+    fail: (call) =>
+      void call.sendRaw('data: {"id":"c1","choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n').tear(),
     kind: "timeout",
   },
   {
     name: "a line that is no JSON, and no end",
-    fail: (call) => call.say({ text: "Well" }).raw("data: {oops\n\n").end(),
+    fail: (call) => call.say({ text: "Well" }).sendRaw("data: {oops\n\n").end(),
     kind: "timeout",
   },
   { name: "an end without a finish", fail: (call) => call.say({ text: "Well" }).end(), kind: "timeout" },
   {
     name: "an end in half a line of JSON",
-    fail: (call) => call.say({ text: "Well" }).raw('data: {"choi').end(),
+    fail: (call) => call.say({ text: "Well" }).sendRaw('data: {"choi').end(),
     kind: "timeout",
   },
   { name: "an empty stream", fail: (call) => call.end(), kind: "timeout" },
   {
     name: "overload in the middle",
-    fail: (call) => call.say({ text: "Well" }).raw(error("Overloaded")).end(),
+    fail: (call) => call.say({ text: "Well" }).sendRaw(error("Overloaded")).end(),
     kind: "overloaded",
   },
 ];
 
 /** Returns the chat's error once its turn has ended with one. */
-const endedBy = async (follower: Follower) => {
+const awaitChatError = async (follower: Follower) => {
   await follower.until(({ events }) => events.some(({ type }) => type === "error"));
   const event = follower.events.findLast(({ type }) => type === "error");
   return event?.type === "error" ? event.error : undefined;
@@ -97,7 +98,7 @@ const endedBy = async (follower: Follower) => {
 const filterIn = (shape: (said: object) => object) => (call: ModelCall) =>
   call
     .say({ text: "Well" })
-    .raw(`data: ${JSON.stringify(shape({ message: "The answer was stopped.", code: "content_filter" }))}\n\n`)
+    .sendRaw(`data: ${JSON.stringify(shape({ message: "The answer was stopped.", code: "content_filter" }))}\n\n`)
     .end();
 
 describe("a filter that reports an error", () => {
@@ -112,7 +113,7 @@ describe("a filter that reports an error", () => {
       const chat = await createChat(world, "hello");
       using follower = await Follower.open(world.owner, chat.id);
       filterIn(shape)(await world.upstream.next());
-      const error = await endedBy(follower);
+      const error = await awaitChatError(follower);
       expect(error).toMatchObject({ kind: "content_filter", retryable: false });
       expect(error?.message).toContain("declined to answer");
       expect(error?.detail).toBe("The answer was stopped. (content_filter)");
@@ -128,7 +129,7 @@ describe("a permanent failure", () => {
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
     fail(await world.upstream.next());
-    expect(await endedBy(follower)).toMatchObject({
+    expect(await awaitChatError(follower)).toMatchObject({
       kind,
       retryable: false,
       ...(status ? { status_code: status } : {}),
@@ -153,7 +154,7 @@ describe("a permanent failure", () => {
         ? { type: "error", error: { type: "authentication_error", message: say } }
         : { error: { code: 400, message: say, status: "INVALID_ARGUMENT" } };
     (await world.upstream.next()).answer(kind === "anthropic" ? 401 : 400, body);
-    expect(await endedBy(follower)).toMatchObject({ kind: "auth", retryable: false, provider: kind });
+    expect(await awaitChatError(follower)).toMatchObject({ kind: "auth", retryable: false, provider: kind });
   });
 
   test("[MO-12] neither the error nor anything else reveals the key, whatever the provider says", async () => {
@@ -163,7 +164,7 @@ describe("a permanent failure", () => {
     using follower = await Follower.open(world.owner, chat.id);
     const call = await world.upstream.next();
     call.answer(401, { error: { message: `The key ${MODEL_KEY} is wrong. ${"x".repeat(2_000)}` } });
-    const told = await endedBy(follower);
+    const told = await awaitChatError(follower);
     expect(told?.detail).toContain("[hidden]");
     expect([...(told?.detail ?? "")].length).toBeLessThanOrEqual(500);
     expect(JSON.stringify(await world.owner.get(`/api/v2/chats/${chat.id}`))).not.toContain(MODEL_KEY);
@@ -179,17 +180,17 @@ describe("a permanent failure", () => {
     const path = `/api/v2/chats/providers/${provider.id}`;
     await world.owner.patch(path, { api_key: "" });
     await sendMessage(world, chat.id, "one");
-    expect(await endedBy(follower)).toMatchObject({ kind: "missing_key", retryable: false });
+    expect(await awaitChatError(follower)).toMatchObject({ kind: "missing_key", retryable: false });
     await world.owner.patch(path, { api_key: MODEL_KEY, enabled: false });
     await sendMessage(world, chat.id, "two");
     await follower.until(({ events }) => events.filter(({ type }) => type === "error").length === 2);
-    expect(await endedBy(follower)).toMatchObject({ kind: "provider_disabled", retryable: false });
+    expect(await awaitChatError(follower)).toMatchObject({ kind: "provider_disabled", retryable: false });
     expect(world.upstream.calls).toHaveLength(1);
   });
 });
 
 describeInside("a transient failure", () => {
-  const retryOf = async (follower: Follower) => {
+  const awaitRetry = async (follower: Follower) => {
     await follower.until(({ events }) => events.some(({ type }) => type === "retry"));
     const event = follower.events.findLast(({ type }) => type === "retry");
     return event?.type === "retry" ? event.retry : undefined;
@@ -202,7 +203,7 @@ describeInside("a transient failure", () => {
     const chat = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, chat.id);
     fail(await world.upstream.next());
-    const retry = await retryOf(follower);
+    const retry = await awaitRetry(follower);
     expect(retry).toMatchObject({ attempt: 1, delay_ms: 1_000, kind, ...(status ? { status_code: status } : {}) });
     await clock.timerIn(1_000);
     clock.advance(1_000);

@@ -5,22 +5,23 @@ import type { Chat } from "#schema/chats/chat.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { startMcpHost } from "#test/mcp/support.ts";
-import { createChat, Follower, historyOf, sendMessage } from "#test/support/chats.ts";
+import { createChat, Follower, loadHistory, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 type Json = Record<string, unknown>;
 const PRIVATE = { env: { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8" } };
-const modelOf = async ({ owner }: ModelWorld, id: string): Promise<ModelConfig | undefined> =>
+const findModel = async ({ owner }: ModelWorld, id: string): Promise<ModelConfig | undefined> =>
   (await owner.get<ModelConfig[]>("/api/v2/chats/model-configs")).find((one) => one.id === id);
 const refuse = (call: ModelCall, message: string, status = 400): void =>
   call.answer(status, { error: { message, type: "invalid_request_error" } });
 const answer = (call: ModelCall): void => call.say({ text: "hi" }, { finish: "stop" }).end();
-const systemOf = ({ body }: ModelCall): boolean => (body.messages as Json[]).some(({ role }) => role === "system");
+const hasSystemPrompt = ({ body }: ModelCall): boolean =>
+  (body.messages as Json[]).some(({ role }) => role === "system");
 
 type Row = {
   readonly feature: string;
@@ -91,11 +92,11 @@ const ROWS: readonly Row[] = [
     has: ({ body }) => JSON.stringify(body).includes("eager_input_streaming"),
   },
   // Gemma's templates.
-  { feature: "system_role", words: "System role not supported", status: 500, has: systemOf },
+  { feature: "system_role", words: "System role not supported", status: 500, has: hasSystemPrompt },
   {
     feature: "system_role",
     words: "'messages[0].role' does not support 'system' with this model.",
-    has: systemOf,
+    has: hasSystemPrompt,
   },
   {
     feature: "max_output_tokens",
@@ -123,7 +124,7 @@ test.each([...ROWS])(
     await follower.until(() => follower.status === "waiting");
     expect(follower.history).toEqual(["user: hello", "assistant: hi"]);
     const learned = await until(async () => {
-      const { model_config } = (await modelOf(world, made.id)) ?? {};
+      const { model_config } = (await findModel(world, made.id)) ?? {};
       return model_config?.unsupported;
     });
     expect(learned).toEqual([feature] as never);
@@ -142,7 +143,7 @@ test("[MO-61] omitted parts can be set and removed by hand; an unknown name is r
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const first = await world.upstream.next();
-  expect([first.body.tools, systemOf(first)]).toEqual([undefined, false]);
+  expect([first.body.tools, hasSystemPrompt(first)]).toEqual([undefined, false]);
   answer(first);
   await follower.until(() => follower.status === "waiting");
 
@@ -151,7 +152,7 @@ test("[MO-61] omitted parts can be set and removed by hand; an unknown name is r
   await world.owner.patch(path, config({ unsupported: [] }));
   await sendMessage(world, id, "again");
   const second = await world.upstream.next();
-  expect([Array.isArray(second.body.tools), systemOf(second)]).toEqual([true, true]);
+  expect([Array.isArray(second.body.tools), hasSystemPrompt(second)]).toEqual([true, true]);
   answer(second);
 });
 
@@ -204,7 +205,7 @@ test("[MO-64] [MC-15] an invalid definition from an MCP server drops only that t
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
     'The tool "wild__list" of the MCP server "Wild" is left out: its input schema does not describe an object.',
   ]);
-  expect(await historyOf(world.owner, id)).toContain("assistant: hi");
+  expect(await loadHistory(world.owner, id)).toContain("assistant: hi");
 });
 
 test("[MO-64] tools above the model's limit: the request has as many as allowed, and the chat says which are missing", async () => {

@@ -7,9 +7,9 @@ import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, type ModelWorld, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 type Json = Record<string, unknown>;
 const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
@@ -34,9 +34,9 @@ describeInside("an answer whose end is a failure", () => {
       using follower = await Follower.open(world.owner, id);
       const call = await world.upstream.next();
       call
-        .raw(chunk({ content: "half an ans" }))
-        .raw(chunk({}, word))
-        .raw("data: [DONE]\n\n")
+        .sendRaw(chunk({ content: "half an ans" }))
+        .sendRaw(chunk({}, word))
+        .sendRaw("data: [DONE]\n\n")
         .end();
       await follower.until(() => follower.events.some(({ type }) => type === "retry"));
       await clock.timerIn(1_000);
@@ -55,15 +55,15 @@ test("[MO-62] an answer with an unknown finish reason is kept and shown as incom
   using follower = await Follower.open(world.owner, id);
   const call = await world.upstream.next();
   call
-    .raw(chunk({ content: "half an ans" }))
-    .raw(chunk({}, "some_new_word"))
-    .raw("data: [DONE]\n\n")
+    .sendRaw(chunk({ content: "half an ans" }))
+    .sendRaw(chunk({}, "some_new_word"))
+    .sendRaw("data: [DONE]\n\n")
     .end();
   await follower.until(() => follower.status === "waiting");
   expect(follower.history).toEqual([
     "user: hello",
     "assistant: half an ans",
-    expect.stringContaining("without saying that it is complete"),
+    expect.stringContaining("without marking it as complete"),
   ]);
 });
 
@@ -79,12 +79,12 @@ const search = (index: number): string =>
     delta: { type: "input_json_delta", partial_json: '{"query":"tea"}' },
   }) +
   line({ type: "content_block_stop", index });
-const found = (index: number): string => {
+const toSearchResult = (index: number): string => {
   const page = { type: "web_search_result", url: "https://tea.example", title: "Tea", encrypted_content: "sealed" };
   const content_block = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [page] };
   return line({ type: "content_block_start", index, content_block }) + line({ type: "content_block_stop", index });
 };
-const ended = (stop_reason: string): string =>
+const toMessageEnd = (stop_reason: string): string =>
   line({ type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 5 } }) +
   line({ type: "message_stop" });
 
@@ -94,7 +94,7 @@ describe("an answer that Anthropic has paused", () => {
     const { id } = await createChat(world, "what is tea?");
     using follower = await Follower.open(world.owner, id);
     const first = await world.upstream.next();
-    first.say({ text: "Let me search." }).raw(search(1)).raw(ended("pause_turn")).end();
+    first.say({ text: "Let me search." }).sendRaw(search(1)).sendRaw(toMessageEnd("pause_turn")).end();
     const second = await world.upstream.next();
     const last = (second.body.messages as Json[]).at(-1);
     expect(last).toMatchObject({
@@ -104,7 +104,7 @@ describe("an answer that Anthropic has paused", () => {
         { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "tea" } },
       ],
     });
-    second.raw(found(0)).say({ text: "It is a plant." }, { finish: "stop" }).end();
+    second.sendRaw(toSearchResult(0)).say({ text: "It is a plant." }, { finish: "stop" }).end();
     await follower.until(() => follower.status === "waiting");
     const { messages } = await world.owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
     expect(JSON.stringify(messages)).toContain("It is a plant.");
@@ -123,21 +123,21 @@ describe("an answer that Anthropic has paused", () => {
     using follower = await Follower.open(world.owner, id);
     for (let times = 0; times < 11; times += 1) {
       const call = await world.upstream.next();
-      call.say({ text: "More." }).raw(search(1)).raw(ended("pause_turn")).end();
+      call.say({ text: "More." }).sendRaw(search(1)).sendRaw(toMessageEnd("pause_turn")).end();
     }
     await follower.until(() => follower.status === "waiting");
     expect(world.upstream.calls).toHaveLength(11);
-    expect(follower.history.at(-1)).toContain("without saying that it is complete");
+    expect(follower.history.at(-1)).toContain("without marking it as complete");
   });
 });
 
-const LONG = "word ".repeat(3_000);
-const summarized = async (world: ModelWorld, refuse: (call: ModelCall) => void): Promise<string[]> => {
-  const { id } = await createChat(world, LONG);
+const LONG_TEXT = "word ".repeat(3_000);
+const summarizeAfter = async (world: ModelWorld, refuse: (call: ModelCall) => void): Promise<string[]> => {
+  const { id } = await createChat(world, LONG_TEXT);
   using follower = await Follower.open(world.owner, id);
   (await world.upstream.next()).say({ text: "One." }, { finish: "stop" }).end();
   await follower.until(() => follower.status === "waiting");
-  await sendMessage(world, id, LONG);
+  await sendMessage(world, id, LONG_TEXT);
   refuse(await world.upstream.next());
   const summary = await world.upstream.next();
   expect(JSON.stringify(summary.body)).toContain("notes");
@@ -152,8 +152,8 @@ const summarized = async (world: ModelWorld, refuse: (call: ModelCall) => void):
 describe("a prompt that is too long", () => {
   test("[MO-62] an answer that has filled the context triggers a compaction and is requested again", async () => {
     await using world = await openAnthropic();
-    const history = await summarized(world, (call) =>
-      call.say({ text: "half" }).raw(ended("model_context_window_exceeded")).end(),
+    const history = await summarizeAfter(world, (call) =>
+      call.say({ text: "half" }).sendRaw(toMessageEnd("model_context_window_exceeded")).end(),
     );
     expect(history).not.toContain("assistant: half");
   });
@@ -161,13 +161,13 @@ describe("a prompt that is too long", () => {
   test("[CM-12] an unknown refusal compacts a history that is near the limit", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 12_000 });
-    await summarized(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
+    await summarizeAfter(world, (call) => call.answer(400, { error: { message: "La demande est refusee. (E-17)" } }));
   });
 
   test("[CM-12] a short history is unchanged, and the same refusal a second time ends the turn", async () => {
     await using world = await openModelWorld();
     await addModel(world, "openai-compat", { context_limit: 200_000 });
-    const { id } = await createChat(world, LONG);
+    const { id } = await createChat(world, LONG_TEXT);
     using follower = await Follower.open(world.owner, id);
     (await world.upstream.next()).answer(400, { error: { message: "La demande est refusee. (E-17)" } });
     await follower.until(() => follower.status === "error");
@@ -183,12 +183,12 @@ describe("malformed streams of Anthropic's protocol", () => {
     line({ type: "content_block_delta", index, delta: { type: "text_delta", text: words } }) +
     line({ type: "content_block_stop", index });
   const odd: [string, string][] = [
-    ["no usage", start({ id: "m" }) + text(0, "hello there") + ended("end_turn")],
+    ["no usage", start({ id: "m" }) + text(0, "hello there") + toMessageEnd("end_turn")],
     [
       "a usage of nulls",
       start({ id: "m", usage: { input_tokens: null, output_tokens: null } }) +
         text(0, "hello there") +
-        ended("end_turn"),
+        toMessageEnd("end_turn"),
     ],
     [
       "an end without usage",
@@ -198,13 +198,13 @@ describe("malformed streams of Anthropic's protocol", () => {
         line({ type: "message_stop" }),
     ],
     ["no end but the last event", start({ id: "m" }) + text(0, "hello there") + line({ type: "message_stop" })],
-    ["no beginning", text(0, "hello there") + ended("end_turn")],
+    ["no beginning", text(0, "hello there") + toMessageEnd("end_turn")],
     [
       "a block that never began, of null pieces",
       start({ id: "m" }) +
         line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: null } }) +
         line({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello there" } }) +
-        ended("end_turn"),
+        toMessageEnd("end_turn"),
     ],
     [
       "an event that begins twice, and a block that never ends",
@@ -212,7 +212,7 @@ describe("malformed streams of Anthropic's protocol", () => {
         start({ id: "m" }) +
         line({ type: "content_block_start", content_block: { type: "text" } }) +
         line({ type: "content_block_delta", delta: { type: "text_delta", text: "hello there" } }) +
-        ended("end_turn"),
+        toMessageEnd("end_turn"),
     ],
   ];
 
@@ -228,26 +228,26 @@ describe("malformed streams of Anthropic's protocol", () => {
   });
 
   test("[MO-44] calls with null arguments, string arguments, a missing or unusable ID, or interleaved are run as intended", async () => {
-    const asked = (index: number, block: Json): string =>
+    const toToolStart = (index: number, block: Json): string =>
       line({
         type: "content_block_start",
         index,
         content_block: { type: "tool_use", name: "list_templates", ...block },
       });
-    const piece = (index: number, partial_json: string): string =>
+    const toToolDelta = (index: number, partial_json: string): string =>
       line({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } });
     await using world = await openAnthropic();
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
     const stream =
       start({ id: "m" }) +
-      asked(0, { id: `toolu_${"1".repeat(2_000)}`, input: null }) +
-      asked(1, { id: "toolu_\u00002", input: {} }) +
-      piece(1, '{"query":') +
-      piece(0, "{}") +
-      piece(1, '"a"}') +
-      asked(2, { input: '{"query":"b"}' }) +
-      ended("tool_use");
+      toToolStart(0, { id: `toolu_${"1".repeat(2_000)}`, input: null }) +
+      toToolStart(1, { id: "toolu_\u00002", input: {} }) +
+      toToolDelta(1, '{"query":') +
+      toToolDelta(0, "{}") +
+      toToolDelta(1, '"a"}') +
+      toToolStart(2, { input: '{"query":"b"}' }) +
+      toMessageEnd("tool_use");
     (await world.upstream.next()).answer(200, stream, { "content-type": "text/event-stream" });
     const next = await world.upstream.next();
     const calls = (next.body.messages as { content: Json[] }[]).flatMap(({ content }) =>
@@ -288,9 +288,9 @@ test("[MO-44] U+2028 and U+2029 are kept in text, also in a chunk with malformed
   const delta = '"choices":[{"index":0,"delta":{"content":"a\u2028b\u2029data: c"},"finish_reason":null}]';
   const call = await world.upstream.next();
   call
-    .raw(`data: {"id":"c1",${delta},"usage":{"prompt_tokens":"5","completion_tokens":1}}\n\n`)
-    .raw(chunk({}, "stop"))
-    .raw("data: [DONE]\n\n")
+    .sendRaw(`data: {"id":"c1",${delta},"usage":{"prompt_tokens":"5","completion_tokens":1}}\n\n`)
+    .sendRaw(chunk({}, "stop"))
+    .sendRaw("data: [DONE]\n\n")
     .end();
   await follower.until(() => follower.status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: a\u2028b\u2029data: c"]);

@@ -4,15 +4,15 @@ import type { Chat } from "#schema/chats/chat.ts";
 import { createChat, Follower, openChatWorld, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const DONE = "data: [DONE]\n\n";
 const line = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;
 const chunk = (delta: unknown, more: object = {}): string =>
   line({ id: "c1", choices: [{ index: 0, delta, ...more }] });
-const ends = (finish_reason: unknown): string => chunk({}, { finish_reason });
+const toEndChunk = (finish_reason: unknown): string => chunk({}, { finish_reason });
 const usage = (counts: object): string =>
   line({ id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: counts });
 const call = (args: unknown): string =>
@@ -21,7 +21,7 @@ const call = (args: unknown): string =>
   });
 
 /** Returns the chat once its turn has ended, with the follower that has seen it. */
-const answeredBy = async (answer: (call: ModelCall) => void, look: (chat: Chat, follower: Follower) => void) => {
+const runTurn = async (answer: (call: ModelCall) => void, look: (chat: Chat, follower: Follower) => void) => {
   await using world = await openModelWorld();
   await addModel(world);
   const { id } = await createChat(world, "hello");
@@ -37,14 +37,14 @@ describe("an odd end", () => {
     ["no finish reason", DONE],
     ["counts as texts", usage({ prompt_tokens: "10", completion_tokens: "2" }) + DONE],
     ["details that are a list", usage({ prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: [] }) + DONE],
-    ["a finish reason that is a number", ends(5) + DONE],
-    ["a usage that is a text", line({ id: "c1", choices: [], usage: "10" }) + ends("stop") + DONE],
+    ["a finish reason that is a number", toEndChunk(5) + DONE],
+    ["a usage that is a text", line({ id: "c1", choices: [], usage: "10" }) + toEndChunk("stop") + DONE],
   ])("[MO-44] %s: the answer is whole, and asked for once", (_, end) =>
-    answeredBy(
+    runTurn(
       (one) =>
         one
-          .raw(chunk({ content: "hello there" }))
-          .raw(end)
+          .sendRaw(chunk({ content: "hello there" }))
+          .sendRaw(end)
           .end(),
       (chat, follower) => {
         expect([chat.status, chat.last_error]).toEqual(["waiting", undefined]);
@@ -62,7 +62,7 @@ test("[MO-44] chunks that are split anywhere are decoded correctly", async () =>
   const asked = await world.upstream.next();
   const text = 'Zażółć "finish_reason":"stop" gęślą';
   const all = chunk({ content: text }) + usage({ prompt_tokens: "10" }) + DONE;
-  for (let at = 0; at < all.length; at += 7) asked.raw(all.slice(at, at + 7));
+  for (let at = 0; at < all.length; at += 7) asked.sendRaw(all.slice(at, at + 7));
   asked.end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history[1]).toBe(`assistant: ${text}`);
@@ -73,7 +73,7 @@ test("[MO-44] object arguments are accepted, and a web page instead of an answer
   await addModel(world);
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
-  (await world.upstream.next()).raw(call({ query: "nothing" }) + ends("tool_calls") + DONE).end();
+  (await world.upstream.next()).sendRaw(call({ query: "nothing" }) + toEndChunk("tool_calls") + DONE).end();
   const next = await world.upstream.next();
   expect(JSON.stringify(next.body)).toContain('{\\"query\\":\\"nothing\\"}');
   next.answer(200, "<html>Please sign in</html>", { "content-type": "text/html; charset=utf-8" });
@@ -89,11 +89,15 @@ test("[MO-44] one JSON object instead of a stream is accepted as the answer, inc
   using follower = await Follower.open(world.owner, id);
   const asked = { id: "call-1", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
   const json = { "content-type": "application/json" };
-  const whole = (message: object, finish_reason: string) => ({ id: "1", choices: [{ message, finish_reason }] });
-  (await world.upstream.next()).answer(200, whole({ role: "assistant", tool_calls: [asked] }, "tool_calls"), json);
+  const toCompletion = (message: object, finish_reason: string) => ({ id: "1", choices: [{ message, finish_reason }] });
+  (await world.upstream.next()).answer(
+    200,
+    toCompletion({ role: "assistant", tool_calls: [asked] }, "tool_calls"),
+    json,
+  );
   const next = await world.upstream.next();
   expect(JSON.stringify(next.body)).toContain("no_such_tool");
-  next.answer(200, whole({ role: "assistant", content: "In one piece." }, "stop"), json);
+  next.answer(200, toCompletion({ role: "assistant", content: "In one piece." }, "stop"), json);
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history.at(-1)).toBe("assistant: In one piece.");
 
@@ -116,7 +120,7 @@ test.each(["length", "tool_calls", "stop"])(
     await addModel(world);
     const { id } = await createChat(world, "hello");
     using follower = await Follower.open(world.owner, id);
-    (await world.upstream.next()).raw(call('{"query":"half of it"') + ends(reason) + DONE).end();
+    (await world.upstream.next()).sendRaw(call('{"query":"half of it"') + toEndChunk(reason) + DONE).end();
     const next = await world.upstream.next();
     expect(JSON.stringify(next.body)).toMatch(/cut off|no whole JSON|not valid/i);
     next.say({ text: "I see." }, { finish: "stop" }).end();
@@ -125,14 +129,14 @@ test.each(["length", "tool_calls", "stop"])(
 );
 
 test("[MO-45] an answer that the filter ends is kept and marked as cut off; a limit that left no text is reported as such", async () => {
-  await answeredBy(
+  await runTurn(
     (one) => one.say({ text: "half" }, { finish: "content_filter" }).end(),
     (chat, follower) => {
       expect(chat.status).toBe("waiting");
       expect(follower.history.slice(1)).toEqual(["assistant: half", expect.stringContaining("content filter ended")]);
     },
   );
-  await answeredBy(
+  await runTurn(
     (one) => one.say({ finish: "length" }).end(),
     ({ last_error }) =>
       expect(last_error).toMatchObject({ kind: "config", message: expect.stringContaining("output limit") }),
@@ -145,15 +149,15 @@ test("[CH-48] a chat that waits for a slot says so on its stream, also to late j
   const first = await world.models.next();
   const { id } = await createChat(world, "two");
   using follower = await Follower.open(world.owner, id);
-  const told = ({ events }: Follower) =>
+  const listQueuedFor = ({ events }: Follower) =>
     events.flatMap((event) => (event.type === "status" ? (event.status.queued_for_capacity ?? []) : []));
-  await follower.until((one) => told(one).length === 1);
+  await follower.until((one) => listQueuedFor(one).length === 1);
   const words = follower.events.flatMap((event) => (event.type === "status" ? (event.status.warnings ?? []) : []));
-  expect(words).toEqual([expect.stringContaining("waits until one of the chats")]);
+  expect(words).toEqual([expect.stringContaining("waits for a free slot")]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).queued_for_capacity).toBe(true);
   first.finish();
-  await follower.until((one) => told(one).length === 2);
-  expect(told(follower)).toEqual([true, false]);
+  await follower.until((one) => listQueuedFor(one).length === 2);
+  expect(listQueuedFor(follower)).toEqual([true, false]);
   (await world.models.next()).finish();
   await follower.until(({ status }) => status === "waiting");
 
@@ -162,8 +166,8 @@ test("[CH-48] a chat that waits for a slot says so on its stream, also to late j
   const third = await world.models.next();
   const stopped = await createChat(world, "four");
   using other = await Follower.open(world.owner, stopped.id);
-  await other.until((one) => told(one).length === 1);
+  await other.until((one) => listQueuedFor(one).length === 1);
   await world.owner.post(`/api/v2/chats/${stopped.id}/interrupt`);
-  await other.until((one) => told(one).length === 2 && one.status === "waiting");
+  await other.until((one) => listQueuedFor(one).length === 2 && one.status === "waiting");
   third.finish();
 });

@@ -6,19 +6,19 @@ import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 type Json = Record<string, unknown>;
 const line = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
 const chunk = (delta: Json, finish_reason: string | null = null): string =>
   line({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
-const piece = (call: Json): string => chunk({ tool_calls: [call] });
+const toToolChunk = (call: Json): string => chunk({ tool_calls: [call] });
 const DONE = `${chunk({}, "tool_calls")}data: [DONE]\n\n`;
-const named = (args: unknown): Json => ({ name: "list_templates", arguments: args });
-const more = (args: string): Json => ({ arguments: args });
-const ONE = [{ query: "a" }];
+const toNamedCall = (args: unknown): Json => ({ name: "list_templates", arguments: args });
+const toMoreArguments = (args: string): Json => ({ arguments: args });
+const ONE_QUERY = [{ query: "a" }];
 const TWO = [{ query: "a" }, { query: "b" }];
 
 type Calls = { readonly report: string; readonly stream: string; readonly args: readonly unknown[] };
@@ -26,66 +26,68 @@ const CALLS: readonly Calls[] = [
   {
     report: "shiaho777/web-to-app#395, open-webui#27195: null arguments in the first piece",
     stream:
-      piece({ index: 0, id: "c", type: "function", function: named(null) }) +
-      piece({ index: 0, function: more('{"query":"a"}') }),
-    args: ONE,
+      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall(null) }) +
+      toToolChunk({ index: 0, function: toMoreArguments('{"query":"a"}') }),
+    args: ONE_QUERY,
   },
   {
     report: "chatanywhere/GPT_API_free#254, AstrBot#6692: pieces without an index",
-    stream: piece({ id: "c", type: "function", function: named("") }) + piece({ function: more('{"query":"a"}') }),
-    args: ONE,
+    stream:
+      toToolChunk({ id: "c", type: "function", function: toNamedCall("") }) +
+      toToolChunk({ function: toMoreArguments('{"query":"a"}') }),
+    args: ONE_QUERY,
   },
   {
     report: "SamSaffron/term-llm#314: several calls without an index",
     stream:
-      piece({ id: "c", type: "function", function: named('{"query":"a"}') }) +
-      piece({ id: "d", type: "function", function: named('{"query":"b"}') }),
+      toToolChunk({ id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
+      toToolChunk({ id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
     args: TWO,
   },
   {
     report: "LibreChat#13987: the index of later pieces differs from that of the first",
     stream:
-      piece({ index: 0, id: "c", type: "function", function: named("") }) +
-      piece({ index: 1, function: more('{"query":"a"}') }),
-    args: ONE,
+      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }) +
+      toToolChunk({ index: 1, function: toMoreArguments('{"query":"a"}') }),
+    args: ONE_QUERY,
   },
   {
     report: "run-llama/llama_index#17927: name and id are null in later pieces",
     stream:
-      piece({ index: 0, id: "c", type: "function", function: named("") }) +
-      piece({ index: 0, id: null, type: null, function: { name: null, arguments: '{"query":' } }) +
-      piece({ index: 0, id: "", function: { name: "", arguments: '"a"}' } }),
-    args: ONE,
+      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }) +
+      toToolChunk({ index: 0, id: null, type: null, function: { name: null, arguments: '{"query":' } }) +
+      toToolChunk({ index: 0, id: "", function: { name: "", arguments: '"a"}' } }),
+    args: ONE_QUERY,
   },
   {
     report: "sigoden/aichat#1296: calls whose id is null",
     stream:
-      piece({ index: 0, id: null, type: "function", function: named('{"query":"a"}') }) +
-      piece({ index: 1, id: null, type: "function", function: named('{"query":"b"}') }),
+      toToolChunk({ index: 0, id: null, type: "function", function: toNamedCall('{"query":"a"}') }) +
+      toToolChunk({ index: 1, id: null, type: "function", function: toNamedCall('{"query":"b"}') }),
     args: TWO,
   },
   {
     report: "lmstudio-bug-tracker#649: the index is 0 for every call",
     stream:
-      piece({ index: 0, id: "c", type: "function", function: named('{"query":"a"}') }) +
-      piece({ index: 0, id: "d", type: "function", function: named('{"query":"b"}') }),
+      toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall('{"query":"a"}') }) +
+      toToolChunk({ index: 0, id: "d", type: "function", function: toNamedCall('{"query":"b"}') }),
     args: TWO,
   },
   {
     report: "marimo-team/marimo#7330: the first index is not 0",
-    stream: piece({ index: 1, id: "c", type: "function", function: named('{"query":"a"}') }),
-    args: ONE,
+    stream: toToolChunk({ index: 1, id: "c", type: "function", function: toNamedCall('{"query":"a"}') }),
+    args: ONE_QUERY,
   },
   {
     report: "QwenLM/qwen-code#6249, vercel/ai#6687: the arguments of a call without any are an empty string",
-    stream: piece({ index: 0, id: "c", type: "function", function: named("") }),
+    stream: toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("") }),
     args: [{}],
   },
   {
     report: "open-webui#22189: a call without arguments, and its end in a piece of its own",
     stream:
-      piece({ index: 0, id: "c", type: "function", function: { name: "list_templates" } }) +
-      piece({ index: 0, function: { arguments: "" } }),
+      toToolChunk({ index: 0, id: "c", type: "function", function: { name: "list_templates" } }) +
+      toToolChunk({ index: 0, function: { arguments: "" } }),
     args: [{}],
   },
 ];
@@ -96,7 +98,7 @@ describe("calls of chat-completions servers", () => {
     await addModel(world);
     const { id } = await createChat(world, "look");
     using follower = await Follower.open(world.owner, id);
-    (await world.upstream.next()).raw(stream + DONE).end();
+    (await world.upstream.next()).sendRaw(stream + DONE).end();
     const next = await world.upstream.next();
     const asked = (next.body.messages as { tool_calls?: { id: string; function: { arguments: string } }[] }[]).flatMap(
       ({ tool_calls = [] }) => tool_calls,
@@ -164,8 +166,8 @@ test("[MO-44] BaseIntelligence/bounty-challenge#49580: arguments that are not JS
   await addModel(world);
   const { id } = await createChat(world, "look");
   using follower = await Follower.open(world.owner, id);
-  const bad = piece({ index: 0, id: "c", type: "function", function: named("query=foo") });
-  (await world.upstream.next()).raw(bad + DONE).end();
+  const bad = toToolChunk({ index: 0, id: "c", type: "function", function: toNamedCall("query=foo") });
+  (await world.upstream.next()).sendRaw(bad + DONE).end();
   const next = await world.upstream.next();
   const answers = (next.body.messages as Json[]).filter(({ role }) => role === "tool");
   expect(answers).toHaveLength(1);
@@ -181,13 +183,18 @@ test("[MO-44] earendil-works/pi#7441: counters after the text, but no finish rea
   const { id } = await createChat(world, "hello");
   using follower = await Follower.open(world.owner, id);
   const counted = line({ id: "c1", choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } });
-  (await world.upstream.next()).raw(chunk({ content: "hello there" }) + counted).end();
+  (await world.upstream.next()).sendRaw(chunk({ content: "hello there" }) + counted).end();
   await follower.until(({ status }) => status === "waiting");
   expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
 });
 
-type Cut = { readonly report: string; readonly kind: ProviderKind; readonly model?: Json; readonly stream: string };
-const CUTS: readonly Cut[] = [
+type CutStream = {
+  readonly report: string;
+  readonly kind: ProviderKind;
+  readonly model?: Json;
+  readonly stream: string;
+};
+const CUTS: readonly CutStream[] = [
   { report: "opencode#39968: chat completions", kind: "openai-compat", stream: chunk({ content: "half" }) },
   {
     report: "openclaw#108989: OpenAI's responses",
@@ -244,7 +251,7 @@ test("[MO-62] agentjido/req_llm#638: Gemini's last event has a reason and no par
   expect(follower.history).toEqual(["user: hello", "assistant: hello there"]);
 });
 
-const stopped = async (kind: ProviderKind, model: Json, base?: string): Promise<ModelCall> => {
+const stopTurn = async (kind: ProviderKind, model: Json, base?: string): Promise<ModelCall> => {
   await using world = await openModelWorld();
   await addModel(world, kind, model, "Mine", base);
   const { id } = await createChat(world, "hello", {
@@ -269,13 +276,13 @@ const stopped = async (kind: ProviderKind, model: Json, base?: string): Promise<
 };
 
 test("[MO-63] mistralai/mistral-vibe#578, charmbracelet/crush#279: an answer that was stopped after a call, and a message", async () => {
-  const { body } = await stopped("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
+  const { body } = await stopTurn("openai-compat", { model: "mistral-small-4" }, "/mistral/v1");
   const roles = (body.messages as Json[]).map(({ role }) => role);
   expect(roles).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
 });
 
 test("[MO-63] thClaws#144, microsoft/vscode#299295: the same call keeps its result with Gemini", async () => {
-  const { body } = await stopped("google", { model: "gemini-3-pro" });
+  const { body } = await stopTurn("google", { model: "gemini-3-pro" });
   expect(JSON.stringify(body.contents)).toMatch(/functionCall[\s\S]*functionResponse/);
 });
 

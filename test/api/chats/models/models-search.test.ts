@@ -4,9 +4,9 @@ import type { MessagePage } from "#schema/chats/chat.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 /** For each provider: the tool in its request, and the part of a search that the next request must contain. */
 const KINDS: readonly (readonly [ProviderKind, asked: object, again: string])[] = [

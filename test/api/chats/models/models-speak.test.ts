@@ -9,9 +9,9 @@ const KINDS: ProviderKind[] = ["openai-compat", "openai", "anthropic", "google"]
 /** A model known as an OpenAI reasoning model. */
 const KNOWN = { model: "gpt-5" };
 const TOOLS = [{ name: "lookup", description: "Looks up", input_schema: { type: "object", properties: {} } }];
-type World = Awaited<ReturnType<typeof openModelWorld>>;
+type ModelWorld = Awaited<ReturnType<typeof openModelWorld>>;
 
-const lastMessage = async ({ owner }: World, id: string) =>
+const getLastMessage = async ({ owner }: ModelWorld, id: string) =>
   (await owner.get<MessagePage>(`/api/v2/chats/${id}/messages`)).messages[0];
 
 describe.each(KINDS)("a model of the kind %s", (kind) => {
@@ -29,7 +29,7 @@ describe.each(KINDS)("a model of the kind %s", (kind) => {
     await follower.until(({ preview }) => preview.includes("Hello "));
     call.say({ text: "there" }, { finish: "stop", usage: { input: 7, output: 5 } }).end();
     await follower.until(({ status }) => status === "waiting");
-    const message = await lastMessage(world, chat.id);
+    const message = await getLastMessage(world, chat.id);
     expect(message?.content.map(({ type, text }) => `${type}: ${text}`)).toEqual([
       "reasoning: let me think",
       "text: Hello there",

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { DIALECTS } from "#test/support/models/model-dialects.ts";
-import { protocolOf } from "#test/support/models/model-frames.ts";
+import { findProtocol } from "#test/support/models/model-frames.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
 import { RECEIVERS } from "#test/support/models/receiver-rules.ts";
@@ -23,9 +23,9 @@ const SERVERS: readonly Server[] = [
 ];
 
 /** Call IDs as each server's models create them. */
-const idOf = (call: ModelCall, count: number): string => {
+const toCallId = (call: ModelCall, count: number): string => {
   const digits = String(count).padStart(4, "0");
-  switch (protocolOf(call.path)) {
+  switch (findProtocol(call.path)) {
     case "anthropic":
       return `toolu_01${digits}`;
     case "mistral":
@@ -72,7 +72,7 @@ test("[MO-63] a chat with 40 calls switches from every model to every other", as
     if (wanted === 0) return void call.say({ reasoning: "so" }, { text: "Done." }, { finish: "stop" }).end();
     call.say({ reasoning: "I look" });
     for (; wanted > 0; wanted -= 1) {
-      call.say({ call: { id: idOf(call, ++calls), name: "list_templates", args: "{}" } });
+      call.say({ call: { id: toCallId(call, ++calls), name: "list_templates", args: "{}" } });
     }
     call.say({ finish: "tool_calls" }).end();
   });
@@ -82,17 +82,17 @@ test("[MO-63] a chat with 40 calls switches from every model to every other", as
   expect(SERVERS).toHaveLength(Object.keys(RECEIVERS).length);
   const { id } = await createChat(world, "look", { model_config_id: ids[path[0] as number] });
   using follower = await Follower.open(world.owner, id);
-  const ended = (count: number) =>
+  const awaitTurns = (count: number) =>
     follower.until(({ events }) => {
       const done = events.filter((one) => one.type === "status" && one.status.status === "waiting").length;
       if (events.some(({ type }) => type === "error")) throw new Error(JSON.stringify(events.at(-1)));
       return done >= count;
     });
-  await ended(1);
+  await awaitTurns(1);
   for (const [at, server] of path.slice(1).entries()) {
     wanted = 1;
     await sendMessage(world, id, `to ${SERVERS[server]?.model}`, { model_config_id: ids[server] });
-    await ended(at + 2);
+    await awaitTurns(at + 2);
   }
   const words = world.upstream.refused.map((call) => JSON.stringify(call.refusal));
   expect(words.filter((one) => !LEARNED.test(one))).toEqual([]);

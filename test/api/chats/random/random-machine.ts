@@ -9,20 +9,23 @@ import { toStateName } from "#actors/chat/names.ts";
 import { readChat } from "#actors/chat/storage/read.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
-type Wish = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
-type Moved = { readonly state: ChatState; readonly inserted: readonly Message[]; readonly reset: boolean };
+type PendingCommand = Command extends infer C ? (C extends Command ? Omit<C, "now" | "first_id"> : never) : never;
+type Transitioned = { readonly state: ChatState; readonly inserted: readonly Message[]; readonly reset: boolean };
 
-const plain = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
+const toNewMessage = ({ id: _, created_at: __, revision: ___, ...message }: Message): NewMessage => message;
 
 /** Yields every command, or pair of commands in one commit, that could lead from `before` to this notice. */
-function* input(before: Execution, { queue, messages, reset, retry_state, last_error }: ChatNotice): Iterable<Wish[]> {
+function* input(
+  before: Execution,
+  { queue, messages, reset, retry_state, last_error }: ChatNotice,
+): Iterable<PendingCommand[]> {
   const { history_version, generation_attempt, pending_calls } = before;
   const fence = { history_version, generation_attempt };
   const added = queue.find(({ id }) => !before.queue.some((one) => one.id === id));
   const gone = before.queue.find(({ id }) => !queue.some((one) => one.id === id));
   const last = messages.at(-1);
   const user = last?.role === "user" ? last : undefined;
-  if (reset && user) yield [{ type: "edit", from: 1, last_assistant_id: 0, message: plain(user) }];
+  if (reset && user) yield [{ type: "edit", from: 1, last_assistant_id: 0, message: toNewMessage(user) }];
   if (reset) return;
   const sent = added ?? user;
   if (sent) {
@@ -41,9 +44,9 @@ function* input(before: Execution, { queue, messages, reset, retry_state, last_e
   yield [{ type: "complete_requires_action", results }];
   yield [{ type: "record_attempt", history_version }];
   if (retry_state) yield [{ type: "record_retry", fence, retry: retry_state }];
-  if (last_error) yield [{ type: "finish_error", fence, error: last_error, messages: messages.map(plain) }];
+  if (last_error) yield [{ type: "finish_error", fence, error: last_error, messages: messages.map(toNewMessage) }];
   for (let count = messages.length; count >= 0; count--) {
-    const said = messages.slice(0, count).map(plain);
+    const said = messages.slice(0, count).map(toNewMessage);
     const step = { type: "commit_step", fence, messages: said } as const;
     yield [step];
     yield [step, { type: "enter_requires_action", history_version: 0 }];
@@ -55,7 +58,11 @@ function* input(before: Execution, { queue, messages, reset, retry_state, last_e
   yield [{ type: "unarchive" }];
 }
 
-const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice): Moved | undefined => {
+const applyCommands = (
+  before: ChatState,
+  wish: PendingCommand[],
+  { messages, queue }: ChatNotice,
+): Transitioned | undefined => {
   let [state, inserted, reset]: [ChatState, Message[], boolean] = [before, [], false];
   const now = messages[0]?.created_at ?? queue.at(-1)?.created_at ?? 0;
   for (const one of wish) {
@@ -72,10 +79,14 @@ const moved = (before: ChatState, wish: Wish[], { messages, queue }: ChatNotice)
   return { state, inserted, reset };
 };
 
-const shown = ({ state, inserted, reset }: Moved): ChatNotice => ({ ...toPicture(state), messages: inserted, reset });
+const toNotice = ({ state, inserted, reset }: Transitioned): ChatNotice => ({
+  ...toPicture(state),
+  messages: inserted,
+  reset,
+});
 
 /** Removes columns that a queued message has only when it is loaded from the database. */
-const withoutColumns = (notice: ChatNotice): ChatNotice => ({
+const removeLoadedColumns = (notice: ChatNotice): ChatNotice => ({
   ...notice,
   queue: notice.queue.map(({ id, position, content, created_by, model_config_id, reasoning_effort, created_at }) => ({
     id,
@@ -99,13 +110,13 @@ export class Machine implements Disposable {
   readonly #leave: () => void;
 
   private constructor({ topics }: ApiContext, id: string) {
-    this.#leave = topics.subscribe("chat", id, (notice) => this.#hear(withoutColumns(notice)));
+    this.#leave = topics.subscribe("chat", id, (notice) => this.#onNotice(removeLoadedColumns(notice)));
   }
 
-  static async beside(context: ApiContext, id: string): Promise<Machine> {
+  static async follow(context: ApiContext, id: string): Promise<Machine> {
     const machine = new Machine(context, id);
     machine.#state = await readChat(context.store, id);
-    for (const notice of machine.#early.splice(0)) machine.#hear(notice);
+    for (const notice of machine.#early.splice(0)) machine.#onNotice(notice);
     return machine;
   }
 
@@ -117,13 +128,13 @@ export class Machine implements Disposable {
     this.#leave();
   }
 
-  #hear(notice: ChatNotice): void {
+  #onNotice(notice: ChatNotice): void {
     const before = this.#state;
     if (!before) return void this.#early.push(notice);
     if (notice.snapshot_version <= before.snapshot_version) return;
     for (const wish of input(before, notice)) {
-      const after = moved(before, wish, notice);
-      if (!after || !Bun.deepEquals(withoutColumns(shown(after)), notice)) continue;
+      const after = applyCommands(before, wish, notice);
+      if (!after || !Bun.deepEquals(removeLoadedColumns(toNotice(after)), notice)) continue;
       this.#state = after.state;
       const name = wish.map(({ type }) => type).join("+");
       const move = `${toStateName(before)} ${name} ${toStateName(after.state)}`;

@@ -8,9 +8,9 @@ import type { Random } from "./random.ts";
 const PASSING: readonly ChatErrorKind[] = ["overloaded", "rate_limit", "timeout"];
 const LASTING: readonly ChatErrorKind[] = ["auth", "usage_limit", "config", "provider_disabled"];
 
-export const loopTurned = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-export class MoodyModels implements LanguageModels {
+export class RandomModels implements LanguageModels {
   isCalm = false;
   calls = 0;
   readonly wrong: string[] = [];
@@ -30,7 +30,7 @@ export class MoodyModels implements LanguageModels {
     const { below, pick } = this.#random;
     const mood = this.isCalm ? 99 : below(100);
     for (let word = below(20); word > 0; word--) {
-      if (below(3) === 0) await loopTurned();
+      if (below(3) === 0) await nextTick();
       yield { type: below(6) === 0 ? "reasoning" : "text", delta: `w${word} ` };
     }
     const retry_after_ms = below(2) * 3_000;

@@ -2,11 +2,18 @@
 // The state machine must explain every commit, and in the end every follower has the same state as the database and the state machine.
 // Used by random.test.ts and by test/crash/chats/server-chats-random.ts.
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
-import { type ChatWorld, createChat, Follower, openChatWorld, said, wordsOf } from "#test/support/chats.ts";
+import {
+  type ChatWorld,
+  createChat,
+  Follower,
+  formatMessage,
+  openChatWorld,
+  toTextContent,
+} from "#test/support/chats.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { type Random, randomOf } from "./random.ts";
+import { createRandom, type Random } from "./random.ts";
 import { Machine } from "./random-machine.ts";
-import { loopTurned, MoodyModels } from "./random-models.ts";
+import { nextTick, RandomModels } from "./random-models.ts";
 
 export type RandomOptions = {
   readonly commands: number;
@@ -21,11 +28,11 @@ export type RandomOptions = {
 const FOLLOWERS = 40;
 const EXPECTED = new Set([200, 202, 204, 400, 404, 409, 429]);
 
-type Counts = { sent: number; edited: number; deleted: number };
+type ActionCounts = { sent: number; edited: number; deleted: number };
 type Play = {
   readonly world: ChatWorld;
   readonly random: Random;
-  readonly acknowledged: Counts;
+  readonly acknowledged: ActionCounts;
   readonly queueOnly: boolean;
   count: number;
 };
@@ -45,7 +52,7 @@ const command = async (play: Play, id: string): Promise<void> => {
     return response.ok ? text : undefined;
   };
   const kind = random.below(play.queueOnly ? 14 : 21);
-  const content = said(`message ${play.count++}`);
+  const content = toTextContent(`message ${play.count++}`);
   if (kind < 6) {
     const body = { content, busy_behavior: random.pick(["queue", "queue", "interrupt"]) };
     if (random.below(4) > 0) {
@@ -91,7 +98,7 @@ const settle = async ({ owner }: ChatWorld, clock: ManualClock, id: string): Pro
     if (chat.archived) await owner.patch(`/api/v2/chats/${id}`, { archived: false });
     else if (chat.status === "waiting" || chat.status === "error") return chat;
     else clock.advance(chat.status === "requires_action" ? 301_000 : 20_000);
-    await loopTurned();
+    await nextTick();
   }
   throw new Error(`chat ${id} never settles`);
 };
@@ -101,14 +108,15 @@ type Following = { readonly id: string; readonly after: number; readonly followe
 const follow = async ({ owner }: ChatWorld, random: Random, id: string): Promise<Following> => {
   const { messages } = await owner.get<MessagePage>(`/api/v2/chats/${id}/messages`);
   const after = random.pick([0, messages[0]?.id ?? 0]);
-  const open = random.below(2) === 0 ? Follower.overEvents : Follower.open;
+  const open = random.below(2) === 0 ? Follower.openEventStream : Follower.open;
   return { id, after, follower: await open(owner, id, after) };
 };
 
 /** Describes how a follower's state differs from the database's. */
 const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Following): Promise<string[]> => {
   const { messages, queued_messages } = await owner.get<MessagePage>(`/api/v2/chats/${chat.id}/messages?limit=200`);
-  const lines = (all: typeof messages) => all.flatMap((one) => (one.id > after ? [`${one.id} ${wordsOf(one)}`] : []));
+  const lines = (all: typeof messages) =>
+    all.flatMap((one) => (one.id > after ? [`${one.id} ${formatMessage(one)}`] : []));
   const truth = JSON.stringify([chat.status, queued_messages.map((one) => one.id), lines(messages.reverse())]);
   const picture = () => {
     const known = [...follower.messages.values()].sort((a, b) => a.id - b.id).slice(-200);
@@ -124,9 +132,9 @@ const compare = async ({ owner }: ChatWorld, chat: Chat, { after, follower }: Fo
 /** Runs this many commands. Throws with the seed and the problem; returns a one-line summary. */
 export const randomChats = async (options: RandomOptions): Promise<string> => {
   const { commands, seed, chats = 4, clients = 8, queueOnly = false } = options;
-  const random = randomOf(seed);
+  const random = createRandom(seed);
   const clock = new ManualClock();
-  const models = new MoodyModels(random);
+  const models = new RandomModels(random);
   await using world = await openChatWorld({ clock, models });
   const { context } = world.server;
   if (!context) throw new Error("the machine follows a server of this process");
@@ -138,7 +146,7 @@ export const randomChats = async (options: RandomOptions): Promise<string> => {
   for (let n = 0; n < chats; n++) {
     const { id } = await createChat(world, `chat ${n}`, queueOnly ? {} : { unsafe_dynamic_tools: tools });
     ids.push(id);
-    machines.push(await Machine.beside(context, id));
+    machines.push(await Machine.follow(context, id));
     followers.push(await follow(world, random, id));
   }
   for (let done = 0; done < commands; done += clients) {

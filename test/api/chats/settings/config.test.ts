@@ -12,7 +12,7 @@ const CONFIG = "/api/v2/chats/config";
 const { server, admin } = await serverForFile();
 const member = new Client(server.url, (await seedUser(server)).token);
 
-const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, `${CONFIG}/${path}`, body)).status;
 
 test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: unknown[], open: boolean]>([
@@ -28,14 +28,14 @@ test.each<[path: string, member: string, fresh: unknown, good: unknown[], bad: u
     const read = async (client: Client) => (await client.get<Record<string, unknown>>(`${CONFIG}/${path}`))[name];
     expect(await read(admin)).toEqual(fresh);
     for (const value of good) {
-      expect(await statusOf(admin, "PUT", path, { [name]: value })).toBe(204);
+      expect(await fetchStatus(admin, "PUT", path, { [name]: value })).toBe(204);
       expect(await read(admin)).toEqual(value);
     }
     const last = good.at(-1);
-    for (const value of bad) expect(await statusOf(admin, "PUT", path, { [name]: value })).toBe(400);
-    expect(await statusOf(admin, "PUT", path, {})).toBe(400);
-    expect(await statusOf(member, "PUT", path, { [name]: good[0] })).toBe(403);
-    expect(await statusOf(member, "GET", path)).toBe(open ? 200 : 404);
+    for (const value of bad) expect(await fetchStatus(admin, "PUT", path, { [name]: value })).toBe(400);
+    expect(await fetchStatus(admin, "PUT", path, {})).toBe(400);
+    expect(await fetchStatus(member, "PUT", path, { [name]: good[0] })).toBe(403);
+    expect(await fetchStatus(member, "GET", path)).toBe(open ? 200 : 404);
     expect(await read(admin)).toEqual(last);
   },
 );
@@ -50,10 +50,10 @@ test("[CC-3] the first custom system prompt replaces Slipway's own, unless both 
   await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be brief.", include_default_system_prompt: true });
   await admin.put(`${CONFIG}/system-prompt`, { system_prompt: "Be very brief." });
   expect(await read()).toMatchObject({ system_prompt: "Be very brief.", include_default_system_prompt: true });
-  expect(await statusOf(admin, "PUT", "system-prompt", { system_prompt: "é".repeat(65_537) })).toBe(400);
-  expect(await statusOf(admin, "PUT", "system-prompt", { system_prompt: "x".repeat(262_144) })).toBe(413);
-  expect(await statusOf(member, "GET", "system-prompt")).toBe(404);
-  expect(await statusOf(member, "PUT", "system-prompt", { system_prompt: "mine" })).toBe(403);
+  expect(await fetchStatus(admin, "PUT", "system-prompt", { system_prompt: "é".repeat(65_537) })).toBe(400);
+  expect(await fetchStatus(admin, "PUT", "system-prompt", { system_prompt: "x".repeat(262_144) })).toBe(413);
+  expect(await fetchStatus(member, "GET", "system-prompt")).toBe(404);
+  expect(await fetchStatus(member, "PUT", "system-prompt", { system_prompt: "mine" })).toBe(403);
 });
 
 test("[CC-4] a user's prompt is private and returned as stored", async () => {
@@ -63,7 +63,7 @@ test("[CC-4] a user's prompt is private and returned as stored", async () => {
   expect(kept).toEqual({ custom_prompt: "Answer\nin rhymes." });
   expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
   expect(await admin.get(`${CONFIG}/user-prompt`)).toEqual({ custom_prompt: "" });
-  expect(await statusOf(member, "PUT", "user-prompt", { custom_prompt: "x".repeat(131_073) })).toBe(400);
+  expect(await fetchStatus(member, "PUT", "user-prompt", { custom_prompt: "x".repeat(131_073) })).toBe(400);
   expect(await member.get(`${CONFIG}/user-prompt`)).toEqual(kept);
 });
 
@@ -74,8 +74,8 @@ test("[CC-5] recording a user's model calls requires an administrator's permissi
     user_toggle_allowed: false,
     forced_by_deployment: false,
   });
-  expect(await statusOf(member, "PUT", "user-debug-logging", { debug_logging_enabled: true })).toBe(403);
-  expect(await statusOf(member, "PUT", "debug-logging", { allow_users: true })).toBe(403);
+  expect(await fetchStatus(member, "PUT", "user-debug-logging", { debug_logging_enabled: true })).toBe(403);
+  expect(await fetchStatus(member, "PUT", "debug-logging", { allow_users: true })).toBe(403);
   await admin.put(`${CONFIG}/debug-logging`, { allow_users: true });
   await member.put(`${CONFIG}/user-debug-logging`, { debug_logging_enabled: true });
   expect(await read()).toMatchObject({ debug_logging_enabled: true, user_toggle_allowed: true });
@@ -95,8 +95,8 @@ test("[CC-5] a server that records everything refuses changes", async () => {
     user_toggle_allowed: false,
     forced_by_deployment: true,
   });
-  expect(await statusOf(owner, "PUT", "debug-logging", { allow_users: true })).toBe(409);
-  expect(await statusOf(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
+  expect(await fetchStatus(owner, "PUT", "debug-logging", { allow_users: true })).toBe(409);
+  expect(await fetchStatus(owner, "PUT", "user-debug-logging", { debug_logging_enabled: false })).toBe(409);
 });
 
 test("[CC-6] compaction thresholds are stored per model, also when two are set concurrently", async () => {
@@ -104,16 +104,16 @@ test("[CC-6] compaction thresholds are stored per model, also when two are set c
   const path = (id: string) => `user-compaction-thresholds/${id}`;
   const [first, second] = models as [string, string];
   const set = [
-    statusOf(member, "PUT", path(first), { threshold_percent: 70 }),
-    statusOf(member, "PUT", path(second), { threshold_percent: 100 }),
+    fetchStatus(member, "PUT", path(first), { threshold_percent: 70 }),
+    fetchStatus(member, "PUT", path(second), { threshold_percent: 100 }),
   ];
   expect(await Promise.all(set)).toEqual([204, 204]);
   const read = () => member.get<{ thresholds: unknown[] }>(`${CONFIG}/user-compaction-thresholds`);
   expect((await read()).thresholds).toHaveLength(2);
   expect((await read()).thresholds).toContainEqual({ model_config_id: first, threshold_percent: 70 });
-  expect(await statusOf(member, "PUT", path(first), { threshold_percent: 101 })).toBe(400);
-  expect(await statusOf(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
-  expect(await statusOf(member, "DELETE", path(first))).toBe(204);
+  expect(await fetchStatus(member, "PUT", path(first), { threshold_percent: 101 })).toBe(400);
+  expect(await fetchStatus(member, "PUT", path(crypto.randomUUID()), { threshold_percent: 1 })).toBe(404);
+  expect(await fetchStatus(member, "DELETE", path(first))).toBe(204);
   expect(await read()).toEqual({ thresholds: [{ model_config_id: second, threshold_percent: 100 }] });
   expect(await admin.get(`${CONFIG}/user-compaction-thresholds`)).toEqual({ thresholds: [] });
 });
@@ -141,7 +141,7 @@ const openModels = async (): Promise<{ models: string[] }> => {
 testInside("[CC-7] a model gets the current prompts of the deployment, its owner and the mode", async () => {
   await using world = await openChatWorld();
   const boss = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
-  const told = async (act: () => Promise<unknown>): Promise<string> => {
+  const nextPrompt = async (act: () => Promise<unknown>): Promise<string> => {
     await act();
     const call = await world.models.next();
     call.say("ok");
@@ -150,24 +150,24 @@ testInside("[CC-7] a model gets the current prompts of the deployment, its owner
     return system?.role === "system" ? system.content.map(({ text }) => text ?? "").join("") : "";
   };
   const chat = { id: "" };
-  const first = await told(async () => Object.assign(chat, await createChat(world)));
+  const first = await nextPrompt(async () => Object.assign(chat, await createChat(world)));
   expect(first).toContain("Slipway");
   expect(first).toContain("not bound to a workspace");
-  await settled(world, chat.id);
+  await awaitTurn(world, chat.id);
   await boss.put(`${CONFIG}/system-prompt`, { system_prompt: "House rule: be kind." });
   await boss.put(`${CONFIG}/plan-mode-instructions`, { plan_mode_instructions: "Plans have three steps." });
   await world.owner.put(`${CONFIG}/user-prompt`, { custom_prompt: "Speak Welsh." });
-  const second = await told(() => sendMessage(world, chat.id, "again"));
+  const second = await nextPrompt(() => sendMessage(world, chat.id, "again"));
   expect(second).toStartWith("House rule: be kind.");
   expect(second).toContain("Speak Welsh.");
   expect(second).not.toContain("three steps");
-  await settled(world, chat.id);
+  await awaitTurn(world, chat.id);
   await world.owner.patch(`/api/v2/chats/${chat.id}`, { plan_mode: "plan" });
-  expect(await told(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
+  expect(await nextPrompt(() => sendMessage(world, chat.id, "plan"))).toEndWith("Plans have three steps.");
 });
 
 /** Waits for the end of the turn. */
-const settled = async (world: ChatWorld, id: string): Promise<void> => {
+const awaitTurn = async (world: ChatWorld, id: string): Promise<void> => {
   using follower = await Follower.open(world.owner, id);
   await follower.until(({ status }) => status === "waiting");
 };

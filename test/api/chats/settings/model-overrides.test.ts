@@ -4,13 +4,13 @@ import { Client } from "#src/client.ts";
 import { DEMO } from "#src/llm/demo.ts";
 import { type ChatWorld, createChat, openChatWorld } from "#test/support/chats.ts";
 import { SCRIPTED } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
 import { seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
-const pathOf = (organization: string, user = "me"): string =>
+const toOverridesPath = (organization: string, user = "me"): string =>
   `/api/v2/organizations/${organization}/members/${user}/chats/model-overrides`;
 const allow = async (world: ChatWorld, allow_users: boolean) => {
   const admin = await new Client(world.server.url).signIn(ADMIN.email, ADMIN.password);
@@ -21,7 +21,7 @@ const allow = async (world: ChatWorld, allow_users: boolean) => {
 test("[MW-1] a chat is created with its owner's own choice while that is allowed, unless the request says otherwise", async () => {
   await using world = await openChatWorld();
   await allow(world, true);
-  const path = pathOf(world.organization_id);
+  const path = toOverridesPath(world.organization_id);
   expect(await world.owner.get(path)).toEqual({
     overrides: [
       { context: "root", mode: "chat_default" },
@@ -49,11 +49,11 @@ test("[MW-1] a chat is created with its owner's own choice while that is allowed
 
 test("[MW-2] users choose for themselves, if allowed; an invalid choice is refused and changes nothing", async () => {
   await using world = await openChatWorld();
-  const path = pathOf(world.organization_id);
-  const statusOf = async (client: Client, method: string, to: string, body?: unknown) =>
+  const path = toOverridesPath(world.organization_id);
+  const fetchStatus = async (client: Client, method: string, to: string, body?: unknown) =>
     (await client.fetch(method, to, body)).status;
-  expect(await statusOf(world.owner, "GET", path)).toBe(403);
-  expect(await statusOf(world.owner, "PUT", `${path}/root`, { mode: "chat_default" })).toBe(403);
+  expect(await fetchStatus(world.owner, "GET", path)).toBe(403);
+  expect(await fetchStatus(world.owner, "PUT", `${path}/root`, { mode: "chat_default" })).toBe(403);
   const admin = await allow(world, true);
   const before = await world.owner.get(path);
   for (const [context, body] of [
@@ -64,7 +64,7 @@ test("[MW-2] users choose for themselves, if allowed; an invalid choice is refus
     ["general", { mode: "other" }],
     ["title", { mode: "chat_default" }],
   ] as const) {
-    expect([context, body, await statusOf(world.owner, "PUT", `${path}/${context}`, body)]).toEqual([
+    expect([context, body, await fetchStatus(world.owner, "PUT", `${path}/${context}`, body)]).toEqual([
       context,
       body,
       400,
@@ -73,7 +73,7 @@ test("[MW-2] users choose for themselves, if allowed; an invalid choice is refus
   expect(await world.owner.get(path)).toEqual(before);
   const { token, organization_id: elsewhere } = await seedUser(world.server);
   const stranger = new Client(world.server.url, token);
-  expect(await statusOf(stranger, "GET", path)).toBe(404);
-  expect(await statusOf(world.owner, "GET", pathOf(elsewhere))).toBe(404);
-  expect(await statusOf(admin, "GET", pathOf(world.organization_id, world.user_id))).toBe(403);
+  expect(await fetchStatus(stranger, "GET", path)).toBe(404);
+  expect(await fetchStatus(world.owner, "GET", toOverridesPath(elsewhere))).toBe(404);
+  expect(await fetchStatus(admin, "GET", toOverridesPath(world.organization_id, world.user_id))).toBe(403);
 });

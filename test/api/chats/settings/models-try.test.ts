@@ -52,20 +52,20 @@ test("[MO-65] a provider is tested before it is saved: its model list is returne
   using own = { server: serve(), [Symbol.dispose]: () => own.server.stop(true) };
   using other = { server: serve(), [Symbol.dispose]: () => other.server.stop(true) };
   const at = ({ server }: typeof own) => `http://127.0.0.1:${server.port}/v1`;
-  const tried = (body: object) => world.owner.post<TriedProvider>("/api/v2/chats/providers/try", body);
+  const tryProvider = (body: object) => world.owner.post<TriedProvider>("/api/v2/chats/providers/try", body);
   const compat = { provider: "openai-compat", base_url: at(own) };
-  expect(await tried({ ...compat, api_key: "right" })).toEqual({ works: true, models: ["a-model", "b-model"] });
-  expect(await tried({ ...compat, api_key: "wrong" })).toMatchObject({
+  expect(await tryProvider({ ...compat, api_key: "right" })).toEqual({ works: true, models: ["a-model", "b-model"] });
+  expect(await tryProvider({ ...compat, api_key: "wrong" })).toMatchObject({
     works: false,
     problem: "The provider rejected the key.",
   });
-  expect(await tried({ ...compat, base_url: "http://127.0.0.1:1/v1" })).toMatchObject({ works: false });
+  expect(await tryProvider({ ...compat, base_url: "http://127.0.0.1:1/v1" })).toMatchObject({ works: false });
   // The model does not answer.
-  expect(await tried({ ...compat, api_key: "right", model: "a-model" })).toMatchObject({ works: false });
+  expect(await tryProvider({ ...compat, api_key: "right", model: "a-model" })).toMatchObject({ works: false });
   const { id } = await world.owner.post<ModelProvider>("/api/v2/chats/providers", { ...compat, api_key: "right" });
-  expect(await tried({ provider_id: id })).toMatchObject({ works: true });
+  expect(await tryProvider({ provider_id: id })).toMatchObject({ works: true });
   keys.length = 0;
-  expect(await tried({ provider_id: id, base_url: at(other) })).toMatchObject({ works: false });
+  expect(await tryProvider({ provider_id: id, base_url: at(other) })).toMatchObject({ works: false });
   expect(keys).toEqual([""]);
   expect((await world.owner.fetch("POST", "/api/v2/chats/providers/try", {})).status).toBe(400);
   expect((await world.owner.get<ModelProvider[]>("/api/v2/chats/providers")).map(({ base_url }) => base_url)).toEqual([
@@ -78,8 +78,8 @@ test("[MO-65] a model that does not answer never becomes the default: as the fir
   const { owner, upstream } = world;
   upstream.isPolite = false;
   const MODELS = "/api/v2/chats/model-configs";
-  const answersNo = async () => (await upstream.next()).answer(401, { error: { message: "no" } });
-  const answers = async () => {
+  const rejectNext = async () => (await upstream.next()).answer(401, { error: { message: "no" } });
+  const answerNext = async () => {
     const usage = { input: 1, output: 1 };
     (await upstream.next()).say({ text: "Hello." }, { finish: "stop", usage }).end();
   };
@@ -94,18 +94,18 @@ test("[MO-65] a model that does not answer never becomes the default: as the fir
 
   // Requested as the default: nothing is added.
   const refused = owner.fetch("POST", MODELS, add("dead", { is_default: true }));
-  await answersNo();
+  await rejectNext();
   expect((await refused).status).toBe(412);
   expect(await list()).toEqual([]);
   expect((await owner.fetch("POST", MODELS, add("off", { is_default: true, enabled: false }))).status).toBe(409);
 
   // The first one is added but is not the default; the first one that answers is.
   const first = owner.post<Model>(MODELS, add("dead"));
-  await answersNo();
+  await rejectNext();
   expect((await first).is_default).toBe(false);
   expect(await owner.post<Model>(MODELS, add("off", { enabled: false }))).toMatchObject({ is_default: false });
   const second = owner.post<Model>(MODELS, add("alive"));
-  await answers();
+  await answerNext();
   expect((await second).is_default).toBe(true);
   // Another model is not called.
   const other = await owner.post<Model>(MODELS, add("other"));
@@ -113,11 +113,11 @@ test("[MO-65] a model that does not answer never becomes the default: as the fir
 
   const path = `${MODELS}/${other.id}`;
   const unchanged = owner.fetch("PATCH", path, { is_default: true });
-  await answersNo();
+  await rejectNext();
   expect((await unchanged).status).toBe(412);
   expect(await defaults()).toEqual(["alive"]);
   const taken = owner.patch(path, { is_default: true });
-  await answers();
+  await answerNext();
   await taken;
   expect(await defaults()).toEqual(["other"]);
 

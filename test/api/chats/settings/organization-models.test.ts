@@ -6,11 +6,11 @@ import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import type { ModelCall } from "#test/support/models/model-server.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 
-setDefaultTimeout(scaled(30_000));
+setDefaultTimeout(scaleTimeout(30_000));
 
 const finish = (call: ModelCall, text: string, input = 10): void =>
   call.say({ text }, { finish: "stop", usage: { input, output: 5 } }).end();
@@ -25,14 +25,14 @@ testInside("[MW-3] titles and compactions use the organization's models; a disab
   });
   const path = `/api/v2/organizations/${world.organization_id}/chats/model-overrides`;
   const wish = { mode: "model", model_config_id: other.id };
-  const statusOf = async (context: string, body: unknown) =>
+  const putStatus = async (context: string, body: unknown) =>
     (await world.owner.fetch("PUT", `${path}/${context}`, body)).status;
   expect([
-    await statusOf("root", wish),
-    await statusOf("compaction", { mode: "model" }),
-    await statusOf("compaction", { mode: "deployment_default" }),
-    await statusOf("compaction", wish),
-    await statusOf("title_generation", { ...wish, reasoning_effort: "low" }),
+    await putStatus("root", wish),
+    await putStatus("compaction", { mode: "model" }),
+    await putStatus("compaction", { mode: "deployment_default" }),
+    await putStatus("compaction", wish),
+    await putStatus("title_generation", { ...wish, reasoning_effort: "low" }),
   ]).toEqual([400, 400, 400, 204, 204]);
   const { overrides } = await world.owner.get<{ overrides: unknown[] }>(path);
   expect(overrides).toEqual([
@@ -42,12 +42,12 @@ testInside("[MW-3] titles and compactions use the organization's models; a disab
     { context: "compaction", ...wish },
   ]);
 
-  const asked = async (text: string, input?: number): Promise<unknown> => {
+  const answerNext = async (text: string, input?: number): Promise<unknown> => {
     const call = await world.upstream.next();
     finish(call, text, input);
     return call.body.model;
   };
-  const idle = () => contextOf(world.server).titles.idle();
+  const awaitTitles = () => getContext(world.server).titles.whenIdle();
   const chat = await createChat(world, "a first message of more than six words");
   const both = [await world.upstream.next(), await world.upstream.next()];
   const isTitle = ({ body }: ModelCall) => JSON.stringify(body).includes("Give this conversation a title");
@@ -57,16 +57,16 @@ testInside("[MW-3] titles and compactions use the organization's models; a disab
   finish(title, "A title");
   await until(async () => (await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).title === "A title");
   finish(turn, "an answer", 600);
-  expect(await asked("said hello")).toBe("test-model");
-  await idle();
+  expect(await answerNext("said hello")).toBe("test-model");
+  await awaitTitles();
   await sendMessage(world, chat.id, "second");
-  expect([await asked("SUMMARY"), await asked("another")]).toEqual(["small", "test-model"]);
-  expect(await asked("said more")).toBe("test-model");
-  await idle();
+  expect([await answerNext("SUMMARY"), await answerNext("another")]).toEqual(["small", "test-model"]);
+  expect(await answerNext("said more")).toBe("test-model");
+  await awaitTitles();
   await world.owner.patch(`/api/v2/chats/model-configs/${other.id}`, { enabled: false });
   const untitled = await createChat(world, "a message that also has more than six words");
   using follower = await Follower.open(world.owner, untitled.id);
-  expect(await asked("an answer")).toBe("test-model");
+  expect(await answerNext("an answer")).toBe("test-model");
   const label = await world.upstream.next();
   expect(JSON.stringify(label.body)).toContain("two to five words");
   finish(label, "said hello");

@@ -6,23 +6,23 @@ import { Client } from "#src/client.ts";
 import { createChat, Follower } from "#test/support/chats.ts";
 import { addModel, MODEL_KEY, openModelWorld } from "#test/support/models/model-world.ts";
 import { tempDirectory } from "#test/support/server.ts";
-import { openStored, storedTexts } from "#test/support/stored.ts";
+import { openStoredData, readStoredTexts } from "#test/support/stored.ts";
 
 const PROVIDERS = "/api/v2/chats/providers";
 const MODELS = "/api/v2/chats/model-configs";
-const NOBODY = "00000000-0000-4000-8000-000000000001";
-type World = Awaited<ReturnType<typeof openModelWorld>>;
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000001";
+type ModelWorld = Awaited<ReturnType<typeof openModelWorld>>;
 
-const member = async ({ owner, server, organization_id }: World): Promise<Client> => {
+const member = async ({ owner, server, organization_id }: ModelWorld): Promise<Client> => {
   const body = { email: "m@example.com", username: "mia", password: "correct-horse-battery" };
   await owner.post("/api/v2/users", { ...body, organization_ids: [organization_id] });
   return new Client(server.url).signIn(body.email, body.password);
 };
 
-const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+const fetchStatus = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
   (await client.fetch(method, path, body)).status;
 
-const defaults = async ({ owner }: World): Promise<string[]> =>
+const listDefaults = async ({ owner }: ModelWorld): Promise<string[]> =>
   (await owner.get<ModelConfig[]>(MODELS)).filter(({ is_default }) => is_default).map(({ model }) => model);
 
 describe("providers", () => {
@@ -32,17 +32,17 @@ describe("providers", () => {
     const made = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", api_key: MODEL_KEY });
     expect(made).toMatchObject({ provider: "openai", display_name: "openai", base_url: "", enabled: true });
     expect(made.has_api_key).toBe(true);
-    expect(await statusOf(owner, "POST", PROVIDERS, { provider: "openai", display_name: "OpenAI" })).toBe(409);
+    expect(await fetchStatus(owner, "POST", PROVIDERS, { provider: "openai", display_name: "OpenAI" })).toBe(409);
     const other = await owner.post<ModelProvider>(PROVIDERS, { provider: "openai", display_name: "Second" });
     expect(other.has_api_key).toBe(false);
-    expect(await statusOf(owner, "PATCH", `${PROVIDERS}/${other.id}`, { display_name: "openai" })).toBe(409);
+    expect(await fetchStatus(owner, "PATCH", `${PROVIDERS}/${other.id}`, { display_name: "openai" })).toBe(409);
     const changed = await owner.patch<ModelProvider>(`${PROVIDERS}/${other.id}`, { enabled: false, display_name: "B" });
     expect(changed).toMatchObject({ enabled: false, display_name: "B" });
     expect((await owner.get<ModelProvider[]>(PROVIDERS)).map(({ id }) => id)).toEqual([made.id, other.id]);
-    expect(await statusOf(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(204);
-    expect(await statusOf(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(404);
+    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(204);
+    expect(await fetchStatus(owner, "DELETE", `${PROVIDERS}/${made.id}`)).toBe(404);
     expect((await owner.get<ModelProvider[]>(PROVIDERS)).map(({ id }) => id)).toEqual([other.id]);
-    expect(await statusOf(owner, "POST", PROVIDERS, { provider: "openai" })).toBe(201);
+    expect(await fetchStatus(owner, "POST", PROVIDERS, { provider: "openai" })).toBe(201);
   });
 
   test.each([
@@ -79,7 +79,7 @@ describe("providers", () => {
       ["PATCH", `${MODELS}/${model.id}`, { enabled: false }],
       ["DELETE", `${MODELS}/${model.id}`, undefined],
     ] as const) {
-      expect([method, path, await statusOf(mia, method, path, body)]).toEqual([method, path, 403]);
+      expect([method, path, await fetchStatus(mia, method, path, body)]).toEqual([method, path, 403]);
     }
     const second = await world.owner.post<ModelConfig>(MODELS, { provider: "openai-compat", model: "second" });
     expect((await mia.get<ModelConfig[]>(MODELS)).map(({ id }) => id)).toEqual([model.id, second.id]);
@@ -104,8 +104,8 @@ describe("providers", () => {
       expect(JSON.stringify(answers)).not.toContain(MODEL_KEY);
       return provider.id;
     })();
-    for (const text of await storedTexts(directory.path)) expect(text.includes(MODEL_KEY)).toBe(false);
-    await using stored = await openStored(directory.path);
+    for (const text of await readStoredTexts(directory.path)) expect(text.includes(MODEL_KEY)).toBe(false);
+    await using stored = await openStoredData(directory.path);
     const [row] = await stored.rows("select sealed_api_key from model_providers");
     expect(row?.[0]).toStartWith("v1.");
     await using world = await openModelWorld({ directory: directory.path });
@@ -120,10 +120,10 @@ describe("providers", () => {
     await using world = await openModelWorld();
     const { provider } = await addModel(world);
     const path = `${PROVIDERS}/${provider.id}`;
-    expect(await statusOf(world.owner, "PATCH", path, { base_url: "https://elsewhere.example/v1" })).toBe(400);
-    expect(await statusOf(world.owner, "PATCH", path, { base_url: `${world.upstream.url}/v2` })).toBe(200);
+    expect(await fetchStatus(world.owner, "PATCH", path, { base_url: "https://elsewhere.example/v1" })).toBe(400);
+    expect(await fetchStatus(world.owner, "PATCH", path, { base_url: `${world.upstream.url}/v2` })).toBe(200);
     const moved = { base_url: "https://elsewhere.example/v1", api_key: "another" };
-    expect(await statusOf(world.owner, "PATCH", path, moved)).toBe(200);
+    expect(await fetchStatus(world.owner, "PATCH", path, moved)).toBe(200);
   });
 });
 
@@ -138,29 +138,29 @@ describe("models", () => {
     expect(first).toMatchObject({ is_default: true, context_limit: 128_000, display_name: "first", enabled: true });
     await add("off", { enabled: false });
     await add("second");
-    expect(await defaults(world)).toEqual(["first"]);
+    expect(await listDefaults(world)).toEqual(["first"]);
     const third = await add("third", { is_default: true });
-    expect(await defaults(world)).toEqual(["third"]);
+    expect(await listDefaults(world)).toEqual(["third"]);
     await owner.patch(`${MODELS}/${first.id}`, { is_default: true });
-    expect(await defaults(world)).toEqual(["first"]);
-    expect(await statusOf(owner, "PATCH", `${MODELS}/${first.id}`, { is_default: false })).toBe(400);
+    expect(await listDefaults(world)).toEqual(["first"]);
+    expect(await fetchStatus(owner, "PATCH", `${MODELS}/${first.id}`, { is_default: false })).toBe(400);
     await owner.delete(`${MODELS}/${first.id}`);
-    expect(await defaults(world)).toEqual(["second"]);
-    expect(await statusOf(owner, "DELETE", `${MODELS}/${first.id}`)).toBe(404);
+    expect(await listDefaults(world)).toEqual(["second"]);
+    expect(await fetchStatus(owner, "DELETE", `${MODELS}/${first.id}`)).toBe(404);
     await Promise.all(
       [third, ...["a", "b", "c"]].map((one) => (typeof one === "string" ? add(one, { is_default: true }) : one)),
     );
-    expect(await defaults(world)).toHaveLength(1);
+    expect(await listDefaults(world)).toHaveLength(1);
   });
 
   test("[MO-7] a model needs an enabled provider (412), a unique name there (409) and valid numbers (400)", async () => {
     await using world = await openModelWorld();
     const { owner } = world;
-    expect(await statusOf(owner, "POST", MODELS, { provider: "openai", model: "m" })).toBe(412);
-    expect(await statusOf(owner, "POST", MODELS, { provider_id: NOBODY, model: "m" })).toBe(412);
+    expect(await fetchStatus(owner, "POST", MODELS, { provider: "openai", model: "m" })).toBe(412);
+    expect(await fetchStatus(owner, "POST", MODELS, { provider_id: UNKNOWN_ID, model: "m" })).toBe(412);
     const { provider } = await addModel(world);
     const body = { provider_id: provider.id, model: "m" };
-    expect(await statusOf(owner, "POST", MODELS, { ...body, model: "test-model" })).toBe(409);
+    expect(await fetchStatus(owner, "POST", MODELS, { ...body, model: "test-model" })).toBe(409);
     for (const wrong of [
       { model: " " },
       { context_limit: 0 },
@@ -169,13 +169,13 @@ describe("models", () => {
       { model_config: { max_output_tokens: 0 } },
       { model_config: { reasoning: { max: "most" } } },
     ]) {
-      expect([wrong, await statusOf(owner, "POST", MODELS, { ...body, ...wrong })]).toEqual([wrong, 400]);
+      expect([wrong, await fetchStatus(owner, "POST", MODELS, { ...body, ...wrong })]).toEqual([wrong, 400]);
     }
     const second = { provider: "openai-compat", display_name: "Second", base_url: world.upstream.url };
     await owner.post(PROVIDERS, second);
-    expect(await statusOf(owner, "POST", MODELS, { provider: "openai-compat", model: "m" })).toBe(400);
+    expect(await fetchStatus(owner, "POST", MODELS, { provider: "openai-compat", model: "m" })).toBe(400);
     await owner.patch(`${PROVIDERS}/${provider.id}`, { enabled: false });
-    expect(await statusOf(owner, "POST", MODELS, body)).toBe(412);
+    expect(await fetchStatus(owner, "POST", MODELS, body)).toBe(412);
     expect(await owner.get<ModelConfig[]>(MODELS)).toHaveLength(1);
   });
 
@@ -192,9 +192,9 @@ describe("models", () => {
       { provider: "anthropic", available: false, unavailable_reason: "missing_api_key", models: [{ id: keyless.id }] },
     ]);
     const chat = { organization_id: world.organization_id, content: [{ type: "text", text: "hello" }] };
-    expect(await statusOf(owner, "POST", "/api/v2/chats", chat)).toBe(400);
-    expect(await statusOf(owner, "POST", "/api/v2/chats", { ...chat, model_config_id: keyless.id })).toBe(400);
-    expect(await statusOf(owner, "POST", "/api/v2/chats", { ...chat, model_config_id: NOBODY })).toBe(400);
+    expect(await fetchStatus(owner, "POST", "/api/v2/chats", chat)).toBe(400);
+    expect(await fetchStatus(owner, "POST", "/api/v2/chats", { ...chat, model_config_id: keyless.id })).toBe(400);
+    expect(await fetchStatus(owner, "POST", "/api/v2/chats", { ...chat, model_config_id: UNKNOWN_ID })).toBe(400);
     const { model } = await addModel(world);
     expect((await createChat(world, "hello")).last_model_config_id).toBe(model.id);
   });

@@ -1,18 +1,25 @@
 // Spending limits on models: who sets them, whose limit applies, and what happens when it is reached, over the public API.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { periodAt } from "#actors/chat/spending/period.ts";
+import { toPeriod } from "#actors/chat/spending/period.ts";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { UsageLimitStatus, UsageLimits } from "#schema/chats/usage-limit.ts";
 import { Client } from "#src/client.ts";
-import { type ChatWorld, createChat, Follower, openChatWorld, said, sendMessage } from "#test/support/chats.ts";
+import {
+  type ChatWorld,
+  createChat,
+  Follower,
+  openChatWorld,
+  sendMessage,
+  toTextContent,
+} from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
-import { scaled } from "#test/support/pace.ts";
-import { contextOf, seedUser } from "#test/support/seed.ts";
+import { scaleTimeout } from "#test/support/pace.ts";
+import { getContext, seedUser } from "#test/support/seed.ts";
 import { ADMIN } from "#test/support/server.ts";
 
-setDefaultTimeout(scaled(60_000));
+setDefaultTimeout(scaleTimeout(60_000));
 
 const LIMITS = "/api/v2/chats/usage-limits";
 /** One token costs one micro. */
@@ -30,7 +37,7 @@ const openWorld = async (options: { clock?: ManualClock } = {}) => {
 const answer = async ({ models }: Pick<ChatWorld, "models">, text: string, input_tokens: number): Promise<void> => {
   (await models.next()).say(text).push({ type: "usage", usage: { input_tokens } }).finish();
 };
-const statusOf = (client: Client) => client.get<UsageLimitStatus>(`${LIMITS}/status`);
+const getLimitStatus = (client: Client) => client.get<UsageLimitStatus>(`${LIMITS}/status`);
 const setAll = (client: Client, spend_limit_micros: number | null, period = "month") =>
   client.put<unknown>(LIMITS, { spend_limit_micros, period });
 
@@ -45,7 +52,7 @@ describe("[SP-5] periods are days, weeks from Monday and months in UTC", () => {
     ["month", "2026-12-05T00:00:00Z", "2026-12-01", "2027-01-01"],
     ["month", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"],
   ] as const)("%s of %s", (period, now, from, to) => {
-    expect(periodAt(period, at(now))).toEqual({ from: at(`${from}T00:00:00Z`), to: at(`${to}T00:00:00Z`) });
+    expect(toPeriod(period, at(now))).toEqual({ from: at(`${from}T00:00:00Z`), to: at(`${to}T00:00:00Z`) });
   });
 });
 
@@ -55,7 +62,11 @@ testInside(
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 23));
     await using world = await openWorld({ clock });
     const { owner, admin } = world;
-    expect(await statusOf(owner)).toMatchObject({ is_limited: false, spend_limit_micros: null, current_spend: 0 });
+    expect(await getLimitStatus(owner)).toMatchObject({
+      is_limited: false,
+      spend_limit_micros: null,
+      current_spend: 0,
+    });
     await setAll(admin, 100, "day");
     const { id } = await createChat(world, "one");
     using follower = await Follower.open(owner, id);
@@ -66,7 +77,7 @@ testInside(
     await answer(world, "second", 50);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 4);
     const day = { period: "day", period_start: "2030-01-01T00:00:00.000Z", period_end: "2030-01-02T00:00:00.000Z" };
-    expect(await statusOf(owner)).toEqual({
+    expect(await getLimitStatus(owner)).toEqual({
       is_limited: true,
       ...day,
       spend_limit_micros: 100,
@@ -80,9 +91,9 @@ testInside(
     };
     const [first] = follower.messages.keys();
     for (const [method, path, body] of [
-      ["POST", `/api/v2/chats/${id}/messages`, { content: said("three") }],
-      ["PATCH", `/api/v2/chats/${id}/messages/${first}`, { content: said("three") }],
-      ["POST", "/api/v2/chats", { organization_id: world.organization_id, content: said("three") }],
+      ["POST", `/api/v2/chats/${id}/messages`, { content: toTextContent("three") }],
+      ["PATCH", `/api/v2/chats/${id}/messages/${first}`, { content: toTextContent("three") }],
+      ["POST", "/api/v2/chats", { organization_id: world.organization_id, content: toTextContent("three") }],
     ] as const) {
       const response = await owner.fetch(method, path, body);
       expect(response.status).toBe(409);
@@ -93,7 +104,7 @@ testInside(
     await sendMessage(world, id, "three");
     await answer(world, "third", 1);
     await follower.until(({ status, history }) => status === "waiting" && history.length === 6);
-    expect(await statusOf(owner)).toMatchObject({ current_spend: 1 });
+    expect(await getLimitStatus(owner)).toMatchObject({ current_spend: 1 });
   },
 );
 
@@ -128,23 +139,23 @@ testInside(
   async () => {
     await using world = await openWorld();
     const { owner, admin, user_id, organization_id, models } = world;
-    const limitOf = async () => (await statusOf(owner)).spend_limit_micros;
+    const getLimit = async () => (await getLimitStatus(owner)).spend_limit_micros;
     const mine = `${LIMITS}/overrides/${user_id}`;
     const group = `${LIMITS}/group-overrides/${organization_id}`;
     await setAll(admin, 300);
-    expect(await limitOf()).toBe(300);
+    expect(await getLimit()).toBe(300);
     await admin.put(group, { spend_limit_micros: 500 });
-    expect(await limitOf()).toBe(500);
+    expect(await getLimit()).toBe(500);
     await admin.put(mine, { spend_limit_micros: 900 });
-    expect(await limitOf()).toBe(900);
+    expect(await getLimit()).toBe(900);
     const all = await admin.get<UsageLimits>(LIMITS);
     expect(all).toMatchObject({ spend_limit_micros: 300, period: "month", unpriced_model_count: 0 });
     expect(all.overrides).toMatchObject([{ user_id, spend_limit_micros: 900 }]);
     expect(all.group_overrides).toMatchObject([{ group_id: organization_id, spend_limit_micros: 500 }]);
     await admin.delete(mine);
-    expect(await limitOf()).toBe(500);
+    expect(await getLimit()).toBe(500);
     await admin.delete(group);
-    expect(await limitOf()).toBe(300);
+    expect(await getLimit()).toBe(300);
     await expect(admin.delete(mine)).rejects.toMatchObject({ status: 404 });
     for (const body of [
       { spend_limit_micros: 0 },
@@ -161,13 +172,13 @@ testInside(
     ]) {
       await expect(admin.put<unknown>(LIMITS, body)).rejects.toMatchObject({ status: 400 });
     }
-    const words = async (path: string, body: unknown) => {
+    const getDetail = async (path: string, body: unknown) => {
       const said = (await (await admin.fetch("PUT", path, body)).json()) as { validations?: { detail: string }[] };
       return said.validations?.[0]?.detail;
     };
     const range = "must be a whole number from 0 to 1000000000000000, or null";
-    expect(await words(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
-    expect(await words(mine, { spend_limit_micros: -5 })).toBe("must be a whole number from 1 to 1000000000000000");
+    expect(await getDetail(LIMITS, { spend_limit_micros: -5, period: "day" })).toBe(range);
+    expect(await getDetail(mine, { spend_limit_micros: -5 })).toBe("must be a whole number from 1 to 1000000000000000");
     await expect(owner.put(mine, { spend_limit_micros: 9 })).rejects.toMatchObject({ status: 403 });
     const nobody = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
     await expect(admin.put(`${LIMITS}/overrides/${nobody}`, { spend_limit_micros: 9 })).rejects.toMatchObject({
@@ -178,7 +189,7 @@ testInside(
     using follower = await Follower.open(owner, id);
     await answer(world, "first", 1_000);
     await follower.until(({ status }) => status === "waiting");
-    expect(await statusOf(owner)).toMatchObject({ current_spend: 0 });
+    expect(await getLimitStatus(owner)).toMatchObject({ current_spend: 0 });
     await setAll(admin, 0);
     await expect(sendMessage(world, id, "two")).rejects.toMatchObject({ status: 409 });
     await setAll(admin, null);
@@ -195,7 +206,7 @@ testInside("[SP-6] while the amount spent cannot be read, messages are refused a
   const { id } = await createChat(world, "one");
   using follower = await Follower.open(owner, id);
   const call = await models.next();
-  const { store } = contextOf(server);
+  const { store } = getContext(server);
   const scan = store.scan.bind(store);
   let failures = 0;
   store.scan = (async (asked) => {
@@ -220,5 +231,5 @@ testInside("[SP-5] administrators manage others' limits; users see their own", a
   await using world = await openWorld();
   const other = new Client(world.server.url, (await seedUser(world.server)).token);
   await expect(other.get(LIMITS)).rejects.toMatchObject({ status: 403 });
-  expect(await statusOf(other)).toMatchObject({ is_limited: false });
+  expect(await getLimitStatus(other)).toMatchObject({ is_limited: false });
 });

@@ -1,6 +1,6 @@
 // The short form of the template lives: one of them, without kills. `bun run torture --only "terraform: lives"` has the long one.
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { live } from "./life.ts";
+import { runLife } from "./life.ts";
 import { openStage } from "./stage.ts";
 
 testNeeding(
@@ -8,7 +8,7 @@ testNeeding(
   "[TF-30] a workspace is made, worked in by terminal and chat, stopped, changed, failed, cancelled, updated and deleted; nothing is lost, left or told",
   async () => {
     await using stage = await openStage("server");
-    await live(stage, { template: "minimal" });
+    await runLife(stage, { template: "minimal" });
   },
   240_000,
 );

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { TestTerminal } from "#test/api/agents/reach.ts";
 import { importVersion } from "#test/support/templates.ts";
-import { filesOf, makeTerraformTemplate, processesWith } from "#test/support/terraform.ts";
+import { findProcesses, makeTerraformTemplate, readTemplateFiles } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { createBuild, createWorkspace } from "#test/support/workspaces.ts";
 import { askChat } from "./chat.ts";
-import { agentIn, Machine } from "./machine.ts";
-import { namesIn, Secrets } from "./secrets.ts";
-import { type Stage, settled } from "./stage.ts";
+import { Machine, parseAgent } from "./machine.ts";
+import { listResourceNames, Secrets } from "./secrets.ts";
+import { awaitSettled, type Stage } from "./stage.ts";
 
 /** Values that differ from the template's defaults: of the first start, and of a later one. */
 const VALUES: Readonly<Record<string, readonly [Record<string, string>, Record<string, string>]>> = {
@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<string, readonly [Record<string, string>, Record<s
   "presets-prebuilds": [{}, { cpus: "4" }],
 };
 
-const valuesOf = (values: Record<string, string>) => ({
+const toParameterValues = (values: Record<string, string>) => ({
   rich_parameter_values: Object.entries(values).map(([name, value]) => ({ name, value })),
 });
 
@@ -27,7 +27,7 @@ const valuesOf = (values: Record<string, string>) => ({
  * A second version of each template has two additional resources: one that the next version drops, and one that interferes with an apply:
  * it fails while the file `fail` exists, and waits while the file `wait` exists. It also outputs the owner's token wherever a template can.
  */
-const more = (parts: string): string => `
+const makeOutputs = (parts: string): string => `
 data "coder_workspace_owner" "told" {}
 output "told" {
   value     = data.coder_workspace_owner.told.session_token
@@ -58,89 +58,99 @@ export type LifeOptions = {
 };
 
 /** Throws at the first problem. */
-export const live = async (stage: Stage, { template: name, disturb }: LifeOptions): Promise<void> => {
+export const runLife = async (stage: Stage, { template: name, disturb }: LifeOptions): Promise<void> => {
   const { admin, parts, place } = stage;
   const [first = {}, later = {}] = VALUES[name] ?? [];
-  const must = (holds: unknown, what: string): void => {
+  const assert = (holds: unknown, what: string): void => {
     if (!holds) throw new Error(`${name}: ${what}`);
   };
-  const has = (file: string): boolean => existsSync(join(parts, file));
+  const hasPart = (file: string): boolean => existsSync(join(parts, file));
   const secrets = new Secrets(stage);
 
-  const imported = await makeTerraformTemplate(admin, filesOf(name), `${name}-${Date.now().toString(36)}`);
+  const imported = await makeTerraformTemplate(admin, readTemplateFiles(name), `${name}-${Date.now().toString(36)}`);
   const { id: template_id } = imported.template;
-  const second = await importVersion(admin, { ...filesOf(name), "more.tf": more(parts) }, { template_id });
-  must(second.job.status === "succeeded", `the second version: ${second.job.error}`);
+  const second = await importVersion(
+    admin,
+    { ...readTemplateFiles(name), "more.tf": makeOutputs(parts) },
+    { template_id },
+  );
+  assert(second.job.status === "succeeded", `the second version: ${second.job.error}`);
 
-  const { id } = await createWorkspace(admin, template_id, `life-${name}`, valuesOf(first));
+  const { id } = await createWorkspace(admin, template_id, `life-${name}`, toParameterValues(first));
   await using machine = new Machine(join(place.scratch, `machine-${name}-${id}`));
   const isItself = name === "minimal";
 
   /** Returns the build once it has ended as expected; no process, file or leaked secret of it may be left. */
-  const ended = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
+  const awaitEnd = async (status: string, what: string): Promise<{ workspace: Workspace; state: string }> => {
     if (disturb && !["failed", "canceled"].includes(status)) await disturb();
-    const workspace = await settled(admin, id);
+    const workspace = await awaitSettled(admin, id);
     const { latest_build } = workspace;
-    must(latest_build.status === status, `${what}: it is ${latest_build.status}, ${latest_build.job.error}`);
+    assert(latest_build.status === status, `${what}: it is ${latest_build.status}, ${latest_build.job.error}`);
     const state = await (await admin.fetch("GET", `/api/v2/workspacebuilds/${latest_build.id}/state`)).text();
     const left = stage.folders(id);
     await until(() => !left.some(existsSync), { what: `${name}, ${what}: its folder goes`, patience: 15_000 });
-    must(stage.running().length === 0, `${what}: a program of Terraform runs on`);
-    must(processesWith(parts).length === 0, `${what}: a command of the template runs on`);
-    secrets.learn(state);
-    await secrets.mustBeHidden(workspace, `${name}, ${what}`);
+    assert(stage.running().length === 0, `${what}: a program of Terraform runs on`);
+    assert(findProcesses(parts).length === 0, `${what}: a command of the template runs on`);
+    secrets.recordSecrets(state);
+    await secrets.assertHidden(workspace, `${name}, ${what}`);
     return { workspace, state };
   };
   const start = async (what: string, wish: object = {}): Promise<{ workspace: Workspace; state: string }> => {
     await createBuild(admin, id, "start", wish);
-    return ended("running", what);
+    return awaitEnd("running", what);
   };
   /** Checks that its agent connects, its scripts run, and a terminal and a chat work in it. */
-  const works = async (state: string, what: string): Promise<void> => {
-    if (!isItself) await machine.boot(agentIn(state));
+  const checkWorking = async (state: string, what: string): Promise<void> => {
+    if (!isItself) await machine.boot(parseAgent(state));
     const agent = await until(
       async () => {
         const { latest_build } = await admin.get<Workspace>(`/api/v2/workspaces/${id}`);
         const found = latest_build.resources.flatMap(({ agents = [] }) => agents)[0];
-        must(!found || !/error|timeout/.test(found.lifecycle_state), `${what}: the agent is ${found?.lifecycle_state}`);
+        assert(
+          !found || !/error|timeout/.test(found.lifecycle_state),
+          `${what}: the agent is ${found?.lifecycle_state}`,
+        );
         return found?.status === "connected" && found.lifecycle_state === "ready" ? found : undefined;
       },
       { patience: 90_000, what: `${name}, ${what}: the agent connects` },
     );
     const path = (rest: string): string => `/api/v2/workspaceagents/${agent.id}/${rest}`;
     using terminal = await TestTerminal.open({ owner: admin, path }, { command: 'echo "is $((40 + 2)) in $HOME"' });
-    must(/is 42 in \S+/.test(await terminal.until(/is 42 in \S+/)), `${what}: the terminal`);
+    assert(/is 42 in \S+/.test(await terminal.until(/is 42 in \S+/)), `${what}: the terminal`);
     const answer = await askChat(stage, id, 'Run echo "chat $((40 + 3))"');
-    must(answer.includes("chat 43"), `${what}: the chat says ${answer}`);
+    assert(answer.includes("chat 43"), `${what}: the chat says ${answer}`);
   };
 
   // Created with the first version, whichever is active by now.
-  const begun = await ended("running", "create");
-  await works(begun.state, "create");
-  const things = namesIn(begun.state);
+  const begun = await awaitEnd("running", "create");
+  await checkWorking(begun.state, "create");
+  const things = listResourceNames(begun.state);
 
   await createBuild(admin, id, "stop");
-  const stopped = await ended("stopped", "stop");
+  const stopped = await awaitEnd("stopped", "stop");
   if (!isItself) await machine.off();
-  must(processesWith(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon runs on");
-  must(
-    namesIn(stopped.state).every((one) => things.includes(one)),
+  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "stop: its daemon runs on");
+  assert(
+    listResourceNames(stopped.state).every((one) => things.includes(one)),
     "stop: something else is there",
   );
 
-  const changed = await start("start with other values", valuesOf(later));
+  const changed = await start("start with other values", toParameterValues(later));
   for (const value of Object.values(later))
-    must(changed.state.includes(`"${value}"`), `the value ${value} is not there`);
-  await works(changed.state, "start with other values");
-  must(namesIn(changed.state).join() === things.join(), "start: there is not the same again");
+    assert(changed.state.includes(`"${value}"`), `the value ${value} is not there`);
+  await checkWorking(changed.state, "start with other values");
+  assert(listResourceNames(changed.state).join() === things.join(), "start: there is not the same again");
 
   const version = { template_version_id: second.id };
   writeFileSync(join(parts, "fail"), "");
   await createBuild(admin, id, "start", version);
-  const failed = await ended("failed", "failed apply");
-  must(has("dropped") && namesIn(failed.state).includes("dropped"), "failed apply: what it made is not in the state");
-  must(
-    things.every((one) => namesIn(failed.state).includes(one)),
+  const failed = await awaitEnd("failed", "failed apply");
+  assert(
+    hasPart("dropped") && listResourceNames(failed.state).includes("dropped"),
+    "failed apply: what it made is not in the state",
+  );
+  assert(
+    things.every((one) => listResourceNames(failed.state).includes(one)),
     "failed apply: something is lost",
   );
   rmSync(join(parts, "fail"));
@@ -148,34 +158,34 @@ export const live = async (stage: Stage, { template: name, disturb }: LifeOption
   for (const file of ["reached", "wait"]) rmSync(join(parts, file), { force: true });
   writeFileSync(join(parts, "wait"), "");
   const cancelled = await createBuild(admin, id, "start", version);
-  await until(() => has("reached"), { what: `${name}: the middle of the apply` });
+  await until(() => hasPart("reached"), { what: `${name}: the middle of the apply` });
   await admin.patch(`/api/v2/workspacebuilds/${cancelled.id}/cancel`);
-  const broken = await ended("canceled", "cancel");
-  must(
-    things.every((one) => namesIn(broken.state).includes(one)),
+  const broken = await awaitEnd("canceled", "cancel");
+  assert(
+    things.every((one) => listResourceNames(broken.state).includes(one)),
     "cancel: something is lost",
   );
-  must(namesIn(broken.state).includes("dropped") && has("dropped"), "cancel: the part is lost");
+  assert(listResourceNames(broken.state).includes("dropped") && hasPart("dropped"), "cancel: the part is lost");
   rmSync(join(parts, "wait"));
 
   const again = await start("start after it", version);
-  must(secrets.hasSession, "the owner's token was never told");
-  must(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
-  await works(again.state, "start after it");
+  assert(secrets.hasSession, "the owner's token was never told");
+  assert(readFileSync(join(parts, "dropped"), "utf8") === "made\n", "what was made is made twice");
+  await checkWorking(again.state, "start after it");
 
   const updated = await start("update", { template_version_id: imported.version.id });
-  must(namesIn(updated.state).join() === things.join(), "update: what was dropped is there");
+  assert(listResourceNames(updated.state).join() === things.join(), "update: what was dropped is there");
   // Terraform runs no destroy command for what the new version has dropped.
   rmSync(join(parts, "dropped"));
-  await works(updated.state, "update");
+  await checkWorking(updated.state, "update");
 
   await createBuild(admin, id, "delete");
-  const gone = await ended("deleted", "delete");
+  const gone = await awaitEnd("deleted", "delete");
   if (!isItself) await machine.off();
-  must(namesIn(gone.state).length === 0, "delete: the state knows something");
-  must(processesWith(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon runs on");
+  assert(listResourceNames(gone.state).length === 0, "delete: the state knows something");
+  assert(findProcesses(`/tmp/slipway-tf-${id}`).length === 0, "delete: its daemon runs on");
   rmSync(join(parts, "reached"), { force: true });
-  must(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
+  assert(readdirSync(parts).length === 0, `delete: there are ${readdirSync(parts)}`);
   // The template minimal keeps its folder in the machine's temp folder.
   rmSync(`/tmp/slipway-tf-${id}`, { recursive: true, force: true });
 };

@@ -1,12 +1,12 @@
 // The machine that a template represents: starts what its user data would start. Only the template `minimal` starts one by itself.
 import { mkdirSync } from "node:fs";
-import { processesWith } from "#test/support/terraform.ts";
+import { findProcesses } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 
 type Agent = { readonly token: string; readonly init_script: string };
 
 /** Returns the only agent in a state. */
-export const agentIn = (state: string): Agent => {
+export const parseAgent = (state: string): Agent => {
   const { resources = [] } = JSON.parse(state) as {
     resources?: { type: string; instances: { attributes: Agent }[] }[];
   };
@@ -35,7 +35,7 @@ export class Machine implements AsyncDisposable {
 
   async off(): Promise<void> {
     await until(() => {
-      const left = processesWith(`HOME=${this.#home}`);
+      const left = findProcesses(`HOME=${this.#home}`);
       for (const pid of left) {
         try {
           process.kill(pid, "SIGKILL");

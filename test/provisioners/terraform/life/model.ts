@@ -2,9 +2,9 @@
 // OpenAI's protocol on a real socket.
 import { ModelServer } from "#test/support/models/model-server.ts";
 
-type Told = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
+type PromptMessage = { readonly role: string; readonly content?: unknown; readonly tool_calls?: readonly unknown[] };
 
-const textOf = (content: unknown): string =>
+const toText = (content: unknown): string =>
   typeof content === "string"
     ? content
     : ((content ?? []) as { text?: string }[]).map(({ text = "" }) => text).join("");
@@ -12,14 +12,14 @@ const textOf = (content: unknown): string =>
 export const startRunningModel = async (): Promise<ModelServer> => {
   const server = await ModelServer.start();
   void server.answerAll((call) => {
-    const told = (call.body.messages ?? []) as Told[];
+    const told = (call.body.messages ?? []) as PromptMessage[];
     const asked = told.findLastIndex(({ role }) => role === "user");
-    const command = /Run (.+)/.exec(textOf(told[asked]?.content))?.[1] ?? "true";
+    const command = /Run (.+)/.exec(toText(told[asked]?.content))?.[1] ?? "true";
     const answers = told.slice(asked + 1).filter(({ role }) => role === "tool");
     const args = JSON.stringify({ command, timeout: "1m" });
     if (answers.length === 0) {
       call.say({ call: { id: `call-${told.length}`, name: "execute", args } }, { finish: "tool_calls" }).end();
-    } else call.say({ text: `It said: ${textOf(answers.at(-1)?.content)}` }, { finish: "stop" }).end();
+    } else call.say({ text: `It said: ${toText(answers.at(-1)?.content)}` }, { finish: "stop" }).end();
   });
   return server;
 };

@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 type Instances = { readonly mode: string; readonly name: string; readonly instances: readonly unknown[] }[];
 
 /** Returns the names of the resources in a state. */
-export const namesIn = (state: string): string[] =>
+export const listResourceNames = (state: string): string[] =>
   ((JSON.parse(state || "{}") as { resources?: Instances }).resources ?? [])
     .filter(({ mode, instances }) => mode === "managed" && instances.length > 0)
     .map(({ name }) => name)
@@ -22,7 +22,7 @@ export class Secrets {
     this.#stage = stage;
   }
 
-  learn(state: string): void {
+  recordSecrets(state: string): void {
     // A key has many lines, and logs are line-based: one of them is enough.
     for (const [, secret = ""] of state.matchAll(SECRETS)) this.#known.add(secret.split("\\n")[1] ?? secret);
   }
@@ -33,7 +33,7 @@ export class Secrets {
   }
 
   /** Checks a build's messages and logs, its API responses, and all files of server and worker. */
-  async mustBeHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
+  async assertHidden({ id, latest_build: { id: build } }: Workspace, where: string): Promise<void> {
     const { admin } = this.#stage;
     if (this.#known.size === 0) throw new Error(`${where}: there is no secret to look for`);
     const text = async (path: string): Promise<string> => (await admin.fetch("GET", `/api/v2/${path}`)).text();

@@ -7,7 +7,7 @@ import type { Client } from "#src/client.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
-import { processesWith, terraformServer } from "#test/support/terraform.ts";
+import { findProcesses, toTerraformOptions } from "#test/support/terraform.ts";
 import { until } from "#test/support/until.ts";
 import { makeKey, startWorker, type WorkerProcess } from "#test/support/worker.ts";
 import { startRunningModel } from "./model.ts";
@@ -21,7 +21,7 @@ export const openStage = async (builtBy: Victim) => {
   const model = stack.use(await startRunningModel());
   const parts = join(place.scratch, "parts");
   mkdirSync(parts);
-  const { env: tools = {} } = terraformServer(join(place.scratch, "tools"));
+  const { env: tools = {} } = toTerraformOptions(join(place.scratch, "tools"));
   const env = {
     ...tools,
     SLIPWAY_CHAT_TITLES: "false",
@@ -83,7 +83,7 @@ export const openStage = async (builtBy: Victim) => {
     /** Returns all files of server and worker. */
     stored: () => [place.directory, directory].flatMap(filesBelow),
     /** Returns the Terraform processes of any build, with their children. */
-    running: () => processesWith(join(place.scratch)).filter(isTerraform),
+    running: () => findProcesses(join(place.scratch)).filter(isTerraform),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 };
@@ -107,7 +107,7 @@ const filesBelow = (folder: string): string[] =>
 const UNDER_WAY = ["pending", "running", "canceling"];
 
 /** Returns the workspace once its newest build has ended; the server may be restarting. */
-export const settled = (client: Client, id: string): Promise<Workspace> =>
+export const awaitSettled = (client: Client, id: string): Promise<Workspace> =>
   until(
     async () => {
       const seen = await client.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`).catch(() => undefined);

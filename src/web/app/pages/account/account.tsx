@@ -3,7 +3,7 @@ import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { mustEnroll } from "../../data/session.ts";
+import { needsEnrollment } from "../../data/session.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
@@ -25,9 +25,9 @@ import { WorkspacePreferences } from "./workspaces.tsx";
 
 // The default permissions of the user's new chats.
 const Permissions = () => {
-  const { state, again } = useResource("permissions", () => call("GET /chats/config/user-permissions"));
+  const { state, reload } = useResource("permissions", () => call("GET /chats/config/user-permissions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your permissions" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your permissions" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   return (
     <PermissionsEditor
@@ -38,7 +38,7 @@ const Permissions = () => {
       asks="Ask me"
       save={async (permissions) => {
         await call("PUT /chats/config/user-permissions", { body: { permissions } });
-        await again();
+        await reload();
       }}
     />
   );
@@ -65,7 +65,7 @@ const SECTIONS: readonly Section[] = [
 
 export default function AccountPage() {
   const { params } = useRoute();
-  const shown = mustEnroll.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
+  const shown = needsEnrollment.value ? SECTIONS.filter(({ name }) => name === "security") : SECTIONS;
   const open = shown.find(({ name }) => name === (params.tab ?? "profile"));
   return (
     <Frame title={open?.label ?? "Account"} crumbs={[{ label: "Account", href: "/account" }]}>

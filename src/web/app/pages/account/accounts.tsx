@@ -4,14 +4,14 @@ import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/exter
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const read = async () => {
   const [key, deploy_keys, external] = await Promise.all([
@@ -23,12 +23,12 @@ const read = async () => {
 };
 
 export const Accounts = () => {
-  const { state, again } = useResource("accounts", read);
+  const { state, reload } = useResource("accounts", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your key and accounts" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your key and accounts" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const renew = (): void =>
-    ask({
+  const renewAccount = (): void =>
+    confirmAction({
       title: "Regenerate SSH key",
       text: "The current key stops working immediately. Replace it at every git host where you added it.",
       yes: "Regenerate key",
@@ -36,8 +36,8 @@ export const Accounts = () => {
       isDanger: true,
       act: async () => {
         await call("PUT /users/me/gitsshkey");
-        await again();
-        say("SSH key regenerated");
+        await reload();
+        showToast("SSH key regenerated");
       },
     });
   return (
@@ -57,10 +57,10 @@ export const Accounts = () => {
           <Secret label="Public key" text={data.key.public_key.trim()} />
         </div>
         <footer>
-          <Button onPress={renew}>Regenerate key</Button>
+          <Button onPress={renewAccount}>Regenerate key</Button>
         </footer>
       </section>
-      <DeployKeys keys={data.deploy_keys} again={again} />
+      <DeployKeys keys={data.deploy_keys} reload={reload} />
       <section class="stack" aria-labelledby="linked">
         <div class="head">
           <h2 id="linked">Linked accounts</h2>
@@ -77,7 +77,7 @@ export const Accounts = () => {
                 key={provider.id}
                 provider={provider}
                 link={data.links.find(({ provider_id }) => provider_id === provider.id)}
-                again={again}
+                reload={reload}
               />
             ))}
           </ul>
@@ -87,10 +87,10 @@ export const Accounts = () => {
   );
 };
 
-const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => Promise<void> }) => {
+const DeployKeys = ({ keys, reload }: { keys: readonly DeployKey[]; reload: () => Promise<void> }) => {
   if (keys.length === 0) return null;
   const revoke = ({ id, url }: DeployKey): void =>
-    ask({
+    confirmAction({
       title: "Revoke deploy key",
       text: `Your workspaces can no longer use it to reach ${url}. Also remove the public key from the repository's settings.`,
       yes: "Revoke key",
@@ -98,8 +98,8 @@ const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => 
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/deploy-keys/:deploy_key", { path: { user: "me", deploy_key: id } });
-        await again();
-        say("Deploy key revoked");
+        await reload();
+        showToast("Deploy key revoked");
       },
     });
   return (
@@ -135,12 +135,12 @@ const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => 
 type AccountProps = {
   readonly provider: ExternalAuthProvider;
   readonly link: ExternalAuthLink | undefined;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
-const Account = ({ provider: { id, display_name }, link, again }: AccountProps) => {
+const Account = ({ provider: { id, display_name }, link, reload }: AccountProps) => {
   const unlink = (): void =>
-    ask({
+    confirmAction({
       title: `Unlink ${display_name}`,
       text: "Your workspaces can no longer use the account.",
       yes: "Unlink account",
@@ -148,9 +148,9 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
       isDanger: true,
       act: async () => {
         const { token_revoked } = await call("DELETE /external-auth/:provider", { path: { provider: id } });
-        await again();
+        await reload();
         const there = token_revoked ? "" : ". The token is still valid there: revoke it in the service's settings";
-        say(`${display_name} unlinked${there}`);
+        showToast(`${display_name} unlinked${there}`);
       },
     });
   return (
@@ -160,7 +160,7 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
       </State>
       <span class="line">
         {!link?.authenticated && (
-          <LinkAccount id={id} name={display_name} linked={again}>
+          <LinkAccount id={id} name={display_name} linked={reload}>
             Link
           </LinkAccount>
         )}

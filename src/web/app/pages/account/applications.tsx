@@ -3,21 +3,21 @@ import type { OAuth2Grant } from "#schema/oauth2/grant.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const Applications = () => {
-  const { state, again } = useResource("grants", () =>
+  const { state, reload } = useResource("grants", () =>
     call("GET /users/:user/oauth2-grants", { path: { user: "me" } }),
   );
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your applications" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your applications" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const revoke = ({ id, app }: OAuth2Grant): void =>
-    ask({
+    confirmAction({
       title: `Revoke access of ${app.name}`,
       text: "Takes effect immediately and closes the application's open connections. It can ask for access again.",
       yes: "Revoke access",
@@ -25,8 +25,8 @@ export const Applications = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/oauth2-grants/:grant", { path: { user: "me", grant: id } });
-        await again();
-        say(`${app.name} no longer has access`);
+        await reload();
+        showToast(`${app.name} no longer has access`);
       },
     });
   return (

@@ -6,8 +6,8 @@ import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
-import { confirmed, withPasswordAndCode } from "./confirm.tsx";
+import { showToast } from "../../shell/toasts.tsx";
+import { withConfirmation, withPasswordAndCode } from "./confirm.tsx";
 import type { FactorProps } from "./factors.ts";
 
 export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
@@ -16,10 +16,10 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   const disable = async (): Promise<void> => {
     if (!(await withPasswordAndCode((given) => call("DELETE /users/me/factors/totp", { body: given })))) return;
     await changed();
-    say("Authenticator app removed");
+    showToast("Authenticator app removed");
   };
-  const begin = (): Promise<boolean> =>
-    confirmed(proofs, async () => {
+  const startEnrollment = (): Promise<boolean> =>
+    withConfirmation(proofs, async () => {
       begun.value = await call("POST /users/me/factors/totp");
     });
   return (
@@ -42,17 +42,17 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
             </Button>
           </div>
         ) : begun.value ? (
-          <Enrol
+          <Enrollment
             begun={begun.value}
             done={async (codes) => {
               begun.value = undefined;
               await changed(codes);
-              say("Authenticator app set up");
+              showToast("Authenticator app set up");
             }}
           />
         ) : (
           <div>
-            <Button onPress={begin}>Set up app</Button>
+            <Button onPress={startEnrollment}>Set up app</Button>
           </div>
         )}
       </div>
@@ -60,7 +60,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
   );
 };
 
-const Enrol = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly string[]) => Promise<void> }) => {
+const Enrollment = ({ begun, done }: { begun: TotpEnrolment; done: (codes: readonly string[]) => Promise<void> }) => {
   const problem = useSignal("");
   const send = async (form: HTMLFormElement): Promise<void> => {
     const code = String(new FormData(form).get("code"));

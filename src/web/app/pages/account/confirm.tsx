@@ -1,6 +1,6 @@
 // Asks the user to authenticate again when the server requires it, then performs the action.
 import { signal } from "@preact/signals";
-import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
+import { supportsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, Problem } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -19,7 +19,7 @@ export type Proofs = { readonly hasCode: boolean; readonly hasPasskey: boolean }
 
 const question = signal<Question | undefined>(undefined);
 
-const put = (asked: Omit<Question, "done">): Promise<boolean> =>
+const askUser = (asked: Omit<Question, "done">): Promise<boolean> =>
   new Promise((done) => {
     question.value = { ...asked, done };
   });
@@ -28,29 +28,29 @@ const confirm = ({ password, code }: Answer): Promise<unknown> =>
   call("POST /users/me/confirm", { body: { password, ...(code.trim() === "" ? {} : { code }) } });
 
 /** Runs `work`. If the server requires authentication first, asks the user and runs it again. Returns false if the user cancels. */
-export const confirmed = async (proofs: Proofs, work: () => Promise<unknown>): Promise<boolean> => {
+export const withConfirmation = async (proofs: Proofs, work: () => Promise<unknown>): Promise<boolean> => {
   try {
     await work();
     return true;
   } catch (error) {
     if (!(error instanceof Problem && error.names("confirmation"))) throw error;
   }
-  const hasPasskey = proofs.hasPasskey && knowsPasskeys();
-  if (!(await put({ hasCode: proofs.hasCode, hasPasskey, act: confirm }))) return false;
+  const hasPasskey = proofs.hasPasskey && supportsPasskeys();
+  if (!(await askUser({ hasCode: proofs.hasCode, hasPasskey, act: confirm }))) return false;
   await work();
   return true;
 };
 
 /** Asks for password and code for a single action. Returns false if the user cancels. */
 export const withPasswordAndCode = (work: (given: Answer) => Promise<unknown>): Promise<boolean> =>
-  put({ hasCode: true, hasPasskey: false, act: work });
+  askUser({ hasCode: true, hasPasskey: false, act: work });
 
-const byPasskey = async (): Promise<void> => {
+const confirmByPasskey = async (): Promise<void> => {
   await call("POST /users/me/confirm/passkey", { body: await usePasskey("/users/me/confirm/passkey/start") });
-  end(true);
+  finish(true);
 };
 
-const end = (isDone: boolean): void => {
+const finish = (isDone: boolean): void => {
   const asked = question.value;
   question.value = undefined;
   asked?.done(isDone);
@@ -64,10 +64,10 @@ export const Confirmations = () => {
     <FormDialog
       title="Confirm it's you"
       submit="Confirm"
-      onClose={() => end(false)}
+      onClose={() => finish(false)}
       act={async ({ password = "", code = "" }) => {
         await asked.act({ password, code });
-        end(true);
+        finish(true);
       }}
     >
       {(problems) => (
@@ -93,7 +93,7 @@ export const Confirmations = () => {
           )}
           {asked.hasPasskey && (
             <div>
-              <Button icon="key" onPress={byPasskey}>
+              <Button icon="key" onPress={confirmByPasskey}>
                 Use a passkey
               </Button>
             </div>

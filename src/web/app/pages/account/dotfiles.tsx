@@ -8,14 +8,14 @@ import { Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const path = { user: "me" };
 
 export const Dotfiles = () => {
-  const { state, again } = useResource("dotfiles", () => call("GET /users/:user/dotfiles", { path }));
+  const { state, reload } = useResource("dotfiles", () => call("GET /users/:user/dotfiles", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your dotfiles" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your dotfiles" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   return (
     <section class="panel" aria-labelledby="dotfiles">
@@ -27,7 +27,7 @@ export const Dotfiles = () => {
           Your workspaces clone this repository and install it before their start scripts. Changes apply from the next
           start. A template can turn this off for its workspaces.
         </p>
-        <Form key={JSON.stringify(data)} chosen={data} again={again} />
+        <Form key={JSON.stringify(data)} chosen={data} reload={reload} />
       </div>
     </section>
   );
@@ -42,7 +42,7 @@ const toProblems = (error: unknown): Problems => {
   return FIELDS.some((name) => found[name]) ? found : { other: formatError(error) };
 };
 
-const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> }) => {
+const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> }) => {
   const problems = useSignal<Problems>({});
   const save = async (form: HTMLFormElement): Promise<void> => {
     const {
@@ -53,8 +53,8 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
     try {
       await call("PUT /users/:user/dotfiles", { path, body: { url, branch, install_command } });
       problems.value = {};
-      await again();
-      say("Dotfiles saved");
+      await reload();
+      showToast("Dotfiles saved");
     } catch (error) {
       problems.value = toProblems(error);
     }
@@ -62,10 +62,10 @@ const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> })
   const remove = async (): Promise<void> => {
     try {
       await call("DELETE /users/:user/dotfiles", { path });
-      await again();
-      say("Dotfiles removed. Files in your workspaces stay.");
+      await reload();
+      showToast("Dotfiles removed. Files in your workspaces stay.");
     } catch (error) {
-      failed(error);
+      showError(error);
     }
   };
   return (

@@ -7,7 +7,7 @@ import { into, textInto } from "../../parts/handlers.ts";
 
 const DAYS = [7, 30, 60, 90];
 
-const lifetimesUpTo = (maxHours: number) => [
+const listLifetimes = (maxHours: number) => [
   ...DAYS.filter((days) => days * 24 <= maxHours).map((days) => ({ value: String(days), label: `${days} days` })),
   { value: "date", label: "Custom date" },
 ];
@@ -20,7 +20,7 @@ const toLifetime = (days: string, date: string): string => {
   return `${left}s`;
 };
 
-const day = (time: number): string => new Date(time).toLocaleDateString("sv");
+const formatDay = (time: number): string => new Date(time).toLocaleDateString("sv");
 
 type NewTokenProps = {
   readonly scopes: readonly string[];
@@ -55,11 +55,11 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
           <Select
             label="Expiration"
             value={days.value}
-            choices={lifetimesUpTo(maxHours)}
+            choices={listLifetimes(maxHours)}
             error={problems.lifetime}
             onPick={into(days)}
           />
-          {days.value === "date" && <LastDay maxHours={maxHours} />}
+          {days.value === "date" && <ExpiryField maxHours={maxHours} />}
           <Options
             label="Access"
             value={reach.value}
@@ -85,10 +85,10 @@ export const NewToken = ({ scopes, maxHours, onMade, onClose }: NewTokenProps) =
   );
 };
 
-const LastDay = ({ maxHours }: { maxHours: number }) => {
+const ExpiryField = ({ maxHours }: { maxHours: number }) => {
   // Dates that a date field cannot show are not used as a limit.
-  const last = maxHours < 100 * 366 * 24 ? day(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
-  return <Field label="Expires after" name="date" type="date" required min={day(Date.now())} max={last} />;
+  const last = maxHours < 100 * 366 * 24 ? formatDay(Date.now() + (maxHours - 24) * 3_600_000) : undefined;
+  return <Field label="Expires after" name="date" type="date" required min={formatDay(Date.now())} max={last} />;
 };
 
 type ScopesProps = {
@@ -101,7 +101,7 @@ const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
   const words = useSignal("");
   const single = scopes.filter((scope) => scope !== "all");
   const found = single.filter((scope) => chosen.has(scope) || scope.includes(words.value.toLowerCase()));
-  const flip = (scope: string): void => {
+  const toggleScope = (scope: string): void => {
     const next = new Set(chosen);
     if (!next.delete(scope)) next.add(scope);
     onChange(next);
@@ -119,7 +119,7 @@ const Scopes = ({ scopes, chosen, onChange }: ScopesProps) => {
       <div class="checks">
         {found.map((scope) => (
           <label key={scope} class="line">
-            <input type="checkbox" checked={chosen.has(scope)} onChange={() => flip(scope)} />
+            <input type="checkbox" checked={chosen.has(scope)} onChange={() => toggleScope(scope)} />
             <span class="mono">{scope}</span>
           </label>
         ))}

@@ -4,12 +4,12 @@ import { useEffect } from "preact/hooks";
 import type { NotificationTemplate } from "#schema/notifications/notification.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { type Pushed, pushed, readPushed, turnPushOff, turnPushOn } from "../../data/web-push.ts";
+import { type PushState, pushed, readPushed, turnPushOff, turnPushOn } from "../../data/web-push.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 type Choice = { readonly kinds: readonly NotificationTemplate[]; readonly off: ReadonlySet<string> };
 
@@ -21,17 +21,17 @@ const read = async (): Promise<Choice> => {
   return { kinds, off: new Set(preferences.filter(({ disabled }) => disabled).map(({ id }) => id)) };
 };
 
-const WHY_NOT: Readonly<Partial<Record<Pushed, string>>> = {
+const PUSH_PROBLEMS: Readonly<Partial<Record<PushState, string>>> = {
   denied: "Your browser blocks notifications from this site. Allow them in the site settings, then try again.",
   asleep: "This browser doesn't support push notifications, or the page was not loaded over HTTPS.",
 };
 
 /** Push notifications while no page of the app is open. The browser asks for permission only when the user presses the button. */
 const ThisBrowser = () => {
-  useEffect(() => void readPushed().catch(failed), []);
+  useEffect(() => void readPushed().catch(showError), []);
   const state = pushed.value;
-  const turn = (on: boolean): void =>
-    void (on ? turnPushOn() : turnPushOff()).catch(failed).finally(() => readPushed().catch(failed));
+  const togglePush = (on: boolean): void =>
+    void (on ? turnPushOn() : turnPushOff()).catch(showError).finally(() => readPushed().catch(showError));
   return (
     <section class="panel" aria-labelledby="this-browser">
       <header>
@@ -40,10 +40,10 @@ const ThisBrowser = () => {
       <div class="body">
         <Switch
           label="Show system notifications"
-          note={WHY_NOT[state] ?? "Even when Slipway is not open."}
+          note={PUSH_PROBLEMS[state] ?? "Even when Slipway is not open."}
           checked={state === "on"}
           disabled={state !== "on" && state !== "off"}
-          onSwitch={turn}
+          onSwitch={togglePush}
         />
       </div>
     </section>
@@ -51,19 +51,19 @@ const ThisBrowser = () => {
 };
 
 export const Notifications = () => {
-  const { state, again } = useResource("notifications", read);
+  const { state, reload } = useResource("notifications", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your notification settings" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your notification settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const groups = [...Map.groupBy(data.kinds, ({ group }) => group)];
   const change = async (id: string, disabled: boolean): Promise<void> => {
     const body = { template_disabled_map: { [id]: disabled } };
-    await call("PUT /users/me/notifications/preferences", { body }).catch(failed);
-    await again();
+    await call("PUT /users/me/notifications/preferences", { body }).catch(showError);
+    await reload();
   };
   const test = async (): Promise<void> => {
     await call("POST /notifications/test");
-    say(
+    showToast(
       pushed.value === "on"
         ? "Test notification sent to your inbox and your browsers"
         : "Test notification sent to your inbox",

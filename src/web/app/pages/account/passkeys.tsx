@@ -1,27 +1,27 @@
 // Passkeys: a device or a password manager signs the user in without a password.
-import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
+import { makePasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Time } from "../../parts/time.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
-import { confirmed } from "./confirm.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
+import { withConfirmation } from "./confirm.tsx";
 import type { FactorProps } from "./factors.ts";
 
 export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }: FactorProps) => {
   const add = async (form: HTMLFormElement): Promise<void> => {
     const name = String(new FormData(form).get("name"));
-    await confirmed(proofs, async () => {
+    await withConfirmation(proofs, async () => {
       const given = await makePasskey("/users/me/passkeys/start");
       const { recovery_codes } = await call("POST /users/me/passkeys", { body: { ...given, name } });
       form.reset();
       await changed(recovery_codes);
-      say(`${name} added`);
+      showToast(`${name} added`);
     });
   };
   const remove = (id: string, name: string): void =>
-    ask({
+    confirmAction({
       title: `Delete ${name}`,
       text: "You can't sign in with it anymore.",
       yes: "Delete passkey",
@@ -30,11 +30,11 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
       act: async () => {
         // Not inside this dialog: confirming opens another one.
         setTimeout(() => {
-          confirmed(proofs, async () => {
+          withConfirmation(proofs, async () => {
             await call("DELETE /users/me/passkeys/:passkey", { path: { passkey: id } });
             await changed();
-            say(`${name} deleted`);
-          }).catch(failed);
+            showToast(`${name} deleted`);
+          }).catch(showError);
         });
       },
     });
@@ -70,14 +70,14 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
           <p class="mut">
             Passkeys need a host name and HTTPS. An administrator sets the address with <code>access_url</code>.
           </p>
-        ) : !knowsPasskeys() ? (
+        ) : !supportsPasskeys() ? (
           <p class="mut">This browser doesn't support passkeys.</p>
         ) : (
           <form
             class="stack"
             onSubmit={(event) => {
               event.preventDefault();
-              add(event.currentTarget).catch(failed);
+              add(event.currentTarget).catch(showError);
             }}
           >
             {passkeys.length === 0 && (

@@ -6,11 +6,11 @@ import { me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, NewPassword } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
-import { confirmed, type Proofs } from "./confirm.tsx";
+import { showToast } from "../../shell/toasts.tsx";
+import { type Proofs, withConfirmation } from "./confirm.tsx";
 
 /** Debounce delay for checks while the user types. */
-const PAUSE_MS = 300;
+const DEBOUNCE_MS = 300;
 
 /** Returns the server's objection to a password. Answers for older input are ignored. */
 const useJudgement = () => {
@@ -18,7 +18,7 @@ const useJudgement = () => {
   const typed = useRef("");
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const judge = (password: string): void => {
+  const checkPassword = (password: string): void => {
     typed.current = password;
     clearTimeout(timer.current);
     verdict.value = undefined;
@@ -31,9 +31,9 @@ const useJudgement = () => {
         // The password is checked again when the form is submitted.
         () => {},
       );
-    }, PAUSE_MS);
+    }, DEBOUNCE_MS);
   };
-  return { verdict, judge };
+  return { verdict, judge: checkPassword };
 };
 
 export const Password = ({ proofs }: { proofs: Proofs }) => {
@@ -44,10 +44,10 @@ export const Password = ({ proofs }: { proofs: Proofs }) => {
     problem.value = "";
     try {
       const send = () => call("PUT /users/:user/password", { path: { user: "me" }, body: { old_password, password } });
-      if (!(await confirmed(proofs, send))) return;
+      if (!(await withConfirmation(proofs, send))) return;
       form.reset();
       judge("");
-      say("Password changed. Other sessions and tokens were revoked.");
+      showToast("Password changed. Other sessions and tokens were revoked.");
     } catch (error) {
       problem.value = formatError(error);
     }

@@ -8,7 +8,7 @@ import { Field, Options, Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { type Theme, theme } from "../../shell/theme.ts";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const THEMES = [
   { value: "system", label: "System" },
@@ -34,7 +34,7 @@ export const Profile = () => {
     try {
       me.value = await call("PUT /users/me/profile", { body: { username, name } });
       problems.value = {};
-      say("Profile saved");
+      showToast("Profile saved");
     } catch (error) {
       const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
       problems.value =
@@ -108,13 +108,13 @@ export const Profile = () => {
         value={theme.value}
         choices={THEMES}
         hint="On all devices."
-        onPick={(value) => void chooseTheme(value as Theme).catch(failed)}
+        onPick={(value) => void chooseTheme(value as Theme).catch(showError)}
       />
       <Select
         label="Terminal font"
         value={terminalFont.value}
         choices={FONTS}
-        onPick={(value) => void chooseTerminalFont(value as TerminalFont).catch(failed)}
+        onPick={(value) => void chooseTerminalFont(value as TerminalFont).catch(showError)}
       />
     </>
   );

@@ -10,14 +10,14 @@ import { Field, Select } from "../../parts/field.tsx";
 import { into } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const path = { user: "me" };
 
 export const QuietHours = () => {
-  const { state, again } = useResource("quiet hours", () => call("GET /users/:user/quiet-hours", { path }));
+  const { state, reload } = useResource("quiet hours", () => call("GET /users/:user/quiet-hours", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your quiet hours" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your quiet hours" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   return (
     <section class="panel" aria-labelledby="quiet-hours">
@@ -29,7 +29,7 @@ export const QuietHours = () => {
           Some templates stop workspaces on certain days. Your workspaces stop at this time.
           {!data.user_set && " Not set: midnight UTC."}
         </p>
-        <Form key={data.raw_schedule} chosen={data} again={again} />
+        <Form key={data.raw_schedule} chosen={data} reload={reload} />
         <p class="small mut">
           Next: <Time at={data.next} />
         </p>
@@ -38,14 +38,14 @@ export const QuietHours = () => {
   );
 };
 
-const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> }) => {
+const Form = ({ chosen, reload }: { chosen: Chosen; reload: () => Promise<void> }) => {
   const problem = useSignal("");
   const save = async (schedule: string): Promise<void> => {
     try {
       await call("PUT /users/:user/quiet-hours", { path, body: { schedule } });
       problem.value = "";
-      await again();
-      say("Quiet hours saved");
+      await reload();
+      showToast("Quiet hours saved");
     } catch (error) {
       problem.value = (error instanceof Problem && error.body.validations?.[0]?.detail) || formatError(error);
     }

@@ -4,7 +4,7 @@ import type { UserSecret } from "#schema/users/user-secret.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
@@ -12,16 +12,16 @@ import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const Secrets = () => {
-  const { state, again } = useResource("secrets", () => call("GET /users/:user/secrets", { path: { user: "me" } }));
+  const { state, reload } = useResource("secrets", () => call("GET /users/:user/secrets", { path: { user: "me" } }));
   const open = useSignal<{ readonly secret?: UserSecret } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your secrets" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your secrets" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const remove = ({ name }: UserSecret): void =>
-    ask({
+    confirmAction({
       title: `Delete ${name}`,
       text: "Running programs keep the value until they exit. Files that contain it are removed unless they were changed.",
       yes: "Delete secret",
@@ -29,8 +29,8 @@ export const Secrets = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /users/:user/secrets/:secret", { path: { user: "me", secret: name } });
-        await again();
-        say(`${name} deleted`);
+        await reload();
+        showToast(`${name} deleted`);
       },
     });
   const add = (
@@ -77,7 +77,7 @@ export const Secrets = () => {
           secret={open.value.secret}
           onClose={() => {
             open.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -106,7 +106,7 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
           body: { ...where, ...(value === "" ? {} : { value }) },
         });
       } else await call("POST /users/:user/secrets", { path: { user: "me" }, body: { name, value, ...where } });
-      say(`${secret?.name ?? name} saved`);
+      showToast(`${secret?.name ?? name} saved`);
     }}
   >
     {(problems) => (

@@ -3,38 +3,38 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { me, mustEnroll, readSession } from "../../data/session.ts";
+import { me, needsEnrollment, readSession } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { AuthenticatorApp } from "./authenticator-app.tsx";
-import { confirmed } from "./confirm.tsx";
+import { withConfirmation } from "./confirm.tsx";
 import { readFactors } from "./factors.ts";
 import { Passkeys } from "./passkeys.tsx";
 import { Password } from "./password.tsx";
 
 export const Security = () => {
-  const { state, again } = useResource("security", readFactors);
+  const { state, reload } = useResource("security", readFactors);
   const codes = useSignal<readonly string[]>([]);
   const { data, error } = state.value;
   if (me.value && me.value.login_type !== "password") {
     return <p>You sign in with an identity provider, which manages your password, second factor and passkeys.</p>;
   }
-  if (error) return <Failed what="Can't load your sign-in methods" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your sign-in methods" error={error} reload={reload} />;
   if (!data || !me.value) return <Skeleton lines={6} />;
   const { factors, passkeys } = data;
   const hasAny = factors.totp !== null || passkeys.length > 0;
   /** Reloads after a change and shows the recovery codes that it created. */
-  const changed = async (made: readonly string[] = []): Promise<void> => {
+  const onChanged = async (made: readonly string[] = []): Promise<void> => {
     codes.value = made;
-    await again();
+    await reload();
     // With the first factor, all other pages become available.
-    if (mustEnroll.value && made.length > 0) {
+    if (needsEnrollment.value && made.length > 0) {
       // The live lists were refused until now; this makes them reconnect.
       dispatchEvent(new Event("online"));
       await readSession();
-      mustEnroll.value = false;
+      needsEnrollment.value = false;
     }
   };
   const proofs = { hasCode: hasAny, hasPasskey: passkeys.length > 0 };
@@ -46,8 +46,8 @@ export const Security = () => {
         </p>
       )}
       {codes.value.length > 0 && <Codes codes={codes.value} />}
-      <AuthenticatorApp state={data} proofs={proofs} changed={changed} />
-      <Passkeys state={data} proofs={proofs} changed={changed} />
+      <AuthenticatorApp state={data} proofs={proofs} changed={onChanged} />
+      <Passkeys state={data} proofs={proofs} changed={onChanged} />
       {hasAny && (
         <section class="panel" aria-labelledby="recovery">
           <header>
@@ -61,9 +61,9 @@ export const Security = () => {
             <div>
               <Button
                 onPress={() =>
-                  confirmed(proofs, async () => {
+                  withConfirmation(proofs, async () => {
                     const made = await call("POST /users/me/factors/recovery-codes");
-                    await changed(made.recovery_codes);
+                    await onChanged(made.recovery_codes);
                   })
                 }
               >
@@ -73,7 +73,7 @@ export const Security = () => {
           </div>
         </section>
       )}
-      {!mustEnroll.value && <Password proofs={proofs} />}
+      {!needsEnrollment.value && <Password proofs={proofs} />}
     </>
   );
 };

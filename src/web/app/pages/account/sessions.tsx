@@ -3,19 +3,19 @@ import type { Session } from "#schema/users/api-key.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const SessionList = () => {
-  const { state, again } = useResource("sessions", () => call("GET /users/me/sessions"));
+  const { state, reload } = useResource("sessions", () => call("GET /users/me/sessions"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your sessions" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your sessions" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const endOthers = (): void =>
-    ask({
+  const revokeOthers = (): void =>
+    confirmAction({
       title: "End all other sessions",
       text: "Signs out every other browser and program. API tokens are not affected.",
       yes: "End sessions",
@@ -23,8 +23,8 @@ export const SessionList = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/sessions");
-        await again();
-        say("All other sessions ended");
+        await reload();
+        showToast("All other sessions ended");
       },
     });
   return (
@@ -33,13 +33,13 @@ export const SessionList = () => {
         <h2 id="sessions">Where you are signed in</h2>
         {data.length > 1 && (
           <span class="push">
-            <Button onPress={endOthers}>End all other sessions</Button>
+            <Button onPress={revokeOthers}>End all other sessions</Button>
           </span>
         )}
       </div>
       <ul class="panel list">
         {data.map((one) => (
-          <Row key={one.id} session={one} again={again} />
+          <Row key={one.id} session={one} reload={reload} />
         ))}
       </ul>
     </section>
@@ -49,12 +49,12 @@ export const SessionList = () => {
 const formatName = ({ device: { client, os } }: Session): string =>
   [client || "Unknown program", os].filter(Boolean).join(" on ");
 
-const Row = ({ session, again }: { session: Session; again: () => Promise<void> }) => {
+const Row = ({ session, reload }: { session: Session; reload: () => Promise<void> }) => {
   const name = formatName(session);
-  const end = async (): Promise<void> => {
+  const revokeSession = async (): Promise<void> => {
     await call("DELETE /users/me/sessions/:session", { path: { session: session.id } });
-    await again();
-    say(`${name} signed out`);
+    await reload();
+    showToast(`${name} signed out`);
   };
   return (
     <li class="item">
@@ -64,7 +64,7 @@ const Row = ({ session, again }: { session: Session; again: () => Promise<void> 
       {session.current ? (
         <span class="badge accent">This session</span>
       ) : (
-        <Button label={`End session of ${name}`} onPress={end}>
+        <Button label={`End session of ${name}`} onPress={revokeSession}>
           End
         </Button>
       )}

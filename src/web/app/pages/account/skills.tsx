@@ -4,7 +4,7 @@ import type { UserSkill } from "#schema/users/user-skill.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
@@ -12,19 +12,19 @@ import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const Skills = () => {
-  const { state, again } = useResource("skills", () => call("GET /users/me/skills"));
+  const { state, reload } = useResource("skills", () => call("GET /users/me/skills"));
   const open = useSignal<{ readonly skill?: UserSkill } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your skills" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your skills" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const edit = async ({ id }: UserSkill): Promise<void> => {
     open.value = { skill: await call("GET /users/me/skills/:skill", { path: { skill: id } }) };
   };
   const remove = ({ id, name }: UserSkill): void =>
-    ask({
+    confirmAction({
       title: `Delete ${name}`,
       text: "Chats can't use it anymore.",
       yes: "Delete skill",
@@ -32,8 +32,8 @@ export const Skills = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /users/me/skills/:skill", { path: { skill: id } });
-        await again();
-        say(`${name} deleted`);
+        await reload();
+        showToast(`${name} deleted`);
       },
     });
   const write = (
@@ -80,7 +80,7 @@ export const Skills = () => {
           skill={open.value.skill}
           onClose={() => {
             open.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -98,7 +98,7 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
       const body = { name, description, content };
       if (skill) await call("PATCH /users/me/skills/:skill", { path: { skill: skill.id }, body });
       else await call("POST /users/me/skills", { body });
-      say(`${name} saved`);
+      showToast(`${name} saved`);
     }}
   >
     {(problems) => (

@@ -5,13 +5,13 @@ import type { ApiKey } from "#schema/users/api-key.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { NewToken } from "./new-token.tsx";
 
 const read = async () => {
@@ -24,11 +24,11 @@ const read = async () => {
 };
 
 export const Tokens = () => {
-  const { state, again } = useResource("tokens", read);
+  const { state, reload } = useResource("tokens", read);
   const isMaking = useSignal(false);
   const made = useSignal<{ readonly name: string; readonly key: string } | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your tokens" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your tokens" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const make = (
     <Button look="primary" icon="plus" onPress={sets(isMaking, true)}>
@@ -41,7 +41,7 @@ export const Tokens = () => {
         <h2 id="tokens">Your tokens</h2>
         {data.tokens.length > 0 && <span class="push">{make}</span>}
       </div>
-      {made.value && <Made name={made.value.name} text={made.value.key} />}
+      {made.value && <CreatedToken name={made.value.name} text={made.value.key} />}
       {data.tokens.length === 0 ? (
         <Empty icon="key" title="No tokens yet" text="Programs such as the command line sign in with a token.">
           {make}
@@ -54,7 +54,7 @@ export const Tokens = () => {
               token={token}
               deleted={async () => {
                 made.value = undefined;
-                await again();
+                await reload();
               }}
             />
           ))}
@@ -66,7 +66,7 @@ export const Tokens = () => {
           maxHours={data.maxHours}
           onMade={async (name, key) => {
             made.value = { name, key };
-            await again();
+            await reload();
           }}
           onClose={sets(isMaking, false)}
         />
@@ -75,7 +75,7 @@ export const Tokens = () => {
   );
 };
 
-const Made = ({ name, text }: { name: string; text: string }) => {
+const CreatedToken = ({ name, text }: { name: string; text: string }) => {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus(), [text]);
   return (
@@ -95,7 +95,7 @@ const Made = ({ name, text }: { name: string; text: string }) => {
 
 const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }) => {
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Delete ${token.token_name}`,
       text: "Programs that use it are signed out immediately.",
       yes: "Delete token",
@@ -104,7 +104,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
       act: async () => {
         await call("DELETE /users/me/keys/:key", { path: { key: token.id } });
         await deleted();
-        say(`${token.token_name} deleted`);
+        showToast(`${token.token_name} deleted`);
       },
     });
   const isEverything = token.scopes.includes("all");

@@ -3,14 +3,14 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const path = { user: "me" };
 
 export const WorkspacePreferences = () => {
-  const { state, again } = useResource("preferences", () => call("GET /users/:user/preferences", { path }));
+  const { state, reload } = useResource("preferences", () => call("GET /users/:user/preferences", { path }));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load your preferences" error={error} again={again} />;
+  if (error) return <Failed what="Can't load your preferences" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   const save = async (wake_on_connect: boolean): Promise<void> => {
     try {
@@ -19,11 +19,11 @@ export const WorkspacePreferences = () => {
         path,
         body: { task_notification_alert_dismissed, wake_on_connect },
       });
-      say("Preference saved");
+      showToast("Preference saved");
     } catch (error) {
-      failed(error);
+      showError(error);
     }
-    await again();
+    await reload();
   };
   return (
     <section class="panel" aria-labelledby="wake-on-connect">

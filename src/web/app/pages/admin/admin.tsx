@@ -1,6 +1,6 @@
 // The administration pages, one section at a time, each with its own address.
 import { useRoute } from "preact-iso/router";
-import { isSiteOwner, isUserAdministrator, ownOrganizations } from "../../data/session.ts";
+import { administeredOrganizations, isSiteOwner, isUserAdministrator } from "../../data/session.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { type Section, Sections } from "../../parts/sections.tsx";
 import { Frame } from "../../shell/frame.tsx";
@@ -44,13 +44,13 @@ const SECTIONS: readonly Section[] = [
   { name: "logs", label: "Logs", page: Logs },
 ];
 
-const OF_PEOPLE = new Set(["people", "organizations"]);
-const OF_ORGANIZATIONS = new Set(["organizations", "mcp-servers", "workers"]);
+const PEOPLE_SECTIONS = new Set(["people", "organizations"]);
+const ORGANIZATION_SECTIONS = new Set(["organizations", "mcp-servers", "workers"]);
 
 /** True if a user who is not an owner can open the section. */
 const isTheirs = (name: string): boolean =>
-  (isUserAdministrator.value && OF_PEOPLE.has(name)) ||
-  (ownOrganizations.value.length > 0 && OF_ORGANIZATIONS.has(name));
+  (isUserAdministrator.value && PEOPLE_SECTIONS.has(name)) ||
+  (administeredOrganizations.value.length > 0 && ORGANIZATION_SECTIONS.has(name));
 
 export default function AdminPage() {
   const { params } = useRoute();

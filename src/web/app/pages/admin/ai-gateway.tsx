@@ -11,7 +11,7 @@ import { Field, NameField, Select, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const read = async () => {
   const [settings, providers, models] = await Promise.all([
@@ -23,9 +23,9 @@ const read = async () => {
 };
 
 export const AiGatewayPage = () => {
-  const { state, again } = useResource("ai gateway", read);
+  const { state, reload } = useResource("ai gateway", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the AI gateway" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the AI gateway" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const { settings, providers, models } = data;
   if (providers.length === 0 && !settings.enabled) {
@@ -43,8 +43,8 @@ export const AiGatewayPage = () => {
   }
   const save = async (change: Partial<GatewaySettings>, done: string): Promise<void> => {
     await call("PUT /ai/settings", { body: { ...settings, ...change } });
-    await again();
-    say(done);
+    await reload();
+    showToast(done);
   };
   return (
     <>
@@ -74,7 +74,7 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
           note="Coding agents and SDKs call your models with a Slipway token. The providers' keys stay on the server."
           checked={settings.enabled}
           onSwitch={(enabled) =>
-            void save({ enabled }, enabled ? "AI gateway enabled" : "AI gateway disabled").catch(failed)
+            void save({ enabled }, enabled ? "AI gateway enabled" : "AI gateway disabled").catch(showError)
           }
         />
         <Switch
@@ -84,7 +84,7 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
           disabled={!settings.enabled}
           onSwitch={(in_workspaces) =>
             void save({ in_workspaces }, in_workspaces ? "Workspace setup enabled" : "Workspace setup disabled").catch(
-              failed,
+              showError,
             )
           }
         />
@@ -139,7 +139,7 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
               onPick={(model) => {
                 const { [dialect]: _, ...others } = default_names;
                 const next = model === "" ? others : { ...others, [dialect]: model };
-                void save({ default_names: next }, "Default model saved").catch(failed);
+                void save({ default_names: next }, "Default model saved").catch(showError);
               }}
             />
           );
@@ -151,13 +151,13 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
 
 const DAYS = [1, 7, 30, 90, 365];
 const SIZES = [256, 1_024, 5_120, 20_480, 102_400];
-const sizeIn = (mib: number): string => (mib % 1_024 === 0 ? `${mib / 1_024} GiB` : `${mib} MiB`);
+const formatSize = (mib: number): string => (mib % 1_024 === 0 ? `${mib / 1_024} GiB` : `${mib} MiB`);
 
 const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }) => {
   const { enabled = false, days = 30, max_mib = 1_024 } = settings.recording ?? {};
-  const keep = (more: Partial<NonNullable<GatewaySettings["recording"]>>, done: string): void =>
-    void save({ recording: { enabled, days, max_mib, ...more } }, done).catch(failed);
-  const ascending = (values: readonly number[]) => [...new Set(values)].sort((one, other) => one - other);
+  const saveRecording = (more: Partial<NonNullable<GatewaySettings["recording"]>>, done: string): void =>
+    void save({ recording: { enabled, days, max_mib, ...more } }, done).catch(showError);
+  const sortUnique = (values: readonly number[]) => [...new Set(values)].sort((one, other) => one - other);
   return (
     <section class="panel" aria-labelledby="recording">
       <header>
@@ -168,22 +168,22 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
           label="Record prompts and answers"
           note="Stored encrypted. Only owners of the deployment can read them, and the audit log names each reader. People see in their AI usage which of their calls are recorded."
           checked={enabled}
-          onSwitch={(next) => keep({ enabled: next }, next ? "Recording enabled" : "Recording disabled")}
+          onSwitch={(next) => saveRecording({ enabled: next }, next ? "Recording enabled" : "Recording disabled")}
         />
         <Select
           label="Delete recordings after"
           value={String(days)}
-          choices={ascending([...DAYS, days]).map((one) => ({
+          choices={sortUnique([...DAYS, days]).map((one) => ({
             value: String(one),
             label: one === 1 ? "1 day" : `${one} days`,
           }))}
-          onPick={(value) => keep({ days: Number(value) }, "Saved")}
+          onPick={(value) => saveRecording({ days: Number(value) }, "Saved")}
         />
         <Select
           label="Maximum size of all recordings"
           value={String(max_mib)}
-          choices={ascending([...SIZES, max_mib]).map((one) => ({ value: String(one), label: sizeIn(one) }))}
-          onPick={(value) => keep({ max_mib: Number(value) }, "Saved")}
+          choices={sortUnique([...SIZES, max_mib]).map((one) => ({ value: String(one), label: formatSize(one) }))}
+          onPick={(value) => saveRecording({ max_mib: Number(value) }, "Saved")}
         />
       </div>
     </section>
@@ -195,7 +195,8 @@ type NamesProps = { settings: GatewaySettings; providers: readonly ModelProvider
 const Names = ({ settings, providers, save }: NamesProps) => {
   const isAdding = useSignal(false);
   const { names } = settings;
-  const called = (id: string): string => providers.find((one) => one.id === id)?.display_name ?? "removed provider";
+  const getProviderName = (id: string): string =>
+    providers.find((one) => one.id === id)?.display_name ?? "removed provider";
   return (
     <section class="stack" aria-labelledby="names">
       <div class="head">
@@ -225,7 +226,7 @@ const Names = ({ settings, providers, save }: NamesProps) => {
               </span>
               <span class="sub clip">
                 {one.targets
-                  .map(({ provider_id, model }) => `${called(provider_id)}: ${model ?? "same name"}`)
+                  .map(({ provider_id, model }) => `${getProviderName(provider_id)}: ${model ?? "same name"}`)
                   .join(", then ")}
               </span>
             </li>
@@ -255,7 +256,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
   const choices = providers.map(({ id, display_name }) => ({ value: id, label: display_name }));
   const provider = useSignal(choices[0]?.value ?? "");
   const fallback = useSignal(NO_FALLBACK);
-  const target = (provider_id: string, model = "") => ({
+  const toTarget = (provider_id: string, model = "") => ({
     provider_id,
     ...(model.trim() === "" ? {} : { model: model.trim() }),
   });
@@ -268,8 +269,8 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
         add({
           name: name.trim(),
           targets: [
-            target(provider.value, model),
-            ...(fallback.value === NO_FALLBACK ? [] : [target(fallback.value, fallback_model)]),
+            toTarget(provider.value, model),
+            ...(fallback.value === NO_FALLBACK ? [] : [toTarget(fallback.value, fallback_model)]),
           ],
         })
       }

@@ -2,46 +2,47 @@
 import { useSignal } from "@preact/signals";
 import type { Banner, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { call } from "../../data/api.ts";
-import { takeAppearance } from "../../data/face.ts";
+import { applyAppearance } from "../../data/face.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Area, Field, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const MAX_BANNERS = 5;
 
-const change = async (body: UpdateAppearance): Promise<void> => takeAppearance(await call("PUT /appearance", { body }));
+const changeAppearance = async (body: UpdateAppearance): Promise<void> =>
+  applyAppearance(await call("PUT /appearance", { body }));
 
-type Opened = { readonly form: "face" } | { readonly form: "banner"; readonly at: number };
+type OpenForm = { readonly form: "face" } | { readonly form: "banner"; readonly at: number };
 
 export const Appearance = () => {
-  const { state, again } = useResource("appearance", () => call("GET /appearance"));
-  const opened = useSignal<Opened | undefined>(undefined);
+  const { state, reload } = useResource("appearance", () => call("GET /appearance"));
+  const opened = useSignal<OpenForm | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the appearance" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the appearance" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const { announcement_banners: banners, application_name, logo_url } = data;
   const close = (): void => {
     opened.value = undefined;
   };
-  const keep = async (body: UpdateAppearance): Promise<void> => {
-    await change(body);
-    await again();
+  const saveAppearance = async (body: UpdateAppearance): Promise<void> => {
+    await changeAppearance(body);
+    await reload();
   };
-  const keepBanner = (at: number, banner: Banner): Promise<void> =>
-    keep({ announcement_banners: [...banners.slice(0, at), banner, ...banners.slice(at + 1)] });
+  const saveBanner = (at: number, banner: Banner): Promise<void> =>
+    saveAppearance({ announcement_banners: [...banners.slice(0, at), banner, ...banners.slice(at + 1)] });
   const remove = (at: number): void =>
-    ask({
+    confirmAction({
       title: "Delete the announcement",
       text: "Users no longer see it.",
       yes: "Delete announcement",
       no: "Keep it",
       isDanger: true,
-      act: () => keep({ announcement_banners: banners.filter((_, one) => one !== at) }),
+      act: () => saveAppearance({ announcement_banners: banners.filter((_, one) => one !== at) }),
     });
   const shown = opened.value;
   return (
@@ -91,7 +92,7 @@ export const Appearance = () => {
                 <Switch
                   label={banner.message}
                   checked={banner.enabled}
-                  onSwitch={(enabled) => void keepBanner(at, { ...banner, enabled }).catch(failed)}
+                  onSwitch={(enabled) => void saveBanner(at, { ...banner, enabled }).catch(showError)}
                 />
                 <span class="line">
                   <Button
@@ -114,8 +115,8 @@ export const Appearance = () => {
           submit="Save"
           onClose={close}
           act={async ({ application_name = "", logo_url = "" }) => {
-            await keep({ application_name, logo_url });
-            say("Appearance saved");
+            await saveAppearance({ application_name, logo_url });
+            showToast("Appearance saved");
           }}
         >
           {(problems) => (
@@ -141,7 +142,11 @@ export const Appearance = () => {
         </FormDialog>
       )}
       {shown?.form === "banner" && (
-        <BannerForm banner={banners[shown.at]} onClose={close} keep={(banner) => keepBanner(shown.at, banner)} />
+        <BannerForm
+          banner={banners[shown.at]}
+          onClose={close}
+          saveAppearance={(banner) => saveBanner(shown.at, banner)}
+        />
       )}
     </>
   );
@@ -150,11 +155,11 @@ export const Appearance = () => {
 type BannerFormProps = {
   /** Undefined for a new banner. */
   readonly banner: Banner | undefined;
-  readonly keep: (banner: Banner) => Promise<void>;
+  readonly saveAppearance: (banner: Banner) => Promise<void>;
   readonly onClose: () => void;
 };
 
-const BannerForm = ({ banner, keep, onClose }: BannerFormProps) => (
+const BannerForm = ({ banner, saveAppearance: keep, onClose }: BannerFormProps) => (
   <FormDialog
     title={banner ? "Edit announcement" : "Add announcement"}
     submit={banner ? "Save announcement" : "Add announcement"}

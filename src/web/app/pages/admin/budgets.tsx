@@ -1,7 +1,7 @@
 // Budgets: limits on what all users, a user, a group, an organization, a template or a chat may spend in a period, and the current usage.
 import { useSignal } from "@preact/signals";
 import type { Budget, BudgetPeriod, BudgetScope, BudgetUnit } from "#schema/ai/budget.ts";
-import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
+import { formatAmount, formatBudgetTitle } from "#schema/ai/budget-words.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
@@ -33,16 +33,16 @@ const UNITS = [
 ];
 
 export const Budgets = () => {
-  const { state, again } = useResource("budgets", () => call("GET /ai/budgets"));
+  const { state, reload } = useResource("budgets", () => call("GET /ai/budgets"));
   const isAdding = useSignal(false);
   const raised = useSignal<Budget | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the budgets" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the budgets" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const close = (): void => {
     isAdding.value = false;
     raised.value = undefined;
-    void again();
+    void reload();
   };
   return (
     <section class="stack" aria-labelledby="budgets">
@@ -61,7 +61,7 @@ export const Budgets = () => {
       ) : (
         <ul class="panel list">
           {data.map((budget) => (
-            <Row key={budget.id} budget={budget} raise={() => sets(raised, budget)()} again={again} />
+            <Row key={budget.id} budget={budget} raise={() => sets(raised, budget)()} reload={reload} />
           ))}
         </ul>
       )}
@@ -71,15 +71,15 @@ export const Budgets = () => {
   );
 };
 
-const NEARLY = 0.8;
+const WARNING_SHARE = 0.8;
 
-type RowProps = { readonly budget: Budget; readonly raise: () => void; readonly again: () => Promise<void> };
+type RowProps = { readonly budget: Budget; readonly raise: () => void; readonly reload: () => Promise<void> };
 
-const Row = ({ budget, raise, again }: RowProps) => {
+const Row = ({ budget, raise, reload }: RowProps) => {
   const { unit, amount, extra, spent, reserved, resets_at } = budget;
   const whole = amount + extra;
-  const look = spent >= whole ? "t-bad" : spent >= whole * NEARLY ? "t-attn" : "";
-  const title = budgetTitle(budget);
+  const look = spent >= whole ? "t-bad" : spent >= whole * WARNING_SHARE ? "t-attn" : "";
+  const title = formatBudgetTitle(budget);
   return (
     <li class="item">
       <span class="med clip">{title}</span>
@@ -96,7 +96,7 @@ const Row = ({ budget, raise, again }: RowProps) => {
           label={`Remove budget: ${title}`}
           onPress={async () => {
             await call("DELETE /ai/budgets/:budget", { path: { budget: budget.id } });
-            await again();
+            await reload();
           }}
         />
       </span>
@@ -114,7 +114,7 @@ const toAmount = (unit: BudgetUnit, typed: string): number => Math.round(Number(
 
 const RaiseBudget = ({ budget, onClose }: { budget: Budget; onClose: () => void }) => (
   <FormDialog
-    title={`Raise ${budgetTitle(budget).toLowerCase().startsWith("the") ? budgetTitle(budget).slice(4) : budgetTitle(budget)}`}
+    title={`Raise ${formatBudgetTitle(budget).toLowerCase().startsWith("the") ? formatBudgetTitle(budget).slice(4) : formatBudgetTitle(budget)}`}
     submit="Raise budget"
     onClose={onClose}
     act={async ({ amount = "" }) => {
@@ -198,32 +198,32 @@ const AddBudget = ({ onClose }: { onClose: () => void }) => {
 };
 
 type Choice = { readonly value: string; readonly label: string };
-type Picked = { value: string };
+type PickedChoice = { value: string };
 
-const Whose = ({ scope, picked }: { scope: string; picked: Picked }) => {
+const Whose = ({ scope, picked }: { scope: string; picked: PickedChoice }) => {
   if (scope === "user") return <NameField label="Username" name="user" />;
   if (scope === "organization") {
     const choices = organizations.value.map((one) => ({ value: one.id, label: one.display_name || one.name }));
     return <Pick label="Organization" choices={choices} picked={picked} />;
   }
-  if (scope === "group") return <Loaded label="Group" read={readGroups} picked={picked} />;
-  if (scope === "template") return <Loaded label="Template" read={readTemplates} picked={picked} />;
+  if (scope === "group") return <LoadedPick label="Group" read={readGroups} picked={picked} />;
+  if (scope === "template") return <LoadedPick label="Template" read={readTemplates} picked={picked} />;
   return null;
 };
 
-const named = (all: readonly { id: string; name: string; display_name: string }[]): Choice[] =>
+const toChoices = (all: readonly { id: string; name: string; display_name: string }[]): Choice[] =>
   all.map(({ id, name, display_name }) => ({ value: id, label: display_name || name }));
-const readGroups = async (): Promise<Choice[]> => named(await call("GET /groups"));
-const readTemplates = async (): Promise<Choice[]> => named(await call("GET /templates"));
+const readGroups = async (): Promise<Choice[]> => toChoices(await call("GET /groups"));
+const readTemplates = async (): Promise<Choice[]> => toChoices(await call("GET /templates"));
 
-type LoadedProps = { readonly label: string; readonly read: () => Promise<Choice[]>; readonly picked: Picked };
+type LoadedProps = { readonly label: string; readonly read: () => Promise<Choice[]>; readonly picked: PickedChoice };
 
-const Loaded = ({ label, read, picked }: LoadedProps) => {
+const LoadedPick = ({ label, read, picked }: LoadedProps) => {
   const { state } = useResource(`budget choices ${label}`, read);
   return <Pick label={label} choices={state.value.data ?? []} picked={picked} />;
 };
 
-const Pick = ({ label, choices, picked }: { label: string; choices: readonly Choice[]; picked: Picked }) => {
+const Pick = ({ label, choices, picked }: { label: string; choices: readonly Choice[]; picked: PickedChoice }) => {
   if (picked.value === "" && choices[0]) picked.value = choices[0].value;
   return (
     <Select

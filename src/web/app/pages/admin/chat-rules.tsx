@@ -8,7 +8,7 @@ import { Area, Field, Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 import { PermissionsEditor } from "../../parts/permissions-editor.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const read = async () => {
   const [permissions, system, plan, kept, archived, own] = await Promise.all([
@@ -24,9 +24,9 @@ const read = async () => {
 type Rules = Awaited<ReturnType<typeof read>>;
 
 export const ChatRules = () => {
-  const { state, again } = useResource("chat rules", read);
+  const { state, reload } = useResource("chat rules", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the chat settings" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the chat settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   return (
     <>
@@ -38,19 +38,19 @@ export const ChatRules = () => {
         asks="Ask the chat's owner"
         save={async (permissions) => {
           await call("PUT /chats/config/default-permissions", { body: { permissions } });
-          await again();
+          await reload();
         }}
       />
       <p class="small mut">Applies to users who haven't set their own. Existing chats are unchanged.</p>
-      <Words key={`${data.system_prompt} ${data.plan_mode_instructions}`} rules={data} again={again} />
-      <Keeping key={`${data.retention_days} ${data.auto_archive_days}`} rules={data} again={again} />
+      <PromptSettings key={`${data.system_prompt} ${data.plan_mode_instructions}`} rules={data} reload={reload} />
+      <RetentionSettings key={`${data.retention_days} ${data.auto_archive_days}`} rules={data} reload={reload} />
     </>
   );
 };
 
-type PartProps = { readonly rules: Rules; readonly again: () => Promise<void> };
+type PartProps = { readonly rules: Rules; readonly reload: () => Promise<void> };
 
-const Words = ({ rules, again }: PartProps) => {
+const PromptSettings = ({ rules, reload }: PartProps) => {
   const system = useSignal(rules.system_prompt);
   const ours = useSignal(rules.include_default_system_prompt);
   const plan = useSignal(rules.plan_mode_instructions);
@@ -61,8 +61,8 @@ const Words = ({ rules, again }: PartProps) => {
       }),
       call("PUT /chats/config/plan-mode-instructions", { body: { plan_mode_instructions: plan.value } }),
     ]);
-    await again();
-    say("Prompts saved. Chats use them from their next model call.");
+    await reload();
+    showToast("Prompts saved. Chats use them from their next model call.");
   };
   return (
     <section class="panel" aria-labelledby="words">
@@ -89,7 +89,7 @@ const Words = ({ rules, again }: PartProps) => {
   );
 };
 
-const Keeping = ({ rules, again }: PartProps) => {
+const RetentionSettings = ({ rules, reload }: PartProps) => {
   const archive = useSignal(String(rules.auto_archive_days));
   const keep = useSignal(String(rules.retention_days));
   const save = async (): Promise<void> => {
@@ -97,8 +97,8 @@ const Keeping = ({ rules, again }: PartProps) => {
       call("PUT /chats/config/auto-archive-days", { body: { auto_archive_days: Number(archive.value) } }),
       call("PUT /chats/config/retention-days", { body: { retention_days: Number(keep.value) } }),
     ]);
-    await again();
-    say("Retention saved");
+    await reload();
+    showToast("Retention saved");
   };
   return (
     <section class="panel" aria-labelledby="keeping">
@@ -129,7 +129,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           checked={rules.allow_users}
           onSwitch={async (on) => {
             await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: on } });
-            await again();
+            await reload();
           }}
         />
       </div>

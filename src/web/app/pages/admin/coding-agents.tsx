@@ -4,14 +4,14 @@ import { AGENT_DIALECTS, type CodingAgent, type CodingAgentInput } from "#schema
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
-import { ask, isGone } from "../../parts/dialog.tsx";
+import { confirmAction, isNotFound } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Area, Field, NameField, Select, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const NEW: CodingAgentInput = {
   display_name: "",
@@ -32,7 +32,7 @@ const DIALECTS: Readonly<Record<CodingAgentInput["dialect"], string>> = {
   google: "Google",
 };
 
-const inputOf = ({ name: _, is_preset: __, ...input }: CodingAgent): CodingAgentInput => input;
+const toInput = ({ name: _, is_preset: __, ...input }: CodingAgent): CodingAgentInput => input;
 
 const read = async () => {
   const [{ agents }, { enabled }] = await Promise.all([call("GET /ai/agents"), call("GET /ai/settings")]);
@@ -40,32 +40,32 @@ const read = async () => {
 };
 
 export const CodingAgentsPage = () => {
-  const { state, again } = useResource("coding agent settings", read);
+  const { state, reload } = useResource("coding agent settings", read);
   const edited = useSignal<CodingAgent | "new" | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the coding agents" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the coding agents" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const save = async (name: string, body: CodingAgentInput, done: string): Promise<void> => {
     await call("PUT /ai/agents/:coding_agent", { path: { coding_agent: name }, body });
-    await again();
-    say(done);
+    await reload();
+    showToast(done);
   };
-  const askToRemove = ({ name, display_name, is_preset }: CodingAgent): void =>
-    ask({
+  const confirmRemoval = ({ name, display_name, is_preset }: CodingAgent): void =>
+    confirmAction({
       title: is_preset ? `Restore ${display_name}?` : `Delete ${display_name}?`,
       text: is_preset
-        ? "Its command, install script and other settings become those that Slipway comes with. It is disabled."
-        : "Chats that it leads can't continue.",
+        ? "Resets its command, install script and other settings to Slipway's defaults, and disables it."
+        : "Chats that use it can't continue.",
       yes: is_preset ? "Restore agent" : "Delete agent",
       no: "Keep it",
       isDanger: !is_preset,
       act: async () => {
         await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } }).catch((error) => {
           // A preset that was never changed has nothing to restore.
-          if (!is_preset || !isGone(error)) throw error;
+          if (!is_preset || !isNotFound(error)) throw error;
         });
-        await again();
-        say(is_preset ? "Original settings restored" : "Agent deleted");
+        await reload();
+        showToast(is_preset ? "Original settings restored" : "Agent deleted");
       },
     });
   return (
@@ -103,9 +103,9 @@ export const CodingAgentsPage = () => {
               onSwitch={(enabled) =>
                 void save(
                   agent.name,
-                  { ...inputOf(agent), enabled },
+                  { ...toInput(agent), enabled },
                   enabled ? "Agent enabled" : "Agent disabled",
-                ).catch(failed)
+                ).catch(showError)
               }
             />
             <span class="line">
@@ -114,7 +114,7 @@ export const CodingAgentsPage = () => {
                 icon={agent.is_preset ? "restart" : "trash"}
                 small
                 label={`${agent.is_preset ? "Restore" : "Delete"} ${agent.display_name}`}
-                onPress={() => askToRemove(agent)}
+                onPress={() => confirmRemoval(agent)}
               />
             </span>
           </li>
@@ -133,7 +133,7 @@ type FormProps = {
 
 const AgentForm = ({ agent, edited, save }: FormProps) => {
   const isNew = agent === "new";
-  const now = isNew ? NEW : inputOf(agent);
+  const now = isNew ? NEW : toInput(agent);
   const dialect = useSignal<string>(now.dialect);
   const startsWorkspace = useSignal(now.starts_workspace ?? true);
   const close = sets(edited, undefined);
@@ -149,15 +149,15 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             ...now,
             display_name: (said.display_name ?? "").trim(),
             command: (said.command ?? "").trim(),
-            arguments: linesOf(said.arguments),
-            variables: Object.fromEntries(linesOf(said.variables).map(pairOf)),
+            arguments: parseLines(said.arguments),
+            variables: Object.fromEntries(parseLines(said.variables).map(parsePair)),
             install_script: said.install_script ?? "",
             dialect: AGENT_DIALECTS.find((one) => one === dialect.value) ?? now.dialect,
             auth_method: (said.auth_method ?? "").trim(),
             mode: (said.mode ?? "").trim(),
             instructions_file: (said.instructions_file ?? "").trim(),
             skills_folder: (said.skills_folder ?? "").trim(),
-            own_instructions: linesOf(said.own_instructions),
+            own_instructions: parseLines(said.own_instructions),
             starts_workspace: startsWorkspace.value,
           },
           isNew ? "Agent added" : "Agent saved",
@@ -245,9 +245,10 @@ const MAX_SHOWN = 80;
 
 const shorten = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
 
-const linesOf = (text = ""): string[] => text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
+const parseLines = (text = ""): string[] =>
+  text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
 
-const pairOf = (line: string): [name: string, value: string] => {
+const parsePair = (line: string): [name: string, value: string] => {
   const at = line.indexOf("=");
   return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
 };

@@ -9,9 +9,9 @@ import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 
 export const ExternalAccounts = () => {
-  const { state, again } = useResource("external accounts", () => call("GET /deployment/external-auth"));
+  const { state, reload } = useResource("external accounts", () => call("GET /deployment/external-auth"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the external accounts" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the external accounts" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.providers.length === 0) {
     return (
@@ -27,7 +27,7 @@ export const ExternalAccounts = () => {
       />
     );
   }
-  const nameOf = (id: string): string => data.providers.find((one) => one.id === id)?.display_name || id;
+  const getProviderName = (id: string): string => data.providers.find((one) => one.id === id)?.display_name || id;
   return (
     <>
       <section class="stack" aria-labelledby="providers">
@@ -67,7 +67,7 @@ export const ExternalAccounts = () => {
                 <State kind={one.authenticated ? "running" : "failed"}>
                   <span class="med clip">{one.username}</span>
                 </State>
-                <span class="small mut">{nameOf(one.provider_id)}</span>
+                <span class="small mut">{getProviderName(one.provider_id)}</span>
                 <span class="sub clip">
                   {one.validate_error ? `${one.validate_error} ` : "Valid, "}linked <Time at={one.created_at} />
                 </span>

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 
 const loaded = signal<ComponentType | undefined>(undefined);
 
@@ -11,7 +11,7 @@ const load = async (): Promise<void> => {
 };
 
 export const FirstModel = () => {
-  useEffect(() => void (loaded.peek() ?? load().catch(failed)), []);
+  useEffect(() => void (loaded.peek() ?? load().catch(showError)), []);
   const Loaded = loaded.value;
   return Loaded ? <Loaded /> : null;
 };

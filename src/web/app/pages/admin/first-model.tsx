@@ -4,24 +4,24 @@ import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { LocalModels, offered } from "./local-models.tsx";
+import { LocalModels, listUsableServers } from "./local-models.tsx";
 
 /** Renders nothing once a provider exists. */
 export const FirstModel = () => {
-  const { state, again } = useResource("chat models", () => call("GET /chats/models"));
+  const { state, reload } = useResource("chat models", () => call("GET /chats/models"));
   const isDemo = state.value.data?.providers.every(({ provider }) => provider === "demo") ?? false;
   if (!isDemo) return null;
-  return isSiteOwner.value ? <Offer again={again} /> : <Demonstration />;
+  return isSiteOwner.value ? <Offer reload={reload} /> : <Demonstration />;
 };
 
-const Offer = ({ again }: { again: () => Promise<void> }) => {
+const Offer = ({ reload }: { reload: () => Promise<void> }) => {
   const { state } = useResource("local models", () => call("GET /chats/providers/local"));
-  const found = offered(state.value.data?.servers ?? []);
+  const found = listUsableServers(state.value.data?.servers ?? []);
   if (found.length === 0) return state.value.loading && !state.value.data ? null : <Demonstration />;
   return (
     <>
       {found.map((server) => (
-        <LocalModels key={server.base_url} server={server} again={again} />
+        <LocalModels key={server.base_url} server={server} reload={reload} />
       ))}
     </>
   );

@@ -38,8 +38,8 @@ export const toChecks = (report: HealthReport): Check[] => {
     ),
   ];
   const all = [...findings.map((one) => ({ ...one, title: one.name })), ...own];
-  const rank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
-  return all.toSorted((a, b) => rank(a) - rank(b));
+  const getRank = ({ severity, dismissed }: Check): number => (dismissed ? ORDER.length : ORDER.indexOf(severity));
+  return all.toSorted((a, b) => getRank(a) - getRank(b));
 };
 
 /** The documentation page for each check. */

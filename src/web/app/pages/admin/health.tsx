@@ -17,30 +17,30 @@ const KINDS: Readonly<Record<HealthReport["severity"], StateKind>> = {
   warning: "needs",
   error: "failed",
 };
-const SAID: Readonly<Record<HealthReport["severity"], string>> = {
+const SEVERITY_TEXTS: Readonly<Record<HealthReport["severity"], string>> = {
   ok: "All checks passed",
   warning: "Some checks need attention",
   error: "Some checks failed",
 };
 
 export const Health = () => {
-  const { state, again } = useResource("health", () => call("GET /debug/health"));
+  const { state, reload } = useResource("health", () => call("GET /debug/health"));
   const { data, error, loading } = state.value;
-  if (error) return <Failed what="Can't load the health checks" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the health checks" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const setAside = async (name: string, on: boolean): Promise<void> => {
     const { dismissed_healthchecks: before } = await call("GET /debug/health/settings");
     const others = before.filter((one) => one !== name);
     const dismissed_healthchecks = on ? [...others, name] : others;
     await call("PUT /debug/health/settings", { body: { dismissed_healthchecks } });
-    await again();
+    await reload();
   };
   return (
     <>
       <section class="stack" aria-labelledby="health">
         <div class="head">
           <h2 id="health">
-            <State kind={KINDS[data.severity]}>{SAID[data.severity]}</State>
+            <State kind={KINDS[data.severity]}>{SEVERITY_TEXTS[data.severity]}</State>
           </h2>
           <span class="push">
             <Button
@@ -48,7 +48,7 @@ export const Health = () => {
               disabled={loading}
               onPress={async () => {
                 await call("GET /debug/health", { query: { force: true } });
-                await again();
+                await reload();
               }}
             >
               Check again

@@ -9,9 +9,9 @@ import { Time } from "../../parts/time.tsx";
 import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 
 export const HomeBackups = () => {
-  const { state, again } = useResource("home backups", () => call("GET /deployment/backups/homes"));
+  const { state, reload } = useResource("home backups", () => call("GET /deployment/backups/homes"));
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the home backups" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the home backups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   return (
     <section class="stack" aria-labelledby="home-backups">

@@ -12,7 +12,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 const EVENTS: readonly HookEvent[] = [
   ...(["session_start", "user_prompt_submit", "pre_tool_use", "post_tool_use"] as const),
@@ -23,12 +23,12 @@ const PAGE = 50;
 export const Hooks = () => {
   const consumer = useResource("hook consumer", () => call("GET /hooks/consumer"));
   const { data, error } = consumer.state.value;
-  if (error) return <Failed what="Can't load the consumer" error={error} again={consumer.again} />;
+  if (error) return <Failed what="Can't load the consumer" error={error} reload={consumer.reload} />;
   if (!data) return <Skeleton lines={6} />;
-  const tryIt = async (): Promise<void> => {
+  const testConsumer = async (): Promise<void> => {
     const { works, problem, took_ms } = await call("POST /hooks/consumer/try");
-    if (works) say(`The consumer responded in ${formatDuration(took_ms)}`);
-    else failed(new Error(`The consumer didn't return a valid response. ${problem ?? ""}`));
+    if (works) showToast(`The consumer responded in ${formatDuration(took_ms)}`);
+    else showError(new Error(`The consumer didn't return a valid response. ${problem ?? ""}`));
   };
   return (
     <>
@@ -37,7 +37,7 @@ export const Hooks = () => {
           <h2 id="consumer">Consumer</h2>
           {data.configured && (
             <span class="push">
-              <Button small onPress={tryIt}>
+              <Button small onPress={testConsumer}>
                 Try it
               </Button>
             </span>
@@ -85,14 +85,14 @@ const Ledger = () => {
   const older = useSignal<readonly HookDispatch[]>([]);
   const more = useSignal(false);
   const query = { limit: PAGE, event: event.value || undefined };
-  const { state, again } = useResource(`hooks ${event.value}`, async () => {
+  const { state, reload } = useResource(`hooks ${event.value}`, async () => {
     const page = await call("GET /hooks/dispatches", { query });
     older.value = [];
     more.value = page.has_more;
     return page.dispatches;
   });
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the ledger" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the ledger" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const all = [...data, ...older.value];
   const readOlder = async (): Promise<void> => {
@@ -106,7 +106,7 @@ const Ledger = () => {
       <div class="head">
         <h2 id="ledger">Decision</h2>
         <span class="push line">
-          <Button icon="restart" onPress={again}>
+          <Button icon="restart" onPress={reload}>
             Refresh
           </Button>
         </span>

@@ -1,23 +1,23 @@
 // Pending invitations: who has not accepted yet, with actions to renew or revoke each.
 import type { Invitation, Invitations, Invited } from "#schema/users/invitation.ts";
 import { call } from "../../data/api.ts";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 type Read = { readonly data: Invitations | undefined };
-type Listed = { readonly state: { readonly value: Read }; readonly again: () => Promise<void> };
-type PendingProps = { readonly listed: Listed; readonly onInvited: (result: Invited) => void };
+type InvitationList = { readonly state: { readonly value: Read }; readonly reload: () => Promise<void> };
+type PendingProps = { readonly listed: InvitationList; readonly onInvited: (result: Invited) => void };
 
 export const readInvitations = () => call("GET /invitations");
 
 /** Keeps only the invitations to one organization. */
-export const pendingIn = ({ state, again }: Listed, organization_id: string): Listed => {
+export const filterByOrganization = ({ state, reload }: InvitationList, organization_id: string): InvitationList => {
   const { data } = state.value;
   const invitations = data?.invitations.filter((one) => one.organization_id === organization_id) ?? [];
-  return { state: { value: { data: data && { ...data, invitations } } }, again };
+  return { state: { value: { data: data && { ...data, invitations } } }, reload };
 };
 
 export const Pending = ({ listed, onInvited }: PendingProps) => {
@@ -31,7 +31,7 @@ export const Pending = ({ listed, onInvited }: PendingProps) => {
       </div>
       <ul class="panel list">
         {data.invitations.map((one) => (
-          <Item key={one.id} invitation={one} byEmail={data.by_email} again={listed.again} onInvited={onInvited} />
+          <Item key={one.id} invitation={one} byEmail={data.by_email} reload={listed.reload} onInvited={onInvited} />
         ))}
       </ul>
     </section>
@@ -41,20 +41,20 @@ export const Pending = ({ listed, onInvited }: PendingProps) => {
 type ItemProps = {
   readonly invitation: Invitation;
   readonly byEmail: boolean;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly onInvited: (result: Invited) => void;
 };
 
-const Item = ({ invitation, byEmail, again, onInvited }: ItemProps) => {
+const Item = ({ invitation, byEmail, reload, onInvited }: ItemProps) => {
   const { id, email, name, expired, send_problem } = invitation;
-  const renew = async (by: "email" | "link"): Promise<void> => {
+  const renewInvitation = async (by: "email" | "link"): Promise<void> => {
     const made = await call("POST /invitations/:invitation/resend", { path: { invitation: id }, body: { by } });
-    if (by === "email") say(`Sent to ${email}`);
+    if (by === "email") showToast(`Sent to ${email}`);
     else onInvited({ invitations: [made], skipped: [], by_email: false, without_template: false });
-    await again();
+    await reload();
   };
   const revoke = (): void =>
-    ask({
+    confirmAction({
       title: `Revoke the invitation for ${email}`,
       text: "The link no longer works.",
       yes: "Revoke invitation",
@@ -62,8 +62,8 @@ const Item = ({ invitation, byEmail, again, onInvited }: ItemProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /invitations/:invitation", { path: { invitation: id } });
-        say(`Invitation for ${email} revoked`);
-        await again();
+        showToast(`Invitation for ${email} revoked`);
+        await reload();
       },
     });
   return (
@@ -82,8 +82,8 @@ const Item = ({ invitation, byEmail, again, onInvited }: ItemProps) => {
           label={`More for ${email}`}
           small
           items={() => [
-            ...(byEmail ? [{ icon: "out" as const, label: "Send again", act: () => renew("email") }] : []),
-            { icon: "copy" as const, label: "New link…", act: () => renew("link") },
+            ...(byEmail ? [{ icon: "out" as const, label: "Send again", act: () => renewInvitation("email") }] : []),
+            { icon: "copy" as const, label: "New link…", act: () => renewInvitation("link") },
             "line" as const,
             { icon: "trash" as const, label: "Revoke…", isDanger: true, act: revoke },
           ]}

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { readPeople } from "#base/people-list.ts";
 import type { Invited, NewInvitation } from "#schema/users/invitation.ts";
-import { MAX_INVITED_AT_ONCE } from "#schema/users/invitation.ts";
+import { MAX_INVITATIONS_PER_REQUEST } from "#schema/users/invitation.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner, organizations } from "../../data/session.ts";
@@ -12,7 +12,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Area, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const SITE_ROLES = [
   { value: "", label: "Member" },
@@ -48,9 +48,9 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
         const [wrong] = unreadable;
         if (wrong !== undefined) throw new Error(`"${wrong}" doesn't contain an email address.`);
         if (people.length === 0) throw new Error("Enter at least one email address.");
-        if (people.length > MAX_INVITED_AT_ONCE) {
+        if (people.length > MAX_INVITATIONS_PER_REQUEST) {
           throw new Error(
-            `You can invite up to ${MAX_INVITED_AT_ONCE} people at a time. The list has ${people.length} addresses.`,
+            `You can invite up to ${MAX_INVITATIONS_PER_REQUEST} people at a time. The list has ${people.length} addresses.`,
           );
         }
         const body = {
@@ -171,7 +171,7 @@ const LinkItem = ({ made: { invitation, link = "" } }: { made: NewInvitation }) 
       label={`Copy the link for ${invitation.email}`}
       onPress={async () => {
         await copy(link);
-        say(`Link for ${invitation.email} copied`);
+        showToast(`Link for ${invitation.email} copied`);
       }}
     />
     <span class="sub mono clip">{link}</span>

@@ -6,7 +6,7 @@ import { Button } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
-import { tried } from "./model-table.tsx";
+import { testModel } from "./model-table.tsx";
 
 type Model = LocalModelServer["models"][number];
 
@@ -21,12 +21,12 @@ const formatFacts = ({ size_bytes, parameters, context_limit, tools }: Model): s
     .join(", ");
 
 /** Leaves out servers that are set up already. */
-export const offered = (servers: readonly LocalModelServer[]): readonly LocalModelServer[] =>
+export const listUsableServers = (servers: readonly LocalModelServer[]): readonly LocalModelServer[] =>
   servers.filter(({ provider_id, models }) => provider_id === null && models.length > 0);
 
-type LocalModelsProps = { readonly server: LocalModelServer; readonly again: () => Promise<void> };
+type LocalModelsProps = { readonly server: LocalModelServer; readonly reload: () => Promise<void> };
 
-export const LocalModels = ({ server, again }: LocalModelsProps) => {
+export const LocalModels = ({ server, reload }: LocalModelsProps) => {
   const best = server.models.find(({ tools }) => tools) ?? server.models[0];
   const chosen = useSignal(best?.model ?? "");
   const version = server.version ? ` ${server.version}` : "";
@@ -39,8 +39,8 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
     const made = await call("POST /chats/model-configs", {
       body: { provider_id: provider.id, model: chosen.value, ...(context_limit ? { context_limit } : {}) },
     });
-    void tried(made);
-    await again();
+    void testModel(made);
+    await reload();
   };
   return (
     <section class="panel" aria-label={`${server.name} on this machine`}>

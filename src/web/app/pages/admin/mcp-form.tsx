@@ -31,7 +31,7 @@ type McpFormProps = {
   readonly onClose: () => void;
 };
 
-const wordsIn = (text = ""): string[] => text.split(/[\s,]+/).filter(Boolean);
+const splitWords = (text = ""): string[] => text.split(/[\s,]+/).filter(Boolean);
 
 export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps) => {
   const auth = useSignal<string>(server?.auth_type ?? "none");
@@ -47,14 +47,14 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
       auth_type: auth.value,
       availability: available.value,
       ...(display_name ? { display_name } : {}),
-      tool_deny_list: wordsIn(deny),
+      tool_deny_list: splitWords(deny),
       ...(auth.value === "api_key" ? { api_key_header, ...(api_key ? { api_key } : {}) } : {}),
       ...(auth.value === "custom_headers" && headers.value.length > 0
         ? { custom_headers: Object.fromEntries(headers.value.map(({ name, value }) => [name.trim(), value])) }
         : {}),
       ...(auth.value === "oauth2"
         ? {
-            oauth2: { client_id, auth_url, token_url, scopes: wordsIn(scopes) },
+            oauth2: { client_id, auth_url, token_url, scopes: splitWords(scopes) },
             ...(oauth2_client_secret ? { oauth2_client_secret } : {}),
           }
         : {}),

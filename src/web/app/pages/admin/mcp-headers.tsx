@@ -12,11 +12,11 @@ type HeadersProps = {
   readonly isKept: boolean;
 };
 
-const NONE: Header = { name: "", value: "" };
+const EMPTY_HEADER: Header = { name: "", value: "" };
 
 export const Headers = ({ headers, isKept }: HeadersProps) => {
   const add = (): void => {
-    headers.value = [...headers.value, NONE];
+    headers.value = [...headers.value, EMPTY_HEADER];
   };
   useEffect(() => {
     if (!isKept && headers.peek().length === 0) add();

@@ -4,37 +4,37 @@ import type { McpServerConfig, TriedMcpServer } from "#schema/chats/mcp-server.t
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask, Dialog } from "../../parts/dialog.tsx";
+import { confirmAction, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { McpForm } from "./mcp-form.tsx";
 import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
 
-const AVAILABLE: Readonly<Record<McpServerConfig["availability"], string>> = {
+const AVAILABILITY_TEXTS: Readonly<Record<McpServerConfig["availability"], string>> = {
   force_on: "always on",
   default_on: "on by default",
   default_off: "off by default",
 };
 
-type Tried = { readonly server: McpServerConfig; readonly result: TriedMcpServer };
+type TestResult = { readonly server: McpServerConfig; readonly result: TriedMcpServer };
 
 export const McpServers = () => {
   const organization = useOrganization();
   const key = organization && `mcp ${organization}`;
-  const { state, again } = useResource(key, () =>
+  const { state, reload } = useResource(key, () =>
     call("GET /organizations/:organization/mcp-servers", { path: { organization: organization ?? "" } }),
   );
   const editing = useSignal<McpServerConfig | "new" | undefined>(undefined);
-  const tried = useSignal<Tried | undefined>(undefined);
+  const tried = useSignal<TestResult | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the MCP servers" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the MCP servers" error={error} reload={reload} />;
   if (!data || organization === undefined) return <Skeleton lines={6} />;
-  const tryOne = async (server: McpServerConfig): Promise<void> => {
+  const testServer = async (server: McpServerConfig): Promise<void> => {
     const path = { organization, mcp_server: server.id };
     tried.value = {
       server,
@@ -69,8 +69,8 @@ export const McpServers = () => {
                 key={one.id}
                 server={one}
                 organization={organization}
-                again={again}
-                tryOne={tryOne}
+                reload={reload}
+                testServer={testServer}
                 edit={sets(editing, one)}
               />
             ))}
@@ -81,14 +81,14 @@ export const McpServers = () => {
         <McpForm
           organization={organization}
           server={editing.value === "new" ? undefined : editing.value}
-          onSaved={(saved) => void tryOne(saved)}
+          onSaved={(saved) => void testServer(saved)}
           onClose={() => {
             editing.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}
-      {tried.value && <TriedDialog {...tried.value} onClose={sets(tried, undefined)} />}
+      {tried.value && <TestResultDialog {...tried.value} onClose={sets(tried, undefined)} />}
     </>
   );
 };
@@ -96,20 +96,20 @@ export const McpServers = () => {
 type ServerProps = {
   readonly server: McpServerConfig;
   readonly organization: string;
-  readonly again: () => Promise<void>;
-  readonly tryOne: (server: McpServerConfig) => Promise<void>;
+  readonly reload: () => Promise<void>;
+  readonly testServer: (server: McpServerConfig) => Promise<void>;
   readonly edit: () => void;
 };
 
-const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
+const Server = ({ server, organization, reload, testServer: tryOne, edit }: ServerProps) => {
   const path = { organization, mcp_server: server.id };
   const toggle = async (): Promise<void> => {
     const body = { enabled: !server.enabled };
     await call("PATCH /organizations/:organization/mcp-servers/:mcp_server", { path, body });
-    await again();
+    await reload();
   };
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Remove ${server.display_name}`,
       text: "Chats lose its tools, and all users are signed out of it.",
       yes: "Remove MCP server",
@@ -117,8 +117,8 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/mcp-servers/:mcp_server", { path });
-        say(`${server.display_name} removed`);
-        await again();
+        showToast(`${server.display_name} removed`);
+        await reload();
       },
     });
   return (
@@ -142,13 +142,13 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
         />
       </span>
       <span class="sub clip">
-        {server.enabled ? AVAILABLE[server.availability] : "disabled"}, {server.url}
+        {server.enabled ? AVAILABILITY_TEXTS[server.availability] : "disabled"}, {server.url}
       </span>
     </li>
   );
 };
 
-const TriedDialog = ({ server, result, onClose }: Tried & { onClose: () => void }) => (
+const TestResultDialog = ({ server, result, onClose }: TestResult & { onClose: () => void }) => (
   <Dialog
     title={result.works ? `${server.display_name} responded` : `${server.display_name} is not responding`}
     onClose={onClose}

@@ -5,9 +5,9 @@ import { call, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { KINDS, type Kind } from "./model-kinds.ts";
-import { tried } from "./model-table.tsx";
+import { testModel } from "./model-table.tsx";
 
 type AddProviderProps = { readonly onClose: () => void; readonly onAdded: (provider: ModelProvider) => void };
 
@@ -81,7 +81,7 @@ export const AddProvider = ({ onClose, onAdded }: AddProviderProps) => {
 };
 
 /** The server refuses a disabled provider and a deleted one in the same way. */
-const unlessGone =
+const withNotFound =
   ({ id }: ModelProvider) =>
   async (error: unknown): Promise<never> => {
     const known = await call("GET /chats/providers");
@@ -96,7 +96,7 @@ type Trial = {
 };
 
 /** Throws if the provider does not work, so that nothing is saved. */
-const mustWork = async (body: Trial): Promise<void> => {
+const requireWorking = async (body: Trial): Promise<void> => {
   const { works, problem } = await call("POST /chats/providers/try", { body });
   if (!works) throw new Error(`${problem ?? "It is not responding."} No changes were saved.`);
 };
@@ -120,10 +120,14 @@ export const EditProvider = ({
       onClose={onClose}
       act={async ({ display_name = "", base_url = "", api_key = "" }) => {
         const place = { base_url, ...(api_key === "" ? {} : { api_key }) };
-        await mustWork({ provider_id: provider.id, ...place, ...(tested === undefined ? {} : { model: tested }) });
+        await requireWorking({
+          provider_id: provider.id,
+          ...place,
+          ...(tested === undefined ? {} : { model: tested }),
+        });
         const path = { provider: provider.id };
         await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...place } });
-        say(`${display_name} saved`);
+        showToast(`${display_name} saved`);
       }}
     >
       {(problems) => (
@@ -179,8 +183,8 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             ...(display_name ? { display_name } : {}),
             ...(context_limit ? { context_limit: Number(context_limit) } : {}),
           },
-        }).catch(unlessGone(provider));
-        void tried(made);
+        }).catch(withNotFound(provider));
+        void testModel(made);
       }}
     >
       {(problems) => (
@@ -229,7 +233,7 @@ export const ReplaceKey = ({ provider, onClose }: { provider: ModelProvider; onC
     onClose={onClose}
     act={async ({ api_key = "" }) => {
       await call("PATCH /chats/providers/:provider", { path: { provider: provider.id }, body: { api_key } });
-      say("Key replaced");
+      showToast("Key replaced");
     }}
   >
     {(problems) => (

@@ -3,31 +3,33 @@ import { useSignal } from "@preact/signals";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 import { PriceForm } from "./price-form.tsx";
 import { FEATURES, UnsupportedForm } from "./unsupported-form.tsx";
 
 /** Sends the model a test prompt and shows the result in a toast. */
-export const tried = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
+export const testModel = async ({ id, display_name }: Pick<ModelConfig, "id" | "display_name">): Promise<void> => {
   try {
     const result = await call("POST /chats/model-configs/:model_config/try", { path: { model_config: id } });
     if (result.works)
-      say(`${display_name} responded: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`);
-    else failed(new Error(`${display_name} is not responding. ${result.problem ?? ""}`));
+      showToast(
+        `${display_name} responded: “${result.answer.trim()}” First token after ${formatDuration(result.first_ms)}.`,
+      );
+    else showError(new Error(`${display_name} is not responding. ${result.problem ?? ""}`));
   } catch (error) {
-    failed(error);
+    showError(error);
   }
 };
 
-const thousands = (tokens: number): string => `${Math.round(tokens / 1000)}k`;
-const perMillion = (micros: number | undefined): string => (micros === undefined ? "?" : (micros / 1e6).toFixed(2));
+const formatThousands = (tokens: number): string => `${Math.round(tokens / 1000)}k`;
+const formatPrice = (micros: number | undefined): string => (micros === undefined ? "?" : (micros / 1e6).toFixed(2));
 
-export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; again: () => Promise<void> }) => {
+export const ModelTable = ({ models, reload }: { models: readonly ModelConfig[]; reload: () => Promise<void> }) => {
   const pricing = useSignal<ModelConfig | undefined>(undefined);
   const limiting = useSignal<ModelConfig | undefined>(undefined);
   return (
@@ -63,7 +65,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
               <ModelRow
                 key={model.id}
                 model={model}
-                again={again}
+                reload={reload}
                 setPrice={sets(pricing, model)}
                 setUnsupported={sets(limiting, model)}
               />
@@ -76,7 +78,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
           model={limiting.value}
           onClose={() => {
             limiting.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -85,7 +87,7 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
           model={pricing.value}
           onClose={() => {
             pricing.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -95,26 +97,26 @@ export const ModelTable = ({ models, again }: { models: readonly ModelConfig[]; 
 
 type RowProps = {
   readonly model: ModelConfig;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly setPrice: () => void;
   readonly setUnsupported: () => void;
 };
 
 /** Names the parameters that requests to the model omit; empty if none exist. */
-const unsupportedIn = ({ model_config }: ModelConfig): string =>
+const formatUnsupported = ({ model_config }: ModelConfig): string =>
   FEATURES.filter(({ name }) => model_config.unsupported?.includes(name))
     .map(({ label }) => label.toLowerCase())
     .join(", ");
 
-const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
-  const unsupported = unsupportedIn(model);
+const ModelRow = ({ model, reload, setPrice, setUnsupported }: RowProps) => {
+  const unsupported = formatUnsupported(model);
   const path = { model_config: model.id };
   const change = async (body: { enabled?: boolean; is_default?: boolean }): Promise<void> => {
     await call("PATCH /chats/model-configs/:model_config", { path, body });
-    await again();
+    await reload();
   };
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Remove ${model.display_name}`,
       text: model.is_default
         ? "Chats that use it switch to another model with their next message. The oldest enabled model that responds becomes the default."
@@ -124,7 +126,7 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /chats/model-configs/:model_config", { path });
-        await again();
+        await reload();
       },
     });
   return (
@@ -139,9 +141,9 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
         )}
       </td>
       <td class="desk">{model.is_default && <span class="badge accent">Default</span>}</td>
-      <td class="desk r num">{thousands(model.context_limit)}</td>
+      <td class="desk r num">{formatThousands(model.context_limit)}</td>
       <td class="desk r num">
-        {model.price ? `${perMillion(model.price.input)} / ${perMillion(model.price.output)}` : "unknown"}
+        {model.price ? `${formatPrice(model.price.input)} / ${formatPrice(model.price.output)}` : "unknown"}
       </td>
       <td class="r">
         <span class="tap">
@@ -151,13 +153,13 @@ const ModelRow = ({ model, again, setPrice, setUnsupported }: RowProps) => {
             role="switch"
             aria-label={`${model.display_name} on`}
             checked={model.enabled}
-            onChange={(event) => void change({ enabled: event.currentTarget.checked }).catch(failed)}
+            onChange={(event) => void change({ enabled: event.currentTarget.checked }).catch(showError)}
           />
         </span>
       </td>
       <td class="r">
         <span class="line">
-          <Button small disabled={!model.enabled} onPress={() => tried(model)}>
+          <Button small disabled={!model.enabled} onPress={() => testModel(model)}>
             Try it
           </Button>
           <Menu

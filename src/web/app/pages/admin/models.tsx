@@ -5,14 +5,14 @@ import type { ModelProvider } from "#schema/chats/model-provider.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
-import { say } from "../../shell/toasts.tsx";
-import { LocalModels, offered } from "./local-models.tsx";
+import { showToast } from "../../shell/toasts.tsx";
+import { LocalModels, listUsableServers } from "./local-models.tsx";
 import { AddModel, AddProvider, EditProvider, ReplaceKey } from "./model-forms.tsx";
 import { KINDS } from "./model-kinds.ts";
 import { ModelTable } from "./model-table.tsx";
@@ -28,15 +28,15 @@ const read = async (): Promise<{ providers: ModelProvider[]; models: ModelConfig
 };
 
 export const Models = () => {
-  const { state, again } = useResource("models", read);
+  const { state, reload } = useResource("models", read);
   const local = useResource("local models", () => call("GET /chats/providers/local"));
   const open = useSignal<Open>(undefined);
   const close = (): void => {
     open.value = undefined;
-    void again();
+    void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the models" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the models" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const { providers, models } = data;
   const add = (
@@ -44,12 +44,12 @@ export const Models = () => {
       Add provider
     </Button>
   );
-  const readAll = async (): Promise<void> => void (await Promise.all([again(), local.again()]));
-  const found = offered(local.state.value.data?.servers ?? []);
+  const readAll = async (): Promise<void> => void (await Promise.all([reload(), local.reload()]));
+  const found = listUsableServers(local.state.value.data?.servers ?? []);
   return (
     <>
       {found.map((server) => (
-        <LocalModels key={server.base_url} server={server} again={readAll} />
+        <LocalModels key={server.base_url} server={server} reload={readAll} />
       ))}
       {providers.length === 0 && found.length > 0 ? (
         <div>
@@ -78,7 +78,7 @@ export const Models = () => {
                   key={one.id}
                   provider={one}
                   count={models.filter(({ provider_id }) => provider_id === one.id).length}
-                  again={again}
+                  reload={reload}
                   edit={(form) => {
                     open.value = { form, provider: one };
                   }}
@@ -86,14 +86,14 @@ export const Models = () => {
               ))}
             </ul>
           </section>
-          {models.length > 0 && <ModelTable models={models} again={again} />}
+          {models.length > 0 && <ModelTable models={models} reload={reload} />}
         </>
       )}
       {open.value?.form === "provider" && (
         <AddProvider
           onClose={close}
           onAdded={(provider) => {
-            void again();
+            void reload();
             open.value = { form: "model", provider };
           }}
         />
@@ -116,20 +116,20 @@ const getProvider = (open: Open): ModelProvider | undefined => (open && "provide
 type ProviderProps = {
   readonly provider: ModelProvider;
   readonly count: number;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly edit: (form: "model" | "key" | "edit") => void;
 };
 
-const Provider = ({ provider, count, again, edit }: ProviderProps) => {
+const Provider = ({ provider, count, reload, edit }: ProviderProps) => {
   const kind = KINDS.find(({ value }) => value === provider.provider);
   const lacksKey = kind?.needsKey && !provider.has_api_key;
   const path = { provider: provider.id };
   const toggle = async (): Promise<void> => {
     await call("PATCH /chats/providers/:provider", { path, body: { enabled: !provider.enabled } });
-    await again();
+    await reload();
   };
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Remove ${provider.display_name}`,
       text: "Its models are removed too. Chats that use them need another model.",
       yes: "Remove provider",
@@ -137,8 +137,8 @@ const Provider = ({ provider, count, again, edit }: ProviderProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /chats/providers/:provider", { path });
-        say(`${provider.display_name} removed`);
-        await again();
+        showToast(`${provider.display_name} removed`);
+        await reload();
       },
     });
   return (

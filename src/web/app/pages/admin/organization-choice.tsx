@@ -1,19 +1,19 @@
 // Selects the organization of a section. The choice is in the address and is offered only if there are several.
 import { useLocation } from "preact-iso/router";
-import { ownOrganizations } from "../../data/session.ts";
+import { administeredOrganizations } from "../../data/session.ts";
 import { Select } from "../../parts/field.tsx";
 
 /** Returns its ID; undefined until the organizations are loaded. */
 export const useOrganization = (): string | undefined => {
   const { query } = useLocation();
-  const all = ownOrganizations.value;
+  const all = administeredOrganizations.value;
   return (all.find(({ name }) => name === query.organization) ?? all.find(({ is_default }) => is_default) ?? all[0])
     ?.id;
 };
 
 export const OrganizationChoice = ({ id }: { id: string | undefined }) => {
   const { path, route } = useLocation();
-  const all = ownOrganizations.value;
+  const all = administeredOrganizations.value;
   if (all.length < 2) return null;
   return (
     <Select

@@ -4,16 +4,16 @@ import type { CreateGroup, Group } from "#schema/users/group.ts";
 import type { Organization } from "#schema/users/organization.ts";
 import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
-import { nameOfGroup, nameOfPerson } from "../../parts/access-list.tsx";
+import { formatGroupName, formatPersonName } from "../../parts/access-list.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 type Open = { readonly form: "add" } | { readonly form: "change" | "members"; readonly id: string } | undefined;
 
@@ -28,16 +28,16 @@ type GroupsProps = {
 export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
   const path = { organization: organization.id };
   const open = useSignal<Open>(undefined);
-  const { state, again } = useResource(`groups of ${organization.id}`, () =>
+  const { state, reload } = useResource(`groups of ${organization.id}`, () =>
     call("GET /organizations/:organization/groups", { path: { organization: organization.name } }),
   );
-  useChange(String(members), again);
+  useChange(String(members), reload);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the groups" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the groups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   const close = (): void => {
     open.value = undefined;
-    void again();
+    void reload();
   };
   const { value: shown } = open;
   const group = shown && shown.form !== "add" ? data.find(({ id }) => id === shown.id) : undefined;
@@ -56,8 +56,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           <GroupRow
             key={one.id}
             group={one}
-            again={again}
-            change={sets(open, { form: "change", id: one.id })}
+            reload={reload}
+            changeMembers={sets(open, { form: "change", id: one.id })}
             members={sets(open, { form: "members", id: one.id })}
           />
         ))}
@@ -73,7 +73,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           onClose={close}
           act={async (values) => {
             const made = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
-            say(`${nameOfGroup(made)} added`);
+            showToast(`${formatGroupName(made)} added`);
           }}
         >
           {(problems) => <GroupFields problems={problems} />}
@@ -81,8 +81,8 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
       )}
       {shown?.form === "change" && group && (
         <FormDialog
-          title={`Edit ${nameOfGroup(group)}`}
-          thing={nameOfGroup(group)}
+          title={`Edit ${formatGroupName(group)}`}
+          thing={formatGroupName(group)}
           submit="Save group"
           onClose={close}
           act={async (values) => {
@@ -92,7 +92,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           {(problems) => <GroupFields problems={problems} group={group} />}
         </FormDialog>
       )}
-      {shown?.form === "members" && group && <Members group={group} again={again} onClose={close} />}
+      {shown?.form === "members" && group && <Members group={group} reload={reload} onClose={close} />}
     </section>
   );
 };
@@ -135,15 +135,15 @@ const GroupFields = ({ problems, group }: { problems: Readonly<Record<string, st
 
 type RowProps = {
   readonly group: Group;
-  readonly again: () => Promise<void>;
-  readonly change: () => void;
+  readonly reload: () => Promise<void>;
+  readonly changeMembers: () => void;
   readonly members: () => void;
 };
 
-const GroupRow = ({ group, again, change, members }: RowProps) => {
-  const name = nameOfGroup(group);
+const GroupRow = ({ group, reload, changeMembers: change, members }: RowProps) => {
+  const name = formatGroupName(group);
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Delete ${name}`,
       text: "Its members lose access to everything shared with it.",
       yes: "Delete group",
@@ -151,8 +151,8 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /groups/:group", { path: { group: group.id } });
-        await again();
-        say(`${name} deleted`);
+        await reload();
+        showToast(`${name} deleted`);
       },
     });
   const count = `${group.total_member_count} ${group.total_member_count === 1 ? "member" : "members"}`;
@@ -181,21 +181,21 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
   );
 };
 
-type MembersProps = { readonly group: Group; readonly again: () => Promise<void>; readonly onClose: () => void };
+type MembersProps = { readonly group: Group; readonly reload: () => Promise<void>; readonly onClose: () => void };
 
 /** Each change takes effect immediately. The form adds one more member. */
-const Members = ({ group, again, onClose }: MembersProps) => {
-  const change = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
+const Members = ({ group, reload, onClose }: MembersProps) => {
+  const changeMembers = async (body: { add_users?: string[]; remove_users?: string[] }): Promise<void> => {
     await call("PATCH /groups/:group", { path: { group: group.id }, body });
-    await again();
+    await reload();
   };
   return (
     <FormDialog
-      title={`Members of ${nameOfGroup(group)}`}
-      thing={nameOfGroup(group)}
+      title={`Members of ${formatGroupName(group)}`}
+      thing={formatGroupName(group)}
       submit="Add to group"
       onClose={onClose}
-      act={({ user = "" }) => change({ add_users: [user.trim()] })}
+      act={({ user = "" }) => changeMembers({ add_users: [user.trim()] })}
     >
       {(problems) => (
         <>
@@ -205,12 +205,12 @@ const Members = ({ group, again, onClose }: MembersProps) => {
             <ul class="list">
               {group.members.map((one) => (
                 <li key={one.id} class="item">
-                  <span class="clip">{nameOfPerson(one)}</span>
+                  <span class="clip">{formatPersonName(one)}</span>
                   <IconButton
                     icon="x"
                     small
                     label={`Remove ${one.username}`}
-                    onPress={() => change({ remove_users: [one.id] })}
+                    onPress={() => changeMembers({ remove_users: [one.id] })}
                   />
                 </li>
               ))}

@@ -8,15 +8,15 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { NameField, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets } from "../../parts/handlers.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
-import { Pending, pendingIn, readInvitations } from "./invitations.tsx";
+import { showToast } from "../../shell/toasts.tsx";
+import { filterByOrganization, Pending, readInvitations } from "./invitations.tsx";
 import { Invite, InviteResult } from "./invite.tsx";
 import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
 import { OrganizationGroups } from "./organization-groups.tsx";
@@ -32,7 +32,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
   const named = { organization: organization.name };
   const { route } = useLocation();
   const open = useSignal<Open>(undefined);
-  const { state, again } = useResource(`organization ${organization.id}`, async () => {
+  const { state, reload } = useResource(`organization ${organization.id}`, async () => {
     const [{ members }, roles, sharing] = await Promise.all([
       call("GET /organizations/:organization/paginated-members", { path: named, query: { limit: 500 } }),
       call("GET /organizations/:organization/members/roles", { path: named }),
@@ -44,15 +44,15 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
   const result = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
     open.value = undefined;
-    void again();
+    void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the organization" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the organization" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const shown = organization.display_name || organization.name;
-  const here = pendingIn(invited, organization.id);
+  const here = filterByOrganization(invited, organization.id);
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Delete ${shown}`,
       text: "You can only delete an organization without templates and workspaces. Its members keep their accounts.",
       yes: "Delete organization",
@@ -63,7 +63,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         await call("DELETE /organizations/:organization", { path });
         await readOrganizations();
         route("/admin/organizations");
-        say(`${shown} deleted`);
+        showToast(`${shown} deleted`);
       },
     });
   return (
@@ -86,7 +86,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         onSwitch={async (on) => {
           const body = { sharing_disabled: !on };
           await call("PATCH /organizations/:organization/settings/workspace-sharing", { path, body });
-          await again();
+          await reload();
         }}
       />
       <section class="stack" aria-labelledby="members">
@@ -108,7 +108,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
               key={one.user_id}
               member={one}
               organization={organization}
-              again={again}
+              reload={reload}
               edit={sets(open, { form: "roles", member: one })}
             />
           ))}
@@ -137,7 +137,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           onClose={sets(open, undefined)}
           onInvited={(made) => {
             result.value = made;
-            void invited.again();
+            void invited.reload();
           }}
         />
       )}
@@ -149,7 +149,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
           onClose={close}
           act={async ({ user = "" }) => {
             await call("POST /organizations/:organization/members/:user", { path: { ...path, user: user.trim() } });
-            say(`${user.trim()} added`);
+            showToast(`${user.trim()} added`);
           }}
         >
           {() => <NameField label="Username" name="user" hint="Must already have an account on this server." />}
@@ -165,13 +165,13 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
 type RowProps = {
   readonly member: Member;
   readonly organization: Organization;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly edit: () => void;
 };
 
-const MemberRow = ({ member, organization, again, edit }: RowProps) => {
+const MemberRow = ({ member, organization, reload, edit }: RowProps) => {
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Remove ${member.username}`,
       text: "Their workspaces are kept, but they lose access to this organization.",
       yes: "Remove member",
@@ -180,7 +180,7 @@ const MemberRow = ({ member, organization, again, edit }: RowProps) => {
       act: async () => {
         const path = { organization: organization.id, user: member.user_id };
         await call("DELETE /organizations/:organization/members/:user", { path });
-        await again();
+        await reload();
       },
     });
   return (
@@ -229,7 +229,7 @@ const MemberRoles = ({ member, roles, organization, onClose }: RolesProps) => {
         const names = given.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
         const path = { organization: organization.id, user: member.user_id };
         await call("PUT /organizations/:organization/members/:user/roles", { path, body: { roles: names } });
-        say(`Changed the roles of ${member.username}`);
+        showToast(`Changed the roles of ${member.username}`);
       }}
     >
       {() =>

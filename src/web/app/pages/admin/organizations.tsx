@@ -7,7 +7,7 @@ import { Button } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { sets } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { OrganizationPage } from "./organization.tsx";
 import { OrganizationFields, readOrganizations } from "./organization-fields.tsx";
 
@@ -52,7 +52,7 @@ export const Organizations = () => {
           act={async ({ name = "", display_name = "", description = "" }) => {
             await call("POST /organizations", { body: { name, display_name, description } });
             await readOrganizations();
-            say(`${display_name || name} added`);
+            showToast(`${display_name || name} added`);
           }}
         >
           {(problems) => <OrganizationFields problems={problems} />}

@@ -6,33 +6,33 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { Pending, readInvitations } from "./invitations.tsx";
 import { Invite, InviteResult } from "./invite.tsx";
 import { AddUser, Password, Roles } from "./user-forms.tsx";
 
-const MOST = 500;
+const MAX_PEOPLE = 500;
 
 export const People = () => {
   const search = useSignal("");
-  const { state, again } = useResource("users", () => call("GET /users", { query: { limit: MOST } }));
+  const { state, reload } = useResource("users", () => call("GET /users", { query: { limit: MAX_PEOPLE } }));
   const open = useSignal<{ readonly form: "add" | "roles" | "password"; readonly user?: User } | undefined>(undefined);
   const invited = useResource("invitations", readInvitations);
   const isInviting = useSignal(false);
   const result = useSignal<Invited | undefined>(undefined);
   const close = (): void => {
     open.value = undefined;
-    void again();
+    void reload();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the people" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the people" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const words = search.value.toLowerCase();
   const found = data.users.filter(({ username, name, email }) =>
@@ -64,7 +64,7 @@ export const People = () => {
             <Person
               key={one.id}
               user={one}
-              again={again}
+              reload={reload}
               edit={(which) => {
                 open.value = { form: which, user: one };
               }}
@@ -77,7 +77,7 @@ export const People = () => {
           onClose={sets(isInviting, false)}
           onInvited={(made) => {
             result.value = made;
-            void invited.again();
+            void invited.reload();
           }}
         />
       )}
@@ -91,11 +91,11 @@ export const People = () => {
 
 type PersonProps = {
   readonly user: User;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly edit: (form: "roles" | "password") => void;
 };
 
-const Person = ({ user, again, edit }: PersonProps) => {
+const Person = ({ user, reload, edit }: PersonProps) => {
   const isMe = user.id === me.value?.id;
   return (
     <li class="item">
@@ -110,7 +110,7 @@ const Person = ({ user, again, edit }: PersonProps) => {
         ))}
         {user.is_service_account && <span class="badge">Service account</span>}
         {user.status === "suspended" && <span class="badge">Suspended</span>}
-        {!isMe && <Menu label={`More for ${user.username}`} small items={() => makeItems(user, again, edit)} />}
+        {!isMe && <Menu label={`More for ${user.username}`} small items={() => makeItems(user, reload, edit)} />}
       </span>
       <span class="sub clip">
         {[user.username, user.email].filter(Boolean).join(", ")}
@@ -126,7 +126,7 @@ const Person = ({ user, again, edit }: PersonProps) => {
   );
 };
 
-const makeItems = (user: User, again: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
+const makeItems = (user: User, reload: () => Promise<void>, edit: PersonProps["edit"]): MenuItem[] => [
   ...(isSiteOwner.value ? [{ icon: "shield" as const, label: "Roles…", act: () => edit("roles") }] : []),
   ...(user.login_type === "password"
     ? [
@@ -138,30 +138,30 @@ const makeItems = (user: User, again: () => Promise<void>, edit: PersonProps["ed
     ? [{ icon: "key" as const, label: "Remove sign-in link", act: () => removeLinks(user) }]
     : []),
   user.status === "suspended"
-    ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", again) }
-    : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", again) },
+    ? { icon: "play", label: "Activate", act: () => setStatus(user, "activate", reload) }
+    : { icon: "stop", label: "Suspend", act: () => setStatus(user, "suspend", reload) },
   "line",
-  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(user, again) },
+  { icon: "trash", label: "Delete…", isDanger: true, act: () => remove(user, reload) },
 ];
 
-const setStatus = async (user: User, status: "activate" | "suspend", again: () => Promise<void>): Promise<void> => {
+const setStatus = async (user: User, status: "activate" | "suspend", reload: () => Promise<void>): Promise<void> => {
   await call("PUT /users/:user/status/:status", { path: { user: user.id, status } });
-  say(status === "suspend" ? `${user.username} suspended` : `${user.username} activated`);
-  await again();
+  showToast(status === "suspend" ? `${user.username} suspended` : `${user.username} activated`);
+  await reload();
 };
 
 const resetFactors = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/factors", { path: { user: user.id } });
-  say(`${user.username} can now sign in with only a password`);
+  showToast(`${user.username} can now sign in with only a password`);
 };
 
 const removeLinks = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/oidc-links", { path: { user: user.id } });
-  say(`The next verified sign-in as ${user.email} is linked to this account`);
+  showToast(`The next verified sign-in as ${user.email} is linked to this account`);
 };
 
-const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
-  ask({
+const remove = async (user: User, reload: () => Promise<void>): Promise<void> =>
+  confirmAction({
     title: `Delete ${user.username}`,
     text: "Their tokens and sessions are revoked immediately. The audit log keeps their activity.",
     yes: "Delete user",
@@ -169,7 +169,7 @@ const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
     isDanger: true,
     act: async () => {
       await call("DELETE /users/:user", { path: { user: user.id } });
-      say(`${user.username} deleted`);
-      await again();
+      showToast(`${user.username} deleted`);
+      await reload();
     },
   });

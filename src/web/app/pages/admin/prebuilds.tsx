@@ -3,17 +3,17 @@ import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { Switch } from "../../parts/field.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 
 export const Prebuilds = () => {
-  const { state, again } = useResource("prebuild settings", () => call("GET /prebuilds/settings"));
+  const { state, reload } = useResource("prebuild settings", () => call("GET /prebuilds/settings"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the prebuilt workspaces setting" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the prebuilt workspaces setting" error={error} reload={reload} />;
   if (!data) return null;
-  const turn = async (on: boolean): Promise<void> => {
+  const togglePause = async (on: boolean): Promise<void> => {
     await call("PUT /prebuilds/settings", { body: { reconciliation_paused: !on } });
-    await again();
-    say(on ? "Prebuilt workspaces resumed" : "Prebuilt workspaces paused");
+    await reload();
+    showToast(on ? "Prebuilt workspaces resumed" : "Prebuilt workspaces paused");
   };
   return (
     <section class="panel" aria-labelledby="prebuilds">
@@ -29,7 +29,7 @@ export const Prebuilds = () => {
               : "Off: none are created or removed."
           }
           checked={!data.reconciliation_paused}
-          onSwitch={(on) => void turn(on).catch(failed)}
+          onSwitch={(on) => void togglePause(on).catch(showError)}
         />
       </div>
     </section>

@@ -3,7 +3,7 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const MICROS = 1_000_000;
 const KINDS = [
@@ -28,7 +28,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
         const cost = Object.fromEntries(given) as { input: number; output: number };
         const body = { model_config: { ...model.model_config, cost } };
         await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
-        say(`Saved the price of ${model.display_name}. It applies from the next call.`);
+        showToast(`Saved the price of ${model.display_name}. It applies from the next call.`);
       }}
     >
       {(problems) => (

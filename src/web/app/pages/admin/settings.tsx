@@ -7,7 +7,7 @@ import { Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
-const FROM: Readonly<Record<string, string>> = {
+const SOURCE_LABELS: Readonly<Record<string, string>> = {
   flag: "flag",
   env: "environment",
   yaml: "file",
@@ -16,11 +16,11 @@ const FROM: Readonly<Record<string, string>> = {
 };
 
 export const Settings = () => {
-  const { state, again } = useResource("settings", () => call("GET /deployment/config"));
+  const { state, reload } = useResource("settings", () => call("GET /deployment/config"));
   const words = useSignal("");
   const onlySet = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the settings" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the settings" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const wanted = words.value.toLowerCase();
   const found = data.options.filter(
@@ -56,7 +56,7 @@ export const Settings = () => {
                 <span class="mono clip">{one.name}</span>
                 <span class="line">
                   <span class={one.value_source === "default" ? "badge" : "badge busy"} title={one.value_origin}>
-                    {FROM[one.value_source] ?? one.value_source}
+                    {SOURCE_LABELS[one.value_source] ?? one.value_source}
                   </span>
                 </span>
                 <span class="sub">

@@ -15,9 +15,9 @@ import { State } from "../../parts/state.tsx";
 
 export const SignIn = () => {
   const { params } = useRoute();
-  const { state, again } = useResource("sign-in providers", () => call("GET /users/oidc"));
+  const { state, reload } = useResource("sign-in providers", () => call("GET /users/oidc"));
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the sign-in providers" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the sign-in providers" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   if (data.length === 0) {
     return (
@@ -42,7 +42,7 @@ export const SignIn = () => {
   );
 };
 
-const whoComesIn = ({ sign_up, link_accounts, email_domains }: OidcProvider): string =>
+const describeAccess = ({ sign_up, link_accounts, email_domains }: OidcProvider): string =>
   [
     sign_up ? "Creates an account on first sign-in" : "Requires an account or an invitation",
     link_accounts ? "verified addresses are linked to existing accounts" : "",
@@ -86,7 +86,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
           <dt>Scopes</dt>
           <dd class="mono">{provider.scopes.join(" ")}</dd>
           <dt>Who can sign in</dt>
-          <dd>{whoComesIn(provider)}</dd>
+          <dd>{describeAccess(provider)}</dd>
           <dt>Addresses</dt>
           <dd>{provider.trust_unverified_email ? "Trusted without verification" : "Verified only"}</dd>
           <dt>Groups</dt>
@@ -107,7 +107,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
 };
 
 /** Removes the provider's single-use response from the URL immediately. */
-const queryInAddress = (): string => {
+const takeQuery = (): string => {
   const query = location.hash.slice(1);
   if (query !== "") history.replaceState(history.state, "", location.pathname);
   return query;
@@ -117,7 +117,7 @@ const Trial = ({ provider: { id, name } }: { provider: OidcProvider }) => {
   const trial = useSignal<OidcTrial | undefined>(undefined);
   const problem = useSignal("");
   useEffect(() => {
-    const query = queryInAddress();
+    const query = takeQuery();
     if (query === "") return;
     call("POST /users/oidc/:provider/try/complete", { path: { provider: id }, body: { query } })
       .then((result) => {

@@ -10,12 +10,12 @@ import { Field, NameField, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets, textInto } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { Budgets } from "./budgets.tsx";
 
 const MICROS = 1_000_000;
 const MONEY = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
-const dollars = (micros: number): string => MONEY.format(micros / MICROS);
+const formatDollars = (micros: number): string => MONEY.format(micros / MICROS);
 const PERIODS = [
   { value: "day", label: "Day" },
   { value: "week", label: "Week" },
@@ -32,10 +32,10 @@ const read = async () => {
 type Read = Awaited<ReturnType<typeof read>>;
 
 export const Spending = () => {
-  const { state, again } = useResource("spending", read);
+  const { state, reload } = useResource("spending", read);
   const adding = useSignal(false);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the spend limits" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the spend limits" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   const { limits } = data;
   const own = [
@@ -55,7 +55,7 @@ export const Spending = () => {
   return (
     <>
       <Budgets />
-      <Everybody key={limits.updated_at ?? ""} limits={limits} again={again} />
+      <Everybody key={limits.updated_at ?? ""} limits={limits} reload={reload} />
       <section class="stack" aria-labelledby="own">
         <div class="head">
           <h2 id="own">Other limits for a person</h2>
@@ -76,14 +76,14 @@ export const Spending = () => {
               <li key={id} class="item">
                 <span class="med clip">{name}</span>
                 <span class="line">
-                  <span class="num">{dollars(micros)}</span>
+                  <span class="num">{formatDollars(micros)}</span>
                   <IconButton
                     icon="trash"
                     small
                     label={`Remove the limit: ${name}`}
                     onPress={async () => {
                       await remove();
-                      await again();
+                      await reload();
                     }}
                   />
                 </span>
@@ -92,12 +92,12 @@ export const Spending = () => {
           </ul>
         )}
       </section>
-      <Spent data={data} />
+      <SpendingTable data={data} />
       {adding.value && (
         <AddLimit
           onClose={() => {
             adding.value = false;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -105,14 +105,14 @@ export const Spending = () => {
   );
 };
 
-const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Promise<void> }) => {
+const Everybody = ({ limits, reload }: { limits: Read["limits"]; reload: () => Promise<void> }) => {
   const amount = useSignal(limits.spend_limit_micros === null ? "" : String(limits.spend_limit_micros / MICROS));
   const period = useSignal<string>(limits.period);
   const save = async (): Promise<void> => {
     const spend_limit_micros = amount.value.trim() === "" ? null : Math.round(Number(amount.value) * MICROS);
     await call("PUT /chats/usage-limits", { body: { spend_limit_micros, period: period.value as UsagePeriod } });
-    await again();
-    say(spend_limit_micros === null ? "Limit removed" : "Limit saved");
+    await reload();
+    showToast(spend_limit_micros === null ? "Limit removed" : "Limit saved");
   };
   return (
     <section class="panel" aria-labelledby="everybody">
@@ -154,7 +154,7 @@ const Everybody = ({ limits, again }: { limits: Read["limits"]; again: () => Pro
   );
 };
 
-const Spent = ({ data: { costs } }: { data: Read }) => (
+const SpendingTable = ({ data: { costs } }: { data: Read }) => (
   <section class="panel" aria-labelledby="spent">
     <header>
       <h2 id="spent">Spent in the last 30 days</h2>
@@ -180,7 +180,7 @@ const Spent = ({ data: { costs } }: { data: Read }) => (
                 <td class="r">
                   {one.input_tokens + one.cache_read_tokens + one.cache_creation_tokens} / {one.output_tokens}
                 </td>
-                <td class="r">{dollars(one.total_cost_micros)}</td>
+                <td class="r">{formatDollars(one.total_cost_micros)}</td>
               </tr>
             ))}
           </tbody>

@@ -3,7 +3,7 @@ import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import { call } from "../../data/api.ts";
 import { FormDialog } from "../../parts/form-dialog.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const FEATURES: readonly { readonly name: ModelFeature; readonly label: string; readonly note: string }[] = [
   { name: "tools", label: "Tools", note: "The model can't call tools. Earlier tool calls are sent as text." },
@@ -42,7 +42,7 @@ export const UnsupportedForm = ({ model, onClose }: Props) => {
         const chosen = FEATURES.flatMap(({ name }) => (values[name] === "on" ? [name] : []));
         const body = { model_config: { ...model.model_config, unsupported: chosen } };
         await call("PATCH /chats/model-configs/:model_config", { path: { model_config: model.id }, body });
-        say(`Requests to ${model.display_name} saved`);
+        showToast(`Requests to ${model.display_name} saved`);
       }}
     >
       {() => (

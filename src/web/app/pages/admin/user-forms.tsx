@@ -5,7 +5,7 @@ import { call } from "../../data/api.ts";
 import { Field, NameField, NewPassword, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const ROLES = [
   { value: "owner", label: "Owner", note: "everything" },
@@ -27,7 +27,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
           ? { username, email, name, password }
           : { username, name, service_account: true, login_type: "none" as const };
         await call("POST /users", { body });
-        say(`${username} added`);
+        showToast(`${username} added`);
       }}
     >
       {(problems) => (
@@ -68,7 +68,7 @@ export const Roles = ({ user, onClose }: { user: User; onClose: () => void }) =>
       act={async (values) => {
         const roles = ROLES.flatMap(({ value }) => (values[value] === "on" ? [value] : []));
         await call("PUT /users/:user/roles", { path: { user: user.id }, body: { roles } });
-        say(`Changed the roles of ${user.username}`);
+        showToast(`Changed the roles of ${user.username}`);
       }}
     >
       {() => (
@@ -96,7 +96,7 @@ export const Password = ({ user, onClose }: { user: User; onClose: () => void })
     onClose={onClose}
     act={async ({ password = "" }) => {
       await call("PUT /users/:user/password", { path: { user: user.id }, body: { password } });
-      say(`Changed the password of ${user.username}`);
+      showToast(`Changed the password of ${user.username}`);
     }}
   >
     {(problems) => <NewPassword label="New password" hint="Their sessions are revoked." error={problems.password} />}

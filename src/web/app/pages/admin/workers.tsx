@@ -4,7 +4,7 @@ import type { NewProvisionerKey, ProvisionerDaemon } from "#schema/templates/pro
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask, Dialog } from "../../parts/dialog.tsx";
+import { confirmAction, Dialog } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field, NameField } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
@@ -13,7 +13,7 @@ import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { OrganizationChoice, useOrganization } from "./organization-choice.tsx";
 
 const formatTags = (tags: Readonly<Record<string, string>>): string =>
@@ -21,7 +21,7 @@ const formatTags = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
 
-const tagsIn = (text: string): Record<string, string> =>
+const parseTags = (text: string): Record<string, string> =>
   Object.fromEntries(
     text
       .split(",")
@@ -35,7 +35,7 @@ const tagsIn = (text: string): Record<string, string> =>
 export const Workers = () => {
   const organization = useOrganization();
   const path = { organization: organization ?? "" };
-  const { state, again } = useResource(organization && `workers ${organization}`, async () => {
+  const { state, reload } = useResource(organization && `workers ${organization}`, async () => {
     const [daemons, keys] = await Promise.all([
       call("GET /organizations/:organization/provisionerdaemons", { path }),
       call("GET /organizations/:organization/provisionerkeys", { path }),
@@ -45,10 +45,10 @@ export const Workers = () => {
   const adding = useSignal(false);
   const made = useSignal<NewProvisionerKey | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the workers" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the workers" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const revoke = (name: string): void =>
-    ask({
+    confirmAction({
       title: `Revoke ${name}`,
       text: "Workers that use it are disconnected immediately, and their jobs are reassigned.",
       yes: "Revoke key",
@@ -56,8 +56,8 @@ export const Workers = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/provisionerkeys/:key", { path: { ...path, key: name } });
-        say(`${name} revoked`);
-        await again();
+        showToast(`${name} revoked`);
+        await reload();
       },
     });
   return (
@@ -67,7 +67,7 @@ export const Workers = () => {
         <div class="head">
           <h2 id="workers">Workers</h2>
           <span class="push">
-            <Button icon="restart" onPress={again}>
+            <Button icon="restart" onPress={reload}>
               Refresh
             </Button>
           </span>
@@ -121,10 +121,10 @@ export const Workers = () => {
           submit="Create key"
           onClose={() => {
             adding.value = false;
-            void again();
+            void reload();
           }}
           act={async ({ name = "", tags = "" }) => {
-            const body = { name, tags: tagsIn(tags) };
+            const body = { name, tags: parseTags(tags) };
             const key = await call("POST /organizations/:organization/provisionerkeys", { path, body });
             setTimeout(() => {
               made.value = key;
@@ -158,7 +158,7 @@ export const Workers = () => {
   );
 };
 
-const JOBS: Readonly<Record<string, string>> = {
+const JOB_LABELS: Readonly<Record<string, string>> = {
   workspace_build: "builds",
   template_version_import: "imports",
   template_version_dry_run: "dry run of",
@@ -182,7 +182,7 @@ const Daemon = ({ daemon, keyName }: { daemon: ProvisionerDaemon; keyName: strin
       <span class="sub clip">
         {job ? (
           <>
-            {JOBS[job.type] ?? "works on"}{" "}
+            {JOB_LABELS[job.type] ?? "works on"}{" "}
             {job.workspace_id ? (
               <a href={`/workspaces/${job.workspace_id}`}>{job.workspace_name}</a>
             ) : (

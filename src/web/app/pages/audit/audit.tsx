@@ -33,7 +33,7 @@ export default function AuditPage() {
   const q = query.q ?? "";
   const older = useSignal<readonly AuditLog[]>([]);
   const atEnd = useSignal(false);
-  const { state, again } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE } }));
+  const { state, reload } = useResource(`audit ${q}`, () => call("GET /audit", { query: { q, limit: PAGE } }));
   const retention = useResource("audit retention", () => call("GET /audit/retention"));
   const fresh = useSignal<readonly AuditLog[]>([]);
   const isLive = useSignal(true);
@@ -41,7 +41,7 @@ export default function AuditPage() {
     older.value = [];
     fresh.value = [];
     atEnd.value = false;
-    return again();
+    return reload();
   };
   useEffect(() => {
     older.value = [];
@@ -51,10 +51,10 @@ export default function AuditPage() {
   const isRead = state.value.data !== undefined && state.value.error === undefined;
   useEffect(() => {
     if (!isLive.value || !isRead) return;
-    const newest = (): string | undefined => fresh.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;
+    const getNewestId = (): string | undefined => fresh.value[0]?.id ?? state.value.data?.audit_logs[0]?.id;
     const socket = new LiveSocket({
       address: () => {
-        const after_id = newest();
+        const after_id = getNewestId();
         return `/api/v2/audit/watch?${new URLSearchParams({ q, ...(after_id ? { after_id } : {}) })}`;
       },
       pings: true,
@@ -62,7 +62,7 @@ export default function AuditPage() {
         const message = JSON.parse(text) as AuditLog[] | { type: "ping" };
         if (!Array.isArray(message)) return;
         // The stream starts now because there was no entry to resume after. An entry may have been written since the list was loaded.
-        if (message.length === 0) void again();
+        if (message.length === 0) void reload();
         fresh.value = [...message.toReversed(), ...fresh.value].slice(0, MAX_LIVE);
       },
     });
@@ -122,7 +122,7 @@ export default function AuditPage() {
         Form={Retention}
       />
       {error ? (
-        <Failed what="Can't load the audit log" error={error} again={refresh} />
+        <Failed what="Can't load the audit log" error={error} reload={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />

@@ -4,9 +4,9 @@ import { chats } from "../../data/chats.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { exactTime, Time } from "../../parts/time.tsx";
+import { formatExactTime, Time } from "../../parts/time.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { formatKind, formatSentence, valueText } from "./words.ts";
+import { formatKind, formatSentence, formatValue } from "./words.ts";
 
 const NIL = "00000000-0000-0000-0000-000000000000";
 
@@ -28,19 +28,19 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
             <Icon name="x" />
           </a>
         </div>
-        <p class="mut">{exactTime(entry.time)}</p>
+        <p class="mut">{formatExactTime(entry.time)}</p>
         <p class="dim small">
           <Time at={entry.time} />
         </p>
       </div>
       <Changes entry={entry} />
       <dl class="kv small">
-        <Fact name="Address" value={entry.ip} mono />
-        <Fact name="User agent" value={entry.user_agent} />
-        <Fact name="Organization" value={entry.organization?.display_name || entry.organization?.name} />
-        <Fact name="Status" value={String(entry.status_code)} />
-        <Fact name="Request ID" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
-        <Fact name="Entry ID" value={entry.id} mono />
+        <FactRow name="Address" value={entry.ip} mono />
+        <FactRow name="User agent" value={entry.user_agent} />
+        <FactRow name="Organization" value={entry.organization?.display_name || entry.organization?.name} />
+        <FactRow name="Status" value={String(entry.status_code)} />
+        <FactRow name="Request ID" value={entry.request_id === NIL ? undefined : entry.request_id} mono />
+        <FactRow name="Entry ID" value={entry.id} mono />
       </dl>
       <div class="line wrap">
         <Button icon="copy" onPress={() => copy(JSON.stringify(entry, undefined, 2))}>
@@ -66,7 +66,7 @@ export const Detail = ({ entry, isChosen, back }: DetailProps) => (
   </aside>
 );
 
-const Fact = ({ name, value, mono }: { name: string; value: string | null | undefined; mono?: boolean }) =>
+const FactRow = ({ name, value, mono }: { name: string; value: string | null | undefined; mono?: boolean }) =>
   value ? (
     <>
       <dt>{name}</dt>
@@ -98,10 +98,10 @@ const Changes = ({ entry }: { entry: AuditLog }) => {
               ) : (
                 <>
                   <td>
-                    <del>{valueText(change.old)}</del>
+                    <del>{formatValue(change.old)}</del>
                   </td>
                   <td>
-                    <ins>{valueText(change.new)}</ins>
+                    <ins>{formatValue(change.new)}</ins>
                   </td>
                 </>
               )}

@@ -9,9 +9,9 @@ import { sets } from "../../parts/handlers.ts";
 import { format, parse } from "../../parts/query.ts";
 import { Search } from "../../parts/search.tsx";
 
-type Kept = { readonly days: number };
+type RetentionPeriod = { readonly days: number };
 
-type LogHeadProps<K extends Kept> = {
+type LogHeadProps<K extends RetentionPeriod> = {
   /** Label of the filter. */
   readonly label: string;
   readonly placeholder: string;
@@ -28,7 +28,7 @@ type LogHeadProps<K extends Kept> = {
   readonly Form: ComponentType<{ kept: K; onClose: () => void }>;
 };
 
-export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
+export const LogHead = <K extends RetentionPeriod>(props: LogHeadProps<K>) => {
   const { label, placeholder, keys, valuesOf, href, q, nouns, count, retention, Form } = props;
   const { route } = useLocation();
   const { terms, words } = parse(q);
@@ -71,7 +71,7 @@ export const LogHead = <K extends Kept>(props: LogHeadProps<K>) => {
           kept={kept}
           onClose={() => {
             changing.value = false;
-            void retention.again();
+            void retention.reload();
           }}
         />
       )}

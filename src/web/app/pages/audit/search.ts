@@ -2,10 +2,10 @@
 import { AUDIT_ACTIONS, RESOURCE_TYPES } from "./words.ts";
 
 const DAYS = 7;
-const day = (ago: number): string => new Date(Date.now() - ago * 24 * 3_600_000).toISOString().slice(0, 10);
+const formatDay = (ago: number): string => new Date(Date.now() - ago * 24 * 3_600_000).toISOString().slice(0, 10);
 
 /** The last DAYS days, newest first. */
-const days = (): string[] => Array.from({ length: DAYS }, (_, ago) => day(ago));
+const listDays = (): string[] => Array.from({ length: DAYS }, (_, ago) => formatDay(ago));
 
 const VALUES: Readonly<Record<string, () => readonly string[]>> = {
   action: () => AUDIT_ACTIONS,
@@ -17,8 +17,8 @@ const VALUES: Readonly<Record<string, () => readonly string[]>> = {
   resource_id: () => [],
   request_id: () => [],
   build_reason: () => ["initiator", "autostart", "autostop", "dormancy", "autodelete", "dashboard", "cli"],
-  date_from: days,
-  date_to: days,
+  date_from: listDays,
+  date_to: listDays,
 };
 
 export const KEYS = Object.keys(VALUES);

@@ -42,7 +42,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
   ] as const),
 ];
 
-const DONE: Readonly<Record<AuditAction, string>> = {
+const ACTION_TEXTS: Readonly<Record<AuditAction, string>> = {
   create: "created",
   write: "changed",
   delete: "deleted",
@@ -62,7 +62,7 @@ const DONE: Readonly<Record<AuditAction, string>> = {
 export const isRefused = ({ status_code }: AuditLog): boolean => status_code >= 400;
 
 export const formatVerb = (entry: AuditLog): string => {
-  const done = DONE[entry.action] ?? entry.action;
+  const done = ACTION_TEXTS[entry.action] ?? entry.action;
   return isRefused(entry) ? `failed: ${done}` : done;
 };
 
@@ -108,7 +108,7 @@ export const formatChange = ({ diff, additional_fields }: AuditLog): string => {
 };
 
 /** Formats a field's value: strings unchanged, everything else as JSON. */
-export const valueText = (value: unknown): string => {
+export const formatValue = (value: unknown): string => {
   if (value === "" || value === null || value === undefined) return "none";
   return typeof value === "string" ? value : JSON.stringify(value);
 };

@@ -2,8 +2,8 @@
 import type { Chat, CreateMessage } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { deletedChats, patchChat } from "../../data/chats.ts";
-import { ask } from "../../parts/dialog.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 
 /** Sends a text message. */
@@ -20,13 +20,13 @@ export const sendText = async (
   void chat.refresh().catch(() => {});
 };
 
-export const interrupt = async ({ id }: Pick<LiveChat, "id">): Promise<void> => {
+export const interruptChat = async ({ id }: Pick<LiveChat, "id">): Promise<void> => {
   await call("POST /chats/:chat/interrupt", { path: { chat: id } });
 };
 
 /** Asks for confirmation, copies the chat, and navigates to the copy. `message_id` is the last message to copy. */
-export const askToFork = (id: string, route: (path: string) => unknown, message_id?: number): void =>
-  ask({
+export const confirmFork = (id: string, route: (path: string) => unknown, message_id?: number): void =>
+  confirmAction({
     title: "Fork this chat?",
     text:
       message_id === undefined
@@ -34,14 +34,14 @@ export const askToFork = (id: string, route: (path: string) => unknown, message_
         : "The copy has the messages up to this one and works in the same workspace. This chat is unchanged.",
     yes: "Fork chat",
     no: "Cancel",
-    act: async () => route(await fork(id, message_id)),
+    act: async () => route(await forkChat(id, message_id)),
   });
 
 /** Returns the address of the new chat. `message_id` is the last message to copy. */
-export const fork = async (id: string, message_id?: number): Promise<string> => {
+export const forkChat = async (id: string, message_id?: number): Promise<string> => {
   const body = message_id === undefined ? {} : { message_id };
   const made = await call("POST /chats/:chat/fork", { path: { chat: id }, body });
-  say("Chat forked. This is the copy.");
+  showToast("Chat forked. This is the copy.");
   return `/chats/${made.id}`;
 };
 
@@ -53,7 +53,7 @@ export const pinChat = async ({ id, pin_order }: Pick<Chat, "id" | "pin_order">)
 
 export const archiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
   await call("PATCH /chats/:chat", { path: { chat: id }, body: { archived: true } });
-  say("Archived", { label: "Unarchive", act: () => unarchiveChat({ id }) });
+  showToast("Archived", { label: "Unarchive", act: () => unarchiveChat({ id }) });
 };
 
 export const unarchiveChat = async ({ id }: Pick<Chat, "id">): Promise<void> => {
@@ -66,7 +66,7 @@ export const renameChat = async (id: string, title: string): Promise<void> => {
 };
 
 export const deleteChat = ({ id, title }: Pick<Chat, "id" | "title">, deleted: () => void): void =>
-  ask({
+  confirmAction({
     title: `Delete ${title}?`,
     text: "Its messages, files and sub-agents are permanently deleted. The workspace is kept.",
     yes: "Delete chat",

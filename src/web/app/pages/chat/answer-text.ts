@@ -7,7 +7,7 @@ export type Question = {
 };
 
 /** The text for the model (facts/chats 5.1): the label alone, or numbered lines. */
-export const answerText = (questions: readonly Question[], answers: readonly string[]): string =>
+export const formatAnswers = (questions: readonly Question[], answers: readonly string[]): string =>
   questions.length === 1
     ? (answers[0] ?? "")
     : questions.map(({ header }, at) => `${at + 1}. ${header}: ${answers[at] ?? ""}`).join("\n");

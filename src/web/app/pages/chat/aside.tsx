@@ -3,15 +3,15 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
-import { portAddress } from "../../data/open.ts";
+import { toPortUrl } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
-import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
+import { getLastTerminalId, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
-import { Changes, changedFiles } from "./changes.tsx";
+import { Changes, listChangedFiles } from "./changes.tsx";
 import { Desktop } from "./desktop.tsx";
 import { followGit } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
@@ -29,7 +29,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
   const tab = useSignal<(typeof TABS)[number]>("Changes");
   const agent = known?.agent_id;
   useEffect(() => (agent ? followGit(chat.id) : undefined), [chat.id, agent]);
-  const count = changedFiles().length;
+  const count = listChangedFiles().length;
   return (
     <aside class="aside" aria-label="Chat panel">
       <div class="tabs">
@@ -60,7 +60,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
           <Changes chat={chat} isOwner={isOwner} />
         ) : tab.value === "Terminal" ? (
           <div class="term-side">
-            <TerminalBox agent_id={agent} reconnect={lastTerminal(agent)} label="Terminal" />
+            <TerminalBox agent_id={agent} reconnect={getLastTerminalId(agent)} label="Terminal" />
           </div>
         ) : tab.value === "Desktop" ? (
           <Desktop chat={chat.id} isOwner={isOwner} />
@@ -73,7 +73,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
 };
 
 const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
-  const { state, again } = useResource(`ports ${agent_id}`, () =>
+  const { state, reload } = useResource(`ports ${agent_id}`, () =>
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent_id } }),
   );
   const hosts = useResource("app host", () => call("GET /applications/host"));
@@ -83,13 +83,13 @@ const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
   const { data, error } = state.value;
   const own = data?.ports.filter(({ is_own = true }) => is_own);
   if (error !== undefined && data === undefined)
-    return <Failed what="Can't load the ports" error={error} again={again} />;
+    return <Failed what="Can't load the ports" error={error} reload={reload} />;
   return (
     <>
       <div class="line pad">
         <span class="mut">{own?.length === 0 ? "The workspace has no listening ports." : "Listening ports"}</span>
         <span class="push">
-          <Button small onPress={again}>
+          <Button small onPress={reload}>
             Refresh
           </Button>
         </span>
@@ -98,12 +98,7 @@ const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
         {own?.map(({ port, process_name }) => (
           <li key={port} class="item">
             {workspace && agent && host !== undefined ? (
-              <a
-                class="num"
-                href={portAddress({ workspace, agent }, port, false, host)}
-                target="_blank"
-                rel="noreferrer"
-              >
+              <a class="num" href={toPortUrl({ workspace, agent }, port, false, host)} target="_blank" rel="noreferrer">
                 :{port}
               </a>
             ) : (
@@ -127,7 +122,7 @@ const KINDS = {
 /** The context that a chat got from its workspace, and whether it has changed since. */
 const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> & { known: Chat }) => {
   const { context, files } = known;
-  const take = async (): Promise<void> => {
+  const reloadContext = async (): Promise<void> => {
     chat.chat.value = await call("PUT /chats/:chat/context", { path: { chat: chat.id } });
   };
   return (
@@ -137,7 +132,7 @@ const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> 
           <span>The workspace's context has changed.</span>
           {isOwner && (
             <span class="push">
-              <Button small onPress={take}>
+              <Button small onPress={reloadContext}>
                 Update context
               </Button>
             </span>

@@ -1,6 +1,6 @@
 // Shown when a turn waits for a budget: which budget, until when, and a button to raise it for users with permission.
 
-import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
+import { formatAmount, formatBudgetTitle } from "#schema/ai/budget-words.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
@@ -28,8 +28,8 @@ export const BudgetQuestion = ({ chat, budget, isOwner }: Props) => {
         <h3 id="budget-question">{mayRaise ? `Continue with ${more} more?` : "Waiting for a budget"}</h3>
       </div>
       <p class="small">
-        {budgetTitle(budget)} is used up: {formatAmount(unit, spent)} of {formatAmount(unit, limit)}. The chat continues
-        when it resets <Time at={resets_at} />
+        {formatBudgetTitle(budget)} is used up: {formatAmount(unit, spent)} of {formatAmount(unit, limit)}. The chat
+        continues when it resets <Time at={resets_at} />
         {!mayRaise && deciders.length > 0 && <>, or when {formatNames(deciders)} raises it</>}.
       </p>
       <div class="line wrap">
@@ -53,10 +53,10 @@ export const BudgetQuestion = ({ chat, budget, isOwner }: Props) => {
   );
 };
 
-const NAMED = 3;
+const MAX_NAMED = 3;
 
 const formatNames = (deciders: readonly { readonly name: string }[]): string => {
-  const names = deciders.slice(0, NAMED).map(({ name }) => name);
+  const names = deciders.slice(0, MAX_NAMED).map(({ name }) => name);
   const last = names.pop() ?? "";
   return names.length === 0 ? last : `${names.join(", ")} or ${last}`;
 };

@@ -8,14 +8,14 @@ import { FileHead } from "../../parts/diff/diff-file.tsx";
 import { type DiffLine, type FileDiff, parseFiles } from "../../parts/diff/diff-lines.ts";
 import { sets, textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { gitProblem, repositories } from "./git.ts";
 import type { LiveChat } from "./live-chat.ts";
 
 /** Number of files that are expanded by default. */
-const OPEN = 8;
+const MAX_EXPANDED = 8;
 
-export const changedFiles = (): readonly string[] => [
+export const listChangedFiles = (): readonly string[] => [
   ...new Set(
     [...repositories.value.values()].flatMap(({ unified_diff }) => parseFiles(unified_diff).map(({ path }) => path)),
   ),
@@ -36,9 +36,9 @@ export const Changes = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
   );
 };
 
-type Of = { readonly chat: LiveChat; readonly isOwner: boolean };
+type ChatProps = { readonly chat: LiveChat; readonly isOwner: boolean };
 
-const Repository = ({ repository, chat, isOwner }: Of & { repository: GitRepository }) => {
+const Repository = ({ repository, chat, isOwner }: ChatProps & { repository: GitRepository }) => {
   const files = parseFiles(repository.unified_diff);
   const sum = (name: "added" | "removed"): number => files.reduce((total, file) => total + file[name], 0);
   return (
@@ -55,13 +55,13 @@ const Repository = ({ repository, chat, isOwner }: Of & { repository: GitReposit
       </div>
       {files.length === 0 && <p class="pad mut">No changes since the last commit.</p>}
       {files.map((file, at) => (
-        <File key={file.path} file={file} isFirst={at < OPEN} chat={chat} isOwner={isOwner} />
+        <File key={file.path} file={file} isFirst={at < MAX_EXPANDED} chat={chat} isOwner={isOwner} />
       ))}
     </section>
   );
 };
 
-const File = ({ file, isFirst, chat, isOwner }: Of & { file: FileDiff; isFirst: boolean }) => {
+const File = ({ file, isFirst, chat, isOwner }: ChatProps & { file: FileDiff; isFirst: boolean }) => {
   const open = useSignal(isFirst);
   const line = useSignal<DiffLine | undefined>(undefined);
   const { path, lines } = file;
@@ -104,7 +104,7 @@ const Comment = ({ chat, path, line, close }: { chat: LiveChat; path: string; li
         ],
       },
     });
-    say(queued ? "Queued. It is sent when the turn ends." : "Sent to the chat");
+    showToast(queued ? "Queued. It is sent when the turn ends." : "Sent to the chat");
     close();
   };
   return (

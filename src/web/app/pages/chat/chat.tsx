@@ -11,21 +11,21 @@ import { Button, ButtonLink } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { failed } from "../../shell/toasts.tsx";
-import { archiveChat, focusComposer, fork, interrupt, renameChat } from "./actions.ts";
+import { showError } from "../../shell/toasts.tsx";
+import { archiveChat, focusComposer, forkChat, interruptChat, renameChat } from "./actions.ts";
 import { Aside } from "./aside.tsx";
 import { BudgetQuestion } from "./budget-question.tsx";
-import { changedFiles } from "./changes.tsx";
+import { listChangedFiles } from "./changes.tsx";
 import { AgentName, Choices, useChoice } from "./choices.tsx";
 import { Composer } from "./composer.tsx";
 import { getDraft, isEmptyDraft, NEW, NO_DRAFT, setDraft } from "./draft.ts";
 import { Flow } from "./flow.tsx";
 import { Head } from "./head.tsx";
-import { type LiveChat, liveChat } from "./live-chat.ts";
-import { Modes, nextMode, pickMode } from "./modes.tsx";
+import { getLiveChat, type LiveChat } from "./live-chat.ts";
+import { getNextMode, Modes, pickMode } from "./modes.tsx";
 import { Permission } from "./permission.tsx";
 import { Queue } from "./queue.tsx";
-import { Side } from "./side.tsx";
+import { ChatList } from "./side.tsx";
 import { StatusLine, Trouble } from "./status.tsx";
 import type { Command } from "./suggest.ts";
 import { NewestTrial } from "./trial/trial.tsx";
@@ -36,14 +36,14 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 
 export default function ChatPage() {
   const id = useRoute().params.chat ?? "";
-  return <OneChat key={id} id={id} />;
+  return <ChatView key={id} id={id} />;
 }
 
 const isWide = (): boolean => matchMedia("(width >= 80rem)").matches;
 
-const OneChat = ({ id }: { id: string }) => {
+const ChatView = ({ id }: { id: string }) => {
   const { route } = useLocation();
-  const chat = liveChat(id);
+  const chat = getLiveChat(id);
   const shows = useSignal<"list" | "aside" | undefined>(undefined);
   const hasAside = useSignal(isWide());
   useLayoutEffect(() => chat.follow(), [id]);
@@ -58,7 +58,7 @@ const OneChat = ({ id }: { id: string }) => {
   // A chat that leaves the list was archived or deleted.
   const wasListed = useRef(false);
   useEffect(() => {
-    if (wasListed.current && !listed) void chat.look();
+    if (wasListed.current && !listed) void chat.reloadAfterRefusal();
     wasListed.current = listed !== undefined;
   }, [listed === undefined]);
   const read = chat.chat.value;
@@ -76,7 +76,7 @@ const OneChat = ({ id }: { id: string }) => {
     <>
       <h1 class="vh">Chat: {title}</h1>
       <div class="chat" data-shows={shows.value} data-aside={hasAside.value ? undefined : "off"}>
-        <Side
+        <ChatList
           current={id}
           onClose={() => {
             shows.value = undefined;
@@ -111,7 +111,7 @@ const OneChat = ({ id }: { id: string }) => {
               )}
             </Empty>
           ) : failure !== undefined && !chat.isLoaded.value ? (
-            <Failed what="Can't load this chat" error={failure} again={() => location.reload()} />
+            <Failed what="Can't load this chat" error={failure} reload={() => location.reload()} />
           ) : chat.isLoaded.value ? (
             <Flow chat={chat} isOwner={isOwner}>
               {chat.picture.value.asked?.kind === "permission" && isOwner && (
@@ -167,9 +167,9 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
     },
     { name: "clear", about: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },
     { name: "try", about: "Try several ways", act: () => known?.workspace_id && openTry(known) },
-    { name: "fork", about: "Fork chat", act: async () => route(await fork(chat.id)) },
+    { name: "fork", about: "Fork chat", act: async () => route(await forkChat(chat.id)) },
     { name: "rename", about: "Rename chat", act: (rest) => renameChat(chat.id, rest) },
-    { name: "stop", about: "Interrupt the turn", act: () => interrupt(chat) },
+    { name: "stop", about: "Interrupt the turn", act: () => interruptChat(chat) },
     { name: "archive", about: "Archive chat", act: () => known && archiveChat(known) },
     { name: "new", about: "Start a new chat", act: () => route("/chats") },
   ];
@@ -183,7 +183,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
         placeholder={`${busy ? "Add to the queue" : "Write a message"}. / commands, @ files`}
         sendLabel={busy ? "Queue message" : "Send message"}
         commands={commands}
-        files={changedFiles}
+        files={listChangedFiles}
         onSend={async (content, interrupts) => {
           const sent = choice.value;
           await call("POST /chats/:chat/messages", {
@@ -192,10 +192,10 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
           });
           void chat.refresh().then(() => {
             if (choice.value === sent) choice.value = {};
-          }, failed);
+          }, showError);
         }}
-        {...(mayStop ? { onInterrupt: () => interrupt(chat) } : {})}
-        onNextMode={() => pickMode(chat, nextMode(mode))}
+        {...(mayStop ? { onInterrupt: () => interruptChat(chat) } : {})}
+        onNextMode={() => pickMode(chat, getNextMode(mode))}
       >
         {known?.coding_agent ? (
           <>
@@ -234,16 +234,16 @@ type Props = { readonly chat: LiveChat; readonly of: "modes" | "others" };
 const AgentOptions = ({ chat, of }: Props) => {
   const options = (chat.chat.value?.agent_options ?? []).filter((option) => isMode(option) === (of === "modes"));
   // The chat has its own plan mode, which the agent follows.
-  const offered = ({ choices }: AgentOption) => choices.filter(({ id }) => of === "others" || id !== "plan");
+  const listOffered = ({ choices }: AgentOption) => choices.filter(({ id }) => of === "others" || id !== "plan");
   return (
     <>
       {options
-        .filter((option) => offered(option).length > 1)
+        .filter((option) => listOffered(option).length > 1)
         .map((option) => {
           const current = option.choices.find(({ id }) => id === option.current);
           const label = of === "modes" ? "Agent mode" : option.name;
           const items = (): MenuItem[] =>
-            offered(option).map((one) => ({
+            listOffered(option).map((one) => ({
               label: one.name,
               note: one.description.slice(0, 80),
               act: () => choose(chat, option.id, one.id),

@@ -69,14 +69,14 @@ export const Choices = ({ choice, now, offersAgents = false, standard }: Choices
   const set = (more: Choice): void => {
     choice.value = { ...choice.value, ...more };
   };
-  const efforts = (): MenuItem[] =>
+  const listEfforts = (): MenuItem[] =>
     ["", ...(model?.reasoning_efforts ?? [])].map((one) => ({
       label: one === "" ? "Model default" : one,
       icon: one === effort ? "check" : undefined,
       act: () => set({ reasoning_effort: one }),
     })) as MenuItem[];
   const { coding_agent: _, ...ofModels } = choice.value;
-  const offered = (): MenuItem[] =>
+  const listOffered = (): MenuItem[] =>
     [
       ...models.map((one) => ({
         label: one.display_name,
@@ -100,12 +100,12 @@ export const Choices = ({ choice, now, offersAgents = false, standard }: Choices
   return (
     <>
       {(chosen || agents.length > 0) && (
-        <Menu label={`${kind}: ${chosen?.display_name ?? "none"}`} small items={offered} class="model">
+        <Menu label={`${kind}: ${chosen?.display_name ?? "none"}`} small items={listOffered} class="model">
           <span class="clip">{chosen?.display_name ?? "Choose an agent"}</span>
         </Menu>
       )}
       {!agent && !isLater && (model?.reasoning_efforts.length ?? 0) > 0 && (
-        <Menu label="Effort" small class="desk" items={efforts}>
+        <Menu label="Effort" small class="desk" items={listEfforts}>
           Effort: {effort || "default"}
         </Menu>
       )}

@@ -1,7 +1,7 @@
 // A code block with its language and a copy button, highlighted when it is complete.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { unmistakable } from "#base/visible-text.ts";
+import { escapeAllHidden } from "#base/visible-text.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import type { Piece } from "./highlight.ts";
@@ -36,7 +36,7 @@ const useColours = (text: string, language: string, isLive: boolean) => {
 };
 
 /** A shell command shown in full, with hidden characters made visible. */
-export const ShellText = ({ text }: { text: string }) => <>{useColours(unmistakable(text), "bash", false)}</>;
+export const ShellText = ({ text }: { text: string }) => <>{useColours(escapeAllHidden(text), "bash", false)}</>;
 
 export const Code = ({ text, language, isLive }: { text: string; language: string; isLive: boolean }) => {
   const coloured = useColours(text, language, isLive);

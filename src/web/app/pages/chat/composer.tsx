@@ -8,10 +8,10 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { COMPOSER_ID } from "./actions.ts";
-import { getDraft, isEmptyDraft, joined, NO_DRAFT, setDraft, toContent, upload } from "./draft.ts";
-import { type Command, commandIn, offersFor } from "./suggest.ts";
+import { getDraft, isEmptyDraft, joinDrafts, NO_DRAFT, setDraft, toContent, upload } from "./draft.ts";
+import { type Command, findCommand, listOffers } from "./suggest.ts";
 
 type ComposerProps = {
   /** The chat's ID, or `new`. */
@@ -40,7 +40,7 @@ export const Composer = (props: ComposerProps) => {
   const isClosed = useSignal(false);
   const uploading = useSignal(0);
   const isOver = useSignal(false);
-  const offers = isClosed.value ? [] : offersFor(draft.text, caret.value, commands, props.files());
+  const offers = isClosed.value ? [] : listOffers(draft.text, caret.value, commands, props.files());
 
   useEffect(() => {
     area.current?.focus({ preventScroll: true });
@@ -66,7 +66,7 @@ export const Composer = (props: ComposerProps) => {
         .then((made) => {
           const now = getDraft(draftKey).value;
           setDraft(draftKey, { ...now, files: [...now.files, made] });
-        }, failed)
+        }, showError)
         .finally(() => {
           uploading.value -= 1;
         });
@@ -75,19 +75,19 @@ export const Composer = (props: ComposerProps) => {
   const send = async (interrupts = false): Promise<void> => {
     const now = getDraft(draftKey).value;
     if (isEmptyDraft(now) || uploading.value > 0) return;
-    const command = commandIn(now.text, commands);
+    const command = findCommand(now.text, commands);
     // The browser keeps the draft until the server has accepted it, so that a reload loses nothing.
     getDraft(draftKey).value = NO_DRAFT;
     try {
       await (command ? command() : onSend(toContent(now), interrupts));
     } catch (error) {
       // The message was not accepted: put it back before the text written since.
-      setDraft(draftKey, joined(now, getDraft(draftKey).value));
+      setDraft(draftKey, joinDrafts(now, getDraft(draftKey).value));
       throw error;
     }
     setDraft(draftKey, getDraft(draftKey).value);
   };
-  const take = (at: number): void => {
+  const acceptOffer = (at: number): void => {
     const offer = offers[at];
     if (!offer) return;
     change(offer.replace(draft.text));
@@ -101,20 +101,20 @@ export const Composer = (props: ComposerProps) => {
       chosen.value = (chosen.value + step + offers.length) % offers.length;
     } else if (offers.length > 0 && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey) {
       event.preventDefault();
-      const whole = commandIn(draft.text, commands);
+      const whole = findCommand(draft.text, commands);
       if (whole && event.key === "Enter" && offers[chosen.value]?.label === draft.text.trim())
-        void send().catch(failed);
-      else take(chosen.value);
+        void send().catch(showError);
+      else acceptOffer(chosen.value);
     } else if (event.key === "Tab" && event.shiftKey) {
       event.preventDefault();
       onNextMode();
     } else if (event.key === "Escape") {
       event.preventDefault();
       if (offers.length > 0) isClosed.value = true;
-      else if (onInterrupt) void onInterrupt().catch(failed);
+      else if (onInterrupt) void onInterrupt().catch(showError);
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      void send(event.ctrlKey || event.metaKey).catch(failed);
+      void send(event.ctrlKey || event.metaKey).catch(showError);
     }
   };
   const drop = (event: DragEvent): void => {
@@ -127,7 +127,7 @@ export const Composer = (props: ComposerProps) => {
       class={isOver.value ? "composer over" : "composer"}
       onSubmit={(event) => {
         event.preventDefault();
-        void send().catch(failed);
+        void send().catch(showError);
       }}
       onDragOver={(event) => {
         event.preventDefault();
@@ -148,7 +148,7 @@ export const Composer = (props: ComposerProps) => {
               aria-selected={at === chosen.value}
               onMouseDown={(event) => {
                 event.preventDefault();
-                take(at);
+                acceptOffer(at);
               }}
             >
               <span class="mono clip">{label}</span>
@@ -157,7 +157,7 @@ export const Composer = (props: ComposerProps) => {
           ))}
         </div>
       )}
-      <Attached draftKey={draftKey} uploading={uploading.value} />
+      <Attachments draftKey={draftKey} uploading={uploading.value} />
       <textarea
         ref={area}
         id={COMPOSER_ID}
@@ -218,7 +218,7 @@ export const Composer = (props: ComposerProps) => {
   );
 };
 
-const Attached = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
+const Attachments = ({ draftKey, uploading }: { draftKey: string; uploading: number }) => {
   const draft = getDraft(draftKey).value;
   const { files, references } = draft;
   if (files.length + references.length + uploading === 0) return null;

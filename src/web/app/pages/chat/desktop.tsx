@@ -3,13 +3,13 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { copy } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 import type { DesktopSession } from "./desktop-session.ts";
 
 type State = "connecting" | "open" | "closed";
 
 /** A WebSocket does not report why it was refused; the same request over HTTP does. */
-const whyNot = async (address: string): Promise<string> => {
+const loadRefusal = async (address: string): Promise<string> => {
   const response = await fetch(address).catch(() => undefined);
   if (!response) return "The server cannot be reached.";
   const { message = "", detail = "" } = (await response.json().catch(() => ({}))) as Record<string, string>;
@@ -39,16 +39,16 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
         closed: () => {
           state.value = "closed";
           why.value = wasOpen ? "The connection was lost, or the workspace stopped." : "";
-          const tell = (words: string): void => {
+          const showReason = (words: string): void => {
             if (!isOver) why.value = words;
           };
-          if (!wasOpen) void whyNot(address).then(tell);
+          if (!wasOpen) void loadRefusal(address).then(showReason);
         },
-        copied: (text) => say("Copied on the desktop", { label: "Copy to clipboard", act: () => copy(text) }),
+        copied: (text) => showToast("Copied on the desktop", { label: "Copy to clipboard", act: () => copy(text) }),
       });
     };
     state.value = "connecting";
-    open().catch(failed);
+    open().catch(showError);
     return () => {
       isOver = true;
       session.current?.end();
@@ -57,7 +57,7 @@ export const Desktop = ({ chat, isOwner }: { chat: string; isOwner: boolean }) =
   }, [chat, isOwner, tries.value]);
   const paste = async (): Promise<void> => {
     session.current?.paste(await navigator.clipboard.readText());
-    say("Clipboard sent to the desktop");
+    showToast("Clipboard sent to the desktop");
   };
   return (
     <div class="desktop">

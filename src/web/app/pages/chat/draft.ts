@@ -1,7 +1,7 @@
 // Drafts of messages, kept by the browser until they are sent, so that they survive a reload or navigation.
 import { type Signal, signal } from "@preact/signals";
-import type { InputPart, ShownPart } from "#schema/chats/chat-part.ts";
-import { keepText, keptText } from "../../data/kept-text.ts";
+import type { ChatMessagePart, InputPart } from "#schema/chats/chat-part.ts";
+import { loadStoredText, storeText } from "../../data/kept-text.ts";
 
 export type DraftFile = { readonly id: string; readonly name: string; readonly size: number };
 export type DraftReference = Required<Pick<InputPart, "file_name" | "start_line" | "end_line" | "content">>;
@@ -17,9 +17,9 @@ export const NO_DRAFT: Draft = { text: "", files: [], references: [] };
 const PREFIX = "slipway.draft.";
 const open = new Map<string, Signal<Draft>>();
 
-const stored = (key: string): Draft => {
+const readDraft = (key: string): Draft => {
   try {
-    return { ...NO_DRAFT, ...(JSON.parse(keptText(PREFIX + key) ?? "{}") as Partial<Draft>) };
+    return { ...NO_DRAFT, ...(JSON.parse(loadStoredText(PREFIX + key) ?? "{}") as Partial<Draft>) };
   } catch {
     return NO_DRAFT;
   }
@@ -29,7 +29,7 @@ const stored = (key: string): Draft => {
 export const getDraft = (key: string): Signal<Draft> => {
   let known = open.get(key);
   if (!known) {
-    known = signal(stored(key));
+    known = signal(readDraft(key));
     open.set(key, known);
   }
   return known;
@@ -39,7 +39,7 @@ export const setDraft = (key: string, draft: Draft): void => {
   getDraft(key).value = draft;
   const isEmpty = draft.text === "" && draft.files.length === 0 && draft.references.length === 0;
   try {
-    keepText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
+    storeText(PREFIX + key, isEmpty ? undefined : JSON.stringify(draft));
   } catch {
     // If storage is full or forbidden, only the draft after a reload is lost, not the current text.
   }
@@ -49,7 +49,7 @@ export const isEmptyDraft = ({ text, files, references }: Draft): boolean =>
   text.trim() === "" && files.length === 0 && references.length === 0;
 
 /** Joins two drafts. */
-export const joined = (first: Draft, then: Draft): Draft => ({
+export const joinDrafts = (first: Draft, then: Draft): Draft => ({
   text: [first.text, then.text].filter((text) => text.trim() !== "").join("\n\n"),
   files: [...first.files, ...then.files],
   references: [...first.references, ...then.references],
@@ -62,10 +62,11 @@ export const toContent = ({ text, files, references }: Draft): InputPart[] => [
   ...(text.trim() === "" ? [] : [{ type: "text", text: text.trim() }]),
 ];
 
-const toId = (file_id: ShownPart["file_id"]): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+const toId = (file_id: ChatMessagePart["file_id"]): string =>
+  typeof file_id === "string" ? file_id : (file_id?.uuid ?? "");
 
 /** Converts a sent message for sending again. */
-export const toInput = (content: readonly ShownPart[]): InputPart[] =>
+export const toInput = (content: readonly ChatMessagePart[]): InputPart[] =>
   content.flatMap((part): InputPart[] => {
     const { type, text = "", file_name = "", start_line = 0, end_line = 0, content: lines = "" } = part;
     if (type === "text") return [{ type, text }];
@@ -75,7 +76,7 @@ export const toInput = (content: readonly ShownPart[]): InputPart[] =>
   });
 
 /** Converts a message to a draft, for example one taken out of the queue. */
-export const draftFrom = (content: readonly ShownPart[]): Draft => ({
+export const toDraft = (content: readonly ChatMessagePart[]): Draft => ({
   text: content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("\n"),
   files: content.flatMap((part) =>
     part.type === "file" ? [{ id: toId(part.file_id), name: part.name ?? "file", size: 0 }] : [],

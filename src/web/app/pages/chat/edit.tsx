@@ -6,7 +6,7 @@ import { call } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
-import { failed, say } from "../../shell/toasts.tsx";
+import { showError, showToast } from "../../shell/toasts.tsx";
 import { toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
 
@@ -29,7 +29,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
       path: { chat: chat.id, message: message.id },
       body: { content: [{ type: "text", text: words.value }, ...others], restore_files: restores.value },
     });
-    for (const warning of warnings) say(warning);
+    for (const warning of warnings) showToast(warning);
     close();
   };
   return (
@@ -42,7 +42,7 @@ export const Edit = ({ chat, message, text, close }: EditProps) => {
         onInput={textInto(words)}
         onKeyDown={(event) => {
           if (event.key === "Escape") close();
-          else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save().catch(failed);
+          else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save().catch(showError);
         }}
       />
       <div class="pad">

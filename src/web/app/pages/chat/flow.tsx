@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../parts/button.tsx";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { PAGE } from "./live-chat.ts";
 import { Live, Message } from "./message.tsx";
@@ -12,13 +12,13 @@ import { Live, Message } from "./message.tsx";
 // Detects which rows of a long conversation are near the viewport, with one observer for all of them.
 
 /** Distance from the viewport up to which a message is rendered. */
-const MARGIN = "1200px 0px";
+const RENDER_MARGIN = "1200px 0px";
 
-type Hear = (entry: IntersectionObserverEntry) => void;
+type NearListener = (entry: IntersectionObserverEntry) => void;
 
-class Near {
+class NearObserver {
   readonly #scroller: RefObject<HTMLElement | null>;
-  readonly #heard = new Map<Element, Hear>();
+  readonly #heard = new Map<Element, NearListener>();
   #eye: IntersectionObserver | undefined;
 
   constructor(scroller: RefObject<HTMLElement | null>) {
@@ -26,12 +26,12 @@ class Near {
   }
 
   /** Calls back when the element comes near or moves away, and once initially. Returns a function that stops. */
-  observe(element: Element, hear: Hear): () => void {
+  observe(element: Element, hear: NearListener): () => void {
     this.#eye ??= new IntersectionObserver(
       (entries) => {
         for (const entry of entries) this.#heard.get(entry.target)?.(entry);
       },
-      { root: this.#scroller.current, rootMargin: MARGIN },
+      { root: this.#scroller.current, rootMargin: RENDER_MARGIN },
     );
     this.#heard.set(element, hear);
     this.#eye.observe(element);
@@ -48,7 +48,7 @@ class Near {
 }
 
 /** Rendered first: more than fit on a screen. The rest follows after the first paint. */
-const FIRST_RENDERED = 12;
+const INITIAL_COUNT = 12;
 /** Maximum number of messages kept while the user is at the end; older ones can be loaded again. */
 const MAX_MESSAGES = 400;
 
@@ -68,17 +68,17 @@ export const Flow = ({
   const all = chat.messages.value;
   const isWhole = useSignal(false);
   const known = all.slice(-shown.value).filter(({ role }) => role === "user" || role === "assistant");
-  const rows = isWhole.value ? known : known.slice(-FIRST_RENDERED);
-  const near = useMemo(() => new Near(scroller), []);
+  const rows = isWhole.value ? known : known.slice(-INITIAL_COUNT);
+  const near = useMemo(() => new NearObserver(scroller), []);
   const hasMore = chat.hasMore.value || shown.value < all.length;
-  const more = async (): Promise<void> => {
-    if (shown.value >= chat.messages.value.length) await chat.older();
+  const showMore = async (): Promise<void> => {
+    if (shown.value >= chat.messages.value.length) await chat.loadOlder();
     shown.value += PAGE;
   };
   useEffect(() => {
     const end = top.current;
     if (!end || !hasMore || !isWhole.value) return;
-    const eye = new IntersectionObserver(([one]) => void (one?.isIntersecting && more().catch(failed)), {
+    const eye = new IntersectionObserver(([one]) => void (one?.isIntersecting && showMore().catch(showError)), {
       root: scroller.current,
       rootMargin: "600px 0px",
     });
@@ -92,7 +92,7 @@ export const Flow = ({
   useEffect(() => {
     if (isAway.peek() || all.length <= MAX_MESSAGES) return;
     shown.value = PAGE;
-    chat.letGo(MAX_MESSAGES / 2);
+    chat.trimMessages(MAX_MESSAGES / 2);
   }, [all.length]);
   const follow = (): void => {
     const away = (scroller.current?.scrollTop ?? 0) < -600;
@@ -130,7 +130,7 @@ export const Flow = ({
 };
 
 /** Rendered while near the viewport; otherwise an empty box of the same height. */
-const Row = ({ near, children }: { near: Near; children: ComponentChildren }) => {
+const Row = ({ near, children }: { near: NearObserver; children: ComponentChildren }) => {
   const box = useRef<HTMLLIElement>(null);
   const height = useSignal<number | undefined>(undefined);
   useEffect(() => {

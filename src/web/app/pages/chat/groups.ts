@@ -2,15 +2,19 @@
 import type { Chat } from "#schema/chats/chat.ts";
 import { isWaitingForOwner } from "../../data/needs-owner.ts";
 
-export type Way = "state" | "workspace" | "archived";
+export type Grouping = "state" | "workspace" | "archived";
 export type Group = { readonly name: string; readonly isPressing?: boolean; readonly chats: readonly Chat[] };
-type Listed = Pick<Chat, "status" | "awaits" | "pin_order" | "children">;
+type ListedChat = Pick<Chat, "status" | "awaits" | "pin_order" | "children">;
 
-const waits = (chat: Listed): boolean => isWaitingForOwner(chat) || chat.children.some(isWaitingForOwner);
-const works = ({ status }: Listed): boolean => status === "running" || status === "interrupting";
+const isWaiting = (chat: ListedChat): boolean => isWaitingForOwner(chat) || chat.children.some(isWaitingForOwner);
+const isRunning = ({ status }: ListedChat): boolean => status === "running" || status === "interrupting";
 
 /** Puts each chat in one group and omits empty groups. */
-export const groupChats = (all: readonly Chat[], by: Way, nameOf: (workspace: string) => string): readonly Group[] => {
+export const groupChats = (
+  all: readonly Chat[],
+  by: Grouping,
+  nameOf: (workspace: string) => string,
+): readonly Group[] => {
   if (by === "archived") return [{ name: "Archived", chats: all }];
   if (by === "workspace") {
     const found = Map.groupBy(all, ({ workspace_id }) => (workspace_id ? nameOf(workspace_id) : "Without workspace"));
@@ -18,7 +22,7 @@ export const groupChats = (all: readonly Chat[], by: Way, nameOf: (workspace: st
   }
   const groups: Record<string, Chat[]> = { "Needs you": [], Pinned: [], Working: [], Done: [] };
   for (const chat of all) {
-    const name = waits(chat) ? "Needs you" : chat.pin_order > 0 ? "Pinned" : works(chat) ? "Working" : "Done";
+    const name = isWaiting(chat) ? "Needs you" : chat.pin_order > 0 ? "Pinned" : isRunning(chat) ? "Working" : "Done";
     groups[name]?.push(chat);
   }
   groups.Pinned?.sort((a, b) => a.pin_order - b.pin_order);

@@ -14,7 +14,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { ForkDialog, openFork } from "../workspaces/fork.tsx";
-import { archiveChat, askToFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
+import { archiveChat, confirmFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Meter } from "./meter.tsx";
 import { openTry, TryDialog } from "./trial/try.tsx";
@@ -34,17 +34,17 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
   const title = known?.title ?? "Chat";
   const workspace = known?.workspace_id ? workspaces.value.get(known.workspace_id) : undefined;
   const isRoot = known?.parent_chat_id === undefined;
-  const forkIt = (): void => askToFork(chat.id, route);
+  const confirmForkHere = (): void => confirmFork(chat.id, route);
   const openRename = (): void => {
     renames.value = true;
   };
   const items = (): MenuItem[] => {
     if (!known) return [];
     const pinned = chats.value.get(known.id)?.pin_order ?? known.pin_order;
-    const refresh = (done: Promise<unknown>) => done.then(() => chat.refresh());
+    const refreshAfter = (done: Promise<unknown>) => done.then(() => chat.refresh());
     const own: MenuItem[] = [
       { icon: "pen", label: "Rename", act: openRename },
-      { icon: "branch", label: "Fork", act: forkIt },
+      { icon: "branch", label: "Fork", act: confirmForkHere },
       ...(workspace && !known.archived
         ? [{ icon: "layers" as const, label: "Try several ways", act: () => openTry(known) }]
         : []),
@@ -54,8 +54,8 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
       { label: "Clear context", icon: "restart", act: () => clear(chat.id) },
       "line",
       known.archived
-        ? { label: "Unarchive", icon: "save", act: () => refresh(unarchiveChat(known)) }
-        : { label: "Archive", icon: "save", act: () => refresh(archiveChat(known)) },
+        ? { label: "Unarchive", icon: "save", act: () => refreshAfter(unarchiveChat(known)) }
+        : { label: "Archive", icon: "save", act: () => refreshAfter(archiveChat(known)) },
       { label: "Delete", icon: "trash", isDanger: true, act: () => deleteChat(known, () => route("/chats")) },
     ];
     return isOwner && isRoot ? own : isOwner ? own.slice(0, 1) : [];
@@ -85,7 +85,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
       <span class="push line">
         <Meter chat={chat} isOwner={isOwner} />
         <CommandButton />
-        {isOwner && isRoot && <IconButton icon="branch" class="desk" label="Fork chat" onPress={forkIt} />}
+        {isOwner && isRoot && <IconButton icon="branch" class="desk" label="Fork chat" onPress={confirmForkHere} />}
         <IconButton icon="cols" label="Changes" pressed={hasAside} onPress={onAside} />
         {isOwner && <Menu label={`More for ${title}`} items={items} />}
       </span>

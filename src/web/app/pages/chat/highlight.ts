@@ -82,7 +82,7 @@ const flatten = (node: Node, name: string, into: Piece[]): void => {
   else for (const child of node.children) flatten(child, toClass(node.scope) || name, into);
 };
 
-const idle = (): Promise<unknown> =>
+const waitForIdle = (): Promise<unknown> =>
   new Promise((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(resolve) : setTimeout(resolve, 20)));
 
 /** Returns undefined for unknown languages and texts that are too long. */
@@ -95,7 +95,7 @@ export const highlight = async (text: string, language: string): Promise<readonl
   const name = ALIASES[asked] ?? (asked in LANGUAGES ? (asked as keyof typeof LANGUAGES) : undefined);
   if (name === undefined || text.length > MAX_LENGTH) return undefined;
   if (!core.getLanguage(name)) core.registerLanguage(name, (await LANGUAGES[name]()).default);
-  await idle();
+  await waitForIdle();
   const { _emitter } = core.highlight(text, { language: name, ignoreIllegals: true }) as unknown as {
     _emitter: { rootNode: Node };
   };

@@ -6,11 +6,11 @@ import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import { call, Problem } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
 import { LiveSocket, onRefused } from "../../data/live-socket.ts";
-import { applied, EMPTY, isAtRest, type Picture, reconciled, resultsIn, withMessages } from "./picture.ts";
+import { applyFrame, collectResults, EMPTY, isAtRest, type Picture, reconcile, withMessages } from "./picture.ts";
 
 /** Number of messages loaded first, and each time the user scrolls to the top. */
 export const PAGE = 40;
-const KEPT = 8;
+const MAX_CACHED_CHATS = 8;
 
 export class LiveChat {
   readonly id: string;
@@ -21,7 +21,7 @@ export class LiveChat {
   readonly live: ReadonlySignal<Picture["live"]> = computed(() => this.picture.value.live);
   readonly liveResults: ReadonlySignal<Picture["liveResults"]> = computed(() => this.picture.value.liveResults);
   readonly status: ReadonlySignal<Picture["status"]> = computed(() => this.picture.value.status);
-  readonly results = computed(() => resultsIn(this.messages.value));
+  readonly results = computed(() => collectResults(this.messages.value));
   readonly isBusy = computed(() => this.status.value !== undefined && !isAtRest(this.status.value));
   /** Increments with each finished turn, which may have changed the chat's cost and model. */
   readonly turns = computed(() => this.picture.value.turns);
@@ -44,7 +44,7 @@ export class LiveChat {
   /** Follows the chat until every follower has stopped. */
   follow(): () => void {
     this.#users += 1;
-    if (this.#users === 1) void this.#begin();
+    if (this.#users === 1) void this.#start();
     return () => {
       this.#users -= 1;
       if (this.#users > 0) return;
@@ -63,7 +63,7 @@ export class LiveChat {
   }
 
   /** Reloads the chat after a refused connection. It may have been deleted or unshared; then following stops. */
-  async look(): Promise<void> {
+  async reloadAfterRefusal(): Promise<void> {
     try {
       await this.refresh();
     } catch (error) {
@@ -80,7 +80,7 @@ export class LiveChat {
   }
 
   /** Loads the page before the oldest loaded message. */
-  async older(): Promise<void> {
+  async loadOlder(): Promise<void> {
     const before_id = this.messages.value[0]?.id;
     if (!this.hasMore.value || before_id === undefined) return;
     this.#reading ??= call("GET /chats/:chat/messages", { path: { chat: this.id }, query: { limit: PAGE, before_id } })
@@ -95,7 +95,7 @@ export class LiveChat {
   }
 
   /** Keeps only the newest messages, so that a page that is open for days does not grow without limit. */
-  letGo(most: number): void {
+  trimMessages(most: number): void {
     if (this.messages.value.length <= most) return;
     this.#change((now) => ({ ...now, messages: now.messages.slice(-most) }));
     this.hasMore.value = true;
@@ -105,7 +105,7 @@ export class LiveChat {
     this.picture.value = change(this.picture.value);
   }
 
-  async #begin(): Promise<void> {
+  async #start(): Promise<void> {
     try {
       void this.refresh().catch((error) => {
         this.failure.value = error;
@@ -120,13 +120,13 @@ export class LiveChat {
     if (this.#users === 0) return;
     let isFirst = true;
     // A refused WebSocket does not report why.
-    this.#stop = onRefused(() => void this.look());
+    this.#stop = onRefused(() => void this.reloadAfterRefusal());
     this.#socket = new LiveSocket({
       address: () => `/api/v2/chats/${this.id}/stream?after_id=${this.messages.value.at(-1)?.id ?? 0}`,
       message: (text) => {
         const frame = JSON.parse(text) as ChatEvent[];
         const { turns } = this.picture.value;
-        this.#change((now) => applied(now, frame));
+        this.#change((now) => applyFrame(now, frame));
         // The turn may have changed the chat's title, model, files or workspace.
         if (this.picture.value.turns > turns) void this.refresh().catch(() => {});
       },
@@ -145,20 +145,20 @@ export class LiveChat {
     // Messages from the stream may be newer than the loaded page.
     const last = shown.at(-1)?.id ?? 0;
     const newer = this.#socket ? known.filter(({ id }) => id > last) : [];
-    const messages = withMessages(reconciled(known, shown, page.has_more), newer);
+    const messages = withMessages(reconcile(known, shown, page.has_more), newer);
     if (messages[0]?.id === shown[0]?.id) this.hasMore.value = page.has_more;
     this.#change((now) => ({ ...now, messages }));
   }
 }
 
-const kept = new Map<string, LiveChat>();
+const cachedChats = new Map<string, LiveChat>();
 
 /** Returns the same object for the same ID while it is among the recently opened chats. */
-export const liveChat = (id: string): LiveChat => {
-  const chat = kept.get(id) ?? new LiveChat(id);
-  kept.delete(id);
-  kept.set(id, chat);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+export const getLiveChat = (id: string): LiveChat => {
+  const chat = cachedChats.get(id) ?? new LiveChat(id);
+  cachedChats.delete(id);
+  cachedChats.set(id, chat);
+  const [oldest] = cachedChats.keys();
+  if (cachedChats.size > MAX_CACHED_CHATS && oldest !== undefined) cachedChats.delete(oldest);
   return chat;
 };

@@ -36,7 +36,7 @@ export type Reading = {
   readonly linkOf: (href: string) => string | undefined;
 };
 
-const Place = createContext<Reading | undefined>(undefined);
+const ReadingContext = createContext<Reading | undefined>(undefined);
 
 type MarkdownProps = {
   readonly text: string;
@@ -61,40 +61,40 @@ export const Markdown = ({ text, isLive = false, reading }: MarkdownProps) => {
       <Block key={at} token={token} isLive={isLive && at === tokens.length - 1} />
     ),
   );
-  return reading ? <Place.Provider value={reading}>{drawn}</Place.Provider> : <>{drawn}</>;
+  return reading ? <ReadingContext.Provider value={reading}>{drawn}</ReadingContext.Provider> : <>{drawn}</>;
 };
 
 /** On documentation pages, heading levels are kept as they are. */
 const Heading = ({ token, id }: { token: Token; id: string }) => {
-  const words = inline((token as Tokens.Heading).tokens);
+  const words = renderInline((token as Tokens.Heading).tokens);
   const { depth } = token as Tokens.Heading;
   if (depth <= 2) return <h2 id={id}>{words}</h2>;
   return depth === 3 ? <h3 id={id}>{words}</h3> : <h4 id={id}>{words}</h4>;
 };
 
-const Block = memo(({ token, isLive }: { token: Token; isLive: boolean }) => block(token, isLive));
+const Block = memo(({ token, isLive }: { token: Token; isLive: boolean }) => renderBlock(token, isLive));
 
-const block = (token: Token, isLive = false): ComponentChildren => {
+const renderBlock = (token: Token, isLive = false): ComponentChildren => {
   switch (token.type) {
     case "space":
     case "def":
       return null;
     case "heading":
-      return <h3 class={`h${token.depth}`}>{inline(token.tokens)}</h3>;
+      return <h3 class={`h${token.depth}`}>{renderInline(token.tokens)}</h3>;
     case "paragraph":
-      return <p>{inline(token.tokens)}</p>;
+      return <p>{renderInline(token.tokens)}</p>;
     case "code":
       return <Code text={token.text} language={token.lang ?? ""} isLive={isLive} />;
     case "list":
       return <List list={token as Tokens.List} />;
     case "blockquote":
-      return <blockquote>{(token.tokens ?? []).map((one) => block(one))}</blockquote>;
+      return <blockquote>{(token.tokens ?? []).map((one) => renderBlock(one))}</blockquote>;
     case "hr":
       return <hr />;
     case "table":
       return <Table table={token as Tokens.Table} />;
     case "text":
-      return token.tokens ? inline(token.tokens) : plain(token.text);
+      return token.tokens ? renderInline(token.tokens) : decodeReferences(token.text);
     default:
       return <p>{token.raw}</p>;
   }
@@ -104,7 +104,7 @@ const List = ({ list }: { list: Tokens.List }) => {
   const items = list.items.map((item, at) => (
     <li key={at}>
       {item.task && <span class="mono">{item.checked ? "[x] " : "[ ] "}</span>}
-      {item.tokens.map((one) => (one.type === "checkbox" ? null : block(one)))}
+      {item.tokens.map((one) => (one.type === "checkbox" ? null : renderBlock(one)))}
     </li>
   ));
   return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
@@ -116,7 +116,7 @@ const Table = ({ table }: { table: Tokens.Table }) => (
       <thead>
         <tr>
           {table.header.map(({ tokens }, at) => (
-            <th key={at}>{inline(tokens)}</th>
+            <th key={at}>{renderInline(tokens)}</th>
           ))}
         </tr>
       </thead>
@@ -125,7 +125,7 @@ const Table = ({ table }: { table: Tokens.Table }) => (
           <tr key={at}>
             {row.map(({ tokens, align }, column) => (
               <td key={column} class={align === "right" ? "r" : undefined}>
-                {inline(tokens)}
+                {renderInline(tokens)}
               </td>
             ))}
           </tr>
@@ -135,16 +135,17 @@ const Table = ({ table }: { table: Tokens.Table }) => (
   </div>
 );
 
-const inline = (tokens: readonly Token[] = []): ComponentChildren => tokens.map((token, at) => span(token, at));
+const renderInline = (tokens: readonly Token[] = []): ComponentChildren =>
+  tokens.map((token, at) => renderSpan(token, at));
 
-const span = (token: Token, key: number): ComponentChildren => {
+const renderSpan = (token: Token, key: number): ComponentChildren => {
   switch (token.type) {
     case "strong":
-      return <strong key={key}>{inline(token.tokens)}</strong>;
+      return <strong key={key}>{renderInline(token.tokens)}</strong>;
     case "em":
-      return <em key={key}>{inline(token.tokens)}</em>;
+      return <em key={key}>{renderInline(token.tokens)}</em>;
     case "del":
-      return <s key={key}>{inline(token.tokens)}</s>;
+      return <s key={key}>{renderInline(token.tokens)}</s>;
     case "codespan":
       return <code key={key}>{token.text}</code>;
     case "br":
@@ -155,7 +156,7 @@ const span = (token: Token, key: number): ComponentChildren => {
     case "image":
       return <Link key={key} link={{ ...token, tokens: [] } as unknown as Tokens.Link} />;
     case "text":
-      return token.tokens ? inline(token.tokens) : plain(token.text);
+      return token.tokens ? renderInline(token.tokens) : decodeReferences(token.text);
     case "escape":
       return token.text;
     default:
@@ -166,8 +167,8 @@ const span = (token: Token, key: number): ComponentChildren => {
 const isSafe = (address: string): boolean => /^(https?|mailto):/i.test(address);
 
 const Link = ({ link }: { link: Tokens.Link }) => {
-  const words = link.tokens.length > 0 ? inline(link.tokens) : link.text || link.href;
-  const place = useContext(Place);
+  const words = link.tokens.length > 0 ? renderInline(link.tokens) : link.text || link.href;
+  const place = useContext(ReadingContext);
   const here = place?.linkOf(link.href);
   if (here?.startsWith("/") || here?.startsWith("#")) return <a href={here}>{words}</a>;
   if (!isSafe(link.href)) return <>{words}</>;
@@ -178,7 +179,7 @@ const Link = ({ link }: { link: Tokens.Link }) => {
   );
 };
 
-const NAMED: Readonly<Record<string, string>> = {
+const NAMED_REFERENCES: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",
   gt: ">",
@@ -195,9 +196,9 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /** Decodes character references; there is no HTML parser here that would. */
-const plain = (text: string): string =>
+const decodeReferences = (text: string): string =>
   text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
     const code = decimal ? Number(decimal) : hex ? Number.parseInt(hex, 16) : 0;
     if (code > 0 && code <= 0x10ffff) return String.fromCodePoint(code);
-    return NAMED[name] ?? whole;
+    return NAMED_REFERENCES[name] ?? whole;
   });

@@ -3,14 +3,14 @@ import { useSignal } from "@preact/signals";
 import { memo } from "preact/compat";
 import { useLocation } from "preact-iso/router";
 import type { ChatMessage } from "#schema/chats/chat.ts";
-import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
 import { Fold } from "../../parts/fold.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { askToFork } from "./actions.ts";
+import { confirmFork } from "./actions.ts";
 import { Edit } from "./edit.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { Markdown } from "./markdown.tsx";
@@ -18,12 +18,12 @@ import { Tool } from "./tool.tsx";
 
 type Props = { readonly chat: LiveChat; readonly message: ChatMessage; readonly isOwner: boolean };
 
-export const toText = (content: readonly ShownPart[]): string =>
+export const toText = (content: readonly ChatMessagePart[]): string =>
   content.map((part) => (part.type === "text" ? (part.text ?? "") : "")).join("");
 
 export const Message = memo(({ chat, message, isOwner }: Props) =>
   message.role === "user" ? (
-    <Said chat={chat} message={message} isOwner={isOwner} />
+    <UserMessage chat={chat} message={message} isOwner={isOwner} />
   ) : (
     <Parts chat={chat} parts={message.content} isLive={false} />
   ),
@@ -33,7 +33,7 @@ export const Message = memo(({ chat, message, isOwner }: Props) =>
 export const Live = ({ chat }: { chat: LiveChat }) =>
   chat.live.value.length === 0 ? null : <Parts chat={chat} parts={chat.live.value} isLive />;
 
-const Said = ({ chat, message, isOwner }: Props) => {
+const UserMessage = ({ chat, message, isOwner }: Props) => {
   const { route } = useLocation();
   const edits = useSignal(false);
   const text = toText(message.content);
@@ -44,7 +44,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
     <div class="said-box">
       <div class="said">
         {message.content.map((part, at) => (
-          <SaidPart key={at} part={part} />
+          <UserMessagePart key={at} part={part} />
         ))}
       </div>
       <div class="said-acts">
@@ -55,7 +55,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
               icon="branch"
               small
               label="Fork the chat from here"
-              onPress={() => askToFork(chat.id, route, message.id)}
+              onPress={() => confirmFork(chat.id, route, message.id)}
             />
             <IconButton icon="pen" small label="Edit message" onPress={sets(edits, true)} />
           </>
@@ -65,7 +65,7 @@ const Said = ({ chat, message, isOwner }: Props) => {
   );
 };
 
-const SaidPart = ({ part }: { part: ShownPart }) => {
+const UserMessagePart = ({ part }: { part: ChatMessagePart }) => {
   switch (part.type) {
     case "text":
       return <p class="pre">{part.text}</p>;
@@ -88,9 +88,10 @@ const SaidPart = ({ part }: { part: ShownPart }) => {
   }
 };
 
-const toFileId = ({ file_id }: ShownPart): string => (typeof file_id === "string" ? file_id : (file_id?.uuid ?? ""));
+const toFileId = ({ file_id }: ChatMessagePart): string =>
+  typeof file_id === "string" ? file_id : (file_id?.uuid ?? "");
 
-const FilePart = ({ part }: { part: ShownPart }) => {
+const FilePart = ({ part }: { part: ChatMessagePart }) => {
   const address = `/api/v2/chats/files/${toFileId(part)}`;
   const name = part.name || "file";
   if (part.media_type?.startsWith("image/")) {
@@ -108,7 +109,7 @@ const FilePart = ({ part }: { part: ShownPart }) => {
   );
 };
 
-const Parts = ({ chat, parts, isLive }: { chat: LiveChat; parts: readonly ShownPart[]; isLive: boolean }) => (
+const Parts = ({ chat, parts, isLive }: { chat: LiveChat; parts: readonly ChatMessagePart[]; isLive: boolean }) => (
   <>
     {parts.map((part, at) => (
       <Part key={part.tool_call_id ?? at} chat={chat} part={part} isLive={isLive && at === parts.length - 1} />
@@ -116,7 +117,7 @@ const Parts = ({ chat, parts, isLive }: { chat: LiveChat; parts: readonly ShownP
   </>
 );
 
-const Part = memo(({ chat, part, isLive }: { chat: LiveChat; part: ShownPart; isLive: boolean }) => {
+const Part = memo(({ chat, part, isLive }: { chat: LiveChat; part: ChatMessagePart; isLive: boolean }) => {
   switch (part.type) {
     case "text":
       return part.text?.trim() ? (
@@ -146,7 +147,7 @@ const Part = memo(({ chat, part, isLive }: { chat: LiveChat; part: ShownPart; is
   }
 });
 
-const Reasoning = ({ part, isLive }: { part: ShownPart; isLive: boolean }) => {
+const Reasoning = ({ part, isLive }: { part: ChatMessagePart; isLive: boolean }) => {
   const { created_at, completed_at, text = "" } = part;
   if (text.trim() === "" && !isLive) return null;
   const took = created_at && completed_at ? Date.parse(completed_at) - Date.parse(created_at) : undefined;

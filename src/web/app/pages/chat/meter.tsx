@@ -3,33 +3,36 @@ import { call } from "../../data/api.ts";
 import { useChange, useResource } from "../../data/resource.ts";
 import { useModels } from "./choices.tsx";
 import type { LiveChat } from "./live-chat.ts";
-import { contextLimit, contextTokens } from "./picture.ts";
+import { countContextTokens, findContextLimit } from "./picture.ts";
 
-const short = (tokens: number): string => (tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`);
+const formatTokens = (tokens: number): string => (tokens < 1_000 ? String(tokens) : `${Math.round(tokens / 1_000)}k`);
 let money: Intl.NumberFormat | undefined;
 /** The number formatter is created on first use: that takes milliseconds, which would delay opening a chat. */
-const dollars = (amount: number): string => {
+const formatDollars = (amount: number): string => {
   money ??= new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", minimumFractionDigits: 2 });
   return money.format(amount);
 };
 
 export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) => {
   const models = useModels();
-  const { state, again } = useResource(isOwner ? `chat cost ${chat.id}` : undefined, () =>
+  const { state, reload } = useResource(isOwner ? `chat cost ${chat.id}` : undefined, () =>
     call("GET /chats/:chat/cost", { path: { chat: chat.id } }),
   );
-  useChange(String(chat.turns.value), again);
-  const tokens = contextTokens(chat.messages.value);
+  useChange(String(chat.turns.value), reload);
+  const tokens = countContextTokens(chat.messages.value);
   const id = chat.chat.value?.last_model_config_id;
   // A coding agent chooses its own model and reports its context limit.
   const isOfModel = (chat.chat.value?.coding_agent ?? null) === null;
-  const known = isOfModel ? models.find((one) => one.id === id)?.context_limit : contextLimit(chat.messages.value);
+  const known = isOfModel ? models.find((one) => one.id === id)?.context_limit : findContextLimit(chat.messages.value);
   const limit = known ?? 0;
   const cost = (state.value.data?.total_cost_micros ?? 0) / 1_000_000;
   if (tokens === 0 && cost === 0) return null;
   const percent = limit > 0 ? Math.min(100, Math.round((tokens / limit) * 100)) : 0;
   return (
-    <span class="line small mut desk" title={limit > 0 ? `${short(tokens)} of ${short(limit)} tokens` : undefined}>
+    <span
+      class="line small mut desk"
+      title={limit > 0 ? `${formatTokens(tokens)} of ${formatTokens(limit)} tokens` : undefined}
+    >
       {limit > 0 && (
         <svg
           class="gauge short"
@@ -42,8 +45,8 @@ export const Meter = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean }) =
           <rect class={percent > 80 ? "w" : "v"} width={percent} height="4" />
         </svg>
       )}
-      <span class="num">{short(tokens)}</span>
-      {cost > 0 && <span class="num dim">{dollars(cost)}</span>}
+      <span class="num">{formatTokens(tokens)}</span>
+      {cost > 0 && <span class="num dim">{formatDollars(cost)}</span>}
     </span>
   );
 };

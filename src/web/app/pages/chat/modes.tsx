@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { ChatPermissions, PermissionMode } from "#schema/chats/chat-permissions.ts";
 import { call } from "../../data/api.ts";
 import { patchChat } from "../../data/chats.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import type { LiveChat } from "./live-chat.ts";
 
 const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: string])[] = [
@@ -13,7 +13,7 @@ const MODES: readonly (readonly [mode: PermissionMode, label: string, meaning: s
   ["plan", "Plan", "Reads files, then proposes a plan for your approval."],
 ];
 
-export const nextMode = (mode: PermissionMode): PermissionMode =>
+export const getNextMode = (mode: PermissionMode): PermissionMode =>
   MODES[(MODES.findIndex(([one]) => one === mode) + 1) % MODES.length]?.[0] ?? "ask";
 
 /** Explains the mode for this chat, including the rules that take precedence. */
@@ -79,7 +79,7 @@ export const pickMode = (chat: LiveChat, mode: PermissionMode): void => {
   show();
   sending = sending
     .then(() => call("PATCH /chats/:chat", { path: { chat: chat.id }, body: { permission_mode: mode } }))
-    .catch(failed)
+    .catch(showError)
     .then(() => chat.refresh())
     .catch(() => {});
 };

@@ -1,27 +1,27 @@
 // The text for a call that waits for approval. Pure.
 import type { ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionRule } from "#schema/chats/chat-permissions.ts";
-import { parseArgs, toolWords } from "./tool-words.ts";
+import { describeTool, parseArgs } from "./tool-words.ts";
 
 export const parseArguments = ({ args }: Pick<ToolCallRequest, "args">) =>
   parseArgs({ type: "tool-call", args_delta: args });
 
 const getFileName = (path: unknown): string => (typeof path === "string" ? (path.split("/").at(-1) ?? path) : "a file");
 
-const WRITES = { true: "Create", false: "Replace", undefined: "Write" } as const;
+const WRITE_VERBS = { true: "Create", false: "Replace", undefined: "Write" } as const;
 
 /** Returns the question. `isNew`: the file does not exist yet; undefined until that is known. */
 export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined): string => {
   const args = parseArguments(one);
   if (one.tool_name === "execute") return "Run this command?";
-  if (one.tool_name === "write_file") return `${WRITES[`${isNew}`]} ${getFileName(args.path)}?`;
+  if (one.tool_name === "write_file") return `${WRITE_VERBS[`${isNew}`]} ${getFileName(args.path)}?`;
   if (one.tool_name === "edit_files") {
     const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
     return files.length === 1 ? `Edit ${getFileName(files[0]?.path)}?` : `Edit ${files.length} files?`;
   }
   const [server, ...tool] = one.tool_name.split("__");
   if (tool.length > 0) return `Use ${tool.join("__").replaceAll("_", " ")} of ${server}?`;
-  return `${toolWords(one.tool_name, args).verb}?`;
+  return `${describeTool(one.tool_name, args).verb}?`;
 };
 
 /** Shortens a folder below the home of its workspace to `~`: on the server's machine the full path is long. */
@@ -32,16 +32,16 @@ export const shortenFolder = (folder: string, workspace_id: string | undefined):
   return before === folder || (path !== "" && !path.startsWith("/")) ? folder : `~${path}`;
 };
 
-const LONGEST = 48;
+const MAX_LABEL_LENGTH = 48;
 
 /** Returns the label of the button that stores these rules; undefined if none exist. */
-export const alwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
+export const formatAlwaysLabel = (rules: readonly PermissionRule[]): string | undefined => {
   const [first] = rules;
   if (!first) return undefined;
   const commands = rules.flatMap(({ command }) => (command === undefined ? [] : [command]));
   if (commands.length === 0) return "Always allow this tool";
   const words = commands.join(", ");
-  return words.length > LONGEST && commands.length > 1
+  return words.length > MAX_LABEL_LENGTH && commands.length > 1
     ? `Always allow these ${commands.length} commands`
     : `Always allow ${words}`;
 };

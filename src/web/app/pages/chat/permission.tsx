@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Fragment } from "preact";
 import { useEffect } from "preact/hooks";
-import { unmistakable } from "#base/visible-text.ts";
+import { escapeAllHidden } from "#base/visible-text.ts";
 import type { ChatApproval } from "#schema/chats/chat-approval.ts";
 import type { ActionRequired, ToolCallRequest } from "#schema/chats/chat-event.ts";
 import type { PermissionAnswers } from "#schema/chats/chat-permissions.ts";
@@ -16,15 +16,15 @@ import { Fold } from "../../parts/fold.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { ShellText } from "./code.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { pickMode } from "./modes.tsx";
-import { alwaysLabel, formatQuestion, parseArguments, shortenFolder, toRows } from "./permission-words.ts";
+import { formatAlwaysLabel, formatQuestion, parseArguments, shortenFolder, toRows } from "./permission-words.ts";
 
 type Answer = PermissionAnswers["answers"][number];
 
-const EDITS: ReadonlySet<string> = new Set(["edit_files", "write_file"]);
+const EDIT_TOOLS: ReadonlySet<string> = new Set(["edit_files", "write_file"]);
 
 export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequired }) => {
   const path = { chat: chat.id };
@@ -36,10 +36,10 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   );
   const [first] = open;
   const shown = state.value.data?.calls.find(({ tool_call_id }) => tool_call_id === first?.tool_call_id);
-  const isEdit = first !== undefined && EDITS.has(first.tool_name);
+  const isEdit = first !== undefined && EDIT_TOOLS.has(first.tool_name);
   // An edit can be allowed once its diff is shown, or the reason why it cannot be shown.
   const isReading = isEdit && shown === undefined && state.value.error === undefined;
-  const answer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
+  const sendAnswer = async (given: Omit<Answer, "tool_call_id">): Promise<void> => {
     if (!first || (isReading && given.decision === "allow")) return;
     const all = [...answers.value, { tool_call_id: first.tool_call_id, ...given }];
     if (all.length < asked.tool_calls.length) {
@@ -50,8 +50,8 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   };
   useEffect(() => {
     const stops = [
-      onKeys("a", () => void answer({ decision: "allow" }).catch(failed)),
-      onKeys("d", () => void answer({ decision: "deny" }).catch(failed)),
+      onKeys("a", () => void sendAnswer({ decision: "allow" }).catch(showError)),
+      onKeys("d", () => void sendAnswer({ decision: "deny" }).catch(showError)),
     ];
     return () => {
       for (const stop of stops) stop();
@@ -59,7 +59,7 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
   });
   if (!first) return null;
   const mode = chat.chat.value?.permission_mode;
-  const always = isEdit ? undefined : alwaysLabel(shown?.always ?? []);
+  const always = isEdit ? undefined : formatAlwaysLabel(shown?.always ?? []);
   const done = asked.tool_calls.length - open.length;
   return (
     <div class="ask" role="group" aria-labelledby="asked">
@@ -86,24 +86,24 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         isReading={isReading}
       />
       <div class="line wrap">
-        <Button look="primary" keys="A" disabled={isReading} onPress={() => answer({ decision: "allow" })}>
+        <Button look="primary" keys="A" disabled={isReading} onPress={() => sendAnswer({ decision: "allow" })}>
           Allow once
         </Button>
         {always !== undefined && (
-          <Button onPress={() => answer({ decision: "allow", scope: "always" })}>{always}</Button>
+          <Button onPress={() => sendAnswer({ decision: "allow", scope: "always" })}>{always}</Button>
         )}
         {isEdit && mode === "ask" && (
           <Button
             disabled={isReading}
             onPress={() => {
               pickMode(chat, "accept_edits");
-              return answer({ decision: "allow" });
+              return sendAnswer({ decision: "allow" });
             }}
           >
             Allow and accept edits
           </Button>
         )}
-        <Button look="ghost" keys="D" onPress={() => answer({ decision: "deny" })}>
+        <Button look="ghost" keys="D" onPress={() => sendAnswer({ decision: "deny" })}>
           Deny
         </Button>
       </div>
@@ -169,8 +169,8 @@ const Command = ({ request, shown, workspace_id }: Omit<DetailsProps, "isReading
       <p class="small mut wrap-any">
         {folder === "" ? "Runs in the workspace folder" : "Runs in "}
         {folder !== "" && (
-          <span class="mono" title={unmistakable(folder)}>
-            {unmistakable(shortenFolder(folder, workspace_id))}
+          <span class="mono" title={escapeAllHidden(folder)}>
+            {escapeAllHidden(shortenFolder(folder, workspace_id))}
           </span>
         )}
         {shown?.command?.in_background && ", in the background"}
@@ -187,8 +187,8 @@ const Arguments = ({ request }: { request: ToolCallRequest }) => {
     <dl class="kv" aria-label="Arguments">
       {rows.map(({ name, value, isText }) => (
         <Fragment key={name}>
-          <dt class="wrap-any">{unmistakable(name)}</dt>
-          <dd class={isText ? "wrap-any pre" : "mono wrap-any pre"}>{unmistakable(value)}</dd>
+          <dt class="wrap-any">{escapeAllHidden(name)}</dt>
+          <dd class={isText ? "wrap-any pre" : "mono wrap-any pre"}>{escapeAllHidden(value)}</dd>
         </Fragment>
       ))}
     </dl>

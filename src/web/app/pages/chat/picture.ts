@@ -1,13 +1,13 @@
 // The visible state of a chat, built from the events of its stream (facts/chats 2). Pure.
 import type { ChatMessage, QueuedMessage } from "#schema/chats/chat.ts";
 import type { ActionRequired, ChatEvent } from "#schema/chats/chat-event.ts";
-import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import type { ChatStatus } from "#schema/chats/chat-status.ts";
 
 type EventOf<T extends ChatEvent["type"]> = Extract<ChatEvent, { type: T }>;
 
 /** Live output of a tool: `text` grows, and `part` is set when the tool has finished. */
-export type LiveResult = { readonly text: string; readonly part: ShownPart | undefined };
+export type LiveResult = { readonly text: string; readonly part: ChatMessagePart | undefined };
 
 export type Picture = {
   /** Sorted by ID, oldest first. */
@@ -21,7 +21,7 @@ export type Picture = {
   readonly asked: ActionRequired | undefined;
   readonly retry: EventOf<"retry">["retry"] | undefined;
   /** The unfinished answer, with its deltas joined. */
-  readonly live: readonly ShownPart[];
+  readonly live: readonly ChatMessagePart[];
   /** By tool call ID. */
   readonly liveResults: ReadonlyMap<string, LiveResult>;
   /** Number of turns that have ended since the chat is followed, including turns that began and ended within one frame. */
@@ -57,7 +57,7 @@ export const withMessages = (known: readonly ChatMessage[], more: readonly ChatM
  * Removes messages that left the history during a disconnect: an edit removes everything from one message on. `page` is the newest page in
  * ascending order; `hasMore` means that older messages exist.
  */
-export const reconciled = (
+export const reconcile = (
   known: readonly ChatMessage[],
   page: readonly ChatMessage[],
   hasMore: boolean,
@@ -72,8 +72,8 @@ export const reconciled = (
 export const isAtRest = (status: ChatStatus | undefined): boolean => status === "waiting" || status === "error";
 
 /** Returns the picture after one frame of the stream. */
-export const applied = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
-  const next = played(picture, frame);
+export const applyFrame = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
+  const next = applyEvents(picture, frame);
   // A short turn is never seen running; only its results appear in a frame.
   const hasChanged =
     frame.some(({ type }) => type === "message" || type === "history_reset") ||
@@ -81,11 +81,11 @@ export const applied = (picture: Picture, frame: readonly ChatEvent[]): Picture 
   return hasChanged && isAtRest(next.status) ? { ...next, turns: next.turns + 1 } : next;
 };
 
-const played = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
+const applyEvents = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
   let next = picture;
   let messages: ChatMessage[] = [];
   let isRetryNew = false;
-  const settle = (): void => {
+  const flushMessages = (): void => {
     if (messages.length === 0) return;
     // The history has grown, so the unfinished answer is either in it or discarded.
     next = { ...next, ...NO_LIVE, messages: withMessages(next.messages, messages) };
@@ -96,15 +96,15 @@ const played = (picture: Picture, frame: readonly ChatEvent[]): Picture => {
       messages.push(event.message);
       continue;
     }
-    settle();
+    flushMessages();
     isRetryNew ||= event.type === "retry";
-    next = step(next, event, isRetryNew);
+    next = applyEvent(next, event, isRetryNew);
   }
-  settle();
+  flushMessages();
   return next;
 };
 
-const step = (picture: Picture, event: Exclude<ChatEvent, { type: "message" }>, isRetryNew: boolean): Picture => {
+const applyEvent = (picture: Picture, event: Exclude<ChatEvent, { type: "message" }>, isRetryNew: boolean): Picture => {
   switch (event.type) {
     case "history_reset":
       return { ...picture, ...NO_LIVE, messages: [] };
@@ -138,7 +138,7 @@ const withStatus = (picture: Picture, event: EventOf<"status">["status"]): Pictu
   };
 };
 
-const withPart = (picture: Picture, part: ShownPart): Picture => {
+const withPart = (picture: Picture, part: ChatMessagePart): Picture => {
   if (part.type === "tool-result" && part.tool_call_id !== undefined)
     return withResult(picture, part.tool_call_id, part);
   const { live } = picture;
@@ -156,7 +156,7 @@ const withPart = (picture: Picture, part: ShownPart): Picture => {
 /** Very long output is cut at the start, because users watch its end. */
 const MAX_LIVE_CHARS = 100_000;
 
-const withResult = (picture: Picture, id: string, part: ShownPart): Picture => {
+const withResult = (picture: Picture, id: string, part: ChatMessagePart): Picture => {
   const known = picture.liveResults.get(id);
   const before = part.result_reset ? "" : (known?.text ?? "");
   const text = (before + (part.result_delta ?? "")).slice(-MAX_LIVE_CHARS);
@@ -165,8 +165,8 @@ const withResult = (picture: Picture, id: string, part: ShownPart): Picture => {
 };
 
 /** Returns the results of finished calls, by call ID. */
-export const resultsIn = (messages: readonly ChatMessage[]): ReadonlyMap<string, ShownPart> => {
-  const found = new Map<string, ShownPart>();
+export const collectResults = (messages: readonly ChatMessage[]): ReadonlyMap<string, ChatMessagePart> => {
+  const found = new Map<string, ChatMessagePart>();
   for (const { content } of messages) {
     for (const part of content) {
       if (part.type === "tool-result" && part.tool_call_id !== undefined) found.set(part.tool_call_id, part);
@@ -176,7 +176,7 @@ export const resultsIn = (messages: readonly ChatMessage[]): ReadonlyMap<string,
 };
 
 /** Returns the tokens of the last call's prompt and answer; 0 if none were counted since the last compaction. */
-export const contextTokens = (messages: Picture["messages"]): number => {
+export const countContextTokens = (messages: Picture["messages"]): number => {
   for (const { usage, content } of messages.toReversed()) {
     if (content.some(({ tool_name }) => tool_name === "chat_summarized" || tool_name === "chat_cleared")) return 0;
     if (!usage) continue;
@@ -187,5 +187,5 @@ export const contextTokens = (messages: Picture["messages"]): number => {
 };
 
 /** Returns the size of the context, if a coding agent has reported it. */
-export const contextLimit = (messages: Picture["messages"]): number | undefined =>
+export const findContextLimit = (messages: Picture["messages"]): number | undefined =>
   messages.findLast(({ usage }) => usage?.context_limit !== undefined)?.usage?.context_limit;

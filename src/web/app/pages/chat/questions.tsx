@@ -1,16 +1,16 @@
 // Questions from the model with suggested answers. The answer is an ordinary message.
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { Button } from "../../parts/button.tsx";
 import { sendText } from "./actions.ts";
-import { answerText, type Question } from "./answer-text.ts";
+import { formatAnswers, type Question } from "./answer-text.ts";
 import { isAnswered } from "./answered.ts";
 import type { LiveChat } from "./live-chat.ts";
 
-const OTHER = "\u0000other";
+const OTHER_VALUE = "\u0000other";
 
-export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
+export const Questions = ({ chat, part }: { chat: LiveChat; part: ChatMessagePart }) => {
   const { questions = [] } = (part.result ?? {}) as { questions?: readonly Question[] };
   const chosen = useSignal<readonly (string | undefined)[]>([]);
   const other = useSignal<readonly string[]>([]);
@@ -18,7 +18,7 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) =
   const isDone = isAnswered(chat, part);
   const answers = questions.map((_, at) => {
     const label = chosen.value[at];
-    return label === OTHER ? `Other: ${(other.value[at] ?? "").trim()}` : label;
+    return label === OTHER_VALUE ? `Other: ${(other.value[at] ?? "").trim()}` : label;
   });
   const isWhole = answers.every((answer) => answer !== undefined && answer !== "Other: ");
   const pick = (at: number, label: string): void => {
@@ -30,7 +30,7 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) =
         <fieldset key={header} class="question" disabled={isDone}>
           <legend>{header}</legend>
           <p>{question}</p>
-          {[...options, { label: OTHER, description: "" }].map(({ label, description }) => (
+          {[...options, { label: OTHER_VALUE, description: "" }].map(({ label, description }) => (
             <label key={label} class="line">
               <input
                 type="radio"
@@ -39,12 +39,12 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) =
                 onChange={() => pick(at, label)}
               />
               <span>
-                <span class="med">{label === OTHER ? "Other answer" : label}</span>
+                <span class="med">{label === OTHER_VALUE ? "Other answer" : label}</span>
                 {description && <span class="small mut"> {description}</span>}
               </span>
             </label>
           ))}
-          {chosen.value[at] === OTHER && (
+          {chosen.value[at] === OTHER_VALUE && (
             <input
               class="input"
               aria-label={`Your answer: ${header}`}
@@ -61,7 +61,7 @@ export const Questions = ({ chat, part }: { chat: LiveChat; part: ShownPart }) =
           <Button
             look="primary"
             disabled={!isWhole}
-            onPress={() => sendText(chat, answerText(questions, answers as string[]))}
+            onPress={() => sendText(chat, formatAnswers(questions, answers as string[]))}
           >
             Answer
           </Button>

@@ -2,11 +2,11 @@
 import type { QueuedMessage } from "#schema/chats/chat.ts";
 import { call, Problem } from "../../data/api.ts";
 import { IconButton } from "../../parts/button.tsx";
-import { draftFrom, getDraft, isEmptyDraft, setDraft, toInput } from "./draft.ts";
+import { getDraft, isEmptyDraft, setDraft, toDraft, toInput } from "./draft.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { toText } from "./message.tsx";
 
-const drop = (chat: LiveChat, queued: number): Promise<void> =>
+const removeQueued = (chat: LiveChat, queued: number): Promise<void> =>
   call("DELETE /chats/:chat/queue/:queued", { path: { chat: chat.id, queued } });
 
 /**
@@ -21,9 +21,9 @@ const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: numbe
       ...(one.model_config_id ? { model_config_id: one.model_config_id } : {}),
     };
     const { queued_message } = await call("POST /chats/:chat/messages", { path: { chat: chat.id }, body });
-    await drop(chat, one.id).catch(async (error) => {
+    await removeQueued(chat, one.id).catch(async (error) => {
       if (!(error instanceof Problem) || !queued_message) throw error;
-      await drop(chat, queued_message.id);
+      await removeQueued(chat, queued_message.id);
     });
   }
 };
@@ -31,10 +31,10 @@ const moveUp = async (chat: LiveChat, queue: readonly QueuedMessage[], at: numbe
 export const Queue = ({ chat }: { chat: LiveChat }) => {
   const { queue } = chat.picture.value;
   if (queue.length === 0) return null;
-  const edit = async (one: QueuedMessage): Promise<void> => {
+  const editQueued = async (one: QueuedMessage): Promise<void> => {
     const now = getDraft(chat.id).value;
-    await drop(chat, one.id);
-    const taken = draftFrom(one.content);
+    await removeQueued(chat, one.id);
+    const taken = toDraft(one.content);
     setDraft(chat.id, isEmptyDraft(now) ? taken : { ...taken, text: `${taken.text}\n\n${now.text}` });
   };
   return (
@@ -48,7 +48,7 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
               {at > 0 && (
                 <IconButton icon="chev" class="upward" small label="Move up" onPress={() => moveUp(chat, queue, at)} />
               )}
-              <IconButton icon="pen" small label="Take back and edit" onPress={() => edit(one)} />
+              <IconButton icon="pen" small label="Take back and edit" onPress={() => editQueued(one)} />
               <IconButton
                 icon="up"
                 small
@@ -57,7 +57,7 @@ export const Queue = ({ chat }: { chat: LiveChat }) => {
                   call("POST /chats/:chat/queue/:queued/promote", { path: { chat: chat.id, queued: one.id } })
                 }
               />
-              <IconButton icon="x" small label="Remove from queue" onPress={() => drop(chat, one.id)} />
+              <IconButton icon="x" small label="Remove from queue" onPress={() => removeQueued(chat, one.id)} />
             </span>
           </li>
         );

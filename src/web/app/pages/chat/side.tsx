@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
-import { chatState } from "../../data/states.ts";
+import { getChatState } from "../../data/states.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { textInto } from "../../parts/handlers.ts";
@@ -12,14 +12,14 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { failed } from "../../shell/toasts.tsx";
-import { type Group, groupChats, type Way } from "./groups.ts";
+import { showError } from "../../shell/toasts.tsx";
+import { type Group, type Grouping, groupChats } from "./groups.ts";
 
-const WAY = "slipway.chats-by";
-const way = signal<Way>((localStorage.getItem(WAY) as Way | null) ?? "state");
-const setWay = (next: Way): void => {
-  way.value = next;
-  localStorage.setItem(WAY, next);
+const GROUPING_KEY = "slipway.chats-by";
+const grouping = signal<Grouping>((localStorage.getItem(GROUPING_KEY) as Grouping | null) ?? "state");
+const setWay = (next: Grouping): void => {
+  grouping.value = next;
+  localStorage.setItem(GROUPING_KEY, next);
 };
 
 const getName = (id: string): string => workspaces.value.get(id)?.name ?? "Workspace";
@@ -37,7 +37,7 @@ const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Cha
       () => {
         call("GET /chats", { query: { q, limit: 50 } }).then((list) => {
           if (!isOver) found.value = list;
-        }, failed);
+        }, showError);
       },
       words === "" ? 0 : 200,
     );
@@ -49,16 +49,16 @@ const useFound = (words: string, archived: boolean): ReadonlySignal<readonly Cha
   return found;
 };
 
-export const Side = ({ current, onClose }: { current?: string; onClose?: () => void }) => {
+export const ChatList = ({ current, onClose }: { current?: string; onClose?: () => void }) => {
   const words = useSignal("");
   const searches = useSignal(false);
-  const found = useFound(words.value.trim(), way.value === "archived").value;
-  const isFound = words.value.trim() !== "" || way.value === "archived";
+  const found = useFound(words.value.trim(), grouping.value === "archived").value;
+  const isFound = words.value.trim() !== "" || grouping.value === "archived";
   const all = isFound ? found : [...chats.value.values()];
-  const ways = (): MenuItem[] =>
+  const listGroupings = (): MenuItem[] =>
     (["state", "workspace", "archived"] as const).map((one) => ({
       label: { state: "By state", workspace: "By workspace", archived: "Archived" }[one],
-      ...(way.value === one ? { icon: "check" as const } : {}),
+      ...(grouping.value === one ? { icon: "check" as const } : {}),
       act: () => setWay(one),
     }));
   return (
@@ -76,7 +76,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
             words.value = "";
           }}
         />
-        <Menu label="Group chats" icon="sliders" items={ways} />
+        <Menu label="Group chats" icon="sliders" items={listGroupings} />
         {onClose && <IconButton icon="x" label="Close list" class="narrow" onPress={onClose} />}
       </div>
       {searches.value && (
@@ -105,8 +105,8 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
         ) : all.length === 0 ? (
           <p class="pad mut small">{isFound ? "No matching chats." : "No chats yet."}</p>
         ) : (
-          groupChats(all, words.value.trim() === "" ? way.value : "state", getName).map((group) => (
-            <GroupOf key={group.name} group={group} current={current} />
+          groupChats(all, words.value.trim() === "" ? grouping.value : "state", getName).map((group) => (
+            <ChatGroup key={group.name} group={group} current={current} />
           ))
         )}
       </nav>
@@ -114,7 +114,7 @@ export const Side = ({ current, onClose }: { current?: string; onClose?: () => v
   );
 };
 
-const GroupOf = ({ group: { name, isPressing, chats }, current }: { group: Group; current: string | undefined }) => (
+const ChatGroup = ({ group: { name, isPressing, chats }, current }: { group: Group; current: string | undefined }) => (
   <>
     <h2>
       {name}
@@ -130,7 +130,7 @@ const GroupOf = ({ group: { name, isPressing, chats }, current }: { group: Group
 
 const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => {
   // The open chat is being read, so it is not shown as unread.
-  const { kind, words } = chatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
+  const { kind, words } = getChatState({ ...chat, has_unread: chat.has_unread && chat.id !== current });
   const place = chat.workspace_id ? getName(chat.workspace_id) : "";
   const about = chat.status === "waiting" ? chat.last_turn_summary || words : words;
   const isOpen = chat.id === current || chat.children.some(({ id }) => id === current);
@@ -148,7 +148,7 @@ const Row = ({ chat, current }: { chat: Chat; current: string | undefined }) => 
           {chat.children.map((child) => (
             <li key={child.id}>
               <a class="item" href={`/chats/${child.id}`} aria-current={child.id === current ? "page" : undefined}>
-                <State kind={chatState(child).kind}>
+                <State kind={getChatState(child).kind}>
                   <span class="clip">{child.title}</span>
                 </State>
                 <Time at={child.updated_at} class="dim small" />

@@ -9,10 +9,10 @@ export type Command = {
 
 export type Offer = { readonly label: string; readonly note: string; readonly replace: (text: string) => string };
 
-const OFFERED = 8;
+const MAX_OFFERS = 8;
 
 /** Returns completions for the word before the caret. */
-export const offersFor = (
+export const listOffers = (
   text: string,
   caret: number,
   commands: readonly Command[],
@@ -23,7 +23,7 @@ export const offersFor = (
   if (slash) {
     return commands
       .filter(({ name }) => name.startsWith(slash[1] ?? ""))
-      .slice(0, OFFERED)
+      .slice(0, MAX_OFFERS)
       .map(({ name, about }) => ({ label: `/${name}`, note: about, replace: () => `/${name} ` }));
   }
   const at = /(^|\s)@(\S*)$/.exec(before);
@@ -32,7 +32,7 @@ export const offersFor = (
   const start = caret - (at[2]?.length ?? 0);
   return files
     .filter((path) => path.toLowerCase().includes(begun))
-    .slice(0, OFFERED)
+    .slice(0, MAX_OFFERS)
     .map((path) => ({
       label: path,
       note: "",
@@ -41,7 +41,7 @@ export const offersFor = (
 };
 
 /** Returns the command if the text is one. */
-export const commandIn = (text: string, commands: readonly Command[]): (() => unknown) | undefined => {
+export const findCommand = (text: string, commands: readonly Command[]): (() => unknown) | undefined => {
   const [, name, rest = ""] = /^\/(\w+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   const found = commands.find((one) => one.name === name);
   return found && (() => found.act(rest.trim()));

@@ -1,11 +1,11 @@
 // Summarizes a tool call in a few words: verb, target and result. Pure.
-import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import type { IconName } from "../../icons.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
 /** Returns the arguments received so far. While they stream in, they are an incomplete JSON text. */
-export const parseArgs = ({ args, args_delta }: ShownPart): Args => {
+export const parseArgs = ({ args, args_delta }: ChatMessagePart): Args => {
   if (typeof args === "object" && args !== null) return args as Args;
   try {
     const whole = JSON.parse(args_delta ?? "{}") as unknown;
@@ -34,7 +34,7 @@ export type ToolWords = {
   readonly isCode: boolean;
 };
 
-const paths = (args: Args): string => {
+const formatPaths = (args: Args): string => {
   const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
   return files.map(({ path }) => text(path)).join(", ");
 };
@@ -43,7 +43,7 @@ const TOOLS: Readonly<Record<string, (args: Args) => readonly [icon: IconName, v
   execute: (args) => ["terminal", "Run", text(args.command)],
   read_file: (args) => ["file", "Read", text(args.path)],
   write_file: (args) => ["file", "Write", text(args.path)],
-  edit_files: (args) => ["file", "Edit", paths(args)],
+  edit_files: (args) => ["file", "Edit", formatPaths(args)],
   process_output: (args) => ["terminal", "Output of", text(args.process_id)],
   process_signal: (args) => ["terminal", `Send ${text(args.signal) || "signal"} to`, text(args.process_id)],
   process_list: () => ["terminal", "List processes", ""],
@@ -69,7 +69,7 @@ const PLAIN: Readonly<Record<string, (args: Args) => readonly [icon: IconName, w
   computer: (args) => ["cols", `Desktop: ${text(args.action)}`],
 };
 
-export const toolWords = (name: string, args: Args): ToolWords => {
+export const describeTool = (name: string, args: Args): ToolWords => {
   const known = TOOLS[name]?.(args);
   if (known) return { icon: known[0], verb: known[1], thing: known[2], isCode: true };
   const plain = PLAIN[name]?.(args);
@@ -87,14 +87,15 @@ export type ToolOutcome = {
   readonly exit_code: number | undefined;
 };
 
-export const toOutcome = (name: string, part: ShownPart | undefined): ToolOutcome => {
+export const toOutcome = (name: string, part: ChatMessagePart | undefined): ToolOutcome => {
   const result = (typeof part?.result === "object" && part.result !== null ? part.result : {}) as Args;
   const files = Array.isArray(result.files) ? (result.files as { diff?: unknown }[]) : [];
   const error = text(result.error) || (part?.is_error ? text(part.result) || "Failed." : "");
   const shown = text(result.output) || text(result.content) || text(result.report);
   const isOther = !TOOLS[name] && !PLAIN[name] && part !== undefined;
   return {
-    output: shown || (typeof part?.result === "string" ? part.result : isOther && !error ? pretty(part?.result) : ""),
+    output:
+      shown || (typeof part?.result === "string" ? part.result : isOther && !error ? formatJson(part?.result) : ""),
     error,
     diffs: name === "edit_files" ? files.map(({ diff }) => text(diff)) : [],
     took_ms: typeof result.wall_duration_ms === "number" ? result.wall_duration_ms : undefined,
@@ -102,4 +103,4 @@ export const toOutcome = (name: string, part: ShownPart | undefined): ToolOutcom
   };
 };
 
-const pretty = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 2));
+const formatJson = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 2));

@@ -1,6 +1,6 @@
 // A tool call: a one-line summary, live output while it runs, its diff after an edit, and all details on demand.
 import { useSignal } from "@preact/signals";
-import type { ShownPart } from "#schema/chats/chat-part.ts";
+import type { ChatMessagePart } from "#schema/chats/chat-part.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Diff } from "../../parts/diff/diff.tsx";
@@ -17,9 +17,9 @@ import { isAnswered } from "./answered.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Markdown } from "./markdown.tsx";
 import { Questions } from "./questions.tsx";
-import { parseArgs, toOutcome, toolWords } from "./tool-words.ts";
+import { describeTool, parseArgs, toOutcome } from "./tool-words.ts";
 
-type ToolProps = { readonly chat: LiveChat; readonly part: ShownPart; readonly isLive: boolean };
+type ToolProps = { readonly chat: LiveChat; readonly part: ChatMessagePart; readonly isLive: boolean };
 
 export const Tool = ({ chat, part, isLive }: ToolProps) => {
   const name = part.tool_name ?? "";
@@ -28,15 +28,15 @@ export const Tool = ({ chat, part, isLive }: ToolProps) => {
   if (result && !result.is_error && name === "ask_user_question") return <Questions chat={chat} part={result} />;
   if (result && !result.is_error && name === "propose_plan") return <Plan chat={chat} part={result} />;
   if (name === "chat_summarized" || name === "chat_cleared")
-    return <Shortened name={name} result={result} isBusy={chat.isBusy.value} />;
+    return <SummaryFold name={name} result={result} isBusy={chat.isBusy.value} />;
   return <Call chat={chat} part={part} isLive={isLive} result={result} />;
 };
 
-const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | undefined }) => {
+const Call = ({ chat, part, isLive, result }: ToolProps & { result: ChatMessagePart | undefined }) => {
   const name = part.tool_name ?? "";
   const running = result ? undefined : chat.liveResults.value.get(part.tool_call_id ?? "");
   const known = result ?? running?.part;
-  const { icon, verb, thing, isCode } = toolWords(name, parseArgs(part));
+  const { icon, verb, thing, isCode } = describeTool(name, parseArgs(part));
   const { output, error, diffs, took_ms, exit_code } = toOutcome(name, known);
   const text = known ? output : (running?.text ?? "");
   const files = diffs.flatMap(parseFiles);
@@ -114,7 +114,15 @@ const Output = ({ label, text, isLive = false }: { label: string; text: string; 
 );
 
 /** Marks where the model receives less of the output than the user sees. */
-const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart | undefined; isBusy: boolean }) => {
+const SummaryFold = ({
+  name,
+  result,
+  isBusy,
+}: {
+  name: string;
+  result: ChatMessagePart | undefined;
+  isBusy: boolean;
+}) => {
   const { summary, source, usage_percent } = (result?.result ?? {}) as Record<string, unknown>;
   if (name === "chat_cleared")
     return <p class="cut-line">Context cleared. The model doesn't see anything above this line.</p>;
@@ -147,9 +155,9 @@ const read = async (id: string): Promise<string> => {
   return response.text();
 };
 
-const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
+const Plan = ({ chat, part }: { chat: LiveChat; part: ChatMessagePart }) => {
   const { file_id = "", path = "" } = (part.result ?? {}) as { file_id?: string; path?: string };
-  const { state, again } = useResource(`plan ${file_id}`, () => read(file_id));
+  const { state, reload } = useResource(`plan ${file_id}`, () => read(file_id));
   const { data, error } = state.value;
   const isDone = isAnswered(chat, part);
   return (
@@ -161,7 +169,7 @@ const Plan = ({ chat, part }: { chat: LiveChat; part: ShownPart }) => {
           {path.split("/").at(-1)}
         </span>
       </div>
-      {error !== undefined && data === undefined && <Failed what="Can't load the plan" error={error} again={again} />}
+      {error !== undefined && data === undefined && <Failed what="Can't load the plan" error={error} reload={reload} />}
       <div class="prose">{data !== undefined && <Markdown text={data} />}</div>
       {!isDone && (
         <div class="line wrap">

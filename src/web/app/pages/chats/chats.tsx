@@ -6,7 +6,7 @@ import { useLocation } from "preact-iso/router";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
-import { call, callNow } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
@@ -19,19 +19,19 @@ import { FirstModel } from "../admin/first-model-later.tsx";
 import { Choices, hasChosen, useChoice, useDefaultAgent } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
 import { NEW } from "../chat/draft.ts";
-import { Modes, nextMode } from "../chat/modes.tsx";
-import { Side } from "../chat/side.tsx";
-import { ChooseRepository, workspaceOf } from "./repository-place.tsx";
+import { getNextMode, Modes } from "../chat/modes.tsx";
+import { ChatList } from "../chat/side.tsx";
+import { ChooseRepository, findOrCreateWorkspace } from "./repository-place.tsx";
 import "../chat/styles.ts";
 
-const OFFERED = 12;
+const MAX_OFFERED = 12;
 
 /**
  * Returns the default coding agent for chats in a new workspace. Rejects with a message if it cannot be used: it is never replaced
  * silently.
  */
 const readDefaultAgent = async (workspace_id: string): Promise<string | undefined> => {
-  const { default_agent } = await callNow("GET /ai/agents/available", { query: { workspace_id } });
+  const { default_agent } = await callServer("GET /ai/agents/available", { query: { workspace_id } });
   if (!default_agent) return undefined;
   const { name, problem } = default_agent;
   if (problem !== "")
@@ -69,7 +69,7 @@ export default function ChatsPage() {
   const prepare = async (asked: RepositoryAsked): Promise<void> => {
     try {
       choose(
-        await workspaceOf(asked, (words) => {
+        await findOrCreateWorkspace(asked, (words) => {
           waits.value = words;
         }),
       );
@@ -77,7 +77,7 @@ export default function ChatsPage() {
       waits.value = "";
     }
   };
-  const begin = async (content: InputPart[]): Promise<void> => {
+  const startChat = async (content: InputPart[]): Promise<void> => {
     let agent = standardName;
     if (repository.value) {
       await prepare(repository.value);
@@ -100,10 +100,10 @@ export default function ChatsPage() {
     workspace.value = id;
     repository.value = undefined;
   };
-  const places = (): MenuItem[] => [
+  const listPlaces = (): MenuItem[] => [
     { label: "Without a workspace", act: () => choose("") },
     { label: "Work in a repository…", icon: "branch", act: sets(isChoosing, true) },
-    ...workspacesByUse.value.slice(0, OFFERED).map(({ id, name, owner_name }) => ({
+    ...workspacesByUse.value.slice(0, MAX_OFFERED).map(({ id, name, owner_name }) => ({
       label: name,
       note: owner_name,
       icon: "box" as const,
@@ -112,7 +112,7 @@ export default function ChatsPage() {
   ];
   return (
     <div class="chat" data-aside="off" data-shows="new">
-      <Side />
+      <ChatList />
       <section class="talk" aria-label="New chat">
         <Frame title="New chat">
           <div class="begin">
@@ -150,10 +150,10 @@ export default function ChatsPage() {
             sendLabel="Start chat"
             commands={[]}
             files={() => []}
-            onSend={begin}
-            onNextMode={() => pick(nextMode(mode))}
+            onSend={startChat}
+            onNextMode={() => pick(getNextMode(mode))}
           >
-            <Menu label="Workspace" small items={places} class="model">
+            <Menu label="Workspace" small items={listPlaces} class="model">
               <Icon name={repository.value ? "branch" : "box"} />
               <span class="clip">
                 {repository.value ? formatRepository(repository.value) : (chosen?.name ?? "No workspace")}

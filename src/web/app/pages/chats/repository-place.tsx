@@ -4,11 +4,11 @@ import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RecentRepository, RepositoryAsked } from "#schema/templates/repository.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
-import { mayStart } from "../../data/states.ts";
-import { onWorkspace, workspaces } from "../../data/workspaces.ts";
+import { canStart } from "../../data/states.ts";
+import { waitForWorkspace, workspaces } from "../../data/workspaces.ts";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
-import { freeWorkspaceName } from "../create/free-name.ts";
+import { findFreeName } from "../create/free-name.ts";
 
 type ChooseProps = {
   readonly onClose: () => void;
@@ -54,28 +54,28 @@ const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | 
 };
 
 /** Returns the ID of a workspace with the repository, once it is ready. Rejects if it does not start. */
-export const workspaceOf = async (asked: RepositoryAsked, says: (words: string) => void): Promise<string> => {
+export const findOrCreateWorkspace = async (asked: RepositoryAsked, says: (words: string) => void): Promise<string> => {
   const existing = await findExisting(asked);
-  if (existing && mayStart(existing)) {
+  if (existing && canStart(existing)) {
     await call("POST /workspaces/:workspace/builds", {
       path: { workspace: existing.id },
       body: { transition: "start" },
     });
   }
-  const name = existing?.name ?? freeWorkspaceName(parseRepositoryAddress(asked.url)?.name ?? "");
+  const name = existing?.name ?? findFreeName(parseRepositoryAddress(asked.url)?.name ?? "");
   const { id } =
     existing ??
     (await call("POST /users/:user/workspaces", { path: { user: "me" }, body: { name, repository: asked } }));
   says(`Preparing the workspace ${name}. Your message is sent when it is ready.`);
-  await ready(id, name);
+  await waitUntilReady(id, name);
   return id;
 };
 
-const BEFORE_READY = new Set(["created", "starting"]);
+const PENDING_STATES = new Set(["created", "starting"]);
 
 /** Resolves when the start scripts, including the clone, have finished. */
-const ready = (id: string, name: string): Promise<void> =>
-  onWorkspace(id, (one) => {
+const waitUntilReady = (id: string, name: string): Promise<void> =>
+  waitForWorkspace(id, (one) => {
     if (!one) throw new Error(`The workspace ${name} was deleted.`);
     if (one.status === "failed" || one.status === "canceled")
       throw new Error(one.error || `The workspace ${name} didn't start. Check its log, then send your message again.`);
@@ -83,5 +83,5 @@ const ready = (id: string, name: string): Promise<void> =>
     if (one.status !== "running" || !agent) return false;
     if (agent.lifecycle_state === "start_error")
       throw new Error(`A startup script of the workspace ${name} failed. Check its log, then send your message again.`);
-    return agent.status === "connected" && !BEFORE_READY.has(agent.lifecycle_state);
+    return agent.status === "connected" && !PENDING_STATES.has(agent.lifecycle_state);
   });

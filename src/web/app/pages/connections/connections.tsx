@@ -22,14 +22,14 @@ export default function ConnectionsPage() {
   const q = query.q ?? "";
   const older = useSignal<readonly ConnectionLog[]>([]);
   const atEnd = useSignal(false);
-  const { state, again } = useResource(`connections ${q}`, () =>
+  const { state, reload } = useResource(`connections ${q}`, () =>
     call("GET /connectionlog", { query: { q, limit: PAGE } }),
   );
   const retention = useResource("connection retention", () => call("GET /connectionlog/retention"));
   const refresh = (): Promise<void> => {
     older.value = [];
     atEnd.value = false;
-    return again();
+    return reload();
   };
   useEffect(() => {
     older.value = [];
@@ -61,7 +61,7 @@ export default function ConnectionsPage() {
         Form={Retention}
       />
       {error ? (
-        <Failed what="Can't load the connection log" error={error} again={refresh} />
+        <Failed what="Can't load the connection log" error={error} reload={refresh} />
       ) : data === undefined ? (
         <div class="page">
           <Skeleton lines={10} />

@@ -21,7 +21,7 @@ export const Entry = ({ entry }: { entry: ConnectionLog }) => {
       <span class="sub">
         {[
           isOpen ? "open" : "",
-          lengthWords(entry),
+          formatLength(entry),
           entry.ip ?? "",
           entry.agent_name,
           entry.user_agent,
@@ -34,7 +34,7 @@ export const Entry = ({ entry }: { entry: ConnectionLog }) => {
   );
 };
 
-const HOW: Readonly<Record<ConnectionLog["type"], string>> = {
+const CONNECTION_LABELS: Readonly<Record<ConnectionLog["type"], string>> = {
   ssh: "by SSH to",
   vscode: "by VS Code to",
   jetbrains: "by JetBrains to",
@@ -44,11 +44,11 @@ const HOW: Readonly<Record<ConnectionLog["type"], string>> = {
 };
 
 const formatProtocol = ({ type, target }: ConnectionLog): string => {
-  if (type === "workspace_app" || type === "port_forwarding") return `${HOW[type]} ${target} of`;
-  return target === "" ? HOW[type] : `by ${target} to`;
+  if (type === "workspace_app" || type === "port_forwarding") return `${CONNECTION_LABELS[type]} ${target} of`;
+  return target === "" ? CONNECTION_LABELS[type] : `by ${target} to`;
 };
 
-const lengthWords = ({ connect_time, disconnect_time }: ConnectionLog): string => {
+const formatLength = ({ connect_time, disconnect_time }: ConnectionLog): string => {
   const end = disconnect_time === null ? now.value : Date.parse(disconnect_time);
   return formatDuration(Math.max(0, end - Date.parse(connect_time)));
 };

@@ -3,7 +3,7 @@ const DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
 /** The start times of the last days, UTC, newest first. */
-const days = (): string[] =>
+const listDays = (): string[] =>
   Array.from(
     { length: DAYS },
     (_, ago) => `${new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`,
@@ -19,8 +19,8 @@ const VALUES: Readonly<Record<string, () => readonly string[]>> = {
   workspace_id: () => [],
   organization: () => [],
   connection_id: () => [],
-  connected_after: days,
-  connected_before: days,
+  connected_after: listDays,
+  connected_before: listDays,
 };
 
 export const KEYS = Object.keys(VALUES);

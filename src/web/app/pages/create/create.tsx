@@ -17,7 +17,7 @@ import { NO_REPOSITORY } from "../../parts/repository-fields.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
-import { NoTemplateYet } from "../home/first.tsx";
+import { NoTemplates } from "../home/first.tsx";
 import { CreateForm } from "./form.tsx";
 import { readLink, readRepository } from "./link.ts";
 import { OpenRepository, RepositoryField } from "./repository.tsx";
@@ -32,7 +32,7 @@ export default function CreatePage() {
 
 const FromTemplate = () => {
   const filled = useMemo(() => readLink(location.search), []);
-  const { state, again } = useResource("templates", () => call("GET /templates"));
+  const { state, reload } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
   const chosen = useSignal<string | undefined>(undefined);
   /** The name that the user typed. It is kept when the template changes. */
@@ -45,14 +45,14 @@ const FromTemplate = () => {
   if (state.value.error && !state.value.data) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
-        <Failed what="Can't load the templates" error={state.value.error} again={again} />
+        <Failed what="Can't load the templates" error={state.value.error} reload={reload} />
       </Frame>
     );
   }
   if (!state.value.data || usable.value.length === 0) {
     return (
       <Frame title="New workspace" crumbs={CRUMBS}>
-        <div class="page">{state.value.data ? <NoTemplateYet /> : <Skeleton lines={5} />}</div>
+        <div class="page">{state.value.data ? <NoTemplates /> : <Skeleton lines={5} />}</div>
       </Frame>
     );
   }

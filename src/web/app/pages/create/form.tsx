@@ -11,7 +11,7 @@ import type { Preset } from "#schema/templates/template-version.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
-import { nameFor } from "../../data/names.ts";
+import { setName } from "../../data/names.ts";
 import { useResource } from "../../data/resource.ts";
 import { formatPlace } from "../../data/runs-on.ts";
 import { me } from "../../data/session.ts";
@@ -29,13 +29,13 @@ import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repos
 import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { freeWorkspaceName } from "./free-name.ts";
-import { type Filled, linkTo, repositoryLink } from "./link.ts";
+import { findFreeName } from "./free-name.ts";
+import { linkTo, type PrefilledForm, toRepositoryUrl } from "./link.ts";
 import { describeReplaced, findReplaced } from "./preset-values.ts";
 
 type FormProps = {
   readonly template: Template | undefined;
-  readonly filled: Filled;
+  readonly filled: PrefilledForm;
   /** The name that was typed or given in the link. */
   readonly typed: Signal<string | undefined>;
   readonly crumbs: readonly { label: string; href: string }[];
@@ -55,7 +55,7 @@ const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =
 
 export const CreateForm = ({ template, filled, typed, crumbs, above, instead, children }: FormProps) => {
   const { route } = useLocation();
-  const name = useSignal(typed.value ?? (template ? freeWorkspaceName(template.name) : ""));
+  const name = useSignal(typed.value ?? (template ? findFreeName(template.name) : ""));
   const values = useSignal<Values>(
     !filled.template || filled.template === template?.name || filled.template === template?.id ? filled.parameters : {},
   );
@@ -82,7 +82,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   );
   const change = (next: Values): void => {
     values.value = next;
-    form?.ask(next);
+    form?.sendValues(next);
   };
   const pickPreset = (id: string): void => {
     preset.value = presets.state.value.data?.find((one) => one.id === id);
@@ -99,8 +99,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     preset.value ? describeReplaced(preset.value.name, findReplaced(preset.value, own.value)) : "",
   );
   const parameters = useComputed(() => form?.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral) ?? []);
-  const takesRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
-  const currentOf = (one: { name: string; value: { value: string; valid: boolean } }): string =>
+  const isRepository = (one: { readonly form_type: string }): boolean => one.form_type === "repository";
+  const getCurrentValue = (one: { name: string; value: { value: string; valid: boolean } }): string =>
     values.value[one.name] ?? (one.value.valid ? one.value.value : "");
   const unlinked = (accounts.state.value.data ?? []).filter((one) => !one.authenticated && !one.optional);
 
@@ -111,7 +111,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   const create = async (): Promise<void> => {
     if (!template || isCreating.current) return;
     const opened = instead && toRepository(instead.value);
-    if (opened) return route(repositoryLink(opened));
+    if (opened) return route(toRepositoryUrl(opened));
     isCreating.current = true;
     await send(template).finally(() => {
       isCreating.current = false;
@@ -122,11 +122,11 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
     problem.value = "";
     nameProblem.value = "";
     touched.value = new Set(parameters.value.map((one) => one.name));
-    nameFor(template.id, template.name);
+    setName(template.id, template.name);
     repositoryProblems.value = {};
     const wantedRepository = toRepository(repository.value);
     const given = parameters.value.filter(
-      (one) => values.value[one.name] !== undefined && !(wantedRepository && takesRepository(one)),
+      (one) => values.value[one.name] !== undefined && !(wantedRepository && isRepository(one)),
     );
     try {
       const made = await call("POST /users/:user/workspaces", {
@@ -135,7 +135,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
           name: wanted,
           template_id: template.id,
           ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
-          rich_parameter_values: given.map((one) => ({ name: one.name, value: currentOf(one) })),
+          rich_parameter_values: given.map((one) => ({ name: one.name, value: getCurrentValue(one) })),
           ...(wantedRepository ? { repository: wantedRepository } : {}),
         },
       });
@@ -155,7 +155,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
   };
   useEffect(() => {
     const named = parseRepositoryAddress(repository.value.url)?.name;
-    if (typed.value === undefined && template) name.value = freeWorkspaceName(named ?? template.name);
+    if (typed.value === undefined && template) name.value = findFreeName(named ?? template.name);
   }, [repository.value.url]);
   useEffect(() => onKeys("mod+enter", () => void create()), [template]);
   return (
@@ -201,7 +201,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                       ...(preset.value ? { template_version_preset_id: preset.value.id } : {}),
                       rich_parameter_values: parameters.value
                         .filter((one) => values.value[one.name] !== undefined)
-                        .map((one) => ({ name: one.name, value: currentOf(one) })),
+                        .map((one) => ({ name: one.name, value: getCurrentValue(one) })),
                     }}
                   />
                 )}
@@ -235,9 +235,9 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                   </p>
                 )}
                 {(accounts.state.value.data ?? []).map((one) => (
-                  <Account key={one.id} account={one} again={accounts.again} />
+                  <Account key={one.id} account={one} reload={accounts.reload} />
                 ))}
-                {parameters.value.some((one) => takesRepository(one) && !values.value[one.name]) && (
+                {parameters.value.some((one) => isRepository(one) && !values.value[one.name]) && (
                   <RepositoryFields
                     value={repository}
                     hint="Cloned into the workspace. You can also paste a link to a branch or a pull request. Optional."
@@ -245,12 +245,12 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
                   />
                 )}
                 {parameters.value
-                  .filter((one) => !takesRepository(one) || values.value[one.name])
+                  .filter((one) => !isRepository(one) || values.value[one.name])
                   .map((one) => (
                     <Parameter
                       key={one.name}
                       parameter={one}
-                      value={currentOf(one)}
+                      value={getCurrentValue(one)}
                       touched={touched.value.has(one.name)}
                       fixed={
                         preset.value?.parameters.some(({ name }) => name === one.name)
@@ -285,7 +285,7 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, instead, ch
 type AccountShown = { id: string; display_name: string; authenticated: boolean; optional: boolean };
 
 /** An external account that the template requires. */
-const Account = ({ account, again }: { account: AccountShown; again: () => Promise<void> }) => (
+const Account = ({ account, reload }: { account: AccountShown; reload: () => Promise<void> }) => (
   <div class="line wrap">
     <Icon name={account.authenticated ? "check" : "key"} />
     <span>
@@ -293,7 +293,7 @@ const Account = ({ account, again }: { account: AccountShown; again: () => Promi
       {account.authenticated ? "is linked" : account.optional ? "can be linked" : "must be linked"}
     </span>
     {!account.authenticated && (
-      <LinkAccount small id={account.id} name={account.display_name} linked={again}>
+      <LinkAccount small id={account.id} name={account.display_name} linked={reload}>
         Link {account.display_name}
       </LinkAccount>
     )}

@@ -1,11 +1,11 @@
 // Finds unused names for new workspaces.
-import { workspaceNameFor } from "#base/links/repository-address.ts";
+import { toWorkspaceName } from "#base/links/repository-address.ts";
 import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 
 /** Returns a name based on the template or repository, with a number if it is taken. */
-export const freeWorkspaceName = (like: string): string => {
-  const base = workspaceNameFor(like);
+export const findFreeName = (like: string): string => {
+  const base = toWorkspaceName(like);
   const taken = new Set<string>();
   for (const one of workspaces.value.values()) if (one.owner_id === me.value?.id) taken.add(one.name.toLowerCase());
   let name = base;

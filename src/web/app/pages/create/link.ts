@@ -2,35 +2,36 @@
 // Pure.
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 
-export type Filled = {
+export type PrefilledForm = {
   readonly template?: string;
   readonly name?: string;
   readonly preset?: string;
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-const PARAMETER = "param.";
+const PARAMETER_PREFIX = "param.";
 
 /** Reads form values from the query of an address and ignores unknown ones. */
-export const readLink = (query: string): Filled => {
+export const readLink = (query: string): PrefilledForm => {
   const asked = new URLSearchParams(query);
   const parameters: Record<string, string> = {};
-  for (const [name, value] of asked) if (name.startsWith(PARAMETER)) parameters[name.slice(PARAMETER.length)] = value;
+  for (const [name, value] of asked)
+    if (name.startsWith(PARAMETER_PREFIX)) parameters[name.slice(PARAMETER_PREFIX.length)] = value;
   const [template, name, preset] = ["template", "name", "preset"].map((one) => asked.get(one) ?? undefined);
   return { template, name, preset, parameters };
 };
 
 /** Returns the path with its query. Parameters that the preset sets are omitted. */
-export const linkTo = ({ template, preset, parameters }: Filled): string => {
+export const linkTo = ({ template, preset, parameters }: PrefilledForm): string => {
   const query = new URLSearchParams();
   if (template) query.set("template", template);
   if (preset) query.set("preset", preset);
-  for (const [name, value] of Object.entries(parameters)) query.set(`${PARAMETER}${name}`, value);
+  for (const [name, value] of Object.entries(parameters)) query.set(`${PARAMETER_PREFIX}${name}`, value);
   return `/new${query.size > 0 ? `?${query}` : ""}`;
 };
 
 /** The members of a repository and their query parameters. */
-const NAMES = [
+const QUERY_NAMES = [
   ["branch", "branch"],
   ["commit", "commit"],
   ["path", "path"],
@@ -42,7 +43,7 @@ export const readRepository = (query: string): RepositoryAsked | undefined => {
   const asked = new URLSearchParams(query);
   const url = asked.get("repo");
   if (url === null) return undefined;
-  const given = NAMES.flatMap(([member, name]) => (asked.get(name) ? [[member, asked.get(name)]] : []));
+  const given = QUERY_NAMES.flatMap(([member, name]) => (asked.get(name) ? [[member, asked.get(name)]] : []));
   const pull = Number(asked.get("pull_request"));
   return {
     url: url.trim(),
@@ -53,9 +54,9 @@ export const readRepository = (query: string): RepositoryAsked | undefined => {
 };
 
 /** Returns the address of the page that opens the repository. */
-export const repositoryLink = (asked: RepositoryAsked): string => {
+export const toRepositoryUrl = (asked: RepositoryAsked): string => {
   const query = new URLSearchParams({ repo: asked.url });
-  for (const [member, name] of NAMES) if (asked[member]) query.set(name, asked[member]);
+  for (const [member, name] of QUERY_NAMES) if (asked[member]) query.set(name, asked[member]);
   if (asked.pull_request !== undefined) query.set("pull_request", String(asked.pull_request));
   if (asked.full_history) query.set("full_history", "true");
   return `/new?${query}`;

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { holdsCredentials, NO_CREDENTIALS, parseRepositoryAddress } from "#base/links/repository-address.ts";
+import { CREDENTIALS_PROBLEM, hasCredentials, parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
@@ -19,9 +19,9 @@ import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { failed } from "../../shell/toasts.tsx";
-import { freeWorkspaceName } from "./free-name.ts";
-import { repositoryLink } from "./link.ts";
+import { showError } from "../../shell/toasts.tsx";
+import { findFreeName } from "./free-name.ts";
+import { toRepositoryUrl } from "./link.ts";
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
@@ -46,7 +46,7 @@ export const OpenRepository = ({ asked, name }: RepositoryProps) => {
       </Frame>
     );
   }
-  return <Found key={JSON.stringify(asked)} asked={asked} name={name ?? freeWorkspaceName(address.name)} />;
+  return <RepositoryForm key={JSON.stringify(asked)} asked={asked} name={name ?? findFreeName(address.name)} />;
 };
 
 type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: string | undefined };
@@ -63,8 +63,8 @@ export const RepositoryField = ({ value, error }: FieldProps) => {
       onSubmit={submits(() => {
         const wanted = toRepository(value.value);
         // The link would be stored in the browser's history.
-        refused.value = wanted && holdsCredentials(wanted.url) ? `The link ${NO_CREDENTIALS}.` : "";
-        if (wanted && refused.value === "") route(repositoryLink(wanted));
+        refused.value = wanted && hasCredentials(wanted.url) ? `The link ${CREDENTIALS_PROBLEM}.` : "";
+        if (wanted && refused.value === "") route(toRepositoryUrl(wanted));
       })}
     >
       <RepositoryFields
@@ -79,7 +79,7 @@ export const RepositoryField = ({ value, error }: FieldProps) => {
   );
 };
 
-const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string }) => {
+const RepositoryForm = ({ asked, name: first }: { asked: RepositoryAsked; name: string }) => {
   const { route } = useLocation();
   const typed = useSignal(asked);
   const name = useSignal(first);
@@ -87,7 +87,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
   const template = useSignal("");
   const problem = useSignal("");
   const nameProblem = useSignal("");
-  const { state, again } = useResource(`repository ${JSON.stringify(asked)}`, () =>
+  const { state, reload } = useResource(`repository ${JSON.stringify(asked)}`, () =>
     call("POST /repositories/read", { body: { repository: asked } }),
   );
   const { data: found, error, loading } = state.value;
@@ -124,9 +124,9 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
     >
       <div class="page narrow stack loose">
         <RepositoryField value={typed} />
-        {error !== undefined && !found && <Failed what="Can't read the repository" error={error} again={again} />}
+        {error !== undefined && !found && <Failed what="Can't read the repository" error={error} reload={reload} />}
         {loading && !found && <Skeleton lines={5} />}
-        {found && found.problem !== "" && <Refused found={found} url={asked.url} again={again} />}
+        {found && found.problem !== "" && <AccessRefused found={found} url={asked.url} reload={reload} />}
         {found?.plan && (
           <form class="split" onSubmit={submits(create)}>
             <div class="stack loose">
@@ -162,7 +162,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
                   value={found.plan.configuration ?? ""}
                   choices={found.plan.choices.map((path) => ({ value: path, label: path }))}
                   hint="This repository has several configurations."
-                  onPick={(configuration) => route(repositoryLink({ ...asked, configuration }))}
+                  onPick={(configuration) => route(toRepositoryUrl({ ...asked, configuration }))}
                 />
               )}
               <Switch
@@ -174,7 +174,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
                 }}
               />
               <Missing found={found} />
-              <NotTaken found={found} />
+              <IgnoredSettings found={found} />
             </div>
             <Facts plan={found.plan} provisioner={found.provisioner} />
           </form>
@@ -191,15 +191,15 @@ const Warning = ({ text }: { text: string }) => (
   </p>
 );
 
-type RefusedProps = { readonly found: RepositoryFound; readonly url: string; readonly again: () => Promise<void> };
+type RefusedProps = { readonly found: RepositoryFound; readonly url: string; readonly reload: () => Promise<void> };
 
-const Refused = ({ found, url, again }: RefusedProps) => {
+const AccessRefused = ({ found, url, reload }: RefusedProps) => {
   const create = async (): Promise<void> => {
     try {
       await call("POST /users/:user/deploy-keys", { path: { user: "me" }, body: { url } });
-      await again();
+      await reload();
     } catch (error) {
-      failed(error);
+      showError(error);
     }
   };
   const { account, deploy_key } = found;
@@ -208,13 +208,13 @@ const Refused = ({ found, url, again }: RefusedProps) => {
       <Warning text={found.problem} />
       <div class="line wrap">
         {account && !account.linked && (
-          <LinkAccount id={account.id} name={account.display_name} linked={again}>
+          <LinkAccount id={account.id} name={account.display_name} linked={reload}>
             Link {account.display_name}
           </LinkAccount>
         )}
         {found.may_create_deploy_key && <Button onPress={create}>Create deploy key</Button>}
       </div>
-      {deploy_key && <NewDeployKey deployKey={deploy_key} again={again} />}
+      {deploy_key && <NewDeployKey deployKey={deploy_key} reload={reload} />}
     </div>
   );
 };
@@ -230,7 +230,7 @@ const Missing = ({ found }: { found: RepositoryFound }) =>
     </p>
   );
 
-const NotTaken = ({ found }: { found: RepositoryFound }) =>
+const IgnoredSettings = ({ found }: { found: RepositoryFound }) =>
   found.notes.length === 0 ? null : (
     <section class="panel">
       <header>
@@ -257,7 +257,7 @@ const SOURCES: Readonly<Record<RepositoryPlan["source"], string>> = {
   language: "Detected language",
 };
 
-const REF_WORDS: Readonly<Record<RepositoryPlan["ref_kind"], string>> = {
+const REF_LABELS: Readonly<Record<RepositoryPlan["ref_kind"], string>> = {
   default: "Default branch",
   branch: "Branch",
   tag: "Tag",
@@ -281,7 +281,7 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
           <dl class="kv small">
             <dt>Repository</dt>
             <dd class="clip">{plan.url}</dd>
-            <dt>{REF_WORDS[plan.ref_kind]}</dt>
+            <dt>{REF_LABELS[plan.ref_kind]}</dt>
             <dd>
               {plan.ref_kind === "default" ? "" : `${shown.slice(0, 40)} `}
               <span class="mono">{plan.commit.slice(0, 10)}</span>
@@ -354,9 +354,9 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
 };
 
 // A deploy key that is not registered at the host yet: its public key, where to add it, and a retry button.
-type Props = { readonly deployKey: DeployKey; readonly again: () => Promise<void> };
+type Props = { readonly deployKey: DeployKey; readonly reload: () => Promise<void> };
 
-const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, again }: Props) => (
+const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, reload }: Props) => (
   <section class="panel" aria-labelledby="deploy-key">
     <header>
       <h2 id="deploy-key">Deploy key</h2>
@@ -381,7 +381,7 @@ const NewDeployKey = ({ deployKey: { url, settings_url, public_key }, again }: P
       <Secret label="Public key" text={public_key} />
     </div>
     <footer>
-      <Button look="primary" onPress={again}>
+      <Button look="primary" onPress={reload}>
         Try again
       </Button>
     </footer>

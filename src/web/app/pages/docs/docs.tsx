@@ -24,10 +24,10 @@ type Page = {
 /** Inserted by the build (src/web/docs.ts). */
 declare const SLIPWAY_DOCS: readonly Page[];
 const PAGES: readonly Page[] = SLIPWAY_DOCS;
-const FIRST = "README";
+const FIRST_PAGE = "README";
 
 const toAddress = (name: string, id = ""): string =>
-  `${name === FIRST ? "/docs" : `/docs/${name}`}${id === "" ? "" : `#${id}`}`;
+  `${name === FIRST_PAGE ? "/docs" : `/docs/${name}`}${id === "" ? "" : `#${id}`}`;
 
 /**
  * Returns the target of a link on a page: a page here, a section of the same page, or another site. Links to files that are not part of the
@@ -47,11 +47,11 @@ const read = async (file: string): Promise<string> => {
   return response.text();
 };
 
-const FOUND = 30;
+const MAX_RESULTS = 30;
 
 export default function DocsPage() {
   const { params } = useRoute();
-  const page = PAGES.find(({ name }) => name === (params.page ?? FIRST));
+  const page = PAGES.find(({ name }) => name === (params.page ?? FIRST_PAGE));
   const words = useSignal("");
   const wanted = words.value.trim().toLowerCase();
   const found =
@@ -61,17 +61,17 @@ export default function DocsPage() {
           [{ id: "", text: title }, ...headings]
             .filter(({ text }) => text.toLowerCase().includes(wanted))
             .map(({ id, text }) => ({ href: toAddress(name, id), text, title })),
-        ).slice(0, FOUND);
+        ).slice(0, MAX_RESULTS);
   return (
     <Frame
-      title={page && page.name !== FIRST ? page.title : "Documentation"}
-      {...(page && page.name !== FIRST ? { crumbs: [{ label: "Documentation", href: "/docs" }] } : {})}
+      title={page && page.name !== FIRST_PAGE ? page.title : "Documentation"}
+      {...(page && page.name !== FIRST_PAGE ? { crumbs: [{ label: "Documentation", href: "/docs" }] } : {})}
     >
       <div class="admin">
         <nav class="subnav docs-nav" aria-label="Documentation">
           {PAGES.map(({ name, title }) => (
             <a key={name} href={toAddress(name)} aria-current={name === page?.name ? "page" : undefined}>
-              {name === FIRST ? "Contents" : title}
+              {name === FIRST_PAGE ? "Contents" : title}
             </a>
           ))}
         </nav>
@@ -113,7 +113,7 @@ export default function DocsPage() {
 }
 
 const Text = ({ page }: { page: Page }) => {
-  const { state, again } = useResource(`docs ${page.file}`, () => read(page.file));
+  const { state, reload } = useResource(`docs ${page.file}`, () => read(page.file));
   const { data, error } = state.value;
   // The title is already in the header.
   const text = useMemo(() => data?.replace(/^\s*# .*\n/, "") ?? "", [data]);
@@ -121,7 +121,7 @@ const Text = ({ page }: { page: Page }) => {
   // The section that the address names has just been rendered.
   useEffect(() => {
     if (text === "") return;
-    const go = (): void => {
+    const scrollToHash = (): void => {
       const id = decodeURIComponent(location.hash.slice(1));
       if (id) document.getElementById(id)?.scrollIntoView();
     };
@@ -130,14 +130,14 @@ const Text = ({ page }: { page: Page }) => {
       const id = decodeURIComponent(location.hash.slice(1));
       if (id === "" || document.getElementById(id)) {
         watch.disconnect();
-        go();
+        scrollToHash();
       }
     });
     watch.observe(document.body, { childList: true, subtree: true });
-    go();
+    scrollToHash();
     return () => watch.disconnect();
   }, [text]);
-  if (error && !data) return <Failed what="Can't load the page" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the page" error={error} reload={reload} />;
   if (data === undefined) return <Skeleton lines={10} />;
   return (
     <article class="prose docs">

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OpenInvitation } from "#schema/users/invitation.ts";
-import { knowsPasskeys, makePasskey } from "../../../browser/webauthn.ts";
+import { makePasskey, supportsPasskeys } from "../../../browser/webauthn.ts";
 import { call, formatError } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
@@ -19,13 +19,13 @@ const token = location.hash.slice(1);
 
 const goHome = (): void => location.replace("/");
 
-type Tried = (work: () => Promise<unknown>) => Promise<void>;
+type RunAction = (work: () => Promise<unknown>) => Promise<void>;
 
 export default function InvitePage() {
   const invitation = useSignal<OpenInvitation | undefined>(undefined);
   const codes = useSignal<readonly string[]>([]);
   const problem = useSignal("");
-  const tried: Tried = async (work) => {
+  const tried: RunAction = async (work) => {
     problem.value = "";
     await work().catch((error) => {
       problem.value = formatError(error);
@@ -68,14 +68,14 @@ export default function InvitePage() {
 type AcceptProps = {
   readonly invitation: OpenInvitation;
   readonly problem: string;
-  readonly tried: Tried;
+  readonly tried: RunAction;
   readonly keep: (codes: readonly string[]) => void;
 };
 
 const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
   const username = useSignal(invitation.username);
   const name = useSignal(invitation.name);
-  const hasPasskeys = invitation.passkey && knowsPasskeys();
+  const hasPasskeys = invitation.passkey && supportsPasskeys();
   const withPassword = async (form: HTMLFormElement): Promise<void> => {
     const { password = "" } = readTexts(form);
     await call("POST /invitations/accept", {
@@ -93,7 +93,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
     if (recovery_codes.length > 0) keep(recovery_codes);
     else goHome();
   };
-  const atProvider = async (provider: string): Promise<void> => {
+  const acceptAtProvider = async (provider: string): Promise<void> => {
     const { url } = await call("POST /invitations/accept/oidc", { body: { token, provider } });
     location.assign(url);
   };
@@ -103,7 +103,7 @@ const Accept = ({ invitation, problem, tried, keep }: AcceptProps) => {
         <>
           <div class="stack">
             {invitation.providers.map(({ id, name: provider, icon }) => (
-              <Button key={id} onPress={() => tried(() => atProvider(id))}>
+              <Button key={id} onPress={() => tried(() => acceptAtProvider(id))}>
                 {icon.startsWith("data:") && <img src={icon} alt="" width="16" height="16" />}
                 Continue with {provider}
               </Button>

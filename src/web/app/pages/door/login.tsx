@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LoginRefused } from "#schema/users/second-factor.ts";
-import { wayBack } from "../../../browser/way-back.ts";
-import { knowsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
+import { getRedirectTarget } from "../../../browser/way-back.ts";
+import { supportsPasskeys, usePasskey } from "../../../browser/webauthn.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { readLooks } from "../../data/looks.ts";
@@ -15,38 +15,38 @@ import { Door, DoorProblem } from "./door.tsx";
 
 type Second = { readonly challenge: string; readonly passkey: boolean };
 type Provider = { name: string; icon: string; url: string };
-type Ways = { readonly passkey: boolean; readonly providers: readonly Provider[] };
+type SignInMethods = { readonly passkey: boolean; readonly providers: readonly Provider[] };
 
 const finish = async (): Promise<void> => {
   // Loaded first, so that the first page is painted with the user's theme.
   await readLooks().catch(() => undefined);
-  location.replace(wayBack(location.search, location.origin));
+  location.replace(getRedirectTarget(location.search, location.origin));
 };
 
 /** Returns the challenge of a provider sign-in that requires a second factor. It is removed from the URL immediately. */
-const challengeInAddress = (): Second | undefined => {
+const takeChallenge = (): Second | undefined => {
   const challenge = new URLSearchParams(location.hash.slice(1)).get("challenge");
   if (!challenge) return undefined;
   history.replaceState(null, "", location.pathname + location.search);
   return { challenge, passkey: false };
 };
 
-const byPasskey = async (body: object): Promise<void> => {
+const signInByPasskey = async (body: object): Promise<void> => {
   await call("POST /users/login/passkey", { body: await usePasskey("/users/login/passkey/start", body) });
   await finish();
 };
 
 export default function LoginPage() {
   const second = useSignal<Second | undefined>(undefined);
-  const ways = useSignal<Ways>({ passkey: false, providers: [] });
+  const ways = useSignal<SignInMethods>({ passkey: false, providers: [] });
   const setUp = useSignal(true);
   const problem = useSignal("");
   useEffect(() => {
-    second.value = challengeInAddress();
+    second.value = takeChallenge();
     const read = async (): Promise<void> => {
       const [isDone, { oidc, passkey }] = await Promise.all([isSetUp(), call("GET /users/authmethods")]);
       setUp.value = isDone;
-      ways.value = { passkey: passkey.enabled && knowsPasskeys(), providers: oidc.providers };
+      ways.value = { passkey: passkey.enabled && supportsPasskeys(), providers: oidc.providers };
     };
     read().catch((error) => {
       problem.value = formatError(error);
@@ -68,7 +68,7 @@ export default function LoginPage() {
       if (!needed) throw error;
       second.value = {
         challenge: needed.challenge,
-        passkey: needed.methods.includes("passkey") && knowsPasskeys(),
+        passkey: needed.methods.includes("passkey") && supportsPasskeys(),
       };
       return;
     }
@@ -106,7 +106,7 @@ export default function LoginPage() {
       {(passkey || providers.length > 0) && <p class="or small dim">or</p>}
       <div class="stack">
         {passkey && (
-          <Button icon="key" onPress={() => tried(() => byPasskey({}))}>
+          <Button icon="key" onPress={() => tried(() => signInByPasskey({}))}>
             Sign in with a passkey
           </Button>
         )}
@@ -131,7 +131,7 @@ const ProviderLink = ({ provider: { name, icon, url } }: { provider: Provider })
   );
 };
 
-type Tried = (work: () => Promise<unknown>) => Promise<void>;
+type RunAction = (work: () => Promise<unknown>) => Promise<void>;
 
 /** A form that can be submitted only once at a time. */
 export const Form = ({
@@ -140,7 +140,7 @@ export const Form = ({
   children,
 }: {
   act: (form: HTMLFormElement) => Promise<unknown>;
-  tried: Tried;
+  tried: RunAction;
   children: preact.ComponentChildren;
 }) => {
   const busy = useRef(false);
@@ -171,7 +171,7 @@ const SecondFactor = ({
 }: {
   second: Second;
   problem: string;
-  tried: Tried;
+  tried: RunAction;
   back: () => void;
 }) => (
   <Door title="Second factor">
@@ -201,7 +201,7 @@ const SecondFactor = ({
     </Form>
     <div class="stack">
       {second.passkey && (
-        <Button icon="key" onPress={() => tried(() => byPasskey({ second_factor: second.challenge }))}>
+        <Button icon="key" onPress={() => tried(() => signInByPasskey({ second_factor: second.challenge }))}>
           Use a passkey
         </Button>
       )}

@@ -12,20 +12,20 @@ import { UsernameField } from "./username-field.tsx";
 
 const setup_token = new URLSearchParams(location.search).get("token") ?? "";
 
-const NO_TOKEN =
+const NO_TOKEN_MESSAGE =
   "Open this page from the setup link that the server printed at startup. To get a new link, restart the server.";
 
 export default function SetupPage() {
   const state = useSignal<"reading" | "form" | "done" | "no token">("reading");
   const problem = useSignal("");
-  const tried = async (work: () => Promise<unknown>): Promise<void> => {
+  const runAction = async (work: () => Promise<unknown>): Promise<void> => {
     problem.value = "";
     await work().catch((error) => {
       problem.value = formatError(error);
     });
   };
   useEffect(() => {
-    void tried(async () => {
+    void runAction(async () => {
       // The form contains the element for errors.
       state.value = "form";
       if (await isSetUp()) state.value = "done";
@@ -42,7 +42,7 @@ export default function SetupPage() {
   if (state.value !== "form") {
     return (
       <Door title="Create the first user">
-        <p class="mut">{state.value === "done" ? "This server is already set up." : NO_TOKEN}</p>
+        <p class="mut">{state.value === "done" ? "This server is already set up." : NO_TOKEN_MESSAGE}</p>
         {state.value === "done" && (
           <ButtonLink look="primary" href="/login">
             Sign in
@@ -54,7 +54,7 @@ export default function SetupPage() {
   return (
     <Door title="Create the first user">
       <p class="mut">This account is the owner of the server: it has full access and can create other users.</p>
-      <Form act={create} tried={tried}>
+      <Form act={create} tried={runAction}>
         <Field label="Email" name="email" type="email" autocomplete="email" required autoFocus />
         <UsernameField />
         <Field label="Name" name="name" autocomplete="name" maxLength={128} hint="Optional." />

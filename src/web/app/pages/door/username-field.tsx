@@ -1,7 +1,7 @@
 // The field for choosing a username.
 import { Field } from "../../parts/field.tsx";
 
-const USERNAME = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
+const USERNAME_PATTERN = "[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*";
 
 /** `value` and `onType` are for pages that store the input. */
 export const UsernameField = (kept: { readonly value?: string; readonly onType?: (text: string) => void }) => (
@@ -13,7 +13,7 @@ export const UsernameField = (kept: { readonly value?: string; readonly onType?:
     maxLength={32}
     autocapitalize="none"
     spellcheck={false}
-    pattern={USERNAME}
+    pattern={USERNAME_PATTERN}
     title="Letters, digits and hyphens"
     hint="Letters, digits and hyphens."
     value={kept.value}

@@ -10,15 +10,15 @@ import { Empty, Failed } from "../../parts/empty.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { hasPage } from "../../shell/places.ts";
-import { mayManageTemplates } from "../templates/may.ts";
-import { isEditor, workspaceOf } from "../templates/names.ts";
+import { canManageTemplates } from "../templates/may.ts";
+import { isEditor, toNewWorkspaceUrl } from "../templates/names.ts";
 
 const MAX_SHOWN = 6;
 
-export const First = () => {
-  const { state, again } = useResource("templates", () => call("GET /templates"));
+export const FirstVisit = () => {
+  const { state, reload } = useResource("templates", () => call("GET /templates"));
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the templates" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the templates" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   const usable = data.filter(({ deprecated }) => !deprecated);
   const name = me.value?.name || me.value?.username;
@@ -32,7 +32,7 @@ export const First = () => {
             : "A workspace is a computer for one task, made from a template."}
         </p>
       </div>
-      {usable.length > 0 ? <Templates rows={usable} /> : <NoTemplateYet />}
+      {usable.length > 0 ? <Templates rows={usable} /> : <NoTemplates />}
     </section>
   );
 };
@@ -46,7 +46,7 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
             <Picture of={one.icon} otherwise="box" />
             <span class="med clip">{one.display_name || one.name}</span>
           </span>
-          <ButtonLink small look="primary" href={workspaceOf(one)}>
+          <ButtonLink small look="primary" href={toNewWorkspaceUrl(one)}>
             Create workspace
           </ButtonLink>
           {one.description && <span class="sub clip">{one.description}</span>}
@@ -80,12 +80,12 @@ const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
   const existing = rows.find(isEditor);
   if (existing) {
     return (
-      <ButtonLink icon="code" href={workspaceOf(existing)}>
+      <ButtonLink icon="code" href={toNewWorkspaceUrl(existing)}>
         Start VS Code
       </ButtonLink>
     );
   }
-  if (!mayManageTemplates.value) return null;
+  if (!canManageTemplates.value) return null;
   const add = async (): Promise<void> => {
     const { addEditor } = await import("../templates/make-example.ts");
     route(await addEditor());
@@ -98,7 +98,7 @@ const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
 };
 
 /** Says whom to ask; template administrators see the next step instead. */
-export const NoTemplateYet = () => {
+export const NoTemplates = () => {
   const [organization] = organizations.value;
   const { state } = useResource(organization && !isSiteOwner.value ? `whom to ask ${organization.id}` : undefined, () =>
     call("GET /organizations/:organization/administrators", { path: { organization: organization?.id ?? "" } }),

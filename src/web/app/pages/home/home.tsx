@@ -4,7 +4,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { chats, chatsLoaded } from "../../data/chats.ts";
 import { needs } from "../../data/needs.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
-import { chatState, explainState, statusWords, workspaceState } from "../../data/states.ts";
+import { explainState, formatStatus, getChatState, getWorkspaceState } from "../../data/states.ts";
 import { workspaces, workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -15,10 +15,10 @@ import { Frame } from "../../shell/frame.tsx";
 import { openPalette } from "../../shell/palette.tsx";
 import { hasPage } from "../../shell/places.ts";
 import { FirstModel } from "../admin/first-model-later.tsx";
-import { First } from "./first.tsx";
+import { FirstVisit } from "./first.tsx";
 import { NeedItem, toKey } from "./need.tsx";
 
-const RECENT = 6;
+const MAX_RECENT = 6;
 
 export default function HomePage() {
   const mine = workspacesByUse.value.filter(({ owner_id }) => owner_id === me.value?.id);
@@ -40,15 +40,15 @@ export default function HomePage() {
       }
     >
       <div class="page">
-        {needs.value.length > 0 && <Needs />}
-        {workspacesLoaded.value && mine.length === 0 ? <First /> : <Recent rows={mine} />}
+        {needs.value.length > 0 && <NeedsSection />}
+        {workspacesLoaded.value && mine.length === 0 ? <FirstVisit /> : <Recent rows={mine} />}
         {isSiteOwner.value && <FirstModel />}
       </div>
     </Frame>
   );
 }
 
-const Needs = () => (
+const NeedsSection = () => (
   <section class="stack" aria-labelledby="needs">
     <div class="head">
       <h2 id="needs">Needs you</h2>
@@ -63,7 +63,7 @@ const Needs = () => (
 );
 
 const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
-  const recent = [...chats.value.values()].slice(0, RECENT);
+  const recent = [...chats.value.values()].slice(0, MAX_RECENT);
   return (
     <div class={recent.length > 0 ? "split even" : "stack"}>
       <section class="stack" aria-labelledby="recent-workspaces">
@@ -75,7 +75,7 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
         </div>
         {workspacesLoaded.value ? (
           <ul class="panel list">
-            {rows.slice(0, RECENT).map((row) => (
+            {rows.slice(0, MAX_RECENT).map((row) => (
               <WorkspaceItem key={row.id} row={row} />
             ))}
           </ul>
@@ -105,10 +105,10 @@ const Recent = ({ rows }: { rows: readonly WorkspaceSummary[] }) => {
 };
 
 const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
-  const kind = workspaceState(row);
+  const kind = getWorkspaceState(row);
   const words = [
     row.template_display_name || row.template_name,
-    statusWords(row, kind).toLowerCase(),
+    formatStatus(row, kind).toLowerCase(),
     explainState(row),
   ];
   return (
@@ -126,7 +126,7 @@ const WorkspaceItem = ({ row }: { row: WorkspaceSummary }) => {
 };
 
 const ChatItem = ({ chat }: { chat: Chat }) => {
-  const { kind, words } = chatState(chat);
+  const { kind, words } = getChatState(chat);
   const workspace = chat.workspace_id ? workspaces.value.get(chat.workspace_id)?.name : undefined;
   return (
     <li>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import type { Need } from "../../data/needs.ts";
-import { chatState } from "../../data/states.ts";
+import { getChatState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import type { IconName } from "../../icons.ts";
@@ -68,7 +68,7 @@ export const NeedItem = ({ need }: { need: Need }) => {
         tone="t-attn"
         href={`/chats/${need.chat.id}`}
         name={need.chat.title}
-        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : `is ${chatState(need.chat).words}`}
+        what={isPermission ? `asks to use ${first?.tool_name ?? "a tool"}` : `is ${getChatState(need.chat).words}`}
         at={need.at}
         text={workspace && `In ${workspace}.`}
         command={isPermission && first ? parseCommand(first.args) : undefined}
@@ -97,7 +97,7 @@ export const NeedItem = ({ need }: { need: Need }) => {
   return <WorkspaceNeed kind={need.kind} row={need.workspace} at={need.at} />;
 };
 
-const FAILED: Record<WorkspaceSummary["transition"], string> = {
+const FAILED_TEXTS: Record<WorkspaceSummary["transition"], string> = {
   start: "did not start",
   stop: "did not stop",
   delete: "was not deleted",
@@ -108,7 +108,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
   const common = { href, name: row.name, at };
   if (kind === "failed") {
     return (
-      <Shell {...common} icon="warn" tone="t-bad" what={FAILED[row.transition]} text={row.error}>
+      <Shell {...common} icon="warn" tone="t-bad" what={FAILED_TEXTS[row.transition]} text={row.error}>
         <Button icon="restart" onPress={() => (row.transition === "stop" ? actions.stop(row) : actions.start(row))}>
           Retry
         </Button>
@@ -144,7 +144,7 @@ const WorkspaceNeed = ({ kind, row, at }: { kind: Need["kind"]; row: WorkspaceSu
       what={`stops in ${formatDuration(left)}`}
       text={isLast ? "It reached the template's maximum lifetime." : undefined}
     >
-      {!isLast && <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>}
+      {!isLast && <Button onPress={() => actions.extendDeadline(row)}>Keep 1 h more</Button>}
       <Button look="ghost" onPress={() => actions.stop(row)}>
         Stop now
       </Button>

@@ -6,7 +6,7 @@ import { call } from "../../data/api.ts";
 import { Select } from "../../parts/field.tsx";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { GatewayCallsPanel } from "./calls.tsx";
-import { count, MONEY, money, SHORT_COUNT, shortCount } from "./figures.ts";
+import { count, formatMoney, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -67,7 +67,7 @@ const Breakdown = (props: UsageProps) => {
   const by = useSignal<UsageDimension>(user_id === undefined ? "user" : "model");
   const choices = DIMENSIONS.filter(({ value }) => user_id === undefined || (value !== "user" && value !== "group"));
   const { label, none } = DIMENSIONS.find(({ value }) => value === by.value) ?? { label: "", none: "" };
-  const titleOf = ({ key, name }: Row): string => {
+  const formatTitle = ({ key, name }: Row): string => {
     if (by.value === "kind") return KINDS[key] ?? key;
     return name || (by.value === "model" || by.value === "day" ? key : "") || none;
   };
@@ -91,7 +91,7 @@ const Breakdown = (props: UsageProps) => {
             ...["cache_read_tokens", "cache_creation_tokens", "cost_usd"],
           ],
           rows: rows.map((row) => [
-            ...[titleOf(row), row.key, row.request_count, row.unpriced_request_count],
+            ...[formatTitle(row), row.key, row.request_count, row.unpriced_request_count],
             ...[row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_creation_tokens],
             row.total_cost_micros / 1_000_000,
           ]),
@@ -106,12 +106,12 @@ const Breakdown = (props: UsageProps) => {
               rows={rows.map((row) => ({
                 key: row.key,
                 cells: [
-                  titleOf(row),
+                  formatTitle(row),
                   count(row.request_count),
-                  shortCount(row.input_tokens + row.cache_creation_tokens),
-                  shortCount(row.output_tokens),
-                  shortCount(row.cache_read_tokens),
-                  row.unpriced_request_count === row.request_count ? "no price" : money(row.total_cost_micros),
+                  formatShortCount(row.input_tokens + row.cache_creation_tokens),
+                  formatShortCount(row.output_tokens),
+                  formatShortCount(row.cache_read_tokens),
+                  row.unpriced_request_count === row.request_count ? "no price" : formatMoney(row.total_cost_micros),
                 ],
               }))}
             />
@@ -130,13 +130,13 @@ const Totals = ({ total }: { total: AiUsage["total"] }) => (
     stats={[
       {
         label: "Cost",
-        value: money(total.total_cost_micros),
+        value: formatMoney(total.total_cost_micros),
         note: total.unpriced_request_count > 0 ? `${count(total.unpriced_request_count)} calls without a price` : "",
       },
       { label: "Calls", value: count(total.request_count) },
-      { label: "Input tokens", value: shortCount(total.input_tokens + total.cache_creation_tokens) },
-      { label: "Cached input tokens", value: shortCount(total.cache_read_tokens) },
-      { label: "Output tokens", value: shortCount(total.output_tokens) },
+      { label: "Input tokens", value: formatShortCount(total.input_tokens + total.cache_creation_tokens) },
+      { label: "Cached input tokens", value: formatShortCount(total.cache_read_tokens) },
+      { label: "Output tokens", value: formatShortCount(total.output_tokens) },
     ]}
   />
 );

@@ -4,13 +4,13 @@ import type { BuildInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { COUNT, change, count, share, TIME } from "./figures.ts";
+import { COUNT, count, formatChange, formatShare, TIME } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
 
 type Data = { readonly now: BuildInsights["report"]; readonly before: BuildInsights["report"] };
-type Figures = Pick<BuildInsights["report"], "builds" | "failed" | "canceled" | "p50_ms" | "p95_ms">;
+type BuildFigures = Pick<BuildInsights["report"], "builds" | "failed" | "canceled" | "p50_ms" | "p95_ms">;
 
 const read = async ({ range, template }: PartProps): Promise<Data> => {
   const of = { interval: "day", ...(template ? { template_ids: template } : {}) };
@@ -21,8 +21,8 @@ const read = async ({ range, template }: PartProps): Promise<Data> => {
   return { now: now.report, before: before.report };
 };
 
-const worked = ({ builds, failed, canceled }: Figures): number => builds - failed - canceled;
-const time = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+const countSucceeded = ({ builds, failed, canceled }: BuildFigures): number => builds - failed - canceled;
+const formatTime = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
 export const Builds = (props: PartProps) => {
   const { dates } = useDays(props.range);
@@ -39,12 +39,12 @@ export const Builds = (props: PartProps) => {
         ]),
       })}
     >
-      {(data) => <Shown data={data} {...props} />}
+      {(data) => <BuildReport data={data} {...props} />}
     </Report>
   );
 };
 
-const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
+const BuildReport = ({ data, range, template }: PartProps & { data: Data }) => {
   const { now, before } = data;
   const { days, longDays } = useDays(range);
   const times = useMemo(
@@ -56,7 +56,7 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
   );
   const ends = useMemo(
     () => [
-      { label: "Succeeded", values: now.intervals.map(worked) },
+      { label: "Succeeded", values: now.intervals.map(countSucceeded) },
       { label: "Failed", values: now.intervals.map(({ failed }) => failed) },
     ],
     [data],
@@ -65,14 +65,18 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
     <>
       <Stats
         stats={[
-          { label: "Builds", value: count(now.builds), note: change(now.builds, before.builds) },
+          { label: "Builds", value: count(now.builds), note: formatChange(now.builds, before.builds) },
           {
             label: "Succeeded",
-            value: share(worked(now), now.builds),
+            value: formatShare(countSucceeded(now), now.builds),
             note: now.failed > 0 ? `${count(now.failed)} failed` : "",
           },
-          { label: "Median", value: time(now.p50_ms), note: change(now.p50_ms ?? 0, before.p50_ms ?? 0) },
-          { label: "95th percentile", value: time(now.p95_ms), note: change(now.p95_ms ?? 0, before.p95_ms ?? 0) },
+          { label: "Median", value: formatTime(now.p50_ms), note: formatChange(now.p50_ms ?? 0, before.p50_ms ?? 0) },
+          {
+            label: "95th percentile",
+            value: formatTime(now.p95_ms),
+            note: formatChange(now.p95_ms ?? 0, before.p95_ms ?? 0),
+          },
         ]}
       />
       <div class="split even">
@@ -94,11 +98,11 @@ const Shown = ({ data, range, template }: PartProps & { data: Data }) => {
                   <span class="dim">Deleted template</span>
                 ),
                 count(one.builds),
-                <span key="worked" class={worked(one) / one.builds < 0.95 ? "t-bad" : undefined}>
-                  {share(worked(one), one.builds)}
+                <span key="worked" class={countSucceeded(one) / one.builds < 0.95 ? "t-bad" : undefined}>
+                  {formatShare(countSucceeded(one), one.builds)}
                 </span>,
-                time(one.p50_ms),
-                time(one.p95_ms),
+                formatTime(one.p50_ms),
+                formatTime(one.p95_ms),
               ],
             }))}
           />

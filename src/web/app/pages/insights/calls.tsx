@@ -10,7 +10,7 @@ import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { money, shortCount } from "./figures.ts";
+import { formatMoney, formatShortCount } from "./figures.ts";
 import { formatAnswer, formatPrompt } from "./recorded-text.ts";
 
 const PAGE = 20;
@@ -28,14 +28,14 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
   const before = useSignal<number | undefined>(undefined);
   const shown = useSignal<GatewayCall | undefined>(undefined);
   const query = { limit: PAGE, user_id };
-  const { state, again } = useResource(`gateway calls ${user_id ?? ""}`, async () => {
+  const { state, reload } = useResource(`gateway calls ${user_id ?? ""}`, async () => {
     const page = await call("GET /ai/calls", { query });
     older.value = [];
     before.value = page.next_before;
     return page.calls;
   });
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load calls" error={error} again={again} />;
+  if (error) return <Failed what="Can't load calls" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const readOlder = async (): Promise<void> => {
     const page = await call("GET /ai/calls", { query: { ...query, before: before.value } });
@@ -84,11 +84,11 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
                   <td>{one.model}</td>
                   <td class={one.outcome === "ok" ? undefined : "t-bad"}>{OUTCOMES[one.outcome]}</td>
                   <td class="r num">
-                    {shortCount(one.input_tokens + one.cache_read_tokens + one.cache_creation_tokens)}
+                    {formatShortCount(one.input_tokens + one.cache_read_tokens + one.cache_creation_tokens)}
                   </td>
-                  <td class="r num">{shortCount(one.output_tokens)}</td>
+                  <td class="r num">{formatShortCount(one.output_tokens)}</td>
                   <td class="r num">{one.duration_ms === null ? "" : formatDuration(one.duration_ms)}</td>
-                  <td class="r num">{one.cost_micros === null ? "no price" : money(one.cost_micros)}</td>
+                  <td class="r num">{one.cost_micros === null ? "no price" : formatMoney(one.cost_micros)}</td>
                 </tr>
               ))}
             </tbody>
@@ -100,13 +100,13 @@ export const GatewayCallsPanel = ({ user_id }: { readonly user_id?: string | und
           <Button onPress={readOlder}>Older calls</Button>
         </div>
       )}
-      {shown.value && <Recorded of={shown.value} onClose={sets(shown, undefined)} />}
+      {shown.value && <RecordingDialog of={shown.value} onClose={sets(shown, undefined)} />}
     </section>
   );
 };
 
-const Recorded = ({ of: one, onClose }: { readonly of: GatewayCall; readonly onClose: () => void }) => {
-  const { state, again } = useResource(`recording ${one.id}`, () =>
+const RecordingDialog = ({ of: one, onClose }: { readonly of: GatewayCall; readonly onClose: () => void }) => {
+  const { state, reload } = useResource(`recording ${one.id}`, () =>
     call("GET /ai/calls/:call/recording", { path: { call: String(one.id) } }),
   );
   const { data, error } = state.value;
@@ -114,11 +114,11 @@ const Recorded = ({ of: one, onClose }: { readonly of: GatewayCall; readonly onC
     <Dialog title={`Call of ${one.username} to ${one.model}`} onClose={onClose} class="wide">
       <p class="small mut">The audit log records that you read this.</p>
       {error ? (
-        <Failed what="Can't load the recording" error={error} again={again} />
+        <Failed what="Can't load the recording" error={error} reload={reload} />
       ) : data ? (
         <>
-          <RecordedText title="Answer" text={formatAnswer(data.answer)} />
-          <RecordedText title="Prompt" text={formatPrompt(data.prompt)} />
+          <RecordingText title="Answer" text={formatAnswer(data.answer)} />
+          <RecordingText title="Prompt" text={formatPrompt(data.prompt)} />
         </>
       ) : (
         <Skeleton lines={8} />
@@ -127,7 +127,7 @@ const Recorded = ({ of: one, onClose }: { readonly of: GatewayCall; readonly onC
   );
 };
 
-const RecordedText = ({ title, text }: { readonly title: string; readonly text: string }) => (
+const RecordingText = ({ title, text }: { readonly title: string; readonly text: string }) => (
   <section class="stack" aria-label={title}>
     <h3>{title}</h3>
     <pre class="cmd mono" tabIndex={0}>

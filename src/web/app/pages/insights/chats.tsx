@@ -5,7 +5,7 @@ import type { ChatInsights } from "#schema/insights.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner } from "../../data/session.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
-import { COUNT, change, count, MONEY, money, SHORT_COUNT, shortCount } from "./figures.ts";
+import { COUNT, count, formatChange, formatMoney, formatShortCount, MONEY, SHORT_COUNT } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
@@ -17,15 +17,15 @@ type Data = {
   readonly spenders: UserCosts["users"];
 };
 
-const SPENDERS = 10;
+const MAX_SPENDERS = 10;
 /** A plot has at most four colors. */
-const LINES = 4;
+const MAX_LINES = 4;
 
-type Used = Pick<
+type TokenCounts = Pick<
   ChatInsights["report"],
   "input_tokens" | "output_tokens" | "cache_read_tokens" | "cache_creation_tokens"
 >;
-const sumTokens = (used: Used): number =>
+const sumTokens = (used: TokenCounts): number =>
   used.input_tokens + used.output_tokens + used.cache_read_tokens + used.cache_creation_tokens;
 
 const read = async ({ range }: PartProps): Promise<Data> => {
@@ -34,7 +34,7 @@ const read = async ({ range }: PartProps): Promise<Data> => {
     call("GET /insights/chats", { query: { ...range.before, interval: "day" } }),
     isSiteOwner.value
       ? call("GET /chats/cost/users", {
-          query: { start_date: range.query.start_time, end_date: range.query.end_time, limit: SPENDERS },
+          query: { start_date: range.query.start_time, end_date: range.query.end_time, limit: MAX_SPENDERS },
         })
       : undefined,
   ]);
@@ -59,7 +59,7 @@ export const Chats = (props: PartProps) => {
         ]),
       })}
     >
-      {(data) => <Shown data={data} {...props} />}
+      {(data) => <ChatReport data={data} {...props} />}
     </Report>
   );
 };
@@ -67,13 +67,13 @@ export const Chats = (props: PartProps) => {
 const formatName = (model: ChatInsights["report"]["models"][number]): string =>
   model.display_name || model.model || `Deleted model ${model.model_config_id.slice(0, 4)}`;
 
-const Shown = ({ data, range }: PartProps & { data: Data }) => {
+const ChatReport = ({ data, range }: PartProps & { data: Data }) => {
   const { now, before, spenders } = data;
   const { days, longDays } = useDays(range);
   const tokens = useMemo(() => {
     const values = (model: (typeof now.models)[number]) => model.intervals.map((one) => one.tokens);
     if (now.models.length === 0) return [{ label: "No model", values: now.intervals.map(() => 0) }];
-    const listed = now.models.length > LINES ? now.models.slice(0, LINES - 1) : now.models;
+    const listed = now.models.length > MAX_LINES ? now.models.slice(0, MAX_LINES - 1) : now.models;
     const rest = now.models.slice(listed.length);
     return [
       ...listed.map((model) => ({ label: formatName(model), values: values(model) })),
@@ -104,16 +104,20 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
     <>
       <Stats
         stats={[
-          { label: "Chats", value: count(now.chats), note: change(now.chats, before.chats) },
-          { label: "People", value: count(now.users), note: change(now.users, before.users) },
-          { label: "Tokens", value: shortCount(sumTokens(now)), note: change(sumTokens(now), sumTokens(before)) },
+          { label: "Chats", value: count(now.chats), note: formatChange(now.chats, before.chats) },
+          { label: "People", value: count(now.users), note: formatChange(now.users, before.users) },
+          {
+            label: "Tokens",
+            value: formatShortCount(sumTokens(now)),
+            note: formatChange(sumTokens(now), sumTokens(before)),
+          },
           {
             label: "Model cost",
-            value: money(now.total_cost_micros),
+            value: formatMoney(now.total_cost_micros),
             note:
               now.unpriced_request_count > 0
                 ? `${count(now.unpriced_request_count)} calls without a price`
-                : change(now.total_cost_micros, before.total_cost_micros),
+                : formatChange(now.total_cost_micros, before.total_cost_micros),
           },
         ]}
       />
@@ -130,8 +134,8 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
             cells: [
               formatName(model),
               count(model.request_count),
-              shortCount(sumTokens(model)),
-              model.unpriced_request_count === model.request_count ? "no price" : money(model.total_cost_micros),
+              formatShortCount(sumTokens(model)),
+              model.unpriced_request_count === model.request_count ? "no price" : formatMoney(model.total_cost_micros),
             ],
           }))}
         />
@@ -145,8 +149,8 @@ const Shown = ({ data, range }: PartProps & { data: Data }) => {
               cells: [
                 one.name || one.username,
                 count(one.chat_count),
-                shortCount(sumTokens(one)),
-                money(one.total_cost_micros),
+                formatShortCount(sumTokens(one)),
+                formatMoney(one.total_cost_micros),
               ],
             }))}
           />

@@ -5,48 +5,48 @@ import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
-import { CHOICES, dayWords, type ShownRange } from "./range.ts";
+import { CHOICES, type DateRange, formatDay } from "./range.ts";
 
 /** The viewer's own time zone. */
-export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const LOCAL_TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Returns the address of the same page with other days. */
-const addressWith = (path: string, asked: Readonly<Record<string, string | undefined>>): string => {
+const toRangeUrl = (path: string, asked: Readonly<Record<string, string | undefined>>): string => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(asked)) if (value) query.set(name, value);
   return query.size > 0 ? `${path}?${query}` : path;
 };
 
-export const ChooseRange = ({ range }: { range: ShownRange }) => {
+export const ChooseRange = ({ range }: { range: DateRange }) => {
   const { path, query, route } = useLocation();
   const isOpen = useSignal(false);
   const isOwn = query.from !== undefined;
-  const go = (asked: Readonly<Record<string, string | undefined>>): void =>
-    route(addressWith(path, { zone: query.zone, ...asked }), true);
+  const applyRange = (asked: Readonly<Record<string, string | undefined>>): void =>
+    route(toRangeUrl(path, { zone: query.zone, ...asked }), true);
   return (
     <>
       <span class="group desk">
         {CHOICES.map((days) => (
-          <Button key={days} pressed={!isOwn && range.days === days} onPress={() => go({ days: String(days) })}>
+          <Button key={days} pressed={!isOwn && range.days === days} onPress={() => applyRange({ days: String(days) })}>
             {days} days
           </Button>
         ))}
       </span>
       <Button icon="clock" onPress={() => (isOpen.value = true)}>
-        {dayWords(range.first)} to {dayWords(range.last)}
+        {formatDay(range.first)} to {formatDay(range.last)}
       </Button>
-      {isOpen.value && <Form range={range} go={go} close={() => (isOpen.value = false)} />}
+      {isOpen.value && <Form range={range} applyRange={applyRange} close={() => (isOpen.value = false)} />}
     </>
   );
 };
 
 type FormProps = {
-  range: ShownRange;
-  go: (asked: Readonly<Record<string, string | undefined>>) => void;
+  range: DateRange;
+  applyRange: (asked: Readonly<Record<string, string | undefined>>) => void;
   close: () => void;
 };
 
-const Form = ({ range, go, close }: FormProps) => {
+const Form = ({ range, applyRange: go, close }: FormProps) => {
   const from = useSignal(range.first);
   const to = useSignal(range.last);
   const zone = useSignal(range.isUtc ? "utc" : "");
@@ -80,12 +80,12 @@ const Form = ({ range, go, close }: FormProps) => {
           error={from.value > to.value ? "The last day is before the first day." : undefined}
           onInput={textInto(to)}
         />
-        {HERE !== "UTC" && (
+        {LOCAL_TIME_ZONE !== "UTC" && (
           <Options
             label="Time zone"
             value={zone.value}
             choices={[
-              { value: "", label: HERE },
+              { value: "", label: LOCAL_TIME_ZONE },
               { value: "utc", label: "UTC" },
             ]}
             onPick={into(zone)}

@@ -9,7 +9,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { AiUsagePart } from "./ai-usage.tsx";
 import { Builds } from "./builds.tsx";
 import { Chats } from "./chats.tsx";
-import { ChooseRange, HERE } from "./choose-range.tsx";
+import { ChooseRange, LOCAL_TIME_ZONE } from "./choose-range.tsx";
 import type { Sheet } from "./csv.ts";
 import { Latency } from "./latency.tsx";
 import type { PartProps } from "./part.tsx";
@@ -57,7 +57,7 @@ export default function InsightsPage() {
           <>
             <Part key={`${chosen?.tab} ${range.query.start_time}`} range={range} sheet={into(sheet)} />
             <p class="dim small">
-              Days in {range.isUtc ? "UTC" : HERE}.
+              Days in {range.isUtc ? "UTC" : LOCAL_TIME_ZONE}.
               {chosen?.tab === "" && " Users are counted by connections, not by sign-ins."}
             </p>
           </>

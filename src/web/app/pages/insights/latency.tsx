@@ -24,9 +24,9 @@ const toRows = (latency: UserLatency, activity: UserActivity): Row[] => {
     .sort((a, b) => b.p50 - a.p50 || (a.name < b.name ? -1 : 1));
 };
 
-const ms = (value: number): string => (value < 0 ? "–" : `${Math.round(value)} ms`);
+const formatMs = (value: number): string => (value < 0 ? "–" : `${Math.round(value)} ms`);
 
-const middle = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? -1;
+const getMedian = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? -1;
 
 export const Latency = (props: PartProps) => (
   <Report
@@ -48,8 +48,8 @@ export const Latency = (props: PartProps) => (
           <Stats
             stats={[
               { label: "People measured", value: count(measured.length), note: `of ${count(rows.length)}` },
-              { label: "Typical median", value: ms(middle(measured.map(({ p50 }) => p50))) },
-              { label: "Highest median", value: ms(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
+              { label: "Typical median", value: formatMs(getMedian(measured.map(({ p50 }) => p50))) },
+              { label: "Highest median", value: formatMs(measured[0]?.p50 ?? -1), note: measured[0]?.name ?? "" },
             ]}
           />
           <Table
@@ -58,7 +58,7 @@ export const Latency = (props: PartProps) => (
             empty="No workspace connections in this period."
             rows={rows.map(({ name, hours, p50, p95 }) => ({
               key: name,
-              cells: [name, count(hours), ms(p50), ms(p95)],
+              cells: [name, count(hours), formatMs(p50), formatMs(p95)],
             }))}
           />
         </>

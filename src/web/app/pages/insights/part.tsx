@@ -5,10 +5,10 @@ import { useResource } from "../../data/resource.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import type { Sheet } from "./csv.ts";
-import { dayAndWeekday, daysIn, dayWords, type ShownRange } from "./range.ts";
+import { type DateRange, formatDay, formatDayAndWeekday, listDays } from "./range.ts";
 
 export type PartProps = {
-  readonly range: ShownRange;
+  readonly range: DateRange;
   /** Restricts the report to this template. */
   readonly template?: string;
   /** Called with the contents of the CSV file. */
@@ -16,10 +16,10 @@ export type PartProps = {
 };
 
 /** Returns the days of the range in short and long form. Returns the same arrays for the same range. */
-export const useDays = (range: ShownRange) =>
+export const useDays = (range: DateRange) =>
   useMemo(() => {
-    const dates = daysIn(range);
-    return { dates, days: dates.map(dayWords), longDays: dates.map(dayAndWeekday) };
+    const dates = listDays(range);
+    return { dates, days: dates.map(formatDay), longDays: dates.map(formatDayAndWeekday) };
   }, [range.first, range.days]);
 
 type ReportProps<T> = {
@@ -34,13 +34,13 @@ type ReportProps<T> = {
 export const Report = <T,>({ name, props, read, sheetOf, children }: ReportProps<T>) => {
   const { range, template = "", sheet } = props;
   const { query } = range;
-  const { state, again } = useResource(`insights ${name} ${template} ${query.start_time} ${query.end_time}`, read);
+  const { state, reload } = useResource(`insights ${name} ${template} ${query.start_time} ${query.end_time}`, read);
   const { data, error } = state.value;
   useEffect(() => {
     sheet(data && sheetOf(data));
     return () => sheet(undefined);
   }, [data]);
-  if (error && !data) return <Failed what="Can't load the report" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the report" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={8} />;
   return <>{children(data)}</>;
 };

@@ -5,16 +5,16 @@ const DAY = 24 * HOUR;
 export const CHOICES = [7, 30, 90] as const;
 const MAX_DAYS = 366;
 /** Tolerated difference between the viewer's clock and the server's. */
-const SKEW_MS = 60_000;
+const CLOCK_SKEW_MS = 60_000;
 
-export type Asked = {
+export type RangeQuery = {
   readonly days?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly zone?: string | undefined;
 };
 
-export type ShownRange = {
+export type DateRange = {
   /** Number of days, including today. */
   readonly days: number;
   /** First and last day, YYYY-MM-DD. */
@@ -27,11 +27,11 @@ export type ShownRange = {
   readonly before: { readonly start_time: string; readonly end_time: string };
 };
 
-const two = (value: number): string => String(value).padStart(2, "0");
+const padTwo = (value: number): string => String(value).padStart(2, "0");
 
-const offsetText = (minutes: number): string => {
+const formatOffset = (minutes: number): string => {
   const size = Math.abs(minutes);
-  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+  return `${minutes < 0 ? "-" : "+"}${padTwo(Math.floor(size / 60))}:${padTwo(size % 60)}`;
 };
 
 const isDate = (text: string | undefined): text is string =>
@@ -41,12 +41,12 @@ const isDate = (text: string | undefined): text is string =>
  * Returns the range. `now` is in milliseconds; `offset` is the number of minutes by which the viewer's clock is ahead of UTC. Invalid input
  * means 30 days.
  */
-export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange => {
+export const parseRange = (asked: RangeQuery, now: number, offset: number): DateRange => {
   const isUtc = asked.zone === "utc";
   const minutes = isUtc ? 0 : offset;
   const shift = minutes * 60_000;
   // The viewer's local time, represented as UTC.
-  const here = now - SKEW_MS + shift;
+  const here = now - CLOCK_SKEW_MS + shift;
   const today = Math.floor(here / DAY) * DAY;
   const given = isDate(asked.from) && isDate(asked.to) ? [Date.parse(asked.from), Date.parse(asked.to)] : undefined;
   const [from = 0, to = 0] =
@@ -54,7 +54,7 @@ export const rangeFor = (asked: Asked, now: number, offset: number): ShownRange 
       ? [Math.max(given[0] ?? 0, (given[1] ?? 0) - (MAX_DAYS - 1) * DAY), Math.min(given[1] ?? 0, today)]
       : [today - (parseDays(asked.days) - 1) * DAY, today];
   const end = to === today ? (Math.floor(here / HOUR) + 1) * HOUR : to + DAY;
-  const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${offsetText(minutes)}`;
+  const text = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}${formatOffset(minutes)}`;
   const days = (to - from) / DAY + 1;
   return {
     days,
@@ -75,11 +75,11 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 /** Formats 2026-11-04 as 4 Nov. */
-export const dayWords = (day: string): string => `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
+export const formatDay = (day: string): string => `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
 
 /** Formats 2026-11-04 as Wed 4 Nov. */
-export const dayAndWeekday = (day: string): string => `${WEEKDAYS[new Date(day).getUTCDay()]} ${dayWords(day)}`;
+export const formatDayAndWeekday = (day: string): string => `${WEEKDAYS[new Date(day).getUTCDay()]} ${formatDay(day)}`;
 
 /** Returns the days of a range in order. */
-export const daysIn = ({ first, days }: ShownRange): string[] =>
+export const listDays = ({ first, days }: DateRange): string[] =>
   Array.from({ length: days }, (_, at) => new Date(Date.parse(first) + at * DAY).toISOString().slice(0, 10));

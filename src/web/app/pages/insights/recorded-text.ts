@@ -11,7 +11,7 @@ export const formatAnswer = (answer: string): string => {
   const whole = parse(answer);
   const events =
     whole === undefined ? [...answer.matchAll(/^data:(.*)$/gm)].map(([, data = ""]) => parse(data)) : [whole];
-  const said = events.flat().map(textIn).join("");
+  const said = events.flat().map(extractText).join("");
   return said.trim() === "" ? answer : said;
 };
 
@@ -29,9 +29,9 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 /** Members that hold the text of answers, and members that name a tool call. */
 const TEXTS = ["delta", "content_block", "message", "content", "choices", "output", "candidates", "parts"] as const;
-const WORDS = ["text", "thinking", "reasoning_content", "partial_json", "arguments", "refusal"] as const;
+const TEXT_MEMBERS = ["text", "thinking", "reasoning_content", "partial_json", "arguments", "refusal"] as const;
 
-const textIn = (event: unknown): string => {
+const extractText = (event: unknown): string => {
   if (!isObject(event)) return "";
   const { type } = event;
   // The final events of the Responses API repeat the text of the deltas.
@@ -43,20 +43,20 @@ const walk = (value: unknown): string => {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(walk).join("");
   if (!isObject(value)) return "";
-  const words = WORDS.map((name) => value[name]).filter((word) => typeof word === "string");
-  return [...words, ...TEXTS.map((name) => walk(value[name])), callIn(value)].join("");
+  const words = TEXT_MEMBERS.map((name) => value[name]).filter((word) => typeof word === "string");
+  return [...words, ...TEXTS.map((name) => walk(value[name])), formatCall(value)].join("");
 };
 
 /** Returns the name of a tool call, and its arguments if they are included. */
-const callIn = (value: Json): string => {
+const formatCall = (value: Json): string => {
   const inner = [value.functionCall, value.function].find(isObject);
   const calls = Array.isArray(value.tool_calls) ? value.tool_calls.map(walk).join("") : "";
   if (inner)
-    return `${nameOf(inner)}${typeof inner.arguments === "string" ? inner.arguments : argumentsOf(inner.args)}`;
-  if (value.type === "tool_use") return `${nameOf(value)}${argumentsOf(value.input)}`;
+    return `${formatName(inner)}${typeof inner.arguments === "string" ? inner.arguments : formatArguments(inner.args)}`;
+  if (value.type === "tool_use") return `${formatName(value)}${formatArguments(value.input)}`;
   return calls;
 };
 
-const nameOf = ({ name }: Json): string => (typeof name === "string" && name !== "" ? `\n${name} ` : "");
-const argumentsOf = (given: unknown): string =>
+const formatName = ({ name }: Json): string => (typeof name === "string" && name !== "" ? `\n${name} ` : "");
+const formatArguments = (given: unknown): string =>
   isObject(given) && Object.keys(given).length > 0 ? JSON.stringify(given) : "";

@@ -3,11 +3,11 @@ import type { Signal } from "@preact/signals";
 import { Button } from "../../parts/button.tsx";
 import { download } from "../../parts/download.ts";
 import { type Sheet, toCsv } from "./csv.ts";
-import type { ShownRange } from "./range.ts";
+import type { DateRange } from "./range.ts";
 
 type SheetButtonProps = {
   readonly name: string;
-  readonly range: ShownRange;
+  readonly range: DateRange;
   /** Undefined while there is nothing to download. */
   readonly sheet: Signal<Sheet | undefined>;
 };

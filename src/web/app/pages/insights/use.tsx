@@ -5,24 +5,24 @@ import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { Plot } from "../../parts/plot/plot.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
-import { COUNT, change, count, share } from "./figures.ts";
+import { COUNT, count, formatChange, formatShare } from "./figures.ts";
 import { type PartProps, Report, useDays } from "./part.tsx";
 import { Stats } from "./stats.tsx";
 import { Table } from "./table.tsx";
 
-type OfTemplate = { readonly template: Template; readonly people: number; readonly seconds: number };
+type TemplateUsage = { readonly template: Template; readonly people: number; readonly seconds: number };
 type Data = {
   readonly use: TemplateInsights;
   readonly before: TemplateInsights;
   readonly seconds: number;
   readonly secondsBefore: number;
-  readonly templates: readonly OfTemplate[];
+  readonly templates: readonly TemplateUsage[];
 };
 
 /** Maximum number of templates shown separately; each requires its own report. */
 const MAX_LISTED = 20;
 
-const secondsIn = (users: readonly { seconds: number }[]): number =>
+const sumSeconds = (users: readonly { seconds: number }[]): number =>
   users.reduce((sum, { seconds }) => sum + seconds, 0);
 
 const read = async ({ range, template }: PartProps): Promise<Data> => {
@@ -41,26 +41,26 @@ const read = async ({ range, template }: PartProps): Promise<Data> => {
       const { report } = await call("GET /insights/user-activity", {
         query: { ...range.query, template_ids: template.id },
       });
-      return { template, people: report.users.length, seconds: secondsIn(report.users) };
+      return { template, people: report.users.length, seconds: sumSeconds(report.users) };
     }),
   );
   return {
     use,
     before,
-    seconds: secondsIn(activity.report.users),
-    secondsBefore: secondsIn(activityBefore.report.users),
+    seconds: sumSeconds(activity.report.users),
+    secondsBefore: sumSeconds(activityBefore.report.users),
     templates: each.sort((a, b) => b.seconds - a.seconds),
   };
 };
 
-const peopleIn = ({ interval_reports = [] }: TemplateInsights): number[] =>
+const countPeople = ({ interval_reports = [] }: TemplateInsights): number[] =>
   interval_reports.map(({ active_users }) => active_users);
-const mean = (values: readonly number[]): number =>
+const getMean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length;
 
 /** Formats the mean of whole numbers. Small values are not rounded to zero. */
 const countMean = (values: readonly number[]): string => {
-  const value = mean(values);
+  const value = getMean(values);
   return value > 0 && value < 0.1 ? "under 0.1" : count(value);
 };
 
@@ -73,32 +73,36 @@ export const Use = (props: PartProps) => {
       read={() => read(props)}
       sheetOf={({ use }) => ({
         head: ["date", "people"],
-        rows: peopleIn(use).map((people, at) => [dates[at] ?? "", people]),
+        rows: countPeople(use).map((people, at) => [dates[at] ?? "", people]),
       })}
     >
-      {(data) => <Shown data={data} days={days} longDays={longDays} isOne={props.template !== undefined} />}
+      {(data) => <UsageReport data={data} days={days} longDays={longDays} isOne={props.template !== undefined} />}
     </Report>
   );
 };
 
-type ShownProps = { data: Data; days: readonly string[]; longDays: readonly string[]; isOne: boolean };
+type UsageReportProps = { data: Data; days: readonly string[]; longDays: readonly string[]; isOne: boolean };
 
-const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
+const UsageReport = ({ data, days, longDays, isOne }: UsageReportProps) => {
   const { use, before, seconds, secondsBefore, templates } = data;
-  const people = peopleIn(use);
+  const people = countPeople(use);
   const lines = useMemo(() => [{ label: "People", values: people }], [data]);
   const apps = (use.report?.apps_usage ?? []).filter((app) => app.seconds > 0).sort((a, b) => b.seconds - a.seconds);
   return (
     <>
       <Stats
         stats={[
-          { label: "Users per day", value: countMean(people), note: change(mean(people), mean(peopleIn(before))) },
+          {
+            label: "Users per day",
+            value: countMean(people),
+            note: formatChange(getMean(people), getMean(countPeople(before))),
+          },
           {
             label: "Total users",
             value: count(use.report?.active_users ?? 0),
-            note: change(use.report?.active_users ?? 0, before.report?.active_users ?? 0),
+            note: formatChange(use.report?.active_users ?? 0, before.report?.active_users ?? 0),
           },
-          { label: "Active hours", value: count(seconds / 3600), note: change(seconds, secondsBefore) },
+          { label: "Active hours", value: count(seconds / 3600), note: formatChange(seconds, secondsBefore) },
           { label: "Apps in use", value: count(apps.length) },
         ]}
       />
@@ -113,7 +117,7 @@ const Shown = ({ data, days, longDays, isOne }: ShownProps) => {
             cells: [
               app.display_name || app.slug,
               formatDuration(app.seconds * 1000),
-              share(
+              formatShare(
                 app.seconds,
                 apps.reduce((sum, one) => sum + one.seconds, 0),
               ),

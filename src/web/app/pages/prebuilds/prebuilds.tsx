@@ -5,7 +5,7 @@ import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/temp
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Fold } from "../../parts/fold.tsx";
 import { sets } from "../../parts/handlers.ts";
@@ -14,11 +14,11 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { AddPrebuild } from "./add.tsx";
 
 export default function PrebuildsPage() {
-  const { state, again } = useResource("repository prebuilds", () => call("GET /repositories/prebuilds"));
+  const { state, reload } = useResource("repository prebuilds", () => call("GET /repositories/prebuilds"));
   const isAdding = useSignal(false);
   const made = useSignal<CreatedRepositoryPrebuild | undefined>(undefined);
   const { data, error } = state.value;
@@ -35,7 +35,7 @@ export default function PrebuildsPage() {
     >
       <div class="page">
         {error && !data ? (
-          <Failed what="Can't load the repository prebuilds" error={error} again={again} />
+          <Failed what="Can't load the repository prebuilds" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={5} />
         ) : (
@@ -56,7 +56,7 @@ export default function PrebuildsPage() {
             ) : (
               <ul class="panel list">
                 {data.map((one) => (
-                  <Row key={one.id} prebuild={one} again={again} />
+                  <Row key={one.id} prebuild={one} reload={reload} />
                 ))}
               </ul>
             )}
@@ -67,7 +67,7 @@ export default function PrebuildsPage() {
         <AddPrebuild
           onMade={async (one) => {
             made.value = one;
-            await again();
+            await reload();
           }}
           onClose={sets(isAdding, false)}
         />
@@ -102,16 +102,16 @@ const Webhook = ({ made }: { made: CreatedRepositoryPrebuild }) => {
 const STATES = { waiting: "stopped", building: "busy", ready: "done", failed: "failed" } as const;
 const WORDS = { waiting: "Waiting", building: "Building", ready: "Ready", failed: "Failed" } as const;
 
-const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => Promise<void> }) => {
+const Row = ({ prebuild, reload }: { prebuild: RepositoryPrebuild; reload: () => Promise<void> }) => {
   const { id, name, url, status, error, commit, built_at, next_at, interval_hours, owner_name, log } = prebuild;
   const path = { prebuild: id };
   const build = async (): Promise<void> => {
     await call("POST /repositories/prebuilds/:prebuild/build", { path });
-    await again();
-    say(`Checking ${name} for new commits`);
+    await reload();
+    showToast(`Checking ${name} for new commits`);
   };
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Remove ${name}?`,
       text: "Images of this repository are no longer built in advance, and its webhook stops working.",
       yes: "Remove prebuild",
@@ -119,8 +119,8 @@ const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => P
       isDanger: true,
       act: async () => {
         await call("DELETE /repositories/prebuilds/:prebuild", { path });
-        await again();
-        say(`${name} removed`);
+        await reload();
+        showToast(`${name} removed`);
       },
     });
   return (

@@ -6,7 +6,7 @@ import { useResource } from "../../data/resource.ts";
 import { Area, Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { useAgents, useDefaultAgent, useModels } from "../chat/choices.tsx";
 
 const AGENT = "agent ";
@@ -18,7 +18,7 @@ const toLead = (value: string) => {
   return value.startsWith(MODEL) ? { model_config_id: value.slice(MODEL.length) } : {};
 };
 
-type LeadProps = {
+type EngineFieldProps = {
   readonly value: Signal<string>;
   /** Undefined if the server chooses the template. */
   readonly template_id: string | undefined;
@@ -26,7 +26,7 @@ type LeadProps = {
 };
 
 /** Selects the agent or model of the task, or the template's default. */
-const LeadField = ({ value, template_id, error }: LeadProps) => {
+const EngineField = ({ value, template_id, error }: EngineFieldProps) => {
   const agents = useAgents(true);
   const models = useModels().filter(({ isAvailable }) => isAvailable);
   const standard = useDefaultAgent(template_id === undefined ? undefined : { template_id });
@@ -95,7 +95,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             ...toLead(lead.value),
           },
         });
-        say(`${task.name} starts when its workspace is running`);
+        showToast(`${task.name} starts when its workspace is running`);
       }}
     >
       {(problems) => (
@@ -135,7 +135,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
               }}
             />
           )}
-          <LeadField
+          <EngineField
             value={lead}
             template_id={template?.id}
             error={problems.coding_agent ?? problems.model_config_id}

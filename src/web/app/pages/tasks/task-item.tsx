@@ -1,15 +1,15 @@
 // One task of the list: its status, workspace and actions.
 import type { Task } from "#schema/tasks/task.ts";
 import { call } from "../../data/api.ts";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
-import { taskState, taskWords, toId } from "./words.ts";
+import { showToast } from "../../shell/toasts.tsx";
+import { formatTaskText, getTaskState, toId } from "./words.ts";
 
-export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<void> }) => {
-  const { kind, words } = taskState(task);
+export const TaskItem = ({ task, reload }: { task: Task; reload: () => Promise<void> }) => {
+  const { kind, words } = getTaskState(task);
   const chat = toId(task.chat_id);
   const title = task.display_name || task.name;
   const workspace = `/workspaces/${toId(task.workspace_id) ?? ""}`;
@@ -20,7 +20,7 @@ export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<voi
           {title}
         </a>
       </span>
-      <Menu label={`More for ${title}`} small items={() => makeItems(task, again)} />
+      <Menu label={`More for ${title}`} small items={() => makeItems(task, reload)} />
       <span class="small mut clip">
         <State kind={kind}>{words}</State>
         {" · "}
@@ -29,18 +29,18 @@ export const TaskItem = ({ task, again }: { task: Task; again: () => Promise<voi
         </a>
         {" · "}
         <Time at={task.updated_at} />
-        {taskWords(task) !== "" && ` · ${taskWords(task)}`}
+        {formatTaskText(task) !== "" && ` · ${formatTaskText(task)}`}
       </span>
     </li>
   );
 };
 
-const makeItems = (task: Task, again: () => Promise<void>): MenuItem[] => {
+const makeItems = (task: Task, reload: () => Promise<void>): MenuItem[] => {
   const path = { user: "me", task: task.id };
   const chat = toId(task.chat_id);
   const isPaused = task.status === "paused" || task.status === "error";
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Delete ${task.name}`,
       text: "Its workspace and everything in it are deleted. Its chat is archived.",
       yes: "Delete task",
@@ -48,17 +48,17 @@ const makeItems = (task: Task, again: () => Promise<void>): MenuItem[] => {
       isDanger: true,
       act: async () => {
         await call("DELETE /tasks/:user/:task", { path });
-        await again();
-        say(`Deleting ${task.name}`);
+        await reload();
+        showToast(`Deleting ${task.name}`);
       },
     });
   const pause = async (): Promise<void> => {
     await call("POST /tasks/:user/:task/pause", { path });
-    await again();
+    await reload();
   };
   const resume = async (): Promise<void> => {
     await call("POST /tasks/:user/:task/resume", { path });
-    await again();
+    await reload();
   };
   return [
     ...(chat === undefined ? [] : [{ icon: "chat", label: "Chat", href: `/chats/${chat}` } as const]),

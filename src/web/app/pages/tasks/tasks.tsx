@@ -30,7 +30,7 @@ const read = async (): Promise<boolean> => {
 };
 
 const Unheard = () => {
-  const { state, again } = useResource("unheard tasks", read);
+  const { state, reload } = useResource("unheard tasks", read);
   if (!state.value.data) return null;
   return (
     <section class="panel" aria-labelledby="unheard">
@@ -43,7 +43,7 @@ const Unheard = () => {
             look="ghost"
             onPress={async () => {
               await call("PUT /users/:user/preferences", { path, body: { task_notification_alert_dismissed: true } });
-              await again();
+              await reload();
             }}
           >
             Don't show again
@@ -54,14 +54,16 @@ const Unheard = () => {
   );
 };
 
-const SHOWN = 100;
+const MAX_SHOWN = 100;
 
 export default function TasksPage() {
-  const { state, again } = useResource("tasks", () => call("GET /tasks", { query: { q: "owner:me", limit: SHOWN } }));
+  const { state, reload } = useResource("tasks", () =>
+    call("GET /tasks", { query: { q: "owner:me", limit: MAX_SHOWN } }),
+  );
   const isOpen = useSignal(false);
   const { data, error } = state.value;
   const news = useComputed(() => (state.value.data?.tasks ?? []).map(formatFacts).join());
-  useChange(news.value, again);
+  useChange(news.value, reload);
   const make = (
     <Button look="primary" icon="plus" onPress={sets(isOpen, true)}>
       New task
@@ -76,7 +78,7 @@ export default function TasksPage() {
       <div class="page narrow">
         <Unheard />
         {error ? (
-          <Failed what="Can't load your tasks" error={error} again={again} />
+          <Failed what="Can't load your tasks" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={4} />
         ) : data.count === 0 ? (
@@ -90,7 +92,7 @@ export default function TasksPage() {
         ) : (
           <ul class="panel list" aria-label="Tasks">
             {data.tasks.map((task) => (
-              <TaskItem key={task.id} task={task} again={again} />
+              <TaskItem key={task.id} task={task} reload={reload} />
             ))}
           </ul>
         )}
@@ -99,7 +101,7 @@ export default function TasksPage() {
         <NewTask
           onClose={() => {
             isOpen.value = false;
-            void again();
+            void reload();
           }}
         />
       )}

@@ -9,7 +9,7 @@ export const toId = (id: Task["chat_id"]): string | undefined => {
   return id.valid ? id.uuid : undefined;
 };
 
-type Shown = { readonly kind: StateKind; readonly words: string };
+type TaskState = { readonly kind: StateKind; readonly words: string };
 
 const KINDS: Readonly<Record<NonNullable<Task["current_state"]>["state"], StateKind>> = {
   working: "busy",
@@ -18,7 +18,7 @@ const KINDS: Readonly<Record<NonNullable<Task["current_state"]>["state"], StateK
   failed: "failed",
 };
 
-export const taskState = ({ status, workspace_status, current_state }: Task): Shown => {
+export const getTaskState = ({ status, workspace_status, current_state }: Task): TaskState => {
   switch (status) {
     case "active":
       return current_state
@@ -38,5 +38,5 @@ export const taskState = ({ status, workspace_status, current_state }: Task): Sh
 };
 
 /** Returns the text next to the state. */
-export const taskWords = ({ current_state, display_name, name }: Task): string =>
+export const formatTaskText = ({ current_state, display_name, name }: Task): string =>
   current_state?.message || (display_name === "" ? name : "");

@@ -2,12 +2,12 @@
 
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateAcl } from "#schema/templates/template-acl.ts";
-import { call, callNow } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
+import { AccessAdd, AccessList, formatGroupName, requireUnchanged, type Subject } from "../../parts/access-list.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const ROLES = [
   { value: "use", label: "Use" },
@@ -15,26 +15,26 @@ const ROLES = [
 ] as const;
 
 const toSubjects = ({ users, group }: TemplateAcl): Subject[] => [
-  ...group.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
+  ...group.map((one) => ({ id: one.id, kind: "group" as const, name: formatGroupName(one), role: one.role })),
   ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
 ];
 
 export const Access = ({ template }: { template: Template }) => {
   const path = { template: template.id };
-  const { state, again } = useResource(`template acl ${template.id}`, () =>
+  const { state, reload } = useResource(`template acl ${template.id}`, () =>
     call("GET /templates/:template/acl", { path }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the template's access list" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the template's access list" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => toSubjects(await callNow("GET /templates/:template/acl", { path }));
-    await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
+    const read = async () => toSubjects(await callServer("GET /templates/:template/acl", { path }));
+    await requireUnchanged({ subject, role, roles: ROLES, shown: subjects, read, reload });
     const body = { [subject.kind === "group" ? "group_perms" : "user_perms"]: { [subject.id]: role } };
     await call("PATCH /templates/:template/acl", { path, body });
-    await again();
-    say(role === "" ? `${subject.name} no longer has access` : `${subject.name} has access`);
+    await reload();
+    showToast(role === "" ? `${subject.name} no longer has access` : `${subject.name} has access`);
   };
   return (
     <div class="split">

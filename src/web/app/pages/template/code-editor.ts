@@ -31,7 +31,7 @@ const colours = HighlightStyle.define([
   },
 ]);
 
-const look = EditorView.theme({
+const editorTheme = EditorView.theme({
   "&": { height: "100%", background: "var(--bg-inset)", color: "var(--text)" },
   // The page draws the focus outline around the box.
   "&.cm-focused": { outline: "none" },
@@ -108,7 +108,7 @@ export class CodeEditor {
             ...searchKeymap,
           ]),
           syntaxHighlighting(colours),
-          look,
+          editorTheme,
           EditorState.readOnly.of(isReadOnly),
           EditorView.contentAttributes.of({ "aria-label": path }),
           EditorView.updateListener.of(({ docChanged, state }) => {

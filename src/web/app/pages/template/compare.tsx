@@ -11,7 +11,7 @@ import { Select } from "../../parts/field.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
 /** Number of files that are expanded by default. */
-const OPEN = 10;
+const MAX_EXPANDED = 10;
 
 type CompareProps = {
   /** Newest first. */
@@ -32,13 +32,13 @@ const read = async (from: TemplateVersion, to: TemplateVersion) => {
 
 export const Compare = ({ versions, from, to, base }: CompareProps) => {
   const { route } = useLocation();
-  const { state, again } = useResource(`compare ${from.id} ${to.id}`, () => read(from, to));
+  const { state, reload } = useResource(`compare ${from.id} ${to.id}`, () => read(from, to));
   const { data, error } = state.value;
   const choices = versions.map(({ id, name, message }) => ({
     value: id,
     label: message ? `${name}: ${message.split("\n")[0]?.slice(0, 60)}` : name,
   }));
-  const go = (pair: { from: string; to: string }): void => route(`${base}?${new URLSearchParams(pair)}`, true);
+  const comparePair = (pair: { from: string; to: string }): void => route(`${base}?${new URLSearchParams(pair)}`, true);
   return (
     <section class="stack" aria-labelledby="compare">
       <div class="head">
@@ -48,17 +48,22 @@ export const Compare = ({ versions, from, to, base }: CompareProps) => {
         </span>
       </div>
       <div class="split even">
-        <Select label="Before" value={from.id} choices={choices} onPick={(id) => go({ from: id, to: to.id })} />
-        <Select label="After" value={to.id} choices={choices} onPick={(id) => go({ from: from.id, to: id })} />
+        <Select
+          label="Before"
+          value={from.id}
+          choices={choices}
+          onPick={(id) => comparePair({ from: id, to: to.id })}
+        />
+        <Select label="After" value={to.id} choices={choices} onPick={(id) => comparePair({ from: from.id, to: id })} />
       </div>
       {error && !data ? (
-        <Failed what="Can't compare the files" error={error} again={again} />
+        <Failed what="Can't compare the files" error={error} reload={reload} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.length === 0 ? (
         <Empty icon="file" title="No differences" text="The versions may still differ in their variable values." />
       ) : (
-        data.map((file, at) => <DiffFile key={file.path} file={file} isOpen={at < OPEN} />)
+        data.map((file, at) => <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />)
       )}
     </section>
   );

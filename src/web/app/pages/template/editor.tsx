@@ -3,7 +3,7 @@ import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
-import { call, callNow } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { makeTar, type TarEntry } from "../../data/tar.ts";
 import { makeDiff, readVersionFiles, type VersionFiles } from "../../data/version-files.ts";
@@ -17,10 +17,10 @@ import { Area, Field } from "../../parts/field.tsx";
 import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { upload } from "../templates/pack.ts";
 import type { CodeEditor } from "./code-editor.ts";
-import { type Draft, keepDraft, readDraft } from "./draft.ts";
+import { type Draft, readDraft, storeDraft } from "./draft.ts";
 import rules from "./editor.css" with { type: "text" };
 import { OtherActive } from "./other-active.tsx";
 import { Trial } from "./trial.tsx";
@@ -30,25 +30,25 @@ adoptSheet(rules);
 type EditorProps = {
   readonly template: Template;
   readonly active: TemplateVersion | undefined;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
-export default function Editor({ template, active: newest, again }: EditorProps) {
+export default function Editor({ template, active: newest, reload }: EditorProps) {
   const isChanged = useSignal(false);
   // The user's changes stay based on this version, even if another version is promoted.
   const held = useRef(newest);
   if (!isChanged.value) held.current = newest;
   const active = held.current;
-  const { state, again: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
+  const { state, reload: readAgain } = useResource(active && `files ${active.job.file_id}`, () =>
     readVersionFiles(active?.job.file_id ?? ""),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the files" error={error} again={readAgain} />;
+  if (error && !data) return <Failed what="Can't load the files" error={error} reload={readAgain} />;
   if (!data || !active) return <Skeleton lines={8} />;
   /** Applies the same changes to the files of the version that is active now. */
   const move = (): void => {
-    if (newest) keepDraft(newest.id, readDraft(active.id));
-    keepDraft(active.id, {});
+    if (newest) storeDraft(newest.id, readDraft(active.id));
+    storeDraft(active.id, {});
     isChanged.value = false;
   };
   return (
@@ -60,7 +60,7 @@ export default function Editor({ template, active: newest, again }: EditorProps)
           </Button>
         </OtherActive>
       )}
-      <Files key={active.id} template={template} active={active} files={data} isChanged={isChanged} again={again} />
+      <Files key={active.id} template={template} active={active} files={data} isChanged={isChanged} reload={reload} />
     </>
   );
 }
@@ -70,7 +70,7 @@ type FilesProps = {
   active: TemplateVersion;
   files: VersionFiles;
   isChanged: Signal<boolean>;
-  again: () => Promise<void>;
+  reload: () => Promise<void>;
 };
 
 const encoder = new TextEncoder();
@@ -85,12 +85,12 @@ const applyDraft = (files: VersionFiles, draft: Draft): VersionFiles => {
   return new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-const FIRST = ["template.yaml", "main.tf"];
+const FIRST_FILES = ["template.yaml", "main.tf"];
 
-const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
+const Files = ({ template, active, files, isChanged, reload }: FilesProps) => {
   const draft = useSignal<Draft>(readDraft(active.id));
   const all = useComputed(() => applyDraft(files, draft.value));
-  const chosen = useSignal(FIRST.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
+  const chosen = useSignal(FIRST_FILES.find((path) => files.has(path)) ?? [...files.keys()][0] ?? "");
   /** Increments when the editor must be refilled. */
   const filled = useSignal(0);
   const dialog = useSignal<"" | "add" | "rename" | "save">("");
@@ -99,7 +99,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
     const { [path]: _, ...others } = draft.value;
     const isAsBefore = text === null ? !files.has(path) : files.get(path)?.text === text;
     draft.value = isAsBefore ? others : { ...others, [path]: text };
-    keepDraft(active.id, draft.value);
+    storeDraft(active.id, draft.value);
   };
   const changedCount = Object.keys(draft.value).length;
   useEffect(() => {
@@ -131,7 +131,7 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
               look="ghost"
               onPress={() => {
                 draft.value = {};
-                keepDraft(active.id, {});
+                storeDraft(active.id, {});
                 open(files.has(chosen.value) ? chosen.value : ([...files.keys()][0] ?? ""));
               }}
             >
@@ -232,10 +232,10 @@ const Files = ({ template, active, files, isChanged, again }: FilesProps) => {
             begun.value = undefined;
             // The draft is complete once promoted; otherwise it still needs fixing.
             if (activated) {
-              keepDraft(active.id, {});
+              storeDraft(active.id, {});
               isChanged.value = false;
             }
-            void again();
+            void reload();
           }}
         />
       )}
@@ -262,7 +262,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
         save: () => latest.current.save(),
       });
     });
-    ready.catch(() => failed(new Error("Can't load the editor. Reload the page; your changes are kept.")));
+    ready.catch(() => showError(new Error("Can't load the editor. Reload the page; your changes are kept.")));
     return () => {
       isOver = true;
       editor?.end();
@@ -272,7 +272,7 @@ const Code = ({ path, text, changed, save }: CodeProps) => {
 };
 
 /** Returns the error of a path; it must be below the template's folder. */
-const wrongPath = (path: string, taken: VersionFiles): string => {
+const validatePath = (path: string, taken: VersionFiles): string => {
   if (path === "") return "";
   if (path.startsWith("/") || path.split("/").some((part) => part === "" || part === "." || part === ".."))
     return "Enter a path inside the template's folder, such as scripts/start.sh.";
@@ -289,7 +289,7 @@ type NameProps = {
 
 const NameFile = ({ title, first, taken, close, done }: NameProps) => {
   const path = useSignal(first);
-  const problem = path.value === first ? "" : wrongPath(path.value, taken);
+  const problem = path.value === first ? "" : validatePath(path.value, taken);
   const mayDo = path.value !== "" && path.value !== first && problem === "";
   return (
     <Dialog
@@ -336,7 +336,7 @@ const Save = ({ template, active, before, after, close, saved }: SaveProps) => {
   /** Another version that someone has promoted. */
   const other = useSignal("");
   useEffect(() => {
-    void callNow("GET /templates/:template", { path: { template: template.id } })
+    void callServer("GET /templates/:template", { path: { template: template.id } })
       .then(async ({ active_version_id }) => {
         if (active_version_id === active.id) return;
         const path = { templateversion: active_version_id };

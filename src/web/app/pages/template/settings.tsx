@@ -4,19 +4,19 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { WEEKDAYS, type Weekday } from "#base/schedule/weekdays.ts";
 import type { PatchTemplate, Template } from "#schema/templates/template.ts";
-import { call, callNow, formatError, Problem } from "../../data/api.ts";
+import { call, callServer, formatError, Problem } from "../../data/api.ts";
 import { Button } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { useAgents, useDefaultAgent } from "../chat/choices.tsx";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /** Durations: the field, its label, and the unit of the input. */
-const LENGTHS = [
+const DURATION_FIELDS = [
   { name: "default_ttl_ms", label: "Autostop after (hours)", unit: HOUR, hint: "Counted from each start. 0: never." },
   { name: "activity_bump_ms", label: "Extend on activity by (hours)", unit: HOUR, hint: undefined },
   { name: "failure_ttl_ms", label: "Stop after failure (hours)", unit: HOUR, hint: "0: never." },
@@ -59,7 +59,7 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
     description,
     icon,
     deprecation_message,
-    ...Object.fromEntries(LENGTHS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
+    ...Object.fromEntries(DURATION_FIELDS.map(({ name, unit }) => [name, Math.round(Number(values[name]) * unit)])),
     autostop_requirement: { days_of_week: readDays(data, "autostop"), weeks: Number(values.weeks) },
     autostart_requirement: { days_of_week: readDays(data, "autostart") },
     trash_days: Number(values.trash_days),
@@ -98,7 +98,7 @@ const Days = ({ name, label, chosen, hint }: DaysProps) => (
 
 type SettingsProps = {
   readonly template: Template;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly deleted: () => void;
 };
 
@@ -107,9 +107,9 @@ export const Settings = ({ template, ...rest }: SettingsProps) => {
   const isTyped = useRef(false);
   const shown = useRef(template);
   if (!isTyped.current) shown.current = template;
-  const again = async (): Promise<void> => {
+  const reload = async (): Promise<void> => {
     isTyped.current = false;
-    await rest.again();
+    await rest.reload();
   };
   return (
     <div
@@ -117,7 +117,7 @@ export const Settings = ({ template, ...rest }: SettingsProps) => {
         isTyped.current = true;
       }}
     >
-      <Form key={shown.current.updated_at} {...rest} template={shown.current} again={again} />
+      <Form key={shown.current.updated_at} {...rest} template={shown.current} reload={reload} />
     </div>
   );
 };
@@ -170,7 +170,7 @@ const AgentField = ({ template, error }: { template: Template; error: string | u
   );
 };
 
-const Form = ({ template, again, deleted }: SettingsProps) => {
+const Form = ({ template, reload, deleted }: SettingsProps) => {
   const problem = useSignal("");
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const path = { template: template.id };
@@ -178,15 +178,16 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
   const first = useRef(template);
   const base = useRef(template);
   /** Throws once if someone else has changed an edited field to another value. Saving again overwrites it. */
-  const tellOthers = async (body: PatchTemplate): Promise<void> => {
-    const now = await callNow("GET /templates/:template", { path });
-    const said = (value: unknown): string => JSON.stringify(value);
+  const requireNoConflict = async (body: PatchTemplate): Promise<void> => {
+    const now = await callServer("GET /templates/:template", { path });
+    const serialize = (value: unknown): string => JSON.stringify(value);
     const others = (Object.keys(body) as (keyof PatchTemplate & keyof Template)[]).filter(
-      (name) => said(now[name]) !== said(base.current[name]) && said(now[name]) !== said(body[name]),
+      (name) =>
+        serialize(now[name]) !== serialize(base.current[name]) && serialize(now[name]) !== serialize(body[name]),
     );
     base.current = now;
     if (others.length === 0) return;
-    const words = others.map((name) => `${name.replaceAll("_", " ")} is now ${said(now[name])}`);
+    const words = others.map((name) => `${name.replaceAll("_", " ")} is now ${serialize(now[name])}`);
     throw new Error(`Someone else saved this template in the meantime: ${words.join(", ")}. Save again to replace it.`);
   };
   const save = async (form: HTMLFormElement): Promise<void> => {
@@ -195,11 +196,11 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
     try {
       const body = findChanges(readBody(form), first.current);
       if (Object.keys(body).length > 0) {
-        await tellOthers(body);
+        await requireNoConflict(body);
         first.current = base.current = await call("PATCH /templates/:template", { path, body });
       }
-      await again();
-      say("Template saved");
+      await reload();
+      showToast("Template saved");
     } catch (error) {
       problem.value = formatError(error);
       const fields = error instanceof Problem ? (error.body.validations ?? []) : [];
@@ -207,7 +208,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
     }
   };
   const remove = (): void =>
-    ask({
+    confirmAction({
       title: `Delete ${template.name}`,
       text: "Its versions are deleted too. You can't delete a template that still has workspaces.",
       yes: "Delete template",
@@ -216,7 +217,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       typed: template.name,
       act: async () => {
         await call("DELETE /templates/:template", { path });
-        say(`${template.name} deleted`);
+        showToast(`${template.name} deleted`);
         deleted();
       },
     });
@@ -244,7 +245,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         error={problems.value.description}
       />
       <Field label="Icon" name="icon" defaultValue={template.icon} hint="Image URL" error={problems.value.icon} />
-      {LENGTHS.map(({ name, label, unit, hint }) => (
+      {DURATION_FIELDS.map(({ name, label, unit, hint }) => (
         <Field
           key={name}
           label={label}

@@ -9,7 +9,7 @@ import { call, Problem } from "../../data/api.ts";
 import { face } from "../../data/face.ts";
 import { readShown, useResource } from "../../data/resource.ts";
 import { isAdministrator } from "../../data/session.ts";
-import { onTemplate } from "../../data/workspaces.ts";
+import { onTemplateChange } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { ButtonLink, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -29,7 +29,7 @@ const TemplateInsights = lazy(() => import("./insights.tsx"));
 
 const CRUMBS = [{ label: "Templates", href: "/templates" }];
 
-const WIDE: ReadonlySet<string> = new Set(["insights"]);
+const WIDE_TABS: ReadonlySet<string> = new Set(["insights"]);
 
 const read = async (id: string) => {
   const path = { template: id };
@@ -46,9 +46,9 @@ export default function TemplatePage() {
   const { params } = useRoute();
   const { route } = useLocation();
   const id = params.template ?? "";
-  const { state, again } = useResource(`template ${id}`, () => read(id));
+  const { state, reload } = useResource(`template ${id}`, () => read(id));
   // Someone else may change it, promote or archive a version, or delete it.
-  useEffect(() => onTemplate((changed) => (changed ?? id) === id && readShown()), [id]);
+  useEffect(() => onTemplateChange((changed) => (changed ?? id) === id && readShown()), [id]);
   const { data, error } = state.value;
   const isGone = error instanceof Problem && [400, 404, 410].includes(error.status);
   // The page keeps its content if it cannot be reloaded: it may contain an edit.
@@ -63,7 +63,7 @@ export default function TemplatePage() {
               </ButtonLink>
             </Empty>
           ) : error ? (
-            <Failed what="Can't load the template" error={error} again={again} />
+            <Failed what="Can't load the template" error={error} reload={reload} />
           ) : (
             <Skeleton lines={6} />
           )}
@@ -111,21 +111,21 @@ export default function TemplatePage() {
         open={tab}
       />
       {tab === "files" && mayChange ? (
-        <Editor template={template} active={active} again={again} />
+        <Editor template={template} active={active} reload={reload} />
       ) : (
-        <div class={WIDE.has(tab) ? "page" : "page narrow"}>
+        <div class={WIDE_TABS.has(tab) ? "page" : "page narrow"}>
           {tab === "" ? (
             <Overview template={template} active={active} />
           ) : tab === "versions" ? (
-            <Versions template={template} versions={versions} mayChange={mayChange} again={again} />
+            <Versions template={template} versions={versions} mayChange={mayChange} reload={reload} />
           ) : tab === "variables" && mayChange ? (
-            <Variables template={template} active={active} again={again} />
+            <Variables template={template} active={active} reload={reload} />
           ) : tab === "insights" && isAdministrator.value ? (
             <TemplateInsights id={template.id} />
           ) : tab === "access" && mayChange ? (
             <Access template={template} />
           ) : tab === "settings" && mayChange ? (
-            <Settings key={template.id} template={template} again={again} deleted={() => route("/templates")} />
+            <Settings key={template.id} template={template} reload={reload} deleted={() => route("/templates")} />
           ) : (
             <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}

@@ -10,7 +10,7 @@ import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { DryRun } from "../../parts/dry-run.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { ImportLog } from "./import-log.tsx";
 
 type TrialProps = {
@@ -33,18 +33,18 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
       if (job.status !== "succeeded") throw new Error(job.error ?? "The import failed.");
       imported.value = true;
     };
-    const ended = (): void => {
+    const onImportEnd = (): void => {
       void finish().catch((error) => {
         problem.value = formatError(error);
       });
     };
-    feed.follow({ source: "import", path: `/templateversions/${begun.id}/logs`, ended });
+    feed.follow({ source: "import", path: `/templateversions/${begun.id}/logs`, ended: onImportEnd });
     return () => feed.end();
   }, []);
-  const activate = async (): Promise<void> => {
+  const promote = async (): Promise<void> => {
     const path = { template: template.id };
     await call("PATCH /templates/:template/versions", { path, body: { id: begun.id } });
-    say(`New workspaces use ${begun.name}`);
+    showToast(`New workspaces use ${begun.name}`);
     onClose(true);
   };
   return (
@@ -55,7 +55,7 @@ export const Trial = ({ template, begun, onClose }: TrialProps) => {
       footer={
         <>
           <Button onPress={() => onClose(false)}>{imported.value ? "Later" : "Close"}</Button>
-          <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={activate}>
+          <Button look={hasWorked.value ? "primary" : undefined} disabled={!imported.value} onPress={promote}>
             Promote
           </Button>
         </>
@@ -93,7 +93,7 @@ const TryValues = ({ version_id, worked }: { version_id: string; worked: () => v
           onValue={(value) => {
             touched.value = new Set(touched.value).add(one.name);
             values.value = { ...values.value, [one.name]: value };
-            form.ask(values.value);
+            form.sendValues(values.value);
           }}
         />
       ))}

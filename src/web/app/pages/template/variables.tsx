@@ -18,20 +18,20 @@ import { Trial } from "./trial.tsx";
 type VariablesProps = {
   readonly template: Template;
   readonly active: TemplateVersion | undefined;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
-export const Variables = ({ template, active: newest, again }: VariablesProps) => {
+export const Variables = ({ template, active: newest, reload }: VariablesProps) => {
   const changed = useSignal<Readonly<Record<string, string>>>({});
   // The user's changes stay based on this version, even if another version is promoted.
   const held = useRef(newest);
   if (Object.keys(changed.value).length === 0) held.current = newest;
   const active = held.current;
-  const { state, again: readAgain } = useResource(active && `variables ${active.id}`, () =>
+  const { state, reload: readAgain } = useResource(active && `variables ${active.id}`, () =>
     call("GET /templateversions/:templateversion/variables", { path: { templateversion: active?.id ?? "" } }),
   );
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the variables" error={error} again={readAgain} />;
+  if (error && !data) return <Failed what="Can't load the variables" error={error} reload={readAgain} />;
   if (!data || !active) return <Skeleton lines={4} />;
   if (data.length === 0) {
     return (
@@ -45,7 +45,7 @@ export const Variables = ({ template, active: newest, again }: VariablesProps) =
   return (
     <>
       {newest && newest.id !== active.id && <OtherActive template={template} held={active} active={newest} />}
-      <Form key={active.id} template={template} active={active} variables={data} changed={changed} again={again} />
+      <Form key={active.id} template={template} active={active} variables={data} changed={changed} reload={reload} />
     </>
   );
 };
@@ -55,10 +55,10 @@ type FormProps = {
   active: TemplateVersion;
   variables: readonly TemplateVariable[];
   changed: Signal<Readonly<Record<string, string>>>;
-  again: () => Promise<void>;
+  reload: () => Promise<void>;
 };
 
-const Form = ({ template, active, variables, changed, again }: FormProps) => {
+const Form = ({ template, active, variables, changed, reload }: FormProps) => {
   const problem = useSignal("");
   const begun = useSignal<TemplateVersion | undefined>(undefined);
   const save = async (): Promise<void> => {
@@ -80,7 +80,7 @@ const Form = ({ template, active, variables, changed, again }: FormProps) => {
   const close = (isActivated: boolean): void => {
     begun.value = undefined;
     if (isActivated) changed.value = {};
-    void again();
+    void reload();
   };
   return (
     <form class="stack" onSubmit={submits(save)}>

@@ -10,7 +10,7 @@ import { sets } from "../../parts/handlers.ts";
 import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { Import } from "../templates/import.tsx";
 import { Compare } from "./compare.tsx";
 
@@ -18,7 +18,7 @@ type VersionsProps = {
   readonly template: Template;
   readonly versions: readonly TemplateVersion[];
   readonly mayChange: boolean;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
 const toKind = ({ job, archived }: TemplateVersion): StateKind => {
@@ -27,14 +27,14 @@ const toKind = ({ job, archived }: TemplateVersion): StateKind => {
   return archived ? "stopped" : "running";
 };
 
-export const Versions = ({ template, versions, mayChange, again }: VersionsProps) => {
+export const Versions = ({ template, versions, mayChange, reload }: VersionsProps) => {
   const isImporting = useSignal(false);
   const { query } = useLocation();
   const newest = versions.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
   const base = `/templates/${template.id}/versions`;
   const [from, to] = [query.from, query.to].map((id) => versions.find((one) => one.id === id));
   if (from && to && mayChange) return <Compare versions={newest} from={from} to={to} base={base} />;
-  const compared = (version: TemplateVersion): string => {
+  const toCompareUrl = (version: TemplateVersion): string => {
     // The preceding version, or the active one.
     const before = newest[newest.indexOf(version) + 1]?.id ?? template.active_version_id;
     return `${base}?${new URLSearchParams({ from: before, to: version.id })}`;
@@ -58,8 +58,8 @@ export const Versions = ({ template, versions, mayChange, again }: VersionsProps
             template={template}
             version={version}
             mayChange={mayChange}
-            again={again}
-            compared={newest.length > 1 ? compared(version) : undefined}
+            reload={reload}
+            compared={newest.length > 1 ? toCompareUrl(version) : undefined}
             withActive={`${base}?${new URLSearchParams({ from: template.active_version_id, to: version.id })}`}
           />
         ))}
@@ -69,12 +69,12 @@ export const Versions = ({ template, versions, mayChange, again }: VersionsProps
           template={template}
           onDone={(_, { name }) => {
             isImporting.value = false;
-            say(`Version ${name} is ready. Promote it to use it for new workspaces.`);
-            void again();
+            showToast(`Version ${name} is ready. Promote it to use it for new workspaces.`);
+            void reload();
           }}
           onClose={() => {
             isImporting.value = false;
-            void again();
+            void reload();
           }}
         />
       )}
@@ -89,19 +89,19 @@ type VersionProps = Omit<VersionsProps, "versions"> & {
   readonly withActive: string;
 };
 
-const Version = ({ template, version, mayChange, again, compared, withActive }: VersionProps) => {
+const Version = ({ template, version, mayChange, reload, compared, withActive }: VersionProps) => {
   const isActive = version.id === template.active_version_id;
   const path = { templateversion: version.id };
   const promote = async (): Promise<void> => {
     await call("PATCH /templates/:template/versions", { path: { template: template.id }, body: { id: version.id } });
-    await again();
-    say(`New workspaces use ${version.name}`);
+    await reload();
+    showToast(`New workspaces use ${version.name}`);
   };
   const archive = async (): Promise<void> => {
     if (version.archived) await call("POST /templateversions/:templateversion/unarchive", { path });
     else await call("POST /templateversions/:templateversion/archive", { path });
-    await again();
-    say(version.archived ? `${version.name} unarchived` : `${version.name} archived`);
+    await reload();
+    showToast(version.archived ? `${version.name} unarchived` : `${version.name} archived`);
   };
   const items = (): MenuItem[] => [
     ...(compared ? [{ icon: "file" as const, label: "Compare with previous version", href: compared }] : []),

@@ -12,7 +12,7 @@ import { sets } from "../../parts/handlers.ts";
 import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { makeExample } from "./make-example.ts";
-import { workspaceOf } from "./names.ts";
+import { toNewWorkspaceUrl } from "./names.ts";
 
 type ExamplesProps = {
   readonly templates: readonly Template[];
@@ -56,7 +56,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
       problem.value = formatError(error);
     });
   };
-  const existing = (example: TemplateExample): Template | undefined =>
+  const findExisting = (example: TemplateExample): Template | undefined =>
     templates.find(({ name }) => name === example.id);
   return (
     <div class="pick">
@@ -65,7 +65,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
       </span>
       <span class="line">
         <span class="med clip">{first.name}</span>
-        {variants.some(existing) && <span class="badge">Added</span>}
+        {variants.some(findExisting) && <span class="badge">Added</span>}
       </span>
       <p>
         <Inline text={first.description} />
@@ -81,7 +81,7 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
             key={one.id}
             name={one.name}
             short={one === first ? undefined : "In Docker"}
-            template={existing(one)}
+            template={findExisting(one)}
             onPress={() => press(one)}
           />
         ))}
@@ -102,7 +102,7 @@ type UseProps = {
 
 const Use = ({ name, short, template, onPress }: UseProps) =>
   template ? (
-    <ButtonLink small href={workspaceOf(template)} label={`Create workspace from ${name}`}>
+    <ButtonLink small href={toNewWorkspaceUrl(template)} label={`Create workspace from ${name}`}>
       Create workspace
     </ButtonLink>
   ) : (

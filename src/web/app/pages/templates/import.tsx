@@ -27,14 +27,14 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
   const problem = useSignal("");
   const feed = useMemo(() => new LogFeed(), []);
   useEffect(() => () => feed.end(), []);
-  const tried = (work: () => Promise<unknown>): Promise<unknown> => {
+  const runAction = (work: () => Promise<unknown>): Promise<unknown> => {
     problem.value = "";
     return work().catch((error) => {
       problem.value = formatError(error);
     });
   };
   const finish = (name: string, begun: TemplateVersion): Promise<unknown> =>
-    tried(async () => {
+    runAction(async () => {
       const made = await call("GET /templateversions/:templateversion", { path: { templateversion: begun.id } });
       if (made.job.status !== "succeeded") throw new Error(made.job.error ?? "The import failed.");
       onDone(
@@ -46,8 +46,8 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
         made,
       );
     });
-  const begin = (form: HTMLFormElement): Promise<unknown> =>
-    tried(async () => {
+  const startImport = (form: HTMLFormElement): Promise<unknown> =>
+    runAction(async () => {
       const { name = "", message = "" } = Object.fromEntries(new FormData(form)) as Record<string, string>;
       const organization = template?.organization_id ?? organizations.value[0]?.id;
       if (!archive.value || !organization) throw new Error("Choose a folder or an archive.");
@@ -70,8 +70,8 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
       {version.value ? (
         <ImportLog feed={feed} />
       ) : (
-        <form class="stack" onSubmit={submits(begin)}>
-          <Drop archive={archive.value} tried={tried} take={(blob) => (archive.value = blob)} />
+        <form class="stack" onSubmit={submits(startImport)}>
+          <Drop archive={archive.value} runAction={runAction} take={(blob) => (archive.value = blob)} />
           {template ? (
             <div class="field">
               <label for="import-message">Message</label>
@@ -102,14 +102,14 @@ export const Import = ({ template, dropped, onDone, onClose }: ImportProps) => {
 
 type DropProps = {
   readonly archive: Blob | undefined;
-  readonly tried: (work: () => Promise<unknown>) => Promise<unknown>;
+  readonly runAction: (work: () => Promise<unknown>) => Promise<unknown>;
   readonly take: (archive: Blob | undefined) => void;
 };
 
 /** Missing in the type of inputs, but supported by every browser. */
 const WHOLE_FOLDER = { webkitdirectory: true };
 
-const Drop = ({ archive, tried, take }: DropProps) => (
+const Drop = ({ archive, runAction: tried, take }: DropProps) => (
   <fieldset
     class="field drop"
     onDragOver={(event) => event.preventDefault()}

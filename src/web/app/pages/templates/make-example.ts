@@ -4,23 +4,23 @@ import type { TemplateExample, TemplateVariable } from "#schema/templates/templa
 import { call } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { organizations } from "../../data/session.ts";
-import { EDITOR, workspaceOf } from "./names.ts";
+import { EDITOR, toNewWorkspaceUrl } from "./names.ts";
 
 /** Resolves when the import has ended, whether it succeeded or not. */
-const imported = (version_id: string): Promise<void> =>
+const waitForImport = (version_id: string): Promise<void> =>
   new Promise((resolve) => {
     const feed = new LogFeed();
     const path = `/templateversions/${version_id}/logs`;
-    const ended = (): void => {
+    const finish = (): void => {
       feed.end();
       resolve();
     };
-    feed.follow({ source: "import", path, ended });
+    feed.follow({ source: "import", path, ended: finish });
   });
 
 type Values = Readonly<Record<string, string>>;
 /** `missing`: variables that need a value first. */
-type Made = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
+type ImportResult = { readonly template: Template } | { readonly missing: readonly TemplateVariable[] };
 
 /** Adds the template for an editor in the browser, which must be missing, and returns the address of its form for a new workspace. */
 export const addEditor = async (): Promise<string> => {
@@ -28,16 +28,19 @@ export const addEditor = async (): Promise<string> => {
   if (!example) throw new Error("No template with VS Code can run on this server.");
   const made = await makeExample(example, {});
   if ("missing" in made) throw new Error(`The template ${example.name} needs values. Add it under Templates.`);
-  return workspaceOf(made.template);
+  return toNewWorkspaceUrl(made.template);
 };
 
 /** Adds the example as a template. Throws with the reason if the import fails. */
-export const makeExample = async ({ id, name, description, icon }: TemplateExample, values: Values): Promise<Made> => {
+export const makeExample = async (
+  { id, name, description, icon }: TemplateExample,
+  values: Values,
+): Promise<ImportResult> => {
   const path = { organization: organizations.value[0]?.id ?? "" };
   const user_variable_values = Object.entries(values).map(([name, value]) => ({ name, value }));
   const body = { example_id: id, user_variable_values };
   const begun = await call("POST /organizations/:organization/templateversions", { path, body });
-  await imported(begun.id);
+  await waitForImport(begun.id);
   const at = { path: { templateversion: begun.id } };
   const { job } = await call("GET /templateversions/:templateversion", at);
   if (job.error_code === "REQUIRED_TEMPLATE_VARIABLES") {

@@ -3,6 +3,6 @@
 import { computed } from "@preact/signals";
 import { me } from "../../data/session.ts";
 
-export const mayManageTemplates = computed(
+export const canManageTemplates = computed(
   () => me.value?.roles.some(({ name }) => name === "owner" || name === "template-admin") ?? false,
 );

@@ -8,4 +8,4 @@ export const EDITOR = "code-server";
 export const isEditor = ({ name }: Template): boolean => name === EDITOR || name.startsWith(`${EDITOR}-`);
 
 /** Returns the address of the form for a workspace of the template. */
-export const workspaceOf = ({ name }: Template): string => `/new?template=${encodeURIComponent(name)}`;
+export const toNewWorkspaceUrl = ({ name }: Template): string => `/new?template=${encodeURIComponent(name)}`;

@@ -7,7 +7,7 @@ import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { readShown, useResource } from "../../data/resource.ts";
 import { formatPlace, formatUse } from "../../data/runs-on.ts";
-import { onTemplate } from "../../data/workspaces.ts";
+import { onTemplateChange } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
@@ -15,18 +15,18 @@ import { Inline } from "../../parts/inline/inline.tsx";
 import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
-import { failed } from "../../shell/toasts.tsx";
-import { NoTemplateYet } from "../home/first.tsx";
+import { showError } from "../../shell/toasts.tsx";
+import { NoTemplates } from "../home/first.tsx";
 import { Examples } from "./examples.tsx";
 import { Import } from "./import.tsx";
-import { mayManageTemplates } from "./may.ts";
-import { workspaceOf } from "./names.ts";
+import { canManageTemplates } from "./may.ts";
+import { toNewWorkspaceUrl } from "./names.ts";
 import { packDropped } from "./pack.ts";
 
 export default function TemplatesPage() {
   const { route } = useLocation();
-  const { state, again } = useResource("templates", () => call("GET /templates"));
-  useEffect(() => onTemplate(() => readShown()), []);
+  const { state, reload } = useResource("templates", () => call("GET /templates"));
+  useEffect(() => onTemplateChange(() => readShown()), []);
   const isImporting = useSignal(false);
   const dropped = useSignal<Blob | undefined>(undefined);
   const drop = async (items: DataTransferItemList): Promise<void> => {
@@ -34,23 +34,23 @@ export default function TemplatesPage() {
     if (dropped.value) isImporting.value = true;
   };
   useEffect(() => {
-    const over = (event: DragEvent): void => event.preventDefault();
+    const allowDrop = (event: DragEvent): void => event.preventDefault();
     const dropIt = (event: DragEvent): void => {
       // The dialog's field handles drops itself.
       if (event.defaultPrevented || !event.dataTransfer) return;
       event.preventDefault();
-      void drop(event.dataTransfer.items).catch(failed);
+      void drop(event.dataTransfer.items).catch(showError);
     };
-    if (!mayManageTemplates.value) return;
-    document.addEventListener("dragover", over);
+    if (!canManageTemplates.value) return;
+    document.addEventListener("dragover", allowDrop);
     document.addEventListener("drop", dropIt);
     return () => {
-      document.removeEventListener("dragover", over);
+      document.removeEventListener("dragover", allowDrop);
       document.removeEventListener("drop", dropIt);
     };
-  }, [mayManageTemplates.value]);
+  }, [canManageTemplates.value]);
   const { data, error } = state.value;
-  const add = mayManageTemplates.value && (
+  const add = canManageTemplates.value && (
     <Button look="primary" icon="plus" onPress={sets(isImporting, true)}>
       Import template
     </Button>
@@ -59,11 +59,11 @@ export default function TemplatesPage() {
     <Frame title="Templates" actions={data && data.length > 0 ? add : undefined}>
       <div class="page">
         {error ? (
-          <Failed what="Can't load the templates" error={error} again={again} />
+          <Failed what="Can't load the templates" error={error} reload={reload} />
         ) : !data ? (
           <Skeleton lines={6} />
-        ) : data.length === 0 && !mayManageTemplates.value ? (
-          <NoTemplateYet />
+        ) : data.length === 0 && !canManageTemplates.value ? (
+          <NoTemplates />
         ) : data.length === 0 ? (
           <Empty
             icon="layers"
@@ -79,13 +79,13 @@ export default function TemplatesPage() {
             ))}
           </div>
         )}
-        {data && mayManageTemplates.value && (
+        {data && canManageTemplates.value && (
           <>
             <p class="small">
               <a href="/prebuilds">Repository prebuilds</a>{" "}
               <span class="mut">build repository images in advance, so that workspaces start in seconds.</span>
             </p>
-            <Examples templates={data} made={(template) => route(workspaceOf(template))} />
+            <Examples templates={data} made={(template) => route(toNewWorkspaceUrl(template))} />
             <p class="dim small desk">Drop a template folder or archive anywhere on this page.</p>
           </>
         )}
@@ -97,7 +97,7 @@ export default function TemplatesPage() {
           onClose={() => {
             isImporting.value = false;
             dropped.value = undefined;
-            void again();
+            void reload();
           }}
         />
       )}

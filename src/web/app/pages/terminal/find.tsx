@@ -18,7 +18,7 @@ export const Find = ({ session, onClose }: FindProps) => {
       void open?.search().then((search) => search.clearDecorations());
     };
   }, []);
-  const look = async (way: "next" | "before", isNew = false): Promise<void> => {
+  const findText = async (way: "next" | "before", isNew = false): Promise<void> => {
     const search = await session()?.search();
     if (!search) return;
     const { value } = words;
@@ -36,18 +36,18 @@ export const Find = ({ session, onClose }: FindProps) => {
         value={words.value}
         onInput={(event) => {
           words.value = event.currentTarget.value;
-          void look("before", true);
+          void findText("before", true);
         }}
         onKeyDown={(event) => {
           if (event.key === "Escape") onClose();
-          else if (event.key === "Enter") void look(event.shiftKey ? "next" : "before");
+          else if (event.key === "Enter") void findText(event.shiftKey ? "next" : "before");
         }}
       />
       <span class="small mut" role="status">
         {isMissing.value ? "No results" : ""}
       </span>
-      <IconButton icon="up" small label="Previous match" onPress={() => look("before")} />
-      <IconButton icon="down" small label="Next match" onPress={() => look("next")} />
+      <IconButton icon="up" small label="Previous match" onPress={() => findText("before")} />
+      <IconButton icon="down" small label="Next match" onPress={() => findText("next")} />
       <IconButton icon="x" small label="Close search" onPress={onClose} />
     </div>
   );

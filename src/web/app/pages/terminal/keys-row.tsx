@@ -9,7 +9,7 @@ type KeysRowProps = {
 };
 
 // Pressing a key must not move the focus from the terminal: a phone would hide its keyboard.
-const keep = (event: Event): void => event.preventDefault();
+const keepFocus = (event: Event): void => event.preventDefault();
 
 export const KeysRow = ({ session, modifier }: KeysRowProps) => {
   const key = ({ label, name, data }: RowKey) => (
@@ -18,18 +18,18 @@ export const KeysRow = ({ session, modifier }: KeysRowProps) => {
       type="button"
       class="btn sm"
       aria-label={name}
-      onPointerDown={keep}
+      onPointerDown={keepFocus}
       onClick={() => session()?.type(data)}
     >
       {label}
     </button>
   );
-  const held = (name: Modifier, label: string) => (
+  const renderModifier = (name: Modifier, label: string) => (
     <button
       type="button"
       class="btn sm"
       aria-pressed={modifier.value === name}
-      onPointerDown={keep}
+      onPointerDown={keepFocus}
       onClick={() => session()?.modify(modifier.value === name ? undefined : name)}
     >
       {label}
@@ -38,8 +38,8 @@ export const KeysRow = ({ session, modifier }: KeysRowProps) => {
   return (
     <div class="keysrow" role="toolbar" aria-label="Keys" tabIndex={0}>
       {ROW.map(key)}
-      {held("ctrl", "Ctrl")}
-      {held("alt", "Alt")}
+      {renderModifier("ctrl", "Ctrl")}
+      {renderModifier("alt", "Alt")}
       {ROW_END.map(key)}
     </div>
   );

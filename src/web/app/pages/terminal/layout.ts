@@ -11,20 +11,20 @@ const PREFIX = "slipway.terminals.";
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const listPanes = ({ columns }: Tab): readonly string[] => columns.flat();
-export const allPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(listPanes);
+export const listAllPanes = ({ tabs }: Layout): readonly string[] => tabs.flatMap(listPanes);
 const getFirstPane = (tab: Tab | undefined): string => tab?.columns[0]?.[0] ?? "";
 
-export const begun = (id: string): Layout => ({ tabs: [{ columns: [[id]] }], tab: 0, pane: id });
+export const createLayout = (id: string): Layout => ({ tabs: [{ columns: [[id]] }], tab: 0, pane: id });
 
 /** Adds a terminal in a new tab at the end. */
-export const opened = ({ tabs }: Layout, id: string): Layout => ({
+export const addTab = ({ tabs }: Layout, id: string): Layout => ({
   tabs: [...tabs, { columns: [[id]] }],
   tab: tabs.length,
   pane: id,
 });
 
 /** Adds a terminal next to the current one. */
-export const split = (layout: Layout, way: "right" | "below", id: string): Layout => {
+export const splitPane = (layout: Layout, way: "right" | "below", id: string): Layout => {
   const columns = (layout.tabs[layout.tab]?.columns ?? []).flatMap((column) => {
     const at = column.indexOf(layout.pane);
     if (at < 0) return [column];
@@ -34,7 +34,7 @@ export const split = (layout: Layout, way: "right" | "below", id: string): Layou
 };
 
 /** Removes a terminal; returns undefined if it was the last. */
-export const closed = (layout: Layout, id: string): Layout | undefined => {
+export const closePane = (layout: Layout, id: string): Layout | undefined => {
   const tabs = layout.tabs
     .map(({ columns }) => ({
       columns: columns.map((column) => column.filter((one) => one !== id)).filter(({ length }) => length > 0),
@@ -48,7 +48,7 @@ export const closed = (layout: Layout, id: string): Layout | undefined => {
 };
 
 /** Replaces a terminal in its position. */
-export const replaced = (layout: Layout, before: string, after: string): Layout => {
+export const replacePane = (layout: Layout, before: string, after: string): Layout => {
   const swap = (id: string): string => (id === before ? after : id);
   return {
     ...layout,
@@ -57,10 +57,10 @@ export const replaced = (layout: Layout, before: string, after: string): Layout 
   };
 };
 
-export const atTab = (layout: Layout, tab: number): Layout =>
+export const selectTab = (layout: Layout, tab: number): Layout =>
   layout.tabs[tab] ? { ...layout, tab, pane: getFirstPane(layout.tabs[tab]) } : layout;
 
-export const atPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
+export const selectPane = (layout: Layout, pane: string): Layout => ({ ...layout, pane });
 
 /** Parses a stored layout; undefined if it is invalid. */
 export const readLayout = (text: string | null): Layout | undefined => {
@@ -77,9 +77,9 @@ export const readLayout = (text: string | null): Layout | undefined => {
   }
 };
 
-export const keptLayout = (agent: string): Layout | undefined => readLayout(localStorage.getItem(PREFIX + agent));
+export const loadLayout = (agent: string): Layout | undefined => readLayout(localStorage.getItem(PREFIX + agent));
 
-export const keepLayout = (agent: string, layout: Layout | undefined): void => {
+export const storeLayout = (agent: string, layout: Layout | undefined): void => {
   try {
     if (layout) localStorage.setItem(PREFIX + agent, JSON.stringify(layout));
     else localStorage.removeItem(PREFIX + agent);

@@ -41,7 +41,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
         command={command}
         label={`Screen of terminal ${number}`}
         fontSize={all.fontSize.value}
-        onFocus={() => all.look(id)}
+        onFocus={() => all.onFocus(id)}
         onKey={all.key}
         onTitle={(title) => {
           all.titles.value = { ...all.titles.value, [id]: title };
@@ -55,7 +55,7 @@ export const Pane = ({ all, id, number, isOn }: PaneProps) => {
           all.size.value = `${columns} × ${rows}`;
         }}
         ended={
-          <Button small onPress={() => all.again(id)}>
+          <Button small onPress={() => all.restart(id)}>
             Open another
           </Button>
         }

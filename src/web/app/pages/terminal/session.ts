@@ -1,14 +1,14 @@
 // The state and actions of the terminals page: open terminals, the current one, and the font size.
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { newId } from "../../parts/terminal/terminal.tsx";
+import { generateId } from "../../parts/terminal/terminal.tsx";
 import type { Modifier } from "../../parts/terminal/terminal-keys.ts";
 import type { TerminalSession } from "../../parts/terminal/terminal-session.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import * as layouts from "./layout.ts";
 
-const FONT = "slipway.terminal-font";
+const FONT_KEY = "slipway.terminal-font";
 const FONT_SIZE = 13;
-export const SIZES = [10, 11, 12, 13, 14, 16, 18, 20];
+export const FONT_SIZES = [10, 11, 12, 13, 14, 16, 18, 20];
 
 export class Terminals {
   readonly agent: string;
@@ -19,7 +19,7 @@ export class Terminals {
   /** Columns and rows of the most recently resized terminal. */
   readonly size = signal("");
   readonly titles = signal<Readonly<Record<string, string>>>({});
-  readonly fontSize = signal(Number(localStorage.getItem(FONT)) || FONT_SIZE);
+  readonly fontSize = signal(Number(localStorage.getItem(FONT_KEY)) || FONT_SIZE);
   /** The initial command of one terminal. */
   readonly begins: { readonly id: string; readonly command: string } | undefined;
   readonly #layout: Signal<layouts.Layout>;
@@ -29,11 +29,12 @@ export class Terminals {
   constructor(agent: string, command: string | undefined, isOver: () => void) {
     this.agent = agent;
     this.#isOver = isOver;
-    const kept = layouts.keptLayout(agent);
-    const first = kept && !command ? kept : kept ? layouts.opened(kept, newId()) : layouts.begun(newId());
+    const kept = layouts.loadLayout(agent);
+    const first =
+      kept && !command ? kept : kept ? layouts.addTab(kept, generateId()) : layouts.createLayout(generateId());
     this.begins = command ? { id: first.pane, command } : undefined;
     this.#layout = signal(first);
-    layouts.keepLayout(agent, first);
+    layouts.storeLayout(agent, first);
   }
 
   get layout(): ReadonlySignal<layouts.Layout> {
@@ -47,34 +48,34 @@ export class Terminals {
 
   add(way: "tab" | "right" | "below"): void {
     const now = this.#layout.value;
-    if (layouts.allPanes(now).length >= layouts.MAX_PANES) {
-      failed(new Error(`There are ${layouts.MAX_PANES} terminals already. Close one first.`));
-    } else this.#set(way === "tab" ? layouts.opened(now, newId()) : layouts.split(now, way, newId()));
+    if (layouts.listAllPanes(now).length >= layouts.MAX_PANES) {
+      showError(new Error(`There are ${layouts.MAX_PANES} terminals already. Close one first.`));
+    } else this.#set(way === "tab" ? layouts.addTab(now, generateId()) : layouts.splitPane(now, way, generateId()));
   }
 
   close(id: string): void {
-    this.#set(layouts.closed(this.#layout.value, id));
+    this.#set(layouts.closePane(this.#layout.value, id));
   }
 
   /** Replaces a terminal that has ended with a new one. */
-  again(id: string): void {
-    this.#set(layouts.replaced(this.#layout.value, id, newId()));
+  restart(id: string): void {
+    this.#set(layouts.replacePane(this.#layout.value, id, generateId()));
   }
 
   toTab(at: number): void {
-    this.#set(layouts.atTab(this.#layout.value, at));
+    this.#set(layouts.selectTab(this.#layout.value, at));
   }
 
   /** Called when `pane` receives the focus. */
-  look(pane: string): void {
-    if (this.#layout.value.pane !== pane) this.#layout.value = layouts.atPane(this.#layout.value, pane);
+  onFocus(pane: string): void {
+    if (this.#layout.value.pane !== pane) this.#layout.value = layouts.selectPane(this.#layout.value, pane);
   }
 
   /** Moves to the next or previous terminal in this tab. */
-  step(by: 1 | -1): void {
+  moveBy(by: 1 | -1): void {
     const { tabs, tab, pane } = this.#layout.value;
     const panes = layouts.listPanes(tabs[tab] ?? { columns: [] });
-    this.#set(layouts.atPane(this.#layout.value, panes.at((panes.indexOf(pane) + by) % panes.length) ?? pane));
+    this.#set(layouts.selectPane(this.#layout.value, panes.at((panes.indexOf(pane) + by) % panes.length) ?? pane));
   }
 
   search(is: boolean): void {
@@ -83,20 +84,20 @@ export class Terminals {
 
   resize(pixels: number): void {
     this.fontSize.value = pixels;
-    localStorage.setItem(FONT, String(pixels));
+    localStorage.setItem(FONT_KEY, String(pixels));
     for (const session of this.sessions.values()) session.fontSize = pixels;
   }
 
   /** Handles the page's shortcuts; returns false if it did. Keys that a shell may need are not intercepted. */
   readonly key = (event: KeyboardEvent): boolean => {
-    const act = event.type === "keydown" ? this.#actOf(event) : undefined;
+    const act = event.type === "keydown" ? this.#findAction(event) : undefined;
     if (!act) return true;
     event.preventDefault();
     act();
     return false;
   };
 
-  #actOf({ altKey, ctrlKey, shiftKey, code }: KeyboardEvent): (() => void) | undefined {
+  #findAction({ altKey, ctrlKey, shiftKey, code }: KeyboardEvent): (() => void) | undefined {
     const number = Number(/^Digit([1-9])$/.exec(code)?.[1] ?? 0);
     if (altKey && !ctrlKey && number > 0)
       return this.#layout.value.tabs[number - 1] ? () => this.toTab(number - 1) : undefined;
@@ -106,14 +107,14 @@ export class Terminals {
       KeyT: () => this.add("tab"),
       KeyR: () => this.add("right"),
       KeyB: () => this.add("below"),
-      ArrowRight: () => this.step(1),
-      ArrowLeft: () => this.step(-1),
+      ArrowRight: () => this.moveBy(1),
+      ArrowLeft: () => this.moveBy(-1),
     };
     return acts[code];
   }
 
   #set(next: layouts.Layout | undefined): void {
-    layouts.keepLayout(this.agent, next);
+    layouts.storeLayout(this.agent, next);
     if (!next) {
       this.#isOver();
       return;

@@ -6,7 +6,7 @@ import { useLocation, useRoute } from "preact-iso/router";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { useTitle } from "../../data/face.ts";
-import { workspaceState } from "../../data/states.ts";
+import { getWorkspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
@@ -15,22 +15,22 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { uploadFiles } from "../../parts/upload-files.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { Find } from "./find.tsx";
 import { KeysRow } from "./keys-row.tsx";
-import { allPanes, listPanes, type Tab } from "./layout.ts";
+import { listAllPanes, listPanes, type Tab } from "./layout.ts";
 import { Pane } from "./pane.tsx";
-import { SIZES, Terminals } from "./session.ts";
+import { FONT_SIZES, Terminals } from "./session.ts";
 
 export default function TerminalPage() {
   const agent = useRoute().params.agent ?? "";
-  return <OneAgent key={agent} agent={agent} />;
+  return <AgentTerminals key={agent} agent={agent} />;
 }
 
 /**
  * `?app=SLUG` starts a new terminal with that app's command. The address never contains a command: a link could make users run anything.
  */
-const OneAgent = ({ agent }: { agent: string }) => {
+const AgentTerminals = ({ agent }: { agent: string }) => {
   const { query, route, path } = useLocation();
   const app = useRef(query.app).current;
   const command = useSignal<string | undefined>(undefined);
@@ -43,7 +43,7 @@ const OneAgent = ({ agent }: { agent: string }) => {
       .then(({ apps }) => {
         command.value = apps.find(({ slug }) => slug === app)?.command || undefined;
       })
-      .catch(failed)
+      .catch(showError)
       .finally(() => {
         isReady.value = true;
       });
@@ -102,12 +102,12 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
     { icon: "cols", label: "Split right", note: "Alt Shift R", act: () => all.add("right") },
     { icon: "list", label: "Split below", note: "Alt Shift B", act: () => all.add("below") },
     ...(listPanes(tabs[tab] ?? { columns: [] }).length > 1
-      ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.step(1) }]
+      ? [{ icon: "chev" as const, label: "Next terminal", note: "Alt Shift Right", act: () => all.moveBy(1) }]
       : []),
     { icon: "search", label: "Search", note: "Ctrl Shift F", act: () => all.search(true) },
     { icon: "up", label: "Upload files", act: () => picker.current?.click() },
     "line",
-    ...SIZES.map(
+    ...FONT_SIZES.map(
       (pixels): MenuItem => ({
         label: `Font size ${pixels}`,
         ...(pixels === all.fontSize.value ? { icon: "check" as const } : {}),
@@ -118,7 +118,7 @@ const Bar = ({ all, here }: { all: Terminals; here: WorkspaceSummary | undefined
   return (
     <header class="bar">
       {here ? (
-        <State kind={workspaceState(here)}>
+        <State kind={getWorkspaceState(here)}>
           <a class="med clip" href={`/workspaces/${here.id}`}>
             {here.name}
           </a>
@@ -176,7 +176,7 @@ const Tabs = ({ all }: { all: Terminals }) => {
   const { tabs, tab, pane } = all.layout.value;
   const seen = useRef(new Set<string>());
   for (const id of listPanes(tabs[tab] ?? { columns: [] })) seen.current.add(id);
-  const numbers = allPanes(all.layout.value);
+  const numbers = listAllPanes(all.layout.value);
   return (
     <>
       {tabs

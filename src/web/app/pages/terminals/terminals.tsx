@@ -1,5 +1,5 @@
 // The list of running agents in which a terminal can be opened, with the number of terminals this browser has open in each.
-import { workspaceState } from "../../data/states.ts";
+import { getWorkspaceState } from "../../data/states.ts";
 import { workspacesByUse, workspacesLoaded } from "../../data/workspaces.ts";
 import { ButtonLink } from "../../parts/button.tsx";
 import { Empty } from "../../parts/empty.tsx";
@@ -7,19 +7,19 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Frame } from "../../shell/frame.tsx";
-import { allPanes, keptLayout } from "../terminal/layout.ts";
+import { listAllPanes, loadLayout } from "../terminal/layout.ts";
 
-const SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** Describes how many terminals are open in an agent. */
 const openIn = (agent: string): string => {
-  const layout = keptLayout(agent);
-  const count = layout ? allPanes(layout).length : 0;
+  const layout = loadLayout(agent);
+  const count = layout ? listAllPanes(layout).length : 0;
   return count === 0 ? "" : count === 1 ? "1 terminal open" : `${count} terminals open`;
 };
 
 export default function TerminalsPage() {
-  const running = workspacesByUse.value.filter(({ status }) => status === "running").slice(0, SHOWN);
+  const running = workspacesByUse.value.filter(({ status }) => status === "running").slice(0, MAX_SHOWN);
   const agents = running.flatMap((workspace) => workspace.agents.map((agent) => ({ workspace, agent })));
   return (
     <Frame title="Terminals">
@@ -30,7 +30,7 @@ export default function TerminalsPage() {
               {agents.map(({ workspace, agent }) => (
                 <li key={agent.id}>
                   <a class="item" href={`/terminals/${agent.id}`}>
-                    <State kind={workspaceState(workspace)}>
+                    <State kind={getWorkspaceState(workspace)}>
                       <span class="clip">
                         {workspace.name}
                         {workspace.agents.length > 1 && ` / ${agent.name}`}

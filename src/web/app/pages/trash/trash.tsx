@@ -3,26 +3,26 @@ import type { Trash } from "#schema/workspaces/trash.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, ButtonLink } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
-type Trashed = Trash["workspaces"][number];
+type TrashedItem = Trash["workspaces"][number];
 
 export default function TrashPage() {
-  const { state, again } = useResource("trash", () => call("GET /workspaces/trash"));
+  const { state, reload } = useResource("trash", () => call("GET /workspaces/trash"));
   const { data, error } = state.value;
   return (
     <Frame title="Trash" crumbs={[{ label: "Workspaces", href: "/workspaces" }]}>
       <div class="page">
         {error && !data ? (
-          <Failed what="Can't load the trash" error={error} again={again} />
+          <Failed what="Can't load the trash" error={error} reload={reload} />
         ) : data ? (
-          <List trash={data} again={again} />
+          <List trash={data} reload={reload} />
         ) : (
           <Skeleton lines={5} />
         )}
@@ -31,7 +31,7 @@ export default function TrashPage() {
   );
 }
 
-const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) => {
+const List = ({ trash, reload }: { trash: Trash; reload: () => Promise<void> }) => {
   if (trash.workspaces.length === 0) {
     return (
       <Empty
@@ -45,13 +45,13 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
       </Empty>
     );
   }
-  const restore = async ({ id, name }: Trashed): Promise<void> => {
+  const restore = async ({ id, name }: TrashedItem): Promise<void> => {
     const build = await call("POST /workspaces/:workspace/restore", { path: { workspace: id }, body: {} });
-    await again();
-    say(build.workspace_name === name ? `${name} restored` : `${name} restored as ${build.workspace_name}`);
+    await reload();
+    showToast(build.workspace_name === name ? `${name} restored` : `${name} restored as ${build.workspace_name}`);
   };
-  const remove = ({ id, name }: Trashed): void =>
-    ask({
+  const remove = ({ id, name }: TrashedItem): void =>
+    confirmAction({
       title: `Delete ${name} permanently?`,
       text: "Its files and snapshots are permanently deleted.",
       yes: "Delete permanently",
@@ -60,8 +60,8 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
       act: async () => {
         const body = { transition: "delete", permanent: true } as const;
         await call("POST /workspaces/:workspace/builds", { path: { workspace: id }, body });
-        await again();
-        say(`Deleting ${name} permanently`);
+        await reload();
+        showToast(`Deleting ${name} permanently`);
       },
     });
   return (

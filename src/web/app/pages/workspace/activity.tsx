@@ -33,15 +33,15 @@ const NEXT: Record<string, string> = {
   delete: "Will be deleted",
 };
 
-const SHOWN = 8;
+const MAX_SHOWN = 8;
 
 export const Activity = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
-  const { state, again } = useResource(`activity ${id}`, () =>
+  const { state, reload } = useResource(`activity ${id}`, () =>
     call("GET /workspaces/:workspace/activity", { path: { workspace: id } }),
   );
   // The workspace's stream shows when there is something new.
-  useChange([latest_build.status, latest_build.deadline, workspace.dormant_at].join(" "), again);
+  useChange([latest_build.status, latest_build.deadline, workspace.dormant_at].join(" "), reload);
   const { data } = state.value;
   return (
     <section class="panel" aria-labelledby="activity">
@@ -69,7 +69,7 @@ export const Activity = ({ workspace }: { workspace: Workspace }) => {
                 <p class="small">{data.next.why}</p>
               </li>
             )}
-            {data.entries.slice(0, SHOWN).map((entry) => (
+            {data.entries.slice(0, MAX_SHOWN).map((entry) => (
               <li key={`${entry.at} ${entry.reason}`}>
                 <Icon name={WORDS[entry.reason][0]} />
                 <span class="med">

@@ -1,16 +1,16 @@
 // One app of a workspace: its icon, its status, and its link.
 import type { App } from "#schema/workspaces/app.ts";
 import type { ShareLevel } from "#schema/workspaces/port-share.ts";
-import { findOpening, type Place } from "../../data/open.ts";
+import { type AgentTarget, findOpening } from "../../data/open.ts";
 import { Picture } from "../../parts/picture.tsx";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { LEVELS } from "./ports.tsx";
 
-const HEALTH: Partial<Record<App["health"], string>> = { initializing: "starting", unhealthy: "unhealthy" };
-const WINDOW = "noopener,noreferrer,popup,width=1200,height=800";
+const HEALTH_LABELS: Partial<Record<App["health"], string>> = { initializing: "starting", unhealthy: "unhealthy" };
+const WINDOW_FEATURES = "noopener,noreferrer,popup,width=1200,height=800";
 
 type AppItemProps = {
-  readonly place: Place;
+  readonly place: AgentTarget;
   readonly app: App;
   readonly host: string;
   /** The name of the group that starts with this app; otherwise empty. */
@@ -28,8 +28,8 @@ export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
           <Picture of={app.icon} otherwise={app.command ? "terminal" : "out"} />
         </span>
         <span class="med">{app.display_name || app.slug}</span>
-        {HEALTH[app.health] && (
-          <span class={app.health === "unhealthy" ? "t-bad small" : "dim small"}>{HEALTH[app.health]}</span>
+        {HEALTH_LABELS[app.health] && (
+          <span class={app.health === "unhealthy" ? "t-bad small" : "dim small"}>{HEALTH_LABELS[app.health]}</span>
         )}
       </span>
       {app.sharing_level !== "owner" && (
@@ -38,11 +38,11 @@ export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
       {status?.message && <span class="sub clip">{status.message}</span>}
     </>
   );
-  const inWindow = (event: MouseEvent): void => {
+  const openInWindow = (event: MouseEvent): void => {
     // With a modifier key, the user chooses how the browser opens the link.
     if (opening?.way !== "window" || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    window.open(opening.href, "_blank", WINDOW);
+    window.open(opening.href, "_blank", WINDOW_FEATURES);
   };
   return (
     <>
@@ -51,14 +51,14 @@ export const AppItem = ({ place, app, host, heading }: AppItemProps) => {
         {!opening ? (
           <span class="item dim">{inside}</span>
         ) : opening.way === "program" ? (
-          <button type="button" class="item" onClick={() => void opening.act().catch(failed)}>
+          <button type="button" class="item" onClick={() => void opening.act().catch(showError)}>
             {inside}
           </button>
         ) : (
           <a
             class="item"
             href={opening.href}
-            onClick={inWindow}
+            onClick={openInWindow}
             {...(opening.way === "here" ? {} : { target: "_blank", rel: "noreferrer" })}
           >
             {inside}

@@ -5,7 +5,7 @@ import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { listAgents } from "../../data/one-workspace.ts";
-import { listEditors, shows } from "../../data/open.ts";
+import { listEditors, showsApp } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button } from "../../parts/button.tsx";
@@ -39,7 +39,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
           <Fragment key={agent.id}>
             {(agents.length > 1 || agent.status !== "connected") && <AgentItem agent={agent} />}
             {agent.status === "connected" && (
-              <Ways workspace={workspace} agent={agent} isOneOfSeveral={agents.length > 1} />
+              <AccessLinks workspace={workspace} agent={agent} isOneOfSeveral={agents.length > 1} />
             )}
             {agent.apps
               .filter(({ hidden }) => !hidden)
@@ -57,7 +57,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
                 place={{ workspace, agent }}
                 host={host}
                 shares={shares.state.value.data?.shares ?? []}
-                changed={shares.again}
+                changed={shares.reload}
               />
             )}
           </Fragment>
@@ -65,7 +65,7 @@ export const Apps = ({ workspace }: { workspace: Workspace }) => {
       </ul>
       {agents.length === 0 && <p class="pad dim">This workspace has no agents.</p>}
       {sharing.value && (
-        <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.again} />
+        <ShareDialog workspace={workspace} agents={connected} close={sets(sharing, false)} shared={shares.reload} />
       )}
     </section>
   );
@@ -92,14 +92,18 @@ const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
   </li>
 );
 
-type WaysProps = { readonly workspace: Workspace; readonly agent: WorkspaceAgent; readonly isOneOfSeveral: boolean };
+type AccessLinksProps = {
+  readonly workspace: Workspace;
+  readonly agent: WorkspaceAgent;
+  readonly isOneOfSeveral: boolean;
+};
 
 /** The terminal, local editors and SSH, if the template shows them. */
-const Ways = ({ workspace, agent, isOneOfSeveral }: WaysProps) => {
+const AccessLinks = ({ workspace, agent, isOneOfSeveral }: AccessLinksProps) => {
   const name = `${workspace.name}${isOneOfSeveral ? `.${agent.name}` : ""}`;
   const items = (): MenuItem[] => [
     ...listEditors({ workspace, agent }),
-    ...(shows(agent, "ssh_helper")
+    ...(showsApp(agent, "ssh_helper")
       ? [
           "line" as const,
           { icon: "copy" as const, label: "Copy the ssh command", act: () => copy(`slipway ssh ${name}`) },
@@ -108,7 +112,7 @@ const Ways = ({ workspace, agent, isOneOfSeveral }: WaysProps) => {
   ];
   return (
     <li class="item">
-      {shows(agent, "web_terminal") ? (
+      {showsApp(agent, "web_terminal") ? (
         <a class="line" href={`/workspaces/${workspace.id}/terminal${isOneOfSeveral ? `?agent=${agent.name}` : ""}`}>
           <span class="dim">
             <Icon name="terminal" />

@@ -6,7 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
 import { useChange, useResource } from "../../data/resource.ts";
-import { workspaceState } from "../../data/states.ts";
+import { getWorkspaceState } from "../../data/states.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { LogView } from "../../parts/log-view.tsx";
@@ -15,7 +15,7 @@ import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 
-const SHOWN = 50;
+const MAX_SHOWN = 50;
 const VERBS: Record<Build["transition"], string> = { start: "Start", stop: "Stop", delete: "Delete" };
 
 const formatBuildDuration = ({ job }: Build): string =>
@@ -23,13 +23,13 @@ const formatBuildDuration = ({ job }: Build): string =>
 
 export const Builds = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
-  const { state, again } = useResource(`builds ${id}`, () =>
-    call("GET /workspaces/:workspace/builds", { path: { workspace: id }, query: { limit: SHOWN } }),
+  const { state, reload } = useResource(`builds ${id}`, () =>
+    call("GET /workspaces/:workspace/builds", { path: { workspace: id }, query: { limit: MAX_SHOWN } }),
   );
   const chosen = useSignal(latest_build.id);
-  useChange(`${latest_build.id} ${latest_build.status}`, again);
+  useChange(`${latest_build.id} ${latest_build.status}`, reload);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the builds" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the builds" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   const build = data.find((one) => one.id === chosen.value) ?? data[0];
   return (
@@ -51,7 +51,7 @@ export const Builds = ({ workspace }: { workspace: Workspace }) => {
               <tr key={one.id}>
                 <td class="r num">{one.build_number}</td>
                 <td>
-                  <State kind={workspaceState({ status: one.status, dormant_at: undefined })}>
+                  <State kind={getWorkspaceState({ status: one.status, dormant_at: undefined })}>
                     <button
                       type="button"
                       class="link"

@@ -4,7 +4,7 @@ export const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 
 export type Start = { readonly time: string; readonly days: readonly number[]; readonly zone: string };
 
-const two = (value: string): string => value.padStart(2, "0");
+const padTwo = (value: string): string => value.padStart(2, "0");
 
 const readDays = (text: string): number[] => {
   if (text === "*") return [0, 1, 2, 3, 4, 5, 6];
@@ -24,7 +24,7 @@ const readDays = (text: string): number[] => {
 export const readCron = (schedule: string | undefined): Start | undefined => {
   const [, zone = "UTC", minute = "", hour = "", days = ""] =
     schedule?.match(/^(?:CRON_TZ=(\S+) )?(\d{1,2}) (\d{1,2}) \* \* (\S+)$/) ?? [];
-  return minute === "" ? undefined : { zone, time: `${two(hour)}:${two(minute)}`, days: readDays(days) };
+  return minute === "" ? undefined : { zone, time: `${padTwo(hour)}:${padTwo(minute)}`, days: readDays(days) };
 };
 
 export const toCron = ({ time, days, zone }: Start): string => {

@@ -7,11 +7,11 @@ import { formatSize } from "../../parts/words-of-time.ts";
 import { Code } from "../chat/code.tsx";
 
 /** Maximum number of bytes shown. */
-const SHOWN = 256 * 1024;
+const MAX_SHOWN_BYTES = 256 * 1024;
 /** Maximum size for highlighting, which must not block. */
-const COLOURED = 64 * 1024;
+const MAX_HIGHLIGHTED_BYTES = 64 * 1024;
 
-const contentAddress = (agent: string, path: string, limit?: number): string => {
+const toContentUrl = (agent: string, path: string, limit?: number): string => {
   const query = new URLSearchParams({ path, ...(limit === undefined ? {} : { limit: String(limit) }) });
   return `/api/v2/workspaceagents/${agent}/files/content?${query}`;
 };
@@ -19,7 +19,7 @@ const contentAddress = (agent: string, path: string, limit?: number): string => 
 type Read = { readonly size: number; readonly text: string | undefined };
 
 const read = async (agent: string, path: string): Promise<Read> => {
-  const response = await fetch(contentAddress(agent, path, SHOWN));
+  const response = await fetch(toContentUrl(agent, path, MAX_SHOWN_BYTES));
   if (!response.ok) {
     const said = (await response.json().catch(() => ({}))) as { message?: string; detail?: string };
     throw new Error([said.message, said.detail].filter(Boolean).join(" ") || `The server answered ${response.status}.`);
@@ -34,7 +34,7 @@ const read = async (agent: string, path: string): Promise<Read> => {
 type FileTextProps = { readonly agent: string; readonly path: string; readonly close: string };
 
 export const FileText = ({ agent, path, close }: FileTextProps) => {
-  const { state, again } = useResource(`file ${agent} ${path}`, () => read(agent, path));
+  const { state, reload } = useResource(`file ${agent} ${path}`, () => read(agent, path));
   const { data, error } = state.value;
   const name = path.split("/").at(-1) ?? path;
   const language = /\.(\w+)$/.exec(name)?.[1] ?? "";
@@ -44,7 +44,7 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
         <h2 class="mono clip">{name}</h2>
         {data && <span class="dim small num">{formatSize(data.size)}</span>}
         <span class="push line">
-          <a class="btn sm" href={contentAddress(agent, path)} download={name}>
+          <a class="btn sm" href={toContentUrl(agent, path)} download={name}>
             Download
           </a>
           <ButtonLink small look="ghost" href={close}>
@@ -53,15 +53,15 @@ export const FileText = ({ agent, path, close }: FileTextProps) => {
         </span>
       </header>
       {error !== undefined && data === undefined ? (
-        <Failed what="Can't load the file" error={error} again={again} />
+        <Failed what="Can't load the file" error={error} reload={reload} />
       ) : !data ? (
         <Skeleton lines={6} />
       ) : data.text === undefined ? (
         <p class="pad mut">This is not a text file. Download it to view it.</p>
       ) : (
         <>
-          <Code text={data.text} language={data.text.length > COLOURED ? "" : language} isLive={false} />
-          {data.size > SHOWN && <p class="pad mut">The first {formatSize(SHOWN)} are shown.</p>}
+          <Code text={data.text} language={data.text.length > MAX_HIGHLIGHTED_BYTES ? "" : language} isLive={false} />
+          {data.size > MAX_SHOWN_BYTES && <p class="pad mut">The first {formatSize(MAX_SHOWN_BYTES)} are shown.</p>}
         </>
       )}
     </section>

@@ -23,7 +23,7 @@ import { FileText } from "./file-text.tsx";
 // The changes that the most recently used chat of a workspace made in its repositories, live.
 
 /** Number of files that are expanded by default. */
-const OPEN = 3;
+const MAX_EXPANDED = 3;
 
 const ChatChanges = ({ workspace }: { workspace: string }) => {
   const chat = [...chats.value.values()].find((one) => one.workspace_id === workspace && one.owner_id === me.value?.id);
@@ -45,7 +45,7 @@ const ChatChanges = ({ workspace }: { workspace: string }) => {
             {branch || "no branch"}
           </p>
           {parseFiles(unified_diff).map((file, at) => (
-            <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
+            <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />
           ))}
         </div>
       ))}
@@ -59,7 +59,7 @@ export const Files = ({ workspace, agent }: FilesProps) => {
   const { query, path: here } = useLocation();
   const folder = query.folder ?? ".";
   const path = { workspaceagent: agent.id };
-  const { state, again } = useResource(`files ${agent.id} ${folder}`, () =>
+  const { state, reload } = useResource(`files ${agent.id} ${folder}`, () =>
     call("GET /workspaceagents/:workspaceagent/files", { path, query: { path: folder } }),
   );
   const { data, error } = state.value;
@@ -69,9 +69,9 @@ export const Files = ({ workspace, agent }: FilesProps) => {
     <div class="stack loose">
       <ChatChanges workspace={workspace.id} />
       {error !== undefined && data === undefined ? (
-        <Failed what="Can't load the folder" error={error} again={again} />
+        <Failed what="Can't load the folder" error={error} reload={reload} />
       ) : data ? (
-        <Folder agent={agent.id} listing={data} to={to} again={again} />
+        <Folder agent={agent.id} listing={data} to={to} reload={reload} />
       ) : (
         <Skeleton lines={8} />
       )}
@@ -84,20 +84,20 @@ type FolderProps = {
   readonly agent: string;
   readonly listing: DirectoryListing;
   readonly to: (folder: string, file?: string) => string;
-  readonly again: () => Promise<void>;
+  readonly reload: () => Promise<void>;
 };
 
-const Folder = ({ agent, listing, to, again }: FolderProps) => {
+const Folder = ({ agent, listing, to, reload }: FolderProps) => {
   const { absolute_path, contents, truncated } = listing;
   const isOver = useSignal(false);
   const picker = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    const look = (): void => void (document.hidden || again());
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
+    const reloadIfVisible = (): void => void (document.hidden || reload());
+    document.addEventListener("visibilitychange", reloadIfVisible);
+    return () => document.removeEventListener("visibilitychange", reloadIfVisible);
   }, [absolute_path]);
-  const bring = (files: FileList | null | undefined): void =>
-    void uploadFiles(agent, { folder: absolute_path }, [...(files ?? [])], again);
+  const uploadHere = (files: FileList | null | undefined): void =>
+    void uploadFiles(agent, { folder: absolute_path }, [...(files ?? [])], reload);
   // Folders first, each by name.
   const sorted = contents.toSorted((a, b) => Number(b.is_dir) - Number(a.is_dir));
   return (
@@ -114,7 +114,7 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
       onDrop={(event) => {
         event.preventDefault();
         isOver.value = false;
-        bring(event.dataTransfer?.files);
+        uploadHere(event.dataTransfer?.files);
       }}
     >
       <header>
@@ -130,14 +130,14 @@ const Folder = ({ agent, listing, to, again }: FolderProps) => {
             aria-label="Files to upload"
             ref={picker}
             onChange={(event) => {
-              bring(event.currentTarget.files);
+              uploadHere(event.currentTarget.files);
               event.currentTarget.value = "";
             }}
           />
           <Button small icon="up" onPress={() => picker.current?.click()}>
             Upload
           </Button>
-          <Button small onPress={again}>
+          <Button small onPress={reload}>
             Refresh
           </Button>
         </span>

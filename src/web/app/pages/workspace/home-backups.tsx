@@ -5,13 +5,13 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
-import { say } from "../../shell/toasts.tsx";
-import { mayReplaceFiles } from "./may-replace-files.ts";
+import { showToast } from "../../shell/toasts.tsx";
+import { canReplaceFiles } from "./may-replace-files.ts";
 
 const STATUSES: Record<HomeBackupStatus, string> = {
   creating: "Creating",
@@ -22,46 +22,46 @@ const STATUSES: Record<HomeBackupStatus, string> = {
 
 export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
   const path = { workspace: workspace.id };
-  const { state, again } = useResource(`home backups ${workspace.id}`, async () => {
+  const { state, reload } = useResource(`home backups ${workspace.id}`, async () => {
     const [listed, mayReplace] = await Promise.all([
       call("GET /workspaces/:workspace/home-backups", { path }),
-      mayReplaceFiles(workspace),
+      canReplaceFiles(workspace),
     ]);
     return { ...listed, mayReplace };
   });
   // The workspace's stream reports when a backup has ended, because its snapshot is removed then.
-  useEffect(() => void again(), [workspace]);
+  useEffect(() => void reload(), [workspace]);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the backups" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the backups" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={3} />;
   // The workspace's users cannot fix this. Owners of the server see it in the administration.
   if (data.unsupported !== "" && data.backups.length === 0) return null;
   const isBusy = data.backups.some(({ status }) => status === "creating");
   const create = async (): Promise<void> => {
     await call("POST /workspaces/:workspace/home-backups", { path });
-    await again();
+    await reload();
   };
   const fetch = (one: HomeBackup): void =>
-    ask({
+    confirmAction({
       title: "Fetch this backup?",
       text: "Its files become a snapshot of the workspace, which you can restore when it is ready. The workspace can't be started or stopped until then.",
       yes: "Fetch backup",
       no: "Cancel",
       act: async () => {
         await call("POST /workspaces/:workspace/home-backups/:backup/fetch", { path: { ...path, backup: one.id } });
-        await again();
-        say("Fetching the backup");
+        await reload();
+        showToast("Fetching the backup");
       },
     });
   const remove = (one: HomeBackup): void =>
-    ask({
+    confirmAction({
       title: "Delete this backup?",
       text: "You can't recover a deleted backup.",
       yes: "Delete backup",
       no: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/home-backups/:backup", { path: { ...path, backup: one.id } });
-        await again();
+        await reload();
       },
     });
   return (

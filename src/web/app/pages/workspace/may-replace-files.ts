@@ -4,7 +4,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { isSiteOwner, me } from "../../data/session.ts";
 
-export const mayReplaceFiles = async ({ id, owner_id }: Workspace): Promise<boolean> => {
+export const canReplaceFiles = async ({ id, owner_id }: Workspace): Promise<boolean> => {
   if (owner_id === me.value?.id || isSiteOwner.value) return true;
   const object = { resource_type: "workspace", resource_id: id };
   const checks = { enter: { object, action: "ssh" }, change: { object, action: "update" } };

@@ -5,14 +5,14 @@ import { now, Time } from "../../parts/time.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
 
 /** How long the notice about a killed process is shown. */
-const KILLS_MS = 3_600_000;
+const KILL_NOTICE_MS = 3_600_000;
 
 export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) => (
   <>
     {agents.flatMap(({ id, status, resources }) => {
       if (status !== "connected" || !resources) return [];
       const { home, memory_kills } = resources;
-      const [kill] = memory_kills.filter(({ killed_at }) => now.value - Date.parse(killed_at) < KILLS_MS);
+      const [kill] = memory_kills.filter(({ killed_at }) => now.value - Date.parse(killed_at) < KILL_NOTICE_MS);
       return [
         home && home.level !== "ok" && (
           <div key={`disk ${id}`} class={home.level === "full" ? "banner bad" : "banner attn"} role="status">

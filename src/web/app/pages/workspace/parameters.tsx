@@ -4,20 +4,20 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { DynamicParameter } from "#schema/workspaces/dynamic-parameters.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call, callNow } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { useResource } from "../../data/resource.ts";
 import { isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { Meanwhile } from "../../parts/meanwhile.tsx";
+import { ConflictNotice } from "../../parts/meanwhile.tsx";
 import { Parameter } from "../../parts/parameter.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 
 export const Parameters = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
   const { latest_build } = workspace;
-  const { state, again } = useResource(`parameters ${latest_build.id}`, () =>
+  const { state, reload } = useResource(`parameters ${latest_build.id}`, () =>
     call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
   );
   const { data, error } = state.value;
@@ -26,7 +26,7 @@ export const Parameters = ({ workspace, row }: { workspace: Workspace; row: Work
   last.current = data ?? last.current;
   const values = useSignal<Values>({});
   const touched = useSignal<ReadonlySet<string>>(new Set());
-  if (error && !last.current) return <Failed what="Can't load the parameters" error={error} again={again} />;
+  if (error && !last.current) return <Failed what="Can't load the parameters" error={error} reload={reload} />;
   if (!last.current) return <Skeleton lines={5} />;
   return (
     <Form
@@ -45,13 +45,13 @@ const toValues = (all: readonly { readonly name: string; readonly value: string 
 
 /** Returns the parameters of the newest build. */
 const readNow = async (workspace: Workspace): Promise<Values> => {
-  const { latest_build } = await callNow("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
+  const { latest_build } = await callServer("GET /workspaces/:workspace", { path: { workspace: workspace.id } });
   return toValues(
     await call("GET /workspacebuilds/:workspacebuild/parameters", { path: { workspacebuild: latest_build.id } }),
   );
 };
 
-const FIXED = "Can't be changed after the workspace is created.";
+const FIXED_HINT = "Can't be changed after the workspace is created.";
 
 type Change = { readonly name: string; readonly from: string | undefined; readonly to: string };
 
@@ -72,7 +72,7 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
   const known = useRef(before);
   const others = useSignal<readonly Change[]>([]);
   /** Stores the current values. Returns true if someone else changed an edited value, which is shown first. */
-  const meet = (now: Values): boolean => {
+  const checkConflict = (now: Values): boolean => {
     const was = known.current;
     known.current = now;
     const isMine = (name: string): boolean => touched.value.has(name) && values.value[name] !== now[name];
@@ -82,35 +82,35 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
   };
   const isAs = JSON.stringify(before);
   useEffect(() => {
-    meet(before);
-    form.ask({ ...before, ...values.value });
+    checkConflict(before);
+    form.sendValues({ ...before, ...values.value });
   }, [isAs]);
   const parameters = form.answer.value?.parameters.filter(({ ephemeral }) => !ephemeral);
-  const valueIn = (one: DynamicParameter): string =>
+  const getValue = (one: DynamicParameter): string =>
     values.value[one.name] ?? before[one.name] ?? (one.value.valid ? one.value.value : "");
   const changes = (parameters ?? [])
-    .map((one): Change => ({ name: one.name, from: before[one.name], to: valueIn(one) }))
+    .map((one): Change => ({ name: one.name, from: before[one.name], to: getValue(one) }))
     .filter(({ from, to }) => from !== to);
   if (!parameters) return <Skeleton lines={5} />;
   const isWrong = parameters.some(({ diagnostics }) => diagnostics.some(({ severity }) => severity === "error"));
   const set = (name: string, value: string): void => {
     touched.value = new Set(touched.value).add(name);
     values.value = { ...values.value, [name]: value };
-    form.ask({ ...before, ...values.value });
+    form.sendValues({ ...before, ...values.value });
   };
   const apply = async (): Promise<void> => {
-    if (meet(await readNow(workspace))) return;
+    if (checkConflict(await readNow(workspace))) return;
     others.value = [];
     await actions.update(
       row,
       changes.map(({ name, to }) => ({ name, value: to })),
     );
   };
-  const take = (): void => {
+  const acceptTheirs = (): void => {
     const theirs = others.value.map(({ name, to }) => [name, to]);
     values.value = { ...values.value, ...Object.fromEntries(theirs) };
     others.value = [];
-    form.ask({ ...before, ...values.value });
+    form.sendValues({ ...before, ...values.value });
   };
   return (
     <div class="split">
@@ -120,9 +120,9 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
           <Parameter
             key={one.name}
             parameter={one}
-            value={valueIn(one)}
+            value={getValue(one)}
             touched={touched.value.has(one.name) || before[one.name] === undefined}
-            fixed={one.mutable || before[one.name] === undefined ? undefined : FIXED}
+            fixed={one.mutable || before[one.name] === undefined ? undefined : FIXED_HINT}
             onValue={(value) => set(one.name, value)}
           />
         ))}
@@ -133,9 +133,9 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
         </header>
         <div class="body stack">
           {others.value.length > 0 && (
-            <Meanwhile
+            <ConflictNotice
               words={others.value.map(({ name, to }) => `${name} is now ${to || "empty"}`).join(", ")}
-              take={take}
+              take={acceptTheirs}
             />
           )}
           {row.outdated && <p class="small">Updates the workspace to the active version of its template.</p>}

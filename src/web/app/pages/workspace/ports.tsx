@@ -5,8 +5,8 @@ import { useEffect } from "preact/hooks";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
 import type { PortShare, ShareLevel } from "#schema/workspaces/port-share.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
-import { call, callNow } from "../../data/api.ts";
-import { type Place, portAddress } from "../../data/open.ts";
+import { call, callServer } from "../../data/api.ts";
+import { type AgentTarget, toPortUrl } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -15,7 +15,7 @@ import { Fold } from "../../parts/fold.tsx";
 import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const LEVELS: Record<ShareLevel, string> = {
   owner: "you",
@@ -25,7 +25,7 @@ export const LEVELS: Record<ShareLevel, string> = {
 };
 
 type PortsProps = {
-  readonly place: Place;
+  readonly place: AgentTarget;
   /** The wildcard hostname of apps, or empty. */
   readonly host: string;
   readonly shares: readonly PortShare[];
@@ -35,13 +35,13 @@ type PortsProps = {
 /** Shows listening ports and shared ports without a listener. Scanned when the page is opened. */
 export const Ports = ({ place, host, shares, changed }: PortsProps) => {
   const { workspace, agent } = place;
-  const { state, again } = useResource(`ports ${agent.id}`, () =>
+  const { state, reload } = useResource(`ports ${agent.id}`, () =>
     call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent.id } }),
   );
   useEffect(() => {
-    const look = (): void => void (document.hidden || again());
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
+    const reloadIfVisible = (): void => void (document.hidden || reload());
+    document.addEventListener("visibilitychange", reloadIfVisible);
+    return () => document.removeEventListener("visibilitychange", reloadIfVisible);
   }, []);
   const mine = shares.filter((one) => one.agent_name === agent.name);
   const open = state.value.data?.ports ?? [];
@@ -61,10 +61,10 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
   const others = all.filter((one) => !own.includes(one));
   const setLevel = async (port: number, share_level: ShareLevel, protocol: "http" | "https"): Promise<void> => {
     const path = { workspace: workspace.id };
-    const levelIn = (all: readonly PortShare[]): ShareLevel =>
+    const getLevel = (all: readonly PortShare[]): ShareLevel =>
       all.find((one) => one.agent_name === agent.name && one.port === port)?.share_level ?? "owner";
-    const is = levelIn((await callNow("GET /workspaces/:workspace/port-share", { path })).shares);
-    if (is !== levelIn(shares) && is !== share_level) {
+    const is = getLevel((await callServer("GET /workspaces/:workspace/port-share", { path })).shares);
+    if (is !== getLevel(shares) && is !== share_level) {
       await changed();
       throw new Error(
         `Someone else changed this in the meantime: port ${port}, ${LEVELS[is]}. Choose again to replace it.`,
@@ -79,7 +79,9 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       });
     }
     await changed();
-    say(share_level === "owner" ? `Port ${port} is now private` : `Port ${port} is open to ${LEVELS[share_level]}`);
+    showToast(
+      share_level === "owner" ? `Port ${port} is now private` : `Port ${port} is open to ${LEVELS[share_level]}`,
+    );
   };
   const item = (one: (typeof all)[number]): ComponentChildren => (
     <PortItem
@@ -87,7 +89,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
       port={one.port}
       name={one.name}
       level={one.share?.share_level ?? "owner"}
-      href={portAddress(place, one.port, one.share?.protocol === "https", host)}
+      href={toPortUrl(place, one.port, one.share?.protocol === "https", host)}
       setLevel={(level) => setLevel(one.port, level, one.share?.protocol ?? "http")}
     />
   );
@@ -98,7 +100,7 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
         <span class="dim small">
           {own.length > 0 ? "" : agent.apps.length > 0 ? "No other listening ports." : "No listening ports."}
         </span>
-        <IconButton icon="restart" small label={`Refresh ports of ${agent.name}`} onPress={again} />
+        <IconButton icon="restart" small label={`Refresh ports of ${agent.name}`} onPress={reload} />
       </li>
       {others.length > 0 && (
         <li>
@@ -156,7 +158,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
   const protocol = useSignal<"http" | "https">("http");
   const agent = useSignal(agents[0]?.name ?? "");
   const port = useSignal("");
-  const share = async (): Promise<void> => {
+  const sharePort = async (): Promise<void> => {
     const body = {
       agent_name: agent.value,
       port: Number(port.value),
@@ -166,7 +168,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
     await call("POST /workspaces/:workspace/port-share", { path: { workspace: workspace.id }, body });
     await shared();
     close();
-    say(`Port ${port.value} is shared`);
+    showToast(`Port ${port.value} is shared`);
   };
   return (
     <Dialog
@@ -175,7 +177,7 @@ export const ShareDialog = ({ workspace, agents, close, shared }: ShareProps) =>
       footer={
         <>
           <Button onPress={close}>Cancel</Button>
-          <Button look="primary" disabled={port.value === ""} onPress={share}>
+          <Button look="primary" disabled={port.value === ""} onPress={sharePort}>
             Share port
           </Button>
         </>

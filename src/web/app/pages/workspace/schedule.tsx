@@ -2,14 +2,14 @@
 import { useSignal } from "@preact/signals";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call, callNow } from "../../data/api.ts";
+import { call, callServer } from "../../data/api.ts";
 import { useConflictCheck } from "../../data/meanwhile.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, Switch } from "../../parts/field.tsx";
 import { into, textInto } from "../../parts/handlers.ts";
-import { Meanwhile } from "../../parts/meanwhile.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { ConflictNotice } from "../../parts/meanwhile.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 import { DAYS, readCron, toCron } from "./cron.ts";
 
 const HOUR_MS = 3_600_000;
@@ -23,7 +23,7 @@ export const Schedule = ({ workspace, row }: { workspace: Workspace; row: Worksp
 
 /** Loads the current state from the server. */
 const readNow = ({ id }: Workspace): Promise<Workspace> =>
-  callNow("GET /workspaces/:workspace", { path: { workspace: id } });
+  callServer("GET /workspaces/:workspace", { path: { workspace: id } });
 
 const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary }) => {
   const on = useSignal(workspace.ttl_ms !== undefined);
@@ -42,7 +42,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
     if (!(await meanwhile.mayReplace())) return;
     const ttl_ms = typed ?? null;
     await call("PUT /workspaces/:workspace/ttl", { path: { workspace: workspace.id }, body: { ttl_ms } });
-    say(on.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
+    showToast(on.value ? `Stops ${hours.value} h after each start` : "Autostop turned off");
   };
   const other = meanwhile.other.value;
   return (
@@ -65,7 +65,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
           />
         )}
         {other && (
-          <Meanwhile
+          <ConflictNotice
             words={
               other.value === undefined ? "autostop is off" : `autostop is ${other.value / HOUR_MS} h after each start`
             }
@@ -78,7 +78,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
           Save
         </Button>
         {row.status === "running" && row.deadline && (
-          <Button onPress={() => actions.keepLonger(row)}>Keep 1 h more</Button>
+          <Button onPress={() => actions.extendDeadline(row)}>Keep 1 h more</Button>
         )}
       </footer>
     </section>
@@ -86,7 +86,7 @@ const Stop = ({ workspace, row }: { workspace: Workspace; row: WorkspaceSummary 
 };
 
 /** Formats a schedule as this form would write it, so that equivalent schedules compare equal. */
-const written = (schedule = ""): string => {
+const normalizeSchedule = (schedule = ""): string => {
   const known = readCron(schedule);
   return known ? toCron(known) : schedule;
 };
@@ -105,9 +105,9 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const zone = useSignal(known?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   const schedule = on.value ? toCron({ time: time.value, days: days.value, zone: zone.value }) : "";
   const meanwhile = useConflictCheck({
-    now: written(workspace.autostart_schedule),
+    now: normalizeSchedule(workspace.autostart_schedule),
     typed: schedule,
-    read: async () => written((await readNow(workspace)).autostart_schedule),
+    read: async () => normalizeSchedule((await readNow(workspace)).autostart_schedule),
     fill: (value) => {
       const found = readCron(value);
       on.value = value !== "";
@@ -121,7 +121,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
   const save = async (): Promise<void> => {
     if (!(await meanwhile.mayReplace())) return;
     await call("PUT /workspaces/:workspace/autostart", { path: { workspace: workspace.id }, body: { schedule } });
-    say(on.value ? `Starts at ${time.value}` : "Autostart turned off");
+    showToast(on.value ? `Starts at ${time.value}` : "Autostart turned off");
   };
   return (
     <section class="panel" aria-labelledby="start">
@@ -165,7 +165,7 @@ const Start = ({ workspace }: { workspace: Workspace }) => {
             />
           </>
         )}
-        {other && <Meanwhile words={formatSchedule(other.value)} take={meanwhile.take} />}
+        {other && <ConflictNotice words={formatSchedule(other.value)} take={meanwhile.take} />}
       </div>
       <footer>
         <Button look="primary" disabled={on.value && days.value.length === 0} onPress={save}>

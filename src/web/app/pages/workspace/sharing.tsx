@@ -3,14 +3,14 @@ import { useSignal } from "@preact/signals";
 import type { WorkspaceAcl } from "#schema/workspaces/acl.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { call, callNow, formatError, Problem } from "../../data/api.ts";
+import { call, callServer, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import * as actions from "../../data/workspace-actions.ts";
-import { AccessAdd, AccessList, nameOfGroup, type Subject, unlessChanged } from "../../parts/access-list.tsx";
+import { AccessAdd, AccessList, formatGroupName, requireUnchanged, type Subject } from "../../parts/access-list.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 const ROLES = [
   { value: "use", label: "Use" },
@@ -18,7 +18,7 @@ const ROLES = [
 ] as const;
 
 const toSubjects = ({ users, groups }: WorkspaceAcl): Subject[] => [
-  ...groups.map((one) => ({ id: one.id, kind: "group" as const, name: nameOfGroup(one), role: one.role })),
+  ...groups.map((one) => ({ id: one.id, kind: "group" as const, name: formatGroupName(one), role: one.role })),
   ...users.map((one) => ({ id: one.id, kind: "user" as const, name: one.name || one.username, role: one.role })),
 ];
 
@@ -28,21 +28,21 @@ export const Sharing = ({ workspace, row }: { workspace: Workspace; row: Workspa
   /** The most recently removed user, and the build whose token they may have copied. */
   const revoked = useSignal({ name: "", build_id: "" });
   const path = { workspace: id };
-  const { state, again } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
+  const { state, reload } = useResource(`acl ${id}`, () => call("GET /workspaces/:workspace/acl", { path }));
   const { data, error } = state.value;
   if (error instanceof Problem && error.status === 403)
     return <Empty icon="user" title="Sharing is disabled" text={formatError(error)} />;
-  if (error && !data) return <Failed what="Can't load sharing" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load sharing" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={4} />;
   const subjects = toSubjects(data);
   const set = async (subject: Pick<Subject, "id" | "kind" | "name">, role: string): Promise<void> => {
-    const read = async () => toSubjects(await callNow("GET /workspaces/:workspace/acl", { path }));
-    await unlessChanged({ subject, role, roles: ROLES, shown: subjects, read, again });
+    const read = async () => toSubjects(await callServer("GET /workspaces/:workspace/acl", { path }));
+    await requireUnchanged({ subject, role, roles: ROLES, shown: subjects, read, reload });
     const body = { [subject.kind === "group" ? "group_roles" : "user_roles"]: { [subject.id]: role } };
     await call("PATCH /workspaces/:workspace/acl", { path, body });
     if (role === "") revoked.value = { name: subject.name, build_id };
-    await again();
-    say(role === "" ? `No longer shared with ${subject.name}` : `Shared with ${subject.name}`);
+    await reload();
+    showToast(role === "" ? `No longer shared with ${subject.name}` : `Shared with ${subject.name}`);
   };
   return (
     <>

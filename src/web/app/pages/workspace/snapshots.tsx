@@ -6,7 +6,7 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { ask } from "../../parts/dialog.tsx";
+import { confirmAction } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
 import { Field } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
@@ -14,8 +14,8 @@ import { sets } from "../../parts/handlers.ts";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
-import { say } from "../../shell/toasts.tsx";
-import { mayReplaceFiles } from "./may-replace-files.ts";
+import { showToast } from "../../shell/toasts.tsx";
+import { canReplaceFiles } from "./may-replace-files.ts";
 
 const METHODS: Record<SnapshotMethod, string> = {
   btrfs: "The workspace is paused for a moment. Unchanged files take no space.",
@@ -36,18 +36,18 @@ const STATUSES: Record<SnapshotStatus, string> = {
 export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
   const path = { workspace: id };
-  const { state, again } = useResource(`snapshots ${id}`, async () => {
+  const { state, reload } = useResource(`snapshots ${id}`, async () => {
     const [listed, mayReplace] = await Promise.all([
       call("GET /workspaces/:workspace/snapshots", { path }),
-      mayReplaceFiles(workspace),
+      canReplaceFiles(workspace),
     ]);
     return { ...listed, mayReplace };
   });
   const isNaming = useSignal(false);
   // The workspace's stream reports every change to a snapshot.
-  useEffect(() => void again(), [workspace]);
+  useEffect(() => void reload(), [workspace]);
   const { data, error } = state.value;
-  if (error && !data) return <Failed what="Can't load the snapshots" error={error} again={again} />;
+  if (error && !data) return <Failed what="Can't load the snapshots" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={5} />;
   if (data.unsupported !== "") return <Empty icon="box" title="No snapshots" text={data.unsupported} />;
   const isBusy = data.snapshots.some(({ status }) => status === "creating" || status === "restoring");
@@ -57,8 +57,8 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
     </Button>
   );
   const restore = (one: Snapshot): void =>
-    ask({
-      title: `Restore ${nameSnapshot(one)}?`,
+    confirmAction({
+      title: `Restore ${formatSnapshotName(one)}?`,
       text: `All files of ${workspace.name} are replaced with those of the snapshot.${
         latest_build.status === "running" ? " The workspace restarts." : ""
       }`,
@@ -66,24 +66,24 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
       no: "Cancel",
       act: async () => {
         await call("POST /workspaces/:workspace/snapshots/:snapshot/restore", { path: { ...path, snapshot: one.id } });
-        await again();
-        say("Restoring files");
+        await reload();
+        showToast("Restoring files");
       },
     });
   const remove = (one: Snapshot): void =>
-    ask({
-      title: `Delete ${nameSnapshot(one)}?`,
+    confirmAction({
+      title: `Delete ${formatSnapshotName(one)}?`,
       text: "You can't recover a deleted snapshot.",
       yes: "Delete snapshot",
       no: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/snapshots/:snapshot", { path: { ...path, snapshot: one.id } });
-        await again();
+        await reload();
       },
     });
   return (
     <section class="stack" aria-label="Snapshots">
-      {isNaming.value && <NameDialog workspace={workspace} close={sets(isNaming, false)} made={again} />}
+      {isNaming.value && <NameDialog workspace={workspace} close={sets(isNaming, false)} made={reload} />}
       {data.snapshots.length === 0 ? (
         <Empty
           icon="box"
@@ -105,7 +105,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
           <ul class="panel list">
             {data.snapshots.map((one) => (
               <li key={one.id} class="item">
-                <span class="med clip">{nameSnapshot(one)}</span>
+                <span class="med clip">{formatSnapshotName(one)}</span>
                 {data.mayReplace && (
                   <span class="line">
                     <Button small disabled={one.status !== "ready" || isBusy} onPress={() => restore(one)}>
@@ -114,7 +114,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
                     <IconButton
                       icon="trash"
                       small
-                      label={`Delete ${nameSnapshot(one)}`}
+                      label={`Delete ${formatSnapshotName(one)}`}
                       disabled={(one.status !== "ready" && one.status !== "failed") || one.reason === "backup"}
                       onPress={() => remove(one)}
                     />
@@ -139,7 +139,7 @@ const hasSize = ({ status, method }: Snapshot): boolean =>
 
 const NAMES: Partial<Record<Snapshot["reason"], string>> = { stop: "Created on stop", backup: "For a backup" };
 
-const nameSnapshot = ({ name, reason, id }: Snapshot): string =>
+const formatSnapshotName = ({ name, reason, id }: Snapshot): string =>
   name || (NAMES[reason] ?? `Snapshot ${id.slice(0, 8)}`);
 
 type NameProps = { readonly workspace: Workspace; readonly close: () => void; readonly made: () => Promise<void> };

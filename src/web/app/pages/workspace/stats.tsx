@@ -2,10 +2,10 @@
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { listAgents } from "../../data/one-workspace.ts";
-import { explainState, statusWords, workspaceState } from "../../data/states.ts";
+import { explainState, formatStatus, getWorkspaceState } from "../../data/states.ts";
 import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
-import { formatDuration, formatSize, shortTime } from "../../parts/words-of-time.ts";
+import { formatDuration, formatShortTime, formatSize } from "../../parts/words-of-time.ts";
 
 /** Shows the number large, and its unit and the rest small. A share in parentheses is omitted for lack of space. */
 const Figure = ({ text }: { text: string }) => {
@@ -39,7 +39,7 @@ const Use = ({
 );
 
 export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Workspace }) => {
-  const kind = workspaceState(row);
+  const kind = getWorkspaceState(row);
   const why = explainState(row);
   const measured = listAgents(workspace).flatMap(({ metadata }) => metadata);
   const [agent] = listAgents(workspace);
@@ -56,7 +56,7 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
         <dt>State</dt>
         <dd class="line">
           <State kind={kind} tint>
-            {statusWords(row, kind)}
+            {formatStatus(row, kind)}
           </State>
         </dd>
         {why && <dd class={kind === "failed" ? "why t-bad" : "why"}>{why}</dd>}
@@ -65,14 +65,14 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
         <div>
           <dt>Stops</dt>
           <dd>
-            {shortTime(now.value + left, now.value)} <small>in {formatDuration(Math.max(0, left))}</small>
+            {formatShortTime(now.value + left, now.value)} <small>in {formatDuration(Math.max(0, left))}</small>
           </dd>
         </div>
       )}
       {row.status !== "running" && row.next_start_at && (
         <div>
           <dt>Starts</dt>
-          <dd>{shortTime(Date.parse(row.next_start_at), now.value)}</dd>
+          <dd>{formatShortTime(Date.parse(row.next_start_at), now.value)}</dd>
         </div>
       )}
       {measured.map(({ description, result }) => (

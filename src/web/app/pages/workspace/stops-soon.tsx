@@ -9,14 +9,14 @@ import { now } from "../../parts/time.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
 
 /** Leaves enough time to notice the banner and decide. */
-const SOON_MS = 15 * 60_000;
+const WARNING_MS = 15 * 60_000;
 
 export const StopsSoon = ({ row }: { row: WorkspaceSummary }) => {
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
-  return left === undefined || left > SOON_MS ? null : <Soon row={row} left={left} />;
+  return left === undefined || left > WARNING_MS ? null : <StopBanner row={row} left={left} />;
 };
 
-const Soon = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
+const StopBanner = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
   const { state } = useResource(`activity ${row.id}`, () =>
     call("GET /workspaces/:workspace/activity", { path: { workspace: row.id } }),
   );
@@ -34,7 +34,7 @@ const Soon = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
       </span>
       {!isLast && (
         <span class="push line">
-          <Button small onPress={() => actions.keepLonger(row)}>
+          <Button small onPress={() => actions.extendDeadline(row)}>
             Keep 1 h more
           </Button>
         </span>

@@ -45,11 +45,11 @@ const toSteps = (timings: BuildTimings): Step[] => {
 const MARKS = [0, 0.25, 0.5, 0.75, 1];
 
 export const Timings = ({ build }: { build: Build }) => {
-  const { state, again } = useResource(`timings ${build.id}`, () =>
+  const { state, reload } = useResource(`timings ${build.id}`, () =>
     call("GET /workspacebuilds/:workspacebuild/timings", { path: { workspacebuild: build.id } }),
   );
   const ready = build.resources.flatMap(({ agents }) => agents).map(({ lifecycle_state }) => lifecycle_state);
-  useChange([build.status, ...ready].join(" "), again);
+  useChange([build.status, ...ready].join(" "), reload);
   const steps = toSteps(
     state.value.data ?? { provisioner_timings: [], agent_script_timings: [], agent_connection_timings: [] },
   );

@@ -7,9 +7,9 @@ import type { Workspace } from "#schema/workspaces/workspace.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { Problem } from "../../data/api.ts";
 import { LogFeed } from "../../data/logs.ts";
-import { nameFor } from "../../data/names.ts";
+import { setName } from "../../data/names.ts";
 import { listAgents, toSummary, useWorkspace } from "../../data/one-workspace.ts";
-import { isPassing, mayStart } from "../../data/states.ts";
+import { canStart, isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { workspaces, workspacesLoaded } from "../../data/workspaces.ts";
 import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
@@ -19,12 +19,12 @@ import { LogView } from "../../parts/log-view.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { Tabs } from "../../parts/sections.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
-import { lastTerminal, TerminalBox } from "../../parts/terminal/terminal.tsx";
+import { getLastTerminalId, TerminalBox } from "../../parts/terminal/terminal.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { ForkDialog } from "../workspaces/fork.tsx";
-import { makeMenu, waysIn } from "../workspaces/row-menu.ts";
+import { listAppItems, makeMenu } from "../workspaces/row-menu.ts";
 import { Activity } from "./activity.tsx";
 import { Apps } from "./apps.tsx";
 import { Builds } from "./builds.tsx";
@@ -87,13 +87,13 @@ const TABS = [
 export default function WorkspacePage() {
   const { params } = useRoute();
   const id = params.workspace ?? "";
-  return <OneWorkspace key={id} id={id} tab={params.tab ?? ""} />;
+  return <WorkspaceView key={id} id={id} tab={params.tab ?? ""} />;
 }
 
 const CRUMBS = [{ label: "Workspaces", href: "/workspaces" }];
 
-const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
-  const { shown, again } = useWorkspace(id);
+const WorkspaceView = ({ id, tab }: { id: string; tab: string }) => {
+  const { shown, reload } = useWorkspace(id);
   const { workspace, error } = shown.value;
   const listed = workspaces.value.get(id);
   // The page does not wait for the list, which may be long.
@@ -116,7 +116,7 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
   if (error && !workspace) {
     return (
       <Frame title="Workspace" crumbs={CRUMBS}>
-        <Failed what="Can't load the workspace" error={error} again={again} />
+        <Failed what="Can't load the workspace" error={error} reload={reload} />
       </Frame>
     );
   }
@@ -137,27 +137,27 @@ const OneWorkspace = ({ id, tab }: { id: string; tab: string }) => {
       </Frame>
     );
   }
-  return <Loaded workspace={workspace} row={row} tab={tab} />;
+  return <LoadedWorkspace workspace={workspace} row={row} tab={tab} />;
 };
 
 const isConnected = ({ status }: WorkspaceAgent): boolean => status === "connected";
 
-const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
+const LoadedWorkspace = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceSummary; tab: string }) => {
   const base = `/workspaces/${row.id}`;
   const feed = useFeed(workspace);
   const agents = listAgents(workspace);
   const { query } = useLocation();
   const agent = agents.find(({ name }) => name === query.agent) ?? agents.find(isConnected) ?? agents[0];
   const isUp = agent?.status === "connected";
-  nameFor(row.id, `${row.owner_name}/${row.name}`);
+  setName(row.id, `${row.owner_name}/${row.name}`);
   useEffect(
-    () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : mayStart(row) && actions.start(row))),
+    () => onKeys("s", () => void (row.status === "running" ? actions.stop(row) : canStart(row) && actions.start(row))),
     [row],
   );
   // Starts the workspace only when the user opens the terminal; one that stops while the page is open stays stopped.
   useEffect(() => {
     const isLookedAt = document.visibilityState === "visible";
-    if (tab === "terminal" && row.status === "stopped" && isLookedAt) actions.wakeOnConnect(row).catch(failed);
+    if (tab === "terminal" && row.status === "stopped" && isLookedAt) actions.startOnConnect(row).catch(showError);
   }, [tab]);
   const crumbs = [
     ...CRUMBS,
@@ -185,7 +185,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
           class="desk"
           label={row.favorite ? "Unpin" : "Pin"}
           pressed={row.favorite}
-          onPress={() => actions.pin(row)}
+          onPress={() => actions.togglePin(row)}
         />
       }
       actions={
@@ -196,7 +196,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             </ButtonLink>
           )}
           <MainAction row={row} />
-          <Menu label={`More for ${row.name}`} items={() => makeMenu(row)} more={() => waysIn(row)} />
+          <Menu label={`More for ${row.name}`} items={() => makeMenu(row)} more={() => listAppItems(row)} />
         </>
       }
     >
@@ -253,7 +253,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             <TerminalBox
               key={agent.id}
               agent_id={agent.id}
-              reconnect={lastTerminal(agent.id)}
+              reconnect={getLastTerminalId(agent.id)}
               label={`Terminal of ${row.name}`}
             />
           ) : (
@@ -262,7 +262,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
               title={isPassing(row) ? `${row.name} is ${row.status}` : "No agent is connected"}
               text="The terminal opens when the workspace is running."
             >
-              {mayStart(row) && (
+              {canStart(row) && (
                 <Button look="primary" icon="play" onPress={() => actions.start(row)}>
                   Start
                 </Button>
@@ -278,7 +278,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             (agent && isUp ? (
               <Files key={agent.id} workspace={workspace} agent={agent} />
             ) : (
-              <NoFiles start={mayStart(row) ? () => actions.start(row) : undefined} />
+              <NoFiles start={canStart(row) ? () => actions.start(row) : undefined} />
             ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
@@ -322,7 +322,7 @@ const MainAction = ({ row }: { row: WorkspaceSummary }) => {
   }
   return (
     <>
-      {mayStart(row) && (
+      {canStart(row) && (
         <Button look="primary" icon="play" keys="S" onPress={() => actions.start(row)}>
           Start
         </Button>

@@ -1,22 +1,22 @@
 // Actions on all selected workspaces.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { isPassing, mayStart, mayStop } from "../../data/states.ts";
+import { canStart, canStop, isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 export const Bulk = ({ rows, clear }: { rows: readonly WorkspaceSummary[]; clear: () => void }) => {
   const running = rows.filter(({ status }) => status === "running").length;
-  const toStart = rows.filter(mayStart);
-  const toStop = rows.filter(mayStop);
+  const toStart = rows.filter(canStart);
+  const toStop = rows.filter(canStop);
   const toUpdate = rows.filter((row) => row.outdated && !isPassing(row));
-  const all = async (
+  const runForAll = async (
     targets: readonly WorkspaceSummary[],
     act: (one: WorkspaceSummary) => Promise<unknown>,
     words: string,
   ) => {
-    await actions.each(targets, act);
-    say(`${targets.length === 1 ? targets[0]?.name : `${targets.length} workspaces`} ${words}`);
+    await actions.applyToEach(targets, act);
+    showToast(`${targets.length === 1 ? targets[0]?.name : `${targets.length} workspaces`} ${words}`);
     clear();
   };
   return (
@@ -27,18 +27,23 @@ export const Bulk = ({ rows, clear }: { rows: readonly WorkspaceSummary[]; clear
         look="ghost"
         icon="play"
         disabled={toStart.length === 0}
-        onPress={() => all(toStart, actions.start, "start")}
+        onPress={() => runForAll(toStart, actions.start, "start")}
       >
         Start
       </Button>
-      <Button look="ghost" icon="stop" disabled={toStop.length === 0} onPress={() => all(toStop, actions.stop, "stop")}>
+      <Button
+        look="ghost"
+        icon="stop"
+        disabled={toStop.length === 0}
+        onPress={() => runForAll(toStop, actions.stop, "stop")}
+      >
         Stop
       </Button>
       <Button
         look="ghost"
         icon="up"
         disabled={toUpdate.length === 0}
-        onPress={() => all(toUpdate, (one) => actions.update(one), "are updated")}
+        onPress={() => runForAll(toUpdate, (one) => actions.update(one), "are updated")}
       >
         Update
       </Button>

@@ -38,18 +38,22 @@ export const KEYS = [...Object.keys(LOCAL), ...REMOTE];
 export const isRemote = (q: string): boolean => parse(q).terms.some(({ key }) => LOCAL[key] === undefined);
 
 /** Returns the matching rows in their order. */
-export const matching = (rows: readonly WorkspaceSummary[], q: string, viewer: Viewer): readonly WorkspaceSummary[] => {
+export const filterWorkspaces = (
+  rows: readonly WorkspaceSummary[],
+  q: string,
+  viewer: Viewer,
+): readonly WorkspaceSummary[] => {
   const { terms, words } = parse(q.toLowerCase());
   const tests = terms.flatMap(({ key, value }) => LOCAL[key]?.(value) ?? []);
   if (tests.length === 0 && words.length === 0) return rows;
   const wanted = words.map((word) => word.split("/"));
-  const fits = (row: WorkspaceSummary): boolean => {
+  const matchesName = (row: WorkspaceSummary): boolean => {
     const name = row.name.toLowerCase();
     return wanted.every(([first = "", second]) =>
       second === undefined ? name.includes(first) : name.includes(second) && row.owner_name.toLowerCase() === first,
     );
   };
-  return rows.filter((row) => tests.every((test) => test(row, viewer)) && fits(row));
+  return rows.filter((row) => tests.every((test) => test(row, viewer)) && matchesName(row));
 };
 
 /** Returns the suggested values for a key, from the current rows. */

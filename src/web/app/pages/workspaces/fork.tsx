@@ -4,11 +4,11 @@ import { useLocation } from "preact-iso/router";
 import { MAX_COPIES } from "#schema/workspaces/fork.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
-import { nameFor } from "../../data/names.ts";
+import { setName } from "../../data/names.ts";
 import { Field, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets, textInto } from "../../parts/handlers.ts";
-import { say } from "../../shell/toasts.tsx";
+import { showToast } from "../../shell/toasts.tsx";
 
 type Source = Pick<WorkspaceSummary, "id" | "name" | "owner_name">;
 
@@ -16,7 +16,7 @@ const opened = signal<Source | undefined>(undefined);
 
 /** Opens the dialog. The page must render ForkDialog. */
 export const openFork = (source: Source): void => {
-  nameFor(source.id, `${source.owner_name}/${source.name}`);
+  setName(source.id, `${source.owner_name}/${source.name}`);
   opened.value = source;
 };
 
@@ -34,7 +34,7 @@ const OpenDialog = ({ source }: { source: Source }) => {
     const [first, ...more] = copies.map(({ name }) => name);
     const words = more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`;
     // A new workspace has no page until its files are copied.
-    say(words, { label: "Show", act: () => route("/workspaces") });
+    showToast(words, { label: "Show", act: () => route("/workspaces") });
   };
   return (
     <FormDialog title={`Fork ${source.name}`} submit="Fork workspace" onClose={sets(opened, undefined)} act={fork}>

@@ -3,7 +3,7 @@ import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
 import { listAgents } from "../../data/one-workspace.ts";
 import { findOpening, listEditors } from "../../data/open.ts";
-import { isPassing, mayStart, mayStop } from "../../data/states.ts";
+import { canStart, canStop, isPassing } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import type { MenuItem } from "../../parts/menu.tsx";
 import { hasPage } from "../../shell/places.ts";
@@ -11,8 +11,8 @@ import { openFork } from "./fork.tsx";
 
 /** Returns every action that the workspace's state allows. */
 export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
-  ...(mayStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
-  ...(mayStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
+  ...(canStart(row) ? [{ icon: "play" as const, label: "Start", act: () => actions.start(row) }] : []),
+  ...(canStop(row) ? [{ icon: "stop" as const, label: "Stop", act: () => actions.stop(row) }] : []),
   ...(row.status === "running"
     ? [{ icon: "restart" as const, label: "Restart", act: () => actions.restart(row) }]
     : []),
@@ -21,7 +21,7 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
     ? [{ icon: "up" as const, label: "Update", note: "newest version", act: () => actions.update(row) }]
     : []),
   ...(row.status === "running" && row.deadline
-    ? [{ icon: "clock" as const, label: "Keep 1 h more", act: () => actions.keepLonger(row) }]
+    ? [{ icon: "clock" as const, label: "Keep 1 h more", act: () => actions.extendDeadline(row) }]
     : []),
   ...(row.dormant_at ? [{ icon: "play" as const, label: "Wake up", act: () => actions.wake(row) }] : []),
   "line",
@@ -31,7 +31,7 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
   ...(row.status === "running" && hasPage("/chats")
     ? [{ icon: "chat" as const, label: "New chat", href: `/chats?workspace=${row.id}` }]
     : []),
-  { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.pin(row) },
+  { icon: "pin", label: row.favorite ? "Unpin" : "Pin", act: () => actions.togglePin(row) },
   { icon: "branch", label: "Fork", act: () => openFork(row) },
   { icon: "list", label: "Builds", href: `/workspaces/${row.id}/builds` },
   { icon: "sliders", label: "Parameters", href: `/workspaces/${row.id}/parameters` },
@@ -43,7 +43,7 @@ export const makeMenu = (row: WorkspaceSummary): MenuItem[] => [
  * Returns the workspace's apps and the most recently used editor. Loaded when the menu opens, because a list of thousands does not include
  * them.
  */
-export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]> => {
+export const listAppItems = async (row: WorkspaceSummary): Promise<readonly MenuItem[]> => {
   if (row.status !== "running") return [];
   const [workspace, { host }] = await Promise.all([
     call("GET /workspaces/:workspace", { path: { workspace: row.id } }),

@@ -1,30 +1,32 @@
 // One workspace in the list.
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
-import { explainState, mayStart, statusWords, workspaceState } from "../../data/states.ts";
+import { canStart, explainState, formatStatus, getWorkspaceState } from "../../data/states.ts";
 import * as actions from "../../data/workspace-actions.ts";
 import { IconButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { State } from "../../parts/state.tsx";
 import { now, Time } from "../../parts/time.tsx";
-import { formatDuration, shortTime } from "../../parts/words-of-time.ts";
+import { formatDuration, formatShortTime } from "../../parts/words-of-time.ts";
 import { hasPage } from "../../shell/places.ts";
-import { makeMenu, waysIn } from "./row-menu.ts";
+import { listAppItems, makeMenu } from "./row-menu.ts";
 
-const SOON_MS = 30 * 60_000;
+const DEADLINE_WARNING_MS = 30 * 60_000;
 
 /** Shows when the workspace stops or starts automatically; imminent times are highlighted. */
 export const Schedule = ({ row }: { row: WorkspaceSummary }) => {
   const at = now.value;
-  if (row.deleting_at) return <span class="t-attn">Deleted {shortTime(Date.parse(row.deleting_at), at)}</span>;
+  if (row.deleting_at) return <span class="t-attn">Deleted {formatShortTime(Date.parse(row.deleting_at), at)}</span>;
   if (row.status === "running" && row.deadline) {
     const left = Date.parse(row.deadline) - at;
     const words =
-      left < 12 * 3_600_000 ? `Stops in ${formatDuration(Math.max(0, left))}` : `Stops ${shortTime(at + left, at)}`;
-    return <span class={left < SOON_MS ? "t-attn" : undefined}>{words}</span>;
+      left < 12 * 3_600_000
+        ? `Stops in ${formatDuration(Math.max(0, left))}`
+        : `Stops ${formatShortTime(at + left, at)}`;
+    return <span class={left < DEADLINE_WARNING_MS ? "t-attn" : undefined}>{words}</span>;
   }
   if (row.status === "running") return <>Autostop off</>;
-  if (row.next_start_at) return <>Starts {shortTime(Date.parse(row.next_start_at), at)}</>;
+  if (row.next_start_at) return <>Starts {formatShortTime(Date.parse(row.next_start_at), at)}</>;
   return null;
 };
 
@@ -39,7 +41,7 @@ type RowProps = {
 };
 
 export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: RowProps) => {
-  const kind = workspaceState(row);
+  const kind = getWorkspaceState(row);
   const isBad = kind === "failed";
   return (
     <div role="row" aria-rowindex={index + 2} aria-selected={selected}>
@@ -77,7 +79,7 @@ export const Row = ({ row, index, selected, showsOwner, isPassing, onSelect }: R
         )}
       </span>
       <span class="cell why" role="cell">
-        <span class={isBad ? "t-bad" : undefined}>{statusWords(row, kind)}</span>
+        <span class={isBad ? "t-bad" : undefined}>{formatStatus(row, kind)}</span>
         <span class="dim clip small">{explainState(row)}</span>
       </span>
       <span class="cell opt small mut" role="cell">
@@ -110,9 +112,9 @@ const Acts = ({ row }: { row: WorkspaceSummary }) => {
       {row.status === "running" ? (
         <IconButton icon="stop" small label={`Stop ${row.name}`} onPress={() => actions.stop(row)} />
       ) : (
-        mayStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
+        canStart(row) && <IconButton icon="play" small label={`Start ${row.name}`} onPress={() => actions.start(row)} />
       )}
-      <Menu label={`More for ${row.name}`} small items={() => makeMenu(row)} more={() => waysIn(row)} />
+      <Menu label={`More for ${row.name}`} small items={() => makeMenu(row)} more={() => listAppItems(row)} />
     </>
   );
 };

@@ -6,11 +6,11 @@ import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { sets } from "../../parts/handlers.ts";
-import { matching } from "./filter.ts";
+import { filterWorkspaces } from "./filter.ts";
 
 type Filter = { readonly name: string; readonly q: string };
 
-const READY: readonly Filter[] = [
+const BUILTIN_FILTERS: readonly Filter[] = [
   { name: "Mine", q: "owner:me" },
   { name: "Running", q: "owner:me status:running" },
   { name: "Outdated", q: "owner:me outdated:true" },
@@ -18,19 +18,19 @@ const READY: readonly Filter[] = [
   { name: "Everyone", q: "" },
 ];
 
-const STORE = "workspace-filters";
+const STORAGE_KEY = "workspace-filters";
 const read = (): Filter[] => {
   try {
-    const kept = JSON.parse(localStorage.getItem(STORE) ?? "[]");
+    const kept = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
     return Array.isArray(kept) ? kept.filter((one) => typeof one?.name === "string" && typeof one?.q === "string") : [];
   } catch {
     return [];
   }
 };
-const own = signal<readonly Filter[]>(read());
-const keep = (filters: readonly Filter[]): void => {
-  own.value = filters;
-  localStorage.setItem(STORE, JSON.stringify(filters));
+const ownFilters = signal<readonly Filter[]>(read());
+const storeFilters = (filters: readonly Filter[]): void => {
+  ownFilters.value = filters;
+  localStorage.setItem(STORAGE_KEY, JSON.stringify(filters));
 };
 
 const naming = signal(false);
@@ -38,13 +38,18 @@ const naming = signal(false);
 /** The number of matches of each filter, recomputed only when the list or the filters change, not on every keystroke. */
 const counts = computed(() => {
   const viewer = { username: me.value?.username ?? "" };
-  return new Map([...READY, ...own.value].map(({ q }) => [q, matching(workspacesByUse.value, q, viewer).length]));
+  return new Map(
+    [...BUILTIN_FILTERS, ...ownFilters.value].map(({ q }) => [
+      q,
+      filterWorkspaces(workspacesByUse.value, q, viewer).length,
+    ]),
+  );
 });
 
-export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
-  const all = [...READY, ...own.value];
+export const SavedFilters = ({ q, go }: { q: string; go: (q: string) => void }) => {
+  const all = [...BUILTIN_FILTERS, ...ownFilters.value];
   const isKnown = all.some((one) => one.q === q);
-  const mine = own.value.find((one) => one.q === q);
+  const mine = ownFilters.value.find((one) => one.q === q);
   return (
     <div class="tabs" role="navigation" aria-label="Saved filters">
       {all.map((filter) => (
@@ -69,7 +74,7 @@ export const Saved = ({ q, go }: { q: string; go: (q: string) => void }) => {
             icon="trash"
             label={`Delete the filter ${mine.name}`}
             onPress={() => {
-              keep(own.value.filter((one) => one !== mine));
+              storeFilters(ownFilters.value.filter((one) => one !== mine));
               go("owner:me");
             }}
           />
@@ -102,7 +107,7 @@ const Naming = ({ q }: { q: string }) => {
         onSubmit={(event) => {
           event.preventDefault();
           const name = String(new FormData(event.currentTarget).get("name")).trim();
-          if (name !== "") keep([...own.value, { name, q }]);
+          if (name !== "") storeFilters([...ownFilters.value, { name, q }]);
           close();
         }}
       >

@@ -15,26 +15,26 @@ import { Search } from "../../parts/search.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { VirtualList } from "../../parts/virtual-list/virtual-list.tsx";
 import { Frame } from "../../shell/frame.tsx";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { Bulk } from "./bulk.tsx";
-import { isRemote, KEYS, listValues, matching } from "./filter.ts";
+import { filterWorkspaces, isRemote, KEYS, listValues } from "./filter.ts";
 import { ForkDialog } from "./fork.tsx";
 import { Row } from "./row.tsx";
-import { Saved } from "./saved.tsx";
+import { SavedFilters } from "./saved.tsx";
 
 const ROW_PX = 36;
 /** On these screens rows have two lines and are measured. */
-const narrow = matchMedia("(width < 60rem), (pointer: coarse)");
-const isNarrow = signal(narrow.matches);
-narrow.addEventListener("change", () => {
-  isNarrow.value = narrow.matches;
+const narrowQuery = matchMedia("(width < 60rem), (pointer: coarse)");
+const isNarrow = signal(narrowQuery.matches);
+narrowQuery.addEventListener("change", () => {
+  isNarrow.value = narrowQuery.matches;
 });
 
-type Drawn = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
+type RenderedRow = { readonly key: string; readonly isPassing: boolean; readonly node: VNode };
 /** Maximum number of results for a search on the server. */
-const REMOTE_LIMIT = 1_000;
+const MAX_REMOTE_RESULTS = 1_000;
 /** Debounce delay for input. */
-const REST_MS = 200;
+const DEBOUNCE_MS = 200;
 
 export default function WorkspacesPage() {
   const { query, path, route } = useLocation();
@@ -48,7 +48,7 @@ export default function WorkspacesPage() {
   search.value = q;
   const remote = useRemote(q);
   const rows = useComputed(() => {
-    const found = matching(workspacesByUse.value, search.value, { username: me.value?.username ?? "" });
+    const found = filterWorkspaces(workspacesByUse.value, search.value, { username: me.value?.username ?? "" });
     const ids = remote.value;
     return ids === undefined ? found : found.filter(({ id }) => ids.has(id));
   });
@@ -65,9 +65,9 @@ export default function WorkspacesPage() {
     last.value = row.id;
   };
   const showsOwner = !terms.some(({ key, value }) => key === "owner" && value === "me");
-  const cells = useMemo(() => new WeakMap<WorkspaceSummary, Drawn>(), []);
+  const cells = useMemo(() => new WeakMap<WorkspaceSummary, RenderedRow>(), []);
   /** Reuses the node of an unchanged row, which the renderer then does not compare again during scrolling. */
-  const drawn = (row: WorkspaceSummary | undefined, index: number, isPassing: boolean): VNode | undefined => {
+  const renderRow = (row: WorkspaceSummary | undefined, index: number, isPassing: boolean): VNode | undefined => {
     if (!row) return undefined;
     const isSelected = selected.value.has(row.id);
     const key = `${index} ${isSelected} ${showsOwner}`;
@@ -100,7 +100,7 @@ export default function WorkspacesPage() {
       }
     >
       <ForkDialog />
-      <Saved q={q} go={go} />
+      <SavedFilters q={q} go={go} />
       <div class="filter line wrap">
         <Search
           label="Filter workspaces"
@@ -120,7 +120,7 @@ export default function WorkspacesPage() {
         />
       </div>
       {list.length === 0 ? (
-        <Nothing q={q} />
+        <EmptyList q={q} />
       ) : (
         <div class="rows" role="table" aria-label="Workspaces" aria-rowcount={list.length + 1}>
           <div class="hd" role="row" aria-rowindex={1}>
@@ -161,7 +161,7 @@ export default function WorkspacesPage() {
             narrow={isTyping.value}
             recycled
             keyOf={(index) => list[index]?.id ?? index}
-            row={(index, isScrolled) => drawn(list[index], index, isScrolled || isTyping.value)}
+            row={(index, isScrolled) => renderRow(list[index], index, isScrolled || isTyping.value)}
           />
         </div>
       )}
@@ -211,7 +211,7 @@ const useSearchText = (address: string, write: (next: string) => void) => {
         timer.current = undefined;
         isTyping.value = false;
         write(next);
-      }, REST_MS);
+      }, DEBOUNCE_MS);
     },
   };
 };
@@ -225,15 +225,15 @@ const useRemote = (q: string) => {
     let isOver = false;
     // The server is asked after a pause in typing.
     const timer = setTimeout(() => {
-      call("GET /workspaces", { query: { q, limit: REMOTE_LIMIT } }).then(
+      call("GET /workspaces", { query: { q, limit: MAX_REMOTE_RESULTS } }).then(
         ({ workspaces }) => {
           if (!isOver) found.value = new Set(workspaces.map(({ id }) => id));
         },
         (error) => {
-          if (!isOver) failed(error);
+          if (!isOver) showError(error);
         },
       );
-    }, REST_MS);
+    }, DEBOUNCE_MS);
     return () => {
       isOver = true;
       clearTimeout(timer);
@@ -242,7 +242,7 @@ const useRemote = (q: string) => {
   return found;
 };
 
-const Nothing = ({ q }: { q: string }) => {
+const EmptyList = ({ q }: { q: string }) => {
   if (!workspacesLoaded.value) {
     return (
       <div class="page">

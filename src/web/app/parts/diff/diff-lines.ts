@@ -59,25 +59,27 @@ export const parseFiles = (diff: string): readonly FileDiff[] => {
 };
 
 const toFile = (head: readonly string[], lines: readonly DiffLine[]): FileDiff => {
-  const named = (start: string): string | undefined => head.find((line) => line.startsWith(start))?.slice(start.length);
-  const plain = (path: string | undefined): string | undefined =>
+  const findHeader = (start: string): string | undefined =>
+    head.find((line) => line.startsWith(start))?.slice(start.length);
+  const stripPrefix = (path: string | undefined): string | undefined =>
     path === undefined || path === "/dev/null" ? undefined : path.replace(/\t.*$/, "").replace(/^[ab]\//, "");
-  const [from, to] = [named("--- "), named("+++ ")];
-  const path = plain(to) ?? plain(from) ?? named("rename to ") ?? / b\/(.*)$/.exec(head[0] ?? "")?.[1] ?? "";
-  const isNew = from === "/dev/null" || named("new file mode ") !== undefined;
-  const isGone = to === "/dev/null" || named("deleted file mode ") !== undefined;
-  const isMoved = named("rename to ") !== undefined;
+  const [from, to] = [findHeader("--- "), findHeader("+++ ")];
+  const path =
+    stripPrefix(to) ?? stripPrefix(from) ?? findHeader("rename to ") ?? / b\/(.*)$/.exec(head[0] ?? "")?.[1] ?? "";
+  const isNew = from === "/dev/null" || findHeader("new file mode ") !== undefined;
+  const isGone = to === "/dev/null" || findHeader("deleted file mode ") !== undefined;
+  const isMoved = findHeader("rename to ") !== undefined;
   return {
     path,
     kind: isNew ? "new" : isGone ? "deleted" : isMoved ? "renamed" : "changed",
     added: lines.filter(({ kind }) => kind === "add").length,
     removed: lines.filter(({ kind }) => kind === "del").length,
-    lines: marked(lines),
+    lines: markChanges(lines),
   };
 };
 
 /** If runs of removed and added lines are equally long, pairs the lines and marks the differences within each pair. */
-const marked = (lines: readonly DiffLine[]): readonly DiffLine[] => {
+const markChanges = (lines: readonly DiffLine[]): readonly DiffLine[] => {
   const out = [...lines];
   for (let at = 0; at < out.length; ) {
     const from = at;

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { DiffLine } from "./diff-lines.ts";
 
-const SHOWN = 300;
+const MAX_SHOWN_LINES = 300;
 const SIGNS = { add: "+", del: "-", same: " ", hunk: "" } as const;
 
 type DiffProps = {
@@ -15,7 +15,7 @@ type DiffProps = {
 };
 
 export const Diff = ({ label, lines, note, onPick }: DiffProps) => {
-  const shown = useSignal(SHOWN);
+  const shown = useSignal(MAX_SHOWN_LINES);
   const rest = lines.length - shown.value;
   return (
     <div class="diff" tabIndex={0} role="region" aria-label={label}>
@@ -31,7 +31,7 @@ export const Diff = ({ label, lines, note, onPick }: DiffProps) => {
           type="button"
           class="btn sm ghost"
           onClick={() => {
-            shown.value += 10 * SHOWN;
+            shown.value += 10 * MAX_SHOWN_LINES;
           }}
         >
           Show {rest} more lines

@@ -24,14 +24,14 @@ const RULES: readonly (readonly [RegExp, (groups: readonly string[]) => Piece])[
     /\*\*\*(?=\S)([^*]*[^\s*])\*\*\*/y,
     ([text = ""]) => ({ kind: "strong", inside: [{ kind: "em", inside: read(text) }] }),
   ],
-  [/\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*/y, marked("strong")],
-  [/(?<!\w)__(?=\S)((?:[^_]|_(?!_))*[^\s_])__(?!\w)/y, marked("strong")],
-  [/~~(?=\S)([^~]*[^\s~])~~/y, marked("s")],
-  [/(?<!\*)\*(?=[^\s*])((?:\\.|[^*\\]|\*\*[^*]+\*\*)*(?:[^\s*\\]|\\.|\*\*[^*]+\*\*))\*(?!\*)/y, marked("em")],
-  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/y, marked("em")],
+  [/\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*/y, createMark("strong")],
+  [/(?<!\w)__(?=\S)((?:[^_]|_(?!_))*[^\s_])__(?!\w)/y, createMark("strong")],
+  [/~~(?=\S)([^~]*[^\s~])~~/y, createMark("s")],
+  [/(?<!\*)\*(?=[^\s*])((?:\\.|[^*\\]|\*\*[^*]+\*\*)*(?:[^\s*\\]|\\.|\*\*[^*]+\*\*))\*(?!\*)/y, createMark("em")],
+  [/(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)/y, createMark("em")],
 ];
 
-function marked(kind: Mark) {
+function createMark(kind: Mark) {
   return ([text = ""]: readonly string[]): Piece => ({ kind, inside: read(text) });
 }
 

@@ -4,29 +4,29 @@ import { type Piece, readInline } from "./inline-reader.ts";
 
 /** `plainLinks`: the text is inside a link or label, so links are shown as text. */
 export const Inline = ({ text, plainLinks = false }: { text: string; plainLinks?: boolean }) => (
-  <>{drawn(readInline(text), !plainLinks)}</>
+  <>{renderPieces(readInline(text), !plainLinks)}</>
 );
 
-const drawn = (pieces: readonly Piece[], mayLink: boolean): ComponentChildren =>
-  pieces.map((piece, at) => one(piece, at, mayLink));
+const renderPieces = (pieces: readonly Piece[], mayLink: boolean): ComponentChildren =>
+  pieces.map((piece, at) => renderPiece(piece, at, mayLink));
 
-const one = (piece: Piece, key: number, mayLink: boolean): ComponentChildren => {
-  if (typeof piece === "string") return paragraphs(piece);
+const renderPiece = (piece: Piece, key: number, mayLink: boolean): ComponentChildren => {
+  if (typeof piece === "string") return renderParagraphs(piece);
   if (piece.kind === "code") return <code key={key}>{piece.text}</code>;
   if (piece.kind === "link") {
-    if (!mayLink) return drawn(piece.inside, false);
+    if (!mayLink) return renderPieces(piece.inside, false);
     return (
       <a key={key} href={piece.href} target="_blank" rel="noreferrer noopener">
-        {drawn(piece.inside, false)}
+        {renderPieces(piece.inside, false)}
       </a>
     );
   }
   const { kind: Tag } = piece;
-  return <Tag key={key}>{drawn(piece.inside, mayLink)}</Tag>;
+  return <Tag key={key}>{renderPieces(piece.inside, mayLink)}</Tag>;
 };
 
 /** Paragraphs are separated by an empty line. */
-const paragraphs = (text: string): ComponentChildren =>
+const renderParagraphs = (text: string): ComponentChildren =>
   text
     .split(/\n\s*\n/)
     .flatMap((part, at) => (at === 0 ? [part] : [<br key={`b${at}`} />, <br key={`c${at}`} />, part]));

@@ -32,7 +32,7 @@ const readColor = (box: HTMLElement, name: string): string => {
 };
 
 /** The same color, almost transparent. */
-const faint = (colour: string): string => colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
+const toFaintColor = (colour: string): string => colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.1)");
 
 export class Drawing {
   readonly #plot: UPlot;
@@ -83,7 +83,7 @@ export class Drawing {
             label,
             stroke: colour(index),
             width: 1.5,
-            ...(index === 0 ? { fill: () => faint(colour(index)()) } : {}),
+            ...(index === 0 ? { fill: () => toFaintColor(colour(index)()) } : {}),
             // A line with a single day would be invisible.
             points: { show: values.filter((value) => value !== null).length < 3, size: 6, fill: colour(index) },
           })),

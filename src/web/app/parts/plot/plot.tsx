@@ -40,11 +40,11 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
     };
   }, [days, lines]);
   const shown = Math.min(at.value, days.length - 1);
-  const wordsFor = ({ values }: PlotLine): string => {
+  const formatValue = ({ values }: PlotLine): string => {
     const value = values[shown];
     return value === null || value === undefined ? "none" : measure.format(value);
   };
-  const description = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${wordsFor(line)}`).join(", ")}`;
+  const description = `${longDays[shown] ?? ""}: ${lines.map((line) => `${line.label} ${formatValue(line)}`).join(", ")}`;
   const step = (event: KeyboardEvent): void => {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -days.length, End: days.length };
     const by = steps[event.key];
@@ -81,7 +81,7 @@ export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps)
               <svg viewBox="0 0 10 10" aria-hidden="true">
                 <rect class={`p${index + 1}`} width="10" height="10" rx="2" />
               </svg>
-              {line.label} <b class="num">{wordsFor(line)}</b>
+              {line.label} <b class="num">{formatValue(line)}</b>
             </li>
           ))}
         </ul>

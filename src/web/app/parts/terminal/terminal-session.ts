@@ -6,9 +6,9 @@ import type { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import rules from "@xterm/xterm/css/xterm.css" with { type: "text" };
-import { onDeadLine } from "../../data/live-socket.ts";
+import { onDeadConnection } from "../../data/live-socket.ts";
 import { type TerminalFont, terminalFont } from "../../data/looks.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { adoptSheet } from "../adopt-sheet.ts";
 import { copy } from "../as-command.tsx";
 import { splitPieces } from "./pieces.ts";
@@ -60,23 +60,23 @@ type Options = {
   readonly fontSize?: number;
 };
 
-const FIRST_WAIT_MS = 300;
+const BASE_DELAY_MS = 300;
 /** Minimum contrast of text, whatever colors a program uses. */
-const CONTRAST = 4.5;
-const MAX_WAIT_MS = 10_000;
+const MIN_CONTRAST = 4.5;
+const MAX_DELAY_MS = 10_000;
 /** Backpressure: input waits while the socket has more unsent bytes than this, and is checked again after this delay. */
 const LINE_BYTES = 64 * 1024;
 const LINE_MS = 10;
 const CONNECT_TIMEOUT_MS = 15_000;
 /** The margin around the text has the terminal's background. The package makes it black. */
-const GROUND = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
+const BACKGROUND_RULE = ".xterm .xterm-viewport { background-color: var(--bg-inset); }";
 /** The close codes for a terminal that no longer exists. */
 const ENDED = [1000, 1008];
 
-const value = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const readProperty = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Returns a design token's color as the browser computes it now, in light or dark mode. */
-const colour = (box: HTMLElement, name: string): string => {
+const resolveColor = (box: HTMLElement, name: string): string => {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   box.append(probe);
@@ -86,28 +86,28 @@ const colour = (box: HTMLElement, name: string): string => {
 };
 
 const readTheme = (box: HTMLElement) => {
-  const of = (name: string): string => colour(box, name);
+  const readColor = (name: string): string => resolveColor(box, name);
   const colours = {
-    red: of("--ansi-red"),
-    green: of("--ansi-green"),
-    yellow: of("--ansi-yellow"),
-    blue: of("--ansi-blue"),
-    magenta: of("--ansi-magenta"),
-    cyan: of("--ansi-cyan"),
+    red: readColor("--ansi-red"),
+    green: readColor("--ansi-green"),
+    yellow: readColor("--ansi-yellow"),
+    blue: readColor("--ansi-blue"),
+    magenta: readColor("--ansi-magenta"),
+    cyan: readColor("--ansi-cyan"),
   };
   const bright = Object.fromEntries(
     Object.entries(colours).map(([name, shade]) => [`bright${name.charAt(0).toUpperCase()}${name.slice(1)}`, shade]),
   );
   return {
-    background: of("--bg-inset"),
-    foreground: of("--text"),
-    cursor: of("--accent"),
-    cursorAccent: of("--bg-inset"),
-    selectionBackground: of("--accent-line"),
-    black: of("--text-3"),
-    brightBlack: of("--text-3"),
-    white: of("--text-2"),
-    brightWhite: of("--text"),
+    background: readColor("--bg-inset"),
+    foreground: readColor("--text"),
+    cursor: readColor("--accent"),
+    cursorAccent: readColor("--bg-inset"),
+    selectionBackground: readColor("--accent-line"),
+    black: readColor("--text-3"),
+    brightBlack: readColor("--text-3"),
+    white: readColor("--text-2"),
+    brightWhite: readColor("--text"),
     ...colours,
     ...bright,
   };
@@ -135,11 +135,11 @@ export class TerminalSession {
   constructor(options: Options) {
     this.#options = options;
     const { box, onTitle, onFocus, onKey } = options;
-    adoptSheet(`${rules as unknown as string} ${GROUND}`);
+    adoptSheet(`${rules as unknown as string} ${BACKGROUND_RULE}`);
     styleLettersByObject();
     this.terminal = withAdoptedStyles(() => {
       const terminal = new Terminal({
-        fontFamily: value("--font-mono"),
+        fontFamily: readProperty("--font-mono"),
         fontSize: options.fontSize ?? 13,
         lineHeight: 1.25,
         // A blinking cursor makes the browser render 60 frames a second, and each keystroke waits for the next one.
@@ -148,7 +148,7 @@ export class TerminalSession {
         theme: readTheme(box),
         screenReaderMode: false,
         allowProposedApi: true,
-        minimumContrastRatio: CONTRAST,
+        minimumContrastRatio: MIN_CONTRAST,
       });
       terminal.loadAddon(this.#fit);
       terminal.loadAddon(new WebLinksAddon((_event, url) => void window.open(url, "_blank", "noreferrer")));
@@ -156,7 +156,7 @@ export class TerminalSession {
       return terminal;
     });
     void this.#draw();
-    this.#lettered = effect(() => void this.#letter(terminalFont.value).catch(failed));
+    this.#lettered = effect(() => void this.#applyFont(terminalFont.value).catch(showError));
     this.terminal.onData((data) => {
       this.#send({ data: withModifier(data, this.#modifier) });
       this.modify(undefined);
@@ -167,19 +167,19 @@ export class TerminalSession {
     });
     if (onTitle) this.terminal.onTitleChange(onTitle);
     if (onFocus) this.terminal.textarea?.addEventListener("focus", onFocus);
-    this.terminal.attachCustomKeyEventHandler((event) => this.#copies(event) && (onKey?.(event) ?? true));
+    this.terminal.attachCustomKeyEventHandler((event) => this.#handleCopy(event) && (onKey?.(event) ?? true));
     this.#resized = new ResizeObserver(() => this.#fit.fit());
     this.#resized.observe(box);
-    const retheme = (): void => {
+    const applyTheme = (): void => {
       this.terminal.options.theme = readTheme(box);
     };
-    this.#dark.onchange = retheme;
-    this.#themed = new MutationObserver(retheme);
+    this.#dark.onchange = applyTheme;
+    this.#themed = new MutationObserver(applyTheme);
     this.#themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.#fit.fit();
     addEventListener("online", this.#now);
     document.addEventListener("visibilitychange", this.#now);
-    this.#leaveLine = onDeadLine(() => this.#renew());
+    this.#leaveLine = onDeadConnection(() => this.#reconnect());
     this.#open();
   }
 
@@ -214,7 +214,7 @@ export class TerminalSession {
   }
 
   /** Ctrl-C copies the selection, or interrupts if nothing is selected. Ctrl-Shift-C always copies. */
-  #copies(event: KeyboardEvent): boolean {
+  #handleCopy(event: KeyboardEvent): boolean {
     if (event.type !== "keydown" || event.key.toLowerCase() !== "c" || !event.ctrlKey || event.altKey) return true;
     const selected = this.terminal.getSelection();
     if (selected === "" && !event.shiftKey) return true;
@@ -240,8 +240,8 @@ export class TerminalSession {
   }
 
   /** Applies the user's font. */
-  async #letter(font: TerminalFont): Promise<void> {
-    const family = await loadFont(font, value("--font-mono"));
+  async #applyFont(font: TerminalFont): Promise<void> {
+    const family = await loadFont(font, readProperty("--font-mono"));
     if (this.#over || font !== terminalFont.value) return;
     this.terminal.options.fontFamily = family;
     this.#fit.fit();
@@ -298,7 +298,7 @@ export class TerminalSession {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     if (this.#tries === 0) onState("connecting", "");
-    this.#timer = setTimeout(() => this.#renew(), CONNECT_TIMEOUT_MS);
+    this.#timer = setTimeout(() => this.#reconnect(), CONNECT_TIMEOUT_MS);
     socket.onopen = () => {
       clearTimeout(this.#timer);
       // The server replays the end of the terminal's output, which would appear twice.
@@ -312,12 +312,12 @@ export class TerminalSession {
       this.#socket = undefined;
       if (this.#over) return;
       if (ENDED.includes(code)) onState("ended", reason);
-      else this.#again(reason);
+      else this.#scheduleReconnect(reason);
     };
   }
 
   /** Abandons a connection that was not closed. */
-  #renew(): void {
+  #reconnect(): void {
     const socket = this.#socket;
     if (!socket || this.#over) return;
     socket.onclose = null;
@@ -325,12 +325,12 @@ export class TerminalSession {
     socket.onopen = null;
     socket.close();
     this.#socket = undefined;
-    this.#again("");
+    this.#scheduleReconnect("");
   }
 
-  #again(reason: string): void {
+  #scheduleReconnect(reason: string): void {
     clearTimeout(this.#timer);
-    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#tries);
+    const longest = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** this.#tries);
     this.#tries += 1;
     this.#options.onState("cut", reason);
     this.#timer = setTimeout(() => this.#open(), longest / 2 + (Math.random() * longest) / 2);

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { call, Problem } from "../../data/api.ts";
-import { failed } from "../../shell/toasts.tsx";
+import { showError } from "../../shell/toasts.tsx";
 import { Icon } from "../icon.tsx";
 import type { Modifier } from "./terminal-keys.ts";
 import type { TerminalSession, TerminalState } from "./terminal-session.ts";
@@ -29,7 +29,7 @@ type TerminalProps = {
 };
 
 /** Returns a UUID. Works without HTTPS, where browsers lack crypto.randomUUID. */
-export const newId = (): string => {
+export const generateId = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 15) | 64;
   bytes[8] = ((bytes[8] ?? 0) & 63) | 128;
@@ -38,25 +38,25 @@ export const newId = (): string => {
 };
 
 /** Returns the ID of the terminal that this browser last opened in the agent, or a new one. */
-export const lastTerminal = (agent_id: string): string => {
+export const getLastTerminalId = (agent_id: string): string => {
   const key = `terminal ${agent_id}`;
-  const known = sessionStorage.getItem(key) ?? newId();
+  const known = sessionStorage.getItem(key) ?? generateId();
   sessionStorage.setItem(key, known);
   return known;
 };
 
 /** `gone`: there is nothing to connect to. */
-type Shown = TerminalState | "gone";
+type ShownState = TerminalState | "gone";
 
 /** A separate request, because a refused WebSocket does not report why. */
-const isGone = async (agent_id: string): Promise<boolean> => {
+const isAgentGone = async (agent_id: string): Promise<boolean> => {
   const path = { workspaceagent: agent_id };
   const error: unknown = await call("GET /workspaceagents/:workspaceagent", { path }).catch((error) => error);
   return error instanceof Problem && [400, 403, 404, 410].includes(error.status);
 };
 
 /** Tab and Escape go to the program. Alt-Shift-Up and Alt-Shift-Down move the focus to the elements before and after the terminal. */
-const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HTMLElement): boolean => {
+const moveFocus = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HTMLElement): boolean => {
   const isUp = key === "ArrowUp";
   if (type !== "keydown" || !altKey || !shiftKey || ctrlKey || !(isUp || key === "ArrowDown")) return false;
   const side = isUp ? Node.DOCUMENT_POSITION_PRECEDING : Node.DOCUMENT_POSITION_FOLLOWING;
@@ -67,9 +67,9 @@ const leaves = ({ type, altKey, shiftKey, ctrlKey, key }: KeyboardEvent, box: HT
 };
 
 /** Shown because Tab does not move the focus out of the terminal. */
-const LEAVING = "Press Alt+Shift+Up or Down to leave the terminal.";
+const LEAVE_HINT = "Press Alt+Shift+Up or Down to leave the terminal.";
 
-const WORDS: Partial<Record<Shown, string>> = {
+const WORDS: Partial<Record<ShownState, string>> = {
   connecting: "Connecting",
   cut: "Connection lost. Reconnecting… Your programs keep running.",
   ended: "The terminal has closed.",
@@ -80,7 +80,7 @@ export const TerminalBox = (props: TerminalProps) => {
   const { agent_id, reconnect, command, label, onSession, onState, fontSize, ended } = props;
   const { isToldToLeave, onTitle, onSize, onFocus, onKey, onModifier } = props;
   const box = useRef<HTMLDivElement>(null);
-  const state = useSignal<Shown>("connecting");
+  const state = useSignal<ShownState>("connecting");
   const why = useSignal("");
   useEffect(() => {
     let session: TerminalSession | undefined;
@@ -98,17 +98,17 @@ export const TerminalBox = (props: TerminalProps) => {
         onTitle,
         onSize,
         onFocus,
-        onKey: (event) => !leaves(event, place) && (onKey?.(event) ?? true),
+        onKey: (event) => !moveFocus(event, place) && (onKey?.(event) ?? true),
         onModifier,
         onState: (next, reason) => {
           // The latest attempt has failed as well.
-          if (next === "cut" && state.value !== "open") void isGone(agent_id).then((is) => is && end());
+          if (next === "cut" && state.value !== "open") void isAgentGone(agent_id).then((is) => is && end());
           state.value = next;
           why.value = reason;
           onState?.(next);
         },
       });
-      session.terminal.textarea?.setAttribute("aria-description", LEAVING);
+      session.terminal.textarea?.setAttribute("aria-description", LEAVE_HINT);
       session.terminal.focus();
       onSession?.(session);
     };
@@ -120,7 +120,7 @@ export const TerminalBox = (props: TerminalProps) => {
       onSession?.(undefined);
       session?.end();
     };
-    open().catch(failed);
+    open().catch(showError);
     return () => {
       if (isOver) return;
       isOver = true;
@@ -131,7 +131,7 @@ export const TerminalBox = (props: TerminalProps) => {
   const words = WORDS[state.value];
   return (
     <div class="terminal" role="region" aria-label={label}>
-      {!isToldToLeave && <p class="leaving desk">{LEAVING}</p>}
+      {!isToldToLeave && <p class="leaving desk">{LEAVE_HINT}</p>}
       <div ref={box} class="screen" />
       {words && (
         <p class={state.value === "cut" ? "notice t-attn" : "notice"} role="status">

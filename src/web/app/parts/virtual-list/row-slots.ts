@@ -11,7 +11,7 @@ export type RowSlots = {
   readonly assign: (keys: readonly Key[], reuse: boolean) => readonly number[];
 };
 
-export const rowSlots = (): RowSlots => {
+export const createRowSlots = (): RowSlots => {
   let taken = new Map<Key, number>();
   let next = 0;
   return {

@@ -12,7 +12,7 @@ import {
 } from "@tanstack/virtual-core";
 import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { rowSlots } from "./row-slots.ts";
+import { createRowSlots } from "./row-slots.ts";
 
 type VirtualListProps = {
   readonly count: number;
@@ -112,7 +112,7 @@ export const VirtualList = ({
   // Subscribes, so that a change of the window redraws.
   void drawn.value;
   const items = list.getVirtualItems();
-  const slots = useMemo(rowSlots, []);
+  const slots = useMemo(createRowSlots, []);
   const keys = items.map((item) => (fixed && keyOf ? keyOf(item.index) : item.key)) as (string | number)[];
   const mayReuse = recycled && fixed;
   const slotOf = mayReuse ? slots.assign(keys, !isHeld(box.current)) : keys;

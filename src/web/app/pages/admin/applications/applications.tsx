@@ -5,30 +5,30 @@ import type { OAuth2App } from "#schema/oauth2/app.ts";
 import { call } from "../../../data/api.ts";
 import { useResource } from "../../../data/resource.ts";
 import { Button } from "../../../parts/button.tsx";
-import { ask } from "../../../parts/dialog.tsx";
+import { confirmAction } from "../../../parts/dialog.tsx";
 import { Empty, Failed } from "../../../parts/empty.tsx";
 import { into, sets } from "../../../parts/handlers.ts";
 import { Menu } from "../../../parts/menu.tsx";
 import { Picture } from "../../../parts/picture.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
 import { Time } from "../../../parts/time.tsx";
-import { say } from "../../../shell/toasts.tsx";
+import { showToast } from "../../../shell/toasts.tsx";
 import { ApplicationForm } from "./form.tsx";
 import { ApplicationSecrets, makeSecret, NewSecret } from "./secrets.tsx";
 
-type Made = { readonly app: OAuth2App; readonly text: string };
+type CreatedApp = { readonly app: OAuth2App; readonly text: string };
 /** What is open: the form (of a new or existing application), or an application's secrets. */
 type Open = { readonly form: OAuth2App | undefined } | { readonly secrets: OAuth2App };
 
 export const Applications = () => {
-  const { state, again } = useResource("applications", () => call("GET /oauth2-provider/apps"));
+  const { state, reload } = useResource("applications", () => call("GET /oauth2-provider/apps"));
   const open = useSignal<Open | undefined>(undefined);
-  const made = useSignal<Made | undefined>(undefined);
+  const made = useSignal<CreatedApp | undefined>(undefined);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the applications" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the applications" error={error} reload={reload} />;
   if (!data) return <Skeleton lines={6} />;
   const remove = (app: OAuth2App): void =>
-    ask({
+    confirmAction({
       title: `Delete ${app.name}`,
       text: "All grants are revoked, and the application's open connections are closed.",
       yes: "Delete application",
@@ -37,17 +37,17 @@ export const Applications = () => {
       act: async () => {
         await call("DELETE /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id } });
         made.value = undefined;
-        await again();
-        say(`${app.name} deleted`);
+        await reload();
+        showToast(`${app.name} deleted`);
       },
     });
-  const saved = async (app: OAuth2App, isNew: boolean): Promise<void> => {
+  const handleSaved = async (app: OAuth2App, isNew: boolean): Promise<void> => {
     if (isNew) made.value = { app, text: await makeSecret(app) };
     else {
       if (made.value?.app.id === app.id) made.value = { app, text: made.value.text };
-      say(`${app.name} saved`);
+      showToast(`${app.name} saved`);
     }
-    await again();
+    await reload();
   };
   const close = (): void => {
     // The secret shown may have been deleted there.
@@ -81,18 +81,18 @@ export const Applications = () => {
           ))}
         </ul>
       )}
-      {open.value && <Opened what={open.value} saved={saved} close={close} />}
+      {open.value && <OpenDialog what={open.value} handleSaved={handleSaved} close={close} />}
     </section>
   );
 };
 
 type OpenedProps = {
   readonly what: Open;
-  readonly saved: (app: OAuth2App, isNew: boolean) => Promise<void>;
+  readonly handleSaved: (app: OAuth2App, isNew: boolean) => Promise<void>;
   readonly close: () => void;
 };
 
-const Opened = ({ what, saved, close }: OpenedProps) =>
+const OpenDialog = ({ what, handleSaved: saved, close }: OpenedProps) =>
   "secrets" in what ? (
     <ApplicationSecrets app={what.secrets} onClose={close} />
   ) : (

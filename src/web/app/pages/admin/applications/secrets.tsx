@@ -4,12 +4,12 @@ import type { OAuth2App, OAuth2Secret } from "#schema/oauth2/app.ts";
 import { call } from "../../../data/api.ts";
 import { useResource } from "../../../data/resource.ts";
 import { Button } from "../../../parts/button.tsx";
-import { ask, Dialog } from "../../../parts/dialog.tsx";
+import { confirmAction, Dialog } from "../../../parts/dialog.tsx";
 import { Failed } from "../../../parts/empty.tsx";
 import { Secret } from "../../../parts/secret.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
 import { Time } from "../../../parts/time.tsx";
-import { failed, say } from "../../../shell/toasts.tsx";
+import { showError, showToast } from "../../../shell/toasts.tsx";
 
 /** Creates a secret; its text is shown only once. */
 export const makeSecret = async (app: OAuth2App): Promise<string> => {
@@ -28,7 +28,7 @@ export const NewSecret = ({ app, text }: { app: OAuth2App; text: string }) => (
 
 export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: () => void }) => {
   const path = { oauth2_app: app.id };
-  const { state, again } = useResource(`secrets of ${app.id}`, () =>
+  const { state, reload } = useResource(`secrets of ${app.id}`, () =>
     call("GET /oauth2-provider/apps/:oauth2_app/secrets", { path }),
   );
   const made = useSignal("");
@@ -36,13 +36,13 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
   const make = async (): Promise<void> => {
     try {
       made.value = await makeSecret(app);
-      await again();
+      await reload();
     } catch (problem) {
-      failed(problem);
+      showError(problem);
     }
   };
   const remove = ({ id, client_secret_truncated: end }: OAuth2Secret): void =>
-    ask({
+    confirmAction({
       title: `Delete the secret ending in ${end}`,
       text: "Requests that use this secret are rejected immediately. Existing grants are kept.",
       yes: "Delete secret",
@@ -53,8 +53,8 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
           path: { ...path, oauth2_secret: id },
         });
         if (made.value.endsWith(end)) made.value = "";
-        await again();
-        say(`Deleted the secret ending in ${end}`);
+        await reload();
+        showToast(`Deleted the secret ending in ${end}`);
       },
     });
   return (
@@ -71,7 +71,7 @@ export const ApplicationSecrets = ({ app, onClose }: { app: OAuth2App; onClose: 
       }
     >
       {made.value !== "" && <NewSecret app={app} text={made.value} />}
-      {error && <Failed what="Can't load the secrets" error={error} again={again} />}
+      {error && <Failed what="Can't load the secrets" error={error} reload={reload} />}
       {!data && !error && <Skeleton lines={2} />}
       {data?.length === 0 && <p class="mut">This application has no client secret (public client).</p>}
       {data !== undefined && data.length > 0 && (

@@ -15,11 +15,11 @@ const STATES: Readonly<Record<TrialWay["status"], readonly [kind: StateKind, wor
 };
 
 /** Returns the glyph and label of a way's state. */
-export const wayState = ({ status }: Pick<TrialWay, "status">): readonly [kind: StateKind, words: string] =>
+export const getWayState = ({ status }: Pick<TrialWay, "status">): readonly [kind: StateKind, words: string] =>
   STATES[status];
 
 /** Returns the heading of the panel. */
-export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "ways" | "kept_way">): string => {
+export const formatTrialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "ways" | "kept_way">): string => {
   switch (status) {
     case "running":
       return `Trying ${ways.length} ways`;
@@ -45,5 +45,5 @@ export const checkWords = ({ exit_code, timed_out }: NonNullable<TrialWay["check
   timed_out ? "Check timed out" : exit_code === null ? "Check stopped" : `Check exited with ${exit_code}`;
 
 /** Milliseconds from the prompt to the end of the last turn, or to now; undefined before the prompt. */
-export const wayTime = ({ started_at, ended_at }: TrialWay, now: number): number | undefined =>
+export const getWayDuration = ({ started_at, ended_at }: TrialWay, now: number): number | undefined =>
   started_at === undefined ? undefined : Math.max(0, (ended_at ? Date.parse(ended_at) : now) - Date.parse(started_at));

@@ -6,7 +6,7 @@ import { trialChanges } from "../../../data/chats.ts";
 import { useChange, useResource } from "../../../data/resource.ts";
 import { workspaces } from "../../../data/workspaces.ts";
 import { Button, ButtonLink } from "../../../parts/button.tsx";
-import { ask, Dialog } from "../../../parts/dialog.tsx";
+import { confirmAction, Dialog } from "../../../parts/dialog.tsx";
 import { DiffFile } from "../../../parts/diff/diff-file.tsx";
 import { parseFiles } from "../../../parts/diff/diff-lines.ts";
 import { Failed } from "../../../parts/empty.tsx";
@@ -19,16 +19,16 @@ import { now } from "../../../parts/time.tsx";
 import { formatDuration } from "../../../parts/words-of-time.ts";
 import { useAgents, useModels } from "../choices.tsx";
 import type { LiveChat } from "../live-chat.ts";
-import { checkWords, isUnderWay, trialTitle, wayState, wayTime } from "./trial-words.ts";
+import { checkWords, formatTrialTitle, getWayDuration, getWayState, isUnderWay } from "./trial-words.ts";
 
 /** Number of files that are expanded by default. */
-const OPEN = 4;
+const MAX_EXPANDED = 4;
 
 /** Shows the newest trial of the chat, or nothing. */
 export const NewestTrial = ({ chat }: { chat: LiveChat }) => {
   const { id } = chat;
-  const { state, again } = useResource(`trials ${id}`, () => call("GET /chats/:chat/trials", { path: { chat: id } }));
-  useChange(String(trialChanges.value.get(id) ?? 0), again);
+  const { state, reload } = useResource(`trials ${id}`, () => call("GET /chats/:chat/trials", { path: { chat: id } }));
+  useChange(String(trialChanges.value.get(id) ?? 0), reload);
   const trial = state.value.data?.trials[0];
   return trial ? <Panel key={trial.id} trial={trial} /> : null;
 };
@@ -44,7 +44,7 @@ const Panel = ({ trial }: { trial: Trial }) => {
     <section class="panel trial" aria-label="Ways">
       <header>
         <Icon name="branch" />
-        <h3>{trialTitle(trial)}</h3>
+        <h3>{formatTrialTitle(trial)}</h3>
         <span class="push line">
           {ways.some(isUnderWay) && mayDecide && (
             <Button
@@ -56,7 +56,7 @@ const Panel = ({ trial }: { trial: Trial }) => {
             </Button>
           )}
           {mayDecide && (
-            <Button small look="ghost" onPress={() => askToDiscard(trial)}>
+            <Button small look="ghost" onPress={() => confirmDiscard(trial)}>
               Discard all
             </Button>
           )}
@@ -98,14 +98,14 @@ const Panel = ({ trial }: { trial: Trial }) => {
   );
 };
 
-type Of = { readonly trial: Trial; readonly way: TrialWay };
+type WayProps = { readonly trial: Trial; readonly way: TrialWay };
 
-const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
+const Way = ({ trial, way, mayDecide }: WayProps & { mayDecide: boolean }) => {
   const { number, changes, check, error, changes_error, chat_id, started_at } = way;
   const showsDiff = useSignal(false);
-  const [kind, words] = wayState(way);
+  const [kind, words] = getWayState(way);
   const name = useEngine(way);
-  const time = wayTime(way, now.value);
+  const time = getWayDuration(way, now.value);
   const mayKeep = mayDecide && !isUnderWay(way) && started_at !== undefined;
   return (
     <li aria-label={`Way ${number}`}>
@@ -127,7 +127,7 @@ const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
           </span>
         )}
         {time !== undefined && <span class="dim">{formatDuration(time)}</span>}
-        {way.cost_micros > 0 && <span class="dim">{dollars(way.cost_micros)}</span>}
+        {way.cost_micros > 0 && <span class="dim">{formatDollars(way.cost_micros)}</span>}
       </p>
       {error !== "" && <p class="small t-bad wrap-any">{error}</p>}
       {changes_error !== "" && <p class="small mut wrap-any">Changes unknown: {changes_error}</p>}
@@ -150,7 +150,7 @@ const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
           </Button>
         )}
         {mayKeep && (
-          <Button small label={`Keep way ${number}`} onPress={() => askToKeep(trial, way)}>
+          <Button small label={`Keep way ${number}`} onPress={() => confirmKeep(trial, way)}>
             Keep
           </Button>
         )}
@@ -161,7 +161,7 @@ const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
 };
 
 let money: Intl.NumberFormat | undefined;
-const dollars = (micros: number): string => {
+const formatDollars = (micros: number): string => {
   money ??= new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
   return money.format(micros / 1_000_000);
 };
@@ -173,44 +173,45 @@ const useEngine = ({ model_config_id, coding_agent }: TrialWay): string | undefi
   return agent?.display_name ?? coding_agent ?? model?.display_name;
 };
 
-const workspaceName = ({ workspace_id }: Trial): string => workspaces.value.get(workspace_id)?.name ?? "the workspace";
+const getWorkspaceName = ({ workspace_id }: Trial): string =>
+  workspaces.value.get(workspace_id)?.name ?? "the workspace";
 
-const askToKeep = (trial: Trial, { number }: TrialWay): void =>
-  ask({
+const confirmKeep = (trial: Trial, { number }: TrialWay): void =>
+  confirmAction({
     title: `Keep way ${number}?`,
-    text: `The files of way ${number} replace all files of ${workspaceName(trial)}, which restarts if it is running. A snapshot of the current files is created first. The chat of way ${number} continues in ${workspaceName(trial)}. The forks are moved to the trash, and the other chats are archived.`,
+    text: `The files of way ${number} replace all files of ${getWorkspaceName(trial)}, which restarts if it is running. A snapshot of the current files is created first. The chat of way ${number} continues in ${getWorkspaceName(trial)}. The forks are moved to the trash, and the other chats are archived.`,
     yes: `Keep way ${number}`,
     no: "Cancel",
     act: () => call("POST /chats/:chat/trials/:trial/keep", { path: toPath(trial), body: { way: number } }),
   });
 
-const askToDiscard = (trial: Trial): void =>
-  ask({
+const confirmDiscard = (trial: Trial): void =>
+  confirmAction({
     title: "Discard all ways?",
-    text: `All forks are moved to the trash, and their chats are archived. ${workspaceName(trial)} is unchanged.`,
+    text: `All forks are moved to the trash, and their chats are archived. ${getWorkspaceName(trial)} is unchanged.`,
     yes: "Discard all",
     no: "Cancel",
     isDanger: true,
     act: () => call("POST /chats/:chat/trials/:trial/discard", { path: toPath(trial) }),
   });
 
-const DiffDialog = ({ trial, way, close }: Of & { close: () => void }) => {
+const DiffDialog = ({ trial, way, close }: WayProps & { close: () => void }) => {
   const path = { ...toPath(trial), way: String(way.number) };
-  const { state, again } = useResource(`trial diff ${trial.id} ${way.number} ${trial.updated_at}`, () =>
+  const { state, reload } = useResource(`trial diff ${trial.id} ${way.number} ${trial.updated_at}`, () =>
     call("GET /chats/:chat/trials/:trial/ways/:way/diff", { path }),
   );
   const { data, error } = state.value;
   return (
     <Dialog title={`Changes of way ${way.number}`} class="wide" onClose={close}>
       {error !== undefined && !data ? (
-        <Failed what="Can't load the changes" error={error} again={again} />
+        <Failed what="Can't load the changes" error={error} reload={reload} />
       ) : data ? (
         <div class="stack">
           {data.folders.map(({ root, unified_diff }) => (
             <div key={root} class="stack">
               <p class="mono small mut wrap-any">{root}</p>
               {parseFiles(unified_diff).map((file, at) => (
-                <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
+                <DiffFile key={file.path} file={file} isOpen={at < MAX_EXPANDED} />
               ))}
             </div>
           ))}

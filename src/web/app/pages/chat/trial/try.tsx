@@ -6,7 +6,7 @@ import { call } from "../../../data/api.ts";
 import { Area, Field, Select, Switch } from "../../../parts/field.tsx";
 import { FormDialog } from "../../../parts/form-dialog.tsx";
 import { into, sets, textInto } from "../../../parts/handlers.ts";
-import { say } from "../../../shell/toasts.tsx";
+import { showToast } from "../../../shell/toasts.tsx";
 import { useAgents, useModels } from "../choices.tsx";
 
 /** The maximum comes from src/schema/chats/trial.ts. */
@@ -34,9 +34,9 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
   const chosen = useSignal<readonly string[]>([]);
   const ways = Array.from({ length: Number(count.value) }, (_, at) => at);
   const choices = useChoices();
-  const put = (list: readonly string[], at: number, value: string): string[] =>
+  const replaceAt = (list: readonly string[], at: number, value: string): string[] =>
     ways.map((one) => (one === at ? value : (list[one] ?? "")));
-  const wayAt = (at: number): CreateTrialWay => {
+  const toTrialWay = (at: number): CreateTrialWay => {
     const pick = hasOwnModels.value ? (chosen.value[at] ?? "") : "";
     const text = hasOwnPrompts.value ? (prompts.value[at] ?? "").trim() : "";
     const model = pick.startsWith(MODEL) ? { model_config_id: pick.slice(MODEL.length), coding_agent: null } : {};
@@ -44,9 +44,9 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
     return Object.assign({}, text === "" ? {} : { prompt: text }, model, agent);
   };
   const start = async (): Promise<void> => {
-    const body = { prompt: prompt.value, ways: ways.map(wayAt), ...toCheck(check.value, minutes.value) };
+    const body = { prompt: prompt.value, ways: ways.map(toTrialWay), ...toCheck(check.value, minutes.value) };
     await call("POST /chats/:chat/trials", { path: { chat: chat.id }, body });
-    say(`Trying ${ways.length} ways`);
+    showToast(`Trying ${ways.length} ways`);
   };
   return (
     <FormDialog
@@ -79,7 +79,7 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
                 rows={2}
                 value={prompts.value[at] ?? ""}
                 onInput={({ currentTarget }) => {
-                  prompts.value = put(prompts.value, at, currentTarget.value);
+                  prompts.value = replaceAt(prompts.value, at, currentTarget.value);
                 }}
                 hint={at === 0 ? "Leave empty to use the prompt above." : undefined}
                 {...(problems[`ways.${at}.prompt`] ? { error: problems[`ways.${at}.prompt`] ?? "" } : {})}
@@ -94,7 +94,7 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
                 value={chosen.value[at] ?? ""}
                 choices={choices}
                 onPick={(value) => {
-                  chosen.value = put(chosen.value, at, value);
+                  chosen.value = replaceAt(chosen.value, at, value);
                 }}
               />
             ))}
